@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_BASE_PARSE_H
+#define SP_BASE_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Strict parsing of untrusted text: the whole string must be the value, no
+ * sign, no white space, no overflow.  false leaves *ret untouched.  Errno and
+ * the locale play no part.
+ */
+
+/* Decimal, or hexadecimal with 0x. */
+bool sp_parse_u64(const char *text, uint64_t *ret);
+
+/* Decimal bytes with an optional suffix K, M, G or T (powers of 1024; either
+ * case; KiB is accepted, kB is not). */
+bool sp_parse_size(const char *text, uint64_t *ret_bytes);
+
+#endif
