@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes to records.  Bytes are untrusted: a slice never reads past its end,
+ * the check is verified before a payload is looked at, and every value is
+ * tested against its range.
+ */
+#include "format/decode.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+
+#define HEAD_ENTRY    0x1fu
+#define HEAD_THREAD   0x20u
+#define HEAD_PERIOD   0x40u
+#define HEAD_RESERVED 0x80u
+
+static const char *decode_info(struct sp_slice *s, struct sp_record_info *r)
+{
+	r->key_bytes = sp_slice_varint(s);
+	r->key = (const char *)sp_slice_take(s, r->key_bytes);
+	if (s->failed)
+		return "info key";
+	r->value_bytes = sp_slice_left(s);
+	r->value = (const char *)sp_slice_take(s, r->value_bytes);
+	return NULL;
+}
+
+static const char *decode_module(struct sp_slice *s, struct sp_record_module *r)
+{
+	uint64_t span;
+
+	r->id = sp_slice_varint(s);
+	r->start_pc = sp_slice_varint(s);
+	span = sp_slice_varint(s);
+	r->bias = r->start_pc - (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->flags = sp_slice_varint(s);
+	r->build_id_bytes = sp_slice_varint(s);
+	if (s->failed || r->id == 0 || r->id > UINT32_MAX)
+		return "module id";
+	if (__builtin_add_overflow(r->start_pc, span, &r->end_pc))
+		return "module size";
+	if (r->build_id_bytes > SP_FORMAT_BUILD_ID_MAX)
+		return "build id length";
+	r->build_id = sp_slice_take(s, r->build_id_bytes);
+	if (s->failed)
+		return "build id";
+	r->path_bytes = sp_slice_left(s);
+	r->path = (const char *)sp_slice_take(s, r->path_bytes);
+	return NULL;
+}
+
+static const char *decode_stack(struct sp_slice *s, struct sp_decoded *d)
+{
+	uint64_t n;
+
+	d->u.stack.id = sp_slice_varint(s);
+	d->u.stack.flags = sp_slice_varint(s);
+	n = sp_slice_varint(s);
+	if (s->failed || d->u.stack.id == 0 || d->u.stack.id > UINT32_MAX)
+		return "stack id";
+	if (n > SP_FORMAT_FRAMES_MAX)
+		return "number of frames";
+	d->u.stack.n_frames = (uint32_t)n;
+	d->u.stack.frames = s->at;
+	d->u.stack.frames_bytes = sp_slice_left(s);
+	for (uint64_t i = 0; i < n; i++) {
+		if (sp_slice_varint(s) > UINT32_MAX)
+			return "frame module";
+		sp_slice_varint(s);
+	}
+	return s->failed ? "frames" : NULL;
+}
+
+static const char *decode_thread(struct sp_slice *s, struct sp_record_thread *r)
+{
+	r->index = sp_slice_varint(s);
+	r->tid = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	if (s->failed || r->index == 0 || r->index > UINT32_MAX)
+		return "thread index";
+	r->name_bytes = sp_slice_left(s);
+	r->name = (const char *)sp_slice_take(s, r->name_bytes);
+	return NULL;
+}
+
+static const char *decode_thread_end(struct sp_slice *s,
+				     struct sp_record_thread_end *r)
+{
+	r->index = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	r->alloc_bytes = sp_slice_varint(s);
+	r->alloc_objects = sp_slice_varint(s);
+	if (s->failed || r->index == 0 || r->index > UINT32_MAX)
+		return "thread index";
+	r->name_bytes = sp_slice_left(s);
+	r->name = (const char *)sp_slice_take(s, r->name_bytes);
+	return NULL;
+}
+
+static const char *decode_sample(struct sp_slice *s,
+				 struct sp_chunk_state *state,
+				 struct sp_record_sample *r)
+{
+	uint8_t head = sp_slice_u8(s);
+
+	r->entry = head & HEAD_ENTRY;
+	r->thread = head & HEAD_THREAD ? sp_slice_varint(s) : state->thread;
+	r->period_bytes =
+		head & HEAD_PERIOD ? sp_slice_varint(s) : state->period_bytes;
+	r->id = state->sample_id + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->time_ns = state->time_ns + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->address = state->address + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->size_bytes = sp_slice_varint(s);
+	r->offset_bytes = sp_slice_varint(s);
+	r->stack = sp_slice_varint(s);
+	if (s->failed || (head & HEAD_RESERVED))
+		return "sample";
+	if (r->thread > UINT32_MAX)
+		return "sample thread";
+	if (r->period_bytes == 0 || r->period_bytes > SP_FORMAT_PERIOD_MAX)
+		return "sample period";
+	if (r->size_bytes == 0)
+		return "sample size";
+	if (r->offset_bytes >= r->size_bytes)
+		return "sample offset";
+	if (r->stack > UINT32_MAX)
+		return "sample stack";
+	state->thread = r->thread;
+	state->period_bytes = r->period_bytes;
+	state->sample_id = r->id;
+	state->time_ns = r->time_ns;
+	state->address = r->address;
+	return NULL;
+}
+
+static const char *decode_payload(struct sp_slice *s,
+				  struct sp_chunk_state *state,
+				  struct sp_decoded *d)
+{
+	switch (d->type) {
+	case SP_RECORD_INFO:
+		return decode_info(s, &d->u.info);
+	case SP_RECORD_MODULE:
+		return decode_module(s, &d->u.module);
+	case SP_RECORD_STACK:
+		return decode_stack(s, d);
+	case SP_RECORD_THREAD:
+		return decode_thread(s, &d->u.thread);
+	case SP_RECORD_THREAD_END:
+		return decode_thread_end(s, &d->u.thread_end);
+	case SP_RECORD_SAMPLE:
+		return decode_sample(s, state, &d->u.sample);
+	default:
+		return NULL;
+	}
+}
+
+static enum sp_decode_result damaged(struct sp_decoded *ret, const char *field)
+{
+	ret->field = field;
+	return SP_DECODE_DAMAGED;
+}
+
+enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
+				     const uint8_t *chunk, size_t chunk_bytes,
+				     size_t *offset, struct sp_decoded *ret)
+{
+	struct sp_slice s = {chunk + *offset, chunk + chunk_bytes, false};
+	struct sp_slice payload;
+	const uint8_t *hashed, *check;
+	const char *wrong;
+	uint64_t n, h;
+
+	memset(ret, 0, sizeof(*ret));
+	if (sp_slice_left(&s) == 0 || *s.at == SP_RECORD_NONE)
+		return SP_DECODE_END;
+	ret->type = sp_slice_u8(&s);
+	hashed = s.at;
+	n = sp_slice_varint(&s);
+	payload.at = sp_slice_take(&s, n);
+	check = sp_slice_take(&s, 2);
+	if (s.failed)
+		return damaged(ret, "record length");
+	payload.end = payload.at + n;
+	payload.failed = false;
+	h = sp_hash_word(state->hash, ret->type);
+	h = sp_hash_bytes(h, hashed, (size_t)(payload.end - hashed));
+	if (check[0] != (uint8_t)(h >> 48) || check[1] != (uint8_t)(h >> 56))
+		return damaged(ret, "record check");
+	wrong = decode_payload(&payload, state, ret);
+	if (wrong)
+		return damaged(ret, wrong);
+	state->hash = h;
+	*offset = (size_t)(s.at - chunk);
+	return SP_DECODE_RECORD;
+}
+
+void sp_decode_frames(const struct sp_decoded *stack,
+		      struct sp_record_frame *out)
+{
+	struct sp_slice s = {
+		stack->u.stack.frames,
+		stack->u.stack.frames + stack->u.stack.frames_bytes, false};
+
+	for (uint32_t i = 0; i < stack->u.stack.n_frames; i++) {
+		out[i].module = (uint32_t)sp_slice_varint(&s);
+		out[i].offset = sp_slice_varint(&s);
+	}
+}

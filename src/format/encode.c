@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Records to bytes.  The payload's size is computed first, so that the length
+ * varint is right at once and a record that does not fit touches nothing.
+ */
+#include "format/encode.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+
+uint64_t sp_format_check(uint64_t file_id, uint64_t kind, const void *data,
+			 size_t bytes)
+{
+	uint64_t h = sp_hash_word(sp_hash_word(0, file_id), kind);
+
+	return sp_hash_bytes(h, data, bytes - sizeof(uint64_t));
+}
+
+void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,
+			 uint64_t chunk_index)
+{
+	memset(state, 0, sizeof(*state));
+	state->hash = sp_hash_word(sp_hash_word(0, file_id), chunk_index);
+}
+
+/* A record under construction. */
+struct frame {
+	uint8_t *start;
+	uint8_t *at; /* NULL: it did not fit */
+};
+
+static struct frame begin(uint8_t *out, size_t room, size_t payload_bytes)
+{
+	size_t head = 1 + sp_varint_bytes(payload_bytes);
+	struct frame f = {out, NULL};
+
+	if (head + payload_bytes + 2 > room)
+		return f;
+	f.at = sp_varint_put(out + 1, payload_bytes);
+	return f;
+}
+
+static void put(struct frame *f, uint64_t v)
+{
+	f->at = sp_varint_put(f->at, v);
+}
+
+static void put_bytes(struct frame *f, const void *data, size_t n)
+{
+	if (n)
+		memcpy(f->at, data, n);
+	f->at += n;
+}
+
+static struct sp_encoded finish(struct sp_chunk_state *state, struct frame *f,
+				uint8_t type)
+{
+	uint64_t h = sp_hash_word(state->hash, type);
+	size_t n;
+
+	h = sp_hash_bytes(h, f->start + 1, (size_t)(f->at - f->start - 1));
+	state->hash = h;
+	*f->at++ = (uint8_t)(h >> 48);
+	*f->at++ = (uint8_t)(h >> 56);
+	n = (size_t)(f->at - f->start);
+	return (struct sp_encoded){n, type};
+}
+
+static const struct sp_encoded does_not_fit = {0, 0};
+
+static struct sp_encoded encode_info(struct sp_chunk_state *state, uint8_t *out,
+				     size_t room,
+				     const struct sp_record_info *r)
+{
+	struct frame f = begin(out, room,
+			       sp_varint_bytes(r->key_bytes) + r->key_bytes +
+				       r->value_bytes);
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->key_bytes);
+	put_bytes(&f, r->key, r->key_bytes);
+	put_bytes(&f, r->value, r->value_bytes);
+	return finish(state, &f, SP_RECORD_INFO);
+}
+
+static struct sp_encoded encode_module(struct sp_chunk_state *state,
+				       uint8_t *out, size_t room,
+				       const struct sp_record_module *r)
+{
+	uint64_t span = r->end_pc - r->start_pc;
+	uint64_t bias = sp_zigzag((int64_t)(r->start_pc - r->bias));
+	struct frame f =
+		begin(out, room,
+		      sp_varint_bytes(r->id) + sp_varint_bytes(r->start_pc) +
+			      sp_varint_bytes(span) + sp_varint_bytes(bias) +
+			      sp_varint_bytes(r->flags) +
+			      sp_varint_bytes(r->build_id_bytes) +
+			      r->build_id_bytes + r->path_bytes);
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->id);
+	put(&f, r->start_pc);
+	put(&f, span);
+	put(&f, bias);
+	put(&f, r->flags);
+	put(&f, r->build_id_bytes);
+	put_bytes(&f, r->build_id, r->build_id_bytes);
+	put_bytes(&f, r->path, r->path_bytes);
+	return finish(state, &f, SP_RECORD_MODULE);
+}
+
+static struct sp_encoded encode_stack(struct sp_chunk_state *state,
+				      uint8_t *out, size_t room,
+				      const struct sp_record_stack *r)
+{
+	size_t bytes = sp_varint_bytes(r->id) + sp_varint_bytes(r->flags) +
+		       sp_varint_bytes(r->n_frames);
+	struct frame f;
+
+	for (size_t i = 0; i < r->n_frames; i++)
+		bytes += sp_varint_bytes(r->frames[i].module) +
+			 sp_varint_bytes(r->frames[i].offset);
+	f = begin(out, room, bytes);
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->id);
+	put(&f, r->flags);
+	put(&f, r->n_frames);
+	for (size_t i = 0; i < r->n_frames; i++) {
+		put(&f, r->frames[i].module);
+		put(&f, r->frames[i].offset);
+	}
+	return finish(state, &f, SP_RECORD_STACK);
+}
+
+static struct sp_encoded encode_thread(struct sp_chunk_state *state,
+				       uint8_t *out, size_t room,
+				       const struct sp_record_thread *r)
+{
+	struct frame f =
+		begin(out, room,
+		      sp_varint_bytes(r->index) + sp_varint_bytes(r->tid) +
+			      sp_varint_bytes(r->time_ns) + r->name_bytes);
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->index);
+	put(&f, r->tid);
+	put(&f, r->time_ns);
+	put_bytes(&f, r->name, r->name_bytes);
+	return finish(state, &f, SP_RECORD_THREAD);
+}
+
+static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
+					   uint8_t *out, size_t room,
+					   const struct sp_record_thread_end *r)
+{
+	struct frame f = begin(
+		out, room,
+		sp_varint_bytes(r->index) + sp_varint_bytes(r->time_ns) +
+			sp_varint_bytes(r->alloc_bytes) +
+			sp_varint_bytes(r->alloc_objects) + r->name_bytes);
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->index);
+	put(&f, r->time_ns);
+	put(&f, r->alloc_bytes);
+	put(&f, r->alloc_objects);
+	put_bytes(&f, r->name, r->name_bytes);
+	return finish(state, &f, SP_RECORD_THREAD_END);
+}
+
+/*
+ * A sample's head byte: entry point in bits 0-4, bit 5 when the thread and
+ * bit 6 when the period differs from the chunk's last sample and follows.
+ */
+#define HEAD_THREAD 0x20u
+#define HEAD_PERIOD 0x40u
+
+static struct sp_encoded encode_sample(struct sp_chunk_state *state,
+				       uint8_t *out, size_t room,
+				       const struct sp_record_sample *r)
+{
+	uint64_t fields[8];
+	size_t n = 0, bytes = 1;
+	uint8_t head = r->entry & 0x1f;
+	struct frame f;
+
+	if (r->thread != state->thread) {
+		head |= HEAD_THREAD;
+		fields[n++] = r->thread;
+	}
+	if (r->period_bytes != state->period_bytes) {
+		head |= HEAD_PERIOD;
+		fields[n++] = r->period_bytes;
+	}
+	fields[n++] = sp_zigzag((int64_t)(r->id - state->sample_id));
+	fields[n++] = sp_zigzag((int64_t)(r->time_ns - state->time_ns));
+	fields[n++] = sp_zigzag((int64_t)(r->address - state->address));
+	fields[n++] = r->size_bytes;
+	fields[n++] = r->offset_bytes;
+	fields[n++] = r->stack;
+	for (size_t i = 0; i < n; i++)
+		bytes += sp_varint_bytes(fields[i]);
+
+	f = begin(out, room, bytes);
+	if (!f.at)
+		return does_not_fit;
+	*f.at++ = head;
+	for (size_t i = 0; i < n; i++)
+		put(&f, fields[i]);
+	state->thread = r->thread;
+	state->period_bytes = r->period_bytes;
+	state->sample_id = r->id;
+	state->time_ns = r->time_ns;
+	state->address = r->address;
+	return finish(state, &f, SP_RECORD_SAMPLE);
+}
+
+struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
+			    size_t room, const struct sp_record *record)
+{
+	switch (record->type) {
+	case SP_RECORD_INFO:
+		return encode_info(state, out, room, &record->u.info);
+	case SP_RECORD_MODULE:
+		return encode_module(state, out, room, &record->u.module);
+	case SP_RECORD_STACK:
+		return encode_stack(state, out, room, &record->u.stack);
+	case SP_RECORD_THREAD:
+		return encode_thread(state, out, room, &record->u.thread);
+	case SP_RECORD_THREAD_END:
+		return encode_thread_end(state, out, room,
+					 &record->u.thread_end);
+	case SP_RECORD_SAMPLE:
+		return encode_sample(state, out, room, &record->u.sample);
+	case SP_RECORD_NONE:
+		break;
+	}
+	return does_not_fit;
+}

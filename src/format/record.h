@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_FORMAT_RECORD_H
+#define SP_FORMAT_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/layout.h"
+
+/*
+ * The records inside a chunk (docs/format.md):
+ *
+ *   type u8 | payload bytes varint | payload | check u16
+ *
+ * The check is 16 bits of a hash that runs on through the chunk, so that
+ * damage is noticed by the record itself and by every one after it.
+ */
+
+/* What later records of a chunk are relative to; zero at its beginning. */
+struct sp_chunk_state {
+	uint64_t hash;
+	uint64_t time_ns;
+	uint64_t sample_id;
+	uint64_t address;
+	uint64_t period_bytes;
+	uint64_t thread;
+};
+
+struct sp_record_info {
+	const char *key; /* not terminated: see the length */
+	size_t key_bytes;
+	const char *value;
+	size_t value_bytes;
+};
+
+struct sp_record_module {
+	uint64_t id; /* >= 1 */
+	uint64_t start_pc;
+	uint64_t end_pc;
+	uint64_t bias; /* modulo 2^64 */
+	uint64_t flags;
+	const uint8_t *build_id;
+	size_t build_id_bytes;
+	const char *path;
+	size_t path_bytes;
+};
+
+struct sp_record_frame {
+	uint32_t module; /* 0: offset is the address itself */
+	uint64_t offset;
+};
+
+struct sp_record_stack {
+	uint64_t id;                          /* >= 1 */
+	uint64_t flags;                       /* SP_STACK_* */
+	const struct sp_record_frame *frames; /* innermost first */
+	size_t n_frames;                      /* <= SP_FORMAT_FRAMES_MAX */
+};
+
+struct sp_record_thread {
+	uint64_t index;
+	uint64_t tid;
+	uint64_t time_ns;
+	const char *name;
+	size_t name_bytes;
+};
+
+struct sp_record_thread_end {
+	uint64_t index;
+	uint64_t time_ns;
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	const char *name;
+	size_t name_bytes;
+};
+
+struct sp_record_sample {
+	uint64_t id;
+	uint64_t time_ns;
+	uint64_t address;
+	uint64_t size_bytes;   /* >= 1 */
+	uint64_t offset_bytes; /* of the hit byte, < size_bytes */
+	uint64_t period_bytes;
+	uint64_t stack;  /* 0: not known */
+	uint64_t thread; /* index */
+	uint8_t entry;   /* enum sp_entry */
+};
+
+/* The check of a fixed structure: all of its bytes before `check`, which is
+ * its last eight.  `kind` keeps one structure from passing for another. */
+uint64_t sp_format_check(uint64_t file_id, uint64_t kind, const void *data,
+			 size_t bytes);
+
+enum sp_check_kind {
+	SP_CHECK_HEADER = 1,
+	SP_CHECK_STATUS = 2,
+	SP_CHECK_SLOT = 3,
+	SP_CHECK_CHUNK = 4,
+};
+
+void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,
+			 uint64_t chunk_index);
+
+#endif
