@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/diag.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/sys.h"
+
+#include "agent/poison.h"
+
+/* Written with relaxed adds by anybody; readers need no order. */
+static _Atomic uint64_t counters[SP_LOSS_COUNT];
+static int quiet_mode;
+
+void sp_diag_lose(enum sp_loss loss, uint64_t n)
+{
+	atomic_fetch_add_explicit(&counters[loss], n, memory_order_relaxed);
+}
+
+void sp_diag_read(uint64_t losses[SP_FORMAT_LOSSES])
+{
+	memset(losses, 0, SP_FORMAT_LOSSES * sizeof(losses[0]));
+	for (int i = 0; i < SP_LOSS_COUNT; i++)
+		losses[i] = atomic_load_explicit(&counters[i],
+						 memory_order_relaxed);
+}
+
+uint64_t sp_diag_total(void)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < SP_LOSS_COUNT; i++)
+		total += atomic_load_explicit(&counters[i],
+					      memory_order_relaxed);
+	return total;
+}
+
+void sp_diag_reset(void)
+{
+	for (int i = 0; i < SP_LOSS_COUNT; i++)
+		atomic_store_explicit(&counters[i], 0, memory_order_relaxed);
+}
+
+void sp_diag_set_quiet(int quiet)
+{
+	quiet_mode = quiet;
+}
+
+static size_t append(char *line, size_t at, size_t room, const char *text)
+{
+	while (*text && at < room) {
+		/* Names come from the environment: keep the terminal safe. */
+		unsigned char c = (unsigned char)*text++;
+
+		line[at++] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+	}
+	return at;
+}
+
+void sp_diag_say(const char *part, ...)
+{
+	char line[400];
+	size_t at = append(line, 0, sizeof(line) - 1, "sampleprof: ");
+	va_list args;
+
+	if (quiet_mode)
+		return;
+	va_start(args, part);
+	for (; part; part = va_arg(args, const char *))
+		at = append(line, at, sizeof(line) - 1, part);
+	va_end(args);
+	line[at++] = '\n';
+	SP_SYS3(write, 2, line, at);
+}
+
+const char *sp_diag_decimal(char *buf, uint64_t v)
+{
+	char digits[21];
+	int n = 0, at = 0;
+
+	do {
+		digits[n++] = (char)('0' + v % 10);
+		v /= 10;
+	} while (v);
+	while (n)
+		buf[at++] = digits[--n];
+	buf[at] = '\0';
+	return buf;
+}

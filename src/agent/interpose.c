@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C allocation functions as the program sees them.  Hot path: charge the
+ * thread's word, count, and jump to the allocator below with the arguments as
+ * they came; pointers, alignment and usable size are the allocator's.
+ *
+ * The declarations are our own: <stdlib.h> lets the compiler assume things
+ * about these functions that their definitions must not rely on.
+ */
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/count.h"
+#include "agent/export.h"
+#include "agent/real.h"
+#include "agent/slots.h"
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CALLER      __builtin_return_address(0)
+
+void *malloc(size_t n);
+void *calloc(size_t n, size_t size);
+void *realloc(void *p, size_t n);
+void *reallocarray(void *p, size_t n, size_t size);
+void free(void *p);
+void cfree(void *p);
+void free_sized(void *p, size_t n);
+void free_aligned_sized(void *p, size_t alignment, size_t n);
+void *memalign(size_t alignment, size_t n);
+int posix_memalign(void **ret, size_t alignment, size_t n);
+void *aligned_alloc(size_t alignment, size_t n);
+void *valloc(size_t n);
+void *pvalloc(size_t n);
+size_t malloc_usable_size(void *p);
+int pthread_setname_np(unsigned long thread, const char *name);
+
+static void *no_memory(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+static SP_COLD void *cold_malloc(size_t n)
+{
+	struct sp_event event;
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	sp_agent_charge(n, &event);
+	p = sp_real.malloc(n);
+	sp_agent_finish(&event, p, SP_ENTRY_MALLOC, CALLER);
+	return p;
+}
+
+SP_EXPORT void *malloc(size_t n)
+{
+	if (UNLIKELY(sp_thread_charge(n)))
+		return cold_malloc(n);
+	sp_thread.objects++;
+	return sp_real.malloc(n);
+}
+
+static SP_COLD void *cold_calloc(size_t n, size_t size)
+{
+	struct sp_event event;
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	sp_agent_charge(n * size, &event);
+	p = sp_real.calloc(n, size);
+	sp_agent_finish(&event, p, SP_ENTRY_CALLOC, CALLER);
+	return p;
+}
+
+/* The product overflows: the allocator below refuses it in its own way. */
+static SP_COLD void *impossible_calloc(size_t n, size_t size)
+{
+	if (!sp_real_resolve())
+		return no_memory();
+	return sp_real.calloc(n, size);
+}
+
+SP_EXPORT void *calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
+		return impossible_calloc(n, size);
+	if (UNLIKELY(sp_thread_charge(bytes)))
+		return cold_calloc(n, size);
+	sp_thread.objects++;
+	return sp_real.calloc(n, size);
+}
+
+static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
+				  const void *caller)
+{
+	struct sp_event event;
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	sp_agent_charge(n, &event);
+	p = sp_real.realloc(old, n);
+	sp_agent_finish(&event, p, entry, caller);
+	return p;
+}
+
+/* Whether this frees or allocates is known only afterwards. */
+static SP_COLD void *realloc_to_zero(void *old, enum sp_entry entry,
+				     const void *caller)
+{
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	p = sp_real.realloc(old, 0);
+	sp_count(p, 0, entry, caller);
+	return p;
+}
+
+/* A realloc counts as a free of the old object and an allocation of the new
+ * size, whether it moves or not. */
+SP_EXPORT void *realloc(void *old, size_t n)
+{
+	if (UNLIKELY(n == 0))
+		return realloc_to_zero(old, SP_ENTRY_REALLOC, CALLER);
+	if (UNLIKELY(sp_thread_charge(n)))
+		return cold_realloc(old, n, SP_ENTRY_REALLOC, CALLER);
+	sp_thread.objects++;
+	return sp_real.realloc(old, n);
+}
+
+/* Always by realloc: the C library's own would come back to our realloc and be
+ * counted there, others' would not. */
+SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
+		return no_memory();
+	if (UNLIKELY(bytes == 0))
+		return realloc_to_zero(old, SP_ENTRY_REALLOCARRAY, CALLER);
+	if (UNLIKELY(sp_thread_charge(bytes)))
+		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY, CALLER);
+	sp_thread.objects++;
+	return sp_real.realloc(old, bytes);
+}
+
+SP_EXPORT void *memalign(size_t alignment, size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.memalign)
+		return no_memory();
+	p = sp_real.memalign(alignment, n);
+	sp_count(p, n, SP_ENTRY_MEMALIGN, CALLER);
+	return p;
+}
+
+SP_EXPORT int posix_memalign(void **ret, size_t alignment, size_t n)
+{
+	int err;
+
+	if (!sp_real_resolve() || !sp_real.posix_memalign)
+		return ENOMEM;
+	err = sp_real.posix_memalign(ret, alignment, n);
+	if (!err)
+		sp_count(*ret, n, SP_ENTRY_POSIX_MEMALIGN, CALLER);
+	return err;
+}
+
+SP_EXPORT void *aligned_alloc(size_t alignment, size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.aligned_alloc)
+		return no_memory();
+	p = sp_real.aligned_alloc(alignment, n);
+	sp_count(p, n, SP_ENTRY_ALIGNED_ALLOC, CALLER);
+	return p;
+}
+
+SP_EXPORT void *valloc(size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.valloc)
+		return no_memory();
+	p = sp_real.valloc(n);
+	sp_count(p, n, SP_ENTRY_VALLOC, CALLER);
+	return p;
+}
+
+SP_EXPORT void *pvalloc(size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.pvalloc)
+		return no_memory();
+	p = sp_real.pvalloc(n);
+	sp_count(p, n, SP_ENTRY_PVALLOC, CALLER);
+	return p;
+}
+
+SP_EXPORT void free(void *p)
+{
+	sp_real.free(p);
+}
+
+SP_EXPORT void cfree(void *p)
+{
+	sp_real.free(p);
+}
+
+/* C23: a program that tests for these finds ours, so they work over an older C
+ * library too. */
+SP_EXPORT void free_sized(void *p, size_t n)
+{
+	if (sp_real.free_sized)
+		sp_real.free_sized(p, n);
+	else
+		sp_real.free(p);
+}
+
+SP_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
+{
+	if (sp_real.free_aligned_sized)
+		sp_real.free_aligned_sized(p, alignment, n);
+	else
+		sp_real.free(p);
+}
+
+SP_EXPORT size_t malloc_usable_size(void *p)
+{
+	if (!sp_real_resolve() || !sp_real.malloc_usable_size)
+		return 0;
+	return sp_real.malloc_usable_size(p);
+}
+
+/* Threads are known by name in the report; asking the kernel for names later
+ * would be a system call that a sandboxed program may not survive. */
+SP_EXPORT int pthread_setname_np(unsigned long thread, const char *name)
+{
+	if (!sp_real_resolve() || !sp_real.pthread_setname_np)
+		return ENOSYS;
+	sp_agent_attach();
+	sp_slots_set_name(thread, name);
+	return sp_real.pthread_setname_np(thread, name);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * jemalloc's own interface.  A program finds out whether it runs on jemalloc by
+ * testing whether mallocx exists, so these are indirect functions: their
+ * resolvers say "none" unless the allocator below has them.
+ *
+ * A resolver may run before this library is relocated, when an object that was
+ * loaded after it refers to mallocx: it uses nothing but sp_linkmap_*, which
+ * is written for that.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/count.h"
+#include "agent/export.h"
+#include "agent/linkmap.h"
+#include "agent/real.h"
+
+#define CALLER __builtin_return_address(0)
+
+static void *hooked_mallocx(size_t n, int flags)
+{
+	void *p;
+
+	sp_real_resolve();
+	p = sp_real.mallocx(n, flags);
+	sp_count(p, n, SP_ENTRY_MALLOCX, CALLER);
+	return p;
+}
+
+static void *hooked_rallocx(void *old, size_t n, int flags)
+{
+	void *p;
+
+	sp_real_resolve();
+	p = sp_real.rallocx(old, n, flags);
+	sp_count(p, n, SP_ENTRY_RALLOCX, CALLER);
+	return p;
+}
+
+/* Resizes in place or not at all: counted, as a realloc is, when the object
+ * has another size afterwards. */
+static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
+{
+	size_t before, after;
+
+	sp_real_resolve();
+	before = sp_real.sallocx(p, flags);
+	after = sp_real.xallocx(p, n, extra, flags);
+	if (after != before)
+		sp_count(p, n, SP_ENTRY_XALLOCX, CALLER);
+	return after;
+}
+
+static size_t hooked_sallocx(const void *p, int flags)
+{
+	sp_real_resolve();
+	return sp_real.sallocx(p, flags);
+}
+
+static void hooked_dallocx(void *p, int flags)
+{
+	sp_real_resolve();
+	sp_real.dallocx(p, flags);
+}
+
+static void hooked_sdallocx(void *p, size_t n, int flags)
+{
+	sp_real_resolve();
+	sp_real.sdallocx(p, n, flags);
+}
+
+static size_t hooked_nallocx(size_t n, int flags)
+{
+	sp_real_resolve();
+	return sp_real.nallocx(n, flags);
+}
+
+#define DEFINE_OPTIONAL(name, ret, params)                                     \
+	static __typeof__(&hooked_##name) resolve_##name(void)                 \
+	{                                                                      \
+		return sp_linkmap_next(#name, NULL) ? hooked_##name : NULL;    \
+	}                                                                      \
+	SP_EXPORT ret name params __attribute__((ifunc("resolve_" #name)))
+
+DEFINE_OPTIONAL(mallocx, void *, (size_t n, int flags));
+DEFINE_OPTIONAL(rallocx, void *, (void *p, size_t n, int flags));
+DEFINE_OPTIONAL(xallocx, size_t, (void *p, size_t n, size_t extra, int flags));
+DEFINE_OPTIONAL(sallocx, size_t, (const void *p, int flags));
+DEFINE_OPTIONAL(dallocx, void, (void *p, int flags));
+DEFINE_OPTIONAL(sdallocx, void, (void *p, size_t n, int flags));
+DEFINE_OPTIONAL(nallocx, size_t, (size_t n, int flags));

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_LANE_H
+#define SP_AGENT_LANE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/encode.h"
+
+/*
+ * A lane is what one thread needs while it takes a sample: the chunk of the
+ * file that it appends to, the unwinder's caches, and scratch memory that
+ * would be too large for the host's stacks.  There are as many lanes in use as
+ * threads sample at the same moment, so memory and file space grow neither with
+ * the number of threads nor with their births.
+ *
+ * A lane is taken by try-lock and never waited for: a thread that finds none
+ * drops its sample and counts it.
+ */
+#define SP_LANES      64
+#define SP_LANE_DEPTH (SP_FORMAT_FRAMES_MAX)
+
+struct sp_lane {
+	/* 1 while taken; acquire in sp_lane_take pairs with release in
+	 * sp_lane_give.  Everything below belongs to the holder. */
+	_Atomic unsigned int busy;
+
+	/* writer.c: where the next record goes. */
+	uint8_t *chunk; /* NULL: none yet */
+	size_t at;
+	size_t populated; /* bytes of the chunk backed by storage */
+	struct sp_chunk_state state;
+
+	/* unwinder.c: the library's thread-local block of this lane. */
+	void *unwind_tls;
+	void *unwind_jump[5]; /* where to go if unwinding must be abandoned */
+
+	void *pcs[SP_LANE_DEPTH];
+	struct sp_record_frame frames[SP_LANE_DEPTH];
+};
+
+/* A free lane, preferably the one the caller last had (*hint), or NULL.
+ * Context: sampled. */
+struct sp_lane *sp_lane_take(uint8_t *hint);
+void sp_lane_give(struct sp_lane *lane);
+
+/* After fork, in the child: all lanes are free and write to no file.  What a
+ * vanished thread was doing to the unwinder's caches is not known, so a lane
+ * that was busy starts with new ones. */
+void sp_lane_reset(void);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/linkmap.h"
+
+#include <fcntl.h>
+#include <sys/auxv.h>
+
+#include "agent/sys.h"
+
+#include "agent/poison.h"
+
+extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
+
+/*
+ * An indirect function's resolver comes here before this library has been
+ * relocated: no imported function can be called then.  That is why strings are
+ * compared by hand, and why there are two ways to the auxiliary vector.
+ */
+static bool is_relocated(void)
+{
+	static const volatile void *volatile self = &self;
+
+	return self != NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	while (*a && *a == *b) {
+		a++;
+		b++;
+	}
+	return *a == *b;
+}
+
+struct headers {
+	const ElfW(Phdr) * phdr;
+	unsigned long n;
+};
+
+static struct headers read_auxiliary_vector(void)
+{
+	static const char path[] = "/proc/self/auxv";
+	struct headers h = {NULL, 0};
+	ElfW(auxv_t) entry;
+	long fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+
+	if (fd < 0)
+		return h;
+	while (SP_SYS3(read, fd, &entry, sizeof(entry)) == sizeof(entry)) {
+		if (entry.a_type == AT_PHDR)
+			h.phdr = (const void *)entry.a_un.a_val;
+		else if (entry.a_type == AT_PHNUM)
+			h.n = entry.a_un.a_val;
+	}
+	SP_SYS1(close, fd);
+	return h;
+}
+
+static struct headers executable_headers(void)
+{
+	struct headers h;
+
+	if (!is_relocated())
+		return read_auxiliary_vector();
+	h.phdr = (const void *)getauxval(AT_PHDR);
+	h.n = getauxval(AT_PHNUM);
+	return h;
+}
+
+/* The executable's program headers tell where its dynamic section is, which
+ * the loader points to its list from. */
+const struct link_map *sp_linkmap_first(void)
+{
+	static const struct link_map *first;
+	struct headers h = {NULL, 0};
+	const ElfW(Phdr) * phdr;
+	unsigned long n;
+	const ElfW(Dyn) *dynamic = NULL;
+	uintptr_t bias = 0;
+
+	if (first)
+		return first;
+	h = executable_headers();
+	phdr = h.phdr;
+	n = h.n;
+	if (!phdr)
+		return NULL;
+	for (unsigned long i = 0; i < n; i++) {
+		if (phdr[i].p_type == PT_PHDR)
+			bias = (uintptr_t)phdr - phdr[i].p_vaddr;
+	}
+	for (unsigned long i = 0; i < n; i++) {
+		if (phdr[i].p_type == PT_DYNAMIC)
+			dynamic = (const void *)(bias + phdr[i].p_vaddr);
+	}
+	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
+		const struct r_debug *debug;
+
+		if (dynamic->d_tag != DT_DEBUG || !dynamic->d_un.d_ptr)
+			continue;
+		debug = (const void *)dynamic->d_un.d_ptr;
+		first = debug->r_map;
+		break;
+	}
+	return first;
+}
+
+const struct link_map *sp_linkmap_self(void)
+{
+	const struct link_map *map = sp_linkmap_first();
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map;
+}
+
+uintptr_t sp_linkmap_dynamic(const struct link_map *map, ElfW(Sxword) tag)
+{
+	const ElfW(Dyn) * d;
+
+	for (d = map->l_ld; d && d->d_tag != DT_NULL; d++) {
+		if (d->d_tag != tag)
+			continue;
+		switch (tag) {
+		case DT_PLTRELSZ:
+		case DT_RELASZ:
+			return d->d_un.d_val;
+		default:
+			/* Objects with a read-only dynamic section (the vDSO)
+			 * keep offsets. */
+			if (d->d_un.d_ptr < map->l_addr)
+				return map->l_addr + d->d_un.d_ptr;
+			return d->d_un.d_ptr;
+		}
+	}
+	return 0;
+}
+
+struct symbols {
+	const ElfW(Sym) * table;
+	const char *strings;
+	const ElfW(Half) * versions; /* may be NULL */
+};
+
+static uint32_t gnu_hash(const char *name)
+{
+	uint32_t h = 5381;
+
+	for (; *name; name++)
+		h = h * 33 + (unsigned char)*name;
+	return h;
+}
+
+static uint32_t sysv_hash(const char *name)
+{
+	uint32_t h = 0, g;
+
+	for (; *name; name++) {
+		h = (h << 4) + (unsigned char)*name;
+		g = h & 0xf0000000u;
+		h = (h ^ (g >> 24)) & ~g;
+	}
+	return h;
+}
+
+/* Is symbol i a function of that name in its default version? */
+static bool matches(const struct symbols *s, uint32_t i, const char *name)
+{
+	const ElfW(Sym) *sym = &s->table[i];
+	unsigned int type = ELF64_ST_TYPE(sym->st_info);
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0)
+		return false;
+	if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
+		return false;
+	if (s->versions && (s->versions[i] & 0x8000))
+		return false;
+	return same_text(s->strings + sym->st_name, name);
+}
+
+static uint32_t find_gnu(const struct symbols *s, const uint32_t *table,
+			 const char *name)
+{
+	uint32_t n_buckets = table[0], first = table[1], bloom_words = table[2];
+	const uint32_t *buckets = table + 4 + bloom_words * 2;
+	const uint32_t *chain = buckets + n_buckets;
+	uint32_t h = gnu_hash(name);
+	uint32_t i;
+
+	if (!n_buckets)
+		return 0;
+	i = buckets[h % n_buckets];
+	if (i < first)
+		return 0;
+	for (;; i++) {
+		uint32_t entry = chain[i - first];
+
+		if ((entry | 1) == (h | 1) && matches(s, i, name))
+			return i;
+		if (entry & 1)
+			return 0;
+	}
+}
+
+static uint32_t find_sysv(const struct symbols *s, const uint32_t *table,
+			  const char *name)
+{
+	uint32_t n_buckets = table[0];
+	const uint32_t *buckets = table + 2;
+	const uint32_t *chain = buckets + n_buckets;
+	uint32_t i;
+
+	if (!n_buckets)
+		return 0;
+	for (i = buckets[sysv_hash(name) % n_buckets]; i; i = chain[i])
+		if (matches(s, i, name))
+			return i;
+	return 0;
+}
+
+void *sp_linkmap_find(const struct link_map *map, const char *name)
+{
+	const uint32_t *gnu =
+		(const void *)sp_linkmap_dynamic(map, DT_GNU_HASH);
+	const uint32_t *sysv = (const void *)sp_linkmap_dynamic(map, DT_HASH);
+	struct symbols s = {
+		(const void *)sp_linkmap_dynamic(map, DT_SYMTAB),
+		(const void *)sp_linkmap_dynamic(map, DT_STRTAB),
+		(const void *)sp_linkmap_dynamic(map, DT_VERSYM),
+	};
+	uint32_t i = 0;
+	void *address;
+
+	if (!s.table || !s.strings)
+		return NULL;
+	if (gnu)
+		i = find_gnu(&s, gnu, name);
+	else if (sysv)
+		i = find_sysv(&s, sysv, name);
+	if (!i)
+		return NULL;
+	address = (void *)(map->l_addr + s.table[i].st_value);
+	if (ELF64_ST_TYPE(s.table[i].st_info) == STT_GNU_IFUNC) {
+		void *(*resolver)(void) = (void *(*)(void))address;
+
+		address = resolver();
+	}
+	return address;
+}
+
+static void *find_from(const struct link_map *map, const char *name,
+		       const struct link_map **ret_provider)
+{
+	for (; map; map = map->l_next) {
+		void *address = sp_linkmap_find(map, name);
+
+		if (!address)
+			continue;
+		if (ret_provider)
+			*ret_provider = map;
+		return address;
+	}
+	return NULL;
+}
+
+void *sp_linkmap_next(const char *name, const struct link_map **ret_provider)
+{
+	const struct link_map *self = sp_linkmap_self();
+
+	return self ? find_from(self->l_next, name, ret_provider) : NULL;
+}
+
+void *sp_linkmap_global(const char *name, const struct link_map **ret_provider)
+{
+	return find_from(sp_linkmap_first(), name, ret_provider);
+}

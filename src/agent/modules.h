@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_MODULES_H
+#define SP_AGENT_MODULES_H
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/layout.h"
+
+/*
+ * The loaded objects: the agent's own snapshot, read without the loader's
+ * lock.  Objects of start-up are taken from the loader's list; one that was
+ * loaded later is added when a sample first meets its code, through
+ * _dl_find_object (glibc 2.35, async-signal-safe).
+ *
+ * The snapshot only grows.  An object that was unloaded and replaced by another
+ * at the same address gets a second entry, so that old samples keep theirs.
+ */
+struct sp_module_entry {
+	uint32_t id; /* 1.., in the file */
+	uintptr_t start;
+	uintptr_t end;
+	uintptr_t bias;
+	bool permanent; /* loaded at start-up: never unloaded */
+	const struct link_map *map;
+	const char *name;        /* our copy */
+	const ElfW(Phdr) * phdr; /* our copy: safe after an unload */
+	uint16_t n_phdr;
+	const uint8_t *note; /* build id in the object's memory */
+	uint8_t build_id[SP_FORMAT_BUILD_ID_MAX];
+	uint8_t build_id_bytes;
+	_Atomic uint32_t written; /* generation of the file that has it */
+};
+
+/* Take the snapshot at start-up.  Context: cold, before main. */
+void sp_modules_init(const char *exe_path);
+
+/*
+ * The object that the code at pc belongs to now, or NULL (anonymous memory,
+ * table full).  `last` (may be NULL) is the answer for a neighbouring frame.
+ * *ret_added becomes true if the object was not in the snapshot before: what
+ * the unwinder thought about it is worthless.  Context: sampled.
+ */
+struct sp_module_entry *sp_modules_find(uintptr_t pc,
+					struct sp_module_entry *last,
+					bool *ret_added);
+
+/* Is the object still the one that the entry was made from?  Only meaningful
+ * to ask before its memory is read. */
+bool sp_modules_alive(const struct sp_module_entry *entry);
+
+/* Entries so far, and each of them; an index below the count stays valid. */
+unsigned int sp_modules_count(void);
+struct sp_module_entry *sp_modules_get(unsigned int index);
+
+/* In a forked child: nobody is adding an entry. */
+void sp_modules_reset(void);
+
+/* This library's own code. */
+bool sp_modules_is_self(uintptr_t pc);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_OUTFILE_H
+#define SP_AGENT_OUTFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The profile file as an object of the file system: its name, its creation, its
+ * mapping.  The file is created exclusively, sized to its limit at once (it is
+ * sparse), mapped shared, and its descriptor is closed before anything else
+ * happens, so that nothing the program does to descriptors can reach it.
+ */
+
+#define SP_OUTFILE_PATH_MAX 4096
+
+/*
+ * Remember where the file goes: `pattern` (SAMPLEPROF_OUT) made absolute, since
+ * the program may change its directory before the file is needed.  False: the
+ * name is too long.  Context: cold.
+ */
+bool sp_outfile_prepare(const char *pattern, const char *exe_path,
+			const char *host, uint64_t start_unix_s);
+
+struct sp_outfile {
+	uint8_t *base;   /* first `mapped` bytes of the file */
+	uint64_t mapped; /* at most what was asked for */
+	uint64_t limit;  /* size of the file */
+};
+
+/*
+ * Create the file with `limit` bytes (less if RLIMIT_FSIZE says so) and map the
+ * first `window` of them.  0, or a negative errno.  Context: cold for the
+ * program that was started with us; for its descendants the first sample.
+ */
+int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
+		      struct sp_outfile *ret);
+
+/* A second mapping of the file: `bytes` from where `at` (the beginning of a
+ * mapped chunk) is in it.  NULL on failure.  Context: sampled. */
+uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes);
+
+/* Have `bytes` at `at` backed by storage: false if the disk is full.  Context:
+ * sampled. */
+bool sp_outfile_populate(uint8_t *at, uint64_t bytes);
+
+/* The absolute pattern, and the name of the file made last ("" if none). */
+const char *sp_outfile_pattern(void);
+const char *sp_outfile_name(void);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/process.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+#include <time.h>
+
+#include "agent/agent.h"
+#include "agent/diag.h"
+#include "agent/outfile.h"
+#include "agent/real.h"
+#include "agent/slots.h"
+#include "agent/sys.h"
+#include "agent/unwinder.h"
+#include "agent/writer.h"
+#include "base/rng.h"
+
+#include "agent/poison.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+#define COMMAND_MAX 16384
+
+static char command[COMMAND_MAX];
+static uint64_t command_bytes;
+
+/* ---- settings ---- */
+
+static void say_line(void *arg, const char *line)
+{
+	(void)arg;
+	sp_diag_say(line, NULL);
+}
+
+static bool read_settings(struct sp_process *process, char *const *environment)
+{
+	struct sp_config_error err;
+	bool ok = sp_config_parse(environment, &process->config, &err);
+
+	sp_diag_set_quiet(process->config.log == SP_CONFIG_LOG_QUIET);
+	if (process->config.help) {
+		sp_diag_say("settings, as environment variables:", NULL);
+		sp_config_help(say_line, NULL);
+	}
+	if (err.unknown)
+		sp_diag_say("unknown setting ", err.unknown,
+			    " is ignored; SAMPLEPROF_HELP=1 lists all", NULL);
+	if (!ok)
+		sp_diag_say("SAMPLEPROF_", err.name, "=", err.value, " is not ",
+			    err.expected, "; running unprofiled", NULL);
+	return ok;
+}
+
+/* ---- facts ---- */
+
+static void read_exe(struct sp_process *process)
+{
+	long n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe",
+			 process->exe_path, sizeof(process->exe_path) - 1);
+
+	if (n <= 0) {
+		/* Without /proc: the name that was executed. */
+		const char *name = (const char *)getauxval(AT_EXECFN);
+		size_t at = 0;
+
+		for (; name && name[at] && at + 1 < sizeof(process->exe_path);
+		     at++)
+			process->exe_path[at] = name[at];
+		n = (long)at;
+	}
+	process->exe_path[n] = '\0';
+}
+
+static void read_host(struct sp_process *process)
+{
+	struct utsname name;
+
+	if (SP_SYS1(uname, &name) == 0)
+		memcpy(process->host, name.nodename, sizeof(process->host));
+}
+
+/* Field 22 of /proc/self/stat: with the process id it names this process for
+ * as long as the machine runs. */
+static uint64_t start_ticks(void)
+{
+	char stat[1024];
+	const char *p;
+	uint64_t v = 0;
+
+	if (sp_sys_read_file("/proc/self/stat", stat, sizeof(stat)) <= 0)
+		return 0;
+	p = strrchr(stat, ')'); /* the name may contain anything */
+	for (int field = 2; p && field < 22; field++) {
+		p = strchr(p, ' ');
+		if (p)
+			p++;
+	}
+	for (; p && *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v;
+}
+
+static bool find_in(const char *at, const char *end, const char *what)
+{
+	size_t n = strlen(what);
+
+	for (; (size_t)(end - at) >= n; at++)
+		if (memcmp(at, what, n) == 0)
+			return true;
+	return false;
+}
+
+/* Was the parent started under us?  Then this process is one of possibly
+ * thousands that nobody asked about. */
+static bool parent_is_profiled(void)
+{
+	static char environment[COMMAND_MAX * 2];
+	char path[64] = "/proc/";
+	char digits[24];
+	const char *p, *end;
+	long n;
+
+	strcpy(path + strlen(path),
+	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
+	strcpy(path + strlen(path), "/environ");
+	n = sp_sys_read_file(path, environment, sizeof(environment));
+	if (n <= 0)
+		return false;
+	end = environment + n;
+	for (p = environment; p < end; p += strlen(p) + 1)
+		if (strncmp(p, "LD_PRELOAD=", 11) == 0)
+			return find_in(p, p + strlen(p), "libsampleprof.so");
+	return false;
+}
+
+static uint64_t random_number(void)
+{
+	uint64_t v = 0;
+	const void *auxiliary = (const void *)getauxval(AT_RANDOM);
+
+	if (SP_SYS3(getrandom, &v, sizeof(v), 1 /* GRND_NONBLOCK */) ==
+	    sizeof(v))
+		return v;
+	if (auxiliary)
+		memcpy(&v, auxiliary, sizeof(v));
+	v ^= sp_sys_now_ns();
+	return sp_splitmix64(&v);
+}
+
+static void read_clocks(struct sp_process *process)
+{
+	struct timespec wall;
+
+	clock_gettime(CLOCK_REALTIME, &wall);
+	process->start_unix_ns =
+		(uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	process->start_clock_ns = sp_sys_now_ns();
+}
+
+static void map_alive_page(struct sp_process *process)
+{
+	process->alive = sp_sys_map(4096);
+	if (!process->alive)
+		return;
+	*process->alive = 1;
+	SP_SYS3(madvise, process->alive, 4096, MADV_WIPEONFORK);
+}
+
+bool sp_process_init(struct sp_process *process, char *const *environment)
+{
+	long n;
+
+	/* A set-uid program is not ours to write files for. */
+	if (getauxval(AT_SECURE))
+		return false;
+	if (!read_settings(process, environment))
+		return false;
+	read_exe(process);
+	read_host(process);
+	read_clocks(process);
+	map_alive_page(process);
+	n = sp_sys_read_file("/proc/self/cmdline", command, sizeof(command));
+	command_bytes = n > 0 ? (uint64_t)n : 0;
+	process->seed =
+		process->config.seed ? process->config.seed : random_number();
+	process->is_root = !parent_is_profiled();
+	if (!sp_outfile_prepare(process->config.out, process->exe_path,
+				process->host,
+				process->start_unix_ns / 1000000000u)) {
+		sp_diag_say("SAMPLEPROF_OUT: the path is too long; running "
+			    "unprofiled",
+			    NULL);
+		return false;
+	}
+	return true;
+}
+
+/* ---- the file ---- */
+
+int sp_process_open_file(struct sp_process *process)
+{
+	struct sp_writer_options options = {
+		.pid = (uint64_t)SP_SYS0(getpid),
+		.process_start_ticks = start_ticks(),
+		.start_unix_ns = process->start_unix_ns,
+		.start_clock_ns = process->start_clock_ns,
+		.period_bytes = process->config.period_bytes,
+		.seed = process->seed,
+		.file_id = random_number(),
+		.max_file_bytes = process->config.max_file_bytes,
+		.check_in_bytes = SP_AGENT_CHECK_IN_BYTES,
+	};
+
+	return sp_writer_open(&options);
+}
+
+const char *sp_process_out(void)
+{
+	return sp_outfile_pattern();
+}
+
+struct emitter {
+	sp_process_emit *emit;
+	void *arg;
+};
+
+static void emit_setting(void *arg, const char *key, const char *value)
+{
+	const struct emitter *e = arg;
+
+	e->emit(e->arg, key, value, strlen(value));
+}
+
+void sp_process_describe(const struct sp_process *process,
+			 sp_process_emit *emit, void *arg)
+{
+	struct emitter e = {emit, arg};
+
+	emit_setting(&e, "agent", "libsampleprof " SP_VERSION);
+	emit_setting(&e, "exe", process->exe_path);
+	emit(arg, "command", command, command_bytes);
+	emit_setting(&e, "host", process->host);
+	sp_config_describe(&process->config, emit_setting, &e);
+	if (process->constructed)
+		sp_process_describe_late(process, emit, arg);
+}
+
+void sp_process_describe_late(const struct sp_process *process,
+			      sp_process_emit *emit, void *arg)
+{
+	struct emitter e = {emit, arg};
+
+	emit_setting(&e, "allocator", sp_real_provider());
+	emit_setting(&e, "unwinder", sp_unwinder_why() ? "none" : "libunwind");
+	if (process->diagnosis[0])
+		emit_setting(&e, "diagnosis", process->diagnosis);
+}
+
+void sp_process_diagnose(struct sp_process *process, const char *a,
+			 const char *b, const char *c)
+{
+	const char *parts[] = {process->diagnosis[0] ? "; " : "", a, b, c};
+	size_t at = strlen(process->diagnosis);
+
+	for (int i = 0; i < 4; i++)
+		for (const char *p = parts[i];
+		     *p && at + 1 < sizeof(process->diagnosis); p++)
+			process->diagnosis[at++] = *p;
+	process->diagnosis[at] = '\0';
+	sp_diag_say(a, b, c, NULL);
+}
+
+/* ---- children ---- */
+
+bool sp_process_is_new(const struct sp_process *process)
+{
+	return process->alive && *process->alive == 0;
+}
+
+void sp_process_mark_seen(struct sp_process *process)
+{
+	if (process->alive)
+		*process->alive = 1;
+}
+
+void sp_process_reseed(struct sp_process *process)
+{
+	uint64_t state = process->seed ^ (sp_slots_tid() << 20);
+
+	process->seed = sp_splitmix64(&state);
+	process->is_root = false;
+	process->file_error = 0;
+	read_clocks(process);
+}

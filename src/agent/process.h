@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_PROCESS_H
+#define SP_AGENT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/config.h"
+
+/*
+ * What there is to know about the process: settings, identity, and the facts
+ * that the profile carries.  Written while the process starts; afterwards only
+ * a forked child changes its seed.
+ */
+struct sp_process {
+	struct sp_config config;
+	uint64_t seed;
+	uint64_t start_unix_ns;
+	uint64_t start_clock_ns;
+	char exe_path[4096];
+	char host[65];
+	/* Nobody above us is profiled: the user started this very process under
+	 * the profiler, so it leaves a file whatever happens. */
+	bool is_root;
+	bool constructed; /* the late facts are known */
+	int file_error;   /* why there is no file, negative errno */
+	char diagnosis[512];
+	uint32_t *alive; /* a page that is zero in a forked child */
+};
+
+/*
+ * Settings from the environment and facts from the kernel.  False: this process
+ * is to be left alone (set-uid, unusable settings, nowhere to write); the
+ * reason has been said on standard error unless quiet.  Context: cold.
+ */
+bool sp_process_init(struct sp_process *process, char *const *environment);
+
+/* Create the profile file.  0, -EBUSY, or a negative errno. */
+int sp_process_open_file(struct sp_process *process);
+
+/* Where the file goes, for messages. */
+const char *sp_process_out(void);
+
+typedef void sp_process_emit(void *arg, const char *key, const char *value,
+			     uint64_t value_bytes);
+
+/* Facts for the file; the late ones are known after construction. */
+void sp_process_describe(const struct sp_process *process,
+			 sp_process_emit *emit, void *arg);
+void sp_process_describe_late(const struct sp_process *process,
+			      sp_process_emit *emit, void *arg);
+
+/* Say on standard error, and keep for the file, why the profile may be empty or
+ * poor: three parts, concatenated. */
+void sp_process_diagnose(struct sp_process *process, const char *a,
+			 const char *b, const char *c);
+
+/* Are we in a forked child that has not been noticed yet?  No system call. */
+bool sp_process_is_new(const struct sp_process *process);
+void sp_process_mark_seen(struct sp_process *process);
+
+/* A forked child draws other samples than its parent. */
+void sp_process_reseed(struct sp_process *process);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_THREAD_H
+#define SP_AGENT_THREAD_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+
+struct sp_lane;
+struct sp_slot_owner;
+
+/*
+ * Everything the agent keeps per thread, in initial-exec thread-local storage
+ * (it comes out of the thread's stack: 128 bytes at most).
+ *
+ * `remaining` decides every allocation: bytes until the combined limit, the
+ * nearer of the next sample and the next check-in.  An allocation subtracts its
+ * size; a borrow leads to the cold path.  Every other condition is a value of
+ * that word:
+ *
+ *   0                    not set up, or counted call by call (I2)
+ *   about SP_WORD_PARKED inside the agent, or profiling is off
+ *
+ * I1  bytes counted so far = bytes + (limit - remaining), unless parked.
+ * I2  zero sends every allocation to the cold path, since each costs >= 1 byte.
+ * I3  gap >= limit - remaining: the hit byte has not been passed, except by an
+ *     allocation that is on its way to the cold path.
+ *
+ * Only the thread itself, and signal handlers on it, touch this structure.
+ */
+struct sp_thread {
+	uint64_t remaining;
+	uint64_t objects; /* allocations counted so far */
+	uint64_t limit;   /* value of `remaining` at the last cold event */
+	uint64_t bytes;   /* bytes counted up to the last cold event */
+	uint64_t gap;     /* bytes from the last cold event to the hit byte */
+	uint64_t period_bytes; /* that the gap was drawn with */
+	struct sp_rng rng;
+	uint64_t published_bytes;
+	uint64_t published_objects;
+	struct sp_slot_owner *slot;
+	struct sp_lane *lane; /* held while a sample is being taken */
+	uint32_t index;       /* 1.. in the process */
+	uint32_t generation;  /* of the process this state belongs to; 0 none */
+	uint8_t parked;       /* inside the agent */
+	uint8_t ended;        /* its exit was seen: publish call by call */
+	uint8_t recorded;     /* the file has its THREAD record */
+	uint8_t watched;      /* its exit will be seen */
+	uint8_t lane_hint;
+};
+
+static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
+
+#define SP_WORD_PARKED (1ull << 62)
+
+extern _Thread_local struct sp_thread sp_thread
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/*
+ * Charge an allocation of n bytes (a request for 0 counts as 1): true if it
+ * must take the cold path.  One compare and one subtract with borrow, so that
+ * zero costs nothing extra and a size near SIZE_MAX goes cold.  Context: hot.
+ */
+static inline bool sp_thread_charge(uint64_t n)
+{
+	bool borrow;
+
+	__asm__("cmpq $1, %2\n\t"
+		"sbbq %2, %0"
+		: "+m"(sp_thread.remaining), "=@ccc"(borrow)
+		: "r"(n));
+	return borrow;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  `chunks` counts the chunks handed out; chunk n belongs to the one lane
+ *     that got n, until the lane takes another.
+ * I2  A byte is stored to only after sp_outfile_populate has backed its page:
+ *     a full disk is an error here, never a signal in the program.
+ * I3  windows[0] maps the file's first chunks; windows[i] is mapped by whoever
+ *     needs it first and published by compare-and-swap.
+ */
+#include "agent/writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/diag.h"
+#include "agent/outfile.h"
+#include "agent/sys.h"
+#include "format/encode.h"
+
+#include "agent/poison.h"
+
+#define CHUNK          SP_FORMAT_CHUNK_BYTES
+#define POPULATE       16384u
+#define WINDOW_CHUNKS  16u
+#define WINDOWS_MAX    4096u /* 4 GiB */
+#define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
+#define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
+
+enum { CLOSED, OPENING, OPEN, FAILED };
+
+static _Atomic int state; /* OPEN is stored with release after the header */
+static _Atomic uint32_t generation; /* of the file: tells who has records */
+static _Atomic(uint8_t *) windows[WINDOWS_MAX];
+static _Atomic uint64_t chunks;
+static uint64_t max_chunks;
+static _Atomic int full;
+static struct sp_writer_options facts;
+
+static _Atomic unsigned int status_busy; /* try-lock of the status page */
+static uint64_t status_seq;
+static _Atomic uint64_t end_kind;
+static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
+
+bool sp_writer_is_open(void)
+{
+	return atomic_load_explicit(&state, memory_order_acquire) == OPEN;
+}
+
+uint64_t sp_writer_file_id(void)
+{
+	return facts.file_id;
+}
+
+uint64_t sp_writer_time(void)
+{
+	return sp_sys_now_ns() - facts.start_clock_ns;
+}
+
+static void write_header(uint8_t *base, uint64_t limit)
+{
+	struct sp_file_header h;
+	volatile uint8_t *magic = base;
+
+	memset(&h, 0, sizeof(h));
+	memcpy(h.magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES);
+	h.version = SP_FORMAT_VERSION;
+	h.header_bytes = sizeof(h);
+	h.chunk_bytes = CHUNK;
+	h.file_id = facts.file_id;
+	h.pid = facts.pid;
+	h.process_start_ticks = facts.process_start_ticks;
+	h.start_unix_ns = facts.start_unix_ns;
+	h.period_bytes = facts.period_bytes;
+	h.seed = facts.seed;
+	h.max_file_bytes = limit;
+	h.check_in_bytes = facts.check_in_bytes;
+	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
+	memcpy(base + 8, (const uint8_t *)&h + 8, sizeof(h) - 8);
+	atomic_signal_fence(memory_order_release);
+	for (int i = 7; i >= 0; i--)
+		magic[i] = h.magic[i];
+}
+
+static int open_file(const struct sp_writer_options *options)
+{
+	struct sp_outfile file;
+	int err;
+
+	facts = *options;
+	err = sp_outfile_create(facts.pid, facts.max_file_bytes,
+				WINDOW_CHUNKS * CHUNK, &file);
+	if (err)
+		return err;
+	if (!sp_outfile_populate(file.base, POPULATE))
+		return -ENOSPC;
+	atomic_store(&slot_pages,
+		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);
+	max_chunks = file.limit / CHUNK;
+	if (max_chunks > WINDOWS_MAX * WINDOW_CHUNKS)
+		max_chunks = WINDOWS_MAX * WINDOW_CHUNKS;
+	atomic_store(&windows[0], file.base);
+	atomic_store(&chunks, 1);
+	write_header(file.base, file.limit);
+	return 0;
+}
+
+int sp_writer_open(const struct sp_writer_options *options)
+{
+	int expected = CLOSED;
+	int err;
+
+	if (!atomic_compare_exchange_strong(&state, &expected, OPENING))
+		return expected == OPEN     ? 0
+		       : expected == FAILED ? -EIO
+					    : -EBUSY;
+	err = open_file(options);
+	atomic_store_explicit(&state, err ? FAILED : OPEN,
+			      memory_order_release);
+	return err;
+}
+
+void sp_writer_reset(void)
+{
+	atomic_store(&state, CLOSED);
+	atomic_fetch_add(&generation, 1);
+	for (unsigned int i = 0; i < WINDOWS_MAX && windows[i]; i++)
+		atomic_store(&windows[i], NULL);
+	atomic_store(&full, 0);
+	atomic_store(&status_busy, 0);
+	status_seq = 0;
+	atomic_store(&end_kind, SP_END_NONE);
+}
+
+/* Map window i, whose predecessor is mapped: from the predecessor's last chunk
+ * on, since a mapping can only be extended from inside itself. */
+static uint8_t *map_window(unsigned int i)
+{
+	uint8_t *previous =
+		atomic_load_explicit(&windows[i - 1], memory_order_acquire);
+	uint8_t *none = NULL, *fresh;
+	uint64_t left = max_chunks - (uint64_t)i * WINDOW_CHUNKS;
+	uint64_t n = left < WINDOW_CHUNKS ? left : WINDOW_CHUNKS;
+
+	fresh = sp_outfile_map_more(previous + (WINDOW_CHUNKS - 1) * CHUNK,
+				    (n + 1) * CHUNK);
+	if (!fresh)
+		return NULL;
+	if (!atomic_compare_exchange_strong_explicit(
+		    &windows[i], &none, fresh + CHUNK, memory_order_acq_rel,
+		    memory_order_acquire)) {
+		SP_SYS2(munmap, fresh, (n + 1) * CHUNK);
+		return none;
+	}
+	return fresh + CHUNK;
+}
+
+static uint8_t *chunk_address(uint64_t n)
+{
+	unsigned int last = (unsigned int)(n / WINDOW_CHUNKS);
+	uint8_t *window = NULL;
+
+	for (unsigned int i = 0; i <= last; i++) {
+		window =
+			atomic_load_explicit(&windows[i], memory_order_acquire);
+		if (!window)
+			window = map_window(i);
+		if (!window)
+			return NULL;
+	}
+	return window + n % WINDOW_CHUNKS * CHUNK;
+}
+
+/* Give the lane a fresh chunk with a header. */
+static bool next_chunk(struct sp_lane *lane)
+{
+	struct sp_chunk_header header = {SP_FORMAT_CHUNK_MAGIC,
+					 SP_CHUNK_RECORDS, 0, 0};
+	uint64_t n;
+	uint8_t *at;
+
+	lane->chunk = NULL;
+	if (atomic_load_explicit(&full, memory_order_relaxed))
+		return false;
+	n = atomic_fetch_add_explicit(&chunks, 1, memory_order_relaxed);
+	at = n < max_chunks ? chunk_address(n) : NULL;
+	if (!at || !sp_outfile_populate(at, POPULATE)) {
+		atomic_store_explicit(&full, 1, memory_order_relaxed);
+		return false;
+	}
+	header.index = n;
+	header.check = sp_format_check(facts.file_id, SP_CHECK_CHUNK, &header,
+				       sizeof(header));
+	memcpy(at, &header, sizeof(header));
+	lane->chunk = at;
+	lane->at = SP_FORMAT_CHUNK_RECORDS_OFFSET;
+	lane->populated = POPULATE;
+	sp_chunk_state_init(&lane->state, facts.file_id, n);
+	return true;
+}
+
+/* More of the lane's chunk, or another chunk. */
+static bool more_room(struct sp_lane *lane)
+{
+	if (!lane->chunk || lane->populated == CHUNK)
+		return next_chunk(lane);
+	if (!sp_outfile_populate(lane->chunk + lane->populated, POPULATE)) {
+		atomic_store_explicit(&full, 1, memory_order_relaxed);
+		return false;
+	}
+	lane->populated += POPULATE;
+	return true;
+}
+
+bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record)
+{
+	/* At most: the rest of one chunk, then all of another. */
+	for (unsigned int tries = 0; tries <= 2 * CHUNK / POPULATE; tries++) {
+		struct sp_encoded e = {0, 0};
+
+		if (lane->chunk)
+			e = sp_encode(&lane->state, lane->chunk + lane->at,
+				      lane->populated - lane->at, record);
+		if (e.bytes) {
+			_Atomic uint8_t *commit =
+				(_Atomic uint8_t *)(lane->chunk + lane->at);
+
+			atomic_store_explicit(commit, e.type,
+					      memory_order_release);
+			lane->at += e.bytes;
+			return true;
+		}
+		if (!more_room(lane))
+			return false;
+	}
+	return false;
+}
+
+void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e)
+{
+	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+	struct sp_record r = {.type = SP_RECORD_MODULE};
+
+	/* Zero means "in no file". */
+	if (atomic_load_explicit(&e->written, memory_order_acquire) == now + 1)
+		return;
+	r.u.module = (struct sp_record_module){
+		.id = e->id,
+		.start_pc = e->start,
+		.end_pc = e->end,
+		.bias = e->bias,
+		.flags = e->id == 1 ? SP_MODULE_MAIN : 0,
+		.build_id = e->build_id,
+		.build_id_bytes = e->build_id_bytes,
+		.path = e->name,
+		.path_bytes = strlen(e->name),
+	};
+	if (!sp_writer_append(lane, &r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	else
+		atomic_store_explicit(&e->written, now + 1,
+				      memory_order_release);
+}
+
+bool sp_writer_stack(struct sp_lane *lane, uint32_t id, uint32_t flags,
+		     unsigned int n)
+{
+	struct sp_record r = {.type = SP_RECORD_STACK};
+
+	r.u.stack = (struct sp_record_stack){id, flags, lane->frames, n};
+	return sp_writer_append(lane, &r);
+}
+
+void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
+		    uint64_t value_bytes)
+{
+	struct sp_record r = {.type = SP_RECORD_INFO};
+
+	r.u.info =
+		(struct sp_record_info){key, strlen(key), value, value_bytes};
+	if (r.u.info.value_bytes > SP_FORMAT_INFO_MAX)
+		r.u.info.value_bytes = SP_FORMAT_INFO_MAX;
+	if (!sp_writer_append(lane, &r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+static void write_status(uint64_t threads)
+{
+	uint8_t *base = atomic_load_explicit(&windows[0], memory_order_relaxed);
+	struct sp_status s;
+	uint8_t *to;
+
+	memset(&s, 0, sizeof(s));
+	s.seq = ++status_seq;
+	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
+	s.time_ns = sp_writer_time();
+	s.chunks = atomic_load_explicit(&chunks, memory_order_relaxed);
+	s.threads = threads;
+	sp_diag_read(s.losses);
+	s.check =
+		sp_format_check(facts.file_id, SP_CHECK_STATUS, &s, sizeof(s));
+	to = base + SP_FORMAT_STATUS_OFFSET +
+	     (s.seq & 1) * SP_FORMAT_STATUS_STRIDE;
+	memcpy(to, &s, sizeof(s) - sizeof(s.check));
+	atomic_thread_fence(memory_order_release);
+	memcpy(to + sizeof(s) - sizeof(s.check), &s.check, sizeof(s.check));
+}
+
+void sp_writer_publish(uint64_t threads)
+{
+	if (!sp_writer_is_open() ||
+	    atomic_exchange_explicit(&status_busy, 1, memory_order_acquire))
+		return;
+	write_status(threads);
+	atomic_store_explicit(&status_busy, 0, memory_order_release);
+}
+
+void sp_writer_end(uint64_t threads)
+{
+	atomic_store_explicit(&end_kind, SP_END_CLEAN, memory_order_relaxed);
+	sp_writer_publish(threads);
+}
+
+struct sp_slot *sp_writer_slot(unsigned int i)
+{
+	uint8_t *base = atomic_load_explicit(&windows[0], memory_order_relaxed);
+	unsigned int page = i / SLOTS_PER_PAGE;
+	uint8_t *at = base + SP_FORMAT_SLOTS_OFFSET;
+
+	if (!sp_writer_is_open() || i >= SP_FORMAT_SLOTS)
+		return NULL;
+	if (!(atomic_load_explicit(&slot_pages, memory_order_relaxed) &
+	      (1u << page))) {
+		if (!sp_outfile_populate(at + page * SP_FORMAT_PAGE_BYTES,
+					 SP_FORMAT_PAGE_BYTES)) {
+			sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+			return NULL;
+		}
+		atomic_fetch_or_explicit(&slot_pages, 1u << page,
+					 memory_order_relaxed);
+	}
+	return (struct sp_slot *)(at + i * sizeof(struct sp_slot));
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_WRITER_H
+#define SP_AGENT_WRITER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/lane.h"
+#include "agent/modules.h"
+#include "format/encode.h"
+
+/*
+ * Records into the mapped profile file, and the status page beside them.  The
+ * layout is docs/format.md's; every record is committed by the store of its
+ * first byte, so that a kill at any instant leaves a readable file.
+ */
+
+struct sp_writer_options {
+	uint64_t pid;
+	uint64_t process_start_ticks;
+	uint64_t start_unix_ns;
+	uint64_t start_clock_ns; /* CLOCK_MONOTONIC at the same moment */
+	uint64_t period_bytes;
+	uint64_t seed;
+	uint64_t file_id; /* random */
+	uint64_t max_file_bytes;
+	uint64_t check_in_bytes;
+};
+
+/*
+ * Create the file and write its header.  0, -EBUSY while another thread does
+ * it, or another negative errno; a failure is final.  Context: see
+ * sp_outfile_create.
+ */
+int sp_writer_open(const struct sp_writer_options *options);
+bool sp_writer_is_open(void);
+
+/* In a forked child: there is no file; what is mapped belongs to the parent and
+ * is not inherited. */
+void sp_writer_reset(void);
+
+/* Nanoseconds since the start, as records have them. */
+uint64_t sp_writer_time(void);
+
+/*
+ * Append one record with the caller's lane.  False if the file is full (the
+ * caller counts what that means).  Context: sampled.
+ */
+bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record);
+
+/* Conveniences: the record of an object unless this file has it; of
+ * lane->frames[0..n); a fact. */
+void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e);
+bool sp_writer_stack(struct sp_lane *lane, uint32_t id, uint32_t flags,
+		     unsigned int n);
+void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
+		    uint64_t value_bytes);
+
+/* Publish losses, number of threads and the present time; nothing happens if
+ * another thread is doing so.  Context: sampled. */
+void sp_writer_publish(uint64_t threads);
+
+/* The last word: the process ends in an orderly way.  Context: cold. */
+void sp_writer_end(uint64_t threads);
+
+/* Slot i of the thread slots, backed by storage, or NULL.  Context: sampled. */
+struct sp_slot *sp_writer_slot(unsigned int i);
+uint64_t sp_writer_file_id(void);
+
+#endif
