@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/idmap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static size_t first_cell(const struct sp_idmap *map, uint32_t id)
+{
+	return (id * 0x9e3779b97f4a7c15ull >> 32) & (map->n_cells - 1);
+}
+
+uint32_t sp_idmap_find(const struct sp_idmap *map, uint32_t id)
+{
+	if (!map->n_cells)
+		return UINT32_MAX;
+	for (size_t i = first_cell(map, id);;
+	     i = (i + 1) & (map->n_cells - 1)) {
+		const struct sp_idmap_cell *cell = &map->cells[i];
+
+		if (!cell->used)
+			return UINT32_MAX;
+		if (cell->id == id)
+			return cell->index;
+	}
+}
+
+static void insert(struct sp_idmap *map, uint32_t id, uint32_t index)
+{
+	size_t i = first_cell(map, id);
+
+	while (map->cells[i].used)
+		i = (i + 1) & (map->n_cells - 1);
+	map->cells[i] = (struct sp_idmap_cell){true, id, index};
+	map->n_used++;
+}
+
+static int grow(struct sp_idmap *map)
+{
+	struct sp_idmap bigger = {0};
+
+	bigger.n_cells = map->n_cells ? map->n_cells * 2 : 64;
+	bigger.cells = calloc(bigger.n_cells, sizeof(*bigger.cells));
+	if (!bigger.cells)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->n_cells; i++)
+		if (map->cells[i].used)
+			insert(&bigger, map->cells[i].id, map->cells[i].index);
+	free(map->cells);
+	*map = bigger;
+	return 0;
+}
+
+int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index)
+{
+	/* At most three quarters full, so that every search ends soon. */
+	if (map->n_used >= map->n_cells / 4 * 3) {
+		int err = grow(map);
+
+		if (err)
+			return err;
+	}
+	insert(map, id, index);
+	return 0;
+}
+
+void sp_idmap_done(struct sp_idmap *map)
+{
+	free(map->cells);
+	*map = (struct sp_idmap){0};
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From records to one aggregated profile.  Records of a chunk may refer to a
+ * stack or thread that another chunk introduces, earlier or later in the file,
+ * so both are made on first mention and filled in when their record comes.
+ */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/idmap.h"
+#include "profile/reader.h"
+
+/* All memory that hangs on the profile, to be freed in one go. */
+struct block {
+	struct block *next;
+	max_align_t data[];
+};
+
+struct loader {
+	struct sp_profile *p;
+	struct sp_reader *reader;
+	struct block *blocks;
+	struct sp_idmap stacks;
+	struct sp_idmap threads;
+	struct sp_idmap modules;
+	size_t stacks_room, threads_room, modules_room, infos_room;
+	uint64_t last_time_ns;
+	const char *command; /* raw, arguments separated by NUL */
+	size_t command_bytes;
+};
+
+static void *get_block(struct loader *l, size_t bytes)
+{
+	struct block *b = malloc(sizeof(*b) + (bytes ? bytes : 1));
+
+	if (!b)
+		return NULL;
+	b->next = l->blocks;
+	l->blocks = b;
+	return b->data;
+}
+
+/* A terminated copy; a NUL inside ends it. */
+static char *copy_text(struct loader *l, const char *text, size_t n)
+{
+	char *copy = get_block(l, n + 1);
+
+	if (!copy)
+		return NULL;
+	if (n)
+		memcpy(copy, text, n);
+	copy[n] = '\0';
+	return copy;
+}
+
+/* Room for one more element in an array that doubles. */
+static int make_room(void **array, size_t *room, size_t used, size_t size)
+{
+	size_t bigger = *room ? *room * 2 : 16;
+	void *p;
+
+	if (used < *room)
+		return 0;
+	if (bigger > SIZE_MAX / size)
+		return -ENOMEM;
+	p = realloc(*array, bigger * size);
+	if (!p)
+		return -ENOMEM;
+	*array = p;
+	*room = bigger;
+	return 0;
+}
+
+static struct sp_stack *get_stack(struct loader *l, uint32_t id)
+{
+	struct sp_profile *p = l->p;
+	uint32_t i = sp_idmap_find(&l->stacks, id);
+	struct sp_stack *s;
+
+	if (i != UINT32_MAX)
+		return &p->stacks[i];
+	if (make_room((void **)&p->stacks, &l->stacks_room, p->n_stacks,
+		      sizeof(*s)) ||
+	    sp_idmap_add(&l->stacks, id, (uint32_t)p->n_stacks))
+		return NULL;
+	s = &p->stacks[p->n_stacks++];
+	memset(s, 0, sizeof(*s));
+	s->id = id;
+	sp_acc_init(&s->acc, p->period_bytes);
+	return s;
+}
+
+static struct sp_thread_info *get_thread(struct loader *l, uint32_t index)
+{
+	struct sp_profile *p = l->p;
+	uint32_t i = sp_idmap_find(&l->threads, index);
+	struct sp_thread_info *t;
+
+	if (i != UINT32_MAX)
+		return &p->thread_infos[i];
+	if (make_room((void **)&p->thread_infos, &l->threads_room,
+		      p->n_thread_infos, sizeof(*t)) ||
+	    sp_idmap_add(&l->threads, index, (uint32_t)p->n_thread_infos))
+		return NULL;
+	t = &p->thread_infos[p->n_thread_infos++];
+	memset(t, 0, sizeof(*t));
+	t->index = index;
+	sp_acc_init(&t->acc, p->period_bytes);
+	return t;
+}
+
+static void copy_name(char *to, const char *name, size_t n)
+{
+	if (!n)
+		return;
+	if (n > SP_FORMAT_THREAD_NAME_MAX - 1)
+		n = SP_FORMAT_THREAD_NAME_MAX - 1;
+	memcpy(to, name, n);
+	to[n] = '\0';
+}
+
+static int take_info(struct loader *l, const struct sp_record_info *r)
+{
+	struct sp_profile *p = l->p;
+	struct sp_info info;
+
+	if (make_room((void **)&p->infos, &l->infos_room, p->n_infos,
+		      sizeof(info)))
+		return -ENOMEM;
+	info.key = copy_text(l, r->key, r->key_bytes);
+	info.value = copy_text(l, r->value, r->value_bytes);
+	if (!info.key || !info.value)
+		return -ENOMEM;
+	if (strcmp(info.key, "command") == 0) {
+		l->command = info.value;
+		l->command_bytes = r->value_bytes;
+		return 0;
+	}
+	p->infos[p->n_infos++] = info;
+	return 0;
+}
+
+static int take_module(struct loader *l, const struct sp_record_module *r)
+{
+	struct sp_profile *p = l->p;
+	struct sp_module *m;
+	uint32_t id = (uint32_t)r->id;
+
+	/* Two threads may have written the same one. */
+	if (sp_idmap_find(&l->modules, id) != UINT32_MAX)
+		return 0;
+	if (make_room((void **)&p->modules, &l->modules_room, p->n_modules,
+		      sizeof(*m)) ||
+	    sp_idmap_add(&l->modules, id, (uint32_t)p->n_modules))
+		return -ENOMEM;
+	m = &p->modules[p->n_modules];
+	memset(m, 0, sizeof(*m));
+	m->id = id;
+	m->start_pc = r->start_pc;
+	m->end_pc = r->end_pc;
+	m->bias = r->bias;
+	m->is_main = r->flags & SP_MODULE_MAIN;
+	m->build_id_len = (uint32_t)r->build_id_bytes;
+	if (r->build_id_bytes)
+		memcpy(m->build_id, r->build_id, r->build_id_bytes);
+	m->path = copy_text(l, r->path, r->path_bytes);
+	if (!m->path)
+		return -ENOMEM;
+	p->n_modules++;
+	return 0;
+}
+
+static int take_stack(struct loader *l, const struct sp_decoded *d)
+{
+	struct sp_stack *s = get_stack(l, (uint32_t)d->u.stack.id);
+	struct sp_record_frame *frames;
+	uint32_t n = d->u.stack.n_frames;
+
+	if (!s)
+		return -ENOMEM;
+	if (s->frames)
+		return 0;
+	frames = get_block(l, n * sizeof(*frames));
+	s->frames = get_block(l, n * sizeof(*s->frames));
+	if (!frames || !s->frames)
+		return -ENOMEM;
+	sp_decode_frames(d, frames);
+	for (uint32_t i = 0; i < n; i++)
+		s->frames[i] =
+			(struct sp_frame){frames[i].module, frames[i].offset};
+	s->n_frames = n;
+	s->flags = (uint32_t)d->u.stack.flags;
+	return 0;
+}
+
+static int take_thread(struct loader *l, const struct sp_record_thread *r)
+{
+	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
+
+	if (!t)
+		return -ENOMEM;
+	t->tid = r->tid;
+	copy_name(t->name, r->name, r->name_bytes);
+	return 0;
+}
+
+static int take_thread_end(struct loader *l,
+			   const struct sp_record_thread_end *r)
+{
+	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
+
+	if (!t)
+		return -ENOMEM;
+	copy_name(t->name, r->name, r->name_bytes);
+	t->exited = true;
+	t->has_totals = true;
+	t->exact_alloc_bytes = r->alloc_bytes;
+	t->exact_alloc_objects = r->alloc_objects;
+	if (r->time_ns > l->last_time_ns)
+		l->last_time_ns = r->time_ns;
+	return 0;
+}
+
+static int take_sample(struct loader *l, const struct sp_record_sample *r)
+{
+	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
+	struct sp_thread_info *t = NULL;
+
+	if (!s)
+		return -ENOMEM;
+	sp_acc_add(&s->acc, r->size_bytes, r->offset_bytes, r->period_bytes);
+	sp_acc_add(&l->p->acc, r->size_bytes, r->offset_bytes, r->period_bytes);
+	if (r->thread) {
+		t = get_thread(l, (uint32_t)r->thread);
+		if (!t)
+			return -ENOMEM;
+		sp_acc_add(&t->acc, r->size_bytes, r->offset_bytes,
+			   r->period_bytes);
+	}
+	if (r->time_ns > l->last_time_ns)
+		l->last_time_ns = r->time_ns;
+	return 0;
+}
+
+static int take(struct loader *l, const struct sp_decoded *d)
+{
+	switch (d->type) {
+	case SP_RECORD_INFO:
+		return take_info(l, &d->u.info);
+	case SP_RECORD_MODULE:
+		return take_module(l, &d->u.module);
+	case SP_RECORD_STACK:
+		return take_stack(l, d);
+	case SP_RECORD_THREAD:
+		return take_thread(l, &d->u.thread);
+	case SP_RECORD_THREAD_END:
+		return take_thread_end(l, &d->u.thread_end);
+	case SP_RECORD_SAMPLE:
+		return take_sample(l, &d->u.sample);
+	default:
+		return 0; /* of a later minor version */
+	}
+}
+
+/* Exact totals, and the threads that were alive at the last publication. */
+static int take_totals(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		const struct sp_reader_slot *slot = &l->reader->slots[i];
+		struct sp_thread_info *t;
+
+		p->exact_alloc_bytes += slot->alloc_bytes;
+		p->exact_alloc_objects += slot->alloc_objects;
+		if (slot->thread == 0 || slot->thread > UINT32_MAX)
+			continue;
+		t = get_thread(l, (uint32_t)slot->thread);
+		if (!t)
+			return -ENOMEM;
+		t->tid = slot->tid;
+		if (t->has_totals)
+			continue;
+		t->has_totals = true;
+		t->exact_alloc_bytes = slot->owner_bytes;
+		t->exact_alloc_objects = slot->owner_objects;
+	}
+	return 0;
+}
+
+/* Does a shell take the argument as it is? */
+static bool is_plain(const char *text)
+{
+	return text[0] && text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+					    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789_-./:=,+@%")] == '\0';
+}
+
+/* The arguments as one would type them. */
+static char *join_command(struct loader *l)
+{
+	/* Quoting an argument at most quadruples it. */
+	char *out = get_block(l, l->command_bytes * 4 + 3);
+	char *to = out;
+	size_t at = 0;
+
+	if (!out)
+		return NULL;
+	while (at < l->command_bytes) {
+		const char *argument = l->command + at;
+
+		if (to > out)
+			*to++ = ' ';
+		if (is_plain(argument)) {
+			to = stpcpy(to, argument);
+		} else {
+			*to++ = '\'';
+			for (const char *p = argument; *p; p++) {
+				if (*p == '\'')
+					to = stpcpy(to, "'\\'");
+				*to++ = *p;
+			}
+			*to++ = '\'';
+		}
+		at += strlen(argument) + 1;
+	}
+	*to = '\0';
+	return out;
+}
+
+static int finish(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+	const struct sp_reader *r = l->reader;
+	int err = take_totals(l);
+
+	if (err)
+		return err;
+	p->end = r->status.end_kind == SP_END_CLEAN ? SP_PROFILE_END_CLEAN
+		 : r->is_running                    ? SP_PROFILE_END_RUNNING
+						    : SP_PROFILE_END_KILLED;
+	p->duration_ns = r->status.time_ns > l->last_time_ns ? r->status.time_ns
+							     : l->last_time_ns;
+	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
+							   : p->n_thread_infos;
+	memcpy(p->losses, r->status.losses, sizeof(p->losses));
+	p->damaged_records = r->damage.records;
+	p->ignored_bytes = r->damage.ignored_bytes;
+	memcpy(p->damage, r->damage.text, sizeof(p->damage));
+	p->program = sp_profile_info(p, "exe");
+	if (!p->program)
+		p->program = "(unknown)";
+	p->host = sp_profile_info(p, "host");
+	if (!p->host)
+		p->host = "";
+	p->command = l->command ? join_command(l) : p->program;
+	return p->command ? 0 : -ENOMEM;
+}
+
+static void take_header(struct sp_profile *p, const struct sp_file_header *h)
+{
+	p->format_version = h->version;
+	p->pid = h->pid;
+	p->start_unix_ns = h->start_unix_ns;
+	p->period_bytes = h->period_bytes;
+	p->seed = h->seed;
+	p->max_file_bytes = h->max_file_bytes;
+	p->check_in_bytes = h->check_in_bytes;
+	sp_acc_init(&p->acc, p->period_bytes);
+}
+
+static int load(struct loader *l, sp_progress_fn *progress, void *progress_arg,
+		struct sp_error *err)
+{
+	struct sp_reader *r = l->reader;
+	uint64_t last_chunk = 0, total;
+	struct sp_decoded d;
+	int code = sp_reader_open(r, l->p->path, err);
+
+	if (code)
+		return code;
+	take_header(l->p, &r->header);
+	total = r->status.chunks * SP_FORMAT_CHUNK_BYTES;
+	if (total == 0 || total > r->file_bytes)
+		total = r->file_bytes;
+	while ((code = sp_reader_next(r, &d, err)) > 0) {
+		code = take(l, &d);
+		if (code)
+			break;
+		if (progress && r->chunk_index != last_chunk) {
+			uint64_t done = r->chunk_index * SP_FORMAT_CHUNK_BYTES;
+
+			last_chunk = r->chunk_index;
+			progress(progress_arg, done < total ? done : total,
+				 total);
+		}
+	}
+	if (code == 0)
+		code = finish(l);
+	if (code == -ENOMEM)
+		sp_error_set(err, code, l->p->path, "not enough memory");
+	return code;
+}
+
+int sp_profile_load(const char *path, sp_progress_fn *progress,
+		    void *progress_arg, struct sp_profile **ret_profile,
+		    struct sp_error *err)
+{
+	struct loader l = {0};
+	int code = -ENOMEM;
+
+	l.p = calloc(1, sizeof(*l.p));
+	l.reader = calloc(1, sizeof(*l.reader));
+	if (l.p && l.reader) {
+		l.p->path = path;
+		code = load(&l, progress, progress_arg, err);
+		sp_reader_close(l.reader);
+	} else {
+		sp_error_set(err, code, path, "not enough memory");
+	}
+	free(l.reader);
+	sp_idmap_done(&l.stacks);
+	sp_idmap_done(&l.threads);
+	sp_idmap_done(&l.modules);
+	if (l.p)
+		l.p->private_storage = l.blocks;
+	if (code) {
+		sp_profile_free(l.p);
+		return code;
+	}
+	*ret_profile = l.p;
+	return 0;
+}
+
+void sp_profile_free(struct sp_profile *profile)
+{
+	struct block *b;
+
+	if (!profile)
+		return;
+	b = profile->private_storage;
+	while (b) {
+		struct block *next = b->next;
+
+		free(b);
+		b = next;
+	}
+	free(profile->modules);
+	free(profile->stacks);
+	free(profile->thread_infos);
+	free(profile->infos);
+	free(profile);
+}
+
+const struct sp_module *sp_profile_module(const struct sp_profile *profile,
+					  uint32_t id)
+{
+	/* Ids are handed out in order, so the first guess is nearly always
+	 * right. */
+	if (id >= 1 && id <= profile->n_modules &&
+	    profile->modules[id - 1].id == id)
+		return &profile->modules[id - 1];
+	for (size_t i = 0; i < profile->n_modules; i++)
+		if (profile->modules[i].id == id)
+			return &profile->modules[i];
+	return NULL;
+}
+
+const char *sp_profile_info(const struct sp_profile *profile, const char *key)
+{
+	for (size_t i = 0; i < profile->n_infos; i++)
+		if (strcmp(profile->infos[i].key, key) == 0)
+			return profile->infos[i].value;
+	return NULL;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CHUNK SP_FORMAT_CHUNK_BYTES
+
+static void note_damage(struct sp_reader *r, uint64_t offset, uint64_t ignored,
+			const char *field, const char *consequence)
+{
+	r->damage.records++;
+	r->damage.ignored_bytes += ignored;
+	if (r->damage.text[0])
+		return;
+	snprintf(r->damage.text, sizeof(r->damage.text),
+		 "offset %" PRIu64 ": %s: %s", offset, field, consequence);
+}
+
+/* Read up to n bytes at offset; fewer only at the end of the file.  The number,
+ * or a negative errno. */
+static ssize_t read_at(int fd, void *buf, size_t n, uint64_t offset)
+{
+	size_t have = 0;
+
+	while (have < n) {
+		ssize_t got = pread(fd, (char *)buf + have, n - have,
+				    (off_t)(offset + have));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		have += (size_t)got;
+	}
+	return (ssize_t)have;
+}
+
+static bool all_zero(const uint8_t *p, size_t n)
+{
+	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+}
+
+static int check_header(const struct sp_reader *r, struct sp_error *err)
+{
+	const struct sp_file_header *h = &r->header;
+
+	if (memcmp(h->magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES) != 0)
+		return sp_error_set_at(err, -EINVAL, r->path, 0, "magic",
+				       "this is not a sampleprof profile");
+	if (h->version != SP_FORMAT_VERSION)
+		return sp_error_set_at(
+			err, -EINVAL, r->path, 8, "version",
+			"format version %" PRIu32
+			", but this sampleprof-report reads version %d; use "
+			"the one that came with the recording library",
+			h->version, SP_FORMAT_VERSION);
+	if (h->header_bytes != sizeof(*h))
+		return sp_error_set_at(err, -EINVAL, r->path, 12, "header size",
+				       "%" PRIu32
+				       " instead of %zu: the file is "
+				       "damaged; record again",
+				       h->header_bytes, sizeof(*h));
+	if (h->check !=
+	    sp_format_check(h->file_id, SP_CHECK_HEADER, h, sizeof(*h)))
+		return sp_error_set_at(err, -EINVAL, r->path,
+				       offsetof(struct sp_file_header, check),
+				       "header check",
+				       "the header is damaged; record again");
+	if (h->chunk_bytes != CHUNK || h->flags != 0)
+		return sp_error_set_at(err, -EINVAL, r->path, 16, "chunk size",
+				       "a layout that version %d does not have",
+				       SP_FORMAT_VERSION);
+	if (h->period_bytes == 0 || h->period_bytes > SP_FORMAT_PERIOD_MAX)
+		return sp_error_set_at(err, -EINVAL, r->path, 56, "period",
+				       "%" PRIu64 " is not in 1..2^40",
+				       h->period_bytes);
+	return 0;
+}
+
+/*
+ * The newer valid one of two copies at `at` and at + stride, each of `bytes`
+ * with `seq` first and `check` last, into ret; false if there is none.  A copy
+ * that is neither valid nor untouched was torn or damaged.
+ */
+static bool read_copies(struct sp_reader *r, const uint8_t *at, size_t stride,
+			size_t bytes, enum sp_check_kind kind, void *ret,
+			bool *ret_torn)
+{
+	uint64_t best = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const uint8_t *copy = at + (size_t)i * stride;
+		uint64_t seq, check;
+
+		memcpy(&seq, copy, 8);
+		memcpy(&check, copy + bytes - 8, 8);
+		if (all_zero(copy, bytes))
+			continue;
+		if ((seq & 1) != (uint64_t)i ||
+		    check != sp_format_check(r->header.file_id, kind, copy,
+					     bytes)) {
+			*ret_torn = true;
+			continue;
+		}
+		if (seq > best) {
+			best = seq;
+			memcpy(ret, copy, bytes);
+		}
+	}
+	return best > 0;
+}
+
+static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
+		       bool *ret_torn)
+{
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		uint64_t at =
+			SP_FORMAT_SLOTS_OFFSET + i * sizeof(struct sp_slot);
+		struct sp_slot_copy c = {0};
+		bool torn = false;
+		bool found = read_copies(r, first_chunk + at, sizeof(c),
+					 sizeof(c), SP_CHECK_SLOT, &c, &torn);
+
+		*ret_torn |= torn;
+		if (torn && !r->is_running)
+			note_damage(r, at, sizeof(c), "thread slot",
+				    found ? "a publication was cut short; the "
+					    "one before it is used"
+					  : "unreadable; exact totals are "
+					    "incomplete");
+		if (!found)
+			continue;
+		r->slots[i] = (struct sp_reader_slot){
+			.alloc_bytes = c.alloc_bytes,
+			.alloc_objects = c.alloc_objects,
+			.owner_bytes = c.alloc_bytes - c.base_bytes,
+			.owner_objects = c.alloc_objects - c.base_objects,
+			.thread = c.thread,
+			.tid = c.tid,
+		};
+	}
+}
+
+/* Status and slots; again if a living writer was in the middle of them. */
+static int read_totals(struct sp_reader *r, struct sp_error *err)
+{
+	for (int attempt = 0;; attempt++) {
+		bool torn = false;
+		ssize_t n = read_at(r->fd, r->chunk, CHUNK, 0);
+
+		if (n < 0)
+			return sp_error_set(err, (int)n, r->path,
+					    "cannot be read: %s",
+					    strerror((int)-n));
+		if ((size_t)n < SP_FORMAT_SLOTS_OFFSET)
+			return sp_error_set_at(
+				err, -EINVAL, r->path, (uint64_t)n, "status",
+				"the file ends here, before its first totals: "
+				"it is truncated");
+		memset(r->chunk + n, 0, CHUNK - (size_t)n);
+		memset(r->slots, 0, sizeof(r->slots));
+		if (!read_copies(r, r->chunk + SP_FORMAT_STATUS_OFFSET,
+				 SP_FORMAT_STATUS_STRIDE, sizeof(r->status),
+				 SP_CHECK_STATUS, &r->status, &torn))
+			memset(&r->status, 0, sizeof(r->status));
+		if (torn && !r->is_running)
+			note_damage(r, SP_FORMAT_STATUS_OFFSET,
+				    sizeof(r->status), "status",
+				    "a publication was cut short");
+		read_slots(r, r->chunk, &torn);
+		if (!torn || !r->is_running || attempt == 10)
+			return 0;
+	}
+}
+
+/* Is the writer alive: same process id, same start, and the file mapped? */
+static bool writer_is_alive(const struct sp_reader *r, const struct stat *st)
+{
+	char path[64], line[4096], inode[32];
+	bool mapped = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", r->header.pid);
+	f = fopen(path, "re");
+	if (!f)
+		return false;
+	snprintf(inode, sizeof(inode), " %" PRIuMAX " ", (uintmax_t)st->st_ino);
+	while (!mapped && fgets(line, sizeof(line), f))
+		mapped = strstr(line, inode) != NULL &&
+			 strstr(line, " rw-s ") != NULL;
+	fclose(f);
+	return mapped;
+}
+
+int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
+{
+	struct stat st;
+	ssize_t n;
+	int code;
+
+	memset(r, 0, sizeof(*r));
+	r->path = path;
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (r->fd < 0) {
+		code = -errno;
+		return sp_error_set(err, code, path, "cannot be opened: %s",
+				    strerror(-code));
+	}
+	if (fstat(r->fd, &st) != 0 || !S_ISREG(st.st_mode))
+		return sp_error_set(err, -EINVAL, path,
+				    "is not a regular file");
+	r->file_bytes = (uint64_t)st.st_size;
+	n = read_at(r->fd, &r->header, sizeof(r->header), 0);
+	if (n < 0)
+		return sp_error_set(err, (int)n, path, "cannot be read: %s",
+				    strerror((int)-n));
+	if (n > 0 && all_zero((const uint8_t *)&r->header, (size_t)n))
+		return sp_error_set_at(err, -EINVAL, path, 0, "magic",
+				       "the file is empty: its process was "
+				       "stopped while it started");
+	if ((size_t)n < sizeof(r->header))
+		return sp_error_set_at(
+			err, -EINVAL, path, (uint64_t)n, "header",
+			"the file ends here; a profile has a header of %zu "
+			"bytes",
+			sizeof(r->header));
+	code = check_header(r, err);
+	if (code)
+		return code;
+	r->is_running = writer_is_alive(r, &st);
+	code = read_totals(r, err);
+	if (code)
+		return code;
+	if (r->status.end_kind == SP_END_CLEAN)
+		r->is_running = false;
+	if (r->file_bytes < r->status.chunks * CHUNK)
+		note_damage(r, r->file_bytes,
+			    r->status.chunks * CHUNK - r->file_bytes, "file",
+			    "truncated: samples after this are missing");
+	return 0;
+}
+
+/* Move to the next chunk that has something in it.  1, 0 at the end. */
+static int next_chunk(struct sp_reader *r, struct sp_error *err)
+{
+	uint64_t at = (r->chunk_index + 1) * CHUNK;
+	struct sp_chunk_header h;
+	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
+	ssize_t n;
+
+	if (data < 0 && errno == ENXIO)
+		return 0;
+	/* Where holes cannot be skipped, they are read. */
+	if (data > (off_t)at)
+		at = (uint64_t)data / CHUNK * CHUNK;
+	if (at >= r->file_bytes)
+		return 0;
+	n = read_at(r->fd, r->chunk, CHUNK, at);
+	if (n < 0)
+		return sp_error_set(err, (int)n, r->path, "cannot be read: %s",
+				    strerror((int)-n));
+	if (n == 0)
+		return 0;
+	r->chunk_index = at / CHUNK;
+	r->chunk_bytes = (size_t)n;
+	r->in_chunk = false;
+	if (all_zero(r->chunk, (size_t)n))
+		return 1;
+	memset(&h, 0, sizeof(h));
+	if ((size_t)n >= sizeof(h))
+		memcpy(&h, r->chunk, sizeof(h));
+	if (h.magic != SP_FORMAT_CHUNK_MAGIC || h.index != r->chunk_index ||
+	    h.check != sp_format_check(r->header.file_id, SP_CHECK_CHUNK, &h,
+				       sizeof(h))) {
+		if (!r->is_running)
+			note_damage(r, at, (uint64_t)n, "chunk header",
+				    "damaged: its samples are not used");
+		return 1;
+	}
+	if (h.kind != SP_CHUNK_RECORDS)
+		return 1;
+	sp_chunk_state_init(&r->state, r->header.file_id, r->chunk_index);
+	r->offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
+	r->in_chunk = true;
+	return 1;
+}
+
+/* The committed part of the chunk ended: whatever follows is an unfinished
+ * record, or damage. */
+static void finish_chunk(struct sp_reader *r)
+{
+	size_t left = r->chunk_bytes - r->offset;
+
+	r->in_chunk = false;
+	if (r->is_running || all_zero(r->chunk + r->offset, left))
+		return;
+	while (r->chunk[r->offset + left - 1] == 0)
+		left--;
+	note_damage(
+		r, r->chunk_index * CHUNK + r->offset, left, "record",
+		r->status.end_kind == SP_END_CLEAN
+			? "damaged: the samples after it in this chunk are "
+			  "not used"
+			: "unfinished when the process was stopped; nothing "
+			  "else is missing");
+}
+
+int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
+		   struct sp_error *err)
+{
+	for (;;) {
+		enum sp_decode_result result;
+		int code;
+
+		while (!r->in_chunk) {
+			code = next_chunk(r, err);
+			if (code <= 0)
+				return code;
+		}
+		result = sp_decode_next(&r->state, r->chunk, r->chunk_bytes,
+					&r->offset, ret);
+		if (result == SP_DECODE_RECORD)
+			return 1;
+		if (result == SP_DECODE_END) {
+			finish_chunk(r);
+			continue;
+		}
+		/* A running writer may be between the bytes that were read. */
+		if (!r->is_running)
+			note_damage(r, r->chunk_index * CHUNK + r->offset,
+				    r->chunk_bytes - r->offset, ret->field,
+				    "damaged: the samples after it in this "
+				    "chunk are not used");
+		r->in_chunk = false;
+	}
+}
+
+void sp_reader_close(struct sp_reader *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}

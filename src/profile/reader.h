@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_PROFILE_READER_H
+#define SP_PROFILE_READER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "format/decode.h"
+
+/*
+ * A profile file as a stream of records, with the header, the newest status and
+ * the exact totals beside it.  The file is untrusted, may be torn by a kill,
+ * and may be written to while it is read: it is read with pread into bounded
+ * memory (one chunk), every structure is verified, and what cannot be used is
+ * noted in `damage` and passed over.
+ */
+struct sp_reader_damage {
+	uint64_t records;       /* places where a chunk or block was given up */
+	uint64_t ignored_bytes; /* not used because of that */
+	char text[256];         /* the first one, for people; "" if none */
+};
+
+/* One thread slot's part of the totals. */
+struct sp_reader_slot {
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	uint64_t owner_bytes; /* of the thread that owns it now */
+	uint64_t owner_objects;
+	uint64_t thread; /* its index, 0: nobody */
+	uint64_t tid;
+};
+
+struct sp_reader {
+	int fd;
+	const char *path; /* borrowed */
+	uint64_t file_bytes;
+	struct sp_file_header header;
+	struct sp_status status; /* all zero if there was none yet */
+	struct sp_reader_slot slots[SP_FORMAT_SLOTS];
+	bool is_running; /* the process that writes it is still there */
+	struct sp_reader_damage damage;
+
+	uint64_t chunk_index; /* of the buffer; 0: before the first */
+	size_t chunk_bytes;
+	size_t offset;
+	bool in_chunk;
+	struct sp_chunk_state state;
+	uint8_t chunk[SP_FORMAT_CHUNK_BYTES];
+};
+
+/* Open and read what is not records.  0; a negative errno and *err if it is no
+ * profile file of a known version.  Close it in either case. */
+int sp_reader_open(struct sp_reader *reader, const char *path,
+		   struct sp_error *err);
+
+/* The next record (valid until the next call): 1; 0 at the end; negative errno
+ * and *err if the file cannot be read. */
+int sp_reader_next(struct sp_reader *reader, struct sp_decoded *ret,
+		   struct sp_error *err);
+
+void sp_reader_close(struct sp_reader *reader);
+
+#endif
