@@ -280,58 +280,14 @@ static void notice_child(struct sp_thread *t)
 
 /* ---- one allocation ---- */
 
-void sp_agent_charge(uint64_t n, struct sp_event *event)
-{
-	struct sp_thread *t = &sp_thread;
-	uint64_t size = n ? n : 1;
-	struct sp_sampler sampler;
-	uint64_t word, used;
-
-	memset(event, 0, sizeof(*event));
-	if (t->parked) {
-		/* Only a request beyond 2^61 bytes gets here. */
-		t->remaining = SP_WORD_PARKED;
-		return;
-	}
-	word = park(t);
-	if (atomic_load_explicit(&phase, memory_order_acquire) != RUNNING) {
-		int saved_errno = errno;
-
-		if (atomic_load(&phase) == STARTING)
-			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
-		start(t, environ);
-		errno = saved_errno;
-		if (atomic_load(&phase) != RUNNING) {
-			t->parked = 0;
-			t->remaining =
-				atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
-			return;
-		}
-		word = t->limit - size; /* nothing was allocated yet */
-	}
-	notice_child(t);
-	if (t->generation !=
-	    atomic_load_explicit(&generation, memory_order_relaxed)) {
-		int saved_errno = errno;
-
-		attach(t);
-		errno = saved_errno;
-		word = t->limit - size;
-	}
-	used = t->limit - (word + size);
-	sampler = (struct sp_sampler){&t->rng, &t->gap, t->period_bytes};
-	event->counted = true;
-	event->size_bytes = size;
-	event->period_bytes = t->period_bytes;
-	event->sampled =
-		sp_sampler_pass(&sampler, used, size, &event->offset_bytes);
-	t->bytes += used + size;
-	t->objects++;
-	if (t->bytes - t->published_bytes >= SP_AGENT_CHECK_IN_BYTES ||
-	    t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
-		publish(t);
-	unpark(t);
-}
+/* An allocation that is to be recorded. */
+struct sp_event {
+	void *p;
+	uint64_t size_bytes;
+	uint64_t offset_bytes; /* of the hit byte */
+	enum sp_entry entry;
+	const void *caller; /* return address into the program */
+};
 
 static void record_thread(struct sp_thread *t)
 {
@@ -346,9 +302,8 @@ static void record_thread(struct sp_thread *t)
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-/* The sample of an allocation that succeeded; the thread holds its lane. */
-static void record_sample(struct sp_thread *t, const struct sp_event *event,
-			  void *p, enum sp_entry entry, const void *caller)
+/* The thread holds its lane. */
+static void record_sample(struct sp_thread *t, const struct sp_event *event)
 {
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 	uint32_t flags = 0;
@@ -361,19 +316,19 @@ static void record_sample(struct sp_thread *t, const struct sp_event *event,
 	if (!t->recorded)
 		record_thread(t);
 	n = sp_stack_capture(t->lane, (unsigned int)process.config.depth,
-			     caller, &flags);
+			     event->caller, &flags);
 	r.u.sample = (struct sp_record_sample){
 		.stack = sp_stacktab_intern(t->lane, n, flags),
 		.id = atomic_fetch_add_explicit(&last_sample, 1,
 						memory_order_relaxed) +
 		      1,
 		.time_ns = sp_writer_time(),
-		.address = (uintptr_t)p,
+		.address = (uintptr_t)event->p,
 		.size_bytes = event->size_bytes,
 		.offset_bytes = event->offset_bytes,
-		.period_bytes = event->period_bytes,
+		.period_bytes = t->period_bytes,
 		.thread = t->index,
-		.entry = (uint8_t)entry,
+		.entry = (uint8_t)event->entry,
 	};
 	if (!sp_writer_append(t->lane, &r)) {
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
@@ -381,48 +336,78 @@ static void record_sample(struct sp_thread *t, const struct sp_event *event,
 	}
 }
 
-/* Undo the count of an allocation that failed. */
-static void uncount(struct sp_thread *t, const struct sp_event *event)
+static void sample(struct sp_thread *t, const struct sp_event *event)
 {
-	if (!event->counted || t->parked)
-		return;
-	if (t->bytes - t->published_bytes < event->size_bytes) {
-		/* It was published: take it back there too. */
-		sp_slots_add(t->slot, -event->size_bytes, -1ull);
-		t->published_bytes -= event->size_bytes;
-		t->published_objects--;
-	}
-	t->bytes -= event->size_bytes;
-	t->objects--;
-}
+	uint64_t objects = t->objects;
 
-void sp_agent_finish(const struct sp_event *event, void *p, enum sp_entry entry,
-		     const void *caller)
-{
-	struct sp_thread *t = &sp_thread;
-	int saved_errno;
-	uint64_t word, objects;
-
-	if (!p) {
-		uncount(t, event);
-		return;
-	}
-	if (!event->sampled || t->parked)
-		return;
-	saved_errno = errno;
-	objects = t->objects;
-	word = park(t);
 	t->lane = sp_lane_take(&t->lane_hint);
 	if (t->lane) {
-		record_sample(t, event, p, entry, caller);
+		record_sample(t, event);
 		sp_lane_give(t->lane);
 		t->lane = NULL;
 	} else {
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
 	}
+	/* What the C library may have allocated for us is not the program's. */
 	t->objects = objects;
-	t->parked = 0;
-	t->remaining = word;
+}
+
+/* From any state of the process to one in which the allocation is counted;
+ * false: it is not.  The thread is parked; *word is what its word was. */
+static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
+{
+	if (atomic_load_explicit(&phase, memory_order_acquire) != RUNNING) {
+		if (atomic_load(&phase) == STARTING)
+			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
+		start(t, environ);
+		if (atomic_load(&phase) != RUNNING) {
+			t->parked = 0;
+			t->remaining =
+				atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
+			return false;
+		}
+		*word = t->limit - size; /* nothing was counted yet */
+	}
+	notice_child(t);
+	if (t->generation !=
+	    atomic_load_explicit(&generation, memory_order_relaxed)) {
+		attach(t);
+		*word = t->limit - size;
+	}
+	return true;
+}
+
+void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
+		    const void *caller)
+{
+	struct sp_thread *t = &sp_thread;
+	uint64_t size = n ? n : 1;
+	struct sp_event event;
+	struct sp_sampler sampler;
+	int saved_errno = errno;
+	uint64_t word, used;
+
+	if (t->parked) {
+		/* Only a request beyond 2^61 bytes gets here. */
+		t->remaining = SP_WORD_PARKED;
+		return;
+	}
+	word = park(t);
+	if (!make_ready(t, &word, size)) {
+		errno = saved_errno;
+		return;
+	}
+	used = t->limit - (word + size);
+	sampler = (struct sp_sampler){&t->rng, &t->gap, t->period_bytes};
+	event = (struct sp_event){p, size, 0, entry, caller};
+	t->bytes += used + size;
+	if (sp_sampler_pass(&sampler, used, size, &event.offset_bytes))
+		sample(t, &event);
+	t->objects++;
+	if (t->bytes - t->published_bytes >= SP_AGENT_CHECK_IN_BYTES ||
+	    t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
+		publish(t);
+	unpark(t);
 	errno = saved_errno;
 }
 

@@ -44,14 +44,13 @@ static void *no_memory(void)
 
 static SP_COLD void *cold_malloc(size_t n)
 {
-	struct sp_event event;
 	void *p;
 
+	sp_thread_uncharge(n);
 	if (!sp_real_resolve())
 		return no_memory();
-	sp_agent_charge(n, &event);
 	p = sp_real.malloc(n);
-	sp_agent_finish(&event, p, SP_ENTRY_MALLOC, CALLER);
+	sp_count(p, n, SP_ENTRY_MALLOC, CALLER);
 	return p;
 }
 
@@ -65,14 +64,13 @@ SP_EXPORT void *malloc(size_t n)
 
 static SP_COLD void *cold_calloc(size_t n, size_t size)
 {
-	struct sp_event event;
 	void *p;
 
+	sp_thread_uncharge(n * size);
 	if (!sp_real_resolve())
 		return no_memory();
-	sp_agent_charge(n * size, &event);
 	p = sp_real.calloc(n, size);
-	sp_agent_finish(&event, p, SP_ENTRY_CALLOC, CALLER);
+	sp_count(p, n * size, SP_ENTRY_CALLOC, CALLER);
 	return p;
 }
 
@@ -99,14 +97,13 @@ SP_EXPORT void *calloc(size_t n, size_t size)
 static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
 				  const void *caller)
 {
-	struct sp_event event;
 	void *p;
 
+	sp_thread_uncharge(n);
 	if (!sp_real_resolve())
 		return no_memory();
-	sp_agent_charge(n, &event);
 	p = sp_real.realloc(old, n);
-	sp_agent_finish(&event, p, entry, caller);
+	sp_count(p, n, entry, caller);
 	return p;
 }
 

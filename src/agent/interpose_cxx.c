@@ -72,12 +72,11 @@ static void *without_operator(size_t n, size_t alignment)
 	}                                                                      \
 	static SP_COLD void *cold_##member params                              \
 	{                                                                      \
-		struct sp_event event;                                         \
 		void *p;                                                       \
                                                                                \
-		sp_agent_charge(n, &event);                                    \
+		sp_thread_uncharge(n);                                         \
 		p = sp_real.member args;                                       \
-		sp_agent_finish(&event, p, entry, CALLER);                     \
+		sp_count(p, n, entry, CALLER);                                 \
 		return p;                                                      \
 	}                                                                      \
 	SP_EXPORT void *symbol params                                          \

@@ -74,4 +74,14 @@ static inline bool sp_thread_charge(uint64_t n)
 	return borrow;
 }
 
+/*
+ * Take a charge back before the allocation is made: on the cold path it is
+ * counted afterwards, when it is known to have succeeded, and the call in
+ * between may throw or never return.
+ */
+static inline void sp_thread_uncharge(uint64_t n)
+{
+	sp_thread.remaining += n ? n : 1;
+}
+
 #endif

@@ -35,6 +35,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -100,23 +101,26 @@ static void __attribute__((noreturn)) bail_out(void)
 	__builtin_longjmp(lane->unwind_jump, 1);
 }
 
-/* Only the stack between this frame and its top, as far as we may guess it, is
- * known to be readable without asking the kernel: the thread's control block
- * lies above its stack; the main thread's stack ends near the environment. */
-static bool readable(const void *address, size_t bytes)
+/* The end of the main thread's stack: the name of the program stands in its
+ * last page. */
+static uintptr_t main_stack_end;
+
+/*
+ * Only the stack between this frame and its end, as far as we may guess it, is
+ * known to be readable without asking the kernel: a thread's control block
+ * lies above its stack.  libunwind asks for one or two whole pages.
+ */
+static bool readable(const void *address)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t at = (uintptr_t)address;
 	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
-	extern char **environ;
-	uintptr_t top = (uintptr_t)environ;
+	uintptr_t at = (uintptr_t)address;
+	uintptr_t end = main_stack_end;
 
 	if (self > here && self - here < STACK_READABLE_MAX)
-		top = self;
-	/* libunwind asks for whole pages. */
-	top = (top + 4095) & ~4095ul;
-	return at >= (here & ~4095ul) && top > here && at < top &&
-	       bytes <= top - at && top - here < STACK_READABLE_MAX;
+		end = self;
+	return end > here && end - here < STACK_READABLE_MAX &&
+	       at >= (here & ~4095ul) && at < end;
 }
 
 static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
@@ -226,14 +230,14 @@ static int replaced_mincore(void *address, size_t bytes, unsigned char *vec)
 	if (!lane_of_thread())
 		return original.mincore(address, bytes, vec);
 	errno = ENOMEM;
-	return readable(address, bytes) ? 0 : -1;
+	return readable(address) ? 0 : -1;
 }
 
 static int replaced_msync(void *address, size_t bytes, int flags)
 {
 	if (!lane_of_thread())
 		return original.msync(address, bytes, flags);
-	return readable(address, bytes) ? 0 : -1;
+	return readable(address) ? 0 : -1;
 }
 
 /* The pipe of the memory check is always empty and always writable. */
@@ -250,7 +254,7 @@ static ssize_t replaced_write(int fd, const void *buf, size_t n)
 	if (!lane_of_thread())
 		return original.write(fd, buf, n);
 	errno = 0;
-	return readable(buf, n) ? (ssize_t)n : -1;
+	return readable(buf) ? (ssize_t)n : -1;
 }
 
 static long replaced_syscall(long number, ...)
@@ -398,20 +402,27 @@ static const struct replacement *find_replacement(const char *name)
 
 /* Redirect one imported function.  What is not in the list stays: it computes
  * (memcpy) or is reached only through files, and files do not open. */
-static void redirect(const char *name, void **slot)
+static void redirect(const char *name, void **slot,
+		     const struct sp_module_entry *e)
 {
 	const struct replacement *r = find_replacement(name);
+	void *bound = *slot;
 
 	if (!r)
 		return;
+	/* A slot that is bound lazily leads back into the library; going that
+	 * way would bind it, over our replacement. */
+	if ((uintptr_t)bound >= e->start && (uintptr_t)bound < e->end)
+		bound = sp_linkmap_global(name, NULL);
 	if (r->original)
-		memcpy(r->original, slot, sizeof(*slot));
+		memcpy(r->original, &bound, sizeof(bound));
 	memcpy(slot, &r->ours, sizeof(*slot));
 }
 
 /* Walk one relocation table for imported functions.  Slots of a read-only
  * relocated region are made writable by the caller. */
-static void redirect_table(const ElfW(Rela) * rela, size_t bytes)
+static void redirect_table(const ElfW(Rela) * rela, size_t bytes,
+			   const struct sp_module_entry *e)
 {
 	const ElfW(Sym) *symbols =
 		(const void *)sp_linkmap_dynamic(library, DT_SYMTAB);
@@ -428,7 +439,7 @@ static void redirect_table(const ElfW(Rela) * rela, size_t bytes)
 		if (sym->st_shndx != SHN_UNDEF ||
 		    ELF64_ST_TYPE(sym->st_info) != STT_FUNC)
 			continue;
-		redirect(name, (void **)(library->l_addr + rela->r_offset));
+		redirect(name, (void **)(library->l_addr + rela->r_offset), e);
 	}
 }
 
@@ -466,9 +477,9 @@ static bool cut_off(void)
 		return false;
 	protect_relro(e->phdr, e->n_phdr, PROT_READ | PROT_WRITE);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_RELA),
-		       sp_linkmap_dynamic(library, DT_RELASZ));
+		       sp_linkmap_dynamic(library, DT_RELASZ), e);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_JMPREL),
-		       sp_linkmap_dynamic(library, DT_PLTRELSZ));
+		       sp_linkmap_dynamic(library, DT_PLTRELSZ), e);
 	protect_relro(e->phdr, e->n_phdr, PROT_READ);
 	return true;
 }
@@ -510,6 +521,7 @@ bool sp_unwinder_init(void)
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
+	main_stack_end = (getauxval(AT_EXECFN) + 4095) & ~4095ul;
 	if (!address) {
 		why = "this C library has no dlopen";
 		return false;
