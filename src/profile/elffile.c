@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/elffile.h"
+
+#include <elfutils/libdwelf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUILD_ID_HEX_MAX 80
+
+static const char *build_id_hex(const struct sp_build_id *id,
+				char hex[BUILD_ID_HEX_MAX + 1])
+{
+	size_t i;
+
+	hex[0] = '\0';
+	for (i = 0; i < id->len && 2 * i < BUILD_ID_HEX_MAX; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	return hex;
+}
+
+static bool build_id_equal(const struct sp_build_id *a,
+			   const struct sp_build_id *b)
+{
+	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
+}
+
+static int check_elf(Elf *elf, const char *path, const struct sp_build_id *want,
+		     struct sp_error *err)
+{
+	char want_hex[BUILD_ID_HEX_MAX + 1], have_hex[BUILD_ID_HEX_MAX + 1];
+	struct sp_build_id have;
+	const void *bytes = NULL;
+	GElf_Ehdr header;
+	ssize_t len;
+
+	/* Else libdw would unpack a compressed file, of whatever size. */
+	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
+	    (header.e_type != ET_DYN && header.e_type != ET_EXEC))
+		return sp_error_set(
+			err, -ENOEXEC, path,
+			"is not an ELF executable or shared object");
+	if (!want->len)
+		return 0;
+	len = dwelf_elf_gnu_build_id(elf, &bytes);
+	have = (struct sp_build_id){bytes, len > 0 ? (size_t)len : 0};
+	if (have.len && build_id_equal(want, &have))
+		return 0;
+	build_id_hex(want, want_hex);
+	build_id_hex(&have, have_hex);
+	return sp_error_set(err, -ESTALE, path,
+			    "changed since the profile was recorded "
+			    "(build id %s, now %s)",
+			    want_hex, have.len ? have_hex : "none");
+}
+
+static int check_file(int fd, const char *path, const struct sp_build_id *want,
+		      struct sp_error *err)
+{
+	struct stat st;
+	Elf *elf;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return sp_error_set(err, -errno, path, "cannot be opened: %s",
+				    strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return sp_error_set(err, -EINVAL, path,
+				    "is not a regular file");
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	r = check_elf(elf, path, want, err);
+	elf_end(elf);
+	return r;
+}
+
+int sp_elffile_open(const char *path, const struct sp_build_id *want,
+		    struct sp_error *err)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	int r;
+
+	if (fd < 0)
+		return sp_error_set(err, -errno, path, "cannot be opened: %s",
+				    strerror(errno));
+	r = check_file(fd, path, want, err);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	return fd;
+}
+
+static bool is_file(int fd, const struct stat *other)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && st.st_dev == other->st_dev &&
+	       st.st_ino == other->st_ino;
+}
+
+/* The CRC-32 of IEEE 802.3 over the whole file, as debug links use it. */
+static bool crc_matches(int fd, uint32_t want)
+{
+	uint32_t table[256];
+	uint8_t buf[16384];
+	uint32_t crc = UINT32_MAX;
+	off_t at = 0;
+	ssize_t n;
+	int i, bit;
+
+	for (i = 0; i < 256; i++) {
+		table[i] = (uint32_t)i;
+		for (bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^
+				   (table[i] & 1 ? 0xedb88320u : 0);
+	}
+	while ((n = pread(fd, buf, sizeof(buf), at)) > 0) {
+		for (i = 0; i < n; i++)
+			crc = crc >> 8 ^ table[(crc ^ buf[i]) & 0xff];
+		at += n;
+	}
+	return n == 0 && ~crc == want;
+}
+
+/* `path` is consumed: returned on success, freed otherwise. */
+static int try_debug(const struct sp_debug_query *query, char *path,
+		     char **ret_path)
+{
+	int fd = sp_elffile_open(path, &query->build_id, NULL);
+
+	if (fd >= 0 && !is_file(fd, query->main_stat) &&
+	    (query->build_id.len || crc_matches(fd, query->link_crc))) {
+		*ret_path = path;
+		return fd;
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return -ENOENT;
+}
+
+/* One root of the list, and the rest of it in *list; NULL at its end. */
+static const char *next_root(const char **list, int *ret_len)
+{
+	const char *root = *list;
+	size_t len;
+
+	while (*root == ':')
+		root++;
+	len = strcspn(root, ":");
+	*list = root + len;
+	*ret_len = len < PATH_MAX ? (int)len : PATH_MAX;
+	return len ? root : NULL;
+}
+
+static int find_by_build_id(const struct sp_debug_query *query, char **ret_path)
+{
+	const char *list = query->roots;
+	char hex[BUILD_ID_HEX_MAX + 1];
+	const char *root;
+	char *path;
+	int len, fd;
+
+	if (query->build_id.len < 2)
+		return -ENOENT;
+	build_id_hex(&query->build_id, hex);
+	while ((root = next_root(&list, &len))) {
+		if (asprintf(&path, "%.*s/.build-id/%.2s/%s.debug", len, root,
+			     hex, hex + 2) < 0)
+			return -ENOMEM;
+		fd = try_debug(query, path, ret_path);
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
+}
+
+/* `dir`, of dir_len bytes, ends in a slash. */
+static int find_by_name(const struct sp_debug_query *query, const char *dir,
+			int dir_len, char **ret_path)
+{
+	static const char *const beside[] = {"", ".debug/"};
+	const char *list = query->roots;
+	const char *root;
+	char *path;
+	int len, fd;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		if (asprintf(&path, "%.*s%s%s", dir_len, dir, beside[i],
+			     query->link_name) < 0)
+			return -ENOMEM;
+		fd = try_debug(query, path, ret_path);
+		if (fd >= 0)
+			return fd;
+	}
+	while ((root = next_root(&list, &len))) {
+		if (asprintf(&path, "%.*s/%.*s%s", len, root, dir_len, dir,
+			     query->link_name) < 0)
+			return -ENOMEM;
+		fd = try_debug(query, path, ret_path);
+		if (fd >= 0)
+			return fd;
+	}
+	return -ENOENT;
+}
+
+int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path)
+{
+	const char *slash;
+	char *canonical;
+	int fd;
+
+	fd = find_by_build_id(query, ret_path);
+	if (fd >= 0 || !query->link_name || strchr(query->link_name, '/'))
+		return fd;
+	/* The roots mirror the file system without its symbolic links. */
+	canonical = realpath(query->main_path, NULL);
+	if (!canonical)
+		return -ENOENT;
+	slash = strrchr(canonical, '/');
+	fd = find_by_name(query, canonical, (int)(slash - canonical) + 1,
+			  ret_path);
+	free(canonical);
+	return fd;
+}

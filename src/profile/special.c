@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Incomplete gamma and beta functions and their quantiles (E12, E13).
+ *
+ * Both distributions are looked at along a line u: u = log x for the gamma,
+ * u = log(x / (1 - x)) for the beta.  Seen along u, both densities are
+ * log-concave, hence so are both tails, and that is all the quantiles need:
+ *
+ *  N1. Newton on log(lower tail) lands left of the root from wherever it
+ *      starts (a tangent lies above a concave curve), and from there climbs
+ *      to the root without ever passing it.  No bracket is needed.
+ *
+ * Tails stay logarithms until the end, so that neither a start far off nor a
+ * tiny shape underflows on the way.
+ *
+ * The power terms x^a e^-x / Gamma(a + 1) and x^a y^b / B(a, b) are products of
+ * Poisson probabilities of real order, taken in the saddle-point form of
+ * C. Loader, "Fast and accurate computation of binomial probabilities" (2000).
+ * Differences of log-gammas lose all digits at the shapes of a long run (10^9);
+ * that form loses none.
+ */
+#include "profile/special.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+/* Along u: the logarithms of both tails and of the density. */
+struct tails {
+	double log_lower;
+	double log_upper;
+	double log_slope;
+};
+
+typedef struct tails tails_fn(double a, double b, double u);
+
+/* log(1 - exp(v)) for v <= 0. */
+static double log1m_exp(double v)
+{
+	return v > -M_LN2 ? log(-expm1(v)) : log1p(-exp(v));
+}
+
+/* log(1 + exp(v)). */
+static double log1p_exp(double v)
+{
+	return v > 0 ? v + log1p(exp(-v)) : log1p(exp(v));
+}
+
+/* Rounding may push the logarithm of a tail close to 1 above 0. */
+static struct tails tails_from_lower(double log_lower, double log_slope)
+{
+	log_lower = fmin(log_lower, 0);
+	return (struct tails){log_lower, log1m_exp(log_lower), log_slope};
+}
+
+static struct tails tails_from_upper(double log_upper, double log_slope)
+{
+	log_upper = fmin(log_upper, 0);
+	return (struct tails){log1m_exp(log_upper), log_upper, log_slope};
+}
+
+/* Below this order the logarithms are small enough to be taken directly. */
+#define SADDLE_ORDER 16.0
+
+/* log(k!) minus Stirling's formula, for k >= SADDLE_ORDER. */
+static double stirling_rest(double k)
+{
+	const double r = 1 / (k * k);
+
+	return (1 / 12. -
+		r * (1 / 360. -
+		     r * (1 / 1260. -
+			  r * (1 / 1680. -
+			       r * (1 / 1188. - r * (691 / 360360.)))))) /
+	       k;
+}
+
+/* k log(k / m) + m - k, where d = k - m is given without cancellation. */
+static double deviance(double k, double m, double d)
+{
+	double v, term, sum;
+
+	if (fabs(d) > 0.1 * (k + m))
+		return k * log(k / m) - d;
+	/* log(k / m) = 2 atanh(v), in powers of v */
+	v = d / (k + m);
+	sum = d * v;
+	term = 2 * k * v;
+	for (int i = 3; fabs(term) > DBL_EPSILON * sum; i += 2) {
+		term *= v * v;
+		sum += term / i;
+	}
+	return sum;
+}
+
+/*
+ * log of m^k e^-m / Gamma(k + 1), with log m and d = k - m given apart so that
+ * m may have underflowed and d has not been cancelled.
+ */
+static double log_poisson(double k, double m, double log_m, double d)
+{
+	if (k < SADDLE_ORDER)
+		return k * log_m - m - lgamma(k + 1);
+	return -stirling_rest(k) - deviance(k, m, d) - log(2 * M_PI * k) / 2;
+}
+
+/* sum over i of x^i / ((a + 1) ... (a + i)), for x < a + 1. */
+static double gamma_series(double a, double x)
+{
+	double term = 1, sum = 1;
+
+	for (double k = a + 1; term > sum * DBL_EPSILON / 4; k++) {
+		term *= x / k;
+		sum += term;
+	}
+	return sum;
+}
+
+/* Lentz's method may not divide by zero. */
+static double away_from_zero(double v)
+{
+	return fabs(v) < DBL_MIN ? DBL_MIN : v;
+}
+
+/* 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...))), for x >= a + 1. */
+static double gamma_fraction(double a, double x)
+{
+	double b = x + 1 - a, c = INFINITY, d = 1 / b, h = d, step = 0;
+
+	for (double i = 1; fabs(step - 1) > DBL_EPSILON; i++) {
+		const double num = i * (a - i);
+
+		b += 2;
+		d = 1 / away_from_zero(b + num * d);
+		c = away_from_zero(b + num / c);
+		step = c * d;
+		h *= step;
+	}
+	return h;
+}
+
+/* The tails of Gamma(a) at x = exp(u). */
+static struct tails gamma_tails(double a, double unused, double u)
+{
+	const double x = exp(u);
+	const double log_power = log_poisson(a, x, u, a - x);
+	const double log_slope = log_power + log(a);
+
+	(void)unused;
+	if (x < a + 1)
+		return tails_from_lower(log_power + log(gamma_series(a, x)),
+					log_slope);
+	return tails_from_upper(log_slope + log(gamma_fraction(a, x)),
+				log_slope);
+}
+
+/*
+ * I_x(a, b) B(a, b) / (x^a y^b) as the even part of the continued fraction DLMF
+ * 8.17.22, for x < (a + 1) / (a + b + 2).  Written with d = a - (a + b) x,
+ * which keeps what 1 - (a + b) x / (a + 1) cancels when one shape dwarfs the
+ * other.
+ */
+static double beta_fraction(double a, double b, double x, double d)
+{
+	const double n = a + b;
+	double even = a * (d + 1) / (a + 1);
+	double c = INFINITY, inverse = 1 / away_from_zero(even);
+	double h = inverse, step = 0;
+
+	for (double m = 1; fabs(step - 1) > DBL_EPSILON; m++) {
+		const double k = a + 2 * m - 1, mbx = m * (b - m) * x;
+		const double odd =
+			(a + m - 1) * (n + m - 1) * mbx * x / (k * k);
+
+		even = m + mbx / k + (a + m) * (d + 1 + m * (2 - x)) / (k + 2);
+		inverse = 1 / away_from_zero(even + odd * inverse);
+		c = away_from_zero(even + odd / c);
+		step = c * inverse;
+		h *= step;
+	}
+	return h;
+}
+
+/* The tails of Beta(a, b) at x = 1 / (1 + exp(-u)). */
+static struct tails beta_tails(double a, double b, double u)
+{
+	const double log_x = -log1p_exp(-u), log_y = -log1p_exp(u);
+	const double x = exp(log_x), y = exp(log_y);
+	const double n = a + b, log_n = log(n);
+	const double d = x < y ? a - n * x : n * y - b;
+	const double log_power = log_poisson(a, n * x, log_n + log_x, d) +
+				 log_poisson(b, n * y, log_n + log_y, -d) -
+				 log_poisson(n, n, log_n, 0);
+	const double log_slope = log_power + log(a) + log(b) - log_n;
+
+	if (x < (a + 1) / (n + 2))
+		return tails_from_lower(
+			log_slope + log(beta_fraction(a, b, x, d)), log_slope);
+	return tails_from_upper(log_slope + log(beta_fraction(b, a, y, -d)),
+				log_slope);
+}
+
+/* Newton's error after a step of s is of the order sqrt(shape) s^2. */
+#define STEP_ENOUGH(u) (1e-12 * fmax(1, fabs(u)))
+#define STEPS_MAX      400
+
+/* The u whose lower tail is p, from any start `u` (N1). */
+static double solve_lower(tails_fn *at, double a, double b, double p, double u)
+{
+	const double log_p = log(p);
+	double step = INFINITY;
+
+	for (int i = 0; i < STEPS_MAX && fabs(step) > STEP_ENOUGH(u); i++) {
+		const struct tails t = at(a, b, u);
+
+		step = (log_p - t.log_lower) * exp(t.log_lower - t.log_slope);
+		u += step;
+	}
+	return u;
+}
+
+/*
+ * The u whose upper tail is p: the mirror image of N1, but the upper tail of a
+ * gamma falls like exp(-exp(u)), so that coming back from a long way right
+ * would take a step per unit: steps to the right are cut to 1.
+ */
+static double solve_upper(tails_fn *at, double a, double b, double p, double u)
+{
+	const double log_p = log(p);
+	double step = INFINITY;
+
+	for (int i = 0; i < STEPS_MAX && fabs(step) > STEP_ENOUGH(u); i++) {
+		const struct tails t = at(a, b, u);
+
+		step = (t.log_upper - log_p) * exp(t.log_upper - t.log_slope);
+		step = fmin(step, 1);
+		u += step;
+	}
+	return u;
+}
+
+double sp_special_normal_quantile(double p)
+{
+	double t, step = INFINITY;
+
+	if (p > 0.5)
+		return -sp_special_normal_quantile(1 - p);
+	if (p <= 0)
+		return -INFINITY;
+	/* Phi(-t) <= exp(-t^2 / 2) / 2: this start is left of the root, and
+	 * log Phi is concave too (N1). */
+	t = -sqrt(-2 * log(2 * p));
+	for (int i = 0; i < STEPS_MAX && fabs(step) > STEP_ENOUGH(t); i++) {
+		const double tail = erfc(-t / M_SQRT2) / 2;
+
+		step = log(p / tail) * tail * sqrt(2 * M_PI) * exp(t * t / 2);
+		t += step;
+	}
+	return t;
+}
+
+double sp_special_gamma_lower(double a, double x)
+{
+	if (!(x > 0))
+		return 0;
+	return isinf(x) ? 1 : exp(gamma_tails(a, 0, log(x)).log_lower);
+}
+
+double sp_special_gamma_upper(double a, double x)
+{
+	if (!(x > 0))
+		return 1;
+	return isinf(x) ? 0 : exp(gamma_tails(a, 0, log(x)).log_upper);
+}
+
+double sp_special_gamma_quantile(double a, double p)
+{
+	if (p <= 0)
+		return 0;
+	if (p >= 1)
+		return INFINITY;
+	if (p <= 0.5)
+		return exp(solve_lower(gamma_tails, a, 0, p, log(a)));
+	return exp(solve_upper(gamma_tails, a, 0, 1 - p, log(a)));
+}
+
+double sp_special_beta_lower(double a, double b, double x)
+{
+	if (!(x > 0))
+		return 0;
+	if (x >= 1)
+		return 1;
+	return exp(beta_tails(a, b, log(x) - log1p(-x)).log_lower);
+}
+
+/* From shapes of this size on, log(B / (1 - B)) is normal to 1e-10, and the
+ * continued fraction would take for ever. */
+#define NORMAL_SHAPE 1e10
+
+double sp_special_beta_quantile(double a, double b, double p)
+{
+	double u;
+
+	if (p <= 0)
+		return 0;
+	if (p >= 1)
+		return 1;
+	/* The upper tail of Beta(a, b) is the lower one of Beta(b, a) at -u. */
+	if (fmin(a, b) >= NORMAL_SHAPE)
+		u = log(a / b) +
+		    sp_special_normal_quantile(p) * sqrt(1 / a + 1 / b);
+	else if (p <= 0.5)
+		u = solve_lower(beta_tails, a, b, p, log(a / b));
+	else
+		u = -solve_lower(beta_tails, b, a, 1 - p, log(b / a));
+	return 1 / (1 + exp(-u));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TESTS_REPORT_FIXTURE_H
+#define SP_TESTS_REPORT_FIXTURE_H
+
+#include <stdio.h>
+
+#include "report/aggregate.h"
+
+/*
+ * A profile made by hand, and a symbolizer that answers from a table, in place
+ * of the ones of src/profile: frame.offset is the index into `symbols`.
+ */
+#define FIXTURE_STACKS  512
+#define FIXTURE_FRAMES  16
+#define FIXTURE_SYMBOLS 8192
+#define FIXTURE_INLINES 4
+
+struct sp_symbolizer {
+	struct sp_symbol symbols[FIXTURE_SYMBOLS][FIXTURE_INLINES];
+	size_t counts[FIXTURE_SYMBOLS];
+	const struct sp_module *problem; /* may be NULL */
+	const char *reason;
+};
+
+struct fixture {
+	struct sp_profile profile;
+	struct sp_symbolizer symbolizer;
+	struct sp_module modules[2]; /* "/bin/app" and "/lib/libz.so.1" */
+	struct sp_stack stacks[FIXTURE_STACKS];
+	struct sp_frame frames[FIXTURE_STACKS][FIXTURE_FRAMES];
+	struct sp_thread_info threads[2];
+	struct sp_info infos[4];
+};
+
+/* An empty profile of a process that ended cleanly; free() it. */
+struct fixture *fixture_new(uint64_t period_bytes);
+
+/* Add a symbol to an offset; those added first are inlined into the last. */
+void fixture_symbol(struct fixture *fixture, size_t offset, const char *name,
+		    const char *file, uint32_t line);
+
+/* Add a stack of module 1, innermost first; `samples` of size_bytes each, all
+ * hit at their first byte. */
+struct sp_stack *fixture_stack(struct fixture *fixture, const size_t *offsets,
+			       size_t n_offsets, uint64_t samples,
+			       uint64_t size_bytes);
+
+struct sp_aggregate *fixture_aggregate(struct fixture *fixture);
+
+/* The function of that name and module, or NULL. */
+const struct sp_aggregate_function *fixture_find(
+	const struct sp_aggregate *aggregate, const char *name,
+	const char *module);
+
+#endif
