@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sums over functions, in one pass over the stacks.  Functions are found by
+ * name and module path in an open-addressing table of indexes, because the
+ * same name comes from many addresses and the symbolizer does not promise one
+ * pointer per name.
+ */
+#include "report/aggregate.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define FIRST_SLOTS 1024u /* a power of two */
+
+/* What only the pass needs to know about a function. */
+struct visit {
+	uint64_t hash;
+	size_t last_stack; /* 1 + the stack that counted it last */
+	double heaviest;   /* bytes of the stack that gave file and line */
+};
+
+struct builder {
+	struct sp_aggregate *aggregate;
+	struct visit *visits; /* of the function with the same index */
+	size_t room;          /* for functions and visits */
+	uint32_t *slots;      /* 0: free; else 1 + index of a function */
+	size_t n_slots;       /* a power of two, at most half taken */
+};
+
+static uint64_t hash_function(const char *name, const char *module)
+{
+	uint64_t h = sp_hash_bytes(0, name, strlen(name) + 1);
+
+	return sp_hash_bytes(h, module, strlen(module));
+}
+
+static int grow_slots(struct builder *b)
+{
+	size_t n_slots = b->n_slots ? 2 * b->n_slots : FIRST_SLOTS;
+	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < b->aggregate->n_functions; i++) {
+		size_t at = b->visits[i].hash & (n_slots - 1);
+
+		while (slots[at])
+			at = (at + 1) & (n_slots - 1);
+		slots[at] = (uint32_t)i + 1;
+	}
+	free(b->slots);
+	b->slots = slots;
+	b->n_slots = n_slots;
+	return 0;
+}
+
+/* Room for one more function in both arrays and, half empty, in the table. */
+static int reserve(struct builder *b)
+{
+	struct sp_aggregate *a = b->aggregate;
+	size_t room = 2 * b->room + 64;
+	void *grown;
+
+	if (2 * (a->n_functions + 1) > b->n_slots && grow_slots(b) < 0)
+		return -ENOMEM;
+	if (a->n_functions < b->room)
+		return 0;
+	if (room > UINT32_MAX)
+		return -ENOMEM;
+	grown = realloc(a->functions, room * sizeof(*a->functions));
+	if (!grown)
+		return -ENOMEM;
+	a->functions = grown;
+	grown = realloc(b->visits, room * sizeof(*b->visits));
+	if (!grown)
+		return -ENOMEM;
+	b->visits = grown;
+	b->room = room;
+	return 0;
+}
+
+/* Index of the function, new if need be; negative errno. */
+static int find(struct builder *b, const char *name, const char *module,
+		size_t *ret_index)
+{
+	struct sp_aggregate *a = b->aggregate;
+	uint64_t hash = hash_function(name, module);
+	struct sp_aggregate_function *f;
+	size_t at;
+	int r = reserve(b);
+
+	if (r < 0)
+		return r;
+	for (at = hash & (b->n_slots - 1); b->slots[at];
+	     at = (at + 1) & (b->n_slots - 1)) {
+		*ret_index = b->slots[at] - 1;
+		f = &a->functions[*ret_index];
+		if (b->visits[*ret_index].hash == hash &&
+		    !strcmp(f->name, name) && !strcmp(f->module, module))
+			return 0;
+	}
+	*ret_index = a->n_functions++;
+	b->slots[at] = (uint32_t)a->n_functions;
+	b->visits[*ret_index] = (struct visit){.hash = hash, .heaviest = -1};
+	f = &a->functions[*ret_index];
+	*f = (struct sp_aggregate_function){.name = name, .module = module};
+	sp_acc_init(&f->flat, a->profile->period_bytes);
+	sp_acc_init(&f->cum, a->profile->period_bytes);
+	return 0;
+}
+
+static int add_function(struct builder *b, size_t stack_number,
+			const struct sp_symbol *symbol, const char *module,
+			bool is_flat)
+{
+	const struct sp_acc *acc = &b->aggregate->stacks[stack_number - 1]->acc;
+	struct sp_aggregate_function *f;
+	struct visit *visit;
+	size_t index;
+	int r = find(b, symbol->function, module, &index);
+
+	if (r < 0)
+		return r;
+	f = &b->aggregate->functions[index];
+	visit = &b->visits[index];
+	if (is_flat)
+		sp_acc_merge(&f->flat, acc);
+	if (visit->last_stack == stack_number)
+		return 0;
+	visit->last_stack = stack_number;
+	sp_acc_merge(&f->cum, acc);
+	if (acc->est_bytes > visit->heaviest) {
+		visit->heaviest = acc->est_bytes;
+		f->file = symbol->file;
+		f->line = symbol->line;
+	}
+	return 0;
+}
+
+/*
+ * Does the function only pass an allocation on?  With operator new above
+ * malloc, and std::allocator above that, "who allocates" is the next one out.
+ */
+static bool is_plumbing(const char *name)
+{
+	static const char *const prefixes[] = {
+		"std::__new_allocator<",
+		"__gnu_cxx::new_allocator<",
+		"std::allocator<",
+		"std::allocator_traits<",
+		"__gnu_cxx::__alloc_traits<",
+	};
+
+	if (strcmp(name, "operator new") == 0 ||
+	    strcmp(name, "operator new[]") == 0)
+		return true;
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The innermost function that is no plumbing, or simply the innermost: the one
+ * that the stack's bytes are flat for. */
+static void find_flat(const struct sp_aggregate *a,
+		      const struct sp_stack *stack, uint32_t *ret_frame,
+		      size_t *ret_symbol)
+{
+	*ret_frame = 0;
+	*ret_symbol = 0;
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		struct sp_symbols symbols =
+			sp_aggregate_symbols(a, stack->frames[i]);
+
+		for (size_t k = 0; k < symbols.count; k++) {
+			if (is_plumbing(symbols.symbol[k].function))
+				continue;
+			*ret_frame = i;
+			*ret_symbol = k;
+			return;
+		}
+	}
+}
+
+static int add_stack(struct builder *b, size_t stack_number)
+{
+	static const struct sp_symbol no_stack = {
+		.function = SP_AGGREGATE_NO_STACK,
+	};
+	const struct sp_aggregate *a = b->aggregate;
+	const struct sp_stack *stack = a->stacks[stack_number - 1];
+	uint32_t flat_frame;
+	size_t flat_symbol;
+
+	if (!stack->n_frames)
+		return add_function(b, stack_number, &no_stack, "", true);
+	find_flat(a, stack, &flat_frame, &flat_symbol);
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		struct sp_frame frame = stack->frames[i];
+		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);
+		const char *module = sp_aggregate_module_path(a, frame);
+
+		for (size_t k = 0; k < symbols.count; k++) {
+			int r = add_function(
+				b, stack_number, &symbols.symbol[k], module,
+				i == flat_frame && k == flat_symbol);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int descending(double a, double b)
+{
+	return (a < b) - (a > b);
+}
+
+static int compare_functions(const struct sp_aggregate_function *a,
+			     const struct sp_aggregate_function *b)
+{
+	int c = strcmp(a->name, b->name);
+
+	return c ? c : strcmp(a->module, b->module);
+}
+
+static int compare_flat(const void *a, const void *b)
+{
+	const struct sp_aggregate_function *fa = a;
+	const struct sp_aggregate_function *fb = b;
+	int c = descending(fa->flat.est_bytes, fb->flat.est_bytes);
+
+	if (!c)
+		c = descending(fa->cum.est_bytes, fb->cum.est_bytes);
+	return c ? c : compare_functions(fa, fb);
+}
+
+static int compare_cum(const void *a, const void *b)
+{
+	const struct sp_aggregate_function *fa = a;
+	const struct sp_aggregate_function *fb = b;
+	int c = descending(fa->cum.est_bytes, fb->cum.est_bytes);
+
+	if (!c)
+		c = descending(fa->flat.est_bytes, fb->flat.est_bytes);
+	return c ? c : compare_functions(fa, fb);
+}
+
+/* By bytes; ties by the names in the stacks, so that the order says something
+ * about the program and not about the file. */
+static int compare_stacks(const void *a, const void *b, void *arg)
+{
+	const struct sp_aggregate *aggregate = arg;
+	const struct sp_stack *sa = *(const struct sp_stack *const *)a;
+	const struct sp_stack *sb = *(const struct sp_stack *const *)b;
+	int c = descending(sa->acc.est_bytes, sb->acc.est_bytes);
+
+	for (uint32_t i = 0; !c && i < sa->n_frames && i < sb->n_frames; i++) {
+		struct sp_symbols a_symbols =
+			sp_aggregate_symbols(aggregate, sa->frames[i]);
+		struct sp_symbols b_symbols =
+			sp_aggregate_symbols(aggregate, sb->frames[i]);
+
+		for (size_t k = 0; !c && k < a_symbols.count; k++)
+			c = k < b_symbols.count
+				    ? strcmp(a_symbols.symbol[k].function,
+					     b_symbols.symbol[k].function)
+				    : 1;
+		if (!c && a_symbols.count < b_symbols.count)
+			c = -1;
+	}
+	if (!c)
+		c = (sa->n_frames > sb->n_frames) -
+		    (sa->n_frames < sb->n_frames);
+	return c ? c : (sa->id > sb->id) - (sa->id < sb->id);
+}
+
+static int select_stacks(struct sp_aggregate *a)
+{
+	const struct sp_profile *profile = a->profile;
+
+	a->stacks = calloc(profile->n_stacks + 1, sizeof(*a->stacks));
+	if (!a->stacks)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		if (profile->stacks[i].acc.samples)
+			a->stacks[a->n_stacks++] = &profile->stacks[i];
+	return 0;
+}
+
+static int build(struct sp_aggregate *a, sp_progress_fn *progress,
+		 void *progress_arg)
+{
+	struct builder b = {.aggregate = a};
+	int r = select_stacks(a);
+
+	for (size_t i = 0; !r && i < a->n_stacks; i++) {
+		r = add_stack(&b, i + 1);
+		if (progress)
+			progress(progress_arg, i + 1, a->n_stacks);
+	}
+	free(b.visits);
+	free(b.slots);
+	return r;
+}
+
+int sp_aggregate_new(const struct sp_profile *profile,
+		     struct sp_symbolizer *symbolizer, sp_progress_fn *progress,
+		     void *progress_arg, struct sp_aggregate **ret_aggregate,
+		     struct sp_error *err)
+{
+	struct sp_aggregate *a = calloc(1, sizeof(*a));
+	int r = -ENOMEM;
+
+	if (a) {
+		a->profile = profile;
+		a->symbolizer = symbolizer;
+		r = build(a, progress, progress_arg);
+	}
+	if (r < 0) {
+		sp_aggregate_free(a);
+		return sp_error_set(err, r, profile->path,
+				    "not enough memory to sum up %zu stacks",
+				    profile->n_stacks);
+	}
+	qsort_r(a->stacks, a->n_stacks, sizeof(*a->stacks), compare_stacks, a);
+	sp_aggregate_sort(a, SP_AGGREGATE_BY_FLAT);
+	*ret_aggregate = a;
+	return 0;
+}
+
+void sp_aggregate_sort(struct sp_aggregate *aggregate,
+		       enum sp_aggregate_order order)
+{
+	if (aggregate->n_functions)
+		qsort(aggregate->functions, aggregate->n_functions,
+		      sizeof(*aggregate->functions),
+		      order == SP_AGGREGATE_BY_CUM ? compare_cum
+						   : compare_flat);
+}
+
+struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
+				       struct sp_frame frame)
+{
+	return sp_symbolizer_lookup(aggregate->symbolizer, frame, true);
+}
+
+const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,
+				     struct sp_frame frame)
+{
+	const struct sp_module *module =
+		sp_profile_module(aggregate->profile, frame.module);
+
+	return module ? module->path : "";
+}
+
+void sp_aggregate_free(struct sp_aggregate *aggregate)
+{
+	if (!aggregate)
+		return;
+	free(aggregate->functions);
+	free(aggregate->stacks);
+	free(aggregate);
+}

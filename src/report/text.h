@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_TEXT_H
+#define SP_REPORT_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "profile/estimator.h"
+
+/*
+ * How figures and untrusted names become text.  Nothing here depends on the
+ * locale: the decimal point is '.', thousands are separated by ','.
+ */
+
+/* A formatted figure by value: use it as sp_text_bytes(n).text in one
+ * expression. */
+struct sp_text_cell {
+	char text[48];
+};
+
+/* "0", "17 B", "1.04 KiB", "210.2 MiB": powers of 1024, to the nearest. */
+struct sp_text_cell sp_text_bytes(double bytes);
+
+/* A point estimate as sp_text_bytes(), with '~' before it if it has 1 to
+ * SP_TEXT_FEW_SAMPLES samples and an error: its interval says more. */
+struct sp_text_cell sp_text_point(struct sp_interval bytes, uint64_t samples);
+
+#define SP_TEXT_FEW_SAMPLES 3
+
+/* A setting: "512 KiB" if that is all of it, else as sp_text_bytes(). */
+struct sp_text_cell sp_text_size(uint64_t bytes);
+
+/*
+ * "[192, 231] MiB", "[13.0 KiB, 2.85 MiB]": three digits, rounded outwards, so
+ * that the text always contains the interval and the point as sp_text_bytes()
+ * writes it.
+ */
+struct sp_text_cell sp_text_interval(struct sp_interval bytes);
+
+/* "5,912,331" */
+struct sp_text_cell sp_text_count(uint64_t count);
+
+/* "35.0%", "<0.1%", "0%"; "-" if `whole` is not positive. */
+struct sp_text_cell sp_text_percent(double part, double whole);
+
+/* "40 us", "812 ms", "3.2 s", "4 min 05 s", "3 h 00 min", "2 d 07 h", rounded
+ * down. */
+struct sp_text_cell sp_text_duration(uint64_t ns);
+
+/* "2026-11-21 09:40:12 UTC" from nanoseconds since 1970. */
+struct sp_text_cell sp_text_time(uint64_t unix_ns);
+
+/*
+ * Length in bytes (1..4) of the UTF-8 character at `text`, which ends in a NUL,
+ * and its code point; 0 if no valid character starts there (an overlong form,
+ * a surrogate, beyond U+10FFFF, cut short).  *ret_code untouched on 0.
+ */
+unsigned int sp_text_decode_utf8(const char *text, uint32_t *ret_code);
+
+/* May not reach a terminal as it is: C0, DEL and C1 controls, characters that
+ * turn the direction of writing, line and paragraph separators. */
+bool sp_text_is_unsafe(uint32_t code);
+
+/*
+ * Write untrusted text: each byte of an unsafe character and each byte that is
+ * not UTF-8 becomes \xNN.  The output is one line of valid UTF-8.  Write errors
+ * stay in the stream, here and below.
+ */
+void sp_text_print(FILE *out, const char *text);
+
+/* Write untrusted text as one word of a shell command line; the shell gets the
+ * same bytes back.  Needs $'...' of the shell if the text is unsafe. */
+void sp_text_print_shell(FILE *out, const char *text);
+
+/* The part of a path after the last '/'; the path itself if that is empty. */
+const char *sp_text_base_name(const char *path);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_VIEW_STACKS_H
+#define SP_REPORT_VIEW_STACKS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "report/aggregate.h"
+
+/* The n_max (0: all) call stacks with most estimated bytes, innermost frame
+ * first.  Nothing if there are no samples. */
+void sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
+			  size_t n_max);
+
+#endif

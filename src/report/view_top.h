@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_VIEW_TOP_H
+#define SP_REPORT_VIEW_TOP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "report/aggregate.h"
+
+/*
+ * The table of the first n_max functions (0: all) in the present order of the
+ * aggregate: bytes and shares as pprof shows them, then their intervals and
+ * samples.  Nothing if there are no samples.  0 or -ENOMEM and *err.
+ */
+int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
+		      size_t n_max, struct sp_error *err);
+
+#endif

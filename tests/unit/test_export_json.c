@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "report/export_json.h"
+#include "report/text.h"
+#include "support/close.h"
+#include "support/report_fixture.h"
+
+#define R 4096
+
+enum {
+	MAIN,
+	F,
+	H_IN_G,
+};
+
+struct document {
+	struct fixture *x;
+	char *text;
+	size_t size;
+	json_t *root;
+};
+
+static int setup(void **state)
+{
+	struct document *d = calloc(1, sizeof(*d));
+	struct fixture *x = fixture_new(R);
+
+	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
+	fixture_symbol(x, F, "app+0x1f", NULL, 0);
+	fixture_symbol(x, H_IN_G, "h", "h.c", 40);
+	fixture_symbol(x, H_IN_G, "g", "g.c", 31);
+	d->x = x;
+	*state = d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct document *d = *state;
+
+	json_decref(d->root);
+	free(d->text);
+	free(d->x);
+	free(d);
+	return 0;
+}
+
+/* Export and read back. */
+static json_t *export(struct document *d)
+{
+	struct sp_aggregate *a = fixture_aggregate(d->x);
+	FILE *out = open_memstream(&d->text, &d->size);
+	json_error_t error;
+
+	assert_int_equal(sp_export_json_write(out, a, NULL), 0);
+	fclose(out);
+	sp_aggregate_free(a);
+	assert_int_equal(strlen(d->text), d->size);
+	d->root = json_loads(d->text, JSON_REJECT_DUPLICATES, &error);
+	if (!d->root)
+		print_error("line %d: %s\n%s\n", error.line, error.text,
+			    d->text);
+	assert_non_null(d->root);
+	return d->root;
+}
+
+/* The value at a path like "functions.0.name". */
+static const json_t *at(const json_t *node, const char *path)
+{
+	char key[64];
+
+	for (const char *p = path; *p; p += strlen(key), p += *p == '.') {
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(p, "."), p);
+		node = json_is_array(node)
+			       ? json_array_get(node, strtoul(key, NULL, 10))
+			       : json_object_get(node, key);
+		if (!node)
+			print_error("no %s\n", path);
+		assert_non_null(node);
+	}
+	return node;
+}
+
+static json_int_t integer(const json_t *root, const char *path)
+{
+	assert_true(json_is_integer(at(root, path)));
+	return json_integer_value(at(root, path));
+}
+
+static double real(const json_t *root, const char *path)
+{
+	assert_true(json_is_real(at(root, path)));
+	return json_real_value(at(root, path));
+}
+
+static const char *string(const json_t *root, const char *path)
+{
+	assert_true(json_is_string(at(root, path)));
+	return json_string_value(at(root, path));
+}
+
+/* Bit for bit what was estimated. */
+static void assert_interval(const json_t *root, const char *path,
+			    struct sp_interval want)
+{
+	const json_t *got = at(root, path);
+
+	assert_true(real(got, "value") == want.value);
+	assert_true(real(got, "lo") == want.lo);
+	assert_true(real(got, "hi") == want.hi);
+}
+
+static void test_run(void **state)
+{
+	struct document *d = *state;
+	json_t *root;
+
+	d->x->profile.exact_alloc_bytes = INT64_MAX;
+	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 5, 100);
+	root = export(d);
+	assert_int_equal(integer(root, "format_version"), 1);
+	assert_string_equal(string(root, "file"), "app.7.sprof");
+	assert_string_equal(string(root, "program"), "/bin/app");
+	assert_string_equal(string(root, "command"), "app -x");
+	assert_string_equal(string(root, "host"), "box");
+	assert_int_equal(integer(root, "pid"), 7);
+	assert_true(integer(root, "start_unix_ns") == 1795254012000000000);
+	assert_true(integer(root, "duration_ns") == 3250000000);
+	assert_string_equal(string(root, "end"), "clean");
+	assert_int_equal(integer(root, "period_bytes"), R);
+	assert_string_equal(string(root, "seed"), "18446744073709551615");
+	assert_int_equal(integer(root, "check_in_bytes"), 1 << 20);
+	assert_int_equal(integer(root, "max_file_bytes"), 64 << 20);
+	assert_int_equal(integer(root, "samples"), 5);
+	assert_int_equal(integer(root, "threads"), 2);
+	assert_true(integer(root, "exact.alloc_bytes") == INT64_MAX);
+	assert_int_equal(integer(root, "exact.alloc_objects"), 1234);
+	assert_true(real(root, "confidence") == 0.95);
+	assert_interval(root, "estimate.alloc_bytes",
+			sp_estimate_bytes(&d->x->profile.acc, 0.95));
+	assert_interval(root, "estimate.alloc_objects",
+			sp_estimate_objects(&d->x->profile.acc, 0.95));
+}
+
+static void test_ends(void **state)
+{
+	static const char *const names[] = {"clean", "killed", "running"};
+	struct document *d = *state;
+
+	for (int end = 0; end < 3; end++) {
+		d->x->profile.end = (enum sp_profile_end)end;
+		assert_string_equal(string(export(d), "end"), names[end]);
+		json_decref(d->root);
+		free(d->text);
+		d->root = NULL;
+		d->text = NULL;
+	}
+}
+
+static void test_every_loss_and_damage(void **state)
+{
+	struct document *d = *state;
+	struct sp_profile *p = &d->x->profile;
+	json_t *root;
+
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
+		p->losses[i] = 100 + i;
+	p->damaged_records = 2;
+	p->ignored_bytes = 77;
+	strcpy(p->damage, "offset 9: bad");
+	root = export(d);
+	assert_int_equal(json_object_size(at(root, "losses")), SP_LOSS_COUNT);
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
+		assert_int_equal(integer(at(root, "losses"), sp_loss_name(i)),
+				 100 + i);
+	assert_int_equal(integer(root, "damage.records"), 2);
+	assert_int_equal(integer(root, "damage.ignored_bytes"), 77);
+	assert_string_equal(string(root, "damage.text"), "offset 9: bad");
+}
+
+static void test_functions(void **state)
+{
+	struct document *d = *state;
+	struct sp_stack *big, *small;
+	struct sp_acc both;
+	const json_t *f;
+
+	big = fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
+	small = fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 4, 100);
+	both = big->acc;
+	sp_acc_merge(&both, &small->acc);
+	f = at(export(d), "functions");
+
+	assert_int_equal(json_array_size(f), 4);
+	assert_string_equal(string(f, "0.name"), "h");
+	assert_string_equal(string(f, "0.module"), "/bin/app");
+	assert_string_equal(string(f, "0.file"), "h.c");
+	assert_int_equal(integer(f, "0.line"), 40);
+	assert_int_equal(integer(f, "0.samples"), 9);
+	assert_interval(f, "0.flat_bytes", sp_estimate_bytes(&big->acc, 0.95));
+	assert_interval(f, "0.flat_objects",
+			sp_estimate_objects(&big->acc, 0.95));
+	assert_string_equal(string(f, "1.name"), "app+0x1f");
+	assert_true(json_is_null(at(f, "1.file")));
+	assert_int_equal(integer(f, "1.line"), 0);
+	assert_string_equal(string(f, "2.name"), "main");
+	assert_int_equal(integer(f, "2.samples"), 0);
+	assert_int_equal(integer(f, "2.cum_samples"), 13);
+	assert_interval(f, "2.cum_bytes", sp_estimate_bytes(&both, 0.95));
+}
+
+static void test_stacks(void **state)
+{
+	struct document *d = *state;
+	struct sp_stack *s;
+	const json_t *stacks;
+
+	fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
+	s = fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
+	s->flags = SP_STACK_TRUNCATED;
+	s->frames[1].module = 0;
+	fixture_stack(d->x, NULL, 0, 4, 100)->flags = SP_STACK_CALLER_ONLY;
+	stacks = at(export(d), "stacks");
+
+	assert_int_equal(json_array_size(stacks), 3);
+	assert_int_equal(integer(stacks, "0.samples"), 9);
+	assert_true(json_is_true(at(stacks, "0.truncated")));
+	assert_true(json_is_false(at(stacks, "0.caller_only")));
+	assert_interval(stacks, "0.flat_bytes",
+			sp_estimate_bytes(&s->acc, 0.95));
+	assert_interval(stacks, "0.cum_bytes",
+			sp_estimate_bytes(&s->acc, 0.95));
+	assert_int_equal(json_array_size(at(stacks, "0.frames")), 3);
+	assert_string_equal(string(stacks, "0.frames.0.function"), "h");
+	assert_true(json_is_true(at(stacks, "0.frames.0.inlined")));
+	assert_string_equal(string(stacks, "0.frames.1.function"), "g");
+	assert_string_equal(string(stacks, "0.frames.1.file"), "g.c");
+	assert_int_equal(integer(stacks, "0.frames.1.line"), 31);
+	assert_string_equal(string(stacks, "0.frames.1.module"), "/bin/app");
+	assert_int_equal(integer(stacks, "0.frames.1.offset"), H_IN_G);
+	assert_true(json_is_false(at(stacks, "0.frames.1.inlined")));
+	assert_true(json_is_null(at(stacks, "0.frames.2.module")));
+	assert_int_equal(json_array_size(at(stacks, "1.frames")), 0);
+	assert_true(json_is_true(at(stacks, "1.caller_only")));
+	assert_int_equal(integer(stacks, "2.samples"), 1);
+}
+
+static void test_threads(void **state)
+{
+	struct document *d = *state;
+	struct sp_thread_info *t = d->x->threads;
+	const json_t *threads;
+
+	d->x->profile.n_thread_infos = 2;
+	t[0] = (struct sp_thread_info){.index = 1,
+				       .tid = 7,
+				       .name = "main",
+				       .has_totals = true,
+				       .exact_alloc_bytes = 123456,
+				       .exact_alloc_objects = 12};
+	sp_acc_init(&t[0].acc, R);
+	sp_acc_add(&t[0].acc, 100, 0, R);
+	t[1] = (struct sp_thread_info){.index = 2, .tid = 8, .exited = true};
+	/* All 16 bytes taken: no NUL at the end. */
+	memcpy(t[1].name, "0123456789abcdef", 16);
+	sp_acc_init(&t[1].acc, R);
+	threads = at(export(d), "thread_infos");
+
+	assert_int_equal(json_array_size(threads), 2);
+	assert_int_equal(integer(threads, "0.index"), 1);
+	assert_int_equal(integer(threads, "0.tid"), 7);
+	assert_string_equal(string(threads, "0.name"), "main");
+	assert_true(json_is_false(at(threads, "0.exited")));
+	assert_int_equal(integer(threads, "0.exact.alloc_bytes"), 123456);
+	assert_int_equal(integer(threads, "0.exact.alloc_objects"), 12);
+	assert_int_equal(integer(threads, "0.samples"), 1);
+	assert_interval(threads, "0.estimate.alloc_bytes",
+			sp_estimate_bytes(&t[0].acc, 0.95));
+	assert_interval(threads, "0.estimate.alloc_objects",
+			sp_estimate_objects(&t[0].acc, 0.95));
+	assert_string_equal(string(threads, "1.name"), "0123456789abcdef");
+	assert_true(json_is_true(at(threads, "1.exited")));
+	assert_true(json_is_null(at(threads, "1.exact")));
+}
+
+static void test_settings_have_no_doubles(void **state)
+{
+	struct document *d = *state;
+	const json_t *settings;
+
+	d->x->infos[0] = (struct sp_info){"setting.period", "512K"};
+	d->x->infos[1] = (struct sp_info){"exe", "/bin/app"};
+	d->x->infos[2] = (struct sp_info){"setting.period", "again"};
+	d->x->infos[3] = (struct sp_info){"exe", "again"};
+	d->x->profile.n_infos = 4;
+	settings = at(export(d), "settings");
+	assert_int_equal(json_object_size(settings), 2);
+	assert_string_equal(
+		json_string_value(json_object_get(settings, "setting.period")),
+		"512K");
+	assert_string_equal(json_string_value(json_object_get(settings, "exe")),
+			    "/bin/app");
+}
+
+static void test_symbol_problems(void **state)
+{
+	struct document *d = *state;
+	json_t *root;
+
+	d->x->symbolizer.problem = &d->x->modules[1];
+	d->x->symbolizer.reason = "no such file";
+	root = export(d);
+	assert_string_equal(string(root, "symbol_problems.0.module"),
+			    "/lib/libz.so.1");
+	assert_string_equal(string(root, "symbol_problems.0.reason"),
+			    "no such file");
+}
+
+static void test_empty(void **state)
+{
+	json_t *root = export(*state);
+
+	assert_int_equal(json_array_size(at(root, "functions")), 0);
+	assert_int_equal(json_array_size(at(root, "stacks")), 0);
+	assert_int_equal(json_array_size(at(root, "thread_infos")), 0);
+	assert_int_equal(json_array_size(at(root, "symbol_problems")), 0);
+	assert_int_equal(json_object_size(at(root, "settings")), 0);
+	assert_true(real(root, "estimate.alloc_bytes.value") == 0);
+}
+
+/* A period of 1 has no error, and no division by it. */
+static void test_exact_profile(void **state)
+{
+	struct document *d = *state;
+	const json_t *bytes;
+
+	d->x->profile.period_bytes = 1;
+	sp_acc_init(&d->x->profile.acc, 1);
+	fixture_stack(d->x, (size_t[]){F}, 1, 3, 7);
+	bytes = at(export(d), "functions.0.flat_bytes");
+	assert_true(real(bytes, "value") == 21);
+	assert_true(real(bytes, "lo") == 21);
+	assert_true(real(bytes, "hi") == 21);
+}
+
+static void test_no_number_is_not_finite(void **state)
+{
+	struct document *d = *state;
+
+	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
+	d->x->profile.acc.est_bytes = (double)INFINITY;
+	export(d);
+	assert_true(json_is_null(at(d->root, "estimate.alloc_bytes.value")));
+}
+
+/* Nothing in the text but printable characters and line ends. */
+static void assert_harmless(const char *text)
+{
+	while (*text) {
+		uint32_t code = 0;
+		unsigned int n = sp_text_decode_utf8(text, &code);
+
+		assert_true(n > 0);
+		assert_true(code == '\n' || !sp_text_is_unsafe(code));
+		assert_true(code != '<' && code != '>' && code != '&');
+		text += n;
+	}
+}
+
+static const char *exported_name(struct document *d, const char *name)
+{
+	fixture_symbol(d->x, 100, name, name, 1);
+	d->x->modules[0].path = name;
+	d->x->profile.command = name;
+	d->x->infos[0] = (struct sp_info){name, name};
+	d->x->profile.n_infos = 1;
+	fixture_stack(d->x, (size_t[]){100}, 1, 5, 100);
+	export(d);
+	assert_harmless(d->text);
+	assert_string_equal(string(d->root, "command"),
+			    string(d->root, "functions.0.name"));
+	assert_string_equal(string(d->root, "stacks.0.frames.0.module"),
+			    string(d->root, "functions.0.name"));
+	return string(d->root, "functions.0.name");
+}
+
+static void test_every_valid_byte_survives(void **state)
+{
+	char name[256];
+	size_t n = 0;
+
+	for (int byte = 1; byte < 0x80; byte++)
+		name[n++] = (char)byte;
+	name[n] = '\0';
+	assert_string_equal(exported_name(*state, name), name);
+}
+
+static void test_hostile_names(void **state)
+{
+	static const char name[] =
+		"</script><img onerror=\"x\">&amp;\\\" \x1b]52;c;eA==\x07\r\n"
+		"\xe2\x80\xae\xe2\x80\xa8\xc2\x9b \xc3\xa9\xf0\x9f\x90\x98";
+
+	assert_string_equal(exported_name(*state, name), name);
+}
+
+static void test_bytes_that_are_not_utf8(void **state)
+{
+	assert_string_equal(
+		exported_name(*state, "a\xff\xc0\xafz\xed\xa0\x80\xe2\x82"),
+		"a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
+		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_run),
+		TEST(test_ends),
+		TEST(test_every_loss_and_damage),
+		TEST(test_functions),
+		TEST(test_stacks),
+		TEST(test_threads),
+		TEST(test_settings_have_no_doubles),
+		TEST(test_symbol_problems),
+		TEST(test_empty),
+		TEST(test_exact_profile),
+		TEST(test_no_number_is_not_finite),
+		TEST(test_every_valid_byte_survives),
+		TEST(test_hostile_names),
+		TEST(test_bytes_that_are_not_utf8),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
