@@ -34,6 +34,7 @@
 #include "agent/sys.h"
 #include "agent/thread.h"
 #include "agent/unwinder.h"
+#include "agent/unwinder_imports.h"
 #include "agent/writer.h"
 
 #include "agent/poison.h"
@@ -62,12 +63,11 @@ static uint32_t threads_seen(void)
 /* ---- one thread ---- */
 
 /* Keep the word away from allocations made while the agent works; returns the
- * old value.  One instruction, since a signal handler may allocate. */
+ * old value. */
 static uint64_t park(struct sp_thread *t)
 {
-	uint64_t word = SP_WORD_PARKED;
+	uint64_t word = sp_thread_swap(SP_WORD_PARKED);
 
-	__asm__ volatile("xchgq %0, %1" : "+r"(word), "+m"(t->remaining));
 	t->parked = 1;
 	return word;
 }
@@ -240,7 +240,7 @@ static void begin_child(struct sp_thread *t)
 	sp_stacktab_reset();
 	sp_modules_reset();
 	sp_slots_reset();
-	sp_unwinder_reset();
+	sp_unwinder_imports_reset();
 	sp_diag_reset();
 	atomic_store(&last_thread, 0);
 	atomic_store(&last_sample, 0);
@@ -338,8 +338,6 @@ static void record_sample(struct sp_thread *t, const struct sp_event *event)
 
 static void sample(struct sp_thread *t, const struct sp_event *event)
 {
-	uint64_t objects = t->objects;
-
 	t->lane = sp_lane_take(&t->lane_hint);
 	if (t->lane) {
 		record_sample(t, event);
@@ -348,14 +346,24 @@ static void sample(struct sp_thread *t, const struct sp_event *event)
 	} else {
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
 	}
-	/* What the C library may have allocated for us is not the program's. */
-	t->objects = objects;
+}
+
+/* A signal handler that interrupted us may have allocated: it passed
+ * unsampled and counted its objects, and its bytes went off the parked word. */
+static void count_nested(struct sp_thread *t)
+{
+	if (t->remaining == SP_WORD_PARKED)
+		return;
+	sp_diag_lose(SP_LOSS_NESTED, 1);
+	t->bytes += SP_WORD_PARKED - t->remaining;
 }
 
 /* From any state of the process to one in which the allocation is counted;
  * false: it is not.  The thread is parked; *word is what its word was. */
 static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 {
+	bool is_new = false;
+
 	if (atomic_load_explicit(&phase, memory_order_acquire) != RUNNING) {
 		if (atomic_load(&phase) == STARTING)
 			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
@@ -366,13 +374,20 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 				atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
 			return false;
 		}
-		*word = t->limit - size; /* nothing was counted yet */
+		is_new = true;
 	}
 	notice_child(t);
 	if (t->generation !=
 	    atomic_load_explicit(&generation, memory_order_relaxed)) {
 		attach(t);
+		is_new = true;
+	}
+	if (is_new) {
+		/* Nothing was counted yet; what the C library allocated to set
+		 * us up is not the program's. */
 		*word = t->limit - size;
+		t->objects = 0;
+		t->remaining = SP_WORD_PARKED;
 	}
 	return true;
 }
@@ -403,6 +418,7 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	t->bytes += used + size;
 	if (sp_sampler_pass(&sampler, used, size, &event.offset_bytes))
 		sample(t, &event);
+	count_nested(t);
 	t->objects++;
 	if (t->bytes - t->published_bytes >= SP_AGENT_CHECK_IN_BYTES ||
 	    t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
@@ -482,6 +498,27 @@ static void install_thread_end(void)
 	watch_end(&sp_thread);
 }
 
+/* The handler is registered for good, like the library (nodelete).  musl has no
+ * __register_atfork, and glibc exports no pthread_atfork. */
+static void install_fork_handler(void)
+{
+	int (*with_handle)(void (*)(void), void (*)(void), void (*)(void),
+			   void *);
+	int (*without)(void (*)(void), void (*)(void), void (*)(void));
+	void *address = sp_linkmap_global("__register_atfork", NULL);
+
+	if (address) {
+		memcpy(&with_handle, &address, sizeof(address));
+		with_handle(NULL, NULL, after_fork_in_child, NULL);
+		return;
+	}
+	address = sp_linkmap_global("pthread_atfork", NULL);
+	if (!address)
+		return;
+	memcpy(&without, &address, sizeof(address));
+	without(NULL, NULL, after_fork_in_child);
+}
+
 static void __attribute__((constructor))
 construct(int argc, char **argv, char **envp)
 {
@@ -501,7 +538,7 @@ construct(int argc, char **argv, char **envp)
 		return;
 	}
 	explain_bypass();
-	pthread_atfork(NULL, NULL, after_fork_in_child);
+	install_fork_handler();
 	install_thread_end();
 	if (!sp_unwinder_init())
 		sp_process_diagnose(&process, "stacks have one frame: ",

@@ -34,6 +34,9 @@ struct sp_lane {
 
 	/* unwinder.c: the library's thread-local block of this lane. */
 	void *unwind_tls;
+	void *unwind_cache; /* its largest mapping: what it knows of code */
+	size_t unwind_cache_bytes;
+	unsigned int unwind_modules; /* objects known when that was begun */
 	void *unwind_jump[5]; /* where to go if unwinding must be abandoned */
 
 	void *pcs[SP_LANE_DEPTH];

@@ -29,9 +29,9 @@ static struct sp_module_entry *sorted[MODULES_MAX];
 static unsigned int n_permanent;
 static struct sp_module_entry *self;
 
-/* Absent before glibc 2.35: then objects loaded later are not known. */
-extern int _dl_find_object(void *, struct dl_find_object *)
-	__attribute__((weak));
+/* By lookup, since even a weak reference would demand glibc 2.35 of every
+ * program; without it, objects loaded later are not known. */
+static int (*find_object)(void *, struct dl_find_object *);
 
 static const char *copy_name(const char *name)
 {
@@ -147,7 +147,7 @@ static uintptr_t start_of(const struct link_map *map)
 {
 	struct dl_find_object found;
 
-	if (_dl_find_object && _dl_find_object(map->l_ld, &found) == 0)
+	if (find_object && find_object(map->l_ld, &found) == 0)
 		return (uintptr_t)found.dlfo_map_start;
 	return map->l_addr;
 }
@@ -168,8 +168,10 @@ void sp_modules_init(const char *exe_path)
 {
 	const struct link_map *map = sp_linkmap_first();
 	const struct link_map *self_map = sp_linkmap_self();
+	void *address = sp_linkmap_global("_dl_find_object", NULL);
 	bool is_main = true;
 
+	memcpy(&find_object, &address, sizeof(address));
 	for (; map; map = map->l_next, is_main = false) {
 		const char *name = map->l_name ? map->l_name : "";
 		struct sp_module_entry *e;
@@ -227,8 +229,7 @@ static struct sp_module_entry *find_added(const struct dl_find_object *found)
 }
 
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
-					struct sp_module_entry *last,
-					bool *ret_added)
+					struct sp_module_entry *last)
 {
 	struct dl_find_object found;
 	struct sp_module_entry *e;
@@ -238,7 +239,7 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 	e = find_permanent(pc);
 	if (e)
 		return e;
-	if (!_dl_find_object || _dl_find_object((void *)pc, &found) != 0)
+	if (!find_object || find_object((void *)pc, &found) != 0)
 		return NULL;
 	e = find_added(&found);
 	if (e)
@@ -248,11 +249,9 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 		return NULL;
 	}
 	e = find_added(&found);
-	if (!e) {
+	if (!e)
 		e = add(found.dlfo_link_map, (uintptr_t)found.dlfo_map_start,
 			found.dlfo_link_map->l_name, false);
-		*ret_added = true;
-	}
 	atomic_store_explicit(&adding, 0, memory_order_release);
 	return e;
 }
@@ -263,7 +262,7 @@ bool sp_modules_alive(const struct sp_module_entry *entry)
 
 	if (entry->permanent)
 		return true;
-	return _dl_find_object((void *)entry->start, &found) == 0 &&
+	return find_object((void *)entry->start, &found) == 0 &&
 	       entry->map == found.dlfo_link_map &&
 	       entry->start == (uintptr_t)found.dlfo_map_start;
 }

@@ -39,12 +39,10 @@ void sp_modules_init(const char *exe_path);
 /*
  * The object that the code at pc belongs to now, or NULL (anonymous memory,
  * table full).  `last` (may be NULL) is the answer for a neighbouring frame.
- * *ret_added becomes true if the object was not in the snapshot before: what
- * the unwinder thought about it is worthless.  Context: sampled.
+ * Adds it to the snapshot if it is not there.  Context: sampled.
  */
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
-					struct sp_module_entry *last,
-					bool *ret_added);
+					struct sp_module_entry *last);
 
 /* Is the object still the one that the entry was made from?  Only meaningful
  * to ask before its memory is read. */

@@ -13,25 +13,21 @@
 /* Objects that a single stack may bring along before it is taken as it is. */
 #define RETRIES 16
 
-/* Resolve n addresses into frames.  True if an object was new, so that the
- * unwinder did not know the code it walked through. */
-static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
+static void resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
 {
 	struct sp_module_entry *e = NULL;
-	bool added = false;
 
 	for (unsigned int i = 0; i < n; i++) {
 		uintptr_t pc = (uintptr_t)pcs[i];
 
 		/* The call is before the return address; a call at the very
 		 * end of an object must not fall into the next one. */
-		e = sp_modules_find(pc - 1, e, &added);
+		e = sp_modules_find(pc - 1, e);
 		if (e)
 			sp_writer_module(lane, e);
 		lane->frames[i].module = e ? e->id : 0;
 		lane->frames[i].offset = e ? pc - e->start : pc;
 	}
-	return added;
 }
 
 static unsigned int caller_only(struct sp_lane *lane, const void *caller,
@@ -51,6 +47,7 @@ unsigned int sp_stack_capture(struct sp_lane *lane, unsigned int depth,
 			      const void *caller, uint32_t *ret_flags)
 {
 	for (int attempt = 0;; attempt++) {
+		unsigned int known = sp_modules_count();
 		int n = sp_unwinder_trace(lane, (int)depth + OWN_FRAMES);
 		int own = 0;
 		unsigned int kept;
@@ -66,8 +63,10 @@ unsigned int sp_stack_capture(struct sp_lane *lane, unsigned int depth,
 			if (kept > depth)
 				kept = depth;
 		}
-		if (!resolve(lane, lane->pcs + own, kept) || attempt == RETRIES)
+		resolve(lane, lane->pcs + own, kept);
+		/* Walking through an object that was not in the snapshot was
+		 * guesswork. */
+		if (sp_modules_count() == known || attempt == RETRIES)
 			return kept;
-		sp_unwinder_flush();
 	}
 }

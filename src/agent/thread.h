@@ -74,14 +74,31 @@ static inline bool sp_thread_charge(uint64_t n)
 	return borrow;
 }
 
+/* Swap the word in one instruction: a signal handler may allocate anywhere. */
+static inline uint64_t sp_thread_swap(uint64_t word)
+{
+	__asm__ volatile("xchgq %0, %1"
+			 : "+r"(word), "+m"(sp_thread.remaining));
+	return word;
+}
+
 /*
  * Take a charge back before the allocation is made: on the cold path it is
  * counted afterwards, when it is known to have succeeded, and the call in
  * between may throw or never return.
+ *
+ * After a borrow the word is huge, so a signal handler's allocations pass and
+ * may leave less than nothing of it; they become part of what was used (I1).
  */
 static inline void sp_thread_uncharge(uint64_t n)
 {
-	sp_thread.remaining += n ? n : 1;
+	uint64_t word = sp_thread_swap(SP_WORD_PARKED) + (n ? n : 1);
+
+	if ((int64_t)word < 0) {
+		sp_thread.limit -= word;
+		word = 0;
+	}
+	sp_thread.limit += SP_WORD_PARKED - sp_thread_swap(word);
 }
 
 #endif

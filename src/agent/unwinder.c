@@ -1,468 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * libunwind walks the stack: fast through its trace cache, right through DWARF.
- * As it comes it is not fit for a malloc hook: it takes the loader's lock
- * (dl_iterate_phdr) and its own mutexes, changes the signal mask, keeps a pipe
- * open that it reads from and writes to, probes memory with mincore and msync,
- * and gives every thread a cache of its own that costs some hundred KiB.
+ * It is opened privately, so that its _Unwind_* functions do not come before
+ * libgcc's for the program, and cut off from everything that could block
+ * (unwinder_imports.c).
  *
- * All of that goes through symbols that it imports, so the imports are
- * replaced, in its own tables and nowhere else: the host's symbol bindings
- * stay as they are.  A replacement behaves specially only while its thread
- * holds a lane; the program may use the same copy of libunwind at the same
- * time and gets the original (or, for mutexes, an equivalent).
- *
- *   dl_iterate_phdr        answers from the agent's snapshot (modules.h)
- *   pthread_mutex_*        a lock word, waited for only for a bounded time
- *   sigprocmask            nothing: signals may come, the code is reentrant by
- *                          the lane
- *   mincore, msync, read, syscall(write)   memory checks: only the present
- *                          stack counts as readable
- *   __tls_get_addr         the lane's block, so that caches are shared by
- *                          lanes, not owned by threads
- *   malloc, open, stat ... fail
- *   abort                  unwinding is abandoned (a jump out)
- *
- * I1  The library is used only by a thread that holds a lane (sp_thread.lane).
- * I2  A jump out may leave a lock word set; then `broken` is set and nobody
- *     enters again.
+ * I1  The library is used only by a thread that holds a lane (sp_thread.lane),
+ *     whose caches it works with.
  */
 #include "agent/unwinder.h"
 
 #include <dlfcn.h>
-#include <errno.h>
-#include <linux/futex.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <time.h>
 
 #include "agent/arena.h"
 #include "agent/linkmap.h"
 #include "agent/modules.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
+#include "agent/unwinder_imports.h"
 
 #include "agent/poison.h"
 
-#define LIBRARY            "libunwind.so.8"
-#define TLS_BYTES_MAX      (64u * 1024)
-#define STACK_READABLE_MAX (8ul << 20)
-#define LOCKS_MAX          16
+#define LIBRARY       "libunwind.so.8"
+#define TLS_BYTES_MAX (64u * 1024)
 
 static int (*unw_backtrace_fn)(void **, int);
 static void (*unw_flush_cache_fn)(void *, unsigned long, unsigned long);
 static void *local_addr_space;
 static const struct link_map *library;
 static const char *why = "not loaded yet";
-static _Atomic int broken;
 
 static size_t tls_bytes;
 static const void *tls_image;
 static size_t tls_image_bytes;
 
-/* What is replaced also for the program keeps its original here. */
-static struct {
-	int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *),
-			       void *);
-	int (*sigprocmask)(int, const sigset_t *, sigset_t *);
-	int (*mincore)(void *, size_t, unsigned char *);
-	int (*msync)(void *, size_t, int);
-	ssize_t (*read)(int, void *, size_t);
-	ssize_t (*write)(int, const void *, size_t);
-	int (*close)(int);
-	int (*pipe2)(int *, int);
-	int (*open)(const char *, int, ...);
-	int (*stat)(const char *, struct stat *);
-	int (*fstat)(int, struct stat *);
-	void *(*malloc)(size_t);
-	void (*free)(void *);
-	void *(*mmap)(void *, size_t, int, int, int, off_t);
-	int (*munmap)(void *, size_t);
-	long (*syscall)(long, ...);
-	int (*pthread_setspecific)(unsigned int, const void *);
-	void *(*__tls_get_addr)(void *);
-} original;
-
-static struct sp_lane *lane_of_thread(void)
-{
-	return sp_thread.lane;
-}
-
-/* Leave libunwind for good: it must not continue. */
-static void __attribute__((noreturn)) bail_out(void)
-{
-	struct sp_lane *lane = lane_of_thread();
-
-	atomic_store_explicit(&broken, 1, memory_order_relaxed);
-	__builtin_longjmp(lane->unwind_jump, 1);
-}
-
-/* The end of the main thread's stack: the name of the program stands in its
- * last page. */
-static uintptr_t main_stack_end;
-
-/*
- * Only the stack between this frame and its end, as far as we may guess it, is
- * known to be readable without asking the kernel: a thread's control block
- * lies above its stack.  libunwind asks for one or two whole pages.
- */
-static bool readable(const void *address)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
-	uintptr_t at = (uintptr_t)address;
-	uintptr_t end = main_stack_end;
-
-	if (self > here && self - here < STACK_READABLE_MAX)
-		end = self;
-	return end > here && end - here < STACK_READABLE_MAX &&
-	       at >= (here & ~4095ul) && at < end;
-}
-
-static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
-						    size_t, void *),
-				    void *arg)
-{
-	unsigned int n = sp_modules_count();
-	int ret = 0;
-
-	if (!lane_of_thread())
-		return original.dl_iterate_phdr(callback, arg);
-	for (unsigned int i = 0; i < n && ret == 0; i++) {
-		const struct sp_module_entry *e = sp_modules_get(i);
-		struct dl_phdr_info info;
-
-		if (!sp_modules_alive(e))
-			continue;
-		memset(&info, 0, sizeof(info));
-		info.dlpi_addr = e->bias;
-		info.dlpi_name = e->name;
-		info.dlpi_phdr = e->phdr;
-		info.dlpi_phnum = e->n_phdr;
-		info.dlpi_adds = n;
-		ret = callback(&info, sizeof(info), arg);
-	}
-	return ret;
-}
-
-/* Lock words seen so far, to be cleared in a forked child. */
-static _Atomic(_Atomic int *) locks[LOCKS_MAX];
-
-static void remember_lock(_Atomic int *word)
-{
-	for (int i = 0; i < LOCKS_MAX; i++) {
-		_Atomic int *none = NULL;
-
-		if (atomic_load_explicit(&locks[i], memory_order_relaxed) ==
-		    word)
-			return;
-		if (atomic_compare_exchange_strong(&locks[i], &none, word) ||
-		    none == word)
-			return;
-	}
-}
-
-/* Sleep a millisecond in the one way that malloc itself may sleep. */
-static void nap(void)
-{
-	static int never;
-	struct timespec t = {0, 1000000};
-
-	SP_SYS4(futex, &never, FUTEX_WAIT_PRIVATE, 0, &t);
-}
-
-static bool take_word(_Atomic int *word)
-{
-	int zero = 0;
-
-	return atomic_compare_exchange_strong_explicit(
-		word, &zero, 1, memory_order_acquire, memory_order_relaxed);
-}
-
-/* The critical sections are microseconds; a holder that was preempted gets some
- * time, a holder that will never come back does not hang anybody. */
-static int replaced_mutex_lock(void *mutex)
-{
-	_Atomic int *word = mutex;
-
-	remember_lock(word);
-	for (int spins = 0; spins < 200; spins++) {
-		if (take_word(word))
-			return 0;
-		__builtin_ia32_pause();
-	}
-	for (int naps = 0; naps < 200 || !lane_of_thread(); naps++) {
-		if (take_word(word))
-			return 0;
-		nap();
-	}
-	bail_out();
-}
-
-static int replaced_mutex_unlock(void *mutex)
-{
-	atomic_store_explicit((_Atomic int *)mutex, 0, memory_order_release);
-	return 0;
-}
-
-static int replaced_mutex_init(void *mutex, const void *attributes)
-{
-	(void)attributes;
-	return replaced_mutex_unlock(mutex);
-}
-
-static int replaced_setspecific(unsigned int key, const void *value)
-{
-	return lane_of_thread() ? 0 : original.pthread_setspecific(key, value);
-}
-
-static int replaced_sigprocmask(int how, const sigset_t *set, sigset_t *old)
-{
-	return lane_of_thread() ? 0 : original.sigprocmask(how, set, old);
-}
-
-static int replaced_mincore(void *address, size_t bytes, unsigned char *vec)
-{
-	if (!lane_of_thread())
-		return original.mincore(address, bytes, vec);
-	errno = ENOMEM;
-	return readable(address) ? 0 : -1;
-}
-
-static int replaced_msync(void *address, size_t bytes, int flags)
-{
-	if (!lane_of_thread())
-		return original.msync(address, bytes, flags);
-	return readable(address) ? 0 : -1;
-}
-
-/* The pipe of the memory check is always empty and always writable. */
-static ssize_t replaced_read(int fd, void *buf, size_t n)
-{
-	if (!lane_of_thread())
-		return original.read(fd, buf, n);
-	errno = EAGAIN;
-	return -1;
-}
-
-static ssize_t replaced_write(int fd, const void *buf, size_t n)
-{
-	if (!lane_of_thread())
-		return original.write(fd, buf, n);
-	errno = 0;
-	return readable(buf) ? (ssize_t)n : -1;
-}
-
-static long replaced_syscall(long number, ...)
-{
-	long a[6];
-	va_list args;
-
-	va_start(args, number);
-	for (int i = 0; i < 6; i++)
-		a[i] = va_arg(args, long);
-	va_end(args);
-	if (!lane_of_thread())
-		return original.syscall(number, a[0], a[1], a[2], a[3], a[4],
-					a[5]);
-	if (number != SYS_write)
-		bail_out();
-	return replaced_write((int)a[0], (const void *)a[1], (size_t)a[2]);
-}
-
-static int replaced_close(int fd)
-{
-	return lane_of_thread() ? 0 : original.close(fd);
-}
-
-static int replaced_pipe2(int *fds, int flags)
-{
-	return lane_of_thread() ? -1 : original.pipe2(fds, flags);
-}
-
-static int replaced_open(const char *path, int flags, int mode)
-{
-	return lane_of_thread() ? -1 : original.open(path, flags, mode);
-}
-
-static int replaced_stat(const char *path, struct stat *st)
-{
-	return lane_of_thread() ? -1 : original.stat(path, st);
-}
-
-static int replaced_fstat(int fd, struct stat *st)
-{
-	return lane_of_thread() ? -1 : original.fstat(fd, st);
-}
-
-static void *replaced_malloc(size_t n)
-{
-	return lane_of_thread() ? NULL : original.malloc(n);
-}
-
-static void replaced_free(void *p)
-{
-	if (!lane_of_thread())
-		original.free(p);
-}
-
-static void *replaced_mmap(void *at, size_t n, int prot, int flags, int fd,
-			   off_t offset)
-{
-	void *p;
-
-	if (!lane_of_thread())
-		return original.mmap(at, n, prot, flags, fd, offset);
-	p = fd == -1 ? sp_sys_map(n) : NULL;
-	return p ? p : MAP_FAILED;
-}
-
-static int replaced_munmap(void *at, size_t n)
-{
-	if (!lane_of_thread())
-		return original.munmap(at, n);
-	return SP_SYS2(munmap, at, n) == 0 ? 0 : -1;
-}
-
-static void *replaced_tls_get_addr(void *index)
-{
-	struct sp_lane *lane = lane_of_thread();
-	unsigned long offset = ((unsigned long *)index)[1];
-
-	if (!lane)
-		return original.__tls_get_addr(index);
-	if (!lane->unwind_tls) {
-		lane->unwind_tls = sp_arena_get(tls_bytes);
-		if (!lane->unwind_tls)
-			bail_out();
-		memcpy(lane->unwind_tls, tls_image, tls_image_bytes);
-	}
-	return (char *)lane->unwind_tls + offset;
-}
-
-static void replaced_abort(void)
-{
-	if (!lane_of_thread())
-		__builtin_trap();
-	bail_out();
-}
-
-struct replacement {
-	const char *name;
-	void (*ours)(void);
-	void *original; /* where to keep it, or NULL */
-};
-
-#define KEEP(name, ours)                                                       \
-	{                                                                      \
-#name, (void (*)(void))ours, &original.name                    \
-	}
-#define DROP(name, ours)                                                       \
-	{                                                                      \
-		name, (void (*)(void))ours, NULL                               \
-	}
-
-static const struct replacement replacements[] = {
-	KEEP(dl_iterate_phdr, replaced_dl_iterate_phdr),
-	KEEP(sigprocmask, replaced_sigprocmask),
-	KEEP(mincore, replaced_mincore),
-	KEEP(msync, replaced_msync),
-	KEEP(read, replaced_read),
-	KEEP(write, replaced_write),
-	KEEP(close, replaced_close),
-	KEEP(pipe2, replaced_pipe2),
-	KEEP(open, replaced_open),
-	KEEP(stat, replaced_stat),
-	KEEP(fstat, replaced_fstat),
-	KEEP(malloc, replaced_malloc),
-	KEEP(free, replaced_free),
-	KEEP(mmap, replaced_mmap),
-	KEEP(munmap, replaced_munmap),
-	KEEP(syscall, replaced_syscall),
-	KEEP(pthread_setspecific, replaced_setspecific),
-	KEEP(__tls_get_addr, replaced_tls_get_addr),
-	DROP("abort", replaced_abort),
-	DROP("pthread_mutex_lock", replaced_mutex_lock),
-	DROP("pthread_mutex_unlock", replaced_mutex_unlock),
-	DROP("pthread_mutex_init", replaced_mutex_init),
-};
-
-static const struct replacement *find_replacement(const char *name)
-{
-	for (size_t i = 0; i < sizeof(replacements) / sizeof(*replacements);
-	     i++)
-		if (strcmp(replacements[i].name, name) == 0)
-			return &replacements[i];
-	return NULL;
-}
-
-/* Redirect one imported function.  What is not in the list stays: it computes
- * (memcpy) or is reached only through files, and files do not open. */
-static void redirect(const char *name, void **slot,
-		     const struct sp_module_entry *e)
-{
-	const struct replacement *r = find_replacement(name);
-	void *bound = *slot;
-
-	if (!r)
-		return;
-	/* A slot that is bound lazily leads back into the library; going that
-	 * way would bind it, over our replacement. */
-	if ((uintptr_t)bound >= e->start && (uintptr_t)bound < e->end)
-		bound = sp_linkmap_global(name, NULL);
-	if (r->original)
-		memcpy(r->original, &bound, sizeof(bound));
-	memcpy(slot, &r->ours, sizeof(*slot));
-}
-
-/* Walk one relocation table for imported functions.  Slots of a read-only
- * relocated region are made writable by the caller. */
-static void redirect_table(const ElfW(Rela) * rela, size_t bytes,
-			   const struct sp_module_entry *e)
-{
-	const ElfW(Sym) *symbols =
-		(const void *)sp_linkmap_dynamic(library, DT_SYMTAB);
-	const char *strings =
-		(const void *)sp_linkmap_dynamic(library, DT_STRTAB);
-
-	for (; rela && bytes >= sizeof(*rela); rela++, bytes -= sizeof(*rela)) {
-		unsigned long type = ELF64_R_TYPE(rela->r_info);
-		const ElfW(Sym) *sym = &symbols[ELF64_R_SYM(rela->r_info)];
-		const char *name = strings + sym->st_name;
-
-		if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT)
-			continue;
-		if (sym->st_shndx != SHN_UNDEF ||
-		    ELF64_ST_TYPE(sym->st_info) != STT_FUNC)
-			continue;
-		redirect(name, (void **)(library->l_addr + rela->r_offset), e);
-	}
-}
-
-static void protect_relro(const ElfW(Phdr) * phdr, unsigned int n, int prot)
-{
-	for (unsigned int i = 0; i < n; i++) {
-		uintptr_t start = library->l_addr + phdr[i].p_vaddr;
-		uintptr_t end = start + phdr[i].p_memsz;
-
-		if (phdr[i].p_type != PT_GNU_RELRO)
-			continue;
-		start &= ~4095ul;
-		end &= ~4095ul; /* what the loader protected: whole pages */
-		if (end > start)
-			SP_SYS3(mprotect, start, end - start, prot);
-	}
-}
-
 static bool cut_off(void)
 {
-	bool added;
 	struct sp_module_entry *e =
-		sp_modules_find((uintptr_t)unw_backtrace_fn, NULL, &added);
+		sp_modules_find((uintptr_t)unw_backtrace_fn, NULL);
 
 	if (!e)
 		return false;
@@ -475,12 +51,7 @@ static bool cut_off(void)
 	}
 	if (tls_bytes > TLS_BYTES_MAX)
 		return false;
-	protect_relro(e->phdr, e->n_phdr, PROT_READ | PROT_WRITE);
-	redirect_table((const void *)sp_linkmap_dynamic(library, DT_RELA),
-		       sp_linkmap_dynamic(library, DT_RELASZ), e);
-	redirect_table((const void *)sp_linkmap_dynamic(library, DT_JMPREL),
-		       sp_linkmap_dynamic(library, DT_PLTRELSZ), e);
-	protect_relro(e->phdr, e->n_phdr, PROT_READ);
+	sp_unwinder_imports_replace(library, e);
 	return true;
 }
 
@@ -521,7 +92,6 @@ bool sp_unwinder_init(void)
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
-	main_stack_end = (getauxval(AT_EXECFN) + 4095) & ~4095ul;
 	if (!address) {
 		why = "this C library has no dlopen";
 		return false;
@@ -571,29 +141,36 @@ guarded_trace(struct sp_lane *lane, int max)
 	return unw_backtrace_fn(lane->pcs, max);
 }
 
+/*
+ * Begin with empty caches: in the lane's first use, and when objects have
+ * appeared since.  What was cached about an address may be a guess made without
+ * knowing its object, or be about an object that is gone.  The trace cache is
+ * not covered by the library's own flush, so it is taken away from it.
+ */
+static bool fresh_caches(struct sp_lane *lane)
+{
+	unsigned int known = sp_modules_count();
+
+	if (lane->unwind_tls && lane->unwind_modules == known)
+		return true;
+	if (!lane->unwind_tls)
+		lane->unwind_tls = sp_arena_get(tls_bytes ? tls_bytes : 1);
+	else if (lane->unwind_cache)
+		SP_SYS2(munmap, lane->unwind_cache, lane->unwind_cache_bytes);
+	lane->unwind_cache = NULL;
+	if (!lane->unwind_tls)
+		return false;
+	memset(lane->unwind_tls, 0, tls_bytes);
+	memcpy(lane->unwind_tls, tls_image, tls_image_bytes);
+	unw_flush_cache_fn(local_addr_space, 0, 0);
+	lane->unwind_modules = known;
+	return true;
+}
+
 int sp_unwinder_trace(struct sp_lane *lane, int max)
 {
-	if (!unw_backtrace_fn ||
-	    atomic_load_explicit(&broken, memory_order_relaxed))
+	if (!unw_backtrace_fn || sp_unwinder_imports_broken() ||
+	    !fresh_caches(lane))
 		return 0;
 	return guarded_trace(lane, max);
-}
-
-void sp_unwinder_flush(void)
-{
-	if (unw_flush_cache_fn && local_addr_space)
-		unw_flush_cache_fn(local_addr_space, 0, 0);
-}
-
-void sp_unwinder_reset(void)
-{
-	for (int i = 0; i < LOCKS_MAX; i++) {
-		_Atomic int *word =
-			atomic_load_explicit(&locks[i], memory_order_relaxed);
-
-		if (!word || !atomic_load_explicit(word, memory_order_relaxed))
-			continue;
-		atomic_store_explicit(word, 0, memory_order_relaxed);
-		atomic_store_explicit(&broken, 1, memory_order_relaxed);
-	}
 }

@@ -104,7 +104,7 @@ void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
  */
 double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob)
 {
-	double scale, skewness, shape;
+	double scale, skewness;
 
 	if (!(k2 > 0))
 		return k1;
@@ -120,10 +120,9 @@ double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob)
 	}
 	if (skewness < 0)
 		return 2 * k1 - sp_estimator_p3_quantile(k1, k2, -k3, 1 - prob);
-	shape = 4 / (skewness * skewness);
-	if (!(shape > 0))
-		return k1 - k2 / scale;
-	return k1 - k2 / scale + scale * sp_special_gamma_quantile(shape, prob);
+	return k1 - k2 / scale +
+	       scale * sp_special_gamma_quantile(4 / (skewness * skewness),
+						 prob);
 }
 
 /* Rounding, and limits that do not know the weights, must not leave the value

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "profile/negbinom.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "profile/special.h"
@@ -21,8 +20,7 @@ double sp_negbinom_below(double successes, double p, double prob)
 {
 	const double start =
 		sp_special_gamma_quantile(successes, prob) / -log1p(-p);
-	double lo = fmax(-1, floor(start - successes / 2 - 1)), hi;
-	double step = fmax(1, lo * DBL_EPSILON);
+	double lo = fmax(-1, floor(start - successes / 2)), hi, step = 1;
 
 	for (; lo >= 0 && sp_negbinom_cdf(successes, p, lo) >= prob; step *= 2)
 		lo = fmax(-1, lo - step);

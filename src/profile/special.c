@@ -34,12 +34,6 @@ struct tails {
 
 typedef struct tails tails_fn(double a, double b, double u);
 
-/* log(1 - exp(v)) for v <= 0. */
-static double log1m_exp(double v)
-{
-	return v > -M_LN2 ? log(-expm1(v)) : log1p(-exp(v));
-}
-
 /* log(1 + exp(v)). */
 static double log1p_exp(double v)
 {
@@ -50,13 +44,13 @@ static double log1p_exp(double v)
 static struct tails tails_from_lower(double log_lower, double log_slope)
 {
 	log_lower = fmin(log_lower, 0);
-	return (struct tails){log_lower, log1m_exp(log_lower), log_slope};
+	return (struct tails){log_lower, log1p(-exp(log_lower)), log_slope};
 }
 
 static struct tails tails_from_upper(double log_upper, double log_slope)
 {
 	log_upper = fmin(log_upper, 0);
-	return (struct tails){log1m_exp(log_upper), log_upper, log_slope};
+	return (struct tails){log1p(-exp(log_upper)), log_upper, log_slope};
 }
 
 /* Below this order the logarithms are small enough to be taken directly. */
@@ -69,23 +63,19 @@ static double stirling_rest(double k)
 
 	return (1 / 12. -
 		r * (1 / 360. -
-		     r * (1 / 1260. -
-			  r * (1 / 1680. -
-			       r * (1 / 1188. - r * (691 / 360360.)))))) /
+		     r * (1 / 1260. - r * (1 / 1680. - r * (1 / 1188.))))) /
 	       k;
 }
 
-/* k log(k / m) + m - k, where d = k - m is given without cancellation. */
-static double deviance(double k, double m, double d)
+/* k log(k / m) + m - k, which is small where k and m are close. */
+static double deviance(double k, double m)
 {
-	double v, term, sum;
+	const double d = k - m, v = d / (k + m);
+	double term = 2 * k * v, sum = d * v;
 
-	if (fabs(d) > 0.1 * (k + m))
+	if (fabs(v) > 0.1)
 		return k * log(k / m) - d;
 	/* log(k / m) = 2 atanh(v), in powers of v */
-	v = d / (k + m);
-	sum = d * v;
-	term = 2 * k * v;
 	for (int i = 3; fabs(term) > DBL_EPSILON * sum; i += 2) {
 		term *= v * v;
 		sum += term / i;
@@ -93,15 +83,12 @@ static double deviance(double k, double m, double d)
 	return sum;
 }
 
-/*
- * log of m^k e^-m / Gamma(k + 1), with log m and d = k - m given apart so that
- * m may have underflowed and d has not been cancelled.
- */
-static double log_poisson(double k, double m, double log_m, double d)
+/* log of m^k e^-m / Gamma(k + 1), with log m apart: m may have underflowed. */
+static double log_poisson(double k, double m, double log_m)
 {
 	if (k < SADDLE_ORDER)
 		return k * log_m - m - lgamma(k + 1);
-	return -stirling_rest(k) - deviance(k, m, d) - log(2 * M_PI * k) / 2;
+	return -stirling_rest(k) - deviance(k, m) - log(2 * M_PI * k) / 2;
 }
 
 /* sum over i of x^i / ((a + 1) ... (a + i)), for x < a + 1. */
@@ -116,12 +103,6 @@ static double gamma_series(double a, double x)
 	return sum;
 }
 
-/* Lentz's method may not divide by zero. */
-static double away_from_zero(double v)
-{
-	return fabs(v) < DBL_MIN ? DBL_MIN : v;
-}
-
 /* 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...))), for x >= a + 1. */
 static double gamma_fraction(double a, double x)
 {
@@ -131,8 +112,8 @@ static double gamma_fraction(double a, double x)
 		const double num = i * (a - i);
 
 		b += 2;
-		d = 1 / away_from_zero(b + num * d);
-		c = away_from_zero(b + num / c);
+		d = 1 / (b + num * d);
+		c = b + num / c;
 		step = c * d;
 		h *= step;
 	}
@@ -143,7 +124,7 @@ static double gamma_fraction(double a, double x)
 static struct tails gamma_tails(double a, double unused, double u)
 {
 	const double x = exp(u);
-	const double log_power = log_poisson(a, x, u, a - x);
+	const double log_power = log_poisson(a, x, u);
 	const double log_slope = log_power + log(a);
 
 	(void)unused;
@@ -164,7 +145,7 @@ static double beta_fraction(double a, double b, double x, double d)
 {
 	const double n = a + b;
 	double even = a * (d + 1) / (a + 1);
-	double c = INFINITY, inverse = 1 / away_from_zero(even);
+	double c = INFINITY, inverse = 1 / even;
 	double h = inverse, step = 0;
 
 	for (double m = 1; fabs(step - 1) > DBL_EPSILON; m++) {
@@ -173,8 +154,8 @@ static double beta_fraction(double a, double b, double x, double d)
 			(a + m - 1) * (n + m - 1) * mbx * x / (k * k);
 
 		even = m + mbx / k + (a + m) * (d + 1 + m * (2 - x)) / (k + 2);
-		inverse = 1 / away_from_zero(even + odd * inverse);
-		c = away_from_zero(even + odd / c);
+		inverse = 1 / (even + odd * inverse);
+		c = even + odd / c;
 		step = c * inverse;
 		h *= step;
 	}
@@ -188,9 +169,9 @@ static struct tails beta_tails(double a, double b, double u)
 	const double x = exp(log_x), y = exp(log_y);
 	const double n = a + b, log_n = log(n);
 	const double d = x < y ? a - n * x : n * y - b;
-	const double log_power = log_poisson(a, n * x, log_n + log_x, d) +
-				 log_poisson(b, n * y, log_n + log_y, -d) -
-				 log_poisson(n, n, log_n, 0);
+	const double log_power = log_poisson(a, n * x, log_n + log_x) +
+				 log_poisson(b, n * y, log_n + log_y) -
+				 log_poisson(n, n, log_n);
 	const double log_slope = log_power + log(a) + log(b) - log_n;
 
 	if (x < (a + 1) / (n + 2))
@@ -275,7 +256,7 @@ double sp_special_gamma_upper(double a, double x)
 
 double sp_special_gamma_quantile(double a, double p)
 {
-	if (p <= 0)
+	if (p <= 0 || !(a > 0))
 		return 0;
 	if (p >= 1)
 		return INFINITY;

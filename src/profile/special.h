@@ -17,7 +17,8 @@ double sp_special_normal_quantile(double p);
 double sp_special_gamma_lower(double a, double x);
 double sp_special_gamma_upper(double a, double x);
 
-/* x with P(G <= x) = p, for p in [0, 1]; INFINITY at 1. */
+/* x with P(G <= x) = p, for p in [0, 1]; INFINITY at 1.  0 for shape 0, the
+ * limit of tiny shapes. */
 double sp_special_gamma_quantile(double a, double p);
 
 /* P(B <= x) for B ~ Beta(a, b), a > 0, b > 0, x in [0, 1]. */
