@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# One property of the finished libsampleprof.so.  What it exports, imports and
+# needs decides whether programs start under it at all.
+# Usage: library.sh CHECK LIBRARY [ARGUMENT]
+#   exports LIST       exports the names in LIST, no other, none with a version
+#   imports LIST       every undefined symbol is in LIST
+#   glibc MAX          no symbol version above GLIBC_MAX, not even of a weak
+#                      symbol: the loader wants the version all the same
+#   needed             needs libc.so.6 and nothing else
+#   binding            is bound at load time, without text relocations
+#   tls                initial-exec thread-local data of at most 128 bytes
+#   registers          no instruction touches vector registers
+#   recursion          binds its exports to itself, and calloc does not reach
+#                      calloc
+
+set -euo pipefail
+export LC_ALL=C
+
+check=$1 library=$2 argument=${3-}
+[ -s "$library" ] || { echo "$library: no such library" >&2; exit 1; }
+
+# fail TEXT [LINES]: end with the reason and the lines that show it.
+fail() {
+	printf '%s: %s\n' "$library" "$1"
+	[ -z "${2-}" ] || printf '%s\n' "$2"
+	exit 1
+}
+
+# none WHAT LINES: LINES, the violations, have to be empty.
+none() {
+	[ -z "$2" ] || fail "$1" "$2"
+}
+
+# entries FILE: a list without its comments, sorted.
+entries() {
+	sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$1" | sort -u
+}
+
+exported() {
+	nm -D --defined-only "$library" | awk '{ print $NF }' | sort -u
+}
+
+check_exports() {
+	local difference
+	difference=$(diff <(entries "$argument") <(exported | sed 's/@.*//' |
+		sort -u)) || fail "exports differ (< only listed, > only exported)" \
+		"$difference"
+	none "exports with a symbol version" "$(exported | grep @ || true)"
+}
+
+check_imports() {
+	none "undefined symbols that are not in $(basename "$argument")" \
+		"$(comm -13 <(entries "$argument") \
+			<(nm -D --undefined-only "$library" |
+				awk '{ sub(/@.*/, "", $NF); print $NF }' |
+				sort -u))"
+}
+
+check_glibc() {
+	local highest
+	highest=$(readelf -VW "$library" |
+		sed -n 's/.*Name: GLIBC_\([0-9.]*\) .*/\1/p' |
+		sort -uV | tail -n 1)
+	[ -n "$highest" ] || fail "no GLIBC version found"
+	echo "highest symbol version: GLIBC_$highest (limit $argument)"
+	[ "$(printf '%s\n' "$highest" "$argument" | sort -V | tail -n 1)" = \
+		"$argument" ] ||
+		fail "programs in containers with an older glibc will not start" \
+			"$(nm -D --undefined-only "$library" |
+				grep -F "GLIBC_$highest")"
+}
+
+check_needed() {
+	local needed
+	needed=$(readelf -dW "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+	[ "$needed" = libc.so.6 ] || fail "needs more or less than libc.so.6" \
+		"$needed"
+}
+
+check_binding() {
+	local dynamic
+	dynamic=$(readelf -dW "$library")
+	grep -Eq '\(BIND_NOW\)|FLAGS.*(BIND_)?NOW' <<<"$dynamic" ||
+		fail "is bound lazily"
+	none "has text relocations" "$(grep TEXTREL <<<"$dynamic" || true)"
+}
+
+check_tls() {
+	local bytes
+	bytes=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
+	[ $((${bytes:-0})) -le 128 ] ||
+		fail "thread-local data of $((bytes)) bytes (limit 128)"
+	none "thread-local data that is not initial-exec" \
+		"$(readelf -rW "$library" | grep -E 'DTPMOD|TLSDESC' || true)"
+}
+
+check_registers() {
+	none "code that touches vector registers" \
+		"$(objdump -d --no-show-raw-insn "$library" |
+			awk '/^[0-9a-f]+ </ { name = $2 }
+				/%[xyz]mm/ { print name, $0 }' | head -n 20)"
+}
+
+check_recursion() {
+	none "exports that the loader may bind to another library" \
+		"$(comm -12 <(exported) <(readelf -rW "$library" |
+			awk '$3 ~ /^R_/ { sub(/@.*/, "", $5); print $5 }' |
+			sort -u))"
+	none "calloc that reaches calloc" \
+		"$(objdump -d --no-show-raw-insn --disassemble=calloc "$library" |
+			grep -E '<calloc(@[^>]*)?>$' || true)"
+}
+
+case $check in
+exports | imports | glibc | needed | binding | tls | registers | recursion)
+	"check_$check"
+	;;
+*)
+	echo "unknown check: $check" >&2
+	exit 2
+	;;
+esac

@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Every lint refuses what it is there to refuse, for the reason it gives, and
+# accepts the same thing without the flaw.
+# Usage: selftest.sh ROOT CC CXX
+
+# shellcheck disable=SC2016 # the scripts planted below expand in their own time
+
+set -euo pipefail
+
+root=$1 cc=$2 cxx=$3
+lint=$root/tests/lint
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+bad=0
+
+# accepts NAME COMMAND...
+accepts() {
+	local name=$1 output
+	shift
+	if ! output=$("$@" 2>&1); then
+		printf 'NOT ACCEPTED: %s\n%s\n' "$name" "$output"
+		bad=1
+	fi
+}
+
+# refuses NAME REASON COMMAND...: COMMAND fails, and its output has REASON.
+refuses() {
+	local name=$1 reason=$2 output status=0
+	shift 2
+	output=$("$@" 2>&1) || status=$?
+	if [ "$status" -eq 77 ]; then
+		echo "not tested (tool missing): $name"
+	elif [ "$status" -eq 0 ]; then
+		printf 'NOT REFUSED: %s\n%s\n' "$name" "$output"
+		bad=1
+	elif [[ $output != *"$reason"* ]]; then
+		printf 'REFUSED FOR ANOTHER REASON: %s\n%s\n' "$name" "$output"
+		bad=1
+	fi
+}
+
+# tree: a small project that every lint of the tree accepts, in $scratch/tree.
+tree() {
+	rm -rf "$scratch/tree"
+	mkdir -p "$scratch/tree"/{src/{base,agent,profile},include/sampleprof} \
+		"$scratch/tree"/{tools,tests/lint,docs/man,.ci}
+	cd "$scratch/tree"
+	cp "$root/.clang-format" .
+	cp "$lint/layers.txt" tests/lint/
+	printf '#include <stddef.h>\n\nsize_t sp_a(void);\n' >src/base/a.h
+	printf '#include "base/a.h"\n\nsize_t sp_b(void);\n' >src/agent/b.h
+	printf 'int sampleprof_on(void);\n' >include/sampleprof/sampleprof.h
+	printf 'int main(void)\n{\n\treturn 0;\n}\n' >tools/main.c
+	printf '#!/bin/sh\necho "$1"\n' >tools/run
+	printf '.TH A 1\n.SH NAME\na \\- b\n' >docs/man/a.1
+}
+
+# statements N: a function of N + 2 lines.
+statements() {
+	printf 'int f(int a)\n{\n'
+	printf '\ta++;%.0s\n' $(seq "$1")
+	printf '}\n'
+}
+
+test_tree() {
+	tree
+	accepts layers "$lint/layers.sh" .
+	accepts headers "$lint/headers.sh" . "$cc" "$cxx"
+	accepts size "$lint/size.sh" .
+	[ -z "$(command -v shellcheck)" ] || accepts shell "$lint/shell.sh" .
+	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man
+
+	tree
+	echo '#include "agent/b.h"' >src/profile/p.c
+	refuses "profile on agent" "profile may not include agent" \
+		"$lint/layers.sh" .
+	tree
+	echo '# include "agent/b.h"' >>src/base/a.h
+	refuses "base on agent" "base may not include agent" \
+		"$lint/layers.sh" .
+	tree
+	echo '#include <sampleprof/sampleprof.h>' >src/profile/p.c
+	refuses "profile on the public header" \
+		"profile may not include sampleprof" "$lint/layers.sh" .
+	tree
+	echo '#include "b.h"' >src/agent/b.c
+	refuses "header without its layer" 'should be written "layer/b.h"' \
+		"$lint/layers.sh" .
+	tree
+	mkdir src/new
+	echo '#include "base/a.h"' >src/new/n.c
+	refuses "unknown layer" '"new" is not in layers.txt' "$lint/layers.sh" .
+
+	tree
+	echo 'uint32_t sp_c(void);' >src/base/c.h
+	refuses "header that needs another" "base/c.h does not compile alone" \
+		"$lint/headers.sh" . "$cc" "$cxx"
+	tree
+	echo 'int sampleprof_new(int new);' >>include/sampleprof/sampleprof.h
+	refuses "public header that is not C++" "(${cxx} -std=c++17" \
+		"$lint/headers.sh" . "$cc" "$cxx"
+	tree
+	echo '_Static_assert(1, "");' >>include/sampleprof/sampleprof.h
+	refuses "public header that is not C99" "(${cc} -std=c99" \
+		"$lint/headers.sh" . "$cc" "$cxx"
+
+	tree
+	printf 'int main(void) {\n  return 0; }\n' >tools/main.c
+	refuses "unformatted file" "should be clang-formatted" \
+		"$lint/format.sh" .
+
+	tree
+	statements 58 >tools/main.c
+	accepts "function of 60 lines" "$lint/size.sh" .
+	statements 78 >tools/main.c
+	accepts "function of 80 lines" "$lint/size.sh" .
+	statements 79 >tools/main.c
+	refuses "function of 81 lines" "function of 81 lines (limit 80)" \
+		"$lint/size.sh" .
+	tree
+	printf '/* */%.0s\n' $(seq 601) >src/base/a.h
+	refuses "file of 601 lines" "src/base/a.h: more than 600 lines" \
+		"$lint/size.sh" .
+
+	tree
+	printf '#!/bin/sh\necho $1\n' >tools/run
+	refuses "unquoted variable" SC2086 "$lint/shell.sh" .
+	tree
+	printf '.TH A 1\n.SH NAME\n.NOSUCH\n' >docs/man/a.1
+	refuses "man page with an unknown macro" NOSUCH "$lint/man.sh" docs/man
+}
+
+# library NAME [COMPILER-OPTION...] <SOURCE: make $scratch/NAME.so.
+library() {
+	local name=$1
+	shift
+	"$cc" -O2 -fPIC -shared -x c -nostartfiles -Wl,-z,now \
+		-fno-builtin -fno-stack-protector \
+		-ftls-model=initial-exec -o "$scratch/$name.so" - "$@"
+}
+
+test_library() {
+	local list=$scratch/list so check
+	local allocator='
+#include <stddef.h>
+void *malloc(size_t n) { return (void *)(n + 1); }'
+
+	library good <<-EOF
+		$allocator
+		static __thread char block[128];
+		void *calloc(size_t n, size_t m) { return block + n * m; }
+		int getpid(void);
+		__attribute__((visibility("hidden"))) int id(void)
+		{ return getpid(); }
+	EOF
+	so=$scratch/good.so
+	printf 'malloc\ncalloc # comment\n' >"$list"
+	accepts exports "$lint/library.sh" exports "$so" "$list"
+	echo free >>"$list"
+	refuses "missing export" "< free" \
+		"$lint/library.sh" exports "$so" "$list"
+	echo malloc >"$list"
+	refuses "unlisted export" "> calloc" \
+		"$lint/library.sh" exports "$so" "$list"
+	echo getpid >"$list"
+	accepts imports "$lint/library.sh" imports "$so" "$list"
+	echo getppid >"$list"
+	refuses "unlisted import" getpid \
+		"$lint/library.sh" imports "$so" "$list"
+	accepts glibc "$lint/library.sh" glibc "$so" 2.2.5
+	refuses "too new a glibc" getpid "$lint/library.sh" glibc "$so" 2.2.4
+	for check in needed binding tls registers recursion; do
+		accepts "$check" "$lint/library.sh" "$check" "$so"
+	done
+
+	echo 'NODE { global: malloc; local: *; };' >"$scratch/map"
+	library versioned "-Wl,--version-script=$scratch/map" <<<"$allocator"
+	printf 'malloc\nNODE\n' >"$list"
+	refuses "versioned malloc" "malloc@@NODE" \
+		"$lint/library.sh" exports "$scratch/versioned.so" "$list"
+
+	library maths -Wl,--no-as-needed -lm <<<"$allocator"
+	refuses "needs libm" libm.so.6 \
+		"$lint/library.sh" needed "$scratch/maths.so"
+
+	library lazy -Wl,-z,lazy <<<"$allocator"
+	refuses "lazy binding" "is bound lazily" \
+		"$lint/library.sh" binding "$scratch/lazy.so"
+
+	library text -fno-pic -mcmodel=large -Wl,-z,notext <<<'
+		int x; int *f(void) { return &x; }'
+	refuses "text relocations" TEXTREL \
+		"$lint/library.sh" binding "$scratch/text.so"
+
+	library tls <<<'__thread char block[129]; char *f(void) { return block; }'
+	refuses "129 bytes of TLS" "129 bytes" \
+		"$lint/library.sh" tls "$scratch/tls.so"
+	library dynamic -ftls-model=global-dynamic <<<'
+		__thread int x; int *f(void) { return &x; }'
+	refuses "dynamic TLS" DTPMOD "$lint/library.sh" tls "$scratch/dynamic.so"
+
+	library vector <<<'
+		double f(double a) { return a * 3; }'
+	refuses "vector registers" "%xmm" \
+		"$lint/library.sh" registers "$scratch/vector.so"
+
+	library plt -fsemantic-interposition <<-EOF
+		$allocator
+		void *f(void) { return malloc(1); }
+	EOF
+	refuses "own export through the PLT" malloc \
+		"$lint/library.sh" recursion "$scratch/plt.so"
+	library got -fsemantic-interposition -fno-plt <<-EOF
+		$allocator
+		void *f(void) { return malloc(1); }
+	EOF
+	refuses "own export through the GOT" malloc \
+		"$lint/library.sh" recursion "$scratch/got.so"
+	library loop -Wl,-Bsymbolic -fno-optimize-sibling-calls <<<'
+		#include <stddef.h>
+		void *calloc(size_t n, size_t m)
+		{
+			return n ? calloc(m, n - 1) : NULL;
+		}'
+	refuses "calloc made of calloc" "calloc that reaches calloc" \
+		"$lint/library.sh" recursion "$scratch/loop.so"
+}
+
+test_tree
+test_library
+exit "$bad"

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Files of at most 600 lines.  Functions of more than 60 lines are listed, of
+# more than 80 refused; a function is what stands between braces that are alone
+# in the first column.
+# Usage: size.sh ROOT
+
+set -euo pipefail
+
+cd "$1"
+find src include tools tests \( -name '*.[ch]' -o -name '*.cc' \) -print0 |
+	xargs -0 -r awk '
+FNR == 1 {
+	start = 0
+}
+FNR == 601 {
+	printf "%s: more than 600 lines\n", FILENAME
+	bad = 1
+}
+/^{/ {
+	start = FNR
+}
+/^}/ && start {
+	lines = FNR - start + 1
+	if (lines > 60)
+		printf "%s:%d: function of %d lines%s\n", FILENAME, start,
+			lines, (lines > 80 ? " (limit 80)" : "")
+	if (lines > 80)
+		bad = 1
+	start = 0
+}
+END { exit bad }'

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# The Debian packages that this project uses, each stated once, and the
+# functions that install what is missing.  Sourced by tools/quickstart and
+# tools/check.
+
+# To compile the library and the report.
+# shellcheck disable=SC2034 # the lists are for the scripts that source this
+BUILD_PACKAGES=(
+	build-essential cmake ninja-build pkg-config
+	libdw-dev libelf-dev # the report reads symbols and line tables
+	libiberty-dev        # the report demangles C++ and Rust names
+)
+
+# Opened by the library inside the profiled program to walk call stacks.
+# shellcheck disable=SC2034
+RUN_PACKAGES=(libunwind8)
+
+# What tools/quickstart profiles, and what its suggestions use.
+# shellcheck disable=SC2034
+DEMO_PACKAGES=(sqlite3 jq man-db)
+
+# To run every test.
+# shellcheck disable=SC2034
+TEST_PACKAGES=(
+	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev libjansson-dev
+	clang-format-14 shellcheck                          # lints
+	binutils groff-base                                 # lints, installation
+	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
+	redis-server redis-tools python3 perl               # real programs
+	libxml2-utils                                       # readers of exports
+	valgrind
+)
+
+# say TEXT...: one line of progress.
+say() {
+	printf '==> %s\n' "$*"
+}
+
+# die TEXT...: say on standard error what went wrong and end with status 1.
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# quietly LOG COMMAND...: run COMMAND with its output in LOG; if it fails, show
+# the end of LOG and end with status 1.
+quietly() {
+	local log=$1
+	shift
+	if ! "$@" >"$log" 2>&1 </dev/null; then
+		tail -n 60 "$log" >&2
+		die "failed: $* (the whole output is in $log)"
+	fi
+}
+
+# package_installed NAME
+package_installed() {
+	local state
+	state=$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) &&
+		[ "$state" = installed ]
+}
+
+# missing_packages NAME...: print those that are not installed.
+missing_packages() {
+	local name
+	for name in "$@"; do
+		package_installed "$name" || printf '%s\n' "$name"
+	done
+}
+
+# have_apt: is this a system that installs Debian packages?
+have_apt() {
+	command -v apt-get >/dev/null && command -v dpkg-query >/dev/null
+}
+
+# install_packages LOG NAME...: install with apt-get, as root or through sudo.
+# sudo may ask for a password on the terminal.
+install_packages() {
+	local log=$1
+	shift
+	local as_root=()
+	if [ "$(id -u)" -ne 0 ]; then
+		command -v sudo >/dev/null ||
+			die "please have these packages installed (this needs" \
+				"root, and there is no sudo here): $*"
+		sudo -v || die "please have these packages installed: $*"
+		as_root=(sudo)
+	fi
+	as_root+=(env DEBIAN_FRONTEND=noninteractive)
+	# A failing update is not final: the install below may still find
+	# everything, and says what it does not find.
+	"${as_root[@]}" apt-get update >"$log" 2>&1 </dev/null || true
+	quietly "$log" "${as_root[@]}" apt-get install -y \
+		--no-install-recommends "$@"
+}
+
+# use_ninja: let cmake generate for Ninja where it exists and the build
+# directory leaves the choice.
+use_ninja() {
+	if command -v ninja >/dev/null; then
+		export CMAKE_GENERATOR=Ninja
+	fi
+}
