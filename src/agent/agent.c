@@ -139,6 +139,11 @@ static void thread_ends(void *arg)
 	uint64_t word = park(t);
 	int saved_errno = errno;
 
+	if (sp_process_is_new(&process)) {
+		/* The last thing that an unannounced child did was to end. */
+		t->parked = 0;
+		return;
+	}
 	t->bytes += t->limit - word;
 	t->gap -= t->limit - word < t->gap ? t->limit - word : t->gap;
 	publish(t);

@@ -171,6 +171,18 @@ static void map_alive_page(struct sp_process *process)
 	SP_SYS3(madvise, process->alive, 4096, MADV_WIPEONFORK);
 }
 
+/* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
+static void refuse_huge_pages(void)
+{
+	extern char __bss_start[] __attribute__((visibility("hidden")));
+	extern char _end[] __attribute__((visibility("hidden")));
+	uintptr_t start = ((uintptr_t)__bss_start + 4095) & ~4095ul;
+	uintptr_t end = (uintptr_t)_end & ~4095ul;
+
+	if (start < end)
+		SP_SYS3(madvise, start, end - start, MADV_NOHUGEPAGE);
+}
+
 bool sp_process_init(struct sp_process *process, char *const *environment)
 {
 	long n;
@@ -184,6 +196,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	read_host(process);
 	read_clocks(process);
 	map_alive_page(process);
+	refuse_huge_pages();
 	n = sp_sys_read_file("/proc/self/cmdline", command, sizeof(command));
 	command_bytes = n > 0 ? (uint64_t)n : 0;
 	process->seed =

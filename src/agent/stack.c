@@ -15,16 +15,17 @@
 
 static void resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
 {
-	struct sp_module_entry *e = NULL;
+	struct sp_module_entry *e = NULL, *last = NULL;
 
 	for (unsigned int i = 0; i < n; i++) {
 		uintptr_t pc = (uintptr_t)pcs[i];
 
 		/* The call is before the return address; a call at the very
 		 * end of an object must not fall into the next one. */
-		e = sp_modules_find(pc - 1, e);
-		if (e)
+		e = sp_modules_find(pc - 1, last);
+		if (e && e != last)
 			sp_writer_module(lane, e);
+		last = e;
 		lane->frames[i].module = e ? e->id : 0;
 		lane->frames[i].offset = e ? pc - e->start : pc;
 	}

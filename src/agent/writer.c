@@ -235,14 +235,10 @@ bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record)
 	return false;
 }
 
-void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e)
+static bool append_module(struct sp_lane *lane, struct sp_module_entry *e)
 {
-	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
 	struct sp_record r = {.type = SP_RECORD_MODULE};
 
-	/* Zero means "in no file". */
-	if (atomic_load_explicit(&e->written, memory_order_acquire) == now + 1)
-		return;
 	r.u.module = (struct sp_record_module){
 		.id = e->id,
 		.start_pc = e->start,
@@ -254,11 +250,21 @@ void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e)
 		.path = e->name,
 		.path_bytes = strlen(e->name),
 	};
-	if (!sp_writer_append(lane, &r))
-		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	return sp_writer_append(lane, &r);
+}
+
+void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e)
+{
+	/* Zero means "in no file". */
+	uint32_t now =
+		atomic_load_explicit(&generation, memory_order_relaxed) + 1;
+
+	if (atomic_load_explicit(&e->written, memory_order_acquire) == now)
+		return;
+	if (append_module(lane, e))
+		atomic_store_explicit(&e->written, now, memory_order_release);
 	else
-		atomic_store_explicit(&e->written, now + 1,
-				      memory_order_release);
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
 bool sp_writer_stack(struct sp_lane *lane, uint32_t id, uint32_t flags,

@@ -3,12 +3,6 @@
 
 #include <string.h>
 
-uint64_t sp_hash_word(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * SP_HASH_MULTIPLIER;
-	return h ^ (h >> 29);
-}
-
 uint64_t sp_hash_bytes(uint64_t h, const void *data, size_t n)
 {
 	const unsigned char *p = data;

@@ -13,7 +13,12 @@
  */
 #define SP_HASH_MULTIPLIER 0x9e3779b97f4a7c15ull
 
-uint64_t sp_hash_word(uint64_t h, uint64_t word);
+static inline uint64_t sp_hash_word(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * SP_HASH_MULTIPLIER;
+	return h ^ (h >> 29);
+}
+
 uint64_t sp_hash_bytes(uint64_t h, const void *data, size_t n);
 
 #endif

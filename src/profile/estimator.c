@@ -231,8 +231,11 @@ static double side_quantile(struct unseen a, struct unseen b, double both,
 	const double t = a.k2 + b.k2, k = t > 0 ? a.k2 / t : 0.5, l = 1 - k;
 
 	*ret_k = k;
+	/* all was recorded, yet some is missing: it may be anyone's */
+	if (!(t > 0))
+		return prob < 0.5 ? 0 : both;
 	return sp_estimator_p3_quantile(
-		a.k1 + k * (both - a.k1 - b.k1), t > 0 ? k * b.k2 : 0,
+		a.k1 + k * (both - a.k1 - b.k1), k * b.k2,
 		l * l * l * a.k3 - k * k * k * b.k3, prob);
 }
 

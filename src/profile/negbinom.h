@@ -8,7 +8,7 @@
  * Counts are doubles, exact up to 2^53 and meaningful to a rounding beyond.
  */
 
-/* P(failures <= k), for k >= -1. */
+/* P(failures <= k), for k >= 0. */
 double sp_negbinom_cdf(double successes, double p, double k);
 
 /*

@@ -103,7 +103,10 @@ static double gamma_series(double a, double x)
 	return sum;
 }
 
-/* 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...))), for x >= a + 1. */
+/*
+ * 1/(x+1-a- 1(1-a)/(x+3-a- 2(2-a)/(x+5-a- ...))), for x >= a + 1, by Lentz's
+ * method.  There all its denominators are positive: the i-th is at least i + 1.
+ */
 static double gamma_fraction(double a, double x)
 {
 	double b = x + 1 - a, c = INFINITY, d = 1 / b, h = d, step = 0;
@@ -139,12 +142,13 @@ static struct tails gamma_tails(double a, double unused, double u)
  * I_x(a, b) B(a, b) / (x^a y^b) as the even part of the continued fraction DLMF
  * 8.17.22, for x < (a + 1) / (a + b + 2).  Written with d = a - (a + b) x,
  * which keeps what 1 - (a + b) x / (a + 1) cancels when one shape dwarfs the
- * other.
+ * other.  The denominators are positive there too, but d + 1 may be rounded to
+ * nothing when b is beyond 10^15.
  */
 static double beta_fraction(double a, double b, double x, double d)
 {
 	const double n = a + b;
-	double even = a * (d + 1) / (a + 1);
+	double even = a * fmax(d + 1, DBL_EPSILON) / (a + 1);
 	double c = INFINITY, inverse = 1 / even;
 	double h = inverse, step = 0;
 
@@ -186,7 +190,7 @@ static struct tails beta_tails(double a, double b, double u)
 #define STEPS_MAX      400
 
 /* The u whose lower tail is p, from any start `u` (N1). */
-static double solve_lower(tails_fn *at, double a, double b, double p, double u)
+static double solve(tails_fn *at, double a, double b, double p, double u)
 {
 	const double log_p = log(p);
 	double step = INFINITY;
@@ -195,26 +199,6 @@ static double solve_lower(tails_fn *at, double a, double b, double p, double u)
 		const struct tails t = at(a, b, u);
 
 		step = (log_p - t.log_lower) * exp(t.log_lower - t.log_slope);
-		u += step;
-	}
-	return u;
-}
-
-/*
- * The u whose upper tail is p: the mirror image of N1, but the upper tail of a
- * gamma falls like exp(-exp(u)), so that coming back from a long way right
- * would take a step per unit: steps to the right are cut to 1.
- */
-static double solve_upper(tails_fn *at, double a, double b, double p, double u)
-{
-	const double log_p = log(p);
-	double step = INFINITY;
-
-	for (int i = 0; i < STEPS_MAX && fabs(step) > STEP_ENOUGH(u); i++) {
-		const struct tails t = at(a, b, u);
-
-		step = (t.log_upper - log_p) * exp(t.log_upper - t.log_slope);
-		step = fmin(step, 1);
 		u += step;
 	}
 	return u;
@@ -260,9 +244,7 @@ double sp_special_gamma_quantile(double a, double p)
 		return 0;
 	if (p >= 1)
 		return INFINITY;
-	if (p <= 0.5)
-		return exp(solve_lower(gamma_tails, a, 0, p, log(a)));
-	return exp(solve_upper(gamma_tails, a, 0, 1 - p, log(a)));
+	return exp(solve(gamma_tails, a, 0, p, log(a)));
 }
 
 double sp_special_beta_lower(double a, double b, double x)
@@ -286,13 +268,10 @@ double sp_special_beta_quantile(double a, double b, double p)
 		return 0;
 	if (p >= 1)
 		return 1;
-	/* The upper tail of Beta(a, b) is the lower one of Beta(b, a) at -u. */
 	if (fmin(a, b) >= NORMAL_SHAPE)
 		u = log(a / b) +
 		    sp_special_normal_quantile(p) * sqrt(1 / a + 1 / b);
-	else if (p <= 0.5)
-		u = solve_lower(beta_tails, a, b, p, log(a / b));
 	else
-		u = -solve_lower(beta_tails, b, a, 1 - p, log(b / a));
+		u = solve(beta_tails, a, b, p, log(a / b));
 	return 1 / (1 + exp(-u));
 }
