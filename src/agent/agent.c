@@ -39,6 +39,8 @@
 
 #include "agent/poison.h"
 
+#define FIRST_CHECK_IN_BYTES 4096u
+
 _Thread_local struct sp_thread sp_thread;
 
 enum { NOTHING, STARTING, RUNNING, OFF };
@@ -72,12 +74,22 @@ static uint64_t park(struct sp_thread *t)
 	return word;
 }
 
+/* Bytes after which the thread publishes again: few at first, so that little is
+ * missing from a process that is killed early, then doubling. */
+static uint64_t check_in_step(const struct sp_thread *t)
+{
+	uint64_t step = t->published_bytes;
+
+	if (step < FIRST_CHECK_IN_BYTES)
+		return FIRST_CHECK_IN_BYTES;
+	return step < SP_AGENT_CHECK_IN_BYTES ? step : SP_AGENT_CHECK_IN_BYTES;
+}
+
 /* The word until the next event: the next sample, the next check-in, or the
  * next allocation if each is to be published. */
 static void unpark(struct sp_thread *t)
 {
-	uint64_t limit =
-		SP_AGENT_CHECK_IN_BYTES - (t->bytes - t->published_bytes);
+	uint64_t limit = check_in_step(t) - (t->bytes - t->published_bytes);
 
 	if (t->gap < limit)
 		limit = t->gap;
@@ -425,8 +437,8 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		sample(t, &event);
 	count_nested(t);
 	t->objects++;
-	if (t->bytes - t->published_bytes >= SP_AGENT_CHECK_IN_BYTES ||
-	    t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
+	if (t->bytes - t->published_bytes >= check_in_step(t) || t->ended ||
+	    atomic_load_explicit(&ending, memory_order_relaxed))
 		publish(t);
 	unpark(t);
 	errno = saved_errno;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Incomplete gamma and beta functions and their quantiles (E12, E13).
+ * Incomplete gamma and beta functions and their quantiles (E13).
  *
  * Both distributions are looked at along a line u: u = log x for the gamma,
  * u = log(x / (1 - x)) for the beta.  Seen along u, both densities are
@@ -23,7 +23,6 @@
 
 #include <float.h>
 #include <math.h>
-#include <stdbool.h>
 
 /* Along u: the logarithms of both tails and of the density. */
 struct tails {

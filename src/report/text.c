@@ -100,7 +100,10 @@ struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 	struct quantity lo = split(bytes.lo, floor, false);
 	struct quantity hi = split(bytes.hi, ceil, false);
 
-	if (!(bytes.lo > 0))
+	/* Every allocation was recorded, or nothing can have been missed. */
+	if (bytes.lo >= bytes.hi)
+		snprintf(cell.text, sizeof(cell.text), "exact");
+	else if (!(bytes.lo > 0))
 		snprintf(cell.text, sizeof(cell.text), "[0, %s] %s", hi.digits,
 			 unit_names[hi.unit]);
 	else if (lo.unit == hi.unit)

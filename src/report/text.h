@@ -34,7 +34,7 @@ struct sp_text_cell sp_text_size(uint64_t bytes);
 /*
  * "[192, 231] MiB", "[13.0 KiB, 2.85 MiB]": three digits, rounded outwards, so
  * that the text always contains the interval and the point as sp_text_bytes()
- * writes it.
+ * writes it; "exact" if the limits meet.
  */
 struct sp_text_cell sp_text_interval(struct sp_interval bytes);
 

@@ -120,7 +120,10 @@ static void note_no_samples(struct notes *notes, const struct sp_profile *p)
 		return;
 	out = note(notes);
 	if (!p->exact_alloc_bytes) {
-		fputs("0 samples: no allocation was seen\n", out);
+		fprintf(out, "0 samples: no allocation was %s\n",
+			p->end == SP_PROFILE_END_CLEAN
+				? "seen"
+				: "seen yet that is published");
 		return;
 	}
 	while (period <= p->exact_alloc_bytes / WANTED_SAMPLES / 2)

@@ -69,7 +69,8 @@ static void test_interval(void **state)
 	assert_string_equal(interval(192.7 * MIB, 230.1 * MIB),
 			    "[192, 231] MiB");
 	assert_string_equal(interval(0, 230 * MIB), "[0, 230] MiB");
-	assert_string_equal(interval(0, 0), "[0, 0] B");
+	assert_string_equal(interval(0, 0), "exact");
+	assert_string_equal(interval(7, 7), "exact");
 	assert_string_equal(interval(13.09 * KIB, 2.841 * MIB),
 			    "[13.0 KiB, 2.85 MiB]");
 	assert_string_equal(interval(99.99 * KIB, 99.99 * KIB),
