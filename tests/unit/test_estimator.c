@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "profile/estimator.h"
+#include "profile/negbinom.h"
 #include "support/close.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
@@ -126,6 +127,31 @@ static void test_methods_agree_on_small_objects(void **state)
 	}
 }
 
+/* The limits are the negative binomial quantiles (E6), by their definition: one
+ * failure less has a probability below the level. */
+static void test_limits_are_quantiles(void **state)
+{
+	const uint64_t r = 40;
+	const double p = sp_inclusion_probability(1, r);
+	struct sp_acc acc;
+
+	(void)state;
+	sp_acc_init(&acc, r);
+	for (unsigned int s = 1; s <= 50; s++) {
+		struct sp_interval i;
+		double lo, hi;
+
+		sp_acc_add(&acc, 1, 0, r);
+		i = sp_estimate_bytes(&acc, 0.95);
+		lo = i.lo - s;
+		hi = i.hi - s;
+		assert_true(sp_negbinom_cdf(s, p, lo - 1) < 0.025);
+		assert_true(sp_negbinom_cdf(s, p, lo) >= 0.025);
+		assert_true(sp_negbinom_cdf(s + 1, p, hi - 1) < 0.975);
+		assert_true(sp_negbinom_cdf(s + 1, p, hi) >= 0.975);
+	}
+}
+
 /*
  * Exact coverage, without random numbers: a subset of n objects of 1 byte has a
  * binomial number of samples.  Neither limit may miss more often than promised,
@@ -176,6 +202,86 @@ static void test_exact_coverage(void **state)
 			assert_between(0.6 * half, worst_low, half + 1e-10);
 			assert_between(0.6 * half, worst_high, half + 1e-10);
 		}
+}
+
+/* The accumulator of `samples` equal objects. */
+static struct sp_acc acc_of_equal(unsigned int samples, uint64_t size_bytes,
+				  uint64_t period_bytes)
+{
+	struct sp_acc acc;
+	const double s = samples;
+
+	sp_acc_init(&acc, period_bytes);
+	sp_acc_add(&acc, size_bytes, 0, period_bytes);
+	acc.samples = samples;
+	acc.size_bytes *= samples;
+	acc.tail_bytes *= samples;
+	acc.est_bytes *= s;
+	acc.k2 *= s;
+	acc.k3 *= s;
+	acc.kz *= s;
+	acc.est_count *= s;
+	acc.c2 *= s;
+	acc.c3 *= s;
+	return acc;
+}
+
+struct coverage {
+	double bytes; /* of sp_estimate_bytes_p3 */
+	double objects;
+};
+
+/* Exact coverage for a subset of n equal objects, at 95 %. */
+static struct coverage p3_coverage(unsigned int n, uint64_t z, uint64_t r)
+{
+	const double pi = sp_inclusion_probability(z, r);
+	const double log_odds = log(expm1((double)z / (double)r));
+	const double bytes = n * (double)z, reach = 6.5 * sqrt(n * pi) + 6;
+	struct coverage c = {0, 0};
+
+	for (unsigned int s = 0; s <= n; s++) {
+		const double prob = exp(lgamma(n + 1.) - lgamma(s + 1.) -
+					lgamma(n - s + 1.) + s * log_odds -
+					bytes / (double)r);
+		struct sp_interval b, o;
+		struct sp_acc acc;
+
+		if (fabs(s - n * pi) > reach || prob < 1e-12)
+			continue;
+		acc = acc_of_equal(s, z, r);
+		b = sp_estimate_bytes_p3(&acc, 0.95);
+		o = sp_estimate_objects(&acc, 0.95);
+		/* an interval that ends on the truth may miss it by rounding */
+		if (b.lo <= bytes * (1 + 1e-12) && b.hi >= bytes * (1 - 1e-12))
+			c.bytes += prob;
+		if (o.lo <= n * (1 + 1e-12) && o.hi >= n * (1 - 1e-12))
+			c.objects += prob;
+	}
+	return c;
+}
+
+/* The three-cumulant limits are no theorem; this is their ground: every number
+ * of equal objects, of a thousandth of a period to nine. */
+static void test_p3_exact_coverage(void **state)
+{
+	double bytes = 1, objects = 1;
+
+	(void)state;
+	for (uint64_t z = R0 / 1000; z < 9 * R0; z += z / 4)
+		for (unsigned int n = 1; n < 4000; n += 1 + n / 3) {
+			const struct coverage c = p3_coverage(n, z, R0);
+
+			bytes = fmin(bytes, c.bytes);
+		}
+	/* the smallest object that counts allow for, at any period */
+	for (uint64_t r = 2; r < 1000000; r += 1 + r / 4)
+		for (unsigned int n = 1; n < 4000; n += 1 + n / 3) {
+			const struct coverage c = p3_coverage(n, 16, r);
+
+			objects = fmin(objects, c.objects);
+		}
+	assert_between(0.95, bytes, 0.9525);
+	assert_between(0.95, objects, 0.9525);
 }
 
 static uint64_t random_below(struct sp_rng *rng, uint64_t bound)
@@ -282,6 +388,15 @@ static void test_mixed_periods(void **state)
 	struct sp_interval nb, p3;
 
 	(void)state;
+	/* samples of a period that the profile did not begin with */
+	sp_acc_init(&mixed, 512);
+	add_many(&mixed, 40, 16, 128);
+	assert_int_equal(mixed.period_bytes, 512);
+	assert_int_equal(mixed.period_min_bytes, 128);
+	nb = sp_estimate_bytes(&mixed, 0.95);
+	p3 = sp_estimate_bytes_p3(&mixed, 0.95);
+	assert_true(nb.lo == p3.lo && nb.hi == p3.hi);
+
 	sp_acc_init(&small, 128);
 	sp_acc_init(&large, 512);
 	mixed = small;
@@ -327,6 +442,11 @@ static void test_known_total_contract(void **state)
 	with = sp_estimate_bytes_of_total(&a, &b, 150ull * R0, 0.95);
 	assert_between(0.55 * (alone.hi - alone.lo), with.hi - with.lo,
 		       0.61 * (alone.hi - alone.lo));
+	/* all was recorded, yet not these: they may be anyone's */
+	sp_acc_init(&a, 1);
+	b = a;
+	with = sp_estimate_bytes_of_total(&a, &b, 1000, 0.95);
+	assert_true(with.lo == 0 && with.value == 500 && with.hi == 1000);
 }
 
 static void assert_ordered(struct sp_interval i, double floor_bytes)
@@ -391,7 +511,9 @@ int main(void)
 		cmocka_unit_test(test_everything_recorded),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_methods_agree_on_small_objects),
+		cmocka_unit_test(test_limits_are_quantiles),
 		cmocka_unit_test(test_exact_coverage),
+		cmocka_unit_test(test_p3_exact_coverage),
 		cmocka_unit_test(test_merge_is_add),
 		cmocka_unit_test(test_sums_saturate),
 		cmocka_unit_test(test_additivity),

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the decoder refuses: every field one beyond its range, every record cut
+ * short, every changed bit.  The records are crafted, their checks are right.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "format/decode.h"
+#include "support/format_model.h"
+
+#define BEYOND_U32  (UINT32_MAX + 1ull)
+#define VARINTS_MAX 12
+
+/* A payload of varints, and then of `tail` bytes. */
+struct payload {
+	uint8_t type;
+	const char *wrong; /* field that is refused; NULL: fine */
+	size_t n;
+	uint64_t varints[VARINTS_MAX];
+	size_t tail;
+};
+
+static const struct payload payloads[] = {
+	{SP_RECORD_INFO, NULL, 1, {3}, 3},
+	{SP_RECORD_INFO, NULL, 1, {0}, 0},
+	{SP_RECORD_INFO, "info key", 1, {4}, 3},
+	{SP_RECORD_INFO, "info key", 1, {UINT64_MAX}, 3},
+	{SP_RECORD_INFO, "info key", 0, {0}, 0},
+
+	/* id, start, span, bias, flags, build id bytes */
+	{SP_RECORD_MODULE, NULL, 6, {1, 4096, 10, 0, 0, 0}, 0},
+	{SP_RECORD_MODULE, NULL, 6, {UINT32_MAX, 0, UINT64_MAX, 0, 0, 32}, 32},
+	{SP_RECORD_MODULE, "module id", 6, {0, 4096, 10, 0, 0, 0}, 0},
+	{SP_RECORD_MODULE, "module id", 6, {BEYOND_U32, 0, 1, 0, 0, 0}, 0},
+	{SP_RECORD_MODULE, "module size", 6, {1, 1, UINT64_MAX, 0, 0, 0}, 0},
+	{SP_RECORD_MODULE, "build id length", 6, {1, 0, 1, 0, 0, 33}, 33},
+	{SP_RECORD_MODULE, "build id", 6, {1, 0, 1, 0, 0, 32}, 31},
+	{SP_RECORD_MODULE, "module id", 5, {1, 0, 1, 0, 0}, 0},
+
+	/* id, flags, frames, then module and offset of each */
+	{SP_RECORD_STACK, NULL, 3, {1, 0, 0}, 0},
+	{SP_RECORD_STACK, NULL, 5, {7, 0, 1, UINT32_MAX, UINT64_MAX}, 0},
+	{SP_RECORD_STACK, "stack id", 3, {0, 0, 0}, 0},
+	{SP_RECORD_STACK, "stack id", 3, {BEYOND_U32, 0, 0}, 0},
+	{SP_RECORD_STACK, "stack id", 2, {1, 0}, 0},
+	{SP_RECORD_STACK, "number of frames", 3, {1, 0, 1025}, 0},
+	{SP_RECORD_STACK, "number of frames", 3, {1, 0, UINT64_MAX}, 0},
+	{SP_RECORD_STACK, "frames", 3, {1, 0, 1024}, 0},
+	{SP_RECORD_STACK, "frames", 4, {1, 0, 1, 5}, 0},
+	{SP_RECORD_STACK, "frame module", 5, {1, 0, 1, BEYOND_U32, 0}, 0},
+
+	/* index, tid, time */
+	{SP_RECORD_THREAD, NULL, 3, {1, 2, 3}, 20},
+	{SP_RECORD_THREAD, "thread index", 3, {0, 2, 3}, 0},
+	{SP_RECORD_THREAD, "thread index", 3, {BEYOND_U32, 2, 3}, 0},
+	{SP_RECORD_THREAD, "thread index", 2, {1, 2}, 0},
+
+	/* index, time, bytes, objects */
+	{SP_RECORD_THREAD_END, NULL, 4, {1, 2, UINT64_MAX, 3}, 2},
+	{SP_RECORD_THREAD_END, "thread index", 4, {0, 2, 3, 4}, 0},
+	{SP_RECORD_THREAD_END, "thread index", 4, {BEYOND_U32, 2, 3, 4}, 0},
+	{SP_RECORD_THREAD_END, "thread index", 3, {1, 2, 3}, 0},
+
+	/* head, thread, period, id, time, address, size, offset, stack */
+	{SP_RECORD_SAMPLE, NULL, 9, {0x60, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
+	{SP_RECORD_SAMPLE, NULL, 9, {0x7f, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
+	{SP_RECORD_SAMPLE, NULL, 8, {0x40, 1ull << 40, 2, 2, 2, 1, 0, 0}, 0},
+	{SP_RECORD_SAMPLE, "sample", 9, {0xe0, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
+	{SP_RECORD_SAMPLE, "sample", 8, {0x60, 1, 512, 2, 2, 2, 8, 7}, 0},
+	{SP_RECORD_SAMPLE, "sample", 0, {0}, 0},
+	{SP_RECORD_SAMPLE,
+	 "sample thread",
+	 9,
+	 {0x60, BEYOND_U32, 512, 2, 2, 2, 8, 7, 1},
+	 0},
+	{SP_RECORD_SAMPLE,
+	 "sample period",
+	 9,
+	 {0x60, 1, 0, 2, 2, 2, 8, 7, 1},
+	 0},
+	{SP_RECORD_SAMPLE,
+	 "sample period",
+	 9,
+	 {0x60, 1, (1ull << 40) + 1, 2, 2, 2, 8, 7, 1},
+	 0},
+	/* No period was named before. */
+	{SP_RECORD_SAMPLE, "sample period", 8, {0x20, 1, 2, 2, 2, 8, 7, 1}, 0},
+	{SP_RECORD_SAMPLE,
+	 "sample size",
+	 9,
+	 {0x60, 1, 512, 2, 2, 2, 0, 0, 1},
+	 0},
+	{SP_RECORD_SAMPLE,
+	 "sample offset",
+	 9,
+	 {0x60, 1, 512, 2, 2, 2, 8, 8, 1},
+	 0},
+	{SP_RECORD_SAMPLE,
+	 "sample stack",
+	 9,
+	 {0x60, 1, 512, 2, 2, 2, 8, 7, BEYOND_U32},
+	 0},
+
+	/* Of a later version: passed over. */
+	{99, NULL, 2, {1, 2}, 50},
+	{255, NULL, 0, {0}, 0},
+};
+
+static void craft(struct model_bytes *out, const struct payload *p)
+{
+	struct model_bytes b = {0};
+	struct model_chunk chunk;
+
+	for (size_t i = 0; i < p->n; i++) {
+		/* The head of a sample is a byte. */
+		if (p->type == SP_RECORD_SAMPLE && i == 0)
+			model_raw(&b, &(uint8_t){(uint8_t)p->varints[0]}, 1);
+		else
+			model_varint(&b, p->varints[i]);
+	}
+	for (size_t i = 0; i < p->tail; i++)
+		model_raw(&b, "x", 1);
+	model_chunk_begin(&chunk, 1, 1);
+	model_record(out, &chunk, p->type, &b);
+	model_done(&b);
+}
+
+/* Decode a copy that has exactly n bytes. */
+static enum sp_decode_result decode(const uint8_t *bytes, size_t n,
+				    struct sp_decoded *ret)
+{
+	struct sp_chunk_state s;
+	enum sp_decode_result result;
+	uint8_t *exact = malloc(n);
+	size_t at = 0;
+
+	if (n)
+		memcpy(exact, bytes, n);
+	sp_chunk_state_init(&s, 1, 1);
+	result = sp_decode_next(&s, exact, n, &at, ret);
+	assert_int_equal(at, result == SP_DECODE_RECORD ? n : 0);
+	free(exact);
+	return result;
+}
+
+static void test_ranges(void **state)
+{
+	struct sp_decoded d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		const struct payload *p = &payloads[i];
+		struct model_bytes b = {0};
+		enum sp_decode_result got;
+
+		craft(&b, p);
+		got = decode(b.data, b.n, &d);
+		if (!p->wrong && (got != SP_DECODE_RECORD || d.type != p->type))
+			fail_msg("row %zu should be accepted", i);
+		if (p->wrong && (got != SP_DECODE_DAMAGED ||
+				 strcmp(d.field, p->wrong) != 0))
+			fail_msg("row %zu should be refused for its %s, not %s",
+				 i, p->wrong, d.field ? d.field : "at all");
+		model_done(&b);
+	}
+}
+
+/* Prefixes: nothing, or a record without its end. */
+static void test_cut_short(void **state)
+{
+	struct sp_decoded d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		struct model_bytes b = {0};
+
+		craft(&b, &payloads[i]);
+		assert_int_equal(decode(b.data, 0, &d), SP_DECODE_END);
+		for (size_t n = 1; n < b.n; n++) {
+			assert_int_equal(decode(b.data, n, &d),
+					 SP_DECODE_DAMAGED);
+			assert_string_equal(d.field, "record length");
+		}
+		model_done(&b);
+	}
+}
+
+/* One record alone: every changed bit is noticed, except that a type of zero
+ * is the end. */
+static void test_every_bit(void **state)
+{
+	struct sp_decoded d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
+		struct model_bytes b = {0};
+
+		craft(&b, &payloads[i]);
+		for (size_t bit = 0; bit < 8 * b.n; bit++) {
+			enum sp_decode_result got;
+
+			b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			got = decode(b.data, b.n, &d);
+			assert_int_equal(got, b.data[0] ? SP_DECODE_DAMAGED
+							: SP_DECODE_END);
+			b.data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+		model_done(&b);
+	}
+}
+
+/* A length that points far away. */
+static void test_length(void **state)
+{
+	static const uint64_t lengths[] = {
+		2, 1000, UINT32_MAX, INT64_MAX, UINT64_MAX - 2, UINT64_MAX};
+	struct sp_decoded d;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+		struct model_bytes b = {0};
+
+		model_raw(&b, "\x06", 1);
+		model_varint(&b, lengths[i]);
+		model_raw(&b, "abc", 3);
+		assert_int_equal(decode(b.data, b.n, &d), SP_DECODE_DAMAGED);
+		assert_string_equal(d.field, "record length");
+		model_done(&b);
+	}
+}
+
+/* A record is bound to its file, its chunk and what stood before it. */
+static void test_place(void **state)
+{
+	static const struct payload info = {SP_RECORD_INFO, NULL, 1, {3}, 3};
+	struct sp_chunk_state s;
+	struct model_bytes b = {0};
+	struct sp_decoded d;
+	size_t at = 0;
+
+	(void)state;
+	craft(&b, &info);
+	sp_chunk_state_init(&s, 2, 1);
+	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
+			 SP_DECODE_DAMAGED);
+	sp_chunk_state_init(&s, 1, 2);
+	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
+			 SP_DECODE_DAMAGED);
+	assert_string_equal(d.field, "record check");
+	sp_chunk_state_init(&s, 1, 1);
+	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
+			 SP_DECODE_RECORD);
+	/* The same record again is not the next one. */
+	at = 0;
+	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
+			 SP_DECODE_DAMAGED);
+	model_done(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_cut_short),
+		cmocka_unit_test(test_every_bit),
+		cmocka_unit_test(test_length),
+		cmocka_unit_test(test_place),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The running check: its definition, and what it promises to notice. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+
+/* Words collected byte by byte, little-endian, the last one padded. */
+static uint64_t model_bytes(uint64_t h, const uint8_t *p, size_t n)
+{
+	uint64_t word = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		word |= (uint64_t)p[i] << (8 * (i % 8));
+		if (i % 8 == 7 || i + 1 == n) {
+			h = (h ^ word) * 0x9e3779b97f4a7c15ull;
+			h ^= h >> 29;
+			word = 0;
+		}
+	}
+	return h;
+}
+
+static void test_model(void **state)
+{
+	uint8_t bytes[256];
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 2, 1);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)sp_rng_next(&rng);
+	for (size_t from = 0; from < 9; from++) {
+		for (size_t n = 0; from + n <= sizeof(bytes); n++) {
+			uint64_t h = sp_rng_next(&rng);
+
+			assert_true(sp_hash_bytes(h, bytes + from, n) ==
+				    model_bytes(h, bytes + from, n));
+		}
+	}
+	assert_true(sp_hash_bytes(77, NULL, 0) == 77);
+}
+
+/* The step backwards: it exists, so two inputs that differ in one word never
+ * meet again. */
+static uint64_t unhash_word(uint64_t h, uint64_t word)
+{
+	uint64_t inverse = 1;
+
+	h ^= h >> 29 ^ h >> 58;
+	/* Newton: each step doubles the number of right bits. */
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - SP_HASH_MULTIPLIER * inverse;
+	return (h * inverse) ^ word;
+}
+
+static void test_bijection(void **state)
+{
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 2, 2);
+	for (int i = 0; i < 100000; i++) {
+		uint64_t h = sp_rng_next(&rng), word = sp_rng_next(&rng);
+		uint64_t next = sp_hash_word(h, word);
+
+		assert_true(unhash_word(next, word) == h);
+		assert_true(unhash_word(next, h) == word);
+	}
+}
+
+/* A record carries the top 16 bits: a flipped bit of the last word shows in
+ * them, whatever came before. */
+static void test_last_word_shows(void **state)
+{
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 2, 3);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t h = sp_rng_next(&rng), word = sp_rng_next(&rng);
+		uint64_t good = sp_hash_word(h, word) >> 48;
+
+		for (unsigned int bit = 0; bit < 64; bit++)
+			assert_true(sp_hash_word(h, word ^ 1ull << bit) >> 48 !=
+				    good);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_bijection),
+		cmocka_unit_test(test_last_word_shows),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Strict parsing: a table, and a naive parser beside it on random text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/parse.h"
+#include "base/rng.h"
+
+#define UNTOUCHED 0x1234567890abcdefull
+
+typedef bool parse_fn(const char *text, uint64_t *ret);
+
+static void accepts(parse_fn *parse, const char *text, uint64_t want)
+{
+	uint64_t v = UNTOUCHED;
+
+	if (!parse(text, &v) || v != want)
+		fail_msg("\"%s\" should be %llu", text,
+			 (unsigned long long)want);
+}
+
+static void refuses(parse_fn *parse, const char *text)
+{
+	uint64_t v = UNTOUCHED;
+
+	if (parse(text, &v) || v != UNTOUCHED)
+		fail_msg("\"%s\" should be refused and touch nothing", text);
+}
+
+static void test_u64(void **state)
+{
+	static const char *const bad[] = {
+		"",    " ",   "-1",  "+1",   " 1",
+		"1 ",  "1\n", "0x",  "0x ",  "x1",
+		"1x",  "0xg", "1.0", "1e3",  "18446744073709551616",
+		"1K",  "a",   "--",  "0x0x", "0x10000000000000000",
+		"1,0", "'1'", "٣",
+	};
+
+	(void)state;
+	accepts(sp_parse_u64, "0", 0);
+	accepts(sp_parse_u64, "007", 7);
+	accepts(sp_parse_u64, "18446744073709551615", UINT64_MAX);
+	accepts(sp_parse_u64, "0x0", 0);
+	accepts(sp_parse_u64, "0XfF", 255);
+	accepts(sp_parse_u64, "0xffffffffffffffff", UINT64_MAX);
+	accepts(sp_parse_u64, "0x00000000000000000001", 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_u64, bad[i]);
+}
+
+static void test_size(void **state)
+{
+	static const char *const bad[] = {
+		"",
+		"K",
+		"KiB",
+		"-1K",
+		"1 K",
+		"1kB",
+		"1KB",
+		"1Ki",
+		"1KiBs",
+		"1KK",
+		"1P",
+		"1B",
+		"1iB",
+		"0x10",
+		"1.5M",
+		"1K ",
+		"16777216T",
+		"1e3",
+		"18446744073709551616",
+		"18014398509481984K",
+	};
+
+	(void)state;
+	accepts(sp_parse_size, "0", 0);
+	accepts(sp_parse_size, "0T", 0);
+	accepts(sp_parse_size, "512", 512);
+	accepts(sp_parse_size, "512k", 512 << 10);
+	accepts(sp_parse_size, "512KiB", 512 << 10);
+	accepts(sp_parse_size, "3m", 3 << 20);
+	accepts(sp_parse_size, "3MiB", 3 << 20);
+	accepts(sp_parse_size, "7G", 7ull << 30);
+	accepts(sp_parse_size, "7g", 7ull << 30);
+	accepts(sp_parse_size, "1T", 1ull << 40);
+	accepts(sp_parse_size, "1tiB", 1ull << 40);
+	accepts(sp_parse_size, "16777215T", 16777215ull << 40);
+	accepts(sp_parse_size, "18446744073709551615", UINT64_MAX);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_size, bad[i]);
+}
+
+/* The grammar once more, by exhaustive comparison instead of scanning: every
+ * allowed suffix is tried, the digits are added up in 128 bits. */
+static bool model_size(const char *text, uint64_t *ret)
+{
+	static const char *const suffixes[] = {"",    "k",   "m",   "g",  "t",
+					       "kiB", "miB", "giB", "tiB"};
+	size_t n = strlen(text), digits = strspn(text, "0123456789");
+	unsigned __int128 v = 0;
+
+	if (!digits || digits > 25)
+		return false;
+	for (size_t i = 0; i < digits; i++)
+		v = v * 10 + (unsigned int)(text[i] - '0');
+	for (size_t i = 0; i < 9; i++) {
+		const char *s = suffixes[i];
+		const char *tail = text + digits;
+
+		if (strlen(s) != n - digits)
+			continue;
+		if (s[0] &&
+		    (s[0] != (tail[0] | 0x20) || strcmp(s + 1, tail + 1) != 0))
+			continue;
+		for (size_t k = 0; k < (i + 3) % 4 + 1 && i; k++)
+			v *= 1024;
+		*ret = (uint64_t)v;
+		return v <= UINT64_MAX;
+	}
+	return false;
+}
+
+static void test_random_text(void **state)
+{
+	static const char alphabet[] = "0123456789999kKmMgGtTiB x-";
+	struct sp_rng rng;
+	unsigned int accepted = 0;
+
+	(void)state;
+	sp_rng_init(&rng, 3, 1);
+	for (int i = 0; i < 400000; i++) {
+		char text[24];
+		uint64_t got = UNTOUCHED, want = UNTOUCHED;
+		size_t n = sp_rng_next(&rng) % 22;
+		size_t head = n - (n ? sp_rng_next(&rng) % (n < 4 ? n : 4) : 0);
+
+		for (size_t k = 0; k < n; k++)
+			text[k] = k < head ? alphabet[sp_rng_next(&rng) % 13]
+					   : alphabet[sp_rng_next(&rng) %
+						      (sizeof(alphabet) - 1)];
+		text[n] = '\0';
+		if (model_size(text, &want)) {
+			accepts(sp_parse_size, text, want);
+			accepted++;
+		} else {
+			refuses(sp_parse_size, text);
+		}
+		/* Both parsers agree on plain decimal numbers. */
+		if (strspn(text, "0123456789") == n) {
+			assert_int_equal(sp_parse_u64(text, &got),
+					 sp_parse_size(text, &want));
+			assert_true(got == UNTOUCHED || got == want);
+		}
+	}
+	assert_true(accepted > 50000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_u64),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_random_text),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

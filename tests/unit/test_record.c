@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: MIT */
+/* Encoding and decoding beside the naive model of the format. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "format/decode.h"
+#include "format/encode.h"
+#include "support/format_model.h"
+
+#define TEXT_MAX 300
+#define FRAMES   SP_FORMAT_FRAMES_MAX
+
+/* Random content, and the storage that a random record points to. */
+struct maker {
+	struct sp_rng rng;
+	char text[2][TEXT_MAX];
+	uint8_t build_id[SP_FORMAT_BUILD_ID_MAX];
+	struct sp_record_frame frames[FRAMES];
+};
+
+static uint64_t random_upto(struct maker *m, uint64_t max)
+{
+	/* Any number of bits is as likely as any other. */
+	uint64_t v = sp_rng_next(&m->rng) >> (sp_rng_next(&m->rng) % 64);
+
+	return v > max ? max - v % 3 : v;
+}
+
+static uint64_t random_any(struct maker *m)
+{
+	return random_upto(m, UINT64_MAX);
+}
+
+static uint64_t random_id(struct maker *m)
+{
+	return 1 + random_upto(m, UINT32_MAX - 1);
+}
+
+static size_t random_text(struct maker *m, int which)
+{
+	size_t n = sp_rng_next(&m->rng) % TEXT_MAX;
+
+	for (size_t i = 0; i < n; i++)
+		m->text[which][i] = (char)sp_rng_next(&m->rng);
+	return n;
+}
+
+static void random_module(struct maker *m, struct sp_record_module *r)
+{
+	r->id = random_id(m);
+	r->start_pc = random_any(m);
+	r->end_pc = r->start_pc + random_upto(m, UINT64_MAX - r->start_pc);
+	r->bias = random_any(m);
+	r->flags = random_any(m);
+	r->build_id = m->build_id;
+	r->build_id_bytes = random_upto(m, SP_FORMAT_BUILD_ID_MAX);
+	for (size_t i = 0; i < sizeof(m->build_id); i++)
+		m->build_id[i] = (uint8_t)sp_rng_next(&m->rng);
+	r->path = m->text[0];
+	r->path_bytes = random_text(m, 0);
+}
+
+static void random_stack(struct maker *m, struct sp_record_stack *r)
+{
+	r->id = random_id(m);
+	r->flags = random_any(m);
+	r->n_frames = random_upto(m, FRAMES);
+	r->frames = m->frames;
+	for (size_t i = 0; i < r->n_frames; i++) {
+		m->frames[i].module = (uint32_t)random_upto(m, UINT32_MAX);
+		m->frames[i].offset = random_any(m);
+	}
+}
+
+static void random_sample(struct maker *m, struct sp_record_sample *r,
+			  const struct sp_record_sample *last)
+{
+	r->id = random_any(m);
+	r->time_ns = random_any(m);
+	r->address = random_any(m);
+	r->size_bytes = 1 + random_upto(m, UINT64_MAX - 1);
+	r->offset_bytes = random_upto(m, r->size_bytes - 1);
+	r->period_bytes =
+		sp_rng_next(&m->rng) % 2 && last->period_bytes
+			? last->period_bytes
+			: 1 + random_upto(m, SP_FORMAT_PERIOD_MAX - 1);
+	r->thread = sp_rng_next(&m->rng) % 2 ? last->thread
+					     : random_upto(m, UINT32_MAX);
+	r->stack = random_upto(m, UINT32_MAX);
+	r->entry = (uint8_t)(sp_rng_next(&m->rng) % 32);
+}
+
+static void random_record(struct maker *m, struct sp_record *r,
+			  const struct sp_record_sample *last)
+{
+	memset(r, 0, sizeof(*r));
+	r->type = 1 + sp_rng_next(&m->rng) % 6;
+	switch (r->type) {
+	case SP_RECORD_INFO:
+		r->u.info.key = m->text[0];
+		r->u.info.key_bytes = random_text(m, 0);
+		r->u.info.value = m->text[1];
+		r->u.info.value_bytes = random_text(m, 1);
+		break;
+	case SP_RECORD_MODULE:
+		random_module(m, &r->u.module);
+		break;
+	case SP_RECORD_STACK:
+		random_stack(m, &r->u.stack);
+		break;
+	case SP_RECORD_THREAD:
+		r->u.thread.index = random_id(m);
+		r->u.thread.tid = random_any(m);
+		r->u.thread.time_ns = random_any(m);
+		r->u.thread.name = m->text[0];
+		r->u.thread.name_bytes = random_text(m, 0);
+		break;
+	case SP_RECORD_THREAD_END:
+		r->u.thread_end.index = random_id(m);
+		r->u.thread_end.time_ns = random_any(m);
+		r->u.thread_end.alloc_bytes = random_any(m);
+		r->u.thread_end.alloc_objects = random_any(m);
+		r->u.thread_end.name = m->text[0];
+		r->u.thread_end.name_bytes = random_text(m, 0);
+		break;
+	case SP_RECORD_SAMPLE:
+		random_sample(m, &r->u.sample, last);
+		break;
+	case SP_RECORD_NONE:
+		break;
+	}
+}
+
+static void assert_text(const void *got, size_t got_n, const void *want,
+			size_t want_n)
+{
+	assert_int_equal(got_n, want_n);
+	if (want_n)
+		assert_memory_equal(got, want, want_n);
+}
+
+static void assert_same_module(const struct sp_record_module *got,
+			       const struct sp_record_module *want)
+{
+	assert_true(got->id == want->id);
+	assert_true(got->start_pc == want->start_pc);
+	assert_true(got->end_pc == want->end_pc);
+	assert_true(got->bias == want->bias);
+	assert_true(got->flags == want->flags);
+	assert_text(got->build_id, got->build_id_bytes, want->build_id,
+		    want->build_id_bytes);
+	assert_text(got->path, got->path_bytes, want->path, want->path_bytes);
+}
+
+static void assert_same_stack(const struct sp_decoded *got,
+			      const struct sp_record_stack *want)
+{
+	static struct sp_record_frame frames[FRAMES];
+
+	assert_true(got->u.stack.id == want->id);
+	assert_true(got->u.stack.flags == want->flags);
+	assert_int_equal(got->u.stack.n_frames, want->n_frames);
+	sp_decode_frames(got, frames);
+	for (size_t i = 0; i < want->n_frames; i++) {
+		assert_true(frames[i].module == want->frames[i].module);
+		assert_true(frames[i].offset == want->frames[i].offset);
+	}
+}
+
+static void assert_same_sample(const struct sp_record_sample *got,
+			       const struct sp_record_sample *want)
+{
+	assert_true(got->id == want->id);
+	assert_true(got->time_ns == want->time_ns);
+	assert_true(got->address == want->address);
+	assert_true(got->size_bytes == want->size_bytes);
+	assert_true(got->offset_bytes == want->offset_bytes);
+	assert_true(got->period_bytes == want->period_bytes);
+	assert_true(got->stack == want->stack);
+	assert_true(got->thread == want->thread);
+	assert_int_equal(got->entry, want->entry);
+}
+
+static void assert_same(const struct sp_decoded *got,
+			const struct sp_record *want)
+{
+	assert_int_equal(got->type, want->type);
+	switch (want->type) {
+	case SP_RECORD_INFO:
+		assert_text(got->u.info.key, got->u.info.key_bytes,
+			    want->u.info.key, want->u.info.key_bytes);
+		assert_text(got->u.info.value, got->u.info.value_bytes,
+			    want->u.info.value, want->u.info.value_bytes);
+		break;
+	case SP_RECORD_MODULE:
+		assert_same_module(&got->u.module, &want->u.module);
+		break;
+	case SP_RECORD_STACK:
+		assert_same_stack(got, &want->u.stack);
+		break;
+	case SP_RECORD_THREAD:
+		assert_true(got->u.thread.index == want->u.thread.index);
+		assert_true(got->u.thread.tid == want->u.thread.tid);
+		assert_true(got->u.thread.time_ns == want->u.thread.time_ns);
+		assert_text(got->u.thread.name, got->u.thread.name_bytes,
+			    want->u.thread.name, want->u.thread.name_bytes);
+		break;
+	case SP_RECORD_THREAD_END:
+		assert_true(got->u.thread_end.index ==
+			    want->u.thread_end.index);
+		assert_true(got->u.thread_end.time_ns ==
+			    want->u.thread_end.time_ns);
+		assert_true(got->u.thread_end.alloc_bytes ==
+			    want->u.thread_end.alloc_bytes);
+		assert_true(got->u.thread_end.alloc_objects ==
+			    want->u.thread_end.alloc_objects);
+		assert_text(
+			got->u.thread_end.name, got->u.thread_end.name_bytes,
+			want->u.thread_end.name, want->u.thread_end.name_bytes);
+		break;
+	case SP_RECORD_SAMPLE:
+		assert_same_sample(&got->u.sample, &want->u.sample);
+		break;
+	case SP_RECORD_NONE:
+		fail();
+	}
+}
+
+/* Every room that is too small is refused and changes nothing. */
+static void check_too_small(const struct sp_chunk_state *state,
+			    const struct sp_record *r, size_t need)
+{
+	static uint8_t out[65536];
+	size_t step = need > 200 ? need / 100 : 1;
+
+	for (size_t room = 0; room < need; room += step) {
+		size_t at = need - 1 - room;
+		struct sp_chunk_state copy = *state;
+		struct sp_encoded e;
+
+		memset(out, 0x55, need);
+		e = sp_encode(&copy, out, at, r);
+		assert_int_equal(e.bytes, 0);
+		assert_memory_equal(&copy, state, sizeof(copy));
+		for (size_t i = 0; i < need; i++)
+			assert_int_equal(out[i], 0x55);
+	}
+}
+
+/* One chunk full of random records: the same bytes as the model's, and back. */
+static void check_chunk(struct maker *m, uint64_t index)
+{
+	static uint8_t chunk[65536];
+	struct sp_chunk_state writing, reading;
+	struct model_chunk model;
+	struct model_bytes want = {0};
+	struct sp_record r;
+	size_t at = 0, read_at = 0;
+
+	memset(chunk, 0, sizeof(chunk));
+	sp_chunk_state_init(&writing, 9 * index, index);
+	sp_chunk_state_init(&reading, 9 * index, index);
+	model_chunk_begin(&model, 9 * index, index);
+	for (;;) {
+		struct sp_chunk_state before = writing;
+		struct sp_record_sample last = model.last;
+		struct sp_decoded d;
+		struct sp_encoded e;
+
+		random_record(m, &r, &last);
+		e = sp_encode(&writing, chunk + at, sizeof(chunk) - at, &r);
+		if (!e.bytes)
+			break;
+		model_encode(&want, &model, &r);
+		assert_int_equal(e.type, r.type);
+		assert_int_equal(at + e.bytes, want.n);
+		/* Not committed: nothing is there yet for a reader. */
+		assert_int_equal(chunk[at], 0);
+		assert_int_equal(sp_decode_next(&reading, chunk, sizeof(chunk),
+						&read_at, &d),
+				 SP_DECODE_END);
+		check_too_small(&before, &r, e.bytes);
+		chunk[at] = e.type;
+		assert_memory_equal(chunk + at, want.data + at, e.bytes);
+		assert_int_equal(sp_decode_next(&reading, chunk, sizeof(chunk),
+						&read_at, &d),
+				 SP_DECODE_RECORD);
+		assert_same(&d, &r);
+		at += e.bytes;
+		assert_int_equal(read_at, at);
+	}
+	assert_true(at > 30000);
+	model_done(&want);
+}
+
+static void test_round_trip(void **state)
+{
+	static struct maker m;
+
+	(void)state;
+	sp_rng_init(&m.rng, 5, 1);
+	for (uint64_t index = 1; index <= 60; index++)
+		check_chunk(&m, index);
+}
+
+static void test_no_record(void **state)
+{
+	struct sp_chunk_state s, before;
+	struct sp_record none = {.type = SP_RECORD_NONE};
+	uint8_t out[64];
+
+	(void)state;
+	sp_chunk_state_init(&s, 1, 1);
+	before = s;
+	assert_int_equal(sp_encode(&s, out, sizeof(out), &none).bytes, 0);
+	assert_memory_equal(&s, &before, sizeof(s));
+}
+
+/* The check of a fixed structure depends on the file, on the kind and on every
+ * byte before it, and not on itself. */
+static void test_fixed_check(void **state)
+{
+	uint8_t bytes[96], copy[96];
+	uint64_t check, stored;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (uint8_t)(i * 37);
+	memcpy(copy, bytes, sizeof(copy));
+	model_seal(77, SP_CHECK_SLOT, copy, sizeof(copy));
+	memcpy(&stored, copy + 88, 8);
+	check = sp_format_check(77, SP_CHECK_SLOT, bytes, sizeof(bytes));
+	assert_true(check == stored);
+	assert_true(check == sp_format_check(77, SP_CHECK_SLOT, copy, 96));
+	assert_true(check != sp_format_check(78, SP_CHECK_SLOT, bytes, 96));
+	assert_true(check != sp_format_check(77, SP_CHECK_CHUNK, bytes, 96));
+	for (size_t i = 0; i < 88; i++) {
+		bytes[i] ^= 0x10;
+		assert_true(check !=
+			    sp_format_check(77, SP_CHECK_SLOT, bytes, 96));
+		bytes[i] ^= 0x10;
+	}
+}
+
+/* Names of the positions that the file stores. */
+static void test_names(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
+		assert_true(strlen(sp_loss_name(i)) > 0);
+		assert_true(strlen(sp_loss_help(i)) > 0);
+		for (unsigned int k = 0; k < i; k++)
+			assert_string_not_equal(sp_loss_name(i),
+						sp_loss_name(k));
+	}
+	assert_null(sp_loss_name(SP_LOSS_COUNT));
+	assert_null(sp_loss_help(SP_LOSS_COUNT));
+	assert_string_equal(sp_entry_name(SP_ENTRY_MALLOC), "malloc");
+	for (unsigned int i = 0; i < SP_ENTRY_COUNT; i++)
+		assert_string_not_equal(sp_entry_name(i), "?");
+	assert_string_equal(sp_entry_name(SP_ENTRY_COUNT), "?");
+	assert_string_equal(sp_entry_name(31), "?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_no_record),
+		cmocka_unit_test(test_fixed_check),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
