@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/ehframe.h"
 #include "profile/rangemap.h"
 
 /* Namespaces and functions nested deeper than this are not looked into. */
@@ -36,6 +37,7 @@ struct sp_debuginfo {
 	struct stat stat;
 	const struct sp_symbolizer_options *options;
 
+	struct sp_ehframe ehframe;
 	struct sp_rangemap symbols; /* to indices of dwfl's symbols */
 	GElf_Addr dwarf_bias;       /* virtual address minus DWARF address */
 	struct sp_rangemap unit_ranges; /* to indices of units */
@@ -75,6 +77,8 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 {
 	void **userdata;
+	GElf_Addr bias;
+	Elf *elf;
 
 	info->dwfl = dwfl_begin(&info->callbacks);
 	if (info->dwfl) {
@@ -92,7 +96,16 @@ static int report_file(struct sp_debuginfo *info, int fd, struct sp_error *err)
 	dwfl_module_info(info->module, &userdata, NULL, NULL, NULL, NULL, NULL,
 			 NULL);
 	*userdata = info;
+	elf = dwfl_module_getelf(info->module, &bias);
+	if (elf)
+		sp_ehframe_open(elf, &info->ehframe);
 	return 0;
+}
+
+bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
+				 uint64_t address, uint64_t *ret_start)
+{
+	return sp_ehframe_find(&info->ehframe, address, ret_start);
 }
 
 /* Of several names for one address: global, then weak, then local. */

@@ -46,6 +46,11 @@ int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			   struct sp_location locations[SP_LOCATION_MAX]);
 
+/* Where the function around `address` begins, by unwind information: for
+ * addresses without a name.  False if unknown. */
+bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
+				 uint64_t address, uint64_t *ret_start);
+
 void sp_debuginfo_close(struct sp_debuginfo *info);
 
 #endif

@@ -207,9 +207,12 @@ void sp_symbolizer_problems(const struct sp_symbolizer *s,
 	}
 }
 
+/* "libz.so.1+0x2a40": where the function begins if that is known, so that its
+ * call sites are one function; else the address itself. */
 static const char *fallback_name(struct sp_symbolizer *s,
 				 const struct sp_module *module,
-				 uint64_t address)
+				 const struct image *image, uint64_t address,
+				 uint64_t lookup_address)
 {
 	const char *name = "[anonymous]";
 	const char *slash;
@@ -219,6 +222,9 @@ static const char *fallback_name(struct sp_symbolizer *s,
 		slash = strrchr(module->path, '/');
 		name = slash ? slash + 1 : module->path;
 	}
+	if (image && image->info)
+		sp_debuginfo_function_start(image->info, lookup_address,
+					    &address);
 	snprintf(buf, sizeof(buf), "%.400s+0x%" PRIx64, name, address);
 	return keep(s, buf, strlen(buf) + 1);
 }
@@ -284,7 +290,9 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 			.function =
 				location->function
 					? display_name(s, location->function)
-					: fallback_name(s, module, address),
+					: fallback_name(s, module, image,
+							address,
+							lookup_address),
 			.file = source_path(s, location),
 			.line = location->line,
 			.is_inlined = location->is_inlined,

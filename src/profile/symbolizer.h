@@ -16,8 +16,9 @@
  * is not used.  All text is untrusted: it comes from binaries as it is.
  */
 struct sp_symbol {
-	const char *function; /* demangled; never NULL: "libx.so+0x1f" if
-			       * nothing is known */
+	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
+			       * beginning of the function or at least the
+			       * address, if nothing is known */
 	const char *file;     /* source file or NULL */
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */

@@ -10,7 +10,10 @@
 #include <cmocka.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <gelf.h>
 #include <link.h>
+#include <unistd.h>
 
 #include "profile/symbolizer.h"
 #include "support/symbol_fixture.h"
@@ -280,8 +283,41 @@ static void test_separate_debug_file_by_link(void **state)
 	tear_down(&rig);
 }
 
+/* Where the function around an address of the whole fixture begins, by its
+ * symbol table. */
+static uint64_t start_by_symbol(uint64_t address)
+{
+	int fd = open(WHOLE, O_RDONLY | O_CLOEXEC);
+	uint64_t start = 0;
+	Elf_Scn *section = NULL;
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	assert_non_null(elf);
+	while ((section = elf_nextscn(elf, section))) {
+		Elf_Data *data = elf_getdata(section, NULL);
+		GElf_Shdr header;
+		GElf_Sym symbol;
+
+		assert_non_null(gelf_getshdr(section, &header));
+		if (header.sh_type != SHT_SYMTAB)
+			continue;
+		for (int i = 0; gelf_getsym(data, i, &symbol); i++)
+			if (GELF_ST_TYPE(symbol.st_info) == STT_FUNC &&
+			    address - symbol.st_value < symbol.st_size)
+				start = symbol.st_value;
+	}
+	elf_end(elf);
+	close(fd);
+	assert_int_not_equal(start, 0);
+	return start;
+}
+
+/* Without a name: the module and where the function begins (unwind information
+ * says it), or just the address if the file cannot be used. */
 static void check_fallback(struct rig *rig, const char *entry,
-			   const char *module_name)
+			   const char *module_name, bool is_usable)
 {
 	int lines[FIXTURE_DEPTH] = {0};
 	uint64_t address = run_fixture(WHOLE, entry, probe, lines);
@@ -289,7 +325,8 @@ static void check_fallback(struct rig *rig, const char *entry,
 	char expected[128];
 
 	snprintf(expected, sizeof(expected), "%s+0x%llx", module_name,
-		 (unsigned long long)address);
+		 (unsigned long long)(is_usable ? start_by_symbol(address - 1)
+						: address));
 	assert_int_equal(s.count, 1);
 	assert_string_equal(s.symbol->function, expected);
 	assert_null(s.symbol->file);
@@ -312,7 +349,7 @@ static void test_stripped_file_has_its_exports_only(void **state)
 	assert_string_equal(s.symbol->function, "fixture_inlined");
 	assert_null(s.symbol->file);
 	assert_false(s.symbol->is_fallback);
-	check_fallback(&rig, "fixture_local", "libfixture_bare.so");
+	check_fallback(&rig, "fixture_local", "libfixture_bare.so", true);
 	tear_down(&rig);
 }
 
@@ -374,7 +411,7 @@ static void check_problem(struct rig *rig, const char *reason)
 	sp_symbolizer_problems(rig->symbolizer, note_problem, &problems);
 	assert_int_equal(problems.count, 0); /* nobody has asked yet */
 	check_fallback(rig, "fixture_inlined",
-		       slash ? slash + 1 : rig->module.path);
+		       slash ? slash + 1 : rig->module.path, false);
 	sp_symbolizer_problems(rig->symbolizer, note_problem, &problems);
 	assert_int_equal(problems.count, 1);
 	assert_ptr_equal(problems.module, &rig->module);
@@ -441,7 +478,7 @@ static void test_reloaded_module_shares_the_file(void **state)
 	memcpy(modules[1].build_id, other, sizeof(other));
 	modules[1].build_id_len = sizeof(other);
 	rig.module = modules[1];
-	check_fallback(&rig, "fixture_inlined", "libfixture_c.so");
+	check_fallback(&rig, "fixture_inlined", "libfixture_c.so", false);
 	sp_symbolizer_problems(rig.symbolizer, note_problem, &problems);
 	assert_int_equal(problems.count, 1);
 	assert_ptr_equal(problems.module, &modules[1]);
@@ -468,13 +505,13 @@ static void test_names_of_no_file_are_no_problem(void **state)
 	(void)state;
 	for (i = 0; i < 2; i++) {
 		set_up(&rig, names[i], NO_ROOTS);
-		check_fallback(&rig, "fixture_inlined", names[i]);
+		check_fallback(&rig, "fixture_inlined", names[i], false);
 		sp_symbolizer_problems(rig.symbolizer, note_problem, &problems);
 		assert_int_equal(problems.count, 0);
 		tear_down(&rig);
 	}
 	set_up(&rig, "", NO_ROOTS);
-	check_fallback(&rig, "fixture_inlined", "[anonymous]");
+	check_fallback(&rig, "fixture_inlined", "[anonymous]", false);
 	tear_down(&rig);
 }
 
