@@ -85,19 +85,31 @@ static uint64_t check_in_step(const struct sp_thread *t)
 	return step < SP_AGENT_CHECK_IN_BYTES ? step : SP_AGENT_CHECK_IN_BYTES;
 }
 
-/* The word until the next event: the next sample, the next check-in, or the
- * next allocation if each is to be published. */
+/*
+ * The word until the next event: the next sample, the next check-in, or the
+ * next allocation if each is to be published.
+ *
+ * A signal handler that interrupted the agent may have allocated: that passed
+ * unsampled and counted its objects, and its bytes went off the parked word.
+ * They take no part in the sampling.
+ */
 static void unpark(struct sp_thread *t)
 {
-	uint64_t limit = check_in_step(t) - (t->bytes - t->published_bytes);
+	uint64_t step = check_in_step(t), limit;
+	uint64_t pending = t->bytes - t->published_bytes;
 
+	limit = pending < step ? step - pending : 0;
 	if (t->gap < limit)
 		limit = t->gap;
 	if (t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
 		limit = 0;
 	t->limit = limit;
 	t->parked = 0;
-	t->remaining = limit;
+	pending = SP_WORD_PARKED - sp_thread_swap(limit);
+	if (pending) {
+		t->bytes += pending;
+		sp_diag_lose(SP_LOSS_NESTED, 1);
+	}
 }
 
 /* Have thread_ends called when this thread exits.  Threads older than our
@@ -253,7 +265,7 @@ static void begin_child(struct sp_thread *t)
 {
 	atomic_fetch_add(&generation, 1);
 	sp_writer_reset();
-	sp_lane_reset();
+	sp_lane_reset(t->lane);
 	sp_stacktab_reset();
 	sp_modules_reset();
 	sp_slots_reset();
@@ -265,23 +277,27 @@ static void begin_child(struct sp_thread *t)
 	sp_process_reseed(&process);
 	t->ended = 0;
 	t->generation = 0;
-	t->lane = NULL;
 }
 
 static void after_fork_in_child(void)
 {
 	struct sp_thread *t = &sp_thread;
-	bool was_parked = t->parked;
 
 	if (atomic_load(&phase) != RUNNING)
 		return;
-	park(t);
-	begin_child(t);
+	if (t->parked) {
+		/* A signal handler forked while it interrupted the agent, which
+		 * will go on in this child: let it write into nowhere, and
+		 * begin anew with the next event. */
+		sp_writer_detach();
+		begin_child(t);
+	} else {
+		park(t);
+		begin_child(t);
+		attach(t);
+		unpark(t);
+	}
 	sp_process_mark_seen(&process);
-	attach(t);
-	if (was_parked)
-		return; /* the fork was made from inside the agent */
-	unpark(t);
 }
 
 /* A child that no handler announced (clone, _Fork): the bytes since the fork
@@ -365,16 +381,6 @@ static void sample(struct sp_thread *t, const struct sp_event *event)
 	}
 }
 
-/* A signal handler that interrupted us may have allocated: it passed
- * unsampled and counted its objects, and its bytes went off the parked word. */
-static void count_nested(struct sp_thread *t)
-{
-	if (t->remaining == SP_WORD_PARKED)
-		return;
-	sp_diag_lose(SP_LOSS_NESTED, 1);
-	t->bytes += SP_WORD_PARKED - t->remaining;
-}
-
 /* From any state of the process to one in which the allocation is counted;
  * false: it is not.  The thread is parked; *word is what its word was. */
 static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
@@ -435,7 +441,6 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	t->bytes += used + size;
 	if (sp_sampler_pass(&sampler, used, size, &event.offset_bytes))
 		sample(t, &event);
-	count_nested(t);
 	t->objects++;
 	if (t->bytes - t->published_bytes >= check_in_step(t) || t->ended ||
 	    atomic_load_explicit(&ending, memory_order_relaxed))

@@ -37,13 +37,15 @@ void sp_lane_give(struct sp_lane *lane)
 	atomic_store_explicit(&lane->busy, 0, memory_order_release);
 }
 
-void sp_lane_reset(void)
+void sp_lane_reset(const struct sp_lane *keep)
 {
 	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
 
 	for (unsigned int i = 0; i < used; i++) {
 		struct sp_lane *lane = &lanes[i];
 
+		if (lane == keep)
+			continue;
 		if (atomic_load_explicit(&lane->busy, memory_order_relaxed))
 			lane->unwind_tls = NULL;
 		lane->chunk = NULL;

@@ -27,7 +27,8 @@ struct sp_lane {
 	_Atomic unsigned int busy;
 
 	/* writer.c: where the next record goes. */
-	uint8_t *chunk; /* NULL: none yet */
+	uint8_t *chunk;      /* NULL: none yet */
+	uint32_t generation; /* of the file that the chunk belongs to */
 	size_t at;
 	size_t populated; /* bytes of the chunk backed by storage */
 	struct sp_chunk_state state;
@@ -48,9 +49,12 @@ struct sp_lane {
 struct sp_lane *sp_lane_take(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
 
-/* After fork, in the child: all lanes are free and write to no file.  What a
+/*
+ * After fork, in the child: all lanes are free and write to no file, but for
+ * `keep` (may be NULL), which the caller is in the middle of using.  What a
  * vanished thread was doing to the unwinder's caches is not known, so a lane
- * that was busy starts with new ones. */
-void sp_lane_reset(void);
+ * that was busy starts with new ones.
+ */
+void sp_lane_reset(const struct sp_lane *keep);
 
 #endif

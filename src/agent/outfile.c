@@ -233,8 +233,12 @@ int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
 		file_name[0] = '\0';
 		return (int)err;
 	}
-	SP_SYS3(madvise, ret->base, ret->mapped, MADV_DONTFORK);
 	return 0;
+}
+
+void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes)
+{
+	SP_SYS3(madvise, at, bytes, MADV_DONTFORK);
 }
 
 uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes)

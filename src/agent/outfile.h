@@ -37,8 +37,12 @@ struct sp_outfile {
 int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
 		      struct sp_outfile *ret);
 
+/* A forked child shall not have this part of the file mapped. */
+void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes);
+
 /* A second mapping of the file: `bytes` from where `at` (the beginning of a
- * mapped chunk) is in it.  NULL on failure.  Context: sampled. */
+ * mapped chunk) is in it, not inherited by children.  NULL on failure. Context:
+ * sampled. */
 uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes);
 
 /* Have `bytes` at `at` backed by storage: false if the disk is full.  Context:

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "agent/diag.h"
 #include "agent/outfile.h"
@@ -18,6 +19,10 @@
 #include "format/encode.h"
 
 #include "agent/poison.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
+#endif
 
 #define CHUNK          SP_FORMAT_CHUNK_BYTES
 #define POPULATE       16384u
@@ -91,6 +96,9 @@ static int open_file(const struct sp_writer_options *options)
 				WINDOW_CHUNKS * CHUNK, &file);
 	if (err)
 		return err;
+	/* In this order, for sp_writer_detach. */
+	atomic_store(&windows[0], file.base);
+	sp_outfile_keep_from_children(file.base, file.mapped);
 	if (!sp_outfile_populate(file.base, POPULATE))
 		return -ENOSPC;
 	atomic_store(&slot_pages,
@@ -98,7 +106,6 @@ static int open_file(const struct sp_writer_options *options)
 	max_chunks = file.limit / CHUNK;
 	if (max_chunks > WINDOWS_MAX * WINDOW_CHUNKS)
 		max_chunks = WINDOWS_MAX * WINDOW_CHUNKS;
-	atomic_store(&windows[0], file.base);
 	atomic_store(&chunks, 1);
 	write_header(file.base, file.limit);
 	return 0;
@@ -106,6 +113,7 @@ static int open_file(const struct sp_writer_options *options)
 
 int sp_writer_open(const struct sp_writer_options *options)
 {
+	uint32_t before = atomic_load(&generation);
 	int expected = CLOSED;
 	int err;
 
@@ -114,6 +122,11 @@ int sp_writer_open(const struct sp_writer_options *options)
 		       : expected == FAILED ? -EIO
 					    : -EBUSY;
 	err = open_file(options);
+	if (atomic_load(&generation) != before) {
+		/* A child that was forked in here: the file is the parent's. */
+		atomic_store(&windows[0], NULL);
+		return -EBUSY;
+	}
 	atomic_store_explicit(&state, err ? FAILED : OPEN,
 			      memory_order_release);
 	return err;
@@ -131,10 +144,29 @@ void sp_writer_reset(void)
 	atomic_store(&end_kind, SP_END_NONE);
 }
 
+/* Memory where a part of the file was mapped in the parent, unless something
+ * else is there by now. */
+static void cover(uint8_t *at, size_t bytes)
+{
+	if (at)
+		sp_syscall(SYS_mmap, (long)at, (long)bytes,
+			   PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				   MAP_FIXED_NOREPLACE,
+			   -1, 0);
+}
+
+void sp_writer_detach(void)
+{
+	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
+		cover(atomic_load(&windows[i]), WINDOW_CHUNKS * CHUNK);
+}
+
 /* Map window i, whose predecessor is mapped: from the predecessor's last chunk
  * on, since a mapping can only be extended from inside itself. */
 static uint8_t *map_window(unsigned int i)
 {
+	uint32_t before = atomic_load(&generation);
 	uint8_t *previous =
 		atomic_load_explicit(&windows[i - 1], memory_order_acquire);
 	uint8_t *none = NULL, *fresh;
@@ -151,6 +183,11 @@ static uint8_t *map_window(unsigned int i)
 		SP_SYS2(munmap, fresh, (n + 1) * CHUNK);
 		return none;
 	}
+	if (atomic_load(&generation) != before) {
+		/* A child that was forked in here does not have it. */
+		atomic_store(&windows[i], NULL);
+		return NULL;
+	}
 	return fresh + CHUNK;
 }
 
@@ -162,12 +199,19 @@ static uint8_t *chunk_address(uint64_t n)
 	for (unsigned int i = 0; i <= last; i++) {
 		window =
 			atomic_load_explicit(&windows[i], memory_order_acquire);
-		if (!window)
+		if (!window && i)
 			window = map_window(i);
 		if (!window)
-			return NULL;
+			return NULL; /* the first: a child, forked in here */
 	}
 	return window + n % WINDOW_CHUNKS * CHUNK;
+}
+
+/* The file of that generation has reached its limit, or the disk has. */
+static void stop_recording(uint32_t of)
+{
+	if (atomic_load(&generation) == of)
+		atomic_store_explicit(&full, 1, memory_order_relaxed);
 }
 
 /* Give the lane a fresh chunk with a header. */
@@ -175,16 +219,20 @@ static bool next_chunk(struct sp_lane *lane)
 {
 	struct sp_chunk_header header = {SP_FORMAT_CHUNK_MAGIC,
 					 SP_CHUNK_RECORDS, 0, 0};
+	/* Read first: in a child that was forked in here, it is the parent's,
+	 * and the chunk is never used. */
+	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
 	uint64_t n;
 	uint8_t *at;
 
 	lane->chunk = NULL;
-	if (atomic_load_explicit(&full, memory_order_relaxed))
+	if (!sp_writer_is_open() ||
+	    atomic_load_explicit(&full, memory_order_relaxed))
 		return false;
 	n = atomic_fetch_add_explicit(&chunks, 1, memory_order_relaxed);
 	at = n < max_chunks ? chunk_address(n) : NULL;
 	if (!at || !sp_outfile_populate(at, POPULATE)) {
-		atomic_store_explicit(&full, 1, memory_order_relaxed);
+		stop_recording(now);
 		return false;
 	}
 	header.index = n;
@@ -192,19 +240,27 @@ static bool next_chunk(struct sp_lane *lane)
 				       sizeof(header));
 	memcpy(at, &header, sizeof(header));
 	lane->chunk = at;
+	lane->generation = now;
 	lane->at = SP_FORMAT_CHUNK_RECORDS_OFFSET;
 	lane->populated = POPULATE;
 	sp_chunk_state_init(&lane->state, facts.file_id, n);
 	return true;
 }
 
+static bool has_chunk(const struct sp_lane *lane)
+{
+	return lane->chunk &&
+	       lane->generation ==
+		       atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
 /* More of the lane's chunk, or another chunk. */
 static bool more_room(struct sp_lane *lane)
 {
-	if (!lane->chunk || lane->populated == CHUNK)
+	if (!has_chunk(lane) || lane->populated == CHUNK)
 		return next_chunk(lane);
 	if (!sp_outfile_populate(lane->chunk + lane->populated, POPULATE)) {
-		atomic_store_explicit(&full, 1, memory_order_relaxed);
+		stop_recording(lane->generation);
 		return false;
 	}
 	lane->populated += POPULATE;
@@ -217,7 +273,7 @@ bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record)
 	for (unsigned int tries = 0; tries <= 2 * CHUNK / POPULATE; tries++) {
 		struct sp_encoded e = {0, 0};
 
-		if (lane->chunk)
+		if (has_chunk(lane))
 			e = sp_encode(&lane->state, lane->chunk + lane->at,
 				      lane->populated - lane->at, record);
 		if (e.bytes) {
@@ -295,6 +351,8 @@ static void write_status(uint64_t threads)
 	struct sp_status s;
 	uint8_t *to;
 
+	if (!base)
+		return; /* a child, forked in here */
 	memset(&s, 0, sizeof(s));
 	s.seq = ++status_seq;
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
@@ -332,7 +390,7 @@ struct sp_slot *sp_writer_slot(unsigned int i)
 	unsigned int page = i / SLOTS_PER_PAGE;
 	uint8_t *at = base + SP_FORMAT_SLOTS_OFFSET;
 
-	if (!sp_writer_is_open() || i >= SP_FORMAT_SLOTS)
+	if (!sp_writer_is_open() || !base || i >= SP_FORMAT_SLOTS)
 		return NULL;
 	if (!(atomic_load_explicit(&slot_pages, memory_order_relaxed) &
 	      (1u << page))) {

@@ -39,6 +39,10 @@ bool sp_writer_is_open(void);
  * is not inherited. */
 void sp_writer_reset(void);
 
+/* In a child that was forked in the middle of one of these functions: what it
+ * still stores goes nowhere.  Before sp_writer_reset. */
+void sp_writer_detach(void);
+
 /* Nanoseconds since the start, as records have them. */
 uint64_t sp_writer_time(void);
 
