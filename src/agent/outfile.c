@@ -212,7 +212,12 @@ static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 		return err;
 	ret->mapped = window < ret->limit ? window : ret->limit;
 	ret->base = sp_sys_map_file(fd, ret->mapped);
-	return ret->base ? 0 : -ENOMEM;
+	if (!ret->base)
+		return -ENOMEM;
+	/* Touching a page of the hole would read ahead into it: megabytes of
+	 * zeros, a millisecond.  Second mappings inherit this. */
+	SP_SYS3(madvise, ret->base, ret->mapped, MADV_RANDOM);
+	return 0;
 }
 
 int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,

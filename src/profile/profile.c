@@ -32,6 +32,7 @@ struct loader {
 	uint64_t last_time_ns;
 	const char *command; /* raw, arguments separated by NUL */
 	size_t command_bytes;
+	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
 };
 
 static void *get_block(struct loader *l, size_t bytes)
@@ -137,8 +138,11 @@ static int take_info(struct loader *l, const struct sp_record_info *r)
 	if (!info.key || !info.value)
 		return -ENOMEM;
 	if (strcmp(info.key, "command") == 0) {
-		l->command = info.value;
-		l->command_bytes = r->value_bytes;
+		/* As of every key, the first is meant. */
+		if (!l->command) {
+			l->command = info.value;
+			l->command_bytes = r->value_bytes;
+		}
 		return 0;
 	}
 	p->infos[p->n_infos++] = info;
@@ -178,21 +182,19 @@ static int take_module(struct loader *l, const struct sp_record_module *r)
 static int take_stack(struct loader *l, const struct sp_decoded *d)
 {
 	struct sp_stack *s = get_stack(l, (uint32_t)d->u.stack.id);
-	struct sp_record_frame *frames;
 	uint32_t n = d->u.stack.n_frames;
 
 	if (!s)
 		return -ENOMEM;
 	if (s->frames)
 		return 0;
-	frames = get_block(l, n * sizeof(*frames));
 	s->frames = get_block(l, n * sizeof(*s->frames));
-	if (!frames || !s->frames)
+	if (!s->frames)
 		return -ENOMEM;
-	sp_decode_frames(d, frames);
+	sp_decode_frames(d, l->frames);
 	for (uint32_t i = 0; i < n; i++)
-		s->frames[i] =
-			(struct sp_frame){frames[i].module, frames[i].offset};
+		s->frames[i] = (struct sp_frame){l->frames[i].module,
+						 l->frames[i].offset};
 	s->n_frames = n;
 	s->flags = (uint32_t)d->u.stack.flags;
 	return 0;
@@ -267,6 +269,13 @@ static int take(struct loader *l, const struct sp_decoded *d)
 	}
 }
 
+/* Totals that only a forged file can have stop at the end. */
+static void add(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
 /* Exact totals, and the threads that were alive at the last publication. */
 static int take_totals(struct loader *l)
 {
@@ -276,8 +285,8 @@ static int take_totals(struct loader *l)
 		const struct sp_reader_slot *slot = &l->reader->slots[i];
 		struct sp_thread_info *t;
 
-		p->exact_alloc_bytes += slot->alloc_bytes;
-		p->exact_alloc_objects += slot->alloc_objects;
+		add(&p->exact_alloc_bytes, slot->alloc_bytes);
+		add(&p->exact_alloc_objects, slot->alloc_objects);
 		if (slot->thread == 0 || slot->thread > UINT32_MAX)
 			continue;
 		t = get_thread(l, (uint32_t)slot->thread);
@@ -333,6 +342,13 @@ static char *join_command(struct loader *l)
 	return out;
 }
 
+static int compare_modules(const void *a, const void *b)
+{
+	const struct sp_module *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
 static int finish(struct loader *l)
 {
 	struct sp_profile *p = l->p;
@@ -352,6 +368,9 @@ static int finish(struct loader *l)
 	p->damaged_records = r->damage.records;
 	p->ignored_bytes = r->damage.ignored_bytes;
 	memcpy(p->damage, r->damage.text, sizeof(p->damage));
+	if (p->n_modules)
+		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
+		      compare_modules);
 	p->program = sp_profile_info(p, "exe");
 	if (!p->program)
 		p->program = "(unknown)";
@@ -460,15 +479,12 @@ void sp_profile_free(struct sp_profile *profile)
 const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 					  uint32_t id)
 {
-	/* Ids are handed out in order, so the first guess is nearly always
-	 * right. */
-	if (id >= 1 && id <= profile->n_modules &&
-	    profile->modules[id - 1].id == id)
-		return &profile->modules[id - 1];
-	for (size_t i = 0; i < profile->n_modules; i++)
-		if (profile->modules[i].id == id)
-			return &profile->modules[i];
-	return NULL;
+	const struct sp_module key = {.id = id};
+
+	if (!profile->n_modules)
+		return NULL;
+	return bsearch(&key, profile->modules, profile->n_modules, sizeof(key),
+		       compare_modules);
 }
 
 const char *sp_profile_info(const struct sp_profile *profile, const char *key)

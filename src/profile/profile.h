@@ -93,7 +93,7 @@ struct sp_profile {
 	uint64_t ignored_bytes;
 	char damage[256]; /* first damage: offset, field, consequence; or "" */
 
-	struct sp_module *modules;
+	struct sp_module *modules; /* in the order of their ids */
 	size_t n_modules;
 	struct sp_stack *stacks;
 	size_t n_stacks;

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/bytes.h"
+
 #define CHUNK SP_FORMAT_CHUNK_BYTES
 
 static void note_damage(struct sp_reader *r, uint64_t offset, uint64_t ignored,
@@ -201,6 +203,25 @@ static bool writer_is_alive(const struct sp_reader *r, const struct stat *st)
 	return mapped;
 }
 
+/*
+ * The writer gives the file its full length at once.  After an orderly end the
+ * number of chunks is known, and only those have to be there; else there may
+ * be more than were published.
+ */
+static void note_if_cut(struct sp_reader *r)
+{
+	uint64_t whole;
+
+	if (__builtin_mul_overflow(r->status.chunks, CHUNK, &whole))
+		whole = UINT64_MAX;
+	if (r->status.end_kind != SP_END_CLEAN &&
+	    r->header.max_file_bytes > whole)
+		whole = r->header.max_file_bytes;
+	if (r->file_bytes < whole)
+		note_damage(r, r->file_bytes, whole - r->file_bytes, "file",
+			    "truncated: samples after this are missing");
+}
+
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 {
 	struct stat st;
@@ -242,10 +263,25 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 		return code;
 	if (r->status.end_kind == SP_END_CLEAN)
 		r->is_running = false;
-	if (r->file_bytes < r->status.chunks * CHUNK)
-		note_damage(r, r->file_bytes,
-			    r->status.chunks * CHUNK - r->file_bytes, "file",
-			    "truncated: samples after this are missing");
+	note_if_cut(r);
+	return 0;
+}
+
+/*
+ * Nothing more to read.  A file that someone cuts while it is read looks as if
+ * it had ended there.
+ */
+static int end_of_file(struct sp_reader *r)
+{
+	struct stat st;
+
+	if (fstat(r->fd, &st) == 0 && (uint64_t)st.st_size < r->file_bytes) {
+		note_damage(r, (uint64_t)st.st_size,
+			    r->file_bytes - (uint64_t)st.st_size, "file",
+			    "cut while it was read: samples after this are "
+			    "missing");
+		r->file_bytes = (uint64_t)st.st_size;
+	}
 	return 0;
 }
 
@@ -258,18 +294,18 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	ssize_t n;
 
 	if (data < 0 && errno == ENXIO)
-		return 0;
+		return end_of_file(r);
 	/* Where holes cannot be skipped, they are read. */
 	if (data > (off_t)at)
 		at = (uint64_t)data / CHUNK * CHUNK;
 	if (at >= r->file_bytes)
-		return 0;
+		return end_of_file(r);
 	n = read_at(r->fd, r->chunk, CHUNK, at);
 	if (n < 0)
 		return sp_error_set(err, (int)n, r->path, "cannot be read: %s",
 				    strerror((int)-n));
 	if (n == 0)
-		return 0;
+		return end_of_file(r);
 	r->chunk_index = at / CHUNK;
 	r->chunk_bytes = (size_t)n;
 	r->in_chunk = false;
@@ -294,24 +330,36 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	return 1;
 }
 
+/* Could the `n` bytes at `record`, the last of which is not zero, be all that a
+ * writer had stored of one record? */
+static bool is_unfinished(const uint8_t *record, size_t n)
+{
+	struct sp_slice s = {record + 1, record + n, false};
+	uint64_t payload_bytes = sp_slice_varint(&s);
+	uint64_t left = sp_slice_left(&s);
+
+	return s.failed || left <= 2 || left - 2 <= payload_bytes;
+}
+
 /* The committed part of the chunk ended: whatever follows is an unfinished
  * record, or damage. */
 static void finish_chunk(struct sp_reader *r)
 {
+	const uint8_t *record = r->chunk + r->offset;
 	size_t left = r->chunk_bytes - r->offset;
 
 	r->in_chunk = false;
-	if (r->is_running || all_zero(r->chunk + r->offset, left))
+	if (r->is_running || all_zero(record, left))
 		return;
-	while (r->chunk[r->offset + left - 1] == 0)
+	while (record[left - 1] == 0)
 		left--;
-	note_damage(
-		r, r->chunk_index * CHUNK + r->offset, left, "record",
-		r->status.end_kind == SP_END_CLEAN
-			? "damaged: the samples after it in this chunk are "
-			  "not used"
-			: "unfinished when the process was stopped; nothing "
-			  "else is missing");
+	note_damage(r, r->chunk_index * CHUNK + r->offset, left, "record",
+		    r->status.end_kind != SP_END_CLEAN &&
+				    is_unfinished(record, left)
+			    ? "unfinished when the process was stopped; "
+			      "nothing else is missing"
+			    : "damaged: the samples after it in this chunk are "
+			      "not used");
 }
 
 int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
