@@ -17,12 +17,12 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "agent/diag.h"
+#include "agent/hooks.h"
 #include "agent/linkmap.h"
 #include "agent/modules.h"
 #include "agent/process.h"
@@ -51,11 +51,6 @@ static _Atomic uint32_t last_thread;
 static _Atomic uint64_t last_sample;
 static _Atomic int ending; /* the process is past our destructor */
 static struct sp_process process;
-
-/* pthread's functions by lookup: their versions differ between C libraries. */
-static int (*set_specific)(pthread_key_t, const void *);
-static pthread_key_t end_key;
-static _Atomic int has_end_key;
 
 static uint32_t threads_seen(void)
 {
@@ -116,20 +111,27 @@ static void unpark(struct sp_thread *t)
  * constructor get here at their next check-in. */
 static void watch_end(struct sp_thread *t)
 {
-	if (t->watched || t->ended ||
-	    !atomic_load_explicit(&has_end_key, memory_order_acquire))
+	uint64_t objects = t->objects, word = t->remaining;
+
+	if (t->watched || t->ended)
 		return;
-	t->watched = set_specific(end_key, t) == 0;
+	t->watched = sp_hooks_watch_thread(t);
+	/* Beyond the 32nd key the C library allocates for that; it is not the
+	 * program's. */
+	t->objects = objects;
+	t->remaining = word;
 }
 
 static void publish(struct sp_thread *t)
 {
-	uint64_t bytes = t->bytes - t->published_bytes;
-	uint64_t objects = t->objects - t->published_objects;
+	/* Read once: a signal handler may count an object at any time. */
+	uint64_t bytes = t->bytes;
+	uint64_t objects = *(volatile uint64_t *)&t->objects;
 
-	sp_slots_add(t->slot, bytes, objects);
-	t->published_bytes = t->bytes;
-	t->published_objects = t->objects;
+	sp_slots_add(t->slot, bytes - t->published_bytes,
+		     objects - t->published_objects);
+	t->published_bytes = bytes;
+	t->published_objects = objects;
 	sp_writer_publish(threads_seen());
 	watch_end(t);
 }
@@ -164,7 +166,7 @@ static void thread_ends(void *arg)
 	int saved_errno = errno;
 
 	if (sp_process_is_new(&process)) {
-		/* The last thing that an unannounced child did was to end. */
+		/* All that an unannounced child has done is to end. */
 		t->parked = 0;
 		return;
 	}
@@ -405,13 +407,8 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 		attach(t);
 		is_new = true;
 	}
-	if (is_new) {
-		/* Nothing was counted yet; what the C library allocated to set
-		 * us up is not the program's. */
-		*word = t->limit - size;
-		t->objects = 0;
-		t->remaining = SP_WORD_PARKED;
-	}
+	if (is_new)
+		*word = t->limit - size; /* nothing was counted yet */
 	return true;
 }
 
@@ -504,43 +501,6 @@ static void explain_bypass(void)
 			    "allocations are not seen");
 }
 
-static void install_thread_end(void)
-{
-	int (*create)(pthread_key_t *, void (*)(void *));
-	void *address = sp_linkmap_global("pthread_key_create", NULL);
-	void *setter = sp_linkmap_global("pthread_setspecific", NULL);
-
-	if (!address || !setter)
-		return;
-	memcpy(&create, &address, sizeof(address));
-	memcpy(&set_specific, &setter, sizeof(setter));
-	if (create(&end_key, thread_ends) != 0)
-		return;
-	atomic_store_explicit(&has_end_key, 1, memory_order_release);
-	watch_end(&sp_thread);
-}
-
-/* The handler is registered for good, like the library (nodelete).  musl has no
- * __register_atfork, and glibc exports no pthread_atfork. */
-static void install_fork_handler(void)
-{
-	int (*with_handle)(void (*)(void), void (*)(void), void (*)(void),
-			   void *);
-	int (*without)(void (*)(void), void (*)(void), void (*)(void));
-	void *address = sp_linkmap_global("__register_atfork", NULL);
-
-	if (address) {
-		memcpy(&with_handle, &address, sizeof(address));
-		with_handle(NULL, NULL, after_fork_in_child, NULL);
-		return;
-	}
-	address = sp_linkmap_global("pthread_atfork", NULL);
-	if (!address)
-		return;
-	memcpy(&without, &address, sizeof(address));
-	without(NULL, NULL, after_fork_in_child);
-}
-
 static void __attribute__((constructor))
 construct(int argc, char **argv, char **envp)
 {
@@ -560,8 +520,8 @@ construct(int argc, char **argv, char **envp)
 		return;
 	}
 	explain_bypass();
-	install_fork_handler();
-	install_thread_end();
+	sp_hooks_install(after_fork_in_child, thread_ends);
+	watch_end(t);
 	if (!sp_unwinder_init())
 		sp_process_diagnose(&process, "stacks have one frame: ",
 				    sp_unwinder_why(), "");
@@ -572,12 +532,10 @@ construct(int argc, char **argv, char **envp)
 	if (t->lane)
 		sp_lane_give(t->lane);
 	t->lane = NULL;
+	/* What was allocated meanwhile is ours. */
 	t->objects = objects;
 	t->parked = 0;
-	if (word <= SP_AGENT_CHECK_IN_BYTES && t->limit)
-		t->remaining = word;
-	else
-		unpark(t);
+	t->remaining = word;
 }
 
 static void __attribute__((destructor)) destruct(void)

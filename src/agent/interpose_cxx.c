@@ -54,11 +54,12 @@ static void *without_operator(size_t n, size_t alignment)
 }
 
 /*
- * One operator new: `params` and `args` as below us, `n` and `alignment` among
- * them; `throws` is the symbol that reports failure, or NULL.
+ * The ways out of an operator new that is not counted here: `n` and `alignment`
+ * are among the parameters; `throws` is the symbol that reports failure.
  */
-#define DEFINE_NEW(symbol, member, params, args, alignment, entry, throws)     \
-	void *symbol params;                                                   \
+#define NO_THROW ((const char *)NULL)
+
+#define DEFINE_FORWARD(member, params, args, alignment, throws)                \
 	static SP_COLD void *forward_##member params                           \
 	{                                                                      \
 		void *p;                                                       \
@@ -69,7 +70,12 @@ static void *without_operator(size_t n, size_t alignment)
 		if (!p && throws)                                              \
 			p = fail_new(throws, n, alignment);                    \
 		return p;                                                      \
-	}                                                                      \
+	}
+
+/* An operator that keeps to itself below us: the hot path of malloc. */
+#define DEFINE_NEW(symbol, member, params, args, entry, throws)                \
+	void *symbol params;                                                   \
+	DEFINE_FORWARD(member, params, args, 0, throws)                        \
 	static SP_COLD void *cold_##member params                              \
 	{                                                                      \
 		void *p;                                                       \
@@ -89,23 +95,43 @@ static void *without_operator(size_t n, size_t alignment)
 		return sp_real.member args;                                    \
 	}
 
-DEFINE_NEW(_Znwm, new_plain, (size_t n), (n), 0, SP_ENTRY_NEW, "_Znwm")
-DEFINE_NEW(_Znam, new_array, (size_t n), (n), 0, SP_ENTRY_NEW_ARRAY, "_Znam")
+/* An aligned one may call aligned_alloc below us (jemalloc's do), where it is
+ * counted: then there is nothing left to count. */
+#define DEFINE_ALIGNED_NEW(symbol, member, params, args, entry, throws)        \
+	void *symbol params;                                                   \
+	DEFINE_FORWARD(member, params, args, alignment, throws)                \
+	SP_EXPORT void *symbol params                                          \
+	{                                                                      \
+		uint64_t before = sp_thread.objects;                           \
+		void *p;                                                       \
+                                                                               \
+		if (!sp_real.member##_is_own)                                  \
+			return forward_##member args;                          \
+		p = sp_real.member args;                                       \
+		if (sp_thread.objects == before)                               \
+			sp_count(p, n, entry, CALLER);                         \
+		return p;                                                      \
+	}
+
+DEFINE_NEW(_Znwm, new_plain, (size_t n), (n), SP_ENTRY_NEW, "_Znwm")
+DEFINE_NEW(_Znam, new_array, (size_t n), (n), SP_ENTRY_NEW_ARRAY, "_Znam")
 DEFINE_NEW(_ZnwmRKSt9nothrow_t, new_nothrow, (size_t n, const void *tag),
-	   (n, tag), 0, SP_ENTRY_NEW, (const char *)NULL)
+	   (n, tag), SP_ENTRY_NEW, NO_THROW)
 DEFINE_NEW(_ZnamRKSt9nothrow_t, new_array_nothrow, (size_t n, const void *tag),
-	   (n, tag), 0, SP_ENTRY_NEW_ARRAY, (const char *)NULL)
-DEFINE_NEW(_ZnwmSt11align_val_t, new_aligned, (size_t n, size_t alignment),
-	   (n, alignment), alignment, SP_ENTRY_NEW, "_ZnwmSt11align_val_t")
-DEFINE_NEW(_ZnamSt11align_val_t, new_array_aligned,
-	   (size_t n, size_t alignment), (n, alignment), alignment,
-	   SP_ENTRY_NEW_ARRAY, "_ZnamSt11align_val_t")
-DEFINE_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow,
-	   (size_t n, size_t alignment, const void *tag), (n, alignment, tag),
-	   alignment, SP_ENTRY_NEW, (const char *)NULL)
-DEFINE_NEW(_ZnamSt11align_val_tRKSt9nothrow_t, new_array_aligned_nothrow,
-	   (size_t n, size_t alignment, const void *tag), (n, alignment, tag),
-	   alignment, SP_ENTRY_NEW_ARRAY, (const char *)NULL)
+	   (n, tag), SP_ENTRY_NEW_ARRAY, NO_THROW)
+DEFINE_ALIGNED_NEW(_ZnwmSt11align_val_t, new_aligned,
+		   (size_t n, size_t alignment), (n, alignment), SP_ENTRY_NEW,
+		   "_ZnwmSt11align_val_t")
+DEFINE_ALIGNED_NEW(_ZnamSt11align_val_t, new_array_aligned,
+		   (size_t n, size_t alignment), (n, alignment),
+		   SP_ENTRY_NEW_ARRAY, "_ZnamSt11align_val_t")
+DEFINE_ALIGNED_NEW(_ZnwmSt11align_val_tRKSt9nothrow_t, new_aligned_nothrow,
+		   (size_t n, size_t alignment, const void *tag),
+		   (n, alignment, tag), SP_ENTRY_NEW, NO_THROW)
+DEFINE_ALIGNED_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
+		   new_array_aligned_nothrow,
+		   (size_t n, size_t alignment, const void *tag),
+		   (n, alignment, tag), SP_ENTRY_NEW_ARRAY, NO_THROW)
 
 /* One operator delete; without it below, the plainer one it stands for. */
 #define DEFINE_DELETE(symbol, member, params, args, plainer)                   \

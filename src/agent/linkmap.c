@@ -19,7 +19,7 @@ static bool is_relocated(void)
 {
 	static const volatile void *volatile self = &self;
 
-	return self != NULL;
+	return self == &self;
 }
 
 static bool same_text(const char *a, const char *b)

@@ -357,7 +357,10 @@ static void write_status(uint64_t threads)
 	s.seq = ++status_seq;
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
 	s.time_ns = sp_writer_time();
+	/* The counter runs on when the file is full. */
 	s.chunks = atomic_load_explicit(&chunks, memory_order_relaxed);
+	if (s.chunks > max_chunks)
+		s.chunks = max_chunks;
 	s.threads = threads;
 	sp_diag_read(s.losses);
 	s.check =

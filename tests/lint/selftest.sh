@@ -55,6 +55,8 @@ tree() {
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >tools/main.c
 	printf '#!/bin/sh\necho "$1"\n' >tools/run
 	printf '.TH A 1\n.SH NAME\na \\- b\n' >docs/man/a.1
+	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/config.def
+	printf 'SAMPLEPROF_ONE\n' | tee README.md >docs/man/sampleprof.7
 }
 
 # statements N: a function of N + 2 lines.
@@ -69,9 +71,18 @@ test_tree() {
 	accepts layers "$lint/layers.sh" .
 	accepts headers "$lint/headers.sh" . "$cc" "$cxx"
 	accepts size "$lint/size.sh" .
+	accepts knobs "$lint/knobs.sh" .
 	[ -z "$(command -v shellcheck)" ] || accepts shell "$lint/shell.sh" .
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man
 
+	tree
+	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/config.def
+	refuses "undocumented setting" "SAMPLEPROF_TWO is missing" \
+		"$lint/knobs.sh" .
+	tree
+	printf 'SAMPLEPROF_THREE\n' >>README.md
+	refuses "setting that is none" "SAMPLEPROF_THREE is no setting" \
+		"$lint/knobs.sh" .
 	tree
 	echo '#include "agent/b.h"' >src/profile/p.c
 	refuses "profile on agent" "profile may not include agent" \

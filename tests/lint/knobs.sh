@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Every setting of config.def stands in the man page and in the README, and
+# neither speaks of one that does not exist (the header's macros aside).
+# Usage: knobs.sh ROOT
+
+set -euo pipefail
+
+root=$1
+known=$(sed -n 's/^SP_KNOB_[A-Z]*(\([A-Z_]*\),.*/SAMPLEPROF_\1/p' \
+	"$root/src/agent/config.def" | sort -u)
+[ -n "$known" ] || { echo "config.def: no setting found"; exit 1; }
+
+status=0
+for page in docs/man/sampleprof.7 README.md; do
+	named=$(grep -oE 'SAMPLEPROF_[A-Z_]+' "$root/$page" |
+		grep -v '_TOTALS$' | sort -u)
+	while read -r line; do
+		echo "$page: $line"
+		status=1
+	done < <(comm -3 --output-delimiter='+' <(echo "$known") \
+		<(echo "$named") |
+		sed -e 's/^+\(.*\)/\1 is no setting/' -e '/is no/!s/$/ is missing/')
+done
+exit "$status"
