@@ -1,0 +1,249 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""A second reader of profiles, written from docs/format.md: prints as JSON
+what a file says, without estimates and symbols."""
+
+import errno
+import json
+import os
+import struct
+import sys
+from collections import Counter
+
+CHUNK = 65536
+MASK, ID_MAX = (1 << 64) - 1, (1 << 32) - 1
+HEADER, STATUS, SLOT, CHUNK_HEADER = 1, 2, 3, 4  # kinds of checks
+
+
+class Damage(Exception):
+    """The rest of this chunk, or the file, is not to be used."""
+
+
+def step(h, word):
+    h = (h ^ word) * 0x9E3779B97F4A7C15 & MASK
+    return h ^ h >> 29
+
+
+def hash_bytes(h, data):
+    for i in range(0, len(data), 8):
+        h = step(h, int.from_bytes(data[i:i + 8], "little"))
+    return h
+
+
+def check_of(file_id, kind, data):
+    return hash_bytes(step(step(0, file_id), kind), data)
+
+
+class Payload:
+    """Fields one after another; too few bytes are damage."""
+
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def take(self, n):
+        if n > len(self.data) - self.at:
+            raise Damage("too short")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def rest(self):
+        return self.take(len(self.data) - self.at)
+
+    def varint(self, low=0, high=MASK):
+        value = 0
+        for i in range(10):
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << 7 * i
+            if byte < 0x80:
+                break
+        else:
+            raise Damage("varint of more than ten bytes")
+        if value > MASK or not low <= value <= high:
+            raise Damage("out of range")
+        return value
+
+    def zigzag(self):
+        n = self.varint()
+        return (n >> 1) ^ -(n & 1)
+
+
+def newest(file_id, kind, copies):
+    """The newer valid one of two copies, or None."""
+    best, best_seq = None, 0
+    for number, copy in enumerate(copies):
+        seq, check = (int.from_bytes(copy[i:][:8], "little")
+                      for i in (0, len(copy) - 8))
+        if seq & 1 == number and seq > best_seq and \
+                check == check_of(file_id, kind, copy[:-8]):
+            best, best_seq = copy, seq
+    return best
+
+
+class Profile:
+    """What one file says."""
+
+    def __init__(self, data):
+        self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
+        self.samples, self.damaged_chunks = [], 0
+        self._header(data)
+        first = data[:CHUNK].ljust(CHUNK, b"\0")
+        self._status(first[4096:8192])
+        self._slots(first[8192:])
+
+    def _header(self, data):
+        if not any(data[:96]):
+            raise Damage("stopped while it was created")
+        if data[:8] != b"\x89sprof\r\n" or len(data) < 8192:
+            raise Damage("not a profile")
+        (version, size, chunk, flags, self.file_id, self.pid, _ticks,
+         _start, self.period_bytes, self.seed, _max_file, _check_in,
+         check) = struct.unpack("<4I9Q", data[8:96])
+        if version != 1:
+            raise Damage(f"version {version} is not known")
+        if (size, chunk, flags) != (96, CHUNK, 0) or \
+                not 1 <= self.period_bytes <= 1 << 40 or \
+                check != check_of(self.file_id, HEADER, data[:88]):
+            raise Damage("header")
+
+    def _status(self, page):
+        copy = newest(self.file_id, STATUS, (page[:304], page[1024:1328]))
+        values = struct.unpack("<38Q", copy or bytes(304))
+        self.end_kind, self.time_ns, self.chunks = values[1:4]
+        self.losses = list(values[5:37])
+
+    def _slots(self, data):
+        self.alloc_bytes = self.alloc_objects = 0
+        for at in range(0, 448 * 128, 128):
+            copy = newest(self.file_id, SLOT,
+                          (data[at:at + 64], data[at + 64:at + 128]))
+            (_, total, objects, base, base_objects, thread, tid,
+             _) = struct.unpack("<8Q", copy or bytes(64))
+            self.alloc_bytes += total
+            self.alloc_objects += objects
+            if thread:
+                self.threads[thread] = {"tid": tid, "exact": [
+                    total - base, objects - base_objects]}
+
+    def chunk(self, number, data):
+        """Take chunk `number`, which may be cut short."""
+        if not any(data):
+            return
+        magic, kind, index, check = struct.unpack(
+            "<4sIQQ", data[:24].ljust(24, b"\0"))
+        try:
+            if (magic, index) != (b"chnk", number) or \
+                    check != check_of(self.file_id, CHUNK_HEADER, data[:16]):
+                raise Damage("chunk header")
+            if kind == 1:
+                self._records(number, data)
+        except Damage:
+            self.damaged_chunks += 1
+
+    def _records(self, number, data):
+        at = 24
+        h = step(step(0, self.file_id), number)
+        self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
+                      "thread": 0}
+        while at < len(data) and data[at]:
+            record = Payload(data[at + 1:])
+            length = record.varint()
+            payload = record.take(length)
+            h = hash_bytes(step(h, data[at]), record.data[:record.at])
+            if int.from_bytes(record.take(2), "little") != h >> 48:
+                raise Damage("check")
+            take = {1: self._info, 2: self._module, 3: self._stack,
+                    4: self._thread, 5: self._thread_end, 6: self._sample}
+            if data[at] in take:
+                take[data[at]](Payload(payload))
+            at += 1 + record.at
+
+    def _info(self, p):
+        key = os.fsdecode(p.take(p.varint()))
+        self.infos.setdefault(key, p.rest())
+
+    def _module(self, p):
+        number, start = p.varint(1, ID_MAX), p.varint()
+        module = {"start": start, "span": p.varint(0, MASK - start),
+                  "bias": p.zigzag() & MASK, "flags": p.varint(),
+                  "build_id": p.take(p.varint(0, 32)).hex(), "path": p.rest()}
+        self.modules.setdefault(number, module)
+
+    def _stack(self, p):
+        number, flags = p.varint(1, ID_MAX), p.varint()
+        frames = [[p.varint(0, ID_MAX), p.varint()]
+                  for _ in range(p.varint(0, 1024))]
+        self.stacks.setdefault(number, {"flags": flags, "frames": frames})
+
+    def _thread(self, p):
+        index, tid, _, name = (p.varint(1, ID_MAX), p.varint(), p.varint(),
+                               p.rest())
+        self.threads.setdefault(index, {}).update(tid=tid, name=name)
+
+    def _thread_end(self, p):
+        index, _ = p.varint(1, ID_MAX), p.varint()
+        exact, name = [p.varint(), p.varint()], p.rest()
+        self.threads.setdefault(index, {}).update(exact=exact, name=name)
+
+    def _sample(self, p):
+        head, new = p.take(1)[0], dict(self.state)
+        if head & 0x20:
+            new["thread"] = p.varint(0, ID_MAX)
+        if head & 0x40:
+            new["period_bytes"] = p.varint(0, 1 << 40)
+        if head & 0x80 or new["period_bytes"] == 0:
+            raise Damage("head or period")
+        for key in ("id", "time_ns", "address"):
+            new[key] = new[key] + p.zigzag() & MASK
+        size = p.varint(1)
+        self.samples.append({**new, "entry": head & 0x1F, "size": size,
+                             "offset": p.varint(0, size - 1),
+                             "stack": p.varint(0, ID_MAX)})
+        self.state = new
+
+
+def read(path):
+    """The profile at `path`; holes are skipped where the system knows them."""
+    fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with open(fd, "rb") as file:
+        profile = Profile(file.read(CHUNK))
+        number = 1
+        try:
+            while True:
+                data = os.lseek(fd, number * CHUNK, os.SEEK_DATA)
+                number = max(number, data // CHUNK)
+                profile.chunk(number, os.pread(fd, CHUNK, number * CHUNK))
+                number += 1
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # no data behind this
+                raise
+    return profile
+
+
+def summary(profile):
+    """Totals, and samples per stack and per thread."""
+    of_stack = Counter(s["stack"] for s in profile.samples)
+    of_thread = Counter(s["thread"] for s in profile.samples)
+    for number in filter(None, of_thread):
+        profile.threads.setdefault(number, {})
+    return {
+        "pid": profile.pid, "period_bytes": profile.period_bytes,
+        "seed": str(profile.seed), "clean": profile.end_kind == 1,
+        "exact": [profile.alloc_bytes, profile.alloc_objects],
+        "samples": len(profile.samples), "losses": profile.losses,
+        "stacks": [{"samples": samples, "flags": 0, "frames": [],
+                    **profile.stacks.get(number, {})}
+                   for number, samples in sorted(of_stack.items())],
+        "modules": dict(sorted(profile.modules.items())),
+        "threads": [{"index": number, "tid": 0, "exact": None, "name": "",
+                     "samples": of_thread[number], **thread}
+                    for number, thread in sorted(profile.threads.items())],
+        "infos": profile.infos, "damaged_chunks": profile.damaged_chunks,
+    }
+
+
+if __name__ == "__main__":
+    try:
+        json.dump(summary(read(sys.argv[1])), sys.stdout, indent=1,
+                  default=os.fsdecode)
+    except Damage as error:
+        sys.exit(f"{sys.argv[1]}: {error}")

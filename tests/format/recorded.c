@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A program with something to record: named threads, many stacks, every kind of
+ * entry point.  Ends as it is told: "exit" or "kill".
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 3
+#define ROUNDS  200
+
+static void *volatile sink;
+
+static void allocate(unsigned int path)
+{
+	void *p = NULL;
+
+	switch (path % 5) {
+	case 0:
+		p = malloc(path + 1);
+		break;
+	case 1:
+		p = calloc(3, path);
+		break;
+	case 2:
+		p = realloc(malloc(10), 100 + path);
+		break;
+	case 3:
+		p = aligned_alloc(64, 64);
+		break;
+	default:
+		if (posix_memalign(&p, 128, path) != 0)
+			p = NULL;
+	}
+	sink = p;
+	free(p);
+}
+
+static void left(unsigned int path, int depth);
+
+/* Each of the lowest bits of `path` chooses a caller. */
+static void __attribute__((noinline)) right(unsigned int path, int depth)
+{
+	if (depth == 0)
+		allocate(path);
+	else if (path >> depth & 1)
+		left(path, depth - 1);
+	else
+		right(path, depth - 1);
+	sink = NULL;
+}
+
+static void __attribute__((noinline)) left(unsigned int path, int depth)
+{
+	right(path, depth);
+	sink = NULL;
+}
+
+static void *work(void *arg)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "worker %d", (int)(intptr_t)arg);
+	pthread_setname_np(pthread_self(), name);
+	for (int i = 0; i < ROUNDS; i++)
+		for (unsigned int path = 0; path < 64; path++)
+			right(path, 6);
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, work,
+				   (void *)(intptr_t)i) != 0)
+			return 1;
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	work((void *)(intptr_t)THREADS);
+	if (argc > 1 && strcmp(argv[1], "kill") == 0)
+		raise(SIGKILL);
+	return 0;
+}
