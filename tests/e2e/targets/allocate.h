@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TESTS_E2E_ALLOCATE_H
+#define SP_TESTS_E2E_ALLOCATE_H
+
+#include <stddef.h>
+#include <stdlib.h>
+
+static inline void allocate(size_t size, int times)
+{
+	for (int i = 0; i < times; i++) {
+		void *p = malloc(size);
+
+		__asm__ volatile("" : : "r"(p) : "memory");
+		free(p);
+	}
+}
+
+#endif

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: MIT
+"""Exact counts: every entry point, every allocator, to the byte.
+
+A target counts what it asks for, compares with what the library measured in
+the same thread, and the profile must agree: what the file says of a run with
+the work, less what it says of a run without it, is the truth.
+
+A failed request is not counted if it is larger than what is left of the
+thread's window, which is at most the check-in distance of 1 MiB; the targets'
+failing requests are larger.
+"""
+
+import harness
+
+ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc")
+LINKED = {"jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal",
+          "mimalloc": "mimalloc"}
+
+# What the targets must leave out: Debian's jemalloc has no pvalloc, so the C
+# library's memory would reach jemalloc's free; mimalloc, being C, ends the
+# program instead of throwing.
+WITHOUT = {("e2e_entries", "jemalloc"): ["nopvalloc"],
+           ("e2e_operators", "mimalloc"): ["nothrow"]}
+
+
+class Counts(harness.Case):
+
+    def check(self, program, *arguments, threads, rounds, preload=()):
+        """The truth of `program` by three ways of measuring."""
+        runs = {}
+        for n in (0, rounds):
+            result = self.execute(program, threads, n, *arguments,
+                                  preload=preload)
+            runs[n] = result.values(), result.profile()
+        work, idle = runs[rounds], runs[0]
+        truth = work[0]["truth"]
+        self.assertGreater(truth[0], 1 << 20)
+        self.assertEqual(idle[0]["truth"], (0, 0))
+        self.assertEqual(work[0]["measured"], truth, "by thread totals")
+        for key, way in (("process", "by process totals"), (None, "in file")):
+            of = [run[0][key] if key else run[1].exact for run in (work, idle)]
+            self.assertEqual((of[0][0] - of[1][0], of[0][1] - of[1][1]), truth,
+                             way)
+        for run in runs.values():
+            self.assertEqual(run[1].end, "clean")
+            self.assertEqual(run[1].lost(), {})
+        return work
+
+    def check_preloaded(self, program, allocator):
+        """Under an allocator that is preloaded after the library."""
+        preload = harness.allocator(allocator)
+        for threads, rounds in ((1, 20), (8, 6)):
+            with self.subTest(allocator=allocator, threads=threads):
+                _, profile = self.check(
+                    harness.target(program),
+                    *WITHOUT.get((program, allocator), ()), threads=threads,
+                    rounds=rounds, preload=preload)
+                below = preload[0] if preload else "libc.so.6"
+                self.assertIn(below, profile.settings["allocator"])
+
+    def check_linked(self, program):
+        """Under the allocators that the program itself is linked with."""
+        for name, library in LINKED.items():
+            with self.subTest(allocator=name):
+                harness.allocator(name)
+                _, profile = self.check(
+                    harness.target(f"{program}_{library}"),
+                    *WITHOUT.get((program, name), ()), threads=8, rounds=4)
+                self.assertIn(library, profile.settings["allocator"])
+
+    def test_c_entry_points(self):
+        for name in ALLOCATORS:
+            self.check_preloaded("e2e_entries", name)
+
+    def test_c_entry_points_linked(self):
+        self.check_linked("e2e_entries")
+
+    def test_program_without_pie(self):
+        """Its weak references to the library's functions are not lost."""
+        self.check(harness.target("e2e_entries_no_pie"), threads=2, rounds=5)
+
+    def test_cxx_operators(self):
+        for name in ALLOCATORS:
+            self.check_preloaded("e2e_operators", name)
+
+    def test_cxx_operators_linked(self):
+        self.check_linked("e2e_operators")
+
+    def test_exceptions_pass_through(self):
+        for name in ALLOCATORS[:3]:
+            with self.subTest(allocator=name):
+                result = self.execute(harness.target("e2e_operators"), 1, 1,
+                                      preload=harness.allocator(name))
+                result.profile()
+                self.assertEqual(result.values()["thrown"][0], 4)
+
+    def test_failures_and_errno_as_without_us(self):
+        """Failing requests end as they end without the library and are not
+        counted; errno survives calls that succeed.  Also when every call takes
+        the sampled path."""
+        for name in ALLOCATORS:
+            for period in ("1", "512K"):
+                with self.subTest(allocator=name, period=period):
+                    program = harness.target("e2e_entries")
+                    preload = harness.allocator(name)
+                    arguments = [1, 2, *WITHOUT.get(("e2e_entries", name), ())]
+                    plain = self.execute(program, *arguments, preload=preload,
+                                         shim=False).values()
+                    result = self.execute(program, *arguments,
+                                          preload=preload, period=period)
+                    result.profile()
+                    seen = result.values()
+                    self.assertEqual(plain["truth"], seen["truth"])
+                    self.assertEqual(plain["failures"], seen["failures"])
+                    self.assertEqual(seen["counted_failures"], (0, 0))
+                    self.assertEqual(plain["errno_changes"],
+                                     seen["errno_changes"])
+                    # Present for whoever tests for them, and working.
+                    self.assertEqual(seen["c23"], (1, 1))
+
+    def check_jemalloc_interface(self, program):
+        for name in ALLOCATORS:
+            preload = harness.allocator(name)
+            with self.subTest(allocator=name):
+                plain = self.execute(program, preload=preload, shim=False)
+                result = self.execute(program, preload=preload)
+                result.profile()
+                seen = result.values()
+                self.assertEqual(seen["present"], plain.values()["present"])
+                if name == "jemalloc":
+                    self.assertEqual(seen["present"][0], 0x7f)
+                    self.assertGreater(seen["truth"][1], 20)
+                    self.assertEqual(seen["measured"], seen["truth"])
+                else:
+                    self.assertEqual(seen["present"][0] & 1, 0)
+
+    def test_jemalloc_interface_of_program(self):
+        """It seems to exist exactly where it does, and is counted."""
+        self.check_jemalloc_interface(harness.target("e2e_jemalloc_program"))
+
+    def test_jemalloc_interface_of_library(self):
+        """The same for a shared library, which is relocated before us."""
+        self.check_jemalloc_interface(harness.target("e2e_jemalloc_library"))
+
+    def test_jemalloc_interface_says_nothing(self):
+        """Nor does the loader have anything to say about it."""
+        result = self.execute(harness.target("e2e_jemalloc_program"))
+        result.profile()
+        self.assertEqual(result.stderr, b"")
+
+    def test_jemalloc_interface_in_a_library(self):
+        """The loader reminds a library that refers to mallocx, once a symbol,
+        and does nothing else: the one message that the profiler causes."""
+        result = self.execute(harness.target("e2e_jemalloc_library"))
+        result.profile()
+        for line in result.stderr.splitlines():
+            self.assertIn(b"for IFUNC symbol", line)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: MIT
+"""SAMPLEPROF_PERIOD=1: every allocation is in the file, with its size and its
+stack, so the profile is no estimate and must equal the truth in every figure.
+"""
+
+import harness
+
+
+class EveryAllocation(harness.Case):
+
+    def check_complete(self, profile):
+        """Samples, exact totals and estimates all say the same."""
+        profile.require_samples()
+        nbytes, objects = profile.exact
+        self.assertEqual(profile.lost(), {})
+        self.assertEqual(profile.samples, objects)
+        self.assertEqual(profile.estimate, (nbytes, objects))
+        for figure in profile.json["estimate"].values():
+            self.assertEqual((figure["lo"], figure["hi"]),
+                             (figure["value"], figure["value"]))
+        self.assertEqual(
+            (sum(s["flat_bytes"]["value"] for s in profile.stacks),
+             sum(s["samples"] for s in profile.stacks)), (nbytes, objects))
+        self.assertEqual(profile.end, "clean")
+
+    def test_distinct_stacks(self):
+        """2^6 chains of calls, told apart."""
+        bits, times = 6, 25
+        for threads in (1, 8):
+            with self.subTest(threads=threads):
+                profile = self.execute(harness.target("e2e_recursion"),
+                                       threads, bits, times,
+                                       period=1).profile()
+                self.check_complete(profile)
+                seen = {}
+                for stack in profile.stacks_with("leaf"):
+                    names = [f["function"] for f in stack["frames"]]
+                    self.assertEqual(names[0], "leaf")
+                    turns = [n for n in names if n in ("left", "right")]
+                    self.assertEqual(len(turns), bits)
+                    # Innermost first: the last turn is the lowest bit.
+                    path = sum((n == "right") << i
+                               for i, n in enumerate(turns))
+                    self.assertFalse(stack["truncated"])
+                    self.assertFalse(stack["caller_only"])
+                    count = seen.setdefault(path, [0, 0])
+                    count[0] += stack["flat_bytes"]["value"]
+                    count[1] += stack["samples"]
+                each = threads * times
+                self.assertEqual(seen, {
+                    path: [each * (100 + path), each]
+                    for path in range(1 << bits)})
+                leaf = profile.function("leaf")
+                self.assertEqual(leaf["samples"], each << bits)
+                self.assertEqual(leaf["flat_bytes"]["value"],
+                                 sum(n for n, _ in seen.values()))
+                self.assertEqual(leaf["flat_objects"]["value"], each << bits)
+                self.assertTrue(leaf["file"].endswith("recursion.c"))
+                # Recursion counts once per stack.
+                descend = profile.function("descend")
+                self.assertEqual(descend["cum_samples"], each << bits)
+                self.assertEqual(descend["samples"], 0)
+
+    def test_depth_limit(self):
+        """A stack deeper than SAMPLEPROF_DEPTH says so."""
+        profile = self.execute(harness.target("e2e_recursion"), 1, 4, 5,
+                               period=1, depth=6).profile()
+        self.check_complete(profile)
+        stacks = profile.stacks_with("leaf")
+        self.assertTrue(stacks)
+        for stack in stacks:
+            self.assertTrue(stack["truncated"])
+            self.assertEqual(
+                len([f for f in stack["frames"] if not f["inlined"]]), 6)
+
+    def check_functions(self, result):
+        """The truth that the target prints per function, by the profile."""
+        profile = result.profile()
+        self.check_complete(profile)
+        truth = {name: value for name, value in result.values().items()
+                 if name.startswith("call_") and value != (0, 0)}
+        self.assertGreater(len(truth), 5)
+        seen = {}
+        for stack in profile.stacks:
+            names = {f["function"].split("::")[-1].split("(")[0]
+                     for f in stack["frames"] if f["function"]}
+            for name in names & truth.keys():
+                value = seen.get(name, (0, 0))
+                seen[name] = (value[0] + stack["flat_bytes"]["value"],
+                              value[1] + stack["samples"])
+        self.assertEqual(seen, truth)
+
+    def test_functions_of_every_entry_point(self):
+        for allocator in harness.ALLOCATORS:
+            without = ["nopvalloc"] if allocator == "jemalloc" else []
+            for threads, rounds in ((1, 10), (8, 4)):
+                with self.subTest(allocator=allocator, threads=threads):
+                    self.check_functions(self.execute(
+                        harness.target("e2e_entries"), threads, rounds,
+                        *without, preload=harness.allocator(allocator),
+                        period=1))
+
+    def test_functions_of_every_operator(self):
+        for allocator in harness.ALLOCATORS:
+            without = ["nothrow"] if allocator == "mimalloc" else []
+            for threads, rounds in ((1, 10), (8, 4)):
+                with self.subTest(allocator=allocator, threads=threads):
+                    self.check_functions(self.execute(
+                        harness.target("e2e_operators"), threads, rounds,
+                        *without, preload=harness.allocator(allocator),
+                        period=1))
+
+
+if __name__ == "__main__":
+    harness.main()

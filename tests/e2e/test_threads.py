@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""Threads: many, short-lived, small, outliving main."""
+
+import os
+
+import harness
+
+BYTES = 100  # of each allocation in targets/threads.c
+
+
+class Threads(harness.Case):
+
+    def scenario(self, name, threads, objects, **options):
+        return self.execute(harness.target("e2e_threads"), name, threads,
+                            objects, **options)
+
+    def check_exact(self, name, threads, objects, works, **options):
+        """The totals of `works` calls of work(), by the difference to a run in
+        which it allocates nothing."""
+        idle = self.scenario(name, threads, 0, **options).profile()
+        profile = self.scenario(name, threads, objects, **options).profile()
+        self.assertEqual((profile.exact[0] - idle.exact[0],
+                          profile.exact[1] - idle.exact[1]),
+                         (works * objects * BYTES, works * objects))
+        self.assertEqual(profile.end, "clean")
+        self.assertEqual(profile.lost(), {})
+        return profile
+
+    def test_many_short_threads(self):
+        """Exact to the byte, and the file does not grow with threads that take
+        no sample."""
+        few = self.check_exact("short", 20, 10, 20, seed=1)
+        many = self.check_exact("short", 2000, 10, 2000, seed=1)
+        self.assertEqual(few.json["threads"], 21)
+        self.assertEqual(many.json["threads"], 2001)
+
+        def used(profile):
+            return os.stat(profile.path).st_blocks * 512
+        self.assertGreater(used(few), 0)
+        # 1980 threads more, at most 32 bytes each if they took any.
+        self.assertLessEqual(used(many) - used(few), 64 << 10)
+
+    def test_many_short_threads_that_sample(self):
+        profile = self.check_exact("short", 300, 5, 300, period=1)
+        self.assertEqual(profile.allocated_under("work"),
+                         (1500 * BYTES, 1500))
+        self.assertEqual(profile.samples, profile.exact[1])
+
+    def test_detached_threads(self):
+        """How many stacks the C library allocates depends on how many of them
+        live at a time, so compare with what was sampled: everything."""
+        profile = self.scenario("detached", 20, 3000, period=1).profile()
+        self.assertEqual(profile.samples, profile.exact[1])
+        self.assertEqual(profile.estimate, profile.exact)
+        self.assertEqual(profile.allocated_under("work"),
+                         (60000 * BYTES, 60000))
+        self.assertEqual(profile.end, "clean")
+        self.assertEqual(profile.lost(), {})
+
+    def test_smallest_stack(self):
+        """A thread of PTHREAD_STACK_MIN has room for a sample."""
+        profile = self.scenario("minimal", 4, 300, period=1).profile()
+        self.assertEqual(profile.samples, profile.exact[1])
+        self.assertEqual(profile.allocated_under("work"), (1200 * BYTES, 1200))
+        self.assertEqual(profile.lost(), {})
+
+    def test_threads_that_outlive_main(self):
+        profile = self.check_exact("outlive", 1, 3000, 2, period=1)
+        self.assertEqual(profile.allocated_under("work")[1], 6000)
+
+    def test_destructors_of_thread_data(self):
+        """They run before and after the library hears of the thread's end."""
+        profile = self.check_exact("tsd", 5, 70, 15, period=1)
+        self.assertEqual(profile.allocated_under("in_tsd_destructor"),
+                         (2 * 5 * 70 * BYTES, 2 * 5 * 70))
+        self.assertEqual(profile.samples, profile.exact[1])
+
+    def test_names(self):
+        profile = self.scenario("named", 4, 50, period=1).profile()
+        named = {t["name"]: t for t in profile.json["thread_infos"]
+                 if t["name"]}
+        self.assertLessEqual({f"worker-{i}" for i in range(4)}, set(named))
+        for i in range(4):
+            thread = named[f"worker-{i}"]
+            self.assertTrue(thread["exited"])
+            self.assertEqual(thread["samples"], 50)
+            self.assertEqual(thread["exact"]["alloc_bytes"], 50 * BYTES)
+
+    def test_allocation_under_the_loader_lock(self):
+        """A thread that samples must not wait for a thread in the loader."""
+        profile = self.scenario("loader", 1, 500, period=1).profile()
+        self.assertEqual(profile.allocated_under("work")[1], 500)
+        self.assertEqual(profile.end, "clean")
+
+
+if __name__ == "__main__":
+    harness.main()
