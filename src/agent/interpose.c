@@ -8,6 +8,7 @@
  * about these functions that their definitions must not rely on.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -247,5 +248,7 @@ SP_EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 		return ENOSYS;
 	sp_agent_attach();
 	sp_slots_set_name(thread, name);
+	if (thread == (unsigned long)pthread_self())
+		sp_thread.recorded = 0; /* its next sample says the name */
 	return sp_real.pthread_setname_np(thread, name);
 }

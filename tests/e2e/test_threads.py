@@ -86,6 +86,11 @@ class Threads(harness.Case):
             self.assertEqual(thread["samples"], 50)
             self.assertEqual(thread["exact"]["alloc_bytes"], 50 * BYTES)
 
+    def test_name_after_the_first_sample(self):
+        profile = self.scenario("renamed", 1, 50, period=1).profile()
+        names = [t["name"] for t in profile.json["thread_infos"]]
+        self.assertEqual(names, ["late-name"])
+
     def test_allocation_under_the_loader_lock(self):
         """A thread that samples must not wait for a thread in the loader."""
         profile = self.scenario("loader", 1, 500, period=1).profile()

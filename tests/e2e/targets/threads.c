@@ -122,6 +122,16 @@ static void do_named(int n)
 	}
 }
 
+/* The main thread takes samples, gets a name, and takes more; it does not end
+ * before the process does. */
+static void do_renamed(int n)
+{
+	(void)n;
+	work();
+	EXPECT(!pthread_setname_np(pthread_self(), "late-name"));
+	work();
+}
+
 static sem_t allocate_now, allocated;
 
 static void *allocate_when_told(void *arg)
@@ -195,8 +205,8 @@ int main(int argc, char **argv)
 	} scenarios[] = {
 		{"short", do_short},     {"detached", do_detached},
 		{"minimal", do_minimal}, {"outlive", do_outlive},
-		{"named", do_named},     {"loader", do_loader},
-		{"tsd", do_tsd},
+		{"named", do_named},     {"renamed", do_renamed},
+		{"loader", do_loader},   {"tsd", do_tsd},
 	};
 
 	EXPECT(argc == 4);
