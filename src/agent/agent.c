@@ -236,8 +236,8 @@ static void open_early(struct sp_thread *t)
 	}
 	if (!process.file_error)
 		return;
-	sp_diag_say("cannot create the profile ", sp_process_out(), ": error ",
-		    sp_diag_decimal(reason, (uint64_t)-process.file_error),
+	sp_diag_say("cannot create the profile ", sp_process_out(), ": ",
+		    sp_diag_errno(reason, -process.file_error),
 		    "; running unprofiled", NULL);
 	atomic_store(&phase, OFF);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/diag.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -87,4 +88,33 @@ const char *sp_diag_decimal(char *buf, uint64_t v)
 		buf[at++] = digits[--n];
 	buf[at] = '\0';
 	return buf;
+}
+
+const char *sp_diag_errno(char *buf, int err)
+{
+	static const struct {
+		int err;
+		const char *text;
+	} known[] = {
+		{EACCES, "permission denied"},
+		{EDQUOT, "disk quota exceeded"},
+		{EEXIST, "the name and its numbered variants are taken"},
+		{EFBIG, "the file size limit of the process is too small"},
+		{EINVAL, "not a regular file"},
+		{ELOOP, "the name is a symbolic link"},
+		{EMFILE, "too many open files"},
+		{ENAMETOOLONG, "the name is too long"},
+		{ENFILE, "too many open files in the system"},
+		{ENOENT, "no such directory"},
+		{ENOMEM, "no memory to map it"},
+		{ENOSPC, "no space left on the device"},
+		{ENOTDIR, "a part of the path is not a directory"},
+		{EPERM, "not permitted"},
+		{EROFS, "the file system is read-only"},
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (known[i].err == err)
+			return known[i].text;
+	return sp_diag_decimal(buf, (uint64_t)err);
 }

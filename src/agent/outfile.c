@@ -233,12 +233,15 @@ int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
 	ret->limit = limit;
 	err = size_and_map((int)fd, window, ret);
 	SP_SYS1(close, fd);
-	if (err) {
-		SP_SYS3(unlinkat, AT_FDCWD, file_name, 0);
-		file_name[0] = '\0';
-		return (int)err;
-	}
-	return 0;
+	if (err)
+		sp_outfile_discard();
+	return (int)err;
+}
+
+void sp_outfile_discard(void)
+{
+	SP_SYS3(unlinkat, AT_FDCWD, file_name, 0);
+	file_name[0] = '\0';
 }
 
 void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes)

@@ -37,6 +37,9 @@ struct sp_outfile {
 int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
 		      struct sp_outfile *ret);
 
+/* Remove the file that was just created: nothing could be written to it. */
+void sp_outfile_discard(void);
+
 /* A forked child shall not have this part of the file mapped. */
 void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes);
 

@@ -99,8 +99,10 @@ static int open_file(const struct sp_writer_options *options)
 	/* In this order, for sp_writer_detach. */
 	atomic_store(&windows[0], file.base);
 	sp_outfile_keep_from_children(file.base, file.mapped);
-	if (!sp_outfile_populate(file.base, POPULATE))
+	if (!sp_outfile_populate(file.base, POPULATE)) {
+		sp_outfile_discard();
 		return -ENOSPC;
+	}
 	atomic_store(&slot_pages,
 		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);
 	max_chunks = file.limit / CHUNK;

@@ -115,14 +115,18 @@ static struct sp_thread_info *get_thread(struct loader *l, uint32_t index)
 	return t;
 }
 
-static void copy_name(char *to, const char *name, size_t n)
+/* The name that a thread had last: records of different chunks come in any
+ * order. */
+static void take_name(struct sp_thread_info *t, uint64_t time_ns,
+		      const char *name, size_t n)
 {
-	if (!n)
+	if (!n || time_ns < t->name_time_ns)
 		return;
 	if (n > SP_FORMAT_THREAD_NAME_MAX - 1)
 		n = SP_FORMAT_THREAD_NAME_MAX - 1;
-	memcpy(to, name, n);
-	to[n] = '\0';
+	memcpy(t->name, name, n);
+	t->name[n] = '\0';
+	t->name_time_ns = time_ns;
 }
 
 static int take_info(struct loader *l, const struct sp_record_info *r)
@@ -138,7 +142,6 @@ static int take_info(struct loader *l, const struct sp_record_info *r)
 	if (!info.key || !info.value)
 		return -ENOMEM;
 	if (strcmp(info.key, "command") == 0) {
-		/* As of every key, the first is meant. */
 		if (!l->command) {
 			l->command = info.value;
 			l->command_bytes = r->value_bytes;
@@ -207,7 +210,7 @@ static int take_thread(struct loader *l, const struct sp_record_thread *r)
 	if (!t)
 		return -ENOMEM;
 	t->tid = r->tid;
-	copy_name(t->name, r->name, r->name_bytes);
+	take_name(t, r->time_ns, r->name, r->name_bytes);
 	return 0;
 }
 
@@ -218,7 +221,7 @@ static int take_thread_end(struct loader *l,
 
 	if (!t)
 		return -ENOMEM;
-	copy_name(t->name, r->name, r->name_bytes);
+	take_name(t, r->time_ns, r->name, r->name_bytes);
 	t->exited = true;
 	t->has_totals = true;
 	t->exact_alloc_bytes = r->alloc_bytes;
@@ -342,6 +345,41 @@ static char *join_command(struct loader *l)
 	return out;
 }
 
+struct fact {
+	const char *key;
+	size_t index;
+};
+
+static int compare_facts(const void *a, const void *b)
+{
+	const struct fact *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : x->index < y->index ? -1 : 1;
+}
+
+/* Of a key that comes more than once, the first is meant. */
+static int drop_repeated_infos(struct sp_profile *p)
+{
+	struct fact *facts = malloc((p->n_infos + 1) * sizeof(*facts));
+	size_t kept = 0;
+
+	if (!facts)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_infos; i++)
+		facts[i] = (struct fact){p->infos[i].key, i};
+	qsort(facts, p->n_infos, sizeof(*facts), compare_facts);
+	for (size_t i = 1; i < p->n_infos; i++)
+		if (strcmp(facts[i].key, facts[i - 1].key) == 0)
+			p->infos[facts[i].index].key = NULL;
+	free(facts);
+	for (size_t i = 0; i < p->n_infos; i++)
+		if (p->infos[i].key)
+			p->infos[kept++] = p->infos[i];
+	p->n_infos = kept;
+	return 0;
+}
+
 static int compare_modules(const void *a, const void *b)
 {
 	const struct sp_module *x = a, *y = b;
@@ -355,6 +393,8 @@ static int finish(struct loader *l)
 	const struct sp_reader *r = l->reader;
 	int err = take_totals(l);
 
+	if (!err)
+		err = drop_repeated_infos(p);
 	if (err)
 		return err;
 	p->end = r->status.end_kind == SP_END_CLEAN ? SP_PROFILE_END_CLEAN

@@ -53,7 +53,8 @@ struct sp_thread_info {
 	uint32_t index; /* 1.. in order of appearance in the process */
 	uint64_t tid;   /* kernel's thread id */
 	char name[SP_FORMAT_THREAD_NAME_MAX]; /* untrusted text */
-	bool has_totals; /* exact totals of this thread are known */
+	uint64_t name_time_ns; /* since the start, when it had that name */
+	bool has_totals;       /* exact totals of this thread are known */
 	bool exited;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;

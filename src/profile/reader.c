@@ -90,15 +90,17 @@ static int check_header(const struct sp_reader *r, struct sp_error *err)
 
 /*
  * The newer valid one of two copies at `at` and at + stride, each of `bytes`
- * with `seq` first and `check` last, into ret; false if there is none.  A copy
- * that is neither valid nor untouched was torn or damaged.
+ * with `seq` first and `check` last, into ret; false if there is none.  Copies
+ * that are neither valid nor untouched were torn or damaged: their number is
+ * in *ret_torn.
  */
 static bool read_copies(struct sp_reader *r, const uint8_t *at, size_t stride,
 			size_t bytes, enum sp_check_kind kind, void *ret,
-			bool *ret_torn)
+			unsigned int *ret_torn)
 {
 	uint64_t best = 0;
 
+	*ret_torn = 0;
 	for (int i = 0; i < 2; i++) {
 		const uint8_t *copy = at + (size_t)i * stride;
 		uint64_t seq, check;
@@ -110,7 +112,7 @@ static bool read_copies(struct sp_reader *r, const uint8_t *at, size_t stride,
 		if ((seq & 1) != (uint64_t)i ||
 		    check != sp_format_check(r->header.file_id, kind, copy,
 					     bytes)) {
-			*ret_torn = true;
+			++*ret_torn;
 			continue;
 		}
 		if (seq > best) {
@@ -128,13 +130,13 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 		uint64_t at =
 			SP_FORMAT_SLOTS_OFFSET + i * sizeof(struct sp_slot);
 		struct sp_slot_copy c = {0};
-		bool torn = false;
+		unsigned int torn;
 		bool found = read_copies(r, first_chunk + at, sizeof(c),
 					 sizeof(c), SP_CHECK_SLOT, &c, &torn);
 
-		*ret_torn |= torn;
+		*ret_torn |= torn > 0;
 		if (torn && !r->is_running)
-			note_damage(r, at, sizeof(c), "thread slot",
+			note_damage(r, at, torn * sizeof(c), "thread slot",
 				    found ? "a publication was cut short; the "
 					    "one before it is used"
 					  : "unreadable; exact totals are "
@@ -152,11 +154,32 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 	}
 }
 
+static void read_status(struct sp_reader *r, const uint8_t *first_chunk,
+			bool *ret_torn)
+{
+	const uint8_t *at = first_chunk + SP_FORMAT_STATUS_OFFSET;
+	unsigned int torn;
+	bool found =
+		read_copies(r, at, SP_FORMAT_STATUS_STRIDE, sizeof(r->status),
+			    SP_CHECK_STATUS, &r->status, &torn);
+
+	if (!found)
+		memset(&r->status, 0, sizeof(r->status));
+	*ret_torn = torn > 0;
+	if (torn && !r->is_running)
+		note_damage(r, SP_FORMAT_STATUS_OFFSET,
+			    torn * sizeof(r->status), "status",
+			    found ? "a publication was cut short; the one "
+				    "before it is used"
+				  : "unreadable; losses and the end of the "
+				    "process are not known");
+}
+
 /* Status and slots; again if a living writer was in the middle of them. */
 static int read_totals(struct sp_reader *r, struct sp_error *err)
 {
 	for (int attempt = 0;; attempt++) {
-		bool torn = false;
+		bool torn;
 		ssize_t n = read_at(r->fd, r->chunk, CHUNK, 0);
 
 		if (n < 0)
@@ -170,14 +193,7 @@ static int read_totals(struct sp_reader *r, struct sp_error *err)
 				"it is truncated");
 		memset(r->chunk + n, 0, CHUNK - (size_t)n);
 		memset(r->slots, 0, sizeof(r->slots));
-		if (!read_copies(r, r->chunk + SP_FORMAT_STATUS_OFFSET,
-				 SP_FORMAT_STATUS_STRIDE, sizeof(r->status),
-				 SP_CHECK_STATUS, &r->status, &torn))
-			memset(&r->status, 0, sizeof(r->status));
-		if (torn && !r->is_running)
-			note_damage(r, SP_FORMAT_STATUS_OFFSET,
-				    sizeof(r->status), "status",
-				    "a publication was cut short");
+		read_status(r, r->chunk, &torn);
 		read_slots(r, r->chunk, &torn);
 		if (!torn || !r->is_running || attempt == 10)
 			return 0;
