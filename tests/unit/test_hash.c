@@ -44,6 +44,10 @@ static void test_model(void **state)
 		}
 	}
 	assert_true(sp_hash_bytes(77, NULL, 0) == 77);
+	/* The examples of docs/format.md. */
+	assert_true(sp_hash_word(0, 1) == 0x9e3779bd8ef1b1deull);
+	assert_true(sp_hash_bytes(0, "sampleprof", 10) ==
+		    0x2b0e5b4cbee1b418ull);
 }
 
 /* The step backwards: it exists, so two inputs that differ in one word never

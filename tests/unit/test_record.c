@@ -29,7 +29,7 @@ static uint64_t random_upto(struct maker *m, uint64_t max)
 	/* Any number of bits is as likely as any other. */
 	uint64_t v = sp_rng_next(&m->rng) >> (sp_rng_next(&m->rng) % 64);
 
-	return v > max ? max - v % 3 : v;
+	return v <= max ? v : max < 3 ? v % (max + 1) : max - v % 3;
 }
 
 static uint64_t random_any(struct maker *m)
@@ -309,6 +309,64 @@ static void test_round_trip(void **state)
 		check_chunk(&m, index);
 }
 
+/* The example of docs/format.md, byte by byte. */
+static void test_example(void **state)
+{
+	static const uint8_t want[] =
+		"\x01\x0d\x03\x65\x78\x65\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
+		"\x9c\xf0"
+		"\x02\x1c\x01\x80\xa0\x80\x80\xd0\xaa\x15\x80\x80\x02\x80\x40"
+		"\x01\x04\xde\xad\xbe\xef\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
+		"\x79\x45"
+		"\x03\x0e\x01\x00\x02\x01\xb4\x04\x00\x80\xa0\x80\x80\x80\xe0"
+		"\x1f\xd3\x91"
+		"\x04\x09\x01\xe7\x24\xe8\x07\x6d\x61\x69\x6e\x70\x1d"
+		"\x06\x13\x60\x01\x80\x80\x20\x02\xb8\x17\xa0\x80\x90\x80\xa0"
+		"\xd5\x2a\xac\x02\x11\x01\x2b\x20"
+		"\x06\x08\x01\x02\xc7\x01\x1f\x10\x00\x01\xc1\x47";
+	static const struct sp_record_frame frames[] = {{1, 0x234},
+							{0, 0x7f0000001000}};
+	struct sp_record r[6] = {
+		{.type = SP_RECORD_INFO},   {.type = SP_RECORD_MODULE},
+		{.type = SP_RECORD_STACK},  {.type = SP_RECORD_THREAD},
+		{.type = SP_RECORD_SAMPLE}, {.type = SP_RECORD_SAMPLE},
+	};
+	struct sp_chunk_state s;
+	uint8_t got[sizeof(want)];
+	size_t at = 0;
+
+	(void)state;
+	r[0].u.info = (struct sp_record_info){"exe", 3, "/bin/true", 9};
+	r[1].u.module =
+		(struct sp_record_module){1,
+					  0x555500001000,
+					  0x555500009000,
+					  0x555500000000,
+					  1,
+					  (const uint8_t *)"\xde\xad\xbe\xef",
+					  4,
+					  "/bin/true",
+					  9};
+	r[2].u.stack = (struct sp_record_stack){1, 0, frames, 2};
+	r[3].u.thread = (struct sp_record_thread){1, 4711, 1000, "main", 4};
+	r[4].u.sample = (struct sp_record_sample){
+		1, 1500, 0x555500020010, 300, 17, 524288, 1, 1, 0};
+	r[5].u.sample = (struct sp_record_sample){
+		2, 1400, 0x555500020000, 16, 0, 524288, 1, 1, 1};
+	sp_chunk_state_init(&s, 0x0123456789abcdef, 1);
+	assert_true(s.hash == 0xe4c80652783696b4);
+	for (size_t i = 0; i < 6; i++) {
+		struct sp_encoded e =
+			sp_encode(&s, got + at, sizeof(got) - at, &r[i]);
+
+		assert_int_not_equal(e.bytes, 0);
+		got[at] = e.type;
+		at += e.bytes;
+	}
+	assert_int_equal(at, sizeof(want) - 1);
+	assert_memory_equal(got, want, at);
+}
+
 static void test_no_record(void **state)
 {
 	struct sp_chunk_state s, before;
@@ -372,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_example),
 		cmocka_unit_test(test_no_record),
 		cmocka_unit_test(test_fixed_check),
 		cmocka_unit_test(test_names),

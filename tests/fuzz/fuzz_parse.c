@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and varints beside plain readings of them. */
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/parse.h"
+#include "fuzz/target.h"
+
+#define UNTOUCHED 0x0123456789abcdefull
+
+/* The number that `digits` are in `base`, up to 2^64; -1: none. */
+static __int128 number_of(const char *text, size_t n, const char *digits)
+{
+	unsigned __int128 v = 0, base = strlen(digits);
+
+	if (n == 0)
+		return -1;
+	for (size_t i = 0; i < n; i++) {
+		const char *digit = memchr(digits, text[i], (size_t)base);
+
+		if (!digit)
+			return -1;
+		v = v * base + (size_t)(digit - digits);
+		if (v >> 64)
+			return -1;
+	}
+	return (__int128)v;
+}
+
+static __int128 plain_u64(const char *text)
+{
+	char lower[64];
+	size_t n = strlen(text);
+
+	if (strncmp(text, "0x", 2) != 0 && strncmp(text, "0X", 2) != 0)
+		return number_of(text, n, "0123456789");
+	/* Leading zeros may be many, significant digits are 16. */
+	for (text += 2, n -= 2; n > 1 && text[0] == '0'; n--)
+		text++;
+	if (n >= sizeof(lower))
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		lower[i] = text[i] >= 'A' && text[i] <= 'F'
+				   ? (char)(text[i] + 'a' - 'A')
+				   : text[i];
+	return number_of(lower, n, "0123456789abcdef");
+}
+
+static __int128 plain_size(const char *text)
+{
+	static const char suffixes[] = "kKmMgGtT";
+	size_t n = strlen(text);
+	const char *suffix;
+	__int128 v;
+
+	if (n > 3 && strcmp(text + n - 2, "iB") == 0 &&
+	    strchr(suffixes, text[n - 3]))
+		n -= 2;
+	suffix = n ? strchr(suffixes, text[n - 1]) : NULL;
+	v = number_of(text, suffix ? n - 1 : n, "0123456789");
+	if (v < 0 || !suffix)
+		return v;
+	v <<= 10 * ((suffix - suffixes) / 2 + 1);
+	return v >> 64 ? -1 : v;
+}
+
+static void check_number(const char *text, bool parse(const char *, uint64_t *),
+			 __int128 want)
+{
+	uint64_t v = UNTOUCHED;
+
+	FUZZ_ASSERT(parse(text, &v) == (want >= 0));
+	FUZZ_ASSERT(v == (want >= 0 ? (uint64_t)want : UNTOUCHED));
+}
+
+/* Bytes that were taken as a varint are one, and the number can be stored
+ * again in as many bytes or fewer. */
+static void check_varint(const uint8_t *data, size_t size)
+{
+	struct sp_slice s = {data, data + size, false};
+	uint64_t v = sp_slice_varint(&s);
+	uint8_t again[SP_VARINT_MAX_BYTES];
+	unsigned __int128 plain = 0;
+	size_t n = (size_t)(s.at - data);
+
+	FUZZ_ASSERT(n <= size && n <= SP_VARINT_MAX_BYTES);
+	if (s.failed) {
+		FUZZ_ASSERT(v == 0);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		plain |= (unsigned __int128)(data[i] & 0x7f) << 7 * i;
+	FUZZ_ASSERT(plain == v);
+	FUZZ_ASSERT(sp_varint_bytes(v) <= n);
+	FUZZ_ASSERT(sp_varint_put(again, v) == again + sp_varint_bytes(v));
+	FUZZ_ASSERT(sp_zigzag(sp_unzigzag(v)) == v);
+	s = (struct sp_slice){again, again + sp_varint_bytes(v), false};
+	FUZZ_ASSERT(sp_slice_varint(&s) == v && !s.failed);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = malloc(size + 1);
+
+	FUZZ_ASSERT(text);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	check_number(text, sp_parse_u64, plain_u64(text));
+	check_number(text, sp_parse_size, plain_size(text));
+	free(text);
+	check_varint(data, size);
+	return 0;
+}

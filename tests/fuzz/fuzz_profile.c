@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any profile: it is refused or loaded; and what was loaded is shown as text
+ * and JSON, which stay safe for a terminal and valid.
+ *
+ * The input is a file after an 'r'.  After anything else it is a list of steps
+ * that make a file with right checks, which blind changes of bytes would hardly
+ * ever do.  All numbers are bytes, or two with the smaller part first (u16):
+ *
+ *   'c' kind                     go on with the next chunk
+ *   'm' type length payload      a record in this chunk
+ *   'M' type length u16 payload
+ *   'n' count                    the last record so many times again
+ *   's' length bytes             status, from its first field on
+ *   't' slot u16 length bytes    a thread slot, likewise
+ *   'h' length bytes             header, from file_id on
+ *   'p' chunk offset u16 value   a byte, when all else is done
+ *   'l' pages                    the file's length
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "fuzz/target.h"
+#include "profile/profile.h"
+#include "report/aggregate.h"
+#include "report/export_json.h"
+#include "report/view_stacks.h"
+#include "report/view_summary.h"
+#include "report/view_top.h"
+#include "support/format_model.h"
+#include "support/memfile.h"
+
+#define CHUNK      SP_FORMAT_CHUNK_BYTES
+#define CHUNKS_MAX 6u
+#define POKES_MAX  16u
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+static uint8_t get_u8(struct input *in)
+{
+	if (!in->left)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+static uint16_t get_u16(struct input *in)
+{
+	uint8_t low = get_u8(in);
+
+	return (uint16_t)(low | get_u8(in) << 8);
+}
+
+/* Up to n bytes. */
+static struct input get_bytes(struct input *in, size_t n)
+{
+	struct input bytes = {in->at, n < in->left ? n : in->left};
+
+	in->at += bytes.left;
+	in->left -= bytes.left;
+	return bytes;
+}
+
+static struct {
+	uint8_t image[CHUNKS_MAX * CHUNK];
+	uint32_t chunk;
+	uint8_t kind;
+	struct model_bytes records;
+	struct model_chunk state;
+	uint8_t last_type;
+	struct input last_payload;
+	uint32_t pages;
+	struct {
+		uint32_t at;
+		uint8_t value;
+	} pokes[POKES_MAX];
+	unsigned int n_pokes;
+} made;
+
+static struct sp_file_header *header(void)
+{
+	return (struct sp_file_header *)made.image;
+}
+
+static void begin_image(void)
+{
+	const struct sp_file_header h = {
+		.magic = SP_FORMAT_MAGIC,
+		.version = SP_FORMAT_VERSION,
+		.header_bytes = sizeof(h),
+		.chunk_bytes = CHUNK,
+		.file_id = 1,
+		.period_bytes = 4096,
+	};
+
+	memset(made.image, 0, sizeof(made.image));
+	memcpy(made.image, &h, sizeof(h));
+	made.chunk = 1;
+	made.kind = SP_CHUNK_RECORDS;
+	made.records.n = 0;
+	made.last_payload.left = 0;
+	made.pages = CHUNKS_MAX * CHUNK / SP_FORMAT_PAGE_BYTES;
+	made.n_pokes = 0;
+}
+
+static void end_chunk(void)
+{
+	struct sp_chunk_header h = {SP_FORMAT_CHUNK_MAGIC, made.kind,
+				    made.chunk, 0};
+	uint8_t *at = made.image + made.chunk * CHUNK;
+
+	if (made.chunk == CHUNKS_MAX)
+		return;
+	model_seal(header()->file_id, SP_CHECK_CHUNK, &h, sizeof(h));
+	memcpy(at, &h, sizeof(h));
+	if (made.records.n > CHUNK - sizeof(h))
+		made.records.n = CHUNK - sizeof(h);
+	if (made.records.n)
+		memcpy(at + sizeof(h), made.records.data, made.records.n);
+	made.records.n = 0;
+	made.chunk++;
+}
+
+static void begin_chunk(void)
+{
+	model_chunk_begin(&made.state, header()->file_id, made.chunk);
+}
+
+static void put_record(void)
+{
+	struct model_bytes payload = {0};
+
+	/* There is no need to write what will not fit. */
+	if (made.records.n > CHUNK || made.last_type == SP_RECORD_NONE)
+		return;
+	model_raw(&payload, made.last_payload.at, made.last_payload.left);
+	model_record(&made.records, &made.state, made.last_type, &payload);
+	model_done(&payload);
+}
+
+/* Overwrite what is behind the first `from` bytes of a structure, seal it. */
+static void put_structure(uint8_t *to, size_t bytes, size_t from,
+			  enum sp_check_kind kind, struct input with)
+{
+	size_t room = bytes - from - 8;
+
+	if (with.left)
+		memcpy(to + from, with.at, with.left < room ? with.left : room);
+	model_seal(header()->file_id, kind, to, bytes);
+}
+
+static void put_status(struct input with)
+{
+	uint8_t *to = made.image + SP_FORMAT_STATUS_OFFSET;
+
+	if (with.left && with.at[0] & 1)
+		to += SP_FORMAT_STATUS_STRIDE;
+	put_structure(to, sizeof(struct sp_status), 0, SP_CHECK_STATUS, with);
+}
+
+static void put_slot(unsigned int slot, struct input with)
+{
+	uint8_t *to = made.image + SP_FORMAT_SLOTS_OFFSET +
+		      slot % SP_FORMAT_SLOTS * sizeof(struct sp_slot);
+
+	if (with.left && with.at[0] & 1)
+		to += sizeof(struct sp_slot_copy);
+	put_structure(to, sizeof(struct sp_slot_copy), 0, SP_CHECK_SLOT, with);
+}
+
+static void put_poke(uint32_t at, uint8_t value)
+{
+	if (made.n_pokes == POKES_MAX)
+		return;
+	made.pokes[made.n_pokes].at = at % sizeof(made.image);
+	made.pokes[made.n_pokes++].value = value;
+}
+
+static void take_record(struct input *in, bool is_long)
+{
+	made.last_type = get_u8(in);
+	made.last_payload = get_bytes(in, is_long ? get_u16(in) : get_u8(in));
+	put_record();
+}
+
+static void take_step(struct input *in, uint8_t step)
+{
+	unsigned int n;
+
+	switch (step) {
+	case 'c':
+		end_chunk();
+		made.kind = get_u8(in);
+		begin_chunk();
+		break;
+	case 'm':
+	case 'M':
+		take_record(in, step == 'M');
+		break;
+	case 'n':
+		for (n = get_u8(in); n; n--)
+			put_record();
+		break;
+	case 's':
+		put_status(get_bytes(in, get_u8(in)));
+		break;
+	case 't':
+		n = get_u16(in);
+		put_slot(n, get_bytes(in, get_u8(in)));
+		break;
+	case 'p':
+		n = get_u8(in) * CHUNK;
+		n += get_u16(in);
+		put_poke(n, get_u8(in));
+		break;
+	case 'l':
+		made.pages = get_u8(in) % (made.pages + 1);
+		break;
+	default:
+		break;
+	}
+}
+
+static void make_image(struct input in)
+{
+	begin_image();
+	/* All else depends on the file_id. */
+	if (in.left && in.at[0] == 'h') {
+		get_u8(&in);
+		put_structure(made.image, sizeof(struct sp_file_header),
+			      offsetof(struct sp_file_header, file_id),
+			      SP_CHECK_HEADER, get_bytes(&in, get_u8(&in)));
+	} else {
+		model_seal(header()->file_id, SP_CHECK_HEADER, header(),
+			   sizeof(struct sp_file_header));
+	}
+	begin_chunk();
+	while (in.left)
+		take_step(&in, get_u8(&in));
+	end_chunk();
+	for (unsigned int i = 0; i < made.n_pokes; i++)
+		made.image[made.pokes[i].at] = made.pokes[i].value;
+}
+
+/* Store the image without its empty chunks. */
+static void write_image(const struct memfile *file)
+{
+	static const uint8_t zeros[CHUNK];
+
+	for (uint32_t i = 0; i < CHUNKS_MAX; i++)
+		if (memcmp(made.image + i * CHUNK, zeros, CHUNK) != 0)
+			memfile_write(file, i * CHUNK, made.image + i * CHUNK,
+				      CHUNK);
+	memfile_resize(file, (uint64_t)made.pages * SP_FORMAT_PAGE_BYTES);
+}
+
+static void check_profile(const struct sp_profile *p)
+{
+	uint64_t samples = 0;
+
+	FUZZ_ASSERT((p->damage[0] != '\0') == (p->damaged_records > 0));
+	FUZZ_ASSERT(p->program && p->command && p->host);
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		const struct sp_stack *s = &p->stacks[i];
+
+		samples += s->acc.samples;
+		FUZZ_ASSERT(s->n_frames <= SP_FORMAT_FRAMES_MAX);
+		FUZZ_ASSERT(s->n_frames == 0 || s->frames);
+	}
+	FUZZ_ASSERT(samples == p->acc.samples);
+	for (size_t i = 0; i < p->n_infos; i++)
+		FUZZ_ASSERT(sp_profile_info(p, p->infos[i].key) ==
+			    p->infos[i].value);
+	for (size_t i = 0; i < p->n_modules; i++)
+		FUZZ_ASSERT(sp_profile_module(p, p->modules[i].id) ==
+			    &p->modules[i]);
+}
+
+/* A terminal sees lines of printable characters. */
+static void check_text(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		FUZZ_ASSERT((uint8_t)text[i] >= ' ' ? text[i] != 0x7f
+						    : text[i] == '\n');
+}
+
+static void check_json(const char *text, size_t n)
+{
+	json_error_t error;
+	json_t *json = json_loadb(text, n, JSON_DECODE_INT_AS_REAL, &error);
+
+	if (!json)
+		fprintf(stderr, "%s\n%s\n", error.text, text);
+	FUZZ_ASSERT(json_is_object(json));
+	json_decref(json);
+}
+
+static void show(struct sp_aggregate *aggregate)
+{
+	struct sp_error err;
+	char *text;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	FUZZ_ASSERT(out);
+	sp_aggregate_sort(aggregate, SP_AGGREGATE_BY_CUM);
+	sp_view_summary_print_header(out, aggregate);
+	FUZZ_ASSERT(sp_view_top_print(out, aggregate, 0, &err) == 0);
+	sp_view_stacks_print(out, aggregate, 0);
+	sp_view_summary_print_notes(out, aggregate, true);
+	fclose(out);
+	check_text(text, n);
+	free(text);
+
+	out = open_memstream(&text, &n);
+	FUZZ_ASSERT(out);
+	FUZZ_ASSERT(sp_export_json_write(out, aggregate, &err) == 0);
+	fclose(out);
+	check_json(text, n);
+	free(text);
+}
+
+/* No file of this machine is opened because a profile names it. */
+static char **hide_modules(struct sp_profile *p)
+{
+	char **paths = calloc(p->n_modules + 1, sizeof(*paths));
+
+	FUZZ_ASSERT(paths);
+	for (size_t i = 0; i < p->n_modules; i++) {
+		FUZZ_ASSERT(asprintf(&paths[i], "/nonexistent/%s",
+				     p->modules[i].path) >= 0);
+		if (p->modules[i].path[0])
+			p->modules[i].path = paths[i];
+	}
+	return paths;
+}
+
+static void use(struct sp_profile *p)
+{
+	const struct sp_symbolizer_options options = {
+		.debug_path = "/nonexistent",
+	};
+	char **paths = hide_modules(p);
+	struct sp_symbolizer *symbolizer;
+	struct sp_aggregate *aggregate;
+	struct sp_error err;
+
+	FUZZ_ASSERT(sp_symbolizer_new(p, &options, &symbolizer, &err) == 0);
+	FUZZ_ASSERT(sp_aggregate_new(p, symbolizer, NULL, NULL, &aggregate,
+				     &err) == 0);
+	show(aggregate);
+	sp_aggregate_free(aggregate);
+	sp_symbolizer_free(symbolizer);
+	for (size_t i = 0; i < p->n_modules; i++)
+		free(paths[i]);
+	free(paths);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct memfile file;
+	struct sp_profile *p;
+	struct sp_error err = {0};
+
+	memfile_open(&file);
+	if (size && data[0] == 'r') {
+		memfile_write(&file, 0, data + 1, size - 1);
+	} else {
+		make_image((struct input){data, size});
+		write_image(&file);
+	}
+	if (sp_profile_load(file.path, NULL, NULL, &p, &err) == 0) {
+		check_profile(p);
+		use(p);
+		sp_profile_free(p);
+	} else {
+		FUZZ_ASSERT(err.message[0]);
+		FUZZ_ASSERT(err.has_offset && err.field);
+	}
+	memfile_close(&file);
+	return 0;
+}

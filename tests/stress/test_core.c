@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The agent's modules under threads that do nothing else: lanes, stack table,
+ * modules, writer, slots.  The work is fixed; what each thread did is known,
+ * and the file is read back and compared with it.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/diag.h"
+#include "agent/outfile.h"
+#include "agent/slots.h"
+#include "agent/stacktab.h"
+#include "agent/sys.h"
+#include "agent/writer.h"
+#include "base/rng.h"
+#include "profile/profile.h"
+#include "support/agent_fixture.h"
+#include "support/sample_list.h"
+
+#define THREADS 8u
+#define LIVES   50u
+#define SAMPLES 2000u /* of one life */
+#define KINDS   3000u
+#define MODULES 16u
+#define PERIOD  4096u
+#define TOTAL   (THREADS * LIVES * SAMPLES)
+
+static struct sp_module_entry modules[MODULES];
+static _Atomic uint64_t last_sample;
+static _Atomic uint64_t lost;
+static _Atomic uint32_t last_thread;
+static _Atomic unsigned int working;
+
+/* Written by the one thread that drew the number. */
+static struct did {
+	uint32_t thread; /* 0: the sample was not written */
+	uint32_t stack;
+} did[TOTAL + 1];
+
+static struct life {
+	uint64_t bytes, objects, samples;
+} lives[THREADS * LIVES + 1];
+
+/* A call stack and a sample are functions of a number. */
+static unsigned int make_frames(unsigned int kind,
+				struct sp_record_frame frames[8])
+{
+	unsigned int n = 1 + kind % 8;
+
+	for (unsigned int i = 0; i < n; i++)
+		frames[i] = (struct sp_record_frame){1 + (kind + i) % MODULES,
+						     (kind / 8 + i) * 16};
+	return n;
+}
+
+static unsigned int kind_of(uint64_t id)
+{
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 21, id);
+	return (unsigned int)(sp_rng_next(&rng) % KINDS);
+}
+
+static struct sp_record_sample sample_of(uint64_t id)
+{
+	struct sp_rng rng;
+	uint64_t v, size;
+
+	sp_rng_init(&rng, 22, id);
+	v = sp_rng_next(&rng);
+	size = 1 + (v >> 48);
+	return (struct sp_record_sample){
+		.id = id,
+		.time_ns = 1000 * id,
+		.address = sp_rng_next(&rng) >> 16,
+		.size_bytes = size,
+		.offset_bytes = (v & 0xffff) % size,
+		.period_bytes = v & 1 << 20 ? PERIOD : PERIOD / 4,
+		.entry = (uint8_t)(v >> 8 & 7),
+	};
+}
+
+static bool append(struct sp_lane *lane, const struct sp_record *r)
+{
+	if (sp_writer_append(lane, r))
+		return true;
+	atomic_fetch_add(&lost, 1);
+	return false;
+}
+
+static void write_thread(uint32_t index)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD};
+	uint8_t hint = 0;
+	struct sp_lane *lane = sp_lane_take(&hint);
+
+	r.u.thread = (struct sp_record_thread){index, sp_slots_tid(), 1, "", 0};
+	append(lane, &r);
+	sp_lane_give(lane);
+}
+
+static void write_thread_end(uint32_t index, const struct life *life)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD_END};
+	uint8_t hint = (uint8_t)index;
+	struct sp_lane *lane = sp_lane_take(&hint);
+	char name[16];
+
+	r.u.thread_end = (struct sp_record_thread_end){
+		index,
+		1000 * TOTAL,
+		life->bytes,
+		life->objects,
+		name,
+		(size_t)snprintf(name, sizeof(name), "life %u", index)};
+	append(lane, &r);
+	sp_lane_give(lane);
+}
+
+static void write_sample(struct sp_lane *lane, uint32_t thread)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+	uint64_t id = atomic_fetch_add(&last_sample, 1) + 1;
+	unsigned int n = make_frames(kind_of(id), lane->frames);
+
+	for (unsigned int i = 0; i < n; i++)
+		sp_writer_module(lane, &modules[lane->frames[i].module - 1]);
+	did[id].stack = sp_stacktab_intern(lane, n, 0);
+	r.u.sample = sample_of(id);
+	r.u.sample.thread = thread;
+	r.u.sample.stack = did[id].stack;
+	if (append(lane, &r)) {
+		did[id].thread = thread;
+		lives[thread].samples++;
+	}
+}
+
+/* One thread of the program, from its first allocation to its end. */
+static void live(void)
+{
+	uint32_t index = atomic_fetch_add(&last_thread, 1) + 1;
+	struct sp_slot_owner *slot = sp_slots_claim(index);
+	struct life *life = &lives[index];
+	uint8_t hint = 0;
+
+	write_thread(index);
+	for (unsigned int i = 0; i < SAMPLES; i++) {
+		struct sp_lane *lane = sp_lane_take(&hint);
+
+		write_sample(lane, index);
+		sp_lane_give(lane);
+		sp_slots_add(slot, 100 + i, 1 + i % 3);
+		life->bytes += 100 + i;
+		life->objects += 1 + i % 3;
+		if (i % 16 == 0)
+			sp_writer_publish(index);
+	}
+	write_thread_end(index, life);
+	slot = sp_slots_release(slot);
+	/* What a thread does after its end belongs to nobody. */
+	sp_slots_add(slot, 7, 1);
+}
+
+static void *work(void *arg)
+{
+	(void)arg;
+	for (unsigned int i = 0; i < LIVES; i++)
+		live();
+	atomic_fetch_sub(&working, 1);
+	return NULL;
+}
+
+static void open_file(uint64_t max_file_bytes)
+{
+	const struct sp_writer_options options = {
+		.pid = (uint64_t)getpid(),
+		.start_unix_ns = 1700000000000000000u,
+		.start_clock_ns = sp_sys_now_ns(),
+		.period_bytes = PERIOD,
+		.file_id = FIXTURE_FILE_ID,
+		.max_file_bytes = max_file_bytes,
+		.check_in_bytes = 1 << 20,
+	};
+
+	assert_true(sp_outfile_prepare(agent_fixture_path("stress.sprof"),
+				       "/bin/test", "host", 0));
+	assert_int_equal(sp_writer_open(&options), 0);
+	atomic_store(&last_sample, 0);
+	atomic_store(&last_thread, 0);
+	atomic_store(&lost, 0);
+	memset(did, 0, sizeof(did));
+	memset(lives, 0, sizeof(lives));
+	for (uint32_t i = 0; i < MODULES; i++) {
+		modules[i].id = i + 1;
+		modules[i].start = 0x10000 * (i + 1);
+		modules[i].end = modules[i].start + 0x10000;
+		modules[i].name = "/lib/module.so";
+	}
+}
+
+/* While it is written, the file is whole at any time, and grows. */
+static void read_running(uint64_t *bytes, uint64_t *samples)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	assert_int_equal(
+		sp_profile_load(sp_outfile_name(), NULL, NULL, &p, &err), 0);
+	assert_int_equal(p->end, SP_PROFILE_END_RUNNING);
+	assert_string_equal(p->damage, "");
+	assert_in_range(p->exact_alloc_bytes, *bytes, UINT64_MAX);
+	assert_in_range(p->acc.samples, *samples, TOTAL);
+	*bytes = p->exact_alloc_bytes;
+	*samples = p->acc.samples;
+	sp_profile_free(p);
+}
+
+static void run_threads(void (*meanwhile)(void))
+{
+	pthread_t threads[THREADS];
+
+	atomic_store(&working, THREADS);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, work, NULL),
+				 0);
+	meanwhile();
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	sp_slots_flush_all();
+	sp_writer_end(atomic_load(&last_thread));
+}
+
+/* A program that looks at its profile, and a total that never falls. */
+static void look_on(void)
+{
+	uint64_t bytes = 0, samples = 0, last_total = 0, total, objects;
+	unsigned int rounds = 0;
+
+	while (atomic_load(&working) || !rounds) {
+		sp_slots_total(&total, &objects);
+		assert_in_range(total, last_total, UINT64_MAX);
+		last_total = total;
+		sp_slots_flush_all();
+		sp_slots_set_name((unsigned long)pthread_self(), "nobody");
+		read_running(&bytes, &samples);
+		rounds++;
+	}
+	assert_true(rounds > 1);
+}
+
+/* The stacks by their ids, which are below 2 * TOTAL; to be freed. */
+static const struct sp_stack **index_stacks(const struct sp_profile *p)
+{
+	const struct sp_stack **by_id = calloc(2 * TOTAL, sizeof(*by_id));
+
+	assert_non_null(by_id);
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		assert_true(p->stacks[i].id < 2 * TOTAL);
+		assert_null(by_id[p->stacks[i].id]);
+		by_id[p->stacks[i].id] = &p->stacks[i];
+	}
+	return by_id;
+}
+
+/* Every sample that was written, once, as it was written; returns how many. */
+static uint64_t check_samples(const struct sample_list *list)
+{
+	size_t at = 0;
+
+	for (uint64_t id = 1; id <= atomic_load(&last_sample); id++) {
+		struct sp_record_sample want = sample_of(id), *got;
+
+		if (!did[id].thread)
+			continue;
+		assert_true(at < list->n);
+		got = &list->at[at++];
+		want.thread = did[id].thread;
+		want.stack = did[id].stack;
+		assert_true(got->id == id);
+		assert_true(got->time_ns == want.time_ns);
+		assert_true(got->address == want.address);
+		assert_true(got->size_bytes == want.size_bytes);
+		assert_true(got->offset_bytes == want.offset_bytes);
+		assert_true(got->period_bytes == want.period_bytes);
+		assert_true(got->stack == want.stack);
+		assert_true(got->thread == want.thread);
+		assert_true(got->entry == want.entry);
+	}
+	assert_int_equal(at, list->n);
+	return at;
+}
+
+/* The stack of each sample is the one it was taken with, and equal stacks have
+ * one id. */
+static void check_stacks(const struct sp_profile *p)
+{
+	const struct sp_stack **by_id = index_stacks(p);
+	static uint32_t id_of[KINDS];
+
+	memset(id_of, 0, sizeof(id_of));
+	for (uint64_t id = 1; id <= atomic_load(&last_sample); id++) {
+		unsigned int kind = kind_of(id), n;
+		struct sp_record_frame frames[8];
+		const struct sp_stack *s;
+
+		if (!did[id].stack)
+			continue;
+		if (!id_of[kind])
+			id_of[kind] = did[id].stack;
+		assert_int_equal(did[id].stack, id_of[kind]);
+		s = by_id[did[id].stack];
+		assert_non_null(s);
+		n = make_frames(kind, frames);
+		assert_int_equal(s->n_frames, n);
+		for (unsigned int i = 0; i < n; i++) {
+			assert_int_equal(s->frames[i].module, frames[i].module);
+			assert_true(s->frames[i].offset == frames[i].offset);
+		}
+	}
+	free(by_id);
+}
+
+/* Totals of threads and process. */
+static void check_totals(const struct sp_profile *p)
+{
+	uint64_t bytes = 7 * THREADS * LIVES, objects = THREADS * LIVES;
+
+	for (uint32_t i = 1; i <= THREADS * LIVES; i++) {
+		bytes += lives[i].bytes;
+		objects += lives[i].objects;
+	}
+	assert_int_equal(p->exact_alloc_bytes, bytes);
+	assert_int_equal(p->exact_alloc_objects, objects);
+	assert_int_equal(p->threads, THREADS * LIVES);
+	for (size_t i = 0; i < p->n_thread_infos; i++) {
+		const struct sp_thread_info *t = &p->thread_infos[i];
+
+		assert_int_equal(t->acc.samples, lives[t->index].samples);
+		if (!t->has_totals)
+			continue;
+		assert_int_equal(t->exact_alloc_bytes, lives[t->index].bytes);
+		assert_int_equal(t->exact_alloc_objects,
+				 lives[t->index].objects);
+	}
+}
+
+static struct sp_profile *load_ended(void)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	assert_int_equal(
+		sp_profile_load(sp_outfile_name(), NULL, NULL, &p, &err), 0);
+	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
+	assert_string_equal(p->damage, "");
+	check_totals(p);
+	check_stacks(p);
+	return p;
+}
+
+/* Room for everything: nothing may be missing. */
+static void test_everything(void **state)
+{
+	struct sample_list list;
+	struct sp_profile *p;
+
+	(void)state;
+	open_file(64u << 20);
+	run_threads(look_on);
+	assert_int_equal(atomic_load(&lost), 0);
+	assert_int_equal(sp_diag_total(), 0);
+	list = sample_list_read(sp_outfile_name());
+	assert_int_equal(check_samples(&list), TOTAL);
+	p = load_ended();
+	assert_int_equal(p->acc.samples, TOTAL);
+	assert_int_equal(p->n_modules, MODULES);
+	assert_int_equal(p->n_thread_infos, THREADS * LIVES);
+	for (size_t i = 0; i < p->n_thread_infos; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "life %u",
+			 p->thread_infos[i].index);
+		assert_string_equal(p->thread_infos[i].name, name);
+		assert_true(p->thread_infos[i].has_totals);
+	}
+	free(list.at);
+	sp_profile_free(p);
+	agent_fixture_close();
+}
+
+static void do_nothing(void)
+{
+}
+
+/* A file that is soon full: what was written is whole, what was not is
+ * counted, and the totals are exact as ever. */
+static void test_full(void **state)
+{
+	struct sample_list list;
+	struct sp_profile *p;
+	uint64_t n;
+
+	(void)state;
+	open_file(1u << 20);
+	run_threads(do_nothing);
+	list = sample_list_read(sp_outfile_name());
+	n = check_samples(&list);
+	assert_true(n > 10000 && n < TOTAL - 10000);
+	assert_true(atomic_load(&lost) >= TOTAL - n);
+	p = load_ended();
+	assert_int_equal(p->acc.samples, n);
+	free(list.at);
+	sp_profile_free(p);
+	agent_fixture_close();
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	agent_fixture_dir();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_fixture_remove_dir();
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_full),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TESTS_AGENT_FIXTURE_H
+#define SP_TESTS_AGENT_FIXTURE_H
+
+#include <stdint.h>
+
+/*
+ * The agent's modules without the agent: a directory of the test's own, and the
+ * writer open on a file in it.  The process id in that file is nobody's, so
+ * that a reader takes the writer for dead.
+ */
+#define FIXTURE_PERIOD  4096u
+#define FIXTURE_FILE_ID 0x5eed5eed5eed5eedull
+
+/* A fresh directory below TMPDIR or /tmp, and its removal with what is in it.
+ * The text stays until the next call; failures end the program. */
+const char *agent_fixture_dir(void);
+void agent_fixture_remove_dir(void);
+
+/* DIR/NAME, in a buffer that the next call but three overwrites. */
+const char *agent_fixture_path(const char *name);
+
+/* Open the writer on a file of at most max_file_bytes in the directory; returns
+ * its path.  Nothing may be open. */
+const char *agent_fixture_open(uint64_t max_file_bytes);
+
+/* Nothing is open any more, and all modules are as in a process that has just
+ * started; the file stays as it would after a kill. */
+void agent_fixture_close(void);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TESTS_SAMPLE_LIST_H
+#define SP_TESTS_SAMPLE_LIST_H
+
+#include <stddef.h>
+
+#include "format/record.h"
+#include "profile/reader.h"
+
+/* Every sample of a profile file, in the order of their ids. */
+struct sample_list {
+	struct sp_record_sample *at;
+	size_t n;
+	struct sp_file_header header;
+	struct sp_status status;
+	struct sp_reader_damage damage;
+};
+
+/* Read the file; free list.at.  A file that cannot be read ends the program. */
+struct sample_list sample_list_read(const char *path);
+
+#endif

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: MIT */
+/* Exact totals: never lost, whoever adds to them and whenever. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/diag.h"
+#include "agent/slots.h"
+#include "base/rng.h"
+#include "format/record.h"
+#include "support/agent_fixture.h"
+
+#define OWNED_MAX (SP_FORMAT_SLOTS - 1)
+
+/* The newer valid copy of a slot as it stands in the file; zero if none. */
+static struct sp_slot_copy read_slot(const char *path, unsigned int i)
+{
+	struct sp_slot slot;
+	struct sp_slot_copy best;
+	FILE *f = fopen(path, "rbe");
+
+	assert_non_null(f);
+	assert_int_equal(
+		fseek(f, (long)(SP_FORMAT_SLOTS_OFFSET + i * sizeof(slot)),
+		      SEEK_SET),
+		0);
+	assert_int_equal(fread(&slot, sizeof(slot), 1, f), 1);
+	fclose(f);
+	memset(&best, 0, sizeof(best));
+	for (int k = 0; k < 2; k++) {
+		const struct sp_slot_copy *c = &slot.copy[k];
+
+		if (c->seq == 0)
+			continue;
+		assert_int_equal(c->seq & 1, k);
+		assert_true(c->check == sp_format_check(FIXTURE_FILE_ID,
+							SP_CHECK_SLOT, c,
+							sizeof(*c)));
+		if (c->seq > best.seq)
+			best = *c;
+	}
+	return best;
+}
+
+/* A slot as the model has it. */
+struct model_slot {
+	struct sp_slot_owner *owner;
+	uint64_t bytes, objects, base_bytes, base_objects;
+	uint32_t thread; /* 0: free */
+};
+
+static void check_slot(const char *path, const struct model_slot *m,
+		       unsigned int i)
+{
+	struct sp_slot_copy c = read_slot(path, i);
+
+	assert_true(c.alloc_bytes == m->bytes);
+	assert_true(c.alloc_objects == m->objects);
+	assert_int_equal(c.thread, m->thread);
+	if (!m->thread)
+		return;
+	assert_true(c.base_bytes == m->base_bytes);
+	assert_true(c.base_objects == m->base_objects);
+	assert_int_equal(c.tid, syscall(SYS_gettid));
+}
+
+/* Which slot a claim gets: the first that is free. */
+static unsigned int model_claim(struct model_slot *model, uint32_t index)
+{
+	for (unsigned int i = 1; i < 8; i++) {
+		if (model[i].thread)
+			continue;
+		model[i].thread = index;
+		model[i].base_bytes = model[i].bytes;
+		model[i].base_objects = model[i].objects;
+		return i;
+	}
+	fail();
+	return 0;
+}
+
+/* Random claims, additions and releases beside an array of plain numbers. */
+static void test_model(void **state)
+{
+	struct model_slot model[8] = {0};
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_rng rng;
+	uint32_t index = 0;
+	unsigned int owned = 0;
+
+	(void)state;
+	sp_rng_init(&rng, 11, 1);
+	model[0].owner = sp_slots_release(sp_slots_claim(++index));
+	for (int i = 0; i < 4000; i++) {
+		uint64_t n = sp_rng_next(&rng) >> 34;
+		unsigned int at = sp_rng_next(&rng) % 8;
+		struct model_slot *m = &model[at];
+
+		if (at && !m->thread && owned < 7) {
+			at = model_claim(model, ++index);
+			m = &model[at];
+			m->owner = sp_slots_claim(index);
+			owned++;
+		} else if (at && i % 5 == 0) {
+			assert_ptr_equal(sp_slots_release(m->owner),
+					 model[0].owner);
+			m->thread = 0;
+			owned--;
+			check_slot(path, m, at);
+			continue;
+		}
+		sp_slots_add(m->owner, n, n % 7);
+		m->bytes += n;
+		m->objects += n % 7;
+		check_slot(path, m, at);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		uint64_t bytes = 0, objects = 0, want_bytes = 0, want = 0;
+
+		check_slot(path, &model[i], i);
+		sp_slots_total(&bytes, &objects);
+		for (unsigned int k = 0; k < 8; k++) {
+			want_bytes += model[k].bytes;
+			want += model[k].objects;
+		}
+		assert_true(bytes == want_bytes && objects == want);
+	}
+	assert_true(sp_diag_total() == 0);
+}
+
+/* Totals from before there was a file reach it with the next flush. */
+static void test_before_file(void **state)
+{
+	struct sp_slot_owner *slot = sp_slots_claim(9);
+	struct sp_slot_copy c;
+	const char *path;
+
+	(void)state;
+	sp_slots_add(slot, 100, 2);
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(read_slot(path, 1).seq, 0);
+	sp_slots_flush_all();
+	c = read_slot(path, 1);
+	assert_true(c.alloc_bytes == 100 && c.alloc_objects == 2);
+	assert_int_equal(c.thread, 9);
+	agent_fixture_close();
+	c = read_slot(path, 1);
+	assert_true(c.alloc_bytes == 100);
+}
+
+/* More threads than slots: the last share slot 0 and are counted. */
+static void test_too_many(void **state)
+{
+	static struct sp_slot_owner *slots[OWNED_MAX + 2];
+	const char *path = agent_fixture_open(1 << 20);
+	uint64_t losses[SP_FORMAT_LOSSES], bytes, objects;
+
+	(void)state;
+	for (uint32_t i = 0; i < OWNED_MAX + 2; i++) {
+		slots[i] = sp_slots_claim(i + 1);
+		sp_slots_add(slots[i], 1000 + i, 1);
+		for (uint32_t k = 0; k < i && i < OWNED_MAX; k++)
+			assert_ptr_not_equal(slots[k], slots[i]);
+	}
+	assert_ptr_equal(slots[OWNED_MAX], slots[OWNED_MAX + 1]);
+	sp_diag_read(losses);
+	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
+	sp_slots_total(&bytes, &objects);
+	assert_int_equal(objects, OWNED_MAX + 2);
+	assert_true(read_slot(path, 0).alloc_bytes ==
+		    2000 + OWNED_MAX + OWNED_MAX + 1);
+	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
+	/* Releasing the shared one frees nothing. */
+	assert_ptr_equal(sp_slots_release(slots[OWNED_MAX]), slots[OWNED_MAX]);
+	assert_ptr_equal(sp_slots_claim(9999), slots[OWNED_MAX]);
+	sp_slots_add(slots[OWNED_MAX], 1, 1);
+	assert_int_equal(read_slot(path, 0).base_bytes, 0);
+}
+
+static void test_name(void **state)
+{
+	struct sp_slot_owner *slot;
+	unsigned long self = (unsigned long)pthread_self();
+
+	(void)state;
+	agent_fixture_open(1 << 20);
+	slot = sp_slots_claim(1);
+	assert_string_equal(sp_slots_name(slot), "");
+	sp_slots_set_name(self + 1, "other");
+	assert_string_equal(sp_slots_name(slot), "");
+	sp_slots_set_name(self, "worker");
+	assert_string_equal(sp_slots_name(slot), "worker");
+	sp_slots_set_name(self, "a name that is too long");
+	assert_string_equal(sp_slots_name(slot), "a name that is ");
+	sp_slots_set_name(self, "");
+	assert_string_equal(sp_slots_name(slot), "");
+	sp_slots_set_name(self, "old");
+	sp_slots_release(slot);
+	assert_ptr_equal(sp_slots_claim(2), slot);
+	assert_string_equal(sp_slots_name(slot), "");
+}
+
+static void test_tid(void **state)
+{
+	(void)state;
+	assert_int_equal(sp_slots_tid(), syscall(SYS_gettid));
+}
+
+#define THREADS 6
+#define LIVES   60
+#define ROUNDS  300
+
+struct worker {
+	unsigned int index;
+	struct sp_slot_owner *shared;
+	uint64_t bytes, objects;
+};
+
+/* One thread after another claims, adds, and adds to what all share. */
+static void *add_and_release(void *arg)
+{
+	struct worker *w = arg;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 12, w->index);
+	for (uint32_t life = 0; life < LIVES; life++) {
+		struct sp_slot_owner *mine =
+			sp_slots_claim(1 + w->index * LIVES + life);
+
+		for (int i = 0; i < ROUNDS; i++) {
+			uint64_t n = sp_rng_next(&rng) >> 40;
+
+			sp_slots_add(i % 4 ? mine : w->shared, n, 3);
+			w->bytes += n;
+			w->objects += 3;
+		}
+		sp_slots_release(mine);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct worker workers[THREADS];
+	pthread_t threads[THREADS];
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_slot_owner *shared = sp_slots_release(sp_slots_claim(1));
+	uint64_t bytes = 0, objects = 0, got_bytes, got, in_file = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){i, shared, 0, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						add_and_release, &workers[i]),
+				 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		bytes += workers[i].bytes;
+		objects += workers[i].objects;
+	}
+	sp_slots_total(&got_bytes, &got);
+	assert_true(got_bytes == bytes);
+	assert_true(got == objects);
+	/* The last addition of every slot has reached the file by itself. */
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		struct sp_slot_copy c = read_slot(path, i);
+
+		in_file += c.alloc_bytes;
+		assert_int_equal(c.thread, 0);
+		if (i > THREADS + 1)
+			assert_int_equal(c.seq, 0);
+	}
+	assert_true(in_file == bytes);
+}
+
+#define MEETINGS 20000u
+
+struct pair {
+	pthread_barrier_t barrier;
+	struct sp_slot_owner *slot;
+	const char *path;
+	unsigned int missing; /* times that the file was behind */
+};
+
+static void *add_together(void *arg)
+{
+	struct pair *p = arg;
+
+	for (unsigned int i = 1; i <= MEETINGS; i++) {
+		pthread_barrier_wait(&p->barrier);
+		sp_slots_add(p->slot, 1, 1);
+		if (pthread_barrier_wait(&p->barrier) ==
+		    PTHREAD_BARRIER_SERIAL_THREAD)
+			p->missing +=
+				read_slot(p->path, 0).alloc_bytes != 2 * i;
+	}
+	return NULL;
+}
+
+/* Two additions at the same moment: one thread finds the other busy with the
+ * copy, and goes away; both are in the file all the same. */
+static void test_at_once(void **state)
+{
+	struct pair p = {.missing = 0};
+	pthread_t other;
+
+	(void)state;
+	p.path = agent_fixture_open(1 << 20);
+	p.slot = sp_slots_release(sp_slots_claim(1));
+	assert_int_equal(pthread_barrier_init(&p.barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&other, NULL, add_together, &p), 0);
+	add_together(&p);
+	pthread_join(other, NULL);
+	pthread_barrier_destroy(&p.barrier);
+	assert_int_equal(p.missing, 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	agent_fixture_dir();
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	agent_fixture_remove_dir();
+	return 0;
+}
+
+/* A test that failed leaves nothing open to the next one. */
+static int close_all(void **state)
+{
+	(void)state;
+	agent_fixture_close();
+	return 0;
+}
+
+#define TEST(function) cmocka_unit_test_teardown(function, close_all)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_model),   TEST(test_before_file), TEST(test_too_many),
+		TEST(test_name),    TEST(test_tid),         TEST(test_threads),
+		TEST(test_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}
