@@ -236,9 +236,10 @@ static void open_early(struct sp_thread *t)
 	}
 	if (!process.file_error)
 		return;
-	sp_diag_say("cannot create the profile ", sp_process_out(), ": ",
-		    sp_diag_errno(reason, -process.file_error),
-		    "; running unprofiled", NULL);
+	/* The name comes last: it may be too long for the line. */
+	sp_diag_say("cannot create the profile, running unprofiled: ",
+		    sp_diag_errno(reason, -process.file_error), ": ",
+		    sp_process_out(), NULL);
 	atomic_store(&phase, OFF);
 }
 

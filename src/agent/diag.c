@@ -61,7 +61,7 @@ static size_t append(char *line, size_t at, size_t room, const char *text)
 
 void sp_diag_say(const char *part, ...)
 {
-	char line[400];
+	char line[600];
 	size_t at = append(line, 0, sizeof(line) - 1, "sampleprof: ");
 	va_list args;
 

@@ -25,7 +25,7 @@ uint64_t sp_diag_total(void);
 void sp_diag_reset(void);
 
 /*
- * One line "sampleprof: ..." on standard error, unless quiet.  At most 400
+ * One line "sampleprof: ..." on standard error, unless quiet.  At most 600
  * bytes; parts are concatenated up to the first NULL.  Context: cold.
  */
 void sp_diag_set_quiet(int quiet);

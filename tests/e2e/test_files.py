@@ -167,7 +167,7 @@ class Files(harness.Case):
         stdout, stderr = process.communicate(timeout=harness.TIMEOUT_S)
         self.assertEqual((process.returncode, stdout), (7, b"hello\n"))
         self.assertRegex(stderr.decode(),
-                         r"\Asampleprof: cannot create .*unprofiled\n\Z")
+                         r"\Asampleprof: cannot create .*unprofiled: .*\n\Z")
         self.assertEqual(os.listdir(self.out), [])
 
     # ---- files that are too small ----

@@ -357,8 +357,13 @@ static void test_large(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)('a' + i % 26);
-	for (size_t n = 0; n <= SP_FORMAT_INFO_MAX; n += 463, n_infos++)
-		sp_writer_info(lane, "k", text, n);
+	/* The first record of a key counts, so each has its own. */
+	for (size_t n = 0; n <= SP_FORMAT_INFO_MAX; n += 463, n_infos++) {
+		char key[8];
+
+		snprintf(key, sizeof(key), "%zu", n_infos);
+		sp_writer_info(lane, key, text, n);
+	}
 	sp_writer_info(lane, "cut", text, sizeof(text));
 	for (uint32_t i = 0; i < SP_FORMAT_FRAMES_MAX; i++)
 		lane->frames[i] =
