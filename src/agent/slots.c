@@ -2,9 +2,12 @@
 /*
  * I1  A slot's totals only grow.
  * I2  The copy in the file is written under `busy`, a try-lock.  Whoever cannot
- *     have it goes away: the holder looks at the totals again after giving it
- *     back, and both orders of (add, look) and (give back, look again) are
- *     sequentially consistent, so the last totals always reach the file.
+ *     have it goes away: the holder looks at the totals and at `changes` again
+ *     after giving it back, and both orders of (change, look) and (give back,
+ *     look again) are sequentially consistent, so the last state always reaches
+ *     the file.
+ * I3  `changes` is odd while the owner's fields are being replaced: no copy is
+ *     made then, since whoever replaces them flushes afterwards.
  */
 #include "agent/slots.h"
 
@@ -23,12 +26,13 @@ struct sp_slot_owner {
 	_Atomic uint64_t objects;
 	_Atomic unsigned int busy;
 	_Atomic unsigned int owned;
-	/* Written by the owner when it claims or gives back. */
-	uint64_t base_bytes;
-	uint64_t base_objects;
-	uint64_t tid;
-	unsigned long pthread;
-	uint32_t thread;
+	/* Written by the owner when it claims or gives back (I3). */
+	_Atomic unsigned int changes;
+	_Atomic uint64_t base_bytes;
+	_Atomic uint64_t base_objects;
+	_Atomic uint64_t tid;
+	_Atomic unsigned long pthread;
+	_Atomic uint32_t thread;
 	/* Written under `busy`. */
 	uint64_t seq;
 	char name[SP_FORMAT_THREAD_NAME_MAX];
@@ -49,6 +53,26 @@ uint64_t sp_slots_tid(void)
 	return tid;
 }
 
+static uint64_t get(const _Atomic uint64_t *field)
+{
+	return atomic_load_explicit(field, memory_order_relaxed);
+}
+
+/* A new owner, or none: what it adds counts from here on. */
+static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
+		      unsigned long pthread, uint64_t tid)
+{
+	atomic_fetch_add(&slot->changes, 1);
+	atomic_store_explicit(&slot->base_bytes, atomic_load(&slot->bytes),
+			      memory_order_relaxed);
+	atomic_store_explicit(&slot->base_objects, atomic_load(&slot->objects),
+			      memory_order_relaxed);
+	atomic_store_explicit(&slot->tid, tid, memory_order_relaxed);
+	atomic_store_explicit(&slot->pthread, pthread, memory_order_relaxed);
+	atomic_store_explicit(&slot->thread, thread, memory_order_relaxed);
+	atomic_fetch_add(&slot->changes, 1);
+}
+
 static void write_copy(struct sp_slot_owner *slot, struct sp_slot *to,
 		       uint64_t bytes, uint64_t objects)
 {
@@ -56,10 +80,11 @@ static void write_copy(struct sp_slot_owner *slot, struct sp_slot *to,
 		.seq = ++slot->seq,
 		.alloc_bytes = bytes,
 		.alloc_objects = objects,
-		.base_bytes = slot->base_bytes,
-		.base_objects = slot->base_objects,
-		.thread = slot->thread,
-		.tid = slot->tid,
+		.base_bytes = get(&slot->base_bytes),
+		.base_objects = get(&slot->base_objects),
+		.thread = atomic_load_explicit(&slot->thread,
+					       memory_order_relaxed),
+		.tid = get(&slot->tid),
 	};
 	uint8_t *at = (uint8_t *)&to->copy[c.seq & 1];
 
@@ -74,18 +99,22 @@ static void flush(struct sp_slot_owner *slot)
 {
 	struct sp_slot *to = sp_writer_slot((unsigned int)(slot - slots));
 	uint64_t bytes, objects;
+	unsigned int changes;
 
 	if (!to)
 		return;
 	do {
 		if (atomic_exchange(&slot->busy, 1))
 			return;
+		changes = atomic_load(&slot->changes);
 		bytes = atomic_load(&slot->bytes);
 		objects = atomic_load(&slot->objects);
-		write_copy(slot, to, bytes, objects);
+		if (!(changes & 1))
+			write_copy(slot, to, bytes, objects);
 		atomic_exchange(&slot->busy, 0);
 	} while (atomic_load(&slot->bytes) != bytes ||
-		 atomic_load(&slot->objects) != objects);
+		 atomic_load(&slot->objects) != objects ||
+		 atomic_load(&slot->changes) != changes);
 }
 
 struct sp_slot_owner *sp_slots_claim(uint32_t index)
@@ -101,12 +130,9 @@ struct sp_slot_owner *sp_slots_claim(uint32_t index)
 		while (most < i &&
 		       !atomic_compare_exchange_weak(&used, &most, i))
 			;
-		slot->base_bytes = atomic_load(&slot->bytes);
-		slot->base_objects = atomic_load(&slot->objects);
-		slot->tid = sp_slots_tid();
-		slot->pthread = (unsigned long)pthread_self();
-		slot->thread = index;
 		slot->name[0] = '\0';
+		set_owner(slot, index, (unsigned long)pthread_self(),
+			  sp_slots_tid());
 		return slot;
 	}
 	sp_diag_lose(SP_LOSS_NO_SLOT, 1);
@@ -124,10 +150,7 @@ struct sp_slot_owner *sp_slots_release(struct sp_slot_owner *slot)
 {
 	if (slot == &slots[0])
 		return slot;
-	slot->base_bytes = atomic_load(&slot->bytes);
-	slot->base_objects = atomic_load(&slot->objects);
-	slot->thread = 0;
-	slot->pthread = 0;
+	set_owner(slot, 0, 0, get(&slot->tid));
 	flush(slot);
 	atomic_store_explicit(&slot->owned, 0, memory_order_release);
 	return &slots[0];
@@ -141,7 +164,9 @@ void sp_slots_set_name(unsigned long pthread, const char *name)
 		struct sp_slot_owner *slot = &slots[i];
 		size_t at = 0;
 
-		if (slot->pthread != pthread || atomic_exchange(&slot->busy, 1))
+		if (atomic_load_explicit(&slot->pthread,
+					 memory_order_relaxed) != pthread ||
+		    atomic_exchange(&slot->busy, 1))
 			continue;
 		for (; name[at] && at + 1 < sizeof(slot->name); at++)
 			slot->name[at] = name[at];

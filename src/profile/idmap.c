@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/hash.h"
 
 static size_t first_cell(const struct sp_idmap *map, uint32_t id)
 {
-	return (id * 0x9e3779b97f4a7c15ull >> 32) & (map->n_cells - 1);
+	return (id * map->multiplier >> 32) & (map->n_cells - 1);
 }
 
 uint32_t sp_idmap_find(const struct sp_idmap *map, uint32_t id)
@@ -39,6 +42,14 @@ static int grow(struct sp_idmap *map)
 	struct sp_idmap bigger = {0};
 
 	bigger.n_cells = map->n_cells ? map->n_cells * 2 : 64;
+	bigger.multiplier = map->multiplier;
+	if (!bigger.multiplier) {
+		/* Without random numbers the address of the map will do. */
+		if (getrandom(&bigger.multiplier, sizeof(bigger.multiplier),
+			      GRND_NONBLOCK) != sizeof(bigger.multiplier))
+			bigger.multiplier = (uintptr_t)map * SP_HASH_MULTIPLIER;
+		bigger.multiplier |= 1;
+	}
 	bigger.cells = calloc(bigger.n_cells, sizeof(*bigger.cells));
 	if (!bigger.cells)
 		return -ENOMEM;

@@ -16,7 +16,8 @@ struct sp_idmap {
 		uint32_t id;
 		uint32_t index;
 	} * cells;
-	size_t n_cells; /* a power of two, or 0 */
+	size_t n_cells;      /* a power of two, or 0 */
+	uint64_t multiplier; /* random: no file can choose ids that collide */
 	size_t n_used;
 };
 

@@ -5,6 +5,7 @@
  * and the file is read back and compared with it.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,19 +27,21 @@
 #include "support/agent_fixture.h"
 #include "support/sample_list.h"
 
-#define THREADS 8u
-#define LIVES   50u
-#define SAMPLES 2000u /* of one life */
-#define KINDS   3000u
-#define MODULES 16u
-#define PERIOD  4096u
-#define TOTAL   (THREADS * LIVES * SAMPLES)
+#define THREADS   8u
+#define LIVES     50u
+#define SAMPLES   2000u /* of one life */
+#define KINDS     3000u
+#define MODULES   16u
+#define AFTER_END 1000u
+#define PERIOD    4096u
+#define TOTAL     (THREADS * LIVES * SAMPLES)
 
 static struct sp_module_entry modules[MODULES];
 static _Atomic uint64_t last_sample;
 static _Atomic uint64_t lost;
 static _Atomic uint32_t last_thread;
 static _Atomic unsigned int working;
+static _Atomic unsigned int looks; /* at the file while it is written */
 
 /* Written by the one thread that drew the number. */
 static struct did {
@@ -166,15 +169,21 @@ static void live(void)
 	}
 	write_thread_end(index, life);
 	slot = sp_slots_release(slot);
-	/* What a thread does after its end belongs to nobody. */
-	sp_slots_add(slot, 7, 1);
+	/* What threads do after their end belongs to nobody: one slot for all.
+	 */
+	for (unsigned int i = 0; i < AFTER_END; i++)
+		sp_slots_add(slot, 7, 1);
 }
 
 static void *work(void *arg)
 {
-	(void)arg;
-	for (unsigned int i = 0; i < LIVES; i++)
+	unsigned int looks_wanted = *(unsigned int *)arg;
+
+	for (unsigned int i = 0; i < LIVES; i++) {
+		while (i + 1 == LIVES && atomic_load(&looks) < looks_wanted)
+			sched_yield();
 		live();
+	}
 	atomic_fetch_sub(&working, 1);
 	return NULL;
 }
@@ -224,37 +233,38 @@ static void read_running(uint64_t *bytes, uint64_t *samples)
 	sp_profile_free(p);
 }
 
-static void run_threads(void (*meanwhile)(void))
-{
-	pthread_t threads[THREADS];
-
-	atomic_store(&working, THREADS);
-	for (unsigned int i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, work, NULL),
-				 0);
-	meanwhile();
-	for (unsigned int i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
-	sp_slots_flush_all();
-	sp_writer_end(atomic_load(&last_thread));
-}
-
 /* A program that looks at its profile, and a total that never falls. */
 static void look_on(void)
 {
 	uint64_t bytes = 0, samples = 0, last_total = 0, total, objects;
-	unsigned int rounds = 0;
 
-	while (atomic_load(&working) || !rounds) {
+	while (atomic_load(&working)) {
 		sp_slots_total(&total, &objects);
 		assert_in_range(total, last_total, UINT64_MAX);
 		last_total = total;
 		sp_slots_flush_all();
 		sp_slots_set_name((unsigned long)pthread_self(), "nobody");
 		read_running(&bytes, &samples);
-		rounds++;
+		atomic_fetch_add(&looks, 1);
 	}
-	assert_true(rounds > 1);
+}
+
+static void run_threads(unsigned int looks_wanted)
+{
+	pthread_t threads[THREADS];
+
+	atomic_store(&working, THREADS);
+	atomic_store(&looks, 0);
+	for (unsigned int i = 0; i < THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, work, &looks_wanted),
+			0);
+	if (looks_wanted)
+		look_on();
+	for (unsigned int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	/* The last addition to each slot is in the file by itself. */
+	sp_writer_end(atomic_load(&last_thread));
 }
 
 /* The stacks by their ids, which are below 2 * TOTAL; to be freed. */
@@ -332,7 +342,7 @@ static void check_stacks(const struct sp_profile *p)
 /* Totals of threads and process. */
 static void check_totals(const struct sp_profile *p)
 {
-	uint64_t bytes = 7 * THREADS * LIVES, objects = THREADS * LIVES;
+	uint64_t objects = AFTER_END * THREADS * LIVES, bytes = 7 * objects;
 
 	for (uint32_t i = 1; i <= THREADS * LIVES; i++) {
 		bytes += lives[i].bytes;
@@ -375,7 +385,7 @@ static void test_everything(void **state)
 
 	(void)state;
 	open_file(64u << 20);
-	run_threads(look_on);
+	run_threads(3);
 	assert_int_equal(atomic_load(&lost), 0);
 	assert_int_equal(sp_diag_total(), 0);
 	list = sample_list_read(sp_outfile_name());
@@ -397,10 +407,6 @@ static void test_everything(void **state)
 	agent_fixture_close();
 }
 
-static void do_nothing(void)
-{
-}
-
 /* A file that is soon full: what was written is whole, what was not is
  * counted, and the totals are exact as ever. */
 static void test_full(void **state)
@@ -411,7 +417,7 @@ static void test_full(void **state)
 
 	(void)state;
 	open_file(1u << 20);
-	run_threads(do_nothing);
+	run_threads(0);
 	list = sample_list_read(sp_outfile_name());
 	n = check_samples(&list);
 	assert_true(n > 10000 && n < TOTAL - 10000);

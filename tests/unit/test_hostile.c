@@ -406,9 +406,13 @@ static void test_many_ids(void **state)
 	sp_profile_free(p);
 }
 
-/* The longest file there is, and nothing in it. */
+#define LAST_CHUNK ((1ull << 26) - 1)
+
+/* Two samples, and between them a hole that would take minutes to read. */
 static void test_sparse(void **state)
 {
+	struct sp_chunk_header h = {SP_FORMAT_CHUNK_MAGIC, SP_CHUNK_RECORDS,
+				    LAST_CHUNK, 0};
 	double start;
 	struct sp_profile *p;
 
@@ -416,18 +420,24 @@ static void test_sparse(void **state)
 	begin_file(1);
 	put_sample(10, 1, 0, 0);
 	model_file_put(&made.model, 1, &made.records);
-	model_file_header(&made.model)->max_file_bytes = 1ull << 32;
-	model_file_seal(&made.model);
 	memfile_resize(&file, 0);
 	memfile_write(&file, 0, made.model.bytes.data, made.model.bytes.n);
-	memfile_resize(&file, 1ull << 32);
+	memfile_resize(&file, (LAST_CHUNK + 1) * CHUNK);
+	made.records.n = 0;
+	model_chunk_begin(&made.chunk, made.model.file_id, LAST_CHUNK);
+	put_sample(20, 1, 0, 0);
+	model_seal(made.model.file_id, SP_CHECK_CHUNK, &h, sizeof(h));
+	memfile_write(&file, LAST_CHUNK * CHUNK, &h, sizeof(h));
+	memfile_write(&file, LAST_CHUNK * CHUNK + sizeof(h), made.records.data,
+		      made.records.n);
 	model_done(&made.model.bytes);
 	model_done(&made.records);
 	start = seconds();
 	p = load(file.path);
 	assert_true(seconds() - start < 1);
 	assert_string_equal(p->damage, "");
-	assert_int_equal(p->acc.samples, 1);
+	assert_int_equal(p->acc.samples, 2);
+	assert_int_equal(p->acc.size_bytes, 30);
 	sp_profile_free(p);
 	memfile_resize(&file, 0);
 }
