@@ -177,6 +177,7 @@ static void show_progress(void *arg, uint64_t done, uint64_t total)
 }
 
 struct options {
+	const char *program; /* as it was called, for the next command */
 	const char *file;
 	uint64_t top;
 	uint64_t stacks;
@@ -199,7 +200,8 @@ static int print_text(FILE *out, struct sp_aggregate *aggregate,
 		return r;
 	if (options->has_stacks)
 		sp_view_stacks_print(out, aggregate, options->stacks);
-	sp_view_summary_print_notes(out, aggregate, options->has_stacks);
+	sp_view_summary_print_notes(out, aggregate, options->program,
+				    options->has_stacks);
 	return 0;
 }
 
@@ -314,7 +316,7 @@ static int take_option(struct options *options, int option)
 
 static int run_report(int argc, char **argv)
 {
-	struct options options = {.top = DEFAULT_TOP};
+	struct options options = {.program = argv[0], .top = DEFAULT_TOP};
 	FILE *out;
 	int option, code, close_code;
 

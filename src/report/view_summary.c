@@ -253,7 +253,8 @@ static void print_completeness(FILE *out, const struct sp_profile *p)
 	}
 }
 
-static void print_next(FILE *out, const struct sp_profile *p, bool stacks_shown)
+static void print_next(FILE *out, const struct sp_profile *p,
+		       const char *program, bool stacks_shown)
 {
 	const char *arguments = "--stacks 10 ";
 
@@ -263,7 +264,9 @@ static void print_next(FILE *out, const struct sp_profile *p, bool stacks_shown)
 		arguments = "--json ";
 	if (!*arguments && p->end != SP_PROFILE_END_RUNNING)
 		return;
-	fprintf(out, "next: sampleprof-report %s", arguments);
+	fputs("next: ", out);
+	sp_text_print_shell(out, program);
+	fprintf(out, " %s", arguments);
 	/* A name like an option would be taken for one. */
 	if (*p->path == '-')
 		fputs("./", out);
@@ -273,7 +276,7 @@ static void print_next(FILE *out, const struct sp_profile *p, bool stacks_shown)
 
 void sp_view_summary_print_notes(FILE *out,
 				 const struct sp_aggregate *aggregate,
-				 bool stacks_shown)
+				 const char *program, bool stacks_shown)
 {
 	const struct sp_profile *p = aggregate->profile;
 	struct notes notes = {.out = out};
@@ -286,5 +289,5 @@ void sp_view_summary_print_notes(FILE *out,
 	note_cut_stacks(&notes, aggregate);
 	note_problems(&notes, aggregate);
 	print_completeness(out, p);
-	print_next(out, p, stacks_shown);
+	print_next(out, p, program, stacks_shown);
 }

@@ -15,11 +15,11 @@ void sp_view_summary_print_header(FILE *out,
 
 /*
  * What limits the figures (no samples, losses, damage, missing symbols), how
- * complete the file is, and the next command to try; `stacks_shown` if the
- * reader has already seen the call stacks.
+ * complete the file is, and the next command to try, which begins with
+ * `program`; `stacks_shown` if the reader has already seen the call stacks.
  */
 void sp_view_summary_print_notes(FILE *out,
 				 const struct sp_aggregate *aggregate,
-				 bool stacks_shown);
+				 const char *program, bool stacks_shown);
 
 #endif

@@ -314,7 +314,7 @@ static void show(struct sp_aggregate *aggregate)
 	sp_view_summary_print_header(out, aggregate);
 	FUZZ_ASSERT(sp_view_top_print(out, aggregate, 0, &err) == 0);
 	sp_view_stacks_print(out, aggregate, 0);
-	sp_view_summary_print_notes(out, aggregate, true);
+	sp_view_summary_print_notes(out, aggregate, "report", true);
 	fclose(out);
 	check_text(text, n);
 	free(text);

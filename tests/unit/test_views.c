@@ -15,6 +15,9 @@
 #include "report/view_top.h"
 #include "support/report_fixture.h"
 
+/* As the tool was called; the shell has to see it quoted. */
+#define PROGRAM "sampleprof-report"
+
 #define R (512 * 1024)
 
 enum {
@@ -86,7 +89,7 @@ static const char *print(struct page *page, enum part part, size_t n)
 	if (part == STACKS || part == ALL)
 		sp_view_stacks_print(out, a, n);
 	if (part == NOTES || part == ALL)
-		sp_view_summary_print_notes(out, a, false);
+		sp_view_summary_print_notes(out, a, PROGRAM, false);
 	fclose(out);
 	sp_aggregate_free(a);
 	return page->text;
