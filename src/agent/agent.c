@@ -156,12 +156,32 @@ static void attach(struct sp_thread *t)
 	watch_end(t);
 }
 
+/* The totals of a thread that the file knows. */
+static void record_thread_end(struct sp_thread *t)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD_END};
+	const char *name = sp_slots_name(t->slot);
+	bool written = false;
+
+	r.u.thread_end = (struct sp_record_thread_end){
+		t->index, sp_writer_time(), t->bytes, t->objects,
+		name,     strlen(name),
+	};
+	t->lane = sp_lane_take(&t->lane_hint);
+	if (t->lane) {
+		written = sp_writer_append(t->lane, &r);
+		sp_lane_give(t->lane);
+		t->lane = NULL;
+	}
+	if (!written)
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
 /* The last time that this thread runs one of its destructors: what it still
  * allocates afterwards is published call by call. */
 static void thread_ends(void *arg)
 {
 	struct sp_thread *t = arg;
-	struct sp_record r = {.type = SP_RECORD_THREAD_END};
 	uint64_t word = park(t);
 	int saved_errno = errno;
 
@@ -173,19 +193,8 @@ static void thread_ends(void *arg)
 	t->bytes += t->limit - word;
 	t->gap -= t->limit - word < t->gap ? t->limit - word : t->gap;
 	publish(t);
-	t->lane = t->recorded ? sp_lane_take(&t->lane_hint) : NULL;
-	if (t->lane) {
-		const char *name = sp_slots_name(t->slot);
-
-		r.u.thread_end = (struct sp_record_thread_end){
-			t->index, sp_writer_time(), t->bytes, t->objects,
-			name,     strlen(name),
-		};
-		if (!sp_writer_append(t->lane, &r))
-			sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
-		sp_lane_give(t->lane);
-		t->lane = NULL;
-	}
+	if (t->recorded)
+		record_thread_end(t);
 	t->slot = sp_slots_release(t->slot);
 	t->ended = 1;
 	unpark(t);
@@ -333,7 +342,7 @@ static void record_thread(struct sp_thread *t)
 	r.u.thread = (struct sp_record_thread){
 		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
 	if (sp_writer_append(t->lane, &r))
-		t->recorded = 1;
+		t->recorded = SP_THREAD_KNOWN;
 	else
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
@@ -349,7 +358,7 @@ static void record_sample(struct sp_thread *t, const struct sp_event *event)
 		sp_diag_lose(SP_LOSS_NO_FILE, 1);
 		return;
 	}
-	if (!t->recorded)
+	if (t->recorded != SP_THREAD_KNOWN)
 		record_thread(t);
 	n = sp_stack_capture(t->lane, (unsigned int)process.config.depth,
 			     event->caller, &flags);

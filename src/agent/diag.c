@@ -27,16 +27,6 @@ void sp_diag_read(uint64_t losses[SP_FORMAT_LOSSES])
 						 memory_order_relaxed);
 }
 
-uint64_t sp_diag_total(void)
-{
-	uint64_t total = 0;
-
-	for (int i = 0; i < SP_LOSS_COUNT; i++)
-		total += atomic_load_explicit(&counters[i],
-					      memory_order_relaxed);
-	return total;
-}
-
 void sp_diag_reset(void)
 {
 	for (int i = 0; i < SP_LOSS_COUNT; i++)

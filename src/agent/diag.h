@@ -18,9 +18,6 @@ void sp_diag_lose(enum sp_loss loss, uint64_t n);
 /* Copy all counters; unused ones are zero. */
 void sp_diag_read(uint64_t losses[SP_FORMAT_LOSSES]);
 
-/* Sum of all counters, to notice that something changed. */
-uint64_t sp_diag_total(void);
-
 /* Forget everything: a forked child starts with no losses. */
 void sp_diag_reset(void);
 

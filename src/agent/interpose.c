@@ -248,7 +248,7 @@ SP_EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 		return ENOSYS;
 	sp_agent_attach();
 	sp_slots_set_name(thread, name);
-	if (thread == (unsigned long)pthread_self())
-		sp_thread.recorded = 0; /* its next sample says the name */
+	if (thread == (unsigned long)pthread_self() && sp_thread.recorded)
+		sp_thread.recorded = SP_THREAD_RENAMED;
 	return sp_real.pthread_setname_np(thread, name);
 }

@@ -46,10 +46,13 @@ struct sp_thread {
 	uint32_t generation;  /* of the process this state belongs to; 0 none */
 	uint8_t parked;       /* inside the agent */
 	uint8_t ended;        /* its exit was seen: publish call by call */
-	uint8_t recorded;     /* the file has its THREAD record */
+	uint8_t recorded;     /* SP_THREAD_*: its THREAD record */
 	uint8_t watched;      /* its exit will be seen */
 	uint8_t lane_hint;
 };
+
+/* Is the thread known in the file, and by its present name? */
+enum { SP_THREAD_UNKNOWN, SP_THREAD_KNOWN, SP_THREAD_RENAMED };
 
 static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
 

@@ -91,6 +91,14 @@ class Threads(harness.Case):
         names = [t["name"] for t in profile.json["thread_infos"]]
         self.assertEqual(names, ["late-name"])
 
+    def test_name_after_the_last_sample(self):
+        profile = self.scenario("renamed_last", 1, 50, period=1).profile()
+        named = [t for t in profile.json["thread_infos"] if t["name"]]
+        self.assertEqual([t["name"] for t in named], ["last-name"])
+        self.assertTrue(named[0]["exited"])
+        self.assertEqual(named[0]["samples"], 50)
+        self.assertEqual(named[0]["exact"]["alloc_bytes"], 50 * BYTES)
+
     def test_allocation_under_the_loader_lock(self):
         """A thread that samples must not wait for a thread in the loader."""
         profile = self.scenario("loader", 1, 500, period=1).profile()

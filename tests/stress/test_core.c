@@ -387,7 +387,7 @@ static void test_everything(void **state)
 	open_file(64u << 20);
 	run_threads(3);
 	assert_int_equal(atomic_load(&lost), 0);
-	assert_int_equal(sp_diag_total(), 0);
+	assert_int_equal(agent_fixture_losses(), 0);
 	list = sample_list_read(sp_outfile_name());
 	assert_int_equal(check_samples(&list), TOTAL);
 	p = load_ended();
@@ -429,20 +429,6 @@ static void test_full(void **state)
 	agent_fixture_close();
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	agent_fixture_dir();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	agent_fixture_remove_dir();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -450,5 +436,6 @@ int main(void)
 		cmocka_unit_test(test_full),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
 }

@@ -99,3 +99,34 @@ void agent_fixture_close(void)
 	sp_slots_reset();
 	sp_diag_reset();
 }
+
+int agent_fixture_begin(void **state)
+{
+	(void)state;
+	agent_fixture_dir();
+	return 0;
+}
+
+int agent_fixture_end(void **state)
+{
+	(void)state;
+	agent_fixture_remove_dir();
+	return 0;
+}
+
+int agent_fixture_teardown(void **state)
+{
+	(void)state;
+	agent_fixture_close();
+	return 0;
+}
+
+uint64_t agent_fixture_losses(void)
+{
+	uint64_t losses[SP_FORMAT_LOSSES], sum = 0;
+
+	sp_diag_read(losses);
+	for (int i = 0; i < SP_FORMAT_LOSSES; i++)
+		sum += losses[i];
+	return sum;
+}

@@ -20,6 +20,15 @@ void agent_fixture_remove_dir(void);
 /* DIR/NAME, in a buffer that the next call but three overwrites. */
 const char *agent_fixture_path(const char *name);
 
+/* The same as cmocka's group fixtures, and what leaves nothing open to the next
+ * test after one that failed. */
+int agent_fixture_begin(void **state);
+int agent_fixture_end(void **state);
+int agent_fixture_teardown(void **state);
+
+/* All that the loss counters say, summed. */
+uint64_t agent_fixture_losses(void);
+
 /* Open the writer on a file of at most max_file_bytes in the directory; returns
  * its path.  Nothing may be open. */
 const char *agent_fixture_open(uint64_t max_file_bytes);

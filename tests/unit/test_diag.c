@@ -15,6 +15,7 @@
 
 #include "agent/diag.h"
 #include "base/rng.h"
+#include "support/agent_fixture.h"
 
 #define THREADS 4
 #define ROUNDS  100000u
@@ -54,9 +55,9 @@ static void test_counters(void **state)
 		assert_true(losses[i] == want);
 		total += want;
 	}
-	assert_true(sp_diag_total() == total && total == 10 * ROUNDS);
+	assert_true(agent_fixture_losses() == total && total == 10 * ROUNDS);
 	sp_diag_reset();
-	assert_true(sp_diag_total() == 0);
+	assert_true(agent_fixture_losses() == 0);
 	sp_diag_read(losses);
 	for (unsigned int i = 0; i < SP_FORMAT_LOSSES; i++)
 		assert_true(losses[i] == 0);

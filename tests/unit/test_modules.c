@@ -13,6 +13,7 @@
 
 #include "agent/diag.h"
 #include "agent/modules.h"
+#include "support/agent_fixture.h"
 
 #define EXE "/opt/program"
 
@@ -75,7 +76,7 @@ static void test_snapshot(void **state)
 		if (strstr(e->name, "libc.so"))
 			assert_int_equal(e->build_id_bytes, 20);
 	}
-	assert_true(sp_diag_total() == 0);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 static void test_nothing_there(void **state)

@@ -276,20 +276,6 @@ static void test_too_long(void **state)
 	assert_true(strlen(strrchr(sp_outfile_name(), '/')) < 130);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	agent_fixture_dir();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	agent_fixture_remove_dir();
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -304,5 +290,6 @@ int main(void)
 		cmocka_unit_test(test_too_long),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
 }

@@ -133,7 +133,7 @@ static void test_model(void **state)
 		}
 		assert_true(bytes == want_bytes && objects == want);
 	}
-	assert_true(sp_diag_total() == 0);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 /* Totals from before there was a file reach it with the next flush. */
@@ -324,29 +324,8 @@ static void test_at_once(void **state)
 	assert_int_equal(p.missing, 0);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	agent_fixture_dir();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	agent_fixture_remove_dir();
-	return 0;
-}
-
-/* A test that failed leaves nothing open to the next one. */
-static int close_all(void **state)
-{
-	(void)state;
-	agent_fixture_close();
-	return 0;
-}
-
-#define TEST(function) cmocka_unit_test_teardown(function, close_all)
+#define TEST(function)                                                         \
+	cmocka_unit_test_teardown(function, agent_fixture_teardown)
 
 int main(void)
 {
@@ -356,5 +335,6 @@ int main(void)
 		TEST(test_at_once),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
 }

@@ -291,29 +291,8 @@ static void test_threads(void **state)
 	sp_profile_free(p);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	agent_fixture_dir();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	agent_fixture_remove_dir();
-	return 0;
-}
-
-/* A test that failed leaves nothing open to the next one. */
-static int close_all(void **state)
-{
-	(void)state;
-	agent_fixture_close();
-	return 0;
-}
-
-#define TEST(function) cmocka_unit_test_teardown(function, close_all)
+#define TEST(function)                                                         \
+	cmocka_unit_test_teardown(function, agent_fixture_teardown)
 
 int main(void)
 {
@@ -322,5 +301,6 @@ int main(void)
 		TEST(test_reset), TEST(test_full), TEST(test_threads),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
 }

@@ -291,7 +291,7 @@ static void test_windows(void **state)
 	free(list.at);
 	assert_true(list.status.chunks > 3 * 16);
 	check_samples(path, id);
-	assert_true(sp_diag_total() == 0);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 /* The limit: false, for good, and what was accepted is all there. */
@@ -383,7 +383,7 @@ static void test_large(void **state)
 		assert_true(p->stacks[i].frames[1023].offset ==
 			    UINT64_MAX - 1023);
 	sp_profile_free(p);
-	assert_true(sp_diag_total() == 0);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 /* Publications alternate between two copies; the newest counts. */
@@ -517,29 +517,8 @@ static void test_fork(void **state)
 	check_samples(next_name(path), 1);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	agent_fixture_dir();
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	agent_fixture_remove_dir();
-	return 0;
-}
-
-/* A test that failed leaves nothing open to the next one. */
-static int close_all(void **state)
-{
-	(void)state;
-	agent_fixture_close();
-	return 0;
-}
-
-#define TEST(function) cmocka_unit_test_teardown(function, close_all)
+#define TEST(function)                                                         \
+	cmocka_unit_test_teardown(function, agent_fixture_teardown)
 
 int main(void)
 {
@@ -552,5 +531,6 @@ int main(void)
 		TEST(test_failure_is_final), TEST(test_fork),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
 }

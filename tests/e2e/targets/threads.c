@@ -132,6 +132,24 @@ static void do_renamed(int n)
 	work();
 }
 
+static void *renamed_last(void *arg)
+{
+	work();
+	EXPECT(!pthread_setname_np(pthread_self(), arg));
+	return NULL;
+}
+
+/* No sample is left to say the new name: the record of the end does. */
+static void do_renamed_last(int n)
+{
+	static char name[] = "last-name";
+	pthread_t thread;
+
+	(void)n;
+	EXPECT(!pthread_create(&thread, NULL, renamed_last, name));
+	EXPECT(!pthread_join(thread, NULL));
+}
+
 static sem_t allocate_now, allocated;
 
 static void *allocate_when_told(void *arg)
@@ -203,10 +221,15 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(int n);
 	} scenarios[] = {
-		{"short", do_short},     {"detached", do_detached},
-		{"minimal", do_minimal}, {"outlive", do_outlive},
-		{"named", do_named},     {"renamed", do_renamed},
-		{"loader", do_loader},   {"tsd", do_tsd},
+		{"short", do_short},
+		{"detached", do_detached},
+		{"minimal", do_minimal},
+		{"outlive", do_outlive},
+		{"named", do_named},
+		{"renamed", do_renamed},
+		{"renamed_last", do_renamed_last},
+		{"loader", do_loader},
+		{"tsd", do_tsd},
 	};
 
 	EXPECT(argc == 4);
