@@ -15,6 +15,10 @@
 #define HEAD_THREAD   0x20u
 #define HEAD_PERIOD   0x40u
 #define HEAD_RESERVED 0x80u
+#define FREE_THREAD   0x01u
+#define FREE_AGE      0x02u
+#define FREE_MISSED   0x04u
+#define FREE_RESERVED 0xf8u
 
 static const char *decode_info(struct sp_slice *s, struct sp_record_info *r)
 {
@@ -135,6 +139,34 @@ static const char *decode_sample(struct sp_slice *s,
 	return NULL;
 }
 
+static const char *decode_free(struct sp_slice *s, struct sp_chunk_state *state,
+			       struct sp_record_free *r)
+{
+	uint8_t head = sp_slice_u8(s);
+
+	r->flags = head & FREE_MISSED ? SP_FREE_MISSED : 0;
+	r->thread = head & FREE_THREAD ? sp_slice_varint(s) : state->thread;
+	r->id = state->freed_id + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->time_ns = state->time_ns + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->has_age = head & FREE_AGE;
+	r->age_bytes = r->has_age ? sp_slice_varint(s) : 0;
+	if (s->failed || (head & FREE_RESERVED))
+		return "free";
+	if (r->thread > UINT32_MAX)
+		return "free thread";
+	state->thread = r->thread;
+	state->freed_id = r->id;
+	state->time_ns = r->time_ns;
+	return NULL;
+}
+
+static const char *decode_rss(struct sp_slice *s, struct sp_record_rss *r)
+{
+	r->time_ns = sp_slice_varint(s);
+	r->rss_bytes = sp_slice_varint(s);
+	return s->failed ? "resident memory" : NULL;
+}
+
 static const char *decode_payload(struct sp_slice *s,
 				  struct sp_chunk_state *state,
 				  struct sp_decoded *d)
@@ -152,6 +184,10 @@ static const char *decode_payload(struct sp_slice *s,
 		return decode_thread_end(s, &d->u.thread_end);
 	case SP_RECORD_SAMPLE:
 		return decode_sample(s, state, &d->u.sample);
+	case SP_RECORD_FREE:
+		return decode_free(s, state, &d->u.free);
+	case SP_RECORD_RSS:
+		return decode_rss(s, &d->u.rss);
 	default:
 		return NULL;
 	}

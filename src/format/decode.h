@@ -29,6 +29,8 @@ struct sp_decoded {
 		struct sp_record_thread thread;
 		struct sp_record_thread_end thread_end;
 		struct sp_record_sample sample;
+		struct sp_record_free free;
+		struct sp_record_rss rss;
 	} u;
 };
 

@@ -222,6 +222,62 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	return finish(state, &f, SP_RECORD_SAMPLE);
 }
 
+/*
+ * A free's head byte: bit 0 when the thread differs from the chunk's last one
+ * and follows, bit 1 when the age follows, bit 2 when the free was missed.
+ */
+#define FREE_THREAD 0x01u
+#define FREE_AGE    0x02u
+#define FREE_MISSED 0x04u
+
+static struct sp_encoded encode_free(struct sp_chunk_state *state, uint8_t *out,
+				     size_t room,
+				     const struct sp_record_free *r)
+{
+	uint64_t fields[4];
+	size_t n = 0, bytes = 1;
+	uint8_t head = r->flags & SP_FREE_MISSED ? FREE_MISSED : 0;
+	struct frame f;
+
+	if (r->thread != state->thread) {
+		head |= FREE_THREAD;
+		fields[n++] = r->thread;
+	}
+	fields[n++] = sp_zigzag((int64_t)(r->id - state->freed_id));
+	fields[n++] = sp_zigzag((int64_t)(r->time_ns - state->time_ns));
+	if (r->has_age) {
+		head |= FREE_AGE;
+		fields[n++] = r->age_bytes;
+	}
+	for (size_t i = 0; i < n; i++)
+		bytes += sp_varint_bytes(fields[i]);
+
+	f = begin(out, room, bytes);
+	if (!f.at)
+		return does_not_fit;
+	*f.at++ = head;
+	for (size_t i = 0; i < n; i++)
+		put(&f, fields[i]);
+	state->thread = r->thread;
+	state->freed_id = r->id;
+	state->time_ns = r->time_ns;
+	return finish(state, &f, SP_RECORD_FREE);
+}
+
+static struct sp_encoded encode_rss(struct sp_chunk_state *state, uint8_t *out,
+				    size_t room, const struct sp_record_rss *r)
+{
+	struct frame f = begin(out, room,
+			       sp_varint_bytes(r->time_ns) +
+				       sp_varint_bytes(r->rss_bytes));
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->time_ns);
+	put(&f, r->rss_bytes);
+	return finish(state, &f, SP_RECORD_RSS);
+}
+
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
@@ -239,6 +295,10 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 					 &record->u.thread_end);
 	case SP_RECORD_SAMPLE:
 		return encode_sample(state, out, room, &record->u.sample);
+	case SP_RECORD_FREE:
+		return encode_free(state, out, room, &record->u.free);
+	case SP_RECORD_RSS:
+		return encode_rss(state, out, room, &record->u.rss);
 	case SP_RECORD_NONE:
 		break;
 	}

@@ -56,7 +56,7 @@ struct sp_file_header {
 	uint32_t version;
 	uint32_t header_bytes;
 	uint32_t chunk_bytes;
-	uint32_t flags;   /* 0 */
+	uint32_t flags;   /* SP_HEADER_* */
 	uint64_t file_id; /* random; seeds every check */
 	uint64_t pid;
 	uint64_t
@@ -70,6 +70,26 @@ struct sp_file_header {
 };
 
 static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
+
+/* Objects of at least sp_format_always_bytes(period) were sampled with
+ * certainty. */
+#define SP_HEADER_ALWAYS_LARGE 1u
+/* The gap is geometric with p = 1 / period for each byte, which is a mean of
+ * period - 1/2 bytes and not of the period (docs/statistics.md). */
+#define SP_HEADER_LAW_DOTNET 2u
+/* A FREE record follows each sampled object that was freed. */
+#define SP_HEADER_FREES       4u
+#define SP_HEADER_KNOWN_FLAGS 7u
+
+/* ceil(period * ln 100): what misses an object of that size is less than 1 %
+ * likely, so that such objects are not left to chance. */
+static inline uint64_t sp_format_always_bytes(uint64_t period_bytes)
+{
+	unsigned __int128 scaled =
+		(unsigned __int128)period_bytes * 4605170185988ull;
+
+	return (uint64_t)((scaled + 999999999999ull) / 1000000000000ull);
+}
 
 #define SP_FORMAT_LOSSES 32
 static_assert(SP_LOSS_COUNT <= SP_FORMAT_LOSSES, "room in the status block");
@@ -124,10 +144,65 @@ static_assert(sizeof(struct sp_slot) == 128, "layout is the format");
 #define SP_FORMAT_SLOTS_OFFSET (2 * SP_FORMAT_PAGE_BYTES)
 #define SP_FORMAT_SLOTS        ((SP_FORMAT_CHUNK_BYTES - SP_FORMAT_SLOTS_OFFSET) / 128)
 
+/*
+ * Size classes of the exact totals: 16 bytes wide up to 1 KiB, then four to
+ * the doubling, each with its upper end; the last takes all that is larger.
+ */
+#define SP_FORMAT_CLASSES 252u
+
+/* The class of an object of size_bytes >= 1. */
+static inline unsigned int sp_format_class(uint64_t size_bytes)
+{
+	uint64_t v = size_bytes - 1;
+	unsigned int e, class;
+
+	if (size_bytes <= 1024)
+		return (unsigned int)(v >> 4);
+	e = 63 - (unsigned int)__builtin_clzll(v);
+	class = 64 + (e - 10) * 4 + (unsigned int)((v >> (e - 2)) & 3);
+	return class < SP_FORMAT_CLASSES ? class : SP_FORMAT_CLASSES - 1;
+}
+
+/* The largest size of a class; UINT64_MAX for the last. */
+static inline uint64_t sp_format_class_max(unsigned int class)
+{
+	unsigned int e = 10 + (class - 64) / 4;
+
+	if (class < 64)
+		return (class + 1) * 16;
+	if (class >= SP_FORMAT_CLASSES - 1)
+		return UINT64_MAX;
+	return (5ull + (class - 64) % 4) << (e - 2);
+}
+
+/* Totals of one thread slot by size class, two copies like the slot's own.
+ * Their sums tell a torn copy. */
+struct sp_class_total {
+	uint64_t bytes;
+	uint64_t objects;
+};
+
+struct sp_class_page {
+	uint64_t seq;
+	uint64_t slot;
+	uint64_t alloc_bytes;   /* sum over the classes */
+	uint64_t alloc_objects; /* likewise */
+	uint64_t check;         /* of the four fields above */
+	struct sp_class_total classes[SP_FORMAT_CLASSES];
+};
+
+static_assert(sizeof(struct sp_class_page) <= SP_FORMAT_PAGE_BYTES,
+	      "a copy has a page");
+
+/* A chunk of kind SP_CHUNK_CLASSES: after its header's page, two pages for
+ * each of the slots it has. */
+#define SP_FORMAT_CLASS_SLOTS 7u
+
 #define SP_FORMAT_CHUNK_MAGIC 0x6b6e6863u /* "chnk" */
 
 enum sp_chunk_kind {
-	SP_CHUNK_RECORDS = 1, /* other kinds are passed over */
+	SP_CHUNK_RECORDS = 1, /* unknown kinds are passed over */
+	SP_CHUNK_CLASSES = 2,
 };
 
 struct sp_chunk_header {
@@ -149,7 +224,12 @@ enum sp_record_type {
 	SP_RECORD_THREAD = 4,
 	SP_RECORD_THREAD_END = 5,
 	SP_RECORD_SAMPLE = 6,
+	SP_RECORD_FREE = 7,
+	SP_RECORD_RSS = 8,
 };
+
+/* Flags of a FREE record. */
+#define SP_FREE_MISSED 1u /* the free was not seen: its address came back */
 
 /* Flags of a STACK record. */
 #define SP_STACK_TRUNCATED   1u /* deeper than the depth limit */

@@ -22,6 +22,7 @@ struct sp_chunk_state {
 	uint64_t hash;
 	uint64_t time_ns;
 	uint64_t sample_id;
+	uint64_t freed_id; /* of the last FREE */
 	uint64_t address;
 	uint64_t period_bytes;
 	uint64_t thread;
@@ -87,6 +88,24 @@ struct sp_record_sample {
 	uint8_t entry;   /* enum sp_entry */
 };
 
+/* The end of a sampled object. */
+struct sp_record_free {
+	uint64_t id;      /* of the sample */
+	uint64_t time_ns; /* when it was freed, or found to have been */
+	uint64_t thread;  /* that freed it; 0: not known */
+	uint64_t flags;   /* SP_FREE_* */
+	bool has_age;     /* the thread that allocated it freed it */
+	/* Bytes which that thread allocated in between, the object's own
+	 * excluded. */
+	uint64_t age_bytes;
+};
+
+/* Resident memory of the process, as the kernel says. */
+struct sp_record_rss {
+	uint64_t time_ns;
+	uint64_t rss_bytes;
+};
+
 /* The check of a fixed structure: all of its bytes before `check`, which is
  * its last eight.  `kind` keeps one structure from passing for another. */
 uint64_t sp_format_check(uint64_t file_id, uint64_t kind, const void *data,
@@ -97,6 +116,7 @@ enum sp_check_kind {
 	SP_CHECK_STATUS = 2,
 	SP_CHECK_SLOT = 3,
 	SP_CHECK_CHUNK = 4,
+	SP_CHECK_CLASSES = 5,
 };
 
 void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,

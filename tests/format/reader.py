@@ -12,7 +12,7 @@ from collections import Counter
 
 CHUNK = 65536
 MASK, ID_MAX = (1 << 64) - 1, (1 << 32) - 1
-HEADER, STATUS, SLOT, CHUNK_HEADER = 1, 2, 3, 4  # kinds of checks
+HEADER, STATUS, SLOT, CHUNK_HEADER, CLASSES = 1, 2, 3, 4, 5  # kinds of checks
 
 
 class Damage(Exception):
@@ -84,7 +84,8 @@ class Profile:
 
     def __init__(self, data):
         self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
-        self.samples, self.damaged_chunks = [], 0
+        self.samples, self.frees, self.rss = [], [], []
+        self.classes, self.damaged_chunks = {}, 0
         self._header(data)
         first = data[:CHUNK].ljust(CHUNK, b"\0")
         self._status(first[4096:8192])
@@ -95,12 +96,12 @@ class Profile:
             raise Damage("stopped while it was created")
         if data[:8] != b"\x89sprof\r\n" or len(data) < 8192:
             raise Damage("not a profile")
-        (version, size, chunk, flags, self.file_id, self.pid, _ticks,
-         _start, self.period_bytes, self.seed, _max_file, _check_in,
+        (version, size, chunk, self.flags, self.file_id, self.pid, _ticks,
+         _start, self.period_bytes, self.seed, _max_file, self.check_in,
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
-        if (size, chunk, flags) != (96, CHUNK, 0) or \
+        if (size, chunk) != (96, CHUNK) or self.flags > 7 or \
                 not 1 <= self.period_bytes <= 1 << 40 or \
                 check != check_of(self.file_id, HEADER, data[:88]):
             raise Damage("header")
@@ -112,7 +113,7 @@ class Profile:
         self.losses = list(values[5:37])
 
     def _slots(self, data):
-        self.alloc_bytes = self.alloc_objects = 0
+        self.alloc_bytes = self.alloc_objects = self.unpublished = 0
         for at in range(0, 448 * 128, 128):
             copy = newest(self.file_id, SLOT,
                           (data[at:at + 64], data[at + 64:at + 128]))
@@ -121,6 +122,8 @@ class Profile:
             self.alloc_bytes += total
             self.alloc_objects += objects
             if thread:
+                self.unpublished += min(self.check_in,
+                                        max(4096, total - base & MASK))
                 self.threads[thread] = {"tid": tid, "exact": [
                     total - base, objects - base_objects]}
 
@@ -136,14 +139,32 @@ class Profile:
                 raise Damage("chunk header")
             if kind == 1:
                 self._records(number, data)
+            if kind == 2:
+                self._class_pages(data.ljust(CHUNK, b"\0"))
         except Damage:
             self.damaged_chunks += 1
+
+    def _class_pages(self, data):
+        for pair in range(7):
+            best, best_seq = None, 0
+            for number in (0, 1):
+                page = data[4096 * (1 + 2 * pair + number):][:4072]
+                seq, slot, *sums, check = struct.unpack("<5Q", page[:40])
+                numbers = struct.unpack("<504Q", page[40:])
+                if seq & 1 == number and slot < 448 and slot % 7 == pair and \
+                        check == check_of(self.file_id, CLASSES, page[:32]) \
+                        and sums == [sum(numbers[::2]), sum(numbers[1::2])] \
+                        and seq > best_seq:
+                    best, best_seq = (slot, numbers), seq
+            if best:
+                self.classes.setdefault(*best)
 
     def _records(self, number, data):
         at = 24
         h = step(step(0, self.file_id), number)
         self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
                       "thread": 0}
+        self.freed_id = 0
         while at < len(data) and data[at]:
             record = Payload(data[at + 1:])
             length = record.varint()
@@ -152,7 +173,8 @@ class Profile:
             if int.from_bytes(record.take(2), "little") != h >> 48:
                 raise Damage("check")
             take = {1: self._info, 2: self._module, 3: self._stack,
-                    4: self._thread, 5: self._thread_end, 6: self._sample}
+                    4: self._thread, 5: self._thread_end, 6: self._sample,
+                    7: self._free, 8: self._rss}
             if data[at] in take:
                 take[data[at]](Payload(payload))
             at += 1 + record.at
@@ -201,6 +223,47 @@ class Profile:
         self.state = new
 
 
+    def _free(self, p):
+        head, thread = p.take(1)[0], self.state["thread"]
+        if head & 1:
+            thread = p.varint(0, ID_MAX)
+        number = self.freed_id + p.zigzag() & MASK
+        time = self.state["time_ns"] + p.zigzag() & MASK
+        age = p.varint() if head & 2 else None
+        if head & 0xF8:
+            raise Damage("head")
+        self.frees.append({"id": number, "time_ns": time, "thread": thread,
+                           "age": age, "missed": bool(head & 4)})
+        self.freed_id = number
+        self.state.update(time_ns=time, thread=thread)
+
+    def _rss(self, p):
+        self.rss.append([p.varint(), p.varint()])
+
+    def class_totals(self):
+        """Bytes and objects of each class; None without class pages."""
+        if not self.classes:
+            return None
+        sums = [sum(column) for column in zip(*self.classes.values())]
+        return [list(pair) for pair in zip(sums[::2], sums[1::2])]
+
+    def slack(self):
+        """Allocated bytes that may be in no class."""
+        known = sum(sum(n[::2]) for n in self.classes.values())
+        return max(0, self.alloc_bytes - known) + \
+            (0 if self.end_kind == 1 else self.unpublished)
+
+    def ends(self):
+        """When each sample ended, by its id, and how many frees are left."""
+        born = {s["id"]: s["time_ns"] for s in self.samples}
+        found = {}
+        for event in self.frees:
+            if event["id"] in born:
+                end = max(event["time_ns"], born[event["id"]])
+                found[event["id"]] = min(end, found.get(event["id"], end))
+        return found, len(self.frees) - len(found)
+
+
 def read(path):
     """The profile at `path`; holes are skipped where the system knows them."""
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -225,7 +288,13 @@ def summary(profile):
     of_thread = Counter(s["thread"] for s in profile.samples)
     for number in filter(None, of_thread):
         profile.threads.setdefault(number, {})
+    for number in filter(None, {f["thread"] for f in profile.frees}):
+        profile.threads.setdefault(number, {})
+    ends, unmatched = profile.ends()
     return {
+        "flags": profile.flags, "ended": len(ends),
+        "unmatched_frees": unmatched, "rss": sorted(profile.rss),
+        "classes": profile.class_totals(), "slack": profile.slack(),
         "pid": profile.pid, "period_bytes": profile.period_bytes,
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": [profile.alloc_bytes, profile.alloc_objects],

@@ -132,6 +132,22 @@ static void put_sample(struct model_bytes *b, struct model_chunk *chunk,
 	chunk->last = *r;
 }
 
+static void put_free(struct model_bytes *b, struct model_chunk *chunk,
+		     const struct sp_record_free *r)
+{
+	append(b, (uint8_t)((r->thread != chunk->last.thread ? 1 : 0) +
+			    (r->has_age ? 2 : 0) + (r->flags & 1 ? 4 : 0)));
+	if (r->thread != chunk->last.thread)
+		model_varint(b, r->thread);
+	model_difference(b, r->id, chunk->freed_id);
+	model_difference(b, r->time_ns, chunk->last.time_ns);
+	if (r->has_age)
+		model_varint(b, r->age_bytes);
+	chunk->last.thread = r->thread;
+	chunk->last.time_ns = r->time_ns;
+	chunk->freed_id = r->id;
+}
+
 static void put_thread_end(struct model_bytes *b,
 			   const struct sp_record_thread_end *r)
 {
@@ -172,6 +188,13 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		break;
 	case SP_RECORD_SAMPLE:
 		put_sample(&b, chunk, &record->u.sample);
+		break;
+	case SP_RECORD_FREE:
+		put_free(&b, chunk, &record->u.free);
+		break;
+	case SP_RECORD_RSS:
+		model_varint(&b, record->u.rss.time_ns);
+		model_varint(&b, record->u.rss.rss_bytes);
 		break;
 	case SP_RECORD_NONE:
 		break;
@@ -253,17 +276,49 @@ void model_file_init(struct model_file *file, size_t chunks,
 		model_file_put(file, i, &none);
 }
 
-void model_file_put(struct model_file *file, size_t index,
-		    const struct model_bytes *records)
+/* An empty chunk; where it begins. */
+static uint8_t *put_chunk(struct model_file *file, size_t index, uint32_t kind)
 {
 	uint8_t *chunk = file->bytes.data + index * SP_FORMAT_CHUNK_BYTES;
-	struct sp_chunk_header h = {0x6b6e6863, 1, index, 0};
+	struct sp_chunk_header h = {0x6b6e6863, kind, index, 0};
 
 	model_seal(file->file_id, SP_CHECK_CHUNK, &h, sizeof(h));
 	memset(chunk, 0, SP_FORMAT_CHUNK_BYTES);
 	memcpy(chunk, &h, sizeof(h));
+	return chunk;
+}
+
+void model_file_put(struct model_file *file, size_t index,
+		    const struct model_bytes *records)
+{
+	uint8_t *chunk = put_chunk(file, index, 1);
+
 	if (records->n)
-		memcpy(chunk + sizeof(h), records->data, records->n);
+		memcpy(chunk + 24, records->data, records->n);
+}
+
+void model_file_put_classes(struct model_file *file, size_t index)
+{
+	put_chunk(file, index, 2);
+}
+
+struct sp_class_page *model_file_class_page(struct model_file *file,
+					    size_t index, unsigned int pair,
+					    int copy)
+{
+	return (struct sp_class_page *)(file->bytes.data + 65536 * index +
+					4096 + 8192 * pair + 4096 * copy);
+}
+
+void model_file_seal_classes(struct model_file *file,
+			     struct sp_class_page *page)
+{
+	page->alloc_bytes = page->alloc_objects = 0;
+	for (int i = 0; i < 252; i++) {
+		page->alloc_bytes += page->classes[i].bytes;
+		page->alloc_objects += page->classes[i].objects;
+	}
+	model_seal(file->file_id, 5, page, 40);
 }
 
 int model_file_write(const struct model_file *file, const char *path, size_t n)

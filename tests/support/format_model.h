@@ -27,7 +27,8 @@ void model_difference(struct model_bytes *out, uint64_t a, uint64_t b);
 /* What the records of a chunk are relative to. */
 struct model_chunk {
 	uint64_t hash;
-	struct sp_record_sample last;
+	struct sp_record_sample last; /* time and thread: of either */
+	uint64_t freed_id;
 };
 
 void model_chunk_begin(struct model_chunk *chunk, uint64_t file_id,
@@ -57,6 +58,15 @@ struct sp_file_header *model_file_header(struct model_file *file);
 struct sp_status *model_file_status(struct model_file *file, int copy);
 struct sp_slot_copy *model_file_slot(struct model_file *file, size_t slot,
 				     int copy);
+
+/* Make chunk `index` one of class totals, all of them empty. */
+void model_file_put_classes(struct model_file *file, size_t index);
+struct sp_class_page *model_file_class_page(struct model_file *file,
+					    size_t index, unsigned int pair,
+					    int copy);
+/* Give a class page the sums of its classes and its check. */
+void model_file_seal_classes(struct model_file *file,
+			     struct sp_class_page *page);
 
 /* Seal again after an edit of the structures. */
 void model_file_seal(struct model_file *file);

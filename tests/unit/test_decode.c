@@ -107,6 +107,27 @@ static const struct payload payloads[] = {
 	 {0x60, 1, 512, 2, 2, 2, 8, 7, BEYOND_U32},
 	 0},
 
+	/* head, thread, id, time, age */
+	{SP_RECORD_FREE, NULL, 3, {0x00, 2, 2}, 0},
+	{SP_RECORD_FREE, NULL, 4, {0x01, UINT32_MAX, 2, 2}, 0},
+	{SP_RECORD_FREE, NULL, 5, {0x07, 0, 2, 2, UINT64_MAX}, 0},
+	{SP_RECORD_FREE, NULL, 3, {0x04, UINT64_MAX, UINT64_MAX}, 0},
+	/* A field of a later writer. */
+	{SP_RECORD_FREE, NULL, 3, {0x00, 2, 2}, 1},
+	{SP_RECORD_FREE, "free", 0, {0}, 0},
+	{SP_RECORD_FREE, "free", 2, {0x00, 2}, 0},
+	{SP_RECORD_FREE, "free", 3, {0x01, 2, 2}, 0},
+	{SP_RECORD_FREE, "free", 3, {0x02, 2, 2}, 0},
+	{SP_RECORD_FREE, "free", 3, {0x08, 2, 2}, 0},
+	{SP_RECORD_FREE, "free", 5, {0x83, 1, 2, 2, 2}, 0},
+	{SP_RECORD_FREE, "free thread", 4, {0x01, BEYOND_U32, 2, 2}, 0},
+
+	/* time, bytes */
+	{SP_RECORD_RSS, NULL, 2, {UINT64_MAX, UINT64_MAX}, 0},
+	{SP_RECORD_RSS, NULL, 2, {0, 0}, 3},
+	{SP_RECORD_RSS, "resident memory", 1, {1}, 0},
+	{SP_RECORD_RSS, "resident memory", 0, {0}, 0},
+
 	/* Of a later version: passed over. */
 	{99, NULL, 2, {1, 2}, 50},
 	{255, NULL, 0, {0}, 0},
@@ -118,8 +139,9 @@ static void craft(struct model_bytes *out, const struct payload *p)
 	struct model_chunk chunk;
 
 	for (size_t i = 0; i < p->n; i++) {
-		/* The head of a sample is a byte. */
-		if (p->type == SP_RECORD_SAMPLE && i == 0)
+		/* The head of a sample or a free is a byte. */
+		if (i == 0 &&
+		    (p->type == SP_RECORD_SAMPLE || p->type == SP_RECORD_FREE))
 			model_raw(&b, &(uint8_t){(uint8_t)p->varints[0]}, 1);
 		else
 			model_varint(&b, p->varints[i]);

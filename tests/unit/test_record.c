@@ -96,11 +96,23 @@ static void random_sample(struct maker *m, struct sp_record_sample *r,
 	r->entry = (uint8_t)(sp_rng_next(&m->rng) % 32);
 }
 
+static void random_free(struct maker *m, struct sp_record_free *r,
+			const struct sp_record_sample *last)
+{
+	r->id = random_any(m);
+	r->time_ns = random_any(m);
+	r->thread = sp_rng_next(&m->rng) % 2 ? last->thread
+					     : random_upto(m, UINT32_MAX);
+	r->flags = sp_rng_next(&m->rng) % 2 ? SP_FREE_MISSED : 0;
+	r->has_age = sp_rng_next(&m->rng) % 2;
+	r->age_bytes = r->has_age ? random_any(m) : 0;
+}
+
 static void random_record(struct maker *m, struct sp_record *r,
 			  const struct sp_record_sample *last)
 {
 	memset(r, 0, sizeof(*r));
-	r->type = 1 + sp_rng_next(&m->rng) % 6;
+	r->type = 1 + sp_rng_next(&m->rng) % 8;
 	switch (r->type) {
 	case SP_RECORD_INFO:
 		r->u.info.key = m->text[0];
@@ -131,6 +143,13 @@ static void random_record(struct maker *m, struct sp_record *r,
 		break;
 	case SP_RECORD_SAMPLE:
 		random_sample(m, &r->u.sample, last);
+		break;
+	case SP_RECORD_FREE:
+		random_free(m, &r->u.free, last);
+		break;
+	case SP_RECORD_RSS:
+		r->u.rss.time_ns = random_any(m);
+		r->u.rss.rss_bytes = random_any(m);
 		break;
 	case SP_RECORD_NONE:
 		break;
@@ -187,6 +206,27 @@ static void assert_same_sample(const struct sp_record_sample *got,
 	assert_int_equal(got->entry, want->entry);
 }
 
+static void assert_same_free(const struct sp_record_free *got,
+			     const struct sp_record_free *want)
+{
+	assert_true(got->id == want->id);
+	assert_true(got->time_ns == want->time_ns);
+	assert_true(got->thread == want->thread);
+	assert_true(got->flags == want->flags);
+	assert_int_equal(got->has_age, want->has_age);
+	assert_true(got->age_bytes == want->age_bytes);
+}
+
+static void assert_same_end(const struct sp_record_thread_end *got,
+			    const struct sp_record_thread_end *want)
+{
+	assert_true(got->index == want->index);
+	assert_true(got->time_ns == want->time_ns);
+	assert_true(got->alloc_bytes == want->alloc_bytes);
+	assert_true(got->alloc_objects == want->alloc_objects);
+	assert_text(got->name, got->name_bytes, want->name, want->name_bytes);
+}
+
 static void assert_same(const struct sp_decoded *got,
 			const struct sp_record *want)
 {
@@ -212,20 +252,17 @@ static void assert_same(const struct sp_decoded *got,
 			    want->u.thread.name, want->u.thread.name_bytes);
 		break;
 	case SP_RECORD_THREAD_END:
-		assert_true(got->u.thread_end.index ==
-			    want->u.thread_end.index);
-		assert_true(got->u.thread_end.time_ns ==
-			    want->u.thread_end.time_ns);
-		assert_true(got->u.thread_end.alloc_bytes ==
-			    want->u.thread_end.alloc_bytes);
-		assert_true(got->u.thread_end.alloc_objects ==
-			    want->u.thread_end.alloc_objects);
-		assert_text(
-			got->u.thread_end.name, got->u.thread_end.name_bytes,
-			want->u.thread_end.name, want->u.thread_end.name_bytes);
+		assert_same_end(&got->u.thread_end, &want->u.thread_end);
 		break;
 	case SP_RECORD_SAMPLE:
 		assert_same_sample(&got->u.sample, &want->u.sample);
+		break;
+	case SP_RECORD_FREE:
+		assert_same_free(&got->u.free, &want->u.free);
+		break;
+	case SP_RECORD_RSS:
+		assert_true(got->u.rss.time_ns == want->u.rss.time_ns);
+		assert_true(got->u.rss.rss_bytes == want->u.rss.rss_bytes);
 		break;
 	case SP_RECORD_NONE:
 		fail();
@@ -323,13 +360,16 @@ static void test_example(void **state)
 		"\x04\x09\x01\xe7\x24\xe8\x07\x6d\x61\x69\x6e\x70\x1d"
 		"\x06\x13\x60\x01\x80\x80\x20\x02\xb8\x17\xa0\x80\x90\x80\xa0"
 		"\xd5\x2a\xac\x02\x11\x01\x2b\x20"
-		"\x06\x08\x01\x02\xc7\x01\x1f\x10\x00\x01\xc1\x47";
+		"\x06\x08\x01\x02\xc7\x01\x1f\x10\x00\x01\xc1\x47"
+		"\x07\x04\x02\x04\x64\x00\x8d\xc6"
+		"\x08\x06\x90\x4e\x80\x80\xc0\x02\xd7\xd0";
 	static const struct sp_record_frame frames[] = {{1, 0x234},
 							{0, 0x7f0000001000}};
-	struct sp_record r[6] = {
+	struct sp_record r[8] = {
 		{.type = SP_RECORD_INFO},   {.type = SP_RECORD_MODULE},
 		{.type = SP_RECORD_STACK},  {.type = SP_RECORD_THREAD},
 		{.type = SP_RECORD_SAMPLE}, {.type = SP_RECORD_SAMPLE},
+		{.type = SP_RECORD_FREE},   {.type = SP_RECORD_RSS},
 	};
 	struct sp_chunk_state s;
 	uint8_t got[sizeof(want)];
@@ -353,9 +393,11 @@ static void test_example(void **state)
 		1, 1500, 0x555500020010, 300, 17, 524288, 1, 1, 0};
 	r[5].u.sample = (struct sp_record_sample){
 		2, 1400, 0x555500020000, 16, 0, 524288, 1, 1, 1};
+	r[6].u.free = (struct sp_record_free){2, 1450, 1, 0, true, 0};
+	r[7].u.rss = (struct sp_record_rss){10000, 5 << 20};
 	sp_chunk_state_init(&s, 0x0123456789abcdef, 1);
 	assert_true(s.hash == 0xe4c80652783696b4);
-	for (size_t i = 0; i < 6; i++) {
+	for (size_t i = 0; i < 8; i++) {
 		struct sp_encoded e =
 			sp_encode(&s, got + at, sizeof(got) - at, &r[i]);
 
@@ -365,6 +407,42 @@ static void test_example(void **state)
 	}
 	assert_int_equal(at, sizeof(want) - 1);
 	assert_memory_equal(got, want, at);
+}
+
+/* A thread that allocates small objects one after another, a microsecond apart,
+ * each freed soon: the pair takes 24 bytes at most, the free 9 of them. */
+static void test_pair_size(void **state)
+{
+	struct sp_record born = {.type = SP_RECORD_SAMPLE};
+	struct sp_record freed = {.type = SP_RECORD_FREE};
+	struct sp_chunk_state s;
+	uint8_t out[64];
+
+	(void)state;
+	sp_chunk_state_init(&s, 1, 1);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		size_t n, m;
+
+		born.u.sample =
+			(struct sp_record_sample){1000000 + i,
+						  5000000 + 1000 * i,
+						  0x7f1234567000 - 64 * i,
+						  48,
+						  i % 48,
+						  1,
+						  100 + i % 20,
+						  3,
+						  SP_ENTRY_MALLOC};
+		freed.u.free = (struct sp_record_free){
+			1000000 + i, 5000600 + 1000 * i, 3, 0, true, 96};
+		n = sp_encode(&s, out, sizeof(out), &born).bytes;
+		m = sp_encode(&s, out, sizeof(out), &freed).bytes;
+		assert_true(n > 0 && m > 0);
+		if (i == 1)
+			continue;
+		assert_in_range(m, 1, 9);
+		assert_in_range(n + m, 1, 24);
+	}
 }
 
 static void test_no_record(void **state)
@@ -431,6 +509,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_example),
+		cmocka_unit_test(test_pair_size),
 		cmocka_unit_test(test_no_record),
 		cmocka_unit_test(test_fixed_check),
 		cmocka_unit_test(test_names),
