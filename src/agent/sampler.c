@@ -11,14 +11,17 @@
  */
 #include "agent/sampler.h"
 
+#include "format/layout.h"
+
 #include "agent/poison.h"
 
 typedef unsigned __int128 u128;
 
-#define ONE_Q62   (1ull << 62)
-#define LN2_Q64   0xb17217f7d1cf79abull /* floor(ln 2 * 2^64) */
-#define SQRT2_Q63 0xb504f333f9de6484ull
-#define TERMS     13
+#define ONE_Q62      (1ull << 62)
+#define LN2_Q64      0xb17217f7d1cf79abull /* floor(ln 2 * 2^64) */
+#define SQRT2_Q63    0xb504f333f9de6484ull
+#define TERMS        13
+#define DOTNET_TERMS 20 /* 9^-20 < 2^-62 */
 
 /* 2 atanh(s) with 58 fractional bits, s in Q62. */
 static uint64_t two_atanh_q58(uint64_t s)
@@ -57,32 +60,121 @@ static uint64_t minus_ln_q58(uint64_t k)
 	return ln2_q58(shift - 10) + two_atanh_q58(s);
 }
 
-uint64_t sp_sampler_gap(uint64_t k, uint64_t period_bytes)
+/* R with its leading zeros shifted out. */
+static void mean_exponential(struct sp_law *law)
 {
-	if (period_bytes <= 1)
-		return 0;
-	return (uint64_t)(((u128)minus_ln_q58(k) * period_bytes) >> 58);
+	unsigned int zeros = (unsigned int)__builtin_clzll(law->period_bytes);
+
+	law->mean = law->period_bytes << zeros;
+	law->mean_shift = zeros;
 }
 
-uint64_t sp_sampler_draw(struct sp_rng *rng, uint64_t period_bytes)
+/*
+ * -ln(1 - 1/R) = 2 atanh(s) with s = 1 / (2R - 1) <= 1/3, so that the mean is
+ * (2R - 1) / 2 divided by T = 1 + s^2/3 + s^4/5 + ..., 1 <= T < 1.04.
+ */
+static void mean_dotnet(struct sp_law *law)
 {
-	if (period_bytes <= 1)
-		return 0;
-	return sp_sampler_gap(sp_rng_next(rng) >> 11, period_bytes);
+	uint64_t n = 2 * law->period_bytes - 1;
+	unsigned int zeros = (unsigned int)__builtin_clzll(n);
+	uint64_t s2 = ONE_Q62 / n / n;
+	uint64_t t = 0;
+
+	for (unsigned int i = DOTNET_TERMS; i-- > 0;)
+		t = ONE_Q62 / (2 * i + 1) + (uint64_t)(((u128)t * s2) >> 62);
+	law->mean = (uint64_t)(((u128)(n << zeros) << 62) / t);
+	law->mean_shift = zeros + 1;
 }
 
-bool sp_sampler_pass(const struct sp_sampler *sampler, uint64_t used,
+void sp_law_init(struct sp_law *ret, enum sp_law_kind kind,
+		 uint64_t period_bytes)
+{
+	ret->period_bytes = period_bytes;
+	ret->always_bytes = sp_format_always_bytes(period_bytes);
+	if (kind == SP_LAW_DOTNET)
+		mean_dotnet(ret);
+	else
+		mean_exponential(ret);
+}
+
+uint64_t sp_law_gap(const struct sp_law *law, uint64_t k)
+{
+	if (law->period_bytes <= 1)
+		return 0;
+	return (uint64_t)(((u128)minus_ln_q58(k) * law->mean) >>
+			  (58 + law->mean_shift));
+}
+
+static void draw(struct sp_sampler *sampler)
+{
+	const struct sp_law *law = sampler->law;
+	uint64_t cap = law->always_bytes - 1;
+
+	sampler->gap = 0;
+	sampler->is_hollow = false;
+	if (law->period_bytes <= 1)
+		return;
+	sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);
+	if (sampler->gap >= cap) {
+		sampler->gap = cap;
+		sampler->is_hollow = true;
+	}
+}
+
+void sp_sampler_begin(struct sp_sampler *sampler, const struct sp_law *law,
+		      uint64_t seed, uint32_t generation, uint32_t thread)
+{
+	sp_rng_init(&sampler->rng, seed, ((uint64_t)generation << 32) | thread);
+	sampler->law = law;
+	draw(sampler);
+}
+
+void sp_sampler_change(struct sp_sampler *sampler, const struct sp_law *law)
+{
+	sampler->law = law;
+	draw(sampler);
+}
+
+void sp_sampler_skip(struct sp_sampler *sampler, uint64_t used)
+{
+	sampler->gap -= used < sampler->gap ? used : sampler->gap;
+}
+
+/* Let `bytes` pass up to the hit byte: true if it is one of them, the gap is
+ * then left as it was. */
+static bool pass_bytes(struct sp_sampler *sampler, uint64_t bytes,
+		       uint64_t *ret_offset)
+{
+	uint64_t left = bytes;
+
+	while (sampler->is_hollow && sampler->gap <= left) {
+		left -= sampler->gap;
+		draw(sampler);
+	}
+	if (sampler->gap < left) {
+		*ret_offset = bytes - left + sampler->gap;
+		return true;
+	}
+	sampler->gap -= left;
+	return false;
+}
+
+bool sp_sampler_pass(struct sp_sampler *sampler, uint64_t used,
 		     uint64_t size_bytes, uint64_t *ret_offset)
 {
-	uint64_t gap = *sampler->gap;
-
-	if (gap >= used && gap - used >= size_bytes) {
-		*sampler->gap = gap - used - size_bytes;
-		return false;
-	}
+	*ret_offset = 0;
+	if (sampler->law->period_bytes <= 1)
+		return true;
 	/* A signal handler may have allocated past the hit byte while this
 	 * object was on its way here: then its first byte takes the hit. */
-	*ret_offset = gap >= used ? gap - used : 0;
-	*sampler->gap = sp_sampler_draw(sampler->rng, sampler->period_bytes);
+	if (pass_bytes(sampler, used, ret_offset)) {
+		*ret_offset = 0;
+		sampler->gap = 0;
+	}
+	if (size_bytes >= sampler->law->always_bytes)
+		return true;
+	if (!pass_bytes(sampler, size_bytes, ret_offset))
+		return false;
+	draw(sampler);
 	return true;
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * coverage [--full | SUBSET]: do the intervals contain the truth as often as
+ * they say?  SUBSET: only where the subset's objects have such sizes, or
+ * "exact".
+ *
+ * Claims.  The estimates of bytes and objects are unbiased (E3).  Of the
+ * intervals at a confidence c, at least a share c contains the truth: bytes
+ * (E8), also with class totals (E10), negative binomial limits with s + 1 above
+ * (E6), shares (E12), two periods (E9); objects (E11) at least c - (1 - c)/10
+ * for c up to 0.99.
+ *
+ * H0, for each cell of a grid of programs: the claims hold.  Objects pass
+ * through the agent's sampler; only misses are passed over many at a time.
+ *
+ * Equal objects that are left to chance need no random numbers: the coverage of
+ * (E8) for them is computed, and may not be less than c.  For the rest:
+ *
+ * Statistics, from n runs of each program with fixed seeds: the number of
+ * intervals that contain the truth, binomial(n, c) at worst; z = (mean estimate
+ * - truth) / its exact standard error.
+ *
+ * alpha: a count that is less than 1e-9 likely under H0, |z| > 6 (2e-9): below
+ * 1e-6 for the cells of the short form together, for fresh seeds.
+ *
+ * Power of the short form, n = 1000: a coverage of 0.88 instead of 0.95 is
+ * rejected in a single cell with probability 0.99; a bias by 27 % of one run's
+ * standard deviation with 0.99.  Of the full form, n = 20000: 0.936 with 0.99.
+ *
+ * Prints a line for each cell; tests/stat/coverage_table.py makes the tables of
+ * docs/statistics.md of them.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "exact.h"
+#include "measure.h"
+#include "profile/special.h"
+
+#define ALPHA 1e-9
+#define Z_MAX 6.0
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define BIT(answer)  (1u << (answer))
+
+/* Alone in its program: the sizes of its objects are what matters. */
+static const struct workload alone[] = {
+	{"16 B", SIZES_FIXED, 16, 0},
+	{"4 KiB", SIZES_FIXED, 4096, 0},
+	{"R/4", SIZES_FIXED, PERIOD / 4, 0},
+	{"R", SIZES_FIXED, PERIOD, 0},
+	{"2 R", SIZES_FIXED, 2 * PERIOD, 0},
+	{"3 R", SIZES_FIXED, 3 * PERIOD, 0},
+	{"4 R", SIZES_FIXED, 4 * PERIOD, 0},
+	{"10 R", SIZES_FIXED, 10 * PERIOD, 0},
+	{"single object", SIZES_SINGLE, 0, 0},
+	{"Pareto 0.8", SIZES_PARETO, 0.8, 0},
+	{"Pareto 1.1", SIZES_PARETO, 1.1, 0},
+	{"Pareto 1.5", SIZES_PARETO, 1.5, 0},
+	{"lognormal 2", SIZES_LOGNORMAL, 2, 0},
+	{"lognormal 3", SIZES_LOGNORMAL, 3, 0},
+	{"16 B and 3 R", SIZES_PAIR, 16, 3 * PERIOD},
+	{"8 B and one large", SIZES_JEMALLOC, 0, 0},
+	{"periodic", SIZES_PERIODIC, 4096, 0},
+};
+
+/* A subset and the rest, for class totals and shares. */
+static const struct {
+	struct workload subset, rest;
+} pairs[] = {
+	{{"16 B", SIZES_FIXED, 16, 0}, {"16 B", SIZES_FIXED, 16, 0}},
+	{{"R", SIZES_FIXED, PERIOD, 0}, {"R", SIZES_FIXED, PERIOD, 0}},
+	{{"4 R", SIZES_FIXED, 4 * PERIOD, 0},
+	 {"4 R", SIZES_FIXED, 4 * PERIOD, 0}},
+	{{"16 B", SIZES_FIXED, 16, 0}, {"Pareto 1.1", SIZES_PARETO, 1.1, 0}},
+	{{"Pareto 1.1", SIZES_PARETO, 1.1, 0},
+	 {"Pareto 1.1", SIZES_PARETO, 1.1, 0}},
+	{{"16 B and 3 R", SIZES_PAIR, 16, 3 * PERIOD},
+	 {"16 B and 3 R", SIZES_PAIR, 16, 3 * PERIOD}},
+	{{"16 B and 3 R", SIZES_PAIR, 16, 3 * PERIOD},
+	 {"Pareto 1.1", SIZES_PARETO, 1.1, 0}},
+	{{"lognormal 2", SIZES_LOGNORMAL, 2, 0},
+	 {"Pareto 0.8", SIZES_PARETO, 0.8, 0}},
+};
+
+/* The extent of a form; lists end with 0. */
+struct form {
+	double alone_periods[12];
+	double pair_periods[6];
+	double shares[7];
+	unsigned int replicates;
+	double all_levels_every; /* ... periods that divide by this */
+};
+
+static const struct form short_form = {
+	{0.3, 3, 30, 300}, {10, 100}, {0.05, 0.5, 0.95}, 1000, 0,
+};
+
+static const struct form full_form = {
+	{0.1, 0.3, 1, 2, 3, 5, 10, 30, 100, 1000, 10000},
+	{3, 10, 30, 100, 1000},
+	{0.01, 0.05, 0.2, 0.5, 0.8, 0.95},
+	20000,
+	10,
+};
+
+static unsigned int cells, failures;
+
+/* P(fewer than `covered` of n) under H0 is not below alpha. */
+static bool is_enough(unsigned int covered, unsigned int n, double claim)
+{
+	if (covered == n)
+		return true;
+	return sp_special_beta_lower(n - covered, covered + 1.0, 1 - claim) >=
+	       ALPHA;
+}
+
+static void judge(const struct question *q, const struct measured *m,
+		  enum answer a, unsigned int l)
+{
+	const double claim = answer_claim(a, levels[l]);
+	const bool fails =
+		claim > 0 && !is_enough(m->covered[a][l], m->replicates, claim);
+
+	failures += fails;
+	printf("%c,%s,%s,%g,%g,%s,%g,%u,%u,%.6g,%.6g\n", fails ? '!' : ' ',
+	       q->subset->name, q->rest ? q->rest->name : "", q->periods,
+	       q->share, answer_name(a), levels[l], m->replicates,
+	       m->covered[a][l], m->width[a][l], m->samples);
+}
+
+static void judge_bias(const struct question *q, const char *what, double z)
+{
+	if (fabs(z) <= Z_MAX)
+		return;
+	failures++;
+	printf("!,%s,%s,%g,%g,bias of %s,z = %.1f\n", q->subset->name,
+	       q->rest ? q->rest->name : "", q->periods, q->share, what, z);
+}
+
+/* Programs of many samples are slow, and a quarter of the runs will do. */
+static void ask(const struct question *q, unsigned int replicates)
+{
+	struct measured m;
+
+	if (q->periods > 300)
+		replicates /= 4;
+
+	if (!measure(q, replicates, 20261121 + cells, &m))
+		return;
+	cells++;
+	for (enum answer a = 0; a < ANSWERS; a++)
+		for (unsigned int l = 0; l < q->levels; l++)
+			if (q->answers & BIT(a))
+				judge(q, &m, a, l);
+	judge_bias(q, "bytes", m.z_bytes);
+	judge_bias(q, "objects", m.z_objects);
+	fflush(stdout);
+}
+
+static void ask_alone(const struct form *f, const struct workload *w)
+{
+	struct question q = {.subset = w, .share = 1};
+
+	for (const double *n = f->alone_periods; *n > 0; n++) {
+		q.periods = *n;
+		q.levels = f->all_levels_every > 0 &&
+					   !(fmod(*n, f->all_levels_every) > 0)
+				   ? LEVELS
+				   : 1;
+		q.two_periods = false;
+		q.answers = BIT(ANSWER_P3) | BIT(ANSWER_NEGBINOM) |
+			    BIT(ANSWER_AS_WRITTEN);
+		/* The claim for objects is one for those of 16 bytes and more.
+		 */
+		if (w->sizes != SIZES_JEMALLOC && w->sizes != SIZES_LOGNORMAL)
+			q.answers |= BIT(ANSWER_OBJECTS);
+		ask(&q, f->replicates);
+		if (w->sizes != SIZES_PAIR && w->sizes != SIZES_PARETO)
+			continue;
+		q.two_periods = true;
+		q.levels = 1;
+		q.answers = BIT(ANSWER_P3) | BIT(ANSWER_OBJECTS);
+		ask(&q, f->replicates);
+	}
+}
+
+static void ask_pair(const struct form *f, const struct workload *subset,
+		     const struct workload *rest)
+{
+	struct question q = {.subset = subset, .rest = rest, .levels = 1};
+
+	q.answers = BIT(ANSWER_P3) | BIT(ANSWER_P3T) | BIT(ANSWER_SHARE);
+	if (subset->sizes != SIZES_LOGNORMAL)
+		q.answers |= BIT(ANSWER_OBJECTS) | BIT(ANSWER_OBJECTS_P3T);
+	for (const double *n = f->pair_periods; *n > 0; n++) {
+		for (const double *share = f->shares; *share > 0; share++) {
+			q.periods = *n;
+			q.share = *share;
+			ask(&q, f->replicates);
+		}
+		/* As after SIGKILL: close to the most that is still used. */
+		q.late = sqrt(*n) / 11;
+		q.share = 0.5;
+		ask(&q, f->replicates);
+		q.late = 0;
+	}
+}
+
+/* Equal objects of so many periods. */
+static const double equal[] = {0.001, 0.01, 0.05, 0.1, 0.25, 0.5,
+			       0.75,  1,    1.5,  2,   2.5,  3,
+			       3.5,   4,    4.25, 4.5, 4.6};
+
+/* The least coverage over numbers of equal objects, at one level. */
+static void ask_exactly(double x, double confidence, uint64_t n_max,
+			double growth)
+{
+	const uint64_t size = (uint64_t)(x * PERIOD);
+	uint64_t worst_n = 0;
+	double worst = 1;
+	bool fails;
+
+	for (uint64_t n = 1; n <= n_max;
+	     n = n < 10 ? n + 1 : (uint64_t)((double)n * growth) + 1) {
+		const double c = exact_coverage(size, n, confidence);
+
+		if (c < worst) {
+			worst = c;
+			worst_n = n;
+		}
+	}
+	fails = worst < confidence - 1e-9;
+	failures += fails;
+	cells++;
+	printf("%c,exact,%g,%g,%.5f,%llu\n", fails ? '!' : ' ', x, confidence,
+	       worst, (unsigned long long)worst_n);
+}
+
+static void ask_all_exactly(bool full)
+{
+	for (size_t i = 0; i < COUNT(equal); i += full ? 1 : 2)
+		for (unsigned int l = 0; l < LEVELS; l++)
+			ask_exactly(equal[i], levels[l], full ? 4000 : 500,
+				    full ? 1.05 : 1.3);
+}
+
+static bool is_wanted(const char *only, const char *name)
+{
+	return !only || !strcmp(only, name);
+}
+
+int main(int argc, char **argv)
+{
+	const bool full = argc == 2 && !strcmp(argv[1], "--full");
+	const struct form *f = full ? &full_form : &short_form;
+	const char *only = argc == 2 && !full ? argv[1] : NULL;
+
+	if (argc > 2)
+		return 2;
+	puts("#,subset,rest,periods,share,answer,confidence,replicates,covered,"
+	     "width,samples");
+	for (size_t i = 0; i < COUNT(alone); i++)
+		if (is_wanted(only, alone[i].name))
+			ask_alone(f, &alone[i]);
+	for (size_t i = 0; i < COUNT(pairs); i++)
+		if (is_wanted(only, pairs[i].subset.name))
+			ask_pair(f, &pairs[i].subset, &pairs[i].rest);
+	if (is_wanted(only, "exact"))
+		ask_all_exactly(full);
+	printf("# %u cells, %u failures\n", cells, failures);
+	if (!cells)
+		return 2;
+	return failures ? 1 : 0;
+}

@@ -1,0 +1,267 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""Wrong implementations that the statistical tests must reject.
+
+A mutant is one textual change of one source file.  The build applies each to
+a copy, compiles it in place of the file, and `check` runs the result.
+
+    mutants.py list                     NAME:PATH:PROGRAM lines
+    mutants.py apply ROOT NAME DIR      ROOT/PATH, changed, as DIR/PATH
+    mutants.py check ROOT BIN [NAME...] run BIN/mutant_NAME: 1 if one is
+                                        accepted, or its text is not there once
+"""
+import collections
+import os
+import subprocess
+import sys
+
+Mutant = collections.namedtuple("Mutant", "name path text by new program")
+
+SAMPLER = "src/agent/sampler.c"
+RNG = "src/base/rng.c"
+THREAD = "src/agent/thread.h"
+HARNESS = "tests/stat/one_thread.c"
+ESTIMATOR = "src/profile/estimator.c"
+NAMED = "src/profile/named.c"
+STRATA = "src/profile/strata.c"
+ESTIMATE = "src/profile/estimate.c"
+
+MUTANTS = []
+
+
+def mutant(name, path, by, text, new, program="acceptance"):
+    """`by`: the test of the program that must reject it."""
+    MUTANTS.append(Mutant(name, path, text, by, new, program))
+
+
+# ---- the law ----
+
+# The period is half a percent longer or shorter than it says.
+mutant("rate_low", SAMPLER, "gaps",
+       "law->mean = law->period_bytes << zeros;",
+       "law->mean = (law->period_bytes << zeros) / 1000 * 1005;")
+mutant("rate_high", SAMPLER, "gaps",
+       "law->mean = law->period_bytes << zeros;",
+       "law->mean = (law->period_bytes << zeros) / 1000 * 995;")
+# The hit byte is counted as one that passed.
+mutant("gap_plus_one", SAMPLER, "gaps",
+       "(58 + law->mean_shift));",
+       "(58 + law->mean_shift)) + 1;")
+# An object is hit by the byte behind it, too.
+mutant("less_or_equal", SAMPLER, "events",
+       "if (sampler->gap < left) {",
+       "if (sampler->gap <= left) {")
+# A hit every R bytes.
+mutant("fixed_stride", SAMPLER, "gaps",
+       "sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);",
+       "sampler->gap = law->period_bytes;")
+# Gaps that seem too long are drawn again.
+mutant("redraw_long", SAMPLER, "gaps",
+       "sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);",
+       "do sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);"
+       " while (sampler->gap > 4 * law->period_bytes);")
+# 26 random bits.
+mutant("coarse_uniform", SAMPLER, "uniforms",
+       "sp_rng_next(&sampler->rng) >> 11",
+       "sp_rng_next(&sampler->rng) >> 38 << 27")
+# The same number twice.
+mutant("repeated_uniform", RNG, "gaps",
+       "s[3] = rotate_left(s[3], 45);\n\treturn result;",
+       "s[3] = rotate_left(s[3], 45);\n"
+       "\tstatic uint64_t held; static int turn;\n"
+       "\tif (++turn % 2) held = result;\n\treturn held;")
+# The next gap begins at the hit byte, cut at the end of the object.
+mutant("overshoot", SAMPLER, "objects",
+       "\tdraw(sampler);\n\treturn true;\n}",
+       "\tdraw(sampler);\n"
+       "\tsp_sampler_skip(sampler, size_bytes - *ret_offset);\n"
+       "\treturn true;\n}")
+# The pending gap begins anew after each event without a hit.
+mutant("forgets_gap", SAMPLER, "events",
+       "if (!pass_bytes(sampler, size_bytes, ret_offset))\n\t\treturn false;",
+       "uint64_t gap = sampler->gap;\n"
+       "\tif (!pass_bytes(sampler, size_bytes, ret_offset)) {\n"
+       "\t\tsampler->gap = gap;\n\t\treturn false;\n\t}")
+# The byte behind the hit byte is recorded.
+mutant("offset_plus_one", SAMPLER, "objects",
+       "*ret_offset = bytes - left + sampler->gap;",
+       "*ret_offset = bytes - left + sampler->gap + 1;")
+
+# ---- the charge ----
+
+# What passes is the allocator's rounded size.
+mutant("usable_size", HARNESS, "objects",
+       "uint64_t charge = size_bytes, used;",
+       "uint64_t charge = ((size_bytes + 8 + 15) & ~15ull) - 8, used;")
+# The fast path charges one byte more.
+mutant("charge_plus_one", THREAD, "objects",
+       '"cmpq $1, %2\\n\\t"', '"stc\\n\\t"')
+
+# ---- objects that are always sampled ----
+
+mutant("hollow_hits", SAMPLER, "gaps",
+       "sampler->is_hollow = true;", "sampler->is_hollow = false;")
+mutant("large_consumes_gap", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;",
+       "if (size_bytes >= sampler->law->always_bytes) {\n"
+       "\t\tsp_sampler_skip(sampler, size_bytes);\n\t\treturn true;\n\t}")
+mutant("large_redraws_gap", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;",
+       "if (size_bytes >= sampler->law->always_bytes) {\n"
+       "\t\tsampler->gap = 0;\n\t\treturn true;\n\t}")
+mutant("large_by_chance", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;\n", "")
+
+# ---- threads and periods ----
+
+# A thread's first object is always sampled.
+mutant("first_always", SAMPLER, "threads",
+       "\tsampler->law = law;\n\tdraw(sampler);\n}\n\nvoid sp_sampler_change",
+       "\tsampler->law = law;\n\tdraw(sampler);\n\tsampler->gap = 0;\n}\n\n"
+       "void sp_sampler_change")
+mutant("same_seed", SAMPLER, "threads",
+       "((uint64_t)generation << 32) | thread",
+       "((uint64_t)generation << 32)")
+mutant("shared_by_two", SAMPLER, "threads",
+       "((uint64_t)generation << 32) | thread",
+       "((uint64_t)generation << 32) | (thread >> 1)")
+# The stream's number reaches the generator without being mixed.
+mutant("correlated_seeds", RNG, "threads",
+       "rng->s[i] = sp_splitmix64(&state);",
+       "rng->s[i] = seed + stream;")
+mutant("no_redraw", SAMPLER, "periods",
+       "\tsampler->law = law;\n\tdraw(sampler);\n}\n\nvoid sp_sampler_skip",
+       "\tsampler->law = law;\n}\n\nvoid sp_sampler_skip")
+
+# ---- weights ----
+
+mutant("foreign_weight", ESTIMATOR, "objects",
+       "-z * log1p(-1 / r) : z / r;",
+       "-z * log1p(-1 / r) : z / (1.005 * r);")
+mutant("large_weighted", ESTIMATOR, "objects",
+       "return law->always_large &&", "return 0 &&")
+# .NET's law with R in place of its own mean, in either half.
+mutant("dotnet_drawn_with_r", SAMPLER, "dotnet",
+       "if (kind == SP_LAW_DOTNET)", "if (kind == 99)")
+mutant("dotnet_weighted_with_r", ESTIMATOR, "dotnet",
+       "-z * log1p(-1 / r) : z / r;", "z / r : z / r;")
+
+# ---- intervals; `by` are the sizes of the subset ----
+
+# Samples divided by one probability, that of their mean size.
+mutant("sum_then_unbias", ESTIMATOR, "16 B and 3 R",
+       "dst->est_bytes += src->est_bytes;",
+       "const double mean = (double)dst->size_bytes / (double)dst->samples;\n"
+       "\tdst->est_bytes = (double)dst->size_bytes / "
+       "-expm1(-mean / (double)dst->period_bytes);",
+       program="coverage")
+mutant("no_phantom", ESTIMATOR, "16 B",
+       "m.k1 += r;\n\tm.k2 += r * r;\n\tm.k3 += 2 * r * r * r;",
+       "(void)r;", program="coverage")
+mutant("no_third_cumulant", ESTIMATOR, "exact",
+       "scale = k3 / k2 / 2;", "scale = 0;", program="coverage")
+mutant("no_lattice", ESTIMATOR, "exact",
+       ".step = acc->k2 > 0 ? acc->kz / acc->k2 : 0,", ".step = 0,",
+       program="coverage")
+mutant("no_phantom_in_share", ESTIMATOR, "16 B",
+       "ha + a.period + a.step / 2,\n"
+       "\t\t\t\t    a.k2 + a.period * a.period,",
+       "ha, a.k2,", program="coverage")
+# A count in which the smallest object is a whole period.
+mutant("no_small_objects", ESTIMATOR, "16 B",
+       "const uint64_t z = SMALLEST_OBJECT_BYTES, r = acc->period_bytes;",
+       "const uint64_t r = acc->period_bytes, z = r;", program="coverage")
+# As if each subset ended on its own sample.
+mutant("upper_with_s", NAMED, "16 B",
+       "quantile(below, t->hits + 1, t->p, 1 - half)",
+       "quantile(below, t->hits, t->p, 1 - half)", program="coverage")
+mutant("no_phantom_in_class", STRATA, "16 B",
+       "if (phantom == ON_PART)\n\t\tadd_phantom(&a);", "",
+       program="coverage")
+# Each class held against its total, however few samples it has.
+mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
+       "(double)population->low[i].bytes >= enough",
+       "population->low[i].bytes > 0 * enough", program="coverage")
+
+
+# Built like the others, and the judge must complain about both: one changes
+# nothing, so that it is accepted; one does not apply.
+CONTROLS = [
+    Mutant("control", SAMPLER, "sampler->law = law;\n\tdraw(sampler);\n}\n\n"
+           "void sp_sampler_skip", "periods",
+           "sampler->law = law;\n\t\tdraw(sampler);\n}\n\n"
+           "void sp_sampler_skip", "acceptance"),
+    Mutant("control_absent", SAMPLER, "no such text", "periods", "",
+           "acceptance"),
+]
+
+
+def find(name):
+    for m in MUTANTS + CONTROLS:
+        if m.name == name:
+            return m
+    sys.exit(f"mutants.py: no mutant {name}")
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def apply(root, name, directory):
+    """A text that does not apply leaves the copy unchanged: `check` says so."""
+    m = find(name)
+    source = read(root, m.path)
+    if source.count(m.text) == 1:
+        source = source.replace(m.text, m.new)
+    out = os.path.join(directory, m.path)
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    with open(out, "w", encoding="utf-8") as f:
+        f.write(source)
+
+
+def judge(root, binaries, m):
+    """What is wrong with the test of this mutant, or None."""
+    n = read(root, m.path).count(m.text)
+    if n != 1:
+        return f"its text occurs {n} times in {m.path}"
+    run = subprocess.run([os.path.join(binaries, "mutant_" + m.name), m.by],
+                         stdout=subprocess.PIPE, text=True, check=False)
+    rejections = [l for l in run.stdout.splitlines() if l.startswith("!")]
+    print(f"{m.name} ({m.by}):", *rejections, sep="\n    ")
+    if run.returncode == 0:
+        return "it was accepted"
+    if run.returncode != 1 or not rejections:
+        return f"it did not run: status {run.returncode}"
+    return None
+
+
+def check(root, binaries, names):
+    wrong = 0
+    for m in [find(n) for n in names] or MUTANTS:
+        fault = judge(root, binaries, m)
+        if fault:
+            print(f"mutants.py: {m.name}: {fault}", file=sys.stderr)
+            wrong = 1
+    for m in [] if names else CONTROLS:
+        if judge(root, binaries, m) is None:
+            print(f"mutants.py: {m.name} was not noticed", file=sys.stderr)
+            wrong = 1
+    return wrong
+
+
+def main():
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command == "list" and len(sys.argv) == 2:
+        for m in MUTANTS + CONTROLS:
+            print(f"{m.name}:{m.path}:{m.program}")
+    elif command == "apply" and len(sys.argv) == 5:
+        apply(*sys.argv[2:])
+    elif command == "check" and len(sys.argv) >= 4:
+        sys.exit(check(sys.argv[2], sys.argv[3], sys.argv[4:]))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

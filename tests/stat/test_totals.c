@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Claim.  With exact totals of the size classes the 95 % intervals contain the
+ * truth at least 95 % of the time (E17), however a subset is spread over the
+ * classes; objects at least 94.5 %.
+ *
+ * H0, for each program: the coverage is p0 = 0.95 (objects 0.945) or more.
+ *
+ * Statistics, from n = 4000 replicates with fixed seeds: the number of
+ * intervals that contain the truth, binomial(n, p0) at worst.
+ *
+ * alpha: a count below 3715 (objects 3693) has probability 2.4e-9 (4.4e-9); the
+ * 26 statistics make 8.9e-8.
+ *
+ * Power: a true coverage of 0.915 (objects 0.91) is rejected with probability
+ * 0.999 (0.998).
+ *
+ * Negative controls: a construction without one of its parts must be rejected
+ * by the program that the part is there for.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdbool.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "profile/estimate.h"
+#include "profile/strata.h"
+
+#define N(array)    (sizeof(array) / sizeof((array)[0]))
+#define REPLICATES  4000
+#define COVERED_MIN 3715 /* binomial(n, 0.95) */
+#define OBJECTS_MIN 3693 /* binomial(n, 0.945) */
+#define PERIOD      4096u
+#define CLASSES_MAX 40
+
+/* Objects of the subset and of the rest in each of so many classes: sizes are
+ * steps of 16 bytes, then four to the doubling. */
+struct program {
+	const char *name;
+	unsigned int classes;
+	unsigned int first;   /* class */
+	double part, rest;    /* in periods, in each class */
+	double elsewhere;     /* in periods, of 48 bytes */
+	double width_at_most; /* against P3 */
+};
+
+static const struct program programs[] = {
+	{"one class, nearly all", 1, 20, 190, 10, 0, 0.35},
+	{"one class, half", 1, 20, 100, 100, 0, 0.8},
+	{"one class, little", 1, 20, 4, 96, 0, 1.05},
+	{"one large class", 1, 70, 60, 40, 200, 0.85},
+	{"objects of 3 periods", 1, 77, 90, 90, 0, 0.8},
+	{"always sampled", 2, 80, 40, 10, 40, 1},
+	{"two classes", 2, 30, 60, 20, 300, 0.7},
+	{"five classes", 5, 30, 40, 30, 100, 0.85},
+	{"forty, just large enough", 40, 4, 8, 8.2, 0, 0.85},
+	{"forty, nearly all", 40, 4, 18, 1, 100, 0.4},
+	{"15 of a period each", 15, 4, 1, 0, 100, 1.05},
+	{"15 of two periods", 15, 4, 2, 0.2, 3, 1},
+	{"small program", 6, 10, 2, 3, 0, 1.05},
+};
+
+enum { SPREAD = 10 };
+
+enum mutant { HONEST, STRATA_BY_SAMPLES, EACH_CLASS_ALONE };
+
+struct kind {
+	uint64_t size_bytes;
+	uint64_t count;
+};
+
+/* The kinds of the subset, then those of the rest. */
+struct world {
+	struct kind kind[2 * CLASSES_MAX + 1];
+	unsigned int parts, kinds;
+	double bytes, objects; /* of the subset */
+	struct sp_profile profile;
+};
+
+static const struct sp_law_used law = {.always_large = true};
+
+static void push_kind(struct world *w, unsigned int class, double periods)
+{
+	const uint64_t z = sp_format_class_max(class);
+	const uint64_t n = (uint64_t)llround(periods * PERIOD / (double)z);
+
+	if (!n)
+		return;
+	w->kind[w->kinds++] = (struct kind){z, n};
+	w->profile.classes[class].bytes += n * z;
+	w->profile.classes[class].objects += n;
+	w->profile.exact_alloc_bytes += n * z;
+	w->profile.exact_alloc_objects += n;
+}
+
+static void world_init(struct world *w, const struct program *p)
+{
+	*w = (struct world){
+		.profile = {.period_bytes = PERIOD,
+			    .has_classes = true,
+			    .law = law},
+	};
+	for (unsigned int i = 0; i < p->classes; i++)
+		push_kind(w, p->first + i, p->part);
+	w->parts = w->kinds;
+	for (unsigned int i = 0; i < w->parts; i++) {
+		w->bytes += (double)(w->kind[i].size_bytes * w->kind[i].count);
+		w->objects += (double)w->kind[i].count;
+	}
+	for (unsigned int i = 0; i < p->classes; i++)
+		push_kind(w, p->first + i, p->rest);
+	push_kind(w, 2, p->elsewhere);
+}
+
+static double uniform(struct sp_rng *rng)
+{
+	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Each object by itself, from one sampled one to the next. */
+static void sample_kind(const struct kind *k, struct sp_rng *rng,
+			struct sp_tally *tally, struct sp_tally *all)
+{
+	const bool sure = k->size_bytes >= sp_format_always_bytes(PERIOD);
+	const double x = (double)k->size_bytes / PERIOD;
+
+	for (double i = 0;; i++) {
+		if (!sure) /* objects that are missed: geometric */
+			i += floor(-log(uniform(rng)) / x);
+		if (i >= (double)k->count)
+			return;
+		if (tally)
+			assert_int_equal(sp_tally_add(tally, &law,
+						      k->size_bytes, 0, PERIOD),
+					 0);
+		assert_int_equal(
+			sp_tally_add(all, &law, k->size_bytes, 0, PERIOD), 0);
+	}
+}
+
+/* What looks natural: a stratum for each class with samples of the subset. */
+static struct sp_interval by_samples(const struct sp_population *population,
+				     const struct sp_tally *tally)
+{
+	struct sp_population mutant = *population;
+	uint8_t n = 1;
+
+	memset(mutant.stratum, 0, sizeof(mutant.stratum));
+	for (uint32_t i = 0; i < tally->n_classes; i++)
+		mutant.stratum[tally->classes[i].class] = n++;
+	return sp_estimate_bytes(
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, tally);
+}
+
+static struct sp_interval each_alone(const struct sp_population *population,
+				     const struct sp_tally *tally)
+{
+	struct sp_population mutant = *population;
+
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++)
+		mutant.stratum[i] = (uint8_t)(i + 1);
+	return sp_estimate_bytes(
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, tally);
+}
+
+struct result {
+	unsigned int bytes;
+	unsigned int objects;
+	double width; /* against P3 */
+};
+
+static bool covers(struct sp_interval i, double truth)
+{
+	return i.lo <= truth * (1 + 1e-12) && truth * (1 - 1e-12) <= i.hi;
+}
+
+static void replicate(const struct world *w, const struct sp_population *totals,
+		      struct sp_rng *rng, enum mutant mutant, struct result *r,
+		      double widths[2])
+{
+	struct sp_population population = *totals;
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	struct sp_interval bytes, p3;
+	struct sp_tally tally;
+
+	sp_tally_init(&population.all, PERIOD);
+	sp_tally_init(&tally, PERIOD);
+	for (unsigned int i = 0; i < w->kinds; i++)
+		sample_kind(&w->kind[i], rng, i < w->parts ? &tally : NULL,
+			    &population.all);
+	if (mutant == STRATA_BY_SAMPLES)
+		bytes = by_samples(&population, &tally);
+	else if (mutant == EACH_CLASS_ALONE)
+		bytes = each_alone(&population, &tally);
+	else
+		bytes = sp_estimate_bytes(&how, &tally);
+	p3 = sp_estimate_bytes_p3(&tally.all, 0.95);
+	r->bytes += covers(bytes, w->bytes);
+	r->objects += covers(sp_estimate_objects(&how, &tally), w->objects);
+	widths[0] += bytes.hi - bytes.lo;
+	widths[1] += p3.hi - p3.lo;
+	sp_tally_free(&tally);
+	sp_tally_free(&population.all);
+}
+
+static struct result run(unsigned int which, enum mutant mutant)
+{
+	double widths[2] = {0, 0};
+	struct result r = {0};
+	struct sp_population totals;
+	struct world w;
+	struct sp_rng rng;
+
+	world_init(&w, &programs[which]);
+	assert_int_equal(sp_population_init(&totals, &w.profile), 0);
+	sp_rng_init(&rng, 20240301, which);
+	for (unsigned int i = 0; i < REPLICATES; i++)
+		replicate(&w, &totals, &rng, mutant, &r, widths);
+	sp_population_free(&totals);
+	r.width = widths[0] / widths[1];
+	print_message("%-26s mutant %d: bytes %.4f, objects %.4f; width %.3f\n",
+		      programs[which].name, (int)mutant,
+		      r.bytes / (double)REPLICATES,
+		      r.objects / (double)REPLICATES, r.width);
+	return r;
+}
+
+static void test_claims(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < N(programs); i++) {
+		const struct result r = run(i, HONEST);
+
+		assert_true(r.bytes >= COVERED_MIN);
+		assert_true(r.objects >= OBJECTS_MIN);
+		assert_true(r.width <= programs[i].width_at_most);
+	}
+}
+
+static void test_rejects_strata_by_samples(void **state)
+{
+	(void)state;
+	assert_true(run(SPREAD, STRATA_BY_SAMPLES).bytes < COVERED_MIN);
+}
+
+static void test_rejects_each_class_alone(void **state)
+{
+	(void)state;
+	assert_true(run(SPREAD, EACH_CLASS_ALONE).bytes < COVERED_MIN);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_rejects_strata_by_samples),
+		cmocka_unit_test(test_rejects_each_class_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
