@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table has levels, each four times as large as the one before; what is
+ * full is left as it is and another level is added, so that nothing ever moves.
+ * In each level an address has two buckets of one cache line.
+ *
+ * The filter has generations, each four times as large as the one before.  A
+ * new one is announced, then everything in the table is counted in it, a piece
+ * with each insert, then it is published.  Older ones stay mapped but are not
+ * kept up any longer.
+ *
+ * I1  A word of the table is EMPTY, BUSY, or an address with the generation up
+ *     to which it is counted.  Only who made it BUSY touches what belongs to
+ *     it, and makes it something else.  Nobody waits for a BUSY word.
+ * I2  A word stands in one of the two buckets of its address, anywhere: a look
+ *     reads them whole in every level, so that nothing need mark where
+ *     something once was.
+ * I3  An address that was inserted when generation g was published, and whose
+ *     word says h, is counted once in each of the generations g to h.  It is
+ *     counted before its word says so, and never taken back too often.
+ * I4  Whoever has returned from an insert finds its word with an h of at least
+ *     every generation that is published, now or later.  Either the thread that
+ *     makes generation h + 1 finds the word when it walks, or the inserter, who
+ *     looks again after storing the word, finds h + 1 announced: both orders of
+ *     (store, look) are sequentially consistent.
+ *
+ * The free of an address that is in the table never misses it: the program
+ * ordered it behind the insert, so it sees the filter that was published then
+ * or a later one, and I3 and I4 say that the address is counted there.  It does
+ * not matter how long it has held a pointer to that filter, since its own take
+ * is the only one of that address.  For the same reason a take need not touch
+ * generations older than the published one: nobody whose address is counted
+ * there will look any more.
+ *
+ * I5  Counters stop at 255 and stay there: too many filter hits, never too few.
+ * I6  In a forked child all of this is zero: no words, no counters, epoch 0.
+ *     Who finds another epoch than he began with has been interrupted by a
+ *     fork and leaves no word behind.  The number of live samples changes only
+ *     together with a look at the epoch.
+ */
+#include "agent/liveset.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "agent/sys.h"
+#include "base/hash.h"
+
+#include "agent/poison.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/* Words: the address below, the generation above.  No address of a process has
+ * more than 56 bits, and none that an allocator returns is 1. */
+#define EMPTY            0u
+#define BUSY             1u
+#define GENERATION_SHIFT 56
+#define ADDRESS_MASK     ((1ull << GENERATION_SHIFT) - 1)
+
+#define SLOTS        8u /* words of a bucket: one cache line */
+#define LEVELS       8u /* 89 million entries, 2.7 GiB */
+#define LEVEL_0_BITS 9u /* log2 of its buckets: 128 KiB */
+
+#define GENERATIONS       7u  /* the last has 16 MiB */
+#define GENERATION_0_BITS 12u /* log2 of its counters */
+#define COUNTER_MAX       255u
+/* Live samples for which a generation of n counters is made to suffice: then
+ * 1 - exp(-1/20) < 5 % of its counters are not zero. */
+#define LIVE_LIMIT(n) ((n) / 20)
+#define WALK_WORDS    1024u /* with one insert: some 10 us */
+
+static_assert(sizeof(struct sp_live) == 24, "docs/concurrency.md says 32");
+
+/* All that describes the contents, and so must vanish with them in a child. */
+struct state {
+	/* The epoch above, the number of live samples in the lower half. */
+	_Atomic uint64_t census;
+	_Atomic unsigned int growing; /* try-lock of grow() */
+	/* Where the walk for the announced generation goes on; under
+	 * `growing`.  (In a child it may begin too late: that is right, as
+	 * every word there is younger than the announcement.) */
+	unsigned int walk_level;
+	size_t walk_word;
+};
+
+/* Each is set once, from NULL, by whoever first has the memory. */
+static void *_Atomic state;
+static void *_Atomic levels[LEVELS];
+static void *_Atomic generations[GENERATIONS];
+
+/* published <= announced <= published + 1; written by grow(). */
+static _Atomic unsigned int published;
+static _Atomic unsigned int announced;
+
+/* Two counters for a shift of 63: nothing is in the set. */
+static const uint8_t nothing[128] __attribute__((aligned(64)));
+const uint8_t *sp_filter = nothing + 63;
+
+/* ---- memory ---- */
+
+/* What *slot points to, made if need be; NULL: no memory. */
+static void *get_or_map(void *_Atomic *slot, size_t bytes)
+{
+	void *there = atomic_load(slot), *fresh;
+
+	if (there)
+		return there;
+	fresh = sp_sys_map(bytes);
+	if (!fresh)
+		return NULL;
+	if (SP_SYS3(madvise, fresh, bytes, MADV_WIPEONFORK) < 0) {
+		SP_SYS2(munmap, fresh, bytes);
+		return NULL;
+	}
+	if (!atomic_compare_exchange_strong(slot, &there, fresh)) {
+		SP_SYS2(munmap, fresh, bytes);
+		return there;
+	}
+	return fresh;
+}
+
+/* ---- the census ---- */
+
+static uint32_t epoch_of(uint64_t census)
+{
+	return (uint32_t)(census >> 32);
+}
+
+/* A change of the number of live samples, 1 or -1; false: a fork has come
+ * between (I6). */
+static bool count_live(struct state *s, uint32_t epoch, int change,
+		       uint32_t *ret_live)
+{
+	uint64_t c = atomic_load(&s->census), new;
+
+	do {
+		if (epoch_of(c) != epoch)
+			return false;
+		new = c + (uint64_t)(int64_t)change;
+	} while (!atomic_compare_exchange_weak(&s->census, &c, new));
+	*ret_live = (uint32_t) new;
+	return true;
+}
+
+/* ---- the filter ---- */
+
+typedef _Atomic uint8_t counter;
+
+static unsigned int shift_of(unsigned int generation)
+{
+	return 64 - (GENERATION_0_BITS + 2 * generation);
+}
+
+static size_t counters_of(unsigned int generation)
+{
+	return (size_t)1 << (64 - shift_of(generation));
+}
+
+/* Its mapping, made if need be.  The counters begin at the shift. */
+static bool have_generation(unsigned int generation)
+{
+	return get_or_map(&generations[generation],
+			  counters_of(generation) + 64);
+}
+
+static void *first_counter(unsigned int generation)
+{
+	char *map = atomic_load_explicit(&generations[generation],
+					 memory_order_acquire);
+
+	return map + shift_of(generation);
+}
+
+static counter *counter_of(unsigned int generation, uint64_t address)
+{
+	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;
+
+	counter *first = first_counter(generation);
+
+	return first + (h >> shift_of(generation));
+}
+
+static void count(unsigned int generation, uint64_t address)
+{
+	counter *c = counter_of(generation, address);
+	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
+
+	while (n != COUNTER_MAX &&
+	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n + 1),
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+/* Zero is met only in a child of a fork in a signal handler (I6). */
+static void uncount(unsigned int generation, uint64_t address)
+{
+	counter *c = counter_of(generation, address);
+	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
+
+	while (n != COUNTER_MAX && n != 0 &&
+	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n - 1),
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+/* ---- the table ---- */
+
+typedef _Atomic uint64_t word;
+
+struct place {
+	word *word;
+	struct sp_live *live;
+};
+
+static bool is_address(uint64_t w)
+{
+	return (w & ADDRESS_MASK) > BUSY;
+}
+
+static unsigned int counted_up_to(uint64_t w)
+{
+	return (unsigned int)(w >> GENERATION_SHIFT);
+}
+
+static uint64_t make_word(uint64_t address, unsigned int generation)
+{
+	return address | (uint64_t)generation << GENERATION_SHIFT;
+}
+
+static unsigned int bits_of(unsigned int level)
+{
+	return LEVEL_0_BITS + 2 * level;
+}
+
+static size_t words_of(unsigned int level)
+{
+	return (size_t)SLOTS << bits_of(level);
+}
+
+/* Its words, made if need be; what belongs to them lies behind the last. */
+static void *have_level(unsigned int level)
+{
+	return get_or_map(&levels[level],
+			  words_of(level) *
+				  (sizeof(word) + sizeof(struct sp_live)));
+}
+
+static struct place place_at(void *map, unsigned int level, size_t i)
+{
+	word *words = map;
+	struct sp_live *first =
+		(void *)((char *)map + words_of(level) * sizeof(word));
+
+	return (struct place){&words[i], &first[i]};
+}
+
+static unsigned int count_levels(void)
+{
+	unsigned int n = 0;
+
+	while (n < LEVELS && atomic_load(&levels[n]))
+		n++;
+	return n;
+}
+
+static uint64_t hash_address(uint64_t address)
+{
+	return sp_hash_word(sp_hash_word(0, address), 0);
+}
+
+/* The first word of a bucket of this hash: its upper bits name one, its lower
+ * bits the other. */
+static size_t bucket_of(uint64_t hash, unsigned int level, bool second)
+{
+	unsigned int bits = bits_of(level);
+	size_t bucket =
+		second ? hash & (((size_t)1 << bits) - 1) : hash >> (64 - bits);
+
+	return bucket * SLOTS;
+}
+
+static unsigned int count_empty(const word *bucket)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < SLOTS; i++)
+		n += atomic_load_explicit(&bucket[i], memory_order_relaxed) ==
+		     EMPTY;
+	return n;
+}
+
+/* Make an empty word of a bucket BUSY: its number, or SLOTS. */
+static unsigned int claim_in(word *bucket)
+{
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		uint64_t w =
+			atomic_load_explicit(&bucket[i], memory_order_relaxed);
+
+		if (w == EMPTY &&
+		    atomic_compare_exchange_strong_explicit(
+			    &bucket[i], &w, BUSY, memory_order_acquire,
+			    memory_order_relaxed))
+			return i;
+	}
+	return SLOTS;
+}
+
+/* A BUSY place in the emptier one of the two buckets. */
+static bool claim_at_level(void *map, unsigned int level, uint64_t hash,
+			   struct place *ret)
+{
+	word *words = map;
+	size_t a = bucket_of(hash, level, false);
+	size_t b = bucket_of(hash, level, true);
+	size_t at = count_empty(words + a) < count_empty(words + b) ? b : a;
+	unsigned int slot = claim_in(words + at);
+
+	if (slot == SLOTS)
+		return false;
+	*ret = place_at(map, level, at + slot);
+	return true;
+}
+
+/* The newest level first: the others are full but for what was taken. */
+static bool claim(uint64_t address, struct place *ret)
+{
+	uint64_t hash = hash_address(address);
+	unsigned int n = count_levels();
+
+	for (unsigned int level = n; level-- > 0;)
+		if (claim_at_level(atomic_load(&levels[level]), level, hash,
+				   ret))
+			return true;
+	for (; n < LEVELS; n++) {
+		void *map = have_level(n);
+
+		if (!map)
+			return false;
+		if (claim_at_level(map, n, hash, ret))
+			return true;
+	}
+	return false;
+}
+
+/* Make the word of the address in this bucket BUSY; false: it is not there. */
+static bool seize(word *bucket, uint64_t address, unsigned int *ret_slot,
+		  unsigned int *ret_counted)
+{
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		uint64_t w =
+			atomic_load_explicit(&bucket[i], memory_order_relaxed);
+
+		/* grow() may change the generation meanwhile. */
+		while ((w & ADDRESS_MASK) == address) {
+			if (atomic_compare_exchange_weak_explicit(
+				    &bucket[i], &w, BUSY, memory_order_acquire,
+				    memory_order_relaxed)) {
+				*ret_slot = i;
+				*ret_counted = counted_up_to(w);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+static bool seize_anywhere(uint64_t address, struct place *ret,
+			   unsigned int *ret_counted)
+{
+	uint64_t hash = hash_address(address);
+	unsigned int slot;
+
+	for (unsigned int level = count_levels(); level-- > 0;) {
+		word *words = atomic_load(&levels[level]);
+
+		for (int second = 0; second < 2; second++) {
+			size_t at = bucket_of(hash, level, second);
+
+			if (seize(words + at, address, &slot, ret_counted)) {
+				*ret = place_at(words, level, at + slot);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+/* ---- growth of the filter ---- */
+
+static void set_filter(unsigned int generation)
+{
+	const uint8_t *counters = first_counter(generation);
+
+	__atomic_store_n(&sp_filter, counters, __ATOMIC_RELEASE);
+}
+
+/* Count what the word stands for in generations up to `last` (I3). */
+static void catch_up(word *at, unsigned int last)
+{
+	uint64_t w = atomic_load(at);
+
+	while (is_address(w) && counted_up_to(w) < last) {
+		uint64_t address = w & ADDRESS_MASK;
+		unsigned int next = counted_up_to(w) + 1;
+		uint64_t counted = make_word(address, next);
+
+		count(next, address);
+		if (atomic_compare_exchange_strong(at, &w, counted))
+			w = counted;
+		else
+			uncount(next, address);
+	}
+}
+
+/* The next piece of the walk; true: there is no more.  A level that is made
+ * meanwhile has only words that are younger than the announcement. */
+static bool walk(struct state *s, unsigned int last)
+{
+	size_t left = WALK_WORDS;
+
+	while (s->walk_level < count_levels()) {
+		word *words = atomic_load(&levels[s->walk_level]);
+		size_t n = words_of(s->walk_level);
+
+		for (; s->walk_word < n && left; s->walk_word++, left--)
+			catch_up(&words[s->walk_word], last);
+		if (s->walk_word < n)
+			return false;
+		s->walk_level++;
+		s->walk_word = 0;
+	}
+	return true;
+}
+
+/* The order pairs with sp_liveset_insert: an address that it does not count in
+ * older generations is looked for in this filter or a newer one. */
+static void publish(unsigned int generation)
+{
+	set_filter(generation);
+	atomic_store(&published, generation);
+}
+
+static bool is_too_small(unsigned int generation, uint32_t live)
+{
+	return generation + 1 < GENERATIONS &&
+	       live > LIVE_LIMIT(counters_of(generation));
+}
+
+/* Is there a growth to begin or to go on with? */
+static bool must_grow(uint32_t live)
+{
+	unsigned int now = atomic_load(&published);
+
+	return atomic_load(&announced) != now || is_too_small(now, live);
+}
+
+static void announce(struct state *s, unsigned int generation)
+{
+	s->walk_level = 0;
+	s->walk_word = 0;
+	atomic_store(&announced, generation);
+}
+
+/*
+ * Go some way to the next generation.  A child that was forked meanwhile finds
+ * `growing` 0 and goes on with what is announced.
+ */
+static void grow(struct state *s)
+{
+	unsigned int next;
+	uint64_t census;
+
+	if (atomic_exchange_explicit(&s->growing, 1, memory_order_acquire))
+		return;
+	census = atomic_load(&s->census);
+	next = atomic_load(&published) + 1;
+	if (atomic_load(&announced) != next &&
+	    is_too_small(next - 1, (uint32_t)census) && have_generation(next))
+		announce(s, next);
+	if (atomic_load(&announced) == next && walk(s, next)) {
+		if (epoch_of(atomic_load(&s->census)) != epoch_of(census))
+			return;
+		publish(next);
+	}
+	atomic_store_explicit(&s->growing, 0, memory_order_release);
+}
+
+/* ---- interface ---- */
+
+bool sp_liveset_init(void)
+{
+	struct state *s;
+
+	if (!have_level(0) || !have_generation(0))
+		return false;
+	s = get_or_map(&state, sizeof(*s));
+	if (!s)
+		return false;
+	atomic_store(&s->census, 1ull << 32);
+	set_filter(0);
+	return true;
+}
+
+/* Take back what an insert stored after a fork (I6).  It may have counted in
+ * the child or before, so its counters are left alone. */
+static void forget(word *at, uint64_t address)
+{
+	uint64_t w = atomic_load(at);
+
+	if ((w & ADDRESS_MASK) == address)
+		atomic_store(at, EMPTY);
+}
+
+enum sp_liveset_result sp_liveset_insert(const void *p,
+					 const struct sp_live *live,
+					 struct sp_live *ret_old)
+{
+	struct state *s = atomic_load(&state);
+	uint64_t address = (uintptr_t)p;
+	unsigned int first, last;
+	uint32_t epoch, n;
+	bool was_there;
+	struct place place;
+
+	if (!s || address != (address & ADDRESS_MASK) || !is_address(address))
+		return SP_LIVESET_FULL;
+	epoch = epoch_of(atomic_load(&s->census));
+	was_there = sp_filter_may_have(p) && sp_liveset_take(p, ret_old);
+	if (!claim(address, &place))
+		return SP_LIVESET_FULL;
+	*place.live = *live;
+	first = atomic_load(&published);
+	last = atomic_load(&announced);
+	for (unsigned int g = first; g <= last; g++)
+		count(g, address);
+	atomic_store(place.word, make_word(address, last));
+	catch_up(place.word, atomic_load(&announced));
+	if (!count_live(s, epoch, 1, &n)) {
+		forget(place.word, address);
+		return SP_LIVESET_ADDED;
+	}
+	if (must_grow(n))
+		grow(s);
+	return was_there ? SP_LIVESET_REPLACED : SP_LIVESET_ADDED;
+}
+
+bool sp_liveset_take(const void *p, struct sp_live *ret)
+{
+	struct state *s = atomic_load(&state);
+	uint64_t address = (uintptr_t)p;
+	struct sp_live live;
+	struct place place;
+	unsigned int last;
+	uint32_t epoch, n;
+
+	if (!s || address != (address & ADDRESS_MASK) || !is_address(address))
+		return false;
+	epoch = epoch_of(atomic_load(&s->census));
+	if (!seize_anywhere(address, &place, &last))
+		return false;
+	live = *place.live;
+	if (!count_live(s, epoch, -1, &n))
+		return false;
+	for (unsigned int g = atomic_load(&published); g <= last; g++)
+		uncount(g, address);
+	atomic_store_explicit(place.word, EMPTY, memory_order_release);
+	*ret = live;
+	return true;
+}
+
+void sp_liveset_reset(void)
+{
+	static uint32_t last_epoch = 1;
+	struct state *s = atomic_load(&state);
+
+	if (s)
+		atomic_store(&s->census, (uint64_t)++last_epoch << 32);
+}

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: MIT */
+/* The live set beside a plain array, and counted again from inside. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "support/liveset_ops.h"
+
+#define ADDRESSES 1000000u
+#define LIVE_MOST 200000u /* that the filter promises less than 5 % for */
+
+/* Without a set: in a program whose frees are not recorded. */
+static void test_not_begun(void **test_state)
+{
+	struct sp_live old;
+
+	(void)test_state;
+	liveset_check_clear();
+	for (uint64_t a = 0; a < 1u << 20; a += 8)
+		assert_false(sp_filter_may_have(pointer(a << 20 | a)));
+	assert_int_equal(insert(0x1000, 1, &old), SP_LIVESET_FULL);
+	assert_absent(0x1000);
+	sp_liveset_reset();
+	assert_false(sp_filter_may_have(NULL));
+}
+
+static void test_no_memory_to_begin(void **test_state)
+{
+	struct sp_live old;
+
+	(void)test_state;
+	for (uint32_t maps = 0; maps < 3; maps++) {
+		liveset_check_clear();
+		liveset_check_allow_maps(maps);
+		assert_false(sp_liveset_init());
+		assert_false(sp_filter_may_have(pointer(0x1000)));
+		assert_int_equal(insert(0x1000, 1, &old), SP_LIVESET_FULL);
+	}
+	liveset_check_allow_maps(UINT32_MAX);
+	assert_true(sp_liveset_init());
+	add(0x1000, 1);
+	assert_taken(0x1000, 1);
+}
+
+static void test_one(void **test_state)
+{
+	struct sp_live old;
+
+	(void)test_state;
+	assert_false(sp_filter_may_have(pointer(0x7f0000001010)));
+	add(0x7f0000001010, 5);
+	assert_sound(1);
+	assert_taken(0x7f0000001010, 5);
+	assert_absent(0x7f0000001010);
+	assert_false(sp_filter_may_have(pointer(0x7f0000001010)));
+	/* An address that comes back without having been freed. */
+	add(0x7f0000001010, 6);
+	assert_int_equal(insert(0x7f0000001010, 7, &old), SP_LIVESET_REPLACED);
+	assert_sample(&old, 6);
+	assert_sound(1);
+	assert_taken(0x7f0000001010, 7);
+	assert_sound(0);
+}
+
+/* What a program may free that no allocator returned. */
+static void test_no_addresses(void **test_state)
+{
+	static const uint64_t bad[] = {0, 1, 1ull << 56, UINT64_MAX,
+				       0xffff800000000000};
+	struct sp_live old;
+
+	(void)test_state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_absent(bad[i]);
+		assert_int_equal(insert(bad[i], 1, &old), SP_LIVESET_FULL);
+		assert_absent(bad[i]);
+	}
+	/* The last of five levels of page tables, and odd ones. */
+	add((1ull << 56) - 1, 1);
+	add(2, 2);
+	add(3, 3);
+	assert_sound(3);
+	assert_absent(1);
+	assert_taken((1ull << 56) - 1, 1);
+	assert_taken(2, 2);
+	assert_taken(3, 3);
+	assert_sound(0);
+}
+
+/* ---- beside an array ---- */
+
+struct model {
+	uint64_t ids[ADDRESSES]; /* 0: not there */
+	uint64_t live;
+	uint64_t last_id;
+};
+
+static struct model model;
+
+static void model_insert(uint64_t i)
+{
+	struct sp_live old;
+	enum sp_liveset_result r = insert(address_of(i), ++model.last_id, &old);
+
+	if (model.ids[i]) {
+		assert_int_equal(r, SP_LIVESET_REPLACED);
+		assert_sample(&old, model.ids[i]);
+	} else {
+		assert_int_equal(r, SP_LIVESET_ADDED);
+		model.live++;
+	}
+	model.ids[i] = model.last_id;
+}
+
+static void model_take(uint64_t i)
+{
+	if (!model.ids[i]) {
+		assert_absent(address_of(i));
+		return;
+	}
+	assert_taken(address_of(i), model.ids[i]);
+	model.ids[i] = 0;
+	model.live--;
+}
+
+/* Insertions and takes at random among the first n, in favour of insertions
+ * (of 256) or takes. */
+static void model_work(struct sp_rng *rng, uint64_t n, uint64_t steps,
+		       unsigned int insertions)
+{
+	for (uint64_t s = 0; s < steps; s++) {
+		uint64_t v = sp_rng_next(rng), i = (v >> 8) % n;
+
+		if ((v & 255) >= insertions)
+			model_take(i);
+		else if (!model.ids[i] || v >> 60 == 0)
+			model_insert(i);
+	}
+}
+
+static void model_clear(void)
+{
+	memset(&model, 0, sizeof(model));
+}
+
+static void model_empty(void)
+{
+	for (uint64_t i = 0; i < ADDRESSES; i++)
+		if (model.ids[i])
+			model_take(i);
+	assert_int_equal(model.live, 0);
+}
+
+static void test_as_an_array(void **test_state)
+{
+	static const uint64_t sizes[] = {10, 300, 2000, 9000, 60000, 150000};
+	struct sp_rng rng;
+
+	(void)test_state;
+	model_clear();
+	sp_rng_init(&rng, 41, 1);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		model_work(&rng, sizes[i], 4 * sizes[i], 200);
+		assert_sound(model.live);
+		model_work(&rng, sizes[i], sizes[i], 40);
+		assert_sound(model.live);
+	}
+	model_empty();
+	assert_int_equal(assert_sound(0).nonzero, 0);
+}
+
+/* ---- growth ---- */
+
+static void assert_all_there(uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		assert_true(sp_filter_may_have(pointer(address_of(i))));
+}
+
+/* Through every size of filter and table that 300,000 entries need. */
+static void test_growth(void **test_state)
+{
+	uint64_t n = 0, full = 0, lag;
+	struct liveset_check c = assert_sound(0);
+
+	(void)test_state;
+	while (n < 300000) {
+		unsigned int generation = c.generation;
+
+		for (uint64_t step = 1 + n / 4; step; step--, n++)
+			add(address_of(n), n + 1);
+		c = assert_sound(n);
+		full = c.entries;
+		/* It grows when it has to, a piece with each insert, and not
+		 * before. */
+		lag = 2 + c.entries / 1024;
+		assert_in_range(c.counters, n < lag ? 0 : 20 * (n - lag),
+				1 << 24);
+		assert_true(c.counters == 4096 || c.counters / 4 < 20 * n);
+		if (c.generation != generation)
+			assert_all_there(n);
+	}
+	assert_int_equal(c.counters, 1 << 24);
+	assert_in_range(full, n, 5 * n);
+	assert_int_equal(c.sticky, 0);
+	for (uint64_t i = 0; i < n; i++)
+		assert_taken(address_of(i), i + 1);
+	assert_int_equal(assert_sound(0).nonzero, 0);
+}
+
+/* How full the table is when a level is added, from the second on. */
+static void test_load(void **test_state)
+{
+	struct liveset_check c;
+	uint64_t n = 0, before;
+
+	(void)test_state;
+	for (unsigned int levels = 1; levels < 4; levels++) {
+		do {
+			before = n;
+			for (uint64_t step = 1 + n / 32; step; step--, n++)
+				add(address_of(n), n + 1);
+			liveset_check(&c);
+		} while (c.levels == levels);
+		assert_int_equal(c.levels, levels + 1);
+		assert_in_range(100 * before,
+				75 * (c.entries - (4096ull << 2 * levels)),
+				UINT64_MAX);
+	}
+}
+
+/* Without memory for a larger filter there are more hits; without memory for
+ * the table, entries are refused, and nothing that is there suffers. */
+static void test_no_memory_to_grow(void **test_state)
+{
+	struct liveset_check c;
+	struct sp_live old;
+	uint64_t n = 0;
+
+	(void)test_state;
+	liveset_check_allow_maps(0);
+	while (insert(address_of(n), n + 1, &old) == SP_LIVESET_ADDED)
+		n++;
+	c = assert_sound(n);
+	assert_int_equal(c.levels, 1);
+	assert_int_equal(c.generation, 0);
+	assert_in_range(n, 3072, 4096);
+	assert_taken(address_of(0), 1);
+	add(address_of(0), 1);
+	liveset_check_allow_maps(UINT32_MAX);
+	add(address_of(n), n + 1);
+	n++;
+	c = assert_sound(n);
+	assert_int_equal(c.levels, 2);
+	for (uint64_t i = 0; i < n; i++)
+		assert_taken(address_of(i), i + 1);
+	assert_sound(0);
+}
+
+/* A counter that was at its maximum stays there: hits, but no harm. */
+static void test_sticky_counter(void **test_state)
+{
+	static uint64_t same[300];
+	struct liveset_check c;
+	size_t n = 0;
+
+	(void)test_state;
+	for (uint64_t a = 0x10000; n < 300; a += 16)
+		if (liveset_check_index(a, 14) == 77)
+			same[n++] = a;
+	for (size_t i = 0; i < n; i++)
+		add(same[i], i + 1);
+	c = assert_sound(n);
+	assert_int_equal(c.counters, 1 << 14);
+	assert_int_equal(c.sticky, 1);
+	for (size_t i = 0; i < n; i++)
+		assert_taken(same[i], i + 1);
+	c = assert_sound(0);
+	assert_int_equal(c.sticky, 1);
+	assert_int_equal(c.nonzero, 1);
+	for (size_t i = 0; i < n; i++) {
+		assert_true(sp_filter_may_have(pointer(same[i])));
+		assert_absent(same[i]);
+	}
+}
+
+/* ---- false positives ---- */
+
+enum family { RANDOM, SEQUENCE, PAGES, HUGE_PAGES };
+
+/* The k-th address, of a megabyte of megabytes. */
+static uint64_t family_address(enum family family, uint64_t k)
+{
+	struct sp_rng rng;
+	uint64_t v;
+
+	switch (family) {
+	case SEQUENCE:
+		return 0x555555559010 + 32 * k;
+	case PAGES:
+		return 0x7f0000000000 + (k << 12);
+	case HUGE_PAGES:
+		return 0x100000000000 + (k << 21);
+	default:
+		sp_rng_init(&rng, 42, k);
+		v = sp_rng_next(&rng);
+		return v >> 17 & ~15ull;
+	}
+}
+
+/*
+ * Of all addresses of a family one in 16 is in the set; how many of the others
+ * hit?  Fewer than 5 % are expected; with n queries the bound is five standard
+ * errors higher (3 in 10 million to fail by accident for random indices).
+ */
+static void check_false_positives(enum family family, uint64_t live)
+{
+	uint64_t hits = 0, n = 0, limit;
+	struct sp_live taken;
+
+	for (uint64_t k = 0; k < live; k++)
+		add(family_address(family, 16 * k + k % 15), k + 1);
+	for (uint64_t k = 0; k < 16 * live; k++) {
+		const void *p = pointer(family_address(family, k));
+
+		if (k % 16 == k / 16 % 15)
+			continue;
+		n++;
+		hits += sp_filter_may_have(p);
+	}
+	limit = n / 20 + (uint64_t)(5 * 0.22 * __builtin_sqrt((double)n));
+	if (live < 1000)
+		limit += n / 50; /* few counters: regular by accident */
+	assert_in_range(hits, n / 100, limit);
+	for (uint64_t k = 0; k < live; k++)
+		assert_true(sp_liveset_take(
+			pointer(family_address(family, 16 * k + k % 15)),
+			&taken));
+}
+
+static void test_false_positives(void **test_state)
+{
+	/* The most for each size of filter, and what is promised. */
+	static const uint64_t live[] = {204,   819,   3276,
+					13107, 52428, LIVE_MOST};
+	struct liveset_check c;
+
+	for (int family = RANDOM; family <= HUGE_PAGES; family++) {
+		begin(test_state);
+		for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+			check_false_positives((enum family)family, live[i]);
+		c = assert_sound(0);
+		assert_int_equal(c.counters, 1 << 22);
+		/* Even if every page of it is touched. */
+		assert_in_range(c.mapped_bytes, 0, 96 * LIVE_MOST);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_not_begun),
+		cmocka_unit_test(test_no_memory_to_begin),
+		cmocka_unit_test_setup_teardown(test_one, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_addresses, begin, end),
+		cmocka_unit_test_setup_teardown(test_as_an_array, begin, end),
+		cmocka_unit_test_setup_teardown(test_growth, begin, end),
+		cmocka_unit_test_setup_teardown(test_load, begin, end),
+		cmocka_unit_test_setup_teardown(test_no_memory_to_grow, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_sticky_counter, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_false_positives, begin,
+						end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

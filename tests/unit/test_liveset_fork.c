@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* What a forked child finds of the live set: nothing, whenever it is forked. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "support/liveset_ops.h"
+
+static void assert_child(pid_t pid)
+{
+	int status;
+
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* The child's own life; its parent's entries are gone. */
+static bool child_is_right(uint64_t n, bool reset)
+{
+	struct liveset_check c;
+	struct sp_live live, old;
+
+	if (reset)
+		sp_liveset_reset();
+	for (uint64_t i = 0; i < n; i++)
+		if (sp_filter_may_have(pointer(address_of(i))) ||
+		    sp_liveset_take(pointer(address_of(i)), &live))
+			return false;
+	for (uint64_t i = 0; i < 2 * n; i++)
+		if (insert(address_of(i), i + 7, &old) != SP_LIVESET_ADDED)
+			return false;
+	for (uint64_t i = 0; i < 2 * n; i += 2)
+		if (!sp_liveset_take(pointer(address_of(i)), &live) ||
+		    live.id != i + 7)
+			return false;
+	liveset_check(&c);
+	return c.addresses == n && c.live == n && !c.wrong && !c.uncounted &&
+	       !c.misplaced;
+}
+
+static void test_fork(void **test_state)
+{
+	static const uint64_t sizes[] = {1, 500, 30000};
+	uint64_t n = 0;
+
+	(void)test_state;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		for (; n < sizes[s]; n++)
+			add(address_of(n), n + 1);
+		for (int reset = 0; reset < 2; reset++) {
+			pid_t pid = fork();
+
+			if (pid == 0)
+				_exit(child_is_right(n, reset) ? 0 : 1);
+			assert_child(pid);
+		}
+		assert_sound(n);
+	}
+	for (uint64_t i = 0; i < n; i++)
+		assert_taken(address_of(i), i + 1);
+}
+
+/*
+ * A signal handler forks in the middle of an insert, a take or a growth: here
+ * before one atomic operation after another.  The child goes on where the
+ * parent was interrupted; what it was doing has been about an address of its
+ * parent's, and must leave nothing behind.
+ */
+static unsigned int steps_left;
+static pid_t child; /* 0 in it */
+static bool child_resets;
+
+static void fork_at_step(void)
+{
+	if (--steps_left)
+		return;
+	liveset_check_step = NULL;
+	/* Without the C library's handlers, which are not for this place. */
+	child = (pid_t)syscall(SYS_fork);
+	if (child == 0 && child_resets)
+		sp_liveset_reset();
+}
+
+static bool child_of_handler_is_right(void)
+{
+	struct liveset_check c;
+
+	liveset_check(&c);
+	/* A counter may be left one too high, never too low. */
+	if (c.addresses || c.live || c.busy || c.wrong > 2 || c.nonzero > 1 ||
+	    c.sticky)
+		return false;
+	for (uint64_t i = 0; i < 1000; i++) {
+		struct sp_live old;
+
+		if (insert(address_of(i), i + 9, &old) != SP_LIVESET_ADDED)
+			return false;
+	}
+	for (uint64_t i = 0; i < 1000; i++) {
+		const void *p = pointer(address_of(i));
+		struct sp_live live;
+
+		if (!sp_filter_may_have(p) || !sp_liveset_take(p, &live) ||
+		    live.id != i + 9)
+			return false;
+	}
+	liveset_check(&c);
+	return !c.addresses && !c.live && !c.uncounted && c.nonzero <= 1;
+}
+
+/* Fork before operation `at` of an insert and a take of one more address than
+ * `others`, which are there; false: there are not so many operations. */
+static bool fork_before(unsigned int at, uint64_t others)
+{
+	struct sp_live live = {0}, old;
+	bool taken;
+
+	steps_left = at;
+	child = -1;
+	liveset_check_step = fork_at_step;
+	insert(address_of(others), others + 1, &old);
+	taken = sp_liveset_take(pointer(address_of(others)), &live);
+	liveset_check_step = NULL;
+	if (child == 0)
+		_exit((!taken || live.id == others + 1) &&
+				      child_of_handler_is_right()
+			      ? 0
+			      : 1);
+	assert_true(taken);
+	assert_sample(&live, others + 1);
+	assert_sound(others);
+	if (child > 0)
+		assert_child(child);
+	return child > 0;
+}
+
+static void begin_with(uint64_t others)
+{
+	liveset_check_clear();
+	assert_true(sp_liveset_init());
+	for (uint64_t i = 0; i < others; i++)
+		add(address_of(i), i + 1);
+}
+
+static void test_fork_in_signal_handler(void **test_state)
+{
+	unsigned int n = 0;
+
+	(void)test_state;
+	/* Also the insert that makes the filter grow, whose walk is long. */
+	for (uint64_t others = 0; others <= 204; others += 204) {
+		unsigned int at = 1;
+
+		begin_with(others);
+		while (fork_before(at, others)) {
+			at += at < 120 ? 1 : 151;
+			child_resets = ++n % 2;
+			if (others)
+				begin_with(others);
+		}
+	}
+	assert_in_range(n, 60, 1000);
+}
+
+/* A child that begins anew can tell a fork of its own. */
+static void test_fork_in_signal_handler_of_child(void **test_state)
+{
+	bool all = true;
+	pid_t pid = fork();
+
+	(void)test_state;
+	if (pid) {
+		assert_child(pid);
+		return;
+	}
+	sp_liveset_reset();
+	child_resets = false;
+	for (unsigned int at = 1; at < 30; at++)
+		all &= fork_before(at, 0);
+	_exit(all ? 0 : 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_fork, begin, end),
+		cmocka_unit_test_setup_teardown(test_fork_in_signal_handler,
+						begin, end),
+		cmocka_unit_test_setup_teardown(
+			test_fork_in_signal_handler_of_child, begin, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
