@@ -2,6 +2,7 @@
 #include "base/parse.h"
 
 #include <stddef.h>
+#include <string.h>
 
 static int digit_value(char c)
 {
@@ -83,5 +84,77 @@ bool sp_parse_size(const char *text, uint64_t *ret_bytes)
 	if (*end || (shift && v >> (64 - shift)))
 		return false;
 	*ret_bytes = v << shift;
+	return true;
+}
+
+/* Nanoseconds of the unit at text; 0 if there is none, or if it comes before
+ * *next in order.  "ms" is tried before "m". */
+static uint64_t time_unit(const char **text, unsigned int *next)
+{
+	static const struct {
+		char name[3];
+		unsigned int order;
+		uint64_t ns;
+	} units[] = {
+		{"h", 0, 3600000000000}, {"ms", 3, 1000000},
+		{"m", 1, 60000000000},   {"s", 2, 1000000000},
+		{"us", 4, 1000},         {"ns", 5, 1},
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++) {
+		size_t n = strlen(units[i].name);
+
+		if (strncmp(*text, units[i].name, n) != 0)
+			continue;
+		if (units[i].order < *next)
+			return 0;
+		*next = units[i].order + 1;
+		*text += n;
+		return units[i].ns;
+	}
+	return 0;
+}
+
+bool sp_parse_duration(const char *text, uint64_t *ret_ns)
+{
+	uint64_t sum = 0;
+	unsigned int next = 0;
+
+	do {
+		uint64_t v, unit;
+
+		text = parse_digits(text, 10, &v);
+		if (!text)
+			return false;
+		unit = time_unit(&text, &next);
+		if (!unit || __builtin_mul_overflow(v, unit, &v) ||
+		    __builtin_add_overflow(sum, v, &sum))
+			return false;
+	} while (*text);
+	*ret_ns = sum;
+	return true;
+}
+
+bool sp_parse_milli(const char *text, uint64_t *ret_thousandths)
+{
+	uint64_t v, fraction = 0, scale = 1000;
+	const char *end = parse_digits(text, 10, &v);
+
+	if (!end)
+		return false;
+	if (*end == '.') {
+		const char *digits = end + 1;
+
+		end = parse_digits(digits, 10, &fraction);
+		if (!end || end - digits > 3)
+			return false;
+		for (; digits < end; digits++)
+			scale /= 10;
+		fraction *= scale;
+	}
+	if (*end || __builtin_mul_overflow(v, 1000u, &v) ||
+	    __builtin_add_overflow(v, fraction, &v))
+		return false;
+	*ret_thousandths = v;
 	return true;
 }

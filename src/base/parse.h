@@ -18,4 +18,12 @@ bool sp_parse_u64(const char *text, uint64_t *ret);
  * case; KiB is accepted, kB is not). */
 bool sp_parse_size(const char *text, uint64_t *ret_bytes);
 
+/* A length of time as nanoseconds: numbers with the units h, m, s, ms, us, ns,
+ * each unit at most once and in that order: "90s", "1m30s", "500ms". */
+bool sp_parse_duration(const char *text, uint64_t *ret_ns);
+
+/* A decimal number with at most three digits after the point, in thousandths:
+ * "99.9" is 99900. */
+bool sp_parse_milli(const char *text, uint64_t *ret_thousandths);
+
 #endif

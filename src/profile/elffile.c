@@ -97,6 +97,52 @@ int sp_elffile_open(const char *path, const struct sp_build_id *want,
 	return fd;
 }
 
+/* The kernel maps pages. */
+#define PAGE_BYTES 4096ull
+
+static size_t code_segments(Elf *elf, struct sp_elf_segment *out, size_t max)
+{
+	size_t n_headers = 0, n = 0;
+
+	elf_getphdrnum(elf, &n_headers);
+	for (size_t i = 0; i < n_headers && n < max; i++) {
+		GElf_Phdr phdr;
+		uint64_t before, end;
+
+		if (!gelf_getphdr(elf, (int)i, &phdr))
+			break;
+		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X))
+			continue;
+		before = phdr.p_vaddr % PAGE_BYTES;
+		end = phdr.p_vaddr + phdr.p_memsz;
+		end += (PAGE_BYTES - end % PAGE_BYTES) % PAGE_BYTES;
+		if (phdr.p_offset < before || end < phdr.p_vaddr)
+			continue;
+		out[n++] = (struct sp_elf_segment){
+			.address = phdr.p_vaddr - before,
+			.bytes = end - (phdr.p_vaddr - before),
+			.offset = phdr.p_offset - before,
+		};
+	}
+	return n;
+}
+
+int sp_elffile_code(const char *path, const struct sp_build_id *want,
+		    struct sp_elf_segment *out, size_t max)
+{
+	int fd = sp_elffile_open(path, want, NULL);
+	size_t n;
+	Elf *elf;
+
+	if (fd < 0)
+		return fd;
+	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
+	n = elf ? code_segments(elf, out, max) : 0;
+	elf_end(elf);
+	close(fd);
+	return (int)n;
+}
+
 static bool is_file(int fd, const struct stat *other)
 {
 	struct stat st;

@@ -30,6 +30,18 @@ struct sp_build_id {
 int sp_elffile_open(const char *path, const struct sp_build_id *want,
 		    struct sp_error *err);
 
+/* A part of a file that is mapped as code: whole pages around it. */
+struct sp_elf_segment {
+	uint64_t address; /* virtual, before relocation */
+	uint64_t bytes;
+	uint64_t offset; /* in the file */
+};
+
+/* The first `max` of them, of a file as for sp_elffile_open().  How many there
+ * are in `out`, or negative errno. */
+int sp_elffile_code(const char *path, const struct sp_build_id *want,
+		    struct sp_elf_segment *out, size_t max);
+
 /* What there is to know to find the separate debug file of an ELF file. */
 struct sp_debug_query {
 	const char *main_path;        /* the ELF file, as it was opened */

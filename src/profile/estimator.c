@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "profile/negbinom.h"
+#include "format/layout.h"
 #include "profile/special.h"
 
 /* The smallest object that the upper limit of a count allows for, in bytes. */
@@ -29,20 +29,32 @@ void sp_acc_init(struct sp_acc *acc, uint64_t period_bytes)
 	};
 }
 
-/* Probability that no byte of the object is hit. */
-static double miss_probability(uint64_t size_bytes, uint64_t period_bytes)
-{
-	if (period_bytes == 1)
-		return 0;
-	return exp(-(double)size_bytes / (double)period_bytes);
-}
-
 /* (E2) */
 double sp_inclusion_probability(uint64_t size_bytes, uint64_t period_bytes)
 {
 	if (period_bytes == 1)
 		return 1;
 	return -expm1(-(double)size_bytes / (double)period_bytes);
+}
+
+/* x = z / R of an object that is left to chance (E15). */
+static double exposure(const struct sp_law_used *law, uint64_t size_bytes,
+		       uint64_t period_bytes)
+{
+	const double z = (double)size_bytes, r = (double)period_bytes;
+
+	return law->is_dotnet ? -z * log1p(-1 / r) : z / r;
+}
+
+/* Period 1 records everything; of a period beyond any file's nothing is sure.
+ */
+static bool is_sure(const struct sp_law_used *law, uint64_t size_bytes,
+		    uint64_t period_bytes)
+{
+	if (period_bytes == 1)
+		return true;
+	return law->always_large && period_bytes <= SP_FORMAT_PERIOD_MAX &&
+	       size_bytes >= sp_format_always_bytes(period_bytes);
 }
 
 /* Sizes of a hostile file may add up to more than 64 bits. */
@@ -61,18 +73,11 @@ static void widen_periods(struct sp_acc *acc, uint64_t min, uint64_t max)
 		acc->period_min_bytes = min;
 }
 
-/* (E3, E4) */
-void sp_acc_add(struct sp_acc *acc, uint64_t size_bytes, uint64_t offset_bytes,
-		uint64_t period_bytes)
+static void add_chance(struct sp_acc *acc, double z, double x)
 {
-	const double pi = sp_inclusion_probability(size_bytes, period_bytes);
-	const double q = miss_probability(size_bytes, period_bytes);
-	const double z = (double)size_bytes, w = z / pi, n = 1 / pi;
+	const double pi = -expm1(-x), q = exp(-x);
+	const double w = z / pi, n = 1 / pi;
 
-	acc->samples++;
-	acc->size_bytes = saturating_add(acc->size_bytes, size_bytes);
-	acc->tail_bytes =
-		saturating_add(acc->tail_bytes, size_bytes - offset_bytes);
 	acc->est_bytes += w;
 	acc->k2 += w * w * q;
 	acc->k3 += w * w * w * q * (1 + q);
@@ -80,6 +85,27 @@ void sp_acc_add(struct sp_acc *acc, uint64_t size_bytes, uint64_t offset_bytes,
 	acc->est_count += n;
 	acc->c2 += n * n * q;
 	acc->c3 += n * n * n * q * (1 + q);
+}
+
+/* (E3, E4, E15, E16) */
+void sp_acc_add(struct sp_acc *acc, const struct sp_law_used *law,
+		uint64_t size_bytes, uint64_t offset_bytes,
+		uint64_t period_bytes)
+{
+	acc->samples++;
+	acc->dotnet_samples += law->is_dotnet;
+	acc->size_bytes = saturating_add(acc->size_bytes, size_bytes);
+	if (is_sure(law, size_bytes, period_bytes)) {
+		acc->sure_samples++;
+		acc->sure_bytes = saturating_add(acc->sure_bytes, size_bytes);
+		acc->est_bytes += (double)size_bytes;
+		acc->est_count += 1;
+	} else {
+		acc->tail_bytes = saturating_add(acc->tail_bytes,
+						 size_bytes - offset_bytes);
+		add_chance(acc, (double)size_bytes,
+			   exposure(law, size_bytes, period_bytes));
+	}
 	widen_periods(acc, period_bytes, period_bytes);
 }
 
@@ -87,6 +113,9 @@ void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
 {
 	dst->samples += src->samples;
 	dst->size_bytes = saturating_add(dst->size_bytes, src->size_bytes);
+	dst->sure_samples += src->sure_samples;
+	dst->sure_bytes = saturating_add(dst->sure_bytes, src->sure_bytes);
+	dst->dotnet_samples += src->dotnet_samples;
 	dst->tail_bytes = saturating_add(dst->tail_bytes, src->tail_bytes);
 	dst->est_bytes += src->est_bytes;
 	dst->k2 += src->k2;
@@ -96,6 +125,39 @@ void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
 	dst->c2 += src->c2;
 	dst->c3 += src->c3;
 	widen_periods(dst, src->period_min_bytes, src->period_bytes);
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+void sp_acc_subtract(struct sp_acc *dst, const struct sp_acc *src)
+{
+	const struct sp_acc before = *dst;
+
+	*dst = (struct sp_acc){
+		.period_bytes = before.period_bytes,
+		.period_min_bytes = before.period_min_bytes,
+	};
+	if (before.samples <= src->samples)
+		return;
+	dst->samples = before.samples - src->samples;
+	dst->size_bytes = minus(before.size_bytes, src->size_bytes);
+	dst->sure_samples = minus(before.sure_samples, src->sure_samples);
+	dst->sure_bytes = minus(before.sure_bytes, src->sure_bytes);
+	dst->tail_bytes = minus(before.tail_bytes, src->tail_bytes);
+	dst->dotnet_samples = minus(before.dotnet_samples, src->dotnet_samples);
+	dst->est_bytes = fmax(before.est_bytes - src->est_bytes, 0);
+	dst->est_count = fmax(before.est_count - src->est_count, 0);
+	/* all that is left is sure: the rest is rounding */
+	if (dst->samples == dst->sure_samples)
+		return;
+	dst->k2 = fmax(before.k2 - src->k2, 0);
+	dst->k3 = fmax(before.k3 - src->k3, 0);
+	dst->kz = fmax(before.kz - src->kz, 0);
+	dst->c2 = fmax(before.c2 - src->c2, 0);
+	dst->c3 = fmax(before.c3 - src->c3, 0);
 }
 
 /*
@@ -125,9 +187,7 @@ double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob)
 						 prob);
 }
 
-/* Rounding, and limits that do not know the weights, must not leave the value
- * outside; widening keeps the coverage. */
-static struct sp_interval interval_around(double value, double lo, double hi)
+struct sp_interval sp_interval_around(double value, double lo, double hi)
 {
 	return (struct sp_interval){value, fmin(lo, value), fmax(hi, value)};
 }
@@ -165,15 +225,20 @@ static struct unseen with_phantom(struct unseen m)
 	return m;
 }
 
-/* What half a step of the lattice costs the upper limit, where the phantom
- * already smooths it. */
+double sp_estimator_lattice(double step_bytes, double period_bytes)
+{
+	const double h = step_bytes / (2 * period_bytes);
+
+	return step_bytes > 0 ? period_bytes * (h / tanh(h) - 1) : 0;
+}
+
+/* The phantom's own part has no steps. */
 static double upper_lattice(struct unseen m)
 {
-	const double r = m.period, h = m.step / (2 * r);
-
-	if (!(m.step > 0 && r > 0))
+	if (!(m.period > 0))
 		return 0;
-	return r * (h / tanh(h) - 1) * m.k2 / (m.k2 + r * r);
+	return sp_estimator_lattice(m.step, m.period) * m.k2 /
+	       (m.k2 + m.period * m.period);
 }
 
 static double p3_of(struct unseen m, double prob)
@@ -193,84 +258,7 @@ struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 	if (acc->samples)
 		lo = seen + fmax(0, p3_of(m, half) - m.step / 2);
 	hi = seen + p3_of(with_phantom(m), 1 - half) + upper_lattice(m);
-	return interval_around(acc->est_bytes, lo, hi);
-}
-
-/*
- * (E6) The limits count failed trials; tail_bytes, the rest of each object from
- * its hit byte on, were no trials.  Sampled bytes are a lower bound that no
- * luck can undercut.  A mixture of periods has no negative binomial law (E9),
- * and period 1 has no failures.
- */
-struct sp_interval sp_estimate_bytes(const struct sp_acc *acc,
-				     double confidence)
-{
-	const double half = (1 - confidence) / 2;
-	const double s = (double)acc->samples, u = (double)acc->tail_bytes;
-	double p, lo = 0, hi;
-
-	if (acc->period_bytes == 1 ||
-	    acc->period_bytes != acc->period_min_bytes)
-		return sp_estimate_bytes_p3(acc, confidence);
-	p = sp_inclusion_probability(1, acc->period_bytes);
-	if (acc->samples)
-		lo = fmax(sp_negbinom_below(s, p, half) + 1 + u,
-			  (double)acc->size_bytes);
-	hi = sp_negbinom_below(s + 1, p, 1 - half) + 1 + u;
-	return interval_around(acc->est_bytes, lo, hi);
-}
-
-/*
- * (E10) Quantile of the unseen bytes of `a` when those of `a` and `b` together
- * are exactly `both`: a's own estimate and both minus b's are independent, and
- * are weighted by their variances.  *ret_k is the weight of the second.
- */
-static double side_quantile(struct unseen a, struct unseen b, double both,
-			    double prob, double *ret_k)
-{
-	const double t = a.k2 + b.k2, k = t > 0 ? a.k2 / t : 0.5, l = 1 - k;
-
-	*ret_k = k;
-	/* all was recorded, yet some is missing: it may be anyone's */
-	if (!(t > 0))
-		return prob < 0.5 ? 0 : both;
-	return sp_estimator_p3_quantile(
-		a.k1 + k * (both - a.k1 - b.k1), k * b.k2,
-		l * l * l * a.k3 - k * k * k * b.k3, prob);
-}
-
-static double clamp(double v, double lo, double hi)
-{
-	return fmin(fmax(v, lo), hi);
-}
-
-/* (E10) The phantom goes to the subset for the upper limit, to the rest for
- * the lower one. */
-struct sp_interval sp_estimate_bytes_of_total(const struct sp_acc *acc,
-					      const struct sp_acc *rest,
-					      uint64_t total_bytes,
-					      double confidence)
-{
-	const double half = (1 - confidence) / 2;
-	const struct unseen a = unseen_bytes(acc), b = unseen_bytes(rest);
-	const double seen = (double)acc->size_bytes;
-	const double both =
-		(double)total_bytes - seen - (double)rest->size_bytes;
-	const double t = a.k2 + b.k2, weight = t > 0 ? a.k2 / t : 0.5;
-	const double value = a.k1 + weight * (both - a.k1 - b.k1);
-	double k, lo = 0, hi;
-
-	if (both < 0)
-		return sp_estimate_bytes_p3(acc, confidence);
-	if (acc->samples) {
-		lo = side_quantile(a, with_phantom(b), both, half, &k);
-		lo -= (1 - k) * a.step / 2 + k * upper_lattice(b);
-		lo = seen + clamp(lo, 0, both);
-	}
-	hi = side_quantile(with_phantom(a), b, both, 1 - half, &k);
-	hi += (1 - k) * upper_lattice(a) + k * b.step / 2;
-	hi = seen + clamp(hi, 0, both);
-	return interval_around(seen + clamp(value, 0, both), lo, hi);
+	return sp_interval_around(acc->est_bytes, lo, hi);
 }
 
 /* Quantile of the share of `a`, by a beta law of the same mean and variance. */
@@ -305,17 +293,17 @@ struct sp_interval sp_estimate_share(const struct sp_acc *acc,
 		hi = share_quantile(ha + a.period + a.step / 2,
 				    a.k2 + a.period * a.period, hb, b.k2,
 				    1 - half);
-	return interval_around(ha > 0 ? ha / (ha + hb) : 0, lo, hi);
+	return sp_interval_around(ha > 0 ? ha / (ha + hb) : 0, lo, hi);
 }
 
 /* (E11) */
-struct sp_interval sp_estimate_objects(const struct sp_acc *acc,
-				       double confidence)
+struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
+					  double confidence)
 {
 	const uint64_t z = SMALLEST_OBJECT_BYTES, r = acc->period_bytes;
 	const double half = (1 - confidence) / 2;
 	const double n = 1 / sp_inclusion_probability(z, r);
-	const double q = miss_probability(z, r);
+	const double q = exp(-(double)z / (double)r);
 	const double s = (double)acc->samples, unseen = acc->est_count - s;
 	double lo = 0, hi;
 
@@ -329,5 +317,11 @@ struct sp_interval sp_estimate_objects(const struct sp_acc *acc,
 	     sp_estimator_p3_quantile(unseen + q * n, acc->c2 + q * n * n,
 				      acc->c3 + q * (1 + q) * n * n * n,
 				      1 - half);
-	return interval_around(acc->est_count, lo, hi);
+	return sp_interval_around(acc->est_count, lo, hi);
+}
+
+/* (E19) */
+double sp_confidence_of_each(double confidence, uint64_t n)
+{
+	return n > 1 ? 1 - (1 - confidence) / (double)n : confidence;
 }

@@ -2,6 +2,7 @@
 #ifndef SP_PROFILE_ESTIMATOR_H
 #define SP_PROFILE_ESTIMATOR_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -15,7 +16,11 @@ struct sp_acc {
 	uint64_t samples;
 	/* Exact integer sums over the samples; they stop at UINT64_MAX. */
 	uint64_t size_bytes; /* sum of sizes */
-	uint64_t tail_bytes; /* sum of (size - offset of the hit byte) */
+	/* Samples that were certain to be taken (pi = 1): no trials. */
+	uint64_t sure_samples;
+	uint64_t sure_bytes;     /* sum of their sizes */
+	uint64_t tail_bytes;     /* of the others: size - offset of the hit */
+	uint64_t dotnet_samples; /* drawn by .NET's law */
 	/* Sums of the unbiased terms, in bytes and powers of it (E3, E4). */
 	double est_bytes; /* sum of w = z / pi */
 	double k2;        /* sum of w^2 q */
@@ -26,9 +31,16 @@ struct sp_acc {
 	double c3;        /* sum of q (1 + q) / pi^3 */
 	/* The largest and the smallest period given to sp_acc_init or seen in
 	 * an added sample: what was not sampled is spoken of with the largest
-	 * (E9). */
+	 * (E9).  .NET's law means an R shorter by half a byte (E15), and the
+	 * difference is on the safe side. */
 	uint64_t period_bytes;
 	uint64_t period_min_bytes;
+};
+
+/* How the samples of a profile were drawn (SP_HEADER_* of its file). */
+struct sp_law_used {
+	bool is_dotnet;    /* p = 1 / R for each byte */
+	bool always_large; /* sp_format_always_bytes() or more: for certain */
 };
 
 struct sp_interval {
@@ -42,14 +54,21 @@ void sp_acc_init(struct sp_acc *acc, uint64_t period_bytes);
 
 /*
  * Add one sample: an object of size_bytes >= 1 whose byte number offset_bytes
- * (0-based, < size_bytes) was hit under period_bytes >= 1.
+ * (0-based, < size_bytes) was hit under period_bytes >= 1 of that law.
  */
-void sp_acc_add(struct sp_acc *acc, uint64_t size_bytes, uint64_t offset_bytes,
+void sp_acc_add(struct sp_acc *acc, const struct sp_law_used *law,
+		uint64_t size_bytes, uint64_t offset_bytes,
 		uint64_t period_bytes);
 
 /* dst += src.  Both were initialised.  Commutative and associative up to
  * rounding. */
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src);
+
+/*
+ * dst -= src, of which src's samples are a subset.  What rounding leaves below
+ * zero is zero, and without samples everything is; the periods stay.
+ */
+void sp_acc_subtract(struct sp_acc *dst, const struct sp_acc *src);
 
 /* Inclusion probability pi = -expm1(-z / R) of an object of size_bytes; 1 for
  * period 1 (E2). */
@@ -61,34 +80,30 @@ double sp_inclusion_probability(uint64_t size_bytes, uint64_t period_bytes);
  */
 double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob);
 
+/* What half a step of a lattice of mean step `step_bytes` costs an upper limit
+ * that a phantom of period_bytes > 0 smooths already (delta of E8). */
+double sp_estimator_lattice(double step_bytes, double period_bytes);
+
+/* An interval of these limits, moved out to the value where rounding, or
+ * limits that do not know the weights, leave it outside. */
+struct sp_interval sp_interval_around(double value, double lo, double hi);
+
 /*
- * All intervals below are at `confidence` in (0, 1), for example 0.95, and
- * always lo <= value <= hi.  They are valid for any subset of the allocations
- * that was chosen without looking at the samples: the upper limit allows for
- * objects that were not sampled at all.
+ * All intervals are at `confidence` in (0, 1), for example 0.95, and always lo
+ * <= value <= hi.  Those below are valid for any subset of the allocations that
+ * was chosen without looking at the samples: the upper limit allows for objects
+ * that were not sampled at all.
  */
 
 /* Bytes allocated by the subset that `acc` stands for: the weighted
- * (Horvitz-Thompson) estimate with negative binomial limits (E6); with
- * sp_estimate_bytes_p3's limits if the periods differ (E9). */
-struct sp_interval sp_estimate_bytes(const struct sp_acc *acc,
-				     double confidence);
-
-/* The same value with three-cumulant limits (E8): as wide for small objects,
- * much narrower for objects of the order of the period and above. */
+ * (Horvitz-Thompson) estimate with three-cumulant limits (E8, E9). */
 struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 					double confidence);
 
-/*
- * Bytes of the subset when the exact number of bytes `total_bytes` of the
- * subset and `rest` together is known (E10).  The values of a subset and of
- * its rest add up to the total.  A total below the sampled bytes cannot be the
- * total of these two: the result is then that of sp_estimate_bytes_p3.
- */
-struct sp_interval sp_estimate_bytes_of_total(const struct sp_acc *acc,
-					      const struct sp_acc *rest,
-					      uint64_t total_bytes,
-					      double confidence);
+/* Number of objects: weighted estimate, three-cumulant limits with a phantom
+ * object of 16 bytes (E11). */
+struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
+					  double confidence);
 
 /* Share of the subset in the bytes of the subset and `rest` together, whose
  * total is not known (E12); in [0, 1], value 0 if there are no samples. */
@@ -96,9 +111,8 @@ struct sp_interval sp_estimate_share(const struct sp_acc *acc,
 				     const struct sp_acc *rest,
 				     double confidence);
 
-/* Number of objects: weighted estimate, three-cumulant limits with a phantom
- * object of 16 bytes (E11). */
-struct sp_interval sp_estimate_objects(const struct sp_acc *acc,
-				       double confidence);
+/* The confidence at which each of n intervals has to be taken so that all of
+ * them together are right with `confidence` (E19); n = 0 is as 1. */
+double sp_confidence_of_each(double confidence, uint64_t n);
 
 #endif

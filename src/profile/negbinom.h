@@ -24,4 +24,7 @@ double sp_negbinom_below(double successes, double p, double prob);
  */
 double sp_negbinom_camp_paulson(double successes, double p, double k);
 
+/* sp_negbinom_below() with that approximation in place of the probability. */
+double sp_negbinom_camp_paulson_below(double successes, double p, double prob);
+
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From records to one aggregated profile.  Records of a chunk may refer to a
+ * From records to one profile in memory.  Records of a chunk may refer to a
  * stack or thread that another chunk introduces, earlier or later in the file,
  * so both are made on first mention and filled in when their record comes.
  */
@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/array.h"
+#include "profile/command.h"
 #include "profile/idmap.h"
 #include "profile/reader.h"
+#include "profile/samples.h"
 
 /* All memory that hangs on the profile, to be freed in one go. */
 struct block {
@@ -28,7 +31,8 @@ struct loader {
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
 	struct sp_idmap modules;
-	size_t stacks_room, threads_room, modules_room, infos_room;
+	struct sp_samples samples;
+	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
 	uint64_t last_time_ns;
 	const char *command; /* raw, arguments separated by NUL */
 	size_t command_bytes;
@@ -59,24 +63,6 @@ static char *copy_text(struct loader *l, const char *text, size_t n)
 	return copy;
 }
 
-/* Room for one more element in an array that doubles. */
-static int make_room(void **array, size_t *room, size_t used, size_t size)
-{
-	size_t bigger = *room ? *room * 2 : 16;
-	void *p;
-
-	if (used < *room)
-		return 0;
-	if (bigger > SIZE_MAX / size)
-		return -ENOMEM;
-	p = realloc(*array, bigger * size);
-	if (!p)
-		return -ENOMEM;
-	*array = p;
-	*room = bigger;
-	return 0;
-}
-
 static struct sp_stack *get_stack(struct loader *l, uint32_t id)
 {
 	struct sp_profile *p = l->p;
@@ -85,14 +71,13 @@ static struct sp_stack *get_stack(struct loader *l, uint32_t id)
 
 	if (i != UINT32_MAX)
 		return &p->stacks[i];
-	if (make_room((void **)&p->stacks, &l->stacks_room, p->n_stacks,
-		      sizeof(*s)) ||
+	if (sp_array_reserve((void **)&p->stacks, &l->stacks_room, p->n_stacks,
+			     sizeof(*s)) ||
 	    sp_idmap_add(&l->stacks, id, (uint32_t)p->n_stacks))
 		return NULL;
 	s = &p->stacks[p->n_stacks++];
 	memset(s, 0, sizeof(*s));
 	s->id = id;
-	sp_acc_init(&s->acc, p->period_bytes);
 	return s;
 }
 
@@ -104,14 +89,13 @@ static struct sp_thread_info *get_thread(struct loader *l, uint32_t index)
 
 	if (i != UINT32_MAX)
 		return &p->thread_infos[i];
-	if (make_room((void **)&p->thread_infos, &l->threads_room,
-		      p->n_thread_infos, sizeof(*t)) ||
+	if (sp_array_reserve((void **)&p->thread_infos, &l->threads_room,
+			     p->n_thread_infos, sizeof(*t)) ||
 	    sp_idmap_add(&l->threads, index, (uint32_t)p->n_thread_infos))
 		return NULL;
 	t = &p->thread_infos[p->n_thread_infos++];
 	memset(t, 0, sizeof(*t));
 	t->index = index;
-	sp_acc_init(&t->acc, p->period_bytes);
 	return t;
 }
 
@@ -134,8 +118,8 @@ static int take_info(struct loader *l, const struct sp_record_info *r)
 	struct sp_profile *p = l->p;
 	struct sp_info info;
 
-	if (make_room((void **)&p->infos, &l->infos_room, p->n_infos,
-		      sizeof(info)))
+	if (sp_array_reserve((void **)&p->infos, &l->infos_room, p->n_infos,
+			     sizeof(info)))
 		return -ENOMEM;
 	info.key = copy_text(l, r->key, r->key_bytes);
 	info.value = copy_text(l, r->value, r->value_bytes);
@@ -161,8 +145,8 @@ static int take_module(struct loader *l, const struct sp_record_module *r)
 	/* Two threads may have written the same one. */
 	if (sp_idmap_find(&l->modules, id) != UINT32_MAX)
 		return 0;
-	if (make_room((void **)&p->modules, &l->modules_room, p->n_modules,
-		      sizeof(*m)) ||
+	if (sp_array_reserve((void **)&p->modules, &l->modules_room,
+			     p->n_modules, sizeof(*m)) ||
 	    sp_idmap_add(&l->modules, id, (uint32_t)p->n_modules))
 		return -ENOMEM;
 	m = &p->modules[p->n_modules];
@@ -214,6 +198,12 @@ static int take_thread(struct loader *l, const struct sp_record_thread *r)
 	return 0;
 }
 
+static void take_time(struct loader *l, uint64_t time_ns)
+{
+	if (time_ns > l->last_time_ns)
+		l->last_time_ns = time_ns;
+}
+
 static int take_thread_end(struct loader *l,
 			   const struct sp_record_thread_end *r)
 {
@@ -226,29 +216,72 @@ static int take_thread_end(struct loader *l,
 	t->has_totals = true;
 	t->exact_alloc_bytes = r->alloc_bytes;
 	t->exact_alloc_objects = r->alloc_objects;
-	if (r->time_ns > l->last_time_ns)
-		l->last_time_ns = r->time_ns;
+	take_time(l, r->time_ns);
+	return 0;
+}
+
+/* The position of a thread that a record refers to by its index, UINT32_MAX if
+ * it does not say which. */
+static int find_thread(struct loader *l, uint64_t index, uint32_t *ret)
+{
+	struct sp_thread_info *t;
+
+	*ret = UINT32_MAX;
+	if (!index)
+		return 0;
+	t = get_thread(l, (uint32_t)index);
+	if (!t)
+		return -ENOMEM;
+	*ret = (uint32_t)(t - l->p->thread_infos);
 	return 0;
 }
 
 static int take_sample(struct loader *l, const struct sp_record_sample *r)
 {
 	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
-	struct sp_thread_info *t = NULL;
+	struct sp_sample sample;
 
 	if (!s)
 		return -ENOMEM;
-	sp_acc_add(&s->acc, r->size_bytes, r->offset_bytes, r->period_bytes);
-	sp_acc_add(&l->p->acc, r->size_bytes, r->offset_bytes, r->period_bytes);
-	if (r->thread) {
-		t = get_thread(l, (uint32_t)r->thread);
-		if (!t)
-			return -ENOMEM;
-		sp_acc_add(&t->acc, r->size_bytes, r->offset_bytes,
-			   r->period_bytes);
-	}
-	if (r->time_ns > l->last_time_ns)
-		l->last_time_ns = r->time_ns;
+	take_time(l, r->time_ns);
+	sample = (struct sp_sample){
+		.id = r->id,
+		.born_ns = r->time_ns,
+		.size_bytes = r->size_bytes,
+		.offset_bytes = r->offset_bytes,
+		.period_bytes = r->period_bytes,
+		.stack = (uint32_t)(s - l->p->stacks),
+		.entry = r->entry,
+	};
+	if (find_thread(l, r->thread, &sample.thread))
+		return -ENOMEM;
+	return sp_samples_add(&l->samples, &sample);
+}
+
+static int take_free(struct loader *l, const struct sp_record_free *r)
+{
+	struct sp_samples_free event = {
+		.id = r->id,
+		.time_ns = r->time_ns,
+		.age_bytes = r->has_age ? r->age_bytes : SP_UNKNOWN,
+		.missed = r->flags & SP_FREE_MISSED,
+	};
+
+	take_time(l, r->time_ns);
+	if (find_thread(l, r->thread, &event.thread))
+		return -ENOMEM;
+	return sp_samples_add_free(&l->samples, &event);
+}
+
+static int take_rss(struct loader *l, const struct sp_record_rss *r)
+{
+	struct sp_profile *p = l->p;
+
+	take_time(l, r->time_ns);
+	if (sp_array_reserve((void **)&p->rss, &l->rss_room, p->n_rss,
+			     sizeof(*p->rss)))
+		return -ENOMEM;
+	p->rss[p->n_rss++] = (struct sp_rss){r->time_ns, r->rss_bytes};
 	return 0;
 }
 
@@ -267,6 +300,10 @@ static int take(struct loader *l, const struct sp_decoded *d)
 		return take_thread_end(l, &d->u.thread_end);
 	case SP_RECORD_SAMPLE:
 		return take_sample(l, &d->u.sample);
+	case SP_RECORD_FREE:
+		return take_free(l, &d->u.free);
+	case SP_RECORD_RSS:
+		return take_rss(l, &d->u.rss);
 	default:
 		return 0; /* of a later minor version */
 	}
@@ -305,43 +342,47 @@ static int take_totals(struct loader *l)
 	return 0;
 }
 
-/* Does a shell take the argument as it is? */
-static bool is_plain(const char *text)
+/*
+ * What a slot's owner may have allocated since it published: it does so after 4
+ * KiB, then after as much as it has, at most check_in_bytes.
+ */
+static uint64_t unpublished(const struct sp_profile *p,
+			    const struct sp_reader_slot *slot)
 {
-	return text[0] && text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
-					    "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					    "0123456789_-./:=,+@%")] == '\0';
+	uint64_t step = slot->owner_bytes < 4096 ? 4096 : slot->owner_bytes;
+
+	if (!slot->thread)
+		return 0;
+	return step < p->check_in_bytes ? step : p->check_in_bytes;
+}
+
+static void take_classes(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+	const struct sp_reader *r = l->reader;
+
+	p->has_classes = r->has_classes;
+	memcpy(p->classes, r->classes, sizeof(p->classes));
+	/* By slot: the classes of one may be ahead of its totals. */
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		const uint64_t known = r->class_slot_bytes[i];
+
+		if (r->slots[i].alloc_bytes > known)
+			add(&p->class_slack_bytes,
+			    r->slots[i].alloc_bytes - known);
+		if (r->status.end_kind != SP_END_CLEAN)
+			add(&p->class_slack_bytes,
+			    unpublished(p, &r->slots[i]));
+	}
 }
 
 /* The arguments as one would type them. */
 static char *join_command(struct loader *l)
 {
-	/* Quoting an argument at most quadruples it. */
-	char *out = get_block(l, l->command_bytes * 4 + 3);
-	char *to = out;
-	size_t at = 0;
+	char *out = get_block(l, sp_command_room(l->command_bytes));
 
-	if (!out)
-		return NULL;
-	while (at < l->command_bytes) {
-		const char *argument = l->command + at;
-
-		if (to > out)
-			*to++ = ' ';
-		if (is_plain(argument)) {
-			to = stpcpy(to, argument);
-		} else {
-			*to++ = '\'';
-			for (const char *p = argument; *p; p++) {
-				if (*p == '\'')
-					to = stpcpy(to, "'\\'");
-				*to++ = *p;
-			}
-			*to++ = '\'';
-		}
-		at += strlen(argument) + 1;
-	}
-	*to = '\0';
+	if (out)
+		sp_command_join(l->command, l->command_bytes, out);
 	return out;
 }
 
@@ -387,6 +428,13 @@ static int compare_modules(const void *a, const void *b)
 	return x->id < y->id ? -1 : x->id > y->id;
 }
 
+static int compare_rss(const void *a, const void *b)
+{
+	const struct sp_rss *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
 static int finish(struct loader *l)
 {
 	struct sp_profile *p = l->p;
@@ -397,6 +445,11 @@ static int finish(struct loader *l)
 		err = drop_repeated_infos(p);
 	if (err)
 		return err;
+	take_classes(l);
+	sp_samples_join(&l->samples, &p->samples, &p->n_samples,
+			&p->unmatched_frees);
+	if (p->n_rss)
+		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
 	p->end = r->status.end_kind == SP_END_CLEAN ? SP_PROFILE_END_CLEAN
 		 : r->is_running                    ? SP_PROFILE_END_RUNNING
 						    : SP_PROFILE_END_KILLED;
@@ -430,7 +483,9 @@ static void take_header(struct sp_profile *p, const struct sp_file_header *h)
 	p->seed = h->seed;
 	p->max_file_bytes = h->max_file_bytes;
 	p->check_in_bytes = h->check_in_bytes;
-	sp_acc_init(&p->acc, p->period_bytes);
+	p->law.always_large = h->flags & SP_HEADER_ALWAYS_LARGE;
+	p->law.is_dotnet = h->flags & SP_HEADER_LAW_DOTNET;
+	p->has_frees = h->flags & SP_HEADER_FREES;
 }
 
 static int load(struct loader *l, sp_progress_fn *progress, void *progress_arg,
@@ -483,6 +538,7 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 		sp_error_set(err, code, path, "not enough memory");
 	}
 	free(l.reader);
+	sp_samples_done(&l.samples);
 	sp_idmap_done(&l.stacks);
 	sp_idmap_done(&l.threads);
 	sp_idmap_done(&l.modules);
@@ -511,6 +567,8 @@ void sp_profile_free(struct sp_profile *profile)
 	}
 	free(profile->modules);
 	free(profile->stacks);
+	free(profile->samples);
+	free(profile->rss);
 	free(profile->thread_infos);
 	free(profile->infos);
 	free(profile);

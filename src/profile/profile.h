@@ -11,9 +11,8 @@
 #include "profile/estimator.h"
 
 /*
- * One profile file in memory, aggregated by distinct stack: memory grows with
- * the number of distinct stacks, threads and modules, never with the number of
- * samples.  Everything is owned by the profile.
+ * One profile file in memory.  Everything is owned by the profile.  Estimates
+ * are made from it by selecting samples (profile/table.h).
  */
 
 /* How the profiled process ended, as far as the file and this machine tell. */
@@ -46,7 +45,33 @@ struct sp_stack {
 	uint32_t flags; /* SP_STACK_* of format/layout.h */
 	uint32_t n_frames;
 	struct sp_frame *frames; /* innermost first */
-	struct sp_acc acc;       /* all samples with this stack */
+};
+
+#define SP_NEVER   UINT64_MAX
+#define SP_UNKNOWN UINT64_MAX
+
+/* A sampled object and what became of it. */
+struct sp_sample {
+	uint64_t id;           /* of the file, distinct */
+	uint64_t born_ns;      /* since the start; not SP_NEVER */
+	uint64_t freed_ns;     /* >= born_ns; SP_NEVER: alive at the end */
+	uint64_t size_bytes;   /* >= 1 */
+	uint64_t offset_bytes; /* of the hit byte, < size_bytes */
+	uint64_t period_bytes; /* in force, >= 1 */
+	/* What its thread allocated between its birth and its end; SP_UNKNOWN
+	 * if it is alive or another thread freed it. */
+	uint64_t age_bytes;
+	uint32_t stack;    /* position in `stacks` */
+	uint32_t thread;   /* position in `thread_infos`; UINT32_MAX unknown */
+	uint32_t freed_by; /* likewise; UINT32_MAX unknown or not freed */
+	uint8_t entry;     /* enum sp_entry */
+	bool free_missed;  /* freed_ns is when its address came back */
+};
+
+/* Resident memory at a moment, where the host allowed to ask. */
+struct sp_rss {
+	uint64_t time_ns;
+	uint64_t rss_bytes;
 };
 
 struct sp_thread_info {
@@ -58,7 +83,6 @@ struct sp_thread_info {
 	bool exited;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
-	struct sp_acc acc;
 };
 
 struct sp_info { /* "key=value" facts and settings stored in the file */
@@ -84,8 +108,20 @@ struct sp_profile {
 
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
-	uint64_t threads;               /* threads that allocated */
-	struct sp_acc acc;              /* every sample */
+	uint64_t threads; /* threads that allocated */
+	/* Exact totals by size class.  They may lag behind the process totals
+	 * when the process was killed or runs: see class_slack_bytes. */
+	bool has_classes;
+	struct sp_class_total classes[SP_FORMAT_CLASSES];
+	/* At most that much of what was allocated is in no class above: what
+	 * classes lack of the totals, and what live threads had not published.
+	 */
+	uint64_t class_slack_bytes;
+	struct sp_law_used law; /* how samples were drawn */
+	bool has_frees;         /* frees of samples were recorded */
+	/* Of samples that are not there, or that ended already.  While the
+	 * process runs also of those that came after their chunk was read. */
+	uint64_t unmatched_frees;
 	uint64_t losses[SP_LOSS_COUNT]; /* names: sp_loss_name() */
 
 	/* What was left out because the file is damaged or torn; 0 when whole.
@@ -98,6 +134,10 @@ struct sp_profile {
 	size_t n_modules;
 	struct sp_stack *stacks;
 	size_t n_stacks;
+	struct sp_sample *samples; /* by ascending ids */
+	size_t n_samples;
+	struct sp_rss *rss; /* by time */
+	size_t n_rss;
 	struct sp_thread_info *thread_infos;
 	size_t n_thread_infos;
 	struct sp_info *infos;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -77,7 +78,13 @@ static int check_header(const struct sp_reader *r, struct sp_error *err)
 				       offsetof(struct sp_file_header, check),
 				       "header check",
 				       "the header is damaged; record again");
-	if (h->chunk_bytes != CHUNK || h->flags != 0)
+	if (h->flags & ~SP_HEADER_KNOWN_FLAGS)
+		return sp_error_set_at(err, -EINVAL, r->path, 20, "flags",
+				       "0x%" PRIx32
+				       ": recorded by a newer library; use the "
+				       "sampleprof-report that came with it",
+				       h->flags);
+	if (h->chunk_bytes != CHUNK)
 		return sp_error_set_at(err, -EINVAL, r->path, 16, "chunk size",
 				       "a layout that version %d does not have",
 				       SP_FORMAT_VERSION);
@@ -301,6 +308,79 @@ static int end_of_file(struct sp_reader *r)
 	return 0;
 }
 
+/* Totals that only a forged file can have stop at the end. */
+static void add(uint64_t *sum, uint64_t n)
+{
+	if (__builtin_add_overflow(*sum, n, sum))
+		*sum = UINT64_MAX;
+}
+
+/*
+ * Is it whole, and of a slot that belongs there?  The sums are the check of
+ * what the check does not cover.
+ */
+static bool class_page_is_whole(const struct sp_reader *r,
+				const struct sp_class_page *page,
+				unsigned int pair, uint64_t copy)
+{
+	struct sp_class_total sum = {0};
+
+	if ((page->seq & 1) != copy || page->slot >= SP_FORMAT_SLOTS ||
+	    page->slot % SP_FORMAT_CLASS_SLOTS != pair ||
+	    page->check !=
+		    sp_format_check(r->header.file_id, SP_CHECK_CLASSES, page,
+				    offsetof(struct sp_class_page, classes)))
+		return false;
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		add(&sum.bytes, page->classes[i].bytes);
+		add(&sum.objects, page->classes[i].objects);
+	}
+	return sum.bytes == page->alloc_bytes &&
+	       sum.objects == page->alloc_objects;
+}
+
+/* The newer whole one of a slot's two copies.  Of a slot that comes again the
+ * first is meant. */
+static void read_class_pair(struct sp_reader *r, unsigned int pair)
+{
+	size_t at = SP_FORMAT_PAGE_BYTES + pair * 2 * SP_FORMAT_PAGE_BYTES;
+	struct sp_class_page copy, best = {.seq = 0};
+	unsigned int torn = 0;
+
+	for (uint64_t i = 0; i < 2; i++) {
+		const uint8_t *page = r->chunk + at + i * SP_FORMAT_PAGE_BYTES;
+
+		if (all_zero(page, sizeof(copy)))
+			continue;
+		memcpy(&copy, page, sizeof(copy));
+		if (!class_page_is_whole(r, &copy, pair, i))
+			torn++;
+		else if (copy.seq > best.seq)
+			best = copy;
+	}
+	if (torn && !r->is_running)
+		note_damage(r, r->chunk_index * CHUNK + at, torn * sizeof(copy),
+			    "class totals",
+			    best.seq ? "a publication was cut short; the one "
+				       "before it is used"
+				     : "unreadable; intervals are wider");
+	if (!best.seq || r->has_class_slot[best.slot])
+		return;
+	r->has_classes = r->has_class_slot[best.slot] = true;
+	r->class_slot_bytes[best.slot] = best.alloc_bytes;
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		add(&r->classes[i].bytes, best.classes[i].bytes);
+		add(&r->classes[i].objects, best.classes[i].objects);
+	}
+}
+
+static void read_class_chunk(struct sp_reader *r)
+{
+	memset(r->chunk + r->chunk_bytes, 0, CHUNK - r->chunk_bytes);
+	for (unsigned int i = 0; i < SP_FORMAT_CLASS_SLOTS; i++)
+		read_class_pair(r, i);
+}
+
 /* Move to the next chunk that has something in it.  1, 0 at the end. */
 static int next_chunk(struct sp_reader *r, struct sp_error *err)
 {
@@ -338,6 +418,8 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 				    "damaged: its samples are not used");
 		return 1;
 	}
+	if (h.kind == SP_CHUNK_CLASSES)
+		read_class_chunk(r);
 	if (h.kind != SP_CHUNK_RECORDS)
 		return 1;
 	sp_chunk_state_init(&r->state, r->header.file_id, r->chunk_index);

@@ -38,6 +38,13 @@ struct sp_reader {
 	struct sp_file_header header;
 	struct sp_status status; /* all zero if there was none yet */
 	struct sp_reader_slot slots[SP_FORMAT_SLOTS];
+	/* Exact totals by size class, of the class pages that were passed so
+	 * far: complete when sp_reader_next has returned 0. */
+	bool has_classes;
+	struct sp_class_total classes[SP_FORMAT_CLASSES];
+	/* What each slot has in them, and whether its page was there. */
+	bool has_class_slot[SP_FORMAT_SLOTS];
+	uint64_t class_slot_bytes[SP_FORMAT_SLOTS];
 	bool is_running; /* the process that writes it is still there */
 	struct sp_reader_damage damage;
 

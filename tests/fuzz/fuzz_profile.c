@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any profile: it is refused or loaded; and what was loaded is shown as text
- * and JSON, which stay safe for a terminal and valid.
+ * Any profile: it is refused or loaded; and what was loaded is shown as text,
+ * JSON and CSV, which stay safe for a terminal and valid, and exported.
  *
  * The input is a file after an 'r'.  After anything else it is a list of steps
  * that make a file with right checks, which blind changes of bytes would hardly
@@ -13,10 +13,13 @@
  *   'n' count                    the last record so many times again
  *   's' length bytes             status, from its first field on
  *   't' slot u16 length bytes    a thread slot, likewise
- *   'h' length bytes             header, from file_id on
+ *   'k' pair length bytes        class totals in this chunk: seq, slot, classes
+ *   'f' flags                    of the header; only first
+ *   'h' length bytes             header, from file_id on; only then
  *   'p' chunk offset u16 value   a byte, when all else is done
  *   'l' pages                    the file's length
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,15 +27,15 @@
 
 #include <jansson.h>
 
+#include "base/hash.h"
 #include "fuzz/target.h"
 #include "profile/profile.h"
-#include "report/aggregate.h"
-#include "report/export_json.h"
-#include "report/view_stacks.h"
-#include "report/view_summary.h"
-#include "report/view_top.h"
+#include "report/export.h"
+#include "report/options.h"
+#include "report/page.h"
 #include "support/format_model.h"
 #include "support/memfile.h"
+#include "support/pprof_walk.h"
 
 #define CHUNK      SP_FORMAT_CHUNK_BYTES
 #define CHUNKS_MAX 6u
@@ -175,6 +178,32 @@ static void put_slot(unsigned int slot, struct input with)
 	put_structure(to, sizeof(struct sp_slot_copy), 0, SP_CHECK_SLOT, with);
 }
 
+/* Its sums and its check are right, the rest is as it comes. */
+static void put_classes(unsigned int pair, struct input with)
+{
+	struct sp_class_page page = {.seq = 0};
+	size_t head = with.left < 16 ? with.left : 16;
+	size_t room = sizeof(page.classes), n = with.left - head;
+
+	if (made.chunk == CHUNKS_MAX)
+		return;
+	if (with.left) {
+		memcpy(&page, with.at, head);
+		memcpy(page.classes, with.at + head, n < room ? n : room);
+	}
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		page.alloc_bytes += page.classes[i].bytes;
+		page.alloc_objects += page.classes[i].objects;
+	}
+	model_seal(header()->file_id, SP_CHECK_CLASSES, &page,
+		   offsetof(struct sp_class_page, classes));
+	memcpy(made.image + made.chunk * CHUNK +
+		       (1 + 2 * (pair % SP_FORMAT_CLASS_SLOTS) +
+			(page.seq & 1)) *
+			       SP_FORMAT_PAGE_BYTES,
+	       &page, sizeof(page));
+}
+
 static void put_poke(uint32_t at, uint8_t value)
 {
 	if (made.n_pokes == POKES_MAX)
@@ -215,6 +244,10 @@ static void take_step(struct input *in, uint8_t step)
 		n = get_u16(in);
 		put_slot(n, get_bytes(in, get_u8(in)));
 		break;
+	case 'k':
+		n = get_u8(in);
+		put_classes(n, get_bytes(in, get_u8(in)));
+		break;
 	case 'p':
 		n = get_u8(in) * CHUNK;
 		n += get_u16(in);
@@ -231,6 +264,10 @@ static void take_step(struct input *in, uint8_t step)
 static void make_image(struct input in)
 {
 	begin_image();
+	if (in.left && in.at[0] == 'f') {
+		get_u8(&in);
+		header()->flags = get_u8(&in);
+	}
 	/* All else depends on the file_id. */
 	if (in.left && in.at[0] == 'h') {
 		get_u8(&in);
@@ -261,20 +298,37 @@ static void write_image(const struct memfile *file)
 	memfile_resize(file, (uint64_t)made.pages * SP_FORMAT_PAGE_BYTES);
 }
 
+/* Every position is one, and nothing ends before it began. */
+static void check_samples(const struct sp_profile *p)
+{
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		FUZZ_ASSERT(i == 0 || s->id > s[-1].id);
+		FUZZ_ASSERT(s->size_bytes > s->offset_bytes);
+		FUZZ_ASSERT(s->period_bytes > 0);
+		FUZZ_ASSERT(s->freed_ns >= s->born_ns);
+		FUZZ_ASSERT(s->stack < p->n_stacks);
+		FUZZ_ASSERT(s->thread == UINT32_MAX ||
+			    s->thread < p->n_thread_infos);
+		FUZZ_ASSERT(s->freed_by == UINT32_MAX ||
+			    s->freed_by < p->n_thread_infos);
+	}
+	for (size_t i = 1; i < p->n_rss; i++)
+		FUZZ_ASSERT(p->rss[i].time_ns >= p->rss[i - 1].time_ns);
+}
+
 static void check_profile(const struct sp_profile *p)
 {
-	uint64_t samples = 0;
-
 	FUZZ_ASSERT((p->damage[0] != '\0') == (p->damaged_records > 0));
 	FUZZ_ASSERT(p->program && p->command && p->host);
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct sp_stack *s = &p->stacks[i];
 
-		samples += s->acc.samples;
 		FUZZ_ASSERT(s->n_frames <= SP_FORMAT_FRAMES_MAX);
 		FUZZ_ASSERT(s->n_frames == 0 || s->frames);
 	}
-	FUZZ_ASSERT(samples == p->acc.samples);
+	check_samples(p);
 	for (size_t i = 0; i < p->n_infos; i++)
 		FUZZ_ASSERT(sp_profile_info(p, p->infos[i].key) ==
 			    p->infos[i].value);
@@ -302,29 +356,83 @@ static void check_json(const char *text, size_t n)
 	json_decref(json);
 }
 
-static void show(struct sp_aggregate *aggregate)
+static void check_json_lines(const char *text, size_t n)
 {
-	struct sp_error err;
-	char *text;
+	const char *end = text + n;
+
+	for (const char *line = text; line < end;) {
+		const char *next = memchr(line, '\n', (size_t)(end - line));
+
+		FUZZ_ASSERT(next);
+		check_json(line, (size_t)(next - line));
+		line = next + 1;
+	}
+}
+
+static void check_pprof(const char *data, size_t n)
+{
+	size_t n_bytes;
+	uint8_t *bytes = pb_gunzip(data, n, &n_bytes);
+	const char *problem;
+
+	FUZZ_ASSERT(bytes);
+	problem = pprof_problem(bytes, n_bytes);
+	if (problem)
+		fprintf(stderr, "%s\n", problem);
+	FUZZ_ASSERT(!problem);
+	free(bytes);
+}
+
+static void check_output(const char *what, const char *text, size_t n)
+{
+	if (strcmp(what, "pprof") == 0)
+		check_pprof(text, n);
+	else if (strcmp(what, "jsonl") == 0)
+		check_json_lines(text, n);
+	else if (strcmp(what, "--json") == 0 || strcmp(what, "json") == 0 ||
+		 strcmp(what, "dhat") == 0 || strcmp(what, "speedscope") == 0)
+		check_json(text, n);
+	else
+		check_text(text, n);
+}
+
+/* One page of the report, or one export in the format `what`; what the profile
+ * lacks for it is said. */
+static void show(const struct sp_profile *p, const char *what,
+		 const char *option)
+{
+	const bool is_export = sp_export_find(what);
+	const char *const words[] = {"report", what,
+				     option,   "--debug-path=/nonexistent",
+				     p->path,  "-o-"};
+	const int n_words = is_export ? 6 : 5;
+	struct sp_options options;
+	struct sp_error err = {0};
+	char *argv[7] = {NULL};
+	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
+	int r;
 
 	FUZZ_ASSERT(out);
-	sp_aggregate_sort(aggregate, SP_AGGREGATE_BY_CUM);
-	sp_view_summary_print_header(out, aggregate);
-	FUZZ_ASSERT(sp_view_top_print(out, aggregate, 0, &err) == 0);
-	sp_view_stacks_print(out, aggregate, 0);
-	sp_view_summary_print_notes(out, aggregate, "report", true);
+	for (int i = 0; i < n_words; i++)
+		FUZZ_ASSERT((argv[i] = strdup(words[i])) != NULL);
+	if (is_export) {
+		FUZZ_ASSERT(!sp_options_parse_export(n_words, argv, &options,
+						     &err));
+		r = sp_export_write(out, p, &options, NULL, NULL, &err);
+	} else {
+		FUZZ_ASSERT(!sp_options_parse(n_words, argv, &options, &err));
+		r = sp_page_print(out, p, &options, NULL, NULL, &err);
+	}
+	FUZZ_ASSERT(r == 0 || err.message[0]);
+	FUZZ_ASSERT(r == 0 || r == -ENODATA || r == -ERANGE ||
+		    (is_export && r == -EINVAL));
 	fclose(out);
-	check_text(text, n);
+	check_output(r == 0 ? what : "", text, n);
 	free(text);
-
-	out = open_memstream(&text, &n);
-	FUZZ_ASSERT(out);
-	FUZZ_ASSERT(sp_export_json_write(out, aggregate, &err) == 0);
-	fclose(out);
-	check_json(text, n);
-	free(text);
+	for (int i = 0; i < n_words; i++)
+		free(argv[i]);
 }
 
 /* No file of this machine is opened because a profile names it. */
@@ -342,22 +450,51 @@ static char **hide_modules(struct sp_profile *p)
 	return paths;
 }
 
-static void use(struct sp_profile *p)
+/* A replay shows every page, a search the few that `choice` names: pages take
+ * longer than all else. */
+#ifdef SP_FUZZ_SEARCH
+#define PAGES_STRIDE 6u
+#else
+#define PAGES_STRIDE 1u
+#endif
+
+static void use(struct sp_profile *p, uint64_t choice)
 {
-	const struct sp_symbolizer_options options = {
-		.debug_path = "/nonexistent",
+	static const char *const pages[][2] = {
+		{"--sort=cum", "--stacks=0"},
+		{"--view=live", "--stacks=0"},
+		{"--view=peak", "--top=0"},
+		{"--at=50%", "--top=0"},
+		{"--view=leaks", "--top=0"},
+		{"--within=1ms", "--top=0"},
+		{"--from=10%", "--to=90%"},
+		{"--size=16-1M", "--top=0"},
+		{"--estimator=p3", "--top=0"},
+		{"--simultaneous", "--top=0"},
+		{"--csv", "--top=0"},
+		{"--timeline", "--ascii"},
+		{"--timeline", "--csv"},
+		{"--sizes", "--ascii"},
+		{"--sizes", "--csv"},
+		{"--json", "--ascii"},
+		{"--json", "--view=peak"},
+		{"pprof", "--pprof-error"},
+		{"pprof", "--max-samples=2"},
+		{"pprof", "--view=peak"},
+		{"speedscope", "--view=peak"},
+		{"collapsed", "--metric=objects"},
+		{"dhat", "--view=alloc"},
+		{"massif", "--view=alloc"},
+		{"heap_v2", "--view=alloc"},
+		{"jsonl", "--view=alloc"},
+		{"csv", "--view=alloc"},
+		{"json", "--within=1K"},
 	};
 	char **paths = hide_modules(p);
-	struct sp_symbolizer *symbolizer;
-	struct sp_aggregate *aggregate;
-	struct sp_error err;
 
-	FUZZ_ASSERT(sp_symbolizer_new(p, &options, &symbolizer, &err) == 0);
-	FUZZ_ASSERT(sp_aggregate_new(p, symbolizer, NULL, NULL, &aggregate,
-				     &err) == 0);
-	show(aggregate);
-	sp_aggregate_free(aggregate);
-	sp_symbolizer_free(symbolizer);
+	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
+		if ((choice + i) % PAGES_STRIDE == 0)
+			show(p, pages[i][0], pages[i][1]);
 	for (size_t i = 0; i < p->n_modules; i++)
 		free(paths[i]);
 	free(paths);
@@ -378,7 +515,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	if (sp_profile_load(file.path, NULL, NULL, &p, &err) == 0) {
 		check_profile(p);
-		use(p);
+		use(p, sp_hash_bytes(0, data, size) >> 32);
 		sp_profile_free(p);
 	} else {
 		FUZZ_ASSERT(err.message[0]);

@@ -20,6 +20,7 @@
 #include "profile/profile.h"
 #include "support/close.h"
 #include "support/memfile.h"
+#include "support/table_of.h"
 
 #define GOLDEN SP_TESTS_DIR "/golden/v1/"
 #define LENGTH (1u << 20) /* max_file_bytes in both headers */
@@ -156,8 +157,10 @@ static void add_sample(struct sums *sums, uint64_t size, uint64_t offset,
 		(double)size / -expm1(-(double)size / (double)period);
 }
 
-static void check_sums(const struct sp_acc *acc, const struct sums *want)
+static void check_sums(const struct sp_tally *tally, const struct sums *want)
 {
+	const struct sp_acc *acc = &tally->all;
+
 	assert_int_equal(acc->samples, want->samples);
 	assert_int_equal(acc->size_bytes, want->size_bytes);
 	assert_int_equal(acc->tail_bytes, want->tail_bytes);
@@ -228,6 +231,7 @@ static void test_clean_stacks(void **state)
 	struct sp_profile *p = load("clean.sprof", LENGTH);
 	struct sums stacks[7], threads[6], all;
 	struct sp_frame deep[128];
+	struct sp_table *table;
 
 	(void)state;
 	for (uint32_t i = 0; i < 128; i++)
@@ -241,14 +245,19 @@ static void test_clean_stacks(void **state)
 	check_frames(stack_of(p, UINT32_MAX), 0, NULL, 0);
 
 	clean_sums(stacks, threads, &all);
-	check_sums(&p->acc, &all);
-	assert_int_equal(p->acc.samples, 19);
-	assert_int_equal(p->acc.period_bytes, 4096);
-	assert_int_equal(p->acc.period_min_bytes, 1024);
-	for (uint32_t i = 0; i < 4; i++)
-		check_sums(&stack_of(p, i)->acc, &stacks[i]);
-	check_sums(&stack_of(p, 5)->acc, &stacks[5]);
-	check_sums(&stack_of(p, UINT32_MAX)->acc, &stacks[6]);
+	table = table_of(p);
+	check_sums(&table->all, &all);
+	assert_int_equal(p->n_samples, 19);
+	assert_int_equal(table->all.all.period_bytes, 4096);
+	assert_int_equal(table->all.all.period_min_bytes, 1024);
+	for (uint32_t i = 0; i < 7; i++)
+		if (i != 4)
+			check_sums(
+				&table->stacks[stack_of(p, i < 6 ? i
+								 : UINT32_MAX) -
+					       p->stacks],
+				&stacks[i]);
+	sp_table_free(table, p);
 	sp_profile_free(p);
 }
 
@@ -266,9 +275,11 @@ static void test_clean_threads(void **state)
 	};
 	struct sp_profile *p = load("clean.sprof", LENGTH);
 	struct sums by_stack[7], by_thread[6], all;
+	struct sp_table *table;
 
 	(void)state;
 	clean_sums(by_stack, by_thread, &all);
+	table = table_of(p);
 	assert_int_equal(p->n_thread_infos, 4);
 	for (size_t i = 0; i < 4; i++) {
 		const struct sp_thread_info *t = NULL;
@@ -284,14 +295,17 @@ static void test_clean_threads(void **state)
 		assert_int_equal(t->has_totals, threads[i].has_totals);
 		assert_int_equal(t->exact_alloc_bytes, threads[i].bytes);
 		assert_int_equal(t->exact_alloc_objects, threads[i].objects);
-		check_sums(&t->acc, &by_thread[index]);
+		check_sums(&table->threads[t - p->thread_infos],
+			   &by_thread[index]);
 	}
+	sp_table_free(table, p);
 	sp_profile_free(p);
 }
 
 static void check_killed(const struct sp_profile *p)
 {
 	struct sums want = {0};
+	struct sp_table *table;
 
 	check_header(p);
 	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
@@ -309,9 +323,11 @@ static void check_killed(const struct sp_profile *p)
 	assert_int_equal(p->thread_infos[0].exact_alloc_bytes, 10000);
 	add_sample(&want, 5000, 1, 4096);
 	add_sample(&want, 6000, 2, 4096);
-	check_sums(&p->acc, &want);
-	check_sums(&p->stacks[0].acc, &want);
-	check_sums(&p->thread_infos[0].acc, &want);
+	table = table_of(p);
+	check_sums(&table->all, &want);
+	check_sums(&table->stacks[0], &want);
+	check_sums(&table->threads[0], &want);
+	sp_table_free(table, p);
 }
 
 /* What was in the middle of being written is noted, and nothing else is lost;
@@ -338,11 +354,11 @@ static void test_trimmed(void **state)
 
 	(void)state;
 	assert_string_equal(p->damage, "");
-	assert_int_equal(p->acc.samples, 19);
+	assert_int_equal(p->n_samples, 19);
 	sp_profile_free(p);
 	p = load("clean.sprof", 3 * 65536 - 1);
 	assert_int_equal(p->damaged_records, 1);
-	assert_int_equal(p->acc.samples, 19);
+	assert_int_equal(p->n_samples, 19);
 	sp_profile_free(p);
 }
 

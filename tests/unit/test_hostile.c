@@ -21,6 +21,7 @@
 #include "support/format_model.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
+#include "support/table_of.h"
 
 #define CHUNK  65536u
 #define MEMORY (64u << 20)
@@ -34,6 +35,7 @@ static struct {
 	struct model_bytes records;
 	struct model_chunk chunk;
 	size_t index;
+	uint64_t last_id;
 } made;
 
 static void begin_file(size_t chunks)
@@ -79,7 +81,7 @@ static void put_sample(uint64_t size, uint64_t offset, uint64_t stack,
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 
 	r.u.sample = (struct sp_record_sample){
-		.id = made.chunk.last.id + 1,
+		.id = ++made.last_id,
 		.size_bytes = size,
 		.offset_bytes = offset,
 		.period_bytes = PERIOD,
@@ -122,7 +124,7 @@ static void expect_damaged(const char *field)
 	if (!strstr(p->damage, field))
 		fail_msg("\"%s\" does not name \"%s\"", p->damage, field);
 	assert_int_equal(p->damaged_records, 1);
-	assert_int_equal(p->acc.samples, 1);
+	assert_int_equal(p->n_samples, 1);
 	assert_true(p->ignored_bytes > 0);
 	sp_profile_free(p);
 }
@@ -205,6 +207,8 @@ static void test_record_lengths(void **state)
 static void test_largest(void **state)
 {
 	const uint32_t most = UINT32_MAX;
+	const struct sp_acc *acc;
+	struct sp_table *table;
 	struct sp_profile *p;
 
 	(void)state;
@@ -217,15 +221,18 @@ static void test_largest(void **state)
 		put_sample(UINT64_MAX, UINT64_MAX - 1, most, most);
 	p = load_made();
 	assert_string_equal(p->damage, "");
-	assert_int_equal(p->acc.samples, 3);
-	assert_int_equal(p->acc.size_bytes, UINT64_MAX);
-	assert_int_equal(p->acc.tail_bytes, 3);
-	assert_true(p->acc.est_bytes > 5e19 && p->acc.est_bytes < 6e19);
+	table = table_of(p);
+	acc = &table->all.all;
+	assert_int_equal(acc->samples, 3);
+	assert_int_equal(acc->size_bytes, UINT64_MAX);
+	assert_int_equal(acc->tail_bytes, 3);
+	assert_true(acc->est_bytes > 5e19 && acc->est_bytes < 6e19);
 	assert_int_equal(p->n_stacks, 1);
-	assert_int_equal(p->stacks[0].acc.samples, 3);
+	assert_int_equal(table->stacks[0].all.samples, 3);
 	assert_int_equal(p->stacks[0].frames[0].offset, UINT64_MAX);
 	assert_non_null(sp_profile_module(p, most));
-	assert_int_equal(p->thread_infos[0].acc.samples, 3);
+	assert_int_equal(table->threads[0].all.samples, 3);
+	sp_table_free(table, p);
 	assert_int_equal(p->duration_ns, UINT64_MAX);
 	sp_profile_free(p);
 }
@@ -400,9 +407,9 @@ static void test_many_ids(void **state)
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_stacks, STACKS);
 	assert_int_equal(p->n_thread_infos, 999);
-	assert_int_equal(p->acc.samples, STACKS);
+	assert_int_equal(p->n_samples, STACKS);
 	for (size_t i = 0; i < STACKS; i++)
-		assert_int_equal(p->stacks[i].acc.samples, 1);
+		assert_int_equal(p->samples[i].stack, i);
 	sp_profile_free(p);
 }
 
@@ -436,8 +443,9 @@ static void test_sparse(void **state)
 	p = load(file.path);
 	assert_true(seconds() - start < 1);
 	assert_string_equal(p->damage, "");
-	assert_int_equal(p->acc.samples, 2);
-	assert_int_equal(p->acc.size_bytes, 30);
+	assert_int_equal(p->n_samples, 2);
+	assert_int_equal(p->samples[0].size_bytes + p->samples[1].size_bytes,
+			 30);
 	sp_profile_free(p);
 	memfile_resize(&file, 0);
 }

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -162,12 +163,90 @@ static void test_random_text(void **state)
 	assert_true(accepted > 50000);
 }
 
+static void test_duration(void **state)
+{
+	static const char *const bad[] = {
+		"",    "s",     "5",    "-1s",   "1 s",  "1.5s",
+		"1s ", "1m30",  "1s1m", "1s1s",  "1S",   "1min",
+		"end", "1ms1s", "0x1s", "1us1h", "1e3s", "18446744073710s",
+	};
+
+	(void)state;
+	accepts(sp_parse_duration, "0s", 0);
+	accepts(sp_parse_duration, "7ns", 7);
+	accepts(sp_parse_duration, "7us", 7000);
+	accepts(sp_parse_duration, "500ms", 500000000);
+	accepts(sp_parse_duration, "2s", 2000000000);
+	accepts(sp_parse_duration, "90s", 90000000000);
+	accepts(sp_parse_duration, "1m", 60000000000);
+	accepts(sp_parse_duration, "1m30s", 90000000000);
+	accepts(sp_parse_duration, "1h", 3600000000000);
+	accepts(sp_parse_duration, "1h2m3s4ms5us6ns", 3723004005006);
+	accepts(sp_parse_duration, "1m5ms", 60005000000);
+	accepts(sp_parse_duration, "18446744073709551615ns", UINT64_MAX);
+	refuses(sp_parse_duration, "1us18446744073709551615ns");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_duration, bad[i]);
+}
+
+/* What is printed with every unit that is not 0 is read as what it was. */
+static void test_random_durations(void **state)
+{
+	static const uint64_t units[] = {3600000000000, 60000000000, 1000000000,
+					 1000000,       1000,        1};
+	static const char *const names[] = {"h", "m", "s", "ms", "us", "ns"};
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 3, 2);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t ns = sp_rng_next(&rng) >> sp_rng_next(&rng) % 64;
+		uint64_t rest = ns;
+		char text[80] = "";
+
+		for (size_t k = 0; k < 6; k++) {
+			size_t n = strlen(text);
+
+			if (rest / units[k] || (k == 5 && !ns))
+				snprintf(text + n, sizeof(text) - n, "%llu%s",
+					 (unsigned long long)(rest / units[k]),
+					 names[k]);
+			rest %= units[k];
+		}
+		accepts(sp_parse_duration, text, ns);
+	}
+}
+
+static void test_milli(void **state)
+{
+	static const char *const bad[] = {
+		"",      ".",    "1.",  ".5",   "-1",   "1.2345",
+		"1.2.3", "1e3",  "1,5", "99.%", "1 ",   "18446744073709552",
+		"0x10",  "1.-5", "nan", "inf",  "1.5x",
+	};
+
+	(void)state;
+	accepts(sp_parse_milli, "0", 0);
+	accepts(sp_parse_milli, "99.9", 99900);
+	accepts(sp_parse_milli, "99.99", 99990);
+	accepts(sp_parse_milli, "0.001", 1);
+	accepts(sp_parse_milli, "100", 100000);
+	accepts(sp_parse_milli, "12.050", 12050);
+	accepts(sp_parse_milli, "18446744073709551.615", UINT64_MAX);
+	refuses(sp_parse_milli, "18446744073709551.616");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_milli, bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_u64),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_random_text),
+		cmocka_unit_test(test_duration),
+		cmocka_unit_test(test_random_durations),
+		cmocka_unit_test(test_milli),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

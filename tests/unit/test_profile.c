@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From records to one aggregate, beside a naive one. */
+/* From records to one profile, and its sums beside naive ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "profile/profile.h"
 #include "support/format_model.h"
+#include "support/table_of.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
@@ -140,8 +141,7 @@ static void test_empty(void **state)
 	p = load();
 	assert_int_equal(p->format_version, 1);
 	assert_int_equal(p->period_bytes, PERIOD);
-	assert_int_equal(p->acc.samples, 0);
-	assert_int_equal(p->acc.period_bytes, PERIOD);
+	assert_int_equal(p->n_samples, 0);
 	assert_int_equal(p->n_stacks + p->n_modules + p->n_infos, 0);
 	assert_string_equal(p->program, "(unknown)");
 	assert_string_equal(p->command, "(unknown)");
@@ -202,13 +202,15 @@ static void test_references(void **state)
 	/* A module that nobody described is kept for the report to say so. */
 	assert_int_equal(s->frames[1].module, 9);
 	assert_null(sp_profile_module(p, 9));
-	assert_int_equal(s->acc.samples, 1);
 	assert_int_equal(p->n_stacks, 2);
+	assert_int_equal(p->n_samples, 1);
+	assert_ptr_equal(&p->stacks[p->samples[0].stack], s);
+	assert_int_equal(p->samples[0].entry, SP_ENTRY_CALLOC);
 	t = find_thread(p, 5);
 	assert_non_null(t);
 	assert_string_equal(t->name, "worker");
 	assert_int_equal(t->tid, 1005);
-	assert_int_equal(t->acc.samples, 1);
+	assert_ptr_equal(&p->thread_infos[p->samples[0].thread], t);
 	assert_false(t->has_totals);
 	assert_int_equal(p->n_modules, 1);
 	assert_string_equal(p->modules[0].path, "/usr/bin/a");
@@ -232,10 +234,11 @@ static void test_unknown_references(void **state)
 	sample.thread = 0;
 	put_sample(1, &sample);
 	p = load();
-	assert_int_equal(p->acc.samples, 2);
-	assert_int_equal(find_stack(p, 0)->acc.samples, 1);
+	assert_int_equal(p->n_samples, 2);
+	assert_ptr_equal(&p->stacks[p->samples[0].stack], find_stack(p, 0));
 	assert_int_equal(find_stack(p, 0)->n_frames, 0);
-	assert_int_equal(find_stack(p, 123)->acc.samples, 1);
+	assert_ptr_equal(&p->stacks[p->samples[1].stack], find_stack(p, 123));
+	assert_int_equal(p->samples[1].thread, UINT32_MAX);
 	assert_int_equal(p->n_thread_infos, 0);
 	sp_profile_free(p);
 }
@@ -298,63 +301,6 @@ static void test_infos(void **state)
 	assert_null(sp_profile_info(p, "sett"));
 	assert_string_equal(p->command, "first");
 	sp_profile_free(p);
-}
-
-/* Arguments as one would type them in a shell. */
-static void test_command(void **state)
-{
-	static const struct {
-		const char *raw;
-		size_t n;
-		const char *want;
-	} table[] = {
-		{"ls\0-l\0/tmp", 11, "ls -l /tmp"},
-		{"ls\0-l\0/tmp/x=1:2,%@+", 21, "ls -l /tmp/x=1:2,%@+"},
-		{"a b", 4, "'a b'"},
-		{"x\0\0y", 4, "x '' y"},
-		{"x\0\0", 3, "x ''"},
-		{"'", 1, "''\\'''"},
-		{"'\0'\0'", 5, "''\\''' ''\\''' ''\\'''"},
-		{"it's\0$HOME\0*", 13, "'it'\\''s' '$HOME' '*'"},
-		{"\0\0\0\0", 4, "'' '' '' ''"},
-		{"", 0, ""},
-		{"\xff\x1b[31m", 6, "'\xff\x1b[31m'"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		struct sp_profile *p;
-
-		begin_file(2);
-		put_info(1, "command", table[i].raw, table[i].n);
-		p = load();
-		assert_string_equal(p->command, table[i].want);
-		sp_profile_free(p);
-	}
-}
-
-/* The longest text that quoting can make. */
-static void test_long_command(void **state)
-{
-	static char raw[SP_FORMAT_INFO_MAX];
-	static const char fill[] = {'\'', '\0', 'a', ' '};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(fill); i++) {
-		struct sp_profile *p;
-		size_t n;
-
-		memset(raw, fill[i], sizeof(raw));
-		begin_file(2);
-		put_info(1, "command", raw, sizeof(raw));
-		p = load();
-		n = strlen(p->command);
-		assert_int_equal(n, fill[i] == '\''  ? 4 * sizeof(raw) + 2
-				    : fill[i] == 0   ? 3 * sizeof(raw) - 1
-				    : fill[i] == 'a' ? sizeof(raw)
-						     : sizeof(raw) + 2);
-		sp_profile_free(p);
-	}
 }
 
 static void test_threads(void **state)
@@ -454,9 +400,10 @@ static void test_damage(void **state)
 	sample.id = 2;
 	put_sample(1, &sample);
 	records[1].data[records[1].n - 1] ^= 4;
+	sample.id = 3;
 	put_sample(2, &sample);
 	p = load();
-	assert_int_equal(p->acc.samples, 2);
+	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->damaged_records, 1);
 	assert_true(p->ignored_bytes > 0);
 	assert_non_null(strstr(p->damage, "record check"));
@@ -501,17 +448,20 @@ static void test_progress(void **state)
 #define THREADS 40
 #define SAMPLES 12000
 
-static void assert_same_acc(const struct sp_acc *got, const struct sp_acc *want)
+static void assert_same_acc(const struct sp_tally *got,
+			    const struct sp_acc *want)
 {
-	assert_memory_equal(got, want, sizeof(*got));
+	assert_memory_equal(&got->all, want, sizeof(*want));
 }
 
 /* Thousands of samples in random order, summed up in plain arrays. */
 static void test_model(void **state)
 {
 	static struct sp_acc stacks[STACKS], threads[THREADS];
+	const struct sp_law_used law = {false, false};
 	struct sp_acc all;
 	struct sp_profile *p;
+	struct sp_table *table;
 	struct sp_rng rng;
 
 	(void)state;
@@ -533,21 +483,27 @@ static void test_model(void **state)
 		s.offset_bytes = (v >> 40) % s.size_bytes;
 		s.period_bytes = v >> 63 ? PERIOD : 2 * PERIOD;
 		put_sample(1 + (id - 1) * 7 / SAMPLES, &s);
-		sp_acc_add(&all, s.size_bytes, s.offset_bytes, s.period_bytes);
-		sp_acc_add(&stacks[s.stack], s.size_bytes, s.offset_bytes,
+		sp_acc_add(&all, &law, s.size_bytes, s.offset_bytes,
+			   s.period_bytes);
+		sp_acc_add(&stacks[s.stack], &law, s.size_bytes, s.offset_bytes,
 			   s.period_bytes);
 		if (s.thread)
-			sp_acc_add(&threads[s.thread], s.size_bytes,
+			sp_acc_add(&threads[s.thread], &law, s.size_bytes,
 				   s.offset_bytes, s.period_bytes);
 	}
 	p = load();
-	assert_same_acc(&p->acc, &all);
+	table = table_of(p);
+	assert_same_acc(&table->all, &all);
 	assert_int_equal(p->n_stacks, STACKS);
 	assert_int_equal(p->n_thread_infos, THREADS - 1);
 	for (uint32_t i = 0; i < STACKS; i++)
-		assert_same_acc(&find_stack(p, i)->acc, &stacks[i]);
+		assert_same_acc(&table->stacks[find_stack(p, i) - p->stacks],
+				&stacks[i]);
 	for (uint32_t i = 1; i < THREADS; i++)
-		assert_same_acc(&find_thread(p, i)->acc, &threads[i]);
+		assert_same_acc(
+			&table->threads[find_thread(p, i) - p->thread_infos],
+			&threads[i]);
+	sp_table_free(table, p);
 	sp_profile_free(p);
 }
 
@@ -581,8 +537,6 @@ int main(void)
 		cmocka_unit_test(test_unknown_references),
 		cmocka_unit_test(test_modules),
 		cmocka_unit_test(test_infos),
-		cmocka_unit_test(test_command),
-		cmocka_unit_test(test_long_command),
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_thread_name_length),
 		cmocka_unit_test(test_end_and_losses),

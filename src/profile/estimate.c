@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/estimate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "profile/named.h"
+#include "profile/strata.h"
+
+static const struct {
+	const char *name;
+	const char *assumes;
+} methods[SP_METHOD_COUNT] = {
+	[SP_METHOD_P3T] = {"p3t",
+			   "three-cumulant limits, held against the exact "
+			   "totals of the size classes; valid for all sizes "
+			   "and any number of samples"},
+	[SP_METHOD_P3] = {"p3", "three-cumulant limits from the samples alone; "
+				"valid for all sizes and any number of "
+				"samples"},
+	[SP_METHOD_WEIGHTED] = {"weighted",
+				"normal limits; assumes very many samples, "
+				"covers far too little with few"},
+	[SP_METHOD_NEGBINOM] = {"negbinom",
+				"failed trials, negative binomial limits with "
+				"s + 1 above; valid, but wide for objects of "
+				"a period and more"},
+	[SP_METHOD_NEGBINOM_AS_WRITTEN] =
+		{"negbinom-as-written",
+		 "failed trials, negative binomial limits with s above; "
+		 "assumes that the last byte allocated was a hit, covers too "
+		 "little with few samples"},
+	[SP_METHOD_NEGBINOM_BOTH] =
+		{"negbinom-both", "failed trials, negative binomial limits "
+				  "with s - 1 below and s + 1 above; assumes "
+				  "that the first gap began before the "
+				  "profile"},
+	[SP_METHOD_CAMP_PAULSON] =
+		{"camp-paulson",
+		 "as negbinom, by Camp and Paulson's approximation; assumes "
+		 "more than 5 samples"},
+	[SP_METHOD_HEAPPROFD] = {"heapprofd",
+				 "hits times the period, limits of a Poisson "
+				 "count; all hits of an object count, those "
+				 "after the first by their average"},
+	[SP_METHOD_JEMALLOC] = {"jemalloc",
+				"each sample divided by 1 - exp(-Z / R); has "
+				"no limits of its own, these are p3's"},
+};
+
+const char *sp_method_name(enum sp_method method)
+{
+	return methods[method].name;
+}
+
+const char *sp_method_assumes(enum sp_method method)
+{
+	return methods[method].assumes;
+}
+
+bool sp_method_parse(const char *name, enum sp_method *ret)
+{
+	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++)
+		if (strcmp(name, methods[i].name) == 0) {
+			*ret = (enum sp_method)i;
+			return true;
+		}
+	return false;
+}
+
+/* Samples that a size class expects if it is a stratum of its own. */
+#define SAMPLES_MIN 16
+
+static_assert(SP_FORMAT_CLASSES < 256 && SP_STRATA_MAX > SP_FORMAT_CLASSES,
+	      "strata are numbered with a byte");
+
+/* Allocations that are in the totals but never had a chance to be recorded. */
+static uint64_t lost_samples(const struct sp_profile *profile)
+{
+	static const enum sp_loss kinds[] = {
+		SP_LOSS_NO_LANE,
+		SP_LOSS_FILE_FULL,
+		SP_LOSS_NO_FILE,
+		SP_LOSS_NESTED,
+	};
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (__builtin_add_overflow(lost, profile->losses[kinds[i]],
+					   &lost))
+			return UINT64_MAX;
+	return lost;
+}
+
+/*
+ * The slack is added to upper limits, so it may not be more than a small part
+ * of what the samples leave open: of everything, sqrt(T R).  Totals decide, not
+ * samples.
+ */
+static bool slack_is_too_wide(const struct sp_profile *profile)
+{
+	const double open = sqrt((double)profile->exact_alloc_bytes *
+				 (double)profile->period_bytes);
+
+	return (double)profile->class_slack_bytes > open / 10;
+}
+
+/* Why the totals do not cover what was sampled, or NULL. */
+static const char *why_without(const struct sp_profile *profile)
+{
+	const uint64_t in_1000 = profile->n_samples / 1000;
+
+	if (!profile->has_classes)
+		return "the file has no totals by size class";
+	if (lost_samples(profile) > in_1000)
+		return "more than 0.1 % of the samples were lost";
+	if (profile->damaged_records || profile->ignored_bytes)
+		return "the file is damaged";
+	if (profile->losses[SP_LOSS_FORK_RESET] >
+	    profile->exact_alloc_bytes / 1000)
+		return "totals include bytes of the parent process";
+	if (profile->period_bytes > 1 && slack_is_too_wide(profile))
+		return "the process did not end in an orderly way, so that its "
+		       "totals are not known closely enough";
+	return NULL;
+}
+
+/*
+ * Only totals decide which classes stand alone, never samples: a stratum that
+ * exists because the subset was sampled in it makes up for none of those where
+ * it was missed.  And with few samples to be expected, that there are any says
+ * too much already.
+ */
+static void choose_strata(struct sp_population *population,
+			  uint64_t period_bytes)
+{
+	const double enough = SAMPLES_MIN * (double)period_bytes;
+	uint8_t n = 1;
+
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++)
+		if ((double)population->low[i].bytes >= enough)
+			population->stratum[i] = n++;
+}
+
+int sp_population_init(struct sp_population *population,
+		       const struct sp_profile *profile)
+{
+	*population = (struct sp_population){
+		.why_without = why_without(profile),
+		.slack_bytes = profile->class_slack_bytes,
+	};
+	population->has_totals = !population->why_without;
+	memcpy(population->low, profile->classes, sizeof(population->low));
+	sp_tally_init(&population->all, profile->period_bytes);
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+
+		if (sp_tally_add(&population->all, &profile->law, s->size_bytes,
+				 s->offset_bytes, s->period_bytes) < 0) {
+			sp_tally_free(&population->all);
+			return -ENOMEM;
+		}
+	}
+	choose_strata(population, population->all.all.period_bytes);
+	return 0;
+}
+
+void sp_population_free(struct sp_population *population)
+{
+	sp_tally_free(&population->all);
+}
+
+/* The objects that counts allow for at least; no claim is made about smaller
+ * ones (E11). */
+#define SMALLEST_OBJECT_BYTES 16
+
+static uint64_t smallest_of_class(uint32_t class)
+{
+	const uint64_t z = class ? sp_format_class_max(class - 1) + 1 : 1;
+
+	return z > SMALLEST_OBJECT_BYTES ? z : SMALLEST_OBJECT_BYTES;
+}
+
+static const struct sp_acc *class_acc(const struct sp_tally *tally,
+				      uint32_t class, uint32_t *at)
+{
+	while (*at < tally->n_classes && tally->classes[*at].class < class)
+		++*at;
+	if (*at < tally->n_classes && tally->classes[*at].class == class)
+		return &tally->classes[*at].acc;
+	return NULL;
+}
+
+static void add_class(struct sp_stratum *stratum, uint32_t class,
+		      const struct sp_class_total *total,
+		      const struct sp_acc *part, const struct sp_acc *all)
+{
+	const uint64_t smallest = smallest_of_class(class);
+
+	if (all) {
+		struct sp_acc rest = *all;
+
+		if (part) {
+			sp_acc_subtract(&rest, part);
+			sp_acc_merge(&stratum->part, part);
+		}
+		sp_acc_merge(&stratum->rest, &rest);
+	}
+	stratum->total_bytes += (double)total->bytes;
+	stratum->total_objects += (double)total->objects;
+	if (smallest < stratum->smallest_bytes)
+		stratum->smallest_bytes = smallest;
+}
+
+static void stratum_init(struct sp_stratum *stratum, uint64_t period_bytes)
+{
+	*stratum = (struct sp_stratum){.smallest_bytes = UINT64_MAX};
+	sp_acc_init(&stratum->part, period_bytes);
+	sp_acc_init(&stratum->rest, period_bytes);
+}
+
+/*
+ * Counts are held against a total only where no kind of object can outnumber
+ * the others unseen: not in several classes, and not among 1 to 16 bytes.
+ */
+static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
+			    const struct sp_class_total *tiny_total,
+			    double enough_bytes)
+{
+	if (tiny && tiny_total->bytes / 16 < tiny_total->objects)
+		tiny->objects_alone = true;
+	if (!mixed)
+		return;
+	mixed->objects_alone = true;
+	mixed->bytes_alone = mixed->total_bytes < enough_bytes;
+}
+
+/*
+ * The strata in which the subset has samples, and all the others as one, the
+ * first: there the subset has nothing to be estimated from (E17).
+ */
+static uint32_t stratify(const struct sp_population *population,
+			 const struct sp_tally *tally,
+			 struct sp_stratum *strata)
+{
+	const uint64_t period = population->all.all.period_bytes;
+	const uint8_t *stratum = population->stratum;
+	uint32_t place[SP_STRATA_MAX] = {0}, n = 1, at = 0, at_all = 0;
+
+	stratum_init(&strata[0], period);
+	for (uint32_t i = 0; i < tally->n_classes; i++) {
+		uint32_t *p = &place[stratum[tally->classes[i].class]];
+
+		if (!*p) {
+			*p = n++;
+			stratum_init(&strata[*p], period);
+		}
+	}
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		const struct sp_class_total *total = &population->low[i];
+		const struct sp_acc *all =
+			class_acc(&population->all, i, &at_all);
+
+		if (all || total->objects || population->slack_bytes)
+			add_class(&strata[place[stratum[i]]], i, total,
+				  class_acc(tally, i, &at), all);
+	}
+	restrict_totals(place[0] ? &strata[place[0]] : NULL,
+			place[stratum[0]] ? &strata[place[stratum[0]]] : NULL,
+			&population->low[0], SAMPLES_MIN * (double)period);
+	if (strata[0].smallest_bytes == UINT64_MAX)
+		strata[0] = strata[--n];
+	return n;
+}
+
+/* The totals, if the method and the profile have them, and if there is anything
+ * that they do not know by the samples. */
+static const struct sp_population *totals(const struct sp_estimation *how)
+{
+	if (how->method != SP_METHOD_P3T || !how->population ||
+	    !how->population->has_totals ||
+	    how->population->all.all.period_bytes == 1)
+		return NULL;
+	return how->population;
+}
+
+struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
+				     const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how);
+	const struct sp_acc *acc = &tally->all;
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (population)
+		return sp_strata_bytes(
+			strata, stratify(population, tally, strata),
+			(double)population->slack_bytes, how->confidence);
+	switch (how->method) {
+	case SP_METHOD_WEIGHTED:
+		return sp_named_weighted(acc, how->confidence);
+	case SP_METHOD_NEGBINOM:
+		return sp_named_negbinom(acc, SP_COMPENSATE_END,
+					 how->confidence);
+	case SP_METHOD_NEGBINOM_AS_WRITTEN:
+		return sp_named_negbinom(acc, SP_COMPENSATE_NONE,
+					 how->confidence);
+	case SP_METHOD_NEGBINOM_BOTH:
+		return sp_named_negbinom(acc, SP_COMPENSATE_BOTH,
+					 how->confidence);
+	case SP_METHOD_CAMP_PAULSON:
+		return sp_named_camp_paulson(acc, how->confidence);
+	case SP_METHOD_HEAPPROFD:
+		return sp_named_heapprofd(acc, how->confidence);
+	default:
+		return sp_estimate_bytes_p3(acc, how->confidence);
+	}
+}
+
+struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
+				       const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how);
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (!population)
+		return sp_estimate_objects_p3(&tally->all, how->confidence);
+	return sp_strata_objects(strata, stratify(population, tally, strata),
+				 (double)population->slack_bytes,
+				 how->confidence);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_PROFILE_PEAK_H
+#define SP_PROFILE_PEAK_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/estimator.h"
+#include "profile/profile.h"
+#include "profile/table.h"
+
+/*
+ * The greatest live bytes of the run, of the objects that a selection names by
+ * their birth, size and thread (its view and at_ns take no part).
+ *
+ * An object is alive from born_ns on and no longer at freed_ns: at one
+ * nanosecond frees come first.
+ */
+struct sp_peak {
+	/* The maximum of a noisy curve lies above the curve's maximum.  The
+	 * value is free of that, but never less than the estimate of what is
+	 * alive at the end; the limits contain the true maximum (E24, E25).
+	 */
+	struct sp_interval bytes;
+	uint64_t time_ns; /* since the start, where the estimated curve is
+			   * highest for the first time; 0 without samples */
+	uint64_t samples; /* alive then */
+	double raw_bytes; /* the estimated curve there: too high on average */
+};
+
+/* At `confidence` in (0, 1).  0 and *ret, or -ENOMEM and *err. */
+int sp_peak(const struct sp_profile *profile,
+	    const struct sp_selection *selection, double confidence,
+	    struct sp_peak *ret, struct sp_error *err);
+
+#endif

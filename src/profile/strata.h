@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_PROFILE_STRATA_H
+#define SP_PROFILE_STRATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "profile/estimator.h"
+
+/*
+ * Intervals for a subset of allocations that are divided into strata, of each
+ * of which the exact total is known (E10, E17).
+ */
+struct sp_stratum {
+	struct sp_acc part; /* samples of the subset in this stratum */
+	struct sp_acc rest; /* the stratum's other samples */
+	/* What was allocated in the stratum is at least that. */
+	double total_bytes;
+	double total_objects;
+	uint64_t smallest_bytes; /* no object of it is smaller; >= 1 */
+	/* Its total is a bound and no more: samples say too little of the
+	 * rest to hold the subset against it. */
+	bool bytes_alone;
+	bool objects_alone;
+};
+
+#define SP_STRATA_MAX 256u
+
+/*
+ * Bytes, and objects, of the subset: n <= SP_STRATA_MAX strata, of which one
+ * at most has no sample of the subset.  All strata together have at most
+ * slack_bytes more than their totals.  A stratum whose total is less than what
+ * was sampled of it, and the slack does not account for that, is estimated
+ * from its samples alone.  In each stratum that is not "alone", values of
+ * a subset and of its rest add up to the total if there is a sample.
+ */
+struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
+				   double slack_bytes, double confidence);
+struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
+				     uint32_t n, double slack_bytes,
+				     double confidence);
+
+#endif

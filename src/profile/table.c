@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void sp_selection_init(struct sp_selection *selection)
+{
+	*selection = (struct sp_selection){
+		.view = SP_VIEW_ALLOC,
+		.to_ns = SP_NEVER,
+		.at_ns = SP_NEVER,
+		.within_bytes = SP_NEVER,
+		.within_ns = SP_NEVER,
+		.max_size_bytes = UINT64_MAX,
+	};
+}
+
+static bool is_live(const struct sp_sample *s, uint64_t at_ns)
+{
+	return at_ns == SP_NEVER ? s->freed_ns == SP_NEVER
+				 : s->born_ns <= at_ns && s->freed_ns > at_ns;
+}
+
+static bool is_leak(const struct sp_selection *selection,
+		    const struct sp_profile *profile, const struct sp_sample *s)
+{
+	uint64_t at = selection->at_ns == SP_NEVER ? profile->duration_ns
+						   : selection->at_ns;
+
+	return is_live(s, selection->at_ns) && at >= s->born_ns &&
+	       at - s->born_ns >= selection->tail_ns;
+}
+
+static bool is_temporary(const struct sp_selection *selection,
+			 const struct sp_sample *s)
+{
+	if (s->freed_ns == SP_NEVER || s->freed_by == UINT32_MAX ||
+	    s->freed_by != s->thread)
+		return false;
+	if (selection->within_ns != SP_NEVER)
+		return s->freed_ns - s->born_ns <= selection->within_ns;
+	return s->age_bytes != SP_UNKNOWN &&
+	       s->age_bytes <= selection->within_bytes;
+}
+
+static bool view_has(const struct sp_selection *selection,
+		     const struct sp_profile *profile,
+		     const struct sp_sample *s)
+{
+	switch (selection->view) {
+	case SP_VIEW_ALLOC:
+		return true;
+	case SP_VIEW_LIVE:
+	case SP_VIEW_PEAK:
+		return is_live(s, selection->at_ns);
+	case SP_VIEW_LEAKS:
+		return is_leak(selection, profile, s);
+	case SP_VIEW_TEMPORARY:
+		return is_temporary(selection, s);
+	}
+	return false;
+}
+
+bool sp_selection_has(const struct sp_selection *selection,
+		      const struct sp_profile *profile,
+		      const struct sp_sample *s)
+{
+	if (s->born_ns < selection->from_ns ||
+	    (selection->to_ns != SP_NEVER && s->born_ns >= selection->to_ns) ||
+	    s->size_bytes < selection->min_size_bytes ||
+	    s->size_bytes > selection->max_size_bytes)
+		return false;
+	if (selection->thread &&
+	    (s->thread == UINT32_MAX ||
+	     profile->thread_infos[s->thread].index != selection->thread))
+		return false;
+	return view_has(selection, profile, s);
+}
+
+static int add_sample(struct sp_table *table, const struct sp_profile *profile,
+		      const struct sp_sample *s)
+{
+	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
+	unsigned int n = 2;
+
+	if (s->thread != UINT32_MAX)
+		tallies[n++] = &table->threads[s->thread];
+	for (unsigned int i = 0; i < n; i++)
+		if (sp_tally_add(tallies[i], &profile->law, s->size_bytes,
+				 s->offset_bytes, s->period_bytes))
+			return -ENOMEM;
+	return 0;
+}
+
+static struct sp_tally *new_tallies(size_t n, uint64_t period_bytes)
+{
+	struct sp_tally *tallies = calloc(n ? n : 1, sizeof(*tallies));
+
+	for (size_t i = 0; tallies && i < n; i++)
+		sp_tally_init(&tallies[i], period_bytes);
+	return tallies;
+}
+
+static int fill(struct sp_table *table, const struct sp_profile *profile,
+		const struct sp_selection *selection)
+{
+	sp_tally_init(&table->all, profile->period_bytes);
+	table->stacks = new_tallies(profile->n_stacks, profile->period_bytes);
+	table->threads =
+		new_tallies(profile->n_thread_infos, profile->period_bytes);
+	if (!table->stacks || !table->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_samples; i++)
+		if (sp_selection_has(selection, profile,
+				     &profile->samples[i]) &&
+		    add_sample(table, profile, &profile->samples[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+int sp_table_new(const struct sp_profile *profile,
+		 const struct sp_selection *selection,
+		 struct sp_table **ret_table, struct sp_error *err)
+{
+	struct sp_table *table = calloc(1, sizeof(*table));
+
+	if (table && fill(table, profile, selection) == 0) {
+		*ret_table = table;
+		return 0;
+	}
+	sp_table_free(table, profile);
+	return sp_error_set(err, -ENOMEM, profile->path,
+			    "not enough memory for %zu samples",
+			    profile->n_samples);
+}
+
+void sp_table_free(struct sp_table *table, const struct sp_profile *profile)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; table->stacks && i < profile->n_stacks; i++)
+		sp_tally_free(&table->stacks[i]);
+	for (size_t i = 0; table->threads && i < profile->n_thread_infos; i++)
+		sp_tally_free(&table->threads[i]);
+	sp_tally_free(&table->all);
+	free(table->stacks);
+	free(table->threads);
+	free(table);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "profile/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sp_tally_init(struct sp_tally *tally, uint64_t period_bytes)
+{
+	*tally = (struct sp_tally){0};
+	sp_acc_init(&tally->all, period_bytes);
+}
+
+/* Most sets have objects of one or two classes. */
+static int reserve(struct sp_tally *tally, uint32_t n)
+{
+	uint32_t room = tally->room ? tally->room : 2;
+	struct sp_tally_class *grown;
+
+	if (n <= tally->room)
+		return 0;
+	while (room < n)
+		room *= 2;
+	grown = realloc(tally->classes, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	tally->classes = grown;
+	tally->room = room;
+	return 0;
+}
+
+/* The position of the first class that is not below that one. */
+static uint32_t position(const struct sp_tally *tally, uint32_t class)
+{
+	uint32_t lo = 0, hi = tally->n_classes;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (tally->classes[mid].class < class)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
+		 uint64_t size_bytes, uint64_t offset_bytes,
+		 uint64_t period_bytes)
+{
+	const uint32_t class = sp_format_class(size_bytes);
+	const uint32_t at = position(tally, class);
+	struct sp_tally_class *c;
+
+	if (at == tally->n_classes || tally->classes[at].class != class) {
+		if (reserve(tally, tally->n_classes + 1) < 0)
+			return -ENOMEM;
+		c = &tally->classes[at];
+		memmove(c + 1, c, (tally->n_classes - at) * sizeof(*c));
+		c->class = class;
+		sp_acc_init(&c->acc, tally->all.period_bytes);
+		tally->n_classes++;
+	}
+	sp_acc_add(&tally->classes[at].acc, law, size_bytes, offset_bytes,
+		   period_bytes);
+	sp_acc_add(&tally->all, law, size_bytes, offset_bytes, period_bytes);
+	return 0;
+}
+
+static uint32_t union_size(const struct sp_tally *a, const struct sp_tally *b)
+{
+	uint32_t n = 0, j = 0;
+
+	for (uint32_t i = 0; i < a->n_classes; i++, n++) {
+		while (j < b->n_classes &&
+		       b->classes[j].class < a->classes[i].class) {
+			j++;
+			n++;
+		}
+		if (j < b->n_classes &&
+		    b->classes[j].class == a->classes[i].class)
+			j++;
+	}
+	return n + b->n_classes - j;
+}
+
+/* From the end, so that dst's classes move up before they are overwritten. */
+int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src)
+{
+	uint32_t i = dst->n_classes, j = src->n_classes;
+	uint32_t n = union_size(dst, src);
+
+	if (reserve(dst, n) < 0)
+		return -ENOMEM;
+	dst->n_classes = n;
+	while (j) {
+		struct sp_tally_class *to = &dst->classes[--n];
+		const struct sp_tally_class *from = &src->classes[j - 1];
+
+		if (i && dst->classes[i - 1].class >= from->class) {
+			*to = dst->classes[--i];
+			if (to->class != from->class)
+				continue;
+			sp_acc_merge(&to->acc, &from->acc);
+		} else {
+			*to = *from;
+		}
+		j--;
+	}
+	sp_acc_merge(&dst->all, &src->all);
+	return 0;
+}
+
+void sp_tally_free(struct sp_tally *tally)
+{
+	free(tally->classes);
+	tally->classes = NULL;
+	tally->n_classes = tally->room = 0;
+}

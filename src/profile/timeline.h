@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_PROFILE_TIMELINE_H
+#define SP_PROFILE_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/estimator.h"
+#include "profile/profile.h"
+#include "profile/table.h"
+
+/*
+ * What was alive at a moment, of the objects that a selection names by their
+ * birth, size and thread (its view and at_ns take no part).  An object is alive
+ * from born_ns on and no longer at freed_ns.  The moments do not depend on the
+ * samples, so that each interval by itself has the stated confidence (E21).
+ */
+struct sp_timeline_point {
+	uint64_t time_ns; /* since the start */
+	uint64_t samples;
+	struct sp_interval live_bytes;
+	struct sp_interval live_objects;
+};
+
+/*
+ * `n` >= 2 points of equal distance, the first at the beginning of the
+ * selection (0 if it has none), the last at its end (or the profile's), at
+ * `confidence` in (0, 1).  0 and out[0..n), or -ENOMEM and *err.
+ */
+int sp_timeline(const struct sp_profile *profile,
+		const struct sp_selection *selection, double confidence,
+		struct sp_timeline_point *out, size_t n, struct sp_error *err);
+
+#endif
