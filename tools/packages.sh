@@ -11,6 +11,7 @@ BUILD_PACKAGES=(
 	build-essential cmake ninja-build pkg-config
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
+	zlib1g-dev           # exports are compressed
 )
 
 # Opened by the library inside the profiled program to walk call stacks.
@@ -30,6 +31,9 @@ TEST_PACKAGES=(
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
 	redis-server redis-tools python3 perl               # real programs
 	libxml2-utils                                       # readers of exports
+	libjemalloc-dev google-perftools nodejs             # likewise
+	golang-go golang-github-google-pprof-dev            # google/pprof
+	heaptrack strace                                    # to compare with
 	valgrind
 )
 

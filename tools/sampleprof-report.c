@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line: options, the one place that prints errors, exit codes. */
+/* The report command: the one place that prints errors, exit codes, a screen
+ * that is drawn again and again. */
 #include <errno.h>
-#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/parse.h"
 #include "profile/profile.h"
-#include "profile/symbolizer.h"
-#include "report/aggregate.h"
-#include "report/export_json.h"
+#include "report/export.h"
+#include "report/options.h"
+#include "report/output.h"
+#include "report/page.h"
+#include "report/screen.h"
 #include "report/text.h"
-#include "report/view_stacks.h"
-#include "report/view_summary.h"
-#include "report/view_top.h"
 
 #define PROGRAM "sampleprof-report"
 
@@ -29,34 +31,17 @@ enum exit_code {
 	EXIT_USAGE = 2,
 };
 
-#define DEFAULT_TOP 30
-
-static const char help[] =
-	"usage: " PROGRAM " [OPTION]... FILE\n"
-	"\n"
-	"Estimate from a profile which functions allocated how much, with\n"
-	"95 % confidence intervals.\n"
-	"\n"
-	"  --top N            functions shown; 0 shows all (default 30)\n"
-	"  --sort flat|cum    order of the functions (default flat)\n"
-	"  --stacks N         show the N call stacks with most bytes; 0 all\n"
-	"  --json             everything as JSON\n"
-	"  --debug-path DIRS  where separate debug files are, separated by\n"
-	"                     colons (default /usr/lib/debug)\n"
-	"  --debuginfod       fetch missing debug files from $DEBUGINFOD_URLS\n"
-	"  --help             this text\n"
-	"  --version          the version\n"
-	"\n"
-	"Exit status: 0 fine, 1 error, 2 usage.\n"
-	"To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n";
-
 static void erase_progress(void);
+
+/* The cursor is at the end of what was drawn. */
+static bool is_drawn;
 
 /* A message on standard error; `error` may hold untrusted text. */
 static int fail(const char *error)
 {
 	erase_progress();
-	fputs(PROGRAM ": ", stderr);
+	fputs(is_drawn ? "\033[?25h\n" PROGRAM ": " : PROGRAM ": ", stderr);
+	is_drawn = false;
 	sp_text_print(stderr, error);
 	putc('\n', stderr);
 	return EXIT_ERROR;
@@ -70,11 +55,10 @@ static int fail_with(const struct sp_error *err)
 	return fail(line);
 }
 
-static int fail_usage(const char *error)
+static int fail_usage(const char *error, const char *command)
 {
-	if (error)
-		fail(error);
-	fputs("try '" PROGRAM " --help'\n", stderr);
+	fail(error);
+	fprintf(stderr, "try '" PROGRAM "%s --help'\n", command);
 	return EXIT_USAGE;
 }
 
@@ -88,6 +72,7 @@ static ssize_t write_output(void *cookie, const char *bytes, size_t n)
 	char error[256];
 
 	(void)cookie;
+	erase_progress();
 	while (done < n) {
 		ssize_t r = write(STDOUT_FILENO, bytes + done, n - done);
 
@@ -176,59 +161,14 @@ static void show_progress(void *arg, uint64_t done, uint64_t total)
 	progress.due_ns = now + PROGRESS_EVERY_NS;
 }
 
-struct options {
-	const char *program; /* as it was called, for the next command */
-	const char *file;
-	uint64_t top;
-	uint64_t stacks;
-	bool has_text_options;
-	bool has_stacks;
-	bool json;
-	enum sp_aggregate_order order;
-	struct sp_symbolizer_options symbols;
-};
+/* What a command makes of a profile: sp_page_print() or sp_export_write(). */
+typedef int make_fn(FILE *out, const struct sp_profile *profile,
+		    const struct sp_options *options, sp_progress_fn *progress,
+		    void *progress_arg, struct sp_error *err);
 
-static int print_text(FILE *out, struct sp_aggregate *aggregate,
-		      const struct options *options, struct sp_error *err)
-{
-	int r;
-
-	sp_aggregate_sort(aggregate, options->order);
-	sp_view_summary_print_header(out, aggregate);
-	r = sp_view_top_print(out, aggregate, options->top, err);
-	if (r < 0)
-		return r;
-	if (options->has_stacks)
-		sp_view_stacks_print(out, aggregate, options->stacks);
-	sp_view_summary_print_notes(out, aggregate, options->program,
-				    options->has_stacks);
-	return 0;
-}
-
-static int print_profile(FILE *out, const struct sp_profile *profile,
-			 const struct options *options, sp_progress_fn *fn,
-			 struct sp_error *err)
-{
-	struct sp_symbolizer *symbolizer;
-	struct sp_aggregate *aggregate;
-	int r;
-
-	r = sp_symbolizer_new(profile, &options->symbols, &symbolizer, err);
-	if (r < 0)
-		return r;
-	progress.doing = "symbolizing";
-	r = sp_aggregate_new(profile, symbolizer, fn, NULL, &aggregate, err);
-	if (r >= 0) {
-		erase_progress();
-		r = options->json ? sp_export_json_write(out, aggregate, err)
-				  : print_text(out, aggregate, options, err);
-		sp_aggregate_free(aggregate);
-	}
-	sp_symbolizer_free(symbolizer);
-	return r;
-}
-
-static int print_file(FILE *out, const struct options *options)
+/* Into `out`; *ret_end, how the process ended, if it could be read. */
+static int make(make_fn *what, FILE *out, const struct sp_options *options,
+		enum sp_profile_end *ret_end)
 {
 	sp_progress_fn *fn = isatty(STDERR_FILENO) ? show_progress : NULL;
 	struct sp_profile *profile;
@@ -239,110 +179,214 @@ static int print_file(FILE *out, const struct options *options)
 	progress.doing = "reading";
 	if (sp_profile_load(options->file, fn, NULL, &profile, &err) < 0)
 		return fail_with(&err);
+	progress.doing = "symbolizing";
 	/* The error may borrow from the profile: tell before it goes. */
-	if (print_profile(out, profile, options, fn, &err) < 0)
+	if (what(out, profile, options, fn, NULL, &err) < 0)
 		code = fail_with(&err);
+	*ret_end = profile->end;
 	sp_profile_free(profile);
 	return code;
 }
 
-enum option_code {
-	OPTION_TOP = 256,
-	OPTION_SORT,
-	OPTION_STACKS,
-	OPTION_JSON,
-	OPTION_DEBUG_PATH,
-	OPTION_DEBUGINFOD,
-	OPTION_HELP,
-	OPTION_VERSION,
-};
-
-static const struct option long_options[] = {
-	{"top", required_argument, NULL, OPTION_TOP},
-	{"sort", required_argument, NULL, OPTION_SORT},
-	{"stacks", required_argument, NULL, OPTION_STACKS},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"debug-path", required_argument, NULL, OPTION_DEBUG_PATH},
-	{"debuginfod", no_argument, NULL, OPTION_DEBUGINFOD},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{"version", no_argument, NULL, OPTION_VERSION},
-	{NULL, 0, NULL, 0},
-};
-
-static bool parse_order(const char *text, enum sp_aggregate_order *ret_order)
+static int print_once(make_fn *what, const struct sp_options *options)
 {
-	if (!strcmp(text, "flat"))
-		*ret_order = SP_AGGREGATE_BY_FLAT;
-	else if (!strcmp(text, "cum"))
-		*ret_order = SP_AGGREGATE_BY_CUM;
-	else
-		return false;
-	return true;
+	FILE *out = open_output();
+	enum sp_profile_end end;
+	int code = make(what, out, options, &end);
+	int close_code = close_output(out);
+
+	return code ? code : close_code;
 }
 
-/* One option with its argument; EXIT_FINE or EXIT_USAGE, said. */
-static int take_option(struct options *options, int option)
+/* ---- again and again ---- */
+
+static volatile sig_atomic_t is_interrupted;
+
+static void interrupt(int signal_number)
 {
-	switch (option) {
-	case OPTION_TOP:
-		options->has_text_options = true;
-		if (!sp_parse_u64(optarg, &options->top))
-			return fail_usage("--top takes a number");
-		return EXIT_FINE;
-	case OPTION_SORT:
-		options->has_text_options = true;
-		if (!parse_order(optarg, &options->order))
-			return fail_usage("--sort takes flat or cum");
-		return EXIT_FINE;
-	case OPTION_STACKS:
-		options->has_text_options = true;
-		options->has_stacks = true;
-		if (!sp_parse_u64(optarg, &options->stacks))
-			return fail_usage("--stacks takes a number");
-		return EXIT_FINE;
-	case OPTION_JSON:
-		options->json = true;
-		return EXIT_FINE;
-	case OPTION_DEBUG_PATH:
-		options->symbols.debug_path = optarg;
-		return EXIT_FINE;
-	case OPTION_DEBUGINFOD:
-		options->symbols.use_debuginfod = true;
-		return EXIT_FINE;
-	default:
-		return fail_usage(NULL);
+	(void)signal_number;
+	is_interrupted = 1;
+}
+
+/* Blocked but while we sleep, so that none is missed: *ret_old is the mask to
+ * sleep with. */
+static void catch_signals(sigset_t *ret_old)
+{
+	struct sigaction action = {.sa_handler = interrupt};
+	sigset_t signals;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, ret_old);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+}
+
+static void sleep_until_due(uint64_t ns, const sigset_t *mask)
+{
+	const struct timespec time = {(time_t)(ns / 1000000000),
+				      (long)(ns % 1000000000)};
+
+	ppoll(NULL, 0, &time, mask);
+}
+
+/* The page in memory; NULL, said, if it could not be made. */
+static char *render(const struct sp_options *options,
+		    enum sp_profile_end *ret_end)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int code;
+
+	if (!out) {
+		fail("not enough memory");
+		return NULL;
 	}
+	code = make(sp_page_print, out, options, ret_end);
+	if (fclose(out) != 0 && code == EXIT_FINE)
+		code = fail("not enough memory");
+	if (code == EXIT_FINE)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static struct winsize screen_size(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row ||
+	    !size.ws_col)
+		size = (struct winsize){.ws_row = 24, .ws_col = 80};
+	return size;
+}
+
+static void draw(FILE *out, const char *text)
+{
+	const struct winsize size = screen_size();
+
+	fputs("\033[?25l", out);
+	sp_screen_draw(out, text, size.ws_row, size.ws_col);
+	fflush(out);
+	is_drawn = true;
+}
+
+/* Leave a whole page behind, below an empty screen. */
+static void restore(FILE *out, const char *text)
+{
+	fputs("\033[H\033[J\033[?25h", out);
+	fputs(text, out);
+}
+
+/*
+ * In a terminal the page is drawn over the last one, and the last page stays.
+ * Into a pipe or file go all of them, with a form feed in between.  The end of
+ * the process ends it too.
+ */
+static int watch(struct sp_options *options)
+{
+	const bool is_screen = isatty(STDOUT_FILENO);
+	enum sp_profile_end end = SP_PROFILE_END_RUNNING;
+	FILE *out = open_output();
+	char *text = NULL;
+	sigset_t mask;
+	int code;
+
+	catch_signals(&mask);
+	while (!is_interrupted && end == SP_PROFILE_END_RUNNING) {
+		bool is_first = !text;
+
+		free(text);
+		if (is_screen)
+			options->columns = screen_size().ws_col;
+		text = render(options, &end);
+		if (!text)
+			break;
+		if (is_screen) {
+			if (end == SP_PROFILE_END_RUNNING)
+				draw(out, text);
+		} else {
+			fprintf(out, "%s%s", is_first ? "" : "\f", text);
+			fflush(out);
+		}
+		if (end == SP_PROFILE_END_RUNNING)
+			sleep_until_due(options->watch_ns, &mask);
+	}
+	if (is_screen && text)
+		restore(out, text);
+	code = close_output(out);
+	if (!text)
+		code = EXIT_ERROR;
+	free(text);
+	return code;
 }
 
 static int run_report(int argc, char **argv)
 {
-	struct options options = {.program = argv[0], .top = DEFAULT_TOP};
-	FILE *out;
-	int option, code, close_code;
+	struct sp_options options;
+	struct sp_error err;
 
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) >=
-	       0) {
-		if (option == OPTION_HELP)
-			return print_and_close(help);
-		if (option == OPTION_VERSION)
-			return print_and_close(PROGRAM " " SP_VERSION "\n");
-		code = take_option(&options, option);
-		if (code != EXIT_FINE)
-			return code;
+	if (sp_options_parse(argc, argv, &options, &err) < 0)
+		return fail_usage(err.message, "");
+	if (options.help)
+		return print_and_close(sp_options_help);
+	if (options.version)
+		return print_and_close(PROGRAM " " SP_VERSION "\n");
+	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		options.ascii = true;
+	return options.watch_ns ? watch(&options)
+				: print_once(sp_page_print, &options);
+}
+
+/* ---- for other programs ---- */
+
+static int print_export_help(void)
+{
+	FILE *out = open_output();
+
+	sp_options_print_export_help(out);
+	return close_output(out);
+}
+
+static int export_to_file(const struct sp_options *options)
+{
+	struct sp_output *output;
+	enum sp_profile_end end;
+	struct sp_error err;
+	int code;
+
+	if (sp_output_open(options->output, &output, &err) < 0)
+		return fail_with(&err);
+	code = make(sp_export_write, output->stream, options, &end);
+	if (code) {
+		sp_output_abandon(output);
+		return code;
 	}
-	if (optind == argc)
-		return fail_usage("which profile? no FILE was given");
-	if (argc - optind > 1)
-		return fail_usage("several FILEs are not supported yet");
-	if (options.json && options.has_text_options)
-		return fail_usage("--json shows everything: it goes without "
-				  "--top, --sort and --stacks");
-	options.file = argv[optind];
+	erase_progress();
+	return sp_output_commit(output, &err) < 0 ? fail_with(&err) : EXIT_FINE;
+}
 
-	out = open_output();
-	code = print_file(out, &options);
-	close_code = close_output(out);
-	return code ? code : close_code;
+static int run_export(int argc, char **argv)
+{
+	struct sp_options options;
+	struct sp_error err;
+
+	if (sp_options_parse_export(argc, argv, &options, &err) < 0)
+		return fail_usage(err.message, " export");
+	if (options.help)
+		return print_export_help();
+	if (options.version)
+		return print_and_close(PROGRAM " " SP_VERSION "\n");
+	if (strcmp(options.output, "-") != 0)
+		return export_to_file(&options);
+	if (options.format->is_binary && isatty(STDOUT_FILENO))
+		return fail("this format is binary and no text for a terminal: "
+			    "give -o FILE, or a pipe");
+	return print_once(sp_export_write, &options);
 }
 
 /* The first is the default: FILE may follow the program's name at once. */
@@ -351,10 +395,13 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } commands[] = {
 	{"report", run_report},
+	{"export", run_export},
 };
 
 int main(int argc, char **argv)
 {
+	/* Only which characters can be drawn depends on the locale. */
+	setlocale(LC_CTYPE, "");
 	/* A closed pipe is an error of write(), with an exit code of ours. */
 	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands);

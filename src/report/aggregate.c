@@ -83,6 +83,19 @@ static int reserve(struct builder *b)
 	return 0;
 }
 
+static void add_empty(struct sp_aggregate *a, size_t index, const char *name,
+		      const char *module)
+{
+	const uint64_t period_bytes = a->analysis->profile->period_bytes;
+	struct sp_aggregate_function *f = &a->functions[index];
+
+	*f = (struct sp_aggregate_function){
+		.name = name, .module = module, .row = (uint32_t)index};
+	sp_tally_init(&f->flat, period_bytes);
+	sp_tally_init(&f->cum, period_bytes);
+	sp_tally_init(&f->live, period_bytes);
+}
+
 /* Index of the function, new if need be; negative errno. */
 static int find(struct builder *b, const char *name, const char *module,
 		size_t *ret_index)
@@ -106,18 +119,29 @@ static int find(struct builder *b, const char *name, const char *module,
 	*ret_index = a->n_functions++;
 	b->slots[at] = (uint32_t)a->n_functions;
 	b->visits[*ret_index] = (struct visit){.hash = hash, .heaviest = -1};
-	f = &a->functions[*ret_index];
-	*f = (struct sp_aggregate_function){.name = name, .module = module};
-	sp_acc_init(&f->flat, a->profile->period_bytes);
-	sp_acc_init(&f->cum, a->profile->period_bytes);
+	add_empty(a, *ret_index, name, module);
 	return 0;
+}
+
+/* Add a stack's samples to the function for which it is flat. */
+static int add_flat(struct sp_aggregate *a, size_t stack_number, size_t index)
+{
+	const struct sp_aggregate_stack *stack = &a->stacks[stack_number - 1];
+	struct sp_aggregate_function *f = &a->functions[index];
+	size_t position = (size_t)(stack->stack - a->analysis->profile->stacks);
+
+	a->row_of_stack[position] = (uint32_t)index;
+	if (sp_tally_merge(&f->flat, stack->tally) < 0)
+		return -ENOMEM;
+	return stack->live ? sp_tally_merge(&f->live, stack->live) : 0;
 }
 
 static int add_function(struct builder *b, size_t stack_number,
 			const struct sp_symbol *symbol, const char *module,
 			bool is_flat)
 {
-	const struct sp_acc *acc = &b->aggregate->stacks[stack_number - 1]->acc;
+	struct sp_aggregate *a = b->aggregate;
+	const struct sp_tally *tally = a->stacks[stack_number - 1].tally;
 	struct sp_aggregate_function *f;
 	struct visit *visit;
 	size_t index;
@@ -125,16 +149,17 @@ static int add_function(struct builder *b, size_t stack_number,
 
 	if (r < 0)
 		return r;
-	f = &b->aggregate->functions[index];
+	if (is_flat && add_flat(a, stack_number, index) < 0)
+		return -ENOMEM;
+	f = &a->functions[index];
 	visit = &b->visits[index];
-	if (is_flat)
-		sp_acc_merge(&f->flat, acc);
 	if (visit->last_stack == stack_number)
 		return 0;
 	visit->last_stack = stack_number;
-	sp_acc_merge(&f->cum, acc);
-	if (acc->est_bytes > visit->heaviest) {
-		visit->heaviest = acc->est_bytes;
+	if (sp_tally_merge(&f->cum, tally) < 0)
+		return -ENOMEM;
+	if (tally->all.est_bytes > visit->heaviest) {
+		visit->heaviest = tally->all.est_bytes;
 		f->file = symbol->file;
 		f->line = symbol->line;
 	}
@@ -192,7 +217,7 @@ static int add_stack(struct builder *b, size_t stack_number)
 		.function = SP_AGGREGATE_NO_STACK,
 	};
 	const struct sp_aggregate *a = b->aggregate;
-	const struct sp_stack *stack = a->stacks[stack_number - 1];
+	const struct sp_stack *stack = a->stacks[stack_number - 1].stack;
 	uint32_t flat_frame;
 	size_t flat_symbol;
 
@@ -233,10 +258,10 @@ static int compare_flat(const void *a, const void *b)
 {
 	const struct sp_aggregate_function *fa = a;
 	const struct sp_aggregate_function *fb = b;
-	int c = descending(fa->flat.est_bytes, fb->flat.est_bytes);
+	int c = descending(fa->flat_bytes, fb->flat_bytes);
 
 	if (!c)
-		c = descending(fa->cum.est_bytes, fb->cum.est_bytes);
+		c = descending(fa->cum_bytes, fb->cum_bytes);
 	return c ? c : compare_functions(fa, fb);
 }
 
@@ -244,10 +269,10 @@ static int compare_cum(const void *a, const void *b)
 {
 	const struct sp_aggregate_function *fa = a;
 	const struct sp_aggregate_function *fb = b;
-	int c = descending(fa->cum.est_bytes, fb->cum.est_bytes);
+	int c = descending(fa->cum_bytes, fb->cum_bytes);
 
 	if (!c)
-		c = descending(fa->flat.est_bytes, fb->flat.est_bytes);
+		c = descending(fa->flat_bytes, fb->flat_bytes);
 	return c ? c : compare_functions(fa, fb);
 }
 
@@ -256,9 +281,9 @@ static int compare_cum(const void *a, const void *b)
 static int compare_stacks(const void *a, const void *b, void *arg)
 {
 	const struct sp_aggregate *aggregate = arg;
-	const struct sp_stack *sa = *(const struct sp_stack *const *)a;
-	const struct sp_stack *sb = *(const struct sp_stack *const *)b;
-	int c = descending(sa->acc.est_bytes, sb->acc.est_bytes);
+	const struct sp_aggregate_stack *ra = a, *rb = b;
+	const struct sp_stack *sa = ra->stack, *sb = rb->stack;
+	int c = descending(ra->bytes, rb->bytes);
 
 	for (uint32_t i = 0; !c && i < sa->n_frames && i < sb->n_frames; i++) {
 		struct sp_symbols a_symbols =
@@ -282,14 +307,25 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 
 static int select_stacks(struct sp_aggregate *a)
 {
-	const struct sp_profile *profile = a->profile;
+	const struct sp_profile *profile = a->analysis->profile;
+	const struct sp_table *view = a->analysis->view;
+	const struct sp_table *live = a->analysis->live;
 
 	a->stacks = calloc(profile->n_stacks + 1, sizeof(*a->stacks));
-	if (!a->stacks)
+	a->row_of_stack =
+		malloc((profile->n_stacks + 1) * sizeof(*a->row_of_stack));
+	if (!a->stacks || !a->row_of_stack)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_stacks; i++)
-		if (profile->stacks[i].acc.samples)
-			a->stacks[a->n_stacks++] = &profile->stacks[i];
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		a->row_of_stack[i] = UINT32_MAX;
+		if (!view->stacks[i].all.samples)
+			continue;
+		a->stacks[a->n_stacks++] = (struct sp_aggregate_stack){
+			.stack = &profile->stacks[i],
+			.tally = &view->stacks[i],
+			.live = live ? &live->stacks[i] : NULL,
+		};
+	}
 	return 0;
 }
 
@@ -309,7 +345,20 @@ static int build(struct sp_aggregate *a, sp_progress_fn *progress,
 	return r;
 }
 
-int sp_aggregate_new(const struct sp_profile *profile,
+static void estimate_values(struct sp_aggregate *a)
+{
+	for (size_t i = 0; i < a->n_functions; i++) {
+		struct sp_aggregate_function *f = &a->functions[i];
+
+		f->flat_bytes = sp_estimate_bytes(&a->how, &f->flat).value;
+		f->cum_bytes = sp_estimate_bytes(&a->how, &f->cum).value;
+	}
+	for (size_t i = 0; i < a->n_stacks; i++)
+		a->stacks[i].bytes =
+			sp_estimate_bytes(&a->how, a->stacks[i].tally).value;
+}
+
+int sp_aggregate_new(const struct sp_analysis *analysis,
 		     struct sp_symbolizer *symbolizer, sp_progress_fn *progress,
 		     void *progress_arg, struct sp_aggregate **ret_aggregate,
 		     struct sp_error *err)
@@ -318,16 +367,18 @@ int sp_aggregate_new(const struct sp_profile *profile,
 	int r = -ENOMEM;
 
 	if (a) {
-		a->profile = profile;
+		a->analysis = analysis;
 		a->symbolizer = symbolizer;
+		a->how = analysis->how;
 		r = build(a, progress, progress_arg);
 	}
 	if (r < 0) {
 		sp_aggregate_free(a);
-		return sp_error_set(err, r, profile->path,
+		return sp_error_set(err, r, analysis->profile->path,
 				    "not enough memory to sum up %zu stacks",
-				    profile->n_stacks);
+				    analysis->profile->n_stacks);
 	}
+	estimate_values(a);
 	qsort_r(a->stacks, a->n_stacks, sizeof(*a->stacks), compare_stacks, a);
 	sp_aggregate_sort(a, SP_AGGREGATE_BY_FLAT);
 	*ret_aggregate = a;
@@ -344,6 +395,54 @@ void sp_aggregate_sort(struct sp_aggregate *aggregate,
 						   : compare_flat);
 }
 
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows)
+{
+	const double asked = aggregate->analysis->how.confidence;
+
+	if (!n_rows)
+		return;
+	aggregate->n_together = n_rows;
+	aggregate->how.confidence = sp_confidence_of_each(asked, n_rows);
+}
+
+int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
+			   struct sp_lifetime **ret_functions,
+			   struct sp_lifetime **ret_stacks,
+			   struct sp_error *err)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	const size_t n_stacks = a->profile->n_stacks;
+	const size_t n_functions = aggregate->n_functions;
+	struct sp_lifetime *functions, *stacks;
+	uint32_t *each = malloc((n_stacks + 1) * sizeof(*each));
+	int r = -ENOMEM;
+
+	functions = calloc(n_functions + 1, sizeof(*functions));
+	stacks = calloc(n_stacks + 1, sizeof(*stacks));
+	if (!each || !functions || !stacks) {
+		sp_error_set(err, r, a->profile->path,
+			     "not enough memory for %zu lifetimes", n_stacks);
+		goto out;
+	}
+	for (size_t i = 0; i < n_stacks; i++)
+		each[i] = (uint32_t)i;
+	r = sp_lifetimes(a->profile, &a->selection, aggregate->row_of_stack,
+			 functions, n_functions, err);
+	if (r >= 0)
+		r = sp_lifetimes(a->profile, &a->selection, each, stacks,
+				 n_stacks, err);
+out:
+	free(each);
+	if (r < 0) {
+		free(functions);
+		free(stacks);
+		return r;
+	}
+	*ret_functions = functions;
+	*ret_stacks = stacks;
+	return 0;
+}
+
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame)
 {
@@ -354,7 +453,7 @@ const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,
 				     struct sp_frame frame)
 {
 	const struct sp_module *module =
-		sp_profile_module(aggregate->profile, frame.module);
+		sp_profile_module(aggregate->analysis->profile, frame.module);
 
 	return module ? module->path : "";
 }
@@ -363,7 +462,13 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 {
 	if (!aggregate)
 		return;
+	for (size_t i = 0; i < aggregate->n_functions; i++) {
+		sp_tally_free(&aggregate->functions[i].flat);
+		sp_tally_free(&aggregate->functions[i].cum);
+		sp_tally_free(&aggregate->functions[i].live);
+	}
 	free(aggregate->functions);
 	free(aggregate->stacks);
+	free(aggregate->row_of_stack);
 	free(aggregate);
 }

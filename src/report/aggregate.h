@@ -6,27 +6,37 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "profile/profile.h"
+#include "profile/lifetime.h"
 #include "profile/symbolizer.h"
-
-/* Confidence of every interval in a report. */
-#define SP_REPORT_CONFIDENCE      0.95
-#define SP_REPORT_CONFIDENCE_TEXT "95 %"
+#include "profile/tally.h"
+#include "report/analysis.h"
 
 /*
  * A function over all call stacks, known by its demangled name and the path of
- * its module.  Estimates are made from the merged accumulators when they are
- * shown: limits of estimates do not add up.
+ * its module.  Estimates are made from the merged tallies when they are shown:
+ * limits of estimates do not add up.
  */
 struct sp_aggregate_function {
 	const char *name;
 	const char *module; /* path; "" if the code is in no module */
 	const char *file;   /* of the line in the heaviest stack, or NULL */
 	uint32_t line;      /* 0: unknown */
-	struct sp_acc flat; /* samples whose innermost function this is, not
-			     * counting operator new and std::allocator */
-	struct sp_acc cum;  /* samples with it anywhere, recursion counted
-			     * once */
+	uint32_t row;       /* in what sp_aggregate_lifetimes() gives */
+	/* Samples of the view whose innermost function this is, not counting
+	 * operator new and std::allocator. */
+	struct sp_tally flat;
+	/* Samples of the view with it anywhere, recursion counted once. */
+	struct sp_tally cum;
+	struct sp_tally live; /* as flat, of what is alive */
+	double flat_bytes;    /* values of the estimates, for the order */
+	double cum_bytes;
+};
+
+struct sp_aggregate_stack {
+	const struct sp_stack *stack;
+	const struct sp_tally *tally; /* of the view */
+	const struct sp_tally *live;  /* NULL without frees */
+	double bytes;                 /* value of the estimate */
 };
 
 enum sp_aggregate_order {
@@ -35,18 +45,23 @@ enum sp_aggregate_order {
 };
 
 /*
- * Functions and stacks with at least one sample.  Samples without a stack
- * belong to the function SP_AGGREGATE_NO_STACK, so that the flat accumulators
+ * Functions and stacks with at least one sample in the view.  Samples without a
+ * stack belong to the function SP_AGGREGATE_NO_STACK, so that the flat tallies
  * of all functions add up to those of all stacks.  All text is borrowed from
- * the profile and the symbolizer, which have to outlive the aggregate.
+ * the profile and the symbolizer, which have to outlive the aggregate, and so
+ * does the analysis.
  */
 struct sp_aggregate {
-	const struct sp_profile *profile;
+	const struct sp_analysis *analysis;
 	struct sp_symbolizer *symbolizer;
+	struct sp_estimation how; /* of rows: the analysis', or raised */
+	size_t n_together; /* rows that hold together; 0: each by itself */
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
-	const struct sp_stack **stacks; /* most bytes first, then by names */
+	struct sp_aggregate_stack *stacks; /* most bytes first, then by names */
 	size_t n_stacks;
+	uint32_t *row_of_stack; /* of profile->stacks: the function for which
+				 * it is flat; UINT32_MAX if it is not here */
 };
 
 #define SP_AGGREGATE_NO_STACK "[no stack]"
@@ -56,7 +71,7 @@ struct sp_aggregate {
  * `progress` (may be NULL) is called as it goes, counting stacks.  0 and
  * *ret_aggregate, to be freed by the caller, or -ENOMEM and *err.
  */
-int sp_aggregate_new(const struct sp_profile *profile,
+int sp_aggregate_new(const struct sp_analysis *analysis,
 		     struct sp_symbolizer *symbolizer, sp_progress_fn *progress,
 		     void *progress_arg, struct sp_aggregate **ret_aggregate,
 		     struct sp_error *err);
@@ -65,6 +80,20 @@ int sp_aggregate_new(const struct sp_profile *profile,
  * by name and module. */
 void sp_aggregate_sort(struct sp_aggregate *aggregate,
 		       enum sp_aggregate_order order);
+
+/* Raise the level of each interval so that any n_rows of a column hold together
+ * at the level that was asked for. */
+void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows);
+
+/*
+ * Lifetimes of the objects of each function (flat, at its `row`) and of each of
+ * the profile's stacks.  0 and both arrays, to be freed by the caller (free()),
+ * or -ENOMEM and *err.
+ */
+int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
+			   struct sp_lifetime **ret_functions,
+			   struct sp_lifetime **ret_stacks,
+			   struct sp_error *err);
 
 /* Symbols of one frame of a stack, innermost first; never empty. */
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,

@@ -3,165 +3,77 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/text.h"
+#include "profile/timeline.h"
+#include "report/json.h"
 
-/* A writer that knows where commas and line ends go.  While `flat` is not 0,
- * all stays on one line, until the group of that depth is closed. */
-struct json {
-	FILE *out;
-	unsigned int depth;
-	unsigned int flat;
-	bool is_first; /* in the present object or array */
+/* Everything that is written, computed before the first byte is. */
+struct document {
+	const struct sp_aggregate *aggregate;
+	const struct sp_info **infos;
+	/* With frees only: */
+	struct sp_lifetime *functions;
+	struct sp_lifetime *stacks;
+	struct sp_timeline_point *timeline;
 };
 
-static void put_text(struct json *json, const char *text)
+static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 {
-	putc('"', json->out);
-	while (*text) {
-		uint32_t code = 0;
-		unsigned int n = sp_text_decode_utf8(text, &code);
+	sp_json_open_flat(json, "exact", '{');
+	sp_json_u64(json, "alloc_bytes", bytes);
+	sp_json_u64(json, "alloc_objects", objects);
+	sp_json_close(json, '}');
+}
 
-		if (!n)
-			fputs("\\ufffd", json->out);
-		else if (code == '"' || code == '\\')
-			fprintf(json->out, "\\%c", (char)code);
-		else if (sp_text_is_unsafe(code) || code == '<' ||
-			 code == '>' || code == '&')
-			fprintf(json->out, "\\u%04" PRIx32, code);
-		else
-			fwrite(text, 1, n, json->out);
-		text += n ? n : 1;
+static void put_bytes(struct sp_json *json, const char *key,
+		      const struct sp_estimation *how,
+		      const struct sp_tally *tally)
+{
+	sp_json_interval(json, key, sp_estimate_bytes(how, tally));
+}
+
+static void put_objects(struct sp_json *json, const char *key,
+			const struct sp_estimation *how,
+			const struct sp_tally *tally)
+{
+	sp_json_interval(json, key, sp_estimate_objects(how, tally));
+}
+
+static void put_peak(struct sp_json *json, const struct sp_peak *peak)
+{
+	sp_json_open_flat(json, "peak_bytes", '{');
+	sp_json_double(json, "value", peak->bytes.value);
+	sp_json_double(json, "lo", peak->bytes.lo);
+	sp_json_double(json, "hi", peak->bytes.hi);
+	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
+	sp_json_u64(json, "time_ns", peak->time_ns);
+	sp_json_u64(json, "samples", peak->samples);
+	sp_json_double(json, "uncorrected", peak->raw_bytes);
+	sp_json_close(json, '}');
+}
+
+/* Null for what only a file with frees can tell. */
+static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
+{
+	const struct sp_estimation total_how = sp_analysis_total_how(a);
+
+	sp_json_open(json, "estimate", '{');
+	put_bytes(json, "alloc_bytes", &total_how, &a->alloc->all);
+	put_objects(json, "alloc_objects", &total_how, &a->alloc->all);
+	if (a->live) {
+		put_bytes(json, "live_bytes", &a->how, &a->live->all);
+		put_objects(json, "live_objects", &a->how, &a->live->all);
+		put_peak(json, &a->peak);
+	} else {
+		sp_json_null(json, "live_bytes");
+		sp_json_null(json, "live_objects");
+		sp_json_null(json, "peak_bytes");
 	}
-	putc('"', json->out);
-}
-
-static void break_line(struct json *json)
-{
-	if (!json->flat)
-		fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
-}
-
-/* Whatever comes before a value; `key` is NULL in an array. */
-static void begin(struct json *json, const char *key)
-{
-	if (!json->is_first)
-		fputs(json->flat ? ", " : ",", json->out);
-	json->is_first = false;
-	if (json->depth)
-		break_line(json);
-	if (key) {
-		put_text(json, key);
-		fputs(": ", json->out);
-	}
-}
-
-static void open_group(struct json *json, const char *key, char bracket)
-{
-	begin(json, key);
-	putc(bracket, json->out);
-	json->depth++;
-	json->is_first = true;
-}
-
-static void open_flat(struct json *json, const char *key, char bracket)
-{
-	open_group(json, key, bracket);
-	if (!json->flat)
-		json->flat = json->depth;
-}
-
-static void close_group(struct json *json, char bracket)
-{
-	bool was_flat = json->flat;
-
-	if (json->flat == json->depth)
-		json->flat = 0;
-	json->depth--;
-	if (!was_flat && !json->is_first)
-		break_line(json);
-	putc(bracket, json->out);
-	json->is_first = false;
-}
-
-static void put_string(struct json *json, const char *key, const char *text)
-{
-	begin(json, key);
-	if (text)
-		put_text(json, text);
-	else
-		fputs("null", json->out);
-}
-
-static void put_u64(struct json *json, const char *key, uint64_t value)
-{
-	begin(json, key);
-	fprintf(json->out, "%" PRIu64, value);
-}
-
-static void put_bool(struct json *json, const char *key, bool value)
-{
-	begin(json, key);
-	fputs(value ? "true" : "false", json->out);
-}
-
-/* The shortest digits that read back as the same number. */
-static void put_double(struct json *json, const char *key, double value)
-{
-	char digits[40] = "null";
-
-	for (int precision = 15; isfinite(value) && precision <= 17;
-	     precision++) {
-		snprintf(digits, sizeof(digits) - 2, "%.*g", precision, value);
-		if (strtod(digits, NULL) == value)
-			break;
-	}
-	if (isfinite(value) && !strpbrk(digits, ".e"))
-		strcat(digits, ".0");
-	begin(json, key);
-	fputs(digits, json->out);
-}
-
-static void put_interval(struct json *json, const char *key,
-			 struct sp_interval interval)
-{
-	open_flat(json, key, '{');
-	put_double(json, "value", interval.value);
-	put_double(json, "lo", interval.lo);
-	put_double(json, "hi", interval.hi);
-	close_group(json, '}');
-}
-
-static void put_bytes(struct json *json, const char *key,
-		      const struct sp_acc *acc)
-{
-	put_interval(json, key, sp_estimate_bytes(acc, SP_REPORT_CONFIDENCE));
-}
-
-static void put_objects(struct json *json, const char *key,
-			const struct sp_acc *acc)
-{
-	put_interval(json, key, sp_estimate_objects(acc, SP_REPORT_CONFIDENCE));
-}
-
-static void put_estimate(struct json *json, const struct sp_acc *acc)
-{
-	open_group(json, "estimate", '{');
-	put_bytes(json, "alloc_bytes", acc);
-	put_objects(json, "alloc_objects", acc);
-	close_group(json, '}');
-}
-
-static void put_exact(struct json *json, uint64_t bytes, uint64_t objects)
-{
-	open_flat(json, "exact", '{');
-	put_u64(json, "alloc_bytes", bytes);
-	put_u64(json, "alloc_objects", objects);
-	close_group(json, '}');
+	put_bytes(json, "view_bytes", &a->how, &a->view->all);
+	put_objects(json, "view_objects", &a->how, &a->view->all);
+	sp_json_close(json, '}');
 }
 
 static const char *end_name(enum sp_profile_end end)
@@ -177,42 +89,97 @@ static const char *end_name(enum sp_profile_end end)
 	return NULL;
 }
 
-static void put_run(struct json *json, const struct sp_profile *p)
+static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
+	const struct sp_profile *p = a->profile;
 	char seed[24];
 
 	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
-	put_u64(json, "format_version", p->format_version);
-	put_string(json, "file", p->path);
-	put_string(json, "program", p->program);
-	put_string(json, "command", p->command);
-	put_string(json, "host", p->host);
-	put_u64(json, "pid", p->pid);
-	put_u64(json, "start_unix_ns", p->start_unix_ns);
-	put_u64(json, "duration_ns", p->duration_ns);
-	put_string(json, "end", end_name(p->end));
-	put_u64(json, "period_bytes", p->period_bytes);
-	put_string(json, "seed", seed);
-	put_u64(json, "check_in_bytes", p->check_in_bytes);
-	put_u64(json, "max_file_bytes", p->max_file_bytes);
-	put_u64(json, "samples", p->acc.samples);
-	put_u64(json, "threads", p->threads);
+	sp_json_u64(json, "format_version", p->format_version);
+	sp_json_string(json, "file", p->path);
+	sp_json_string(json, "program", p->program);
+	sp_json_string(json, "command", p->command);
+	sp_json_string(json, "host", p->host);
+	sp_json_u64(json, "pid", p->pid);
+	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
+	sp_json_u64(json, "duration_ns", p->duration_ns);
+	sp_json_string(json, "end", end_name(p->end));
+	sp_json_u64(json, "period_bytes", p->period_bytes);
+	sp_json_string(json, "law",
+		       p->law.is_dotnet ? "dotnet" : "exponential");
+	sp_json_string(json, "seed", seed);
+	sp_json_u64(json, "check_in_bytes", p->check_in_bytes);
+	sp_json_u64(json, "max_file_bytes", p->max_file_bytes);
+	sp_json_u64(json, "samples", p->n_samples);
+	sp_json_u64(json, "threads", p->threads);
+	sp_json_bool(json, "has_frees", p->has_frees);
+	sp_json_u64(json, "unmatched_frees", p->unmatched_frees);
 	put_exact(json, p->exact_alloc_bytes, p->exact_alloc_objects);
-	put_estimate(json, &p->acc);
-	put_double(json, "confidence", SP_REPORT_CONFIDENCE);
+	put_estimate(json, a);
 }
 
-static void put_health(struct json *json, const struct sp_profile *p)
+/* A limit that is there, or null. */
+static void put_limit(struct sp_json *json, const char *key, uint64_t value,
+		      bool is_there)
 {
-	open_group(json, "losses", '{');
+	if (is_there)
+		sp_json_u64(json, key, value);
+	else
+		sp_json_null(json, key);
+}
+
+static void put_selection(struct sp_json *json, const struct sp_selection *s)
+{
+	const bool is_leaks = s->view == SP_VIEW_LEAKS;
+	const bool is_temporary = s->view == SP_VIEW_TEMPORARY;
+	const bool has_moment =
+		is_leaks || s->view == SP_VIEW_LIVE || s->view == SP_VIEW_PEAK;
+
+	sp_json_string(json, "view", sp_view_name(s->view));
+	sp_json_open(json, "selection", '{');
+	sp_json_u64(json, "from_ns", s->from_ns);
+	sp_json_time(json, "to_ns", s->to_ns);
+	sp_json_time(json, "at_ns", has_moment ? s->at_ns : SP_NEVER);
+	put_limit(json, "tail_ns", s->tail_ns, is_leaks);
+	sp_json_time(json, "within_bytes",
+		     is_temporary ? s->within_bytes : SP_NEVER);
+	sp_json_time(json, "within_ns", is_temporary ? s->within_ns : SP_NEVER);
+	put_limit(json, "min_size_bytes", s->min_size_bytes,
+		  s->min_size_bytes > 1);
+	put_limit(json, "max_size_bytes", s->max_size_bytes,
+		  s->max_size_bytes != UINT64_MAX);
+	put_limit(json, "thread", s->thread, s->thread != 0);
+	sp_json_close(json, '}');
+}
+
+static void put_method(struct sp_json *json, const struct sp_aggregate *g)
+{
+	const struct sp_analysis *a = g->analysis;
+	const struct sp_population *population = &a->population;
+	const char *why = population->why_without;
+
+	sp_json_string(json, "method", sp_method_name(a->how.method));
+	sp_json_string(json, "method_assumes",
+		       sp_method_assumes(a->how.method));
+	sp_json_double(json, "confidence", a->how.confidence);
+	/* Of functions, stacks and threads. */
+	sp_json_double(json, "row_confidence", g->how.confidence);
+	sp_json_bool(json, "has_class_totals", population->has_totals);
+	sp_json_string(json, "why_no_class_totals",
+		       population->has_totals ? NULL : why);
+}
+
+static void put_health(struct sp_json *json, const struct sp_profile *p)
+{
+	sp_json_open(json, "losses", '{');
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
-		put_u64(json, sp_loss_name(i), p->losses[i]);
-	close_group(json, '}');
-	open_group(json, "damage", '{');
-	put_u64(json, "records", p->damaged_records);
-	put_u64(json, "ignored_bytes", p->ignored_bytes);
-	put_string(json, "text", p->damage);
-	close_group(json, '}');
+		sp_json_u64(json, sp_loss_name(i), p->losses[i]);
+	sp_json_close(json, '}');
+	sp_json_open(json, "damage", '{');
+	sp_json_u64(json, "records", p->damaged_records);
+	sp_json_u64(json, "ignored_bytes", p->ignored_bytes);
+	sp_json_string(json, "text", p->damage);
+	sp_json_close(json, '}');
 }
 
 static int compare_infos(const void *a, const void *b)
@@ -237,47 +204,92 @@ static const struct sp_info **sort_infos(const struct sp_profile *p)
 	return infos;
 }
 
-static void put_settings(struct json *json, const struct sp_info **infos,
+static void put_settings(struct sp_json *json, const struct sp_info **infos,
 			 size_t n_infos)
 {
-	open_group(json, "settings", '{');
+	sp_json_open(json, "settings", '{');
 	for (size_t i = 0; i < n_infos; i++)
 		if (!i || strcmp(infos[i]->key, infos[i - 1]->key))
-			put_string(json, infos[i]->key, infos[i]->value);
-	close_group(json, '}');
+			sp_json_string(json, infos[i]->key, infos[i]->value);
+	sp_json_close(json, '}');
 }
 
 static void put_problem(void *arg, const struct sp_module *module,
 			const char *reason)
 {
-	struct json *json = arg;
+	struct sp_json *json = arg;
 
-	open_flat(json, NULL, '{');
-	put_string(json, "module", module->path);
-	put_string(json, "reason", reason);
-	close_group(json, '}');
+	sp_json_open_flat(json, NULL, '{');
+	sp_json_string(json, "module", module->path);
+	sp_json_string(json, "reason", reason);
+	sp_json_close(json, '}');
 }
 
-static void put_function(struct json *json,
+/* Null where nothing is known about them. */
+static void put_lifetime(struct sp_json *json,
+			 const struct sp_lifetime *lifetime)
+{
+	if (!lifetime || !lifetime->samples) {
+		sp_json_null(json, "lifetime");
+		return;
+	}
+	sp_json_open_flat(json, "lifetime", '{');
+	sp_json_u64(json, "samples", lifetime->samples);
+	sp_json_u64(json, "alive", lifetime->alive);
+	sp_json_time(json, "median_ns", lifetime->median_ns);
+	sp_json_time(json, "p90_ns", lifetime->p90_ns);
+	sp_json_double(json, "alive_share", lifetime->alive_share);
+	sp_json_close(json, '}');
+}
+
+static void put_live(struct sp_json *json, const struct sp_estimation *how,
+		     const struct sp_tally *live)
+{
+	if (live) {
+		put_bytes(json, "live_bytes", how, live);
+		put_objects(json, "live_objects", how, live);
+	} else {
+		sp_json_null(json, "live_bytes");
+		sp_json_null(json, "live_objects");
+	}
+}
+
+static void put_share(struct sp_json *json, const char *key,
+		      const struct sp_aggregate *g,
+		      const struct sp_tally *tally)
+{
+	sp_json_interval(json, key,
+			 sp_analysis_share(&tally->all,
+					   &g->analysis->view->all.all,
+					   g->how.confidence));
+}
+
+static void put_function(struct sp_json *json, const struct document *d,
 			 const struct sp_aggregate_function *f)
 {
-	open_group(json, NULL, '{');
-	put_string(json, "name", f->name);
-	put_string(json, "module", *f->module ? f->module : NULL);
-	put_string(json, "file", f->file);
-	put_u64(json, "line", f->line);
-	put_u64(json, "samples", f->flat.samples);
-	put_u64(json, "cum_samples", f->cum.samples);
-	put_bytes(json, "flat_bytes", &f->flat);
-	put_bytes(json, "cum_bytes", &f->cum);
-	put_objects(json, "flat_objects", &f->flat);
-	close_group(json, '}');
+	const struct sp_aggregate *g = d->aggregate;
+
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "name", f->name);
+	sp_json_string(json, "module", *f->module ? f->module : NULL);
+	sp_json_string(json, "file", f->file);
+	sp_json_u64(json, "line", f->line);
+	sp_json_u64(json, "samples", f->flat.all.samples);
+	sp_json_u64(json, "cum_samples", f->cum.all.samples);
+	put_bytes(json, "flat_bytes", &g->how, &f->flat);
+	put_bytes(json, "cum_bytes", &g->how, &f->cum);
+	put_objects(json, "flat_objects", &g->how, &f->flat);
+	put_share(json, "flat_share", g, &f->flat);
+	put_share(json, "cum_share", g, &f->cum);
+	put_live(json, &g->how, g->analysis->live ? &f->live : NULL);
+	put_lifetime(json, d->functions ? &d->functions[f->row] : NULL);
+	sp_json_close(json, '}');
 }
 
-static void put_frames(struct json *json, const struct sp_aggregate *a,
-		       const struct sp_stack *stack)
+void sp_export_json_frames(struct sp_json *json, const struct sp_aggregate *a,
+			   const struct sp_stack *stack)
 {
-	open_group(json, "frames", '[');
+	sp_json_open(json, "frames", '[');
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		struct sp_frame frame = stack->frames[i];
 		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);
@@ -286,86 +298,247 @@ static void put_frames(struct json *json, const struct sp_aggregate *a,
 		for (size_t k = 0; k < symbols.count; k++) {
 			const struct sp_symbol *symbol = &symbols.symbol[k];
 
-			open_flat(json, NULL, '{');
-			put_string(json, "function", symbol->function);
-			put_string(json, "file", symbol->file);
-			put_u64(json, "line", symbol->line);
-			put_string(json, "module", *module ? module : NULL);
-			put_u64(json, "offset", frame.offset);
-			put_bool(json, "inlined", symbol->is_inlined);
-			close_group(json, '}');
+			sp_json_open_flat(json, NULL, '{');
+			sp_json_string(json, "function", symbol->function);
+			sp_json_string(json, "file", symbol->file);
+			sp_json_u64(json, "line", symbol->line);
+			sp_json_string(json, "module", *module ? module : NULL);
+			sp_json_u64(json, "offset", frame.offset);
+			sp_json_bool(json, "inlined", symbol->is_inlined);
+			sp_json_close(json, '}');
 		}
 	}
-	close_group(json, ']');
+	sp_json_close(json, ']');
 }
 
-static void put_stack(struct json *json, const struct sp_aggregate *a,
-		      const struct sp_stack *stack)
+static void put_stack(struct sp_json *json, const struct document *d,
+		      const struct sp_aggregate_stack *s)
 {
-	open_group(json, NULL, '{');
-	put_frames(json, a, stack);
-	put_u64(json, "samples", stack->acc.samples);
-	put_bytes(json, "flat_bytes", &stack->acc);
+	const struct sp_aggregate *g = d->aggregate;
+	const struct sp_stack *stack = s->stack;
+
+	sp_json_open(json, NULL, '{');
+	sp_export_json_frames(json, g, stack);
+	sp_json_u64(json, "samples", s->tally->all.samples);
+	put_bytes(json, "flat_bytes", &g->how, s->tally);
 	/* Nothing is called from inside a whole stack. */
-	put_bytes(json, "cum_bytes", &stack->acc);
-	put_bool(json, "truncated", stack->flags & SP_STACK_TRUNCATED);
-	put_bool(json, "caller_only", stack->flags & SP_STACK_CALLER_ONLY);
-	close_group(json, '}');
+	put_bytes(json, "cum_bytes", &g->how, s->tally);
+	put_objects(json, "flat_objects", &g->how, s->tally);
+	put_live(json, &g->how, s->live);
+	put_lifetime(json,
+		     d->stacks
+			     ? &d->stacks[stack - g->analysis->profile->stacks]
+			     : NULL);
+	sp_json_bool(json, "truncated", stack->flags & SP_STACK_TRUNCATED);
+	sp_json_bool(json, "caller_only", stack->flags & SP_STACK_CALLER_ONLY);
+	sp_json_close(json, '}');
 }
 
-static void put_thread(struct json *json, const struct sp_thread_info *thread)
+static void put_thread(struct sp_json *json, const struct sp_aggregate *g,
+		       size_t i)
 {
+	const struct sp_analysis *a = g->analysis;
+	const struct sp_thread_info *thread = &a->profile->thread_infos[i];
 	char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
 
 	memcpy(name, thread->name, sizeof(thread->name));
-	open_group(json, NULL, '{');
-	put_u64(json, "index", thread->index);
-	put_u64(json, "tid", thread->tid);
-	put_string(json, "name", name);
-	put_bool(json, "exited", thread->exited);
+	sp_json_open(json, NULL, '{');
+	sp_json_u64(json, "index", thread->index);
+	sp_json_u64(json, "tid", thread->tid);
+	sp_json_string(json, "name", name);
+	sp_json_bool(json, "exited", thread->exited);
 	if (thread->has_totals)
 		put_exact(json, thread->exact_alloc_bytes,
 			  thread->exact_alloc_objects);
 	else
-		put_string(json, "exact", NULL);
-	put_u64(json, "samples", thread->acc.samples);
-	put_estimate(json, &thread->acc);
-	close_group(json, '}');
+		sp_json_null(json, "exact");
+	sp_json_u64(json, "samples", a->alloc->threads[i].all.samples);
+	sp_json_open(json, "estimate", '{');
+	put_bytes(json, "alloc_bytes", &g->how, &a->alloc->threads[i]);
+	put_objects(json, "alloc_objects", &g->how, &a->alloc->threads[i]);
+	put_live(json, &g->how, a->live ? &a->live->threads[i] : NULL);
+	sp_json_close(json, '}');
+	sp_json_close(json, '}');
+}
+
+static void put_percentiles(struct sp_json *json, const char *key,
+			    const struct sp_profile *p, bool of_bytes)
+{
+	sp_json_open_flat(json, key, '{');
+	sp_json_time(json, "p50",
+		     sp_analysis_size_percentile(p, of_bytes, 0.5));
+	sp_json_time(json, "p90",
+		     sp_analysis_size_percentile(p, of_bytes, 0.9));
+	sp_json_time(json, "p99",
+		     sp_analysis_size_percentile(p, of_bytes, 0.99));
+	sp_json_close(json, '}');
+}
+
+static void put_view_percentiles(struct sp_json *json,
+				 const struct sp_analysis *a)
+{
+	static const double shares[] = {0.5, 0.9, 0.99};
+	struct sp_interval size;
+
+	sp_json_open(json, "view_size_percentiles", '[');
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		if (!sp_analysis_view_percentile(a, shares[i], &size))
+			break;
+		sp_json_open_flat(json, NULL, '{');
+		sp_json_double(json, "share", shares[i]);
+		sp_json_double(json, "value", size.value);
+		sp_json_double(json, "lo", size.lo);
+		sp_json_double(json, "hi", size.hi);
+		sp_json_close(json, '}');
+	}
+	sp_json_close(json, ']');
+}
+
+/* Exact; only classes with something in them. */
+static void put_sizes(struct sp_json *json, const struct sp_profile *p)
+{
+	if (!p->has_classes) {
+		sp_json_null(json, "size_classes");
+		sp_json_null(json, "size_percentiles");
+		return;
+	}
+	sp_json_open(json, "size_classes", '[');
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		if (!p->classes[i].objects)
+			continue;
+		sp_json_open_flat(json, NULL, '{');
+		sp_json_time(json, "max_bytes", sp_format_class_max(i));
+		sp_json_u64(json, "alloc_bytes", p->classes[i].bytes);
+		sp_json_u64(json, "alloc_objects", p->classes[i].objects);
+		sp_json_close(json, '}');
+	}
+	sp_json_close(json, ']');
+	sp_json_open(json, "size_percentiles", '{');
+	put_percentiles(json, "objects", p, false);
+	put_percentiles(json, "bytes", p, true);
+	sp_json_u64(json, "unclassified_bytes_max", p->class_slack_bytes);
+	sp_json_close(json, '}');
+}
+
+static void put_timeline(struct sp_json *json, const struct document *d)
+{
+	const struct sp_profile *p = d->aggregate->analysis->profile;
+
+	if (!d->timeline) {
+		sp_json_null(json, "timeline");
+		return;
+	}
+	sp_json_open(json, "timeline", '[');
+	for (size_t i = 0; i < SP_EXPORT_TIMELINE_POINTS; i++) {
+		const struct sp_timeline_point *point = &d->timeline[i];
+		uint64_t rss = 0;
+		bool has_rss = sp_analysis_rss_at(p, point->time_ns, &rss);
+
+		sp_json_open_flat(json, NULL, '{');
+		sp_json_u64(json, "time_ns", point->time_ns);
+		sp_json_u64(json, "samples", point->samples);
+		sp_json_interval(json, "live_bytes", point->live_bytes);
+		sp_json_interval(json, "live_objects", point->live_objects);
+		put_limit(json, "rss_bytes", rss, has_rss);
+		sp_json_close(json, '}');
+	}
+	sp_json_close(json, ']');
+}
+
+static void put_rss(struct sp_json *json, const struct sp_profile *p)
+{
+	sp_json_open(json, "rss", '[');
+	for (size_t i = 0; i < p->n_rss; i++) {
+		sp_json_open_flat(json, NULL, '{');
+		sp_json_u64(json, "time_ns", p->rss[i].time_ns);
+		sp_json_u64(json, "rss_bytes", p->rss[i].rss_bytes);
+		sp_json_close(json, '}');
+	}
+	sp_json_close(json, ']');
+}
+
+static void put_rows(struct sp_json *json, const struct document *d)
+{
+	const struct sp_aggregate *g = d->aggregate;
+	const struct sp_profile *p = g->analysis->profile;
+
+	sp_json_open(json, "functions", '[');
+	for (size_t i = 0; i < g->n_functions; i++)
+		put_function(json, d, &g->functions[i]);
+	sp_json_close(json, ']');
+	sp_json_open(json, "stacks", '[');
+	for (size_t i = 0; i < g->n_stacks; i++)
+		put_stack(json, d, &g->stacks[i]);
+	sp_json_close(json, ']');
+	sp_json_open(json, "thread_infos", '[');
+	for (size_t i = 0; i < p->n_thread_infos; i++)
+		put_thread(json, g, i);
+	sp_json_close(json, ']');
+}
+
+static void put_document(struct sp_json *json, const struct document *d)
+{
+	const struct sp_aggregate *g = d->aggregate;
+	const struct sp_profile *p = g->analysis->profile;
+
+	sp_json_open(json, NULL, '{');
+	put_run(json, g->analysis);
+	put_selection(json, &g->analysis->selection);
+	put_method(json, g);
+	put_health(json, p);
+	put_settings(json, d->infos, p->n_infos);
+	sp_json_open(json, "symbol_problems", '[');
+	sp_symbolizer_problems(g->symbolizer, put_problem, json);
+	sp_json_close(json, ']');
+	put_rows(json, d);
+	put_sizes(json, p);
+	put_view_percentiles(json, g->analysis);
+	put_timeline(json, d);
+	put_rss(json, p);
+	sp_json_close(json, '}');
+	putc('\n', json->out);
+}
+
+static int no_memory(const struct sp_profile *p, struct sp_error *err)
+{
+	return sp_error_set(err, -ENOMEM, p->path,
+			    "not enough memory for %zu settings and a timeline",
+			    p->n_infos);
+}
+
+static int prepare(struct document *d, struct sp_error *err)
+{
+	const struct sp_analysis *a = d->aggregate->analysis;
+	int r;
+
+	d->infos = sort_infos(a->profile);
+	if (!d->infos)
+		return no_memory(a->profile, err);
+	if (!a->profile->has_frees)
+		return 0;
+	r = sp_aggregate_lifetimes(d->aggregate, &d->functions, &d->stacks,
+				   err);
+	if (r < 0)
+		return r;
+	d->timeline = calloc(SP_EXPORT_TIMELINE_POINTS, sizeof(*d->timeline));
+	if (!d->timeline)
+		return no_memory(a->profile, err);
+	return sp_timeline(a->profile, &a->selection, a->how.confidence,
+			   d->timeline, SP_EXPORT_TIMELINE_POINTS, err);
 }
 
 int sp_export_json_write(FILE *out, const struct sp_aggregate *aggregate,
 			 struct sp_error *err)
 {
-	const struct sp_profile *p = aggregate->profile;
-	struct json json = {.out = out, .is_first = true};
-	const struct sp_info **infos = sort_infos(p);
+	struct document d = {.aggregate = aggregate};
+	struct sp_json json = {.out = out, .is_first = true};
+	int r = prepare(&d, err);
 
-	if (!infos)
-		return sp_error_set(err, -ENOMEM, p->path,
-				    "not enough memory for %zu settings",
-				    p->n_infos);
-	open_group(&json, NULL, '{');
-	put_run(&json, p);
-	put_health(&json, p);
-	put_settings(&json, infos, p->n_infos);
-	free(infos);
-
-	open_group(&json, "symbol_problems", '[');
-	sp_symbolizer_problems(aggregate->symbolizer, put_problem, &json);
-	close_group(&json, ']');
-	open_group(&json, "functions", '[');
-	for (size_t i = 0; i < aggregate->n_functions; i++)
-		put_function(&json, &aggregate->functions[i]);
-	close_group(&json, ']');
-	open_group(&json, "stacks", '[');
-	for (size_t i = 0; i < aggregate->n_stacks; i++)
-		put_stack(&json, aggregate, aggregate->stacks[i]);
-	close_group(&json, ']');
-	open_group(&json, "thread_infos", '[');
-	for (size_t i = 0; i < p->n_thread_infos; i++)
-		put_thread(&json, &p->thread_infos[i]);
-	close_group(&json, ']');
-	close_group(&json, '}');
-	putc('\n', out);
-	return 0;
+	if (r >= 0)
+		put_document(&json, &d);
+	free(d.infos);
+	free(d.functions);
+	free(d.stacks);
+	free(d.timeline);
+	return r < 0 ? r : 0;
 }

@@ -66,17 +66,6 @@ struct sp_text_cell sp_text_bytes(double bytes)
 	return cell;
 }
 
-struct sp_text_cell sp_text_point(struct sp_interval bytes, uint64_t samples)
-{
-	struct sp_text_cell cell;
-	bool few = samples && samples <= SP_TEXT_FEW_SAMPLES &&
-		   bytes.lo < bytes.hi;
-
-	snprintf(cell.text, sizeof(cell.text), "%s%.40s", few ? "~" : "",
-		 sp_text_bytes(bytes.value).text);
-	return cell;
-}
-
 struct sp_text_cell sp_text_size(uint64_t bytes)
 {
 	struct sp_text_cell cell;
@@ -114,6 +103,103 @@ struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 			 lo.digits, unit_names[lo.unit], hi.digits,
 			 unit_names[hi.unit]);
 	return cell;
+}
+
+struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
+					 uint64_t samples)
+{
+	struct sp_text_estimate e = {
+		.order = SP_TEXT_POINT_FIRST,
+		.first = sp_text_bytes(bytes.value),
+		.second = sp_text_interval(bytes),
+	};
+	struct quantity hi;
+
+	if (samples > SP_TEXT_FEW_SAMPLES || !(bytes.lo < bytes.hi))
+		return e;
+	if (!samples) {
+		hi = split(bytes.hi, ceil, false);
+		snprintf(e.first.text, sizeof(e.first.text), "< %s %s",
+			 hi.digits, unit_names[hi.unit]);
+		e.second.text[0] = '\0';
+		e.order = SP_TEXT_BOUND;
+		return e;
+	}
+	e.first = e.second;
+	snprintf(e.second.text, sizeof(e.second.text), "~%.40s",
+		 sp_text_bytes(bytes.value).text);
+	e.order = SP_TEXT_INTERVAL_FIRST;
+	return e;
+}
+
+struct sp_text_cell sp_text_level(double confidence)
+{
+	struct sp_text_cell cell;
+	/* What a binary fraction lacks of 99.9 is not the level's fault. */
+	double percent = floor(confidence * 10000 + 1e-6) / 100;
+
+	snprintf(cell.text, sizeof(cell.text), "%.4g %%", percent);
+	return cell;
+}
+
+double sp_text_one_sided(double confidence)
+{
+	return 1 - (1 - confidence) / 2;
+}
+
+void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
+			    uint64_t samples, double confidence)
+{
+	struct sp_text_estimate e = sp_text_estimate(bytes, samples);
+
+	switch (e.order) {
+	case SP_TEXT_POINT_FIRST:
+		fprintf(out, "%s (%s: %s)", e.first.text,
+			sp_text_level(confidence).text, e.second.text);
+		return;
+	case SP_TEXT_INTERVAL_FIRST:
+		fprintf(out, "%s (%s), %s", e.first.text,
+			sp_text_level(confidence).text, e.second.text);
+		return;
+	case SP_TEXT_BOUND:
+		fprintf(out, "less than %s with %s", e.first.text + 2,
+			sp_text_level(sp_text_one_sided(confidence)).text);
+		return;
+	}
+}
+
+void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
+			  double confidence)
+{
+	if (has_few)
+		fprintf(out,
+			"  ~ from %d samples or fewer: the interval comes "
+			"first\n",
+			SP_TEXT_FEW_SAMPLES);
+	if (has_bound)
+		fprintf(out,
+			"  < no sample: less than that with %s, at most %.1f "
+			"periods\n",
+			sp_text_level(sp_text_one_sided(confidence)).text,
+			-log((1 - confidence) / 2));
+}
+
+/* Beyond 2^63 nobody counts. */
+static uint64_t to_count(double count)
+{
+	return count < 9.2e18 ? (uint64_t)count : INT64_MAX;
+}
+
+void sp_text_print_objects(FILE *out, struct sp_interval objects,
+			   double confidence)
+{
+	uint64_t n = to_count(nearbyint(objects.value));
+
+	fprintf(out, "%s object%s", sp_text_count(n).text, sp_text_plural(n));
+	if (objects.lo < objects.hi)
+		fprintf(out, " (%s: %s to %s)", sp_text_level(confidence).text,
+			sp_text_count(to_count(floor(objects.lo))).text,
+			sp_text_count(to_count(ceil(objects.hi))).text);
 }
 
 struct sp_text_cell sp_text_count(uint64_t count)
@@ -173,6 +259,25 @@ struct sp_text_cell sp_text_duration(uint64_t ns)
 	else
 		snprintf(text, size, "%" PRIu64 " d %02" PRIu64 " h",
 			 hours / 24, hours % 24);
+	return cell;
+}
+
+struct sp_text_cell sp_text_moment(uint64_t ns)
+{
+	static const char *const units[] = {"ns", "us", "ms", "s"};
+	struct sp_text_cell cell;
+	double scaled = (double)ns;
+	int decimals = 3;
+	size_t unit = 0;
+
+	for (; scaled >= 999.95 && unit < 3; unit++)
+		scaled /= 1000;
+	for (double bound = 9.9995; decimals && scaled >= bound; bound *= 10)
+		decimals--;
+	if (!unit)
+		decimals = 0;
+	snprintf(cell.text, sizeof(cell.text), "%.*f %s", decimals, scaled,
+		 ns ? units[unit] : "s");
 	return cell;
 }
 
@@ -256,6 +361,11 @@ void sp_text_print(FILE *out, const char *text)
 		print_char(out, text, n, plain);
 		text += n;
 	}
+}
+
+const char *sp_text_plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
 }
 
 void sp_text_print_shell(FILE *out, const char *text)

@@ -22,11 +22,49 @@ struct sp_text_cell {
 /* "0", "17 B", "1.04 KiB", "210.2 MiB": powers of 1024, to the nearest. */
 struct sp_text_cell sp_text_bytes(double bytes);
 
-/* A point estimate as sp_text_bytes(), with '~' before it if it has 1 to
- * SP_TEXT_FEW_SAMPLES samples and an error: its interval says more. */
-struct sp_text_cell sp_text_point(struct sp_interval bytes, uint64_t samples);
-
 #define SP_TEXT_FEW_SAMPLES 3
+
+/*
+ * A point estimate and its interval, in the order in which they are to be read:
+ *
+ *   SP_TEXT_POINT_FIRST     "526 MiB", "[495, 558] MiB"
+ *   SP_TEXT_INTERVAL_FIRST  "[0.5, 4.4] MiB", "~1.5 MiB": few samples
+ *   SP_TEXT_BOUND           "< 1.85 MiB", "": no sample is a statement too
+ */
+enum sp_text_order {
+	SP_TEXT_POINT_FIRST,
+	SP_TEXT_INTERVAL_FIRST,
+	SP_TEXT_BOUND,
+};
+
+struct sp_text_estimate {
+	enum sp_text_order order;
+	struct sp_text_cell first;
+	struct sp_text_cell second;
+};
+
+struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
+					 uint64_t samples);
+
+/* The same in a sentence: "526 MiB (95 %: [495, 558] MiB)", "[0.5, 4.4] MiB
+ * (95 %), ~1.5 MiB", "less than 1.85 MiB with 97.5 %". */
+void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
+			    uint64_t samples, double confidence);
+
+/* What the marks of estimates in a table mean: "~" of few samples, "<" of
+ * none; a line for each of the two that is there. */
+void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
+			  double confidence);
+
+/* "1,200 objects (95 %: 1,050 to 1,380)", likewise. */
+void sp_text_print_objects(FILE *out, struct sp_interval objects,
+			   double confidence);
+
+/* A level as a percentage: "95 %", "99.9 %", "99.83 %", cut, not rounded up. */
+struct sp_text_cell sp_text_level(double confidence);
+
+/* The level of an upper limit alone: 97.5 % for an interval of 95 %. */
+double sp_text_one_sided(double confidence);
 
 /* A setting: "512 KiB" if that is all of it, else as sp_text_bytes(). */
 struct sp_text_cell sp_text_size(uint64_t bytes);
@@ -48,6 +86,10 @@ struct sp_text_cell sp_text_percent(double part, double whole);
  * down. */
 struct sp_text_cell sp_text_duration(uint64_t ns);
 
+/* A moment or a length of time with four digits: "812.3 us", "1.234 s",
+ * "62.50 s". */
+struct sp_text_cell sp_text_moment(uint64_t ns);
+
 /* "2026-11-21 09:40:12 UTC" from nanoseconds since 1970. */
 struct sp_text_cell sp_text_time(uint64_t unix_ns);
 
@@ -68,6 +110,9 @@ bool sp_text_is_unsafe(uint32_t code);
  * stay in the stream, here and below.
  */
 void sp_text_print(FILE *out, const char *text);
+
+/* "" for 1, else "s". */
+const char *sp_text_plural(uint64_t n);
 
 /* Write untrusted text as one word of a shell command line; the shell gets the
  * same bytes back.  Needs $'...' of the shell if the text is unsafe. */

@@ -2,6 +2,7 @@
 #include "report/view_stacks.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "report/text.h"
 
@@ -46,33 +47,69 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... only the calling function is known\n", out);
 }
 
-static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
-			const struct sp_stack *stack, size_t number)
+static void print_age(FILE *out, uint64_t ns)
 {
-	struct sp_interval bytes =
-		sp_estimate_bytes(&stack->acc, SP_REPORT_CONFIDENCE);
-
-	fprintf(out, "\n#%zu  %s  %s  %s: %s  %s sample%s\n", number,
-		sp_text_point(bytes, stack->acc.samples).text,
-		sp_text_percent(bytes.value, aggregate->profile->acc.est_bytes)
-			.text,
-		SP_REPORT_CONFIDENCE_TEXT, sp_text_interval(bytes).text,
-		sp_text_count(stack->acc.samples).text,
-		stack->acc.samples == 1 ? "" : "s");
-	print_frames(out, aggregate, stack);
+	fputs(ns == SP_NEVER ? "longer than the run" : sp_text_moment(ns).text,
+	      out);
 }
 
-void sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
-			  size_t n_max)
+/* Of all objects of the stack, whichever of them the view shows. */
+static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime)
 {
+	if (!lifetime->samples)
+		return;
+	fputs("    lifetime: median ", out);
+	print_age(out, lifetime->median_ns);
+	fputs(", 90 % at most ", out);
+	print_age(out, lifetime->p90_ns);
+	fprintf(out, ", %s alive at the end (%s sample%s)\n",
+		sp_text_percent(lifetime->alive_share, 1).text,
+		sp_text_count(lifetime->samples).text,
+		sp_text_plural(lifetime->samples));
+}
+
+static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
+			size_t number, const struct sp_lifetime *lifetimes)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
+	const uint64_t samples = stack->tally->all.samples;
+	double total = sp_estimate_bytes(&a->how, &a->view->all).value;
+
+	fprintf(out, "\n#%zu  ", number);
+	sp_text_print_estimate(out,
+			       sp_estimate_bytes(&aggregate->how, stack->tally),
+			       samples, aggregate->how.confidence);
+	fprintf(out, "  %s  %s sample%s\n",
+		sp_text_percent(stack->bytes, total).text,
+		sp_text_count(samples).text, sp_text_plural(samples));
+	if (lifetimes)
+		print_lifetime(out,
+			       &lifetimes[stack->stack - a->profile->stacks]);
+	print_frames(out, aggregate, stack->stack);
+}
+
+int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
+			 size_t n_max, struct sp_error *err)
+{
+	struct sp_lifetime *functions = NULL, *stacks = NULL;
 	size_t n = aggregate->n_stacks;
+	int r;
 
 	if (!n)
-		return;
+		return 0;
+	if (aggregate->analysis->profile->has_frees) {
+		r = sp_aggregate_lifetimes(aggregate, &functions, &stacks, err);
+		if (r < 0)
+			return r;
+	}
 	if (n_max && n_max < n)
 		n = n_max;
 	fprintf(out, "\nShowing %s of %s call stacks, innermost frame first:\n",
 		sp_text_count(n).text, sp_text_count(aggregate->n_stacks).text);
 	for (size_t i = 0; i < n; i++)
-		print_stack(out, aggregate, aggregate->stacks[i], i + 1);
+		print_stack(out, aggregate, i + 1, stacks);
+	free(functions);
+	free(stacks);
+	return 0;
 }

@@ -8,8 +8,9 @@
 #include "report/aggregate.h"
 
 /* The n_max (0: all) call stacks with most estimated bytes, innermost frame
- * first.  Nothing if there are no samples. */
-void sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
-			  size_t n_max);
+ * first, with the lifetimes of their objects if frees were recorded.  Nothing
+ * if there are no samples.  0 or -ENOMEM and *err. */
+int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
+			 size_t n_max, struct sp_error *err);
 
 #endif

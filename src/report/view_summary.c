@@ -9,11 +9,6 @@
 /* A longer command line would push the figures out of sight. */
 #define COMMAND_BYTES_MAX 240
 
-#define PROBLEMS_MAX 10
-
-/* Samples that a suggested period should give, at least: about 25 % off. */
-#define WANTED_SAMPLES 64
-
 static void print_command(FILE *out, const char *command)
 {
 	char shown[COMMAND_BYTES_MAX + 1];
@@ -43,18 +38,13 @@ static const char *describe_end(enum sp_profile_end end)
 	return "";
 }
 
-static const char *plural(uint64_t n)
+static void print_run(FILE *out, const struct sp_analysis *a)
 {
-	return n == 1 ? "" : "s";
-}
+	const struct sp_profile *p = a->profile;
+	size_t n_stacks = 0;
 
-void sp_view_summary_print_header(FILE *out,
-				  const struct sp_aggregate *aggregate)
-{
-	const struct sp_profile *p = aggregate->profile;
-	struct sp_interval estimate =
-		sp_estimate_bytes(&p->acc, SP_REPORT_CONFIDENCE);
-
+	for (size_t i = 0; i < p->n_stacks; i++)
+		n_stacks += a->alloc->stacks[i].all.samples != 0;
 	fputs("sampleprof report: ", out);
 	print_command(out, *p->command ? p->command : p->program);
 	fprintf(out, "\n  pid %" PRIu64, p->pid);
@@ -65,229 +55,232 @@ void sp_view_summary_print_header(FILE *out,
 	fprintf(out, ", started %s, ran %s, %s\n",
 		sp_text_time(p->start_unix_ns).text,
 		sp_text_duration(p->duration_ns).text, describe_end(p->end));
-	fprintf(out, "  period %s%s, %s sample%s,",
+	fprintf(out, "  period %s%s%s, %s sample%s,",
 		sp_text_size(p->period_bytes).text,
 		p->period_bytes == 1 ? " (every allocation)" : "",
-		sp_text_count(p->acc.samples).text, plural(p->acc.samples));
+		p->law.is_dotnet ? " by .NET's law" : "",
+		sp_text_count(p->n_samples).text, sp_text_plural(p->n_samples));
 	fprintf(out, " %s distinct stack%s, %s thread%s\n",
-		sp_text_count(aggregate->n_stacks).text,
-		plural(aggregate->n_stacks), sp_text_count(p->threads).text,
-		plural(p->threads));
+		sp_text_count(n_stacks).text, sp_text_plural(n_stacks),
+		sp_text_count(p->threads).text, sp_text_plural(p->threads));
+}
+
+static void print_exact(FILE *out, const struct sp_profile *p)
+{
 	fprintf(out, "  EXACT     %s%s in %s allocation%s\n",
 		p->end == SP_PROFILE_END_CLEAN ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
-		plural(p->exact_alloc_objects));
-	fprintf(out, "  estimate  %s (%s: %s)\n",
-		sp_text_bytes(estimate.value).text, SP_REPORT_CONFIDENCE_TEXT,
-		sp_text_interval(estimate).text);
+		sp_text_plural(p->exact_alloc_objects));
 }
 
-struct notes {
-	FILE *out;
-	unsigned int count;
-	unsigned int problems;
-};
-
-/* Begin a note; the caller writes the rest of the line. */
-static FILE *note(struct notes *notes)
+/* The estimate beside the exact total: of the same bytes, or of the part of
+ * them that was asked for. */
+static void print_allocated(FILE *out, const struct sp_analysis *a)
 {
-	if (!notes->count++)
-		fputs("\nnotes:\n", notes->out);
-	fputs("  - ", notes->out);
-	return notes->out;
-}
+	const struct sp_estimation how = sp_analysis_total_how(a);
+	const struct sp_tally *all = &a->alloc->all;
 
-/* A power of two as SAMPLEPROF_PERIOD takes it. */
-static void print_period(FILE *out, uint64_t bytes)
-{
-	static const char *const suffixes[] = {"", "K", "M", "G", "T"};
-	size_t unit = 0;
-
-	while (bytes >= 1024 && unit < 4) {
-		bytes /= 1024;
-		unit++;
-	}
-	fprintf(out, "SAMPLEPROF_PERIOD=%" PRIu64 "%s", bytes, suffixes[unit]);
-}
-
-static void note_no_samples(struct notes *notes, const struct sp_profile *p)
-{
-	uint64_t period = 1;
-	FILE *out;
-
-	if (p->acc.samples)
-		return;
-	out = note(notes);
-	if (!p->exact_alloc_bytes) {
-		fprintf(out, "0 samples: no allocation was %s\n",
-			p->end == SP_PROFILE_END_CLEAN
-				? "seen"
-				: "seen yet that is published");
-		return;
-	}
-	while (period <= p->exact_alloc_bytes / WANTED_SAMPLES / 2)
-		period *= 2;
-	fprintf(out, "0 samples: %s allocated, period %s",
-		sp_text_bytes((double)p->exact_alloc_bytes).text,
-		sp_text_size(p->period_bytes).text);
-	if (period < p->period_bytes) {
-		fputs("; to see more use ", out);
-		print_period(out, period);
-	}
+	fputs("  estimate  ", out);
+	sp_text_print_estimate(out, sp_estimate_bytes(&how, all),
+			       all->all.samples, how.confidence);
+	if (sp_selection_is_subset(&a->selection))
+		fputs(" of the chosen allocations", out);
 	putc('\n', out);
 }
 
-static void note_diagnosis(struct notes *notes, const struct sp_profile *p)
+static void print_when(FILE *out, uint64_t at_ns, enum sp_profile_end end)
 {
-	const char *diagnosis = sp_profile_info(p, "diagnosis");
+	if (at_ns != SP_NEVER)
+		fprintf(out, " at %s", sp_text_moment(at_ns).text);
+	else if (end == SP_PROFILE_END_RUNNING)
+		fputs(" now", out);
+	else
+		fputs(" at the end", out);
+}
 
-	if (!diagnosis)
+static void print_tally(FILE *out, const struct sp_analysis *a,
+			const struct sp_tally *tally)
+{
+	const struct sp_estimation *how = &a->how;
+
+	sp_text_print_estimate(out, sp_estimate_bytes(how, tally),
+			       tally->all.samples, how->confidence);
+	if (!tally->all.samples)
 		return;
-	sp_text_print(note(notes), diagnosis);
-	putc('\n', notes->out);
+	fputs(" in ", out);
+	sp_text_print_objects(out, sp_estimate_objects(how, tally),
+			      how->confidence);
 }
 
-static void note_outside(struct notes *notes, const struct sp_profile *p)
+static void print_live(FILE *out, const struct sp_analysis *a)
 {
-	struct sp_interval estimate =
-		sp_estimate_bytes(&p->acc, SP_REPORT_CONFIDENCE);
-	double least = (double)p->exact_alloc_bytes;
-	double most = least;
-
-	if (p->end != SP_PROFILE_END_CLEAN)
-		most += (double)p->check_in_bytes * (double)p->threads;
-	if (least > estimate.hi || most < estimate.lo)
-		fputs("the exact total lies outside the interval of its "
-		      "estimate: chance in up to one run of 20, else a sign of "
-		      "losses\n",
-		      note(notes));
-}
-
-static void note_losses(struct notes *notes, const struct sp_profile *p)
-{
-	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
-		if (p->losses[i])
-			fprintf(note(notes), "%s %s: %s\n",
-				sp_text_count(p->losses[i]).text,
-				sp_loss_name(i), sp_loss_help(i));
-}
-
-static void note_damage(struct notes *notes, const struct sp_profile *p)
-{
-	if (!p->damaged_records && !p->ignored_bytes && !*p->damage)
+	if (!a->live)
 		return;
-	fprintf(note(notes), "the file is damaged: %s bad record%s, %s ignored",
-		sp_text_count(p->damaged_records).text,
-		plural(p->damaged_records),
-		sp_text_size(p->ignored_bytes).text);
-	if (*p->damage) {
-		fputs("; first: ", notes->out);
-		sp_text_print(notes->out, p->damage);
-	}
-	putc('\n', notes->out);
+	fputs("  live      ", out);
+	print_tally(out, a, &a->live->all);
+	print_when(out, a->live_at_ns, a->profile->end);
+	fputs("\n  peak      ", out);
+	sp_text_print_estimate(out, a->peak.bytes, a->peak.samples,
+			       a->how.confidence);
+	if (a->peak.samples)
+		print_when(out, a->peak.time_ns, a->profile->end);
+	putc('\n', out);
 }
 
-static void note_cut_stacks(struct notes *notes,
-			    const struct sp_aggregate *aggregate)
+/* The commonest question: why this is not what top and ps say. */
+static void print_rss(FILE *out, const struct sp_analysis *a)
 {
-	struct sp_acc cut;
+	const enum sp_view view = a->selection.view;
+	const struct sp_profile *p = a->profile;
 
-	sp_acc_init(&cut, aggregate->profile->period_bytes);
-	for (size_t i = 0; i < aggregate->n_stacks; i++)
-		if (aggregate->stacks[i]->flags & SP_STACK_TRUNCATED)
-			sp_acc_merge(&cut, &aggregate->stacks[i]->acc);
-	if (cut.samples)
-		fprintf(note(notes),
-			"%s of the bytes are in stacks deeper than the limit: "
-			"cum of their outer functions is low; raise "
-			"SAMPLEPROF_DEPTH\n",
-			sp_text_percent(cut.est_bytes,
-					aggregate->profile->acc.est_bytes)
+	if (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK)
+		return;
+	if (p->n_rss)
+		fprintf(out,
+			"  RSS       %s at its peak, %s last: what it has "
+			"beyond live bytes is allocator overhead, freed "
+			"memory that the allocator keeps, stacks, code, mapped "
+			"files (docs/live.md)\n",
+			sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
+			sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes)
 				.text);
+	else
+		fputs("  RSS       not recorded: "
+		      "SAMPLEPROF_RSS=on records it"
+		      "\n",
+		      out);
 }
 
-static void note_problem(void *arg, const struct sp_module *module,
-			 const char *reason)
+static void print_view_moment(FILE *out, const struct sp_analysis *a)
 {
-	struct notes *notes = arg;
+	const struct sp_selection *s = &a->selection;
+	const enum sp_profile_end end = a->profile->end;
 
-	if (++notes->problems > PROBLEMS_MAX)
+	switch (s->view) {
+	case SP_VIEW_ALLOC:
+		fputs("alloc: what was allocated", out);
 		return;
-	fputs("no symbols for ", note(notes));
-	sp_text_print(notes->out, module->path);
-	fputs(": ", notes->out);
-	sp_text_print(notes->out, reason);
-	putc('\n', notes->out);
-}
-
-static void note_problems(struct notes *notes,
-			  const struct sp_aggregate *aggregate)
-{
-	sp_symbolizer_problems(aggregate->symbolizer, note_problem, notes);
-	if (notes->problems > PROBLEMS_MAX)
-		fprintf(note(notes), "no symbols for %u more (see --json)\n",
-			notes->problems - PROBLEMS_MAX);
-}
-
-static void print_completeness(FILE *out, const struct sp_profile *p)
-{
-	fputs("\nfile: ", out);
-	switch (p->end) {
-	case SP_PROFILE_END_CLEAN:
-		fputs("complete, the process ended cleanly\n", out);
-		break;
-	case SP_PROFILE_END_KILLED:
-		fprintf(out,
-			"ends where the process was killed or left without "
-			"exit(); exact totals may miss up to %s per thread "
-			"that was alive\n",
-			sp_text_size(p->check_in_bytes).text);
-		break;
-	case SP_PROFILE_END_RUNNING:
-		fprintf(out,
-			"the process is still running: figures as of now; "
-			"exact totals may miss up to %s per live thread\n",
-			sp_text_size(p->check_in_bytes).text);
+	case SP_VIEW_LIVE:
+		fputs("live: what is alive", out);
+		print_when(out, s->at_ns, end);
+		return;
+	case SP_VIEW_PEAK:
+		fputs("peak: what was alive", out);
+		print_when(out, s->at_ns, end);
+		fputs(", when most was", out);
+		return;
+	case SP_VIEW_LEAKS:
+		fputs("leaks: what is alive", out);
+		print_when(out, s->at_ns, end);
+		fprintf(out, " and older than %s",
+			sp_text_moment(s->tail_ns).text);
+		return;
+	case SP_VIEW_TEMPORARY:
 		break;
 	}
+	if (s->within_ns != SP_NEVER)
+		fprintf(out, "temporary: freed by its own thread within %s",
+			sp_text_moment(s->within_ns).text);
+	else if (s->within_bytes)
+		fprintf(out,
+			"temporary: freed by its own thread within %s of "
+			"allocations",
+			sp_text_size(s->within_bytes).text);
+	else
+		fputs("temporary: freed before its thread allocated anything "
+		      "else",
+		      out);
 }
 
-static void print_next(FILE *out, const struct sp_profile *p,
-		       const char *program, bool stacks_shown)
+static void print_subset(FILE *out, const struct sp_analysis *a)
 {
-	const char *arguments = "--stacks 10 ";
+	const struct sp_selection *s = &a->selection;
 
-	if (!p->acc.samples)
-		arguments = "";
-	else if (stacks_shown)
-		arguments = "--json ";
-	if (!*arguments && p->end != SP_PROFILE_END_RUNNING)
+	if (s->from_ns)
+		fprintf(out, ", born from %s on",
+			sp_text_moment(s->from_ns).text);
+	if (s->to_ns != SP_NEVER)
+		fprintf(out, ", born before %s", sp_text_moment(s->to_ns).text);
+	if (s->min_size_bytes > 1)
+		fprintf(out, ", of %s and more",
+			sp_text_size(s->min_size_bytes).text);
+	if (s->max_size_bytes != UINT64_MAX)
+		fprintf(out, ", of %s at most",
+			sp_text_size(s->max_size_bytes).text);
+	if (s->thread)
+		fprintf(out, ", by thread %" PRIu32, s->thread);
+}
+
+/* The total of the rows below, where no line above has it. */
+static void print_selected(FILE *out, const struct sp_analysis *a)
+{
+	if (a->view == a->alloc || a->view == a->live)
 		return;
-	fputs("next: ", out);
-	sp_text_print_shell(out, program);
-	fprintf(out, " %s", arguments);
-	/* A name like an option would be taken for one. */
-	if (*p->path == '-')
-		fputs("./", out);
-	sp_text_print_shell(out, p->path);
+	fputs("  rows      ", out);
+	print_tally(out, a, &a->view->all);
+	if (a->selection.view == SP_VIEW_TEMPORARY && a->view->all.all.samples)
+		fprintf(out, ", %s of the allocated bytes",
+			sp_text_percent(
+				sp_estimate_bytes(&a->how, &a->view->all).value,
+				sp_estimate_bytes(&a->how, &a->alloc->all)
+					.value)
+				.text);
 	putc('\n', out);
 }
 
-void sp_view_summary_print_notes(FILE *out,
-				 const struct sp_aggregate *aggregate,
-				 const char *program, bool stacks_shown)
+static void print_other_views(FILE *out, const struct sp_analysis *a)
 {
-	const struct sp_profile *p = aggregate->profile;
-	struct notes notes = {.out = out};
+	const char *separator = "; also --view ";
 
-	note_no_samples(&notes, p);
-	note_diagnosis(&notes, p);
-	note_outside(&notes, p);
-	note_losses(&notes, p);
-	note_damage(&notes, p);
-	note_cut_stacks(&notes, aggregate);
-	note_problems(&notes, aggregate);
-	print_completeness(out, p);
-	print_next(out, p, program, stacks_shown);
+	if (!a->live) {
+		fputs("; others need SAMPLEPROF_FREES=on", out);
+		return;
+	}
+	for (int v = 0; v <= SP_VIEW_TEMPORARY; v++) {
+		if (v == (int)a->selection.view)
+			continue;
+		fprintf(out, "%s%s", separator, sp_view_name((enum sp_view)v));
+		separator = ", ";
+	}
+}
+
+static void print_method(FILE *out, const struct sp_estimation *how,
+			 size_t n_together)
+{
+	fprintf(out, "  intervals %s, method %s",
+		sp_text_level(how->confidence).text,
+		sp_method_name(how->method));
+	if (how->method != SP_METHOD_P3T)
+		fprintf(out, ": %s", sp_method_assumes(how->method));
+	else if (!how->population->has_totals)
+		fputs(" without exact totals per size class", out);
+	if (n_together)
+		fprintf(out,
+			"; raised so that the %zu rows of a column hold "
+			"together",
+			n_together);
+	putc('\n', out);
+}
+
+void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
+{
+	print_run(out, a);
+	print_exact(out, a->profile);
+	print_allocated(out, a);
+	print_live(out, a);
+	print_rss(out, a);
+}
+
+void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a,
+				const struct sp_estimation *how,
+				size_t n_together)
+{
+	fputs("  view      ", out);
+	print_view_moment(out, a);
+	print_subset(out, a);
+	print_other_views(out, a);
+	putc('\n', out);
+	print_selected(out, a);
+	print_method(out, how, n_together);
 }

@@ -2,24 +2,22 @@
 #ifndef SP_REPORT_VIEW_SUMMARY_H
 #define SP_REPORT_VIEW_SUMMARY_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
-#include "report/aggregate.h"
+#include "report/analysis.h"
 
-/* What stands above and below the tables of the text report. */
+/* What stands above the tables of the text report. */
 
-/* What was profiled, and the exact total beside its estimate. */
+/* What was profiled, the exact total beside its estimate, what is alive, the
+ * peak, and RSS where live bytes are shown. */
 void sp_view_summary_print_header(FILE *out,
-				  const struct sp_aggregate *aggregate);
+				  const struct sp_analysis *analysis);
 
-/*
- * What limits the figures (no samples, losses, damage, missing symbols), how
- * complete the file is, and the next command to try, which begins with
- * `program`; `stacks_shown` if the reader has already seen the call stacks.
- */
-void sp_view_summary_print_notes(FILE *out,
-				 const struct sp_aggregate *aggregate,
-				 const char *program, bool stacks_shown);
+/* Which view the rows below are of, their total where no line above has it,
+ * and by which method and at which level they are estimated; n_together of
+ * them hold together, 0: each by itself. */
+void sp_view_summary_print_view(FILE *out, const struct sp_analysis *analysis,
+				const struct sp_estimation *how,
+				size_t n_together);
 
 #endif

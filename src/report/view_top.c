@@ -13,8 +13,6 @@ enum column {
 	SUM_SHARE,
 	CUM,
 	CUM_SHARE,
-	FLAT_INTERVAL,
-	CUM_INTERVAL,
 	FLAT_SAMPLES,
 	CUM_SAMPLES,
 	N_COLUMNS
@@ -30,57 +28,89 @@ static const struct row head = {{
 	[SUM_SHARE] = {"sum%"},
 	[CUM] = {"cum"},
 	[CUM_SHARE] = {"cum%"},
-	[FLAT_INTERVAL] = {"flat"},
-	[CUM_INTERVAL] = {"cum"},
 	[FLAT_SAMPLES] = {"flat"},
 	[CUM_SAMPLES] = {"cum"},
 }};
 
-/* What a run of columns has in common; stands above the head. */
-static const struct {
-	enum column first;
-	enum column last;
-	const char *title;
-} groups[] = {
-	{FLAT, CUM_SHARE, "estimated bytes"},
-	{FLAT_INTERVAL, CUM_INTERVAL, SP_REPORT_CONFIDENCE_TEXT " interval"},
-	{FLAT_SAMPLES, CUM_SAMPLES, "samples"},
-};
-
 #define COLUMN_GAP 2
+
+/* What a narrow screen goes without, the first of them first, so that this
+ * much of a function's name can be seen. */
+static const enum column dispensable[] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES,
+					  CUM, CUM_SHARE};
+#define NAME_MIN 20
+
+/* Of the points and of the intervals in a column of estimates, so that they
+ * stand below each other. */
+struct part_widths {
+	int first;
+	int second;
+};
 
 struct table {
 	const struct sp_aggregate *aggregate;
 	struct row *rows;
 	size_t n_rows;
 	int widths[N_COLUMNS];
+	bool is_hidden[N_COLUMNS];
+	struct part_widths flat;
+	struct part_widths cum;
 	bool has_few;
+	bool has_bound;
 };
 
-static void fill_estimate(struct table *table, const struct sp_acc *acc,
-			  struct sp_text_cell *ret_point,
-			  struct sp_text_cell *ret_interval)
+static struct sp_text_estimate estimate(const struct table *table,
+					const struct sp_tally *tally)
 {
-	struct sp_interval bytes = sp_estimate_bytes(acc, SP_REPORT_CONFIDENCE);
+	return sp_text_estimate(
+		sp_estimate_bytes(&table->aggregate->how, tally),
+		tally->all.samples);
+}
 
-	*ret_point = sp_text_point(bytes, acc->samples);
-	*ret_interval = sp_text_interval(bytes);
-	table->has_few |= ret_point->text[0] == '~';
+static void widen_parts(struct table *table, struct part_widths *widths,
+			const struct sp_tally *tally)
+{
+	struct sp_text_estimate e = estimate(table, tally);
+	int first = (int)strlen(e.first.text);
+	int second = (int)strlen(e.second.text);
+
+	table->has_few |= e.order == SP_TEXT_INTERVAL_FIRST;
+	table->has_bound |= e.order == SP_TEXT_BOUND;
+	if (e.order == SP_TEXT_INTERVAL_FIRST)
+		return;
+	if (first > widths->first)
+		widths->first = first;
+	if (second > widths->second)
+		widths->second = second;
+}
+
+static struct sp_text_cell join(const struct table *table,
+				struct part_widths widths,
+				const struct sp_tally *tally)
+{
+	struct sp_text_estimate e = estimate(table, tally);
+	struct sp_text_cell cell;
+
+	if (e.order == SP_TEXT_INTERVAL_FIRST)
+		widths = (struct part_widths){0, 0};
+	snprintf(cell.text, sizeof(cell.text), "%*.23s %*.23s", widths.first,
+		 e.first.text, widths.second, e.second.text);
+	return cell;
 }
 
 static void fill_row(struct table *table, struct row *row,
-		     const struct sp_aggregate_function *f, double running)
+		     const struct sp_aggregate_function *f, double total,
+		     double running)
 {
-	double total = table->aggregate->profile->acc.est_bytes;
 	struct sp_text_cell *c = row->cells;
 
-	fill_estimate(table, &f->flat, &c[FLAT], &c[FLAT_INTERVAL]);
-	fill_estimate(table, &f->cum, &c[CUM], &c[CUM_INTERVAL]);
-	c[FLAT_SHARE] = sp_text_percent(f->flat.est_bytes, total);
+	c[FLAT] = join(table, table->flat, &f->flat);
+	c[CUM] = join(table, table->cum, &f->cum);
+	c[FLAT_SHARE] = sp_text_percent(f->flat_bytes, total);
 	c[SUM_SHARE] = sp_text_percent(running, total);
-	c[CUM_SHARE] = sp_text_percent(f->cum.est_bytes, total);
-	c[FLAT_SAMPLES] = sp_text_count(f->flat.samples);
-	c[CUM_SAMPLES] = sp_text_count(f->cum.samples);
+	c[CUM_SHARE] = sp_text_percent(f->cum_bytes, total);
+	c[FLAT_SAMPLES] = sp_text_count(f->flat.all.samples);
+	c[CUM_SAMPLES] = sp_text_count(f->cum.all.samples);
 }
 
 static void widen(struct table *table, const struct row *row)
@@ -93,23 +123,73 @@ static void widen(struct table *table, const struct row *row)
 	}
 }
 
+static void fill(struct table *table)
+{
+	const struct sp_aggregate *a = table->aggregate;
+	const struct sp_aggregate_function *f = a->functions;
+	const double total =
+		sp_estimate_bytes(&a->how, &a->analysis->view->all).value;
+	double running = 0;
+
+	for (size_t i = 0; i < table->n_rows; i++) {
+		widen_parts(table, &table->flat, &f[i].flat);
+		widen_parts(table, &table->cum, &f[i].cum);
+	}
+	widen(table, &head);
+	for (size_t i = 0; i < table->n_rows; i++) {
+		running += f[i].flat_bytes;
+		fill_row(table, &table->rows[i], &f[i], total, running);
+		widen(table, &table->rows[i]);
+	}
+}
+
+static int width_of(const struct table *table, enum column first,
+		    enum column last)
+{
+	int width = 0;
+
+	for (int i = (int)first; i <= (int)last; i++)
+		if (!table->is_hidden[i])
+			width += table->widths[i] + COLUMN_GAP;
+	return width;
+}
+
+static void narrow(struct table *table, unsigned int columns)
+{
+	const size_t n = sizeof(dispensable) / sizeof(dispensable[0]);
+
+	for (size_t i = 0; columns && i < n; i++) {
+		if (width_of(table, 0, N_COLUMNS - 1) + COLUMN_GAP + NAME_MIN <=
+		    (int)columns)
+			return;
+		table->is_hidden[dispensable[i]] = true;
+	}
+}
+
+/* What a run of columns has in common, above the head. */
+static void print_group(FILE *out, const struct table *table, enum column first,
+			enum column last, const char *title, int *blanks)
+{
+	int length = (int)strlen(title);
+	int width = width_of(table, first, last) - COLUMN_GAP;
+	int left;
+
+	if (width < 0)
+		return;
+	left = length < width ? (width - length) / 2 : 0;
+	fprintf(out, "%*s%s", *blanks + COLUMN_GAP + left, "", title);
+	*blanks = width - left - length;
+}
+
 static void print_groups(FILE *out, const struct table *table)
 {
 	int blanks = 0; /* not yet written: none may end the line */
+	char title[80];
 
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-		int title = (int)strlen(groups[i].title);
-		int width = -COLUMN_GAP;
-		int left;
-
-		for (int k = (int)groups[i].first; k <= (int)groups[i].last;
-		     k++)
-			width += table->widths[k] + COLUMN_GAP;
-		left = title < width ? (width - title) / 2 : 0;
-		fprintf(out, "%*s%s", blanks + COLUMN_GAP + left, "",
-			groups[i].title);
-		blanks = width - left - title;
-	}
+	snprintf(title, sizeof(title), "estimated bytes [%s interval]",
+		 sp_text_level(table->aggregate->how.confidence).text);
+	print_group(out, table, FLAT, CUM_SHARE, title, &blanks);
+	print_group(out, table, FLAT_SAMPLES, CUM_SAMPLES, "samples", &blanks);
 	putc('\n', out);
 }
 
@@ -117,8 +197,9 @@ static void print_row(FILE *out, const struct table *table,
 		      const struct row *row)
 {
 	for (int i = 0; i < N_COLUMNS; i++)
-		fprintf(out, "%*s%*s", COLUMN_GAP, "", table->widths[i],
-			row->cells[i].text);
+		if (!table->is_hidden[i])
+			fprintf(out, "%*s%*s", COLUMN_GAP, "", table->widths[i],
+				row->cells[i].text);
 }
 
 static void print_name(FILE *out, const struct sp_aggregate_function *f)
@@ -137,40 +218,46 @@ static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
 	size_t n_others = a->n_functions - table->n_rows;
-	struct sp_acc others;
+	double others = 0;
 
 	if (!n_others)
 		return;
-	sp_acc_init(&others, a->profile->period_bytes);
 	for (size_t i = table->n_rows; i < a->n_functions; i++)
-		sp_acc_merge(&others, &a->functions[i].flat);
+		others += a->functions[i].flat_bytes;
 	fprintf(out,
 		"%*sand %s (%s) flat in %s other function%s; --top 0 shows "
 		"all\n",
-		COLUMN_GAP, "", sp_text_bytes(others.est_bytes).text,
-		sp_text_percent(others.est_bytes, a->profile->acc.est_bytes)
+		COLUMN_GAP, "", sp_text_bytes(others).text,
+		sp_text_percent(
+			others,
+			sp_estimate_bytes(&a->how, &a->analysis->view->all)
+				.value)
 			.text,
-		sp_text_count(n_others).text, n_others == 1 ? "" : "s");
+		sp_text_count(n_others).text, sp_text_plural(n_others));
 }
 
-static void fill(struct table *table)
+static const char *describe_total(enum sp_view view)
 {
-	const struct sp_aggregate_function *f = table->aggregate->functions;
-	double running = 0;
-
-	widen(table, &head);
-	for (size_t i = 0; i < table->n_rows; i++) {
-		running += f[i].flat.est_bytes;
-		fill_row(table, &table->rows[i], &f[i], running);
-		widen(table, &table->rows[i]);
+	switch (view) {
+	case SP_VIEW_ALLOC:
+		return "of what was allocated";
+	case SP_VIEW_LIVE:
+	case SP_VIEW_PEAK:
+		return "of what was alive";
+	case SP_VIEW_LEAKS:
+		return "of what may have leaked";
+	case SP_VIEW_TEMPORARY:
+		return "of what was temporary";
 	}
+	return "";
 }
 
 int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
-		      size_t n_max, struct sp_error *err)
+		      size_t n_max, unsigned int columns, struct sp_error *err)
 {
 	struct table table = {.aggregate = aggregate,
 			      .n_rows = aggregate->n_functions};
+	const struct sp_analysis *analysis = aggregate->analysis;
 
 	if (!table.n_rows)
 		return 0;
@@ -178,17 +265,17 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 		table.n_rows = n_max;
 	table.rows = calloc(table.n_rows, sizeof(*table.rows));
 	if (!table.rows)
-		return sp_error_set(err, -ENOMEM, aggregate->profile->path,
+		return sp_error_set(err, -ENOMEM, analysis->profile->path,
 				    "not enough memory for a table of %zu "
 				    "functions",
 				    table.n_rows);
 	fill(&table);
+	narrow(&table, columns);
 
-	fprintf(out,
-		"\nShowing %s of %s functions; %% of the estimated "
-		"total:\n\n",
+	fprintf(out, "\nShowing %s of %s functions; %% %s:\n\n",
 		sp_text_count(table.n_rows).text,
-		sp_text_count(aggregate->n_functions).text);
+		sp_text_count(aggregate->n_functions).text,
+		describe_total(analysis->selection.view));
 	print_groups(out, &table);
 	print_row(out, &table, &head);
 	fprintf(out, "%*sfunction\n", COLUMN_GAP, "");
@@ -197,10 +284,8 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 		print_name(out, &aggregate->functions[i]);
 	}
 	print_rest(out, &table);
-	if (table.has_few)
-		fprintf(out,
-			"%*s~ from %d samples or fewer: read the interval\n",
-			COLUMN_GAP, "", SP_TEXT_FEW_SAMPLES);
+	sp_text_print_legend(out, table.has_few, table.has_bound,
+			     aggregate->how.confidence);
 	free(table.rows);
 	return 0;
 }

@@ -9,10 +9,12 @@
 
 /*
  * The table of the first n_max functions (0: all) in the present order of the
- * aggregate: bytes and shares as pprof shows them, then their intervals and
- * samples.  Nothing if there are no samples.  0 or -ENOMEM and *err.
+ * aggregate: bytes with their intervals, shares as pprof shows them, samples.
+ * A table wider than `columns` (0: no limit) goes without some of them.  An
+ * estimate of few samples shows its interval first, one of none an upper limit.
+ * Nothing if there are no samples.  0 or -ENOMEM and *err.
  */
 int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
-		      size_t n_max, struct sp_error *err);
+		      size_t n_max, unsigned int columns, struct sp_error *err);
 
 #endif

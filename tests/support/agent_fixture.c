@@ -2,11 +2,13 @@
 #include "support/agent_fixture.h"
 
 #include <ftw.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/lane.h"
 #include "agent/outfile.h"
@@ -15,9 +17,10 @@
 #include "agent/sys.h"
 #include "agent/thread.h"
 #include "agent/writer.h"
+#include "format/record.h"
 
 /* agent.c has it in the library. */
-_Thread_local struct sp_thread sp_thread;
+_Thread_local struct sp_thread sp_thread = {.classes = sp_classes_voids};
 
 static char dir[512];
 
@@ -75,6 +78,7 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,
 		.check_in_bytes = 1 << 20,
+		.flags = SP_HEADER_ALWAYS_LARGE,
 	};
 	int err;
 
@@ -91,10 +95,65 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 	return sp_outfile_name();
 }
 
+static bool is_whole(const struct sp_class_page *page, uint64_t slot)
+{
+	uint64_t bytes = 0, objects = 0;
+
+	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
+		bytes += page->classes[c].bytes;
+		objects += page->classes[c].objects;
+	}
+	return page->seq && page->slot == slot &&
+	       page->check == sp_format_check(FIXTURE_FILE_ID, SP_CHECK_CLASSES,
+					      page,
+					      offsetof(struct sp_class_page,
+						       classes)) &&
+	       page->alloc_bytes == bytes && page->alloc_objects == objects;
+}
+
+static void take_newer(FILE *f, long at, uint64_t slot,
+		       struct sp_class_page *best)
+{
+	for (int copy = 0; copy < 2; copy++) {
+		struct sp_class_page page;
+
+		if (fseek(f, at + copy * (long)SP_FORMAT_PAGE_BYTES,
+			  SEEK_SET) != 0 ||
+		    fread(&page, sizeof(page), 1, f) != 1)
+			die("class page");
+		if (is_whole(&page, slot) && page.seq > best->seq)
+			*best = page;
+	}
+}
+
+bool agent_fixture_read_classes(const char *path, uint64_t slot,
+				struct sp_class_page *ret)
+{
+	const uint64_t pair = slot % SP_FORMAT_CLASS_SLOTS;
+	const long in_chunk = (long)((1 + 2 * pair) * SP_FORMAT_PAGE_BYTES);
+	struct sp_chunk_header header;
+	FILE *f = fopen(path, "rbe");
+
+	memset(ret, 0, sizeof(*ret));
+	if (!f)
+		die(path);
+	for (long at = SP_FORMAT_CHUNK_BYTES;
+	     fseek(f, at, SEEK_SET) == 0 &&
+	     fread(&header, sizeof(header), 1, f) == 1;
+	     at += SP_FORMAT_CHUNK_BYTES)
+		if (header.magic == SP_FORMAT_CHUNK_MAGIC &&
+		    header.kind == SP_CHUNK_CLASSES)
+			take_newer(f, at + in_chunk, slot, ret);
+	fclose(f);
+	return ret->seq != 0;
+}
+
 void agent_fixture_close(void)
 {
 	sp_writer_reset();
-	sp_lane_reset(NULL);
+	for (uint8_t i = 1; i <= SP_LANES; i++)
+		sp_lane_give(sp_lane_of(i));
+	sp_lane_reset();
 	sp_stacktab_reset();
 	sp_slots_reset();
 	sp_diag_reset();

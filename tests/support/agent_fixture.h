@@ -2,7 +2,10 @@
 #ifndef SP_TESTS_AGENT_FIXTURE_H
 #define SP_TESTS_AGENT_FIXTURE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "format/layout.h"
 
 /*
  * The agent's modules without the agent: a directory of the test's own, and the
@@ -32,6 +35,11 @@ uint64_t agent_fixture_losses(void);
 /* Open the writer on a file of at most max_file_bytes in the directory; returns
  * its path.  Nothing may be open. */
 const char *agent_fixture_open(uint64_t max_file_bytes);
+
+/* The newer whole copy of a slot's totals by size class in the file at path;
+ * false, and *ret is zero, if there is none. */
+bool agent_fixture_read_classes(const char *path, uint64_t slot,
+				struct sp_class_page *ret);
 
 /* Nothing is open any more, and all modules are as in a process that has just
  * started; the file stays as it would after a kill. */

@@ -22,6 +22,25 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *symbolizer,
 				   symbolizer->counts[frame.offset]};
 }
 
+/* The fixture has one, which it keeps. */
+int sp_symbolizer_new(const struct sp_profile *profile,
+		      const struct sp_symbolizer_options *options,
+		      struct sp_symbolizer **ret_symbolizer,
+		      struct sp_error *err)
+{
+	(void)profile;
+	(void)options;
+	(void)ret_symbolizer;
+	(void)err;
+	abort();
+}
+
+void sp_symbolizer_free(struct sp_symbolizer *symbolizer)
+{
+	(void)symbolizer;
+	abort();
+}
+
 void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 			    void (*fn)(void *arg, const struct sp_module *,
 				       const char *reason),
@@ -77,7 +96,14 @@ struct fixture *fixture_new(uint64_t period_bytes)
 	fixture->modules[0] = (struct sp_module){.id = 1, .path = "/bin/app"};
 	fixture->modules[1] =
 		(struct sp_module){.id = 2, .path = "/lib/libz.so.1"};
-	sp_acc_init(&p->acc, period_bytes);
+	fixture->next = (struct sp_sample){
+		.freed_ns = SP_NEVER,
+		.period_bytes = period_bytes,
+		.age_bytes = SP_UNKNOWN,
+		.thread = UINT32_MAX,
+		.freed_by = UINT32_MAX,
+	};
+	sp_question_init(&fixture->question);
 	return fixture;
 }
 
@@ -109,21 +135,59 @@ struct sp_stack *fixture_stack(struct fixture *fixture, const size_t *offsets,
 	};
 	for (size_t i = 0; i < n_offsets; i++)
 		stack->frames[i] = (struct sp_frame){1, offsets[i]};
-	sp_acc_init(&stack->acc, p->period_bytes);
-	for (uint64_t i = 0; i < samples; i++)
-		sp_acc_add(&stack->acc, size_bytes, 0, p->period_bytes);
-	sp_acc_merge(&p->acc, &stack->acc);
+	fixture_samples(fixture, stack, samples, size_bytes);
 	return stack;
+}
+
+void fixture_samples(struct fixture *fixture, const struct sp_stack *stack,
+		     uint64_t samples, uint64_t size_bytes)
+{
+	struct sp_profile *p = &fixture->profile;
+	struct sp_sample sample = fixture->next;
+
+	sample.stack = (uint32_t)(stack - fixture->stacks);
+	sample.size_bytes = size_bytes;
+	p->samples = realloc(p->samples,
+			     (p->n_samples + samples + 1) * sizeof(sample));
+	require(p->samples);
+	for (uint64_t i = 0; i < samples; i++)
+		p->samples[p->n_samples++] = sample;
+}
+
+const struct sp_analysis *fixture_analysis(struct fixture *fixture)
+{
+	int r;
+
+	sp_analysis_free(fixture->analysis);
+	fixture->analysis = NULL;
+	r = sp_analysis_new(&fixture->profile, &fixture->question,
+			    SP_VIEW_ALLOC, &fixture->analysis, NULL);
+	require(r == 0);
+	return fixture->analysis;
 }
 
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture)
 {
 	struct sp_aggregate *aggregate = NULL;
-	int r = sp_aggregate_new(&fixture->profile, &fixture->symbolizer, NULL,
-				 NULL, &aggregate, NULL);
+	int r = sp_aggregate_new(fixture_analysis(fixture),
+				 &fixture->symbolizer, NULL, NULL, &aggregate,
+				 NULL);
 
 	require(r == 0);
 	return aggregate;
+}
+
+const struct sp_tally *fixture_tally(const struct fixture *fixture,
+				     const struct sp_stack *stack)
+{
+	return &fixture->analysis->view->stacks[stack - fixture->stacks];
+}
+
+void fixture_free(struct fixture *fixture)
+{
+	sp_analysis_free(fixture->analysis);
+	free(fixture->profile.samples);
+	free(fixture);
 }
 
 const struct sp_aggregate_function *fixture_find(

@@ -30,10 +30,15 @@ struct fixture {
 	struct sp_frame frames[FIXTURE_STACKS][FIXTURE_FRAMES];
 	struct sp_thread_info threads[2];
 	struct sp_info infos[4];
+	struct sp_sample next; /* what samples are copies of: alive */
+	struct sp_question question;
+	struct sp_analysis *analysis; /* the last one */
 };
 
-/* An empty profile of a process that ended cleanly; free() it. */
+/* An empty profile of a process that ended cleanly, without frees; for the
+ * question that every report starts with. */
 struct fixture *fixture_new(uint64_t period_bytes);
+void fixture_free(struct fixture *fixture);
 
 /* Add a symbol to an offset; those added first are inlined into the last. */
 void fixture_symbol(struct fixture *fixture, size_t offset, const char *name,
@@ -45,7 +50,18 @@ struct sp_stack *fixture_stack(struct fixture *fixture, const size_t *offsets,
 			       size_t n_offsets, uint64_t samples,
 			       uint64_t size_bytes);
 
+/* More samples with that stack, like fixture->next. */
+void fixture_samples(struct fixture *fixture, const struct sp_stack *stack,
+		     uint64_t samples, uint64_t size_bytes);
+
+/* The answer to fixture->question; it belongs to the fixture, until the next
+ * one.  The aggregate is to be freed, and borrows such an answer. */
+const struct sp_analysis *fixture_analysis(struct fixture *fixture);
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture);
+
+/* What the last analysis has of a stack in its view. */
+const struct sp_tally *fixture_tally(const struct fixture *fixture,
+				     const struct sp_stack *stack);
 
 /* The function of that name and module, or NULL. */
 const struct sp_aggregate_function *fixture_find(

@@ -54,7 +54,7 @@ static int teardown(void **state)
 	struct fixture *x = *state;
 
 	free((void *)(uintptr_t)x->symbolizer.symbols[OTHER_MAIN][0].function);
-	free(x);
+	fixture_free(x);
 	return 0;
 }
 
@@ -74,10 +74,10 @@ static void assert_function(const struct sp_aggregate *a, const char *name,
 	const struct sp_aggregate_function *f = fixture_find(a, name, APP);
 
 	assert_non_null(f);
-	assert_int_equal(f->flat.samples, flat);
-	assert_int_equal(f->cum.samples, cum);
-	assert_int_equal(f->flat.size_bytes, 100 * flat);
-	assert_int_equal(f->cum.size_bytes, 100 * cum);
+	assert_int_equal(f->flat.all.samples, flat);
+	assert_int_equal(f->cum.all.samples, cum);
+	assert_int_equal(f->flat.all.size_bytes, 100 * flat);
+	assert_int_equal(f->cum.all.size_bytes, 100 * cum);
 }
 
 static void test_flat_goes_to_innermost(void **state)
@@ -155,37 +155,44 @@ static void test_identity_is_name_and_module(void **state)
 	assert_int_equal(a->n_functions, 4);
 	assert_function(a, "f", 3, 3);
 	assert_function(a, "main", 0, 3);
-	assert_int_equal(fixture_find(a, "f", LIBZ)->flat.samples, 4);
-	assert_int_equal(fixture_find(a, "f", "")->flat.samples, 8);
+	assert_int_equal(fixture_find(a, "f", LIBZ)->flat.all.samples, 4);
+	assert_int_equal(fixture_find(a, "f", "")->flat.all.samples, 8);
 	sp_aggregate_free(a);
 }
 
 static void test_estimates_come_from_merged_sums(void **state)
 {
 	struct fixture *x = *state;
-	struct sp_acc merged;
+	const struct sp_aggregate_function *f;
+	struct sp_tally merged;
 	struct sp_interval got, want;
 	double sum_lo = 0, sum_hi = 0;
 	struct sp_aggregate *a;
 
-	sp_acc_init(&merged, R);
+	sp_tally_init(&merged, R);
 	for (size_t i = 0; i < 4; i++) {
 		size_t offsets[] = {F, i % 2 ? G : MAIN};
-		struct sp_stack *s =
-			fixture_stack(x, offsets, 2, 3 + i, 10 << (4 * i));
-		struct sp_interval one = sp_estimate_bytes(&s->acc, 0.95);
 
-		sp_acc_merge(&merged, &s->acc);
+		fixture_stack(x, offsets, 2, 3 + i, 10 << (2 * i));
+	}
+	a = fixture_aggregate(x);
+	for (size_t i = 0; i < 4; i++) {
+		const struct sp_tally *t = fixture_tally(x, &x->stacks[i]);
+		struct sp_interval one = sp_estimate_bytes(&a->how, t);
+
+		assert_int_equal(sp_tally_merge(&merged, t), 0);
 		sum_lo += one.lo;
 		sum_hi += one.hi;
 	}
-	a = fixture_aggregate(x);
-	want = sp_estimate_bytes(&merged, 0.95);
-	got = sp_estimate_bytes(&fixture_find(a, "f", APP)->flat, 0.95);
+	f = fixture_find(a, "f", APP);
+	want = sp_estimate_bytes(&a->how, &merged);
+	got = sp_estimate_bytes(&a->how, &f->flat);
 	assert_close(got.value, want.value, 1e-12);
 	assert_close(got.lo, want.lo, 1e-12);
 	assert_close(got.hi, want.hi, 1e-12);
+	assert_close(f->flat_bytes, want.value, 1e-12);
 	assert_true(got.lo > 1.05 * sum_lo && got.hi < 0.95 * sum_hi);
+	sp_tally_free(&merged);
 	sp_aggregate_free(a);
 }
 
@@ -228,14 +235,13 @@ static void test_order_of_equals_is_by_name(void **state)
 	ADD(x, 2, H_IN_G);
 	ADD(x, 2, F);
 	ADD(x, 2, F, MAIN);
-	x->stacks[3].acc = x->stacks[2].acc;
 	a = fixture_aggregate(x);
 	assert_order(a, "f main h g ");
 	/* Names from inside out; the shorter first. */
-	assert_ptr_equal(a->stacks[0], &x->stacks[2]);
-	assert_ptr_equal(a->stacks[1], &x->stacks[3]);
-	assert_ptr_equal(a->stacks[2], &x->stacks[1]);
-	assert_ptr_equal(a->stacks[3], &x->stacks[0]);
+	assert_ptr_equal(a->stacks[0].stack, &x->stacks[2]);
+	assert_ptr_equal(a->stacks[1].stack, &x->stacks[3]);
+	assert_ptr_equal(a->stacks[2].stack, &x->stacks[1]);
+	assert_ptr_equal(a->stacks[3].stack, &x->stacks[0]);
 	sp_aggregate_free(a);
 }
 
@@ -249,8 +255,8 @@ static void test_stacks_by_bytes(void **state)
 	ADD(x, 9, MAIN);
 	a = fixture_aggregate(x);
 	assert_int_equal(a->n_stacks, 2);
-	assert_ptr_equal(a->stacks[0], &x->stacks[2]);
-	assert_ptr_equal(a->stacks[1], &x->stacks[0]);
+	assert_ptr_equal(a->stacks[0].stack, &x->stacks[2]);
+	assert_ptr_equal(a->stacks[1].stack, &x->stacks[0]);
 	assert_null(fixture_find(a, "g", APP));
 	sp_aggregate_free(a);
 }
@@ -264,7 +270,8 @@ static void test_no_stack(void **state)
 	fixture_stack(x, NULL, 0, 4, 100);
 	a = fixture_aggregate(x);
 	assert_int_equal(
-		fixture_find(a, SP_AGGREGATE_NO_STACK, "")->flat.samples, 4);
+		fixture_find(a, SP_AGGREGATE_NO_STACK, "")->flat.all.samples,
+		4);
 	sp_aggregate_free(a);
 }
 
@@ -304,8 +311,9 @@ static struct sp_acc naive(const struct fixture *x, const char *name,
 	struct sp_acc acc;
 
 	sp_acc_init(&acc, R);
-	for (size_t i = 0; i < x->profile.n_stacks; i++) {
-		const struct sp_stack *s = &x->stacks[i];
+	for (size_t i = 0; i < x->profile.n_samples; i++) {
+		const struct sp_sample *sample = &x->profile.samples[i];
+		const struct sp_stack *s = &x->stacks[sample->stack];
 		size_t n = only_innermost ? 1 : s->n_frames;
 
 		for (size_t k = 0; k < n; k++) {
@@ -314,7 +322,8 @@ static struct sp_acc naive(const struct fixture *x, const char *name,
 			if (strcmp(x->symbolizer.symbols[offset][0].function,
 				   name))
 				continue;
-			sp_acc_merge(&acc, &s->acc);
+			sp_acc_add(&acc, &x->profile.law, sample->size_bytes, 0,
+				   R);
 			break;
 		}
 	}
@@ -327,6 +336,17 @@ static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
 	assert_int_equal(got->size_bytes, want->size_bytes);
 	assert_close(got->est_bytes, want->est_bytes, 1e-12);
 	assert_close(got->k2, want->k2, 1e-12);
+}
+
+/* The classes of a tally are the whole once more. */
+static void assert_classes_add_up(const struct sp_tally *tally)
+{
+	struct sp_acc sum;
+
+	sp_acc_init(&sum, R);
+	for (uint32_t i = 0; i < tally->n_classes; i++)
+		sp_acc_merge(&sum, &tally->classes[i].acc);
+	assert_same(&sum, &tally->all);
 }
 
 static void test_random_against_naive(void **state)
@@ -360,10 +380,11 @@ static void test_random_against_naive(void **state)
 		struct sp_acc flat = naive(x, f->name, true);
 		struct sp_acc cum = naive(x, f->name, false);
 
-		assert_same(&f->flat, &flat);
-		assert_same(&f->cum, &cum);
-		assert_true(i == 0 ||
-			    f[-1].flat.est_bytes >= f->flat.est_bytes);
+		assert_same(&f->flat.all, &flat);
+		assert_same(&f->cum.all, &cum);
+		assert_classes_add_up(&f->flat);
+		assert_classes_add_up(&f->cum);
+		assert_true(i == 0 || f[-1].flat_bytes >= f->flat_bytes);
 	}
 	sp_aggregate_free(a);
 }
@@ -380,8 +401,8 @@ static void test_flat_adds_up(void **state)
 	a = fixture_aggregate(x);
 	sp_acc_init(&sum, R);
 	for (size_t i = 0; i < a->n_functions; i++)
-		sp_acc_merge(&sum, &a->functions[i].flat);
-	assert_same(&sum, &x->profile.acc);
+		sp_acc_merge(&sum, &a->functions[i].flat.all);
+	assert_same(&sum, &a->analysis->view->all.all);
 	sp_aggregate_free(a);
 }
 
@@ -402,10 +423,130 @@ static void test_progress(void **state)
 
 	ADD(x, 1, F);
 	ADD(x, 1, G);
-	assert_int_equal(sp_aggregate_new(&x->profile, &x->symbolizer,
+	assert_int_equal(sp_aggregate_new(fixture_analysis(x), &x->symbolizer,
 					  count_progress, &calls, &a, NULL),
 			 0);
 	assert_int_equal(calls, 2);
+	sp_aggregate_free(a);
+}
+
+/* Alive at the end: 2 of f's and all of g's; main's are gone. */
+static void add_lives(struct fixture *x)
+{
+	x->profile.has_frees = true;
+	x->next.born_ns = 1000;
+	x->next.freed_ns = 2000;
+	ADD(x, 5, F, MAIN);
+	ADD(x, 3, MAIN);
+	x->next.freed_ns = SP_NEVER;
+	fixture_samples(x, &x->stacks[0], 2, 100);
+	ADD(x, 4, NEW, G, MAIN);
+}
+
+static void test_live_beside_allocated(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+
+	add_lives(x);
+	a = fixture_aggregate(x);
+	assert_function(a, "f", 7, 7);
+	assert_int_equal(fixture_find(a, "f", APP)->live.all.samples, 2);
+	assert_int_equal(fixture_find(a, "g", APP)->live.all.samples, 4);
+	assert_int_equal(fixture_find(a, "main", APP)->live.all.samples, 0);
+	for (size_t i = 0; i < a->n_stacks; i++) {
+		assert_non_null(a->stacks[i].live);
+		assert_true(a->stacks[i].live->all.samples <=
+			    a->stacks[i].tally->all.samples);
+	}
+	sp_aggregate_free(a);
+}
+
+/* Only what is in the view has a row. */
+static void test_rows_of_a_view(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+
+	add_lives(x);
+	x->question.has_view = true;
+	x->question.view = SP_VIEW_LIVE;
+	a = fixture_aggregate(x);
+	assert_int_equal(a->n_stacks, 2);
+	assert_function(a, "f", 2, 2);
+	assert_function(a, "g", 4, 4);
+	assert_function(a, "main", 0, 6);
+	assert_int_equal(a->row_of_stack[1], UINT32_MAX);
+	sp_aggregate_free(a);
+}
+
+static void test_without_frees_nothing_is_live(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+
+	ADD(x, 3, F, MAIN);
+	a = fixture_aggregate(x);
+	assert_null(a->analysis->live);
+	assert_null(a->stacks[0].live);
+	sp_aggregate_free(a);
+}
+
+static void test_lifetimes(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_lifetime *functions = NULL, *stacks = NULL;
+	struct sp_aggregate *a;
+	const struct sp_lifetime *f;
+
+	add_lives(x);
+	a = fixture_aggregate(x);
+	assert_int_equal(sp_aggregate_lifetimes(a, &functions, &stacks, NULL),
+			 0);
+	/* The rows stay with their functions, however these are sorted. */
+	sp_aggregate_sort(a, SP_AGGREGATE_BY_CUM);
+	f = &functions[fixture_find(a, "f", APP)->row];
+	assert_int_equal(f->samples, 7);
+	assert_int_equal(f->alive, 2);
+	assert_int_equal(f->median_ns, 1000);
+	f = &functions[fixture_find(a, "g", APP)->row];
+	assert_int_equal(f->samples, 4);
+	assert_int_equal(f->alive, 4);
+	assert_true(f->median_ns == SP_NEVER);
+	f = &functions[fixture_find(a, "operator new", APP)->row];
+	assert_int_equal(f->samples, 0);
+	assert_int_equal(stacks[0].samples, 7);
+	assert_int_equal(stacks[1].samples, 3);
+	assert_int_equal(stacks[1].alive, 0);
+	assert_int_equal(stacks[2].alive, 4);
+	free(functions);
+	free(stacks);
+	sp_aggregate_free(a);
+}
+
+static void test_rows_that_hold_together(void **state)
+{
+	struct fixture *x = *state;
+	const struct sp_aggregate_function *f;
+	struct sp_interval alone, together;
+	struct sp_aggregate *a;
+
+	ADD(x, 30, F, MAIN);
+	ADD(x, 20, G, MAIN);
+	a = fixture_aggregate(x);
+	f = fixture_find(a, "f", APP);
+	assert_int_equal(a->n_together, 0);
+	assert_close(a->how.confidence, 0.95, 1e-12);
+	alone = sp_estimate_bytes(&a->how, &f->flat);
+	sp_aggregate_hold_together(a, 10);
+	assert_int_equal(a->n_together, 10);
+	assert_close(a->how.confidence, 0.995, 1e-12);
+	together = sp_estimate_bytes(&a->how, &f->flat);
+	assert_close(together.value, alone.value, 1e-12);
+	assert_true(together.lo < alone.lo && together.hi > alone.hi);
+	/* From what was asked for, not from what it is. */
+	sp_aggregate_hold_together(a, 5);
+	assert_close(a->how.confidence, 0.99, 1e-12);
 	sp_aggregate_free(a);
 }
 
@@ -429,6 +570,11 @@ int main(void)
 		TEST(test_random_against_naive),
 		TEST(test_flat_adds_up),
 		TEST(test_progress),
+		TEST(test_live_beside_allocated),
+		TEST(test_rows_of_a_view),
+		TEST(test_without_frees_nothing_is_live),
+		TEST(test_lifetimes),
+		TEST(test_rows_that_hold_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

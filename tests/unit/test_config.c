@@ -417,6 +417,56 @@ static void test_help(void **state)
 	}
 }
 
+/* The period of the .NET law is .NET's unless one is given, in any order. */
+static void test_law(void **state)
+{
+	static const struct {
+		const char *const environment[3];
+		uint64_t period;
+		unsigned int law;
+	} cases[] = {
+		{{"SAMPLEPROF_LAW=dotnet"}, 102400, SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_LAW=exponential"}, 512 * 1024, 0},
+		{{"SAMPLEPROF_LAW=dotnet", "SAMPLEPROF_PERIOD=512K"},
+		 512 * 1024,
+		 SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_PERIOD=7", "SAMPLEPROF_LAW=dotnet"},
+		 7,
+		 SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_PERIOD=7"}, 7, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sp_config c;
+		struct sp_config_error err;
+
+		assert_true(parse(cases[i].environment, &c, &err));
+		assert_int_equal(c.period_bytes, cases[i].period);
+		assert_int_equal(c.law, cases[i].law);
+	}
+}
+
+/* What the names of choices in the program stand for. */
+static void test_choices(void **state)
+{
+	static const char *const off[] = {"SAMPLEPROF_FREES=off",
+					  "SAMPLEPROF_RSS=on",
+					  "SAMPLEPROF_LOG=quiet", NULL};
+	static const char *const none[] = {NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	assert_true(parse(off, &c, &err));
+	assert_int_equal(c.frees, SP_CONFIG_FREES_OFF);
+	assert_int_equal(c.rss, SP_CONFIG_RSS_ON);
+	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
+	assert_true(parse(none, &c, &err));
+	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
+	assert_int_not_equal(c.rss, SP_CONFIG_RSS_ON);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +477,8 @@ int main(void)
 		cmocka_unit_test(test_repeated),
 		cmocka_unit_test(test_describe),
 		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_law),
+		cmocka_unit_test(test_choices),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -337,6 +338,36 @@ static void test_hostile_links(void **state)
 	check_debug(&query, NULL);
 }
 
+/* What is mapped of this very program is at those places of its file. */
+static void test_code(void **state)
+{
+	uint8_t *here = (uint8_t *)(uintptr_t)test_hostile_links;
+	struct sp_elf_segment s[4];
+	int fd = open("/proc/self/exe", O_RDONLY);
+	uint8_t bytes[16];
+	Dl_info info;
+	uint64_t at;
+
+	(void)state;
+	assert_true(dladdr(here, &info) != 0);
+	assert_int_equal(sp_elffile_code("/proc/self/exe", &no_id, s, 4), 1);
+	assert_int_equal(s[0].address % 4096, 0);
+	assert_int_equal(s[0].offset % 4096, 0);
+	at = (uint64_t)(here - (uint8_t *)info.dli_fbase) - s[0].address;
+	assert_true(at < s[0].bytes);
+	assert_int_equal(
+		pread(fd, bytes, sizeof(bytes), (off_t)(s[0].offset + at)),
+		sizeof(bytes));
+	assert_memory_equal(bytes, here, sizeof(bytes));
+	close(fd);
+	assert_int_equal(sp_elffile_code("/proc/self/exe", &no_id, s, 0), 0);
+	assert_int_equal(sp_elffile_code("/proc/self/exe", &fixture_id, s, 4),
+			 -ESTALE);
+	assert_int_equal(sp_elffile_code("/nonexistent", &no_id, s, 4),
+			 -ENOENT);
+	assert_int_equal(sp_elffile_code(WHOLE, &fixture_id, s, 4), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -349,6 +380,7 @@ int main(void)
 		cmocka_unit_test(test_link_to_itself_is_passed_over),
 		cmocka_unit_test(test_without_build_id_the_crc_decides),
 		cmocka_unit_test(test_hostile_links),
+		cmocka_unit_test(test_code),
 	};
 
 	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);

@@ -12,6 +12,7 @@
 #include "report/export_json.h"
 #include "report/text.h"
 #include "support/close.h"
+#include "support/json_checks.h"
 #include "support/report_fixture.h"
 
 #define R 4096
@@ -27,6 +28,7 @@ struct document {
 	char *text;
 	size_t size;
 	json_t *root;
+	struct sp_estimation how; /* of rows in what was exported last */
 };
 
 static int setup(void **state)
@@ -49,7 +51,7 @@ static int teardown(void **state)
 
 	json_decref(d->root);
 	free(d->text);
-	free(d->x);
+	fixture_free(d->x);
 	free(d);
 	return 0;
 }
@@ -63,6 +65,7 @@ static json_t *export(struct document *d)
 
 	assert_int_equal(sp_export_json_write(out, a, NULL), 0);
 	fclose(out);
+	d->how = a->how;
 	sp_aggregate_free(a);
 	assert_int_equal(strlen(d->text), d->size);
 	d->root = json_loads(d->text, JSON_REJECT_DUPLICATES, &error);
@@ -73,50 +76,16 @@ static json_t *export(struct document *d)
 	return d->root;
 }
 
-/* The value at a path like "functions.0.name". */
-static const json_t *at(const json_t *node, const char *path)
+static void assert_bytes(const struct document *d, const json_t *root,
+			 const char *path, const struct sp_tally *tally)
 {
-	char key[64];
-
-	for (const char *p = path; *p; p += strlen(key), p += *p == '.') {
-		snprintf(key, sizeof(key), "%.*s", (int)strcspn(p, "."), p);
-		node = json_is_array(node)
-			       ? json_array_get(node, strtoul(key, NULL, 10))
-			       : json_object_get(node, key);
-		if (!node)
-			print_error("no %s\n", path);
-		assert_non_null(node);
-	}
-	return node;
+	assert_interval(root, path, sp_estimate_bytes(&d->how, tally));
 }
 
-static json_int_t integer(const json_t *root, const char *path)
+static void assert_objects(const struct document *d, const json_t *root,
+			   const char *path, const struct sp_tally *tally)
 {
-	assert_true(json_is_integer(at(root, path)));
-	return json_integer_value(at(root, path));
-}
-
-static double real(const json_t *root, const char *path)
-{
-	assert_true(json_is_real(at(root, path)));
-	return json_real_value(at(root, path));
-}
-
-static const char *string(const json_t *root, const char *path)
-{
-	assert_true(json_is_string(at(root, path)));
-	return json_string_value(at(root, path));
-}
-
-/* Bit for bit what was estimated. */
-static void assert_interval(const json_t *root, const char *path,
-			    struct sp_interval want)
-{
-	const json_t *got = at(root, path);
-
-	assert_true(real(got, "value") == want.value);
-	assert_true(real(got, "lo") == want.lo);
-	assert_true(real(got, "hi") == want.hi);
+	assert_interval(root, path, sp_estimate_objects(&d->how, tally));
 }
 
 static void test_run(void **state)
@@ -145,10 +114,45 @@ static void test_run(void **state)
 	assert_true(integer(root, "exact.alloc_bytes") == INT64_MAX);
 	assert_int_equal(integer(root, "exact.alloc_objects"), 1234);
 	assert_true(real(root, "confidence") == 0.95);
-	assert_interval(root, "estimate.alloc_bytes",
-			sp_estimate_bytes(&d->x->profile.acc, 0.95));
-	assert_interval(root, "estimate.alloc_objects",
-			sp_estimate_objects(&d->x->profile.acc, 0.95));
+	assert_true(real(root, "row_confidence") == 0.95);
+	assert_string_equal(string(root, "law"), "exponential");
+	assert_string_equal(string(root, "view"), "alloc");
+	assert_string_equal(string(root, "method"), "p3t");
+	assert_string_equal(string(root, "method_assumes"),
+			    sp_method_assumes(SP_METHOD_P3T));
+	assert_true(json_is_false(at(root, "has_class_totals")));
+	assert_true(json_is_string(at(root, "why_no_class_totals")));
+	d->how = sp_analysis_total_how(d->x->analysis);
+	assert_bytes(d, root, "estimate.alloc_bytes",
+		     &d->x->analysis->alloc->all);
+	assert_objects(d, root, "estimate.alloc_objects",
+		       &d->x->analysis->alloc->all);
+}
+
+/* Keys that a profile without frees cannot fill are there, and null. */
+static void test_without_frees(void **state)
+{
+	static const char *const paths[] = {
+		"estimate.live_bytes",      "estimate.live_objects",
+		"estimate.peak_bytes",      "timeline",
+		"functions.0.live_bytes",   "functions.0.live_objects",
+		"functions.0.lifetime",     "stacks.0.live_bytes",
+		"stacks.0.lifetime",        "size_classes",
+		"size_percentiles",         "selection.at_ns",
+		"selection.to_ns",          "selection.tail_ns",
+		"selection.within_bytes",   "selection.within_ns",
+		"selection.min_size_bytes", "selection.max_size_bytes",
+		"selection.thread",
+	};
+	struct document *d = *state;
+	json_t *root;
+
+	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 5, 100);
+	root = export(d);
+	assert_true(json_is_false(at(root, "has_frees")));
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
+		assert_null_at(root, paths[i]);
+	assert_int_equal(json_array_size(at(root, "rss")), 0);
 }
 
 static void test_ends(void **state)
@@ -190,15 +194,18 @@ static void test_every_loss_and_damage(void **state)
 static void test_functions(void **state)
 {
 	struct document *d = *state;
-	struct sp_stack *big, *small;
-	struct sp_acc both;
+	const struct sp_tally *big, *small;
+	struct sp_tally both;
 	const json_t *f;
 
-	big = fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
-	small = fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 4, 100);
-	both = big->acc;
-	sp_acc_merge(&both, &small->acc);
+	fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
+	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 4, 100);
 	f = at(export(d), "functions");
+	big = fixture_tally(d->x, &d->x->stacks[0]);
+	small = fixture_tally(d->x, &d->x->stacks[1]);
+	sp_tally_init(&both, R);
+	assert_int_equal(sp_tally_merge(&both, big), 0);
+	assert_int_equal(sp_tally_merge(&both, small), 0);
 
 	assert_int_equal(json_array_size(f), 4);
 	assert_string_equal(string(f, "0.name"), "h");
@@ -206,16 +213,22 @@ static void test_functions(void **state)
 	assert_string_equal(string(f, "0.file"), "h.c");
 	assert_int_equal(integer(f, "0.line"), 40);
 	assert_int_equal(integer(f, "0.samples"), 9);
-	assert_interval(f, "0.flat_bytes", sp_estimate_bytes(&big->acc, 0.95));
-	assert_interval(f, "0.flat_objects",
-			sp_estimate_objects(&big->acc, 0.95));
+	assert_bytes(d, f, "0.flat_bytes", big);
+	assert_objects(d, f, "0.flat_objects", big);
+	assert_close(real(f, "0.flat_share.value"), 9 / 13.0, 1e-12);
+	assert_between(0.3, real(f, "0.flat_share.lo"), 0.5);
+	assert_between(0.8, real(f, "0.flat_share.hi"), 0.95);
 	assert_string_equal(string(f, "1.name"), "app+0x1f");
-	assert_true(json_is_null(at(f, "1.file")));
+	assert_null_at(f, "1.file");
 	assert_int_equal(integer(f, "1.line"), 0);
 	assert_string_equal(string(f, "2.name"), "main");
 	assert_int_equal(integer(f, "2.samples"), 0);
 	assert_int_equal(integer(f, "2.cum_samples"), 13);
-	assert_interval(f, "2.cum_bytes", sp_estimate_bytes(&both, 0.95));
+	assert_bytes(d, f, "2.cum_bytes", &both);
+	assert_true(real(f, "2.cum_share.value") == 1);
+	assert_true(real(f, "2.cum_share.hi") == 1);
+	assert_true(real(f, "2.flat_share.lo") == 0);
+	sp_tally_free(&both);
 }
 
 static void test_stacks(void **state)
@@ -235,10 +248,9 @@ static void test_stacks(void **state)
 	assert_int_equal(integer(stacks, "0.samples"), 9);
 	assert_true(json_is_true(at(stacks, "0.truncated")));
 	assert_true(json_is_false(at(stacks, "0.caller_only")));
-	assert_interval(stacks, "0.flat_bytes",
-			sp_estimate_bytes(&s->acc, 0.95));
-	assert_interval(stacks, "0.cum_bytes",
-			sp_estimate_bytes(&s->acc, 0.95));
+	assert_bytes(d, stacks, "0.flat_bytes", fixture_tally(d->x, s));
+	assert_bytes(d, stacks, "0.cum_bytes", fixture_tally(d->x, s));
+	assert_objects(d, stacks, "0.flat_objects", fixture_tally(d->x, s));
 	assert_int_equal(json_array_size(at(stacks, "0.frames")), 3);
 	assert_string_equal(string(stacks, "0.frames.0.function"), "h");
 	assert_true(json_is_true(at(stacks, "0.frames.0.inlined")));
@@ -267,12 +279,13 @@ static void test_threads(void **state)
 				       .has_totals = true,
 				       .exact_alloc_bytes = 123456,
 				       .exact_alloc_objects = 12};
-	sp_acc_init(&t[0].acc, R);
-	sp_acc_add(&t[0].acc, 100, 0, R);
+	d->x->next.thread = 0;
+	fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
+	d->x->next.thread = 1;
+	fixture_samples(d->x, &d->x->stacks[0], 3, 100);
 	t[1] = (struct sp_thread_info){.index = 2, .tid = 8, .exited = true};
 	/* All 16 bytes taken: no NUL at the end. */
 	memcpy(t[1].name, "0123456789abcdef", 16);
-	sp_acc_init(&t[1].acc, R);
 	threads = at(export(d), "thread_infos");
 
 	assert_int_equal(json_array_size(threads), 2);
@@ -283,10 +296,12 @@ static void test_threads(void **state)
 	assert_int_equal(integer(threads, "0.exact.alloc_bytes"), 123456);
 	assert_int_equal(integer(threads, "0.exact.alloc_objects"), 12);
 	assert_int_equal(integer(threads, "0.samples"), 1);
-	assert_interval(threads, "0.estimate.alloc_bytes",
-			sp_estimate_bytes(&t[0].acc, 0.95));
-	assert_interval(threads, "0.estimate.alloc_objects",
-			sp_estimate_objects(&t[0].acc, 0.95));
+	assert_bytes(d, threads, "0.estimate.alloc_bytes",
+		     &d->x->analysis->alloc->threads[0]);
+	assert_objects(d, threads, "0.estimate.alloc_objects",
+		       &d->x->analysis->alloc->threads[0]);
+	assert_null_at(threads, "0.estimate.live_bytes");
+	assert_int_equal(integer(threads, "1.samples"), 3);
 	assert_string_equal(string(threads, "1.name"), "0123456789abcdef");
 	assert_true(json_is_true(at(threads, "1.exited")));
 	assert_true(json_is_null(at(threads, "1.exact")));
@@ -344,22 +359,12 @@ static void test_exact_profile(void **state)
 	const json_t *bytes;
 
 	d->x->profile.period_bytes = 1;
-	sp_acc_init(&d->x->profile.acc, 1);
+	d->x->next.period_bytes = 1;
 	fixture_stack(d->x, (size_t[]){F}, 1, 3, 7);
 	bytes = at(export(d), "functions.0.flat_bytes");
 	assert_true(real(bytes, "value") == 21);
 	assert_true(real(bytes, "lo") == 21);
 	assert_true(real(bytes, "hi") == 21);
-}
-
-static void test_no_number_is_not_finite(void **state)
-{
-	struct document *d = *state;
-
-	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
-	d->x->profile.acc.est_bytes = (double)INFINITY;
-	export(d);
-	assert_true(json_is_null(at(d->root, "estimate.alloc_bytes.value")));
 }
 
 /* Nothing in the text but printable characters and line ends. */
@@ -427,6 +432,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_run),
+		TEST(test_without_frees),
 		TEST(test_ends),
 		TEST(test_every_loss_and_damage),
 		TEST(test_functions),
@@ -436,7 +442,6 @@ int main(void)
 		TEST(test_symbol_problems),
 		TEST(test_empty),
 		TEST(test_exact_profile),
-		TEST(test_no_number_is_not_finite),
 		TEST(test_every_valid_byte_survives),
 		TEST(test_hostile_names),
 		TEST(test_bytes_that_are_not_utf8),

@@ -12,6 +12,29 @@
 #define THREADS 8
 #define ROUNDS  60000u
 
+static void give_all(void)
+{
+	for (uint8_t i = 1; i <= SP_LANES; i++)
+		sp_lane_give(sp_lane_of(i));
+}
+
+static void *take_one(void *hint)
+{
+	return sp_lane_take(hint);
+}
+
+/* A lane whose holder is a thread that a forked child does not have. */
+static struct sp_lane *take_elsewhere(uint8_t hint)
+{
+	pthread_t thread;
+	void *lane;
+
+	assert_int_equal(pthread_create(&thread, NULL, take_one, &hint), 0);
+	pthread_join(thread, &lane);
+	assert_non_null(lane);
+	return lane;
+}
+
 /* From any hint all lanes are found, each once; then none. */
 static void test_all(void **state)
 {
@@ -58,7 +81,22 @@ static void test_preference(void **state)
 	other = 30;
 	assert_ptr_equal(sp_lane_take(&other), first);
 	assert_int_equal(other, 0);
-	sp_lane_reset(NULL);
+	give_all();
+}
+
+static void test_number(void **state)
+{
+	(void)state;
+	assert_null(sp_lane_of(0));
+	for (unsigned int i = 0; i < SP_LANES; i++) {
+		uint8_t hint = (uint8_t)i;
+		struct sp_lane *lane = sp_lane_take(&hint);
+		uint8_t number = sp_lane_number(lane);
+
+		assert_int_not_equal(number, 0);
+		assert_ptr_equal(sp_lane_of(number), lane);
+	}
+	give_all();
 }
 
 /* After a fork everything is free and belongs to no file. */
@@ -69,13 +107,13 @@ static void test_reset(void **state)
 	struct sp_lane *busy, *idle;
 
 	(void)state;
-	hints[0] = hints[1] = 0;
-	busy = sp_lane_take(&hints[0]);
-	idle = sp_lane_take(&hints[1]);
+	hints[0] = 0;
+	busy = take_elsewhere(0);
+	idle = sp_lane_take(&hints[0]);
 	busy->chunk = idle->chunk = &chunk;
 	busy->unwind_tls = idle->unwind_tls = &chunk;
 	sp_lane_give(idle);
-	sp_lane_reset(NULL);
+	sp_lane_reset();
 	assert_null(busy->chunk);
 	assert_null(idle->chunk);
 	/* Nobody knows what the caches of a busy one look like. */
@@ -86,33 +124,42 @@ static void test_reset(void **state)
 		hints[i] = 0;
 		assert_non_null(sp_lane_take(&hints[i]));
 	}
-	sp_lane_reset(NULL);
+	give_all();
 }
 
-/* The one that the child is in the middle of using stays its own. */
-static void test_reset_but_one(void **state)
+/* Those that the child is in the middle of using stay its own: two if a signal
+ * handler interrupted the first use. */
+static void test_reset_but_own(void **state)
 {
-	uint8_t chunk, hints[2] = {0, 0};
-	struct sp_lane *kept = sp_lane_take(&hints[0]);
-	struct sp_lane *other = sp_lane_take(&hints[1]);
+	uint8_t chunk, hint = 0;
+	struct sp_lane *kept[2] = {sp_lane_take(&hint), sp_lane_take(&hint)};
+	struct sp_lane *other = take_elsewhere(0);
 
 	(void)state;
-	kept->chunk = other->chunk = &chunk;
-	kept->unwind_tls = &chunk;
-	sp_lane_reset(kept);
-	assert_ptr_equal(kept->chunk, &chunk);
-	assert_ptr_equal(kept->unwind_tls, &chunk);
+	for (int i = 0; i < 2; i++) {
+		kept[i]->chunk = &chunk;
+		kept[i]->unwind_tls = &chunk;
+	}
+	other->chunk = &chunk;
+	sp_lane_reset();
+	for (int i = 0; i < 2; i++) {
+		assert_ptr_equal(kept[i]->chunk, &chunk);
+		assert_ptr_equal(kept[i]->unwind_tls, &chunk);
+	}
 	assert_null(other->chunk);
-	for (unsigned int i = 1; i < SP_LANES; i++) {
-		struct sp_lane *lane = sp_lane_take(&hints[0]);
+	for (unsigned int i = 2; i < SP_LANES; i++) {
+		struct sp_lane *lane = sp_lane_take(&hint);
 
 		assert_non_null(lane);
-		assert_ptr_not_equal(lane, kept);
+		assert_ptr_not_equal(lane, kept[0]);
+		assert_ptr_not_equal(lane, kept[1]);
 	}
-	assert_null(sp_lane_take(&hints[0]));
-	kept->unwind_tls = NULL;
-	sp_lane_reset(NULL);
-	assert_null(kept->chunk);
+	assert_null(sp_lane_take(&hint));
+	give_all();
+	for (int i = 0; i < 2; i++)
+		kept[i]->unwind_tls = NULL;
+	sp_lane_reset();
+	assert_null(kept[0]->chunk);
 }
 
 struct worker {
@@ -158,7 +205,7 @@ static void test_threads(void **state)
 		hints[i] = 0;
 		sp_lane_take(&hints[i])->populated = 0;
 	}
-	sp_lane_reset(NULL);
+	give_all();
 	for (unsigned int i = 0; i < THREADS; i++) {
 		workers[i].index = i;
 		assert_int_equal(pthread_create(&threads[i], NULL,
@@ -177,7 +224,7 @@ static void test_threads(void **state)
 		total += sp_lane_take(&hints[i])->populated;
 	}
 	assert_int_equal(total, THREADS * ROUNDS);
-	sp_lane_reset(NULL);
+	give_all();
 }
 
 int main(void)
@@ -186,7 +233,8 @@ int main(void)
 		cmocka_unit_test(test_preference),
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_reset_but_one),
+		cmocka_unit_test(test_reset_but_own),
+		cmocka_unit_test(test_number),
 		cmocka_unit_test(test_threads),
 	};
 

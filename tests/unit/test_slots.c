@@ -12,8 +12,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/slots.h"
+#include "agent/writer.h"
 #include "base/rng.h"
 #include "format/record.h"
 #include "support/agent_fixture.h"
@@ -52,7 +54,7 @@ static struct sp_slot_copy read_slot(const char *path, unsigned int i)
 
 /* A slot as the model has it. */
 struct model_slot {
-	struct sp_slot_owner *owner;
+	uint16_t owner;
 	uint64_t bytes, objects, base_bytes, base_objects;
 	uint32_t thread; /* 0: free */
 };
@@ -98,7 +100,6 @@ static void test_model(void **state)
 
 	(void)state;
 	sp_rng_init(&rng, 11, 1);
-	model[0].owner = sp_slots_release(sp_slots_claim(++index));
 	for (int i = 0; i < 4000; i++) {
 		uint64_t n = sp_rng_next(&rng) >> 34;
 		unsigned int at = sp_rng_next(&rng) % 8;
@@ -110,8 +111,7 @@ static void test_model(void **state)
 			m->owner = sp_slots_claim(index);
 			owned++;
 		} else if (at && i % 5 == 0) {
-			assert_ptr_equal(sp_slots_release(m->owner),
-					 model[0].owner);
+			assert_int_equal(sp_slots_release(m->owner), 0);
 			m->thread = 0;
 			owned--;
 			check_slot(path, m, at);
@@ -139,7 +139,7 @@ static void test_model(void **state)
 /* Totals from before there was a file reach it with the next flush. */
 static void test_before_file(void **state)
 {
-	struct sp_slot_owner *slot = sp_slots_claim(9);
+	uint16_t slot = sp_slots_claim(9);
 	struct sp_slot_copy c;
 	const char *path;
 
@@ -159,7 +159,7 @@ static void test_before_file(void **state)
 /* More threads than slots: the last share slot 0 and are counted. */
 static void test_too_many(void **state)
 {
-	static struct sp_slot_owner *slots[OWNED_MAX + 2];
+	static uint16_t slots[OWNED_MAX + 2];
 	const char *path = agent_fixture_open(1 << 20);
 	uint64_t losses[SP_FORMAT_LOSSES], bytes, objects;
 
@@ -168,9 +168,10 @@ static void test_too_many(void **state)
 		slots[i] = sp_slots_claim(i + 1);
 		sp_slots_add(slots[i], 1000 + i, 1);
 		for (uint32_t k = 0; k < i && i < OWNED_MAX; k++)
-			assert_ptr_not_equal(slots[k], slots[i]);
+			assert_int_not_equal(slots[k], slots[i]);
 	}
-	assert_ptr_equal(slots[OWNED_MAX], slots[OWNED_MAX + 1]);
+	assert_int_equal(slots[OWNED_MAX], 0);
+	assert_int_equal(slots[OWNED_MAX + 1], 0);
 	sp_diag_read(losses);
 	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
 	sp_slots_total(&bytes, &objects);
@@ -179,15 +180,15 @@ static void test_too_many(void **state)
 		    2000 + OWNED_MAX + OWNED_MAX + 1);
 	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
 	/* Releasing the shared one frees nothing. */
-	assert_ptr_equal(sp_slots_release(slots[OWNED_MAX]), slots[OWNED_MAX]);
-	assert_ptr_equal(sp_slots_claim(9999), slots[OWNED_MAX]);
-	sp_slots_add(slots[OWNED_MAX], 1, 1);
+	assert_int_equal(sp_slots_release(0), 0);
+	assert_int_equal(sp_slots_claim(9999), 0);
+	sp_slots_add(0, 1, 1);
 	assert_int_equal(read_slot(path, 0).base_bytes, 0);
 }
 
 static void test_name(void **state)
 {
-	struct sp_slot_owner *slot;
+	uint16_t slot;
 	unsigned long self = (unsigned long)pthread_self();
 
 	(void)state;
@@ -204,7 +205,7 @@ static void test_name(void **state)
 	assert_string_equal(sp_slots_name(slot), "");
 	sp_slots_set_name(self, "old");
 	sp_slots_release(slot);
-	assert_ptr_equal(sp_slots_claim(2), slot);
+	assert_int_equal(sp_slots_claim(2), slot);
 	assert_string_equal(sp_slots_name(slot), "");
 }
 
@@ -220,7 +221,6 @@ static void test_tid(void **state)
 
 struct worker {
 	unsigned int index;
-	struct sp_slot_owner *shared;
 	uint64_t bytes, objects;
 };
 
@@ -232,13 +232,12 @@ static void *add_and_release(void *arg)
 
 	sp_rng_init(&rng, 12, w->index);
 	for (uint32_t life = 0; life < LIVES; life++) {
-		struct sp_slot_owner *mine =
-			sp_slots_claim(1 + w->index * LIVES + life);
+		uint16_t mine = sp_slots_claim(1 + w->index * LIVES + life);
 
 		for (int i = 0; i < ROUNDS; i++) {
 			uint64_t n = sp_rng_next(&rng) >> 40;
 
-			sp_slots_add(i % 4 ? mine : w->shared, n, 3);
+			sp_slots_add(i % 4 ? mine : 0, n, 3);
 			w->bytes += n;
 			w->objects += 3;
 		}
@@ -252,12 +251,11 @@ static void test_threads(void **state)
 	struct worker workers[THREADS];
 	pthread_t threads[THREADS];
 	const char *path = agent_fixture_open(1 << 20);
-	struct sp_slot_owner *shared = sp_slots_release(sp_slots_claim(1));
 	uint64_t bytes = 0, objects = 0, got_bytes, got, in_file = 0;
 
 	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++) {
-		workers[i] = (struct worker){i, shared, 0, 0};
+		workers[i] = (struct worker){i, 0, 0};
 		assert_int_equal(pthread_create(&threads[i], NULL,
 						add_and_release, &workers[i]),
 				 0);
@@ -286,7 +284,6 @@ static void test_threads(void **state)
 
 struct pair {
 	pthread_barrier_t barrier;
-	struct sp_slot_owner *slot;
 	const char *path;
 	unsigned int missing; /* times that the file was behind */
 };
@@ -297,7 +294,7 @@ static void *add_together(void *arg)
 
 	for (unsigned int i = 1; i <= MEETINGS; i++) {
 		pthread_barrier_wait(&p->barrier);
-		sp_slots_add(p->slot, 1, 1);
+		sp_slots_add(0, 1, 1);
 		if (pthread_barrier_wait(&p->barrier) ==
 		    PTHREAD_BARRIER_SERIAL_THREAD)
 			p->missing +=
@@ -315,7 +312,6 @@ static void test_at_once(void **state)
 
 	(void)state;
 	p.path = agent_fixture_open(1 << 20);
-	p.slot = sp_slots_release(sp_slots_claim(1));
 	assert_int_equal(pthread_barrier_init(&p.barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&other, NULL, add_together, &p), 0);
 	add_together(&p);
@@ -324,17 +320,219 @@ static void test_at_once(void **state)
 	assert_int_equal(p.missing, 0);
 }
 
+/* A slab belongs to a slot and keeps its counts, whoever owns it. */
+static void test_slab(void **state)
+{
+	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
+	struct sp_classes *slab = sp_slots_classes(slot);
+
+	(void)state;
+	assert_non_null(slab);
+	assert_null(sp_slots_classes(0));
+	assert_ptr_not_equal(sp_slots_classes(other), slab);
+	slab->small[5] = 7;
+	assert_ptr_equal(sp_slots_classes(slot), slab);
+	sp_slots_release(slot);
+	assert_int_equal(sp_slots_claim(3), slot);
+	assert_ptr_equal(sp_slots_classes(slot), slab);
+	assert_int_equal(slab->small[5], 7);
+}
+
+/* Count n objects of size bytes the way a thread does. */
+static void allocate(uint16_t slot, uint64_t n, uint64_t size)
+{
+	for (uint64_t i = 0; i < n; i++)
+		sp_classes_count(sp_slots_classes(slot), size);
+	sp_slots_add(slot, n * size, n);
+}
+
+static uint64_t objects_in_file(const char *path, uint16_t slot)
+{
+	struct sp_class_page page;
+
+	agent_fixture_read_classes(path, slot, &page);
+	return page.alloc_objects;
+}
+
+/* Slabs are copied when much has come together, or when it is demanded. */
+static void test_slab_in_file(void **state)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	uint16_t slot = sp_slots_claim(1);
+	struct sp_class_page page;
+
+	(void)state;
+	allocate(slot, 511, 20);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	allocate(slot, 1, 20);
+	assert_int_equal(objects_in_file(path, slot), 512);
+	/* As many again, up to a limit. */
+	for (uint64_t n = 512; n < 65536; n *= 2) {
+		uint64_t step = n < 16384 ? n : 16384;
+
+		for (uint64_t at = n; at < 2 * n; at += step) {
+			allocate(slot, step - 1, 20);
+			assert_int_equal(objects_in_file(path, slot), at);
+			allocate(slot, 1, 20);
+			assert_int_equal(objects_in_file(path, slot),
+					 at + step);
+		}
+	}
+	allocate(slot, 100, 20);
+	sp_slots_flush_classes(slot);
+	assert_int_equal(objects_in_file(path, slot), 65636);
+	/* Or that many bytes. */
+	allocate(slot, 1, (8 << 20) - 1);
+	assert_int_equal(objects_in_file(path, slot), 65636);
+	allocate(slot, 1, 0);
+	sp_slots_add(slot, 1, 0); /* for 0 bytes */
+	assert_int_equal(objects_in_file(path, slot), 65638);
+	assert_true(agent_fixture_read_classes(path, slot, &page));
+	assert_int_equal(page.alloc_bytes, 65636 * 20 + (8 << 20));
+	assert_int_equal(page.classes[1].objects, 65636);
+	assert_int_equal(page.classes[0].bytes, 1);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* A file that comes late gets them with the next copy. */
+static void test_slab_before_file(void **state)
+{
+	uint16_t slot = sp_slots_claim(1);
+	const char *path;
+
+	(void)state;
+	allocate(slot, 10000, 100);
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	allocate(slot, 1, 100);
+	assert_int_equal(objects_in_file(path, slot), 10001);
+}
+
+/* At the end of a process all slabs are copied, also those whose threads have
+ * ended or never check in again; slots of several groups. */
+static void test_slabs_at_end(void **state)
+{
+	enum { SLOTS = 3 * SP_FORMAT_CLASS_SLOTS };
+	const char *path = agent_fixture_open(1 << 20);
+
+	(void)state;
+	for (uint32_t i = 1; i <= SLOTS; i++) {
+		assert_int_equal(sp_slots_claim(i), i);
+		sp_classes_count(sp_slots_classes((uint16_t)i), i);
+	}
+	sp_slots_release(5);
+	sp_slots_flush_all_classes();
+	for (uint16_t i = 1; i <= SLOTS; i++) {
+		struct sp_class_page page;
+
+		assert_true(agent_fixture_read_classes(path, i, &page));
+		assert_int_equal(page.alloc_bytes, i);
+		assert_int_equal(page.alloc_objects, 1);
+	}
+	assert_int_equal(objects_in_file(path, 0), 0);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* A forked child counts from zero, in the memory of its parent's slabs, and
+ * does not publish what stands there from before. */
+static void test_slab_after_fork(void **state)
+{
+	struct sp_classes *slab = sp_slots_classes(sp_slots_claim(1));
+	struct sp_classes *second = sp_slots_classes(sp_slots_claim(2));
+	const char *path;
+
+	(void)state;
+	slab->small[8] = second->small[9] = 1000;
+	sp_slots_reset();
+	/* The event that the fork interrupted goes on. */
+	slab->small[8]++;
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(sp_slots_claim(1), 1);
+	assert_ptr_equal(sp_slots_classes(1), slab);
+	assert_int_equal(slab->small[8], 0);
+	assert_int_equal(sp_slots_claim(2), 2);
+	sp_slots_flush_all_classes();
+	assert_int_equal(objects_in_file(path, 2), 0);
+	assert_ptr_equal(sp_slots_classes(2), second);
+	assert_int_equal(second->small[9], 0);
+}
+
+/* No room in the file: counted, and nothing else happens. */
+static void test_slab_in_full_file(void **state)
+{
+	struct sp_lane *lane;
+	const char *path = agent_fixture_open(2 * SP_FORMAT_CHUNK_BYTES);
+	uint16_t slot = sp_slots_claim(1);
+	uint64_t losses[SP_FORMAT_LOSSES];
+	uint8_t hint = 0;
+
+	(void)state;
+	lane = sp_lane_take(&hint);
+	sp_writer_info(lane, "key", "value", 5);
+	allocate(slot, 5000, 10);
+	sp_diag_read(losses);
+	assert_int_equal(losses[SP_LOSS_CLASS_TOTALS], 1);
+	assert_int_equal(agent_fixture_losses(), 1);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	assert_int_equal(read_slot(path, slot).alloc_objects, 5000);
+}
+
+#define COUNTED 3000000u
+
+static void *count_on(void *slab)
+{
+	for (uint64_t i = 0; i < COUNTED; i++)
+		sp_classes_count(slab, i % 2000);
+	return NULL;
+}
+
+/* A slab is copied while its owner counts: there is a whole copy at any time,
+ * and the last has everything. */
+static void test_slab_while_counting(void **state)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	uint16_t slot = sp_slots_claim(1);
+	struct sp_classes *slab = sp_slots_classes(slot);
+	struct sp_class_page page;
+	pthread_t thread;
+	uint64_t last = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, count_on, slab), 0);
+	for (int i = 0; i < 300; i++) {
+		sp_slots_flush_classes(slot);
+		assert_true(agent_fixture_read_classes(path, slot, &page));
+		assert_in_range(page.alloc_objects, last, COUNTED);
+		last = page.alloc_objects;
+	}
+	pthread_join(thread, NULL);
+	sp_slots_flush_classes(slot);
+	assert_int_equal(objects_in_file(path, slot), COUNTED);
+}
+
 #define TEST(function)                                                         \
 	cmocka_unit_test_teardown(function, agent_fixture_teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_model),   TEST(test_before_file), TEST(test_too_many),
-		TEST(test_name),    TEST(test_tid),         TEST(test_threads),
+		TEST(test_model),
+		TEST(test_before_file),
+		TEST(test_too_many),
+		TEST(test_name),
+		TEST(test_tid),
+		TEST(test_threads),
 		TEST(test_at_once),
+		TEST(test_slab),
+		TEST(test_slab_in_file),
+		TEST(test_slab_before_file),
+		TEST(test_slabs_at_end),
+		TEST(test_slab_after_fork),
+		TEST(test_slab_in_full_file),
+		TEST(test_slab_while_counting),
 	};
 
+	sp_slots_init();
 	return cmocka_run_group_tests(tests, agent_fixture_begin,
 				      agent_fixture_end);
 }

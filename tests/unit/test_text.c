@@ -131,25 +131,122 @@ static void test_interval_contains_what_it_stands_for(void **state)
 	}
 }
 
-static const char *point(double value, double hi, uint64_t samples)
+static void estimate(double value, double hi, uint64_t samples,
+		     enum sp_text_order order, const char *first,
+		     const char *second)
 {
-	static struct sp_text_cell cell;
+	struct sp_interval bytes = {value, value / 2, hi};
+	struct sp_text_estimate e = sp_text_estimate(bytes, samples);
 
-	cell = sp_text_point((struct sp_interval){value, value / 2, hi},
-			     samples);
-	return cell.text;
+	assert_int_equal(e.order, order);
+	assert_string_equal(e.first.text, first);
+	assert_string_equal(e.second.text, second);
 }
 
-static void test_point(void **state)
+static void test_estimate(void **state)
 {
-	struct sp_interval exact = {KIB, KIB, KIB};
+	(void)state;
+	estimate(KIB, 2 * KIB, 4, SP_TEXT_POINT_FIRST, "1.00 KiB",
+		 "[512 B, 2.00 KiB]");
+	estimate(KIB, 2 * KIB, 3, SP_TEXT_INTERVAL_FIRST, "[512 B, 2.00 KiB]",
+		 "~1.00 KiB");
+	estimate(KIB, 2 * KIB, 1, SP_TEXT_INTERVAL_FIRST, "[512 B, 2.00 KiB]",
+		 "~1.00 KiB");
+	estimate(0, 2.001 * KIB, 0, SP_TEXT_BOUND, "< 2.01 KiB", "");
+	/* No error: nothing can have been missed. */
+	estimate(0, 0, 0, SP_TEXT_POINT_FIRST, "0", "exact");
+	estimate(0, 0, 2, SP_TEXT_POINT_FIRST, "0", "exact");
+}
+
+static char *printed_estimate(double value, double hi, uint64_t samples,
+			      double confidence)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	sp_text_print_estimate(out, (struct sp_interval){value, value / 2, hi},
+			       samples, confidence);
+	putc(';', out);
+	sp_text_print_objects(out, (struct sp_interval){value, value / 2, hi},
+			      confidence);
+	fclose(out);
+	return text;
+}
+
+static void prints(double value, double hi, uint64_t samples, double confidence,
+		   const char *want)
+{
+	char *got = printed_estimate(value, hi, samples, confidence);
+
+	assert_string_equal(got, want);
+	free(got);
+}
+
+static void test_print_estimate(void **state)
+{
+	(void)state;
+	prints(2 * KIB, 3 * KIB, 9, 0.95,
+	       "2.00 KiB (95 %: [1.00, 3.00] KiB);2,048 objects (95 %: 1,024 "
+	       "to 3,072)");
+	prints(2 * KIB, 3 * KIB, 2, 0.999,
+	       "[1.00, 3.00] KiB (99.9 %), ~2.00 KiB;2,048 objects (99.9 %: "
+	       "1,024 to 3,072)");
+	prints(0, 3 * KIB, 0, 0.99,
+	       "less than 3.00 KiB with 99.5 %;0 objects (99 %: 0 to 3,072)");
+	/* Objects are rounded outwards, too. */
+	prints(1, 2.1, 0, 0.9,
+	       "less than 3 B with 95 %;1 object (90 %: 0 to 3)");
+	prints(0, 0, 0, 0.9, "0 (90 %: exact);0 objects");
+}
+
+static void test_level(void **state)
+{
+	static const struct {
+		double confidence;
+		const char *text;
+	} cases[] = {
+		{0.9, "90 %"},        {0.95, "95 %"},
+		{0.99, "99 %"},       {0.999, "99.9 %"},
+		{0.975, "97.5 %"},    {0.9995, "99.95 %"},
+		{0.995, "99.5 %"},    {1 - 0.05 / 30, "99.83 %"},
+		{0.99999, "99.99 %"},
+	};
 
 	(void)state;
-	assert_string_equal(point(KIB, 2 * KIB, 1), "~1.00 KiB");
-	assert_string_equal(point(KIB, 2 * KIB, 3), "~1.00 KiB");
-	assert_string_equal(point(KIB, 2 * KIB, 4), "1.00 KiB");
-	assert_string_equal(point(0, 2 * KIB, 0), "0");
-	assert_string_equal(sp_text_point(exact, 1).text, "1.00 KiB");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(sp_text_level(cases[i].confidence).text,
+				    cases[i].text);
+	assert_string_equal(sp_text_level(sp_text_one_sided(0.95)).text,
+			    "97.5 %");
+}
+
+static void test_moment(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0 s"},
+		{7, "7 ns"},
+		{999, "999 ns"},
+		{1000, "1.000 us"},
+		{9999, "9.999 us"},
+		{12345, "12.35 us"},
+		{812300, "812.3 us"},
+		{999940, "999.9 us"},
+		{999950, "1.000 ms"},
+		{325000000, "325.0 ms"},
+		{1234000000, "1.234 s"},
+		{9999600000, "10.00 s"},
+		{62500000000, "62.50 s"},
+		{3600000000000, "3600 s"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(sp_text_moment(cases[i].ns).text,
+				    cases[i].text);
 }
 
 static void test_count(void **state)
@@ -404,7 +501,10 @@ int main(void)
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_interval),
 		cmocka_unit_test(test_interval_contains_what_it_stands_for),
-		cmocka_unit_test(test_point),
+		cmocka_unit_test(test_estimate),
+		cmocka_unit_test(test_print_estimate),
+		cmocka_unit_test(test_level),
+		cmocka_unit_test(test_moment),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_duration),

@@ -141,9 +141,9 @@ static void test_cut(void **state)
 
 static void *look_in_thread(void *arg)
 {
-	sp_thread.lane = lane;
+	sp_thread.lane = sp_lane_number(lane);
 	descend(30, look, arg);
-	sp_thread.lane = NULL;
+	sp_thread.lane = 0;
 	return NULL;
 }
 
@@ -251,12 +251,12 @@ static void test_caller_only(void **state)
 static void test_init(void **state)
 {
 	(void)state;
-	sp_thread.lane = NULL;
+	sp_thread.lane = 0;
 	if (!sp_unwinder_init())
 		fail_msg("%s", sp_unwinder_why());
 	assert_null(sp_unwinder_why());
-	assert_null(sp_thread.lane);
-	sp_thread.lane = lane;
+	assert_int_equal(sp_thread.lane, 0);
+	sp_thread.lane = sp_lane_number(lane);
 }
 
 /* In a forked child with nobody in the middle of it, it goes on working. */
@@ -280,7 +280,7 @@ static int begin(void **state)
 	agent_fixture_open(1 << 20);
 	sp_modules_init("/opt/program");
 	lane = sp_lane_take(&hint);
-	sp_thread.lane = lane;
+	sp_thread.lane = sp_lane_number(lane);
 	/* The C library loads its own unwinder now, not in a comparison. */
 	backtrace(&(void *){NULL}, 1);
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The text report: what is on the page, not how wide its columns are. */
+/* The text report of functions: what is on the page, not how wide its columns
+ * are. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,10 +11,12 @@
 
 #include "base/parse.h"
 #include "report/text.h"
+#include "report/view_notes.h"
 #include "report/view_stacks.h"
 #include "report/view_summary.h"
 #include "report/view_top.h"
 #include "support/report_fixture.h"
+#include "support/text_checks.h"
 
 /* As the tool was called; the shell has to see it quoted. */
 #define PROGRAM "sampleprof-report"
@@ -31,6 +34,8 @@ struct page {
 	struct fixture *x;
 	char *text;
 	size_t size;
+	size_t n_together;
+	unsigned int columns;
 };
 
 static int setup(void **state)
@@ -53,7 +58,7 @@ static int teardown(void **state)
 	struct page *page = *state;
 
 	free(page->text);
-	free(page->x);
+	fixture_free(page->x);
 	free(page);
 	return 0;
 }
@@ -82,52 +87,37 @@ static const char *print(struct page *page, enum part part, size_t n)
 
 	free(page->text);
 	out = open_memstream(&page->text, &page->size);
-	if (part == HEADER || part == ALL)
-		sp_view_summary_print_header(out, a);
+	if (page->n_together)
+		sp_aggregate_hold_together(a, page->n_together);
+	if (part == HEADER || part == ALL) {
+		sp_view_summary_print_header(out, a->analysis);
+		sp_view_summary_print_view(out, a->analysis, &a->how,
+					   a->n_together);
+	}
 	if (part == TOP || part == ALL)
-		assert_int_equal(sp_view_top_print(out, a, n, NULL), 0);
+		assert_int_equal(
+			sp_view_top_print(out, a, n, page->columns, NULL), 0);
 	if (part == STACKS || part == ALL)
-		sp_view_stacks_print(out, a, n);
-	if (part == NOTES || part == ALL)
-		sp_view_summary_print_notes(out, a, PROGRAM, false);
+		assert_int_equal(sp_view_stacks_print(out, a, n, NULL), 0);
+	if (part == NOTES || part == ALL) {
+		sp_view_notes_print(out, a->analysis, a);
+		sp_view_notes_print_completeness(out, &page->x->profile);
+		sp_view_notes_print_next(out, &page->x->profile, PROGRAM,
+					 "--stacks 10");
+	}
 	fclose(out);
 	sp_aggregate_free(a);
 	return page->text;
 }
 
-static void assert_has(const char *text, const char *part)
-{
-	if (!strstr(text, part))
-		print_error("no \"%s\" in:\n%s\n", part, text);
-	assert_non_null(strstr(text, part));
-}
-
-static void assert_has_not(const char *text, const char *part)
-{
-	if (strstr(text, part))
-		print_error("\"%s\" in:\n%s\n", part, text);
-	assert_null(strstr(text, part));
-}
-
-/* The line with `part`, up to its end. */
-static const char *line_with(const char *text, const char *part)
-{
-	static char line[512];
-	const char *found = strstr(text, part);
-	const char *start = found;
-
-	assert_has(text, part);
-	while (start > text && start[-1] != '\n')
-		start--;
-	snprintf(line, sizeof(line), "%.*s", (int)strcspn(start, "\n"), start);
-	return line;
-}
-
 static size_t column_of(const char *text, const char *name)
 {
-	const char *line = line_with(text, name);
+	const char *found = strstr(text, name), *start = found;
 
-	return (size_t)(strstr(line, name) - line);
+	assert_has(text, name);
+	while (start > text && start[-1] != '\n')
+		start--;
+	return (size_t)(found - start);
 }
 
 static void test_header(void **state)
@@ -145,6 +135,37 @@ static void test_header(void **state)
 			 "2 threads\n"
 			 "  EXACT     600.0 MiB in 1,234 allocations\n"
 			 "  estimate  526.0 MiB (95 %: [");
+	assert_has(text,
+		   "\n  view      alloc: what was allocated; others need "
+		   "SAMPLEPROF_FREES=on\n"
+		   "  intervals 95 %, method p3t without exact totals per "
+		   "size class\n");
+	assert_has_not(text, "  live ");
+	assert_has_not(text, "  rows ");
+}
+
+static void test_header_names_the_method(void **state)
+{
+	struct page *page = *state;
+	char want[256];
+
+	add_stacks(page->x);
+	page->x->question.method = SP_METHOD_WEIGHTED;
+	page->x->question.confidence = 0.999;
+	snprintf(want, sizeof(want),
+		 "  intervals 99.9 %%, method weighted: %s\n",
+		 sp_method_assumes(SP_METHOD_WEIGHTED));
+	assert_has(print(page, HEADER, 0), want);
+	assert_has(print(page, HEADER, 0), "526.0 MiB (99.9 %: [");
+	page->x->question.method = SP_METHOD_P3;
+	page->x->question.confidence = 0.9;
+	page->n_together = 10;
+	assert_has(print(page, HEADER, 0), "intervals 99 %, method p3: ");
+	assert_has(print(page, HEADER, 0),
+		   "; raised so that the 10 rows of a column hold together\n");
+	/* What is no row is at the level that was asked for. */
+	assert_has(print(page, HEADER, 0), "526.0 MiB (90 %: [");
+	assert_has(print(page, TOP, 0), "estimated bytes [99 % interval]");
 }
 
 static void test_header_of_unknown_origin(void **state)
@@ -181,7 +202,7 @@ static void test_top(void **state)
 
 	add_stacks(page->x);
 	text = print(page, TOP, 0);
-	assert_has(text, "Showing 5 of 5 functions; % of the estimated total");
+	assert_has(text, "Showing 5 of 5 functions; % of what was allocated:");
 	column = column_of(text, "function\n");
 	assert_int_equal(column_of(text, "h  (app)\n"), column);
 	assert_int_equal(column_of(text, "f  (app)\n"), column);
@@ -189,27 +210,87 @@ static void test_top(void **state)
 			 column);
 	assert_int_equal(column_of(text, "main  (app)\n"), column);
 	assert_has(line_with(text, " h  (app)"), "95.1%   95.1%");
+	assert_has(line_with(text, " h  (app)"), " 500.0 MiB   [");
 	assert_has(line_with(text, " h  (app)"), " 1,000  1,000  h");
 	assert_has(line_with(text, " f  (app)"), "4.8%   99.8%");
 	assert_has(line_with(text, " main  (app)"), "100.0%");
 	assert_has(line_with(text, " main  (app)"), " 0  1,052  main");
 	assert_has_not(text, "--top");
 	assert_has_not(text, " \n");
+	/* Points stand below each other, whatever their intervals are. */
+	assert_int_equal(column_of(text, "500.0 MiB") + 9,
+			 column_of(text, "25.0 MiB") + 8);
 }
 
+/* Few samples: the interval first.  None: a limit. */
 static void test_top_marks_few_samples(void **state)
+{
+	struct page *page = *state;
+	const char *text, *line;
+
+	add_stacks(page->x);
+	text = print(page, TOP, 0);
+	line = line_with(text, "libz.so.1+");
+	assert_has(line, "~1.00 MiB");
+	assert_true(strchr(line, '[') < strchr(line, '~'));
+	assert_has_not(line_with(text, " f  (app)"), "~");
+	line = line_with(text, " main  (app)");
+	assert_has_not(line, "~");
+	/* 3.69 periods of 512 KiB */
+	assert_has(line, "< 1.85 MiB ");
+	assert_has(text, "  ~ from 3 samples or fewer: the interval comes "
+			 "first\n"
+			 "  < no sample: less than that with 97.5 %, at most "
+			 "3.7 periods\n");
+	text = print(page, TOP, 2);
+	assert_has_not(text, "~");
+	assert_has_not(text, "no sample");
+	page->x->question.confidence = 0.9;
+	text = print(page, TOP, 0);
+	assert_has(line_with(text, " main  (app)"), "< 1.50 MiB ");
+	assert_has(text, "with 95 %, at most 3.0 periods");
+}
+
+/* Every width is kept, as long as there is something left to leave out. */
+static void test_top_on_a_narrow_screen(void **state)
 {
 	struct page *page = *state;
 	const char *text;
 
 	add_stacks(page->x);
-	text = print(page, TOP, 0);
-	assert_has(line_with(text, "libz.so.1+"), "~1.00 MiB");
-	assert_has_not(line_with(text, " f  (app)"), "~");
-	assert_has_not(line_with(text, " main  (app)"), "~");
-	assert_has(text, "~ from 3 samples or fewer");
+	for (unsigned int columns = 200; columns >= 60; columns--) {
+		size_t name;
+
+		page->columns = columns;
+		text = print(page, TOP, 2);
+		name = column_of(text, "function\n");
+		assert_in_range(name, 30, columns - 20);
+		assert_int_equal(column_of(text, "h  (app)\n"), name);
+		assert_has_not(text, " \n");
+		assert_has(line_with(text, "h  (app)"), "500.0 MiB ");
+	}
+	assert_has_not(text, "cum");
+	assert_has_not(text, "samples ");
+	page->columns = 100;
 	text = print(page, TOP, 2);
+	assert_has(text, " cum% ");
+	assert_has_not(text, "sum%");
+}
+
+static void test_top_of_exact_profile(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	page->x->profile.period_bytes = 1;
+	page->x->next.period_bytes = 1;
+	add_stacks(page->x);
+	text = print(page, TOP, 0);
+	assert_has(line_with(text, " h  (app)"), "62.5 KiB exact");
+	assert_has(line_with(text, " main  (app)"), "  0 exact ");
+	assert_has(line_with(text, "libz.so.1+"), "128 B exact");
 	assert_has_not(text, "~");
+	assert_has_not(text, "<");
 }
 
 static void test_top_says_what_is_left_out(void **state)
@@ -236,8 +317,8 @@ static void test_stacks(void **state)
 	page->x->stacks[2].flags = SP_STACK_CALLER_ONLY;
 	text = print(page, STACKS, 0);
 	assert_has(text, "Showing 3 of 3 call stacks");
-	assert_has(line_with(text, "#1 "), "#1  500.0 MiB  95.1%  95 %: [");
-	assert_has(line_with(text, "#1 "), "  1,000 samples");
+	assert_has(line_with(text, "#1 "), "#1  500.0 MiB (95 %: [");
+	assert_has(line_with(text, "#1 "), ")  95.1%  1,000 samples");
 	assert_has(text, "    h (inline)  h.c:40  (app)\n"
 			 "    g  g.c:31  (app)\n"
 			 "    main  src/main.c:10  (app)\n\n#2");
@@ -245,7 +326,7 @@ static void test_stacks(void **state)
 			 "    f  f.c  (app)\n"
 			 "    main  src/main.c:10  (app)\n"
 			 "    ... deeper than");
-	assert_has(line_with(text, "#3 "), "~1.00 MiB");
+	assert_has(line_with(text, "#3 "), " MiB] (95 %), ~1.00 MiB  0.2%");
 	assert_has(text, "    libz.so.1+0x1f  (libz.so.1)\n");
 	assert_has(text, "... only the calling function");
 
@@ -268,10 +349,10 @@ static void test_every_loss_is_a_note(void **state)
 
 	add_stacks(page->x);
 	page->x->profile.exact_alloc_bytes = 526 << 20;
-	assert_has_not(print(page, NOTES, 0), "notes:");
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
 		char want[512];
 
+		assert_has_not(print(page, NOTES, 0), sp_loss_name(i));
 		page->x->profile.losses[i] = 1000 + i;
 		snprintf(want, sizeof(want), "  - 1,0%02u %s: %s\n", i,
 			 sp_loss_name(i), sp_loss_help(i));
@@ -312,9 +393,19 @@ static void test_exact_outside_interval(void **state)
 	page->x->profile.exact_alloc_bytes = 526 << 20;
 	assert_has_not(print(page, NOTES, 0), "outside");
 	page->x->profile.exact_alloc_bytes = 400 << 20;
-	assert_has(print(page, NOTES, 0), "outside");
+	assert_has(print(page, NOTES, 0), "outside the 95 % interval of its "
+					  "estimate: chance in up to one run "
+					  "of 20, ");
 	page->x->profile.exact_alloc_bytes = 700 << 20;
 	assert_has(print(page, NOTES, 0), "outside");
+	/* Whatever method the rows are made with. */
+	page->x->question.method = SP_METHOD_NEGBINOM_AS_WRITTEN;
+	page->x->question.confidence = 0.99;
+	assert_has(print(page, NOTES, 0), "outside the 99 % interval of its "
+					  "estimate: chance in up to one run "
+					  "of 100, ");
+	page->x->question.method = SP_METHOD_P3T;
+	page->x->question.confidence = 0.95;
 
 	/* Two threads may each have 100 MiB that were not published. */
 	page->x->profile.end = SP_PROFILE_END_KILLED;
@@ -361,10 +452,10 @@ static void test_no_samples(void **state)
 
 	page->x->profile.exact_alloc_bytes = 312 << 10;
 	text = print(page, ALL, 0);
+	assert_has(text, "estimate  less than 1.85 MiB with 97.5 %\n");
 	assert_has(text, "0 samples: 312.0 KiB allocated, period 512 KiB; to "
 			 "see more use SAMPLEPROF_PERIOD=4K\n");
 	assert_has_not(text, "Showing");
-	assert_has_not(text, "next:");
 
 	for (uint64_t bytes = 1; bytes < 1ull << 50; bytes = bytes * 3 + 1) {
 		char *period;
@@ -437,10 +528,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(test_header),
+		TEST(test_header_names_the_method),
 		TEST(test_header_of_unknown_origin),
 		TEST(test_long_command_is_cut_between_characters),
 		TEST(test_top),
 		TEST(test_top_marks_few_samples),
+		TEST(test_top_on_a_narrow_screen),
+		TEST(test_top_of_exact_profile),
 		TEST(test_top_says_what_is_left_out),
 		TEST(test_stacks),
 		TEST(test_stack_of_no_frames),

@@ -112,6 +112,7 @@ static void test_header(void **state)
 	assert_int_equal(list.header.seed, 42);
 	assert_int_equal(list.header.max_file_bytes, 1 << 20);
 	assert_int_equal(list.header.check_in_bytes, 1 << 20);
+	assert_int_equal(list.header.flags, SP_HEADER_ALWAYS_LARGE);
 	assert_int_equal(list.status.seq, 0);
 	free(list.at);
 	/* Open it is, and once only. */
@@ -135,10 +136,11 @@ static struct sp_module_entry module = {
 /* One of everything. */
 static void write_all(struct sp_lane *lane)
 {
-	struct sp_slot_owner *slot = sp_slots_claim(1);
+	uint16_t slot = sp_slots_claim(1);
 	struct sp_record thread = {.type = SP_RECORD_THREAD};
 	struct sp_record end = {.type = SP_RECORD_THREAD_END};
 	struct sp_record sample = {.type = SP_RECORD_SAMPLE};
+	struct sp_record other;
 
 	sp_writer_info(lane, "exe", "/usr/bin/test", 13);
 	sp_writer_info(lane, "command", "test\0a b\0it's", 14);
@@ -161,6 +163,12 @@ static void write_all(struct sp_lane *lane)
 	end.u.thread_end =
 		(struct sp_record_thread_end){2, 2000000, 9000, 3, "job", 3};
 	assert_true(sp_writer_append(lane, &end));
+	other.type = SP_RECORD_FREE;
+	other.u.free = (struct sp_record_free){1, 1500000, 2, 0, true, 77};
+	assert_true(sp_writer_append(lane, &other));
+	other.type = SP_RECORD_RSS;
+	other.u.rss = (struct sp_record_rss){1600000, 5u << 20};
+	assert_true(sp_writer_append(lane, &other));
 	sp_slots_add(slot, 12345, 67);
 	sp_diag_lose(SP_LOSS_NO_LANE, 4);
 }
@@ -186,10 +194,16 @@ static void check_all(const struct sp_profile *p)
 	assert_int_equal(p->stacks[0].n_frames, 2);
 	assert_int_equal(p->stacks[0].frames[0].module, 1);
 	assert_true(p->stacks[0].frames[1].offset == 0x7fff12345678);
-	assert_int_equal(p->stacks[0].acc.samples, 2);
-	assert_int_equal(p->acc.samples, 2);
-	assert_int_equal(p->acc.size_bytes, 101);
-	assert_int_equal(p->acc.tail_bytes, 61);
+	assert_int_equal(p->n_samples, 2);
+	assert_int_equal(p->samples[0].stack, 0);
+	assert_int_equal(p->samples[0].size_bytes, 100);
+	assert_int_equal(p->samples[0].offset_bytes, 40);
+	assert_true(p->samples[0].freed_ns == 1500000);
+	assert_int_equal(p->samples[0].age_bytes, 77);
+	assert_int_equal(p->samples[1].size_bytes, 1);
+	assert_true(p->samples[1].freed_ns == SP_NEVER);
+	assert_int_equal(p->n_rss, 1);
+	assert_true(p->rss[0].rss_bytes == 5u << 20);
 	assert_true(p->exact_alloc_bytes == 12345);
 	assert_true(p->exact_alloc_objects == 67);
 	assert_int_equal(p->losses[SP_LOSS_NO_LANE], 4);
@@ -208,7 +222,6 @@ static void check_threads(const struct sp_profile *p)
 		assert_int_equal(t->exited, !first);
 		assert_true(t->exact_alloc_bytes == (first ? 12345u : 9000u));
 		assert_true(t->exact_alloc_objects == (first ? 67u : 3u));
-		assert_int_equal(t->acc.samples, first ? 0 : 2);
 	}
 }
 
@@ -467,7 +480,7 @@ static void run_child(struct sp_lane *lane)
 
 	sp_writer_detach();
 	sp_writer_reset();
-	sp_lane_reset(lane);
+	sp_lane_reset();
 	sp_slots_reset();
 	memset(chunk + at, 0x77, 100);
 	if (append_sample(lane, 2) || sp_writer_is_open())
@@ -529,6 +542,7 @@ int main(void)
 		TEST(test_full_status),      TEST(test_large),
 		TEST(test_status),           TEST(test_slot_pages),
 		TEST(test_failure_is_final), TEST(test_fork),
+
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/analysis.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "profile/percentile.h"
+
+static int no_memory(const struct sp_profile *profile, struct sp_error *err)
+{
+	return sp_error_set(err, -ENOMEM, profile->path,
+			    "not enough memory to sum up %zu samples",
+			    profile->n_samples);
+}
+
+static bool has_moment(enum sp_view view)
+{
+	return view == SP_VIEW_LIVE || view == SP_VIEW_LEAKS;
+}
+
+/* The tables of everything and of what is alive; views that are one of them
+ * share it. */
+static int add_tables(struct sp_analysis *a, struct sp_error *err)
+{
+	const struct sp_profile *p = a->profile;
+	struct sp_selection s = a->selection;
+	int r = sp_table_new(p, &a->selection, &a->view, err);
+
+	if (r < 0)
+		return r;
+	a->alloc = s.view == SP_VIEW_ALLOC ? a->view : NULL;
+	if (!a->alloc) {
+		s.view = SP_VIEW_ALLOC;
+		r = sp_table_new(p, &s, &a->alloc, err);
+	}
+	if (r < 0 || !p->has_frees)
+		return r;
+	a->live = a->selection.view == SP_VIEW_LIVE ? a->view : NULL;
+	if (a->live)
+		return 0;
+	s.view = SP_VIEW_LIVE;
+	s.at_ns = a->live_at_ns;
+	return sp_table_new(p, &s, &a->live, err);
+}
+
+static int answer(struct sp_analysis *a, const struct sp_question *question,
+		  enum sp_view fallback, struct sp_error *err)
+{
+	const struct sp_profile *p = a->profile;
+	int r = sp_question_select(question, p, fallback, &a->selection, err);
+
+	if (r < 0)
+		return r;
+	if (sp_population_init(&a->population, p) < 0)
+		return no_memory(p, err);
+	a->how = (struct sp_estimation){.method = question->method,
+					.confidence = question->confidence,
+					.population = &a->population};
+	a->live_at_ns =
+		has_moment(a->selection.view) ? a->selection.at_ns : SP_NEVER;
+	if (p->has_frees) {
+		r = sp_peak(p, &a->selection, question->confidence, &a->peak,
+			    err);
+		if (r < 0)
+			return r;
+		if (a->selection.view == SP_VIEW_PEAK)
+			a->selection.at_ns = a->peak.time_ns;
+	}
+	return add_tables(a, err);
+}
+
+int sp_analysis_new(const struct sp_profile *profile,
+		    const struct sp_question *question, enum sp_view fallback,
+		    struct sp_analysis **ret_analysis, struct sp_error *err)
+{
+	struct sp_analysis *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return no_memory(profile, err);
+	a->profile = profile;
+	r = answer(a, question, fallback, err);
+	if (r < 0) {
+		sp_analysis_free(a);
+		return r;
+	}
+	*ret_analysis = a;
+	return 0;
+}
+
+struct sp_estimation sp_analysis_total_how(const struct sp_analysis *analysis)
+{
+	struct sp_estimation how = analysis->how;
+
+	if (how.method == SP_METHOD_P3T &&
+	    !sp_selection_is_subset(&analysis->selection))
+		how.method = SP_METHOD_P3;
+	return how;
+}
+
+struct sp_interval sp_analysis_share(const struct sp_acc *part,
+				     const struct sp_acc *all,
+				     double confidence)
+{
+	struct sp_acc rest = *all;
+
+	sp_acc_subtract(&rest, part);
+	return sp_estimate_share(part, &rest, confidence);
+}
+
+uint64_t sp_analysis_peak_rss(const struct sp_profile *profile)
+{
+	uint64_t peak = 0;
+
+	for (size_t i = 0; i < profile->n_rss; i++)
+		if (profile->rss[i].rss_bytes > peak)
+			peak = profile->rss[i].rss_bytes;
+	return peak;
+}
+
+bool sp_analysis_rss_at(const struct sp_profile *profile, uint64_t time_ns,
+			uint64_t *ret_bytes)
+{
+	size_t lo = 0, hi = profile->n_rss;
+
+	/* rss[0..lo) are not later, rss[hi..) are */
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (profile->rss[mid].time_ns <= time_ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (!lo)
+		return false;
+	*ret_bytes = profile->rss[lo - 1].rss_bytes;
+	return true;
+}
+
+static double class_amount(const struct sp_profile *profile, unsigned int class,
+			   bool of_bytes)
+{
+	const struct sp_class_total *total = &profile->classes[class];
+
+	return (double)(of_bytes ? total->bytes : total->objects);
+}
+
+uint64_t sp_analysis_size_percentile(const struct sp_profile *profile,
+				     bool of_bytes, double share)
+{
+	double total = 0, sum = 0;
+
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++)
+		total += class_amount(profile, i, of_bytes);
+	if (!profile->has_classes || !(total > 0))
+		return 0;
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		sum += class_amount(profile, i, of_bytes);
+		if (sum >= share * total)
+			return sp_format_class_max(i);
+	}
+	return UINT64_MAX;
+}
+
+bool sp_analysis_may_have_size(const struct sp_analysis *analysis,
+			       unsigned int class)
+{
+	const struct sp_selection *s = &analysis->selection;
+	const struct sp_population *population = &analysis->population;
+	const uint64_t least = class ? sp_format_class_max(class - 1) + 1 : 1;
+
+	if (least > s->max_size_bytes ||
+	    sp_format_class_max(class) < s->min_size_bytes)
+		return false;
+	return !population->has_totals || population->slack_bytes ||
+	       population->low[class].objects;
+}
+
+struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
+					  unsigned int first, unsigned int last,
+					  uint64_t *ret_samples)
+{
+	const struct sp_population *population = &analysis->population;
+	const struct sp_tally *all = &analysis->view->all;
+	double most = (double)population->slack_bytes;
+	struct sp_interval bytes;
+	struct sp_tally part; /* its classes are the view's */
+
+	sp_tally_init(&part, all->all.period_bytes);
+	for (uint32_t i = 0; i < all->n_classes; i++) {
+		struct sp_tally_class *c = &all->classes[i];
+
+		if (c->class < first || c->class > last)
+			continue;
+		if (!part.n_classes++)
+			part.classes = c;
+		sp_acc_merge(&part.all, &c->acc);
+	}
+	*ret_samples = part.all.samples;
+	bytes = sp_estimate_bytes(&analysis->how, &part);
+	if (analysis->how.method != SP_METHOD_P3T || !population->has_totals)
+		return bytes;
+	for (unsigned int i = first; i <= last; i++)
+		most += (double)population->low[i].bytes;
+	return sp_interval_around(bytes.value, bytes.lo, fmin(bytes.hi, most));
+}
+
+/* The upper end of what the selection has of a class.  Beyond 2^63 there are
+ * no objects, and nothing to be said. */
+static double class_end(const struct sp_selection *s, unsigned int class)
+{
+	uint64_t end = sp_format_class_max(class);
+
+	if (end > s->max_size_bytes)
+		end = s->max_size_bytes;
+	return end > INT64_MAX ? INFINITY : (double)end;
+}
+
+bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
+				 double share, struct sp_interval *ret_size)
+{
+	const struct sp_selection *s = &analysis->selection;
+	const struct sp_tally *all = &analysis->view->all;
+	struct sp_value_group groups[SP_FORMAT_CLASSES];
+	unsigned int first = 0, last = SP_FORMAT_CLASSES - 1;
+	struct sp_interval size;
+
+	if (!all->n_classes)
+		return false;
+	for (uint32_t i = 0; i < all->n_classes; i++) {
+		groups[i].value = class_end(s, all->classes[i].class);
+		groups[i].acc = all->classes[i].acc;
+	}
+	size = sp_percentile(groups, all->n_classes, share,
+			     analysis->how.confidence);
+	/* Unseen objects are of a size that there can be. */
+	while (first < last && !sp_analysis_may_have_size(analysis, first))
+		first++;
+	while (last > first && !sp_analysis_may_have_size(analysis, last))
+		last--;
+	*ret_size = sp_interval_around(size.value,
+				       fmax(size.lo, class_end(s, first)),
+				       fmin(size.hi, class_end(s, last)));
+	return true;
+}
+
+void sp_analysis_free(struct sp_analysis *analysis)
+{
+	if (!analysis)
+		return;
+	if (analysis->alloc != analysis->view)
+		sp_table_free(analysis->alloc, analysis->profile);
+	if (analysis->live != analysis->view)
+		sp_table_free(analysis->live, analysis->profile);
+	sp_table_free(analysis->view, analysis->profile);
+	sp_population_free(&analysis->population);
+	free(analysis);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_ANALYSIS_H
+#define SP_REPORT_ANALYSIS_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "profile/estimate.h"
+#include "profile/profile.h"
+#include "profile/table.h"
+#include "profile/peak.h"
+#include "report/question.h"
+
+/*
+ * The figures that answer a question, before any function has a name.  Borrows
+ * the profile, which has to outlive it.
+ */
+struct sp_analysis {
+	const struct sp_profile *profile;
+	struct sp_selection selection; /* of the view; at_ns of a peak is set */
+	struct sp_population population;
+	struct sp_estimation how; /* of every row; borrows `population` */
+	struct sp_table *view;    /* the selected samples */
+	/* The same births, sizes and threads: all of them, and those alive at
+	 * live_at_ns (SP_NEVER: the end).  `live` is NULL without frees. */
+	struct sp_table *alloc; /* may be `view` */
+	struct sp_table *live;  /* may be `view` */
+	uint64_t live_at_ns;
+	struct sp_peak peak; /* with frees only */
+};
+
+/* 0 and *ret_analysis, to be freed by the caller; negative errno and *err
+ * (those of sp_question_select(), and -ENOMEM). */
+int sp_analysis_new(const struct sp_profile *profile,
+		    const struct sp_question *question, enum sp_view fallback,
+		    struct sp_analysis **ret_analysis, struct sp_error *err);
+
+/*
+ * How the total of what was allocated is estimated: from the samples alone if
+ * the exact total stands beside it, or there would be nothing to compare.
+ */
+struct sp_estimation sp_analysis_total_how(const struct sp_analysis *analysis);
+
+/* Share of `part` in `all`, of which its samples are a subset: in [0, 1]. */
+struct sp_interval sp_analysis_share(const struct sp_acc *part,
+				     const struct sp_acc *all,
+				     double confidence);
+
+/* RSS as it was last recorded at or before that time; false if it was not. */
+bool sp_analysis_rss_at(const struct sp_profile *profile, uint64_t time_ns,
+			uint64_t *ret_bytes);
+
+/*
+ * The size that `share` of all objects, or of all bytes, do not exceed: exact
+ * but for the width of a size class, whose upper end it is.  UINT64_MAX if that
+ * is the last class; 0 if there are no totals.
+ */
+uint64_t sp_analysis_size_percentile(const struct sp_profile *profile,
+				     bool of_bytes, double share);
+
+/* Can the view have objects of that size class?  Not if the selection leaves
+ * them out or, by the exact totals, nothing of it was allocated. */
+bool sp_analysis_may_have_size(const struct sp_analysis *analysis,
+			       unsigned int class);
+
+/*
+ * What the view has of the size classes first..last, as a row is estimated; if
+ * that uses the exact totals of the classes, it is no more than those.
+ */
+struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
+					  unsigned int first, unsigned int last,
+					  uint64_t *ret_samples);
+
+/*
+ * The size that `share` in (0, 1) of the view's bytes do not exceed, estimated
+ * (E20): the upper end of a size class, or the largest size selected.  hi is
+ * INFINITY where nothing bounds it.  False if the view has no samples.
+ */
+bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
+				 double share, struct sp_interval *ret_size);
+
+/* The largest RSS that was recorded; 0 if none was. */
+uint64_t sp_analysis_peak_rss(const struct sp_profile *profile);
+
+void sp_analysis_free(struct sp_analysis *analysis);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_EXPORT_H
+#define SP_REPORT_EXPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "report/aggregate.h"
+#include "report/question.h"
+
+struct sp_options;
+
+/* What only exports are asked for. */
+struct sp_export_options {
+	bool of_objects;      /* --metric objects: weights count objects */
+	bool pprof_error;     /* two more sample types: variance, samples */
+	uint64_t max_samples; /* fold pprof samples beyond; 0: no limit */
+};
+
+/* What a choice of the user means to one format; which of them it knows. */
+enum sp_export_knows {
+	SP_EXPORT_KNOWS_METRIC = 1,
+	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
+};
+
+/*
+ * A format that other programs read.  `write` gets the answer to the question
+ * with its names; the profile is aggregate->analysis->profile.  It returns 0,
+ * or negative errno and *err, with nothing or a part written.  Write errors
+ * stay in the stream.
+ */
+struct sp_export_format {
+	const char *name;
+	const char *what;   /* for --help, at most 58 columns */
+	bool is_binary;     /* not for a terminal */
+	unsigned int knows; /* enum sp_export_knows */
+	int (*write)(FILE *out, const struct sp_aggregate *aggregate,
+		     const struct sp_export_options *options,
+		     struct sp_error *err);
+};
+
+/* In the order of --help; the one after the last has no name. */
+extern const struct sp_export_format sp_export_formats[];
+
+/* NULL for an unknown name. */
+const struct sp_export_format *sp_export_find(const char *name);
+
+/*
+ * The profile in the format of the options, which are those of an export.
+ * `progress` may be NULL.  0, or negative errno and *err, with nothing or a
+ * part written.  Write errors stay in the stream.
+ */
+int sp_export_write(FILE *out, const struct sp_profile *profile,
+		    const struct sp_options *options, sp_progress_fn *progress,
+		    void *progress_arg, struct sp_error *err);
+
+/*
+ * A non-negative estimate as an integer whose expectation it is: the fraction
+ * decides, by the hash, whether it is rounded up.  Rounding to the nearest, or
+ * down, would bias the sum over many profiles.  At most `max` >= 0.
+ */
+int64_t sp_export_round(double value, uint64_t hash, int64_t max);
+
+/* The seed of such hashes: profiles of the same program round independently. */
+uint64_t sp_export_seed(const struct sp_profile *profile);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_INTERN_H
+#define SP_REPORT_INTERN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Numbers for distinct strings of bytes, 0, 1, ... in the order in which they
+ * come: the tables that exported files refer to.  Zero-initialise.
+ */
+struct sp_intern {
+	char *bytes; /* of all entries, each followed by a NUL */
+	size_t n_bytes, bytes_room;
+	struct sp_intern_entry *entries;
+	size_t n_entries, entries_room;
+	uint32_t *slots; /* 0: free; else 1 + number of an entry */
+	size_t n_slots;  /* a power of two, at most half taken */
+};
+
+struct sp_intern_entry {
+	uint64_t hash;
+	size_t at;
+	size_t length;
+};
+
+/* 0 and *ret_number, or -ENOMEM.  n_entries tells whether they were new. */
+int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
+		  uint32_t *ret_number);
+
+/* The bytes with that number, and a NUL; valid until the next one is added. */
+const char *sp_intern_bytes(const struct sp_intern *intern, uint32_t number);
+
+void sp_intern_done(struct sp_intern *intern);
+
+#endif

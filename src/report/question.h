@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_QUESTION_H
+#define SP_REPORT_QUESTION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/estimate.h"
+#include "profile/profile.h"
+#include "profile/table.h"
+
+/*
+ * What the user wants to know, as it was asked: before a profile is there that
+ * says how long a run was and which threads it had.
+ */
+
+enum sp_moment_kind {
+	SP_MOMENT_NONE,  /* not given */
+	SP_MOMENT_TIME,  /* `ns` since the start, or that long */
+	SP_MOMENT_SHARE, /* `thousandths` of a percent of the run */
+	SP_MOMENT_END,
+};
+
+struct sp_moment {
+	enum sp_moment_kind kind;
+	uint64_t ns;
+	uint64_t thousandths; /* 0..100000 */
+};
+
+/* "2s", "1m30s", "50%", "end"; false, and *ret untouched, for anything else. */
+bool sp_moment_parse(const char *text, struct sp_moment *ret);
+
+struct sp_question {
+	bool has_view;
+	enum sp_view view;
+	struct sp_moment at;   /* of live, leaks; none: the end */
+	struct sp_moment from; /* born at or after */
+	struct sp_moment to;   /* born before */
+	struct sp_moment tail; /* of leaks; none: 10 % of the run */
+	/* Of temporary: at most one is not SP_NEVER; both: 0 bytes. */
+	uint64_t within_bytes;
+	uint64_t within_ns;
+	uint64_t min_size_bytes;
+	uint64_t max_size_bytes; /* inclusive */
+	const char *thread;      /* index, thread id or name; NULL: all */
+	enum sp_method method;
+	double confidence; /* in (0, 1) */
+};
+
+/* Everything, by the default method at 95 %. */
+void sp_question_init(struct sp_question *question);
+
+/*
+ * The question as a selection of this profile's samples; `fallback` is the
+ * view if none was asked for.  The moment of SP_VIEW_PEAK is left open
+ * (at_ns is SP_NEVER).  0; -ENODATA and *err if the profile lacks what the
+ * view needs; -ERANGE if a time lies outside the run; -ENOENT for a thread
+ * that is not there or not the only one of its name.
+ */
+int sp_question_select(const struct sp_question *question,
+		       const struct sp_profile *profile, enum sp_view fallback,
+		       struct sp_selection *ret, struct sp_error *err);
+
+/* -ENODATA and *err if the profile has no frees, else 0; `what` begins the
+ * sentence ("--view live"). */
+int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
+			    struct sp_error *err);
+
+/*
+ * The same births, sizes and threads, for a format that shows what was
+ * allocated and what is alive side by side.  0 and *ret; -EINVAL and *err if
+ * another view than SP_VIEW_ALLOC was asked for, which would be lost; `what`
+ * begins the sentence.
+ */
+int sp_selection_births(const struct sp_selection *selection,
+			const struct sp_profile *profile, const char *what,
+			struct sp_selection *ret, struct sp_error *err);
+
+/* Does the selection leave out anything by birth, size or thread? */
+bool sp_selection_is_subset(const struct sp_selection *selection);
+
+/* "alloc", "live", ...; and back. */
+const char *sp_view_name(enum sp_view view);
+bool sp_view_parse(const char *name, enum sp_view *ret);
+
+#endif

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/view_notes.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#include "report/text.h"
+
+#define PROBLEMS_MAX 10
+
+/* Samples that a suggested period should give, at least: about 25 % off. */
+#define WANTED_SAMPLES 64
+
+struct notes {
+	FILE *out;
+	unsigned int count;
+	unsigned int problems;
+};
+
+/* Begin a note; the caller writes the rest of the line. */
+static FILE *note(struct notes *notes)
+{
+	if (!notes->count++)
+		fputs("\nnotes:\n", notes->out);
+	fputs("  - ", notes->out);
+	return notes->out;
+}
+
+/* A power of two as SAMPLEPROF_PERIOD takes it. */
+static void print_period(FILE *out, uint64_t bytes)
+{
+	static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+	size_t unit = 0;
+
+	while (bytes >= 1024 && unit < 4) {
+		bytes /= 1024;
+		unit++;
+	}
+	fprintf(out, "SAMPLEPROF_PERIOD=%" PRIu64 "%s", bytes, suffixes[unit]);
+}
+
+static void note_no_samples(struct notes *notes, const struct sp_profile *p)
+{
+	uint64_t period = 1;
+	FILE *out;
+
+	if (p->n_samples)
+		return;
+	out = note(notes);
+	if (!p->exact_alloc_bytes) {
+		fprintf(out, "0 samples: no allocation was %s\n",
+			p->end == SP_PROFILE_END_CLEAN
+				? "seen"
+				: "seen yet that is published");
+		return;
+	}
+	while (period <= p->exact_alloc_bytes / WANTED_SAMPLES / 2)
+		period *= 2;
+	fprintf(out, "0 samples: %s allocated, period %s",
+		sp_text_bytes((double)p->exact_alloc_bytes).text,
+		sp_text_size(p->period_bytes).text);
+	if (period < p->period_bytes) {
+		fputs("; to see more use ", out);
+		print_period(out, period);
+	}
+	putc('\n', out);
+}
+
+/* That there is no sample bounds the bytes. */
+static void note_empty_view(struct notes *notes, const struct sp_analysis *a)
+{
+	const struct sp_interval bytes =
+		sp_estimate_bytes(&a->how, &a->view->all);
+
+	if (a->view->all.all.samples || !a->profile->n_samples)
+		return;
+	fputs("nothing in this view was sampled", note(notes));
+	if (bytes.hi > 0) {
+		fputs(": it has ", notes->out);
+		sp_text_print_estimate(notes->out, bytes, 0, a->how.confidence);
+		fprintf(notes->out, ", which is %.1f periods",
+			bytes.hi / (double)a->profile->period_bytes);
+	}
+	putc('\n', notes->out);
+}
+
+static void note_diagnosis(struct notes *notes, const struct sp_profile *p)
+{
+	const char *diagnosis = sp_profile_info(p, "diagnosis");
+
+	if (!diagnosis)
+		return;
+	sp_text_print(note(notes), diagnosis);
+	putc('\n', notes->out);
+}
+
+static void note_outside(struct notes *notes, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+	const struct sp_estimation how = {.method = SP_METHOD_P3,
+					  .confidence = a->how.confidence};
+	struct sp_interval estimate =
+		sp_estimate_bytes(&how, &a->population.all);
+	double least = (double)p->exact_alloc_bytes;
+	double most = least;
+
+	if (p->end != SP_PROFILE_END_CLEAN)
+		most += (double)p->check_in_bytes * (double)p->threads;
+	if (least > estimate.hi || most < estimate.lo)
+		fprintf(note(notes),
+			"the exact total lies outside the %s interval of its "
+			"estimate: chance in up to one run of %.0f, else a "
+			"sign of losses\n",
+			sp_text_level(how.confidence).text,
+			nearbyint(1 / (1 - how.confidence)));
+}
+
+/* Exact totals by size would have made intervals narrower. */
+static void note_without_totals(struct notes *notes,
+				const struct sp_analysis *a)
+{
+	const struct sp_population *population = &a->population;
+
+	if (a->how.method != SP_METHOD_P3T || population->has_totals ||
+	    !a->profile->n_samples)
+		return;
+	fprintf(note(notes),
+		"exact totals per size class are not used, intervals are wider "
+		"for it: %s\n",
+		population->why_without ? population->why_without
+					: "the file has none");
+}
+
+/* The peak is where noise was highest, too. */
+static void note_peak(struct notes *notes, const struct sp_analysis *a)
+{
+	const double raw = a->peak.raw_bytes, corrected = a->peak.bytes.value;
+
+	if (a->selection.view != SP_VIEW_PEAK || !(raw > corrected))
+		return;
+	fprintf(note(notes),
+		"the highest point of an estimated curve, here %s, is too high "
+		"on average: the peak above is corrected for that, the rows "
+		"are not (docs/live.md)\n",
+		sp_text_bytes(raw).text);
+}
+
+static void note_live(struct notes *notes, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+
+	if (!a->live)
+		return;
+	if (sp_profile_info(p, "forked"))
+		fputs("this is a forked child: what its parent had allocated "
+		      "before the fork is not among its live bytes\n",
+		      note(notes));
+	if (p->unmatched_frees)
+		fprintf(note(notes),
+			"%s frees are of samples that the file does not have\n",
+			sp_text_count(p->unmatched_frees).text);
+}
+
+static void note_losses(struct notes *notes, const struct sp_profile *p)
+{
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
+		if (p->losses[i])
+			fprintf(note(notes), "%s %s: %s\n",
+				sp_text_count(p->losses[i]).text,
+				sp_loss_name(i), sp_loss_help(i));
+}
+
+static void note_damage(struct notes *notes, const struct sp_profile *p)
+{
+	if (!p->damaged_records && !p->ignored_bytes && !*p->damage)
+		return;
+	fprintf(note(notes), "the file is damaged: %s bad record%s, %s ignored",
+		sp_text_count(p->damaged_records).text,
+		sp_text_plural(p->damaged_records),
+		sp_text_size(p->ignored_bytes).text);
+	if (*p->damage) {
+		fputs("; first: ", notes->out);
+		sp_text_print(notes->out, p->damage);
+	}
+	putc('\n', notes->out);
+}
+
+static void note_cut_stacks(struct notes *notes,
+			    const struct sp_aggregate *aggregate)
+{
+	double cut = 0;
+
+	for (size_t i = 0; i < aggregate->n_stacks; i++)
+		if (aggregate->stacks[i].stack->flags & SP_STACK_TRUNCATED)
+			cut += aggregate->stacks[i].tally->all.est_bytes;
+	if (cut > 0)
+		fprintf(note(notes),
+			"%s of the bytes are in stacks deeper than the limit: "
+			"cum of their outer functions is low; raise "
+			"SAMPLEPROF_DEPTH\n",
+			sp_text_percent(
+				cut,
+				aggregate->analysis->view->all.all.est_bytes)
+				.text);
+}
+
+static void note_problem(void *arg, const struct sp_module *module,
+			 const char *reason)
+{
+	struct notes *notes = arg;
+
+	if (++notes->problems > PROBLEMS_MAX)
+		return;
+	fputs("no symbols for ", note(notes));
+	sp_text_print(notes->out, module->path);
+	fputs(": ", notes->out);
+	sp_text_print(notes->out, reason);
+	putc('\n', notes->out);
+}
+
+static void note_problems(struct notes *notes,
+			  const struct sp_aggregate *aggregate)
+{
+	sp_symbolizer_problems(aggregate->symbolizer, note_problem, notes);
+	if (notes->problems > PROBLEMS_MAX)
+		fprintf(note(notes), "no symbols for %u more (see --json)\n",
+			notes->problems - PROBLEMS_MAX);
+}
+
+void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
+{
+	fputs("\nfile: ", out);
+	switch (p->end) {
+	case SP_PROFILE_END_CLEAN:
+		fputs("complete, the process ended cleanly\n", out);
+		break;
+	case SP_PROFILE_END_KILLED:
+		fprintf(out,
+			"ends where the process was killed or left without "
+			"exit(); exact totals may miss up to %s per thread "
+			"that was alive\n",
+			sp_text_size(p->check_in_bytes).text);
+		break;
+	case SP_PROFILE_END_RUNNING:
+		fprintf(out,
+			"the process is still running: figures as of now; "
+			"exact totals may miss up to %s per live thread\n",
+			sp_text_size(p->check_in_bytes).text);
+		break;
+	}
+}
+
+void sp_view_notes_print_next(FILE *out, const struct sp_profile *profile,
+			      const char *program, const char *arguments)
+{
+	fputs("next: ", out);
+	sp_text_print_shell(out, program);
+	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
+	/* A name like an option would be taken for one. */
+	if (*profile->path == '-')
+		fputs("./", out);
+	sp_text_print_shell(out, profile->path);
+	putc('\n', out);
+}
+
+void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
+			 const struct sp_aggregate *aggregate)
+{
+	const struct sp_profile *p = analysis->profile;
+	struct notes notes = {.out = out};
+
+	note_no_samples(&notes, p);
+	note_empty_view(&notes, analysis);
+	note_diagnosis(&notes, p);
+	note_outside(&notes, analysis);
+	note_without_totals(&notes, analysis);
+	note_peak(&notes, analysis);
+	note_live(&notes, analysis);
+	note_losses(&notes, p);
+	note_damage(&notes, p);
+	if (!aggregate)
+		return;
+	note_cut_stacks(&notes, aggregate);
+	note_problems(&notes, aggregate);
+}

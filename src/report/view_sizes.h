@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_VIEW_SIZES_H
+#define SP_REPORT_VIEW_SIZES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "report/analysis.h"
+
+/* -ENODATA and *err if the profile has no totals per size class, else 0. */
+int sp_view_sizes_check(const struct sp_profile *profile, struct sp_error *err);
+
+/*
+ * Exact objects and bytes by object size, in steps of powers of two, with bars
+ * for the bytes in Unicode or, if `ascii`, in ASCII; then percentiles.  The
+ * profile has totals per size class.
+ */
+void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
+			 bool ascii);
+
+/*
+ * The same steps of what the view has, estimated: bytes, samples, bars; then
+ * percentiles of the bytes.
+ */
+void sp_view_sizes_print_estimated(FILE *out,
+				   const struct sp_analysis *analysis,
+				   bool ascii);
+
+#endif

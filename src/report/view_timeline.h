@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_VIEW_TIMELINE_H
+#define SP_REPORT_VIEW_TIMELINE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "report/analysis.h"
+
+/*
+ * Live bytes over time with their limits, 80 columns wide: blocks of Unicode,
+ * or ASCII if `ascii`; the peak is marked, and RSS where it was recorded.  The
+ * profile has frees.  0 or -ENOMEM and *err.
+ */
+int sp_view_timeline_print(FILE *out, const struct sp_analysis *analysis,
+			   bool ascii, struct sp_error *err);
+
+#endif

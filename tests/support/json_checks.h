@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TESTS_SUPPORT_JSON_CHECKS_H
+#define SP_TESTS_SUPPORT_JSON_CHECKS_H
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/estimator.h"
+
+/* The cmocka headers come first.  What stands at a place in a JSON document. */
+
+/* The value at a path like "functions.0.name". */
+static inline const json_t *at(const json_t *node, const char *path)
+{
+	char key[64];
+
+	for (const char *p = path; *p; p += strlen(key), p += *p == '.') {
+		snprintf(key, sizeof(key), "%.*s", (int)strcspn(p, "."), p);
+		node = json_is_array(node)
+			       ? json_array_get(node, strtoul(key, NULL, 10))
+			       : json_object_get(node, key);
+		if (!node)
+			print_error("no %s\n", path);
+		assert_non_null(node);
+	}
+	return node;
+}
+
+static inline json_int_t integer(const json_t *root, const char *path)
+{
+	assert_true(json_is_integer(at(root, path)));
+	return json_integer_value(at(root, path));
+}
+
+static inline double real(const json_t *root, const char *path)
+{
+	assert_true(json_is_real(at(root, path)));
+	return json_real_value(at(root, path));
+}
+
+static inline const char *string(const json_t *root, const char *path)
+{
+	assert_true(json_is_string(at(root, path)));
+	return json_string_value(at(root, path));
+}
+
+static inline void assert_null_at(const json_t *root, const char *path)
+{
+	assert_true(json_is_null(at(root, path)));
+}
+
+/* Bit for bit what was estimated. */
+static inline void assert_interval(const json_t *root, const char *path,
+				   struct sp_interval want)
+{
+	const json_t *got = at(root, path);
+
+	assert_true(real(got, "value") == want.value);
+	assert_true(real(got, "lo") == want.lo);
+	assert_true(real(got, "hi") == want.hi);
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "report/export_collapsed.h"
+#include "support/report_fixture.h"
+#include "support/text_checks.h"
+
+/* Everything is recorded: estimates are exact. */
+#define EVERYTHING 1
+
+enum {
+	MAIN,
+	F,
+	INLINED,
+	HOSTILE,
+	MAIN_AGAIN,
+};
+
+static int setup(void **state)
+{
+	struct fixture *x = fixture_new(EVERYTHING);
+
+	fixture_symbol(x, MAIN, "main", "main.c", 10);
+	fixture_symbol(x, F, "f", NULL, 0);
+	fixture_symbol(x, INLINED, "g", NULL, 0);
+	fixture_symbol(x, INLINED, "h", NULL, 0);
+	fixture_symbol(x, HOSTILE, ";a;b; 12\n\x1b[2J\xff;", "-x", 3);
+	fixture_symbol(x, MAIN_AGAIN, "main", "main.c", 20);
+	*state = x;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+static void assert_text(struct fixture *x, bool of_objects, const char *want)
+{
+	const struct sp_export_options options = {.of_objects = of_objects};
+	struct sp_aggregate *a = fixture_aggregate(x);
+	char *text = NULL;
+	size_t n;
+	FILE *out = open_memstream(&text, &n);
+
+	assert_int_equal(sp_export_collapsed_write(out, a, &options, NULL), 0);
+	fclose(out);
+	assert_string_equal(text, want);
+	free(text);
+	sp_aggregate_free(a);
+}
+
+static void test_order(void **state)
+{
+	struct fixture *x = *state;
+
+	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){INLINED, F, MAIN}, 3, 2, 1000);
+	assert_text(x, false, "main;f;h;g 2000\nmain;f 300\n");
+	assert_text(x, true, "main;f;h;g 2\nmain;f 3\n");
+}
+
+/* What has the same names is one line. */
+static void test_merges(void **state)
+{
+	struct fixture *x = *state;
+
+	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){F}, 1, 1, 50);
+	fixture_stack(x, (size_t[]){F, MAIN_AGAIN}, 2, 3, 7);
+	assert_text(x, false, "main;f 321\nf 50\n");
+}
+
+static void test_hostile(void **state)
+{
+	struct fixture *x = *state;
+
+	fixture_stack(x, (size_t[]){HOSTILE, MAIN}, 2, 1, 9);
+	assert_text(x, false, "main;:a:b: 12\\x0a\\x1b[2J\\xff: 9\n");
+}
+
+static void test_no_stack(void **state)
+{
+	struct fixture *x = *state;
+
+	assert_text(x, false, "");
+	fixture_stack(x, NULL, 0, 1, 9);
+	assert_text(x, false, "[no stack] 9\n");
+}
+
+static void test_view(void **state)
+{
+	struct fixture *x = *state;
+
+	x->profile.has_frees = true;
+	fixture_stack(x, (size_t[]){F}, 1, 1, 50);
+	x->next.freed_ns = 100;
+	fixture_stack(x, (size_t[]){MAIN}, 1, 1, 70);
+	x->question.has_view = true;
+	x->question.view = SP_VIEW_LIVE;
+	assert_text(x, false, "f 50\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_merges, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_stack, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_view, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "report/export_massif.h"
+#include "support/report_fixture.h"
+
+#define MS 1000000u
+
+enum { MAIN = 0x10, F = 0x20, G = 0x30 };
+
+struct document {
+	struct fixture *x;
+	char *text;
+	size_t size;
+};
+
+static int setup(void **state)
+{
+	struct document *d = calloc(1, sizeof(*d));
+
+	d->x = fixture_new(1);
+	d->x->profile.has_frees = true;
+	d->x->profile.duration_ns = 72 * MS;
+	fixture_symbol(d->x, MAIN, "main", "src/main.c", 10);
+	fixture_symbol(d->x, F, "f", "f.c", 1);
+	fixture_symbol(d->x, G, "g", "g.c", 2);
+	*state = d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct document *d = *state;
+
+	free(d->text);
+	fixture_free(d->x);
+	free(d);
+	return 0;
+}
+
+static void add(struct document *d, const struct sp_stack *stack,
+		uint64_t size_bytes, uint64_t born_ns, uint64_t freed_ns)
+{
+	d->x->next.born_ns = born_ns;
+	d->x->next.freed_ns = freed_ns ? freed_ns : SP_NEVER;
+	fixture_samples(d->x, stack, 1, size_bytes);
+}
+
+static int write_it(struct document *d, struct sp_error *err)
+{
+	const struct sp_export_options options = {0};
+	struct sp_aggregate *a = fixture_aggregate(d->x);
+	FILE *out;
+	int r;
+
+	free(d->text);
+	out = open_memstream(&d->text, &d->size);
+	r = sp_export_massif_write(out, a, &options, err);
+	fclose(out);
+	sp_aggregate_free(a);
+	return r;
+}
+
+static void assert_has(const struct document *d, const char *want)
+{
+	if (!strstr(d->text, want))
+		print_error("no\n%s\nin\n%s\n", want, d->text);
+	assert_non_null(strstr(d->text, want));
+}
+
+static void test_empty(void **state)
+{
+	struct document *d = *state;
+
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_memory_equal(d->text, "desc: ", 6);
+	assert_has(d, "\ncmd: app -x\ntime_unit: ms\n"
+		      "#-----------\nsnapshot=0\n#-----------\ntime=0.000\n"
+		      "mem_heap_B=0\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+		      "heap_tree=empty\n");
+	assert_has(d, "heap_tree=peak\nn0: 0 (heap allocation functions) "
+		      "malloc/new/new[], --alloc-fns, etc.\n");
+	assert_has(d, "snapshot=73\n");
+	assert_null(strstr(d->text, "snapshot=74\n"));
+}
+
+/* 1000 and 500 bytes from 10 ms on, of which 1000 are freed at 20 ms. */
+static void test_trees(void **state)
+{
+	struct document *d = *state;
+	const struct sp_stack *a, *b;
+
+	a = fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 0, 1);
+	b = fixture_stack(d->x, (size_t[]){F, G, MAIN}, 3, 0, 1);
+	add(d, a, 500, 10 * MS, 0);
+	add(d, b, 1000, 10 * MS + 7000, 20 * MS);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d,
+		   "snapshot=10\n#-----------\ntime=10.000\nmem_heap_B=500\n");
+	assert_has(d, "snapshot=11\n#-----------\ntime=10.007\n"
+		      "mem_heap_B=1500\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+		      "heap_tree=peak\n"
+		      "n1: 1500 (heap allocation functions) malloc/new/new[], "
+		      "--alloc-fns, etc.\n"
+		      " n2: 1500 0x1f: f (f.c:1)\n"
+		      "  n1: 1000 0x2f: g (g.c:2)\n"
+		      "   n0: 1000 0xf: main (main.c:10)\n"
+		      "  n0: 500 0xf: main (main.c:10)\n"
+		      "#-----------\nsnapshot=12\n");
+	assert_has(d, "snapshot=73\n#-----------\ntime=72.000\n"
+		      "mem_heap_B=500\nmem_heap_extra_B=0\nmem_stacks_B=0\n"
+		      "heap_tree=detailed\n"
+		      "n1: 500 (heap allocation functions) malloc/new/new[], "
+		      "--alloc-fns, etc.\n"
+		      " n1: 500 0x1f: f (f.c:1)\n"
+		      "  n0: 500 0xf: main (main.c:10)\n");
+}
+
+/* A path may end where another goes on. */
+static void test_a_path_within_a_path(void **state)
+{
+	struct document *d = *state;
+
+	d->x->next.born_ns = 5;
+	fixture_stack(d->x, (size_t[]){F}, 1, 1, 300);
+	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 700);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d, " n2: 1000 0x1f: f (f.c:1)\n"
+		      "  n0: 700 0xf: main (main.c:10)\n"
+		      "  n0: 300 (caller unknown)\n");
+}
+
+static void test_threshold(void **state)
+{
+	struct document *d = *state;
+
+	d->x->next.born_ns = 5;
+	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 9900);
+	fixture_stack(d->x, (size_t[]){G, MAIN}, 2, 1, 60);
+	fixture_stack(d->x, (size_t[]){MAIN}, 1, 0, 1);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d, "n2: 9960 (heap");
+	assert_has(d, "  n0: 9900 0xf: main (main.c:10)\n"
+		      " n0: 60 in 1 place, below massif's threshold "
+		      "(1.00%)\n#");
+	fixture_samples(d->x, &d->x->stacks[2], 1, 40);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d, " n0: 100 in 2 places, all below massif's threshold "
+		      "(1.00%)\n#");
+	/* One percent is not below. */
+	fixture_samples(d->x, &d->x->stacks[1], 1, 41);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d, " n1: 101 0x2f: g (g.c:2)\n");
+	assert_has(d, " n0: 40 in 1 place");
+}
+
+/* 300 paths whose weights are no integers: what is printed adds up. */
+static void test_rounding(void **state)
+{
+	struct document *d = *state;
+	unsigned long long total = 0, sum = 0, value;
+	const char *line;
+
+	d->x->next.period_bytes = 4096;
+	d->x->next.born_ns = 5;
+	for (size_t i = 0; i < 60; i++) {
+		fixture_symbol(d->x, 100 + i, "many", "m.c", 1);
+		fixture_stack(d->x, (size_t[]){100 + i, MAIN}, 2, 5, 100 + i);
+	}
+	assert_int_equal(write_it(d, NULL), 0);
+	line = strstr(d->text, "heap_tree=peak\n");
+	assert_int_equal(sscanf(line, "heap_tree=peak\nn60: %llu (", &total),
+			 1);
+	while ((line = strstr(line + 1, "\n n1: "))) {
+		assert_int_equal(sscanf(line, "\n n1: %llu 0x", &value), 1);
+		sum += value;
+		if (strstr(line + 1, "#-") < strstr(line + 1, "\n n1: "))
+			break;
+	}
+	assert_int_equal(sum, total);
+	assert_int_equal(
+		total,
+		(unsigned long long)(d->x->analysis->peak.raw_bytes + 0.5));
+}
+
+static void test_refusals(void **state)
+{
+	struct document *d = *state;
+	struct sp_error err;
+
+	d->x->question.has_view = true;
+	d->x->question.view = SP_VIEW_PEAK;
+	assert_int_equal(write_it(d, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "leave out --view peak"));
+	d->x->question.has_view = false;
+	d->x->profile.has_frees = false;
+	assert_int_equal(write_it(d, &err), -ENODATA);
+	assert_non_null(strstr(err.message, "massif needs"));
+	assert_int_equal(d->size, 0);
+}
+
+/* A name cannot begin a line or a comment. */
+static void test_hostile(void **state)
+{
+	static const char name[] = "{lambda()#1}\nsnapshot=9\n\x1b]0;\xff";
+	static const char want[] = "{lambda()~1}\\x0asnapshot=9\\x0a\\x1b]0;"
+				   "\\xff";
+	struct document *d = *state;
+	const char *at;
+	int n = 0;
+
+	fixture_symbol(d->x, 0x50, name, name, 1);
+	d->x->profile.command = name;
+	d->x->next.born_ns = 5;
+	fixture_stack(d->x, (size_t[]){0x50}, 1, 1, UINT64_MAX);
+	assert_int_equal(write_it(d, NULL), 0);
+	for (at = d->text; (at = strstr(at, want)); at++)
+		n++;
+	/* The command, and name and file in two trees. */
+	assert_int_equal(n, 5);
+	assert_has(d, "mem_heap_B=9223372036854775808\n");
+}
+
+/* A chain that never ends is cut, and its lines do not grow for ever. */
+static void test_deep(void **state)
+{
+	struct document *d = *state;
+	struct sp_stack *stack;
+	struct sp_frame *frames = calloc(5000, sizeof(*frames));
+	char *line, *rest;
+
+	d->x->next.born_ns = 5;
+	stack = fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
+	for (size_t i = 0; i < 5000; i++)
+		frames[i] = (struct sp_frame){1, F};
+	stack->frames = frames;
+	stack->n_frames = 5000;
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_has(d, "\n  n1: 100 0x1f: f (f.c:1)\n");
+	for (rest = d->text; (line = strsep(&rest, "\n"));)
+		assert_true(strlen(line) < 1100);
+	free(frames);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_empty),
+		TEST(test_trees),
+		TEST(test_a_path_within_a_path),
+		TEST(test_threshold),
+		TEST(test_rounding),
+		TEST(test_refusals),
+		TEST(test_hostile),
+		TEST(test_deep),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

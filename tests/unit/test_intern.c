@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "report/intern.h"
+
+#define STRINGS 5000
+
+/* Random bytes, NULs among them, of which many come again. */
+static size_t some_bytes(struct sp_rng *rng, char bytes[8])
+{
+	size_t n = sp_rng_next(rng) % 4;
+
+	for (size_t i = 0; i < n; i++)
+		bytes[i] = (char)(sp_rng_next(rng) % 24);
+	return n;
+}
+
+/* Numbers as a search through a list gives them. */
+static void test_like_a_list(void **state)
+{
+	static struct {
+		char bytes[8];
+		size_t n;
+	} list[STRINGS];
+	struct sp_intern in = {0};
+	struct sp_rng rng;
+	uint32_t n_list = 0, number;
+
+	(void)state;
+	sp_rng_init(&rng, 1, 0);
+	for (int i = 0; i < STRINGS; i++) {
+		char bytes[8];
+		size_t n = some_bytes(&rng, bytes);
+		uint32_t want = 0;
+
+		while (want < n_list &&
+		       (list[want].n != n ||
+			memcmp(list[want].bytes, bytes, n) != 0))
+			want++;
+		assert_int_equal(sp_intern_add(&in, bytes, n, &number), 0);
+		assert_int_equal(number, want);
+		if (want == n_list) {
+			memcpy(list[n_list].bytes, bytes, n);
+			list[n_list++].n = n;
+		}
+		assert_int_equal(in.n_entries, n_list);
+	}
+	assert_in_range(n_list, 1000, STRINGS - 1000);
+	for (uint32_t i = 0; i < n_list; i++) {
+		const char *bytes = sp_intern_bytes(&in, i);
+
+		assert_int_equal(in.entries[i].length, list[i].n);
+		assert_memory_equal(bytes, list[i].bytes, list[i].n);
+		assert_int_equal(bytes[list[i].n], '\0');
+	}
+	sp_intern_done(&in);
+}
+
+static void test_long(void **state)
+{
+	static char bytes[100000];
+	struct sp_intern in = {0};
+	uint32_t number;
+
+	(void)state;
+	memset(bytes, 'x', sizeof(bytes));
+	for (uint32_t i = 0; i < 50; i++) {
+		assert_int_equal(sp_intern_add(&in, bytes, 99950 + i, &number),
+				 0);
+		assert_int_equal(number, i);
+	}
+	for (uint32_t i = 0; i < 50; i++)
+		assert_int_equal(strlen(sp_intern_bytes(&in, i)), 99950 + i);
+	sp_intern_done(&in);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_like_a_list),
+		cmocka_unit_test(test_long),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line: what each option sets, and what is refused with which
+ * words. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "report/options.h"
+#include "support/close.h"
+
+#define ARGUMENTS_MAX 16
+
+static struct sp_error error;
+
+/* The words of `line` as arguments; -EINVAL and `error`, or 0. */
+static int parse(const char *line, struct sp_options *options)
+{
+	static char words[512];
+	char *argv[ARGUMENTS_MAX + 2] = {(char *)(uintptr_t) "report"};
+	char *save = NULL, *word;
+	int argc = 1;
+
+	assert_true(strlen(line) < sizeof(words));
+	strcpy(words, line);
+	for (word = strtok_r(words, " ", &save); word;
+	     word = strtok_r(NULL, " ", &save)) {
+		assert_true(argc <= ARGUMENTS_MAX);
+		argv[argc++] = word;
+	}
+	error.message[0] = '\0';
+	if (argc > 1 && strcmp(argv[1], "export") == 0) {
+		argv[1] = argv[0];
+		return sp_options_parse_export(argc - 1, argv + 1, options,
+					       &error);
+	}
+	return sp_options_parse(argc, argv, options, &error);
+}
+
+static struct sp_options good(const char *line)
+{
+	struct sp_options options;
+
+	if (parse(line, &options) != 0)
+		fail_msg("\"%s\" is refused: %s", line, error.message);
+	return options;
+}
+
+static void refused(const char *line, const char *message)
+{
+	struct sp_options options;
+	const char *why;
+
+	if (parse(line, &options) == 0)
+		fail_msg("\"%s\" is not refused", line);
+	why = error.message;
+	if (strcmp(why, message) != 0)
+		fail_msg("\"%s\" is refused with \"%s\", not with \"%s\"", line,
+			 why, message);
+}
+
+static void test_defaults(void **state)
+{
+	struct sp_options o = good("a.sprof");
+
+	(void)state;
+	assert_string_equal(o.file, "a.sprof");
+	assert_string_equal(o.program, "report");
+	assert_int_equal(o.top, 30);
+	assert_int_equal(o.order, SP_AGGREGATE_BY_FLAT);
+	assert_false(o.has_stacks || o.json || o.csv || o.timeline || o.sizes);
+	assert_false(o.simultaneous || o.ascii || o.help || o.version);
+	assert_false(o.question.has_view || o.watch_ns);
+	assert_int_equal(o.question.method, SP_METHOD_P3T);
+	assert_close(o.question.confidence, 0.95, 0);
+	assert_int_equal(good("--csv a").top, 0);
+	assert_int_equal(good("--csv --top 7 a").top, 7);
+}
+
+static void test_what_to_show(void **state)
+{
+	struct sp_options o = good("--top 5 a --sort cum --stacks=0");
+
+	(void)state;
+	assert_string_equal(o.file, "a");
+	assert_int_equal(o.top, 5);
+	assert_int_equal(o.order, SP_AGGREGATE_BY_CUM);
+	assert_true(o.has_stacks);
+	assert_int_equal(o.stacks, 0);
+	assert_true(good("--json a").json);
+	assert_true(good("--csv a").csv);
+	assert_true(good("--timeline a").timeline);
+	assert_true(good("--sizes --csv a").sizes);
+	assert_true(good("--ascii a").ascii);
+	assert_true(good("--simultaneous a").simultaneous);
+	assert_true(good("--debuginfod a").symbols.use_debuginfod);
+	assert_string_equal(good("--debug-path x:y a").symbols.debug_path,
+			    "x:y");
+	assert_true(good("--watch 2s a").watch_ns == 2000000000);
+	assert_string_equal(good("-- --json").file, "--json");
+}
+
+/* They need no file. */
+static void test_help_and_version(void **state)
+{
+	(void)state;
+	assert_true(good("--help").help);
+	assert_true(good("--version --nonsense").version);
+	assert_non_null(strstr(sp_options_help, "usage: sampleprof-report"));
+}
+
+static void test_views(void **state)
+{
+	static const char *const names[] = {"alloc", "live", "peak", "leaks",
+					    "temporary"};
+	char line[64];
+
+	(void)state;
+	for (int i = 0; i < 5; i++) {
+		snprintf(line, sizeof(line), "--view %s a", names[i]);
+		assert_true(good(line).question.has_view);
+		assert_int_equal(good(line).question.view, i);
+		assert_string_equal(sp_view_name((enum sp_view)i), names[i]);
+	}
+}
+
+/* An option of one view asks for it. */
+static void test_options_of_a_view(void **state)
+{
+	struct sp_question q = good("--at 1m30s a").question;
+
+	(void)state;
+	assert_int_equal(q.view, SP_VIEW_LIVE);
+	assert_int_equal(q.at.kind, SP_MOMENT_TIME);
+	assert_true(q.at.ns == 90000000000);
+	q = good("--tail 12.5% --at end a").question;
+	assert_int_equal(q.view, SP_VIEW_LEAKS);
+	assert_int_equal(q.tail.kind, SP_MOMENT_SHARE);
+	assert_int_equal(q.tail.thousandths, 12500);
+	assert_int_equal(q.at.kind, SP_MOMENT_END);
+	q = good("--within 64K a").question;
+	assert_int_equal(q.view, SP_VIEW_TEMPORARY);
+	assert_int_equal(q.within_bytes, 65536);
+	assert_true(q.within_ns == SP_NEVER);
+	q = good("--within 10ms a").question;
+	assert_true(q.within_bytes == SP_NEVER);
+	assert_int_equal(q.within_ns, 10000000);
+	/* Bytes where both are possible. */
+	assert_int_equal(good("--within 10m a").question.within_bytes,
+			 10 << 20);
+	refused("--view alloc --at 1s a", "--at goes with --view live or "
+					  "leaks");
+	refused("--view peak --at 1s a", "--at goes with --view live or leaks");
+	refused("--view live --tail 1s a", "--tail goes with --view leaks");
+	refused("--view leaks --within 1 a",
+		"--within goes with --view temporary");
+	refused("--within 1 --at 1s a", "--at goes with --view live or leaks");
+}
+
+static void assert_sizes(const char *range, uint64_t min, uint64_t max)
+{
+	char line[64];
+	struct sp_question q;
+
+	snprintf(line, sizeof(line), "--size %s a", range);
+	q = good(line).question;
+	assert_true(q.min_size_bytes == min);
+	assert_true(q.max_size_bytes == max);
+}
+
+static void test_subsets(void **state)
+{
+	static const char *const bad[] = {"-",        "x",    "1-x",  "5-4",
+					  "1K-2K-3K", "1..2", "1-2s", "--5"};
+	struct sp_question q =
+		good("--from 10% --to 2s --thread pool a").question;
+	char line[64];
+
+	(void)state;
+	assert_int_equal(q.from.kind, SP_MOMENT_SHARE);
+	assert_int_equal(q.to.kind, SP_MOMENT_TIME);
+	assert_string_equal(q.thread, "pool");
+	assert_false(q.has_view);
+	assert_sizes("64", 64, 64);
+	assert_sizes("1K-64K", 1024, 65536);
+	assert_sizes("4096-", 4096, UINT64_MAX);
+	assert_sizes("-1M", 0, 1 << 20);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(line, sizeof(line), "--size=%s a", bad[i]);
+		refused(line,
+			"--size takes a range of sizes: 64, 1K-64K, 4096-, "
+			"-1M");
+	}
+}
+
+static void test_methods_and_levels(void **state)
+{
+	char line[64];
+
+	(void)state;
+	for (int i = 0; i < SP_METHOD_COUNT; i++) {
+		snprintf(line, sizeof(line), "--estimator %s a",
+			 sp_method_name((enum sp_method)i));
+		assert_int_equal(good(line).question.method, i);
+	}
+	assert_close(good("--confidence 90 a").question.confidence, 0.9, 1e-15);
+	assert_close(good("--confidence 95 a").question.confidence, 0.95,
+		     1e-15);
+	assert_close(good("--confidence 99 a").question.confidence, 0.99,
+		     1e-15);
+	assert_close(good("--confidence 99.9 a").question.confidence, 0.999,
+		     1e-15);
+	refused("--confidence 0.95 a",
+		"--confidence takes 90, 95, 99 or 99.9 (percent)");
+	refused("--confidence 100 a",
+		"--confidence takes 90, 95, 99 or 99.9 (percent)");
+	assert_int_equal(parse("--estimator guess a", &(struct sp_options){0}),
+			 -EINVAL);
+	/* All of them are offered, and none is cut. */
+	assert_non_null(strstr(error.message, "--estimator: guess is none of "
+					      "p3t, p3, "));
+	for (int i = 0; i < SP_METHOD_COUNT; i++)
+		assert_non_null(strstr(error.message,
+				       sp_method_name((enum sp_method)i)));
+}
+
+static void test_bad_values(void **state)
+{
+	(void)state;
+	refused("--view dead a",
+		"--view takes alloc, live, peak, leaks or temporary");
+	refused("--at 5 a", "--at takes a time since the start: 2s, 500ms, "
+			    "50%, end");
+	refused("--at 101% a", "--at takes a time since the start: 2s, 500ms, "
+			       "50%, end");
+	refused("--from x a",
+		"--from takes a time since the start: 2s, 500ms, 50%");
+	refused("--to % a",
+		"--to takes a time since the start: 2s, 500ms, 50%, end");
+	refused("--tail end a",
+		"--tail takes a share of the run or a time: 10%, 2s");
+	refused("--within soon a", "--within takes bytes or a time: 64K, 10ms");
+	refused("--thread= a",
+		"--thread takes the number or the name of a thread");
+	refused("--top x a", "--top takes a number");
+	refused("--stacks -1 a", "--stacks takes a number");
+	refused("--sort size a", "--sort takes flat or cum");
+	refused("--watch 2 a", "--watch takes a time from 100ms to 24h");
+	refused("--watch 99ms a", "--watch takes a time from 100ms to 24h");
+	refused("--watch 25h a", "--watch takes a time from 100ms to 24h");
+	refused("--top", "--top takes a number");
+	refused("--json=1 a", "--json takes no value");
+}
+
+static void test_unknown_options(void **state)
+{
+	(void)state;
+	refused("--frobnicate a", "unknown or ambiguous option --frobnicate");
+	refused("--t 5 a", "unknown or ambiguous option --t");
+	refused("-x a", "unknown option -x");
+	refused("a -vx", "unknown option -v");
+	refused("", "which profile? no FILE was given");
+	refused("--json", "which profile? no FILE was given");
+	refused("a b", "several FILEs are not supported yet");
+}
+
+static void test_combinations(void **state)
+{
+	static const char everything[] =
+		"--json shows everything: it goes without --top, --sort, "
+		"--stacks, --timeline and --sizes";
+	static const char pages[] =
+		"--timeline and --sizes go without --top, --sort, --stacks "
+		"and --simultaneous";
+	static const char timeline[] =
+		"--timeline shows what is alive: it goes without --view, "
+		"--at, --tail and --within";
+
+	(void)state;
+	refused("--json --csv a", "--json or --csv, not both");
+	refused("--timeline --sizes a", "--timeline or --sizes, not both");
+	refused("--json --top 30 a", everything);
+	refused("--json --sort flat a", everything);
+	refused("--json --stacks 1 a", everything);
+	refused("--json --timeline a", everything);
+	refused("--timeline --top 1 a", pages);
+	refused("--sizes --simultaneous a", pages);
+	refused("--csv --stacks 3 a", "--csv goes without --stacks");
+	refused("--timeline --view live a", timeline);
+	refused("--timeline --at 1s a", timeline);
+	refused("--watch 1s --json a", "--watch goes without --json and --csv");
+	refused("--watch 1s --csv a", "--watch goes without --json and --csv");
+	good("--timeline --csv --from 1s --thread 1 --size 5- a");
+	good("--sizes --view peak --from 1s --thread 1 --size 5- a");
+	good("--json --view peak --simultaneous a");
+	good("--watch 1s --timeline a");
+}
+
+/* Every option is in the help, and each of those there is known. */
+static void test_help_is_complete(void **state)
+{
+	static const char *const names[] = {
+		"view",         "at",         "from", "to",        "tail",
+		"within",       "thread",     "size", "estimator", "confidence",
+		"simultaneous", "top",        "sort", "stacks",    "timeline",
+		"sizes",        "json",       "csv",  "ascii",     "watch",
+		"debug-path",   "debuginfod", "help", "version",
+	};
+	char line[64];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(line, sizeof(line), "--%s", names[i]);
+		assert_non_null(strstr(sp_options_help, line));
+	}
+	for (const char *p = strstr(sp_options_help, "--"); p;
+	     p = strstr(p + 1, "--")) {
+		size_t n = strspn(p, "-abcdefghijklmnopqrstuvwxyz");
+		bool is_known = false;
+
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			is_known |= strlen(names[i]) == n - 2 &&
+				    !strncmp(p + 2, names[i], n - 2);
+		if (!is_known && n > 2)
+			fail_msg("the help names %.*s", (int)n, p);
+		p += n - 1;
+	}
+}
+
+static void test_default_view(void **state)
+{
+	struct sp_profile p = {.has_frees = true,
+			       .end = SP_PROFILE_END_RUNNING};
+	struct sp_options o = good("a"), json = good("--json a"),
+			  csv = good("--csv a");
+
+	(void)state;
+	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_LIVE);
+	assert_int_equal(sp_options_fallback(&json, &p), SP_VIEW_ALLOC);
+	assert_int_equal(sp_options_fallback(&csv, &p), SP_VIEW_ALLOC);
+	p.end = SP_PROFILE_END_KILLED;
+	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_LIVE);
+	p.end = SP_PROFILE_END_CLEAN;
+	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_ALLOC);
+	p.end = SP_PROFILE_END_RUNNING;
+	p.has_frees = false;
+	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_ALLOC);
+}
+
+static void test_export(void **state)
+{
+	struct sp_options o = good("export pprof --view peak a -o b");
+
+	(void)state;
+	assert_ptr_equal(o.format, sp_export_find("pprof"));
+	assert_string_equal(o.file, "a");
+	assert_string_equal(o.output, "b");
+	assert_int_equal(o.question.view, SP_VIEW_PEAK);
+	assert_false(o.export.of_objects || o.export.pprof_error);
+	assert_int_equal(o.export.max_samples, 0);
+	o = good("export -o- --pprof-error pprof --max-samples 7 a");
+	assert_string_equal(o.output, "-");
+	assert_true(o.export.pprof_error);
+	assert_int_equal(o.export.max_samples, 7);
+	o = good("export collapsed --output=b a --metric objects");
+	assert_true(o.export.of_objects);
+	assert_true(good("export --help").help);
+	assert_true(good("export --version").version);
+	assert_null(good("a").format);
+}
+
+static void test_export_refuses(void **state)
+{
+	(void)state;
+	refused("export csv a", "where to? no -o OUT was given (- is standard "
+				"output)");
+	refused("export csv a -o", "--output takes a path, or - for standard "
+				   "output");
+	refused("export csv -ob", "which profile? no FILE was given");
+	refused("export csv -ob a c", "several FILEs are not supported yet");
+	refused("export csv -ob a --top 3", "an export goes without --top");
+	refused("export csv -ob a --json", "an export goes without --json");
+	refused("export csv -ob a --metric bytes", "csv goes without --metric");
+	refused("export csv -ob a --max-samples 9",
+		"csv goes without --pprof-error and --max-samples");
+	refused("export csv -ob a --at 3s --view peak",
+		"--at goes with --view live or leaks");
+	refused("export pprof -ob a --max-samples 0",
+		"--max-samples takes a number above 0");
+	refused("a -o b", "--output goes with report export FORMAT");
+	refused("a --metric bytes", "--metric goes with report export FORMAT");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_what_to_show),
+		cmocka_unit_test(test_help_and_version),
+		cmocka_unit_test(test_views),
+		cmocka_unit_test(test_options_of_a_view),
+		cmocka_unit_test(test_subsets),
+		cmocka_unit_test(test_methods_and_levels),
+		cmocka_unit_test(test_bad_values),
+		cmocka_unit_test(test_unknown_options),
+		cmocka_unit_test(test_combinations),
+		cmocka_unit_test(test_help_is_complete),
+		cmocka_unit_test(test_default_view),
+		cmocka_unit_test(test_export),
+		cmocka_unit_test(test_export_refuses),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
