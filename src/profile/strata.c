@@ -247,17 +247,32 @@ static double clamp(double v, double lo, double hi)
 	return fmin(fmax(v, lo), hi);
 }
 
-/* Where neither side can be estimated, what is missing is the part's as far as
- * only the part was seen there. */
-static double value_of(const struct cell *c)
+/*
+ * Where neither side can be estimated, what is missing is the part's as far as
+ * only the part was seen there; where nothing was seen, as far as the part has
+ * a `share` in all cells.
+ */
+static double value_of(const struct cell *c, double share)
 {
 	if (c->is_alone)
 		return c->part.k1;
 	if (c->part.k2 + c->rest.k2 > 0)
 		return law_of(c, NOWHERE, true).k1;
 	if (!c->part.has_samples)
-		return 0;
+		return c->rest.has_samples ? 0 : share * c->unseen;
 	return c->rest.has_samples ? c->unseen / 2 : c->unseen;
+}
+
+/* What the part has of what the samples of all cells stand for. */
+static double share_of_part(const struct cell *cells, uint32_t n)
+{
+	double part = 0, rest = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		part += cells[i].part.seen + cells[i].part.k1;
+		rest += cells[i].rest.seen + cells[i].rest.k1;
+	}
+	return part > 0 ? part / (part + rest) : 0;
 }
 
 /* (E17) */
@@ -265,6 +280,7 @@ static struct sp_interval estimate(const struct cell *cells, uint32_t n,
 				   double confidence)
 {
 	const double half = (1 - confidence) / 2;
+	const double share = share_of_part(cells, n);
 	double seen = 0, unseen = 0, value = 0, slack = 0, lo = 0, hi;
 	bool has_samples = false;
 
@@ -273,7 +289,7 @@ static struct sp_interval estimate(const struct cell *cells, uint32_t n,
 		has_samples |= cells[i].part.has_samples;
 		unseen += cells[i].unseen;
 		slack = fmax(slack, cells[i].slack);
-		value += value_of(&cells[i]);
+		value += value_of(&cells[i], share);
 	}
 	if (has_samples)
 		lo = seen + clamp(limit_of(cells, n, false, half), 0, unseen);

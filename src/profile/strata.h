@@ -32,7 +32,7 @@ struct sp_stratum {
  * slack_bytes more than their totals.  A stratum whose total is less than what
  * was sampled of it, and the slack does not account for that, is estimated
  * from its samples alone.  In each stratum that is not "alone", values of
- * a subset and of its rest add up to the total if there is a sample.
+ * a subset and of its rest add up to the total.
  */
 struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
 				   double slack_bytes, double confidence);

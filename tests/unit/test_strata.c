@@ -242,6 +242,20 @@ static void test_objects(void **state)
 	assert_close(n.value, 20. * R0 / 16 + 5. * R0 / 32, 1e-4);
 }
 
+/* What nobody was seen in is shared as all that was seen is. */
+static void test_nothing_seen(void **state)
+{
+	struct sp_stratum s[2] = {
+		stratum_of(60, 20, 16, 80. * R0),
+		stratum_of(0, 0, 4096, 4. * R0),
+	};
+
+	(void)state;
+	assert_close(bytes_of(s, 2).value, 60. * R0 + 3. * R0, 1e-3);
+	s[0] = stratum_of(80, 0, 16, 80. * R0);
+	assert_close(bytes_of(s, 2).value, 84. * R0, 1e-12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_monotone_in_totals),
 		cmocka_unit_test(test_one_phantom),
 		cmocka_unit_test(test_objects),
+		cmocka_unit_test(test_nothing_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
