@@ -11,7 +11,7 @@
  *
  * I1  While a thread is parked its allocations pass through, uncounted.  Only
  *     the agent's own calls and signal handlers that interrupt it can be meant.
- * I2  `generation` changes in a forked child, before anything else is done
+ * I2  The generation changes in a forked child, before anything else is done
  *     there; a thread whose state has another generation is set up again.
  */
 #include "agent/agent.h"
@@ -21,15 +21,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/hooks.h"
+#include "agent/lane.h"
 #include "agent/linkmap.h"
 #include "agent/modules.h"
 #include "agent/process.h"
 #include "agent/real.h"
-#include "agent/sampler.h"
+#include "agent/recorder.h"
 #include "agent/slots.h"
-#include "agent/stack.h"
 #include "agent/stacktab.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
@@ -41,20 +42,23 @@
 
 #define FIRST_CHECK_IN_BYTES 4096u
 
-_Thread_local struct sp_thread sp_thread;
+/* Threads begin like this: see I4 of thread.h. */
+_Thread_local struct sp_thread sp_thread = {.classes = sp_classes_voids};
 
 enum { NOTHING, STARTING, RUNNING, OFF };
 
 static _Atomic int phase;
-static _Atomic uint32_t generation = 1;
-static _Atomic uint32_t last_thread;
-static _Atomic uint64_t last_sample;
 static _Atomic int ending; /* the process is past our destructor */
 static struct sp_process process;
 
+static uint32_t generation(void)
+{
+	return atomic_load_explicit(&process.generation, memory_order_relaxed);
+}
+
 static uint32_t threads_seen(void)
 {
-	return atomic_load_explicit(&last_thread, memory_order_relaxed);
+	return atomic_load_explicit(&process.threads, memory_order_relaxed);
 }
 
 /* ---- one thread ---- */
@@ -80,6 +84,11 @@ static uint64_t check_in_step(const struct sp_thread *t)
 	return step < SP_AGENT_CHECK_IN_BYTES ? step : SP_AGENT_CHECK_IN_BYTES;
 }
 
+static bool publishes_each_call(const struct sp_thread *t)
+{
+	return t->ended || atomic_load_explicit(&ending, memory_order_relaxed);
+}
+
 /*
  * The word until the next event: the next sample, the next check-in, or the
  * next allocation if each is to be published.
@@ -94,9 +103,10 @@ static void unpark(struct sp_thread *t)
 	uint64_t pending = t->bytes - t->published_bytes;
 
 	limit = pending < step ? step - pending : 0;
-	if (t->gap < limit)
-		limit = t->gap;
-	if (t->ended || atomic_load_explicit(&ending, memory_order_relaxed))
+	if (t->sampler.gap < limit)
+		limit = t->sampler.gap;
+	/* In a child that was forked in here: begin anew. */
+	if (publishes_each_call(t) || t->generation != generation())
 		limit = 0;
 	t->limit = limit;
 	t->parked = 0;
@@ -107,19 +117,39 @@ static void unpark(struct sp_thread *t)
 	}
 }
 
+/* What is allocated between the two is not the program's. */
+struct pause {
+	uint64_t word, objects;
+	struct sp_classes *classes;
+};
+
+static struct pause pause_counting(struct sp_thread *t)
+{
+	struct pause p = {t->remaining, t->objects, t->classes};
+
+	t->classes = sp_classes_void(t);
+	return p;
+}
+
+static void resume_counting(struct sp_thread *t, const struct pause *p)
+{
+	t->classes = p->classes;
+	t->objects = p->objects;
+	t->remaining = p->word;
+}
+
 /* Have thread_ends called when this thread exits.  Threads older than our
  * constructor get here at their next check-in. */
 static void watch_end(struct sp_thread *t)
 {
-	uint64_t objects = t->objects, word = t->remaining;
+	struct pause pause;
 
 	if (t->watched || t->ended)
 		return;
+	/* Beyond the 32nd key the C library allocates for that. */
+	pause = pause_counting(t);
 	t->watched = sp_hooks_watch_thread(t);
-	/* Beyond the 32nd key the C library allocates for that; it is not the
-	 * program's. */
-	t->objects = objects;
-	t->remaining = word;
+	resume_counting(t, &pause);
 }
 
 static void publish(struct sp_thread *t)
@@ -128,53 +158,56 @@ static void publish(struct sp_thread *t)
 	uint64_t bytes = t->bytes;
 	uint64_t objects = *(volatile uint64_t *)&t->objects;
 
+	/* In a child that was forked in here the totals are the parent's. */
+	if (t->generation != generation())
+		return;
 	sp_slots_add(t->slot, bytes - t->published_bytes,
 		     objects - t->published_objects);
 	t->published_bytes = bytes;
 	t->published_objects = objects;
+	if (publishes_each_call(t))
+		sp_slots_flush_classes(t->slot);
 	sp_writer_publish(threads_seen());
+	sp_recorder_rss();
 	watch_end(t);
 }
 
 /* Set the calling thread up for this process.  It is parked. */
 static void attach(struct sp_thread *t)
 {
+	const size_t kept = offsetof(struct sp_thread, objects);
+	uint8_t writing = t->writing;
 	bool ended = t->ended;
+	struct sp_classes *classes;
 
-	memset((char *)t + sizeof(t->remaining), 0,
-	       sizeof(*t) - sizeof(t->remaining));
+	t->classes = sp_classes_void(t);
+	memset((char *)t + kept, 0, sizeof(*t) - kept);
 	t->parked = 1;
+	t->writing = writing;
 	t->ended = ended;
-	t->generation = atomic_load_explicit(&generation, memory_order_relaxed);
-	t->index = 1 + atomic_fetch_add_explicit(&last_thread, 1,
+	t->generation = generation();
+	t->index = 1 + atomic_fetch_add_explicit(&process.threads, 1,
 						 memory_order_relaxed);
-	sp_rng_init(&t->rng, process.seed,
-		    ((uint64_t)t->generation << 32) | t->index);
-	t->period_bytes = process.config.period_bytes;
-	t->gap = sp_sampler_draw(&t->rng, t->period_bytes);
+	sp_sampler_begin(&t->sampler, &process.law, process.seed, t->generation,
+			 t->index);
 	t->slot = sp_slots_claim(t->index);
+	classes = sp_slots_classes(t->slot);
+	if (classes)
+		t->classes = classes;
 	watch_end(t);
 }
 
-/* The totals of a thread that the file knows. */
-static void record_thread_end(struct sp_thread *t)
+/*
+ * Bytes of a thread that ends, since its last event.  If it is parked it has
+ * left an event for good, by siglongjmp or by ending in a signal handler; what
+ * it allocated since passed unsampled and went off the parked word.
+ */
+static uint64_t last_bytes(const struct sp_thread *t, uint64_t word)
 {
-	struct sp_record r = {.type = SP_RECORD_THREAD_END};
-	const char *name = sp_slots_name(t->slot);
-	bool written = false;
-
-	r.u.thread_end = (struct sp_record_thread_end){
-		t->index, sp_writer_time(), t->bytes, t->objects,
-		name,     strlen(name),
-	};
-	t->lane = sp_lane_take(&t->lane_hint);
-	if (t->lane) {
-		written = sp_writer_append(t->lane, &r);
-		sp_lane_give(t->lane);
-		t->lane = NULL;
-	}
-	if (!written)
-		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	if (word - SP_WORD_PARKED / 2 > SP_WORD_PARKED)
+		return t->limit - word;
+	sp_diag_lose(SP_LOSS_NESTED, 1);
+	return word < SP_WORD_PARKED ? SP_WORD_PARKED - word : 0;
 }
 
 /* The last time that this thread runs one of its destructors: what it still
@@ -182,19 +215,23 @@ static void record_thread_end(struct sp_thread *t)
 static void thread_ends(void *arg)
 {
 	struct sp_thread *t = arg;
-	uint64_t word = park(t);
+	uint64_t word, used;
 	int saved_errno = errno;
 
+	word = park(t);
 	if (sp_process_is_new(&process)) {
 		/* All that an unannounced child has done is to end. */
 		t->parked = 0;
 		return;
 	}
-	t->bytes += t->limit - word;
-	t->gap -= t->limit - word < t->gap ? t->limit - word : t->gap;
+	used = last_bytes(t, word);
+	t->bytes += used;
+	sp_sampler_skip(&t->sampler, used);
 	publish(t);
+	sp_slots_flush_classes(t->slot);
 	if (t->recorded)
-		record_thread_end(t);
+		sp_recorder_thread_end(t);
+	t->classes = sp_classes_void(t);
 	t->slot = sp_slots_release(t->slot);
 	t->ended = 1;
 	unpark(t);
@@ -203,47 +240,13 @@ static void thread_ends(void *arg)
 
 /* ---- one process ---- */
 
-static void write_fact(void *lane, const char *key, const char *value,
-		       uint64_t value_bytes)
-{
-	sp_writer_info(lane, key, value, value_bytes);
-}
-
-/* Create the file if it is not there; false: it is not to be had. */
-static bool open_file(struct sp_lane *lane)
-{
-	int err;
-
-	if (sp_writer_is_open())
-		return true;
-	err = sp_process_open_file(&process);
-	if (err == -EBUSY)
-		return false;
-	if (err) {
-		process.file_error = err;
-		return false;
-	}
-	sp_process_describe(&process, write_fact, lane);
-	for (unsigned int i = 0; i < sp_modules_count(); i++)
-		sp_writer_module(lane, sp_modules_get(i));
-	sp_slots_flush_all();
-	sp_writer_publish(threads_seen());
-	return true;
-}
-
 /* Create the file now rather than with the first sample: the process that was
  * started under us always leaves one. */
 static void open_early(struct sp_thread *t)
 {
 	char reason[24];
 
-	t->lane = sp_lane_take(&t->lane_hint);
-	if (t->lane) {
-		open_file(t->lane);
-		sp_lane_give(t->lane);
-		t->lane = NULL;
-	}
-	if (!process.file_error)
+	if (sp_recorder_open_file(t) || !process.file_error)
 		return;
 	/* The name comes last: it may be too long for the line. */
 	sp_diag_say("cannot create the profile, running unprofiled: ",
@@ -264,6 +267,7 @@ static void start(struct sp_thread *t, char *const *environment)
 		atomic_store(&phase, OFF);
 		return;
 	}
+	sp_recorder_init(&process);
 	sp_modules_init(process.exe_path);
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
 	attach(t);
@@ -275,16 +279,16 @@ static void start(struct sp_thread *t, char *const *environment)
  * The thread that calls is the only one. */
 static void begin_child(struct sp_thread *t)
 {
-	atomic_fetch_add(&generation, 1);
+	atomic_fetch_add(&process.generation, 1);
 	sp_writer_reset();
-	sp_lane_reset(t->lane);
+	sp_lane_reset();
+	sp_recorder_reset();
 	sp_stacktab_reset();
 	sp_modules_reset();
 	sp_slots_reset();
 	sp_unwinder_imports_reset();
 	sp_diag_reset();
-	atomic_store(&last_thread, 0);
-	atomic_store(&last_sample, 0);
+	atomic_store(&process.threads, 0);
 	atomic_store(&ending, 0);
 	sp_process_reseed(&process);
 	t->ended = 0;
@@ -295,14 +299,18 @@ static void after_fork_in_child(void)
 {
 	struct sp_thread *t = &sp_thread;
 
-	if (atomic_load(&phase) != RUNNING)
+	/* Another library's handler may have come first, and allocated. */
+	if (atomic_load(&phase) != RUNNING ||
+	    (process.alive && !sp_process_is_new(&process)))
 		return;
-	if (t->parked) {
+	if (t->parked || t->writing) {
 		/* A signal handler forked while it interrupted the agent, which
 		 * will go on in this child: let it write into nowhere, and
 		 * begin anew with the next event. */
 		sp_writer_detach();
 		begin_child(t);
+		if (!t->parked)
+			sp_thread_swap(0);
 	} else {
 		park(t);
 		begin_child(t);
@@ -325,72 +333,12 @@ static void notice_child(struct sp_thread *t)
 
 /* ---- one allocation ---- */
 
-/* An allocation that is to be recorded. */
-struct sp_event {
-	void *p;
-	uint64_t size_bytes;
-	uint64_t offset_bytes; /* of the hit byte */
-	enum sp_entry entry;
-	const void *caller; /* return address into the program */
-};
-
-static void record_thread(struct sp_thread *t)
+/* Not counting, or not yet: leave the allocations of this thread alone. */
+static void rest(struct sp_thread *t)
 {
-	struct sp_record r = {.type = SP_RECORD_THREAD};
-	const char *name = sp_slots_name(t->slot);
-
-	r.u.thread = (struct sp_record_thread){
-		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
-	if (sp_writer_append(t->lane, &r))
-		t->recorded = SP_THREAD_KNOWN;
-	else
-		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
-}
-
-/* The thread holds its lane. */
-static void record_sample(struct sp_thread *t, const struct sp_event *event)
-{
-	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-	uint32_t flags = 0;
-	unsigned int n;
-
-	if (!open_file(t->lane)) {
-		sp_diag_lose(SP_LOSS_NO_FILE, 1);
-		return;
-	}
-	if (t->recorded != SP_THREAD_KNOWN)
-		record_thread(t);
-	n = sp_stack_capture(t->lane, (unsigned int)process.config.depth,
-			     event->caller, &flags);
-	r.u.sample = (struct sp_record_sample){
-		.stack = sp_stacktab_intern(t->lane, n, flags),
-		.id = atomic_fetch_add_explicit(&last_sample, 1,
-						memory_order_relaxed) +
-		      1,
-		.time_ns = sp_writer_time(),
-		.address = (uintptr_t)event->p,
-		.size_bytes = event->size_bytes,
-		.offset_bytes = event->offset_bytes,
-		.period_bytes = t->period_bytes,
-		.thread = t->index,
-		.entry = (uint8_t)event->entry,
-	};
-	if (!sp_writer_append(t->lane, &r)) {
-		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
-		sp_writer_publish(threads_seen());
-	}
-}
-
-static void sample(struct sp_thread *t, const struct sp_event *event)
-{
-	t->lane = sp_lane_take(&t->lane_hint);
-	if (t->lane) {
-		record_sample(t, event);
-		sp_lane_give(t->lane);
-		t->lane = NULL;
-	} else {
-		sp_diag_lose(SP_LOSS_NO_LANE, 1);
-	}
+	t->classes = sp_classes_void(t);
+	t->parked = 0;
+	t->remaining = atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
 }
 
 /* From any state of the process to one in which the allocation is counted;
@@ -404,16 +352,13 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
 		start(t, environ);
 		if (atomic_load(&phase) != RUNNING) {
-			t->parked = 0;
-			t->remaining =
-				atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
+			rest(t);
 			return false;
 		}
 		is_new = true;
 	}
 	notice_child(t);
-	if (t->generation !=
-	    atomic_load_explicit(&generation, memory_order_relaxed)) {
+	if (t->generation != generation()) {
 		attach(t);
 		is_new = true;
 	}
@@ -422,13 +367,14 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 	return true;
 }
 
-void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
-		    const void *caller)
+/* Aligned: a program that calls with a stack that is not gets here, and what
+ * others compiled (libunwind, the loader) stores vectors on it. */
+void __attribute__((force_align_arg_pointer))
+sp_agent_count(void *p, uint64_t n, enum sp_entry entry, const void *caller)
 {
 	struct sp_thread *t = &sp_thread;
 	uint64_t size = n ? n : 1;
 	struct sp_event event;
-	struct sp_sampler sampler;
 	int saved_errno = errno;
 	uint64_t word, used;
 
@@ -443,14 +389,14 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		return;
 	}
 	used = t->limit - (word + size);
-	sampler = (struct sp_sampler){&t->rng, &t->gap, t->period_bytes};
 	event = (struct sp_event){p, size, 0, entry, caller};
 	t->bytes += used + size;
-	if (sp_sampler_pass(&sampler, used, size, &event.offset_bytes))
-		sample(t, &event);
+	if (sp_sampler_pass(&t->sampler, used, size, &event.offset_bytes))
+		sp_recorder_sample(t, &event);
 	t->objects++;
-	if (t->bytes - t->published_bytes >= check_in_step(t) || t->ended ||
-	    atomic_load_explicit(&ending, memory_order_relaxed))
+	sp_classes_count(t->classes, n);
+	if (t->bytes - t->published_bytes >= check_in_step(t) ||
+	    publishes_each_call(t))
 		publish(t);
 	unpark(t);
 	errno = saved_errno;
@@ -461,11 +407,30 @@ void sp_agent_attach(void)
 	struct sp_thread *t = &sp_thread;
 
 	if (t->parked || atomic_load(&phase) != RUNNING ||
-	    t->generation == atomic_load(&generation))
+	    t->generation == generation())
 		return;
 	park(t);
 	notice_child(t);
 	attach(t);
+	unpark(t);
+}
+
+void sp_agent_open_file(void)
+{
+	struct sp_thread *t = &sp_thread;
+	uint64_t used;
+
+	if (t->parked || atomic_load(&phase) != RUNNING)
+		return;
+	used = t->limit - park(t);
+	notice_child(t);
+	if (t->generation != generation()) {
+		attach(t);
+	} else {
+		t->bytes += used;
+		sp_sampler_skip(&t->sampler, used);
+	}
+	sp_recorder_open_file(t);
 	unpark(t);
 }
 
@@ -515,20 +480,22 @@ static void __attribute__((constructor))
 construct(int argc, char **argv, char **envp)
 {
 	struct sp_thread *t = &sp_thread;
-	uint64_t word, objects;
+	struct pause pause;
+	int saved_errno = errno;
+	uint64_t word;
 
 	(void)argc;
 	(void)argv;
 	if (!sp_real_resolve())
 		return;
 	word = park(t);
-	objects = t->objects;
 	start(t, envp);
 	if (atomic_load(&phase) != RUNNING) {
-		t->parked = 0;
-		t->remaining = atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
+		rest(t);
 		return;
 	}
+	/* What is allocated meanwhile is ours. */
+	pause = pause_counting(t);
 	explain_bypass();
 	sp_hooks_install(after_fork_in_child, thread_ends);
 	watch_end(t);
@@ -536,16 +503,11 @@ construct(int argc, char **argv, char **envp)
 		sp_process_diagnose(&process, "stacks have one frame: ",
 				    sp_unwinder_why(), "");
 	process.constructed = true;
-	t->lane = sp_lane_take(&t->lane_hint);
-	if (t->lane && sp_writer_is_open())
-		sp_process_describe_late(&process, write_fact, t->lane);
-	if (t->lane)
-		sp_lane_give(t->lane);
-	t->lane = NULL;
-	/* What was allocated meanwhile is ours. */
-	t->objects = objects;
+	sp_recorder_describe_late(t);
+	resume_counting(t, &pause);
 	t->parked = 0;
 	t->remaining = word;
+	errno = saved_errno;
 }
 
 static void __attribute__((destructor)) destruct(void)
@@ -553,20 +515,21 @@ static void __attribute__((destructor)) destruct(void)
 	struct sp_thread *t = &sp_thread;
 	uint64_t word, used;
 
-	if (atomic_load(&phase) != RUNNING || t->parked)
+	if (atomic_load(&phase) != RUNNING)
 		return;
 	word = park(t);
 	notice_child(t);
-	if (t->generation != atomic_load(&generation)) {
+	if (t->generation != generation()) {
 		attach(t);
 		word = t->limit;
 	}
-	used = t->limit - word;
+	used = last_bytes(t, word);
 	t->bytes += used;
-	t->gap -= used < t->gap ? used : t->gap;
-	atomic_store(&ending, 1);
+	sp_sampler_skip(&t->sampler, used);
 	publish(t);
+	atomic_store(&ending, 1);
 	sp_slots_flush_all();
+	sp_slots_flush_all_classes();
 	if (sp_writer_is_open())
 		sp_writer_end(threads_seen());
 	unpark(t);

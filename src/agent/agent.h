@@ -22,6 +22,9 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 /* Set this thread up, so that it has an identity; for thread names. */
 void sp_agent_attach(void);
 
+/* Create the file now rather than with the first sample, if it is not there. */
+void sp_agent_open_file(void);
+
 /* Exact totals of this thread, and of the process as far as they are known;
  * false if nothing is being counted. */
 bool sp_agent_thread_totals(uint64_t *ret_bytes, uint64_t *ret_objects);

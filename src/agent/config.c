@@ -183,9 +183,18 @@ static const struct knob *find_knob(const char *name)
 	return NULL;
 }
 
+/* A default that depends on another setting. */
+static void settle_period(struct sp_config *config, bool is_given)
+{
+	if (!is_given && config->law == SP_CONFIG_LAW_DOTNET)
+		config->period_bytes = SP_CONFIG_DOTNET_PERIOD;
+}
+
 bool sp_config_parse(char *const *environment, struct sp_config *config,
 		     struct sp_config_error *err)
 {
+	bool has_period = false;
+
 	memset(err, 0, sizeof(*err));
 	for (size_t i = 0; i < KNOBS; i++)
 		set_default(&knobs[i], config);
@@ -206,7 +215,9 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 			err->value = value + 1;
 			describe_range(k, err->expected, sizeof(err->expected));
 		}
+		has_period |= k && k->field == FIELD(period_bytes);
 	}
+	settle_period(config, has_period);
 	return !err->name;
 }
 

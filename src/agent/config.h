@@ -23,7 +23,13 @@ struct sp_config {
 #undef SP_KNOB_CHOICE
 };
 
-#define SP_CONFIG_LOG_QUIET 1
+#define SP_CONFIG_LOG_QUIET  1
+#define SP_CONFIG_LAW_DOTNET 1
+#define SP_CONFIG_FREES_OFF  1
+#define SP_CONFIG_RSS_ON     1
+
+/* The period under LAW=dotnet if none is given: .NET's own. */
+#define SP_CONFIG_DOTNET_PERIOD 102400u
 
 /* What is wrong with the environment, for one line on standard error. */
 struct sp_config_error {

@@ -3,6 +3,7 @@
 #define SP_AGENT_COUNT_H
 
 #include "agent/agent.h"
+#include "agent/classes.h"
 #include "agent/thread.h"
 
 /*
@@ -13,10 +14,12 @@ static inline void sp_count(void *p, uint64_t n, enum sp_entry entry,
 {
 	if (!p)
 		return;
-	if (sp_thread_charge(n))
+	if (sp_thread_charge(n)) {
 		sp_agent_count(p, n, entry, caller);
-	else
+	} else {
 		sp_thread.objects++;
+		sp_classes_count(sp_thread.classes, n);
+	}
 }
 
 #endif

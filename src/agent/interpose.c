@@ -2,12 +2,17 @@
 /*
  * The C allocation functions as the program sees them.  Hot path: charge the
  * thread's word, count, and jump to the allocator below with the arguments as
- * they came; pointers, alignment and usable size are the allocator's.
+ * they came; pointers, alignment and usable size are the allocator's.  Objects
+ * beyond 1 KiB count by another way, which ends in the same jump.
+ *
+ * What frees asks the filter first: only samples, and few other objects, have
+ * to go by the live set, before their memory goes back.
  *
  * The declarations are our own: <stdlib.h> lets the compiler assume things
  * about these functions that their definitions must not rely on.
  */
 #include <errno.h>
+#include <linux/prctl.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,10 +20,11 @@
 #include "agent/count.h"
 #include "agent/export.h"
 #include "agent/real.h"
+#include "agent/recorder.h"
 #include "agent/slots.h"
 
-#define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE    __attribute__((noinline))
 #define CALLER      __builtin_return_address(0)
 
 void *malloc(size_t n);
@@ -36,6 +42,8 @@ void *valloc(size_t n);
 void *pvalloc(size_t n);
 size_t malloc_usable_size(void *p);
 int pthread_setname_np(unsigned long thread, const char *name);
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+	  unsigned long d);
 
 static void *no_memory(void)
 {
@@ -55,11 +63,20 @@ static SP_COLD void *cold_malloc(size_t n)
 	return p;
 }
 
+static NOINLINE void *large_malloc(size_t n)
+{
+	sp_classes_count_large(sp_thread.classes, n);
+	return sp_real.malloc(n);
+}
+
 SP_EXPORT void *malloc(size_t n)
 {
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_malloc(n);
 	sp_thread.objects++;
+	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+		return large_malloc(n);
+	sp_classes_count_small(sp_thread.classes, n);
 	return sp_real.malloc(n);
 }
 
@@ -83,6 +100,12 @@ static SP_COLD void *impossible_calloc(size_t n, size_t size)
 	return sp_real.calloc(n, size);
 }
 
+static NOINLINE void *large_calloc(size_t n, size_t size)
+{
+	sp_classes_count_large(sp_thread.classes, n * size);
+	return sp_real.calloc(n, size);
+}
+
 SP_EXPORT void *calloc(size_t n, size_t size)
 {
 	size_t bytes;
@@ -92,7 +115,37 @@ SP_EXPORT void *calloc(size_t n, size_t size)
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_calloc(n, size);
 	sp_thread.objects++;
+	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+		return large_calloc(n, size);
+	sp_classes_count_small(sp_thread.classes, bytes);
 	return sp_real.calloc(n, size);
+}
+
+/*
+ * The old object may be a sample, or whether this frees or allocates is known
+ * only afterwards (n is 0).  A failure leaves the old object alive: that is a
+ * null pointer for a size, and for none if ENOMEM says so.
+ */
+static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry,
+				      const void *caller)
+{
+	struct sp_recorder_end end;
+	int saved_errno = errno;
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	sp_recorder_free_begin(old, &end);
+	errno = 0;
+	p = sp_real.realloc(old, n);
+	if (!p && (n || errno == ENOMEM))
+		sp_recorder_free_cancel(old, &end);
+	else
+		sp_recorder_free_commit(&end);
+	if (!errno)
+		errno = saved_errno;
+	sp_count(p, n, entry, caller);
+	return p;
 }
 
 static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
@@ -108,28 +161,24 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
 	return p;
 }
 
-/* Whether this frees or allocates is known only afterwards. */
-static SP_COLD void *realloc_to_zero(void *old, enum sp_entry entry,
-				     const void *caller)
+static NOINLINE void *large_realloc(void *old, size_t n)
 {
-	void *p;
-
-	if (!sp_real_resolve())
-		return no_memory();
-	p = sp_real.realloc(old, 0);
-	sp_count(p, 0, entry, caller);
-	return p;
+	sp_classes_count_large(sp_thread.classes, n);
+	return sp_real.realloc(old, n);
 }
 
 /* A realloc counts as a free of the old object and an allocation of the new
  * size, whether it moves or not. */
 SP_EXPORT void *realloc(void *old, size_t n)
 {
-	if (UNLIKELY(n == 0))
-		return realloc_to_zero(old, SP_ENTRY_REALLOC, CALLER);
+	if (UNLIKELY(n == 0) || UNLIKELY(sp_filter_may_have(old)))
+		return followed_realloc(old, n, SP_ENTRY_REALLOC, CALLER);
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_realloc(old, n, SP_ENTRY_REALLOC, CALLER);
 	sp_thread.objects++;
+	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+		return large_realloc(old, n);
+	sp_classes_count_small(sp_thread.classes, n);
 	return sp_real.realloc(old, n);
 }
 
@@ -141,11 +190,15 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 
 	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
 		return no_memory();
-	if (UNLIKELY(bytes == 0))
-		return realloc_to_zero(old, SP_ENTRY_REALLOCARRAY, CALLER);
+	if (UNLIKELY(bytes == 0) || UNLIKELY(sp_filter_may_have(old)))
+		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY,
+					CALLER);
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY, CALLER);
 	sp_thread.objects++;
+	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+		return large_realloc(old, bytes);
+	sp_classes_count_small(sp_thread.classes, bytes);
 	return sp_real.realloc(old, bytes);
 }
 
@@ -205,20 +258,31 @@ SP_EXPORT void *pvalloc(size_t n)
 	return p;
 }
 
+static SP_COLD void followed_free(void *p)
+{
+	sp_recorder_free(p);
+	sp_real.free(p);
+}
+
 SP_EXPORT void free(void *p)
 {
-	sp_real.free(p);
+	if (UNLIKELY(sp_filter_may_have(p)))
+		followed_free(p);
+	else
+		sp_real.free(p);
 }
 
 SP_EXPORT void cfree(void *p)
 {
-	sp_real.free(p);
+	free(p);
 }
 
 /* C23: a program that tests for these finds ours, so they work over an older C
  * library too. */
 SP_EXPORT void free_sized(void *p, size_t n)
 {
+	if (UNLIKELY(sp_filter_may_have(p)))
+		sp_recorder_free(p);
 	if (sp_real.free_sized)
 		sp_real.free_sized(p, n);
 	else
@@ -227,6 +291,8 @@ SP_EXPORT void free_sized(void *p, size_t n)
 
 SP_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 {
+	if (UNLIKELY(sp_filter_may_have(p)))
+		sp_recorder_free(p);
 	if (sp_real.free_aligned_sized)
 		sp_real.free_aligned_sized(p, alignment, n);
 	else
@@ -251,4 +317,18 @@ SP_EXPORT int pthread_setname_np(unsigned long thread, const char *name)
 	if (thread == (unsigned long)pthread_self() && sp_thread.recorded)
 		sp_thread.recorded = SP_THREAD_RENAMED;
 	return sp_real.pthread_setname_np(thread, name);
+}
+
+/* Behind one of these a system call filter is next, which may kill for opening
+ * a file: whoever has none yet has to create it now. */
+SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
+		    unsigned long c, unsigned long d)
+{
+	if (!sp_real_resolve() || !sp_real.prctl) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+		sp_agent_open_file();
+	return sp_real.prctl(option, a, b, c, d);
 }

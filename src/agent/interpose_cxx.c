@@ -19,8 +19,10 @@
 #include "agent/export.h"
 #include "agent/linkmap.h"
 #include "agent/real.h"
+#include "agent/recorder.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE    __attribute__((noinline))
 #define CALLER      __builtin_return_address(0)
 
 void *malloc(size_t n);
@@ -85,13 +87,24 @@ static void *without_operator(size_t n, size_t alignment)
 		sp_count(p, n, entry, CALLER);                                 \
 		return p;                                                      \
 	}                                                                      \
+	static NOINLINE void *large_##member params                            \
+	{                                                                      \
+		sp_classes_count_large(sp_thread.classes, n);                  \
+		return sp_real.member args;                                    \
+	}                                                                      \
 	SP_EXPORT void *symbol params                                          \
 	{                                                                      \
-		if (!sp_real.member##_is_own)                                  \
-			return forward_##member args;                          \
+		if (!sp_real.member##_is_own) {                                \
+			if (UNLIKELY(!sp_real.member))                         \
+				return forward_##member args;                  \
+			return sp_real.member args;                            \
+		}                                                              \
 		if (UNLIKELY(sp_thread_charge(n)))                             \
 			return cold_##member args;                             \
 		sp_thread.objects++;                                           \
+		if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))                        \
+			return large_##member args;                            \
+		sp_classes_count_small(sp_thread.classes, n);                  \
 		return sp_real.member args;                                    \
 	}
 
@@ -133,15 +146,30 @@ DEFINE_ALIGNED_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
 		   (size_t n, size_t alignment, const void *tag),
 		   (n, alignment, tag), SP_ENTRY_NEW_ARRAY, NO_THROW)
 
-/* One operator delete; without it below, the plainer one it stands for. */
+/*
+ * One operator delete.  Without it below, the plainer one it stands for.  One
+ * that keeps to itself asks the filter; the others come by free, or by a
+ * plainer one, and ask there.
+ */
 #define DEFINE_DELETE(symbol, member, params, args, plainer)                   \
 	void symbol params;                                                    \
+	static SP_COLD void followed_##member params                           \
+	{                                                                      \
+		sp_recorder_free(p);                                           \
+		sp_real.member args;                                           \
+	}                                                                      \
 	SP_EXPORT void symbol params                                           \
 	{                                                                      \
-		if (sp_real.member)                                            \
+		if (sp_real.member##_is_own) {                                 \
+			if (UNLIKELY(sp_filter_may_have(p)))                   \
+				followed_##member args;                        \
+			else                                                   \
+				sp_real.member args;                           \
+		} else if (sp_real.member) {                                   \
 			sp_real.member args;                                   \
-		else                                                           \
+		} else {                                                       \
 			plainer;                                               \
+		}                                                              \
 	}
 
 DEFINE_DELETE(_ZdlPv, delete_plain, (void *p), (p), free(p))

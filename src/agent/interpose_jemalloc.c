@@ -15,8 +15,15 @@
 #include "agent/export.h"
 #include "agent/linkmap.h"
 #include "agent/real.h"
+#include "agent/recorder.h"
 
 #define CALLER __builtin_return_address(0)
+
+static void forget(void *p)
+{
+	if (sp_filter_may_have(p))
+		sp_recorder_free(p);
+}
 
 static void *hooked_mallocx(size_t n, int flags)
 {
@@ -30,16 +37,22 @@ static void *hooked_mallocx(size_t n, int flags)
 
 static void *hooked_rallocx(void *old, size_t n, int flags)
 {
+	struct sp_recorder_end end;
 	void *p;
 
 	sp_real_resolve();
+	sp_recorder_free_begin(old, &end);
 	p = sp_real.rallocx(old, n, flags);
+	if (p)
+		sp_recorder_free_commit(&end);
+	else
+		sp_recorder_free_cancel(old, &end);
 	sp_count(p, n, SP_ENTRY_RALLOCX, CALLER);
 	return p;
 }
 
 /* Resizes in place or not at all: counted, as a realloc is, when the object
- * has another size afterwards. */
+ * has another size afterwards.  Its address stays the caller's all the time. */
 static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
 {
 	size_t before, after;
@@ -47,8 +60,10 @@ static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
 	sp_real_resolve();
 	before = sp_real.sallocx(p, flags);
 	after = sp_real.xallocx(p, n, extra, flags);
-	if (after != before)
+	if (after != before) {
+		forget(p);
 		sp_count(p, n, SP_ENTRY_XALLOCX, CALLER);
+	}
 	return after;
 }
 
@@ -61,12 +76,14 @@ static size_t hooked_sallocx(const void *p, int flags)
 static void hooked_dallocx(void *p, int flags)
 {
 	sp_real_resolve();
+	forget(p);
 	sp_real.dallocx(p, flags);
 }
 
 static void hooked_sdallocx(void *p, size_t n, int flags)
 {
 	sp_real_resolve();
+	forget(p);
 	sp_real.sdallocx(p, n, flags);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/lane.h"
 
-#include <string.h>
+#include "agent/thread.h"
 
 #include "agent/poison.h"
+
+static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
 
 /* Touched lane by lane: an unused one costs address space only. */
 static struct sp_lane lanes[SP_LANES];
@@ -18,10 +20,13 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 		/* Back to lane 0 first, so that few lanes are in use. */
 		unsigned int n = i == 0 ? first : i - (i <= first);
 		struct sp_lane *lane = &lanes[n];
+		const void *nobody = NULL;
 
-		if (!atomic_load_explicit(&lane->busy, memory_order_relaxed) &&
-		    !atomic_exchange_explicit(&lane->busy, 1,
-					      memory_order_acquire)) {
+		if (!atomic_load_explicit(&lane->holder,
+					  memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(
+			    &lane->holder, &nobody, &sp_thread,
+			    memory_order_acquire, memory_order_relaxed)) {
 			while (used <= n && !atomic_compare_exchange_weak(
 						    &n_used, &used, n + 1))
 				;
@@ -34,21 +39,34 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 
 void sp_lane_give(struct sp_lane *lane)
 {
-	atomic_store_explicit(&lane->busy, 0, memory_order_release);
+	atomic_store_explicit(&lane->holder, NULL, memory_order_release);
 }
 
-void sp_lane_reset(const struct sp_lane *keep)
+uint8_t sp_lane_number(const struct sp_lane *lane)
+{
+	return (uint8_t)(lane - lanes + 1);
+}
+
+struct sp_lane *sp_lane_of(uint8_t number)
+{
+	return number ? &lanes[number - 1] : NULL;
+}
+
+void sp_lane_reset(void)
 {
 	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
 
 	for (unsigned int i = 0; i < used; i++) {
 		struct sp_lane *lane = &lanes[i];
+		const void *holder = atomic_load_explicit(&lane->holder,
+							  memory_order_relaxed);
 
-		if (lane == keep)
+		if (holder == &sp_thread)
 			continue;
-		if (atomic_load_explicit(&lane->busy, memory_order_relaxed))
+		if (holder)
 			lane->unwind_tls = NULL;
 		lane->chunk = NULL;
-		atomic_store_explicit(&lane->busy, 0, memory_order_relaxed);
+		atomic_store_explicit(&lane->holder, NULL,
+				      memory_order_relaxed);
 	}
 }

@@ -18,13 +18,15 @@
  * A lane is taken by try-lock and never waited for: a thread that finds none
  * drops its sample and counts it.
  */
-#define SP_LANES      64
-#define SP_LANE_DEPTH (SP_FORMAT_FRAMES_MAX)
+#define SP_LANES       64
+#define SP_LANE_DEPTH  (SP_FORMAT_FRAMES_MAX)
+#define SP_LANE_UNWIND 128 /* libunwind's x86-64 types: 121 and 127 */
 
 struct sp_lane {
-	/* 1 while taken; acquire in sp_lane_take pairs with release in
-	 * sp_lane_give.  Everything below belongs to the holder. */
-	_Atomic unsigned int busy;
+	/* The sp_thread of the thread that took it, or NULL; acquire in
+	 * sp_lane_take pairs with release in sp_lane_give.  Everything below
+	 * belongs to the holder. */
+	_Atomic(const void *) holder;
 
 	/* writer.c: where the next record goes. */
 	uint8_t *chunk;      /* NULL: none yet */
@@ -39,6 +41,9 @@ struct sp_lane {
 	size_t unwind_cache_bytes;
 	unsigned int unwind_modules; /* objects known when that was begun */
 	void *unwind_jump[5]; /* where to go if unwinding must be abandoned */
+	/* Registers and position of a walk on a stack that may be small. */
+	_Alignas(16) uint64_t unwind_context[SP_LANE_UNWIND];
+	_Alignas(16) uint64_t unwind_cursor[SP_LANE_UNWIND];
 
 	void *pcs[SP_LANE_DEPTH];
 	struct sp_record_frame frames[SP_LANE_DEPTH];
@@ -49,12 +54,16 @@ struct sp_lane {
 struct sp_lane *sp_lane_take(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
 
+/* A lane as a small number, never 0; 0 is no lane. */
+uint8_t sp_lane_number(const struct sp_lane *lane);
+struct sp_lane *sp_lane_of(uint8_t number);
+
 /*
  * After fork, in the child: all lanes are free and write to no file, but for
- * `keep` (may be NULL), which the caller is in the middle of using.  What a
- * vanished thread was doing to the unwinder's caches is not known, so a lane
- * that was busy starts with new ones.
+ * those that the caller is in the middle of using, perhaps below a signal
+ * handler.  What a vanished thread was doing to the unwinder's caches is not
+ * known, so a lane that was busy starts with new ones.
  */
-void sp_lane_reset(const struct sp_lane *keep);
+void sp_lane_reset(void);
 
 #endif

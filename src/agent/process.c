@@ -2,14 +2,15 @@
 #include "agent/process.h"
 
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/diag.h"
+#include "agent/liveset.h"
 #include "agent/outfile.h"
 #include "agent/real.h"
 #include "agent/slots.h"
@@ -154,11 +155,7 @@ static uint64_t random_number(void)
 
 static void read_clocks(struct sp_process *process)
 {
-	struct timespec wall;
-
-	clock_gettime(CLOCK_REALTIME, &wall);
-	process->start_unix_ns =
-		(uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	process->start_unix_ns = sp_sys_wall_ns();
 	process->start_clock_ns = sp_sys_now_ns();
 }
 
@@ -168,7 +165,10 @@ static void map_alive_page(struct sp_process *process)
 	if (!process->alive)
 		return;
 	*process->alive = 1;
-	SP_SYS3(madvise, process->alive, 4096, MADV_WIPEONFORK);
+	if (SP_SYS3(madvise, process->alive, 4096, MADV_WIPEONFORK) != 0) {
+		SP_SYS2(munmap, process->alive, 4096);
+		process->alive = NULL;
+	}
 }
 
 /* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
@@ -192,6 +192,9 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 		return false;
 	if (!read_settings(process, environment))
 		return false;
+	atomic_store(&process->generation, 1);
+	sp_sys_find_clock();
+	sp_slots_init();
 	read_exe(process);
 	read_host(process);
 	read_clocks(process);
@@ -202,6 +205,11 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
 	process->is_root = !parent_is_profiled();
+	sp_law_init(&process->law,
+		    process->config.law == SP_CONFIG_LAW_DOTNET
+			    ? SP_LAW_DOTNET
+			    : SP_LAW_EXPONENTIAL,
+		    process->config.period_bytes);
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {
@@ -210,10 +218,23 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 			    NULL);
 		return false;
 	}
+	process->follows_frees = process->config.frees != SP_CONFIG_FREES_OFF &&
+				 sp_liveset_init();
 	return true;
 }
 
 /* ---- the file ---- */
+
+static uint32_t header_flags(const struct sp_process *process)
+{
+	uint32_t flags = SP_HEADER_ALWAYS_LARGE;
+
+	if (process->config.law == SP_CONFIG_LAW_DOTNET)
+		flags |= SP_HEADER_LAW_DOTNET;
+	if (process->follows_frees)
+		flags |= SP_HEADER_FREES;
+	return flags;
+}
 
 int sp_process_open_file(struct sp_process *process)
 {
@@ -227,6 +248,7 @@ int sp_process_open_file(struct sp_process *process)
 		.file_id = random_number(),
 		.max_file_bytes = process->config.max_file_bytes,
 		.check_in_bytes = SP_AGENT_CHECK_IN_BYTES,
+		.flags = header_flags(process),
 	};
 
 	return sp_writer_open(&options);
@@ -259,6 +281,8 @@ void sp_process_describe(const struct sp_process *process,
 	emit(arg, "command", command, command_bytes);
 	emit_setting(&e, "host", process->host);
 	sp_config_describe(&process->config, emit_setting, &e);
+	if (atomic_load(&process->generation) > 1)
+		emit_setting(&e, "forked", "1");
 	if (process->constructed)
 		sp_process_describe_late(process, emit, arg);
 }
@@ -303,10 +327,13 @@ void sp_process_mark_seen(struct sp_process *process)
 
 void sp_process_reseed(struct sp_process *process)
 {
-	uint64_t state = process->seed ^ (sp_slots_tid() << 20);
+	uint64_t state, id = sp_slots_tid();
 
+	read_clocks(process);
+	if (id == 0)
+		id = process->start_clock_ns;
+	state = process->seed ^ (id << 20);
 	process->seed = sp_splitmix64(&state);
 	process->is_root = false;
 	process->file_error = 0;
-	read_clocks(process);
 }

@@ -6,14 +6,20 @@
 #include <stdint.h>
 
 #include "agent/config.h"
+#include "agent/sampler.h"
 
 /*
  * What there is to know about the process: settings, identity, and the facts
  * that the profile carries.  Written while the process starts; afterwards only
- * a forked child changes its seed.
+ * a forked child changes its seed, and the atomics count.
  */
 struct sp_process {
+	/* Changes in a forked child; 1.. */
+	_Atomic uint32_t generation;
+	_Atomic uint32_t threads; /* seen so far, in this generation */
 	struct sp_config config;
+	struct sp_law law;
+	bool follows_frees; /* there is a live set */
 	uint64_t seed;
 	uint64_t start_unix_ns;
 	uint64_t start_clock_ns;
@@ -25,7 +31,7 @@ struct sp_process {
 	bool constructed; /* the late facts are known */
 	int file_error;   /* why there is no file, negative errno */
 	char diagnosis[512];
-	uint32_t *alive; /* a page that is zero in a forked child */
+	uint32_t *alive; /* a page that is zero in a forked child, or NULL */
 };
 
 /*

@@ -8,20 +8,34 @@
  *     the file.
  * I3  `changes` is odd while the owner's fields are being replaced: no copy is
  *     made then, since whoever replaces them flushes afterwards.
+ * I4  The slab's copy is written under `classes_busy`.  Whoever wants one says
+ *     so first, and the holder looks whether somebody does after giving it
+ *     back: as in I2, the last state reaches the file.
  */
 #include "agent/slots.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "agent/arena.h"
+#include "agent/classes.h"
 #include "agent/diag.h"
+#include "agent/linkmap.h"
 #include "agent/writer.h"
 #include "format/record.h"
 
 #include "agent/poison.h"
 
-struct sp_slot_owner {
+/* A slab is copied when that many objects have come since the last copy: few at
+ * first, then as many as there were.  A copy takes as long as some hundred
+ * allocations. */
+#define CLASSES_OBJECTS_MIN 512u
+#define CLASSES_OBJECTS_MAX 16384u
+#define CLASSES_BYTES       (8u << 20)
+
+struct owner {
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t objects;
 	_Atomic unsigned int busy;
@@ -36,21 +50,45 @@ struct sp_slot_owner {
 	/* Written under `busy`. */
 	uint64_t seq;
 	char name[SP_FORMAT_THREAD_NAME_MAX];
+
+	/* The first owner's, for good.  In a forked child it has the parent's
+	 * counts until it is claimed. */
+	_Atomic(struct sp_classes *) classes;
+	_Atomic bool is_stale;
+	_Atomic unsigned int classes_busy;
+	_Atomic unsigned int classes_wanted;
+	/* Written under `classes_busy`. */
+	uint64_t classes_seq;
+	_Atomic uint64_t classes_bytes; /* totals of the last copy */
+	_Atomic uint64_t classes_objects;
 };
 
-static struct sp_slot_owner slots[SP_FORMAT_SLOTS];
+static struct owner slots[SP_FORMAT_SLOTS];
 static _Atomic unsigned int used; /* slots that were ever claimed: 1..used */
+
+static int (*lock_mutex)(pthread_mutex_t *);
+
+void sp_slots_init(void)
+{
+	const struct link_map *libc = NULL;
+	void *address = NULL;
+
+	/* Another library's pthread_mutex_lock may hold a lock of its own
+	 * around the allocation that brought us here. */
+	if (sp_linkmap_global("gnu_get_libc_version", &libc))
+		address = sp_linkmap_find(libc, "pthread_mutex_lock");
+	memcpy(&lock_mutex, &address, sizeof(address));
+}
 
 uint64_t sp_slots_tid(void)
 {
-	/* A recursive mutex notes its owner. */
+	/* A recursive mutex notes its owner; it is dropped as it is. */
 	pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-	uint64_t tid;
 
-	pthread_mutex_lock(&m);
-	tid = (uint64_t)m.__data.__owner;
-	pthread_mutex_unlock(&m);
-	return tid;
+	if (!lock_mutex)
+		return 0;
+	lock_mutex(&m);
+	return (uint64_t)m.__data.__owner;
 }
 
 static uint64_t get(const _Atomic uint64_t *field)
@@ -59,7 +97,7 @@ static uint64_t get(const _Atomic uint64_t *field)
 }
 
 /* A new owner, or none: what it adds counts from here on. */
-static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
+static void set_owner(struct owner *slot, uint32_t thread,
 		      unsigned long pthread, uint64_t tid)
 {
 	atomic_fetch_add(&slot->changes, 1);
@@ -73,8 +111,8 @@ static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
 	atomic_fetch_add(&slot->changes, 1);
 }
 
-static void write_copy(struct sp_slot_owner *slot, struct sp_slot *to,
-		       uint64_t bytes, uint64_t objects)
+static void write_copy(struct owner *slot, struct sp_slot *to, uint64_t bytes,
+		       uint64_t objects)
 {
 	struct sp_slot_copy c = {
 		.seq = ++slot->seq,
@@ -95,7 +133,7 @@ static void write_copy(struct sp_slot_owner *slot, struct sp_slot *to,
 	memcpy(at + sizeof(c) - sizeof(c.check), &c.check, sizeof(c.check));
 }
 
-static void flush(struct sp_slot_owner *slot)
+static void flush(struct owner *slot)
 {
 	struct sp_slot *to = sp_writer_slot((unsigned int)(slot - slots));
 	uint64_t bytes, objects;
@@ -117,10 +155,57 @@ static void flush(struct sp_slot_owner *slot)
 		 atomic_load(&slot->changes) != changes);
 }
 
-struct sp_slot_owner *sp_slots_claim(uint32_t index)
+/* The totals are looked at before the slab: what is added in between counts
+ * towards the next copy. */
+static void write_classes(struct owner *slot, const struct sp_classes *classes,
+			  uint8_t *to)
+{
+	uint64_t bytes = atomic_load(&slot->bytes);
+	uint64_t objects = atomic_load(&slot->objects);
+
+	sp_classes_write(classes, sp_writer_file_id(), (uint64_t)(slot - slots),
+			 ++slot->classes_seq, to);
+	atomic_store_explicit(&slot->classes_bytes, bytes,
+			      memory_order_relaxed);
+	atomic_store_explicit(&slot->classes_objects, objects,
+			      memory_order_relaxed);
+}
+
+static void flush_classes(struct owner *slot)
+{
+	const struct sp_classes *classes =
+		atomic_load_explicit(&slot->classes, memory_order_acquire);
+	uint8_t *to;
+
+	if (!classes || atomic_load(&slot->is_stale))
+		return;
+	to = sp_writer_class_pages((unsigned int)(slot - slots));
+	if (!to)
+		return;
+	atomic_store(&slot->classes_wanted, 1);
+	while (atomic_load(&slot->classes_wanted) &&
+	       !atomic_exchange(&slot->classes_busy, 1)) {
+		atomic_store(&slot->classes_wanted, 0);
+		write_classes(slot, classes, to);
+		atomic_store(&slot->classes_busy, 0);
+	}
+}
+
+static bool is_classes_due(const struct owner *slot)
+{
+	uint64_t before = get(&slot->classes_objects);
+	uint64_t objects = get(&slot->objects) - before;
+
+	if (get(&slot->bytes) - get(&slot->classes_bytes) >= CLASSES_BYTES)
+		return true;
+	return objects >= CLASSES_OBJECTS_MAX ||
+	       (objects >= CLASSES_OBJECTS_MIN && objects >= before);
+}
+
+uint16_t sp_slots_claim(uint32_t index)
 {
 	for (unsigned int i = 1; i < SP_FORMAT_SLOTS; i++) {
-		struct sp_slot_owner *slot = &slots[i];
+		struct owner *slot = &slots[i];
 		unsigned int most = atomic_load(&used);
 
 		if (atomic_load_explicit(&slot->owned, memory_order_relaxed) ||
@@ -133,27 +218,58 @@ struct sp_slot_owner *sp_slots_claim(uint32_t index)
 		slot->name[0] = '\0';
 		set_owner(slot, index, (unsigned long)pthread_self(),
 			  sp_slots_tid());
-		return slot;
+		return (uint16_t)i;
 	}
 	sp_diag_lose(SP_LOSS_NO_SLOT, 1);
-	return &slots[0];
+	return 0;
 }
 
-void sp_slots_add(struct sp_slot_owner *slot, uint64_t bytes, uint64_t objects)
+struct sp_classes *sp_slots_classes(uint16_t n)
 {
+	struct owner *slot = &slots[n];
+	struct sp_classes *classes =
+		atomic_load_explicit(&slot->classes, memory_order_relaxed);
+
+	if (!n)
+		return NULL;
+	if (!classes) {
+		classes = sp_arena_get(sizeof(*classes));
+		if (!classes)
+			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
+	} else if (atomic_load(&slot->is_stale)) {
+		memset(classes, 0, sizeof(*classes));
+	}
+	atomic_store_explicit(&slot->classes, classes, memory_order_release);
+	atomic_store(&slot->is_stale, false);
+	return classes;
+}
+
+void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
+{
+	struct owner *slot = &slots[n];
+
 	atomic_fetch_add(&slot->bytes, bytes);
 	atomic_fetch_add(&slot->objects, objects);
 	flush(slot);
+	if (is_classes_due(slot))
+		flush_classes(slot);
 }
 
-struct sp_slot_owner *sp_slots_release(struct sp_slot_owner *slot)
+void sp_slots_flush_classes(uint16_t n)
 {
-	if (slot == &slots[0])
-		return slot;
+	flush_classes(&slots[n]);
+}
+
+uint16_t sp_slots_release(uint16_t n)
+{
+	struct owner *slot = &slots[n];
+
+	if (n == 0)
+		return 0;
 	set_owner(slot, 0, 0, get(&slot->tid));
 	flush(slot);
 	atomic_store_explicit(&slot->owned, 0, memory_order_release);
-	return &slots[0];
+	return 0;
 }
 
 void sp_slots_set_name(unsigned long pthread, const char *name)
@@ -161,7 +277,7 @@ void sp_slots_set_name(unsigned long pthread, const char *name)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 1; i <= n; i++) {
-		struct sp_slot_owner *slot = &slots[i];
+		struct owner *slot = &slots[i];
 		size_t at = 0;
 
 		if (atomic_load_explicit(&slot->pthread,
@@ -176,9 +292,9 @@ void sp_slots_set_name(unsigned long pthread, const char *name)
 	}
 }
 
-const char *sp_slots_name(const struct sp_slot_owner *slot)
+const char *sp_slots_name(uint16_t slot)
 {
-	return slot->name;
+	return slots[slot].name;
 }
 
 void sp_slots_flush_all(void)
@@ -187,6 +303,14 @@ void sp_slots_flush_all(void)
 
 	for (unsigned int i = 0; i <= n; i++)
 		flush(&slots[i]);
+}
+
+void sp_slots_flush_all_classes(void)
+{
+	unsigned int n = atomic_load(&used);
+
+	for (unsigned int i = 1; i <= n; i++)
+		flush_classes(&slots[i]);
 }
 
 void sp_slots_total(uint64_t *ret_bytes, uint64_t *ret_objects)
@@ -204,7 +328,15 @@ void sp_slots_reset(void)
 {
 	unsigned int n = atomic_load(&used);
 
-	for (unsigned int i = 0; i <= n; i++)
+	for (unsigned int i = 0; i <= n; i++) {
+		struct sp_classes *classes = atomic_load_explicit(
+			&slots[i].classes, memory_order_relaxed);
+
 		memset(&slots[i], 0, sizeof(slots[i]));
+		/* Whoever is in the middle of counting there may go on. */
+		atomic_store_explicit(&slots[i].classes, classes,
+				      memory_order_relaxed);
+		atomic_store(&slots[i].is_stale, true);
+	}
 	atomic_store(&used, 0);
 }

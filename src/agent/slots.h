@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+struct sp_classes;
+
 /*
  * Exact totals.  A thread owns a slot while it lives and adds what it has
  * allocated whenever it checks in; a slot goes from one thread to the next with
@@ -11,29 +13,41 @@
  * Slot 0 is nobody's: threads that found no other, or have ended, add to it.
  *
  * The totals live here and are copied into the profile file when there is one.
+ * So are the totals by size class (classes.h), which the owner counts by itself
+ * in the slab of the slot.
  */
-struct sp_slot_owner;
 
 /* A slot for thread `index` (loss counted if it is the shared one). */
-struct sp_slot_owner *sp_slots_claim(uint32_t index);
+uint16_t sp_slots_claim(uint32_t index);
 
-/* Add to the totals and copy them to the file.  Any thread may. */
-void sp_slots_add(struct sp_slot_owner *slot, uint64_t bytes, uint64_t objects);
+/* The slab of a slot that the caller owns: what was counted there since the
+ * process began.  NULL for slot 0, or if there is no memory (loss counted). */
+struct sp_classes *sp_slots_classes(uint16_t slot);
+
+/* Add to the totals and copy them to the file; and the slab, too, if much was
+ * added since the last time.  Any thread may. */
+void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
+
+/* Copy the slab to the file, however little was added. */
+void sp_slots_flush_classes(uint16_t slot);
 
 /* The owner ends: the slot is free for another thread.  Returns slot 0. */
-struct sp_slot_owner *sp_slots_release(struct sp_slot_owner *slot);
+uint16_t sp_slots_release(uint16_t slot);
 
 /* The name that the program gave to the thread with this pthread_t: kept with
  * its slot.  The present thread's name, "" if unknown. */
 void sp_slots_set_name(unsigned long pthread, const char *name);
-const char *sp_slots_name(const struct sp_slot_owner *slot);
+const char *sp_slots_name(uint16_t slot);
 
-/* Kernel's id of the calling thread as its C library knows it: no system call.
- */
+/* Kernel's id of the calling thread as its C library knows it, without a system
+ * call; 0 if the C library is not glibc, or before sp_slots_init. */
 uint64_t sp_slots_tid(void);
+void sp_slots_init(void);
 
-/* Copy every slot into a file that was just made, or is about to end. */
+/* Copy every slot into a file that was just made, or is about to end; in the
+ * second case the slabs, too. */
 void sp_slots_flush_all(void);
+void sp_slots_flush_all_classes(void);
 
 /* Sum over all slots. */
 void sp_slots_total(uint64_t *ret_bytes, uint64_t *ret_objects);

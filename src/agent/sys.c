@@ -2,10 +2,16 @@
 #include "agent/sys.h"
 
 #include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "agent/linkmap.h"
+
 #include "agent/poison.h"
+
+static int (*vdso_clock)(clockid_t, struct timespec *);
 
 static void *checked(long address)
 {
@@ -49,10 +55,34 @@ long sp_sys_read_file(const char *path, char *buf, size_t size)
 	return (long)have;
 }
 
+void sp_sys_find_clock(void)
+{
+	const struct link_map *map = sp_linkmap_first();
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+	void *address = NULL;
+
+	while (map && map->l_addr != vdso)
+		map = map->l_next;
+	if (vdso && map)
+		address = sp_linkmap_find(map, "__vdso_clock_gettime");
+	memcpy(&vdso_clock, &address, sizeof(address));
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t = {0, 0};
+
+	if (!vdso_clock || vdso_clock(clock, &t) != 0)
+		SP_SYS2(clock_gettime, clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 uint64_t sp_sys_now_ns(void)
 {
-	struct timespec t;
+	return read_clock(CLOCK_MONOTONIC);
+}
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+uint64_t sp_sys_wall_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
 }

@@ -50,7 +50,16 @@ void *sp_sys_map_file(int fd, size_t bytes);
  */
 long sp_sys_read_file(const char *path, char *buf, size_t size);
 
-/* Monotonic clock in nanoseconds, through the vDSO: no system call. */
+/*
+ * Read the clock by the function that the kernel maps into every process: no
+ * system call, and not the clock_gettime of the program, which may be a
+ * library's that allocates or locks.  Called once, before there are threads;
+ * without it, or if there is none, a clock is read by system call.
+ */
+void sp_sys_find_clock(void);
+
+/* Monotonic clock, and time of day since 1970, in nanoseconds. */
 uint64_t sp_sys_now_ns(void);
+uint64_t sp_sys_wall_ns(void);
 
 #endif

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/rng.h"
+#include "agent/sampler.h"
 
-struct sp_lane;
-struct sp_slot_owner;
+struct sp_classes;
 
 /*
  * Everything the agent keeps per thread, in initial-exec thread-local storage
@@ -25,30 +24,33 @@ struct sp_slot_owner;
  *
  * I1  bytes counted so far = bytes + (limit - remaining), unless parked.
  * I2  zero sends every allocation to the cold path, since each costs >= 1 byte.
- * I3  gap >= limit - remaining: the hit byte has not been passed, except by an
- *     allocation that is on its way to the cold path.
+ * I3  sampler.gap >= limit - remaining: the hit byte has not been passed,
+ *     except by an allocation that is on its way to the cold path.
+ * I4  `classes` can be counted in at any time, also before the thread is set up
+ *     (a signal handler may allocate behind a borrow): it is the slab of the
+ *     thread's slot, or one whose counts mean nothing.
  *
  * Only the thread itself, and signal handlers on it, touch this structure.
  */
 struct sp_thread {
 	uint64_t remaining;
+	struct sp_classes *classes;
 	uint64_t objects; /* allocations counted so far */
 	uint64_t limit;   /* value of `remaining` at the last cold event */
 	uint64_t bytes;   /* bytes counted up to the last cold event */
-	uint64_t gap;     /* bytes from the last cold event to the hit byte */
-	uint64_t period_bytes; /* that the gap was drawn with */
-	struct sp_rng rng;
+	struct sp_sampler sampler; /* as of the last cold event */
 	uint64_t published_bytes;
 	uint64_t published_objects;
-	struct sp_slot_owner *slot;
-	struct sp_lane *lane; /* held while a sample is being taken */
-	uint32_t index;       /* 1.. in the process */
-	uint32_t generation;  /* of the process this state belongs to; 0 none */
-	uint8_t parked;       /* inside the agent */
-	uint8_t ended;        /* its exit was seen: publish call by call */
-	uint8_t recorded;     /* SP_THREAD_*: its THREAD record */
-	uint8_t watched;      /* its exit will be seen */
+	uint32_t index;      /* 1.. in the process */
+	uint32_t generation; /* of the process this state belongs to; 0 none */
+	uint16_t slot;       /* of the totals (slots.h); 0: nobody's */
+	uint8_t lane; /* held while a sample is being taken: sp_lane_number() */
 	uint8_t lane_hint;
+	uint8_t parked;      /* inside the agent, allocations pass */
+	uint8_t writing;     /* inside the agent, to record a free: how deep */
+	uint8_t ended : 1;   /* its exit was seen: publish call by call */
+	uint8_t watched : 1; /* its exit will be seen */
+	uint8_t recorded;    /* SP_THREAD_*: its THREAD record */
 };
 
 /* Is the thread known in the file, and by its present name? */

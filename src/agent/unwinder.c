@@ -24,9 +24,14 @@
 
 #define LIBRARY       "libunwind.so.8"
 #define TLS_BYTES_MAX (64u * 1024)
+#define REGISTER_IP   16 /* UNW_X86_64_RIP */
 
 static int (*unw_backtrace_fn)(void **, int);
 static void (*unw_flush_cache_fn)(void *, unsigned long, unsigned long);
+static int (*unw_getcontext_fn)(void *);
+static int (*unw_init_fn)(void *, void *);
+static int (*unw_step_fn)(void *);
+static int (*unw_get_reg_fn)(void *, int, void *);
 static void *local_addr_space;
 static const struct link_map *library;
 static const char *why = "not loaded yet";
@@ -75,13 +80,25 @@ static void *find_address_space(void)
 
 static bool find_functions(void)
 {
-	void *trace = sp_linkmap_find(library, "unw_backtrace");
-	void *flush = sp_linkmap_find(library, "_Ux86_64_flush_cache");
+	const struct {
+		const char *name;
+		void *function;
+	} wanted[] = {
+		{"unw_backtrace", &unw_backtrace_fn},
+		{"_Ux86_64_flush_cache", &unw_flush_cache_fn},
+		{"_Ux86_64_getcontext", &unw_getcontext_fn},
+		{"_ULx86_64_init_local", &unw_init_fn},
+		{"_ULx86_64_step", &unw_step_fn},
+		{"_ULx86_64_get_reg", &unw_get_reg_fn},
+	};
 
-	if (!trace || !flush)
-		return false;
-	memcpy(&unw_backtrace_fn, &trace, sizeof(trace));
-	memcpy(&unw_flush_cache_fn, &flush, sizeof(flush));
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		void *address = sp_linkmap_find(library, wanted[i].name);
+
+		if (!address)
+			return false;
+		memcpy(wanted[i].function, &address, sizeof(address));
+	}
 	return true;
 }
 
@@ -114,7 +131,7 @@ bool sp_unwinder_init(void)
 		why = LIBRARY " is of an unknown kind";
 		return false;
 	}
-	sp_thread.lane = lane;
+	sp_thread.lane = sp_lane_number(lane);
 	local_addr_space = find_address_space();
 	if (!local_addr_space || sp_unwinder_trace(lane, 16) <= 0) {
 		why = LIBRARY " cannot unwind here";
@@ -122,7 +139,7 @@ bool sp_unwinder_init(void)
 	} else {
 		why = NULL;
 	}
-	sp_thread.lane = NULL;
+	sp_thread.lane = 0;
 	sp_lane_give(lane);
 	return !why;
 }
@@ -132,13 +149,35 @@ const char *sp_unwinder_why(void)
 	return why;
 }
 
+/*
+ * unw_backtrace has its state on the stack, twice: with the rest it needs 5
+ * KiB, and a signal handler on an alternate stack of 8 KiB has less.  This walk
+ * has it in the lane and needs half; it is slower, since the trace cache is not
+ * to be had without unw_backtrace.
+ */
+static int frugal_trace(struct sp_lane *lane, int max)
+{
+	int n = 0;
+
+	unw_getcontext_fn(lane->unwind_context);
+	if (unw_init_fn(lane->unwind_cursor, lane->unwind_context) < 0)
+		return 0;
+	do
+		unw_get_reg_fn(lane->unwind_cursor, REGISTER_IP,
+			       &lane->pcs[n++]);
+	while (n < max && unw_step_fn(lane->unwind_cursor) > 0);
+	return n;
+}
+
 /* Apart from its caller, because __builtin_setjmp spoils registers. */
 static int __attribute__((noinline))
 guarded_trace(struct sp_lane *lane, int max)
 {
 	if (__builtin_setjmp(lane->unwind_jump))
 		return 0;
-	return unw_backtrace_fn(lane->pcs, max);
+	return sp_unwinder_imports_own_stack()
+		       ? unw_backtrace_fn(lane->pcs, max)
+		       : frugal_trace(lane, max);
 }
 
 /*

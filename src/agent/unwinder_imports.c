@@ -15,8 +15,8 @@
  *   pthread_mutex_*        a lock word, waited for only for a bounded time
  *   sigprocmask            nothing: signals may come, the code is reentrant by
  *                          the lane
- *   mincore, msync, read, syscall(write)   memory checks: only the present
- *                          stack counts as readable
+ *   mincore, msync, read, syscall(write)   memory checks: only the thread's
+ *                          stack counts as readable; on another one, ask futex
  *   __tls_get_addr         the lane's block, so that caches are shared by
  *                          lanes, not owned by threads
  *   malloc, open, stat ... fail
@@ -46,7 +46,10 @@
 
 #define STACK_READABLE_MAX (8ul << 20)
 #define CACHE_BYTES_MIN    65536
-#define LOCKS_MAX          16
+/* An alternate stack may have been mapped right below that of its thread, so
+ * of a thread's own only the upper part can be told. */
+#define STACK_OWN_MAX (64ul << 10)
+#define LOCKS_MAX     16
 
 static const struct link_map *library;
 static _Atomic int broken;
@@ -76,7 +79,7 @@ static struct {
 
 static struct sp_lane *lane_of_thread(void)
 {
-	return sp_thread.lane;
+	return sp_lane_of(sp_thread.lane);
 }
 
 /* Leave libunwind for good: it must not continue. */
@@ -91,9 +94,33 @@ static void __attribute__((noreturn)) bail_out(void)
 /* The end of the main thread's stack: the name of the program stands in its
  * last page. */
 static uintptr_t main_stack_end;
+/* The main thread's control block, which is not above its stack. */
+static uintptr_t main_thread;
+
+bool sp_unwinder_imports_own_stack(void)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
+
+	return self == main_thread ? main_stack_end - here < STACK_READABLE_MAX
+				   : self - here < STACK_OWN_MAX;
+}
+
+/* May the word at that address be read?  Compares it for a requeue of no
+ * waiters: the kernel's one answer to that question which a program that is
+ * locked up to what malloc needs can still get. */
+static bool probe(uintptr_t address)
+{
+	static int nobody;
+	long ret =
+		sp_syscall(SYS_futex, (long)(address & ~3ul),
+			   FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&nobody, 0);
+
+	return ret != -EFAULT;
+}
 
 /*
- * Only the stack between this frame and its end, as far as we may guess it, is
+ * The stack between this frame and its end, as far as we may guess it, is
  * known to be readable without asking the kernel: a thread's control block
  * lies above its stack.  libunwind asks for one or two whole pages.
  */
@@ -102,12 +129,11 @@ static bool readable(const void *address)
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
 	uintptr_t at = (uintptr_t)address;
-	uintptr_t end = main_stack_end;
 
-	if (self > here && self - here < STACK_READABLE_MAX)
-		end = self;
-	return end > here && end - here < STACK_READABLE_MAX &&
-	       at >= (here & ~4095ul) && at < end;
+	if (!sp_unwinder_imports_own_stack())
+		return probe(at);
+	return at >= (here & ~4095ul) &&
+	       at < (self == main_thread ? main_stack_end : self);
 }
 
 static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
@@ -217,7 +243,11 @@ static int replaced_mincore(void *address, size_t bytes, unsigned char *vec)
 	if (!lane_of_thread())
 		return original.mincore(address, bytes, vec);
 	errno = ENOMEM;
-	return readable(address) ? 0 : -1;
+	if (!readable(address))
+		return -1;
+	for (size_t i = 0; i < (bytes + 4095) / 4096; i++)
+		vec[i] = 1;
+	return 0;
 }
 
 static int replaced_msync(void *address, size_t bytes, int flags)
@@ -449,6 +479,7 @@ void sp_unwinder_imports_replace(const struct link_map *map,
 {
 	library = map;
 	main_stack_end = (getauxval(AT_EXECFN) + 4095) & ~4095ul;
+	main_thread = (uintptr_t)__builtin_thread_pointer();
 	protect_relro(e->phdr, e->n_phdr, PROT_READ | PROT_WRITE);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_RELA),
 		       sp_linkmap_dynamic(library, DT_RELASZ), e);

@@ -27,7 +27,8 @@
 #define CHUNK          SP_FORMAT_CHUNK_BYTES
 #define POPULATE       16384u
 #define WINDOW_CHUNKS  16u
-#define WINDOWS_MAX    4096u /* 4 GiB */
+#define WINDOWS_MAX    4096u   /* 4 GiB */
+#define END_SPINS      100000u /* some milliseconds */
 #define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
 #define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
 
@@ -45,6 +46,13 @@ static _Atomic unsigned int status_busy; /* try-lock of the status page */
 static uint64_t status_seq;
 static _Atomic uint64_t end_kind;
 static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
+
+/* Class totals: the chunk of each group of slots, made with the first. */
+#define CLASS_GROUPS (SP_FORMAT_SLOTS / SP_FORMAT_CLASS_SLOTS)
+static_assert(SP_FORMAT_SLOTS % SP_FORMAT_CLASS_SLOTS == 0, "whole groups");
+static _Atomic(uint8_t *) class_chunks[CLASS_GROUPS];
+static _Atomic uint8_t class_pages[CLASS_GROUPS]; /* bit set: backed */
+static _Atomic unsigned int class_busy; /* try-lock of making a chunk */
 
 bool sp_writer_is_open(void)
 {
@@ -71,6 +79,7 @@ static void write_header(uint8_t *base, uint64_t limit)
 	h.version = SP_FORMAT_VERSION;
 	h.header_bytes = sizeof(h);
 	h.chunk_bytes = CHUNK;
+	h.flags = facts.flags;
 	h.file_id = facts.file_id;
 	h.pid = facts.pid;
 	h.process_start_ticks = facts.process_start_ticks;
@@ -84,6 +93,18 @@ static void write_header(uint8_t *base, uint64_t limit)
 	atomic_signal_fence(memory_order_release);
 	for (int i = 7; i >= 0; i--)
 		magic[i] = h.magic[i];
+}
+
+/* Here and not in sp_writer_reset: a child that was forked in the middle of
+ * making a chunk finishes that first. */
+static void forget_class_chunks(void)
+{
+	for (unsigned int i = 0; i < CLASS_GROUPS; i++) {
+		atomic_store_explicit(&class_chunks[i], NULL,
+				      memory_order_relaxed);
+		atomic_store_explicit(&class_pages[i], 0, memory_order_relaxed);
+	}
+	atomic_store(&class_busy, 0);
 }
 
 static int open_file(const struct sp_writer_options *options)
@@ -109,6 +130,7 @@ static int open_file(const struct sp_writer_options *options)
 	if (max_chunks > WINDOWS_MAX * WINDOW_CHUNKS)
 		max_chunks = WINDOWS_MAX * WINDOW_CHUNKS;
 	atomic_store(&chunks, 1);
+	forget_class_chunks();
 	write_header(file.base, file.limit);
 	return 0;
 }
@@ -216,32 +238,42 @@ static void stop_recording(uint32_t of)
 		atomic_store_explicit(&full, 1, memory_order_relaxed);
 }
 
-/* Give the lane a fresh chunk with a header. */
+/* A fresh chunk with a header, its first `populate` bytes backed by storage;
+ * NULL: there is no file of generation `of`, or it is full. */
+static uint8_t *take_chunk(enum sp_chunk_kind kind, uint64_t populate,
+			   uint32_t of, uint64_t *ret_n)
+{
+	struct sp_chunk_header header = {SP_FORMAT_CHUNK_MAGIC, kind, 0, 0};
+	uint8_t *at;
+
+	if (!sp_writer_is_open() ||
+	    atomic_load_explicit(&full, memory_order_relaxed))
+		return NULL;
+	header.index =
+		atomic_fetch_add_explicit(&chunks, 1, memory_order_relaxed);
+	at = header.index < max_chunks ? chunk_address(header.index) : NULL;
+	if (!at || !sp_outfile_populate(at, populate)) {
+		stop_recording(of);
+		return NULL;
+	}
+	header.check = sp_format_check(facts.file_id, SP_CHECK_CHUNK, &header,
+				       sizeof(header));
+	memcpy(at, &header, sizeof(header));
+	*ret_n = header.index;
+	return at;
+}
+
+/* Give the lane a fresh chunk. */
 static bool next_chunk(struct sp_lane *lane)
 {
-	struct sp_chunk_header header = {SP_FORMAT_CHUNK_MAGIC,
-					 SP_CHUNK_RECORDS, 0, 0};
 	/* Read first: in a child that was forked in here, it is the parent's,
 	 * and the chunk is never used. */
 	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
 	uint64_t n;
-	uint8_t *at;
 
-	lane->chunk = NULL;
-	if (!sp_writer_is_open() ||
-	    atomic_load_explicit(&full, memory_order_relaxed))
+	lane->chunk = take_chunk(SP_CHUNK_RECORDS, POPULATE, now, &n);
+	if (!lane->chunk)
 		return false;
-	n = atomic_fetch_add_explicit(&chunks, 1, memory_order_relaxed);
-	at = n < max_chunks ? chunk_address(n) : NULL;
-	if (!at || !sp_outfile_populate(at, POPULATE)) {
-		stop_recording(now);
-		return false;
-	}
-	header.index = n;
-	header.check = sp_format_check(facts.file_id, SP_CHECK_CHUNK, &header,
-				       sizeof(header));
-	memcpy(at, &header, sizeof(header));
-	lane->chunk = at;
 	lane->generation = now;
 	lane->at = SP_FORMAT_CHUNK_RECORDS_OFFSET;
 	lane->populated = POPULATE;
@@ -385,8 +417,19 @@ void sp_writer_publish(uint64_t threads)
 
 void sp_writer_end(uint64_t threads)
 {
+	unsigned int spins = 0;
+
 	atomic_store_explicit(&end_kind, SP_END_CLEAN, memory_order_relaxed);
-	sp_writer_publish(threads);
+	if (!sp_writer_is_open())
+		return;
+	/* This must not be lost.  Whoever has the page gives it back soon, or
+	 * has left it by siglongjmp; he can only spoil one of the copies. */
+	while (atomic_exchange_explicit(&status_busy, 1,
+					memory_order_acquire) &&
+	       ++spins < END_SPINS)
+		__builtin_ia32_pause();
+	write_status(threads);
+	atomic_store_explicit(&status_busy, 0, memory_order_release);
 }
 
 struct sp_slot *sp_writer_slot(unsigned int i)
@@ -408,4 +451,53 @@ struct sp_slot *sp_writer_slot(unsigned int i)
 					 memory_order_relaxed);
 	}
 	return (struct sp_slot *)(at + i * sizeof(struct sp_slot));
+}
+
+/* The chunk of a group of slots; NULL: not to be had, or not now. */
+static uint8_t *class_chunk(unsigned int group)
+{
+	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
+	uint8_t *chunk = atomic_load_explicit(&class_chunks[group],
+					      memory_order_acquire);
+	uint64_t n;
+
+	if (chunk ||
+	    atomic_exchange_explicit(&class_busy, 1, memory_order_acquire))
+		return chunk;
+	chunk = atomic_load_explicit(&class_chunks[group],
+				     memory_order_relaxed);
+	if (!chunk) {
+		chunk = take_chunk(SP_CHUNK_CLASSES, SP_FORMAT_PAGE_BYTES, now,
+				   &n);
+		if (!chunk)
+			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
+		atomic_store_explicit(&class_chunks[group], chunk,
+				      memory_order_release);
+	}
+	atomic_store_explicit(&class_busy, 0, memory_order_release);
+	return chunk;
+}
+
+uint8_t *sp_writer_class_pages(unsigned int i)
+{
+	unsigned int group = i / SP_FORMAT_CLASS_SLOTS;
+	unsigned int pair = i % SP_FORMAT_CLASS_SLOTS;
+	uint8_t *at;
+
+	if (!sp_writer_is_open() || i >= SP_FORMAT_SLOTS)
+		return NULL;
+	at = class_chunk(group);
+	if (!at)
+		return NULL;
+	at += SP_FORMAT_PAGE_BYTES + pair * 2 * SP_FORMAT_PAGE_BYTES;
+	if (atomic_load_explicit(&class_pages[group], memory_order_relaxed) &
+	    1u << pair)
+		return at;
+	if (!sp_outfile_populate(at, 2 * SP_FORMAT_PAGE_BYTES)) {
+		sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
+		return NULL;
+	}
+	atomic_fetch_or_explicit(&class_pages[group], (uint8_t)(1u << pair),
+				 memory_order_relaxed);
+	return at;
 }

@@ -25,6 +25,7 @@ struct sp_writer_options {
 	uint64_t file_id; /* random */
 	uint64_t max_file_bytes;
 	uint64_t check_in_bytes;
+	uint32_t flags; /* SP_HEADER_* */
 };
 
 /*
@@ -70,5 +71,10 @@ void sp_writer_end(uint64_t threads);
 /* Slot i of the thread slots, backed by storage, or NULL.  Context: sampled. */
 struct sp_slot *sp_writer_slot(unsigned int i);
 uint64_t sp_writer_file_id(void);
+
+/* The two pages for the class totals of slot i, backed by storage; NULL if
+ * there is no file, no room in it (loss counted), or if another thread is just
+ * making some.  Context: sampled. */
+uint8_t *sp_writer_class_pages(unsigned int i);
 
 #endif

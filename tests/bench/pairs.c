@@ -5,11 +5,15 @@
  *   pairs pairs SIZE COUNT [DEPTH]   COUNT times malloc and free; DEPTH is the
  *                                    number of calls from main to the loop
  *   pairs lists SIZE COUNT           COUNT times malloc, then COUNT times free
+ *   pairs zeroed SIZE COUNT          the same with calloc
+ *   pairs resized SIZE COUNT         with a realloc of each in between, in
+ * place pairs new SIZE COUNT             with operator new and delete
  *
  * Prints nanoseconds of processor time per malloc.  The loops are functions of
  * their own, so that instructions can be counted inside each of them only.
  */
 #include <malloc.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +25,10 @@
 struct object {
 	struct object *next;
 };
+
+/* operator new and delete: m is size_t. */
+void *_Znwm(size_t n);
+void _ZdlPv(void *p);
 
 static void *volatile sink;
 
@@ -43,6 +51,50 @@ static LOOP struct object *take_list(size_t size, long count)
 		list = object;
 	}
 	return list;
+}
+
+static LOOP struct object *take_zeroed(size_t size, long count)
+{
+	struct object *list = NULL;
+
+	for (long i = 0; i < count; i++) {
+		struct object *object = calloc(1, size);
+
+		object->next = list;
+		list = object;
+	}
+	return list;
+}
+
+static LOOP struct object *take_new(size_t size, long count)
+{
+	struct object *list = NULL;
+
+	for (long i = 0; i < count; i++) {
+		struct object *object = _Znwm(size);
+
+		object->next = list;
+		list = object;
+	}
+	return list;
+}
+
+static LOOP void resize_list(struct object *list, size_t size)
+{
+	while (list) {
+		list = realloc(list, size);
+		list = list->next;
+	}
+}
+
+static LOOP void delete_list(struct object *list)
+{
+	while (list) {
+		struct object *next = list->next;
+
+		_ZdlPv(list);
+		list = next;
+	}
 }
 
 static LOOP void free_list(struct object *list)
@@ -72,25 +124,46 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
+static bool run_lists(const char *mode, size_t size, long count)
+{
+	struct object *list;
+
+	/* The heap grows once: where it began plays no part then. */
+	mallopt(M_TOP_PAD, 256 << 20);
+	if (strcmp(mode, "lists") == 0) {
+		free_list(take_list(size, count));
+	} else if (strcmp(mode, "zeroed") == 0) {
+		free_list(take_zeroed(size, count));
+	} else if (strcmp(mode, "new") == 0) {
+		delete_list(take_new(size, count));
+	} else if (strcmp(mode, "resized") == 0) {
+		list = take_list(size, count);
+		/* Multiples of 16 leave 8 bytes: it does not move. */
+		resize_list(list, size + 4);
+		free_list(list);
+	} else {
+		return false;
+	}
+	return true;
+}
+
 int main(int argc, char **argv)
 {
 	size_t size = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	long count = argc > 3 ? strtol(argv[3], NULL, 10) : 0;
 	int depth = argc > 4 ? atoi(argv[4]) : 0;
-	double start;
+	double start = now_ns();
+	bool known = size >= sizeof(struct object) && count >= 1;
 
-	if (size < sizeof(struct object) || count < 1) {
-		fputs("usage: pairs pairs|lists SIZE COUNT [DEPTH]\n", stderr);
-		return 2;
-	}
-	if (strcmp(argv[1], "lists") == 0) {
-		/* The heap grows once: where it began plays no part then. */
-		mallopt(M_TOP_PAD, 256 << 20);
-		start = now_ns();
-		free_list(take_list(size, count));
-	} else {
-		start = now_ns();
+	if (known && strcmp(argv[1], "pairs") == 0)
 		at_depth(depth, size, count);
+	else
+		known = known && run_lists(argv[1], size, count);
+	if (!known) {
+		fputs("usage: pairs pairs|lists|zeroed|resized|new SIZE COUNT "
+		      "[DEPTH]\n",
+		      stderr);
+		return 2;
 	}
 	printf("%.3f\n", (now_ns() - start) / (double)count);
 	return 0;

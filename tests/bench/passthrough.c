@@ -32,21 +32,28 @@
 	FUNCTION(pvalloc, void *, (size_t n), (n))                             \
 	FUNCTION(malloc_usable_size, size_t, (void *p), (p))
 
+/* C++: programs without it do not have them. */
+#define OPTIONAL_FUNCTIONS                                                     \
+	FUNCTION(_Znwm, void *, (size_t n), (n))                               \
+	FUNCTION(_ZdlPv, void, (void *p), (p))
+
 static void resolve(void);
 
 #define FUNCTION(name, ret, params, args)                                      \
 	ret name params;                                                       \
 	static ret first_##name params;
 FUNCTIONS
+OPTIONAL_FUNCTIONS
 #undef FUNCTION
 
 static struct {
 #define FUNCTION(name, ret, params, args) ret(*name) params;
 	FUNCTIONS
+	OPTIONAL_FUNCTIONS
 #undef FUNCTION
 } real = {
 #define FUNCTION(name, ret, params, args) first_##name,
-	FUNCTIONS
+	FUNCTIONS OPTIONAL_FUNCTIONS
 #undef FUNCTION
 };
 
@@ -61,14 +68,15 @@ static struct {
 		return real.name args;                                         \
 	}
 FUNCTIONS
+OPTIONAL_FUNCTIONS
 #undef FUNCTION
 
-static void look_up(void *pointer, const char *name)
+static void look_up(void *pointer, const char *name, int is_optional)
 {
 	static const char message[] = "passthrough: a function is missing\n";
 	void *address = dlsym(RTLD_NEXT, name);
 
-	if (!address) {
+	if (!address && !is_optional) {
 		if (write(2, message, sizeof(message) - 1) < 0)
 			_exit(126);
 		_exit(127);
@@ -78,7 +86,10 @@ static void look_up(void *pointer, const char *name)
 
 static void resolve(void)
 {
-#define FUNCTION(name, ret, params, args) look_up(&real.name, #name);
+#define FUNCTION(name, ret, params, args) look_up(&real.name, #name, 0);
 	FUNCTIONS
+#undef FUNCTION
+#define FUNCTION(name, ret, params, args) look_up(&real.name, #name, 1);
+	OPTIONAL_FUNCTIONS
 #undef FUNCTION
 }

@@ -3,7 +3,9 @@
 
 A target counts what it asks for, compares with what the library measured in
 the same thread, and the profile must agree: what the file says of a run with
-the work, less what it says of a run without it, is the truth.
+the work, less what it says of a run without it, is the truth.  So do the
+totals by size class, and with every allocation recorded nothing is left alive
+but what lives without the work, too.
 
 A failed request is not counted if it is larger than what is left of the
 thread's window, which is at most the check-in distance of 1 MiB; the targets'
@@ -21,6 +23,19 @@ LINKED = {"jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal",
 # program instead of throwing.
 WITHOUT = {("e2e_entries", "jemalloc"): ["nopvalloc"],
            ("e2e_operators", "mimalloc"): ["nothrow"]}
+
+
+def classes(profile):
+    """(bytes, objects) of all size classes."""
+    return tuple(sum(c[key] for c in profile.json["size_classes"])
+                 for key in ("alloc_bytes", "alloc_objects"))
+
+
+def live(profile):
+    """(bytes, objects) alive at the end, at period 1."""
+    estimate = profile.json["estimate"]
+    return (estimate["live_bytes"]["value"],
+            estimate["live_objects"]["value"])
 
 
 class Counts(harness.Case):
@@ -41,10 +56,29 @@ class Counts(harness.Case):
             of = [run[0][key] if key else run[1].exact for run in (work, idle)]
             self.assertEqual((of[0][0] - of[1][0], of[0][1] - of[1][1]), truth,
                              way)
+        of = [classes(run[1]) for run in (work, idle)]
+        self.assertEqual((of[0][0] - of[1][0], of[0][1] - of[1][1]), truth,
+                         "by size class")
         for run in runs.values():
             self.assertEqual(run[1].end, "clean")
             self.assertEqual(run[1].lost(), {})
+        self.check_frees(program, *arguments, threads=threads, preload=preload)
         return work
+
+    def check_frees(self, program, *arguments, threads=2, preload=()):
+        """Each object that the work allocates is seen being freed."""
+        work, idle = (
+            self.execute(program, threads, n, *arguments, preload=preload,
+                         period=1, max_file="256M").profile()
+            for n in (2, 0))
+        self.assertGreater(work.samples, idle.samples + 100)
+        self.assertEqual(work.samples, work.exact[1])
+        self.assertEqual(classes(work), work.exact)
+        self.assertEqual(live(work), live(idle))
+        for profile in (work, idle):
+            self.assertTrue(profile.json["has_frees"])
+            self.assertEqual(profile.json["unmatched_frees"], 0)
+            self.assertEqual(profile.lost(), {})
 
     def check_preloaded(self, program, allocator):
         """Under an allocator that is preloaded after the library."""
@@ -123,14 +157,17 @@ class Counts(harness.Case):
             preload = harness.allocator(name)
             with self.subTest(allocator=name):
                 plain = self.execute(program, preload=preload, shim=False)
-                result = self.execute(program, preload=preload)
-                result.profile()
+                result = self.execute(program, preload=preload, period=1)
+                profile = result.profile()
                 seen = result.values()
                 self.assertEqual(seen["present"], plain.values()["present"])
                 if name == "jemalloc":
                     self.assertEqual(seen["present"][0], 0x7f)
                     self.assertGreater(seen["truth"][1], 20)
                     self.assertEqual(seen["measured"], seen["truth"])
+                    # All but what C++ keeps for emergencies is freed.
+                    self.assertLessEqual(live(profile)[1], 1)
+                    self.assertEqual(profile.lost(), {})
                 else:
                     self.assertEqual(seen["present"][0] & 1, 0)
 
@@ -155,6 +192,42 @@ class Counts(harness.Case):
         result.profile()
         for line in result.stderr.splitlines():
             self.assertIn(b"for IFUNC symbol", line)
+
+
+class Settings(harness.Case):
+    """What settings leave in the file."""
+
+    def record(self, **settings):
+        result = self.execute(harness.target("e2e_entries"), 1, 3, **settings)
+        return result.profile().require_samples().json
+
+    def test_default(self):
+        seen = self.record()
+        self.assertEqual(seen["law"], "exponential")
+        self.assertEqual(seen["period_bytes"], 512 << 10)
+        self.assertTrue(seen["has_frees"])
+        self.assertIsNotNone(seen["estimate"]["live_bytes"])
+        self.assertEqual(seen["rss"], [])
+
+    def test_frees_off(self):
+        seen = self.record(frees="off", period=1)
+        self.assertFalse(seen["has_frees"])
+        self.assertIsNone(seen["estimate"]["live_bytes"])
+        self.assertEqual(seen["samples"], seen["exact"]["alloc_objects"])
+
+    def test_law(self):
+        seen = self.record(law="dotnet")
+        self.assertEqual((seen["law"], seen["period_bytes"]),
+                         ("dotnet", 102400))
+        seen = self.record(law="dotnet", period="64K")
+        self.assertEqual((seen["law"], seen["period_bytes"]),
+                         ("dotnet", 65536))
+
+    def test_resident_memory(self):
+        seen = self.record(rss="on")["rss"]
+        self.assertGreater(len(seen), 0)
+        for point in seen:
+            self.assertGreater(point["rss_bytes"], 1 << 20)
 
 
 if __name__ == "__main__":

@@ -246,6 +246,9 @@ class Settings(harness.Case):
                "MAX_FILE": (["1K", "5G"],
                             "bytes from 1048576 to 4294967296"),
                "LOG": (["loud", "norma", ""], "one of normal|quiet"),
+               "LAW": (["net", "Exponential"], "one of exponential|dotnet"),
+               "FREES": (["no", "1"], "one of on|off"),
+               "RSS": (["yes", "ON"], "one of off|on"),
                "HELP": (["yes"], "one of 0|1"),
                "OUT": (["", "x" * 1025], "text of 1 to 1024 bytes")}
         self.assertEqual(set(bad), set(self.knobs()))

@@ -239,6 +239,21 @@ void *malloc(size_t n) { return (void *)(n + 1); }'
 		"$lint/library.sh" recursion "$scratch/loop.so"
 }
 
+test_pictures() {
+	local docs=$scratch/docs
+	local check=(/usr/bin/python3 -B "$docs/pictures/draw" --check)
+	mkdir "$docs"
+	cp -r "$root/docs/pictures" "$root/docs/trust.md" "$docs"
+	accepts "pictures" "${check[@]}"
+	sed -i 's/circle/square/' "$docs/pictures/repeat.svg"
+	refuses "another picture" "repeat.svg is not what draw makes" \
+		"${check[@]}"
+	cp "$root/docs/pictures/repeat.svg" "$docs/pictures"
+	sed -i '/samples: begin/,/samples: end/s/192/193/' "$docs/trust.md"
+	refuses "another table" "trust.md is not what draw makes" "${check[@]}"
+}
+
 test_tree
 test_library
+test_pictures
 exit "$bad"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The agent's modules under threads that do nothing else: lanes, stack table,
- * modules, writer, slots.  The work is fixed; what each thread did is known,
- * and the file is read back and compared with it.
+ * modules, writer, slots and their slabs.  The work is fixed; what each thread
+ * did is known, and the file is read back and compared with it.
  */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/outfile.h"
 #include "agent/slots.h"
@@ -47,10 +49,12 @@ static _Atomic unsigned int looks; /* at the file while it is written */
 static struct did {
 	uint32_t thread; /* 0: the sample was not written */
 	uint32_t stack;
+	bool freed;
 } did[TOTAL + 1];
 
 static struct life {
 	uint64_t bytes, objects, samples;
+	struct sp_class_total classes[SP_FORMAT_CLASSES];
 } lives[THREADS * LIVES + 1];
 
 /* A call stack and a sample are functions of a number. */
@@ -129,7 +133,7 @@ static void write_thread_end(uint32_t index, const struct life *life)
 	sp_lane_give(lane);
 }
 
-static void write_sample(struct sp_lane *lane, uint32_t thread)
+static uint64_t write_sample(struct sp_lane *lane, uint32_t thread)
 {
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 	uint64_t id = atomic_fetch_add(&last_sample, 1) + 1;
@@ -145,29 +149,72 @@ static void write_sample(struct sp_lane *lane, uint32_t thread)
 		did[id].thread = thread;
 		lives[thread].samples++;
 	}
+	return id;
+}
+
+/* Every other sample is freed at once, which a record says in whatever lane is
+ * free: the thread holds one, like one that a signal handler interrupted. */
+static void write_free(uint32_t thread, uint64_t id, uint8_t *hint)
+{
+	struct sp_record r = {.type = SP_RECORD_FREE};
+	struct sp_lane *lane;
+
+	if (!did[id].thread || id % 2)
+		return;
+	lane = sp_lane_take(hint);
+	r.u.free = (struct sp_record_free){
+		.id = id,
+		.time_ns = 1000 * id + 1,
+		.thread = thread,
+		.has_age = true,
+		.age_bytes = id,
+	};
+	did[id].freed = append(lane, &r);
+	sp_lane_give(lane);
+}
+
+/* Objects of together `bytes` bytes, all but one of them of a single byte. */
+static void allocate(uint16_t slot, struct life *life, uint64_t bytes,
+		     uint64_t objects)
+{
+	struct sp_classes *slab = sp_slots_classes(slot);
+
+	for (uint64_t i = 0; i < objects; i++) {
+		uint64_t size = i ? 1 : bytes - (objects - 1);
+		struct sp_class_total *total =
+			&life->classes[sp_format_class(size)];
+
+		sp_classes_count(slab, size);
+		total->bytes += size;
+		total->objects++;
+	}
+	sp_slots_add(slot, bytes, objects);
+	life->bytes += bytes;
+	life->objects += objects;
 }
 
 /* One thread of the program, from its first allocation to its end. */
 static void live(void)
 {
 	uint32_t index = atomic_fetch_add(&last_thread, 1) + 1;
-	struct sp_slot_owner *slot = sp_slots_claim(index);
+	uint16_t slot = sp_slots_claim(index);
 	struct life *life = &lives[index];
-	uint8_t hint = 0;
+	uint8_t hint = 0, second_hint = 0;
 
 	write_thread(index);
 	for (unsigned int i = 0; i < SAMPLES; i++) {
 		struct sp_lane *lane = sp_lane_take(&hint);
 
-		write_sample(lane, index);
+		uint64_t id = write_sample(lane, index);
+
+		write_free(index, id, &second_hint);
 		sp_lane_give(lane);
-		sp_slots_add(slot, 100 + i, 1 + i % 3);
-		life->bytes += 100 + i;
-		life->objects += 1 + i % 3;
+		allocate(slot, life, 100 + i * 3, 1 + i % 3);
 		if (i % 16 == 0)
 			sp_writer_publish(index);
 	}
 	write_thread_end(index, life);
+	sp_slots_flush_classes(slot);
 	slot = sp_slots_release(slot);
 	/* What threads do after their end belongs to nobody: one slot for all.
 	 */
@@ -198,6 +245,7 @@ static void open_file(uint64_t max_file_bytes)
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,
 		.check_in_bytes = 1 << 20,
+		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_FREES,
 	};
 
 	assert_true(sp_outfile_prepare(agent_fixture_path("stress.sprof"),
@@ -227,9 +275,9 @@ static void read_running(uint64_t *bytes, uint64_t *samples)
 	assert_int_equal(p->end, SP_PROFILE_END_RUNNING);
 	assert_string_equal(p->damage, "");
 	assert_in_range(p->exact_alloc_bytes, *bytes, UINT64_MAX);
-	assert_in_range(p->acc.samples, *samples, TOTAL);
+	assert_in_range(p->n_samples, *samples, TOTAL);
 	*bytes = p->exact_alloc_bytes;
-	*samples = p->acc.samples;
+	*samples = p->n_samples;
 	sp_profile_free(p);
 }
 
@@ -243,6 +291,7 @@ static void look_on(void)
 		assert_in_range(total, last_total, UINT64_MAX);
 		last_total = total;
 		sp_slots_flush_all();
+		sp_slots_flush_all_classes();
 		sp_slots_set_name((unsigned long)pthread_self(), "nobody");
 		read_running(&bytes, &samples);
 		atomic_fetch_add(&looks, 1);
@@ -263,7 +312,8 @@ static void run_threads(unsigned int looks_wanted)
 		look_on();
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
-	/* The last addition to each slot is in the file by itself. */
+	/* The last addition to each slot is in the file by itself, and so is
+	 * the last count in each slab. */
 	sp_writer_end(atomic_load(&last_thread));
 }
 
@@ -339,11 +389,52 @@ static void check_stacks(const struct sp_profile *p)
 	free(by_id);
 }
 
+/* Totals of the process by size class: all but what slot 0 took, and slabs for
+ * which the file had no room.  The slack covers what is missing. */
+static void check_classes(const struct sp_profile *p)
+{
+	bool whole = p->losses[SP_LOSS_CLASS_TOTALS] == 0;
+	uint64_t sum = 0;
+
+	assert_true(p->has_classes);
+	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
+		uint64_t bytes = 0, objects = 0;
+
+		for (uint32_t i = 1; i <= THREADS * LIVES; i++) {
+			bytes += lives[i].classes[c].bytes;
+			objects += lives[i].classes[c].objects;
+		}
+		assert_in_range(p->classes[c].bytes, whole ? bytes : 0, bytes);
+		assert_in_range(p->classes[c].objects, whole ? objects : 0,
+				objects);
+		sum += p->classes[c].bytes;
+	}
+	assert_in_range(p->exact_alloc_bytes - sum,
+			7 * AFTER_END * THREADS * LIVES, p->class_slack_bytes);
+}
+
+static void check_frees(const struct sp_profile *p)
+{
+	assert_true(p->has_frees);
+	assert_int_equal(p->unmatched_frees, 0);
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		assert_int_equal(s->freed_ns != SP_NEVER, did[s->id].freed);
+		assert_true(s->age_bytes ==
+			    (did[s->id].freed ? s->id : SP_UNKNOWN));
+	}
+}
+
 /* Totals of threads and process. */
 static void check_totals(const struct sp_profile *p)
 {
 	uint64_t objects = AFTER_END * THREADS * LIVES, bytes = 7 * objects;
+	uint64_t *samples = calloc(p->n_thread_infos, sizeof(*samples));
 
+	assert_non_null(samples);
+	for (size_t i = 0; i < p->n_samples; i++)
+		samples[p->samples[i].thread]++;
 	for (uint32_t i = 1; i <= THREADS * LIVES; i++) {
 		bytes += lives[i].bytes;
 		objects += lives[i].objects;
@@ -354,13 +445,14 @@ static void check_totals(const struct sp_profile *p)
 	for (size_t i = 0; i < p->n_thread_infos; i++) {
 		const struct sp_thread_info *t = &p->thread_infos[i];
 
-		assert_int_equal(t->acc.samples, lives[t->index].samples);
+		assert_int_equal(samples[i], lives[t->index].samples);
 		if (!t->has_totals)
 			continue;
 		assert_int_equal(t->exact_alloc_bytes, lives[t->index].bytes);
 		assert_int_equal(t->exact_alloc_objects,
 				 lives[t->index].objects);
 	}
+	free(samples);
 }
 
 static struct sp_profile *load_ended(void)
@@ -373,6 +465,8 @@ static struct sp_profile *load_ended(void)
 	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
 	assert_string_equal(p->damage, "");
 	check_totals(p);
+	check_classes(p);
+	check_frees(p);
 	check_stacks(p);
 	return p;
 }
@@ -391,7 +485,8 @@ static void test_everything(void **state)
 	list = sample_list_read(sp_outfile_name());
 	assert_int_equal(check_samples(&list), TOTAL);
 	p = load_ended();
-	assert_int_equal(p->acc.samples, TOTAL);
+	assert_int_equal(p->losses[SP_LOSS_CLASS_TOTALS], 0);
+	assert_int_equal(p->n_samples, TOTAL);
 	assert_int_equal(p->n_modules, MODULES);
 	assert_int_equal(p->n_thread_infos, THREADS * LIVES);
 	for (size_t i = 0; i < p->n_thread_infos; i++) {
@@ -416,14 +511,14 @@ static void test_full(void **state)
 	uint64_t n;
 
 	(void)state;
-	open_file(1u << 20);
+	open_file(2u << 20);
 	run_threads(0);
 	list = sample_list_read(sp_outfile_name());
 	n = check_samples(&list);
 	assert_true(n > 10000 && n < TOTAL - 10000);
 	assert_true(atomic_load(&lost) >= TOTAL - n);
 	p = load_ended();
-	assert_int_equal(p->acc.samples, n);
+	assert_int_equal(p->n_samples, n);
 	free(list.at);
 	sp_profile_free(p);
 	agent_fixture_close();

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/classes.h"
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "format/record.h"
+
+#include "agent/poison.h"
+
+#define SMALL_CLASSES (SP_CLASSES_SMALL_MAX / 16)
+
+/* How a struct sp_class_page begins. */
+struct head {
+	uint64_t seq, slot, alloc_bytes, alloc_objects, check;
+};
+
+static_assert(sizeof(struct head) == offsetof(struct sp_class_page, classes),
+	      "the head is what stands before the classes");
+
+struct sp_classes sp_classes_voids[SP_CLASSES_VOIDS];
+
+struct sp_classes *sp_classes_void(const void *of_thread)
+{
+	/* Stacks, and thread-local blocks in them, are far apart and aligned
+	 * alike: multiply, so that all bits take part. */
+	uint64_t h = ((uintptr_t)of_thread >> 12) * 0x9e3779b97f4a7c15ull;
+
+	return &sp_classes_voids[h >> 32 & (SP_CLASSES_VOIDS - 1)];
+}
+
+void sp_classes_count_large(struct sp_classes *classes, uint64_t n)
+{
+	struct sp_class_total *total = &classes->large[sp_format_class(n)];
+
+	sp_classes_add(&total->bytes, n);
+	sp_classes_add(&total->objects, 1);
+}
+
+/* Another thread may be counting: one load of each number. */
+static uint64_t peek(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+void sp_classes_sum(const struct sp_classes *classes,
+		    struct sp_class_total out[SP_FORMAT_CLASSES])
+{
+	const uint64_t *small = classes->small + 1;
+	uint64_t empty = peek(&classes->small[0]);
+
+	for (unsigned int c = 0; c < SMALL_CLASSES; c++, small += 16) {
+		uint64_t objects = 0, beyond = 0; /* the class's least size */
+
+		for (unsigned int i = 0; i < 16; i++) {
+			uint64_t n = peek(&small[i]);
+
+			objects += n;
+			beyond += n * i;
+		}
+		out[c].objects = objects;
+		out[c].bytes = objects * (16 * c + 1) + beyond;
+	}
+	out[0].objects += empty;
+	out[0].bytes += empty;
+	for (unsigned int c = SMALL_CLASSES; c < SP_FORMAT_CLASSES; c++) {
+		out[c].bytes = peek(&classes->large[c].bytes);
+		out[c].objects = peek(&classes->large[c].objects);
+	}
+}
+
+void sp_classes_write(const struct sp_classes *classes, uint64_t file_id,
+		      uint64_t slot, uint64_t seq, uint8_t *pair)
+{
+	struct sp_class_page *to =
+		(struct sp_class_page *)(pair +
+					 (seq & 1) * SP_FORMAT_PAGE_BYTES);
+	struct head head = {.seq = seq, .slot = slot};
+
+	/* Whoever is killed in here leaves sums that do not match: counters
+	 * only grow, so the old sums are those of the old counters only. */
+	sp_classes_sum(classes, to->classes);
+	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
+		head.alloc_bytes += to->classes[c].bytes;
+		head.alloc_objects += to->classes[c].objects;
+	}
+	head.check =
+		sp_format_check(file_id, SP_CHECK_CLASSES, &head, sizeof(head));
+	atomic_thread_fence(memory_order_release);
+	memcpy(to, &head, offsetof(struct head, check));
+	atomic_thread_fence(memory_order_release);
+	memcpy(&to->check, &head.check, sizeof(to->check));
+}

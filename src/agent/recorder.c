@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  An object is in the live set only if its SAMPLE record was written, so
+ *     that each FREE record has its sample.
+ * I2  Entries of another generation are the parent's: nothing is recorded, and
+ *     no loss counted, about them.
+ * I3  `writing` is not zero while a free is being recorded: a child that is
+ *     forked meanwhile by a signal handler lets it write into nowhere.
+ */
+#include "agent/recorder.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/diag.h"
+#include "agent/lane.h"
+#include "agent/modules.h"
+#include "agent/slots.h"
+#include "agent/stack.h"
+#include "agent/stacktab.h"
+#include "agent/sys.h"
+#include "agent/writer.h"
+
+#include "agent/poison.h"
+
+#define RSS_INTERVAL_NS 100000000u
+#define PAGE_BYTES      4096u
+
+static struct sp_process *process;
+static _Atomic uint64_t last_sample;
+static _Atomic uint64_t next_rss_ns;
+
+void sp_recorder_init(struct sp_process *of)
+{
+	process = of;
+}
+
+void sp_recorder_reset(void)
+{
+	atomic_store(&last_sample, 0);
+	atomic_store(&next_rss_ns, 0);
+	if (process->follows_frees)
+		sp_liveset_reset();
+}
+
+static uint32_t generation(void)
+{
+	return atomic_load_explicit(&process->generation, memory_order_relaxed);
+}
+
+static uint32_t threads_seen(void)
+{
+	return atomic_load_explicit(&process->threads, memory_order_relaxed);
+}
+
+/* ---- the lane of an event ---- */
+
+static struct sp_lane *take_lane(struct sp_thread *t)
+{
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+
+	if (lane)
+		t->lane = sp_lane_number(lane);
+	return lane;
+}
+
+static void give_lane(struct sp_thread *t, struct sp_lane *lane)
+{
+	sp_lane_give(lane);
+	t->lane = 0;
+}
+
+/* ---- the file ---- */
+
+static void write_fact(void *lane, const char *key, const char *value,
+		       uint64_t value_bytes)
+{
+	sp_writer_info(lane, key, value, value_bytes);
+}
+
+static bool open_file(struct sp_lane *lane)
+{
+	int err;
+
+	if (sp_writer_is_open())
+		return true;
+	err = sp_process_open_file(process);
+	if (err == -EBUSY)
+		return false;
+	if (err) {
+		process->file_error = err;
+		return false;
+	}
+	sp_process_describe(process, write_fact, lane);
+	for (unsigned int i = 0; i < sp_modules_count(); i++)
+		sp_writer_module(lane, sp_modules_get(i));
+	sp_slots_flush_all();
+	sp_writer_publish(threads_seen());
+	return true;
+}
+
+bool sp_recorder_open_file(struct sp_thread *t)
+{
+	struct sp_lane *lane = take_lane(t);
+	bool is_open;
+
+	if (!lane)
+		return false;
+	is_open = open_file(lane);
+	give_lane(t, lane);
+	return is_open;
+}
+
+void sp_recorder_describe_late(struct sp_thread *t)
+{
+	struct sp_lane *lane = take_lane(t);
+
+	if (!lane)
+		return;
+	if (sp_writer_is_open())
+		sp_process_describe_late(process, write_fact, lane);
+	give_lane(t, lane);
+}
+
+/* ---- records of any thread at any time ---- */
+
+/* With whatever lane is free: the thread may hold one already. */
+static bool append(const struct sp_record *record)
+{
+	struct sp_thread *t = &sp_thread;
+	struct sp_lane *lane;
+	bool written = false;
+
+	t->writing++;
+	atomic_signal_fence(memory_order_seq_cst);
+	lane = sp_lane_take(&t->lane_hint);
+	if (lane) {
+		written = sp_writer_append(lane, record);
+		sp_lane_give(lane);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->writing--;
+	return written;
+}
+
+void sp_recorder_thread_end(struct sp_thread *t)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD_END};
+	const char *name = sp_slots_name(t->slot);
+
+	r.u.thread_end = (struct sp_record_thread_end){
+		t->index, sp_writer_time(), t->bytes, t->objects,
+		name,     strlen(name),
+	};
+	if (!append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+/* The second number of the file: resident pages. */
+static uint64_t resident_bytes(void)
+{
+	char text[128];
+	const char *p = text;
+	uint64_t pages = 0;
+
+	if (sp_sys_read_file("/proc/self/statm", text, sizeof(text)) <= 0)
+		return 0;
+	while (*p && *p != ' ')
+		p++;
+	for (p += *p == ' '; *p >= '0' && *p <= '9'; p++)
+		pages = pages * 10 + (uint64_t)(*p - '0');
+	return pages * PAGE_BYTES;
+}
+
+void sp_recorder_rss(void)
+{
+	struct sp_record r = {.type = SP_RECORD_RSS};
+	uint64_t now,
+		due = atomic_load_explicit(&next_rss_ns, memory_order_relaxed);
+
+	if (process->config.rss != SP_CONFIG_RSS_ON || !sp_writer_is_open())
+		return;
+	now = sp_writer_time();
+	if (now < due || !atomic_compare_exchange_strong(&next_rss_ns, &due,
+							 now + RSS_INTERVAL_NS))
+		return;
+	r.u.rss = (struct sp_record_rss){now, resident_bytes()};
+	if (r.u.rss.rss_bytes && !append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+/* ---- the end of a sample ---- */
+
+/* Bytes that the calling thread has allocated; false if that cannot be told in
+ * the middle of an event. */
+static bool clock_of(const struct sp_thread *t, uint64_t *ret)
+{
+	uint64_t word = *(const volatile uint64_t *)&t->remaining;
+
+	*ret = t->bytes + (t->limit - word);
+	return !t->parked && word - SP_WORD_PARKED / 2 > SP_WORD_PARKED;
+}
+
+static void record_end(const struct sp_recorder_end *end, uint64_t flags)
+{
+	struct sp_record r = {.type = SP_RECORD_FREE};
+
+	r.u.free = (struct sp_record_free){
+		.id = end->live.id,
+		.time_ns = end->time_ns,
+		.thread = end->thread,
+		.flags = flags,
+		.has_age = end->has_age,
+		.age_bytes = end->age_bytes,
+	};
+	if (!append(&r) && end->live.generation == generation())
+		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
+}
+
+void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
+{
+	const struct sp_thread *t = &sp_thread;
+	uint64_t clock;
+
+	*end = (struct sp_recorder_end){.is_sample = false};
+	if (!sp_liveset_take(p, &end->live))
+		return;
+	end->is_sample = true;
+	end->time_ns = sp_writer_time();
+	if (t->generation != end->live.generation)
+		return;
+	end->thread = t->index;
+	if (end->live.thread == t->index && clock_of(t, &clock) &&
+	    clock >= end->live.clock_bytes) {
+		end->has_age = true;
+		end->age_bytes = clock - end->live.clock_bytes;
+	}
+}
+
+void sp_recorder_free_commit(const struct sp_recorder_end *end)
+{
+	if (end->is_sample && end->live.generation == generation())
+		record_end(end, 0);
+}
+
+static void record_missed_free(const struct sp_live *old)
+{
+	struct sp_recorder_end end = {.live = *old,
+				      .time_ns = sp_writer_time()};
+
+	if (old->generation != generation())
+		return;
+	sp_diag_lose(SP_LOSS_FREE_MISSED, 1);
+	record_end(&end, SP_FREE_MISSED);
+}
+
+static void insert(const void *p, const struct sp_live *live)
+{
+	struct sp_live old;
+
+	switch (sp_liveset_insert(p, live, &old)) {
+	case SP_LIVESET_ADDED:
+		break;
+	case SP_LIVESET_REPLACED:
+		record_missed_free(&old);
+		break;
+	case SP_LIVESET_FULL:
+		sp_diag_lose(SP_LOSS_LIVE_TABLE, 1);
+		break;
+	}
+}
+
+void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
+{
+	if (end->is_sample)
+		insert(p, &end->live);
+}
+
+void sp_recorder_free(const void *p)
+{
+	struct sp_recorder_end end;
+	int saved_errno = errno;
+
+	sp_recorder_free_begin(p, &end);
+	sp_recorder_free_commit(&end);
+	errno = saved_errno;
+}
+
+/* ---- a sample ---- */
+
+static void record_thread(struct sp_thread *t, struct sp_lane *lane)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD};
+	const char *name = sp_slots_name(t->slot);
+
+	r.u.thread = (struct sp_record_thread){
+		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
+	if (sp_writer_append(lane, &r))
+		t->recorded = SP_THREAD_KNOWN;
+	else
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
+			  const struct sp_event *event, uint64_t id)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+	uint32_t flags = 0;
+	unsigned int n;
+
+	if (!open_file(lane)) {
+		sp_diag_lose(SP_LOSS_NO_FILE, 1);
+		return false;
+	}
+	if (t->recorded != SP_THREAD_KNOWN)
+		record_thread(t, lane);
+	n = sp_stack_capture(lane, (unsigned int)process->config.depth,
+			     event->caller, &flags);
+	r.u.sample = (struct sp_record_sample){
+		.stack = sp_stacktab_intern(lane, n, flags),
+		.id = id,
+		.time_ns = sp_writer_time(),
+		.address = (uintptr_t)event->p,
+		.size_bytes = event->size_bytes,
+		.offset_bytes = event->offset_bytes,
+		.period_bytes = t->sampler.law->period_bytes,
+		.thread = t->index,
+		.entry = (uint8_t)event->entry,
+	};
+	if (sp_writer_append(lane, &r))
+		return true;
+	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+	sp_writer_publish(threads_seen());
+	return false;
+}
+
+void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
+{
+	struct sp_live live = {
+		.id = 1 + atomic_fetch_add_explicit(&last_sample, 1,
+						    memory_order_relaxed),
+		.clock_bytes = t->bytes,
+		.thread = t->index,
+		.generation = t->generation,
+	};
+	struct sp_lane *lane = take_lane(t);
+	bool written;
+
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_NO_LANE, 1);
+		return;
+	}
+	written = record_sample(t, lane, event, live.id);
+	give_lane(t, lane);
+	if (written && process->follows_frees)
+		insert(event->p, &live);
+}

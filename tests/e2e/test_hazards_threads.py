@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: MIT
+"""Hazards: threads, small stacks, jumps and exceptions."""
+
+import glob
+import os
+
+import harness
+import hazards
+
+
+class Threads(hazards.Case):
+
+    def setUp(self):
+        super().setUp()
+        # An allocator that may be interrupted, and left, anywhere.
+        self.bump = (harness.target("libe2e_bump.so"),)
+
+    def test_cancellation_while_allocating(self):
+        self.survives("hazard_threads", "cancel")
+        self.bites("cancel", "hazard_threads", "cancel")
+
+    def test_handler_on_alternate_stack_of_8_kib(self):
+        profile = self.survives("hazard_threads", "alternate_stack")
+        self.assertEqual(
+            profile.allocated_under("allocate_in_handler"), (50000, 500))
+        whole = [s for s in profile.stacks_with("allocate_in_handler")
+                 if s in profile.stacks_with("raise_often")]
+        self.assertEqual(sum(s["samples"] for s in whole), 500)
+        self.bites("deep", "hazard_threads", "alternate_stack")
+
+    def test_handler_on_alternate_stack_that_interrupts_the_slow_path(self):
+        profile = self.survives("hazard_threads", "interrupted",
+                                lost=("allocations_in_signal_handlers",),
+                                preload=self.bump, max_file="1G")
+        self.assertGreater(profile.allocated_under("allocate_in_handler")[1],
+                           0)
+        self.bites("lock", "hazard_threads", "interrupted",
+                   preload=self.bump)
+
+    def test_handler_of_stack_overflow(self):
+        self.survives("hazard_threads", "stack_overflow")
+        self.bites("deep", "hazard_threads", "stack_overflow")
+
+    def test_coroutines(self):
+        """Stacks of 16 KiB; the profile has their frames."""
+        profile = self.survives("hazard_threads", "coroutines")
+        self.assertEqual(profile.allocated_under("in_coroutine"),
+                         (4800, 160))
+
+    def test_jump_out_of_a_callback(self):
+        profile = self.survives("hazard_threads", "jump_out_of_callback")
+        self.assertEqual(profile.lost(), {})
+
+    def test_jump_out_of_malloc(self):
+        """By siglongjmp from a signal handler: undefined with most
+        allocators, and then not more undefined than without us.  A thread
+        that left the library in this way is not sampled any more, and the
+        record that it was writing stays unfinished."""
+        for period in hazards.PERIODS:
+            result = self.execute(
+                harness.target("e2e_hazard_threads"), "jump_out_of_malloc",
+                period=period, preload=self.bump, max_file="1G")
+            self.assertEqual(result.stdout, b"jumped\n")
+            profile = self.profile_of(result, damaged=True)
+            profile.require_samples(period == "1")
+            self.assertEqual(profile.end, "clean")
+            # Its 500 jumps took some 50 ms; it counts on nevertheless.
+            self.assertGreater(profile.exact[1], 5000)
+        self.bites("lock", "hazard_threads", "jump_out_of_malloc",
+                   preload=self.bump)
+
+    def test_exit_while_threads_allocate(self):
+        profile = self.survives("hazard_threads", "exit_while_busy",
+                                periods=("4K",))
+        self.assertEqual(profile.end, "clean")
+        children = glob.glob(os.path.join(self.out, "*.sprof"))
+        self.assertGreater(len(children), 10)
+        for path in children:
+            with open(path, "rb") as f:
+                begun = any(f.read(8))
+            # The end may have come while the file was being made, or a
+            # record being written.
+            if begun:
+                harness.Profile(path, damaged=True)
+
+    def test_ten_thousand_threads(self):
+        self.survives("hazard_threads", "churn", periods=("64K",), seed=1)
+
+
+class Exceptions(hazards.Case):
+
+    def test_exceptions_while_sampling(self):
+        profile = self.survives("hazard_throw", "exceptions")
+        self.assertGreater(profile.samples, 1000)
+
+    def test_operators_that_fail(self):
+        """bad_alloc passes, and the program's new_handler is asked."""
+        for name in ("glibc", "jemalloc", "tcmalloc"):
+            with self.subTest(allocator=name):
+                self.survives("hazard_throw", "bad_alloc",
+                              preload=harness.allocator(name))
+        broken = self.execute(
+            harness.target("e2e_hazard_throw"), "bad_alloc", shim=False,
+            preload=(harness.target("libe2e_hazard_naive_new.so"),),
+            clean=False)
+        self.assertNotEqual(broken.returncode, 0)
+
+    def test_destructors_of_thread_local_objects(self):
+        self.survives("hazard_throw", "thread_local")
+
+
+if __name__ == "__main__":
+    harness.main()
