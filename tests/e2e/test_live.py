@@ -15,6 +15,7 @@ import re
 import statistics
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 
 import harness
 from test_estimates import binomial_tail
@@ -56,6 +57,31 @@ def live_at(profile, unix_ns):
          f"{since_start}ns", profile.path],
         capture_output=True, timeout=harness.TIMEOUT_S, check=True)
     return json.loads(done.stdout)["estimate"]
+
+
+def exported(profile):
+    """Every sample."""
+    done = subprocess.run(
+        [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl", profile.path,
+         "-o", "-"],
+        capture_output=True, timeout=harness.TIMEOUT_S, check=True)
+    lines = map(json.loads, done.stdout.splitlines())
+    return [line for line in lines if line["type"] == "sample"]
+
+
+def product_limit(samples, end_ns):
+    """Kaplan and Meier's median and 90th percentile in nanoseconds, None where
+    the curve does not get that far."""
+    lives = [((s["freed_ns"] or end_ns) - s["born_ns"],
+              s["freed_ns"] is not None) for s in samples]
+    surviving, reached = Fraction(1), {}
+    for time in sorted({t for t, freed in lives if freed}):
+        at_risk = sum(t >= time for t, _ in lives)
+        surviving *= 1 - Fraction(lives.count((time, True)), at_risk)
+        for share in (Fraction(1, 2), Fraction(1, 10)):
+            if surviving <= share:
+                reached.setdefault(share, time)
+    return [reached.get(Fraction(1, 2)), reached.get(Fraction(1, 10))]
 
 
 class Live(harness.Case):
@@ -164,6 +190,35 @@ class Live(harness.Case):
             with self.subTest(target=target):
                 self.check_coverage(
                     target, lambda seed, n: n // 4 + seed % (n - n // 4))
+
+    def test_lifetimes(self):
+        """At period 1: each object's, and what the report makes of them."""
+        result = self.execute(harness.target("e2e_live_ages"),
+                              env={"SAMPLEPROF_PERIOD": "1"})
+        profile = result.profile()
+        samples = {s["size"]: s for s in exported(profile)}
+        objects = [tuple(map(int, line.split()))
+                   for line in result.stdout.decode().splitlines()]
+        self.assertEqual(len(objects), 800)
+        for size, *born, freed_from, freed_to, age in objects:
+            sample = samples[size]
+            if not freed_to:
+                self.assertIsNone(sample["freed_ns"])
+                self.assertIsNone(sample["age_bytes"])
+                continue
+            self.assertEqual(sample["age_bytes"], age)
+            lifetime = sample["freed_ns"] - sample["born_ns"]
+            self.assertLessEqual(freed_from - born[1], lifetime)
+            self.assertLessEqual(lifetime, freed_to - born[0])
+        stacks = [s for s in profile.json["stacks"]
+                  if s["frames"][0]["function"] == "age_begin"]
+        self.assertEqual(len(stacks), 1)
+        mine = [samples[size] for size, *_ in objects]
+        expected = product_limit(mine, profile.json["duration_ns"])
+        found = stacks[0]["lifetime"]
+        self.assertEqual([found["median_ns"], found["p90_ns"]], expected)
+        self.assertEqual(found["alive"],
+                         sum(s["freed_ns"] is None for s in mine))
 
     def test_without_frees(self):
         result = self.execute(harness.target("e2e_live_shapes"), "cache",
