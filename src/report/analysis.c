@@ -44,6 +44,16 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 	return sp_table_new(p, &s, &a->live, err);
 }
 
+/* The peak is at least what is alive at any moment, which may be known better
+ * than the peak is: by exact totals. */
+static void raise_peak(struct sp_analysis *a)
+{
+	const double live = sp_estimate_bytes(&a->how, &a->live->all).value;
+
+	a->peak.bytes.value = fmax(a->peak.bytes.value, live);
+	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live);
+}
+
 static int answer(struct sp_analysis *a, const struct sp_question *question,
 		  enum sp_view fallback, struct sp_error *err)
 {
@@ -67,7 +77,12 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 		if (a->selection.view == SP_VIEW_PEAK)
 			a->selection.at_ns = a->peak.time_ns;
 	}
-	return add_tables(a, err);
+	r = add_tables(a, err);
+	if (r < 0)
+		return r;
+	if (p->has_frees)
+		raise_peak(a);
+	return 0;
 }
 
 int sp_analysis_new(const struct sp_profile *profile,

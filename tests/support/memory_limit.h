@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "support/sanitized.h"
+
 /*
  * From now on the program can have `bytes` more than it has: what asks for more
  * gets NULL.  Sanitizers need terabytes for themselves: no limit there, and
@@ -15,7 +17,7 @@
  */
 static inline void memory_limit(uint64_t bytes)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SP_SANITIZED
 	unsigned long pages = 0;
 	FILE *f = fopen("/proc/self/statm", "re");
 	struct rlimit limit;

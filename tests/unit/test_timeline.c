@@ -11,6 +11,7 @@
 #include "profile/timeline.h"
 #include "support/close.h"
 #include "support/live_profile.h"
+#include "support/sanitized.h"
 
 #define N(array)   (sizeof(array) / sizeof((array)[0]))
 #define R0         4096u
@@ -289,7 +290,7 @@ static void test_empty(void **state)
 /* More points than there is memory for.  Sanitizers stop the program there. */
 static void test_no_memory(void **state)
 {
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SP_SANITIZED
 	struct sp_timeline_point out[1];
 	struct sp_selection selection;
 	struct live_profile live;
