@@ -33,7 +33,7 @@ TEST_PACKAGES=(
 	libxml2-utils                                       # readers of exports
 	libjemalloc-dev google-perftools nodejs             # likewise
 	golang-go golang-github-google-pprof-dev            # google/pprof
-	heaptrack strace                                    # to compare with
+	heaptrack zstd strace                               # to compare with
 	valgrind
 )
 
