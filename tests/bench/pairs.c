@@ -6,8 +6,8 @@
  *                                    number of calls from main to the loop
  *   pairs lists SIZE COUNT           COUNT times malloc, then COUNT times free
  *   pairs zeroed SIZE COUNT          the same with calloc
- *   pairs resized SIZE COUNT         with a realloc of each in between, in
- * place pairs new SIZE COUNT             with operator new and delete
+ *   pairs resized SIZE COUNT         and a realloc of each in between
+ *   pairs new SIZE COUNT             with operator new and delete
  *
  * Prints nanoseconds of processor time per malloc.  The loops are functions of
  * their own, so that instructions can be counted inside each of them only.

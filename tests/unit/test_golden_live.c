@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "profile/profile.h"
+#include "support/golden_maker.h"
 #include "support/memfile.h"
 #include "support/table_of.h"
 
@@ -187,49 +188,12 @@ static void test_killed(void **state)
 	sp_profile_free(p);
 }
 
-static void check_same_bytes(const char *made, const char *kept)
-{
-	struct memfile other;
-	uint8_t *a, *b;
-	uint64_t n, m;
-
-	memfile_open(&other);
-	memfile_copy(&file, made);
-	memfile_copy(&other, kept);
-	a = memfile_read(&file, &n);
-	b = memfile_read(&other, &m);
-	assert_int_equal(n, m);
-	assert_memory_equal(a, b, n);
-	free(a);
-	free(b);
-	memfile_close(&other);
-}
-
 static void test_encoder(void **state)
 {
 	static const char *const names[] = {"exit.sprof", "killed.sprof"};
-	char dir[] = "/tmp/sampleprof-golden-XXXXXX";
-	int status;
-	pid_t pid;
 
 	(void)state;
-	assert_non_null(mkdtemp(dir));
-	pid = fork();
-	if (pid == 0) {
-		execl(SP_MAKE_V1_LIVE, "make_v1_live", dir, (char *)NULL);
-		_exit(127);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_int_equal(status, 0);
-	for (size_t i = 0; i < 2; i++) {
-		char made[256], kept[1024];
-
-		snprintf(made, sizeof(made), "%s/%s", dir, names[i]);
-		snprintf(kept, sizeof(kept), "%s%s", GOLDEN, names[i]);
-		check_same_bytes(made, kept);
-		unlink(made);
-	}
-	rmdir(dir);
+	golden_check_maker(SP_MAKE_V1_LIVE, GOLDEN, names, 2);
 }
 
 static int begin(void **state)

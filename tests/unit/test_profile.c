@@ -15,6 +15,7 @@
 #include "profile/profile.h"
 #include "support/format_model.h"
 #include "support/table_of.h"
+#include "support/temp_path.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
@@ -509,17 +510,8 @@ static void test_model(void **state)
 
 static int begin(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	int fd;
-
 	(void)state;
-	snprintf(path, sizeof(path), "%.90s/sp-profile-XXXXXX",
-		 tmp && tmp[0] ? tmp : "/tmp");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
+	return temp_path_make(path, sizeof(path));
 }
 
 static int end(void **state)

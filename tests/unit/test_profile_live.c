@@ -12,6 +12,7 @@
 
 #include "profile/profile.h"
 #include "support/format_model.h"
+#include "support/temp_path.h"
 
 #define PERIOD   4096u
 #define CHECK_IN (1u << 20) /* of model_file_init() */
@@ -231,17 +232,8 @@ static void test_slack_after_kill(void **state)
 
 static int begin(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	int fd;
-
 	(void)state;
-	snprintf(path, sizeof(path), "%.90s/sp-profile-XXXXXX",
-		 tmp && tmp[0] ? tmp : "/tmp");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
+	return temp_path_make(path, sizeof(path));
 }
 
 static int end(void **state)

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "profile/reader.h"
 #include "support/format_model.h"
+#include "support/temp_path.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
@@ -295,17 +296,8 @@ static void test_always_bytes(void **state)
 
 static int begin(void **state)
 {
-	const char *tmp = getenv("TMPDIR");
-	int fd;
-
 	(void)state;
-	snprintf(path, sizeof(path), "%.90s/sp-classes-XXXXXX",
-		 tmp && tmp[0] ? tmp : "/tmp");
-	fd = mkstemp(path);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	return 0;
+	return temp_path_make(path, sizeof(path));
 }
 
 static int end(void **state)
