@@ -2,20 +2,24 @@
 #ifndef SP_REPORT_OUTPUT_H
 #define SP_REPORT_OUTPUT_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
 
 /*
  * A file that appears only once it is complete: what is written goes to a file
- * beside it, which takes its place in the end.  What is no regular file, such
- * as /dev/null or a pipe, is written as it is.
+ * beside it, which takes its place in the end; where the file system can do it,
+ * that file has no name before, and nothing is left of it if the process is
+ * killed.  What is no regular file, such as /dev/null or a pipe, is written as
+ * it is.
  */
 struct sp_output {
 	FILE *stream; /* to write to */
 	const char *path;
 	char *target;    /* what to replace: the path without links */
-	char *temporary; /* NULL: written in place */
+	char *temporary; /* name until then; NULL: none yet */
+	bool in_place;
 	int fd;
 	int error; /* of the first write that failed; 0: none */
 };

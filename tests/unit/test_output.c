@@ -8,8 +8,10 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "report/output.h"
@@ -92,6 +94,51 @@ static void test_abandoned(void **state)
 	assert_content(p->path, "old");
 }
 
+/* As if killed: nobody is there to clean up. */
+static void test_interrupted(void **state)
+{
+	struct place *p = *state;
+	int probe = open(p->dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	pid_t child;
+	int status;
+
+	if (probe < 0)
+		skip(); /* no such files here */
+	close(probe);
+	child = fork();
+	if (child == 0) {
+		struct sp_output *o;
+
+		if (sp_output_open(p->path, &o, NULL) < 0)
+			_exit(1);
+		fputs("half", o->stream);
+		fflush(o->stream);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(rmdir(p->dir), 0);
+	assert_int_equal(mkdir(p->dir, 0700), 0);
+}
+
+/* The names that would be taken first are taken. */
+static void test_name_is_taken(void **state)
+{
+	struct place *p = *state;
+	struct sp_output *o;
+	char other[160];
+
+	put(p->path, "old");
+	snprintf(other, sizeof(other), "%s.tmp-%ld-0", p->path, (long)getpid());
+	put(other, "other");
+	assert_int_equal(sp_output_open(p->path, &o, NULL), 0);
+	fputs("new", o->stream);
+	assert_int_equal(sp_output_commit(o, NULL), 0);
+	assert_content(p->path, "new");
+	assert_content(other, "other");
+	assert_int_equal(unlink(other), 0);
+}
+
 static void test_no_space(void **state)
 {
 	struct sp_error err = {0};
@@ -137,6 +184,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_appears_when_complete,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_interrupted, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_name_is_taken, setup,
 						teardown),
 		cmocka_unit_test(test_no_space),
 		cmocka_unit_test_setup_teardown(test_cannot_replace, setup,
