@@ -235,8 +235,8 @@ int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 			    "%s needs to know what was freed, and this profile "
 			    "does not: it was recorded with "
 			    "SAMPLEPROF_FREES=off or by an older version; "
-			    "record again with SAMPLEPROF_FREES=on, or use "
-			    "--view alloc",
+			    "record again with SAMPLEPROF_FREES=on; the report "
+			    "with --view alloc does without",
 			    what);
 }
 
