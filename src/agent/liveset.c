@@ -2,7 +2,8 @@
 /*
  * The table has levels, each four times as large as the one before; what is
  * full is left as it is and another level is added, so that nothing ever moves.
- * In each level an address has two buckets of one cache line.
+ * In each level an address has two buckets, and a bucket has its words in one
+ * cache line and what belongs to them in the next ones, on the same page.
  *
  * The filter has generations, each four times as large as the one before.  A
  * new one is announced, then everything in the table is counted in it, a piece
@@ -61,7 +62,7 @@
 #define GENERATION_SHIFT 56
 #define ADDRESS_MASK     ((1ull << GENERATION_SHIFT) - 1)
 
-#define SLOTS        8u /* words of a bucket: one cache line */
+#define SLOTS        8u /* words of a bucket */
 #define LEVELS       8u /* 89 million entries, 2.7 GiB */
 #define LEVEL_0_BITS 9u /* log2 of its buckets: 128 KiB */
 
@@ -71,9 +72,17 @@
 /* Live samples for which a generation of n counters is made to suffice: then
  * 1 - exp(-1/20) < 5 % of its counters are not zero. */
 #define LIVE_LIMIT(n) ((n) / 20)
-#define WALK_WORDS    1024u /* with one insert: some 10 us */
+#define WALK_BUCKETS  128u /* with one insert: some 10 us */
 
-static_assert(sizeof(struct sp_live) == 24, "docs/concurrency.md says 32");
+typedef _Atomic uint64_t word;
+
+struct bucket {
+	word words[SLOTS];
+	struct sp_live lives[SLOTS];
+};
+
+static_assert(sizeof(struct bucket) == SLOTS * 32,
+	      "docs/concurrency.md says 32 bytes for an object");
 
 /* All that describes the contents, and so must vanish with them in a child. */
 struct state {
@@ -84,7 +93,7 @@ struct state {
 	 * `growing`.  (In a child it may begin too late: that is right, as
 	 * every word there is younger than the announcement.) */
 	unsigned int walk_level;
-	size_t walk_word;
+	size_t walk_bucket;
 };
 
 /* Each is set once, from NULL, by whoever first has the memory. */
@@ -211,11 +220,9 @@ static void uncount(unsigned int generation, uint64_t address)
 
 /* ---- the table ---- */
 
-typedef _Atomic uint64_t word;
-
 struct place {
-	word *word;
-	struct sp_live *live;
+	struct bucket *bucket;
+	unsigned int slot;
 };
 
 static bool is_address(uint64_t w)
@@ -238,26 +245,21 @@ static unsigned int bits_of(unsigned int level)
 	return LEVEL_0_BITS + 2 * level;
 }
 
-static size_t words_of(unsigned int level)
+static size_t buckets_of(unsigned int level)
 {
-	return (size_t)SLOTS << bits_of(level);
+	return (size_t)1 << bits_of(level);
 }
 
-/* Its words, made if need be; what belongs to them lies behind the last. */
-static void *have_level(unsigned int level)
+/* Its buckets, made if need be. */
+static struct bucket *have_level(unsigned int level)
 {
 	return get_or_map(&levels[level],
-			  words_of(level) *
-				  (sizeof(word) + sizeof(struct sp_live)));
+			  buckets_of(level) * sizeof(struct bucket));
 }
 
-static struct place place_at(void *map, unsigned int level, size_t i)
+static struct bucket *first_bucket(unsigned int level)
 {
-	word *words = map;
-	struct sp_live *first =
-		(void *)((char *)map + words_of(level) * sizeof(word));
-
-	return (struct place){&words[i], &first[i]};
+	return atomic_load_explicit(&levels[level], memory_order_acquire);
 }
 
 static unsigned int count_levels(void)
@@ -274,37 +276,37 @@ static uint64_t hash_address(uint64_t address)
 	return sp_hash_word(sp_hash_word(0, address), 0);
 }
 
-/* The first word of a bucket of this hash: its upper bits name one, its lower
- * bits the other. */
-static size_t bucket_of(uint64_t hash, unsigned int level, bool second)
+/* One of the two of this hash: its upper bits name one, its lower bits the
+ * other. */
+static struct bucket *bucket_of(uint64_t hash, unsigned int level, bool second)
 {
 	unsigned int bits = bits_of(level);
-	size_t bucket =
-		second ? hash & (((size_t)1 << bits) - 1) : hash >> (64 - bits);
 
-	return bucket * SLOTS;
+	return first_bucket(level) +
+	       (second ? hash & (((uint64_t)1 << bits) - 1)
+		       : hash >> (64 - bits));
 }
 
-static unsigned int count_empty(const word *bucket)
+static unsigned int count_empty(const struct bucket *b)
 {
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < SLOTS; i++)
-		n += atomic_load_explicit(&bucket[i], memory_order_relaxed) ==
+		n += atomic_load_explicit(&b->words[i], memory_order_relaxed) ==
 		     EMPTY;
 	return n;
 }
 
 /* Make an empty word of a bucket BUSY: its number, or SLOTS. */
-static unsigned int claim_in(word *bucket)
+static unsigned int claim_in(struct bucket *b)
 {
 	for (unsigned int i = 0; i < SLOTS; i++) {
-		uint64_t w =
-			atomic_load_explicit(&bucket[i], memory_order_relaxed);
+		uint64_t w = atomic_load_explicit(&b->words[i],
+						  memory_order_relaxed);
 
 		if (w == EMPTY &&
 		    atomic_compare_exchange_strong_explicit(
-			    &bucket[i], &w, BUSY, memory_order_acquire,
+			    &b->words[i], &w, BUSY, memory_order_acquire,
 			    memory_order_relaxed))
 			return i;
 	}
@@ -312,19 +314,14 @@ static unsigned int claim_in(word *bucket)
 }
 
 /* A BUSY place in the emptier one of the two buckets. */
-static bool claim_at_level(void *map, unsigned int level, uint64_t hash,
-			   struct place *ret)
+static bool claim_at_level(unsigned int level, uint64_t hash, struct place *ret)
 {
-	word *words = map;
-	size_t a = bucket_of(hash, level, false);
-	size_t b = bucket_of(hash, level, true);
-	size_t at = count_empty(words + a) < count_empty(words + b) ? b : a;
-	unsigned int slot = claim_in(words + at);
+	struct bucket *a = bucket_of(hash, level, false);
+	struct bucket *b = bucket_of(hash, level, true);
 
-	if (slot == SLOTS)
-		return false;
-	*ret = place_at(map, level, at + slot);
-	return true;
+	ret->bucket = count_empty(a) < count_empty(b) ? b : a;
+	ret->slot = claim_in(ret->bucket);
+	return ret->slot != SLOTS;
 }
 
 /* The newest level first: the others are full but for what was taken. */
@@ -334,59 +331,54 @@ static bool claim(uint64_t address, struct place *ret)
 	unsigned int n = count_levels();
 
 	for (unsigned int level = n; level-- > 0;)
-		if (claim_at_level(atomic_load(&levels[level]), level, hash,
-				   ret))
+		if (claim_at_level(level, hash, ret))
 			return true;
-	for (; n < LEVELS; n++) {
-		void *map = have_level(n);
-
-		if (!map)
-			return false;
-		if (claim_at_level(map, n, hash, ret))
+	for (; n < LEVELS && have_level(n); n++)
+		if (claim_at_level(n, hash, ret))
 			return true;
-	}
 	return false;
 }
 
-/* Make the word of the address in this bucket BUSY; false: it is not there. */
-static bool seize(word *bucket, uint64_t address, unsigned int *ret_slot,
-		  unsigned int *ret_counted)
+/* Make the word of the address in this bucket BUSY: its number, or SLOTS if it
+ * is not there. */
+static unsigned int seize(struct bucket *b, uint64_t address,
+			  unsigned int *ret_counted)
 {
 	for (unsigned int i = 0; i < SLOTS; i++) {
-		uint64_t w =
-			atomic_load_explicit(&bucket[i], memory_order_relaxed);
+		uint64_t w = atomic_load_explicit(&b->words[i],
+						  memory_order_relaxed);
 
 		/* grow() may change the generation meanwhile. */
 		while ((w & ADDRESS_MASK) == address) {
 			if (atomic_compare_exchange_weak_explicit(
-				    &bucket[i], &w, BUSY, memory_order_acquire,
+				    &b->words[i], &w, BUSY,
+				    memory_order_acquire,
 				    memory_order_relaxed)) {
-				*ret_slot = i;
 				*ret_counted = counted_up_to(w);
-				return true;
+				return i;
 			}
 		}
 	}
-	return false;
+	return SLOTS;
 }
 
+/* All buckets are in memory far from each other: ask for all of them, then
+ * look. */
 static bool seize_anywhere(uint64_t address, struct place *ret,
 			   unsigned int *ret_counted)
 {
 	uint64_t hash = hash_address(address);
-	unsigned int slot;
+	unsigned int n = count_levels();
 
-	for (unsigned int level = count_levels(); level-- > 0;) {
-		word *words = atomic_load(&levels[level]);
-
-		for (int second = 0; second < 2; second++) {
-			size_t at = bucket_of(hash, level, second);
-
-			if (seize(words + at, address, &slot, ret_counted)) {
-				*ret = place_at(words, level, at + slot);
-				return true;
-			}
-		}
+	for (unsigned int level = n; level-- > 0;) {
+		__builtin_prefetch(bucket_of(hash, level, false), 1);
+		__builtin_prefetch(bucket_of(hash, level, true), 1);
+	}
+	for (unsigned int look = 2 * n; look-- > 0;) {
+		ret->bucket = bucket_of(hash, look / 2, look % 2 == 0);
+		ret->slot = seize(ret->bucket, address, ret_counted);
+		if (ret->slot != SLOTS)
+			return true;
 	}
 	return false;
 }
@@ -422,18 +414,19 @@ static void catch_up(word *at, unsigned int last)
  * meanwhile has only words that are younger than the announcement. */
 static bool walk(struct state *s, unsigned int last)
 {
-	size_t left = WALK_WORDS;
+	size_t left = WALK_BUCKETS;
 
-	while (s->walk_level < count_levels()) {
-		word *words = atomic_load(&levels[s->walk_level]);
-		size_t n = words_of(s->walk_level);
+	for (; s->walk_level < count_levels(); s->walk_level++) {
+		struct bucket *first = first_bucket(s->walk_level);
 
-		for (; s->walk_word < n && left; s->walk_word++, left--)
-			catch_up(&words[s->walk_word], last);
-		if (s->walk_word < n)
-			return false;
-		s->walk_level++;
-		s->walk_word = 0;
+		for (; s->walk_bucket < buckets_of(s->walk_level);
+		     s->walk_bucket++) {
+			if (left-- == 0)
+				return false;
+			for (unsigned int i = 0; i < SLOTS; i++)
+				catch_up(&first[s->walk_bucket].words[i], last);
+		}
+		s->walk_bucket = 0;
 	}
 	return true;
 }
@@ -463,7 +456,7 @@ static bool must_grow(uint32_t live)
 static void announce(struct state *s, unsigned int generation)
 {
 	s->walk_level = 0;
-	s->walk_word = 0;
+	s->walk_bucket = 0;
 	atomic_store(&announced, generation);
 }
 
@@ -492,6 +485,18 @@ static void grow(struct state *s)
 }
 
 /* ---- interface ---- */
+
+void sp_liveset_prefetch(const void *p)
+{
+	unsigned int n = count_levels();
+	uint64_t address = (uintptr_t)p, hash = hash_address(address);
+
+	if (!n)
+		return;
+	__builtin_prefetch(sp_filter_counter(p), 1);
+	__builtin_prefetch(bucket_of(hash, n - 1, false), 1);
+	__builtin_prefetch(bucket_of(hash, n - 1, true), 1);
+}
 
 bool sp_liveset_init(void)
 {
@@ -527,6 +532,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	uint32_t epoch, n;
 	bool was_there;
 	struct place place;
+	word *at;
 
 	if (!s || address != (address & ADDRESS_MASK) || !is_address(address))
 		return SP_LIVESET_FULL;
@@ -534,15 +540,16 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	was_there = sp_filter_may_have(p) && sp_liveset_take(p, ret_old);
 	if (!claim(address, &place))
 		return SP_LIVESET_FULL;
-	*place.live = *live;
+	at = &place.bucket->words[place.slot];
+	place.bucket->lives[place.slot] = *live;
 	first = atomic_load(&published);
 	last = atomic_load(&announced);
 	for (unsigned int g = first; g <= last; g++)
 		count(g, address);
-	atomic_store(place.word, make_word(address, last));
-	catch_up(place.word, atomic_load(&announced));
+	atomic_store(at, make_word(address, last));
+	catch_up(at, atomic_load(&announced));
 	if (!count_live(s, epoch, 1, &n)) {
-		forget(place.word, address);
+		forget(at, address);
 		return SP_LIVESET_ADDED;
 	}
 	if (must_grow(n))
@@ -564,12 +571,13 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 	epoch = epoch_of(atomic_load(&s->census));
 	if (!seize_anywhere(address, &place, &last))
 		return false;
-	live = *place.live;
+	live = place.bucket->lives[place.slot];
 	if (!count_live(s, epoch, -1, &n))
 		return false;
 	for (unsigned int g = atomic_load(&published); g <= last; g++)
 		uncount(g, address);
-	atomic_store_explicit(place.word, EMPTY, memory_order_release);
+	atomic_store_explicit(&place.bucket->words[place.slot], EMPTY,
+			      memory_order_release);
 	*ret = live;
 	return true;
 }

@@ -34,22 +34,25 @@ extern const uint8_t *sp_filter __attribute__((visibility("hidden")));
 #define SP_FILTER_FACTOR 0x5851f42du
 #define SP_FILTER_TERM   0x2545f491u
 
-/*
- * May p be in the set?  The hash is a quadratic polynomial, since the multiples
- * of one constant are as regular as the addresses of one size are, and may meet
- * in few counters.  Context: hot.
- */
-static inline bool sp_filter_may_have(const void *p)
+/* The hash is a quadratic polynomial, since the multiples of one constant are
+ * as regular as the addresses of one size are, and may meet in few counters.
+ * Context: hot. */
+static inline const uint8_t *sp_filter_counter(const void *p)
 {
 	const uint8_t *counters = __atomic_load_n(&sp_filter, __ATOMIC_ACQUIRE);
 	uint64_t a = (uintptr_t)p;
 	uint64_t h = (a * SP_FILTER_FACTOR + SP_FILTER_TERM) * a;
+
+	return &counters[h >> ((uintptr_t)counters & 63)];
+}
+
+/* May p be in the set?  Context: hot. */
+static inline bool sp_filter_may_have(const void *p)
+{
 	bool is_set;
 
 	/* As one instruction; others change the byte meanwhile. */
-	__asm__("cmpb $0, %1"
-		: "=@ccne"(is_set)
-		: "m"(counters[h >> ((uintptr_t)counters & 63)]));
+	__asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*sp_filter_counter(p)));
 	return is_set;
 }
 
@@ -64,6 +67,9 @@ enum sp_liveset_result {
 	/* No memory to grow: the address is not in the set. */
 	SP_LIVESET_FULL,
 };
+
+/* An insert of p is coming: what it touches is far away.  Context: sampled. */
+void sp_liveset_prefetch(const void *p);
 
 /* Context: sampled. */
 enum sp_liveset_result sp_liveset_insert(const void *p,

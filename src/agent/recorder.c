@@ -351,6 +351,8 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
 		return;
 	}
+	if (process->follows_frees)
+		sp_liveset_prefetch(event->p);
 	written = record_sample(t, lane, event, live.id);
 	give_lane(t, lane);
 	if (written && process->follows_frees)

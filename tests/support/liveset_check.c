@@ -101,8 +101,7 @@ void liveset_check_clear(void)
 	atomic_store(&announced, 0);
 	forget_map(&state, sizeof(struct state));
 	for (unsigned int i = 0; i < LEVELS; i++)
-		forget_map(&levels[i], words_of(i) * (sizeof(word) +
-						      sizeof(struct sp_live)));
+		forget_map(&levels[i], buckets_of(i) * sizeof(struct bucket));
 	for (unsigned int i = 0; i < GENERATIONS; i++)
 		forget_map(&generations[i], counters_of(i) + 64);
 	maps_allowed = UINT32_MAX;
@@ -112,12 +111,12 @@ void liveset_check_clear(void)
 static void collect(struct liveset_check *ret, uint64_t *found)
 {
 	for (unsigned int level = 0; level < ret->levels; level++) {
-		word *words = atomic_load(&levels[level]);
+		struct bucket *first = first_bucket(level);
 
-		for (size_t i = 0; i < words_of(level); i++) {
-			uint64_t w = atomic_load(&words[i]);
+		for (size_t i = 0; i < buckets_of(level) * SLOTS; i++) {
+			const struct bucket *bucket = &first[i / SLOTS];
+			uint64_t w = atomic_load(&bucket->words[i % SLOTS]);
 			uint64_t hash = hash_address(w & ADDRESS_MASK);
-			size_t bucket = i / SLOTS * SLOTS;
 
 			ret->busy += w == BUSY;
 			if (!is_address(w))
@@ -174,7 +173,7 @@ void liveset_check(struct liveset_check *ret)
 	ret->levels = count_levels();
 	ret->generation = atomic_load(&published);
 	for (unsigned int i = 0; i < ret->levels; i++)
-		ret->entries += words_of(i);
+		ret->entries += buckets_of(i) * SLOTS;
 	ret->mapped_bytes =
 		ret->entries * (sizeof(word) + sizeof(struct sp_live));
 	for (unsigned int i = 0; i < GENERATIONS; i++)
