@@ -302,12 +302,24 @@ static void record_thread(struct sp_thread *t, struct sp_lane *lane)
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
+static uint32_t stack_id(struct sp_lane *lane, const void *caller)
+{
+	unsigned int depth = (unsigned int)process->config.depth;
+	struct sp_stack_walk walk;
+	uint32_t id;
+
+	sp_stack_walk(lane, depth, &walk);
+	id = sp_stacktab_find(&walk);
+	if (id)
+		return id;
+	sp_stack_resolve(lane, depth, caller, &walk);
+	return sp_stacktab_intern(lane, &walk);
+}
+
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 			  const struct sp_event *event, uint64_t id)
 {
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-	uint32_t flags = 0;
-	unsigned int n;
 
 	if (!open_file(lane)) {
 		sp_diag_lose(SP_LOSS_NO_FILE, 1);
@@ -315,10 +327,8 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 	}
 	if (t->recorded != SP_THREAD_KNOWN)
 		record_thread(t, lane);
-	n = sp_stack_capture(lane, (unsigned int)process->config.depth,
-			     event->caller, &flags);
 	r.u.sample = (struct sp_record_sample){
-		.stack = sp_stacktab_intern(lane, n, flags),
+		.stack = stack_id(lane, event->caller),
 		.id = id,
 		.time_ns = sp_writer_time(),
 		.address = (uintptr_t)event->p,

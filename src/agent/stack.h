@@ -2,20 +2,38 @@
 #ifndef SP_AGENT_STACK_H
 #define SP_AGENT_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "agent/lane.h"
 
+/* A call stack on its way to an id. */
+struct sp_stack_walk {
+	/* Return addresses, innermost first, without this library's own: of
+	 * lane->pcs. */
+	void *const *pcs;
+	unsigned int n;       /* 0: it could not be unwound */
+	uint32_t flags;       /* SP_STACK_* */
+	unsigned int modules; /* that were known when it began */
+	/* Of a resolved walk: all its frames are in objects that are never
+	 * unloaded, so that the addresses always mean the same. */
+	bool is_permanent;
+};
+
 /*
- * Capture the caller's call stack into lane->frames, innermost first: this
- * library's own frames removed, each address resolved to its object.  Returns
- * the number of frames, 1..depth; *ret_flags gets SP_STACK_*.  If the stack
- * cannot be unwound it is the one frame `caller`, the return address into the
- * program.
- *
+ * The caller's call stack, at most `depth` frames of it.
  * Context: sampled; sp_thread.lane is `lane`.
  */
-unsigned int sp_stack_capture(struct sp_lane *lane, unsigned int depth,
-			      const void *caller, uint32_t *ret_flags);
+void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
+		   struct sp_stack_walk *ret);
+
+/*
+ * Resolve each address to its object: lane->frames[0..n).  If the stack was not
+ * unwound it is the one frame `caller`, the return address into the program.
+ * May have to walk again, since walking through an object that nobody knew was
+ * guesswork.  Afterwards n is 1..depth.  Context: as above.
+ */
+void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
+		      const void *caller, struct sp_stack_walk *walk);
 
 #endif

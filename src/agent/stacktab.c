@@ -8,9 +8,13 @@
  *     acquire loads of the walk).
  * I2  Two threads that intern the same new stack at the same moment may both
  *     write a record; one entry wins, the other's id is never used.
+ * I3  An entry has for its key the return addresses if the stack is permanent,
+ *     else the frames.  Objects that are never unloaded do not move, so a stack
+ *     has one entry either way.
  */
 #include "agent/stacktab.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -23,92 +27,127 @@
 
 #define BUCKETS 32768u /* a power of two; 256 KiB, touched as used */
 
+/* What tells stacks apart. */
+struct key {
+	const uint64_t *words;
+	uint32_t n_words;
+	uint32_t flags;
+	bool is_permanent;
+	uint64_t hash;
+};
+
 struct entry {
 	struct entry *next;
 	uint64_t hash;
 	uint32_t id;
-	uint32_t n;
+	uint32_t n_words;
 	uint32_t flags;
 	uint32_t generation; /* of the file that has its record */
-	struct sp_record_frame frames[];
+	bool is_permanent;
+	uint64_t words[];
 };
 
 static _Atomic(struct entry *) buckets[BUCKETS];
 static _Atomic uint32_t last_id;
 static _Atomic uint32_t generation; /* changes in a forked child */
 
-static uint64_t hash_stack(const struct sp_record_frame *frames, unsigned int n,
-			   uint32_t flags)
+static void set_key(struct key *key, const void *words, size_t n_words,
+		    const struct sp_stack_walk *walk, bool is_permanent)
 {
-	uint64_t h = sp_hash_word(flags, n);
-
-	for (unsigned int i = 0; i < n; i++)
-		h = sp_hash_word(h, frames[i].offset ^
-					    ((uint64_t)frames[i].module << 48));
-	return h;
+	key->words = words;
+	key->n_words = (uint32_t)n_words;
+	key->flags = walk->flags;
+	key->is_permanent = is_permanent;
+	key->hash = sp_hash_bytes(sp_hash_word(walk->flags, is_permanent),
+				  words, n_words * sizeof(uint64_t));
 }
 
-static bool same_stack(const struct entry *e,
-		       const struct sp_record_frame *frames, unsigned int n,
-		       uint32_t flags)
+static void key_by_addresses(struct key *key, const struct sp_stack_walk *walk)
 {
-	if (e->n != n || e->flags != flags)
-		return false;
-	for (unsigned int i = 0; i < n; i++)
-		if (e->frames[i].module != frames[i].module ||
-		    e->frames[i].offset != frames[i].offset)
-			return false;
-	return true;
+	static_assert(sizeof(*walk->pcs) == sizeof(uint64_t), "64 bits");
+	set_key(key, walk->pcs, walk->n, walk, true);
 }
 
-static struct entry *find(struct entry *from, uint64_t hash,
-			  const struct sp_lane *lane, unsigned int n,
-			  uint32_t flags)
+static void key_by_frames(struct key *key, const struct sp_lane *lane,
+			  const struct sp_stack_walk *walk)
+{
+	static_assert(sizeof(lane->frames[0]) == 2 * sizeof(uint64_t),
+		      "no padding");
+	set_key(key, lane->frames, 2 * (size_t)walk->n, walk, false);
+}
+
+static struct entry *find(struct entry *from, const struct key *key)
 {
 	uint32_t now = atomic_load_explicit(&generation, memory_order_relaxed);
 
 	for (struct entry *e = from; e; e = e->next)
-		if (e->hash == hash && e->generation == now &&
-		    same_stack(e, lane->frames, n, flags))
+		if (e->hash == key->hash && e->generation == now &&
+		    e->n_words == key->n_words && e->flags == key->flags &&
+		    e->is_permanent == key->is_permanent &&
+		    memcmp(e->words, key->words,
+			   key->n_words * sizeof(uint64_t)) == 0)
 			return e;
 	return NULL;
 }
 
-static struct entry *make(struct sp_lane *lane, uint64_t hash, unsigned int n,
-			  uint32_t flags)
+static _Atomic(struct entry *) *bucket_of(const struct key *key)
 {
-	struct entry *e = sp_arena_get(sizeof(*e) + n * sizeof(e->frames[0]));
+	return &buckets[(key->hash >> 32) % BUCKETS];
+}
+
+static struct entry *make(struct sp_lane *lane, const struct key *key,
+			  const struct sp_stack_walk *walk)
+{
+	size_t bytes = key->n_words * sizeof(uint64_t);
+	struct entry *e = sp_arena_get(sizeof(*e) + bytes);
 
 	if (!e)
 		return NULL;
-	e->hash = hash;
+	e->hash = key->hash;
 	e->id = atomic_fetch_add_explicit(&last_id, 1, memory_order_relaxed) +
 		1;
-	e->n = n;
-	e->flags = flags;
+	e->n_words = key->n_words;
+	e->flags = key->flags;
+	e->is_permanent = key->is_permanent;
 	e->generation = atomic_load_explicit(&generation, memory_order_relaxed);
-	for (unsigned int i = 0; i < n; i++)
-		e->frames[i] = lane->frames[i];
-	return sp_writer_stack(lane, e->id, flags, n) ? e : NULL;
+	memcpy(e->words, key->words, bytes);
+	return sp_writer_stack(lane, e->id, walk->flags, walk->n) ? e : NULL;
 }
 
-uint32_t sp_stacktab_intern(struct sp_lane *lane, unsigned int n,
-			    uint32_t flags)
+uint32_t sp_stacktab_find(const struct sp_stack_walk *walk)
 {
-	uint64_t hash = hash_stack(lane->frames, n, flags);
-	_Atomic(struct entry *) *bucket = &buckets[(hash >> 32) % BUCKETS];
-	struct entry *head = atomic_load_explicit(bucket, memory_order_acquire);
-	struct entry *e = find(head, hash, lane, n, flags);
+	const struct entry *e;
+	struct key key;
 
+	key_by_addresses(&key, walk);
+	e = find(atomic_load_explicit(bucket_of(&key), memory_order_acquire),
+		 &key);
+	return e ? e->id : 0;
+}
+
+uint32_t sp_stacktab_intern(struct sp_lane *lane,
+			    const struct sp_stack_walk *walk)
+{
+	_Atomic(struct entry *) *bucket;
+	struct entry *head, *e;
+	struct key key;
+
+	if (walk->is_permanent)
+		key_by_addresses(&key, walk);
+	else
+		key_by_frames(&key, lane, walk);
+	bucket = bucket_of(&key);
+	head = atomic_load_explicit(bucket, memory_order_acquire);
+	e = find(head, &key);
 	if (e)
 		return e->id;
-	e = make(lane, hash, n, flags);
+	e = make(lane, &key, walk);
 	if (!e) {
 		sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
 		return 0;
 	}
 	do {
-		struct entry *other = find(head, hash, lane, n, flags);
+		struct entry *other = find(head, &key);
 
 		if (other)
 			return other->id;

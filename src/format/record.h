@@ -48,7 +48,7 @@ struct sp_record_module {
 };
 
 struct sp_record_frame {
-	uint32_t module; /* 0: offset is the address itself */
+	uint64_t module; /* 32 bits; 0: offset is the address itself */
 	uint64_t offset;
 };
 

@@ -180,7 +180,7 @@ static int take_stack(struct loader *l, const struct sp_decoded *d)
 		return -ENOMEM;
 	sp_decode_frames(d, l->frames);
 	for (uint32_t i = 0; i < n; i++)
-		s->frames[i] = (struct sp_frame){l->frames[i].module,
+		s->frames[i] = (struct sp_frame){(uint32_t)l->frames[i].module,
 						 l->frames[i].offset};
 	s->n_frames = n;
 	s->flags = (uint32_t)d->u.stack.flags;

@@ -137,11 +137,12 @@ static uint64_t write_sample(struct sp_lane *lane, uint32_t thread)
 {
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 	uint64_t id = atomic_fetch_add(&last_sample, 1) + 1;
-	unsigned int n = make_frames(kind_of(id), lane->frames);
+	const struct sp_stack_walk walk = {
+		.n = make_frames(kind_of(id), lane->frames)};
 
-	for (unsigned int i = 0; i < n; i++)
+	for (unsigned int i = 0; i < walk.n; i++)
 		sp_writer_module(lane, &modules[lane->frames[i].module - 1]);
-	did[id].stack = sp_stacktab_intern(lane, n, 0);
+	did[id].stack = sp_stacktab_intern(lane, &walk);
 	r.u.sample = sample_of(id);
 	r.u.sample.thread = thread;
 	r.u.sample.stack = did[id].stack;

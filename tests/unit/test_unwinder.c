@@ -166,9 +166,16 @@ static unsigned int captured_depth;
 
 static int capture(const void *a, const void *b, void *arg)
 {
-	if (!captured)
-		captured = sp_stack_capture(lane, captured_depth, arg,
-					    &captured_flags);
+	if (!captured) {
+		struct sp_stack_walk walk;
+
+		sp_stack_walk(lane, captured_depth, &walk);
+		sp_stack_resolve(lane, captured_depth, arg, &walk);
+		captured = walk.n;
+		captured_flags = walk.flags;
+		/* All of it was there when the program began. */
+		assert_true(walk.is_permanent);
+	}
 	return *(const int *)a - *(const int *)b;
 }
 
@@ -217,30 +224,40 @@ static void test_capture(void **state)
 	assert_true(agent_fixture_losses() == 0);
 }
 
+static void caller_only(const void *caller)
+{
+	struct sp_stack_walk walk;
+
+	sp_stack_walk(lane, 128, &walk);
+	assert_int_equal(walk.n, 0);
+	sp_stack_resolve(lane, 128, caller, &walk);
+	assert_int_equal(walk.n, 1);
+	assert_int_equal(walk.flags, SP_STACK_CALLER_ONLY);
+	assert_false(walk.is_permanent);
+}
+
 /* Without the library: the one frame that is known, and a loss. */
 static void test_caller_only(void **state)
 {
 	uint64_t losses[SP_FORMAT_LOSSES];
-	uint32_t flags = 0;
 	const void *caller = __builtin_return_address(0);
 	struct sp_module_entry *e;
 
 	(void)state;
 	assert_non_null(sp_unwinder_why());
 	assert_int_equal(sp_unwinder_trace(lane, 10), 0);
-	assert_int_equal(sp_stack_capture(lane, 128, caller, &flags), 1);
-	assert_int_equal(flags, SP_STACK_CALLER_ONLY);
+	caller_only(caller);
 	e = sp_modules_find((uintptr_t)caller - 1, NULL);
 	assert_non_null(e);
 	assert_int_equal(lane->frames[0].module, e->id);
 	assert_true(lane->frames[0].offset == (uintptr_t)caller - e->start);
 	/* Code in no object: the address itself. */
-	assert_int_equal(sp_stack_capture(lane, 1, (void *)0x10, &flags), 1);
+	caller_only((void *)0x10);
 	assert_int_equal(lane->frames[0].module, 0);
 	assert_true(lane->frames[0].offset == 0x10);
 	/* A call that is an object's last instruction belongs to it. */
 	e = sp_modules_get(sp_modules_count() - 1);
-	assert_int_equal(sp_stack_capture(lane, 1, (void *)e->end, &flags), 1);
+	caller_only((void *)e->end);
 	assert_int_equal(lane->frames[0].module, e->id);
 	assert_true(lane->frames[0].offset == e->end - e->start);
 	sp_diag_read(losses);
