@@ -51,6 +51,21 @@ static _Atomic(struct entry *) buckets[BUCKETS];
 static _Atomic uint32_t last_id;
 static _Atomic uint32_t generation; /* changes in a forked child */
 
+/* Two chains of multiplications, so that each need not wait for the other. */
+static uint64_t hash_words(uint64_t h, const uint64_t *words, size_t n)
+{
+	uint64_t even = h, odd = ~h;
+	size_t i;
+
+	for (i = 0; i + 1 < n; i += 2) {
+		even = (even ^ words[i]) * SP_HASH_MULTIPLIER;
+		odd = (odd ^ words[i + 1]) * SP_HASH_MULTIPLIER;
+	}
+	if (i < n)
+		even = (even ^ words[i]) * SP_HASH_MULTIPLIER;
+	return sp_hash_word(even, odd);
+}
+
 static void set_key(struct key *key, const void *words, size_t n_words,
 		    const struct sp_stack_walk *walk, bool is_permanent)
 {
@@ -58,8 +73,8 @@ static void set_key(struct key *key, const void *words, size_t n_words,
 	key->n_words = (uint32_t)n_words;
 	key->flags = walk->flags;
 	key->is_permanent = is_permanent;
-	key->hash = sp_hash_bytes(sp_hash_word(walk->flags, is_permanent),
-				  words, n_words * sizeof(uint64_t));
+	key->hash = hash_words(sp_hash_word(walk->flags, is_permanent), words,
+			       n_words);
 }
 
 static void key_by_addresses(struct key *key, const struct sp_stack_walk *walk)
