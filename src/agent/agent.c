@@ -25,9 +25,11 @@
 #include "agent/diag.h"
 #include "agent/hooks.h"
 #include "agent/lane.h"
-#include "agent/linkmap.h"
+#include "agent/marks.h"
 #include "agent/modules.h"
+#include "agent/orders.h"
 #include "agent/process.h"
+#include "agent/rate.h"
 #include "agent/real.h"
 #include "agent/recorder.h"
 #include "agent/slots.h"
@@ -102,6 +104,11 @@ static void unpark(struct sp_thread *t)
 	uint64_t step = check_in_step(t), limit;
 	uint64_t pending = t->bytes - t->published_bytes;
 
+	if (t->paused) {
+		/* What passed in here goes on passing. */
+		t->parked = 0;
+		return;
+	}
 	limit = pending < step ? step - pending : 0;
 	if (t->sampler.gap < limit)
 		limit = t->sampler.gap;
@@ -152,11 +159,17 @@ static void watch_end(struct sp_thread *t)
 	resume_counting(t, &pause);
 }
 
+static bool is_sampling(const struct sp_thread *t)
+{
+	return t->sampler.law != &sp_rate_off;
+}
+
 static void publish(struct sp_thread *t)
 {
 	/* Read once: a signal handler may count an object at any time. */
 	uint64_t bytes = t->bytes;
-	uint64_t objects = *(volatile uint64_t *)&t->objects;
+	uint64_t objects = t->paused ? t->published_objects
+				     : *(volatile uint64_t *)&t->objects;
 
 	/* In a child that was forked in here the totals are the parent's. */
 	if (t->generation != generation())
@@ -167,9 +180,25 @@ static void publish(struct sp_thread *t)
 	t->published_objects = objects;
 	if (publishes_each_call(t))
 		sp_slots_flush_classes(t->slot);
+	if (!is_sampling(t) && !sp_writer_is_open())
+		sp_recorder_open_file(t);
 	sp_writer_publish(threads_seen());
 	sp_recorder_rss();
 	watch_end(t);
+}
+
+/* Another period is in force, or none: what was allocated so far counts as
+ * before, and the gap is drawn anew. */
+static void follow_rate(struct sp_thread *t)
+{
+	const struct sp_law *law = sp_rate_law();
+
+	if (t->sampler.law == law || t->generation != generation())
+		return;
+	publish(t);
+	sp_sampler_change(&t->sampler, law);
+	if (t->slot)
+		sp_slots_set_sampling(t->slot, is_sampling(t));
 }
 
 /* Set the calling thread up for this process.  It is parked. */
@@ -177,7 +206,7 @@ static void attach(struct sp_thread *t)
 {
 	const size_t kept = offsetof(struct sp_thread, objects);
 	uint8_t writing = t->writing;
-	bool ended = t->ended;
+	bool ended = t->ended, paused = t->paused;
 	struct sp_classes *classes;
 
 	t->classes = sp_classes_void(t);
@@ -185,29 +214,40 @@ static void attach(struct sp_thread *t)
 	t->parked = 1;
 	t->writing = writing;
 	t->ended = ended;
+	t->paused = paused;
 	t->generation = generation();
 	t->index = 1 + atomic_fetch_add_explicit(&process.threads, 1,
 						 memory_order_relaxed);
-	sp_sampler_begin(&t->sampler, &process.law, process.seed, t->generation,
-			 t->index);
+	sp_sampler_begin(&t->sampler, sp_rate_law(), process.seed,
+			 t->generation, t->index);
 	t->slot = sp_slots_claim(t->index);
 	classes = sp_slots_classes(t->slot);
-	if (classes)
+	if (classes && !paused)
 		t->classes = classes;
+	if (t->slot)
+		sp_slots_set_sampling(t->slot, is_sampling(t));
 	watch_end(t);
 }
 
 /*
- * Bytes of a thread that ends, since its last event.  If it is parked it has
- * left an event for good, by siglongjmp or by ending in a signal handler; what
- * it allocated since passed unsampled and went off the parked word.
+ * Bring the counts of a thread from its last event up to now.  If its word says
+ * that it is in the agent, it has left an event for good, by siglongjmp or by
+ * ending in a signal handler; what it allocated since passed unsampled and went
+ * off the parked word.
  */
-static uint64_t last_bytes(const struct sp_thread *t, uint64_t word)
+static void settle(struct sp_thread *t, uint64_t word)
 {
-	if (word - SP_WORD_PARKED / 2 > SP_WORD_PARKED)
-		return t->limit - word;
-	sp_diag_lose(SP_LOSS_NESTED, 1);
-	return word < SP_WORD_PARKED ? SP_WORD_PARKED - word : 0;
+	uint64_t used = t->limit - word;
+
+	if (word - SP_WORD_PARKED / 2 <= SP_WORD_PARKED) {
+		used = word < SP_WORD_PARKED ? SP_WORD_PARKED - word : 0;
+		sp_diag_lose(t->paused ? SP_LOSS_PAUSED : SP_LOSS_NESTED,
+			     t->paused ? used : 1);
+		if (t->paused)
+			return;
+	}
+	t->bytes += used;
+	sp_sampler_skip(&t->sampler, used);
 }
 
 /* The last time that this thread runs one of its destructors: what it still
@@ -215,7 +255,7 @@ static uint64_t last_bytes(const struct sp_thread *t, uint64_t word)
 static void thread_ends(void *arg)
 {
 	struct sp_thread *t = arg;
-	uint64_t word, used;
+	uint64_t word;
 	int saved_errno = errno;
 
 	word = park(t);
@@ -224,9 +264,7 @@ static void thread_ends(void *arg)
 		t->parked = 0;
 		return;
 	}
-	used = last_bytes(t, word);
-	t->bytes += used;
-	sp_sampler_skip(&t->sampler, used);
+	settle(t, word);
 	publish(t);
 	sp_slots_flush_classes(t->slot);
 	if (t->recorded)
@@ -271,7 +309,7 @@ static void start(struct sp_thread *t, char *const *environment)
 	sp_modules_init(process.exe_path);
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
 	attach(t);
-	if (process.is_root)
+	if (process.is_root || !is_sampling(t))
 		open_early(t);
 }
 
@@ -288,9 +326,13 @@ static void begin_child(struct sp_thread *t)
 	sp_slots_reset();
 	sp_unwinder_imports_reset();
 	sp_diag_reset();
+	sp_marks_reset();
+	sp_orders_reset();
 	atomic_store(&process.threads, 0);
 	atomic_store(&ending, 0);
 	sp_process_reseed(&process);
+	if (!process.follows_forks)
+		atomic_store(&phase, OFF);
 	t->ended = 0;
 	t->generation = 0;
 }
@@ -358,6 +400,10 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 		is_new = true;
 	}
 	notice_child(t);
+	if (!sp_agent_is_running()) {
+		rest(t);
+		return false;
+	}
 	if (t->generation != generation()) {
 		attach(t);
 		is_new = true;
@@ -378,7 +424,7 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry, const void *caller)
 	int saved_errno = errno;
 	uint64_t word, used;
 
-	if (t->parked) {
+	if (t->parked || t->paused) {
 		/* Only a request beyond 2^61 bytes gets here. */
 		t->remaining = SP_WORD_PARKED;
 		return;
@@ -398,6 +444,8 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry, const void *caller)
 	if (t->bytes - t->published_bytes >= check_in_step(t) ||
 	    publishes_each_call(t))
 		publish(t);
+	sp_orders_poll(t);
+	follow_rate(t);
 	unpark(t);
 	errno = saved_errno;
 }
@@ -415,89 +463,77 @@ void sp_agent_attach(void)
 	unpark(t);
 }
 
-void sp_agent_open_file(void)
+/* Counts of now, whatever the thread is in the middle of. */
+static void go_in(struct sp_thread *t)
+{
+	uint64_t word = park(t);
+
+	notice_child(t);
+	if (t->generation != generation())
+		attach(t);
+	else if (t->paused)
+		sp_thread_swap(word);
+	else
+		settle(t, word);
+}
+
+bool sp_agent_is_running(void)
+{
+	return atomic_load(&phase) == RUNNING;
+}
+
+bool sp_agent_enter(void)
 {
 	struct sp_thread *t = &sp_thread;
-	uint64_t used;
 
-	if (t->parked || atomic_load(&phase) != RUNNING)
+	if (t->parked || !sp_agent_is_running())
+		return false;
+	go_in(t);
+	return true;
+}
+
+void sp_agent_publish(void)
+{
+	publish(&sp_thread);
+}
+
+void sp_agent_leave(void)
+{
+	follow_rate(&sp_thread);
+	unpark(&sp_thread);
+}
+
+void sp_agent_open_file(void)
+{
+	if (!sp_agent_enter())
 		return;
-	used = t->limit - park(t);
-	notice_child(t);
-	if (t->generation != generation()) {
-		attach(t);
-	} else {
-		t->bytes += used;
-		sp_sampler_skip(&t->sampler, used);
-	}
-	sp_recorder_open_file(t);
-	unpark(t);
-}
-
-bool sp_agent_thread_totals(uint64_t *ret_bytes, uint64_t *ret_objects)
-{
-	const struct sp_thread *t = &sp_thread;
-
-	if (atomic_load(&phase) != RUNNING || t->parked)
-		return false;
-	*ret_bytes = t->bytes + (t->limit - t->remaining);
-	*ret_objects = t->objects;
-	return true;
-}
-
-bool sp_agent_process_totals(uint64_t *ret_bytes, uint64_t *ret_objects)
-{
-	const struct sp_thread *t = &sp_thread;
-	uint64_t bytes, objects;
-
-	if (!sp_agent_thread_totals(&bytes, &objects))
-		return false;
-	sp_slots_total(ret_bytes, ret_objects);
-	*ret_bytes += bytes - t->published_bytes;
-	*ret_objects += objects - t->published_objects;
-	return true;
+	sp_recorder_open_file(&sp_thread);
+	sp_agent_leave();
 }
 
 /* ---- before main and after exit ---- */
 
-static void explain_bypass(void)
-{
-	const struct link_map *first = NULL;
-	const char *name;
-
-	sp_linkmap_global("malloc", &first);
-	if (!first || first == sp_linkmap_self())
-		return;
-	name = first->l_name && first->l_name[0] ? first->l_name
-						 : process.exe_path;
-	sp_process_diagnose(&process, "malloc of this process is defined by ",
-			    name,
-			    ", which stands before sampleprof: its "
-			    "allocations are not seen");
-}
-
-static void __attribute__((constructor))
-construct(int argc, char **argv, char **envp)
+/* Only glibc gives arguments to constructors. */
+static void __attribute__((constructor)) construct(void)
 {
 	struct sp_thread *t = &sp_thread;
 	struct pause pause;
 	int saved_errno = errno;
 	uint64_t word;
 
-	(void)argc;
-	(void)argv;
 	if (!sp_real_resolve())
 		return;
 	word = park(t);
-	start(t, envp);
+	start(t, environ);
 	if (atomic_load(&phase) != RUNNING) {
 		rest(t);
 		return;
 	}
 	/* What is allocated meanwhile is ours. */
 	pause = pause_counting(t);
-	explain_bypass();
+	sp_process_explain_bypass(&process);
 	sp_hooks_install(after_fork_in_child, thread_ends);
+	sp_process_listen(&process);
 	watch_end(t);
 	if (!sp_unwinder_init())
 		sp_process_diagnose(&process, "stacks have one frame: ",
@@ -513,20 +549,12 @@ construct(int argc, char **argv, char **envp)
 static void __attribute__((destructor)) destruct(void)
 {
 	struct sp_thread *t = &sp_thread;
-	uint64_t word, used;
 
-	if (atomic_load(&phase) != RUNNING)
+	if (!sp_agent_is_running())
 		return;
-	word = park(t);
-	notice_child(t);
-	if (t->generation != generation()) {
-		attach(t);
-		word = t->limit;
-	}
-	used = last_bytes(t, word);
-	t->bytes += used;
-	sp_sampler_skip(&t->sampler, used);
+	go_in(t);
 	publish(t);
+	sp_marks_end(t);
 	atomic_store(&ending, 1);
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();

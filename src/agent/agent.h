@@ -25,9 +25,18 @@ void sp_agent_attach(void);
 /* Create the file now rather than with the first sample, if it is not there. */
 void sp_agent_open_file(void);
 
-/* Exact totals of this thread, and of the process as far as they are known;
- * false if nothing is being counted. */
-bool sp_agent_thread_totals(uint64_t *ret_bytes, uint64_t *ret_objects);
-bool sp_agent_process_totals(uint64_t *ret_bytes, uint64_t *ret_objects);
+/* Is anything being counted in this process? */
+bool sp_agent_is_running(void);
+
+/*
+ * Between the two the calling thread is in the agent: its allocations pass, and
+ * its counts are those of now.  False, and there is nothing to leave: nothing
+ * is counted, or the thread is in the agent already (this is a signal handler).
+ */
+bool sp_agent_enter(void);
+void sp_agent_leave(void);
+
+/* Inside the agent: add the thread's counts to the totals. */
+void sp_agent_publish(void);
 
 #endif

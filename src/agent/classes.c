@@ -70,6 +70,27 @@ void sp_classes_sum(const struct sp_classes *classes,
 	}
 }
 
+/* In one pass: this is done for every thread at a mark. */
+void sp_classes_total(const struct sp_classes *classes, uint64_t *ret_bytes,
+		      uint64_t *ret_objects)
+{
+	uint64_t empty = peek(&classes->small[0]);
+	uint64_t bytes = empty, objects = empty;
+
+	for (uint64_t size = 1; size <= SP_CLASSES_SMALL_MAX; size++) {
+		uint64_t n = peek(&classes->small[size]);
+
+		objects += n;
+		bytes += n * size;
+	}
+	for (unsigned int c = SMALL_CLASSES; c < SP_FORMAT_CLASSES; c++) {
+		bytes += peek(&classes->large[c].bytes);
+		objects += peek(&classes->large[c].objects);
+	}
+	*ret_bytes = bytes;
+	*ret_objects = objects;
+}
+
 void sp_classes_write(const struct sp_classes *classes, uint64_t file_id,
 		      uint64_t slot, uint64_t seq, uint8_t *pair)
 {

@@ -57,6 +57,10 @@ static inline void sp_classes_count(struct sp_classes *classes, uint64_t n)
 void sp_classes_sum(const struct sp_classes *classes,
 		    struct sp_class_total out[SP_FORMAT_CLASSES]);
 
+/* Their sum, likewise. */
+void sp_classes_total(const struct sp_classes *classes, uint64_t *ret_bytes,
+		      uint64_t *ret_objects);
+
 /* The totals as copy number seq of a slot in a file, to the two
  * pages at `pair`: the other of the two copies stays whole meanwhile. */
 void sp_classes_write(const struct sp_classes *classes, uint64_t file_id,

@@ -1,22 +1,197 @@
 /* SPDX-License-Identifier: MIT */
 /* The public interface, sampleprof/sampleprof.h. */
+#define SAMPLEPROF_NO_CALLS /* only types and prototypes: they are here */
 #include "sampleprof/sampleprof.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "agent/agent.h"
+#include "agent/classes.h"
+#include "agent/diag.h"
 #include "agent/export.h"
+#include "agent/marks.h"
+#include "agent/rate.h"
+#include "agent/slots.h"
+#include "agent/thread.h"
 
 #include "agent/poison.h"
 
+static_assert(sizeof(((struct sampleprof_phase *)0)->before) ==
+		      sizeof(((struct sp_marks_name *)0)->text),
+	      "room for any name");
+
+/* ---- exact counts ---- */
+
 SP_EXPORT int sampleprof_thread_totals(struct sampleprof_totals *ret)
 {
-	return sp_agent_thread_totals(&ret->alloc_bytes, &ret->alloc_objects)
-		       ? 0
-		       : -1;
+	const struct sp_thread *t = &sp_thread;
+
+	if (!sp_agent_is_running() || t->parked)
+		return -1;
+	ret->alloc_bytes = t->bytes;
+	ret->alloc_objects = t->published_objects;
+	if (t->paused)
+		return 0;
+	ret->alloc_bytes += t->limit - t->remaining;
+	ret->alloc_objects = t->objects;
+	return 0;
 }
 
 SP_EXPORT int sampleprof_process_totals(struct sampleprof_totals *ret)
 {
-	return sp_agent_process_totals(&ret->alloc_bytes, &ret->alloc_objects)
-		       ? 0
-		       : -1;
+	struct sp_slots_totals totals;
+
+	if (!sp_agent_is_running() || sp_thread.parked)
+		return -1;
+	sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+	ret->alloc_bytes = totals.bytes;
+	ret->alloc_objects = totals.objects;
+	return 0;
+}
+
+/* ---- phases and snapshots ---- */
+
+static int begin_phase(const char *name, struct sp_marks_name *ret_before)
+{
+	const struct sp_marks_name wanted = sp_marks_name(name);
+	int saved_errno = errno, err;
+
+	if (!sp_agent_enter())
+		return -1;
+	err = sp_marks_phase(&sp_thread, &wanted, ret_before);
+	sp_agent_leave();
+	errno = saved_errno;
+	return err ? -1 : 0;
+}
+
+SP_EXPORT int sampleprof_mark(const char *name)
+{
+	return begin_phase(name, NULL);
+}
+
+SP_EXPORT int sampleprof_phase_begin(struct sampleprof_phase *ret,
+				     const char *name)
+{
+	struct sp_marks_name before;
+
+	ret->is_open = 0;
+	if (begin_phase(name, &before))
+		return -1;
+	memcpy(ret->before, before.text, before.bytes);
+	ret->before_bytes = (unsigned int)before.bytes;
+	ret->is_open = 1;
+	return 0;
+}
+
+SP_EXPORT int sampleprof_phase_end(struct sampleprof_phase *phase)
+{
+	struct sp_marks_name name = {.bytes = phase->before_bytes};
+	int saved_errno = errno, err;
+
+	if (!phase->is_open || name.bytes > sizeof(name.text) ||
+	    !sp_agent_enter())
+		return -1;
+	memcpy(name.text, phase->before, sizeof(name.text));
+	phase->is_open = 0;
+	err = sp_marks_phase(&sp_thread, &name, NULL);
+	sp_agent_leave();
+	errno = saved_errno;
+	return err ? -1 : 0;
+}
+
+SP_EXPORT int sampleprof_snapshot(const char *name)
+{
+	const struct sp_marks_name wanted = sp_marks_name(name);
+	int saved_errno = errno, err;
+
+	if (!sp_agent_enter())
+		return -1;
+	sp_agent_publish();
+	err = sp_marks_snapshot(&sp_thread, &wanted);
+	sp_agent_leave();
+	errno = saved_errno;
+	return err ? -1 : 0;
+}
+
+/* ---- what is sampled ---- */
+
+static int set_sampling(bool is_on, uint64_t period_bytes)
+{
+	int saved_errno = errno, err;
+
+	if (!sp_agent_enter())
+		return -1;
+	err = sp_marks_sampling(&sp_thread, is_on, period_bytes);
+	sp_agent_leave();
+	errno = saved_errno;
+	return err ? -1 : 0;
+}
+
+SP_EXPORT int sampleprof_start(void)
+{
+	return set_sampling(true, 0);
+}
+
+SP_EXPORT int sampleprof_stop(void)
+{
+	return set_sampling(false, 0);
+}
+
+SP_EXPORT int sampleprof_set_period(uint64_t bytes)
+{
+	if (bytes < 1 || bytes > SP_FORMAT_PERIOD_MAX)
+		return -1;
+	return set_sampling(sp_rate_law() != &sp_rate_off, bytes);
+}
+
+/* ---- this thread ---- */
+
+SP_EXPORT int sampleprof_pause(void)
+{
+	struct sp_thread *t = &sp_thread;
+	int saved_errno = errno;
+	uint64_t passed;
+
+	if (!sp_agent_enter())
+		return -1;
+	if (t->paused) {
+		sp_agent_leave();
+		return 1;
+	}
+	/* In this order: what a signal handler allocates meanwhile is in the
+	 * totals and in the classes, or in neither. */
+	t->classes = sp_classes_void(t);
+	passed = SP_WORD_PARKED - sp_thread_swap(SP_WORD_PARKED);
+	if (passed) {
+		t->bytes += passed;
+		sp_diag_lose(SP_LOSS_NESTED, 1);
+	}
+	sp_agent_publish();
+	t->paused = 1;
+	sp_agent_leave();
+	errno = saved_errno;
+	return 0;
+}
+
+SP_EXPORT int sampleprof_resume(void)
+{
+	struct sp_thread *t = &sp_thread;
+	struct sp_classes *classes;
+
+	if (!sp_agent_enter())
+		return -1;
+	if (!t->paused) {
+		sp_agent_leave();
+		return 1;
+	}
+	sp_diag_lose(SP_LOSS_PAUSED,
+		     SP_WORD_PARKED - sp_thread_swap(SP_WORD_PARKED));
+	t->objects = t->published_objects;
+	classes = sp_slots_classes(t->slot);
+	if (classes)
+		t->classes = classes;
+	t->paused = 0;
+	sp_agent_leave();
+	return 0;
 }

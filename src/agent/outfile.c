@@ -3,13 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "agent/diag.h"
 #include "agent/sys.h"
+#include "format/layout.h"
 
 #include "agent/poison.h"
 
@@ -191,6 +195,25 @@ static long open_new(uint64_t pid)
 	return fd;
 }
 
+/*
+ * Does a page that is stored to again, after it was written out, stay in its
+ * place?  A file system that copies on write looks for a new one, and if the
+ * disk is full by then, the store is a SIGBUS: btrfs always, unless it is told
+ * not to do so for this file (and since Linux 6.17 bears that in mind), XFS for
+ * what a copy of the file shares.  Others may be stacked upon such.
+ */
+static bool moves(int fd)
+{
+	struct statfs fs;
+	int flags = FS_NOCOW_FL;
+
+	if (SP_SYS2(fstatfs, fd, &fs))
+		return true;
+	if (fs.f_type == BTRFS_SUPER_MAGIC)
+		SP_SYS3(ioctl, fd, FS_IOC_SETFLAGS, &flags);
+	return fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != TMPFS_MAGIC;
+}
+
 static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 {
 	struct rlimit limit;
@@ -207,6 +230,7 @@ static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 		ret->limit = limit.rlim_cur & ~65535ull;
 	if (ret->limit < 2 * 65536)
 		return -EFBIG;
+	ret->moves = moves(fd);
 	err = SP_SYS2(ftruncate, fd, ret->limit);
 	if (err)
 		return err;
@@ -264,6 +288,14 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes)
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes)
 {
 	return SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE) == 0;
+}
+
+bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
+{
+	uint64_t before = (uintptr_t)at % SP_FORMAT_PAGE_BYTES;
+
+	return SP_SYS3(madvise, at - before, bytes + before,
+		       MADV_POPULATE_WRITE) != -EFAULT;
 }
 
 const char *sp_outfile_pattern(void)

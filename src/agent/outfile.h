@@ -27,6 +27,7 @@ struct sp_outfile {
 	uint8_t *base;   /* first `mapped` bytes of the file */
 	uint64_t mapped; /* at most what was asked for */
 	uint64_t limit;  /* size of the file */
+	bool moves;      /* a page that was backed may need storage again */
 };
 
 /*
@@ -51,6 +52,13 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes);
 /* Have `bytes` at `at` backed by storage: false if the disk is full.  Context:
  * sampled. */
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes);
+
+/*
+ * In a file that `moves`: have what was populated before backed again, so that
+ * it can be stored to now.  False if the disk is full; true, too, if the system
+ * does not answer (a sandbox).  Context: sampled.
+ */
+bool sp_outfile_hold(uint8_t *at, uint64_t bytes);
 
 /* The absolute pattern, and the name of the file made last ("" if none). */
 const char *sp_outfile_pattern(void);

@@ -2,6 +2,7 @@
 #include "agent/process.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -10,8 +11,11 @@
 
 #include "agent/agent.h"
 #include "agent/diag.h"
+#include "agent/linkmap.h"
 #include "agent/liveset.h"
+#include "agent/orders.h"
 #include "agent/outfile.h"
+#include "agent/rate.h"
 #include "agent/real.h"
 #include "agent/slots.h"
 #include "agent/sys.h"
@@ -183,8 +187,26 @@ static void refuse_huge_pages(void)
 		SP_SYS3(madvise, start, end - start, MADV_NOHUGEPAGE);
 }
 
+/* SAMPLEPROF_FOLLOW: is this process, and are its forked children, meant? */
+static bool is_followed(struct sp_process *process)
+{
+	const char *follow = process->config.follow;
+	const char *name = strrchr(process->exe_path, '/');
+
+	process->follows_forks = strcmp(follow, "none") != 0;
+	if (!process->follows_forks)
+		return process->is_root;
+	if (strcmp(follow, "all") == 0)
+		return true;
+	/* Whoever is named is asked about, and leaves a file. */
+	process->is_root =
+		strcmp(follow, name ? name + 1 : process->exe_path) == 0;
+	return process->is_root;
+}
+
 bool sp_process_init(struct sp_process *process, char *const *environment)
 {
+	enum sp_law_kind kind;
 	long n;
 
 	/* A set-uid program is not ours to write files for. */
@@ -205,11 +227,13 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
 	process->is_root = !parent_is_profiled();
-	sp_law_init(&process->law,
-		    process->config.law == SP_CONFIG_LAW_DOTNET
-			    ? SP_LAW_DOTNET
-			    : SP_LAW_EXPONENTIAL,
-		    process->config.period_bytes);
+	if (!is_followed(process))
+		return false;
+	kind = process->config.law == SP_CONFIG_LAW_DOTNET ? SP_LAW_DOTNET
+							   : SP_LAW_EXPONENTIAL;
+	sp_law_init(&process->law, kind, process->config.period_bytes);
+	sp_rate_init(&process->law, kind,
+		     process->config.start != SP_CONFIG_START_OFF);
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {
@@ -275,6 +299,8 @@ void sp_process_describe(const struct sp_process *process,
 			 sp_process_emit *emit, void *arg)
 {
 	struct emitter e = {emit, arg};
+	const uint64_t period = sp_rate_law()->period_bytes;
+	char digits[24];
 
 	emit_setting(&e, "agent", "libsampleprof " SP_VERSION);
 	emit_setting(&e, "exe", process->exe_path);
@@ -283,6 +309,8 @@ void sp_process_describe(const struct sp_process *process,
 	sp_config_describe(&process->config, emit_setting, &e);
 	if (atomic_load(&process->generation) > 1)
 		emit_setting(&e, "forked", "1");
+	if (period != process->config.period_bytes)
+		emit_setting(&e, "sampling", sp_diag_decimal(digits, period));
 	if (process->constructed)
 		sp_process_describe_late(process, emit, arg);
 }
@@ -310,6 +338,35 @@ void sp_process_diagnose(struct sp_process *process, const char *a,
 			process->diagnosis[at++] = *p;
 	process->diagnosis[at] = '\0';
 	sp_diag_say(a, b, c, NULL);
+}
+
+void sp_process_explain_bypass(struct sp_process *process)
+{
+	const struct link_map *first = NULL;
+	const char *name;
+
+	sp_linkmap_global("malloc", &first);
+	if (!first || first == sp_linkmap_self())
+		return;
+	name = first->l_name && first->l_name[0] ? first->l_name
+						 : process->exe_path;
+	sp_process_diagnose(process, "malloc of this process is defined by ",
+			    name,
+			    ", which stands before sampleprof: its "
+			    "allocations are not seen");
+}
+
+void sp_process_listen(struct sp_process *process)
+{
+	const unsigned int choice = process->config.signal;
+
+	if (!choice ||
+	    sp_orders_listen(choice == SP_CONFIG_USR1 ? SIGUSR1 : SIGUSR2))
+		return;
+	sp_process_diagnose(process,
+			    "SAMPLEPROF_SIGNAL does nothing: the program was "
+			    "started with something else for that signal",
+			    "", "");
 }
 
 /* ---- children ---- */

@@ -28,8 +28,9 @@ struct sp_process {
 	/* Nobody above us is profiled: the user started this very process under
 	 * the profiler, so it leaves a file whatever happens. */
 	bool is_root;
-	bool constructed; /* the late facts are known */
-	int file_error;   /* why there is no file, negative errno */
+	bool follows_forks; /* its forked children are to be recorded */
+	bool constructed;   /* the late facts are known */
+	int file_error;     /* why there is no file, negative errno */
 	char diagnosis[512];
 	uint32_t *alive; /* a page that is zero in a forked child, or NULL */
 };
@@ -60,6 +61,12 @@ void sp_process_describe_late(const struct sp_process *process,
  * poor: three parts, concatenated. */
 void sp_process_diagnose(struct sp_process *process, const char *a,
 			 const char *b, const char *c);
+
+/* Say if another malloc stands before ours.  Context: cold. */
+void sp_process_explain_bypass(struct sp_process *process);
+
+/* Listen to SAMPLEPROF_SIGNAL, if there is one.  Context: cold. */
+void sp_process_listen(struct sp_process *process);
 
 /* Are we in a forked child that has not been noticed yet?  No system call. */
 bool sp_process_is_new(const struct sp_process *process);

@@ -144,6 +144,13 @@ static bool append(const struct sp_record *record)
 	return written;
 }
 
+bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
+{
+	struct sp_record r = {.type = SP_RECORD_MARK, .u.mark = *mark};
+
+	return sp_recorder_open_file(t) && append(&r);
+}
+
 void sp_recorder_thread_end(struct sp_thread *t)
 {
 	struct sp_record r = {.type = SP_RECORD_THREAD_END};

@@ -8,7 +8,7 @@
 #include "agent/liveset.h"
 #include "agent/process.h"
 #include "agent/thread.h"
-#include "format/layout.h"
+#include "format/record.h"
 
 /*
  * What happens to the program, as records in its file: samples with their
@@ -42,6 +42,10 @@ struct sp_event {
 
 /* t is parked, and its clock stands behind the object.  Context: sampled. */
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event);
+
+/* A mark, into a file that is made if it is not there; false: it could not be
+ * written.  t is parked. */
+bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark);
 
 /* The totals of a thread that the file knows.  t is parked. */
 void sp_recorder_thread_end(struct sp_thread *t);

@@ -110,7 +110,7 @@ static void draw(struct sp_sampler *sampler)
 	const struct sp_law *law = sampler->law;
 	uint64_t cap = law->always_bytes - 1;
 
-	sampler->gap = 0;
+	sampler->gap = law->period_bytes ? 0 : UINT64_MAX;
 	sampler->is_hollow = false;
 	if (law->period_bytes <= 1)
 		return;
@@ -164,7 +164,7 @@ bool sp_sampler_pass(struct sp_sampler *sampler, uint64_t used,
 {
 	*ret_offset = 0;
 	if (sampler->law->period_bytes <= 1)
-		return true;
+		return sampler->law->period_bytes;
 	/* A signal handler may have allocated past the hit byte while this
 	 * object was on its way here: then its first byte takes the hit. */
 	if (pass_bytes(sampler, used, ret_offset)) {

@@ -24,7 +24,8 @@ enum sp_law_kind {
  * and more do not take part in the lottery: they are always sampled.
  */
 struct sp_law {
-	uint64_t period_bytes; /* R, 1 to 2^40; 1 records everything */
+	/* R, 1 to 2^40; 1 records everything; 0 nothing (rate.h). */
+	uint64_t period_bytes;
 	uint64_t always_bytes; /* > 0 */
 	/* Gaps are -ln(u) * mean * 2^-mean_shift: R exactly, or .NET's
 	 * -1 / ln(1 - 1 / R) to within one part in 2^60. */

@@ -11,6 +11,9 @@
  * I4  The slab's copy is written under `classes_busy`.  Whoever wants one says
  *     so first, and the holder looks whether somebody does after giving it
  *     back: as in I2, the last state reaches the file.
+ * I5  The slab is ahead of the totals, never behind: the owner counts there
+ *     first.  So what it is ahead by is what the owner has not added yet,
+ * unless `adding` is odd.
  */
 #include "agent/slots.h"
 
@@ -35,6 +38,9 @@
 #define CLASSES_OBJECTS_MAX 16384u
 #define CLASSES_BYTES       (8u << 20)
 
+/* How often a slot is looked at whose owner is adding to it. */
+#define LOOKS_MAX 100u
+
 struct owner {
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t objects;
@@ -47,6 +53,12 @@ struct owner {
 	_Atomic uint64_t tid;
 	_Atomic unsigned long pthread;
 	_Atomic uint32_t thread;
+	/* Of the totals: what the owner, or the process for slot 0, allocated
+	 * while it was not sampling. */
+	_Atomic uint64_t unsampled_bytes;
+	_Atomic uint64_t unsampled_objects;
+	_Atomic bool is_unsampled;
+	_Atomic unsigned int adding; /* odd: the owner is (I5) */
 	/* Written under `busy`. */
 	uint64_t seq;
 	char name[SP_FORMAT_THREAD_NAME_MAX];
@@ -233,7 +245,9 @@ struct sp_classes *sp_slots_classes(uint16_t n)
 	if (!n)
 		return NULL;
 	if (!classes) {
-		classes = sp_arena_get(sizeof(*classes));
+		/* Too late for a slot that has totals already (I5). */
+		if (!get(&slot->bytes))
+			classes = sp_arena_get(sizeof(*classes));
 		if (!classes)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
 	} else if (atomic_load(&slot->is_stale)) {
@@ -248,11 +262,22 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 {
 	struct owner *slot = &slots[n];
 
+	atomic_fetch_add(&slot->adding, 1);
 	atomic_fetch_add(&slot->bytes, bytes);
 	atomic_fetch_add(&slot->objects, objects);
+	if (atomic_load(&slot->is_unsampled)) {
+		atomic_fetch_add(&slot->unsampled_bytes, bytes);
+		atomic_fetch_add(&slot->unsampled_objects, objects);
+	}
+	atomic_fetch_add(&slot->adding, 1);
 	flush(slot);
 	if (is_classes_due(slot))
 		flush_classes(slot);
+}
+
+void sp_slots_set_sampling(uint16_t n, bool is_sampling)
+{
+	atomic_store(&slots[n].is_unsampled, !is_sampling);
 }
 
 void sp_slots_flush_classes(uint16_t n)
@@ -313,14 +338,86 @@ void sp_slots_flush_all_classes(void)
 		flush_classes(&slots[i]);
 }
 
-void sp_slots_total(uint64_t *ret_bytes, uint64_t *ret_objects)
+/* One slot without its slab. */
+static struct sp_slots_totals read_slot(const struct owner *slot)
+{
+	return (struct sp_slots_totals){
+		.bytes = atomic_load(&slot->bytes),
+		.objects = atomic_load(&slot->objects),
+		.unsampled_bytes = atomic_load(&slot->unsampled_bytes),
+		.unsampled_objects = atomic_load(&slot->unsampled_objects),
+	};
+}
+
+/* What the owner has not added yet, by its slab. */
+static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
+					const struct sp_classes *classes)
+{
+	struct sp_class_total ahead = {0, 0};
+	uint64_t bytes, objects;
+
+	sp_classes_total(classes, &bytes, &objects);
+	if (bytes > known->bytes && objects > known->objects)
+		ahead = (struct sp_class_total){bytes - known->bytes,
+						objects - known->objects};
+	return ahead;
+}
+
+static void add_ahead(struct sp_slots_totals *totals,
+		      const struct sp_class_total *ahead, bool is_unsampled)
+{
+	totals->bytes += ahead->bytes;
+	totals->objects += ahead->objects;
+	if (!is_unsampled)
+		return;
+	totals->unsampled_bytes += ahead->bytes;
+	totals->unsampled_objects += ahead->objects;
+}
+
+/* One slot, up to now. */
+static struct sp_slots_totals look_at(const struct owner *slot,
+				      uint64_t check_in_bytes)
+{
+	const struct sp_classes *classes =
+		atomic_load_explicit(&slot->classes, memory_order_acquire);
+	struct sp_slots_totals totals;
+	struct sp_class_total ahead;
+	unsigned int before, tries = 0;
+	bool is_unsampled;
+
+	if (!classes || atomic_load(&slot->is_stale)) {
+		totals = read_slot(slot);
+		if (atomic_load(&slot->owned))
+			totals.slack_bytes = check_in_bytes;
+		return totals;
+	}
+	do {
+		before = atomic_load(&slot->adding);
+		is_unsampled = atomic_load(&slot->is_unsampled);
+		totals = read_slot(slot);
+		ahead = read_ahead(&totals, classes);
+	} while ((before & 1 || atomic_load(&slot->adding) != before) &&
+		 ++tries < LOOKS_MAX);
+	/* The owner is held up in there: all of it may be in doubt. */
+	if (tries == LOOKS_MAX)
+		totals.slack_bytes = ahead.bytes;
+	add_ahead(&totals, &ahead, is_unsampled);
+	return totals;
+}
+
+void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
 {
 	unsigned int n = atomic_load(&used);
 
-	*ret_bytes = *ret_objects = 0;
-	for (unsigned int i = 0; i <= n; i++) {
-		*ret_bytes += atomic_load(&slots[i].bytes);
-		*ret_objects += atomic_load(&slots[i].objects);
+	*ret = read_slot(&slots[0]);
+	for (unsigned int i = 1; i <= n; i++) {
+		struct sp_slots_totals one = look_at(&slots[i], check_in_bytes);
+
+		ret->bytes += one.bytes;
+		ret->objects += one.objects;
+		ret->unsampled_bytes += one.unsampled_bytes;
+		ret->unsampled_objects += one.unsampled_objects;
+		ret->slack_bytes += one.slack_bytes;
 	}
 }
 

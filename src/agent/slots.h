@@ -2,6 +2,7 @@
 #ifndef SP_AGENT_SLOTS_H
 #define SP_AGENT_SLOTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct sp_classes;
@@ -28,6 +29,11 @@ struct sp_classes *sp_slots_classes(uint16_t slot);
  * added since the last time.  Any thread may. */
 void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
 
+/* What is added to the slot from now on was, or was not, allocated by a thread
+ * that samples.  The owner's, after it has added everything; for slot 0
+ * anybody's. */
+void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
+
 /* Copy the slab to the file, however little was added. */
 void sp_slots_flush_classes(uint16_t slot);
 
@@ -49,8 +55,23 @@ void sp_slots_init(void);
 void sp_slots_flush_all(void);
 void sp_slots_flush_all_classes(void);
 
-/* Sum over all slots. */
-void sp_slots_total(uint64_t *ret_bytes, uint64_t *ret_objects);
+/*
+ * Exact totals of the process up to now: also what running threads have not
+ * added yet, from their slabs.  Each thread is cut somewhere within the call.
+ * What cannot be told, at most check_in_bytes for each thread whose slot has no
+ * slab, is in slack_bytes; threads without a slot are not (SP_LOSS_NO_SLOT
+ * counts them).  Takes some 1 us for each slot.
+ */
+struct sp_slots_totals {
+	uint64_t bytes;
+	uint64_t objects;
+	/* Of these: allocated by threads that were not sampling. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	uint64_t slack_bytes;
+};
+
+void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
 
 /* In a forked child: nothing is owned, all totals are zero. */
 void sp_slots_reset(void);

@@ -20,7 +20,7 @@ struct sp_classes;
  * that word:
  *
  *   0                    not set up, or counted call by call (I2)
- *   about SP_WORD_PARKED inside the agent, or profiling is off
+ *   about SP_WORD_PARKED inside the agent, paused, or profiling is off
  *
  * I1  bytes counted so far = bytes + (limit - remaining), unless parked.
  * I2  zero sends every allocation to the cold path, since each costs >= 1 byte.
@@ -29,6 +29,9 @@ struct sp_classes;
  * I4  `classes` can be counted in at any time, also before the thread is set up
  *     (a signal handler may allocate behind a borrow): it is the slab of the
  *     thread's slot, or one whose counts mean nothing.
+ * I5  While the thread has paused, its word is about SP_WORD_PARKED, too,
+ * though it is not in the agent; bytes and objects are those that it published,
+ *     and `classes` is a slab whose counts mean nothing.
  *
  * Only the thread itself, and signal handlers on it, touch this structure.
  */
@@ -50,6 +53,7 @@ struct sp_thread {
 	uint8_t writing;     /* inside the agent, to record a free: how deep */
 	uint8_t ended : 1;   /* its exit was seen: publish call by call */
 	uint8_t watched : 1; /* its exit will be seen */
+	uint8_t paused : 1;  /* I5 */
 	uint8_t recorded;    /* SP_THREAD_*: its THREAD record */
 };
 

@@ -3,7 +3,9 @@
  * I1  `chunks` counts the chunks handed out; chunk n belongs to the one lane
  *     that got n, until the lane takes another.
  * I2  A byte is stored to only after sp_outfile_populate has backed its page:
- *     a full disk is an error here, never a signal in the program.
+ *     a full disk is an error here, never a signal in the program.  Where pages
+ *     move, hold() asks for that again just before each store; what is left is
+ *     that the kernel writes the page out between the two.
  * I3  windows[0] maps the file's first chunks; windows[i] is mapped by whoever
  *     needs it first and published by compare-and-swap.
  */
@@ -29,6 +31,9 @@
 #define WINDOW_CHUNKS  16u
 #define WINDOWS_MAX    4096u   /* 4 GiB */
 #define END_SPINS      100000u /* some milliseconds */
+#define HOLD_TRIES     3
+#define HOLD_NS        500000u      /* slower than a page that is there */
+#define NO_ROOM_NS     10000000000u /* between questions */
 #define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
 #define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
 
@@ -40,6 +45,8 @@ static _Atomic(uint8_t *) windows[WINDOWS_MAX];
 static _Atomic uint64_t chunks;
 static uint64_t max_chunks;
 static _Atomic int full;
+static bool moves;                  /* see struct sp_outfile */
+static _Atomic uint64_t no_room_ns; /* until then there is none */
 static struct sp_writer_options facts;
 
 static _Atomic unsigned int status_busy; /* try-lock of the status page */
@@ -126,6 +133,7 @@ static int open_file(const struct sp_writer_options *options)
 	}
 	atomic_store(&slot_pages,
 		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);
+	moves = file.moves;
 	max_chunks = file.limit / CHUNK;
 	if (max_chunks > WINDOWS_MAX * WINDOW_CHUNKS)
 		max_chunks = WINDOWS_MAX * WINDOW_CHUNKS;
@@ -163,6 +171,7 @@ void sp_writer_reset(void)
 	for (unsigned int i = 0; i < WINDOWS_MAX && windows[i]; i++)
 		atomic_store(&windows[i], NULL);
 	atomic_store(&full, 0);
+	atomic_store(&no_room_ns, 0);
 	atomic_store(&status_busy, 0);
 	status_seq = 0;
 	atomic_store(&end_kind, SP_END_NONE);
@@ -238,6 +247,33 @@ static void stop_recording(uint32_t of)
 		atomic_store_explicit(&full, 1, memory_order_relaxed);
 }
 
+/*
+ * May `bytes` at `at`, which are populated, be stored to now?  A file system
+ * that has little room writes out what it can before it answers, and that may
+ * be what it has just been asked for: so a slow answer does not count.  Without
+ * a quick one it is left alone for a while.
+ */
+static bool hold(uint8_t *at, uint64_t bytes)
+{
+	uint64_t before;
+
+	if (!moves)
+		return true;
+	before = sp_writer_time();
+	if (before < atomic_load_explicit(&no_room_ns, memory_order_relaxed))
+		return false;
+	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
+		uint64_t after = sp_writer_time();
+
+		if (after - before < HOLD_NS)
+			return true;
+		before = after;
+	}
+	atomic_store_explicit(&no_room_ns, before + NO_ROOM_NS,
+			      memory_order_relaxed);
+	return false;
+}
+
 /* A fresh chunk with a header, its first `populate` bytes backed by storage;
  * NULL: there is no file of generation `of`, or it is full. */
 static uint8_t *take_chunk(enum sp_chunk_kind kind, uint64_t populate,
@@ -301,12 +337,22 @@ static bool more_room(struct sp_lane *lane)
 	return true;
 }
 
+static bool hold_lane(const struct sp_lane *lane)
+{
+	if (hold(lane->chunk + lane->at, lane->populated - lane->at))
+		return true;
+	stop_recording(lane->generation);
+	return false;
+}
+
 bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record)
 {
 	/* At most: the rest of one chunk, then all of another. */
 	for (unsigned int tries = 0; tries <= 2 * CHUNK / POPULATE; tries++) {
 		struct sp_encoded e = {0, 0};
 
+		if (has_chunk(lane) && !hold_lane(lane))
+			return false;
 		if (has_chunk(lane))
 			e = sp_encode(&lane->state, lane->chunk + lane->at,
 				      lane->populated - lane->at, record);
@@ -385,8 +431,10 @@ static void write_status(uint64_t threads)
 	struct sp_status s;
 	uint8_t *to;
 
-	if (!base)
-		return; /* a child, forked in here */
+	if (!base) /* a child, forked in here */
+		return;
+	if (!hold(base + SP_FORMAT_STATUS_OFFSET, SP_FORMAT_PAGE_BYTES))
+		return;
 	memset(&s, 0, sizeof(s));
 	s.seq = ++status_seq;
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
@@ -450,7 +498,22 @@ struct sp_slot *sp_writer_slot(unsigned int i)
 		atomic_fetch_or_explicit(&slot_pages, 1u << page,
 					 memory_order_relaxed);
 	}
-	return (struct sp_slot *)(at + i * sizeof(struct sp_slot));
+	at += i * sizeof(struct sp_slot);
+	return hold(at, sizeof(struct sp_slot)) ? (struct sp_slot *)at : NULL;
+}
+
+struct sp_control *sp_writer_control(void)
+{
+	uint8_t *base = atomic_load_explicit(&windows[0], memory_order_relaxed);
+
+	if (!sp_writer_is_open() || !base)
+		return NULL;
+	return (struct sp_control *)(base + SP_FORMAT_CONTROL_OFFSET);
+}
+
+bool sp_writer_hold_control(struct sp_control *block)
+{
+	return hold((uint8_t *)block, sizeof(*block));
 }
 
 /* The chunk of a group of slots; NULL: not to be had, or not now. */
@@ -492,8 +555,9 @@ uint8_t *sp_writer_class_pages(unsigned int i)
 	at += SP_FORMAT_PAGE_BYTES + pair * 2 * SP_FORMAT_PAGE_BYTES;
 	if (atomic_load_explicit(&class_pages[group], memory_order_relaxed) &
 	    1u << pair)
-		return at;
-	if (!sp_outfile_populate(at, 2 * SP_FORMAT_PAGE_BYTES)) {
+		return hold(at, 2 * SP_FORMAT_PAGE_BYTES) ? at : NULL;
+	if (!hold(at, 2 * SP_FORMAT_PAGE_BYTES) ||
+	    !sp_outfile_populate(at, 2 * SP_FORMAT_PAGE_BYTES)) {
 		sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
 		return NULL;
 	}

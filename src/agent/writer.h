@@ -72,6 +72,12 @@ void sp_writer_end(uint64_t threads);
 struct sp_slot *sp_writer_slot(unsigned int i);
 uint64_t sp_writer_file_id(void);
 
+/* The control block of the file, or NULL: there is no file. */
+struct sp_control *sp_writer_control(void);
+
+/* May it be stored to now?  False: the disk is full.  Context: sampled. */
+bool sp_writer_hold_control(struct sp_control *block);
+
 /* The two pages for the class totals of slot i, backed by storage; NULL if
  * there is no file, no room in it (loss counted), or if another thread is just
  * making some.  Context: sampled. */

@@ -167,6 +167,68 @@ static const char *decode_rss(struct sp_slice *s, struct sp_record_rss *r)
 	return s->failed ? "resident memory" : NULL;
 }
 
+static const char *decode_mark(struct sp_slice *s, struct sp_record_mark *r)
+{
+	r->number = sp_slice_varint(s);
+	r->kind = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	r->alloc_bytes = sp_slice_varint(s);
+	r->alloc_objects = sp_slice_varint(s);
+	r->unsampled_bytes = sp_slice_varint(s);
+	r->unsampled_objects = sp_slice_varint(s);
+	r->slack_bytes = sp_slice_varint(s);
+	r->period_bytes = sp_slice_varint(s);
+	if (s->failed || r->number == 0)
+		return "mark";
+	if (r->unsampled_bytes > r->alloc_bytes ||
+	    r->unsampled_objects > r->alloc_objects)
+		return "mark totals";
+	if (r->period_bytes > SP_FORMAT_PERIOD_MAX)
+		return "mark period";
+	r->name_bytes = sp_slice_left(s);
+	if (r->name_bytes > SP_FORMAT_MARK_NAME_MAX)
+		return "mark name";
+	r->name = (const char *)sp_slice_take(s, r->name_bytes);
+	return NULL;
+}
+
+static const char *decode_name(struct sp_slice *s, struct sp_record_name *r)
+{
+	r->id = sp_slice_varint(s);
+	if (s->failed || r->id == 0 || r->id > UINT32_MAX)
+		return "name id";
+	r->text_bytes = sp_slice_left(s);
+	if (r->text_bytes > SP_FORMAT_NAME_MAX)
+		return "name length";
+	r->text = (const char *)sp_slice_take(s, r->text_bytes);
+	return NULL;
+}
+
+static const char *decode_symbol(struct sp_slice *s, struct sp_decoded *d)
+{
+	const uint64_t module = sp_slice_varint(s);
+	uint64_t n;
+
+	d->u.symbol.frame.offset = sp_slice_varint(s);
+	n = sp_slice_varint(s);
+	if (s->failed || module > UINT32_MAX)
+		return "symbol module";
+	if (n == 0 || n > SP_FORMAT_LINES_MAX)
+		return "number of lines";
+	d->u.symbol.frame.module = (uint32_t)module;
+	d->u.symbol.n_lines = (uint32_t)n;
+	d->u.symbol.lines = s->at;
+	d->u.symbol.lines_bytes = sp_slice_left(s);
+	for (uint64_t i = 0; i < n; i++) {
+		sp_slice_varint(s);
+		if (sp_slice_varint(s) > UINT32_MAX ||
+		    sp_slice_varint(s) > UINT32_MAX ||
+		    sp_slice_varint(s) > UINT32_MAX)
+			return "symbol line";
+	}
+	return s->failed ? "symbol lines" : NULL;
+}
+
 static const char *decode_payload(struct sp_slice *s,
 				  struct sp_chunk_state *state,
 				  struct sp_decoded *d)
@@ -188,6 +250,12 @@ static const char *decode_payload(struct sp_slice *s,
 		return decode_free(s, state, &d->u.free);
 	case SP_RECORD_RSS:
 		return decode_rss(s, &d->u.rss);
+	case SP_RECORD_NAME:
+		return decode_name(s, &d->u.name);
+	case SP_RECORD_SYMBOL:
+		return decode_symbol(s, d);
+	case SP_RECORD_MARK:
+		return decode_mark(s, &d->u.mark);
 	default:
 		return NULL;
 	}
@@ -243,5 +311,20 @@ void sp_decode_frames(const struct sp_decoded *stack,
 	for (uint32_t i = 0; i < stack->u.stack.n_frames; i++) {
 		out[i].module = (uint32_t)sp_slice_varint(&s);
 		out[i].offset = sp_slice_varint(&s);
+	}
+}
+
+void sp_decode_lines(const struct sp_decoded *symbol,
+		     struct sp_record_line *out)
+{
+	struct sp_slice s = {
+		symbol->u.symbol.lines,
+		symbol->u.symbol.lines + symbol->u.symbol.lines_bytes, false};
+
+	for (uint32_t i = 0; i < symbol->u.symbol.n_lines; i++) {
+		out[i].flags = sp_slice_varint(&s);
+		out[i].function = (uint32_t)sp_slice_varint(&s);
+		out[i].file = (uint32_t)sp_slice_varint(&s);
+		out[i].line = (uint32_t)sp_slice_varint(&s);
 	}
 }

@@ -31,6 +31,14 @@ struct sp_decoded {
 		struct sp_record_sample sample;
 		struct sp_record_free free;
 		struct sp_record_rss rss;
+		struct sp_record_name name;
+		struct {
+			struct sp_record_frame frame;
+			uint32_t n_lines;
+			const uint8_t *lines; /* sp_decode_lines() */
+			size_t lines_bytes;
+		} symbol;
+		struct sp_record_mark mark;
 	} u;
 };
 
@@ -46,5 +54,9 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 /* Unpack the frames of a decoded STACK into out[0..n_frames). */
 void sp_decode_frames(const struct sp_decoded *stack,
 		      struct sp_record_frame *out);
+
+/* Unpack the lines of a decoded SYMBOL into out[0..n_lines). */
+void sp_decode_lines(const struct sp_decoded *symbol,
+		     struct sp_record_line *out);
 
 #endif

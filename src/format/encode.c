@@ -278,6 +278,36 @@ static struct sp_encoded encode_rss(struct sp_chunk_state *state, uint8_t *out,
 	return finish(state, &f, SP_RECORD_RSS);
 }
 
+static struct sp_encoded encode_mark(struct sp_chunk_state *state, uint8_t *out,
+				     size_t room,
+				     const struct sp_record_mark *r)
+{
+	const uint64_t fields[] = {
+		r->number,
+		r->kind,
+		r->time_ns,
+		r->alloc_bytes,
+		r->alloc_objects,
+		r->unsampled_bytes,
+		r->unsampled_objects,
+		r->slack_bytes,
+		r->period_bytes,
+	};
+	const size_t n = sizeof(fields) / sizeof(fields[0]);
+	size_t bytes = r->name_bytes;
+	struct frame f;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += sp_varint_bytes(fields[i]);
+	f = begin(out, room, bytes);
+	if (!f.at)
+		return does_not_fit;
+	for (size_t i = 0; i < n; i++)
+		put(&f, fields[i]);
+	put_bytes(&f, r->name, r->name_bytes);
+	return finish(state, &f, SP_RECORD_MARK);
+}
+
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
@@ -299,6 +329,11 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_free(state, out, room, &record->u.free);
 	case SP_RECORD_RSS:
 		return encode_rss(state, out, room, &record->u.rss);
+	case SP_RECORD_MARK:
+		return encode_mark(state, out, room, &record->u.mark);
+	/* Of the offline side: format/symbols.h. */
+	case SP_RECORD_NAME:
+	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:
 		break;
 	}

@@ -29,6 +29,7 @@ struct sp_record {
 		struct sp_record_sample sample;
 		struct sp_record_free free;
 		struct sp_record_rss rss;
+		struct sp_record_mark mark;
 	} u;
 };
 

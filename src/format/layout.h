@@ -23,6 +23,7 @@
 #define SP_FORMAT_THREAD_NAME_MAX 16
 #define SP_FORMAT_FRAMES_MAX      1024u
 #define SP_FORMAT_INFO_MAX        32768u
+#define SP_FORMAT_MARK_NAME_MAX   64
 #define SP_FORMAT_PERIOD_MAX      (1ull << 40)
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -118,6 +119,35 @@ struct sp_status {
 };
 
 /*
+ * In the rest of page 1: orders to the running process.  Whoever may write to
+ * the file stores an order, its number last; the process notices with the next
+ * event of any of its threads, and answers.
+ */
+#define SP_FORMAT_CONTROL_OFFSET (SP_FORMAT_STATUS_OFFSET + 2048u)
+
+enum sp_control_command {
+	SP_CONTROL_START = 1,
+	SP_CONTROL_STOP = 2,
+	SP_CONTROL_PERIOD = 3,
+	SP_CONTROL_MARK = 4,
+	SP_CONTROL_SNAPSHOT = 5,
+};
+
+struct sp_control {
+	uint64_t request; /* number of the order: another than before */
+	uint64_t command; /* enum sp_control_command */
+	uint64_t period_bytes;
+	uint64_t name_bytes;
+	char name[SP_FORMAT_MARK_NAME_MAX];
+	/* The answer; `done` last. */
+	uint64_t done;    /* number of the order that was carried out last */
+	uint64_t result;  /* 0, or an errno */
+	uint64_t time_ns; /* when */
+};
+
+static_assert(sizeof(struct sp_control) == 120, "layout is the format");
+
+/*
  * A thread slot: the exact totals of the threads that owned it, one after
  * another.  Two copies as in the status page.  Totals only grow: the process
  * total is the sum of all slots; the present owner's own part is
@@ -203,6 +233,7 @@ static_assert(sizeof(struct sp_class_page) <= SP_FORMAT_PAGE_BYTES,
 enum sp_chunk_kind {
 	SP_CHUNK_RECORDS = 1, /* unknown kinds are passed over */
 	SP_CHUNK_CLASSES = 2,
+	SP_CHUNK_SYMBOLS = 3, /* records that name frames */
 };
 
 struct sp_chunk_header {
@@ -226,6 +257,18 @@ enum sp_record_type {
 	SP_RECORD_SAMPLE = 6,
 	SP_RECORD_FREE = 7,
 	SP_RECORD_RSS = 8,
+	/* 9 is in files as that of a later writer, and stays unknown. */
+	SP_RECORD_NAME = 10,
+	SP_RECORD_SYMBOL = 11,
+	SP_RECORD_MARK = 12,
+};
+
+/* What a MARK record is about. */
+enum sp_mark_kind {
+	SP_MARK_PHASE = 1,    /* the phase `name` begins */
+	SP_MARK_SAMPLING = 2, /* sampling starts, stops or changes its period */
+	SP_MARK_SNAPSHOT = 3, /* a moment called `name` */
+	SP_MARK_END = 4,      /* the process ends in an orderly way */
 };
 
 /* Flags of a FREE record. */
@@ -234,6 +277,14 @@ enum sp_record_type {
 /* Flags of a STACK record. */
 #define SP_STACK_TRUNCATED   1u /* deeper than the depth limit */
 #define SP_STACK_CALLER_ONLY 2u /* the unwinder was not there or gave up */
+
+/* Flags of a line of a SYMBOL record. */
+#define SP_SYMBOL_INLINED  1u /* inlined into the function of the next line */
+#define SP_SYMBOL_FALLBACK 2u /* the function is not known: module+address */
+
+/* A NAME's text; lines of a SYMBOL. */
+#define SP_FORMAT_NAME_MAX  32768u
+#define SP_FORMAT_LINES_MAX 64u
 
 /* Flags of a MODULE record. */
 #define SP_MODULE_MAIN 1u /* the executable */

@@ -106,6 +106,48 @@ struct sp_record_rss {
 	uint64_t rss_bytes;
 };
 
+/*
+ * A moment with the exact totals of the process up to it.  Each thread is cut
+ * somewhere within the call that made the mark; threads whose count could not
+ * be read then may have allocated up to slack_bytes more.
+ */
+struct sp_record_mark {
+	uint64_t number; /* 1.. in the order in which they were made */
+	uint64_t kind;   /* enum sp_mark_kind, or a later one */
+	uint64_t time_ns;
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	/* Of these: by threads that were not sampling. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	uint64_t slack_bytes;
+	uint64_t period_bytes; /* from then on; 0: sampling is off */
+	const char *name;
+	size_t name_bytes; /* <= SP_FORMAT_MARK_NAME_MAX */
+};
+
+/* A text that SYMBOL records name by its id. */
+struct sp_record_name {
+	uint64_t id; /* 1..UINT32_MAX */
+	const char *text;
+	size_t text_bytes; /* <= SP_FORMAT_NAME_MAX */
+};
+
+/* One of the functions at an address. */
+struct sp_record_line {
+	uint64_t flags;    /* SP_SYMBOL_* */
+	uint32_t function; /* id of a name */
+	uint32_t file;     /* likewise; 0: not known */
+	uint32_t line;     /* 0: not known */
+};
+
+/* What a frame stands for. */
+struct sp_record_symbol {
+	struct sp_record_frame frame;       /* as in a STACK */
+	const struct sp_record_line *lines; /* innermost first */
+	size_t n_lines;                     /* 1..SP_FORMAT_LINES_MAX */
+};
+
 /* The check of a fixed structure: all of its bytes before `check`, which is
  * its last eight.  `kind` keeps one structure from passing for another. */
 uint64_t sp_format_check(uint64_t file_id, uint64_t kind, const void *data,

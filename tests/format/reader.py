@@ -85,6 +85,7 @@ class Profile:
     def __init__(self, data):
         self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
         self.samples, self.frees, self.rss = [], [], []
+        self.marks = []
         self.classes, self.damaged_chunks = {}, 0
         self._header(data)
         first = data[:CHUNK].ljust(CHUNK, b"\0")
@@ -174,7 +175,7 @@ class Profile:
                 raise Damage("check")
             take = {1: self._info, 2: self._module, 3: self._stack,
                     4: self._thread, 5: self._thread_end, 6: self._sample,
-                    7: self._free, 8: self._rss}
+                    7: self._free, 8: self._rss, 12: self._mark}
             if data[at] in take:
                 take[data[at]](Payload(payload))
             at += 1 + record.at
@@ -240,6 +241,14 @@ class Profile:
     def _rss(self, p):
         self.rss.append([p.varint(), p.varint()])
 
+    def _mark(self, p):
+        number, kind, time, *totals = [p.varint(1)] + \
+            [p.varint() for _ in range(7)]
+        period, name = p.varint(0, 1 << 40), p.rest()
+        if len(name) > 64 or totals[2] > totals[0] or totals[3] > totals[1]:
+            raise Damage("mark")
+        self.marks.append([number, kind, time, *totals, period, name])
+
     def class_totals(self):
         """Bytes and objects of each class; None without class pages."""
         if not self.classes:
@@ -252,6 +261,35 @@ class Profile:
         known = sum(sum(n[::2]) for n in self.classes.values())
         return max(0, self.alloc_bytes - known) + \
             (0 if self.end_kind == 1 else self.unpublished)
+
+    def exact(self):
+        """A mark may be ahead of what threads had published."""
+        marked = [max((m[i] for m in self.marks), default=0) for i in (3, 4)]
+        return [max(self.alloc_bytes, marked[0]),
+                max(self.alloc_objects, marked[1])]
+
+    def stretches(self):
+        """Phase, beginning, period and exact totals of each stretch."""
+        period = int(self.infos.get("sampling", self.period_bytes))
+        if not self.marks and period == self.period_bytes:
+            return []
+        found, began = [], [0, 0, 0, "", period]
+
+        def close(alloc_bytes, unsampled_bytes):
+            found.append([began[3], began[0], began[4],
+                          alloc_bytes - began[1], unsampled_bytes - began[2]])
+
+        last = [0, 0, period]
+        for _, kind, time, size, _, unsampled, _, _, now, name in \
+                sorted(self.marks):
+            last = [size, unsampled, now]
+            if kind == 1 or (kind == 2 and now != began[4]):
+                close(size, unsampled)
+                began = [time, size, unsampled,
+                         os.fsdecode(name) if kind == 1 else began[3], now]
+        size = self.exact()[0]
+        close(size, last[1] + (0 if last[2] else size - last[0]))
+        return found
 
     def ends(self):
         """When each sample ended, by its id, and how many frees are left."""
@@ -294,10 +332,11 @@ def summary(profile):
     return {
         "flags": profile.flags, "ended": len(ends),
         "unmatched_frees": unmatched, "rss": sorted(profile.rss),
+        "stretches": profile.stretches(),
         "classes": profile.class_totals(), "slack": profile.slack(),
         "pid": profile.pid, "period_bytes": profile.period_bytes,
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
-        "exact": [profile.alloc_bytes, profile.alloc_objects],
+        "exact": profile.exact(),
         "samples": len(profile.samples), "losses": profile.losses,
         "stacks": [{"samples": samples, "flags": 0, "frames": [],
                     **profile.stacks.get(number, {})}

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sampleprof/sampleprof.h>
+
 #define THREADS 3
 #define ROUNDS  200
 
@@ -76,12 +78,20 @@ int main(int argc, char **argv)
 {
 	pthread_t threads[THREADS];
 
+	sampleprof_mark("workers");
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, work,
 				   (void *)(intptr_t)i) != 0)
 			return 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	sampleprof_stop();
+	sampleprof_mark("main");
+	for (int i = 0; i < 10; i++)
+		free(malloc(100));
+	sampleprof_start();
+	sampleprof_set_period(64);
+	sampleprof_snapshot("before the last");
 	work((void *)(intptr_t)THREADS);
 	if (argc > 1 && strcmp(argv[1], "kill") == 0)
 		raise(SIGKILL);

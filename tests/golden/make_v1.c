@@ -88,11 +88,8 @@ static void put_stacks(void)
 	image_put_stack(4294967295u, 0, NULL, 0);
 }
 
-/* Ended by exit(): every type of record and every entry point. */
-static void make_clean(void)
+static void put_totals(void)
 {
-	static const struct sp_record_frame late[] = {{4, 0x10}, {99, 0x20}};
-	struct sp_record end = {.type = SP_RECORD_THREAD_END};
 	struct sp_status older = {.seq = 1, .time_ns = 1000, .chunks = 2};
 	struct sp_status s = {
 		.seq = 2,
@@ -126,7 +123,15 @@ static void make_clean(void)
 		       (struct sp_slot_copy){4, 1ull << 40, 9, 1ull << 40, 9, 0,
 					     4714, 0},
 		       false);
+}
 
+/* Ended by exit(): every type of record and every entry point. */
+static void make_clean(void)
+{
+	static const struct sp_record_frame late[] = {{4, 0x10}, {99, 0x20}};
+	struct sp_record end = {.type = SP_RECORD_THREAD_END};
+
+	put_totals();
 	image_begin_chunk(1, SP_CHUNK_RECORDS);
 	put_infos();
 	put_modules();

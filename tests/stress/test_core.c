@@ -285,12 +285,13 @@ static void read_running(uint64_t *bytes, uint64_t *samples)
 /* A program that looks at its profile, and a total that never falls. */
 static void look_on(void)
 {
-	uint64_t bytes = 0, samples = 0, last_total = 0, total, objects;
+	uint64_t bytes = 0, samples = 0, last_total = 0;
+	struct sp_slots_totals total;
 
 	while (atomic_load(&working)) {
-		sp_slots_total(&total, &objects);
-		assert_in_range(total, last_total, UINT64_MAX);
-		last_total = total;
+		sp_slots_total(&total, 1 << 20);
+		assert_in_range(total.bytes, last_total, UINT64_MAX);
+		last_total = total.bytes;
 		sp_slots_flush_all();
 		sp_slots_flush_all_classes();
 		sp_slots_set_name((unsigned long)pthread_self(), "nobody");

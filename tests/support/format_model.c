@@ -158,6 +158,20 @@ static void put_thread_end(struct model_bytes *b,
 	model_raw(b, r->name, r->name_bytes);
 }
 
+static void put_mark(struct model_bytes *b, const struct sp_record_mark *r)
+{
+	model_varint(b, r->number);
+	model_varint(b, r->kind);
+	model_varint(b, r->time_ns);
+	model_varint(b, r->alloc_bytes);
+	model_varint(b, r->alloc_objects);
+	model_varint(b, r->unsampled_bytes);
+	model_varint(b, r->unsampled_objects);
+	model_varint(b, r->slack_bytes);
+	model_varint(b, r->period_bytes);
+	model_raw(b, r->name, r->name_bytes);
+}
+
 void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		  const struct sp_record *record)
 {
@@ -196,6 +210,11 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		model_varint(&b, record->u.rss.time_ns);
 		model_varint(&b, record->u.rss.rss_bytes);
 		break;
+	case SP_RECORD_MARK:
+		put_mark(&b, &record->u.mark);
+		break;
+	case SP_RECORD_NAME:
+	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:
 		break;
 	}

@@ -339,12 +339,14 @@ static void test_killed(void **state)
 
 	(void)state;
 	check_killed(p);
-	assert_int_equal(p->damaged_records, 3);
-	assert_string_not_equal(p->damage, "");
+	assert_int_equal(p->unfinished_records, 3);
+	assert_int_equal(p->damaged_records, 0);
+	assert_string_equal(p->damage, "");
 	sp_profile_free(p);
 	p = load("killed.sprof", 3 * 65536);
 	check_killed(p);
-	assert_int_equal(p->damaged_records, 4);
+	assert_int_equal(p->unfinished_records, 3);
+	assert_int_equal(p->damaged_records, 1);
 	sp_profile_free(p);
 }
 

@@ -108,11 +108,30 @@ static void random_free(struct maker *m, struct sp_record_free *r,
 	r->age_bytes = r->has_age ? random_any(m) : 0;
 }
 
+static void random_mark(struct maker *m, struct sp_record_mark *r)
+{
+	r->number = random_id(m);
+	r->kind = random_any(m);
+	r->time_ns = random_any(m);
+	r->alloc_bytes = random_any(m);
+	r->alloc_objects = random_any(m);
+	r->unsampled_bytes = random_upto(m, r->alloc_bytes);
+	r->unsampled_objects = random_upto(m, r->alloc_objects);
+	r->slack_bytes = random_any(m);
+	r->period_bytes = random_upto(m, SP_FORMAT_PERIOD_MAX);
+	r->name = m->text[0];
+	r->name_bytes = random_text(m, 0);
+	if (r->name_bytes > SP_FORMAT_MARK_NAME_MAX)
+		r->name_bytes = SP_FORMAT_MARK_NAME_MAX;
+}
+
 static void random_record(struct maker *m, struct sp_record *r,
 			  const struct sp_record_sample *last)
 {
 	memset(r, 0, sizeof(*r));
-	r->type = 1 + sp_rng_next(&m->rng) % 8;
+	r->type = 1 + sp_rng_next(&m->rng) % 9;
+	if (r->type > SP_RECORD_RSS)
+		r->type = SP_RECORD_MARK;
 	switch (r->type) {
 	case SP_RECORD_INFO:
 		r->u.info.key = m->text[0];
@@ -151,8 +170,13 @@ static void random_record(struct maker *m, struct sp_record *r,
 		r->u.rss.time_ns = random_any(m);
 		r->u.rss.rss_bytes = random_any(m);
 		break;
-	case SP_RECORD_NONE:
+	case SP_RECORD_MARK:
+		random_mark(m, &r->u.mark);
 		break;
+	case SP_RECORD_NAME: /* test_symbols.c */
+	case SP_RECORD_SYMBOL:
+	case SP_RECORD_NONE:
+		fail();
 	}
 }
 
@@ -227,6 +251,21 @@ static void assert_same_end(const struct sp_record_thread_end *got,
 	assert_text(got->name, got->name_bytes, want->name, want->name_bytes);
 }
 
+static void assert_same_mark(const struct sp_record_mark *got,
+			     const struct sp_record_mark *want)
+{
+	assert_true(got->number == want->number);
+	assert_true(got->kind == want->kind);
+	assert_true(got->time_ns == want->time_ns);
+	assert_true(got->alloc_bytes == want->alloc_bytes);
+	assert_true(got->alloc_objects == want->alloc_objects);
+	assert_true(got->unsampled_bytes == want->unsampled_bytes);
+	assert_true(got->unsampled_objects == want->unsampled_objects);
+	assert_true(got->slack_bytes == want->slack_bytes);
+	assert_true(got->period_bytes == want->period_bytes);
+	assert_text(got->name, got->name_bytes, want->name, want->name_bytes);
+}
+
 static void assert_same(const struct sp_decoded *got,
 			const struct sp_record *want)
 {
@@ -264,6 +303,11 @@ static void assert_same(const struct sp_decoded *got,
 		assert_true(got->u.rss.time_ns == want->u.rss.time_ns);
 		assert_true(got->u.rss.rss_bytes == want->u.rss.rss_bytes);
 		break;
+	case SP_RECORD_MARK:
+		assert_same_mark(&got->u.mark, &want->u.mark);
+		break;
+	case SP_RECORD_NAME:
+	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:
 		fail();
 	}
@@ -347,32 +391,36 @@ static void test_round_trip(void **state)
 }
 
 /* The example of docs/format.md, byte by byte. */
+static const uint8_t example[] =
+	"\x01\x0d\x03\x65\x78\x65\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
+	"\x9c\xf0"
+	"\x02\x1c\x01\x80\xa0\x80\x80\xd0\xaa\x15\x80\x80\x02\x80\x40"
+	"\x01\x04\xde\xad\xbe\xef\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
+	"\x79\x45"
+	"\x03\x0e\x01\x00\x02\x01\xb4\x04\x00\x80\xa0\x80\x80\x80\xe0"
+	"\x1f\xd3\x91"
+	"\x04\x09\x01\xe7\x24\xe8\x07\x6d\x61\x69\x6e\x70\x1d"
+	"\x06\x13\x60\x01\x80\x80\x20\x02\xb8\x17\xa0\x80\x90\x80\xa0"
+	"\xd5\x2a\xac\x02\x11\x01\x2b\x20"
+	"\x06\x08\x01\x02\xc7\x01\x1f\x10\x00\x01\xc1\x47"
+	"\x07\x04\x02\x04\x64\x00\x8d\xc6"
+	"\x08\x06\x90\x4e\x80\x80\xc0\x02\xd7\xd0"
+	"\x0c\x12\x01\x01\xa0\x9c\x01\xbc\x02\x02\x00\x00\x00\x80\x80"
+	"\x20\x6c\x6f\x61\x64\x7b\xa6";
+
 static void test_example(void **state)
 {
-	static const uint8_t want[] =
-		"\x01\x0d\x03\x65\x78\x65\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
-		"\x9c\xf0"
-		"\x02\x1c\x01\x80\xa0\x80\x80\xd0\xaa\x15\x80\x80\x02\x80\x40"
-		"\x01\x04\xde\xad\xbe\xef\x2f\x62\x69\x6e\x2f\x74\x72\x75\x65"
-		"\x79\x45"
-		"\x03\x0e\x01\x00\x02\x01\xb4\x04\x00\x80\xa0\x80\x80\x80\xe0"
-		"\x1f\xd3\x91"
-		"\x04\x09\x01\xe7\x24\xe8\x07\x6d\x61\x69\x6e\x70\x1d"
-		"\x06\x13\x60\x01\x80\x80\x20\x02\xb8\x17\xa0\x80\x90\x80\xa0"
-		"\xd5\x2a\xac\x02\x11\x01\x2b\x20"
-		"\x06\x08\x01\x02\xc7\x01\x1f\x10\x00\x01\xc1\x47"
-		"\x07\x04\x02\x04\x64\x00\x8d\xc6"
-		"\x08\x06\x90\x4e\x80\x80\xc0\x02\xd7\xd0";
 	static const struct sp_record_frame frames[] = {{1, 0x234},
 							{0, 0x7f0000001000}};
-	struct sp_record r[8] = {
+	struct sp_record r[9] = {
 		{.type = SP_RECORD_INFO},   {.type = SP_RECORD_MODULE},
 		{.type = SP_RECORD_STACK},  {.type = SP_RECORD_THREAD},
 		{.type = SP_RECORD_SAMPLE}, {.type = SP_RECORD_SAMPLE},
 		{.type = SP_RECORD_FREE},   {.type = SP_RECORD_RSS},
+		{.type = SP_RECORD_MARK},
 	};
 	struct sp_chunk_state s;
-	uint8_t got[sizeof(want)];
+	uint8_t got[sizeof(example)];
 	size_t at = 0;
 
 	(void)state;
@@ -395,9 +443,11 @@ static void test_example(void **state)
 		2, 1400, 0x555500020000, 16, 0, 524288, 1, 1, 1};
 	r[6].u.free = (struct sp_record_free){2, 1450, 1, 0, true, 0};
 	r[7].u.rss = (struct sp_record_rss){10000, 5 << 20};
+	r[8].u.mark = (struct sp_record_mark){
+		1, SP_MARK_PHASE, 20000, 316, 2, 0, 0, 0, 524288, "load", 4};
 	sp_chunk_state_init(&s, 0x0123456789abcdef, 1);
 	assert_true(s.hash == 0xe4c80652783696b4);
-	for (size_t i = 0; i < 8; i++) {
+	for (size_t i = 0; i < 9; i++) {
 		struct sp_encoded e =
 			sp_encode(&s, got + at, sizeof(got) - at, &r[i]);
 
@@ -405,8 +455,8 @@ static void test_example(void **state)
 		got[at] = e.type;
 		at += e.bytes;
 	}
-	assert_int_equal(at, sizeof(want) - 1);
-	assert_memory_equal(got, want, at);
+	assert_int_equal(at, sizeof(example) - 1);
+	assert_memory_equal(got, example, at);
 }
 
 /* A thread that allocates small objects one after another, a microsecond apart,

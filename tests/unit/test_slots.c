@@ -123,15 +123,17 @@ static void test_model(void **state)
 		check_slot(path, m, at);
 	}
 	for (unsigned int i = 0; i < 8; i++) {
-		uint64_t bytes = 0, objects = 0, want_bytes = 0, want = 0;
+		struct sp_slots_totals got;
+		uint64_t want_bytes = 0, want = 0;
 
 		check_slot(path, &model[i], i);
-		sp_slots_total(&bytes, &objects);
+		sp_slots_total(&got, 1 << 20);
 		for (unsigned int k = 0; k < 8; k++) {
 			want_bytes += model[k].bytes;
 			want += model[k].objects;
 		}
-		assert_true(bytes == want_bytes && objects == want);
+		assert_true(got.bytes == want_bytes && got.objects == want);
+		assert_true(!got.unsampled_bytes && !got.unsampled_objects);
 	}
 	assert_true(agent_fixture_losses() == 0);
 }
@@ -161,7 +163,8 @@ static void test_too_many(void **state)
 {
 	static uint16_t slots[OWNED_MAX + 2];
 	const char *path = agent_fixture_open(1 << 20);
-	uint64_t losses[SP_FORMAT_LOSSES], bytes, objects;
+	struct sp_slots_totals totals;
+	uint64_t losses[SP_FORMAT_LOSSES];
 
 	(void)state;
 	for (uint32_t i = 0; i < OWNED_MAX + 2; i++) {
@@ -174,8 +177,8 @@ static void test_too_many(void **state)
 	assert_int_equal(slots[OWNED_MAX + 1], 0);
 	sp_diag_read(losses);
 	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
-	sp_slots_total(&bytes, &objects);
-	assert_int_equal(objects, OWNED_MAX + 2);
+	sp_slots_total(&totals, 1 << 20);
+	assert_int_equal(totals.objects, OWNED_MAX + 2);
 	assert_true(read_slot(path, 0).alloc_bytes ==
 		    2000 + OWNED_MAX + OWNED_MAX + 1);
 	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
@@ -251,7 +254,8 @@ static void test_threads(void **state)
 	struct worker workers[THREADS];
 	pthread_t threads[THREADS];
 	const char *path = agent_fixture_open(1 << 20);
-	uint64_t bytes = 0, objects = 0, got_bytes, got, in_file = 0;
+	struct sp_slots_totals totals;
+	uint64_t bytes = 0, objects = 0, in_file = 0;
 
 	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++) {
@@ -265,9 +269,9 @@ static void test_threads(void **state)
 		bytes += workers[i].bytes;
 		objects += workers[i].objects;
 	}
-	sp_slots_total(&got_bytes, &got);
-	assert_true(got_bytes == bytes);
-	assert_true(got == objects);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == bytes);
+	assert_true(totals.objects == objects);
 	/* The last addition of every slot has reached the file by itself. */
 	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
 		struct sp_slot_copy c = read_slot(path, i);
@@ -513,6 +517,52 @@ static void test_slab_while_counting(void **state)
 #define TEST(function)                                                         \
 	cmocka_unit_test_teardown(function, agent_fixture_teardown)
 
+/* What the owner has counted but not added yet is in the total, on the side
+ * where it belongs. */
+static void test_ahead(void **state)
+{
+	struct sp_slots_totals totals;
+	struct sp_classes *classes;
+	uint16_t slot;
+
+	(void)state;
+	agent_fixture_open(1 << 20);
+	slot = sp_slots_claim(1);
+	classes = sp_slots_classes(slot);
+	assert_non_null(classes);
+	sp_slots_set_sampling(slot, true);
+	sp_classes_count(classes, 100);
+	sp_classes_count(classes, 5000);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5100 && totals.objects == 2);
+	assert_true(!totals.unsampled_bytes && !totals.slack_bytes);
+	sp_slots_add(slot, 5100, 2);
+	sp_slots_set_sampling(slot, false);
+	sp_classes_count(classes, 0); /* counts as 1 */
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5101 && totals.objects == 3);
+	assert_true(totals.unsampled_bytes == 1);
+	assert_true(totals.unsampled_objects == 1);
+	sp_slots_add(slot, 1, 1);
+	sp_slots_set_sampling(slot, true);
+	sp_classes_count(classes, 7);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5108 && totals.objects == 4);
+	assert_true(totals.unsampled_bytes == 1);
+	/* Nobody's slot has no slab, and counts at once. */
+	sp_slots_set_sampling(0, false);
+	sp_slots_add(0, 10, 1);
+	sp_slots_set_sampling(0, true);
+	sp_slots_add(0, 10, 1);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5128 && totals.unsampled_bytes == 11);
+	assert_true(!totals.slack_bytes);
+	/* An owner without a slab: what he has not added is not known. */
+	assert_int_equal(sp_slots_claim(2), slot + 1);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.slack_bytes == 1 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -521,6 +571,7 @@ int main(void)
 		TEST(test_too_many),
 		TEST(test_name),
 		TEST(test_tid),
+		TEST(test_ahead),
 		TEST(test_threads),
 		TEST(test_at_once),
 		TEST(test_slab),

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  Whoever has `busy` alone reads the totals and appends the record, so that
+ *     numbers, times and totals of marks have the same order.
+ * I2  It is waited for, but for a bounded time, and never by a thread that is
+ *     in the agent already: a signal handler cannot wait for what it
+ *     interrupted.
+ */
+#include "agent/marks.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/agent.h"
+#include "agent/diag.h"
+#include "agent/rate.h"
+#include "agent/recorder.h"
+#include "agent/slots.h"
+#include "agent/writer.h"
+
+#include "agent/poison.h"
+
+#define SPINS_MAX 1000000u /* some tens of ms */
+
+static _Atomic unsigned int busy;
+/* Under `busy`. */
+static uint64_t last_number;
+static struct sp_marks_name phase;
+
+struct sp_marks_name sp_marks_name(const char *text)
+{
+	struct sp_marks_name name = {.bytes = 0};
+
+	while (text[name.bytes] && name.bytes < sizeof(name.text)) {
+		name.text[name.bytes] = text[name.bytes];
+		name.bytes++;
+	}
+	return name;
+}
+
+void sp_marks_reset(void)
+{
+	last_number = 0;
+	phase.bytes = 0;
+	atomic_store(&busy, 0);
+}
+
+static int take(void)
+{
+	unsigned int spins = 0;
+
+	while (atomic_exchange_explicit(&busy, 1, memory_order_acquire)) {
+		if (++spins == SPINS_MAX) {
+			sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
+			return -EBUSY;
+		}
+		__builtin_ia32_pause();
+	}
+	return 0;
+}
+
+static void give(void)
+{
+	atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+/* What may be missing of the totals: threads without a slot have published all
+ * but their last check-in. */
+static uint64_t slack_of_slotless(void)
+{
+	uint64_t losses[SP_FORMAT_LOSSES];
+
+	sp_diag_read(losses);
+	return losses[SP_LOSS_NO_SLOT] * SP_AGENT_CHECK_IN_BYTES;
+}
+
+/* Context: `busy` is ours. */
+static int record(struct sp_thread *t, enum sp_mark_kind kind,
+		  const struct sp_marks_name *name, const struct sp_law *law)
+{
+	struct sp_slots_totals totals;
+	struct sp_record_mark mark = {
+		.number = ++last_number,
+		.kind = kind,
+		.time_ns = sp_writer_time(),
+		.period_bytes = law->period_bytes,
+		.name = name->text,
+		.name_bytes = name->bytes,
+	};
+
+	sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+	mark.alloc_bytes = totals.bytes;
+	mark.alloc_objects = totals.objects;
+	mark.unsampled_bytes = totals.unsampled_bytes;
+	mark.unsampled_objects = totals.unsampled_objects;
+	mark.slack_bytes = totals.slack_bytes + slack_of_slotless();
+	if (sp_recorder_mark(t, &mark))
+		return 0;
+	sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
+	return -EIO;
+}
+
+int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
+		   struct sp_marks_name *ret_before)
+{
+	int err = take();
+
+	if (err)
+		return err;
+	if (ret_before)
+		*ret_before = phase;
+	err = record(t, SP_MARK_PHASE, name, sp_rate_law());
+	if (!err)
+		phase = *name;
+	give();
+	return err;
+}
+
+int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name)
+{
+	int err = take();
+
+	if (err)
+		return err;
+	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_law());
+	give();
+	sp_slots_flush_all_classes();
+	return err;
+}
+
+int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+	const struct sp_law *law;
+	int err = take();
+
+	if (err)
+		return err;
+	law = sp_rate_find(is_on, period_bytes);
+	if (!law) {
+		err = -ENOMEM;
+	} else if (law != sp_rate_law()) {
+		err = record(t, SP_MARK_SAMPLING, &none, law);
+		sp_rate_use(law);
+		sp_slots_set_sampling(0, law != &sp_rate_off);
+	}
+	give();
+	return err;
+}
+
+void sp_marks_end(struct sp_thread *t)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+
+	if ((!last_number && sp_rate_law() != &sp_rate_off) || take())
+		return;
+	record(t, SP_MARK_END, &none, sp_rate_law());
+	give();
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The block is written by another process, which need not be well behaved: it
+ * is copied before it is looked at, and every value has its range.
+ */
+#include "agent/orders.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/linkmap.h"
+#include "agent/marks.h"
+#include "agent/rate.h"
+#include "agent/writer.h"
+
+#include "agent/poison.h"
+
+static _Atomic uint64_t carried_out; /* number of the last order */
+static _Atomic unsigned int toggles; /* signals seen */
+static _Atomic unsigned int toggled; /* and answered */
+static _Atomic unsigned int busy;    /* try-lock of carrying out */
+
+void sp_orders_reset(void)
+{
+	atomic_store(&carried_out, 0);
+	atomic_store(&busy, 0);
+}
+
+static int obey(struct sp_thread *t, const struct sp_control *order)
+{
+	struct sp_marks_name name = {.bytes = order->name_bytes};
+
+	if (name.bytes > sizeof(name.text) ||
+	    order->period_bytes > SP_FORMAT_PERIOD_MAX)
+		return -EINVAL;
+	memcpy(name.text, order->name, sizeof(name.text));
+	switch (order->command) {
+	case SP_CONTROL_START:
+		return sp_marks_sampling(t, true, 0);
+	case SP_CONTROL_STOP:
+		return sp_marks_sampling(t, false, 0);
+	case SP_CONTROL_PERIOD:
+		return order->period_bytes
+			       ? sp_marks_sampling(
+					 t, sp_rate_law() != &sp_rate_off,
+					 order->period_bytes)
+			       : -EINVAL;
+	case SP_CONTROL_MARK:
+		return sp_marks_phase(t, &name, NULL);
+	case SP_CONTROL_SNAPSHOT:
+		return sp_marks_snapshot(t, &name);
+	default:
+		return -ENOSYS;
+	}
+}
+
+static void answer(struct sp_thread *t, struct sp_control *block)
+{
+	struct sp_control order;
+	uint64_t number = __atomic_load_n(&block->request, __ATOMIC_ACQUIRE);
+
+	memcpy(&order, block, sizeof(order));
+	order.result = (uint64_t)-obey(t, &order);
+	atomic_store(&carried_out, number);
+	if (!sp_writer_hold_control(block))
+		return;
+	block->result = order.result;
+	block->time_ns = sp_writer_time();
+	__atomic_store_n(&block->done, number, __ATOMIC_RELEASE);
+}
+
+static bool is_ordered(const struct sp_control *block)
+{
+	return block &&
+	       __atomic_load_n(&block->request, __ATOMIC_RELAXED) !=
+		       atomic_load_explicit(&carried_out, memory_order_relaxed);
+}
+
+static bool is_toggled(void)
+{
+	return atomic_load_explicit(&toggles, memory_order_relaxed) !=
+	       atomic_load_explicit(&toggled, memory_order_relaxed);
+}
+
+void sp_orders_poll(struct sp_thread *t)
+{
+	struct sp_control *block = sp_writer_control();
+	unsigned int seen;
+
+	if ((!is_ordered(block) && !is_toggled()) ||
+	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+		return;
+	if (is_ordered(block))
+		answer(t, block);
+	/* An even number of signals leaves things as they are. */
+	seen = atomic_load(&toggles);
+	if ((seen - atomic_exchange(&toggled, seen)) & 1)
+		sp_marks_sampling(t, sp_rate_law() == &sp_rate_off, 0);
+	atomic_store_explicit(&busy, 0, memory_order_release);
+}
+
+static void note_signal(int signal)
+{
+	(void)signal;
+	atomic_fetch_add_explicit(&toggles, 1, memory_order_relaxed);
+}
+
+bool sp_orders_listen(int signal)
+{
+	void *address = sp_linkmap_global("sigaction", NULL);
+	int (*set)(int, const struct sigaction *, struct sigaction *);
+	struct sigaction action;
+
+	memcpy(&set, &address, sizeof(address));
+	if (!address || set(signal, NULL, &action) != 0 ||
+	    action.sa_handler != SIG_DFL)
+		return false;
+	memset(&action, 0, sizeof(action));
+	action.sa_handler = note_signal;
+	action.sa_flags = SA_RESTART;
+	return set(signal, &action, NULL) == 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_ORDERS_H
+#define SP_AGENT_ORDERS_H
+
+#include "agent/thread.h"
+
+/*
+ * What is asked of the process from outside: by the control block of its file
+ * (docs/format.md), or by a signal.  Any thread that has an event looks, and
+ * the first to see an order carries it out.
+ */
+
+/* Look, and carry out.  t is parked.  Context: sampled. */
+void sp_orders_poll(struct sp_thread *t);
+
+/* In a forked child: its file has no orders yet. */
+void sp_orders_reset(void);
+
+/*
+ * Let that signal switch sampling on and off, unless the program was started
+ * with something else for it: then false.  Context: cold.
+ */
+bool sp_orders_listen(int signal);
+
+#endif
