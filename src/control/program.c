@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Can a library be preloaded into that program? */
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "control/launch.h"
+
+/* As execvp looks for it. */
+static int find(const char *name, char *path)
+{
+	const char *dirs = getenv("PATH");
+	int code = -ENOENT;
+
+	if (strchr(name, '/')) {
+		snprintf(path, SP_LAUNCH_PATH_MAX, "%s", name);
+		return access(path, X_OK) == 0 ? 0 : -errno;
+	}
+	if (!dirs)
+		dirs = "/bin:/usr/bin";
+	for (;;) {
+		size_t n = strcspn(dirs, ":");
+		struct stat st;
+
+		snprintf(path, SP_LAUNCH_PATH_MAX, "%.*s/%s", n ? (int)n : 1,
+			 n ? dirs : ".", name);
+		if (access(path, X_OK) == 0 && stat(path, &st) == 0 &&
+		    S_ISREG(st.st_mode))
+			return 0;
+		if (errno == EACCES)
+			code = -EACCES;
+		if (!dirs[n])
+			return code;
+		dirs += n + 1;
+	}
+}
+
+/* The interpreter of a script, in place of its path: 1; 0 if it is none. */
+static int follow_script(int fd, char *path)
+{
+	char head[256];
+	ssize_t n = pread(fd, head, sizeof(head) - 1, 0);
+	char *at;
+
+	if (n < 4 || head[0] != '#' || head[1] != '!')
+		return 0;
+	head[n] = '\0';
+	at = head + 2 + strspn(head + 2, " \t");
+	at[strcspn(at, " \t\r\n")] = '\0';
+	snprintf(path, SP_LAUNCH_PATH_MAX, "%s", at);
+	return *at != '\0';
+}
+
+static bool gains_privileges(int fd, const struct stat *st)
+{
+	if ((st->st_mode & S_ISUID && st->st_uid != geteuid()) ||
+	    (st->st_mode & S_ISGID && st->st_mode & S_IXGRP &&
+	     st->st_gid != getegid()))
+		return true;
+	return geteuid() != 0 &&
+	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
+}
+
+/* Does the executable's dynamic symbol table define it? */
+static bool defines(Elf *elf, const char *wanted)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		Elf_Data *data;
+		size_t n;
+
+		if (!gelf_getshdr(section, &header) ||
+		    header.sh_type != SHT_DYNSYM || !header.sh_entsize)
+			continue;
+		data = elf_getdata(section, NULL);
+		n = data ? data->d_size / header.sh_entsize : 0;
+		for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+			const char *name;
+			GElf_Sym symbol;
+
+			if (!gelf_getsym(data, (int)i, &symbol) ||
+			    symbol.st_shndx == SHN_UNDEF ||
+			    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+				continue;
+			name = elf_strptr(elf, header.sh_link, symbol.st_name);
+			if (name && strcmp(name, wanted) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static bool has_interpreter(Elf *elf)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(elf, &n) != 0)
+		return false;
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+		GElf_Phdr header;
+
+		if (gelf_getphdr(elf, (int)i, &header) &&
+		    header.p_type == PT_INTERP)
+			return true;
+	}
+	return false;
+}
+
+static int check_elf(Elf *elf, const char *path, const char **ret_note,
+		     struct sp_error *err)
+{
+	GElf_Ehdr header;
+
+	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
+		return 0; /* what exec makes of it is its own matter */
+	if (header.e_machine != EM_X86_64 ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64)
+		return sp_error_set(err, -ENOEXEC, path,
+				    "is for another architecture than x86-64: "
+				    "the library cannot be loaded into it");
+	if (!has_interpreter(elf))
+		return sp_error_set(err, -ENOEXEC, path,
+				    "is linked statically: nothing can be "
+				    "preloaded into it; link it dynamically");
+	if (defines(elf, "malloc"))
+		*ret_note = "it has a malloc of its own, which stands before "
+			    "the library: what it allocates is not seen";
+	return 0;
+}
+
+static int check_file(int fd, const char *path, const char **ret_note,
+		      struct sp_error *err)
+{
+	struct stat st;
+	Elf *elf;
+	int r;
+
+	if (fstat(fd, &st) == 0 && gains_privileges(fd, &st))
+		return sp_error_set(err, -ENOEXEC, path,
+				    "is set-uid, set-gid or has capabilities: "
+				    "the loader preloads nothing into it; run "
+				    "it as the user it changes to");
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	r = check_elf(elf, path, ret_note, err);
+	elf_end(elf);
+	return r;
+}
+
+int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
+		    const char **ret_note, struct sp_error *err)
+{
+	int r = find(name, path);
+
+	*ret_note = NULL;
+	if (r < 0)
+		return sp_error_set(err, r, name, "cannot be run: %s",
+				    strerror(-r));
+	/* Scripts of scripts: as deep as the kernel goes. */
+	for (int depth = 0; depth < 5; depth++) {
+		int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd < 0)
+			return 0; /* executable, but not readable */
+		if (!follow_script(fd, path)) {
+			r = check_file(fd, path, ret_note, err);
+			close(fd);
+			return r;
+		}
+		close(fd);
+	}
+	return 0;
+}

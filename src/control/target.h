@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_CONTROL_TARGET_H
+#define SP_CONTROL_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "format/layout.h"
+
+/*
+ * A process that is being profiled: found by the profile that it has mapped,
+ * and reached through that file's control block.  What is in /proc and in the
+ * file is untrusted.
+ */
+#define SP_TARGET_PATH_MAX 4200
+
+struct sp_target {
+	uint64_t pid; /* here; the file may name another, of its namespace */
+	int fd;       /* of the profile; -1: none */
+	/* Of the profile, as it can be opened from here: below /proc/PID/root
+	 * if the process has another root directory than we have. */
+	char path[SP_TARGET_PATH_MAX];
+	struct sp_file_header header;
+};
+
+/*
+ * Open the profile that process `pid` writes, for reading and writing.  0;
+ * -ESRCH: no such process; -EACCES: not ours to look at; -ENOENT: it writes no
+ * profile; and *err.  Close it in any case.
+ */
+int sp_target_open(struct sp_target *target, uint64_t pid,
+		   struct sp_error *err);
+void sp_target_close(struct sp_target *target);
+
+/* Calls found(arg, target) for every process with a profile that we may open,
+ * by ascending process ids.  0; -ENOMEM, or -errno if /proc cannot be read,
+ * and *err. */
+typedef void sp_target_found(void *arg, const struct sp_target *target);
+int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err);
+
+/* The header of an open profile; false if it is none of a known version. */
+bool sp_target_read_header(int fd, struct sp_file_header *ret);
+
+/* What is asked of a process. */
+struct sp_order {
+	enum sp_control_command command;
+	uint64_t period_bytes;
+	const char *name; /* NULL: none */
+};
+
+/*
+ * Ask, and wait at most timeout_ns for the answer.  0 and *ret_time_ns, when it
+ * was done since the start of the process; -ETIMEDOUT and *err: it has not
+ * allocated enough to notice, and will do it then; -EINVAL if it refused, -EIO,
+ * -ESRCH if it has ended; all with *err.
+ */
+int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
+		  uint64_t timeout_ns, uint64_t *ret_time_ns,
+		  struct sp_error *err);
+
+#endif

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: MIT
+"""sampleprof run, ps and ctl: programs as they are without it, switched while
+they run, and refused where nothing can be preloaded."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+import harness
+
+def command():
+    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                        "sampleprof")
+
+
+class Command(harness.Case):
+    def sampleprof(self, *argv, env=None, **popen):
+        popen.setdefault("cwd", self.dir)
+        return subprocess.run(
+            [command(), *map(str, argv)], capture_output=True, text=True,
+            timeout=harness.TIMEOUT_S, check=False,
+            env=self.environment(shim=False, env=env), **popen)
+
+    def files(self):
+        return sorted(f for f in os.listdir(self.dir)
+                      if f.endswith(".sprof"))
+
+
+class Run(Command):
+    def test_summary(self):
+        done = self.sampleprof("run", "--period", "1", "--", harness.target(
+            "e2e_plain"), 100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 3, done.stderr)
+        [file] = self.files()
+        self.assertIn(" exact; ", lines[0])
+        self.assertIn("peak ", lines[1])
+        self.assertEqual(lines[2],
+                         f"sampleprof: next: sampleprof-report {file}")
+        harness.Profile(os.path.join(self.dir, file)).require_samples()
+
+    def test_output_is_the_programs(self):
+        plain = harness.target("e2e_plain")
+        alone = subprocess.run([plain], capture_output=True, check=False)
+        done = self.sampleprof("run", "--quiet", plain)
+        self.assertEqual(done.stdout.encode(), alone.stdout)
+        self.assertEqual(done.stderr.encode(), alone.stderr)
+
+    def test_exit(self):
+        for code in (0, 1, 77, 255):
+            done = self.sampleprof("run", "--quiet", "sh", "-c",
+                                   f"exit {code}")
+            self.assertEqual(done.returncode, code, done.stderr)
+        for name in ("TERM", "KILL", "SEGV", "USR1"):
+            done = self.sampleprof("run", "--quiet", "sh", "-c",
+                                   f"ulimit -c 0; kill -{name} $$")
+            self.assertEqual(-done.returncode,
+                             getattr(signal, "SIG" + name).value)
+
+    def test_signals_are_passed_on(self):
+        # pylint: disable=consider-using-with
+        script = ("trap 'echo got; exit 5' USR1; echo ready; "
+                  "while :; do sleep 0.05; done")
+        process = subprocess.Popen(
+            [command(), "run", "--quiet", "sh", "-c", script], text=True,
+            stdout=subprocess.PIPE, cwd=self.dir,
+            env=self.environment(shim=False))
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        process.send_signal(signal.SIGUSR1)
+        rest, _ = process.communicate(timeout=harness.TIMEOUT_S)
+        self.assertEqual((process.returncode, rest), (5, "got\n"))
+
+    def test_follow(self):
+        # Copies: two programs of different names, one the other's child.
+        outer, inner = (os.path.join(self.dir, n) for n in ("outer", "inner"))
+        shutil.copy(harness.require("sh", "dash"), outer)
+        shutil.copy(harness.target("e2e_plain"), inner)
+        for follow, want in (("all", ["inner", "outer"]), ("none", ["outer"]),
+                             ("inner", ["inner"])):
+            self.sampleprof("run", "--quiet", "--period", "1", "--follow",
+                            follow, outer, "-c", f"{inner} 10; :")
+            got = {f.split(".")[0] for f in self.files()}
+            self.assertEqual(sorted(got), want, follow)
+            for file in self.files():
+                os.unlink(os.path.join(self.dir, file))
+
+    def test_refusals(self):
+        source = os.path.join(self.dir, "empty.c")
+        with open(source, "w", encoding="ascii") as file:
+            file.write("int main(void) { return 3; }\n")
+        static = os.path.join(self.dir, "static")
+        subprocess.run([harness.require("gcc", "gcc"), "-static", source,
+                        "-o", static], check=True)
+        script = os.path.join(self.dir, "script")
+        with open(script, "w", encoding="ascii") as file:
+            file.write(f"#!{static}\n")
+        os.chmod(script, 0o755)
+        foreign = os.path.join(self.dir, "foreign")
+        with open(static, "rb") as file:
+            data = bytearray(file.read())
+        data[18] = 183  # e_machine: AArch64
+        with open(foreign, "wb") as file:
+            file.write(data)
+        os.chmod(foreign, 0o755)
+        for program, code, word in (
+                (static, 126, "statically"), (script, 126, "statically"),
+                (foreign, 126, "architecture"),
+                (self.dir + "/absent", 127, "No such file"),
+                ("no-such-program-at-all", 127, "No such file"),
+                (source, 126, "Permission denied")):
+            done = self.sampleprof("run", program)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertIn(word, done.stderr)
+        self.assertEqual(self.files(), [])
+
+    def test_own_malloc(self):
+        done = self.sampleprof("run", harness.target("e2e_own_malloc"))
+        self.assertIn("malloc of its own", done.stderr)
+
+    def test_usage(self):
+        for argv in ((), ("run",), ("run", "--period", "0", "true"),
+                     ("run", "--no-such-option", "true"), ("ps", "x"),
+                     ("ctl",), ("ctl", "1"), ("ctl", "x", "start"),
+                     ("ctl", "1", "fly"), ("ctl", "1", "mark"),
+                     ("ctl", "1", "period", "0"), ("ctl", "1", "mark", ""),
+                     ("ctl", "1", "mark", "x" * 65), ("nonsense",)):
+            done = self.sampleprof(*argv)
+            self.assertEqual(done.returncode, 2, argv)
+            self.assertIn("--help", done.stderr)
+        self.assertEqual(self.sampleprof("--help").returncode, 0)
+
+
+class Control(Command):
+    def setUp(self):
+        super().setUp()
+        # pylint: disable=consider-using-with
+        self.process = subprocess.Popen(
+            [harness.target("e2e_control_storm"), "600000", "1", "outside"],
+            cwd=self.dir, stdout=subprocess.DEVNULL, env=self.environment(
+                start="off", signal="USR2", period="64K"))
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+        self.until(lambda out: "9 threads" in out)
+
+    def ctl(self, *words):
+        done = self.sampleprof("ctl", self.process.pid, *words)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def until(self, test):
+        """Repeat a status until it says so."""
+        for _ in range(500):
+            done = self.sampleprof("ctl", self.process.pid, "status")
+            if done.returncode == 0 and test(done.stdout):
+                return
+            time.sleep(0.02)
+        self.fail(f"never: {done.stdout} {done.stderr}")
+
+    def wait_until_stopped(self):
+        tasks = f"/proc/{self.process.pid}/task"
+        for _ in range(500):
+            states = set()
+            for task in os.listdir(tasks):
+                with open(f"{tasks}/{task}/stat", encoding="ascii",
+                          errors="replace") as file:
+                    states.add(file.read().rsplit(")", 1)[1].split()[0])
+            if states == {"T"}:
+                return
+            time.sleep(0.01)
+        self.fail(f"not stopped: {states}")
+
+    def test_switching(self):
+        listed = self.sampleprof("ps").stdout
+        self.assertRegex(listed, rf"(?m)^ *{self.process.pid} .*storm 600000")
+        self.assertIn("sampling  off", self.ctl("status"))
+        for word in (("mark", "quiet"), ("start",), ("mark", "busy"),
+                     ("period", "4K"), ("snapshot", "here"), ("stop",),
+                     ("stop",), ("mark", "over")):
+            self.assertRegex(self.ctl(*word), r"^done at ")
+        status = self.ctl("status")
+        self.assertIn("sampling  off", status)
+        self.assertIn("phase     over", status)
+        self.process.kill()
+        self.process.wait()
+        [path] = [os.path.join(self.out, f) for f in os.listdir(self.out)]
+        profile = harness.Profile(path).require_samples(100)
+        json = profile.json
+        self.assertEqual(
+            [(s["phase"], s["period_bytes"]) for s in json["stretches"]],
+            [("", 0), ("quiet", 0), ("quiet", 65536), ("busy", 65536),
+             ("busy", 4096), ("busy", 0), ("over", 0)])
+        self.assertEqual([s["name"] for s in json["snapshots"]], ["here"])
+        self.assertEqual(profile.lost(), {})
+        for stretch in json["stretches"][:2]:
+            self.assertEqual(stretch["alloc_bytes"],
+                             stretch["unsampled_bytes"])
+        [busy] = [p for p in json["phases"] if p["name"] == "busy"]
+        observed = busy["alloc_bytes"] - busy["unsampled_bytes"]
+        # 99.99 % of the seeds; the interval has 95 %.
+        width = busy["estimated_bytes"]["hi"] - busy["estimated_bytes"]["lo"]
+        self.assertAlmostEqual(busy["estimated_bytes"]["value"], observed,
+                               delta=width + 1)
+
+    def test_signal(self):
+        for _ in range(3):
+            os.kill(self.process.pid, signal.SIGUSR2)
+            self.until(lambda out: "sampling  on" in out)
+            os.kill(self.process.pid, signal.SIGUSR2)
+            self.until(lambda out: "sampling  off" in out)
+
+    def test_nobody_there(self):
+        done = self.sampleprof("ctl", os.getpid(), "start")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no profile open", done.stderr)
+        done = self.sampleprof("ctl", 2 ** 22 + 1, "start")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no process", done.stderr)
+
+    def test_idle(self):
+        """What allocates nothing does not answer; then it does."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+        self.wait_until_stopped()
+        done = self.sampleprof("ctl", "--timeout", "50ms", self.process.pid,
+                               "mark", "later")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("not noticed yet", done.stderr)
+        os.kill(self.process.pid, signal.SIGCONT)
+        self.until(lambda out: re.search("phase +later", out))
+
+
+if __name__ == "__main__":
+    harness.main()
