@@ -15,6 +15,13 @@ NAIVE_TIMEOUT_S = 2
 PERIODS = ("1", "512K")
 
 
+def can_mount():
+    """May this process mount, in a namespace of its own?"""
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+        stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
 class Case(harness.Case):
 
     def command(self, program, arguments):

@@ -249,6 +249,9 @@ class Settings(harness.Case):
                "LAW": (["net", "Exponential"], "one of exponential|dotnet"),
                "FREES": (["no", "1"], "one of on|off"),
                "RSS": (["yes", "ON"], "one of off|on"),
+               "FOLLOW": (["", "x" * 256], "text of 1 to 255 bytes"),
+               "START": (["yes", ""], "one of on|off"),
+               "SIGNAL": (["usr1", "9"], "one of none|USR1|USR2"),
                "HELP": (["yes"], "one of 0|1"),
                "OUT": (["", "x" * 1025], "text of 1 to 1024 bytes")}
         self.assertEqual(set(bad), set(self.knobs()))

@@ -7,6 +7,15 @@ import unittest
 import harness
 import hazards
 
+# Of each storm; the long form is some minutes (docs/testing.md).
+STORM_S = float(os.environ.get("SAMPLEPROF_TEST_STORM", "0.8"))
+ALARMS = int(200 * STORM_S)
+harness.TIMEOUT_S += int(STORM_S)
+
+# What long ones lose to the limit of the file.
+FULL = ("samples_file_full", "samples_without_stack", "frees_not_recorded",
+        "metadata_not_recorded") if STORM_S > 1 else ()
+
 
 class Loader(hazards.Case):
 
@@ -37,11 +46,13 @@ class Loader(hazards.Case):
         self.assertEqual(profile.allocated_under("plugin_a_allocate"), (0, 0))
 
     def test_storm_in_the_loader(self):
-        """Load, unload, walk, look up and allocate in eight threads."""
+        """Load, unload, walk, look up and allocate in eight threads; a
+        watchdog in the program ends it if one of them hangs."""
         self.survives("hazard_loader", "storm", self.plugin("plugin_a"),
-                      self.plugin("plugin_b"), periods=("16K", "512K"),
-                      max_file="1G", lost=("samples_without_stack", "modules_not_recorded",
-                            "stacks_unwind_failed"))
+                      self.plugin("plugin_b"), int(1000 * STORM_S),
+                      periods=("16K", "512K"), max_file="64M",
+                      lost=("samples_without_stack", "modules_not_recorded",
+                            "stacks_unwind_failed", *FULL))
 
     def test_allocation_while_another_holds_the_loaders_lock(self):
         """Our own passes in e2e.threads; here is that the lock hurts."""
@@ -92,6 +103,29 @@ class Processes(hazards.Case):
                               period=1)
         # 30 children, one before main, and the parent.
         self.assertEqual(len(result.profiles()), 32)
+
+    def test_alarms_that_allocate_and_fork(self):
+        """1,000 a second, at any instruction of the program, the library and
+        an allocator that bears it; at period 1."""
+        bump = (harness.target("libe2e_bump.so"),)
+        profile = self.survives(
+            "hazard_processes", "alarms", ALARMS, preload=bump,
+            periods=("1",), max_file="32M",
+            lost=("allocations_in_signal_handlers", *FULL))
+        self.assertGreater(profile.samples, 1000)
+        children = [p for p in self.run_of(profile) if p != profile.path]
+        # Not those that were forked in the middle of the library's work: what
+        # their handler allocates passes.
+        self.assertGreaterEqual(len(children), ALARMS // 100)
+        for path in children[:100]:
+            harness.Profile(path, damaged=True)
+        self.bites("lock", "hazard_processes", "alarms", ALARMS,
+                   preload=bump)
+
+    def run_of(self, profile):
+        """The files of a run, by that of its first process."""
+        directory = os.path.dirname(profile.path)
+        return [os.path.join(directory, n) for n in os.listdir(directory)]
 
     def test_spawn_from_four_threads(self):
         self.survives("hazard_processes", "spawn")

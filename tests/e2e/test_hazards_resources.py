@@ -4,7 +4,6 @@
 import errno
 import os
 import resource
-import subprocess
 import unittest
 
 import harness
@@ -13,18 +12,12 @@ import hazards
 MIB = 1 << 20
 ROOT = os.geteuid() == 0
 
-
-def can_mount():
-    """May this process mount, in a namespace of its own?"""
-    return ROOT and subprocess.run(
-        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
-        stderr=subprocess.DEVNULL, check=False).returncode == 0
-
 # System calls of x86-64 that the library makes while it starts.
 CALLS = {"read": 0, "close": 3, "mmap": 9, "mprotect": 10, "munmap": 11,
          "madvise": 28, "getpid": 39, "uname": 63, "ftruncate": 77,
          "getcwd": 79, "getppid": 110, "openat": 257, "newfstatat": 262,
-         "fstat": 5, "readlinkat": 267, "prlimit64": 302, "getrandom": 318}
+         "fstat": 5, "ioctl": 16, "fstatfs": 138, "readlinkat": 267,
+         "prlimit64": 302, "getrandom": 318}
 
 
 def limited(which, to):
@@ -209,7 +202,7 @@ class FromTheStart(hazards.Case):
                     said, n = self.refused(f"{number}:{err}")
                     self.assertTrue(n == 1 or "unprofiled" in said, said)
 
-    @unittest.skipUnless(can_mount(), "cannot mount here")
+    @unittest.skipUnless(hazards.can_mount(), "cannot mount here")
     def test_read_only_directory(self):
         script = (f"mount --bind {self.dir} {self.dir} && "
                   f"mount -o remount,ro,bind {self.dir} && "
@@ -222,45 +215,6 @@ class FromTheStart(hazards.Case):
         self.assertRegex(result.stderr.decode(),
                          r"\Asampleprof: cannot create .*unprofiled: "
                          r"the file system is read-only: .*\n\Z")
-
-    @unittest.skipUnless(can_mount(), "cannot mount here")
-    def test_disks_of_all_sizes(self):
-        """Full at 12 places: while the file is made, in the middle, never."""
-        disk = os.path.join(self.dir, "disk")
-        os.mkdir(disk)
-        sizes = [4 * n for n in (1, 2, 3, 4, 5, 6, 8, 11, 17, 40, 90, 1000)]
-        script = "".join(
-            f"mount -t tmpfs -o size={size}k none {disk} && "
-            f"LD_PRELOAD=$LIBRARY {self.plain} 8000 7; echo $?; "
-            f"ls -A {disk} | wc -l; "
-            f"cp --sparse=always {disk}/a.sprof {self.dir}/{size}.sprof "
-            f"2>/dev/null; umount {disk};" for size in sizes)
-        naive = harness.target("libe2e_hazard_naive.so")
-        script += (f"mount -t tmpfs -o size=40k none {disk} && "
-                   f"NAIVE=sparse NAIVE_OUT={disk}/naive LD_PRELOAD={naive} "
-                   f"{self.plain} 8000 7; test $? -gt 128")
-        result = self.execute(
-            "unshare", "-m", "sh", "-c", script, shim=False,
-            env={"LIBRARY": os.environ["SAMPLEPROF_SO"],
-                 "SAMPLEPROF_OUT": disk + "/a.sprof",
-                 "SAMPLEPROF_PERIOD": "1"})
-        lines = result.stdout.decode().split()
-        self.assertEqual(lines[0::3], ["hello"] * len(sizes))
-        self.assertEqual(lines[1::3], ["7"] * len(sizes))
-        # What could not be used is not left there either.
-        files = dict(zip(sizes, map(int, lines[2::3])))
-        self.assertEqual((files[4], files[4000]), (0, 1), files)
-        full = 0
-        for size in sizes:
-            if not files[size]:
-                continue
-            profile = harness.Profile(
-                os.path.join(self.dir, f"{size}.sprof"))
-            lost = profile.json["losses"]["samples_file_full"]
-            full += lost > 0
-            self.assertEqual(profile.samples + lost, profile.exact[1])
-            self.assertEqual(profile.end, "clean")
-        self.assertGreater(full, 3)
 
 
 if __name__ == "__main__":

@@ -144,13 +144,15 @@ static void *work_on(void *arg)
 }
 
 /* Two threads load and unload, one walks the list and allocates under its
- * lock, one looks names up, four allocate; for a second, or SIGALRM. */
+ * lock, one looks names up, four allocate; for ARGUMENT milliseconds, and 40 s
+ * later SIGALRM. */
 static void do_storm(char **arguments)
 {
+	unsigned int ms = (unsigned int)atoi(arguments[2]);
 	pthread_t threads[8];
 	int n = 0;
 
-	alarm(40);
+	alarm(ms / 1000 + 40);
 	for (int i = 0; i < 2; i++)
 		EXPECT(!pthread_create(&threads[n++], NULL, load_and_unload,
 				       arguments[i]));
@@ -158,7 +160,7 @@ static void do_storm(char **arguments)
 	EXPECT(!pthread_create(&threads[n++], NULL, look_up, NULL));
 	while (n < 8)
 		EXPECT(!pthread_create(&threads[n++], NULL, work_on, NULL));
-	usleep(800000);
+	usleep(ms * 1000);
 	stop = 1;
 	while (n--)
 		EXPECT(!pthread_join(threads[n], NULL));

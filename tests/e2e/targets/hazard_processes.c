@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "hazard.h"
@@ -132,6 +133,44 @@ static void do_handlers(char **arguments)
 	}
 	join(threads, 2);
 	puts("handled");
+}
+
+static atomic_int alarms;
+
+/* Every tenth time in a child as well. */
+static void allocate_and_fork(int number)
+{
+	int saved_errno = errno;
+	pid_t pid;
+
+	(void)number;
+	free(malloc(100));
+	if (++alarms % 10 == 0) {
+		pid = fork();
+		if (pid == 0) {
+			free(malloc(200));
+			_exit(0);
+		}
+		reap(pid);
+	}
+	errno = saved_errno;
+}
+
+/* SIGALRM a thousand times a second, until that was ARGUMENT times. */
+static void do_alarms(char **arguments)
+{
+	struct itimerval often = {{0, 1000}, {0, 1000}};
+	struct sigaction action = {.sa_handler = allocate_and_fork,
+				   .sa_flags = SA_RESTART};
+	int n = atoi(arguments[0]);
+
+	EXPECT(!sigaction(SIGALRM, &action, NULL));
+	EXPECT(!setitimer(ITIMER_REAL, &often, NULL));
+	while (alarms < n)
+		free(malloc(50));
+	EXPECT(!setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}},
+			  NULL));
+	puts("alarmed");
 }
 
 static void *spawn_often(void *arg)
@@ -262,13 +301,10 @@ static void do_daemon(char **arguments)
 int main(int argc, char **argv)
 {
 	static const struct scenario scenarios[] = {
-		{"busy", do_busy},
-		{"handlers", do_handlers},
-		{"spawn", do_spawn},
-		{"clone", do_clone},
-		{"same_number", do_same_number},
-		{"server", do_server},
-		{"daemon", do_daemon},
+		{"busy", do_busy},     {"handlers", do_handlers},
+		{"alarms", do_alarms}, {"spawn", do_spawn},
+		{"clone", do_clone},   {"same_number", do_same_number},
+		{"server", do_server}, {"daemon", do_daemon},
 		{NULL, NULL},
 	};
 

@@ -86,6 +86,41 @@ static void do_address_space(char **arguments)
 	after();
 }
 
+static void fill(int fd, size_t step)
+{
+	static const char text[65536] = "full";
+	off_t at = lseek(fd, 0, SEEK_END);
+
+	while (step >= 4096)
+		if (posix_fallocate(fd, at, (off_t)step))
+			step /= 2;
+		else
+			at += (off_t)step;
+	EXPECT(lseek(fd, at, SEEK_SET) == at);
+	for (step = sizeof(text); step; step /= 2)
+		while (write(fd, text, step) > 0)
+			;
+	EXPECT(errno == ENOSPC);
+}
+
+/* The file system of ARGUMENT has no room any more, and everything is written
+ * out: whoever stores to a page of it now may need more. */
+static void do_full_disk(char **arguments)
+{
+	int fd = open(arguments[0], O_CREAT | O_WRONLY, 0600);
+
+	EXPECT(fd >= 0);
+	before();
+	for (int i = 0; i < 3; i++) {
+		fill(fd, (size_t)1 << 28);
+		EXPECT(!syncfs(fd));
+		after();
+	}
+	have_child();
+	close(fd);
+	puts("full");
+}
+
 static void do_locked_memory(char **arguments)
 {
 	struct rusage usage;
@@ -244,6 +279,7 @@ int main(int argc, char **argv)
 	static const struct scenario scenarios[] = {
 		{"file_size", do_file_size},
 		{"address_space", do_address_space},
+		{"full_disk", do_full_disk},
 		{"locked_memory", do_locked_memory},
 		{"descriptors", do_descriptors},
 		{"chroot", do_chroot},

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fenv.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -86,7 +87,8 @@ static void do_float(char **arguments)
 
 /* ---- signals ---- */
 
-/* The lines about signals and threads in /proc/self/status. */
+/* The lines about signals and threads in /proc/self/status, but for SigQ, which
+ * counts those of all processes of the user. */
 static void print_status(void)
 {
 	static char text[8192];
@@ -97,8 +99,8 @@ static void print_status(void)
 	text[n] = '\0';
 	close(fd);
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-		if (!strncmp(line, "Sig", 3) || !strncmp(line, "ShdPnd", 6) ||
-		    !strncmp(line, "Threads", 7))
+		if ((!strncmp(line, "Sig", 3) && line[3] != 'Q') ||
+		    !strncmp(line, "ShdPnd", 6) || !strncmp(line, "Threads", 7))
 			puts(line);
 }
 
@@ -282,6 +284,28 @@ static void do_descriptors(char **arguments)
 	}
 }
 
+/* Started with descriptor 2 closed, it has a file of its own there. */
+static void do_closed_error(char **arguments)
+{
+	int fd = open(arguments[0], O_RDWR | O_CREAT | O_TRUNC, 0600);
+	char text[100] = "";
+
+	if (fd != 2)
+		_exit(70);
+	hazard_work(ROUNDS);
+	if (write(fd, "mine", 4) != 4 || pread(fd, text, 99, 0) < 0)
+		_exit(71);
+	puts(text);
+}
+
+static void do_user_namespace(char **arguments)
+{
+	(void)arguments;
+	hazard_work(ROUNDS);
+	usleep(20000); /* time for the other thread to start */
+	puts(unshare(CLONE_NEWUSER) ? strerror(errno) : "entered");
+}
+
 int main(int argc, char **argv)
 {
 	static const struct scenario scenarios[] = {
@@ -293,6 +317,8 @@ int main(int argc, char **argv)
 		{"misaligned", do_misaligned},
 		{"generated_code", do_generated_code},
 		{"descriptors", do_descriptors},
+		{"closed_error", do_closed_error},
+		{"user_namespace", do_user_namespace},
 		{NULL, NULL},
 	};
 
