@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profile/alternate.h"
+#include "profile/debuginfod.h"
 #include "profile/ehframe.h"
 #include "profile/rangemap.h"
 
@@ -34,10 +36,12 @@ struct sp_debuginfo {
 	Dwfl *dwfl;
 	Dwfl_Module *module;
 	const char *path;
+	char *found; /* the path, if it is not the module's own */
 	struct stat stat;
 	const struct sp_symbolizer_options *options;
 
 	struct sp_ehframe ehframe;
+	struct sp_alternate alternate;
 	struct sp_rangemap symbols; /* to indices of dwfl's symbols */
 	GElf_Addr dwarf_bias;       /* virtual address minus DWARF address */
 	struct sp_rangemap unit_ranges; /* to indices of units */
@@ -62,15 +66,15 @@ static int find_debuginfo(Dwfl_Module *module, void **userdata,
 	GElf_Addr vaddr;
 	int id_len, fd;
 
+	(void)module_name;
+	(void)base;
+	(void)file_name;
 	id_len = dwfl_module_build_id(module, &id, &vaddr);
 	if (id_len > 0)
 		query.build_id = (struct sp_build_id){id, (size_t)id_len};
 	fd = sp_elffile_find_debug(&query, ret_path);
-	/* The standard search asks the network too. */
 	if (fd < 0 && info->options->use_debuginfod)
-		fd = dwfl_standard_find_debuginfo(module, userdata, module_name,
-						  base, file_name, link_name,
-						  link_crc, ret_path);
+		fd = sp_debuginfod_find(&query.build_id, ret_path);
 	return fd >= 0 ? fd : -1;
 }
 
@@ -198,6 +202,11 @@ static int index_units(struct sp_debuginfo *info)
 	Dwarf_Die die;
 	int r = 0;
 
+	/* In place of what find_debuginfo() found when dwfl asked for it: dwfl
+	 * does not say that it is this that it asks for. */
+	if (dwarf)
+		r = sp_alternate_open(dwarf, info->options->debug_path,
+				      &info->alternate);
 	while (dwarf && r != -ENOMEM && info->n_units < SP_RANGEMAP_MAX &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (info->n_units == capacity) {
@@ -214,23 +223,39 @@ static int index_units(struct sp_debuginfo *info)
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->unit_ranges);
 }
 
+/* As sp_elffile_find(), and at last from the network. */
+static int find_module(const char *path, const struct sp_build_id *want,
+		       const struct sp_symbolizer_options *options,
+		       char **ret_path, struct sp_error *err)
+{
+	int fd =
+		sp_elffile_find(path, want, options->debug_path, ret_path, err);
+	int fetched;
+
+	if (fd >= 0 || fd == -ENOMEM || !options->use_debuginfod)
+		return fd;
+	fetched = sp_debuginfod_find(want, ret_path);
+	return fetched >= 0 ? fetched : fd;
+}
+
 int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 		      const struct sp_symbolizer_options *options,
 		      struct sp_debuginfo **ret_info, struct sp_error *err)
 {
-	struct sp_debuginfo *info;
+	struct sp_debuginfo *info = calloc(1, sizeof(*info));
 	int fd, r;
 
-	fd = sp_elffile_open(path, want, err);
-	if (fd < 0)
-		return fd;
-	info = calloc(1, sizeof(*info));
-	if (!info) {
-		close(fd);
+	if (!info)
 		return sp_error_set(err, -ENOMEM, path, "out of memory");
+	fd = find_module(path, want, options, &info->found, err);
+	if (fd < 0) {
+		free(info->found);
+		free(info);
+		return fd;
 	}
-	info->path = path;
+	info->path = info->found ? info->found : path;
 	info->options = options;
+	info->alternate.fd = -1;
 	info->callbacks.find_debuginfo = find_debuginfo;
 	fstat(fd, &info->stat);
 	r = report_file(info, fd, err);
@@ -263,6 +288,8 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 	sp_rangemap_clear(&info->unit_ranges);
 	sp_rangemap_clear(&info->symbols);
 	dwfl_end(info->dwfl);
+	sp_alternate_close(&info->alternate);
+	free(info->found);
 	free(info);
 }
 

@@ -30,9 +30,10 @@ struct sp_location {
 
 /*
  * Open the file at `path` if it has the build id `want` (any, if that has
- * length 0).  `options`, whose debug_path is not NULL, and `path` are borrowed
- * until sp_debuginfo_close.  On
- * failure a negative errno, with err->message fit to follow the file's name.
+ * length 0), else what sp_elffile_find() or debuginfod has of that build.
+ * `options`, whose debug_path is not NULL, and `path` are borrowed until
+ * sp_debuginfo_close.  On failure a negative errno, with err->message fit to
+ * follow the file's name.
  */
 int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 		      const struct sp_symbolizer_options *options,

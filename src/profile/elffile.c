@@ -31,8 +31,20 @@ static bool build_id_equal(const struct sp_build_id *a,
 	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-static int check_elf(Elf *elf, const char *path, const struct sp_build_id *want,
-		     struct sp_error *err)
+/* What dwz makes is an object file. */
+enum elf_kind {
+	LOADED, /* a program or library, or its debug file */
+	ALTERNATE,
+};
+
+static bool is_of_kind(const GElf_Ehdr *header, enum elf_kind kind)
+{
+	return header->e_type == ET_DYN || header->e_type == ET_EXEC ||
+	       (kind == ALTERNATE && header->e_type == ET_REL);
+}
+
+static int check_elf(Elf *elf, const char *path, enum elf_kind kind,
+		     const struct sp_build_id *want, struct sp_error *err)
 {
 	char want_hex[BUILD_ID_HEX_MAX + 1], have_hex[BUILD_ID_HEX_MAX + 1];
 	struct sp_build_id have;
@@ -42,7 +54,7 @@ static int check_elf(Elf *elf, const char *path, const struct sp_build_id *want,
 
 	/* Else libdw would unpack a compressed file, of whatever size. */
 	if (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
-	    (header.e_type != ET_DYN && header.e_type != ET_EXEC))
+	    !is_of_kind(&header, kind))
 		return sp_error_set(
 			err, -ENOEXEC, path,
 			"is not an ELF executable or shared object");
@@ -60,41 +72,64 @@ static int check_elf(Elf *elf, const char *path, const struct sp_build_id *want,
 			    want_hex, have.len ? have_hex : "none");
 }
 
-static int check_file(int fd, const char *path, const struct sp_build_id *want,
-		      struct sp_error *err)
+static int check_regular(int r, const struct stat *st, const char *path,
+			 struct sp_error *err)
+{
+	if (r < 0)
+		return sp_error_set(err, -errno, path, "cannot be opened: %s",
+				    strerror(errno));
+	if (!S_ISREG(st->st_mode))
+		return sp_error_set(err, -EINVAL, path,
+				    "is not a regular file");
+	return 0;
+}
+
+static int check_file(int fd, const char *path, enum elf_kind kind,
+		      const struct sp_build_id *want, struct sp_error *err)
 {
 	struct stat st;
 	Elf *elf;
 	int r;
 
-	if (fstat(fd, &st) < 0)
-		return sp_error_set(err, -errno, path, "cannot be opened: %s",
-				    strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return sp_error_set(err, -EINVAL, path,
-				    "is not a regular file");
+	r = check_regular(fstat(fd, &st), &st, path, err);
+	if (r < 0)
+		return r;
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-	r = check_elf(elf, path, want, err);
+	r = check_elf(elf, path, kind, want, err);
 	elf_end(elf);
 	return r;
 }
 
-int sp_elffile_open(const char *path, const struct sp_build_id *want,
-		    struct sp_error *err)
+/*
+ * Looked at before it is opened, which means something to a device; and again
+ * afterwards, as the name may lead elsewhere by then.
+ */
+static int open_kind(const char *path, enum elf_kind kind,
+		     const struct sp_build_id *want, struct sp_error *err)
 {
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-	int r;
+	struct stat st;
+	int fd, r;
 
+	r = check_regular(stat(path, &st), &st, path, err);
+	if (r < 0)
+		return r;
+	fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0)
 		return sp_error_set(err, -errno, path, "cannot be opened: %s",
 				    strerror(errno));
-	r = check_file(fd, path, want, err);
+	r = check_file(fd, path, kind, want, err);
 	if (r < 0) {
 		close(fd);
 		return r;
 	}
 	return fd;
+}
+
+int sp_elffile_open(const char *path, const struct sp_build_id *want,
+		    struct sp_error *err)
+{
+	return open_kind(path, LOADED, want, err);
 }
 
 /* The kernel maps pages. */
@@ -206,20 +241,89 @@ static const char *next_root(const char **list, int *ret_len)
 	return len ? root : NULL;
 }
 
+/* ROOT/.build-id/xx/yyyySUFFIX, to be freed; NULL if memory is short. */
+static char *path_of_id(const char *root, int len, const struct sp_build_id *id,
+			const char *suffix)
+{
+	char hex[BUILD_ID_HEX_MAX + 1];
+	char *path;
+
+	build_id_hex(id, hex);
+	if (asprintf(&path, "%.*s/.build-id/%.2s/%s%s", len, root, hex, hex + 2,
+		     suffix) < 0)
+		return NULL;
+	return path;
+}
+
+static char *path_below(const char *root, int len, const char *path)
+{
+	char *below;
+
+	path += strspn(path, "/");
+	return asprintf(&below, "%.*s/%s", len, root, path) < 0 ? NULL : below;
+}
+
+/* The places below a root where a module may be, best first. */
+enum place { BY_ID, BY_PATH, BY_NAME, DEBUG_BY_ID, PLACES };
+
+static char *path_of_module(enum place place, const char *root, int len,
+			    const char *path, const struct sp_build_id *id)
+{
+	const char *slash = strrchr(path, '/');
+
+	switch (place) {
+	case BY_ID:
+		return path_of_id(root, len, id, "");
+	case DEBUG_BY_ID:
+		return path_of_id(root, len, id, ".debug");
+	case BY_PATH:
+		/* One that leaves the root again is as good as its name. */
+		if (!strstr(path, ".."))
+			return path_below(root, len, path);
+		/* fall through */
+	default:
+		return path_below(root, len, slash ? slash + 1 : path);
+	}
+}
+
+int sp_elffile_find(const char *path, const struct sp_build_id *want,
+		    const char *roots, char **ret_path, struct sp_error *err)
+{
+	int fd = sp_elffile_open(path, want, err);
+
+	*ret_path = NULL;
+	for (enum place p = BY_ID; fd < 0 && want->len > 1 && p < PLACES; p++) {
+		const char *list = roots;
+		const char *root;
+		int len, found = -1;
+
+		while (found < 0 && (root = next_root(&list, &len))) {
+			free(*ret_path);
+			*ret_path = path_of_module(p, root, len, path, want);
+			if (!*ret_path)
+				return -ENOMEM;
+			found = sp_elffile_open(*ret_path, want, NULL);
+		}
+		if (found >= 0)
+			return found;
+	}
+	free(*ret_path);
+	*ret_path = NULL;
+	return fd;
+}
+
 static int find_by_build_id(const struct sp_debug_query *query, char **ret_path)
 {
 	const char *list = query->roots;
-	char hex[BUILD_ID_HEX_MAX + 1];
 	const char *root;
 	char *path;
 	int len, fd;
 
 	if (query->build_id.len < 2)
 		return -ENOENT;
-	build_id_hex(&query->build_id, hex);
 	while ((root = next_root(&list, &len))) {
-		if (asprintf(&path, "%.*s/.build-id/%.2s/%s.debug", len, root,
-			     hex, hex + 2) < 0)
+		path = path_of_id(root, len, &query->build_id, ".debug");
+		if (!path)
 			return -ENOMEM;
 		fd = try_debug(query, path, ret_path);
 		if (fd >= 0)
@@ -276,4 +380,51 @@ int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path)
 			  ret_path);
 	free(canonical);
 	return fd;
+}
+
+/* `path` is freed. */
+static int try_alternate(char *path, const struct sp_build_id *id)
+{
+	int fd = path ? open_kind(path, ALTERNATE, id, NULL) : -ENOMEM;
+
+	free(path);
+	return fd;
+}
+
+/* What follows the last "/.dwz/" of a name; NULL if it leaves that directory
+ * again. */
+static const char *below_dwz(const char *name)
+{
+	const char *found = NULL;
+
+	for (const char *at = name; (at = strstr(at, "/.dwz/")); at++)
+		found = at + strlen("/.dwz/");
+	return found && !strstr(found, "..") ? found : NULL;
+}
+
+static char *path_of_dwz(const char *root, int len, const char *rest)
+{
+	char *path;
+
+	return asprintf(&path, "%.*s/.dwz/%s", len, root, rest) < 0 ? NULL
+								    : path;
+}
+
+int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
+			      const char *roots)
+{
+	const char *rest = below_dwz(name);
+	const char *root;
+	int len, fd;
+
+	if (id->len < 2)
+		return -ENOENT;
+	while ((root = next_root(&roots, &len))) {
+		fd = try_alternate(path_of_id(root, len, id, ".debug"), id);
+		if (fd < 0 && fd != -ENOMEM && rest)
+			fd = try_alternate(path_of_dwz(root, len, rest), id);
+		if (fd >= 0 || fd == -ENOMEM)
+			return fd;
+	}
+	return -ENOENT;
 }

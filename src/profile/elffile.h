@@ -30,6 +30,17 @@ struct sp_build_id {
 int sp_elffile_open(const char *path, const struct sp_build_id *want,
 		    struct sp_error *err);
 
+/*
+ * Open the module of build id `want` that was at `path`: there, or if there is
+ * none or another one, below each of the colon-separated `roots`:
+ * ROOT/.build-id/xx/yyyy, ROOT/PATH, ROOT/NAME, and at last its debug file
+ * ROOT/.build-id/xx/yyyy.debug, which has names without the code.  As
+ * sp_elffile_open(), whose errors are those of `path`; *ret_path (freed by the
+ * caller) is where it was found, NULL for `path` itself.
+ */
+int sp_elffile_find(const char *path, const struct sp_build_id *want,
+		    const char *roots, char **ret_path, struct sp_error *err);
+
 /* A part of a file that is mapped as code: whole pages around it. */
 struct sp_elf_segment {
 	uint64_t address; /* virtual, before relocation */
@@ -60,5 +71,14 @@ struct sp_debug_query {
  * closes and *ret_path (freed by the caller), or -ENOENT or -ENOMEM.
  */
 int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
+
+/*
+ * Find the file of build id `id` that debug files share, by the name that they
+ * have for it: ROOT/.build-id/xx/yyyy.debug, or ROOT/.dwz/REST if `name` is
+ * DIRECTORY/.dwz/REST.  Returns a descriptor that the caller closes, or -ENOENT
+ * or -ENOMEM.
+ */
+int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
+			      const char *roots);
 
 #endif

@@ -76,8 +76,7 @@ bool sp_method_parse(const char *name, enum sp_method *ret)
 static_assert(SP_FORMAT_CLASSES < 256 && SP_STRATA_MAX > SP_FORMAT_CLASSES,
 	      "strata are numbered with a byte");
 
-/* Allocations that are in the totals but never had a chance to be recorded. */
-static uint64_t lost_samples(const struct sp_profile *profile)
+uint64_t sp_profile_lost_samples(const struct sp_profile *profile)
 {
 	static const enum sp_loss kinds[] = {
 		SP_LOSS_NO_LANE,
@@ -110,20 +109,26 @@ static bool slack_is_too_wide(const struct sp_profile *profile)
 /* Why the totals do not cover what was sampled, or NULL. */
 static const char *why_without(const struct sp_profile *profile)
 {
-	const uint64_t in_1000 = profile->n_samples / 1000;
+	const uint64_t in_1000 = sp_profile_samples(profile) / 1000;
 
 	if (!profile->has_classes)
 		return "the file has no totals by size class";
-	if (lost_samples(profile) > in_1000)
+	if (sp_profile_lost_samples(profile) > in_1000)
 		return "more than 0.1 % of the samples were lost";
+	if (profile->unsampled_bytes)
+		return "sampling was off for a part of the run";
 	if (profile->damaged_records || profile->ignored_bytes)
 		return "the file is damaged";
 	if (profile->losses[SP_LOSS_FORK_RESET] >
 	    profile->exact_alloc_bytes / 1000)
 		return "totals include bytes of the parent process";
 	if (profile->period_bytes > 1 && slack_is_too_wide(profile))
-		return "the process did not end in an orderly way, so that its "
-		       "totals are not known closely enough";
+		return profile->end == SP_PROFILE_END_RUNNING
+			       ? "the process is still running, so that its "
+				 "totals are not known closely enough"
+			       : "the process did not end in an orderly way, "
+				 "so that its totals are not known closely "
+				 "enough";
 	return NULL;
 }
 
@@ -144,6 +149,26 @@ static void choose_strata(struct sp_population *population,
 			population->stratum[i] = n++;
 }
 
+static int add_all(struct sp_tally *all, const struct sp_profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+
+		if (sp_tally_add(all, &profile->law, s->size_bytes,
+				 s->offset_bytes, s->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->n_groups; i++) {
+		const struct sp_group *g = &profile->groups[i];
+
+		if (sp_tally_add_many(all, &profile->law, g->size_bytes,
+				      g->samples, g->tail_bytes,
+				      g->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int sp_population_init(struct sp_population *population,
 		       const struct sp_profile *profile)
 {
@@ -154,14 +179,9 @@ int sp_population_init(struct sp_population *population,
 	population->has_totals = !population->why_without;
 	memcpy(population->low, profile->classes, sizeof(population->low));
 	sp_tally_init(&population->all, profile->period_bytes);
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
-
-		if (sp_tally_add(&population->all, &profile->law, s->size_bytes,
-				 s->offset_bytes, s->period_bytes) < 0) {
-			sp_tally_free(&population->all);
-			return -ENOMEM;
-		}
+	if (add_all(&population->all, profile) < 0) {
+		sp_tally_free(&population->all);
+		return -ENOMEM;
 	}
 	choose_strata(population, population->all.all.period_bytes);
 	return 0;

@@ -30,6 +30,9 @@ const char *sp_method_name(enum sp_method method);
 const char *sp_method_assumes(enum sp_method method);
 bool sp_method_parse(const char *name, enum sp_method *ret);
 
+/* Allocations that are in the totals but never had a chance to be recorded. */
+uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
+
 /* All samples of a profile, against which subsets are held. */
 struct sp_population {
 	struct sp_tally all;

@@ -73,40 +73,52 @@ static void widen_periods(struct sp_acc *acc, uint64_t min, uint64_t max)
 		acc->period_min_bytes = min;
 }
 
-static void add_chance(struct sp_acc *acc, double z, double x)
+/* n objects of z bytes each. */
+static void add_chance(struct sp_acc *acc, double z, double x, double n)
 {
 	const double pi = -expm1(-x), q = exp(-x);
-	const double w = z / pi, n = 1 / pi;
+	const double w = z / pi, each = 1 / pi;
 
-	acc->est_bytes += w;
-	acc->k2 += w * w * q;
-	acc->k3 += w * w * w * q * (1 + q);
-	acc->kz += w * w * q * z;
-	acc->est_count += n;
-	acc->c2 += n * n * q;
-	acc->c3 += n * n * n * q * (1 + q);
+	acc->est_bytes += n * w;
+	acc->k2 += n * (w * w * q);
+	acc->k3 += n * (w * w * w * q * (1 + q));
+	acc->kz += n * (w * w * q * z);
+	acc->est_count += n * each;
+	acc->c2 += n * (each * each * q);
+	acc->c3 += n * (each * each * each * q * (1 + q));
 }
 
 /* (E3, E4, E15, E16) */
+void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
+		     uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		     uint64_t period_bytes)
+{
+	uint64_t bytes;
+
+	if (__builtin_mul_overflow(size_bytes, n, &bytes))
+		bytes = UINT64_MAX;
+	acc->samples += n;
+	acc->dotnet_samples += law->is_dotnet ? n : 0;
+	acc->size_bytes = saturating_add(acc->size_bytes, bytes);
+	if (is_sure(law, size_bytes, period_bytes)) {
+		acc->sure_samples += n;
+		acc->sure_bytes = saturating_add(acc->sure_bytes, bytes);
+		acc->est_bytes += (double)size_bytes * (double)n;
+		acc->est_count += (double)n;
+	} else {
+		acc->tail_bytes = saturating_add(acc->tail_bytes, tail_bytes);
+		add_chance(acc, (double)size_bytes,
+			   exposure(law, size_bytes, period_bytes), (double)n);
+	}
+	widen_periods(acc, period_bytes, period_bytes);
+}
+
 void sp_acc_add(struct sp_acc *acc, const struct sp_law_used *law,
 		uint64_t size_bytes, uint64_t offset_bytes,
 		uint64_t period_bytes)
 {
-	acc->samples++;
-	acc->dotnet_samples += law->is_dotnet;
-	acc->size_bytes = saturating_add(acc->size_bytes, size_bytes);
-	if (is_sure(law, size_bytes, period_bytes)) {
-		acc->sure_samples++;
-		acc->sure_bytes = saturating_add(acc->sure_bytes, size_bytes);
-		acc->est_bytes += (double)size_bytes;
-		acc->est_count += 1;
-	} else {
-		acc->tail_bytes = saturating_add(acc->tail_bytes,
-						 size_bytes - offset_bytes);
-		add_chance(acc, (double)size_bytes,
-			   exposure(law, size_bytes, period_bytes));
-	}
-	widen_periods(acc, period_bytes, period_bytes);
+	sp_acc_add_many(acc, law, size_bytes, 1, size_bytes - offset_bytes,
+			period_bytes);
 }
 
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)

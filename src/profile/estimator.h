@@ -60,6 +60,12 @@ void sp_acc_add(struct sp_acc *acc, const struct sp_law_used *law,
 		uint64_t size_bytes, uint64_t offset_bytes,
 		uint64_t period_bytes);
 
+/* n samples of objects of that size, of which the bytes from the one that was
+ * hit to the end are tail_bytes together. */
+void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
+		     uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		     uint64_t period_bytes);
+
 /* dst += src.  Both were initialised.  Commutative and associative up to
  * rounding. */
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src);

@@ -56,7 +56,8 @@ static size_t collect_lives(const struct sp_profile *profile,
 		const struct sp_sample *s = &profile->samples[i];
 		const uint32_t row = row_of_stack[s->stack];
 		const bool freed = s->freed_ns != SP_NEVER;
-		const uint64_t end = freed ? s->freed_ns : profile->duration_ns;
+		const uint64_t end =
+			freed ? s->freed_ns : sp_sample_stop_ns(profile, s);
 
 		if (row >= n_rows || !sp_selection_has(births, profile, s))
 			continue;

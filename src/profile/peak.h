@@ -33,4 +33,20 @@ int sp_peak(const struct sp_profile *profile,
 	    const struct sp_selection *selection, double confidence,
 	    struct sp_peak *ret, struct sp_error *err);
 
+/*
+ * The same step by step, of births and frees in the order of time; at one
+ * moment frees come first.  An object that is freed at its birth takes no part.
+ * profile->period_bytes has to be the largest period.  Borrows the profile.
+ */
+struct sp_peak_walk;
+
+struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
+				      double confidence); /* or NULL */
+void sp_peak_walk_birth(struct sp_peak_walk *walk,
+			const struct sp_sample *sample);
+void sp_peak_walk_free(struct sp_peak_walk *walk,
+		       const struct sp_sample *sample, uint64_t time_ns);
+void sp_peak_walk_end(struct sp_peak_walk *walk, struct sp_peak *ret);
+void sp_peak_walk_destroy(struct sp_peak_walk *walk);
+
 #endif

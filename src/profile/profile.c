@@ -14,54 +14,29 @@
 
 #include "profile/array.h"
 #include "profile/command.h"
+#include "profile/fold.h"
 #include "profile/idmap.h"
+#include "profile/marks.h"
 #include "profile/reader.h"
 #include "profile/samples.h"
-
-/* All memory that hangs on the profile, to be freed in one go. */
-struct block {
-	struct block *next;
-	max_align_t data[];
-};
+#include "profile/stored.h"
 
 struct loader {
 	struct sp_profile *p;
 	struct sp_reader *reader;
-	struct block *blocks;
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
 	struct sp_idmap modules;
 	struct sp_samples samples;
+	struct sp_fold *fold; /* takes the samples, if it is there */
+	struct sp_stored stored;
 	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
+	struct sp_marks marks;
 	uint64_t last_time_ns;
 	const char *command; /* raw, arguments separated by NUL */
 	size_t command_bytes;
 	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
 };
-
-static void *get_block(struct loader *l, size_t bytes)
-{
-	struct block *b = malloc(sizeof(*b) + (bytes ? bytes : 1));
-
-	if (!b)
-		return NULL;
-	b->next = l->blocks;
-	l->blocks = b;
-	return b->data;
-}
-
-/* A terminated copy; a NUL inside ends it. */
-static char *copy_text(struct loader *l, const char *text, size_t n)
-{
-	char *copy = get_block(l, n + 1);
-
-	if (!copy)
-		return NULL;
-	if (n)
-		memcpy(copy, text, n);
-	copy[n] = '\0';
-	return copy;
-}
 
 static struct sp_stack *get_stack(struct loader *l, uint32_t id)
 {
@@ -121,8 +96,8 @@ static int take_info(struct loader *l, const struct sp_record_info *r)
 	if (sp_array_reserve((void **)&p->infos, &l->infos_room, p->n_infos,
 			     sizeof(info)))
 		return -ENOMEM;
-	info.key = copy_text(l, r->key, r->key_bytes);
-	info.value = copy_text(l, r->value, r->value_bytes);
+	info.key = sp_blocks_text(&p->storage, r->key, r->key_bytes);
+	info.value = sp_blocks_text(&p->storage, r->value, r->value_bytes);
 	if (!info.key || !info.value)
 		return -ENOMEM;
 	if (strcmp(info.key, "command") == 0) {
@@ -159,7 +134,7 @@ static int take_module(struct loader *l, const struct sp_record_module *r)
 	m->build_id_len = (uint32_t)r->build_id_bytes;
 	if (r->build_id_bytes)
 		memcpy(m->build_id, r->build_id, r->build_id_bytes);
-	m->path = copy_text(l, r->path, r->path_bytes);
+	m->path = sp_blocks_text(&p->storage, r->path, r->path_bytes);
 	if (!m->path)
 		return -ENOMEM;
 	p->n_modules++;
@@ -175,7 +150,7 @@ static int take_stack(struct loader *l, const struct sp_decoded *d)
 		return -ENOMEM;
 	if (s->frames)
 		return 0;
-	s->frames = get_block(l, n * sizeof(*s->frames));
+	s->frames = sp_blocks_get(&l->p->storage, n * sizeof(*s->frames));
 	if (!s->frames)
 		return -ENOMEM;
 	sp_decode_frames(d, l->frames);
@@ -255,7 +230,8 @@ static int take_sample(struct loader *l, const struct sp_record_sample *r)
 	};
 	if (find_thread(l, r->thread, &sample.thread))
 		return -ENOMEM;
-	return sp_samples_add(&l->samples, &sample);
+	return l->fold ? sp_fold_sample(l->fold, &sample)
+		       : sp_samples_add(&l->samples, &sample);
 }
 
 static int take_free(struct loader *l, const struct sp_record_free *r)
@@ -270,7 +246,8 @@ static int take_free(struct loader *l, const struct sp_record_free *r)
 	take_time(l, r->time_ns);
 	if (find_thread(l, r->thread, &event.thread))
 		return -ENOMEM;
-	return sp_samples_add_free(&l->samples, &event);
+	return l->fold ? sp_fold_free(l->fold, &event)
+		       : sp_samples_add_free(&l->samples, &event);
 }
 
 static int take_rss(struct loader *l, const struct sp_record_rss *r)
@@ -283,6 +260,18 @@ static int take_rss(struct loader *l, const struct sp_record_rss *r)
 		return -ENOMEM;
 	p->rss[p->n_rss++] = (struct sp_rss){r->time_ns, r->rss_bytes};
 	return 0;
+}
+
+static int take_mark(struct loader *l, const struct sp_record_mark *r)
+{
+	/* Phases divide the run, and with them what is folded. */
+	if (l->fold && r->kind != SP_MARK_END)
+		return -EILSEQ;
+	/* Which phase a sample is in is known at the end. */
+	if (l->fold)
+		return -EILSEQ;
+	take_time(l, r->time_ns);
+	return sp_marks_add(&l->marks, r);
 }
 
 static int take(struct loader *l, const struct sp_decoded *d)
@@ -304,6 +293,11 @@ static int take(struct loader *l, const struct sp_decoded *d)
 		return take_free(l, &d->u.free);
 	case SP_RECORD_RSS:
 		return take_rss(l, &d->u.rss);
+	case SP_RECORD_MARK:
+		return take_mark(l, &d->u.mark);
+	case SP_RECORD_NAME:
+	case SP_RECORD_SYMBOL:
+		return sp_stored_take(&l->stored, &l->p->storage, d);
 	default:
 		return 0; /* of a later minor version */
 	}
@@ -379,46 +373,12 @@ static void take_classes(struct loader *l)
 /* The arguments as one would type them. */
 static char *join_command(struct loader *l)
 {
-	char *out = get_block(l, sp_command_room(l->command_bytes));
+	char *out = sp_blocks_get(&l->p->storage,
+				  sp_command_room(l->command_bytes));
 
 	if (out)
 		sp_command_join(l->command, l->command_bytes, out);
 	return out;
-}
-
-struct fact {
-	const char *key;
-	size_t index;
-};
-
-static int compare_facts(const void *a, const void *b)
-{
-	const struct fact *x = a, *y = b;
-	int order = strcmp(x->key, y->key);
-
-	return order ? order : x->index < y->index ? -1 : 1;
-}
-
-/* Of a key that comes more than once, the first is meant. */
-static int drop_repeated_infos(struct sp_profile *p)
-{
-	struct fact *facts = malloc((p->n_infos + 1) * sizeof(*facts));
-	size_t kept = 0;
-
-	if (!facts)
-		return -ENOMEM;
-	for (size_t i = 0; i < p->n_infos; i++)
-		facts[i] = (struct fact){p->infos[i].key, i};
-	qsort(facts, p->n_infos, sizeof(*facts), compare_facts);
-	for (size_t i = 1; i < p->n_infos; i++)
-		if (strcmp(facts[i].key, facts[i - 1].key) == 0)
-			p->infos[facts[i].index].key = NULL;
-	free(facts);
-	for (size_t i = 0; i < p->n_infos; i++)
-		if (p->infos[i].key)
-			p->infos[kept++] = p->infos[i];
-	p->n_infos = kept;
-	return 0;
 }
 
 static int compare_modules(const void *a, const void *b)
@@ -442,12 +402,20 @@ static int finish(struct loader *l)
 	int err = take_totals(l);
 
 	if (!err)
-		err = drop_repeated_infos(p);
+		err = sp_profile_drop_infos(p);
 	if (err)
 		return err;
 	take_classes(l);
-	sp_samples_join(&l->samples, &p->samples, &p->n_samples,
-			&p->unmatched_frees);
+	if (l->fold)
+		err = sp_fold_finish(l->fold, p);
+	else
+		sp_samples_join(&l->samples, &p->samples, &p->n_samples,
+				&p->unmatched_frees);
+	if (err)
+		return err;
+	sp_stored_finish(&l->stored, p);
+	if (sp_marks_settle(&l->marks, p))
+		return -ENOMEM;
 	if (p->n_rss)
 		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
 	p->end = r->status.end_kind == SP_END_CLEAN ? SP_PROFILE_END_CLEAN
@@ -460,7 +428,9 @@ static int finish(struct loader *l)
 	memcpy(p->losses, r->status.losses, sizeof(p->losses));
 	p->damaged_records = r->damage.records;
 	p->ignored_bytes = r->damage.ignored_bytes;
+	p->is_cut = r->is_cut;
 	memcpy(p->damage, r->damage.text, sizeof(p->damage));
+	p->unfinished_records = r->unfinished;
 	if (p->n_modules)
 		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
 		      compare_modules);
@@ -476,6 +446,7 @@ static int finish(struct loader *l)
 
 static void take_header(struct sp_profile *p, const struct sp_file_header *h)
 {
+	p->file_id = h->file_id;
 	p->format_version = h->version;
 	p->pid = h->pid;
 	p->start_unix_ns = h->start_unix_ns;
@@ -488,42 +459,77 @@ static void take_header(struct sp_profile *p, const struct sp_file_header *h)
 	p->has_frees = h->flags & SP_HEADER_FREES;
 }
 
-static int load(struct loader *l, sp_progress_fn *progress, void *progress_arg,
-		struct sp_error *err)
+/* All records of the file.  -EILSEQ: it cannot be folded. */
+static int take_all(struct loader *l, sp_progress_fn *progress,
+		    void *progress_arg, struct sp_error *err)
 {
 	struct sp_reader *r = l->reader;
 	uint64_t last_chunk = 0, total;
 	struct sp_decoded d;
+	int code = 0;
+
+	total = r->status.chunks * SP_FORMAT_CHUNK_BYTES;
+	if (total == 0 || total > r->file_bytes)
+		total = r->file_bytes;
+	while (!code && (code = sp_reader_next(r, &d, err)) > 0) {
+		code = 0;
+		if (r->chunk_index != last_chunk) {
+			uint64_t done = r->chunk_index * SP_FORMAT_CHUNK_BYTES;
+
+			last_chunk = r->chunk_index;
+			if (progress)
+				progress(progress_arg,
+					 done < total ? done : total, total);
+			if (l->fold)
+				code = sp_fold_chunk(l->fold);
+		}
+		if (!code)
+			code = take(l, &d);
+	}
+	return code;
+}
+
+/* What a file that is being written has changes while it is read, so that
+ * frees may be there without their samples. */
+static int load(struct loader *l, double fold_confidence,
+		sp_progress_fn *progress, void *progress_arg,
+		struct sp_error *err)
+{
+	struct sp_reader *r = l->reader;
 	int code = sp_reader_open(r, l->p->path, err);
 
 	if (code)
 		return code;
 	take_header(l->p, &r->header);
-	total = r->status.chunks * SP_FORMAT_CHUNK_BYTES;
-	if (total == 0 || total > r->file_bytes)
-		total = r->file_bytes;
-	while ((code = sp_reader_next(r, &d, err)) > 0) {
-		code = take(l, &d);
-		if (code)
-			break;
-		if (progress && r->chunk_index != last_chunk) {
-			uint64_t done = r->chunk_index * SP_FORMAT_CHUNK_BYTES;
-
-			last_chunk = r->chunk_index;
-			progress(progress_arg, done < total ? done : total,
-				 total);
-		}
+	if (fold_confidence > 0 && !r->is_running) {
+		l->fold = sp_fold_new(l->p, fold_confidence);
+		code = l->fold ? 0 : -ENOMEM;
 	}
-	if (code == 0)
+	if (!code)
+		code = take_all(l, progress, progress_arg, err);
+	if (!code)
 		code = finish(l);
 	if (code == -ENOMEM)
 		sp_error_set(err, code, l->p->path, "not enough memory");
 	return code;
 }
 
-int sp_profile_load(const char *path, sp_progress_fn *progress,
-		    void *progress_arg, struct sp_profile **ret_profile,
-		    struct sp_error *err)
+static void loader_done(struct loader *l)
+{
+	free(l->reader);
+	sp_samples_done(&l->samples);
+	sp_fold_destroy(l->fold);
+	sp_stored_done(&l->stored);
+	sp_marks_done(&l->marks);
+	sp_idmap_done(&l->stacks);
+	sp_idmap_done(&l->threads);
+	sp_idmap_done(&l->modules);
+}
+
+/* fold_confidence is 0 for a profile with all samples. */
+static int load_file(const char *path, double fold_confidence,
+		     sp_progress_fn *progress, void *progress_arg,
+		     struct sp_profile **ret_profile, struct sp_error *err)
 {
 	struct loader l = {0};
 	int code = -ENOMEM;
@@ -532,18 +538,12 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 	l.reader = calloc(1, sizeof(*l.reader));
 	if (l.p && l.reader) {
 		l.p->path = path;
-		code = load(&l, progress, progress_arg, err);
+		code = load(&l, fold_confidence, progress, progress_arg, err);
 		sp_reader_close(l.reader);
 	} else {
 		sp_error_set(err, code, path, "not enough memory");
 	}
-	free(l.reader);
-	sp_samples_done(&l.samples);
-	sp_idmap_done(&l.stacks);
-	sp_idmap_done(&l.threads);
-	sp_idmap_done(&l.modules);
-	if (l.p)
-		l.p->private_storage = l.blocks;
+	loader_done(&l);
 	if (code) {
 		sp_profile_free(l.p);
 		return code;
@@ -552,43 +552,22 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 	return 0;
 }
 
-void sp_profile_free(struct sp_profile *profile)
+int sp_profile_load(const char *path, sp_progress_fn *progress,
+		    void *progress_arg, struct sp_profile **ret_profile,
+		    struct sp_error *err)
 {
-	struct block *b;
-
-	if (!profile)
-		return;
-	b = profile->private_storage;
-	while (b) {
-		struct block *next = b->next;
-
-		free(b);
-		b = next;
-	}
-	free(profile->modules);
-	free(profile->stacks);
-	free(profile->samples);
-	free(profile->rss);
-	free(profile->thread_infos);
-	free(profile->infos);
-	free(profile);
+	return load_file(path, 0, progress, progress_arg, ret_profile, err);
 }
 
-const struct sp_module *sp_profile_module(const struct sp_profile *profile,
-					  uint32_t id)
+int sp_profile_load_folded(const char *path, double confidence,
+			   sp_progress_fn *progress, void *progress_arg,
+			   struct sp_profile **ret_profile,
+			   struct sp_error *err)
 {
-	const struct sp_module key = {.id = id};
+	int r = load_file(path, confidence, progress, progress_arg, ret_profile,
+			  err);
 
-	if (!profile->n_modules)
-		return NULL;
-	return bsearch(&key, profile->modules, profile->n_modules, sizeof(key),
-		       compare_modules);
-}
-
-const char *sp_profile_info(const struct sp_profile *profile, const char *key)
-{
-	for (size_t i = 0; i < profile->n_infos; i++)
-		if (strcmp(profile->infos[i].key, key) == 0)
-			return profile->infos[i].value;
-	return NULL;
+	if (r != -EILSEQ)
+		return r;
+	return load_file(path, 0, progress, progress_arg, ret_profile, err);
 }

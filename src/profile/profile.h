@@ -8,11 +8,12 @@
 
 #include "base/error.h"
 #include "format/layout.h"
+#include "profile/blocks.h"
 #include "profile/estimator.h"
 
 /*
- * One profile file in memory.  Everything is owned by the profile.  Estimates
- * are made from it by selecting samples (profile/table.h).
+ * One profile file in memory, or several as one.  Everything is owned by the
+ * profile.  Estimates are made from it by selecting samples (profile/table.h).
  */
 
 /* How the profiled process ended, as far as the file and this machine tell. */
@@ -47,6 +48,29 @@ struct sp_stack {
 	struct sp_frame *frames; /* innermost first */
 };
 
+/* One of the functions that an address stands for. */
+struct sp_symbol {
+	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
+			       * beginning of the function or at least the
+			       * address, if nothing is known */
+	const char *file;     /* source file or NULL */
+	uint32_t line;        /* 0: unknown */
+	bool is_inlined;      /* inlined into the next one */
+	bool is_fallback;     /* `function` is module+offset */
+};
+
+/* What one address stands for: innermost (most inlined) first. */
+struct sp_symbols {
+	const struct sp_symbol *symbol;
+	size_t count; /* >= 1 */
+};
+
+/* A frame that the file itself has symbols of. */
+struct sp_stored_frame {
+	struct sp_frame frame;
+	struct sp_symbols symbols;
+};
+
 #define SP_NEVER   UINT64_MAX
 #define SP_UNKNOWN UINT64_MAX
 
@@ -64,8 +88,66 @@ struct sp_sample {
 	uint32_t stack;    /* position in `stacks` */
 	uint32_t thread;   /* position in `thread_infos`; UINT32_MAX unknown */
 	uint32_t freed_by; /* likewise; UINT32_MAX unknown or not freed */
+	uint16_t part;     /* position in `parts`, if there are any */
 	uint8_t entry;     /* enum sp_entry */
 	bool free_missed;  /* freed_ns is when its address came back */
+};
+
+/*
+ * Samples that ended, of which is known only how many there were: of a profile
+ * that was folded while it was read.
+ */
+struct sp_group {
+	uint64_t size_bytes; /* of each, >= 1 */
+	uint64_t period_bytes;
+	uint64_t samples;    /* >= 1 */
+	uint64_t tail_bytes; /* sum of their sizes less offsets */
+	uint32_t stack;      /* as in struct sp_sample */
+	uint32_t thread;     /* likewise */
+};
+
+/* One of the files that make up a merged profile (profile/merge.h). */
+struct sp_part {
+	const char *path;    /* of the file */
+	const char *program; /* as in struct sp_profile */
+	const char *command; /* likewise */
+	uint64_t pid;
+	uint64_t period_bytes;
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	enum sp_profile_end end;
+	/* When its process began, and when it ended or was heard of last; the
+	 * end of the profile if it is running. */
+	uint64_t start_ns;
+	uint64_t stop_ns;
+};
+
+/*
+ * A stretch of time in which one process was in one phase and sampled with one
+ * period; with the exact totals of what it allocated meanwhile.
+ */
+struct sp_stretch {
+	uint64_t from_ns;
+	uint64_t to_ns;        /* SP_NEVER: the last of its process */
+	const char *phase;     /* untrusted text; "" before the first */
+	uint64_t period_bytes; /* 0: nothing was sampled */
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	/* Of these: by threads that were not sampling. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	/* At most that many bytes belong to a neighbour, or are missing. */
+	uint64_t slack_bytes;
+	uint16_t part; /* as in struct sp_sample */
+};
+
+/* A moment that the program gave a name to. */
+struct sp_snapshot {
+	const char *name; /* untrusted text */
+	uint64_t time_ns;
+	uint64_t alloc_bytes; /* exact totals of its process */
+	uint64_t alloc_objects;
+	uint16_t part;
 };
 
 /* Resident memory at a moment, where the host allowed to ask. */
@@ -91,12 +173,13 @@ struct sp_info { /* "key=value" facts and settings stored in the file */
 };
 
 struct sp_profile {
-	const char *path; /* of the profile file */
+	const char *path; /* of the profile file, or words for several */
+	uint64_t file_id; /* the same in every copy of a file */
 	uint32_t format_version;
 	uint64_t pid;
 	uint64_t start_unix_ns; /* wall clock at start */
 	uint64_t duration_ns;   /* until end, last record or publication */
-	uint64_t period_bytes;  /* sampling period at start */
+	uint64_t period_bytes;  /* the largest sampling period in force */
 	uint64_t seed;
 	enum sp_profile_end end;
 	const char *program; /* path of the executable; untrusted text */
@@ -124,26 +207,75 @@ struct sp_profile {
 	uint64_t unmatched_frees;
 	uint64_t losses[SP_LOSS_COUNT]; /* names: sp_loss_name() */
 
-	/* What was left out because the file is damaged or torn; 0 when whole.
-	 */
+	/* What was left out because the file is damaged; 0 when whole. */
 	uint64_t damaged_records; /* chunks cut short at a bad record */
 	uint64_t ignored_bytes;
+	bool is_cut;      /* the file is shorter than its writer made it */
 	char damage[256]; /* first damage: offset, field, consequence; or "" */
+	/* Records and publications of totals that the process was writing when
+	 * it ended, which is no damage: all before them is there. */
+	uint64_t unfinished_records;
 
 	struct sp_module *modules; /* in the order of their ids */
 	size_t n_modules;
 	struct sp_stack *stacks;
 	size_t n_stacks;
-	struct sp_sample *samples; /* by ascending ids */
+	/* By ascending ids; of a folded profile those that were alive at the
+	 * end. */
+	struct sp_sample *samples;
 	size_t n_samples;
+	/* The others of a folded profile, and its peak; of any other profile
+	 * none, and NULL. */
+	struct sp_group *groups;
+	size_t n_groups;
+	uint64_t n_folded; /* samples in all groups */
+	const struct sp_peak *peak;
+	/* By part and time; none where no phase and no change of the sampling
+	 * was recorded. */
+	struct sp_stretch *stretches;
+	size_t n_stretches;
+	struct sp_snapshot *snapshots; /* by part and time */
+	size_t n_snapshots;
+	/* Of the exact totals: what was allocated while nothing was sampled,
+	 * so that no estimate speaks of it. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
 	struct sp_rss *rss; /* by time */
 	size_t n_rss;
 	struct sp_thread_info *thread_infos;
 	size_t n_thread_infos;
 	struct sp_info *infos;
 	size_t n_infos;
-	void *private_storage;
+	struct sp_stored_frame *stored; /* by module and offset */
+	size_t n_stored;
+	/* The files of a merged profile; none of one that is a file itself. */
+	struct sp_part *parts;
+	size_t n_parts;
+	struct sp_blocks storage; /* what all of that points to */
 };
+
+/*
+ * From when on the sampled object is no more: freed_ns, or in a merged profile
+ * the end of its process, if other processes went on; else SP_NEVER.
+ */
+static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	uint64_t stop_ns;
+
+	if (sample->freed_ns != SP_NEVER || !profile->n_parts)
+		return sample->freed_ns;
+	stop_ns = profile->parts[sample->part].stop_ns;
+	return stop_ns < profile->duration_ns ? stop_ns : SP_NEVER;
+}
+
+/* The end of the sampled object's process, as far as it is known. */
+static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	return profile->n_parts ? profile->parts[sample->part].stop_ns
+				: profile->duration_ns;
+}
 
 /* Called as the reader goes, to show progress: done <= total, in bytes. */
 typedef void sp_progress_fn(void *arg, uint64_t done, uint64_t total);
@@ -157,6 +289,23 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err);
 
+/*
+ * The same for those who ask for no more than what was allocated, in the whole
+ * run, and what is alive at the end: in memory that is proportional to what is
+ * alive and to distinct stacks and sizes, where the file allows it (else the
+ * profile is not folded).  The peak has limits at `confidence`.
+ */
+int sp_profile_load_folded(const char *path, double confidence,
+			   sp_progress_fn *progress, void *progress_arg,
+			   struct sp_profile **ret_profile,
+			   struct sp_error *err);
+
+/* Samples of the profile, folded or not. */
+static inline uint64_t sp_profile_samples(const struct sp_profile *profile)
+{
+	return profile->n_samples + profile->n_folded;
+}
+
 void sp_profile_free(struct sp_profile *profile);
 
 /* The module with that id, or NULL. */
@@ -165,5 +314,9 @@ const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 
 /* The value of an info key ("setting.period", "exe", ...), or NULL. */
 const char *sp_profile_info(const struct sp_profile *profile, const char *key);
+
+/* Of facts with the same key only the first stays, which is the one that is
+ * meant.  0 or -ENOMEM. */
+int sp_profile_drop_infos(struct sp_profile *profile);
 
 #endif

@@ -2,14 +2,12 @@
 #include "profile/reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/bytes.h"
 
@@ -24,27 +22,6 @@ static void note_damage(struct sp_reader *r, uint64_t offset, uint64_t ignored,
 		return;
 	snprintf(r->damage.text, sizeof(r->damage.text),
 		 "offset %" PRIu64 ": %s: %s", offset, field, consequence);
-}
-
-/* Read up to n bytes at offset; fewer only at the end of the file.  The number,
- * or a negative errno. */
-static ssize_t read_at(int fd, void *buf, size_t n, uint64_t offset)
-{
-	size_t have = 0;
-
-	while (have < n) {
-		ssize_t got = pread(fd, (char *)buf + have, n - have,
-				    (off_t)(offset + have));
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		have += (size_t)got;
-	}
-	return (ssize_t)have;
 }
 
 static bool all_zero(const uint8_t *p, size_t n)
@@ -96,10 +73,31 @@ static int check_header(const struct sp_reader *r, struct sp_error *err)
 }
 
 /*
+ * Of two copies, bit i of `torn` says that number i is neither valid nor
+ * untouched.  A writer only ever touches the older one, number 1 at first; so
+ * if it was killed, the other one is valid, or there was nothing before.
+ */
+static void note_torn(struct sp_reader *r, unsigned int torn, bool found,
+		      uint64_t offset, size_t bytes, const char *field,
+		      const char *if_none)
+{
+	if (!torn || r->is_running)
+		return;
+	if (r->status.end_kind != SP_END_CLEAN &&
+	    (torn == 2 || (torn == 1 && found))) {
+		r->unfinished++;
+		return;
+	}
+	note_damage(r, offset, (torn == 3 ? 2 : 1) * bytes, field,
+		    found ? "one of two copies is unreadable; the other one is "
+			    "used"
+			  : if_none);
+}
+
+/*
  * The newer valid one of two copies at `at` and at + stride, each of `bytes`
- * with `seq` first and `check` last, into ret; false if there is none.  Copies
- * that are neither valid nor untouched were torn or damaged: their number is
- * in *ret_torn.
+ * with `seq` first and `check` last, into ret; false if there is none.
+ * *ret_torn is as in note_torn().
  */
 static bool read_copies(struct sp_reader *r, const uint8_t *at, size_t stride,
 			size_t bytes, enum sp_check_kind kind, void *ret,
@@ -119,7 +117,7 @@ static bool read_copies(struct sp_reader *r, const uint8_t *at, size_t stride,
 		if ((seq & 1) != (uint64_t)i ||
 		    check != sp_format_check(r->header.file_id, kind, copy,
 					     bytes)) {
-			++*ret_torn;
+			*ret_torn |= 1u << i;
 			continue;
 		}
 		if (seq > best) {
@@ -142,12 +140,8 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 					 sizeof(c), SP_CHECK_SLOT, &c, &torn);
 
 		*ret_torn |= torn > 0;
-		if (torn && !r->is_running)
-			note_damage(r, at, torn * sizeof(c), "thread slot",
-				    found ? "a publication was cut short; the "
-					    "one before it is used"
-					  : "unreadable; exact totals are "
-					    "incomplete");
+		note_torn(r, torn, found, at, sizeof(c), "thread slot",
+			  "unreadable; exact totals are incomplete");
 		if (!found)
 			continue;
 		r->slots[i] = (struct sp_reader_slot){
@@ -173,13 +167,10 @@ static void read_status(struct sp_reader *r, const uint8_t *first_chunk,
 	if (!found)
 		memset(&r->status, 0, sizeof(r->status));
 	*ret_torn = torn > 0;
-	if (torn && !r->is_running)
-		note_damage(r, SP_FORMAT_STATUS_OFFSET,
-			    torn * sizeof(r->status), "status",
-			    found ? "a publication was cut short; the one "
-				    "before it is used"
-				  : "unreadable; losses and the end of the "
-				    "process are not known");
+	note_torn(
+		r, torn, found, SP_FORMAT_STATUS_OFFSET, sizeof(r->status),
+		"status",
+		"unreadable; losses and the end of the process are not known");
 }
 
 /* Status and slots; again if a living writer was in the middle of them. */
@@ -187,12 +178,12 @@ static int read_totals(struct sp_reader *r, struct sp_error *err)
 {
 	for (int attempt = 0;; attempt++) {
 		bool torn;
-		ssize_t n = read_at(r->fd, r->chunk, CHUNK, 0);
+		ssize_t n = sp_source_read(&r->source, r->chunk, CHUNK, 0);
 
 		if (n < 0)
 			return sp_error_set(err, (int)n, r->path,
 					    "cannot be read: %s",
-					    strerror((int)-n));
+					    sp_source_strerror((int)n));
 		if ((size_t)n < SP_FORMAT_SLOTS_OFFSET)
 			return sp_error_set_at(
 				err, -EINVAL, r->path, (uint64_t)n, "status",
@@ -208,7 +199,7 @@ static int read_totals(struct sp_reader *r, struct sp_error *err)
 }
 
 /* Is the writer alive: same process id, same start, and the file mapped? */
-static bool writer_is_alive(const struct sp_reader *r, const struct stat *st)
+static bool writer_is_alive(const struct sp_reader *r)
 {
 	char path[64], line[4096], inode[32];
 	bool mapped = false;
@@ -218,7 +209,8 @@ static bool writer_is_alive(const struct sp_reader *r, const struct stat *st)
 	f = fopen(path, "re");
 	if (!f)
 		return false;
-	snprintf(inode, sizeof(inode), " %" PRIuMAX " ", (uintmax_t)st->st_ino);
+	snprintf(inode, sizeof(inode), " %" PRIuMAX " ",
+		 (uintmax_t)r->source.stat.st_ino);
 	while (!mapped && fgets(line, sizeof(line), f))
 		mapped = strstr(line, inode) != NULL &&
 			 strstr(line, " rw-s ") != NULL;
@@ -240,34 +232,28 @@ static void note_if_cut(struct sp_reader *r)
 	if (r->status.end_kind != SP_END_CLEAN &&
 	    r->header.max_file_bytes > whole)
 		whole = r->header.max_file_bytes;
-	if (r->file_bytes < whole)
+	r->is_cut = r->file_bytes < whole;
+	if (r->is_cut)
 		note_damage(r, r->file_bytes, whole - r->file_bytes, "file",
 			    "truncated: samples after this are missing");
 }
 
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 {
-	struct stat st;
 	ssize_t n;
 	int code;
 
 	memset(r, 0, sizeof(*r));
 	r->path = path;
-	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (r->fd < 0) {
-		code = -errno;
-		return sp_error_set(err, code, path, "cannot be opened: %s",
-				    strerror(-code));
-	}
-	if (fstat(r->fd, &st) != 0 || !S_ISREG(st.st_mode))
-		return sp_error_set(err, -EINVAL, path,
-				    "is not a regular file");
-	r->file_bytes = (uint64_t)st.st_size;
-	n = read_at(r->fd, &r->header, sizeof(r->header), 0);
+	code = sp_source_open(&r->source, path, err);
+	if (code)
+		return code;
+	r->file_bytes = r->source.bytes;
+	n = sp_source_read(&r->source, &r->header, sizeof(r->header), 0);
 	if (n < 0)
 		return sp_error_set(err, (int)n, path, "cannot be read: %s",
-				    strerror((int)-n));
-	if (n > 0 && all_zero((const uint8_t *)&r->header, (size_t)n))
+				    sp_source_strerror((int)n));
+	if (all_zero((const uint8_t *)&r->header, (size_t)n))
 		return sp_error_set_at(err, -EINVAL, path, 0, "magic",
 				       "the file is empty: its process was "
 				       "stopped while it started");
@@ -280,7 +266,7 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 	code = check_header(r, err);
 	if (code)
 		return code;
-	r->is_running = writer_is_alive(r, &st);
+	r->is_running = !r->source.unpacker && writer_is_alive(r);
 	code = read_totals(r, err);
 	if (code)
 		return code;
@@ -298,7 +284,14 @@ static int end_of_file(struct sp_reader *r)
 {
 	struct stat st;
 
-	if (fstat(r->fd, &st) == 0 && (uint64_t)st.st_size < r->file_bytes) {
+	if (r->source.unpacker && r->source.bytes != r->file_bytes) {
+		r->file_bytes = r->source.bytes;
+		note_if_cut(r);
+	}
+	if (r->source.unpacker)
+		return 0;
+	if (fstat(r->source.fd, &st) == 0 &&
+	    (uint64_t)st.st_size < r->file_bytes) {
 		note_damage(r, (uint64_t)st.st_size,
 			    r->file_bytes - (uint64_t)st.st_size, "file",
 			    "cut while it was read: samples after this are "
@@ -354,16 +347,12 @@ static void read_class_pair(struct sp_reader *r, unsigned int pair)
 			continue;
 		memcpy(&copy, page, sizeof(copy));
 		if (!class_page_is_whole(r, &copy, pair, i))
-			torn++;
+			torn |= 1u << i;
 		else if (copy.seq > best.seq)
 			best = copy;
 	}
-	if (torn && !r->is_running)
-		note_damage(r, r->chunk_index * CHUNK + at, torn * sizeof(copy),
-			    "class totals",
-			    best.seq ? "a publication was cut short; the one "
-				       "before it is used"
-				     : "unreadable; intervals are wider");
+	note_torn(r, torn, best.seq, r->chunk_index * CHUNK + at, sizeof(copy),
+		  "class totals", "unreadable; intervals are wider");
 	if (!best.seq || r->has_class_slot[best.slot])
 		return;
 	r->has_classes = r->has_class_slot[best.slot] = true;
@@ -381,22 +370,39 @@ static void read_class_chunk(struct sp_reader *r)
 		read_class_pair(r, i);
 }
 
+/* The header of a chunk is neither zero nor right: it is stored first. */
+static void note_bad_header(struct sp_reader *r, uint64_t at, size_t n)
+{
+	if (r->is_running)
+		return;
+	if (r->status.end_kind != SP_END_CLEAN &&
+	    n > sizeof(struct sp_chunk_header) &&
+	    all_zero(r->chunk + sizeof(struct sp_chunk_header),
+		     n - sizeof(struct sp_chunk_header)))
+		r->unfinished++;
+	else
+		note_damage(r, at, n, "chunk header",
+			    "damaged: its samples are not used");
+}
+
 /* Move to the next chunk that has something in it.  1, 0 at the end. */
 static int next_chunk(struct sp_reader *r, struct sp_error *err)
 {
 	uint64_t at = (r->chunk_index + 1) * CHUNK;
 	struct sp_chunk_header h;
-	off_t data = lseek(r->fd, (off_t)at, SEEK_DATA);
+	const uint64_t data = sp_source_next_data(&r->source, at);
 	ssize_t n;
 
-	if (data < 0 && errno == ENXIO)
+	if (data > at)
+		at = data / CHUNK * CHUNK;
+	if (data == UINT64_MAX || at >= r->file_bytes)
 		return end_of_file(r);
-	/* Where holes cannot be skipped, they are read. */
-	if (data > (off_t)at)
-		at = (uint64_t)data / CHUNK * CHUNK;
-	if (at >= r->file_bytes)
-		return end_of_file(r);
-	n = read_at(r->fd, r->chunk, CHUNK, at);
+	n = sp_source_read(&r->source, r->chunk, CHUNK, at);
+	if (n == -EBADMSG || n == -EFBIG) {
+		note_damage(r, at, 0, sp_source_strerror((int)n),
+			    "samples after this are missing");
+		return 0;
+	}
 	if (n < 0)
 		return sp_error_set(err, (int)n, r->path, "cannot be read: %s",
 				    strerror((int)-n));
@@ -413,14 +419,12 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	if (h.magic != SP_FORMAT_CHUNK_MAGIC || h.index != r->chunk_index ||
 	    h.check != sp_format_check(r->header.file_id, SP_CHECK_CHUNK, &h,
 				       sizeof(h))) {
-		if (!r->is_running)
-			note_damage(r, at, (uint64_t)n, "chunk header",
-				    "damaged: its samples are not used");
+		note_bad_header(r, at, (size_t)n);
 		return 1;
 	}
 	if (h.kind == SP_CHUNK_CLASSES)
 		read_class_chunk(r);
-	if (h.kind != SP_CHUNK_RECORDS)
+	if (h.kind != SP_CHUNK_RECORDS && h.kind != SP_CHUNK_SYMBOLS)
 		return 1;
 	sp_chunk_state_init(&r->state, r->header.file_id, r->chunk_index);
 	r->offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
@@ -451,13 +455,13 @@ static void finish_chunk(struct sp_reader *r)
 		return;
 	while (record[left - 1] == 0)
 		left--;
-	note_damage(r, r->chunk_index * CHUNK + r->offset, left, "record",
-		    r->status.end_kind != SP_END_CLEAN &&
-				    is_unfinished(record, left)
-			    ? "unfinished when the process was stopped; "
-			      "nothing else is missing"
-			    : "damaged: the samples after it in this chunk are "
-			      "not used");
+	if (is_unfinished(record, left))
+		r->unfinished++;
+	else
+		note_damage(r, r->chunk_index * CHUNK + r->offset, left,
+			    "record",
+			    "damaged: the samples after it in this chunk are "
+			    "not used");
 }
 
 int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
@@ -492,7 +496,5 @@ int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 
 void sp_reader_close(struct sp_reader *r)
 {
-	if (r->fd >= 0)
-		close(r->fd);
-	r->fd = -1;
+	sp_source_close(&r->source);
 }

@@ -7,13 +7,15 @@
 
 #include "base/error.h"
 #include "format/decode.h"
+#include "profile/source.h"
 
 /*
  * A profile file as a stream of records, with the header, the newest status and
  * the exact totals beside it.  The file is untrusted, may be torn by a kill,
  * and may be written to while it is read: it is read with pread into bounded
- * memory (one chunk), every structure is verified, and what cannot be used is
- * noted in `damage` and passed over.
+ * memory (one chunk; a compressed file also the window of zstd), every
+ * structure is verified, and what cannot be used is noted in `damage` and
+ * passed over.
  */
 struct sp_reader_damage {
 	uint64_t records;       /* places where a chunk or block was given up */
@@ -32,9 +34,9 @@ struct sp_reader_slot {
 };
 
 struct sp_reader {
-	int fd;
-	const char *path; /* borrowed */
-	uint64_t file_bytes;
+	struct sp_source source;
+	const char *path;    /* borrowed */
+	uint64_t file_bytes; /* unpacked; UINT64_MAX: not known yet */
 	struct sp_file_header header;
 	struct sp_status status; /* all zero if there was none yet */
 	struct sp_reader_slot slots[SP_FORMAT_SLOTS];
@@ -45,8 +47,12 @@ struct sp_reader {
 	/* What each slot has in them, and whether its page was there. */
 	bool has_class_slot[SP_FORMAT_SLOTS];
 	uint64_t class_slot_bytes[SP_FORMAT_SLOTS];
+	bool is_cut;     /* the file is shorter than its writer made it */
 	bool is_running; /* the process that writes it is still there */
 	struct sp_reader_damage damage;
+	/* Records, chunks and publications in whose middle the process ended:
+	 * all that was complete is there, so this is no damage. */
+	uint64_t unfinished;
 
 	uint64_t chunk_index; /* of the buffer; 0: before the first */
 	size_t chunk_bytes;

@@ -9,7 +9,9 @@
 
 #include "base/hash.h"
 #include "profile/debuginfo.h"
+#include "profile/debuginfod.h"
 #include "profile/demangle.h"
+#include "profile/stored.h"
 
 #define DEFAULT_DEBUG_PATH "/usr/lib/debug"
 
@@ -45,6 +47,8 @@ struct sp_symbolizer {
 	struct entry *entries;        /* open addressing, at most half full */
 	size_t n_entries;
 	size_t capacity; /* a power of two */
+	size_t n_named;  /* entries with a name */
+	size_t n_stored; /* of these, with one that the profile brought */
 	struct block *blocks;
 };
 
@@ -60,8 +64,12 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		      struct sp_error *err)
 {
 	const char *debug_path = options->debug_path;
-	struct sp_symbolizer *s = calloc(1, sizeof(*s));
+	int r = options->use_debuginfod ? sp_debuginfod_check(err) : 0;
+	struct sp_symbolizer *s;
 
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
 	if (!s)
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
@@ -345,6 +353,7 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 				       struct sp_frame frame,
 				       bool is_return_address)
 {
+	const struct sp_stored_frame *stored;
 	const struct sp_module *module;
 	uint64_t address, lookup_address;
 	struct entry *entry;
@@ -363,7 +372,21 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 	lookup_address = address - (is_return_address && frame.offset);
 	entry->frame = frame;
 	entry->is_return_address = is_return_address;
-	entry->result = symbolize(s, module, address, lookup_address);
+	stored = is_return_address ? sp_stored_find(s->profile, frame) : NULL;
+	if (stored && !stored->symbols.symbol->is_fallback) {
+		entry->result = stored->symbols;
+		s->n_stored++;
+	} else {
+		entry->result = symbolize(s, module, address, lookup_address);
+	}
+	s->n_named += !entry->result.symbol->is_fallback;
 	s->n_entries++;
 	return entry->result;
+}
+
+void sp_symbolizer_count(const struct sp_symbolizer *s, size_t *ret_named,
+			 size_t *ret_stored)
+{
+	*ret_named = s->n_named;
+	*ret_stored = s->n_stored;
 }

@@ -13,32 +13,20 @@
  * From (module, offset) to functions and source lines, with elfutils' libdw:
  * symbol tables, DWARF lines and inlines, separate debug files by build id and
  * debug link.  A module on disk whose build id differs from the recorded one
- * is not used.  All text is untrusted: it comes from binaries as it is.
+ * is not used.  What the profile brings along itself (profile/stored.h) is
+ * preferred, but where it has no more than an address.  All text is untrusted:
+ * it comes from binaries and files as it is.
  */
-struct sp_symbol {
-	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
-			       * beginning of the function or at least the
-			       * address, if nothing is known */
-	const char *file;     /* source file or NULL */
-	uint32_t line;        /* 0: unknown */
-	bool is_inlined;      /* inlined into the next one */
-	bool is_fallback;     /* `function` is module+offset */
-};
-
-/* What one address stands for: innermost (most inlined) first. */
-struct sp_symbols {
-	const struct sp_symbol *symbol;
-	size_t count; /* >= 1 */
-};
-
 struct sp_symbolizer_options {
 	const char *debug_path; /* colon-separated roots of separate debug
-				 * files, or NULL for /usr/lib/debug */
+				 * files and of modules that are not where
+				 * they were, or NULL for /usr/lib/debug */
 	bool use_debuginfod;    /* may ask $DEBUGINFOD_URLS; off by default */
 };
 
 struct sp_symbolizer;
 
+/* 0, or negative errno and *err: -ENOMEM, or as sp_debuginfod_check(). */
 int sp_symbolizer_new(const struct sp_profile *profile,
 		      const struct sp_symbolizer_options *options,
 		      struct sp_symbolizer **ret_symbolizer,
@@ -60,6 +48,11 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 			    void (*fn)(void *arg, const struct sp_module *,
 				       const char *reason),
 			    void *arg);
+
+/* Of the addresses that were looked up, how many have names; and how many of
+ * these were stored in the profile. */
+void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
+			 size_t *ret_named, size_t *ret_stored);
 
 void sp_symbolizer_free(struct sp_symbolizer *symbolizer);
 

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "profile/marks.h"
 
 void sp_selection_init(struct sp_selection *selection)
 {
@@ -16,19 +19,23 @@ void sp_selection_init(struct sp_selection *selection)
 	};
 }
 
-static bool is_live(const struct sp_sample *s, uint64_t at_ns)
+static bool is_live(const struct sp_profile *profile, const struct sp_sample *s,
+		    uint64_t at_ns)
 {
-	return at_ns == SP_NEVER ? s->freed_ns == SP_NEVER
-				 : s->born_ns <= at_ns && s->freed_ns > at_ns;
+	return at_ns == SP_NEVER
+		       ? s->freed_ns == SP_NEVER
+		       : s->born_ns <= at_ns &&
+				 sp_sample_gone_ns(profile, s) > at_ns;
 }
 
 static bool is_leak(const struct sp_selection *selection,
 		    const struct sp_profile *profile, const struct sp_sample *s)
 {
-	uint64_t at = selection->at_ns == SP_NEVER ? profile->duration_ns
-						   : selection->at_ns;
+	uint64_t at = selection->at_ns == SP_NEVER
+			      ? sp_sample_stop_ns(profile, s)
+			      : selection->at_ns;
 
-	return is_live(s, selection->at_ns) && at >= s->born_ns &&
+	return is_live(profile, s, selection->at_ns) && at >= s->born_ns &&
 	       at - s->born_ns >= selection->tail_ns;
 }
 
@@ -53,13 +60,22 @@ static bool view_has(const struct sp_selection *selection,
 		return true;
 	case SP_VIEW_LIVE:
 	case SP_VIEW_PEAK:
-		return is_live(s, selection->at_ns);
+		return is_live(profile, s, selection->at_ns);
 	case SP_VIEW_LEAKS:
 		return is_leak(selection, profile, s);
 	case SP_VIEW_TEMPORARY:
 		return is_temporary(selection, s);
 	}
 	return false;
+}
+
+static bool in_phase(const struct sp_profile *profile,
+		     const struct sp_sample *s, const char *phase)
+{
+	const struct sp_stretch *stretch =
+		sp_stretch_at(profile, s->part, s->born_ns);
+
+	return stretch && strcmp(stretch->phase, phase) == 0;
 }
 
 bool sp_selection_has(const struct sp_selection *selection,
@@ -70,6 +86,10 @@ bool sp_selection_has(const struct sp_selection *selection,
 	    (selection->to_ns != SP_NEVER && s->born_ns >= selection->to_ns) ||
 	    s->size_bytes < selection->min_size_bytes ||
 	    s->size_bytes > selection->max_size_bytes)
+		return false;
+	if (selection->phase && !in_phase(profile, s, selection->phase))
+		return false;
+	if (selection->keeps && !selection->keeps[s->stack])
 		return false;
 	if (selection->thread &&
 	    (s->thread == UINT32_MAX ||
@@ -89,6 +109,36 @@ static int add_sample(struct sp_table *table, const struct sp_profile *profile,
 	for (unsigned int i = 0; i < n; i++)
 		if (sp_tally_add(tallies[i], &profile->law, s->size_bytes,
 				 s->offset_bytes, s->period_bytes))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Groups are all that was allocated and has ended, in the whole run: what is
+ * asked of them cannot depend on time. */
+static bool has_group(const struct sp_selection *selection,
+		      const struct sp_profile *profile,
+		      const struct sp_group *group)
+{
+	const struct sp_sample one = {.size_bytes = group->size_bytes,
+				      .stack = group->stack,
+				      .thread = group->thread};
+
+	return selection->view == SP_VIEW_ALLOC &&
+	       sp_selection_has(selection, profile, &one);
+}
+
+static int add_group(struct sp_table *table, const struct sp_profile *profile,
+		     const struct sp_group *g)
+{
+	struct sp_tally *tallies[3] = {&table->all, &table->stacks[g->stack]};
+	unsigned int n = 2;
+
+	if (g->thread != UINT32_MAX)
+		tallies[n++] = &table->threads[g->thread];
+	for (unsigned int i = 0; i < n; i++)
+		if (sp_tally_add_many(tallies[i], &profile->law, g->size_bytes,
+				      g->samples, g->tail_bytes,
+				      g->period_bytes))
 			return -ENOMEM;
 	return 0;
 }
@@ -115,6 +165,10 @@ static int fill(struct sp_table *table, const struct sp_profile *profile,
 		if (sp_selection_has(selection, profile,
 				     &profile->samples[i]) &&
 		    add_sample(table, profile, &profile->samples[i]))
+			return -ENOMEM;
+	for (size_t i = 0; i < profile->n_groups; i++)
+		if (has_group(selection, profile, &profile->groups[i]) &&
+		    add_group(table, profile, &profile->groups[i]))
 			return -ENOMEM;
 	return 0;
 }

@@ -31,6 +31,8 @@ struct sp_selection {
 	uint64_t min_size_bytes;
 	uint64_t max_size_bytes; /* inclusive */
 	uint32_t thread;         /* index of a thread; 0: all */
+	const char *phase;       /* born in a phase of that name; NULL: all */
+	const bool *keeps;       /* which of profile->stacks; NULL: all */
 };
 
 /* Everything that was allocated. */

@@ -45,13 +45,14 @@ static uint32_t position(const struct sp_tally *tally, uint32_t class)
 	return lo;
 }
 
-int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
-		 uint64_t size_bytes, uint64_t offset_bytes,
-		 uint64_t period_bytes)
+int sp_tally_add_many(struct sp_tally *tally, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		      uint64_t period_bytes)
 {
 	const uint32_t class = sp_format_class(size_bytes);
 	const uint32_t at = position(tally, class);
 	struct sp_tally_class *c;
+	struct sp_acc one;
 
 	if (at == tally->n_classes || tally->classes[at].class != class) {
 		if (reserve(tally, tally->n_classes + 1) < 0)
@@ -62,39 +63,50 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 		sp_acc_init(&c->acc, tally->all.period_bytes);
 		tally->n_classes++;
 	}
-	sp_acc_add(&tally->classes[at].acc, law, size_bytes, offset_bytes,
-		   period_bytes);
-	sp_acc_add(&tally->all, law, size_bytes, offset_bytes, period_bytes);
+	/* Once for both. */
+	sp_acc_init(&one, period_bytes);
+	sp_acc_add_many(&one, law, size_bytes, n, tail_bytes, period_bytes);
+	sp_acc_merge(&tally->classes[at].acc, &one);
+	sp_acc_merge(&tally->all, &one);
 	return 0;
 }
 
-static uint32_t union_size(const struct sp_tally *a, const struct sp_tally *b)
+int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
+		 uint64_t size_bytes, uint64_t offset_bytes,
+		 uint64_t period_bytes)
 {
-	uint32_t n = 0, j = 0;
-
-	for (uint32_t i = 0; i < a->n_classes; i++, n++) {
-		while (j < b->n_classes &&
-		       b->classes[j].class < a->classes[i].class) {
-			j++;
-			n++;
-		}
-		if (j < b->n_classes &&
-		    b->classes[j].class == a->classes[i].class)
-			j++;
-	}
-	return n + b->n_classes - j;
+	return sp_tally_add_many(tally, law, size_bytes, 1,
+				 size_bytes - offset_bytes, period_bytes);
 }
 
-/* From the end, so that dst's classes move up before they are overwritten. */
+/* Classes of b that a lacks. */
+static uint32_t missing(const struct sp_tally *a, const struct sp_tally *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_classes; i++) {
+		const uint32_t at = position(a, b->classes[i].class);
+
+		n += at == a->n_classes ||
+		     a->classes[at].class != b->classes[i].class;
+	}
+	return n;
+}
+
+/*
+ * From the end, so that dst's classes move up before they are overwritten, as
+ * far as there is something to insert.  Mostly there is nothing: a stack has
+ * few classes, and functions that many stacks go through have them all.
+ */
 int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src)
 {
 	uint32_t i = dst->n_classes, j = src->n_classes;
-	uint32_t n = union_size(dst, src);
+	uint32_t n = i + missing(dst, src);
 
 	if (reserve(dst, n) < 0)
 		return -ENOMEM;
 	dst->n_classes = n;
-	while (j) {
+	while (n > i) {
 		struct sp_tally_class *to = &dst->classes[--n];
 		const struct sp_tally_class *from = &src->classes[j - 1];
 
@@ -107,6 +119,12 @@ int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src)
 			*to = *from;
 		}
 		j--;
+	}
+	while (j--) {
+		const struct sp_tally_class *from = &src->classes[j];
+
+		sp_acc_merge(&dst->classes[position(dst, from->class)].acc,
+			     &from->acc);
 	}
 	sp_acc_merge(&dst->all, &src->all);
 	return 0;

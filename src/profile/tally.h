@@ -33,6 +33,11 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 		 uint64_t size_bytes, uint64_t offset_bytes,
 		 uint64_t period_bytes);
 
+/* Likewise; arguments as for sp_acc_add_many(). */
+int sp_tally_add_many(struct sp_tally *tally, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		      uint64_t period_bytes);
+
 /* dst += src; 0 or -ENOMEM. */
 int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src);
 

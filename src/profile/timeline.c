@@ -75,7 +75,8 @@ static void add_samples(const struct sp_profile *profile,
 		sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
 			   s->period_bytes);
 		add_range(tree, n, first_point(points, n, s->born_ns),
-			  first_point(points, n, s->freed_ns), &one);
+			  first_point(points, n, sp_sample_gone_ns(profile, s)),
+			  &one);
 	}
 }
 

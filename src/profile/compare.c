@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Differences between two sides, in one primitive: the contrast
+ * new - factor * old with its interval.  A limit on relative growth is a
+ * contrast with a factor, one on an absolute amount a contrast with factor 1,
+ * and a p-value the level at which an interval of it begins to be beyond.  What
+ * is printed and what decides can therefore never disagree.
+ */
+#include "profile/compare.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/special.h"
+
+static double square(double x)
+{
+	return x * x;
+}
+
+static void set_values(struct sp_runs *runs, double sum, double squares,
+		       size_t n)
+{
+	const double count = (double)n;
+
+	runs->n = n;
+	runs->mean = sum / count;
+	runs->var = n > 1 ? fmax(squares, 0) / (count - 1) : 0;
+}
+
+void sp_runs_exact(struct sp_runs *ret, const double *values, size_t n)
+{
+	double sum = 0, squares = 0;
+
+	*ret = (struct sp_runs){.level = 0.5};
+	for (size_t i = 0; i < n; i++)
+		sum += values[i];
+	for (size_t i = 0; i < n; i++)
+		squares += square(values[i] - sum / (double)n);
+	set_values(ret, sum, squares, n);
+	ret->limits = (struct sp_interval){ret->mean, ret->mean, ret->mean};
+	ret->certain = ret->mean;
+}
+
+static double normal_two_sided(double level)
+{
+	return sp_special_normal_quantile(0.5 + level / 2);
+}
+
+/* Limits of a mean of independent estimates: their distances add up as their
+ * squares do. */
+void sp_runs_estimated(struct sp_runs *ret, const struct sp_interval *runs,
+		       size_t n, double level)
+{
+	const double count = (double)n, t = normal_two_sided(level);
+	double sum = 0, squares = 0, below = 0, above = 0, widths = 0;
+
+	*ret = (struct sp_runs){.level = level};
+	for (size_t i = 0; i < n; i++)
+		sum += runs[i].value;
+	for (size_t i = 0; i < n; i++) {
+		squares += square(runs[i].value - sum / count);
+		below += square(runs[i].value - runs[i].lo);
+		above += square(runs[i].hi - runs[i].value);
+		widths += square((runs[i].hi - runs[i].lo) / (2 * t));
+	}
+	set_values(ret, sum, squares, n);
+	ret->noise = widths / count;
+	ret->limits = (struct sp_interval){
+		ret->mean, fmax(ret->mean - sqrt(below) / count, 0),
+		ret->mean + sqrt(above) / count};
+}
+
+static double acc_value(const struct sp_acc *acc, bool is_count)
+{
+	return is_count ? acc->est_count : acc->est_bytes;
+}
+
+void sp_runs_sampled(struct sp_runs *ret, const struct sp_acc *runs, size_t n,
+		     bool is_count)
+{
+	double sum = 0, squares = 0;
+
+	*ret = (struct sp_runs){.of_acc = true, .is_count = is_count};
+	sp_acc_init(&ret->acc, runs[0].period_bytes);
+	for (size_t i = 0; i < n; i++) {
+		sum += acc_value(&runs[i], is_count);
+		sp_acc_merge(&ret->acc, &runs[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		squares +=
+			square(acc_value(&runs[i], is_count) - sum / (double)n);
+	set_values(ret, sum, squares, n);
+	ret->noise = (is_count ? ret->acc.c2 : ret->acc.k2) / (double)n;
+	ret->certain = (is_count ? (double)ret->acc.samples
+				 : (double)ret->acc.size_bytes) /
+		       (double)n;
+}
+
+struct sp_interval sp_runs_mean(const struct sp_runs *runs, double confidence)
+{
+	const double n = (double)runs->n;
+	struct sp_interval i = runs->limits;
+	double scale;
+
+	if (runs->of_acc) {
+		i = runs->is_count
+			    ? sp_estimate_objects_p3(&runs->acc, confidence)
+			    : sp_estimate_bytes_p3(&runs->acc, confidence);
+		return (struct sp_interval){i.value / n, i.lo / n, i.hi / n};
+	}
+	if (confidence == runs->level || !(i.hi > i.lo))
+		return i;
+	scale = normal_two_sided(confidence) / normal_two_sided(runs->level);
+	return (struct sp_interval){
+		i.value,
+		fmax(i.value - scale * (i.value - i.lo), runs->certain),
+		i.value + scale * (i.hi - i.value)};
+}
+
+/* Student's t for real degrees of freedom, by the beta distribution. */
+static double student_quantile(double two_sided, double freedom)
+{
+	double x;
+
+	if (freedom > 1e6)
+		return normal_two_sided(two_sided);
+	x = sp_special_beta_quantile(freedom / 2, 0.5, 1 - two_sided);
+	return x > 0 ? sqrt(freedom * (1 - x) / x) : INFINITY;
+}
+
+size_t sp_runs_freedom(const struct sp_runs *old, const struct sp_runs *new)
+{
+	return old->n + new->n - 2;
+}
+
+/* Of one run of that side, sampling and the program's usual noise together. */
+static double expected_variance(const struct sp_runs *runs, double spread)
+{
+	return runs->noise + spread * square(runs->mean);
+}
+
+/* The variance between runs over the expected one: of both sides, each by its
+ * degrees of freedom; 0 if none is expected. */
+static double variance_ratio(const struct sp_runs *old,
+			     const struct sp_runs *new, double spread)
+{
+	const struct sp_runs *const sides[] = {old, new};
+	double sum = 0, freedom = 0;
+
+	for (int i = 0; i < 2; i++) {
+		const double expected = expected_variance(sides[i], spread);
+		const double d = (double)(sides[i]->n - 1);
+
+		if (!(d > 0) || !(expected > 0))
+			continue;
+		sum += d * sides[i]->var / expected;
+		freedom += d;
+	}
+	return freedom > 0 ? sum / freedom : 0;
+}
+
+/* (E28) Half the width by Welch's method; a side of one run is as noisy as the
+ * other.  0 with one run on each. */
+static double half_between(const struct sp_runs *old, const struct sp_runs *new,
+			   double factor, double confidence)
+{
+	const double var_old = old->n > 1 ? old->var : new->var;
+	const double var_new = new->n > 1 ? new->var : old->var;
+	const double a = square(factor) * var_old / (double)old->n;
+	const double b = var_new / (double)new->n;
+	double freedom = (double)sp_runs_freedom(old, new);
+
+	if (!sp_runs_freedom(old, new) || !(a + b > 0))
+		return 0;
+	if (old->n > 1 && new->n > 1)
+		freedom = square(a + b) / (square(a) / (double)(old->n - 1) +
+					   square(b) / (double)(new->n - 1));
+	return student_quantile(confidence, freedom) * sqrt(a + b);
+}
+
+/* (E30) The row's own ratio, drawn towards that of all rows. */
+static double half_moderated(const struct sp_runs *old,
+			     const struct sp_runs *new, double factor,
+			     const struct sp_run_noise *noise,
+			     double confidence)
+{
+	const double d = (double)sp_runs_freedom(old, new);
+	const double var =
+		square(factor) * expected_variance(old, noise->spread) /
+			(double)old->n +
+		expected_variance(new, noise->spread) / (double)new->n;
+	double ratio = noise->ratio;
+
+	if (isfinite(noise->freedom))
+		ratio = (noise->freedom * noise->ratio +
+			 d * variance_ratio(old, new, noise->spread)) /
+			(noise->freedom + d);
+	return student_quantile(confidence, noise->freedom + d) *
+	       sqrt(ratio * var);
+}
+
+/* (E27) */
+struct sp_interval sp_contrast(const struct sp_runs *old,
+			       const struct sp_runs *new, double factor,
+			       const struct sp_run_noise *noise,
+			       double confidence)
+{
+	const struct sp_interval a = sp_runs_mean(old, confidence);
+	const struct sp_interval b = sp_runs_mean(new, confidence);
+	const double d = new->mean - factor * old->mean;
+	const double below =
+		hypot(new->mean - b.lo, factor * (a.hi - old->mean));
+	const double above =
+		hypot(b.hi - new->mean, factor * (old->mean - a.lo));
+	double between;
+
+	if (noise && noise->freedom > 0 && old->noise + new->noise > 0)
+		between = half_moderated(old, new, factor, noise, confidence);
+	else
+		between = half_between(old, new, factor, confidence);
+	return (struct sp_interval){d, d - fmax(below, between),
+				    d + fmax(above, between)};
+}
+
+/* (E29) The contrasts of an allowance: beyond it if both are positive. */
+static void contrasts(const struct sp_runs *old, const struct sp_runs *new,
+		      const struct sp_allowance *allowance, bool is_down,
+		      const struct sp_run_noise *noise, double confidence,
+		      struct sp_interval ret[2])
+{
+	const double factors[] = {
+		is_down ? 1 - allowance->growth : 1 + allowance->growth, 1};
+	const double shifts[] = {0, allowance->amount};
+
+	for (int i = 0; i < 2; i++) {
+		struct sp_interval c =
+			sp_contrast(old, new, factors[i], noise, confidence);
+
+		if (is_down)
+			c = (struct sp_interval){-c.value, -c.hi, -c.lo};
+		ret[i] = (struct sp_interval){c.value - shifts[i],
+					      c.lo - shifts[i],
+					      c.hi - shifts[i]};
+	}
+}
+
+static enum sp_change change(const struct sp_runs *old,
+			     const struct sp_runs *new,
+			     const struct sp_allowance *allowance, bool is_down,
+			     double confidence)
+{
+	struct sp_interval c[2];
+
+	contrasts(old, new, allowance, is_down, NULL, confidence, c);
+	if (c[0].lo > 0 && c[1].lo > 0)
+		return SP_CHANGE_BEYOND;
+	return c[0].hi <= 0 || c[1].hi <= 0 ? SP_CHANGE_WITHIN
+					    : SP_CHANGE_MAYBE;
+}
+
+enum sp_change sp_change_up(const struct sp_runs *old,
+			    const struct sp_runs *new,
+			    const struct sp_allowance *allowance,
+			    double confidence)
+{
+	return change(old, new, allowance, false, confidence);
+}
+
+enum sp_change sp_change_down(const struct sp_runs *old,
+			      const struct sp_runs *new,
+			      const struct sp_allowance *allowance,
+			      double confidence)
+{
+	return change(old, new, allowance, true, confidence);
+}
+
+static bool is_beyond(const struct sp_runs *old, const struct sp_runs *new,
+		      const struct sp_allowance *allowance, bool is_down,
+		      const struct sp_run_noise *noise, double p)
+{
+	struct sp_interval c[2];
+
+	contrasts(old, new, allowance, is_down, noise, 1 - 2 * p, c);
+	return c[0].lo > 0 && c[1].lo > 0;
+}
+
+/* No p-value is smaller: beyond it the special functions are not tested. */
+#define P_SMALLEST 1e-12
+
+double sp_change_p(const struct sp_runs *old, const struct sp_runs *new,
+		   const struct sp_allowance *allowance, bool is_down,
+		   const struct sp_run_noise *noise, double largest)
+{
+	double lo = log(P_SMALLEST), hi = log(fmin(largest, 0.499));
+
+	if (!is_beyond(old, new, allowance, is_down, noise, exp(hi)))
+		return 1;
+	if (is_beyond(old, new, allowance, is_down, noise, P_SMALLEST))
+		return P_SMALLEST;
+	/* it is beyond at exp(hi), and not at exp(lo) */
+	for (int i = 0; i < 30; i++) {
+		const double mid = (lo + hi) / 2;
+
+		if (is_beyond(old, new, allowance, is_down, noise, exp(mid)))
+			hi = mid;
+		else
+			lo = mid;
+	}
+	return exp(hi);
+}
+
+static int ascending(const void *a, const void *b)
+{
+	const double *pa = a, *pb = b;
+
+	return (*pa > *pb) - (*pa < *pb);
+}
+
+/* (E31) */
+int sp_false_discovery(const double *p, size_t n, double rate, double *ret)
+{
+	double *sorted = malloc((n + 1) * sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	*ret = -1;
+	if (n)
+		memcpy(sorted, p, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), ascending);
+	for (size_t i = 0; i < n; i++)
+		if (sorted[i] <= rate * (double)(i + 1) / (double)n)
+			*ret = sorted[i];
+	free(sorted);
+	return 0;
+}
+
+/* ---- the noise of all rows ---- */
+
+/* psi(x) and its derivative: recurrence up to 10, then the asymptotic series.
+ */
+static double digamma(double x)
+{
+	double sum = 0, y;
+
+	for (; x < 10; x++)
+		sum -= 1 / x;
+	y = 1 / (x * x);
+	return sum + log(x) - 1 / (2 * x) -
+	       y * (1.0 / 12 - y * (1.0 / 120 - y / 252));
+}
+
+static double trigamma(double x)
+{
+	double sum = 0, y;
+
+	for (; x < 10; x++)
+		sum += 1 / (x * x);
+	y = 1 / (x * x);
+	return sum + 1 / x + y / 2 +
+	       y / x * (1.0 / 6 - y * (1.0 / 30 - y / 42));
+}
+
+/* x with trigamma(x) = y > 0; trigamma falls. */
+static double trigamma_inverse(double y)
+{
+	double lo = log(1e-6), hi = log(1e9);
+
+	for (int i = 0; i < 60; i++) {
+		const double mid = (lo + hi) / 2;
+
+		if (trigamma(exp(mid)) > y)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return exp(lo);
+}
+
+#define ROWS_MIN 8
+
+/* Squared mean over the sampling variance: how many samples it is like. */
+static double samples_like(const struct sp_run_pair *row)
+{
+	return (square(row->old->mean) + square(row->new->mean)) /
+	       (row->old->noise + row->new->noise);
+}
+
+/* Relative variance between runs that is not sampling: a ratio is 1 + spread *
+ * samples on average, with a standard deviation as large.  Weights need the
+ * result; a few rounds settle it. */
+static double fit_spread(const struct sp_run_pair *rows, size_t n)
+{
+	double spread = 0;
+
+	for (int round = 0; round < 20; round++) {
+		double sum = 0, weights = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			const double s = samples_like(&rows[i]);
+			const double weight = s / square(1 + spread * s);
+			const double ratio =
+				variance_ratio(rows[i].old, rows[i].new, 0);
+
+			sum += weight * (ratio - 1);
+			weights += weight * s;
+		}
+		spread = weights > 0 ? fmax(sum / weights, 0) : 0;
+	}
+	return spread;
+}
+
+/* (E30) What is left are ratios that are distributed as ratio * F(each,
+ * freedom); their logarithms tell both.  Equal values in all runs, of which
+ * there is no logarithm, are left out. */
+static void fit_ratio(const struct sp_run_pair *rows, size_t n,
+		      struct sp_run_noise *noise)
+{
+	const double half =
+		(double)sp_runs_freedom(rows[0].old, rows[0].new) / 2;
+	double mean = 0, squares = 0, excess;
+	size_t used = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const double ratio =
+			variance_ratio(rows[i].old, rows[i].new, noise->spread);
+		double from_mean;
+
+		if (!(ratio > 0))
+			continue;
+		from_mean = log(ratio) - mean;
+		mean += from_mean / (double)++used;
+		squares += from_mean * (log(ratio) - mean);
+	}
+	if (used < ROWS_MIN)
+		return;
+	mean -= digamma(half) - log(half);
+	excess = squares / (double)(used - 1) - trigamma(half);
+	noise->freedom = excess > 0 ? 2 * trigamma_inverse(excess) : INFINITY;
+	if (excess > 0)
+		mean += digamma(noise->freedom / 2) - log(noise->freedom / 2);
+	noise->ratio = exp(mean);
+}
+
+struct sp_run_noise sp_run_noise_fit(const struct sp_run_pair *rows, size_t n)
+{
+	struct sp_run_noise noise = {0};
+
+	if (n < ROWS_MIN || !sp_runs_freedom(rows[0].old, rows[0].new))
+		return noise;
+	noise.spread = fit_spread(rows, n);
+	fit_ratio(rows, n, &noise);
+	return noise;
+}
+
+/* ---- what could have been found ---- */
+
+double sp_relative_variance(const struct sp_runs *runs,
+			    const struct sp_run_noise *noise)
+{
+	double var = runs->noise;
+
+	if (!(runs->mean > 0))
+		return INFINITY;
+	if (noise && noise->freedom > 0)
+		var = fmax(noise->ratio, 1) *
+		      expected_variance(runs, noise->spread);
+	return fmax(var, runs->var) / (double)runs->n / square(runs->mean);
+}
+
+/* (E32) */
+double sp_detectable_growth(double old_variance, double new_variance,
+			    double allowed, double confidence, double power)
+{
+	const double t = normal_two_sided(confidence) +
+			 sp_special_normal_quantile(power);
+	double lo = 0, hi = t * sqrt(old_variance + new_variance);
+
+	if (!isfinite(hi))
+		return INFINITY;
+	for (int i = 0; i < 60; i++) {
+		const double mid = (lo + hi) / 2;
+
+		if (t * sqrt(old_variance + new_variance * exp(-mid)) > mid)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return (1 + allowed) * exp(hi) - 1;
+}
+
+/* (E33) */
+double sp_variance_needed(double allowed, double confidence, double power)
+{
+	const double t = normal_two_sided(confidence) +
+			 sp_special_normal_quantile(power);
+
+	return square(log1p(allowed) / t) / 2;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is to do with a profile once it was read, or made. */
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct sp_module *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+void sp_profile_free(struct sp_profile *profile)
+{
+	if (!profile)
+		return;
+	sp_blocks_free(&profile->storage);
+	free(profile->modules);
+	free(profile->stacks);
+	free(profile->samples);
+	free(profile->groups);
+	free(profile->stretches);
+	free(profile->snapshots);
+	free(profile->rss);
+	free(profile->thread_infos);
+	free(profile->infos);
+	free(profile->stored);
+	free(profile->parts);
+	free(profile);
+}
+
+const struct sp_module *sp_profile_module(const struct sp_profile *profile,
+					  uint32_t id)
+{
+	const struct sp_module key = {.id = id};
+
+	if (!profile->n_modules)
+		return NULL;
+	return bsearch(&key, profile->modules, profile->n_modules, sizeof(key),
+		       compare_ids);
+}
+
+const char *sp_profile_info(const struct sp_profile *profile, const char *key)
+{
+	for (size_t i = 0; i < profile->n_infos; i++)
+		if (strcmp(profile->infos[i].key, key) == 0)
+			return profile->infos[i].value;
+	return NULL;
+}
+
+struct fact {
+	const char *key;
+	size_t index;
+};
+
+static int compare_facts(const void *a, const void *b)
+{
+	const struct fact *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : x->index < y->index ? -1 : 1;
+}
+
+int sp_profile_drop_infos(struct sp_profile *p)
+{
+	struct fact *facts = malloc((p->n_infos + 1) * sizeof(*facts));
+	size_t kept = 0;
+
+	if (!facts)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_infos; i++)
+		facts[i] = (struct fact){p->infos[i].key, i};
+	qsort(facts, p->n_infos, sizeof(*facts), compare_facts);
+	for (size_t i = 1; i < p->n_infos; i++)
+		if (strcmp(facts[i].key, facts[i - 1].key) == 0)
+			p->infos[facts[i].index].key = NULL;
+	free(facts);
+	for (size_t i = 0; i < p->n_infos; i++)
+		if (p->infos[i].key)
+			p->infos[kept++] = p->infos[i];
+	p->n_infos = kept;
+	return 0;
+}

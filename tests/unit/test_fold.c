@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* A folded profile says what the same file says with every sample. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "profile/estimate.h"
+#include "profile/peak.h"
+#include "profile/table.h"
+#include "support/close.h"
+#include "support/format_model.h"
+#include "support/temp_path.h"
+
+#define THREADS 5
+#define CHUNKS  200
+#define SECOND  1000000000ull
+
+static char path[128];
+static struct sp_rng rng;
+
+static uint64_t below(uint64_t n)
+{
+	return sp_rng_next(&rng) % n;
+}
+
+/* ---- files as a writer makes them ---- */
+
+struct event {
+	uint64_t time_ns;
+	uint64_t id;
+	uint64_t size_bytes; /* 0: a free */
+	uint64_t thread;
+};
+
+static struct event events[20000];
+static size_t n_events;
+
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return !x->size_bytes - !y->size_bytes;
+}
+
+/* Objects of many lives; some die at their birth, some at a moment when others
+ * are born, some not at all. */
+static void make_events(size_t objects, uint64_t step_ns)
+{
+	uint64_t now = 1;
+
+	n_events = 0;
+	for (uint64_t id = 1; id <= objects; id++) {
+		const uint64_t size = 1ull << below(14);
+		uint64_t life = below(4) ? below(20) * step_ns : 0;
+
+		now += below(3) * step_ns;
+		events[n_events++] =
+			(struct event){now, id, size, 1 + below(THREADS)};
+		if (below(9) == 0)
+			continue;
+		events[n_events++] =
+			(struct event){now + life, id, 0, 1 + below(THREADS)};
+	}
+	qsort(events, n_events, sizeof(events[0]), compare_events);
+}
+
+/* Every thread fills chunks of `per_chunk` records; chunks are numbered as they
+ * are begun. */
+static void write_events(uint64_t period_bytes, size_t per_chunk)
+{
+	static struct model_bytes records[CHUNKS];
+	static struct model_chunk chunks[CHUNKS];
+	size_t chunk_of[THREADS + 1] = {0}, filled[THREADS + 1] = {0}, n = 1;
+	struct model_file file;
+
+	model_file_init(&file, CHUNKS, period_bytes);
+	model_file_header(&file)->flags = SP_HEADER_FREES;
+	for (size_t i = 0; i < n_events; i++) {
+		const struct event *e = &events[i];
+		const uint64_t t = e->thread;
+		struct sp_record r = {.type = SP_RECORD_SAMPLE};
+
+		if (!chunk_of[t] || filled[t] == per_chunk) {
+			assert_true(n < CHUNKS);
+			chunk_of[t] = n++;
+			filled[t] = 0;
+			records[chunk_of[t]].n = 0;
+			model_chunk_begin(&chunks[chunk_of[t]], file.file_id,
+					  chunk_of[t]);
+		}
+		filled[t]++;
+		r.u.sample = (struct sp_record_sample){
+			.id = e->id,
+			.time_ns = e->time_ns,
+			.size_bytes = e->size_bytes,
+			.offset_bytes =
+				e->id % (e->size_bytes + !e->size_bytes),
+			.period_bytes = period_bytes,
+			.stack = 1 + e->id % 7,
+			.thread = t};
+		if (!e->size_bytes) {
+			r.type = SP_RECORD_FREE;
+			r.u.free =
+				(struct sp_record_free){.id = e->id,
+							.time_ns = e->time_ns,
+							.thread = t};
+		}
+		model_encode(&records[chunk_of[t]], &chunks[chunk_of[t]], &r);
+	}
+	for (size_t i = 1; i < n; i++) {
+		model_file_put(&file, i, &records[i]);
+		model_done(&records[i]);
+	}
+	model_file_seal(&file);
+	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	model_done(&file.bytes);
+}
+
+static struct sp_profile *load(bool folded)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+	int r = folded ? sp_profile_load_folded(path, 0.9, NULL, NULL, &p, &err)
+		       : sp_profile_load(path, NULL, NULL, &p, &err);
+
+	if (r != 0)
+		fail_msg("%s", err.message);
+	return p;
+}
+
+/* ---- the same answers ---- */
+
+static void same_acc(const struct sp_acc *a, const struct sp_acc *b)
+{
+	assert_int_equal(a->samples, b->samples);
+	assert_int_equal(a->size_bytes, b->size_bytes);
+	assert_int_equal(a->sure_samples, b->sure_samples);
+	assert_int_equal(a->tail_bytes, b->tail_bytes);
+	assert_close(a->est_bytes, b->est_bytes, 1e-12);
+	assert_close(a->k2, b->k2, 1e-12);
+	assert_close(a->k3, b->k3, 1e-12);
+	assert_close(a->kz, b->kz, 1e-12);
+	assert_close(a->est_count, b->est_count, 1e-12);
+}
+
+static void same_tables(const struct sp_profile *a, const struct sp_profile *b,
+			enum sp_view view)
+{
+	struct sp_selection all;
+	struct sp_table *x, *y;
+
+	sp_selection_init(&all);
+	all.view = view;
+	assert_int_equal(sp_table_new(a, &all, &x, NULL), 0);
+	assert_int_equal(sp_table_new(b, &all, &y, NULL), 0);
+	same_acc(&x->all.all, &y->all.all);
+	for (size_t i = 0; i < a->n_stacks; i++)
+		same_acc(&x->stacks[i].all, &y->stacks[i].all);
+	for (size_t i = 0; i < a->n_thread_infos; i++)
+		same_acc(&x->threads[i].all, &y->threads[i].all);
+	sp_table_free(x, a);
+	sp_table_free(y, b);
+}
+
+static void same_peaks(const struct sp_profile *a, const struct sp_profile *b)
+{
+	struct sp_selection all;
+	struct sp_peak x, y;
+
+	sp_selection_init(&all);
+	assert_int_equal(sp_peak(a, &all, 0.9, &x, NULL), 0);
+	assert_int_equal(sp_peak(b, &all, 0.9, &y, NULL), 0);
+	assert_int_equal(x.time_ns, y.time_ns);
+	assert_int_equal(x.samples, y.samples);
+	assert_close(x.raw_bytes, y.raw_bytes, 1e-12);
+	assert_close(x.bytes.value, y.bytes.value, 1e-9);
+	assert_close(x.bytes.lo, y.bytes.lo, 1e-9);
+	assert_close(x.bytes.hi, y.bytes.hi, 1e-9);
+}
+
+static void same(const struct sp_profile *folded, const struct sp_profile *full)
+{
+	size_t alive = 0;
+
+	assert_int_equal(folded->n_stacks, full->n_stacks);
+	assert_int_equal(sp_profile_samples(folded), full->n_samples);
+	assert_int_equal(folded->duration_ns, full->duration_ns);
+	assert_int_equal(folded->unmatched_frees, full->unmatched_frees);
+	for (size_t i = 0; i < full->n_samples; i++) {
+		const struct sp_sample *want = &full->samples[i];
+
+		if (want->freed_ns != SP_NEVER)
+			continue;
+		assert_true(alive < folded->n_samples);
+		assert_memory_equal(&folded->samples[alive], want,
+				    sizeof(*want));
+		alive++;
+	}
+	assert_int_equal(alive, folded->n_samples);
+	same_tables(folded, full, SP_VIEW_ALLOC);
+	same_tables(folded, full, SP_VIEW_LIVE);
+	same_tables(folded, full, SP_VIEW_LEAKS);
+	same_peaks(folded, full);
+}
+
+static void test_same(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 24; i++) {
+		struct sp_profile *folded, *full;
+
+		/* From many chunks a nanosecond apart to few a second apart. */
+		make_events(20 + below(2000), i % 3 == 0   ? 1
+					      : i % 3 == 1 ? SECOND / 50
+							   : SECOND);
+		write_events(i % 4 == 0 ? 1 : 64ull << below(8),
+			     30 + below(60));
+		folded = load(true);
+		full = load(false);
+		assert_non_null(folded->peak);
+		assert_null(full->peak);
+		same(folded, full);
+		sp_profile_free(folded);
+		sp_profile_free(full);
+	}
+}
+
+/* Memory goes by what is alive: groups by size, stack and thread. */
+static void test_groups(void **state)
+{
+	struct sp_profile *p;
+
+	(void)state;
+	make_events(9000, SECOND / 1000);
+	write_events(64, 120);
+	p = load(true);
+	assert_true(p->n_groups <= 14 * 7 * THREADS);
+	assert_true(p->n_folded > 6000);
+	for (size_t i = 0; i < p->n_groups; i++)
+		assert_true(p->groups[i].samples > 0);
+	sp_profile_free(p);
+}
+
+/* What no writer does is read in the other way, and gives the same. */
+static void is_not_folded(void)
+{
+	struct sp_profile *folded = load(true), *full = load(false);
+
+	assert_null(folded->peak);
+	assert_int_equal(folded->n_groups, 0);
+	assert_int_equal(folded->n_samples, full->n_samples);
+	same_tables(folded, full, SP_VIEW_ALLOC);
+	sp_profile_free(folded);
+	sp_profile_free(full);
+}
+
+static void test_out_of_order(void **state)
+{
+	(void)state;
+	/* A free without its sample. */
+	make_events(300, SECOND);
+	events[n_events++] =
+		(struct event){events[n_events - 1].time_ns + 5, 99999, 0, 1};
+	write_events(64, 30);
+	is_not_folded();
+	/* A free before its sample, both far apart. */
+	make_events(300, SECOND);
+	events[n_events++] = (struct event){5, 400, 64, 1};
+	events[n_events++] = (struct event){1, 400, 0, 1};
+	write_events(64, 30);
+	is_not_folded();
+	/* A sample that comes twice. */
+	make_events(300, SECOND);
+	events[n_events++] =
+		(struct event){events[n_events - 1].time_ns, 500, 64, 1};
+	events[n_events++] =
+		(struct event){events[n_events - 1].time_ns + 1, 500, 64, 1};
+	write_events(64, 30);
+	is_not_folded();
+}
+
+/* Without frees everything is counted, and nothing is kept. */
+static void test_without_frees(void **state)
+{
+	struct sp_profile *folded, *full;
+	FILE *out;
+	struct sp_file_header h;
+
+	(void)state;
+	make_events(500, SECOND);
+	write_events(64, 30);
+	out = fopen(path, "r+b");
+	assert_non_null(out);
+	assert_int_equal(fread(&h, sizeof(h), 1, out), 1);
+	h.flags = 0;
+	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
+	assert_int_equal(fseek(out, 0, SEEK_SET), 0);
+	assert_int_equal(fwrite(&h, sizeof(h), 1, out), 1);
+	assert_int_equal(fclose(out), 0);
+	folded = load(true);
+	full = load(false);
+	assert_int_equal(folded->n_samples, 0);
+	assert_int_equal(folded->n_folded, full->n_samples);
+	same_tables(folded, full, SP_VIEW_ALLOC);
+	sp_profile_free(folded);
+	sp_profile_free(full);
+}
+
+static int make_path(void **state)
+{
+	(void)state;
+	sp_rng_init(&rng, 11, 0);
+	return temp_path_make(path, sizeof(path));
+}
+
+static int remove_path(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_out_of_order),
+		cmocka_unit_test(test_without_frees),
+	};
+
+	return cmocka_run_group_tests(tests, make_path, remove_path);
+}
