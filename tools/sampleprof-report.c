@@ -2,6 +2,7 @@
 /* The report command: the one place that prints errors, exit codes, a screen
  * that is drawn again and again. */
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
@@ -15,12 +16,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/merge.h"
+#include "gate/gate.h"
 #include "profile/profile.h"
 #include "report/export.h"
 #include "report/options.h"
 #include "report/output.h"
 #include "report/page.h"
 #include "report/screen.h"
+#include "report/symbolize.h"
 #include "report/text.h"
 
 #define PROGRAM "sampleprof-report"
@@ -29,6 +33,8 @@ enum exit_code {
 	EXIT_FINE = 0,
 	EXIT_ERROR = 1,
 	EXIT_USAGE = 2,
+	EXIT_REGRESSION = 3,
+	EXIT_CANNOT_TELL = 4,
 };
 
 static void erase_progress(void);
@@ -36,9 +42,15 @@ static void erase_progress(void);
 /* The cursor is at the end of what was drawn. */
 static bool is_drawn;
 
+static bool is_utf8(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 /* A message on standard error; `error` may hold untrusted text. */
 static int fail(const char *error)
 {
+	sp_text_set_ascii(!is_utf8());
 	erase_progress();
 	fputs(is_drawn ? "\033[?25h\n" PROGRAM ": " : PROGRAM ": ", stderr);
 	is_drawn = false;
@@ -115,11 +127,19 @@ static int close_output(FILE *out)
 	return fail(error);
 }
 
-static int print_and_close(const char *text)
+static int print_version(void)
 {
 	FILE *out = open_output();
 
-	fputs(text, out);
+	fputs(PROGRAM " " SP_VERSION "\n", out);
+	return close_output(out);
+}
+
+static int print_help(void (*print)(FILE *out))
+{
+	FILE *out = open_output();
+
+	print(out);
 	return close_output(out);
 }
 
@@ -166,6 +186,17 @@ typedef int make_fn(FILE *out, const struct sp_profile *profile,
 		    const struct sp_options *options, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_error *err);
 
+static int load(const struct sp_options *options, sp_progress_fn *fn,
+		struct sp_profile **ret_profile, struct sp_error *err)
+{
+	if (sp_options_can_fold(options))
+		return sp_profile_load_folded(options->files[0],
+					      options->question.confidence, fn,
+					      NULL, ret_profile, err);
+	return sp_profile_load_many(options->files, options->n_files, fn, NULL,
+				    ret_profile, err);
+}
+
 /* Into `out`; *ret_end, how the process ended, if it could be read. */
 static int make(make_fn *what, FILE *out, const struct sp_options *options,
 		enum sp_profile_end *ret_end)
@@ -177,7 +208,7 @@ static int make(make_fn *what, FILE *out, const struct sp_options *options,
 
 	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
 	progress.doing = "reading";
-	if (sp_profile_load(options->file, fn, NULL, &profile, &err) < 0)
+	if (load(options, fn, &profile, &err) < 0)
 		return fail_with(&err);
 	progress.doing = "symbolizing";
 	/* The error may borrow from the profile: tell before it goes. */
@@ -325,32 +356,24 @@ static int watch(struct sp_options *options)
 	return code;
 }
 
-static int run_report(int argc, char **argv)
+static int run_report(enum sp_page page, int argc, char **argv)
 {
 	struct sp_options options;
 	struct sp_error err;
 
-	if (sp_options_parse(argc, argv, &options, &err) < 0)
+	if (sp_options_parse(page, argc, argv, &options, &err) < 0)
 		return fail_usage(err.message, "");
 	if (options.help)
-		return print_and_close(sp_options_help);
+		return print_help(sp_options_print_help);
 	if (options.version)
-		return print_and_close(PROGRAM " " SP_VERSION "\n");
-	if (strcmp(nl_langinfo(CODESET), "UTF-8") != 0)
+		return print_version();
+	if (!is_utf8())
 		options.ascii = true;
 	return options.watch_ns ? watch(&options)
 				: print_once(sp_page_print, &options);
 }
 
 /* ---- for other programs ---- */
-
-static int print_export_help(void)
-{
-	FILE *out = open_output();
-
-	sp_options_print_export_help(out);
-	return close_output(out);
-}
 
 static int export_to_file(const struct sp_options *options)
 {
@@ -378,9 +401,9 @@ static int run_export(int argc, char **argv)
 	if (sp_options_parse_export(argc, argv, &options, &err) < 0)
 		return fail_usage(err.message, " export");
 	if (options.help)
-		return print_export_help();
+		return print_help(sp_options_print_export_help);
 	if (options.version)
-		return print_and_close(PROGRAM " " SP_VERSION "\n");
+		return print_version();
 	if (strcmp(options.output, "-") != 0)
 		return export_to_file(&options);
 	if (options.format->is_binary && isatty(STDOUT_FILENO))
@@ -389,17 +412,137 @@ static int run_export(int argc, char **argv)
 	return print_once(sp_export_write, &options);
 }
 
-/* The first is the default: FILE may follow the program's name at once. */
+/* ---- to be read elsewhere ---- */
+
+static int run_symbolize(int argc, char **argv)
+{
+	sp_progress_fn *fn = isatty(STDERR_FILENO) ? show_progress : NULL;
+	struct sp_symbolize_options options;
+	struct sp_symbolize_result result;
+	struct sp_error err;
+	FILE *out;
+
+	if (sp_symbolize_parse(argc, argv, &options, &err) < 0)
+		return fail_usage(err.message, " symbolize");
+	if (options.help)
+		return print_help(sp_symbolize_print_help);
+	if (options.version)
+		return print_version();
+	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
+	progress.doing = "symbolizing";
+	if (sp_symbolize(&options, fn, NULL, &result, &err) < 0)
+		return fail_with(&err);
+	out = open_output();
+	sp_text_print(out, options.output);
+	fprintf(out, ": %zu of %" PRIu64 " addresses have a name\n",
+		result.named, result.frames);
+	return close_output(out);
+}
+
+/* ---- two sides ---- */
+
+/* A wrong command line is a usage error; a file of limits that cannot be read
+ * is none. */
+static int fail_options(int r, const struct sp_error *err, const char *command)
+{
+	char line[512];
+
+	if (r != -EINVAL)
+		return fail_with(err);
+	sp_error_describe(err, line, sizeof(line));
+	return fail_usage(line, command);
+}
+
+static int compare_once(const struct sp_gate_options *options)
+{
+	FILE *out = open_output();
+	struct sp_error err;
+	int code = EXIT_FINE, close_code;
+
+	sp_text_set_ascii(!is_utf8() && !options->json && !options->csv);
+	if (sp_gate_diff(out, options, &err) < 0)
+		code = fail_with(&err);
+	close_code = close_output(out);
+	return code ? code : close_code;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	struct sp_gate_options options;
+	struct sp_error err;
+	int r = sp_gate_options_parse_diff(argc, argv, &options, &err);
+	int code;
+
+	if (r < 0)
+		code = fail_options(r, &err, " diff");
+	else if (options.help)
+		code = print_help(sp_gate_options_print_diff_help);
+	else if (options.version)
+		code = print_version();
+	else
+		code = compare_once(&options);
+	sp_gate_options_done(&options);
+	return code;
+}
+
+static int check_once(const struct sp_gate_options *options)
+{
+	static const int codes[] = {
+		[SP_VERDICT_PASS] = EXIT_FINE,
+		[SP_VERDICT_CANNOT_TELL] = EXIT_CANNOT_TELL,
+		[SP_VERDICT_IMPROVED] = EXIT_REGRESSION,
+		[SP_VERDICT_REGRESSION] = EXIT_REGRESSION,
+	};
+	FILE *out = open_output();
+	struct sp_error err = {0};
+	enum sp_verdict verdict;
+	int code, close_code;
+
+	if (sp_gate_check(out, options, &verdict, &err) < 0) {
+		code = fail_with(&err);
+	} else {
+		code = codes[verdict];
+		if (err.message[0])
+			fail_with(&err);
+	}
+	close_code = close_output(out);
+	return close_code ? close_code : code;
+}
+
+static int run_check(int argc, char **argv)
+{
+	struct sp_gate_options options;
+	struct sp_error err;
+	int r = sp_gate_options_parse_check(argc, argv, &options, &err);
+	int code;
+
+	if (r < 0)
+		code = fail_options(r, &err, " check");
+	else if (options.help)
+		code = print_help(sp_gate_options_print_check_help);
+	else if (options.version)
+		code = print_version();
+	else
+		code = check_once(&options);
+	sp_gate_options_done(&options);
+	return code;
+}
+
+/* Besides the pages of the report, which have commands of their own. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"report", run_report},
 	{"export", run_export},
+	{"symbolize", run_symbolize},
+	{"diff", run_diff},
+	{"check", run_check},
 };
 
 int main(int argc, char **argv)
 {
+	enum sp_page page = SP_PAGE_REPORT;
+
 	/* Only which characters can be drawn depends on the locale. */
 	setlocale(LC_CTYPE, "");
 	/* A closed pipe is an error of write(), with an exit code of ours. */
@@ -411,5 +554,11 @@ int main(int argc, char **argv)
 		argv[1] = argv[0];
 		return commands[i].run(argc - 1, argv + 1);
 	}
-	return commands[0].run(argc, argv);
+	/* FILE may follow the program's name at once. */
+	if (argc > 1 && sp_page_parse(argv[1], &page)) {
+		argv[1] = argv[0];
+		argc--;
+		argv++;
+	}
+	return run_report(page, argc, argv);
 }

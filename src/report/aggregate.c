@@ -29,13 +29,55 @@ struct builder {
 	size_t room;          /* for functions and visits */
 	uint32_t *slots;      /* 0: free; else 1 + index of a function */
 	size_t n_slots;       /* a power of two, at most half taken */
+	size_t rows_room;     /* for the paths of stacks */
 };
 
-static uint64_t hash_function(const char *name, const char *module)
-{
-	uint64_t h = sp_hash_bytes(0, name, strlen(name) + 1);
+/* What tells a row from others; what does not is zero. */
+struct key {
+	const char *name;
+	const char *module;
+	const char *file;
+	uint32_t line;
+	uint64_t offset;
+};
 
-	return sp_hash_bytes(h, module, strlen(module));
+static struct key key_of(const struct sp_aggregate *a,
+			 const struct sp_symbol *symbol, struct sp_frame frame)
+{
+	const char *module = sp_aggregate_module_path(a, frame);
+	struct key key = {.name = symbol->function, .module = module};
+
+	switch (a->granularity) {
+	case SP_BY_FUNCTION:
+		break;
+	case SP_BY_FILE:
+		key.name = symbol->file ? symbol->file : SP_AGGREGATE_NO_FILE;
+		key.module = symbol->file ? "" : module;
+		break;
+	case SP_BY_LINE:
+		key.file = symbol->file;
+		key.line = symbol->line;
+		break;
+	case SP_BY_MODULE:
+		key.name = *module ? module : SP_AGGREGATE_NO_MODULE;
+		key.module = "";
+		break;
+	case SP_BY_ADDRESS:
+		key.offset = frame.offset;
+		break;
+	}
+	return key;
+}
+
+static uint64_t hash_key(const struct key *key)
+{
+	uint64_t h = sp_hash_bytes(0, key->name, strlen(key->name) + 1);
+
+	h = sp_hash_bytes(h, key->module, strlen(key->module) + 1);
+	if (key->file)
+		h = sp_hash_bytes(h, key->file, strlen(key->file));
+	h = sp_hash_word(h, key->line);
+	return sp_hash_word(h, key->offset);
 }
 
 static int grow_slots(struct builder *b)
@@ -83,26 +125,40 @@ static int reserve(struct builder *b)
 	return 0;
 }
 
-static void add_empty(struct sp_aggregate *a, size_t index, const char *name,
-		      const char *module)
+static void add_empty(struct sp_aggregate *a, size_t index,
+		      const struct key *key)
 {
 	const uint64_t period_bytes = a->analysis->profile->period_bytes;
 	struct sp_aggregate_function *f = &a->functions[index];
 
-	*f = (struct sp_aggregate_function){
-		.name = name, .module = module, .row = (uint32_t)index};
+	*f = (struct sp_aggregate_function){.name = key->name,
+					    .module = key->module,
+					    .file = key->file,
+					    .line = key->line,
+					    .offset = key->offset,
+					    .row = (uint32_t)index};
 	sp_tally_init(&f->flat, period_bytes);
 	sp_tally_init(&f->cum, period_bytes);
 	sp_tally_init(&f->live, period_bytes);
 }
 
+static bool has_key(const struct sp_aggregate *a,
+		    const struct sp_aggregate_function *f,
+		    const struct key *key)
+{
+	if (strcmp(f->name, key->name) != 0 ||
+	    strcmp(f->module, key->module) != 0 || f->offset != key->offset)
+		return false;
+	return a->granularity != SP_BY_LINE ||
+	       (f->line == key->line &&
+		!strcmp(f->file ? f->file : "", key->file ? key->file : ""));
+}
+
 /* Index of the function, new if need be; negative errno. */
-static int find(struct builder *b, const char *name, const char *module,
-		size_t *ret_index)
+static int find(struct builder *b, const struct key *key, size_t *ret_index)
 {
 	struct sp_aggregate *a = b->aggregate;
-	uint64_t hash = hash_function(name, module);
-	struct sp_aggregate_function *f;
+	uint64_t hash = hash_key(key);
 	size_t at;
 	int r = reserve(b);
 
@@ -111,15 +167,14 @@ static int find(struct builder *b, const char *name, const char *module,
 	for (at = hash & (b->n_slots - 1); b->slots[at];
 	     at = (at + 1) & (b->n_slots - 1)) {
 		*ret_index = b->slots[at] - 1;
-		f = &a->functions[*ret_index];
 		if (b->visits[*ret_index].hash == hash &&
-		    !strcmp(f->name, name) && !strcmp(f->module, module))
+		    has_key(a, &a->functions[*ret_index], key))
 			return 0;
 	}
 	*ret_index = a->n_functions++;
 	b->slots[at] = (uint32_t)a->n_functions;
 	b->visits[*ret_index] = (struct visit){.hash = hash, .heaviest = -1};
-	add_empty(a, *ret_index, name, module);
+	add_empty(a, *ret_index, key);
 	return 0;
 }
 
@@ -136,42 +191,85 @@ static int add_flat(struct sp_aggregate *a, size_t stack_number, size_t index)
 	return stack->live ? sp_tally_merge(&f->live, stack->live) : 0;
 }
 
+/* One more row of the stack's path; what follows itself is one. */
+static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
+		       uint32_t row)
+{
+	struct sp_aggregate *a = b->aggregate;
+	size_t room = 2 * b->rows_room + 1024;
+	uint32_t *grown;
+
+	if (stack->n_rows && a->rows[a->n_rows - 1] == row &&
+	    (a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE))
+		return 0;
+	if (a->n_rows == b->rows_room) {
+		grown = realloc(a->rows, room * sizeof(*a->rows));
+		if (!grown)
+			return -ENOMEM;
+		a->rows = grown;
+		b->rows_room = room;
+	}
+	if (!stack->n_rows++)
+		stack->first_row = a->n_rows;
+	a->rows[a->n_rows++] = row;
+	return 0;
+}
+
+/* The heaviest stack says on which line of a function most happens. */
+static void note_line(struct builder *b, size_t index,
+		      const struct sp_symbol *symbol, double bytes)
+{
+	struct sp_aggregate_function *f = &b->aggregate->functions[index];
+
+	if (b->aggregate->granularity == SP_BY_LINE ||
+	    !(bytes > b->visits[index].heaviest))
+		return;
+	b->visits[index].heaviest = bytes;
+	f->file = symbol->file;
+	f->line = symbol->line;
+}
+
 static int add_function(struct builder *b, size_t stack_number,
-			const struct sp_symbol *symbol, const char *module,
+			const struct sp_symbol *symbol, struct sp_frame frame,
 			bool is_flat)
 {
 	struct sp_aggregate *a = b->aggregate;
-	const struct sp_tally *tally = a->stacks[stack_number - 1].tally;
-	struct sp_aggregate_function *f;
+	struct sp_aggregate_stack *stack = &a->stacks[stack_number - 1];
+	const struct key key = key_of(a, symbol, frame);
 	struct visit *visit;
 	size_t index;
-	int r = find(b, symbol->function, module, &index);
+	int r = find(b, &key, &index);
 
 	if (r < 0)
 		return r;
 	if (is_flat && add_flat(a, stack_number, index) < 0)
 		return -ENOMEM;
-	f = &a->functions[index];
+	if ((is_flat || stack->n_rows) &&
+	    add_to_path(b, stack, (uint32_t)index) < 0)
+		return -ENOMEM;
 	visit = &b->visits[index];
 	if (visit->last_stack == stack_number)
 		return 0;
 	visit->last_stack = stack_number;
-	if (sp_tally_merge(&f->cum, tally) < 0)
+	if (sp_tally_merge(&a->functions[index].cum, stack->tally) < 0)
 		return -ENOMEM;
-	if (tally->all.est_bytes > visit->heaviest) {
-		visit->heaviest = tally->all.est_bytes;
-		f->file = symbol->file;
-		f->line = symbol->line;
-	}
+	note_line(b, index, symbol, stack->tally->all.est_bytes);
 	return 0;
 }
 
 /*
  * Does the function only pass an allocation on?  With operator new above
  * malloc, and std::allocator above that, "who allocates" is the next one out.
+ * So it is with a malloc that calls another one, as the loader's calloc does.
  */
 static bool is_plumbing(const char *name)
 {
+	static const char *const names[] = {
+		"malloc",        "calloc",         "realloc", "reallocarray",
+		"memalign",      "posix_memalign", "valloc",  "pvalloc",
+		"aligned_alloc", "mallocx",        "rallocx", "xallocx",
+		"operator new",  "operator new[]",
+	};
 	static const char *const prefixes[] = {
 		"std::__new_allocator<",
 		"__gnu_cxx::new_allocator<",
@@ -180,9 +278,9 @@ static bool is_plumbing(const char *name)
 		"__gnu_cxx::__alloc_traits<",
 	};
 
-	if (strcmp(name, "operator new") == 0 ||
-	    strcmp(name, "operator new[]") == 0)
-		return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
 		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
 			return true;
@@ -222,16 +320,16 @@ static int add_stack(struct builder *b, size_t stack_number)
 	size_t flat_symbol;
 
 	if (!stack->n_frames)
-		return add_function(b, stack_number, &no_stack, "", true);
+		return add_function(b, stack_number, &no_stack,
+				    (struct sp_frame){0}, true);
 	find_flat(a, stack, &flat_frame, &flat_symbol);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		struct sp_frame frame = stack->frames[i];
 		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);
-		const char *module = sp_aggregate_module_path(a, frame);
 
 		for (size_t k = 0; k < symbols.count; k++) {
 			int r = add_function(
-				b, stack_number, &symbols.symbol[k], module,
+				b, stack_number, &symbols.symbol[k], frame,
 				i == flat_frame && k == flat_symbol);
 
 			if (r < 0)
@@ -241,41 +339,6 @@ static int add_stack(struct builder *b, size_t stack_number)
 	return 0;
 }
 
-static int descending(double a, double b)
-{
-	return (a < b) - (a > b);
-}
-
-static int compare_functions(const struct sp_aggregate_function *a,
-			     const struct sp_aggregate_function *b)
-{
-	int c = strcmp(a->name, b->name);
-
-	return c ? c : strcmp(a->module, b->module);
-}
-
-static int compare_flat(const void *a, const void *b)
-{
-	const struct sp_aggregate_function *fa = a;
-	const struct sp_aggregate_function *fb = b;
-	int c = descending(fa->flat_bytes, fb->flat_bytes);
-
-	if (!c)
-		c = descending(fa->cum_bytes, fb->cum_bytes);
-	return c ? c : compare_functions(fa, fb);
-}
-
-static int compare_cum(const void *a, const void *b)
-{
-	const struct sp_aggregate_function *fa = a;
-	const struct sp_aggregate_function *fb = b;
-	int c = descending(fa->cum_bytes, fb->cum_bytes);
-
-	if (!c)
-		c = descending(fa->flat_bytes, fb->flat_bytes);
-	return c ? c : compare_functions(fa, fb);
-}
-
 /* By bytes; ties by the names in the stacks, so that the order says something
  * about the program and not about the file. */
 static int compare_stacks(const void *a, const void *b, void *arg)
@@ -283,7 +346,7 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 	const struct sp_aggregate *aggregate = arg;
 	const struct sp_aggregate_stack *ra = a, *rb = b;
 	const struct sp_stack *sa = ra->stack, *sb = rb->stack;
-	int c = descending(ra->bytes, rb->bytes);
+	int c = (ra->bytes < rb->bytes) - (ra->bytes > rb->bytes);
 
 	for (uint32_t i = 0; !c && i < sa->n_frames && i < sb->n_frames; i++) {
 		struct sp_symbols a_symbols =
@@ -352,6 +415,7 @@ static void estimate_values(struct sp_aggregate *a)
 
 		f->flat_bytes = sp_estimate_bytes(&a->how, &f->flat).value;
 		f->cum_bytes = sp_estimate_bytes(&a->how, &f->cum).value;
+		f->flat_objects = sp_estimate_objects(&a->how, &f->flat).value;
 	}
 	for (size_t i = 0; i < a->n_stacks; i++)
 		a->stacks[i].bytes =
@@ -363,12 +427,24 @@ int sp_aggregate_new(const struct sp_analysis *analysis,
 		     void *progress_arg, struct sp_aggregate **ret_aggregate,
 		     struct sp_error *err)
 {
+	return sp_aggregate_new_by(analysis, symbolizer, SP_BY_FUNCTION,
+				   progress, progress_arg, ret_aggregate, err);
+}
+
+int sp_aggregate_new_by(const struct sp_analysis *analysis,
+			struct sp_symbolizer *symbolizer,
+			enum sp_granularity granularity,
+			sp_progress_fn *progress, void *progress_arg,
+			struct sp_aggregate **ret_aggregate,
+			struct sp_error *err)
+{
 	struct sp_aggregate *a = calloc(1, sizeof(*a));
 	int r = -ENOMEM;
 
 	if (a) {
 		a->analysis = analysis;
 		a->symbolizer = symbolizer;
+		a->granularity = granularity;
 		a->how = analysis->how;
 		r = build(a, progress, progress_arg);
 	}
@@ -385,26 +461,6 @@ int sp_aggregate_new(const struct sp_analysis *analysis,
 	return 0;
 }
 
-void sp_aggregate_sort(struct sp_aggregate *aggregate,
-		       enum sp_aggregate_order order)
-{
-	if (aggregate->n_functions)
-		qsort(aggregate->functions, aggregate->n_functions,
-		      sizeof(*aggregate->functions),
-		      order == SP_AGGREGATE_BY_CUM ? compare_cum
-						   : compare_flat);
-}
-
-void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows)
-{
-	const double asked = aggregate->analysis->how.confidence;
-
-	if (!n_rows)
-		return;
-	aggregate->n_together = n_rows;
-	aggregate->how.confidence = sp_confidence_of_each(asked, n_rows);
-}
-
 int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 			   struct sp_lifetime **ret_functions,
 			   struct sp_lifetime **ret_stacks,
@@ -412,7 +468,8 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const size_t n_stacks = a->profile->n_stacks;
-	const size_t n_functions = aggregate->n_functions;
+	const size_t n_functions =
+		aggregate->n_functions + aggregate->n_dropped;
 	struct sp_lifetime *functions, *stacks;
 	uint32_t *each = malloc((n_stacks + 1) * sizeof(*each));
 	int r = -ENOMEM;
@@ -446,7 +503,11 @@ out:
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame)
 {
-	return sp_symbolizer_lookup(aggregate->symbolizer, frame, true);
+	const struct sp_filter *filter = aggregate->analysis->filter;
+
+	return filter ? sp_filter_symbols(filter, frame)
+		      : sp_symbolizer_lookup(aggregate->symbolizer, frame,
+					     true);
 }
 
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,
@@ -462,7 +523,8 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 {
 	if (!aggregate)
 		return;
-	for (size_t i = 0; i < aggregate->n_functions; i++) {
+	for (size_t i = 0; i < aggregate->n_functions + aggregate->n_dropped;
+	     i++) {
 		sp_tally_free(&aggregate->functions[i].flat);
 		sp_tally_free(&aggregate->functions[i].cum);
 		sp_tally_free(&aggregate->functions[i].live);
@@ -470,5 +532,6 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 	free(aggregate->functions);
 	free(aggregate->stacks);
 	free(aggregate->row_of_stack);
+	free(aggregate->rows);
 	free(aggregate);
 }

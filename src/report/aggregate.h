@@ -11,25 +11,39 @@
 #include "profile/tally.h"
 #include "report/analysis.h"
 
+/* What a row stands for, and which of its fields tell it from others. */
+enum sp_granularity {
+	SP_BY_FUNCTION, /* name, module */
+	SP_BY_FILE,     /* name is the file; without one there is a module */
+	SP_BY_LINE,     /* name, module, file, line */
+	SP_BY_MODULE,   /* name is the module */
+	SP_BY_ADDRESS,  /* name, module, offset */
+};
+
+/* "function", "file", ... */
+const char *sp_granularity_name(enum sp_granularity granularity);
+
 /*
  * A function over all call stacks, known by its demangled name and the path of
- * its module.  Estimates are made from the merged tallies when they are shown:
- * limits of estimates do not add up.
+ * its module, or what else the granularity asks for.  Estimates are made from
+ * the merged tallies when they are shown: limits of estimates do not add up.
  */
 struct sp_aggregate_function {
 	const char *name;
 	const char *module; /* path; "" if the code is in no module */
-	const char *file;   /* of the line in the heaviest stack, or NULL */
-	uint32_t line;      /* 0: unknown */
-	uint32_t row;       /* in what sp_aggregate_lifetimes() gives */
+	const char *file; /* else of the line in the heaviest stack; or NULL */
+	uint32_t line;    /* 0: unknown */
+	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
+	uint32_t row;     /* in what sp_aggregate_lifetimes() gives */
 	/* Samples of the view whose innermost function this is, not counting
-	 * operator new and std::allocator. */
+	 * the malloc family, operator new and std::allocator. */
 	struct sp_tally flat;
 	/* Samples of the view with it anywhere, recursion counted once. */
 	struct sp_tally cum;
 	struct sp_tally live; /* as flat, of what is alive */
 	double flat_bytes;    /* values of the estimates, for the order */
 	double cum_bytes;
+	double flat_objects;
 };
 
 struct sp_aggregate_stack {
@@ -37,11 +51,18 @@ struct sp_aggregate_stack {
 	const struct sp_tally *tally; /* of the view */
 	const struct sp_tally *live;  /* NULL without frees */
 	double bytes;                 /* value of the estimate */
+	/* Its rows, in aggregate->rows: the one for which it is flat, that
+	 * one's caller, ...  Files and modules that follow themselves are one.
+	 */
+	size_t first_row;
+	uint32_t n_rows;
 };
 
 enum sp_aggregate_order {
 	SP_AGGREGATE_BY_FLAT,
 	SP_AGGREGATE_BY_CUM,
+	SP_AGGREGATE_BY_COUNT, /* of the objects, flat */
+	SP_AGGREGATE_BY_NAME,
 };
 
 /*
@@ -54,17 +75,25 @@ enum sp_aggregate_order {
 struct sp_aggregate {
 	const struct sp_analysis *analysis;
 	struct sp_symbolizer *symbolizer;
+	enum sp_granularity granularity;
 	struct sp_estimation how; /* of rows: the analysis', or raised */
 	size_t n_together; /* rows that hold together; 0: each by itself */
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
+	size_t n_dropped;     /* functions behind those, see below */
+	double dropped_share; /* of the view: what has less was dropped */
+	enum sp_aggregate_order order;     /* of the functions */
 	struct sp_aggregate_stack *stacks; /* most bytes first, then by names */
 	size_t n_stacks;
 	uint32_t *row_of_stack; /* of profile->stacks: the function for which
 				 * it is flat; UINT32_MAX if it is not here */
+	uint32_t *rows;         /* of all stacks: `row` of a function */
+	size_t n_rows;
 };
 
-#define SP_AGGREGATE_NO_STACK "[no stack]"
+#define SP_AGGREGATE_NO_STACK  "[no stack]"
+#define SP_AGGREGATE_NO_FILE   "[no source file]"
+#define SP_AGGREGATE_NO_MODULE "[no module]"
 
 /*
  * Symbolize and sum up; functions are in SP_AGGREGATE_BY_FLAT order.
@@ -76,10 +105,36 @@ int sp_aggregate_new(const struct sp_analysis *analysis,
 		     void *progress_arg, struct sp_aggregate **ret_aggregate,
 		     struct sp_error *err);
 
-/* Order the functions: most estimated bytes first, then the other column, then
- * by name and module. */
+/* The same at another granularity than SP_BY_FUNCTION. */
+int sp_aggregate_new_by(const struct sp_analysis *analysis,
+			struct sp_symbolizer *symbolizer,
+			enum sp_granularity granularity,
+			sp_progress_fn *progress, void *progress_arg,
+			struct sp_aggregate **ret_aggregate,
+			struct sp_error *err);
+
+/* Order the functions: most estimated bytes or objects first, then the other
+ * columns, then by name and module. */
 void sp_aggregate_sort(struct sp_aggregate *aggregate,
 		       enum sp_aggregate_order order);
+
+/* The order by name, module, file, line, offset: less than, equal to or greater
+ * than 0. */
+int sp_aggregate_compare(const struct sp_aggregate_function *a,
+			 const struct sp_aggregate_function *b);
+
+/* The functions by their `row`, dropped ones too: to be freed by the caller
+ * (free()), NULL without memory. */
+const struct sp_aggregate_function **sp_aggregate_by_row(
+	const struct sp_aggregate *aggregate);
+
+/*
+ * Drop the functions that have less than that share (0..1) of the whole view
+ * in `cum`: they become n_dropped, behind those that are left, whose order
+ * stays.  To be called once.  0 or -ENOMEM and *err.
+ */
+int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
+		      struct sp_error *err);
 
 /* Raise the level of each interval so that any n_rows of a column hold together
  * at the level that was asked for. */

@@ -29,6 +29,15 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 
 	if (r < 0)
 		return r;
+	a->whole = &a->view->all;
+	if (s.keeps) {
+		s.keeps = NULL;
+		r = sp_table_new(p, &s, &a->unfiltered, err);
+		if (r < 0)
+			return r;
+		a->whole = &a->unfiltered->all;
+		s = a->selection;
+	}
 	a->alloc = s.view == SP_VIEW_ALLOC ? a->view : NULL;
 	if (!a->alloc) {
 		s.view = SP_VIEW_ALLOC;
@@ -54,6 +63,25 @@ static void raise_peak(struct sp_analysis *a)
 	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live);
 }
 
+/* The peak of what is selected, and the moment of the view of that name. */
+static int add_peak(struct sp_analysis *a, struct sp_error *err)
+{
+	struct sp_selection unfiltered = a->selection;
+	struct sp_peak all;
+	int r = sp_peak(a->profile, &a->selection, a->how.confidence, &a->peak,
+			err);
+
+	if (r < 0 || a->selection.view != SP_VIEW_PEAK)
+		return r;
+	all = a->peak;
+	unfiltered.keeps = NULL;
+	if (a->filter)
+		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
+			    err);
+	a->selection.at_ns = all.time_ns;
+	return r;
+}
+
 static int answer(struct sp_analysis *a, const struct sp_question *question,
 		  enum sp_view fallback, struct sp_error *err)
 {
@@ -62,6 +90,8 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 
 	if (r < 0)
 		return r;
+	if (a->filter)
+		a->selection.keeps = sp_filter_keeps(a->filter);
 	if (sp_population_init(&a->population, p) < 0)
 		return no_memory(p, err);
 	a->how = (struct sp_estimation){.method = question->method,
@@ -70,17 +100,15 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 	a->live_at_ns =
 		has_moment(a->selection.view) ? a->selection.at_ns : SP_NEVER;
 	if (p->has_frees) {
-		r = sp_peak(p, &a->selection, question->confidence, &a->peak,
-			    err);
+		r = add_peak(a, err);
 		if (r < 0)
 			return r;
-		if (a->selection.view == SP_VIEW_PEAK)
-			a->selection.at_ns = a->peak.time_ns;
 	}
 	r = add_tables(a, err);
 	if (r < 0)
 		return r;
-	if (p->has_frees)
+	/* What several processes left need not have been there at one time. */
+	if (p->has_frees && !p->n_parts)
 		raise_peak(a);
 	return 0;
 }
@@ -89,12 +117,24 @@ int sp_analysis_new(const struct sp_profile *profile,
 		    const struct sp_question *question, enum sp_view fallback,
 		    struct sp_analysis **ret_analysis, struct sp_error *err)
 {
+	return sp_analysis_new_filtered(profile, question, NULL, fallback,
+					ret_analysis, err);
+}
+
+int sp_analysis_new_filtered(const struct sp_profile *profile,
+			     const struct sp_question *question,
+			     const struct sp_filter *filter,
+			     enum sp_view fallback,
+			     struct sp_analysis **ret_analysis,
+			     struct sp_error *err)
+{
 	struct sp_analysis *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
 		return no_memory(profile, err);
-	a->profile = profile;
+	a->profile = filter ? sp_filter_profile(filter) : profile;
+	a->filter = filter;
 	r = answer(a, question, fallback, err);
 	if (r < 0) {
 		sp_analysis_free(a);
@@ -270,6 +310,7 @@ void sp_analysis_free(struct sp_analysis *analysis)
 	if (analysis->live != analysis->view)
 		sp_table_free(analysis->live, analysis->profile);
 	sp_table_free(analysis->view, analysis->profile);
+	sp_table_free(analysis->unfiltered, analysis->profile);
 	sp_population_free(&analysis->population);
 	free(analysis);
 }

@@ -16,11 +16,16 @@
  * the profile, which has to outlive it.
  */
 struct sp_analysis {
-	const struct sp_profile *profile;
+	const struct sp_profile *profile; /* the filter's, if there is one */
+	const struct sp_filter *filter;   /* NULL: none */
 	struct sp_selection selection; /* of the view; at_ns of a peak is set */
 	struct sp_population population;
 	struct sp_estimation how; /* of every row; borrows `population` */
 	struct sp_table *view;    /* the selected samples */
+	/* What shares are shares of: the view's total, with what the filter
+	 * drops.  `unfiltered` is NULL without a filter. */
+	const struct sp_tally *whole;
+	struct sp_table *unfiltered;
 	/* The same births, sizes and threads: all of them, and those alive at
 	 * live_at_ns (SP_NEVER: the end).  `live` is NULL without frees. */
 	struct sp_table *alloc; /* may be `view` */
@@ -34,6 +39,18 @@ struct sp_analysis {
 int sp_analysis_new(const struct sp_profile *profile,
 		    const struct sp_question *question, enum sp_view fallback,
 		    struct sp_analysis **ret_analysis, struct sp_error *err);
+
+/*
+ * The same of the stacks that the filter (borrowed; NULL: none) of the profile
+ * keeps.  The moment of SP_VIEW_PEAK is that of the whole, so that a row has
+ * the same value with and without the filter.
+ */
+int sp_analysis_new_filtered(const struct sp_profile *profile,
+			     const struct sp_question *question,
+			     const struct sp_filter *filter,
+			     enum sp_view fallback,
+			     struct sp_analysis **ret_analysis,
+			     struct sp_error *err);
 
 /*
  * How the total of what was allocated is estimated: from the samples alone if

@@ -4,10 +4,13 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "profile/merge.h"
+#include "report/answer.h"
 #include "report/export_collapsed.h"
 #include "report/export_csv.h"
 #include "report/export_dhat.h"
 #include "report/export_heap_v2.h"
+#include "report/export_html.h"
 #include "report/export_json.h"
 #include "report/export_jsonl.h"
 #include "report/export_massif.h"
@@ -46,6 +49,8 @@ const struct sp_export_format sp_export_formats[] = {
 	 sp_export_massif_write},
 	{"heap_v2", "samples as text: jeprof, google-pprof, go tool pprof",
 	 false, 0, sp_export_heap_v2_write},
+	{"html", "a page for a browser: flame graph, timeline, tables", false,
+	 SP_EXPORT_KNOWS_BASE, sp_export_html_write},
 	{"json", "everything, as --json", false, 0, write_json},
 	{"csv", "functions, as --csv", false, 0, write_csv},
 	{"jsonl", "a line for each sample, for statistics of your own", false,
@@ -61,26 +66,62 @@ const struct sp_export_format *sp_export_find(const char *name)
 	return NULL;
 }
 
-static int write_aggregate(FILE *out, const struct sp_analysis *analysis,
+/* What was asked for, of one side. */
+struct side {
+	struct sp_answer answer;
+	struct sp_aggregate *aggregate; /* NULL until it is there */
+};
+
+static int side_init(struct side *side, const struct sp_profile *profile,
+		     const struct sp_options *options, sp_progress_fn *progress,
+		     void *progress_arg, struct sp_error *err)
+{
+	int r;
+
+	*side = (struct side){.answer = {.profile = profile,
+					 .question = &options->question,
+					 .symbols = &options->symbols,
+					 .progress = progress,
+					 .progress_arg = progress_arg}};
+	r = sp_answer_analyse(&side->answer, SP_VIEW_ALLOC, err);
+	return r < 0 ? r
+		     : sp_answer_aggregate(&side->answer, SP_BY_FUNCTION,
+					   &side->aggregate, err);
+}
+
+static void side_done(struct side *side)
+{
+	if (side->aggregate)
+		sp_aggregate_free(side->aggregate);
+	sp_answer_done(&side->answer);
+}
+
+/* With what --base says, which goes before the caller could tell the error:
+ * the error is made to name the file as it was given. */
+static int write_with_base(FILE *out, const struct sp_aggregate *aggregate,
 			   const struct sp_options *options,
 			   sp_progress_fn *progress, void *progress_arg,
 			   struct sp_error *err)
 {
-	struct sp_symbolizer *symbolizer;
-	struct sp_aggregate *aggregate;
-	int r = sp_symbolizer_new(analysis->profile, &options->symbols,
-				  &symbolizer, err);
+	struct sp_export_options export = options->export;
+	struct sp_profile *profile;
+	struct side base;
+	int r = sp_profile_load_many(export.base_files, export.n_base_files,
+				     progress, progress_arg, &profile, err);
 
 	if (r < 0)
 		return r;
-	r = sp_aggregate_new(analysis, symbolizer, progress, progress_arg,
-			     &aggregate, err);
-	if (r >= 0) {
-		r = options->format->write(out, aggregate, &options->export,
-					   err);
-		sp_aggregate_free(aggregate);
+	r = side_init(&base, profile, options, progress, progress_arg, err);
+	if (r < 0) {
+		err->file = export.base_files[0];
+	} else {
+		export.base = base.aggregate;
+		r = options->format->write(out, aggregate, &export, err);
+		if (r < 0 && err->file == profile->path)
+			err->file = export.base_files[0];
 	}
-	sp_symbolizer_free(symbolizer);
+	side_done(&base);
+	sp_profile_free(profile);
 	return r;
 }
 
@@ -88,15 +129,16 @@ int sp_export_write(FILE *out, const struct sp_profile *profile,
 		    const struct sp_options *options, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_error *err)
 {
-	struct sp_analysis *analysis;
-	int r = sp_analysis_new(profile, &options->question, SP_VIEW_ALLOC,
-				&analysis, err);
+	struct side side;
+	int r = side_init(&side, profile, options, progress, progress_arg, err);
 
-	if (r < 0)
-		return r;
-	r = write_aggregate(out, analysis, options, progress, progress_arg,
-			    err);
-	sp_analysis_free(analysis);
+	if (r >= 0 && options->export.n_base_files)
+		r = write_with_base(out, side.aggregate, options, progress,
+				    progress_arg, err);
+	else if (r >= 0)
+		r = options->format->write(out, side.aggregate,
+					   &options->export, err);
+	side_done(&side);
 	return r;
 }
 

@@ -14,17 +14,27 @@
 
 struct sp_options;
 
+/* Files that one side of a comparison may be made of. */
+#define SP_EXPORT_BASE_MAX 1024u
+
 /* What only exports are asked for. */
 struct sp_export_options {
 	bool of_objects;      /* --metric objects: weights count objects */
 	bool pprof_error;     /* two more sample types: variance, samples */
 	uint64_t max_samples; /* fold pprof samples beyond; 0: no limit */
+	/* --base: what to compare with; several files are added up. */
+	const char *base_files[SP_EXPORT_BASE_MAX];
+	size_t n_base_files;
+	/* The same question to those, set by sp_export_write(); NULL without.
+	 */
+	const struct sp_aggregate *base;
 };
 
 /* What a choice of the user means to one format; which of them it knows. */
 enum sp_export_knows {
 	SP_EXPORT_KNOWS_METRIC = 1,
 	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
+	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
 };
 
 /*

@@ -10,7 +10,7 @@
 #include "report/export_json.h"
 #include "report/text.h"
 
-static void put_text(FILE *out, const char *text)
+void sp_export_csv_text(FILE *out, const char *text)
 {
 	putc('"', out);
 	if (*text && strchr("=+-@", *text))
@@ -27,35 +27,45 @@ static void put_text(FILE *out, const char *text)
 	putc('"', out);
 }
 
-static void put_interval(FILE *out, struct sp_interval interval)
+void sp_export_csv_interval(FILE *out, struct sp_interval interval)
 {
 	fprintf(out, ",%.17g,%.17g,%.17g", interval.value, interval.lo,
 		interval.hi);
 }
 
-static void put_function(FILE *out, const struct sp_aggregate *g,
-			 const struct sp_aggregate_function *f)
+void sp_export_csv_function(FILE *out, const struct sp_aggregate *g,
+			    const struct sp_aggregate_function *f)
 {
 	const struct sp_estimation *how = &g->how;
 
-	put_text(out, f->name);
+	sp_export_csv_text(out, f->name);
 	putc(',', out);
-	put_text(out, f->module);
+	sp_export_csv_text(out, f->module);
 	putc(',', out);
-	put_text(out, f->file ? f->file : "");
+	sp_export_csv_text(out, f->file ? f->file : "");
 	putc(',', out);
 	if (f->line)
 		fprintf(out, "%" PRIu32, f->line);
-	put_interval(out, sp_estimate_bytes(how, &f->flat));
+	sp_export_csv_interval(out, sp_estimate_bytes(how, &f->flat));
 	fprintf(out, ",%" PRIu64, f->flat.all.samples);
-	put_interval(out, sp_estimate_bytes(how, &f->cum));
+	sp_export_csv_interval(out, sp_estimate_bytes(how, &f->cum));
 	fprintf(out, ",%" PRIu64, f->cum.all.samples);
-	put_interval(out, sp_estimate_objects(how, &f->flat));
+	sp_export_csv_interval(out, sp_estimate_objects(how, &f->flat));
 	if (g->analysis->live)
-		put_interval(out, sp_estimate_bytes(how, &f->live));
+		sp_export_csv_interval(out, sp_estimate_bytes(how, &f->live));
 	else
 		fputs(",,,", out);
 	putc('\n', out);
+}
+
+void sp_export_csv_functions_head(FILE *out)
+{
+	fputs("function,module,file,line,"
+	      "flat_bytes,flat_bytes_lo,flat_bytes_hi,flat_samples,"
+	      "cum_bytes,cum_bytes_lo,cum_bytes_hi,cum_samples,"
+	      "flat_objects,flat_objects_lo,flat_objects_hi,"
+	      "live_bytes,live_bytes_lo,live_bytes_hi\n",
+	      out);
 }
 
 void sp_export_csv_functions(FILE *out, const struct sp_aggregate *aggregate,
@@ -65,14 +75,10 @@ void sp_export_csv_functions(FILE *out, const struct sp_aggregate *aggregate,
 
 	if (n_max && n_max < n)
 		n = n_max;
-	fputs("function,module,file,line,"
-	      "flat_bytes,flat_bytes_lo,flat_bytes_hi,flat_samples,"
-	      "cum_bytes,cum_bytes_lo,cum_bytes_hi,cum_samples,"
-	      "flat_objects,flat_objects_lo,flat_objects_hi,"
-	      "live_bytes,live_bytes_lo,live_bytes_hi\n",
-	      out);
+	sp_export_csv_functions_head(out);
 	for (size_t i = 0; i < n; i++)
-		put_function(out, aggregate, &aggregate->functions[i]);
+		sp_export_csv_function(out, aggregate,
+				       &aggregate->functions[i]);
 }
 
 int sp_export_csv_timeline(FILE *out, const struct sp_analysis *analysis,
@@ -99,8 +105,8 @@ int sp_export_csv_timeline(FILE *out, const struct sp_analysis *analysis,
 	      out);
 	for (size_t i = 0; i < n; i++) {
 		fprintf(out, "%" PRIu64, points[i].time_ns);
-		put_interval(out, points[i].live_bytes);
-		put_interval(out, points[i].live_objects);
+		sp_export_csv_interval(out, points[i].live_bytes);
+		sp_export_csv_interval(out, points[i].live_objects);
 		fprintf(out, ",%" PRIu64 ",", points[i].samples);
 		if (sp_analysis_rss_at(p, points[i].time_ns, &rss))
 			fprintf(out, "%" PRIu64, rss);
@@ -140,8 +146,9 @@ void sp_export_csv_sizes_estimated(FILE *out,
 
 		if (max != UINT64_MAX)
 			fprintf(out, "%" PRIu64, max);
-		put_interval(out, sp_analysis_size_bytes(analysis, class, class,
-							 &samples));
+		sp_export_csv_interval(out,
+				       sp_analysis_size_bytes(analysis, class,
+							      class, &samples));
 		fprintf(out, ",%" PRIu64 "\n", samples);
 	}
 }

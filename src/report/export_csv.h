@@ -14,6 +14,15 @@
  * an apostrophe in front.  Write errors stay in the stream.
  */
 
+/* Parts of a row: a text; a comma before each of value, lo and hi. */
+void sp_export_csv_text(FILE *out, const char *text);
+void sp_export_csv_interval(FILE *out, struct sp_interval interval);
+
+/* The head of the table of functions, and one row. */
+void sp_export_csv_functions_head(FILE *out);
+void sp_export_csv_function(FILE *out, const struct sp_aggregate *aggregate,
+			    const struct sp_aggregate_function *f);
+
 /* The first n_max functions (0: all) in the present order. */
 void sp_export_csv_functions(FILE *out, const struct sp_aggregate *aggregate,
 			     size_t n_max);
@@ -29,5 +38,9 @@ void sp_export_csv_sizes_estimated(FILE *out,
 
 /* The exact totals of each size class that has any. */
 void sp_export_csv_sizes(FILE *out, const struct sp_profile *profile);
+
+/* Untrusted text as one quoted field, an apostrophe in front of what a
+ * spreadsheet would take for a formula. */
+void sp_export_csv_text(FILE *out, const char *text);
 
 #endif

@@ -77,13 +77,14 @@ static void add_sample(struct document *d, size_t i)
 	const struct amount weight = weight_of(d->profile, s);
 	const uint64_t peak_ns = d->analysis->peak.time_ns;
 	const bool is_alive = s->freed_ns == SP_NEVER;
-	const uint64_t until = is_alive ? d->profile->duration_ns : s->freed_ns;
+	const uint64_t until =
+		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
 	struct point *point = point_of(d, i);
 
 	add(&point->total, weight, 1);
 	if (until > s->born_ns)
 		point->lived_ns += weight.blocks * (double)(until - s->born_ns);
-	if (s->born_ns <= peak_ns && s->freed_ns > peak_ns)
+	if (s->born_ns <= peak_ns && sp_sample_gone_ns(d->profile, s) > peak_ns)
 		add(&point->at_peak, weight, 1);
 	if (is_alive)
 		add(&point->at_end, weight, 1);
@@ -133,15 +134,16 @@ static int sum_up(struct document *d, struct sp_error *err)
 	}
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
+		const uint64_t gone_ns = sp_sample_gone_ns(p, s);
 
 		if (!sp_selection_has(&d->births, p, s))
 			continue;
 		add_sample(d, i);
-		if (s->freed_ns <= s->born_ns)
+		if (gone_ns <= s->born_ns)
 			continue;
 		events[n++] = (struct event){s->born_ns, 2 * i + 1};
-		if (s->freed_ns != SP_NEVER)
-			events[n++] = (struct event){s->freed_ns, 2 * i};
+		if (gone_ns != SP_NEVER)
+			events[n++] = (struct event){gone_ns, 2 * i};
 	}
 	qsort(events, n, sizeof(*events), compare_events);
 	walk(d, events, n);

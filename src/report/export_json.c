@@ -7,7 +7,9 @@
 #include <string.h>
 
 #include "profile/timeline.h"
+#include "report/export_json_head.h"
 #include "report/json.h"
+#include "report/view_phases.h"
 
 /* Everything that is written, computed before the first byte is. */
 struct document {
@@ -17,157 +19,8 @@ struct document {
 	struct sp_lifetime *functions;
 	struct sp_lifetime *stacks;
 	struct sp_timeline_point *timeline;
+	struct sp_phases *phases;
 };
-
-static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
-{
-	sp_json_open_flat(json, "exact", '{');
-	sp_json_u64(json, "alloc_bytes", bytes);
-	sp_json_u64(json, "alloc_objects", objects);
-	sp_json_close(json, '}');
-}
-
-static void put_bytes(struct sp_json *json, const char *key,
-		      const struct sp_estimation *how,
-		      const struct sp_tally *tally)
-{
-	sp_json_interval(json, key, sp_estimate_bytes(how, tally));
-}
-
-static void put_objects(struct sp_json *json, const char *key,
-			const struct sp_estimation *how,
-			const struct sp_tally *tally)
-{
-	sp_json_interval(json, key, sp_estimate_objects(how, tally));
-}
-
-static void put_peak(struct sp_json *json, const struct sp_peak *peak)
-{
-	sp_json_open_flat(json, "peak_bytes", '{');
-	sp_json_double(json, "value", peak->bytes.value);
-	sp_json_double(json, "lo", peak->bytes.lo);
-	sp_json_double(json, "hi", peak->bytes.hi);
-	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
-	sp_json_u64(json, "time_ns", peak->time_ns);
-	sp_json_u64(json, "samples", peak->samples);
-	sp_json_double(json, "uncorrected", peak->raw_bytes);
-	sp_json_close(json, '}');
-}
-
-/* Null for what only a file with frees can tell. */
-static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
-{
-	const struct sp_estimation total_how = sp_analysis_total_how(a);
-
-	sp_json_open(json, "estimate", '{');
-	put_bytes(json, "alloc_bytes", &total_how, &a->alloc->all);
-	put_objects(json, "alloc_objects", &total_how, &a->alloc->all);
-	if (a->live) {
-		put_bytes(json, "live_bytes", &a->how, &a->live->all);
-		put_objects(json, "live_objects", &a->how, &a->live->all);
-		put_peak(json, &a->peak);
-	} else {
-		sp_json_null(json, "live_bytes");
-		sp_json_null(json, "live_objects");
-		sp_json_null(json, "peak_bytes");
-	}
-	put_bytes(json, "view_bytes", &a->how, &a->view->all);
-	put_objects(json, "view_objects", &a->how, &a->view->all);
-	sp_json_close(json, '}');
-}
-
-static const char *end_name(enum sp_profile_end end)
-{
-	switch (end) {
-	case SP_PROFILE_END_CLEAN:
-		return "clean";
-	case SP_PROFILE_END_KILLED:
-		return "killed";
-	case SP_PROFILE_END_RUNNING:
-		return "running";
-	}
-	return NULL;
-}
-
-static void put_run(struct sp_json *json, const struct sp_analysis *a)
-{
-	const struct sp_profile *p = a->profile;
-	char seed[24];
-
-	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
-	sp_json_u64(json, "format_version", p->format_version);
-	sp_json_string(json, "file", p->path);
-	sp_json_string(json, "program", p->program);
-	sp_json_string(json, "command", p->command);
-	sp_json_string(json, "host", p->host);
-	sp_json_u64(json, "pid", p->pid);
-	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
-	sp_json_u64(json, "duration_ns", p->duration_ns);
-	sp_json_string(json, "end", end_name(p->end));
-	sp_json_u64(json, "period_bytes", p->period_bytes);
-	sp_json_string(json, "law",
-		       p->law.is_dotnet ? "dotnet" : "exponential");
-	sp_json_string(json, "seed", seed);
-	sp_json_u64(json, "check_in_bytes", p->check_in_bytes);
-	sp_json_u64(json, "max_file_bytes", p->max_file_bytes);
-	sp_json_u64(json, "samples", p->n_samples);
-	sp_json_u64(json, "threads", p->threads);
-	sp_json_bool(json, "has_frees", p->has_frees);
-	sp_json_u64(json, "unmatched_frees", p->unmatched_frees);
-	put_exact(json, p->exact_alloc_bytes, p->exact_alloc_objects);
-	put_estimate(json, a);
-}
-
-/* A limit that is there, or null. */
-static void put_limit(struct sp_json *json, const char *key, uint64_t value,
-		      bool is_there)
-{
-	if (is_there)
-		sp_json_u64(json, key, value);
-	else
-		sp_json_null(json, key);
-}
-
-static void put_selection(struct sp_json *json, const struct sp_selection *s)
-{
-	const bool is_leaks = s->view == SP_VIEW_LEAKS;
-	const bool is_temporary = s->view == SP_VIEW_TEMPORARY;
-	const bool has_moment =
-		is_leaks || s->view == SP_VIEW_LIVE || s->view == SP_VIEW_PEAK;
-
-	sp_json_string(json, "view", sp_view_name(s->view));
-	sp_json_open(json, "selection", '{');
-	sp_json_u64(json, "from_ns", s->from_ns);
-	sp_json_time(json, "to_ns", s->to_ns);
-	sp_json_time(json, "at_ns", has_moment ? s->at_ns : SP_NEVER);
-	put_limit(json, "tail_ns", s->tail_ns, is_leaks);
-	sp_json_time(json, "within_bytes",
-		     is_temporary ? s->within_bytes : SP_NEVER);
-	sp_json_time(json, "within_ns", is_temporary ? s->within_ns : SP_NEVER);
-	put_limit(json, "min_size_bytes", s->min_size_bytes,
-		  s->min_size_bytes > 1);
-	put_limit(json, "max_size_bytes", s->max_size_bytes,
-		  s->max_size_bytes != UINT64_MAX);
-	put_limit(json, "thread", s->thread, s->thread != 0);
-	sp_json_close(json, '}');
-}
-
-static void put_method(struct sp_json *json, const struct sp_aggregate *g)
-{
-	const struct sp_analysis *a = g->analysis;
-	const struct sp_population *population = &a->population;
-	const char *why = population->why_without;
-
-	sp_json_string(json, "method", sp_method_name(a->how.method));
-	sp_json_string(json, "method_assumes",
-		       sp_method_assumes(a->how.method));
-	sp_json_double(json, "confidence", a->how.confidence);
-	/* Of functions, stacks and threads. */
-	sp_json_double(json, "row_confidence", g->how.confidence);
-	sp_json_bool(json, "has_class_totals", population->has_totals);
-	sp_json_string(json, "why_no_class_totals",
-		       population->has_totals ? NULL : why);
-}
 
 static void put_health(struct sp_json *json, const struct sp_profile *p)
 {
@@ -180,6 +33,7 @@ static void put_health(struct sp_json *json, const struct sp_profile *p)
 	sp_json_u64(json, "ignored_bytes", p->ignored_bytes);
 	sp_json_string(json, "text", p->damage);
 	sp_json_close(json, '}');
+	sp_json_u64(json, "unfinished_records", p->unfinished_records);
 }
 
 static int compare_infos(const void *a, const void *b)
@@ -246,8 +100,8 @@ static void put_live(struct sp_json *json, const struct sp_estimation *how,
 		     const struct sp_tally *live)
 {
 	if (live) {
-		put_bytes(json, "live_bytes", how, live);
-		put_objects(json, "live_objects", how, live);
+		sp_export_json_bytes(json, "live_bytes", how, live);
+		sp_export_json_objects(json, "live_objects", how, live);
 	} else {
 		sp_json_null(json, "live_bytes");
 		sp_json_null(json, "live_objects");
@@ -260,7 +114,7 @@ static void put_share(struct sp_json *json, const char *key,
 {
 	sp_json_interval(json, key,
 			 sp_analysis_share(&tally->all,
-					   &g->analysis->view->all.all,
+					   &g->analysis->whole->all,
 					   g->how.confidence));
 }
 
@@ -276,9 +130,9 @@ static void put_function(struct sp_json *json, const struct document *d,
 	sp_json_u64(json, "line", f->line);
 	sp_json_u64(json, "samples", f->flat.all.samples);
 	sp_json_u64(json, "cum_samples", f->cum.all.samples);
-	put_bytes(json, "flat_bytes", &g->how, &f->flat);
-	put_bytes(json, "cum_bytes", &g->how, &f->cum);
-	put_objects(json, "flat_objects", &g->how, &f->flat);
+	sp_export_json_bytes(json, "flat_bytes", &g->how, &f->flat);
+	sp_export_json_bytes(json, "cum_bytes", &g->how, &f->cum);
+	sp_export_json_objects(json, "flat_objects", &g->how, &f->flat);
 	put_share(json, "flat_share", g, &f->flat);
 	put_share(json, "cum_share", g, &f->cum);
 	put_live(json, &g->how, g->analysis->live ? &f->live : NULL);
@@ -320,10 +174,10 @@ static void put_stack(struct sp_json *json, const struct document *d,
 	sp_json_open(json, NULL, '{');
 	sp_export_json_frames(json, g, stack);
 	sp_json_u64(json, "samples", s->tally->all.samples);
-	put_bytes(json, "flat_bytes", &g->how, s->tally);
+	sp_export_json_bytes(json, "flat_bytes", &g->how, s->tally);
 	/* Nothing is called from inside a whole stack. */
-	put_bytes(json, "cum_bytes", &g->how, s->tally);
-	put_objects(json, "flat_objects", &g->how, s->tally);
+	sp_export_json_bytes(json, "cum_bytes", &g->how, s->tally);
+	sp_export_json_objects(json, "flat_objects", &g->how, s->tally);
 	put_live(json, &g->how, s->live);
 	put_lifetime(json,
 		     d->stacks
@@ -348,14 +202,16 @@ static void put_thread(struct sp_json *json, const struct sp_aggregate *g,
 	sp_json_string(json, "name", name);
 	sp_json_bool(json, "exited", thread->exited);
 	if (thread->has_totals)
-		put_exact(json, thread->exact_alloc_bytes,
-			  thread->exact_alloc_objects);
+		sp_export_json_exact(json, thread->exact_alloc_bytes,
+				     thread->exact_alloc_objects);
 	else
 		sp_json_null(json, "exact");
 	sp_json_u64(json, "samples", a->alloc->threads[i].all.samples);
 	sp_json_open(json, "estimate", '{');
-	put_bytes(json, "alloc_bytes", &g->how, &a->alloc->threads[i]);
-	put_objects(json, "alloc_objects", &g->how, &a->alloc->threads[i]);
+	sp_export_json_bytes(json, "alloc_bytes", &g->how,
+			     &a->alloc->threads[i]);
+	sp_export_json_objects(json, "alloc_objects", &g->how,
+			       &a->alloc->threads[i]);
 	put_live(json, &g->how, a->live ? &a->live->threads[i] : NULL);
 	sp_json_close(json, '}');
 	sp_json_close(json, '}');
@@ -439,7 +295,7 @@ static void put_timeline(struct sp_json *json, const struct document *d)
 		sp_json_u64(json, "samples", point->samples);
 		sp_json_interval(json, "live_bytes", point->live_bytes);
 		sp_json_interval(json, "live_objects", point->live_objects);
-		put_limit(json, "rss_bytes", rss, has_rss);
+		sp_export_json_limit(json, "rss_bytes", rss, has_rss);
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, ']');
@@ -482,9 +338,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	const struct sp_profile *p = g->analysis->profile;
 
 	sp_json_open(json, NULL, '{');
-	put_run(json, g->analysis);
-	put_selection(json, &g->analysis->selection);
-	put_method(json, g);
+	sp_export_json_head(json, g);
 	put_health(json, p);
 	put_settings(json, d->infos, p->n_infos);
 	sp_json_open(json, "symbol_problems", '[');
@@ -495,6 +349,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	put_view_percentiles(json, g->analysis);
 	put_timeline(json, d);
 	put_rss(json, p);
+	sp_view_phases_json(json, g->analysis, d->phases);
 	sp_json_close(json, '}');
 	putc('\n', json->out);
 }
@@ -514,8 +369,9 @@ static int prepare(struct document *d, struct sp_error *err)
 	d->infos = sort_infos(a->profile);
 	if (!d->infos)
 		return no_memory(a->profile, err);
-	if (!a->profile->has_frees)
-		return 0;
+	r = sp_phases_new(a, false, &d->phases, err);
+	if (r < 0 || !a->profile->has_frees)
+		return r;
 	r = sp_aggregate_lifetimes(d->aggregate, &d->functions, &d->stacks,
 				   err);
 	if (r < 0)
@@ -540,5 +396,6 @@ int sp_export_json_write(FILE *out, const struct sp_aggregate *aggregate,
 	free(d.functions);
 	free(d.stacks);
 	free(d.timeline);
+	sp_phases_free(d.phases);
 	return r < 0 ? r : 0;
 }

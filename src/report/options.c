@@ -2,545 +2,408 @@
 #include "report/options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "report/options_parts.h"
+#include "report/pattern.h"
 
 #define DEFAULT_TOP 30
+#define STATS_TOP   5
+
+#define DEFAULT_SHARE 0.005
 
 #define WATCH_MIN_NS 100000000ull      /* 0.1 s */
 #define WATCH_MAX_NS 86400000000000ull /* a day */
 
-const char sp_options_help[] =
-	"usage: sampleprof-report [OPTION]... FILE\n"
-	"       sampleprof-report export FORMAT [OPTION]... FILE -o OUT\n"
-	"\n"
-	"Estimate from a profile which functions allocated how much, and what "
-	"is\n"
-	"alive, each figure with its confidence interval.\n"
-	"\n"
-	"What to look at (TIME: 2s, 500ms, 1m30s since the start, 50%, end):\n"
-	"  --view alloc       what was allocated\n"
-	"  --view live        what is alive at the end, or --at TIME\n"
-	"  --view peak        what was alive when most was\n"
-	"  --view leaks       what is alive and older than --tail TIME "
-	"(default\n"
-	"                     10% of the run)\n"
-	"  --view temporary   what was freed by its own thread --within 64K\n"
-	"                     allocated bytes, or 10ms (default 0: before the\n"
-	"                     thread allocated anything else)\n"
-	"                     default: live of a process that runs or was "
-	"killed,\n"
-	"                     else alloc; alloc for --json and --csv\n"
-	"  --from TIME, --to TIME\n"
-	"                     only what was born in between\n"
-	"  --thread N|NAME    only what this thread allocated\n"
-	"  --size MIN-MAX     only objects of that size: 64, 1K-64K, 4096-, "
-	"-1M\n"
-	"\n"
-	"How to estimate:\n"
-	"  --estimator NAME   p3t (default), p3, weighted, negbinom, ...; an\n"
-	"                     unknown name lists them\n"
-	"  --confidence 90|95|99|99.9\n"
-	"                     level of the intervals in percent (default 95)\n"
-	"  --simultaneous     raise the level so that all rows shown hold\n"
-	"                     together\n"
-	"\n"
-	"What to show:\n"
-	"  --top N            functions; 0 shows all (default 30)\n"
-	"  --sort flat|cum    order of the functions (default flat)\n"
-	"  --stacks N         the N call stacks with most bytes; 0 all\n"
-	"  --timeline         live bytes over time instead of functions\n"
-	"  --sizes            bytes by object size instead of functions: "
-	"exact,\n"
-	"                     of a view or a part estimated\n"
-	"  --json             everything as JSON\n"
-	"  --csv              functions, or timeline or sizes, as CSV\n"
-	"  --ascii            draw without Unicode\n"
-	"  --watch TIME       again every TIME, until interrupted\n"
-	"\n"
-	"  --debug-path DIRS  where separate debug files are, separated by\n"
-	"                     colons (default /usr/lib/debug)\n"
-	"  --debuginfod       fetch missing debug files from $DEBUGINFOD_URLS\n"
-	"  --help             this text\n"
-	"  --version          the version\n"
-	"\n"
-	"For other programs: sampleprof-report export --help\n"
-	"Exit status: 0 fine, 1 error, 2 usage.\n"
-	"To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n";
-
-static bool take_view(struct sp_options *o, const char *text)
+static bool take_top(void *part, const char *text)
 {
-	o->question.has_view = true;
-	return sp_view_parse(text, &o->question.view);
-}
+	struct sp_options *o = part;
 
-static bool take_at(struct sp_options *o, const char *text)
-{
-	return sp_moment_parse(text, &o->question.at);
-}
-
-static bool take_from(struct sp_options *o, const char *text)
-{
-	return sp_moment_parse(text, &o->question.from);
-}
-
-static bool take_to(struct sp_options *o, const char *text)
-{
-	return sp_moment_parse(text, &o->question.to);
-}
-
-static bool take_tail(struct sp_options *o, const char *text)
-{
-	return sp_moment_parse(text, &o->question.tail) &&
-	       o->question.tail.kind != SP_MOMENT_END;
-}
-
-/* A size if it can be one: "10m" is 10 MiB here. */
-static bool take_within(struct sp_options *o, const char *text)
-{
-	o->question.within_bytes = SP_NEVER;
-	o->question.within_ns = SP_NEVER;
-	return sp_parse_size(text, &o->question.within_bytes) ||
-	       sp_parse_duration(text, &o->question.within_ns);
-}
-
-static bool take_thread(struct sp_options *o, const char *text)
-{
-	o->question.thread = text;
-	return *text != '\0';
-}
-
-/* "64", "1K-64K", "4096-", "-1M" */
-static bool take_size(struct sp_options *o, const char *text)
-{
-	struct sp_question *q = &o->question;
-	const char *dash = strchr(text, '-');
-	char min[32];
-	size_t n;
-
-	if (!dash) {
-		q->max_size_bytes = 0;
-		return sp_parse_size(text, &q->min_size_bytes) &&
-		       sp_parse_size(text, &q->max_size_bytes);
-	}
-	n = (size_t)(dash - text);
-	if (n >= sizeof(min) || (!n && !dash[1]))
-		return false;
-	memcpy(min, text, n);
-	min[n] = '\0';
-	q->min_size_bytes = 0;
-	q->max_size_bytes = UINT64_MAX;
-	return (!n || sp_parse_size(min, &q->min_size_bytes)) &&
-	       (!dash[1] || sp_parse_size(dash + 1, &q->max_size_bytes)) &&
-	       q->min_size_bytes <= q->max_size_bytes;
-}
-
-static bool take_estimator(struct sp_options *o, const char *text)
-{
-	return sp_method_parse(text, &o->question.method);
-}
-
-static bool take_confidence(struct sp_options *o, const char *text)
-{
-	static const uint64_t levels[] = {90000, 95000, 99000, 99900};
-	uint64_t level;
-
-	if (!sp_parse_milli(text, &level))
-		return false;
-	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
-		if (level != levels[i])
-			continue;
-		o->question.confidence = (double)level / 100000;
-		return true;
-	}
-	return false;
-}
-
-static bool take_top(struct sp_options *o, const char *text)
-{
 	o->has_top = true;
 	return sp_parse_u64(text, &o->top);
 }
 
-static bool take_sort(struct sp_options *o, const char *text)
+/* The position of the word in the list, which NULL ends; -1: it is not there.
+ */
+static int position(const char *const *words, const char *word)
 {
-	bool by_cum = strcmp(text, "cum") == 0;
-
-	o->has_order = true;
-	o->order = by_cum ? SP_AGGREGATE_BY_CUM : SP_AGGREGATE_BY_FLAT;
-	return by_cum || strcmp(text, "flat") == 0;
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return -1;
 }
 
-static bool take_stacks(struct sp_options *o, const char *text)
+static bool take_sort(void *part, const char *text)
 {
+	static const char *const orders[] = {[SP_AGGREGATE_BY_FLAT] = "flat",
+					     [SP_AGGREGATE_BY_CUM] = "cum",
+					     [SP_AGGREGATE_BY_COUNT] = "count",
+					     [SP_AGGREGATE_BY_NAME] = "name",
+					     NULL};
+	const int i = position(orders, text);
+	struct sp_options *o = part;
+
+	o->has_order = true;
+	o->order = (enum sp_aggregate_order)i;
+	return i >= 0;
+}
+
+static bool take_cum(void *part, const char *text)
+{
+	(void)text;
+	return take_sort(part, "cum");
+}
+
+static bool take_granularity(void *part, const char *text)
+{
+	static const char *const names[] = {
+		[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
+		[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
+		[SP_BY_ADDRESS] = "address",   NULL};
+	const int i = position(names, text);
+	struct sp_options *o = part;
+
+	o->has_granularity = true;
+	o->granularity = (enum sp_granularity)i;
+	return i >= 0;
+}
+
+static bool take_by(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	static const char *const names[] = {[SP_ROWS_BY_CODE] = "",
+					    [SP_ROWS_BY_THREAD] = "thread",
+					    [SP_ROWS_BY_SIZE] = "size",
+					    [SP_ROWS_BY_PHASE] = "phase",
+					    NULL};
+	const int i = position(names, text);
+
+	o->rows = i > 0 ? (enum sp_row_kind)i : SP_ROWS_BY_CODE;
+	return i > 0;
+}
+
+static bool take_share(void *part, const char *text)
+{
+	struct sp_options *o = part;
+	uint64_t thousandths;
+
+	if (!sp_parse_milli(text, &thousandths) || thousandths > 1000)
+		return false;
+	o->has_share = true;
+	o->share = (double)thousandths / 1000;
+	return true;
+}
+
+static bool take_unit(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	return sp_text_unit_parse(text, &o->unit);
+}
+
+static bool take_stacks(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
 	o->has_stacks = true;
 	return sp_parse_u64(text, &o->stacks);
 }
 
-static bool take_watch(struct sp_options *o, const char *text)
+static bool take_watch(void *part, const char *text)
 {
+	struct sp_options *o = part;
+
 	return sp_parse_duration(text, &o->watch_ns) &&
 	       o->watch_ns >= WATCH_MIN_NS && o->watch_ns <= WATCH_MAX_NS;
 }
 
-static bool take_output(struct sp_options *o, const char *text)
-{
-	o->output = text;
-	return *text != '\0';
-}
-
-static bool take_metric(struct sp_options *o, const char *text)
-{
-	o->has_metric = true;
-	o->export.of_objects = strcmp(text, "objects") == 0;
-	return o->export.of_objects || strcmp(text, "bytes") == 0;
-}
-
-static bool take_max_samples(struct sp_options *o, const char *text)
-{
-	return sp_parse_u64(text, &o->export.max_samples) &&
-	       o->export.max_samples > 0;
-}
-
-static bool take_debug_path(struct sp_options *o, const char *text)
-{
-	o->symbols.debug_path = text;
-	return true;
-}
-
-/* Every option once.  `takes` says what its value is; one without a value sets
- * the bool at `flag`. */
-static const struct known {
-	const char *name;
-	bool (*take)(struct sp_options *o, const char *text);
-	const char *takes;
-	size_t flag;
-	enum {
-		ANYWHERE,
-		IN_REPORT,
-		IN_EXPORT,
-	} where;
-} known[] = {
-#define FLAG(name, field, where)                                               \
-	{                                                                      \
-		name, NULL, NULL, offsetof(struct sp_options, field), where    \
-	}
-	{"view", take_view, "alloc, live, peak, leaks or temporary", 0,
-	 ANYWHERE},
-	{"at", take_at, "a time since the start: 2s, 500ms, 50%, end", 0,
-	 ANYWHERE},
-	{"from", take_from, "a time since the start: 2s, 500ms, 50%", 0,
-	 ANYWHERE},
-	{"to", take_to, "a time since the start: 2s, 500ms, 50%, end", 0,
-	 ANYWHERE},
-	{"tail", take_tail, "a share of the run or a time: 10%, 2s", 0,
-	 ANYWHERE},
-	{"within", take_within, "bytes or a time: 64K, 10ms", 0, ANYWHERE},
-	{"thread", take_thread, "the number or the name of a thread", 0,
-	 ANYWHERE},
-	{"size", take_size, "a range of sizes: 64, 1K-64K, 4096-, -1M", 0,
-	 ANYWHERE},
-	{"estimator", take_estimator, "the name of a method", 0, ANYWHERE},
-	{"confidence", take_confidence, "90, 95, 99 or 99.9 (percent)", 0,
-	 ANYWHERE},
-	FLAG("simultaneous", simultaneous, IN_REPORT),
-	{"top", take_top, "a number", 0, IN_REPORT},
-	{"sort", take_sort, "flat or cum", 0, IN_REPORT},
-	{"stacks", take_stacks, "a number", 0, IN_REPORT},
-	FLAG("timeline", timeline, IN_REPORT),
-	FLAG("sizes", sizes, IN_REPORT),
-	FLAG("json", json, IN_REPORT),
-	FLAG("csv", csv, IN_REPORT),
-	FLAG("ascii", ascii, IN_REPORT),
-	{"watch", take_watch, "a time from 100ms to 24h", 0, IN_REPORT},
-	{"debug-path", take_debug_path, "directories separated by colons", 0,
-	 ANYWHERE},
-	FLAG("debuginfod", symbols.use_debuginfod, ANYWHERE),
-	{"output", take_output, "a path, or - for standard output", 0,
-	 IN_EXPORT},
-	{"metric", take_metric, "bytes or objects", 0, IN_EXPORT},
-	FLAG("pprof-error", export.pprof_error, IN_EXPORT),
-	{"max-samples", take_max_samples, "a number above 0", 0, IN_EXPORT},
-	FLAG("help", help, ANYWHERE),
-	FLAG("version", version, ANYWHERE),
-#undef FLAG
+static const struct sp_argument report_arguments[] = {
+	{"top", 0, "N", "a number", take_top, 0,
+	 "functions; 0 shows all (default 30; of stats 5)"},
+	{"sort", 0, "KEY", "flat, cum, count or name", take_sort, 0,
+	 "order of the functions: flat (default), cum, count (of\n"
+	 "objects, flat), name"},
+	{"cum", 0, NULL, NULL, take_cum, 0, "short for --sort cum"},
+	{"nodefraction", 0, "F", "a share from 0 to 1, like 0.005", take_share,
+	 0,
+	 "drop what has less than this share of the view (default\n"
+	 "0.005 for top, tree, peek and list, else 0)"},
+	{"granularity", 0, "WHAT", "function, file, line, module or address",
+	 take_granularity, 0,
+	 "what a row is: function (default), file, line, module,\n"
+	 "address"},
+	{"by", 0, "WHAT", "thread, size or phase", take_by, 0,
+	 "rows by thread, by object size or by phase instead of\n"
+	 "functions"},
+	{"unit", 0, "UNIT", "B, KiB, MiB, GiB or auto", take_unit, 0,
+	 "of estimated bytes: B, KiB, MiB, GiB, auto (default)"},
+	{"stacks", 0, "N", "a number", take_stacks, 0,
+	 "the N call stacks with most bytes; 0 all"},
+	{"source-path", 0, "DIRS", "directories separated by colons", NULL,
+	 offsetof(struct sp_options, source_path),
+	 "where list looks for source files, separated by colons,\n"
+	 "before it looks where they were compiled"},
+	SP_OPTIONS_FLAG("timeline", timeline,
+			"live bytes over time instead of functions"),
+	SP_OPTIONS_FLAG("sizes", sizes,
+			"bytes by object size instead of functions: exact, of\n"
+			"a view or a part estimated"),
+	SP_OPTIONS_FLAG("json", json, "everything, or the page, as JSON"),
+	SP_OPTIONS_FLAG("csv", csv, "the table as CSV"),
+	SP_OPTIONS_FLAG("simultaneous", simultaneous,
+			"raise the level so that all rows shown hold together"),
+	SP_OPTIONS_FLAG("ascii", ascii,
+			"draw, and write names, in ASCII alone"),
+	{"watch", 0, "TIME", "a time from 100ms to 24h", take_watch, 0,
+	 "again every TIME, until interrupted"},
+	{0},
 };
 
-#define FIRST_CODE 256 /* beyond every character */
+const struct sp_argument_group sp_options_report = {"What to show",
+						    report_arguments};
 
-#define N_KNOWN (sizeof(known) / sizeof(known[0]))
-
-/* The option that getopt_long() means; NULL if it is none of ours. */
-static const struct known *known_by_code(int code)
+static int refuse_in_report(const char *name, struct sp_error *err)
 {
-	if (code >= FIRST_CODE)
-		return &known[code - FIRST_CODE];
-	for (size_t i = 0; code == 'o' && i < N_KNOWN; i++)
-		if (known[i].take == take_output)
-			return &known[i];
-	return NULL;
+	return sp_options_are(&sp_options_export, name)
+		       ? sp_error_set(err, -EINVAL, NULL,
+				      "%s%s goes with export FORMAT",
+				      name[1] ? "--" : "-", name)
+		       : 0;
 }
 
-static int refuse_value(const struct known *k, const char *value,
-			struct sp_error *err)
+static void describe_commands(FILE *out)
 {
-	char names[160] = "";
-
-	if (k->take != take_estimator)
-		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
-				    k->name, k->takes);
-	for (int i = 0; i < SP_METHOD_COUNT; i++) {
-		size_t n = strlen(names);
-
-		snprintf(names + n, sizeof(names) - n, "%s%s", i ? ", " : "",
-			 sp_method_name((enum sp_method)i));
-	}
-	return sp_error_set(err, -EINVAL, NULL,
-			    "--estimator: %.20s is none of %s", value, names);
+	fputs("\n"
+	      "Commands:\n"
+	      "  report             functions, as without a command\n"
+	      "  top                functions with 0.5 % of the view and more\n"
+	      "  tree               the call tree, from the outermost callers\n"
+	      "  peek REGEX         callers and callees of functions\n"
+	      "  list REGEX         source lines of functions\n"
+	      "  traces             all call stacks\n"
+	      "  stats              sizes, entry points, top sites at a "
+	      "glance\n"
+	      "  export FORMAT      for other programs: see export --help\n"
+	      "  symbolize FILE     a copy with the names of its functions, to "
+	      "be read\n"
+	      "                     elsewhere: see symbolize --help\n"
+	      "  diff OLD NEW       what changed: see diff --help\n"
+	      "  check NEW          limits, for CI: see check --help\n",
+	      out);
 }
 
-/* What getopt_long() made of an option that it does not like. */
-static int refuse_option(int result, const char *text, struct sp_error *err)
+static void note_option(void *options, const struct sp_argument *argument,
+			const char *value)
 {
-	const struct known *k = known_by_code(optopt);
+	static const struct sp_argument_group *const kept[] = {
+		&sp_options_question, &sp_options_filter, &sp_options_method,
+		&sp_options_symbols};
+	struct sp_options *o = options;
+	bool is_kept = false;
+	size_t at = 0;
 
-	if (result == ':')
-		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
-				    k->name, k->takes);
-	if (k)
-		return sp_error_set(err, -EINVAL, NULL, "--%s takes no value",
-				    k->name);
-	if (optopt)
-		return sp_error_set(err, -EINVAL, NULL, "unknown option -%c",
-				    optopt);
-	return sp_error_set(err, -EINVAL, NULL,
-			    "unknown or ambiguous option %.80s", text);
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		is_kept |= sp_options_are(kept[i], argument->name);
+	while (at < o->n_given && o->given[at].argument != argument)
+		at++;
+	/* The groups have fewer options than there is room for. */
+	if (!is_kept || at == SP_OPTIONS_GIVEN_MAX)
+		return;
+	o->given[at] = (struct sp_options_given){argument, value};
+	o->n_given += at == o->n_given;
 }
 
-static int take_option(struct sp_options *o, const struct known *k,
-		       struct sp_error *err)
+static const struct sp_command_line report_line = {
+	.usage = "usage: sampleprof-report [OPTION]... FILE...\n"
+		 "       sampleprof-report COMMAND [OPTION]... FILE...\n"
+		 "\n"
+		 "Estimate from a profile which functions allocated how much, "
+		 "and what is\n"
+		 "alive, each figure with its confidence interval.\n",
+	.describe = describe_commands,
+	.parts =
+		(const struct sp_argument_part[]){
+			SP_OPTIONS_PART(sp_options_question, question),
+			SP_OPTIONS_PART(sp_options_filter, question),
+			SP_OPTIONS_PART(sp_options_method, question),
+			{&sp_options_report, 0},
+			SP_OPTIONS_PART(sp_options_symbols, symbols),
+			{&sp_options_other, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
+		  "To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n",
+	.is_done = sp_options_is_done,
+	.note = note_option,
+	.refuse = refuse_in_report,
+};
+
+void sp_options_print_help(FILE *out)
 {
-	if (k->where == IN_EXPORT && !o->is_export)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "--%s goes with %s export FORMAT", k->name,
-				    o->program);
-	if (k->where == IN_REPORT && o->is_export)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "an export goes without --%s", k->name);
-	if (!k->take)
-		*(bool *)((char *)o + k->flag) = true;
-	else if (!k->take(o, optarg))
-		return refuse_value(k, optarg, err);
-	return 0;
+	sp_arguments_print_help(out, &report_line);
 }
 
-static int take_options(int argc, char **argv, struct sp_options *o,
-			struct sp_error *err)
+struct rule {
+	bool is_bad;
+	const char *why;
+};
+
+static int refuse_by_rule(const struct rule *rules, size_t n,
+			  struct sp_error *err)
 {
-	struct option table[N_KNOWN + 1] = {0};
-	int i, r = 0;
-
-	for (size_t k = 0; k < N_KNOWN; k++)
-		table[k] = (struct option){known[k].name,
-					   known[k].takes ? required_argument
-							  : no_argument,
-					   NULL, FIRST_CODE + (int)k};
-	optind = 0; /* begin anew, whoever used it before */
-	opterr = 0;
-	while (!r && !o->help && !o->version) {
-		i = getopt_long(argc, argv, ":o:", table, NULL);
-		if (i < 0)
-			break;
-		r = known_by_code(i) ? take_option(o, known_by_code(i), err)
-				     : refuse_option(i, argv[optind - 1], err);
-	}
-	return r;
-}
-
-/* --at, --tail and --within belong to a view, and choose it if none was
- * chosen. */
-static int settle_view(struct sp_question *q, struct sp_error *err)
-{
-	const bool has_within =
-		q->within_bytes != SP_NEVER || q->within_ns != SP_NEVER;
-
-	if (!q->has_view) {
-		q->has_view = q->at.kind || q->tail.kind || has_within;
-		q->view = has_within     ? SP_VIEW_TEMPORARY
-			  : q->tail.kind ? SP_VIEW_LEAKS
-					 : SP_VIEW_LIVE;
-	}
-	if (q->at.kind && q->view != SP_VIEW_LIVE && q->view != SP_VIEW_LEAKS)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "--at goes with --view live or leaks");
-	if (q->tail.kind && q->view != SP_VIEW_LEAKS)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "--tail goes with --view leaks");
-	if (has_within && q->view != SP_VIEW_TEMPORARY)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "--within goes with --view temporary");
-	return 0;
-}
-
-/* Options that say nothing about what is shown. */
-static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
-{
-	const struct sp_question *q = &o->question;
-	const struct {
-		bool is_bad;
-		const char *why;
-	} rules[] = {
-		{o->json + o->csv > 1, "--json or --csv, not both"},
-		{o->timeline + o->sizes > 1, "--timeline or --sizes, not both"},
-		{o->json && (o->has_top || o->has_order || o->has_stacks ||
-			     o->timeline || o->sizes),
-		 "--json shows everything: it goes without --top, --sort, "
-		 "--stacks, --timeline and --sizes"},
-		{(o->timeline || o->sizes) &&
-			 (o->has_top || o->has_order || o->has_stacks ||
-			  o->simultaneous),
-		 "--timeline and --sizes go without --top, --sort, --stacks "
-		 "and --simultaneous"},
-		{o->csv && o->has_stacks, "--csv goes without --stacks"},
-		{o->timeline && q->has_view,
-		 "--timeline shows what is alive: it goes without --view, "
-		 "--at, --tail and --within"},
-		{o->watch_ns && (o->json || o->csv),
-		 "--watch goes without --json and --csv"},
-	};
-
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++)
+	for (size_t i = 0; i < n; i++)
 		if (rules[i].is_bad)
 			return sp_error_set(err, -EINVAL, NULL, "%s",
 					    rules[i].why);
 	return 0;
 }
 
-/* The format, which is the first of the words that are no options. */
-static int take_format(char **words, int n, struct sp_options *o,
-		       struct sp_error *err)
+#define REFUSE_BY(rules, err)                                                  \
+	refuse_by_rule(rules, sizeof(rules) / sizeof((rules)[0]), err)
+
+/* Options that say nothing about what a page shows. */
+static int refuse_for_page(const struct sp_options *o, struct sp_error *err)
 {
-	char names[160] = "";
+	const enum sp_page page = o->page;
+	const bool is_report = page == SP_PAGE_REPORT || page == SP_PAGE_TOP;
+	const bool is_table =
+		is_report && !o->timeline && !o->sizes && !o->rows;
+	const struct rule rules[] = {
+		{(o->timeline || o->sizes || o->rows) && !is_report,
+		 "--timeline, --sizes and --by go with report and top"},
+		{o->has_top && !is_report && page != SP_PAGE_STATS,
+		 "--top goes with report, top and stats"},
+		{o->has_order && !is_report,
+		 "--sort and --cum go with report and top"},
+		{o->has_stacks && !is_report && page != SP_PAGE_TRACES,
+		 "--stacks goes with report, top and traces"},
+		{o->has_granularity && !is_table && page != SP_PAGE_TREE &&
+			 page != SP_PAGE_PEEK,
+		 "--granularity goes with the functions of report and top, "
+		 "with tree and with peek"},
+		{o->has_share && !is_table && page != SP_PAGE_TREE &&
+			 page != SP_PAGE_PEEK && page != SP_PAGE_LIST,
+		 "--nodefraction goes with the functions of report and top, "
+		 "with tree, peek and list"},
+		{o->source_path && page != SP_PAGE_LIST,
+		 "--source-path goes with list"},
+		{o->simultaneous && !is_report,
+		 "--simultaneous goes with report and top"},
+		{o->csv && (page == SP_PAGE_TRACES || page == SP_PAGE_STATS),
+		 "traces and stats go without --csv; they have --json"},
+		{o->unit && (o->json || o->csv),
+		 "--json and --csv have bytes: they go without --unit"},
+	};
 
-	for (const struct sp_export_format *f = sp_export_formats; f->name;
-	     f++) {
-		size_t used = strlen(names);
-
-		snprintf(names + used, sizeof(names) - used, "%s%s",
-			 used ? ", " : "", f->name);
-	}
-	if (!n)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "which format? one of %s", names);
-	o->format = sp_export_find(words[0]);
-	if (!o->format)
-		return sp_error_set(err, -EINVAL, NULL, "%.20s is none of %s",
-				    words[0], names);
-	return 0;
+	return REFUSE_BY(rules, err);
 }
 
-static int check_export(const struct sp_options *o, struct sp_error *err)
+/* Options of the report that exclude each other. */
+static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 {
-	const unsigned int knows = o->format->knows;
+	const bool is_report =
+		o->page == SP_PAGE_REPORT || o->page == SP_PAGE_TOP;
+	const bool is_of_rows = o->has_top || o->has_order || o->has_stacks;
+	const struct rule rules[] = {
+		{o->json + o->csv > 1, "--json or --csv, not both"},
+		{o->timeline + o->sizes > 1, "--timeline or --sizes, not both"},
+		{o->rows && (o->timeline || o->sizes),
+		 "--by, --timeline or --sizes: one of them"},
+		{is_report && o->json &&
+			 (is_of_rows || o->timeline || o->sizes),
+		 "--json shows everything: it goes without --top, --sort, "
+		 "--stacks, --timeline and --sizes"},
+		{is_report && o->json && (o->has_share || o->rows),
+		 "--json shows everything: it goes without --nodefraction and "
+		 "--by"},
+		{(o->timeline || o->sizes) && (is_of_rows || o->simultaneous),
+		 "--timeline and --sizes go without --top, --sort, --stacks "
+		 "and --simultaneous"},
+		{o->rows && (is_of_rows || o->simultaneous),
+		 "--by goes without --top, --sort, --stacks and "
+		 "--simultaneous"},
+		{o->csv && o->has_stacks, "--csv goes without --stacks"},
+		{o->timeline && o->question.has_view,
+		 "--timeline shows what is alive: it goes without --view, "
+		 "--at, --tail and --within"},
+		{o->watch_ns && (o->json || o->csv),
+		 "--watch goes without --json and --csv"},
+	};
 
-	if (o->has_metric && !(knows & SP_EXPORT_KNOWS_METRIC))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --metric",
-				    o->format->name);
-	if ((o->export.pprof_error || o->export.max_samples) &&
-	    !(knows & SP_EXPORT_KNOWS_PPROF))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --pprof-error and "
-				    "--max-samples",
-				    o->format->name);
-	if (!o->output)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "where to? no -o OUT was given (- is "
-				    "standard output)");
-	return 0;
+	return REFUSE_BY(rules, err);
 }
 
-static int take_file(char **words, int n, struct sp_options *o,
-		     struct sp_error *err)
+bool sp_page_parse(const char *command, enum sp_page *ret)
 {
-	if (!n)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "which profile? no FILE was given");
-	if (n > 1)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "several FILEs are not supported yet");
-	o->file = words[0];
-	return 0;
+	static const char *const names[] = {
+		[SP_PAGE_REPORT] = "report", [SP_PAGE_TOP] = "top",
+		[SP_PAGE_TREE] = "tree",     [SP_PAGE_PEEK] = "peek",
+		[SP_PAGE_LIST] = "list",     [SP_PAGE_TRACES] = "traces",
+		[SP_PAGE_STATS] = "stats",   NULL};
+	const int i = position(names, command);
+
+	if (i >= 0)
+		*ret = (enum sp_page)i;
+	return i >= 0;
 }
 
-static int parse(int argc, char **argv, bool is_export, struct sp_options *ret,
-		 struct sp_error *err)
+/* What was not given. */
+static void take_defaults(struct sp_options *o)
 {
-	struct sp_options o = {.program = argv[0], .is_export = is_export};
+	if (!o->has_top)
+		o->top = o->page == SP_PAGE_STATS ? STATS_TOP
+			 : o->csv                 ? 0
+						  : DEFAULT_TOP;
+	if (!o->has_share && o->page != SP_PAGE_REPORT && !o->json && !o->csv)
+		o->share = DEFAULT_SHARE;
+}
+
+/* The regular expression, which is the first of the words. */
+static int take_pattern(const char *const **words, size_t *n,
+			struct sp_options *o, struct sp_error *err)
+{
+	struct sp_pattern *pattern;
 	int r;
 
-	sp_question_init(&o.question);
-	r = take_options(argc, argv, &o, err);
-	if (r < 0 || o.help || o.version)
-		goto out;
-	r = settle_view(&o.question, err);
+	if (o->page != SP_PAGE_PEEK && o->page != SP_PAGE_LIST)
+		return 0;
+	if (!*n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which functions? no REGEX was given");
+	o->pattern = *(*words)++;
+	--*n;
+	r = sp_pattern_new("REGEX", o->pattern, &pattern, err);
 	if (r >= 0)
-		r = refuse_combinations(&o, err);
-	if (r >= 0 && is_export)
-		r = take_format(argv + optind, argc - optind, &o, err);
-	if (r >= 0 && is_export)
-		r = check_export(&o, err);
-	if (r >= 0)
-		r = take_file(argv + optind + is_export,
-			      argc - optind - is_export, &o, err);
-	if (!o.has_top)
-		o.top = o.csv ? 0 : DEFAULT_TOP;
-out:
-	if (r >= 0)
-		*ret = o;
+		sp_pattern_free(pattern);
 	return r;
 }
 
-int sp_options_parse(int argc, char **argv, struct sp_options *ret,
-		     struct sp_error *err)
+int sp_options_parse(enum sp_page page, int argc, char **argv,
+		     struct sp_options *ret, struct sp_error *err)
 {
-	return parse(argc, argv, false, ret, err);
-}
+	const char *const *words;
+	size_t n;
+	int r = sp_options_begin(&report_line, argc, argv, ret, &words, &n,
+				 err);
 
-int sp_options_parse_export(int argc, char **argv, struct sp_options *ret,
-			    struct sp_error *err)
-{
-	return parse(argc, argv, true, ret, err);
-}
-
-void sp_options_print_export_help(FILE *out)
-{
-	fputs("usage: sampleprof-report export FORMAT [OPTION]... FILE -o OUT\n"
-	      "\n"
-	      "Write a profile for another program.\n"
-	      "\n"
-	      "Formats:\n",
-	      out);
-	for (const struct sp_export_format *f = sp_export_formats; f->name; f++)
-		fprintf(out, "  %-18s %s\n", f->name, f->what);
-	fputs("\n"
-	      "  -o, --output OUT   file to write; - for standard output\n"
-	      "  --metric bytes|objects\n"
-	      "                     what a weight counts (collapsed; default "
-	      "bytes)\n"
-	      "  --pprof-error      two more sample types: variance of the "
-	      "bytes, samples\n"
-	      "  --max-samples N    fold the pprof samples with fewest bytes\n"
-	      "\n"
-	      "What to look at, as in a report: --view, --at, --from, --to, "
-	      "--tail, --within,\n"
-	      "--thread, --size; and --estimator, --confidence, --debug-path, "
-	      "--debuginfod.\n",
-	      out);
+	if (r < 0 || sp_options_is_done(ret))
+		return r;
+	ret->page = page;
+	take_defaults(ret);
+	r = refuse_for_page(ret, err);
+	if (r >= 0)
+		r = refuse_combinations(ret, err);
+	if (r >= 0)
+		r = take_pattern(&words, &n, ret, err);
+	if (r >= 0 && ret->pattern && !n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which functions of which profile? only "
+				    "%.80s was given",
+				    ret->pattern);
+	return r < 0 ? r : sp_options_take_files(words, n, ret, err);
 }
 
 enum sp_view sp_options_fallback(const struct sp_options *options,
@@ -550,4 +413,28 @@ enum sp_view sp_options_fallback(const struct sp_options *options,
 	    profile->end == SP_PROFILE_END_CLEAN)
 		return SP_VIEW_ALLOC;
 	return SP_VIEW_LIVE;
+}
+
+static bool asks_for_a_part(const struct sp_question *q)
+{
+	for (size_t i = 0; i < SP_FILTER_COUNT; i++)
+		if (q->filter.text[i])
+			return true;
+	return q->from.kind != SP_MOMENT_NONE || q->to.kind != SP_MOMENT_NONE ||
+	       q->min_size_bytes > 1 || q->max_size_bytes != UINT64_MAX ||
+	       q->thread || q->phase;
+}
+
+bool sp_options_can_fold(const struct sp_options *o)
+{
+	const struct sp_question *q = &o->question;
+	const bool is_whole_view = !q->has_view || q->view == SP_VIEW_ALLOC ||
+				   q->view == SP_VIEW_LIVE ||
+				   q->view == SP_VIEW_LEAKS;
+
+	if (o->page == SP_PAGE_TRACES || o->page == SP_PAGE_STATS ||
+	    o->has_stacks || o->timeline || o->json || o->format)
+		return false;
+	return o->n_files == 1 && is_whole_view && !asks_for_a_part(q) &&
+	       (q->at.kind == SP_MOMENT_NONE || q->at.kind == SP_MOMENT_END);
 }

@@ -9,13 +9,48 @@
 #include "base/error.h"
 #include "profile/symbolizer.h"
 #include "report/aggregate.h"
+#include "report/arguments.h"
 #include "report/export.h"
 #include "report/question.h"
+#include "report/text.h"
+
+/* What the report shows. */
+enum sp_page {
+	SP_PAGE_REPORT, /* functions; call stacks, timeline, sizes if wanted */
+	SP_PAGE_TOP,    /* functions that matter */
+	SP_PAGE_TREE,   /* callers to callees */
+	SP_PAGE_PEEK,   /* callers and callees of some functions */
+	SP_PAGE_LIST,   /* source lines of some functions */
+	SP_PAGE_TRACES, /* all call stacks */
+	SP_PAGE_STATS,  /* sizes, entry points, top sites at a glance */
+};
+
+enum sp_row_kind {
+	SP_ROWS_BY_CODE, /* functions, or what --granularity says */
+	SP_ROWS_BY_THREAD,
+	SP_ROWS_BY_SIZE,
+	SP_ROWS_BY_PHASE,
+};
+
+/* An option as it was given; borrowed. */
+struct sp_options_given {
+	const struct sp_argument *argument;
+	const char *value; /* NULL: it takes none */
+};
+
+#define SP_OPTIONS_GIVEN_MAX 32
 
 /* The command line of the report: what to show, of what, and how. */
 struct sp_options {
 	const char *program; /* as it was called, for the next command */
-	const char *file;
+	/* Those about samples, estimates and symbols, of which the next command
+	 * needs the same; each once. */
+	struct sp_options_given given[SP_OPTIONS_GIVEN_MAX];
+	size_t n_given;
+	enum sp_page page;
+	const char *pattern; /* of SP_PAGE_PEEK, SP_PAGE_LIST */
+	const char *const *files;
+	size_t n_files; /* at least 1 */
 	struct sp_question question;
 	struct sp_symbolizer_options symbols;
 	enum sp_aggregate_order order;
@@ -24,6 +59,13 @@ struct sp_options {
 	bool has_stacks;
 	uint64_t stacks; /* call stacks; 0: all */
 	bool has_order;
+	bool has_granularity;
+	enum sp_granularity granularity;
+	enum sp_row_kind rows;
+	bool has_share;
+	double share; /* of the view, 0..1: what has less is not shown */
+	enum sp_text_unit unit;
+	const char *source_path; /* of SP_PAGE_LIST; NULL: as recorded */
 	bool simultaneous;
 	bool timeline;
 	bool sizes;
@@ -34,34 +76,34 @@ struct sp_options {
 	unsigned int
 		columns; /* of the screen, set by the caller; 0: no limit */
 	/* Of an export alone. */
-	bool is_export;
 	bool has_metric;
-	const struct sp_export_format *format;
+	const struct sp_export_format *format; /* NULL: no export */
 	struct sp_export_options export;
 	const char *output; /* path; "-": standard output */
 	bool help;          /* asked for; nothing else counts */
 	bool version;       /* likewise */
 };
 
-/* All text of --help. */
-extern const char sp_options_help[];
+/* The page that a command asks for by its name; false if none does. */
+bool sp_page_parse(const char *command, enum sp_page *ret);
 
 /*
  * Parse; argv[0] is the program.  0 and *ret, which borrows from argv; -EINVAL
  * and *err, whose message says what is wrong and what would be right.  Options
- * may stand after the file.
+ * may stand after the files.
  */
-int sp_options_parse(int argc, char **argv, struct sp_options *ret,
-		     struct sp_error *err);
+int sp_options_parse(enum sp_page page, int argc, char **argv,
+		     struct sp_options *ret, struct sp_error *err);
 
 /*
  * The same for the command line of an export: what follows are a format and
- * the file.
+ * the files.
  */
 int sp_options_parse_export(int argc, char **argv, struct sp_options *ret,
 			    struct sp_error *err);
 
-/* All text of export --help. */
+/* All text of --help, and of export --help. */
+void sp_options_print_help(FILE *out);
 void sp_options_print_export_help(FILE *out);
 
 /* The view if none was asked for: what is alive where that is news, in a
@@ -69,5 +111,25 @@ void sp_options_print_export_help(FILE *out);
  * keys and columns do not change their meaning. */
 enum sp_view sp_options_fallback(const struct sp_options *options,
 				 const struct sp_profile *profile);
+
+/* Is a folded profile enough for the answer (sp_profile_load_folded())?  Not if
+ * it needs lifetimes, times, several files, or a part of the samples. */
+bool sp_options_can_fold(const struct sp_options *options);
+
+/* Options that commands have in common, and the part of theirs that each of
+ * the groups fills. */
+extern const struct sp_argument_group
+	sp_options_question; /* struct sp_question: what to look at */
+extern const struct sp_argument_group
+	sp_options_filter; /* struct sp_question: of which call stacks */
+extern const struct sp_argument_group
+	sp_options_method; /* struct sp_question: how to estimate */
+extern const struct sp_argument_group
+	sp_options_symbols; /* struct sp_symbolizer_options */
+
+/* To be called after the groups of a question were parsed: --at, --tail and
+ * --within belong to a view, and choose it if none was chosen; patterns have to
+ * be some.  0, or -EINVAL and *err. */
+int sp_options_settle(struct sp_question *question, struct sp_error *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "report/phases.h"
 #include "report/text.h"
 
 #define PERCENT_100 100000u /* in thousandths */
@@ -80,6 +81,24 @@ static uint64_t share_of(uint64_t ns, uint64_t thousandths)
 	return (uint64_t)((unsigned __int128)ns * thousandths / PERCENT_100);
 }
 
+/* When the last one of that name was taken. */
+static bool find_snapshot(const struct sp_profile *profile, const char *name,
+			  uint64_t *ret_ns)
+{
+	bool found = false;
+
+	for (size_t i = 0; i < profile->n_snapshots; i++) {
+		const struct sp_snapshot *s = &profile->snapshots[i];
+
+		if (strcmp(s->name, name) != 0 ||
+		    (found && s->time_ns < *ret_ns))
+			continue;
+		*ret_ns = s->time_ns;
+		found = true;
+	}
+	return found;
+}
+
 /* Nanoseconds since the start; SP_NEVER for the end, however it was written,
  * and for a moment that was not given. */
 static int resolve(const struct sp_moment *moment,
@@ -90,6 +109,12 @@ static int resolve(const struct sp_moment *moment,
 
 	if (moment->kind == SP_MOMENT_TIME)
 		ns = moment->ns;
+	if (moment->kind == SP_MOMENT_SNAPSHOT &&
+	    !find_snapshot(profile, moment->name, &ns))
+		return sp_error_set(err, -ENOENT, profile->path,
+				    "%s %.64s is neither a time (2s, 500ms, "
+				    "50%%, end) nor the name of a snapshot",
+				    option, moment->name);
 	if (moment->kind == SP_MOMENT_SHARE &&
 	    moment->thousandths < PERCENT_100)
 		ns = share_of(profile->duration_ns, moment->thousandths);
@@ -226,6 +251,24 @@ static int find_thread(const struct sp_profile *profile, const char *wanted,
 			    wanted, *list ? list : "none");
 }
 
+static int find_phase(const struct sp_question *question,
+		      const struct sp_profile *profile, const char **ret,
+		      struct sp_error *err)
+{
+	if (!question->phase)
+		return 0;
+	*ret = sp_phase_find(profile, question->phase);
+	if (*ret)
+		return 0;
+	return sp_error_set(err, -ENOENT, profile->path,
+			    profile->n_stretches
+				    ? "no phase %.64s: the report without "
+				      "--phase lists them"
+				    : "no phase %.64s: the program marked none "
+				      "(sampleprof_mark, sampleprof ctl mark)",
+			    question->phase);
+}
+
 int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 			    struct sp_error *err)
 {
@@ -270,6 +313,9 @@ int sp_question_select(const struct sp_question *question,
 		if (r < 0)
 			return r;
 	}
+	r = find_phase(question, profile, &s.phase, err);
+	if (r < 0)
+		return r;
 	*ret = s;
 	return 0;
 }
@@ -292,5 +338,6 @@ bool sp_selection_is_subset(const struct sp_selection *selection)
 {
 	return selection->from_ns || selection->to_ns != SP_NEVER ||
 	       selection->min_size_bytes > 1 ||
-	       selection->max_size_bytes != UINT64_MAX || selection->thread;
+	       selection->max_size_bytes != UINT64_MAX || selection->thread ||
+	       selection->phase || selection->keeps;
 }

@@ -9,6 +9,7 @@
 #include "profile/estimate.h"
 #include "profile/profile.h"
 #include "profile/table.h"
+#include "report/filter.h"
 
 /*
  * What the user wants to know, as it was asked: before a profile is there that
@@ -20,12 +21,14 @@ enum sp_moment_kind {
 	SP_MOMENT_TIME,  /* `ns` since the start, or that long */
 	SP_MOMENT_SHARE, /* `thousandths` of a percent of the run */
 	SP_MOMENT_END,
+	SP_MOMENT_SNAPSHOT, /* of the snapshot `name` */
 };
 
 struct sp_moment {
 	enum sp_moment_kind kind;
 	uint64_t ns;
 	uint64_t thousandths; /* 0..100000 */
+	const char *name;
 };
 
 /* "2s", "1m30s", "50%", "end"; false, and *ret untouched, for anything else. */
@@ -44,6 +47,8 @@ struct sp_question {
 	uint64_t min_size_bytes;
 	uint64_t max_size_bytes; /* inclusive */
 	const char *thread;      /* index, thread id or name; NULL: all */
+	const char *phase;       /* its name; NULL: all */
+	struct sp_filter_patterns filter;
 	enum sp_method method;
 	double confidence; /* in (0, 1) */
 };
@@ -77,7 +82,7 @@ int sp_selection_births(const struct sp_selection *selection,
 			const struct sp_profile *profile, const char *what,
 			struct sp_selection *ret, struct sp_error *err);
 
-/* Does the selection leave out anything by birth, size or thread? */
+/* Does the selection leave out anything by birth, size, thread or stack? */
 bool sp_selection_is_subset(const struct sp_selection *selection);
 
 /* "alloc", "live", ...; and back. */

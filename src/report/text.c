@@ -12,8 +12,40 @@ static const char *const unit_names[] = {"B",   "KiB", "MiB", "GiB",
 
 #define N_UNITS (sizeof(unit_names) / sizeof(unit_names[0]))
 
+static enum sp_text_unit wanted_unit = SP_TEXT_UNIT_AUTO;
+static bool wants_ascii;
+
+bool sp_text_unit_parse(const char *name, enum sp_text_unit *ret)
+{
+	for (size_t i = 0; i <= SP_TEXT_UNIT_GIB; i++) {
+		if (strcmp(name, i ? unit_names[i - 1] : "auto") != 0)
+			continue;
+		*ret = (enum sp_text_unit)i;
+		return true;
+	}
+	return false;
+}
+
+void sp_text_set_unit(enum sp_text_unit unit)
+{
+	wanted_unit = unit;
+}
+
+void sp_text_set_ascii(bool is_ascii)
+{
+	wants_ascii = is_ascii;
+}
+
+/* Is the number too large for the unit, and is there a larger one? */
+static bool goes_up(double scaled, size_t unit)
+{
+	return wanted_unit == SP_TEXT_UNIT_AUTO
+		       ? scaled >= 1024 && unit + 1 < N_UNITS
+		       : unit + 1 < (size_t)wanted_unit;
+}
+
 struct quantity {
-	char digits[16];
+	char digits[24];
 	size_t unit;
 };
 
@@ -30,7 +62,7 @@ static struct quantity split(double bytes, double (*rounding)(double),
 	double scaled = bytes;
 	int decimals;
 
-	while (scaled >= 1024 && q.unit + 1 < N_UNITS) {
+	while (goes_up(scaled, q.unit)) {
 		scaled /= 1024;
 		q.unit++;
 	}
@@ -46,7 +78,7 @@ static struct quantity split(double bytes, double (*rounding)(double),
 			break;
 		}
 	}
-	if (scaled >= 1024 && q.unit + 1 < N_UNITS) {
+	if (goes_up(scaled, q.unit)) {
 		scaled /= 1024;
 		q.unit++;
 		decimals = 2;
@@ -115,7 +147,8 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 	};
 	struct quantity hi;
 
-	if (samples > SP_TEXT_FEW_SAMPLES || !(bytes.lo < bytes.hi))
+	if (!(bytes.lo < bytes.hi) ||
+	    (samples > SP_TEXT_FEW_SAMPLES && bytes.lo > 0))
 		return e;
 	if (!samples) {
 		hi = split(bytes.hi, ceil, false);
@@ -173,8 +206,8 @@ void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 {
 	if (has_few)
 		fprintf(out,
-			"  ~ from %d samples or fewer: the interval comes "
-			"first\n",
+			"  ~ from %d samples or fewer, or perhaps nothing: the "
+			"interval comes first\n",
 			SP_TEXT_FEW_SAMPLES);
 	if (has_bound)
 		fprintf(out,
@@ -184,8 +217,7 @@ void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			-log((1 - confidence) / 2));
 }
 
-/* Beyond 2^63 nobody counts. */
-static uint64_t to_count(double count)
+uint64_t sp_text_to_count(double count)
 {
 	return count < 9.2e18 ? (uint64_t)count : INT64_MAX;
 }
@@ -193,13 +225,13 @@ static uint64_t to_count(double count)
 void sp_text_print_objects(FILE *out, struct sp_interval objects,
 			   double confidence)
 {
-	uint64_t n = to_count(nearbyint(objects.value));
+	uint64_t n = sp_text_to_count(nearbyint(objects.value));
 
 	fprintf(out, "%s object%s", sp_text_count(n).text, sp_text_plural(n));
 	if (objects.lo < objects.hi)
 		fprintf(out, " (%s: %s to %s)", sp_text_level(confidence).text,
-			sp_text_count(to_count(floor(objects.lo))).text,
-			sp_text_count(to_count(ceil(objects.hi))).text);
+			sp_text_count(sp_text_to_count(floor(objects.lo))).text,
+			sp_text_count(sp_text_to_count(ceil(objects.hi))).text);
 }
 
 struct sp_text_cell sp_text_count(uint64_t count)
@@ -338,7 +370,8 @@ static unsigned int next_char(const char *text, bool *ret_plain)
 	uint32_t code = 0;
 	unsigned int n = sp_text_decode_utf8(text, &code);
 
-	*ret_plain = n && !sp_text_is_unsafe(code);
+	*ret_plain =
+		n && !sp_text_is_unsafe(code) && !(wants_ascii && code >= 0x80);
 	return n ? n : 1;
 }
 

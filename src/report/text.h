@@ -16,8 +16,28 @@
 /* A formatted figure by value: use it as sp_text_bytes(n).text in one
  * expression. */
 struct sp_text_cell {
-	char text[48];
+	char text[64];
 };
+
+/* In which unit estimates of bytes are written. */
+enum sp_text_unit {
+	SP_TEXT_UNIT_AUTO, /* the largest that gives a number of at least 1 */
+	SP_TEXT_UNIT_B,
+	SP_TEXT_UNIT_KIB,
+	SP_TEXT_UNIT_MIB,
+	SP_TEXT_UNIT_GIB,
+};
+
+/* "auto", "B", "KiB", "MiB", "GiB"; false for anything else. */
+bool sp_text_unit_parse(const char *name, enum sp_text_unit *ret);
+
+/* For everything that is written from now on; AUTO at first. */
+void sp_text_set_unit(enum sp_text_unit unit);
+
+/* Are untrusted names written in ASCII alone from now on, as \xNN what is not?
+ * For people whose locale is not UTF-8: there other bytes may be commands of
+ * the terminal.  Not at first. */
+void sp_text_set_ascii(bool is_ascii);
 
 /* "0", "17 B", "1.04 KiB", "210.2 MiB": powers of 1024, to the nearest. */
 struct sp_text_cell sp_text_bytes(double bytes);
@@ -28,7 +48,8 @@ struct sp_text_cell sp_text_bytes(double bytes);
  * A point estimate and its interval, in the order in which they are to be read:
  *
  *   SP_TEXT_POINT_FIRST     "526 MiB", "[495, 558] MiB"
- *   SP_TEXT_INTERVAL_FIRST  "[0.5, 4.4] MiB", "~1.5 MiB": few samples
+ *   SP_TEXT_INTERVAL_FIRST  "[0.5, 4.4] MiB", "~1.5 MiB": few samples, or
+ *                           an interval that begins at 0
  *   SP_TEXT_BOUND           "< 1.85 MiB", "": no sample is a statement too
  */
 enum sp_text_order {
@@ -51,8 +72,8 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 			    uint64_t samples, double confidence);
 
-/* What the marks of estimates in a table mean: "~" of few samples, "<" of
- * none; a line for each of the two that is there. */
+/* What the marks of estimates in a table mean: "~" of SP_TEXT_INTERVAL_FIRST,
+ * "<" of no sample; a line for each of the two that is there. */
 void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			  double confidence);
 
@@ -75,6 +96,9 @@ struct sp_text_cell sp_text_size(uint64_t bytes);
  * writes it; "exact" if the limits meet.
  */
 struct sp_text_cell sp_text_interval(struct sp_interval bytes);
+
+/* A whole number that is not negative; beyond 2^63 nobody counts. */
+uint64_t sp_text_to_count(double count);
 
 /* "5,912,331" */
 struct sp_text_cell sp_text_count(uint64_t count);

@@ -44,7 +44,7 @@ static void note_no_samples(struct notes *notes, const struct sp_profile *p)
 	uint64_t period = 1;
 	FILE *out;
 
-	if (p->n_samples)
+	if (sp_profile_samples(p))
 		return;
 	out = note(notes);
 	if (!p->exact_alloc_bytes) {
@@ -72,7 +72,7 @@ static void note_empty_view(struct notes *notes, const struct sp_analysis *a)
 	const struct sp_interval bytes =
 		sp_estimate_bytes(&a->how, &a->view->all);
 
-	if (a->view->all.all.samples || !a->profile->n_samples)
+	if (a->view->all.all.samples || !sp_profile_samples(a->profile))
 		return;
 	fputs("nothing in this view was sampled", note(notes));
 	if (bytes.hi > 0) {
@@ -88,7 +88,7 @@ static void note_diagnosis(struct notes *notes, const struct sp_profile *p)
 {
 	const char *diagnosis = sp_profile_info(p, "diagnosis");
 
-	if (!diagnosis)
+	if (!diagnosis || !*diagnosis)
 		return;
 	sp_text_print(note(notes), diagnosis);
 	putc('\n', notes->out);
@@ -122,7 +122,7 @@ static void note_without_totals(struct notes *notes,
 	const struct sp_population *population = &a->population;
 
 	if (a->how.method != SP_METHOD_P3T || population->has_totals ||
-	    !a->profile->n_samples)
+	    !sp_profile_samples(a->profile))
 		return;
 	fprintf(note(notes),
 		"exact totals per size class are not used, intervals are wider "
@@ -136,7 +136,8 @@ static void note_peak(struct notes *notes, const struct sp_analysis *a)
 {
 	const double raw = a->peak.raw_bytes, corrected = a->peak.bytes.value;
 
-	if (a->selection.view != SP_VIEW_PEAK || !(raw > corrected))
+	/* Beyond what rounding does. */
+	if (a->selection.view != SP_VIEW_PEAK || raw <= corrected * (1 + 1e-9))
 		return;
 	fprintf(note(notes),
 		"the highest point of an estimated curve, here %s, is too high "
@@ -185,6 +186,18 @@ static void note_damage(struct notes *notes, const struct sp_profile *p)
 	putc('\n', notes->out);
 }
 
+static void note_unfinished(struct notes *notes, const struct sp_profile *p)
+{
+	if (!p->unfinished_records)
+		return;
+	fprintf(note(notes),
+		"%s record%s unfinished when the process %s: nothing else is "
+		"missing for it\n",
+		sp_text_count(p->unfinished_records).text,
+		p->unfinished_records == 1 ? " was" : "s were",
+		p->end == SP_PROFILE_END_KILLED ? "was killed" : "ended");
+}
+
 static void note_cut_stacks(struct notes *notes,
 			    const struct sp_aggregate *aggregate)
 {
@@ -227,6 +240,20 @@ static void note_problems(struct notes *notes,
 			notes->problems - PROBLEMS_MAX);
 }
 
+/* Such names are as good as the machine they were looked up on. */
+static void note_stored(struct notes *notes,
+			const struct sp_aggregate *aggregate)
+{
+	size_t named, stored;
+
+	sp_symbolizer_count(aggregate->symbolizer, &named, &stored);
+	if (stored)
+		fprintf(note(notes),
+			"names of %s of %s addresses are those that are stored "
+			"in the profile (sampleprof-report symbolize)\n",
+			sp_text_count(stored).text, sp_text_count(named).text);
+}
+
 void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 {
 	fputs("\nfile: ", out);
@@ -250,16 +277,36 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 	}
 }
 
+static void print_file(FILE *out, const char *path)
+{
+	/* A name like an option would be taken for one. */
+	if (*path == '-')
+		fputs("./", out);
+	sp_text_print_shell(out, path);
+}
+
 void sp_view_notes_print_next(FILE *out, const struct sp_profile *profile,
-			      const char *program, const char *arguments)
+			      const struct sp_options *options,
+			      const char *arguments)
 {
 	fputs("next: ", out);
-	sp_text_print_shell(out, program);
+	sp_text_print_shell(out, options->program);
 	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
-	/* A name like an option would be taken for one. */
-	if (*profile->path == '-')
-		fputs("./", out);
-	sp_text_print_shell(out, profile->path);
+	for (size_t i = 0; i < options->n_given; i++) {
+		const struct sp_options_given *given = &options->given[i];
+
+		fprintf(out, "--%s ", given->argument->name);
+		if (!given->value)
+			continue;
+		sp_text_print_shell(out, given->value);
+		putc(' ', out);
+	}
+	if (!profile->n_parts)
+		print_file(out, profile->path);
+	for (size_t i = 0; i < profile->n_parts; i++) {
+		fputs(i ? " " : "", out);
+		print_file(out, profile->parts[i].path);
+	}
 	putc('\n', out);
 }
 
@@ -278,8 +325,10 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_live(&notes, analysis);
 	note_losses(&notes, p);
 	note_damage(&notes, p);
+	note_unfinished(&notes, p);
 	if (!aggregate)
 		return;
 	note_cut_stacks(&notes, aggregate);
 	note_problems(&notes, aggregate);
+	note_stored(&notes, aggregate);
 }

@@ -250,7 +250,7 @@ void sp_view_sizes_print_estimated(FILE *out,
 	const struct estimated_row all = {
 		sp_estimate_bytes(&analysis->how, view), view->all.samples};
 	struct estimated e;
-	char head[80];
+	char head[96];
 
 	estimate(analysis, &e);
 	fputs("\nEstimated bytes by object size in this view (--sizes --csv "

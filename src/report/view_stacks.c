@@ -74,7 +74,7 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
 	const uint64_t samples = stack->tally->all.samples;
-	double total = sp_estimate_bytes(&a->how, &a->view->all).value;
+	double total = sp_estimate_bytes(&a->how, a->whole).value;
 
 	fprintf(out, "\n#%zu  ", number);
 	sp_text_print_estimate(out,

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "report/phases.h"
 #include "report/text.h"
 
 /* A longer command line would push the figures out of sight. */
@@ -38,6 +39,19 @@ static const char *describe_end(enum sp_profile_end end)
 	return "";
 }
 
+#define PIDS_MAX 8u
+
+static void print_pids(FILE *out, const struct sp_profile *p)
+{
+	fprintf(out, "\n  pid%s ", p->n_parts ? "s" : "");
+	if (!p->n_parts)
+		fprintf(out, "%" PRIu64, p->pid);
+	for (size_t i = 0; i < p->n_parts && i < PIDS_MAX; i++)
+		fprintf(out, "%s%" PRIu64, i ? ", " : "", p->parts[i].pid);
+	if (p->n_parts > PIDS_MAX)
+		fprintf(out, " and %zu more", p->n_parts - PIDS_MAX);
+}
+
 static void print_run(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -47,7 +61,7 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		n_stacks += a->alloc->stacks[i].all.samples != 0;
 	fputs("sampleprof report: ", out);
 	print_command(out, *p->command ? p->command : p->program);
-	fprintf(out, "\n  pid %" PRIu64, p->pid);
+	print_pids(out, p);
 	if (*p->host) {
 		fputs(" on ", out);
 		sp_text_print(out, p->host);
@@ -59,7 +73,8 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		sp_text_size(p->period_bytes).text,
 		p->period_bytes == 1 ? " (every allocation)" : "",
 		p->law.is_dotnet ? " by .NET's law" : "",
-		sp_text_count(p->n_samples).text, sp_text_plural(p->n_samples));
+		sp_text_count(sp_profile_samples(p)).text,
+		sp_text_plural(sp_profile_samples(p)));
 	fprintf(out, " %s distinct stack%s, %s thread%s\n",
 		sp_text_count(n_stacks).text, sp_text_plural(n_stacks),
 		sp_text_count(p->threads).text, sp_text_plural(p->threads));
@@ -72,6 +87,25 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects));
+	if (p->unsampled_bytes)
+		fprintf(out,
+			"  unsampled %s of that: sampling was off, and nothing "
+			"below speaks of it\n",
+			sp_text_bytes((double)p->unsampled_bytes).text);
+}
+
+/* Of the phase that was asked for. */
+static void print_phase(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_class_total total =
+		sp_phase_total(a->profile, a->selection.phase);
+
+	fprintf(out, "  phase     %s in %s allocation%s, exact: ",
+		sp_text_bytes((double)total.bytes).text,
+		sp_text_count(total.objects).text,
+		sp_text_plural(total.objects));
+	sp_text_print(out, sp_phase_name(a->selection.phase));
+	putc('\n', out);
 }
 
 /* The estimate beside the exact total: of the same bytes, or of the part of
@@ -89,14 +123,15 @@ static void print_allocated(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
-static void print_when(FILE *out, uint64_t at_ns, enum sp_profile_end end)
+static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 {
 	if (at_ns != SP_NEVER)
 		fprintf(out, " at %s", sp_text_moment(at_ns).text);
-	else if (end == SP_PROFILE_END_RUNNING)
+	else if (p->end == SP_PROFILE_END_RUNNING && !p->n_parts)
 		fputs(" now", out);
 	else
-		fputs(" at the end", out);
+		fprintf(out, " at the end%s",
+			p->n_parts ? " of each process" : "");
 }
 
 static void print_tally(FILE *out, const struct sp_analysis *a,
@@ -119,12 +154,12 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 		return;
 	fputs("  live      ", out);
 	print_tally(out, a, &a->live->all);
-	print_when(out, a->live_at_ns, a->profile->end);
+	print_when(out, a->live_at_ns, a->profile);
 	fputs("\n  peak      ", out);
 	sp_text_print_estimate(out, a->peak.bytes, a->peak.samples,
 			       a->how.confidence);
 	if (a->peak.samples)
-		print_when(out, a->peak.time_ns, a->profile->end);
+		print_when(out, a->peak.time_ns, a->profile);
 	putc('\n', out);
 }
 
@@ -155,7 +190,7 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_selection *s = &a->selection;
-	const enum sp_profile_end end = a->profile->end;
+	const struct sp_profile *p = a->profile;
 
 	switch (s->view) {
 	case SP_VIEW_ALLOC:
@@ -163,16 +198,16 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		return;
 	case SP_VIEW_LIVE:
 		fputs("live: what is alive", out);
-		print_when(out, s->at_ns, end);
+		print_when(out, s->at_ns, p);
 		return;
 	case SP_VIEW_PEAK:
 		fputs("peak: what was alive", out);
-		print_when(out, s->at_ns, end);
+		print_when(out, s->at_ns, p);
 		fputs(", when most was", out);
 		return;
 	case SP_VIEW_LEAKS:
 		fputs("leaks: what is alive", out);
-		print_when(out, s->at_ns, end);
+		print_when(out, s->at_ns, p);
 		fprintf(out, " and older than %s",
 			sp_text_moment(s->tail_ns).text);
 		return;
@@ -208,6 +243,10 @@ static void print_subset(FILE *out, const struct sp_analysis *a)
 	if (s->max_size_bytes != UINT64_MAX)
 		fprintf(out, ", of %s at most",
 			sp_text_size(s->max_size_bytes).text);
+	if (s->phase) {
+		fputs(", in phase ", out);
+		sp_text_print(out, sp_phase_name(s->phase));
+	}
 	if (s->thread)
 		fprintf(out, ", by thread %" PRIu32, s->thread);
 }
@@ -245,6 +284,41 @@ static void print_other_views(FILE *out, const struct sp_analysis *a)
 	}
 }
 
+static size_t count_stacks(const struct sp_table *table, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += table->stacks[i].all.samples != 0;
+	return count;
+}
+
+/* Which patterns are in force, and what they leave of the view. */
+static void print_filter(FILE *out, const struct sp_analysis *a)
+{
+	const size_t n = a->profile->n_stacks;
+	const struct sp_filter_patterns *patterns;
+	size_t n_all;
+
+	if (!a->filter)
+		return;
+	patterns = sp_filter_patterns_of(a->filter);
+	n_all = count_stacks(a->unfiltered, n);
+	fputs("  filter   ", out);
+	for (int i = 0; i < SP_FILTER_COUNT; i++) {
+		if (!patterns->text[i] || !*patterns->text[i])
+			continue;
+		fprintf(out, " %s ", sp_filter_name((enum sp_filter_kind)i));
+		sp_text_print_shell(out, patterns->text[i]);
+	}
+	fprintf(out, ": %s of %s call stack%s, %s of the bytes\n",
+		sp_text_count(count_stacks(a->view, n)).text,
+		sp_text_count(n_all).text, sp_text_plural(n_all),
+		sp_text_percent(sp_estimate_bytes(&a->how, &a->view->all).value,
+				sp_estimate_bytes(&a->how, a->whole).value)
+			.text);
+}
+
 static void print_method(FILE *out, const struct sp_estimation *how,
 			 size_t n_together)
 {
@@ -267,6 +341,8 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 {
 	print_run(out, a);
 	print_exact(out, a->profile);
+	if (a->selection.phase)
+		print_phase(out, a);
 	print_allocated(out, a);
 	print_live(out, a);
 	print_rss(out, a);
@@ -281,6 +357,7 @@ void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a,
 	print_subset(out, a);
 	print_other_views(out, a);
 	putc('\n', out);
+	print_filter(out, a);
 	print_selected(out, a);
 	print_method(out, how, n_together);
 }

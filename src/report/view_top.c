@@ -2,10 +2,12 @@
 #include "report/view_top.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/text.h"
+#include "report/view_row.h"
 
 enum column {
 	FLAT,
@@ -13,6 +15,7 @@ enum column {
 	SUM_SHARE,
 	CUM,
 	CUM_SHARE,
+	OBJECTS,
 	FLAT_SAMPLES,
 	CUM_SAMPLES,
 	N_COLUMNS
@@ -28,6 +31,7 @@ static const struct row head = {{
 	[SUM_SHARE] = {"sum%"},
 	[CUM] = {"cum"},
 	[CUM_SHARE] = {"cum%"},
+	[OBJECTS] = {"flat"},
 	[FLAT_SAMPLES] = {"flat"},
 	[CUM_SAMPLES] = {"cum"},
 }};
@@ -98,6 +102,26 @@ static struct sp_text_cell join(const struct table *table,
 	return cell;
 }
 
+/* "1,200 [1,050, 1,380]" */
+static struct sp_text_cell objects(const struct table *table,
+				   const struct sp_tally *tally)
+{
+	struct sp_interval n =
+		sp_estimate_objects(&table->aggregate->how, tally);
+	struct sp_text_cell cell;
+
+	if (n.lo < n.hi)
+		snprintf(cell.text, sizeof(cell.text), "%.14s [%.14s, %.14s]",
+			 sp_text_count(sp_text_to_count(nearbyint(n.value)))
+				 .text,
+			 sp_text_count(sp_text_to_count(floor(n.lo))).text,
+			 sp_text_count(sp_text_to_count(ceil(n.hi))).text);
+	else
+		snprintf(cell.text, sizeof(cell.text), "%.14s exact",
+			 sp_text_count(sp_text_to_count(n.value)).text);
+	return cell;
+}
+
 static void fill_row(struct table *table, struct row *row,
 		     const struct sp_aggregate_function *f, double total,
 		     double running)
@@ -109,6 +133,7 @@ static void fill_row(struct table *table, struct row *row,
 	c[FLAT_SHARE] = sp_text_percent(f->flat_bytes, total);
 	c[SUM_SHARE] = sp_text_percent(running, total);
 	c[CUM_SHARE] = sp_text_percent(f->cum_bytes, total);
+	c[OBJECTS] = objects(table, &f->flat);
 	c[FLAT_SAMPLES] = sp_text_count(f->flat.all.samples);
 	c[CUM_SAMPLES] = sp_text_count(f->cum.all.samples);
 }
@@ -128,7 +153,7 @@ static void fill(struct table *table)
 	const struct sp_aggregate *a = table->aggregate;
 	const struct sp_aggregate_function *f = a->functions;
 	const double total =
-		sp_estimate_bytes(&a->how, &a->analysis->view->all).value;
+		sp_estimate_bytes(&a->how, a->analysis->whole).value;
 	double running = 0;
 
 	for (size_t i = 0; i < table->n_rows; i++) {
@@ -184,11 +209,12 @@ static void print_group(FILE *out, const struct table *table, enum column first,
 static void print_groups(FILE *out, const struct table *table)
 {
 	int blanks = 0; /* not yet written: none may end the line */
-	char title[80];
+	char title[96];
 
 	snprintf(title, sizeof(title), "estimated bytes [%s interval]",
 		 sp_text_level(table->aggregate->how.confidence).text);
 	print_group(out, table, FLAT, CUM_SHARE, title, &blanks);
+	print_group(out, table, OBJECTS, OBJECTS, "objects", &blanks);
 	print_group(out, table, FLAT_SAMPLES, CUM_SAMPLES, "samples", &blanks);
 	putc('\n', out);
 }
@@ -202,54 +228,47 @@ static void print_row(FILE *out, const struct table *table,
 				row->cells[i].text);
 }
 
-static void print_name(FILE *out, const struct sp_aggregate_function *f)
-{
-	fprintf(out, "%*s", COLUMN_GAP, "");
-	sp_text_print(out, f->name);
-	if (*f->module) {
-		fputs("  (", out);
-		sp_text_print(out, sp_text_base_name(f->module));
-		putc(')', out);
-	}
-	putc('\n', out);
-}
-
+/* So that flat adds up to the view. */
 static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
-	size_t n_others = a->n_functions - table->n_rows;
+	const size_t n_all = a->n_functions + a->n_dropped;
+	const size_t n_others = n_all - table->n_rows;
 	double others = 0;
 
 	if (!n_others)
 		return;
-	for (size_t i = table->n_rows; i < a->n_functions; i++)
+	for (size_t i = table->n_rows; i < n_all; i++)
 		others += a->functions[i].flat_bytes;
-	fprintf(out,
-		"%*sand %s (%s) flat in %s other function%s; --top 0 shows "
-		"all\n",
+	fprintf(out, "%*sand %s (%s) flat in %s other %s; %s%s%s all\n",
 		COLUMN_GAP, "", sp_text_bytes(others).text,
 		sp_text_percent(
 			others,
-			sp_estimate_bytes(&a->how, &a->analysis->view->all)
-				.value)
+			sp_estimate_bytes(&a->how, a->analysis->whole).value)
 			.text,
-		sp_text_count(n_others).text, sp_text_plural(n_others));
+		sp_text_count(n_others).text,
+		sp_view_row_noun(a->granularity, n_others),
+		a->n_dropped ? "--nodefraction 0" : "",
+		a->n_dropped && table->n_rows < a->n_functions ? " " : "",
+		table->n_rows == a->n_functions ? " shows"
+		: a->n_dropped                  ? "--top 0 show"
+						: "--top 0 shows");
 }
 
-static const char *describe_total(enum sp_view view)
+static void print_title(FILE *out, const struct table *table)
 {
-	switch (view) {
-	case SP_VIEW_ALLOC:
-		return "of what was allocated";
-	case SP_VIEW_LIVE:
-	case SP_VIEW_PEAK:
-		return "of what was alive";
-	case SP_VIEW_LEAKS:
-		return "of what may have leaked";
-	case SP_VIEW_TEMPORARY:
-		return "of what was temporary";
-	}
-	return "";
+	const struct sp_aggregate *a = table->aggregate;
+	const size_t n_all = a->n_functions + a->n_dropped;
+
+	fprintf(out, "\nShowing %s of %s %s", sp_text_count(table->n_rows).text,
+		sp_text_count(n_all).text,
+		sp_view_row_noun(a->granularity, n_all));
+	if (a->n_dropped)
+		fprintf(out, ", dropped %s below %s",
+			sp_text_count(a->n_dropped).text,
+			sp_text_percent(a->dropped_share, 1).text);
+	fprintf(out, "; %% %s:\n\n",
+		sp_view_row_whole(a->analysis->selection.view));
 }
 
 int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
@@ -269,19 +288,21 @@ int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
 				    "not enough memory for a table of %zu "
 				    "functions",
 				    table.n_rows);
+	table.is_hidden[OBJECTS] = aggregate->order != SP_AGGREGATE_BY_COUNT;
 	fill(&table);
 	narrow(&table, columns);
 
-	fprintf(out, "\nShowing %s of %s functions; %% %s:\n\n",
-		sp_text_count(table.n_rows).text,
-		sp_text_count(aggregate->n_functions).text,
-		describe_total(analysis->selection.view));
+	print_title(out, &table);
 	print_groups(out, &table);
 	print_row(out, &table, &head);
-	fprintf(out, "%*sfunction\n", COLUMN_GAP, "");
+	fprintf(out, "%*s%s\n", COLUMN_GAP, "",
+		sp_view_row_noun(aggregate->granularity, 1));
 	for (size_t i = 0; i < table.n_rows; i++) {
 		print_row(out, &table, &table.rows[i]);
-		print_name(out, &aggregate->functions[i]);
+		fprintf(out, "%*s", COLUMN_GAP, "");
+		sp_view_row_name(out, aggregate->granularity,
+				 &aggregate->functions[i]);
+		putc('\n', out);
 	}
 	print_rest(out, &table);
 	sp_text_print_legend(out, table.has_few, table.has_bound,

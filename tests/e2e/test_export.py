@@ -5,14 +5,16 @@ back by a small reader of our own and by google/pprof, held against --json."""
 import collections
 import gzip
 import json
+import math
 import os
 import pty
 import re
 import subprocess
 
+import gopprof
 import harness
-
-GO_PPROF = "/usr/share/gocode/src/github.com/google/pprof/pprof.go"
+import pprof_rules
+from protobuf import fields, packed
 
 
 def run(*arguments, code=0, **options):
@@ -24,44 +26,6 @@ def run(*arguments, code=0, **options):
         raise AssertionError(f"{arguments}: exit {done.returncode}, expected "
                              f"{code}: {done.stderr.decode()}")
     return done.stdout, done.stderr.decode()
-
-
-# ---- a reader of protocol buffers ----
-
-def varint(data, at):
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7f) << shift
-        shift += 7
-        if byte < 0x80:
-            return value, at
-
-
-def fields(data):
-    """{number: [value, ...]} of one message."""
-    found = collections.defaultdict(list)
-    at = 0
-    while at < len(data):
-        key, at = varint(data, at)
-        if key & 7 == 0:
-            value, at = varint(data, at)
-        else:
-            assert key & 7 == 2, f"wire type {key & 7}"
-            length, at = varint(data, at)
-            assert at + length <= len(data)
-            value, at = data[at:at + length], at + length
-        found[key >> 3].append(value)
-    return found
-
-
-def packed(data):
-    values, at = [], 0
-    while at < len(data):
-        value, at = varint(data, at)
-        values.append(value)
-    return values
 
 
 class Pprof:
@@ -130,7 +94,6 @@ class Export(harness.Case):
     is inlined, and of a C program that leaks."""
 
     kept = {}
-    pprof = None
 
     def setUp(self):
         super().setUp()
@@ -154,7 +117,15 @@ class Export(harness.Case):
                              self.file)
         self.assertEqual((stdout, stderr), (b"", ""))
         with open(self.file, "rb") as f:
-            return f.read()
+            data = f.read()
+        if form == "pprof":
+            self.assert_servers_take(pprof_rules.Profile(gzip.decompress(data)))
+        return data
+
+    def assert_servers_take(self, profile):
+        """Every profile that these tests export, with whatever options."""
+        self.assertEqual(list(pprof_rules.parca(profile)), [])
+        self.assertEqual(list(pprof_rules.pyroscope(profile)), [])
 
     def json(self, name, *options):
         """The report by the method whose values are plain sums of weights."""
@@ -306,6 +277,65 @@ class Export(harness.Case):
                                    result.paths[0], "-o", self.file,
                                    code=1)[1])
 
+    def test_pprof_rules_of_servers(self):
+        """Each rule refuses the fault that is planted for it."""
+        data = gzip.decompress(self.export("pprof", "leak"))
+
+        def planted(change):
+            profile = pprof_rules.Profile(data)
+            change(profile)
+            return {*pprof_rules.parca(profile),
+                    *pprof_rules.pyroscope(profile)}
+
+        def sample(part, item):
+            return lambda p: p.samples[0][part].append(item)
+
+        for change, said in (
+                (lambda p: p.strings.reverse(), "the first string"),
+                (lambda p: p.mappings[0].__setitem__(0, 2), "mapping id is"),
+                (lambda p: p.functions.reverse(), "function id is not"),
+                (lambda p: p.locations.pop(0), "location id is not"),
+                (lambda p: p.functions[0].__setitem__(0, 0),
+                 "function id is 0"),
+                (lambda p: p.locations.append((0, 0, [])), "location id is 0"),
+                (lambda p: p.mappings[0].__setitem__(1, 1 << 40),
+                 "mapping has an invalid string"),
+                (lambda p: p.functions[0].__setitem__(3, 1 << 40),
+                 "function has an invalid string"),
+                (lambda p: p.mappings.pop(), "invalid mapping"),
+                (lambda p: p.functions.pop(), "invalid function"),
+                (lambda p: p.types.clear(), "no sample type"),
+                (lambda p: p.types.pop(), "one value for each type"),
+                (sample(0, 0), "invalid location"),
+                (sample(0, 1 << 40), "invalid location"),
+                (sample(1, 1), "one value for each type"),
+                (sample(2, [0, 0]), "invalid label"),
+                (sample(2, [1, 1 << 40]), "invalid label"),
+                (lambda p: p.samples[0][2].extend([[1, 0]] * 100),
+                 "too many labels"),
+                (lambda p: p.samples[0][0].extend([1] * 1000),
+                 "stack is cut off"),
+                (lambda p: p.samples.extend(p.samples[:1] * 16000),
+                 "too many samples"),
+                (lambda p: p.strings.append(b"x" * 65536), "name is cut off"),
+                (lambda p: p.strings.__setitem__(p.types[0][0], b"in-use"),
+                 "contains -"),
+                (lambda p: setattr(p, "size", (4 << 20) + 1), "too big")):
+            reasons = planted(change)
+            self.assertTrue(any(said in r for r in reasons), (said, reasons))
+
+    def test_pprof_for_a_limited_server(self):
+        """A profile of 20,000 call stacks fits with --max-samples 16000."""
+        result = self.execute(harness.target("e2e_page_stacks"), 20000,
+                              period="1")
+        self.paths["many"] = result.paths[0]
+        run("export", "pprof", result.paths[0], "-o", self.file)
+        with open(self.file, "rb") as f:
+            whole = pprof_rules.Profile(gzip.decompress(f.read()))
+        self.assertEqual(list(pprof_rules.parca(whole)), [])
+        self.assertIn("too many samples", list(pprof_rules.pyroscope(whole)))
+        self.export("pprof", "many", "--max-samples", 16000)
+
     def test_pprof_again(self):
         """The same file gives the same bytes, another process others."""
         first = self.export("pprof", "leak")
@@ -314,45 +344,14 @@ class Export(harness.Case):
     # ---- google/pprof ----
 
     def go_pprof(self, *arguments):
-        if not Export.pprof:
-            harness.require(GO_PPROF, "golang-github-google-pprof-dev")
-            built = os.path.join(os.environ["SAMPLEPROF_TARGETS"], "go-pprof")
-            subprocess.run(
-                [harness.require("go", "golang-go"), "build", "-o", built,
-                 "github.com/google/pprof"],
-                env={**os.environ, "GO111MODULE": "off",
-                     "GOPATH": "/usr/share/gocode", "GOFLAGS": "",
-                     "GOCACHE": built + "-cache"},
-                check=True, timeout=200)
-            Export.pprof = built
-        done = subprocess.run(
-            [Export.pprof, "-symbolize=none", *arguments, self.file],
-            capture_output=True, check=False, timeout=harness.TIMEOUT_S,
-            env={"HOME": self.dir, "PPROF_TMPDIR": self.dir,
-                 "PATH": os.environ["PATH"]})
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        return done.stdout.decode()
-
-    def go_top(self, sample_type):
-        """{function: (flat, cum)} and the total."""
-        text = self.go_pprof("-top", "-nodefraction=0", "-nodecount=100000",
-                             "-unit=B", "-sample_index=" + sample_type)
-        total = re.search(r"\nShowing nodes accounting for (\d+)B?, 100% of "
-                          r"\1B? total", text)
-        self.assertTrue(total, text[:2000])
-        rows = collections.defaultdict(lambda: (0, 0))
-        for line in text.split("cum%\n")[1].splitlines():
-            flat, _, _, cum, _, name = line.split(None, 5)
-            name = re.sub(r" \((partial-)?inline\)$", "", name)
-            values = int(flat.rstrip("B")), int(cum.rstrip("B"))
-            rows[name] = tuple(map(sum, zip(rows[name], values)))
-        return rows, int(total[1])
+        return gopprof.run(self.dir, *arguments, self.file)
 
     def assert_same_functions(self, name, sample_type, *options):
         """google/pprof, which drops operator new and std::allocator, sees the
         same functions with the same bytes as the report."""
         p = Pprof(self.export("pprof", name, *options))
-        rows, total = self.go_top(sample_type)
+        rows, shown, total = gopprof.top(self.dir, self.file, sample_type)
+        self.assertEqual(shown, total)
         self.assertEqual(total, p.total(sample_type))
         n = 0
         for f in self.json(name, *options)["functions"]:
@@ -461,10 +460,19 @@ class Export(harness.Case):
     # ---- the command ----
 
     def test_the_same_as_the_report(self):
+        def cells(form, data):
+            return [c for line in data.decode().splitlines()
+                    for c in (line.split(",") if form == "csv" else [line])]
+
         for form in ("json", "csv"):
-            self.assertEqual(
-                self.export(form, "leak", "--view", "live"),
-                run("--" + form, "--view", "live", self.paths["leak"])[0])
+            ours = cells(form, self.export(form, "leak", "--view", "live"))
+            theirs = cells(form, run("--" + form, "--view", "live",
+                                     self.paths["leak"])[0])
+            self.assertEqual(len(ours), len(theirs))
+            for a, b in zip(ours, theirs):
+                # Both read the file, perhaps in another order.
+                self.assertTrue(a == b or math.isclose(
+                    float(a), float(b), rel_tol=1e-12), (a, b))
 
     def test_standard_output(self):
         data, _ = run("export", "pprof", self.paths["leak"], "-o", "-")

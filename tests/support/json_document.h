@@ -53,13 +53,16 @@ static inline int teardown(void **state)
 	return 0;
 }
 
-/* Export and read back. */
+/* Export and read back, in the place of what was exported before. */
 static inline json_t *export(struct document *d)
 {
 	struct sp_aggregate *a = fixture_aggregate(d->x);
-	FILE *out = open_memstream(&d->text, &d->size);
 	json_error_t error;
+	FILE *out;
 
+	json_decref(d->root);
+	free(d->text);
+	out = open_memstream(&d->text, &d->size);
 	assert_int_equal(sp_export_json_write(out, a, NULL), 0);
 	fclose(out);
 	d->how = a->how;

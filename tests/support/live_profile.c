@@ -32,6 +32,7 @@ struct sp_sample *live_profile_add(struct live_profile *live, uint64_t born_ns,
 			abort();
 	}
 	p->samples[p->n_samples] = (struct sp_sample){
+		.id = p->n_samples,
 		.born_ns = born_ns,
 		.freed_ns = freed_ns,
 		.size_bytes = size_bytes,

@@ -50,19 +50,11 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 		fn(arg, symbolizer->problem, symbolizer->reason);
 }
 
-const struct sp_module *sp_profile_module(const struct sp_profile *profile,
-					  uint32_t id)
+void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
+			 size_t *ret_named, size_t *ret_stored)
 {
-	return id && id <= profile->n_modules ? &profile->modules[id - 1]
-					      : NULL;
-}
-
-const char *sp_profile_info(const struct sp_profile *profile, const char *key)
-{
-	for (size_t i = 0; i < profile->n_infos; i++)
-		if (!strcmp(profile->infos[i].key, key))
-			return profile->infos[i].value;
-	return NULL;
+	*ret_named = symbolizer->named;
+	*ret_stored = symbolizer->stored;
 }
 
 struct fixture *fixture_new(uint64_t period_bytes)
@@ -150,8 +142,10 @@ void fixture_samples(struct fixture *fixture, const struct sp_stack *stack,
 	p->samples = realloc(p->samples,
 			     (p->n_samples + samples + 1) * sizeof(sample));
 	require(p->samples);
-	for (uint64_t i = 0; i < samples; i++)
+	for (uint64_t i = 0; i < samples; i++) {
+		sample.id = fixture->next.id + p->n_samples;
 		p->samples[p->n_samples++] = sample;
+	}
 }
 
 const struct sp_analysis *fixture_analysis(struct fixture *fixture)

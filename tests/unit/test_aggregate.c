@@ -26,6 +26,8 @@ enum {
 	OTHER_MAIN, /* main again, from another address */
 	NEW,        /* operator new */
 	NEW_IN_F,   /* operator new behind an allocator, both inlined into f */
+	CALLOC,     /* of another library */
+	MALLOC_OF,  /* malloc_of: only its name begins so */
 };
 
 static int setup(void **state)
@@ -43,6 +45,8 @@ static int setup(void **state)
 	fixture_symbol(x, NEW_IN_F, "std::__new_allocator<int>::allocate",
 		       "new_allocator.h", 60);
 	fixture_symbol(x, NEW_IN_F, "f", "f.c", 23);
+	fixture_symbol(x, CALLOC, "calloc", "rtld.c", 70);
+	fixture_symbol(x, MALLOC_OF, "malloc_of", "m.c", 80);
 	/* Another pointer, so that only the text can match. */
 	fixture_symbol(x, OTHER_MAIN, strdup("main"), "main.c", 11);
 	*state = x;
@@ -103,10 +107,14 @@ static void test_flat_passes_plumbing(void **state)
 	ADD(x, 3, NEW, NEW_IN_F, MAIN);
 	ADD(x, 2, NEW, G, MAIN);
 	ADD(x, 1, NEW);
+	ADD(x, 4, CALLOC, G, MAIN);
+	ADD(x, 5, MALLOC_OF, MAIN);
 	a = fixture_aggregate(x);
 	assert_function(a, "f", 3, 3);
-	assert_function(a, "g", 2, 2);
-	assert_function(a, "main", 0, 5);
+	assert_function(a, "g", 6, 6);
+	assert_function(a, "calloc", 0, 4);
+	assert_function(a, "malloc_of", 5, 5);
+	assert_function(a, "main", 0, 14);
 	assert_function(a, "operator new", 1, 6);
 	sp_aggregate_free(a);
 }

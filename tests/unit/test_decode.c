@@ -128,6 +128,20 @@ static const struct payload payloads[] = {
 	{SP_RECORD_RSS, "resident memory", 1, {1}, 0},
 	{SP_RECORD_RSS, "resident memory", 0, {0}, 0},
 
+	/* number, kind, time, totals, unsampled, slack, period, name */
+	{SP_RECORD_MARK, NULL, 9, {1, 1, 5, 9, 8, 9, 8, 0, 1ull << 40}, 64},
+	{SP_RECORD_MARK, NULL, 9, {UINT64_MAX, 77, 5, 0, 0, 0, 0, 0, 0}, 0},
+	{SP_RECORD_MARK, "mark", 9, {0, 1, 5, 9, 8, 0, 0, 0, 1}, 0},
+	{SP_RECORD_MARK, "mark", 8, {1, 1, 5, 9, 8, 0, 0, 0}, 0},
+	{SP_RECORD_MARK, "mark totals", 9, {1, 1, 5, 9, 8, 10, 0, 0, 1}, 0},
+	{SP_RECORD_MARK, "mark totals", 9, {1, 1, 5, 9, 8, 0, 9, 0, 1}, 0},
+	{SP_RECORD_MARK,
+	 "mark period",
+	 9,
+	 {1, 1, 5, 9, 8, 0, 0, 0, (1ull << 40) + 1},
+	 0},
+	{SP_RECORD_MARK, "mark name", 9, {1, 1, 5, 9, 8, 0, 0, 0, 1}, 65},
+
 	/* Of a later version: passed over. */
 	{99, NULL, 2, {1, 2}, 50},
 	{255, NULL, 0, {0}, 0},

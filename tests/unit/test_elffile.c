@@ -338,6 +338,98 @@ static void test_hostile_links(void **state)
 	check_debug(&query, NULL);
 }
 
+/* The module that was at `path` is found at `expected`, below scratch/roots;
+ * NULL: not at all. */
+static void check_module(const char *path, const struct sp_build_id *id,
+			 const char *roots, const char *expected)
+{
+	struct sp_error err = {0};
+	char *found = NULL;
+	int fd = sp_elffile_find(path, id, roots, &found, &err);
+
+	if (!expected) {
+		assert_int_equal(fd, -ENOENT);
+		assert_null(found);
+		assert_non_null(strstr(err.message, "No such file"));
+		return;
+	}
+	assert_true(fd >= 0);
+	assert_non_null(found);
+	assert_string_equal(found, expected);
+	close(fd);
+	free(found);
+}
+
+/* Each place is better than those before it; what is no such module is passed
+ * over at any of them. */
+static void test_module_elsewhere(void **state)
+{
+	static const char *const places[] = {
+		".build-id/5a/000102030405060708090a0b0c0d0e0f101112.debug",
+		"libx.so",
+		"opt/lib/libx.so",
+		".build-id/5a/000102030405060708090a0b0c0d0e0f101112",
+	};
+	const char *path = "/opt/lib/libx.so", *best = NULL;
+	char roots[256], command[512], at[4][256], hostile[256];
+	char *found = NULL;
+	int fd;
+
+	(void)state;
+	snprintf(roots, sizeof(roots), "/nonexistent:%s/bad:%s/good", scratch,
+		 scratch);
+	snprintf(command, sizeof(command),
+		 "cd %s && mkdir -p bad/opt/lib bad/.build-id/5a good/opt/lib "
+		 "good/.build-id/5a",
+		 scratch);
+	assert_int_equal(system(command), 0);
+	for (int i = 0; i < 4; i++) {
+		snprintf(at[i], sizeof(at[i]), "%s/good/%s", scratch,
+			 places[i]);
+		snprintf(hostile, sizeof(hostile), "%s/bad/%s", scratch,
+			 places[i]);
+		check_module(path, &fixture_id, roots, best);
+		if (i == 0)
+			assert_int_equal(mkfifo(hostile, 0600), 0);
+		else if (i == 1)
+			assert_int_equal(mkdir(hostile, 0700), 0);
+		else if (i == 2)
+			copy_file(NO_ID, hostile);
+		else
+			assert_int_equal(symlink("/dev/zero", hostile), 0);
+		check_module(path, &fixture_id, roots, best);
+		copy_file(WHOLE, at[i]);
+		check_module(path, &fixture_id, roots, at[i]);
+		best = at[i];
+	}
+	/* Where it was is better still. */
+	copy_file(WHOLE, in_scratch("there.so"));
+	fd = sp_elffile_find(in_scratch("there.so"), &fixture_id, roots, &found,
+			     NULL);
+	assert_true(fd >= 0);
+	assert_null(found);
+	close(fd);
+}
+
+/* Names are no proof, and do not lead out of a root. */
+static void test_module_without_proof(void **state)
+{
+	const struct sp_build_id short_id = {id_bytes, 1};
+	char *found = NULL;
+
+	(void)state;
+	check_module("/opt/lib/libx.so", &no_id, in_scratch("good"), NULL);
+	check_module("/opt/lib/libx.so", &short_id, in_scratch("good"), NULL);
+	check_module("/opt/lib/libx.so", &fixture_id, "", NULL);
+	copy_file(WHOLE, in_scratch("outside.so"));
+	check_module("../outside.so", &fixture_id, in_scratch("bad"), NULL);
+	/* Another build in its place: the error is that, if there is none. */
+	assert_int_equal(sp_elffile_find(NO_ID, &fixture_id, in_scratch("bad"),
+					 &found, NULL),
+			 -ESTALE);
+	assert_null(found);
+}
+
 /* What is mapped of this very program is at those places of its file. */
 static void test_code(void **state)
 {
@@ -380,6 +472,8 @@ int main(void)
 		cmocka_unit_test(test_link_to_itself_is_passed_over),
 		cmocka_unit_test(test_without_build_id_the_crc_decides),
 		cmocka_unit_test(test_hostile_links),
+		cmocka_unit_test(test_module_elsewhere),
+		cmocka_unit_test(test_module_without_proof),
 		cmocka_unit_test(test_code),
 	};
 

@@ -95,6 +95,54 @@ static void test_ends(void **state)
 	}
 }
 
+/* One file is the only one of its list; several are each named. */
+static void test_parts(void **state)
+{
+	struct document *d = *state;
+	struct sp_part parts[] = {
+		{.path = "a.sprof",
+		 .program = "/bin/a",
+		 .command = "a b",
+		 .pid = 5,
+		 .period_bytes = 4096,
+		 .exact_alloc_bytes = 11,
+		 .exact_alloc_objects = 3,
+		 .stop_ns = 70},
+		{.path = "c.sprof",
+		 .program = "/bin/c",
+		 .command = "c",
+		 .end = SP_PROFILE_END_KILLED,
+		 .start_ns = 9},
+	};
+	json_t *root = export(d);
+	const json_t *profiles = at(root, "profiles"), *p;
+
+	assert_int_equal(json_array_size(profiles), 1);
+	p = json_array_get(profiles, 0);
+	assert_string_equal(string(p, "file"), d->x->profile.path);
+	assert_int_equal(integer(p, "exact.alloc_bytes"),
+			 d->x->profile.exact_alloc_bytes);
+	assert_int_equal(integer(p, "stop_ns"), d->x->profile.duration_ns);
+	d->x->profile.parts = parts;
+	d->x->profile.n_parts = 2;
+	root = export(d);
+	profiles = at(root, "profiles");
+	assert_int_equal(json_array_size(profiles), 2);
+	p = json_array_get(profiles, 0);
+	assert_string_equal(string(p, "file"), "a.sprof");
+	assert_string_equal(string(p, "program"), "/bin/a");
+	assert_string_equal(string(p, "command"), "a b");
+	assert_string_equal(string(p, "end"), "clean");
+	assert_int_equal(integer(p, "pid"), 5);
+	assert_int_equal(integer(p, "period_bytes"), 4096);
+	assert_int_equal(integer(p, "exact.alloc_bytes"), 11);
+	assert_int_equal(integer(p, "exact.alloc_objects"), 3);
+	assert_int_equal(integer(p, "stop_ns"), 70);
+	p = json_array_get(profiles, 1);
+	assert_string_equal(string(p, "end"), "killed");
+	assert_int_equal(integer(p, "start_ns"), 9);
+}
+
 static void test_every_loss_and_damage(void **state)
 {
 	struct document *d = *state;
@@ -105,6 +153,7 @@ static void test_every_loss_and_damage(void **state)
 		p->losses[i] = 100 + i;
 	p->damaged_records = 2;
 	p->ignored_bytes = 77;
+	p->unfinished_records = 5;
 	strcpy(p->damage, "offset 9: bad");
 	root = export(d);
 	assert_int_equal(json_object_size(at(root, "losses")), SP_LOSS_COUNT);
@@ -114,6 +163,7 @@ static void test_every_loss_and_damage(void **state)
 	assert_int_equal(integer(root, "damage.records"), 2);
 	assert_int_equal(integer(root, "damage.ignored_bytes"), 77);
 	assert_string_equal(string(root, "damage.text"), "offset 9: bad");
+	assert_int_equal(integer(root, "unfinished_records"), 5);
 }
 
 static void test_functions(void **state)
@@ -359,6 +409,7 @@ int main(void)
 		TEST(test_run),
 		TEST(test_without_frees),
 		TEST(test_ends),
+		TEST(test_parts),
 		TEST(test_every_loss_and_damage),
 		TEST(test_functions),
 		TEST(test_stacks),

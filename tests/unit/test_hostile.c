@@ -473,7 +473,7 @@ static void test_no_profiles(void **state)
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	memfile_resize(&file, 0);
-	expect_error(file.path, -EINVAL, "header");
+	expect_error(file.path, -EINVAL, "magic");
 	memfile_resize(&file, 1 << 20);
 	expect_error(file.path, -EINVAL, "magic");
 	memfile_write(&file, 0, "#!/bin/sh\n", 10);

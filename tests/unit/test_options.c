@@ -18,28 +18,37 @@
 
 static struct sp_error error;
 
-/* The words of `line` as arguments; -EINVAL and `error`, or 0. */
+/* The words of `line` as arguments, which stay until the next call; -EINVAL and
+ * `error`, or 0. */
 static int parse(const char *line, struct sp_options *options)
 {
 	static char words[512];
-	char *argv[ARGUMENTS_MAX + 2] = {(char *)(uintptr_t) "report"};
+	static char *argv[ARGUMENTS_MAX + 2];
+	enum sp_page page = SP_PAGE_REPORT;
 	char *save = NULL, *word;
 	int argc = 1;
 
 	assert_true(strlen(line) < sizeof(words));
 	strcpy(words, line);
+	argv[0] = (char *)(uintptr_t) "report";
 	for (word = strtok_r(words, " ", &save); word;
 	     word = strtok_r(NULL, " ", &save)) {
 		assert_true(argc <= ARGUMENTS_MAX);
 		argv[argc++] = word;
 	}
+	argv[argc] = NULL;
 	error.message[0] = '\0';
 	if (argc > 1 && strcmp(argv[1], "export") == 0) {
 		argv[1] = argv[0];
 		return sp_options_parse_export(argc - 1, argv + 1, options,
 					       &error);
 	}
-	return sp_options_parse(argc, argv, options, &error);
+	if (argc > 1 && sp_page_parse(argv[1], &page)) {
+		argv[1] = argv[0];
+		return sp_options_parse(page, argc - 1, argv + 1, options,
+					&error);
+	}
+	return sp_options_parse(page, argc, argv, options, &error);
 }
 
 static struct sp_options good(const char *line)
@@ -64,12 +73,24 @@ static void refused(const char *line, const char *message)
 			 why, message);
 }
 
+/* The text of --help. */
+static const char *help(void)
+{
+	static char text[16384];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	assert_non_null(out);
+	sp_options_print_help(out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
 static void test_defaults(void **state)
 {
 	struct sp_options o = good("a.sprof");
 
 	(void)state;
-	assert_string_equal(o.file, "a.sprof");
+	assert_string_equal(o.files[0], "a.sprof");
 	assert_string_equal(o.program, "report");
 	assert_int_equal(o.top, 30);
 	assert_int_equal(o.order, SP_AGGREGATE_BY_FLAT);
@@ -78,6 +99,12 @@ static void test_defaults(void **state)
 	assert_false(o.question.has_view || o.watch_ns);
 	assert_int_equal(o.question.method, SP_METHOD_P3T);
 	assert_close(o.question.confidence, 0.95, 0);
+	assert_int_equal(o.n_files, 1);
+	/* One dash will do, as for pprof. */
+	assert_int_equal(good("-sort cum a -top=3").order, SP_AGGREGATE_BY_CUM);
+	o = good("a --csv b c");
+	assert_int_equal(o.n_files, 3);
+	assert_string_equal(o.files[2], "c");
 	assert_int_equal(good("--csv a").top, 0);
 	assert_int_equal(good("--csv --top 7 a").top, 7);
 }
@@ -87,7 +114,7 @@ static void test_what_to_show(void **state)
 	struct sp_options o = good("--top 5 a --sort cum --stacks=0");
 
 	(void)state;
-	assert_string_equal(o.file, "a");
+	assert_string_equal(o.files[0], "a");
 	assert_int_equal(o.top, 5);
 	assert_int_equal(o.order, SP_AGGREGATE_BY_CUM);
 	assert_true(o.has_stacks);
@@ -102,7 +129,7 @@ static void test_what_to_show(void **state)
 	assert_string_equal(good("--debug-path x:y a").symbols.debug_path,
 			    "x:y");
 	assert_true(good("--watch 2s a").watch_ns == 2000000000);
-	assert_string_equal(good("-- --json").file, "--json");
+	assert_string_equal(good("-- --json").files[0], "--json");
 }
 
 /* They need no file. */
@@ -111,7 +138,7 @@ static void test_help_and_version(void **state)
 	(void)state;
 	assert_true(good("--help").help);
 	assert_true(good("--version --nonsense").version);
-	assert_non_null(strstr(sp_options_help, "usage: sampleprof-report"));
+	assert_non_null(strstr(help(), "usage: sampleprof-report"));
 }
 
 static void test_views(void **state)
@@ -160,6 +187,13 @@ static void test_options_of_a_view(void **state)
 	refused("--view leaks --within 1 a",
 		"--within goes with --view temporary");
 	refused("--within 1 --at 1s a", "--at goes with --view live or leaks");
+
+	/* What is no time may be the name of a snapshot, or of a phase. */
+	q = good("--at warm --phase load a").question;
+	assert_int_equal(q.at.kind, SP_MOMENT_SNAPSHOT);
+	assert_string_equal(q.at.name, "warm");
+	assert_string_equal(q.phase, "load");
+	assert_int_equal(good("--by phase a").rows, SP_ROWS_BY_PHASE);
 }
 
 static void assert_sizes(const char *range, uint64_t min, uint64_t max)
@@ -222,8 +256,8 @@ static void test_methods_and_levels(void **state)
 	assert_int_equal(parse("--estimator guess a", &(struct sp_options){0}),
 			 -EINVAL);
 	/* All of them are offered, and none is cut. */
-	assert_non_null(strstr(error.message, "--estimator: guess is none of "
-					      "p3t, p3, "));
+	assert_non_null(strstr(error.message, "--estimator takes one of p3t, "
+					      "p3, "));
 	for (int i = 0; i < SP_METHOD_COUNT; i++)
 		assert_non_null(strstr(error.message,
 				       sp_method_name((enum sp_method)i)));
@@ -234,10 +268,6 @@ static void test_bad_values(void **state)
 	(void)state;
 	refused("--view dead a",
 		"--view takes alloc, live, peak, leaks or temporary");
-	refused("--at 5 a", "--at takes a time since the start: 2s, 500ms, "
-			    "50%, end");
-	refused("--at 101% a", "--at takes a time since the start: 2s, 500ms, "
-			       "50%, end");
 	refused("--from x a",
 		"--from takes a time since the start: 2s, 500ms, 50%");
 	refused("--to % a",
@@ -249,7 +279,7 @@ static void test_bad_values(void **state)
 		"--thread takes the number or the name of a thread");
 	refused("--top x a", "--top takes a number");
 	refused("--stacks -1 a", "--stacks takes a number");
-	refused("--sort size a", "--sort takes flat or cum");
+	refused("--sort size a", "--sort takes flat, cum, count or name");
 	refused("--watch 2 a", "--watch takes a time from 100ms to 24h");
 	refused("--watch 99ms a", "--watch takes a time from 100ms to 24h");
 	refused("--watch 25h a", "--watch takes a time from 100ms to 24h");
@@ -262,11 +292,10 @@ static void test_unknown_options(void **state)
 	(void)state;
 	refused("--frobnicate a", "unknown or ambiguous option --frobnicate");
 	refused("--t 5 a", "unknown or ambiguous option --t");
-	refused("-x a", "unknown option -x");
-	refused("a -vx", "unknown option -v");
+	refused("-x a", "unknown or ambiguous option -x");
+	refused("a -vx", "unknown or ambiguous option -vx");
 	refused("", "which profile? no FILE was given");
 	refused("--json", "which profile? no FILE was given");
-	refused("a b", "several FILEs are not supported yet");
 }
 
 static void test_combinations(void **state)
@@ -305,21 +334,26 @@ static void test_combinations(void **state)
 static void test_help_is_complete(void **state)
 {
 	static const char *const names[] = {
-		"view",         "at",         "from", "to",        "tail",
-		"within",       "thread",     "size", "estimator", "confidence",
-		"simultaneous", "top",        "sort", "stacks",    "timeline",
-		"sizes",        "json",       "csv",  "ascii",     "watch",
-		"debug-path",   "debuginfod", "help", "version",
+		"view",       "at",           "from",        "to",
+		"tail",       "within",       "thread",      "size",
+		"phase",      "focus",        "ignore",      "hide",
+		"show",       "show-from",    "prune-from",  "estimator",
+		"confidence", "simultaneous", "top",         "sort",
+		"cum",        "nodefraction", "granularity", "by",
+		"unit",       "stacks",       "source-path", "timeline",
+		"sizes",      "json",         "csv",         "ascii",
+		"watch",      "debug-path",   "debuginfod",  "help",
+		"version",
 	};
+	const char *text = help();
 	char line[64];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(line, sizeof(line), "--%s", names[i]);
-		assert_non_null(strstr(sp_options_help, line));
+		assert_non_null(strstr(text, line));
 	}
-	for (const char *p = strstr(sp_options_help, "--"); p;
-	     p = strstr(p + 1, "--")) {
+	for (const char *p = strstr(text, "--"); p; p = strstr(p + 1, "--")) {
 		size_t n = strspn(p, "-abcdefghijklmnopqrstuvwxyz");
 		bool is_known = false;
 
@@ -330,6 +364,135 @@ static void test_help_is_complete(void **state)
 			fail_msg("the help names %.*s", (int)n, p);
 		p += n - 1;
 	}
+}
+
+/* Each command is a page, and takes what its page shows. */
+static void test_pages(void **state)
+{
+	struct sp_options o;
+
+	(void)state;
+	assert_int_equal(good("a").page, SP_PAGE_REPORT);
+	assert_int_equal(good("report a").page, SP_PAGE_REPORT);
+	assert_int_equal(good("top a").page, SP_PAGE_TOP);
+	assert_int_equal(good("traces --stacks 3 a").page, SP_PAGE_TRACES);
+	assert_int_equal(good("stats --json a").page, SP_PAGE_STATS);
+	assert_int_equal(good("stats a").top, 5);
+	o = good("peek ^f a b");
+	assert_int_equal(o.page, SP_PAGE_PEEK);
+	assert_string_equal(o.pattern, "^f");
+	assert_int_equal(o.n_files, 2);
+	assert_string_equal(o.files[0], "a");
+	assert_string_equal(good("list --source-path x:y f a").source_path,
+			    "x:y");
+	assert_null(good("tree a").pattern);
+	/* What is small is dropped where that is the custom. */
+	assert_close(good("a").share, 0, 0);
+	assert_close(good("top a").share, 0.005, 0);
+	assert_close(good("tree a").share, 0.005, 0);
+	assert_close(good("tree --json a").share, 0, 0);
+	assert_close(good("tree --json --nodefraction 0.25 a").share, 0.25, 0);
+	assert_close(good("top --nodefraction 0 a").share, 0, 0);
+	refused("peek a", "which functions of which profile? only a was given");
+	refused("peek", "which functions? no REGEX was given");
+	refused("list", "which functions? no REGEX was given");
+	refused("tree", "which profile? no FILE was given");
+	assert_int_equal(parse("peek (x a", &o), -EINVAL);
+	assert_non_null(strstr(error.message, "REGEX: "));
+}
+
+static void test_pages_refuse(void **state)
+{
+	(void)state;
+	refused("tree --timeline a",
+		"--timeline, --sizes and --by go with report and top");
+	refused("peek --by size f a",
+		"--timeline, --sizes and --by go with report and top");
+	refused("tree --top 3 a", "--top goes with report, top and stats");
+	refused("stats --cum a", "--sort and --cum go with report and top");
+	refused("tree --stacks 3 a", "--stacks goes with report, top and "
+				     "traces");
+	refused("list --granularity line f a",
+		"--granularity goes with the functions of report and top, with "
+		"tree and with peek");
+	refused("--by size --granularity line a",
+		"--granularity goes with the functions of report and top, with "
+		"tree and with peek");
+	refused("stats --nodefraction 0.1 a",
+		"--nodefraction goes with the functions of report and top, "
+		"with tree, peek and list");
+	refused("--source-path x a", "--source-path goes with list");
+	refused("tree --simultaneous a",
+		"--simultaneous goes with report and top");
+	refused("traces --csv a",
+		"traces and stats go without --csv; they have --json");
+	refused("--csv --unit B a",
+		"--json and --csv have bytes: they go without --unit");
+	refused("--by size --sizes a",
+		"--by, --timeline or --sizes: one of them");
+	refused("--by thread --top 3 a",
+		"--by goes without --top, --sort, --stacks and "
+		"--simultaneous");
+	refused("--json --by thread a",
+		"--json shows everything: it goes without --nodefraction and "
+		"--by");
+	refused("--json --nodefraction 0.5 a",
+		"--json shows everything: it goes without --nodefraction and "
+		"--by");
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	assert_int_equal(good("--cum a").order, SP_AGGREGATE_BY_CUM);
+	assert_int_equal(good("--sort count a").order, SP_AGGREGATE_BY_COUNT);
+	assert_int_equal(good("--sort name a").order, SP_AGGREGATE_BY_NAME);
+	assert_int_equal(good("a").granularity, SP_BY_FUNCTION);
+	assert_int_equal(good("--granularity file a").granularity, SP_BY_FILE);
+	assert_int_equal(good("--granularity line a").granularity, SP_BY_LINE);
+	assert_int_equal(good("--granularity module a").granularity,
+			 SP_BY_MODULE);
+	assert_int_equal(good("--granularity address a").granularity,
+			 SP_BY_ADDRESS);
+	assert_int_equal(good("a").rows, SP_ROWS_BY_CODE);
+	assert_int_equal(good("--by thread a").rows, SP_ROWS_BY_THREAD);
+	assert_int_equal(good("--by size a").rows, SP_ROWS_BY_SIZE);
+	assert_int_equal(good("a").unit, SP_TEXT_UNIT_AUTO);
+	assert_int_equal(good("--unit MiB a").unit, SP_TEXT_UNIT_MIB);
+	refused("--granularity word a",
+		"--granularity takes function, file, line, module or address");
+	refused("--by phone a", "--by takes thread, size or phase");
+	refused("--unit MB a", "--unit takes B, KiB, MiB, GiB or auto");
+	refused("--nodefraction 1.001 a",
+		"--nodefraction takes a share from 0 to 1, like 0.005");
+	refused("--nodefraction -1 a",
+		"--nodefraction takes a share from 0 to 1, like 0.005");
+}
+
+/* pprof's spelling too, in the report and in an export. */
+static void test_filters(void **state)
+{
+	struct sp_filter_patterns f =
+		good("--focus a --ignore b --hide c --show d --show-from e "
+		     "--prune-from f x")
+			.question.filter;
+
+	(void)state;
+	assert_string_equal(f.text[SP_FILTER_FOCUS], "a");
+	assert_string_equal(f.text[SP_FILTER_IGNORE], "b");
+	assert_string_equal(f.text[SP_FILTER_HIDE], "c");
+	assert_string_equal(f.text[SP_FILTER_SHOW], "d");
+	assert_string_equal(f.text[SP_FILTER_SHOW_FROM], "e");
+	assert_string_equal(f.text[SP_FILTER_PRUNE_FROM], "f");
+	f = good("top -show_from=e -prune_from=f x").question.filter;
+	assert_string_equal(f.text[SP_FILTER_SHOW_FROM], "e");
+	assert_string_equal(f.text[SP_FILTER_PRUNE_FROM], "f");
+	f = good("export csv -ob -focus=a x").question.filter;
+	assert_string_equal(f.text[SP_FILTER_FOCUS], "a");
+	assert_int_equal(parse("--hide a(b x", &(struct sp_options){0}),
+			 -EINVAL);
+	assert_non_null(strstr(error.message, "--hide: "));
+	refused("--focus", "--focus takes a regular expression");
 }
 
 static void test_default_view(void **state)
@@ -358,7 +521,7 @@ static void test_export(void **state)
 
 	(void)state;
 	assert_ptr_equal(o.format, sp_export_find("pprof"));
-	assert_string_equal(o.file, "a");
+	assert_string_equal(o.files[0], "a");
 	assert_string_equal(o.output, "b");
 	assert_int_equal(o.question.view, SP_VIEW_PEAK);
 	assert_false(o.export.of_objects || o.export.pprof_error);
@@ -369,6 +532,11 @@ static void test_export(void **state)
 	assert_int_equal(o.export.max_samples, 7);
 	o = good("export collapsed --output=b a --metric objects");
 	assert_true(o.export.of_objects);
+	o = good("export html -ob --base c a --base d");
+	assert_int_equal(o.export.n_base_files, 2);
+	assert_string_equal(o.export.base_files[0], "c");
+	assert_string_equal(o.export.base_files[1], "d");
+	assert_int_equal(o.n_files, 1);
 	assert_true(good("export --help").help);
 	assert_true(good("export --version").version);
 	assert_null(good("a").format);
@@ -382,7 +550,6 @@ static void test_export_refuses(void **state)
 	refused("export csv a -o", "--output takes a path, or - for standard "
 				   "output");
 	refused("export csv -ob", "which profile? no FILE was given");
-	refused("export csv -ob a c", "several FILEs are not supported yet");
 	refused("export csv -ob a --top 3", "an export goes without --top");
 	refused("export csv -ob a --json", "an export goes without --json");
 	refused("export csv -ob a --metric bytes", "csv goes without --metric");
@@ -392,8 +559,12 @@ static void test_export_refuses(void **state)
 		"--at goes with --view live or leaks");
 	refused("export pprof -ob a --max-samples 0",
 		"--max-samples takes a number above 0");
-	refused("a -o b", "--output goes with report export FORMAT");
-	refused("a --metric bytes", "--metric goes with report export FORMAT");
+	refused("export pprof -ob a --base c",
+		"pprof goes without --base: html shows two sides, and so does "
+		"diff");
+	refused("a --base c", "--base goes with export FORMAT");
+	refused("a -o b", "-o goes with export FORMAT");
+	refused("a --metric bytes", "--metric goes with export FORMAT");
 }
 
 int main(void)
@@ -410,6 +581,10 @@ int main(void)
 		cmocka_unit_test(test_unknown_options),
 		cmocka_unit_test(test_combinations),
 		cmocka_unit_test(test_help_is_complete),
+		cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_pages_refuse),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_default_view),
 		cmocka_unit_test(test_export),
 		cmocka_unit_test(test_export_refuses),

@@ -121,7 +121,7 @@ static void test_torn(void **state)
 	newer->classes[9].bytes++;
 	read_bytes(0);
 	expect(9, 160, 1);
-	expect_damage(1, "offset 143360: class totals: a publication was cut");
+	expect_damage(1, "offset 143360: class totals: one of two copies");
 	*newer = good;
 	newer->classes[251].objects++;
 	read_bytes(0);
@@ -138,7 +138,7 @@ static void test_torn(void **state)
 	model_file_seal_classes(&file, newer);
 	read_bytes(0);
 	expect(9, 160, 1);
-	expect_damage(1, "one before it");
+	expect_damage(1, "the other one is used");
 
 	older->check ^= 1;
 	newer->check ^= 1;

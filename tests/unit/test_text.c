@@ -440,6 +440,17 @@ static void test_print_sequences(void **state)
 	assert_prints("\xe2\x82(\xc3\xa9", "\\xe2\\x82(\xc3\xa9");
 }
 
+static void test_print_ascii(void **state)
+{
+	(void)state;
+	sp_text_set_ascii(true);
+	assert_prints("Gr\xc3\xbc\xc3\x9f \xe2\x82\xac!",
+		      "Gr\\xc3\\xbc\\xc3\\x9f \\xe2\\x82\\xac!");
+	assert_prints("plain ~", "plain ~");
+	sp_text_set_ascii(false);
+	assert_prints("\xc3\xbc", "\xc3\xbc");
+}
+
 static void test_print_unsafe_characters(void **state)
 {
 	static const uint32_t unsafe[] = {
@@ -513,6 +524,7 @@ int main(void)
 		cmocka_unit_test(test_decode_random_bytes),
 		cmocka_unit_test(test_print_every_byte),
 		cmocka_unit_test(test_print_sequences),
+		cmocka_unit_test(test_print_ascii),
 		cmocka_unit_test(test_print_unsafe_characters),
 		cmocka_unit_test(test_print_shell),
 		cmocka_unit_test(test_base_name),

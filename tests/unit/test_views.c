@@ -100,10 +100,18 @@ static const char *print(struct page *page, enum part part, size_t n)
 	if (part == STACKS || part == ALL)
 		assert_int_equal(sp_view_stacks_print(out, a, n, NULL), 0);
 	if (part == NOTES || part == ALL) {
+		static const struct sp_argument focus = {.name = "focus"};
+		static const struct sp_argument fetch = {.name = "debuginfod"};
+
 		sp_view_notes_print(out, a->analysis, a);
 		sp_view_notes_print_completeness(out, &page->x->profile);
-		sp_view_notes_print_next(out, &page->x->profile, PROGRAM,
-					 "--stacks 10");
+		sp_view_notes_print_next(
+			out, &page->x->profile,
+			&(struct sp_options){
+				.program = PROGRAM,
+				.given = {{&focus, "a b"}, {&fetch, NULL}},
+				.n_given = 2},
+			"--stacks 10");
 	}
 	fclose(out);
 	sp_aggregate_free(a);
@@ -238,7 +246,8 @@ static void test_top_marks_few_samples(void **state)
 	assert_has_not(line, "~");
 	/* 3.69 periods of 512 KiB */
 	assert_has(line, "< 1.85 MiB ");
-	assert_has(text, "  ~ from 3 samples or fewer: the interval comes "
+	assert_has(text, "  ~ from 3 samples or fewer, or perhaps nothing: the "
+			 "interval comes "
 			 "first\n"
 			 "  < no sample: less than that with 97.5 %, at most "
 			 "3.7 periods\n");
@@ -383,6 +392,33 @@ static void test_notes(void **state)
 			 "offset 65536: check\n");
 	assert_has(text, "  - 4.8% of the bytes are in stacks deeper");
 	assert_has(text, "  - no symbols for /lib/libz.so.1: no such file\n");
+	assert_has_not(text, "unfinished");
+	assert_has_not(text, "stored");
+	page->x->symbolizer.named = 1500;
+	page->x->symbolizer.stored = 1100;
+	assert_has(print(page, NOTES, 0),
+		   "  - names of 1,100 of 1,500 addresses are those that are "
+		   "stored in the profile (sampleprof-report symbolize)\n");
+}
+
+/* What a kill leaves is no damage. */
+static void test_unfinished(void **state)
+{
+	struct page *page = *state;
+	struct sp_profile *p = &page->x->profile;
+	const char *text;
+
+	add_stacks(page->x);
+	p->end = SP_PROFILE_END_KILLED;
+	p->unfinished_records = 1;
+	text = print(page, NOTES, 0);
+	assert_has(text, "  - 1 record was unfinished when the process was "
+			 "killed: nothing else is missing for it\n");
+	assert_has_not(text, "damaged");
+	p->end = SP_PROFILE_END_CLEAN;
+	p->unfinished_records = 2;
+	assert_has(print(page, NOTES, 0),
+		   "  - 2 records were unfinished when the process ended: ");
 }
 
 static void test_exact_outside_interval(void **state)
@@ -441,7 +477,8 @@ static void test_next_command(void **state)
 	add_stacks(page->x);
 	page->x->profile.path = "-my file";
 	assert_has(print(page, NOTES, 0),
-		   "\nnext: sampleprof-report --stacks 10 ./'-my file'\n");
+		   "\nnext: sampleprof-report --stacks 10 --focus 'a b' "
+		   "--debuginfod ./'-my file'\n");
 }
 
 /* The suggested period has to be one that the agent takes, and help. */
@@ -540,6 +577,7 @@ int main(void)
 		TEST(test_stack_of_no_frames),
 		TEST(test_every_loss_is_a_note),
 		TEST(test_notes),
+		TEST(test_unfinished),
 		TEST(test_exact_outside_interval),
 		TEST(test_ends),
 		TEST(test_next_command),

@@ -333,12 +333,13 @@ int main(int argc, char **argv)
 	unsigned int rounds = argc > 2 ? (unsigned int)atoi(argv[2]) : 1;
 	struct truth truth = {0, 0}, measured = {0, 0}, process;
 	uint64_t errno_changes = 0;
+	struct sampleprof_totals totals;
 	void *address = dlsym(RTLD_DEFAULT, "cfree");
 
 	has_pvalloc = argc < 4;
 	free_by_cfree = free;
 	/* Without the library it could be that of another allocator. */
-	if (address && sampleprof_thread_totals)
+	if (address && sampleprof_thread_totals(&totals) == 0)
 		memcpy(&free_by_cfree, &address, sizeof(address));
 	for (unsigned int i = 0; i < threads; i++)
 		workers[i].rounds = rounds;

@@ -11,13 +11,12 @@
 
 #include "truth.h"
 
-static void *volatile sink;
-
 static void allocate(unsigned int count, size_t size)
 {
 	for (unsigned int i = 0; i < count; i++) {
-		sink = malloc(size);
-		free(sink);
+		void *volatile object = malloc(size);
+
+		free(object);
 	}
 }
 

@@ -7,7 +7,6 @@
 
 #include "truth.h"
 
-static void *volatile sink;
 static unsigned int bits, times;
 
 static void descend(unsigned int path, unsigned int left_over);
@@ -15,8 +14,9 @@ static void descend(unsigned int path, unsigned int left_over);
 static NOINLINE void leaf(unsigned int path)
 {
 	for (unsigned int i = 0; i < times; i++) {
-		sink = malloc(100 + path);
-		free(sink);
+		void *volatile object = malloc(100 + path);
+
+		free(object);
 	}
 	STAY();
 }

@@ -60,7 +60,7 @@ static inline struct truth measured_thread(void)
 	struct sampleprof_totals totals = {0, 0};
 	struct truth truth;
 
-	SAMPLEPROF_THREAD_TOTALS(&totals);
+	sampleprof_thread_totals(&totals);
 	truth.bytes = totals.alloc_bytes;
 	truth.objects = totals.alloc_objects;
 	return truth;
@@ -71,7 +71,7 @@ static inline struct truth measured_process(void)
 	struct sampleprof_totals totals = {0, 0};
 	struct truth truth;
 
-	SAMPLEPROF_PROCESS_TOTALS(&totals);
+	sampleprof_process_totals(&totals);
 	truth.bytes = totals.alloc_bytes;
 	truth.objects = totals.alloc_objects;
 	return truth;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_ANSWER_H
+#define SP_REPORT_ANSWER_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "profile/symbolizer.h"
+#include "report/aggregate.h"
+#include "report/analysis.h"
+#include "report/filter.h"
+#include "report/question.h"
+
+/*
+ * A question, answered step by step: the symbols and the filter, if the
+ * question has one, the analysis, then as many aggregates as are wanted.
+ * Borrows what it was made of.
+ */
+struct sp_answer {
+	const struct sp_profile *profile;
+	const struct sp_question *question;
+	const struct sp_symbolizer_options *symbols;
+	sp_progress_fn *progress; /* may be NULL */
+	void *progress_arg;
+	struct sp_symbolizer *symbolizer; /* NULL until it is needed */
+	struct sp_filter *filter;         /* NULL: none */
+	struct sp_analysis *analysis;
+};
+
+/* `answer` has its first five fields.  0; negative errno and *err.  To be
+ * released in both cases. */
+int sp_answer_analyse(struct sp_answer *answer, enum sp_view fallback,
+		      struct sp_error *err);
+
+/* After sp_answer_analyse().  0 and *ret, to be freed by the caller before the
+ * answer is released; negative errno and *err. */
+int sp_answer_aggregate(struct sp_answer *answer,
+			enum sp_granularity granularity,
+			struct sp_aggregate **ret, struct sp_error *err);
+
+void sp_answer_done(struct sp_answer *answer);
+
+#endif

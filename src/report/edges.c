@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+/* Each stack says once for each function who called it and whom it called;
+ * sorted, what is said of the same two stands together. */
+#include "report/edges.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "profile/array.h"
+#include "report/pattern.h"
+
+struct saying {
+	uint32_t function; /* row */
+	uint32_t is_callee;
+	uint32_t other; /* row, or SP_EDGE_NOBODY */
+	uint32_t stack; /* of the aggregate */
+};
+
+struct builder {
+	const struct sp_aggregate *aggregate;
+	const struct sp_aggregate_function **by_row;
+	struct saying *sayings;
+	size_t n;
+	size_t room;
+	uint64_t *seen_in; /* of each row: the last reading it came up in */
+};
+
+static int say(struct builder *b, struct saying saying)
+{
+	if (sp_array_reserve((void **)&b->sayings, &b->room, b->n,
+			     sizeof(*b->sayings)) < 0)
+		return -ENOMEM;
+	b->sayings[b->n++] = saying;
+	return 0;
+}
+
+/* What stack number `s` says of callees, seen from inside, or of callers, seen
+ * from outside: the first time that a row comes up counts. */
+static int read_stack(struct builder *b, const bool *wants, uint32_t s,
+		      bool is_callee)
+{
+	const struct sp_aggregate *a = b->aggregate;
+	const struct sp_aggregate_stack *stack = &a->stacks[s];
+	const uint32_t *rows = &a->rows[stack->first_row];
+	const uint32_t n = stack->n_rows;
+	const uint64_t mark = 2 * (uint64_t)s + 1 + is_callee;
+
+	for (uint32_t k = 0; k < n; k++) {
+		const uint32_t i = is_callee ? k : n - 1 - k;
+		struct saying saying = {.function = rows[i],
+					.is_callee = is_callee,
+					.other = SP_EDGE_NOBODY,
+					.stack = s};
+
+		if (!wants[rows[i]] || b->seen_in[rows[i]] == mark)
+			continue;
+		b->seen_in[rows[i]] = mark;
+		if (k)
+			saying.other = rows[is_callee ? i - 1 : i + 1];
+		if (say(b, saying) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int compare_sayings(const void *a, const void *b)
+{
+	const struct saying *x = a, *y = b;
+
+	if (x->function != y->function)
+		return x->function < y->function ? -1 : 1;
+	if (x->is_callee != y->is_callee)
+		return x->is_callee < y->is_callee ? -1 : 1;
+	return (x->other > y->other) - (x->other < y->other);
+}
+
+static int compare_edges(const void *a, const void *b, void *arg)
+{
+	const struct sp_aggregate_function **by_row = arg;
+	const struct sp_edge *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	if (x->row == SP_EDGE_NOBODY || y->row == SP_EDGE_NOBODY)
+		return x->row == SP_EDGE_NOBODY ? -1 : 1;
+	return sp_aggregate_compare(by_row[x->row], by_row[y->row]);
+}
+
+/* The edges of one list from its sayings: one for each other function. */
+static int fill(const struct builder *b, const struct saying *sayings, size_t n,
+		struct sp_edge **ret, size_t *ret_n)
+{
+	const struct sp_aggregate *a = b->aggregate;
+	struct sp_edge *edge = NULL;
+
+	*ret = calloc(n + 1, sizeof(**ret));
+	if (!*ret)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		if (!edge || edge->row != sayings[i].other) {
+			edge = &(*ret)[(*ret_n)++];
+			edge->row = sayings[i].other;
+			sp_tally_init(&edge->tally,
+				      a->analysis->profile->period_bytes);
+		}
+		if (sp_tally_merge(&edge->tally,
+				   a->stacks[sayings[i].stack].tally) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < *ret_n; i++)
+		(*ret)[i].bytes =
+			sp_estimate_bytes(&a->how, &(*ret)[i].tally).value;
+	qsort_r(*ret, *ret_n, sizeof(**ret), compare_edges, (void *)b->by_row);
+	return 0;
+}
+
+static size_t run_length(const struct builder *b, size_t begin, bool is_callee)
+{
+	size_t end = begin;
+
+	while (end < b->n &&
+	       b->sayings[end].function == b->sayings[begin].function &&
+	       b->sayings[end].is_callee == is_callee)
+		end++;
+	return end - begin;
+}
+
+/* Every function that has callers has callees, if only itself. */
+static int fill_all(const struct builder *b, struct sp_edges *edges,
+		    size_t *ret_n)
+{
+	for (size_t i = 0; i < b->n;) {
+		struct sp_edges *e = &edges[(*ret_n)++];
+		size_t length = run_length(b, i, false);
+
+		e->function = b->by_row[b->sayings[i].function];
+		if (fill(b, &b->sayings[i], length, &e->callers,
+			 &e->n_callers) < 0)
+			return -ENOMEM;
+		i += length;
+		length = run_length(b, i, true);
+		if (fill(b, &b->sayings[i], length, &e->callees,
+			 &e->n_callees) < 0)
+			return -ENOMEM;
+		i += length;
+	}
+	return 0;
+}
+
+/* Functions lie in one array, in their order. */
+static int compare_positions(const void *a, const void *b)
+{
+	const struct sp_edges *x = a, *y = b;
+
+	return (x->function > y->function) - (x->function < y->function);
+}
+
+static int build(struct builder *b, const bool *wants,
+		 struct sp_edges **ret_edges, size_t *ret_n)
+{
+	const struct sp_aggregate *a = b->aggregate;
+	const size_t n_rows = a->n_functions + a->n_dropped;
+
+	b->by_row = sp_aggregate_by_row(a);
+	b->seen_in = calloc(n_rows + 1, sizeof(*b->seen_in));
+	*ret_edges = calloc(n_rows + 1, sizeof(**ret_edges));
+	if (!b->by_row || !b->seen_in || !*ret_edges)
+		return -ENOMEM;
+	for (uint32_t s = 0; s < a->n_stacks; s++)
+		if (read_stack(b, wants, s, false) < 0 ||
+		    read_stack(b, wants, s, true) < 0)
+			return -ENOMEM;
+	if (b->n)
+		qsort(b->sayings, b->n, sizeof(*b->sayings), compare_sayings);
+	if (fill_all(b, *ret_edges, ret_n) < 0)
+		return -ENOMEM;
+	qsort(*ret_edges, *ret_n, sizeof(**ret_edges), compare_positions);
+	return 0;
+}
+
+int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
+		 struct sp_edges **ret_edges, size_t *ret_n,
+		 struct sp_error *err)
+{
+	struct builder b = {.aggregate = aggregate};
+	struct sp_edges *edges = NULL;
+	size_t n = 0;
+	int r = build(&b, wants, &edges, &n);
+
+	free(b.by_row);
+	free(b.seen_in);
+	free(b.sayings);
+	if (r < 0) {
+		sp_edges_free(edges, n);
+		return sp_error_set(err, r, aggregate->analysis->profile->path,
+				    "not enough memory for the callers in %zu "
+				    "stacks",
+				    aggregate->n_stacks);
+	}
+	*ret_edges = edges;
+	*ret_n = n;
+	return 0;
+}
+
+int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
+		   struct sp_edges **ret_edges, size_t *ret_n,
+		   struct sp_error *err)
+{
+	const char *path = aggregate->analysis->profile->path;
+	const size_t n_rows = aggregate->n_functions + aggregate->n_dropped;
+	bool *wants = calloc(n_rows + 1, sizeof(*wants));
+	struct sp_pattern *pattern = NULL;
+	bool is_any = false;
+	int r;
+
+	if (!wants)
+		return sp_error_set(err, -ENOMEM, path,
+				    "not enough memory for %zu functions",
+				    n_rows);
+	r = sp_pattern_new("REGEX", regex, &pattern, err);
+	for (size_t i = 0; i < n_rows && r >= 0; i++) {
+		const struct sp_aggregate_function *f =
+			&aggregate->functions[i];
+
+		r = sp_pattern_search(pattern, f->name, err);
+		wants[f->row] = r > 0;
+		is_any |= r > 0;
+	}
+	if (r >= 0 && !is_any)
+		r = sp_error_set(err, -ENOENT, path,
+				 "no function of this view matches %.80s",
+				 regex);
+	if (r >= 0)
+		r = sp_edges_new(aggregate, wants, ret_edges, ret_n, err);
+	sp_pattern_free(pattern);
+	free(wants);
+	return r;
+}
+
+static void free_list(struct sp_edge *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sp_tally_free(&list[i].tally);
+	free(list);
+}
+
+void sp_edges_free(struct sp_edges *edges, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		free_list(edges[i].callers, edges[i].n_callers);
+		free_list(edges[i].callees, edges[i].n_callees);
+	}
+	free(edges);
+}

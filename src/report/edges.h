@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_EDGES_H
+#define SP_REPORT_EDGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+
+/*
+ * Who calls a function and whom it calls.  Each stack with the function counts
+ * once, however often it calls itself: its caller is that of the outermost
+ * call, its callee that of the innermost.  So the callers add up to the
+ * function, and so do the callees together with what it allocates itself.
+ */
+#define SP_EDGE_NOBODY                                                         \
+	UINT32_MAX /* in place of a row: outermost, or itself                  \
+		    */
+
+struct sp_edge {
+	uint32_t row; /* of the other function, or SP_EDGE_NOBODY */
+	double bytes; /* value of the estimate */
+	struct sp_tally tally;
+};
+
+/* Of one function; both lists with most bytes first, then by name. */
+struct sp_edges {
+	const struct sp_aggregate_function *function;
+	struct sp_edge *callers;
+	size_t n_callers;
+	struct sp_edge *callees;
+	size_t n_callees;
+};
+
+/*
+ * Of the functions for which wants[row] is true, in the present order of the
+ * aggregate.  0, *ret_edges, to be freed with sp_edges_free(), and *ret_n;
+ * -ENOMEM and *err.
+ */
+int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
+		 struct sp_edges **ret_edges, size_t *ret_n,
+		 struct sp_error *err);
+
+/* The same of the functions whose names match the regular expression.  Besides,
+ * -ENOENT and *err if there are none, and the errors of report/pattern.h. */
+int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
+		   struct sp_edges **ret_edges, size_t *ret_n,
+		   struct sp_error *err);
+
+void sp_edges_free(struct sp_edges *edges, size_t n);
+
+#endif

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every distinct frame is looked at once, and what the patterns say of it kept
+ * in a table by its address; then each stack is walked along these.
+ */
+#include "report/filter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "report/aggregate.h"
+#include "report/pattern.h"
+
+#define FIRST_SLOTS 1024u /* a power of two */
+
+/* Of the frame that stands for a stack without frames. */
+#define PSEUDO_MODULE UINT32_MAX
+
+/* What the patterns say of one address. */
+struct place {
+	struct sp_frame frame;
+	struct sp_symbols left;  /* of its symbols */
+	struct sp_symbol *owned; /* what `left` borrows, if it was cut */
+	bool is_focused;
+	bool is_ignored;
+	bool is_first; /* SHOW_FROM matches: outermost of what is shown */
+	bool is_last;  /* PRUNE_FROM matches: innermost of what is shown */
+};
+
+struct sp_filter {
+	struct sp_profile profile; /* borrows all but `stacks` */
+	struct sp_symbolizer *symbolizer;
+	const struct sp_filter_patterns *texts;
+	struct sp_pattern *patterns[SP_FILTER_COUNT];
+	bool *keeps;
+	struct sp_frame *frames; /* of all stacks */
+	struct place *places;
+	size_t n_places;
+	size_t room;
+	uint32_t *slots; /* 0: free; else 1 + index of a place */
+	size_t n_slots;  /* a power of two, at most half taken */
+};
+
+static const char *const names[] = {
+	[SP_FILTER_FOCUS] = "--focus",
+	[SP_FILTER_IGNORE] = "--ignore",
+	[SP_FILTER_HIDE] = "--hide",
+	[SP_FILTER_SHOW] = "--show",
+	[SP_FILTER_SHOW_FROM] = "--show-from",
+	[SP_FILTER_PRUNE_FROM] = "--prune-from",
+};
+
+const char *sp_filter_name(enum sp_filter_kind kind)
+{
+	return names[kind];
+}
+
+/* As for pprof, an empty pattern is none. */
+static bool has(const struct sp_filter_patterns *patterns, int kind)
+{
+	return patterns->text[kind] && *patterns->text[kind];
+}
+
+bool sp_filter_is_given(const struct sp_filter_patterns *patterns)
+{
+	for (int i = 0; i < SP_FILTER_COUNT; i++)
+		if (has(patterns, i))
+			return true;
+	return false;
+}
+
+int sp_filter_check(const struct sp_filter_patterns *patterns,
+		    struct sp_error *err)
+{
+	struct sp_pattern *pattern;
+	int r = 0;
+
+	for (int i = 0; i < SP_FILTER_COUNT && r >= 0; i++) {
+		if (!has(patterns, i))
+			continue;
+		r = sp_pattern_new(names[i], patterns->text[i], &pattern, err);
+		if (r >= 0)
+			sp_pattern_free(pattern);
+	}
+	return r;
+}
+
+/* ---- one address ---- */
+
+static int search(const struct sp_filter *f, enum sp_filter_kind kind,
+		  const char *text, struct sp_error *err)
+{
+	return text ? sp_pattern_search(f->patterns[kind], text, err) : 0;
+}
+
+/* 1: the name of the function or of its file matches; 0; negative errno. */
+static int symbol_matches(const struct sp_filter *f, enum sp_filter_kind kind,
+			  const struct sp_symbol *symbol, struct sp_error *err)
+{
+	int r = search(f, kind, symbol->function, err);
+
+	return r ? r : search(f, kind, symbol->file, err);
+}
+
+static int module_matches(const struct sp_filter *f, enum sp_filter_kind kind,
+			  struct sp_frame frame, struct sp_error *err)
+{
+	const struct sp_module *module =
+		sp_profile_module(&f->profile, frame.module);
+
+	if (!module)
+		return 0;
+	return search(f, kind,
+		      module->is_main && !*module->path ? f->profile.program
+							: module->path,
+		      err);
+}
+
+/* Any of the frame's names. */
+static int frame_matches(const struct sp_filter *f, enum sp_filter_kind kind,
+			 const struct place *place, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < place->left.count; i++)
+		r = symbol_matches(f, kind, &place->left.symbol[i], err);
+	return r ? r : module_matches(f, kind, place->frame, err);
+}
+
+/* A copy of the symbols that can be cut. */
+static struct sp_symbol *own(struct place *place)
+{
+	if (!place->owned) {
+		place->owned =
+			calloc(place->left.count + 1, sizeof(*place->owned));
+		if (!place->owned)
+			return NULL;
+		memcpy(place->owned, place->left.symbol,
+		       place->left.count * sizeof(*place->owned));
+		place->left.symbol = place->owned;
+	}
+	return place->owned;
+}
+
+/* HIDE: drop the symbols that match; SHOW: those that do not.  All of them go
+ * or stay with the module. */
+static int cut_matching(const struct sp_filter *f, enum sp_filter_kind kind,
+			struct place *place, struct sp_error *err)
+{
+	const bool hides = kind == SP_FILTER_HIDE;
+	const int whole = module_matches(f, kind, place->frame, err);
+	struct sp_symbol *symbols;
+	size_t n = 0;
+
+	if (whole < 0)
+		return whole;
+	if (whole) {
+		place->left.count = hides ? 0 : place->left.count;
+		return 0;
+	}
+	symbols = own(place);
+	if (!symbols)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	for (size_t i = 0; i < place->left.count; i++) {
+		int r = symbol_matches(f, kind, &symbols[i], err);
+
+		if (r < 0)
+			return r;
+		if ((r == 1) != hides)
+			symbols[n++] = symbols[i];
+	}
+	place->left.count = n;
+	return 0;
+}
+
+/* SHOW_FROM: nothing outside the outermost symbol that matches. */
+static int cut_callers(const struct sp_filter *f, struct place *place,
+		       struct sp_error *err)
+{
+	int r = module_matches(f, SP_FILTER_SHOW_FROM, place->frame, err);
+
+	for (size_t i = place->left.count; !r && i-- > 0;) {
+		r = symbol_matches(f, SP_FILTER_SHOW_FROM,
+				   &place->left.symbol[i], err);
+		if (r == 1)
+			place->left.count = i + 1;
+	}
+	place->is_first = r == 1;
+	return r < 0 ? r : 0;
+}
+
+/* The name without an argument list; "operator()" and "(anonymous namespace)"
+ * are no such thing. */
+static size_t name_length(const char *name)
+{
+	static const char *const parts_of_names[] = {"(anonymous namespace)",
+						     "operator()"};
+	size_t i = 0;
+
+	while (name[i]) {
+		size_t n = 0;
+
+		for (int k = 0; k < 2 && !n; k++)
+			if (!strncmp(name + i, parts_of_names[k],
+				     strlen(parts_of_names[k])))
+				n = strlen(parts_of_names[k]);
+		if (!n && name[i] == '(')
+			break;
+		i += n ? n : 1;
+	}
+	return i;
+}
+
+/* PRUNE_FROM: nothing inside the innermost symbol that matches. */
+static int cut_callees(const struct sp_filter *f, struct place *place,
+		       struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < place->left.count; i++) {
+		const char *function = place->left.symbol[i].function;
+		char *name = strndup(function, name_length(function));
+
+		if (!name)
+			return sp_error_set(err, -ENOMEM, NULL,
+					    "not enough memory");
+		r = search(f, SP_FILTER_PRUNE_FROM, name, err);
+		free(name);
+		if (r != 1)
+			continue;
+		place->left.symbol += i;
+		place->left.count -= i;
+	}
+	place->is_last = r == 1;
+	return r < 0 ? r : 0;
+}
+
+static int judge(const struct sp_filter *f, struct place *place,
+		 struct sp_error *err)
+{
+	int ignored = 0, focused = 1, r = 0;
+
+	if (f->patterns[SP_FILTER_IGNORE])
+		ignored = frame_matches(f, SP_FILTER_IGNORE, place, err);
+	if (!ignored && f->patterns[SP_FILTER_FOCUS])
+		focused = frame_matches(f, SP_FILTER_FOCUS, place, err);
+	if (ignored < 0 || focused < 0)
+		return ignored < 0 ? ignored : focused;
+	place->is_ignored = ignored;
+	place->is_focused = focused;
+	if (f->patterns[SP_FILTER_HIDE])
+		r = cut_matching(f, SP_FILTER_HIDE, place, err);
+	if (r >= 0 && f->patterns[SP_FILTER_SHOW])
+		r = cut_matching(f, SP_FILTER_SHOW, place, err);
+	if (r >= 0 && f->patterns[SP_FILTER_SHOW_FROM])
+		r = cut_callers(f, place, err);
+	if (r >= 0 && f->patterns[SP_FILTER_PRUNE_FROM])
+		r = cut_callees(f, place, err);
+	return r;
+}
+
+/* ---- all addresses ---- */
+
+static uint64_t hash_frame(struct sp_frame frame)
+{
+	return sp_hash_word(frame.module, frame.offset);
+}
+
+/* The slot of the frame: of its place, or the free one where it belongs. */
+static size_t slot_of(const struct sp_filter *f, struct sp_frame frame)
+{
+	size_t at = hash_frame(frame) & (f->n_slots - 1);
+
+	while (f->slots[at]) {
+		const struct sp_frame there = f->places[f->slots[at] - 1].frame;
+
+		if (there.module == frame.module &&
+		    there.offset == frame.offset)
+			break;
+		at = (at + 1) & (f->n_slots - 1);
+	}
+	return at;
+}
+
+static int grow_slots(struct sp_filter *f)
+{
+	size_t n_slots = f->n_slots ? 2 * f->n_slots : FIRST_SLOTS;
+	uint32_t *slots = calloc(n_slots, sizeof(*slots));
+
+	if (!slots)
+		return -ENOMEM;
+	free(f->slots);
+	f->slots = slots;
+	f->n_slots = n_slots;
+	for (size_t i = 0; i < f->n_places; i++)
+		f->slots[slot_of(f, f->places[i].frame)] = (uint32_t)i + 1;
+	return 0;
+}
+
+static int reserve(struct sp_filter *f)
+{
+	size_t room = 2 * f->room + 64;
+	struct place *grown;
+
+	if (2 * (f->n_places + 1) > f->n_slots && grow_slots(f) < 0)
+		return -ENOMEM;
+	if (f->n_places < f->room)
+		return 0;
+	if (room > UINT32_MAX)
+		return -ENOMEM;
+	grown = realloc(f->places, room * sizeof(*f->places));
+	if (!grown)
+		return -ENOMEM;
+	f->places = grown;
+	f->room = room;
+	return 0;
+}
+
+/* Index of the frame's place, judged; 0 or negative errno. */
+static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
+		struct sp_error *err)
+{
+	static const struct sp_symbol no_stack = {
+		.function = SP_AGGREGATE_NO_STACK,
+	};
+	const bool is_real = frame.module != PSEUDO_MODULE;
+	struct place *place;
+	size_t at;
+
+	if (reserve(f) < 0)
+		return sp_error_set(err, -ENOMEM, f->profile.path,
+				    "not enough memory for %zu addresses",
+				    f->n_places);
+	at = slot_of(f, frame);
+	if (!f->slots[at]) {
+		place = &f->places[f->n_places++];
+		f->slots[at] = (uint32_t)f->n_places;
+		*place = (struct place){
+			.frame = frame,
+			.left = is_real ? sp_symbolizer_lookup(f->symbolizer,
+							       frame, true)
+					: (struct sp_symbols){&no_stack, 1},
+		};
+		*ret_index = f->n_places - 1;
+		return judge(f, place, err);
+	}
+	*ret_index = f->slots[at] - 1;
+	return 0;
+}
+
+/* ---- stacks ---- */
+
+/*
+ * What is left of a stack's frames, at `out`: their number, 0 if the stack is
+ * dropped; negative errno.
+ */
+static int cut(struct sp_filter *f, const struct sp_stack *stack,
+	       struct sp_frame *out, struct sp_error *err)
+{
+	uint32_t n = 0, begin = UINT32_MAX, end = 0;
+	bool is_focused = false;
+
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		const struct place *place;
+		size_t index = 0;
+		int r = find(f, stack->frames[i], &index, err);
+
+		if (r < 0)
+			return r;
+		place = &f->places[index];
+		if (place->is_ignored)
+			return 0;
+		is_focused |= place->is_focused;
+		if (!place->left.count)
+			continue;
+		if (place->is_last && begin == UINT32_MAX)
+			begin = n;
+		out[n++] = place->frame;
+		if (place->is_first)
+			end = n;
+	}
+	if (!f->patterns[SP_FILTER_SHOW_FROM])
+		end = n;
+	if (!is_focused)
+		return 0;
+	/* A match among the callers that were dropped is none. */
+	if (begin >= end)
+		return (int)end;
+	memmove(out, out + begin, (end - begin) * sizeof(*out));
+	return (int)(end - begin);
+}
+
+static int cut_all(struct sp_filter *f, const struct sp_profile *profile,
+		   sp_progress_fn *progress, void *progress_arg,
+		   struct sp_error *err)
+{
+	struct sp_frame *at = f->frames;
+
+	for (size_t i = 0; i < profile->n_stacks; i++) {
+		struct sp_frame none = {.module = PSEUDO_MODULE};
+		struct sp_stack stack = profile->stacks[i];
+		const bool is_real = stack.n_frames;
+		int n;
+
+		if (!is_real) {
+			stack.frames = &none;
+			stack.n_frames = 1;
+		}
+		n = cut(f, &stack, at, err);
+		if (n < 0)
+			return n;
+		f->keeps[i] = n > 0;
+		stack.n_frames = is_real ? (uint32_t)n : 0;
+		stack.frames = at;
+		f->profile.stacks[i] = stack;
+		at += stack.n_frames;
+		if (progress)
+			progress(progress_arg, i + 1, profile->n_stacks);
+	}
+	return 0;
+}
+
+static int allocate(struct sp_filter *f, const struct sp_profile *profile,
+		    struct sp_error *err)
+{
+	size_t n_frames = 0;
+
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		n_frames += profile->stacks[i].n_frames;
+	f->profile.stacks =
+		calloc(profile->n_stacks + 1, sizeof(*f->profile.stacks));
+	f->keeps = calloc(profile->n_stacks + 1, sizeof(*f->keeps));
+	/* One more, where a stack without frames is judged. */
+	f->frames = calloc(n_frames + 1, sizeof(*f->frames));
+	if (f->profile.stacks && f->keeps && f->frames)
+		return 0;
+	return sp_error_set(err, -ENOMEM, profile->path,
+			    "not enough memory to filter %zu stacks",
+			    profile->n_stacks);
+}
+
+int sp_filter_new(const struct sp_profile *profile,
+		  struct sp_symbolizer *symbolizer,
+		  const struct sp_filter_patterns *patterns,
+		  sp_progress_fn *progress, void *progress_arg,
+		  struct sp_filter **ret_filter, struct sp_error *err)
+{
+	struct sp_filter *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return sp_error_set(err, -ENOMEM, profile->path,
+				    "not enough memory");
+	f->profile = *profile;
+	f->symbolizer = symbolizer;
+	f->texts = patterns;
+	r = allocate(f, profile, err);
+	for (int i = 0; i < SP_FILTER_COUNT && r >= 0; i++)
+		if (has(patterns, i))
+			r = sp_pattern_new(names[i], patterns->text[i],
+					   &f->patterns[i], err);
+	if (r >= 0)
+		r = cut_all(f, profile, progress, progress_arg, err);
+	if (r < 0) {
+		sp_filter_free(f);
+		return r;
+	}
+	*ret_filter = f;
+	return 0;
+}
+
+const struct sp_profile *sp_filter_profile(const struct sp_filter *filter)
+{
+	return &filter->profile;
+}
+
+const bool *sp_filter_keeps(const struct sp_filter *filter)
+{
+	return filter->keeps;
+}
+
+const struct sp_filter_patterns *sp_filter_patterns_of(
+	const struct sp_filter *filter)
+{
+	return filter->texts;
+}
+
+struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
+				    struct sp_frame frame)
+{
+	return filter->places[filter->slots[slot_of(filter, frame)] - 1].left;
+}
+
+void sp_filter_free(struct sp_filter *filter)
+{
+	if (!filter)
+		return;
+	for (size_t i = 0; i < filter->n_places; i++)
+		free(filter->places[i].owned);
+	for (int i = 0; i < SP_FILTER_COUNT; i++)
+		sp_pattern_free(filter->patterns[i]);
+	free(filter->places);
+	free(filter->slots);
+	free(filter->frames);
+	free(filter->keeps);
+	free(filter->profile.stacks);
+	free(filter);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_FILTER_H
+#define SP_REPORT_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "profile/symbolizer.h"
+
+/*
+ * Call stacks chosen and cut by regular expressions, as pprof's options of
+ * these names do.  A pattern is searched in the name of a function, of its
+ * source file and of its module; that of PRUNE_FROM only in the name of the
+ * function, without an argument list.  They apply in this order:
+ *
+ *   FOCUS, IGNORE  keep a stack if a frame matches; drop it if one does
+ *   HIDE, SHOW     drop the frames that match; keep only those
+ *   SHOW_FROM      drop the callers of the outermost frame that matches, and
+ *                  stacks without one
+ *   PRUNE_FROM     drop what the innermost frame that matches called
+ *
+ * A stack that loses all its frames is dropped.  Functions that were inlined
+ * at one address are frames of their own, but SHOW_FROM and PRUNE_FROM cut
+ * those of one address alike in every stack.
+ */
+enum sp_filter_kind {
+	SP_FILTER_FOCUS,
+	SP_FILTER_IGNORE,
+	SP_FILTER_HIDE,
+	SP_FILTER_SHOW,
+	SP_FILTER_SHOW_FROM,
+	SP_FILTER_PRUNE_FROM,
+	SP_FILTER_COUNT,
+};
+
+/* NULL or "": none.  report/pattern.h has the syntax. */
+struct sp_filter_patterns {
+	const char *text[SP_FILTER_COUNT];
+};
+
+/* "--focus", "--show-from", ...: the options. */
+const char *sp_filter_name(enum sp_filter_kind kind);
+
+/* Is there a pattern? */
+bool sp_filter_is_given(const struct sp_filter_patterns *patterns);
+
+/* 0; -EINVAL and *err, which says which pattern is wrong and where; -ENOMEM
+ * and *err. */
+int sp_filter_check(const struct sp_filter_patterns *patterns,
+		    struct sp_error *err);
+
+struct sp_filter;
+
+/*
+ * Apply to the profile's stacks.  `progress` (may be NULL) counts stacks.  0
+ * and *ret_filter, to be freed by the caller, which borrows the profile, the
+ * symbolizer and the patterns; negative errno and *err.
+ */
+int sp_filter_new(const struct sp_profile *profile,
+		  struct sp_symbolizer *symbolizer,
+		  const struct sp_filter_patterns *patterns,
+		  sp_progress_fn *progress, void *progress_arg,
+		  struct sp_filter **ret_filter, struct sp_error *err);
+
+/* The same profile with the frames that are left; positions of stacks are the
+ * same.  Not to be freed with sp_profile_free(). */
+const struct sp_profile *sp_filter_profile(const struct sp_filter *filter);
+
+/* Which of its stacks are kept. */
+const bool *sp_filter_keeps(const struct sp_filter *filter);
+
+const struct sp_filter_patterns *sp_filter_patterns_of(
+	const struct sp_filter *filter);
+
+/* What is left of the symbols of a frame of a kept stack; never empty. */
+struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
+				    struct sp_frame frame);
+
+void sp_filter_free(struct sp_filter *filter);
+
+#endif

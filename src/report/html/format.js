@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+//
+// Figures as text, as src/report/text.c writes them.  Nothing depends on the
+// language of the browser.
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
+const COUNT_UNITS = ['', 'K', 'M', 'G', 'T', 'P', 'E'];
+
+// Digits and unit: one decimal where `fine`, else three digits.
+function split(amount, rounding, fine, ofObjects) {
+	const base = ofObjects ? 1000 : 1024;
+	let unit = 0, scaled = amount, decimals;
+
+	if (ofObjects && amount < 1e5)
+		return [rounding(amount).toFixed(0), 0];
+	while (scaled >= base && unit + 1 < BYTE_UNITS.length) {
+		scaled /= base;
+		unit++;
+	}
+	for (decimals = unit ? 2 : 0; decimals >= 0; decimals--) {
+		const grid = 10 ** decimals;
+		const rounded = rounding(scaled * grid) / grid;
+
+		if (rounded < 10 || (decimals === 1 && (fine || rounded < 100)) ||
+		    decimals === 0) {
+			scaled = rounded;
+			break;
+		}
+	}
+	if (scaled >= base && unit + 1 < BYTE_UNITS.length) {
+		scaled /= base;
+		unit++;
+		decimals = 2;
+	}
+	return [scaled.toFixed(decimals), unit];
+}
+
+const withCommas = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, ',');
+
+const count = (n) => withCommas(String(Math.round(n)));
+
+function withUnit([digits, unit], ofObjects) {
+	const name = (ofObjects ? COUNT_UNITS : BYTE_UNITS)[unit];
+
+	return withCommas(digits) + (name ? ' ' + name : '');
+}
+
+// "17 B", "1.04 KiB"; of objects "1,200", "1.04 M".
+function amount(value, ofObjects) {
+	return value > 0
+		? withUnit(split(value, Math.round, true, ofObjects), ofObjects)
+		: '0';
+}
+
+// "[192, 231] MiB", rounded outwards; "exact" if the limits meet.
+function interval({lo, hi}, ofObjects) {
+	const low = split(lo, Math.floor, false, ofObjects);
+	const high = split(hi, Math.ceil, false, ofObjects);
+	const unit = (ofObjects ? COUNT_UNITS : BYTE_UNITS)[high[1]];
+
+	if (lo >= hi)
+		return 'exact';
+	if (lo > 0 && low[1] !== high[1])
+		return `[${withUnit(low, ofObjects)}, ${withUnit(high, ofObjects)}]`;
+	return `[${lo > 0 ? withCommas(low[0]) : 0}, ${withCommas(high[0])}]` +
+		(unit ? ' ' + unit : '');
+}
+
+// What to read first: the interval where there are few samples.
+function estimateText(e, ofObjects) {
+	if (e.samples > FEW_SAMPLES || e.lo >= e.hi)
+		return [amount(e.value, ofObjects), interval(e, ofObjects)];
+	if (!e.samples)
+		return ['< ' + withUnit(split(e.hi, Math.ceil, false, ofObjects),
+			ofObjects), ''];
+	return [interval(e, ofObjects), '~' + amount(e.value, ofObjects)];
+}
+
+function percent(part, whole) {
+	const share = 100 * part / whole;
+
+	if (!(whole > 0))
+		return '–';
+	if (part > 0 && share < 0.1)
+		return '<0.1 %';
+	return share.toFixed(1) + ' %';
+}
+
+function moment(ns) {
+	const units = [['ns', 1], ['µs', 1e3], ['ms', 1e6], ['s', 1e9]];
+	const [name, size] = units.filter(([, s]) => ns >= s).pop() || units[0];
+
+	if (!ns)
+		return '0 s';
+	if (ns >= 3600e9)
+		return `${Math.floor(ns / 3600e9)} h ` +
+			`${Math.floor(ns / 60e9) % 60} min`;
+	if (ns >= 600e9)
+		return `${Math.floor(ns / 60e9)} min ` +
+			`${Math.floor(ns / 1e9) % 60} s`;
+	return `${Number((ns / size).toPrecision(4))} ${name}`;
+}
+
+const baseName = (path) => path.slice(path.lastIndexOf('/') + 1) || path;
+
+const plural = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
+
+const level95 = (confidence) =>
+	`${Number((Math.floor(confidence * 1e6) / 1e4).toFixed(4))} %`;
+
+// ---- elements ----
+
+// What an untrusted name may do to a page: nothing.  It is only ever the text
+// of an element, and what a terminal or a reader could stumble over is shown.
+function visible(text) {
+	return text.replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g,
+		(c) => '\\u' + c.charCodeAt(0).toString(16).padStart(4, '0'));
+}
+
+function element(tag, attributes, ...children) {
+	const e = document.createElement(tag);
+
+	for (const [name, value] of Object.entries(attributes || {}))
+		if (name === 'class')
+			e.className = value;
+		else if (value !== null)
+			e.setAttribute(name, value);
+	e.append(...children);
+	return e;
+}
+
+const byId = (id) => document.getElementById(id);

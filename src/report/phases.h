@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_PHASES_H
+#define SP_REPORT_PHASES_H
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "profile/tally.h"
+#include "report/analysis.h"
+
+/*
+ * The phases of a profile: all stretches of the same name together, in the
+ * order in which they first began.
+ */
+struct sp_phase {
+	const char *name; /* "" before the first mark; untrusted text */
+	size_t n_stretches;
+	uint64_t duration_ns;
+	/* Exact, of all its allocations; sums stop at UINT64_MAX. */
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	uint64_t unsampled_bytes;
+	uint64_t slack_bytes;  /* at most that belongs to a neighbour */
+	struct sp_tally tally; /* samples that were born in it */
+};
+
+struct sp_phases {
+	struct sp_phase *phases;
+	size_t n;
+	bool has_names; /* there is a phase that the program named */
+	/* Time without sampling, of all processes; and how often it began. */
+	uint64_t off_ns;
+	size_t n_off;
+	bool has_periods; /* more than one period was in force */
+};
+
+/*
+ * Tallies are of the analysis' view, or of all that has the same births, sizes
+ * and threads.  0 and *ret, to be freed by the caller; -ENOMEM and *err.  There
+ * are none in a profile without stretches.
+ */
+int sp_phases_new(const struct sp_analysis *analysis, bool of_view,
+		  struct sp_phases **ret, struct sp_error *err);
+void sp_phases_free(struct sp_phases *phases);
+
+/* The name as people see it: that of the first phase is "(start)". */
+const char *sp_phase_name(const char *name);
+
+/* The name in the profile that was meant by `wanted`, or NULL. */
+const char *sp_phase_find(const struct sp_profile *profile, const char *wanted);
+
+/* Exact totals of the phase of that name. */
+struct sp_class_total sp_phase_total(const struct sp_profile *profile,
+				     const char *name);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_SOURCEFILE_H
+#define SP_REPORT_SOURCEFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/*
+ * A source file in memory, by lines.  Its name comes from debugging information
+ * and is as untrusted as its text: only regular files of at most
+ * SP_SOURCEFILE_BYTES_MAX are read, and nothing is waited for.
+ */
+#define SP_SOURCEFILE_BYTES_MAX (16u << 20)
+
+struct sp_sourcefile;
+
+/*
+ * Look for `name` below each of `dirs` (separated by colons; NULL: none), with
+ * fewer and fewer of its leading directories, then, if it may be anywhere, as
+ * it is.  0 and *ret, to be freed by the caller; -ENOENT and *err if there is
+ * none, -EFBIG, -ENOMEM or what reading failed with, and *err.
+ */
+int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
+		      struct sp_sourcefile **ret, struct sp_error *err);
+
+/* Where it was found. */
+const char *sp_sourcefile_path(const struct sp_sourcefile *source);
+
+/* Nanoseconds since 1970 of its last change. */
+uint64_t sp_sourcefile_changed_ns(const struct sp_sourcefile *source);
+
+uint32_t sp_sourcefile_lines(const struct sp_sourcefile *source);
+
+/* Line 1..sp_sourcefile_lines(), without its end; *ret_length bytes. */
+const char *sp_sourcefile_line(const struct sp_sourcefile *source,
+			       uint32_t line, size_t *ret_length);
+
+void sp_sourcefile_free(struct sp_sourcefile *source);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/stats.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static int compare(const void *a, const void *b, void *arg)
+{
+	const unsigned int x = *(const unsigned int *)a;
+	const unsigned int y = *(const unsigned int *)b;
+	const struct sp_tally *entries = arg;
+	const uint64_t nx = entries[x].all.samples, ny = entries[y].all.samples;
+
+	if (nx != ny)
+		return nx < ny ? 1 : -1;
+	return (x > y) - (x < y);
+}
+
+static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+		const unsigned int entry =
+			s->entry < SP_ENTRY_COUNT ? s->entry : SP_ENTRY_COUNT;
+
+		if (sp_selection_has(&a->selection, p, s) &&
+		    sp_tally_add(&stats->entries[entry], &p->law, s->size_bytes,
+				 s->offset_bytes, s->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int sp_stats_init(struct sp_stats *stats, const struct sp_analysis *a,
+		  struct sp_error *err)
+{
+	*stats = (struct sp_stats){.n_entries = 0};
+	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
+		sp_tally_init(&stats->entries[i], a->profile->period_bytes);
+	if (add_all(stats, a) < 0) {
+		sp_stats_done(stats);
+		return sp_error_set(err, -ENOMEM, a->profile->path,
+				    "not enough memory for %zu samples",
+				    a->profile->n_samples);
+	}
+	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
+		if (stats->entries[i].all.samples)
+			stats->order[stats->n_entries++] = i;
+	qsort_r(stats->order, stats->n_entries, sizeof(*stats->order), compare,
+		stats->entries);
+	return 0;
+}
+
+void sp_stats_done(struct sp_stats *stats)
+{
+	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
+		sp_tally_free(&stats->entries[i]);
+}

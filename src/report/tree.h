@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_TREE_H
+#define SP_REPORT_TREE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+
+/*
+ * The call tree of an aggregate, from the outermost callers down, in the order
+ * in which it is read.  A place is a row of the aggregate below certain
+ * callers, so that a function that calls itself is several.
+ *
+ * What stands below a place adds up to it: its callees that are shown, what it
+ * allocated itself if it has callees, and the callees that are not shown.
+ */
+enum sp_tree_kind {
+	SP_TREE_PLACE,
+	SP_TREE_ITSELF, /* flat of the place above */
+	SP_TREE_OTHERS, /* n_others callees too small to be shown */
+};
+
+struct sp_tree_node {
+	enum sp_tree_kind kind;
+	uint32_t depth;  /* 0: nobody calls it */
+	uint32_t row;    /* of a place */
+	size_t n_others; /* of OTHERS */
+	struct sp_interval bytes;
+	uint64_t samples;
+	struct sp_interval flat_bytes; /* of a place */
+	uint64_t flat_samples;
+};
+
+struct sp_tree {
+	struct sp_tree_node *nodes;
+	size_t n_nodes;
+};
+
+/*
+ * Of the places with at least that share (0..1) of the whole view, those of one
+ * caller by descending bytes, then by name.  0 and *ret_tree, to be freed by
+ * the caller; -ENOMEM and *err.
+ */
+int sp_tree_new(const struct sp_aggregate *aggregate, double share,
+		struct sp_tree **ret_tree, struct sp_error *err);
+
+void sp_tree_free(struct sp_tree *tree);
+
+#endif

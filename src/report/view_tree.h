@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_VIEW_TREE_H
+#define SP_REPORT_VIEW_TREE_H
+
+#include <stdio.h>
+
+#include "report/aggregate.h"
+
+/*
+ * The call tree, callers above callees, of the places with at least that share
+ * of the view.  A place that is all that its caller calls stands at the same
+ * depth.  Nothing if there are no samples.  0 or -ENOMEM and *err.
+ */
+int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
+		       double share, struct sp_error *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gated SPEC...: allocates what a gate is to find, and prints the truth.
+ *
+ * SPEC is SITE:SIZE:COUNT with SITE one of a to f, or "keep:SIZE:COUNT" for
+ * objects that stay alive.  "noise:SIZE:COUNT" allocates a random number of
+ * objects, COUNT on average, from a seed that no two runs share.  The last line
+ * is "total BYTES OBJECTS" of these.  "mark=NAME" begins a phase.
+ *
+ * MOVED: a hundred lines and some kilobytes of code in front of the same code.
+ * RENAMED: site_c is called site_renamed.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "truth.h"
+
+#ifdef RENAMED
+#define site_c site_renamed
+#endif
+
+static void *volatile sink;
+
+#ifdef MOVED
+#define LINE      moved_bytes++;
+#define TEN_LINES LINE LINE LINE LINE LINE LINE LINE LINE LINE LINE
+static volatile int moved_bytes;
+void moved(void);
+void moved(void)
+{
+	TEN_LINES TEN_LINES TEN_LINES TEN_LINES TEN_LINES TEN_LINES TEN_LINES
+		TEN_LINES TEN_LINES TEN_LINES
+}
+#line 500
+#endif
+
+static unsigned long total_bytes, total_objects;
+
+#define SITE(name)                                                             \
+	static NOINLINE void name(size_t size, unsigned long count)            \
+	{                                                                      \
+		for (unsigned long i = 0; i < count; i++) {                    \
+			sink = malloc(size);                                   \
+			free(sink);                                            \
+		}                                                              \
+		STAY();                                                        \
+	}
+
+SITE(site_a)
+SITE(site_b)
+SITE(site_c)
+SITE(site_d)
+SITE(site_e)
+SITE(site_f)
+SITE(noisy)
+
+static NOINLINE void keeper(size_t size, unsigned long count)
+{
+	for (unsigned long i = 0; i < count; i++)
+		sink = malloc(size);
+	STAY();
+}
+
+static unsigned long some(unsigned long count)
+{
+	struct timespec now;
+	unsigned long x;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	x = (unsigned long)now.tv_nsec * 2654435761u;
+	/* 90 to 110 percent */
+	return count * (900 + (x >> 16) % 201) / 1000;
+}
+
+static NOINLINE void work(const char *site, size_t size, unsigned long count)
+{
+	static void (*const sites[])(size_t, unsigned long) = {
+		site_a, site_b, site_c, site_d, site_e, site_f};
+
+	if (strcmp(site, "keep") == 0) {
+		keeper(size, count);
+	} else if (strcmp(site, "noise") == 0) {
+		count = some(count);
+		noisy(size, count);
+	} else {
+		EXPECT(site[0] >= 'a' && site[0] <= 'f');
+		sites[site[0] - 'a'](size, count);
+	}
+	total_bytes += size * count;
+	total_objects += count;
+	STAY();
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		char site[16];
+		unsigned long size, count;
+
+		if (strncmp(argv[i], "mark=", 5) == 0) {
+			sampleprof_mark(argv[i] + 5);
+			continue;
+		}
+		EXPECT(sscanf(argv[i], "%15[a-z]:%lu:%lu", site, &size,
+			      &count) == 3);
+		work(site, size, count);
+	}
+	printf("total %lu %lu\n", total_bytes, total_objects);
+	return 0;
+}

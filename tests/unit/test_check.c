@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* Verdicts on runs made by hand: each kind of limit at its edge, what cannot be
+ * told, who is to blame, and functions that were renamed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "gate/check.h"
+#include "support/close.h"
+#include "support/gate_runs.h"
+#include "support/text_checks.h"
+
+#define R 4096u
+
+struct scene {
+	struct sp_paths paths;
+	struct sp_summary *old[3], *new[3];
+	struct sp_limits limits;
+	struct sp_check *check;
+};
+
+/* n runs on each side, of 1000 bytes in 10 objects, exactly. */
+static struct scene *scene_new(size_t n)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+
+	assert_non_null(s);
+	for (size_t i = 0; i < n; i++) {
+		s->old[i] = gate_run_new(R);
+		s->new[i] = gate_run_new(R);
+		s->old[i]->exact_alloc_bytes = 1000;
+		s->new[i]->exact_alloc_bytes = 1000;
+		s->old[i]->exact_alloc_objects = 10;
+		s->new[i]->exact_alloc_objects = 10;
+	}
+	return s;
+}
+
+static void add(struct scene *s, struct sp_summary *run, const char *path,
+		unsigned int samples)
+{
+	const struct sp_acc acc = gate_samples(samples, 16, R);
+
+	gate_run_add(run, &s->paths, SP_VIEW_ALLOC, path, &acc);
+}
+
+static size_t count_runs(struct sp_summary *const *runs)
+{
+	size_t n = 0;
+
+	while (n < 3 && runs[n])
+		n++;
+	return n;
+}
+
+/* The verdict on one limit. */
+static const struct sp_finding *judge(struct scene *s, const char *limit)
+{
+	struct sp_pair pair = {{s->old, count_runs(s->old)},
+			       {s->new, count_runs(s->new)},
+			       &s->paths};
+	struct sp_error err;
+
+	sp_check_free(s->check);
+	s->check = NULL;
+	sp_limits_done(&s->limits);
+	if (sp_limits_add(&s->limits, limit, &err) != 0)
+		fail_msg("%s: %s", limit, err.message);
+	assert_int_equal(
+		sp_check_new(&pair, &s->limits, false, &s->check, &err), 0);
+	assert_int_equal(s->check->n_findings, 1);
+	assert_int_equal(s->check->verdict, s->check->findings[0].verdict);
+	return &s->check->findings[0];
+}
+
+static void assert_verdict(struct scene *s, const char *limit,
+			   enum sp_verdict verdict)
+{
+	const struct sp_finding *f = judge(s, limit);
+
+	if (f->verdict != verdict)
+		fail_msg("%s: %s, not %s; %s", limit,
+			 sp_verdict_name(f->verdict), sp_verdict_name(verdict),
+			 f->why);
+}
+
+static void scene_free(struct scene *s)
+{
+	for (int i = 0; i < 3; i++) {
+		sp_summary_free(s->old[i]);
+		sp_summary_free(s->new[i]);
+	}
+	sp_check_free(s->check);
+	sp_limits_done(&s->limits);
+	sp_paths_done(&s->paths);
+	free(s);
+}
+
+static void test_exact_edges(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	s->new[0]->exact_alloc_bytes = 1030;
+	s->new[0]->exact_alloc_objects = 9;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes=+2.999%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes=+30", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes=+29", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes=+1%&30", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes=+3%&1", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes=+1%&29", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes=1030", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes=1029", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_objects=+0%", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_objects=+-10%", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_objects=+-9%", SP_VERDICT_IMPROVED);
+	assert_verdict(s, "alloc_objects=+-9%&1", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+/* Intervals: [90, 110] against limits below, within and above. */
+static void test_estimated_edges(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	s->old[0]->bytes[SP_VIEW_PEAK] = (struct sp_interval){100, 100, 100};
+	s->new[0]->bytes[SP_VIEW_PEAK] = (struct sp_interval){100, 90, 110};
+	assert_verdict(s, "peak_bytes=110", SP_VERDICT_PASS);
+	assert_verdict(s, "peak_bytes=109", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "peak_bytes=90", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "peak_bytes=89", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "peak_bytes=+11%", SP_VERDICT_PASS);
+	assert_verdict(s, "peak_bytes=+9%", SP_VERDICT_CANNOT_TELL);
+	assert_true(s->check->findings[0].period_needed > 0 &&
+		    s->check->findings[0].period_needed < R);
+	s->new[0]->bytes[SP_VIEW_PEAK] = (struct sp_interval){200, 190, 210};
+	assert_verdict(s, "peak_bytes=+80%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "peak_bytes=+80%&95", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "peak_bytes=+80%&110", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+static void test_sites(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+		add(s, run, "same<main", 400);
+		add(s, run, "grown<left<main", i ? 700 : 200);
+		add(s, run, "grown<right<main", 200);
+		add(s, run, "shrunk<main", i ? 100 : 300);
+		add(s, run, "libz.so!inflate<main", i ? 90 : 60);
+	}
+	add(s, s->new[0], "appeared<main", 30);
+	f = judge(s, "sites=+10%");
+	assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+	assert_int_equal(f->n_tests, 5);
+	assert_int_equal(f->n_rejected, 2);
+	/* each with its paths, but not those that did not grow */
+	assert_int_equal(f->n_culprits, 4);
+	assert_string_equal(f->culprits[0].name, "grown");
+	assert_string_equal(f->culprits[1].name, "grown < left < main");
+	assert_string_equal(f->culprits[2].name, "appeared");
+	assert_true(f->culprits[2].is_new);
+	f = judge(s, "sites=+-10%");
+	assert_int_equal(f->n_rejected, 3);
+	assert_string_equal(f->culprits[4].name, "shrunk");
+	assert_verdict(s, "sites=+50%&1M", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "sites=+50%&3M", SP_VERDICT_PASS);
+	assert_verdict(s, "site(^grown|^same)=+10%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "site(^same)=+30%", SP_VERDICT_PASS);
+	assert_verdict(s, "site(left)=+30%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "module(libz)=+10%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "module(libz)=+300%", SP_VERDICT_PASS);
+	/* that is a module: there is no such function, as far as is known */
+	assert_verdict(s, "site(libz)=+0%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "nothing of it was sampled");
+	assert_verdict(s, "site(libz)=+64K", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+static void test_too_few_samples(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	assert_verdict(s, "sites=+10%", SP_VERDICT_CANNOT_TELL);
+	add(s, s->old[0], "f<main", 20);
+	add(s, s->new[0], "f<main", 20);
+	assert_verdict(s, "sites=+10%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "too few samples");
+	scene_free(s);
+}
+
+static void test_what_cannot_be_compared(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	s->new[0]->why_incomplete = "the process still runs";
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	assert_has(s->check->comparable.note[0], "the process still runs");
+	s->new[0]->why_incomplete = NULL;
+	s->old[0]->why_incomplete = "the file is damaged";
+	s->new[0]->exact_alloc_bytes = 9999;
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	s->old[0]->why_incomplete = NULL;
+	s->new[0]->why_doubtful = "lost";
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "live_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	s->new[0]->why_doubtful = NULL;
+	s->new[0]->has_frees = false;
+	assert_verdict(s, "live_bytes=24M", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_REGRESSION);
+	strcpy(s->new[0]->program, "App");
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->comparable.note[0],
+		   "different programs: app, App");
+	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
+	scene_free(s);
+}
+
+/* Exact totals of three runs that differ by chance. */
+static void test_noise_of_runs(void **state)
+{
+	struct scene *s = scene_new(3);
+
+	(void)state;
+	s->old[1]->exact_alloc_bytes = 1010;
+	s->old[2]->exact_alloc_bytes = 990;
+	s->new[0]->exact_alloc_bytes = 1035;
+	s->new[1]->exact_alloc_bytes = 1045;
+	s->new[2]->exact_alloc_bytes = 1025;
+	/* +35, t(4, 0.995) = 4.60 times 8.16: [-2.6, 72.6] */
+	assert_verdict(s, "alloc_bytes=+0%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes=+72", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes=+73", SP_VERDICT_PASS);
+	assert_close(s->check->findings[0].change.hi, 72.593, 1e-3);
+	/* a cap is for these runs as they are */
+	assert_verdict(s, "alloc_bytes=1034", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes=1035", SP_VERDICT_PASS);
+	s->new[0]->exact_alloc_bytes = 1135;
+	s->new[1]->exact_alloc_bytes = 1145;
+	s->new[2]->exact_alloc_bytes = 1125;
+	assert_verdict(s, "alloc_bytes=+0%", SP_VERDICT_REGRESSION);
+	scene_free(s);
+}
+
+static void test_renamed(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+		add(s, run, i ? "leaf<fresh<main" : "leaf<stale<main", 300);
+		add(s, run, i ? "fresh<main" : "stale<main", 300);
+		add(s, run, "leaf<main", 300);
+	}
+	/* same place, other module: not the same function */
+	add(s, s->old[0], "a.so!f<main", 50);
+	add(s, s->new[0], "b.so!f<main", 50);
+	/* the same name's other path does not fit */
+	add(s, s->old[0], "gone<x<main", 5);
+	add(s, s->old[0], "gone<y<main", 100);
+	add(s, s->new[0], "come<x<main", 5);
+	judge(s, "sites=+10%");
+	for (size_t i = 1; i < s->check->n_renamed; i++)
+		print_error("%s -> %s\n", s->check->renamed[i].old,
+			    s->check->renamed[i].new);
+	assert_int_equal(s->check->n_renamed, 1);
+	assert_string_equal(s->check->renamed[0].old, "stale");
+	assert_string_equal(s->check->renamed[0].new, "fresh");
+	/* a.so!f and b.so!f are looked at, fresh did not change */
+	assert_string_equal(s->check->findings[0].culprits[0].name, "b.so!f");
+	assert_int_equal(s->check->findings[0].n_rejected, 1);
+	scene_free(s);
+}
+
+/* Period 1: one object more in one function is seen. */
+static void test_exact_sites(void **state)
+{
+	struct scene *s = scene_new(1);
+	struct sp_acc one = gate_samples(1, 64, 1);
+	struct sp_acc two = gate_samples(2, 64, 1);
+
+	(void)state;
+	s->old[0]->period_bytes = 1;
+	s->new[0]->period_bytes = 1;
+	gate_run_add(s->old[0], &s->paths, SP_VIEW_ALLOC, "f<main", &one);
+	gate_run_add(s->new[0], &s->paths, SP_VIEW_ALLOC, "f<main", &two);
+	assert_verdict(s, "sites=+0%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "sites=+0%&63", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "sites=+0%&64", SP_VERDICT_PASS);
+	assert_verdict(s, "site(f)=+99%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "site(f)=+100%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+/* Exact, but for what may be a neighbour's. */
+static void test_phases(void **state)
+{
+	struct scene *s = scene_new(1);
+	struct sp_phase_sum *old, *new;
+
+	(void)state;
+	assert_verdict(s, "alloc_bytes@load=+1%", SP_VERDICT_CANNOT_TELL);
+	new = sp_summary_add_phase(s->new[0], "load");
+	assert_non_null(new);
+	*new = (struct sp_phase_sum){new->name, 1030, 9, 0};
+	assert_verdict(s, "alloc_bytes@load=1030", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes@load=1029", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes@load=+1%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "the baseline has no phase");
+	old = sp_summary_add_phase(s->old[0], "load");
+	assert_non_null(old);
+	*old = (struct sp_phase_sum){old->name, 1000, 10, 0};
+	assert_verdict(s, "alloc_bytes@load=+3%", SP_VERDICT_PASS);
+	assert_verdict(s, "alloc_bytes@load=+2%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_objects@load=+-5%", SP_VERDICT_IMPROVED);
+	new->slack_bytes = 20;
+	assert_verdict(s, "alloc_bytes@load=+2%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "alloc_bytes@load=+5%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact_edges),
+		cmocka_unit_test(test_estimated_edges),
+		cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_too_few_samples),
+		cmocka_unit_test(test_what_cannot_be_compared),
+		cmocka_unit_test(test_noise_of_runs),
+		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_exact_sites),
+		cmocka_unit_test(test_phases),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* The call tree and the edges of the call graph against models that look
+ * through every stack. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "report/edges.h"
+#include "report/tree.h"
+#include "support/close.h"
+#include "support/report_fixture.h"
+
+#define R       4096
+#define APP     "/bin/app"
+#define N_NAMES 6 /* so that there is recursion */
+
+static const char *const names[N_NAMES] = {"a", "b", "c", "d", "e", "f"};
+
+static int setup(void **state)
+{
+	struct fixture *x = fixture_new(R);
+
+	for (size_t i = 0; i < N_NAMES; i++)
+		fixture_symbol(x, i, names[i], NULL, 0);
+	*state = x;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
+static void add_random(struct fixture *x, uint64_t seed, int n_stacks)
+{
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, seed, 0);
+	for (int i = 0; i < n_stacks; i++) {
+		size_t offsets[FIXTURE_FRAMES];
+		size_t n = 1 + sp_rng_next(&rng) % 7;
+
+		for (size_t k = 0; k < n; k++)
+			offsets[k] = sp_rng_next(&rng) % N_NAMES;
+		fixture_stack(x, offsets, n, 1 + sp_rng_next(&rng) % 4,
+			      1 + sp_rng_next(&rng) % 20000);
+	}
+}
+
+/* Samples of the stacks that begin with that path of n names, outermost first;
+ * if `whole`, of those that are it. */
+static uint64_t count_path(const struct fixture *x, const char *const *path,
+			   size_t n, bool whole)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < x->profile.n_stacks; i++) {
+		const struct sp_stack *s = &x->stacks[i];
+		bool is_same = whole ? s->n_frames == n : s->n_frames >= n;
+
+		for (size_t k = 0; is_same && k < n; k++)
+			is_same = !strcmp(
+				names[s->frames[s->n_frames - 1 - k].offset],
+				path[k]);
+		if (is_same)
+			samples += fixture_tally(x, s)->all.samples;
+	}
+	return samples;
+}
+
+/* What stands directly below node i adds up to it. */
+static void assert_adds_up(const struct sp_tree *tree, size_t i)
+{
+	const struct sp_tree_node *node = &tree->nodes[i];
+	uint64_t samples = 0;
+	double bytes = 0;
+	bool has_any = false;
+
+	for (size_t k = i + 1; k < tree->n_nodes; k++) {
+		const struct sp_tree_node *below = &tree->nodes[k];
+
+		if (below->depth <= node->depth)
+			break;
+		if (below->depth != node->depth + 1)
+			continue;
+		has_any = true;
+		samples += below->samples;
+		bytes += below->bytes.value;
+	}
+	if (!has_any) {
+		assert_int_equal(node->flat_samples, node->samples);
+		return;
+	}
+	assert_int_equal(samples, node->samples);
+	assert_close(bytes, node->bytes.value, 1e-9 * node->bytes.value);
+}
+
+static void test_tree_against_model(void **state)
+{
+	const struct sp_aggregate_function **by_row;
+	const char *path[FIXTURE_FRAMES];
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+	struct sp_tree *tree;
+	size_t n_places = 0;
+
+	add_random(x, 3, 300);
+	a = fixture_aggregate(x);
+	by_row = sp_aggregate_by_row(a);
+	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
+	for (size_t i = 0; i < tree->n_nodes; i++) {
+		const struct sp_tree_node *node = &tree->nodes[i];
+
+		assert_true(node->bytes.lo <= node->bytes.value);
+		assert_true(node->bytes.value <= node->bytes.hi);
+		assert_int_not_equal(node->kind, SP_TREE_OTHERS);
+		if (node->kind == SP_TREE_ITSELF)
+			continue;
+		n_places++;
+		path[node->depth] = by_row[node->row]->name;
+		assert_int_equal(node->samples,
+				 count_path(x, path, node->depth + 1, false));
+		assert_int_equal(node->flat_samples,
+				 count_path(x, path, node->depth + 1, true));
+		assert_adds_up(tree, i);
+	}
+	assert_true(n_places > 500);
+	sp_tree_free(tree);
+	free(by_row);
+	sp_aggregate_free(a);
+}
+
+/* How many places of the whole tree have that much. */
+static size_t count_places(const struct sp_aggregate *a, double least)
+{
+	struct sp_tree *tree;
+	size_t n = 0;
+
+	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
+	for (size_t i = 0; i < tree->n_nodes; i++)
+		n += tree->nodes[i].kind == SP_TREE_PLACE &&
+		     tree->nodes[i].bytes.value >= least;
+	sp_tree_free(tree);
+	return n;
+}
+
+/* Small places are summed up, largest first, and nothing is lost. */
+static void test_tree_of_large_places(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+	struct sp_tree *tree;
+	size_t n_others = 0, n_places = 0;
+	uint64_t samples = 0;
+	double whole, last = INFINITY;
+
+	add_random(x, 4, 300);
+	a = fixture_aggregate(x);
+	whole = sp_estimate_bytes(&a->how, a->analysis->whole).value;
+	assert_int_equal(sp_tree_new(a, 0.02, &tree, NULL), 0);
+	for (size_t i = 0; i < tree->n_nodes; i++) {
+		const struct sp_tree_node *node = &tree->nodes[i];
+
+		n_others += node->kind == SP_TREE_OTHERS;
+		if (node->kind == SP_TREE_PLACE) {
+			n_places++;
+			assert_true(node->bytes.value >= 0.02 * whole * 0.999);
+			assert_adds_up(tree, i);
+		}
+		if (node->depth)
+			continue;
+		samples += node->samples;
+		if (node->kind == SP_TREE_PLACE)
+			assert_true(node->bytes.value <= last);
+		last = node->bytes.value;
+	}
+	assert_true(n_others > 5);
+	assert_int_equal(n_places, count_places(a, 0.02 * whole));
+	assert_int_equal(samples, a->analysis->whole->all.samples);
+	sp_tree_free(tree);
+	sp_aggregate_free(a);
+}
+
+static void test_empty_tree(void **state)
+{
+	struct sp_aggregate *a = fixture_aggregate(*state);
+	struct sp_tree *tree;
+
+	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
+	assert_int_equal(tree->n_nodes, 0);
+	sp_tree_free(tree);
+	sp_aggregate_free(a);
+}
+
+/* What is inside of operator new is its caller's. */
+static void test_tree_without_plumbing(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+	struct sp_tree *tree;
+
+	fixture_symbol(x, 10, "operator new", NULL, 0);
+	fixture_stack(x, (size_t[]){10, 1, 0}, 3, 2, 100);
+	a = fixture_aggregate(x);
+	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
+	assert_int_equal(tree->n_nodes, 2);
+	assert_int_equal(tree->nodes[1].flat_samples, 2);
+	sp_tree_free(tree);
+	sp_aggregate_free(a);
+}
+
+/* ---- edges ---- */
+
+/* Samples of the stacks in which `other` is the caller of the outermost call
+ * of `name`, or the callee of the innermost; NULL: nobody. */
+static uint64_t count_edge(const struct fixture *x, const char *name,
+			   const char *other, bool is_callee)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < x->profile.n_stacks; i++) {
+		const struct sp_stack *s = &x->stacks[i];
+		const char *neighbour = NULL;
+		bool is_there = false;
+
+		for (uint32_t k = 0; k < s->n_frames; k++) {
+			uint32_t at = is_callee ? s->n_frames - 1 - k : k;
+
+			if (strcmp(names[s->frames[at].offset], name) != 0)
+				continue;
+			/* The last one that is met is the one that counts. */
+			is_there = true;
+			neighbour = NULL;
+			if (is_callee && at > 0)
+				neighbour = names[s->frames[at - 1].offset];
+			if (!is_callee && at + 1 < s->n_frames)
+				neighbour = names[s->frames[at + 1].offset];
+		}
+		if (is_there && (neighbour && other ? !strcmp(neighbour, other)
+						    : neighbour == other))
+			samples += fixture_tally(x, s)->all.samples;
+	}
+	return samples;
+}
+
+static void assert_edges(const struct fixture *x, const struct sp_edges *e,
+			 const struct sp_edge *list, size_t n,
+			 const struct sp_aggregate_function **by_row,
+			 bool is_callee)
+{
+	uint64_t samples = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *other = list[i].row == SP_EDGE_NOBODY
+					    ? NULL
+					    : by_row[list[i].row]->name;
+
+		assert_int_equal(
+			list[i].tally.all.samples,
+			count_edge(x, e->function->name, other, is_callee));
+		assert_true(!i || list[i - 1].bytes >= list[i].bytes);
+		samples += list[i].tally.all.samples;
+	}
+	assert_int_equal(samples, e->function->cum.all.samples);
+}
+
+static void test_edges_against_model(void **state)
+{
+	const struct sp_aggregate_function **by_row;
+	struct fixture *x = *state;
+	struct sp_aggregate *a;
+	struct sp_edges *edges;
+	size_t n;
+
+	add_random(x, 5, 300);
+	a = fixture_aggregate(x);
+	by_row = sp_aggregate_by_row(a);
+	assert_int_equal(sp_edges_match(a, "[a-e]", &edges, &n, NULL), 0);
+	assert_int_equal(n, 5);
+	for (size_t i = 0; i < n; i++) {
+		assert_edges(x, &edges[i], edges[i].callers, edges[i].n_callers,
+			     by_row, false);
+		assert_edges(x, &edges[i], edges[i].callees, edges[i].n_callees,
+			     by_row, true);
+		assert_true(!i || edges[i - 1].function < edges[i].function);
+	}
+	sp_edges_free(edges, n);
+	free(by_row);
+	sp_aggregate_free(a);
+}
+
+static void test_no_such_function(void **state)
+{
+	struct fixture *x = *state;
+	struct sp_edges *edges;
+	struct sp_aggregate *a;
+	struct sp_error err;
+	size_t n;
+
+	add_random(x, 6, 10);
+	a = fixture_aggregate(x);
+	assert_int_equal(sp_edges_match(a, "^zz", &edges, &n, &err), -ENOENT);
+	assert_string_equal(err.message,
+			    "no function of this view matches ^zz");
+	assert_int_equal(sp_edges_match(a, "(", &edges, &n, &err), -EINVAL);
+	sp_aggregate_free(a);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_tree_against_model),
+		TEST(test_tree_of_large_places),
+		TEST(test_empty_tree),
+		TEST(test_tree_without_plumbing),
+		TEST(test_edges_against_model),
+		TEST(test_no_such_function),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
