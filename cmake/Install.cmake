@@ -21,3 +21,13 @@ foreach(section 1 7)
     FILES_MATCHING PATTERN "*.${section}")
 endforeach()
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+
+# find_package(sampleprof), for sampleprof_add_gate().
+set(SP_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/sampleprof)
+file(RELATIVE_PATH SP_CMAKE_TO_PREFIX
+  ${CMAKE_INSTALL_FULL_LIBDIR}/cmake/sampleprof ${CMAKE_INSTALL_PREFIX})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/sampleprof-config.cmake.in
+  ${PROJECT_BINARY_DIR}/sampleprof-config.cmake @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/sampleprof-config.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/sampleprof-run-gate.cmake
+  DESTINATION ${SP_CMAKE_DIR})

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_AMOUNT_H
+#define SP_GATE_AMOUNT_H
+
+#include "gate/limit.h"
+#include "gate/match.h"
+
+/* The figure that a limit is about, of the runs of one side. */
+
+/* The samples that it is made of. */
+enum sp_view sp_amount_view(enum sp_limit_kind kind);
+
+/*
+ * The frames that the pattern of SITE or MODULE matches, ret->has to be freed
+ * by the caller (free()); NULL for other kinds.  0; negative errno and *err.
+ */
+int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
+		     struct sp_frame_set *ret, struct sp_error *err);
+
+/* `only` is of sp_amount_frames(); the runs have frees where the kind needs
+ * them.  Not of SP_LIMIT_SITES.  0 and *ret, or -ENOMEM. */
+int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
+		  enum sp_limit_kind kind, const struct sp_frame_set *only,
+		  struct sp_runs *ret);
+
+/* Exact bytes, or objects, of a phase that each run of the side has; as many of
+ * either as may be a neighbour's are left open.  0 and *ret, or -ENOMEM. */
+int sp_amount_sum_phase(const struct sp_side *side, const char *phase,
+			bool is_bytes, struct sp_runs *ret);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_CHECK_H
+#define SP_GATE_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "gate/comparable.h"
+#include "gate/limit.h"
+#include "gate/match.h"
+
+/*
+ * Limits held against two sides.  Whoever prints a check decides nothing more:
+ * verdicts, intervals, explanations and sentences are all here.
+ */
+enum sp_verdict {
+	SP_VERDICT_PASS,
+	SP_VERDICT_CANNOT_TELL,
+	SP_VERDICT_IMPROVED,   /* less than a limit "either way" allows */
+	SP_VERDICT_REGRESSION, /* more than the limit allows */
+};
+
+/* "pass", "cannot tell", "improved", "regression" */
+const char *sp_verdict_name(enum sp_verdict verdict);
+
+/* A function or a call path that explains a finding. */
+struct sp_culprit {
+	char *name;      /* "f" or "f < caller < main"; untrusted text; owned */
+	bool is_path;    /* of the function before it in the list, or of all */
+	bool is_certain; /* the interval of the change does not contain 0 */
+	bool is_new;     /* there were no samples of it in old */
+	bool is_gone;    /* there are none in new */
+	struct sp_interval old;
+	struct sp_interval new;
+	struct sp_interval change;
+	double p; /* of a function of SP_LIMIT_SITES, else 0 */
+};
+
+/* What became of one limit. */
+struct sp_finding {
+	const struct sp_limit *limit;
+	enum sp_verdict verdict;
+	char why[256]; /* one clause for people; "" if nothing is to be said */
+	bool has_figures;
+	bool has_old;
+	struct sp_interval old; /* the mean of the runs */
+	struct sp_interval new;
+	struct sp_interval change; /* new - old */
+	/* The growth that such samples show with SP_CHECK_POWER, limit
+	 * included; INFINITY: none; 0: exact. */
+	double detectable;
+	uint64_t period_needed; /* to decide; 0: not a question of samples */
+	size_t n_tests;         /* functions that SP_LIMIT_SITES looked at */
+	size_t n_rejected;      /* of them */
+	double new_site_bytes;  /* that it would have found, if all new */
+	struct sp_culprit *culprits;
+	size_t n_culprits;
+};
+
+#define SP_CHECK_POWER 0.95
+/* Functions of a finding, and paths of a function or a finding, that are
+ * named. */
+#define SP_CHECK_FUNCTIONS 10
+#define SP_CHECK_PATHS     5
+
+struct sp_renamed_text {
+	char *old; /* untrusted text; owned */
+	char *new;
+};
+
+struct sp_check {
+	enum sp_verdict verdict; /* the worst */
+	struct sp_comparable comparable;
+	struct sp_renamed_text *renamed;
+	size_t n_renamed;
+	struct sp_finding *findings; /* one for each limit, in their order */
+	size_t n_findings;
+	double level; /* of the intervals; 1 - it is the false-discovery rate */
+};
+
+/*
+ * Borrows the limits; the pair's old side gets the new side's names for
+ * functions that were renamed.  `any_program`: also if the names of the
+ * programs differ.  0 and *ret_check, to be freed; negative errno and
+ * *err.
+ */
+int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
+		 bool any_program, struct sp_check **ret_check,
+		 struct sp_error *err);
+
+void sp_check_free(struct sp_check *check);
+
+/* ---- for check.c alone: gate/explain.c ---- */
+
+/* The paths whose change explains more, or less, of what the limit is about,
+ * the largest first; -ENOMEM or 0. */
+int sp_explain(const struct sp_pair *pair, enum sp_view view, bool is_count,
+	       const struct sp_frame_set *only, bool is_down, double level,
+	       struct sp_finding *finding);
+
+/* The functions that were rejected, the largest change first, each with its
+ * paths; -ENOMEM or 0. */
+int sp_explain_sites(const struct sp_pair *pair,
+		     const struct sp_match_row *rows, const double *p, size_t n,
+		     double threshold, const struct sp_run_noise *noise,
+		     double level, struct sp_finding *finding);
+
+#endif

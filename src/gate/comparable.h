@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_COMPARABLE_H
+#define SP_GATE_COMPARABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gate/match.h"
+
+/*
+ * What has to be said before two sides are compared, one sentence each.
+ * Untrusted names are in it.
+ */
+struct sp_comparable {
+	char note[8][256];
+	size_t n_notes;
+	bool other_program; /* the sides are of programs of different names */
+	bool old_incomplete;
+	bool new_incomplete;
+	bool doubtful; /* samples were lost: estimates may be too low */
+	bool old_has_frees;
+	bool new_has_frees;
+};
+
+void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair);
+
+#endif

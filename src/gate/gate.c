@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: MIT */
+#include "gate/gate.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/amount.h"
+#include "gate/baseline.h"
+#include "gate/diff.h"
+#include "gate/evidence.h"
+#include "profile/array.h"
+#include "report/output.h"
+#include "report/text.h"
+
+/* The runs of both sides, with what they share. */
+struct sides {
+	struct sp_paths paths;
+	struct sp_summary **old, **new;
+	size_t n_old, n_new;
+	struct sp_pair pair; /* of these */
+};
+
+static void free_runs(struct sp_summary **runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sp_summary_free(runs[i]);
+	free(runs);
+}
+
+static void sides_done(struct sides *s)
+{
+	free_runs(s->old, s->n_old);
+	free_runs(s->new, s->n_new);
+	sp_paths_done(&s->paths);
+}
+
+static bool is_baseline(const char *path)
+{
+	const size_t n = strlen(path);
+
+	return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
+static int append(struct sp_summary ***runs, size_t *n,
+		  struct sp_summary **more, size_t n_more)
+{
+	struct sp_summary **grown =
+		realloc(*runs, (*n + n_more) * sizeof(**runs));
+
+	if (!grown)
+		return -ENOMEM;
+	memcpy(grown + *n, more, n_more * sizeof(*more));
+	*runs = grown;
+	*n += n_more;
+	return 0;
+}
+
+static int load_profile(const char *path, const struct sp_gate_options *o,
+			unsigned int views, struct sides *s,
+			struct sp_summary **ret, struct sp_error *err)
+{
+	struct sp_profile *profile;
+	int r = sp_profile_load(path, NULL, NULL, &profile, err);
+
+	if (r < 0)
+		return r;
+	r = sp_summary_take(profile, &o->symbols, &o->question, views,
+			    &s->paths, ret, err);
+	if (r < 0)
+		err->file = path; /* not the profile's, which goes */
+	sp_profile_free(profile);
+	return r;
+}
+
+static int load_file(const char *path, const struct sp_gate_options *o,
+		     unsigned int views, struct sides *s,
+		     struct sp_summary ***runs, size_t *n, struct sp_error *err)
+{
+	struct sp_summary *one, **more = &one;
+	size_t n_more = 1;
+	int r = is_baseline(path)
+			? sp_baseline_read(path, &s->paths, &more, &n_more, err)
+			: load_profile(path, o, views, s, &one, err);
+
+	if (r < 0)
+		return r;
+	r = append(runs, n, more, n_more);
+	if (r < 0) {
+		sp_error_set(err, r, path, "not enough memory");
+		for (size_t i = 0; i < n_more; i++)
+			sp_summary_free(more[i]);
+	}
+	if (more != &one)
+		free(more);
+	return r;
+}
+
+static int load_new(const struct sp_gate_options *o, unsigned int views,
+		    struct sides *s, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < o->n_files; i++)
+		r = load_file(o->files[i], o, views, s, &s->new, &s->n_new,
+			      err);
+	s->pair.new = (struct sp_side){s->new, s->n_new};
+	s->pair.paths = &s->paths;
+	return r;
+}
+
+static int load_old(const struct sp_gate_options *o, unsigned int views,
+		    struct sides *s, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < o->baselines.n; i++)
+		r = load_file(o->baselines.at[i], o, views, s, &s->old,
+			      &s->n_old, err);
+	s->pair.old = (struct sp_side){s->old, s->n_old};
+	return r;
+}
+
+/* ---- diff ---- */
+
+/* Is everything of the view asked for?  A baseline has nothing else. */
+static bool is_whole(const struct sp_question *q)
+{
+	struct sp_question plain;
+
+	sp_question_init(&plain);
+	return !q->at.kind && !q->from.kind && !q->to.kind && !q->tail.kind &&
+	       !q->thread && q->within_bytes == plain.within_bytes &&
+	       q->within_ns == plain.within_ns &&
+	       q->min_size_bytes == plain.min_size_bytes &&
+	       q->max_size_bytes == plain.max_size_bytes &&
+	       !sp_filter_is_given(&q->filter);
+}
+
+static int check_view(const struct sides *s, enum sp_view view, bool whole,
+		      const struct sp_gate_options *o, struct sp_error *err)
+{
+	const struct sp_side *const sides[] = {&s->pair.old, &s->pair.new};
+
+	for (size_t i = 0; !whole && i < o->baselines.n + o->n_files; i++) {
+		const char *path = i < o->baselines.n
+					   ? o->baselines.at[i]
+					   : o->files[i - o->baselines.n];
+
+		if (is_baseline(path))
+			return sp_error_set(err, -EINVAL, path,
+					    "a baseline has only whole runs: "
+					    "diff goes without options that "
+					    "choose a part");
+	}
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < sides[side]->n; i++)
+			if (!sides[side]->run[i]->has_rows[view])
+				return sp_error_set(
+					err, -ENODATA, NULL,
+					"--view %s: run %zu of %s has no such "
+					"view (no frees, or a baseline "
+					"without it)",
+					sp_view_name(view), i + 1,
+					side ? "new" : "old");
+	return 0;
+}
+
+static void write_diff(FILE *out, const struct sp_diff *diff,
+		       const struct sp_gate_options *o)
+{
+	if (o->json)
+		sp_diff_json_write(out, diff);
+	else if (o->csv)
+		sp_diff_csv_write(out, diff);
+	else
+		sp_diff_text_write(out, diff, o->top, o->has_stacks, o->stacks);
+}
+
+int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
+		 struct sp_error *err)
+{
+	const enum sp_view view =
+		o->question.has_view ? o->question.view : SP_VIEW_ALLOC;
+	const bool whole = is_whole(&o->question);
+	/* for the totals of whole runs, all of them */
+	const unsigned int views = 1u << view | (whole ? SP_BASELINE_VIEWS : 0);
+	struct sides s = {0};
+	struct sp_diff *diff;
+	int r = load_old(o, views, &s, err);
+
+	if (r >= 0)
+		r = load_new(o, views, &s, err);
+	if (r >= 0)
+		r = check_view(&s, view, whole, o, err);
+	if (r >= 0)
+		r = sp_diff_new(&s.pair, view, o->question.confidence, whole,
+				&diff, err);
+	if (r >= 0) {
+		write_diff(out, diff, o);
+		sp_diff_free(diff);
+	}
+	sides_done(&s);
+	return r;
+}
+
+/* ---- check ---- */
+
+static void amounts_done(struct sp_result *result)
+{
+	for (size_t i = 0; i < result->n_amounts; i++)
+		free(result->amounts[i].runs);
+	free(result->amounts);
+}
+
+static int add_amount(struct sp_result *result, const struct sides *s,
+		      const struct sp_limit *limit, struct sp_error *err)
+{
+	struct sp_amount *a = &result->amounts[result->n_amounts];
+	struct sp_frame_set only;
+	struct sp_runs runs;
+	int r = sp_amount_frames(&s->paths, limit, &only, err);
+
+	if (r < 0)
+		return r;
+	a->name = limit->name;
+	a->is_bytes = sp_limit_is_bytes(limit);
+	a->runs = calloc(s->n_new, sizeof(*a->runs));
+	r = a->runs ? 0 : -ENOMEM;
+	result->n_amounts++;
+	for (size_t i = 0; !r && i <= s->n_new; i++) {
+		const struct sp_side side = {s->new + (i < s->n_new ? i : 0),
+					     i < s->n_new ? 1 : s->n_new};
+
+		r = sp_amount_sum(&side, &s->paths, limit->kind, &only, &runs);
+		if (r < 0)
+			break;
+		*(i < s->n_new ? &a->runs[i] : &a->value) =
+			sp_runs_mean(&runs, SP_SUMMARY_LEVEL);
+	}
+	free(only.has);
+	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+}
+
+static bool has_amount(const struct sp_result *result, const char *name)
+{
+	for (size_t i = 0; i < result->n_amounts; i++)
+		if (strcmp(result->amounts[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The five of every run, and those that only limits name. */
+static int add_amounts(struct sp_result *result, const struct sides *s,
+		       const struct sp_limits *always, struct sp_error *err)
+{
+	const struct sp_limits *const lists[] = {always, result->limits};
+	int r = 0;
+
+	result->amounts = calloc(always->n + result->limits->n + 1,
+				 sizeof(*result->amounts));
+	if (!result->amounts)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	for (int list = 0; list < 2; list++)
+		for (size_t i = 0; !r && i < lists[list]->n; i++) {
+			const struct sp_limit *l = &lists[list]->at[i];
+			const enum sp_view view = sp_amount_view(l->kind);
+
+			if (l->kind != SP_LIMIT_SITES && !l->phase &&
+			    (view == SP_VIEW_ALLOC ||
+			     result->check->comparable.new_has_frees) &&
+			    !has_amount(result, l->name))
+				r = add_amount(result, s, l, err);
+		}
+	return r;
+}
+
+/* The figures that every run has, as limits that nothing exceeds. */
+static int add_always(struct sp_limits *limits, struct sp_error *err)
+{
+	static const char *const names[] = {
+		"alloc_bytes=+0", "alloc_objects=+0", "peak_bytes=+0",
+		"live_bytes=+0", "temporary_bytes=+0"};
+	int r = 0;
+
+	for (size_t i = 0; !r && i < sizeof(names) / sizeof(names[0]); i++)
+		r = sp_limits_add(limits, names[i], err);
+	return r;
+}
+
+static int write_one(FILE *out, const struct sp_check_output *output,
+		     const struct sp_result *result, struct sp_error *err)
+{
+	const int r = output->format->write(out, result);
+
+	return r < 0 ? sp_error_set(err, r, output->path, "not enough memory")
+		     : 0;
+}
+
+static int append_to(const struct sp_check_output *output,
+		     const struct sp_result *result, struct sp_error *err)
+{
+	FILE *file = fopen(output->path, "ae");
+	int r;
+
+	if (!file)
+		return sp_error_set(err, -errno, output->path,
+				    "cannot open: %s", strerror(errno));
+	r = write_one(file, output, result, err);
+	if ((ferror(file) | fclose(file)) != 0 && r >= 0)
+		r = sp_error_set(err, -EIO, output->path,
+				 "cannot write all of it");
+	return r;
+}
+
+static int replace(const struct sp_check_output *output,
+		   const struct sp_result *result, struct sp_error *err)
+{
+	struct sp_output *file;
+	int r = sp_output_open(output->path, &file, err);
+
+	if (r < 0)
+		return r;
+	r = write_one(file->stream, output, result, err);
+	if (r >= 0)
+		return sp_output_commit(file, err);
+	sp_output_abandon(file);
+	return r;
+}
+
+static int write_outputs(FILE *out, const struct sp_gate_options *o,
+			 const struct sp_result *result, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < o->n_outputs; i++) {
+		const struct sp_check_output *output = &o->outputs[i];
+
+		r = !output->path ? write_one(out, output, result, err)
+		    : output->format->appends ? append_to(output, result, err)
+					      : replace(output, result, err);
+	}
+	return r;
+}
+
+static int report_check(FILE *out, const struct sp_gate_options *o,
+			const struct sides *s, const struct sp_check *check,
+			struct sp_error *err)
+{
+	struct sp_result result = {
+		.check = check,
+		.limits = &o->limits,
+		.program = s->new[0]->program,
+		.n_old = s->n_old,
+		.n_new = s->n_new,
+		.period_bytes = s->new[0]->period_bytes,
+		.files = o->files,
+		.evidence =
+			check->verdict == SP_VERDICT_PASS ? NULL : o->evidence,
+	};
+	struct sp_limits always = {0};
+	int r = add_always(&always, err);
+
+	if (!r)
+		r = add_amounts(&result, s, &always, err);
+	if (!r && result.evidence)
+		r = sp_evidence_keep(&result, o->files, o->n_files,
+				     o->baselines.at, o->baselines.n, err);
+	if (!r)
+		r = write_outputs(out, o, &result, err);
+	amounts_done(&result);
+	sp_limits_done(&always);
+	return r;
+}
+
+/* ---- --update-baseline ---- */
+
+static const char *why_not(const struct sides *s)
+{
+	for (size_t i = 0; i < s->n_new; i++) {
+		if (s->new[i]->why_incomplete)
+			return s->new[i]->why_incomplete;
+		if (s->new[i]->why_doubtful)
+			return s->new[i]->why_doubtful;
+		if (strcmp(s->new[i]->program, s->new[0]->program) != 0)
+			return "the profiles are of different programs";
+		if (s->new[i]->period_bytes != s->new[0]->period_bytes)
+			return "the profiles have different periods";
+		if (s->new[i]->has_frees != s->new[0]->has_frees)
+			return "only some of the profiles have frees";
+	}
+	return NULL;
+}
+
+static int print_update(FILE *out, struct sides *s, const char *path,
+			struct sp_error *err)
+{
+	struct sp_diff *diff;
+	int r;
+
+	if (!s->n_old) {
+		fprintf(out, "new baseline of %zu run%s: ", s->n_new,
+			sp_text_plural(s->n_new));
+		sp_text_print(out, path);
+		putc('\n', out);
+		return 0;
+	}
+	r = sp_diff_new(&s->pair, SP_VIEW_ALLOC, SP_SUMMARY_LEVEL, true, &diff,
+			err);
+	if (r < 0)
+		return r;
+	fputs("updated: ", out);
+	sp_text_print(out, path);
+	putc('\n', out);
+	sp_diff_text_write(out, diff, 10, false, 0);
+	sp_diff_free(diff);
+	return 0;
+}
+
+static int write_baseline(struct sides *s, const char *path,
+			  struct sp_error *err)
+{
+	struct sp_output *file;
+	int r = sp_output_open(path, &file, err);
+
+	if (r < 0)
+		return r;
+	r = sp_baseline_write(file->stream, &s->pair.new, &s->paths, err);
+	if (r < 0) {
+		sp_output_abandon(file);
+		return r;
+	}
+	return sp_output_commit(file, err);
+}
+
+/* A baseline that cannot be read is said to be so, not overwritten; one that
+ * is not there is new. */
+static int update(FILE *out, const struct sp_gate_options *o, struct sides *s,
+		  enum sp_verdict *ret_verdict, struct sp_error *err)
+{
+	const char *path = o->baselines.at[0];
+	int r = load_old(o, SP_BASELINE_VIEWS, s, err);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	*err = (struct sp_error){0};
+	if (why_not(s)) {
+		sp_error_set(err, 0, path, "not written: %s", why_not(s));
+		*ret_verdict = SP_VERDICT_CANNOT_TELL;
+		return 0;
+	}
+	r = write_baseline(s, path, err);
+	if (!r)
+		r = print_update(out, s, path, err);
+	*ret_verdict = SP_VERDICT_PASS;
+	return r;
+}
+
+int sp_gate_check(FILE *out, const struct sp_gate_options *o,
+		  enum sp_verdict *ret_verdict, struct sp_error *err)
+{
+	struct sides s = {0};
+	struct sp_check *check;
+	int r = load_new(o, SP_BASELINE_VIEWS, &s, err);
+
+	if (r >= 0 && o->update) {
+		r = update(out, o, &s, ret_verdict, err);
+		sides_done(&s);
+		return r;
+	}
+	if (r >= 0)
+		r = load_old(o, SP_BASELINE_VIEWS, &s, err);
+	if (r >= 0)
+		r = sp_check_new(&s.pair, &o->limits, o->any_program, &check,
+				 err);
+	if (r >= 0) {
+		r = report_check(out, o, &s, check, err);
+		*ret_verdict = check->verdict;
+		sp_check_free(check);
+	}
+	sides_done(&s);
+	return r;
+}

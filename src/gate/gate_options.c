@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "gate/gate_options.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "profile/array.h"
+#include "report/options.h"
+
+#define DEFAULT_TOP 30
+
+/* Without memory it is as if the word were none. */
+static bool add_word(struct sp_words *words, const char *text)
+{
+	void *array = words->at;
+
+	if (!*text || sp_array_reserve(&array, &words->room, words->n,
+				       sizeof(*words->at)) < 0)
+		return false;
+	words->at = array;
+	words->at[words->n++] = text;
+	return true;
+}
+
+static bool take_baseline(void *part, const char *text)
+{
+	return add_word(&((struct sp_gate_options *)part)->baselines, text);
+}
+
+static bool take_limit(void *part, const char *text)
+{
+	return add_word(&((struct sp_gate_options *)part)->limit_words, text);
+}
+
+static bool take_limits(void *part, const char *text)
+{
+	return add_word(&((struct sp_gate_options *)part)->limit_files, text);
+}
+
+static bool take_format(void *part, const char *text)
+{
+	return add_word(&((struct sp_gate_options *)part)->format_words, text);
+}
+
+static bool take_evidence(void *part, const char *text)
+{
+	((struct sp_gate_options *)part)->evidence = text;
+	return *text != '\0';
+}
+
+static bool take_top(void *part, const char *text)
+{
+	struct sp_gate_options *o = part;
+
+	o->has_top = true;
+	return sp_parse_u64(text, &o->top);
+}
+
+static bool take_stacks(void *part, const char *text)
+{
+	struct sp_gate_options *o = part;
+
+	o->has_stacks = true;
+	return sp_parse_u64(text, &o->stacks);
+}
+
+/* An option without a value. */
+#define FLAG(name, field, help)                                                \
+	{                                                                      \
+		name, 0, NULL, NULL, NULL,                                     \
+			offsetof(struct sp_gate_options, field), help          \
+	}
+
+static const struct sp_argument check_arguments[] = {
+	{"baseline", 0, "BASE...", "a baseline or profiles", take_baseline, 0,
+	 "what to compare with: a .json that --update-baseline\n"
+	 "wrote, or profiles; all words up to the next option"},
+	{"limit", 0, "LIMIT", "a limit, such as alloc_bytes=+3%", take_limit, 0,
+	 "what may not change, or not by more; see below"},
+	{"limits", 0, "FILE", "a file of limits", take_limits, 0,
+	 "limits from a file, one in a line, # comments"},
+	{"format", 0, "FORMAT[=FILE]", "a format", take_format, 0,
+	 "how to write the result, and where to (default text);\n"
+	 "may be given several times"},
+	{"evidence", 0, "DIR", "a directory", take_evidence, 0,
+	 "where reports and profiles are kept unless all passed"},
+	FLAG("any-program", any_program, "compare programs of different names"),
+	FLAG("update-baseline", update,
+	     "write NEW to the .json of --baseline, and say what\n"
+	     "changes by that"),
+	{0},
+};
+
+static const struct sp_argument diff_arguments[] = {
+	{"baseline", 0, "OLD...", "a baseline or profiles", take_baseline, 0,
+	 "several runs as old; all other files are new"},
+	{"top", 0, "N", "a number", take_top, 0,
+	 "functions; 0 shows all (default 30)"},
+	{"stacks", 0, "N", "a number", take_stacks, 0,
+	 "the N call paths with the largest changes; 0 all"},
+	FLAG("json", json, "everything as JSON"),
+	FLAG("csv", csv, "the functions as CSV"),
+	{0},
+};
+
+static const struct sp_argument other_arguments[] = {
+	FLAG("help", help, "this text"),
+	FLAG("version", version, "the version"),
+	{0},
+};
+
+static const struct sp_argument_group check_group = {"How to check",
+						     check_arguments};
+static const struct sp_argument_group diff_group = {"What to show",
+						    diff_arguments};
+static const struct sp_argument_group other_group = {NULL, other_arguments};
+
+#define PART(group, field)                                                     \
+	{                                                                      \
+		&group, offsetof(struct sp_gate_options, field)                \
+	}
+
+static bool is_done(const void *options)
+{
+	const struct sp_gate_options *o = options;
+
+	return o->help || o->version;
+}
+
+static void describe_formats(FILE *out)
+{
+	fputs("\nFormats:\n", out);
+	for (const struct sp_check_format *f = sp_check_formats; f->name; f++)
+		fprintf(out, "  %-18s %s\n", f->name, f->what);
+}
+
+static const struct sp_command_line check_line = {
+	.usage = "usage: sampleprof-report check NEW... [--baseline BASE...] "
+		 "[OPTION]...\n"
+		 "\n"
+		 "Hold profiles of a program against limits, most of them on "
+		 "the change since a\n"
+		 "baseline.  Each NEW, and each BASE, is a run of its own: "
+		 "from several, the\n"
+		 "noise of the program is known.\n"
+		 "\n"
+		 "Limits:\n"
+		 "  alloc_bytes=+3%         exact: no more than 3 % above the "
+		 "baseline\n"
+		 "  alloc_objects=+3%&1000  exact: nor more than 1000; both "
+		 "count together\n"
+		 "  alloc_bytes=+-3%        either way: a decrease makes the "
+		 "baseline stale\n"
+		 "  peak_bytes=24M          at most that; needs no baseline\n"
+		 "  live_bytes, temporary_bytes=+64K\n"
+		 "  sites=+10%&64K          each function by itself, new ones "
+		 "too\n"
+		 "  site(^json_)=+5%        call paths through functions that "
+		 "match\n"
+		 "  module(^libxml2)=+5%    call paths through modules that "
+		 "match\n"
+		 "  alloc_bytes@load=+1%    exact, in the phase \"load\"\n",
+	.describe = describe_formats,
+	.parts = (const struct sp_argument_part[]){{&check_group, 0},
+						   PART(sp_options_symbols,
+							symbols),
+						   {&other_group, 0},
+						   {0}},
+	.ending = "Exit status: 0 passed, 1 error, 2 usage, 3 a limit is "
+		  "exceeded, 4 cannot tell.\n",
+	.is_done = is_done,
+};
+
+static const struct sp_command_line diff_line = {
+	.usage = "usage: sampleprof-report diff [OPTION]... OLD NEW\n"
+		 "       sampleprof-report diff [OPTION]... NEW... "
+		 "--baseline OLD...\n"
+		 "\n"
+		 "What changed between two profiles, by function name and "
+		 "module: code that only\n"
+		 "moved is the same code.  Changes that cannot be told from "
+		 "noise are marked ~.\n",
+	.parts =
+		(const struct sp_argument_part[]){
+			PART(sp_options_question, question),
+			PART(sp_options_filter, question),
+			PART(sp_options_method, question),
+			{&diff_group, 0},
+			PART(sp_options_symbols, symbols),
+			{&other_group, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.is_done = is_done,
+};
+
+void sp_gate_options_print_diff_help(FILE *out)
+{
+	sp_arguments_print_help(out, &diff_line);
+}
+
+void sp_gate_options_print_check_help(FILE *out)
+{
+	sp_arguments_print_help(out, &check_line);
+}
+
+/* ---- what the words mean ---- */
+
+static int no_memory(struct sp_error *err)
+{
+	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+}
+
+static bool is_baseline_option(const char *word)
+{
+	return strcmp(word, "--baseline") == 0 ||
+	       strcmp(word, "-baseline") == 0;
+}
+
+/* --baseline A B C as --baseline A --baseline B --baseline C.  *ret_argv has
+ * *ret_argc words and a NULL, and is to be freed. */
+static int spread_baselines(int argc, char **argv, int *ret_argc,
+			    char ***ret_argv)
+{
+	char **words = calloc(2 * (size_t)argc + 1, sizeof(*words));
+	char *option = NULL;
+	int n = 0;
+
+	if (!words)
+		return -ENOMEM;
+	for (int i = 0; i < argc; i++) {
+		if (i && argv[i][0] == '-' && argv[i][1])
+			option = is_baseline_option(argv[i]) ? argv[i] : NULL;
+		else if (option && !is_baseline_option(argv[i - 1]))
+			words[n++] = option;
+		words[n++] = argv[i];
+	}
+	*ret_argc = n;
+	*ret_argv = words;
+	return 0;
+}
+
+/* Fill `o`; its files are the words that are no options. */
+static int parse(const struct sp_command_line *line, int argc, char **argv,
+		 struct sp_gate_options *o, struct sp_error *err)
+{
+	char **spread;
+	int n, r;
+
+	*o = (struct sp_gate_options){0};
+	sp_question_init(&o->question);
+	if (spread_baselines(argc, argv, &n, &spread) < 0)
+		return no_memory(err);
+	o->spread = spread;
+	r = sp_arguments_parse(line, n, spread, o, &o->files, &o->n_files, err);
+	if (r < 0 || is_done(o))
+		return r;
+	if (o->n_files)
+		return 0;
+	return sp_error_set(err, -EINVAL, NULL, "which profile is new? %s",
+			    o->baselines.n > 1
+				    ? "all words after --baseline, up to the "
+				      "next option, are baselines"
+				    : "no file was given");
+}
+
+int sp_gate_options_parse_diff(int argc, char **argv,
+			       struct sp_gate_options *ret,
+			       struct sp_error *err)
+{
+	struct sp_gate_options *o = ret;
+	int r = parse(&diff_line, argc, argv, o, err);
+
+	if (r < 0 || is_done(o))
+		return r;
+	r = sp_options_settle(&o->question, err);
+	if (r < 0)
+		return r;
+	if (!o->has_top)
+		o->top = DEFAULT_TOP;
+	if (o->json && o->csv)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--json or --csv, not both");
+	if (o->question.method != SP_METHOD_P3T)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "diff goes without --estimator");
+	if (o->baselines.n)
+		return 0;
+	if (o->n_files != 2)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "diff takes OLD and NEW, or NEW... "
+				    "--baseline OLD...");
+	if (!add_word(&o->baselines, o->files[0]))
+		return sp_error_set(err, -EINVAL, NULL, "OLD has no name");
+	o->files++;
+	o->n_files--;
+	return 0;
+}
+
+/* ---- check ---- */
+
+/* "junit=report.xml" */
+static int take_output(struct sp_gate_options *o, const char *word,
+		       struct sp_error *err)
+{
+	struct sp_check_output *output = &o->outputs[o->n_outputs++];
+	char name[32], names[200] = "";
+	const size_t n = strcspn(word, "=");
+
+	snprintf(name, sizeof(name), "%.*s", (int)n, word);
+	output->format = sp_check_format_find(name);
+	output->path = word[n] ? word + n + 1 : NULL;
+	if (output->format && !(output->path && !*output->path))
+		return 0;
+	for (const struct sp_check_format *f = sp_check_formats; f->name; f++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names),
+			 "%s%s", *names ? ", " : "", f->name);
+	return sp_error_set(err, -EINVAL, NULL,
+			    "--format: %.30s is none of %s, or one of them "
+			    "with =FILE",
+			    word, names);
+}
+
+static int take_outputs(struct sp_gate_options *o, struct sp_error *err)
+{
+	size_t n_standard = 0;
+	int r = 0;
+
+	if (!o->format_words.n && !add_word(&o->format_words, "text"))
+		return no_memory(err);
+	o->outputs = calloc(o->format_words.n, sizeof(*o->outputs));
+	if (!o->outputs)
+		return no_memory(err);
+	for (size_t i = 0; !r && i < o->format_words.n; i++) {
+		r = take_output(o, o->format_words.at[i], err);
+		n_standard += !r && !o->outputs[i].path;
+	}
+	if (!r && n_standard > 1)
+		r = sp_error_set(err, -EINVAL, NULL,
+				 "only one --format goes to standard output; "
+				 "the others need =FILE");
+	return r;
+}
+
+static int take_all_limits(struct sp_gate_options *o, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < o->limit_files.n; i++)
+		r = sp_limits_read(&o->limits, o->limit_files.at[i], err);
+	for (size_t i = 0; !r && i < o->limit_words.n; i++)
+		r = sp_limits_add(&o->limits, o->limit_words.at[i], err);
+	return r;
+}
+
+static int check_update(const struct sp_gate_options *o, struct sp_error *err)
+{
+	const char *path = o->baselines.n == 1 ? o->baselines.at[0] : "";
+	const size_t n = strlen(path);
+
+	if (n < 6 || strcmp(path + n - 5, ".json") != 0)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--update-baseline needs one --baseline "
+				    "FILE.json");
+	return 0;
+}
+
+static int check_baselines(const struct sp_gate_options *o,
+			   struct sp_error *err)
+{
+	for (size_t i = 0; !o->baselines.n && i < o->limits.n; i++)
+		if (!o->limits.at[i].is_cap)
+			return sp_error_set(err, -EINVAL, NULL,
+					    "the limit %.80s compares with a "
+					    "baseline: give --baseline BASE",
+					    o->limits.at[i].text);
+	return 0;
+}
+
+int sp_gate_options_parse_check(int argc, char **argv,
+				struct sp_gate_options *ret,
+				struct sp_error *err)
+{
+	struct sp_gate_options *o = ret;
+	int r = parse(&check_line, argc, argv, o, err);
+
+	if (r < 0 || is_done(o))
+		return r;
+	r = take_outputs(o, err);
+	if (r >= 0)
+		r = take_all_limits(o, err);
+	if (r >= 0)
+		r = o->update ? check_update(o, err) : check_baselines(o, err);
+	return r;
+}
+
+void sp_gate_options_done(struct sp_gate_options *o)
+{
+	sp_limits_done(&o->limits);
+	free(o->baselines.at);
+	free(o->limit_words.at);
+	free(o->limit_files.at);
+	free(o->format_words.at);
+	free(o->outputs);
+	free(o->spread);
+}

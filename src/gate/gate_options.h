@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_GATE_OPTIONS_H
+#define SP_GATE_GATE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "gate/format.h"
+#include "gate/limit.h"
+#include "profile/symbolizer.h"
+#include "report/question.h"
+
+/* The command lines of diff and check. */
+
+/* Words in the order in which they came; borrowed. */
+struct sp_words {
+	const char **at;
+	size_t n, room;
+};
+
+struct sp_check_output {
+	const struct sp_check_format *format;
+	const char *path; /* NULL: standard output */
+};
+
+struct sp_gate_options {
+	struct sp_words baselines; /* --baseline; diff: the old files */
+	const char *const *files;  /* the new ones */
+	size_t n_files;
+	struct sp_limits limits;         /* check: of the files first */
+	struct sp_check_output *outputs; /* check: at least one */
+	size_t n_outputs;
+	const char *evidence; /* check: directory, or NULL */
+	bool update;          /* check: write the baseline */
+	bool any_program;     /* check: whatever the programs are called */
+	struct sp_question question; /* diff: of what */
+	struct sp_symbolizer_options symbols;
+	uint64_t top; /* diff: functions; 0: all */
+	bool has_stacks;
+	uint64_t stacks; /* diff: call paths; 0: all */
+	bool json;
+	bool csv;
+	bool help;
+	bool version;
+	/* as they were written */
+	struct sp_words limit_words;
+	struct sp_words limit_files;
+	struct sp_words format_words;
+	char **spread; /* argv, with one --baseline for each; owned */
+	bool has_top;
+};
+
+/*
+ * Parse; argv[0] is the program.  0 and *ret, which borrows from argv and is to
+ * be released; -EINVAL and *err, whose message says what is wrong and what
+ * would be right; other negative errno and *err if a file of limits cannot be
+ * read; -ENOMEM.
+ */
+int sp_gate_options_parse_diff(int argc, char **argv,
+			       struct sp_gate_options *ret,
+			       struct sp_error *err);
+int sp_gate_options_parse_check(int argc, char **argv,
+				struct sp_gate_options *ret,
+				struct sp_error *err);
+
+void sp_gate_options_done(struct sp_gate_options *options);
+
+/* All text of --help. */
+void sp_gate_options_print_diff_help(FILE *out);
+void sp_gate_options_print_check_help(FILE *out);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_MATCH_H
+#define SP_GATE_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gate/summary.h"
+#include "profile/compare.h"
+
+/* The runs of one side, borrowed. */
+struct sp_side {
+	struct sp_summary **run;
+	size_t n;
+};
+
+/* Both sides of a comparison; the paths are of both. */
+struct sp_pair {
+	struct sp_side old; /* n may be 0 where only `new` is asked about */
+	struct sp_side new;
+	struct sp_paths *paths;
+};
+
+/* One function, or one call path, on both sides. */
+struct sp_match_row {
+	uint32_t key; /* number of the frame, or of the path */
+	struct sp_runs old;
+	struct sp_runs new;
+	uint64_t old_samples; /* of all runs */
+	uint64_t new_samples;
+};
+
+enum sp_match_by {
+	SP_MATCH_FUNCTIONS, /* flat: the innermost frame of the path */
+	SP_MATCH_PATHS,
+};
+
+/* Which paths take part: those with a frame of the set.  NULL where one is
+ * expected: all paths. */
+struct sp_frame_set {
+	bool *has;      /* of each frame */
+	bool innermost; /* the innermost frame has to be one */
+};
+
+/*
+ * Rows with a sample on either side, by ascending key; both sides have runs.
+ * `is_count`: of objects.  0, *ret_rows, to be freed (free()), and *ret_n; or
+ * -ENOMEM.
+ */
+int sp_match_new(const struct sp_pair *pair, enum sp_view view,
+		 enum sp_match_by by, bool is_count,
+		 const struct sp_frame_set *only,
+		 struct sp_match_row **ret_rows, size_t *ret_n);
+
+/* What the rows tell of the program's own noise, of those with enough samples.
+ * 0 and *ret, or -ENOMEM. */
+int sp_match_noise(const struct sp_match_row *rows, size_t n,
+		   struct sp_run_noise *ret);
+
+/* All paths of the set together, of one side.  0 or -ENOMEM. */
+int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
+		 enum sp_view view, bool is_count,
+		 const struct sp_frame_set *only, struct sp_runs *ret);
+
+/* Does the path take part? */
+bool sp_frame_set_has(const struct sp_frame_set *set,
+		      const struct sp_paths *paths, uint32_t path);
+
+struct sp_renamed {
+	uint32_t old; /* frames */
+	uint32_t new;
+};
+
+/*
+ * Functions that only their name tells apart: one that only the old side has
+ * and one that only the new side has, in the same module, where most bytes of
+ * either are on paths that are the same but for the name.  The old side's paths
+ * get the new names.  0, *ret, to be freed (free()), and *ret_n; or -ENOMEM.
+ */
+int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
+		     size_t *ret_n);
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Functions that were renamed.  Of a function that one side lacks, each path is
+ * written with a hole in its place; one of the other side with the same holes
+ * is the same function.  Bytes, not the number of paths, decide what "the same"
+ * is, so that a few paths that changed besides do no harm.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gate/match.h"
+#include "profile/array.h"
+
+#define HOLE UINT32_MAX
+
+/* Pairs that are looked at: two programs that have nothing in common are no
+ * long work. */
+#define PAIRS_MAX 256
+
+/* One path with a hole, of a function that only one side has. */
+struct holed {
+	uint32_t shape; /* the path with the hole */
+	uint32_t frame; /* what was there */
+	bool is_new;
+	double bytes;
+};
+
+struct finder {
+	const struct sp_pair *pair;
+	bool *old_has, *new_has; /* frames of either side */
+	double *bytes;           /* of each frame that only one side has */
+	struct sp_intern shapes;
+	struct holed *holed;
+	size_t n, room;
+	uint32_t *buffer;
+};
+
+static void mark(const struct sp_pair *pair, const struct sp_side *side,
+		 bool *has)
+{
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_path_rows *rows =
+			&side->run[i]->rows[SP_VIEW_ALLOC];
+
+		for (size_t k = 0; k < rows->n; k++) {
+			const uint32_t path = rows->at[k].path;
+			const size_t n = sp_paths_depth(pair->paths, path);
+
+			for (size_t d = 0; d < n; d++)
+				has[sp_paths_frame(pair->paths, path, d)] =
+					true;
+		}
+	}
+}
+
+/* The path with a hole wherever `frame` is. */
+static int add_shape(struct finder *f, uint32_t path, uint32_t frame,
+		     bool is_new, double bytes)
+{
+	const size_t n = sp_paths_depth(f->pair->paths, path);
+	void *array = f->holed;
+	uint32_t shape, *grown;
+
+	grown = realloc(f->buffer, (n + 1) * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	f->buffer = grown;
+	for (size_t d = 0; d < n; d++) {
+		const uint32_t at = sp_paths_frame(f->pair->paths, path, d);
+
+		f->buffer[d] = at == frame ? HOLE : at;
+	}
+	if (sp_intern_add(&f->shapes, f->buffer, n * sizeof(*f->buffer),
+			  &shape) < 0 ||
+	    sp_array_reserve(&array, &f->room, f->n, sizeof(*f->holed)) < 0)
+		return -ENOMEM;
+	f->holed = array;
+	f->holed[f->n++] = (struct holed){shape, frame, is_new, bytes};
+	return 0;
+}
+
+/* The only frame of the path that the other side lacks; HOLE if there is none,
+ * or more than one: such a path is like none of the other side's. */
+static uint32_t only_own(const struct sp_paths *paths, uint32_t path,
+			 const bool *others)
+{
+	const size_t n = sp_paths_depth(paths, path);
+	uint32_t only = HOLE;
+
+	for (size_t d = 0; d < n; d++) {
+		const uint32_t at = sp_paths_frame(paths, path, d);
+
+		if (others[at] || at == only)
+			continue;
+		if (only != HOLE)
+			return HOLE;
+		only = at;
+	}
+	return only;
+}
+
+/* All bytes of frames that the other side lacks, whether they have a shape or
+ * not. */
+static void add_bytes(struct finder *f, const struct sp_path_row *row,
+		      const bool *others)
+{
+	const size_t n = sp_paths_depth(f->pair->paths, row->path);
+
+	for (size_t d = 0; d < n; d++) {
+		const uint32_t at =
+			sp_paths_frame(f->pair->paths, row->path, d);
+
+		if (!others[at])
+			f->bytes[at] += row->acc.est_bytes;
+	}
+}
+
+static int add_shapes(struct finder *f, const struct sp_side *side, bool is_new)
+{
+	const bool *others = is_new ? f->old_has : f->new_has;
+
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_path_rows *rows =
+			&side->run[i]->rows[SP_VIEW_ALLOC];
+
+		for (size_t k = 0; k < rows->n; k++) {
+			const uint32_t path = rows->at[k].path;
+			const uint32_t only =
+				only_own(f->pair->paths, path, others);
+
+			add_bytes(f, &rows->at[k], others);
+			if (only != HOLE &&
+			    add_shape(f, path, only, is_new,
+				      rows->at[k].acc.est_bytes) < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int compare_holed(const void *a, const void *b)
+{
+	const struct holed *ha = a, *hb = b;
+
+	if (ha->shape != hb->shape)
+		return ha->shape < hb->shape ? -1 : 1;
+	if (ha->is_new != hb->is_new)
+		return ha->is_new ? 1 : -1;
+	return (ha->frame > hb->frame) - (ha->frame < hb->frame);
+}
+
+static bool same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
+{
+	size_t n_a, n_b;
+	const char *name_a = sp_paths_name(paths, a);
+	const char *name_b = sp_paths_name(paths, b);
+
+	sp_paths_function(name_a, &n_a);
+	sp_paths_function(name_b, &n_b);
+	return n_a == n_b && memcmp(name_a, name_b, n_a) == 0;
+}
+
+/* Bytes that `frame` has on shapes that `partner` has, too. */
+static double shared(const struct finder *f, uint32_t frame, uint32_t partner)
+{
+	double bytes = 0;
+
+	for (size_t i = 0, end; i < f->n; i = end) {
+		double own = 0;
+		bool has = false;
+
+		for (end = i;
+		     end < f->n && f->holed[end].shape == f->holed[i].shape;
+		     end++) {
+			has |= f->holed[end].frame == partner;
+			if (f->holed[end].frame == frame)
+				own += f->holed[end].bytes;
+		}
+		bytes += has ? own : 0;
+	}
+	return bytes;
+}
+
+/* Is it the same function?  Most bytes of either are where the other is. */
+static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
+{
+	return same_module(f->pair->paths, old, new) &&
+	       shared(f, old, new) > f->bytes[old] / 2 &&
+	       shared(f, new, old) > f->bytes[new] / 2;
+}
+
+static bool is_paired(const struct sp_renamed *list, size_t n, uint32_t old,
+		      uint32_t new)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i].old == old || list[i].new == new)
+			return true;
+	return false;
+}
+
+static int add_pair(struct sp_renamed **list, size_t *n, size_t *room,
+		    uint32_t old, uint32_t new)
+{
+	void *array = *list;
+
+	if (sp_array_reserve(&array, room, *n, sizeof(**list)) < 0)
+		return -ENOMEM;
+	*list = array;
+	(*list)[(*n)++] = (struct sp_renamed){old, new};
+	return 0;
+}
+
+/* Candidates are a shape's only old and only new function. */
+static int pair_up(struct finder *f, struct sp_renamed **list, size_t *n)
+{
+	size_t room = 0, tried = 0;
+
+	if (f->n)
+		qsort(f->holed, f->n, sizeof(*f->holed), compare_holed);
+	for (size_t i = 0, end; i < f->n && tried < PAIRS_MAX; i = end) {
+		uint32_t old = HOLE, new = HOLE;
+		bool is_clear = true;
+
+		for (end = i;
+		     end < f->n && f->holed[end].shape == f->holed[i].shape;
+		     end++) {
+			uint32_t *at = f->holed[end].is_new ? &new : &old;
+
+			is_clear &= *at == HOLE || *at == f->holed[end].frame;
+			*at = f->holed[end].frame;
+		}
+		if (!is_clear || old == HOLE || new == HOLE ||
+		    is_paired(*list, *n, old, new))
+			continue;
+		tried++;
+		if (is_renamed(f, old, new) &&
+		    add_pair(list, n, &room, old, new) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- the old side under its new names ---- */
+
+static int rename_path(struct finder *f, const uint32_t *name, uint32_t *path)
+{
+	const size_t n = sp_paths_depth(f->pair->paths, *path);
+	uint32_t *grown = realloc(f->buffer, (n + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	f->buffer = grown;
+	for (size_t d = 0; d < n; d++)
+		f->buffer[d] = name[sp_paths_frame(f->pair->paths, *path, d)];
+	return sp_paths_add(f->pair->paths, f->buffer, n, path);
+}
+
+static int rename_old(struct finder *f, const struct sp_renamed *list, size_t n)
+{
+	const size_t n_frames = f->pair->paths->frames.n_entries;
+	const struct sp_side *side = &f->pair->old;
+	uint32_t *name = malloc((n_frames + 1) * sizeof(*name));
+	int r = name ? 0 : -ENOMEM;
+
+	for (size_t i = 0; name && i < n_frames; i++)
+		name[i] = (uint32_t)i;
+	for (size_t i = 0; name && i < n; i++)
+		name[list[i].old] = list[i].new;
+	for (size_t i = 0; !r && i < side->n; i++)
+		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++) {
+			struct sp_path_rows *rows = &side->run[i]->rows[v];
+
+			for (size_t k = 0; !r && k < rows->n; k++)
+				r = rename_path(f, name, &rows->at[k].path);
+			sp_path_rows_settle(rows);
+		}
+	free(name);
+	return r;
+}
+
+int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
+		     size_t *ret_n)
+{
+	const size_t n_frames = pair->paths->frames.n_entries;
+	struct finder f = {.pair = pair};
+	struct sp_renamed *list = NULL;
+	size_t n = 0;
+	int r = -ENOMEM;
+
+	f.old_has = calloc(n_frames + 1, sizeof(*f.old_has));
+	f.new_has = calloc(n_frames + 1, sizeof(*f.new_has));
+	f.bytes = calloc(n_frames + 1, sizeof(*f.bytes));
+	if (!f.old_has || !f.new_has || !f.bytes)
+		goto out;
+	mark(pair, &pair->old, f.old_has);
+	mark(pair, &pair->new, f.new_has);
+	r = add_shapes(&f, &pair->old, false);
+	if (!r)
+		r = add_shapes(&f, &pair->new, true);
+	if (!r)
+		r = pair_up(&f, &list, &n);
+	if (!r && n)
+		r = rename_old(&f, list, n);
+out:
+	if (r < 0) {
+		free(list);
+	} else {
+		*ret = list;
+		*ret_n = n;
+	}
+	sp_intern_done(&f.shapes);
+	free(f.old_has);
+	free(f.new_has);
+	free(f.bytes);
+	free(f.holed);
+	free(f.buffer);
+	return r;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_SUMMARY_H
+#define SP_GATE_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "profile/estimator.h"
+#include "profile/profile.h"
+#include "profile/symbolizer.h"
+#include "report/intern.h"
+#include "report/question.h"
+
+/*
+ * What a comparison keeps of one run: exact totals, estimates, and the sampled
+ * bytes of each call path, by names.  Paths know neither addresses nor lines,
+ * so that code that has moved is the same code.  A baseline file is a list of
+ * these.
+ *
+ * A frame is named "module!function", the module without its directory;
+ * functions of the program itself are "function", or "!function" if that has
+ * a '!' in it.  Code without a symbol is "module![unknown]".
+ */
+
+/* The frames and the paths of all runs of a comparison.  Zero-initialise. */
+struct sp_paths {
+	struct sp_intern frames;
+	struct sp_intern paths; /* arrays of uint32_t, innermost first */
+};
+
+void sp_paths_done(struct sp_paths *paths);
+
+/* 0 and *ret_path, or -ENOMEM.  Frames repeated in a row count once. */
+int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
+		 uint32_t *ret_path);
+
+size_t sp_paths_depth(const struct sp_paths *paths, uint32_t path);
+/* The frame at `depth`, from 0, the innermost. */
+uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
+			size_t depth);
+/* Its name; valid until a frame is added. */
+const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
+
+/* The function's part of a frame's name, and *ret_bytes of the module's, which
+ * comes first; 0 for the program itself. */
+const char *sp_paths_function(const char *name, size_t *ret_bytes);
+
+/* "f < caller < main", to be freed by the caller; NULL without memory. */
+char *sp_paths_text(const struct sp_paths *paths, uint32_t path);
+
+struct sp_path_row {
+	uint32_t path;
+	struct sp_acc acc; /* has samples */
+};
+
+/* The samples of one view, by call path. */
+struct sp_path_rows {
+	struct sp_path_row *at; /* by ascending path */
+	size_t n;
+};
+
+#define SP_SUMMARY_VIEWS (SP_VIEW_TEMPORARY + 1)
+
+/* Exact totals of the stretches of a run that the program gave one name. */
+struct sp_phase_sum {
+	char *name; /* untrusted text; owned */
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	uint64_t slack_bytes; /* that may be a neighbour's, or missing */
+};
+
+struct sp_summary {
+	char *program; /* file name without its directory; untrusted text */
+	uint64_t period_bytes;
+	struct sp_law_used law;
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	struct sp_phase_sum *phases; /* none if the program named none */
+	size_t n_phases;
+	/* Why the exact totals say less than all; NULL: they do not.  Then the
+	 * estimates are of less than all, too. */
+	const char *why_incomplete;
+	const char *why_doubtful; /* why estimates may be too low; NULL */
+	bool has_frees;           /* without, only SP_VIEW_ALLOC is there */
+	/* Intervals at `level` of the bytes of each view but SP_VIEW_ALLOC and
+	 * SP_VIEW_LEAKS. */
+	double level;
+	struct sp_interval bytes[SP_SUMMARY_VIEWS];
+	struct sp_path_rows rows[SP_SUMMARY_VIEWS];
+	bool has_rows[SP_SUMMARY_VIEWS];
+};
+
+/* The level at which checks decide, and at which baselines are written. */
+#define SP_SUMMARY_LEVEL 0.99
+
+/*
+ * Take the views of the bits (1u << SP_VIEW_...) of `views`; those that need
+ * frees are left out of a profile without them.  `question` says of what
+ * (times, sizes, thread; its view and its level are not used).  0 and
+ * *ret_summary, to be freed; negative errno and *err.
+ */
+int sp_summary_take(const struct sp_profile *profile,
+		    const struct sp_symbolizer_options *symbols,
+		    const struct sp_question *question, unsigned int views,
+		    struct sp_paths *paths, struct sp_summary **ret_summary,
+		    struct sp_error *err);
+
+/* The phase of that name, or NULL; and a new one, all zero, or NULL without
+ * memory. */
+const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
+					    const char *name);
+struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
+					  const char *name);
+
+/* Bring rows in order, those of one path together.  As a reader does. */
+void sp_path_rows_settle(struct sp_path_rows *rows);
+
+void sp_summary_free(struct sp_summary *summary);
+
+#endif
