@@ -19,23 +19,19 @@
  *   'p' chunk offset u16 value   a byte, when all else is done
  *   'l' pages                    the file's length
  */
-#include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include <jansson.h>
+#include <zstd.h>
 
 #include "base/hash.h"
+#include "fuzz/show.h"
 #include "fuzz/target.h"
+#include "profile/merge.h"
 #include "profile/profile.h"
-#include "report/export.h"
-#include "report/options.h"
-#include "report/page.h"
 #include "support/format_model.h"
 #include "support/memfile.h"
-#include "support/pprof_walk.h"
 
 #define CHUNK      SP_FORMAT_CHUNK_BYTES
 #define CHUNKS_MAX 6u
@@ -318,6 +314,17 @@ static void check_samples(const struct sp_profile *p)
 		FUZZ_ASSERT(p->rss[i].time_ns >= p->rss[i - 1].time_ns);
 }
 
+/* Then there may be no field that could not be read. */
+static bool is_packed(const struct memfile *file)
+{
+	uint64_t n;
+	uint8_t *bytes = memfile_read(file, &n);
+	const bool is = n >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0;
+
+	free(bytes);
+	return is;
+}
+
 static void check_profile(const struct sp_profile *p)
 {
 	FUZZ_ASSERT((p->damage[0] != '\0') == (p->damaged_records > 0));
@@ -337,104 +344,6 @@ static void check_profile(const struct sp_profile *p)
 			    &p->modules[i]);
 }
 
-/* A terminal sees lines of printable characters. */
-static void check_text(const char *text, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		FUZZ_ASSERT((uint8_t)text[i] >= ' ' ? text[i] != 0x7f
-						    : text[i] == '\n');
-}
-
-static void check_json(const char *text, size_t n)
-{
-	json_error_t error;
-	json_t *json = json_loadb(text, n, JSON_DECODE_INT_AS_REAL, &error);
-
-	if (!json)
-		fprintf(stderr, "%s\n%s\n", error.text, text);
-	FUZZ_ASSERT(json_is_object(json));
-	json_decref(json);
-}
-
-static void check_json_lines(const char *text, size_t n)
-{
-	const char *end = text + n;
-
-	for (const char *line = text; line < end;) {
-		const char *next = memchr(line, '\n', (size_t)(end - line));
-
-		FUZZ_ASSERT(next);
-		check_json(line, (size_t)(next - line));
-		line = next + 1;
-	}
-}
-
-static void check_pprof(const char *data, size_t n)
-{
-	size_t n_bytes;
-	uint8_t *bytes = pb_gunzip(data, n, &n_bytes);
-	const char *problem;
-
-	FUZZ_ASSERT(bytes);
-	problem = pprof_problem(bytes, n_bytes);
-	if (problem)
-		fprintf(stderr, "%s\n", problem);
-	FUZZ_ASSERT(!problem);
-	free(bytes);
-}
-
-static void check_output(const char *what, const char *text, size_t n)
-{
-	if (strcmp(what, "pprof") == 0)
-		check_pprof(text, n);
-	else if (strcmp(what, "jsonl") == 0)
-		check_json_lines(text, n);
-	else if (strcmp(what, "--json") == 0 || strcmp(what, "json") == 0 ||
-		 strcmp(what, "dhat") == 0 || strcmp(what, "speedscope") == 0)
-		check_json(text, n);
-	else
-		check_text(text, n);
-}
-
-/* One page of the report, or one export in the format `what`; what the profile
- * lacks for it is said. */
-static void show(const struct sp_profile *p, const char *what,
-		 const char *option)
-{
-	const bool is_export = sp_export_find(what);
-	const char *const words[] = {"report", what,
-				     option,   "--debug-path=/nonexistent",
-				     p->path,  "-o-"};
-	const int n_words = is_export ? 6 : 5;
-	struct sp_options options;
-	struct sp_error err = {0};
-	char *argv[7] = {NULL};
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
-	int r;
-
-	FUZZ_ASSERT(out);
-	for (int i = 0; i < n_words; i++)
-		FUZZ_ASSERT((argv[i] = strdup(words[i])) != NULL);
-	if (is_export) {
-		FUZZ_ASSERT(!sp_options_parse_export(n_words, argv, &options,
-						     &err));
-		r = sp_export_write(out, p, &options, NULL, NULL, &err);
-	} else {
-		FUZZ_ASSERT(!sp_options_parse(n_words, argv, &options, &err));
-		r = sp_page_print(out, p, &options, NULL, NULL, &err);
-	}
-	FUZZ_ASSERT(r == 0 || err.message[0]);
-	FUZZ_ASSERT(r == 0 || r == -ENODATA || r == -ERANGE ||
-		    (is_export && r == -EINVAL));
-	fclose(out);
-	check_output(r == 0 ? what : "", text, n);
-	free(text);
-	for (int i = 0; i < n_words; i++)
-		free(argv[i]);
-}
-
 /* No file of this machine is opened because a profile names it. */
 static char **hide_modules(struct sp_profile *p)
 {
@@ -450,54 +359,96 @@ static char **hide_modules(struct sp_profile *p)
 	return paths;
 }
 
-/* A replay shows every page, a search the few that `choice` names: pages take
- * longer than all else. */
-#ifdef SP_FUZZ_SEARCH
-#define PAGES_STRIDE 6u
-#else
-#define PAGES_STRIDE 1u
-#endif
-
 static void use(struct sp_profile *p, uint64_t choice)
 {
-	static const char *const pages[][2] = {
-		{"--sort=cum", "--stacks=0"},
-		{"--view=live", "--stacks=0"},
-		{"--view=peak", "--top=0"},
-		{"--at=50%", "--top=0"},
-		{"--view=leaks", "--top=0"},
-		{"--within=1ms", "--top=0"},
-		{"--from=10%", "--to=90%"},
-		{"--size=16-1M", "--top=0"},
-		{"--estimator=p3", "--top=0"},
-		{"--simultaneous", "--top=0"},
-		{"--csv", "--top=0"},
-		{"--timeline", "--ascii"},
-		{"--timeline", "--csv"},
-		{"--sizes", "--ascii"},
-		{"--sizes", "--csv"},
-		{"--json", "--ascii"},
-		{"--json", "--view=peak"},
-		{"pprof", "--pprof-error"},
-		{"pprof", "--max-samples=2"},
-		{"pprof", "--view=peak"},
-		{"speedscope", "--view=peak"},
-		{"collapsed", "--metric=objects"},
-		{"dhat", "--view=alloc"},
-		{"massif", "--view=alloc"},
-		{"heap_v2", "--view=alloc"},
-		{"jsonl", "--view=alloc"},
-		{"csv", "--view=alloc"},
-		{"json", "--within=1K"},
-	};
 	char **paths = hide_modules(p);
 
-	for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++)
-		if ((choice + i) % PAGES_STRIDE == 0)
-			show(p, pages[i][0], pages[i][1]);
+	fuzz_show(p, choice);
 	for (size_t i = 0; i < p->n_modules; i++)
 		free(paths[i]);
 	free(paths);
+}
+
+/* What was folded while it was read has the same totals, and as many samples:
+ * but one of an id that was there before, as only a forged file has, is one
+ * more, since that would take the memory that folding saves. */
+static void check_folded(const char *path, const struct sp_profile *whole,
+			 uint64_t choice)
+{
+	struct sp_profile *p;
+	struct sp_error err;
+
+	FUZZ_ASSERT(sp_profile_load_folded(path, 0.95, NULL, NULL, &p, &err) ==
+		    0);
+	FUZZ_ASSERT(sp_profile_samples(p) >= whole->n_samples);
+	FUZZ_ASSERT(p->exact_alloc_bytes == whole->exact_alloc_bytes);
+	FUZZ_ASSERT(p->n_stacks == whole->n_stacks);
+	FUZZ_ASSERT(strcmp(p->damage, whole->damage) == 0);
+	use(p, choice);
+	sp_profile_free(p);
+}
+
+/* Together with a profile that is kept, whatever that makes of both. */
+static void check_merged(const char *path, const struct sp_profile *whole,
+			 uint64_t choice)
+{
+	const char *const paths[] = {SP_GOLDEN "/v1-live/exit.sprof", path};
+	struct sp_profile *p;
+	struct sp_error err = {0};
+
+	if (sp_profile_load_many(paths, 2, NULL, NULL, &p, &err) == 0) {
+		FUZZ_ASSERT(p->n_parts == 2 && p->n_samples > whole->n_samples);
+		check_samples(p);
+		use(p, choice);
+		sp_profile_free(p);
+	} else {
+		FUZZ_ASSERT(err.message[0]);
+	}
+}
+
+/* The same file, compressed. */
+static void check_compressed(const struct memfile *file,
+			     const struct sp_profile *whole)
+{
+	uint64_t n;
+	uint8_t *bytes = memfile_read(file, &n);
+	const size_t room = ZSTD_compressBound(n);
+	uint8_t *packed = malloc(room);
+	const size_t n_packed = ZSTD_compress(packed, room, bytes, n, 1);
+	struct memfile other;
+	struct sp_profile *p;
+	struct sp_error err;
+
+	FUZZ_ASSERT(!ZSTD_isError(n_packed));
+	memfile_open(&other);
+	memfile_write(&other, 0, packed, n_packed);
+	FUZZ_ASSERT(sp_profile_load(other.path, NULL, NULL, &p, &err) == 0);
+	FUZZ_ASSERT(p->n_samples == whole->n_samples);
+	FUZZ_ASSERT(p->n_stacks == whole->n_stacks);
+	sp_profile_free(p);
+	memfile_close(&other);
+	free(packed);
+	free(bytes);
+}
+
+/* A search looks at the other ways to read a profile one at a time. */
+#ifdef SP_FUZZ_SEARCH
+#define IS_CHOSEN(choice, i) ((choice) % 8 == (i))
+#else
+#define IS_CHOSEN(choice, i) true
+#endif
+
+static void check_all(const struct memfile *file, struct sp_profile *p,
+		      uint64_t choice)
+{
+	check_profile(p);
+	use(p, choice / 8);
+	if (IS_CHOSEN(choice, 0))
+		check_folded(file->path, p, choice / 8);
+	if (IS_CHOSEN(choice, 1))
+		check_merged(file->path, p, choice / 8);
+	if (IS_CHOSEN(choice, 2) && !is_packed(file))
+		check_compressed(file, p);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -514,12 +465,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		write_image(&file);
 	}
 	if (sp_profile_load(file.path, NULL, NULL, &p, &err) == 0) {
-		check_profile(p);
-		use(p, sp_hash_bytes(0, data, size) >> 32);
+		check_all(&file, p, sp_hash_bytes(0, data, size) >> 32);
 		sp_profile_free(p);
 	} else {
 		FUZZ_ASSERT(err.message[0]);
-		FUZZ_ASSERT(err.has_offset && err.field);
+		FUZZ_ASSERT((err.has_offset && err.field) || is_packed(&file));
 	}
 	memfile_close(&file);
 	return 0;

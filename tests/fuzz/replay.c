@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A main() for a fuzz target without a fuzzer: each file that it is given, and
- * each file of each directory, is one input. */
+ * each file of each directory, is one input.  None takes much memory. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fuzz/target.h"
+#include "support/memory_limit.h"
 
 static unsigned int replayed;
 
@@ -63,6 +64,7 @@ static void replay(const char *path)
 
 int main(int argc, char **argv)
 {
+	memory_limit(64 << 20);
 	for (int i = 1; i < argc; i++)
 		replay(argv[i]);
 	printf("%u inputs\n", replayed);

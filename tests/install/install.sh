@@ -20,7 +20,7 @@ fail() {
 "$cmake" --install "$build" --prefix "$prefix"
 cd "$scratch"
 
-for name in bin/sampleprof-report include/sampleprof/sampleprof.h; do
+for name in bin/sampleprof-report bin/sampleprof include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"
 done
 mapfile -t configs < <(find "$prefix" -name sampleprof.pc)
@@ -62,10 +62,10 @@ cat >user.c <<-'EOC'
 	int main(void)
 	{
 		struct sampleprof_totals before = { 0 }, after = { 0 };
-		int off = SAMPLEPROF_THREAD_TOTALS(&before);
+		int off = sampleprof_thread_totals(&before);
 		void *volatile block = malloc(12345);
 
-		if (off != SAMPLEPROF_THREAD_TOTALS(&after))
+		if (off != sampleprof_thread_totals(&after))
 			return 1;
 		free(block);
 		printf("%d %d\n", off,
@@ -80,6 +80,17 @@ eval "flags=($(pkg-config --cflags --libs sampleprof))"
 counted=$(env SAMPLEPROF_OUT="$scratch/user.sprof" \
 	LD_PRELOAD="$scratch/libsampleprof.so" ./user)
 [ "$counted" = "0 12345" ] || fail "12345 bytes are counted as: $counted"
+
+# The launcher finds the library that was installed with it, and says so if the
+# loader could not: LD_PRELOAD is divided at spaces.
+"$prefix/bin/sampleprof" run --quiet ./user >run.txt 2>run.err &&
+	fail "sampleprof run preloads from $prefix"
+grep -q "cannot name a path with a space" run.err || fail "$(cat run.err)"
+cp -R "$prefix" "$scratch/prefix"
+"$scratch/prefix/bin/sampleprof" run --quiet --period 1 --out run.sprof ./user \
+	>run.txt || fail "sampleprof run ended with $?"
+[ "$(cat run.txt)" = "0 12345" ] || fail "run did not preload: $(cat run.txt)"
+[ -s run.sprof ] || fail "sampleprof run left no profile"
 
 pages=0
 while IFS= read -r page; do

@@ -15,7 +15,7 @@ known=$(sed -n 's/^SP_KNOB_[A-Z]*(\([A-Z_]*\),.*/SAMPLEPROF_\1/p' \
 status=0
 for page in docs/man/sampleprof.7 README.md; do
 	named=$(grep -oE 'SAMPLEPROF_[A-Z_]+' "$root/$page" |
-		grep -v '_TOTALS$' | sort -u)
+		grep -v '_PHASE$' | sort -u)
 	while read -r line; do
 		echo "$page: $line"
 		status=1
