@@ -12,6 +12,9 @@ BUILD_PACKAGES=(
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
 	zlib1g-dev           # exports are compressed
+	libjansson-dev       # baselines are JSON
+	libzstd-dev          # profiles may be compressed
+	libpcre2-dev         # filters of the report
 )
 
 # Opened by the library inside the profiled program to walk call stacks.
@@ -25,16 +28,22 @@ DEMO_PACKAGES=(sqlite3 jq man-db)
 # To run every test.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(
-	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev libjansson-dev
+	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
 	clang-format-14 shellcheck                          # lints
 	binutils groff-base                                 # lints, installation
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
 	redis-server redis-tools python3 perl               # real programs
+	libpython3.11-testsuite                             # Python's own tests
 	libxml2-utils                                       # readers of exports
+	python3-jsonschema python3-yaml make                # of checks, and docs
 	libjemalloc-dev google-perftools nodejs             # likewise
 	golang-go golang-github-google-pprof-dev            # google/pprof
 	heaptrack zstd strace                               # to compare with
+	libdebuginfod1                                      # --debuginfod
 	valgrind
+	chromium # the page
+	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
+	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
 )
 
 # say TEXT...: one line of progress.
