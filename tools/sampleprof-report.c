@@ -466,25 +466,6 @@ static int compare_once(const struct sp_gate_options *options)
 	return code ? code : close_code;
 }
 
-static int run_diff(int argc, char **argv)
-{
-	struct sp_gate_options options;
-	struct sp_error err;
-	int r = sp_gate_options_parse_diff(argc, argv, &options, &err);
-	int code;
-
-	if (r < 0)
-		code = fail_options(r, &err, " diff");
-	else if (options.help)
-		code = print_help(sp_gate_options_print_diff_help);
-	else if (options.version)
-		code = print_version();
-	else
-		code = compare_once(&options);
-	sp_gate_options_done(&options);
-	return code;
-}
-
 static int check_once(const struct sp_gate_options *options)
 {
 	static const int codes[] = {
@@ -509,23 +490,47 @@ static int check_once(const struct sp_gate_options *options)
 	return close_code ? close_code : code;
 }
 
-static int run_check(int argc, char **argv)
+/* A command of the gate. */
+static const struct gate_command {
+	const char *name;
+	int (*parse)(int argc, char **argv, struct sp_gate_options *ret,
+		     struct sp_error *err);
+	void (*print_help)(FILE *out);
+	int (*once)(const struct sp_gate_options *options);
+} gate_commands[] = {
+	{" diff", sp_gate_options_parse_diff, sp_gate_options_print_diff_help,
+	 compare_once},
+	{" check", sp_gate_options_parse_check,
+	 sp_gate_options_print_check_help, check_once},
+};
+
+static int run_gate(const struct gate_command *command, int argc, char **argv)
 {
 	struct sp_gate_options options;
 	struct sp_error err;
-	int r = sp_gate_options_parse_check(argc, argv, &options, &err);
+	int r = command->parse(argc, argv, &options, &err);
 	int code;
 
 	if (r < 0)
-		code = fail_options(r, &err, " check");
+		code = fail_options(r, &err, command->name);
 	else if (options.help)
-		code = print_help(sp_gate_options_print_check_help);
+		code = print_help(command->print_help);
 	else if (options.version)
 		code = print_version();
 	else
-		code = check_once(&options);
+		code = command->once(&options);
 	sp_gate_options_done(&options);
 	return code;
+}
+
+static int run_diff(int argc, char **argv)
+{
+	return run_gate(&gate_commands[0], argc, argv);
+}
+
+static int run_check(int argc, char **argv)
+{
+	return run_gate(&gate_commands[1], argc, argv);
 }
 
 /* Besides the pages of the report, which have commands of their own. */

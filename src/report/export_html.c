@@ -211,19 +211,6 @@ static int prepare(struct document *d, struct sp_error *err)
 
 /* ---- JSON ---- */
 
-static const char *end_name(enum sp_profile_end end)
-{
-	switch (end) {
-	case SP_PROFILE_END_CLEAN:
-		return "ended cleanly";
-	case SP_PROFILE_END_KILLED:
-		return "was killed or left without exit()";
-	case SP_PROFILE_END_RUNNING:
-		return "still running";
-	}
-	return NULL;
-}
-
 /* What was asked for, beside times, as the options that ask for it. */
 static void put_chosen(struct sp_json *json, const struct sp_analysis *a)
 {
@@ -273,7 +260,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_double(json, "start_ms", (double)p->start_unix_ns / 1e6);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
-	sp_json_string(json, "end", end_name(p->end));
+	sp_json_string(json, "end", sp_text_end(p->end));
 	sp_json_u64(json, "threads", p->threads);
 	sp_json_u64(json, "samples", p->n_samples);
 	sp_json_u64(json, "period_bytes", p->period_bytes);

@@ -396,6 +396,19 @@ void sp_text_print(FILE *out, const char *text)
 	}
 }
 
+const char *sp_text_end(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "ended cleanly";
+	case SP_PROFILE_END_KILLED:
+		return "was killed or left without exit()";
+	case SP_PROFILE_END_RUNNING:
+		return "still running";
+	}
+	return "";
+}
+
 const char *sp_text_plural(uint64_t n)
 {
 	return n == 1 ? "" : "s";

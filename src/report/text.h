@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "profile/estimator.h"
+#include "profile/profile.h"
 
 /*
  * How figures and untrusted names become text.  Nothing here depends on the
@@ -134,6 +135,9 @@ bool sp_text_is_unsafe(uint32_t code);
  * stay in the stream, here and below.
  */
 void sp_text_print(FILE *out, const char *text);
+
+/* "ended cleanly", ... */
+const char *sp_text_end(enum sp_profile_end end);
 
 /* "" for 1, else "s". */
 const char *sp_text_plural(uint64_t n);

@@ -26,19 +26,6 @@ static void print_command(FILE *out, const char *command)
 		fputs(" ...", out);
 }
 
-static const char *describe_end(enum sp_profile_end end)
-{
-	switch (end) {
-	case SP_PROFILE_END_CLEAN:
-		return "ended cleanly";
-	case SP_PROFILE_END_KILLED:
-		return "was killed or left without exit()";
-	case SP_PROFILE_END_RUNNING:
-		return "still running";
-	}
-	return "";
-}
-
 #define PIDS_MAX 8u
 
 static void print_pids(FILE *out, const struct sp_profile *p)
@@ -68,7 +55,7 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 	}
 	fprintf(out, ", started %s, ran %s, %s\n",
 		sp_text_time(p->start_unix_ns).text,
-		sp_text_duration(p->duration_ns).text, describe_end(p->end));
+		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
 	fprintf(out, "  period %s%s%s, %s sample%s,",
 		sp_text_size(p->period_bytes).text,
 		p->period_bytes == 1 ? " (every allocation)" : "",
