@@ -18,6 +18,11 @@
  * long work. */
 #define PAIRS_MAX 256
 
+/* Samples with which a function is missing from the other side for a reason: if
+ * both had it alike, all of n samples were on one side with probability
+ * 2^(1 - n). */
+#define SAMPLES_MIN 12
+
 /* One path with a hole, of a function that only one side has. */
 struct holed {
 	uint32_t shape; /* the path with the hole */
@@ -26,10 +31,17 @@ struct holed {
 	double bytes;
 };
 
+/* All that a frame has that only one side has. */
+struct own {
+	double bytes;
+	double seen_bytes; /* of the objects that were sampled */
+	uint64_t samples;
+};
+
 struct finder {
 	const struct sp_pair *pair;
 	bool *old_has, *new_has; /* frames of either side */
-	double *bytes;           /* of each frame that only one side has */
+	struct own *own;         /* of each frame */
 	struct sp_intern shapes;
 	struct holed *holed;
 	size_t n, room;
@@ -100,10 +112,10 @@ static uint32_t only_own(const struct sp_paths *paths, uint32_t path,
 	return only;
 }
 
-/* All bytes of frames that the other side lacks, whether they have a shape or
- * not. */
-static void add_bytes(struct finder *f, const struct sp_path_row *row,
-		      const bool *others)
+/* What frames have that the other side lacks, whether they have a shape or not.
+ */
+static void add_own(struct finder *f, const struct sp_path_row *row,
+		    const bool *others)
 {
 	const size_t n = sp_paths_depth(f->pair->paths, row->path);
 
@@ -111,8 +123,11 @@ static void add_bytes(struct finder *f, const struct sp_path_row *row,
 		const uint32_t at =
 			sp_paths_frame(f->pair->paths, row->path, d);
 
-		if (!others[at])
-			f->bytes[at] += row->acc.est_bytes;
+		if (others[at])
+			continue;
+		f->own[at].bytes += row->acc.est_bytes;
+		f->own[at].seen_bytes += (double)row->acc.size_bytes;
+		f->own[at].samples += row->acc.samples;
 	}
 }
 
@@ -129,7 +144,7 @@ static int add_shapes(struct finder *f, const struct sp_side *side, bool is_new)
 			const uint32_t only =
 				only_own(f->pair->paths, path, others);
 
-			add_bytes(f, &rows->at[k], others);
+			add_own(f, &rows->at[k], others);
 			if (only != HOLE &&
 			    add_shape(f, path, only, is_new,
 				      rows->at[k].acc.est_bytes) < 0)
@@ -182,12 +197,19 @@ static double shared(const struct finder *f, uint32_t frame, uint32_t partner)
 	return bytes;
 }
 
+/* Or else chance may have put its few samples on one side. */
+static bool is_missed(const struct own *own)
+{
+	return own->samples >= SAMPLES_MIN || own->seen_bytes >= own->bytes;
+}
+
 /* Is it the same function?  Most bytes of either are where the other is. */
 static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 {
 	return same_module(f->pair->paths, old, new) &&
-	       shared(f, old, new) > f->bytes[old] / 2 &&
-	       shared(f, new, old) > f->bytes[new] / 2;
+	       is_missed(&f->own[old]) && is_missed(&f->own[new]) &&
+	       shared(f, old, new) > f->own[old].bytes / 2 &&
+	       shared(f, new, old) > f->own[new].bytes / 2;
 }
 
 static bool is_paired(const struct sp_renamed *list, size_t n, uint32_t old,
@@ -290,8 +312,8 @@ int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
 
 	f.old_has = calloc(n_frames + 1, sizeof(*f.old_has));
 	f.new_has = calloc(n_frames + 1, sizeof(*f.new_has));
-	f.bytes = calloc(n_frames + 1, sizeof(*f.bytes));
-	if (!f.old_has || !f.new_has || !f.bytes)
+	f.own = calloc(n_frames + 1, sizeof(*f.own));
+	if (!f.old_has || !f.new_has || !f.own)
 		goto out;
 	mark(pair, &pair->old, f.old_has);
 	mark(pair, &pair->new, f.new_has);
@@ -312,7 +334,7 @@ out:
 	sp_intern_done(&f.shapes);
 	free(f.old_has);
 	free(f.new_has);
-	free(f.bytes);
+	free(f.own);
 	free(f.holed);
 	free(f.buffer);
 	return r;

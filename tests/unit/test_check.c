@@ -258,6 +258,23 @@ static void test_noise_of_runs(void **state)
 	scene_free(s);
 }
 
+/* With few samples a function may be on one side by chance. */
+static void test_too_few_to_be_renamed(void **state)
+{
+	(void)state;
+	for (uint64_t n = 11; n <= 12; n++) {
+		struct scene *s = scene_new(1);
+
+		for (int i = 0; i < 2; i++)
+			add(s, i ? s->new[0] : s->old[0], "leaf<main", 300);
+		add(s, s->old[0], "leaf<stale<main", 30);
+		add(s, s->new[0], "leaf<fresh<main", n);
+		judge(s, "sites=+10%");
+		assert_int_equal(s->check->n_renamed, n >= 12);
+		scene_free(s);
+	}
+}
+
 static void test_renamed(void **state)
 {
 	struct scene *s = scene_new(1);
@@ -347,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_noise_of_runs),
 		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_too_few_to_be_renamed),
 		cmocka_unit_test(test_exact_sites),
 		cmocka_unit_test(test_phases),
 	};

@@ -7,13 +7,19 @@
 const HOLE = -1;
 // Pairs that are looked at, as there.
 const RENAMES_MAX = 256;
+// Samples with which a function is missing from the other side for a reason, as
+// there.
+const RENAME_SAMPLES_MIN = 12;
 
-// visit(frames of a path up to where it is flat, bytes) for all that were
-// sampled; the model has chosen all that was allocated.
-function eachOwn({paths: {start, frames, flatAt}, nPaths, est}, visit) {
+// visit(frames of a path up to where it is flat, bytes, bytes of the objects
+// that were sampled, samples) for all that were sampled; the model has chosen
+// all that was allocated.
+function eachOwn({paths: {start, frames, flatAt}, nPaths, est, seen, samples},
+		 visit) {
 	for (let p = 0; p < nPaths; p++)
 		if (est[p] > 0)
-			visit(frames.subarray(start[p], flatAt[p] + 1), est[p]);
+			visit(frames.subarray(start[p], flatAt[p] + 1), est[p],
+			      seen[p], samples[p]);
 }
 
 function framesOf(model) {
@@ -38,18 +44,24 @@ function onlyOwn(path, others) {
 	return only;
 }
 
-// Shapes to [old, new], each a map from functions to their bytes there; and all
-// bytes of each function that only one side has.
+// Shapes to [old, new], each a map from functions to their bytes there; all
+// bytes of each function that only one side has; and whether the other side
+// lacks it for a reason, or chance may have put its few samples on one side.
 function findShapes(sides) {
 	const has = sides.map(framesOf), shapes = new Map();
-	const bytes = new Float64Array(sides[0].functions.length);
+	const [bytes, seen, samples] = [0, 1, 2].map(
+		() => new Float64Array(sides[0].functions.length));
 
-	sides.forEach((model, s) => eachOwn(model, (path, est) => {
+	sides.forEach((model, s) => eachOwn(model, (path, est, part, n) => {
 		const others = has[1 - s], only = onlyOwn(path, others);
 
-		for (const f of path)
-			if (!others[f])
-				bytes[f] += est;
+		for (const f of path) {
+			if (others[f])
+				continue;
+			bytes[f] += est;
+			seen[f] += part;
+			samples[f] += n;
+		}
 		if (only === HOLE)
 			return;
 		const key = path.map((f) => f === only ? HOLE : f).join();
@@ -58,13 +70,16 @@ function findShapes(sides) {
 		const own = shapes.get(key)[s];
 		own.set(only, (own.get(only) || 0) + est);
 	}));
-	return {shapes: [...shapes.values()], bytes};
+	const isMissed = (f) =>
+		samples[f] >= RENAME_SAMPLES_MIN || seen[f] >= bytes[f];
+
+	return {shapes: [...shapes.values()], bytes, isMissed};
 }
 
 // Old functions to new ones, most of whose bytes are where the other is.
 function findRenamed(older, newer) {
 	const {functions} = newer;
-	const {shapes, bytes} = findShapes([older, newer]);
+	const {shapes, bytes, isMissed} = findShapes([older, newer]);
 	const renamed = new Map(), taken = new Set();
 	let tried = 0;
 
@@ -82,6 +97,7 @@ function findRenamed(older, newer) {
 				bytesOfB += fresh.get(b) || 0;
 		}
 		if (functions[a].home === functions[b].home &&
+		    isMissed(a) && isMissed(b) &&
 		    bytesOfA > bytes[a] / 2 && bytesOfB > bytes[b] / 2) {
 			renamed.set(a, b);
 			taken.add(b);
