@@ -156,7 +156,10 @@ class Planted(Gate):
         """A function that does 10 % more or less in each run."""
         runs = [self.record(noise=(512, 40000), seed=i) for i in range(10)]
         self.check(runs[:5], runs[5:], "alloc_bytes=+25%", "sites=+0%")
-        text = self.check(runs[0], runs[1], "alloc_bytes=+-0%", code=3)
+        # two runs that differ: chance may have made neighbours alike
+        ranked = sorted(runs, key=lambda run: harness.Profile(run).json[
+            "exact"]["alloc_bytes"])
+        text = self.check(ranked[0], ranked[-1], "alloc_bytes=+-0%", code=3)
         self.assertIn("exact", text)
         # the same limit with the noise known: it cannot be told
         text = self.check(runs[:5], runs[5:], "alloc_bytes=+-0%", code=4)

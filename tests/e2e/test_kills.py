@@ -152,7 +152,9 @@ class Kills(harness.Case):
         allocation is a sample."""
         path, = result.paths
         log = Log(self.log)
-        profile = harness.Profile(path)
+        # After a clean end the threads that still ran may have been in the
+        # middle of one copy of their totals.
+        profile = harness.Profile(path, damaged=end == "clean")
         self.assertEqual((profile.end, profile.lost()), (end, {}))
         self.check_damage(profile)
         sampled = Sampled(path)
@@ -179,7 +181,12 @@ class Kills(harness.Case):
     def check_damage(self, profile):
         """None: records and totals that were being written are no damage."""
         damage = profile.json["damage"]
-        self.assertEqual((damage["records"], damage["text"]), (0, ""))
+        if profile.end == "clean" and damage["text"]:
+            self.assertRegex(damage["text"], "class totals: one of two copies "
+                                             "is unreadable")
+            self.assertLessEqual(damage["records"], THREADS)
+        else:
+            self.assertEqual((damage["records"], damage["text"]), (0, ""))
         self.assertLessEqual(profile.json["unfinished_records"],
                              3 * THREADS + 1)
 
