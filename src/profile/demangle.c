@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "profile/rustname.h"
+
 struct sink {
 	jmp_buf too_long;
 	size_t used;
@@ -35,6 +37,8 @@ char *sp_demangle(const char *name)
 	/* Both schemes start so; the test spares plain C names the calls. */
 	if (name[0] != '_' ||
 	    strnlen(name, SP_MANGLED_MAX + 1) > SP_MANGLED_MAX)
+		return NULL;
+	if (name[1] == 'R' && !sp_rustname_is_tame(name))
 		return NULL;
 	sink.used = 0;
 	if (setjmp(sink.too_long))
