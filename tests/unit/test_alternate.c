@@ -179,12 +179,12 @@ static void test_other_build_is_not_used(void **state)
 static void test_nothing_outside_the_roots(void **state)
 {
 	(void)state;
-	put_shared("shared.debug", 0x77);
-	check_name(in_scratch("shared.debug"), "dwz_symbol");
-	check_name("shared.debug", "dwz_symbol");
-	check_name("xx/.dwz/../../shared.debug", "dwz_symbol");
+	put_shared("common.debug", 0x77);
+	check_name(in_scratch("common.debug"), "dwz_symbol");
+	check_name("common.debug", "dwz_symbol");
+	check_name("xx/.dwz/../../common.debug", "dwz_symbol");
 	assert_int_equal(mkdir(in_scratch("root/.dwz"), 0700), 0);
-	check_name("xx/.dwz/../../shared.debug", "dwz_symbol");
+	check_name("xx/.dwz/../../common.debug", "dwz_symbol");
 }
 
 static void test_pipe_does_not_block(void **state)
