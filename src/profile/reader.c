@@ -75,15 +75,17 @@ static int check_header(const struct sp_reader *r, struct sp_error *err)
 /*
  * Of two copies, bit i of `torn` says that number i is neither valid nor
  * untouched.  A writer only ever touches the older one, number 1 at first; so
- * if it was killed, the other one is valid, or there was nothing before.
+ * if it was stopped, the other one is valid, or there was nothing before.  An
+ * orderly end stops the threads that are left: has_writer says that there may
+ * have been one.
  */
 static void note_torn(struct sp_reader *r, unsigned int torn, bool found,
-		      uint64_t offset, size_t bytes, const char *field,
-		      const char *if_none)
+		      bool has_writer, uint64_t offset, size_t bytes,
+		      const char *field, const char *if_none)
 {
 	if (!torn || r->is_running)
 		return;
-	if (r->status.end_kind != SP_END_CLEAN &&
+	if ((r->status.end_kind != SP_END_CLEAN || has_writer) &&
 	    (torn == 2 || (torn == 1 && found))) {
 		r->unfinished++;
 		return;
@@ -140,7 +142,8 @@ static void read_slots(struct sp_reader *r, const uint8_t *first_chunk,
 					 sizeof(c), SP_CHECK_SLOT, &c, &torn);
 
 		*ret_torn |= torn > 0;
-		note_torn(r, torn, found, at, sizeof(c), "thread slot",
+		note_torn(r, torn, found, found && c.thread, at, sizeof(c),
+			  "thread slot",
 			  "unreadable; exact totals are incomplete");
 		if (!found)
 			continue;
@@ -168,8 +171,8 @@ static void read_status(struct sp_reader *r, const uint8_t *first_chunk,
 		memset(&r->status, 0, sizeof(r->status));
 	*ret_torn = torn > 0;
 	note_torn(
-		r, torn, found, SP_FORMAT_STATUS_OFFSET, sizeof(r->status),
-		"status",
+		r, torn, found, found, SP_FORMAT_STATUS_OFFSET,
+		sizeof(r->status), "status",
 		"unreadable; losses and the end of the process are not known");
 }
 
@@ -351,8 +354,9 @@ static void read_class_pair(struct sp_reader *r, unsigned int pair)
 		else if (copy.seq > best.seq)
 			best = copy;
 	}
-	note_torn(r, torn, best.seq, r->chunk_index * CHUNK + at, sizeof(copy),
-		  "class totals", "unreadable; intervals are wider");
+	note_torn(r, torn, best.seq, best.seq && r->slots[best.slot].thread,
+		  r->chunk_index * CHUNK + at, sizeof(copy), "class totals",
+		  "unreadable; intervals are wider");
 	if (!best.seq || r->has_class_slot[best.slot])
 		return;
 	r->has_classes = r->has_class_slot[best.slot] = true;
