@@ -1,6 +1,6 @@
 # cmake -DSOURCE=DIR -DHEAD=FILE -DTAIL=FILE -P page.cmake
 #
-# The page of src/report/html as two files, what comes before its data and what
+# The page of src/export/html as two files, what comes before its data and what
 # comes after.  Its policy names style and script by their hashes: the browser
 # runs nothing else.
 
@@ -32,6 +32,8 @@ endfunction()
 # they are never expanded here, only replaced as text.
 file(READ ${SOURCE}/page.html page)
 file(READ ${SOURCE}/page.css style)
+file(READ ${SOURCE}/dark.css dark)
+string(REPLACE "@DARK@" "${dark}" style "${style}")
 set(script)
 foreach(name ${scripts})
   file(READ ${SOURCE}/${name}.js part)

@@ -109,6 +109,28 @@ class Differences(PairCase):
                              (state, name, seen, row))
         return want
 
+    def assert_totals(self, files, level):
+        """What the cards say of the live bytes and the peak, in the words of
+        the diff: at whatever level, both are taken at just that."""
+        text = report("diff", "--confidence", level, *files).decode()
+        cards = self.text("cards").replace("\N{MINUS SIGN}", "-")
+        for name in ("live_bytes", "peak_bytes"):
+            low, high = re.search(rf"{name} .*\[(.*), (.*)\]",
+                                  text).groups()
+            found = [(self.bytes_of(a), self.bytes_of(b)) for a, b in
+                     re.findall(r"\[([^\[\],]*), ([^\[\],]*)\]", cards)]
+            want = (self.bytes_of(low), self.bytes_of(high))
+            # three or four digits each, the page's rounded outwards
+            self.assertTrue(any(
+                all(abs(x - y) <= 0.011 * abs(y) for x, y in zip(pair, want))
+                for pair in found), (name, level, want, found))
+
+    @staticmethod
+    def bytes_of(text):
+        number, unit = text.replace(",", "").split()
+        return float(number) * {"B": 1, "KiB": 2 ** 10,
+                                "MiB": 2 ** 20}[unit]
+
     def test_every_view(self):
         path, *files = self.gated()
         self.show(path)
@@ -134,6 +156,7 @@ class Differences(PairCase):
             browser().open("about:blank")
             self.show(path)
             self.assert_changes((old, new), level, "--confidence", level)
+            self.assert_totals((old, new), level)
         self.assertIn("different sampling periods: 4.00 KiB, 16.0 KiB",
                       self.text("notes"))
 
@@ -354,9 +377,7 @@ class Many(PairCase):
             ("e2e_page_stacks", (str(STACKS),), {"period": "1"}),
             ("e2e_page_stacks", (str(STACKS + 500),), {"period": "1"}))
         self.assertLess(os.path.getsize(path), 8 << 20)
-        browser().open("about:blank")
-        self.show(path)
-        opened = browser().cpu_s()
+        opened = self.open_cpu_s(path, 2)
         print(f"open: {opened * 1000:.0f} ms of CPU; "
               f"{os.path.getsize(path)} bytes", file=sys.stderr)
         self.assertLess(opened, 2)

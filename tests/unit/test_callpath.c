@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/callpath.h"
+#include "export/callpath.h"
 #include "support/report_fixture.h"
 
 #define R 4096
@@ -55,7 +55,8 @@ static void make(struct test *t)
 	struct sp_aggregate *a = fixture_aggregate(t->x);
 
 	assert_int_equal(
-		sp_callpaths_init(&t->paths, a, a->analysis->alloc, NULL), 0);
+		sp_callpaths_init(&t->paths, a, &a->analysis->selection, NULL),
+		0);
 	sp_aggregate_free(a);
 }
 

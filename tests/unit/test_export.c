@@ -7,8 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export.h"
-#include "report/options.h"
+#include "export/options.h"
 #include "support/text_checks.h"
 
 static void test_formats(void **state)
@@ -93,7 +92,7 @@ static void test_help(void **state)
 	FILE *out = open_memstream(&text, &n);
 
 	(void)state;
-	sp_options_print_export_help(out);
+	sp_export_options_print_help(out);
 	fclose(out);
 	for (const struct sp_export_format *f = sp_export_formats; f->name;
 	     f++) {

@@ -7,32 +7,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export_collapsed.h"
-#include "support/report_fixture.h"
+#include "export/collapsed.h"
+#include "support/export_fixture.h"
 #include "support/text_checks.h"
-
-/* Everything is recorded: estimates are exact. */
-#define EVERYTHING 1
-
-enum {
-	MAIN,
-	F,
-	INLINED,
-	HOSTILE,
-	MAIN_AGAIN,
-};
 
 static int setup(void **state)
 {
-	struct fixture *x = fixture_new(EVERYTHING);
-
-	fixture_symbol(x, MAIN, "main", "main.c", 10);
-	fixture_symbol(x, F, "f", NULL, 0);
-	fixture_symbol(x, INLINED, "g", NULL, 0);
-	fixture_symbol(x, INLINED, "h", NULL, 0);
-	fixture_symbol(x, HOSTILE, ";a;b; 12\n\x1b[2J\xff;", "-x", 3);
-	fixture_symbol(x, MAIN_AGAIN, "main", "main.c", 20);
-	*state = x;
+	*state = export_fixture_of_names(";a;b; 12\n\x1b[2J\xff;", "-x");
 	return 0;
 }
 
@@ -45,24 +26,19 @@ static int teardown(void **state)
 static void assert_text(struct fixture *x, bool of_objects, const char *want)
 {
 	const struct sp_export_options options = {.of_objects = of_objects};
-	struct sp_aggregate *a = fixture_aggregate(x);
-	char *text = NULL;
-	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	char *text = export_text(x, sp_export_collapsed_write, &options, NULL);
 
-	assert_int_equal(sp_export_collapsed_write(out, a, &options, NULL), 0);
-	fclose(out);
 	assert_string_equal(text, want);
 	free(text);
-	sp_aggregate_free(a);
 }
 
 static void test_order(void **state)
 {
 	struct fixture *x = *state;
 
-	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
-	fixture_stack(x, (size_t[]){INLINED, F, MAIN}, 3, 2, 1000);
+	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){NAMES_INLINED, NAMES_F, NAMES_MAIN}, 3, 2,
+		      1000);
 	assert_text(x, false, "main;f;h;g 2000\nmain;f 300\n");
 	assert_text(x, true, "main;f;h;g 2\nmain;f 3\n");
 }
@@ -72,9 +48,9 @@ static void test_merges(void **state)
 {
 	struct fixture *x = *state;
 
-	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
-	fixture_stack(x, (size_t[]){F}, 1, 1, 50);
-	fixture_stack(x, (size_t[]){F, MAIN_AGAIN}, 2, 3, 7);
+	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
+	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN_AGAIN}, 2, 3, 7);
 	assert_text(x, false, "main;f 321\nf 50\n");
 }
 
@@ -82,7 +58,7 @@ static void test_hostile(void **state)
 {
 	struct fixture *x = *state;
 
-	fixture_stack(x, (size_t[]){HOSTILE, MAIN}, 2, 1, 9);
+	fixture_stack(x, (size_t[]){NAMES_HOSTILE, NAMES_MAIN}, 2, 1, 9);
 	assert_text(x, false, "main;:a:b: 12\\x0a\\x1b[2J\\xff: 9\n");
 }
 
@@ -100,9 +76,9 @@ static void test_view(void **state)
 	struct fixture *x = *state;
 
 	x->profile.has_frees = true;
-	fixture_stack(x, (size_t[]){F}, 1, 1, 50);
+	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
 	x->next.freed_ns = 100;
-	fixture_stack(x, (size_t[]){MAIN}, 1, 1, 70);
+	fixture_stack(x, (size_t[]){NAMES_MAIN}, 1, 1, 70);
 	x->question.has_view = true;
 	x->question.view = SP_VIEW_LIVE;
 	assert_text(x, false, "f 50\n");

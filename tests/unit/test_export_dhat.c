@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export_dhat.h"
+#include "export/dhat.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 

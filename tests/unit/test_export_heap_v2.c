@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "profile/elffile.h"
-#include "report/export_heap_v2.h"
-#include "support/report_fixture.h"
+#include "export/heap_v2.h"
+#include "support/export_fixture.h"
 
 enum { MAIN = 0x10, F = 0x20 };
 
@@ -51,17 +51,8 @@ static int teardown(void **state)
 
 static int write_it(struct document *d, struct sp_error *err)
 {
-	const struct sp_export_options options = {0};
-	struct sp_aggregate *a = fixture_aggregate(d->x);
-	FILE *out;
-	int r;
-
-	free(d->text);
-	out = open_memstream(&d->text, &d->size);
-	r = sp_export_heap_v2_write(out, a, &options, err);
-	fclose(out);
-	sp_aggregate_free(a);
-	return r;
+	return export_into(d->x, sp_export_heap_v2_write, NULL, &d->text,
+			   &d->size, err);
 }
 
 static void assert_text(struct document *d, const char *want)

@@ -10,8 +10,8 @@
 
 #include <jansson.h>
 
-#include "report/export_html.h"
-#include "report/html_paths.h"
+#include "export/html.h"
+#include "export/html_paths.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 #include "support/text_checks.h"
@@ -177,7 +177,9 @@ static void test_paths(void **state)
 	struct sp_html_paths paths;
 	const struct sp_html_path *path;
 
-	assert_int_equal(sp_html_paths_init(&paths, a, NULL), 0);
+	assert_int_equal(
+		sp_html_paths_init(&paths, a, &a->analysis->selection, NULL),
+		0);
 	assert_int_equal(paths.n_paths, 4);
 	assert_int_equal(paths.of_stack[0], paths.of_stack[1]);
 	/* main, f, operator new: flat for f */
@@ -203,7 +205,9 @@ static void test_fold(void **state)
 	bool keep[4] = {false};
 	uint32_t place[4], other;
 
-	assert_int_equal(sp_html_paths_init(&paths, a, NULL), 0);
+	assert_int_equal(
+		sp_html_paths_init(&paths, a, &a->analysis->selection, NULL),
+		0);
 	keep[paths.of_stack[0]] = true;
 	assert_int_equal(sp_html_paths_fold(&paths, keep, place), 0);
 	assert_int_equal(paths.n_paths, 2);

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export_jsonl.h"
+#include "export/jsonl.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 

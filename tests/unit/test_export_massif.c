@@ -8,8 +8,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export_massif.h"
-#include "support/report_fixture.h"
+#include "export/massif.h"
+#include "support/export_fixture.h"
 
 #define MS 1000000u
 
@@ -55,17 +55,8 @@ static void add(struct document *d, const struct sp_stack *stack,
 
 static int write_it(struct document *d, struct sp_error *err)
 {
-	const struct sp_export_options options = {0};
-	struct sp_aggregate *a = fixture_aggregate(d->x);
-	FILE *out;
-	int r;
-
-	free(d->text);
-	out = open_memstream(&d->text, &d->size);
-	r = sp_export_massif_write(out, a, &options, err);
-	fclose(out);
-	sp_aggregate_free(a);
-	return r;
+	return export_into(d->x, sp_export_massif_write, NULL, &d->text,
+			   &d->size, err);
 }
 
 static void assert_has(const struct document *d, const char *want)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/export_pprof.h"
+#include "export/pprof.h"
 #include "support/close.h"
 #include "support/pprof_walk.h"
 #include "support/report_fixture.h"

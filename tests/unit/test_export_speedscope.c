@@ -9,33 +9,18 @@
 
 #include <jansson.h>
 
-#include "report/export_speedscope.h"
+#include "export/speedscope.h"
+#include "support/export_fixture.h"
 #include "support/json_checks.h"
-#include "support/report_fixture.h"
 #include "support/text_checks.h"
 
-/* Everything is recorded: estimates are exact. */
-#define EVERYTHING 1
-
-enum {
-	MAIN,
-	F,
-	INLINED,
-	HOSTILE,
-	MAIN_AGAIN,
-	OTHER_FILE,
-};
+#define OTHER_FILE (NAMES_MAIN_AGAIN + 1)
 
 static int setup(void **state)
 {
-	struct fixture *x = fixture_new(EVERYTHING);
+	struct fixture *x =
+		export_fixture_of_names("</script>\"\n\x1b[2J\xff", "\\\n");
 
-	fixture_symbol(x, MAIN, "main", "main.c", 10);
-	fixture_symbol(x, F, "f", NULL, 0);
-	fixture_symbol(x, INLINED, "g", NULL, 0);
-	fixture_symbol(x, INLINED, "h", NULL, 0);
-	fixture_symbol(x, HOSTILE, "</script>\"\n\x1b[2J\xff", "\\\n", 3);
-	fixture_symbol(x, MAIN_AGAIN, "main", "main.c", 20);
 	fixture_symbol(x, OTHER_FILE, "main", "other.c", 20);
 	*state = x;
 	return 0;
@@ -49,21 +34,15 @@ static int teardown(void **state)
 
 static json_t *export(struct fixture *x)
 {
-	struct sp_aggregate *a = fixture_aggregate(x);
-	struct sp_export_options options = {0};
-	char *text = NULL;
 	size_t n;
-	FILE *out = open_memstream(&text, &n);
+	char *text = export_text(x, sp_export_speedscope_write, NULL, &n);
 	json_t *json;
 
-	assert_int_equal(sp_export_speedscope_write(out, a, &options, NULL), 0);
-	fclose(out);
 	assert_has_not(text, "</script>");
 	assert_has_not(text, "\x1b");
 	json = json_loadb(text, n, 0, NULL);
 	assert_non_null(json);
 	free(text);
-	sp_aggregate_free(a);
 	return json;
 }
 
@@ -96,10 +75,11 @@ static void test_stacks(void **state)
 	struct fixture *x = *state;
 	json_t *json;
 
-	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
-	fixture_stack(x, (size_t[]){INLINED, F, MAIN_AGAIN}, 3, 2, 1000);
+	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){NAMES_INLINED, NAMES_F, NAMES_MAIN_AGAIN},
+		      3, 2, 1000);
 	fixture_stack(x, NULL, 0, 1, 9);
-	fixture_stack(x, (size_t[]){F, OTHER_FILE}, 2, 1, 5);
+	fixture_stack(x, (size_t[]){NAMES_F, OTHER_FILE}, 2, 1, 5);
 	json = export(x);
 	assert_int_equal(json_array_size(at(json, "profiles")), 1);
 	assert_string_equal(string(json, "profiles.0.name"), "alloc");
@@ -121,9 +101,9 @@ static void test_views(void **state)
 	json_t *json;
 
 	x->profile.has_frees = true;
-	fixture_stack(x, (size_t[]){F}, 1, 1, 50);
+	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
 	x->next.freed_ns = 100;
-	fixture_stack(x, (size_t[]){MAIN}, 1, 1, 70);
+	fixture_stack(x, (size_t[]){NAMES_MAIN}, 1, 1, 70);
 	json = export(x);
 	assert_string_equal(string(json, "profiles.1.name"), "live");
 	assert_int_equal(integer(json, "activeProfileIndex"), 0);
@@ -145,7 +125,7 @@ static void test_hostile(void **state)
 	json_t *json;
 
 	x->profile.command = "\xc3\x28 </script>";
-	fixture_stack(x, (size_t[]){HOSTILE}, 1, 1, 9);
+	fixture_stack(x, (size_t[]){NAMES_HOSTILE}, 1, 1, 9);
 	json = export(x);
 	assert_string_equal(string(json, "shared.frames.1.name"),
 			    "</script>\"\n\x1b[2J\xef\xbf\xbd");

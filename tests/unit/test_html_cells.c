@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "report/html_cells.h"
+#include "export/html_cells.h"
 #include "support/report_fixture.h"
 
 #define R       4096
@@ -89,12 +89,15 @@ static bool page_has(const struct sp_html_cells *cells,
 	case SP_VIEW_ALLOC:
 		break;
 	}
-	return true;
+	return !(c->flags & SP_HTML_IS_SURVIVOR);
 }
 
-static uint64_t edge_ns(const struct sp_html_cells *cells, unsigned int edge)
+static uint64_t edge_ns(const struct sp_analysis *a,
+			const struct sp_html_cells *cells, unsigned int edge)
 {
-	return (uint64_t)RUN_NS * edge / cells->n_bins;
+	const uint64_t begin_ns = a->profile->window_ns;
+
+	return begin_ns + (RUN_NS - begin_ns) * edge / cells->n_bins;
 }
 
 /* The same question, as the report asks it. */
@@ -106,9 +109,9 @@ static struct sp_selection selection(const struct sp_analysis *a,
 	struct sp_selection s = a->selection;
 
 	s.view = view;
-	s.from_ns = edge_ns(cells, from);
+	s.from_ns = from ? edge_ns(a, cells, from) : 0;
 	if (to < cells->n_bins)
-		s.to_ns = edge_ns(cells, to);
+		s.to_ns = edge_ns(a, cells, to);
 	if (view == SP_VIEW_LIVE && to < cells->n_bins)
 		s.at_ns = s.to_ns;
 	if (view == SP_VIEW_PEAK)
@@ -192,6 +195,16 @@ static void test_coarse(void **state)
 	check_windows(*state, 1, SP_HTML_BINS_MIN);
 }
 
+/* What survived the discarding of old samples was alive, and not allocated. */
+static void test_survivors(void **state)
+{
+	struct fixture *x = *state;
+
+	x->profile.window_ns = RUN_NS / 3;
+	check_windows(x, SIZE_MAX, SP_HTML_BINS_MAX);
+	check_windows(x, 1, SP_HTML_BINS_MIN);
+}
+
 static void test_order(void **state)
 {
 	const struct sp_analysis *a = fixture_analysis(*state);
@@ -260,6 +273,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_coarse, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_survivors, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_renumber, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sure, setup, teardown),

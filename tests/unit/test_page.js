@@ -11,9 +11,9 @@ const path = require('path');
 const vm = require('vm');
 
 const root = process.argv[2];
-const html = path.join(root, 'src', 'report', 'html');
+const html = path.join(root, 'src', 'export', 'html');
 const names = ['special', 'estimate', 'model', 'tree', 'format', 'pair',
-	'table', 'changes', 'sizes', 'state', 'timeline', 'flame'];
+	'table', 'changes', 'sizes', 'state', 'flame', 'timeline'];
 const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'termsOf', 'bytesOf', 'objectsOf', 'estimate', 'classOf', 'CLASSES',
 	'readColumn', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
@@ -324,7 +324,7 @@ function randomTree(next, n) {
 	return {paths, model, tree};
 }
 
-// A side as export_html.c would write it, with functions of its own numbers.
+// A side as export/html.c would write it, with functions of its own numbers.
 function randomSide(next, n, moduleOfProgram) {
 	const names = ['main', 'f', 'g', 'h', 'lib.so+0x10', 'lib.so+0x20'];
 	const order = names.map((_, i) => i);

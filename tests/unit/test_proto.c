@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "report/proto.h"
+#include "export/proto.h"
 #include "support/pprof_walk.h"
 
 static void assert_bytes(const struct sp_proto *p, const char *want, size_t n)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "report/rows.h"
+#include "export/rows.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
 

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Figures are sums of weights (E3), which add up over paths as the viewers
+ * expect; what a path held at most is the highest point of its own curve.
+ */
+#include "export/dhat.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/hash.h"
+#include "export/callpath.h"
+#include "report/json.h"
+
+/* Readers in JavaScript know no integers beyond. */
+#define MOST ((int64_t)1 << 53)
+
+/* Blocks that live shorter are short-lived to the viewer, in microseconds. */
+#define SHORT_LIVED_US 10
+
+struct amount {
+	double bytes;
+	double blocks;
+};
+
+/* What is known of one path. */
+struct point {
+	struct amount total;
+	struct amount now; /* while walking */
+	struct amount most;
+	struct amount at_peak;
+	struct amount at_end;
+	double lived_ns; /* of all blocks together */
+};
+
+struct event {
+	uint64_t time_ns;
+	uint64_t what; /* twice the sample's position, + 1 for its birth */
+};
+
+struct document {
+	const struct sp_analysis *analysis;
+	const struct sp_profile *profile;
+	struct sp_selection births;
+	struct sp_callpaths paths;
+	struct point *points; /* of each path */
+};
+
+static struct amount weight_of(const struct sp_profile *profile,
+			       const struct sp_sample *s)
+{
+	struct sp_acc one;
+
+	sp_acc_init(&one, s->period_bytes);
+	sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
+		   s->period_bytes);
+	return (struct amount){one.est_bytes, one.est_count};
+}
+
+static void add(struct amount *sum, struct amount amount, double sign)
+{
+	sum->bytes += sign * amount.bytes;
+	sum->blocks += sign * amount.blocks;
+}
+
+static struct point *point_of(const struct document *d, size_t sample)
+{
+	const uint32_t stack = d->profile->samples[sample].stack;
+
+	return &d->points[d->paths.path_of_stack[stack]];
+}
+
+/* Blocks that are alive at the end have lived until then. */
+static void add_sample(struct document *d, size_t i)
+{
+	const struct sp_sample *s = &d->profile->samples[i];
+	const struct amount weight = weight_of(d->profile, s);
+	const uint64_t peak_ns = d->analysis->peak.time_ns;
+	const bool is_alive = s->freed_ns == SP_NEVER;
+	const uint64_t until =
+		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
+	struct point *point = point_of(d, i);
+
+	add(&point->total, weight, 1);
+	if (until > s->born_ns)
+		point->lived_ns += weight.blocks * (double)(until - s->born_ns);
+	if (s->born_ns <= peak_ns && sp_sample_gone_ns(d->profile, s) > peak_ns)
+		add(&point->at_peak, weight, 1);
+	if (is_alive)
+		add(&point->at_end, weight, 1);
+}
+
+/* At one moment frees come first. */
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if ((x->what & 1) != (y->what & 1))
+		return x->what & 1 ? 1 : -1;
+	return (x->what > y->what) - (x->what < y->what);
+}
+
+static void walk(struct document *d, const struct event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const bool is_birth = events[i].what & 1;
+		const size_t sample = events[i].what >> 1;
+		struct point *point = point_of(d, sample);
+
+		add(&point->now,
+		    weight_of(d->profile, &d->profile->samples[sample]),
+		    is_birth ? 1 : -1);
+		if (point->now.bytes > point->most.bytes)
+			point->most = point->now;
+	}
+}
+
+static int sum_up(struct document *d, struct sp_error *err)
+{
+	const struct sp_profile *p = d->profile;
+	struct event *events;
+	size_t n = 0;
+
+	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
+	events = calloc(p->n_samples + 1, 2 * sizeof(*events));
+	if (!d->points || !events) {
+		free(events);
+		return sp_error_set(err, -ENOMEM, p->path,
+				    "not enough memory for the call paths of "
+				    "%zu samples",
+				    p->n_samples);
+	}
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+		const uint64_t gone_ns = sp_sample_gone_ns(p, s);
+
+		if (!sp_selection_has(&d->births, p, s))
+			continue;
+		add_sample(d, i);
+		if (gone_ns <= s->born_ns)
+			continue;
+		events[n++] = (struct event){s->born_ns, 2 * i + 1};
+		if (gone_ns != SP_NEVER)
+			events[n++] = (struct event){gone_ns, 2 * i};
+	}
+	qsort(events, n, sizeof(*events), compare_events);
+	walk(d, events, n);
+	free(events);
+	return 0;
+}
+
+/* ---- writing ---- */
+
+static uint64_t rounded(double value, uint64_t *hash)
+{
+	*hash = sp_hash_word(*hash, 1);
+	return (uint64_t)sp_export_round(value, *hash, MOST);
+}
+
+static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
+{
+	const uint64_t most = a > b ? a : b;
+
+	return most > c ? most : c;
+}
+
+/* Rounded by the same hash, equal amounts stay equal; a path never held less at
+ * most than at the peak or at the end. */
+static void put_living(struct sp_json *json, const struct point *point,
+		       uint64_t hash)
+{
+	const uint64_t same = hash;
+	uint64_t gb = rounded(point->at_peak.bytes, &hash);
+	uint64_t gbk = rounded(point->at_peak.blocks, &hash);
+	uint64_t eb, ebk, mb, mbk;
+
+	hash = same;
+	eb = rounded(point->at_end.bytes, &hash);
+	ebk = rounded(point->at_end.blocks, &hash);
+	hash = same;
+	mb = rounded(point->most.bytes, &hash);
+	mbk = rounded(point->most.blocks, &hash);
+	sp_json_u64(json, "tl", rounded(point->lived_ns / 1e3, &hash));
+	sp_json_u64(json, "mb", largest(mb, gb, eb));
+	sp_json_u64(json, "mbk", mbk);
+	sp_json_u64(json, "gb", gb);
+	sp_json_u64(json, "gbk", gbk);
+	sp_json_u64(json, "eb", eb);
+	sp_json_u64(json, "ebk", ebk);
+}
+
+static void put_point(struct sp_json *json, const struct document *d,
+		      uint32_t i)
+{
+	const struct sp_callpath *path = &d->paths.paths[i];
+	const struct point *point = &d->points[i];
+	const uint64_t seed = sp_hash_word(sp_export_seed(d->profile), i);
+	uint64_t hash = seed;
+
+	sp_json_open_flat(json, NULL, '{');
+	sp_json_u64(json, "tb", rounded(point->total.bytes, &hash));
+	sp_json_u64(json, "tbk", rounded(point->total.blocks, &hash));
+	if (d->profile->has_frees)
+		put_living(json, point, seed);
+	sp_json_open(json, "fs", '[');
+	for (uint32_t k = 0; k < path->n_frames; k++)
+		sp_json_u64(json, NULL, path->frames[k]);
+	sp_json_close(json, ']');
+	sp_json_close(json, '}');
+}
+
+static uint64_t microseconds(uint64_t ns)
+{
+	return ns / 1000;
+}
+
+/* The viewer divides by the duration. */
+static uint64_t end_time(const struct sp_profile *profile)
+{
+	const uint64_t us = microseconds(profile->duration_ns);
+
+	return us ? us : 1;
+}
+
+static void put_head(struct sp_json *json, const struct document *d)
+{
+	const struct sp_profile *p = d->profile;
+
+	sp_json_u64(json, "dhatFileVersion", 2);
+	sp_json_string(json, "mode", "heap");
+	sp_json_string(json, "verb", "Allocated");
+	sp_json_bool(json, "bklt", p->has_frees);
+	sp_json_bool(json, "bkacc", false);
+	sp_json_string(json, "tu", "us");
+	sp_json_string(json, "Mtu", "s");
+	if (p->has_frees)
+		sp_json_u64(json, "tuth", SHORT_LIVED_US);
+	sp_json_string(json, "cmd", p->command);
+	sp_json_u64(json, "pid", p->pid);
+	if (p->has_frees)
+		sp_json_u64(json, "tg",
+			    microseconds(d->analysis->peak.time_ns));
+	sp_json_u64(json, "te", end_time(p));
+}
+
+static void put_document(struct sp_json *json, const struct document *d)
+{
+	sp_json_open(json, NULL, '{');
+	put_head(json, d);
+	sp_json_open(json, "pps", '[');
+	for (uint32_t i = 0; i < d->paths.n_paths; i++)
+		put_point(json, d, i);
+	sp_json_close(json, ']');
+	sp_json_open(json, "ftbl", '[');
+	for (uint32_t i = 0; i < d->paths.n_texts; i++)
+		sp_json_string(json, NULL, d->paths.texts[i]);
+	sp_json_close(json, ']');
+	sp_json_close(json, '}');
+	putc('\n', json->out);
+}
+
+int sp_export_dhat_write(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_export_options *options,
+			 struct sp_error *err)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	struct document d = {.analysis = a, .profile = a->profile};
+	struct sp_json json = {.out = out, .is_first = true};
+	int r = sp_selection_births(&a->selection, a->profile, "dhat",
+				    &d.births, err);
+
+	(void)options;
+	if (r < 0)
+		return r;
+	r = sp_callpaths_init(&d.paths, aggregate, &d.births, err);
+	if (r < 0)
+		return r;
+	r = sum_up(&d, err);
+	if (r >= 0)
+		put_document(&json, &d);
+	free(d.points);
+	sp_callpaths_done(&d.paths);
+	return r < 0 ? r : 0;
+}

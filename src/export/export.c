@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "report/answer.h"
+#include "report/load.h"
+#include "export/collapsed.h"
+#include "report/view_csv.h"
+#include "export/dhat.h"
+#include "export/heap_v2.h"
+#include "export/html.h"
+#include "export/html_cells.h"
+#include "report/view_json.h"
+#include "export/jsonl.h"
+#include "export/massif.h"
+#include "export/pprof.h"
+#include "export/speedscope.h"
+
+static int write_json(FILE *out, const struct sp_aggregate *aggregate,
+		      const struct sp_export_options *options,
+		      struct sp_error *err)
+{
+	(void)options;
+	return sp_view_json_write(out, aggregate, err);
+}
+
+static int write_csv(FILE *out, const struct sp_aggregate *aggregate,
+		     const struct sp_export_options *options,
+		     struct sp_error *err)
+{
+	(void)options;
+	(void)err;
+	sp_view_csv_functions(out, aggregate, 0);
+	return 0;
+}
+
+const struct sp_export_format sp_export_formats[] = {
+	{"pprof",
+	 "profile.proto, gzip: go tool pprof, Parca, Pyroscope",
+	 true,
+	 SP_EXPORT_KNOWS_PPROF,
+	 sp_export_pprof_write,
+	 {0}},
+	{"speedscope",
+	 "speedscope's JSON: alloc and live, inlines kept",
+	 false,
+	 0,
+	 sp_export_speedscope_write,
+	 {0}},
+	{"collapsed",
+	 "one line per stack: flamegraph.pl, inferno",
+	 false,
+	 SP_EXPORT_KNOWS_METRIC,
+	 sp_export_collapsed_write,
+	 {0}},
+	{"dhat",
+	 "DHAT's JSON: dh_view.html, the Firefox Profiler",
+	 false,
+	 0,
+	 sp_export_dhat_write,
+	 {.samples = true}},
+	{"massif",
+	 "Massif's text, live bytes over time: ms_print",
+	 false,
+	 0,
+	 sp_export_massif_write,
+	 {.peak = true, .n_points = SP_EXPORT_MASSIF_POINTS}},
+	{"heap_v2",
+	 "samples as text: jeprof, google-pprof, go tool pprof",
+	 false,
+	 0,
+	 sp_export_heap_v2_write,
+	 {0}},
+	{"html",
+	 "a page for a browser: flame graph, timeline, tables",
+	 false,
+	 SP_EXPORT_KNOWS_BASE,
+	 sp_export_html_write,
+	 {.parts = true, .n_points = SP_HTML_BINS_MAX + 1}},
+	{"json",
+	 "everything, as --json",
+	 false,
+	 0,
+	 write_json,
+	 {.lifetimes = true, .n_points = SP_VIEW_TIMELINE_POINTS}},
+	{"csv", "functions, as --csv", false, 0, write_csv, {0}},
+	{"jsonl",
+	 "a line for each sample, for statistics of your own",
+	 false,
+	 0,
+	 sp_export_jsonl_write,
+	 {.samples = true}},
+	{0},
+};
+
+const struct sp_export_format *sp_export_find(const char *name)
+{
+	for (const struct sp_export_format *f = sp_export_formats; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
+/* What was asked for, of one side. */
+struct side {
+	struct sp_answer answer;
+	struct sp_aggregate *aggregate; /* NULL until it is there */
+};
+
+static int side_init(struct side *side, const struct sp_profile *profile,
+		     const struct sp_export_request *request,
+		     sp_progress_fn *progress, void *progress_arg,
+		     struct sp_error *err)
+{
+	int r;
+
+	*side = (struct side){.answer = {.profile = profile,
+					 .question = &request->question,
+					 .symbols = &request->symbols,
+					 .progress = progress,
+					 .progress_arg = progress_arg}};
+	r = sp_answer_analyse(&side->answer, SP_VIEW_ALLOC, err);
+	return r < 0 ? r
+		     : sp_answer_aggregate(&side->answer, SP_BY_FUNCTION,
+					   &side->aggregate, err);
+}
+
+static void side_done(struct side *side)
+{
+	if (side->aggregate)
+		sp_aggregate_free(side->aggregate);
+	sp_answer_done(&side->answer);
+}
+
+/* With what --base says, which goes before the caller could tell the error:
+ * the error is made to name the file as it was given. */
+static int write_with_base(FILE *out, const struct sp_aggregate *aggregate,
+			   const struct sp_export_request *request,
+			   sp_progress_fn *progress, void *progress_arg,
+			   struct sp_error *err)
+{
+	struct sp_export_options how = request->how;
+	struct sp_profile *profile;
+	struct side base;
+	int r = sp_load(how.base_files, how.n_base_files, &request->question,
+			&request->format->needs, progress, progress_arg,
+			&profile, err);
+
+	if (r < 0)
+		return r;
+	r = side_init(&base, profile, request, progress, progress_arg, err);
+	if (r < 0) {
+		err->file = how.base_files[0];
+	} else {
+		how.base = base.aggregate;
+		r = request->format->write(out, aggregate, &how, err);
+		if (r < 0 && err->file == profile->path)
+			err->file = how.base_files[0];
+	}
+	side_done(&base);
+	sp_profile_free(profile);
+	return r;
+}
+
+int sp_export_write(FILE *out, const struct sp_profile *profile,
+		    const struct sp_export_request *request,
+		    sp_progress_fn *progress, void *progress_arg,
+		    struct sp_error *err)
+{
+	struct side side;
+	int r = side_init(&side, profile, request, progress, progress_arg, err);
+
+	if (r >= 0 && request->how.n_base_files)
+		r = write_with_base(out, side.aggregate, request, progress,
+				    progress_arg, err);
+	else if (r >= 0)
+		r = request->format->write(out, side.aggregate, &request->how,
+					   err);
+	side_done(&side);
+	return r;
+}
+
+int64_t sp_export_round(double value, uint64_t hash, int64_t max)
+{
+	const double uniform = (double)(hash >> 11) * 0x1p-53; /* in [0, 1) */
+	int64_t whole;
+
+	if (!(value < (double)max))
+		return max;
+	whole = (int64_t)value;
+	return whole + (uniform < value - (double)whole);
+}
+
+bool *sp_export_stacks_of(const struct sp_profile *p,
+			  const struct sp_selection *selection)
+{
+	bool *has = calloc(p->n_stacks + 1, sizeof(*has));
+
+	for (size_t i = 0; has && i < p->n_samples; i++)
+		has[p->samples[i].stack] |=
+			sp_selection_has(selection, p, &p->samples[i]);
+	for (size_t i = 0; has && i < p->n_groups; i++)
+		has[p->groups[i].one.stack] |=
+			sp_selection_has(selection, p, &p->groups[i].one);
+	return has;
+}
+
+uint64_t sp_export_seed(const struct sp_profile *profile)
+{
+	uint64_t h = sp_hash_word(profile->seed, profile->pid);
+
+	return sp_hash_word(h, profile->start_unix_ns);
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+//
+// What two profiles differ in, as text, and the table of it.
+
+// "+1.2 KiB", "−3 MiB".
+function signed(value, ofObjects, rounding = Math.round) {
+	const text = withUnit(split(Math.abs(value), rounding, true, ofObjects),
+		ofObjects);
+
+	return !value || !parseFloat(text) ? '0' : (value < 0 ? '−' : '+') + text;
+}
+
+// Rounded outwards; "exact" if the limits meet.
+function signedInterval({lo, hi}, ofObjects) {
+	return lo < hi ? `[${
+		signed(lo, ofObjects, lo < 0 ? Math.ceil : Math.floor)}, ${
+		signed(hi, ofObjects, hi < 0 ? Math.floor : Math.ceil)}]` : 'exact';
+}
+
+// Of the old value; "new" and "gone" where it has none.
+function signedPercent(older, newer) {
+	const change = 100 * (newer - older) / older;
+	const size = Math.abs(change), sign = change < 0 ? '−' : '+';
+
+	if (!(older > 0))
+		return newer > 0 ? 'new' : '0 %';
+	if (!(newer > 0))
+		return 'gone';
+	if (!change)
+		return '0 %';
+	return size < 0.01 ? `${sign}<0.01 %`
+		: `${sign}${size.toFixed(size < 1 ? 2 : size < 1000 ? 1 : 0)} %`;
+}
+
+const fromTo = (a, b, ofObjects) =>
+	`${amount(a, ofObjects)} → ${amount(b, ofObjects)}`;
+
+const isExact = ({lo, hi}) => !(lo < hi);
+
+// "~" before a change that cannot be told from noise.
+const tilde = (row) => row.isTold || isExact(row.change) ? '' : '~ ';
+
+// What became of something, as lines of [kind, text].
+function changeLines(row, ofObjects, confidence) {
+	const {old: a, new: b, change} = row;
+	const lines = [
+		['figure', fromTo(a.value, b.value, ofObjects) +
+			(ofObjects ? ' objects' : '')],
+		['figure' + (tilde(row) || !change.value ? ''
+			: change.value > 0 ? ' grew' : ' shrank'),
+		tilde(row) + signed(change.value, ofObjects)],
+		['share', signedPercent(a.value, b.value)],
+		['interval', isExact(change) ? 'exact' : `${level95(confidence)}: ` +
+			signedInterval(change, ofObjects)],
+		['samples', `${count(a.samples)} → ` + plural(b.samples, 'sample')],
+	];
+
+	if (tilde(row))
+		lines.push(['faint', 'not to be told from noise']);
+	return lines;
+}
+
+// ---- functions ----
+
+const CHANGE_KEYS = ['change', 'cumChange', 'old', 'new', 'percent', 'name'];
+
+class ChangeTable extends Ranking {
+	constructor(box, pair, on) {
+		super(box, byId('more-changes'), on);
+		this.pair = pair;
+	}
+
+	show(matches, {key, descending}) {
+		const {pair} = this;
+
+		if (this.choice !== pair.choice) {
+			this.flat = new Map(pair.rows((f) => pair.pathsFlat(f))
+				.map((row) => [row.f, row]));
+			this.cum = pair.rows((f) => pair.pathsWith(f));
+			this.choice = pair.choice;
+		}
+		this.matches = matches;
+		this.key = CHANGE_KEYS.includes(key) ? key : 'change';
+		this.descending = descending;
+		this.fill();
+	}
+
+	// Of changes those that are told first: the others are of any size.
+	compare(a, b) {
+		const {key} = this, of = key === 'cumChange' ? 'cum' : 'flat';
+		const size = (row) => row[of] ? Math.abs(row[of].change.value) : -1;
+		const told = (row) => row[of] && row[of].isTold ? 1 : 0;
+		const value = (row) => {
+			const e = row.flat;
+
+			if (!e)
+				return -Infinity;
+			if (key === 'percent' && !(e.old.value > 0))
+				return e.new.value > 0 ? Infinity : 0;
+			if (key === 'percent')
+				return (e.new.value - e.old.value) / e.old.value;
+			return e[key].value;
+		};
+		const [x, y] = [a, b].map((row) =>
+			this.pair.functions[row.cum.f].name);
+		const byName = x < y ? -1 : x > y ? 1 : 0;
+
+		if (key === 'name')
+			return byName;
+		if (key === 'change' || key === 'cumChange')
+			return told(a) - told(b) || size(a) - size(b) || -byName;
+		const [v, w] = [value(a), value(b)];
+		return v < w ? -1 : v > w ? 1 : -byName;
+	}
+
+	fill() {
+		const {matches, cum, flat} = this;
+		let rows = cum.filter(({f}) => !matches || matches[f])
+			.map((row) => ({cum: row, flat: flat.get(row.f)}));
+		const n = rows.length;
+		const own = rows.filter((row) => row.flat);
+		const told = own.filter((row) => row.flat.isTold);
+
+		rows.sort((a, b) => this.descending ? this.compare(b, a)
+			: this.compare(a, b));
+		rows = rows.slice(0, this.shown);
+		const most = Math.max(...rows.map(({cum: {change}}) =>
+			Math.max(-change.lo, change.hi)), 0);
+		this.put(rows.map((row) => this.row(row, most)), n);
+		byId('changed').textContent = `flat, ${told.length} of ` +
+			plural(own.length, matches ? 'matching function'
+				: 'function') +
+			' changed; ~ is not to be told from noise';
+		this.markOrder(this);
+	}
+
+	row({flat, cum}, most) {
+		return element('tr', null,
+			this.figure(flat && flat.old), this.figure(flat && flat.new),
+			this.change(flat, most),
+			element('td', {class: 'number'}, flat ? signedPercent(
+				flat.old.value, flat.new.value) : '–'),
+			element('td', {class: 'number'}, flat
+				? `${count(flat.old.samples)} → ` +
+					count(flat.new.samples) : '–'),
+			this.change(cum, most),
+			this.nameCell(cum.f, this.pair.functions[cum.f]));
+	}
+
+	figure(e) {
+		const {ofObjects} = this.pair.choice;
+
+		return element('td', {class: 'number'},
+			e ? amount(e.value, ofObjects) : '–');
+	}
+
+	change(row, most) {
+		const {ofObjects} = this.pair.choice;
+
+		if (!row)
+			return element('td', {class: 'estimate'},
+				element('span', {class: 'none'}, '–'));
+		const {old: a, new: b, change} = row;
+		return element('td', {
+			class: 'estimate' + (tilde(row) ? ' few' : ''),
+			'data-old': a.value, 'data-new': b.value,
+			'data-value': change.value,
+			'data-lo': change.lo, 'data-hi': change.hi,
+			'data-old-samples': a.samples,
+			'data-new-samples': b.samples, 'data-told': row.isTold,
+		}, element('b', null, tilde(row) + signed(change.value, ofObjects)),
+		' ', element('span', {class: 'interval'},
+			signedInterval(change, ofObjects)),
+		changeBar(change, most, tilde(row) !== ''));
+	}
+}
+
+// A bar from the middle, and a line from one limit to the other.
+function changeBar({value, lo, hi}, most, isFew) {
+	const part = (x) => 50 + 50 *
+		Math.max(Math.min(most > 0 ? x / most : 0, 1), -1);
+	const bar = element('i', {
+		class: isFew ? 'value' : value < 0 ? 'value shrank' : 'value grew',
+	});
+	const line = element('i', {class: 'limits'});
+
+	bar.style.left = `${Math.min(part(value), 50)}%`;
+	bar.style.right = `${100 - Math.max(part(value), 50)}%`;
+	line.style.left = `${part(lo)}%`;
+	line.style.right = `${100 - part(hi)}%`;
+	return element('span', {class: 'bar change', 'aria-hidden': 'true'}, bar,
+		line);
+}
+
+// ---- the head ----
+
+// A total that is known exactly, or {value, lo, hi} of both sides.
+function totalCard(title, older, newer, ofObjects, confidence) {
+	const a = typeof older === 'number'
+		? {value: older, lo: older, hi: older} : older;
+	const b = typeof newer === 'number'
+		? {value: newer, lo: newer, hi: newer} : newer;
+	const row = {old: a, new: b, change: changeOf(a, b)};
+
+	row.isTold = isNotZero(row.change);
+	return card(title, fromTo(a.value, b.value, ofObjects),
+		`${tilde(row)}${signed(row.change.value, ofObjects)}, ` +
+		signedPercent(a.value, b.value) + (isExact(row.change) ? ''
+			: ` · ${level95(confidence)}: ` +
+				signedInterval(row.change, ofObjects)), 'change');
+}
+
+function showPairCards(box, older, newer) {
+	const exact = older.is_complete && newer.is_complete ? ', exact'
+		: ', at least';
+	const {confidence} = newer;
+
+	box.replaceChildren(
+		totalCard('Allocated' + exact, older.exact_bytes,
+			newer.exact_bytes, false, confidence),
+		totalCard('Allocations' + exact, older.exact_objects,
+			newer.exact_objects, true, confidence));
+	if (older.live_bytes && newer.live_bytes)
+		box.append(
+			totalCard('Alive at the end', older.live_bytes,
+				newer.live_bytes, false, confidence),
+			totalCard('Peak', older.peak_bytes, newer.peak_bytes,
+				false, confidence));
+}
+
+function showPairRun(older, newer) {
+	const name = (data) => visible(baseName(data.program));
+	const isSame = name(older) === name(newer);
+	const line = (what, data) => element('span', {class: 'side'},
+		`${what}: ${runFacts(data)} · ${visible(data.file)}` +
+		(data.files > 1 ? ` · ${count(data.files)} files added up` : ''));
+
+	document.title = `${name(newer)}, old and new – sampleprof`;
+	byId('program').textContent = isSame ? `${name(newer)}, old → new`
+		: `${name(older)} → ${name(newer)}`;
+	byId('command').textContent = visible(newer.command || newer.program);
+	byId('facts').replaceChildren(line('old', older), line('new', newer));
+	showOnly(newer);
+}
+
+// What makes the two hard to compare.
+function pairNotes(older, newer) {
+	const notes = [], sides = [['old', older], ['new', newer]];
+	const name = (data) => baseName(data.program);
+	const differ = (of) => of(older) !== of(newer);
+
+	if (differ(name))
+		notes.push(`different programs: ${name(older)}, ${name(newer)}`);
+	if (differ((data) => data.period_bytes))
+		notes.push(`different sampling periods: ${sides.map(([, data]) =>
+			amount(data.period_bytes, false)).join(', ')}; what is ` +
+			'estimated is as exact as the longer one allows');
+	if (differ((data) => data.is_dotnet))
+		notes.push('different sampling laws');
+	if (differ((data) => data.files))
+		notes.push(`${plural(older.files, 'file')} against ` +
+			`${plural(newer.files, 'file')}: the sums of each are ` +
+			'compared, not the means');
+	for (const [what, data] of sides)
+		if (!data.is_complete)
+			notes.push(`${what}: ${data.end}: its totals are lower limits`);
+	if (differ((data) => data.has_frees))
+		notes.push(`${older.has_frees ? 'new' : 'old'} has no frees: ` +
+			'what is alive, the peak and temporary objects cannot be ' +
+			'compared');
+	for (const [what, data] of sides)
+		notes.push(...noteLines(data).map((line) => `${what}: ${line}`));
+	return notes;
+}
+
+// Of a key, the value that both have, or both.
+function pairSettings(older, newer) {
+	const [a, b] = [older, newer].map(({settings}) => new Map(settings));
+	const side = (map, key) => map.has(key) ? map.get(key) : 'not there';
+
+	return [...new Set([...a.keys(), ...b.keys()])].map((key) => [key,
+		side(a, key) === side(b, key) ? side(a, key)
+			: `${side(a, key)} → ${side(b, key)}`]);
+}
+
+function showPairNotes(older, newer, renamed) {
+	showNotes(newer, [
+		...renamed.map((both) => `taken for renamed: ${both}`),
+		...pairNotes(older, newer),
+	], pairMethod(newer), pairSettings(older, newer));
+	byId('file').textContent =
+		`old: ${fileText(older)}; new: ${fileText(newer)}`;
+}
+
+const PAIR_METHOD = 'A difference has the interval that the two estimates ' +
+	'have together, from samples alone: what the program itself does ' +
+	'differently from run to run is not in it. Without ~ are as many rows ' +
+	'as keep the share of wrong ones among them below ';
+
+const pairMethod = (data) => `Intervals are at ${level95(data.confidence)}. ` +
+	`${PAIR_METHOD}${level95(1 - data.confidence)}.`;

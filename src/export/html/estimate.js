@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+//
+// Estimates with intervals, as src/profile/estimator.c, estimate.c and strata.c
+// make them ((E3) to (E17) of docs/statistics.md; the comments there say why).
+// tests/e2e/test_page.py compares the two.
+
+// An accumulator: sums over samples, in the order in which export/html.c writes
+// them.
+const SAMPLES = 0, SIZE = 1, SURE = 2, EST = 3, K2 = 4, K3 = 5, KZ = 6,
+	COUNT = 7, C2 = 8, C3 = 9, PERIOD = 10, ACC_TERMS = 11;
+
+const SMALLEST_OBJECT_BYTES = 16;
+const STRATUM_SAMPLES_MIN = 16;
+
+function emptyAcc(period) {
+	const acc = new Float64Array(ACC_TERMS);
+
+	acc[PERIOD] = period;
+	return acc;
+}
+
+function mergeAcc(dst, src) {
+	for (let i = 0; i < PERIOD; i++)
+		dst[i] += src[i];
+	dst[PERIOD] = Math.max(dst[PERIOD], src[PERIOD]);
+}
+
+// a - b, of which b's samples are a subset.
+function subtractAcc(a, b) {
+	const rest = emptyAcc(a[PERIOD]);
+
+	if (a[SAMPLES] <= b[SAMPLES])
+		return rest;
+	for (let i = 0; i < PERIOD; i++)
+		rest[i] = Math.max(a[i] - b[i], 0);
+	if (rest[SAMPLES] === rest[SURE])
+		rest[K2] = rest[K3] = rest[KZ] = rest[C2] = rest[C3] = 0;
+	return rest;
+}
+
+// What one sample of a size adds to an accumulator (E2, E3, E4, E15, E16).
+function termsOf(size, period, isSure, isDotnet) {
+	const acc = emptyAcc(period);
+	const x = isDotnet ? -size * Math.log1p(-1 / period) : size / period;
+	const pi = isSure ? 1 : -Math.expm1(-x);
+	const q = isSure ? 0 : Math.exp(-x);
+	const w = size / pi, n = 1 / pi;
+
+	acc[SAMPLES] = 1;
+	acc[SIZE] = size;
+	acc[SURE] = isSure ? 1 : 0;
+	acc[EST] = w;
+	acc[K2] = w * w * q;
+	acc[K3] = w * w * w * q * (1 + q);
+	acc[KZ] = w * w * q * size;
+	acc[COUNT] = n;
+	acc[C2] = n * n * q;
+	acc[C3] = n * n * n * q * (1 + q);
+	return acc;
+}
+
+// sp_format_class()
+function classOf(size) {
+	const v = size - 1;
+
+	if (v < 1024)
+		return Math.floor(v / 16);
+	let e = 10;
+	while (v >= 2 ** (e + 1))
+		e++;
+	return Math.min(64 + (e - 10) * 4 + Math.floor(v / 2 ** (e - 2)) % 4,
+		CLASSES - 1);
+}
+
+const CLASSES = 252;
+
+function around(value, lo, hi) {
+	return {value, lo: Math.min(lo, value), hi: Math.max(hi, value)};
+}
+
+function lattice(step, period) {
+	const h = step / (2 * period);
+
+	return step > 0 ? period * (h / Math.tanh(h) - 1) : 0;
+}
+
+// `level`: {half, lo, hi}, the probability beyond each limit and the normal
+// distribution's quantiles there.
+
+// (E8)
+function bytesOf(acc, level) {
+	const r = acc[PERIOD] === 1 ? 0 : acc[PERIOD];
+	const k1 = acc[EST] - acc[SIZE], k2 = acc[K2], k3 = acc[K3];
+	const step = k2 > 0 ? acc[KZ] / k2 : 0;
+	let lo = 0, hi = acc[SIZE];
+
+	if (acc[SAMPLES])
+		lo = acc[SIZE] + Math.max(0,
+			p3Quantile(k1, k2, k3, level.half, level.lo) - step / 2);
+	hi += p3Quantile(k1 + r, k2 + r * r, k3 + 2 * r * r * r,
+		1 - level.half, level.hi);
+	if (r > 0)
+		hi += lattice(step, r) * k2 / (k2 + r * r);
+	return around(acc[EST], lo, hi);
+}
+
+// The phantom of a count: an object of that size, unseen.
+function phantomObject(size, period) {
+	const n = period === 1 ? 1 : 1 / -Math.expm1(-size / period);
+	const q = period === 1 ? 0 : Math.exp(-size / period);
+
+	return [q * n, q * n * n, q * (1 + q) * n * n * n];
+}
+
+// (E11)
+function objectsOf(acc, level) {
+	const s = acc[SAMPLES], unseen = acc[COUNT] - s;
+	const extra = phantomObject(SMALLEST_OBJECT_BYTES, acc[PERIOD]);
+	let lo = 0;
+
+	if (acc[PERIOD] === 1)
+		return {value: s, lo: s, hi: s};
+	if (s)
+		lo = s + Math.max(0, p3Quantile(unseen, acc[C2], acc[C3],
+			level.half, level.lo) - 0.5);
+	return around(acc[COUNT], lo, s + 0.5 +
+		p3Quantile(unseen + extra[0], acc[C2] + extra[1],
+			acc[C3] + extra[2], 1 - level.half, level.hi));
+}
+
+// ---- exact totals (E10, E17) ----
+
+// One side of a stratum, as cumulants of what was not sampled.
+function sideOfBytes(acc) {
+	const r = acc[PERIOD] === 1 ? 0 : acc[PERIOD];
+	const step = acc[K2] > 0 ? acc[KZ] / acc[K2] : 0;
+	const smooth = r > 0 ? lattice(step, r) : 0;
+
+	return {
+		seen: acc[SIZE], k1: Math.max(acc[EST] - acc[SIZE], 0),
+		k2: acc[K2], k3: acc[K3], phantom: [r, r * r, 2 * r * r * r],
+		rough: step / 2, smooth,
+		ownSmooth: r > 0 ? smooth * acc[K2] / (acc[K2] + r * r) : 0,
+		chance: acc[SAMPLES] - acc[SURE], hasSamples: acc[SAMPLES] > 0,
+	};
+}
+
+function sideOfObjects(acc, smallest) {
+	return {
+		seen: acc[SAMPLES], k1: Math.max(acc[COUNT] - acc[SAMPLES], 0),
+		k2: acc[C2], k3: acc[C3],
+		phantom: phantomObject(smallest, acc[PERIOD]),
+		rough: 0.5, smooth: 0.5, ownSmooth: 0.5,
+		chance: acc[SAMPLES] - acc[SURE], hasSamples: acc[SAMPLES] > 0,
+	};
+}
+
+function cellOf(part, rest, total, slack, isAlone) {
+	const unseen = total - part.seen - rest.seen;
+	const isWrong = unseen < -slack;
+
+	return {
+		part, rest, slack,
+		unseen: isWrong ? Infinity : Math.max(unseen, 0),
+		isAlone: isAlone || isWrong,
+	};
+}
+
+const NOWHERE = 0, ON_PART = 1, ON_REST = 2;
+
+function lawOfNothing(c, isUpper) {
+	const spokenFor = !c.part.hasSamples && c.part.phantom[1] > 0;
+
+	if (!isUpper || spokenFor)
+		return {k1: 0, k2: 0, k3: 0, lattice: 0, slack: 0};
+	return {k1: c.unseen, k2: 0, k3: 0, lattice: 0, slack: c.slack};
+}
+
+function freedom(c) {
+	const s = c.part.chance + c.rest.chance;
+
+	return s > 1 ? s / (s - 1) : 1;
+}
+
+// (E10) in one stratum.
+function lawOf(c, phantom, isUpper) {
+	const [a1, a2, a3] = phantom === ON_PART ? c.part.phantom : [0, 0, 0];
+	const [b1, b2, b3] = phantom === ON_REST ? c.rest.phantom : [0, 0, 0];
+	const a = {k1: c.part.k1 + a1, k2: c.part.k2 + a2, k3: c.part.k3 + a3};
+	const b = {k1: c.rest.k1 + b1, k2: c.rest.k2 + b2, k3: c.rest.k3 + b3};
+	const near = phantom === NOWHERE ? 'smooth' : 'ownSmooth';
+	const fromA = isUpper ? c.part[near] : c.part.rough;
+	const fromB = isUpper ? c.rest.rough : c.rest[near];
+	const t = a.k2 + b.k2;
+
+	if (c.isAlone)
+		return {...a, lattice: fromA, slack: 0};
+	if (!(t > 0))
+		return lawOfNothing(c, isUpper);
+	const k = a.k2 / t, l = b.k2 / t;
+	return {
+		k1: l * a.k1 + k * (c.unseen - b.k1),
+		k2: k * b.k2 * (phantom === NOWHERE ? freedom(c) : 1),
+		k3: l * l * l * a.k3 - k * k * k * b.k3,
+		lattice: l * fromA + k * fromB,
+		slack: k * c.slack,
+	};
+}
+
+function addLaw(sum, one) {
+	sum.k1 += one.k1;
+	sum.k2 += one.k2;
+	sum.k3 += one.k3;
+	sum.lattice += one.lattice * one.k2;
+	sum.slack = Math.max(sum.slack, one.slack);
+}
+
+const noLaw = () => ({k1: 0, k2: 0, k3: 0, lattice: 0, slack: 0});
+
+function roughQuantile(k1, k2, k3, t) {
+	return k2 > 0 ? k1 + t * Math.sqrt(k2) + (t * t - 1) * k3 / (6 * k2) : k1;
+}
+
+// Where the phantom moves the limit most.
+function placePhantom(cells, isUpper, t) {
+	const kind = isUpper ? ON_PART : ON_REST;
+	const all = noLaw();
+	let best = -Infinity, place = 0;
+
+	if (cells.length === 1)
+		return 0;
+	for (const c of cells)
+		addLaw(all, lawOf(c, NOWHERE, isUpper));
+	cells.forEach((c, i) => {
+		const one = lawOf(c, NOWHERE, isUpper);
+		const other = lawOf(c, kind, isUpper);
+		const limit = roughQuantile(all.k1 - one.k1 + other.k1,
+			Math.max(all.k2 - one.k2 + other.k2, 0),
+			all.k3 - one.k3 + other.k3, t);
+
+		if ((isUpper ? limit : -limit) > best) {
+			best = isUpper ? limit : -limit;
+			place = i;
+		}
+	});
+	return place;
+}
+
+function limitOf(cells, isUpper, level) {
+	const t = isUpper ? level.hi : level.lo;
+	const place = placePhantom(cells, isUpper, t);
+	const all = noLaw();
+
+	cells.forEach((c, i) => {
+		const kind = i !== place ? NOWHERE : isUpper ? ON_PART : ON_REST;
+
+		addLaw(all, lawOf(c, kind, isUpper));
+	});
+	const steps = all.k2 > 0 ? all.lattice / all.k2 : 0;
+	return p3Quantile(all.k1, all.k2, all.k3,
+		isUpper ? 1 - level.half : level.half, t) +
+		(isUpper ? steps + all.slack : -steps);
+}
+
+function valueOf(c, share) {
+	if (c.isAlone)
+		return c.part.k1;
+	if (c.part.k2 + c.rest.k2 > 0)
+		return lawOf(c, NOWHERE, true).k1;
+	if (!c.part.hasSamples)
+		return c.rest.hasSamples ? 0 : share * c.unseen;
+	return c.rest.hasSamples ? c.unseen / 2 : c.unseen;
+}
+
+function shareOfPart(cells) {
+	let part = 0, rest = 0;
+
+	for (const c of cells) {
+		part += c.part.seen + c.part.k1;
+		rest += c.rest.seen + c.rest.k1;
+	}
+	return part > 0 ? part / (part + rest) : 0;
+}
+
+// (E17)
+function estimateStrata(cells, level) {
+	const share = shareOfPart(cells);
+	const clamp = (v, hi) => Math.min(Math.max(v, 0), hi);
+	let seen = 0, unseen = 0, value = 0, slack = 0, lo = 0;
+	let hasSamples = false;
+
+	for (const c of cells) {
+		seen += c.part.seen;
+		hasSamples ||= c.part.hasSamples;
+		unseen += c.unseen;
+		slack = Math.max(slack, c.slack);
+		value += valueOf(c, share);
+	}
+	if (hasSamples)
+		lo = seen + clamp(limitOf(cells, false, level), unseen);
+	return around(seen + clamp(value, unseen), lo,
+		seen + clamp(limitOf(cells, true, level), unseen + slack));
+}
+
+// A tally: samples in all, and by size class: {all, classes: Map}.
+function emptyTally(period) {
+	return {all: emptyAcc(period), classes: new Map()};
+}
+
+function newStratum(period) {
+	return {
+		part: emptyAcc(period), rest: emptyAcc(period), bytes: 0,
+		objects: 0, smallest: Infinity, bytesAlone: false,
+		objectsAlone: false,
+	};
+}
+
+const smallestOfClass = (population, i) =>
+	Math.max(i ? population.classes[i - 1].max + 1 : 1,
+		SMALLEST_OBJECT_BYTES);
+
+function addClass(stratum, population, i, part) {
+	const all = population.samples.get(i);
+
+	if (all) {
+		mergeAcc(stratum.rest, part ? subtractAcc(all, part) : all);
+		if (part)
+			mergeAcc(stratum.part, part);
+	}
+	stratum.bytes += population.classes[i].bytes;
+	stratum.objects += population.classes[i].objects;
+	stratum.smallest = Math.min(stratum.smallest,
+		smallestOfClass(population, i));
+}
+
+// The strata in which the subset has samples, and all others as one.
+function stratify(population, tally) {
+	const {classes, period} = population;
+	const strata = new Map();
+	const others = newStratum(period);
+	const enough = STRATUM_SAMPLES_MIN * period;
+
+	for (const i of tally.classes.keys())
+		strata.set(classes[i].stratum, newStratum(period));
+	for (let i = 0; i < classes.length; i++) {
+		if (!population.samples.has(i) && !classes[i].objects &&
+		    !population.slack)
+			continue;
+		addClass(strata.get(classes[i].stratum) || others, population, i,
+			tally.classes.get(i));
+	}
+	const mixed = strata.get(0), tiny = strata.get(classes[0].stratum);
+	if (tiny && Math.floor(classes[0].bytes / 16) < classes[0].objects)
+		tiny.objectsAlone = true;
+	if (mixed) {
+		mixed.objectsAlone = true;
+		mixed.bytesAlone = mixed.bytes < enough;
+	}
+	const list = [...strata.values()];
+	return others.smallest === Infinity ? list : [others, ...list];
+}
+
+// Bytes of the samples of a tally, or objects, with limits.
+function estimate(population, tally, level, ofObjects) {
+	if (!population.useTotals || population.period === 1)
+		return ofObjects ? objectsOf(tally.all, level)
+			: bytesOf(tally.all, level);
+	return estimateStrata(stratify(population, tally).map((s) => ofObjects
+		? cellOf(sideOfObjects(s.part, s.smallest),
+			sideOfObjects(s.rest, s.smallest), s.objects,
+			population.slack / s.smallest, s.objectsAlone)
+		: cellOf(sideOfBytes(s.part), sideOfBytes(s.rest), s.bytes,
+			population.slack, s.bytesAlone)), level);
+}

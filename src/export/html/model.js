@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+//
+// The profile as export/html.c wrote it: functions, call paths, and cells, which
+// count samples of a path and a kind (export/html_cells.h).
+//
+// A choice is {view, ofObjects, from, to}: which of them are looked at, by view
+// and by the bins [from, to) of their birth.
+
+const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16;
+const FLAGS = 32;
+
+// The numbers of a column (base/bytes.h).
+function readColumn(base64) {
+	const text = atob(base64);
+	let at = 0;
+
+	return () => {
+		let value = 0, scale = 1, byte;
+
+		do {
+			byte = text.charCodeAt(at++);
+			value += (byte & 127) * scale;
+			scale *= 128;
+		} while (byte & 128);
+		return value;
+	};
+}
+
+// frames[start[p]..start[p + 1]) of a path, outermost first; flat: the function
+// that its bytes are flat for, and the frame where that is.
+function readPaths(data) {
+	const n = data.n_paths, next = readColumn(data.paths);
+	const start = new Int32Array(n + 1), flatAt = new Int32Array(n);
+	const frames = [];
+
+	for (let p = 0; p < n; p++) {
+		const shared = next(), fresh = next();
+		const from = p ? start[p - 1] : 0;
+
+		start[p] = frames.length;
+		for (let i = 0; i < shared; i++)
+			frames.push(frames[from + i]);
+		for (let i = 0; i < fresh; i++)
+			frames.push(next());
+		flatAt[p] = frames.length - 1 - next();
+	}
+	start[n] = frames.length;
+	return {start, frames: Int32Array.from(frames), flatAt};
+}
+
+function readKinds(data) {
+	const n = data.n_kinds, next = readColumn(data.kinds);
+	const terms = [], classes = new Int32Array(n);
+
+	for (let i = 0; i < n; i++) {
+		const size = next(), rest = next();
+		const period = data.periods[Math.floor(rest / 2)];
+
+		terms.push(termsOf(size, period, rest % 2 === 1, data.is_dotnet));
+		classes[i] = classOf(size);
+	}
+	return {terms, classes};
+}
+
+// cells start[p]..start[p + 1] are those of path p
+function readCells(data) {
+	const n = data.n_cells, next = readColumn(data.cells);
+	const cells = {
+		start: new Int32Array(data.n_paths + 1), kind: new Int32Array(n),
+		born: new Uint8Array(n), freed: new Uint8Array(n),
+		flags: new Uint8Array(n), count: new Float64Array(n),
+	};
+	let at = 0;
+
+	for (let p = 0; p < data.n_paths; p++) {
+		cells.start[p] = at;
+		for (let left = next(); left > 0; left--, at++) {
+			cells.kind[at] = next();
+			cells.born[at] = next();
+			cells.freed[at] = next();
+			const rest = next();
+			cells.flags[at] = rest % FLAGS;
+			cells.count[at] = Math.floor(rest / FLAGS) + 1;
+		}
+	}
+	cells.start[data.n_paths] = at;
+	return cells;
+}
+
+function readPopulation(data) {
+	const p = data.population;
+
+	return {
+		useTotals: p.has_totals && data.method === 'p3t',
+		hasClasses: p.has_classes,
+		period: p.period_bytes,
+		slack: p.slack_bytes,
+		samples: new Map(p.samples.map(
+			([i, ...acc]) => [i, Float64Array.from(acc)])),
+		classes: p.classes.map(([bytes, objects, stratum, max]) =>
+			({bytes, objects, stratum, max})),
+	};
+}
+
+function readFunctions(data) {
+	const functions = [];
+
+	for (let i = 0; i < data.functions.length; i += 2)
+		functions.push({
+			name: data.strings[data.functions[i]],
+			module: data.strings[data.functions[i + 1]],
+			place: '',
+		});
+	for (let i = 0; i < data.places.length; i += 3) {
+		const line = data.places[i + 2];
+
+		functions[data.places[i]].place =
+			data.strings[data.places[i + 1]] + (line ? ':' + line : '');
+	}
+	return functions;
+}
+
+// For each function the paths that it is in, each once.
+function indexFunctions(n, paths) {
+	const nPaths = paths.start.length - 1;
+	const start = new Int32Array(n + 1), last = new Int32Array(n).fill(-1);
+	const each = (visit) => {
+		last.fill(-1);
+		for (let p = 0; p < nPaths; p++)
+			for (let i = paths.start[p]; i < paths.start[p + 1]; i++) {
+				const f = paths.frames[i];
+
+				if (last[f] !== p)
+					visit(f, p);
+				last[f] = p;
+			}
+	};
+
+	each((f) => start[f + 1]++);
+	for (let f = 0; f < n; f++)
+		start[f + 1] += start[f];
+	const fill = start.slice(), list = new Int32Array(start[n]);
+	each((f, p) => { list[fill[f]++] = p; });
+	return {start, list};
+}
+
+const readCode = (data) => ({
+	functions: readFunctions(data), paths: readPaths(data),
+	cells: readCells(data),
+});
+
+// Functions and call paths with a figure each, of one profile or of two.
+class Code {
+	constructor(data, {functions, paths, index}) {
+		this.data = data;
+		this.bins = data.bins;
+		this.functions = functions;
+		this.paths = paths;
+		this.nPaths = paths.flatAt.length;
+		this.index = index || indexFunctions(functions.length, paths);
+		this.allPaths = Int32Array.from({length: this.nPaths}, (_, i) => i);
+		this.est = new Float64Array(this.nPaths);
+		this.samples = new Float64Array(this.nPaths);
+	}
+
+	pathsWith(f) {
+		return this.index.list.subarray(this.index.start[f],
+			this.index.start[f + 1]);
+	}
+
+	flatOf(path) {
+		return this.paths.frames[this.paths.flatAt[path]];
+	}
+
+	pathsFlat(f) {
+		return this.pathsWith(f).filter((p) => this.flatOf(p) === f);
+	}
+}
+
+class Model extends Code {
+	constructor(data, code = readCode(data)) {
+		const half = (1 - data.confidence) / 2;
+
+		super(data, code);
+		this.level = {half, lo: data.normal_lo, hi: data.normal_hi};
+		this.population = readPopulation(data);
+		this.kinds = readKinds(data);
+		this.cells = code.cells;
+		this.kindCounts = new Float64Array(data.n_kinds);
+		this.chosen = new Uint8Array(data.n_cells);
+		this.seen = new Float64Array(this.nPaths);
+	}
+
+	// Of a path, what can be added up.
+	get summed() {
+		return ['est', 'seen', 'samples'];
+	}
+
+	// What trees and colours are ordered by.
+	get weights() {
+		return this.est;
+	}
+
+	get isPair() {
+		return false;
+	}
+
+	get views() {
+		return this.data.has_frees
+			? ['alloc', 'live', 'peak', 'leaks', 'temporary']
+			: ['alloc'];
+	}
+
+	// Is a cell in the view?  Of what is born in the window, `live` is
+	// what is alive at its end.
+	viewTest({view, to}) {
+		const {flags, freed} = this.cells;
+
+		switch (view) {
+		case 'live':
+			return to === this.bins
+				? (c) => flags[c] & AT_END
+				: (c) => !freed[c] || freed[c] - 1 > to;
+		case 'peak':
+			return (c) => flags[c] & AT_PEAK;
+		case 'leaks':
+			return (c) => flags[c] & IS_LEAK;
+		case 'temporary':
+			return (c) => flags[c] & IS_TEMPORARY;
+		default:
+			return (c) => !(flags[c] & IS_SURVIVOR);
+		}
+	}
+
+	// Sum up what is chosen, by path: `est` (E3), of which `seen` was
+	// sampled itself, and `samples`.  Everything below is about the choice.
+	choose(choice) {
+		const {start, kind, born, count} = this.cells;
+		const {terms} = this.kinds;
+		const weight = choice.ofObjects ? COUNT : EST;
+		const size = choice.ofObjects ? SAMPLES : SIZE;
+		const isInView = this.viewTest(choice);
+
+		this.choice = choice;
+		for (let p = 0; p < this.nPaths; p++) {
+			let est = 0, seen = 0, samples = 0;
+
+			for (let c = start[p]; c < start[p + 1]; c++) {
+				const isIn = born[c] >= choice.from &&
+					born[c] < choice.to && isInView(c);
+
+				this.chosen[c] = isIn ? 1 : 0;
+				if (!isIn)
+					continue;
+				est += count[c] * terms[kind[c]][weight];
+				seen += count[c] * terms[kind[c]][size];
+				samples += count[c];
+			}
+			this.est[p] = est;
+			this.seen[p] = seen;
+			this.samples[p] = samples;
+		}
+	}
+
+	// Sums over the chosen samples of some paths, all kinds or those of the
+	// classes first..last.
+	tally(paths, first = 0, last = CLASSES) {
+		const {start, kind, count} = this.cells;
+		const tally = emptyTally(this.data.period_bytes);
+		const touched = [];
+
+		for (const p of paths)
+			for (let c = start[p]; c < start[p + 1]; c++) {
+				const k = kind[c], i = this.kinds.classes[k];
+
+				if (!this.chosen[c] || i < first || i > last)
+					continue;
+				if (!this.kindCounts[k])
+					touched.push(k);
+				this.kindCounts[k] += count[c];
+			}
+		for (const k of touched) {
+			this.addKind(tally, k, this.kindCounts[k]);
+			this.kindCounts[k] = 0;
+		}
+		return tally;
+	}
+
+	addKind(tally, k, n) {
+		const terms = this.kinds.terms[k], i = this.kinds.classes[k];
+		let acc = tally.classes.get(i);
+
+		if (!acc) {
+			acc = emptyAcc(tally.all[PERIOD]);
+			tally.classes.set(i, acc);
+		}
+		for (let j = 0; j < PERIOD; j++) {
+			acc[j] += n * terms[j];
+			tally.all[j] += n * terms[j];
+		}
+		acc[PERIOD] = Math.max(acc[PERIOD], terms[PERIOD]);
+		tally.all[PERIOD] = Math.max(tally.all[PERIOD], terms[PERIOD]);
+	}
+
+	// Sums over the chosen samples of each path, one accumulator after the
+	// other.
+	accsOfPaths() {
+		const {start, kind, count} = this.cells;
+		const accs = new Float64Array(this.nPaths * ACC_TERMS);
+
+		for (let p = 0; p < this.nPaths; p++)
+			for (let c = start[p]; c < start[p + 1]; c++) {
+				const terms = this.kinds.terms[kind[c]];
+				const at = p * ACC_TERMS;
+
+				if (!this.chosen[c])
+					continue;
+				for (let j = 0; j < PERIOD; j++)
+					accs[at + j] += count[c] * terms[j];
+				accs[at + PERIOD] = Math.max(accs[at + PERIOD],
+					terms[PERIOD]);
+			}
+		return accs;
+	}
+
+	// {value, lo, hi, samples} of some paths, as the report estimates it.
+	estimate(paths, ofObjects = this.choice.ofObjects) {
+		const tally = this.tally(paths);
+
+		return {
+			...estimate(this.population, tally, this.level, ofObjects),
+			samples: tally.all[SAMPLES],
+		};
+	}
+
+	// The same for the sizes of the classes first..last, which have no more
+	// than was allocated of them.
+	estimateSizes(first, last) {
+		const {population, choice} = this;
+		const tally = this.tally(this.allPaths, first, last);
+		const e = estimate(population, tally, this.level,
+			choice.ofObjects);
+
+		if (population.useTotals && !choice.ofObjects) {
+			let most = population.slack;
+
+			for (let i = first; i <= last; i++)
+				most += population.classes[i].bytes;
+			e.hi = Math.max(Math.min(e.hi, most), e.value);
+		}
+		return {...e, samples: tally.all[SAMPLES]};
+	}
+
+	// What was allocated in each bin, whatever is chosen, as sp_timeline()
+	// estimates.
+	allocatedByBin(ofObjects) {
+		const {kind, born, count, flags} = this.cells;
+		const bins = Array.from({length: this.bins},
+			() => emptyAcc(this.data.period_bytes));
+
+		for (let c = 0; c < kind.length; c++) {
+			const acc = bins[born[c]], terms = this.kinds.terms[kind[c]];
+
+			if (flags[c] & IS_SURVIVOR)
+				continue;
+			for (let j = 0; j < PERIOD; j++)
+				acc[j] += count[c] * terms[j];
+			acc[PERIOD] = Math.max(acc[PERIOD], terms[PERIOD]);
+		}
+		return bins.map((acc) => ofObjects ? objectsOf(acc, this.level)
+			: bytesOf(acc, this.level));
+	}
+}
+
+// Is most of it extrapolated from a handful of samples?  Sampling cannot tell
+// that from next to nothing.
+function isFaint(est, seen, samples) {
+	return samples <= FEW_SAMPLES && seen < est / 2;
+}
+const FEW_SAMPLES = 3;

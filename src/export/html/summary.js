@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// The head of the page, and what is below its tables: what is known exactly,
+// what was lost, how it was recorded.
+
+function card(title, figure, detail, kind) {
+	return element('div', {class: 'card ' + kind},
+		element('h2', null, title),
+		element('p', {class: 'figure'}, figure),
+		element('p', {class: 'detail'}, detail));
+}
+
+function estimateCard(title, e, samples, confidence, when) {
+	const [first, second] = estimateText({...e, samples}, false);
+	const level = e.lo < e.hi && samples ? `${level95(confidence)}: ` : '';
+
+	return card(title, first, `${second ? level + second : 'no sample'}` +
+		` · ${plural(samples, 'sample')}${when ? ` · ${when}` : ''}`,
+	'estimated');
+}
+
+function showCards(box, data) {
+	const least = data.is_complete ? '' : 'at least ';
+	const {confidence} = data;
+
+	box.replaceChildren(
+		card('Allocated, exact',
+			least + amount(data.exact_bytes, false),
+			`in ${plural(data.exact_objects, 'allocation')}`, 'exact'),
+		estimateCard(data.is_subset ? 'Chosen, estimated'
+			: 'Allocated, estimated', data.alloc_bytes,
+		data.alloc_samples, confidence, data.window_ns
+			? `since ${moment(data.window_ns)}` : ''));
+	if (!data.live_bytes)
+		return;
+	box.append(
+		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
+			data.live_bytes, data.live_samples, confidence, ''),
+		estimateCard('Peak', data.peak_bytes, data.peak_samples,
+			confidence, data.peak_samples
+				? `at ${moment(data.peak_ns)}` : ''));
+}
+
+// The lines of the report's notes, and whether they speak of losses.
+function noteLines(data) {
+	const lines = data.notes.split('\n')
+		.filter((line) => line.startsWith('  - '))
+		.map((line) => line.slice(4));
+
+	if (data.discarded_bytes)
+		lines.unshift(`${amount(data.discarded_bytes, false)} of what was ` +
+			'allocated were discarded to keep the file to its size' +
+			(data.window_ns
+				? `: what was allocated before ${moment(
+					data.window_ns)}, but for what was alive then`
+				: ''));
+	if (data.folded_paths)
+		lines.unshift(`${plural(data.folded_paths, 'call stack')} with ` +
+			`fewest bytes, ${percent(data.folded_bytes,
+				data.alloc_bytes.value)} of what was allocated, ` +
+			'are one, [other], to keep this page small: their ' +
+			'functions have more than is shown');
+	if (data.bins < 200)
+		lines.push(`to keep this page small, windows begin and end at ` +
+			`one of ${data.bins + 1} moments`);
+	return lines;
+}
+
+function fileLine(data) {
+	const line = data.notes.split('\n').find((l) => l.startsWith('file: '));
+
+	return line ? line.slice(6) : '';
+}
+
+function runFacts(data) {
+	const started = new Date(data.start_ms).toISOString()
+		.replace('T', ' ').slice(0, 19);
+	const period = data.period_bytes === 1 ? 'every allocation recorded'
+		: `one sample in ${amount(data.period_bytes, false)}`;
+
+	return [
+		`pid ${data.pid}` + (data.host ? ` on ${visible(data.host)}` : ''),
+		`started ${started} UTC`, `ran ${moment(data.duration_ns)}`,
+		data.end, period, plural(data.samples, 'sample'),
+		plural(data.threads, 'thread'),
+	].join(' · ');
+}
+
+function showRun(data) {
+	document.title = `${baseName(visible(data.program))} – sampleprof`;
+	byId('program').textContent = visible(baseName(data.program));
+	byId('command').textContent = visible(data.command || data.program);
+	byId('facts').textContent = runFacts(data);
+	showOnly(data);
+}
+
+function showOnly(data) {
+	byId('only').textContent = Object.entries(data.chosen).map(
+		([what, value]) => `${what} ${visible(String(value))}`).join(', ');
+	byId('only').hidden = !byId('only').textContent;
+}
+
+function methodOf(data) {
+	return `Intervals are at ${level95(data.confidence)}, method ` +
+		`${data.method}: each holds for one row that was named in ` +
+		'advance, not for all rows together.';
+}
+
+const fileText = (data) => `${visible(data.file)}: ${visible(fileLine(data))}`;
+
+function showNotes(data, lines = noteLines(data), method = methodOf(data),
+	settings = data.settings) {
+	const notes = lines.map(visible);
+	const losses = byId('losses');
+
+	byId('notes').replaceChildren(...notes.map(
+		(line) => element('li', null, line)));
+	byId('file').textContent = fileText(data);
+	byId('method').textContent = method;
+	losses.hidden = !notes.length;
+	losses.textContent = plural(notes.length, 'note');
+	byId('settings').replaceChildren(...settings.map(([key, value]) =>
+		element('tr', null, element('th', {scope: 'row'}, visible(key)),
+			element('td', null, visible(value)))));
+	byId('generator').textContent = data.generator;
+}
+
+// What a view has, in words.
+function describeChoice(data, choice, bins) {
+	const edge = (i) => moment(data.timeline[i][0]);
+	const isWhole = choice.from === 0 && choice.to === bins;
+	const born = isWhole ? '' : choice.from === 0
+		? `allocated before ${edge(choice.to)}`
+		: `allocated from ${edge(choice.from)} to ${edge(choice.to)}`;
+	const and = (text) => born ? `${born}, ${text}` : text;
+
+	switch (choice.view) {
+	case 'live':
+		return and(choice.to === bins ? 'alive at the end'
+			: `alive at ${edge(choice.to)}`);
+	case 'peak':
+		return and(`alive at the peak, ${moment(data.peak_ns)}`);
+	case 'leaks':
+		return and('alive at the end, and older than ' +
+			moment(data.tail_ns));
+	case 'temporary':
+		return and('freed before its thread allocated anything else');
+	default:
+		return born || (data.window_ns
+			? `everything that was allocated since ${moment(
+				data.window_ns)}` : 'everything that was allocated');
+	}
+}

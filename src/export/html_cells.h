@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_EXPORT_HTML_CELLS_H
+#define SP_EXPORT_HTML_CELLS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "report/analysis.h"
+
+/*
+ * The samples of an analysis as the page needs them: as few rows as say, for
+ * each part of the run and each view, the same as the samples themselves.
+ */
+
+/* Parts of equal length that the run is divided into, and the least number of
+ * them before call stacks are folded. */
+#define SP_HTML_BINS_MAX 200u
+#define SP_HTML_BINS_MIN 25u
+
+/* An object of a size, drawn with a period.  Estimates ask for no more. */
+struct sp_html_kind {
+	uint64_t size_bytes;
+	uint32_t period; /* position in `periods` */
+	bool is_sure;    /* sampled for certain (E16), or period 1 */
+};
+
+enum sp_html_flag {
+	SP_HTML_AT_PEAK = 1,
+	SP_HTML_IS_LEAK = 2,
+	SP_HTML_IS_TEMPORARY = 4,
+	SP_HTML_AT_END = 8,
+	/* Of a time of which other samples were discarded: it says what was
+	 * alive, not what was allocated (sp_sample_is_survivor()). */
+	SP_HTML_IS_SURVIVOR = 16,
+};
+
+#define SP_HTML_FLAG_BITS 5
+
+/*
+ * `count` samples.  Edge e of the bins is point e of sp_timeline() with
+ * n_bins + 1 points, and what is older than the first is in the first bin. What
+ * is born between edges b and e, and alive at e, has b <= born < e, and freed
+ * is 0 or freed - 1 > e; at the last edge the flag tells, because objects
+ * outlive their process there (sp_sample_gone_ns()).
+ */
+struct sp_html_cell {
+	uint32_t stack; /* number of a path */
+	uint32_t kind;
+	uint16_t born;  /* the bin */
+	uint16_t freed; /* 0: never; else 1 + the first edge at or after its
+			 * end */
+	uint8_t flags;  /* enum sp_html_flag */
+	uint64_t count;
+};
+
+struct sp_html_cells {
+	unsigned int n_bins;
+	struct sp_html_kind *kinds; /* distinct, most frequent first */
+	size_t n_kinds;
+	uint64_t *periods; /* distinct, in bytes */
+	size_t n_periods;
+	struct sp_html_cell *cells; /* by all columns, no two alike */
+	size_t n_cells;
+};
+
+/* More rows than that would make a page of more than some 10 MB. */
+#define SP_HTML_CELLS_MAX 1000000u
+#define SP_HTML_KINDS_MAX 500000u
+
+/*
+ * All samples of the analysis' births; path_of_stack[] says which of the paths
+ * each of profile->stacks is.  As many bins as cells_max cells leave room for,
+ * or SP_HTML_BINS_MIN and more cells than that.  tail_ns: objects that are
+ * alive at the end and older are leaks.  0 and *ret_cells, to be freed by the
+ * caller with sp_html_cells_done(); -ENOMEM or -E2BIG (kinds) and *err.
+ */
+int sp_html_cells_init(struct sp_html_cells *cells,
+		       const struct sp_analysis *analysis,
+		       const uint32_t *path_of_stack, uint64_t tail_ns,
+		       size_t cells_max, struct sp_error *err);
+
+/* The cells' paths become path_of_path[path]; what is alike is one cell. */
+void sp_html_cells_renumber(struct sp_html_cells *cells,
+			    const uint32_t *path_of_path);
+
+void sp_html_cells_done(struct sp_html_cells *cells);
+
+#endif

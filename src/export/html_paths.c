@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/html_paths.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/export.h"
+
+int sp_html_paths_function(struct sp_html_paths *paths, const char *name,
+			   const char *module, uint32_t *ret_number)
+{
+	struct sp_html_function f;
+
+	if (sp_intern_add(&paths->strings, name, strlen(name), &f.name) < 0 ||
+	    sp_intern_add(&paths->strings, module, strlen(module), &f.module) <
+		    0)
+		return -ENOMEM;
+	return sp_intern_add(&paths->functions, &f, sizeof(f), ret_number);
+}
+
+struct sp_html_function sp_html_paths_at(const struct sp_html_paths *paths,
+					 uint32_t function)
+{
+	struct sp_html_function f;
+
+	memcpy(&f, sp_intern_bytes(&paths->functions, function), sizeof(f));
+	return f;
+}
+
+static int push(struct sp_html_paths *paths, uint32_t function)
+{
+	size_t room = 2 * paths->frames_room + 1024;
+	uint32_t *grown;
+
+	if (paths->n_frames == paths->frames_room) {
+		grown = realloc(paths->frames, room * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		paths->frames = grown;
+		paths->frames_room = room;
+	}
+	paths->frames[paths->n_frames++] = function;
+	return 0;
+}
+
+static int push_frame(struct sp_html_paths *paths,
+		      const struct sp_aggregate *aggregate,
+		      struct sp_frame frame)
+{
+	const struct sp_symbols s = sp_aggregate_symbols(aggregate, frame);
+	const char *module = sp_aggregate_module_path(aggregate, frame);
+	uint32_t number, at;
+
+	for (size_t k = s.count; k-- > 0;)
+		if (sp_html_paths_function(paths, s.symbol[k].function, module,
+					   &number) < 0 ||
+		    push(paths, number) < 0 ||
+		    (s.symbol[k].is_fallback &&
+		     sp_intern_add(&paths->unnamed, &number, sizeof(number),
+				   &at) < 0))
+			return -ENOMEM;
+	return 0;
+}
+
+/* Functions within the one that the stack's bytes are flat for. */
+static uint32_t count_inner(const struct sp_aggregate *aggregate,
+			    const struct sp_stack *stack)
+{
+	uint32_t frame;
+	size_t n;
+
+	sp_aggregate_find_flat(aggregate, stack, &frame, &n);
+	for (uint32_t i = 0; i < frame; i++)
+		n += sp_aggregate_symbols(aggregate, stack->frames[i]).count;
+	return (uint32_t)n;
+}
+
+static int add_path(struct sp_html_paths *paths,
+		    const struct sp_aggregate *aggregate,
+		    const struct sp_stack *stack)
+{
+	struct sp_html_path *path = &paths->paths[paths->n_paths++];
+	uint32_t number;
+
+	path->at = paths->n_frames;
+	for (uint32_t i = stack->n_frames; i-- > 0;)
+		if (push_frame(paths, aggregate, stack->frames[i]) < 0)
+			return -ENOMEM;
+	if (!stack->n_frames &&
+	    (sp_html_paths_function(paths, SP_AGGREGATE_NO_STACK, "", &number) <
+		     0 ||
+	     push(paths, number) < 0))
+		return -ENOMEM;
+	path->n_frames = (uint32_t)(paths->n_frames - path->at);
+	path->flat = path->n_frames - 1 - count_inner(aggregate, stack);
+	return 0;
+}
+
+static int compare_paths(const void *a, const void *b, void *arg)
+{
+	const struct sp_html_paths *paths = arg;
+	const struct sp_html_path *pa = &paths->paths[*(const uint32_t *)a];
+	const struct sp_html_path *pb = &paths->paths[*(const uint32_t *)b];
+	const uint32_t *fa = paths->frames + pa->at;
+	const uint32_t *fb = paths->frames + pb->at;
+
+	for (uint32_t i = 0; i < pa->n_frames && i < pb->n_frames; i++)
+		if (fa[i] != fb[i])
+			return fa[i] < fb[i] ? -1 : 1;
+	if (pa->n_frames != pb->n_frames)
+		return pa->n_frames < pb->n_frames ? -1 : 1;
+	return (pa->flat > pb->flat) - (pa->flat < pb->flat);
+}
+
+/* Sort the paths, those alike becoming one; new_number[] is by old number. */
+static int unite(struct sp_html_paths *paths, uint32_t *new_number)
+{
+	const size_t n = paths->n_paths;
+	struct sp_html_path *sorted = malloc((n + 1) * sizeof(*sorted));
+	uint32_t *order = malloc((n + 1) * sizeof(*order));
+
+	if (!sorted || !order) {
+		free(sorted);
+		free(order);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	qsort_r(order, n, sizeof(*order), compare_paths, paths);
+	paths->n_paths = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (!i || compare_paths(&order[i - 1], &order[i], paths))
+			sorted[paths->n_paths++] = paths->paths[order[i]];
+		new_number[order[i]] = (uint32_t)paths->n_paths - 1;
+	}
+	free(order);
+	free(paths->paths);
+	paths->paths = sorted;
+	return 0;
+}
+
+static int collect(struct sp_html_paths *paths,
+		   const struct sp_aggregate *aggregate, const bool *wanted)
+{
+	const struct sp_profile *p = aggregate->analysis->profile;
+	uint32_t *united = malloc((p->n_stacks + 1) * sizeof(*united));
+	int r = united ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < p->n_stacks; i++) {
+		paths->of_stack[i] = (uint32_t)paths->n_paths;
+		if (wanted[i])
+			r = add_path(paths, aggregate, &p->stacks[i]);
+	}
+	if (!r)
+		r = unite(paths, united);
+	for (size_t i = 0; !r && i < p->n_stacks; i++)
+		paths->of_stack[i] =
+			wanted[i] ? united[paths->of_stack[i]] : UINT32_MAX;
+	free(united);
+	return r;
+}
+
+int sp_html_paths_init(struct sp_html_paths *paths,
+		       const struct sp_aggregate *aggregate,
+		       const struct sp_selection *selection,
+		       struct sp_error *err)
+{
+	const struct sp_profile *p = aggregate->analysis->profile;
+	bool *wanted = sp_export_stacks_of(p, selection);
+	int r = -ENOMEM;
+
+	*paths = (struct sp_html_paths){0};
+	paths->paths = malloc((p->n_stacks + 1) * sizeof(*paths->paths));
+	paths->of_stack = malloc((p->n_stacks + 1) * sizeof(*paths->of_stack));
+	if (wanted && paths->paths && paths->of_stack)
+		r = collect(paths, aggregate, wanted);
+	free(wanted);
+	if (r < 0) {
+		sp_html_paths_done(paths);
+		sp_error_set(err, r, p->path,
+			     "not enough memory for a page of %zu stacks",
+			     p->n_stacks);
+	}
+	return r;
+}
+
+int sp_html_paths_fold(struct sp_html_paths *paths, const bool *keep,
+		       uint32_t *path_of_path)
+{
+	uint32_t function;
+	size_t at = paths->n_frames;
+
+	if (sp_html_paths_function(paths, SP_HTML_PATHS_OTHER, "", &function) <
+		    0 ||
+	    push(paths, function) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < paths->n_paths; i++)
+		if (!keep[i])
+			paths->paths[i] = (struct sp_html_path){at, 1, 0};
+	return unite(paths, path_of_path);
+}
+
+void sp_html_paths_done(struct sp_html_paths *paths)
+{
+	sp_intern_done(&paths->strings);
+	sp_intern_done(&paths->functions);
+	sp_intern_done(&paths->unnamed);
+	free(paths->frames);
+	free(paths->paths);
+	free(paths->of_stack);
+	*paths = (struct sp_html_paths){0};
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/options.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "report/arguments.h"
+#include "report/options.h"
+
+static bool take_output(void *part, const char *text)
+{
+	struct sp_export_request *o = part;
+
+	o->output = text;
+	return *text != '\0';
+}
+
+static bool take_metric(void *part, const char *text)
+{
+	struct sp_export_request *o = part;
+
+	o->has_metric = true;
+	o->how.of_objects = strcmp(text, "objects") == 0;
+	return o->how.of_objects || strcmp(text, "bytes") == 0;
+}
+
+static bool take_max_samples(void *part, const char *text)
+{
+	struct sp_export_request *o = part;
+
+	return sp_parse_u64(text, &o->how.max_samples) &&
+	       o->how.max_samples > 0;
+}
+
+static bool take_base(void *part, const char *text)
+{
+	struct sp_export_options *how =
+		&((struct sp_export_request *)part)->how;
+
+	if (!*text || how->n_base_files == SP_EXPORT_BASE_MAX)
+		return false;
+	how->base_files[how->n_base_files++] = text;
+	return true;
+}
+
+#define FLAG(name, member, help)                                               \
+	SP_ARGUMENT_FLAG(struct sp_export_request, name, member, help)
+
+#define PART(group, member)                                                    \
+	SP_ARGUMENT_PART(struct sp_export_request, group, member)
+
+static const struct sp_argument export_arguments[] = {
+	{"output", 'o', "OUT", "a path, or - for standard output", take_output,
+	 0, "file to write; - for standard output"},
+	{"metric", 0, "bytes|objects", "bytes or objects", take_metric, 0,
+	 "what a weight counts (collapsed; default bytes)"},
+	FLAG("pprof-error", how.pprof_error,
+	     "two more sample types: variance of the bytes, samples"),
+	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,
+	 "fold the pprof samples with fewest bytes"},
+	{"base", 0, "OLD", "a path, at most 1024 times", take_base, 0,
+	 "what FILE is compared with (html); several are added up"},
+	{0},
+};
+
+static const struct sp_argument_group how_to_write = {"How to write",
+						      export_arguments};
+
+static const struct sp_argument other_arguments[] = {
+	FLAG("help", help, "this text"),
+	FLAG("version", version, "the version"),
+	{0},
+};
+
+static const struct sp_argument_group other = {NULL, other_arguments};
+
+static bool is_done(const void *request)
+{
+	const struct sp_export_request *o = request;
+
+	return o->help || o->version;
+}
+
+static int refuse_in_export(const char *name, struct sp_error *err)
+{
+	return sp_options_are(&sp_options_report, name)
+		       ? sp_error_set(err, -EINVAL, NULL,
+				      "an export goes without --%s", name)
+		       : 0;
+}
+
+static void describe_formats(FILE *out)
+{
+	fputs("\nFormats:\n", out);
+	for (const struct sp_export_format *f = sp_export_formats; f->name; f++)
+		fprintf(out, "  %-18s %s\n", f->name, f->what);
+}
+
+static const struct sp_command_line export_line = {
+	.usage = "usage: sampleprof-report export FORMAT [OPTION]... FILE... "
+		 "-o OUT\n"
+		 "\n"
+		 "Write a profile for another program.\n",
+	.describe = describe_formats,
+	.parts =
+		(const struct sp_argument_part[]){
+			{&how_to_write, 0},
+			PART(sp_options_question, question),
+			PART(sp_options_filter, question),
+			PART(sp_options_method, question),
+			PART(sp_options_symbols, symbols),
+			{&other, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.is_done = is_done,
+	.refuse = refuse_in_export,
+};
+
+void sp_export_options_print_help(FILE *out)
+{
+	sp_arguments_print_help(out, &export_line);
+}
+
+/* The format, which is the first of the words that are no options. */
+static int take_format(const char *word, struct sp_export_request *o,
+		       struct sp_error *err)
+{
+	char names[160] = "";
+
+	for (const struct sp_export_format *f = sp_export_formats; f->name;
+	     f++) {
+		size_t used = strlen(names);
+
+		snprintf(names + used, sizeof(names) - used, "%s%s",
+			 used ? ", " : "", f->name);
+	}
+	if (!word)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which format? one of %s", names);
+	o->format = sp_export_find(word);
+	if (!o->format)
+		return sp_error_set(err, -EINVAL, NULL, "%.20s is none of %s",
+				    word, names);
+	return 0;
+}
+
+static int check_export(const struct sp_export_request *o, struct sp_error *err)
+{
+	const unsigned int knows = o->format->knows;
+
+	if (o->has_metric && !(knows & SP_EXPORT_KNOWS_METRIC))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "%s goes without --metric",
+				    o->format->name);
+	if ((o->how.pprof_error || o->how.max_samples) &&
+	    !(knows & SP_EXPORT_KNOWS_PPROF))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "%s goes without --pprof-error and "
+				    "--max-samples",
+				    o->format->name);
+	if (o->how.n_base_files && !(knows & SP_EXPORT_KNOWS_BASE))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "%s goes without --base: html shows two "
+				    "sides, and so does diff",
+				    o->format->name);
+	if (!o->output)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "where to? no -o OUT was given (- is "
+				    "standard output)");
+	return 0;
+}
+
+int sp_export_options_parse(int argc, char **argv,
+			    struct sp_export_request *ret, struct sp_error *err)
+{
+	const char *const *words;
+	size_t n;
+	int r;
+
+	*ret = (struct sp_export_request){0};
+	sp_question_init(&ret->question);
+	r = sp_arguments_parse(&export_line, argc, argv, ret, &words, &n, err);
+	if (r < 0 || is_done(ret))
+		return r;
+	r = sp_options_settle(&ret->question, err);
+	if (r >= 0)
+		r = take_format(n ? words[0] : NULL, ret, err);
+	if (r >= 0)
+		r = check_export(ret, err);
+	if (r < 0)
+		return r;
+	if (n < 2)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which profile? no FILE was given");
+	ret->files = words + 1;
+	ret->n_files = n - 1;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_EXPORT_OPTIONS_H
+#define SP_EXPORT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "export/export.h"
+
+/*
+ * Parse the command line of an export; argv[0] is the program, and what follows
+ * are a format and the files.  0 and *ret, which borrows from argv; -EINVAL and
+ * *err, whose message says what is wrong and what would be right.  Options may
+ * stand after the files.
+ */
+int sp_export_options_parse(int argc, char **argv,
+			    struct sp_export_request *ret,
+			    struct sp_error *err);
+
+/* All text of --help. */
+void sp_export_options_print_help(FILE *out);
+
+#endif

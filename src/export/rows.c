@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "export/rows.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+/* A sample, or those that it stands for. */
+struct item {
+	const struct sp_sample *one;
+	uint64_t samples;
+	uint64_t tail_bytes;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct item *ia = a, *ib = b;
+	const struct sp_sample *sa = ia->one, *sb = ib->one;
+
+	if (sa->stack != sb->stack)
+		return sa->stack < sb->stack ? -1 : 1;
+	if (sa->size_bytes != sb->size_bytes)
+		return sa->size_bytes < sb->size_bytes ? -1 : 1;
+	return (sa->id > sb->id) - (sa->id < sb->id);
+}
+
+static bool is_same_row(const struct item *a, const struct item *b)
+{
+	return a->one->stack == b->one->stack &&
+	       a->one->size_bytes == b->one->size_bytes;
+}
+
+/* What a row counts as allocated, and as alive. */
+static void select_both(const struct sp_analysis *a, struct sp_selection *alloc,
+			struct sp_selection *inuse)
+{
+	*alloc = *inuse = a->selection;
+	alloc->has_survivors = true;
+	if (a->selection.view != SP_VIEW_TEMPORARY)
+		alloc->view = SP_VIEW_ALLOC;
+	if (a->selection.view == SP_VIEW_ALLOC) {
+		inuse->view = SP_VIEW_LIVE;
+		inuse->at_ns = a->live_at_ns;
+	}
+}
+
+static void add_item(const struct sp_analysis *a, struct sp_row *row,
+		     const struct sp_selection *inuse, const struct item *item)
+{
+	const struct sp_profile *p = a->profile;
+	const struct sp_sample *s = item->one;
+
+	sp_acc_add_many(&row->alloc, &p->law, s->size_bytes, item->samples,
+			item->tail_bytes, s->period_bytes);
+	/* What is temporary was freed. */
+	if (p->has_frees && a->selection.view != SP_VIEW_TEMPORARY &&
+	    sp_selection_has(inuse, p, s))
+		sp_acc_add_many(&row->inuse, &p->law, s->size_bytes,
+				item->samples, item->tail_bytes,
+				s->period_bytes);
+}
+
+/* Sum up the items, which are sorted; `rows` has room for all. */
+static size_t sum_up(const struct sp_analysis *a,
+		     const struct sp_selection *inuse, const struct item *items,
+		     size_t n, struct sp_row *rows)
+{
+	const uint64_t period_bytes = a->profile->period_bytes;
+	size_t n_rows = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		if (!i || !is_same_row(&items[i - 1], &items[i])) {
+			struct sp_row *row = &rows[n_rows++];
+
+			row->stack = items[i].one->stack;
+			row->size_bytes = items[i].one->size_bytes;
+			sp_acc_init(&row->alloc, period_bytes);
+			sp_acc_init(&row->inuse, period_bytes);
+		}
+		add_item(a, &rows[n_rows - 1], inuse, &items[i]);
+	}
+	return n_rows;
+}
+
+static size_t count_rows(const struct item *items, size_t n)
+{
+	size_t n_rows = 0;
+
+	for (size_t i = 0; i < n; i++)
+		n_rows += !i || !is_same_row(&items[i - 1], &items[i]);
+	return n_rows;
+}
+
+/* What is selected, by rows; `items` has room for all. */
+static size_t collect(const struct sp_profile *p,
+		      const struct sp_selection *alloc, struct item *items)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		if (sp_selection_has(alloc, p, s))
+			items[n++] = (struct item){
+				s, 1, s->size_bytes - s->offset_bytes};
+	}
+	for (size_t i = 0; i < p->n_groups; i++) {
+		const struct sp_group *g = &p->groups[i];
+
+		if (sp_selection_has(alloc, p, &g->one))
+			items[n++] = (struct item){&g->one, g->samples,
+						   g->tail_bytes};
+	}
+	qsort(items, n, sizeof(*items), compare);
+	return n;
+}
+
+int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
+		size_t *ret_n, struct sp_error *err)
+{
+	const struct sp_profile *p = analysis->profile;
+	struct item *items =
+		malloc((p->n_samples + p->n_groups + 1) * sizeof(*items));
+	struct sp_selection alloc, inuse;
+	struct sp_row *rows = NULL;
+	size_t n = 0;
+
+	select_both(analysis, &alloc, &inuse);
+	if (items) {
+		n = collect(p, &alloc, items);
+		rows = malloc((count_rows(items, n) + 1) * sizeof(*rows));
+	}
+	if (!rows) {
+		free(items);
+		return sp_error_set(err, -ENOMEM, p->path,
+				    "not enough memory to sum up %" PRIu64
+				    " samples",
+				    sp_profile_samples(p));
+	}
+	*ret_n = sum_up(analysis, &inuse, items, n, rows);
+	*ret_rows = rows;
+	free(items);
+	return 0;
+}
+
+static void merge_row(struct sp_row *dst, const struct sp_row *src)
+{
+	sp_acc_merge(&dst->alloc, &src->alloc);
+	sp_acc_merge(&dst->inuse, &src->inuse);
+	dst->size_bytes = 0;
+}
+
+static size_t merge_sizes(struct sp_row *rows, size_t n)
+{
+	size_t n_merged = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (n_merged && rows[n_merged - 1].stack == rows[i].stack)
+			merge_row(&rows[n_merged - 1], &rows[i]);
+		else
+			rows[n_merged++] = rows[i];
+	return n_merged;
+}
+
+static int compare_alloc(const void *a, const void *b)
+{
+	const struct sp_row *ra = a, *rb = b;
+	const double da = ra->alloc.est_bytes, db = rb->alloc.est_bytes;
+
+	if (da != db)
+		return da > db ? -1 : 1;
+	return (ra->stack > rb->stack) - (ra->stack < rb->stack);
+}
+
+static int compare_inuse(const void *a, const void *b)
+{
+	const struct sp_row *ra = a, *rb = b;
+	const double da = ra->inuse.est_bytes, db = rb->inuse.est_bytes;
+
+	if (da != db)
+		return da > db ? -1 : 1;
+	return compare_alloc(a, b);
+}
+
+size_t sp_rows_fold(struct sp_row *rows, size_t *n, uint64_t max, bool by_inuse)
+{
+	size_t n_folded = 0;
+
+	if (!max || *n <= max)
+		return 0;
+	*n = merge_sizes(rows, *n);
+	if (*n <= max)
+		return 0;
+	qsort(rows, *n, sizeof(*rows),
+	      by_inuse ? compare_inuse : compare_alloc);
+	n_folded = *n - (max - 1);
+	for (size_t i = max; i < *n; i++)
+		merge_row(&rows[max - 1], &rows[i]);
+	rows[max - 1].stack = SP_ROWS_OTHER;
+	rows[max - 1].size_bytes = 0;
+	*n = max;
+	return n_folded;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Every function of every stack has to have its number before the first stack
+ * is written: the symbolizer is asked twice, and remembers. */
+#include "export/speedscope.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "report/intern.h"
+#include "report/json.h"
+#include "report/text.h"
+
+#define SCHEMA "https://www.speedscope.app/file-format-schema.json"
+
+struct writer {
+	struct sp_json json;
+	const struct sp_aggregate *aggregate;
+	const struct sp_profile *profile;
+	struct sp_intern strings;
+	struct sp_intern functions; /* name and file, numbers of strings */
+	uint32_t no_stack;          /* function of samples without a stack */
+	int error;                  /* negative errno, once there was one */
+};
+
+/* One profile of the file. */
+struct part {
+	const char *name;
+	const struct sp_table *table;
+};
+
+static uint32_t intern(struct writer *w, struct sp_intern *table,
+		       const void *bytes, size_t n)
+{
+	uint32_t number = 0;
+	int r = sp_intern_add(table, bytes, n, &number);
+
+	if (r < 0)
+		w->error = r;
+	return number;
+}
+
+/* The number of a function, known by its name and its source file. */
+static uint32_t number_of(struct writer *w, const char *name, const char *file)
+{
+	const char *path = file ? file : "";
+	const uint32_t key[2] = {intern(w, &w->strings, name, strlen(name)),
+				 intern(w, &w->strings, path, strlen(path))};
+
+	return intern(w, &w->functions, key, sizeof(key));
+}
+
+/* The functions of a stack, outermost first, into the file or, without
+ * `json`, into the table. */
+static void put_stack(struct writer *w, const struct sp_stack *stack,
+		      struct sp_json *json)
+{
+	for (uint32_t i = stack->n_frames; i-- > 0;) {
+		const struct sp_symbols s =
+			sp_aggregate_symbols(w->aggregate, stack->frames[i]);
+
+		for (size_t k = s.count; k-- > 0;) {
+			const uint32_t number = number_of(
+				w, s.symbol[k].function, s.symbol[k].file);
+
+			if (json)
+				sp_json_u64(json, NULL, number);
+		}
+	}
+	if (!stack->n_frames && json)
+		sp_json_u64(json, NULL, w->no_stack);
+}
+
+static void put_frames(struct writer *w)
+{
+	struct sp_json *json = &w->json;
+
+	sp_json_open(json, "shared", '{');
+	sp_json_open(json, "frames", '[');
+	for (uint32_t i = 0; i < w->functions.n_entries; i++) {
+		const char *file;
+		uint32_t key[2];
+
+		memcpy(key, sp_intern_bytes(&w->functions, i), sizeof(key));
+		file = sp_intern_bytes(&w->strings, key[1]);
+		sp_json_open_flat(json, NULL, '{');
+		sp_json_string(json, "name",
+			       sp_intern_bytes(&w->strings, key[0]));
+		if (*file)
+			sp_json_string(json, "file", file);
+		sp_json_close(json, '}');
+	}
+	sp_json_close(json, ']');
+	sp_json_close(json, '}');
+}
+
+static uint64_t weight(const struct writer *w, const struct part *part,
+		       size_t stack)
+{
+	const size_t n = w->profile->n_stacks;
+	const uint64_t hash = sp_hash_word(sp_export_seed(w->profile), stack);
+
+	return (uint64_t)sp_export_round(
+		part->table->stacks[stack].all.est_bytes, hash,
+		INT64_MAX / (int64_t)(n + 1));
+}
+
+static void put_part(struct writer *w, const struct part *part)
+{
+	const struct sp_profile *p = w->profile;
+	struct sp_json *json = &w->json;
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < p->n_stacks; i++)
+		sum += weight(w, part, i);
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "type", "sampled");
+	sp_json_string(json, "name", part->name);
+	sp_json_string(json, "unit", "bytes");
+	sp_json_u64(json, "startValue", 0);
+	sp_json_u64(json, "endValue", sum);
+	sp_json_open(json, "samples", '[');
+	for (size_t i = 0; i < p->n_stacks; i++) {
+		if (!part->table->stacks[i].all.samples)
+			continue;
+		sp_json_open_flat(json, NULL, '[');
+		put_stack(w, &p->stacks[i], json);
+		sp_json_close(json, ']');
+	}
+	sp_json_close(json, ']');
+	sp_json_open_flat(json, "weights", '[');
+	for (size_t i = 0; i < p->n_stacks; i++)
+		if (part->table->stacks[i].all.samples)
+			sp_json_u64(json, NULL, weight(w, part, i));
+	sp_json_close(json, ']');
+	sp_json_close(json, '}');
+}
+
+static void put_file(struct writer *w, const struct part *parts, size_t n)
+{
+	struct sp_json *json = &w->json;
+
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "$schema", SCHEMA);
+	sp_json_string(json, "exporter", "sampleprof-report " SP_VERSION);
+	sp_json_string(json, "name", w->profile->command);
+	sp_json_u64(json, "activeProfileIndex",
+		    parts[0].table == w->aggregate->analysis->view ? 0 : n - 1);
+	put_frames(w);
+	sp_json_open(json, "profiles", '[');
+	for (size_t i = 0; i < n; i++)
+		put_part(w, &parts[i]);
+	sp_json_close(json, ']');
+	sp_json_close(json, '}');
+	putc('\n', json->out);
+}
+
+/* What was allocated, and the view or, where it is the same, what is alive. */
+static size_t choose_parts(const struct sp_analysis *a, struct part parts[2])
+{
+	parts[0] = (struct part){"alloc", a->alloc};
+	if (a->view != a->alloc)
+		parts[1] =
+			(struct part){sp_view_name(a->selection.view), a->view};
+	else
+		parts[1] = (struct part){"live", a->live};
+	return parts[1].table ? 2 : 1;
+}
+
+int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
+			       const struct sp_export_options *options,
+			       struct sp_error *err)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	struct writer w = {
+		.json = {.out = out, .is_first = true},
+		.aggregate = aggregate,
+		.profile = a->profile,
+	};
+	struct part parts[2];
+	const size_t n = choose_parts(a, parts);
+
+	(void)options;
+	w.no_stack = number_of(&w, SP_AGGREGATE_NO_STACK, NULL);
+	/* What is alive may have call stacks of its own (has_survivors). */
+	for (size_t i = 0; i < a->profile->n_stacks && !w.error; i++)
+		if (parts[0].table->stacks[i].all.samples ||
+		    parts[n - 1].table->stacks[i].all.samples)
+			put_stack(&w, &a->profile->stacks[i], NULL);
+	if (!w.error)
+		put_file(&w, parts, n);
+	if (w.error)
+		sp_error_set(err, w.error, a->profile->path,
+			     "not enough memory for %zu call stacks",
+			     a->profile->n_stacks);
+	sp_intern_done(&w.strings);
+	sp_intern_done(&w.functions);
+	return w.error;
+}

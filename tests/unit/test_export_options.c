@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of an export: what each option sets, and what is refused
+ * with which words. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "export/options.h"
+#include "support/words.h"
+
+static struct sp_error error;
+
+/* 0, or -EINVAL and `error`; what is borrowed stays until the next call. */
+static int parse(const char *line, struct sp_export_request *ret)
+{
+	static struct words words;
+
+	words_split(&words, line);
+	error.message[0] = '\0';
+	return sp_export_options_parse(words.argc, words.argv, ret, &error);
+}
+
+static struct sp_export_request good(const char *line)
+{
+	struct sp_export_request request;
+
+	if (parse(line, &request) != 0)
+		fail_msg("\"%s\" is refused: %s", line, error.message);
+	return request;
+}
+
+static void refused(const char *line, const char *message)
+{
+	struct sp_export_request request;
+
+	if (parse(line, &request) == 0)
+		fail_msg("\"%s\" is not refused", line);
+	assert_string_equal(error.message, message);
+}
+
+static void test_what_is_set(void **state)
+{
+	struct sp_export_request o = good("pprof --view peak a -o b");
+
+	(void)state;
+	assert_ptr_equal(o.format, sp_export_find("pprof"));
+	assert_string_equal(o.files[0], "a");
+	assert_int_equal(o.n_files, 1);
+	assert_string_equal(o.output, "b");
+	assert_int_equal(o.question.view, SP_VIEW_PEAK);
+	assert_false(o.how.of_objects || o.how.pprof_error);
+	assert_int_equal(o.how.max_samples, 0);
+	o = good("-o- --pprof-error pprof --max-samples 7 a");
+	assert_string_equal(o.output, "-");
+	assert_true(o.how.pprof_error);
+	assert_int_equal(o.how.max_samples, 7);
+	o = good("collapsed --output=b a --metric objects");
+	assert_true(o.how.of_objects);
+	o = good("html -ob --base c a --base d");
+	assert_int_equal(o.how.n_base_files, 2);
+	assert_string_equal(o.how.base_files[0], "c");
+	assert_string_equal(o.how.base_files[1], "d");
+	assert_int_equal(o.n_files, 1);
+	o = good("csv -ob -focus=a x");
+	assert_string_equal(o.question.filter.text[SP_FILTER_FOCUS], "a");
+	assert_true(good("--help").help);
+	assert_true(good("--version").version);
+}
+
+static void test_what_is_refused(void **state)
+{
+	(void)state;
+	refused("csv a", "where to? no -o OUT was given (- is standard "
+			 "output)");
+	refused("csv a -o", "--output takes a path, or - for standard output");
+	refused("csv -ob", "which profile? no FILE was given");
+	refused("csv -ob a --top 3", "an export goes without --top");
+	refused("csv -ob a --json", "an export goes without --json");
+	refused("csv -ob a --metric bytes", "csv goes without --metric");
+	refused("csv -ob a --max-samples 9",
+		"csv goes without --pprof-error and --max-samples");
+	refused("csv -ob a --at 3s --view peak",
+		"--at goes with --view live or leaks");
+	refused("pprof -ob a --max-samples 0",
+		"--max-samples takes a number above 0");
+	refused("pprof -ob a --base c",
+		"pprof goes without --base: html shows two sides, and so does "
+		"diff");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_what_is_set),
+		cmocka_unit_test(test_what_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
