@@ -6,6 +6,7 @@
  */
 #include "format/decode.h"
 
+#include <emmintrin.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -14,7 +15,7 @@
 #define HEAD_ENTRY    0x1fu
 #define HEAD_THREAD   0x20u
 #define HEAD_PERIOD   0x40u
-#define HEAD_RESERVED 0x80u
+#define HEAD_AGAIN    0x80u
 #define FREE_THREAD   0x01u
 #define FREE_AGE      0x02u
 #define FREE_MISSED   0x04u
@@ -103,23 +104,109 @@ static const char *decode_thread_end(struct sp_slice *s,
 	return NULL;
 }
 
-static const char *decode_sample(struct sp_slice *s,
-				 struct sp_chunk_state *state,
+/*
+ * A payload, and where numbers end in its first 32 bytes, if the chunk has that
+ * many and 8 more: nearly all records are samples and frees, which are short,
+ * and nearly all of their numbers have no more than 8 bytes.
+ */
+struct cursor {
+	struct sp_slice slice;
+	const uint8_t *base;
+	uint32_t ends; /* bit i: base[i] is the last of a number */
+};
+
+#define WIDE 32
+
+/* What may be read ends at `readable`. */
+static inline void find_ends(struct cursor *c, const uint8_t *readable)
+{
+	const uint8_t *at = c->slice.at;
+	const size_t n = (size_t)(c->slice.end - at);
+	uint32_t more;
+
+	if (readable - at < WIDE + 8)
+		return;
+	more = (uint32_t)_mm_movemask_epi8(
+		       _mm_loadu_si128((const __m128i *)at)) |
+	       (uint32_t)_mm_movemask_epi8(
+		       _mm_loadu_si128((const __m128i *)(at + 16)))
+		       << 16;
+	c->base = at;
+	c->ends = n < WIDE ? ~more & ((1u << n) - 1) : ~more;
+}
+
+/* The seven low bits of each of `bytes` bytes of w side by side. */
+static inline uint64_t squeeze(uint64_t w, unsigned int bytes)
+{
+	if (bytes <= 4) {
+		uint32_t v =
+			(uint32_t)w << (32 - 8 * bytes) >> (32 - 8 * bytes);
+
+		v = (v & 0x007f007fu) | (v & 0x7f007f00u) >> 1;
+		return (v & 0x00003fffu) | (v & 0x3fff0000u) >> 2;
+	}
+	w = w << (64 - 8 * bytes) >> (64 - 8 * bytes);
+	w = (w & 0x007f007f007f007full) | (w & 0x7f007f007f007f00ull) >> 1;
+	w = (w & 0x00003fff00003fffull) | (w & 0x3fff00003fff0000ull) >> 2;
+	return (w & 0x000000000fffffffull) | (w & 0x0fffffff00000000ull) >> 4;
+}
+
+/* One that ends elsewhere, or is longer. */
+static uint64_t long_varint(struct cursor *c)
+{
+	const uint64_t v = sp_slice_varint(&c->slice);
+
+	if (c->ends)
+		c->ends &= c->ends - 1;
+	return v;
+}
+
+/* sp_slice_varint(), mostly without a branch on the length. */
+static inline uint64_t varint(struct cursor *c)
+{
+	const uint8_t *at = c->slice.at;
+	const uint8_t *end = c->base + __builtin_ctz(c->ends | 1u << 31) + 1;
+	uint64_t w;
+
+	if (!c->ends || end - at > 8)
+		return long_varint(c);
+	memcpy(&w, at, 8);
+	c->ends &= c->ends - 1;
+	c->slice.at = end;
+	return squeeze(w, (unsigned int)(end - at));
+}
+
+/* The first byte, which is none of the numbers. */
+static inline uint8_t head_of(struct cursor *c)
+{
+	c->ends &= ~1u;
+	return c->slice.at < c->slice.end ? *c->slice.at++
+					  : sp_slice_u8(&c->slice);
+}
+
+static inline uint64_t signed_varint(struct cursor *c)
+{
+	const uint64_t v = varint(c);
+
+	return (v >> 1) ^ -(v & 1);
+}
+
+static const char *decode_sample(struct cursor *c, struct sp_chunk_state *state,
 				 struct sp_record_sample *r)
 {
-	uint8_t head = sp_slice_u8(s);
+	uint8_t head = head_of(c);
 
 	r->entry = head & HEAD_ENTRY;
-	r->thread = head & HEAD_THREAD ? sp_slice_varint(s) : state->thread;
-	r->period_bytes =
-		head & HEAD_PERIOD ? sp_slice_varint(s) : state->period_bytes;
-	r->id = state->sample_id + (uint64_t)sp_unzigzag(sp_slice_varint(s));
-	r->time_ns = state->time_ns + (uint64_t)sp_unzigzag(sp_slice_varint(s));
-	r->address = state->address + (uint64_t)sp_unzigzag(sp_slice_varint(s));
-	r->size_bytes = sp_slice_varint(s);
-	r->offset_bytes = sp_slice_varint(s);
-	r->stack = sp_slice_varint(s);
-	if (s->failed || (head & HEAD_RESERVED))
+	r->is_again = head & HEAD_AGAIN;
+	r->thread = head & HEAD_THREAD ? varint(c) : state->thread;
+	r->period_bytes = head & HEAD_PERIOD ? varint(c) : state->period_bytes;
+	r->id = state->sample_id + signed_varint(c);
+	r->time_ns = state->time_ns + signed_varint(c);
+	r->address = state->address + signed_varint(c);
+	r->size_bytes = varint(c);
+	r->offset_bytes = varint(c);
+	r->stack = varint(c);
+	if (c->slice.failed)
 		return "sample";
 	if (r->thread > UINT32_MAX)
 		return "sample thread";
@@ -139,18 +226,18 @@ static const char *decode_sample(struct sp_slice *s,
 	return NULL;
 }
 
-static const char *decode_free(struct sp_slice *s, struct sp_chunk_state *state,
+static const char *decode_free(struct cursor *c, struct sp_chunk_state *state,
 			       struct sp_record_free *r)
 {
-	uint8_t head = sp_slice_u8(s);
+	uint8_t head = head_of(c);
 
 	r->flags = head & FREE_MISSED ? SP_FREE_MISSED : 0;
-	r->thread = head & FREE_THREAD ? sp_slice_varint(s) : state->thread;
-	r->id = state->freed_id + (uint64_t)sp_unzigzag(sp_slice_varint(s));
-	r->time_ns = state->time_ns + (uint64_t)sp_unzigzag(sp_slice_varint(s));
+	r->thread = head & FREE_THREAD ? varint(c) : state->thread;
+	r->id = state->freed_id + signed_varint(c);
+	r->time_ns = state->time_ns + signed_varint(c);
 	r->has_age = head & FREE_AGE;
-	r->age_bytes = r->has_age ? sp_slice_varint(s) : 0;
-	if (s->failed || (head & FREE_RESERVED))
+	r->age_bytes = r->has_age ? varint(c) : 0;
+	if (c->slice.failed || (head & FREE_RESERVED))
 		return "free";
 	if (r->thread > UINT32_MAX)
 		return "free thread";
@@ -229,10 +316,12 @@ static const char *decode_symbol(struct sp_slice *s, struct sp_decoded *d)
 	return s->failed ? "symbol lines" : NULL;
 }
 
-static const char *decode_payload(struct sp_slice *s,
+static const char *decode_payload(struct cursor *c,
 				  struct sp_chunk_state *state,
 				  struct sp_decoded *d)
 {
+	struct sp_slice *s = &c->slice;
+
 	switch (d->type) {
 	case SP_RECORD_INFO:
 		return decode_info(s, &d->u.info);
@@ -245,9 +334,9 @@ static const char *decode_payload(struct sp_slice *s,
 	case SP_RECORD_THREAD_END:
 		return decode_thread_end(s, &d->u.thread_end);
 	case SP_RECORD_SAMPLE:
-		return decode_sample(s, state, &d->u.sample);
+		return decode_sample(c, state, &d->u.sample);
 	case SP_RECORD_FREE:
-		return decode_free(s, state, &d->u.free);
+		return decode_free(c, state, &d->u.free);
 	case SP_RECORD_RSS:
 		return decode_rss(s, &d->u.rss);
 	case SP_RECORD_NAME:
@@ -272,32 +361,32 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 				     size_t *offset, struct sp_decoded *ret)
 {
 	struct sp_slice s = {chunk + *offset, chunk + chunk_bytes, false};
-	struct sp_slice payload;
+	struct cursor payload = {.ends = 0};
 	const uint8_t *hashed, *check;
 	const char *wrong;
 	uint64_t n, h;
+	size_t left;
 
-	memset(ret, 0, sizeof(*ret));
-	if (sp_slice_left(&s) == 0 || *s.at == SP_RECORD_NONE)
+	if (s.at == s.end || *s.at == SP_RECORD_NONE)
 		return SP_DECODE_END;
-	ret->type = sp_slice_u8(&s);
+	ret->type = *s.at++;
 	hashed = s.at;
-	n = sp_slice_varint(&s);
-	payload.at = sp_slice_take(&s, n);
-	check = sp_slice_take(&s, 2);
-	if (s.failed)
+	n = s.at < s.end && *s.at < 0x80 ? *s.at++ : sp_slice_varint(&s);
+	left = (size_t)(s.end - s.at);
+	if (s.failed || left < 2 || n > left - 2)
 		return damaged(ret, "record length");
-	payload.end = payload.at + n;
-	payload.failed = false;
+	check = s.at + n;
+	payload.slice = (struct sp_slice){s.at, check, false};
 	h = sp_hash_word(state->hash, ret->type);
-	h = sp_hash_bytes(h, hashed, (size_t)(payload.end - hashed));
+	h = sp_hash_bytes(h, hashed, (size_t)(check - hashed));
 	if (check[0] != (uint8_t)(h >> 48) || check[1] != (uint8_t)(h >> 56))
 		return damaged(ret, "record check");
+	find_ends(&payload, chunk + chunk_bytes);
 	wrong = decode_payload(&payload, state, ret);
 	if (wrong)
 		return damaged(ret, wrong);
 	state->hash = h;
-	*offset = (size_t)(s.at - chunk);
+	*offset = (size_t)(check + 2 - chunk);
 	return SP_DECODE_RECORD;
 }
 

@@ -115,6 +115,8 @@ static const char *why_without(const struct sp_profile *profile)
 		return "the file has no totals by size class";
 	if (sp_profile_lost_samples(profile) > in_1000)
 		return "more than 0.1 % of the samples were lost";
+	if (profile->discarded_bytes)
+		return "samples of a part of the run were discarded";
 	if (profile->unsampled_bytes)
 		return "sampling was off for a part of the run";
 	if (profile->damaged_records || profile->ignored_bytes)
@@ -154,18 +156,15 @@ static int add_all(struct sp_tally *all, const struct sp_profile *profile)
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sp_sample *s = &profile->samples[i];
 
-		if (sp_tally_add(all, &profile->law, s->size_bytes,
+		if (!sp_sample_is_survivor(profile, s) &&
+		    sp_tally_add(all, &profile->law, s->size_bytes,
 				 s->offset_bytes, s->period_bytes) < 0)
 			return -ENOMEM;
 	}
-	for (size_t i = 0; i < profile->n_groups; i++) {
-		const struct sp_group *g = &profile->groups[i];
-
-		if (sp_tally_add_many(all, &profile->law, g->size_bytes,
-				      g->samples, g->tail_bytes,
-				      g->period_bytes) < 0)
+	for (size_t i = 0; i < profile->n_groups; i++)
+		if (sp_tally_add_group(all, &profile->law,
+				       &profile->groups[i]) < 0)
 			return -ENOMEM;
-	}
 	return 0;
 }
 

@@ -6,8 +6,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/hash.h"
 #include "profile/array.h"
+#include "profile/groups.h"
+#include "profile/living.h"
+#include "profile/table.h"
+#include "profile/timeline.h"
 
 /* How much older than the first record of a chunk those of later ones may be:
  * a thread may be off the processor between the clock and the chunk. */
@@ -19,15 +22,23 @@
 /* A free that has not met its sample: at the same nanosecond it may come. */
 #define ORPHANS_MAX 16u
 
+/* Twice the time, + 1 for a birth: at one moment frees come first. */
+#define LAST_NS (UINT64_MAX / 2)
+
 struct event {
-	uint64_t time_ns;
+	uint64_t when;
 	uint64_t id;
-	uint64_t size_bytes; /* 0: a free */
-	uint64_t offset_bytes;
-	uint64_t period_bytes;
-	uint32_t stack;
-	uint32_t thread;
-	uint8_t entry;
+	union {
+		struct {
+			uint64_t offset_bytes;
+			uint32_t group;
+			uint32_t object; /* of the peak */
+		} birth;
+		struct {
+			uint64_t age_bytes;
+			uint32_t thread;
+		} free;
+	} u;
 };
 
 /* What a chunk has, in order of time. */
@@ -37,185 +48,113 @@ struct run {
 	bool is_sorted;
 };
 
-struct cell {
-	uint64_t id;
-	uint32_t slot; /* 1 + position in `live`; 0: free */
+/* A run that waits, with the time of its next event. */
+struct head {
+	uint64_t when;
+	struct run *run;
 };
 
 struct sp_fold {
 	const struct sp_profile *profile;
+	const struct sp_fold_plan *plan;
 	struct sp_peak_walk *walk;
-	struct run *runs[RUNS_MAX]; /* a heap, the earliest first */
-	size_t n_runs;
+	struct head heads[RUNS_MAX]; /* a heap, the earliest first */
+	size_t n_heads;
 	struct run *filling; /* not in the heap */
-	uint64_t passed_ns;  /* what is older would come too late */
+	struct run *spare;   /* its room is used again, or NULL */
+	uint64_t passed;     /* what is older would come too late */
 
-	uint64_t key; /* random: no file can choose ids that collide */
-	struct cell *cells;
-	size_t n_cells, n_alive; /* a power of two; at most half full */
-	struct sp_sample *live;  /* those of no cell are linked by `stack` */
-	size_t n_live, live_room;
-	uint32_t free_slot; /* 1 + position; 0: none */
+	struct sp_living living;
 	struct event orphans[ORPHANS_MAX];
 	size_t n_orphans;
-
-	struct sp_group *groups;
-	size_t n_groups, groups_room;
-	uint32_t *group_cells; /* 1 + position; 0: free; at most half full */
-	size_t n_group_cells;
+	struct sp_acc *curve;
+	size_t n_curve;
+	uint64_t next_ns; /* its next point; SP_NEVER: there is none */
+	struct sp_groups groups;
 };
-
-/* ---- samples that ended ---- */
-
-static uint64_t hash_group(const struct sp_fold *f, const struct sp_group *g)
-{
-	uint64_t h = sp_hash_word(f->key, g->size_bytes);
-
-	h = sp_hash_word(h, g->period_bytes);
-	return sp_hash_word(h, (uint64_t)g->stack << 32 | g->thread);
-}
-
-static bool same_group(const struct sp_group *a, const struct sp_group *b)
-{
-	return a->stack == b->stack && a->size_bytes == b->size_bytes &&
-	       a->thread == b->thread && a->period_bytes == b->period_bytes;
-}
-
-/* The cell of a group, or the free one where it belongs. */
-static uint32_t *find_group(const struct sp_fold *f, const struct sp_group *g)
-{
-	size_t i = hash_group(f, g) & (f->n_group_cells - 1);
-
-	while (f->group_cells[i] &&
-	       !same_group(&f->groups[f->group_cells[i] - 1], g))
-		i = (i + 1) & (f->n_group_cells - 1);
-	return &f->group_cells[i];
-}
-
-static int grow_group_cells(struct sp_fold *f)
-{
-	const size_t n = f->n_group_cells ? 2 * f->n_group_cells : 1024;
-	uint32_t *cells = calloc(n, sizeof(*cells));
-
-	if (!cells || n > UINT32_MAX) {
-		free(cells);
-		return -ENOMEM;
-	}
-	free(f->group_cells);
-	f->group_cells = cells;
-	f->n_group_cells = n;
-	for (size_t i = 0; i < f->n_groups; i++)
-		*find_group(f, &f->groups[i]) = (uint32_t)i + 1;
-	return 0;
-}
-
-static int add_to_group(struct sp_fold *f, const struct sp_sample *s)
-{
-	const struct sp_group key = {.size_bytes = s->size_bytes,
-				     .period_bytes = s->period_bytes,
-				     .stack = s->stack,
-				     .thread = s->thread};
-	struct sp_group *g;
-	uint32_t *cell;
-
-	if (2 * (f->n_groups + 1) > f->n_group_cells && grow_group_cells(f) < 0)
-		return -ENOMEM;
-	cell = find_group(f, &key);
-	if (!*cell) {
-		if (sp_array_reserve((void **)&f->groups, &f->groups_room,
-				     f->n_groups, sizeof(*f->groups)))
-			return -ENOMEM;
-		f->groups[f->n_groups] = key;
-		*cell = (uint32_t)++f->n_groups;
-	}
-	g = &f->groups[*cell - 1];
-	g->samples++;
-	if (__builtin_add_overflow(g->tail_bytes,
-				   s->size_bytes - s->offset_bytes,
-				   &g->tail_bytes))
-		g->tail_bytes = UINT64_MAX;
-	return 0;
-}
-
-/* ---- samples that are alive ---- */
-
-static size_t home_of(const struct sp_fold *f, uint64_t id)
-{
-	return sp_hash_word(f->key, id) & (f->n_cells - 1);
-}
-
-static struct cell *find_cell(const struct sp_fold *f, uint64_t id)
-{
-	size_t i = home_of(f, id);
-
-	while (f->cells[i].slot && f->cells[i].id != id)
-		i = (i + 1) & (f->n_cells - 1);
-	return &f->cells[i];
-}
-
-static int grow_cells(struct sp_fold *f)
-{
-	struct cell *old = f->cells;
-	const size_t n_old = f->n_cells;
-
-	f->n_cells = n_old ? 2 * n_old : 1024;
-	f->cells = calloc(f->n_cells, sizeof(*f->cells));
-	if (!f->cells) {
-		f->cells = old;
-		f->n_cells = n_old;
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < n_old; i++)
-		if (old[i].slot)
-			*find_cell(f, old[i].id) = old[i];
-	free(old);
-	return 0;
-}
-
-/* Take a cell out, and let those behind it move up, so that every one is still
- * found from its home. */
-static void drop_cell(struct sp_fold *f, struct cell *cell)
-{
-	const size_t mask = f->n_cells - 1;
-	size_t hole = (size_t)(cell - f->cells);
-
-	for (size_t i = (hole + 1) & mask; f->cells[i].slot;
-	     i = (i + 1) & mask) {
-		const size_t home = home_of(f, f->cells[i].id);
-
-		if (((i - home) & mask) < ((i - hole) & mask))
-			continue;
-		f->cells[hole] = f->cells[i];
-		hole = i;
-	}
-	f->cells[hole].slot = 0;
-	f->n_alive--;
-}
-
-static int get_slot(struct sp_fold *f, uint32_t *ret)
-{
-	if (f->free_slot) {
-		*ret = f->free_slot;
-		f->free_slot = f->live[*ret - 1].stack;
-		return 0;
-	}
-	if (f->n_live >= UINT32_MAX - 1 ||
-	    sp_array_reserve((void **)&f->live, &f->live_room, f->n_live,
-			     sizeof(*f->live)))
-		return -ENOMEM;
-	*ret = (uint32_t)++f->n_live;
-	return 0;
-}
 
 /* ---- one event after the other ---- */
 
+/* How many of the plan's moments are earlier. */
+static uint32_t cuts_before(const struct sp_fold_plan *plan, uint64_t time_ns)
+{
+	size_t n = 0, above = plan->n_cuts;
+
+	while (n < above) {
+		const size_t middle = (n + above) / 2;
+
+		if (plan->cuts[middle] < time_ns)
+			n = middle + 1;
+		else
+			above = middle;
+	}
+	return (uint32_t)n;
+}
+
+/* A lifetime as a floating-point number with LIFETIME_BITS after the first: a
+ * class has those that agree in it.  Less than 64 << LIFETIME_BITS. */
+#define LIFETIME_BITS 7
+#define LIFETIME_MASK ((1u << LIFETIME_BITS) - 1)
+
+static uint32_t lifetime_class(uint64_t ns)
+{
+	unsigned int shift;
+
+	if (ns <= LIFETIME_MASK)
+		return (uint32_t)ns;
+	shift = 63 - LIFETIME_BITS - (unsigned int)__builtin_clzll(ns);
+	return (shift + 1) << LIFETIME_BITS |
+	       (uint32_t)(ns >> shift & LIFETIME_MASK);
+}
+
+/* A class: what became of a sample, as far as the plan asks. */
+#define CLASS_CUTS      SP_FOLD_CUTS_MAX /* a mask: of the birth */
+#define CLASS_END       9
+#define CLASS_LIFETIME  18
+#define CLASS_TEMPORARY (1u << 31)
+
+static uint32_t class_of(const struct sp_fold *f, uint32_t thread,
+			 uint64_t born_ns, const struct event *e)
+{
+	const struct sp_fold_plan *plan = f->plan;
+	const struct sp_sample s = {.born_ns = born_ns,
+				    .freed_ns = e->when >> 1,
+				    .age_bytes = e->u.free.age_bytes,
+				    .thread = thread,
+				    .freed_by = e->u.free.thread};
+	uint32_t class = 0;
+
+	if (plan->n_cuts)
+		class = cuts_before(plan, born_ns) |
+			cuts_before(plan, s.freed_ns) << CLASS_END;
+	if (plan->has_lifetimes)
+		class |= lifetime_class(s.freed_ns - born_ns) << CLASS_LIFETIME;
+	if (plan->has_temporary &&
+	    sp_sample_is_temporary(&s, plan->within_bytes, plan->within_ns))
+		class |= CLASS_TEMPORARY;
+	return class;
+}
+
+/* It has ended with the event `e`. */
+static int count(struct sp_fold *f, uint32_t group, uint64_t offset_bytes,
+		 uint64_t born_ns, const struct event *e)
+{
+	const struct sp_groups_key *key = &f->groups.groups[group].key;
+
+	return sp_groups_add(
+		&f->groups, group, class_of(f, key->thread, born_ns, e),
+		key->size_bytes - offset_bytes, (e->when >> 1) - born_ns);
+}
+
 /* Was it freed at the nanosecond of its birth?  Then it never was alive. */
-static bool is_orphan(struct sp_fold *f, const struct event *e)
+static bool is_orphan(struct sp_fold *f, const struct event *e,
+		      struct event *ret_free)
 {
 	for (size_t i = 0; i < f->n_orphans; i++) {
 		if (f->orphans[i].id != e->id ||
-		    f->orphans[i].time_ns != e->time_ns)
+		    f->orphans[i].when >> 1 != e->when >> 1)
 			continue;
+		*ret_free = f->orphans[i];
 		f->orphans[i] = f->orphans[--f->n_orphans];
 		return true;
 	}
@@ -224,93 +163,83 @@ static bool is_orphan(struct sp_fold *f, const struct event *e)
 
 static int be_born(struct sp_fold *f, const struct event *e)
 {
-	const struct sp_sample sample = {.id = e->id,
-					 .born_ns = e->time_ns,
-					 .freed_ns = SP_NEVER,
-					 .size_bytes = e->size_bytes,
-					 .offset_bytes = e->offset_bytes,
-					 .period_bytes = e->period_bytes,
-					 .age_bytes = SP_UNKNOWN,
-					 .stack = e->stack,
-					 .thread = e->thread,
-					 .freed_by = UINT32_MAX,
-					 .entry = e->entry};
-	struct cell *cell;
-	uint32_t slot;
+	const uint32_t group = e->u.birth.group;
+	struct event end;
+	int r;
 
-	if (f->n_orphans && is_orphan(f, e))
-		return add_to_group(f, &sample);
-	if (2 * (f->n_alive + 1) > f->n_cells && grow_cells(f) < 0)
-		return -ENOMEM;
-	cell = find_cell(f, e->id);
-	if (cell->slot)
-		return -EILSEQ;
-	if (get_slot(f, &slot) < 0)
-		return -ENOMEM;
-	*cell = (struct cell){e->id, slot};
-	f->n_alive++;
-	f->live[slot - 1] = sample;
-	sp_peak_walk_birth(f->walk, &f->live[slot - 1]);
+	if (f->n_orphans && is_orphan(f, e, &end))
+		return count(f, group, e->u.birth.offset_bytes, e->when >> 1,
+			     &end);
+	r = sp_living_add(&f->living,
+			  &(struct sp_living_sample){
+				  .id = e->id,
+				  .born_ns = e->when >> 1,
+				  .offset_bytes = e->u.birth.offset_bytes,
+				  .group = group + 1,
+				  .object = e->u.birth.object});
+	if (r < 0)
+		return r == -EEXIST ? -EILSEQ : r;
+	sp_peak_walk_birth(f->walk, e->u.birth.object, e->when >> 1);
 	return 0;
 }
 
 static int die(struct sp_fold *f, const struct event *e)
 {
-	struct cell *cell = f->n_cells ? find_cell(f, e->id) : NULL;
-	struct sp_sample *s;
-	uint32_t slot;
+	struct sp_living_sample *found = sp_living_find(&f->living, e->id);
+	struct sp_living_sample was;
 
-	if (!cell || !cell->slot) {
+	if (!found) {
 		if (f->n_orphans == ORPHANS_MAX)
 			return -EILSEQ;
 		f->orphans[f->n_orphans++] = *e;
 		return 0;
 	}
-	slot = cell->slot;
-	s = &f->live[slot - 1];
-	sp_peak_walk_free(f->walk, s, e->time_ns);
-	drop_cell(f, cell);
-	if (add_to_group(f, s) < 0)
-		return -ENOMEM;
-	s->stack = f->free_slot;
-	f->free_slot = slot;
-	return 0;
+	was = *found;
+	sp_living_drop(&f->living, found);
+	sp_peak_walk_free(f->walk, was.object, e->when >> 1);
+	return count(f, was.group - 1, was.offset_bytes, was.born_ns, e);
 }
 
-/* At one moment frees come first. */
-static bool is_before(const struct event *a, const struct event *b)
+static void find_next_point(struct sp_fold *f)
 {
-	if (a->time_ns != b->time_ns)
-		return a->time_ns < b->time_ns;
-	return !a->size_bytes && b->size_bytes;
+	const size_t n = f->plan->n_points;
+
+	f->next_ns = f->n_curve < n
+			     ? sp_timeline_place(0, f->profile->duration_ns,
+						 f->n_curve, n)
+			     : SP_NEVER;
 }
 
-static const struct event *head_of(const struct run *run)
+/* Nothing more happens at or before the next point. */
+static void pass_point(struct sp_fold *f)
 {
-	return &run->events[run->at];
+	struct sp_acc *acc = &f->curve[f->n_curve++];
+
+	sp_acc_init(acc, f->profile->period_bytes);
+	sp_peak_walk_alive(f->walk, acc);
+	find_next_point(f);
 }
 
-/* The run at the top has changed, or is new there. */
+/* The one at the top has changed, or is new there. */
 static void sift_down(struct sp_fold *f)
 {
-	struct run *run = f->runs[0];
+	const struct head head = f->heads[0];
 	size_t i = 0;
 
 	for (;;) {
 		size_t child = 2 * i + 1;
 
-		if (child >= f->n_runs)
+		if (child >= f->n_heads)
 			break;
-		if (child + 1 < f->n_runs &&
-		    is_before(head_of(f->runs[child + 1]),
-			      head_of(f->runs[child])))
+		if (child + 1 < f->n_heads &&
+		    f->heads[child + 1].when < f->heads[child].when)
 			child++;
-		if (!is_before(head_of(f->runs[child]), head_of(run)))
+		if (f->heads[child].when >= head.when)
 			break;
-		f->runs[i] = f->runs[child];
+		f->heads[i] = f->heads[child];
 		i = child;
 	}
-	f->runs[i] = run;
+	f->heads[i] = head;
 }
 
 static void free_run(struct run *run)
@@ -320,30 +249,51 @@ static void free_run(struct run *run)
 	free(run);
 }
 
-/* What is older than `until_ns` has its turn. */
-static int pass(struct sp_fold *f, uint64_t until_ns)
+/* The events of the first run that are older than `until` and no younger than
+ * those of the others. */
+static int pass_run(struct sp_fold *f, uint64_t until)
 {
-	while (f->n_runs) {
-		struct run *run = f->runs[0];
-		const struct event *e = head_of(run);
+	struct run *run = f->heads[0].run;
+
+	for (size_t i = 1; i < 3 && i < f->n_heads; i++)
+		if (f->heads[i].when < until)
+			until = f->heads[i].when + 1;
+	while (run->at < run->n && run->events[run->at].when < until) {
+		const struct event *e = &run->events[run->at++];
 		int r;
 
-		if (e->time_ns >= until_ns)
-			break;
-		if (f->n_orphans && f->orphans[0].time_ns != e->time_ns)
+		if (f->n_orphans && f->orphans[0].when >> 1 != e->when >> 1)
 			return -EILSEQ;
-		r = e->size_bytes ? be_born(f, e) : die(f, e);
+		while (e->when >> 1 > f->next_ns)
+			pass_point(f);
+		r = e->when & 1 ? be_born(f, e) : die(f, e);
 		if (r < 0)
 			return r;
-		if (++run->at == run->n) {
-			free_run(run);
-			f->runs[0] = f->runs[--f->n_runs];
+	}
+	return 0;
+}
+
+/* What is older than `until` has its turn. */
+static int pass(struct sp_fold *f, uint64_t until)
+{
+	while (f->n_heads && f->heads[0].when < until) {
+		struct run *run = f->heads[0].run;
+		int r = pass_run(f, until);
+
+		if (r < 0)
+			return r;
+		if (run->at < run->n) {
+			f->heads[0].when = run->events[run->at].when;
+		} else {
+			free_run(f->spare);
+			f->spare = run;
+			f->heads[0] = f->heads[--f->n_heads];
 		}
-		if (f->n_runs)
+		if (f->n_heads)
 			sift_down(f);
 	}
-	if (until_ns > f->passed_ns)
-		f->passed_ns = until_ns;
+	if (until > f->passed)
+		f->passed = until;
 	return 0;
 }
 
@@ -353,14 +303,15 @@ static int compare_events(const void *a, const void *b)
 {
 	const struct event *x = a, *y = b;
 
-	return is_before(y, x) - is_before(x, y);
+	return (x->when > y->when) - (x->when < y->when);
 }
 
 /* The run that was filled joins the others. */
 static int close_run(struct sp_fold *f)
 {
 	struct run *run = f->filling;
-	size_t i = f->n_runs;
+	size_t i = f->n_heads;
+	struct head head;
 
 	f->filling = NULL;
 	if (!run || !run->n) {
@@ -370,31 +321,33 @@ static int close_run(struct sp_fold *f)
 	if (!run->is_sorted)
 		qsort(run->events, run->n, sizeof(*run->events),
 		      compare_events);
-	if (f->n_runs == RUNS_MAX || head_of(run)->time_ns < f->passed_ns) {
+	head = (struct head){run->events[0].when, run};
+	if (f->n_heads == RUNS_MAX || head.when < f->passed) {
 		free_run(run);
 		return -EILSEQ;
 	}
-	f->n_runs++;
-	for (; i && is_before(head_of(run), head_of(f->runs[(i - 1) / 2]));
-	     i = (i - 1) / 2)
-		f->runs[i] = f->runs[(i - 1) / 2];
-	f->runs[i] = run;
+	f->n_heads++;
+	for (; i && head.when < f->heads[(i - 1) / 2].when; i = (i - 1) / 2)
+		f->heads[i] = f->heads[(i - 1) / 2];
+	f->heads[i] = head;
 	return 0;
 }
 
 int sp_fold_chunk(struct sp_fold *f)
 {
-	const uint64_t first_ns =
-		f->filling && f->filling->n ? f->filling->events[0].time_ns : 0;
+	const uint64_t first =
+		f->filling && f->filling->n ? f->filling->events[0].when : 0;
 	int r = close_run(f);
 
-	if (r >= 0 && first_ns > SLACK_NS)
-		r = pass(f, first_ns - SLACK_NS);
+	if (r >= 0 && first > 2 * SLACK_NS + 1)
+		r = pass(f, (first & ~1ull) - 2 * SLACK_NS);
 	if (r < 0)
 		return r;
-	f->filling = calloc(1, sizeof(*f->filling));
+	f->filling = f->spare ? f->spare : calloc(1, sizeof(*f->filling));
 	if (!f->filling)
 		return -ENOMEM;
+	f->spare = NULL;
+	f->filling->n = f->filling->at = 0;
 	f->filling->is_sorted = true;
 	return 0;
 }
@@ -406,55 +359,86 @@ static int put(struct sp_fold *f, const struct event *e)
 	if (sp_array_reserve((void **)&run->events, &run->room, run->n,
 			     sizeof(*run->events)))
 		return -ENOMEM;
-	if (run->n && is_before(e, &run->events[run->n - 1]))
+	if (run->n && e->when < run->events[run->n - 1].when)
 		run->is_sorted = false;
 	run->events[run->n++] = *e;
 	return 0;
 }
 
+static uint32_t find_group(struct sp_fold *f, const struct sp_sample *s)
+{
+	const struct sp_groups_key key = {.size_bytes = s->size_bytes,
+					  .period_bytes = s->period_bytes,
+					  .stack = s->stack,
+					  .thread = s->thread,
+					  .entry = s->entry};
+
+	return sp_groups_find(&f->groups, &key);
+}
+
 /* Where nothing is known of frees, nobody asks what is alive. */
 int sp_fold_sample(struct sp_fold *f, const struct sp_sample *s)
 {
+	const uint32_t group = find_group(f, s);
+	uint32_t *kind;
+
+	if (group == UINT32_MAX)
+		return -ENOMEM;
 	if (!f->profile->has_frees)
-		return add_to_group(f, s);
+		return sp_groups_add(&f->groups, group,
+				     cuts_before(f->plan, s->born_ns),
+				     s->size_bytes - s->offset_bytes, 0);
 	/* The walk has to know the largest before it begins. */
-	if (s->period_bytes > f->profile->period_bytes ||
-	    s->born_ns == SP_NEVER)
+	if (s->period_bytes > f->profile->period_bytes || s->born_ns > LAST_NS)
 		return -EILSEQ;
-	return put(f, &(struct event){.time_ns = s->born_ns,
-				      .id = s->id,
-				      .size_bytes = s->size_bytes,
-				      .offset_bytes = s->offset_bytes,
-				      .period_bytes = s->period_bytes,
-				      .stack = s->stack,
-				      .thread = s->thread,
-				      .entry = s->entry});
+	kind = &f->groups.groups[group].kind;
+	if (*kind == UINT32_MAX)
+		*kind = sp_peak_walk_kind(f->walk, s->size_bytes,
+					  s->period_bytes);
+	if (*kind == UINT32_MAX)
+		return -ENOMEM;
+	return put(f,
+		   &(struct event){.when = s->born_ns << 1 | 1,
+				   .id = s->id,
+				   .u.birth = {.offset_bytes = s->offset_bytes,
+					       .group = group,
+					       .object = sp_peak_walk_object(
+						       f->walk, *kind, s->id,
+						       s->offset_bytes)}});
 }
 
 int sp_fold_free(struct sp_fold *f, const struct sp_samples_free *event)
 {
 	if (!f->profile->has_frees)
 		return 0;
-	if (event->time_ns == SP_NEVER)
+	if (event->time_ns > LAST_NS)
 		return -EILSEQ;
-	return put(f,
-		   &(struct event){.time_ns = event->time_ns, .id = event->id});
+	return put(f, &(struct event){.when = event->time_ns << 1,
+				      .id = event->id,
+				      .u.free = {.age_bytes = event->age_bytes,
+						 .thread = event->thread}});
 }
 
 /* ---- begin and end ---- */
 
-struct sp_fold *sp_fold_new(const struct sp_profile *profile, double confidence)
+struct sp_fold *sp_fold_new(const struct sp_profile *profile,
+			    const struct sp_fold_plan *plan)
 {
 	struct sp_fold *f = calloc(1, sizeof(*f));
+	uint64_t key;
 
 	if (!f)
 		return NULL;
 	f->profile = profile;
+	f->plan = plan;
 	/* Without random numbers the address will do. */
-	if (getrandom(&f->key, sizeof(f->key), GRND_NONBLOCK) != sizeof(f->key))
-		f->key = (uintptr_t)f;
-	f->walk = sp_peak_walk_new(profile, confidence);
-	if (f->walk && sp_fold_chunk(f) == 0)
+	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
+		key = (uintptr_t)f;
+	f->groups.key = f->living.key = key;
+	f->walk = sp_peak_walk_new(profile, plan->confidence);
+	f->curve = calloc(plan->n_points + 1, sizeof(*f->curve));
+	find_next_point(f);
+	if (f->walk && f->curve && sp_fold_chunk(f) == 0)
 		return f;
 	sp_fold_destroy(f);
 	return NULL;
@@ -467,51 +451,126 @@ static int compare_samples(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
+static struct sp_sample sample_of(const struct sp_groups_key *key)
+{
+	return (struct sp_sample){.freed_ns = SP_NEVER,
+				  .size_bytes = key->size_bytes,
+				  .period_bytes = key->period_bytes,
+				  .age_bytes = SP_UNKNOWN,
+				  .stack = key->stack,
+				  .thread = key->thread,
+				  .freed_by = UINT32_MAX,
+				  .entry = (uint8_t)key->entry};
+}
+
+/* What is alive at the end, by ids. */
+static int give_alive(const struct sp_fold *f, struct sp_profile *p)
+{
+	struct sp_sample *alive = malloc((f->living.n + 1) * sizeof(*alive));
+
+	if (!alive)
+		return -ENOMEM;
+	p->samples = alive;
+	for (size_t i = 0; i < f->living.n_cells; i++) {
+		const struct sp_living_sample *l = &f->living.cells[i];
+		struct sp_sample *s = &alive[p->n_samples];
+
+		if (!l->group)
+			continue;
+		*s = sample_of(&f->groups.groups[l->group - 1].key);
+		s->id = l->id;
+		s->born_ns = l->born_ns;
+		s->offset_bytes = l->offset_bytes;
+		p->n_samples++;
+	}
+	qsort(alive, p->n_samples, sizeof(*alive), compare_samples);
+	return 0;
+}
+
+/* A moment that is later than n of the cuts, and not later than the next. */
+static uint64_t time_after(const struct sp_fold_plan *plan, uint32_t n)
+{
+	if (!plan->n_cuts)
+		return 0;
+	return n < plan->n_cuts ? plan->cuts[n] : plan->cuts[n - 1] + 1;
+}
+
+/* One that stands for a class. */
+static struct sp_sample ended_sample(const struct sp_fold *f,
+				     const struct sp_groups_class *c)
+{
+	struct sp_sample s = sample_of(&f->groups.groups[c->group].key);
+
+	s.born_ns = time_after(f->plan, c->class & CLASS_CUTS);
+	if (!f->profile->has_frees)
+		return s;
+	s.freed_ns = time_after(f->plan, c->class >> CLASS_END & CLASS_CUTS);
+	if (c->class & CLASS_TEMPORARY) {
+		s.freed_by = s.thread;
+		s.age_bytes = 0;
+	}
+	return s;
+}
+
+static int give_groups(const struct sp_fold *f, struct sp_profile *p)
+{
+	const struct sp_groups *g = &f->groups;
+
+	p->groups = malloc((g->n_classes + 1) * sizeof(*p->groups));
+	if (!p->groups)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->n_classes; i++) {
+		const struct sp_groups_class *c = &g->classes[i];
+
+		p->groups[p->n_groups++] = (struct sp_group){
+			.one = ended_sample(f, c),
+			.samples = c->samples,
+			.tail_bytes = c->tail_bytes,
+			.lived_ns = c->lived_ns,
+		};
+		p->n_folded += c->samples;
+	}
+	return 0;
+}
+
 int sp_fold_finish(struct sp_fold *f, struct sp_profile *p)
 {
-	struct sp_sample *alive;
 	struct sp_peak *peak;
 	int r = close_run(f);
 
 	if (r >= 0)
-		r = pass(f, SP_NEVER);
+		r = pass(f, UINT64_MAX);
 	if (r >= 0 && f->n_orphans)
 		r = -EILSEQ;
 	if (r < 0)
 		return r;
-	alive = malloc((f->n_alive + 1) * sizeof(*alive));
 	peak = sp_blocks_get(&p->storage, sizeof(*peak));
-	if (!alive || !peak) {
-		free(alive);
+	if (!peak)
 		return -ENOMEM;
-	}
+	while (f->n_curve < f->plan->n_points)
+		pass_point(f);
 	sp_peak_walk_end(f->walk, peak);
 	p->peak = peak;
-	p->samples = alive;
-	for (size_t i = 0; i < f->n_cells; i++)
-		if (f->cells[i].slot)
-			alive[p->n_samples++] = f->live[f->cells[i].slot - 1];
-	qsort(alive, p->n_samples, sizeof(*alive), compare_samples);
-	p->groups = f->groups;
-	p->n_groups = f->n_groups;
-	f->groups = NULL;
-	f->n_groups = f->groups_room = 0;
-	for (size_t i = 0; i < p->n_groups; i++)
-		p->n_folded += p->groups[i].samples;
-	return 0;
+	p->curve = sp_blocks_copy(&p->storage, f->curve,
+				  f->n_curve * sizeof(*f->curve));
+	p->n_curve = f->n_curve;
+	if (!p->curve)
+		return -ENOMEM;
+	r = give_alive(f, p);
+	return r < 0 ? r : give_groups(f, p);
 }
 
 void sp_fold_destroy(struct sp_fold *f)
 {
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->n_runs; i++)
-		free_run(f->runs[i]);
+	for (size_t i = 0; i < f->n_heads; i++)
+		free_run(f->heads[i].run);
 	free_run(f->filling);
+	free_run(f->spare);
 	sp_peak_walk_destroy(f->walk);
-	free(f->cells);
-	free(f->live);
-	free(f->groups);
-	free(f->group_cells);
+	sp_groups_done(&f->groups);
+	free(f->curve);
+	sp_living_done(&f->living);
 	free(f);
 }

@@ -11,8 +11,9 @@
 
 /*
  * Samples in the order of time, while a file is read: one that has ended is
- * only counted, with its stack, thread and size, so that memory is proportional
- * to distinct stacks and sizes and to what is alive, not to records.
+ * only counted, with those that are alike in what is asked, so that memory is
+ * proportional to distinct stacks and sizes and to what is alive, not to
+ * records.
  *
  * Chunks are handed out in the order of time and each belongs to one thread, so
  * that no record of a chunk is much older than the first one of the chunk
@@ -22,9 +23,11 @@
  */
 struct sp_fold;
 
-/* `profile` has what the header says, and outlives it.  NULL without memory. */
+/* `profile` has what the header says, and the duration_ns that it will have
+ * where the plan has points; it outlives the fold, as `plan` does.  NULL
+ * without memory. */
 struct sp_fold *sp_fold_new(const struct sp_profile *profile,
-			    double confidence);
+			    const struct sp_fold_plan *plan);
 
 /* A chunk begins, a sample or a free comes in the order of the file.  0;
  * -ENOMEM, or -EILSEQ: out of order. */

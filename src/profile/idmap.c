@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/hash.h"
@@ -12,7 +13,7 @@ static size_t first_cell(const struct sp_idmap *map, uint32_t id)
 	return (id * map->multiplier >> 32) & (map->n_cells - 1);
 }
 
-uint32_t sp_idmap_find(const struct sp_idmap *map, uint32_t id)
+uint32_t sp_idmap_find_large(const struct sp_idmap *map, uint32_t id)
 {
 	if (!map->n_cells)
 		return UINT32_MAX;
@@ -39,10 +40,10 @@ static void insert(struct sp_idmap *map, uint32_t id, uint32_t index)
 
 static int grow(struct sp_idmap *map)
 {
-	struct sp_idmap bigger = {0};
+	struct sp_idmap bigger = *map;
 
+	bigger.n_used = 0;
 	bigger.n_cells = map->n_cells ? map->n_cells * 2 : 64;
-	bigger.multiplier = map->multiplier;
 	if (!bigger.multiplier) {
 		/* Without random numbers the address of the map will do. */
 		if (getrandom(&bigger.multiplier, sizeof(bigger.multiplier),
@@ -61,8 +62,36 @@ static int grow(struct sp_idmap *map)
 	return 0;
 }
 
+/* Is there room for that id in the array, or can there be: at most four times
+ * as much as there are ids?  Those that came too early for that stay where they
+ * are. */
+static bool is_small(struct sp_idmap *map, uint32_t id)
+{
+	size_t n = map->n_small ? map->n_small : 64;
+	uint32_t *grown;
+
+	if (id < map->n_small)
+		return true;
+	while (n <= id)
+		n *= 2;
+	if (n > 64 && n / 4 > map->n_ids)
+		return false;
+	grown = realloc(map->small, n * sizeof(*grown));
+	if (!grown)
+		return false;
+	memset(grown + map->n_small, 0, (n - map->n_small) * sizeof(*grown));
+	map->small = grown;
+	map->n_small = n;
+	return true;
+}
+
 int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index)
 {
+	map->n_ids++;
+	if (is_small(map, id)) {
+		map->small[id] = index + 1;
+		return 0;
+	}
 	/* At most three quarters full, so that every search ends soon. */
 	if (map->n_used >= map->n_cells / 4 * 3) {
 		int err = grow(map);
@@ -76,6 +105,7 @@ int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index)
 
 void sp_idmap_done(struct sp_idmap *map)
 {
+	free(map->small);
 	free(map->cells);
 	*map = (struct sp_idmap){0};
 }

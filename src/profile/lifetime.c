@@ -14,7 +14,8 @@
 #define ROUNDING 1e-12
 
 struct life {
-	uint64_t ns;    /* lived that long, or at least that long */
+	uint64_t ns; /* lived that long, or at least that long */
+	uint64_t samples;
 	double at_risk; /* objects that lived no less; first its own weight */
 	uint32_t row;
 	bool freed;
@@ -33,16 +34,16 @@ static int compare_lives(const void *a, const void *b)
 	return (int)y->freed - (int)x->freed;
 }
 
-/* Objects that a sample stands for. */
+/* Objects that n such samples stand for. */
 static double weight_of(const struct sp_profile *profile,
-			const struct sp_sample *s)
+			const struct sp_sample *s, uint64_t n)
 {
-	struct sp_acc one;
+	struct sp_acc acc;
 
-	sp_acc_init(&one, s->period_bytes);
-	sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
-		   s->period_bytes);
-	return one.est_count;
+	sp_acc_init(&acc, s->period_bytes);
+	sp_acc_add_many(&acc, &profile->law, s->size_bytes, n, 0,
+			s->period_bytes);
+	return acc.est_count;
 }
 
 static size_t collect_lives(const struct sp_profile *profile,
@@ -63,9 +64,25 @@ static size_t collect_lives(const struct sp_profile *profile,
 			continue;
 		lives[n++] = (struct life){
 			.ns = end > s->born_ns ? end - s->born_ns : 0,
-			.at_risk = weight_of(profile, s),
+			.samples = 1,
+			.at_risk = weight_of(profile, s, 1),
 			.row = row,
 			.freed = freed,
+		};
+	}
+	for (size_t i = 0; i < profile->n_groups; i++) {
+		const struct sp_group *g = &profile->groups[i];
+		const uint32_t row = row_of_stack[g->one.stack];
+
+		if (row >= n_rows ||
+		    !sp_selection_has(births, profile, &g->one))
+			continue;
+		lives[n++] = (struct life){
+			.ns = g->lived_ns / g->samples,
+			.samples = g->samples,
+			.at_risk = weight_of(profile, &g->one, g->samples),
+			.row = row,
+			.freed = true,
 		};
 	}
 	qsort(lives, n, sizeof(*lives), compare_lives);
@@ -81,8 +98,8 @@ static void describe_row(struct life *lives, size_t n, struct sp_lifetime *row)
 {
 	double alive = 0, survival = 1, start = 1, at_start;
 
-	row->samples = n;
 	for (size_t i = n; i--;) {
+		row->samples += lives[i].samples;
 		if (!lives[i].freed) {
 			row->alive++;
 			alive += lives[i].at_risk;
@@ -117,7 +134,8 @@ int sp_lifetimes(const struct sp_profile *profile,
 	struct life *lives;
 	size_t n;
 
-	lives = calloc(profile->n_samples + 1, sizeof(*lives));
+	lives = calloc(profile->n_samples + profile->n_groups + 1,
+		       sizeof(*lives));
 	if (!lives)
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "not enough memory for the lifetimes of "

@@ -26,6 +26,9 @@ struct sp_lifetime {
 };
 
 /*
+ * Of a folded profile, which has to be one with lifetimes, the quantiles are
+ * within 1/128 of those of the same profile with every sample.
+ *
  * One result for each row; row_of_stack[i] is the row of profile->stacks[i],
  * UINT32_MAX for none.  `selection` chooses by birth, size and thread.  0 and
  * rows[0..n_rows), or -ENOMEM and *err.

@@ -19,33 +19,37 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "profile/array.h"
 #include "profile/special.h"
 
 /*
- * A running sum.  Terms are taken out again, in another order than they came
- * in: with the rounding errors kept beside the sum, what remains is as exact as
- * a double can show.
+ * Running sums.  Terms are taken out again, in another order than they came in:
+ * with the rounding errors kept beside each sum, what remains is as exact as a
+ * double can show.
  */
-struct sum {
-	double hi;
-	double lo;
+enum { EST, K2, K3, KZ, N_SUMS };
+
+struct sums {
+	double hi[N_SUMS];
+	double lo[N_SUMS];
 };
 
-static void sum_add(struct sum *s, double x)
+static void sum_add(double *hi, double *lo, double x)
 {
-	const double sum = s->hi + x, part = sum - s->hi;
+	const double sum = *hi + x, part = sum - *hi;
 
-	s->lo += (s->hi - (sum - part)) + (x - part);
-	s->hi = sum + s->lo;
-	s->lo -= s->hi - sum;
+	*lo += (*hi - (sum - part)) + (x - part);
+	*hi = sum + *lo;
+	*lo -= *hi - sum;
 }
 
-static double sum_value(const struct sum *s)
+static double sum_value(const struct sums *s, unsigned int which)
 {
-	return s->hi + s->lo;
+	return s->hi[which] + s->lo[which];
 }
 
 struct event {
@@ -57,7 +61,7 @@ struct event {
 struct alive {
 	uint64_t samples;
 	unsigned __int128 size_bytes;
-	struct sum est, k2, k3, kz;
+	struct sums sums;
 };
 
 /*
@@ -66,7 +70,7 @@ struct alive {
  * that did not choose the moment says of it.
  */
 struct half {
-	struct sum curve;
+	double curve_hi, curve_lo;
 	unsigned __int128 known_bytes; /* of this half, or certain */
 	struct alive rest;             /* of the other, by (E22) */
 	double best;
@@ -75,14 +79,21 @@ struct half {
 };
 
 /* What a sample adds, by size and period: there are few of these. */
-struct terms {
-	uint64_t size_bytes; /* 0: nothing yet */
+struct kind {
+	uint64_t size_bytes;
 	uint64_t period_bytes;
-	struct sp_acc whole;
-	struct sp_acc half; /* (E22) */
+	double whole[N_SUMS];
+	double half[N_SUMS]; /* (E22) */
+	uint64_t alive;
 };
 
-#define TERMS 512u
+/* A summit that may have the highest upper limit. */
+struct candidate {
+	struct sp_acc acc;
+	double most; /* what its limit is less than */
+};
+
+#define CANDIDATES 16
 
 struct sp_peak_walk {
 	const struct sp_profile *profile;
@@ -91,14 +102,22 @@ struct sp_peak_walk {
 	/* The highest so far. */
 	unsigned __int128 most_size_bytes;
 	double upper;
-	double spread;         /* normal quantile of the upper limit */
+	double spread; /* normal quantile of the upper limit */
+	struct candidate candidates[CANDIDATES];
+	size_t n_candidates;
+	double upper_least;    /* one of all is at least that */
 	uint64_t period_bytes; /* the largest */
 	uint64_t last_birth_ns;
 	uint64_t last_free_ns;
 	bool is_rising;
 	struct half half[2];
 	struct sp_peak peak;
-	struct terms terms[TERMS];
+	uint64_t seed; /* of the coins */
+	uint64_t key;  /* random: no file can choose kinds that collide */
+	struct kind *kinds;
+	size_t n_kinds, kinds_room;
+	uint32_t *cells; /* 1 + position of a kind; 0: free */
+	size_t n_cells;  /* a power of two, at most half full */
 };
 
 /*
@@ -118,76 +137,122 @@ static struct sp_acc half_terms(struct sp_acc one)
 	return one;
 }
 
-static const struct terms *terms_of(struct sp_peak_walk *w,
-				    const struct sp_sample *s)
+static void take_terms(double *to, const struct sp_acc *one)
 {
-	const uint64_t h = sp_hash_word(s->period_bytes, s->size_bytes);
-	struct terms *t = &w->terms[h & (TERMS - 1)];
-
-	if (t->size_bytes == s->size_bytes &&
-	    t->period_bytes == s->period_bytes)
-		return t;
-	t->size_bytes = s->size_bytes;
-	t->period_bytes = s->period_bytes;
-	sp_acc_init(&t->whole, s->period_bytes);
-	sp_acc_add(&t->whole, &w->profile->law, s->size_bytes, 0,
-		   s->period_bytes);
-	t->half = half_terms(t->whole);
-	return t;
+	to[EST] = one->est_bytes;
+	to[K2] = one->k2;
+	to[K3] = one->k3;
+	to[KZ] = one->kz;
 }
 
-/* The half of a sample, by a coin: the same in every report, another in every
- * run, and without regard to when the sample was alive. */
-static unsigned int half_of(const struct sp_profile *profile,
-			    const struct sp_sample *s)
+static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
+			     uint64_t period_bytes)
 {
-	uint64_t state = profile->seed ^ profile->start_unix_ns;
+	struct kind kind = {.size_bytes = size_bytes,
+			    .period_bytes = period_bytes};
+	struct sp_acc one;
 
-	state = sp_splitmix64(&state) ^ s->offset_bytes;
-	state = sp_splitmix64(&state) ^ s->id;
-	return (unsigned int)(sp_splitmix64(&state) >> 63);
+	sp_acc_init(&one, period_bytes);
+	sp_acc_add(&one, &w->profile->law, size_bytes, 0, period_bytes);
+	take_terms(kind.whole, &one);
+	one = half_terms(one);
+	take_terms(kind.half, &one);
+	return kind;
+}
+
+/* The cell of a kind, or the free one where it belongs. */
+static uint32_t *find_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
+			   uint64_t period_bytes)
+{
+	const uint64_t h =
+		sp_hash_word(sp_hash_word(w->key, period_bytes), size_bytes);
+	size_t i = h & (w->n_cells - 1);
+
+	for (; w->cells[i]; i = (i + 1) & (w->n_cells - 1)) {
+		const struct kind *kind = &w->kinds[w->cells[i] - 1];
+
+		if (kind->size_bytes == size_bytes &&
+		    kind->period_bytes == period_bytes)
+			break;
+	}
+	return &w->cells[i];
+}
+
+static int grow_cells(struct sp_peak_walk *w)
+{
+	const size_t n = w->n_cells ? 2 * w->n_cells : 256;
+	uint32_t *cells = calloc(n, sizeof(*cells));
+
+	if (!cells)
+		return -ENOMEM;
+	free(w->cells);
+	w->cells = cells;
+	w->n_cells = n;
+	for (size_t i = 0; i < w->n_kinds; i++)
+		*find_kind(w, w->kinds[i].size_bytes,
+			   w->kinds[i].period_bytes) = (uint32_t)i + 1;
+	return 0;
+}
+
+uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
+			   uint64_t period_bytes)
+{
+	uint32_t *cell;
+
+	if (2 * (w->n_kinds + 1) > w->n_cells && grow_cells(w) < 0)
+		return UINT32_MAX;
+	cell = find_kind(w, size_bytes, period_bytes);
+	if (*cell)
+		return *cell - 1;
+	if (w->n_kinds >= INT32_MAX ||
+	    sp_array_reserve((void **)&w->kinds, &w->kinds_room, w->n_kinds,
+			     sizeof(*w->kinds)))
+		return UINT32_MAX;
+	w->kinds[w->n_kinds] = make_kind(w, size_bytes, period_bytes);
+	*cell = (uint32_t)++w->n_kinds;
+	return *cell - 1;
+}
+
+/* Its half by a coin: the same in every report, another in every run, and
+ * without regard to when the object was alive. */
+uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
+			     uint64_t id, uint64_t offset_bytes)
+{
+	uint64_t state = w->seed ^ offset_bytes;
+
+	state = sp_splitmix64(&state) ^ id;
+	return kind << 1 | (uint32_t)(sp_splitmix64(&state) >> 63);
 }
 
 /* ---- the walk ---- */
 
 /* sign is 1 for a birth and -1 for a free. */
-static void alive_add(struct alive *a, const struct sp_acc *one, double sign)
+static void alive_add(struct alive *a, uint64_t size_bytes,
+		      const double terms[N_SUMS], double sign)
 {
 	a->samples += sign > 0 ? 1 : UINT64_MAX;
 	if (sign > 0)
-		a->size_bytes += one->size_bytes;
+		a->size_bytes += size_bytes;
 	else
-		a->size_bytes -= one->size_bytes;
-	sum_add(&a->est, sign * one->est_bytes);
-	sum_add(&a->k2, sign * one->k2);
-	sum_add(&a->k3, sign * one->k3);
-	sum_add(&a->kz, sign * one->kz);
+		a->size_bytes -= size_bytes;
+	for (unsigned int i = 0; i < N_SUMS; i++)
+		sum_add(&a->sums.hi[i], &a->sums.lo[i], sign * terms[i]);
 }
 
 /* Samples that were certain are in both halves, the rest doubled in one. */
-static void halves_add(struct half *half, unsigned int own,
-		       const struct terms *t, double sign)
+static void half_add(struct half *half, const struct kind *kind, double factor)
 {
-	const bool certain = !(t->whole.k2 > 0);
-	const double est_bytes = sign * t->whole.est_bytes;
-
-	for (unsigned int k = 0; k < 2; k++) {
-		if (k != own && !certain) {
-			alive_add(&half[k].rest, &t->half, sign);
-			continue;
-		}
-		if (sign > 0)
-			half[k].known_bytes += t->whole.size_bytes;
-		else
-			half[k].known_bytes -= t->whole.size_bytes;
-		sum_add(&half[k].curve, certain ? est_bytes : 2 * est_bytes);
-	}
+	if (factor > 0)
+		half->known_bytes += kind->size_bytes;
+	else
+		half->known_bytes -= kind->size_bytes;
+	sum_add(&half->curve_hi, &half->curve_lo, factor * kind->whole[EST]);
 }
 
 static void halves_look(struct half *half)
 {
 	for (unsigned int k = 0; k < 2; k++) {
-		const double now = sum_value(&half[k].curve);
+		const double now = half[k].curve_hi + half[k].curve_lo;
 
 		if (now < half[k].best)
 			continue;
@@ -197,30 +262,43 @@ static void halves_look(struct half *half)
 	}
 }
 
-static void step(struct sp_peak_walk *w, const struct sp_sample *s, double sign)
+static void step(struct sp_peak_walk *w, uint32_t object, double sign)
 {
-	const struct terms *t = terms_of(w, s);
+	struct kind *kind = &w->kinds[object >> 1];
+	const unsigned int own = object & 1;
 
-	alive_add(&w->now, &t->whole, sign);
-	halves_add(w->half, half_of(w->profile, s), t, sign);
+	kind->alive += sign > 0 ? 1 : UINT64_MAX;
+	alive_add(&w->now, kind->size_bytes, kind->whole, sign);
+	if (kind->whole[K2] > 0) {
+		half_add(&w->half[own], kind, 2 * sign);
+		alive_add(&w->half[!own].rest, kind->size_bytes, kind->half,
+			  sign);
+	} else {
+		half_add(&w->half[0], kind, sign);
+		half_add(&w->half[1], kind, sign);
+	}
 }
 
-/* No less than (E8)'s upper limit of `acc`, without its costly quantile: Wilson
- * and Hilferty's falls short of it by less than a hundredth of the squared
- * skewness, in standard deviations; ten times that is added. */
-static double upper_bound(const struct sp_peak_walk *w,
-			  const struct sp_acc *acc)
+/*
+ * What (E8)'s upper limit of `acc` lies between, without its costly quantile.
+ * With z the normal quantile and g the skewness, Wilson and Hilferty's falls
+ * short of it by less than g^2 / 100 standard deviations, and exceeds it by
+ * less than (1 + z^2) g^2 / 100 up to 99.9 % and 3 times that up to 1 - 1e-11:
+ * ten times that is allowed for.
+ */
+static void bound_upper(const struct sp_peak_walk *w, const struct sp_acc *acc,
+			double *ret_least, double *ret_most)
 {
 	const double r = (double)acc->period_bytes;
 	const double k2 = acc->k2 + r * r, sd = sqrt(k2);
 	const double g = (acc->k3 + 2 * r * r * r) / (k2 * sd);
 	const double root = 1 + g * w->spread / 6 - g * g / 36;
 	const double quantile = 2 / g * (root * root * root - 1);
+	const double middle = acc->est_bytes + r + sd * quantile;
+	const double margin = sd * 0.1 * g * g, z = w->spread;
 
-	if (!(g < 2.5))
-		return INFINITY;
-	return acc->est_bytes + r + sd * (quantile + 0.1 * g * g) +
-	       acc->kz / k2 / 2;
+	*ret_least = g < 2.5 ? middle - margin * (1 + z * z) : 0;
+	*ret_most = g < 2.5 ? middle + margin + acc->kz / k2 / 2 : INFINITY;
 }
 
 /* The same as an accumulator for limits of bytes.  Without any samples the sums
@@ -237,11 +315,47 @@ static struct sp_acc as_acc(const struct sp_peak_walk *w,
 	acc.size_bytes = alive->size_bytes > UINT64_MAX
 				 ? UINT64_MAX
 				 : (uint64_t)alive->size_bytes;
-	acc.est_bytes = sum_value(&alive->est);
-	acc.k2 = sum_value(&alive->k2);
-	acc.k3 = sum_value(&alive->k3);
-	acc.kz = sum_value(&alive->kz);
+	acc.est_bytes = sum_value(&alive->sums, EST);
+	acc.k2 = sum_value(&alive->sums, K2);
+	acc.k3 = sum_value(&alive->sums, K3);
+	acc.kz = sum_value(&alive->sums, KZ);
 	return acc;
+}
+
+/* The limits of all candidates. */
+static void measure_upper(struct sp_peak_walk *w)
+{
+	while (w->n_candidates) {
+		const struct candidate *c = &w->candidates[--w->n_candidates];
+		const struct sp_interval live =
+			sp_estimate_bytes_p3(&c->acc, w->confidence);
+
+		w->upper = fmax(w->upper, live.hi);
+	}
+}
+
+/*
+ * Only what may have the highest limit is measured, and that as late as
+ * possible: while a heap grows, each summit is higher than the one before.
+ */
+static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
+{
+	size_t kept = 0;
+	double least, most;
+
+	bound_upper(w, acc, &least, &most);
+	if (most <= w->upper_least || most <= w->upper)
+		return;
+	if (w->n_candidates == CANDIDATES)
+		measure_upper(w);
+	if (least > w->upper_least) {
+		w->upper_least = least;
+		for (size_t i = 0; i < w->n_candidates; i++)
+			if (w->candidates[i].most > least)
+				w->candidates[kept++] = w->candidates[i];
+		w->n_candidates = kept;
+	}
+	w->candidates[w->n_candidates++] = (struct candidate){*acc, most};
 }
 
 /* Between the last birth and a free, or at the end: a summit of the curve. */
@@ -256,20 +370,19 @@ static void look_at_summit(struct sp_peak_walk *w)
 	}
 	if (w->now.size_bytes > w->most_size_bytes)
 		w->most_size_bytes = w->now.size_bytes;
-	if (upper_bound(w, &acc) > w->upper)
-		w->upper = fmax(w->upper,
-				sp_estimate_bytes_p3(&acc, w->confidence).hi);
+	look_at_upper(w, &acc);
 }
 
-void sp_peak_walk_birth(struct sp_peak_walk *w, const struct sp_sample *sample)
+void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
+			uint64_t time_ns)
 {
 	w->is_rising = true;
-	w->last_birth_ns = sample->born_ns;
-	step(w, sample, 1);
+	w->last_birth_ns = time_ns;
+	step(w, object, 1);
 }
 
 /* Frees of one moment are one step: in between the curve means nothing. */
-void sp_peak_walk_free(struct sp_peak_walk *w, const struct sp_sample *sample,
+void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 		       uint64_t time_ns)
 {
 	if (w->is_rising)
@@ -278,7 +391,16 @@ void sp_peak_walk_free(struct sp_peak_walk *w, const struct sp_sample *sample,
 		halves_look(w->half);
 	w->is_rising = false;
 	w->last_free_ns = time_ns;
-	step(w, sample, -1);
+	step(w, object, -1);
+}
+
+void sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_acc *ret)
+{
+	for (size_t i = 0; i < w->n_kinds; i++)
+		if (w->kinds[i].alive)
+			sp_acc_add_many(
+				ret, &w->profile->law, w->kinds[i].size_bytes,
+				w->kinds[i].alive, 0, w->kinds[i].period_bytes);
 }
 
 /* (E23) Live bytes at the moment that a half chose: what is in it was there for
@@ -309,6 +431,7 @@ void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 	double value;
 
 	look_at_summit(w);
+	measure_upper(w);
 	halves_look(w->half);
 	a = measure(w, &w->half[0], each);
 	b = measure(w, &w->half[1], each);
@@ -331,11 +454,20 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 	w->confidence = confidence;
 	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
 	w->period_bytes = profile->period_bytes;
+	w->seed = profile->seed ^ profile->start_unix_ns;
+	w->seed = sp_splitmix64(&w->seed);
+	/* Without random numbers the address will do. */
+	if (getrandom(&w->key, sizeof(w->key), GRND_NONBLOCK) != sizeof(w->key))
+		w->key = (uintptr_t)w;
 	return w;
 }
 
 void sp_peak_walk_destroy(struct sp_peak_walk *w)
 {
+	if (!w)
+		return;
+	free(w->kinds);
+	free(w->cells);
 	free(w);
 }
 
@@ -376,8 +508,8 @@ static size_t collect_events(const struct sp_profile *profile,
 	return n;
 }
 
-static void walk_over(struct sp_peak_walk *w, const struct event *events,
-		      size_t n)
+static int walk_over(struct sp_peak_walk *w, const struct event *events,
+		     size_t n)
 {
 	const struct sp_sample *samples = w->profile->samples;
 
@@ -389,12 +521,19 @@ static void walk_over(struct sp_peak_walk *w, const struct event *events,
 	}
 	for (size_t e = 0; e < n; e++) {
 		const struct sp_sample *s = &samples[events[e].what >> 1];
+		const uint32_t kind =
+			sp_peak_walk_kind(w, s->size_bytes, s->period_bytes);
+		uint32_t object;
 
+		if (kind == UINT32_MAX)
+			return -ENOMEM;
+		object = sp_peak_walk_object(w, kind, s->id, s->offset_bytes);
 		if (events[e].what & 1)
-			sp_peak_walk_birth(w, s);
+			sp_peak_walk_birth(w, object, events[e].time_ns);
 		else
-			sp_peak_walk_free(w, s, events[e].time_ns);
+			sp_peak_walk_free(w, object, events[e].time_ns);
 	}
+	return 0;
 }
 
 int sp_peak(const struct sp_profile *profile,
@@ -405,26 +544,28 @@ int sp_peak(const struct sp_profile *profile,
 	struct sp_peak_walk *w;
 	struct event *events;
 	size_t n;
+	int r;
 
 	if (profile->peak) {
 		*ret = *profile->peak;
 		return 0;
 	}
+	births.view = SP_VIEW_ALLOC;
+	births.has_survivors = true;
 	w = sp_peak_walk_new(profile, confidence);
 	events = calloc(profile->n_samples + 1, 2 * sizeof(*events));
-	if (!w || !events) {
-		sp_peak_walk_destroy(w);
-		free(events);
-		return sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory for the peak of %zu "
-				    "samples",
-				    profile->n_samples);
+	r = w && events ? 0 : -ENOMEM;
+	if (r >= 0) {
+		n = collect_events(profile, &births, events);
+		r = walk_over(w, events, n);
 	}
-	births.view = SP_VIEW_ALLOC;
-	n = collect_events(profile, &births, events);
-	walk_over(w, events, n);
-	sp_peak_walk_end(w, ret);
+	if (r >= 0)
+		sp_peak_walk_end(w, ret);
 	sp_peak_walk_destroy(w);
 	free(events);
-	return 0;
+	return r < 0 ? sp_error_set(err, r, profile->path,
+				    "not enough memory for the peak of %zu "
+				    "samples",
+				    profile->n_samples)
+		     : 0;
 }

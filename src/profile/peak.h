@@ -42,10 +42,25 @@ struct sp_peak_walk;
 
 struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 				      double confidence); /* or NULL */
-void sp_peak_walk_birth(struct sp_peak_walk *walk,
-			const struct sp_sample *sample);
-void sp_peak_walk_free(struct sp_peak_walk *walk,
-		       const struct sp_sample *sample, uint64_t time_ns);
+
+/* What is alike in objects of one size and period, as a number < 2^31;
+ * UINT32_MAX without memory. */
+uint32_t sp_peak_walk_kind(struct sp_peak_walk *walk, uint64_t size_bytes,
+			   uint64_t period_bytes);
+
+/* What a birth and its free are told of a sampled object of that kind. */
+uint32_t sp_peak_walk_object(const struct sp_peak_walk *walk, uint32_t kind,
+			     uint64_t id, uint64_t offset_bytes);
+
+void sp_peak_walk_birth(struct sp_peak_walk *walk, uint32_t object,
+			uint64_t time_ns);
+void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,
+		       uint64_t time_ns);
+
+/* Add up what is alive now, by kinds; *ret was initialised.  Where bytes were
+ * hit is not known (tail_bytes). */
+void sp_peak_walk_alive(const struct sp_peak_walk *walk, struct sp_acc *ret);
+
 void sp_peak_walk_end(struct sp_peak_walk *walk, struct sp_peak *ret);
 void sp_peak_walk_destroy(struct sp_peak_walk *walk);
 

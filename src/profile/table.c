@@ -39,16 +39,15 @@ static bool is_leak(const struct sp_selection *selection,
 	       at - s->born_ns >= selection->tail_ns;
 }
 
-static bool is_temporary(const struct sp_selection *selection,
-			 const struct sp_sample *s)
+bool sp_sample_is_temporary(const struct sp_sample *s, uint64_t within_bytes,
+			    uint64_t within_ns)
 {
 	if (s->freed_ns == SP_NEVER || s->freed_by == UINT32_MAX ||
 	    s->freed_by != s->thread)
 		return false;
-	if (selection->within_ns != SP_NEVER)
-		return s->freed_ns - s->born_ns <= selection->within_ns;
-	return s->age_bytes != SP_UNKNOWN &&
-	       s->age_bytes <= selection->within_bytes;
+	if (within_ns != SP_NEVER)
+		return s->freed_ns - s->born_ns <= within_ns;
+	return s->age_bytes != SP_UNKNOWN && s->age_bytes <= within_bytes;
 }
 
 static bool view_has(const struct sp_selection *selection,
@@ -57,14 +56,17 @@ static bool view_has(const struct sp_selection *selection,
 {
 	switch (selection->view) {
 	case SP_VIEW_ALLOC:
-		return true;
+		return selection->has_survivors ||
+		       !sp_sample_is_survivor(profile, s);
 	case SP_VIEW_LIVE:
 	case SP_VIEW_PEAK:
 		return is_live(profile, s, selection->at_ns);
 	case SP_VIEW_LEAKS:
 		return is_leak(selection, profile, s);
 	case SP_VIEW_TEMPORARY:
-		return is_temporary(selection, s);
+		return sp_sample_is_temporary(s, selection->within_bytes,
+					      selection->within_ns) &&
+		       !sp_sample_is_survivor(profile, s);
 	}
 	return false;
 }
@@ -113,32 +115,17 @@ static int add_sample(struct sp_table *table, const struct sp_profile *profile,
 	return 0;
 }
 
-/* Groups are all that was allocated and has ended, in the whole run: what is
- * asked of them cannot depend on time. */
-static bool has_group(const struct sp_selection *selection,
-		      const struct sp_profile *profile,
-		      const struct sp_group *group)
-{
-	const struct sp_sample one = {.size_bytes = group->size_bytes,
-				      .stack = group->stack,
-				      .thread = group->thread};
-
-	return selection->view == SP_VIEW_ALLOC &&
-	       sp_selection_has(selection, profile, &one);
-}
-
 static int add_group(struct sp_table *table, const struct sp_profile *profile,
 		     const struct sp_group *g)
 {
-	struct sp_tally *tallies[3] = {&table->all, &table->stacks[g->stack]};
+	const struct sp_sample *s = &g->one;
+	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
 	unsigned int n = 2;
 
-	if (g->thread != UINT32_MAX)
-		tallies[n++] = &table->threads[g->thread];
+	if (s->thread != UINT32_MAX)
+		tallies[n++] = &table->threads[s->thread];
 	for (unsigned int i = 0; i < n; i++)
-		if (sp_tally_add_many(tallies[i], &profile->law, g->size_bytes,
-				      g->samples, g->tail_bytes,
-				      g->period_bytes))
+		if (sp_tally_add_group(tallies[i], &profile->law, g))
 			return -ENOMEM;
 	return 0;
 }
@@ -167,7 +154,8 @@ static int fill(struct sp_table *table, const struct sp_profile *profile,
 		    add_sample(table, profile, &profile->samples[i]))
 			return -ENOMEM;
 	for (size_t i = 0; i < profile->n_groups; i++)
-		if (has_group(selection, profile, &profile->groups[i]) &&
+		if (sp_selection_has(selection, profile,
+				     &profile->groups[i].one) &&
 		    add_group(table, profile, &profile->groups[i]))
 			return -ENOMEM;
 	return 0;

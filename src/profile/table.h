@@ -32,7 +32,9 @@ struct sp_selection {
 	uint64_t max_size_bytes; /* inclusive */
 	uint32_t thread;         /* index of a thread; 0: all */
 	const char *phase;       /* born in a phase of that name; NULL: all */
-	const bool *keeps;       /* which of profile->stacks; NULL: all */
+	/* ALLOC: also those of which others of their time were discarded. */
+	bool has_survivors;
+	const bool *keeps; /* which of profile->stacks; NULL: all */
 };
 
 /* Everything that was allocated. */
@@ -41,6 +43,11 @@ void sp_selection_init(struct sp_selection *selection);
 bool sp_selection_has(const struct sp_selection *selection,
 		      const struct sp_profile *profile,
 		      const struct sp_sample *sample);
+
+/* Was it freed soon, by the thread that allocated it?  The limits are those of
+ * a selection. */
+bool sp_sample_is_temporary(const struct sp_sample *sample,
+			    uint64_t within_bytes, uint64_t within_ns);
 
 /* The selected samples, summed up. */
 struct sp_table {

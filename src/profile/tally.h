@@ -7,6 +7,7 @@
 
 #include "format/layout.h"
 #include "profile/estimator.h"
+#include "profile/profile.h"
 
 /*
  * The sums over a set of samples, in all and by size class (so that the exact
@@ -33,10 +34,9 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 		 uint64_t size_bytes, uint64_t offset_bytes,
 		 uint64_t period_bytes);
 
-/* Likewise; arguments as for sp_acc_add_many(). */
-int sp_tally_add_many(struct sp_tally *tally, const struct sp_law_used *law,
-		      uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
-		      uint64_t period_bytes);
+/* All samples of a group (profile/profile.h); 0 or -ENOMEM. */
+int sp_tally_add_group(struct sp_tally *tally, const struct sp_law_used *law,
+		       const struct sp_group *group);
 
 /* dst += src; 0 or -ENOMEM. */
 int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src);

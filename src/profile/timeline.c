@@ -13,12 +13,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* From the selection's beginning to its end, rounded down to nanoseconds. */
+/* From the selection's beginning to its end. */
 static void place_points(const struct sp_profile *profile,
 			 const struct sp_selection *selection,
 			 struct sp_timeline_point *out, size_t n)
 {
-	const uint64_t from = selection->from_ns;
+	const uint64_t from = selection->from_ns > profile->window_ns
+				      ? selection->from_ns
+				      : profile->window_ns;
 	uint64_t to = profile->duration_ns;
 
 	if (selection->to_ns < to)
@@ -26,9 +28,7 @@ static void place_points(const struct sp_profile *profile,
 	if (to < from)
 		to = from;
 	for (size_t i = 0; i < n; i++)
-		out[i].time_ns =
-			from + (uint64_t)((unsigned __int128)(to - from) * i /
-					  (n - 1));
+		out[i].time_ns = sp_timeline_place(from, to, i, n);
 }
 
 /* The first point at or after that time; n if there is none. */
@@ -80,6 +80,14 @@ static void add_samples(const struct sp_profile *profile,
 	}
 }
 
+/* What was summed up while the profile was folded. */
+static void add_curve(const struct sp_profile *profile, size_t n,
+		      struct sp_acc *tree)
+{
+	for (size_t i = 0; i < n && i < profile->n_curve; i++)
+		tree[n + i] = profile->curve[i];
+}
+
 int sp_timeline(const struct sp_profile *profile,
 		const struct sp_selection *selection, double confidence,
 		struct sp_timeline_point *out, size_t n, struct sp_error *err)
@@ -93,10 +101,14 @@ int sp_timeline(const struct sp_profile *profile,
 				    "points",
 				    n);
 	births.view = SP_VIEW_ALLOC;
+	births.has_survivors = true;
 	for (size_t i = 0; i < 2 * n; i++)
 		sp_acc_init(&tree[i], profile->period_bytes);
 	place_points(profile, selection, out, n);
-	add_samples(profile, &births, out, n, tree);
+	if (profile->peak)
+		add_curve(profile, n, tree);
+	else
+		add_samples(profile, &births, out, n, tree);
 	for (size_t i = 0; i < n; i++) {
 		struct sp_acc acc;
 

@@ -23,10 +23,21 @@ struct sp_timeline_point {
 	struct sp_interval live_objects;
 };
 
+/* The time of point i of n >= 2 of equal distance from `from` to `to`, rounded
+ * down to nanoseconds. */
+static inline uint64_t sp_timeline_place(uint64_t from_ns, uint64_t to_ns,
+					 size_t i, size_t n)
+{
+	return from_ns +
+	       (uint64_t)((unsigned __int128)(to_ns - from_ns) * i / (n - 1));
+}
+
 /*
  * `n` >= 2 points of equal distance, the first at the beginning of the
- * selection (0 if it has none), the last at its end (or the profile's), at
- * `confidence` in (0, 1).  0 and out[0..n), or -ENOMEM and *err.
+ * selection or, if that is later, of what the file has of the past (0 if
+ * neither has one), the last at its end (or the profile's), at `confidence` in
+ * (0, 1).  Of a folded profile the selection is everything, and n that of its
+ * plan.  0 and out[0..n), or -ENOMEM and *err.
  */
 int sp_timeline(const struct sp_profile *profile,
 		const struct sp_selection *selection, double confidence,

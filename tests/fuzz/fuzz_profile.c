@@ -375,10 +375,19 @@ static void use(struct sp_profile *p, uint64_t choice)
 static void check_folded(const char *path, const struct sp_profile *whole,
 			 uint64_t choice)
 {
+	static const uint64_t cuts[] = {0, 1000, 5000000};
+	const struct sp_fold_plan plan = {.confidence = 0.95,
+					  .has_lifetimes = choice & 1,
+					  .has_temporary = choice & 2,
+					  .within_ns =
+						  choice & 4 ? 1000 : SP_NEVER,
+					  .cuts = cuts,
+					  .n_cuts = choice & 4 ? 0 : choice % 4,
+					  .n_points = choice & 8 ? 201 : 0};
 	struct sp_profile *p;
 	struct sp_error err;
 
-	FUZZ_ASSERT(sp_profile_load_folded(path, 0.95, NULL, NULL, &p, &err) ==
+	FUZZ_ASSERT(sp_profile_load_folded(path, &plan, NULL, NULL, &p, &err) ==
 		    0);
 	FUZZ_ASSERT(sp_profile_samples(p) >= whole->n_samples);
 	FUZZ_ASSERT(p->exact_alloc_bytes == whole->exact_alloc_bytes);

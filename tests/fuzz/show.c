@@ -9,7 +9,8 @@
 #include <jansson.h>
 
 #include "fuzz/target.h"
-#include "report/export.h"
+#include "export/options.h"
+#include "report/advise.h"
 #include "report/options.h"
 #include "report/page.h"
 #include "support/pprof_walk.h"
@@ -104,30 +105,56 @@ static void check_output(const struct shown *shown, const char *text, size_t n)
 	fuzz_check_text(text, n);
 }
 
-/* Into `out`; what sp_page_print() or sp_export_write() returns. */
-static int make(FILE *out, const struct sp_profile *p, int argc, char **argv,
-		bool is_export, enum sp_page page, struct sp_error *err)
+static void say_refusal(int r, char **argv, const struct sp_error *err)
 {
-	struct sp_options options;
-	int r;
-
-	r = is_export ? sp_options_parse_export(argc, argv, &options, err)
-		      : sp_options_parse(page, argc, argv, &options, err);
 	if (r < 0)
 		fprintf(stderr, "%s: %s\n", argv[1], err->message);
 	FUZZ_ASSERT(r == 0);
-	if (p->peak && !sp_options_can_fold(&options))
-		return sp_error_set(err, -ENODATA, NULL, "folded");
-	return is_export ? sp_export_write(out, p, &options, NULL, NULL, err)
-			 : sp_page_print(out, p, &options, NULL, NULL, err);
+}
+
+static int fail_folded(struct sp_error *err)
+{
+	return sp_error_set(err, -ENODATA, NULL, "folded");
+}
+
+static int make_export(FILE *out, const struct sp_profile *p, int argc,
+		       char **argv, struct sp_error *err)
+{
+	struct sp_export_request request;
+
+	say_refusal(sp_export_options_parse(argc, argv, &request, err), argv,
+		    err);
+	return p->peak && request.format->needs.samples
+		       ? fail_folded(err)
+		       : sp_export_write(out, p, &request, NULL, NULL, err);
+}
+
+static int make_page(FILE *out, const struct sp_profile *p, int argc,
+		     char **argv, struct sp_error *err)
+{
+	struct sp_options options;
+
+	say_refusal(sp_options_parse(argc, argv, &options, err), argv, err);
+	return sp_page_print(out, p, &options, NULL, NULL, err);
+}
+
+/* Without the command's own name. */
+static int make_advice(FILE *out, const struct sp_profile *p, int argc,
+		       char **argv, struct sp_error *err)
+{
+	struct sp_advise_options options;
+	bool can_tell;
+
+	say_refusal(sp_advise_parse(argc - 1, argv + 1, &options, err), argv,
+		    err);
+	return sp_advise_print(out, p, &options, NULL, NULL, &can_tell, err);
 }
 
 static void show(const struct sp_profile *p, const struct shown *shown)
 {
 	const char *what = shown->words[0];
+	const bool is_advice = strcmp(what, "advise") == 0;
 	const bool is_export = sp_export_find(what);
-	enum sp_page page = SP_PAGE_REPORT;
-	const bool is_page = sp_page_parse(what, &page);
 	char *argv[WORDS_MAX + 5] = {strdup("report")};
 	struct sp_error err = {0};
 	char *text = NULL;
@@ -136,13 +163,15 @@ static void show(const struct sp_profile *p, const struct shown *shown)
 	int argc = 1, r;
 
 	FUZZ_ASSERT(out);
-	for (int i = is_page; i < WORDS_MAX && shown->words[i]; i++)
+	for (int i = 0; i < WORDS_MAX && shown->words[i]; i++)
 		argv[argc++] = strdup(shown->words[i]);
 	argv[argc++] = strdup(p->path);
 	argv[argc++] = strdup("--debug-path=/nonexistent");
 	if (is_export)
 		argv[argc++] = strdup("-o-");
-	r = make(out, p, argc, argv, is_export, page, &err);
+	r = is_export   ? make_export(out, p, argc, argv, &err)
+	    : is_advice ? make_advice(out, p, argc, argv, &err)
+			: make_page(out, p, argc, argv, &err);
 	FUZZ_ASSERT(r == 0 || err.message[0]);
 	FUZZ_ASSERT(r == 0 || r == -ENODATA || r == -ERANGE || r == -ENOENT ||
 		    (is_export && r == -EINVAL));
@@ -156,6 +185,8 @@ static void show(const struct sp_profile *p, const struct shown *shown)
 }
 
 static const struct shown all[] = {
+	{{"advise", "--error=1%"}},
+	{{"advise", "--top=1", "--json"}},
 	{{"--sort=cum", "--stacks=0"}},
 	{{"--view=live", "--stacks=0"}},
 	{{"--view=peak", "--top=0"}},

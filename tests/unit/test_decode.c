@@ -71,7 +71,6 @@ static const struct payload payloads[] = {
 	{SP_RECORD_SAMPLE, NULL, 9, {0x60, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
 	{SP_RECORD_SAMPLE, NULL, 9, {0x7f, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
 	{SP_RECORD_SAMPLE, NULL, 8, {0x40, 1ull << 40, 2, 2, 2, 1, 0, 0}, 0},
-	{SP_RECORD_SAMPLE, "sample", 9, {0xe0, 1, 512, 2, 2, 2, 8, 7, 1}, 0},
 	{SP_RECORD_SAMPLE, "sample", 8, {0x60, 1, 512, 2, 2, 2, 8, 7}, 0},
 	{SP_RECORD_SAMPLE, "sample", 0, {0}, 0},
 	{SP_RECORD_SAMPLE,

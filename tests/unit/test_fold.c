@@ -12,8 +12,10 @@
 
 #include "base/rng.h"
 #include "profile/estimate.h"
+#include "profile/lifetime.h"
 #include "profile/peak.h"
 #include "profile/table.h"
+#include "profile/timeline.h"
 #include "support/close.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
@@ -22,6 +24,7 @@
 #define CHUNKS  200
 #define SECOND  1000000000ull
 
+static struct sp_fold_plan plan = {.confidence = 0.9};
 static char path[128];
 static struct sp_rng rng;
 
@@ -41,6 +44,7 @@ struct event {
 
 static struct event events[20000];
 static size_t n_events;
+static uint64_t status_ns; /* what the file says of its duration */
 
 static int compare_events(const void *a, const void *b)
 {
@@ -62,7 +66,7 @@ static void make_events(size_t objects, uint64_t step_ns)
 	n_events = 0;
 	for (uint64_t id = 1; id <= objects; id++) {
 		const uint64_t size = 1ull << below(14);
-		uint64_t life = below(4) ? below(20) * step_ns : 0;
+		uint64_t life = below(4) ? below(20 * step_ns) : 0;
 
 		now += below(3) * step_ns;
 		events[n_events++] =
@@ -114,7 +118,9 @@ static void write_events(uint64_t period_bytes, size_t per_chunk)
 			r.u.free =
 				(struct sp_record_free){.id = e->id,
 							.time_ns = e->time_ns,
-							.thread = t};
+							.thread = t,
+							.has_age = e->id % 5,
+							.age_bytes = e->id % 3};
 		}
 		model_encode(&records[chunk_of[t]], &chunks[chunk_of[t]], &r);
 	}
@@ -122,6 +128,7 @@ static void write_events(uint64_t period_bytes, size_t per_chunk)
 		model_file_put(&file, i, &records[i]);
 		model_done(&records[i]);
 	}
+	model_file_status(&file, 1)->time_ns = status_ns;
 	model_file_seal(&file);
 	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
 	model_done(&file.bytes);
@@ -131,7 +138,8 @@ static struct sp_profile *load(bool folded)
 {
 	struct sp_profile *p = NULL;
 	struct sp_error err;
-	int r = folded ? sp_profile_load_folded(path, 0.9, NULL, NULL, &p, &err)
+	int r = folded ? sp_profile_load_folded(path, &plan, NULL, NULL, &p,
+						&err)
 		       : sp_profile_load(path, NULL, NULL, &p, &err);
 
 	if (r != 0)
@@ -154,16 +162,16 @@ static void same_acc(const struct sp_acc *a, const struct sp_acc *b)
 	assert_close(a->est_count, b->est_count, 1e-12);
 }
 
-static void same_tables(const struct sp_profile *a, const struct sp_profile *b,
-			enum sp_view view)
+static uint64_t same_selections(const struct sp_profile *a,
+				const struct sp_profile *b,
+				const struct sp_selection *selection)
 {
-	struct sp_selection all;
 	struct sp_table *x, *y;
+	uint64_t samples;
 
-	sp_selection_init(&all);
-	all.view = view;
-	assert_int_equal(sp_table_new(a, &all, &x, NULL), 0);
-	assert_int_equal(sp_table_new(b, &all, &y, NULL), 0);
+	assert_int_equal(sp_table_new(a, selection, &x, NULL), 0);
+	assert_int_equal(sp_table_new(b, selection, &y, NULL), 0);
+	samples = y->all.all.samples;
 	same_acc(&x->all.all, &y->all.all);
 	for (size_t i = 0; i < a->n_stacks; i++)
 		same_acc(&x->stacks[i].all, &y->stacks[i].all);
@@ -171,6 +179,17 @@ static void same_tables(const struct sp_profile *a, const struct sp_profile *b,
 		same_acc(&x->threads[i].all, &y->threads[i].all);
 	sp_table_free(x, a);
 	sp_table_free(y, b);
+	return samples;
+}
+
+static void same_tables(const struct sp_profile *a, const struct sp_profile *b,
+			enum sp_view view)
+{
+	struct sp_selection all;
+
+	sp_selection_init(&all);
+	all.view = view;
+	same_selections(a, b, &all);
 }
 
 static void same_peaks(const struct sp_profile *a, const struct sp_profile *b)
@@ -233,6 +252,175 @@ static void test_same(void **state)
 		same(folded, full);
 		sp_profile_free(folded);
 		sp_profile_free(full);
+	}
+}
+
+/* ---- what else a plan asks for ---- */
+
+static void load_both(struct sp_profile **ret_folded,
+		      struct sp_profile **ret_full)
+{
+	*ret_folded = load(true);
+	*ret_full = load(false);
+	assert_non_null((*ret_folded)->peak);
+	same(*ret_folded, *ret_full);
+}
+
+static void free_both(struct sp_profile *folded, struct sp_profile *full)
+{
+	sp_profile_free(folded);
+	sp_profile_free(full);
+	plan = (struct sp_fold_plan){.confidence = 0.9};
+}
+
+/* The same quantile of a class of lifetimes within 1/128. */
+static void same_quantile(uint64_t folded, uint64_t full)
+{
+	if (full == SP_NEVER || folded == SP_NEVER)
+		assert_true(folded == full);
+	else
+		assert_close(folded, full, 1.0 / 128);
+}
+
+static void same_lifetimes(const struct sp_profile *folded,
+			   const struct sp_profile *full)
+{
+	uint32_t *rows = calloc(full->n_stacks, sizeof(*rows));
+	struct sp_lifetime a[32], b[32];
+	struct sp_selection all;
+
+	assert_true(full->n_stacks <= 32);
+	for (uint32_t i = 0; i < full->n_stacks; i++)
+		rows[i] = i % 4;
+	sp_selection_init(&all);
+	assert_int_equal(sp_lifetimes(folded, &all, rows, a, 4, NULL), 0);
+	assert_int_equal(sp_lifetimes(full, &all, rows, b, 4, NULL), 0);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(a[i].samples, b[i].samples);
+		assert_int_equal(a[i].alive, b[i].alive);
+		assert_close(a[i].alive_share, b[i].alive_share, 1e-12);
+		same_quantile(a[i].median_ns, b[i].median_ns);
+		same_quantile(a[i].p90_ns, b[i].p90_ns);
+	}
+	free(rows);
+}
+
+static void test_lifetimes(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 24; i++) {
+		struct sp_profile *folded, *full;
+
+		make_events(200 + below(2000), i % 2 ? 1 + below(99) : SECOND);
+		write_events(i % 4 == 0 ? 1 : 64ull << below(8), 60);
+		plan.has_lifetimes = true;
+		load_both(&folded, &full);
+		same_lifetimes(folded, full);
+		free_both(folded, full);
+	}
+}
+
+/* Moments within the run, some of them those of events. */
+static size_t make_cuts(uint64_t *cuts, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		cuts[i] = events[below(n_events)].time_ns + below(2);
+	for (size_t i = 1; i < n; i++)
+		for (size_t k = i; k && cuts[k] < cuts[k - 1]; k--) {
+			const uint64_t cut = cuts[k];
+
+			cuts[k] = cuts[k - 1];
+			cuts[k - 1] = cut;
+		}
+	for (size_t i = 0; i < n; i++)
+		if (!kept || cuts[i] > cuts[kept - 1])
+			cuts[kept++] = cuts[i];
+	return kept;
+}
+
+static void test_cuts(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 24; i++) {
+		struct sp_profile *folded, *full;
+		struct sp_selection s;
+		uint64_t cuts[SP_FOLD_CUTS_MAX], alive = 0;
+
+		make_events(200 + below(2000), i % 2 ? 1 + below(9) : SECOND);
+		write_events(64, 60);
+		plan.n_cuts =
+			make_cuts(cuts, i ? 1 + below(9) : SP_FOLD_CUTS_MAX);
+		plan.cuts = cuts;
+		load_both(&folded, &full);
+		sp_selection_init(&s);
+		s.view = SP_VIEW_LIVE;
+		for (size_t k = 0; k < plan.n_cuts; k++) {
+			s.at_ns = cuts[k];
+			alive += same_selections(folded, full, &s);
+		}
+		assert_true(alive > 0);
+		free_both(folded, full);
+	}
+}
+
+static void test_temporary(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 12; i++) {
+		struct sp_profile *folded, *full;
+		struct sp_selection s;
+		uint64_t samples;
+
+		make_events(500 + below(1000), i % 2 ? 1 + below(9) : SECOND);
+		write_events(64, 60);
+		sp_selection_init(&s);
+		s.view = SP_VIEW_TEMPORARY;
+		if (i % 3)
+			s.within_bytes = i % 3 - 1;
+		else
+			s.within_ns = (i % 2 ? 5 : SECOND) * below(9);
+		plan.has_temporary = true;
+		plan.within_bytes = s.within_bytes;
+		plan.within_ns = s.within_ns;
+		load_both(&folded, &full);
+		samples = same_selections(folded, full, &s);
+		assert_true(samples > 0);
+		free_both(folded, full);
+	}
+}
+
+/* Also where the status of the file does not say how long the run was. */
+static void test_points(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 24; i++) {
+		struct sp_timeline_point a[100], b[100];
+		const size_t n = 2 + below(99);
+		struct sp_profile *folded, *full;
+		struct sp_selection all;
+
+		make_events(20 + below(2000), i % 2 ? below(9) : SECOND);
+		status_ns = i % 3 ? events[n_events - 1].time_ns + below(9) : 0;
+		write_events(64ull << below(8), 60);
+		plan.n_points = n;
+		load_both(&folded, &full);
+		assert_int_equal(folded->n_curve, n);
+		sp_selection_init(&all);
+		assert_int_equal(sp_timeline(folded, &all, 0.9, a, n, NULL), 0);
+		assert_int_equal(sp_timeline(full, &all, 0.9, b, n, NULL), 0);
+		for (size_t k = 0; k < n; k++) {
+			assert_int_equal(a[k].time_ns, b[k].time_ns);
+			assert_int_equal(a[k].samples, b[k].samples);
+			assert_close(a[k].live_bytes.value,
+				     b[k].live_bytes.value, 1e-12);
+			assert_close(a[k].live_bytes.hi, b[k].live_bytes.hi,
+				     1e-9);
+			assert_close(a[k].live_objects.lo, b[k].live_objects.lo,
+				     1e-9);
+		}
+		free_both(folded, full);
 	}
 }
 
@@ -334,6 +522,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same),
+		cmocka_unit_test(test_lifetimes),
+		cmocka_unit_test(test_cuts),
+		cmocka_unit_test(test_temporary),
+		cmocka_unit_test(test_points),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_out_of_order),
 		cmocka_unit_test(test_without_frees),

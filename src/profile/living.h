@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_PROFILE_LIVING_H
+#define SP_PROFILE_LIVING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Samples that are alive, by ids, which are untrusted. */
+struct sp_living_sample {
+	uint64_t id;
+	uint64_t born_ns;
+	uint64_t offset_bytes;
+	uint32_t group; /* 1 + what the owner knows it by; 0: none is here */
+	uint32_t object;
+};
+
+/* Open addressing.  Zero-initialise, but for `key`. */
+struct sp_living {
+	uint64_t key; /* random: no file can choose ids that collide */
+	struct sp_living_sample *cells;
+	size_t n_cells; /* a power of two, at most half full */
+	size_t n;
+};
+
+/* NULL if there is none of that id. */
+struct sp_living_sample *sp_living_find(const struct sp_living *living,
+					uint64_t id);
+
+/* Add one with group > 0.  0; -EEXIST if the id is there, or -ENOMEM. */
+int sp_living_add(struct sp_living *living,
+		  const struct sp_living_sample *sample);
+
+/* Take out what sp_living_find() gave. */
+void sp_living_drop(struct sp_living *living, struct sp_living_sample *sample);
+
+void sp_living_done(struct sp_living *living);
+
+#endif

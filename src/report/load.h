@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_REPORT_LOAD_H
+#define SP_REPORT_LOAD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "report/question.h"
+
+/* Each is two cuts of struct sp_fold_plan, and the peak is one. */
+#define SP_LOAD_POINTS_MAX ((SP_FOLD_CUTS_MAX - 1) / 2)
+
+/* What is shown of a profile, beside sums over the samples of a question. */
+struct sp_load_needs {
+	bool samples;    /* each by itself */
+	bool lifetimes;  /* sp_lifetimes() */
+	bool peak;       /* also what was alive at the peak */
+	size_t n_points; /* sp_timeline() with so many; 0: none */
+	/* By the parts of the run between these points (at most
+	 * SP_LOAD_POINTS_MAX), when each sample was born and whether it was
+	 * freed before, at or after a point; also the peak, and what was freed
+	 * before its thread allocated anything else. */
+	bool parts;
+};
+
+/*
+ * Read files[0..n), n >= 1, to answer the question: folded, where the answer is
+ * the same (profile/profile.h), else with every sample: several files, a part
+ * of the run, of the samples or of the stacks, and moments that are not the
+ * end.  As sp_profile_load_many().
+ */
+int sp_load(const char *const *files, size_t n,
+	    const struct sp_question *question,
+	    const struct sp_load_needs *needs, sp_progress_fn *progress,
+	    void *progress_arg, struct sp_profile **ret_profile,
+	    struct sp_error *err);
+
+#endif
