@@ -10,12 +10,12 @@
  * Count an allocation that has been made; p NULL: it failed and is not counted.
  */
 static inline void sp_count(void *p, uint64_t n, enum sp_entry entry,
-			    const void *caller)
+			    const struct sp_call_frame *frame)
 {
 	if (!p)
 		return;
 	if (sp_thread_charge(n)) {
-		sp_agent_count(p, n, entry, caller);
+		sp_agent_count(p, n, entry, frame);
 	} else {
 		sp_thread.objects++;
 		sp_classes_count(sp_thread.classes, n);

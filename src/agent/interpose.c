@@ -25,7 +25,6 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
-#define CALLER      __builtin_return_address(0)
 
 void *malloc(size_t n);
 void *calloc(size_t n, size_t size);
@@ -59,7 +58,7 @@ static SP_COLD void *cold_malloc(size_t n)
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.malloc(n);
-	sp_count(p, n, SP_ENTRY_MALLOC, CALLER);
+	sp_count(p, n, SP_ENTRY_MALLOC, SP_FRAME_HERE);
 	return p;
 }
 
@@ -88,7 +87,7 @@ static SP_COLD void *cold_calloc(size_t n, size_t size)
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.calloc(n, size);
-	sp_count(p, n * size, SP_ENTRY_CALLOC, CALLER);
+	sp_count(p, n * size, SP_ENTRY_CALLOC, SP_FRAME_HERE);
 	return p;
 }
 
@@ -126,8 +125,7 @@ SP_EXPORT void *calloc(size_t n, size_t size)
  * only afterwards (n is 0).  A failure leaves the old object alive: that is a
  * null pointer for a size, and for none if ENOMEM says so.
  */
-static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry,
-				      const void *caller)
+static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry)
 {
 	struct sp_recorder_end end;
 	int saved_errno = errno;
@@ -144,12 +142,11 @@ static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry,
 		sp_recorder_free_commit(&end);
 	if (!errno)
 		errno = saved_errno;
-	sp_count(p, n, entry, caller);
+	sp_count(p, n, entry, SP_FRAME_HERE);
 	return p;
 }
 
-static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
-				  const void *caller)
+static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
 {
 	void *p;
 
@@ -157,7 +154,7 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry,
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.realloc(old, n);
-	sp_count(p, n, entry, caller);
+	sp_count(p, n, entry, SP_FRAME_HERE);
 	return p;
 }
 
@@ -172,9 +169,9 @@ static NOINLINE void *large_realloc(void *old, size_t n)
 SP_EXPORT void *realloc(void *old, size_t n)
 {
 	if (UNLIKELY(n == 0) || UNLIKELY(sp_filter_may_have(old)))
-		return followed_realloc(old, n, SP_ENTRY_REALLOC, CALLER);
+		return followed_realloc(old, n, SP_ENTRY_REALLOC);
 	if (UNLIKELY(sp_thread_charge(n)))
-		return cold_realloc(old, n, SP_ENTRY_REALLOC, CALLER);
+		return cold_realloc(old, n, SP_ENTRY_REALLOC);
 	sp_thread.objects++;
 	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
 		return large_realloc(old, n);
@@ -191,10 +188,9 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
 		return no_memory();
 	if (UNLIKELY(bytes == 0) || UNLIKELY(sp_filter_may_have(old)))
-		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY,
-					CALLER);
+		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
 	if (UNLIKELY(sp_thread_charge(bytes)))
-		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY, CALLER);
+		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
 	sp_thread.objects++;
 	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
 		return large_realloc(old, bytes);
@@ -209,7 +205,7 @@ SP_EXPORT void *memalign(size_t alignment, size_t n)
 	if (!sp_real_resolve() || !sp_real.memalign)
 		return no_memory();
 	p = sp_real.memalign(alignment, n);
-	sp_count(p, n, SP_ENTRY_MEMALIGN, CALLER);
+	sp_count(p, n, SP_ENTRY_MEMALIGN, SP_FRAME_HERE);
 	return p;
 }
 
@@ -221,7 +217,7 @@ SP_EXPORT int posix_memalign(void **ret, size_t alignment, size_t n)
 		return ENOMEM;
 	err = sp_real.posix_memalign(ret, alignment, n);
 	if (!err)
-		sp_count(*ret, n, SP_ENTRY_POSIX_MEMALIGN, CALLER);
+		sp_count(*ret, n, SP_ENTRY_POSIX_MEMALIGN, SP_FRAME_HERE);
 	return err;
 }
 
@@ -232,7 +228,7 @@ SP_EXPORT void *aligned_alloc(size_t alignment, size_t n)
 	if (!sp_real_resolve() || !sp_real.aligned_alloc)
 		return no_memory();
 	p = sp_real.aligned_alloc(alignment, n);
-	sp_count(p, n, SP_ENTRY_ALIGNED_ALLOC, CALLER);
+	sp_count(p, n, SP_ENTRY_ALIGNED_ALLOC, SP_FRAME_HERE);
 	return p;
 }
 
@@ -243,7 +239,7 @@ SP_EXPORT void *valloc(size_t n)
 	if (!sp_real_resolve() || !sp_real.valloc)
 		return no_memory();
 	p = sp_real.valloc(n);
-	sp_count(p, n, SP_ENTRY_VALLOC, CALLER);
+	sp_count(p, n, SP_ENTRY_VALLOC, SP_FRAME_HERE);
 	return p;
 }
 
@@ -254,7 +250,7 @@ SP_EXPORT void *pvalloc(size_t n)
 	if (!sp_real_resolve() || !sp_real.pvalloc)
 		return no_memory();
 	p = sp_real.pvalloc(n);
-	sp_count(p, n, SP_ENTRY_PVALLOC, CALLER);
+	sp_count(p, n, SP_ENTRY_PVALLOC, SP_FRAME_HERE);
 	return p;
 }
 

@@ -23,7 +23,6 @@
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
-#define CALLER      __builtin_return_address(0)
 
 void *malloc(size_t n);
 void *aligned_alloc(size_t alignment, size_t n);
@@ -84,7 +83,7 @@ static void *without_operator(size_t n, size_t alignment)
                                                                                \
 		sp_thread_uncharge(n);                                         \
 		p = sp_real.member args;                                       \
-		sp_count(p, n, entry, CALLER);                                 \
+		sp_count(p, n, entry, SP_FRAME_HERE);                          \
 		return p;                                                      \
 	}                                                                      \
 	static NOINLINE void *large_##member params                            \
@@ -122,7 +121,7 @@ static void *without_operator(size_t n, size_t alignment)
 			return forward_##member args;                          \
 		p = sp_real.member args;                                       \
 		if (sp_thread.objects == before)                               \
-			sp_count(p, n, entry, CALLER);                         \
+			sp_count(p, n, entry, SP_FRAME_HERE);                  \
 		return p;                                                      \
 	}
 

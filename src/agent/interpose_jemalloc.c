@@ -17,8 +17,6 @@
 #include "agent/real.h"
 #include "agent/recorder.h"
 
-#define CALLER __builtin_return_address(0)
-
 static void forget(void *p)
 {
 	if (sp_filter_may_have(p))
@@ -31,7 +29,7 @@ static void *hooked_mallocx(size_t n, int flags)
 
 	sp_real_resolve();
 	p = sp_real.mallocx(n, flags);
-	sp_count(p, n, SP_ENTRY_MALLOCX, CALLER);
+	sp_count(p, n, SP_ENTRY_MALLOCX, SP_FRAME_HERE);
 	return p;
 }
 
@@ -47,7 +45,7 @@ static void *hooked_rallocx(void *old, size_t n, int flags)
 		sp_recorder_free_commit(&end);
 	else
 		sp_recorder_free_cancel(old, &end);
-	sp_count(p, n, SP_ENTRY_RALLOCX, CALLER);
+	sp_count(p, n, SP_ENTRY_RALLOCX, SP_FRAME_HERE);
 	return p;
 }
 
@@ -62,7 +60,7 @@ static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
 	after = sp_real.xallocx(p, n, extra, flags);
 	if (after != before) {
 		forget(p);
-		sp_count(p, n, SP_ENTRY_XALLOCX, CALLER);
+		sp_count(p, n, SP_ENTRY_XALLOCX, SP_FRAME_HERE);
 	}
 	return after;
 }

@@ -71,6 +71,7 @@ static bool read_headers(struct sp_module_entry *e, const ElfW(Phdr) * phdr,
 			 unsigned int n)
 {
 	uintptr_t low = UINTPTR_MAX, high = 0;
+	uintptr_t code_low = UINTPTR_MAX, code_high = 0;
 	ElfW(Phdr) * copy;
 
 	for (unsigned int i = 0; i < n; i++) {
@@ -82,11 +83,19 @@ static bool read_headers(struct sp_module_entry *e, const ElfW(Phdr) * phdr,
 			low = at;
 		if (at + phdr[i].p_memsz > high)
 			high = at + phdr[i].p_memsz;
+		if (!(phdr[i].p_flags & PF_X))
+			continue;
+		if (at < code_low)
+			code_low = at;
+		if (at + phdr[i].p_memsz > code_high)
+			code_high = at + phdr[i].p_memsz;
 	}
 	if (low >= high || n > 64)
 		return false;
 	e->start = low & ~(uintptr_t)4095;
 	e->end = (high + 4095) & ~(uintptr_t)4095;
+	e->code_start = code_low;
+	e->code_end = code_high;
 	for (unsigned int i = 0; i < n && !e->build_id_bytes; i++) {
 		const uint8_t *at =
 			(const uint8_t *)(e->bias + phdr[i].p_vaddr);

@@ -21,6 +21,8 @@ struct sp_module_entry {
 	uint32_t id; /* 1.., in the file */
 	uintptr_t start;
 	uintptr_t end;
+	uintptr_t code_start; /* its executable segments, first to last */
+	uintptr_t code_end;
 	uintptr_t bias;
 	bool permanent; /* loaded at start-up: never unloaded */
 	const struct link_map *map;

@@ -2,6 +2,7 @@
 #include "agent/stack.h"
 
 #include "agent/diag.h"
+#include "agent/framewalk.h"
 #include "agent/modules.h"
 #include "agent/unwinder.h"
 #include "agent/writer.h"
@@ -12,6 +13,8 @@
 #define OWN_FRAMES 8
 /* Objects that a single stack may bring along before it is taken as it is. */
 #define RETRIES 16
+
+static bool follows_pointers;
 
 /* True: all of them are in permanent objects. */
 static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
@@ -35,10 +38,10 @@ static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
 	return is_permanent;
 }
 
-static void caller_only(struct sp_lane *lane, const void *caller,
+static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 			struct sp_stack_walk *walk)
 {
-	lane->pcs[0] = (void *)(uintptr_t)caller;
+	lane->pcs[0] = frame->pc;
 	resolve(lane, lane->pcs, 1);
 	*walk = (struct sp_stack_walk){
 		.pcs = lane->pcs, .n = 1, .flags = SP_STACK_CALLER_ONLY};
@@ -47,25 +50,70 @@ static void caller_only(struct sp_lane *lane, const void *caller,
 		     1);
 }
 
-void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
-		   struct sp_stack_walk *ret)
+void sp_stack_follow_pointers(void)
+{
+	follows_pointers = true;
+}
+
+const char *sp_stack_unwinder(void)
+{
+	return follows_pointers ? "fp" : "libunwind";
+}
+
+/* The walk has the first n addresses of `pcs`, which would have been more if
+ * there were more than depth. */
+static void cut(struct sp_stack_walk *walk, void *const *pcs, unsigned int n,
+		unsigned int depth)
+{
+	walk->pcs = pcs;
+	walk->n = n;
+	if (n > depth) {
+		walk->n = depth;
+		walk->flags |= SP_STACK_TRUNCATED;
+	}
+}
+
+/* libunwind begins with this library's own frames. */
+static void walk_and_learn(struct sp_lane *lane, unsigned int depth,
+			   const struct sp_call_frame *frame,
+			   struct sp_stack_walk *ret)
 {
 	unsigned int max = depth + OWN_FRAMES, n, own = 0;
 
-	ret->modules = sp_modules_count();
 	n = (unsigned int)sp_unwinder_trace(lane, (int)max);
 	while (own < n && sp_modules_is_self((uintptr_t)lane->pcs[own]))
 		own++;
-	ret->pcs = lane->pcs + own;
-	ret->n = n - own;
-	ret->flags = n == max || ret->n > depth ? SP_STACK_TRUNCATED : 0;
-	if (ret->n > depth)
-		ret->n = depth;
-	ret->is_permanent = false;
+	if (n == max)
+		ret->flags = SP_STACK_TRUNCATED;
+	cut(ret, lane->pcs + own, n - own, depth);
+	if (sp_modules_count() == ret->modules)
+		sp_framewalk_learn(lane, frame, ret->pcs, ret->n, !ret->flags);
+}
+
+void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
+		   const struct sp_call_frame *frame, struct sp_stack_walk *ret)
+{
+	const struct sp_walk *walk;
+	bool is_cut = false;
+
+	*ret = (struct sp_stack_walk){.modules = sp_modules_count()};
+	if (follows_pointers)
+		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
+	else
+		walk = sp_framewalk_rules(lane, frame, depth + 1);
+	if (!walk) {
+		if (!follows_pointers)
+			walk_and_learn(lane, depth, frame, ret);
+		return;
+	}
+	if (is_cut)
+		ret->flags = SP_STACK_NO_POINTER;
+	cut(ret, walk->pcs + walk->first, walk->n, depth);
 }
 
 void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
-		      const void *caller, struct sp_stack_walk *walk)
+		      const struct sp_call_frame *frame,
+		      struct sp_stack_walk *walk)
 {
 	for (int attempt = 0; walk->n; attempt++) {
 		bool is_permanent = resolve(lane, walk->pcs, walk->n);
@@ -74,7 +122,7 @@ void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
 			walk->is_permanent = is_permanent;
 			return;
 		}
-		sp_stack_walk(lane, depth, walk);
+		sp_stack_walk(lane, depth, frame, walk);
 	}
-	caller_only(lane, caller, walk);
+	caller_only(lane, frame, walk);
 }

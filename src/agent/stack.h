@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/frame.h"
 #include "agent/lane.h"
 
 /* A call stack on its way to an id. */
@@ -20,20 +21,29 @@ struct sp_stack_walk {
 	bool is_permanent;
 };
 
+/* Follow frame pointers from now on: because it is wanted, or because libunwind
+ * is not to be had.  Context: cold. */
+void sp_stack_follow_pointers(void);
+
+/* Who finds the stacks: "libunwind" or "fp". */
+const char *sp_stack_unwinder(void);
+
 /*
- * The caller's call stack, at most `depth` frames of it.
+ * The program's call stack above `frame`, at most `depth` frames of it.
  * Context: sampled; sp_thread.lane is `lane`.
  */
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
+		   const struct sp_call_frame *frame,
 		   struct sp_stack_walk *ret);
 
 /*
  * Resolve each address to its object: lane->frames[0..n).  If the stack was not
- * unwound it is the one frame `caller`, the return address into the program.
- * May have to walk again, since walking through an object that nobody knew was
- * guesswork.  Afterwards n is 1..depth.  Context: as above.
+ * unwound it is the one frame that `frame` returns to.  May have to walk again,
+ * since walking through an object that nobody knew was guesswork.  Afterwards n
+ * is 1..depth.  Context: as above.
  */
 void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
-		      const void *caller, struct sp_stack_walk *walk);
+		      const struct sp_call_frame *frame,
+		      struct sp_stack_walk *walk);
 
 #endif

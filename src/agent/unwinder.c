@@ -16,6 +16,7 @@
 #include "agent/arena.h"
 #include "agent/linkmap.h"
 #include "agent/modules.h"
+#include "agent/stackend.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
 #include "agent/unwinder_imports.h"
@@ -175,7 +176,8 @@ guarded_trace(struct sp_lane *lane, int max)
 {
 	if (__builtin_setjmp(lane->unwind_jump))
 		return 0;
-	return sp_unwinder_imports_own_stack()
+	/* A coroutine's stack and an alternate one may be small. */
+	return sp_stackend_nearby((uintptr_t)__builtin_frame_address(0))
 		       ? unw_backtrace_fn(lane->pcs, max)
 		       : frugal_trace(lane, max);
 }

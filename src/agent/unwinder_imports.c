@@ -32,24 +32,20 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "agent/lane.h"
 #include "agent/linkmap.h"
+#include "agent/stackend.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
 
 #include "agent/poison.h"
 
-#define STACK_READABLE_MAX (8ul << 20)
-#define CACHE_BYTES_MIN    65536
-/* An alternate stack may have been mapped right below that of its thread, so
- * of a thread's own only the upper part can be told. */
-#define STACK_OWN_MAX (64ul << 10)
-#define LOCKS_MAX     16
+#define CACHE_BYTES_MIN 65536
+#define LOCKS_MAX       16
 
 static const struct link_map *library;
 static _Atomic int broken;
@@ -91,49 +87,19 @@ static void __attribute__((noreturn)) bail_out(void)
 	__builtin_longjmp(lane->unwind_jump, 1);
 }
 
-/* The end of the main thread's stack: the name of the program stands in its
- * last page. */
-static uintptr_t main_stack_end;
-/* The main thread's control block, which is not above its stack. */
-static uintptr_t main_thread;
-
-bool sp_unwinder_imports_own_stack(void)
-{
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
-
-	return self == main_thread ? main_stack_end - here < STACK_READABLE_MAX
-				   : self - here < STACK_OWN_MAX;
-}
-
-/* May the word at that address be read?  Compares it for a requeue of no
- * waiters: the kernel's one answer to that question which a program that is
- * locked up to what malloc needs can still get. */
-static bool probe(uintptr_t address)
-{
-	static int nobody;
-	long ret =
-		sp_syscall(SYS_futex, (long)(address & ~3ul),
-			   FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&nobody, 0);
-
-	return ret != -EFAULT;
-}
-
 /*
- * The stack between this frame and its end, as far as we may guess it, is
- * known to be readable without asking the kernel: a thread's control block
- * lies above its stack.  libunwind asks for one or two whole pages.
+ * The stack between this frame and its end, as far as it is known, is readable
+ * without asking the kernel.  libunwind asks for one or two whole pages.
  */
 static bool readable(const void *address)
 {
 	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
+	uintptr_t end = sp_stackend_nearby(here);
 	uintptr_t at = (uintptr_t)address;
 
-	if (!sp_unwinder_imports_own_stack())
-		return probe(at);
-	return at >= (here & ~4095ul) &&
-	       at < (self == main_thread ? main_stack_end : self);
+	if (!end)
+		return sp_stackend_probe(at);
+	return at >= (here & ~4095ul) && at < end;
 }
 
 static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
@@ -478,8 +444,6 @@ void sp_unwinder_imports_replace(const struct link_map *map,
 				 const struct sp_module_entry *e)
 {
 	library = map;
-	main_stack_end = (getauxval(AT_EXECFN) + 4095) & ~4095ul;
-	main_thread = (uintptr_t)__builtin_thread_pointer();
 	protect_relro(e->phdr, e->n_phdr, PROT_READ | PROT_WRITE);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_RELA),
 		       sp_linkmap_dynamic(library, DT_RELASZ), e);

@@ -18,12 +18,6 @@ void sp_unwinder_imports_replace(const struct link_map *library,
  */
 bool sp_unwinder_imports_broken(void);
 
-/*
- * Is the present stack certainly the thread's own?  False for a coroutine's and
- * for a signal handler's alternate stack, which may be small.
- */
-bool sp_unwinder_imports_own_stack(void);
-
 /* In a forked child: locks that vanished threads held are gone; if one was
  * held, the library's state is unknown and it counts as broken. */
 void sp_unwinder_imports_reset(void);

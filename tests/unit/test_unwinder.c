@@ -166,11 +166,12 @@ static unsigned int captured_depth;
 
 static int capture(const void *a, const void *b, void *arg)
 {
+	(void)arg;
 	if (!captured) {
 		struct sp_stack_walk walk;
 
-		sp_stack_walk(lane, captured_depth, &walk);
-		sp_stack_resolve(lane, captured_depth, arg, &walk);
+		sp_stack_walk(lane, captured_depth, SP_FRAME_HERE, &walk);
+		sp_stack_resolve(lane, captured_depth, SP_FRAME_HERE, &walk);
 		captured = walk.n;
 		captured_flags = walk.flags;
 		/* All of it was there when the program began. */
@@ -224,13 +225,14 @@ static void test_capture(void **state)
 	assert_true(agent_fixture_losses() == 0);
 }
 
-static void caller_only(const void *caller)
+static void caller_only(void *caller)
 {
+	const struct sp_call_frame frame = {NULL, caller};
 	struct sp_stack_walk walk;
 
-	sp_stack_walk(lane, 128, &walk);
+	sp_stack_walk(lane, 128, &frame, &walk);
 	assert_int_equal(walk.n, 0);
-	sp_stack_resolve(lane, 128, caller, &walk);
+	sp_stack_resolve(lane, 128, &frame, &walk);
 	assert_int_equal(walk.n, 1);
 	assert_int_equal(walk.flags, SP_STACK_CALLER_ONLY);
 	assert_false(walk.is_permanent);
@@ -240,7 +242,7 @@ static void caller_only(const void *caller)
 static void test_caller_only(void **state)
 {
 	uint64_t losses[SP_FORMAT_LOSSES];
-	const void *caller = __builtin_return_address(0);
+	void *caller = __builtin_return_address(0);
 	struct sp_module_entry *e;
 
 	(void)state;

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The two walks of the agent, beside libunwind, on every kind of stack.  This
+ * file is built with frame pointers.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include <cmocka.h>
+
+#include "agent/framewalk.h"
+#include "agent/modules.h"
+#include "agent/stackend.h"
+#include "agent/thread.h"
+#include "agent/unwinder.h"
+#include "support/agent_fixture.h"
+
+#define DEPTH_MAX 512
+#define NOINLINE  __attribute__((noinline))
+
+/* Each way remembers its last walk. */
+static struct sp_lane *lane, *other_lane;
+
+/* What one call saw, in three ways; addresses from its caller's on. */
+struct seen {
+	int (*between)(struct seen *s); /* called instead of looking */
+	void *truth[DEPTH_MAX], *pointers[DEPTH_MAX], *rules[DEPTH_MAX];
+	int n_truth, n_pointers, n_rules;
+	unsigned int looks;
+	bool is_cut;
+	bool knows_rules; /* before it had to learn */
+};
+
+static int keep(const struct sp_walk *walk, void **pcs)
+{
+	if (!walk)
+		return 0;
+	memcpy(pcs, walk->pcs + walk->first, walk->n * sizeof(pcs[0]));
+	return (int)walk->n;
+}
+
+static void look_by_rules(struct seen *s, const struct sp_call_frame *frame)
+{
+	const struct sp_walk *walk = sp_framewalk_rules(lane, frame, DEPTH_MAX);
+
+	s->knows_rules = walk;
+	if (!walk) {
+		sp_framewalk_learn(lane, frame, s->truth,
+				   (unsigned int)s->n_truth, true);
+		walk = sp_framewalk_rules(lane, frame, DEPTH_MAX);
+	}
+	s->n_rules = keep(walk, s->rules);
+}
+
+static int NOINLINE look(struct seen *s)
+{
+	const struct sp_call_frame *frame = SP_FRAME_HERE;
+	int own = 0;
+
+	s->looks++;
+	s->n_truth = sp_unwinder_trace(lane, DEPTH_MAX);
+	/* libunwind's own view has frames below ours. */
+	while (own < s->n_truth && lane->pcs[own] != frame->pc)
+		own++;
+	s->n_truth -= own;
+	memcpy(s->truth, lane->pcs + own,
+	       (size_t)s->n_truth * sizeof(lane->pcs[0]));
+	look_by_rules(s, frame);
+	s->n_pointers = keep(
+		sp_framewalk_pointers(other_lane, frame, DEPTH_MAX, &s->is_cut),
+		s->pointers);
+	return 1;
+}
+
+/* Frames of different shapes; the call is never the last thing. */
+static int NOINLINE descend(unsigned int depth, struct seen *s)
+{
+	volatile char pad[96];
+	int ret;
+
+	pad[depth % 96] = (char)depth;
+	if (depth == 0)
+		ret = (s->between ? s->between : look)(s);
+	else if (depth % 3 == 0)
+		ret = descend(depth - 1, s) + pad[depth % 96];
+	else
+		ret = descend(depth - 1, s) - pad[depth % 96];
+	return ret + pad[0];
+}
+
+static void check_rules(const struct seen *s, int least)
+{
+	assert_true(s->n_truth >= least);
+	assert_int_equal(s->n_rules, s->n_truth);
+	assert_memory_equal(s->rules, s->truth,
+			    (size_t)s->n_truth * sizeof(void *));
+}
+
+/* The same as far as this file's frames go, with the one that called it. */
+static void check_pointers(const struct seen *s, int least)
+{
+	assert_true(s->n_pointers >= least);
+	assert_true(s->n_pointers <= s->n_truth);
+	assert_memory_equal(s->pointers, s->truth,
+			    (size_t)s->n_pointers * sizeof(void *));
+}
+
+static void test_main_stack(void **state)
+{
+	static const unsigned int depths[] = {0, 1, 2, 3, 10, 50, 200, 300};
+	/* Volatile, so that both times it is the same call. */
+	volatile int passes = 2;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		struct seen s = {.between = NULL};
+
+		for (int pass = 0; pass < passes; pass++) {
+			descend(depths[i], &s);
+			/* cmocka, between main and the test, has no frame
+			 * pointers. */
+			check_rules(&s, (int)depths[i] + 5);
+			check_pointers(&s, (int)depths[i] + 2);
+		}
+		assert_true(s.knows_rules);
+	}
+}
+
+static int through_library(const void *a, const void *b, void *arg)
+{
+	struct seen *s = arg;
+
+	if (!s->looks)
+		look(s);
+	return *(const int *)a - *(const int *)b;
+}
+
+/* Called back by a library without frame pointers, that walk ends and says so;
+ * rules lead through. */
+static void test_through_library(void **state)
+{
+	int numbers[] = {3, 1, 2};
+	struct seen s = {.between = NULL};
+
+	(void)state;
+	qsort_r(numbers, 3, sizeof(numbers[0]), through_library, &s);
+	assert_int_equal(numbers[0], 1);
+	check_rules(&s, 5);
+	check_pointers(&s, 2);
+	assert_true(s.n_pointers < s.n_truth);
+	assert_true(s.is_cut);
+}
+
+static void *look_in_thread(void *arg)
+{
+	sp_thread.lane = sp_lane_number(lane);
+	descend(30, arg);
+	sp_thread.lane = 0;
+	return NULL;
+}
+
+static void run_thread(const pthread_attr_t *attributes, void *(*run)(void *),
+		       struct seen *s)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, attributes, run, s), 0);
+	pthread_join(thread, NULL);
+}
+
+static void test_thread(void **state)
+{
+	struct seen s = {.between = NULL};
+
+	(void)state;
+	run_thread(NULL, look_in_thread, &s);
+	check_rules(&s, 33);
+	/* As far as the C library's start of the thread. */
+	check_pointers(&s, 33);
+	assert_false(s.is_cut);
+}
+
+static int NOINLINE look_far_down(struct seen *s)
+{
+	volatile char pad[200000];
+
+	pad[0] = pad[199999] = 1;
+	return look(s) + pad[0];
+}
+
+/* Beyond what is known without asking. */
+static void test_deep_thread(void **state)
+{
+	struct seen s = {.between = look_far_down};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		run_thread(NULL, look_in_thread, &s);
+		check_rules(&s, 34);
+		check_pointers(&s, 34);
+		assert_false(s.is_cut);
+	}
+	assert_true(s.knows_rules);
+}
+
+/* A stack of the program's own, between pages that cannot be read. */
+#define STACK_BYTES (64ul << 10)
+#define PAGE_BYTES  4096ul
+
+static char *map_stack(void)
+{
+	char *p = mmap(NULL, STACK_BYTES + 2 * PAGE_BYTES, PROT_NONE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(
+		mprotect(p + PAGE_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE),
+		0);
+	return p + PAGE_BYTES;
+}
+
+static void unmap_stack(char *stack)
+{
+	munmap(stack - PAGE_BYTES, STACK_BYTES + 2 * PAGE_BYTES);
+}
+
+static void test_given_stack(void **state)
+{
+	struct seen s = {.between = NULL};
+	char *stack = map_stack();
+	pthread_attr_t attributes;
+
+	(void)state;
+	pthread_attr_init(&attributes);
+	pthread_attr_setstack(&attributes, stack, STACK_BYTES);
+	run_thread(&attributes, look_in_thread, &s);
+	pthread_attr_destroy(&attributes);
+	check_rules(&s, 33);
+	check_pointers(&s, 33);
+	unmap_stack(stack);
+}
+
+/* Rules that are known lead over any stack; new ones are not learned where
+ * nothing is known of it. */
+static struct seen in_handler;
+
+static void handle(int signal)
+{
+	(void)signal;
+	descend(20, &in_handler);
+}
+
+static void test_alternate_stack(void **state)
+{
+	stack_t alternate = {.ss_sp = map_stack(), .ss_size = STACK_BYTES}, old;
+	struct sigaction action = {.sa_handler = handle,
+				   .sa_flags = SA_ONSTACK};
+
+	(void)state;
+	assert_int_equal(sigaltstack(&alternate, &old), 0);
+	sigaction(SIGUSR1, &action, NULL);
+	raise(SIGUSR1);
+	/* The frame of the signal is no rule: libunwind's business. */
+	assert_int_equal(in_handler.n_rules, 0);
+	assert_true(in_handler.n_truth >= 24);
+	check_pointers(&in_handler, 22);
+	assert_int_equal(sigaltstack(&old, NULL), 0);
+	signal(SIGUSR1, SIG_DFL);
+	unmap_stack(alternate.ss_sp);
+}
+
+static ucontext_t main_context, coroutine;
+static struct seen in_coroutine;
+
+static void run_coroutine(void)
+{
+	descend(20, &in_coroutine);
+}
+
+static void switch_to_coroutine(char *stack)
+{
+	assert_int_equal(getcontext(&coroutine), 0);
+	coroutine.uc_stack.ss_sp = stack;
+	coroutine.uc_stack.ss_size = STACK_BYTES;
+	coroutine.uc_link = &main_context;
+	makecontext(&coroutine, run_coroutine, 0);
+	assert_int_equal(swapcontext(&main_context, &coroutine), 0);
+}
+
+/* Nobody calls a coroutine; what the register has there, the frames of its
+ * creator, is not believed. */
+static void test_coroutine(void **state)
+{
+	char *stack = map_stack();
+
+	(void)state;
+	switch_to_coroutine(stack);
+	assert_true(in_coroutine.n_truth >= 22);
+	check_pointers(&in_coroutine, 21);
+	assert_true(in_coroutine.n_pointers <= in_coroutine.n_truth);
+	unmap_stack(stack);
+}
+
+/* No more than was asked for, in either way. */
+static int NOINLINE look_briefly(struct seen *s)
+{
+	const struct sp_call_frame *frame = SP_FRAME_HERE;
+
+	for (int max = 1; max < 20; max++) {
+		void *by_pointers[DEPTH_MAX], *by_rules[DEPTH_MAX];
+		int n = keep(sp_framewalk_pointers(other_lane, frame,
+						   (unsigned int)max,
+						   &s->is_cut),
+			     by_pointers);
+
+		assert_int_equal(n, max);
+		assert_false(s->is_cut);
+		n = keep(sp_framewalk_rules(lane, frame, (unsigned int)max),
+			 by_rules);
+		assert_int_equal(n, max);
+		assert_memory_equal(by_rules, by_pointers,
+				    (size_t)max * sizeof(void *));
+	}
+	return look(s);
+}
+
+static void test_cut(void **state)
+{
+	/* By the same instruction, which is known then. */
+	static int (*const between[])(struct seen *) = {look, look_briefly};
+	struct seen s;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		s.between = between[i];
+		descend(40, &s);
+		check_rules(&s, 40);
+	}
+}
+
+/* ---- what is not believed ---- */
+
+/* Learns from a walk that claims another caller than the tables know. */
+static int NOINLINE look_at_lies(struct seen *s)
+{
+	const struct sp_call_frame *frame = SP_FRAME_HERE;
+	void *pcs[] = {frame->pc, (char *)frame->up->pc + 1, frame->up->pc};
+
+	assert_null(sp_framewalk_rules(lane, frame, DEPTH_MAX));
+	sp_framewalk_learn(lane, frame, pcs, 3, false);
+	assert_null(sp_framewalk_rules(lane, frame, DEPTH_MAX));
+	/* It is not asked for again. */
+	pcs[1] = frame->up->pc;
+	sp_framewalk_learn(lane, frame, pcs, 2, false);
+	assert_null(sp_framewalk_rules(lane, frame, DEPTH_MAX));
+	s->looks++;
+	return 1;
+}
+
+static void test_contradicted(void **state)
+{
+	struct seen s = {.between = NULL};
+
+	(void)state;
+	assert_int_equal(look_at_lies(&s) + (int)s.looks, 2);
+}
+
+/* ---- memory of the last walk ---- */
+
+static unsigned int random_state = 1;
+
+static unsigned int draw(unsigned int n)
+{
+	random_state = random_state * 1664525u + 1013904223u;
+	return (random_state >> 8) % n;
+}
+
+static int NOINLINE wander(unsigned int depth, struct seen *s);
+
+/* Two ways to the same place, so that stacks differ in their middles. */
+static int NOINLINE one_way(unsigned int depth, struct seen *s)
+{
+	return wander(depth - 1, s) + 1;
+}
+
+static int NOINLINE other_way(unsigned int depth, struct seen *s)
+{
+	volatile int pad = 1;
+
+	return wander(depth - 1, s) + pad;
+}
+
+static int NOINLINE wander(unsigned int depth, struct seen *s)
+{
+	int ret = 0;
+
+	if (depth == 0 || draw(8) == 0) {
+		ret = look(s);
+		check_rules(s, 5);
+	}
+	for (int i = 0; depth > 0 && i < 2; i++)
+		ret += draw(2) ? one_way(depth, s) : other_way(depth, s);
+	return ret;
+}
+
+/* Thousands of walks, each beside libunwind's. */
+static void test_wandering(void **state)
+{
+	struct seen s = {.between = NULL};
+
+	(void)state;
+	wander(10, &s);
+	assert_true(s.looks > 1000);
+}
+
+static int begin(void **state)
+{
+	uint8_t hint = 0;
+
+	(void)state;
+	sp_modules_init("/opt/program");
+	sp_stackend_init(environ);
+	if (!sp_unwinder_init())
+		fail_msg("%s", sp_unwinder_why());
+	lane = sp_lane_take(&hint);
+	other_lane = sp_lane_take(&hint);
+	sp_thread.lane = sp_lane_number(lane);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_main_stack),
+		cmocka_unit_test(test_through_library),
+		cmocka_unit_test(test_thread),
+		cmocka_unit_test(test_deep_thread),
+		cmocka_unit_test(test_given_stack),
+		cmocka_unit_test(test_alternate_stack),
+		cmocka_unit_test(test_coroutine),
+		cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_contradicted),
+		cmocka_unit_test(test_wandering),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}
