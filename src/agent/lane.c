@@ -42,6 +42,11 @@ void sp_lane_give(struct sp_lane *lane)
 	atomic_store_explicit(&lane->holder, NULL, memory_order_release);
 }
 
+unsigned int sp_lane_count(void)
+{
+	return atomic_load_explicit(&n_used, memory_order_relaxed);
+}
+
 uint8_t sp_lane_number(const struct sp_lane *lane)
 {
 	return (uint8_t)(lane - lanes + 1);
@@ -63,9 +68,11 @@ void sp_lane_reset(void)
 
 		if (holder == &sp_thread)
 			continue;
-		if (holder)
+		if (holder) {
 			lane->unwind_tls = NULL;
-		lane->chunk = NULL;
+			lane->walks[0].n = lane->walks[1].n = 0;
+		}
+		lane->tail.chunk = NULL;
 		atomic_store_explicit(&lane->holder, NULL,
 				      memory_order_relaxed);
 	}

@@ -3,6 +3,7 @@
 #define SP_AGENT_LANE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,9 +19,40 @@
  * A lane is taken by try-lock and never waited for: a thread that finds none
  * drops its sample and counts it.
  */
-#define SP_LANES       64
-#define SP_LANE_DEPTH  (SP_FORMAT_FRAMES_MAX)
-#define SP_LANE_UNWIND 128 /* libunwind's x86-64 types: 121 and 127 */
+#define SP_LANES        64
+#define SP_LANE_DEPTH   (SP_FORMAT_FRAMES_MAX)
+#define SP_LANE_UNWIND  128 /* libunwind's x86-64 types: 121 and 127 */
+#define SP_LANE_RETURNS 256 /* a power of two */
+
+/* Where records go: a chunk of the file that one thread fills at a time. */
+struct sp_tail {
+	uint8_t *chunk;      /* NULL: none yet */
+	uint64_t number;     /* of the chunk in the file */
+	uint32_t generation; /* of the file that the chunk belongs to */
+	uint32_t segment;    /* that it belongs to; 0: permanent (ring.h) */
+	size_t at;
+	size_t populated; /* bytes of the chunk backed by storage */
+	struct sp_chunk_state state;
+};
+
+/*
+ * A walk up the stack (framewalk.c): return addresses, and the registers at
+ * each, in [first, first + n) of the arrays, so that a walk with the same outer
+ * frames finds room in front of them.
+ */
+struct sp_walk {
+	unsigned int first;
+	unsigned int n;       /* 0: none */
+	unsigned int modules; /* objects known then */
+	bool is_whole;        /* the last is the outermost frame */
+	unsigned int room;    /* of the arrays, twice the longest walk */
+	void **pcs;
+	struct sp_walk_registers {
+		uintptr_t sp;
+		uintptr_t bp;
+		const uintptr_t *bp_at; /* where bp was found, or NULL */
+	} * at;
+};
 
 struct sp_lane {
 	/* The sp_thread of the thread that took it, or NULL; acquire in
@@ -28,12 +60,8 @@ struct sp_lane {
 	 * belongs to the holder. */
 	_Atomic(const void *) holder;
 
-	/* writer.c: where the next record goes. */
-	uint8_t *chunk;      /* NULL: none yet */
-	uint32_t generation; /* of the file that the chunk belongs to */
-	size_t at;
-	size_t populated; /* bytes of the chunk backed by storage */
-	struct sp_chunk_state state;
+	struct sp_tail tail;           /* writer.c */
+	_Atomic uint64_t chunk_number; /* ring.c: which chunk that is */
 
 	/* unwinder.c: the library's thread-local block of this lane. */
 	void *unwind_tls;
@@ -45,6 +73,14 @@ struct sp_lane {
 	_Alignas(16) uint64_t unwind_context[SP_LANE_UNWIND];
 	_Alignas(16) uint64_t unwind_cursor[SP_LANE_UNWIND];
 
+	/* framewalk.c: addresses known to be behind a call, by their bits. */
+	uintptr_t returns[SP_LANE_RETURNS];
+	struct sp_walk walks[2]; /* the last one, and room for the next */
+	unsigned int walk;       /* which is the last */
+	/* stackend.c: from here on the stack of that thread, by its control
+	 * block, is readable. */
+	uintptr_t stack_from, stack_thread;
+
 	void *pcs[SP_LANE_DEPTH];
 	struct sp_record_frame frames[SP_LANE_DEPTH];
 };
@@ -53,6 +89,9 @@ struct sp_lane {
  * Context: sampled. */
 struct sp_lane *sp_lane_take(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
+
+/* Lanes that were ever taken at the same time. */
+unsigned int sp_lane_count(void);
 
 /* A lane as a small number, never 0; 0 is no lane. */
 uint8_t sp_lane_number(const struct sp_lane *lane);

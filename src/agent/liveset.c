@@ -51,10 +51,6 @@
 
 #include "agent/poison.h"
 
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
-
 /* Words: the address below, the generation above.  No address of a process has
  * more than 56 bits, and none that an allocator returns is 1. */
 #define EMPTY            0u
@@ -118,18 +114,11 @@ static void *get_or_map(void *_Atomic *slot, size_t bytes)
 
 	if (there)
 		return there;
-	fresh = sp_sys_map(bytes);
-	if (!fresh)
-		return NULL;
-	if (SP_SYS3(madvise, fresh, bytes, MADV_WIPEONFORK) < 0) {
-		SP_SYS2(munmap, fresh, bytes);
-		return NULL;
-	}
-	if (!atomic_compare_exchange_strong(slot, &there, fresh)) {
-		SP_SYS2(munmap, fresh, bytes);
-		return there;
-	}
-	return fresh;
+	fresh = sp_sys_map_wiped(bytes);
+	if (!fresh || atomic_compare_exchange_strong(slot, &there, fresh))
+		return fresh;
+	SP_SYS2(munmap, fresh, bytes);
+	return there;
 }
 
 /* ---- the census ---- */
@@ -193,26 +182,14 @@ static counter *counter_of(unsigned int generation, uint64_t address)
 	return first + (h >> shift_of(generation));
 }
 
-static void count(unsigned int generation, uint64_t address)
+/* Up or down by 1, not below zero, which a child may meet (I6). */
+static void adjust(unsigned int generation, uint64_t address, int by)
 {
 	counter *c = counter_of(generation, address);
 	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
 
-	while (n != COUNTER_MAX &&
-	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n + 1),
-						      memory_order_relaxed,
-						      memory_order_relaxed))
-		;
-}
-
-/* Zero is met only in a child of a fork in a signal handler (I6). */
-static void uncount(unsigned int generation, uint64_t address)
-{
-	counter *c = counter_of(generation, address);
-	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
-
-	while (n != COUNTER_MAX && n != 0 &&
-	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n - 1),
+	while (n != COUNTER_MAX && n + by >= 0 &&
+	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n + by),
 						      memory_order_relaxed,
 						      memory_order_relaxed))
 		;
@@ -339,11 +316,31 @@ static bool claim(uint64_t address, struct place *ret)
 	return false;
 }
 
+/* Is the address in this bucket?  Most looks find nothing: four instructions a
+ * word, and nothing kept for those that find it. */
+static bool has_address(struct bucket *b, uint64_t address)
+{
+	const unsigned int generation_bits = 64 - GENERATION_SHIFT;
+	const uint64_t wanted = address << generation_bits;
+
+#pragma GCC unroll 8
+	for (unsigned int i = 0; i < SLOTS; i++) {
+		uint64_t w = atomic_load_explicit(&b->words[i],
+						  memory_order_relaxed);
+
+		if (w << generation_bits == wanted)
+			return true;
+	}
+	return false;
+}
+
 /* Make the word of the address in this bucket BUSY: its number, or SLOTS if it
  * is not there. */
 static unsigned int seize(struct bucket *b, uint64_t address,
 			  unsigned int *ret_counted)
 {
+	if (!has_address(b, address))
+		return SLOTS;
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		uint64_t w = atomic_load_explicit(&b->words[i],
 						  memory_order_relaxed);
@@ -402,11 +399,11 @@ static void catch_up(word *at, unsigned int last)
 		unsigned int next = counted_up_to(w) + 1;
 		uint64_t counted = make_word(address, next);
 
-		count(next, address);
+		adjust(next, address, 1);
 		if (atomic_compare_exchange_strong(at, &w, counted))
 			w = counted;
 		else
-			uncount(next, address);
+			adjust(next, address, -1);
 	}
 }
 
@@ -512,16 +509,6 @@ bool sp_liveset_init(void)
 	return true;
 }
 
-/* Take back what an insert stored after a fork (I6).  It may have counted in
- * the child or before, so its counters are left alone. */
-static void forget(word *at, uint64_t address)
-{
-	uint64_t w = atomic_load(at);
-
-	if ((w & ADDRESS_MASK) == address)
-		atomic_store(at, EMPTY);
-}
-
 enum sp_liveset_result sp_liveset_insert(const void *p,
 					 const struct sp_live *live,
 					 struct sp_live *ret_old)
@@ -545,11 +532,13 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	first = atomic_load(&published);
 	last = atomic_load(&announced);
 	for (unsigned int g = first; g <= last; g++)
-		count(g, address);
+		adjust(g, address, 1);
 	atomic_store(at, make_word(address, last));
 	catch_up(at, atomic_load(&announced));
 	if (!count_live(s, epoch, 1, &n)) {
-		forget(at, address);
+		/* I6.  Its counters may be of before: they are left alone. */
+		if ((atomic_load(at) & ADDRESS_MASK) == address)
+			atomic_store(at, EMPTY);
 		return SP_LIVESET_ADDED;
 	}
 	if (must_grow(n))
@@ -575,11 +564,29 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 	if (!count_live(s, epoch, -1, &n))
 		return false;
 	for (unsigned int g = atomic_load(&published); g <= last; g++)
-		uncount(g, address);
+		adjust(g, address, -1);
 	atomic_store_explicit(&place.bucket->words[place.slot], EMPTY,
 			      memory_order_release);
 	*ret = live;
 	return true;
+}
+
+/* The id is read as one word: it may be that of another object that came to the
+ * place meanwhile, but then it is another id. */
+bool sp_liveset_has(const void *p, uint64_t id)
+{
+	uint64_t address = (uintptr_t)p, hash = hash_address(address);
+	unsigned int left = 2 * SLOTS * count_levels();
+
+	while (left-- > 0) {
+		unsigned int look = left / SLOTS, i = left % SLOTS;
+		struct bucket *b = bucket_of(hash, look / 2, look % 2 == 0);
+
+		if ((atomic_load(&b->words[i]) & ADDRESS_MASK) == address &&
+		    __atomic_load_n(&b->lives[i].id, __ATOMIC_RELAXED) == id)
+			return true;
+	}
+	return false;
 }
 
 void sp_liveset_reset(void)

@@ -80,6 +80,10 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
  * Context: sampled, but no system call (filter hits). */
 bool sp_liveset_take(const void *p, struct sp_live *ret);
 
+/* Is the object of that sample in the set?  It may have left it by the time of
+ * the answer.  Context: sampled. */
+bool sp_liveset_has(const void *p, uint64_t id);
+
 /*
  * In a forked child: the set is empty.  The kernel has seen to the memory
  * before any code of the child runs (MADV_WIPEONFORK), so a child that does not

@@ -290,6 +290,11 @@ bool sp_outfile_populate(uint8_t *at, uint64_t bytes)
 	return SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE) == 0;
 }
 
+void sp_outfile_release(uint8_t *at, uint64_t bytes)
+{
+	SP_SYS3(madvise, at, bytes, MADV_DONTNEED);
+}
+
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
 {
 	uint64_t before = (uintptr_t)at % SP_FORMAT_PAGE_BYTES;

@@ -53,6 +53,10 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes);
  * sampled. */
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes);
 
+/* Nobody needs `bytes` at `at` for now: they stay in the file, but do not count
+ * in the memory of the program.  Context: sampled. */
+void sp_outfile_release(uint8_t *at, uint64_t bytes);
+
 /*
  * In a file that `moves`: have what was populated before backed again, so that
  * it can be stored to now.  False if the disk is full; true, too, if the system

@@ -13,9 +13,12 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/carry.h"
+#include "agent/chunks.h"
 #include "agent/diag.h"
 #include "agent/lane.h"
 #include "agent/modules.h"
+#include "agent/ring.h"
 #include "agent/slots.h"
 #include "agent/stack.h"
 #include "agent/stacktab.h"
@@ -40,6 +43,7 @@ void sp_recorder_reset(void)
 {
 	atomic_store(&last_sample, 0);
 	atomic_store(&next_rss_ns, 0);
+	sp_carry_reset();
 	if (process->follows_frees)
 		sp_liveset_reset();
 }
@@ -225,12 +229,20 @@ static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
 }
 
+/* The present segment, if no pass over the one before is under way; else 0. */
+static uint32_t segment_at_rest(void)
+{
+	const uint32_t segment = sp_ring_segment();
+
+	return sp_ring_covered() == segment ? segment : 0;
+}
+
 void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 {
 	const struct sp_thread *t = &sp_thread;
 	uint64_t clock;
 
-	*end = (struct sp_recorder_end){.is_sample = false};
+	*end = (struct sp_recorder_end){.segment = segment_at_rest()};
 	if (!sp_liveset_take(p, &end->live))
 		return;
 	end->is_sample = true;
@@ -280,8 +292,13 @@ static void insert(const void *p, const struct sp_live *live)
 
 void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
 {
-	if (end->is_sample)
-		insert(p, &end->live);
+	if (!end->is_sample)
+		return;
+	insert(p, &end->live);
+	/* A pass that came by meanwhile took it for dead. */
+	if (end->live.generation == generation() &&
+	    (!end->segment || end->segment != segment_at_rest()))
+		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 
 void sp_recorder_free(const void *p)
@@ -304,38 +321,39 @@ static void record_thread(struct sp_thread *t, struct sp_lane *lane)
 	r.u.thread = (struct sp_record_thread){
 		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
 	if (sp_writer_append(lane, &r))
-		t->recorded = SP_THREAD_KNOWN;
+		t->recorded = sp_chunks_thread_mark(t->index);
 	else
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-static uint32_t stack_id(struct sp_lane *lane, const void *caller)
+static uint32_t stack_id(struct sp_lane *lane,
+			 const struct sp_call_frame *frame)
 {
 	unsigned int depth = (unsigned int)process->config.depth;
 	struct sp_stack_walk walk;
 	uint32_t id;
 
-	sp_stack_walk(lane, depth, &walk);
+	sp_stack_walk(lane, depth, frame, &walk);
 	id = sp_stacktab_find(&walk);
 	if (id)
 		return id;
-	sp_stack_resolve(lane, depth, caller, &walk);
+	sp_stack_resolve(lane, depth, frame, &walk);
 	return sp_stacktab_intern(lane, &walk);
 }
 
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
-			  const struct sp_event *event, uint64_t id)
+			  const struct sp_event *event, uint64_t id,
+			  struct sp_record *r)
 {
-	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-
 	if (!open_file(lane)) {
 		sp_diag_lose(SP_LOSS_NO_FILE, 1);
 		return false;
 	}
-	if (t->recorded != SP_THREAD_KNOWN)
+	if (t->recorded != sp_chunks_thread_mark(t->index))
 		record_thread(t, lane);
-	r.u.sample = (struct sp_record_sample){
-		.stack = stack_id(lane, event->caller),
+	r->type = SP_RECORD_SAMPLE;
+	r->u.sample = (struct sp_record_sample){
+		.stack = stack_id(lane, event->frame),
 		.id = id,
 		.time_ns = sp_writer_time(),
 		.address = (uintptr_t)event->p,
@@ -345,11 +363,26 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 		.thread = t->index,
 		.entry = (uint8_t)event->entry,
 	};
-	if (sp_writer_append(lane, &r))
+	if (sp_writer_append(lane, r))
 		return true;
 	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 	sp_writer_publish(threads_seen());
 	return false;
+}
+
+/* From now on the sample is alive.  If its segment has ended before that, a
+ * pass over it may have taken it for dead (carry.c). */
+static void follow(struct sp_lane *lane, const void *p,
+		   const struct sp_live *live, struct sp_record *r)
+{
+	const uint32_t segment = lane->tail.segment;
+
+	insert(p, live);
+	if (sp_ring_segment() == segment)
+		return;
+	r->u.sample.is_again = true;
+	if (!sp_writer_append(lane, r))
+		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
@@ -362,7 +395,7 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		.generation = t->generation,
 	};
 	struct sp_lane *lane = take_lane(t);
-	bool written;
+	struct sp_record r;
 
 	if (!lane) {
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
@@ -370,8 +403,11 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 	}
 	if (process->follows_frees)
 		sp_liveset_prefetch(event->p);
-	written = record_sample(t, lane, event, live.id);
+	if (record_sample(t, lane, event, live.id, &r) &&
+	    process->follows_frees)
+		follow(lane, event->p, &live, &r);
+	/* Without room, too: it makes some. */
+	if (sp_writer_is_open())
+		sp_carry_step(lane);
 	give_lane(t, lane);
-	if (written && process->follows_frees)
-		insert(event->p, &live);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/frame.h"
 #include "agent/liveset.h"
 #include "agent/process.h"
 #include "agent/thread.h"
@@ -37,7 +38,7 @@ struct sp_event {
 	uint64_t size_bytes;
 	uint64_t offset_bytes; /* of the hit byte */
 	enum sp_entry entry;
-	const void *caller; /* return address into the program */
+	const struct sp_call_frame *frame; /* of what the program called */
 };
 
 /* t is parked, and its clock stands behind the object.  Context: sampled. */
@@ -66,7 +67,8 @@ struct sp_recorder_end {
 	struct sp_live live;
 	uint64_t time_ns;
 	uint64_t age_bytes;
-	uint32_t thread; /* that frees; 0 unknown */
+	uint32_t thread;  /* that frees; 0 unknown */
+	uint32_t segment; /* of the file; 0: of which samples are carried */
 	bool is_sample;
 	bool has_age;
 };

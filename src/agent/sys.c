@@ -11,6 +11,13 @@
 
 #include "agent/poison.h"
 
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+#define PAGE_BYTES ((size_t)4096)
+#define HUGE_BYTES ((size_t)2 << 20)
+
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
 static void *checked(long address)
@@ -18,14 +25,51 @@ static void *checked(long address)
 	return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
+static void *map(size_t bytes)
+{
+	return checked(sp_syscall(SYS_mmap, 0, (long)bytes,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+/* Mapped with room to spare, which goes back. */
+static void *map_huge(size_t bytes)
+{
+	char *p = map(bytes + HUGE_BYTES), *start;
+	size_t before;
+
+	if (!p)
+		return NULL;
+	before = -(uintptr_t)p % HUGE_BYTES;
+	start = p + before;
+	if (before)
+		SP_SYS2(munmap, p, before);
+	SP_SYS2(munmap, start + bytes, HUGE_BYTES - before);
+	SP_SYS3(madvise, start, bytes, MADV_HUGEPAGE);
+	return start;
+}
+
 void *sp_sys_map(size_t bytes)
 {
-	void *p = checked(sp_syscall(SYS_mmap, 0, (long)bytes,
-				     PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	void *p;
 
+	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	if (bytes >= HUGE_BYTES)
+		return map_huge(bytes);
+	p = map(bytes);
 	if (p)
 		SP_SYS3(madvise, p, bytes, MADV_NOHUGEPAGE);
+	return p;
+}
+
+void *sp_sys_map_wiped(size_t bytes)
+{
+	void *p = sp_sys_map(bytes);
+
+	if (p && SP_SYS3(madvise, p, bytes, MADV_WIPEONFORK) < 0) {
+		SP_SYS2(munmap, p, bytes);
+		return NULL;
+	}
 	return p;
 }
 

@@ -38,8 +38,16 @@ static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 #define SP_SYS4(n, a, b, c, d)                                                 \
 	sp_syscall(SYS_##n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
 
-/* Anonymous private memory without huge pages, zeroed; NULL on failure. */
+/*
+ * Anonymous private memory, zeroed; NULL on failure.  Less than 2 MiB has no
+ * huge pages, since it may never be touched; more is a table that is touched
+ * all over, and has them.
+ */
 void *sp_sys_map(size_t bytes);
+
+/* The same, but it is zero in a forked child, before any code of that runs;
+ * NULL also before Linux 4.14. */
+void *sp_sys_map_wiped(size_t bytes);
 
 /* Map `bytes` of fd from its beginning, shared; NULL on failure. */
 void *sp_sys_map_file(int fd, size_t bytes);

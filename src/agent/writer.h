@@ -48,8 +48,9 @@ void sp_writer_detach(void);
 uint64_t sp_writer_time(void);
 
 /*
- * Append one record with the caller's lane.  False if the file is full (the
- * caller counts what that means).  Context: sampled.
+ * Append one record with the caller's lane: to the current segment of the ring
+ * (ring.h), or, if it has to stay, to a permanent chunk.  False if there is no
+ * room (the caller counts what that means).  Context: sampled.
  */
 bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record);
 

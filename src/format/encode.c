@@ -177,10 +177,12 @@ static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
 
 /*
  * A sample's head byte: entry point in bits 0-4, bit 5 when the thread and
- * bit 6 when the period differs from the chunk's last sample and follows.
+ * bit 6 when the period differs from the chunk's last sample and follows, bit 7
+ * when it is a repetition.
  */
 #define HEAD_THREAD 0x20u
 #define HEAD_PERIOD 0x40u
+#define HEAD_AGAIN  0x80u
 
 static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 				       uint8_t *out, size_t room,
@@ -191,6 +193,8 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	uint8_t head = r->entry & 0x1f;
 	struct frame f;
 
+	if (r->is_again)
+		head |= HEAD_AGAIN;
 	if (r->thread != state->thread) {
 		head |= HEAD_THREAD;
 		fields[n++] = r->thread;

@@ -79,8 +79,10 @@ static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
  * period - 1/2 bytes and not of the period (docs/statistics.md). */
 #define SP_HEADER_LAW_DOTNET 2u
 /* A FREE record follows each sampled object that was freed. */
-#define SP_HEADER_FREES       4u
-#define SP_HEADER_KNOWN_FLAGS 7u
+#define SP_HEADER_FREES 4u
+/* Chunks belong to segments, of which the oldest may have been discarded. */
+#define SP_HEADER_SEGMENTS    8u
+#define SP_HEADER_KNOWN_FLAGS 15u
 
 /* ceil(period * ln 100): what misses an object of that size is less than 1 %
  * likely, so that such objects are not left to chance. */
@@ -146,6 +148,30 @@ struct sp_control {
 };
 
 static_assert(sizeof(struct sp_control) == 120, "layout is the format");
+
+/*
+ * Behind that: what is left of the samples, since old ones were discarded.  Two
+ * copies like those of the status, one behind the other.  All zero: nothing was
+ * discarded.
+ */
+#define SP_FORMAT_WINDOW_OFFSET (SP_FORMAT_STATUS_OFFSET + 3072u)
+
+struct sp_window {
+	uint64_t seq;
+	uint64_t oldest; /* segment: chunks of those before it are not used */
+	/* The file has all samples from that time on, and all that were alive
+	 * then; exact totals up to it, as a mark has them. */
+	uint64_t time_ns;
+	uint64_t mark; /* number of the last mark before; 0: none */
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	uint64_t slack_bytes;
+	uint64_t check;
+};
+
+static_assert(sizeof(struct sp_window) == 80, "layout is the format");
 
 /*
  * A thread slot: the exact totals of the threads that owned it, one after
@@ -239,9 +265,15 @@ enum sp_chunk_kind {
 struct sp_chunk_header {
 	uint32_t magic;
 	uint32_t kind;
-	uint64_t index;
+	uint64_t index; /* sp_format_chunk_index() */
 	uint64_t check;
 };
+
+/* Number of the chunk in the file, and of its segment; 0: permanent. */
+static inline uint64_t sp_format_chunk_index(uint64_t n, uint32_t segment)
+{
+	return n | (uint64_t)segment << 32;
+}
 
 #define SP_FORMAT_CHUNK_RECORDS_OFFSET sizeof(struct sp_chunk_header)
 
@@ -277,6 +309,7 @@ enum sp_mark_kind {
 /* Flags of a STACK record. */
 #define SP_STACK_TRUNCATED   1u /* deeper than the depth limit */
 #define SP_STACK_CALLER_ONLY 2u /* the unwinder was not there or gave up */
+#define SP_STACK_NO_POINTER  4u /* ends at code without frame pointers */
 
 /* Flags of a line of a SYMBOL record. */
 #define SP_SYMBOL_INLINED  1u /* inlined into the function of the next line */

@@ -86,6 +86,9 @@ struct sp_record_sample {
 	uint64_t stack;  /* 0: not known */
 	uint64_t thread; /* index */
 	uint8_t entry;   /* enum sp_entry */
+	/* An earlier segment of the file had it: another has it, too, so that
+	 * the earlier one can be discarded. */
+	bool is_again;
 };
 
 /* The end of a sampled object. */
@@ -159,6 +162,7 @@ enum sp_check_kind {
 	SP_CHECK_SLOT = 3,
 	SP_CHECK_CHUNK = 4,
 	SP_CHECK_CLASSES = 5,
+	SP_CHECK_WINDOW = 6,
 };
 
 void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,

@@ -176,6 +176,22 @@ static void read_status(struct sp_reader *r, const uint8_t *first_chunk,
 		"unreadable; losses and the end of the process are not known");
 }
 
+static void read_window(struct sp_reader *r, const uint8_t *first_chunk,
+			bool *ret_torn)
+{
+	unsigned int torn;
+	bool found = read_copies(r, first_chunk + SP_FORMAT_WINDOW_OFFSET,
+				 sizeof(r->window), sizeof(r->window),
+				 SP_CHECK_WINDOW, &r->window, &torn);
+
+	if (!found)
+		memset(&r->window, 0, sizeof(r->window));
+	*ret_torn |= torn > 0;
+	note_torn(r, torn, found, true, SP_FORMAT_WINDOW_OFFSET,
+		  sizeof(r->window), "window",
+		  "unreadable; samples that were discarded may be missing");
+}
+
 /* Status and slots; again if a living writer was in the middle of them. */
 static int read_totals(struct sp_reader *r, struct sp_error *err)
 {
@@ -195,6 +211,7 @@ static int read_totals(struct sp_reader *r, struct sp_error *err)
 		memset(r->chunk + n, 0, CHUNK - (size_t)n);
 		memset(r->slots, 0, sizeof(r->slots));
 		read_status(r, r->chunk, &torn);
+		read_window(r, r->chunk, &torn);
 		read_slots(r, r->chunk, &torn);
 		if (!torn || !r->is_running || attempt == 10)
 			return 0;
@@ -420,17 +437,22 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	memset(&h, 0, sizeof(h));
 	if ((size_t)n >= sizeof(h))
 		memcpy(&h, r->chunk, sizeof(h));
-	if (h.magic != SP_FORMAT_CHUNK_MAGIC || h.index != r->chunk_index ||
+	if (h.magic != SP_FORMAT_CHUNK_MAGIC ||
+	    (uint32_t)h.index != r->chunk_index ||
+	    (h.index >> 32 && !(r->header.flags & SP_HEADER_SEGMENTS)) ||
 	    h.check != sp_format_check(r->header.file_id, SP_CHECK_CHUNK, &h,
 				       sizeof(h))) {
 		note_bad_header(r, at, (size_t)n);
 		return 1;
 	}
+	/* Permanent, or of a segment that was not discarded? */
+	if (h.index >> 32 && h.index >> 32 < r->window.oldest)
+		return 1;
 	if (h.kind == SP_CHUNK_CLASSES)
 		read_class_chunk(r);
 	if (h.kind != SP_CHUNK_RECORDS && h.kind != SP_CHUNK_SYMBOLS)
 		return 1;
-	sp_chunk_state_init(&r->state, r->header.file_id, r->chunk_index);
+	sp_chunk_state_init(&r->state, r->header.file_id, h.index);
 	r->offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
 	r->in_chunk = true;
 	return 1;
@@ -496,6 +518,22 @@ int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 				    "chunk are not used");
 		r->in_chunk = false;
 	}
+}
+
+bool sp_reader_is_outdated(struct sp_reader *r)
+{
+	uint8_t copies[2 * sizeof(struct sp_window)];
+	struct sp_window now = {.seq = 0};
+	unsigned int torn;
+
+	if (!r->is_running)
+		return false;
+	if (sp_source_read(&r->source, copies, sizeof(copies),
+			   SP_FORMAT_WINDOW_OFFSET) != sizeof(copies))
+		return true;
+	return read_copies(r, copies, sizeof(now), sizeof(now), SP_CHECK_WINDOW,
+			   &now, &torn) &&
+	       now.oldest != r->window.oldest;
 }
 
 void sp_reader_close(struct sp_reader *r)

@@ -39,6 +39,7 @@ struct sp_reader {
 	uint64_t file_bytes; /* unpacked; UINT64_MAX: not known yet */
 	struct sp_file_header header;
 	struct sp_status status; /* all zero if there was none yet */
+	struct sp_window window; /* likewise if nothing was discarded */
 	struct sp_reader_slot slots[SP_FORMAT_SLOTS];
 	/* Exact totals by size class, of the class pages that were passed so
 	 * far: complete when sp_reader_next has returned 0. */
@@ -71,6 +72,10 @@ int sp_reader_open(struct sp_reader *reader, const char *path,
  * and *err if the file cannot be read. */
 int sp_reader_next(struct sp_reader *reader, struct sp_decoded *ret,
 		   struct sp_error *err);
+
+/* Did the process discard more since the file was opened?  Then what was alive
+ * may have been missed. */
+bool sp_reader_is_outdated(struct sp_reader *reader);
 
 void sp_reader_close(struct sp_reader *reader);
 

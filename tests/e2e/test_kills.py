@@ -12,6 +12,7 @@ the long form (docs/testing.md).
 
 import array
 import bisect
+import collections
 import json
 import os
 import random
@@ -36,6 +37,8 @@ MARK_BYTES = 77777
 THREADS = 9  # of either program, at most
 LARGEST = 70000  # object of targets/kill_storm.c
 CGROUPS = "/sys/fs/cgroup/memory"
+BOUND = 4 << 20  # of a file that is too small
+BEFORE = 100  # allocations of the loader and of constructors
 
 
 class LoggedThread:
@@ -119,6 +122,18 @@ class Sampled:
         for sample in samples:
             sample["freed_by"] = tids.get(sample["freed_by"])
             self.threads[tids[sample["thread"]]].append(sample)
+
+
+def alive_in(path):
+    """What a profile has alive: thread id and size of each."""
+    done = subprocess.run(
+        [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl", "--view", "live",
+         "-o", "-", path], capture_output=True, check=True,
+        timeout=harness.TIMEOUT_S)
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    tids = {x["index"]: x["tid"] for x in lines if x["type"] == "thread"}
+    return collections.Counter((tids[x["thread"]], x["size"])
+                               for x in lines if x["type"] == "sample")
 
 
 class Kills(harness.Case):
@@ -270,6 +285,46 @@ class Kills(harness.Case):
                 samples += self.check(result)
         self.assertGreater(samples, 100 * KILLS)
         print(f"{KILLS} kills, {samples} samples", flush=True)
+
+    def check_bounded(self, result):
+        """A file that has discarded most of what it was told: what is alive
+        is there, and nothing else is, but for one call of each thread that
+        had not returned, and what was lost and counted: threads that get no
+        processor for long may find no room in so small a file."""
+        path, = result.paths
+        profile = harness.Profile(path)
+        lost = collections.Counter(profile.lost())
+        self.assertEqual(profile.end, "killed")
+        self.assertLessEqual(set(lost),
+                             {"samples_file_full", "frees_not_recorded"})
+        self.assertLess(sum(lost.values()), profile.exact[1] / 100)
+        self.check_damage(profile)
+        self.assertEqual(os.stat(path).st_size, BOUND)
+        truth = collections.Counter()
+        for thread in Log(self.log).threads.values():
+            truth.update((thread.tid, size) for size, is_freed
+                         in zip(thread.sizes, thread.is_freed)
+                         if not is_freed)
+        # What was allocated before the log began is not in it.
+        found = alive_in(path)
+        missing, extra = truth - found, found - truth
+        self.assertLessEqual(sum(missing.values()),
+                             THREADS + lost["samples_file_full"], missing)
+        self.assertLessEqual(sum(extra.values()), THREADS + BEFORE +
+                             lost["frees_not_recorded"], extra)
+        self.assertGreater(sum((truth & found).values()), 100)
+        return profile.json["discarded_objects"]
+
+    def test_storm_in_a_bounded_file(self):
+        """Through many turns of its ring (docs/format.md, "Segments")."""
+        discarded = []
+        for n in range(KILLS):
+            with self.subTest(n=n):
+                result = self.kill_storm(0.8, max_file=BOUND)
+                self.assertEqual(result.returncode, -signal.SIGKILL)
+                discarded.append(self.check_bounded(result))
+        self.assertGreater(max(discarded), 10000)
+        print(f"{KILLS} kills, objects discarded: {discarded}", flush=True)
 
     def test_totals_at_the_default_period(self):
         """And that the report says how far they may be off."""

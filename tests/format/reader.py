@@ -12,7 +12,7 @@ from collections import Counter
 
 CHUNK = 65536
 MASK, ID_MAX = (1 << 64) - 1, (1 << 32) - 1
-HEADER, STATUS, SLOT, CHUNK_HEADER, CLASSES = 1, 2, 3, 4, 5  # kinds of checks
+HEADER, STATUS, SLOT, CHUNK_HEADER, CLASSES, WINDOW = range(1, 7)  # checks
 
 
 class Damage(Exception):
@@ -90,6 +90,7 @@ class Profile:
         self._header(data)
         first = data[:CHUNK].ljust(CHUNK, b"\0")
         self._status(first[4096:8192])
+        self._window(first[7168:8192])
         self._slots(first[8192:])
 
     def _header(self, data):
@@ -102,7 +103,7 @@ class Profile:
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
-        if (size, chunk) != (96, CHUNK) or self.flags > 7 or \
+        if (size, chunk) != (96, CHUNK) or self.flags > 15 or \
                 not 1 <= self.period_bytes <= 1 << 40 or \
                 check != check_of(self.file_id, HEADER, data[:88]):
             raise Damage("header")
@@ -112,6 +113,11 @@ class Profile:
         values = struct.unpack("<38Q", copy or bytes(304))
         self.end_kind, self.time_ns, self.chunks = values[1:4]
         self.losses = list(values[5:37])
+
+    def _window(self, page):
+        copy = newest(self.file_id, WINDOW, (page[:80], page[80:160]))
+        self.window = struct.unpack("<10Q", copy or bytes(80))[1:9]
+        self.oldest, self.since = self.window[:2]
 
     def _slots(self, data):
         self.alloc_bytes = self.alloc_objects = self.unpublished = 0
@@ -135,11 +141,15 @@ class Profile:
         magic, kind, index, check = struct.unpack(
             "<4sIQQ", data[:24].ljust(24, b"\0"))
         try:
-            if (magic, index) != (b"chnk", number) or \
+            segment = index >> 32
+            if (magic, index & ID_MAX) != (b"chnk", number) or \
+                    segment and not self.flags & 8 or \
                     check != check_of(self.file_id, CHUNK_HEADER, data[:16]):
                 raise Damage("chunk header")
+            if 0 < segment < self.oldest:
+                return
             if kind == 1:
-                self._records(number, data)
+                self._records(index, data)
             if kind == 2:
                 self._class_pages(data.ljust(CHUNK, b"\0"))
         except Damage:
@@ -160,9 +170,9 @@ class Profile:
             if best:
                 self.classes.setdefault(*best)
 
-    def _records(self, number, data):
+    def _records(self, index, data):
         at = 24
-        h = step(step(0, self.file_id), number)
+        h = step(step(0, self.file_id), index)
         self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
                       "thread": 0}
         self.freed_id = 0
@@ -213,14 +223,16 @@ class Profile:
             new["thread"] = p.varint(0, ID_MAX)
         if head & 0x40:
             new["period_bytes"] = p.varint(0, 1 << 40)
-        if head & 0x80 or new["period_bytes"] == 0:
-            raise Damage("head or period")
+        if new["period_bytes"] == 0:
+            raise Damage("period")
         for key in ("id", "time_ns", "address"):
             new[key] = new[key] + p.zigzag() & MASK
         size = p.varint(1)
-        self.samples.append({**new, "entry": head & 0x1F, "size": size,
-                             "offset": p.varint(0, size - 1),
-                             "stack": p.varint(0, ID_MAX)})
+        sample = {**new, "entry": head & 0x1F, "size": size,
+                  "offset": p.varint(0, size - 1),
+                  "stack": p.varint(0, ID_MAX)}
+        if not head & 0x80 or self.oldest:
+            self.samples.append(sample)
         self.state = new
 
 
@@ -263,15 +275,18 @@ class Profile:
             (0 if self.end_kind == 1 else self.unpublished)
 
     def exact(self):
-        """A mark may be ahead of what threads had published."""
-        marked = [max((m[i] for m in self.marks), default=0) for i in (3, 4)]
+        """A mark, or the window, may be ahead of what threads had
+        published."""
+        marked = [max([m[i] for m in self.marks] + [self.window[i]])
+                  for i in (3, 4)]
         return [max(self.alloc_bytes, marked[0]),
                 max(self.alloc_objects, marked[1])]
 
     def stretches(self):
         """Phase, beginning, period and exact totals of each stretch."""
         period = int(self.infos.get("sampling", self.period_bytes))
-        if not self.marks and period == self.period_bytes:
+        if not self.marks and period == self.period_bytes and \
+                not self.oldest:
             return []
         found, began = [], [0, 0, 0, "", period]
 
@@ -280,16 +295,34 @@ class Profile:
                           alloc_bytes - began[1], unsampled_bytes - began[2]])
 
         last = [0, 0, period]
-        for _, kind, time, size, _, unsampled, _, _, now, name in \
-                sorted(self.marks):
+        marks = sorted(self.marks)
+        if self.oldest:
+            at = sum(m[0] <= self.window[2] for m in marks)
+            now = marks[at - 1][8] if at else period
+            marks.insert(at, [0, WINDOW, self.since, *self.window[3:8], now,
+                              b""])
+        for _, kind, time, size, _, unsampled, _, _, now, name in marks:
             last = [size, unsampled, now]
+            if kind == WINDOW:
+                close(size, unsampled)
+                began = [time, size, unsampled, *began[3:]]
             if kind == 1 or (kind == 2 and now != began[4]):
                 close(size, unsampled)
                 began = [time, size, unsampled,
                          os.fsdecode(name) if kind == 1 else began[3], now]
         size = self.exact()[0]
         close(size, last[1] + (0 if last[2] else size - last[0]))
-        return found
+        # What was before the window is as if nothing had been sampled.
+        return [[*s[:4], s[3] if s[1] < self.since else s[4]] for s in found]
+
+    def settle(self):
+        """Each sample once, and none that ended before the window."""
+        once = {s["id"]: s for s in self.samples}
+        ends, _ = self.ends()
+        if self.oldest:
+            once = {n: s for n, s in once.items()
+                    if n not in ends or ends[n] > self.since}
+        self.samples = [once[n] for n in sorted(once)]
 
     def ends(self):
         """When each sample ended, by its id, and how many frees are left."""
@@ -299,7 +332,7 @@ class Profile:
             if event["id"] in born:
                 end = max(event["time_ns"], born[event["id"]])
                 found[event["id"]] = min(end, found.get(event["id"], end))
-        return found, len(self.frees) - len(found)
+        return found, 0 if self.oldest else len(self.frees) - len(found)
 
 
 def read(path):
@@ -322,10 +355,12 @@ def read(path):
 
 def summary(profile):
     """Totals, and samples per stack and per thread."""
-    of_stack = Counter(s["stack"] for s in profile.samples)
-    of_thread = Counter(s["thread"] for s in profile.samples)
-    for number in filter(None, of_thread):
+    for number in filter(None, {s["thread"] for s in profile.samples}):
         profile.threads.setdefault(number, {})
+    profile.settle()
+    counted = [s for s in profile.samples if s["time_ns"] >= profile.since]
+    of_stack = Counter(s["stack"] for s in counted)
+    of_thread = Counter(s["thread"] for s in counted)
     for number in filter(None, {f["thread"] for f in profile.frees}):
         profile.threads.setdefault(number, {})
     ends, unmatched = profile.ends()
@@ -334,7 +369,9 @@ def summary(profile):
         "unmatched_frees": unmatched, "rss": sorted(profile.rss),
         "stretches": profile.stretches(),
         "classes": profile.class_totals(), "slack": profile.slack(),
-        "pid": profile.pid, "period_bytes": profile.period_bytes,
+        "pid": profile.pid, "period_bytes": max(
+            (s[2] for s in profile.stretches() if s[2]),
+            default=profile.period_bytes),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
         "exact": profile.exact(),
         "samples": len(profile.samples), "losses": profile.losses,

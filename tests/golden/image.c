@@ -11,7 +11,7 @@
 
 #define CHUNK      SP_FORMAT_CHUNK_BYTES
 #define FILE_ID    0x6e656467316c6f76ull
-#define MAX_CHUNKS 4
+#define MAX_CHUNKS 5
 
 static uint8_t image[MAX_CHUNKS * CHUNK];
 
@@ -70,13 +70,22 @@ void image_put_slot(size_t slot, struct sp_slot_copy c, bool is_torn)
 	       &c, sizeof(c));
 }
 
+void image_put_window(struct sp_window w, bool is_torn)
+{
+	w.check = sp_format_check(FILE_ID, SP_CHECK_WINDOW, &w, sizeof(w));
+	if (is_torn)
+		w.check = 0;
+	memcpy(image + SP_FORMAT_WINDOW_OFFSET + (w.seq & 1) * sizeof(w), &w,
+	       sizeof(w));
+}
+
 void image_begin_chunk(uint64_t index, uint32_t kind)
 {
 	struct sp_chunk_header h = {SP_FORMAT_CHUNK_MAGIC, kind, index, 0};
 
 	h.check = sp_format_check(FILE_ID, SP_CHECK_CHUNK, &h, sizeof(h));
-	memcpy(image + index * CHUNK, &h, sizeof(h));
-	out.chunk = index;
+	out.chunk = (uint32_t)index;
+	memcpy(image + out.chunk * CHUNK, &h, sizeof(h));
 	out.at = sizeof(h);
 	sp_chunk_state_init(&out.state, FILE_ID, index);
 }

@@ -19,9 +19,10 @@ void image_begin(uint32_t flags);
 
 /* One copy, sealed; a torn one has a wrong check. */
 void image_put_status(struct sp_status s, bool is_torn);
+void image_put_window(struct sp_window w, bool is_torn);
 void image_put_slot(size_t slot, struct sp_slot_copy c, bool is_torn);
 
-/* Records go here from now on. */
+/* Records go here from now on; index: sp_format_chunk_index(). */
 void image_begin_chunk(uint64_t index, uint32_t kind);
 
 /* Without its commit mark a record is unfinished. */

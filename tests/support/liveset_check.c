@@ -15,7 +15,7 @@ static void *limited_map(size_t bytes)
 		return NULL;
 	if (maps_allowed != UINT32_MAX)
 		maps_allowed--;
-	return sp_sys_map(bytes);
+	return sp_sys_map_wiped(bytes);
 }
 
 _Thread_local void (*liveset_check_step)(void);
@@ -71,7 +71,7 @@ static bool and_step(bool result)
 #define atomic_compare_exchange_weak(p, old, new)                              \
 	atomic_compare_exchange_weak_explicit(                                 \
 		p, old, new, memory_order_seq_cst, memory_order_seq_cst)
-#define sp_sys_map limited_map
+#define sp_sys_map_wiped limited_map
 #include "agent/liveset.c"
 
 void liveset_check_allow_maps(uint32_t n)

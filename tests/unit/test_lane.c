@@ -110,12 +110,12 @@ static void test_reset(void **state)
 	hints[0] = 0;
 	busy = take_elsewhere(0);
 	idle = sp_lane_take(&hints[0]);
-	busy->chunk = idle->chunk = &chunk;
+	busy->tail.chunk = idle->tail.chunk = &chunk;
 	busy->unwind_tls = idle->unwind_tls = &chunk;
 	sp_lane_give(idle);
 	sp_lane_reset();
-	assert_null(busy->chunk);
-	assert_null(idle->chunk);
+	assert_null(busy->tail.chunk);
+	assert_null(idle->tail.chunk);
 	/* Nobody knows what the caches of a busy one look like. */
 	assert_null(busy->unwind_tls);
 	assert_ptr_equal(idle->unwind_tls, &chunk);
@@ -137,16 +137,16 @@ static void test_reset_but_own(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		kept[i]->chunk = &chunk;
+		kept[i]->tail.chunk = &chunk;
 		kept[i]->unwind_tls = &chunk;
 	}
-	other->chunk = &chunk;
+	other->tail.chunk = &chunk;
 	sp_lane_reset();
 	for (int i = 0; i < 2; i++) {
-		assert_ptr_equal(kept[i]->chunk, &chunk);
+		assert_ptr_equal(kept[i]->tail.chunk, &chunk);
 		assert_ptr_equal(kept[i]->unwind_tls, &chunk);
 	}
-	assert_null(other->chunk);
+	assert_null(other->tail.chunk);
 	for (unsigned int i = 2; i < SP_LANES; i++) {
 		struct sp_lane *lane = sp_lane_take(&hint);
 
@@ -159,7 +159,7 @@ static void test_reset_but_own(void **state)
 	for (int i = 0; i < 2; i++)
 		kept[i]->unwind_tls = NULL;
 	sp_lane_reset();
-	assert_null(kept[0]->chunk);
+	assert_null(kept[0]->tail.chunk);
 }
 
 struct worker {
@@ -183,11 +183,11 @@ static void *take_and_give(void *arg)
 			continue;
 		}
 		w->taken++;
-		lane->at = mark;
-		lane->populated++;
+		lane->tail.at = mark;
+		lane->tail.populated++;
 		for (volatile int spin = 0; spin < 20; spin++)
 			;
-		w->shared += lane->at != mark;
+		w->shared += lane->tail.at != mark;
 		sp_lane_give(lane);
 	}
 	return NULL;
@@ -203,7 +203,7 @@ static void test_threads(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		hints[i] = 0;
-		sp_lane_take(&hints[i])->populated = 0;
+		sp_lane_take(&hints[i])->tail.populated = 0;
 	}
 	give_all();
 	for (unsigned int i = 0; i < THREADS; i++) {
@@ -221,7 +221,7 @@ static void test_threads(void **state)
 	/* Every round was counted by plain increments. */
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		hints[i] = 0;
-		total += sp_lane_take(&hints[i])->populated;
+		total += sp_lane_take(&hints[i])->tail.populated;
 	}
 	assert_int_equal(total, THREADS * ROUNDS);
 	give_all();

@@ -181,7 +181,7 @@ static void test_references(void **state)
 {
 	static const struct sp_record_frame frames[] = {{1, 5}, {9, 6}, {0, 7}};
 	static const struct sp_record_sample sample = {
-		1, 9000, 64, 100, 3, PERIOD, 77, 5, SP_ENTRY_CALLOC};
+		1, 9000, 64, 100, 3, PERIOD, 77, 5, SP_ENTRY_CALLOC, false};
 	const struct sp_stack *s;
 	const struct sp_thread_info *t;
 	struct sp_profile *p;
@@ -224,7 +224,8 @@ static void test_references(void **state)
 /* A sample without a stack or a thread is kept. */
 static void test_unknown_references(void **state)
 {
-	struct sp_record_sample sample = {1, 1, 64, 100, 3, PERIOD, 0, 0, 0};
+	struct sp_record_sample sample = {1,      1, 64, 100, 3,
+					  PERIOD, 0, 0,  0,   false};
 	struct sp_profile *p;
 
 	(void)state;
@@ -392,7 +393,8 @@ static void test_end_and_losses(void **state)
 
 static void test_damage(void **state)
 {
-	struct sp_record_sample sample = {1, 1, 64, 100, 3, PERIOD, 1, 1, 0};
+	struct sp_record_sample sample = {1,      1, 64, 100, 3,
+					  PERIOD, 1, 1,  0,   false};
 	struct sp_profile *p;
 
 	(void)state;
@@ -429,7 +431,8 @@ static void note_progress(void *arg, uint64_t done, uint64_t total)
 
 static void test_progress(void **state)
 {
-	struct sp_record_sample sample = {1, 1, 64, 100, 3, PERIOD, 1, 1, 0};
+	struct sp_record_sample sample = {1,      1, 64, 100, 3,
+					  PERIOD, 1, 1,  0,   false};
 	struct progress progress = {0, 0, 0};
 	struct sp_profile *p;
 

@@ -94,6 +94,7 @@ static void random_sample(struct maker *m, struct sp_record_sample *r,
 					     : random_upto(m, UINT32_MAX);
 	r->stack = random_upto(m, UINT32_MAX);
 	r->entry = (uint8_t)(sp_rng_next(&m->rng) % 32);
+	r->is_again = sp_rng_next(&m->rng) % 4 == 0;
 }
 
 static void random_free(struct maker *m, struct sp_record_free *r,
@@ -228,6 +229,7 @@ static void assert_same_sample(const struct sp_record_sample *got,
 	assert_true(got->stack == want->stack);
 	assert_true(got->thread == want->thread);
 	assert_int_equal(got->entry, want->entry);
+	assert_int_equal(got->is_again, want->is_again);
 }
 
 static void assert_same_free(const struct sp_record_free *got,
@@ -438,9 +440,9 @@ static void test_example(void **state)
 	r[2].u.stack = (struct sp_record_stack){1, 0, frames, 2};
 	r[3].u.thread = (struct sp_record_thread){1, 4711, 1000, "main", 4};
 	r[4].u.sample = (struct sp_record_sample){
-		1, 1500, 0x555500020010, 300, 17, 524288, 1, 1, 0};
+		1, 1500, 0x555500020010, 300, 17, 524288, 1, 1, 0, false};
 	r[5].u.sample = (struct sp_record_sample){
-		2, 1400, 0x555500020000, 16, 0, 524288, 1, 1, 1};
+		2, 1400, 0x555500020000, 16, 0, 524288, 1, 1, 1, false};
 	r[6].u.free = (struct sp_record_free){2, 1450, 1, 0, true, 0};
 	r[7].u.rss = (struct sp_record_rss){10000, 5 << 20};
 	r[8].u.mark = (struct sp_record_mark){
@@ -482,7 +484,8 @@ static void test_pair_size(void **state)
 						  1,
 						  100 + i % 20,
 						  3,
-						  SP_ENTRY_MALLOC};
+						  SP_ENTRY_MALLOC,
+						  false};
 		freed.u.free = (struct sp_record_free){
 			1000000 + i, 5000600 + 1000 * i, 3, 0, true, 96};
 		n = sp_encode(&s, out, sizeof(out), &born).bytes;

@@ -55,7 +55,8 @@ static int end(void **state)
 
 static void sample(char *p, uint64_t size)
 {
-	const struct sp_event event = {p, size, 0, SP_ENTRY_MALLOC, begin};
+	const struct sp_event event = {p, size, 0, SP_ENTRY_MALLOC,
+				       SP_FRAME_HERE};
 
 	sp_recorder_sample(&sp_thread, &event);
 }

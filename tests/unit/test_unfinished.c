@@ -36,7 +36,7 @@ static size_t fill_chunk(size_t index, uint64_t n)
 
 		r.u.sample = (struct sp_record_sample){
 			1000 * index + i, 10 * i, 16 * i, 64, i % 64,
-			PERIOD,           1,      1,      0};
+			PERIOD,           1,      1,      0,  false};
 		model_encode(&b, &chunk, &r);
 	}
 	model_file_put(&file, index, &b);

@@ -112,7 +112,8 @@ static void test_header(void **state)
 	assert_int_equal(list.header.seed, 42);
 	assert_int_equal(list.header.max_file_bytes, 1 << 20);
 	assert_int_equal(list.header.check_in_bytes, 1 << 20);
-	assert_int_equal(list.header.flags, SP_HEADER_ALWAYS_LARGE);
+	assert_int_equal(list.header.flags,
+			 SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS);
 	assert_int_equal(list.status.seq, 0);
 	free(list.at);
 	/* Open it is, and once only. */
@@ -154,7 +155,7 @@ static void write_all(struct sp_lane *lane)
 	thread.u.thread = (struct sp_record_thread){2, 101, 6, "", 0};
 	assert_true(sp_writer_append(lane, &thread));
 	sample.u.sample = (struct sp_record_sample){
-		1, 1000000, 0x5000, 100, 40, FIXTURE_PERIOD, 7, 2, 0};
+		1, 1000000, 0x5000, 100, 40, FIXTURE_PERIOD, 7, 2, 0, false};
 	assert_true(sp_writer_append(lane, &sample));
 	sample.u.sample.id = 2;
 	sample.u.sample.size_bytes = 1;
@@ -261,9 +262,9 @@ static void test_module_once(void **state)
 		path = agent_fixture_open(1 << 20);
 		lane = take_lane();
 		sp_writer_module(lane, &module);
-		at = lane->at;
+		at = lane->tail.at;
 		sp_writer_module(lane, &module);
-		assert_int_equal(lane->at, at);
+		assert_int_equal(lane->tail.at, at);
 		p = load(path);
 		assert_int_equal(p->n_modules, 1);
 		sp_profile_free(p);
@@ -475,8 +476,8 @@ static void test_failure_is_final(void **state)
  * goes nowhere, and it gets a file of its own. */
 static void run_child(struct sp_lane *lane)
 {
-	uint8_t *chunk = lane->chunk;
-	size_t at = lane->at;
+	uint8_t *chunk = lane->tail.chunk;
+	size_t at = lane->tail.at;
 
 	sp_writer_detach();
 	sp_writer_reset();

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_FORMAT_SCAN_H
+#define SP_FORMAT_SCAN_H
+
+#include <stdbool.h>
+
+#include "format/record.h"
+
+/*
+ * The samples of a chunk that this process has written, and that another thread
+ * may still write to: decode.h is for untrusted bytes, and not for the agent.
+ * No check and no range is looked at, but nothing behind the first `bytes` of
+ * the chunk is read, whatever they are.
+ *
+ * The next SAMPLE from *offset on: true, *ret, and *offset is behind it.  Each
+ * record that is passed is taken off *records.  False: that is 0, or else the
+ * committed part of the chunk ends at *offset.
+ */
+bool sp_scan_sample(struct sp_chunk_state *state, const uint8_t *chunk,
+		    size_t bytes, size_t *offset, unsigned int *records,
+		    struct sp_record_sample *ret);
+
+#endif
