@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -48,6 +50,10 @@ static const char help[] =
 	"what was recorded.\n"
 	"  --period SIZE          mean bytes between two samples (default "
 	"512K)\n"
+	"  --rate N/s             at most N samples per second, over seconds: "
+	"the "
+	"period\n"
+	"                         grows beyond that (default off)\n"
 	"  --out FILE             profile, or a directory (default "
 	"%e.%p.sprof)\n"
 	"  --follow all|none|NAME which processes are recorded: all that the "
@@ -65,7 +71,8 @@ static const char help[] =
 	"  start                  start sampling\n"
 	"  stop                   stop sampling; exact totals go on\n"
 	"  period SIZE            change the period, now or for when it is "
-	"started\n"
+	"started;\n"
+	"                         with --rate the smallest one\n"
 	"  mark NAME              the phase NAME begins\n"
 	"  snapshot NAME          give the moment a name\n"
 	"  status                 what is known by now\n"
@@ -89,6 +96,12 @@ static int fail(const struct sp_error *err, int code)
 	return code;
 }
 
+static int point_to_help(void)
+{
+	fputs("try '" PROGRAM " --help'\n", stderr);
+	return EXIT_USAGE;
+}
+
 static int usage(const char *what, const char *word)
 {
 	fputs(PROGRAM ": ", stderr);
@@ -97,8 +110,8 @@ static int usage(const char *what, const char *word)
 		fputs(": ", stderr);
 		sp_text_print(stderr, word);
 	}
-	fputs("\ntry '" PROGRAM " --help'\n", stderr);
-	return EXIT_USAGE;
+	putc('\n', stderr);
+	return point_to_help();
 }
 
 /* ---- run ---- */
@@ -117,25 +130,33 @@ static int parse_run(int argc, char **argv, struct run_options *ret)
 {
 	static const struct option options[] = {
 		{"period", required_argument, NULL, 'p'},
+		{"rate", required_argument, NULL, 'r'},
 		{"out", required_argument, NULL, 'o'},
 		{"follow", required_argument, NULL, 'f'},
 		{"off", no_argument, NULL, 'x'},
 		{"quiet", no_argument, NULL, 'q'},
 		{0},
 	};
-	uint64_t period;
+	uint64_t number;
 	bool ok = true;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		switch (c) {
 		case 'p':
-			if (!sp_parse_size(optarg, &period) || !period ||
-			    period > SP_FORMAT_PERIOD_MAX)
+			if (!sp_parse_size(optarg, &number) || !number ||
+			    number > SP_FORMAT_PERIOD_MAX)
 				return usage("--period is from 1 to 1T, "
 					     "like 64K",
 					     optarg);
 			ok &= set("SAMPLEPROF_PERIOD", optarg);
+			break;
+		case 'r':
+			if (!sp_parse_rate(optarg, &number))
+				return usage("--rate is off, or from 1/s to "
+					     "1000000/s",
+					     optarg);
+			ok &= set("SAMPLEPROF_RATE", optarg);
 			break;
 		case 'o':
 			if (!*optarg)
@@ -156,7 +177,7 @@ static int parse_run(int argc, char **argv, struct run_options *ret)
 			ret->quiet = true;
 			break;
 		default:
-			return usage("see above", NULL);
+			return point_to_help();
 		}
 	}
 	if (optind == argc)
@@ -350,6 +371,26 @@ static int command_ps(int argc)
 
 /* ---- ctl ---- */
 
+static void print_sampling(const struct sp_profile *p)
+{
+	const struct sp_stretch *last =
+		p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
+	const uint64_t period = last ? last->period_bytes : p->period_bytes;
+	const char *rate = sp_profile_rate(p);
+
+	fputs("\nsampling  ", stdout);
+	if (!period) {
+		puts("off");
+	} else if (!rate) {
+		printf("on, period %s\n", sp_text_size(period).text);
+	} else {
+		printf("on, period up to %s for at most ",
+		       sp_text_size(period).text);
+		sp_text_print(stdout, rate);
+		putchar('\n');
+	}
+}
+
 static int print_status(const struct sp_target *target)
 {
 	const struct sp_stretch *last;
@@ -361,13 +402,7 @@ static int print_status(const struct sp_target *target)
 	last = p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
 	printf("profile   ");
 	sp_text_print(stdout, target->path);
-	printf("\nsampling  ");
-	if (last && !last->period_bytes)
-		printf("off\n");
-	else
-		printf("on, period %s\n",
-		       sp_text_size(last ? last->period_bytes : p->period_bytes)
-			       .text);
+	print_sampling(p);
 	printf("phase     ");
 	sp_text_print(stdout, sp_phase_name(last ? last->phase : ""));
 	printf("\nEXACT     at least %s in %s allocations",
@@ -453,7 +488,7 @@ static int command_ctl(int argc, char **argv)
 
 	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
 		if (c != 't')
-			return usage("see above", NULL);
+			return point_to_help();
 		if (!sp_parse_duration(optarg, &timeout_ns))
 			return usage("--timeout is a time like 5s", optarg);
 	}
@@ -481,21 +516,31 @@ static int command_ctl(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	static char run_name[] = PROGRAM " run", ctl_name[] = PROGRAM " ctl";
 	const char *command = argc > 1 ? argv[1] : "";
 
-	if (strcmp(command, "run") == 0)
-		return command_run(argc - 1, argv + 1);
+	/* Only which characters can be shown depends on the locale. */
+	setlocale(LC_CTYPE, "");
+	sp_text_set_ascii(strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
+	if (strcmp(command, "--help") == 0 ||
+	    (argc == 3 && strcmp(argv[2], "--help") == 0)) {
+		fputs(help, stdout);
+		return finish_output();
+	}
+	if (strcmp(command, "--version") == 0) {
+		puts(PROGRAM " " SP_VERSION);
+		return finish_output();
+	}
 	if (strcmp(command, "ps") == 0)
 		return command_ps(argc - 1);
-	if (strcmp(command, "ctl") == 0)
+	if (strcmp(command, "run") == 0) {
+		argv[1] = run_name; /* with which getopt begins its errors */
+		return command_run(argc - 1, argv + 1);
+	}
+	if (strcmp(command, "ctl") == 0) {
+		argv[1] = ctl_name;
 		return command_ctl(argc - 1, argv + 1);
-	if (strcmp(command, "--help") == 0)
-		fputs(help, stdout);
-	else if (strcmp(command, "--version") == 0)
-		puts(PROGRAM " " SP_VERSION);
-	else
-		return usage(*command ? "unknown command"
-				      : "what is to be done",
-			     *command ? command : NULL);
-	return finish_output();
+	}
+	return usage(*command ? "unknown command" : "what is to be done",
+		     *command ? command : NULL);
 }

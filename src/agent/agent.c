@@ -33,6 +33,8 @@
 #include "agent/real.h"
 #include "agent/recorder.h"
 #include "agent/slots.h"
+#include "agent/stack.h"
+#include "agent/stackend.h"
 #include "agent/stacktab.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
@@ -307,6 +309,9 @@ static void start(struct sp_thread *t, char *const *environment)
 	}
 	sp_recorder_init(&process);
 	sp_modules_init(process.exe_path);
+	sp_stackend_init(environment);
+	if (process.config.unwind == SP_CONFIG_UNWIND_FP)
+		sp_stack_follow_pointers();
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
 	attach(t);
 	if (process.is_root || !is_sampling(t))
@@ -416,7 +421,8 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 /* Aligned: a program that calls with a stack that is not gets here, and what
  * others compiled (libunwind, the loader) stores vectors on it. */
 void __attribute__((force_align_arg_pointer))
-sp_agent_count(void *p, uint64_t n, enum sp_entry entry, const void *caller)
+sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
+	       const struct sp_call_frame *frame)
 {
 	struct sp_thread *t = &sp_thread;
 	uint64_t size = n ? n : 1;
@@ -435,16 +441,20 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry, const void *caller)
 		return;
 	}
 	used = t->limit - (word + size);
-	event = (struct sp_event){p, size, 0, entry, caller};
+	event = (struct sp_event){p, size, 0, entry, frame};
 	t->bytes += used + size;
-	if (sp_sampler_pass(&t->sampler, used, size, &event.offset_bytes))
+	if (sp_sampler_pass(&t->sampler, used, size, &event.offset_bytes)) {
 		sp_recorder_sample(t, &event);
+		sp_rate_charge();
+	}
 	t->objects++;
 	sp_classes_count(t->classes, n);
 	if (t->bytes - t->published_bytes >= check_in_step(t) ||
 	    publishes_each_call(t))
 		publish(t);
 	sp_orders_poll(t);
+	sp_marks_adapt(t);
+	sp_marks_cover();
 	follow_rate(t);
 	unpark(t);
 	errno = saved_errno;
@@ -513,6 +523,17 @@ void sp_agent_open_file(void)
 
 /* ---- before main and after exit ---- */
 
+static void load_unwinder(void)
+{
+	if (process.config.unwind == SP_CONFIG_UNWIND_FP || sp_unwinder_init())
+		return;
+	sp_process_diagnose(&process, sp_unwinder_why(),
+			    ": stacks are found by frame pointers and end at "
+			    "the first code without",
+			    "");
+	sp_stack_follow_pointers();
+}
+
 /* Only glibc gives arguments to constructors. */
 static void __attribute__((constructor)) construct(void)
 {
@@ -535,9 +556,7 @@ static void __attribute__((constructor)) construct(void)
 	sp_hooks_install(after_fork_in_child, thread_ends);
 	sp_process_listen(&process);
 	watch_end(t);
-	if (!sp_unwinder_init())
-		sp_process_diagnose(&process, "stacks have one frame: ",
-				    sp_unwinder_why(), "");
+	load_unwinder();
 	process.constructed = true;
 	sp_recorder_describe_late(t);
 	resume_counting(t, &pause);

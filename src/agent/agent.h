@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/frame.h"
 #include "format/layout.h"
 
 /* A thread publishes its exact totals at least that often, in bytes. */
@@ -13,11 +14,11 @@
 
 /*
  * Count, and perhaps sample, the allocation of n bytes that was made at p and
- * whose charge borrowed.  `caller` is the return address into the program.
- * Errno is preserved.
+ * whose charge borrowed.  `frame` is that of the function that the program
+ * called.  Errno is preserved.
  */
 void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
-		    const void *caller);
+		    const struct sp_call_frame *frame);
 
 /* Set this thread up, so that it has an identity; for thread names. */
 void sp_agent_attach(void);

@@ -8,7 +8,7 @@
 
 #include "agent/poison.h"
 
-enum knob_type { KNOB_SIZE, KNOB_NUMBER, KNOB_TEXT, KNOB_CHOICE };
+enum knob_type { KNOB_SIZE, KNOB_NUMBER, KNOB_RATE, KNOB_TEXT, KNOB_CHOICE };
 
 struct knob {
 	enum knob_type type;
@@ -28,6 +28,8 @@ static const struct knob knobs[] = {
 	{KNOB_SIZE, #name, FIELD(field), def, min, max, unit, help},
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
 	{KNOB_NUMBER, #name, FIELD(field), def, min, max, unit, help},
+#define SP_KNOB_RATE(name, field, help)                                        \
+	{KNOB_RATE, #name, FIELD(field), 0, 0, 0, NULL, help},
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	{KNOB_TEXT, #name, FIELD(field), 0, 1, max, def, help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
@@ -35,6 +37,7 @@ static const struct knob knobs[] = {
 #include "agent/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
 #undef SP_KNOB_CHOICE
 };
@@ -69,6 +72,16 @@ static void add_number(char *buf, size_t size, uint64_t v)
 	char digits[24];
 
 	add(buf, size, sp_diag_decimal(digits, v));
+}
+
+static void add_rate(char *buf, size_t size, uint64_t per_s)
+{
+	if (!per_s) {
+		add(buf, size, "off");
+		return;
+	}
+	add_number(buf, size, per_s);
+	add(buf, size, "/s");
 }
 
 /* Position of `value` among "a|b|c", or -1. */
@@ -117,6 +130,10 @@ static void describe_range(const struct knob *k, char *buf, size_t size)
 		if (k->type == KNOB_SIZE)
 			add(buf, size, ", suffix K, M, G or T");
 		break;
+	case KNOB_RATE:
+		add(buf, size, "off, or 1/s to ");
+		add_rate(buf, size, SP_PARSE_RATE_MAX);
+		break;
 	case KNOB_TEXT:
 		add(buf, size, "text of 1 to ");
 		add_number(buf, size, k->max);
@@ -141,6 +158,11 @@ static bool set_knob(const struct knob *k, struct sp_config *config,
 		if (!(k->type == KNOB_SIZE ? sp_parse_size(value, &v)
 					   : sp_parse_u64(value, &v)) ||
 		    v < k->min || v > k->max)
+			return false;
+		memcpy(field_of(config, k), &v, sizeof(v));
+		return true;
+	case KNOB_RATE:
+		if (!sp_parse_rate(value, &v))
 			return false;
 		memcpy(field_of(config, k), &v, sizeof(v));
 		return true;
@@ -246,7 +268,10 @@ void sp_config_describe(const struct sp_config *config,
 			add_choice(value, sizeof(value), k->text, choice);
 		} else {
 			memcpy(&number, field, sizeof(number));
-			add_number(value, sizeof(value), number);
+			if (k->type == KNOB_RATE)
+				add_rate(value, sizeof(value), number);
+			else
+				add_number(value, sizeof(value), number);
 		}
 		emit(arg, key, text);
 	}
@@ -265,6 +290,8 @@ void sp_config_help(void (*emit)(void *arg, const char *line), void *arg)
 		else if (k->type == KNOB_CHOICE)
 			add_choice(line, sizeof(line), k->text,
 				   (unsigned int)k->number);
+		else if (k->type == KNOB_RATE)
+			add_rate(line, sizeof(line), k->number);
 		else
 			add_number(line, sizeof(line), k->number);
 		describe_range(k, range, sizeof(range));

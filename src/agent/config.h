@@ -14,17 +14,20 @@
 struct sp_config {
 #define SP_KNOB_SIZE(name, field, def, min, max, unit, help)   uint64_t field;
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help) uint64_t field;
+#define SP_KNOB_RATE(name, field, help)                        uint64_t field;
 #define SP_KNOB_TEXT(name, field, def, max, help)              const char *field;
 #define SP_KNOB_CHOICE(name, field, def, choices, help)        unsigned int field;
 #include "agent/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
 #undef SP_KNOB_CHOICE
 };
 
 #define SP_CONFIG_LOG_QUIET  1
 #define SP_CONFIG_LAW_DOTNET 1
+#define SP_CONFIG_UNWIND_FP  1
 #define SP_CONFIG_FREES_OFF  1
 #define SP_CONFIG_RSS_ON     1
 #define SP_CONFIG_START_OFF  1

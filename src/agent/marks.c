@@ -13,9 +13,11 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/carry.h"
 #include "agent/diag.h"
 #include "agent/rate.h"
 #include "agent/recorder.h"
+#include "agent/ring.h"
 #include "agent/slots.h"
 #include "agent/writer.h"
 
@@ -41,6 +43,9 @@ struct sp_marks_name sp_marks_name(const char *text)
 
 void sp_marks_reset(void)
 {
+	const struct sp_law *law = sp_rate_law();
+
+	sp_rate_use(law, law->period_bytes);
 	last_number = 0;
 	phase.bytes = 0;
 	atomic_store(&busy, 0);
@@ -77,14 +82,14 @@ static uint64_t slack_of_slotless(void)
 
 /* Context: `busy` is ours. */
 static int record(struct sp_thread *t, enum sp_mark_kind kind,
-		  const struct sp_marks_name *name, const struct sp_law *law)
+		  const struct sp_marks_name *name, uint64_t period_bytes)
 {
 	struct sp_slots_totals totals;
 	struct sp_record_mark mark = {
 		.number = ++last_number,
 		.kind = kind,
 		.time_ns = sp_writer_time(),
-		.period_bytes = law->period_bytes,
+		.period_bytes = period_bytes,
 		.name = name->text,
 		.name_bytes = name->bytes,
 	};
@@ -110,7 +115,7 @@ int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
 		return err;
 	if (ret_before)
 		*ret_before = phase;
-	err = record(t, SP_MARK_PHASE, name, sp_rate_law());
+	err = record(t, SP_MARK_PHASE, name, sp_rate_ceiling());
 	if (!err)
 		phase = *name;
 	give();
@@ -123,7 +128,7 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name)
 
 	if (err)
 		return err;
-	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_law());
+	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_ceiling());
 	give();
 	sp_slots_flush_all_classes();
 	return err;
@@ -141,12 +146,58 @@ int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes)
 	if (!law) {
 		err = -ENOMEM;
 	} else if (law != sp_rate_law()) {
-		err = record(t, SP_MARK_SAMPLING, &none, law);
-		sp_rate_use(law);
+		err = record(t, SP_MARK_SAMPLING, &none, law->period_bytes);
+		sp_rate_use(law, law->period_bytes);
 		sp_slots_set_sampling(0, law != &sp_rate_off);
 	}
 	give();
 	return err;
+}
+
+void sp_marks_adapt(struct sp_thread *t)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+	const struct sp_law *law;
+	uint64_t ceiling_bytes;
+
+	/* Not waited for: there will be another event. */
+	if (!sp_rate_is_due() ||
+	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+		return;
+	law = sp_rate_adapt();
+	if (law) {
+		ceiling_bytes = sp_rate_ceiling();
+		if (law->period_bytes > ceiling_bytes) {
+			ceiling_bytes = law->period_bytes;
+			record(t, SP_MARK_SAMPLING, &none, ceiling_bytes);
+		}
+		sp_rate_use(law, ceiling_bytes);
+	}
+	give();
+}
+
+void sp_marks_cover(void)
+{
+	struct sp_slots_totals totals;
+	struct sp_window window;
+	uint32_t segment;
+
+	if (!sp_carry_finished() ||
+	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+		return;
+	segment = sp_carry_finished();
+	if (segment) {
+		window = (struct sp_window){.time_ns = sp_writer_time(),
+					    .mark = last_number};
+		sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+		window.alloc_bytes = totals.bytes;
+		window.alloc_objects = totals.objects;
+		window.unsampled_bytes = totals.unsampled_bytes;
+		window.unsampled_objects = totals.unsampled_objects;
+		window.slack_bytes = totals.slack_bytes + slack_of_slotless();
+		sp_ring_cover(segment, &window);
+	}
+	give();
 }
 
 void sp_marks_end(struct sp_thread *t)
@@ -155,6 +206,6 @@ void sp_marks_end(struct sp_thread *t)
 
 	if ((!last_number && sp_rate_law() != &sp_rate_off) || take())
 		return;
-	record(t, SP_MARK_END, &none, sp_rate_law());
+	record(t, SP_MARK_END, &none, sp_rate_ceiling());
 	give();
 }

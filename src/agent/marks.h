@@ -44,6 +44,14 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name);
  * already so makes no mark. */
 int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes);
 
+/* The period that the target of samples per second asks for now.  A mark is
+ * made where it is longer than any before: 160 times at most for one base. */
+void sp_marks_adapt(struct sp_thread *t);
+
+/* If everything was carried to the current segment of the file (carry.h): the
+ * moment and the totals from which on it can do without those before. */
+void sp_marks_cover(void);
+
 /* The process ends: final totals, if there was any mark or sampling is off. */
 void sp_marks_end(struct sp_thread *t);
 

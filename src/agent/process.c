@@ -18,16 +18,12 @@
 #include "agent/rate.h"
 #include "agent/real.h"
 #include "agent/slots.h"
+#include "agent/stack.h"
 #include "agent/sys.h"
-#include "agent/unwinder.h"
 #include "agent/writer.h"
 #include "base/rng.h"
 
 #include "agent/poison.h"
-
-#ifndef MADV_WIPEONFORK
-#define MADV_WIPEONFORK 18
-#endif
 
 #define COMMAND_MAX 16384
 
@@ -165,14 +161,9 @@ static void read_clocks(struct sp_process *process)
 
 static void map_alive_page(struct sp_process *process)
 {
-	process->alive = sp_sys_map(4096);
-	if (!process->alive)
-		return;
-	*process->alive = 1;
-	if (SP_SYS3(madvise, process->alive, 4096, MADV_WIPEONFORK) != 0) {
-		SP_SYS2(munmap, process->alive, 4096);
-		process->alive = NULL;
-	}
+	process->alive = sp_sys_map_wiped(4096);
+	if (process->alive)
+		*process->alive = 1;
 }
 
 /* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
@@ -233,7 +224,8 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 							   : SP_LAW_EXPONENTIAL;
 	sp_law_init(&process->law, kind, process->config.period_bytes);
 	sp_rate_init(&process->law, kind,
-		     process->config.start != SP_CONFIG_START_OFF);
+		     process->config.start != SP_CONFIG_START_OFF,
+		     process->config.samples_per_s);
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {
@@ -251,7 +243,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 
 static uint32_t header_flags(const struct sp_process *process)
 {
-	uint32_t flags = SP_HEADER_ALWAYS_LARGE;
+	uint32_t flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS;
 
 	if (process->config.law == SP_CONFIG_LAW_DOTNET)
 		flags |= SP_HEADER_LAW_DOTNET;
@@ -299,7 +291,7 @@ void sp_process_describe(const struct sp_process *process,
 			 sp_process_emit *emit, void *arg)
 {
 	struct emitter e = {emit, arg};
-	const uint64_t period = sp_rate_law()->period_bytes;
+	const uint64_t period = sp_rate_ceiling();
 	char digits[24];
 
 	emit_setting(&e, "agent", "libsampleprof " SP_VERSION);
@@ -321,7 +313,7 @@ void sp_process_describe_late(const struct sp_process *process,
 	struct emitter e = {emit, arg};
 
 	emit_setting(&e, "allocator", sp_real_provider());
-	emit_setting(&e, "unwinder", sp_unwinder_why() ? "none" : "libunwind");
+	emit_setting(&e, "unwinder", sp_stack_unwinder());
 	if (process->diagnosis[0])
 		emit_setting(&e, "diagnosis", process->diagnosis);
 }

@@ -4,6 +4,8 @@
 #include <stddef.h>
 
 #include "agent/arena.h"
+#include "agent/sys.h"
+#include "agent/throttle.h"
 
 #include "agent/poison.h"
 
@@ -11,26 +13,35 @@ const struct sp_law sp_rate_off;
 
 _Atomic(const struct sp_law *) sp_rate_now = &sp_rate_off;
 
-/* Every law that was ever in force: as many as there were different periods. */
+/* Every law that was ever in force: as many as there were different periods,
+ * and of one base no more than SP_THROTTLE_STEPS_MAX. */
 struct known {
 	const struct known *next;
 	struct sp_law law;
 };
 
 static enum sp_law_kind kind;
-static const struct sp_law *first;   /* of the start */
-static const struct sp_law *nominal; /* to be used while sampling is on */
+static const struct sp_law *first; /* of the start */
 static const struct known *known_laws;
+static struct sp_throttle throttle;
+static _Atomic uint64_t due_ns; /* throttle.h */
+
+/* Written under the lock of marks.c. */
+static _Atomic uint64_t base_bytes;
+static _Atomic unsigned int step; /* of the period above the base */
+static _Atomic uint64_t ceiling_bytes;
 
 void sp_rate_init(const struct sp_law *law, enum sp_law_kind of_kind,
-		  bool is_on)
+		  bool is_on, uint64_t samples_per_s)
 {
 	kind = of_kind;
 	first = law;
-	nominal = law;
 	known_laws = NULL;
-	atomic_store_explicit(&sp_rate_now, is_on ? law : &sp_rate_off,
-			      memory_order_release);
+	sp_throttle_init(&throttle, samples_per_s);
+	atomic_store(&due_ns, 0);
+	atomic_store(&base_bytes, law->period_bytes);
+	atomic_store(&step, 0);
+	sp_rate_use(is_on ? law : &sp_rate_off, law->period_bytes);
 }
 
 static const struct sp_law *find_law(uint64_t period_bytes)
@@ -51,17 +62,82 @@ static const struct sp_law *find_law(uint64_t period_bytes)
 	return &fresh->law;
 }
 
-const struct sp_law *sp_rate_find(bool is_on, uint64_t period_bytes)
+/* ---- the target ---- */
+
+void sp_rate_charge(void)
+{
+	uint64_t now_ns, due, next;
+
+	if (!throttle.interval_ns)
+		return;
+	now_ns = sp_sys_now_ns();
+	due = atomic_load_explicit(&due_ns, memory_order_relaxed);
+	do
+		next = sp_throttle_charge(&throttle, due, now_ns);
+	while (!atomic_compare_exchange_weak(&due_ns, &due, next));
+}
+
+static unsigned int next_step(void)
+{
+	return sp_throttle_step(
+		&throttle, atomic_load_explicit(&step, memory_order_relaxed),
+		atomic_load_explicit(&due_ns, memory_order_relaxed),
+		throttle.interval_ns ? sp_sys_now_ns() : 0);
+}
+
+bool sp_rate_is_due(void)
+{
+	const struct sp_law *now = sp_rate_law();
+
+	return throttle.interval_ns && now != &sp_rate_off &&
+	       now->period_bytes !=
+		       sp_throttle_period(
+			       atomic_load_explicit(&base_bytes,
+						    memory_order_relaxed),
+			       next_step());
+}
+
+/* ---- changes ---- */
+
+static const struct sp_law *find_step(uint64_t base, unsigned int to)
+{
+	const struct sp_law *law = find_law(sp_throttle_period(base, to));
+
+	if (law) {
+		atomic_store_explicit(&base_bytes, base, memory_order_relaxed);
+		atomic_store_explicit(&step, to, memory_order_relaxed);
+	}
+	return law;
+}
+
+const struct sp_law *sp_rate_find(bool is_on, uint64_t base)
 {
 	const struct sp_law *law =
-		period_bytes ? find_law(period_bytes) : nominal;
+		find_step(base ? base : atomic_load(&base_bytes), next_step());
 
-	if (law)
-		nominal = law;
 	return law && !is_on ? &sp_rate_off : law;
 }
 
-void sp_rate_use(const struct sp_law *law)
+const struct sp_law *sp_rate_adapt(void)
 {
+	const struct sp_law *now = sp_rate_law(), *law;
+
+	if (now == &sp_rate_off)
+		return NULL;
+	law = find_step(atomic_load(&base_bytes), next_step());
+	return law == now ? NULL : law;
+}
+
+void sp_rate_use(const struct sp_law *law, uint64_t most_bytes)
+{
+	atomic_store_explicit(&ceiling_bytes, most_bytes, memory_order_relaxed);
 	atomic_store_explicit(&sp_rate_now, law, memory_order_release);
+}
+
+uint64_t sp_rate_ceiling(void)
+{
+	return sp_rate_law() == &sp_rate_off
+		       ? 0
+		       : atomic_load_explicit(&ceiling_bytes,
+					      memory_order_relaxed);
 }

@@ -135,6 +135,21 @@ bool sp_parse_duration(const char *text, uint64_t *ret_ns)
 	return true;
 }
 
+bool sp_parse_rate(const char *text, uint64_t *ret_per_s)
+{
+	uint64_t v = 0;
+	const char *end;
+
+	if (strcmp(text, "off") != 0) {
+		end = parse_digits(text, 10, &v);
+		if (!end || strcmp(end, "/s") != 0 || v == 0 ||
+		    v > SP_PARSE_RATE_MAX)
+			return false;
+	}
+	*ret_per_s = v;
+	return true;
+}
+
 bool sp_parse_milli(const char *text, uint64_t *ret_thousandths)
 {
 	uint64_t v, fraction = 0, scale = 1000;

@@ -22,6 +22,10 @@ bool sp_parse_size(const char *text, uint64_t *ret_bytes);
  * each unit at most once and in that order: "90s", "1m30s", "500ms". */
 bool sp_parse_duration(const char *text, uint64_t *ret_ns);
 
+/* Events per second, 1 to SP_PARSE_RATE_MAX: "500/s", or "off", which is 0. */
+#define SP_PARSE_RATE_MAX 1000000u
+bool sp_parse_rate(const char *text, uint64_t *ret_per_s);
+
 /* A decimal number with at most three digits after the point, in thousandths:
  * "99.9" is 99900. */
 bool sp_parse_milli(const char *text, uint64_t *ret_thousandths);

@@ -87,6 +87,16 @@ static uint64_t stop_ns(const struct sp_profile *profile,
 				: profile->duration_ns;
 }
 
+/* Does it only have another period than the one before? */
+static bool goes_on(const struct sp_profile *profile, size_t i)
+{
+	const struct sp_stretch *s = &profile->stretches[i];
+
+	return i && s[-1].part == s->part &&
+	       s[-1].period_bytes != s->period_bytes &&
+	       strcmp(s[-1].phase, s->phase) == 0;
+}
+
 static void add_stretch(struct builder *b, size_t i)
 {
 	const struct sp_stretch *s = &b->profile->stretches[i];
@@ -98,6 +108,7 @@ static void add_stretch(struct builder *b, size_t i)
 
 	b->of_stretch[i] = (uint32_t)at;
 	phase->n_stretches++;
+	phase->n_times += !goes_on(b->profile, i);
 	add(&phase->duration_ns, ns);
 	add(&phase->alloc_bytes, s->alloc_bytes);
 	add(&phase->alloc_objects, s->alloc_objects);

@@ -14,6 +14,7 @@
 struct sp_phase {
 	const char *name; /* "" before the first mark; untrusted text */
 	size_t n_stretches;
+	size_t n_times; /* it began; a change of the period begins nothing */
 	uint64_t duration_ns;
 	/* Exact, of all its allocations; sums stop at UINT64_MAX. */
 	uint64_t alloc_bytes;

@@ -50,6 +50,32 @@ class Run(Command):
         self.assertEqual(done.stdout.encode(), alone.stdout)
         self.assertEqual(done.stderr.encode(), alone.stderr)
 
+    def test_rate(self):
+        """It becomes the setting of the program."""
+        done = self.sampleprof("run", "--rate", "700/s", "--period", "1",
+                               harness.target("e2e_plain"), 100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [file] = self.files()
+        profile = harness.Profile(os.path.join(self.dir, file))
+        profile.require_samples()
+        self.assertEqual(profile.settings["setting.rate"], "700/s")
+
+    def test_plain_ascii(self):
+        """Where the locale is not UTF-8, names are written in ASCII alone; a
+        terminal may take other bytes for commands."""
+        name = "caf\u00e9\u009b.sprof"
+        for locale, shown in (("C", r"caf\xc3\xa9\xc2\x9b.sprof"),
+                              ("C.UTF-8", "caf\u00e9\\xc2\\x9b.sprof")):
+            with self.subTest(locale=locale):
+                done = self.sampleprof(
+                    "run", "--out", name, harness.target("e2e_plain"),
+                    env={"LC_ALL": locale})
+                [file] = self.files()
+                os.unlink(os.path.join(self.dir, file))
+                self.assertEqual(
+                    done.stderr.splitlines()[-1],
+                    f"sampleprof: next: sampleprof-report {shown}")
+
     def test_exit(self):
         for code in (0, 1, 77, 255):
             done = self.sampleprof("run", "--quiet", "sh", "-c",
@@ -123,6 +149,8 @@ class Run(Command):
 
     def test_usage(self):
         for argv in ((), ("run",), ("run", "--period", "0", "true"),
+                     ("run", "--rate", "500", "true"),
+                     ("run", "--rate", "0/s", "true"),
                      ("run", "--no-such-option", "true"), ("ps", "x"),
                      ("ctl",), ("ctl", "1"), ("ctl", "x", "start"),
                      ("ctl", "1", "fly"), ("ctl", "1", "mark"),
@@ -132,6 +160,24 @@ class Run(Command):
             self.assertEqual(done.returncode, 2, argv)
             self.assertIn("--help", done.stderr)
         self.assertEqual(self.sampleprof("--help").returncode, 0)
+
+
+class Rate(Command):
+    def test_status(self):
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen(
+            [harness.target("e2e_control_storm"), "600000", "1", "outside"],
+            cwd=self.dir, stdout=subprocess.DEVNULL, env=self.environment(
+                rate="50/s", period="4K"))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        for _ in range(500):
+            done = self.sampleprof("ctl", process.pid, "status")
+            if "for at most 50/s" in done.stdout:
+                break
+            time.sleep(0.02)
+        self.assertRegex(done.stdout,
+                         r"sampling  on, period up to .* for at most 50/s")
 
 
 class Control(Command):
@@ -195,6 +241,10 @@ class Control(Command):
              ("busy", 4096), ("busy", 0), ("over", 0)])
         self.assertEqual([s["name"] for s in json["snapshots"]], ["here"])
         self.assertEqual(profile.lost(), {})
+        text = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
+                              capture_output=True, text=True, check=True)
+        # Once, though with three periods.
+        self.assertRegex(text.stdout, r"(?m) 1  busy \(.* unsampled\)")
         for stretch in json["stretches"][:2]:
             self.assertEqual(stretch["alloc_bytes"],
                              stretch["unsampled_bytes"])

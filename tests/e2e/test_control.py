@@ -152,9 +152,9 @@ class Storm(harness.Case):
     with a probability of 0.95, samples that are lost at every switch with
     nearly 1; 1,000 storms, the long form, notice a coverage of 94 %."""
 
-    def storm(self, seed):
+    def storm(self, seed, **settings):
         result = self.execute(harness.target("e2e_control_storm"), WINDOWS,
-                              seed, period="32K", seed=seed)
+                              seed, seed=seed, **settings)
         profile = result.profile().require_samples(100)
         json = profile.json
         self.assertEqual(profile.lost(), {})
@@ -162,29 +162,43 @@ class Storm(harness.Case):
         self.assertGreaterEqual(json["exact"]["alloc_bytes"], truth[0])
         # Standard output has a buffer.
         self.assertLess(json["exact"]["alloc_bytes"], truth[0] + 65536)
-        right = windows = 0
+        right = windows = vague = 0
         for phase in json["phases"]:
             observed = phase["alloc_bytes"] - phase["unsampled_bytes"]
             interval = phase["estimated_bytes"]
             if not observed or phase["name"] in ("", "last"):
                 continue
+            if phase["slack_bytes"]:
+                vague += 1
+                continue
             windows += 1
             right += interval["lo"] <= observed <= interval["hi"]
-            self.assertEqual(phase["slack_bytes"], 0)
+        # A thread that loses its processor in the middle of a count leaves
+        # two windows whose totals are known but for 1 MiB.
+        self.assertLessEqual(vague, windows // 4)
         for total in ("alloc_bytes", "alloc_objects"):
             self.assertEqual(sum(s[total] for s in json["stretches"]),
                              json["exact"][total])
         return right, windows
 
-    def test_windows(self):
+    def storms(self, **settings):
         right = windows = 0
         for seed in range(1, SEEDS + 1):
-            more = self.storm(seed)
+            more = self.storm(seed, **settings)
             right += more[0]
             windows += more[1]
         self.assertGreater(windows, WINDOWS * SEEDS // 3)
         self.assertGreater(right, binomial_quantile(windows, 0.95, 1e-6),
                            f"{right} of {windows} windows are right")
+        if SEEDS > 1:
+            print(f"{right} of {windows} windows are right")
+
+    def test_windows(self):
+        self.storms(period="32K")
+
+    def test_windows_of_a_target(self):
+        """The same while the period follows a target."""
+        self.storms(period="4K", rate="500/s")
 
 
 if __name__ == "__main__":

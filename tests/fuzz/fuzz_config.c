@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/config.h"
+#include "base/parse.h"
 #include "fuzz/target.h"
 
 #define VARIABLES_MAX 64
@@ -41,6 +42,8 @@ static void check_limits(const struct sp_config *c)
 	check_range(c->field, min, max);
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
 	check_range(c->field, min, max);
+#define SP_KNOB_RATE(name, field, help)                                        \
+	check_range(c->field, 0, SP_PARSE_RATE_MAX);
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	FUZZ_ASSERT(c->field[0] && strlen(c->field) <= (max));
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
@@ -48,6 +51,7 @@ static void check_limits(const struct sp_config *c)
 #include "agent/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
 #undef SP_KNOB_CHOICE
 }

@@ -114,6 +114,17 @@ static __int128 plain_milli(const char *text)
 	return v;
 }
 
+static __int128 plain_rate(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	__int128 v = number_of(text, digits, "0123456789");
+
+	if (strcmp(text, "off") == 0)
+		return 0;
+	return strcmp(text + digits, "/s") == 0 && v > 0 && v <= 1000000 ? v
+									 : -1;
+}
+
 static void check_number(const char *text, bool parse(const char *, uint64_t *),
 			 __int128 want)
 {
@@ -159,6 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_number(text, sp_parse_size, plain_size(text));
 	check_number(text, sp_parse_duration, plain_duration(text));
 	check_number(text, sp_parse_milli, plain_milli(text));
+	check_number(text, sp_parse_rate, plain_rate(text));
 	free(text);
 	check_varint(data, size);
 	return 0;

@@ -38,7 +38,8 @@ double z_of(const struct sum *s);
 /* Under the exponential law and objects of ceil(R ln 100) and more always. */
 double inclusion(double size_bytes, double period_bytes);
 
-/* The tests, in acceptance_law.c and acceptance_objects.c. */
+/* The tests, in acceptance_law.c, acceptance_objects.c, acceptance_adaptive.c.
+ */
 void test_gaps(struct statistics *s);
 void test_uniforms(struct statistics *s);
 void test_periods(struct statistics *s);
@@ -47,5 +48,11 @@ void test_objects(struct statistics *s);
 void test_events(struct statistics *s);
 void test_dotnet(struct statistics *s);
 void test_coverage(struct statistics *s);
+void test_bursts(struct statistics *s);
+void test_ramp(struct statistics *s);
+void test_storm(struct statistics *s);
+void test_silence(struct statistics *s);
+void test_large(struct statistics *s);
+void test_steady(struct statistics *s);
 
 #endif

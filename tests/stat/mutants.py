@@ -21,6 +21,9 @@ SAMPLER = "src/agent/sampler.c"
 RNG = "src/base/rng.c"
 THREAD = "src/agent/thread.h"
 HARNESS = "tests/stat/one_thread.c"
+THREADS = "tests/stat/many_threads.c"
+THROTTLE = "src/agent/throttle.c"
+RATE = "src/agent/rate.c"
 ESTIMATOR = "src/profile/estimator.c"
 NAMED = "src/profile/named.c"
 STRATA = "src/profile/strata.c"
@@ -132,6 +135,46 @@ mutant("correlated_seeds", RNG, "threads",
 mutant("no_redraw", SAMPLER, "periods",
        "\tsampler->law = law;\n\tdraw(sampler);\n}\n\nvoid sp_sampler_skip",
        "\tsampler->law = law;\n}\n\nvoid sp_sampler_skip")
+
+# ---- a target of samples per second ----
+
+# Weighted with the period in force when it is recorded, not with that which
+# its gap was drawn with.
+mutant("foreign_period", THREADS, "bursts",
+       "\t\tsample(arg, size_bytes, offset, w->sampler.law->period_bytes,\n"
+       "\t\t       clock_ns);\n\t\tsp_rate_charge();",
+       "\t\tsp_rate_charge();\n\t\tadapt();\n"
+       "\t\tsample(arg, size_bytes, offset, sp_rate_law()->period_bytes,\n"
+       "\t\t       clock_ns);")
+mutant("foreign_period_of_threads", THREADS, "storm",
+       "sample(arg, size_bytes, offset, w->sampler.law->period_bytes,",
+       "sample(arg, size_bytes, offset, sp_rate_law()->period_bytes,")
+# The period changes, the gap stays.
+mutant("keeps_gap", THREADS, "bursts",
+       "sp_sampler_change(&w->sampler, law);", "w->sampler.law = law;")
+# Only gaps that are short anyway are drawn again.
+mutant("redraws_short", THREADS, "bursts",
+       "if (w->sampler.law != law)",
+       "if (w->sampler.law != law && w->sampler.gap < law->period_bytes)")
+# A check-in at which a long gap is pending draws another.
+mutant("looks_at_gap", THREADS, "bursts",
+       "\tfollow(w);\n}",
+       "\tfollow(w);\n\tif (w->sampler.gap > 2 * w->sampler.law->period_bytes)"
+       "\n\t\tsp_sampler_change(&w->sampler, w->sampler.law);\n}")
+# Nothing is sampled while there are too many samples.
+mutant("quota", THREADS, "ramp",
+       "\tfollow(w);\n}",
+       "\tfollow(w);\n\tif (sp_rate_law()->period_bytes > 1 << 22)\n"
+       "\t\tw->sampler.gap += 1 << 22;\n}")
+# No end to the samples of a burst; of those that silence saves up; up and down
+# all the time.
+mutant("never_raises", THROTTLE, "silence",
+       "if (step < low)\n\t\treturn low;", "")
+mutant("unlimited_credit", THROTTLE, "silence",
+       "return (due_ns > oldest_ns ? due_ns : oldest_ns) +",
+       "return (due_ns ? due_ns : oldest_ns) +")
+mutant("nervous", THROTTLE, "large",
+       "return step > low + 1 ? low + 1 : step;", "return low;")
 
 # ---- weights ----
 

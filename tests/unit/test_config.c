@@ -10,10 +10,11 @@
 #include <cmocka.h>
 
 #include "agent/config.h"
+#include "base/parse.h"
 #include "base/rng.h"
 
 /* A second reading of config.def, made for the tests. */
-enum kind { SIZE, NUMBER, TEXT, CHOICE };
+enum kind { SIZE, NUMBER, RATE, TEXT, CHOICE };
 
 struct knob {
 	enum kind kind;
@@ -31,6 +32,8 @@ static const struct knob knobs[] = {
 	{SIZE, #name, AT(field), def, min, max, unit, help},
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
 	{NUMBER, #name, AT(field), def, min, max, unit, help},
+#define SP_KNOB_RATE(name, field, help)                                        \
+	{RATE, #name, AT(field), 0, 0, SP_PARSE_RATE_MAX, "off", help},
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	{TEXT, #name, AT(field), 0, 1, max, def, help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
@@ -38,6 +41,7 @@ static const struct knob knobs[] = {
 #include "agent/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
 #undef SP_KNOB_CHOICE
 };
@@ -159,6 +163,20 @@ static void check_number(const struct knob *k)
 		refuses(k, "2M");
 }
 
+static void check_rate(const struct knob *k)
+{
+	static const char *const bad[] = {
+		"",     "0/s",    "500",       "500/",  "500/m",   "/s",
+		"-1/s", "500/s ", "1000001/s", "0x1/s", "offline", "0"};
+
+	accepts_number(k, "off", 0);
+	accepts_number(k, "1/s", 1);
+	accepts_number(k, "500/s", 500);
+	accepts_number(k, "1000000/s", k->max);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(k, bad[i]);
+}
+
 static void check_text(const struct knob *k)
 {
 	struct sp_config c;
@@ -207,6 +225,8 @@ static void test_knobs(void **state)
 			check_text(&knobs[i]);
 		else if (knobs[i].kind == CHOICE)
 			check_choice(&knobs[i]);
+		else if (knobs[i].kind == RATE)
+			check_rate(&knobs[i]);
 		else
 			check_number(&knobs[i]);
 	}
@@ -407,6 +427,11 @@ static void test_help(void **state)
 			assert_non_null(strstr(line, k->text));
 			continue;
 		}
+		if (k->kind == RATE) {
+			assert_non_null(strstr(line, "=off  (off, or 1/s to "
+						     "1000000/s) "));
+			continue;
+		}
 		snprintf(want, sizeof(want), "=%" PRIu64 "  (%s from %" PRIu64,
 			 k->def, k->text, k->min);
 		assert_non_null(strstr(line, want));
@@ -450,9 +475,9 @@ static void test_law(void **state)
 /* What the names of choices in the program stand for. */
 static void test_choices(void **state)
 {
-	static const char *const off[] = {"SAMPLEPROF_FREES=off",
-					  "SAMPLEPROF_RSS=on",
-					  "SAMPLEPROF_LOG=quiet", NULL};
+	static const char *const off[] = {
+		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=on",
+		"SAMPLEPROF_LOG=quiet", "SAMPLEPROF_UNWIND=fp", NULL};
 	static const char *const none[] = {NULL};
 	struct sp_config c;
 	struct sp_config_error err;
@@ -462,7 +487,9 @@ static void test_choices(void **state)
 	assert_int_equal(c.frees, SP_CONFIG_FREES_OFF);
 	assert_int_equal(c.rss, SP_CONFIG_RSS_ON);
 	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
+	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_true(parse(none, &c, &err));
+	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
 	assert_int_not_equal(c.rss, SP_CONFIG_RSS_ON);
 }

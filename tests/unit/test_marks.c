@@ -36,6 +36,8 @@ static struct sp_profile *empty_profile(const struct life *life)
 	return p;
 }
 
+static const struct sp_window no_window;
+
 static struct sp_profile *settle(const struct life *life, struct sp_rng *rng)
 {
 	struct sp_profile *p = empty_profile(life);
@@ -54,7 +56,7 @@ static struct sp_profile *settle(const struct life *life, struct sp_rng *rng)
 	for (size_t i = 0; i < life->n; i++)
 		assert_int_equal(sp_marks_add(&marks, &life->marks[order[i]]),
 				 0);
-	assert_int_equal(sp_marks_settle(&marks, p), 0);
+	assert_int_equal(sp_marks_settle(&marks, &no_window, p), 0);
 	sp_marks_done(&marks);
 	return p;
 }
@@ -219,7 +221,7 @@ static void test_dormant(void **state)
 	p->infos = malloc(sizeof(info));
 	assert_non_null(p->infos);
 	p->infos[p->n_infos++] = info;
-	assert_int_equal(sp_marks_settle(&marks, p), 0);
+	assert_int_equal(sp_marks_settle(&marks, &no_window, p), 0);
 	assert_int_equal(p->n_stretches, 1);
 	assert_int_equal(p->unsampled_bytes, 1000);
 	assert_int_equal(p->unsampled_objects, 10);

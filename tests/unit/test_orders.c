@@ -44,7 +44,7 @@ static const char *open_all(void)
 	const char *path = agent_fixture_open(1 << 20);
 
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
-	sp_rate_init(&process.law, SP_LAW_EXPONENTIAL, true);
+	sp_rate_init(&process.law, SP_LAW_EXPONENTIAL, true, 0);
 	sp_recorder_init(&process);
 	sp_marks_reset();
 	sp_orders_reset();

@@ -238,6 +238,26 @@ static void test_milli(void **state)
 		refuses(sp_parse_milli, bad[i]);
 }
 
+static void test_rate(void **state)
+{
+	static const char *const bad[] = {
+		"",          "500",    "/s",
+		"0/s",       "-1/s",   "1.5/s",
+		"1 /s",      "1/s ",   "1/S",
+		"1/sec",     "1/m",    "OFF",
+		"off/s",     "offset", "0x10/s",
+		"1000001/s", "1k/s",   "18446744073709551617/s",
+	};
+
+	(void)state;
+	accepts(sp_parse_rate, "off", 0);
+	accepts(sp_parse_rate, "1/s", 1);
+	accepts(sp_parse_rate, "0500/s", 500);
+	accepts(sp_parse_rate, "1000000/s", SP_PARSE_RATE_MAX);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_rate, bad[i]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +267,7 @@ int main(void)
 		cmocka_unit_test(test_duration),
 		cmocka_unit_test(test_random_durations),
 		cmocka_unit_test(test_milli),
+		cmocka_unit_test(test_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
