@@ -2,8 +2,11 @@
 #include "gate/amount.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "profile/special.h"
 
 enum sp_view sp_amount_view(enum sp_limit_kind kind)
 {
@@ -79,42 +82,51 @@ static int sum_exact(const struct sp_side *side, bool is_bytes,
 	return 0;
 }
 
+/* The limits at another level, as those of a normal law are. */
+static struct sp_interval at_level(struct sp_interval i, double level,
+				   double wanted)
+{
+	const double scale = sp_special_normal_quantile(0.5 + wanted / 2) /
+			     sp_special_normal_quantile(0.5 + level / 2);
+
+	if (level == wanted)
+		return i;
+	return (struct sp_interval){i.value,
+				    fmax(i.value - scale * (i.value - i.lo), 0),
+				    i.value + scale * (i.hi - i.value)};
+}
+
+/* A profile has its limits at the level that was asked for, a baseline at its
+ * own. */
 static int sum_estimates(const struct sp_side *side, enum sp_view view,
 			 struct sp_runs *ret)
 {
+	const double level = side->run[0]->level;
 	struct sp_interval *values = calloc(side->n, sizeof(*values));
 
 	if (!values)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->n; i++)
-		values[i] = side->run[i]->bytes[view];
-	sp_runs_estimated(ret, values, side->n, side->run[0]->level);
+		values[i] = at_level(side->run[i]->bytes[view],
+				     side->run[i]->level, level);
+	sp_runs_estimated(ret, values, side->n, level);
 	free(values);
 	return 0;
 }
 
-int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
-		  enum sp_limit_kind kind, const struct sp_frame_set *only,
-		  struct sp_runs *ret)
-{
-	if (kind == SP_LIMIT_ALLOC_BYTES || kind == SP_LIMIT_ALLOC_OBJECTS)
-		return sum_exact(side, kind == SP_LIMIT_ALLOC_BYTES, ret);
-	if (kind == SP_LIMIT_SITE || kind == SP_LIMIT_MODULE)
-		return sp_match_sum(side, paths, SP_VIEW_ALLOC, false, only,
-				    ret);
-	return sum_estimates(side, sp_amount_view(kind), ret);
-}
-
-int sp_amount_sum_phase(const struct sp_side *side, const char *phase,
-			bool is_bytes, struct sp_runs *ret)
+/* Exact but for what may be a neighbour's: as much of either is left open. */
+static int sum_phase(const struct sp_side *side, const char *phase,
+		     bool is_bytes, struct sp_runs *ret)
 {
 	struct sp_interval *values = calloc(side->n, sizeof(*values));
 
 	if (!values)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_phase_sum *p =
+		static const struct sp_phase_sum none;
+		const struct sp_phase_sum *found =
 			sp_summary_phase(side->run[i], phase);
+		const struct sp_phase_sum *p = found ? found : &none;
 		const double value = is_bytes ? (double)p->exact_alloc_bytes
 					      : (double)p->exact_alloc_objects;
 		/* an object has a byte at least */
@@ -124,7 +136,25 @@ int sp_amount_sum_phase(const struct sp_side *side, const char *phase,
 			value, value > slack ? value - slack : 0,
 			value + slack};
 	}
-	sp_runs_estimated(ret, values, side->n, SP_SUMMARY_LEVEL);
+	sp_runs_estimated(ret, values, side->n, 0);
 	free(values);
 	return 0;
+}
+
+int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
+		  enum sp_limit_kind kind, const char *phase,
+		  const struct sp_frame_set *only, struct sp_runs *ret)
+{
+	const struct sp_match_of of = {.table = SP_VIEW_ALLOC, .phase = phase};
+	const bool is_exact =
+		kind == SP_LIMIT_ALLOC_BYTES || kind == SP_LIMIT_ALLOC_OBJECTS;
+
+	if (is_exact && phase)
+		return sum_phase(side, phase, kind == SP_LIMIT_ALLOC_BYTES,
+				 ret);
+	if (is_exact)
+		return sum_exact(side, kind == SP_LIMIT_ALLOC_BYTES, ret);
+	if (kind == SP_LIMIT_SITE || kind == SP_LIMIT_MODULE)
+		return sp_match_sum(side, paths, &of, only, ret);
+	return sum_estimates(side, sp_amount_view(kind), ret);
 }

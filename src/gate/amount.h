@@ -17,15 +17,13 @@ enum sp_view sp_amount_view(enum sp_limit_kind kind);
 int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
 		     struct sp_frame_set *ret, struct sp_error *err);
 
-/* `only` is of sp_amount_frames(); the runs have frees where the kind needs
- * them.  Not of SP_LIMIT_SITES.  0 and *ret, or -ENOMEM. */
+/*
+ * `only` is of sp_amount_frames(); the runs have frees where the kind needs
+ * them.  In the phase of that name; a run without it has nothing in it; NULL:
+ * the whole run.  Not of SP_LIMIT_SITES.  0 and *ret, or -ENOMEM.
+ */
 int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
-		  enum sp_limit_kind kind, const struct sp_frame_set *only,
-		  struct sp_runs *ret);
-
-/* Exact bytes, or objects, of a phase that each run of the side has; as many of
- * either as may be a neighbour's are left open.  0 and *ret, or -ENOMEM. */
-int sp_amount_sum_phase(const struct sp_side *side, const char *phase,
-			bool is_bytes, struct sp_runs *ret);
+		  enum sp_limit_kind kind, const char *phase,
+		  const struct sp_frame_set *only, struct sp_runs *ret);
 
 #endif

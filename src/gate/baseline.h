@@ -18,7 +18,8 @@
 #define SP_BASELINE_VERSION 1
 
 /* Call paths of a view; beyond, those with fewest bytes lose their callers. */
-#define SP_BASELINE_PATHS 2000
+#define SP_BASELINE_PATHS       2000
+#define SP_BASELINE_PHASE_PATHS 500 /* of a phase, likewise */
 
 /*
  * Write the runs of a side, all whole and of one program, with

@@ -238,7 +238,7 @@ static bool get_acc(const json_t *value, uint64_t period_bytes,
 	       ret->est_count >= 0.9999 * (double)samples;
 }
 
-static int get_path(struct reading *r, const json_t *names, const char *view,
+static int get_path(struct reading *r, const json_t *names, const char *list,
 		    size_t line, uint32_t *ret_path)
 {
 	const size_t n = json_array_size(names);
@@ -246,15 +246,15 @@ static int get_path(struct reading *r, const json_t *names, const char *view,
 	int code = 0;
 
 	if (!n || n > FRAMES_MAX)
-		return refuse(r, "views.%s[%zu]: \"path\" is not 1 to %d names",
-			      view, line, FRAMES_MAX);
+		return refuse(r, "%s[%zu]: \"path\" is not 1 to %d names", list,
+			      line, FRAMES_MAX);
 	frames = calloc(n, sizeof(*frames));
 	for (size_t i = 0; frames && !code && i < n; i++) {
 		const json_t *name = json_array_get(names, i);
 
 		if (!json_is_string(name))
-			code = refuse(r, "views.%s[%zu].path[%zu] is no name",
-				      view, line, i);
+			code = refuse(r, "%s[%zu].path[%zu] is no name", list,
+				      line, i);
 		else if (sp_intern_add(
 				 &r->paths->frames, json_string_value(name),
 				 json_string_length(name), &frames[i]) < 0)
@@ -266,74 +266,142 @@ static int get_path(struct reading *r, const json_t *names, const char *view,
 	return code;
 }
 
-static int get_line(struct reading *r, const json_t *line, enum sp_view view,
-		    size_t number)
+/* A list of paths: the rows of each run, NULL where it cannot have any. */
+struct list {
+	const char *name; /* "views.alloc" */
+	struct sp_path_rows **rows;
+};
+
+static int get_line(struct reading *r, const json_t *line,
+		    const struct list *list, size_t number)
 {
-	const char *name = sp_view_name(view);
 	const json_t *runs = json_object_get(line, "runs");
 	uint32_t path;
-	int code =
-		get_path(r, json_object_get(line, "path"), name, number, &path);
+	int code = get_path(r, json_object_get(line, "path"), list->name,
+			    number, &path);
 
 	if (code < 0)
 		return code;
 	if (json_array_size(runs) != r->n)
 		return refuse(r,
-			      "views.%s[%zu]: \"runs\" is not as long as the "
+			      "%s[%zu]: \"runs\" is not as long as the "
 			      "baseline's",
-			      name, number);
+			      list->name, number);
 	for (size_t i = 0; i < r->n; i++) {
 		const json_t *value = json_array_get(runs, i);
-		struct sp_path_rows *rows = &r->runs[i]->rows[view];
-		struct sp_path_row *row = &rows->at[rows->n];
+		struct sp_path_rows *rows = list->rows[i];
+		struct sp_path_row *row = rows ? &rows->at[rows->n] : NULL;
 
 		if (json_is_null(value))
 			continue;
-		if (!get_acc(value, r->runs[i]->period_bytes, &row->acc))
+		if (!row ||
+		    !get_acc(value, r->runs[i]->period_bytes, &row->acc))
 			return refuse(r,
-				      "views.%s[%zu].runs[%zu] are no sums of "
+				      "%s[%zu].runs[%zu] are no sums of "
 				      "samples",
-				      name, number, i);
+				      list->name, number, i);
 		row->path = path;
 		rows->n++;
 	}
 	return 0;
 }
 
-static int get_view(struct reading *r, const json_t *lines, enum sp_view view)
+static int get_list(struct reading *r, const json_t *lines,
+		    const struct list *list)
 {
 	const size_t n = json_array_size(lines);
 	int code = 0;
 
 	if (!json_is_array(lines) || n > PATHS_MAX)
-		return refuse(r, "views.%s is not a list of paths",
-			      sp_view_name(view));
+		return refuse(r, "%s is not a list of paths", list->name);
 	for (size_t i = 0; i < r->n; i++) {
-		r->runs[i]->has_rows[view] = true;
-		r->runs[i]->rows[view].at =
-			calloc(n + 1, sizeof(struct sp_path_row));
-		if (!r->runs[i]->rows[view].at)
+		if (!list->rows[i])
+			continue;
+		list->rows[i]->at = calloc(n + 1, sizeof(struct sp_path_row));
+		if (!list->rows[i]->at)
 			return no_memory(r);
 	}
 	for (size_t i = 0; !code && i < n; i++)
-		code = get_line(r, json_array_get(lines, i), view, i);
+		code = get_line(r, json_array_get(lines, i), list, i);
 	for (size_t i = 0; !code && i < r->n; i++)
-		sp_path_rows_settle(&r->runs[i]->rows[view]);
+		if (list->rows[i])
+			sp_path_rows_settle(list->rows[i]);
+	return code;
+}
+
+/* *rows is room for a pointer for each run, here and below. */
+static int get_view(struct reading *r, const json_t *lines, enum sp_view view,
+		    struct sp_path_rows **rows)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "views.%s", sp_view_name(view));
+	for (size_t i = 0; i < r->n; i++) {
+		r->runs[i]->has_rows[view] = true;
+		rows[i] = &r->runs[i]->rows[view];
+	}
+	return get_list(r, lines, &(struct list){name, rows});
+}
+
+/* Of the runs that have a phase of that name. */
+static int get_phase(struct reading *r, const json_t *lines, const char *phase,
+		     struct sp_path_rows **rows)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "phases.%.40s", phase);
+	for (size_t i = 0; i < r->n; i++) {
+		struct sp_summary *run = r->runs[i];
+		const struct sp_phase_sum *found = sp_summary_phase(run, phase);
+		struct sp_phase_sum *sum =
+			found ? &run->phases[found - run->phases] : NULL;
+
+		rows[i] = sum ? &sum->rows : NULL;
+		if (sum)
+			sum->has_rows = true;
+	}
+	return get_list(r, lines, &(struct list){name, rows});
+}
+
+/* Baselines of the first programs have none. */
+static int get_phase_paths(struct reading *r, const json_t *root,
+			   struct sp_path_rows **rows)
+{
+	json_t *phases = json_object_get(root, "phases"), *lines;
+	const char *name;
+	int code = 0;
+
+	if (phases &&
+	    (!json_is_object(phases) || json_object_size(phases) > PHASES_MAX))
+		return refuse(r, "\"phases\" are not up to %d phases by name",
+			      PHASES_MAX);
+	json_object_foreach(phases, name, lines)
+	{
+		code = get_phase(r, lines, name, rows);
+		if (code < 0)
+			break;
+	}
 	return code;
 }
 
 static int get_views(struct reading *r, const json_t *root)
 {
 	const json_t *views = json_object_get(root, "views");
+	struct sp_path_rows **rows = calloc(r->n, sizeof(*rows));
+	int code = rows ? 0 : no_memory(r);
 
-	for (int v = 0; v < SP_SUMMARY_VIEWS; v++) {
+	for (int v = 0; !code && v < SP_SUMMARY_VIEWS; v++) {
 		const json_t *lines =
 			json_object_get(views, sp_view_name((enum sp_view)v));
-		int code = lines ? get_view(r, lines, (enum sp_view)v) : 0;
 
-		if (code < 0)
-			return code;
+		if (lines)
+			code = get_view(r, lines, (enum sp_view)v, rows);
 	}
+	if (!code)
+		code = get_phase_paths(r, root, rows);
+	free(rows);
+	if (code < 0)
+		return code;
 	if (!r->runs[0]->has_rows[SP_VIEW_ALLOC])
 		return refuse(r, "views.alloc is missing");
 	for (size_t i = 0; i < r->n; i++)

@@ -136,9 +136,19 @@ static void lines_done(struct lines *lines)
 	free(lines->accs);
 }
 
+/* What the run has in the phase (NULL: whenever). */
+static struct sp_path_rows rows_of(const struct sp_summary *run,
+				   enum sp_view view, const char *phase)
+{
+	const struct sp_path_rows *rows = sp_summary_rows(run, view, phase);
+
+	return rows ? *rows : (struct sp_path_rows){NULL, 0};
+}
+
 /* One line for each path of any run, the largest first. */
 static int gather(struct lines *lines, const struct sp_side *side,
-		  const struct sp_paths *paths, enum sp_view view)
+		  const struct sp_paths *paths, enum sp_view view,
+		  const char *phase)
 {
 	const size_t n_paths = paths->paths.n_entries;
 	uint32_t *line_of = calloc(n_paths + 1, sizeof(*line_of));
@@ -146,17 +156,18 @@ static int gather(struct lines *lines, const struct sp_side *side,
 	*lines = (struct lines){0};
 	lines->at = calloc(n_paths + 1, sizeof(*lines->at));
 	for (size_t i = 0; line_of && lines->at && i < side->n; i++) {
-		const struct sp_path_rows *rows = &side->run[i]->rows[view];
+		const struct sp_path_rows rows =
+			rows_of(side->run[i], view, phase);
 
-		for (size_t k = 0; k < rows->n; k++) {
-			uint32_t *line = &line_of[rows->at[k].path];
+		for (size_t k = 0; k < rows.n; k++) {
+			uint32_t *line = &line_of[rows.at[k].path];
 
 			if (!*line) {
 				lines->at[lines->n] = (struct line){
-					paths, rows->at[k].path, 0, NULL};
+					paths, rows.at[k].path, 0, NULL};
 				*line = (uint32_t)++lines->n;
 			}
-			lines->at[*line - 1].bytes += rows->at[k].acc.est_bytes;
+			lines->at[*line - 1].bytes += rows.at[k].acc.est_bytes;
 		}
 	}
 	lines->accs = calloc(lines->n * side->n + 1, sizeof(*lines->accs));
@@ -168,11 +179,12 @@ static int gather(struct lines *lines, const struct sp_side *side,
 	for (size_t i = 0; i < lines->n; i++)
 		lines->at[i].runs = &lines->accs[i * side->n];
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = &side->run[i]->rows[view];
+		const struct sp_path_rows rows =
+			rows_of(side->run[i], view, phase);
 
-		for (size_t k = 0; k < rows->n; k++)
-			lines->at[line_of[rows->at[k].path] - 1].runs[i] =
-				rows->at[k].acc;
+		for (size_t k = 0; k < rows.n; k++)
+			lines->at[line_of[rows.at[k].path] - 1].runs[i] =
+				rows.at[k].acc;
 	}
 	free(line_of);
 	if (lines->n)
@@ -220,24 +232,55 @@ static void put_line(struct sp_json *json, const struct line *line,
 	sp_json_close(json, '}');
 }
 
-static int put_view(struct sp_json *json, const struct sp_side *side,
-		    struct sp_paths *paths, enum sp_view view)
+/* Under the name of the phase, or of the view. */
+static int put_paths(struct sp_json *json, const struct sp_side *side,
+		     struct sp_paths *paths, enum sp_view view,
+		     const char *phase)
 {
+	const size_t most = phase ? SP_BASELINE_PHASE_PATHS : SP_BASELINE_PATHS;
 	struct lines lines;
-	int r = gather(&lines, side, paths, view);
+	int r = gather(&lines, side, paths, view, phase);
 
 	if (r < 0)
 		return r;
-	for (size_t i = SP_BASELINE_PATHS; !r && i < lines.n; i++)
+	for (size_t i = most; !r && i < lines.n; i++)
 		r = fold_path(paths, &lines.at[i].path);
 	if (!r) {
 		settle(&lines, side->n);
-		sp_json_open(json, sp_view_name(view), '[');
+		sp_json_open(json, phase ? phase : sp_view_name(view), '[');
 		for (size_t i = 0; i < lines.n; i++)
 			put_line(json, &lines.at[i], side->n);
 		sp_json_close(json, ']');
 	}
 	lines_done(&lines);
+	return r;
+}
+
+/* Was one of that name put for a run before number `run`? */
+static bool was_put(const struct sp_side *side, size_t run, const char *name)
+{
+	for (size_t i = 0; i < run; i++)
+		if (sp_summary_phase(side->run[i], name))
+			return true;
+	return false;
+}
+
+static int put_phase_paths(struct sp_json *json, const struct sp_side *side,
+			   struct sp_paths *paths)
+{
+	int r = 0;
+
+	sp_json_open(json, "phases", '{');
+	for (size_t i = 0; i < side->n; i++)
+		for (size_t k = 0; !r && k < side->run[i]->n_phases; k++) {
+			const char *name = side->run[i]->phases[k].name;
+
+			if (side->run[i]->phases[k].has_rows &&
+			    !was_put(side, i, name))
+				r = put_paths(json, side, paths, SP_VIEW_ALLOC,
+					      name);
+		}
+	sp_json_close(json, '}');
 	return r;
 }
 
@@ -263,8 +306,11 @@ int sp_baseline_write(FILE *out, const struct sp_side *side,
 	sp_json_open(&json, "views", '{');
 	for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++)
 		if ((SP_BASELINE_VIEWS & (1u << v)) && first->has_rows[v])
-			r = put_view(&json, side, paths, (enum sp_view)v);
+			r = put_paths(&json, side, paths, (enum sp_view)v,
+				      NULL);
 	sp_json_close(&json, '}');
+	if (!r)
+		r = put_phase_paths(&json, side, paths);
 	sp_json_close(&json, '}');
 	putc('\n', out);
 	return r < 0 ? sp_error_set(err, r, NULL,

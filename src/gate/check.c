@@ -127,31 +127,32 @@ static void set_figures(const struct checker *c, struct sp_finding *f,
 	f->change = sp_contrast(old, new, 1, NULL, level);
 }
 
-static int sum_side(const struct checker *c, const struct sp_side *side,
-		    const struct sp_limit *limit,
-		    const struct sp_frame_set *only, struct sp_runs *ret)
-{
-	if (limit->phase)
-		return sp_amount_sum_phase(side, limit->phase,
-					   sp_limit_is_bytes(limit), ret);
-	return sp_amount_sum(side, c->pair->paths, limit->kind, only, ret);
-}
-
 static int sum_both(const struct checker *c, const struct sp_limit *limit,
 		    const struct sp_frame_set *only, struct sp_runs *old,
 		    struct sp_runs *new)
 {
 	const struct sp_pair *pair = c->pair;
-	int r = sum_side(c, &pair->new, limit, only, new);
+	int r = sp_amount_sum(&pair->new, pair->paths, limit->kind,
+			      limit->phase, only, new);
 
 	if (!r && pair->old.n && !(limit->phase && limit->is_cap))
-		r = sum_side(c, &pair->old, limit, only, old);
+		r = sp_amount_sum(&pair->old, pair->paths, limit->kind,
+				  limit->phase, only, old);
 	return r;
+}
+
+/* The samples that a limit is about. */
+static struct sp_match_of samples_of(const struct sp_limit *limit)
+{
+	return (struct sp_match_of){.table = sp_amount_view(limit->kind),
+				    .phase = limit->phase,
+				    .is_count = !sp_limit_is_bytes(limit)};
 }
 
 static int check_amount(struct checker *c, struct sp_finding *f)
 {
 	const struct sp_limit *limit = f->limit;
+	const struct sp_match_of of = samples_of(limit);
 	struct sp_frame_set only = {0};
 	struct sp_runs old, new;
 	int r = sp_amount_frames(c->pair->paths, limit, &only, c->err);
@@ -170,43 +171,16 @@ static int check_amount(struct checker *c, struct sp_finding *f)
 		judge_change(c, f, &old, &new);
 		look_ahead(c, f, &old, &new);
 	}
-	/* paths are those of the whole run */
-	if (f->verdict != SP_VERDICT_PASS && !limit->phase)
-		r = sp_explain(
-			c->pair, sp_amount_view(limit->kind),
-			!sp_limit_is_bytes(limit), only.has ? &only : NULL,
-			f->verdict == SP_VERDICT_IMPROVED, c->check->level, f);
+	if (f->verdict != SP_VERDICT_PASS)
+		r = sp_explain(c->pair, &of, only.has ? &only : NULL,
+			       f->verdict == SP_VERDICT_IMPROVED,
+			       c->check->level, f);
 out:
 	free(only.has);
 	return r;
 }
 
 /* ---- every function by itself ---- */
-
-/* Too few samples to differ at any level that is asked for; objects that are
- * certain to be sampled can differ with one. */
-#define SAMPLES_MIN 6
-
-static bool is_tested(const struct sp_match_row *row)
-{
-	return row->old.noise + row->new.noise == 0 ||
-	       row->old_samples + row->new_samples >= SAMPLES_MIN;
-}
-
-static double p_value(const struct sp_match_row *row,
-		      const struct sp_limit *limit,
-		      const struct sp_run_noise *noise, double rate)
-{
-	const double half = limit->both_ways ? rate / 2 : rate;
-	double p = sp_change_p(&row->old, &row->new, &limit->allowance, false,
-			       noise, half);
-
-	if (!limit->both_ways)
-		return p;
-	p = fmin(p, sp_change_p(&row->old, &row->new, &limit->allowance, true,
-				noise, half));
-	return fmin(1, 2 * p);
-}
 
 /* Bytes of a new function that would have been found among n. */
 static double new_site_bytes(const struct checker *c,
@@ -281,46 +255,64 @@ static void judge_sites(const struct checker *c, struct sp_finding *f,
 	}
 }
 
+static int check_rows(struct checker *c, struct sp_finding *f,
+		      const struct sp_match_of *of,
+		      const struct sp_match_row *rows, size_t n)
+{
+	const struct sp_match_test test = {
+		f->limit->allowance, f->limit->both_ways, 1 - c->check->level};
+	double *p = calloc(n + 1, sizeof(*p)), threshold;
+	struct sp_run_noise noise = {0};
+	int r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
+
+	if (!r)
+		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
+				  &f->n_tests);
+	if (!r)
+		r = sp_explain_sites(c->pair, of, rows, p, n, threshold, &noise,
+				     c->check->level, f);
+	if (!r)
+		judge_sites(c, f, rows, n, &noise);
+	free(p);
+	return r;
+}
+
 static int check_sites(struct checker *c, struct sp_finding *f)
 {
-	const double rate = 1 - c->check->level;
-	struct sp_match_row *rows = NULL;
-	struct sp_run_noise noise = {0};
-	double *p = NULL, threshold;
-	size_t n, n_tested = 0;
-	int r = sp_match_new(c->pair, SP_VIEW_ALLOC, SP_MATCH_FUNCTIONS, false,
-			     NULL, &rows, &n);
+	const struct sp_match_of of = samples_of(f->limit);
+	struct sp_match_row *rows;
+	struct sp_keys keys;
+	size_t n;
+	int r = sp_keys_flat(c->pair->paths, NULL, &keys);
 
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < n; i++)
-		if (is_tested(&rows[i]))
-			rows[n_tested++] = rows[i];
-	p = calloc(n_tested + 1, sizeof(*p));
-	r = p ? sp_match_noise(rows, n_tested, &noise) : -ENOMEM;
-	for (size_t i = 0; !r && i < n_tested; i++)
-		p[i] = p_value(&rows[i], f->limit, &noise, rate);
-	if (!r)
-		r = sp_false_discovery(p, n_tested, rate, &threshold);
-	if (!r)
-		r = sp_explain_sites(c->pair, rows, p, n_tested, threshold,
-				     &noise, c->check->level, f);
-	f->n_tests = n_tested;
-	if (!r)
-		judge_sites(c, f, rows, n_tested, &noise);
-	free(rows);
-	free(p);
+	r = sp_match_new(c->pair, &of, &keys, NULL, &rows, &n);
+	if (!r) {
+		r = check_rows(c, f, &of, rows, n);
+		free(rows);
+	}
+	sp_keys_done(&keys);
 	return r;
 }
 
 /* ---- what cannot be said ---- */
 
-static bool side_has_phase(const struct sp_side *side, const char *phase)
+/* What the side lacks of the phase that the limit speaks of; NULL: nothing. */
+static const char *lack_of_phase(const struct sp_side *side,
+				 const struct sp_limit *limit)
 {
-	for (size_t i = 0; i < side->n; i++)
-		if (!sp_summary_phase(side->run[i], phase))
-			return false;
-	return true;
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_phase_sum *phase =
+			sp_summary_phase(side->run[i], limit->phase);
+
+		if (!phase)
+			return "no phase of that name";
+		if (!phase->has_rows && !sp_limit_is_exact(limit))
+			return "no call paths of that phase "
+			       "(--update-baseline writes them)";
+	}
+	return NULL;
 }
 
 /* Is there anything to look at?  If not, the finding says why. */
@@ -329,11 +321,16 @@ static bool is_answerable(const struct checker *c, struct sp_finding *f)
 	const struct sp_comparable *can = &c->check->comparable;
 	const struct sp_limit *limit = f->limit;
 
-	if (limit->phase && !side_has_phase(&c->pair->new, limit->phase))
-		cannot_tell(f, "a new profile has no phase of that name");
-	else if (limit->phase && !limit->is_cap &&
-		 !side_has_phase(&c->pair->old, limit->phase))
-		cannot_tell(f, "the baseline has no phase of that name");
+	const char *new_lacks =
+		limit->phase ? lack_of_phase(&c->pair->new, limit) : NULL;
+	const char *old_lacks = limit->phase && !limit->is_cap
+					? lack_of_phase(&c->pair->old, limit)
+					: NULL;
+
+	if (new_lacks)
+		cannot_tell(f, "a new profile has %s", new_lacks);
+	else if (old_lacks)
+		cannot_tell(f, "the baseline has %s", old_lacks);
 	else if (!limit->is_cap && !c->pair->old.n)
 		cannot_tell(f, "there is no baseline");
 	else if (!limit->is_cap && can->other_program && !c->any_program)

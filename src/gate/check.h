@@ -29,13 +29,14 @@ const char *sp_verdict_name(enum sp_verdict verdict);
 struct sp_culprit {
 	char *name;      /* "f" or "f < caller < main"; untrusted text; owned */
 	bool is_path;    /* of the function before it in the list, or of all */
-	bool is_certain; /* the interval of the change does not contain 0 */
+	bool is_certain; /* it changed, as far as all that was looked at for
+			  * this finding shows (E31) */
 	bool is_new;     /* there were no samples of it in old */
 	bool is_gone;    /* there are none in new */
 	struct sp_interval old;
 	struct sp_interval new;
 	struct sp_interval change;
-	double p; /* of a function of SP_LIMIT_SITES, else 0 */
+	double p; /* of a function "beyond the limit", of a path "changed" */
 };
 
 /* What became of one limit. */
@@ -52,9 +53,11 @@ struct sp_finding {
 	 * included; INFINITY: none; 0: exact. */
 	double detectable;
 	uint64_t period_needed; /* to decide; 0: not a question of samples */
-	size_t n_tests;         /* functions that SP_LIMIT_SITES looked at */
-	size_t n_rejected;      /* of them */
-	double new_site_bytes;  /* that it would have found, if all new */
+	/* Functions of SP_LIMIT_SITES that could be found with the samples that
+	 * they have (sp_match_test()). */
+	size_t n_tests;
+	size_t n_rejected;     /* of them */
+	double new_site_bytes; /* that it would have found, if all new */
 	struct sp_culprit *culprits;
 	size_t n_culprits;
 };
@@ -96,13 +99,13 @@ void sp_check_free(struct sp_check *check);
 
 /* The paths whose change explains more, or less, of what the limit is about,
  * the largest first; -ENOMEM or 0. */
-int sp_explain(const struct sp_pair *pair, enum sp_view view, bool is_count,
+int sp_explain(const struct sp_pair *pair, const struct sp_match_of *of,
 	       const struct sp_frame_set *only, bool is_down, double level,
 	       struct sp_finding *finding);
 
 /* The functions that were rejected, the largest change first, each with its
  * paths; -ENOMEM or 0. */
-int sp_explain_sites(const struct sp_pair *pair,
+int sp_explain_sites(const struct sp_pair *pair, const struct sp_match_of *of,
 		     const struct sp_match_row *rows, const double *p, size_t n,
 		     double threshold, const struct sp_run_noise *noise,
 		     double level, struct sp_finding *finding);

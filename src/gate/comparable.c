@@ -7,8 +7,7 @@
 
 #include "report/text.h"
 
-__attribute__((format(printf, 2, 3))) static void note(struct sp_comparable *c,
-						       const char *format, ...)
+void sp_comparable_note(struct sp_comparable *c, const char *format, ...)
 {
 	va_list args;
 
@@ -31,19 +30,23 @@ static void look_at(struct sp_comparable *c, const struct sp_side *side,
 
 		*has_frees &= run->has_frees;
 		if (run->why_incomplete && !*incomplete) {
-			note(c, "%s: %s: its totals are lower limits", name,
-			     run->why_incomplete);
+			sp_comparable_note(
+				c, "%s: %s: its totals are lower limits", name,
+				run->why_incomplete);
 			*incomplete = true;
 		}
 		if (run->why_doubtful && !c->doubtful) {
-			note(c, "%s: %s: its estimates may be too low", name,
-			     run->why_doubtful);
+			sp_comparable_note(
+				c, "%s: %s: its estimates may be too low", name,
+				run->why_doubtful);
 			c->doubtful = true;
 		}
 		if (strcmp(run->program, first->program) != 0 &&
 		    !c->other_program) {
-			note(c, "%s: runs of different programs: %.60s, %.60s",
-			     name, first->program, run->program);
+			sp_comparable_note(
+				c,
+				"%s: runs of different programs: %.60s, %.60s",
+				name, first->program, run->program);
 			c->other_program = true;
 		}
 	}
@@ -58,19 +61,20 @@ static void look_at_both(struct sp_comparable *c, const struct sp_summary *old,
 			 const struct sp_summary *new)
 {
 	if (strcmp(old->program, new->program) != 0) {
-		note(c, "different programs: %.90s, %.90s", old->program,
-		     new->program);
+		sp_comparable_note(c, "different programs: %.90s, %.90s",
+				   old->program, new->program);
 		c->other_program = true;
 	}
 	if (old->period_bytes != new->period_bytes)
-		note(c,
-		     "different sampling periods: %s, %s; what is estimated "
-		     "is as exact as the longer one allows",
-		     sp_text_size(old->period_bytes).text,
-		     sp_text_size(new->period_bytes).text);
+		sp_comparable_note(
+			c,
+			"different sampling periods: %s, %s; what is estimated "
+			"is as exact as the longer one allows",
+			sp_text_size(old->period_bytes).text,
+			sp_text_size(new->period_bytes).text);
 	if (old->law.is_dotnet != new->law.is_dotnet)
-		note(c, "different sampling laws: %s, %s", law_name(&old->law),
-		     law_name(&new->law));
+		sp_comparable_note(c, "different sampling laws: %s, %s",
+				   law_name(&old->law), law_name(&new->law));
 }
 
 void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
@@ -84,8 +88,9 @@ void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
 		return;
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);
 	if (c->old_has_frees != c->new_has_frees)
-		note(c,
-		     "%s has no frees: what is alive, the peak and temporary "
-		     "objects cannot be compared",
-		     c->old_has_frees ? "new" : "old");
+		sp_comparable_note(c,
+				   "%s has no frees: what is alive, the peak "
+				   "and temporary "
+				   "objects cannot be compared",
+				   c->old_has_frees ? "new" : "old");
 }

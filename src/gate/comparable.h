@@ -22,6 +22,10 @@ struct sp_comparable {
 	bool new_has_frees;
 };
 
+/* Add a sentence; one that there is no room for is left out. */
+__attribute__((format(printf, 2, 3))) void sp_comparable_note(
+	struct sp_comparable *comparable, const char *format, ...);
+
 void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair);
 
 #endif

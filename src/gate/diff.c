@@ -2,7 +2,6 @@
 #include "gate/diff.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,9 +43,9 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 		if (!has_amount(&d->comparable, view) || !has_view(pair, view))
 			continue;
 		if (sp_amount_sum(&pair->old, pair->paths, kinds[i].kind, NULL,
-				  &old) < 0 ||
+				  NULL, &old) < 0 ||
 		    sp_amount_sum(&pair->new, pair->paths, kinds[i].kind, NULL,
-				  &new) < 0)
+				  NULL, &new) < 0)
 			return -ENOMEM;
 		*t = (struct sp_diff_total){
 			.name = kinds[i].name,
@@ -61,93 +60,7 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 	return 0;
 }
 
-/* ---- rows ---- */
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct sp_diff_row *ra = a, *rb = b;
-	const double da = fabs(ra->change.value), db = fabs(rb->change.value);
-
-	if (ra->is_told != rb->is_told)
-		return ra->is_told ? -1 : 1;
-	if (da != db)
-		return da < db ? 1 : -1;
-	return strcmp(ra->name, rb->name);
-}
-
-/* Two-sided; 1 if it is above the rate. */
-static double p_value(const struct sp_match_row *row,
-		      const struct sp_run_noise *noise, double rate)
-{
-	static const struct sp_allowance none = {0, 0};
-	const double up = sp_change_p(&row->old, &row->new, &none, false, noise,
-				      rate / 2);
-	const double down =
-		sp_change_p(&row->old, &row->new, &none, true, noise, rate / 2);
-
-	return fmin(1, 2 * fmin(up, down));
-}
-
-static int fill_rows(const struct sp_diff *d, const struct sp_pair *pair,
-		     enum sp_match_by by, const struct sp_match_row *match,
-		     const double *p, double threshold,
-		     const struct sp_run_noise *noise, struct sp_diff_row *rows,
-		     size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		const struct sp_match_row *m = &match[i];
-
-		rows[i] = (struct sp_diff_row){
-			.name = by == SP_MATCH_PATHS
-					? sp_paths_text(pair->paths, m->key)
-					: strdup(sp_paths_name(pair->paths,
-							       m->key)),
-			.old = sp_runs_mean(&m->old, d->level),
-			.new = sp_runs_mean(&m->new, d->level),
-			.change = sp_contrast(&m->old, &m->new, 1, noise,
-					      d->level),
-			.old_samples = m->old_samples,
-			.new_samples = m->new_samples,
-			.is_told = p[i] <= threshold,
-		};
-		if (!rows[i].name)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
-static int add_rows(struct sp_diff *d, const struct sp_pair *pair,
-		    enum sp_match_by by, struct sp_diff_row **ret,
-		    size_t *ret_n)
-{
-	const double rate = 1 - d->level;
-	struct sp_run_noise noise = {0};
-	struct sp_match_row *match;
-	double *p, threshold;
-	size_t n;
-	int r = sp_match_new(pair, d->view, by, false, NULL, &match, &n);
-
-	if (r < 0)
-		return r;
-	p = calloc(n + 1, sizeof(*p));
-	*ret = calloc(n + 1, sizeof(**ret));
-	if (p && sp_match_noise(match, n, &noise) < 0) {
-		free(p);
-		p = NULL;
-	}
-	for (size_t i = 0; p && i < n; i++)
-		p[i] = p_value(&match[i], &noise, rate);
-	r = p && *ret ? sp_false_discovery(p, n, rate, &threshold) : -ENOMEM;
-	*ret_n = r ? 0 : n;
-	if (!r)
-		r = fill_rows(d, pair, by, match, p, threshold, &noise, *ret,
-			      n);
-	if (!r && n)
-		qsort(*ret, n, sizeof(**ret), compare_rows);
-	free(match);
-	free(p);
-	return r;
-}
+/* ---- all of it ---- */
 
 static int rename_old(struct sp_diff *d, const struct sp_pair *pair)
 {
@@ -200,11 +113,6 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 	r = rename_old(d, pair);
 	if (!r && has_totals)
 		r = add_totals(d, pair);
-	if (!r)
-		r = add_rows(d, pair, SP_MATCH_FUNCTIONS, &d->functions,
-			     &d->n_functions);
-	if (!r)
-		r = add_rows(d, pair, SP_MATCH_PATHS, &d->paths, &d->n_paths);
 out:
 	if (r < 0) {
 		sp_diff_free(d);
@@ -215,19 +123,17 @@ out:
 	return 0;
 }
 
-static void free_rows(struct sp_diff_row *rows, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		free(rows[i].name);
-	free(rows);
-}
-
 void sp_diff_free(struct sp_diff *diff)
 {
 	if (!diff)
 		return;
-	free_rows(diff->functions, diff->n_functions);
-	free_rows(diff->paths, diff->n_paths);
+	for (size_t i = 0; i < diff->n_tables; i++) {
+		struct sp_diff_table *t = &diff->tables[i];
+
+		for (size_t k = 0; k < t->n; k++)
+			free(t->rows[k].name);
+		free(t->rows);
+	}
 	for (size_t i = 0; i < diff->n_renamed; i++)
 		free(diff->renamed[i]);
 	free(diff->renamed);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <inttypes.h>
+#include <string.h>
 
 #include "gate/diff.h"
 #include "gate/figures.h"
-#include "report/export_csv.h"
+#include "report/view_csv.h"
 #include "report/json.h"
 
 /* ---- text ---- */
@@ -36,7 +37,7 @@ static void print_notes(FILE *out, const struct sp_diff *d)
 		      out);
 }
 
-void sp_diff_totals_write(FILE *out, const struct sp_diff *d)
+static void print_totals(FILE *out, const struct sp_diff *d)
 {
 	for (size_t i = 0; i < d->n_totals; i++) {
 		const struct sp_diff_total *t = &d->totals[i];
@@ -54,65 +55,106 @@ void sp_diff_totals_write(FILE *out, const struct sp_diff *d)
 	}
 }
 
-static void print_rows(FILE *out, const struct sp_diff_row *rows, size_t n,
-		       uint64_t top, const char *what)
+/* Beyond this a line of a tree is all blanks. */
+#define INDENT_MAX 60
+
+static void print_row(FILE *out, const struct sp_diff_table *t,
+		      const struct sp_diff_row *r)
 {
-	const size_t shown = top && top < n ? (size_t)top : n;
-	char samples[48];
+	char samples[48] = "";
 
-	if (!n)
-		return;
-	fprintf(out, "\n%11s %11s   %12s %9s  %-24s %11s  %s\n", "old", "new",
-		"change", "percent", "interval", "samples", what);
-	for (size_t i = 0; i < shown; i++) {
-		const struct sp_diff_row *r = &rows[i];
-
+	if (!t->is_exact)
 		snprintf(samples, sizeof(samples), "%" PRIu64 "/%" PRIu64,
 			 r->old_samples, r->new_samples);
-		fprintf(out, "%11s %11s %c %12s %9s  %-24s %11s  ",
-			sp_figure(r->old.value, true).text,
-			sp_figure(r->new.value, true).text,
-			r->is_told || !(r->change.lo < r->change.hi) ? ' '
-								     : '~',
-			sp_figure_change(r->change.value, true).text,
-			sp_figure_percent(r->old.value, r->new.value).text,
-			sp_figure_interval(r->change, true, true).text,
-			samples);
-		sp_text_print(out, r->name);
-		putc('\n', out);
-	}
-	if (shown < n)
-		fprintf(out, "and %zu more\n", n - shown);
+	fprintf(out, "%11s %11s %c %12s %9s  %-24s %11s  ",
+		sp_figure(r->old.value, t->is_bytes).text,
+		sp_figure(r->new.value, t->is_bytes).text,
+		r->is_told || !(r->change.lo < r->change.hi) ? ' ' : '~',
+		sp_figure_change(r->change.value, t->is_bytes).text,
+		sp_figure_percent(r->old.value, r->new.value).text,
+		sp_figure_interval(r->change, t->is_bytes, true).text, samples);
+	fprintf(out, "%*s", r->indent < INDENT_MAX ? r->indent : INDENT_MAX,
+		"");
+	if (r->of)
+		fputs(strcmp(r->kind, "function") == 0 ? "* " : "  ", out);
+	sp_text_print(out, r->name);
+	putc('\n', out);
 }
 
-static size_t count_told(const struct sp_diff_row *rows, size_t n)
+/* Of edges: is it about another function than the row before? */
+static bool is_next(const struct sp_diff_row *rows, size_t i)
+{
+	return i && rows[i].of && strcmp(rows[i].of, rows[i - 1].of) != 0;
+}
+
+static void print_table(FILE *out, const struct sp_diff_table *t)
+{
+	const size_t shown =
+		t->shown && t->shown < t->n ? (size_t)t->shown : t->n;
+
+	if (!t->n && !t->n_small)
+		return;
+	fprintf(out, "\n%11s %11s   %12s %9s  %-24s %11s  %s\n", "old", "new",
+		"change", "percent", "interval", t->is_exact ? "" : "samples",
+		t->what);
+	for (size_t i = 0; i < shown; i++) {
+		if (is_next(t->rows, i))
+			putc('\n', out);
+		print_row(out, t, &t->rows[i]);
+	}
+	if (shown < t->n)
+		fprintf(out, "and %zu more\n", t->n - shown);
+	if (t->n_small)
+		fprintf(out,
+			"and %zu with little on both sides "
+			"(--nodefraction 0 shows all)\n",
+			t->n_small);
+}
+
+/* "3 of 60 functions" */
+static void print_told(FILE *out, const struct sp_diff_table *t)
 {
 	size_t told = 0;
 
-	while (told < n && rows[told].is_told)
-		told++;
-	return told;
+	for (size_t i = 0; i < t->n; i++)
+		told += t->rows[i].is_told;
+	fprintf(out, "%zu of %zu %s", told, t->n, t->noun);
 }
 
-void sp_diff_text_write(FILE *out, const struct sp_diff *d, uint64_t top,
-			bool has_stacks, uint64_t stacks)
+static void print_foot(FILE *out, const struct sp_diff *d)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n_tables; i++)
+		if (!d->tables[i].is_exact) {
+			fputs(n++ ? ", " : "\n", out);
+			if (n == 1)
+				fprintf(out, "%s: ", sp_view_name(d->view));
+			print_told(out, &d->tables[i]);
+		}
+	if (!n) {
+		fputs("\npercent is of the old value of the row\n", out);
+		return;
+	}
+	fprintf(out,
+		" changed\n"
+		"percent is of the old value of the row, the interval at %s "
+		"that of the change;\n"
+		"~ cannot be told from noise: of the rows without it, %s at "
+		"most are expected to\n"
+		"be wrong\n",
+		sp_text_level(d->level).text, sp_text_level(1 - d->level).text);
+}
+
+void sp_diff_text_write(FILE *out, const struct sp_diff *d)
 {
 	print_side(out, "OLD", d->old_program, d->n_old, d->old_period_bytes);
 	print_side(out, "NEW", d->new_program, d->n_new, d->new_period_bytes);
 	print_notes(out, d);
-	sp_diff_totals_write(out, d);
-	print_rows(out, d->functions, d->n_functions, top, "function (flat)");
-	if (has_stacks)
-		print_rows(out, d->paths, d->n_paths, stacks, "call path");
-	fprintf(out,
-		"\n%s: %zu of %zu functions changed; percent is of the old "
-		"value of the row,\n"
-		"the interval at %s that of the change.  ~ cannot be told "
-		"from noise: of the\n"
-		"rows without it, %s at most are expected to be wrong.\n",
-		sp_view_name(d->view), count_told(d->functions, d->n_functions),
-		d->n_functions, sp_text_level(d->level).text,
-		sp_text_level(1 - d->level).text);
+	print_totals(out, d);
+	for (size_t i = 0; i < d->n_tables; i++)
+		print_table(out, &d->tables[i]);
+	print_foot(out, d);
 }
 
 /* ---- JSON ---- */
@@ -127,23 +169,39 @@ static void put_side(struct sp_json *json, const char *key, const char *program,
 	sp_json_close(json, '}');
 }
 
-static void put_rows(struct sp_json *json, const char *key,
-		     const struct sp_diff_row *rows, size_t n)
+static void put_intervals(struct sp_json *json, struct sp_interval old,
+			  struct sp_interval new, struct sp_interval change)
 {
-	sp_json_open(json, key, '[');
-	for (size_t i = 0; i < n; i++) {
-		const struct sp_diff_row *r = &rows[i];
+	sp_json_interval(json, "old", old);
+	sp_json_interval(json, "new", new);
+	sp_json_interval(json, "change", change);
+}
 
-		sp_json_open(json, NULL, '{');
-		sp_json_string(json, "name", r->name);
-		sp_json_interval(json, "old", r->old);
-		sp_json_interval(json, "new", r->new);
-		sp_json_interval(json, "change", r->change);
+static void put_row(struct sp_json *json, const struct sp_diff_table *t,
+		    const struct sp_diff_row *r)
+{
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "name", r->name);
+	if (r->kind)
+		sp_json_string(json, "kind", r->kind);
+	if (r->of)
+		sp_json_string(json, "of", r->of);
+	else if (r->kind)
+		sp_json_u64(json, "depth", r->depth);
+	put_intervals(json, r->old, r->new, r->change);
+	if (!t->is_exact) {
 		sp_json_u64(json, "old_samples", r->old_samples);
 		sp_json_u64(json, "new_samples", r->new_samples);
-		sp_json_bool(json, "is_told", r->is_told);
-		sp_json_close(json, '}');
 	}
+	sp_json_bool(json, "is_told", r->is_told);
+	sp_json_close(json, '}');
+}
+
+static void put_table(struct sp_json *json, const struct sp_diff_table *t)
+{
+	sp_json_open(json, t->key, '[');
+	for (size_t i = 0; i < t->n; i++)
+		put_row(json, t, &t->rows[i]);
 	sp_json_close(json, ']');
 }
 
@@ -155,9 +213,7 @@ static void put_totals(struct sp_json *json, const struct sp_diff *d)
 
 		sp_json_open(json, t->name, '{');
 		sp_json_bool(json, "is_exact", t->is_exact);
-		sp_json_interval(json, "old", t->old);
-		sp_json_interval(json, "new", t->new);
-		sp_json_interval(json, "change", t->change);
+		put_intervals(json, t->old, t->new, t->change);
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, '}');
@@ -181,28 +237,33 @@ void sp_diff_json_write(FILE *out, const struct sp_diff *d)
 	sp_json_string(&json, "view", sp_view_name(d->view));
 	sp_json_double(&json, "confidence", d->level);
 	put_totals(&json, d);
-	put_rows(&json, "functions", d->functions, d->n_functions);
-	put_rows(&json, "paths", d->paths, d->n_paths);
+	for (size_t i = 0; i < d->n_tables; i++)
+		put_table(&json, &d->tables[i]);
 	sp_json_close(&json, '}');
 	putc('\n', out);
 }
 
 /* ---- CSV ---- */
 
+static void put_csv_row(FILE *out, const struct sp_diff_table *t,
+			const struct sp_diff_row *r)
+{
+	fprintf(out, "%s,%s,%" PRIu32 ",", t->key, r->kind ? r->kind : "",
+		r->depth);
+	sp_view_csv_text(out, r->of ? r->of : "");
+	putc(',', out);
+	sp_view_csv_text(out, r->name);
+	fprintf(out, ",%.0f,%.0f,%.0f,%.0f,%.0f,%" PRIu64 ",%" PRIu64 ",%d\n",
+		r->old.value, r->new.value, r->change.value, r->change.lo,
+		r->change.hi, r->old_samples, r->new_samples, r->is_told);
+}
+
 void sp_diff_csv_write(FILE *out, const struct sp_diff *d)
 {
-	fputs("function,old_bytes,new_bytes,change_bytes,change_lo,change_hi,"
+	fputs("table,kind,depth,of,name,old,new,change,change_lo,change_hi,"
 	      "old_samples,new_samples,is_told\n",
 	      out);
-	for (size_t i = 0; i < d->n_functions; i++) {
-		const struct sp_diff_row *r = &d->functions[i];
-
-		sp_export_csv_text(out, r->name);
-		fprintf(out,
-			",%.0f,%.0f,%.0f,%.0f,%.0f,%" PRIu64 ",%" PRIu64
-			",%d\n",
-			r->old.value, r->new.value, r->change.value,
-			r->change.lo, r->change.hi, r->old_samples,
-			r->new_samples, r->is_told);
-	}
+	for (size_t i = 0; i < d->n_tables; i++)
+		for (size_t k = 0; k < d->tables[i].n; k++)
+			put_csv_row(out, &d->tables[i], &d->tables[i].rows[k]);
 }

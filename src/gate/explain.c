@@ -6,10 +6,18 @@
 
 #include "gate/check.h"
 
+/* A row that may explain the finding, and how it came out of its test. */
+struct candidate {
+	const struct sp_match_row *row;
+	double p;
+	bool is_certain;
+};
+
 static int add_culprit(struct sp_finding *f, char *name, bool is_path,
-		       const struct sp_match_row *row, double p,
+		       const struct candidate *of,
 		       const struct sp_run_noise *noise, double level)
 {
+	const struct sp_match_row *row = of->row;
 	struct sp_culprit *grown, *c;
 
 	grown = name ? realloc(f->culprits,
@@ -29,20 +37,10 @@ static int add_culprit(struct sp_finding *f, char *name, bool is_path,
 		.old = sp_runs_mean(&row->old, level),
 		.new = sp_runs_mean(&row->new, level),
 		.change = sp_contrast(&row->old, &row->new, 1, noise, level),
-		.p = p,
+		.is_certain = of->is_certain,
+		.p = of->p,
 	};
-	c->is_certain = c->change.lo > 0 || c->change.hi < 0;
 	return 0;
-}
-
-static bool last_is_certain(const struct sp_finding *f)
-{
-	return f->culprits[f->n_culprits - 1].is_certain;
-}
-
-static void drop_last(struct sp_finding *f)
-{
-	free(f->culprits[--f->n_culprits].name);
 }
 
 static double change_of(const struct sp_match_row *row)
@@ -53,17 +51,24 @@ static double change_of(const struct sp_match_row *row)
 /* Most growth first, ties by number: names have one. */
 static int compare_growth(const void *a, const void *b)
 {
-	const struct sp_match_row *ra = a, *rb = b;
-	const double da = change_of(ra), db = change_of(rb);
+	const struct candidate *ca = a, *cb = b;
+	const double da = change_of(ca->row), db = change_of(cb->row);
 
 	if (da != db)
 		return da < db ? 1 : -1;
-	return (ra->key > rb->key) - (ra->key < rb->key);
+	return (ca->row->key > cb->row->key) - (ca->row->key < cb->row->key);
 }
 
 static int compare_decrease(const void *a, const void *b)
 {
 	return compare_growth(b, a);
+}
+
+static void sort(struct candidate *candidates, size_t n, bool is_down)
+{
+	if (n)
+		qsort(candidates, n, sizeof(*candidates),
+		      is_down ? compare_decrease : compare_growth);
 }
 
 /* Without an old side every path is new: what it has explains a cap. */
@@ -75,95 +80,124 @@ static void add_empty_old(struct sp_pair *pair, struct sp_summary *empty,
 	pair->old = (struct sp_side){run, 1};
 }
 
-int sp_explain(const struct sp_pair *given, enum sp_view view, bool is_count,
+/* The paths as candidates, to be freed (free()): the largest of many are not
+ * certain because each by itself would be (E31). */
+static int find_candidates(const struct sp_match_row *rows, size_t n,
+			   double level, struct sp_run_noise *noise,
+			   struct candidate **ret)
+{
+	const struct sp_match_test test = {.both_ways = true,
+					   .rate = 1 - level};
+	double *p = calloc(n + 1, sizeof(*p)), threshold;
+	struct candidate *found = calloc(n + 1, sizeof(*found));
+	size_t n_tested;
+	int r = p && found ? sp_match_noise(rows, n, noise) : -ENOMEM;
+
+	if (!r)
+		r = sp_match_test(rows, n, &test, noise, p, &threshold,
+				  &n_tested);
+	for (size_t i = 0; !r && i < n; i++)
+		found[i] =
+			(struct candidate){&rows[i], p[i], p[i] <= threshold};
+	free(p);
+	if (r < 0)
+		free(found);
+	else
+		*ret = found;
+	return r;
+}
+
+/* Beside what is certain, noise explains nothing. */
+static int add_paths(const struct sp_paths *paths,
+		     const struct candidate *candidates, size_t n, bool is_down,
+		     const struct sp_run_noise *noise, double level,
+		     struct sp_finding *finding)
+{
+	bool has_certain = false;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n && i < SP_CHECK_PATHS; i++) {
+		const struct candidate *c = &candidates[i];
+		const double change = change_of(c->row);
+
+		if (is_down ? change >= 0 : change <= 0)
+			break;
+		if (has_certain && !c->is_certain)
+			continue;
+		has_certain |= c->is_certain;
+		r = add_culprit(finding, sp_paths_text(paths, c->row->key),
+				true, c, noise, level);
+	}
+	return r;
+}
+
+int sp_explain(const struct sp_pair *given, const struct sp_match_of *of,
 	       const struct sp_frame_set *only, bool is_down, double level,
 	       struct sp_finding *finding)
 {
 	struct sp_pair pair = *given;
+	struct sp_run_noise noise = {0};
 	struct sp_summary empty, *run;
-	bool has_certain = false;
+	struct candidate *candidates;
 	struct sp_match_row *rows;
 	size_t n;
 	int r;
 
 	if (!pair.old.n)
 		add_empty_old(&pair, &empty, &run);
-	r = sp_match_new(&pair, view, SP_MATCH_PATHS, is_count, only, &rows,
-			 &n);
+	r = sp_match_paths(&pair, of, only, &rows, &n);
 	if (r < 0)
 		return r;
-	if (n)
-		qsort(rows, n, sizeof(*rows),
-		      is_down ? compare_decrease : compare_growth);
-	for (size_t i = 0; !r && i < n && i < SP_CHECK_PATHS; i++) {
-		const double change = change_of(&rows[i]);
-
-		if (is_down ? change >= 0 : change <= 0)
-			break;
-		r = add_culprit(finding, sp_paths_text(pair.paths, rows[i].key),
-				true, &rows[i], 0, NULL, level);
-		has_certain |= !r && last_is_certain(finding);
-		/* beside what is certain, noise explains nothing */
-		if (!r && has_certain && !last_is_certain(finding))
-			drop_last(finding);
+	r = find_candidates(rows, n, level, &noise, &candidates);
+	if (!r) {
+		sort(candidates, n, is_down);
+		r = add_paths(pair.paths, candidates, n, is_down, &noise, level,
+			      finding);
+		free(candidates);
 	}
 	free(rows);
 	return r;
 }
 
 static int explain_site(const struct sp_pair *pair,
-			const struct sp_match_row *row, double p,
+			const struct sp_match_of *of,
+			const struct candidate *site,
 			const struct sp_run_noise *noise, double level,
 			struct sp_finding *finding)
 {
 	const size_t n_frames = pair->paths->frames.n_entries;
 	struct sp_frame_set only = {calloc(n_frames + 1, sizeof(bool)), true};
-	char *name = strdup(sp_paths_name(pair->paths, row->key));
-	int r = add_culprit(finding, name, false, row, p, noise, level);
+	char *name = strdup(sp_paths_name(pair->paths, site->row->key));
+	int r = add_culprit(finding, name, false, site, noise, level);
 
 	if (!only.has)
 		r = -ENOMEM;
 	if (!r) {
-		only.has[row->key] = true;
-		r = sp_explain(pair, SP_VIEW_ALLOC, false, &only,
-			       change_of(row) < 0, level, finding);
+		only.has[site->row->key] = true;
+		r = sp_explain(pair, of, &only, change_of(site->row) < 0, level,
+			       finding);
 	}
 	free(only.has);
 	return r;
 }
 
-struct rejected {
-	const struct sp_match_row *row;
-	double p;
-};
-
-static int compare_rejected(const void *a, const void *b)
-{
-	const struct rejected *ra = a, *rb = b;
-
-	return compare_growth(ra->row, rb->row);
-}
-
-int sp_explain_sites(const struct sp_pair *pair,
+int sp_explain_sites(const struct sp_pair *pair, const struct sp_match_of *of,
 		     const struct sp_match_row *rows, const double *p, size_t n,
 		     double threshold, const struct sp_run_noise *noise,
 		     double level, struct sp_finding *finding)
 {
-	struct rejected *rejected = calloc(n + 1, sizeof(*rejected));
+	struct candidate *rejected = calloc(n + 1, sizeof(*rejected));
 	size_t n_rejected = 0;
 	int r = rejected ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < n; i++)
 		if (p[i] <= threshold)
 			rejected[n_rejected++] =
-				(struct rejected){&rows[i], p[i]};
-	if (n_rejected)
-		qsort(rejected, n_rejected, sizeof(*rejected),
-		      compare_rejected);
+				(struct candidate){&rows[i], p[i], true};
+	sort(rejected, n_rejected, false);
 	finding->n_rejected = n_rejected;
 	for (size_t i = 0; !r && i < n_rejected && i < SP_CHECK_FUNCTIONS; i++)
-		r = explain_site(pair, rejected[i].row, rejected[i].p, noise,
-				 level, finding);
+		r = explain_site(pair, of, &rejected[i], noise, level, finding);
 	free(rejected);
 	return r;
 }

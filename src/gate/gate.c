@@ -9,161 +9,36 @@
 #include "gate/baseline.h"
 #include "gate/diff.h"
 #include "gate/evidence.h"
-#include "profile/array.h"
+#include "gate/sides.h"
 #include "report/output.h"
 #include "report/text.h"
 
-/* The runs of both sides, with what they share. */
-struct sides {
-	struct sp_paths paths;
-	struct sp_summary **old, **new;
-	size_t n_old, n_new;
-	struct sp_pair pair; /* of these */
-};
-
-static void free_runs(struct sp_summary **runs, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		sp_summary_free(runs[i]);
-	free(runs);
-}
-
-static void sides_done(struct sides *s)
-{
-	free_runs(s->old, s->n_old);
-	free_runs(s->new, s->n_new);
-	sp_paths_done(&s->paths);
-}
-
-static bool is_baseline(const char *path)
-{
-	const size_t n = strlen(path);
-
-	return n > 5 && strcmp(path + n - 5, ".json") == 0;
-}
-
-static int append(struct sp_summary ***runs, size_t *n,
-		  struct sp_summary **more, size_t n_more)
-{
-	struct sp_summary **grown =
-		realloc(*runs, (*n + n_more) * sizeof(**runs));
-
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown + *n, more, n_more * sizeof(*more));
-	*runs = grown;
-	*n += n_more;
-	return 0;
-}
-
-static int load_profile(const char *path, const struct sp_gate_options *o,
-			unsigned int views, struct sides *s,
-			struct sp_summary **ret, struct sp_error *err)
-{
-	struct sp_profile *profile;
-	int r = sp_profile_load(path, NULL, NULL, &profile, err);
-
-	if (r < 0)
-		return r;
-	r = sp_summary_take(profile, &o->symbols, &o->question, views,
-			    &s->paths, ret, err);
-	if (r < 0)
-		err->file = path; /* not the profile's, which goes */
-	sp_profile_free(profile);
-	return r;
-}
-
-static int load_file(const char *path, const struct sp_gate_options *o,
-		     unsigned int views, struct sides *s,
-		     struct sp_summary ***runs, size_t *n, struct sp_error *err)
-{
-	struct sp_summary *one, **more = &one;
-	size_t n_more = 1;
-	int r = is_baseline(path)
-			? sp_baseline_read(path, &s->paths, &more, &n_more, err)
-			: load_profile(path, o, views, s, &one, err);
-
-	if (r < 0)
-		return r;
-	r = append(runs, n, more, n_more);
-	if (r < 0) {
-		sp_error_set(err, r, path, "not enough memory");
-		for (size_t i = 0; i < n_more; i++)
-			sp_summary_free(more[i]);
-	}
-	if (more != &one)
-		free(more);
-	return r;
-}
-
-static int load_new(const struct sp_gate_options *o, unsigned int views,
-		    struct sides *s, struct sp_error *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < o->n_files; i++)
-		r = load_file(o->files[i], o, views, s, &s->new, &s->n_new,
-			      err);
-	s->pair.new = (struct sp_side){s->new, s->n_new};
-	s->pair.paths = &s->paths;
-	return r;
-}
-
-static int load_old(const struct sp_gate_options *o, unsigned int views,
-		    struct sides *s, struct sp_error *err)
-{
-	int r = 0;
-
-	for (size_t i = 0; r >= 0 && i < o->baselines.n; i++)
-		r = load_file(o->baselines.at[i], o, views, s, &s->old,
-			      &s->n_old, err);
-	s->pair.old = (struct sp_side){s->old, s->n_old};
-	return r;
-}
-
 /* ---- diff ---- */
 
-/* Is everything of the view asked for?  A baseline has nothing else. */
-static bool is_whole(const struct sp_question *q)
+static int add_tables(struct sp_diff *diff, const struct sp_pair *pair,
+		      const struct sp_gate_options *o)
 {
-	struct sp_question plain;
+	const struct sp_diff_plan functions = {
+		.key = "functions",
+		.what = "function (flat)",
+		.noun = "functions",
+		.rows = SP_DIFF_FLAT,
+		.of = {.table = diff->view},
+		.shown = o->top,
+	};
+	const struct sp_diff_plan paths = {
+		.key = "paths",
+		.what = "call path",
+		.noun = "call paths",
+		.rows = SP_DIFF_PATHS,
+		.of = {.table = diff->view},
+		.shown = o->stacks,
+	};
+	int r = sp_diff_add(diff, pair, &functions);
 
-	sp_question_init(&plain);
-	return !q->at.kind && !q->from.kind && !q->to.kind && !q->tail.kind &&
-	       !q->thread && q->within_bytes == plain.within_bytes &&
-	       q->within_ns == plain.within_ns &&
-	       q->min_size_bytes == plain.min_size_bytes &&
-	       q->max_size_bytes == plain.max_size_bytes &&
-	       !sp_filter_is_given(&q->filter);
-}
-
-static int check_view(const struct sides *s, enum sp_view view, bool whole,
-		      const struct sp_gate_options *o, struct sp_error *err)
-{
-	const struct sp_side *const sides[] = {&s->pair.old, &s->pair.new};
-
-	for (size_t i = 0; !whole && i < o->baselines.n + o->n_files; i++) {
-		const char *path = i < o->baselines.n
-					   ? o->baselines.at[i]
-					   : o->files[i - o->baselines.n];
-
-		if (is_baseline(path))
-			return sp_error_set(err, -EINVAL, path,
-					    "a baseline has only whole runs: "
-					    "diff goes without options that "
-					    "choose a part");
-	}
-	for (int side = 0; side < 2; side++)
-		for (size_t i = 0; i < sides[side]->n; i++)
-			if (!sides[side]->run[i]->has_rows[view])
-				return sp_error_set(
-					err, -ENODATA, NULL,
-					"--view %s: run %zu of %s has no such "
-					"view (no frees, or a baseline "
-					"without it)",
-					sp_view_name(view), i + 1,
-					side ? "new" : "old");
-	return 0;
+	if (!r && (o->has_stacks || o->json))
+		r = sp_diff_add(diff, pair, &paths);
+	return r;
 }
 
 static void write_diff(FILE *out, const struct sp_diff *diff,
@@ -174,7 +49,7 @@ static void write_diff(FILE *out, const struct sp_diff *diff,
 	else if (o->csv)
 		sp_diff_csv_write(out, diff);
 	else
-		sp_diff_text_write(out, diff, o->top, o->has_stacks, o->stacks);
+		sp_diff_text_write(out, diff);
 }
 
 int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
@@ -182,25 +57,29 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 {
 	const enum sp_view view =
 		o->question.has_view ? o->question.view : SP_VIEW_ALLOC;
-	const bool whole = is_whole(&o->question);
+	const bool whole = sp_question_is_whole(&o->question);
 	/* for the totals of whole runs, all of them */
-	const unsigned int views = 1u << view | (whole ? SP_BASELINE_VIEWS : 0);
-	struct sides s = {0};
-	struct sp_diff *diff;
-	int r = load_old(o, views, &s, err);
+	struct sp_sides s = {.question = &o->question,
+			     .symbols = &o->symbols,
+			     .wish.views = 1u << view |
+					   (whole ? SP_BASELINE_VIEWS : 0)};
+	struct sp_diff *diff = NULL;
+	int r = sp_sides_load(&s, false, o->baselines.at, o->baselines.n, err);
 
 	if (r >= 0)
-		r = load_new(o, views, &s, err);
+		r = sp_sides_load(&s, true, o->files, o->n_files, err);
 	if (r >= 0)
-		r = check_view(&s, view, whole, o, err);
+		r = sp_sides_need(&s, view, err);
 	if (r >= 0)
 		r = sp_diff_new(&s.pair, view, o->question.confidence, whole,
 				&diff, err);
-	if (r >= 0) {
+	if (r >= 0 && add_tables(diff, &s.pair, o) < 0)
+		r = sp_error_set(err, -ENOMEM, NULL,
+				 "not enough memory to compare");
+	if (r >= 0)
 		write_diff(out, diff, o);
-		sp_diff_free(diff);
-	}
-	sides_done(&s);
+	sp_diff_free(diff);
+	sp_sides_done(&s);
 	return r;
 }
 
@@ -213,7 +92,7 @@ static void amounts_done(struct sp_result *result)
 	free(result->amounts);
 }
 
-static int add_amount(struct sp_result *result, const struct sides *s,
+static int add_amount(struct sp_result *result, const struct sp_sides *s,
 		      const struct sp_limit *limit, struct sp_error *err)
 {
 	struct sp_amount *a = &result->amounts[result->n_amounts];
@@ -232,7 +111,8 @@ static int add_amount(struct sp_result *result, const struct sides *s,
 		const struct sp_side side = {s->new + (i < s->n_new ? i : 0),
 					     i < s->n_new ? 1 : s->n_new};
 
-		r = sp_amount_sum(&side, &s->paths, limit->kind, &only, &runs);
+		r = sp_amount_sum(&side, &s->paths, limit->kind, NULL, &only,
+				  &runs);
 		if (r < 0)
 			break;
 		*(i < s->n_new ? &a->runs[i] : &a->value) =
@@ -251,7 +131,7 @@ static bool has_amount(const struct sp_result *result, const char *name)
 }
 
 /* The five of every run, and those that only limits name. */
-static int add_amounts(struct sp_result *result, const struct sides *s,
+static int add_amounts(struct sp_result *result, const struct sp_sides *s,
 		       const struct sp_limits *always, struct sp_error *err)
 {
 	const struct sp_limits *const lists[] = {always, result->limits};
@@ -344,7 +224,7 @@ static int write_outputs(FILE *out, const struct sp_gate_options *o,
 }
 
 static int report_check(FILE *out, const struct sp_gate_options *o,
-			const struct sides *s, const struct sp_check *check,
+			const struct sp_sides *s, const struct sp_check *check,
 			struct sp_error *err)
 {
 	struct sp_result result = {
@@ -375,7 +255,7 @@ static int report_check(FILE *out, const struct sp_gate_options *o,
 
 /* ---- --update-baseline ---- */
 
-static const char *why_not(const struct sides *s)
+static const char *why_not(const struct sp_sides *s)
 {
 	for (size_t i = 0; i < s->n_new; i++) {
 		if (s->new[i]->why_incomplete)
@@ -392,9 +272,10 @@ static const char *why_not(const struct sides *s)
 	return NULL;
 }
 
-static int print_update(FILE *out, struct sides *s, const char *path,
+static int print_update(FILE *out, struct sp_sides *s, const char *path,
 			struct sp_error *err)
 {
+	const struct sp_gate_options ten = {.top = 10};
 	struct sp_diff *diff;
 	int r;
 
@@ -409,15 +290,20 @@ static int print_update(FILE *out, struct sides *s, const char *path,
 			err);
 	if (r < 0)
 		return r;
+	if (add_tables(diff, &s->pair, &ten) < 0) {
+		sp_diff_free(diff);
+		return sp_error_set(err, -ENOMEM, NULL,
+				    "not enough memory to compare");
+	}
 	fputs("updated: ", out);
 	sp_text_print(out, path);
 	putc('\n', out);
-	sp_diff_text_write(out, diff, 10, false, 0);
+	sp_diff_text_write(out, diff);
 	sp_diff_free(diff);
 	return 0;
 }
 
-static int write_baseline(struct sides *s, const char *path,
+static int write_baseline(struct sp_sides *s, const char *path,
 			  struct sp_error *err)
 {
 	struct sp_output *file;
@@ -435,11 +321,12 @@ static int write_baseline(struct sides *s, const char *path,
 
 /* A baseline that cannot be read is said to be so, not overwritten; one that
  * is not there is new. */
-static int update(FILE *out, const struct sp_gate_options *o, struct sides *s,
-		  enum sp_verdict *ret_verdict, struct sp_error *err)
+static int update(FILE *out, const struct sp_gate_options *o,
+		  struct sp_sides *s, enum sp_verdict *ret_verdict,
+		  struct sp_error *err)
 {
 	const char *path = o->baselines.at[0];
-	int r = load_old(o, SP_BASELINE_VIEWS, s, err);
+	int r = sp_sides_load(s, false, o->baselines.at, o->baselines.n, err);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -459,17 +346,21 @@ static int update(FILE *out, const struct sp_gate_options *o, struct sides *s,
 int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		  enum sp_verdict *ret_verdict, struct sp_error *err)
 {
-	struct sides s = {0};
+	struct sp_sides s = {
+		.question = &o->question,
+		.symbols = &o->symbols,
+		.wish = {.views = SP_BASELINE_VIEWS, .phases = true}};
 	struct sp_check *check;
-	int r = load_new(o, SP_BASELINE_VIEWS, &s, err);
+	int r = sp_sides_load(&s, true, o->files, o->n_files, err);
 
 	if (r >= 0 && o->update) {
 		r = update(out, o, &s, ret_verdict, err);
-		sides_done(&s);
+		sp_sides_done(&s);
 		return r;
 	}
 	if (r >= 0)
-		r = load_old(o, SP_BASELINE_VIEWS, &s, err);
+		r = sp_sides_load(&s, false, o->baselines.at, o->baselines.n,
+				  err);
 	if (r >= 0)
 		r = sp_check_new(&s.pair, &o->limits, o->any_program, &check,
 				 err);
@@ -478,6 +369,6 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		*ret_verdict = check->verdict;
 		sp_check_free(check);
 	}
-	sides_done(&s);
+	sp_sides_done(&s);
 	return r;
 }

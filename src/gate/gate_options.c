@@ -66,12 +66,11 @@ static bool take_stacks(void *part, const char *text)
 	return sp_parse_u64(text, &o->stacks);
 }
 
-/* An option without a value. */
 #define FLAG(name, field, help)                                                \
-	{                                                                      \
-		name, 0, NULL, NULL, NULL,                                     \
-			offsetof(struct sp_gate_options, field), help          \
-	}
+	SP_ARGUMENT_FLAG(struct sp_gate_options, name, field, help)
+
+#define PART(group, field)                                                     \
+	SP_ARGUMENT_PART(struct sp_gate_options, group, field)
 
 static const struct sp_argument check_arguments[] = {
 	{"baseline", 0, "BASE...", "a baseline or profiles", take_baseline, 0,
@@ -117,11 +116,6 @@ static const struct sp_argument_group diff_group = {"What to show",
 						    diff_arguments};
 static const struct sp_argument_group other_group = {NULL, other_arguments};
 
-#define PART(group, field)                                                     \
-	{                                                                      \
-		&group, offsetof(struct sp_gate_options, field)                \
-	}
-
 static bool is_done(const void *options)
 {
 	const struct sp_gate_options *o = options;
@@ -161,7 +155,8 @@ static const struct sp_command_line check_line = {
 		 "match\n"
 		 "  module(^libxml2)=+5%    call paths through modules that "
 		 "match\n"
-		 "  alloc_bytes@load=+1%    exact, in the phase \"load\"\n",
+		 "  alloc_bytes@load=+1%    exact, in the phase \"load\"\n"
+		 "  sites@load=+10%&64K     functions in that phase\n",
 	.describe = describe_formats,
 	.parts = (const struct sp_argument_part[]){{&check_group, 0},
 						   PART(sp_options_symbols,
@@ -385,6 +380,7 @@ int sp_gate_options_parse_check(int argc, char **argv,
 	struct sp_gate_options *o = ret;
 	int r = parse(&check_line, argc, argv, o, err);
 
+	o->question.confidence = SP_SUMMARY_LEVEL;
 	if (r < 0 || is_done(o))
 		return r;
 	r = take_outputs(o, err);

@@ -105,10 +105,14 @@ static int parse_bound(struct sp_limit *limit, char *bound,
 				    "+3%%&64K (both), +-3%% (either way), or "
 				    "24M (at most)",
 				    limit->text);
-	if (limit->phase && !sp_limit_is_exact(limit))
+	if (limit->phase && (limit->kind == SP_LIMIT_PEAK_BYTES ||
+			     limit->kind == SP_LIMIT_LIVE_BYTES ||
+			     limit->kind == SP_LIMIT_TEMPORARY_BYTES))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "the limit %.60s: only alloc_bytes and "
-				    "alloc_objects are counted by phase",
+				    "the limit %.60s: only what was allocated "
+				    "belongs to a phase: alloc_bytes, "
+				    "alloc_objects, sites, site(REGEX), "
+				    "module(REGEX)",
 				    limit->text);
 	if (limit->both_ways && limit->allowance.growth >= 1)
 		return sp_error_set(err, -EINVAL, NULL,

@@ -19,6 +19,7 @@
  *   site(^json_) = +-5%          all paths with such a function, either way
  *   module(libxml2) = +64K       all paths through such a module
  *   alloc_bytes@load = +1%       in the phase "load"
+ *   sites@load = +10%&64K        likewise, each function by itself
  */
 enum sp_limit_kind {
 	SP_LIMIT_ALLOC_BYTES,

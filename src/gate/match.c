@@ -2,6 +2,7 @@
 #include "gate/match.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,23 +21,33 @@ bool sp_frame_set_has(const struct sp_frame_set *set,
 	return false;
 }
 
+static const struct sp_path_rows *rows_of(const struct sp_summary *run,
+					  const struct sp_match_of *of)
+{
+	static const struct sp_path_rows none;
+	const struct sp_path_rows *rows =
+		sp_summary_rows(run, of->table, of->phase);
+
+	return rows ? rows : &none;
+}
+
 int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
-		 enum sp_view view, bool is_count,
-		 const struct sp_frame_set *only, struct sp_runs *ret)
+		 const struct sp_match_of *of, const struct sp_frame_set *only,
+		 struct sp_runs *ret)
 {
 	struct sp_acc *accs = calloc(side->n, sizeof(*accs));
 
 	if (!accs)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = &side->run[i]->rows[view];
+		const struct sp_path_rows *rows = rows_of(side->run[i], of);
 
 		sp_acc_init(&accs[i], side->run[i]->period_bytes);
 		for (size_t k = 0; k < rows->n; k++)
 			if (sp_frame_set_has(only, paths, rows->at[k].path))
 				sp_acc_merge(&accs[i], &rows->at[k].acc);
 	}
-	sp_runs_sampled(ret, accs, side->n, is_count);
+	sp_runs_sampled(ret, accs, side->n, of->is_count);
 	free(accs);
 	return 0;
 }
@@ -51,40 +62,55 @@ struct grid {
 
 struct matcher {
 	const struct sp_pair *pair;
-	enum sp_view view;
-	enum sp_match_by by;
+	const struct sp_match_of *of;
+	const struct sp_keys *keys;
 	const struct sp_frame_set *only;
 	uint32_t *row_of_key; /* 1 + row; 0: none */
-	uint32_t *keys;       /* of the rows, ascending */
-	size_t n_keys, n;
+	uint32_t *key_of_row; /* ascending */
+	size_t n;
 };
-
-static uint32_t key_of(const struct matcher *m, uint32_t path)
-{
-	return m->by == SP_MATCH_PATHS
-		       ? path
-		       : sp_paths_frame(m->pair->paths, path, 0);
-}
 
 static void mark_keys(struct matcher *m, const struct sp_side *side)
 {
-	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = &side->run[i]->rows[m->view];
+	const struct sp_keys *keys = m->keys;
 
-		for (size_t k = 0; k < rows->n; k++)
-			if (sp_frame_set_has(m->only, m->pair->paths,
-					     rows->at[k].path))
-				m->row_of_key[key_of(m, rows->at[k].path)] = 1;
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_path_rows *rows = rows_of(side->run[i], m->of);
+
+		for (size_t k = 0; k < rows->n; k++) {
+			const uint32_t path = rows->at[k].path;
+
+			if (!sp_frame_set_has(m->only, m->pair->paths, path))
+				continue;
+			for (size_t at = keys->first[path];
+			     at < keys->first[path + 1]; at++)
+				m->row_of_key[keys->at[at]] = 1;
+		}
 	}
 }
 
 static void number_keys(struct matcher *m)
 {
-	for (size_t key = 0; key < m->n_keys; key++)
+	for (size_t key = 0; key < m->keys->n; key++)
 		if (m->row_of_key[key]) {
-			m->keys[m->n++] = (uint32_t)key;
+			m->key_of_row[m->n++] = (uint32_t)key;
 			m->row_of_key[key] = (uint32_t)m->n;
 		}
+}
+
+/* The samples of one path of run number i. */
+static void fill_path(const struct matcher *m, struct grid *grid, size_t i,
+		      const struct sp_path_row *path)
+{
+	const struct sp_keys *keys = m->keys;
+
+	for (size_t at = keys->first[path->path];
+	     at < keys->first[path->path + 1]; at++) {
+		const uint32_t row = m->row_of_key[keys->at[at]];
+
+		sp_acc_merge(&grid->at[(row - 1) * grid->side->n + i],
+			     &path->acc);
+	}
 }
 
 static int fill_grid(const struct matcher *m, const struct sp_side *side,
@@ -95,32 +121,28 @@ static int fill_grid(const struct matcher *m, const struct sp_side *side,
 	if (!grid->at)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = &side->run[i]->rows[m->view];
+		const struct sp_path_rows *rows = rows_of(side->run[i], m->of);
 
 		for (size_t row = 0; row < m->n; row++)
 			sp_acc_init(&grid->at[row * side->n + i],
 				    side->run[i]->period_bytes);
-		for (size_t k = 0; k < rows->n; k++) {
-			const uint32_t path = rows->at[k].path;
-			const uint32_t row = m->row_of_key[key_of(m, path)];
-
-			if (row &&
-			    sp_frame_set_has(m->only, m->pair->paths, path))
-				sp_acc_merge(&grid->at[(row - 1) * side->n + i],
-					     &rows->at[k].acc);
-		}
+		for (size_t k = 0; k < rows->n; k++)
+			if (sp_frame_set_has(m->only, m->pair->paths,
+					     rows->at[k].path))
+				fill_path(m, grid, i, &rows->at[k]);
 	}
 	return 0;
 }
 
 static void set_rows(const struct matcher *m, const struct grid *old,
-		     const struct grid *new, bool is_count,
-		     struct sp_match_row *rows)
+		     const struct grid *new, struct sp_match_row *rows)
 {
+	const bool is_count = m->of->is_count;
+
 	for (size_t row = 0; row < m->n; row++) {
 		struct sp_match_row *r = &rows[row];
 
-		r->key = m->keys[row];
+		r->key = m->key_of_row[row];
 		sp_runs_sampled(&r->old, &old->at[row * old->side->n],
 				old->side->n, is_count);
 		sp_runs_sampled(&r->new, &new->at[row * new->side->n],
@@ -130,21 +152,18 @@ static void set_rows(const struct matcher *m, const struct grid *old,
 	}
 }
 
-int sp_match_new(const struct sp_pair *pair, enum sp_view view,
-		 enum sp_match_by by, bool is_count,
-		 const struct sp_frame_set *only,
+int sp_match_new(const struct sp_pair *pair, const struct sp_match_of *of,
+		 const struct sp_keys *keys, const struct sp_frame_set *only,
 		 struct sp_match_row **ret_rows, size_t *ret_n)
 {
-	struct matcher m = {.pair = pair, .view = view, .by = by, .only = only};
+	struct matcher m = {.pair = pair, .of = of, .keys = keys, .only = only};
 	struct grid old = {0}, new = {0};
 	struct sp_match_row *rows = NULL;
 	int r = -ENOMEM;
 
-	m.n_keys = by == SP_MATCH_PATHS ? pair->paths->paths.n_entries
-					: pair->paths->frames.n_entries;
-	m.row_of_key = calloc(m.n_keys + 1, sizeof(*m.row_of_key));
-	m.keys = calloc(m.n_keys + 1, sizeof(*m.keys));
-	if (!m.row_of_key || !m.keys)
+	m.row_of_key = calloc(keys->n + 1, sizeof(*m.row_of_key));
+	m.key_of_row = calloc(keys->n + 1, sizeof(*m.key_of_row));
+	if (!m.row_of_key || !m.key_of_row)
 		goto out;
 	mark_keys(&m, &pair->old);
 	mark_keys(&m, &pair->new);
@@ -153,7 +172,7 @@ int sp_match_new(const struct sp_pair *pair, enum sp_view view,
 	if (!rows || fill_grid(&m, &pair->old, &old) < 0 ||
 	    fill_grid(&m, &pair->new, &new) < 0)
 		goto out;
-	set_rows(&m, &old, &new, is_count, rows);
+	set_rows(&m, &old, &new, rows);
 	*ret_rows = rows;
 	*ret_n = m.n;
 	r = 0;
@@ -163,7 +182,21 @@ out:
 	free(old.at);
 	free(new.at);
 	free(m.row_of_key);
-	free(m.keys);
+	free(m.key_of_row);
+	return r;
+}
+
+int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
+		   const struct sp_frame_set *only,
+		   struct sp_match_row **ret_rows, size_t *ret_n)
+{
+	struct sp_keys keys;
+	int r = sp_keys_paths(pair->paths, &keys);
+
+	if (r < 0)
+		return r;
+	r = sp_match_new(pair, of, &keys, only, ret_rows, ret_n);
+	sp_keys_done(&keys);
 	return r;
 }
 
@@ -190,4 +223,84 @@ int sp_match_noise(const struct sp_match_row *rows, size_t n,
 	*ret = sp_run_noise_fit(pairs, n_pairs);
 	free(pairs);
 	return 0;
+}
+
+/* ---- which rows changed ---- */
+
+static double p_value(const struct sp_match_row *row,
+		      const struct sp_match_test *test,
+		      const struct sp_run_noise *noise)
+{
+	const double largest = test->both_ways ? test->rate / 2 : test->rate;
+	const double up = sp_change_p(&row->old, &row->new, &test->allowance,
+				      false, noise, largest);
+
+	if (!test->both_ways)
+		return up;
+	return fmin(1, 2 * fmin(up, sp_change_p(&row->old, &row->new,
+						&test->allowance, true, noise,
+						largest)));
+}
+
+/* A side that has `acc` in all its runs together, each alike. */
+static struct sp_runs side_of(const struct sp_runs *like,
+			      const struct sp_acc *acc)
+{
+	struct sp_runs runs;
+
+	sp_runs_sampled(&runs, acc, 1, like->is_count);
+	runs.n = like->n;
+	runs.mean /= (double)like->n;
+	runs.noise /= (double)like->n;
+	return runs;
+}
+
+/*
+ * Would the row be found if all its samples were on one side?  What could not
+ * be found whatever happened is no test: it cannot be found by chance, either,
+ * and to leave it out does not look at how its samples fell.
+ */
+static bool is_testable(const struct sp_match_row *row,
+			const struct sp_match_test *test,
+			const struct sp_run_noise *noise)
+{
+	const double largest = test->both_ways ? test->rate / 2 : test->rate;
+	struct sp_acc none, all = row->old.acc;
+	struct sp_runs old, new;
+
+	sp_acc_merge(&all, &row->new.acc);
+	sp_acc_init(&none, all.period_bytes);
+	old = side_of(&row->old, &none);
+	new = side_of(&row->new, &all);
+	if (sp_change_is_beyond(&old, &new, &test->allowance, false, noise,
+				largest))
+		return true;
+	if (!test->both_ways)
+		return false;
+	old = side_of(&row->old, &all);
+	new = side_of(&row->new, &none);
+	return sp_change_is_beyond(&old, &new, &test->allowance, true, noise,
+				   largest);
+}
+
+int sp_match_test(const struct sp_match_row *rows, size_t n,
+		  const struct sp_match_test *test,
+		  const struct sp_run_noise *noise, double *p,
+		  double *ret_threshold, size_t *ret_n_tested)
+{
+	double *tested = malloc((n + 1) * sizeof(*tested));
+	size_t n_tested = 0;
+	int r;
+
+	if (!tested)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		p[i] = p_value(&rows[i], test, noise);
+		if (p[i] < 1 || is_testable(&rows[i], test, noise))
+			tested[n_tested++] = p[i];
+	}
+	r = sp_false_discovery(tested, n_tested, test->rate, ret_threshold);
+	*ret_n_tested = n_tested;
+	free(tested);
+	return r;
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gate/keys.h"
 #include "gate/summary.h"
 #include "profile/compare.h"
 
@@ -22,18 +23,20 @@ struct sp_pair {
 	struct sp_paths *paths;
 };
 
-/* One function, or one call path, on both sides. */
+/* One function, call path, or what else the keys say, on both sides. */
 struct sp_match_row {
-	uint32_t key; /* number of the frame, or of the path */
+	uint32_t key;
 	struct sp_runs old;
 	struct sp_runs new;
 	uint64_t old_samples; /* of all runs */
 	uint64_t new_samples;
 };
 
-enum sp_match_by {
-	SP_MATCH_FUNCTIONS, /* flat: the innermost frame of the path */
-	SP_MATCH_PATHS,
+/* Which samples are compared. */
+struct sp_match_of {
+	unsigned int table; /* SP_VIEW_..., or of enum sp_summary_table */
+	const char *phase;  /* of SP_VIEW_ALLOC: in it; NULL: whenever */
+	bool is_count;      /* objects, not bytes */
 };
 
 /* Which paths take part: those with a frame of the set.  NULL where one is
@@ -45,13 +48,16 @@ struct sp_frame_set {
 
 /*
  * Rows with a sample on either side, by ascending key; both sides have runs.
- * `is_count`: of objects.  0, *ret_rows, to be freed (free()), and *ret_n; or
- * -ENOMEM.
+ * 0, *ret_rows, to be freed (free()), and *ret_n; or -ENOMEM.
  */
-int sp_match_new(const struct sp_pair *pair, enum sp_view view,
-		 enum sp_match_by by, bool is_count,
-		 const struct sp_frame_set *only,
+int sp_match_new(const struct sp_pair *pair, const struct sp_match_of *of,
+		 const struct sp_keys *keys, const struct sp_frame_set *only,
 		 struct sp_match_row **ret_rows, size_t *ret_n);
+
+/* The same with a row for each path. */
+int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
+		   const struct sp_frame_set *only,
+		   struct sp_match_row **ret_rows, size_t *ret_n);
 
 /* What the rows tell of the program's own noise, of those with enough samples.
  * 0 and *ret, or -ENOMEM. */
@@ -60,8 +66,25 @@ int sp_match_noise(const struct sp_match_row *rows, size_t n,
 
 /* All paths of the set together, of one side.  0 or -ENOMEM. */
 int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
-		 enum sp_view view, bool is_count,
-		 const struct sp_frame_set *only, struct sp_runs *ret);
+		 const struct sp_match_of *of, const struct sp_frame_set *only,
+		 struct sp_runs *ret);
+
+/* What is asked of each row. */
+struct sp_match_test {
+	struct sp_allowance allowance;
+	bool both_ways; /* else only whether it grew */
+	double rate;    /* share of the rows found that may be wrong */
+};
+
+/*
+ * Which rows changed (E29, E31).  0, p[i] of each, at most *ret_threshold if it
+ * did, and *ret_n_tested, rows that could have been found with the samples that
+ * they have; or -ENOMEM.
+ */
+int sp_match_test(const struct sp_match_row *rows, size_t n,
+		  const struct sp_match_test *test,
+		  const struct sp_run_noise *noise, double *p,
+		  double *ret_threshold, size_t *ret_n_tested);
 
 /* Does the path take part? */
 bool sp_frame_set_has(const struct sp_frame_set *set,

@@ -61,14 +61,39 @@ struct sp_path_rows {
 	size_t n;
 };
 
+/*
+ * The tables of a run: its views by call path, then one view by something else,
+ * of which each row is a path of one frame with that name.
+ */
 #define SP_SUMMARY_VIEWS (SP_VIEW_TEMPORARY + 1)
 
-/* Exact totals of the stretches of a run that the program gave one name. */
+enum sp_summary_table {
+	SP_SUMMARY_BY_ENTRY = SP_SUMMARY_VIEWS, /* "malloc", "realloc", ... */
+	SP_SUMMARY_BY_THREAD,                   /* its name */
+	SP_SUMMARY_BY_SIZE, /* sp_view_sizes_row_name() of the object */
+	SP_SUMMARY_TABLES,
+};
+
+/* What is taken from a profile. */
+struct sp_summary_wish {
+	unsigned int views; /* a bit (1u << SP_VIEW_...) for each */
+	bool phases;        /* what was allocated in each phase, by path */
+	/* The tables of SP_VIEW_... `tables_of` by something else, and the
+	 * exact totals by size. */
+	bool tables;
+	enum sp_view tables_of;
+};
+
+/* The stretches of a run that the program gave one name. */
 struct sp_phase_sum {
 	char *name; /* untrusted text; owned */
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
 	uint64_t slack_bytes; /* that may be a neighbour's, or missing */
+	/* Samples that were born in it: no neighbour's, as each carries its
+	 * time.  `has_rows` is false where they were not taken. */
+	bool has_rows;
+	struct sp_path_rows rows;
 };
 
 struct sp_summary {
@@ -88,24 +113,26 @@ struct sp_summary {
 	 * SP_VIEW_LEAKS. */
 	double level;
 	struct sp_interval bytes[SP_SUMMARY_VIEWS];
-	struct sp_path_rows rows[SP_SUMMARY_VIEWS];
-	bool has_rows[SP_SUMMARY_VIEWS];
+	struct sp_path_rows rows[SP_SUMMARY_TABLES];
+	bool has_rows[SP_SUMMARY_TABLES];
+	/* Exact, of SP_FORMAT_CLASSES size classes; NULL: not known; owned. */
+	struct sp_class_total *classes;
 };
 
 /* The level at which checks decide, and at which baselines are written. */
 #define SP_SUMMARY_LEVEL 0.99
 
 /*
- * Take the views of the bits (1u << SP_VIEW_...) of `views`; those that need
- * frees are left out of a profile without them.  `question` says of what
- * (times, sizes, thread; its view and its level are not used).  0 and
- * *ret_summary, to be freed; negative errno and *err.
+ * Take what is wished for; views that need frees are left out of a profile
+ * without them.  `question` says of what (times, sizes, thread; its view is not
+ * used) and at which level.  0 and *ret_summary, to be freed; negative errno
+ * and *err.
  */
 int sp_summary_take(const struct sp_profile *profile,
 		    const struct sp_symbolizer_options *symbols,
-		    const struct sp_question *question, unsigned int views,
-		    struct sp_paths *paths, struct sp_summary **ret_summary,
-		    struct sp_error *err);
+		    const struct sp_question *question,
+		    const struct sp_summary_wish *wish, struct sp_paths *paths,
+		    struct sp_summary **ret_summary, struct sp_error *err);
 
 /* The phase of that name, or NULL; and a new one, all zero, or NULL without
  * memory. */
@@ -113,6 +140,12 @@ const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
 					    const char *name);
 struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
 					  const char *name);
+
+/* The rows of a table, or of what was allocated in the phase of that name
+ * (NULL: the whole run); NULL if the run has no such phase. */
+const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
+					   unsigned int table,
+					   const char *phase);
 
 /* Bring rows in order, those of one path together.  As a reader does. */
 void sp_path_rows_settle(struct sp_path_rows *rows);

@@ -34,7 +34,7 @@ void sp_runs_exact(struct sp_runs *ret, const double *values, size_t n)
 {
 	double sum = 0, squares = 0;
 
-	*ret = (struct sp_runs){.level = 0.5};
+	*ret = (struct sp_runs){.level = 0};
 	for (size_t i = 0; i < n; i++)
 		sum += values[i];
 	for (size_t i = 0; i < n; i++)
@@ -54,7 +54,8 @@ static double normal_two_sided(double level)
 void sp_runs_estimated(struct sp_runs *ret, const struct sp_interval *runs,
 		       size_t n, double level)
 {
-	const double count = (double)n, t = normal_two_sided(level);
+	const double count = (double)n;
+	const double t = level > 0 ? normal_two_sided(level) : 0;
 	double sum = 0, squares = 0, below = 0, above = 0, widths = 0;
 
 	*ret = (struct sp_runs){.level = level};
@@ -64,7 +65,8 @@ void sp_runs_estimated(struct sp_runs *ret, const struct sp_interval *runs,
 		squares += square(runs[i].value - sum / count);
 		below += square(runs[i].value - runs[i].lo);
 		above += square(runs[i].hi - runs[i].value);
-		widths += square((runs[i].hi - runs[i].lo) / (2 * t));
+		if (level > 0)
+			widths += square((runs[i].hi - runs[i].lo) / (2 * t));
 	}
 	set_values(ret, sum, squares, n);
 	ret->noise = widths / count;
@@ -111,7 +113,7 @@ struct sp_interval sp_runs_mean(const struct sp_runs *runs, double confidence)
 			    : sp_estimate_bytes_p3(&runs->acc, confidence);
 		return (struct sp_interval){i.value / n, i.lo / n, i.hi / n};
 	}
-	if (confidence == runs->level || !(i.hi > i.lo))
+	if (!(runs->level > 0) || confidence == runs->level)
 		return i;
 	scale = normal_two_sided(confidence) / normal_two_sided(runs->level);
 	return (struct sp_interval){
@@ -277,9 +279,9 @@ enum sp_change sp_change_down(const struct sp_runs *old,
 	return change(old, new, allowance, true, confidence);
 }
 
-static bool is_beyond(const struct sp_runs *old, const struct sp_runs *new,
-		      const struct sp_allowance *allowance, bool is_down,
-		      const struct sp_run_noise *noise, double p)
+bool sp_change_is_beyond(const struct sp_runs *old, const struct sp_runs *new,
+			 const struct sp_allowance *allowance, bool is_down,
+			 const struct sp_run_noise *noise, double p)
 {
 	struct sp_interval c[2];
 
@@ -296,15 +298,17 @@ double sp_change_p(const struct sp_runs *old, const struct sp_runs *new,
 {
 	double lo = log(P_SMALLEST), hi = log(fmin(largest, 0.499));
 
-	if (!is_beyond(old, new, allowance, is_down, noise, exp(hi)))
+	if (!sp_change_is_beyond(old, new, allowance, is_down, noise, exp(hi)))
 		return 1;
-	if (is_beyond(old, new, allowance, is_down, noise, P_SMALLEST))
+	if (sp_change_is_beyond(old, new, allowance, is_down, noise,
+				P_SMALLEST))
 		return P_SMALLEST;
 	/* it is beyond at exp(hi), and not at exp(lo) */
 	for (int i = 0; i < 30; i++) {
 		const double mid = (lo + hi) / 2;
 
-		if (is_beyond(old, new, allowance, is_down, noise, exp(mid)))
+		if (sp_change_is_beyond(old, new, allowance, is_down, noise,
+					exp(mid)))
 			hi = mid;
 		else
 			lo = mid;

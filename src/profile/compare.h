@@ -21,14 +21,15 @@ struct sp_runs {
 	bool is_count; /* of acc: objects instead of bytes */
 	struct sp_acc acc;         /* all runs together */
 	struct sp_interval limits; /* of the mean, at `level` */
-	double level;              /* in (0, 1) */
+	double level;              /* in (0, 1); 0: they hold at any */
 	double certain;            /* of the mean: it is at least that */
 };
 
 /* values[0..n), exact. */
 void sp_runs_exact(struct sp_runs *ret, const double *values, size_t n);
 
-/* Estimates of n runs with their intervals at `level`. */
+/* Estimates of n runs with their intervals at `level`; 0: what is in them is
+ * not known, but nothing is left to chance. */
 void sp_runs_estimated(struct sp_runs *ret, const struct sp_interval *runs,
 		       size_t n, double level);
 
@@ -100,6 +101,12 @@ enum sp_change sp_change_down(const struct sp_runs *old,
 			      const struct sp_runs *new,
 			      const struct sp_allowance *allowance,
 			      double confidence);
+
+/* Is the change seen to be beyond the allowance by a one-sided test at the
+ * level p in (0, 0.5] (E29)? */
+bool sp_change_is_beyond(const struct sp_runs *old, const struct sp_runs *new,
+			 const struct sp_allowance *allowance, bool is_down,
+			 const struct sp_run_noise *noise, double p);
 
 /*
  * p-value, one-sided, of "within the allowance" against "beyond" (E29); 1 if

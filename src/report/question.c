@@ -76,6 +76,20 @@ void sp_question_init(struct sp_question *question)
 	};
 }
 
+bool sp_question_is_whole(const struct sp_question *q)
+{
+	struct sp_question plain;
+
+	sp_question_init(&plain);
+	return !q->at.kind && !q->from.kind && !q->to.kind && !q->tail.kind &&
+	       !q->thread && !q->phase &&
+	       q->within_bytes == plain.within_bytes &&
+	       q->within_ns == plain.within_ns &&
+	       q->min_size_bytes == plain.min_size_bytes &&
+	       q->max_size_bytes == plain.max_size_bytes &&
+	       !sp_filter_is_given(&q->filter);
+}
+
 static uint64_t share_of(uint64_t ns, uint64_t thousandths)
 {
 	return (uint64_t)((unsigned __int128)ns * thousandths / PERCENT_100);
@@ -170,6 +184,12 @@ static int resolve_moments(const struct sp_question *question,
 	if (r < 0)
 		return r;
 	r = resolve(&question->at, profile, "--at", &s->at_ns, err);
+	if (r >= 0 && s->at_ns < profile->window_ns)
+		return sp_error_set(err, -ERANGE, profile->path,
+				    "--at %s lies before %s, when what the "
+				    "file has of the past begins",
+				    sp_text_duration(s->at_ns).text,
+				    sp_text_duration(profile->window_ns).text);
 	if (r < 0 || s->view != SP_VIEW_LEAKS)
 		return r;
 	s->tail_ns = share_of(run_ns, tail->kind == SP_MOMENT_NONE
@@ -331,6 +351,7 @@ int sp_selection_births(const struct sp_selection *selection,
 				    "--view %s",
 				    what, sp_view_name(selection->view));
 	*ret = *selection;
+	ret->has_survivors = true;
 	return 0;
 }
 

@@ -56,6 +56,10 @@ struct sp_question {
 /* Everything, by the default method at 95 %. */
 void sp_question_init(struct sp_question *question);
 
+/* Does it ask for all that the view has?  Not for a time, a size, a thread, a
+ * phase, or some of the call stacks. */
+bool sp_question_is_whole(const struct sp_question *question);
+
 /*
  * The question as a selection of this profile's samples; `fallback` is the
  * view if none was asked for.  The moment of SP_VIEW_PEAK is left open

@@ -12,8 +12,7 @@
 
 #define ESTIMATE_WIDTH 31
 
-/* One for each power of two: sizes up to 16 << row, the last without end. */
-#define ROWS 49
+#define ROWS SP_VIEW_SIZES_ROWS
 
 int sp_view_sizes_check(const struct sp_profile *profile, struct sp_error *err)
 {
@@ -28,7 +27,7 @@ int sp_view_sizes_check(const struct sp_profile *profile, struct sp_error *err)
 }
 
 /* Classes end at powers of two, among others, so that each is in one row. */
-static size_t row_of(unsigned int class)
+size_t sp_view_sizes_row(unsigned int class)
 {
 	const uint64_t max = sp_format_class_max(class);
 	size_t row = 0;
@@ -38,7 +37,7 @@ static size_t row_of(unsigned int class)
 	return row;
 }
 
-static struct sp_text_cell row_size(size_t row)
+struct sp_text_cell sp_view_sizes_row_name(size_t row)
 {
 	struct sp_text_cell larger = {"larger"};
 
@@ -58,7 +57,7 @@ static void coarsen(const struct sp_profile *profile, struct sizes *sizes)
 	*sizes = (struct sizes){.first = ROWS};
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
 		const struct sp_class_total *class = &profile->classes[i];
-		size_t at = row_of(i);
+		size_t at = sp_view_sizes_row(i);
 		struct sp_class_total *row = &sizes->rows[at];
 
 		if (!class->objects)
@@ -92,7 +91,8 @@ static void print_size_row(FILE *out, const struct sizes *sizes, size_t i,
 {
 	const struct sp_class_total *row = &sizes->rows[i];
 
-	fprintf(out, "  %10s %14s %6s  %10s %6s", row_size(i).text,
+	fprintf(out, "  %10s %14s %6s  %10s %6s",
+		sp_view_sizes_row_name(i).text,
 		sp_text_count(row->objects).text,
 		sp_text_percent((double)row->objects,
 				(double)sizes->sum.objects)
@@ -177,11 +177,12 @@ static void estimate(const struct sp_analysis *a, struct estimated *e)
 
 	*e = (struct estimated){.first = ROWS};
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i = next) {
-		const size_t at = row_of(i);
+		const size_t at = sp_view_sizes_row(i);
 		struct estimated_row *row = &e->rows[at];
 		bool is_there = false;
 
-		for (next = i; next < SP_FORMAT_CLASSES && row_of(next) == at;
+		for (next = i;
+		     next < SP_FORMAT_CLASSES && sp_view_sizes_row(next) == at;
 		     next++)
 			is_there |= totals[next].objects &&
 				    sp_analysis_may_have_size(a, next);
@@ -263,7 +264,7 @@ void sp_view_sizes_print_estimated(FILE *out,
 	fprintf(out, "  %10s %*s %6s %9s\n", "size up to", ESTIMATE_WIDTH, head,
 		"%", "samples");
 	for (size_t i = e.first; i < e.end; i++) {
-		print_estimated(out, row_size(i).text, &e.rows[i],
+		print_estimated(out, sp_view_sizes_row_name(i).text, &e.rows[i],
 				all.bytes.value, &e);
 		print_bar(out, e.rows[i].bytes.value, e.most_bytes,
 			  BAR_WIDTH_ESTIMATED, ascii);

@@ -8,6 +8,14 @@
 #include "base/error.h"
 #include "profile/profile.h"
 #include "report/analysis.h"
+#include "report/text.h"
+
+/* One for each power of two: sizes up to 16 << row, the last without end. */
+#define SP_VIEW_SIZES_ROWS 49
+
+/* The row of a size class, and what it is called: "64 B", "larger". */
+size_t sp_view_sizes_row(unsigned int class);
+struct sp_text_cell sp_view_sizes_row_name(size_t row);
 
 /* -ENODATA and *err if the profile has no totals per size class, else 0. */
 int sp_view_sizes_check(const struct sp_profile *profile, struct sp_error *err);

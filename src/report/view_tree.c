@@ -11,10 +11,8 @@
 /* Beyond this a line is all blanks. */
 #define INDENT_MAX 60
 
-/* How far each node is indented: a place without siblings as its caller. */
-static int *indents_of(const struct sp_tree *tree)
+int *sp_view_tree_indents(const uint32_t *depths, size_t n)
 {
-	const size_t n = tree->n_nodes;
 	int *indents = calloc(n + 1, sizeof(*indents));
 	size_t *parents = calloc(n + 1, sizeof(*parents));
 	size_t *children = calloc(n + 1, sizeof(*children));
@@ -26,7 +24,7 @@ static int *indents_of(const struct sp_tree *tree)
 		goto out;
 	}
 	for (size_t i = 0; i < n; i++) {
-		const uint32_t depth = tree->nodes[i].depth;
+		const uint32_t depth = depths[i];
 
 		last[depth] = i + 1;
 		parents[i] = depth ? last[depth - 1] : 0;
@@ -40,6 +38,19 @@ out:
 	free(parents);
 	free(children);
 	free(last);
+	return indents;
+}
+
+static int *indents_of(const struct sp_tree *tree)
+{
+	uint32_t *depths = calloc(tree->n_nodes + 1, sizeof(*depths));
+	int *indents = NULL;
+
+	for (size_t i = 0; depths && i < tree->n_nodes; i++)
+		depths[i] = tree->nodes[i].depth;
+	if (depths)
+		indents = sp_view_tree_indents(depths, tree->n_nodes);
+	free(depths);
 	return indents;
 }
 

@@ -14,4 +14,11 @@
 int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
 		       double share, struct sp_error *err);
 
+/*
+ * How far each place is indented, of n places in depth-first order, of these
+ * depths from 0: one without siblings as its caller.  To be freed by the caller
+ * (free()); NULL without memory.
+ */
+int *sp_view_tree_indents(const uint32_t *depths, size_t n);
+
 #endif

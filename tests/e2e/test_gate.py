@@ -1,71 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""diff and check on programs that count what they allocate: planted changes,
-exit statuses, every format through a reader of its own, and docs/ci.md as it
-stands."""
+"""check on programs that count what they allocate: planted changes, phases, exit
+statuses."""
 
 import csv
 import io
 import json
 import os
-import re
 import shutil
-import subprocess
-import xml.dom.minidom
 
 import harness
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-CI = os.path.join(HERE, "..", "..", "docs", "ci.md")
-
-# What the program does unless a test says otherwise: 24 MB in four functions.
-BASE = {"a": (128, 50000), "b": (256, 25000), "c": (1024, 10000),
-        "d": (64, 24000), "keep": (100, 4000)}
-
-HOSTILE = "x<b>&\"'%0A|`$(id)`]]>::error::\u202e\ufffe,"
-
-
-class Gate(harness.Case):
-    def setUp(self):
-        super().setUp()
-        self.programs = {}
-        for name in ("gated", "gated_moved", "gated_renamed"):
-            path = os.path.join(self.dir, name, "app")
-            os.mkdir(os.path.dirname(path))
-            shutil.copy(harness.target("e2e_" + name), path)
-            self.programs[name] = path
-
-    def record(self, program="gated", period="4K", env=None, seed=1,
-               **changes):
-        """The profile of a run with these changes to BASE: a=(128, 60000)."""
-        work = dict(BASE, **changes)
-        if period == "1":  # every object is a sample
-            work = {k: (s, n // 20) for k, (s, n) in work.items()}
-        specs = [f"{k}:{s}:{n}" for k, (s, n) in work.items() if n]
-        path = self.programs.get(program, program)
-        result = self.execute(path, *specs, period=period, env=env,
-                              seed=seed)
-        profile = result.profile().require_samples(
-            1 if period == "1" else 100)
-        _, *truth = result.stdout.decode().split()
-        self.assertGreaterEqual(profile.exact[0], int(truth[0]))
-        return profile.path
-
-    def report(self, *words, code=0, stdin=None):
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], *words], capture_output=True,
-            input=stdin, timeout=harness.TIMEOUT_S, check=False)
-        self.assertEqual(done.returncode, code,
-                         f"{words}: {done.stdout.decode()}"
-                         f"{done.stderr.decode()}")
-        self.err = done.stderr.decode()
-        return done.stdout.decode()
-
-    def check(self, new, old, *limits, code=0, form="text"):
-        new = [new] if isinstance(new, str) else new
-        old = [old] if isinstance(old, str) else old
-        words = [w for x in limits for w in ("--limit", x)]
-        return self.report("check", *new, "--baseline", *old, *words,
-                           "--format", form, code=code)
+from gate import BASE, Gate
 
 
 class Planted(Gate):
@@ -167,7 +111,7 @@ class Planted(Gate):
 
 
 class Phases(Gate):
-    """Exact totals by phase, from profiles and from a baseline."""
+    """Totals and functions by phase, from profiles and from a baseline."""
 
     def phases(self, load):
         result = self.execute(
@@ -191,6 +135,64 @@ class Phases(Gate):
             self.assertRegex(text, r"REGRESSION +alloc_bytes@load.*\+6\.")
             self.assertEqual(text.count("pass "), 3)
             self.check(new, side, "alloc_bytes@load=+10%")
+
+        # a phase has no totals of the run
+        part = json.loads(self.report("diff", "--json", "--phase", "load",
+                                      old, new))
+        self.assertEqual(part["totals"], {})
+        self.assertEqual([r["name"] for r in part["functions"]], ["site_b"])
+        rows = list(csv.DictReader(io.StringIO(self.report(
+            "--by", "phase", "--csv", new, "--base", old))))
+        load = [r for r in rows if r["name"] == "load"]
+        self.assertEqual([r["table"] for r in load],
+                         ["phases", "phases_objects"])
+        self.assertTrue(float(load[0]["change_lo"]) <= 256 * 600 <=
+                        float(load[0]["change_hi"]))
+        self.assertTrue(float(load[1]["change_lo"]) <= 600 <=
+                        float(load[1]["change_hi"]))
+
+    def test_functions_in_one_phase(self):
+        """What moves from one phase to the other is the same in all."""
+        def record(*specs):
+            return self.execute(self.programs["gated"], *specs, period="4K",
+                                ).profile().require_samples(100).path
+        old = record("mark=load", "a:128:20000", "b:256:8000", "mark=serve",
+                     "a:128:10000", "b:256:8000")
+        new = record("mark=load", "a:128:10000", "b:256:8000", "mark=serve",
+                     "a:128:20000", "b:256:8000")
+        base = os.path.join(self.dir, "base.json")
+        self.report("check", old, "--baseline", base, "--update-baseline")
+        for side in (old, base):
+            self.check(new, side, "sites=+-20%&200K", "site(^site_b)=+50%")
+            self.check(new, side, "sites@load=+20%&64K",
+                       "module(.)@load=+100%&1M")
+            text = self.check(new, side, "sites@serve=+20%&64K",
+                              "site(^site_b)@serve=+50%",
+                              "site(^site_a)@serve=+10%", code=3)
+            self.assertRegex(text, r"REGRESSION +sites@serve=.*, 1 beyond")
+            self.assertRegex(text, r"REGRESSION +site\(\^site_a\)@serve")
+            self.assertRegex(text, r"pass +site\(\^site_b\)@serve")
+            # what explains it is what that phase has
+            found = json.loads(self.check(new, side, "sites@serve=+20%&64K",
+                                          code=3, form="json"))
+            site = found["limits"][0]["explained_by"][0]
+            self.assertEqual(site["function"], "site_a")
+            self.assertTrue(site["old"]["lo"] <= 1280000 <=
+                            site["old"]["hi"], site)
+            self.assertTrue(site["new"]["lo"] <= 2560000 <=
+                            site["new"]["hi"], site)
+            text = self.check(new, side, "sites@load=+-20%&64K", code=3)
+            self.assertRegex(text, "IMPROVED +sites@load")
+            self.check(new, side, "sites@nothing=+1%", code=4)
+        # a baseline of an earlier version has no call paths of phases
+        with open(base, encoding="utf-8") as f:
+            baseline = json.load(f)
+        del baseline["phases"]
+        with open(base, "w", encoding="utf-8") as f:
+            json.dump(baseline, f)
+        text = self.check(new, base, "sites@serve=+20%", code=4)
+        self.assertIn("no call paths of that phase", text)
+        self.check(new, base, "alloc_bytes@serve=+80%")
 
 
 class Statuses(Gate):
@@ -327,382 +329,6 @@ class Statuses(Gate):
         # what was kept gives the same answer again
         new, old = (os.path.join(kept, n) for n in names[2:])
         self.check(new, old, "alloc_bytes=+1%", code=3)
-
-
-class Diff(Gate):
-    def test_forms(self):
-        old, new = self.record(), self.record(a=(128, 100000), seed=2)
-        text = self.report("diff", old, new, "--stacks", "2")
-        self.assertRegex(text, r"EXACT +alloc_objects +113,")
-        first = re.search(r"function \(flat\)\n(.*)\n", text).group(1)
-        self.assertRegex(first, r"\+[0-9.]+ MiB +\+[0-9.]+ % .* site_a$")
-        self.assertRegex(text, "~ .*site_b")
-        self.assertRegex(text, "and [0-9]+ more")
-        data = json.loads(self.report("diff", "--json", "--confidence",
-                                      "99.9", old, new))
-        top = data["functions"][0]
-        self.assertEqual(top["name"], "site_a")
-        self.assertTrue(top["is_told"])
-        self.assertTrue(top["change"]["lo"] <= 6400000 <= top["change"]["hi"])
-        exact = data["totals"]["alloc_bytes"]["change"]
-        self.assertEqual(exact, {"value": 6.4e6, "lo": 6.4e6, "hi": 6.4e6})
-        rows = list(csv.DictReader(io.StringIO(
-            self.report("diff", "--csv", old, new))))
-        self.assertEqual(rows[0]["function"], "site_a")
-        self.assertEqual(rows[0]["is_told"], "1")
-        # the other way round
-        back = json.loads(self.report("diff", "--json", new, old))
-        self.assertAlmostEqual(back["functions"][0]["change"]["value"],
-                               -top["change"]["value"])
-        # several runs on a side
-        several = json.loads(self.report("diff", "--json", new, "--baseline",
-                                         old, self.record(seed=5)))
-        self.assertEqual(several["old"]["runs"], 2)
-
-    def test_parts_and_refusals(self):
-        old, new = self.record(), self.record(a=(128, 100000), seed=2)
-        part = json.loads(self.report("diff", "--json", "--size", "256-",
-                                      old, new))
-        self.assertEqual(part["totals"], {})
-        self.assertNotIn("site_a", [r["name"] for r in part["functions"]])
-        focus = json.loads(self.report("diff", "--json", "--focus", "site_a",
-                                       old, new))
-        self.assertEqual([r["name"] for r in focus["functions"]], ["site_a"])
-        base = os.path.join(self.dir, "base.json")
-        self.report("check", old, "--baseline", base, "--update-baseline")
-        self.assertRegex(self.report("diff", base, new), "site_a")
-        self.report("diff", "--focus", "a", base, new, code=1)
-        self.assertIn("only whole runs", self.err)
-        self.report("diff", "--view", "leaks", base, new, code=1)
-        self.assertIn("no such view", self.err)
-        for words in ((), (old,), (old, new, new), ("--json", "--csv", old,
-                                                    new)):
-            self.report("diff", *words, code=2)
-        self.report("diff", old, "/nonexistent", code=1)
-        for command in ("diff", "check"):
-            self.assertIn("usage: ", self.report(command, "--help"))
-            self.assertIn("sampleprof-report ",
-                          self.report(command, "--version"))
-
-
-class Formats(Gate):
-    """Each format through a reader of its own, with hostile names in all."""
-
-    def setUp(self):
-        super().setUp()
-        program = os.path.join(self.dir, HOSTILE.replace("/", ""))
-        shutil.copy(self.programs["gated"], program)
-        self.new = self.record(program)
-        base = os.path.join(self.dir, "base.json")
-        self.report("check", self.new, "--baseline", base,
-                    "--update-baseline")
-        with open(base, encoding="utf-8") as f:
-            baseline = json.load(f)
-        # a function of hostile name that is gone
-        gone = dict([p for p in baseline["views"]["alloc"]
-                     if p["path"][0] == "site_a"][0], path=[HOSTILE, "main"])
-        baseline["views"]["alloc"].append(gone)
-        with open(base, "w", encoding="utf-8") as f:
-            json.dump(baseline, f)
-        self.limits = os.path.join(self.dir, "limits,%:x")
-        with open(self.limits, "w", encoding="utf-8") as f:
-            f.write("alloc_bytes = +1%\n"
-                    "site(<&\"'>%)=+1%\n"
-                    "sites = +-50%\n"
-                    "peak_bytes = 1K\n"
-                    "alloc_bytes@<b> = +1%\n")
-        self.words = ("check", self.new, "--baseline", base, "--limits",
-                      self.limits)
-
-    def test_all(self):
-        for name in ("text", "junit", "github", "summary", "metrics", "json",
-                     "series"):
-            with self.subTest(name):
-                getattr(self, "read_" + name)()
-
-    def write(self, form):
-        text = self.report(*self.words, "--format", form, code=3)
-        self.assertNotRegex(text, "[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
-        return text
-
-    def read_text(self):
-        text = self.write("text")
-        self.assertRegex(text, "REGRESSION +peak_bytes")
-        self.assertRegex(text, "IMPROVED +sites")
-        self.assertRegex(text, "gone +x<b>")
-        self.assertRegex(text, "CANNOT TELL +alloc_bytes@<b>")
-
-    def read_junit(self):
-        path = os.path.join(self.dir, "junit.xml")
-        self.report(*self.words, "--format", "junit=" + path, code=3)
-        done = subprocess.run(
-            [harness.require("xmllint", "libxml2-utils"), "--noout",
-             "--schema", os.path.join(HERE, "junit.xsd"), path],
-            capture_output=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr.decode())
-        suites = xml.dom.minidom.parse(path)
-        suite = suites.getElementsByTagName("testsuite")[0]
-        self.assertEqual([suite.getAttribute(a) for a in
-                          ("tests", "failures", "errors")], ["5", "2", "2"])
-        cases = suites.getElementsByTagName("testcase")
-        self.assertEqual(cases[1].getAttribute("name"),
-                         "site(<&\"'>%)=+1%")
-        self.assertIn("x<b>&\"'%0A", cases[2].toxml()
-                      .replace("&lt;", "<").replace("&gt;", ">")
-                      .replace("&quot;", '"').replace("&amp;", "&"))
-        # the schema does refuse something
-        with open(path, encoding="utf-8") as f:
-            bad = f.read().replace(" classname=", " class=")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write(bad)
-        self.assertNotEqual(subprocess.run(
-            ["xmllint", "--noout", "--schema",
-             os.path.join(HERE, "junit.xsd"), path], capture_output=True,
-            check=False).returncode, 0)
-
-    def read_github(self):
-        lines = self.write("github").splitlines()
-        self.assertEqual(len(lines), 4)
-        for line in lines:
-            command, properties, message = re.fullmatch(
-                r"::(error|warning) ([^:\n]*)::(.*)", line).groups()
-            names = [p.split("=")[0] for p in properties.split(",")]
-            self.assertEqual(names, ["file", "line", "title"])
-            self.assertNotRegex(properties + message, "%(?!25|0A|0D|3A|2C)")
-            self.assertEqual(command == "warning", "cannot tell" in message)
-        self.assertIn("line=3,", lines[1])
-        self.assertIn("limits%2C%25%3Ax", lines[0])
-
-    def read_summary(self):
-        path = os.path.join(self.dir, "summary.md")
-        for _ in range(2):
-            self.report(*self.words, "--format", "summary=" + path, code=3)
-        with open(path, encoding="utf-8") as f:
-            text = f.read()
-        self.assertEqual(text.count("### Heap of"), 2)
-        for line in text.splitlines():
-            if line.startswith("| "):
-                self.assertEqual(line.count("|"), 4, line)
-        self.assertNotRegex(text, "[<`]")
-
-    def read_metrics(self):
-        text = self.write("gitlab")
-        self.assertTrue(text.endswith("# EOF\n"))
-        families, sample = [], re.compile(
-            r"(sampleprof_[a-z_]+)\{((?:[a-z]+=\"(?:[^\"\\]|\\.)*\",?)+)\} "
-            r"[0-9]+")
-        for line in text.splitlines()[:-1]:
-            if line.startswith("# TYPE "):
-                _, _, name, kind = line.split()
-                self.assertEqual(kind, "gauge")
-                self.assertNotIn(name, families)
-                families.append(name)
-            else:
-                self.assertEqual(sample.fullmatch(line).group(1),
-                                 families[-1])
-        self.assertIn("sampleprof_peak_bytes_upper", families)
-
-    def read_json(self):
-        import jsonschema  # pylint: disable=import-outside-toplevel
-        with open(os.path.join(HERE, "check.schema.json"),
-                  encoding="utf-8") as f:
-            schema = json.load(f)
-        data = json.loads(self.write("json"))
-        jsonschema.validate(data, schema)
-        self.assertEqual(data["verdict"], "regression")
-        self.assertEqual([x["verdict"] for x in data["limits"]],
-                         ["pass", "cannot tell", "improved", "regression",
-                          "cannot tell"])
-        del data["limits"][0]["verdict"]
-        with self.assertRaises(jsonschema.ValidationError):
-            jsonschema.validate(data, schema)
-
-    def read_series(self):
-        measures = list(json.loads(self.write("bencher")).values())[0]
-        self.assertIn("alloc_objects", measures)
-        for value in measures.values():
-            self.assertEqual(sorted(value),
-                             ["lower_value", "upper_value", "value"])
-            self.assertTrue(value["lower_value"] <= value["value"] <=
-                            value["upper_value"])
-        rows = json.loads(self.write("benchmark-action"))
-        for row in rows:
-            self.assertEqual(sorted(row), ["name", "range", "unit", "value"])
-        # benchstat: lines begin with Benchmark and no small letter, then
-        # the number of iterations, then pairs of a value and a unit
-        lines = self.write("gobench").splitlines()
-        self.assertEqual(lines[:2], ["Unit B/op assume=exact",
-                                     "Unit allocs/op assume=exact"])
-        name, n, *pairs = lines[2].split()
-        self.assertRegex(name, r"^Benchmark[A-Z][\w./]*$")
-        self.assertEqual(n, "1")
-        self.assertEqual(len(pairs) % 2, 0)
-        self.assertEqual(pairs[1], "B/op")
-        self.assertGreater(int(pairs[0]), 20000000)
-
-
-class RealProgram(Gate):
-    """xmllint reads elements with an attribute, and without."""
-
-    def profile(self, attribute, period):
-        path = os.path.join(self.dir, "x.xml")
-        with open(path, "w", encoding="utf-8") as f:
-            f.write("<r>" + f"<item id='1'{attribute}>text</item>" * 10000 +
-                    "</r>")
-        result = self.execute(harness.require("xmllint", "libxml2-utils"),
-                              "--noout", path, period=period, seed=1)
-        return result.profile().require_samples().path
-
-    def test_explanation(self):
-        """What is named at 2 KiB is what period 1 counts."""
-        exact = json.loads(self.report(
-            "diff", "--json", *(self.profile(a, "1")
-                                for a in ("", " more='value'"))))
-        truth = {r["name"]: r["change"]["value"] for r in exact["functions"]}
-        old, new = (self.profile(a, "2K") for a in ("", " more='value'"))
-        checked = json.loads(self.check(new, old, "sites=+10%",
-                                        "alloc_bytes=+3%", code=3,
-                                        form="json"))
-        named = [c for c in checked["limits"][0]["explained_by"]
-                 if "function" in c]
-        self.assertEqual({c["function"] for c in named},
-                         {n for n, v in truth.items() if v > 10000})
-        for c in named:
-            self.assertTrue(c["change"]["lo"] <= truth[c["function"]] <=
-                            c["change"]["hi"], c)
-
-
-APP = """
-#include <stdlib.h>
-static void *volatile sink;
-__attribute__((noinline)) static void parse_all(void)
-{
-	for (int i = 0; i < 400000; i++) {
-		sink = malloc(200);
-		free(sink);
-	}
-}
-int main(void)
-{
-	parse_all();
-	sink = malloc(1000);
-	return 0;
-}
-"""
-
-MAKE_APP = "app: app.c\n\tcc -g -O1 -fno-builtin app.c -o app\n"
-
-
-class Documented(harness.Case):
-    """docs/ci.md, block by block, with the installed programs."""
-
-    @classmethod
-    def setUpClass(cls):
-        with open(CI, encoding="utf-8") as f:
-            cls.text = f.read()
-
-    def setUp(self):
-        super().setUp()
-        self.prefix = os.path.join(self.dir, "prefix")
-        build = os.path.dirname(os.path.dirname(
-            os.environ["SAMPLEPROF_TARGETS"].rstrip("/")))
-        self.run_in(None, "cmake", "--install", build, "--prefix",
-                    self.prefix)
-        self.work = os.path.join(self.dir, "work")
-        os.mkdir(self.work)
-        self.put("app.c", APP)
-        self.put("Makefile", MAKE_APP)
-        self.put("heap.limits", self.blocks("limits")[0])
-        self.shell("make app")
-
-    def put(self, name, text):
-        with open(os.path.join(self.work, name), "w", encoding="utf-8") as f:
-            f.write(text)
-
-    def blocks(self, kind):
-        found = re.findall(rf"<!-- try: {kind} -->\n\n(?:```\w+\n(.*?)```|"
-                           r"((?:    [^\n]*\n|\n)+))", self.text, re.S)
-        self.assertTrue(found, kind)
-        return [fenced or re.sub("^    ", "", indented, flags=re.M)
-                for fenced, indented in found]
-
-    def environment_of(self):
-        env = self.environment(shim=False)
-        library = os.path.dirname(subprocess.run(
-            ["find", self.prefix, "-name", "libsampleprof.so"],
-            capture_output=True, check=True).stdout.decode().strip())
-        env.update(PATH=f"{self.prefix}/bin:{env['PATH']}",
-                   LD_LIBRARY_PATH=library, SAMPLEPROF_SEED="1",
-                   CMAKE_PREFIX_PATH=self.prefix,
-                   GITHUB_STEP_SUMMARY=os.path.join(self.dir, "summary.md"))
-        return env
-
-    def run_in(self, env, *argv, code=0):
-        done = subprocess.run(argv, cwd=getattr(self, "work", None), env=env,
-                              capture_output=True,
-                              timeout=harness.TIMEOUT_S, check=False)
-        text = done.stdout.decode() + done.stderr.decode()
-        self.assertEqual(done.returncode, code, f"{argv}: {text}")
-        return text
-
-    def shell(self, script, code=0):
-        return self.run_in(self.environment_of(), "bash", "-ec", script,
-                           code=code)
-
-    def make_baseline(self):
-        self.shell(self.blocks("shell")[0])
-        self.assertTrue(os.path.exists(os.path.join(self.work, "heap.json")))
-
-    def grow(self):
-        self.put("app.c", APP.replace("malloc(200)", "malloc(260)"))
-
-    def test_shell(self):
-        for block in self.blocks("shell"):
-            self.assertIn("pass: 0 of 2 limits", self.shell(block))
-
-    def test_yaml(self):
-        import yaml  # pylint: disable=import-outside-toplevel
-        self.make_baseline()
-        github = yaml.safe_load(self.blocks("github")[0])
-        steps = [s["run"] for s in github["jobs"]["heap"]["steps"]
-                 if "run" in s]
-        gitlab = yaml.safe_load(self.blocks("gitlab")[0])
-        for script, mark in ((steps, "::error file=heap.limits,line="),
-                             (gitlab["heap"]["script"], "REGRESSION")):
-            shutil.rmtree(os.path.join(self.work, "heap"),
-                          ignore_errors=True)
-            self.put("app.c", APP)
-            for line in script:
-                self.shell(line)
-            shutil.rmtree(os.path.join(self.work, "heap"))
-            self.grow()
-            for line in script[:-1]:
-                self.shell(line)
-            self.assertIn(mark, self.shell(script[-1], code=3))
-            self.assertTrue(os.path.exists(os.path.join(
-                self.work, "heap/evidence/check.txt")))
-        for name in gitlab["heap"]["artifacts"]["reports"].values():
-            self.assertTrue(os.path.exists(os.path.join(self.work, name)))
-        self.assertTrue(os.path.exists(os.path.join(self.dir, "summary.md")))
-
-    def test_make(self):
-        self.make_baseline()
-        self.put("Makefile", MAKE_APP + self.blocks("make")[0])
-        self.shell("make check-heap")
-        self.grow()
-        self.assertIn("REGRESSION", self.shell("make check-heap", code=2))
-
-    def test_cmake(self):
-        self.put("CMakeLists.txt", self.blocks("cmake")[0])
-        self.shell("cmake -S . -B b && cmake --build b")
-        self.shell("cd b && SAMPLEPROF_UPDATE_BASELINE=1 ctest -R heap")
-        self.shell("cd b && ctest -R heap")
-        self.grow()
-        self.shell("cmake --build b")
-        self.assertIn("REGRESSION", self.shell(
-            "cd b && ctest -R heap --output-on-failure", code=8))
-        self.assertTrue(os.path.exists(os.path.join(
-            self.work, "b/gate-heap/junit.xml")))
 
 
 if __name__ == "__main__":

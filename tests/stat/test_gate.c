@@ -6,7 +6,10 @@
  * does the same, and with five runs on each side and a program that does not.
  * A growth that the check says it would find with 95 % is found as often (E32),
  * a new function of that size too, and with the variance that is said to be
- * needed no change is seen to be none (E33).
+ * needed no change is seen to be none (E33).  Of the functions that a diff says
+ * changed, at most 1 in 20 did not on average (E31), when functions that could
+ * not be found with the samples that they have are not counted as tests; and
+ * more of those that did change are found than if they were.
  *
  * H0, for each kind of program: the rate of false alarms is p0 = 0.005, or
  * 0.01; the rate of detection is 0.95.  Limits allow no growth at all (+0%),
@@ -18,8 +21,12 @@
  * normal approximation of (E32) may be off.
  *
  * alpha: for n = 300 more than 10 of 0.005 has probability 1e-6, more than 14
- * of 0.01 7e-7, fewer than 258 of 0.93 1e-5; the 18 statistics make 1e-4.  Long
+ * of 0.01 7e-7, fewer than 258 of 0.93 1e-5; the 20 statistics make 1e-4.  Long
  * form: SAMPLEPROF_TEST_PAIRS=20000, with bounds at the same z.
+ *
+ * The share of false discoveries, a mean over n pairs, is allowed 4.8 standard
+ * errors above 0.05: alpha 8e-7.  Its negative control takes every p-value up
+ * to 0.05 for a discovery, and has to be found out.
  *
  * Power: a rate of false alarms of 0.12 instead of 0.01 is rejected with
  * probability 1 - 2e-5, detection of 0.75 instead of 0.95 with 1 - 1e-5; the
@@ -340,6 +347,121 @@ static void test_one_for_another(void **state)
 	assert_found("  and one by one", e.regressions[2]);
 }
 
+/* ---- false discoveries ---- */
+
+#define CHANGED 20
+
+struct found {
+	double false_share; /* of what is found; sums over the pairs, here */
+	double squares;     /* and here of its squares */
+	unsigned int right;
+	unsigned int changed; /* of those that have samples */
+};
+
+/* Which functions are found with that threshold. */
+static void look(const struct sp_match_row *rows, const double *p, size_t n,
+		 double threshold, const struct sp_paths *paths,
+		 struct found *ret)
+{
+	unsigned int found = 0, wrong = 0;
+	double share;
+
+	for (size_t i = 0; i < n; i++) {
+		const int site = atoi(sp_paths_name(paths, rows[i].key) + 4);
+		const bool is_changed = site % CHANGED == 4;
+
+		ret->changed += is_changed;
+		if (p[i] > threshold)
+			continue;
+		found++;
+		wrong += !is_changed;
+		ret->right += is_changed;
+	}
+	share = found ? (double)wrong / found : 0;
+	ret->false_share += share;
+	ret->squares += share * share;
+}
+
+/* Is the mean share above the rate by more than chance allows? */
+static bool is_too_many(const struct found *f, double rate)
+{
+	const double mean = f->false_share / pairs;
+	const double var = f->squares / pairs - mean * mean;
+
+	return mean > rate + 4.8 * sqrt(var / pairs);
+}
+
+enum { TESTABLE, ALL, NO_E31, KINDS };
+
+static void one_discovery(const struct program *old_program,
+			  const struct program *new_program,
+			  struct found found[KINDS])
+{
+	static const struct sp_match_of of = {.table = SP_VIEW_ALLOC};
+	const struct sp_match_test test = {.both_ways = true, .rate = 0.05};
+	const struct sp_run_noise noise = {0};
+	struct sp_summary *old, *new;
+	struct sp_paths paths = {0};
+	struct sp_pair pair = {.paths = &paths};
+	struct sp_match_row *rows;
+	struct sp_keys keys;
+	size_t n, n_tested;
+	double p[SITES], threshold;
+
+	make_side(old_program, 1, false, &paths, &pair.old, &old);
+	make_side(new_program, 1, false, &paths, &pair.new, &new);
+	assert_int_equal(sp_keys_flat(&paths, NULL, &keys), 0);
+	assert_int_equal(sp_match_new(&pair, &of, &keys, NULL, &rows, &n), 0);
+	assert_int_equal(
+		sp_match_test(rows, n, &test, &noise, p, &threshold, &n_tested),
+		0);
+	look(rows, p, n, threshold, &paths, &found[TESTABLE]);
+	assert_int_equal(sp_false_discovery(p, n, test.rate, &threshold), 0);
+	look(rows, p, n, threshold, &paths, &found[ALL]);
+	look(rows, p, n, test.rate, &paths, &found[NO_E31]);
+	free(rows);
+	sp_keys_done(&keys);
+	sp_summary_free(old);
+	sp_summary_free(new);
+	sp_paths_done(&paths);
+}
+
+/* Every twentieth function has four times as much, and four periods more. */
+static void test_false_discoveries(void **state)
+{
+	static const double samples[] = {150, 600};
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		const struct program old = zipf(samples[i], 0);
+		struct found found[KINDS] = {0};
+		struct program new = old;
+
+		for (unsigned int k = 4; k < SITES; k += CHANGED)
+			new.count[k] =
+				4 * old.count[k] +
+				(unsigned int)(4 * R / old.size_bytes[k]);
+		for (unsigned int pair = 0; pair < pairs; pair++)
+			one_discovery(&old, &new, found);
+		for (int k = 0; k < KINDS; k++)
+			print_message(
+				"%g samples, %s: of the functions found "
+				"%.2f %% did not change, %.1f %% of those "
+				"that did were found\n",
+				samples[i],
+				k == TESTABLE ? "as it is"
+				: k == ALL    ? "all rows as tests"
+					      : "without E31",
+				100 * found[k].false_share / pairs,
+				100.0 * found[k].right / found[k].changed);
+		assert_false(is_too_many(&found[TESTABLE], 0.05));
+		assert_true(found[TESTABLE].right > found[ALL].right);
+		/* few samples make p-values that are too large: little to see
+		 */
+		assert_true(!i || is_too_many(&found[NO_E31], 0.05));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -348,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_samples_needed),
 		cmocka_unit_test(test_one_for_another),
+		cmocka_unit_test(test_false_discoveries),
 	};
 	const char *asked = getenv("SAMPLEPROF_TEST_PAIRS");
 

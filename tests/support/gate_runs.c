@@ -46,16 +46,27 @@ static uint32_t add_path(struct sp_paths *paths, const char *text)
 	return path;
 }
 
-void gate_run_add(struct sp_summary *run, struct sp_paths *paths,
-		  enum sp_view view, const char *path, const struct sp_acc *acc)
+static void add_row(struct sp_path_rows *rows, struct sp_paths *paths,
+		    const char *path, const struct sp_acc *acc)
 {
-	struct sp_path_rows *rows = &run->rows[view];
-
 	if (!acc->samples)
 		return;
 	rows->at = need(realloc(rows->at, (rows->n + 1) * sizeof(*rows->at)));
 	rows->at[rows->n++] = (struct sp_path_row){add_path(paths, path), *acc};
 	sp_path_rows_settle(rows);
+}
+
+void gate_run_add(struct sp_summary *run, struct sp_paths *paths,
+		  enum sp_view view, const char *path, const struct sp_acc *acc)
+{
+	add_row(&run->rows[view], paths, path, acc);
+}
+
+void gate_phase_add(struct sp_phase_sum *phase, struct sp_paths *paths,
+		    const char *path, const struct sp_acc *acc)
+{
+	phase->has_rows = true;
+	add_row(&phase->rows, paths, path, acc);
 }
 
 struct sp_acc gate_samples(uint64_t n, uint64_t size_bytes,

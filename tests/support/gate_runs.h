@@ -15,6 +15,10 @@ void gate_run_add(struct sp_summary *run, struct sp_paths *paths,
 		  enum sp_view view, const char *path,
 		  const struct sp_acc *acc);
 
+/* The same in a phase of a run. */
+void gate_phase_add(struct sp_phase_sum *phase, struct sp_paths *paths,
+		    const char *path, const struct sp_acc *acc);
+
 /* n samples of size_bytes each, all hit at their first byte. */
 struct sp_acc gate_samples(uint64_t n, uint64_t size_bytes,
 			   uint64_t period_bytes);

@@ -33,6 +33,7 @@ static struct sp_summary *run_of(struct sp_paths *paths, unsigned int n)
 	phase = sp_summary_add_phase(run, "read \"x\"");
 	assert_non_null(phase);
 	phase->exact_alloc_objects = n;
+	gate_phase_add(phase, paths, "b<main", &some);
 	run->bytes[SP_VIEW_PEAK] = (struct sp_interval){1000.5, 900, 1200};
 	gate_run_add(run, paths, SP_VIEW_ALLOC, "b<main", &some);
 	gate_run_add(run, paths, SP_VIEW_ALLOC, "a<libz.so.1!\"x\\<main",
@@ -100,6 +101,10 @@ static void test_round_trip(void **state)
 		     runs[2]->rows[SP_VIEW_ALLOC].at[0].acc.k2, 1e-6);
 	assert_int_equal(back.run[0]->rows[SP_VIEW_LIVE].at[0].acc.sure_bytes,
 			 2u << 20);
+	assert_true(sp_summary_phase(back.run[0], "read \"x\"")->has_rows);
+	assert_int_equal(
+		sp_summary_rows(back.run[2], SP_VIEW_ALLOC, "read \"x\"")->n,
+		1);
 	second = written(&back, &again);
 	assert_string_equal(second, text);
 	free(second);
@@ -181,57 +186,60 @@ static void test_hand_made(void **state)
 	sp_paths_done(&paths);
 }
 
+static const struct {
+	const char *part, *by, *message;
+} cases[] = {
+	{"sampleprof-baseline", "other", "this is no baseline"},
+	{"{", "[", "line 1: "},
+	{"\"version\": 1", "\"version\": 2",
+	 "a baseline of version 2: this program knows 1"},
+	{"\"version\": 1", "\"version\": \"1\"", "\"version\" is no"},
+	{"\"version\": 1", "\"version\": 0", "\"version\" is no"},
+	{"4096", "0", "no sampling period"},
+	{"4096", "-5", "\"period_bytes\" is not an integer"},
+	{"4096", "9e99", "\"period_bytes\" is not an integer"},
+	{"4096", "4000000000000000", "no sampling period"},
+	{"\"app\"", "7", "\"program\" is not"},
+	{"\"app\"", "\"a\\u0000b\"", "line 1: "},
+	{"exponential", "normal", "\"law\" is none"},
+	{"0.99", "1", "\"level\" is not"},
+	{"0.99", "\"x\"", "\"level\" is not"},
+	{"{\"alloc_bytes\": 5, \"alloc_objects\": 1}", "",
+	 "\"runs\" are not 1 to"},
+	{"\"alloc_bytes\": 5", "\"alloc_bytes\": -5", "\"alloc_bytes\" is not"},
+	{"\"alloc_bytes\": 5", "\"alloc_bytes\": 5, \"alloc_bytes\": 5",
+	 "line 1: duplicate"},
+	{"\"alloc_objects\": 1", "\"peak_bytes\": 3, \"alloc_objects\": 1",
+	 "\"peak_bytes\" has no"},
+	{"\"alloc_objects\": 1", "\"alloc_objects\": 1, \"phases\": []",
+	 "\"phases\" are not"},
+	{"\"alloc_objects\": 1",
+	 "\"alloc_objects\": 1, \"phases\": {\"a\": {}}",
+	 "\"alloc_bytes\" is not"},
+	{"\"alloc\": [", "\"other\": [", "views.alloc is missing"},
+	{"\"alloc\": [{", "\"alloc\": [7, {", "views.alloc[0]: \"path\""},
+	{"[\"f\"]", "[]", "views.alloc[0]: \"path\" is not 1"},
+	{"[\"f\"]", "[7]", "views.alloc[0].path[0] is no name"},
+	{"[[1, 100]]", "[[1, 100], null]",
+	 "views.alloc[0]: \"runs\" is not as long"},
+	{"[1, 100]", "[1]", "views.alloc[0].runs[0] are no sums"},
+	{"[1, 100]", "[0, 100]", "are no sums"},
+	{"[1, 100]", "[200, 100]", "are no sums"},
+	{"[1, 100]", "[1, 100, 4096, 1, 1, 1, 40, 1]", "are no sums"},
+	{"[1, 100]", "[1, 100, -1, 1, 1, 1, 40, 1, 1]", "are no sums"},
+	{"[1, 100]", "[1, 100, 99, 1, 1, 1, 40, 1, 1]", "are no sums"},
+	{"[1, 100]", "[1, 100, 1e300, 1, 1, 1, 40, 1, 1]", "are no sums"},
+	{"\"views\"", "\"phases\": 3, \"views\"", "\"phases\" are not"},
+	{"\"views\"", "\"phases\": {\"a\": 3}, \"views\"",
+	 "phases.a is not a list"},
+	{"\"views\"",
+	 "\"phases\": {\"a\": [{\"path\": [\"f\"], \"runs\": [[1, 9]]}]}, "
+	 "\"views\"",
+	 "phases.a[0].runs[0] are no sums"},
+};
+
 static void test_refusals(void **state)
 {
-	static const struct {
-		const char *part, *by, *message;
-	} cases[] = {
-		{"sampleprof-baseline", "other", "this is no baseline"},
-		{"{", "[", "line 1: "},
-		{"\"version\": 1", "\"version\": 2",
-		 "a baseline of version 2: this program knows 1"},
-		{"\"version\": 1", "\"version\": \"1\"", "\"version\" is no"},
-		{"\"version\": 1", "\"version\": 0", "\"version\" is no"},
-		{"4096", "0", "no sampling period"},
-		{"4096", "-5", "\"period_bytes\" is not an integer"},
-		{"4096", "9e99", "\"period_bytes\" is not an integer"},
-		{"4096", "4000000000000000", "no sampling period"},
-		{"\"app\"", "7", "\"program\" is not"},
-		{"\"app\"", "\"a\\u0000b\"", "line 1: "},
-		{"exponential", "normal", "\"law\" is none"},
-		{"0.99", "1", "\"level\" is not"},
-		{"0.99", "\"x\"", "\"level\" is not"},
-		{"{\"alloc_bytes\": 5, \"alloc_objects\": 1}", "",
-		 "\"runs\" are not 1 to"},
-		{"\"alloc_bytes\": 5", "\"alloc_bytes\": -5",
-		 "\"alloc_bytes\" is not"},
-		{"\"alloc_bytes\": 5", "\"alloc_bytes\": 5, \"alloc_bytes\": 5",
-		 "line 1: duplicate"},
-		{"\"alloc_objects\": 1",
-		 "\"peak_bytes\": 3, \"alloc_objects\": 1",
-		 "\"peak_bytes\" has no"},
-		{"\"alloc_objects\": 1", "\"alloc_objects\": 1, \"phases\": []",
-		 "\"phases\" are not"},
-		{"\"alloc_objects\": 1",
-		 "\"alloc_objects\": 1, \"phases\": {\"a\": {}}",
-		 "\"alloc_bytes\" is not"},
-		{"\"alloc\": [", "\"other\": [", "views.alloc is missing"},
-		{"\"alloc\": [{", "\"alloc\": [7, {",
-		 "views.alloc[0]: \"path\""},
-		{"[\"f\"]", "[]", "views.alloc[0]: \"path\" is not 1"},
-		{"[\"f\"]", "[7]", "views.alloc[0].path[0] is no name"},
-		{"[[1, 100]]", "[[1, 100], null]",
-		 "views.alloc[0]: \"runs\" is not as long"},
-		{"[1, 100]", "[1]", "views.alloc[0].runs[0] are no sums"},
-		{"[1, 100]", "[0, 100]", "are no sums"},
-		{"[1, 100]", "[200, 100]", "are no sums"},
-		{"[1, 100]", "[1, 100, 4096, 1, 1, 1, 40, 1]", "are no sums"},
-		{"[1, 100]", "[1, 100, -1, 1, 1, 1, 40, 1, 1]", "are no sums"},
-		{"[1, 100]", "[1, 100, 99, 1, 1, 1, 40, 1, 1]", "are no sums"},
-		{"[1, 100]", "[1, 100, 1e300, 1, 1, 1, 40, 1, 1]",
-		 "are no sums"},
-	};
-
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text = changed(cases[i].part, cases[i].by);

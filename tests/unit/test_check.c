@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,20 +338,74 @@ static void test_phases(void **state)
 	assert_verdict(s, "alloc_bytes@load=+1%", SP_VERDICT_CANNOT_TELL);
 	new = sp_summary_add_phase(s->new[0], "load");
 	assert_non_null(new);
-	*new = (struct sp_phase_sum){new->name, 1030, 9, 0};
+	new->exact_alloc_bytes = 1030;
+	new->exact_alloc_objects = 9;
 	assert_verdict(s, "alloc_bytes@load=1030", SP_VERDICT_PASS);
 	assert_verdict(s, "alloc_bytes@load=1029", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "alloc_bytes@load=+1%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->findings[0].why, "the baseline has no phase");
 	old = sp_summary_add_phase(s->old[0], "load");
 	assert_non_null(old);
-	*old = (struct sp_phase_sum){old->name, 1000, 10, 0};
+	old->exact_alloc_bytes = 1000;
+	old->exact_alloc_objects = 10;
 	assert_verdict(s, "alloc_bytes@load=+3%", SP_VERDICT_PASS);
 	assert_verdict(s, "alloc_bytes@load=+2%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "alloc_objects@load=+-5%", SP_VERDICT_IMPROVED);
 	new->slack_bytes = 20;
 	assert_verdict(s, "alloc_bytes@load=+2%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes@load=+5%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+/* Functions of a phase are not those of the run, whatever that has. */
+static void test_sites_by_phase(void **state)
+{
+	const struct sp_acc few = gate_samples(100, 64, R);
+	const struct sp_acc many = gate_samples(300, 64, R);
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	add(s, s->old[0], "f<main", 1000);
+	add(s, s->new[0], "f<main", 1000);
+	gate_phase_add(sp_summary_add_phase(s->old[0], "load"), &s->paths,
+		       "f<main", &few);
+	assert_verdict(s, "sites@load=+10%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "a new profile has no phase");
+	sp_summary_add_phase(s->new[0], "load");
+	assert_verdict(s, "sites@load=+10%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "no call paths of that phase");
+	gate_phase_add(&s->new[0]->phases[0], &s->paths, "f<main", &many);
+	f = judge(s, "sites@load=+10%");
+	assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+	assert_int_equal(f->n_culprits, 2);
+	assert_string_equal(f->culprits[1].name, "f < main");
+	assert_true(f->culprits[1].change.hi < 300 * R);
+	assert_verdict(s, "site(f)@load=+10%", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "site(f)@load=+500%", SP_VERDICT_PASS);
+	assert_verdict(s, "sites=+-50%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+/* The largest of many call paths is not certain because it would be alone. */
+static void test_paths_of_noise(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+	char path[32];
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		snprintf(path, sizeof(path), "f<g%d<main", i);
+		add(s, s->old[0], path, i ? 20 : 10);
+		/* p = 0.003 by itself; the limit is exceeded by all together */
+		add(s, s->new[0], path, i ? 25 : 31);
+	}
+	f = judge(s, "site(^f$)=+5%");
+	assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+	assert_string_equal(f->culprits[0].name, "f < g0 < main");
+	assert_true(f->culprits[0].change.lo > 0);
+	assert_false(f->culprits[0].is_certain);
 	scene_free(s);
 }
 
@@ -367,6 +422,8 @@ int main(void)
 		cmocka_unit_test(test_too_few_to_be_renamed),
 		cmocka_unit_test(test_exact_sites),
 		cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_sites_by_phase),
+		cmocka_unit_test(test_paths_of_noise),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,6 +85,12 @@ static void test_names(void **state)
 	assert_int_equal(limits.at[0].kind, SP_LIMIT_ALLOC_OBJECTS);
 	assert_string_equal(limits.at[0].phase, "load");
 	sp_limits_done(&limits);
+	good(&limits, "site(a@b)@load=+3%");
+	assert_string_equal(limits.at[0].phase, "load");
+	sp_limits_done(&limits);
+	good(&limits, "sites@load=+3%");
+	assert_string_equal(limits.at[0].phase, "load");
+	sp_limits_done(&limits);
 	good(&limits, "alloc_bytes@a phase=+5%");
 	assert_int_equal(limits.at[0].kind, SP_LIMIT_ALLOC_BYTES);
 	assert_string_equal(limits.at[0].phase, "a phase");
@@ -116,8 +122,8 @@ static void test_refusals(void **state)
 	refused("alloc_objects=+1K", "is none: +3%");
 	refused("alloc_bytes=+-100%", "nothing can shrink");
 	refused("sites=24M", "sites are compared");
-	refused("site(a@b)@load=+3%", "counted by phase");
-	refused("peak_bytes@load=+3%", "counted by phase");
+	refused("live_bytes@load=+3%", "only what was allocated");
+	refused("peak_bytes@load=+3%", "only what was allocated");
 }
 
 static void put(struct memfile *file, const char *text)

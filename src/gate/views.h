@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_GATE_VIEWS_H
+#define SP_GATE_VIEWS_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "report/options.h"
+
+/*
+ * The page that the options ask for, as what changed since their `base`: rows
+ * of both sides, matched by names.  Several files of a side are one profile, as
+ * on every page.  0; negative errno and *err, with nothing or a part written.
+ * Write errors stay in the stream.
+ */
+int sp_views_print(FILE *out, const struct sp_options *options,
+		   struct sp_error *err);
+
+#endif
