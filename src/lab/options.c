@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include "lab/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/parse.h"
+#include "lab/strategy.h"
+#include "lab/workload.h"
+#include "report/arguments.h"
+#include "report/options.h"
+
+#define DEFAULT_SAMPLES 300
+#define DEFAULT_RUNS    1000
+#define SAMPLES_MAX     100000000u
+#define RUNS_MAX        10000000u
+
+static bool take_workload(void *part, const char *text)
+{
+	struct sp_lab_options *o = part;
+
+	o->workload = text;
+	return sp_lab_workload_find(text) != NULL;
+}
+
+static bool take_strategy(void *part, const char *text)
+{
+	struct sp_lab_options *o = part;
+
+	o->strategy = text;
+	return sp_lab_strategy_find(text) != NULL;
+}
+
+static bool take_samples(void *part, const char *text)
+{
+	struct sp_lab_options *o = part;
+
+	return sp_parse_u64(text, &o->trial.samples) && o->trial.samples &&
+	       o->trial.samples <= SAMPLES_MAX;
+}
+
+static bool take_runs(void *part, const char *text)
+{
+	struct sp_lab_options *o = part;
+
+	return sp_parse_u64(text, &o->trial.runs) && o->trial.runs >= 2 &&
+	       o->trial.runs <= RUNS_MAX;
+}
+
+static bool take_seed(void *part, const char *text)
+{
+	struct sp_lab_options *o = part;
+
+	return sp_parse_u64(text, &o->trial.seed);
+}
+
+#define TEXT(name, meta, takes, field, help)                                   \
+	{                                                                      \
+		name, 0, meta, takes, NULL,                                    \
+			offsetof(struct sp_lab_options, field), help           \
+	}
+#define FLAG(name, field, help) TEXT(name, NULL, NULL, field, help)
+
+static const struct sp_argument arguments[] = {
+	{"workload", 0, "NAME", "a workload of --help", take_workload, 0,
+	 "only this one of those below (default all)"},
+	{"strategy", 0, "NAME", "a strategy of --help", take_strategy, 0,
+	 "only this one of those below (default all)"},
+	TEXT("site", "NAME", "the name of a function", site,
+	     "the function that tables are about (default the one\n"
+	     "of the workload, or that which allocated most)"),
+	{"samples", 0, "N", "a number from 1 to 100000000", take_samples, 0,
+	 "samples that each strategy is to take in a run, on\n"
+	 "average (default 300)"},
+	{"runs", 0, "N", "a number from 2 to 10000000", take_runs, 0,
+	 "runs of each strategy (default 1000)"},
+	{"seed", 0, "N", "a number", take_seed, 0,
+	 "another seed, other random numbers (default 1)"},
+	FLAG("json", json, "everything as JSON"),
+	{0},
+};
+
+static const struct sp_argument other_arguments[] = {
+	FLAG("help", help, "this text"),
+	FLAG("version", version, "the version"),
+	{0},
+};
+
+static const struct sp_argument_group group = {"What to try", arguments};
+static const struct sp_argument_group other_group = {NULL, other_arguments};
+
+static void describe(FILE *out)
+{
+	fputs("\nWorkloads:\n", out);
+	for (const struct sp_lab_workload *w = sp_lab_workloads; w->name; w++)
+		fprintf(out, "  %-16s %s\n", w->name, w->about);
+	fputs("\nStrategies:\n", out);
+	for (const struct sp_lab_strategy *s = sp_lab_strategies; s->name; s++)
+		fprintf(out, "  %-16s %s\n", s->name, s->about);
+}
+
+static bool is_done(const void *options)
+{
+	const struct sp_lab_options *o = options;
+
+	return o->help || o->version;
+}
+
+static const struct sp_command_line line = {
+	.usage = "usage: sampleprof-lab [OPTION]... [FILE]\n"
+		 "\n"
+		 "Try ways to sample allocations on a program of which all are "
+		 "known: one that\n"
+		 "was recorded into FILE with SAMPLEPROF_PERIOD=1, or made-up "
+		 "workloads.  Of each\n"
+		 "way: bias, standard deviation, how often its 95 % interval "
+		 "contains the truth.\n",
+	.describe = describe,
+	.parts =
+		(const struct sp_argument_part[]){
+			{&group, 0},
+			{&sp_options_symbols,
+			 offsetof(struct sp_lab_options, symbols)},
+			{&other_group, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.is_done = is_done,
+};
+
+void sp_lab_options_print_help(FILE *out)
+{
+	sp_arguments_print_help(out, &line);
+}
+
+int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
+			 struct sp_error *err)
+{
+	const char *const *words;
+	size_t n;
+	int r;
+
+	*ret = (struct sp_lab_options){
+		.trial = {DEFAULT_SAMPLES, DEFAULT_RUNS, 1}};
+	r = sp_arguments_parse(&line, argc, argv, ret, &words, &n, err);
+	if (r < 0 || is_done(ret))
+		return r;
+	if (n > 1)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "one recording at a time: there is more "
+				    "than one FILE");
+	if (n && ret->workload)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "FILE or --workload, not both");
+	ret->file = n ? words[0] : NULL;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_LAB_OPTIONS_H
+#define SP_LAB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "lab/trial.h"
+#include "profile/symbolizer.h"
+
+/* The command line of the lab. */
+struct sp_lab_options {
+	struct sp_lab_trial trial;
+	struct sp_symbolizer_options symbols; /* of a recording */
+	const char *file;     /* a recording; NULL: made-up workloads */
+	const char *workload; /* one of them; NULL: all */
+	const char *strategy; /* one; NULL: all */
+	const char *site;     /* what tables are about; NULL: see the trace */
+	bool json;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};
+
+/* argv[0] is the program.  0 and *ret, which borrows from argv; -EINVAL and
+ * *err, whose message says what is wrong and what would be right; -ENOMEM. */
+int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
+			 struct sp_error *err);
+
+/* All text of --help. */
+void sp_lab_options_print_help(FILE *out);
+
+#endif
