@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Instructions per call, counted by callgrind inside one loop of pairs.c."""
+"""Instructions per call and cache misses, counted by callgrind inside one loop
+of pairs.c or micro.c."""
 
-import os
 import re
 import shutil
 import subprocess
 import tempfile
 
+import setups
+
 # A period that no run reaches: the library works and never samples.
 DORMANT = {"SAMPLEPROF_PERIOD": "1T"}
+# Sampling that waits to be started, with a target for then.
+OFF = {"SAMPLEPROF_START": "off", "SAMPLEPROF_RATE": "500/s"}
 
 LOOPS = {"malloc": ("lists", "take_list"), "free": ("lists", "free_list"),
          "calloc": ("zeroed", "take_zeroed"),
@@ -22,11 +26,41 @@ class BenchError(Exception):
 
 def environment(library, settings):
     """That of this process with `library` preloaded and only `settings`."""
-    env = {k: v for k, v in os.environ.items()
-           if not k.startswith("SAMPLEPROF_") and k != "LD_PRELOAD"}
+    env = setups.environment()
     if library:
         env.update(settings, LD_PRELOAD=library)
     return env
+
+
+def collect(loop, command, library, settings, *options):
+    """[(event, count)] of what callgrind sees inside the function `loop`."""
+    if not shutil.which("valgrind"):
+        raise BenchError("valgrind is not installed (tools/check installs it)")
+    with tempfile.TemporaryDirectory() as scratch:
+        settings = {"SAMPLEPROF_SEED": "1", "SAMPLEPROF_LOG": "quiet",
+                    "SAMPLEPROF_OUT": scratch + "/", **settings}
+        run = subprocess.run(
+            ["valgrind", "--tool=callgrind",
+             "--callgrind-out-file=/dev/null", "--toggle-collect=" + loop,
+             *options, *map(str, command)],
+            env=environment(library, settings), text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+    events = re.search(r"Events    : (.*)", run.stderr)
+    counts = re.search(r"Collected : (.*)", run.stderr)
+    if run.returncode or not events or not counts:
+        raise BenchError(f"callgrind failed:\n{run.stderr}")
+    return dict(zip(events[1].split(), map(int, counts[1].split())))
+
+
+def misses_per_free(micro, library, settings, mib):
+    """Data misses of the first and of the last cache for each free of objects
+    of 1 KiB that fill so much memory, in random order.  The caches are those
+    of this machine, as far as callgrind simulates them."""
+    count = mib * 1024
+    events = collect("free_all", [micro, "frees", count], library, settings,
+                     "--cache-sim=yes")
+    return {level: (events[level + "mr"] + events[level + "mw"]) / count
+            for level in ("D1", "DL")}
 
 
 class Subject:
@@ -38,24 +72,8 @@ class Subject:
 
     def collected(self, size, count):
         """Instructions inside the loop of `count` calls."""
-        if not shutil.which("valgrind"):
-            raise BenchError("valgrind is not installed "
-                             "(tools/check installs it)")
-        with tempfile.TemporaryDirectory() as scratch:
-            settings = {"SAMPLEPROF_SEED": "1", "SAMPLEPROF_LOG": "quiet",
-                        "SAMPLEPROF_OUT": scratch + "/", **self.settings}
-            run = subprocess.run(
-                ["valgrind", "--tool=callgrind",
-                 "--callgrind-out-file=/dev/null",
-                 "--toggle-collect=" + self.loop, self.pairs, self.mode,
-                 str(size), str(count)],
-                env=environment(self.library, settings), text=True,
-                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                check=False)
-        found = re.search(r"Collected : (\d+)", run.stderr)
-        if run.returncode or not found:
-            raise BenchError(f"callgrind failed:\n{run.stderr}")
-        return int(found[1])
+        return collect(self.loop, [self.pairs, self.mode, size, count],
+                       self.library, self.settings)["Ir"]
 
     def per_call(self, size, count):
         """Mean over `count` calls after the first `count`, events included."""

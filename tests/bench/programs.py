@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Real programs with work that allocates: some tenths of a second each, and
-little memory at a time, since what caches do would drown the differences."""
+"""The works: loops of micro.c, and real programs with something to do that
+allocates, some tenths of a second each, and little memory at a time, since what
+caches do would drown the differences."""
 
 import os
 import shutil
+import subprocess
+
+from measure import Program, Redis
+from setups import environment
 
 SQL = """
 CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT, size INTEGER);
@@ -25,7 +30,7 @@ for turn in range(50):
 """
 
 PERL = """
-for my $turn (1 .. 30) {
+for my $turn (1 .. 12) {
     my (%h, @a);
     for my $i (1 .. 12000) {
         push @{ $h{ "k" . ($i * 7919 % 3011) } }, "value $i";
@@ -34,6 +39,48 @@ for my $turn (1 .. 30) {
     print scalar(keys %h), " ",
         scalar(@{ [ sort { $a->[1] cmp $b->[1] } @a ] }), "\\n";
 }
+"""
+
+LUA = """
+for turn = 1, 12 do
+  local words, list = {}, {}
+  for i = 1, 12000 do
+    local key = "k" .. (i * 7919 % 5021)
+    words[key] = (words[key] or "") .. "x"
+    list[#list + 1] = { i, key, tostring(i * 31) }
+  end
+  table.sort(list, function(a, b) return a[3] < b[3] end)
+  print(#list, words.k17)
+end
+"""
+
+# The factors of a prime number, bit by bit.
+SMT = """
+(set-logic QF_BV)
+(declare-const a (_ BitVec 28))
+(declare-const b (_ BitVec 28))
+(assert (= (bvmul a b) (_ bv134230081 28)))
+(assert (bvult a (_ bv16384 28)))
+(assert (bvugt a (_ bv1 28)))
+(assert (bvult b (_ bv16384 28)))
+(assert (bvugt b (_ bv1 28)))
+(check-sat)
+"""
+
+CXX = """
+#include <map>
+#include <string>
+#include <vector>
+template <int n> struct table {
+	std::map<std::string, std::vector<long>> rows;
+	long add(const std::string &key) {
+		auto &row = rows[key + std::to_string(n)];
+		row.push_back(n);
+		return row.size() + table<n - 1>().add(key);
+	}
+};
+template <> struct table<0> { long add(const std::string &) { return 0; } };
+long use(const std::string &key) { return table<12>().add(key); }
 """
 
 C_FUNCTION = """
@@ -54,8 +101,8 @@ def _write(path, text):
     return path
 
 
-def _c_source(path):
-    functions = "".join(C_FUNCTION.format(i, i - 1) for i in range(1, 200))
+def _c_source(path, count):
+    functions = "".join(C_FUNCTION.format(i, i - 1) for i in range(1, count))
     return _write(path, "int f0(int *a, int n);\n" + functions)
 
 
@@ -72,22 +119,91 @@ def _json(path):
     return _write(path, f"[{rows}]\n")
 
 
-def prepare(directory):
-    """[(name, command, extra environment)] of the programs that are here;
-    their inputs are made in `directory`."""
-    def at(name):
-        return os.path.join(directory, name)
+def _repository(path):
+    """A git repository of 40 commits to 60 files, if git is here."""
+    if not shutil.which("git"):
+        return path
+    stream = ["feature done\n"]
+    for turn in range(40):
+        stream.append("commit refs/heads/main\n"
+                      f"committer A <a@b> {1600000000 + turn} +0000\n"
+                      "data 2\nc\n")
+        for k in range(60):
+            text = "".join(f"line {i} of {k}: {(i * 31 + k) % 97}"
+                           f"{turn if i % 40 == turn else 0}\n"
+                           for i in range(120))
+            stream.append(f"M 644 inline f{k}\ndata {len(text)}\n{text}\n")
+    stream.append("done\n")
+    for command in (["git", "init", "-q", "-b", "main", path],
+                    ["git", "-C", path, "fast-import", "--quiet"]):
+        subprocess.run(command, input="".join(stream).encode(), check=True,
+                       stderr=subprocess.DEVNULL, env=environment())
+    return path
 
-    programs = [
-        ("sqlite3", ["sqlite3", ":memory:", ".read " + _write(at("s.sql"),
-                                                              SQL)], {}),
-        ("python3", ["/usr/bin/python3", "-S", _write(at("p.py"), PYTHON)],
-         {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}),
-        ("perl", ["perl", _write(at("p.pl"), PERL)], {"PERL_HASH_SEED": "0"}),
-        ("gcc -O2 -c", ["gcc", "-O2", "-c", _c_source(at("c.c")), "-o",
-                        at("c.o")], {}),
-        ("xmllint", ["xmllint", "--noout"] + 4 * [_xml(at("x.xml"))], {}),
-        ("jq", ["jq", "-c", "group_by(.tags[0]) | map([length, "
-                "(map(.v.x) | add)])", _json(at("j.json"))], {}),
+
+# Name, times a tenth of a second or more of it, threads, traits.
+MICRO = [
+    ("pair", 20_000_000, 1, {}),
+    ("pair", 20_000_000, 2, {"main_only": True}),
+    ("pair", 20_000_000, 8, {"main_only": True}),
+    ("batch", 4_000_000, 1, {}),
+    ("batch", 4_000_000, 4, {"main_only": True}),
+    ("cross", 4_000_000, 2, {}),
+    ("cross", 4_000_000, 8, {"main_only": True}),
+    ("larson", 6_000_000, 1, {}),
+    ("larson", 6_000_000, 4, {"main_only": True}),
+    ("larson", 6_000_000, 8, {"main_only": True}),
+    ("ladder", 20_000_000, 1, {}),
+    ("large-ladder", 20_000, 1, {}),
+    ("calloc", 10_000_000, 1, {}),
+    ("large-calloc", 150, 1, {}),
+    ("new", 6_000_000, 1, {}),
+    ("live", 20_000_000, 1, {"main_only": True, "most_rounds": 3}),
+]
+
+
+def loops(micro, part):
+    """Works of micro.c; `part`: divides how much they do."""
+    works = []
+    for name, times, threads, traits in MICRO:
+        works.append(Program(
+            name if threads == 1 else f"{name}, {threads} threads",
+            [micro, name, str(max(times // part, 20)), str(threads)],
+            group="loop", calls=max(times // part, 20), **traits))
+    return works
+
+
+def programs(directory):
+    """The real ones; their inputs are made in `directory`."""
+    def at(name, text=None):
+        path = os.path.join(directory, name)
+        return _write(path, text) if text else path
+
+    source = _c_source(at("c.c"), 120)
+    return [
+        Program("sqlite3", ["sqlite3", ":memory:", ".read " + at("s.sql", SQL)],
+                small=True),
+        Program("python3", ["/usr/bin/python3", "-S", at("p.py", PYTHON)],
+                ["PYTHONMALLOC=malloc", "PYTHONHASHSEED=0"]),
+        Program("perl", ["perl", at("p.pl", PERL)], ["PERL_HASH_SEED=0"]),
+        Program("lua", ["lua5.4", at("l.lua", LUA)], small=True),
+        Program("xmllint", ["xmllint", "--noout"] + 4 * [_xml(at("x.xml"))]),
+        Program("jq", ["jq", "-c", "group_by(.tags[0]) | map([length, "
+                       "(map(.v.x) | add)])", _json(at("j.json"))],
+                small=True),
+        Program("z3", ["z3", at("z.smt2", SMT)]),
+        Program("git log", ["git", "-C", _repository(at("repository")), "log",
+                            "-p", "--stat"]),
+        Program("gcc -O0", ["gcc", "-O0", "-c", source, "-o", at("0.o")]),
+        Program("gcc -O2", ["gcc", "-O2", "-c", source, "-o", at("2.o")]),
+        Program("clang -O2", ["clang++", "-O2", "-c", at("x.cc", CXX), "-o",
+                              at("x.o")]),
+        Redis(400_000),
     ]
-    return [p for p in programs if shutil.which(p[1][0])]
+
+
+def starts(count):
+    """Processes that do nothing: what the start and the end of one take."""
+    return Program("starts", ["/bin/sh", "-c", f"i=0; while [ $i -lt {count} ]"
+                              "; do /bin/true; i=$((i + 1)); done"],
+                   group="start", calls=count + 1, main_only=True)
