@@ -57,7 +57,8 @@ def failed(rows, profile, children=None):
     found.file()
     found.latency()
     found.profile(profile, 1e7)
-    found.children(children or [good_profile()] * 2, 2)
+    found.samples(profile)
+    found.children(children or [good_profile()] * 2, 2, is_switched=False)
     verdict.markdown(rows, found)
     return [c["name"] for c in found.checks if c["good"] is False]
 
@@ -139,6 +140,34 @@ class Checks(unittest.TestCase):
             with self.subTest(start=start):
                 self.refused(start, profile={**good_profile(), **change})
 
+    def test_switched(self):
+        def names(switches=200, rate=380, disk=4 << 20, discarded=0.9):
+            rows = self.rows(lambda row, _: row.update(
+                samples_per_s=rate, disk_bytes=disk))
+            profile = good_profile()
+            profile["discarded_bytes"] = (discarded *
+                                          profile["exact"]["alloc_bytes"])
+            found = verdict.Verdict(rows)
+            found.switched(switches, profile)
+            return [c["name"].split(",")[0] for c in found.checks
+                    if not c["good"]]
+        self.assertEqual(names(), [])
+        self.assertEqual(names(switches=199),
+                         ["sampling stopped and started"])
+        self.assertEqual(names(rate=441), ["samples per second"])
+        self.assertEqual(names(rate=0), ["samples per second"])
+        self.assertEqual(names(disk=(4 << 20) + 4096),
+                         ["greatest size of the file on disk"])
+        self.assertEqual(names(discarded=0.1),
+                         ["allocations whose samples were discarded"])
+
+    def test_rate(self):
+        profile = {"duration_ns": 5e9, "window_from_ns": 1e9,
+                   "phases": [{"samples": 300}, {"samples": 100}]}
+        self.assertEqual(verdict.samples_per_s(profile), 100)
+        del profile["window_from_ns"]
+        self.assertEqual(verdict.samples_per_s(profile), 80)
+
     def test_children(self):
         good = good_profile()
         for change in ({"damage": {"text": "something"}}, {"samples": 0},
@@ -147,6 +176,11 @@ class Checks(unittest.TestCase):
                 self.refused("profiles of children",
                              children=[good, {**good, **change}])
         self.refused("profiles of children", children=[good])
+        for samples, losses, is_good in ((0, {}, True), (1, {"lost": 1}, False)):
+            found = verdict.Verdict(good_rows())
+            found.children([{**good, "samples": samples, "losses": losses}], 1,
+                           is_switched=True)
+            self.assertEqual(found.checks[0]["good"], is_good)
 
 
 if __name__ == "__main__":

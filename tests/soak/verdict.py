@@ -23,7 +23,12 @@ LIMITS = {
     "p99_ratio": 1.25,
     "p999_ratio": 1.50,
     "live_ratio": (0.75, 1.05),
+    # Objects from while sampling was off are not known.
+    "switched_live_ratio": (0.60, 1.05),
 }
+
+# What the library is held to with --switched, and how often it is switched.
+SWITCHED = {"samples_per_s": 400, "file_bytes": 4 << 20, "cycles": 200}
 
 # Losses that a program may have: a stack from before main has one frame.
 HARMLESS = ("stacks_before_unwinder",)
@@ -44,6 +49,12 @@ def expected_samples(profile):
                else -math.expm1(-size / PERIOD_BYTES))
         total += c["alloc_objects"] * hit
     return total
+
+
+def samples_per_s(profile):
+    """Over the time from which on the file has all samples."""
+    span_ns = profile["duration_ns"] - profile.get("window_from_ns", 0)
+    return sum(p["samples"] for p in profile["phases"]) / (span_ns / 1e9)
 
 
 WORDS = {True: "good", False: "**FAILED**", None: "cannot tell"}
@@ -123,13 +134,22 @@ class Verdict:
                        f"the former at most {limit}",
                        ratio <= limit or (None if noisy else False))
 
-    def profile(self, profile, used_memory):
+    def profile(self, profile, used_memory, is_switched=False):
         lost = {k: v for k, v in profile["losses"].items()
                 if v and k not in HARMLESS}
         self.check("losses", lost, "none", not lost)
         self.check("damage", profile["damage"]["text"], "none",
                    not profile["damage"]["text"])
         self.check("end", profile["end"], "clean", profile["end"] == "clean")
+        live = profile["estimate"]["live_bytes"]["value"] / used_memory
+        low, high = LIMITS["switched_live_ratio" if is_switched else
+                           "live_ratio"]
+        self.check("live bytes against used_memory of redis, which includes "
+                   "what objects are rounded up by", round(live, 3),
+                   f"{low} to {high}", low <= live <= high)
+
+    def samples(self, profile):
+        """Of a run that was sampled alike from its beginning to its end."""
         estimate = profile["estimate"]["alloc_bytes"]
         exact = profile["exact"]["alloc_bytes"]
         self.check("bytes allocated: exact, and 99.9 % interval",
@@ -141,13 +161,27 @@ class Verdict:
         self.check("samples against the expected number", f"{error:+.3%}",
                    f"within 5 standard deviations, {bound:.3%}",
                    abs(error) <= bound)
-        live = profile["estimate"]["live_bytes"]["value"] / used_memory
-        low, high = LIMITS["live_ratio"]
-        self.check("live bytes against used_memory of redis, which includes "
-                   "what objects are rounded up by", round(live, 3),
-                   f"{low} to {high}", low <= live <= high)
 
-    def children(self, profiles, forks):
+    def switched(self, switches, profile):
+        """Of a run with a limited rate and file."""
+        disk = max(row["disk_bytes"] for row in self.warm)
+        self.check("greatest size of the file on disk, bytes", disk,
+                   f"at most {SWITCHED['file_bytes']}",
+                   disk <= SWITCHED["file_bytes"])
+        discarded = profile.get("discarded_bytes", 0)
+        self.check("allocations whose samples were discarded, bytes",
+                   discarded, "most of all",
+                   2 * discarded > profile["exact"]["alloc_bytes"])
+        rate = max(row["samples_per_s"] for row in self.warm)
+        limit = 1.1 * SWITCHED["samples_per_s"]
+        self.check("samples per second, greatest of the minutes",
+                   round(rate, 1), f"1 to {limit:.0f}", 1 <= rate <= limit)
+        self.check("sampling stopped and started", switches,
+                   f"at least {SWITCHED['cycles']}",
+                   switches >= SWITCHED["cycles"])
+
+    def children(self, profiles, forks, is_switched):
+        """One that was forked while sampling was off has no samples."""
         damaged = [p["file"] for p in profiles if p["damage"]["text"]]
         lost = [p["file"] for p in profiles
                 if any(v for k, v in p["losses"].items()
@@ -157,7 +191,8 @@ class Verdict:
                    "without samples",
                    [len(profiles), len(damaged), len(lost), len(empty)],
                    f"[{forks}, 0, 0, 0], one for each fork",
-                   len(profiles) == forks and not damaged + lost + empty)
+                   len(profiles) == forks and not damaged + lost and
+                   (is_switched or not empty))
 
 
 def kib(n):
