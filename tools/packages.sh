@@ -46,6 +46,14 @@ TEST_PACKAGES=(
 	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
 )
 
+# What tests/bench/run runs, and holds the library against.
+# shellcheck disable=SC2034
+BENCH_PACKAGES=(
+	sqlite3 python3 perl lua5.4 libxml2-utils jq z3 git gcc clang
+	redis-server redis-tools binutils valgrind
+	heaptrack libjemalloc2 libgoogle-perftools4
+)
+
 # say TEXT...: one line of progress.
 say() {
 	printf '==> %s\n' "$*"

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The report command: the one place that prints errors, exit codes, a screen
- * that is drawn again and again. */
+/* The report command: from the words of a command line to what is printed, and
+ * to an exit code; a screen that is drawn again and again. */
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,218 +12,82 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "profile/merge.h"
+#include "export/export.h"
+#include "export/options.h"
 #include "gate/gate.h"
+#include "gate/views.h"
+#include "profile/merge.h"
 #include "profile/profile.h"
-#include "report/export.h"
+#include "report/advise.h"
 #include "report/options.h"
 #include "report/output.h"
 #include "report/page.h"
 #include "report/screen.h"
 #include "report/symbolize.h"
 #include "report/text.h"
+#include "tools/console.h"
 
-#define PROGRAM "sampleprof-report"
-
-enum exit_code {
-	EXIT_FINE = 0,
-	EXIT_ERROR = 1,
-	EXIT_USAGE = 2,
-	EXIT_REGRESSION = 3,
-	EXIT_CANNOT_TELL = 4,
+/* What is made of profiles: a page, or an export if `options` is NULL. */
+struct work {
+	const struct sp_options *options;
+	const struct sp_export_request *export;
 };
 
-static void erase_progress(void);
-
-/* The cursor is at the end of what was drawn. */
-static bool is_drawn;
-
-static bool is_utf8(void)
-{
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
-/* A message on standard error; `error` may hold untrusted text. */
-static int fail(const char *error)
-{
-	sp_text_set_ascii(!is_utf8());
-	erase_progress();
-	fputs(is_drawn ? "\033[?25h\n" PROGRAM ": " : PROGRAM ": ", stderr);
-	is_drawn = false;
-	sp_text_print(stderr, error);
-	putc('\n', stderr);
-	return EXIT_ERROR;
-}
-
-static int fail_with(const struct sp_error *err)
-{
-	char line[4096];
-
-	sp_error_describe(err, line, sizeof(line));
-	return fail(line);
-}
-
-static int fail_usage(const char *error, const char *command)
-{
-	fail(error);
-	fprintf(stderr, "try '" PROGRAM "%s --help'\n", command);
-	return EXIT_USAGE;
-}
-
-/*
- * Standard output goes through this, so that the errno of a failed write is
- * not lost in stdio, and a reader that has left stops the work at once.
- */
-static ssize_t write_output(void *cookie, const char *bytes, size_t n)
-{
-	size_t done = 0;
-	char error[256];
-
-	(void)cookie;
-	erase_progress();
-	while (done < n) {
-		ssize_t r = write(STDOUT_FILENO, bytes + done, n - done);
-
-		if (r >= 0) {
-			done += (size_t)r;
-			continue;
-		}
-		if (errno == EINTR)
-			continue;
-		if (errno != EPIPE) {
-			snprintf(error, sizeof(error),
-				 "cannot write to standard output: %s",
-				 strerror(errno));
-			fail(error);
-		}
-		_exit(EXIT_ERROR);
-	}
-	return (ssize_t)n;
-}
-
-static FILE *open_output(void)
-{
-	const cookie_io_functions_t functions = {.write = write_output};
-	FILE *out = fopencookie(NULL, "w", functions);
-
-	if (!out)
-		_exit(fail("not enough memory"));
-	return out;
-}
-
-static int close_output(FILE *out)
-{
-	char error[256];
-
-	fclose(out);
-	if (close(STDOUT_FILENO) == 0)
-		return EXIT_FINE;
-	snprintf(error, sizeof(error), "cannot write to standard output: %s",
-		 strerror(errno));
-	return fail(error);
-}
-
-static int print_version(void)
-{
-	FILE *out = open_output();
-
-	fputs(PROGRAM " " SP_VERSION "\n", out);
-	return close_output(out);
-}
-
-static int print_help(void (*print)(FILE *out))
-{
-	FILE *out = open_output();
-
-	print(out);
-	return close_output(out);
-}
-
-/* Progress on a terminal, once the work has taken a second. */
-#define PROGRESS_AFTER_NS (1000 * 1000 * 1000)
-#define PROGRESS_EVERY_NS (100 * 1000 * 1000)
-
-static struct {
-	const char *doing;
-	int64_t due_ns; /* when to show it next */
-	bool is_shown;
-} progress;
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-static void erase_progress(void)
-{
-	if (progress.is_shown)
-		fputs("\r\033[K", stderr);
-	progress.is_shown = false;
-}
-
-static void show_progress(void *arg, uint64_t done, uint64_t total)
-{
-	int64_t now = now_ns();
-
-	(void)arg;
-	if (now < progress.due_ns)
-		return;
-	fprintf(stderr, "\r%s: %d %%\033[K", progress.doing,
-		total ? (int)(100.0 * (double)done / (double)total) : 0);
-	progress.is_shown = true;
-	progress.due_ns = now + PROGRESS_EVERY_NS;
-}
-
-/* What a command makes of a profile: sp_page_print() or sp_export_write(). */
-typedef int make_fn(FILE *out, const struct sp_profile *profile,
-		    const struct sp_options *options, sp_progress_fn *progress,
-		    void *progress_arg, struct sp_error *err);
-
-static int load(const struct sp_options *options, sp_progress_fn *fn,
+static int load(const struct work *work, sp_progress_fn *fn,
 		struct sp_profile **ret_profile, struct sp_error *err)
 {
-	if (sp_options_can_fold(options))
-		return sp_profile_load_folded(options->files[0],
-					      options->question.confidence, fn,
-					      NULL, ret_profile, err);
-	return sp_profile_load_many(options->files, options->n_files, fn, NULL,
-				    ret_profile, err);
+	const struct sp_options *o = work->options;
+	struct sp_load_needs needs;
+
+	if (!o)
+		return sp_load(work->export->files, work->export->n_files,
+			       &work->export->question,
+			       &work->export->format->needs, fn, NULL,
+			       ret_profile, err);
+	needs = sp_options_needs(o);
+	return sp_load(o->files, o->n_files, &o->question, &needs, fn, NULL,
+		       ret_profile, err);
+}
+
+static int write_work(FILE *out, const struct sp_profile *profile,
+		      const struct work *work, sp_progress_fn *fn,
+		      struct sp_error *err)
+{
+	return work->options ? sp_page_print(out, profile, work->options, fn,
+					     NULL, err)
+			     : sp_export_write(out, profile, work->export, fn,
+					       NULL, err);
 }
 
 /* Into `out`; *ret_end, how the process ended, if it could be read. */
-static int make(make_fn *what, FILE *out, const struct sp_options *options,
+static int make(const struct work *work, FILE *out,
 		enum sp_profile_end *ret_end)
 {
-	sp_progress_fn *fn = isatty(STDERR_FILENO) ? show_progress : NULL;
+	sp_progress_fn *fn = sp_console_progress_fn();
 	struct sp_profile *profile;
 	struct sp_error err;
 	int code = EXIT_FINE;
 
-	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
-	progress.doing = "reading";
-	if (load(options, fn, &profile, &err) < 0)
-		return fail_with(&err);
-	progress.doing = "symbolizing";
+	sp_console_begin_progress("reading");
+	if (load(work, fn, &profile, &err) < 0)
+		return sp_console_fail_with(&err);
+	sp_console_go_on("symbolizing");
 	/* The error may borrow from the profile: tell before it goes. */
-	if (what(out, profile, options, fn, NULL, &err) < 0)
-		code = fail_with(&err);
+	if (write_work(out, profile, work, fn, &err) < 0)
+		code = sp_console_fail_with(&err);
 	*ret_end = profile->end;
 	sp_profile_free(profile);
 	return code;
 }
 
-static int print_once(make_fn *what, const struct sp_options *options)
+static int print_once(const struct work *work)
 {
-	FILE *out = open_output();
+	FILE *out = sp_console_open();
 	enum sp_profile_end end;
-	int code = make(what, out, options, &end);
-	int close_code = close_output(out);
+	int code = make(work, out, &end);
+	int close_code = sp_console_close(out);
 
 	return code ? code : close_code;
 }
@@ -274,12 +137,12 @@ static char *render(const struct sp_options *options,
 	int code;
 
 	if (!out) {
-		fail("not enough memory");
+		sp_console_fail("not enough memory");
 		return NULL;
 	}
-	code = make(sp_page_print, out, options, ret_end);
+	code = make(&(struct work){.options = options}, out, ret_end);
 	if (fclose(out) != 0 && code == EXIT_FINE)
-		code = fail("not enough memory");
+		code = sp_console_fail("not enough memory");
 	if (code == EXIT_FINE)
 		return text;
 	free(text);
@@ -303,7 +166,7 @@ static void draw(FILE *out, const char *text)
 	fputs("\033[?25l", out);
 	sp_screen_draw(out, text, size.ws_row, size.ws_col);
 	fflush(out);
-	is_drawn = true;
+	sp_console_hold_cursor();
 }
 
 /* Leave a whole page behind, below an empty screen. */
@@ -322,7 +185,7 @@ static int watch(struct sp_options *options)
 {
 	const bool is_screen = isatty(STDOUT_FILENO);
 	enum sp_profile_end end = SP_PROFILE_END_RUNNING;
-	FILE *out = open_output();
+	FILE *out = sp_console_open();
 	char *text = NULL;
 	sigset_t mask;
 	int code;
@@ -349,94 +212,125 @@ static int watch(struct sp_options *options)
 	}
 	if (is_screen && text)
 		restore(out, text);
-	code = close_output(out);
+	code = sp_console_close(out);
 	if (!text)
 		code = EXIT_ERROR;
 	free(text);
 	return code;
 }
 
-static int run_report(enum sp_page page, int argc, char **argv)
-{
-	struct sp_options options;
-	struct sp_error err;
-
-	if (sp_options_parse(page, argc, argv, &options, &err) < 0)
-		return fail_usage(err.message, "");
-	if (options.help)
-		return print_help(sp_options_print_help);
-	if (options.version)
-		return print_version();
-	if (!is_utf8())
-		options.ascii = true;
-	return options.watch_ns ? watch(&options)
-				: print_once(sp_page_print, &options);
-}
-
 /* ---- for other programs ---- */
 
-static int export_to_file(const struct sp_options *options)
+static int export_to_file(const struct sp_export_request *request)
 {
 	struct sp_output *output;
 	enum sp_profile_end end;
 	struct sp_error err;
 	int code;
 
-	if (sp_output_open(options->output, &output, &err) < 0)
-		return fail_with(&err);
-	code = make(sp_export_write, output->stream, options, &end);
+	if (sp_output_open(request->output, &output, &err) < 0)
+		return sp_console_fail_with(&err);
+	code = make(&(struct work){.export = request}, output->stream, &end);
 	if (code) {
 		sp_output_abandon(output);
 		return code;
 	}
-	erase_progress();
-	return sp_output_commit(output, &err) < 0 ? fail_with(&err) : EXIT_FINE;
+	sp_console_erase_progress();
+	return sp_output_commit(output, &err) < 0 ? sp_console_fail_with(&err)
+						  : EXIT_FINE;
 }
 
 static int run_export(int argc, char **argv)
 {
-	struct sp_options options;
+	struct sp_export_request request;
 	struct sp_error err;
 
-	if (sp_options_parse_export(argc, argv, &options, &err) < 0)
-		return fail_usage(err.message, " export");
-	if (options.help)
-		return print_help(sp_options_print_export_help);
-	if (options.version)
-		return print_version();
-	if (strcmp(options.output, "-") != 0)
-		return export_to_file(&options);
-	if (options.format->is_binary && isatty(STDOUT_FILENO))
-		return fail("this format is binary and no text for a terminal: "
-			    "give -o FILE, or a pipe");
-	return print_once(sp_export_write, &options);
+	if (sp_export_options_parse(argc, argv, &request, &err) < 0)
+		return sp_console_fail_usage(err.message, " export");
+	if (request.help)
+		return sp_console_print_help(sp_export_options_print_help);
+	if (request.version)
+		return sp_console_print_version();
+	if (strcmp(request.output, "-") != 0)
+		return export_to_file(&request);
+	if (request.format->is_binary && isatty(STDOUT_FILENO))
+		return sp_console_fail(
+			"this format is binary and no text for a terminal: "
+			"give -o FILE, or a pipe");
+	return print_once(&(struct work){.export = &request});
 }
 
 /* ---- to be read elsewhere ---- */
 
 static int run_symbolize(int argc, char **argv)
 {
-	sp_progress_fn *fn = isatty(STDERR_FILENO) ? show_progress : NULL;
+	sp_progress_fn *fn = sp_console_progress_fn();
 	struct sp_symbolize_options options;
 	struct sp_symbolize_result result;
 	struct sp_error err;
 	FILE *out;
 
 	if (sp_symbolize_parse(argc, argv, &options, &err) < 0)
-		return fail_usage(err.message, " symbolize");
+		return sp_console_fail_usage(err.message, " symbolize");
 	if (options.help)
-		return print_help(sp_symbolize_print_help);
+		return sp_console_print_help(sp_symbolize_print_help);
 	if (options.version)
-		return print_version();
-	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
-	progress.doing = "symbolizing";
+		return sp_console_print_version();
+	sp_console_begin_progress("symbolizing");
 	if (sp_symbolize(&options, fn, NULL, &result, &err) < 0)
-		return fail_with(&err);
-	out = open_output();
+		return sp_console_fail_with(&err);
+	out = sp_console_open();
 	sp_text_print(out, options.output);
 	fprintf(out, ": %zu of %" PRIu64 " addresses have a name\n",
 		result.named, result.frames);
-	return close_output(out);
+	return sp_console_close(out);
+}
+
+/* ---- which period ---- */
+
+static int advise(FILE *out, const struct sp_advise_options *options)
+{
+	sp_progress_fn *fn = sp_console_progress_fn();
+	const struct sp_load_needs needs = {0};
+	struct sp_question question;
+	struct sp_profile *profile;
+	bool can_tell;
+	struct sp_error err;
+	int code = EXIT_FINE;
+
+	sp_question_init(&question);
+	sp_console_begin_progress("reading");
+	if (sp_load(&options->file, 1, &question, &needs, fn, NULL, &profile,
+		    &err) < 0)
+		return sp_console_fail_with(&err);
+	sp_console_go_on("symbolizing");
+	if (sp_advise_print(out, profile, options, fn, NULL, &can_tell, &err) <
+	    0)
+		code = sp_console_fail_with(&err);
+	else if (!can_tell)
+		code = EXIT_CANNOT_TELL;
+	sp_profile_free(profile);
+	return code;
+}
+
+static int run_advise(int argc, char **argv)
+{
+	struct sp_advise_options options;
+	struct sp_error err;
+	int code, close_code;
+	FILE *out;
+
+	if (sp_advise_parse(argc, argv, &options, &err) < 0)
+		return sp_console_fail_usage(err.message, " advise");
+	if (options.help)
+		return sp_console_print_help(sp_advise_print_help);
+	if (options.version)
+		return sp_console_print_version();
+	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
+	out = sp_console_open();
+	code = advise(out, &options);
+	close_code = sp_console_close(out);
+	return close_code ? close_code : code;
 }
 
 /* ---- two sides ---- */
@@ -448,22 +342,28 @@ static int fail_options(int r, const struct sp_error *err, const char *command)
 	char line[512];
 
 	if (r != -EINVAL)
-		return fail_with(err);
+		return sp_console_fail_with(err);
 	sp_error_describe(err, line, sizeof(line));
-	return fail_usage(line, command);
+	return sp_console_fail_usage(line, command);
+}
+
+/* After `r`, which says whether all was written. */
+static int end_output(FILE *out, int r, const struct sp_error *err)
+{
+	const int code = r < 0 ? sp_console_fail_with(err) : EXIT_FINE;
+	const int close_code = sp_console_close(out);
+
+	return code ? code : close_code;
 }
 
 static int compare_once(const struct sp_gate_options *options)
 {
-	FILE *out = open_output();
+	FILE *out = sp_console_open();
 	struct sp_error err;
-	int code = EXIT_FINE, close_code;
 
-	sp_text_set_ascii(!is_utf8() && !options->json && !options->csv);
-	if (sp_gate_diff(out, options, &err) < 0)
-		code = fail_with(&err);
-	close_code = close_output(out);
-	return code ? code : close_code;
+	sp_text_set_ascii(!sp_console_is_utf8() && !options->json &&
+			  !options->csv);
+	return end_output(out, sp_gate_diff(out, options, &err), &err);
 }
 
 static int check_once(const struct sp_gate_options *options)
@@ -474,19 +374,19 @@ static int check_once(const struct sp_gate_options *options)
 		[SP_VERDICT_IMPROVED] = EXIT_REGRESSION,
 		[SP_VERDICT_REGRESSION] = EXIT_REGRESSION,
 	};
-	FILE *out = open_output();
+	FILE *out = sp_console_open();
 	struct sp_error err = {0};
 	enum sp_verdict verdict;
 	int code, close_code;
 
 	if (sp_gate_check(out, options, &verdict, &err) < 0) {
-		code = fail_with(&err);
+		code = sp_console_fail_with(&err);
 	} else {
 		code = codes[verdict];
 		if (err.message[0])
-			fail_with(&err);
+			sp_console_fail_with(&err);
 	}
-	close_code = close_output(out);
+	close_code = sp_console_close(out);
 	return close_code ? close_code : code;
 }
 
@@ -514,9 +414,9 @@ static int run_gate(const struct gate_command *command, int argc, char **argv)
 	if (r < 0)
 		code = fail_options(r, &err, command->name);
 	else if (options.help)
-		code = print_help(command->print_help);
+		code = sp_console_print_help(command->print_help);
 	else if (options.version)
-		code = print_version();
+		code = sp_console_print_version();
 	else
 		code = command->once(&options);
 	sp_gate_options_done(&options);
@@ -533,37 +433,99 @@ static int run_check(int argc, char **argv)
 	return run_gate(&gate_commands[1], argc, argv);
 }
 
-/* Besides the pages of the report, which have commands of their own. */
+/* Besides the pages of the report, which have options in common. */
 static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{"export", run_export},
-	{"symbolize", run_symbolize},
-	{"diff", run_diff},
-	{"check", run_check},
+	{"export", run_export}, {"symbolize", run_symbolize},
+	{"diff", run_diff},     {"check", run_check},
+	{"advise", run_advise},
 };
+
+#define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* ---- the report ---- */
+
+static bool is_command(const char *word)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (strcmp(commands[i].name, word) == 0)
+			return true;
+	return false;
+}
+
+/* Only a page shares its options with the report, and may stand behind them. */
+static int fail_late(const char *command)
+{
+	char error[256];
+
+	snprintf(error, sizeof(error),
+		 "the command goes first: " SP_CONSOLE_PROGRAM
+		 " %s [OPTION]... (a "
+		 "profile of that name is ./%s)",
+		 command, command);
+	return sp_console_fail_usage(error, "");
+}
+
+/* What is wrong may be that the options are those of a command. */
+static int fail_report(const struct sp_error *err, int argc, char **argv)
+{
+	char error[sizeof(err->message) + 128];
+
+	for (int i = 1; i < argc; i++) {
+		if (!is_command(argv[i]))
+			continue;
+		snprintf(error, sizeof(error),
+			 "%s; if %s is the command, it goes "
+			 "first: " SP_CONSOLE_PROGRAM " %s [OPTION]...",
+			 err->message, argv[i], argv[i]);
+		return sp_console_fail_usage(error, "");
+	}
+	return sp_console_fail_usage(err->message, "");
+}
+
+static int print_based(const struct sp_options *options)
+{
+	FILE *out = sp_console_open();
+	struct sp_error err;
+
+	return end_output(out, sp_views_print(out, options, &err), &err);
+}
+
+static int run_report(int argc, char **argv)
+{
+	struct sp_options options;
+	struct sp_error err;
+
+	if (sp_options_parse(argc, argv, &options, &err) < 0)
+		return fail_report(&err, argc, argv);
+	if (options.help)
+		return sp_console_print_help(sp_options_print_help);
+	if (options.version)
+		return sp_console_print_version();
+	if (is_command(options.files[0]))
+		return fail_late(options.files[0]);
+	if (!sp_console_is_utf8())
+		options.ascii = true;
+	if (options.n_base)
+		return print_based(&options);
+	return options.watch_ns
+		       ? watch(&options)
+		       : print_once(&(struct work){.options = &options});
+}
 
 int main(int argc, char **argv)
 {
-	enum sp_page page = SP_PAGE_REPORT;
-
 	/* Only which characters can be drawn depends on the locale. */
 	setlocale(LC_CTYPE, "");
 	/* A closed pipe is an error of write(), with an exit code of ours. */
 	signal(SIGPIPE, SIG_IGN);
-	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands);
-	     i++) {
+	for (size_t i = 0; argc > 1 && i < N_COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;
 		argv[1] = argv[0];
 		return commands[i].run(argc - 1, argv + 1);
 	}
-	/* FILE may follow the program's name at once. */
-	if (argc > 1 && sp_page_parse(argv[1], &page)) {
-		argv[1] = argv[0];
-		argc--;
-		argv++;
-	}
-	return run_report(page, argc, argv);
+	return run_report(argc, argv);
 }

@@ -57,7 +57,8 @@ struct sp_thread {
 	uint8_t recorded;    /* SP_THREAD_*: its THREAD record */
 };
 
-/* Is the thread known in the file, and by its present name? */
+/* Is the thread known in the file, and by its present name?  What is greater is
+ * known in one segment of it: sp_chunks_thread_mark(). */
 enum { SP_THREAD_UNKNOWN, SP_THREAD_KNOWN, SP_THREAD_RENAMED };
 
 static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");

@@ -51,6 +51,13 @@ const char *sp_profile_info(const struct sp_profile *profile, const char *key)
 	return NULL;
 }
 
+const char *sp_profile_rate(const struct sp_profile *profile)
+{
+	const char *rate = sp_profile_info(profile, "setting.rate");
+
+	return rate && strcmp(rate, "off") != 0 ? rate : NULL;
+}
+
 struct fact {
 	const char *key;
 	size_t index;

@@ -152,31 +152,123 @@ static struct sp_record_mark find_end(struct walk *w,
 	return end;
 }
 
-int sp_marks_settle(struct sp_marks *marks, struct sp_profile *profile)
+/*
+ * The moment of the window, which is no record, comes behind the mark that it
+ * names: its stretch is divided there.
+ */
+static int pass_window(struct walk *w, const struct sp_window *window,
+		       struct sp_record_mark *latest)
 {
+	struct sp_record_mark here = *latest;
+	int r;
+
+	if (!window->oldest)
+		return 0;
+	here.number++;
+	here.time_ns = window->time_ns;
+	here.alloc_bytes = window->alloc_bytes;
+	here.alloc_objects = window->alloc_objects;
+	here.unsampled_bytes = window->unsampled_bytes;
+	here.unsampled_objects = window->unsampled_objects;
+	here.slack_bytes = window->slack_bytes;
+	if (!is_later(&here, latest) ||
+	    here.unsampled_bytes > here.alloc_bytes ||
+	    here.unsampled_objects > here.alloc_objects)
+		return 0;
+	here.number--;
+	here.period_bytes = w->last.period_bytes;
+	here.name = w->last.name;
+	r = close_stretch(w, &here, here.time_ns);
+	w->last = *latest = here;
+	return r;
+}
+
+/* Sums that only a forged file can have stop at the end. */
+static void add(uint64_t *sum, uint64_t n, uint64_t most)
+{
+	*sum = n < most && *sum < most - n ? *sum + n : most;
+}
+
+static uint64_t rest(uint64_t all, uint64_t part)
+{
+	return all > part ? all - part : 0;
+}
+
+/* What was allocated before the window is as if it had not been sampled. */
+static void discard_stretches(struct sp_profile *p)
+{
+	const uint64_t bytes = p->exact_alloc_bytes;
+	const uint64_t objects = p->exact_alloc_objects;
+
+	for (size_t i = 0; i < p->n_stretches; i++) {
+		struct sp_stretch *s = &p->stretches[i];
+
+		if (s->to_ns > p->window_ns)
+			continue;
+		add(&p->discarded_bytes,
+		    rest(s->alloc_bytes, s->unsampled_bytes), bytes);
+		add(&p->discarded_objects,
+		    rest(s->alloc_objects, s->unsampled_objects), objects);
+		s->unsampled_bytes = s->alloc_bytes;
+		s->unsampled_objects = s->alloc_objects;
+	}
+	add(&p->unsampled_bytes, p->discarded_bytes, bytes);
+	add(&p->unsampled_objects, p->discarded_objects, objects);
+}
+
+/* What had ended before the window may be there or not, and counts as not; a
+ * free without a sample is of one that was discarded. */
+static void open_window(struct sp_profile *p, const struct sp_window *window)
+{
+	size_t kept = 0;
+
+	p->window_ns = window->time_ns;
+	p->unmatched_frees = 0;
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].freed_ns > window->time_ns)
+			p->samples[kept++] = p->samples[i];
+	p->n_samples = kept;
+}
+
+int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
+		    struct sp_profile *profile)
+{
+	bool is_passed = false;
 	struct walk w = {
 		.profile = profile,
 		.last = {.period_bytes = first_period(profile), .name = ""},
 	};
 	struct sp_record_mark latest = w.last, end;
 
-	if (!marks->n && w.last.period_bytes == profile->period_bytes)
+	if (window->oldest)
+		open_window(profile, window);
+	if (!marks->n && w.last.period_bytes == profile->period_bytes &&
+	    !window->oldest)
 		return 0;
 	if (marks->n)
 		qsort(marks->marks, marks->n, sizeof(*marks->marks),
 		      compare_marks);
 	for (size_t i = 0; i < marks->n; i++) {
+		if (marks->marks[i].number > window->mark && !is_passed) {
+			is_passed = true;
+			if (pass_window(&w, window, &latest))
+				return -ENOMEM;
+		}
 		if (!is_later(&marks->marks[i], &latest))
 			continue;
 		latest = marks->marks[i];
 		if (pass(&w, &latest))
 			return -ENOMEM;
 	}
+	if (!is_passed && pass_window(&w, window, &latest))
+		return -ENOMEM;
 	end = find_end(&w, &latest);
 	if (close_stretch(&w, &end, SP_NEVER))
 		return -ENOMEM;
 	profile->unsampled_bytes = end.unsampled_bytes;
 	profile->unsampled_objects = end.unsampled_objects;
+	if (window->oldest)
+		discard_stretches(profile);
 	if (w.period_max_bytes)
 		profile->period_bytes = w.period_max_bytes;
 	return 0;
@@ -221,9 +313,12 @@ int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part)
 	const struct sp_stretch *from =
 		part->n_stretches ? part->stretches : &whole;
 	const size_t n = part->n_stretches ? part->n_stretches : 1;
-	struct sp_stretch *stretches =
-		realloc(profile->stretches,
-			(profile->n_stretches + n) * sizeof(*stretches));
+	struct sp_stretch *stretches;
+
+	add(&profile->discarded_bytes, part->discarded_bytes, UINT64_MAX);
+	add(&profile->discarded_objects, part->discarded_objects, UINT64_MAX);
+	stretches = realloc(profile->stretches,
+			    (profile->n_stretches + n) * sizeof(*stretches));
 
 	if (!stretches)
 		return -ENOMEM;
@@ -263,6 +358,8 @@ void sp_marks_merged(struct sp_profile *profile)
 	}
 	if (!has_any)
 		profile->n_stretches = 0;
+	for (size_t i = 0; i < profile->n_parts; i++)
+		shift(&profile->parts[i].window_ns, profile->parts[i].start_ns);
 	for (size_t i = 0; i < profile->n_snapshots; i++) {
 		struct sp_snapshot *s = &profile->snapshots[i];
 

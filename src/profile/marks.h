@@ -20,19 +20,23 @@ struct sp_marks {
 int sp_marks_add(struct sp_marks *marks, const struct sp_record_mark *mark);
 
 /*
- * Set the profile's stretches, snapshots, unsampled totals and period_bytes;
- * its infos, exact totals and end are known, and its period is that of the
- * header. Exact totals that are behind a mark, since the process was killed
- * after it, are raised.  Marks that contradict an earlier one are left out:
- * only a forged file has them.  0 or -ENOMEM.
+ * Set the profile's stretches, snapshots, unsampled and discarded totals and
+ * period_bytes; its samples, infos, exact totals and end are known, and its
+ * period is that of the header.  `window` is all zero if nothing was discarded;
+ * samples that ended before it are dropped.  Exact totals that are behind a
+ * mark, since the process was killed after it, are raised.  Marks that
+ * contradict an earlier one are left out: only a forged file has them.  0 or
+ * -ENOMEM.
  */
-int sp_marks_settle(struct sp_marks *marks, struct sp_profile *profile);
+int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
+		    struct sp_profile *profile);
 
 void sp_marks_done(struct sp_marks *marks);
 
 /*
- * Add the stretches and snapshots of a file to a merged profile, of which it
- * becomes part number n_parts: each has a stretch at least.  0 or -ENOMEM.
+ * Add the stretches, snapshots and discarded totals of a file to a merged
+ * profile, of which it becomes part number n_parts: each has a stretch at
+ * least. 0 or -ENOMEM.
  */
 int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part);
 

@@ -246,6 +246,7 @@ static int describe_part(struct merger *g, const struct sp_profile *part)
 		.exact_alloc_bytes = part->exact_alloc_bytes,
 		.exact_alloc_objects = part->exact_alloc_objects,
 		.end = part->end,
+		.window_ns = part->window_ns,
 	};
 	g->facts[p->n_parts].file_id = part->file_id;
 	g->facts[p->n_parts].start_unix_ns = part->start_unix_ns;

@@ -20,6 +20,10 @@
 #include "profile/reader.h"
 #include "profile/samples.h"
 #include "profile/stored.h"
+#include "profile/totals.h"
+
+/* So often is a file read whose process discards samples meanwhile. */
+#define TRIES 5
 
 struct loader {
 	struct sp_profile *p;
@@ -33,7 +37,8 @@ struct loader {
 	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
 	struct sp_marks marks;
 	uint64_t last_time_ns;
-	const char *command; /* raw, arguments separated by NUL */
+	uint64_t expected_ns; /* duration that the fold counts on */
+	const char *command;  /* raw, arguments separated by NUL */
 	size_t command_bytes;
 	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
 };
@@ -218,6 +223,9 @@ static int take_sample(struct loader *l, const struct sp_record_sample *r)
 
 	if (!s)
 		return -ENOMEM;
+	/* Nothing was discarded: the first record of it is there. */
+	if (r->is_again && !l->reader->window.oldest)
+		return 0;
 	take_time(l, r->time_ns);
 	sample = (struct sp_sample){
 		.id = r->id,
@@ -336,40 +344,6 @@ static int take_totals(struct loader *l)
 	return 0;
 }
 
-/*
- * What a slot's owner may have allocated since it published: it does so after 4
- * KiB, then after as much as it has, at most check_in_bytes.
- */
-static uint64_t unpublished(const struct sp_profile *p,
-			    const struct sp_reader_slot *slot)
-{
-	uint64_t step = slot->owner_bytes < 4096 ? 4096 : slot->owner_bytes;
-
-	if (!slot->thread)
-		return 0;
-	return step < p->check_in_bytes ? step : p->check_in_bytes;
-}
-
-static void take_classes(struct loader *l)
-{
-	struct sp_profile *p = l->p;
-	const struct sp_reader *r = l->reader;
-
-	p->has_classes = r->has_classes;
-	memcpy(p->classes, r->classes, sizeof(p->classes));
-	/* By slot: the classes of one may be ahead of its totals. */
-	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
-		const uint64_t known = r->class_slot_bytes[i];
-
-		if (r->slots[i].alloc_bytes > known)
-			add(&p->class_slack_bytes,
-			    r->slots[i].alloc_bytes - known);
-		if (r->status.end_kind != SP_END_CLEAN)
-			add(&p->class_slack_bytes,
-			    unpublished(p, &r->slots[i]));
-	}
-}
-
 /* The arguments as one would type them. */
 static char *join_command(struct loader *l)
 {
@@ -405,7 +379,7 @@ static int finish(struct loader *l)
 		err = sp_profile_drop_infos(p);
 	if (err)
 		return err;
-	take_classes(l);
+	sp_totals_take_classes(p, r);
 	if (l->fold)
 		err = sp_fold_finish(l->fold, p);
 	else
@@ -414,7 +388,7 @@ static int finish(struct loader *l)
 	if (err)
 		return err;
 	sp_stored_finish(&l->stored, p);
-	if (sp_marks_settle(&l->marks, p))
+	if (sp_marks_settle(&l->marks, &r->window, p))
 		return -ENOMEM;
 	if (p->n_rss)
 		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
@@ -491,7 +465,7 @@ static int take_all(struct loader *l, sp_progress_fn *progress,
 
 /* What a file that is being written has changes while it is read, so that
  * frees may be there without their samples. */
-static int load(struct loader *l, double fold_confidence,
+static int load(struct loader *l, const struct sp_fold_plan *plan,
 		sp_progress_fn *progress, void *progress_arg,
 		struct sp_error *err)
 {
@@ -501,14 +475,29 @@ static int load(struct loader *l, double fold_confidence,
 	if (code)
 		return code;
 	take_header(l->p, &r->header);
-	if (fold_confidence > 0 && !r->is_running) {
-		l->fold = sp_fold_new(l->p, fold_confidence);
+	/* Segments of a ring are not in the order of time. */
+	if (plan && !r->is_running && !r->window.oldest) {
+		l->p->duration_ns =
+			l->expected_ns ? l->expected_ns : r->status.time_ns;
+		l->expected_ns = l->p->duration_ns;
+		l->fold = sp_fold_new(l->p, plan);
 		code = l->fold ? 0 : -ENOMEM;
 	}
 	if (!code)
 		code = take_all(l, progress, progress_arg, err);
 	if (!code)
 		code = finish(l);
+	if (!code && l->fold && plan->n_points &&
+	    l->p->duration_ns != l->expected_ns) {
+		l->expected_ns = l->p->duration_ns;
+		code = -ERANGE;
+	}
+	if (!code && sp_reader_is_outdated(r))
+		code = sp_error_set(err, -EAGAIN, l->p->path,
+				    "old samples were discarded while it was "
+				    "read: the process writes faster than "
+				    "that; try again, or give it a larger "
+				    "SAMPLEPROF_MAX_FILE");
 	if (code == -ENOMEM)
 		sp_error_set(err, code, l->p->path, "not enough memory");
 	return code;
@@ -526,24 +515,27 @@ static void loader_done(struct loader *l)
 	sp_idmap_done(&l->modules);
 }
 
-/* fold_confidence is 0 for a profile with all samples. */
-static int load_file(const char *path, double fold_confidence,
-		     sp_progress_fn *progress, void *progress_arg,
-		     struct sp_profile **ret_profile, struct sp_error *err)
+/* Without a plan all samples are kept.  -ERANGE: with *duration_ns, which is
+ * now known, it will do. */
+static int load_file(const char *path, const struct sp_fold_plan *plan,
+		     uint64_t *duration_ns, sp_progress_fn *progress,
+		     void *progress_arg, struct sp_profile **ret_profile,
+		     struct sp_error *err)
 {
-	struct loader l = {0};
+	struct loader l = {.expected_ns = *duration_ns};
 	int code = -ENOMEM;
 
 	l.p = calloc(1, sizeof(*l.p));
 	l.reader = calloc(1, sizeof(*l.reader));
 	if (l.p && l.reader) {
 		l.p->path = path;
-		code = load(&l, fold_confidence, progress, progress_arg, err);
+		code = load(&l, plan, progress, progress_arg, err);
 		sp_reader_close(l.reader);
 	} else {
 		sp_error_set(err, code, path, "not enough memory");
 	}
 	loader_done(&l);
+	*duration_ns = l.expected_ns;
 	if (code) {
 		sp_profile_free(l.p);
 		return code;
@@ -556,18 +548,29 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err)
 {
-	return load_file(path, 0, progress, progress_arg, ret_profile, err);
+	uint64_t duration_ns = 0;
+	int r = -EAGAIN;
+
+	for (int i = 0; r == -EAGAIN && i < TRIES; i++)
+		r = load_file(path, NULL, &duration_ns, progress, progress_arg,
+			      ret_profile, err);
+	return r;
 }
 
-int sp_profile_load_folded(const char *path, double confidence,
+int sp_profile_load_folded(const char *path, const struct sp_fold_plan *plan,
 			   sp_progress_fn *progress, void *progress_arg,
 			   struct sp_profile **ret_profile,
 			   struct sp_error *err)
 {
-	int r = load_file(path, confidence, progress, progress_arg, ret_profile,
-			  err);
+	uint64_t duration_ns = 0;
+	int r = load_file(path, plan, &duration_ns, progress, progress_arg,
+			  ret_profile, err);
 
-	if (r != -EILSEQ)
+	/* The file did not say how long the run was. */
+	if (r == -ERANGE)
+		r = load_file(path, plan, &duration_ns, progress, progress_arg,
+			      ret_profile, err);
+	if (r != -EILSEQ && r != -EAGAIN && r != -ERANGE)
 		return r;
-	return load_file(path, 0, progress, progress_arg, ret_profile, err);
+	return sp_profile_load(path, progress, progress_arg, ret_profile, err);
 }

@@ -94,16 +94,15 @@ struct sp_sample {
 };
 
 /*
- * Samples that ended, of which is known only how many there were: of a profile
- * that was folded while it was read.
+ * Samples that ended and are alike, of a profile that was folded while it was
+ * read: `one` of them stands for all.  Of its times and its end is known what
+ * struct sp_fold_plan says; it has no id and no offset.
  */
 struct sp_group {
-	uint64_t size_bytes; /* of each, >= 1 */
-	uint64_t period_bytes;
+	struct sp_sample one;
 	uint64_t samples;    /* >= 1 */
 	uint64_t tail_bytes; /* sum of their sizes less offsets */
-	uint32_t stack;      /* as in struct sp_sample */
-	uint32_t thread;     /* likewise */
+	uint64_t lived_ns;   /* sum of their lifetimes */
 };
 
 /* One of the files that make up a merged profile (profile/merge.h). */
@@ -120,6 +119,7 @@ struct sp_part {
 	 * end of the profile if it is running. */
 	uint64_t start_ns;
 	uint64_t stop_ns;
+	uint64_t window_ns; /* as in struct sp_profile */
 };
 
 /*
@@ -230,6 +230,10 @@ struct sp_profile {
 	size_t n_groups;
 	uint64_t n_folded; /* samples in all groups */
 	const struct sp_peak *peak;
+	/* What was alive at the points of the plan, which sp_timeline() places
+	 * in the run. */
+	const struct sp_acc *curve;
+	size_t n_curve;
 	/* By part and time; none where no phase and no change of the sampling
 	 * was recorded. */
 	struct sp_stretch *stretches;
@@ -240,6 +244,12 @@ struct sp_profile {
 	 * so that no estimate speaks of it. */
 	uint64_t unsampled_bytes;
 	uint64_t unsampled_objects;
+	/* To keep the file to its size, the samples that had ended by then were
+	 * discarded: what was allocated before counts as unsampled, what was
+	 * alive then is there.  0: none were, or it is of several processes. */
+	uint64_t window_ns;
+	uint64_t discarded_bytes; /* of unsampled_bytes: for that reason */
+	uint64_t discarded_objects;
 	struct sp_rss *rss; /* by time */
 	size_t n_rss;
 	struct sp_thread_info *thread_infos;
@@ -269,6 +279,16 @@ static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
 	return stop_ns < profile->duration_ns ? stop_ns : SP_NEVER;
 }
 
+/* Was it born when samples were discarded that ended soon, so that it says
+ * nothing about what was allocated? */
+static inline bool sp_sample_is_survivor(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	return sample->born_ns <
+	       (profile->n_parts ? profile->parts[sample->part].window_ns
+				 : profile->window_ns);
+}
+
 /* The end of the sampled object's process, as far as it is known. */
 static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
 					 const struct sp_sample *sample)
@@ -290,12 +310,35 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    struct sp_error *err);
 
 /*
- * The same for those who ask for no more than what was allocated, in the whole
- * run, and what is alive at the end: in memory that is proportional to what is
- * alive and to distinct stacks and sizes, where the file allows it (else the
- * profile is not folded).  The peak has limits at `confidence`.
+ * What is asked of a folded profile: what was allocated in the whole run, what
+ * is alive at the end, the peak, and besides, unless it is zero:
  */
-int sp_profile_load_folded(const char *path, double confidence,
+struct sp_fold_plan {
+	double confidence; /* of the limits of the peak, in (0, 1) */
+	/* Lifetimes (sp_lifetimes()): those of a group are within 1/128 of each
+	 * other. */
+	bool has_lifetimes;
+	/* Which samples were temporary, by limits as in struct sp_selection
+	 * (profile/table.h); within_ns only without cuts. */
+	bool has_temporary;
+	uint64_t within_bytes;
+	uint64_t within_ns;
+	/* What is alive at these moments, ascending and distinct: of all times
+	 * of a group the same of them are earlier. */
+	const uint64_t *cuts; /* borrowed */
+	size_t n_cuts;        /* <= SP_FOLD_CUTS_MAX */
+	/* sp_timeline() of the whole run, with that many points: 0, or >= 2.
+	 */
+	size_t n_points;
+};
+
+#define SP_FOLD_CUTS_MAX 511
+
+/*
+ * The same in memory that is proportional to what is alive and to distinct
+ * stacks and sizes, where the file allows it (else the profile is not folded).
+ */
+int sp_profile_load_folded(const char *path, const struct sp_fold_plan *plan,
 			   sp_progress_fn *progress, void *progress_arg,
 			   struct sp_profile **ret_profile,
 			   struct sp_error *err);
@@ -314,6 +357,11 @@ const struct sp_module *sp_profile_module(const struct sp_profile *profile,
 
 /* The value of an info key ("setting.period", "exe", ...), or NULL. */
 const char *sp_profile_info(const struct sp_profile *profile, const char *key);
+
+/* The target of samples per second that the period followed, as text like
+ * "500/s", untrusted; NULL if there was none: period_bytes is then what was
+ * asked for, and not the largest that was in force. */
+const char *sp_profile_rate(const struct sp_profile *profile);
 
 /* Of facts with the same key only the first stays, which is the one that is
  * meant.  0 or -ENOMEM. */

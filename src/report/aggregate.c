@@ -287,11 +287,9 @@ static bool is_plumbing(const char *name)
 	return false;
 }
 
-/* The innermost function that is no plumbing, or simply the innermost: the one
- * that the stack's bytes are flat for. */
-static void find_flat(const struct sp_aggregate *a,
-		      const struct sp_stack *stack, uint32_t *ret_frame,
-		      size_t *ret_symbol)
+void sp_aggregate_find_flat(const struct sp_aggregate *a,
+			    const struct sp_stack *stack, uint32_t *ret_frame,
+			    size_t *ret_symbol)
 {
 	*ret_frame = 0;
 	*ret_symbol = 0;
@@ -322,7 +320,7 @@ static int add_stack(struct builder *b, size_t stack_number)
 	if (!stack->n_frames)
 		return add_function(b, stack_number, &no_stack,
 				    (struct sp_frame){0}, true);
-	find_flat(a, stack, &flat_frame, &flat_symbol);
+	sp_aggregate_find_flat(a, stack, &flat_frame, &flat_symbol);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		struct sp_frame frame = stack->frames[i];
 		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);

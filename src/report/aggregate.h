@@ -154,6 +154,13 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame);
 
+/* The innermost function that is no plumbing (malloc, operator new), or simply
+ * the innermost: the one that the stack's bytes are flat for.  As a frame and
+ * one of its symbols; 0 and 0 of a stack without frames. */
+void sp_aggregate_find_flat(const struct sp_aggregate *aggregate,
+			    const struct sp_stack *stack, uint32_t *ret_frame,
+			    size_t *ret_symbol);
+
 /* Path of a frame's module; "" if it is in none. */
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,
 				     struct sp_frame frame);

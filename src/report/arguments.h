@@ -34,6 +34,12 @@ struct sp_argument {
 	const char *help;
 };
 
+/* An option without a value: the bool `member` of a `type` becomes true. */
+#define SP_ARGUMENT_FLAG(type, name, member, help)                             \
+	{                                                                      \
+		name, 0, NULL, NULL, NULL, offsetof(type, member), help        \
+	}
+
 struct sp_argument_group {
 	const char *title;                /* NULL: goes on with the last */
 	const struct sp_argument *option; /* the one after the last has no
@@ -44,6 +50,12 @@ struct sp_argument_part {
 	const struct sp_argument_group *group;
 	size_t offset; /* of the group's part in the options */
 };
+
+/* A group that fills the `member` of a `type`. */
+#define SP_ARGUMENT_PART(type, group, member)                                  \
+	{                                                                      \
+		&(group), offsetof(type, member)                               \
+	}
 
 struct sp_command_line {
 	const char *usage;                    /* the first lines of --help */

@@ -8,13 +8,31 @@
 
 #include "report/text.h"
 
+/* How many characters from here on stand for themselves: most do. */
+static size_t plain_length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] >= ' ' && text[n] <= '~' && text[n] != '"' &&
+	       text[n] != '\\' && text[n] != '<' && text[n] != '>' &&
+	       text[n] != '&')
+		n++;
+	return n;
+}
+
 static void put_text(struct sp_json *json, const char *text)
 {
 	putc('"', json->out);
-	while (*text) {
+	for (;;) {
+		const size_t plain = plain_length(text);
 		uint32_t code = 0;
-		unsigned int n = sp_text_decode_utf8(text, &code);
+		unsigned int n;
 
+		fwrite(text, 1, plain, json->out);
+		text += plain;
+		if (!*text)
+			break;
+		n = sp_text_decode_utf8(text, &code);
 		if (!n)
 			fputs("\\ufffd", json->out);
 		else if (code == '"' || code == '\\')
@@ -88,8 +106,14 @@ void sp_json_string(struct sp_json *json, const char *key, const char *text)
 
 void sp_json_u64(struct sp_json *json, const char *key, uint64_t value)
 {
+	char digits[20];
+	size_t at = sizeof(digits);
+
 	begin(json, key);
-	fprintf(json->out, "%" PRIu64, value);
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite(digits + at, 1, sizeof(digits) - at, json->out);
 }
 
 void sp_json_bool(struct sp_json *json, const char *key, bool value)

@@ -7,8 +7,9 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "report/options_parts.h"
 #include "report/pattern.h"
+#include "report/view_json.h"
+#include "report/view_timeline.h"
 
 #define DEFAULT_TOP 30
 #define STATS_TOP   5
@@ -121,7 +122,28 @@ static bool take_watch(void *part, const char *text)
 	       o->watch_ns >= WATCH_MIN_NS && o->watch_ns <= WATCH_MAX_NS;
 }
 
+#define FLAG(name, member, help)                                               \
+	SP_ARGUMENT_FLAG(struct sp_options, name, member, help)
+
+#define PART(group, member) SP_ARGUMENT_PART(struct sp_options, group, member)
+
+static bool take_base(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	if (!*text || o->n_base == SP_OPTIONS_BASE_MAX)
+		return false;
+	o->base[o->n_base++] = text;
+	return true;
+}
+
 static const struct sp_argument report_arguments[] = {
+	{"base", 0, "OLD", "a profile or a baseline, at most 64 times",
+	 take_base, 0,
+	 "what changed since OLD, row by row, instead of what there\n"
+	 "is; several are added up"},
+	{"diff_base", 0, "OLD", "a profile or a baseline, at most 64 times",
+	 take_base, 0, NULL},
 	{"top", 0, "N", "a number", take_top, 0,
 	 "functions; 0 shows all (default 30; of stats 5)"},
 	{"sort", 0, "KEY", "flat, cum, count or name", take_sort, 0,
@@ -147,17 +169,15 @@ static const struct sp_argument report_arguments[] = {
 	 offsetof(struct sp_options, source_path),
 	 "where list looks for source files, separated by colons,\n"
 	 "before it looks where they were compiled"},
-	SP_OPTIONS_FLAG("timeline", timeline,
-			"live bytes over time instead of functions"),
-	SP_OPTIONS_FLAG("sizes", sizes,
-			"bytes by object size instead of functions: exact, of\n"
-			"a view or a part estimated"),
-	SP_OPTIONS_FLAG("json", json, "everything, or the page, as JSON"),
-	SP_OPTIONS_FLAG("csv", csv, "the table as CSV"),
-	SP_OPTIONS_FLAG("simultaneous", simultaneous,
-			"raise the level so that all rows shown hold together"),
-	SP_OPTIONS_FLAG("ascii", ascii,
-			"draw, and write names, in ASCII alone"),
+	FLAG("timeline", timeline, "live bytes over time instead of functions"),
+	FLAG("sizes", sizes,
+	     "bytes by object size instead of functions: exact, of\n"
+	     "a view or a part estimated"),
+	FLAG("json", json, "everything, or the page, as JSON"),
+	FLAG("csv", csv, "the table as CSV"),
+	FLAG("simultaneous", simultaneous,
+	     "raise the level so that all rows shown hold together"),
+	FLAG("ascii", ascii, "draw, and write names, in ASCII alone"),
 	{"watch", 0, "TIME", "a time from 100ms to 24h", take_watch, 0,
 	 "again every TIME, until interrupted"},
 	{0},
@@ -166,9 +186,28 @@ static const struct sp_argument report_arguments[] = {
 const struct sp_argument_group sp_options_report = {"What to show",
 						    report_arguments};
 
+static const struct sp_argument other_arguments[] = {
+	FLAG("help", help, "this text"),
+	FLAG("version", version, "the version"),
+	{0},
+};
+
+static const struct sp_argument_group other = {NULL, other_arguments};
+
+static bool is_done(const void *options)
+{
+	const struct sp_options *o = options;
+
+	return o->help || o->version;
+}
+
+/* Options of an export. */
 static int refuse_in_report(const char *name, struct sp_error *err)
 {
-	return sp_options_are(&sp_options_export, name)
+	static const char *const names[] = {
+		"o", "output", "metric", "pprof-error", "max-samples", NULL};
+
+	return position(names, name) >= 0
 		       ? sp_error_set(err, -EINVAL, NULL,
 				      "%s%s goes with export FORMAT",
 				      name[1] ? "--" : "-", name)
@@ -192,7 +231,8 @@ static void describe_commands(FILE *out)
 	      "be read\n"
 	      "                     elsewhere: see symbolize --help\n"
 	      "  diff OLD NEW       what changed: see diff --help\n"
-	      "  check NEW          limits, for CI: see check --help\n",
+	      "  check NEW          limits, for CI: see check --help\n"
+	      "  advise FILE        which sampling period: see advise --help\n",
 	      out);
 }
 
@@ -227,16 +267,16 @@ static const struct sp_command_line report_line = {
 	.describe = describe_commands,
 	.parts =
 		(const struct sp_argument_part[]){
-			SP_OPTIONS_PART(sp_options_question, question),
-			SP_OPTIONS_PART(sp_options_filter, question),
-			SP_OPTIONS_PART(sp_options_method, question),
+			PART(sp_options_question, question),
+			PART(sp_options_filter, question),
+			PART(sp_options_method, question),
 			{&sp_options_report, 0},
-			SP_OPTIONS_PART(sp_options_symbols, symbols),
-			{&sp_options_other, 0},
+			PART(sp_options_symbols, symbols),
+			{&other, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
 		  "To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n",
-	.is_done = sp_options_is_done,
+	.is_done = is_done,
 	.note = note_option,
 	.refuse = refuse_in_report,
 };
@@ -301,6 +341,30 @@ static int refuse_for_page(const struct sp_options *o, struct sp_error *err)
 	return REFUSE_BY(rules, err);
 }
 
+/* What two profiles cannot be compared by. */
+static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
+{
+	const struct rule rules[] = {
+		{o->page == SP_PAGE_LIST,
+		 "list goes without --base: lines move when code is edited; "
+		 "peek REGEX --base compares callers and callees of functions"},
+		{o->timeline,
+		 "--timeline goes without --base: two runs have no common "
+		 "clock; --view peak --base compares the peaks"},
+		{o->granularity != SP_BY_FUNCTION &&
+			 o->granularity != SP_BY_MODULE,
+		 "--base matches functions by name: it goes with --granularity "
+		 "function or module"},
+		{o->simultaneous, "--simultaneous goes without --base, which "
+				  "judges all rows together already"},
+		{o->question.method != SP_METHOD_P3T,
+		 "--base goes without --estimator"},
+		{o->watch_ns, "--watch goes without --base"},
+	};
+
+	return o->n_base ? REFUSE_BY(rules, err) : 0;
+}
+
 /* Options of the report that exclude each other. */
 static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 {
@@ -336,18 +400,22 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 	return REFUSE_BY(rules, err);
 }
 
-bool sp_page_parse(const char *command, enum sp_page *ret)
+/* The page that the first of the words names, if it names one. */
+static void take_page(const char *const **words, size_t *n,
+		      struct sp_options *o)
 {
 	static const char *const names[] = {
 		[SP_PAGE_REPORT] = "report", [SP_PAGE_TOP] = "top",
 		[SP_PAGE_TREE] = "tree",     [SP_PAGE_PEEK] = "peek",
 		[SP_PAGE_LIST] = "list",     [SP_PAGE_TRACES] = "traces",
 		[SP_PAGE_STATS] = "stats",   NULL};
-	const int i = position(names, command);
+	const int i = *n ? position(names, **words) : -1;
 
-	if (i >= 0)
-		*ret = (enum sp_page)i;
-	return i >= 0;
+	if (i < 0)
+		return;
+	o->page = (enum sp_page)i;
+	++*words;
+	--*n;
 }
 
 /* What was not given. */
@@ -381,21 +449,27 @@ static int take_pattern(const char *const **words, size_t *n,
 	return r;
 }
 
-int sp_options_parse(enum sp_page page, int argc, char **argv,
-		     struct sp_options *ret, struct sp_error *err)
+int sp_options_parse(int argc, char **argv, struct sp_options *ret,
+		     struct sp_error *err)
 {
 	const char *const *words;
 	size_t n;
-	int r = sp_options_begin(&report_line, argc, argv, ret, &words, &n,
-				 err);
+	int r;
 
-	if (r < 0 || sp_options_is_done(ret))
+	*ret = (struct sp_options){.program = argv[0]};
+	sp_question_init(&ret->question);
+	r = sp_arguments_parse(&report_line, argc, argv, ret, &words, &n, err);
+	if (r < 0 || is_done(ret))
 		return r;
-	ret->page = page;
+	take_page(&words, &n, ret);
 	take_defaults(ret);
-	r = refuse_for_page(ret, err);
+	r = sp_options_settle(&ret->question, err);
+	if (r >= 0)
+		r = refuse_for_page(ret, err);
 	if (r >= 0)
 		r = refuse_combinations(ret, err);
+	if (r >= 0)
+		r = refuse_with_base(ret, err);
 	if (r >= 0)
 		r = take_pattern(&words, &n, ret, err);
 	if (r >= 0 && ret->pattern && !n)
@@ -403,7 +477,12 @@ int sp_options_parse(enum sp_page page, int argc, char **argv,
 				    "which functions of which profile? only "
 				    "%.80s was given",
 				    ret->pattern);
-	return r < 0 ? r : sp_options_take_files(words, n, ret, err);
+	if (r >= 0 && !n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which profile? no FILE was given");
+	ret->files = words;
+	ret->n_files = n;
+	return r;
 }
 
 enum sp_view sp_options_fallback(const struct sp_options *options,
@@ -415,26 +494,16 @@ enum sp_view sp_options_fallback(const struct sp_options *options,
 	return SP_VIEW_LIVE;
 }
 
-static bool asks_for_a_part(const struct sp_question *q)
+struct sp_load_needs sp_options_needs(const struct sp_options *o)
 {
-	for (size_t i = 0; i < SP_FILTER_COUNT; i++)
-		if (q->filter.text[i])
-			return true;
-	return q->from.kind != SP_MOMENT_NONE || q->to.kind != SP_MOMENT_NONE ||
-	       q->min_size_bytes > 1 || q->max_size_bytes != UINT64_MAX ||
-	       q->thread || q->phase;
-}
+	struct sp_load_needs needs = {
+		.lifetimes =
+			o->has_stacks || o->page == SP_PAGE_TRACES || o->json,
+	};
 
-bool sp_options_can_fold(const struct sp_options *o)
-{
-	const struct sp_question *q = &o->question;
-	const bool is_whole_view = !q->has_view || q->view == SP_VIEW_ALLOC ||
-				   q->view == SP_VIEW_LIVE ||
-				   q->view == SP_VIEW_LEAKS;
-
-	if (o->page == SP_PAGE_TRACES || o->page == SP_PAGE_STATS ||
-	    o->has_stacks || o->timeline || o->json || o->format)
-		return false;
-	return o->n_files == 1 && is_whole_view && !asks_for_a_part(q) &&
-	       (q->at.kind == SP_MOMENT_NONE || q->at.kind == SP_MOMENT_END);
+	if (o->json || (o->timeline && o->csv))
+		needs.n_points = SP_VIEW_TIMELINE_POINTS;
+	else if (o->timeline)
+		needs.n_points = SP_VIEW_TIMELINE_COLUMNS;
+	return needs;
 }

@@ -10,7 +10,7 @@
 #include "profile/symbolizer.h"
 #include "report/aggregate.h"
 #include "report/arguments.h"
-#include "report/export.h"
+#include "report/load.h"
 #include "report/question.h"
 #include "report/text.h"
 
@@ -40,6 +40,8 @@ struct sp_options_given {
 
 #define SP_OPTIONS_GIVEN_MAX 32
 
+#define SP_OPTIONS_BASE_MAX 64
+
 /* The command line of the report: what to show, of what, and how. */
 struct sp_options {
 	const char *program; /* as it was called, for the next command */
@@ -51,6 +53,9 @@ struct sp_options {
 	const char *pattern; /* of SP_PAGE_PEEK, SP_PAGE_LIST */
 	const char *const *files;
 	size_t n_files; /* at least 1 */
+	/* --base: what to compare with; several files are added up. */
+	const char *base[SP_OPTIONS_BASE_MAX];
+	size_t n_base;
 	struct sp_question question;
 	struct sp_symbolizer_options symbols;
 	enum sp_aggregate_order order;
@@ -75,36 +80,21 @@ struct sp_options {
 	uint64_t watch_ns; /* 0: once */
 	unsigned int
 		columns; /* of the screen, set by the caller; 0: no limit */
-	/* Of an export alone. */
-	bool has_metric;
-	const struct sp_export_format *format; /* NULL: no export */
-	struct sp_export_options export;
-	const char *output; /* path; "-": standard output */
-	bool help;          /* asked for; nothing else counts */
-	bool version;       /* likewise */
+	bool help;       /* asked for; nothing else counts */
+	bool version;    /* likewise */
 };
 
-/* The page that a command asks for by its name; false if none does. */
-bool sp_page_parse(const char *command, enum sp_page *ret);
-
 /*
- * Parse; argv[0] is the program.  0 and *ret, which borrows from argv; -EINVAL
- * and *err, whose message says what is wrong and what would be right.  Options
- * may stand after the files.
+ * Parse; argv[0] is the program.  The first word that is no option is the name
+ * of a page, or, if it is none of these, the first file.  0 and *ret, which
+ * borrows from argv; -EINVAL and *err, whose message says what is wrong and
+ * what would be right.  Options may stand before and after all words.
  */
-int sp_options_parse(enum sp_page page, int argc, char **argv,
-		     struct sp_options *ret, struct sp_error *err);
+int sp_options_parse(int argc, char **argv, struct sp_options *ret,
+		     struct sp_error *err);
 
-/*
- * The same for the command line of an export: what follows are a format and
- * the files.
- */
-int sp_options_parse_export(int argc, char **argv, struct sp_options *ret,
-			    struct sp_error *err);
-
-/* All text of --help, and of export --help. */
+/* All text of --help. */
 void sp_options_print_help(FILE *out);
-void sp_options_print_export_help(FILE *out);
 
 /* The view if none was asked for: what is alive where that is news, in a
  * process that runs or was killed; for programs always SP_VIEW_ALLOC, so that
@@ -112,9 +102,8 @@ void sp_options_print_export_help(FILE *out);
 enum sp_view sp_options_fallback(const struct sp_options *options,
 				 const struct sp_profile *profile);
 
-/* Is a folded profile enough for the answer (sp_profile_load_folded())?  Not if
- * it needs lifetimes, times, several files, or a part of the samples. */
-bool sp_options_can_fold(const struct sp_options *options);
+/* What the profile has to be loaded with. */
+struct sp_load_needs sp_options_needs(const struct sp_options *options);
 
 /* Options that commands have in common, and the part of theirs that each of
  * the groups fills. */
@@ -126,6 +115,12 @@ extern const struct sp_argument_group
 	sp_options_method; /* struct sp_question: how to estimate */
 extern const struct sp_argument_group
 	sp_options_symbols; /* struct sp_symbolizer_options */
+
+/* Those that only the report has; they fill struct sp_options. */
+extern const struct sp_argument_group sp_options_report;
+
+/* Does the group have an option of that name or letter? */
+bool sp_options_are(const struct sp_argument_group *group, const char *name);
 
 /* To be called after the groups of a question were parsed: --at, --tail and
  * --within belong to a view, and choose it if none was chosen; patterns have to

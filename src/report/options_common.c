@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "report/options_parts.h"
+#include "report/options.h"
 
 static bool take_view(void *part, const char *text)
 {
@@ -235,21 +235,6 @@ int sp_options_settle(struct sp_question *q, struct sp_error *err)
 	return sp_filter_check(&q->filter, err);
 }
 
-static const struct sp_argument other_arguments[] = {
-	SP_OPTIONS_FLAG("help", help, "this text"),
-	SP_OPTIONS_FLAG("version", version, "the version"),
-	{0},
-};
-
-const struct sp_argument_group sp_options_other = {NULL, other_arguments};
-
-bool sp_options_is_done(const void *options)
-{
-	const struct sp_options *o = options;
-
-	return o->help || o->version;
-}
-
 bool sp_options_are(const struct sp_argument_group *group, const char *name)
 {
 	for (const struct sp_argument *a = group->option; a->name; a++)
@@ -257,29 +242,4 @@ bool sp_options_are(const struct sp_argument_group *group, const char *name)
 		    (a->letter == *name && !name[1]))
 			return true;
 	return false;
-}
-
-int sp_options_begin(const struct sp_command_line *line, int argc, char **argv,
-		     struct sp_options *o, const char *const **ret_words,
-		     size_t *ret_n, struct sp_error *err)
-{
-	int r;
-
-	*o = (struct sp_options){.program = argv[0]};
-	sp_question_init(&o->question);
-	r = sp_arguments_parse(line, argc, argv, o, ret_words, ret_n, err);
-	if (r < 0 || sp_options_is_done(o))
-		return r;
-	return sp_options_settle(&o->question, err);
-}
-
-int sp_options_take_files(const char *const *words, size_t n,
-			  struct sp_options *o, struct sp_error *err)
-{
-	if (!n)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "which profile? no FILE was given");
-	o->files = words;
-	o->n_files = n;
-	return 0;
 }

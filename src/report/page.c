@@ -3,9 +3,9 @@
 
 #include "report/answer.h"
 #include "report/edges.h"
-#include "report/export_csv.h"
-#include "report/export_json.h"
-#include "report/export_views.h"
+#include "report/view_csv.h"
+#include "report/view_json.h"
+#include "report/view_data.h"
 #include "report/text.h"
 #include "report/view_list.h"
 #include "report/view_notes.h"
@@ -104,9 +104,9 @@ static int print_functions(const struct page *page, struct sp_error *err)
 		r = sp_aggregate_drop(aggregate, options->share, err);
 	hold_together(options, aggregate);
 	if (r >= 0 && options->json)
-		r = sp_export_json_write(page->out, aggregate, err);
+		r = sp_view_json_write(page->out, aggregate, err);
 	else if (r >= 0 && options->csv)
-		sp_export_csv_functions(page->out, aggregate, options->top);
+		sp_view_csv_functions(page->out, aggregate, options->top);
 	else if (r >= 0)
 		r = print_text(page, aggregate, err);
 	sp_aggregate_free(aggregate);
@@ -137,8 +137,8 @@ static int print_tree(const struct page *page, struct sp_aggregate *aggregate,
 	int r;
 
 	if (o->json || o->csv)
-		return sp_export_tree(page->out, aggregate, o->share, o->csv,
-				      err);
+		return sp_view_data_tree(page->out, aggregate, o->share, o->csv,
+					 err);
 	print_head(page);
 	r = sp_view_tree_print(page->out, aggregate, o->share, err);
 	if (r >= 0)
@@ -157,7 +157,8 @@ static int print_peek(const struct page *page, struct sp_aggregate *aggregate,
 	if (r < 0)
 		return r;
 	if (o->json || o->csv) {
-		r = sp_export_peek(page->out, aggregate, edges, n, o->csv, err);
+		r = sp_view_data_peek(page->out, aggregate, edges, n, o->csv,
+				      err);
 	} else {
 		print_head(page);
 		r = sp_view_peek_print(page->out, aggregate, edges, n, o->share,
@@ -183,7 +184,7 @@ static int print_list(const struct page *page, struct sp_aggregate *aggregate,
 		return r;
 	r = sp_listings_init(&listings, aggregate, lines, o->pattern, err);
 	if (r >= 0 && (o->json || o->csv)) {
-		sp_export_list(page->out, aggregate, &listings, o->csv);
+		sp_view_data_list(page->out, aggregate, &listings, o->csv);
 	} else if (r >= 0) {
 		print_head(page);
 		sp_view_list_print(page->out, aggregate, &listings,
@@ -202,7 +203,7 @@ static int print_traces(const struct page *page, struct sp_aggregate *aggregate,
 	int r;
 
 	if (o->json) {
-		sp_export_traces(page->out, aggregate, o->stacks);
+		sp_view_data_traces(page->out, aggregate, o->stacks);
 		return 0;
 	}
 	print_head(page);
@@ -224,7 +225,7 @@ static int print_stats(const struct page *page, struct sp_aggregate *aggregate,
 	if (r < 0)
 		return r;
 	if (o->json) {
-		sp_export_stats(page->out, aggregate, &stats, o->top);
+		sp_view_data_stats(page->out, aggregate, &stats, o->top);
 	} else {
 		print_head(page);
 		print_sizes_of(page);
@@ -260,7 +261,7 @@ static int print_threads(const struct page *page, struct sp_error *err)
 	int r;
 
 	if (page->options->csv) {
-		sp_export_threads(page->out, page->analysis);
+		sp_view_data_threads(page->out, page->analysis);
 		return 0;
 	}
 	print_head(page);
@@ -289,7 +290,7 @@ static int print_timeline(const struct page *page, struct sp_error *err)
 	int r;
 
 	if (page->options->csv)
-		return sp_export_csv_timeline(page->out, a, err);
+		return sp_view_csv_timeline(page->out, a, err);
 	sp_view_summary_print_header(page->out, a);
 	r = sp_view_timeline_print(page->out, a, page->options->ascii, err);
 	if (r < 0)
@@ -329,9 +330,9 @@ static int print_sizes(const struct page *page, struct sp_error *err)
 	if (r < 0)
 		return r;
 	if (page->options->csv && is_exact) {
-		sp_export_csv_sizes(page->out, a->profile);
+		sp_view_csv_sizes(page->out, a->profile);
 	} else if (page->options->csv) {
-		sp_export_csv_sizes_estimated(page->out, a);
+		sp_view_csv_sizes_estimated(page->out, a);
 	} else if (is_exact) {
 		sp_view_summary_print_header(page->out, a);
 		print_sizes_of(page);

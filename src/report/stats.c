@@ -16,18 +16,30 @@ static int compare(const void *a, const void *b, void *arg)
 	return (x > y) - (x < y);
 }
 
+static unsigned int entry_of(const struct sp_sample *s)
+{
+	return s->entry < SP_ENTRY_COUNT ? s->entry : SP_ENTRY_COUNT;
+}
+
 static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
-		const unsigned int entry =
-			s->entry < SP_ENTRY_COUNT ? s->entry : SP_ENTRY_COUNT;
 
 		if (sp_selection_has(&a->selection, p, s) &&
-		    sp_tally_add(&stats->entries[entry], &p->law, s->size_bytes,
-				 s->offset_bytes, s->period_bytes) < 0)
+		    sp_tally_add(&stats->entries[entry_of(s)], &p->law,
+				 s->size_bytes, s->offset_bytes,
+				 s->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < p->n_groups; i++) {
+		const struct sp_group *g = &p->groups[i];
+
+		if (sp_selection_has(&a->selection, p, &g->one) &&
+		    sp_tally_add_group(&stats->entries[entry_of(&g->one)],
+				       &p->law, g) < 0)
 			return -ENOMEM;
 	}
 	return 0;

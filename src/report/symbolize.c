@@ -35,10 +35,10 @@ static const struct sp_argument_group output_group = {"How to write",
 						      output_arguments};
 
 static const struct sp_argument other_arguments[] = {
-	{"help", 0, NULL, NULL, NULL,
-	 offsetof(struct sp_symbolize_options, help), "this text"},
-	{"version", 0, NULL, NULL, NULL,
-	 offsetof(struct sp_symbolize_options, version), "the version"},
+	SP_ARGUMENT_FLAG(struct sp_symbolize_options, "help", help,
+			 "this text"),
+	SP_ARGUMENT_FLAG(struct sp_symbolize_options, "version", version,
+			 "the version"),
 	{0},
 };
 
@@ -60,8 +60,8 @@ static const struct sp_command_line line = {
 	.parts =
 		(const struct sp_argument_part[]){
 			{&output_group, 0},
-			{&sp_options_symbols,
-			 offsetof(struct sp_symbolize_options, symbols)},
+			SP_ARGUMENT_PART(struct sp_symbolize_options,
+					 sp_options_symbols, symbols),
 			{&other_group, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",

@@ -101,7 +101,7 @@ static void note_outside(struct notes *notes, const struct sp_analysis *a)
 					  .confidence = a->how.confidence};
 	struct sp_interval estimate =
 		sp_estimate_bytes(&how, &a->population.all);
-	double least = (double)p->exact_alloc_bytes;
+	double least = (double)(p->exact_alloc_bytes - p->unsampled_bytes);
 	double most = least;
 
 	if (p->end != SP_PROFILE_END_CLEAN)
@@ -198,23 +198,34 @@ static void note_unfinished(struct notes *notes, const struct sp_profile *p)
 		p->end == SP_PROFILE_END_KILLED ? "was killed" : "ended");
 }
 
+/* Stacks with a flag, of what the report is about. */
+static void note_stacks(struct notes *notes,
+			const struct sp_aggregate *aggregate, uint32_t flag,
+			const char *text)
+{
+	double flagged = 0;
+
+	for (size_t i = 0; i < aggregate->n_stacks; i++)
+		if (aggregate->stacks[i].stack->flags & flag)
+			flagged += aggregate->stacks[i].tally->all.est_bytes;
+	if (flagged > 0)
+		fprintf(note(notes), "%s of the bytes are in stacks %s\n",
+			sp_text_percent(
+				flagged,
+				aggregate->analysis->view->all.all.est_bytes)
+				.text,
+			text);
+}
+
 static void note_cut_stacks(struct notes *notes,
 			    const struct sp_aggregate *aggregate)
 {
-	double cut = 0;
-
-	for (size_t i = 0; i < aggregate->n_stacks; i++)
-		if (aggregate->stacks[i].stack->flags & SP_STACK_TRUNCATED)
-			cut += aggregate->stacks[i].tally->all.est_bytes;
-	if (cut > 0)
-		fprintf(note(notes),
-			"%s of the bytes are in stacks deeper than the limit: "
-			"cum of their outer functions is low; raise "
-			"SAMPLEPROF_DEPTH\n",
-			sp_text_percent(
-				cut,
-				aggregate->analysis->view->all.all.est_bytes)
-				.text);
+	note_stacks(notes, aggregate, SP_STACK_TRUNCATED,
+		    "deeper than the limit: cum of their outer functions is "
+		    "low; raise SAMPLEPROF_DEPTH");
+	note_stacks(notes, aggregate, SP_STACK_NO_POINTER,
+		    "that end at code without frame pointers: functions are "
+		    "missing; SAMPLEPROF_UNWIND=libunwind finds them");
 }
 
 static void note_problem(void *arg, const struct sp_module *module,

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "report/export_csv.h"
+#include "report/view_csv.h"
 #include "report/text.h"
 
 static void print_row(FILE *out, const struct sp_phase *phase,
@@ -20,7 +20,7 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 			.text,
 		sp_text_count(phase->alloc_objects).text,
 		sp_text_count(phase->tally.all.samples).text);
-	fprintf(out, " %6zu  ", phase->n_stretches);
+	fprintf(out, " %6zu  ", phase->n_times);
 	sp_text_print(out, sp_phase_name(phase->name));
 	if (phase->unsampled_bytes)
 		fprintf(out, " (%s of it unsampled)",
@@ -129,8 +129,8 @@ int sp_view_phases_csv(FILE *out, const struct sp_analysis *analysis,
 	for (size_t i = 0; i < phases->n; i++) {
 		const struct sp_phase *phase = &phases->phases[i];
 
-		sp_export_csv_text(out, phase->name);
-		sp_export_csv_interval(
+		sp_view_csv_text(out, phase->name);
+		sp_view_csv_interval(
 			out, sp_estimate_bytes(&analysis->how, &phase->tally));
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64

@@ -45,6 +45,8 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... deeper than SAMPLEPROF_DEPTH\n", out);
 	if (stack->flags & SP_STACK_CALLER_ONLY)
 		fputs("    ... only the calling function is known\n", out);
+	if (stack->flags & SP_STACK_NO_POINTER)
+		fputs("    ... called by code without frame pointers\n", out);
 }
 
 static void print_age(FILE *out, uint64_t ns)

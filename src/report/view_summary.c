@@ -56,7 +56,8 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 	fprintf(out, ", started %s, ran %s, %s\n",
 		sp_text_time(p->start_unix_ns).text,
 		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
-	fprintf(out, "  period %s%s%s, %s sample%s,",
+	fprintf(out, "  period %s%s%s%s, %s sample%s,",
+		sp_profile_rate(p) ? "up to " : "",
 		sp_text_size(p->period_bytes).text,
 		p->period_bytes == 1 ? " (every allocation)" : "",
 		p->law.is_dotnet ? " by .NET's law" : "",
@@ -67,6 +68,27 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		sp_text_count(p->threads).text, sp_text_plural(p->threads));
 }
 
+/* What was discarded to keep the file to its size. */
+static void print_window(FILE *out, const struct sp_profile *p)
+{
+	if (!p->discarded_bytes)
+		return;
+	fprintf(out, "  discarded %s of that",
+		sp_text_bytes((double)p->discarded_bytes).text);
+	if (p->window_ns)
+		fprintf(out, ", allocated before %s",
+			sp_text_duration(p->window_ns).text);
+	fputs(": estimates of what was allocated speak of the rest", out);
+	if (p->window_ns)
+		fprintf(out, ", the last %s",
+			sp_text_duration(p->duration_ns > p->window_ns
+						 ? p->duration_ns - p->window_ns
+						 : 0)
+				.text);
+	fputs(p->has_frees ? "; what is alive is there from the start\n" : "\n",
+	      out);
+}
+
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
 	fprintf(out, "  EXACT     %s%s in %s allocation%s\n",
@@ -74,11 +96,14 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects));
-	if (p->unsampled_bytes)
+	if (p->unsampled_bytes > p->discarded_bytes)
 		fprintf(out,
 			"  unsampled %s of that: sampling was off, and nothing "
 			"below speaks of it\n",
-			sp_text_bytes((double)p->unsampled_bytes).text);
+			sp_text_bytes((double)(p->unsampled_bytes -
+					       p->discarded_bytes))
+				.text);
+	print_window(out, p);
 }
 
 /* Of the phase that was asked for. */

@@ -7,7 +7,7 @@
 #include "profile/timeline.h"
 #include "report/text.h"
 
-#define COLUMNS     64
+#define COLUMNS     SP_VIEW_TIMELINE_COLUMNS
 #define ROWS        12
 #define LABEL_EVERY 4
 #define LABEL_WIDTH 10

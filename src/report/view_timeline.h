@@ -7,6 +7,9 @@
 
 #include "report/analysis.h"
 
+/* Points of the picture. */
+#define SP_VIEW_TIMELINE_COLUMNS 64
+
 /*
  * Live bytes over time with their limits, 80 columns wide: blocks of Unicode,
  * or ASCII if `ascii`; the peak is marked, and RSS where it was recorded.  The

@@ -3,12 +3,14 @@
 said when it cannot be; settings, good and bad.
 """
 
+import json
 import os
 import re
 import resource
 import shutil
 import stat
 import subprocess
+import time
 import unittest
 
 import harness
@@ -183,12 +185,70 @@ class Files(harness.Case):
         self.assertGreaterEqual(profile.exact[1], objects)
         self.assertEqual(profile.end, "clean")
 
+    def check_bounded(self, profile, objects):
+        """The last part of the run is there, nothing of it is lost, and the
+        report says which part."""
+        self.assertEqual((profile.end, profile.lost()), ("clean", {}))
+        self.assertGreaterEqual(profile.exact[1], objects)
+        discarded = profile.json["discarded_objects"]
+        kept = profile.exact[1] - discarded
+        self.assertGreater(discarded, objects // 2)
+        self.assertGreater(kept, 1000)
+        self.assertEqual(profile.json["estimate"]["alloc_bytes"]["value"],
+                         profile.exact[0] - profile.json["discarded_bytes"])
+        # Survivors of what was discarded: none but the last object.
+        self.assertIn(profile.samples - kept, (0, 1))
+        self.assertGreater(profile.json["window_from_ns"], 0)
+        stretches = profile.json["stretches"]
+        self.assertEqual([s["to_ns"] for s in stretches],
+                         [profile.json["window_from_ns"], None])
+        self.assertEqual([s["alloc_objects"] for s in stretches],
+                         [discarded, kept])
+
     def test_limit_of_file(self):
-        objects = 200000
+        """After some hundred turns of its ring."""
+        objects = 1000000
         path = os.path.join(self.dir, "a.sprof")
         self.profiled(objects, out=path, max_file="1M")
         self.assertLessEqual(os.stat(path).st_size, 1 << 20)
-        self.check_full(harness.Profile(path), objects)
+        self.check_bounded(harness.Profile(path), objects)
+        report = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
+                                capture_output=True, check=True)
+        self.assertRegex(report.stdout, rb"\n  discarded .* allocated before ")
+
+    def test_reading_while_it_turns(self):
+        """A report on a process that discards samples meanwhile is whole, or
+        says that it could not be made."""
+        path = os.path.join(self.dir, "a.sprof")
+        process = self.start([harness.target("e2e_kill_storm"), 4],
+                             settings={"out": path, "max_file": "2M",
+                                       "period": "16K"})
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        discarded, refused = [], 0
+        deadline = time.monotonic() + harness.TIMEOUT_S
+        while len(discarded) < 5:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.1)
+            done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], "--json",
+                                   path], capture_output=True, check=False)
+            if done.returncode:
+                self.assertIn(b"discarded while it was read", done.stderr)
+                refused += 1
+                continue
+            found = json.loads(done.stdout)
+            self.assertEqual((found["end"], found["damage"]["text"],
+                              found["unmatched_frees"]), ("running", "", 0))
+            # Half a thousand places, each with an object of some hundred
+            # bytes: a few samples are alive, if it has all of them.
+            self.assertLess(found["estimate"]["live_bytes"]["lo"], 2e6)
+            self.assertGreater(found["estimate"]["live_bytes"]["hi"], 2e5)
+            if found["discarded_bytes"]:
+                discarded.append(found["discarded_bytes"])
+        self.assertEqual(discarded, sorted(discarded))
+        process.kill()
+        self.finish(process)
+        print(f"{refused} times refused", flush=True)
 
     def test_limit_of_process(self):
         """RLIMIT_FSIZE would end the program with SIGXFSZ."""
@@ -199,7 +259,7 @@ class Files(harness.Case):
                 resource.RLIMIT_FSIZE, (limit, limit))})
         self.assertEqual(result.returncode, 0)
         self.assertLessEqual(os.stat(path).st_size, limit)
-        self.check_full(harness.Profile(path), objects)
+        self.check_bounded(harness.Profile(path), objects)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to mount")
     def test_full_disk(self):
@@ -252,6 +312,9 @@ class Settings(harness.Case):
                "FOLLOW": (["", "x" * 256], "text of 1 to 255 bytes"),
                "START": (["yes", ""], "one of on|off"),
                "SIGNAL": (["usr1", "9"], "one of none|USR1|USR2"),
+               "UNWIND": (["dwarf", "FP"], "one of libunwind|fp"),
+               "RATE": (["500", "0/s", "1000001/s", ""],
+                        "off, or 1/s to 1000000/s"),
                "HELP": (["yes"], "one of 0|1"),
                "OUT": (["", "x" * 1025], "text of 1 to 1024 bytes")}
         self.assertEqual(set(bad), set(self.knobs()))
@@ -275,6 +338,7 @@ class Settings(harness.Case):
         for settings in ({"period": "1"}, {"period": "4k"},
                          {"period": "1T"}, {"depth": "1"}, {"depth": "1000"},
                          {"max_file": "1M"}, {"max_file": "4G"},
+                         {"rate": "1/s"}, {"rate": "1000000/s"},
                          {"seed": "18446744073709551615"}):
             with self.subTest(settings=settings):
                 result = self.hello(100, **settings)

@@ -67,8 +67,8 @@ class Compiled(hazards.Case):
         self.assertEqual((profile.end, profile.lost()), ("clean", {}))
 
     def test_other_c_library(self):
-        """musl: stacks are of one frame, since libunwind needs the other one;
-        all else is as ever."""
+        """musl: stacks are found by frame pointers, since libunwind needs the
+        other one; all else is as ever."""
         source = os.path.join(TARGETS, "plain.c")
         program = self.build(
             "musl-gcc", "musl-tools", "-O1", "-fno-builtin", "-I",
@@ -80,7 +80,7 @@ class Compiled(hazards.Case):
         profile = result.profile()
         self.assertEqual(profile.allocated_under("allocate"), (300000, 300))
         self.assertEqual(profile.end, "clean")
-        self.assertIn("one frame", profile.settings["diagnosis"])
+        self.assertIn("frame pointers", profile.settings["diagnosis"])
 
     def test_other_architecture(self):
         """The loader says that it cannot load the library, and goes on."""

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/options.h"
 #include "fuzz/target.h"
 #include "report/options.h"
 
@@ -50,44 +51,56 @@ static void check_question(const struct sp_question *q)
 	FUZZ_ASSERT(q->confidence > 0 && q->confidence < 1);
 }
 
-static void check_options(const struct sp_options *o, bool is_export)
+static void check_files(const char *const *files, size_t n)
 {
-	if (o->help || o->version)
-		return;
-	check_question(&o->question);
-	FUZZ_ASSERT(o->n_files >= 1);
-	for (size_t i = 0; i < o->n_files; i++)
-		FUZZ_ASSERT(o->files[i]);
-	FUZZ_ASSERT(is_export == (o->format != NULL));
-	FUZZ_ASSERT(!is_export || (o->output && o->output[0]));
-	FUZZ_ASSERT(o->share >= 0 && o->share <= 1);
-	FUZZ_ASSERT(!o->watch_ns || (o->watch_ns >= 100000000ull &&
-				     o->watch_ns <= 86400000000000ull));
+	FUZZ_ASSERT(n >= 1);
+	for (size_t i = 0; i < n; i++)
+		FUZZ_ASSERT(files[i]);
+}
+
+static int parse_report(int argc, char **argv, struct sp_error *err)
+{
+	struct sp_options o;
+	int r = sp_options_parse(argc, argv, &o, err);
+
+	if (r < 0 || o.help || o.version)
+		return r;
+	check_question(&o.question);
+	check_files(o.files, o.n_files);
+	FUZZ_ASSERT(o.share >= 0 && o.share <= 1);
+	FUZZ_ASSERT(!o.watch_ns || (o.watch_ns >= 100000000ull &&
+				    o.watch_ns <= 86400000000000ull));
+	return r;
+}
+
+static int parse_export(int argc, char **argv, struct sp_error *err)
+{
+	struct sp_export_request o;
+	int r = sp_export_options_parse(argc, argv, &o, err);
+
+	if (r < 0 || o.help || o.version)
+		return r;
+	check_question(&o.question);
+	check_files(o.files, o.n_files);
+	FUZZ_ASSERT(o.format && o.output && o.output[0]);
+	return r;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *words[WORDS_MAX + 1], *argv[WORDS_MAX + 1];
-	const int argc = split(data, size, words);
-	enum sp_page page = SP_PAGE_REPORT;
-	struct sp_options options;
+	static char program[] = "report";
+	char *words[WORDS_MAX + 1], *argv[WORDS_MAX + 2] = {program};
+	const int n = split(data, size, words);
 	struct sp_error err = {0};
-	bool is_export;
 	int r;
 
-	if (!argc)
+	if (!n)
 		return 0;
-	memcpy(argv, words, sizeof(argv));
-	is_export = strcmp(argv[0], "export") == 0;
-	sp_page_parse(argv[0], &page);
-	r = is_export ? sp_options_parse_export(argc, argv, &options, &err)
-		      : sp_options_parse(page, argc, argv, &options, &err);
-	FUZZ_ASSERT(r == 0 || r == -EINVAL);
-	if (r == 0)
-		check_options(&options, is_export);
-	else
-		FUZZ_ASSERT(err.message[0]);
-	for (int i = 0; i < argc; i++)
+	memcpy(argv + 1, words, sizeof(words));
+	r = strcmp(argv[1], "export") == 0 ? parse_export(n, argv + 1, &err)
+					   : parse_report(n + 1, argv, &err);
+	FUZZ_ASSERT(r == 0 || (r == -EINVAL && err.message[0]));
+	for (int i = 0; i < n; i++)
 		free(words[i]);
 	return 0;
 }

@@ -20,7 +20,7 @@ fail() {
 "$cmake" --install "$build" --prefix "$prefix"
 cd "$scratch"
 
-for name in bin/sampleprof-report bin/sampleprof include/sampleprof/sampleprof.h; do
+for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"
 done
 mapfile -t configs < <(find "$prefix" -name sampleprof.pc)

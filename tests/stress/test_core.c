@@ -246,7 +246,8 @@ static void open_file(uint64_t max_file_bytes)
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,
 		.check_in_bytes = 1 << 20,
-		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_FREES,
+		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_FREES |
+			 SP_HEADER_SEGMENTS,
 	};
 
 	assert_true(sp_outfile_prepare(agent_fixture_path("stress.sprof"),

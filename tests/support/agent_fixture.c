@@ -78,7 +78,7 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,
 		.check_in_bytes = 1 << 20,
-		.flags = SP_HEADER_ALWAYS_LARGE,
+		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS,
 	};
 	int err;
 

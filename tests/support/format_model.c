@@ -118,7 +118,8 @@ static void put_sample(struct model_bytes *b, struct model_chunk *chunk,
 	const struct sp_record_sample *last = &chunk->last;
 
 	append(b, (uint8_t)(r->entry + (r->thread != last->thread ? 32 : 0) +
-			    (r->period_bytes != last->period_bytes ? 64 : 0)));
+			    (r->period_bytes != last->period_bytes ? 64 : 0) +
+			    (r->is_again ? 128 : 0)));
 	if (r->thread != last->thread)
 		model_varint(b, r->thread);
 	if (r->period_bytes != last->period_bytes)

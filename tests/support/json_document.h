@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/export_json.h"
+#include "report/view_json.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
 
@@ -63,7 +63,7 @@ static inline json_t *export(struct document *d)
 	json_decref(d->root);
 	free(d->text);
 	out = open_memstream(&d->text, &d->size);
-	assert_int_equal(sp_export_json_write(out, a, NULL), 0);
+	assert_int_equal(sp_view_json_write(out, a, NULL), 0);
 	fclose(out);
 	d->how = a->how;
 	sp_aggregate_free(a);

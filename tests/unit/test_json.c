@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer by itself: what it puts between values, and how numbers look.
- * What text becomes is tested by test_export_json. */
+ * What text becomes is tested by test_view_json. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

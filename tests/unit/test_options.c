@@ -13,42 +13,18 @@
 
 #include "report/options.h"
 #include "support/close.h"
-
-#define ARGUMENTS_MAX 16
+#include "support/words.h"
 
 static struct sp_error error;
 
-/* The words of `line` as arguments, which stay until the next call; -EINVAL and
- * `error`, or 0. */
+/* 0, or -EINVAL and `error`; what is borrowed stays until the next call. */
 static int parse(const char *line, struct sp_options *options)
 {
-	static char words[512];
-	static char *argv[ARGUMENTS_MAX + 2];
-	enum sp_page page = SP_PAGE_REPORT;
-	char *save = NULL, *word;
-	int argc = 1;
+	static struct words words;
 
-	assert_true(strlen(line) < sizeof(words));
-	strcpy(words, line);
-	argv[0] = (char *)(uintptr_t) "report";
-	for (word = strtok_r(words, " ", &save); word;
-	     word = strtok_r(NULL, " ", &save)) {
-		assert_true(argc <= ARGUMENTS_MAX);
-		argv[argc++] = word;
-	}
-	argv[argc] = NULL;
+	words_split(&words, line);
 	error.message[0] = '\0';
-	if (argc > 1 && strcmp(argv[1], "export") == 0) {
-		argv[1] = argv[0];
-		return sp_options_parse_export(argc - 1, argv + 1, options,
-					       &error);
-	}
-	if (argc > 1 && sp_page_parse(argv[1], &page)) {
-		argv[1] = argv[0];
-		return sp_options_parse(page, argc - 1, argv + 1, options,
-					&error);
-	}
-	return sp_options_parse(page, argc, argv, options, &error);
+	return sp_options_parse(words.argc, words.argv, options, &error);
 }
 
 static struct sp_options good(const char *line)
@@ -343,7 +319,7 @@ static void test_help_is_complete(void **state)
 		"unit",       "stacks",       "source-path", "timeline",
 		"sizes",      "json",         "csv",         "ascii",
 		"watch",      "debug-path",   "debuginfod",  "help",
-		"version",
+		"version",    "base",
 	};
 	const char *text = help();
 	char line[64];
@@ -386,6 +362,16 @@ static void test_pages(void **state)
 	assert_string_equal(good("list --source-path x:y f a").source_path,
 			    "x:y");
 	assert_null(good("tree a").pattern);
+	/* Options may stand before the name, which a file of it may follow. */
+	o = good("--view live tree --json a");
+	assert_int_equal(o.page, SP_PAGE_TREE);
+	assert_int_equal(o.n_files, 1);
+	assert_string_equal(o.files[0], "a");
+	o = good("--focus top peek f a");
+	assert_int_equal(o.page, SP_PAGE_PEEK);
+	assert_string_equal(o.pattern, "f");
+	assert_string_equal(good("report top").files[0], "top");
+	assert_string_equal(good("./top").files[0], "./top");
 	/* What is small is dropped where that is the custom. */
 	assert_close(good("a").share, 0, 0);
 	assert_close(good("top a").share, 0.005, 0);
@@ -470,6 +456,36 @@ static void test_rows(void **state)
 }
 
 /* pprof's spelling too, in the report and in an export. */
+static void test_base(void **state)
+{
+	struct sp_options o = good("top --base a -diff_base b c");
+
+	(void)state;
+	assert_int_equal(o.n_base, 2);
+	assert_string_equal(o.base[0], "a");
+	assert_string_equal(o.base[1], "b");
+	assert_int_equal(o.n_files, 1);
+	good("peek f --base a --granularity module c");
+	good("--sizes --base a c");
+	good("--by phase --base a c");
+	refused("list f --base a c", "list goes without --base: lines move "
+				     "when code is edited; peek REGEX --base "
+				     "compares callers and callees of "
+				     "functions");
+	refused("--timeline --base a c",
+		"--timeline goes without --base: two runs have no common "
+		"clock; --view peak --base compares the peaks");
+	refused("tree --granularity line --base a c",
+		"--base matches functions by name: it goes with --granularity "
+		"function or module");
+	refused("top --simultaneous --base a c",
+		"--simultaneous goes without --base, which judges all rows "
+		"together already");
+	refused("top --estimator p3 --base a c",
+		"--base goes without --estimator");
+	refused("top --watch 1s --base a c", "--watch goes without --base");
+}
+
 static void test_filters(void **state)
 {
 	struct sp_filter_patterns f =
@@ -487,8 +503,6 @@ static void test_filters(void **state)
 	f = good("top -show_from=e -prune_from=f x").question.filter;
 	assert_string_equal(f.text[SP_FILTER_SHOW_FROM], "e");
 	assert_string_equal(f.text[SP_FILTER_PRUNE_FROM], "f");
-	f = good("export csv -ob -focus=a x").question.filter;
-	assert_string_equal(f.text[SP_FILTER_FOCUS], "a");
 	assert_int_equal(parse("--hide a(b x", &(struct sp_options){0}),
 			 -EINVAL);
 	assert_non_null(strstr(error.message, "--hide: "));
@@ -515,54 +529,9 @@ static void test_default_view(void **state)
 	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_ALLOC);
 }
 
-static void test_export(void **state)
-{
-	struct sp_options o = good("export pprof --view peak a -o b");
-
-	(void)state;
-	assert_ptr_equal(o.format, sp_export_find("pprof"));
-	assert_string_equal(o.files[0], "a");
-	assert_string_equal(o.output, "b");
-	assert_int_equal(o.question.view, SP_VIEW_PEAK);
-	assert_false(o.export.of_objects || o.export.pprof_error);
-	assert_int_equal(o.export.max_samples, 0);
-	o = good("export -o- --pprof-error pprof --max-samples 7 a");
-	assert_string_equal(o.output, "-");
-	assert_true(o.export.pprof_error);
-	assert_int_equal(o.export.max_samples, 7);
-	o = good("export collapsed --output=b a --metric objects");
-	assert_true(o.export.of_objects);
-	o = good("export html -ob --base c a --base d");
-	assert_int_equal(o.export.n_base_files, 2);
-	assert_string_equal(o.export.base_files[0], "c");
-	assert_string_equal(o.export.base_files[1], "d");
-	assert_int_equal(o.n_files, 1);
-	assert_true(good("export --help").help);
-	assert_true(good("export --version").version);
-	assert_null(good("a").format);
-}
-
-static void test_export_refuses(void **state)
+static void test_options_of_an_export(void **state)
 {
 	(void)state;
-	refused("export csv a", "where to? no -o OUT was given (- is standard "
-				"output)");
-	refused("export csv a -o", "--output takes a path, or - for standard "
-				   "output");
-	refused("export csv -ob", "which profile? no FILE was given");
-	refused("export csv -ob a --top 3", "an export goes without --top");
-	refused("export csv -ob a --json", "an export goes without --json");
-	refused("export csv -ob a --metric bytes", "csv goes without --metric");
-	refused("export csv -ob a --max-samples 9",
-		"csv goes without --pprof-error and --max-samples");
-	refused("export csv -ob a --at 3s --view peak",
-		"--at goes with --view live or leaks");
-	refused("export pprof -ob a --max-samples 0",
-		"--max-samples takes a number above 0");
-	refused("export pprof -ob a --base c",
-		"pprof goes without --base: html shows two sides, and so does "
-		"diff");
-	refused("a --base c", "--base goes with export FORMAT");
 	refused("a -o b", "-o goes with export FORMAT");
 	refused("a --metric bytes", "--metric goes with export FORMAT");
 }
@@ -584,10 +553,10 @@ int main(void)
 		cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_pages_refuse),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_base),
 		cmocka_unit_test(test_filters),
 		cmocka_unit_test(test_default_view),
-		cmocka_unit_test(test_export),
-		cmocka_unit_test(test_export_refuses),
+		cmocka_unit_test(test_options_of_an_export),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,9 +28,8 @@ static void test_given(void **state)
 	struct sp_error err;
 
 	(void)state;
-	assert_int_equal(sp_options_parse(SP_PAGE_REPORT, n,
-					  (char **)(uintptr_t)words, &o, &err),
-			 0);
+	assert_int_equal(
+		sp_options_parse(n, (char **)(uintptr_t)words, &o, &err), 0);
 	assert_int_equal(o.n_given, 3);
 	assert_string_equal(given(&o, 0, "focus")->value, "b");
 	assert_string_equal(given(&o, 1, "view")->value, "live");

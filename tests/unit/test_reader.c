@@ -55,7 +55,8 @@ static void put_samples(struct model_bytes *out, struct model_chunk *chunk,
 		uint64_t i = ++*id;
 
 		r.u.sample = (struct sp_record_sample){
-			i, i * 10, 16 * i, 64, i % 64, PERIOD, 1, 1 + i % 3, 0};
+			i,      i * 10, 16 * i,    64, i % 64,
+			PERIOD, 1,      1 + i % 3, 0,  false};
 		model_encode(out, chunk, &r);
 	}
 }
@@ -205,7 +206,7 @@ static void test_header(void **state)
 	*h = good;
 	h->flags = SP_HEADER_KNOWN_FLAGS + 1;
 	model_file_seal(&file);
-	refuses(0, "flags", 20, "0x8: recorded by a newer library");
+	refuses(0, "flags", 20, "0x10: recorded by a newer library");
 	*h = good;
 	h->period_bytes = 0;
 	model_file_seal(&file);

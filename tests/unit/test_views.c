@@ -324,13 +324,15 @@ static void test_stacks(void **state)
 	add_stacks(page->x);
 	page->x->stacks[1].flags = SP_STACK_TRUNCATED;
 	page->x->stacks[2].flags = SP_STACK_CALLER_ONLY;
+	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
 	text = print(page, STACKS, 0);
 	assert_has(text, "Showing 3 of 3 call stacks");
 	assert_has(line_with(text, "#1 "), "#1  500.0 MiB (95 %: [");
 	assert_has(line_with(text, "#1 "), ")  95.1%  1,000 samples");
 	assert_has(text, "    h (inline)  h.c:40  (app)\n"
 			 "    g  g.c:31  (app)\n"
-			 "    main  src/main.c:10  (app)\n\n#2");
+			 "    main  src/main.c:10  (app)\n"
+			 "    ... called by code without frame pointers\n\n#2");
 	assert_has(text, "    f  f.c  (app)\n"
 			 "    f  f.c  (app)\n"
 			 "    main  src/main.c:10  (app)\n"
@@ -391,9 +393,14 @@ static void test_notes(void **state)
 	assert_has(text, "damaged: 1 bad record, 4 KiB ignored; first: "
 			 "offset 65536: check\n");
 	assert_has(text, "  - 4.8% of the bytes are in stacks deeper");
+	assert_has_not(text, "pointers");
 	assert_has(text, "  - no symbols for /lib/libz.so.1: no such file\n");
 	assert_has_not(text, "unfinished");
 	assert_has_not(text, "stored");
+	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
+	assert_has(print(page, NOTES, 0),
+		   "  - 95.1% of the bytes are in stacks that end at code "
+		   "without frame pointers: ");
 	page->x->symbolizer.named = 1500;
 	page->x->symbolizer.stored = 1100;
 	assert_has(print(page, NOTES, 0),

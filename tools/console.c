@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/console.h"
+
+#include <errno.h>
+#include <langinfo.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "report/text.h"
+
+#define PROGRAM SP_CONSOLE_PROGRAM
+
+#define PROGRESS_AFTER_NS (1000 * 1000 * 1000)
+#define PROGRESS_EVERY_NS (100 * 1000 * 1000)
+
+static struct {
+	const char *doing;
+	int64_t due_ns; /* when to show it next */
+	bool is_shown;
+} progress;
+
+/* The cursor is hidden, at the end of what was drawn. */
+static bool is_drawn;
+
+bool sp_console_is_utf8(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+/* A message on standard error; `error` may hold untrusted text. */
+int sp_console_fail(const char *error)
+{
+	sp_text_set_ascii(!sp_console_is_utf8());
+	sp_console_erase_progress();
+	fputs(is_drawn ? "\033[?25h\n" PROGRAM ": " : PROGRAM ": ", stderr);
+	is_drawn = false;
+	sp_text_print(stderr, error);
+	putc('\n', stderr);
+	return EXIT_ERROR;
+}
+
+int sp_console_fail_with(const struct sp_error *err)
+{
+	char line[4096];
+
+	sp_error_describe(err, line, sizeof(line));
+	return sp_console_fail(line);
+}
+
+int sp_console_fail_usage(const char *error, const char *command)
+{
+	sp_console_fail(error);
+	fprintf(stderr, "try '" PROGRAM "%s --help'\n", command);
+	return EXIT_USAGE;
+}
+
+/*
+ * Standard output goes through this, so that the errno of a failed write is
+ * not lost in stdio, and a reader that has left stops the work at once.
+ */
+static ssize_t write_output(void *cookie, const char *bytes, size_t n)
+{
+	size_t done = 0;
+	char error[256];
+
+	(void)cookie;
+	sp_console_erase_progress();
+	while (done < n) {
+		ssize_t r = write(STDOUT_FILENO, bytes + done, n - done);
+
+		if (r >= 0) {
+			done += (size_t)r;
+			continue;
+		}
+		if (errno == EINTR)
+			continue;
+		if (errno != EPIPE) {
+			snprintf(error, sizeof(error),
+				 "cannot write to standard output: %s",
+				 strerror(errno));
+			sp_console_fail(error);
+		}
+		_exit(EXIT_ERROR);
+	}
+	return (ssize_t)n;
+}
+
+FILE *sp_console_open(void)
+{
+	const cookie_io_functions_t functions = {.write = write_output};
+	FILE *out = fopencookie(NULL, "w", functions);
+
+	if (!out)
+		_exit(sp_console_fail("not enough memory"));
+	return out;
+}
+
+int sp_console_close(FILE *out)
+{
+	char error[256];
+
+	fclose(out);
+	if (close(STDOUT_FILENO) == 0)
+		return EXIT_FINE;
+	snprintf(error, sizeof(error), "cannot write to standard output: %s",
+		 strerror(errno));
+	return sp_console_fail(error);
+}
+
+int sp_console_print_version(void)
+{
+	FILE *out = sp_console_open();
+
+	fputs(PROGRAM " " SP_VERSION "\n", out);
+	return sp_console_close(out);
+}
+
+int sp_console_print_help(void (*print)(FILE *out))
+{
+	FILE *out = sp_console_open();
+
+	print(out);
+	return sp_console_close(out);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void sp_console_erase_progress(void)
+{
+	if (progress.is_shown)
+		fputs("\r\033[K", stderr);
+	progress.is_shown = false;
+}
+
+static void show_progress(void *arg, uint64_t done, uint64_t total)
+{
+	int64_t now = now_ns();
+
+	(void)arg;
+	if (now < progress.due_ns)
+		return;
+	fprintf(stderr, "\r%s: %d %%\033[K", progress.doing,
+		total ? (int)(100.0 * (double)done / (double)total) : 0);
+	progress.is_shown = true;
+	progress.due_ns = now + PROGRESS_EVERY_NS;
+}
+
+void sp_console_begin_progress(const char *doing)
+{
+	progress.doing = doing;
+	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
+}
+
+void sp_console_go_on(const char *doing)
+{
+	progress.doing = doing;
+}
+
+sp_progress_fn *sp_console_progress_fn(void)
+{
+	return isatty(STDERR_FILENO) ? show_progress : NULL;
+}
+
+void sp_console_hold_cursor(void)
+{
+	is_drawn = true;
+}

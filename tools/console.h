@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TOOLS_CONSOLE_H
+#define SP_TOOLS_CONSOLE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+
+/* Standard output and standard error of the report, and its exit codes. */
+
+#define SP_CONSOLE_PROGRAM "sampleprof-report"
+
+enum exit_code {
+	EXIT_FINE = 0,
+	EXIT_ERROR = 1,
+	EXIT_USAGE = 2,
+	EXIT_REGRESSION = 3,
+	EXIT_CANNOT_TELL = 4,
+};
+
+/* Can the terminal show more than ASCII?  By the locale. */
+bool sp_console_is_utf8(void);
+
+/* A message on standard error; `error` may hold untrusted text.  Returns
+ * EXIT_ERROR. */
+int sp_console_fail(const char *error);
+int sp_console_fail_with(const struct sp_error *err);
+
+/* The same for a command line that is wrong: which --help to look at.
+ * `command` is "" or " NAME".  Returns EXIT_USAGE. */
+int sp_console_fail_usage(const char *error, const char *command);
+
+/* Standard output.  A failed write, also one to a pipe without a reader, ends
+ * the process with EXIT_ERROR; what is wrong was said. */
+FILE *sp_console_open(void);
+
+/* Once, at the end.  Returns EXIT_FINE or EXIT_ERROR. */
+int sp_console_close(FILE *out);
+
+int sp_console_print_version(void);
+int sp_console_print_help(void (*print)(FILE *out));
+
+/*
+ * Progress of a work that takes more than a second, on standard error if that
+ * is a terminal: sp_console_progress_fn() is NULL if it is none.  `doing` is a
+ * word, borrowed.  Output and errors erase what is shown.
+ */
+sp_progress_fn *sp_console_progress_fn(void);
+void sp_console_begin_progress(const char *doing);
+void sp_console_go_on(const char *doing); /* with something else */
+void sp_console_erase_progress(void);
+
+/* Something was drawn on the terminal, without a cursor: the next error shows
+ * it again. */
+void sp_console_hold_cursor(void);
+
+#endif
