@@ -2,9 +2,10 @@
 /*
  * A hash table of sets of two.
  *
- * I1  An entry is two words, of which one is the rule and the other the rule
- *     exclusive-or the address.  Whoever reads a mixture of two entries finds
- *     neither address, so that entries are stored without any order or lock.
+ * I1  An entry is two words, of which one is the rule and the other the address
+ *     exclusive-or the rule's bits, spread over the whole word.  Whoever reads
+ * a mixture of two entries finds no address at all, so that entries are stored
+ *     without any order or lock.
  * I2  A table is published (release) when it has all that its predecessor had;
  *     one that was replaced stays mapped, since somebody may be reading it.
  */
@@ -24,7 +25,7 @@
 #define SLOTS_MAX 65536u
 
 struct slot {
-	_Atomic uint64_t mixed; /* address ^ rule */
+	_Atomic uint64_t mixed; /* mix() of the rule and the address */
 	_Atomic uint64_t rule;  /* never 0 in use */
 };
 
@@ -62,6 +63,14 @@ static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
 	return word;
 }
 
+/* The address of a rule and its mixed word, and the other way round.  Two rules
+ * differ in a few low bits: as they are, they would make one address of code
+ * into another. */
+static inline uint64_t mix(uint64_t rule, uint64_t word)
+{
+	return rule * SP_HASH_MULTIPLIER ^ word;
+}
+
 /* The first of the two slots of an address. */
 static struct slot *set_of(struct table *t, uintptr_t pc)
 {
@@ -80,7 +89,7 @@ static uint64_t find_word(struct table *t, uintptr_t pc)
 		uint64_t mixed = atomic_load_explicit(&set[i].mixed,
 						      memory_order_relaxed);
 
-		if ((rule ^ mixed) == pc)
+		if (mix(rule, mixed) == pc)
 			return rule;
 	}
 	return 0;
@@ -111,7 +120,7 @@ static void put(struct table *t, uintptr_t pc, uint64_t rule)
 		uint64_t mixed = atomic_load_explicit(&set[i].mixed,
 						      memory_order_relaxed);
 
-		if (old && (old ^ mixed) != pc)
+		if (old && mix(old, mixed) != pc)
 			continue;
 		if (!old)
 			atomic_fetch_add_explicit(&t->used, 1,
@@ -120,7 +129,8 @@ static void put(struct table *t, uintptr_t pc, uint64_t rule)
 		break;
 	}
 	atomic_store_explicit(&slot->rule, rule, memory_order_relaxed);
-	atomic_store_explicit(&slot->mixed, rule ^ pc, memory_order_relaxed);
+	atomic_store_explicit(&slot->mixed, mix(rule, pc),
+			      memory_order_relaxed);
 }
 
 static size_t table_bytes(uint64_t n_slots)
@@ -145,7 +155,7 @@ static struct table *grow(struct table *old)
 			atomic_load_explicit(&s->mixed, memory_order_relaxed);
 
 		if (rule)
-			put(t, rule ^ mixed, rule);
+			put(t, mix(rule, mixed), rule);
 	}
 	if (atomic_compare_exchange_strong_explicit(&current, &old, t,
 						    memory_order_acq_rel,
