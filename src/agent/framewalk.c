@@ -221,16 +221,18 @@ static void copy(struct sp_walk *to, unsigned int at,
 /*
  * Both are at frame i of the last walk.  Returns the one that goes on, beyond
  * what is as it was: the last one, with the new frames in front, if it is that
- * up to its end, else the new one.
+ * up to its end and there is room for what is still to come, else the new one.
  */
 static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
 			    unsigned int i, unsigned int max)
 {
 	unsigned int end = last->first + last->n, fresh = walk->n - 1;
 	unsigned int change = find_change(last, i + 1), same = change - i - 1;
+	bool ends = last->is_whole || walk->n + same == max;
 
 	/* In front of i is room: all walks end in the upper half. */
-	if (change == end && walk->n + same <= max) {
+	if (change == end && walk->n + same <= max &&
+	    (ends || i - fresh + max <= last->room)) {
 		copy(last, i - fresh, walk, walk->first, fresh);
 		last->first = i - fresh;
 		last->n = end - last->first;

@@ -24,6 +24,7 @@
 #include "support/agent_fixture.h"
 
 #define DEPTH_MAX 512
+#define OWN_MAX   16
 #define NOINLINE  __attribute__((noinline))
 
 /* Each way remembers its last walk. */
@@ -43,6 +44,8 @@ static int keep(const struct sp_walk *walk, void **pcs)
 {
 	if (!walk)
 		return 0;
+	assert_true(walk->n <= DEPTH_MAX);
+	assert_true(walk->first + walk->n <= walk->room);
 	memcpy(pcs, walk->pcs + walk->first, walk->n * sizeof(pcs[0]));
 	return (int)walk->n;
 }
@@ -54,7 +57,8 @@ static void look_by_rules(struct seen *s, const struct sp_call_frame *frame)
 	s->knows_rules = walk;
 	if (!walk) {
 		sp_framewalk_learn(lane, frame, s->truth,
-				   (unsigned int)s->n_truth, true);
+				   (unsigned int)s->n_truth,
+				   s->n_truth < DEPTH_MAX);
 		walk = sp_framewalk_rules(lane, frame, DEPTH_MAX);
 	}
 	s->n_rules = keep(walk, s->rules);
@@ -66,11 +70,14 @@ static int NOINLINE look(struct seen *s)
 	int own = 0;
 
 	s->looks++;
-	s->n_truth = sp_unwinder_trace(lane, DEPTH_MAX);
+	s->n_truth = sp_unwinder_trace(lane, DEPTH_MAX + OWN_MAX);
 	/* libunwind's own view has frames below ours. */
 	while (own < s->n_truth && lane->pcs[own] != frame->pc)
 		own++;
 	s->n_truth -= own;
+	assert_true(own <= OWN_MAX);
+	if (s->n_truth > DEPTH_MAX)
+		s->n_truth = DEPTH_MAX;
 	memcpy(s->truth, lane->pcs + own,
 	       (size_t)s->n_truth * sizeof(lane->pcs[0]));
 	look_by_rules(s, frame);
@@ -421,6 +428,20 @@ static void test_wandering(void **state)
 	assert_true(s.looks > 1000);
 }
 
+/* Around the limit, so that a walk often ends there and the next one, nearer to
+ * the outermost frame, has the same frames and some beyond. */
+static void test_deeper_than_the_limit(void **state)
+{
+	struct seen s = {.between = NULL};
+
+	(void)state;
+	for (int i = 0; i < 500; i++) {
+		descend(DEPTH_MAX - 60 + draw(120), &s);
+		check_rules(&s, DEPTH_MAX - 60);
+		check_pointers(&s, DEPTH_MAX - 60);
+	}
+}
+
 static int begin(void **state)
 {
 	uint8_t hint = 0;
@@ -449,6 +470,7 @@ int main(void)
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_contradicted),
 		cmocka_unit_test(test_wandering),
+		cmocka_unit_test(test_deeper_than_the_limit),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);
