@@ -37,7 +37,7 @@ MARK_BYTES = 77777
 THREADS = 9  # of either program, at most
 LARGEST = 70000  # object of targets/kill_storm.c
 CGROUPS = "/sys/fs/cgroup/memory"
-BOUND = 4 << 20  # of a file that is too small
+BOUND = 8 << 20  # of a file that is too small
 BEFORE = 100  # allocations of the loader and of constructors
 
 
