@@ -165,7 +165,7 @@ static void run_ladder(struct worker *w)
 
 static void run_large_ladder(struct worker *w)
 {
-	climb(64 * KIB, 256 * KIB * KIB, w->times);
+	climb(64 * KIB, 16 * KIB * KIB, w->times);
 }
 
 static void run_calloc(struct worker *w)

@@ -154,7 +154,7 @@ MICRO = [
     ("larson", 6_000_000, 4, {"main_only": True}),
     ("larson", 6_000_000, 8, {"main_only": True}),
     ("ladder", 20_000_000, 1, {}),
-    ("large-ladder", 20_000, 1, {}),
+    ("large-ladder", 10_000, 1, {}),
     ("calloc", 10_000_000, 1, {}),
     ("large-calloc", 150, 1, {}),
     ("new", 6_000_000, 1, {}),
