@@ -6,6 +6,7 @@
 #include "export/dhat.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -63,23 +64,21 @@ static void add(struct amount *sum, struct amount amount, double sign)
 	sum->blocks += sign * amount.blocks;
 }
 
-static struct point *point_of(const struct document *d, size_t sample)
+static struct point *point_of(const struct document *d,
+			      const struct sp_sample *s)
 {
-	const uint32_t stack = d->profile->samples[sample].stack;
-
-	return &d->points[d->paths.path_of_stack[stack]];
+	return &d->points[d->paths.path_of_stack[s->stack]];
 }
 
 /* Blocks that are alive at the end have lived until then. */
-static void add_sample(struct document *d, size_t i)
+static void add_sample(struct document *d, const struct sp_sample *s)
 {
-	const struct sp_sample *s = &d->profile->samples[i];
 	const struct amount weight = weight_of(d->profile, s);
 	const uint64_t peak_ns = d->analysis->peak.time_ns;
 	const bool is_alive = s->freed_ns == SP_NEVER;
 	const uint64_t until =
 		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
-	struct point *point = point_of(d, i);
+	struct point *point = point_of(d, s);
 
 	add(&point->total, weight, 1);
 	if (until > s->born_ns)
@@ -88,6 +87,16 @@ static void add_sample(struct document *d, size_t i)
 		add(&point->at_peak, weight, 1);
 	if (is_alive)
 		add(&point->at_end, weight, 1);
+}
+
+/* It begins (sign 1) or ceases (sign -1) to be alive. */
+static void pass(struct document *d, const struct sp_sample *s, double sign)
+{
+	struct point *point = point_of(d, s);
+
+	add(&point->now, weight_of(d->profile, s), sign);
+	if (point->now.bytes > point->most.bytes)
+		point->most = point->now;
 }
 
 /* At one moment frees come first. */
@@ -104,41 +113,54 @@ static int compare_events(const void *a, const void *b)
 
 static void walk(struct document *d, const struct event *events, size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
-		const bool is_birth = events[i].what & 1;
-		const size_t sample = events[i].what >> 1;
-		struct point *point = point_of(d, sample);
-
-		add(&point->now,
-		    weight_of(d->profile, &d->profile->samples[sample]),
-		    is_birth ? 1 : -1);
-		if (point->now.bytes > point->most.bytes)
-			point->most = point->now;
-	}
+	for (size_t i = 0; i < n; i++)
+		pass(d, &d->profile->samples[events[i].what >> 1],
+		     events[i].what & 1 ? 1 : -1);
 }
 
-static int sum_up(struct document *d, struct sp_error *err)
+/* The same of a folded profile, as its file is read again.  A path may be of
+ * several stacks, so that what it held at most needs all of them at once. */
+static int take(void *arg, enum sp_sample_event event,
+		const struct sp_sample *s)
+{
+	struct document *d = arg;
+
+	if (d->paths.path_of_stack[s->stack] == UINT32_MAX)
+		return -EILSEQ;
+	if (event == SP_SAMPLE_BORN) {
+		pass(d, s, 1);
+		return 0;
+	}
+	add_sample(d, s);
+	if (s->freed_ns != SP_NEVER && s->freed_ns > s->born_ns)
+		pass(d, s, -1);
+	return 0;
+}
+
+static int no_memory(const struct sp_profile *p, struct sp_error *err)
+{
+	return sp_error_set(err, -ENOMEM, p->path,
+			    "not enough memory for the call paths of %" PRIu64
+			    " samples",
+			    sp_profile_samples(p));
+}
+
+/* Every sample is there. */
+static int sum_up_all(struct document *d, struct sp_error *err)
 {
 	const struct sp_profile *p = d->profile;
-	struct event *events;
+	struct event *events = calloc(p->n_samples + 1, 2 * sizeof(*events));
 	size_t n = 0;
 
-	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
-	events = calloc(p->n_samples + 1, 2 * sizeof(*events));
-	if (!d->points || !events) {
-		free(events);
-		return sp_error_set(err, -ENOMEM, p->path,
-				    "not enough memory for the call paths of "
-				    "%zu samples",
-				    p->n_samples);
-	}
+	if (!events)
+		return no_memory(p, err);
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
 		const uint64_t gone_ns = sp_sample_gone_ns(p, s);
 
 		if (!sp_selection_has(&d->births, p, s))
 			continue;
-		add_sample(d, i);
+		add_sample(d, s);
 		if (gone_ns <= s->born_ns)
 			continue;
 		events[n++] = (struct event){s->born_ns, 2 * i + 1};
@@ -149,6 +171,16 @@ static int sum_up(struct document *d, struct sp_error *err)
 	walk(d, events, n);
 	free(events);
 	return 0;
+}
+
+static int sum_up(struct document *d, struct sp_error *err)
+{
+	const struct sp_profile *p = d->profile;
+
+	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
+	if (!d->points)
+		return no_memory(p, err);
+	return p->peak ? sp_profile_walk(p, take, d, err) : sum_up_all(d, err);
 }
 
 /* ---- writing ---- */

@@ -61,7 +61,7 @@ const struct sp_export_format sp_export_formats[] = {
 	 false,
 	 0,
 	 sp_export_dhat_write,
-	 {.samples = true}},
+	 {0}},
 	{"massif",
 	 "Massif's text, live bytes over time: ms_print",
 	 false,
@@ -92,7 +92,7 @@ const struct sp_export_format sp_export_formats[] = {
 	 false,
 	 0,
 	 sp_export_jsonl_write,
-	 {.samples = true}},
+	 {0}},
 	{0},
 };
 

@@ -130,20 +130,39 @@ static void put_sample(FILE *out, const struct sp_profile *p,
 	end_line(&json);
 }
 
+struct document {
+	FILE *out;
+	const struct sp_analysis *analysis;
+};
+
+/* One that is there, or is met as the file of a folded profile is read. */
+static int take(void *arg, enum sp_sample_event event,
+		const struct sp_sample *s)
+{
+	const struct document *d = arg;
+	const struct sp_profile *p = d->analysis->profile;
+
+	if (event == SP_SAMPLE_SETTLED &&
+	    sp_selection_has(&d->analysis->selection, p, s))
+		put_sample(d->out, p, s);
+	return 0;
+}
+
 int sp_export_jsonl_write(FILE *out, const struct sp_aggregate *aggregate,
 			  const struct sp_export_options *options,
 			  struct sp_error *err)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_profile *p = a->profile;
+	struct document d = {out, a};
 
 	(void)options;
-	(void)err;
 	put_header(out, a);
 	put_threads(out, p);
 	put_stacks(out, aggregate);
+	if (p->peak)
+		return sp_profile_walk(p, take, &d, err);
 	for (size_t i = 0; i < p->n_samples; i++)
-		if (sp_selection_has(&a->selection, p, &p->samples[i]))
-			put_sample(out, p, &p->samples[i]);
+		take(&d, SP_SAMPLE_SETTLED, &p->samples[i]);
 	return 0;
 }

@@ -37,6 +37,7 @@ struct event {
 		struct {
 			uint64_t age_bytes;
 			uint32_t thread;
+			bool missed;
 		} free;
 	} u;
 };
@@ -113,37 +114,67 @@ static uint32_t lifetime_class(uint64_t ns)
 #define CLASS_LIFETIME  18
 #define CLASS_TEMPORARY (1u << 31)
 
-static uint32_t class_of(const struct sp_fold *f, uint32_t thread,
-			 uint64_t born_ns, const struct event *e)
+static uint32_t class_of(const struct sp_fold_plan *plan,
+			 const struct sp_sample *s)
 {
-	const struct sp_fold_plan *plan = f->plan;
-	const struct sp_sample s = {.born_ns = born_ns,
-				    .freed_ns = e->when >> 1,
-				    .age_bytes = e->u.free.age_bytes,
-				    .thread = thread,
-				    .freed_by = e->u.free.thread};
 	uint32_t class = 0;
 
 	if (plan->n_cuts)
-		class = cuts_before(plan, born_ns) |
-			cuts_before(plan, s.freed_ns) << CLASS_END;
+		class = cuts_before(plan, s->born_ns) |
+			cuts_before(plan, s->freed_ns) << CLASS_END;
 	if (plan->has_lifetimes)
-		class |= lifetime_class(s.freed_ns - born_ns) << CLASS_LIFETIME;
+		class |= lifetime_class(s->freed_ns - s->born_ns)
+			 << CLASS_LIFETIME;
 	if (plan->has_temporary &&
-	    sp_sample_is_temporary(&s, plan->within_bytes, plan->within_ns))
+	    sp_sample_is_temporary(s, plan->within_bytes, plan->within_ns))
 		class |= CLASS_TEMPORARY;
 	return class;
 }
 
-/* It has ended with the event `e`. */
-static int count(struct sp_fold *f, uint32_t group, uint64_t offset_bytes,
-		 uint64_t born_ns, const struct event *e)
+static struct sp_sample sample_of(const struct sp_groups_key *key)
 {
-	const struct sp_groups_key *key = &f->groups.groups[group].key;
+	return (struct sp_sample){.freed_ns = SP_NEVER,
+				  .size_bytes = key->size_bytes,
+				  .period_bytes = key->period_bytes,
+				  .age_bytes = SP_UNKNOWN,
+				  .stack = key->stack,
+				  .thread = key->thread,
+				  .freed_by = UINT32_MAX,
+				  .entry = (uint8_t)key->entry};
+}
 
-	return sp_groups_add(
-		&f->groups, group, class_of(f, key->thread, born_ns, e),
-		key->size_bytes - offset_bytes, (e->when >> 1) - born_ns);
+static struct sp_sample living_sample(const struct sp_fold *f,
+				      const struct sp_living_sample *l)
+{
+	struct sp_sample s = sample_of(&f->groups.groups[l->group - 1].key);
+
+	s.id = l->id;
+	s.born_ns = l->born_ns;
+	s.offset_bytes = l->offset_bytes;
+	return s;
+}
+
+static int tell(const struct sp_fold *f, enum sp_sample_event event,
+		const struct sp_sample *s)
+{
+	return f->plan->tell ? f->plan->tell(f->plan->tell_arg, event, s) : 0;
+}
+
+/* It has ended with the event `e`. */
+static int count(struct sp_fold *f, const struct sp_living_sample *l,
+		 const struct event *e)
+{
+	struct sp_sample s = living_sample(f, l);
+	int r;
+
+	s.freed_ns = e->when >> 1;
+	s.age_bytes = e->u.free.age_bytes;
+	s.freed_by = e->u.free.thread;
+	s.free_missed = e->u.free.missed;
+	r = sp_groups_add(&f->groups, l->group - 1, class_of(f->plan, &s),
+			  s.size_bytes - s.offset_bytes,
+			  s.freed_ns - s.born_ns);
+	return r < 0 ? r : tell(f, SP_SAMPLE_SETTLED, &s);
 }
 
 /* Was it freed at the nanosecond of its birth?  Then it never was alive. */
@@ -163,24 +194,26 @@ static bool is_orphan(struct sp_fold *f, const struct event *e,
 
 static int be_born(struct sp_fold *f, const struct event *e)
 {
-	const uint32_t group = e->u.birth.group;
+	const struct sp_living_sample born = {.id = e->id,
+					      .born_ns = e->when >> 1,
+					      .offset_bytes =
+						      e->u.birth.offset_bytes,
+					      .group = e->u.birth.group + 1,
+					      .object = e->u.birth.object};
+	struct sp_sample s;
 	struct event end;
 	int r;
 
 	if (f->n_orphans && is_orphan(f, e, &end))
-		return count(f, group, e->u.birth.offset_bytes, e->when >> 1,
-			     &end);
-	r = sp_living_add(&f->living,
-			  &(struct sp_living_sample){
-				  .id = e->id,
-				  .born_ns = e->when >> 1,
-				  .offset_bytes = e->u.birth.offset_bytes,
-				  .group = group + 1,
-				  .object = e->u.birth.object});
+		return count(f, &born, &end);
+	r = sp_living_add(&f->living, &born);
 	if (r < 0)
 		return r == -EEXIST ? -EILSEQ : r;
-	sp_peak_walk_birth(f->walk, e->u.birth.object, e->when >> 1);
-	return 0;
+	sp_peak_walk_birth(f->walk, born.object, born.born_ns);
+	if (!f->plan->tell)
+		return 0;
+	s = living_sample(f, &born);
+	return tell(f, SP_SAMPLE_BORN, &s);
 }
 
 static int die(struct sp_fold *f, const struct event *e)
@@ -197,7 +230,7 @@ static int die(struct sp_fold *f, const struct event *e)
 	was = *found;
 	sp_living_drop(&f->living, found);
 	sp_peak_walk_free(f->walk, was.object, e->when >> 1);
-	return count(f, was.group - 1, was.offset_bytes, was.born_ns, e);
+	return count(f, &was, e);
 }
 
 static void find_next_point(struct sp_fold *f)
@@ -384,10 +417,13 @@ int sp_fold_sample(struct sp_fold *f, const struct sp_sample *s)
 
 	if (group == UINT32_MAX)
 		return -ENOMEM;
-	if (!f->profile->has_frees)
-		return sp_groups_add(&f->groups, group,
-				     cuts_before(f->plan, s->born_ns),
-				     s->size_bytes - s->offset_bytes, 0);
+	if (!f->profile->has_frees) {
+		int r = sp_groups_add(&f->groups, group,
+				      cuts_before(f->plan, s->born_ns),
+				      s->size_bytes - s->offset_bytes, 0);
+
+		return r < 0 ? r : tell(f, SP_SAMPLE_SETTLED, s);
+	}
 	/* The walk has to know the largest before it begins. */
 	if (s->period_bytes > f->profile->period_bytes || s->born_ns > LAST_NS)
 		return -EILSEQ;
@@ -416,7 +452,8 @@ int sp_fold_free(struct sp_fold *f, const struct sp_samples_free *event)
 	return put(f, &(struct event){.when = event->time_ns << 1,
 				      .id = event->id,
 				      .u.free = {.age_bytes = event->age_bytes,
-						 .thread = event->thread}});
+						 .thread = event->thread,
+						 .missed = event->missed}});
 }
 
 /* ---- begin and end ---- */
@@ -451,40 +488,25 @@ static int compare_samples(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-static struct sp_sample sample_of(const struct sp_groups_key *key)
-{
-	return (struct sp_sample){.freed_ns = SP_NEVER,
-				  .size_bytes = key->size_bytes,
-				  .period_bytes = key->period_bytes,
-				  .age_bytes = SP_UNKNOWN,
-				  .stack = key->stack,
-				  .thread = key->thread,
-				  .freed_by = UINT32_MAX,
-				  .entry = (uint8_t)key->entry};
-}
-
 /* What is alive at the end, by ids. */
 static int give_alive(const struct sp_fold *f, struct sp_profile *p)
 {
 	struct sp_sample *alive = malloc((f->living.n + 1) * sizeof(*alive));
+	int r = 0;
 
 	if (!alive)
 		return -ENOMEM;
 	p->samples = alive;
 	for (size_t i = 0; i < f->living.n_cells; i++) {
 		const struct sp_living_sample *l = &f->living.cells[i];
-		struct sp_sample *s = &alive[p->n_samples];
 
-		if (!l->group)
-			continue;
-		*s = sample_of(&f->groups.groups[l->group - 1].key);
-		s->id = l->id;
-		s->born_ns = l->born_ns;
-		s->offset_bytes = l->offset_bytes;
-		p->n_samples++;
+		if (l->group)
+			alive[p->n_samples++] = living_sample(f, l);
 	}
 	qsort(alive, p->n_samples, sizeof(*alive), compare_samples);
-	return 0;
+	for (size_t i = 0; i < p->n_samples && !r; i++)
+		r = tell(f, SP_SAMPLE_SETTLED, &alive[i]);
+	return r;
 }
 
 /* A moment that is later than n of the cuts, and not later than the next. */

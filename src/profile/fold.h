@@ -29,8 +29,9 @@ struct sp_fold;
 struct sp_fold *sp_fold_new(const struct sp_profile *profile,
 			    const struct sp_fold_plan *plan);
 
-/* A chunk begins, a sample or a free comes in the order of the file.  0;
- * -ENOMEM, or -EILSEQ: out of order. */
+/* A chunk begins, a sample (alive, as far as it says) or a free comes in the
+ * order of the file.  0; -ENOMEM, -EILSEQ: out of order, or what the plan's
+ * `tell` returned. */
 int sp_fold_chunk(struct sp_fold *fold);
 int sp_fold_sample(struct sp_fold *fold, const struct sp_sample *sample);
 int sp_fold_free(struct sp_fold *fold, const struct sp_samples_free *event);

@@ -230,10 +230,13 @@ static int take_sample(struct loader *l, const struct sp_record_sample *r)
 	sample = (struct sp_sample){
 		.id = r->id,
 		.born_ns = r->time_ns,
+		.freed_ns = SP_NEVER,
 		.size_bytes = r->size_bytes,
 		.offset_bytes = r->offset_bytes,
 		.period_bytes = r->period_bytes,
+		.age_bytes = SP_UNKNOWN,
 		.stack = (uint32_t)(s - l->p->stacks),
+		.freed_by = UINT32_MAX,
 		.entry = r->entry,
 	};
 	if (find_thread(l, r->thread, &sample.thread))

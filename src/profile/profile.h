@@ -309,6 +309,17 @@ int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err);
 
+enum sp_sample_event {
+	/* It is alive from now on: until it has ended freed_ns is SP_NEVER. */
+	SP_SAMPLE_BORN,
+	/* All is known of it: it has ended, or the file does not tell more. */
+	SP_SAMPLE_SETTLED,
+};
+
+/* 0 or negative errno, which ends the walk. */
+typedef int sp_sample_fn(void *arg, enum sp_sample_event event,
+			 const struct sp_sample *sample);
+
 /*
  * What is asked of a folded profile: what was allocated in the whole run, what
  * is alive at the end, the peak, and besides, unless it is zero:
@@ -330,6 +341,9 @@ struct sp_fold_plan {
 	/* sp_timeline() of the whole run, with that many points: 0, or >= 2.
 	 */
 	size_t n_points;
+	/* Is told of every sample, in the order of sp_profile_walk(). */
+	sp_sample_fn *tell;
+	void *tell_arg;
 };
 
 #define SP_FOLD_CUTS_MAX 511
@@ -342,6 +356,19 @@ int sp_profile_load_folded(const char *path, const struct sp_fold_plan *plan,
 			   sp_progress_fn *progress, void *progress_arg,
 			   struct sp_profile **ret_profile,
 			   struct sp_error *err);
+
+/*
+ * Read the file of a folded profile again and tell `fn` of every sample, with
+ * the positions that `profile` has.  Each is settled once: when it ends, in the
+ * order of time, and those that are alive at the end afterwards, by ids.
+ * Before, each that is alive for a nanosecond at least is born; at one moment
+ * others end first.  Where no frees were recorded all are only settled, in the
+ * order of the file.  0, what `fn` returned, or negative errno and *err, which
+ * may come after any number of calls: -ESTALE if another file is there by now,
+ * or `fn` said -EILSEQ.
+ */
+int sp_profile_walk(const struct sp_profile *profile, sp_sample_fn *fn,
+		    void *arg, struct sp_error *err);
 
 /* Samples of the profile, folded or not. */
 static inline uint64_t sp_profile_samples(const struct sp_profile *profile)

@@ -95,7 +95,7 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 {
 	struct sp_fold_plan plan = plan_of(q, needs);
 
-	if (n > 1 || needs->samples || !is_whole(q))
+	if (n > 1 || !is_whole(q))
 		return sp_profile_load_many(files, n, progress, progress_arg,
 					    ret_profile, err);
 	if (needs->peak || needs->parts ||

@@ -14,7 +14,6 @@
 
 /* What is shown of a profile, beside sums over the samples of a question. */
 struct sp_load_needs {
-	bool samples;    /* each by itself */
 	bool lifetimes;  /* sp_lifetimes() */
 	bool peak;       /* also what was alive at the peak */
 	size_t n_points; /* sp_timeline() with so many; 0: none */

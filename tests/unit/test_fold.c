@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A folded profile says what the same file says with every sample. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -424,6 +425,64 @@ static void test_points(void **state)
 	}
 }
 
+/* ---- one by one ---- */
+
+struct walked {
+	const struct sp_profile *full;
+	bool *is_born, *is_settled; /* of each of its samples */
+	size_t n_settled;
+	uint64_t now_ns;
+	size_t stop_at; /* so many settled; 0: not */
+};
+
+static int meet(void *arg, enum sp_sample_event event,
+		const struct sp_sample *s)
+{
+	struct walked *w = arg;
+	const size_t i = s->id - 1; /* ids are 1, 2, ... */
+	const struct sp_sample *want = &w->full->samples[i];
+	const bool is_born = event == SP_SAMPLE_BORN;
+	const uint64_t at_ns = is_born ? s->born_ns : s->freed_ns;
+
+	assert_true(i < w->full->n_samples && at_ns >= w->now_ns);
+	w->now_ns = at_ns;
+	assert_false(w->is_settled[i] || (is_born && w->is_born[i]));
+	if (is_born) {
+		assert_int_equal(s->freed_ns, SP_NEVER);
+		assert_true(want->freed_ns > want->born_ns);
+		w->is_born[i] = true;
+		return 0;
+	}
+	assert_memory_equal(s, want, sizeof(*s));
+	assert_true(w->is_born[i] == (s->freed_ns > s->born_ns));
+	w->is_settled[i] = true;
+	w->n_settled++;
+	return w->n_settled == w->stop_at ? -EINTR : 0;
+}
+
+static void test_walk(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < 12; i++) {
+		struct sp_profile *folded, *full;
+		struct walked w = {0};
+
+		make_events(20 + below(1000), i % 2 ? 1 + below(9) : SECOND);
+		write_events(64, 60);
+		load_both(&folded, &full);
+		w.full = full;
+		w.is_born = calloc(full->n_samples, sizeof(bool));
+		w.is_settled = calloc(full->n_samples, sizeof(bool));
+		w.stop_at = i == 7;
+		assert_int_equal(sp_profile_walk(folded, meet, &w, NULL),
+				 i == 7 ? -EINTR : 0);
+		assert_int_equal(w.n_settled, i == 7 ? 1 : full->n_samples);
+		free(w.is_born);
+		free(w.is_settled);
+		free_both(folded, full);
+	}
+}
+
 /* Memory goes by what is alive: groups by size, stack and thread. */
 static void test_groups(void **state)
 {
@@ -526,6 +585,7 @@ int main(void)
 		cmocka_unit_test(test_cuts),
 		cmocka_unit_test(test_temporary),
 		cmocka_unit_test(test_points),
+		cmocka_unit_test(test_walk),
 		cmocka_unit_test(test_groups),
 		cmocka_unit_test(test_out_of_order),
 		cmocka_unit_test(test_without_frees),
