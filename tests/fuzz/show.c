@@ -112,11 +112,6 @@ static void say_refusal(int r, char **argv, const struct sp_error *err)
 	FUZZ_ASSERT(r == 0);
 }
 
-static int fail_folded(struct sp_error *err)
-{
-	return sp_error_set(err, -ENODATA, NULL, "folded");
-}
-
 static int make_export(FILE *out, const struct sp_profile *p, int argc,
 		       char **argv, struct sp_error *err)
 {
@@ -124,9 +119,7 @@ static int make_export(FILE *out, const struct sp_profile *p, int argc,
 
 	say_refusal(sp_export_options_parse(argc, argv, &request, err), argv,
 		    err);
-	return p->peak && request.format->needs.samples
-		       ? fail_folded(err)
-		       : sp_export_write(out, p, &request, NULL, NULL, err);
+	return sp_export_write(out, p, &request, NULL, NULL, err);
 }
 
 static int make_page(FILE *out, const struct sp_profile *p, int argc,
