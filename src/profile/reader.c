@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <sys/stat.h>
 
 #include "base/bytes.h"
@@ -258,6 +259,19 @@ static void note_if_cut(struct sp_reader *r)
 			    "truncated: samples after this are missing");
 }
 
+/* On the clock of the records.  The wall clock may have been set since the
+ * start; what was published is past in any case. */
+static uint64_t present_ns(const struct sp_reader *r)
+{
+	struct timespec t;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec -
+		 r->header.start_unix_ns;
+	return now_ns > r->status.time_ns ? now_ns : r->status.time_ns;
+}
+
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 {
 	ssize_t n;
@@ -292,6 +306,7 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 		return code;
 	if (r->status.end_kind == SP_END_CLEAN)
 		r->is_running = false;
+	r->opened_ns = r->is_running ? present_ns(r) : UINT64_MAX;
 	note_if_cut(r);
 	return 0;
 }
@@ -490,6 +505,26 @@ static void finish_chunk(struct sp_reader *r)
 			    "not used");
 }
 
+/*
+ * A file that is being written is read as of when it was opened: of what comes
+ * meanwhile some is found and some is not, samples without their frees.
+ */
+static bool is_later(const struct sp_reader *r, const struct sp_decoded *d)
+{
+	switch (d->type) {
+	case SP_RECORD_SAMPLE:
+		return d->u.sample.time_ns > r->opened_ns;
+	case SP_RECORD_FREE:
+		return d->u.free.time_ns > r->opened_ns;
+	case SP_RECORD_RSS:
+		return d->u.rss.time_ns > r->opened_ns;
+	case SP_RECORD_MARK:
+		return d->u.mark.time_ns > r->opened_ns;
+	default:
+		return false;
+	}
+}
+
 int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 		   struct sp_error *err)
 {
@@ -504,6 +539,8 @@ int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 		}
 		result = sp_decode_next(&r->state, r->chunk, r->chunk_bytes,
 					&r->offset, ret);
+		if (result == SP_DECODE_RECORD && is_later(r, ret))
+			continue;
 		if (result == SP_DECODE_RECORD)
 			return 1;
 		if (result == SP_DECODE_END) {

@@ -50,6 +50,8 @@ struct sp_reader {
 	uint64_t class_slot_bytes[SP_FORMAT_SLOTS];
 	bool is_cut;     /* the file is shorter than its writer made it */
 	bool is_running; /* the process that writes it is still there */
+	/* If so, records of later are passed over; else UINT64_MAX. */
+	uint64_t opened_ns;
 	struct sp_reader_damage damage;
 	/* Records, chunks and publications in whose middle the process ended:
 	 * all that was complete is there, so this is no damage. */

@@ -496,6 +496,12 @@ static void test_running(void **state)
 	map = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	assert_true(map != MAP_FAILED);
+	/* What came after it was opened is passed over. */
+	assert_int_equal(sp_reader_open(&reader, path, &err), 0);
+	assert_true(reader.opened_ns < UINT64_MAX);
+	reader.opened_ns = 40;
+	assert_int_equal(count_samples(1), 4);
+	sp_reader_close(&reader);
 	assert_int_equal(sp_reader_open(&reader, path, &err), 0);
 	assert_true(reader.is_running);
 	assert_int_equal(count_samples(1), 9);
