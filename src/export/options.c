@@ -68,10 +68,7 @@ static const struct sp_argument_group how_to_write = {"How to write",
 						      export_arguments};
 
 static const struct sp_argument other_arguments[] = {
-	FLAG("help", help, "this text"),
-	FLAG("version", version, "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_export_request)};
 
 static const struct sp_argument_group other = {NULL, other_arguments};
 

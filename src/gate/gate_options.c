@@ -105,10 +105,7 @@ static const struct sp_argument diff_arguments[] = {
 };
 
 static const struct sp_argument other_arguments[] = {
-	FLAG("help", help, "this text"),
-	FLAG("version", version, "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_gate_options)};
 
 static const struct sp_argument_group check_group = {"How to check",
 						     check_arguments};

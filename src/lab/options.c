@@ -81,10 +81,7 @@ static const struct sp_argument arguments[] = {
 };
 
 static const struct sp_argument other_arguments[] = {
-	FLAG("help", help, "this text"),
-	FLAG("version", version, "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_lab_options)};
 
 static const struct sp_argument_group group = {"What to try", arguments};
 static const struct sp_argument_group other_group = {NULL, other_arguments};

@@ -275,9 +275,6 @@ static int take_rss(struct loader *l, const struct sp_record_rss *r)
 
 static int take_mark(struct loader *l, const struct sp_record_mark *r)
 {
-	/* Phases divide the run, and with them what is folded. */
-	if (l->fold && r->kind != SP_MARK_END)
-		return -EILSEQ;
 	/* Which phase a sample is in is known at the end. */
 	if (l->fold)
 		return -EILSEQ;

@@ -40,12 +40,6 @@ static bool take_top(void *part, const char *text)
 	return sp_parse_u64(text, &o->top) && o->top && o->top <= TOP_MAX;
 }
 
-#define FLAG(name, field, help)                                                \
-	{                                                                      \
-		name, 0, NULL, NULL, NULL,                                     \
-			offsetof(struct sp_advise_options, field), help        \
-	}
-
 static const struct sp_argument arguments[] = {
 	{"error", 0, "PERCENT", "a percentage up to 100%, such as 10%",
 	 take_error, 0,
@@ -53,15 +47,13 @@ static const struct sp_argument arguments[] = {
 	 "about (default 10%)"},
 	{"top", 0, "N", "a number from 1 to 1000", take_top, 0,
 	 "for the N functions that allocate most (default 10)"},
-	FLAG("json", json, "everything as JSON"),
+	SP_ARGUMENT_FLAG(struct sp_advise_options, "json", json,
+			 "everything as JSON"),
 	{0},
 };
 
 static const struct sp_argument other_arguments[] = {
-	FLAG("help", help, "this text"),
-	FLAG("version", version, "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_advise_options)};
 
 static const struct sp_argument_group group = {"What is wanted", arguments};
 static const struct sp_argument_group other_group = {NULL, other_arguments};

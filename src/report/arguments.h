@@ -40,6 +40,15 @@ struct sp_argument {
 		name, 0, NULL, NULL, NULL, offsetof(type, member), help        \
 	}
 
+/* The last options of a command, and the end of them: the bools `help` and
+ * `version` of a `type`. */
+#define SP_ARGUMENTS_ABOUT(type)                                               \
+	SP_ARGUMENT_FLAG(type, "help", help, "this text"),                     \
+		SP_ARGUMENT_FLAG(type, "version", version, "the version"),     \
+	{                                                                      \
+		0                                                              \
+	}
+
 struct sp_argument_group {
 	const char *title;                /* NULL: goes on with the last */
 	const struct sp_argument *option; /* the one after the last has no

@@ -187,10 +187,7 @@ const struct sp_argument_group sp_options_report = {"What to show",
 						    report_arguments};
 
 static const struct sp_argument other_arguments[] = {
-	FLAG("help", help, "this text"),
-	FLAG("version", version, "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_options)};
 
 static const struct sp_argument_group other = {NULL, other_arguments};
 

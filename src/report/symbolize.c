@@ -35,12 +35,7 @@ static const struct sp_argument_group output_group = {"How to write",
 						      output_arguments};
 
 static const struct sp_argument other_arguments[] = {
-	SP_ARGUMENT_FLAG(struct sp_symbolize_options, "help", help,
-			 "this text"),
-	SP_ARGUMENT_FLAG(struct sp_symbolize_options, "version", version,
-			 "the version"),
-	{0},
-};
+	SP_ARGUMENTS_ABOUT(struct sp_symbolize_options)};
 
 static const struct sp_argument_group other_group = {NULL, other_arguments};
 

@@ -172,6 +172,36 @@ void image_put_thread(uint64_t index, uint64_t tid, const char *name)
 	image_put_record(&r, true);
 }
 
+void image_put_mark(struct sp_record_mark mark)
+{
+	struct sp_record r = {.type = SP_RECORD_MARK};
+
+	if (!mark.name)
+		mark.name = "";
+	mark.name_bytes = strlen(mark.name);
+	r.u.mark = mark;
+	image_put_record(&r, true);
+}
+
+void image_put_sample(uint64_t id, uint64_t time_ns, uint64_t period_bytes,
+		      bool is_again)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+
+	r.u.sample = (struct sp_record_sample){
+		.id = id,
+		.time_ns = time_ns,
+		.address = 0x602000 + 64 * id,
+		.size_bytes = 1000,
+		.offset_bytes = 999,
+		.period_bytes = period_bytes,
+		.stack = 1,
+		.thread = 1,
+		.is_again = is_again,
+	};
+	image_put_record(&r, true);
+}
+
 void image_put_classes(uint64_t chunk, struct sp_class_page page, bool is_torn)
 {
 	size_t pair = page.slot % SP_FORMAT_CLASS_SLOTS;

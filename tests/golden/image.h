@@ -36,6 +36,11 @@ void image_put_module(uint64_t id, uint64_t start_pc, uint64_t span,
 void image_put_stack(uint64_t id, uint64_t flags,
 		     const struct sp_record_frame *frames, size_t n);
 void image_put_thread(uint64_t index, uint64_t tid, const char *name);
+/* Its name, which may be NULL, says how long it is. */
+void image_put_mark(struct sp_record_mark mark);
+/* 1000 bytes of which the last was hit, from stack 1 in thread 1. */
+void image_put_sample(uint64_t id, uint64_t time_ns, uint64_t period_bytes,
+		      bool is_again);
 
 /* A copy in a chunk of class totals, at the place of its slot; its sums and its
  * check are filled in.  A torn one has other classes than its sums say. */

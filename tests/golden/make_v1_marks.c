@@ -13,32 +13,9 @@
 
 #define TEXT(text) text, sizeof(text) - 1
 
-static void put_mark(struct sp_record_mark mark)
-{
-	struct sp_record r = {.type = SP_RECORD_MARK};
-
-	if (!mark.name)
-		mark.name = "";
-	mark.name_bytes = strlen(mark.name);
-	r.u.mark = mark;
-	image_put_record(&r, true);
-}
-
 static void put_sample(uint64_t id, uint64_t time_ns, uint64_t period)
 {
-	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-
-	r.u.sample = (struct sp_record_sample){
-		.id = id,
-		.time_ns = time_ns,
-		.address = 0x602000 + 64 * id,
-		.size_bytes = 1000,
-		.offset_bytes = 999,
-		.period_bytes = period,
-		.stack = 1,
-		.thread = 1,
-	};
-	image_put_record(&r, true);
+	image_put_sample(id, time_ns, period, false);
 }
 
 static void put_names(void)
@@ -66,53 +43,53 @@ static void make_killed(void)
 		       (struct sp_slot_copy){1, 90000, 900, 0, 0, 1, 4711, 0},
 		       false);
 	put_names();
-	put_mark((struct sp_record_mark){.number = 4,
-					 .kind = SP_MARK_PHASE,
-					 .time_ns = 4000,
-					 .alloc_bytes = 70000,
-					 .alloc_objects = 700,
-					 .unsampled_bytes = 20000,
-					 .unsampled_objects = 200,
-					 .slack_bytes = 77,
-					 .period_bytes = 2048,
-					 .name = "serve"});
+	image_put_mark((struct sp_record_mark){.number = 4,
+					       .kind = SP_MARK_PHASE,
+					       .time_ns = 4000,
+					       .alloc_bytes = 70000,
+					       .alloc_objects = 700,
+					       .unsampled_bytes = 20000,
+					       .unsampled_objects = 200,
+					       .slack_bytes = 77,
+					       .period_bytes = 2048,
+					       .name = "serve"});
 	put_sample(2, 4500, 2048);
 	/* Of a kind that comes later. */
-	put_mark((struct sp_record_mark){.number = 5,
-					 .kind = 1000,
-					 .time_ns = 5000,
-					 .alloc_bytes = 95000,
-					 .alloc_objects = 950,
-					 .unsampled_bytes = 20000,
-					 .unsampled_objects = 200,
-					 .period_bytes = 2048,
-					 .name = "?"});
+	image_put_mark((struct sp_record_mark){.number = 5,
+					       .kind = 1000,
+					       .time_ns = 5000,
+					       .alloc_bytes = 95000,
+					       .alloc_objects = 950,
+					       .unsampled_bytes = 20000,
+					       .unsampled_objects = 200,
+					       .period_bytes = 2048,
+					       .name = "?"});
 	image_begin_chunk(2, SP_CHUNK_RECORDS);
-	put_mark((struct sp_record_mark){.number = 1,
-					 .kind = SP_MARK_PHASE,
-					 .time_ns = 1000,
-					 .alloc_bytes = 15000,
-					 .alloc_objects = 150,
-					 .unsampled_bytes = 15000,
-					 .unsampled_objects = 150,
-					 .name = "load"});
-	put_mark((struct sp_record_mark){.number = 2,
-					 .kind = SP_MARK_SAMPLING,
-					 .time_ns = 2000,
-					 .alloc_bytes = 19000,
-					 .alloc_objects = 190,
-					 .unsampled_bytes = 19000,
-					 .unsampled_objects = 190,
-					 .period_bytes = 2048});
-	put_mark((struct sp_record_mark){.number = 3,
-					 .kind = SP_MARK_SNAPSHOT,
-					 .time_ns = 3000,
-					 .alloc_bytes = 50000,
-					 .alloc_objects = 500,
-					 .unsampled_bytes = 20000,
-					 .unsampled_objects = 200,
-					 .period_bytes = 2048,
-					 .name = "warm"});
+	image_put_mark((struct sp_record_mark){.number = 1,
+					       .kind = SP_MARK_PHASE,
+					       .time_ns = 1000,
+					       .alloc_bytes = 15000,
+					       .alloc_objects = 150,
+					       .unsampled_bytes = 15000,
+					       .unsampled_objects = 150,
+					       .name = "load"});
+	image_put_mark((struct sp_record_mark){.number = 2,
+					       .kind = SP_MARK_SAMPLING,
+					       .time_ns = 2000,
+					       .alloc_bytes = 19000,
+					       .alloc_objects = 190,
+					       .unsampled_bytes = 19000,
+					       .unsampled_objects = 190,
+					       .period_bytes = 2048});
+	image_put_mark((struct sp_record_mark){.number = 3,
+					       .kind = SP_MARK_SNAPSHOT,
+					       .time_ns = 3000,
+					       .alloc_bytes = 50000,
+					       .alloc_objects = 500,
+					       .unsampled_bytes = 20000,
+					       .unsampled_objects = 200,
+					       .period_bytes = 2048,
+					       .name = "warm"});
 	put_sample(1, 2500, 2048);
 }
 

@@ -13,31 +13,9 @@
 
 #define TEXT(text) text, sizeof(text) - 1
 
-static void put_mark(struct sp_record_mark mark)
-{
-	struct sp_record r = {.type = SP_RECORD_MARK};
-
-	mark.name_bytes = strlen(mark.name);
-	r.u.mark = mark;
-	image_put_record(&r, true);
-}
-
 static void put_sample(uint64_t id, uint64_t time_ns, bool is_again)
 {
-	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-
-	r.u.sample = (struct sp_record_sample){
-		.id = id,
-		.time_ns = time_ns,
-		.address = 0x602000 + 64 * id,
-		.size_bytes = 1000,
-		.offset_bytes = 999,
-		.period_bytes = GOLDEN_PERIOD,
-		.stack = 1,
-		.thread = 1,
-		.is_again = is_again,
-	};
-	image_put_record(&r, true);
+	image_put_sample(id, time_ns, GOLDEN_PERIOD, is_again);
 }
 
 static void put_free(uint64_t id, uint64_t time_ns)
@@ -59,24 +37,24 @@ static void put_permanent(void)
 			 "/usr/bin/app");
 	image_put_stack(1, 0, frame, 1);
 	image_put_thread(1, 4711, "main");
-	put_mark((struct sp_record_mark){.number = 1,
-					 .kind = SP_MARK_PHASE,
-					 .time_ns = 4000,
-					 .alloc_bytes = 40000,
-					 .alloc_objects = 400,
-					 .unsampled_bytes = 1000,
-					 .unsampled_objects = 10,
-					 .period_bytes = GOLDEN_PERIOD,
-					 .name = "serve"});
-	put_mark((struct sp_record_mark){.number = 2,
-					 .kind = SP_MARK_PHASE,
-					 .time_ns = 8000,
-					 .alloc_bytes = 80000,
-					 .alloc_objects = 800,
-					 .unsampled_bytes = 1000,
-					 .unsampled_objects = 10,
-					 .period_bytes = GOLDEN_PERIOD,
-					 .name = "late"});
+	image_put_mark((struct sp_record_mark){.number = 1,
+					       .kind = SP_MARK_PHASE,
+					       .time_ns = 4000,
+					       .alloc_bytes = 40000,
+					       .alloc_objects = 400,
+					       .unsampled_bytes = 1000,
+					       .unsampled_objects = 10,
+					       .period_bytes = GOLDEN_PERIOD,
+					       .name = "serve"});
+	image_put_mark((struct sp_record_mark){.number = 2,
+					       .kind = SP_MARK_PHASE,
+					       .time_ns = 8000,
+					       .alloc_bytes = 80000,
+					       .alloc_objects = 800,
+					       .unsampled_bytes = 1000,
+					       .unsampled_objects = 10,
+					       .period_bytes = GOLDEN_PERIOD,
+					       .name = "late"});
 }
 
 static void put_windows(void)
