@@ -15,10 +15,11 @@
  * carried so late that there has been a turn meanwhile is not written.
  *
  * I1  `since` is when somebody began to go on with `pass`, of which he has a
- *     copy.  Who needs longer than TAKEN_NS is off the processor, or has left
- * by siglongjmp: another begins where he began, and what he still does is done
- *     twice, but for the storing of his copy.  That is a moment of its own,
- *     STORING; who gets lost in it leaves a pass that has to begin anew.
+ *     copy.  Who needs longer than TAKEN_NS is off the processor, or has
+ *     left by siglongjmp: another begins where he began, and what he still
+ *     does is done twice, but for the storing of his copy.  That is a
+ *     moment of its own, STORING; who gets lost in it leaves a pass that has
+ *     to begin anew.
  */
 #include "agent/carry.h"
 

@@ -13,7 +13,7 @@
  *     back: as in I2, the last state reaches the file.
  * I5  The slab is ahead of the totals, never behind: the owner counts there
  *     first.  So what it is ahead by is what the owner has not added yet,
- * unless `adding` is odd.
+ *     unless `adding` is odd.
  */
 #include "agent/slots.h"
 
