@@ -349,3 +349,31 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 				 (double)population->slack_bytes,
 				 how->confidence);
 }
+
+double sp_estimate_bytes_value(const struct sp_estimation *how,
+			       const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how);
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (population)
+		return sp_strata_bytes_value(
+			strata, stratify(population, tally, strata),
+			(double)population->slack_bytes);
+	if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
+		return tally->all.est_bytes;
+	return sp_estimate_bytes(how, tally).value;
+}
+
+double sp_estimate_objects_value(const struct sp_estimation *how,
+				 const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how);
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (!population)
+		return tally->all.est_count;
+	return sp_strata_objects_value(strata,
+				       stratify(population, tally, strata),
+				       (double)population->slack_bytes);
+}

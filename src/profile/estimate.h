@@ -68,4 +68,10 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 				       const struct sp_tally *tally);
 
+/* Their values, to the bit, at a fraction of the time. */
+double sp_estimate_bytes_value(const struct sp_estimation *how,
+			       const struct sp_tally *tally);
+double sp_estimate_objects_value(const struct sp_estimation *how,
+				 const struct sp_tally *tally);
+
 #endif

@@ -105,7 +105,9 @@ struct sp_peak_walk {
 	double spread; /* normal quantile of the upper limit */
 	struct candidate candidates[CANDIDATES];
 	size_t n_candidates;
-	double upper_least;    /* one of all is at least that */
+	double upper_least; /* one of all is at least that */
+	double last_sd;     /* of the last summit that was no low one */
+	double last_sd_inverse;
 	uint64_t period_bytes; /* the largest */
 	uint64_t last_birth_ns;
 	uint64_t last_free_ns;
@@ -286,7 +288,7 @@ static void step(struct sp_peak_walk *w, uint32_t object, double sign)
  * less than (1 + z^2) g^2 / 100 up to 99.9 % and 3 times that up to 1 - 1e-11:
  * ten times that is allowed for.
  */
-static void bound_upper(const struct sp_peak_walk *w, const struct sp_acc *acc,
+static void bound_upper(struct sp_peak_walk *w, const struct sp_acc *acc,
 			double *ret_least, double *ret_most)
 {
 	const double r = (double)acc->period_bytes;
@@ -299,6 +301,8 @@ static void bound_upper(const struct sp_peak_walk *w, const struct sp_acc *acc,
 
 	*ret_least = g < 2.5 ? middle - margin * (1 + z * z) : 0;
 	*ret_most = g < 2.5 ? middle + margin + acc->kz / k2 / 2 : INFINITY;
+	w->last_sd = sd;
+	w->last_sd_inverse = 1 / sd;
 }
 
 /* The same as an accumulator for limits of bytes.  Without any samples the sums
@@ -358,11 +362,40 @@ static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
 	w->candidates[w->n_candidates++] = (struct candidate){*acc, most};
 }
 
+/*
+ * Can it be the highest in no respect?  In most files that is true of most
+ * summits, and to see it costs neither a root nor a division: sd is no more
+ * than the mean of s and k2 / s for any s, and of skewness up to G Wilson and
+ * Hilferty's quantile no more than with G in the place of what it is linear
+ * and quadratic in.
+ */
+static bool is_low(const struct sp_peak_walk *w)
+{
+	const double G = 0.5, z = w->spread, r = (double)w->period_bytes;
+	const struct sums *sums = &w->now.sums;
+	const double quantile =
+		z + G * z * z / 6 + G * G * z * z * z / 108 + 0.1 * G * G;
+	const double est = sum_value(sums, EST);
+	const double k2 = sum_value(sums, K2) + r * r;
+	const double k3 = sum_value(sums, K3) + 2 * r * r * r;
+	const double sd_most = (w->last_sd + k2 * w->last_sd_inverse) / 2;
+	const double room =
+		fmax(w->upper_least, w->upper) - est - r - sd_most * quantile;
+
+	return est <= w->peak.raw_bytes &&
+	       w->now.size_bytes <= w->most_size_bytes && w->last_sd > 0 &&
+	       k3 * k3 <= G * G * k2 * k2 * k2 &&
+	       sum_value(sums, KZ) <= 2 * k2 * room;
+}
+
 /* Between the last birth and a free, or at the end: a summit of the curve. */
 static void look_at_summit(struct sp_peak_walk *w)
 {
-	const struct sp_acc acc = as_acc(w, &w->now);
+	struct sp_acc acc;
 
+	if (is_low(w))
+		return;
+	acc = as_acc(w, &w->now);
 	if (acc.est_bytes > w->peak.raw_bytes) {
 		w->peak.raw_bytes = acc.est_bytes;
 		w->peak.time_ns = w->last_birth_ns;

@@ -275,27 +275,70 @@ static double share_of_part(const struct cell *cells, uint32_t n)
 	return part > 0 ? part / (part + rest) : 0;
 }
 
+/* What was seen and what was not, of the part, in all cells. */
+struct amount {
+	double seen;
+	double unseen;      /* at least that */
+	double unseen_most; /* of both sides */
+	bool has_samples;
+};
+
+static struct amount amount_of(const struct cell *cells, uint32_t n)
+{
+	const double share = share_of_part(cells, n);
+	struct amount a = {0};
+	double value = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		a.seen += cells[i].part.seen;
+		a.has_samples |= cells[i].part.has_samples;
+		a.unseen_most += cells[i].unseen;
+		value += value_of(&cells[i], share);
+	}
+	a.unseen = clamp(value, 0, a.unseen_most);
+	return a;
+}
+
 /* (E17) */
 static struct sp_interval estimate(const struct cell *cells, uint32_t n,
 				   double confidence)
 {
 	const double half = (1 - confidence) / 2;
-	const double share = share_of_part(cells, n);
-	double seen = 0, unseen = 0, value = 0, slack = 0, lo = 0, hi;
-	bool has_samples = false;
+	const struct amount a = amount_of(cells, n);
+	double slack = 0, lo = 0, hi;
 
-	for (uint32_t i = 0; i < n; i++) {
-		seen += cells[i].part.seen;
-		has_samples |= cells[i].part.has_samples;
-		unseen += cells[i].unseen;
+	for (uint32_t i = 0; i < n; i++)
 		slack = fmax(slack, cells[i].slack);
-		value += value_of(&cells[i], share);
+	if (a.has_samples)
+		lo = a.seen +
+		     clamp(limit_of(cells, n, false, half), 0, a.unseen_most);
+	hi = a.seen + clamp(limit_of(cells, n, true, 1 - half), 0,
+			    a.unseen_most + slack);
+	return sp_interval_around(a.seen + a.unseen, lo, hi);
+}
+
+static void make_byte_cells(const struct sp_stratum *strata, uint32_t n,
+			    double slack_bytes, struct cell *ret)
+{
+	for (uint32_t i = 0; i < n; i++)
+		ret[i] = cell_of(side_of_bytes(&strata[i].part),
+				 side_of_bytes(&strata[i].rest),
+				 strata[i].total_bytes, slack_bytes,
+				 strata[i].bytes_alone);
+}
+
+static void make_object_cells(const struct sp_stratum *strata, uint32_t n,
+			      double slack_bytes, struct cell *ret)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t z = strata[i].smallest_bytes;
+
+		ret[i] = cell_of(side_of_objects(&strata[i].part, z),
+				 side_of_objects(&strata[i].rest, z),
+				 strata[i].total_objects,
+				 slack_bytes / (double)z,
+				 strata[i].objects_alone);
 	}
-	if (has_samples)
-		lo = seen + clamp(limit_of(cells, n, false, half), 0, unseen);
-	hi = seen +
-	     clamp(limit_of(cells, n, true, 1 - half), 0, unseen + slack);
-	return sp_interval_around(seen + clamp(value, 0, unseen), lo, hi);
 }
 
 struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
@@ -303,11 +346,7 @@ struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
 {
 	struct cell cells[SP_STRATA_MAX];
 
-	for (uint32_t i = 0; i < n; i++)
-		cells[i] = cell_of(side_of_bytes(&strata[i].part),
-				   side_of_bytes(&strata[i].rest),
-				   strata[i].total_bytes, slack_bytes,
-				   strata[i].bytes_alone);
+	make_byte_cells(strata, n, slack_bytes, cells);
 	return estimate(cells, n, confidence);
 }
 
@@ -317,14 +356,28 @@ struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
 {
 	struct cell cells[SP_STRATA_MAX];
 
-	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t z = strata[i].smallest_bytes;
-
-		cells[i] = cell_of(side_of_objects(&strata[i].part, z),
-				   side_of_objects(&strata[i].rest, z),
-				   strata[i].total_objects,
-				   slack_bytes / (double)z,
-				   strata[i].objects_alone);
-	}
+	make_object_cells(strata, n, slack_bytes, cells);
 	return estimate(cells, n, confidence);
+}
+
+double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,
+			     double slack_bytes)
+{
+	struct cell cells[SP_STRATA_MAX];
+	struct amount a;
+
+	make_byte_cells(strata, n, slack_bytes, cells);
+	a = amount_of(cells, n);
+	return a.seen + a.unseen;
+}
+
+double sp_strata_objects_value(const struct sp_stratum *strata, uint32_t n,
+			       double slack_bytes)
+{
+	struct cell cells[SP_STRATA_MAX];
+	struct amount a;
+
+	make_object_cells(strata, n, slack_bytes, cells);
+	a = amount_of(cells, n);
+	return a.seen + a.unseen;
 }

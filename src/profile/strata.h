@@ -40,4 +40,10 @@ struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
 				     uint32_t n, double slack_bytes,
 				     double confidence);
 
+/* Their values alone, without the limits, which take most of the time. */
+double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,
+			     double slack_bytes);
+double sp_strata_objects_value(const struct sp_stratum *strata, uint32_t n,
+			       double slack_bytes);
+
 #endif

@@ -3,7 +3,8 @@
  * Sums over functions, in one pass over the stacks.  Functions are found by
  * name and module path in an open-addressing table of indexes, because the
  * same name comes from many addresses and the symbolizer does not promise one
- * pointer per name.
+ * pointer per name.  Names are long and the same frames come again in nearly
+ * every stack: what was found for a frame is remembered.
  */
 #include "report/aggregate.h"
 
@@ -23,8 +24,17 @@ struct visit {
 	double heaviest;   /* bytes of the stack that gave file and line */
 };
 
+#define REMEMBERED 8192u /* a power of two */
+
+struct remembered {
+	struct sp_frame frame;
+	const struct sp_symbol *symbol; /* of the frame; NULL: nothing yet */
+	uint32_t index;
+};
+
 struct builder {
 	struct sp_aggregate *aggregate;
+	struct remembered *remembered;
 	struct visit *visits; /* of the function with the same index */
 	size_t room;          /* for functions and visits */
 	uint32_t *slots;      /* 0: free; else 1 + index of a function */
@@ -155,7 +165,8 @@ static bool has_key(const struct sp_aggregate *a,
 }
 
 /* Index of the function, new if need be; negative errno. */
-static int find(struct builder *b, const struct key *key, size_t *ret_index)
+static int find_by_name(struct builder *b, const struct key *key,
+			size_t *ret_index)
 {
 	struct sp_aggregate *a = b->aggregate;
 	uint64_t hash = hash_key(key);
@@ -175,6 +186,29 @@ static int find(struct builder *b, const struct key *key, size_t *ret_index)
 	b->slots[at] = (uint32_t)a->n_functions;
 	b->visits[*ret_index] = (struct visit){.hash = hash, .heaviest = -1};
 	add_empty(a, *ret_index, key);
+	return 0;
+}
+
+/* The same, of a frame's symbol. */
+static int find(struct builder *b, const struct sp_symbol *symbol,
+		struct sp_frame frame, size_t *ret_index)
+{
+	const uint64_t h = sp_hash_word(
+		sp_hash_word(frame.module, frame.offset), (uintptr_t)symbol);
+	struct remembered *last = &b->remembered[h & (REMEMBERED - 1)];
+	struct key key;
+	int r;
+
+	if (last->symbol == symbol && last->frame.module == frame.module &&
+	    last->frame.offset == frame.offset) {
+		*ret_index = last->index;
+		return 0;
+	}
+	key = key_of(b->aggregate, symbol, frame);
+	r = find_by_name(b, &key, ret_index);
+	if (r < 0)
+		return r;
+	*last = (struct remembered){frame, symbol, (uint32_t)*ret_index};
 	return 0;
 }
 
@@ -235,10 +269,9 @@ static int add_function(struct builder *b, size_t stack_number,
 {
 	struct sp_aggregate *a = b->aggregate;
 	struct sp_aggregate_stack *stack = &a->stacks[stack_number - 1];
-	const struct key key = key_of(a, symbol, frame);
 	struct visit *visit;
 	size_t index;
-	int r = find(b, &key, &index);
+	int r = find(b, symbol, frame, &index);
 
 	if (r < 0)
 		return r;
@@ -393,8 +426,11 @@ static int select_stacks(struct sp_aggregate *a)
 static int build(struct sp_aggregate *a, sp_progress_fn *progress,
 		 void *progress_arg)
 {
-	struct builder b = {.aggregate = a};
-	int r = select_stacks(a);
+	struct builder b = {
+		.aggregate = a,
+		.remembered = calloc(REMEMBERED, sizeof(*b.remembered)),
+	};
+	int r = b.remembered ? select_stacks(a) : -ENOMEM;
 
 	for (size_t i = 0; !r && i < a->n_stacks; i++) {
 		r = add_stack(&b, i + 1);
@@ -403,6 +439,7 @@ static int build(struct sp_aggregate *a, sp_progress_fn *progress,
 	}
 	free(b.visits);
 	free(b.slots);
+	free(b.remembered);
 	return r;
 }
 
@@ -411,13 +448,13 @@ static void estimate_values(struct sp_aggregate *a)
 	for (size_t i = 0; i < a->n_functions; i++) {
 		struct sp_aggregate_function *f = &a->functions[i];
 
-		f->flat_bytes = sp_estimate_bytes(&a->how, &f->flat).value;
-		f->cum_bytes = sp_estimate_bytes(&a->how, &f->cum).value;
-		f->flat_objects = sp_estimate_objects(&a->how, &f->flat).value;
+		f->flat_bytes = sp_estimate_bytes_value(&a->how, &f->flat);
+		f->cum_bytes = sp_estimate_bytes_value(&a->how, &f->cum);
+		f->flat_objects = sp_estimate_objects_value(&a->how, &f->flat);
 	}
 	for (size_t i = 0; i < a->n_stacks; i++)
 		a->stacks[i].bytes =
-			sp_estimate_bytes(&a->how, a->stacks[i].tally).value;
+			sp_estimate_bytes_value(&a->how, a->stacks[i].tally);
 }
 
 int sp_aggregate_new(const struct sp_analysis *analysis,

@@ -109,7 +109,7 @@ static int fill(const struct builder *b, const struct saying *sayings, size_t n,
 	}
 	for (size_t i = 0; i < *ret_n; i++)
 		(*ret)[i].bytes =
-			sp_estimate_bytes(&a->how, &(*ret)[i].tally).value;
+			sp_estimate_bytes_value(&a->how, &(*ret)[i].tally);
 	qsort_r(*ret, *ret_n, sizeof(**ret), compare_edges, (void *)b->by_row);
 	return 0;
 }

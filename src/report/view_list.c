@@ -115,7 +115,7 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 {
 	const struct sp_aggregate_function *f = l->function;
 	const double whole =
-		sp_estimate_bytes(&a->how, a->analysis->whole).value;
+		sp_estimate_bytes_value(&a->how, a->analysis->whole);
 	struct sp_sourcefile *source = NULL;
 	struct sp_error err = {.message = "unknown"};
 

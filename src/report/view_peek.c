@@ -90,7 +90,7 @@ static int print(FILE *out, const struct sp_aggregate *aggregate,
 		 const struct sp_edges *edges, size_t n, double share)
 {
 	const struct sp_analysis *a = aggregate->analysis;
-	const double whole = sp_estimate_bytes(&a->how, a->whole).value;
+	const double whole = sp_estimate_bytes_value(&a->how, a->whole);
 	struct peek peek = {
 		.rows = {.out = out,
 			 .whole = whole,

@@ -13,7 +13,7 @@ static struct sp_view_rows rows_of(FILE *out, const struct sp_analysis *a)
 {
 	return (struct sp_view_rows){
 		.out = out,
-		.whole = sp_estimate_bytes(&a->how, a->whole).value,
+		.whole = sp_estimate_bytes_value(&a->how, a->whole),
 		.confidence = a->how.confidence,
 	};
 }

@@ -273,9 +273,9 @@ static void print_selected(FILE *out, const struct sp_analysis *a)
 	if (a->selection.view == SP_VIEW_TEMPORARY && a->view->all.all.samples)
 		fprintf(out, ", %s of the allocated bytes",
 			sp_text_percent(
-				sp_estimate_bytes(&a->how, &a->view->all).value,
-				sp_estimate_bytes(&a->how, &a->alloc->all)
-					.value)
+				sp_estimate_bytes_value(&a->how, &a->view->all),
+				sp_estimate_bytes_value(&a->how,
+							&a->alloc->all))
 				.text);
 	putc('\n', out);
 }
@@ -326,8 +326,8 @@ static void print_filter(FILE *out, const struct sp_analysis *a)
 	fprintf(out, ": %s of %s call stack%s, %s of the bytes\n",
 		sp_text_count(count_stacks(a->view, n)).text,
 		sp_text_count(n_all).text, sp_text_plural(n_all),
-		sp_text_percent(sp_estimate_bytes(&a->how, &a->view->all).value,
-				sp_estimate_bytes(&a->how, a->whole).value)
+		sp_text_percent(sp_estimate_bytes_value(&a->how, &a->view->all),
+				sp_estimate_bytes_value(&a->how, a->whole))
 			.text);
 }
 

@@ -91,7 +91,7 @@ static void print(FILE *out, const struct sp_aggregate *aggregate, double share,
 	const struct sp_analysis *a = aggregate->analysis;
 	struct sp_view_rows rows = {
 		.out = out,
-		.whole = sp_estimate_bytes(&a->how, a->whole).value,
+		.whole = sp_estimate_bytes_value(&a->how, a->whole),
 		.confidence = aggregate->how.confidence,
 	};
 

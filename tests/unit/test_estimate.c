@@ -128,6 +128,7 @@ static void test_dispatch(void **state)
 		assert_same(sp_estimate_bytes(&how, &t), want[i]);
 		assert_same(sp_estimate_objects(&how, &t),
 			    sp_estimate_objects_p3(a, 0.9));
+		assert_true(sp_estimate_bytes_value(&how, &t) == want[i].value);
 	}
 	sp_tally_free(&t);
 }
@@ -317,7 +318,8 @@ static void test_tiny_objects(void **state)
 	sp_tally_free(&t);
 }
 
-/* Whatever the file says: ordered, finite, and bounded by what there is. */
+/* Whatever the file says: ordered, finite, and bounded by what there is.  And
+ * the value is the same where nobody asks for limits. */
 static void test_ordering(void **state)
 {
 	struct sp_rng rng;
@@ -357,6 +359,10 @@ static void test_ordering(void **state)
 			assert_true(isfinite(n.lo) && isfinite(n.hi));
 			assert_true(0 <= n.lo && n.lo <= n.value);
 			assert_true(n.value <= n.hi);
+			assert_true(sp_estimate_bytes_value(&how, &t) ==
+				    b.value);
+			assert_true(sp_estimate_objects_value(&how, &t) ==
+				    n.value);
 		}
 		sp_population_free(&x);
 		sp_tally_free(&t);

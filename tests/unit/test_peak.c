@@ -175,6 +175,64 @@ static void test_against_maxima(void **state)
 	}
 }
 
+struct summit {
+	unsigned int small;     /* objects of 16 bytes */
+	double certain_periods; /* of an object that was certain */
+};
+
+/* One after the other, from 0, 100 and 200 ns on. */
+static struct sp_peak three_summits(uint64_t seed,
+				    const struct summit summits[3],
+				    struct maxima *ret_want)
+{
+	struct live_profile live;
+	struct sp_peak peak;
+
+	live_profile_init(&live, R0, 1000);
+	live.profile.seed = seed;
+	live.profile.law.always_large = true;
+	for (uint64_t i = 0; i < 3; i++) {
+		const uint64_t at = 100 * i;
+		const double bytes = summits[i].certain_periods * R0;
+
+		for (unsigned int k = 0; k < summits[i].small; k++)
+			live_profile_add(&live, at, at + 50, 16);
+		if (bytes > 0)
+			live_profile_add(&live, at, at + 50, (uint64_t)bytes);
+	}
+	*ret_want = maxima_of(&live.profile, 0.95);
+	peak = peak_of(&live.profile, 0.95);
+	live_profile_free(&live);
+	return peak;
+}
+
+/* A summit that is not looked at closely must be the highest in no respect. */
+static void test_highest_in_one_respect(void **state)
+{
+	/* Of what was sampled, the upper limits, the estimates. */
+	static const struct summit each[] = {{0, 90}, {100, 0}, {20, 82.5}};
+	/* Of the upper limits, both others. */
+	static const struct summit last[] = {{0, 1}, {100, 0}, {20, 79}};
+	struct maxima want;
+	struct sp_peak peak;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		peak = three_summits(seed, each, &want);
+		assert_true(want.size_bytes == 90 * R0);
+		assert_true(want.est_bytes > 102.4 * R0 &&
+			    want.est_bytes < 103 * R0);
+		assert_true(want.upper > 121 * R0);
+		assert_int_equal(peak.time_ns, 200);
+		assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
+		assert_close(peak.bytes.hi, want.upper, 1e-9);
+		assert_true(peak.bytes.lo >= (double)want.size_bytes);
+		peak = three_summits(seed, last, &want);
+		assert_true(peak.bytes.lo >= (double)want.size_bytes);
+		assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
+	}
+}
+
 /* All that was sampled was there at one time: no moment is chosen by luck, and
  * nothing is corrected. */
 static void test_nothing_to_choose(void **state)
@@ -461,6 +519,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_exact_at_period_1),
 		cmocka_unit_test(test_against_maxima),
+		cmocka_unit_test(test_highest_in_one_respect),
 		cmocka_unit_test(test_nothing_to_choose),
 		cmocka_unit_test(test_lower_limit),
 		cmocka_unit_test(test_no_less_than_the_end),
