@@ -197,18 +197,21 @@ static bool is_at(const struct sp_walk *last, unsigned int *i,
 	       last->at[*i].bp == p->at.bp && (uintptr_t)last->pcs[*i] == p->pc;
 }
 
-/* The first frame from i on that is not as it was; all before i are. */
-static unsigned int find_change(const struct sp_walk *last, unsigned int i)
+/* The first frame from i on that is not as it was; all before i are.  By frame
+ * pointers, both words of each are side by side. */
+static inline __attribute__((always_inline)) unsigned int find_change(
+	const struct sp_walk *last, unsigned int i, bool by_pointers)
 {
-	const unsigned int end = last->first + last->n;
 	const struct sp_walk_registers *at = &last->at[i];
 	void *const *pc = &last->pcs[i];
+	void *const *end = &last->pcs[last->first + last->n];
 
-	for (; i < end; i++, at++, pc++)
+	for (; pc < end; at++, pc++)
 		if (word_at(at->sp - 8) != (uintptr_t)*pc ||
-		    (at->bp_at && *at->bp_at != at->bp))
+		    (by_pointers ? word_at(at->sp - 16) != at->bp
+				 : at->bp_at && *at->bp_at != at->bp))
 			break;
-	return i;
+	return (unsigned int)(pc - last->pcs);
 }
 
 static void copy(struct sp_walk *to, unsigned int at,
@@ -224,10 +227,12 @@ static void copy(struct sp_walk *to, unsigned int at,
  * up to its end and there is room for what is still to come, else the new one.
  */
 static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
-			    unsigned int i, unsigned int max)
+			    unsigned int i, unsigned int max, bool by_pointers)
 {
 	unsigned int end = last->first + last->n, fresh = walk->n - 1;
-	unsigned int change = find_change(last, i + 1), same = change - i - 1;
+	unsigned int change = by_pointers ? find_change(last, i + 1, true)
+					  : find_change(last, i + 1, false);
+	unsigned int same = change - i - 1;
 	bool ends = last->is_whole || walk->n + same == max;
 
 	/* In front of i is room: all walks end in the upper half. */
@@ -296,7 +301,7 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 	for (*ret = WENT; *ret == WENT;) {
 		append(walk, &p);
 		if (last && is_at(last, &i, &p)) {
-			walk = join(walk, last, i, max);
+			walk = join(walk, last, i, max, by_pointers);
 			if (walk == last)
 				last = NULL;
 			p.pc = (uintptr_t)walk->pcs[walk->first + walk->n - 1];

@@ -2,9 +2,13 @@
 /*
  * Records to bytes.  The payload's size is computed first, so that the length
  * varint is right at once and a record that does not fit touches nothing.
+ * Samples and frees, which are nearly all records, are so short that their
+ * length is always one byte: they are written at once.
  */
 #include "format/encode.h"
 
+#include <assert.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -176,6 +180,87 @@ static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
 }
 
 /*
+ * A record of numbers that begins with a head byte.  `out` may be too small for
+ * the longest one: then `buffer` has what is to be copied.
+ */
+#define SHORT_FIELDS  8
+#define SHORT_PAYLOAD (1 + SHORT_FIELDS * SP_VARINT_MAX_BYTES)
+#define SHORT_MAX     (2 + SHORT_PAYLOAD + 2)
+
+static_assert(SHORT_PAYLOAD < 0x80, "the length has one byte");
+
+struct short_record {
+	struct frame frame;
+	uint8_t buffer[SHORT_MAX];
+};
+
+/* A writer that is stopped in the middle leaves a record that is no longer than
+ * its length says, by which readers know it. */
+static void set_length(uint8_t *start, size_t payload_bytes)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+	start[1] = (uint8_t)payload_bytes;
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
+static void short_begin(struct short_record *s, uint8_t *out, size_t room)
+{
+	s->frame.start = room < SHORT_MAX ? s->buffer : out;
+	s->frame.at = s->frame.start + 3;
+	set_length(s->frame.start, SHORT_PAYLOAD);
+}
+
+/* The seven bits of each byte to be, with a bit for more in all but the last
+ * one.  v < 2^56. */
+static uint64_t spread(uint64_t v, unsigned int bytes)
+{
+	v = (v & 0x000000000fffffffull) | (v & 0x00fffffff0000000ull) << 4;
+	v = (v & 0x00003fff00003fffull) | (v & 0x0fffc0000fffc000ull) << 2;
+	v = (v & 0x007f007f007f007full) | (v & 0x3f803f803f803f80ull) << 1;
+	return v | (0x8080808080808080ull & ((1ull << (8 * bytes - 8)) - 1));
+}
+
+/* put(), mostly without a branch on the length: what follows is zero so far. */
+static inline void short_put(struct short_record *s, uint64_t v)
+{
+	uint8_t *at = s->frame.at;
+	unsigned int bits, bytes;
+
+	if (v < 0x80) {
+		*at = (uint8_t)v;
+		s->frame.at = at + 1;
+		return;
+	}
+	if (v >> 56) {
+		s->frame.at = sp_varint_put(at, v);
+		return;
+	}
+	bits = 64 - (unsigned int)__builtin_clzll(v);
+	bytes = (9 * bits + 64) / 64; /* bits / 7, rounded up */
+	v = spread(v, bytes);
+	memcpy(at, &v, 8);
+	s->frame.at = at + bytes;
+}
+
+/* False: it did not fit, nothing was written. */
+static bool short_end(struct short_record *s, uint8_t *out, size_t room,
+		      uint8_t head)
+{
+	const size_t n = (size_t)(s->frame.at - s->frame.start);
+
+	s->frame.start[2] = head;
+	if (s->frame.start != out) {
+		if (n + 2 > room)
+			return false;
+		set_length(out, n - 2);
+		memcpy(out + 2, s->buffer + 2, n - 2);
+		s->frame = (struct frame){out, out + n};
+	}
+	set_length(out, n - 2);
+	return true;
+}
+
+/*
  * A sample's head byte: entry point in bits 0-4, bit 5 when the thread and
  * bit 6 when the period differs from the chunk's last sample and follows, bit 7
  * when it is a repetition.
@@ -188,42 +273,34 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 				       uint8_t *out, size_t room,
 				       const struct sp_record_sample *r)
 {
-	uint64_t fields[8];
-	size_t n = 0, bytes = 1;
 	uint8_t head = r->entry & 0x1f;
-	struct frame f;
+	struct short_record s;
 
+	short_begin(&s, out, room);
 	if (r->is_again)
 		head |= HEAD_AGAIN;
 	if (r->thread != state->thread) {
 		head |= HEAD_THREAD;
-		fields[n++] = r->thread;
+		short_put(&s, r->thread);
 	}
 	if (r->period_bytes != state->period_bytes) {
 		head |= HEAD_PERIOD;
-		fields[n++] = r->period_bytes;
+		short_put(&s, r->period_bytes);
 	}
-	fields[n++] = sp_zigzag((int64_t)(r->id - state->sample_id));
-	fields[n++] = sp_zigzag((int64_t)(r->time_ns - state->time_ns));
-	fields[n++] = sp_zigzag((int64_t)(r->address - state->address));
-	fields[n++] = r->size_bytes;
-	fields[n++] = r->offset_bytes;
-	fields[n++] = r->stack;
-	for (size_t i = 0; i < n; i++)
-		bytes += sp_varint_bytes(fields[i]);
-
-	f = begin(out, room, bytes);
-	if (!f.at)
+	short_put(&s, sp_zigzag((int64_t)(r->id - state->sample_id)));
+	short_put(&s, sp_zigzag((int64_t)(r->time_ns - state->time_ns)));
+	short_put(&s, sp_zigzag((int64_t)(r->address - state->address)));
+	short_put(&s, r->size_bytes);
+	short_put(&s, r->offset_bytes);
+	short_put(&s, r->stack);
+	if (!short_end(&s, out, room, head))
 		return does_not_fit;
-	*f.at++ = head;
-	for (size_t i = 0; i < n; i++)
-		put(&f, fields[i]);
 	state->thread = r->thread;
 	state->period_bytes = r->period_bytes;
 	state->sample_id = r->id;
 	state->time_ns = r->time_ns;
 	state->address = r->address;
-	return finish(state, &f, SP_RECORD_SAMPLE);
+	return finish(state, &s.frame, SP_RECORD_SAMPLE);
 }
 
 /*
@@ -238,34 +315,26 @@ static struct sp_encoded encode_free(struct sp_chunk_state *state, uint8_t *out,
 				     size_t room,
 				     const struct sp_record_free *r)
 {
-	uint64_t fields[4];
-	size_t n = 0, bytes = 1;
 	uint8_t head = r->flags & SP_FREE_MISSED ? FREE_MISSED : 0;
-	struct frame f;
+	struct short_record s;
 
+	short_begin(&s, out, room);
 	if (r->thread != state->thread) {
 		head |= FREE_THREAD;
-		fields[n++] = r->thread;
+		short_put(&s, r->thread);
 	}
-	fields[n++] = sp_zigzag((int64_t)(r->id - state->freed_id));
-	fields[n++] = sp_zigzag((int64_t)(r->time_ns - state->time_ns));
+	short_put(&s, sp_zigzag((int64_t)(r->id - state->freed_id)));
+	short_put(&s, sp_zigzag((int64_t)(r->time_ns - state->time_ns)));
 	if (r->has_age) {
 		head |= FREE_AGE;
-		fields[n++] = r->age_bytes;
+		short_put(&s, r->age_bytes);
 	}
-	for (size_t i = 0; i < n; i++)
-		bytes += sp_varint_bytes(fields[i]);
-
-	f = begin(out, room, bytes);
-	if (!f.at)
+	if (!short_end(&s, out, room, head))
 		return does_not_fit;
-	*f.at++ = head;
-	for (size_t i = 0; i < n; i++)
-		put(&f, fields[i]);
 	state->thread = r->thread;
 	state->freed_id = r->id;
 	state->time_ns = r->time_ns;
-	return finish(state, &f, SP_RECORD_FREE);
+	return finish(state, &s.frame, SP_RECORD_FREE);
 }
 
 static struct sp_encoded encode_rss(struct sp_chunk_state *state, uint8_t *out,
