@@ -17,10 +17,6 @@
 
 #include "agent/poison.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
-#endif
-
 #define DEFAULT_NAME "%e.%p.sprof"
 #define SUFFIX       ".sprof"
 #define TRIES        1000u

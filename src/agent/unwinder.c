@@ -103,6 +103,64 @@ static bool find_functions(void)
 	return true;
 }
 
+/*
+ * unw_backtrace has its state on the stack, twice: with the rest it needs 5
+ * KiB, and a signal handler on an alternate stack of 8 KiB has less.  This walk
+ * has it in the lane and needs half; it is slower, since the trace cache is not
+ * to be had without unw_backtrace.
+ */
+static int frugal_trace(struct sp_lane *lane, int max)
+{
+	int n = 0;
+
+	unw_getcontext_fn(lane->unwind_context);
+	if (unw_init_fn(lane->unwind_cursor, lane->unwind_context) < 0)
+		return 0;
+	do
+		unw_get_reg_fn(lane->unwind_cursor, REGISTER_IP,
+			       &lane->pcs[n++]);
+	while (n < max && unw_step_fn(lane->unwind_cursor) > 0);
+	return n;
+}
+
+/* Apart from its caller, because __builtin_setjmp spoils registers. */
+static int __attribute__((noinline))
+guarded_trace(struct sp_lane *lane, int max, bool is_frugal)
+{
+	if (__builtin_setjmp(lane->unwind_jump))
+		return 0;
+	return is_frugal ? frugal_trace(lane, max)
+			 : unw_backtrace_fn(lane->pcs, max);
+}
+
+/*
+ * Begin with empty caches: in the lane's first use, and when objects have
+ * appeared since.  What was cached about an address may be a guess made without
+ * knowing its object, or be about an object that is gone.  The trace cache is
+ * not covered by the library's own flush, so it is taken away from it.
+ */
+static bool fresh_caches(struct sp_lane *lane)
+{
+	unsigned int known = sp_modules_count();
+
+	if (lane->unwind_tls && lane->unwind_modules == known)
+		return true;
+	if (!lane->unwind_tls)
+		lane->unwind_tls = sp_arena_get(tls_bytes ? tls_bytes : 1);
+	else if (lane->unwind_cache)
+		SP_SYS2(munmap, lane->unwind_cache, lane->unwind_cache_bytes);
+	lane->unwind_cache = NULL;
+	if (!lane->unwind_tls)
+		return false;
+	memset(lane->unwind_tls, 0, tls_bytes);
+	memcpy(lane->unwind_tls, tls_image, tls_image_bytes);
+	unw_flush_cache_fn(local_addr_space, 0, 0);
+	lane->unwind_modules = known;
+	return true;
+}
+
+/* Warmed up without the trace cache, 256 KiB that a program whose first sample
+ * never comes has no use for. */
 bool sp_unwinder_init(void)
 {
 	void *(*open_library)(const char *, int);
@@ -134,7 +192,8 @@ bool sp_unwinder_init(void)
 	}
 	sp_thread.lane = sp_lane_number(lane);
 	local_addr_space = find_address_space();
-	if (!local_addr_space || sp_unwinder_trace(lane, 16) <= 0) {
+	if (!local_addr_space || !fresh_caches(lane) ||
+	    guarded_trace(lane, 16, true) <= 0) {
 		why = LIBRARY " cannot unwind here";
 		unw_backtrace_fn = NULL;
 	} else {
@@ -150,68 +209,13 @@ const char *sp_unwinder_why(void)
 	return why;
 }
 
-/*
- * unw_backtrace has its state on the stack, twice: with the rest it needs 5
- * KiB, and a signal handler on an alternate stack of 8 KiB has less.  This walk
- * has it in the lane and needs half; it is slower, since the trace cache is not
- * to be had without unw_backtrace.
- */
-static int frugal_trace(struct sp_lane *lane, int max)
-{
-	int n = 0;
-
-	unw_getcontext_fn(lane->unwind_context);
-	if (unw_init_fn(lane->unwind_cursor, lane->unwind_context) < 0)
-		return 0;
-	do
-		unw_get_reg_fn(lane->unwind_cursor, REGISTER_IP,
-			       &lane->pcs[n++]);
-	while (n < max && unw_step_fn(lane->unwind_cursor) > 0);
-	return n;
-}
-
-/* Apart from its caller, because __builtin_setjmp spoils registers. */
-static int __attribute__((noinline))
-guarded_trace(struct sp_lane *lane, int max)
-{
-	if (__builtin_setjmp(lane->unwind_jump))
-		return 0;
-	/* A coroutine's stack and an alternate one may be small. */
-	return sp_stackend_nearby((uintptr_t)__builtin_frame_address(0))
-		       ? unw_backtrace_fn(lane->pcs, max)
-		       : frugal_trace(lane, max);
-}
-
-/*
- * Begin with empty caches: in the lane's first use, and when objects have
- * appeared since.  What was cached about an address may be a guess made without
- * knowing its object, or be about an object that is gone.  The trace cache is
- * not covered by the library's own flush, so it is taken away from it.
- */
-static bool fresh_caches(struct sp_lane *lane)
-{
-	unsigned int known = sp_modules_count();
-
-	if (lane->unwind_tls && lane->unwind_modules == known)
-		return true;
-	if (!lane->unwind_tls)
-		lane->unwind_tls = sp_arena_get(tls_bytes ? tls_bytes : 1);
-	else if (lane->unwind_cache)
-		SP_SYS2(munmap, lane->unwind_cache, lane->unwind_cache_bytes);
-	lane->unwind_cache = NULL;
-	if (!lane->unwind_tls)
-		return false;
-	memset(lane->unwind_tls, 0, tls_bytes);
-	memcpy(lane->unwind_tls, tls_image, tls_image_bytes);
-	unw_flush_cache_fn(local_addr_space, 0, 0);
-	lane->unwind_modules = known;
-	return true;
-}
-
 int sp_unwinder_trace(struct sp_lane *lane, int max)
 {
 	if (!unw_backtrace_fn || sp_unwinder_imports_broken() ||
 	    !fresh_caches(lane))
 		return 0;
-	return guarded_trace(lane, max);
+	/* A coroutine's stack and an alternate one may be small. */
+	return guarded_trace(
+		lane, max,
+		!sp_stackend_nearby((uintptr_t)__builtin_frame_address(0)));
 }

@@ -303,6 +303,8 @@ static void *replaced_mmap(void *at, size_t n, int prot, int flags, int fd,
 		return original.mmap(at, n, prot, flags, fd, offset);
 	p = fd == -1 ? sp_sys_map(n) : NULL;
 	if (p && n >= CACHE_BYTES_MIN) {
+		/* It is filled at once: in one fault rather than in many. */
+		SP_SYS3(madvise, p, n, MADV_POPULATE_WRITE);
 		lane->unwind_cache = p;
 		lane->unwind_cache_bytes = n;
 	}
