@@ -44,51 +44,46 @@ static uint64_t peek(const uint64_t *counter)
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-void sp_classes_sum(const struct sp_classes *classes,
-		    struct sp_class_total out[SP_FORMAT_CLASSES])
+/* The counters of 16 sizes, of which the least is `size`. */
+static inline struct sp_class_total sum_small(const uint64_t *counters,
+					      uint64_t size)
 {
-	const uint64_t *small = classes->small + 1;
-	uint64_t empty = peek(&classes->small[0]);
+	uint64_t objects = 0, beyond = 0;
 
-	for (unsigned int c = 0; c < SMALL_CLASSES; c++, small += 16) {
-		uint64_t objects = 0, beyond = 0; /* the class's least size */
-
-		for (unsigned int i = 0; i < 16; i++) {
-			uint64_t n = peek(&small[i]);
-
-			objects += n;
-			beyond += n * i;
-		}
-		out[c].objects = objects;
-		out[c].bytes = objects * (16 * c + 1) + beyond;
+	/* Counter i is in `objects` i times when that is added. */
+	for (unsigned int i = 15; i; i--) {
+		objects += peek(&counters[i]);
+		beyond += objects;
 	}
-	out[0].objects += empty;
-	out[0].bytes += empty;
-	for (unsigned int c = SMALL_CLASSES; c < SP_FORMAT_CLASSES; c++) {
-		out[c].bytes = peek(&classes->large[c].bytes);
-		out[c].objects = peek(&classes->large[c].objects);
-	}
+	objects += peek(&counters[0]);
+	return (struct sp_class_total){objects * size + beyond, objects};
 }
 
-/* In one pass: this is done for every thread at a mark. */
-void sp_classes_total(const struct sp_classes *classes, uint64_t *ret_bytes,
-		      uint64_t *ret_objects)
+struct sp_class_total sp_classes_sum(
+	const struct sp_classes *classes,
+	struct sp_class_total out[SP_FORMAT_CLASSES])
 {
-	uint64_t empty = peek(&classes->small[0]);
-	uint64_t bytes = empty, objects = empty;
+	const uint64_t empty = peek(&classes->small[0]);
+	struct sp_class_total one, all = {0};
 
-	for (uint64_t size = 1; size <= SP_CLASSES_SMALL_MAX; size++) {
-		uint64_t n = peek(&classes->small[size]);
-
-		objects += n;
-		bytes += n * size;
+	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
+		if (c < SMALL_CLASSES) {
+			one = sum_small(&classes->small[16 * c + 1],
+					16 * c + 1);
+		} else {
+			one.bytes = peek(&classes->large[c].bytes);
+			one.objects = peek(&classes->large[c].objects);
+		}
+		if (c == 0) {
+			one.bytes += empty;
+			one.objects += empty;
+		}
+		if (out)
+			out[c] = one;
+		all.bytes += one.bytes;
+		all.objects += one.objects;
 	}
-	for (unsigned int c = SMALL_CLASSES; c < SP_FORMAT_CLASSES; c++) {
-		bytes += peek(&classes->large[c].bytes);
-		objects += peek(&classes->large[c].objects);
-	}
-	*ret_bytes = bytes;
-	*ret_objects = objects;
+	return all;
 }
 
 void sp_classes_write(const struct sp_classes *classes, uint64_t file_id,
@@ -98,14 +93,13 @@ void sp_classes_write(const struct sp_classes *classes, uint64_t file_id,
 		(struct sp_class_page *)(pair +
 					 (seq & 1) * SP_FORMAT_PAGE_BYTES);
 	struct head head = {.seq = seq, .slot = slot};
+	struct sp_class_total all;
 
 	/* Whoever is killed in here leaves sums that do not match: counters
 	 * only grow, so the old sums are those of the old counters only. */
-	sp_classes_sum(classes, to->classes);
-	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
-		head.alloc_bytes += to->classes[c].bytes;
-		head.alloc_objects += to->classes[c].objects;
-	}
+	all = sp_classes_sum(classes, to->classes);
+	head.alloc_bytes = all.bytes;
+	head.alloc_objects = all.objects;
 	head.check =
 		sp_format_check(file_id, SP_CHECK_CLASSES, &head, sizeof(head));
 	atomic_thread_fence(memory_order_release);

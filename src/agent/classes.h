@@ -53,13 +53,11 @@ static inline void sp_classes_count(struct sp_classes *classes, uint64_t n)
 		sp_classes_count_large(classes, n);
 }
 
-/* The totals per class of the format, while the owner may be counting. */
-void sp_classes_sum(const struct sp_classes *classes,
-		    struct sp_class_total out[SP_FORMAT_CLASSES]);
-
-/* Their sum, likewise. */
-void sp_classes_total(const struct sp_classes *classes, uint64_t *ret_bytes,
-		      uint64_t *ret_objects);
+/* The totals per class of the format, while the owner may be counting; `out`
+ * may be NULL.  Returns their sum. */
+struct sp_class_total sp_classes_sum(
+	const struct sp_classes *classes,
+	struct sp_class_total out[SP_FORMAT_CLASSES]);
 
 /* The totals as copy number seq of a slot in a file, to the two
  * pages at `pair`: the other of the two copies stays whole meanwhile. */

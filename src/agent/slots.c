@@ -353,14 +353,12 @@ static struct sp_slots_totals read_slot(const struct owner *slot)
 static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
 					const struct sp_classes *classes)
 {
-	struct sp_class_total ahead = {0, 0};
-	uint64_t bytes, objects;
+	const struct sp_class_total all = sp_classes_sum(classes, NULL);
 
-	sp_classes_total(classes, &bytes, &objects);
-	if (bytes > known->bytes && objects > known->objects)
-		ahead = (struct sp_class_total){bytes - known->bytes,
-						objects - known->objects};
-	return ahead;
+	if (all.bytes <= known->bytes || all.objects <= known->objects)
+		return (struct sp_class_total){0, 0};
+	return (struct sp_class_total){all.bytes - known->bytes,
+				       all.objects - known->objects};
 }
 
 static void add_ahead(struct sp_slots_totals *totals,

@@ -52,11 +52,16 @@ static void check_sum(const struct sp_classes *classes, const struct model *m)
 {
 	struct sp_class_total got[SP_FORMAT_CLASSES];
 
-	sp_classes_sum(classes, got);
+	const struct sp_class_total all = sp_classes_sum(classes, got);
+	struct sp_class_total want = {0};
+
 	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
 		assert_true(got[c].bytes == m->totals[c].bytes);
 		assert_true(got[c].objects == m->totals[c].objects);
+		want.bytes += m->totals[c].bytes;
+		want.objects += m->totals[c].objects;
 	}
+	assert_true(all.bytes == want.bytes && all.objects == want.objects);
 }
 
 static struct sp_classes *fresh(void)

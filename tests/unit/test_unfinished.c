@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "base/bytes.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "support/format_model.h"
@@ -124,6 +125,16 @@ static void test_record(void **state)
 	 * as anywhere. */
 	file.bytes.data[RECORDS(2) + before] = 0;
 	for (size_t n = bytes; n-- > before + 1;) {
+		expect(9, 1, 0);
+		file.bytes.data[RECORDS(2) + n] = 0;
+	}
+	/* A sample has the greatest length until its own is known, and its head
+	 * byte comes last. */
+	fill_chunk(2, 10);
+	file.bytes.data[RECORDS(2) + before] = 0;
+	file.bytes.data[RECORDS(2) + before + 1] = 1 + 8 * SP_VARINT_MAX_BYTES;
+	file.bytes.data[RECORDS(2) + before + 2] = 0;
+	for (size_t n = bytes; n-- > before + 2;) {
 		expect(9, 1, 0);
 		file.bytes.data[RECORDS(2) + n] = 0;
 	}
