@@ -107,32 +107,36 @@ static const char *decode_thread_end(struct sp_slice *s,
 /*
  * A payload, and where numbers end in its first 32 bytes, if the chunk has that
  * many and 8 more: nearly all records are samples and frees, which are short,
- * and nearly all of their numbers have no more than 8 bytes.
+ * and nearly all of their numbers have no more than 8 bytes.  It stays in
+ * registers as long as nobody takes its address.
  */
 struct cursor {
-	struct sp_slice slice;
+	const uint8_t *at;
+	const uint8_t *end;
 	const uint8_t *base;
-	uint32_t ends; /* bit i: base[i] is the last of a number */
+	uint32_t
+		ends; /* bit i: base[i] is the last of a number; 0: not known */
+	bool failed;
 };
 
 #define WIDE 32
 
 /* What may be read ends at `readable`. */
-static inline void find_ends(struct cursor *c, const uint8_t *readable)
+static inline struct cursor begin(const uint8_t *at, const uint8_t *end,
+				  const uint8_t *readable)
 {
-	const uint8_t *at = c->slice.at;
-	const size_t n = (size_t)(c->slice.end - at);
+	const size_t n = (size_t)(end - at);
 	uint32_t more;
 
 	if (readable - at < WIDE + 8)
-		return;
+		return (struct cursor){at, end, at, 0, false};
 	more = (uint32_t)_mm_movemask_epi8(
 		       _mm_loadu_si128((const __m128i *)at)) |
 	       (uint32_t)_mm_movemask_epi8(
 		       _mm_loadu_si128((const __m128i *)(at + 16)))
 		       << 16;
-	c->base = at;
-	c->ends = n < WIDE ? ~more & ((1u << n) - 1) : ~more;
+	return (struct cursor){
+		at, end, at, n < WIDE ? ~more & ((1u << n) - 1) : ~more, false};
 }
 
 /* The seven low bits of each of `bytes` bytes of w side by side. */
@@ -151,28 +155,39 @@ static inline uint64_t squeeze(uint64_t w, unsigned int bytes)
 	return (w & 0x000000000fffffffull) | (w & 0x0fffffff00000000ull) >> 4;
 }
 
-/* One that ends elsewhere, or is longer. */
-static uint64_t long_varint(struct cursor *c)
-{
-	const uint64_t v = sp_slice_varint(&c->slice);
+/* One that ends elsewhere, or is longer; `end` is NULL if there is none. */
+struct long_number {
+	uint64_t value;
+	const uint8_t *end;
+};
 
-	if (c->ends)
-		c->ends &= c->ends - 1;
-	return v;
+static __attribute__((noinline)) struct long_number long_varint(
+	const uint8_t *at, const uint8_t *end)
+{
+	struct sp_slice s = {at, end, false};
+	const uint64_t v = sp_slice_varint(&s);
+
+	return (struct long_number){v, s.failed ? NULL : s.at};
 }
 
 /* sp_slice_varint(), mostly without a branch on the length. */
-static inline uint64_t varint(struct cursor *c)
+static inline __attribute__((always_inline)) uint64_t varint(struct cursor *c)
 {
-	const uint8_t *at = c->slice.at;
+	const uint8_t *at = c->at;
 	const uint8_t *end = c->base + __builtin_ctz(c->ends | 1u << 31) + 1;
+	struct long_number n;
 	uint64_t w;
 
-	if (!c->ends || end - at > 8)
-		return long_varint(c);
+	if (__builtin_expect(!c->ends || end - at > 8, 0)) {
+		n = long_varint(at, c->end);
+		c->failed |= !n.end;
+		c->at = n.end ? n.end : c->end;
+		c->ends &= n.end ? c->ends - 1 : 0;
+		return n.value;
+	}
 	memcpy(&w, at, 8);
 	c->ends &= c->ends - 1;
-	c->slice.at = end;
+	c->at = end;
 	return squeeze(w, (unsigned int)(end - at));
 }
 
@@ -180,33 +195,51 @@ static inline uint64_t varint(struct cursor *c)
 static inline uint8_t head_of(struct cursor *c)
 {
 	c->ends &= ~1u;
-	return c->slice.at < c->slice.end ? *c->slice.at++
-					  : sp_slice_u8(&c->slice);
+	if (c->at < c->end)
+		return *c->at++;
+	c->failed = true;
+	return 0;
 }
 
-static inline uint64_t signed_varint(struct cursor *c)
+static inline uint64_t from_zigzag(uint64_t v)
 {
-	const uint64_t v = varint(c);
-
 	return (v >> 1) ^ -(v & 1);
 }
 
-static const char *decode_sample(struct cursor *c, struct sp_chunk_state *state,
+static inline __attribute__((always_inline)) uint64_t signed_varint(
+	struct cursor *c)
+{
+	return from_zigzag(varint(c));
+}
+
+/* One that has a single byte nearly always: the processor guesses that. */
+static inline __attribute__((always_inline)) uint64_t short_varint(
+	struct cursor *c)
+{
+	/* Two numbers stand before it at most: that is within the 32 bytes,
+	 * unless one of them failed. */
+	if (!c->ends || !(c->ends & 1u << (c->at - c->base)))
+		return varint(c);
+	c->ends &= c->ends - 1;
+	return *c->at++;
+}
+
+static const char *decode_sample(struct cursor c, struct sp_chunk_state *state,
 				 struct sp_record_sample *r)
 {
-	uint8_t head = head_of(c);
+	uint8_t head = head_of(&c);
 
 	r->entry = head & HEAD_ENTRY;
 	r->is_again = head & HEAD_AGAIN;
-	r->thread = head & HEAD_THREAD ? varint(c) : state->thread;
-	r->period_bytes = head & HEAD_PERIOD ? varint(c) : state->period_bytes;
-	r->id = state->sample_id + signed_varint(c);
-	r->time_ns = state->time_ns + signed_varint(c);
-	r->address = state->address + signed_varint(c);
-	r->size_bytes = varint(c);
-	r->offset_bytes = varint(c);
-	r->stack = varint(c);
-	if (c->slice.failed)
+	r->thread = head & HEAD_THREAD ? varint(&c) : state->thread;
+	r->period_bytes = head & HEAD_PERIOD ? varint(&c) : state->period_bytes;
+	r->id = state->sample_id + from_zigzag(short_varint(&c));
+	r->time_ns = state->time_ns + signed_varint(&c);
+	r->address = state->address + signed_varint(&c);
+	r->size_bytes = varint(&c);
+	r->offset_bytes = varint(&c);
+	r->stack = varint(&c);
+	if (c.failed)
 		return "sample";
 	if (r->thread > UINT32_MAX)
 		return "sample thread";
@@ -226,18 +259,18 @@ static const char *decode_sample(struct cursor *c, struct sp_chunk_state *state,
 	return NULL;
 }
 
-static const char *decode_free(struct cursor *c, struct sp_chunk_state *state,
+static const char *decode_free(struct cursor c, struct sp_chunk_state *state,
 			       struct sp_record_free *r)
 {
-	uint8_t head = head_of(c);
+	uint8_t head = head_of(&c);
 
 	r->flags = head & FREE_MISSED ? SP_FREE_MISSED : 0;
-	r->thread = head & FREE_THREAD ? varint(c) : state->thread;
-	r->id = state->freed_id + signed_varint(c);
-	r->time_ns = state->time_ns + signed_varint(c);
+	r->thread = head & FREE_THREAD ? varint(&c) : state->thread;
+	r->id = state->freed_id + signed_varint(&c);
+	r->time_ns = state->time_ns + signed_varint(&c);
 	r->has_age = head & FREE_AGE;
-	r->age_bytes = r->has_age ? varint(c) : 0;
-	if (c->slice.failed || (head & FREE_RESERVED))
+	r->age_bytes = r->has_age ? varint(&c) : 0;
+	if (c.failed || (head & FREE_RESERVED))
 		return "free";
 	if (r->thread > UINT32_MAX)
 		return "free thread";
@@ -316,12 +349,11 @@ static const char *decode_symbol(struct sp_slice *s, struct sp_decoded *d)
 	return s->failed ? "symbol lines" : NULL;
 }
 
-static const char *decode_payload(struct cursor *c,
+/* Of a sample or a free what may be read ends at `readable`. */
+static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
 				  struct sp_chunk_state *state,
 				  struct sp_decoded *d)
 {
-	struct sp_slice *s = &c->slice;
-
 	switch (d->type) {
 	case SP_RECORD_INFO:
 		return decode_info(s, &d->u.info);
@@ -334,9 +366,11 @@ static const char *decode_payload(struct cursor *c,
 	case SP_RECORD_THREAD_END:
 		return decode_thread_end(s, &d->u.thread_end);
 	case SP_RECORD_SAMPLE:
-		return decode_sample(c, state, &d->u.sample);
+		return decode_sample(begin(s->at, s->end, readable), state,
+				     &d->u.sample);
 	case SP_RECORD_FREE:
-		return decode_free(c, state, &d->u.free);
+		return decode_free(begin(s->at, s->end, readable), state,
+				   &d->u.free);
 	case SP_RECORD_RSS:
 		return decode_rss(s, &d->u.rss);
 	case SP_RECORD_NAME:
@@ -361,7 +395,7 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 				     size_t *offset, struct sp_decoded *ret)
 {
 	struct sp_slice s = {chunk + *offset, chunk + chunk_bytes, false};
-	struct cursor payload = {.ends = 0};
+	struct sp_slice payload;
 	const uint8_t *hashed, *check;
 	const char *wrong;
 	uint64_t n, h;
@@ -376,13 +410,12 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 	if (s.failed || left < 2 || n > left - 2)
 		return damaged(ret, "record length");
 	check = s.at + n;
-	payload.slice = (struct sp_slice){s.at, check, false};
+	payload = (struct sp_slice){s.at, check, false};
 	h = sp_hash_word(state->hash, ret->type);
 	h = sp_hash_bytes(h, hashed, (size_t)(check - hashed));
 	if (check[0] != (uint8_t)(h >> 48) || check[1] != (uint8_t)(h >> 56))
 		return damaged(ret, "record check");
-	find_ends(&payload, chunk + chunk_bytes);
-	wrong = decode_payload(&payload, state, ret);
+	wrong = decode_payload(&payload, chunk + chunk_bytes, state, ret);
 	if (wrong)
 		return damaged(ret, wrong);
 	state->hash = h;

@@ -28,28 +28,37 @@
 
 /*
  * Running sums.  Terms are taken out again, in another order than they came in:
- * with the rounding errors kept beside each sum, what remains is as exact as a
- * double can show.
+ * with the rounding errors summed up beside each sum, what remains is as exact
+ * as a double can show.  Two at a time.
  */
 enum { EST, K2, K3, KZ, N_SUMS };
 
-struct sums {
-	double hi[N_SUMS];
-	double lo[N_SUMS];
+typedef double two __attribute__((vector_size(16)));
+
+struct terms {
+	two of[N_SUMS / 2];
 };
 
-static void sum_add(double *hi, double *lo, double x)
-{
-	const double sum = *hi + x, part = sum - *hi;
+struct sums {
+	two hi[N_SUMS / 2];
+	two lo[N_SUMS / 2]; /* what rounding took from hi */
+};
 
-	*lo += (*hi - (sum - part)) + (x - part);
-	*hi = sum + *lo;
-	*lo -= *hi - sum;
+static inline void sums_add(struct sums *s, const struct terms *terms,
+			    double sign)
+{
+	for (unsigned int i = 0; i < N_SUMS / 2; i++) {
+		const two x = sign * terms->of[i], hi = s->hi[i];
+		const two sum = hi + x, part = sum - hi;
+
+		s->lo[i] += (hi - (sum - part)) + (x - part);
+		s->hi[i] = sum;
+	}
 }
 
 static double sum_value(const struct sums *s, unsigned int which)
 {
-	return s->hi[which] + s->lo[which];
+	return s->hi[which / 2][which % 2] + s->lo[which / 2][which % 2];
 }
 
 struct event {
@@ -82,8 +91,8 @@ struct half {
 struct kind {
 	uint64_t size_bytes;
 	uint64_t period_bytes;
-	double whole[N_SUMS];
-	double half[N_SUMS]; /* (E22) */
+	struct terms whole;
+	struct terms half; /* (E22) */
 	uint64_t alive;
 };
 
@@ -139,12 +148,9 @@ static struct sp_acc half_terms(struct sp_acc one)
 	return one;
 }
 
-static void take_terms(double *to, const struct sp_acc *one)
+static struct terms terms_of(const struct sp_acc *one)
 {
-	to[EST] = one->est_bytes;
-	to[K2] = one->k2;
-	to[K3] = one->k3;
-	to[KZ] = one->kz;
+	return (struct terms){{{one->est_bytes, one->k2}, {one->k3, one->kz}}};
 }
 
 static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
@@ -156,9 +162,9 @@ static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
 
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add(&one, &w->profile->law, size_bytes, 0, period_bytes);
-	take_terms(kind.whole, &one);
+	kind.whole = terms_of(&one);
 	one = half_terms(one);
-	take_terms(kind.half, &one);
+	kind.half = terms_of(&one);
 	return kind;
 }
 
@@ -230,25 +236,28 @@ uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
 
 /* sign is 1 for a birth and -1 for a free. */
 static void alive_add(struct alive *a, uint64_t size_bytes,
-		      const double terms[N_SUMS], double sign)
+		      const struct terms *terms, double sign)
 {
 	a->samples += sign > 0 ? 1 : UINT64_MAX;
 	if (sign > 0)
 		a->size_bytes += size_bytes;
 	else
 		a->size_bytes -= size_bytes;
-	for (unsigned int i = 0; i < N_SUMS; i++)
-		sum_add(&a->sums.hi[i], &a->sums.lo[i], sign * terms[i]);
+	sums_add(&a->sums, terms, sign);
 }
 
 /* Samples that were certain are in both halves, the rest doubled in one. */
 static void half_add(struct half *half, const struct kind *kind, double factor)
 {
+	const double x = factor * kind->whole.of[0][EST];
+	const double sum = half->curve_hi + x, part = sum - half->curve_hi;
+
 	if (factor > 0)
 		half->known_bytes += kind->size_bytes;
 	else
 		half->known_bytes -= kind->size_bytes;
-	sum_add(&half->curve_hi, &half->curve_lo, factor * kind->whole[EST]);
+	half->curve_lo += (half->curve_hi - (sum - part)) + (x - part);
+	half->curve_hi = sum;
 }
 
 static void halves_look(struct half *half)
@@ -270,10 +279,10 @@ static void step(struct sp_peak_walk *w, uint32_t object, double sign)
 	const unsigned int own = object & 1;
 
 	kind->alive += sign > 0 ? 1 : UINT64_MAX;
-	alive_add(&w->now, kind->size_bytes, kind->whole, sign);
-	if (kind->whole[K2] > 0) {
+	alive_add(&w->now, kind->size_bytes, &kind->whole, sign);
+	if (kind->whole.of[0][K2] > 0) {
 		half_add(&w->half[own], kind, 2 * sign);
-		alive_add(&w->half[!own].rest, kind->size_bytes, kind->half,
+		alive_add(&w->half[!own].rest, kind->size_bytes, &kind->half,
 			  sign);
 	} else {
 		half_add(&w->half[0], kind, sign);

@@ -30,6 +30,8 @@ struct loader {
 	struct sp_reader *reader;
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
+	uint64_t last_index; /* of the thread of the record before, or 0 */
+	uint32_t last_thread;
 	struct sp_idmap modules;
 	struct sp_samples samples;
 	struct sp_fold *fold; /* takes the samples, if it is there */
@@ -209,10 +211,14 @@ static int find_thread(struct loader *l, uint64_t index, uint32_t *ret)
 	*ret = UINT32_MAX;
 	if (!index)
 		return 0;
-	t = get_thread(l, (uint32_t)index);
-	if (!t)
-		return -ENOMEM;
-	*ret = (uint32_t)(t - l->p->thread_infos);
+	if (index != l->last_index) {
+		t = get_thread(l, (uint32_t)index);
+		if (!t)
+			return -ENOMEM;
+		l->last_index = index;
+		l->last_thread = (uint32_t)(t - l->p->thread_infos);
+	}
+	*ret = l->last_thread;
 	return 0;
 }
 

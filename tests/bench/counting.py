@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Instructions per call and cache misses, counted by callgrind inside one loop
-of pairs.c or micro.c."""
+"""Instructions and cache misses, counted by callgrind: per call, inside one
+loop of pairs.c or micro.c, and of whole programs."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -61,6 +62,25 @@ def misses_per_free(micro, library, settings, mib):
                      "--cache-sim=yes")
     return {level: (events[level + "mr"] + events[level + "mw"]) / count
             for level in ("D1", "DL")}
+
+
+def whole_program(command, library, settings):
+    """Instructions of a program and its children from start to end."""
+    with tempfile.TemporaryDirectory() as scratch:
+        run = subprocess.run(
+            ["valgrind", "--tool=callgrind", "--trace-children=yes",
+             "--callgrind-out-file=/dev/null",
+             "--log-file=" + scratch + "/log.%p", *command],
+            env=environment(library, settings), text=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
+        counts = []
+        for name in os.listdir(scratch):
+            with open(os.path.join(scratch, name), encoding="utf-8",
+                      errors="replace") as log:
+                counts += re.findall(r"Collected : (\d+)", log.read())
+    if run.returncode or not counts:
+        raise BenchError(f"callgrind failed: {run.stderr[-500:]}")
+    return sum(map(int, counts))
 
 
 class Subject:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What was measured, as tables in Markdown.  They can be made of any part."""
 
-from pairing import differences, geometric_mean, of_row, ratios
+from pairing import (differences, geometric_mean, interval,
+                     interval_of_quotient, mean_ratio, of_row, ratios)
 
 MIB = 1024.0  # in KiB
 
@@ -20,6 +21,10 @@ def short(s, digits=3):
 def full(s, digits=3):
     return (f"{s['median']:.{digits}f} ({s['min']:.{digits}f} to "
             f"{s['max']:.{digits}f})")
+
+
+def between(limits):
+    return f" ({limits[0]:.3f} to {limits[1]:.3f})" if limits else ""
 
 
 class Results:
@@ -64,7 +69,8 @@ def overview(results, group):
         files = [of_row(p, "file")["median"] / 1024 for p in found.values()]
         rounds = sorted(len(p) for p in found.values())
         rows.append([
-            name, f"{geometric_mean(wall.values()):.3f}",
+            name, f"{geometric_mean(wall.values()):.3f}" +
+            between(interval(found.values(), "wall")),
             f"{wall[worst]:.3f} {worst}",
             f"{geometric_mean(cpu.values()):.3f}", f"{max(cpu.values()):.3f}",
             f"{max(rss):+.1f}", f"{max(files):,.0f}",
@@ -152,58 +158,90 @@ def caches(record):
                    else "" for s in sizes] for name, row in found.items()])
 
 
+def reached(value, limit, limits):
+    """What the runs say of a limit."""
+    low, high = limits or (value, value)
+    return "yes" if high <= limit else "**no**" if low > limit else "open"
+
+
 def goals(results):
     """Rows of what has to be reached: [what, limit, found, is it], for what
     was measured."""
     rows = []
-
-    def add(what, limit, value, text=None):
-        if value is not None:
-            rows.append([what, f"<= {limit:g}", text or f"{value:.3f}",
-                         "yes" if value <= limit else "**no**"])
-
-    def mean(group, name, key="wall"):
-        found = results.medians(group, name, key).values()
-        return geometric_mean(found) if found else None
-
-    def most(group, name, key="wall"):
-        return max(results.medians(group, name, key).values(), default=None)
-
-    def one(work, name, key="wall"):
-        pairs = results.of(work, name)
-        return ratios(pairs, key)["median"] if pairs else None
-
     usual = "512 KiB / jump"
+
+    def add(what, limit, works, digits=3):
+        works = list(works)
+        if works:
+            value, limits = mean_ratio(works, "wall"), interval(works, "wall")
+            rows.append([what, f"<= {limit:g}",
+                         f"{value:.{digits}f}" + between(limits),
+                         reached(value, limit, limits)])
+
+    def programs(name):
+        return list(results.in_group("program", name).values())
+
+    def add_worst(what, limit, name):
+        medians = results.medians("program", name, "wall")
+        if medians:
+            worst = max(medians, key=medians.get)
+            add(f"{what}: {worst}", limit, [results.of(worst, name)])
+
+    def add_below(what, name, others):
+        works, others = programs(name), programs(others)
+        if works and others:
+            value = mean_ratio(works, "wall") / mean_ratio(others, "wall")
+            limits = interval_of_quotient(works, others, "wall")
+            rows.append([what, "<= 1", f"{value:.3f}" + between(limits),
+                         reached(value, 1, limits)])
+
+    def one(work, name):
+        return filter(None, [results.of(work, name)])
+
     add("pair loop at 512 KiB over the jump, wall", 1.08, one("pair", usual))
     add("programs at 512 KiB over the jump, wall: geometric mean", 1.01,
-        mean("program", usual))
-    add("the same: worst", 1.03, most("program", usual))
-    ours = mean("program", usual)
+        programs(usual))
+    add_worst("the same, worst", 1.03, usual)
     for theirs in ("jemalloc prof / jemalloc", "tcmalloc sampling / tcmalloc"):
-        value = mean("program", theirs)
-        if value and ours:
-            add(f"the same below that of {theirs}", round(value, 3), ours)
+        add_below(f"the same: {usual}, by {theirs}", usual, theirs)
     add("programs, off, over the jump, wall: geometric mean", 1.005,
-        mean("program", "off / jump"))
+        programs("off / jump"))
     for name, limit in (("64 KiB", 1.03), ("4 KiB", 1.12),
                         ("4 KiB, frame pointers", 1.07)):
         add(f"programs at {name} over no library, wall: geometric mean", limit,
-            mean("program", f"{name} / no library"))
-    heaptrack = mean("program", "heaptrack / no library")
-    if heaptrack:
-        add("programs, every byte, below heaptrack: geometric mean",
-            round(heaptrack, 3), mean("program", "every byte / no library"))
-    for work in ("large-calloc", "large-ladder"):
-        add(f"{work} over the jump, wall", 1.03, one(work, usual))
-    for work in ("cross, 8 threads", "larson, 8 threads"):
+            programs(f"{name} / no library"))
+    add_below("programs, every byte by heaptrack, wall: geometric mean",
+              "every byte / no library", "heaptrack / no library")
+    for work in ("large-calloc", "large-ladder", "cross, 8 threads",
+                 "larson, 8 threads"):
         add(f"{work}, over the jump, wall", 1.03, one(work, usual))
     rss = [differences(pairs, "rss")["median"] / MIB -
            0.01 * of_row([p[::-1] for p in pairs], "rss")["median"] / MIB
-           for pairs in results.in_group("program", usual).values()]
+           for pairs in programs(usual)]
     if rss:
-        add("peak RSS at 512 KiB beyond 1.01 times the jump's: most, MiB", 2,
-            max(rss), f"{max(rss):.1f}")
-    return rows and table(["figure", "limit", "found", "reached"], rows)
+        rows.append(["peak RSS at 512 KiB beyond 1.01 times the jump's: most, "
+                     "MiB", "<= 2", f"{max(rss):.1f}",
+                     reached(max(rss), 2, None)])
+    return rows and table(["figure", "limit", "found (95 %)", "reached"], rows)
+
+
+def whole_programs(record):
+    """Instructions of programs, row / base, and the mean over them."""
+    found = record.get("whole", {})
+    rows = []
+    for row, base in (("off", "jump"), ("512 KiB", "jump"),
+                      ("jemalloc prof", "jemalloc"),
+                      ("tcmalloc sampling", "tcmalloc")):
+        ratio = {work: counts[row] / counts[base]
+                 for work, counts in found.items()
+                 if row in counts and base in counts}
+        if ratio:
+            rows.append([f"{row} / {base}",
+                         f"{geometric_mean(ratio.values()):.4f}"] +
+                        [f"{ratio[w]:.4f}" if w in ratio else ""
+                         for w in found])
+    return rows and table(["instructions, row / base", "geometric mean",
+                           *found], rows)
 
 
 def head(record):
@@ -226,6 +264,7 @@ def document(record):
 
     section("Instructions per call", instructions(record))
     section("Cache misses of frees", caches(record))
+    section("Instructions of real programs", whole_programs(record))
     section("Real programs", overview(results, "program"),
             spreads(results, "program", "512 KiB / jump"))
     section("Real programs, wall time", matrix(results, "program", "wall"))
