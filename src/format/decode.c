@@ -113,9 +113,7 @@ static const char *decode_thread_end(struct sp_slice *s,
 struct cursor {
 	const uint8_t *at;
 	const uint8_t *end;
-	const uint8_t *base;
-	uint32_t
-		ends; /* bit i: base[i] is the last of a number; 0: not known */
+	uint32_t ends; /* bit i: at[i] ends a number; 0: not known */
 	bool failed;
 };
 
@@ -126,17 +124,18 @@ static inline struct cursor begin(const uint8_t *at, const uint8_t *end,
 				  const uint8_t *readable)
 {
 	const size_t n = (size_t)(end - at);
-	uint32_t more;
+	uint32_t bits;
 
 	if (readable - at < WIDE + 8)
-		return (struct cursor){at, end, at, 0, false};
-	more = (uint32_t)_mm_movemask_epi8(
-		       _mm_loadu_si128((const __m128i *)at)) |
-	       (uint32_t)_mm_movemask_epi8(
-		       _mm_loadu_si128((const __m128i *)(at + 16)))
-		       << 16;
-	return (struct cursor){
-		at, end, at, n < WIDE ? ~more & ((1u << n) - 1) : ~more, false};
+		return (struct cursor){at, end, 0, false};
+	bits = ~((uint32_t)_mm_movemask_epi8(
+			 _mm_loadu_si128((const __m128i *)at)) |
+		 (uint32_t)_mm_movemask_epi8(
+			 _mm_loadu_si128((const __m128i *)(at + 16)))
+			 << 16);
+	if (n < WIDE)
+		bits &= (1u << n) - 1;
+	return (struct cursor){at, end, bits, false};
 }
 
 /* The seven low bits of each of `bytes` bytes of w side by side. */
@@ -155,46 +154,40 @@ static inline uint64_t squeeze(uint64_t w, unsigned int bytes)
 	return (w & 0x000000000fffffffull) | (w & 0x0fffffff00000000ull) >> 4;
 }
 
-/* One that ends elsewhere, or is longer; `end` is NULL if there is none. */
-struct long_number {
-	uint64_t value;
-	const uint8_t *end;
-};
-
-static __attribute__((noinline)) struct long_number long_varint(
-	const uint8_t *at, const uint8_t *end)
+/* One that ends elsewhere, or is longer. */
+static __attribute__((noinline)) struct cursor take_long(struct cursor c,
+							 uint64_t *ret)
 {
-	struct sp_slice s = {at, end, false};
-	const uint64_t v = sp_slice_varint(&s);
+	struct sp_slice s = {c.at, c.end, c.failed};
 
-	return (struct long_number){v, s.failed ? NULL : s.at};
+	*ret = sp_slice_varint(&s);
+	c.ends = !s.failed && s.at - c.at < WIDE ? c.ends >> (s.at - c.at) : 0;
+	c.at = s.at;
+	c.failed = s.failed;
+	return c;
 }
 
 /* sp_slice_varint(), mostly without a branch on the length. */
 static inline __attribute__((always_inline)) uint64_t varint(struct cursor *c)
 {
-	const uint8_t *at = c->at;
-	const uint8_t *end = c->base + __builtin_ctz(c->ends | 1u << 31) + 1;
-	struct long_number n;
+	const unsigned int bytes =
+		(unsigned int)__builtin_ctz(c->ends | 1u << 31) + 1;
 	uint64_t w;
 
-	if (__builtin_expect(!c->ends || end - at > 8, 0)) {
-		n = long_varint(at, c->end);
-		c->failed |= !n.end;
-		c->at = n.end ? n.end : c->end;
-		c->ends &= n.end ? c->ends - 1 : 0;
-		return n.value;
+	if (__builtin_expect(!c->ends || bytes > 8, 0)) {
+		*c = take_long(*c, &w);
+		return w;
 	}
-	memcpy(&w, at, 8);
-	c->ends &= c->ends - 1;
-	c->at = end;
-	return squeeze(w, (unsigned int)(end - at));
+	memcpy(&w, c->at, 8);
+	c->ends >>= bytes;
+	c->at += bytes;
+	return squeeze(w, bytes);
 }
 
 /* The first byte, which is none of the numbers. */
 static inline uint8_t head_of(struct cursor *c)
 {
-	c->ends &= ~1u;
+	c->ends >>= 1;
 	if (c->at < c->end)
 		return *c->at++;
 	c->failed = true;
@@ -216,11 +209,9 @@ static inline __attribute__((always_inline)) uint64_t signed_varint(
 static inline __attribute__((always_inline)) uint64_t short_varint(
 	struct cursor *c)
 {
-	/* Two numbers stand before it at most: that is within the 32 bytes,
-	 * unless one of them failed. */
-	if (!c->ends || !(c->ends & 1u << (c->at - c->base)))
+	if (!(c->ends & 1))
 		return varint(c);
-	c->ends &= c->ends - 1;
+	c->ends >>= 1;
 	return *c->at++;
 }
 
