@@ -25,41 +25,7 @@
 #include "base/rng.h"
 #include "profile/array.h"
 #include "profile/special.h"
-
-/*
- * Running sums.  Terms are taken out again, in another order than they came in:
- * with the rounding errors summed up beside each sum, what remains is as exact
- * as a double can show.  Two at a time.
- */
-enum { EST, K2, K3, KZ, N_SUMS };
-
-typedef double two __attribute__((vector_size(16)));
-
-struct terms {
-	two of[N_SUMS / 2];
-};
-
-struct sums {
-	two hi[N_SUMS / 2];
-	two lo[N_SUMS / 2]; /* what rounding took from hi */
-};
-
-static inline void sums_add(struct sums *s, const struct terms *terms,
-			    double sign)
-{
-	for (unsigned int i = 0; i < N_SUMS / 2; i++) {
-		const two x = sign * terms->of[i], hi = s->hi[i];
-		const two sum = hi + x, part = sum - hi;
-
-		s->lo[i] += (hi - (sum - part)) + (x - part);
-		s->hi[i] = sum;
-	}
-}
-
-static double sum_value(const struct sums *s, unsigned int which)
-{
-	return s->hi[which / 2][which % 2] + s->lo[which / 2][which % 2];
-}
+#include "profile/sums.h"
 
 struct event {
 	uint64_t time_ns;
@@ -70,7 +36,7 @@ struct event {
 struct alive {
 	uint64_t samples;
 	unsigned __int128 size_bytes;
-	struct sums sums;
+	struct sp_sums sums;
 };
 
 /*
@@ -91,8 +57,8 @@ struct half {
 struct kind {
 	uint64_t size_bytes;
 	uint64_t period_bytes;
-	struct terms whole;
-	struct terms half; /* (E22) */
+	struct sp_terms whole;
+	struct sp_terms half; /* (E22) */
 	uint64_t alive;
 };
 
@@ -148,9 +114,10 @@ static struct sp_acc half_terms(struct sp_acc one)
 	return one;
 }
 
-static struct terms terms_of(const struct sp_acc *one)
+static struct sp_terms terms_of(const struct sp_acc *one)
 {
-	return (struct terms){{{one->est_bytes, one->k2}, {one->k3, one->kz}}};
+	return (struct sp_terms){
+		{{one->est_bytes, one->k2}, {one->k3, one->kz}}};
 }
 
 static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
@@ -236,20 +203,20 @@ uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
 
 /* sign is 1 for a birth and -1 for a free. */
 static void alive_add(struct alive *a, uint64_t size_bytes,
-		      const struct terms *terms, double sign)
+		      const struct sp_terms *terms, double sign)
 {
 	a->samples += sign > 0 ? 1 : UINT64_MAX;
 	if (sign > 0)
 		a->size_bytes += size_bytes;
 	else
 		a->size_bytes -= size_bytes;
-	sums_add(&a->sums, terms, sign);
+	sp_sums_add(&a->sums, terms, sign);
 }
 
 /* Samples that were certain are in both halves, the rest doubled in one. */
 static void half_add(struct half *half, const struct kind *kind, double factor)
 {
-	const double x = factor * kind->whole.of[0][EST];
+	const double x = factor * kind->whole.of[0][SP_SUM_EST];
 	const double sum = half->curve_hi + x, part = sum - half->curve_hi;
 
 	if (factor > 0)
@@ -280,7 +247,7 @@ static void step(struct sp_peak_walk *w, uint32_t object, double sign)
 
 	kind->alive += sign > 0 ? 1 : UINT64_MAX;
 	alive_add(&w->now, kind->size_bytes, &kind->whole, sign);
-	if (kind->whole.of[0][K2] > 0) {
+	if (kind->whole.of[0][SP_SUM_K2] > 0) {
 		half_add(&w->half[own], kind, 2 * sign);
 		alive_add(&w->half[!own].rest, kind->size_bytes, &kind->half,
 			  sign);
@@ -328,10 +295,10 @@ static struct sp_acc as_acc(const struct sp_peak_walk *w,
 	acc.size_bytes = alive->size_bytes > UINT64_MAX
 				 ? UINT64_MAX
 				 : (uint64_t)alive->size_bytes;
-	acc.est_bytes = sum_value(&alive->sums, EST);
-	acc.k2 = sum_value(&alive->sums, K2);
-	acc.k3 = sum_value(&alive->sums, K3);
-	acc.kz = sum_value(&alive->sums, KZ);
+	acc.est_bytes = sp_sums_value(&alive->sums, SP_SUM_EST);
+	acc.k2 = sp_sums_value(&alive->sums, SP_SUM_K2);
+	acc.k3 = sp_sums_value(&alive->sums, SP_SUM_K3);
+	acc.kz = sp_sums_value(&alive->sums, SP_SUM_KZ);
 	return acc;
 }
 
@@ -381,12 +348,12 @@ static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
 static bool is_low(const struct sp_peak_walk *w)
 {
 	const double G = 0.5, z = w->spread, r = (double)w->period_bytes;
-	const struct sums *sums = &w->now.sums;
+	const struct sp_sums *sums = &w->now.sums;
 	const double quantile =
 		z + G * z * z / 6 + G * G * z * z * z / 108 + 0.1 * G * G;
-	const double est = sum_value(sums, EST);
-	const double k2 = sum_value(sums, K2) + r * r;
-	const double k3 = sum_value(sums, K3) + 2 * r * r * r;
+	const double est = sp_sums_value(sums, SP_SUM_EST);
+	const double k2 = sp_sums_value(sums, SP_SUM_K2) + r * r;
+	const double k3 = sp_sums_value(sums, SP_SUM_K3) + 2 * r * r * r;
 	const double sd_most = (w->last_sd + k2 * w->last_sd_inverse) / 2;
 	const double room =
 		fmax(w->upper_least, w->upper) - est - r - sd_most * quantile;
@@ -394,7 +361,7 @@ static bool is_low(const struct sp_peak_walk *w)
 	return est <= w->peak.raw_bytes &&
 	       w->now.size_bytes <= w->most_size_bytes && w->last_sd > 0 &&
 	       k3 * k3 <= G * G * k2 * k2 * k2 &&
-	       sum_value(sums, KZ) <= 2 * k2 * room;
+	       sp_sums_value(sums, SP_SUM_KZ) <= 2 * k2 * room;
 }
 
 /* Between the last birth and a free, or at the end: a summit of the curve. */
