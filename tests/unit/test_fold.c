@@ -402,7 +402,7 @@ static void test_points(void **state)
 		struct sp_profile *folded, *full;
 		struct sp_selection all;
 
-		make_events(20 + below(2000), i % 2 ? below(9) : SECOND);
+		make_events(20 + below(2000), i % 2 ? 1 + below(9) : SECOND);
 		status_ns = i % 3 ? events[n_events - 1].time_ns + below(9) : 0;
 		write_events(64ull << below(8), 60);
 		plan.n_points = n;

@@ -183,6 +183,23 @@ static void run_thread(const pthread_attr_t *attributes, void *(*run)(void *),
 	pthread_join(thread, NULL);
 }
 
+/* ThreadSanitizer begins threads in code of its own, which was compiled without
+ * frame pointers. */
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#endif
+#endif
+
+static void check_whole(const struct seen *s)
+{
+#ifdef __SANITIZE_THREAD__
+	(void)s;
+#else
+	assert_false(s->is_cut);
+#endif
+}
+
 static void test_thread(void **state)
 {
 	struct seen s = {.between = NULL};
@@ -192,7 +209,7 @@ static void test_thread(void **state)
 	check_rules(&s, 33);
 	/* As far as the C library's start of the thread. */
 	check_pointers(&s, 33);
-	assert_false(s.is_cut);
+	check_whole(&s);
 }
 
 static int NOINLINE look_far_down(struct seen *s)
@@ -213,7 +230,7 @@ static void test_deep_thread(void **state)
 		run_thread(NULL, look_in_thread, &s);
 		check_rules(&s, 34);
 		check_pointers(&s, 34);
-		assert_false(s.is_cut);
+		check_whole(&s);
 	}
 	assert_true(s.knows_rules);
 }
