@@ -340,11 +340,10 @@ static const char *decode_symbol(struct sp_slice *s, struct sp_decoded *d)
 	return s->failed ? "symbol lines" : NULL;
 }
 
-/* Of a sample or a free what may be read ends at `readable`. */
-static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
-				  struct sp_chunk_state *state,
-				  struct sp_decoded *d)
+static const char *decode_other(struct sp_slice *s, struct sp_decoded *d)
 {
+	d->payload = s->at;
+	d->payload_bytes = sp_slice_left(s);
 	switch (d->type) {
 	case SP_RECORD_INFO:
 		return decode_info(s, &d->u.info);
@@ -356,12 +355,6 @@ static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
 		return decode_thread(s, &d->u.thread);
 	case SP_RECORD_THREAD_END:
 		return decode_thread_end(s, &d->u.thread_end);
-	case SP_RECORD_SAMPLE:
-		return decode_sample(begin(s->at, s->end, readable), state,
-				     &d->u.sample);
-	case SP_RECORD_FREE:
-		return decode_free(begin(s->at, s->end, readable), state,
-				   &d->u.free);
 	case SP_RECORD_RSS:
 		return decode_rss(s, &d->u.rss);
 	case SP_RECORD_NAME:
@@ -372,6 +365,23 @@ static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
 		return decode_mark(s, &d->u.mark);
 	default:
 		return NULL;
+	}
+}
+
+/* Of a sample or a free what may be read ends at `readable`. */
+static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
+				  struct sp_chunk_state *state,
+				  struct sp_decoded *d)
+{
+	switch (d->type) {
+	case SP_RECORD_SAMPLE:
+		return decode_sample(begin(s->at, s->end, readable), state,
+				     &d->u.sample);
+	case SP_RECORD_FREE:
+		return decode_free(begin(s->at, s->end, readable), state,
+				   &d->u.free);
+	default:
+		return decode_other(s, d);
 	}
 }
 

@@ -12,10 +12,14 @@ enum sp_decode_result {
 };
 
 /* One record; pointers go into the chunk.  Which member holds is `type`; a
- * record of an unknown type has only `type` set and is to be passed over. */
+ * record of an unknown type has only its payload set and is to be passed over.
+ */
 struct sp_decoded {
 	uint8_t type;
 	const char *field; /* what was wrong, when damaged */
+	/* Of every record but SAMPLE and FREE, as it is in the chunk. */
+	const uint8_t *payload;
+	size_t payload_bytes;
 	union {
 		struct sp_record_info info;
 		struct sp_record_module module;

@@ -404,7 +404,7 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_rss(state, out, room, &record->u.rss);
 	case SP_RECORD_MARK:
 		return encode_mark(state, out, room, &record->u.mark);
-	/* Of the offline side: format/symbols.h. */
+	/* Of the offline side: format/rewrite.h. */
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:

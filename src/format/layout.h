@@ -81,8 +81,11 @@ static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
 /* A FREE record follows each sampled object that was freed. */
 #define SP_HEADER_FREES 4u
 /* Chunks belong to segments, of which the oldest may have been discarded. */
-#define SP_HEADER_SEGMENTS    8u
-#define SP_HEADER_KNOWN_FLAGS 15u
+#define SP_HEADER_SEGMENTS 8u
+/* Samples and frees are in chunks of SP_CHUNK_EVENTS, the last of which says so
+ * of itself, stacks in those of SP_CHUNK_STACKS. */
+#define SP_HEADER_PACKED      16u
+#define SP_HEADER_KNOWN_FLAGS 31u
 
 /* ceil(period * ln 100): what misses an object of that size is less than 1 %
  * likely, so that such objects are not left to chance. */
@@ -260,6 +263,9 @@ enum sp_chunk_kind {
 	SP_CHUNK_RECORDS = 1, /* unknown kinds are passed over */
 	SP_CHUNK_CLASSES = 2,
 	SP_CHUNK_SYMBOLS = 3, /* records that name frames */
+	SP_CHUNK_EVENTS = 4,  /* samples and frees in columns */
+	SP_CHUNK_STACKS = 5,  /* call stacks in columns */
+	SP_CHUNK_NAMES = 6,   /* what names their frames, in columns */
 };
 
 struct sp_chunk_header {
@@ -276,6 +282,93 @@ static inline uint64_t sp_format_chunk_index(uint64_t n, uint32_t segment)
 }
 
 #define SP_FORMAT_CHUNK_RECORDS_OFFSET sizeof(struct sp_chunk_header)
+
+/*
+ * The columns of a chunk of events, in this order behind its struct
+ * sp_events_header; docs/format.md says what is in them.
+ */
+enum sp_events_column {
+	SP_COLUMN_WHAT,   /* of each event: twice its site, + 1 for a free */
+	SP_COLUMN_SITE,   /* of each new site: stack, entry point */
+	SP_COLUMN_SIZE,   /* of each sample */
+	SP_COLUMN_TIME,   /* how many events, spread over how many ns */
+	SP_COLUMN_THREAD, /* the exceptions among the events ... */
+	SP_COLUMN_ID,     /* ... the samples ... */
+	SP_COLUMN_PERIOD,
+	SP_COLUMN_OFFSET,
+	SP_COLUMN_ORDER, /* ... and the frees */
+	SP_COLUMN_AGE,
+	SP_EVENTS_COLUMNS
+};
+
+struct sp_events_header {
+	uint64_t first; /* events in the chunks before */
+	uint32_t n_events;
+	uint32_t is_last; /* 1: nothing comes after it; else 0 */
+	uint32_t column_bytes[SP_EVENTS_COLUMNS];
+	/* Of the last, else 0: what the recorded file had, and is not here. */
+	uint64_t unmatched_frees;
+	uint64_t unfinished;
+	uint64_t check; /* of all before, and of the columns */
+};
+
+static_assert(sizeof(struct sp_events_header) == 80, "layout is the format");
+
+#define SP_FORMAT_EVENTS_OFFSET                                                \
+	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_events_header))
+
+/* Likewise of a chunk of stacks. */
+enum sp_stacks_column {
+	SP_COLUMN_STACK, /* of each stack: id, flags, caller, frames */
+	SP_COLUMN_FRAME, /* of each of these frames: its place */
+	SP_COLUMN_PLACE, /* of each new place: module, offset */
+	SP_STACKS_COLUMNS
+};
+
+struct sp_stacks_header {
+	uint64_t first; /* stacks in the chunks before */
+	uint32_t n_stacks;
+	uint32_t column_bytes[SP_STACKS_COLUMNS];
+	uint64_t check; /* of all before, and of the columns */
+};
+
+static_assert(sizeof(struct sp_stacks_header) == 32, "layout is the format");
+
+#define SP_FORMAT_STACKS_OFFSET                                                \
+	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_stacks_header))
+
+/* Most frames of all stacks of a chunk: what is shared is not, in memory. */
+#define SP_FORMAT_CHUNK_FRAMES_MAX (1u << 18)
+
+/* Likewise of a chunk of names, which come after all stacks. */
+enum sp_names_column {
+	SP_COLUMN_LENGTH,   /* of each text: bytes */
+	SP_COLUMN_TEXT,     /* these bytes */
+	SP_COLUMN_LINES,    /* of each place: how many */
+	SP_COLUMN_FLAGS,    /* of each line: what is not as expected */
+	SP_COLUMN_FUNCTION, /* of each line: text */
+	SP_COLUMN_FILE,
+	SP_COLUMN_LINE,
+	SP_NAMES_COLUMNS
+};
+
+struct sp_names_header {
+	uint64_t first; /* places in the chunks before */
+	uint32_t n_places;
+	uint32_t n_texts;
+	uint32_t column_bytes[SP_NAMES_COLUMNS];
+	uint32_t zero;
+	uint64_t check; /* of all before, and of the columns */
+};
+
+static_assert(sizeof(struct sp_names_header) == 56, "layout is the format");
+
+#define SP_FORMAT_NAMES_OFFSET                                                 \
+	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_names_header))
+
+/* In the AGE column. */
+#define SP_AGE_KNOWN  1u /* the difference to what was expected follows */
+#define SP_AGE_MISSED 2u
 
 /* Record types.  The type byte is a record's commit mark: it is stored last,
  * and zero means that the chunk ends here. */

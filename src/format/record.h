@@ -163,6 +163,9 @@ enum sp_check_kind {
 	SP_CHECK_CHUNK = 4,
 	SP_CHECK_CLASSES = 5,
 	SP_CHECK_WINDOW = 6,
+	SP_CHECK_EVENTS = 7,
+	SP_CHECK_STACKS = 8,
+	SP_CHECK_NAMES = 9,
 };
 
 void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,

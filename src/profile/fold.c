@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "profile/array.h"
 #include "profile/groups.h"
@@ -462,16 +461,13 @@ struct sp_fold *sp_fold_new(const struct sp_profile *profile,
 			    const struct sp_fold_plan *plan)
 {
 	struct sp_fold *f = calloc(1, sizeof(*f));
-	uint64_t key;
 
 	if (!f)
 		return NULL;
 	f->profile = profile;
 	f->plan = plan;
-	/* Without random numbers the address will do. */
-	if (getrandom(&key, sizeof(key), GRND_NONBLOCK) != sizeof(key))
-		key = (uintptr_t)f;
-	f->groups.key = f->living.key = key;
+	sp_living_init(&f->living);
+	f->groups.key = f->living.key;
 	f->walk = sp_peak_walk_new(profile, plan->confidence);
 	f->curve = calloc(plan->n_points + 1, sizeof(*f->curve));
 	find_next_point(f);

@@ -3,8 +3,17 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "base/hash.h"
+
+void sp_living_init(struct sp_living *l)
+{
+	*l = (struct sp_living){0};
+	/* Without random numbers the address will do. */
+	if (getrandom(&l->key, sizeof(l->key), GRND_NONBLOCK) != sizeof(l->key))
+		l->key = (uintptr_t)l;
+}
 
 /* Neighbours in id, which live at the same time, are neighbours here. */
 static size_t home_of(const struct sp_living *l, uint64_t id)

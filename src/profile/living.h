@@ -5,22 +5,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Samples that are alive, by ids, which are untrusted. */
+/* Samples that are alive, by ids, which are untrusted.  All but the id is the
+ * owner's. */
 struct sp_living_sample {
 	uint64_t id;
-	uint64_t born_ns;
-	uint64_t offset_bytes;
+	union {
+		struct { /* fold.c */
+			uint64_t born_ns;
+			uint64_t offset_bytes;
+		};
+		struct { /* pack.c, unpack.c: of the record */
+			uint64_t sample;
+			uint64_t allocated_bytes; /* by its thread, then */
+		};
+	};
 	uint32_t group; /* 1 + what the owner knows it by; 0: none is here */
 	uint32_t object;
 };
 
-/* Open addressing.  Zero-initialise, but for `key`. */
+/* Open addressing. */
 struct sp_living {
-	uint64_t key; /* random: no file can choose ids that collide */
+	uint64_t key;
 	struct sp_living_sample *cells;
 	size_t n_cells; /* a power of two, at most half full */
 	size_t n;
 };
+
+/* Empty, with a random key: no file can choose ids that collide. */
+void sp_living_init(struct sp_living *living);
 
 /* NULL if there is none of that id. */
 struct sp_living_sample *sp_living_find(const struct sp_living *living,

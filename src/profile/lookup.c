@@ -91,3 +91,35 @@ int sp_profile_drop_infos(struct sp_profile *p)
 	p->n_infos = kept;
 	return 0;
 }
+
+int sp_profile_compare_frames(const void *a, const void *b)
+{
+	const struct sp_frame *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+struct sp_frame *sp_profile_frames(const struct sp_profile *p, size_t *ret_n)
+{
+	struct sp_frame *frames;
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < p->n_stacks; i++)
+		n += p->stacks[i].n_frames;
+	frames = malloc((n + 1) * sizeof(*frames));
+	if (!frames)
+		return NULL;
+	n = 0;
+	for (size_t i = 0; i < p->n_stacks; i++)
+		for (uint32_t k = 0; k < p->stacks[i].n_frames; k++)
+			frames[n++] = p->stacks[i].frames[k];
+	qsort(frames, n, sizeof(*frames), sp_profile_compare_frames);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || sp_profile_compare_frames(&frames[kept - 1],
+						       &frames[i]) != 0)
+			frames[kept++] = frames[i];
+	*ret_n = kept;
+	return frames;
+}

@@ -411,6 +411,7 @@ static int finish(struct loader *l)
 	p->is_cut = r->is_cut;
 	memcpy(p->damage, r->damage.text, sizeof(p->damage));
 	p->unfinished_records = r->unfinished;
+	p->unmatched_frees += r->unmatched_frees;
 	if (p->n_modules)
 		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
 		      compare_modules);

@@ -390,6 +390,14 @@ const char *sp_profile_info(const struct sp_profile *profile, const char *key);
  * asked for, and not the largest that was in force. */
 const char *sp_profile_rate(const struct sp_profile *profile);
 
+/* Every frame of the stacks once, by module and offset: for the caller to free;
+ * NULL without memory. */
+struct sp_frame *sp_profile_frames(const struct sp_profile *profile,
+				   size_t *ret_n);
+
+/* That order, for qsort() and bsearch(). */
+int sp_profile_compare_frames(const void *a, const void *b);
+
 /* Of facts with the same key only the first stays, which is the one that is
  * meant.  0 or -ENOMEM. */
 int sp_profile_drop_infos(struct sp_profile *profile);

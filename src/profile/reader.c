@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "profile/events.h"
+#include "profile/fileheader.h"
+#include "profile/running.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
 
@@ -28,49 +30,6 @@ static void note_damage(struct sp_reader *r, uint64_t offset, uint64_t ignored,
 static bool all_zero(const uint8_t *p, size_t n)
 {
 	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
-}
-
-static int check_header(const struct sp_reader *r, struct sp_error *err)
-{
-	const struct sp_file_header *h = &r->header;
-
-	if (memcmp(h->magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES) != 0)
-		return sp_error_set_at(err, -EINVAL, r->path, 0, "magic",
-				       "this is not a sampleprof profile");
-	if (h->version != SP_FORMAT_VERSION)
-		return sp_error_set_at(
-			err, -EINVAL, r->path, 8, "version",
-			"format version %" PRIu32
-			", but this sampleprof-report reads version %d; use "
-			"the one that came with the recording library",
-			h->version, SP_FORMAT_VERSION);
-	if (h->header_bytes != sizeof(*h))
-		return sp_error_set_at(err, -EINVAL, r->path, 12, "header size",
-				       "%" PRIu32
-				       " instead of %zu: the file is "
-				       "damaged; record again",
-				       h->header_bytes, sizeof(*h));
-	if (h->check !=
-	    sp_format_check(h->file_id, SP_CHECK_HEADER, h, sizeof(*h)))
-		return sp_error_set_at(err, -EINVAL, r->path,
-				       offsetof(struct sp_file_header, check),
-				       "header check",
-				       "the header is damaged; record again");
-	if (h->flags & ~SP_HEADER_KNOWN_FLAGS)
-		return sp_error_set_at(err, -EINVAL, r->path, 20, "flags",
-				       "0x%" PRIx32
-				       ": recorded by a newer library; use the "
-				       "sampleprof-report that came with it",
-				       h->flags);
-	if (h->chunk_bytes != CHUNK)
-		return sp_error_set_at(err, -EINVAL, r->path, 16, "chunk size",
-				       "a layout that version %d does not have",
-				       SP_FORMAT_VERSION);
-	if (h->period_bytes == 0 || h->period_bytes > SP_FORMAT_PERIOD_MAX)
-		return sp_error_set_at(err, -EINVAL, r->path, 56, "period",
-				       "%" PRIu64 " is not in 1..2^40",
-				       h->period_bytes);
-	return 0;
 }
 
 /*
@@ -219,35 +178,17 @@ static int read_totals(struct sp_reader *r, struct sp_error *err)
 	}
 }
 
-/* Is the writer alive: same process id, same start, and the file mapped? */
-static bool writer_is_alive(const struct sp_reader *r)
-{
-	char path[64], line[4096], inode[32];
-	bool mapped = false;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", r->header.pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	snprintf(inode, sizeof(inode), " %" PRIuMAX " ",
-		 (uintmax_t)r->source.stat.st_ino);
-	while (!mapped && fgets(line, sizeof(line), f))
-		mapped = strstr(line, inode) != NULL &&
-			 strstr(line, " rw-s ") != NULL;
-	fclose(f);
-	return mapped;
-}
-
 /*
  * The writer gives the file its full length at once.  After an orderly end the
  * number of chunks is known, and only those have to be there; else there may
- * be more than were published.
+ * be more than were published.  A packed copy has an end of its own.
  */
 static void note_if_cut(struct sp_reader *r)
 {
 	uint64_t whole;
 
+	if (r->header.flags & SP_HEADER_PACKED)
+		return;
 	if (__builtin_mul_overflow(r->status.chunks, CHUNK, &whole))
 		whole = UINT64_MAX;
 	if (r->status.end_kind != SP_END_CLEAN &&
@@ -257,19 +198,6 @@ static void note_if_cut(struct sp_reader *r)
 	if (r->is_cut)
 		note_damage(r, r->file_bytes, whole - r->file_bytes, "file",
 			    "truncated: samples after this are missing");
-}
-
-/* On the clock of the records.  The wall clock may have been set since the
- * start; what was published is past in any case. */
-static uint64_t present_ns(const struct sp_reader *r)
-{
-	struct timespec t;
-	uint64_t now_ns;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec -
-		 r->header.start_unix_ns;
-	return now_ns > r->status.time_ns ? now_ns : r->status.time_ns;
 }
 
 int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
@@ -297,17 +225,38 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 			"the file ends here; a profile has a header of %zu "
 			"bytes",
 			sizeof(r->header));
-	code = check_header(r, err);
+	code = sp_fileheader_check(&r->header, path, err);
 	if (code)
 		return code;
-	r->is_running = !r->source.unpacker && writer_is_alive(r);
+	r->is_running = !r->source.unpacker &&
+			sp_running(&r->header, r->source.stat.st_ino);
 	code = read_totals(r, err);
 	if (code)
 		return code;
 	if (r->status.end_kind == SP_END_CLEAN)
 		r->is_running = false;
-	r->opened_ns = r->is_running ? present_ns(r) : UINT64_MAX;
+	r->opened_ns = r->is_running ? sp_running_now_ns(&r->header, &r->status)
+				     : UINT64_MAX;
 	note_if_cut(r);
+	return 0;
+}
+
+/* What the copy could not tell in another way, if it is all there. */
+static int end_of_packed(struct sp_reader *r)
+{
+	uint64_t unfinished = 0;
+
+	if (r->unpacker &&
+	    sp_unpack_is_complete(r->unpacker, &r->unmatched_frees,
+				  &unfinished)) {
+		r->unfinished += unfinished;
+		r->unfinished_chunks += unfinished;
+		return 0;
+	}
+	r->is_cut = true;
+	if (!r->damage.records)
+		note_damage(r, (r->chunk_index + 1) * CHUNK, 0, "file",
+			    "truncated: samples after this are missing");
 	return 0;
 }
 
@@ -319,6 +268,8 @@ static int end_of_file(struct sp_reader *r)
 {
 	struct stat st;
 
+	if (r->header.flags & SP_HEADER_PACKED)
+		return end_of_packed(r);
 	if (r->source.unpacker && r->source.bytes != r->file_bytes) {
 		r->file_bytes = r->source.bytes;
 		note_if_cut(r);
@@ -406,6 +357,12 @@ static void read_class_chunk(struct sp_reader *r)
 		read_class_pair(r, i);
 }
 
+static void note_unfinished(struct sp_reader *r)
+{
+	r->unfinished++;
+	r->unfinished_chunks++;
+}
+
 /* The header of a chunk is neither zero nor right: it is stored first. */
 static void note_bad_header(struct sp_reader *r, uint64_t at, size_t n)
 {
@@ -415,10 +372,48 @@ static void note_bad_header(struct sp_reader *r, uint64_t at, size_t n)
 	    n > sizeof(struct sp_chunk_header) &&
 	    all_zero(r->chunk + sizeof(struct sp_chunk_header),
 		     n - sizeof(struct sp_chunk_header)))
-		r->unfinished++;
+		note_unfinished(r);
 	else
 		note_damage(r, at, n, "chunk header",
 			    "damaged: its samples are not used");
+}
+
+static void note_bad_columns(struct sp_reader *r, const char *field)
+{
+	note_damage(r, r->chunk_index * CHUNK, r->chunk_bytes, field,
+		    "damaged: the samples after it are not used");
+}
+
+/* 1, or negative errno. */
+static int begin_columns(struct sp_reader *r, uint32_t kind,
+			 struct sp_error *err)
+{
+	const char *field;
+
+	if (!r->unpacker)
+		r->unpacker = sp_unpacker_new(r->header.file_id);
+	if (!r->unpacker)
+		return sp_error_set(err, -ENOMEM, r->path, "not enough memory");
+	field = sp_unpack_chunk(r->unpacker, kind, r->chunk, r->chunk_bytes);
+	r->in_columns = !field;
+	if (field)
+		note_bad_columns(r, field);
+	return 1;
+}
+
+/* The next record of the chunk: 1; 0: there is none; or negative errno. */
+static int next_of_columns(struct sp_reader *r, struct sp_decoded *ret,
+			   struct sp_error *err)
+{
+	const int code = sp_unpack_next(r->unpacker, ret);
+
+	r->in_columns = code > 0;
+	if (code == -EBADMSG) {
+		note_bad_columns(r, ret->field);
+		return 0;
+	}
+	return code < 0 ? sp_error_set(err, code, r->path, "not enough memory")
+			: code;
 }
 
 /* Move to the next chunk that has something in it.  1, 0 at the end. */
@@ -465,6 +460,8 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 		return 1;
 	if (h.kind == SP_CHUNK_CLASSES)
 		read_class_chunk(r);
+	if (h.kind >= SP_CHUNK_EVENTS && h.kind <= SP_CHUNK_NAMES)
+		return begin_columns(r, h.kind, err);
 	if (h.kind != SP_CHUNK_RECORDS && h.kind != SP_CHUNK_SYMBOLS)
 		return 1;
 	sp_chunk_state_init(&r->state, r->header.file_id, h.index);
@@ -497,7 +494,7 @@ static void finish_chunk(struct sp_reader *r)
 	while (record[left - 1] == 0)
 		left--;
 	if (is_unfinished(record, left))
-		r->unfinished++;
+		note_unfinished(r);
 	else
 		note_damage(r, r->chunk_index * CHUNK + r->offset, left,
 			    "record",
@@ -533,6 +530,9 @@ int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 		int code;
 
 		while (!r->in_chunk) {
+			code = r->in_columns ? next_of_columns(r, ret, err) : 0;
+			if (code)
+				return code;
 			code = next_chunk(r, err);
 			if (code <= 0)
 				return code;
@@ -575,5 +575,7 @@ bool sp_reader_is_outdated(struct sp_reader *r)
 
 void sp_reader_close(struct sp_reader *r)
 {
+	sp_unpacker_free(r->unpacker);
+	r->unpacker = NULL;
 	sp_source_close(&r->source);
 }

@@ -56,11 +56,16 @@ struct sp_reader {
 	/* Records, chunks and publications in whose middle the process ended:
 	 * all that was complete is there, so this is no damage. */
 	uint64_t unfinished;
+	uint64_t unfinished_chunks; /* of these: among records and chunks */
+	/* Frees of samples that a packed copy left out; complete at the end. */
+	uint64_t unmatched_frees;
 
 	uint64_t chunk_index; /* of the buffer; 0: before the first */
 	size_t chunk_bytes;
 	size_t offset;
-	bool in_chunk;
+	bool in_chunk;                /* of records */
+	bool in_columns;              /* of which `unpacker` has a chunk */
+	struct sp_unpacker *unpacker; /* NULL: none is needed yet */
 	struct sp_chunk_state state;
 	uint8_t chunk[SP_FORMAT_CHUNK_BYTES];
 };

@@ -6,7 +6,8 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "format/symbols.h"
+#include "format/rewrite.h"
+#include "profile/columns.h"
 
 /* A text that has an id; free while !id. */
 struct cell {
@@ -16,64 +17,106 @@ struct cell {
 };
 
 struct writer {
-	uint64_t file_id;
-	uint64_t index; /* of the chunk */
-	sp_chunk_fn *fn;
-	void *arg;
 	struct cell *cells; /* open addressing, at most half full */
 	size_t n_cells;     /* a power of two */
 	uint32_t n_names;
-	struct sp_chunk_state state;
-	size_t used; /* bytes of the chunk; 0: there is none yet */
-	uint8_t chunk[SP_FORMAT_CHUNK_BYTES];
+	bool is_packed;
+	struct sp_chunk_writer chunks; /* if not, else: */
+	struct sp_columns columns;
+	struct sp_names_header header;
+	uint32_t n_named; /* texts that a line has named */
 };
 
 static int flush(struct writer *w)
 {
+	const struct sp_names_header h = w->header;
 	int r;
 
-	if (!w->used)
+	if (!w->is_packed)
+		return sp_chunk_writer_flush(&w->chunks);
+	if (!h.n_places && !h.n_texts)
 		return 0;
-	r = w->fn(w->arg, w->chunk);
-	w->used = 0;
-	w->index++;
+	r = sp_columns_flush(&w->columns, &w->header);
+	w->header = (struct sp_names_header){.first = h.first + h.n_places};
 	return r;
 }
 
-static void begin_chunk(struct writer *w)
+static void put_number(struct writer *w, enum sp_names_column column,
+		       uint64_t value)
 {
-	struct sp_chunk_header h = {.magic = SP_FORMAT_CHUNK_MAGIC,
-				    .kind = SP_CHUNK_SYMBOLS,
-				    .index = w->index};
+	sp_columns_put(&w->columns, column, value);
+}
 
-	h.check = sp_format_check(w->file_id, SP_CHECK_CHUNK, &h, sizeof(h));
-	memset(w->chunk, 0, sizeof(w->chunk));
-	memcpy(w->chunk, &h, sizeof(h));
-	sp_chunk_state_init(&w->state, w->file_id, w->index);
-	w->used = sizeof(h);
+/* Texts are named in the order in which they were written: 0 is the next. */
+static uint64_t text_number(struct writer *w, uint32_t id)
+{
+	if (id <= w->n_named)
+		return id;
+	w->n_named++;
+	return 0;
+}
+
+static void put_line(struct writer *w, const struct sp_record_line *l,
+		     bool is_last)
+{
+	put_number(w, SP_COLUMN_FLAGS,
+		   l->flags ^ (is_last ? 0 : SP_SYMBOL_INLINED));
+	put_number(w, SP_COLUMN_FUNCTION, text_number(w, l->function));
+	put_number(w, SP_COLUMN_FILE,
+		   l->file ? 1 + text_number(w, l->file) : 0);
+	put_number(w, SP_COLUMN_LINE, l->line);
+}
+
+/* As put(). */
+static int put_packed(struct writer *w, const struct sp_record_name *name,
+		      const struct sp_record_symbol *symbol)
+{
+	const size_t most =
+		SP_VARINT_MAX_BYTES * (name ? 1 : 1 + 4 * symbol->n_lines) +
+		(name ? name->text_bytes : 0);
+
+	if (w->columns.room < most) {
+		int r = flush(w);
+
+		if (r < 0)
+			return r;
+	}
+	if (name) {
+		w->header.n_texts++;
+		put_number(w, SP_COLUMN_LENGTH, name->text_bytes);
+		sp_columns_put_bytes(&w->columns, SP_COLUMN_TEXT, name->text,
+				     name->text_bytes);
+		return 0;
+	}
+	w->header.n_places++;
+	put_number(w, SP_COLUMN_LINES, symbol->n_lines);
+	for (size_t i = 0; i < symbol->n_lines; i++)
+		put_line(w, &symbol->lines[i], i + 1 == symbol->n_lines);
+	return 0;
 }
 
 /* One of the two records; every one fits into an empty chunk. */
 static int put(struct writer *w, const struct sp_record_name *name,
 	       const struct sp_record_symbol *symbol)
 {
+	struct sp_chunk_writer *c = &w->chunks;
+
+	if (w->is_packed)
+		return put_packed(w, name, symbol);
 	for (;;) {
-		uint8_t *at = w->chunk + w->used;
-		const size_t room = sizeof(w->chunk) - w->used;
-		size_t n = 0;
+		size_t room;
+		uint8_t *at = sp_chunk_writer_room(c, &room);
+		const size_t n =
+			name ? sp_encode_name(&c->state, at, room, name)
+			     : sp_encode_symbol(&c->state, at, room, symbol);
 		int r;
 
-		if (w->used)
-			n = name ? sp_encode_name(&w->state, at, room, name)
-				 : sp_encode_symbol(&w->state, at, room,
-						    symbol);
-		w->used += n;
+		c->used += n;
 		if (n)
 			return 0;
-		r = flush(w);
+		r = sp_chunk_writer_flush(c);
 		if (r < 0)
 			return r;
-		begin_chunk(w);
 	}
 }
 
@@ -154,55 +197,13 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 	return put(w, NULL, &record);
 }
 
-static int compare_frames(const void *a, const void *b)
+/* Frames in the order in which they are written. */
+static int write_frames(struct writer *w, const struct sp_frame *frames,
+			size_t n, struct sp_symbolizer *symbolizer,
+			sp_progress_fn *progress, void *progress_arg)
 {
-	const struct sp_frame *x = a, *y = b;
+	int r = 0;
 
-	if (x->module != y->module)
-		return x->module < y->module ? -1 : 1;
-	return (x->offset > y->offset) - (x->offset < y->offset);
-}
-
-/* Every frame of the stacks once, in order; NULL if memory is short. */
-static struct sp_frame *distinct_frames(const struct sp_profile *p, size_t *ret)
-{
-	struct sp_frame *frames;
-	size_t n = 0, kept = 0;
-
-	for (size_t i = 0; i < p->n_stacks; i++)
-		n += p->stacks[i].n_frames;
-	frames = malloc((n + 1) * sizeof(*frames));
-	if (!frames)
-		return NULL;
-	n = 0;
-	for (size_t i = 0; i < p->n_stacks; i++)
-		for (uint32_t k = 0; k < p->stacks[i].n_frames; k++)
-			frames[n++] = p->stacks[i].frames[k];
-	qsort(frames, n, sizeof(*frames), compare_frames);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || compare_frames(&frames[kept - 1], &frames[i]) != 0)
-			frames[kept++] = frames[i];
-	*ret = kept;
-	return frames;
-}
-
-int sp_symbolfile_write(const struct sp_profile *profile,
-			struct sp_symbolizer *symbolizer, uint64_t first_chunk,
-			sp_chunk_fn *fn, void *arg, sp_progress_fn *progress,
-			void *progress_arg, uint64_t *ret_frames,
-			struct sp_error *err)
-{
-	struct writer *w = calloc(1, sizeof(*w));
-	size_t n = 0;
-	struct sp_frame *frames = distinct_frames(profile, &n);
-	int r = w && frames ? 0 : -ENOMEM;
-
-	if (w) {
-		w->file_id = profile->file_id;
-		w->index = first_chunk;
-		w->fn = fn;
-		w->arg = arg;
-	}
 	for (size_t i = 0; i < n && r >= 0; i++) {
 		r = write_frame(
 			w, frames[i],
@@ -210,8 +211,32 @@ int sp_symbolfile_write(const struct sp_profile *profile,
 		if (progress && i % 64 == 0)
 			progress(progress_arg, i, n);
 	}
-	if (r >= 0)
-		r = flush(w);
+	return r < 0 ? r : flush(w);
+}
+
+int sp_symbolfile_write(const struct sp_profile *profile,
+			struct sp_symbolizer *symbolizer,
+			const struct sp_symbolfile *file,
+			sp_progress_fn *progress, void *progress_arg,
+			uint64_t *ret_frames, struct sp_error *err)
+{
+	struct writer *w = calloc(1, sizeof(*w));
+	struct sp_frame *frames = NULL;
+	size_t n = file->n_places;
+	int r = -ENOMEM;
+
+	if (!file->places)
+		frames = sp_profile_frames(profile, &n);
+	if (w && (frames || file->places)) {
+		w->is_packed = file->places;
+		sp_columns_init(&w->columns, &sp_names_layout, profile->file_id,
+				file->first_chunk, file->fn, file->arg);
+		sp_chunk_writer_init(&w->chunks, profile->file_id,
+				     SP_CHUNK_SYMBOLS, file->first_chunk,
+				     file->fn, file->arg);
+		r = write_frames(w, frames ? frames : file->places, n,
+				 symbolizer, progress, progress_arg);
+	}
 	*ret_frames = n;
 	free(frames);
 	if (w)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "profile/packfile.h"
 #include "profile/source.h"
 #include "profile/symbolfile.h"
 #include "report/arguments.h"
@@ -27,7 +28,7 @@ static bool take_output(void *part, const char *text)
 
 static const struct sp_argument output_arguments[] = {
 	{"output", 'o', "OUT", "a path", take_output, 0,
-	 "file to write; compressed with zstd if it ends in .zst"},
+	 "file to write; packed and compressed with zstd if it ends in .zst"},
 	{0},
 };
 
@@ -185,7 +186,8 @@ static bool is_symbols(const uint8_t *chunk, uint64_t index)
 	struct sp_chunk_header h;
 
 	memcpy(&h, chunk, sizeof(h));
-	return h.magic == SP_FORMAT_CHUNK_MAGIC && h.kind == SP_CHUNK_SYMBOLS &&
+	return h.magic == SP_FORMAT_CHUNK_MAGIC &&
+	       (h.kind == SP_CHUNK_SYMBOLS || h.kind == SP_CHUNK_NAMES) &&
 	       h.index == index;
 }
 
@@ -237,11 +239,18 @@ static int check_profile(const struct sp_profile *p, struct sp_error *err)
  * file's length while there is room. */
 static int write_symbols(const struct sp_profile *profile,
 			 const struct sp_symbolize_options *options,
+			 const struct sp_packfile_facts *packed,
 			 struct sink *sink, sp_progress_fn *progress,
 			 void *progress_arg, struct sp_symbolize_result *ret,
 			 struct sp_error *err)
 {
 	const uint64_t n_zero = sink->n_zero, first = sink->n_chunks;
+	const struct sp_symbolfile file = {
+		.places = packed ? packed->places : NULL,
+		.n_places = packed ? packed->n_places : 0,
+		.first_chunk = first,
+		.fn = put_chunk,
+		.arg = sink};
 	struct sp_symbolizer *symbolizer;
 	size_t stored;
 	int r = sp_symbolizer_new(profile, &options->symbols, &symbolizer, err);
@@ -249,8 +258,8 @@ static int write_symbols(const struct sp_profile *profile,
 	if (r < 0)
 		return r;
 	sink->n_zero = 0;
-	r = sp_symbolfile_write(profile, symbolizer, first, put_chunk, sink,
-				progress, progress_arg, &ret->frames, err);
+	r = sp_symbolfile_write(profile, symbolizer, &file, progress,
+				progress_arg, &ret->frames, err);
 	sp_symbolizer_count(symbolizer, &ret->named, &stored);
 	sp_symbolizer_free(symbolizer);
 	if (sink->n_chunks - first <= n_zero)
@@ -267,7 +276,12 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-static int open_sink(struct sink *sink, const char *path, struct sp_error *err)
+/* Columns are few bytes, and repeat themselves: the best level takes a second
+ * for ten million events. */
+#define PACKED_LEVEL 19
+
+static int open_sink(struct sink *sink, const char *path, bool is_packed,
+		     struct sp_error *err)
 {
 	int r = sp_output_open(path, &sink->output, err);
 
@@ -275,9 +289,9 @@ static int open_sink(struct sink *sink, const char *path, struct sp_error *err)
 		return r;
 	sink->zstd = ZSTD_createCCtx();
 	if (!sink->zstd ||
-	    ZSTD_isError(ZSTD_CCtx_setParameter(sink->zstd,
-						ZSTD_c_compressionLevel,
-						ZSTD_CLEVEL_DEFAULT)) ||
+	    ZSTD_isError(ZSTD_CCtx_setParameter(
+		    sink->zstd, ZSTD_c_compressionLevel,
+		    is_packed ? PACKED_LEVEL : ZSTD_CLEVEL_DEFAULT)) ||
 	    ZSTD_isError(
 		    ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_checksumFlag, 1)))
 		return sp_error_set(err, -ENOMEM, path, "not enough memory");
@@ -286,24 +300,44 @@ static int open_sink(struct sink *sink, const char *path, struct sp_error *err)
 
 static int write_copy(const struct sp_profile *profile,
 		      const struct sp_symbolize_options *options,
-		      struct sp_source *from, struct sink *sink,
-		      sp_progress_fn *progress, void *progress_arg,
-		      struct sp_symbolize_result *ret, struct sp_error *err)
+		      struct sink *sink, sp_progress_fn *progress,
+		      void *progress_arg, struct sp_symbolize_result *ret,
+		      struct sp_error *err)
 {
-	int r = copy_chunks(from, sink);
+	struct sp_source from;
+	int r = sp_source_open(&from, options->file, err);
 
-	if (r < 0)
-		return sp_error_set(err, r, options->file,
-				    "cannot be copied: %s",
-				    sp_source_strerror(r));
-	r = write_symbols(profile, options, sink, progress, progress_arg, ret,
-			  err);
-	if (r < 0)
-		return r;
-	r = end_sink(sink);
-	return r < 0 ? sp_error_set(err, r, options->output,
-				    "cannot be written: %s", strerror(-r))
-		     : 0;
+	if (r >= 0) {
+		r = copy_chunks(&from, sink);
+		if (r < 0)
+			sp_error_set(err, r, options->file,
+				     "cannot be copied: %s",
+				     sp_source_strerror(r));
+	}
+	sp_source_close(&from);
+	return r < 0 ? r
+		     : write_symbols(profile, options, NULL, sink, progress,
+				     progress_arg, ret, err);
+}
+
+/* Events come last, since the last of them says that all is there. */
+static int write_packed(const struct sp_profile *profile,
+			const struct sp_symbolize_options *options,
+			struct sink *sink, sp_progress_fn *progress,
+			void *progress_arg, struct sp_symbolize_result *ret,
+			struct sp_error *err)
+{
+	struct sp_packfile_facts facts = {0};
+	int r = sp_packfile_write_facts(profile, put_chunk, sink, &facts, err);
+
+	if (r >= 0)
+		r = write_symbols(profile, options, &facts, sink, progress,
+				  progress_arg, ret, err);
+	free(facts.places);
+	return r < 0 ? r
+		     : sp_packfile_write_events(profile, sink->n_chunks,
+						facts.unfinished, put_chunk,
+						sink, err);
 }
 
 static int copy_file(const struct sp_profile *profile,
@@ -311,21 +345,28 @@ static int copy_file(const struct sp_profile *profile,
 		     sp_progress_fn *progress, void *progress_arg,
 		     struct sp_symbolize_result *ret, struct sp_error *err)
 {
+	/* What is damaged stays as it is, and is told by who reads the copy. */
+	const bool is_packed =
+		ends_with(options->output, ".zst") && !*profile->damage;
 	struct sink sink = {0};
-	struct sp_source from;
-	int r = sp_source_open(&from, options->file, err);
+	int r = open_sink(&sink, options->output, is_packed, err);
 
 	if (r >= 0)
-		r = open_sink(&sink, options->output, err);
-	if (r >= 0)
-		r = write_copy(profile, options, &from, &sink, progress,
-			       progress_arg, ret, err);
+		r = (is_packed ? write_packed
+			       : write_copy)(profile, options, &sink, progress,
+					     progress_arg, ret, err);
+	if (r >= 0) {
+		r = end_sink(&sink);
+		if (r < 0)
+			sp_error_set(err, r, options->output,
+				     "cannot be written: %s", strerror(-r));
+	}
+	ret->time_error_ns = is_packed ? sp_packfile_time_error_ns(profile) : 0;
 	if (r >= 0)
 		r = sp_output_commit(sink.output, err);
 	else if (sink.output)
 		sp_output_abandon(sink.output);
 	ZSTD_freeCCtx(sink.zstd);
-	sp_source_close(&from);
 	return r;
 }
 
@@ -333,9 +374,10 @@ int sp_symbolize(const struct sp_symbolize_options *options,
 		 sp_progress_fn *progress, void *progress_arg,
 		 struct sp_symbolize_result *ret, struct sp_error *err)
 {
+	const struct sp_fold_plan plan = {.confidence = 0.95};
 	struct sp_profile *profile;
-	int r = sp_profile_load(options->file, progress, progress_arg, &profile,
-				err);
+	int r = sp_profile_load_folded(options->file, &plan, progress,
+				       progress_arg, &profile, err);
 
 	if (r < 0)
 		return r;

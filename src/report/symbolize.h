@@ -25,13 +25,15 @@ void sp_symbolize_print_help(FILE *out);
 
 /* What was written. */
 struct sp_symbolize_result {
-	uint64_t frames; /* distinct addresses in call stacks */
-	size_t named;    /* of these, that have a name */
+	uint64_t frames;        /* distinct addresses in call stacks */
+	size_t named;           /* of these, that have a name */
+	uint64_t time_error_ns; /* times are told to within that; 0: exactly */
 };
 
 /*
  * Write options->output.  Everything of the file stays as it is, byte by byte,
- * but for symbols that it had before, which are replaced.  0 and *ret; negative
+ * but for symbols that it had before, which are replaced.  Compressed, it is
+ * packed (profile/packfile.h), unless it is damaged.  0 and *ret; negative
  * errno and *err, and no output: also -EBUSY if the process still runs, and
  * -EINVAL if the file was cut short.
  */

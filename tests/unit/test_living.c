@@ -58,8 +58,11 @@ static void check(uint64_t (*draw)(void))
 	for (unsigned int i = 0; i < 20000; i++) {
 		const uint64_t id = draw();
 		const size_t known = model_find(id);
-		const struct sp_living_sample sample = {id, i, i % 7, 1 + i,
-							i % 3};
+		const struct sp_living_sample sample = {.id = id,
+							.born_ns = i,
+							.offset_bytes = i % 7,
+							.group = 1 + i,
+							.object = i % 3};
 
 		if (known < n_model && below(3) > i / 5000 % 2) {
 			assert_int_equal(sp_living_add(&l, &sample), -EEXIST);

@@ -174,7 +174,7 @@ static void random_record(struct maker *m, struct sp_record *r,
 	case SP_RECORD_MARK:
 		random_mark(m, &r->u.mark);
 		break;
-	case SP_RECORD_NAME: /* test_symbols.c */
+	case SP_RECORD_NAME: /* test_rewrite.c */
 	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:
 		fail();

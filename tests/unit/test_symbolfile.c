@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "format/symbols.h"
+#include "format/rewrite.h"
 #include "profile/merge.h"
 #include "profile/stored.h"
 #include "profile/symbolfile.h"
@@ -88,6 +88,7 @@ static void make(unsigned int number)
 	static struct sp_stack stack = {.n_frames = FRAMES, .frames = frames};
 	struct sp_profile p = {.path = "x", .stacks = &stack, .n_stacks = 1};
 	struct model_bytes records = {0};
+	const struct sp_symbolfile to = {.first_chunk = 2, .fn = keep_chunk};
 	struct model_chunk chunk;
 	uint64_t n = 0;
 
@@ -109,9 +110,8 @@ static void make(unsigned int number)
 						  .path_bytes = 2}});
 	model_file_put(&file, 1, &records);
 	n_chunks = 0;
-	assert_int_equal(sp_symbolfile_write(&p, NULL, 2, keep_chunk, NULL,
-					     NULL, NULL, &n, NULL),
-			 0);
+	assert_int_equal(
+		sp_symbolfile_write(&p, NULL, &to, NULL, NULL, &n, NULL), 0);
 	assert_int_equal(n, FRAMES);
 	model_done(&records);
 }

@@ -11,7 +11,7 @@
 
 #include "base/rng.h"
 #include "format/decode.h"
-#include "format/symbols.h"
+#include "format/rewrite.h"
 #include "support/format_model.h"
 
 static uint8_t chunk[SP_FORMAT_CHUNK_BYTES];

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "format/symbols.h"
+#include "format/rewrite.h"
 
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/hash.h"
+
+uint64_t sp_columns_check(uint64_t file_id, enum sp_check_kind kind,
+			  const uint8_t *chunk, size_t header_bytes,
+			  size_t columns_bytes)
+{
+	const uint8_t *at = chunk + SP_FORMAT_CHUNK_RECORDS_OFFSET;
+	const uint64_t h = sp_format_check(file_id, kind, at, header_bytes);
+
+	return sp_hash_bytes(h, at + header_bytes, columns_bytes);
+}
 
 /* The payload is where sp_varint_put() left it, behind the length. */
 static size_t seal(struct sp_chunk_state *state, uint8_t *out, uint8_t *end,
@@ -72,4 +82,17 @@ size_t sp_encode_symbol(struct sp_chunk_state *state, uint8_t *out, size_t room,
 		at = sp_varint_put(at, l->line);
 	}
 	return seal(state, out, at, SP_RECORD_SYMBOL);
+}
+
+size_t sp_encode_payload(struct sp_chunk_state *state, uint8_t *out,
+			 size_t room, uint8_t type, const uint8_t *payload,
+			 size_t payload_bytes)
+{
+	uint8_t *at = begin(out, room, payload_bytes);
+
+	if (!at)
+		return 0;
+	if (payload_bytes)
+		memcpy(at, payload, payload_bytes);
+	return seal(state, out, at + payload_bytes, type);
 }
