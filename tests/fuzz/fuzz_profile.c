@@ -11,6 +11,9 @@
  *   'm' type length payload      a record in this chunk
  *   'M' type length u16 payload
  *   'n' count                    the last record so many times again
+ *   'e' column length bytes      numbers behind a column of this chunk
+ *   'E' u16                      it has so many events, stacks or places
+ *   'L'                          no chunk of events comes after it
  *   's' length bytes             status, from its first field on
  *   't' slot u16 length bytes    a thread slot, likewise
  *   'k' pair length bytes        class totals in this chunk: seq, slot, classes
@@ -26,6 +29,7 @@
 #include <zstd.h>
 
 #include "base/hash.h"
+#include "fuzz/packed.h"
 #include "fuzz/show.h"
 #include "fuzz/target.h"
 #include "profile/merge.h"
@@ -107,6 +111,7 @@ static void begin_image(void)
 	made.last_payload.left = 0;
 	made.pages = CHUNKS_MAX * CHUNK / SP_FORMAT_PAGE_BYTES;
 	made.n_pokes = 0;
+	fuzz_columns_begin();
 }
 
 static void end_chunk(void)
@@ -123,6 +128,7 @@ static void end_chunk(void)
 		made.records.n = CHUNK - sizeof(h);
 	if (made.records.n)
 		memcpy(at + sizeof(h), made.records.data, made.records.n);
+	fuzz_columns_end(at, made.kind, header()->file_id);
 	made.records.n = 0;
 	made.chunk++;
 }
@@ -215,6 +221,14 @@ static void take_record(struct input *in, bool is_long)
 	put_record();
 }
 
+static void take_column(struct input *in)
+{
+	const unsigned int column = get_u8(in);
+	const struct input bytes = get_bytes(in, get_u8(in));
+
+	fuzz_columns_add(column, bytes.at, bytes.left);
+}
+
 static void take_step(struct input *in, uint8_t step)
 {
 	unsigned int n;
@@ -232,6 +246,15 @@ static void take_step(struct input *in, uint8_t step)
 	case 'n':
 		for (n = get_u8(in); n; n--)
 			put_record();
+		break;
+	case 'e':
+		take_column(in);
+		break;
+	case 'E':
+		fuzz_columns_count(get_u16(in));
+		break;
+	case 'L':
+		fuzz_columns_last();
 		break;
 	case 's':
 		put_status(get_bytes(in, get_u8(in)));
@@ -315,7 +338,7 @@ static void check_samples(const struct sp_profile *p)
 }
 
 /* Then there may be no field that could not be read. */
-static bool is_packed(const struct memfile *file)
+static bool is_compressed(const struct memfile *file)
 {
 	uint64_t n;
 	uint8_t *bytes = memfile_read(file, &n);
@@ -456,7 +479,9 @@ static void check_all(const struct memfile *file, struct sp_profile *p,
 		check_folded(file->path, p, choice / 8);
 	if (IS_CHOSEN(choice, 1))
 		check_merged(file->path, p, choice / 8);
-	if (IS_CHOSEN(choice, 2) && !is_packed(file))
+	if (IS_CHOSEN(choice, 3) && !p->damage[0] && !p->is_cut)
+		fuzz_check_packed(p);
+	if (IS_CHOSEN(choice, 2) && !is_compressed(file))
 		check_compressed(file, p);
 }
 
@@ -478,7 +503,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sp_profile_free(p);
 	} else {
 		FUZZ_ASSERT(err.message[0]);
-		FUZZ_ASSERT((err.has_offset && err.field) || is_packed(&file));
+		FUZZ_ASSERT((err.has_offset && err.field) ||
+			    is_compressed(&file));
 	}
 	memfile_close(&file);
 	return 0;
