@@ -281,8 +281,12 @@ static int run_symbolize(int argc, char **argv)
 		return sp_console_fail_with(&err);
 	out = sp_console_open();
 	sp_text_print(out, options.output);
-	fprintf(out, ": %zu of %" PRIu64 " addresses have a name\n",
-		result.named, result.frames);
+	fprintf(out, ": %zu of %" PRIu64 " addresses have a name", result.named,
+		result.frames);
+	if (result.time_error_ns)
+		fprintf(out, "; times to within %s",
+			sp_text_duration(result.time_error_ns).text);
+	putc('\n', out);
 	return sp_console_close(out);
 }
 

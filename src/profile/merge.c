@@ -168,6 +168,7 @@ static void add_totals(struct sp_profile *p, const struct sp_profile *part)
 	raise(&p->period_bytes, part->period_bytes);
 	raise(&p->check_in_bytes, part->check_in_bytes);
 	raise(&p->max_file_bytes, part->max_file_bytes);
+	raise(&p->time_error_ns, part->time_error_ns);
 	add(&p->exact_alloc_bytes, part->exact_alloc_bytes);
 	add(&p->exact_alloc_objects, part->exact_alloc_objects);
 	add(&p->unsampled_bytes, part->unsampled_bytes);

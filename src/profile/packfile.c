@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/parse.h"
 #include "format/rewrite.h"
 #include "profile/events.h"
 #include "profile/reader.h"
@@ -21,11 +20,8 @@
 
 uint64_t sp_packfile_time_error_ns(const struct sp_profile *p)
 {
-	const char *known = sp_profile_info(p, TIME_ERROR);
-	uint64_t ns;
-
-	if (known && sp_parse_u64(known, &ns))
-		return ns;
+	if (p->time_error_ns)
+		return p->time_error_ns;
 	return sp_profile_samples(p) > p->duration_ns / SP_PACKFILE_TICK_NS
 		       ? SP_PACKFILE_TICK_NS
 		       : 0;
@@ -178,8 +174,7 @@ static int write_records(struct facts *f, struct sp_packfile_facts *ret)
 		code = sp_reader_open(r, f->profile->path, f->err);
 		if (code >= 0)
 			code = copy_records(f, w, r);
-		if (code >= 0 && error_ns &&
-		    !sp_profile_info(f->profile, TIME_ERROR))
+		if (code >= 0 && error_ns && !f->profile->time_error_ns)
 			code = put_time_error(w, error_ns);
 		if (code >= 0)
 			code = sp_chunk_writer_flush(w);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "profile/array.h"
 #include "profile/command.h"
 #include "profile/fold.h"
@@ -379,6 +380,7 @@ static int finish(struct loader *l)
 {
 	struct sp_profile *p = l->p;
 	const struct sp_reader *r = l->reader;
+	const char *time_error;
 	int err = take_totals(l);
 
 	if (!err)
@@ -415,6 +417,9 @@ static int finish(struct loader *l)
 	if (p->n_modules)
 		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
 		      compare_modules);
+	time_error = sp_profile_info(p, "time_error_ns");
+	if (time_error)
+		sp_parse_u64(time_error, &p->time_error_ns);
 	p->program = sp_profile_info(p, "exe");
 	if (!p->program)
 		p->program = "(unknown)";
@@ -445,19 +450,24 @@ static int take_all(struct loader *l, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_error *err)
 {
 	struct sp_reader *r = l->reader;
-	uint64_t last_chunk = 0, total;
+	const uint64_t chunks = r->status.chunks * SP_FORMAT_CHUNK_BYTES;
+	uint64_t last_chunk = 0;
 	struct sp_decoded d;
 	int code = 0;
 
-	total = r->status.chunks * SP_FORMAT_CHUNK_BYTES;
-	if (total == 0 || total > r->file_bytes)
-		total = r->file_bytes;
 	while (!code && (code = sp_reader_next(r, &d, err)) > 0) {
 		code = 0;
 		if (r->chunk_index != last_chunk) {
-			uint64_t done = r->chunk_index * SP_FORMAT_CHUNK_BYTES;
+			uint64_t total,
+				done = sp_source_progress(
+					&r->source,
+					r->chunk_index * SP_FORMAT_CHUNK_BYTES,
+					&total);
 
 			last_chunk = r->chunk_index;
+			/* What a library has not used yet is not there. */
+			if (!r->source.unpacker && chunks && chunks < total)
+				total = chunks;
 			if (progress)
 				progress(progress_arg,
 					 done < total ? done : total, total);

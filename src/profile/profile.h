@@ -188,6 +188,8 @@ struct sp_profile {
 	uint64_t max_file_bytes;
 	uint64_t check_in_bytes; /* a live thread publishes at least that often
 				  */
+	/* Times of samples and frees are right to within that; 0: exactly. */
+	uint64_t time_error_ns;
 
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;

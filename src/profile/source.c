@@ -200,6 +200,15 @@ uint64_t sp_source_next_data(const struct sp_source *s, uint64_t offset)
 	return data > (off_t)offset ? (uint64_t)data : offset;
 }
 
+uint64_t sp_source_progress(const struct sp_source *s, uint64_t offset,
+			    uint64_t *ret_total)
+{
+	*ret_total = (uint64_t)s->stat.st_size;
+	return s->unpacker ? s->unpacker->packed_at - s->unpacker->in.size +
+				     s->unpacker->in.pos
+			   : offset;
+}
+
 const char *sp_source_strerror(int code)
 {
 	if (code == -EBADMSG)

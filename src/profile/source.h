@@ -45,6 +45,11 @@ ssize_t sp_source_read(struct sp_source *source, void *buf, size_t n,
 /* Where there may be something at or after `offset`; UINT64_MAX: nowhere. */
 uint64_t sp_source_next_data(const struct sp_source *source, uint64_t offset);
 
+/* How much of the file was read when `offset` has been, of *ret_total bytes: of
+ * a compressed file, of what is compressed. */
+uint64_t sp_source_progress(const struct sp_source *source, uint64_t offset,
+			    uint64_t *ret_total);
+
 /* What code of sp_source_read() means, for people. */
 const char *sp_source_strerror(int code);
 

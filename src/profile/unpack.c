@@ -71,7 +71,12 @@ bool sp_unpack_is_complete(const struct sp_unpacker *u,
 
 static void find_exception(struct exceptions *e)
 {
-	e->left = e->in.at < e->in.end ? sp_slice_varint(&e->in) : UINT64_MAX;
+	const bool is_last = e->in.at == e->in.end;
+
+	e->left = is_last ? UINT64_MAX : sp_slice_varint(&e->in);
+	/* More than a chunk has: it must not pass for that. */
+	if (!is_last && e->left > UINT32_MAX)
+		e->left = UINT32_MAX;
 }
 
 static bool is_exception(struct exceptions *e)

@@ -135,6 +135,7 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
+	sp_json_u64(json, "time_error_ns", p->time_error_ns);
 	sp_json_string(json, "end", end_name(p->end));
 	sp_json_u64(json, "period_bytes", p->period_bytes);
 	sp_json_string(json, "law",

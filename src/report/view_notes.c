@@ -265,6 +265,16 @@ static void note_stored(struct notes *notes,
 			sp_text_count(stored).text, sp_text_count(named).text);
 }
 
+static void note_times(struct notes *notes, const struct sp_profile *p)
+{
+	if (!p->time_error_ns)
+		return;
+	fputs("times are right to within ", note(notes));
+	fputs(sp_text_duration(p->time_error_ns).text, notes->out);
+	fputs(": the file was packed (sampleprof-report symbolize)\n",
+	      notes->out);
+}
+
 void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 {
 	fputs("\nfile: ", out);
@@ -337,6 +347,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_losses(&notes, p);
 	note_damage(&notes, p);
 	note_unfinished(&notes, p);
+	note_times(&notes, p);
 	if (!aggregate)
 		return;
 	note_cut_stacks(&notes, aggregate);
