@@ -71,6 +71,14 @@ class Runner:
     def run(self, command, settings, setup):
         return self.finish(self.start(command, settings, setup), setup)
 
+    def left(self, setup):
+        """The one file that a setup leaves of the last run."""
+        found = [name for name in os.listdir(self.out)
+                 if name.endswith(setup.leaves)]
+        if len(found) != 1:
+            raise BenchError(f"{len(found)} files *{setup.leaves}, not one")
+        return self.out + found[0]
+
     def written(self, setup):
         """Bytes on disk of the files that were left: some are sparse."""
         names = os.listdir(self.out)

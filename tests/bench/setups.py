@@ -102,7 +102,14 @@ class Setups:
         self.tcmalloc = self.over_tcmalloc("tcmalloc", "0")
         self.tcmalloc_sample = self.over_tcmalloc("tcmalloc sampling",
                                                   "524288")
+        self.heaptrack = Setup(
+            "heaptrack", wrapper=("heaptrack", "-o", "{out}ht.%p"),
+            leaves=".zst")
         self.peers = [peer(text) for text in peers]
+
+    def recorder(self):
+        """Every allocation, but of the first process alone."""
+        return self.profiler("every byte, one process", "1", FOLLOW="none")
 
     def profiler(self, name, period, below=(), **settings):
         settings = {"PERIOD": period, "OUT": "{out}%p.sprof", "LOG": "quiet",
@@ -163,8 +170,7 @@ class Setups:
                                           "HEAPPROFILE={out}tc")
         valgrind = ("valgrind", "-q")
         return [
-            Comparison(none, Setup("heaptrack", wrapper=(
-                "heaptrack", "-o", "{out}ht.%p"), leaves=".zst"), 2, 1),
+            Comparison(none, self.heaptrack, 2, 1),
             Comparison(self.tcmalloc, heap_profile, 1, small=True),
             Comparison(none, self.jemalloc, 2),
             Comparison(none, self.tcmalloc, 2),

@@ -222,6 +222,13 @@ def goals(results):
         rows.append(["peak RSS at 512 KiB beyond 1.01 times the jump's: most, "
                      "MiB", "<= 2", f"{max(rss):.1f}",
                      reached(max(rss), 2, None)])
+    ratio = {work: f["packed"] / f["heaptrack"]
+             for work, f in results.record.get("files", {}).items()}
+    if ratio:
+        worst = max(ratio, key=ratio.get)
+        rows.append(["packed files with every allocation over heaptrack's: "
+                     f"worst, {worst}", "<= 1", f"{ratio[worst]:.3f}",
+                     reached(ratio[worst], 1, None)])
     return rows and table(["figure", "limit", "found (95 %)", "reached"], rows)
 
 
@@ -242,6 +249,21 @@ def whole_programs(record):
                          for w in found])
     return rows and table(["instructions, row / base", "geometric mean",
                            *found], rows)
+
+
+def files(record):
+    """Of every allocation: as recorded, packed, and heaptrack's."""
+    found = record.get("files", {})
+    if not found:
+        return None
+    ratio = {work: f["packed"] / f["heaptrack"] for work, f in found.items()}
+    rows = [[work] + [f"{f[key] / 1024:,.1f}" for key in
+                      ("recorded", "packed", "heaptrack")] +
+            [f"{ratio[work]:.3f}"] for work, f in found.items()]
+    rows.append(["geometric mean", "", "", "",
+                 f"{geometric_mean(ratio.values()):.3f}"])
+    return table(["files, KiB, every allocation", "as recorded", "packed",
+                  "heaptrack's", "packed / heaptrack's"], rows)
 
 
 def head(record):
@@ -271,6 +293,7 @@ def document(record):
     section("Loops", overview(results, "loop"),
             spreads(results, "loop", "512 KiB / jump"))
     section("Loops, wall time", matrix(results, "loop", "wall"))
+    section("Files", files(record))
     section("Redis", servers(results))
     section("One sample, and one process", record.get("samples"),
             starts(results))
