@@ -14,7 +14,7 @@ const char *sp_unname_chunk(struct sp_unname *u, uint64_t file_id,
 
 	if (wrong)
 		return wrong;
-	if (h.first != u->n_places)
+	if (h.first != u->n_places || h.zero)
 		return "names number";
 	u->places_left = h.n_places;
 	u->texts_left = h.n_texts;

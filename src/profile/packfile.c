@@ -346,7 +346,11 @@ static uint64_t *moments_of(const struct sp_profile *p, size_t *ret_n)
 		moments[n++] = p->stretches[i].from_ns;
 	for (size_t i = 0; i < p->n_snapshots; i++)
 		moments[n++] = p->snapshots[i].time_ns;
-	moments[n++] = p->window_ns;
+	/* What was freed at the window does not count any more. */
+	if (p->window_ns) {
+		moments[n++] = p->window_ns;
+		moments[n++] = p->window_ns + 1;
+	}
 	qsort(moments, n, sizeof(*moments), compare_times);
 	*ret_n = n;
 	return moments;

@@ -416,6 +416,12 @@ static int next_of_columns(struct sp_reader *r, struct sp_decoded *ret,
 			: code;
 }
 
+static bool may_have_segments(const struct sp_file_header *h)
+{
+	return (h->flags & (SP_HEADER_SEGMENTS | SP_HEADER_PACKED)) ==
+	       SP_HEADER_SEGMENTS;
+}
+
 /* Move to the next chunk that has something in it.  1, 0 at the end. */
 static int next_chunk(struct sp_reader *r, struct sp_error *err)
 {
@@ -449,7 +455,7 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 		memcpy(&h, r->chunk, sizeof(h));
 	if (h.magic != SP_FORMAT_CHUNK_MAGIC ||
 	    (uint32_t)h.index != r->chunk_index ||
-	    (h.index >> 32 && !(r->header.flags & SP_HEADER_SEGMENTS)) ||
+	    (h.index >> 32 && !may_have_segments(&r->header)) ||
 	    h.check != sp_format_check(r->header.file_id, SP_CHECK_CHUNK, &h,
 				       sizeof(h))) {
 		note_bad_header(r, at, (size_t)n);
@@ -460,7 +466,8 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 		return 1;
 	if (h.kind == SP_CHUNK_CLASSES)
 		read_class_chunk(r);
-	if (h.kind >= SP_CHUNK_EVENTS && h.kind <= SP_CHUNK_NAMES)
+	if (r->header.flags & SP_HEADER_PACKED && h.kind >= SP_CHUNK_EVENTS &&
+	    h.kind <= SP_CHUNK_NAMES)
 		return begin_columns(r, h.kind, err);
 	if (h.kind != SP_CHUNK_RECORDS && h.kind != SP_CHUNK_SYMBOLS)
 		return 1;

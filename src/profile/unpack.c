@@ -25,7 +25,7 @@ struct sp_unpacker {
 	struct sp_events_state state;
 	struct sp_events_header header;
 	uint32_t n_left; /* of the chunk */
-	bool is_broken;
+	uint32_t broken; /* kinds of which a chunk was: bit 1 << kind */
 	bool is_complete;
 	uint32_t kind; /* of the chunk */
 	struct sp_unstack stacks;
@@ -89,7 +89,7 @@ static bool is_exception(struct exceptions *e)
 
 static const char *broken(struct sp_unpacker *u, const char *field)
 {
-	u->is_broken = true;
+	u->broken |= 1u << u->kind;
 	u->n_left = 0;
 	return field;
 }
@@ -107,7 +107,8 @@ static const char *open_events(struct sp_unpacker *u, const uint8_t *chunk,
 		return wrong;
 	if (u->is_complete || h->first != u->state.n_events)
 		return "events number";
-	if (h->is_last > 1)
+	if (h->is_last > 1 ||
+	    (!h->is_last && (h->unmatched_frees || h->unfinished)))
 		return "events end";
 	memcpy(u->columns, columns, sizeof(u->columns));
 	for (unsigned int i = SP_COLUMN_TIME + 1; i < SP_EVENTS_COLUMNS; i++) {
@@ -125,7 +126,7 @@ const char *sp_unpack_chunk(struct sp_unpacker *u, uint32_t kind,
 	const char *wrong;
 
 	u->kind = kind;
-	if (u->is_broken)
+	if (u->broken & 1u << kind)
 		return "columns after damage";
 	if (kind == SP_CHUNK_STACKS)
 		wrong = sp_unstack_chunk(&u->stacks, u->file_id, chunk, n);

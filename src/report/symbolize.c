@@ -217,7 +217,7 @@ static int copy_chunks(struct sp_source *from, struct sink *sink)
 			return (int)n;
 		if (n < CHUNK) {
 			sink->n_rest = (size_t)n;
-			return is_zero(chunk, (size_t)n) ? 0 : -EBADMSG;
+			return is_zero(chunk, (size_t)n) ? 0 : -EINVAL;
 		}
 		if (is_zero(chunk, CHUNK) || is_symbols(chunk, i)) {
 			sink->n_zero++;
@@ -319,7 +319,9 @@ static int write_copy(const struct sp_profile *profile,
 		if (r < 0)
 			sp_error_set(err, r, options->file,
 				     "cannot be copied: %s",
-				     sp_source_strerror(r));
+				     r == -EINVAL ? "it ends within a chunk "
+						    "that is in use"
+						  : sp_source_strerror(r));
 	}
 	sp_source_close(&from);
 	return r < 0 ? r
