@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
 """A second reader of profiles, written from docs/format.md: prints as JSON
-what a file says, without estimates and symbols."""
+what a file says, without estimates."""
 
 import errno
 import json
@@ -10,61 +10,12 @@ import struct
 import sys
 from collections import Counter
 
+import packed
+from fields import (CHUNK_HEADER, CLASSES, HEADER, ID_MAX, MASK, SLOT, STATUS,
+                    WINDOW, Damage, Payload, check_of, hash_bytes, step)
+
 CHUNK = 65536
-MASK, ID_MAX = (1 << 64) - 1, (1 << 32) - 1
-HEADER, STATUS, SLOT, CHUNK_HEADER, CLASSES, WINDOW = range(1, 7)  # checks
-
-
-class Damage(Exception):
-    """The rest of this chunk, or the file, is not to be used."""
-
-
-def step(h, word):
-    h = (h ^ word) * 0x9E3779B97F4A7C15 & MASK
-    return h ^ h >> 29
-
-
-def hash_bytes(h, data):
-    for i in range(0, len(data), 8):
-        h = step(h, int.from_bytes(data[i:i + 8], "little"))
-    return h
-
-
-def check_of(file_id, kind, data):
-    return hash_bytes(step(step(0, file_id), kind), data)
-
-
-class Payload:
-    """Fields one after another; too few bytes are damage."""
-
-    def __init__(self, data):
-        self.data, self.at = data, 0
-
-    def take(self, n):
-        if n > len(self.data) - self.at:
-            raise Damage("too short")
-        self.at += n
-        return self.data[self.at - n:self.at]
-
-    def rest(self):
-        return self.take(len(self.data) - self.at)
-
-    def varint(self, low=0, high=MASK):
-        value = 0
-        for i in range(10):
-            byte = self.take(1)[0]
-            value |= (byte & 0x7F) << 7 * i
-            if byte < 0x80:
-                break
-        else:
-            raise Damage("varint of more than ten bytes")
-        if value > MASK or not low <= value <= high:
-            raise Damage("out of range")
-        return value
-
-    def zigzag(self):
-        n = self.varint()
-        return (n >> 1) ^ -(n & 1)
+PACKED = 16  # flag of the header
 
 
 def newest(file_id, kind, copies):
@@ -87,7 +38,9 @@ class Profile:
         self.samples, self.frees, self.rss = [], [], []
         self.marks = []
         self.classes, self.damaged_chunks = {}, 0
+        self.texts, self.symbols = {}, {}
         self._header(data)
+        self.columns = packed.Packed(self.file_id)
         first = data[:CHUNK].ljust(CHUNK, b"\0")
         self._status(first[4096:8192])
         self._window(first[7168:8192])
@@ -103,7 +56,7 @@ class Profile:
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
-        if (size, chunk) != (96, CHUNK) or self.flags > 15 or \
+        if (size, chunk) != (96, CHUNK) or self.flags > 31 or \
                 not 1 <= self.period_bytes <= 1 << 40 or \
                 check != check_of(self.file_id, HEADER, data[:88]):
             raise Damage("header")
@@ -146,12 +99,16 @@ class Profile:
                     segment and not self.flags & 8 or \
                     check != check_of(self.file_id, CHUNK_HEADER, data[:16]):
                 raise Damage("chunk header")
+            if self.flags & PACKED and segment:
+                raise Damage("a segment of a packed file")
             if 0 < segment < self.oldest:
                 return
-            if kind == 1:
-                self._records(index, data)
+            if kind in (1, 3):
+                self._records(kind, index, data)
             if kind == 2:
                 self._class_pages(data.ljust(CHUNK, b"\0"))
+            if kind in (4, 5, 6) and self.flags & PACKED:
+                self.columns.chunk(kind, data[24:])
         except Damage:
             self.damaged_chunks += 1
 
@@ -170,7 +127,7 @@ class Profile:
             if best:
                 self.classes.setdefault(*best)
 
-    def _records(self, index, data):
+    def _records(self, kind, index, data):
         at = 24
         h = step(step(0, self.file_id), index)
         self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
@@ -186,6 +143,8 @@ class Profile:
             take = {1: self._info, 2: self._module, 3: self._stack,
                     4: self._thread, 5: self._thread_end, 6: self._sample,
                     7: self._free, 8: self._rss, 12: self._mark}
+            if kind == 3:
+                take = {10: self._name, 11: self._symbol}
             if data[at] in take:
                 take[data[at]](Payload(payload))
             at += 1 + record.at
@@ -235,7 +194,6 @@ class Profile:
             self.samples.append(sample)
         self.state = new
 
-
     def _free(self, p):
         head, thread = p.take(1)[0], self.state["thread"]
         if head & 1:
@@ -260,6 +218,31 @@ class Profile:
         if len(name) > 64 or totals[2] > totals[0] or totals[3] > totals[1]:
             raise Damage("mark")
         self.marks.append([number, kind, time, *totals, period, name])
+
+    def _name(self, p):
+        number, text = p.varint(1, ID_MAX), p.rest()
+        if len(text) > 32768:
+            raise Damage("name")
+        self.texts.setdefault(number, text)
+
+    def _symbol(self, p):
+        frame = (p.varint(0, ID_MAX), p.varint())
+        lines = [(p.varint(), p.varint(), p.varint(), p.varint(0, ID_MAX))
+                 for _ in range(p.varint(1, 64))]
+        if all(function in self.texts for _, function, _, _ in lines):
+            self.symbols.setdefault(frame, [
+                (flags, self.texts[function], self.texts.get(file), line)
+                for flags, function, file, line in lines])
+
+    def take_columns(self):
+        """What was in columns is as if it had been in records."""
+        self.samples += self.columns.events.samples
+        self.frees += self.columns.events.frees
+        for mine, theirs in (
+                (self.stacks, self.columns.stacks.stacks),
+                (self.symbols, self.columns.names.symbols)):
+            for key, value in theirs.items():
+                mine.setdefault(key, value)
 
     def class_totals(self):
         """Bytes and objects of each class; None without class pages."""
@@ -317,7 +300,7 @@ class Profile:
 
     def settle(self):
         """Each sample once, and none that ended before the window."""
-        once = {s["id"]: s for s in self.samples}
+        once = {s["id"]: s for s in reversed(self.samples)}
         ends, _ = self.ends()
         if self.oldest:
             once = {n: s for n, s in once.items()
@@ -332,7 +315,9 @@ class Profile:
             if event["id"] in born:
                 end = max(event["time_ns"], born[event["id"]])
                 found[event["id"]] = min(end, found.get(event["id"], end))
-        return found, 0 if self.oldest else len(self.frees) - len(found)
+        unmatched = len(self.frees) - len(found) + \
+            self.columns.events.unmatched
+        return found, 0 if self.oldest else unmatched
 
 
 def read(path):
@@ -350,6 +335,7 @@ def read(path):
         except OSError as error:
             if error.errno != errno.ENXIO:  # no data behind this
                 raise
+    profile.take_columns()
     return profile
 
 
@@ -379,6 +365,8 @@ def summary(profile):
                     **profile.stacks.get(number, {})}
                    for number, samples in sorted(of_stack.items())],
         "modules": dict(sorted(profile.modules.items())),
+        "symbols": [[*frame, lines]
+                    for frame, lines in sorted(profile.symbols.items())],
         "threads": [{"index": number, "tid": 0, "exact": None, "name": "",
                      "samples": of_thread[number], **thread}
                     for number, thread in sorted(profile.threads.items())],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program with something to record: named threads, many stacks, every kind of
- * entry point.  Ends as it is told: "exit" or "kill".
+ * entry point, objects that another thread frees.  Ends as it is told: "exit",
+ * "kill" or, with its period left alone and with time to spare, "rest".
  */
 #include <pthread.h>
 #include <signal.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <sampleprof/sampleprof.h>
 
@@ -16,6 +18,7 @@
 #define ROUNDS  200
 
 static void *volatile sink;
+static void *kept[THREADS + 1][ROUNDS];
 
 static void allocate(unsigned int path)
 {
@@ -68,14 +71,23 @@ static void *work(void *arg)
 
 	snprintf(name, sizeof(name), "worker %d", (int)(intptr_t)arg);
 	pthread_setname_np(pthread_self(), name);
-	for (int i = 0; i < ROUNDS; i++)
+	for (int i = 0; i < ROUNDS; i++) {
 		for (unsigned int path = 0; path < 64; path++)
 			right(path, 6);
+		kept[(intptr_t)arg][i] = malloc(48);
+	}
 	return NULL;
+}
+
+static void drop(int thread)
+{
+	for (int i = 0; i < ROUNDS; i++)
+		free(kept[thread][i]);
 }
 
 int main(int argc, char **argv)
 {
+	const char *end = argc > 1 ? argv[1] : "exit";
 	pthread_t threads[THREADS];
 
 	sampleprof_mark("workers");
@@ -85,15 +97,21 @@ int main(int argc, char **argv)
 			return 1;
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
+	for (int i = 0; i < THREADS; i++)
+		drop(i);
 	sampleprof_stop();
 	sampleprof_mark("main");
 	for (int i = 0; i < 10; i++)
 		free(malloc(100));
 	sampleprof_start();
-	sampleprof_set_period(64);
+	if (strcmp(end, "rest") != 0)
+		sampleprof_set_period(64);
 	sampleprof_snapshot("before the last");
 	work((void *)(intptr_t)THREADS);
-	if (argc > 1 && strcmp(argv[1], "kill") == 0)
+	drop(THREADS);
+	if (strcmp(end, "rest") == 0)
+		usleep(500000);
+	if (strcmp(end, "kill") == 0)
 		raise(SIGKILL);
 	return 0;
 }

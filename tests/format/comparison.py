@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""What the reader and sampleprof-report say about the same file."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+
+import reader
+
+WRONG = []
+
+
+def same(what, first, second):
+    if first != second:
+        WRONG.append(what)
+        print(f"{what}: the reader says\n  {str(first)[:1000]}\n"
+              f"the report says\n  {str(second)[:1000]}")
+
+
+def text(raw):
+    return raw.decode("utf-8", "replace")
+
+
+def record(args, end, path, **settings):
+    env = {**os.environ, "LD_PRELOAD": args.library, "SAMPLEPROF_OUT": path,
+           "SAMPLEPROF_PERIOD": "100", "SAMPLEPROF_SEED": "1",
+           "SAMPLEPROF_MAX_FILE": "8M", **settings}
+    subprocess.run([args.program, end], env=env, check=False)
+
+
+def report(args, path):
+    """What sampleprof-report says, None if it refuses the file."""
+    run = subprocess.run([args.report, "--json", "--view", "alloc",
+                          "--debug-path", "/", path],
+                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                         check=False)
+    if run.returncode not in (0, 1):
+        sys.exit(f"sampleprof-report ended with {run.returncode}")
+    return json.loads(run.stdout) if run.returncode == 0 else None
+
+
+def read(path):
+    """What the reader says, None if it refuses the file."""
+    try:
+        return reader.summary(reader.read(path))
+    except reader.Damage:
+        return None
+
+
+def stacks_of_reader(found):
+    def frame(module, offset):
+        entry = found["modules"].get(module)
+        return (text(entry["path"]) if entry else None, offset)
+    return Counter((s["samples"], bool(s["flags"] & 5) + (s["flags"] & 2),
+                    tuple(frame(*f) for f in s["frames"]))
+                   for s in found["stacks"])
+
+
+def names_of_reader(found):
+    """Names as the report has them."""
+    symbols = {(module, offset): lines
+               for module, offset, lines in found["symbols"]}
+
+    def lines(frame):
+        path = found["modules"].get(frame[0], {}).get("path", b"")
+        return [(text(function), file and text(file), line,
+                 text(path) or None, bool(flags & 1))
+                for flags, function, file, line in
+                symbols.get(tuple(frame), [])]
+
+    return Counter((s["samples"], tuple(x for f in s["frames"]
+                                        for x in lines(f)))
+                   for s in found["stacks"])
+
+
+def names_of_report(found):
+    return Counter((s["samples"], tuple(
+        (f["function"], f["file"], f["line"], f["module"], f["inlined"])
+        for f in s["frames"])) for s in found["stacks"])
+
+
+def stacks_of_report(found):
+    return Counter((s["samples"], s["truncated"] + 2 * s["caller_only"],
+                    tuple((f["module"], f["offset"])
+                          for f in s["frames"] if not f["inlined"]))
+                   for s in found["stacks"])
+
+
+def classes_of_reader(found):
+    return found["classes"] and ([c for c in found["classes"] if c[1]],
+                                 found["slack"])
+
+
+def classes_of_report(found):
+    return found["size_classes"] and (
+        [[c["alloc_bytes"], c["alloc_objects"]]
+         for c in found["size_classes"]],
+        found["size_percentiles"]["unclassified_bytes_max"])
+
+
+def compare(name, mine, theirs):
+    same(f"{name}: accepted", mine is not None, theirs is not None)
+    if mine is None or theirs is None:
+        return
+    for key in ("pid", "period_bytes", "seed", "samples", "unmatched_frees"):
+        same(f"{name}: {key}", mine[key], theirs[key])
+    same(f"{name}: clean", mine["clean"], theirs["end"] == "clean")
+    same(f"{name}: exact", mine["exact"], list(theirs["exact"].values()))
+    same(f"{name}: law", (bool(mine["flags"] & 2), bool(mine["flags"] & 4)),
+         (theirs["law"] == "dotnet", theirs["has_frees"]))
+    same(f"{name}: size classes", classes_of_reader(mine),
+         classes_of_report(theirs))
+    same(f"{name}: resident memory", mine["rss"],
+         [list(r.values()) for r in theirs["rss"]])
+    same(f"{name}: stretches", mine["stretches"], [
+        [s["phase"], s["from_ns"], s["period_bytes"], s["alloc_bytes"],
+         s["unsampled_bytes"]] for s in theirs["stretches"]])
+    losses = list(theirs["losses"].values())
+    same(f"{name}: losses", mine["losses"][:len(losses)], losses)
+    same(f"{name}: stacks", stacks_of_reader(mine), stacks_of_report(theirs))
+    same(f"{name}: threads", sorted(
+        (t["index"], t["tid"], text(t["name"] or b""), t["samples"],
+         t["exact"]) for t in mine["threads"]), sorted(
+        (t["index"], t["tid"], t["name"], t["samples"],
+         t["exact"] and list(t["exact"].values()))
+        for t in theirs["thread_infos"]))
+    same(f"{name}: facts", {k: text(v) for k, v in mine["infos"].items()
+                            if k != "command"}, theirs["settings"])
