@@ -102,7 +102,8 @@ struct sp_unpacker *sp_unpacker_new(uint64_t file_id);
  * A chunk of columns (SP_CHUNK_EVENTS, SP_CHUNK_STACKS or SP_CHUNK_NAMES) of
  * which the chunk's own header is right, in the order of the file.  It stays
  * where it is until sp_unpack_next() has returned something else than 1.  NULL,
- * or the field that is damaged: then no later chunk of that kind can be read either.
+ * or the field that is damaged: then no later chunk of that kind can be read
+ * either.
  */
 const char *sp_unpack_chunk(struct sp_unpacker *unpacker, uint32_t kind,
 			    const uint8_t *chunk, size_t bytes);
