@@ -65,7 +65,8 @@ static int take_symbol(struct sp_stored *s, struct sp_blocks *blocks,
 			.is_inlined = lines[i].flags & SP_SYMBOL_INLINED,
 			.is_fallback = lines[i].flags & SP_SYMBOL_FALLBACK,
 		};
-		if (!symbols[i].function)
+		/* A text may be empty, or begin with a zero byte. */
+		if (!symbols[i].function || !*symbols[i].function)
 			return 0;
 	}
 	return add_frame(s, blocks,

@@ -30,6 +30,11 @@ def newest(file_id, kind, copies):
     return best
 
 
+def are_named(lines):
+    """Has every function a text?"""
+    return all(function and function[0] for _, function, _, _ in lines)
+
+
 class Profile:
     """What one file says."""
 
@@ -229,20 +234,20 @@ class Profile:
         frame = (p.varint(0, ID_MAX), p.varint())
         lines = [(p.varint(), p.varint(), p.varint(), p.varint(0, ID_MAX))
                  for _ in range(p.varint(1, 64))]
-        if all(function in self.texts for _, function, _, _ in lines):
-            self.symbols.setdefault(frame, [
-                (flags, self.texts[function], self.texts.get(file), line)
-                for flags, function, file, line in lines])
+        lines = [(flags, self.texts.get(function), self.texts.get(file), line)
+                 for flags, function, file, line in lines]
+        if are_named(lines):
+            self.symbols.setdefault(frame, lines)
 
     def take_columns(self):
         """What was in columns is as if it had been in records."""
         self.samples += self.columns.events.samples
         self.frees += self.columns.events.frees
-        for mine, theirs in (
-                (self.stacks, self.columns.stacks.stacks),
-                (self.symbols, self.columns.names.symbols)):
-            for key, value in theirs.items():
-                mine.setdefault(key, value)
+        for key, stack in self.columns.stacks.stacks.items():
+            self.stacks.setdefault(key, stack)
+        for frame, lines in self.columns.names.symbols.items():
+            if are_named(lines):
+                self.symbols.setdefault(frame, lines)
 
     def class_totals(self):
         """Bytes and objects of each class; None without class pages."""
