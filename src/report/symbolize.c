@@ -283,8 +283,8 @@ static bool ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-/* Columns are few bytes, and repeat themselves: the best level takes a second
- * for ten million events. */
+/* Columns are few bytes, and repeat themselves: the best level takes 0.1 to 0.4
+ * microseconds for an event. */
 #define PACKED_LEVEL 19
 
 static int open_sink(struct sink *sink, const char *path, bool is_packed,
