@@ -162,19 +162,30 @@ static void same_stretches(void)
 {
 	assert_int_equal(a->n_stretches, b->n_stretches);
 	for (size_t i = 0; i < a->n_stretches; i++) {
-		struct sp_stretch x = a->stretches[i], y = b->stretches[i];
+		const struct sp_stretch *x = &a->stretches[i];
+		const struct sp_stretch *y = &b->stretches[i];
 
-		assert_string_equal(x.phase, y.phase);
-		x.phase = y.phase = NULL;
-		assert_memory_equal(&x, &y, sizeof(x));
+		assert_string_equal(x->phase, y->phase);
+		assert_int_equal(x->from_ns, y->from_ns);
+		assert_int_equal(x->to_ns, y->to_ns);
+		assert_int_equal(x->period_bytes, y->period_bytes);
+		assert_int_equal(x->alloc_bytes, y->alloc_bytes);
+		assert_int_equal(x->alloc_objects, y->alloc_objects);
+		assert_int_equal(x->unsampled_bytes, y->unsampled_bytes);
+		assert_int_equal(x->unsampled_objects, y->unsampled_objects);
+		assert_int_equal(x->slack_bytes, y->slack_bytes);
+		assert_int_equal(x->part, y->part);
 	}
 	assert_int_equal(a->n_snapshots, b->n_snapshots);
 	for (size_t i = 0; i < a->n_snapshots; i++) {
-		struct sp_snapshot x = a->snapshots[i], y = b->snapshots[i];
+		const struct sp_snapshot *x = &a->snapshots[i];
+		const struct sp_snapshot *y = &b->snapshots[i];
 
-		assert_string_equal(x.name, y.name);
-		x.name = y.name = NULL;
-		assert_memory_equal(&x, &y, sizeof(x));
+		assert_string_equal(x->name, y->name);
+		assert_int_equal(x->time_ns, y->time_ns);
+		assert_int_equal(x->alloc_bytes, y->alloc_bytes);
+		assert_int_equal(x->alloc_objects, y->alloc_objects);
+		assert_int_equal(x->part, y->part);
 	}
 	assert_int_equal(a->unsampled_bytes, b->unsampled_bytes);
 	assert_int_equal(a->unsampled_objects, b->unsampled_objects);
@@ -205,11 +216,16 @@ static void same_infos(void)
 	assert_string_equal(a->host, b->host);
 	assert_int_equal(a->n_modules, b->n_modules);
 	for (size_t i = 0; i < a->n_modules; i++) {
-		struct sp_module x = a->modules[i], y = b->modules[i];
+		const struct sp_module *x = &a->modules[i], *y = &b->modules[i];
 
-		assert_string_equal(x.path, y.path);
-		x.path = y.path = NULL;
-		assert_memory_equal(&x, &y, sizeof(x));
+		assert_string_equal(x->path, y->path);
+		assert_int_equal(x->id, y->id);
+		assert_int_equal(x->start_pc, y->start_pc);
+		assert_int_equal(x->end_pc, y->end_pc);
+		assert_int_equal(x->bias, y->bias);
+		assert_int_equal(x->is_main, y->is_main);
+		assert_int_equal(x->build_id_len, y->build_id_len);
+		assert_memory_equal(x->build_id, y->build_id, x->build_id_len);
 	}
 	assert_int_equal(a->n_rss, b->n_rss);
 	assert_memory_equal(a->rss, b->rss, a->n_rss * sizeof(a->rss[0]));
