@@ -14,7 +14,8 @@ struct sp_living_sample {
 			uint64_t born_ns;
 			uint64_t offset_bytes;
 		};
-		struct { /* pack.c, unpack.c: of the record */
+		struct { /* unpack.c, pack.c */
+			/* Its id; in pack.c the position of its thread. */
 			uint64_t sample;
 			uint64_t allocated_bytes; /* by its thread, then */
 		};

@@ -37,12 +37,6 @@ struct facts {
 	struct sp_error *err;
 };
 
-static int cannot(const struct facts *f, int code, const char *what)
-{
-	return sp_error_set(f->err, code, f->profile->path, "cannot be %s: %s",
-			    what, sp_source_strerror(code));
-}
-
 static int put_chunk(struct facts *f, const uint8_t *chunk)
 {
 	f->n_chunks++;
@@ -93,7 +87,9 @@ static int copy_chunks(struct facts *f, struct sp_source *from)
 		i = data / CHUNK > i ? data / CHUNK : i;
 		n = sp_source_read(from, chunk, CHUNK, i * CHUNK);
 		if (n < 0)
-			return cannot(f, (int)n, "read");
+			return sp_error_set(f->err, (int)n, f->profile->path,
+					    "cannot be read: %s",
+					    sp_source_strerror((int)n));
 		if (n == 0)
 			return 0;
 		memset(chunk + n, 0, CHUNK - (size_t)n);
@@ -184,8 +180,6 @@ static int write_records(struct facts *f, struct sp_packfile_facts *ret)
 						  &ret->n_places);
 		ret->unfinished = r->unfinished_chunks;
 		sp_reader_close(r);
-	} else {
-		cannot(f, code, "read");
 	}
 	free(w);
 	free(r);
@@ -198,8 +192,11 @@ int sp_packfile_write_facts(const struct sp_profile *profile, sp_chunk_fn *fn,
 {
 	struct facts f = {.profile = profile, .fn = fn, .arg = arg, .err = err};
 	struct sp_source from;
-	int r = sp_source_open(&from, profile->path, err);
+	int r;
 
+	/* Unless something else is said. */
+	sp_error_set(err, -ENOMEM, profile->path, "not enough memory");
+	r = sp_source_open(&from, profile->path, err);
 	if (r >= 0)
 		r = copy_chunks(&f, &from);
 	sp_source_close(&from);

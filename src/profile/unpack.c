@@ -190,7 +190,6 @@ static int take_thread(struct sp_unpacker *u, const char **ret_field)
 {
 	struct exceptions *e = &u->exceptions[SP_COLUMN_THREAD];
 	uint64_t index;
-	int r;
 
 	if (is_exception(e)) {
 		index = sp_slice_varint(&e->in);
@@ -204,8 +203,7 @@ static int take_thread(struct sp_unpacker *u, const char **ret_field)
 	} else {
 		return 0;
 	}
-	r = sp_events_set_thread(&u->state, (uint32_t)index);
-	return r;
+	return sp_events_set_thread(&u->state, (uint32_t)index);
 }
 
 static int take_site(struct sp_unpacker *u, const char **ret_field)
