@@ -557,7 +557,7 @@ static void __attribute__((constructor)) construct(void)
 	sp_process_listen(&process);
 	watch_end(t);
 	load_unwinder();
-	process.constructed = true;
+	atomic_store(&process.constructed, true);
 	sp_recorder_describe_late(t);
 	resume_counting(t, &pause);
 	t->parked = 0;

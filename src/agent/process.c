@@ -303,7 +303,7 @@ void sp_process_describe(const struct sp_process *process,
 		emit_setting(&e, "forked", "1");
 	if (period != process->config.period_bytes)
 		emit_setting(&e, "sampling", sp_diag_decimal(digits, period));
-	if (process->constructed)
+	if (atomic_load(&process->constructed))
 		sp_process_describe_late(process, emit, arg);
 }
 

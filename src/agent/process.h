@@ -28,9 +28,9 @@ struct sp_process {
 	/* Nobody above us is profiled: the user started this very process under
 	 * the profiler, so it leaves a file whatever happens. */
 	bool is_root;
-	bool follows_forks; /* its forked children are to be recorded */
-	bool constructed;   /* the late facts are known */
-	int file_error;     /* why there is no file, negative errno */
+	bool follows_forks;       /* its forked children are to be recorded */
+	_Atomic bool constructed; /* the late facts are known */
+	int file_error;           /* why there is no file, negative errno */
 	char diagnosis[512];
 	uint32_t *alive; /* a page that is zero in a forked child, or NULL */
 };

@@ -116,6 +116,9 @@ bool sp_recorder_open_file(struct sp_thread *t)
 	return is_open;
 }
 
+/* A thread that opens the file at this moment describes the process after the
+ * file is open, and we look for the file after `constructed`: one of us, or
+ * both, writes the late facts. */
 void sp_recorder_describe_late(struct sp_thread *t)
 {
 	struct sp_lane *lane = take_lane(t);

@@ -43,11 +43,11 @@ static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 {
 	lane->pcs[0] = frame->pc;
 	resolve(lane, lane->pcs, 1);
+	sp_diag_lose(walk->is_early ? SP_LOSS_UNWIND_EARLY
+				    : SP_LOSS_UNWIND_FAILED,
+		     1);
 	*walk = (struct sp_stack_walk){
 		.pcs = lane->pcs, .n = 1, .flags = SP_STACK_CALLER_ONLY};
-	sp_diag_lose(sp_unwinder_why() ? SP_LOSS_UNWIND_EARLY
-				       : SP_LOSS_UNWIND_FAILED,
-		     1);
 }
 
 void sp_stack_follow_pointers(void)
@@ -96,7 +96,8 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
-	*ret = (struct sp_stack_walk){.modules = sp_modules_count()};
+	*ret = (struct sp_stack_walk){.modules = sp_modules_count(),
+				      .is_early = sp_unwinder_why()};
 	if (follows_pointers)
 		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
 	else

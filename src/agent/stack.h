@@ -16,6 +16,7 @@ struct sp_stack_walk {
 	unsigned int n;       /* 0: it could not be unwound */
 	uint32_t flags;       /* SP_STACK_* */
 	unsigned int modules; /* that were known when it began */
+	bool is_early;        /* there was no unwinder when it began */
 	/* Of a resolved walk: all its frames are in objects that are never
 	 * unloaded, so that the addresses always mean the same. */
 	bool is_permanent;

@@ -7,10 +7,14 @@
  *
  * I1  The library is used only by a thread that holds a lane (sp_thread.lane),
  *     whose caches it works with.
+ * I2  Threads that other constructors have started sample while it is loaded.
+ *     `why` becomes NULL last (release; pairs with the acquire load of
+ *     sp_unwinder_trace), when nothing below changes any more.
  */
 #include "agent/unwinder.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "agent/arena.h"
@@ -35,7 +39,7 @@ static int (*unw_step_fn)(void *);
 static int (*unw_get_reg_fn)(void *, int, void *);
 static void *local_addr_space;
 static const struct link_map *library;
-static const char *why = "not loaded yet";
+static const char *_Atomic why = "not loaded yet";
 
 static size_t tls_bytes;
 static const void *tls_image;
@@ -57,8 +61,7 @@ static bool cut_off(void)
 	}
 	if (tls_bytes > TLS_BYTES_MAX)
 		return false;
-	sp_unwinder_imports_replace(library, e);
-	return true;
+	return sp_unwinder_imports_replace(library, e);
 }
 
 /* What flushing wants; the one data symbol, while functions go through find. */
@@ -159,19 +162,29 @@ static bool fresh_caches(struct sp_lane *lane)
 	return true;
 }
 
-/* Warmed up without the trace cache, 256 KiB that a program whose first sample
+/* Walk once, without the trace cache: 256 KiB that a program whose first sample
  * never comes has no use for. */
-bool sp_unwinder_init(void)
+static bool warm_up(struct sp_lane *lane)
+{
+	bool is_warm;
+
+	sp_thread.lane = sp_lane_number(lane);
+	is_warm = fresh_caches(lane) && guarded_trace(lane, 16, true) > 0;
+	sp_thread.lane = 0;
+	return is_warm;
+}
+
+/* NULL, or why it cannot be used. */
+static const char *load(void)
 {
 	void *(*open_library)(const char *, int);
 	void *address = sp_linkmap_global("dlopen", NULL);
 	uint8_t hint = 0;
 	struct sp_lane *lane;
+	bool is_warm;
 
-	if (!address) {
-		why = "this C library has no dlopen";
-		return false;
-	}
+	if (!address)
+		return "this C library has no dlopen";
 	memcpy(&open_library, &address, sizeof(address));
 	library = open_library(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
@@ -182,38 +195,38 @@ bool sp_unwinder_init(void)
 		memcpy(&clear_error, &clear, sizeof(clear));
 		if (clear)
 			clear_error();
-		why = LIBRARY " is not installed";
-		return false;
+		return LIBRARY " is not installed";
 	}
-	lane = sp_lane_take(&hint);
-	if (!find_functions() || !lane || !cut_off()) {
-		why = LIBRARY " is of an unknown kind";
-		return false;
-	}
-	sp_thread.lane = sp_lane_number(lane);
+	if (!find_functions() || !cut_off())
+		return LIBRARY " is of an unknown kind";
 	local_addr_space = find_address_space();
-	if (!local_addr_space || !fresh_caches(lane) ||
-	    guarded_trace(lane, 16, true) <= 0) {
-		why = LIBRARY " cannot unwind here";
-		unw_backtrace_fn = NULL;
-	} else {
-		why = NULL;
-	}
-	sp_thread.lane = 0;
+	lane = sp_lane_take(&hint);
+	if (!local_addr_space || !lane)
+		return LIBRARY " cannot unwind here";
+	is_warm = warm_up(lane);
 	sp_lane_give(lane);
-	return !why;
+	return is_warm ? NULL : LIBRARY " cannot unwind here";
+}
+
+bool sp_unwinder_init(void)
+{
+	const char *reason = load();
+
+	atomic_store_explicit(&why, reason, memory_order_release);
+	return !reason;
 }
 
 const char *sp_unwinder_why(void)
 {
-	return why;
+	return atomic_load_explicit(&why, memory_order_acquire);
 }
 
 int sp_unwinder_trace(struct sp_lane *lane, int max)
 {
-	if (!unw_backtrace_fn || sp_unwinder_imports_broken() ||
+	if (sp_unwinder_why() || sp_unwinder_imports_broken() ||
 	    !fresh_caches(lane))
 		return 0;
+	sp_unwinder_imports_keep();
 	/* A coroutine's stack and an alternate one may be small. */
 	return guarded_trace(
 		lane, max,

@@ -9,10 +9,11 @@
  * replaced, in its own tables and nowhere else: the host's symbol bindings
  * stay as they are.  A replacement behaves specially only while its thread
  * holds a lane; the program may use the same copy of libunwind at the same
- * time and gets the original (or, for mutexes, an equivalent).
+ * time and gets the original.
  *
  *   dl_iterate_phdr        answers from the agent's snapshot (modules.h)
- *   pthread_mutex_*        a lock word, waited for only for a bounded time
+ *   pthread_mutex_*        the mutex's lock word, waited for only for a bounded
+ *                          time
  *   sigprocmask            nothing: signals may come, the code is reentrant by
  *                          the lane
  *   mincore, msync, read, syscall(write)   memory checks: only the thread's
@@ -24,6 +25,11 @@
  *
  * I1  A jump out may leave a lock word set; then `broken` is set and nobody
  *     enters again.
+ * I2  The program's threads may be in the library while it is cut off.  So an
+ *     original is kept before its slot changes, and lane and program take the
+ *     same word of a mutex, by the C library's rules.  And one that is binding
+ *     a slot lazily may put the original back, at any time: each walk begins
+ *     with a look at the slots.
  */
 #include "agent/unwinder_imports.h"
 
@@ -45,7 +51,11 @@
 #include "agent/poison.h"
 
 #define CACHE_BYTES_MIN 65536
-#define LOCKS_MAX       16
+#define MUTEXES_MAX     16
+#define SLOTS_MAX       64
+
+/* The word of a mutex of glibc. */
+enum { FREE, TAKEN, TAKEN_AND_WAITED_FOR };
 
 static const struct link_map *library;
 static _Atomic int broken;
@@ -70,8 +80,14 @@ static struct {
 	int (*munmap)(void *, size_t);
 	long (*syscall)(long, ...);
 	int (*pthread_setspecific)(unsigned int, const void *);
+	int (*pthread_mutex_lock)(void *);
+	int (*pthread_mutex_unlock)(void *);
 	void *(*__tls_get_addr)(void *);
 } original;
+
+/* Mutexes of another C library look different: there, and only there, the
+ * program goes by our words too. */
+static bool has_glibc;
 
 static struct sp_lane *lane_of_thread(void)
 {
@@ -128,19 +144,26 @@ static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
 	return ret;
 }
 
-/* Lock words seen so far, to be cleared in a forked child. */
-static _Atomic(_Atomic int *) locks[LOCKS_MAX];
+/* How a mutex of glibc begins. */
+struct mutex {
+	_Atomic int word;
+	unsigned int count;
+	int owner; /* thread id, of a thread that came by the original; or 0 */
+};
 
-static void remember_lock(_Atomic int *word)
+/* Mutexes that a lane has had, for a forked child. */
+static _Atomic(struct mutex *) mutexes[MUTEXES_MAX];
+
+static void remember_mutex(struct mutex *mutex)
 {
-	for (int i = 0; i < LOCKS_MAX; i++) {
-		_Atomic int *none = NULL;
+	for (int i = 0; i < MUTEXES_MAX; i++) {
+		struct mutex *none = NULL;
 
-		if (atomic_load_explicit(&locks[i], memory_order_relaxed) ==
-		    word)
+		if (atomic_load_explicit(&mutexes[i], memory_order_relaxed) ==
+		    mutex)
 			return;
-		if (atomic_compare_exchange_strong(&locks[i], &none, word) ||
-		    none == word)
+		if (atomic_compare_exchange_strong(&mutexes[i], &none, mutex) ||
+		    none == mutex)
 			return;
 	}
 }
@@ -154,28 +177,31 @@ static void nap(void)
 	SP_SYS4(futex, &never, FUTEX_WAIT_PRIVATE, 0, &t);
 }
 
-static bool take_word(_Atomic int *word)
+static bool take(struct mutex *mutex)
 {
-	int zero = 0;
+	int expected = FREE;
 
 	return atomic_compare_exchange_strong_explicit(
-		word, &zero, 1, memory_order_acquire, memory_order_relaxed);
+		&mutex->word, &expected, TAKEN, memory_order_acquire,
+		memory_order_relaxed);
 }
 
 /* The critical sections are microseconds; a holder that was preempted gets some
  * time, a holder that will never come back does not hang anybody. */
 static int replaced_mutex_lock(void *mutex)
 {
-	_Atomic int *word = mutex;
+	const bool has_lane = lane_of_thread();
 
-	remember_lock(word);
+	if (!has_lane && has_glibc)
+		return original.pthread_mutex_lock(mutex);
+	remember_mutex(mutex);
 	for (int spins = 0; spins < 200; spins++) {
-		if (take_word(word))
+		if (take(mutex))
 			return 0;
 		__builtin_ia32_pause();
 	}
-	for (int naps = 0; naps < 200 || !lane_of_thread(); naps++) {
-		if (take_word(word))
+	for (int naps = 0; naps < 200 || !has_lane; naps++) {
+		if (take(mutex))
 			return 0;
 		nap();
 	}
@@ -184,14 +210,22 @@ static int replaced_mutex_lock(void *mutex)
 
 static int replaced_mutex_unlock(void *mutex)
 {
-	atomic_store_explicit((_Atomic int *)mutex, 0, memory_order_release);
+	_Atomic int *word = &((struct mutex *)mutex)->word;
+
+	if (!lane_of_thread() && has_glibc)
+		return original.pthread_mutex_unlock(mutex);
+	if (atomic_exchange_explicit(word, FREE, memory_order_release) ==
+	    TAKEN_AND_WAITED_FOR)
+		SP_SYS3(futex, word, FUTEX_WAKE_PRIVATE, 1);
 	return 0;
 }
 
 static int replaced_mutex_init(void *mutex, const void *attributes)
 {
 	(void)attributes;
-	return replaced_mutex_unlock(mutex);
+	atomic_store_explicit(&((struct mutex *)mutex)->word, FREE,
+			      memory_order_relaxed);
+	return 0;
 }
 
 static int replaced_setspecific(unsigned int key, const void *value)
@@ -370,8 +404,8 @@ static const struct replacement replacements[] = {
 	KEEP(pthread_setspecific, replaced_setspecific),
 	KEEP(__tls_get_addr, replaced_tls_get_addr),
 	DROP("abort", replaced_abort),
-	DROP("pthread_mutex_lock", replaced_mutex_lock),
-	DROP("pthread_mutex_unlock", replaced_mutex_unlock),
+	KEEP(pthread_mutex_lock, replaced_mutex_lock),
+	KEEP(pthread_mutex_unlock, replaced_mutex_unlock),
 	DROP("pthread_mutex_init", replaced_mutex_init),
 };
 
@@ -384,13 +418,20 @@ static const struct replacement *find_replacement(const char *name)
 	return NULL;
 }
 
+/* All that were replaced; beyond SLOTS_MAX only their number. */
+static struct {
+	void **at;
+	void *ours;
+} slots[SLOTS_MAX];
+static unsigned int n_slots;
+
 /* Redirect one imported function.  What is not in the list stays: it computes
  * (memcpy) or is reached only through files, and files do not open. */
 static void redirect(const char *name, void **slot,
 		     const struct sp_module_entry *e)
 {
 	const struct replacement *r = find_replacement(name);
-	void *bound = *slot;
+	void *bound = *slot, *ours;
 
 	if (!r)
 		return;
@@ -400,7 +441,13 @@ static void redirect(const char *name, void **slot,
 		bound = sp_linkmap_global(name, NULL);
 	if (r->original)
 		memcpy(r->original, &bound, sizeof(bound));
-	memcpy(slot, &r->ours, sizeof(*slot));
+	memcpy(&ours, &r->ours, sizeof(ours));
+	__atomic_store_n(slot, ours, __ATOMIC_RELEASE);
+	if (n_slots < SLOTS_MAX) {
+		slots[n_slots].at = slot;
+		slots[n_slots].ours = ours;
+	}
+	n_slots++;
 }
 
 /* Walk one relocation table for imported functions.  Slots of a read-only
@@ -442,16 +489,27 @@ static void protect_relro(const ElfW(Phdr) * phdr, unsigned int n, int prot)
 	}
 }
 
-void sp_unwinder_imports_replace(const struct link_map *map,
+bool sp_unwinder_imports_replace(const struct link_map *map,
 				 const struct sp_module_entry *e)
 {
 	library = map;
+	has_glibc = sp_linkmap_global("gnu_get_libc_version", NULL);
 	protect_relro(e->phdr, e->n_phdr, PROT_READ | PROT_WRITE);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_RELA),
 		       sp_linkmap_dynamic(library, DT_RELASZ), e);
 	redirect_table((const void *)sp_linkmap_dynamic(library, DT_JMPREL),
 		       sp_linkmap_dynamic(library, DT_PLTRELSZ), e);
 	protect_relro(e->phdr, e->n_phdr, PROT_READ);
+	return n_slots <= SLOTS_MAX;
+}
+
+void sp_unwinder_imports_keep(void)
+{
+	for (unsigned int i = 0; i < n_slots; i++)
+		if (__atomic_load_n(slots[i].at, __ATOMIC_RELAXED) !=
+		    slots[i].ours)
+			__atomic_store_n(slots[i].at, slots[i].ours,
+					 __ATOMIC_RELAXED);
 }
 
 bool sp_unwinder_imports_broken(void)
@@ -461,13 +519,17 @@ bool sp_unwinder_imports_broken(void)
 
 void sp_unwinder_imports_reset(void)
 {
-	for (int i = 0; i < LOCKS_MAX; i++) {
-		_Atomic int *word =
-			atomic_load_explicit(&locks[i], memory_order_relaxed);
+	for (int i = 0; i < MUTEXES_MAX; i++) {
+		struct mutex *mutex =
+			atomic_load_explicit(&mutexes[i], memory_order_relaxed);
 
-		if (!word || !atomic_load_explicit(word, memory_order_relaxed))
+		if (!mutex ||
+		    !atomic_load_explicit(&mutex->word, memory_order_relaxed))
 			continue;
-		atomic_store_explicit(word, 0, memory_order_relaxed);
 		atomic_store_explicit(&broken, 1, memory_order_relaxed);
+		/* What a thread of the program holds is the program's. */
+		if (!has_glibc || !mutex->owner)
+			atomic_store_explicit(&mutex->word, FREE,
+					      memory_order_relaxed);
 	}
 }

@@ -129,8 +129,8 @@ int sp_writer_open(const struct sp_writer_options *options)
 		sp_mapping_drop();
 		return -EBUSY;
 	}
-	atomic_store_explicit(&state, err ? FAILED : OPEN,
-			      memory_order_release);
+	/* Before what is asked next: see sp_recorder_describe_late. */
+	atomic_store(&state, err ? FAILED : OPEN);
 	return err;
 }
 

@@ -35,6 +35,24 @@ class Start(Compiled):
             with self.subTest(program=program):
                 self.survives(program, "indirect", periods=("1",))
 
+    def test_threads_of_another_constructor(self):
+        """They sample while the library is being set up: each stack is whole,
+        or counted as one from before there was an unwinder.  One that they
+        find too early crashes four in five of these processes, one whose
+        mutexes have two ways of locking ends every tenth that uses libunwind
+        itself."""
+        library = (harness.target("libe2e_hazard_racing.so"),)
+        for env in [{}] * 5 + [{"RACING": "1"}] * 40:
+            result = self.execute(harness.target("e2e_plain"), 200, period=1,
+                                  preload=library, env=env)
+            self.assertEqual((result.stdout, result.stderr), (b"hello\n", b""))
+            profile = self.profile_of(result).require_samples(200)
+            lost = profile.lost()
+            lost.pop("stacks_before_unwinder", None)
+            self.assertEqual(lost, {})
+            self.assertGreaterEqual(profile.allocated_under("main")[1], 200)
+        self.bites("early", "plain", 200, preload=library)
+
     def test_environment_that_is_gone(self):
         library = harness.target("libe2e_hazard_refuse.so")
         result = self.execute(harness.target("e2e_plain"), 50,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* libunwind as the agent uses it, beside backtrace() of the C library. */
+#include <dlfcn.h>
 #include <execinfo.h>
+#include <link.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +13,7 @@
 #include <cmocka.h>
 
 #include "agent/diag.h"
+#include "agent/linkmap.h"
 #include "agent/modules.h"
 #include "agent/stack.h"
 #include "agent/thread.h"
@@ -278,6 +281,52 @@ static void test_init(void **state)
 	sp_thread.lane = sp_lane_number(lane);
 }
 
+/* Where the library keeps the address of a function that it binds lazily. */
+static void **slot_of(const struct link_map *library, const char *name)
+{
+	const ElfW(Rela) *rela =
+		(const void *)sp_linkmap_dynamic(library, DT_JMPREL);
+	const ElfW(Sym) *symbols =
+		(const void *)sp_linkmap_dynamic(library, DT_SYMTAB);
+	const char *strings =
+		(const void *)sp_linkmap_dynamic(library, DT_STRTAB);
+	size_t n = sp_linkmap_dynamic(library, DT_PLTRELSZ) / sizeof(*rela);
+
+	for (size_t i = 0; i < n; i++) {
+		const ElfW(Sym) *s = &symbols[ELF64_R_SYM(rela[i].r_info)];
+
+		if (strcmp(strings + s->st_name, name) == 0)
+			return (void **)(library->l_addr + rela[i].r_offset);
+	}
+	return NULL;
+}
+
+/* The loader has put an original back, as a thread of the program can make it
+ * do at any time. */
+static void test_binding_that_comes_late(void **state)
+{
+	const char *const names[] = {"dl_iterate_phdr", "sigprocmask",
+				     "syscall"};
+	const struct link_map *library =
+		dlopen("libunwind.so.8", RTLD_LAZY | RTLD_NOLOAD);
+	struct trace t = {.max = DEPTH_MAX};
+
+	(void)state;
+	assert_non_null(library);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void **slot = slot_of(library, names[i]);
+		void *ours;
+
+		assert_non_null(slot);
+		ours = *slot;
+		assert_ptr_not_equal(ours, dlsym(RTLD_DEFAULT, names[i]));
+		*slot = dlsym(RTLD_DEFAULT, names[i]);
+		descend(5, look, &t);
+		check_same(&t, 8);
+		assert_ptr_equal(*slot, ours);
+	}
+}
+
 /* In a forked child with nobody in the middle of it, it goes on working. */
 static void test_after_fork(void **state)
 {
@@ -323,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_other_thread),
 		cmocka_unit_test(test_capture),
+		cmocka_unit_test(test_binding_that_comes_late),
 		cmocka_unit_test(test_after_fork),
 	};
 

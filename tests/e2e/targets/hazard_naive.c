@@ -32,6 +32,7 @@ static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static int log_fd = -1;
 static char *table;
 static size_t table_at;
+static volatile int is_ready;
 
 static void take_mutex(void)
 {
@@ -97,6 +98,11 @@ static void __attribute__((constructor)) construct(void)
 		reserve(64 * MIB);
 	if (makes("sparse"))
 		map_sparse();
+	if (makes("early")) {
+		is_ready = 1;
+		usleep(1000);
+		reserve(64 * MIB);
+	}
 	if (makes("atfork"))
 		pthread_atfork(take_mutex, give_mutex, give_mutex);
 }
@@ -211,6 +217,8 @@ static void record(void)
 		open_log();
 	else if (makes("sparse"))
 		table[table_at += 512] = 1;
+	else if (makes("early") && is_ready)
+		table[0] = 1;
 	else if (makes("say"))
 		say();
 	else if (makes("syscall"))
