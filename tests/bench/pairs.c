@@ -79,12 +79,12 @@ static LOOP struct object *take_new(size_t size, long count)
 	return list;
 }
 
-static LOOP void resize_list(struct object *list, size_t size)
+/* An allocator may move them, whatever glibc does. */
+static LOOP struct object *resize_list(struct object *list, size_t size)
 {
-	while (list) {
-		list = realloc(list, size);
-		list = list->next;
-	}
+	for (struct object **at = &list; *at; at = &(*at)->next)
+		*at = realloc(*at, size);
+	return list;
 }
 
 static LOOP void delete_list(struct object *list)
@@ -138,9 +138,8 @@ static bool run_lists(const char *mode, size_t size, long count)
 		delete_list(take_new(size, count));
 	} else if (strcmp(mode, "resized") == 0) {
 		list = take_list(size, count);
-		/* Multiples of 16 leave 8 bytes: it does not move. */
-		resize_list(list, size + 4);
-		free_list(list);
+		/* Multiples of 16 leave 8 bytes: glibc does not move it. */
+		free_list(resize_list(list, size + 4));
 	} else {
 		return false;
 	}
