@@ -80,6 +80,7 @@ static struct {
 	int (*munmap)(void *, size_t);
 	long (*syscall)(long, ...);
 	int (*pthread_setspecific)(unsigned int, const void *);
+	int (*pthread_mutex_init)(void *, const void *);
 	int (*pthread_mutex_lock)(void *);
 	int (*pthread_mutex_unlock)(void *);
 	void *(*__tls_get_addr)(void *);
@@ -222,7 +223,8 @@ static int replaced_mutex_unlock(void *mutex)
 
 static int replaced_mutex_init(void *mutex, const void *attributes)
 {
-	(void)attributes;
+	if (!lane_of_thread() && has_glibc)
+		return original.pthread_mutex_init(mutex, attributes);
 	atomic_store_explicit(&((struct mutex *)mutex)->word, FREE,
 			      memory_order_relaxed);
 	return 0;
@@ -379,11 +381,6 @@ struct replacement {
 	{                                                                      \
 #name, (void (*)(void))ours, &original.name                    \
 	}
-#define DROP(name, ours)                                                       \
-	{                                                                      \
-		name, (void (*)(void))ours, NULL                               \
-	}
-
 static const struct replacement replacements[] = {
 	KEEP(dl_iterate_phdr, replaced_dl_iterate_phdr),
 	KEEP(sigprocmask, replaced_sigprocmask),
@@ -403,10 +400,10 @@ static const struct replacement replacements[] = {
 	KEEP(syscall, replaced_syscall),
 	KEEP(pthread_setspecific, replaced_setspecific),
 	KEEP(__tls_get_addr, replaced_tls_get_addr),
-	DROP("abort", replaced_abort),
+	{"abort", replaced_abort, NULL},
 	KEEP(pthread_mutex_lock, replaced_mutex_lock),
 	KEEP(pthread_mutex_unlock, replaced_mutex_unlock),
-	DROP("pthread_mutex_init", replaced_mutex_init),
+	KEEP(pthread_mutex_init, replaced_mutex_init),
 };
 
 static const struct replacement *find_replacement(const char *name)
