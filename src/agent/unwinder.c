@@ -9,7 +9,7 @@
  *     whose caches it works with.
  * I2  Threads that other constructors have started sample while it is loaded.
  *     `why` becomes NULL last (release; pairs with the acquire load of
- *     sp_unwinder_trace), when nothing below changes any more.
+ *     sp_unwinder_why), when nothing below changes any more.
  */
 #include "agent/unwinder.h"
 
