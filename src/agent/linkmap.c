@@ -67,18 +67,19 @@ static struct headers executable_headers(void)
 }
 
 /* The executable's program headers tell where its dynamic section is, which
- * the loader points to its list from. */
-const struct link_map *sp_linkmap_first(void)
+ * the loader points to its list from.  Without PT_PHDR a loader takes them to
+ * be where they were linked to be, and so do we. */
+const struct r_debug *sp_linkmap_debug(void)
 {
-	static const struct link_map *first;
+	static const struct r_debug *debug;
 	struct headers h = {NULL, 0};
 	const ElfW(Phdr) * phdr;
 	unsigned long n;
 	const ElfW(Dyn) *dynamic = NULL;
 	uintptr_t bias = 0;
 
-	if (first)
-		return first;
+	if (debug)
+		return debug;
 	h = executable_headers();
 	phdr = h.phdr;
 	n = h.n;
@@ -93,15 +94,27 @@ const struct link_map *sp_linkmap_first(void)
 			dynamic = (const void *)(bias + phdr[i].p_vaddr);
 	}
 	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-		const struct r_debug *debug;
-
 		if (dynamic->d_tag != DT_DEBUG || !dynamic->d_un.d_ptr)
 			continue;
 		debug = (const void *)dynamic->d_un.d_ptr;
-		first = debug->r_map;
 		break;
 	}
-	return first;
+	return debug;
+}
+
+const struct link_map *sp_linkmap_first(void)
+{
+	const struct r_debug *debug = sp_linkmap_debug();
+
+	return debug ? debug->r_map : NULL;
+}
+
+const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n)
+{
+	struct headers h = executable_headers();
+
+	*ret_n = h.n;
+	return h.phdr;
 }
 
 const struct link_map *sp_linkmap_self(void)

@@ -19,6 +19,13 @@
 /* The executable, first of the list, or NULL if the loader is unknown. */
 const struct link_map *sp_linkmap_first(void);
 
+/* What the loader tells debuggers: its list, and whether it is taking objects
+ * out of it; NULL if the loader is unknown. */
+const struct r_debug *sp_linkmap_debug(void);
+
+/* The executable's program headers, as the kernel mapped them, or NULL. */
+const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n);
+
 /* This library; NULL while the list is not known. */
 const struct link_map *sp_linkmap_self(void);
 

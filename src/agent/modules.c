@@ -1,47 +1,64 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1  entries[0..count) are complete and their identity never changes; `count`
- *     is stored with release after an entry is filled (pairs with every
- *     acquire of it below).
+ * I1  entries[0..n_entries) with an id are complete, and do not change while
+ *     they have it; an id is stored with release after its entry is filled.
  * I2  Entries are added under `adding`, a try-lock; a thread that cannot have
  *     it does without the entry this time.
- * I3  sorted[0..n_permanent) are the permanent entries by address; written once
- *     before there are threads.
+ * I3  An entry that had an object is filled again only if its object is gone,
+ *     its id was taken away, and after that nobody but the thread that fills it
+ *     held a lane.  Whoever takes a lane later finds no id (sp_lane_take
+ *     changes `holder` by one instruction that orders all others).
+ * I4  ranges[0..n_ranges) are the segments of the permanent objects of start-up
+ *     by address, neighbours of one object as one; written once before there
+ *     are threads.
  */
 #include "agent/modules.h"
 
-#include <dlfcn.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "agent/arena.h"
 #include "agent/diag.h"
+#include "agent/lane.h"
 #include "agent/linkmap.h"
+#include "agent/loaded.h"
 
 #include "agent/poison.h"
 
-#define MODULES_MAX 2048
+#define MODULES_MAX    2048u
+#define RANGES_MAX     4096u
+#define NAME_BYTES_MAX 4096u
+#define PAGE_MASK      4095ul
+/* Entries that are looked at for one that can be used again. */
+#define REUSE_ATTEMPTS 64
+
+struct range {
+	uintptr_t start;
+	uintptr_t end;
+	struct sp_module_entry *entry;
+};
 
 static struct sp_module_entry entries[MODULES_MAX];
+static _Atomic unsigned int n_entries;
 static _Atomic unsigned int count;
 static _Atomic unsigned int adding;
-static struct sp_module_entry *sorted[MODULES_MAX];
-static unsigned int n_permanent;
+static unsigned int next_reuse; /* under `adding` */
+/* Where find_added begins. */
+static _Atomic unsigned int found;
+static struct range ranges[RANGES_MAX];
+static unsigned int n_ranges;
+static unsigned int n_at_start; /* entries of the objects of start-up */
 static struct sp_module_entry *self;
 
-/* By lookup, since even a weak reference would demand glibc 2.35 of every
- * program; without it, objects loaded later are not known. */
-static int (*find_object)(void *, struct dl_find_object *);
+/* ---- one object ---- */
 
-static const char *copy_name(const char *name)
+static struct sp_loaded view_of(const struct sp_module_entry *e)
 {
-	size_t n = strlen(name) + 1;
-	char *copy = n <= 4096 ? sp_arena_get(n) : NULL;
-
-	return copy ? memcpy(copy, name, n) : "";
+	return (struct sp_loaded){
+		.bias = e->bias, .phdr = e->phdr, .n_phdr = e->n_phdr};
 }
 
-/* Find the GNU build id among the notes of a segment; `end` bounds it. */
+/* The GNU build id among the notes of a segment; `end` bounds it. */
 static void find_build_id(struct sp_module_entry *e, const uint8_t *at,
 			  const uint8_t *end)
 {
@@ -66,219 +83,357 @@ static void find_build_id(struct sp_module_entry *e, const uint8_t *at,
 	}
 }
 
-/* Program headers, extent and build id from the mapped ELF header. */
-static bool read_headers(struct sp_module_entry *e, const ElfW(Phdr) * phdr,
-			 unsigned int n)
+static void read_notes(struct sp_module_entry *e,
+		       const struct sp_loaded *loaded)
 {
-	uintptr_t low = UINTPTR_MAX, high = 0;
-	uintptr_t code_low = UINTPTR_MAX, code_high = 0;
-	ElfW(Phdr) * copy;
+	for (unsigned int i = 0; i < loaded->n_phdr && !e->note; i++) {
+		const ElfW(Phdr) *p = &loaded->phdr[i];
+		uintptr_t at = e->bias + p->p_vaddr;
 
-	for (unsigned int i = 0; i < n; i++) {
-		uintptr_t at = e->bias + phdr[i].p_vaddr;
+		if (p->p_type == PT_NOTE &&
+		    sp_loaded_covers(loaded, at, p->p_memsz))
+			find_build_id(e, (const uint8_t *)at,
+				      (const uint8_t *)at + p->p_memsz);
+	}
+}
 
-		if (phdr[i].p_type != PT_LOAD)
+/* The extent of the segments, which are in order of address; false: there are
+ * none. */
+static bool read_segments(struct sp_module_entry *e,
+			  const struct sp_loaded *loaded)
+{
+	e->code_start = e->start = UINTPTR_MAX;
+	for (unsigned int i = 0; i < loaded->n_phdr; i++) {
+		const ElfW(Phdr) *p = &loaded->phdr[i];
+		uintptr_t at = e->bias + p->p_vaddr, end = at + p->p_memsz;
+
+		if (p->p_type != PT_LOAD || p->p_memsz == 0 || end < at)
 			continue;
-		if (at < low)
-			low = at;
-		if (at + phdr[i].p_memsz > high)
-			high = at + phdr[i].p_memsz;
-		if (!(phdr[i].p_flags & PF_X))
-			continue;
-		if (at < code_low)
-			code_low = at;
-		if (at + phdr[i].p_memsz > code_high)
-			code_high = at + phdr[i].p_memsz;
+		if ((p->p_flags & PF_X) && at < e->code_start)
+			e->code_start = at;
+		if ((p->p_flags & PF_X) && end > e->code_end)
+			e->code_end = end;
+		at &= ~PAGE_MASK;
+		end = (end + PAGE_MASK) & ~PAGE_MASK;
+		e->has_holes |= e->end && at > e->end;
+		if (at < e->start)
+			e->start = at;
+		if (end > e->end)
+			e->end = end;
 	}
-	if (low >= high || n > 64)
+	return e->start < e->end;
+}
+
+static bool contains(const struct sp_module_entry *e, uintptr_t pc)
+{
+	struct sp_loaded view;
+
+	if (pc < e->start || pc >= e->end)
 		return false;
-	e->start = low & ~(uintptr_t)4095;
-	e->end = (high + 4095) & ~(uintptr_t)4095;
-	e->code_start = code_low;
-	e->code_end = code_high;
-	for (unsigned int i = 0; i < n && !e->build_id_bytes; i++) {
-		const uint8_t *at =
-			(const uint8_t *)(e->bias + phdr[i].p_vaddr);
-
-		if (phdr[i].p_type == PT_NOTE)
-			find_build_id(e, at, at + phdr[i].p_memsz);
-	}
-	copy = sp_arena_get(n * sizeof(*copy));
-	if (!copy)
-		return false;
-	memcpy(copy, phdr, n * sizeof(*copy));
-	e->phdr = copy;
-	e->n_phdr = (uint16_t)n;
-	return true;
+	if (!e->has_holes)
+		return true;
+	view = view_of(e);
+	return sp_loaded_covers(&view, pc, 1);
 }
 
-/* The ELF header at the beginning of a mapping, or NULL. */
-static const ElfW(Ehdr) * header_at(uintptr_t start)
+/* Is the memory that the entry was made from still as it was? */
+static bool is_same_memory(const struct sp_module_entry *e)
 {
-	const ElfW(Ehdr) *header = (const void *)start;
+	const size_t bytes = e->n_phdr * sizeof(*e->phdr);
 
-	if (!start || memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phoff > 4096)
-		return NULL;
-	return header;
-}
-
-/* Fill the next entry; the caller holds `adding`.  NULL: not possible. */
-static struct sp_module_entry *add(const struct link_map *map, uintptr_t start,
-				   const char *name, bool permanent)
-{
-	unsigned int n = atomic_load_explicit(&count, memory_order_relaxed);
-	const ElfW(Ehdr) *header = header_at(start);
-	struct sp_module_entry *e = &entries[n];
-
-	if (n == MODULES_MAX || !header) {
-		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
-		return NULL;
-	}
-	memset(e, 0, sizeof(*e));
-	e->id = n + 1;
-	e->bias = map->l_addr;
-	e->map = map;
-	e->permanent = permanent;
-	if (!read_headers(e, (const void *)(start + header->e_phoff),
-			  header->e_phnum)) {
-		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
-		return NULL;
-	}
-	e->name = copy_name(name);
-	atomic_store_explicit(&count, n + 1, memory_order_release);
-	return e;
-}
-
-/* Where an object of the loader's list is mapped: the page that its dynamic
- * section belongs to is known, its beginning is asked for. */
-static uintptr_t start_of(const struct link_map *map)
-{
-	struct dl_find_object found;
-
-	if (find_object && find_object(map->l_ld, &found) == 0)
-		return (uintptr_t)found.dlfo_map_start;
-	return map->l_addr;
-}
-
-static void sort_permanent(void)
-{
-	for (unsigned int i = 0; i < n_permanent; i++) {
-		struct sp_module_entry *e = &entries[i];
-		unsigned int at = i;
-
-		for (; at > 0 && sorted[at - 1]->start > e->start; at--)
-			sorted[at] = sorted[at - 1];
-		sorted[at] = e;
-	}
-}
-
-void sp_modules_init(const char *exe_path)
-{
-	const struct link_map *map = sp_linkmap_first();
-	const struct link_map *self_map = sp_linkmap_self();
-	void *address = sp_linkmap_global("_dl_find_object", NULL);
-	bool is_main = true;
-
-	memcpy(&find_object, &address, sizeof(address));
-	for (; map; map = map->l_next, is_main = false) {
-		const char *name = map->l_name ? map->l_name : "";
-		struct sp_module_entry *e;
-
-		if (is_main)
-			name = exe_path;
-		else if (strncmp(name, "linux-vdso", 10) == 0)
-			name = "[vdso]";
-		e = add(map, start_of(map), name, true);
-		if (e && map == self_map)
-			self = e;
-	}
-	n_permanent = atomic_load_explicit(&count, memory_order_relaxed);
-	sort_permanent();
-}
-
-static struct sp_module_entry *find_permanent(uintptr_t pc)
-{
-	unsigned int low = 0, high = n_permanent;
-
-	while (low < high) {
-		unsigned int middle = (low + high) / 2;
-
-		if (pc < sorted[middle]->start)
-			high = middle;
-		else if (pc >= sorted[middle]->end)
-			low = middle + 1;
-		else
-			return sorted[middle];
-	}
-	return NULL;
-}
-
-/* Does the entry describe what the loader has there now?  A reload at the same
- * place shows in the name or in the build id. */
-static bool same_object(const struct sp_module_entry *e,
-			const struct dl_find_object *found)
-{
-	return e->map == found->dlfo_link_map &&
-	       e->start == (uintptr_t)found->dlfo_map_start &&
-	       e->bias == e->map->l_addr &&
-	       strcmp(e->name, e->map->l_name) == 0 &&
+	return sp_loaded_is_readable(e->phdr_there, bytes) &&
+	       memcmp(e->phdr_there, e->phdr, bytes) == 0 &&
 	       (!e->note ||
 		memcmp(e->note, e->build_id, e->build_id_bytes) == 0);
 }
 
-static struct sp_module_entry *find_added(const struct dl_find_object *found)
+/* Is what the loader has at `pc`, a place of the entry, the entry's object?
+ * Another one shows in the name, in the program headers or in the build id. */
+static bool is_there(const struct sp_module_entry *e, uintptr_t pc)
 {
-	unsigned int n = atomic_load_explicit(&count, memory_order_acquire);
+	return e->permanent ||
+	       (sp_loaded_is_still(e->map, e->bias, e->name, pc) &&
+		is_same_memory(e));
+}
 
-	while (n-- > n_permanent)
-		if (same_object(&entries[n], found))
-			return &entries[n];
+/* ---- the table ---- */
+
+static bool is_used_elsewhere(void)
+{
+	unsigned int held = 0;
+
+	for (uint8_t i = 1; i <= SP_LANES; i++)
+		held += atomic_load(&sp_lane_of(i)->holder) != NULL;
+	return held > 1;
+}
+
+/* May the entry be filled again (I3)? */
+static bool retire(struct sp_module_entry *e)
+{
+	if (e->permanent || (e->id && is_there(e, e->start)))
+		return false;
+	atomic_store(&e->id, 0);
+	atomic_thread_fence(memory_order_seq_cst);
+	return !is_used_elsewhere();
+}
+
+/* An entry to fill; the caller holds `adding`.  NULL: there is none now. */
+static struct sp_module_entry *free_entry(void)
+{
+	unsigned int n = atomic_load_explicit(&n_entries, memory_order_relaxed);
+
+	if (n < MODULES_MAX)
+		return &entries[n];
+	for (int i = 0; i < REUSE_ATTEMPTS; i++) {
+		struct sp_module_entry *e = &entries[next_reuse];
+
+		next_reuse = (next_reuse + 1) % MODULES_MAX;
+		if (retire(e))
+			return e;
+	}
+	return NULL;
+}
+
+/* Our copies of name and program headers, where the last ones were if these
+ * have room. */
+static bool copy_texts(struct sp_module_entry *e,
+		       const struct sp_loaded *loaded, const char *name)
+{
+	const size_t bytes = strlen(name) + 1;
+	char *text = (char *)(uintptr_t)e->name;
+	ElfW(Phdr) *phdr = (ElfW(Phdr) *)(uintptr_t)e->phdr;
+
+	if (bytes > NAME_BYTES_MAX)
+		return false;
+	if (bytes > e->name_room) {
+		text = sp_arena_get(bytes);
+		if (!text)
+			return false;
+		e->name_room = (uint16_t)bytes;
+	}
+	e->name = memcpy(text, name, bytes);
+	if (loaded->n_phdr > e->phdr_room) {
+		phdr = sp_arena_get(loaded->n_phdr * sizeof(*phdr));
+		if (!phdr)
+			return false;
+		e->phdr_room = (uint16_t)loaded->n_phdr;
+	}
+	e->phdr = memcpy(phdr, loaded->phdr, loaded->n_phdr * sizeof(*phdr));
+	e->n_phdr = (uint16_t)loaded->n_phdr;
+	return true;
+}
+
+static bool fill(struct sp_module_entry *e, const struct sp_loaded *loaded,
+		 const char *name, bool permanent)
+{
+	*e = (struct sp_module_entry){
+		.bias = loaded->bias,
+		.map = loaded->map,
+		.permanent = permanent,
+		.phdr_there = loaded->phdr,
+		.name = e->name,
+		.name_room = e->name_room,
+		.phdr = e->phdr,
+		.phdr_room = e->phdr_room,
+	};
+	if (!read_segments(e, loaded) || !copy_texts(e, loaded, name))
+		return false;
+	read_notes(e, loaded);
+	return true;
+}
+
+/* The caller holds `adding`.  NULL: not possible. */
+static struct sp_module_entry *add_module(const struct sp_loaded *loaded,
+					  const char *name, bool permanent)
+{
+	struct sp_module_entry *e = free_entry();
+	unsigned int id;
+
+	if (!e || !fill(e, loaded, name, permanent)) {
+		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
+		return NULL;
+	}
+	id = atomic_load_explicit(&count, memory_order_relaxed) + 1;
+	atomic_store_explicit(&e->id, id, memory_order_release);
+	atomic_store_explicit(&count, id, memory_order_release);
+	if (e == &entries[n_entries])
+		atomic_store_explicit(&n_entries, n_entries + 1,
+				      memory_order_release);
+	atomic_store_explicit(&found, (unsigned int)(e - entries),
+			      memory_order_relaxed);
+	return e;
+}
+
+static void insert_range(struct range range)
+{
+	unsigned int at = n_ranges;
+
+	if (n_ranges == RANGES_MAX) {
+		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
+		return;
+	}
+	for (; at > 0 && ranges[at - 1].start > range.start; at--)
+		ranges[at] = ranges[at - 1];
+	ranges[at] = range;
+	n_ranges++;
+}
+
+static void add_ranges(struct sp_module_entry *e)
+{
+	struct range range = {0, 0, e};
+
+	for (unsigned int i = 0; i < e->n_phdr; i++) {
+		uintptr_t at = e->bias + e->phdr[i].p_vaddr;
+		uintptr_t end = at + e->phdr[i].p_memsz;
+
+		if (e->phdr[i].p_type != PT_LOAD || end <= at)
+			continue;
+		at &= ~PAGE_MASK;
+		end = (end + PAGE_MASK) & ~PAGE_MASK;
+		if (range.end && at > range.end) {
+			insert_range(range);
+			range.end = 0;
+		}
+		if (!range.end)
+			range.start = at;
+		range.end = end;
+	}
+	insert_range(range);
+}
+
+void sp_modules_init(const char *exe_path)
+{
+	const struct link_map *first = sp_linkmap_first();
+	const struct link_map *self_map = sp_linkmap_self();
+
+	sp_loaded_init();
+	n_ranges = 0;
+	for (const struct link_map *map = first; map; map = map->l_next) {
+		struct sp_module_entry *e = NULL;
+		struct sp_loaded loaded;
+		const char *name;
+
+		if (sp_loaded_describe(map, &loaded)) {
+			name = loaded.name;
+			if (map == first)
+				name = exe_path;
+			else if (strncmp(name, "linux-vdso", 10) == 0)
+				name = "[vdso]";
+			e = add_module(&loaded, name, true);
+		} else {
+			sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
+		}
+		if (e)
+			add_ranges(e);
+		if (e && map == self_map)
+			self = e;
+	}
+	n_at_start = sp_modules_entries();
+}
+
+static struct sp_module_entry *find_permanent(uintptr_t pc)
+{
+	unsigned int low = 0, high = n_ranges;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (pc < ranges[middle].start)
+			high = middle;
+		else if (pc >= ranges[middle].end)
+			low = middle + 1;
+		else
+			return ranges[middle].entry;
+	}
+	return NULL;
+}
+
+/* Among those that came later.  Many may have been at a place, one after the
+ * other, so the search begins with the one that was found last, or added, and
+ * ends with the second that is not there: then find_again is cheaper. */
+static struct sp_module_entry *find_added(uintptr_t pc)
+{
+	unsigned int n = atomic_load_explicit(&n_entries, memory_order_acquire);
+	unsigned int from = atomic_load_explicit(&found, memory_order_relaxed);
+	int gone = 0;
+
+	for (unsigned int k = n_at_start, i = from; k < n; k++, i--) {
+		struct sp_module_entry *e;
+
+		if (i < n_at_start || i >= n)
+			i = n - 1;
+		e = &entries[i];
+		if (!atomic_load_explicit(&e->id, memory_order_acquire) ||
+		    !contains(e, pc))
+			continue;
+		if (!is_there(e, pc)) {
+			if (++gone == 2)
+				break;
+			continue;
+		}
+		if (i != from)
+			atomic_store_explicit(&found, i, memory_order_relaxed);
+		return e;
+	}
+	return NULL;
+}
+
+/* An object that comes back to its place has another node.  The caller holds
+ * `adding`. */
+static struct sp_module_entry *find_again(const struct sp_loaded *loaded)
+{
+	for (unsigned int i = n_at_start; i < n_entries; i++) {
+		struct sp_module_entry *e = &entries[i];
+
+		if (!e->id || e->bias != loaded->bias ||
+		    e->phdr_there != loaded->phdr ||
+		    strcmp(e->name, loaded->name) != 0 || !is_same_memory(e))
+			continue;
+		atomic_store_explicit(&e->map, loaded->map,
+				      memory_order_relaxed);
+		atomic_store_explicit(&found, i, memory_order_relaxed);
+		return e;
+	}
 	return NULL;
 }
 
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
 					struct sp_module_entry *last)
 {
-	struct dl_find_object found;
+	struct sp_loaded loaded;
 	struct sp_module_entry *e;
 
-	if (last && last->permanent && pc >= last->start && pc < last->end)
+	if (last && last->permanent && contains(last, pc))
 		return last;
 	e = find_permanent(pc);
-	if (e)
-		return e;
-	if (!find_object || find_object((void *)pc, &found) != 0)
-		return NULL;
-	e = find_added(&found);
-	if (e)
+	if (!e)
+		e = find_added(pc);
+	if (e || !sp_loaded_find(pc, &loaded))
 		return e;
 	if (atomic_exchange_explicit(&adding, 1, memory_order_acquire)) {
 		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
 		return NULL;
 	}
-	e = find_added(&found);
+	e = find_again(&loaded);
 	if (!e)
-		e = add(found.dlfo_link_map, (uintptr_t)found.dlfo_map_start,
-			found.dlfo_link_map->l_name, false);
+		e = add_module(&loaded, loaded.name, sp_loaded_is_for_good());
 	atomic_store_explicit(&adding, 0, memory_order_release);
 	return e;
 }
 
 bool sp_modules_alive(const struct sp_module_entry *entry)
 {
-	struct dl_find_object found;
-
-	if (entry->permanent)
-		return true;
-	return find_object((void *)entry->start, &found) == 0 &&
-	       entry->map == found.dlfo_link_map &&
-	       entry->start == (uintptr_t)found.dlfo_map_start;
+	return entry->id && is_there(entry, entry->start);
 }
 
 unsigned int sp_modules_count(void)
 {
 	return atomic_load_explicit(&count, memory_order_acquire);
+}
+
+unsigned int sp_modules_entries(void)
+{
+	return atomic_load_explicit(&n_entries, memory_order_acquire);
 }
 
 struct sp_module_entry *sp_modules_get(unsigned int index)
@@ -293,5 +448,5 @@ void sp_modules_reset(void)
 
 bool sp_modules_is_self(uintptr_t pc)
 {
-	return self && pc >= self->start && pc < self->end;
+	return self && contains(self, pc);
 }

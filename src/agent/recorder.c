@@ -97,8 +97,9 @@ static bool open_file(struct sp_lane *lane)
 		return false;
 	}
 	sp_process_describe(process, write_fact, lane);
-	for (unsigned int i = 0; i < sp_modules_count(); i++)
-		sp_writer_module(lane, sp_modules_get(i));
+	for (unsigned int i = 0; i < sp_modules_entries(); i++)
+		if (sp_modules_get(i)->id)
+			sp_writer_module(lane, sp_modules_get(i));
 	sp_slots_flush_all();
 	sp_writer_publish(threads_seen());
 	return true;

@@ -41,12 +41,18 @@ struct packed {
 	int16_t bp_bytes;
 	uint16_t kind : 2;
 	uint16_t in_use : 1;
-	uint16_t epoch : 13; /* modules known then; 0: at any time */
+	uint16_t epoch : 13; /* present_epoch() then; 0: at any time */
 };
 
 static_assert(sizeof(struct packed) == sizeof(uint64_t), "one word");
 
 static _Atomic(struct table *) current;
+
+/* Changes when an object is met that nobody knew; never 0. */
+static uint16_t present_epoch(void)
+{
+	return (uint16_t)(sp_modules_count() % 0x1fffu + 1);
+}
 
 static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
 {
@@ -55,7 +61,7 @@ static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
 		.bp_bytes = rule->bp_bytes,
 		.kind = rule->kind & 3u,
 		.in_use = 1,
-		.epoch = is_permanent ? 0 : sp_modules_count() & 0x1fffu,
+		.epoch = is_permanent ? 0 : present_epoch() & 0x1fffu,
 	};
 	uint64_t word;
 
@@ -102,7 +108,7 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	struct packed p;
 
 	memcpy(&p, &word, sizeof(p));
-	if (!p.in_use || (p.epoch && p.epoch != sp_modules_count()))
+	if (!p.in_use || (p.epoch && p.epoch != present_epoch()))
 		return false;
 	ret->kind = p.kind;
 	ret->cfa_bytes = p.cfa_bytes;

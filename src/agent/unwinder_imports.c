@@ -123,7 +123,7 @@ static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
 						    size_t, void *),
 				    void *arg)
 {
-	unsigned int n = sp_modules_count();
+	unsigned int n = sp_modules_entries();
 	int ret = 0;
 
 	if (!lane_of_thread())
@@ -139,7 +139,7 @@ static int replaced_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *,
 		info.dlpi_name = e->name;
 		info.dlpi_phdr = e->phdr;
 		info.dlpi_phnum = e->n_phdr;
-		info.dlpi_adds = n;
+		info.dlpi_adds = sp_modules_count();
 		ret = callback(&info, sizeof(info), arg);
 	}
 	return ret;

@@ -6,9 +6,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "agent/diag.h"
@@ -19,6 +21,11 @@
 
 #define LATER_OBJECT   SP_SYMBOL_FIXTURES "/libfixture_c.so"
 #define LATER_FUNCTION "fixture_inlined"
+#define OTHER_OBJECT   SP_SYMBOL_FIXTURES "/libfixture_no_dwarf.so"
+
+#ifndef HAS_HOLES
+#define HAS_HOLES 0
+#endif
 
 struct seen {
 	size_t n;
@@ -100,59 +107,166 @@ static void test_self(void **state)
 	assert_false(sp_modules_is_self(0));
 }
 
+static void *open_later(const char *path, uintptr_t *ret_pc)
+{
+	void *handle = dlopen(path, RTLD_NOW);
+
+	if (!handle)
+		fail_msg("%s", dlerror());
+	*ret_pc = (uintptr_t)dlsym(handle, LATER_FUNCTION);
+	assert_int_not_equal(*ret_pc, 0);
+	return handle;
+}
+
 /* An object that comes later is added when its code is met, once, and known to
  * be gone when it is. */
 static void test_later_object(void **state)
 {
 	unsigned int before = sp_modules_count();
-	void *handle = dlopen(LATER_OBJECT, RTLD_NOW);
-	uintptr_t pc = 0;
+	uintptr_t pc, start;
+	void *handle = open_later(LATER_OBJECT, &pc);
 	struct sp_module_entry *e, *again;
 	struct link_map *map;
 
 	(void)state;
-	assert_non_null(handle);
 	assert_int_equal(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
-	pc = (uintptr_t)dlsym(handle, LATER_FUNCTION);
-	assert_int_not_equal(pc, 0);
 	e = sp_modules_find(pc, NULL);
-	if (!e) {
-		/* Before glibc 2.35 such objects are not known. */
-		assert_null(dlsym(RTLD_DEFAULT, "_dl_find_object"));
-		dlclose(handle);
-		return;
-	}
+	assert_non_null(e);
 	assert_int_equal(sp_modules_count(), before + 1);
 	assert_int_equal(e->id, before + 1);
 	assert_false(e->permanent);
-	assert_ptr_equal(e->map, map);
 	assert_string_equal(e->name, map->l_name);
 	assert_true(e->bias == map->l_addr);
 	assert_true(e->start <= pc && pc < e->end);
 	assert_ptr_equal(sp_modules_find(pc, NULL), e);
 	assert_ptr_equal(sp_modules_find(pc, e), e);
 	assert_true(sp_modules_alive(e));
+	start = e->start;
 
 	dlclose(handle);
 	assert_false(sp_modules_alive(e));
 	assert_null(sp_modules_find(pc, NULL));
 	/* Back again: its old entry if it is at its old place, else a new one.
 	 */
-	handle = dlopen(LATER_OBJECT, RTLD_NOW);
-	assert_non_null(handle);
-	again = sp_modules_find((uintptr_t)dlsym(handle, LATER_FUNCTION), NULL);
+	handle = open_later(LATER_OBJECT, &pc);
+	again = sp_modules_find(pc, NULL);
 	assert_non_null(again);
-	assert_true(again == e || again->start != e->start ||
-		    again->map != e->map);
+	assert_true((again == e) == (again->start == start));
 	assert_true(sp_modules_alive(again));
 	dlclose(handle);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* Memory of nobody is asked for before the object comes to lie there. */
+static void test_later_in_known_gap(void **state)
+{
+	const size_t bytes = 256ul << 20;
+	uint8_t *gap = mmap(NULL, bytes, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	uintptr_t pc;
+	void *handle;
+
+	(void)state;
+	assert_ptr_not_equal(gap, MAP_FAILED);
+	for (int i = 0; i < 3; i++)
+		for (size_t at = 0; at < bytes; at += 64ul << 10)
+			assert_null(sp_modules_find((uintptr_t)gap + at, NULL));
+	munmap(gap, bytes);
+	handle = open_later(LATER_OBJECT, &pc);
+	assert_non_null(sp_modules_find(pc, NULL));
+	dlclose(handle);
+	assert_null(sp_modules_find(pc, NULL));
+}
+
+/* Between the segments of an object is nobody. */
+static void test_holes(void **state)
+{
+	unsigned int holes = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < sp_modules_entries(); i++) {
+		const struct sp_module_entry *e = sp_modules_get(i);
+		uintptr_t end = 0;
+
+		for (unsigned int k = 0; k < e->n_phdr; k++) {
+			const ElfW(Phdr) *p = &e->phdr[k];
+			uintptr_t at = (e->bias + p->p_vaddr) & ~4095ul;
+
+			if (p->p_type != PT_LOAD)
+				continue;
+			if (end && at > end) {
+				assert_true(e->has_holes);
+				assert_null(sp_modules_find(end, NULL));
+				assert_null(sp_modules_find(at - 1, NULL));
+				assert_null(sp_modules_find(at - 1,
+							    sp_modules_get(i)));
+				holes++;
+			}
+			end = (e->bias + p->p_vaddr + p->p_memsz + 4095) &
+			      ~4095ul;
+		}
+	}
+	if (HAS_HOLES)
+		assert_true(sp_modules_get(0)->has_holes && holes > 0);
+}
+
+/* The same plug-in again and again does not fill the table. */
+static void test_comes_back(void **state)
+{
+	unsigned int before = sp_modules_count();
+
+	(void)state;
+	for (int i = 0; i < 3000; i++) {
+		uintptr_t pc;
+		void *handle = open_later(LATER_OBJECT, &pc);
+
+		assert_non_null(sp_modules_find(pc, NULL));
+		dlclose(handle);
+	}
+	assert_true(sp_modules_count() - before < 10);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* Other plug-ins again and again, more than there are entries: each has its
+ * name and an id of its own. */
+static void test_many_others(void **state)
+{
+	uintptr_t kept_pc, pc;
+	void *kept = open_later(LATER_OBJECT, &kept_pc);
+	struct sp_module_entry *kept_entry = sp_modules_find(kept_pc, NULL);
+	uint32_t last = 0;
+
+	(void)state;
+	assert_non_null(kept_entry);
+	for (int i = 0; i < 3000; i++) {
+		const char *path = agent_fixture_path("other.so");
+		char name[1024];
+		struct sp_module_entry *e;
+		void *handle;
+
+		snprintf(name, sizeof(name), "%s.%d", path, i);
+		assert_int_equal(symlink(OTHER_OBJECT, name), 0);
+		handle = dlopen(name, RTLD_NOW);
+		assert_non_null(handle);
+		pc = (uintptr_t)dlsym(handle, LATER_FUNCTION);
+		assert_int_not_equal(pc, 0);
+		e = sp_modules_find(pc, NULL);
+		assert_non_null(e);
+		assert_string_equal(e->name, name);
+		assert_true(e->id > last);
+		last = e->id;
+		dlclose(handle);
+		unlink(name);
+	}
+	assert_ptr_equal(sp_modules_find(kept_pc, NULL), kept_entry);
+	assert_true(agent_fixture_losses() == 0);
+	dlclose(kept);
 }
 
 static int begin(void **state)
 {
-	(void)state;
 	sp_modules_init(EXE);
-	return 0;
+	return agent_fixture_begin(state);
 }
 
 int main(void)
@@ -161,8 +275,12 @@ int main(void)
 		cmocka_unit_test(test_snapshot),
 		cmocka_unit_test(test_nothing_there),
 		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_holes),
 		cmocka_unit_test(test_later_object),
+		cmocka_unit_test(test_later_in_known_gap),
+		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_many_others),
 	};
 
-	return cmocka_run_group_tests(tests, begin, NULL);
+	return cmocka_run_group_tests(tests, begin, agent_fixture_end);
 }
