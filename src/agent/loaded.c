@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/diag.h"
 #include "agent/linkmap.h"
 #include "agent/stackend.h"
 #include "base/hash.h"
@@ -285,31 +286,45 @@ static uintptr_t end_of(const struct sp_loaded *loaded)
 	return (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 }
 
-static bool find_in_list(uintptr_t pc, struct sp_loaded *ret)
+enum answer { FOUND, NOBODYS, NOT_KNOWN };
+
+static enum answer find_in_list(uintptr_t pc, struct sp_loaded *ret)
 {
 	struct neighbours around;
 	uintptr_t end = 0;
 
-	if (is_nobodys(pc) || !find_neighbours(pc, &around))
-		return false;
+	if (is_nobodys(pc))
+		return NOBODYS;
+	if (!find_neighbours(pc, &around))
+		return NOT_KNOWN;
 	if (around.below) {
 		if (!sp_loaded_describe(around.below, ret))
-			return false;
+			return NOT_KNOWN;
 		if (sp_loaded_covers(ret, pc, 1))
-			return !is_unloading();
+			return is_unloading() ? NOT_KNOWN : FOUND;
 		end = end_of(ret);
 	}
 	note_nobodys(pc, end, &around);
-	return false;
+	return NOBODYS;
+}
+
+static enum answer find_by_asking(uintptr_t pc, struct sp_loaded *ret)
+{
+	const struct link_map *map = ask_loader(pc);
+
+	if (!map)
+		return NOBODYS;
+	if (!sp_loaded_describe(map, ret))
+		return NOT_KNOWN;
+	return sp_loaded_covers(ret, pc, 1) ? FOUND : NOBODYS;
 }
 
 bool sp_loaded_find(uintptr_t pc, struct sp_loaded *ret)
 {
-	const struct link_map *map;
+	enum answer answer =
+		find_object ? find_by_asking(pc, ret) : find_in_list(pc, ret);
 
-	if (!find_object)
-		return find_in_list(pc, ret);
-	map = ask_loader(pc);
-	return map && sp_loaded_describe(map, ret) &&
-	       sp_loaded_covers(ret, pc, 1);
+	if (answer == NOT_KNOWN)
+		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
+	return answer == FOUND;
 }

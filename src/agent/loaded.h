@@ -33,8 +33,8 @@ bool sp_loaded_is_for_good(void);
  * is in memory.  Context: sampled. */
 bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret);
 
-/* The object that `pc` is in a segment of, but not the executable.  Context:
- * sampled. */
+/* The object that `pc` is in a segment of, but not the executable; false also
+ * if that cannot be known now, which is counted.  Context: sampled. */
 bool sp_loaded_find(uintptr_t pc, struct sp_loaded *ret);
 
 /* Is an object of this name and bias, that had this node, still the loader's at

@@ -7,7 +7,8 @@
 
 /*
  * The allocator below: for every entry point the definition that the program
- * would have reached without us.  All are looked up at once, by the first call
+ * would have reached without us, or what does the same without calling the
+ * program's malloc in its turn.  All are looked up at once, by the first call
  * of anything, through the loader's tables (linkmap.h) and without allocating.
  *
  * A member is NULL if nothing below defines it, except that malloc, calloc,

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "truth.h"
@@ -23,6 +24,9 @@
 void free_sized(void *p, size_t n) __attribute__((weak));
 void free_aligned_sized(void *p, size_t alignment, size_t n)
 	__attribute__((weak));
+
+/* Not in musl. */
+void *pvalloc(size_t n) __attribute__((weak));
 
 #define ALIGNMENT 64
 
