@@ -25,7 +25,8 @@
 
 #include "agent/poison.h"
 
-#define COMMAND_MAX 16384
+#define COMMAND_MAX       16384
+#define ENVIRONMENT_PIECE (132u << 10)
 
 static char command[COMMAND_MAX];
 static uint64_t command_bytes;
@@ -116,27 +117,65 @@ static bool find_in(const char *at, const char *end, const char *what)
 	return false;
 }
 
+static const char preload[] = "LD_PRELOAD=";
+
+static bool is_preload(const char *variable)
+{
+	return strncmp(variable, preload, sizeof(preload) - 1) == 0;
+}
+
+/* LD_PRELOAD among the variables in the text, each with a 0 behind it; else the
+ * one that goes on behind the text, which is its end if there is none. */
+static const char *find_preload(const char *text, const char *end)
+{
+	while (text + strlen(text) < end && !is_preload(text))
+		text += strlen(text) + 1;
+	return text;
+}
+
+/* Does that environment have us in LD_PRELOAD?  It may be of any size, so it is
+ * read in pieces; each variable has 128 KiB at most. */
+static bool is_under_us(long fd)
+{
+	static char text[ENVIRONMENT_PIECE + 1];
+	size_t have = 0;
+	const char *at;
+	long n;
+
+	while ((n = SP_SYS3(read, fd, text + have, ENVIRONMENT_PIECE - have)) >
+	       0) {
+		have += (size_t)n;
+		text[have] = '\0';
+		at = find_preload(text, text + have);
+		if (at + strlen(at) < text + have)
+			break;
+		have = (size_t)(text + have - at);
+		for (size_t i = 0; i <= have; i++)
+			text[i] = at[i];
+	}
+	at = find_preload(text, text + have);
+	return is_preload(at) &&
+	       find_in(at, at + strlen(at), "libsampleprof.so");
+}
+
 /* Was the parent started under us?  Then this process is one of possibly
  * thousands that nobody asked about. */
 static bool parent_is_profiled(void)
 {
-	static char environment[COMMAND_MAX * 2];
 	char path[64] = "/proc/";
 	char digits[24];
-	const char *p, *end;
-	long n;
+	bool is_ours;
+	long fd;
 
 	strcpy(path + strlen(path),
 	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	strcpy(path + strlen(path), "/environ");
-	n = sp_sys_read_file(path, environment, sizeof(environment));
-	if (n <= 0)
+	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
 		return false;
-	end = environment + n;
-	for (p = environment; p < end; p += strlen(p) + 1)
-		if (strncmp(p, "LD_PRELOAD=", 11) == 0)
-			return find_in(p, p + strlen(p), "libsampleprof.so");
-	return false;
+	is_ours = is_under_us(fd);
+	SP_SYS1(close, fd);
+	return is_ours;
 }
 
 static uint64_t random_number(void)

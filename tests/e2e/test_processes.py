@@ -173,6 +173,27 @@ class Processes(harness.Case):
                 self.assertGreaterEqual(profile.exact[1], objects)
                 self.assertEqual(profile.end, "clean")
 
+    def test_children_of_a_large_environment(self):
+        """They are children, wherever LD_PRELOAD stands in it: 600 KiB in front
+        of it, in variables of up to 127 KiB."""
+        for sizes in ([], [4000] * 150, [127 << 10] * 5, [40000, 130000]):
+            with self.subTest(sizes=sizes):
+                first = [f"SP_{i}={'x' * n}" for i, n in enumerate(sizes)]
+                env = self.environment(period="1T", seed=1)
+                self.out = os.path.join(self.dir, f"large-{len(sizes)}")
+                os.mkdir(self.out)
+                last = [f"LD_PRELOAD={env['LD_PRELOAD']}",
+                        "SAMPLEPROF_PERIOD=1T",
+                        f"SAMPLEPROF_OUT={self.out}"]
+                process = self.start(
+                    ["/usr/bin/env", "-i", *first, *last,
+                     "/bin/sh", "-c", "/bin/true; /bin/true; echo done"],
+                    shim=False)
+                result = self.finish(process)
+                self.assertEqual((result.returncode, result.stdout),
+                                 (0, b"done\n"), result.stderr)
+                self.assertEqual(list(result.profiles()), [result.pid])
+
     def test_vast_tree(self):
         """A shell script with many small commands: files only of those that
         sample."""
