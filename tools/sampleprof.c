@@ -207,7 +207,8 @@ static void print_figures(const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 
-	fprintf(stderr, PROGRAM ": %s in %s allocation%s, exact; %s sample%s",
+	fprintf(stderr, PROGRAM ": %s%s in %s allocation%s, exact; %s sample%s",
+		sp_profile_is_exact(p) ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
@@ -405,9 +406,10 @@ static int print_status(const struct sp_target *target)
 	print_sampling(p);
 	printf("phase     ");
 	sp_text_print(stdout, sp_phase_name(last ? last->phase : ""));
-	printf("\nEXACT     at least %s in %s allocations",
+	printf("\nEXACT     at least %s in %s allocations (up to %s more)",
 	       sp_text_bytes((double)p->exact_alloc_bytes).text,
-	       sp_text_count(p->exact_alloc_objects).text);
+	       sp_text_count(p->exact_alloc_objects).text,
+	       sp_text_bytes((double)p->missing_bytes_max).text);
 	if (p->unsampled_bytes)
 		printf(", %s of it unsampled",
 		       sp_text_bytes((double)p->unsampled_bytes).text);

@@ -278,6 +278,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);
 	sp_json_u64(json, "window_ns", p->window_ns);
 	sp_json_bool(json, "is_complete", p->end == SP_PROFILE_END_CLEAN);
+	sp_json_bool(json, "is_exact", sp_profile_is_exact(p));
 	sp_json_bool(json, "is_subset", sp_selection_is_subset(s));
 	sp_json_u64(json, "tail_ns", d->tail_ns);
 	sp_json_string(json, "notes", d->notes);

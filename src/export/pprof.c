@@ -437,8 +437,9 @@ static void print_comments(const struct writer *w, FILE *out)
 	fputs("command: ", out);
 	sp_text_print(out, w->profile->command);
 	fprintf(out,
-		"\nexact: %" PRIu64 " bytes in %" PRIu64 " allocations of the "
-		"process\nview %s: ",
+		"\nexact: %s%" PRIu64 " bytes in %" PRIu64
+		" allocations of the process\nview %s: ",
+		sp_profile_is_exact(w->profile) ? "" : "at least ",
 		w->profile->exact_alloc_bytes, w->profile->exact_alloc_objects,
 		sp_view_name(a->selection.view));
 	sp_text_print_estimate(out, sp_estimate_bytes(&how, &a->view->all),

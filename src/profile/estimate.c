@@ -106,6 +106,22 @@ static bool slack_is_too_wide(const struct sp_profile *profile)
 	return (double)profile->class_slack_bytes > open / 10;
 }
 
+static const char *why_too_wide(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "threads went on while the process ended, so that its "
+		       "totals are not known closely enough";
+	case SP_PROFILE_END_KILLED:
+		return "the process did not end in an orderly way, so that its "
+		       "totals are not known closely enough";
+	case SP_PROFILE_END_RUNNING:
+		return "the process is still running, so that its totals are "
+		       "not known closely enough";
+	}
+	return NULL;
+}
+
 /* Why the totals do not cover what was sampled, or NULL. */
 static const char *why_without(const struct sp_profile *profile)
 {
@@ -125,12 +141,7 @@ static const char *why_without(const struct sp_profile *profile)
 	    profile->exact_alloc_bytes / 1000)
 		return "totals include bytes of the parent process";
 	if (profile->period_bytes > 1 && slack_is_too_wide(profile))
-		return profile->end == SP_PROFILE_END_RUNNING
-			       ? "the process is still running, so that its "
-				 "totals are not known closely enough"
-			       : "the process did not end in an orderly way, "
-				 "so that its totals are not known closely "
-				 "enough";
+		return why_too_wide(profile->end);
 	return NULL;
 }
 

@@ -131,6 +131,27 @@ static int pass(struct walk *w, const struct sp_record_mark *mark)
 	return r;
 }
 
+/* The process has allocated that much at least: so much less may be missing of
+ * its totals, or more of what classes have. */
+static void raise_exact(struct sp_profile *p, uint64_t bytes)
+{
+	uint64_t more;
+
+	if (bytes <= p->exact_alloc_bytes)
+		return;
+	more = bytes - p->exact_alloc_bytes;
+	p->exact_alloc_bytes = bytes;
+	if (more <= p->missing_bytes_max) {
+		p->missing_bytes_max -= more;
+		return;
+	}
+	more -= p->missing_bytes_max;
+	p->missing_bytes_max = 0;
+	if (__builtin_add_overflow(p->class_slack_bytes, more,
+				   &p->class_slack_bytes))
+		p->class_slack_bytes = UINT64_MAX;
+}
+
 /* What is known of the end: `latest` mark, and the totals of the file, which
  * one of them may be behind. */
 static struct sp_record_mark find_end(struct walk *w,
@@ -139,8 +160,7 @@ static struct sp_record_mark find_end(struct walk *w,
 	struct sp_profile *p = w->profile;
 	struct sp_record_mark end = *latest;
 
-	if (p->exact_alloc_bytes < latest->alloc_bytes)
-		p->exact_alloc_bytes = latest->alloc_bytes;
+	raise_exact(p, latest->alloc_bytes);
 	if (p->exact_alloc_objects < latest->alloc_objects)
 		p->exact_alloc_objects = latest->alloc_objects;
 	end.alloc_bytes = p->exact_alloc_bytes;

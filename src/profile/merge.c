@@ -5,8 +5,6 @@
  */
 #include "profile/merge.h"
 
-#include "profile/marks.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,6 +13,7 @@
 
 #include "profile/array.h"
 #include "profile/codemap.h"
+#include "profile/marks.h"
 #include "profile/stored.h"
 
 struct file_facts {
@@ -171,6 +170,7 @@ static void add_totals(struct sp_profile *p, const struct sp_profile *part)
 	raise(&p->time_error_ns, part->time_error_ns);
 	add(&p->exact_alloc_bytes, part->exact_alloc_bytes);
 	add(&p->exact_alloc_objects, part->exact_alloc_objects);
+	add(&p->missing_bytes_max, part->missing_bytes_max);
 	add(&p->unsampled_bytes, part->unsampled_bytes);
 	add(&p->unsampled_objects, part->unsampled_objects);
 	add(&p->threads, part->threads);
@@ -246,6 +246,7 @@ static int describe_part(struct merger *g, const struct sp_profile *part)
 		.period_bytes = part->period_bytes,
 		.exact_alloc_bytes = part->exact_alloc_bytes,
 		.exact_alloc_objects = part->exact_alloc_objects,
+		.missing_bytes_max = part->missing_bytes_max,
 		.end = part->end,
 		.window_ns = part->window_ns,
 	};
@@ -591,10 +592,9 @@ int sp_profile_load_many(const char *const *paths, size_t n,
 	sp_codemap_done(&g.code);
 	sp_stored_done(&g.stored);
 	free(g.facts);
-	if (r < 0) {
+	if (r < 0)
 		sp_profile_free(g.p);
-		return r;
-	}
-	*ret_profile = g.p;
-	return 0;
+	else
+		*ret_profile = g.p;
+	return r;
 }

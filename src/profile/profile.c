@@ -248,8 +248,10 @@ static int take_sample(struct loader *l, const struct sp_record_sample *r)
 	};
 	if (find_thread(l, r->thread, &sample.thread))
 		return -ENOMEM;
-	return l->fold ? sp_fold_sample(l->fold, &sample)
-		       : sp_samples_add(&l->samples, &sample);
+	if (!l->fold)
+		return sp_samples_add(&l->samples, &sample);
+	sp_totals_take_sample(l->p, &sample);
+	return sp_fold_sample(l->fold, &sample);
 }
 
 static int take_free(struct loader *l, const struct sp_record_free *r)
@@ -318,37 +320,35 @@ static int take(struct loader *l, const struct sp_decoded *d)
 	}
 }
 
-/* Totals that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
 /* Exact totals, and the threads that were alive at the last publication. */
 static int take_totals(struct loader *l)
 {
-	struct sp_profile *p = l->p;
-
 	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
-		const struct sp_reader_slot *slot = &l->reader->slots[i];
-		struct sp_thread_info *t;
+		const uint64_t index = l->reader->slots[i].thread;
+		struct sp_thread_info *t = NULL;
 
-		add(&p->exact_alloc_bytes, slot->alloc_bytes);
-		add(&p->exact_alloc_objects, slot->alloc_objects);
-		if (slot->thread == 0 || slot->thread > UINT32_MAX)
-			continue;
-		t = get_thread(l, (uint32_t)slot->thread);
-		if (!t)
-			return -ENOMEM;
-		t->tid = slot->tid;
-		if (t->has_totals)
-			continue;
-		t->has_totals = true;
-		t->exact_alloc_bytes = slot->owner_bytes;
-		t->exact_alloc_objects = slot->owner_objects;
+		if (index && index <= UINT32_MAX) {
+			t = get_thread(l, (uint32_t)index);
+			if (!t)
+				return -ENOMEM;
+		}
+		sp_totals_take_slot(l->p, l->reader, i, t);
 	}
+	sp_totals_finish(l->p, l->reader);
 	return 0;
+}
+
+/* What had ended before the window may be there or not. */
+static void join_samples(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+	const struct sp_window *window = &l->reader->window;
+
+	sp_samples_join(&l->samples, &p->samples, &p->n_samples,
+			&p->unmatched_frees);
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (!window->oldest || p->samples[i].freed_ns > window->time_ns)
+			sp_totals_take_sample(p, &p->samples[i]);
 }
 
 /* The arguments as one would type them. */
@@ -381,18 +381,16 @@ static int finish(struct loader *l)
 	struct sp_profile *p = l->p;
 	const struct sp_reader *r = l->reader;
 	const char *time_error;
-	int err = take_totals(l);
+	int err = sp_profile_drop_infos(p);
 
-	if (!err)
-		err = sp_profile_drop_infos(p);
 	if (err)
 		return err;
-	sp_totals_take_classes(p, r);
 	if (l->fold)
 		err = sp_fold_finish(l->fold, p);
 	else
-		sp_samples_join(&l->samples, &p->samples, &p->n_samples,
-				&p->unmatched_frees);
+		join_samples(l);
+	if (!err)
+		err = take_totals(l);
 	if (err)
 		return err;
 	sp_stored_finish(&l->stored, p);

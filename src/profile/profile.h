@@ -114,6 +114,7 @@ struct sp_part {
 	uint64_t period_bytes;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
+	uint64_t missing_bytes_max;
 	enum sp_profile_end end;
 	/* When its process began, and when it ended or was heard of last; the
 	 * end of the profile if it is running. */
@@ -165,6 +166,8 @@ struct sp_thread_info {
 	bool exited;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
+	/* Sums over its samples: it has allocated no less. */
+	struct sp_class_total sampled;
 };
 
 struct sp_info { /* "key=value" facts and settings stored in the file */
@@ -191,15 +194,18 @@ struct sp_profile {
 	/* Times of samples and frees are right to within that; 0: exactly. */
 	uint64_t time_error_ns;
 
+	/* Exact totals: what the process has allocated for certain, and at most
+	 * that much more (sp_profile_is_exact()). */
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
+	uint64_t missing_bytes_max;
 	uint64_t threads; /* threads that allocated */
 	/* Exact totals by size class.  They may lag behind the process totals
 	 * when the process was killed or runs: see class_slack_bytes. */
 	bool has_classes;
 	struct sp_class_total classes[SP_FORMAT_CLASSES];
 	/* At most that much of what was allocated is in no class above: what
-	 * classes lack of the totals, and what live threads had not published.
+	 * classes lack of the totals, and what these may lack.
 	 */
 	uint64_t class_slack_bytes;
 	struct sp_law_used law; /* how samples were drawn */
@@ -297,6 +303,14 @@ static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
 {
 	return profile->n_parts ? profile->parts[sample->part].stop_ns
 				: profile->duration_ns;
+}
+
+/* Are the exact totals all that was allocated?  Else they are the least that
+ * it can be. */
+static inline bool sp_profile_is_exact(const struct sp_profile *profile)
+{
+	return profile->end == SP_PROFILE_END_CLEAN &&
+	       !profile->missing_bytes_max;
 }
 
 /* Called as the reader goes, to show progress: done <= total, in bytes. */

@@ -343,7 +343,8 @@ static void read_class_pair(struct sp_reader *r, unsigned int pair)
 	if (!best.seq || r->has_class_slot[best.slot])
 		return;
 	r->has_classes = r->has_class_slot[best.slot] = true;
-	r->class_slot_bytes[best.slot] = best.alloc_bytes;
+	r->class_slots[best.slot] =
+		(struct sp_class_total){best.alloc_bytes, best.alloc_objects};
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
 		add(&r->classes[i].bytes, best.classes[i].bytes);
 		add(&r->classes[i].objects, best.classes[i].objects);

@@ -47,7 +47,7 @@ struct sp_reader {
 	struct sp_class_total classes[SP_FORMAT_CLASSES];
 	/* What each slot has in them, and whether its page was there. */
 	bool has_class_slot[SP_FORMAT_SLOTS];
-	uint64_t class_slot_bytes[SP_FORMAT_SLOTS];
+	struct sp_class_total class_slots[SP_FORMAT_SLOTS];
 	bool is_cut;     /* the file is shorter than its writer made it */
 	bool is_running; /* the process that writes it is still there */
 	/* If so, records of later are passed over; else UINT64_MAX. */

@@ -102,10 +102,8 @@ static void note_outside(struct notes *notes, const struct sp_analysis *a)
 	struct sp_interval estimate =
 		sp_estimate_bytes(&how, &a->population.all);
 	double least = (double)(p->exact_alloc_bytes - p->unsampled_bytes);
-	double most = least;
+	double most = least + (double)p->missing_bytes_max;
 
-	if (p->end != SP_PROFILE_END_CLEAN)
-		most += (double)p->check_in_bytes * (double)p->threads;
 	if (least > estimate.hi || most < estimate.lo)
 		fprintf(note(notes),
 			"the exact total lies outside the %s interval of its "
@@ -280,22 +278,21 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 	fputs("\nfile: ", out);
 	switch (p->end) {
 	case SP_PROFILE_END_CLEAN:
-		fputs("complete, the process ended cleanly\n", out);
+		fputs("complete, the process ended cleanly", out);
 		break;
 	case SP_PROFILE_END_KILLED:
-		fprintf(out,
-			"ends where the process was killed or left without "
-			"exit(); exact totals may miss up to %s per thread "
-			"that was alive\n",
-			sp_text_size(p->check_in_bytes).text);
+		fputs("ends where the process was killed or left without "
+		      "exit()",
+		      out);
 		break;
 	case SP_PROFILE_END_RUNNING:
-		fprintf(out,
-			"the process is still running: figures as of now; "
-			"exact totals may miss up to %s per live thread\n",
-			sp_text_size(p->check_in_bytes).text);
+		fputs("the process is still running: figures as of now", out);
 		break;
 	}
+	if (p->missing_bytes_max)
+		fprintf(out, "; up to %s may be missing from exact totals",
+			sp_text_bytes((double)p->missing_bytes_max).text);
+	putc('\n', out);
 }
 
 static void print_file(FILE *out, const char *path)

@@ -91,11 +91,15 @@ static void print_window(FILE *out, const struct sp_profile *p)
 
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
-	fprintf(out, "  EXACT     %s%s in %s allocation%s\n",
-		p->end == SP_PROFILE_END_CLEAN ? "" : "at least ",
+	fprintf(out, "  EXACT     %s%s in %s allocation%s",
+		sp_profile_is_exact(p) ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects));
+	if (p->missing_bytes_max)
+		fprintf(out, " (up to %s more)",
+			sp_text_bytes((double)p->missing_bytes_max).text);
+	putc('\n', out);
 	if (p->unsampled_bytes > p->discarded_bytes)
 		fprintf(out,
 			"  unsampled %s of that: sampling was off, and nothing "

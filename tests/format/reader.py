@@ -78,19 +78,17 @@ class Profile:
         self.oldest, self.since = self.window[:2]
 
     def _slots(self, data):
-        self.alloc_bytes = self.alloc_objects = self.unpublished = 0
+        self.slots = []
         for at in range(0, 448 * 128, 128):
             copy = newest(self.file_id, SLOT,
                           (data[at:at + 64], data[at + 64:at + 128]))
             (_, total, objects, base, base_objects, thread, tid,
              _) = struct.unpack("<8Q", copy or bytes(64))
-            self.alloc_bytes += total
-            self.alloc_objects += objects
+            self.slots.append(([total, objects],
+                               [total - base & MASK,
+                                objects - base_objects & MASK], thread))
             if thread:
-                self.unpublished += min(self.check_in,
-                                        max(4096, total - base & MASK))
-                self.threads[thread] = {"tid": tid, "exact": [
-                    total - base, objects - base_objects]}
+                self.threads[thread] = {"tid": tid, "exact": None}
 
     def chunk(self, number, data):
         """Take chunk `number`, which may be cut short."""
@@ -256,19 +254,45 @@ class Profile:
         sums = [sum(column) for column in zip(*self.classes.values())]
         return [list(pair) for pair in zip(sums[::2], sums[1::2])]
 
-    def slack(self):
-        """Allocated bytes that may be in no class."""
-        known = sum(sum(n[::2]) for n in self.classes.values())
-        return max(0, self.alloc_bytes - known) + \
-            (0 if self.end_kind == 1 else self.unpublished)
-
-    def exact(self):
-        """A mark, or the window, may be ahead of what threads had
-        published."""
+    def add_up(self):
+        """The totals of all slots, what may be missing of them, and what of
+        them may be in no class.  Of an owner counts what proves most: what it
+        has published, the classes of the slot, or its samples."""
+        self.total, self.missing, self.slack = [0, 0], 0, 0
+        sampled = {}
+        for s in self.samples:
+            sums = sampled.setdefault(s["thread"], [0, 0])
+            sums[0] += s["size"]
+            sums[1] += 1
+        for number, (slot, own, thread) in enumerate(self.slots):
+            numbers = self.classes.get(number, [0, 0])
+            known = [sum(numbers[::2]), sum(numbers[1::2])]
+            most = min(self.check_in, own[0])
+            most = own[0] + max(4096, most)
+            ahead = [max(0, c - s) for c, s in zip(known, slot)]
+            own = [n + a for n, a in zip(own, ahead)]
+            if thread:
+                more = [max(0, s - n) for s, n in zip(
+                    sampled.get(thread, [0, 0]), own)]
+                ahead = [a + m for a, m in zip(ahead, more)]
+                own = [n + m for n, m in zip(own, more)]
+                if self.end_kind != 1:
+                    self.missing += max(0, most - own[0])
+                self.threads[thread]["exact"] = \
+                    self.threads[thread]["exact"] or own
+            self.total = [t + s + a
+                          for t, s, a in zip(self.total, slot, ahead)]
+            self.slack += slot[0] + ahead[0] - known[0]
+        self.missing += self.losses[18] if self.end_kind == 1 \
+            else self.losses[7] * self.check_in
+        self.slack += self.missing
+        # A mark, or the window, may be ahead of what is known of threads.
         marked = [max([m[i] for m in self.marks] + [self.window[i]])
                   for i in (3, 4)]
-        return [max(self.alloc_bytes, marked[0]),
-                max(self.alloc_objects, marked[1])]
+        more = max(0, marked[0] - self.total[0])
+        self.slack += max(0, more - self.missing)
+        self.missing = max(0, self.missing - more)
+        self.total = [max(t, m) for t, m in zip(self.total, marked)]
 
     def stretches(self):
         """Phase, beginning, period and exact totals of each stretch."""
@@ -298,7 +322,7 @@ class Profile:
                 close(size, unsampled)
                 began = [time, size, unsampled,
                          os.fsdecode(name) if kind == 1 else began[3], now]
-        size = self.exact()[0]
+        size = self.total[0]
         close(size, last[1] + (0 if last[2] else size - last[0]))
         # What was before the window is as if nothing had been sampled.
         return [[*s[:4], s[3] if s[1] < self.since else s[4]] for s in found]
@@ -349,6 +373,7 @@ def summary(profile):
     for number in filter(None, {s["thread"] for s in profile.samples}):
         profile.threads.setdefault(number, {})
     profile.settle()
+    profile.add_up()
     counted = [s for s in profile.samples if s["time_ns"] >= profile.since]
     of_stack = Counter(s["stack"] for s in counted)
     of_thread = Counter(s["thread"] for s in counted)
@@ -359,12 +384,13 @@ def summary(profile):
         "flags": profile.flags, "ended": len(ends),
         "unmatched_frees": unmatched, "rss": sorted(profile.rss),
         "stretches": profile.stretches(),
-        "classes": profile.class_totals(), "slack": profile.slack(),
+        "classes": profile.class_totals(), "slack": profile.slack,
         "pid": profile.pid, "period_bytes": max(
             (s[2] for s in profile.stretches() if s[2]),
             default=profile.period_bytes),
         "seed": str(profile.seed), "clean": profile.end_kind == 1,
-        "exact": profile.exact(),
+        "exact": [*profile.total, profile.end_kind == 1 and
+                  not profile.missing, profile.missing],
         "samples": len(profile.samples), "losses": profile.losses,
         "stacks": [{"samples": samples, "flags": 0, "frames": [],
                     **profile.stacks.get(number, {})}

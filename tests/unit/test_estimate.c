@@ -186,8 +186,13 @@ static void test_when_totals_are_used(void **state)
 	sp_population_free(&x);
 	p.class_slack_bytes++;
 	x = population_of(&p);
+	assert_true(!x.has_totals && strstr(x.why_without, "threads went on"));
+	sp_population_free(&x);
+	p.end = SP_PROFILE_END_KILLED;
+	x = population_of(&p);
 	assert_true(!x.has_totals && strstr(x.why_without, "orderly"));
 	sp_population_free(&x);
+	p.end = SP_PROFILE_END_CLEAN;
 	p.class_slack_bytes = 0;
 
 	p.has_classes = false;

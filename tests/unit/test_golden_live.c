@@ -183,9 +183,11 @@ static void test_killed(void **state)
 	assert_true(p->has_classes);
 	assert_int_equal(p->classes[5].bytes, 6000);
 	assert_int_equal(p->classes[5].objects, 30);
-	/* 4000 bytes came after the classes; and as much again as the thread
-	 * had published may have come after that. */
-	assert_int_equal(p->class_slack_bytes, 4000 + 10000);
+	/* Its samples add up to that: more than it has published, and more
+	 * than it may have held back. */
+	assert_int_equal(p->exact_alloc_bytes, 65000);
+	assert_int_equal(p->missing_bytes_max, 0);
+	assert_int_equal(p->class_slack_bytes, 65000 - 6000);
 	sp_profile_free(p);
 }
 

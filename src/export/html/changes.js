@@ -211,7 +211,7 @@ function totalCard(title, older, newer, ofObjects, confidence) {
 }
 
 function showPairCards(box, older, newer) {
-	const exact = older.is_complete && newer.is_complete ? ', exact'
+	const exact = older.is_exact && newer.is_exact ? ', exact'
 		: ', at least';
 	const {confidence} = newer;
 
@@ -262,7 +262,7 @@ function pairNotes(older, newer) {
 			`${plural(newer.files, 'file')}: the sums of each are ` +
 			'compared, not the means');
 	for (const [what, data] of sides)
-		if (!data.is_complete)
+		if (!data.is_exact)
 			notes.push(`${what}: ${data.end}: its totals are lower limits`);
 	if (differ((data) => data.has_frees))
 		notes.push(`${older.has_frees ? 'new' : 'old'} has no frees: ` +

@@ -20,7 +20,7 @@ function estimateCard(title, e, samples, confidence, when) {
 }
 
 function showCards(box, data) {
-	const least = data.is_complete ? '' : 'at least ';
+	const least = data.is_exact ? '' : 'at least ';
 	const {confidence} = data;
 
 	box.replaceChildren(
