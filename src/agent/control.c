@@ -11,7 +11,6 @@
 #include "agent/diag.h"
 #include "agent/export.h"
 #include "agent/marks.h"
-#include "agent/rate.h"
 #include "agent/slots.h"
 #include "agent/thread.h"
 
@@ -116,13 +115,13 @@ SP_EXPORT int sampleprof_snapshot(const char *name)
 
 /* ---- what is sampled ---- */
 
-static int set_sampling(bool is_on, uint64_t period_bytes)
+static int set_sampling(enum sp_marks_switch to, uint64_t period_bytes)
 {
 	int saved_errno = errno, err;
 
 	if (!sp_agent_enter())
 		return -1;
-	err = sp_marks_sampling(&sp_thread, is_on, period_bytes);
+	err = sp_marks_sampling(&sp_thread, to, period_bytes);
 	sp_agent_leave();
 	errno = saved_errno;
 	return err ? -1 : 0;
@@ -130,19 +129,19 @@ static int set_sampling(bool is_on, uint64_t period_bytes)
 
 SP_EXPORT int sampleprof_start(void)
 {
-	return set_sampling(true, 0);
+	return set_sampling(SP_MARKS_ON, 0);
 }
 
 SP_EXPORT int sampleprof_stop(void)
 {
-	return set_sampling(false, 0);
+	return set_sampling(SP_MARKS_OFF, 0);
 }
 
 SP_EXPORT int sampleprof_set_period(uint64_t bytes)
 {
 	if (bytes < 1 || bytes > SP_FORMAT_PERIOD_MAX)
 		return -1;
-	return set_sampling(sp_rate_law() != &sp_rate_off, bytes);
+	return set_sampling(SP_MARKS_KEEP, bytes);
 }
 
 /* ---- this thread ---- */

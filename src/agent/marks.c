@@ -134,7 +134,23 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name)
 	return err;
 }
 
-int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes)
+/* Context: `busy` is ours. */
+static bool is_to_sample(enum sp_marks_switch to)
+{
+	const bool is_sampling = sp_rate_law() != &sp_rate_off;
+
+	switch (to) {
+	case SP_MARKS_KEEP:
+		return is_sampling;
+	case SP_MARKS_TOGGLE:
+		return !is_sampling;
+	default:
+		return to == SP_MARKS_ON;
+	}
+}
+
+int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
+		      uint64_t period_bytes)
 {
 	const struct sp_marks_name none = {.bytes = 0};
 	const struct sp_law *law;
@@ -142,7 +158,7 @@ int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes)
 
 	if (err)
 		return err;
-	law = sp_rate_find(is_on, period_bytes);
+	law = sp_rate_find(is_to_sample(to), period_bytes);
 	if (!law) {
 		err = -ENOMEM;
 	} else if (law != sp_rate_law()) {

@@ -39,10 +39,20 @@ int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
 /* A moment with that name, and all totals by size class in the file. */
 int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name);
 
-/* Sampling is on or off from now on; period_bytes 0: with the period it had.
- * -ENOMEM if there is no memory for another period.  A change to what is
- * already so makes no mark. */
-int sp_marks_sampling(struct sp_thread *t, bool is_on, uint64_t period_bytes);
+/* Whether to sample from now on.  KEEP and TOGGLE go by what is in force when
+ * the change takes effect: another thread may change it until then. */
+enum sp_marks_switch {
+	SP_MARKS_OFF,
+	SP_MARKS_ON,
+	SP_MARKS_KEEP,
+	SP_MARKS_TOGGLE,
+};
+
+/* Change what is sampled; period_bytes 0: with the period it had.  -ENOMEM if
+ * there is no memory for another period.  A change to what is already so makes
+ * no mark. */
+int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
+		      uint64_t period_bytes);
 
 /* The period that the target of samples per second asks for now.  A mark is
  * made where it is longer than any before: 160 times at most for one base. */

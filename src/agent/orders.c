@@ -12,7 +12,6 @@
 
 #include "agent/linkmap.h"
 #include "agent/marks.h"
-#include "agent/rate.h"
 #include "agent/writer.h"
 
 #include "agent/poison.h"
@@ -38,14 +37,13 @@ static int obey(struct sp_thread *t, const struct sp_control *order)
 	memcpy(name.text, order->name, sizeof(name.text));
 	switch (order->command) {
 	case SP_CONTROL_START:
-		return sp_marks_sampling(t, true, 0);
+		return sp_marks_sampling(t, SP_MARKS_ON, 0);
 	case SP_CONTROL_STOP:
-		return sp_marks_sampling(t, false, 0);
+		return sp_marks_sampling(t, SP_MARKS_OFF, 0);
 	case SP_CONTROL_PERIOD:
 		return order->period_bytes
-			       ? sp_marks_sampling(
-					 t, sp_rate_law() != &sp_rate_off,
-					 order->period_bytes)
+			       ? sp_marks_sampling(t, SP_MARKS_KEEP,
+						   order->period_bytes)
 			       : -EINVAL;
 	case SP_CONTROL_MARK:
 		return sp_marks_phase(t, &name, NULL);
@@ -97,7 +95,7 @@ void sp_orders_poll(struct sp_thread *t)
 	/* An even number of signals leaves things as they are. */
 	seen = atomic_load(&toggles);
 	if ((seen - atomic_exchange(&toggled, seen)) & 1)
-		sp_marks_sampling(t, sp_rate_law() == &sp_rate_off, 0);
+		sp_marks_sampling(t, SP_MARKS_TOGGLE, 0);
 	atomic_store_explicit(&busy, 0, memory_order_release);
 }
 

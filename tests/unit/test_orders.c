@@ -2,13 +2,17 @@
 /* Orders from outside, also from somebody who means no good: each has its
  * answer, and none is carried out twice. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "agent/marks.h"
@@ -102,6 +106,65 @@ static void test_orders(void **state)
 	assert_true(agent_fixture_losses() == 0);
 }
 
+/* ---- stop beside a change of the period ---- */
+
+enum { IDLE, STOPPING, CHANGING };
+
+static _Atomic int stage;
+
+bool __real_sp_recorder_mark(struct sp_thread *t,
+			     const struct sp_record_mark *mark);
+bool __wrap_sp_recorder_mark(struct sp_thread *t,
+			     const struct sp_record_mark *mark);
+
+/* While it is being stopped the other thread begins to change the period, and
+ * has time to look at what is in force until now. */
+bool __wrap_sp_recorder_mark(struct sp_thread *t,
+			     const struct sp_record_mark *mark)
+{
+	const struct timespec moment = {0, 1000000};
+
+	if (atomic_load(&stage) == STOPPING) {
+		while (atomic_load(&stage) != CHANGING)
+			sched_yield();
+		nanosleep(&moment, NULL);
+	}
+	return __real_sp_recorder_mark(t, mark);
+}
+
+static void *change_period(void *arg)
+{
+	static _Thread_local struct sp_thread t;
+	const uint64_t *period_bytes = arg;
+
+	while (atomic_load(&stage) != STOPPING)
+		sched_yield();
+	atomic_store(&stage, CHANGING);
+	sp_marks_sampling(&t, SP_MARKS_KEEP, *period_bytes);
+	return NULL;
+}
+
+/* Whether it samples is for start and stop alone to say. */
+static void test_stop_is_kept(void **state)
+{
+	(void)state;
+	open_all();
+	for (uint64_t i = 1; i <= 20; i++) {
+		uint64_t period_bytes = 1000 * i;
+		pthread_t thread;
+
+		sp_marks_sampling(&sp_thread, SP_MARKS_ON, 0);
+		assert_int_equal(pthread_create(&thread, NULL, change_period,
+						&period_bytes),
+				 0);
+		atomic_store(&stage, STOPPING);
+		sp_marks_sampling(&sp_thread, SP_MARKS_OFF, 0);
+		pthread_join(thread, NULL);
+		atomic_store(&stage, IDLE);
+		assert_ptr_equal(sp_rate_law(), &sp_rate_off);
+	}
+}
+
 #define TEST(f) cmocka_unit_test_teardown(f, agent_fixture_teardown)
 
 int main(void)
@@ -109,6 +172,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_hostile),
 		TEST(test_orders),
+		TEST(test_stop_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,

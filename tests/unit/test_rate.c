@@ -133,10 +133,10 @@ static void test_orders(void **state)
 	take_samples(300);
 	before = period();
 	assert_true(before > 4 * FIXTURE_PERIOD);
-	assert_int_equal(sp_marks_sampling(&sp_thread, true, 65536), 0);
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_ON, 65536), 0);
 	assert_in_range(period(), before * 16, (before + 1) * 16);
 	assert_true(sp_rate_ceiling() == period());
-	assert_int_equal(sp_marks_sampling(&sp_thread, false, 0), 0);
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_OFF, 0), 0);
 	assert_ptr_equal(sp_rate_law(), &sp_rate_off);
 	assert_true(sp_rate_ceiling() == 0);
 	/* Off is off. */
@@ -144,7 +144,7 @@ static void test_orders(void **state)
 	assert_false(sp_rate_is_due());
 	assert_ptr_equal(sp_rate_law(), &sp_rate_off);
 	clock_ns += 100 * SECOND_NS;
-	assert_int_equal(sp_marks_sampling(&sp_thread, true, 0), 0);
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_ON, 0), 0);
 	assert_true(period() == 65536);
 	p = load(path);
 	assert_true(p->stretches[p->n_stretches - 1].period_bytes == 65536);
