@@ -387,6 +387,9 @@ static int check_once(const struct sp_gate_options *options)
 		code = sp_console_fail_with(&err);
 	} else {
 		code = codes[verdict];
+		if (code == EXIT_CANNOT_TELL && !options->update &&
+		    options->undecided != SP_UNDECIDED_FAIL)
+			code = EXIT_FINE;
 		if (err.message[0])
 			sp_console_fail_with(&err);
 	}

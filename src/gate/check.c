@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "gate/amount.h"
+#include "gate/figures.h"
 
 const char *sp_verdict_name(enum sp_verdict verdict)
 {
@@ -67,10 +68,10 @@ static void judge_change(const struct checker *c, struct sp_finding *f,
 {
 	const struct sp_allowance *a = &f->limit->allowance;
 	const double level = c->check->level;
-	const enum sp_change up = sp_change_up(old, new, a, level);
-	const enum sp_change down = f->limit->both_ways
-					    ? sp_change_down(old, new, a, level)
-					    : SP_CHANGE_WITHIN;
+	const enum sp_change up = sp_change_up(old, new, a, NULL, level);
+	const enum sp_change down =
+		f->limit->both_ways ? sp_change_down(old, new, a, NULL, level)
+				    : SP_CHANGE_WITHIN;
 
 	if (up == SP_CHANGE_BEYOND)
 		f->verdict = SP_VERDICT_REGRESSION;
@@ -149,6 +150,31 @@ static struct sp_match_of samples_of(const struct sp_limit *limit)
 				    .is_count = !sp_limit_is_bytes(limit)};
 }
 
+/* A pattern that matches nothing is a slip of the pen, or about what is no
+ * more; where samples are missing it may be their fault. */
+static int check_pattern(const struct checker *c, const struct sp_limit *limit,
+			 const struct sp_frame_set *only)
+{
+	const struct sp_comparable *can = &c->check->comparable;
+	const size_t n = c->pair->paths->frames.n_entries;
+	char line[32] = "";
+
+	if (!limit->pattern || !n || can->doubtful || can->old_incomplete ||
+	    can->new_incomplete)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (only->has[i])
+			return 0;
+	if (limit->file)
+		snprintf(line, sizeof(line), "line %u: ", limit->line);
+	return sp_error_set(c->err, -EINVAL, limit->file,
+			    "%sthe pattern of %.80s matches no %s of either "
+			    "side",
+			    line, limit->text,
+			    limit->kind == SP_LIMIT_SITE ? "function"
+							 : "module");
+}
+
 static int check_amount(struct checker *c, struct sp_finding *f)
 {
 	const struct sp_limit *limit = f->limit;
@@ -157,6 +183,8 @@ static int check_amount(struct checker *c, struct sp_finding *f)
 	struct sp_runs old, new;
 	int r = sp_amount_frames(c->pair->paths, limit, &only, c->err);
 
+	if (!r)
+		r = check_pattern(c, limit, &only);
 	if (!r)
 		r = sum_both(c, limit, &only, &old, &new);
 	if (r < 0)
@@ -224,8 +252,103 @@ static const struct sp_match_row *largest(const struct sp_match_row *rows,
 	return best;
 }
 
-/* Samples that would not show the largest function twice as large as is allowed
- * do not show anything. */
+/* Is it seen that the row is within the limit? */
+static bool is_within(const struct checker *c, const struct sp_limit *limit,
+		      const struct sp_match_row *row,
+		      const struct sp_run_noise *noise)
+{
+	const struct sp_allowance *a = &limit->allowance;
+	const double level = c->check->level;
+
+	return sp_change_up(&row->old, &row->new, a, noise, level) ==
+		       SP_CHANGE_WITHIN &&
+	       (!limit->both_ways ||
+		sp_change_down(&row->old, &row->new, a, noise, level) ==
+			SP_CHANGE_WITHIN);
+}
+
+/* The period with which the row would be seen to be within the limit; 0 if no
+ * period would help. */
+static uint64_t period_for(const struct checker *c,
+			   const struct sp_limit *limit,
+			   const struct sp_match_row *row)
+{
+	const double size = fmax(row->old.mean, row->new.mean);
+	const double allowed =
+		fmax(limit->allowance.growth, limit->allowance.amount / size);
+	const double sampling = (row->old.noise / (double)row->old.n +
+				 row->new.noise / (double)row->new.n) /
+				2 / (size * size);
+	const double period = (double)c->pair->new.run[0]->period_bytes;
+
+	if (row->old.var > 2 * row->old.noise ||
+	    row->new.var > 2 * row->new.noise)
+		return 0; /* the program's own noise is larger */
+	return (uint64_t)fmax(1,
+			      floor(period *
+				    sp_variance_needed(allowed, c->check->level,
+						       SP_CHECK_POWER) /
+				    sampling));
+}
+
+/* What a function without a sample may have: the limit has to leave room for
+ * it, if it speaks of an amount. */
+static bool would_be_seen(const struct checker *c, struct sp_finding *f)
+{
+	const struct sp_summary *first = c->pair->new.run[0];
+	const double amount = f->limit->allowance.amount;
+	struct sp_acc none;
+	struct sp_runs runs;
+	double most;
+
+	if (!(amount > 0) || first->period_bytes == 1)
+		return true;
+	sp_acc_init(&none, first->period_bytes);
+	sp_runs_sampled(&runs, &none, 1, false);
+	most = sp_runs_mean(&runs, c->check->level).hi / (double)c->pair->new.n;
+	if (most <= amount)
+		return true;
+	f->period_needed = (uint64_t)fmax(
+		1, floor((double)first->period_bytes * amount / most));
+	cannot_tell(f, "a new function of %s can be without a sample",
+		    sp_text_bytes(most).text);
+	return false;
+}
+
+/* That no function was found to be beyond the limit is no answer where the
+ * samples would not have shown it: each has to be seen to be within. */
+static void judge_unfound(const struct checker *c, struct sp_finding *f,
+			  const struct sp_match_row *rows, size_t n,
+			  const struct sp_run_noise *noise)
+{
+	double sum = 0, undecided = 0;
+	bool is_period = would_be_seen(c, f);
+	uint64_t period = f->period_needed;
+
+	for (size_t i = 0; i < n; i++) {
+		const double size = rows[i].old.mean + rows[i].new.mean;
+		uint64_t needed;
+
+		sum += size;
+		if (is_within(c, f->limit, &rows[i], noise))
+			continue;
+		needed = period_for(c, f->limit, &rows[i]);
+		period = f->n_undecided++ || !is_period
+				 ? (needed < period ? needed : period)
+				 : needed;
+		undecided += size;
+	}
+	if (!f->n_undecided)
+		return;
+	f->undecided_share = undecided / sum;
+	f->period_needed = period;
+	cannot_tell(f,
+		    "%zu of %zu functions, %s of the bytes, have too few "
+		    "samples for this limit",
+		    f->n_undecided, n,
+		    sp_figure_share(f->undecided_share).text);
+}
+
 static void judge_sites(const struct checker *c, struct sp_finding *f,
 			const struct sp_match_row *rows, size_t n,
 			const struct sp_run_noise *noise)
@@ -243,16 +366,14 @@ static void judge_sites(const struct checker *c, struct sp_finding *f,
 		sp_relative_variance(&best->old, noise),
 		sp_relative_variance(&best->old, noise),
 		f->limit->allowance.growth, 1 - 2 * rate, SP_CHECK_POWER);
-	if (f->n_culprits) {
-		f->verdict = SP_VERDICT_IMPROVED;
-		for (size_t i = 0; i < f->n_culprits; i++)
-			if (!f->culprits[i].is_path &&
-			    f->culprits[i].change.value > 0)
-				f->verdict = SP_VERDICT_REGRESSION;
-	} else if (f->detectable > 1 + 2 * f->limit->allowance.growth) {
-		cannot_tell(f, "too few samples to see the largest function "
-			       "double");
+	if (!f->n_culprits) {
+		judge_unfound(c, f, rows, n, noise);
+		return;
 	}
+	f->verdict = SP_VERDICT_IMPROVED;
+	for (size_t i = 0; i < f->n_culprits; i++)
+		if (!f->culprits[i].is_path && f->culprits[i].change.value > 0)
+			f->verdict = SP_VERDICT_REGRESSION;
 }
 
 static int check_rows(struct checker *c, struct sp_finding *f,

@@ -58,6 +58,10 @@ struct sp_finding {
 	size_t n_tests;
 	size_t n_rejected;     /* of them */
 	double new_site_bytes; /* that it would have found, if all new */
+	/* Functions that are neither found nor seen to be within the limit, and
+	 * their share of the bytes of both sides. */
+	size_t n_undecided;
+	double undecided_share;
 	struct sp_culprit *culprits;
 	size_t n_culprits;
 };

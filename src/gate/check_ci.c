@@ -14,6 +14,13 @@ static bool fails(const struct sp_finding *f)
 	       f->verdict == SP_VERDICT_IMPROVED;
 }
 
+/* Did it not pass, and is that to be seen? */
+static bool is_shown(const struct sp_result *r, const struct sp_finding *f)
+{
+	return fails(f) || (f->verdict == SP_VERDICT_CANNOT_TELL &&
+			    r->undecided != SP_UNDECIDED_PASS);
+}
+
 /* In one line: what became of the limit. */
 static void put_sentence(FILE *out, const struct sp_finding *f, double level)
 {
@@ -42,19 +49,25 @@ static void put_details(FILE *out, const struct sp_finding *f, double level)
 static void put_case(FILE *out, FILE *xml, const struct sp_result *r,
 		     const struct sp_finding *f)
 {
-	const char *element = fails(f) ? "failure" : "error";
+	const char *element = fails(f)       ? "failure"
+			      : r->undecided ? "skipped"
+					     : "error";
 
 	fputs("    <testcase classname=\"sampleprof.", out);
 	sp_text_print(xml, r->program);
 	fputs("\" name=\"", out);
 	sp_text_print(xml, f->limit->text);
 	fputs("\" time=\"0\"", out);
-	if (f->verdict == SP_VERDICT_PASS) {
+	if (!is_shown(r, f)) {
 		fputs("/>\n", out);
 		return;
 	}
 	fprintf(out, ">\n      <%s message=\"", element);
 	put_sentence(xml, f, r->check->level);
+	if (!fails(f) && r->undecided) {
+		fputs("\"/>\n    </testcase>\n", out);
+		return;
+	}
 	fprintf(out, "\" type=\"%s\">", sp_verdict_name(f->verdict));
 	put_details(xml, f, r->check->level);
 	fprintf(out, "</%s>\n    </testcase>\n", element);
@@ -64,13 +77,16 @@ int sp_check_junit_write(FILE *out, const struct sp_result *r)
 {
 	const struct sp_check *c = r->check;
 	FILE *xml = sp_escape_open(out, SP_ESCAPE_XML);
-	size_t failures = 0, errors = 0;
+	size_t failures = 0, errors = 0, skipped = 0;
 
 	if (!xml)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_findings; i++) {
 		failures += fails(&c->findings[i]);
-		errors += c->findings[i].verdict == SP_VERDICT_CANNOT_TELL;
+		errors += c->findings[i].verdict == SP_VERDICT_CANNOT_TELL &&
+			  r->undecided == SP_UNDECIDED_FAIL;
+		skipped += c->findings[i].verdict == SP_VERDICT_CANNOT_TELL &&
+			   r->undecided == SP_UNDECIDED_WARN;
 	}
 	fprintf(out,
 		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -82,8 +98,8 @@ int sp_check_junit_write(FILE *out, const struct sp_result *r)
 	sp_text_print(xml, r->program);
 	fprintf(out,
 		"\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" "
-		"skipped=\"0\" time=\"0\">\n",
-		c->n_findings, failures, errors);
+		"skipped=\"%zu\" time=\"0\">\n",
+		c->n_findings, failures, errors, skipped);
 	for (size_t i = 0; i < c->n_findings; i++)
 		put_case(out, xml, r, &c->findings[i]);
 	fputs("  </testsuite>\n</testsuites>\n", out);
@@ -119,7 +135,7 @@ int sp_check_github_write(FILE *out, const struct sp_result *r)
 	for (size_t i = 0; is_fine && i < r->check->n_findings; i++) {
 		const struct sp_finding *f = &r->check->findings[i];
 
-		if (f->verdict != SP_VERDICT_PASS)
+		if (is_shown(r, f))
 			put_annotation(out, property, message, r, f);
 	}
 	if (property)

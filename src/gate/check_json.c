@@ -52,6 +52,8 @@ static void put_finding(struct sp_json *json, const struct sp_finding *f)
 	if (f->n_tests) {
 		sp_json_u64(json, "functions_compared", f->n_tests);
 		sp_json_u64(json, "functions_beyond", f->n_rejected);
+		sp_json_u64(json, "functions_undecided", f->n_undecided);
+		sp_json_double(json, "undecided_share", f->undecided_share);
 		sp_json_double(json, "detectable_new_bytes", f->new_site_bytes);
 	}
 	sp_json_open(json, "explained_by", '[');
@@ -84,6 +86,8 @@ int sp_check_json_write(FILE *out, const struct sp_result *result)
 	sp_json_string(&json, "schema", "sampleprof-check");
 	sp_json_u64(&json, "version", 1);
 	sp_json_string(&json, "verdict", sp_verdict_name(check->verdict));
+	sp_json_string(&json, "undecided",
+		       sp_undecided_name(result->undecided));
 	sp_json_string(&json, "program", result->program);
 	sp_json_u64(&json, "new_runs", result->n_new);
 	sp_json_u64(&json, "old_runs", result->n_old);

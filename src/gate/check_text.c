@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gate/figures.h"
 #include "gate/format.h"
+
+const char *sp_undecided_name(enum sp_undecided undecided)
+{
+	static const char *const names[] = {
+		[SP_UNDECIDED_FAIL] = "fail",
+		[SP_UNDECIDED_WARN] = "warn",
+		[SP_UNDECIDED_PASS] = "pass",
+	};
+
+	return names[undecided];
+}
 
 static const char *word_of(enum sp_verdict verdict)
 {
@@ -43,28 +56,139 @@ void sp_check_print_figures(FILE *out, const struct sp_finding *f, double level)
 		fputs(" (exact)", out);
 }
 
+/* Without its name and the end of the line. */
+static void print_change(FILE *out, const struct sp_finding *f,
+			 const struct sp_culprit *c, const char *indent)
+{
+	const bool is_bytes = sp_limit_is_bytes(f->limit);
+	const bool is_part = c->is_path && f->n_rejected;
+
+	fprintf(out, "%s%s%s%s  %s  ", indent, is_part ? "  " : "",
+		c->is_certain ? "" : "~ ",
+		sp_figure_change(c->change.value, is_bytes).text,
+		sp_figure_interval(c->change, is_bytes, true).text);
+	if (c->is_new || c->is_gone)
+		fputs(c->is_new ? "new  " : "gone  ", out);
+}
+
+static void print_legend(FILE *out, double level, const char *indent)
+{
+	fprintf(out, "%s(intervals at %s; ~ cannot be told from noise)\n",
+		indent, sp_text_level(level).text);
+}
+
 void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
 			     double level, const char *indent)
 {
-	const bool is_bytes = sp_limit_is_bytes(f->limit);
-
 	for (size_t i = 0; i < f->n_culprits; i++) {
-		const struct sp_culprit *c = &f->culprits[i];
-		const bool is_part = c->is_path && f->n_rejected;
-
-		fprintf(out, "%s%s%s%s  %s  ", indent, is_part ? "  " : "",
-			c->is_certain ? "" : "~ ",
-			sp_figure_change(c->change.value, is_bytes).text,
-			sp_figure_interval(c->change, is_bytes, true).text);
-		if (c->is_new || c->is_gone)
-			fputs(c->is_new ? "new  " : "gone  ", out);
-		sp_text_print(out, c->name);
+		print_change(out, f, &f->culprits[i], indent);
+		sp_text_print(out, f->culprits[i].name);
 		putc('\n', out);
 	}
 	if (f->n_culprits)
-		fprintf(out,
-			"%s(intervals at %s; ~ cannot be told from noise)\n",
-			indent, sp_text_level(level).text);
+		print_legend(out, level, indent);
+}
+
+/* ---- on a screen ---- */
+
+#define WIDTH  80
+#define INDENT "              " /* below the limit */
+/* Rows that explain a finding: all findings of a file of limits are to fit on
+ * one screen, and the other formats have the rest. */
+#define CULPRITS 3
+
+/* Bytes of the text up to that many columns, up to its end if it has fewer. */
+static size_t bytes_of(const char *text, size_t columns)
+{
+	size_t i = 0;
+
+	while (text[i] && (columns || (text[i] & 0xc0) == 0x80))
+		columns -= (text[i++] & 0xc0) != 0x80;
+	return i;
+}
+
+/* A line that is too long goes on below, further in; a word stays whole. */
+static void print_line(FILE *out, const char *line)
+{
+	const size_t inside = *line == ' ' ? strspn(line, " ") + 2
+			      : strncmp(line, "note: ", 6) == 0
+				      ? 6
+				      : strlen(INDENT);
+	size_t before = 0;
+
+	for (;;) {
+		const size_t fits = bytes_of(line, WIDTH - before);
+		size_t end = fits;
+
+		if (!line[fits])
+			break;
+		while (end && line[end] != ' ')
+			end--;
+		/* a blank at the beginning ends no word */
+		if (!line[strspn(line, " ")] || end <= strspn(line, " "))
+			end = fits + strcspn(line + fits, " ");
+		if (!line[end])
+			break;
+		fprintf(out, "%*s%.*s\n", (int)before, "", (int)end, line);
+		line += end + strspn(line + end, " ");
+		before = inside;
+	}
+	fprintf(out, "%*s%s\n", (int)before, "", line);
+}
+
+/* Lines as they come, of any length, to `out` as lines of a screen.  `text`,
+ * of open_memstream(), is closed; -ENOMEM or 0. */
+static int print_lines(FILE *out, FILE *text, char **lines)
+{
+	char *rest, *line;
+
+	if (fclose(text) != 0) {
+		free(*lines);
+		return -ENOMEM;
+	}
+	rest = *lines;
+	while ((line = strsep(&rest, "\n")))
+		if (rest)
+			print_line(out, line);
+	free(*lines);
+	return 0;
+}
+
+/* A call path without the outermost callers that there is no room for. */
+static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
+{
+	const size_t fits = bytes_of(c->name, room);
+	size_t end = 0;
+
+	for (const char *at = c->name; (at = strstr(at, " < ")); at += 3)
+		if ((size_t)(at - c->name) + 6 <= fits || !end)
+			end = (size_t)(at - c->name);
+	if (!c->name[fits] || !end || !c->is_path) {
+		sp_text_print(out, c->name);
+	} else {
+		char *some = strndup(c->name, end);
+
+		sp_text_print(out, some ? some : "");
+		fputs(" < ...", out);
+		free(some);
+	}
+	putc('\n', out);
+}
+
+static void print_explanation(FILE *out, const struct sp_finding *f)
+{
+	for (size_t i = 0; i < f->n_culprits && i < CULPRITS; i++) {
+		const long before = ftell(out);
+		size_t used;
+
+		print_change(out, f, &f->culprits[i], INDENT);
+		used = (size_t)(ftell(out) - before);
+		print_name(out, &f->culprits[i],
+			   used < WIDTH - 20 ? WIDTH - used : 20);
+	}
+	if (f->n_culprits > CULPRITS)
+		fprintf(out, INDENT "and %zu more: --format json has all\n",
+			f->n_culprits - CULPRITS);
 }
 
 static void print_sites(FILE *out, const struct sp_finding *f)
@@ -78,22 +202,23 @@ static void print_sites(FILE *out, const struct sp_finding *f)
 /* What the samples at hand could show. */
 static void print_reach(FILE *out, const struct sp_finding *f)
 {
+	if (f->verdict == SP_VERDICT_REGRESSION)
+		return;
 	if (f->n_tests && isfinite(f->detectable))
 		fprintf(out,
-			"              found with %s: the largest function "
-			"growing by %s, a new one of %s\n",
+			INDENT "found with %s: the largest function growing "
+			       "by %s, a new one of %s\n",
 			sp_text_level(SP_CHECK_POWER).text,
 			sp_figure_share(f->detectable).text,
 			sp_text_bytes(f->new_site_bytes).text);
 	else if (!f->n_tests && f->detectable > 0 && isfinite(f->detectable))
-		fprintf(out,
-			"              found with %s: growth of %s or more\n",
+		fprintf(out, INDENT "found with %s: growth of %s or more\n",
 			sp_text_level(SP_CHECK_POWER).text,
 			sp_figure_share(f->detectable).text);
 	if (f->period_needed)
 		fprintf(out,
-			"              to tell, sample with a period of %s or "
-			"less (SAMPLEPROF_PERIOD)\n",
+			INDENT "to tell, sample with a period of %s or less "
+			       "(SAMPLEPROF_PERIOD)\n",
 			sp_text_bytes((double)f->period_needed).text);
 }
 
@@ -106,9 +231,9 @@ static void print_finding(FILE *out, const struct sp_finding *f, double level)
 	print_sites(out, f);
 	putc('\n', out);
 	if (f->why[0])
-		fprintf(out, "              %s\n", f->why);
+		fprintf(out, INDENT "%s\n", f->why);
 	print_reach(out, f);
-	sp_check_print_culprits(out, f, level, "              ");
+	print_explanation(out, f);
 }
 
 static void print_head(FILE *out, const struct sp_result *r)
@@ -145,26 +270,47 @@ static size_t count(const struct sp_check *check, enum sp_verdict verdict)
 	return n;
 }
 
-int sp_check_text_write(FILE *out, const struct sp_result *result)
+static void print_verdict(FILE *out, const struct sp_result *result)
 {
 	const struct sp_check *check = result->check;
+	const size_t undecided = count(check, SP_VERDICT_CANNOT_TELL);
 
-	print_head(out, result);
-	print_notes(out, check);
-	for (size_t i = 0; i < check->n_findings; i++)
-		print_finding(out, &check->findings[i], check->level);
 	fprintf(out, "%s: %zu of %zu limit%s exceeded", word_of(check->verdict),
 		count(check, SP_VERDICT_REGRESSION) +
 			count(check, SP_VERDICT_IMPROVED),
 		check->n_findings, sp_text_plural(check->n_findings));
-	if (count(check, SP_VERDICT_CANNOT_TELL))
-		fprintf(out, ", %zu undecided",
-			count(check, SP_VERDICT_CANNOT_TELL));
+	if (undecided)
+		fprintf(out, ", %zu undecided", undecided);
+	if (check->verdict == SP_VERDICT_CANNOT_TELL &&
+	    result->undecided != SP_UNDECIDED_FAIL)
+		fprintf(out, ": fine with --undecided %s",
+			sp_undecided_name(result->undecided));
 	putc('\n', out);
 	if (result->evidence) {
 		fputs("evidence: ", out);
 		sp_text_print(out, result->evidence);
 		putc('\n', out);
 	}
-	return 0;
+}
+
+int sp_check_text_write(FILE *out, const struct sp_result *result)
+{
+	const struct sp_check *check = result->check;
+	char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+	bool has_culprits = false;
+
+	if (!text)
+		return -ENOMEM;
+	print_head(text, result);
+	print_notes(text, check);
+	for (size_t i = 0; i < check->n_findings; i++) {
+		print_finding(text, &check->findings[i], check->level);
+		has_culprits |= check->findings[i].n_culprits > 0;
+	}
+	if (has_culprits)
+		print_legend(text, check->level, INDENT);
+	print_verdict(text, result);
+	return print_lines(out, text, &lines);
 }

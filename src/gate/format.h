@@ -10,6 +10,17 @@
 
 /* A check for people and for the programs that collect such results. */
 
+/* What a limit that cannot be told means for a build. */
+enum sp_undecided {
+	SP_UNDECIDED_FAIL, /* exit status 4 */
+	SP_UNDECIDED_WARN, /* 0, shown as a warning */
+	SP_UNDECIDED_PASS, /* 0, shown as what it is, in the text alone */
+	SP_UNDECIDED_KINDS,
+};
+
+/* "fail", "warn", "pass" */
+const char *sp_undecided_name(enum sp_undecided undecided);
+
 /* A figure of the new side, whether a limit speaks of it or not. */
 struct sp_amount {
 	const char *name; /* "alloc_bytes", "site(^json_)" */
@@ -26,6 +37,7 @@ struct sp_result {
 	uint64_t period_bytes;    /* of the first new run */
 	const char *const *files; /* of the new runs; untrusted text */
 	const char *evidence;     /* directory, or NULL */
+	enum sp_undecided undecided;
 	struct sp_amount *amounts;
 	size_t n_amounts;
 };

@@ -235,6 +235,7 @@ static int report_check(FILE *out, const struct sp_gate_options *o,
 		.n_new = s->n_new,
 		.period_bytes = s->new[0]->period_bytes,
 		.files = o->files,
+		.undecided = o->undecided,
 		.evidence =
 			check->verdict == SP_VERDICT_PASS ? NULL : o->evidence,
 	};

@@ -50,6 +50,19 @@ static bool take_evidence(void *part, const char *text)
 	return *text != '\0';
 }
 
+static bool take_undecided(void *part, const char *text)
+{
+	struct sp_gate_options *o = part;
+
+	for (int i = 0; i < SP_UNDECIDED_KINDS; i++)
+		if (strcmp(text, sp_undecided_name((enum sp_undecided)i)) ==
+		    0) {
+			o->undecided = (enum sp_undecided)i;
+			return true;
+		}
+	return false;
+}
+
 static bool take_top(void *part, const char *text)
 {
 	struct sp_gate_options *o = part;
@@ -85,6 +98,10 @@ static const struct sp_argument check_arguments[] = {
 	 "may be given several times"},
 	{"evidence", 0, "DIR", "a directory", take_evidence, 0,
 	 "where reports and profiles are kept unless all passed"},
+	{"undecided", 0, "fail|warn|pass", "fail, warn or pass", take_undecided,
+	 0,
+	 "what a limit that cannot be told means: exit status 4\n"
+	 "(default), or 0, with a warning or as if it passed"},
 	FLAG("any-program", any_program, "compare programs of different names"),
 	FLAG("update-baseline", update,
 	     "write NEW to the .json of --baseline, and say what\n"
@@ -358,6 +375,21 @@ static int check_update(const struct sp_gate_options *o, struct sp_error *err)
 	return 0;
 }
 
+static int check_limits(const struct sp_gate_options *o, struct sp_error *err)
+{
+	if (o->limits.n)
+		return 0;
+	return sp_error_set(err, -EINVAL, NULL,
+			    o->limit_files.n
+				    ? "%s has no limit, and nothing would be "
+				      "checked: write one in a line, such as "
+				      "alloc_bytes=+3%%"
+				    : "there is no limit, and nothing would "
+				      "be checked%s: give --limit "
+				      "alloc_bytes=+3%% or --limits FILE",
+			    o->limit_files.n ? o->limit_files.at[0] : "");
+}
+
 static int check_baselines(const struct sp_gate_options *o,
 			   struct sp_error *err)
 {
@@ -384,7 +416,9 @@ int sp_gate_options_parse_check(int argc, char **argv,
 	if (r >= 0)
 		r = take_all_limits(o, err);
 	if (r >= 0)
-		r = o->update ? check_update(o, err) : check_baselines(o, err);
+		r = o->update ? check_update(o, err) : check_limits(o, err);
+	if (r >= 0 && !o->update)
+		r = check_baselines(o, err);
 	return r;
 }
 

@@ -33,9 +33,10 @@ struct sp_gate_options {
 	struct sp_limits limits;         /* check: of the files first */
 	struct sp_check_output *outputs; /* check: at least one */
 	size_t n_outputs;
-	const char *evidence; /* check: directory, or NULL */
-	bool update;          /* check: write the baseline */
-	bool any_program;     /* check: whatever the programs are called */
+	const char *evidence;        /* check: directory, or NULL */
+	bool update;                 /* check: write the baseline */
+	enum sp_undecided undecided; /* check */
+	bool any_program; /* check: whatever the programs are called */
 	struct sp_question question; /* diff: of what */
 	struct sp_symbolizer_options symbols;
 	uint64_t top; /* diff: functions; 0: all */

@@ -252,11 +252,12 @@ static void contrasts(const struct sp_runs *old, const struct sp_runs *new,
 static enum sp_change change(const struct sp_runs *old,
 			     const struct sp_runs *new,
 			     const struct sp_allowance *allowance, bool is_down,
+			     const struct sp_run_noise *noise,
 			     double confidence)
 {
 	struct sp_interval c[2];
 
-	contrasts(old, new, allowance, is_down, NULL, confidence, c);
+	contrasts(old, new, allowance, is_down, noise, confidence, c);
 	if (c[0].lo > 0 && c[1].lo > 0)
 		return SP_CHANGE_BEYOND;
 	return c[0].hi <= 0 || c[1].hi <= 0 ? SP_CHANGE_WITHIN
@@ -266,17 +267,18 @@ static enum sp_change change(const struct sp_runs *old,
 enum sp_change sp_change_up(const struct sp_runs *old,
 			    const struct sp_runs *new,
 			    const struct sp_allowance *allowance,
-			    double confidence)
+			    const struct sp_run_noise *noise, double confidence)
 {
-	return change(old, new, allowance, false, confidence);
+	return change(old, new, allowance, false, noise, confidence);
 }
 
 enum sp_change sp_change_down(const struct sp_runs *old,
 			      const struct sp_runs *new,
 			      const struct sp_allowance *allowance,
+			      const struct sp_run_noise *noise,
 			      double confidence)
 {
-	return change(old, new, allowance, true, confidence);
+	return change(old, new, allowance, true, noise, confidence);
 }
 
 bool sp_change_is_beyond(const struct sp_runs *old, const struct sp_runs *new,

@@ -96,10 +96,12 @@ enum sp_change {
 enum sp_change sp_change_up(const struct sp_runs *old,
 			    const struct sp_runs *new,
 			    const struct sp_allowance *allowance,
+			    const struct sp_run_noise *noise,
 			    double confidence);
 enum sp_change sp_change_down(const struct sp_runs *old,
 			      const struct sp_runs *new,
 			      const struct sp_allowance *allowance,
+			      const struct sp_run_noise *noise,
 			      double confidence);
 
 /* Is the change seen to be beyond the allowance by a one-sided test at the

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts on runs made by hand: each kind of limit at its edge, what cannot be
  * told, who is to blame, and functions that were renamed. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -183,10 +184,80 @@ static void test_sites(void **state)
 	assert_verdict(s, "site(left)=+30%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "module(libz)=+10%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "module(libz)=+300%", SP_VERDICT_PASS);
-	/* that is a module: there is no such function, as far as is known */
-	assert_verdict(s, "site(libz)=+0%", SP_VERDICT_CANNOT_TELL);
-	assert_has(s->check->findings[0].why, "nothing of it was sampled");
-	assert_verdict(s, "site(libz)=+64K", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+/* What matches nothing is said to be so, with its line; not where samples are
+ * missing. */
+static void test_pattern_of_nothing(void **state)
+{
+	struct scene *s = scene_new(1);
+	struct sp_pair pair = {{s->old, 1}, {s->new, 1}, &s->paths};
+	struct sp_error err;
+
+	(void)state;
+	/* without a sample nothing can match */
+	assert_verdict(s, "site(f)=+1%", SP_VERDICT_CANNOT_TELL);
+	add(s, s->new[0], "f<main", 100);
+	add(s, s->new[0], "libz.so!inflate<main", 100);
+	s->new[0]->why_doubtful = "lost";
+	assert_verdict(s, "site(^parse_)=+1%", SP_VERDICT_CANNOT_TELL);
+	s->new[0]->why_doubtful = NULL;
+	/* that is a module */
+	sp_limits_done(&s->limits);
+	assert_int_equal(sp_limits_add(&s->limits, "site(libz)=+64K", &err), 0);
+	s->limits.at[0].file = "heap.limits";
+	s->limits.at[0].line = 6;
+	sp_check_free(s->check);
+	s->check = NULL;
+	assert_int_equal(
+		sp_check_new(&pair, &s->limits, false, &s->check, &err),
+		-EINVAL);
+	s->check = NULL;
+	assert_string_equal(err.file, "heap.limits");
+	assert_string_equal(err.message,
+			    "line 6: the pattern of site(libz)=+64K matches "
+			    "no function of either side");
+	/* a call path that only one side has is enough */
+	assert_verdict(s, "module(libz)=+64K", SP_VERDICT_REGRESSION);
+	scene_free(s);
+}
+
+/* What the limit asks for has to be seen: 10 %, not twice as much. */
+static void test_sites_seen_to_be_within(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+		add(s, run, "large<main", 4000);
+		add(s, run, "small<main", 40);
+	}
+	f = judge(s, "sites=+10%");
+	assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+	assert_int_equal(f->n_undecided, 1);
+	assert_close(f->undecided_share, 0.0099, 1e-3);
+	/* 2.58 + 1.64 deviations of a ratio, as (E33) has it, in 40 samples */
+	assert_between(R * 0.5 * 40 / 3922, f->period_needed,
+		       R * 1.0 * 40 / 3922);
+	/* 40 samples do not show 64 KiB, 16 of them; they do show 256 KiB */
+	assert_verdict(s, "sites=+10%&64K", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "sites=+10%&256K", SP_VERDICT_PASS);
+	assert_verdict(s, "sites=+-10%&256K", SP_VERDICT_PASS);
+	assert_verdict(s, "sites=+-10%&64K", SP_VERDICT_CANNOT_TELL);
+	scene_free(s);
+	/* a function without a sample may have 5.3 periods */
+	s = scene_new(1);
+	add(s, s->old[0], "large<main", 100000);
+	add(s, s->new[0], "large<main", 100000);
+	assert_verdict(s, "sites=+10%&22K", SP_VERDICT_PASS);
+	f = judge(s, "sites=+10%&21K");
+	assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+	assert_has(f->why, "a new function of 21.2 KiB can be without");
+	assert_between(4000, f->period_needed, 4095);
 	scene_free(s);
 }
 
@@ -415,6 +486,8 @@ int main(void)
 		cmocka_unit_test(test_exact_edges),
 		cmocka_unit_test(test_estimated_edges),
 		cmocka_unit_test(test_sites),
+		cmocka_unit_test(test_pattern_of_nothing),
+		cmocka_unit_test(test_sites_seen_to_be_within),
 		cmocka_unit_test(test_too_few_samples),
 		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_noise_of_runs),

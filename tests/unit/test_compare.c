@@ -55,25 +55,26 @@ static void test_exact_single_runs_are_points(void **state)
 
 	(void)state;
 	assert_true(c.value == 31 && c.lo == 31 && c.hi == 31);
-	assert_int_equal(
-		sp_change_up(&a, &b, &(struct sp_allowance){0.03, 0}, 0.99),
-		SP_CHANGE_BEYOND);
-	assert_int_equal(
-		sp_change_up(&a, &b, &(struct sp_allowance){0.031, 0}, 0.99),
-		SP_CHANGE_WITHIN);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 0},
+				      NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.031, 0},
+				      NULL, 0.99),
+			 SP_CHANGE_WITHIN);
 	/* both have to be exceeded */
-	assert_int_equal(
-		sp_change_up(&a, &b, &(struct sp_allowance){0.03, 31}, 0.99),
-		SP_CHANGE_WITHIN);
-	assert_int_equal(
-		sp_change_up(&a, &b, &(struct sp_allowance){0.03, 30}, 0.99),
-		SP_CHANGE_BEYOND);
-	assert_int_equal(
-		sp_change_down(&b, &a, &(struct sp_allowance){0.03, 0}, 0.99),
-		SP_CHANGE_BEYOND);
-	assert_int_equal(
-		sp_change_down(&b, &a, &(struct sp_allowance){0.031, 0}, 0.99),
-		SP_CHANGE_WITHIN);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 31},
+				      NULL, 0.99),
+			 SP_CHANGE_WITHIN);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 30},
+				      NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_down(&b, &a, &(struct sp_allowance){0.03, 0},
+					NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_down(&b, &a,
+					&(struct sp_allowance){0.031, 0}, NULL,
+					0.99),
+			 SP_CHANGE_WITHIN);
 }
 
 /* Welch's interval of two textbook samples, by hand: means 3 and 7, variances
@@ -138,7 +139,7 @@ static double false_alarms(double mean, double growth, double alpha)
 			const unsigned int mid = (lo + hi) / 2;
 			const struct sp_runs new = sampled(mid);
 
-			if (sp_change_up(&old, &new, &allowance,
+			if (sp_change_up(&old, &new, &allowance, NULL,
 					 1 - 2 * alpha) == SP_CHANGE_BEYOND)
 				hi = mid;
 			else
@@ -177,10 +178,12 @@ static void test_p_value_is_where_the_interval_ends(void **state)
 
 	(void)state;
 	assert_between(1e-6, p, 0.01);
-	assert_int_equal(sp_change_up(&a, &b, &allowance, 1 - 2 * p * 1.001),
-			 SP_CHANGE_BEYOND);
-	assert_int_equal(sp_change_up(&a, &b, &allowance, 1 - 2 * p * 0.999),
-			 SP_CHANGE_MAYBE);
+	assert_int_equal(
+		sp_change_up(&a, &b, &allowance, NULL, 1 - 2 * p * 1.001),
+		SP_CHANGE_BEYOND);
+	assert_int_equal(
+		sp_change_up(&a, &b, &allowance, NULL, 1 - 2 * p * 0.999),
+		SP_CHANGE_MAYBE);
 	assert_true(sp_change_p(&a, &b, &allowance, false, NULL, p * 0.9) == 1);
 	assert_true(sp_change_p(&b, &a, &allowance, false, NULL, 0.4) == 1);
 	/* both have to be exceeded, here too: 50 R more is not 60 R more */
