@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/parse.h"
 #include "format/layout.h"
 #include "gate/baseline.h"
 
@@ -125,7 +126,8 @@ static int get_head(const struct reading *r, const json_t *root,
 	if (!(ret->level >= 0.5 && ret->level < 1))
 		return refuse(r, "\"level\" is not from 0.5 to 1");
 	ret->program = strdup(program);
-	return ret->program ? 0 : no_memory(r);
+	ret->path = strdup(r->path);
+	return ret->program && ret->path ? 0 : no_memory(r);
 }
 
 static int get_phases(const struct reading *r, const json_t *run,
@@ -154,6 +156,28 @@ static int get_phases(const struct reading *r, const json_t *run,
 	return 0;
 }
 
+/* Baselines of the first programs do not tell. */
+static int get_recording(const struct reading *r, const json_t *run,
+			 struct sp_summary *ret)
+{
+	const json_t *value = json_object_get(run, "recording");
+	const char *text = json_string_value(value);
+	char prefixed[24];
+	uint64_t recording;
+
+	if (!value)
+		return 0;
+	snprintf(prefixed, sizeof(prefixed), "0x%s", text ? text : "");
+	if (!text || strlen(text) != 16 || !sp_parse_u64(prefixed, &recording))
+		return refuse(r, "\"recording\" is not 16 hexadecimal digits");
+	ret->recordings = malloc(sizeof(*ret->recordings));
+	if (!ret->recordings)
+		return no_memory(r);
+	ret->recordings[0] = recording;
+	ret->n_recordings = 1;
+	return 0;
+}
+
 static int get_run(const struct reading *r, const json_t *root,
 		   const json_t *run, struct sp_summary *ret)
 {
@@ -164,7 +188,7 @@ static int get_run(const struct reading *r, const json_t *root,
 			 {"live_bytes", SP_VIEW_LIVE},
 			 {"temporary_bytes", SP_VIEW_TEMPORARY}};
 
-	if (get_head(r, root, ret) < 0 ||
+	if (get_head(r, root, ret) < 0 || get_recording(r, run, ret) < 0 ||
 	    get_u64(r, run, "alloc_bytes", &ret->exact_alloc_bytes) < 0 ||
 	    get_u64(r, run, "alloc_objects", &ret->exact_alloc_objects) < 0)
 		return -EINVAL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,14 @@ static void put_phases(struct sp_json *json, const struct sp_summary *run)
 
 static void put_run(struct sp_json *json, const struct sp_summary *run)
 {
+	char recording[17];
+
 	sp_json_open_flat(json, NULL, '{');
+	/* one: the files of several would be added up */
+	snprintf(recording, sizeof(recording), "%016" PRIx64,
+		 run->n_recordings ? run->recordings[0] : 0);
+	if (run->n_recordings)
+		sp_json_string(json, "recording", recording);
 	sp_json_u64(json, "alloc_bytes", run->exact_alloc_bytes);
 	sp_json_u64(json, "alloc_objects", run->exact_alloc_objects);
 	if (run->has_frees) {

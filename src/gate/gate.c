@@ -263,6 +263,8 @@ static const char *why_not(const struct sp_sides *s)
 			return s->new[i]->why_incomplete;
 		if (s->new[i]->why_doubtful)
 			return s->new[i]->why_doubtful;
+		if (s->new[i]->unsampled_bytes)
+			return "sampling was off for a part of the run";
 		if (strcmp(s->new[i]->program, s->new[0]->program) != 0)
 			return "the profiles are of different programs";
 		if (s->new[i]->period_bytes != s->new[0]->period_bytes)
@@ -350,7 +352,8 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 	struct sp_sides s = {
 		.question = &o->question,
 		.symbols = &o->symbols,
-		.wish = {.views = SP_BASELINE_VIEWS, .phases = true}};
+		.wish = {.views = SP_BASELINE_VIEWS, .phases = true},
+		.is_update = o->update};
 	struct sp_check *check;
 	int r = sp_sides_load(&s, true, o->files, o->n_files, err);
 

@@ -28,19 +28,72 @@ bool sp_sides_is_baseline(const char *path)
 	return n > 5 && strcmp(path + n - 5, ".json") == 0;
 }
 
+static bool shares_recording(const struct sp_summary *a,
+			     const struct sp_summary *b)
+{
+	for (size_t i = 0; i < a->n_recordings; i++)
+		for (size_t k = 0; k < b->n_recordings; k++)
+			if (a->recordings[i] == b->recordings[k])
+				return true;
+	return false;
+}
+
+/* One recording is one run, and no run its own baseline: what is the same on
+ * both sides has neither changed nor noise. */
+static int check_repeats(const struct sp_summary *run,
+			 struct sp_summary *const *others, size_t n,
+			 struct sp_error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (shares_recording(run, others[i]))
+			return sp_error_set(
+				err, -EINVAL, run->path,
+				strcmp(run->path, others[i]->path) != 0
+					? "is the same recording as %.150s: "
+					  "name each once, and compare "
+					  "different runs"
+					: "is named twice, or has a recording "
+					  "twice: name each once, and compare "
+					  "different runs",
+				others[i]->path);
+	return 0;
+}
+
+static int check_all_repeats(const struct sp_sides *s, bool is_new,
+			     struct sp_summary *const *more, size_t n_more,
+			     struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n_more; i++) {
+		r = check_repeats(more[i], more, i, err);
+		if (!r && (is_new || !s->is_update))
+			r = check_repeats(more[i], s->new, s->n_new, err);
+		if (!r && (!is_new || !s->is_update))
+			r = check_repeats(more[i], s->old, s->n_old, err);
+	}
+	return r;
+}
+
 /* The runs go to that side, or away. */
 static int append(struct sp_sides *s, bool is_new, struct sp_summary **more,
 		  size_t n_more, const char *path, struct sp_error *err)
 {
 	struct sp_summary ***runs = is_new ? &s->new : &s->old;
 	size_t *n = is_new ? &s->n_new : &s->n_old;
-	struct sp_summary **grown =
-		realloc(*runs, (*n + n_more) * sizeof(**runs));
+	struct sp_summary **grown = NULL;
+	int r = check_all_repeats(s, is_new, more, n_more, err);
 
+	if (!r)
+		grown = realloc(*runs, (*n + n_more) * sizeof(**runs));
 	if (!grown) {
 		for (size_t i = 0; i < n_more; i++)
 			sp_summary_free(more[i]);
-		return sp_error_set(err, -ENOMEM, path, "not enough memory");
+		if (!r)
+			return sp_error_set(err, -ENOMEM, path,
+					    "not enough memory");
+		err->file = path; /* not the run's, which went */
+		return r;
 	}
 	memcpy(grown + *n, more, n_more * sizeof(*more));
 	*runs = grown;

@@ -22,6 +22,7 @@ struct sp_sides {
 	const struct sp_question *question;
 	const struct sp_symbolizer_options *symbols;
 	struct sp_summary_wish wish;
+	bool is_update; /* the new runs may be those of the baseline */
 };
 
 /* Is it the name of a baseline?  Else of a profile. */

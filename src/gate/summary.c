@@ -135,6 +135,21 @@ struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
 	return grown;
 }
 
+double sp_summary_unsampled(const struct sp_summary *summary, const char *phase)
+{
+	const struct sp_phase_sum *sum =
+		phase ? sp_summary_phase(summary, phase) : NULL;
+	const uint64_t part = !phase ? summary->unsampled_bytes
+			      : sum  ? sum->unsampled_bytes
+				     : 0;
+	const uint64_t whole = !phase ? summary->exact_alloc_bytes
+			       : sum  ? sum->exact_alloc_bytes
+				      : 0;
+
+	/* where threads report late, a part may be ahead of the whole */
+	return !part ? 0 : part < whole ? (double)part / (double)whole : 1;
+}
+
 const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
 					   unsigned int table,
 					   const char *phase)
@@ -160,5 +175,7 @@ void sp_summary_free(struct sp_summary *summary)
 	free(summary->classes);
 	free(summary->phases);
 	free(summary->program);
+	free(summary->path);
+	free(summary->recordings);
 	free(summary);
 }

@@ -89,7 +89,8 @@ struct sp_phase_sum {
 	char *name; /* untrusted text; owned */
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
-	uint64_t slack_bytes; /* that may be a neighbour's, or missing */
+	uint64_t slack_bytes;     /* that may be a neighbour's, or missing */
+	uint64_t unsampled_bytes; /* of them, while sampling was off */
 	/* Samples that were born in it: no neighbour's, as each carries its
 	 * time.  `has_rows` is false where they were not taken. */
 	bool has_rows;
@@ -98,10 +99,17 @@ struct sp_phase_sum {
 
 struct sp_summary {
 	char *program; /* file name without its directory; untrusted text */
+	char *path;    /* that it is from, as it was named; owned */
+	/* The files that it was made of, by the number that copies share; none
+	 * if a baseline does not tell. */
+	uint64_t *recordings;
+	size_t n_recordings;
 	uint64_t period_bytes;
 	struct sp_law_used law;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
+	/* Of them, while sampling was off: no estimate speaks of it. */
+	uint64_t unsampled_bytes;
 	struct sp_phase_sum *phases; /* none if the program named none */
 	size_t n_phases;
 	/* Why the exact totals say less than all; NULL: they do not.  Then the
@@ -140,6 +148,11 @@ const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
 					    const char *name);
 struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
 					  const char *name);
+
+/* The share of what was allocated, in the phase of that name (NULL: the whole
+ * run), that was not sampled; 0 without such a phase. */
+double sp_summary_unsampled(const struct sp_summary *summary,
+			    const char *phase);
 
 /* The rows of a table, or of what was allocated in the phase of that name
  * (NULL: the whole run); NULL if the run has no such phase. */

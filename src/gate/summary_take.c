@@ -448,6 +448,8 @@ static int take_phases(struct taker *t)
 		phase->exact_alloc_bytes += s->alloc_bytes;
 		phase->exact_alloc_objects += s->alloc_objects;
 		phase->slack_bytes += s->slack_bytes;
+		phase->unsampled_bytes +=
+			s->unsampled_bytes - s->discarded_bytes;
 	}
 	return 0;
 }
@@ -464,18 +466,37 @@ static int take_classes(struct taker *t)
 	return 0;
 }
 
+static int take_recordings(struct taker *t)
+{
+	const struct sp_profile *p = t->profile;
+	struct sp_summary *s = t->summary;
+	const size_t n = p->n_parts ? p->n_parts : 1;
+
+	s->recordings = calloc(n, sizeof(*s->recordings));
+	if (!s->recordings)
+		return -ENOMEM;
+	s->n_recordings = n;
+	s->recordings[0] = p->file_id;
+	for (size_t i = 0; i < p->n_parts; i++)
+		s->recordings[i] = p->parts[i].file_id;
+	return 0;
+}
+
 static int take_head(struct taker *t, struct sp_error *err)
 {
 	const struct sp_profile *p = t->profile;
 	struct sp_summary *s = t->summary;
 
 	s->program = strdup(sp_text_base_name(p->program ? p->program : ""));
-	if (!s->program || take_phases(t) < 0 || take_classes(t) < 0)
+	s->path = strdup(p->n_parts ? p->parts[0].path : p->path);
+	if (!s->program || !s->path || take_recordings(t) < 0 ||
+	    take_phases(t) < 0 || take_classes(t) < 0)
 		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
 	s->period_bytes = p->period_bytes;
 	s->law = p->law;
 	s->exact_alloc_bytes = p->exact_alloc_bytes;
 	s->exact_alloc_objects = p->exact_alloc_objects;
+	s->unsampled_bytes = p->unsampled_bytes - p->discarded_bytes;
 	s->why_incomplete = why_incomplete(p);
 	s->why_doubtful = why_doubtful(p);
 	s->has_frees = p->has_frees;

@@ -17,7 +17,6 @@
 #include "profile/stored.h"
 
 struct file_facts {
-	uint64_t file_id;
 	uint64_t start_unix_ns;
 	uint64_t duration_ns;
 	size_t rss_end; /* its resident sizes end there in `rss` */
@@ -243,6 +242,7 @@ static int describe_part(struct merger *g, const struct sp_profile *part)
 		.command = sp_blocks_text(storage, part->command,
 					  strlen(part->command)),
 		.pid = part->pid,
+		.file_id = part->file_id,
 		.period_bytes = part->period_bytes,
 		.exact_alloc_bytes = part->exact_alloc_bytes,
 		.exact_alloc_objects = part->exact_alloc_objects,
@@ -250,7 +250,6 @@ static int describe_part(struct merger *g, const struct sp_profile *part)
 		.end = part->end,
 		.window_ns = part->window_ns,
 	};
-	g->facts[p->n_parts].file_id = part->file_id;
 	g->facts[p->n_parts].start_unix_ns = part->start_unix_ns;
 	g->facts[p->n_parts].duration_ns = part->duration_ns;
 	return to->path && to->program && to->command ? 0 : -ENOMEM;
@@ -262,7 +261,7 @@ static int check_part(const struct merger *g, const struct sp_profile *part,
 	const struct sp_profile *p = g->p;
 
 	for (size_t i = 0; i < p->n_parts; i++)
-		if (g->facts[i].file_id == part->file_id)
+		if (p->parts[i].file_id == part->file_id)
 			return sp_error_set(err, -EINVAL, part->path,
 					    "is the same recording as %.150s: "
 					    "name each file once",

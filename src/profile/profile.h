@@ -110,6 +110,7 @@ struct sp_part {
 	const char *path;    /* of the file */
 	const char *program; /* as in struct sp_profile */
 	const char *command; /* likewise */
+	uint64_t file_id;    /* likewise */
 	uint64_t pid;
 	uint64_t period_bytes;
 	uint64_t exact_alloc_bytes;
@@ -137,6 +138,8 @@ struct sp_stretch {
 	/* Of these: by threads that were not sampling. */
 	uint64_t unsampled_bytes;
 	uint64_t unsampled_objects;
+	uint64_t discarded_bytes; /* of unsampled_bytes: samples were discarded
+				   */
 	/* At most that many bytes belong to a neighbour, or are missing. */
 	uint64_t slack_bytes;
 	uint16_t part; /* as in struct sp_sample */
