@@ -23,15 +23,7 @@ const char *sp_verdict_name(enum sp_verdict verdict)
 	return names[verdict];
 }
 
-struct checker {
-	struct sp_pair *pair;
-	struct sp_check *check;
-	bool any_program;
-	struct sp_error *err;
-};
-
-__attribute__((format(printf, 2, 3))) static void cannot_tell(
-	struct sp_finding *f, const char *format, ...)
+void sp_check_cannot_tell(struct sp_finding *f, const char *format, ...)
 {
 	va_list args;
 
@@ -39,6 +31,13 @@ __attribute__((format(printf, 2, 3))) static void cannot_tell(
 	va_start(args, format);
 	vsnprintf(f->why, sizeof(f->why), format, args);
 	va_end(args);
+}
+
+struct sp_match_of sp_check_samples_of(const struct sp_limit *limit)
+{
+	return (struct sp_match_of){.table = sp_amount_view(limit->kind),
+				    .phase = limit->phase,
+				    .is_count = !sp_limit_is_bytes(limit)};
 }
 
 /* ---- the verdict ---- */
@@ -52,7 +51,7 @@ static double allowed_growth(const struct sp_allowance *allowance, double old)
 }
 
 /* Of these runs as they are: what other runs would do is for a baseline. */
-static void judge_cap(const struct checker *c, struct sp_finding *f,
+static void judge_cap(const struct sp_checker *c, struct sp_finding *f,
 		      const struct sp_runs *new)
 {
 	const struct sp_interval mean = sp_runs_mean(new, c->check->level);
@@ -60,10 +59,10 @@ static void judge_cap(const struct checker *c, struct sp_finding *f,
 	if (mean.lo > f->limit->cap)
 		f->verdict = SP_VERDICT_REGRESSION;
 	else if (mean.hi > f->limit->cap)
-		cannot_tell(f, "the interval contains the limit");
+		sp_check_cannot_tell(f, "the interval contains the limit");
 }
 
-static void judge_change(const struct checker *c, struct sp_finding *f,
+static void judge_change(const struct sp_checker *c, struct sp_finding *f,
 			 const struct sp_runs *old, const struct sp_runs *new)
 {
 	const struct sp_allowance *a = &f->limit->allowance;
@@ -78,10 +77,11 @@ static void judge_change(const struct checker *c, struct sp_finding *f,
 	else if (down == SP_CHANGE_BEYOND)
 		f->verdict = SP_VERDICT_IMPROVED;
 	else if (up == SP_CHANGE_MAYBE || down == SP_CHANGE_MAYBE)
-		cannot_tell(f, old->mean + new->mean > 0
-				       ? "the interval of the change contains "
-					 "the limit"
-				       : "nothing of it was sampled");
+		sp_check_cannot_tell(
+			f, old->mean + new->mean > 0
+				   ? "the interval of the change contains "
+				     "the limit"
+				   : "nothing of it was sampled");
 	if (f->verdict == SP_VERDICT_IMPROVED)
 		snprintf(f->why, sizeof(f->why),
 			 "less than the limit allows: the baseline is stale "
@@ -89,7 +89,7 @@ static void judge_change(const struct checker *c, struct sp_finding *f,
 }
 
 /* What the samples could have shown, and the period that would do. */
-static void look_ahead(const struct checker *c, struct sp_finding *f,
+static void look_ahead(const struct sp_checker *c, struct sp_finding *f,
 		       const struct sp_runs *old, const struct sp_runs *new)
 {
 	const double level = c->check->level;
@@ -114,7 +114,7 @@ static void look_ahead(const struct checker *c, struct sp_finding *f,
 		f->period_needed = 0; /* the program's own noise is larger */
 }
 
-static void set_figures(const struct checker *c, struct sp_finding *f,
+static void set_figures(const struct sp_checker *c, struct sp_finding *f,
 			const struct sp_runs *old, const struct sp_runs *new)
 {
 	const double level = c->check->level;
@@ -128,7 +128,7 @@ static void set_figures(const struct checker *c, struct sp_finding *f,
 	f->change = sp_contrast(old, new, 1, NULL, level);
 }
 
-static int sum_both(const struct checker *c, const struct sp_limit *limit,
+static int sum_both(const struct sp_checker *c, const struct sp_limit *limit,
 		    const struct sp_frame_set *only, struct sp_runs *old,
 		    struct sp_runs *new)
 {
@@ -142,17 +142,10 @@ static int sum_both(const struct checker *c, const struct sp_limit *limit,
 	return r;
 }
 
-/* The samples that a limit is about. */
-static struct sp_match_of samples_of(const struct sp_limit *limit)
-{
-	return (struct sp_match_of){.table = sp_amount_view(limit->kind),
-				    .phase = limit->phase,
-				    .is_count = !sp_limit_is_bytes(limit)};
-}
-
 /* A pattern that matches nothing is a slip of the pen, or about what is no
  * more; where samples are missing it may be their fault. */
-static int check_pattern(const struct checker *c, const struct sp_limit *limit,
+static int check_pattern(const struct sp_checker *c,
+			 const struct sp_limit *limit,
 			 const struct sp_frame_set *only)
 {
 	const struct sp_comparable *can = &c->check->comparable;
@@ -175,10 +168,10 @@ static int check_pattern(const struct checker *c, const struct sp_limit *limit,
 							 : "module");
 }
 
-static int check_amount(struct checker *c, struct sp_finding *f)
+static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_limit *limit = f->limit;
-	const struct sp_match_of of = samples_of(limit);
+	const struct sp_match_of of = sp_check_samples_of(limit);
 	struct sp_frame_set only = {0};
 	struct sp_runs old, new;
 	int r = sp_amount_frames(c->pair->paths, limit, &only, c->err);
@@ -208,215 +201,6 @@ out:
 	return r;
 }
 
-/* ---- every function by itself ---- */
-
-/* Bytes of a new function that would have been found among n. */
-static double new_site_bytes(const struct checker *c,
-			     const struct sp_allowance *allowance, size_t n,
-			     double rate)
-{
-	const struct sp_allowance growth = {.growth = allowance->growth};
-	const uint64_t period = c->pair->new.run[0]->period_bytes;
-	const double p_largest = rate / (double)(n ? n : 1);
-	const struct sp_law_used plain = {0};
-	struct sp_acc none, some;
-	struct sp_runs old, new;
-
-	if (period == 1)
-		return allowance->amount + 1;
-	sp_acc_init(&none, period);
-	sp_acc_init(&some, period);
-	sp_runs_sampled(&old, &none, 1, false);
-	old.n = c->pair->old.n;
-	do {
-		sp_acc_add(&some, &plain, 1, 0, period);
-		sp_runs_sampled(&new, &some, 1, false);
-		new.n = c->pair->new.n;
-		new.mean /= (double)new.n;
-	} while (some.samples < 1000 &&
-		 sp_change_p(&old, &new, &growth, false, NULL, p_largest) == 1);
-	/* so many are expected that fewer are seen once in twenty times */
-	return pow(sqrt((double)some.samples) + 0.83, 2) * (double)period /
-		       (double)new.n +
-	       allowance->amount;
-}
-
-static const struct sp_match_row *largest(const struct sp_match_row *rows,
-					  size_t n)
-{
-	const struct sp_match_row *best = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (!best || rows[i].old.mean > best->old.mean)
-			best = &rows[i];
-	return best;
-}
-
-/* Is it seen that the row is within the limit? */
-static bool is_within(const struct checker *c, const struct sp_limit *limit,
-		      const struct sp_match_row *row,
-		      const struct sp_run_noise *noise)
-{
-	const struct sp_allowance *a = &limit->allowance;
-	const double level = c->check->level;
-
-	return sp_change_up(&row->old, &row->new, a, noise, level) ==
-		       SP_CHANGE_WITHIN &&
-	       (!limit->both_ways ||
-		sp_change_down(&row->old, &row->new, a, noise, level) ==
-			SP_CHANGE_WITHIN);
-}
-
-/* The period with which the row would be seen to be within the limit; 0 if no
- * period would help. */
-static uint64_t period_for(const struct checker *c,
-			   const struct sp_limit *limit,
-			   const struct sp_match_row *row)
-{
-	const double size = fmax(row->old.mean, row->new.mean);
-	const double allowed =
-		fmax(limit->allowance.growth, limit->allowance.amount / size);
-	const double sampling = (row->old.noise / (double)row->old.n +
-				 row->new.noise / (double)row->new.n) /
-				2 / (size * size);
-	const double period = (double)c->pair->new.run[0]->period_bytes;
-
-	if (row->old.var > 2 * row->old.noise ||
-	    row->new.var > 2 * row->new.noise)
-		return 0; /* the program's own noise is larger */
-	return (uint64_t)fmax(1,
-			      floor(period *
-				    sp_variance_needed(allowed, c->check->level,
-						       SP_CHECK_POWER) /
-				    sampling));
-}
-
-/* What a function without a sample may have: the limit has to leave room for
- * it, if it speaks of an amount. */
-static bool would_be_seen(const struct checker *c, struct sp_finding *f)
-{
-	const struct sp_summary *first = c->pair->new.run[0];
-	const double amount = f->limit->allowance.amount;
-	struct sp_acc none;
-	struct sp_runs runs;
-	double most;
-
-	if (!(amount > 0) || first->period_bytes == 1)
-		return true;
-	sp_acc_init(&none, first->period_bytes);
-	sp_runs_sampled(&runs, &none, 1, false);
-	most = sp_runs_mean(&runs, c->check->level).hi / (double)c->pair->new.n;
-	if (most <= amount)
-		return true;
-	f->period_needed = (uint64_t)fmax(
-		1, floor((double)first->period_bytes * amount / most));
-	cannot_tell(f, "a new function of %s can be without a sample",
-		    sp_text_bytes(most).text);
-	return false;
-}
-
-/* That no function was found to be beyond the limit is no answer where the
- * samples would not have shown it: each has to be seen to be within. */
-static void judge_unfound(const struct checker *c, struct sp_finding *f,
-			  const struct sp_match_row *rows, size_t n,
-			  const struct sp_run_noise *noise)
-{
-	double sum = 0, undecided = 0;
-	bool is_period = would_be_seen(c, f);
-	uint64_t period = f->period_needed;
-
-	for (size_t i = 0; i < n; i++) {
-		const double size = rows[i].old.mean + rows[i].new.mean;
-		uint64_t needed;
-
-		sum += size;
-		if (is_within(c, f->limit, &rows[i], noise))
-			continue;
-		needed = period_for(c, f->limit, &rows[i]);
-		period = f->n_undecided++ || !is_period
-				 ? (needed < period ? needed : period)
-				 : needed;
-		undecided += size;
-	}
-	if (!f->n_undecided)
-		return;
-	f->undecided_share = undecided / sum;
-	f->period_needed = period;
-	cannot_tell(f,
-		    "%zu of %zu functions, %s of the bytes, have too few "
-		    "samples for this limit",
-		    f->n_undecided, n,
-		    sp_figure_share(f->undecided_share).text);
-}
-
-static void judge_sites(const struct checker *c, struct sp_finding *f,
-			const struct sp_match_row *rows, size_t n,
-			const struct sp_run_noise *noise)
-{
-	const struct sp_match_row *best = largest(rows, n);
-	const double rate = 1 - c->check->level;
-
-	f->new_site_bytes =
-		new_site_bytes(c, &f->limit->allowance, f->n_tests, rate);
-	if (!best) {
-		cannot_tell(f, "nothing was sampled");
-		return;
-	}
-	f->detectable = sp_detectable_growth(
-		sp_relative_variance(&best->old, noise),
-		sp_relative_variance(&best->old, noise),
-		f->limit->allowance.growth, 1 - 2 * rate, SP_CHECK_POWER);
-	if (!f->n_culprits) {
-		judge_unfound(c, f, rows, n, noise);
-		return;
-	}
-	f->verdict = SP_VERDICT_IMPROVED;
-	for (size_t i = 0; i < f->n_culprits; i++)
-		if (!f->culprits[i].is_path && f->culprits[i].change.value > 0)
-			f->verdict = SP_VERDICT_REGRESSION;
-}
-
-static int check_rows(struct checker *c, struct sp_finding *f,
-		      const struct sp_match_of *of,
-		      const struct sp_match_row *rows, size_t n)
-{
-	const struct sp_match_test test = {
-		f->limit->allowance, f->limit->both_ways, 1 - c->check->level};
-	double *p = calloc(n + 1, sizeof(*p)), threshold;
-	struct sp_run_noise noise = {0};
-	int r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
-
-	if (!r)
-		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
-				  &f->n_tests);
-	if (!r)
-		r = sp_explain_sites(c->pair, of, rows, p, n, threshold, &noise,
-				     c->check->level, f);
-	if (!r)
-		judge_sites(c, f, rows, n, &noise);
-	free(p);
-	return r;
-}
-
-static int check_sites(struct checker *c, struct sp_finding *f)
-{
-	const struct sp_match_of of = samples_of(f->limit);
-	struct sp_match_row *rows;
-	struct sp_keys keys;
-	size_t n;
-	int r = sp_keys_flat(c->pair->paths, NULL, &keys);
-
-	if (r < 0)
-		return r;
-	r = sp_match_new(c->pair, &of, &keys, NULL, &rows, &n);
-	if (!r) {
-		r = check_rows(c, f, &of, rows, n);
-		free(rows);
-	}
-	sp_keys_done(&keys);
-	return r;
-}
-
 /* ---- what cannot be said ---- */
 
 /* What the side lacks of the phase that the limit speaks of; NULL: nothing. */
@@ -437,7 +221,7 @@ static const char *lack_of_phase(const struct sp_side *side,
 }
 
 /* Is there anything to look at?  If not, the finding says why. */
-static bool is_answerable(const struct checker *c, struct sp_finding *f)
+static bool is_answerable(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_comparable *can = &c->check->comparable;
 	const struct sp_limit *limit = f->limit;
@@ -449,50 +233,83 @@ static bool is_answerable(const struct checker *c, struct sp_finding *f)
 					: NULL;
 
 	if (new_lacks)
-		cannot_tell(f, "a new profile has %s", new_lacks);
+		sp_check_cannot_tell(f, "a new profile has %s", new_lacks);
 	else if (old_lacks)
-		cannot_tell(f, "the baseline has %s", old_lacks);
+		sp_check_cannot_tell(f, "the baseline has %s", old_lacks);
 	else if (!limit->is_cap && !c->pair->old.n)
-		cannot_tell(f, "there is no baseline");
+		sp_check_cannot_tell(f, "there is no baseline");
 	else if (!limit->is_cap && can->other_program && !c->any_program)
-		cannot_tell(f, "the programs differ (--any-program compares "
-			       "them nevertheless)");
+		sp_check_cannot_tell(
+			f, "the programs differ (--any-program compares "
+			   "them nevertheless)");
 	else if (sp_amount_view(limit->kind) != SP_VIEW_ALLOC &&
 		 (!can->new_has_frees ||
 		  (!limit->is_cap && !can->old_has_frees)))
-		cannot_tell(f, "a profile has no frees "
-			       "(SAMPLEPROF_FREES=off)");
+		sp_check_cannot_tell(f, "a profile has no frees "
+					"(SAMPLEPROF_FREES=off)");
 	return f->verdict == SP_VERDICT_PASS;
 }
 
-/* Figures that may be too low: what is too much as it is stays too much. */
-static void doubt(const struct checker *c, struct sp_finding *f)
+/* What was allocated while sampling was off is in no estimate: the first run of
+ * the side that has some of it; NULL. */
+static const struct sp_summary *find_unsampled(const struct sp_side *side,
+					       const char *phase)
 {
-	const struct sp_comparable *can = &c->check->comparable;
-	const bool is_low = can->new_incomplete ||
-			    (can->doubtful && !sp_limit_is_exact(f->limit));
-
-	if (f->verdict == SP_VERDICT_CANNOT_TELL)
-		return;
-	if (!f->limit->is_cap && can->old_incomplete)
-		cannot_tell(f, "a profile of the baseline is not whole");
-	else if (is_low && f->verdict != SP_VERDICT_REGRESSION)
-		cannot_tell(f, "a new profile is not whole");
-	else if (can->doubtful && !f->limit->is_cap &&
-		 !sp_limit_is_exact(f->limit))
-		cannot_tell(f, "too many samples were lost");
+	for (size_t i = 0; i < side->n; i++)
+		if (sp_summary_unsampled(side->run[i], phase) > 0)
+			return side->run[i];
+	return NULL;
 }
 
-static int check_limit(struct checker *c, struct sp_finding *f)
+static bool doubt_unsampled(const struct sp_checker *c, struct sp_finding *f)
+{
+	const char *phase = f->limit->phase;
+	const struct sp_summary *new = find_unsampled(&c->pair->new, phase);
+	const struct sp_summary *old =
+		f->limit->is_cap ? NULL : find_unsampled(&c->pair->old, phase);
+	const struct sp_summary *run = new ? new : old;
+
+	/* more than a cap is more with the rest, too */
+	if (!run || sp_limit_is_exact(f->limit) ||
+	    (f->limit->is_cap && f->verdict == SP_VERDICT_REGRESSION))
+		return false;
+	sp_check_cannot_tell(
+		f, "%s: sampling was off for %s of what was allocated",
+		new ? "new" : "old",
+		sp_figure_share(sp_summary_unsampled(run, phase)).text);
+	return true;
+}
+
+/* Figures that may be too low: what is too much as it is stays too much. */
+static bool doubt_incomplete(const struct sp_checker *c, struct sp_finding *f)
+{
+	const struct sp_comparable *can = &c->check->comparable;
+	const bool is_exact = sp_limit_is_exact(f->limit);
+	const bool is_low = can->new_incomplete || (can->doubtful && !is_exact);
+
+	if (!f->limit->is_cap && can->old_incomplete)
+		sp_check_cannot_tell(f,
+				     "a profile of the baseline is not whole");
+	else if (is_low && f->verdict != SP_VERDICT_REGRESSION)
+		sp_check_cannot_tell(f, "a new profile is not whole");
+	else if (can->doubtful && !f->limit->is_cap && !is_exact)
+		sp_check_cannot_tell(f, "too many samples were lost");
+	else
+		return false;
+	return true;
+}
+
+static int check_limit(const struct sp_checker *c, struct sp_finding *f)
 {
 	int r;
 
 	if (!is_answerable(c, f))
 		return 0;
-	r = f->limit->kind == SP_LIMIT_SITES ? check_sites(c, f)
+	r = f->limit->kind == SP_LIMIT_SITES ? sp_check_sites(c, f)
 					     : check_amount(c, f);
-	if (!r)
-		doubt(c, f);
+	/* another period would not help then */
+	if (!r && (doubt_unsampled(c, f) || doubt_incomplete(c, f)))
+		f->period_needed = 0;
 	return r;
 }
 
@@ -524,7 +341,7 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 		 struct sp_error *err)
 {
 	struct sp_check *check = calloc(1, sizeof(*check));
-	struct checker c = {pair, check, any_program, err};
+	struct sp_checker c = {pair, check, any_program, err};
 	int r = -ENOMEM;
 
 	if (!check)

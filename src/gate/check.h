@@ -99,7 +99,26 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 
 void sp_check_free(struct sp_check *check);
 
-/* ---- for check.c alone: gate/explain.c ---- */
+/* ---- for check.c alone: gate/check_sites.c, gate/explain.c ---- */
+
+/* A check while it is made. */
+struct sp_checker {
+	struct sp_pair *pair;
+	struct sp_check *check;
+	bool any_program;
+	struct sp_error *err;
+};
+
+/* The verdict, and why: a clause. */
+__attribute__((format(printf, 2, 3))) void sp_check_cannot_tell(
+	struct sp_finding *finding, const char *format, ...);
+
+/* The samples that a limit is about. */
+struct sp_match_of sp_check_samples_of(const struct sp_limit *limit);
+
+/* A finding of SP_LIMIT_SITES; -ENOMEM or 0. */
+int sp_check_sites(const struct sp_checker *checker,
+		   struct sp_finding *finding);
 
 /* The paths whose change explains more, or less, of what the limit is about,
  * the largest first; -ENOMEM or 0. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gate/figures.h"
 #include "report/text.h"
 
 void sp_comparable_note(struct sp_comparable *c, const char *format, ...)
@@ -23,6 +24,7 @@ static void look_at(struct sp_comparable *c, const struct sp_side *side,
 		    const char *name, bool *incomplete, bool *has_frees)
 {
 	const struct sp_summary *first = side->n ? side->run[0] : NULL;
+	bool is_unsampled = false;
 
 	*has_frees = true;
 	for (size_t i = 0; i < side->n; i++) {
@@ -40,6 +42,17 @@ static void look_at(struct sp_comparable *c, const struct sp_side *side,
 				c, "%s: %s: its estimates may be too low", name,
 				run->why_doubtful);
 			c->doubtful = true;
+		}
+		if (sp_summary_unsampled(run, NULL) > 0 && !is_unsampled) {
+			sp_comparable_note(
+				c,
+				"%s: sampling was off for %s of what it "
+				"allocated: its estimates speak of the rest",
+				name,
+				sp_figure_share(sp_summary_unsampled(run, NULL))
+					.text);
+			c->unsampled = true;
+			is_unsampled = true;
 		}
 		if (strcmp(run->program, first->program) != 0 &&
 		    !c->other_program) {

@@ -17,7 +17,8 @@ struct sp_comparable {
 	bool other_program; /* the sides are of programs of different names */
 	bool old_incomplete;
 	bool new_incomplete;
-	bool doubtful; /* samples were lost: estimates may be too low */
+	bool doubtful;  /* samples were lost: estimates may be too low */
+	bool unsampled; /* sampling was off for a part of a run */
 	bool old_has_frees;
 	bool new_has_frees;
 };

@@ -89,7 +89,8 @@ static int fill_rows(struct filler *f, const double *p, double threshold,
 		*row = (struct sp_diff_row){
 			.old_samples = m->old_samples,
 			.new_samples = m->new_samples,
-			.is_told = p[i] <= threshold,
+			.is_told = p[i] <= threshold &&
+				   !f->diff->comparable.unsampled,
 		};
 		set_figures(f->diff, row, &m->old, &m->new, noise);
 		row->name = name_of(f, m->key, row);

@@ -225,8 +225,8 @@ static void discard_stretches(struct sp_profile *p)
 
 		if (s->to_ns > p->window_ns)
 			continue;
-		add(&p->discarded_bytes,
-		    rest(s->alloc_bytes, s->unsampled_bytes), bytes);
+		s->discarded_bytes = rest(s->alloc_bytes, s->unsampled_bytes);
+		add(&p->discarded_bytes, s->discarded_bytes, bytes);
 		add(&p->discarded_objects,
 		    rest(s->alloc_objects, s->unsampled_objects), objects);
 		s->unsampled_bytes = s->alloc_bytes;

@@ -113,6 +113,7 @@ static void add_stretch(struct builder *b, size_t i)
 	add(&phase->alloc_bytes, s->alloc_bytes);
 	add(&phase->alloc_objects, s->alloc_objects);
 	add(&phase->unsampled_bytes, s->unsampled_bytes);
+	add(&phase->discarded_bytes, s->discarded_bytes);
 	add(&phase->slack_bytes, s->slack_bytes);
 	if (!s->period_bytes) {
 		add(&b->phases->off_ns, ns);

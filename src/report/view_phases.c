@@ -22,9 +22,14 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 		sp_text_count(phase->tally.all.samples).text);
 	fprintf(out, " %6zu  ", phase->n_times);
 	sp_text_print(out, sp_phase_name(phase->name));
-	if (phase->unsampled_bytes)
+	if (phase->unsampled_bytes > phase->discarded_bytes)
 		fprintf(out, " (%s of it unsampled)",
-			sp_text_bytes((double)phase->unsampled_bytes).text);
+			sp_text_bytes((double)(phase->unsampled_bytes -
+					       phase->discarded_bytes))
+				.text);
+	if (phase->discarded_bytes)
+		fprintf(out, " (%s of it discarded)",
+			sp_text_bytes((double)phase->discarded_bytes).text);
 	if (phase->slack_bytes)
 		fprintf(out, " (up to %s may belong to a neighbour)",
 			sp_text_bytes((double)phase->slack_bytes).text);
@@ -155,6 +160,7 @@ static void put_phase(struct sp_json *json, const struct sp_phase *phase,
 	sp_json_u64(json, "alloc_bytes", phase->alloc_bytes);
 	sp_json_u64(json, "alloc_objects", phase->alloc_objects);
 	sp_json_u64(json, "unsampled_bytes", phase->unsampled_bytes);
+	sp_json_u64(json, "discarded_bytes", phase->discarded_bytes);
 	sp_json_u64(json, "slack_bytes", phase->slack_bytes);
 	sp_json_u64(json, "samples", phase->tally.all.samples);
 	sp_json_interval(json, "estimated_bytes",
@@ -173,6 +179,7 @@ static void put_stretch(struct sp_json *json, const struct sp_stretch *s)
 	sp_json_u64(json, "alloc_bytes", s->alloc_bytes);
 	sp_json_u64(json, "alloc_objects", s->alloc_objects);
 	sp_json_u64(json, "unsampled_bytes", s->unsampled_bytes);
+	sp_json_u64(json, "discarded_bytes", s->discarded_bytes);
 	sp_json_u64(json, "unsampled_objects", s->unsampled_objects);
 	sp_json_u64(json, "slack_bytes", s->slack_bytes);
 	sp_json_close(json, '}');

@@ -304,6 +304,51 @@ static void test_what_cannot_be_compared(void **state)
 	scene_free(s);
 }
 
+/* Of what was allocated while sampling was off no estimate speaks. */
+static void test_sampling_was_off(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+		struct sp_phase_sum *load = sp_summary_add_phase(run, "load");
+
+		add(s, run, "f<main", 4000);
+		load->exact_alloc_bytes = 500;
+		load->has_rows = true;
+		gate_phase_add(load, &s->paths, "f<main",
+			       &(struct sp_acc){.period_bytes = R});
+		run->bytes[SP_VIEW_PEAK] = (struct sp_interval){100, 90, 110};
+	}
+	s->new[0]->unsampled_bytes = 370;
+	assert_verdict(s, "sites=+30%&1M", SP_VERDICT_CANNOT_TELL);
+	assert_string_equal(s->check->findings[0].why,
+			    "new: sampling was off for 37 % of what was "
+			    "allocated");
+	assert_has(s->check->comparable.note[0],
+		   "new: sampling was off for 37 %");
+	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "peak_bytes=+99%", SP_VERDICT_CANNOT_TELL);
+	/* a cap that is exceeded is exceeded; what is counted is counted */
+	assert_verdict(s, "peak_bytes=120", SP_VERDICT_CANNOT_TELL);
+	assert_verdict(s, "peak_bytes=80", SP_VERDICT_REGRESSION);
+	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_PASS);
+	/* in a phase, what was allocated in it */
+	assert_verdict(s, "site(f)@load=+1%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "nothing of it was sampled");
+	s->new[0]->phases[0].unsampled_bytes = 500;
+	assert_verdict(s, "site(f)@load=+1%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "off for 100 %");
+	s->new[0]->unsampled_bytes = 0;
+	s->new[0]->phases[0].unsampled_bytes = 0;
+	s->old[0]->unsampled_bytes = 1;
+	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
+	assert_has(s->check->findings[0].why, "old: sampling was off");
+	assert_verdict(s, "peak_bytes=120", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
 /* Exact totals of three runs that differ by chance. */
 static void test_noise_of_runs(void **state)
 {
@@ -490,6 +535,7 @@ int main(void)
 		cmocka_unit_test(test_sites_seen_to_be_within),
 		cmocka_unit_test(test_too_few_samples),
 		cmocka_unit_test(test_what_cannot_be_compared),
+		cmocka_unit_test(test_sampling_was_off),
 		cmocka_unit_test(test_noise_of_runs),
 		cmocka_unit_test(test_renamed),
 		cmocka_unit_test(test_too_few_to_be_renamed),
