@@ -71,12 +71,6 @@ static void print_change(FILE *out, const struct sp_finding *f,
 		fputs(c->is_new ? "new  " : "gone  ", out);
 }
 
-static void print_legend(FILE *out, double level, const char *indent)
-{
-	fprintf(out, "%s(intervals at %s; ~ cannot be told from noise)\n",
-		indent, sp_text_level(level).text);
-}
-
 void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
 			     double level, const char *indent)
 {
@@ -86,7 +80,9 @@ void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
 		putc('\n', out);
 	}
 	if (f->n_culprits)
-		print_legend(out, level, indent);
+		fprintf(out,
+			"%s(intervals at %s; ~ cannot be told from noise)\n",
+			indent, sp_text_level(level).text);
 }
 
 /* ---- on a screen ---- */
@@ -107,6 +103,25 @@ static size_t bytes_of(const char *text, size_t columns)
 	return i;
 }
 
+/* Where to break a line of which that many bytes fit: at its last blank, or one
+ * in the second half that a number does not go on behind; 0: nowhere. */
+static size_t break_of(const char *line, size_t fits)
+{
+	const size_t begin = strspn(line, " ");
+	size_t end = fits;
+
+	for (size_t i = fits; i > begin && i > fits / 2; i--)
+		if (line[i] == ' ' &&
+		    (line[i + 1] == '(' || line[i - 1] == ','))
+			return i;
+	while (end > begin && line[end] != ' ')
+		end--;
+	if (end > begin)
+		return end;
+	end = fits + strcspn(line + fits, " ");
+	return line[end] ? end : 0;
+}
+
 /* A line that is too long goes on below, further in; a word stays whole. */
 static void print_line(FILE *out, const char *line)
 {
@@ -118,16 +133,9 @@ static void print_line(FILE *out, const char *line)
 
 	for (;;) {
 		const size_t fits = bytes_of(line, WIDTH - before);
-		size_t end = fits;
+		const size_t end = line[fits] ? break_of(line, fits) : 0;
 
-		if (!line[fits])
-			break;
-		while (end && line[end] != ' ')
-			end--;
-		/* a blank at the beginning ends no word */
-		if (!line[strspn(line, " ")] || end <= strspn(line, " "))
-			end = fits + strcspn(line + fits, " ");
-		if (!line[end])
+		if (!end)
 			break;
 		fprintf(out, "%*s%.*s\n", (int)before, "", (int)end, line);
 		line += end + strspn(line + end, " ");
@@ -177,18 +185,35 @@ static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
 
 static void print_explanation(FILE *out, const struct sp_finding *f)
 {
-	for (size_t i = 0; i < f->n_culprits && i < CULPRITS; i++) {
+	size_t shown = 0;
+
+	for (size_t i = 0; i < f->n_culprits && shown < CULPRITS; i++) {
+		const struct sp_culprit *c = &f->culprits[i];
 		const long before = ftell(out);
 		size_t used;
 
-		print_change(out, f, &f->culprits[i], INDENT);
+		/* of one function also from where, of several which */
+		if (c->is_path && f->n_rejected > 1)
+			continue;
+		print_change(out, f, c, INDENT);
 		used = (size_t)(ftell(out) - before);
-		print_name(out, &f->culprits[i],
-			   used < WIDTH - 20 ? WIDTH - used : 20);
+		print_name(out, c, used < WIDTH - 20 ? WIDTH - used : 20);
+		shown++;
 	}
-	if (f->n_culprits > CULPRITS)
-		fprintf(out, INDENT "and %zu more: --format json has all\n",
-			f->n_culprits - CULPRITS);
+}
+
+/* As it was written, but for more than one blank in a row. */
+static void print_limit(FILE *out, const struct sp_limit *limit)
+{
+	char *text = strdup(limit->text), *to = text;
+
+	for (const char *c = limit->text; text && *c; c++)
+		if (*c != ' ' || c[1] != ' ')
+			*to++ = *c;
+	if (text)
+		*to = '\0';
+	sp_text_print(out, text ? text : limit->text);
+	free(text);
 }
 
 static void print_sites(FILE *out, const struct sp_finding *f)
@@ -225,7 +250,7 @@ static void print_reach(FILE *out, const struct sp_finding *f)
 static void print_finding(FILE *out, const struct sp_finding *f, double level)
 {
 	fprintf(out, "%-12s  ", word_of(f->verdict));
-	sp_text_print(out, f->limit->text);
+	print_limit(out, f->limit);
 	fputs(f->has_figures || f->n_tests ? "  " : "", out);
 	sp_check_print_figures(out, f, level);
 	print_sites(out, f);
@@ -310,7 +335,10 @@ int sp_check_text_write(FILE *out, const struct sp_result *result)
 		has_culprits |= check->findings[i].n_culprits > 0;
 	}
 	if (has_culprits)
-		print_legend(text, check->level, INDENT);
+		fprintf(text,
+			"(intervals at %s; ~ cannot be told from noise; "
+			"--format json has all)\n",
+			sp_text_level(check->level).text);
 	print_verdict(text, result);
 	return print_lines(out, text, &lines);
 }
