@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "report/text.h"
 
@@ -92,6 +93,25 @@ static void note_diagnosis(struct notes *notes, const struct sp_profile *p)
 		return;
 	sp_text_print(note(notes), diagnosis);
 	putc('\n', notes->out);
+}
+
+static void note_programs(struct notes *notes, const struct sp_profile *p)
+{
+	const char *first;
+
+	for (size_t i = 1; i < p->n_parts; i++) {
+		first = sp_text_base_name(p->parts[0].program);
+		if (strcmp(first, sp_text_base_name(p->parts[i].program)) == 0)
+			continue;
+		fputs("files of different programs are added up: ",
+		      note(notes));
+		sp_text_print(notes->out, first);
+		fputs(", ", notes->out);
+		sp_text_print(notes->out,
+			      sp_text_base_name(p->parts[i].program));
+		fputs(i + 1 < p->n_parts ? ", ...\n" : "\n", notes->out);
+		return;
+	}
 }
 
 static void note_outside(struct notes *notes, const struct sp_analysis *a)
@@ -337,6 +357,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_no_samples(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
+	note_programs(&notes, p);
 	note_outside(&notes, analysis);
 	note_without_totals(&notes, analysis);
 	note_peak(&notes, analysis);
