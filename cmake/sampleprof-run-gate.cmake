@@ -58,7 +58,7 @@ else()
       list(APPEND options --limit "${limit}")
     endforeach()
   endif()
-  list(APPEND options --evidence "${DIR}/evidence" --format text
+  list(APPEND options --undecided "${UNDECIDED}" --evidence "${DIR}/evidence" --format text
     --format "junit=${DIR}/junit.xml")
 endif()
 execute_process(COMMAND "${REPORT}" check ${profiles} ${options}

@@ -29,6 +29,31 @@ int main(void)
 }
 """
 
+# A program that knows nothing of these pages: forty functions, from some
+# kilobytes to some megabytes, and leaks.
+MANY = """
+#include <stdlib.h>
+static void *volatile sink;
+#define SITE(n) \\
+	__attribute__((noinline)) static void work_##n(int more) \\
+	{ \\
+		for (int i = 0; i < 30000 / (n) + more; i++) { \\
+			sink = malloc(40 + 3 * (n)); \\
+			if (i % 50) \\
+				free(sink); \\
+		} \\
+	}
+#define SITES(n) SITE(n##1) SITE(n##3) SITE(n##5) SITE(n##7) SITE(n##9)
+SITES() SITES(1) SITES(2) SITES(3)
+int main(void)
+{
+#define CALL(n) work_##n(MORE);
+#define CALLS(n) CALL(n##1) CALL(n##3) CALL(n##5) CALL(n##7) CALL(n##9)
+	CALLS() CALLS(1) CALLS(2) CALLS(3)
+	return 0;
+}
+"""
+
 MAKE_APP = "app: app.c\n\tcc -g -O1 -fno-builtin app.c -o app\n"
 
 
@@ -98,6 +123,31 @@ class Documented(harness.Case):
     def test_shell(self):
         for block in self.blocks("shell"):
             self.assertIn("pass: 0 of 2 limits", self.shell(block))
+
+    def fits(self, text):
+        """On one screen."""
+        lines = text.splitlines()
+        self.assertLessEqual(len(lines), 24, text)
+        self.assertLessEqual(max(map(len, lines)), 80, text)
+
+    def test_pasted(self):
+        """Into another program: green while it does not change, red when all
+        of it does, each time on one screen."""
+        line = next(x for x in self.blocks("make")[0].splitlines()
+                    if "sampleprof-report check" in x).strip()
+        run = ("rm -rf heap base && mkdir -p heap base && make -s app &&"
+               "LD_PRELOAD=libsampleprof.so SAMPLEPROF_PERIOD=16K "
+               "SAMPLEPROF_LOG=quiet ")
+        self.put("app.c", MANY.replace("MORE", "0"))
+        self.shell(run + "SAMPLEPROF_OUT=base ./app; sampleprof-report check "
+                   "base/app.*.sprof --baseline heap.json --update-baseline")
+        text = self.shell(run + "SAMPLEPROF_OUT=heap ./app; " + line)
+        self.fits(text)
+        self.assertNotIn("REGRESSION", text)
+        self.put("app.c", MANY.replace("MORE", "60000"))
+        text = self.shell(run + "SAMPLEPROF_OUT=heap ./app; " + line, code=3)
+        self.fits(text)
+        self.assertEqual(text.count("REGRESSION  "), 4, text)
 
     def test_yaml(self):
         import yaml  # pylint: disable=import-outside-toplevel

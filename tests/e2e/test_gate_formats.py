@@ -38,10 +38,11 @@ class Formats(Gate):
         self.limits = os.path.join(self.dir, "limits,%:x")
         with open(self.limits, "w", encoding="utf-8") as f:
             f.write("alloc_bytes = +1%\n"
-                    "site(<&\"'>%)=+1%\n"
+                    "site(<&\"'>%|^keeper$)=+1%\n"
                     "sites = +-50%\n"
                     "peak_bytes = 1K\n"
                     "alloc_bytes@<b> = +1%\n")
+        self.new = self.record(program, seed=2)
         self.words = ("check", self.new, "--baseline", base, "--limits",
                       self.limits)
 
@@ -60,7 +61,7 @@ class Formats(Gate):
         text = self.write("text")
         self.assertRegex(text, "REGRESSION +peak_bytes")
         self.assertRegex(text, "IMPROVED +sites")
-        self.assertRegex(text, "gone +x<b>")
+        self.assertRegex(text, r"gone\s+x<b>")
         self.assertRegex(text, "CANNOT TELL +alloc_bytes@<b>")
 
     def read_junit(self):
@@ -77,7 +78,7 @@ class Formats(Gate):
                           ("tests", "failures", "errors")], ["5", "2", "2"])
         cases = suites.getElementsByTagName("testcase")
         self.assertEqual(cases[1].getAttribute("name"),
-                         "site(<&\"'>%)=+1%")
+                         "site(<&\"'>%|^keeper$)=+1%")
         self.assertIn("x<b>&\"'%0A", cases[2].toxml()
                       .replace("&lt;", "<").replace("&gt;", ">")
                       .replace("&quot;", '"').replace("&amp;", "&"))
@@ -90,6 +91,33 @@ class Formats(Gate):
             ["xmllint", "--noout", "--schema",
              os.path.join(HERE, "junit.xsd"), path], capture_output=True,
             check=False).returncode, 0)
+
+    def test_undecided(self):
+        """What cannot be told, as an error, a warning, or nothing."""
+        path = os.path.join(self.dir, "junit.xml")
+        for kind, counts, lines, status in (
+                ("fail", ["0", "1", "0"], 1, 4),
+                ("warn", ["0", "0", "1"], 1, 0),
+                ("pass", ["0", "0", "0"], 0, 0)):
+            text = self.report(
+                "check", self.new, "--limit", "alloc_bytes=1G", "--limit",
+                "alloc_bytes@x=1K", "--undecided", kind, "--format", "github",
+                "--format", "junit=" + path, "--format",
+                "text=" + path + ".txt", code=status)
+            self.assertEqual(text.count("::warning "), lines)
+            suite = xml.dom.minidom.parse(path).getElementsByTagName(
+                "testsuite")[0]
+            self.assertEqual([suite.getAttribute(a) for a in
+                              ("failures", "errors", "skipped")], counts)
+            self.assertEqual(subprocess.run(
+                ["xmllint", "--noout", "--schema",
+                 os.path.join(HERE, "junit.xsd"), path], capture_output=True,
+                check=False).returncode, 0)
+            with open(path + ".txt", encoding="utf-8") as f:
+                last = f.read().splitlines()[-1]
+            self.assertEqual(last, "CANNOT TELL: 0 of 2 limits exceeded, 1 "
+                             "undecided" + (f": fine with --undecided {kind}"
+                                            if status == 0 else ""))
 
     def read_github(self):
         lines = self.write("github").splitlines()
