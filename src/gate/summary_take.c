@@ -72,7 +72,9 @@ static int add_frame(struct taker *t, const struct sp_symbol *symbol,
 {
 	const bool is_program = !module || module->is_main;
 	const char *base = is_program ? "" : sp_text_base_name(module->path);
-	const char *function = symbol->is_fallback ? UNKNOWN : symbol->function;
+	const char *function = symbol->is_fallback ? UNKNOWN
+			       : symbol->identity  ? symbol->identity
+						   : symbol->function;
 	const bool is_bare = is_program && !strchr(function, '!');
 	void *array = t->frames;
 	uint32_t number;

@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include "profile/alternate.h"
+#include "profile/blocks.h"
 #include "profile/debuginfod.h"
 #include "profile/ehframe.h"
 #include "profile/rangemap.h"
+#include "profile/scopename.h"
 
 /* Namespaces and functions nested deeper than this are not looked into. */
 #define SCOPE_DEPTH_MAX 32
@@ -47,6 +49,7 @@ struct sp_debuginfo {
 	struct sp_rangemap unit_ranges; /* to indices of units */
 	struct unit *units;
 	size_t n_units;
+	struct sp_blocks names; /* that were put together */
 };
 
 static int find_debuginfo(Dwfl_Module *module, void **userdata,
@@ -289,6 +292,7 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 	sp_rangemap_clear(&info->symbols);
 	dwfl_end(info->dwfl);
 	sp_alternate_close(&info->alternate);
+	sp_blocks_free(&info->names);
 	free(info->found);
 	free(info);
 }
@@ -468,14 +472,23 @@ static bool is_mangled(const char *symbol)
  * local to a file.  For the latter the symbol says more, with its scopes; for
  * the former it says less, as that of a clone ("f.part.0") or an alias.
  */
-static const char *function_name(Dwarf_Die *die, const char *symbol)
+static const char *function_name(struct sp_debuginfo *info, Dwarf_Die *die,
+				 const char *symbol)
 {
 	const char *name = linkage_name(die);
+	char *scoped;
 
 	if (name)
 		return name;
 	name = dwarf_diename(die);
-	return !name || (symbol && is_mangled(symbol)) ? symbol : name;
+	if (!name || (symbol && is_mangled(symbol)))
+		return symbol;
+	/* inlined, or of a file whose symbols are stripped */
+	scoped = sp_scopename(die);
+	if (scoped)
+		name = sp_blocks_text(&info->names, scoped, strlen(scoped));
+	free(scoped);
+	return name;
 }
 
 static const char *symbol_name(struct sp_debuginfo *info, uint64_t address)
@@ -512,8 +525,9 @@ size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			call_site(unit, &chain[n - i], location);
 		}
 		location->is_inlined = i + 1 < n;
-		location->function = function_name(
-			&chain[n - 1 - i], location->is_inlined ? NULL : name);
+		location->function =
+			function_name(info, &chain[n - 1 - i],
+				      location->is_inlined ? NULL : name);
 	}
 	return n ? n : 1;
 }

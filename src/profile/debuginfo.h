@@ -18,7 +18,8 @@ struct sp_debuginfo;
 
 /* One of the functions at an address. */
 struct sp_location {
-	const char *function;  /* as in the file, that is mangled, or NULL */
+	const char *function;  /* as in the file, that is mangled, or with its
+				* scopes as if it were demangled; NULL */
 	const char *directory; /* that a relative `file` belongs to, or NULL */
 	const char *file;      /* source file or NULL */
 	uint32_t line;         /* 0: unknown */

@@ -3,6 +3,7 @@
 
 #include <demangle.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -30,6 +31,18 @@ static void collect(const char *piece, size_t size, void *arg)
 	sink->used += size;
 }
 
+/* The length without " [clone .part.0]" at the end. */
+static size_t without_clones(const char *text, size_t n)
+{
+	static const char clone[] = " [clone ";
+	const size_t n_clone = sizeof(clone) - 1;
+
+	for (size_t i = 0; i + n_clone < n; i++)
+		if (memcmp(text + i, clone, n_clone) == 0)
+			return i;
+	return n;
+}
+
 char *sp_demangle(const char *name)
 {
 	struct sink sink;
@@ -45,9 +58,47 @@ char *sp_demangle(const char *name)
 		return NULL;
 	if (!rust_demangle_callback(name, DMGL_NO_OPTS, collect, &sink)) {
 		sink.used = 0;
-		if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS, collect,
-						&sink))
-			return NULL;
+		if (!cplus_demangle_v3_callback(name,
+						DMGL_PARAMS | DMGL_RET_DROP,
+						collect, &sink)) {
+			/* "_Znwm@@GLIBCXX_3.4": without parameters it does not
+			 * look behind them */
+			sink.used = 0;
+			if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS,
+							collect, &sink))
+				return NULL;
+		}
+		sink.used = without_clones(sink.text, sink.used);
 	}
 	return sink.used ? strndup(sink.text, sink.used) : NULL;
+}
+
+static bool ends_with(const char *text, size_t n, const char *end)
+{
+	const size_t n_end = strlen(end);
+
+	return n >= n_end && memcmp(text + n - n_end, end, n_end) == 0;
+}
+
+size_t sp_demangle_short(const char *name)
+{
+	static const char *const qualifiers[] = {" const", " volatile", " &",
+						 " &&"};
+	const size_t all = strlen(name);
+	size_t n = all, depth = 0;
+
+	for (size_t i = 0; i < sizeof(qualifiers) / sizeof(*qualifiers); i++)
+		if (ends_with(name, n, qualifiers[i])) {
+			n -= strlen(qualifiers[i]);
+			i = (size_t)-1; /* there may be more */
+		}
+	if (!n || name[n - 1] != ')')
+		return all;
+	do {
+		n--;
+		depth += name[n] == ')';
+		depth -= name[n] == '(';
+	} while (n && depth);
+	/* "operator()" is a name */
+	return depth || !n || ends_with(name, n, "operator") ? all : n;
 }

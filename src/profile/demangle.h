@@ -2,12 +2,13 @@
 #ifndef SP_PROFILE_DEMANGLE_H
 #define SP_PROFILE_DEMANGLE_H
 
+#include <stddef.h>
+
 /*
- * The source form of a C++ or Rust linker name: scopes and template arguments
- * stay, parameter and return types are dropped ("ns::Box<int>::push", not
- * "void ns::Box<int>::push(int const&)"), and so are Rust's hashes and the
- * compiler's clone suffixes.  Overloads therefore share one name.  Only the
- * parameters of a function that encloses a lambda or local class stay.
+ * The source form of a C++ or Rust linker name, all that tells functions apart:
+ * scopes, template arguments and parameters, but no return type, none of Rust's
+ * hashes and of the compiler's clone suffixes: "ns::Box<int>::push(int
+ * const&)".
  *
  * Returns a string that the caller frees; NULL if `name` is not mangled, is
  * longer than SP_MANGLED_MAX, nests too deeply, would become longer than
@@ -18,5 +19,12 @@
 #define SP_DEMANGLED_MAX 16384
 
 char *sp_demangle(const char *name);
+
+/*
+ * How much of such a name people read: it without its own parameters,
+ * "ns::Box<int>::push".  Overloads share that; parameters of a function that
+ * encloses a lambda or local class stay.  Of any other text all of it.
+ */
+size_t sp_demangle_short(const char *name);
 
 #endif

@@ -53,6 +53,8 @@ struct sp_symbol {
 	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
 			       * beginning of the function or at least the
 			       * address, if nothing is known */
+	const char *identity; /* the same with its parameters, which tells
+			       * overloads apart; NULL: `function` */
 	const char *file;     /* source file or NULL */
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */

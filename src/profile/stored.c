@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "profile/array.h"
+#include "profile/demangle.h"
 
 static int take_name(struct sp_stored *s, struct sp_blocks *blocks,
 		     const struct sp_record_name *r)
@@ -49,6 +50,14 @@ static int add_frame(struct sp_stored *s, struct sp_blocks *blocks,
 	return 0;
 }
 
+/* As people read it; NULL if memory is short. */
+static const char *short_name(struct sp_blocks *blocks, const char *full)
+{
+	const size_t n = sp_demangle_short(full);
+
+	return full[n] ? sp_blocks_text(blocks, full, n) : full;
+}
+
 static int take_symbol(struct sp_stored *s, struct sp_blocks *blocks,
 		       const struct sp_decoded *d)
 {
@@ -59,15 +68,18 @@ static int take_symbol(struct sp_stored *s, struct sp_blocks *blocks,
 	sp_decode_lines(d, lines);
 	for (uint32_t i = 0; i < n; i++) {
 		symbols[i] = (struct sp_symbol){
-			.function = text_of(s, lines[i].function),
+			.identity = text_of(s, lines[i].function),
 			.file = text_of(s, lines[i].file),
 			.line = lines[i].line,
 			.is_inlined = lines[i].flags & SP_SYMBOL_INLINED,
 			.is_fallback = lines[i].flags & SP_SYMBOL_FALLBACK,
 		};
 		/* A text may be empty, or begin with a zero byte. */
-		if (!symbols[i].function || !*symbols[i].function)
+		if (!symbols[i].identity || !*symbols[i].identity)
 			return 0;
+		symbols[i].function = short_name(blocks, symbols[i].identity);
+		if (!symbols[i].function)
+			return -ENOMEM;
 	}
 	return add_frame(s, blocks,
 			 (struct sp_frame){(uint32_t)d->u.symbol.frame.module,
@@ -146,6 +158,8 @@ int sp_stored_copy(struct sp_stored *s, struct sp_blocks *blocks,
 		symbols[i] = *symbol;
 		if (copy_text(s, blocks, symbol->function,
 			      &symbols[i].function) < 0 ||
+		    copy_text(s, blocks, symbol->identity,
+			      &symbols[i].identity) < 0 ||
 		    copy_text(s, blocks, symbol->file, &symbols[i].file) < 0)
 			return -ENOMEM;
 	}

@@ -184,7 +184,8 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 
 	for (size_t i = 0; i < record.n_lines; i++) {
 		const struct sp_symbol *s = &symbols.symbol[i];
-		int r = name_id(w, s->function, &lines[i].function);
+		int r = name_id(w, s->identity ? s->identity : s->function,
+				&lines[i].function);
 
 		if (r >= 0)
 			r = name_id(w, s->file, &lines[i].file);

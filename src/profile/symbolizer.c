@@ -237,8 +237,8 @@ static const char *fallback_name(struct sp_symbolizer *s,
 	return keep(s, buf, strlen(buf) + 1);
 }
 
-/* The function's name as people know it; NULL if memory is short. */
-static const char *display_name(struct sp_symbolizer *s, const char *raw)
+/* All of the function's name; NULL if memory is short. */
+static const char *full_name(struct sp_symbolizer *s, const char *raw)
 {
 	char *demangled = sp_demangle(raw);
 	size_t version = strcspn(raw, "@");
@@ -256,6 +256,20 @@ static const char *display_name(struct sp_symbolizer *s, const char *raw)
 	}
 	free(demangled);
 	return name;
+}
+
+/* The function's name as people read it; NULL if memory is short. */
+static const char *display_name(struct sp_symbolizer *s, const char *full)
+{
+	const size_t n = full ? sp_demangle_short(full) : 0;
+	char *copy;
+
+	if (!full || !full[n])
+		return full;
+	copy = keep(s, full, n + 1);
+	if (copy)
+		copy[n] = '\0';
+	return copy;
 }
 
 /* The path of the source file; NULL also if memory is short. */
@@ -293,14 +307,17 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 		n = sp_debuginfo_lookup(image->info, lookup_address, locations);
 	for (i = 0; i < n; i++) {
 		const struct sp_location *location = &locations[i];
+		const char *full = location->function
+					   ? full_name(s, location->function)
+					   : NULL;
 
 		symbols[i] = (struct sp_symbol){
-			.function =
-				location->function
-					? display_name(s, location->function)
-					: fallback_name(s, module, image,
-							address,
-							lookup_address),
+			.function = location->function
+					    ? display_name(s, full)
+					    : fallback_name(s, module, image,
+							    address,
+							    lookup_address),
+			.identity = full,
 			.file = source_path(s, location),
 			.line = location->line,
 			.is_inlined = location->is_inlined,

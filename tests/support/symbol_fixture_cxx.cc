@@ -44,6 +44,19 @@ __attribute__((noinline)) void hidden(fixture_probe_fn *probe, int *lines)
 	FIXTURE_AT(&lines[1], Inliner().call(probe, lines));
 }
 
+/* Without a symbol of their own, and without a linkage name. */
+__attribute__((always_inline)) inline void same(fixture_probe_fn *probe,
+						int *lines)
+{
+	FIXTURE_AT(&lines[0], probe());
+}
+
+__attribute__((always_inline)) inline void same(fixture_probe_fn *probe,
+						const int *const &, int *lines)
+{
+	FIXTURE_AT(&lines[0], probe());
+}
+
 } // namespace
 
 } // namespace shapes
@@ -51,7 +64,34 @@ __attribute__((noinline)) void hidden(fixture_probe_fn *probe, int *lines)
 extern "C" {
 
 fixture_entry_fn fixture_template, fixture_anonymous, fixture_method;
-fixture_entry_fn fixture_lambda;
+fixture_entry_fn fixture_lambda, fixture_second_lambda, fixture_overload;
+
+/* Two lambdas of the same arguments among others, inlined. */
+void fixture_second_lambda(fixture_probe_fn *probe, int *lines)
+{
+	auto other = [&](int) __attribute__((always_inline))
+	{
+		probe();
+	};
+	auto first = [&]() __attribute__((always_inline))
+	{
+		*lines = 1;
+	};
+	auto second = [&]() __attribute__((always_inline))
+	{
+		FIXTURE_AT(&lines[0], probe());
+	};
+
+	first();
+	FIXTURE_AT(&lines[1], second());
+	if (!probe)
+		other(1);
+}
+
+void fixture_overload(fixture_probe_fn *probe, int *lines)
+{
+	FIXTURE_AT(&lines[1], shapes::same(probe, lines, lines));
+}
 
 void fixture_template(fixture_probe_fn *probe, int *lines)
 {

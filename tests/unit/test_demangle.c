@@ -17,6 +17,7 @@ static void check(const char *mangled, const char *expected)
 
 	if (expected) {
 		assert_non_null(name);
+		name[sp_demangle_short(name)] = '\0';
 		assert_string_equal(name, expected);
 	} else if (name) {
 		fail_msg("%s became %s", mangled, name);
@@ -34,6 +35,43 @@ static void test_cxx_keeps_templates_and_drops_parameters(void **state)
 	check("_ZZ3foovENKUlvE_clEv", "foo()::{lambda()#1}::operator()");
 	check("_ZN12_GLOBAL__N_16hiddenEi", "(anonymous namespace)::hidden");
 	check("_Znwm", "operator new");
+}
+
+static void check_full(const char *mangled, const char *expected)
+{
+	char *name = sp_demangle(mangled);
+
+	assert_non_null(name);
+	assert_string_equal(name, expected);
+	free(name);
+}
+
+/* What tells functions apart stays; the end of it is not read. */
+static void test_parameters(void **state)
+{
+	static const char *const whole[] = {
+		"main",
+		"",
+		"f(",
+		"f)",
+		")",
+		"()",
+		"operator()",
+		"a b",
+		"libz.so.1+0x2a40",
+		"<T as core::convert::Into<U>>::into"};
+
+	(void)state;
+	check_full("_ZN2ns1S4overEid", "ns::S::over(int, double)");
+	check_full("_Z1fILi0EEPFvvEi", "f<0>(int)");
+	check_full("_ZZ4mainENKUliE0_clEi.isra.0",
+		   "main::{lambda(int)#2}::operator()(int) const");
+	check("_ZZ4mainENKUliE0_clEi.isra.0",
+	      "main::{lambda(int)#2}::operator()");
+	check_full("_ZNKO1XcvPiEv", "X::operator int*() const &&");
+	check("_ZNKO1XcvPiEv", "X::operator int*");
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		assert_int_equal(sp_demangle_short(whole[i]), strlen(whole[i]));
 }
 
 static void test_suffixes_are_dropped(void **state)
@@ -127,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cxx_keeps_templates_and_drops_parameters),
+		cmocka_unit_test(test_parameters),
 		cmocka_unit_test(test_suffixes_are_dropped),
 		cmocka_unit_test(test_rust_hashes_are_dropped),
 		cmocka_unit_test(test_what_is_not_mangled_is_null),

@@ -234,6 +234,40 @@ static void test_cxx_names(void **state)
 		  "const::{lambda()#1}::operator()");
 }
 
+static void check_identity(const char *entry, const char *identity)
+{
+	int lines[FIXTURE_DEPTH] = {0};
+	uint64_t address = run_fixture(CXX, entry, probe, lines);
+	struct sp_symbols s;
+	struct rig rig;
+
+	set_up(&rig, CXX, NO_ROOTS);
+	s = look_up(&rig, address, true);
+	assert_string_equal(s.symbol->identity, identity);
+	tear_down(&rig);
+}
+
+/* Parameters tell functions of one name apart, and scopes those that have no
+ * symbol, since they are inlined, and no linkage name. */
+static void test_cxx_identities(void **state)
+{
+	(void)state;
+	check_cxx("fixture_second_lambda",
+		  "fixture_second_lambda::{lambda()#2}::operator()",
+		  "fixture_second_lambda");
+	check_identity("fixture_second_lambda",
+		       "fixture_second_lambda::{lambda()#2}::operator()() "
+		       "const");
+	check_cxx("fixture_overload", "shapes::(anonymous namespace)::same",
+		  "fixture_overload");
+	check_identity("fixture_overload",
+		       "shapes::(anonymous namespace)::same(void (*)(), int "
+		       "const* const&, int*)");
+	check_identity("fixture_template",
+		       "shapes::Box<char const*>::push(char const* const&, "
+		       "int*)");
+}
+
 static void check_no_dwarf(const char *entry, const char *function)
 {
 	int lines[FIXTURE_DEPTH] = {0};
@@ -522,6 +556,7 @@ int main(void)
 		cmocka_unit_test(test_local_function_and_clone_go_by_name),
 		cmocka_unit_test(test_return_address_belongs_to_the_call),
 		cmocka_unit_test(test_cxx_names),
+		cmocka_unit_test(test_cxx_identities),
 		cmocka_unit_test(test_symbol_table_alone),
 		cmocka_unit_test(test_separate_debug_file_by_build_id),
 		cmocka_unit_test(test_separate_debug_file_by_link),
