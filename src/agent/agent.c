@@ -21,6 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "agent/checkin.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/hooks.h"
@@ -43,8 +44,6 @@
 #include "agent/writer.h"
 
 #include "agent/poison.h"
-
-#define FIRST_CHECK_IN_BYTES 4096u
 
 /* Threads begin like this: see I4 of thread.h. */
 _Thread_local struct sp_thread sp_thread = {.classes = sp_classes_voids};
@@ -77,17 +76,6 @@ static uint64_t park(struct sp_thread *t)
 	return word;
 }
 
-/* Bytes after which the thread publishes again: few at first, so that little is
- * missing from a process that is killed early, then doubling. */
-static uint64_t check_in_step(const struct sp_thread *t)
-{
-	uint64_t step = t->published_bytes;
-
-	if (step < FIRST_CHECK_IN_BYTES)
-		return FIRST_CHECK_IN_BYTES;
-	return step < SP_AGENT_CHECK_IN_BYTES ? step : SP_AGENT_CHECK_IN_BYTES;
-}
-
 static bool publishes_each_call(const struct sp_thread *t)
 {
 	return t->ended || atomic_load_explicit(&ending, memory_order_relaxed);
@@ -103,7 +91,7 @@ static bool publishes_each_call(const struct sp_thread *t)
  */
 static void unpark(struct sp_thread *t)
 {
-	uint64_t step = check_in_step(t), limit;
+	uint64_t step = sp_checkin_step(t), limit;
 	uint64_t pending = t->bytes - t->published_bytes;
 
 	if (t->paused) {
@@ -228,6 +216,7 @@ static void attach(struct sp_thread *t)
 		t->classes = classes;
 	if (t->slot)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
+	sp_checkin_begin(t);
 	watch_end(t);
 }
 
@@ -449,9 +438,12 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	}
 	t->objects++;
 	sp_classes_count(t->classes, n);
-	if (t->bytes - t->published_bytes >= check_in_step(t) ||
-	    publishes_each_call(t))
+	if (t->bytes - t->published_bytes >= sp_checkin_step(t)) {
+		sp_checkin_choose(t, sp_writer_time());
 		publish(t);
+	} else if (publishes_each_call(t)) {
+		publish(t);
+	}
 	sp_orders_poll(t);
 	sp_marks_adapt(t);
 	sp_marks_cover();
@@ -574,7 +566,11 @@ static void __attribute__((destructor)) destruct(void)
 	go_in(t);
 	publish(t);
 	sp_marks_end(t);
+	/* From here on other threads publish each call, as soon as they have an
+	 * event.  What they allocate until then is as much as they may. */
 	atomic_store(&ending, 1);
+	sp_diag_lose(SP_LOSS_AFTER_EXIT,
+		     sp_slots_unseen(t->slot, SP_AGENT_CHECK_IN_BYTES));
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();
 	if (sp_writer_is_open())

@@ -70,16 +70,6 @@ static void give(void)
 	atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* What may be missing of the totals: threads without a slot have published all
- * but their last check-in. */
-static uint64_t slack_of_slotless(void)
-{
-	uint64_t losses[SP_FORMAT_LOSSES];
-
-	sp_diag_read(losses);
-	return losses[SP_LOSS_NO_SLOT] * SP_AGENT_CHECK_IN_BYTES;
-}
-
 /* Context: `busy` is ours. */
 static int record(struct sp_thread *t, enum sp_mark_kind kind,
 		  const struct sp_marks_name *name, uint64_t period_bytes)
@@ -99,7 +89,7 @@ static int record(struct sp_thread *t, enum sp_mark_kind kind,
 	mark.alloc_objects = totals.objects;
 	mark.unsampled_bytes = totals.unsampled_bytes;
 	mark.unsampled_objects = totals.unsampled_objects;
-	mark.slack_bytes = totals.slack_bytes + slack_of_slotless();
+	mark.slack_bytes = totals.slack_bytes;
 	if (sp_recorder_mark(t, &mark))
 		return 0;
 	sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
@@ -210,7 +200,7 @@ void sp_marks_cover(void)
 		window.alloc_objects = totals.objects;
 		window.unsampled_bytes = totals.unsampled_bytes;
 		window.unsampled_objects = totals.unsampled_objects;
-		window.slack_bytes = totals.slack_bytes + slack_of_slotless();
+		window.slack_bytes = totals.slack_bytes;
 		sp_ring_cover(segment, &window);
 	}
 	give();

@@ -59,6 +59,9 @@ struct owner {
 	_Atomic uint64_t unsampled_objects;
 	_Atomic bool is_unsampled;
 	_Atomic unsigned int adding; /* odd: the owner is (I5) */
+	/* The owner's: sp_slots_set_step, sp_slots_check_in. */
+	_Atomic uint64_t step_bytes;
+	_Atomic uint64_t checked_in_ns;
 	/* Written under `busy`. */
 	uint64_t seq;
 	char name[SP_FORMAT_THREAD_NAME_MAX];
@@ -77,6 +80,7 @@ struct owner {
 
 static struct owner slots[SP_FORMAT_SLOTS];
 static _Atomic unsigned int used; /* slots that were ever claimed: 1..used */
+static _Atomic unsigned int slotless; /* threads that share slot 0 */
 
 static int (*lock_mutex)(pthread_mutex_t *);
 
@@ -145,9 +149,77 @@ static void write_copy(struct owner *slot, struct sp_slot *to, uint64_t bytes,
 	memcpy(at + sizeof(c) - sizeof(c.check), &c.check, sizeof(c.check));
 }
 
-static void flush(struct owner *slot)
+/* One slot without its slab. */
+static struct sp_slots_totals read_slot(const struct owner *slot)
+{
+	return (struct sp_slots_totals){
+		.bytes = atomic_load(&slot->bytes),
+		.objects = atomic_load(&slot->objects),
+		.unsampled_bytes = atomic_load(&slot->unsampled_bytes),
+		.unsampled_objects = atomic_load(&slot->unsampled_objects),
+	};
+}
+
+/* What the owner has not added yet, by its slab. */
+static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
+					const struct sp_classes *classes)
+{
+	const struct sp_class_total all = sp_classes_sum(classes, NULL);
+
+	if (all.bytes <= known->bytes || all.objects <= known->objects)
+		return (struct sp_class_total){0, 0};
+	return (struct sp_class_total){all.bytes - known->bytes,
+				       all.objects - known->objects};
+}
+
+static void add_ahead(struct sp_slots_totals *totals,
+		      const struct sp_class_total *ahead, bool is_unsampled)
+{
+	totals->bytes += ahead->bytes;
+	totals->objects += ahead->objects;
+	if (!is_unsampled)
+		return;
+	totals->unsampled_bytes += ahead->bytes;
+	totals->unsampled_objects += ahead->objects;
+}
+
+/* One slot, up to now. */
+static struct sp_slots_totals look_at(const struct owner *slot,
+				      uint64_t check_in_bytes)
+{
+	const struct sp_classes *classes =
+		atomic_load_explicit(&slot->classes, memory_order_acquire);
+	struct sp_slots_totals totals;
+	struct sp_class_total ahead;
+	unsigned int before, tries = 0;
+	bool is_unsampled;
+
+	if (!classes || atomic_load(&slot->is_stale)) {
+		totals = read_slot(slot);
+		if (atomic_load(&slot->owned))
+			totals.slack_bytes = check_in_bytes;
+		return totals;
+	}
+	do {
+		before = atomic_load(&slot->adding);
+		is_unsampled = atomic_load(&slot->is_unsampled);
+		totals = read_slot(slot);
+		ahead = read_ahead(&totals, classes);
+	} while ((before & 1 || atomic_load(&slot->adding) != before) &&
+		 ++tries < LOOKS_MAX);
+	/* The owner is held up in there: all of it may be in doubt. */
+	if (tries == LOOKS_MAX)
+		totals.slack_bytes = ahead.bytes;
+	add_ahead(&totals, &ahead, is_unsampled);
+	return totals;
+}
+
+/* Its totals to the file; with what the owner has not added yet, or without:
+ * then the owner's next copy has no less. */
+static void flush(struct owner *slot, bool is_ahead)
 {
 	struct sp_slot *to = sp_writer_slot((unsigned int)(slot - slots));
+	struct sp_slots_totals now;
 	uint64_t bytes, objects;
 	unsigned int changes;
 
@@ -159,8 +231,9 @@ static void flush(struct owner *slot)
 		changes = atomic_load(&slot->changes);
 		bytes = atomic_load(&slot->bytes);
 		objects = atomic_load(&slot->objects);
+		now = is_ahead ? look_at(slot, 0) : read_slot(slot);
 		if (!(changes & 1))
-			write_copy(slot, to, bytes, objects);
+			write_copy(slot, to, now.bytes, now.objects);
 		atomic_exchange(&slot->busy, 0);
 	} while (atomic_load(&slot->bytes) != bytes ||
 		 atomic_load(&slot->objects) != objects ||
@@ -230,8 +303,11 @@ uint16_t sp_slots_claim(uint32_t index)
 		slot->name[0] = '\0';
 		set_owner(slot, index, (unsigned long)pthread_self(),
 			  sp_slots_tid());
+		/* A reader knows from now on what may be missing. */
+		flush(slot, false);
 		return (uint16_t)i;
 	}
+	atomic_fetch_add(&slotless, 1);
 	sp_diag_lose(SP_LOSS_NO_SLOT, 1);
 	return 0;
 }
@@ -270,9 +346,46 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 		atomic_fetch_add(&slot->unsampled_objects, objects);
 	}
 	atomic_fetch_add(&slot->adding, 1);
-	flush(slot);
+	flush(slot, false);
 	if (is_classes_due(slot))
 		flush_classes(slot);
+}
+
+void sp_slots_set_step(uint16_t n, uint64_t step_bytes)
+{
+	atomic_store(&slots[n].step_bytes, step_bytes);
+}
+
+uint64_t sp_slots_check_in(uint16_t n, uint64_t now_ns)
+{
+	uint64_t before = get(&slots[n].checked_in_ns);
+
+	atomic_store_explicit(&slots[n].checked_in_ns, now_ns,
+			      memory_order_relaxed);
+	return now_ns - before;
+}
+
+/* What it has allocated since it added is known, and is less than its step. */
+static uint64_t unseen_of(const struct owner *slot)
+{
+	uint64_t step = atomic_load(&slot->step_bytes);
+	uint64_t before = atomic_load(&slot->bytes);
+	uint64_t ahead = look_at(slot, 0).bytes - before;
+
+	return step > ahead ? step - ahead : 0;
+}
+
+uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes)
+{
+	unsigned int n = atomic_load(&used);
+	unsigned int others = atomic_load(&slotless);
+	uint64_t bytes;
+
+	bytes = (others - (!mine && others)) * check_in_bytes;
+	for (unsigned int i = 1; i <= n; i++)
+		if (i != mine && atomic_load(&slots[i].owned))
+			bytes += unseen_of(&slots[i]);
+	return bytes;
 }
 
 void sp_slots_set_sampling(uint16_t n, bool is_sampling)
@@ -289,10 +402,12 @@ uint16_t sp_slots_release(uint16_t n)
 {
 	struct owner *slot = &slots[n];
 
-	if (n == 0)
+	if (n == 0) {
+		atomic_fetch_sub(&slotless, 1);
 		return 0;
+	}
 	set_owner(slot, 0, 0, get(&slot->tid));
-	flush(slot);
+	flush(slot, false);
 	atomic_store_explicit(&slot->owned, 0, memory_order_release);
 	return 0;
 }
@@ -327,7 +442,7 @@ void sp_slots_flush_all(void)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 0; i <= n; i++)
-		flush(&slots[i]);
+		flush(&slots[i], true);
 }
 
 void sp_slots_flush_all_classes(void)
@@ -338,76 +453,12 @@ void sp_slots_flush_all_classes(void)
 		flush_classes(&slots[i]);
 }
 
-/* One slot without its slab. */
-static struct sp_slots_totals read_slot(const struct owner *slot)
-{
-	return (struct sp_slots_totals){
-		.bytes = atomic_load(&slot->bytes),
-		.objects = atomic_load(&slot->objects),
-		.unsampled_bytes = atomic_load(&slot->unsampled_bytes),
-		.unsampled_objects = atomic_load(&slot->unsampled_objects),
-	};
-}
-
-/* What the owner has not added yet, by its slab. */
-static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
-					const struct sp_classes *classes)
-{
-	const struct sp_class_total all = sp_classes_sum(classes, NULL);
-
-	if (all.bytes <= known->bytes || all.objects <= known->objects)
-		return (struct sp_class_total){0, 0};
-	return (struct sp_class_total){all.bytes - known->bytes,
-				       all.objects - known->objects};
-}
-
-static void add_ahead(struct sp_slots_totals *totals,
-		      const struct sp_class_total *ahead, bool is_unsampled)
-{
-	totals->bytes += ahead->bytes;
-	totals->objects += ahead->objects;
-	if (!is_unsampled)
-		return;
-	totals->unsampled_bytes += ahead->bytes;
-	totals->unsampled_objects += ahead->objects;
-}
-
-/* One slot, up to now. */
-static struct sp_slots_totals look_at(const struct owner *slot,
-				      uint64_t check_in_bytes)
-{
-	const struct sp_classes *classes =
-		atomic_load_explicit(&slot->classes, memory_order_acquire);
-	struct sp_slots_totals totals;
-	struct sp_class_total ahead;
-	unsigned int before, tries = 0;
-	bool is_unsampled;
-
-	if (!classes || atomic_load(&slot->is_stale)) {
-		totals = read_slot(slot);
-		if (atomic_load(&slot->owned))
-			totals.slack_bytes = check_in_bytes;
-		return totals;
-	}
-	do {
-		before = atomic_load(&slot->adding);
-		is_unsampled = atomic_load(&slot->is_unsampled);
-		totals = read_slot(slot);
-		ahead = read_ahead(&totals, classes);
-	} while ((before & 1 || atomic_load(&slot->adding) != before) &&
-		 ++tries < LOOKS_MAX);
-	/* The owner is held up in there: all of it may be in doubt. */
-	if (tries == LOOKS_MAX)
-		totals.slack_bytes = ahead.bytes;
-	add_ahead(&totals, &ahead, is_unsampled);
-	return totals;
-}
-
 void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
 {
 	unsigned int n = atomic_load(&used);
 
 	*ret = read_slot(&slots[0]);
+	ret->slack_bytes = atomic_load(&slotless) * check_in_bytes;
 	for (unsigned int i = 1; i <= n; i++) {
 		struct sp_slots_totals one = look_at(&slots[i], check_in_bytes);
 
@@ -434,4 +485,5 @@ void sp_slots_reset(void)
 		atomic_store(&slots[i].is_stale, true);
 	}
 	atomic_store(&used, 0);
+	atomic_store(&slotless, 0);
 }

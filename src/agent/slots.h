@@ -18,7 +18,8 @@ struct sp_classes;
  * in the slab of the slot.
  */
 
-/* A slot for thread `index` (loss counted if it is the shared one). */
+/* A slot for thread `index` (loss counted if it is the shared one), until
+ * sp_slots_release. */
 uint16_t sp_slots_claim(uint32_t index);
 
 /* The slab of a slot that the caller owns: what was counted there since the
@@ -28,6 +29,23 @@ struct sp_classes *sp_slots_classes(uint16_t slot);
 /* Add to the totals and copy them to the file; and the slab, too, if much was
  * added since the last time.  Any thread may. */
 void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
+
+/* The owner adds to the slot before it has allocated more than step_bytes since
+ * the last time.  To be said before it adds. */
+void sp_slots_set_step(uint16_t slot, uint64_t step_bytes);
+
+/* The owner checks in: how many ns after the last time?  The threads of slot 0
+ * share one clock. */
+uint64_t sp_slots_check_in(uint16_t slot, uint64_t now_ns);
+
+/*
+ * Bytes that all threads but the owner of `mine` may allocate, at most, before
+ * they add to their slots again, beyond what their slabs have; check_in_bytes
+ * is the step of those without a slot.  That does not cover what an owner
+ * allocates who adds while this looks: afterwards he sees what the caller has
+ * stored before.
+ */
+uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
 
 /* What is added to the slot from now on was, or was not, allocated by a thread
  * that samples.  The owner's, after it has added everything; for slot 0
@@ -50,17 +68,16 @@ const char *sp_slots_name(uint16_t slot);
 uint64_t sp_slots_tid(void);
 void sp_slots_init(void);
 
-/* Copy every slot into a file that was just made, or is about to end; in the
- * second case the slabs, too. */
+/* Copy every slot, with what its owner has not added yet, into a file that was
+ * just made, or is about to end; in the second case the slabs, too. */
 void sp_slots_flush_all(void);
 void sp_slots_flush_all_classes(void);
 
 /*
  * Exact totals of the process up to now: also what running threads have not
  * added yet, from their slabs.  Each thread is cut somewhere within the call.
- * What cannot be told, at most check_in_bytes for each thread whose slot has no
- * slab, is in slack_bytes; threads without a slot are not (SP_LOSS_NO_SLOT
- * counts them).  Takes some 1 us for each slot.
+ * What cannot be told, at most check_in_bytes for each thread that has no slot
+ * or whose slot has no slab, is in slack_bytes.  Takes some 1 us for each slot.
  */
 struct sp_slots_totals {
 	uint64_t bytes;

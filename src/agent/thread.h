@@ -54,6 +54,7 @@ struct sp_thread {
 	uint8_t ended : 1;   /* its exit was seen: publish call by call */
 	uint8_t watched : 1; /* its exit will be seen */
 	uint8_t paused : 1;  /* I5 */
+	uint8_t step : 4;    /* of its check-ins (checkin.h) */
 	uint8_t recorded;    /* SP_THREAD_*: its THREAD record */
 };
 

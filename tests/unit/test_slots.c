@@ -153,6 +153,9 @@ static void test_before_file(void **state)
 	c = read_slot(path, 1);
 	assert_true(c.alloc_bytes == 100 && c.alloc_objects == 2);
 	assert_int_equal(c.thread, 9);
+	/* Of an owner that comes later the file knows at once. */
+	slot = sp_slots_claim(10);
+	assert_int_equal(read_slot(path, slot).thread, 10);
 	agent_fixture_close();
 	c = read_slot(path, 1);
 	assert_true(c.alloc_bytes == 100);
@@ -179,11 +182,17 @@ static void test_too_many(void **state)
 	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
 	sp_slots_total(&totals, 1 << 20);
 	assert_int_equal(totals.objects, OWNED_MAX + 2);
+	/* None has a slab, nor have two a slot. */
+	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 2) << 20);
+	assert_int_equal(sp_slots_unseen(slots[0], 1 << 20), 2 << 20);
+	assert_int_equal(sp_slots_unseen(0, 1 << 20), 1 << 20);
 	assert_true(read_slot(path, 0).alloc_bytes ==
 		    2000 + OWNED_MAX + OWNED_MAX + 1);
 	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
 	/* Releasing the shared one frees nothing. */
 	assert_int_equal(sp_slots_release(0), 0);
+	sp_slots_total(&totals, 1 << 20);
+	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 1) << 20);
 	assert_int_equal(sp_slots_claim(9999), 0);
 	sp_slots_add(0, 1, 1);
 	assert_int_equal(read_slot(path, 0).base_bytes, 0);
