@@ -515,6 +515,21 @@ void sp_agent_open_file(void)
 
 /* ---- before main and after exit ---- */
 
+/* The slabs have it all.  Where forks cannot be told from vforks, by a page
+ * that the kernel wipes, this may be a child that has not noticed: its parent's
+ * file is not mapped in it. */
+void sp_agent_leaving(void)
+{
+	int saved_errno = errno;
+
+	if (sp_agent_is_running() && process.alive &&
+	    !sp_process_is_new(&process)) {
+		sp_slots_flush_all_classes();
+		sp_writer_publish(threads_seen());
+	}
+	errno = saved_errno;
+}
+
 static void load_unwinder(void)
 {
 	if (process.config.unwind == SP_CONFIG_UNWIND_FP || sp_unwinder_init())

@@ -37,6 +37,14 @@ bool sp_agent_is_running(void);
 bool sp_agent_enter(void);
 void sp_agent_leave(void);
 
+/*
+ * The process, or its parent if this is a child of vfork, may end without a
+ * destructor: copy what all threads have counted to the file.  Context: any,
+ * also a signal handler that interrupted the agent; no lock is waited for, and
+ * no state of the thread is touched.  Errno is preserved.
+ */
+void sp_agent_leaving(void);
+
 /* Inside the agent: add the thread's counts to the totals. */
 void sp_agent_publish(void);
 
