@@ -14,52 +14,62 @@
  * the segment that the sample is carried to, or to a later one.  What is
  * carried so late that there has been a turn meanwhile is not written.
  *
- * I1  `since` is when somebody began to go on with `pass`, of which he has a
- *     copy.  Who needs longer than TAKEN_NS is off the processor, or has
- *     left by siglongjmp: another begins where he began, and what he still
- *     does is done twice, but for the storing of his copy.  That is a
- *     moment of its own, STORING; who gets lost in it leaves a pass that has
- *     to begin anew.
+ * The stacks of what is carried are taken along (stacktab.c), so that the new
+ * segment can be read without the old one.
+ *
+ * I1  Whoever goes on with `pass` has a lease, and a copy of it.  Who needs
+ *     longer than TAKEN_NS is off the processor, or has left by siglongjmp:
+ *     another begins where he began, and what he still does is done twice.
+ *     Each state of a pass that somebody stores is a true one: what is before
+ *     it was looked at.
+ * I2  Two may store `pass` at the same time then.  What comes of that is not
+ *     what its `check` says, and the pass begins anew.
+ * I3  Who comes late writes to the segment that his pass is for, or not at all,
+ *     and finds `covered` and `finished` as they are, or sets them back to what
+ *     the next step finds out again.
  */
 #include "agent/carry.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "agent/chunks.h"
+#include "agent/diag.h"
+#include "agent/lease.h"
 #include "agent/liveset.h"
 #include "agent/ring.h"
-#include "agent/writer.h"
+#include "agent/stacktab.h"
+#include "base/hash.h"
 #include "format/scan.h"
 
 #include "agent/poison.h"
 
-#define RECORDS   32u         /* with one sample: some us */
-#define TAKEN_NS  1000000u    /* 1 ms */
-#define STORED_NS 1000000000u /* 1 s */
-
-/* Of `since`, whose other bits are the time. */
-#define TAKEN   1ull
-#define STORING 2ull
+#define RECORDS  32u      /* with one sample: some us */
+#define TAKEN_NS 1000000u /* 1 ms */
 
 /* How far a pass over `segment` has come. */
 struct pass {
 	uint32_t segment;
-	uint64_t chunk; /* 0: before the first */
-	bool in_chunk;
-	size_t offset;
+	uint32_t in_chunk; /* 1, or 0: behind it */
+	uint64_t chunk;    /* 0: before the first */
+	uint64_t offset;
 	struct sp_chunk_state state;
 };
 
-static _Atomic uint64_t since; /* 0: nobody is at it */
-static struct pass pass;
+#define WORDS (sizeof(struct pass) / sizeof(uint64_t))
+static_assert(sizeof(struct pass) % sizeof(uint64_t) == 0, "whole words");
+
+static _Atomic uint64_t lease;
+static _Atomic uint64_t pass[WORDS + 1]; /* and its check */
 static _Atomic uint32_t finished;
 
 void sp_carry_reset(void)
 {
-	atomic_store(&since, 0);
+	atomic_store(&lease, 0);
 	atomic_store(&finished, 0);
-	pass = (struct pass){0};
+	atomic_store(&pass[WORDS], 0);
 }
 
 uint32_t sp_carry_finished(void)
@@ -70,30 +80,29 @@ uint32_t sp_carry_finished(void)
 	return segment == sp_ring_covered() + 1 ? segment : 0;
 }
 
-/* *ret_mine is what `since` is then, *ret_pass how far the pass has come. */
-static bool take(uint64_t *ret_mine, struct pass *ret_pass)
+/* All zero if it is not whole. */
+static void read_pass(struct pass *ret)
 {
-	uint64_t other = atomic_load(&since);
-	const uint64_t age_ns = sp_writer_time() - (other & ~3ull);
+	uint64_t words[WORDS];
 
-	*ret_mine = (sp_writer_time() & ~3ull) | TAKEN;
-	if (other && age_ns < (other & STORING ? STORED_NS : TAKEN_NS))
-		return false;
-	if (!atomic_compare_exchange_strong(&since, &other, *ret_mine))
-		return false;
-	*ret_pass = other & STORING ? (struct pass){0} : pass;
-	return true;
+	for (size_t i = 0; i < WORDS; i++)
+		words[i] = atomic_load_explicit(&pass[i], memory_order_relaxed);
+	memcpy(ret, words, sizeof(*ret));
+	if (atomic_load_explicit(&pass[WORDS], memory_order_relaxed) !=
+	    sp_hash_bytes(1, words, sizeof(words)))
+		*ret = (struct pass){.segment = 0};
 }
 
-/* Unless another has taken over. */
-static void store(uint64_t mine, const struct pass *p)
+static void store_pass(const struct pass *p)
 {
-	const uint64_t storing = (mine & ~TAKEN) | STORING;
+	uint64_t words[WORDS];
 
-	if (!atomic_compare_exchange_strong(&since, &mine, storing))
-		return;
-	pass = *p;
-	atomic_store(&since, 0);
+	memcpy(words, p, sizeof(words));
+	for (size_t i = 0; i < WORDS; i++)
+		atomic_store_explicit(&pass[i], words[i], memory_order_relaxed);
+	atomic_store_explicit(&pass[WORDS],
+			      sp_hash_bytes(1, words, sizeof(words)),
+			      memory_order_relaxed);
 }
 
 /* False: there is no more of the segment. */
@@ -104,36 +113,58 @@ static bool next_chunk(struct pass *p)
 	if (!n)
 		return false;
 	p->chunk = n;
-	p->in_chunk = true;
+	p->in_chunk = 1;
 	p->offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
 	p->state = (struct sp_chunk_state){.hash = 0};
 	return true;
 }
 
-/* What is alive of the next records in the chunk; false: there is no room. */
+/* Into the next segment; false: not now. */
+static bool carry_sample(struct sp_lane *lane, uint32_t from,
+			 struct sp_record *r)
+{
+	struct sp_record_sample *sample = &r->u.sample;
+	const uint64_t stack = sample->stack;
+
+	sample->is_again = true;
+	if (sp_stacktab_carry(lane, from, &sample->stack) &&
+	    sp_chunks_append_to(lane, r, from + 1, true)) {
+		if (stack && !sample->stack)
+			sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
+		return true;
+	}
+	/* A later event goes on here, unless there is no room for ever. */
+	if (sp_ring_segment() != from + 1 || sp_ring_has_room())
+		return false;
+	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+	return true;
+}
+
+/* What is alive of the next records in the chunk; false: not now. */
 static bool carry_some(struct pass *p, struct sp_lane *lane,
 		       unsigned int *records)
 {
-	size_t bytes;
+	size_t bytes, offset = p->offset;
 	const uint8_t *chunk = sp_chunks_read(p->chunk, p->segment, &bytes);
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
-	struct pass after = *p;
+	struct sp_chunk_state state = p->state;
 
-	while (chunk && sp_scan_sample(&after.state, chunk, bytes,
-				       &after.offset, records, &r.u.sample)) {
-		r.u.sample.is_again = true;
+	while (chunk && sp_scan_sample(&state, chunk, bytes, &offset, records,
+				       &r.u.sample)) {
 		if (sp_liveset_has((const void *)(uintptr_t)r.u.sample.address,
 				   r.u.sample.id) &&
-		    !sp_chunks_append_to(lane, &r, p->segment + 1))
+		    !carry_sample(lane, p->segment, &r))
 			return false;
-		*p = after;
+		p->state = state;
+		p->offset = offset;
 	}
-	*p = after;
+	p->state = state;
+	p->offset = offset;
 	/* What a thread that was stopped may still add is not in the set yet.
 	 */
 	if (*records) {
 		sp_chunks_leave(p->chunk);
-		p->in_chunk = false;
+		p->in_chunk = 0;
 	}
 	return true;
 }
@@ -157,15 +188,18 @@ void sp_carry_step(struct sp_lane *lane)
 	const uint32_t now = sp_ring_segment();
 	struct pass mine;
 	uint64_t token;
-	bool is_done;
 
-	if (sp_ring_covered() == now || sp_carry_finished() ||
-	    !take(&token, &mine))
+	if (sp_ring_covered() == now || sp_carry_finished())
 		return;
+	token = sp_lease_take(&lease, TAKEN_NS);
+	if (!token)
+		return;
+	read_pass(&mine);
 	if (mine.segment != now - 1)
 		mine = (struct pass){.segment = now - 1};
-	is_done = !go_on(&mine, lane);
-	store(token, &mine);
-	if (is_done)
+	if (go_on(&mine, lane))
+		store_pass(&mine);
+	else
 		atomic_store_explicit(&finished, now, memory_order_release);
+	sp_lease_give(&lease, token);
 }

@@ -8,6 +8,10 @@
  *     is left is that the kernel writes the page out between the two.
  * I3  A chunk that is used again keeps its old header, of a segment that the
  *     file says is discarded, until the rest of it is zero.
+ * I4  Who leaves a tail in the middle of a record, by siglongjmp, leaves
+ *     `is_writing` behind.  That chunk is not written to any more.
+ * I5  A keeper belongs to one taking of a lane.  When the lane has been given
+ *     back, or its holder comes here again, he has left it.
  */
 #include "agent/chunks.h"
 
@@ -18,8 +22,11 @@
 #include "agent/ring.h"
 #include "agent/thread.h"
 #include "agent/writer.h"
+#include "format/scan.h"
 
 #include "agent/poison.h"
+
+static_assert(SP_RING_CHUNKS_MAX <= SP_FORMAT_STACK_CHUNKS, "ids of stacks");
 
 #define CHUNK    SP_FORMAT_CHUNK_BYTES
 #define POPULATE SP_CHUNKS_POPULATE
@@ -33,20 +40,20 @@ static uint64_t file_id;
  * read: where files are memory, that would need a page. */
 static _Atomic uint8_t backed[SP_RING_CHUNKS_MAX];
 static _Atomic int full;
-static uint64_t window_seq; /* of the one who makes a turn */
+static _Atomic uint64_t window_seq;
 
 /* Of permanent chunks: as many in use as threads write such records at the same
- * moment.  Taken and given like lanes. */
+ * moment. */
 #define KEEPERS SP_LANES
 static struct keeper {
-	_Atomic(const void *) holder;
+	_Atomic uint64_t holder; /* number of a lane, takes << 8; 0: nobody */
 	struct sp_tail tail;
 } keepers[KEEPERS];
 
 void sp_chunks_begin(uint64_t id, uint64_t n)
 {
 	file_id = id;
-	window_seq = 0;
+	atomic_store(&window_seq, 0);
 	for (uint64_t i = 0; i < n && i < SP_RING_CHUNKS_MAX; i++)
 		atomic_store_explicit(&backed[i], 0, memory_order_relaxed);
 	sp_ring_begin(n);
@@ -55,15 +62,15 @@ void sp_chunks_begin(uint64_t id, uint64_t n)
 void sp_chunks_reset(void)
 {
 	for (unsigned int i = 0; i < KEEPERS; i++) {
-		const void *holder = atomic_load_explicit(&keepers[i].holder,
-							  memory_order_relaxed);
+		const uint64_t holder = atomic_load(&keepers[i].holder);
 
 		/* As in sp_lane_reset: in use, below a signal handler. */
-		if (holder == &sp_thread)
+		if (holder &&
+		    atomic_load(&sp_lane_of((uint8_t)holder)->holder) ==
+			    &sp_thread)
 			continue;
 		keepers[i].tail.chunk = NULL;
-		atomic_store_explicit(&keepers[i].holder, NULL,
-				      memory_order_relaxed);
+		atomic_store(&keepers[i].holder, 0);
 	}
 	atomic_store(&full, 0);
 }
@@ -174,7 +181,8 @@ static bool next_permanent(struct sp_tail *tail)
 }
 
 /* What a reader has to know before a chunk is used again. */
-static bool write_window(const struct sp_window *window)
+static bool write_window(const struct sp_ring_turn *turn,
+			 const struct sp_window *window)
 {
 	uint8_t *to = sp_mapping_base();
 	struct sp_window w = *window;
@@ -184,7 +192,10 @@ static bool write_window(const struct sp_window *window)
 	to += SP_FORMAT_WINDOW_OFFSET;
 	if (!sp_mapping_hold(to, 2 * sizeof(w)))
 		return false;
-	w.seq = ++window_seq;
+	w.seq = 1 + atomic_fetch_add(&window_seq, 1);
+	/* An old window would be the newest then. */
+	if (!sp_ring_has_turn(turn))
+		return false;
 	w.check = sp_format_check(file_id, SP_CHECK_WINDOW, &w, sizeof(w));
 	to += (w.seq & 1) * sizeof(w);
 	memcpy(to, &w, sizeof(w) - sizeof(w.check));
@@ -196,9 +207,11 @@ static bool write_window(const struct sp_window *window)
 static void turn(bool is_full)
 {
 	struct sp_window window;
+	struct sp_ring_turn t;
 
-	if (sp_ring_begin_turn(is_full, &window))
-		sp_ring_end_turn(!window.oldest || write_window(&window));
+	if (sp_ring_begin_turn(is_full, &t, &window))
+		sp_ring_end_turn(&t,
+				 !window.oldest || write_window(&t, &window));
 }
 
 static bool next_of_ring(struct sp_lane *lane, bool covers)
@@ -297,51 +310,104 @@ static bool hold_tail(const struct sp_tail *tail)
 	return false;
 }
 
-/* To a chunk of the lane: any, or one of that segment, to cover it; without a
- * lane to a permanent one. */
-static bool append(struct sp_tail *tail, struct sp_lane *lane, uint32_t segment,
-		   const struct sp_record *record)
+/* The id of a STACK is where it stands. */
+static struct sp_encoded encode(struct sp_tail *tail,
+				const struct sp_record *record)
 {
+	uint8_t *at = tail->chunk + tail->at;
+	const size_t room = tail->populated - tail->at;
+	struct sp_record r;
+
+	if (record->type != SP_RECORD_STACK)
+		return sp_encode(&tail->state, at, room, record);
+	r = *record;
+	r.u.stack.id = sp_format_stack_id(tail->number, tail->at);
+	return sp_encode(&tail->state, at, room, &r);
+}
+
+/* Where a record is to go: to a chunk of the lane, or without one to a
+ * permanent one; if `segment` is not 0, as long as it is the current one. */
+struct target {
+	struct sp_tail *tail;
+	struct sp_lane *lane;
+	uint32_t segment;
+	bool covers;
+};
+
+/* Where in the tail's chunk it stands; 0: there is no room. */
+static size_t write_record(const struct target *to,
+			   const struct sp_record *record)
+{
+	struct sp_tail *tail = to->tail;
+
 	/* At most: the rest of one chunk, then all of another. */
 	for (unsigned int tries = 0; tries <= 2 * CHUNK / POPULATE; tries++) {
 		struct sp_encoded e = {0, 0};
 
-		if (segment && segment != sp_ring_segment())
-			return false;
+		if (to->segment && to->segment != sp_ring_segment())
+			return 0;
 		if (has_chunk(tail) && !hold_tail(tail))
-			return false;
+			return 0;
 		if (has_chunk(tail))
-			e = sp_encode(&tail->state, tail->chunk + tail->at,
-				      tail->populated - tail->at, record);
+			e = encode(tail, record);
 		if (e.bytes) {
+			const size_t at = tail->at;
 			_Atomic uint8_t *commit =
-				(_Atomic uint8_t *)(tail->chunk + tail->at);
+				(_Atomic uint8_t *)(tail->chunk + at);
 
 			atomic_store_explicit(commit, e.type,
 					      memory_order_release);
 			tail->at += e.bytes;
-			return true;
+			return at;
 		}
-		if (!more_room(tail, lane, segment))
-			return false;
+		if (!more_room(tail, to->lane, to->covers))
+			return 0;
 	}
-	return false;
+	return 0;
 }
 
-static bool append_for_good(const struct sp_record *record)
+static size_t append(const struct target *to, const struct sp_record *record)
+{
+	struct sp_tail *tail = to->tail;
+	size_t at;
+
+	if (tail->is_writing)
+		tail->chunk = NULL;
+	tail->is_writing = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	at = write_record(to, record);
+	atomic_signal_fence(memory_order_seq_cst);
+	tail->is_writing = false;
+	return at;
+}
+
+/* The lane is held by the caller: a signal handler has another one. */
+static bool take_keeper(struct keeper *k, const struct sp_lane *lane)
+{
+	const uint64_t mine = sp_lane_number(lane) |
+			      (uint64_t)atomic_load_explicit(
+				      &lane->takes, memory_order_relaxed)
+				      << 8;
+	uint64_t other = atomic_load(&k->holder);
+	struct sp_lane *his = sp_lane_of((uint8_t)other);
+
+	if (other && other != mine && atomic_load(&his->holder) &&
+	    atomic_load(&his->takes) == (uint32_t)(other >> 8))
+		return false;
+	return atomic_compare_exchange_strong(&k->holder, &other, mine);
+}
+
+static bool append_for_good(struct sp_lane *lane,
+			    const struct sp_record *record)
 {
 	for (unsigned int i = 0; i < KEEPERS; i++) {
 		struct keeper *k = &keepers[i];
-		const void *nobody = NULL;
 		bool written;
 
-		if (atomic_load_explicit(&k->holder, memory_order_relaxed) ||
-		    !atomic_compare_exchange_strong_explicit(
-			    &k->holder, &nobody, &sp_thread,
-			    memory_order_acquire, memory_order_relaxed))
+		if (!take_keeper(k, lane))
 			continue;
-		written = append(&k->tail, NULL, 0, record);
-		atomic_store_explicit(&k->holder, NULL, memory_order_release);
+		written = append(&(struct target){.tail = &k->tail}, record);
+		atomic_store_explicit(&k->holder, 0, memory_order_release);
 		return written;
 	}
 	return false;
@@ -355,6 +421,7 @@ static bool is_for_good(const struct sp_record *r)
 		return r->u.thread.index <= THREADS_KEPT;
 	case SP_RECORD_THREAD_END:
 		return r->u.thread_end.index <= THREADS_KEPT;
+	case SP_RECORD_STACK:
 	case SP_RECORD_SAMPLE:
 	case SP_RECORD_FREE:
 	case SP_RECORD_RSS:
@@ -366,14 +433,39 @@ static bool is_for_good(const struct sp_record *r)
 
 bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record)
 {
-	return is_for_good(record) ? append_for_good(record)
-				   : append(&lane->tail, lane, 0, record);
+	return is_for_good(record)
+		       ? append_for_good(lane, record)
+		       : sp_chunks_append_to(lane, record, 0, false);
 }
 
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment)
+			 uint32_t segment, bool covers)
 {
-	return append(&lane->tail, lane, segment, record);
+	const struct target to = {&lane->tail, lane, segment, covers};
+
+	return append(&to, record) != 0;
+}
+
+uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
+				unsigned int n, uint32_t covers)
+{
+	const struct target to = {&lane->tail, lane, covers, covers};
+	struct sp_record r = {.type = SP_RECORD_STACK};
+	size_t at;
+
+	r.u.stack = (struct sp_record_stack){0, flags, lane->frames, n};
+	at = append(&to, &r);
+	return at ? sp_format_stack_id(lane->tail.number, at) : 0;
+}
+
+bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,
+			  uint32_t *ret_flags, unsigned int *ret_n)
+{
+	size_t bytes;
+	const uint8_t *chunk = sp_chunks_read(id >> 16, segment, &bytes);
+
+	return chunk && sp_scan_stack(chunk, bytes, id & 0xffff, id, ret_flags,
+				      lane->frames, ret_n);
 }
 
 uint8_t sp_chunks_thread_mark(uint32_t index)

@@ -20,11 +20,23 @@ void sp_chunks_begin(uint64_t file_id, uint64_t n);
 /* In a forked child: nobody has a chunk. */
 void sp_chunks_reset(void);
 
-/* See sp_writer_append; the same if `segment` is still the current one, to
- * cover it. */
+/* See sp_writer_append. */
 bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record);
+
+/* The same, but only as long as `segment` is the current one; `covers`: with
+ * the room that is left for what covers it. */
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment);
+			 uint32_t segment, bool covers);
+
+/* A STACK of lane->frames[0..n): its id, in the segment of the lane's tail; 0:
+ * there is no room.  With `covers` into that segment alone, to cover it. */
+uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
+				unsigned int n, uint32_t covers);
+
+/* Such a STACK of that segment into lane->frames; false: it is not there.
+ * Context: sampled. */
+bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,
+			  uint32_t *ret_flags, unsigned int *ret_n);
 
 /* What `recorded` of a thread with that index is while its THREAD record is in
  * the file for good, or in the current segment. */

@@ -31,6 +31,8 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 						    &n_used, &used, n + 1))
 				;
 			*hint = (uint8_t)n;
+			atomic_fetch_add_explicit(&lane->takes, 1,
+						  memory_order_relaxed);
 			return lane;
 		}
 	}

@@ -33,6 +33,7 @@ struct sp_tail {
 	size_t at;
 	size_t populated; /* bytes of the chunk backed by storage */
 	struct sp_chunk_state state;
+	bool is_writing; /* somebody is, or has left in the middle */
 };
 
 /*
@@ -59,6 +60,7 @@ struct sp_lane {
 	 * sp_lane_take pairs with release in sp_lane_give.  Everything below
 	 * belongs to the holder. */
 	_Atomic(const void *) holder;
+	_Atomic uint32_t takes; /* so often was it taken */
 
 	struct sp_tail tail;           /* writer.c */
 	_Atomic uint64_t chunk_number; /* ring.c: which chunk that is */

@@ -29,6 +29,7 @@
 
 #define RSS_INTERVAL_NS 100000000u
 #define PAGE_BYTES      4096u
+#define TURNS_MAX       4u /* of the ring, while one sample is written */
 
 static struct sp_process *process;
 static _Atomic uint64_t last_sample;
@@ -330,24 +331,48 @@ static void record_thread(struct sp_thread *t, struct sp_lane *lane)
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-static uint32_t stack_id(struct sp_lane *lane,
-			 const struct sp_call_frame *frame)
+static struct sp_stack_place place_stack(struct sp_lane *lane,
+					 const struct sp_call_frame *frame)
 {
 	unsigned int depth = (unsigned int)process->config.depth;
 	struct sp_stack_walk walk;
-	uint32_t id;
+	struct sp_stack_place place;
 
 	sp_stack_walk(lane, depth, frame, &walk);
-	id = sp_stacktab_find(&walk);
-	if (id)
-		return id;
+	place = sp_stacktab_find(&walk);
+	if (place.id)
+		return place;
 	sp_stack_resolve(lane, depth, frame, &walk);
 	return sp_stacktab_intern(lane, &walk);
 }
 
+/* The sample with its stack, both in one segment: *ret_segment.  A turn may
+ * come between them. */
+static bool append_sample(struct sp_lane *lane,
+			  const struct sp_call_frame *frame,
+			  struct sp_record *r, uint32_t *ret_segment)
+{
+	for (unsigned int i = 0; i < TURNS_MAX; i++) {
+		const struct sp_stack_place place = place_stack(lane, frame);
+		/* Without a stack it is at home anywhere. */
+		const uint32_t only = place.id ? place.segment : 0;
+
+		r->u.sample.stack = place.id;
+		if (sp_chunks_append_to(lane, r, only, false)) {
+			if (!place.id)
+				sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
+			*ret_segment = lane->tail.segment;
+			return true;
+		}
+		if (!only || only == sp_ring_segment())
+			return false;
+	}
+	return false;
+}
+
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 			  const struct sp_event *event, uint64_t id,
-			  struct sp_record *r)
+			  struct sp_record *r, uint32_t *ret_segment)
 {
 	if (!open_file(lane)) {
 		sp_diag_lose(SP_LOSS_NO_FILE, 1);
@@ -357,7 +382,6 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 		record_thread(t, lane);
 	r->type = SP_RECORD_SAMPLE;
 	r->u.sample = (struct sp_record_sample){
-		.stack = stack_id(lane, event->frame),
 		.id = id,
 		.time_ns = sp_writer_time(),
 		.address = (uintptr_t)event->p,
@@ -367,25 +391,24 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 		.thread = t->index,
 		.entry = (uint8_t)event->entry,
 	};
-	if (sp_writer_append(lane, r))
+	if (append_sample(lane, event->frame, r, ret_segment))
 		return true;
 	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 	sp_writer_publish(threads_seen());
 	return false;
 }
 
-/* From now on the sample is alive.  If its segment has ended before that, a
- * pass over it may have taken it for dead (carry.c). */
-static void follow(struct sp_lane *lane, const void *p,
-		   const struct sp_live *live, struct sp_record *r)
+/* From now on the sample, which is in `segment`, is alive.  If that has ended
+ * before, a pass over it may have taken it for dead (carry.c). */
+static void follow(struct sp_lane *lane, const struct sp_event *event,
+		   const struct sp_live *live, struct sp_record *r,
+		   uint32_t segment)
 {
-	const uint32_t segment = lane->tail.segment;
-
-	insert(p, live);
+	insert(event->p, live);
 	if (sp_ring_segment() == segment)
 		return;
 	r->u.sample.is_again = true;
-	if (!sp_writer_append(lane, r))
+	if (!append_sample(lane, event->frame, r, &segment))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 
@@ -400,6 +423,7 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 	};
 	struct sp_lane *lane = take_lane(t);
 	struct sp_record r;
+	uint32_t segment;
 
 	if (!lane) {
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
@@ -407,9 +431,9 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 	}
 	if (process->follows_frees)
 		sp_liveset_prefetch(event->p);
-	if (record_sample(t, lane, event, live.id, &r) &&
+	if (record_sample(t, lane, event, live.id, &r, &segment) &&
 	    process->follows_frees)
-		follow(lane, event->p, &live, &r);
+		follow(lane, event, &live, &r, segment);
 	/* Without room, too: it makes some. */
 	if (sp_writer_is_open())
 		sp_carry_step(lane);

@@ -4,19 +4,24 @@
  *     takes it alone has it.  It is FREE, PERMANENT for good, or a segment and
  *     the number of the lane that filled it.
  * I2  oldest <= covered <= current <= covered + 1.  A chunk of a segment before
- *     `oldest` is free again; `oldest` changes when the file says so.
+ *     `oldest` is free again; `oldest` changes when the file says so, and with
+ *     it `current`, in one step.
  * I3  A lane stores only into a chunk of the segment that it found to be the
  *     current one after it was taken.  So nobody stores into a chunk of a
  *     discarded segment but a holder of its lane who found that long ago and
  *     was stopped since: such a chunk is left alone until he goes on.
- * I4  Whoever left a turn for good, by siglongjmp out of a signal handler that
- *     interrupted it, has stopped the ring: what finds no room then is lost,
- *     and counted.
+ * I4  Whoever leaves a turn for good, by siglongjmp out of a signal handler
+ * that interrupted it, loses it after TURN_NS, and so does whoever is stopped
+ * in it.  He goes on in vain: the range is another by then.  Only a window that
+ * he is in the middle of writing may spoil one of its copies until the next
+ * turn.
  */
 #include "agent/ring.h"
 
 #include <stdatomic.h>
 #include <string.h>
+
+#include "agent/lease.h"
 
 #include "agent/poison.h"
 
@@ -28,6 +33,8 @@
 #define SHARES       8u
 #define SEGMENTS_MAX 16u
 
+#define TURN_NS 1000000000u
+
 /* What a lane has while it is taking a chunk: any. */
 #define ANY_CHUNK UINT64_MAX
 
@@ -37,20 +44,29 @@ static _Atomic uint64_t cursor; /* chunks are looked for from here on */
 static _Atomic uint64_t extent;
 static _Atomic uint64_t n_permanent;
 
-static _Atomic uint32_t oldest;
+static _Atomic uint64_t range; /* oldest << 32 | current */
 static _Atomic uint32_t covered;
-static _Atomic uint32_t current;
 static _Atomic uint32_t n_used; /* chunks that the current segment took */
 
-static _Atomic unsigned int turning; /* try-lock of a turn */
-/* Under `turning`. */
-static uint32_t next_oldest;
+static _Atomic uint64_t turning; /* lease of a turn */
+/* The oldest segment that the file may say is left; `range` follows. */
+static _Atomic uint32_t announced;
 /* Of kept segments, by number modulo SEGMENTS_MAX; published by `covered`. */
 static struct sp_window windows[SEGMENTS_MAX];
 
 static uint32_t segment_of(uint64_t owner)
 {
 	return (uint32_t)owner;
+}
+
+static uint64_t range_of(uint32_t oldest, uint32_t current)
+{
+	return (uint64_t)oldest << 32 | current;
+}
+
+static uint32_t oldest_segment(void)
+{
+	return (uint32_t)(atomic_load(&range) >> 32);
 }
 
 void sp_ring_begin(uint64_t chunks)
@@ -62,16 +78,16 @@ void sp_ring_begin(uint64_t chunks)
 	atomic_store(&cursor, 0);
 	atomic_store(&extent, 1);
 	atomic_store(&n_permanent, 0);
-	atomic_store(&oldest, 1);
 	atomic_store(&covered, 1);
 	atomic_store(&n_used, 0);
 	atomic_store(&turning, 0);
-	atomic_store(&current, 1);
+	atomic_store(&announced, 1);
+	atomic_store(&range, range_of(1, 1));
 }
 
 uint32_t sp_ring_segment(void)
 {
-	return atomic_load(&current);
+	return (uint32_t)atomic_load(&range);
 }
 
 uint32_t sp_ring_covered(void)
@@ -123,7 +139,7 @@ static uint64_t take(uint64_t as, bool *ret_used)
 {
 	const uint64_t from =
 		atomic_load_explicit(&cursor, memory_order_relaxed);
-	const uint32_t first = atomic_load(&oldest);
+	const uint32_t first = oldest_segment();
 
 	for (uint64_t i = 0; i + 1 < n_chunks; i++) {
 		const uint64_t n = 1 + (from + i) % (n_chunks - 1);
@@ -162,8 +178,8 @@ uint64_t sp_ring_take_permanent(bool *ret_used)
  */
 static bool has_spare(uint8_t own)
 {
-	const uint32_t first = atomic_load(&oldest);
-	const uint32_t before = atomic_load(&current) - 1;
+	const uint32_t first = oldest_segment();
+	const uint32_t before = sp_ring_segment() - 1;
 	const uint64_t begun = atomic_load(&n_used), lanes = sp_lane_count();
 	uint64_t n_free = 0, needed = begun < lanes ? lanes - begun : 0;
 
@@ -177,6 +193,16 @@ static bool has_spare(uint8_t own)
 		needed += owner != PERMANENT && segment_of(owner) == before;
 	}
 	return n_free > needed;
+}
+
+bool sp_ring_has_room(void)
+{
+	const uint32_t first = oldest_segment();
+
+	for (uint64_t n = 1; n < n_chunks; n++)
+		if (is_free(atomic_load(&owners[n]), n, first, 0))
+			return true;
+	return false;
 }
 
 uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool covers,
@@ -224,7 +250,7 @@ static uint64_t share(void)
 
 static bool is_due(bool is_full)
 {
-	return atomic_load(&covered) == atomic_load(&current) &&
+	return atomic_load(&covered) == sp_ring_segment() &&
 	       (is_full || atomic_load(&n_used) >= share());
 }
 
@@ -235,7 +261,7 @@ static uint32_t choose_oldest(void)
 {
 	const uint64_t wanted =
 		atomic_load(&n_used) + 2 * share() + sp_lane_count();
-	const uint32_t first = atomic_load(&oldest);
+	const uint32_t first = oldest_segment();
 	const uint32_t last = atomic_load(&covered);
 	uint64_t chunks[SEGMENTS_MAX] = {0}, n_free = 0;
 	uint32_t o;
@@ -257,35 +283,58 @@ static uint32_t choose_oldest(void)
 	return o;
 }
 
-bool sp_ring_begin_turn(bool is_full, struct sp_window *ret_window)
+bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
+			struct sp_window *ret_window)
 {
-	if (!is_due(is_full) || atomic_exchange(&turning, 1))
+	uint32_t oldest;
+
+	if (!is_due(is_full))
 		return false;
+	ret_turn->token = sp_lease_take(&turning, TURN_NS);
+	if (!ret_turn->token)
+		return false;
+	ret_turn->from = atomic_load(&range);
 	if (!is_due(is_full)) {
-		atomic_store(&turning, 0);
+		sp_lease_give(&turning, ret_turn->token);
 		return false;
 	}
-	next_oldest = choose_oldest();
-	*ret_window = windows[next_oldest % SEGMENTS_MAX];
+	oldest = choose_oldest();
+	/* Of two that make the same turn, the later one. */
+	if (oldest < atomic_load(&announced))
+		oldest = atomic_load(&announced);
+	atomic_store(&announced, oldest);
+	ret_turn->to = range_of(oldest, (uint32_t)ret_turn->from + 1);
+	*ret_window = windows[oldest % SEGMENTS_MAX];
 	return true;
 }
 
-/* The order of I2 and I3: chunks are free before anybody needs them. */
-void sp_ring_end_turn(bool is_recorded)
+bool sp_ring_has_turn(const struct sp_ring_turn *turn)
 {
-	if (!atomic_load(&turning))
-		return; /* a child, forked in here, that has begun anew */
-	if (is_recorded) {
-		atomic_store(&oldest, next_oldest);
-		atomic_store(&n_used, 0);
-		atomic_fetch_add(&current, 1);
-	}
-	atomic_store(&turning, 0);
+	return atomic_load(&turning) == turn->token;
 }
 
+/* The order of I2 and I3: chunks are free before anybody needs them. */
+void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded)
+{
+	uint64_t from = turn->from;
+
+	/* A child, forked in here, has begun anew. */
+	if (!sp_ring_has_turn(turn))
+		return;
+	if (is_recorded &&
+	    atomic_compare_exchange_strong(&range, &from, turn->to))
+		atomic_store(&n_used, 0);
+	sp_lease_give(&turning, turn->token);
+}
+
+/* Once: who was stopped before it comes too late. */
 void sp_ring_cover(uint32_t segment, const struct sp_window *window)
 {
+	uint32_t before = segment - 1;
+
+	if (atomic_load(&covered) != before)
+		return;
 	windows[segment % SEGMENTS_MAX] = *window;
 	windows[segment % SEGMENTS_MAX].oldest = segment;
-	atomic_store(&covered, segment);
+	atomic_compare_exchange_strong(&covered, &before, segment);
 }

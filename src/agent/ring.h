@@ -12,12 +12,12 @@
  * Which chunks of the file are permanent, and which belong to which segment of
  * a ring.
  *
- * What has to stay for good (modules, stacks, marks, totals) is in permanent
- * chunks.  What comes with each sample and each free goes to the current
- * segment, which is ended by a turn.  A segment is *covered* once it has every
- * sample that was alive at a moment within it, its window: then whatever is
- * older can do without the segments before it, and a turn that needs their room
- * discards them, the oldest first.
+ * What has to stay for good (modules, marks, totals) is in permanent chunks.
+ * What comes with each sample and each free, and the stacks of the samples,
+ * goes to the current segment, which is ended by a turn.  A segment is
+ * *covered* once it has every sample that was alive at a moment within it, its
+ * window: then whatever is older can do without the segments before it, and a
+ * turn that needs their room discards them, the oldest first.
  */
 #define SP_RING_CHUNKS_MAX 65536u /* 4 GiB */
 
@@ -39,6 +39,9 @@ uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool covers,
 		      bool *ret_used);
 void sp_ring_took(struct sp_lane *lane, uint64_t chunk);
 
+/* Is there a chunk to be had, if only to cover the segment? */
+bool sp_ring_has_room(void);
+
 /* The segment that is written to now. */
 uint32_t sp_ring_segment(void);
 
@@ -58,8 +61,17 @@ uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
  * before sp_ring_end_turn(true); it is all zero if nothing was discarded yet.
  * Without that (false) there is no turn.
  */
-bool sp_ring_begin_turn(bool is_full, struct sp_window *ret_window);
-void sp_ring_end_turn(bool is_recorded);
+struct sp_ring_turn {
+	uint64_t token;
+	uint64_t from; /* ring.c: the range of segments before it, ... */
+	uint64_t to;   /* ... and behind it */
+};
+
+bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
+			struct sp_window *ret_window);
+/* Has nobody taken it over? */
+bool sp_ring_has_turn(const struct sp_ring_turn *turn);
+void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded);
 
 /* The current segment is covered, at the moment and with the totals given. */
 void sp_ring_cover(uint32_t segment, const struct sp_window *window);

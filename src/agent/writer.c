@@ -185,15 +185,6 @@ void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e)
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-bool sp_writer_stack(struct sp_lane *lane, uint32_t id, uint32_t flags,
-		     unsigned int n)
-{
-	struct sp_record r = {.type = SP_RECORD_STACK};
-
-	r.u.stack = (struct sp_record_stack){id, flags, lane->frames, n};
-	return sp_writer_append(lane, &r);
-}
-
 void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
 		    uint64_t value_bytes)
 {

@@ -54,11 +54,8 @@ uint64_t sp_writer_time(void);
  */
 bool sp_writer_append(struct sp_lane *lane, const struct sp_record *record);
 
-/* Conveniences: the record of an object unless this file has it; of
- * lane->frames[0..n); a fact. */
+/* Conveniences: the record of an object unless this file has it; a fact. */
 void sp_writer_module(struct sp_lane *lane, struct sp_module_entry *e);
-bool sp_writer_stack(struct sp_lane *lane, uint32_t id, uint32_t flags,
-		     unsigned int n);
 void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
 		    uint64_t value_bytes);
 

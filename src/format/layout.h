@@ -3,6 +3,7 @@
 #define SP_FORMAT_LAYOUT_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -282,6 +283,17 @@ static inline uint64_t sp_format_chunk_index(uint64_t n, uint32_t segment)
 }
 
 #define SP_FORMAT_CHUNK_RECORDS_OFFSET sizeof(struct sp_chunk_header)
+
+/* The id that the library gives a stack: where in the file its record begins.
+ * No two that are there at the same time have the same, and whoever reads what
+ * he has written finds it.  For readers it is a number. */
+#define SP_FORMAT_STACK_CHUNKS 65536u
+static inline uint32_t sp_format_stack_id(uint64_t chunk, size_t offset)
+{
+	return (uint32_t)(chunk << 16 | offset);
+}
+
+static_assert(SP_FORMAT_CHUNK_BYTES <= 1u << 16, "an offset has 16 bits");
 
 /*
  * The columns of a chunk of events, in this order behind its struct

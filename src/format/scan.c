@@ -92,3 +92,26 @@ bool sp_scan_sample(struct sp_chunk_state *state, const uint8_t *chunk,
 	}
 	return false;
 }
+
+bool sp_scan_stack(const uint8_t *chunk, size_t bytes, size_t offset,
+		   uint32_t id, uint32_t *ret_flags,
+		   struct sp_record_frame *out, unsigned int *ret_n)
+{
+	struct sp_slice s;
+	uint64_t n;
+	uint8_t type;
+
+	if (offset >= bytes || !next_record(chunk, bytes, &offset, &type, &s) ||
+	    type != SP_RECORD_STACK || sp_slice_varint(&s) != id)
+		return false;
+	*ret_flags = (uint32_t)sp_slice_varint(&s);
+	n = sp_slice_varint(&s);
+	if (s.failed || n > SP_FORMAT_FRAMES_MAX)
+		return false;
+	for (uint64_t i = 0; i < n; i++) {
+		out[i].module = sp_slice_varint(&s);
+		out[i].offset = sp_slice_varint(&s);
+	}
+	*ret_n = (unsigned int)n;
+	return !s.failed;
+}

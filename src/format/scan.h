@@ -20,4 +20,12 @@ bool sp_scan_sample(struct sp_chunk_state *state, const uint8_t *chunk,
 		    size_t bytes, size_t *offset, unsigned int *records,
 		    struct sp_record_sample *ret);
 
+/*
+ * The frames of the STACK at `offset` of a chunk into out[0..*ret_n), of
+ * SP_FORMAT_FRAMES_MAX; false: no committed STACK of that id begins there.
+ */
+bool sp_scan_stack(const uint8_t *chunk, size_t bytes, size_t offset,
+		   uint32_t id, uint32_t *ret_flags,
+		   struct sp_record_frame *out, unsigned int *ret_n);
+
 #endif

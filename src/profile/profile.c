@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "profile/alike.h"
 #include "profile/array.h"
 #include "profile/command.h"
 #include "profile/fold.h"
@@ -389,6 +390,8 @@ static int finish(struct loader *l)
 		err = sp_fold_finish(l->fold, p);
 	else
 		join_samples(l);
+	if (!err)
+		err = sp_profile_join_stacks(p);
 	if (!err)
 		err = take_totals(l);
 	if (err)

@@ -16,12 +16,15 @@ static int pass_on(void *arg, enum sp_sample_event event,
 {
 	const struct walk *w = arg;
 	const size_t n_threads = w->profile->n_thread_infos;
+	struct sp_sample joined = *s;
 
 	if (s->stack >= w->profile->n_stacks ||
 	    (s->thread != UINT32_MAX && s->thread >= n_threads) ||
 	    (s->freed_by != UINT32_MAX && s->freed_by >= n_threads))
 		return -EILSEQ;
-	return w->fn(w->arg, event, s);
+	if (w->profile->alike)
+		joined.stack = w->profile->alike[s->stack];
+	return w->fn(w->arg, event, &joined);
 }
 
 int sp_profile_walk(const struct sp_profile *p, sp_sample_fn *fn, void *arg,

@@ -87,8 +87,9 @@ static void take_permanent(void)
 static void turn(bool is_full, bool is_recorded)
 {
 	struct sp_window window;
+	struct sp_ring_turn t;
 
-	if (!sp_ring_begin_turn(is_full, &window)) {
+	if (!sp_ring_begin_turn(is_full, &t, &window)) {
 		if (is_full)
 			assert_true(model.covered != model.current);
 		return;
@@ -102,7 +103,8 @@ static void turn(bool is_full, bool is_recorded)
 	} else {
 		assert_int_equal(model.oldest, 1);
 	}
-	sp_ring_end_turn(is_recorded);
+	assert_true(sp_ring_has_turn(&t));
+	sp_ring_end_turn(&t, is_recorded);
 	if (!is_recorded)
 		return;
 	if (window.oldest)

@@ -9,9 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/diag.h"
+#include "agent/ring.h"
 #include "agent/stacktab.h"
-#include "base/hash.h"
 #include "base/rng.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
@@ -44,6 +43,7 @@ static bool same(const struct model_stack *a, const struct model_stack *b)
 	       memcmp(a->frames, b->frames, a->n * sizeof(a->frames[0])) == 0;
 }
 
+/* In the current segment. */
 static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 {
 	const struct sp_stack_walk walk = {
@@ -52,7 +52,7 @@ static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 		.flags = s->flags,
 		.is_permanent = s->is_permanent,
 	};
-	uint32_t known, id;
+	struct sp_stack_place known, place;
 
 	/* Addresses that mean the same frames each time. */
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -61,13 +61,17 @@ static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 						   s->frames[i].offset);
 	}
 	known = sp_stacktab_find(&walk);
-	id = sp_stacktab_intern(lane, &walk);
+	place = sp_stacktab_intern(lane, &walk);
 	/* By its addresses it is found from the second time on, but only if
 	 * they will always mean the same. */
-	if (known)
-		assert_true(s->is_permanent && known == id);
-	assert_int_equal(sp_stacktab_find(&walk), s->is_permanent ? id : 0);
-	return id;
+	if (known.id)
+		assert_true(s->is_permanent && known.id == place.id &&
+			    known.segment == place.segment);
+	if (place.id)
+		assert_int_equal(place.segment, sp_ring_segment());
+	assert_int_equal(sp_stacktab_find(&walk).id,
+			 s->is_permanent ? place.id : 0);
+	return place.id;
 }
 
 static const struct sp_stack *find(const struct sp_profile *p, uint32_t id)
@@ -128,10 +132,8 @@ static void test_model(void **state)
 		assert_int_not_equal(s.id, 0);
 		while (i < n && !same(&model[i], &s))
 			i++;
-		if (i == n) {
-			assert_int_equal(s.id, n + 1);
+		if (i == n)
 			model[n++] = s;
-		}
 		assert_int_equal(s.id, model[i].id);
 	}
 	/* The file has each of them, and nothing else. */
@@ -151,18 +153,19 @@ static void test_deep(void **state)
 	struct sp_lane *lane = sp_lane_take(&hint);
 	const struct sp_stack_walk walk = {.n = SP_LANE_DEPTH,
 					   .flags = SP_STACK_TRUNCATED};
-	uint32_t id;
+	uint32_t id, other;
 
 	(void)state;
 	for (uint32_t i = 0; i < SP_LANE_DEPTH; i++)
 		lane->frames[i] = (struct sp_record_frame){i % 7, i * 977u};
-	id = sp_stacktab_intern(lane, &walk);
-	assert_int_equal(id, 1);
+	id = sp_stacktab_intern(lane, &walk).id;
+	assert_int_not_equal(id, 0);
 	/* The last frame alone makes another stack. */
 	lane->frames[SP_LANE_DEPTH - 1].offset++;
-	assert_int_equal(sp_stacktab_intern(lane, &walk), 2);
+	other = sp_stacktab_intern(lane, &walk).id;
+	assert_int_not_equal(other, id);
 	lane->frames[SP_LANE_DEPTH - 1].offset--;
-	assert_int_equal(sp_stacktab_intern(lane, &walk), 1);
+	assert_int_equal(sp_stacktab_intern(lane, &walk).id, id);
 	p = load(path);
 	assert_int_equal(p->n_stacks, 2);
 	for (uint32_t i = 0; i < SP_LANE_DEPTH; i++)
@@ -171,30 +174,26 @@ static void test_deep(void **state)
 	sp_lane_give(lane);
 }
 
-/* What the hash has made of the first frame's module. */
-static uint64_t hash_of_first(const struct model_stack *s)
+/* Flags, kinds of keys and the number of frames tell stacks apart, too. */
+static void test_near_copies(void **state)
 {
-	uint64_t h = sp_hash_word(0, 0) ^ s->frames[0].module;
-
-	return h * SP_HASH_MULTIPLIER;
-}
-
-/* Different stacks with the same hash: the second frame undoes the first. */
-static void test_same_hash(void **state)
-{
-	struct model_stack a = {.n = 2, .frames = {{3, 7}, {1, 0}}};
-	struct model_stack b = {.n = 2, .frames = {{4, 7}, {1, 0}}};
+	struct model_stack s = {.n = 1, .frames = {{1, 7}, {0, 0}}};
+	uint32_t ids[4];
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
 	(void)state;
-	b.frames[1].module ^= hash_of_first(&a) ^ hash_of_first(&b);
 	agent_fixture_open(MAX_FILE);
 	lane = sp_lane_take(&hint);
-	assert_int_equal(intern(lane, &a), 1);
-	assert_int_equal(intern(lane, &b), 2);
-	assert_int_equal(intern(lane, &a), 1);
-	assert_int_equal(intern(lane, &b), 2);
+	ids[0] = intern(lane, &s);
+	s.flags = 1;
+	ids[1] = intern(lane, &s);
+	s.n = 2;
+	ids[2] = intern(lane, &s);
+	s.is_permanent = true; /* the same frames */
+	ids[3] = intern(lane, &s);
+	assert_true(ids[0] != ids[1] && ids[1] != ids[2] && ids[0] != ids[2]);
+	assert_int_equal(ids[2], ids[3]);
 }
 
 /* The child of a fork starts with a file that knows no stacks. */
@@ -209,39 +208,164 @@ static void test_reset(void **state)
 	(void)state;
 	agent_fixture_open(MAX_FILE);
 	intern(lane, &(struct model_stack){.n = 1, .frames = {{1, 4}}});
-	assert_int_equal(intern(lane, &s), 2);
+	intern(lane, &s);
 	agent_fixture_close();
 	path = agent_fixture_open(MAX_FILE);
 	lane = sp_lane_take(&hint);
-	assert_int_equal(intern(lane, &s), 1);
-	assert_int_equal(intern(lane, &s), 1);
+	s.id = intern(lane, &s);
+	assert_int_equal(intern(lane, &s), s.id);
 	p = load(path);
 	assert_int_equal(p->n_stacks, 1);
-	s.id = 1;
 	check_in_profile(p, &s);
 	sp_profile_free(p);
 }
 
-/* A full file: known stacks keep their ids, new ones get none. */
+static void cover(void)
+{
+	sp_ring_cover(sp_ring_segment(), &(struct sp_window){.time_ns = 1});
+}
+
+static struct model_stack numbered(uint32_t i)
+{
+	return (struct model_stack){.n = 6,
+				    .frames = {{1, i},
+					       {2, 77},
+					       {3, i / 2},
+					       {1, 5},
+					       {2, i % 3},
+					       {1, 4711}}};
+}
+
+/* Endlessly new stacks: the file has room for each of them, since it forgets
+ * old ones, and there is memory for no more of them than a segment has. */
+static void test_endless(void **state)
+{
+	uint8_t hint = 0;
+	struct sp_lane *lane;
+	uint32_t turns;
+
+	(void)state;
+	agent_fixture_open(1 << 20);
+	lane = sp_lane_take(&hint);
+	for (uint32_t i = 0; i < 300000; i++) {
+		struct model_stack s = numbered(i);
+		const uint32_t id = intern(lane, &s);
+
+		assert_int_not_equal(id, 0);
+		assert_int_equal(intern(lane, &s), id);
+		cover();
+	}
+	turns = sp_ring_segment();
+	assert_true(turns > 30);
+	assert_int_equal(agent_fixture_losses(), 0);
+}
+
+/* In the next segment it is another record, found and carried under one id. */
+static void test_carry(void **state)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	struct model_stack s = numbered(0), other = numbered(1);
+	struct model_stack a_third = numbered(2);
+	uint64_t carried, also, nothing = 0, wrong;
+	uint8_t hint = 0;
+	struct sp_lane *lane = sp_lane_take(&hint);
+	struct sp_profile *p;
+	uint32_t first, third;
+
+	(void)state;
+	s.id = intern(lane, &s);
+	other.id = intern(lane, &other);
+	first = sp_ring_segment();
+	third = intern(lane, &a_third);
+	for (uint32_t i = 3; sp_ring_segment() == first; i++) {
+		struct model_stack more = numbered(i);
+
+		intern(lane, &more);
+	}
+	carried = also = s.id;
+	assert_true(sp_stacktab_carry(lane, first, &carried));
+	assert_true(carried && carried != s.id);
+	assert_true(sp_stacktab_carry(lane, first, &also));
+	assert_int_equal(also, carried);
+	assert_int_equal(intern(lane, &s), carried);
+	/* The other way round. */
+	also = other.id;
+	wrong = intern(lane, &other);
+	assert_true(sp_stacktab_carry(lane, first, &also));
+	assert_int_equal(also, wrong);
+	/* What is none. */
+	assert_true(sp_stacktab_carry(lane, first, &nothing));
+	assert_int_equal(nothing, 0);
+	wrong = s.id + 1;
+	assert_true(sp_stacktab_carry(lane, first, &wrong));
+	assert_int_equal(wrong, 0);
+	wrong = UINT32_MAX;
+	assert_true(sp_stacktab_carry(lane, first, &wrong));
+	assert_int_equal(wrong, 0);
+	p = load(path);
+	check_in_profile(p, &s);
+	s.id = (uint32_t)carried;
+	check_in_profile(p, &s);
+	sp_profile_free(p);
+	/* Not into a segment that has ended. */
+	cover();
+	for (uint32_t i = 3; sp_ring_segment() == first + 1; i++) {
+		struct model_stack more = numbered(i);
+
+		intern(lane, &more);
+	}
+	carried = third;
+	assert_false(sp_stacktab_carry(lane, first, &carried));
+	assert_int_equal(carried, third);
+}
+
+/* A full file: what is there keeps its id, new stacks get none. */
 static void test_full(void **state)
 {
-	struct model_stack s = {.n = 1, .frames = {{1, 0}}};
-	uint64_t losses[SP_FORMAT_LOSSES], refused = 0;
+	uint64_t refused = 0;
+	uint32_t first = 0;
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
 	(void)state;
 	agent_fixture_open(2 * 65536);
 	lane = sp_lane_take(&hint);
+	/* Nobody covers, so there is no second turn. */
 	for (uint32_t i = 0; i < 20000; i++) {
-		s.frames[0].offset = i;
-		refused += intern(lane, &s) == 0;
+		struct model_stack s = numbered(i);
+		const uint32_t id = intern(lane, &s);
+
+		if (!i)
+			first = id;
+		refused += id == 0;
 	}
-	assert_true(refused > 1000 && refused < 19000);
-	sp_diag_read(losses);
-	assert_true(losses[SP_LOSS_STACK_TABLE] == refused);
-	s.frames[0].offset = 0;
-	assert_int_equal(intern(lane, &s), 1);
+	assert_true(refused > 1000 && refused < 20000);
+	assert_int_not_equal(first, 0);
+}
+
+/* More than the table has at first: it grows, and none is written twice. */
+static void test_many(void **state)
+{
+	enum { MANY = 60000 };
+	static uint32_t ids[MANY];
+	uint8_t hint = 0;
+	struct sp_lane *lane;
+	unsigned int again = 0;
+
+	(void)state;
+	agent_fixture_open(256u << 20);
+	lane = sp_lane_take(&hint);
+	for (unsigned int round = 0; round < 2; round++)
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct model_stack s = numbered(i);
+			const uint32_t id = intern(lane, &s);
+
+			assert_int_not_equal(id, 0);
+			again += ids[i] && ids[i] != id;
+			ids[i] = id;
+		}
+	assert_int_equal(sp_ring_segment(), 1);
+	assert_int_equal(again, 0);
 }
 
 #define THREADS 6
@@ -251,7 +375,7 @@ static void test_full(void **state)
 struct worker {
 	unsigned int index;
 	uint32_t ids[KINDS]; /* that this thread got; 0: did not ask */
-	unsigned int changed, none;
+	unsigned int none;
 };
 
 static void stack_of_kind(unsigned int kind, struct model_stack *s)
@@ -276,16 +400,18 @@ static void *intern_many(void *arg)
 		uint32_t id;
 
 		stack_of_kind(kind, &s);
-		id = intern(lane, &s);
+		for (uint32_t k = 0; k < s.n; k++)
+			lane->frames[k] = s.frames[k];
+		id = sp_stacktab_intern(lane, &(struct sp_stack_walk){.n = s.n})
+			     .id;
 		sp_lane_give(lane);
 		w->none += id == 0;
-		w->changed += w->ids[kind] && w->ids[kind] != id;
 		w->ids[kind] = id;
 	}
 	return NULL;
 }
 
-/* All threads get the same id for the same stack, and the file knows it. */
+/* Whatever id a thread got for a stack, the file knows it. */
 static void test_threads(void **state)
 {
 	static struct worker workers[THREADS];
@@ -302,7 +428,6 @@ static void test_threads(void **state)
 	}
 	for (unsigned int i = 0; i < THREADS; i++) {
 		pthread_join(threads[i], NULL);
-		assert_int_equal(workers[i].changed, 0);
 		assert_int_equal(workers[i].none, 0);
 	}
 	p = load(path);
@@ -311,13 +436,10 @@ static void test_threads(void **state)
 
 		stack_of_kind(kind, &s);
 		for (unsigned int i = 0; i < THREADS; i++) {
-			if (!workers[i].ids[kind])
-				continue;
-			if (!s.id)
-				s.id = workers[i].ids[kind];
-			assert_int_equal(workers[i].ids[kind], s.id);
+			s.id = workers[i].ids[kind];
+			if (s.id)
+				check_in_profile(p, &s);
 		}
-		check_in_profile(p, &s);
 	}
 	sp_profile_free(p);
 }
@@ -328,8 +450,9 @@ static void test_threads(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_model), TEST(test_deep), TEST(test_same_hash),
-		TEST(test_reset), TEST(test_full), TEST(test_threads),
+		TEST(test_model), TEST(test_deep),    TEST(test_near_copies),
+		TEST(test_reset), TEST(test_endless), TEST(test_carry),
+		TEST(test_full),  TEST(test_many),    TEST(test_threads),
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/chunks.h"
 #include "agent/diag.h"
 #include "agent/slots.h"
 #include "agent/writer.h"
@@ -134,6 +135,8 @@ static struct sp_module_entry module = {
 	.build_id_bytes = 4,
 };
 
+static uint32_t stack_id;
+
 /* One of everything. */
 static void write_all(struct sp_lane *lane)
 {
@@ -149,13 +152,15 @@ static void write_all(struct sp_lane *lane)
 	sp_writer_module(lane, &module);
 	lane->frames[0] = (struct sp_record_frame){1, 0x1234};
 	lane->frames[1] = (struct sp_record_frame){0, 0x7fff12345678};
-	assert_true(sp_writer_stack(lane, 7, SP_STACK_TRUNCATED, 2));
+	stack_id = sp_chunks_append_stack(lane, SP_STACK_TRUNCATED, 2, 0);
+	assert_int_not_equal(stack_id, 0);
 	thread.u.thread = (struct sp_record_thread){1, 100, 5, "main", 4};
 	assert_true(sp_writer_append(lane, &thread));
 	thread.u.thread = (struct sp_record_thread){2, 101, 6, "", 0};
 	assert_true(sp_writer_append(lane, &thread));
 	sample.u.sample = (struct sp_record_sample){
-		1, 1000000, 0x5000, 100, 40, FIXTURE_PERIOD, 7, 2, 0, false};
+		1,        1000000, 0x5000, 100,  40, FIXTURE_PERIOD,
+		stack_id, 2,       0,      false};
 	assert_true(sp_writer_append(lane, &sample));
 	sample.u.sample.id = 2;
 	sample.u.sample.size_bytes = 1;
@@ -190,7 +195,7 @@ static void check_all(const struct sp_profile *p)
 	assert_int_equal(m->build_id_len, 4);
 	assert_memory_equal(m->build_id, "\xde\xad\xbe\xef", 4);
 	assert_int_equal(p->n_stacks, 1);
-	assert_int_equal(p->stacks[0].id, 7);
+	assert_int_equal(p->stacks[0].id, stack_id);
 	assert_int_equal(p->stacks[0].flags, SP_STACK_TRUNCATED);
 	assert_int_equal(p->stacks[0].n_frames, 2);
 	assert_int_equal(p->stacks[0].frames[0].module, 1);
@@ -382,8 +387,9 @@ static void test_large(void **state)
 	for (uint32_t i = 0; i < SP_FORMAT_FRAMES_MAX; i++)
 		lane->frames[i] =
 			(struct sp_record_frame){UINT32_MAX, UINT64_MAX - i};
-	for (uint32_t id = 1; id <= 20; id++)
-		assert_true(sp_writer_stack(lane, id, 0, SP_FORMAT_FRAMES_MAX));
+	for (uint32_t i = 1; i <= 20; i++)
+		assert_true(sp_chunks_append_stack(lane, 0,
+						   SP_FORMAT_FRAMES_MAX, 0));
 	p = load(path);
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_infos, n_infos + 1);
