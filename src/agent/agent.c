@@ -273,14 +273,12 @@ static void thread_ends(void *arg)
  * started under us always leaves one. */
 static void open_early(struct sp_thread *t)
 {
-	char reason[24];
-
 	if (sp_recorder_open_file(t) || !process.file_error)
 		return;
 	/* The name comes last: it may be too long for the line. */
 	sp_diag_say("cannot create the profile, running unprofiled: ",
-		    sp_diag_errno(reason, -process.file_error), ": ",
-		    sp_process_out(), NULL);
+		    sp_diag_errno(-process.file_error), ": ", sp_process_out(),
+		    NULL);
 	atomic_store(&phase, OFF);
 }
 

@@ -80,31 +80,82 @@ const char *sp_diag_decimal(char *buf, uint64_t v)
 	return buf;
 }
 
-const char *sp_diag_errno(char *buf, int err)
+/* Of what file systems and sandboxes answer. */
+static const char *name_of(int err)
+{
+#define N(error)                                                               \
+	{                                                                      \
+		error, #error                                                  \
+	}
+	static const struct {
+		int err;
+		char name[16];
+	} names[] = {
+		N(EPERM),        N(ENOENT),       N(ESRCH),
+		N(EINTR),        N(EIO),          N(ENXIO),
+		N(E2BIG),        N(ENOEXEC),      N(EBADF),
+		N(ECHILD),       N(EAGAIN),       N(ENOMEM),
+		N(EACCES),       N(EFAULT),       N(ENOTBLK),
+		N(EBUSY),        N(EEXIST),       N(EXDEV),
+		N(ENODEV),       N(ENOTDIR),      N(EISDIR),
+		N(EINVAL),       N(ENFILE),       N(EMFILE),
+		N(ENOTTY),       N(ETXTBSY),      N(EFBIG),
+		N(ENOSPC),       N(ESPIPE),       N(EROFS),
+		N(EMLINK),       N(EPIPE),        N(EDOM),
+		N(ERANGE),       N(EDEADLK),      N(ENAMETOOLONG),
+		N(ENOLCK),       N(ENOSYS),       N(ENOTEMPTY),
+		N(ELOOP),        N(ENODATA),      N(ETIME),
+		N(ENOLINK),      N(EPROTO),       N(EBADMSG),
+		N(EOVERFLOW),    N(EILSEQ),       N(EUSERS),
+		N(EOPNOTSUPP),   N(ECONNABORTED), N(ECONNRESET),
+		N(ENOBUFS),      N(ENOTCONN),     N(ESHUTDOWN),
+		N(ETIMEDOUT),    N(ECONNREFUSED), N(EHOSTDOWN),
+		N(EHOSTUNREACH), N(EALREADY),     N(EINPROGRESS),
+		N(ESTALE),       N(EUCLEAN),      N(EREMOTEIO),
+		N(EDQUOT),       N(ENOMEDIUM),    N(EMEDIUMTYPE),
+		N(ECANCELED),    N(ENOKEY),       N(EKEYEXPIRED),
+		N(EKEYREVOKED),  N(EKEYREJECTED), N(EHWPOISON),
+	};
+#undef N
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].err == err)
+			return names[i].name;
+	return "an error that has no name here";
+}
+
+const char *sp_diag_errno(int err)
 {
 	static const struct {
 		int err;
 		const char *text;
 	} known[] = {
-		{EACCES, "permission denied"},
-		{EDQUOT, "disk quota exceeded"},
-		{EEXIST, "the name and its numbered variants are taken"},
-		{EFBIG, "the file size limit of the process is too small"},
-		{EINVAL, "not a regular file"},
-		{ELOOP, "the name is a symbolic link"},
-		{EMFILE, "too many open files"},
-		{ENAMETOOLONG, "the name is too long"},
-		{ENFILE, "too many open files in the system"},
-		{ENOENT, "no such directory"},
-		{ENOMEM, "no memory to map it"},
-		{ENOSPC, "no space left on the device"},
-		{ENOTDIR, "a part of the path is not a directory"},
-		{EPERM, "not permitted"},
-		{EROFS, "the file system is read-only"},
+		{EACCES, "permission denied (EACCES)"},
+		{EDQUOT, "disk quota exceeded (EDQUOT)"},
+		{EEXIST, "the name and its numbered variants are taken "
+			 "(EEXIST)"},
+		{EFBIG, "the file size limit of the process is too small "
+			"(EFBIG)"},
+		{EINVAL, "not a regular file (EINVAL)"},
+		{EIO, "the device has failed (EIO)"},
+		{ELOOP, "the name is a symbolic link (ELOOP)"},
+		{EMFILE, "too many open files (EMFILE)"},
+		{ENAMETOOLONG, "the name is too long (ENAMETOOLONG)"},
+		{ENFILE, "too many open files in the system (ENFILE)"},
+		{ENODEV, "files cannot be mapped there (ENODEV)"},
+		{ENOENT, "no such directory (ENOENT)"},
+		{ENOMEM, "no memory to map it (ENOMEM)"},
+		{ENOSPC, "no space left on the device (ENOSPC)"},
+		{ENOSYS, "a system call is not implemented (ENOSYS)"},
+		{ENOTDIR, "a part of the path is not a directory (ENOTDIR)"},
+		{EOPNOTSUPP, "the kernel cannot tell whether the disk is full "
+			     "(EOPNOTSUPP)"},
+		{EPERM, "not permitted (EPERM)"},
+		{EROFS, "the file system is read-only (EROFS)"},
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
 		if (known[i].err == err)
 			return known[i].text;
-	return sp_diag_decimal(buf, (uint64_t)err);
+	return name_of(err);
 }

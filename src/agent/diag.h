@@ -31,8 +31,8 @@ void sp_diag_say(const char *part, ...) __attribute__((sentinel));
 /* The decimal digits of v in buf (at least 21 bytes); returns buf. */
 const char *sp_diag_decimal(char *buf, uint64_t v);
 
-/* What a positive errno means, in words; its number (into buf, at least 21
- * bytes) if it is none that the creation of a file gives. */
-const char *sp_diag_errno(char *buf, int err);
+/* What a positive errno of the creation of a file means, in words and with its
+ * name; of others the name. */
+const char *sp_diag_errno(int err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/futex.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -26,6 +27,7 @@ static char program_name[64];
 static char host_name[65];
 static uint64_t start_time;
 static char file_name[SP_OUTFILE_PATH_MAX];
+static bool has_populate; /* MADV_POPULATE_WRITE; else touch() */
 
 /* A string under construction; `full` once something did not fit. */
 struct builder {
@@ -231,9 +233,10 @@ static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 	if (err)
 		return err;
 	ret->mapped = window < ret->limit ? window : ret->limit;
-	ret->base = sp_sys_map_file(fd, ret->mapped);
-	if (!ret->base)
-		return -ENOMEM;
+	err = sp_sys_map_file(fd, ret->mapped);
+	if (err < 0 && err > -4096)
+		return err;
+	ret->base = (uint8_t *)err;
 	/* Touching a page of the hole would read ahead into it: megabytes of
 	 * zeros, a millisecond.  Second mappings inherit this. */
 	SP_SYS3(madvise, ret->base, ret->mapped, MADV_RANDOM);
@@ -281,9 +284,48 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes)
 	return (uint8_t *)p;
 }
 
+/*
+ * What MADV_POPULATE_WRITE does, before Linux 5.14: add 0 to a word of each
+ * page, in the kernel, which brings the page in for that and fails with EFAULT
+ * where a store of ours would be a signal.  Nobody waits for these futexes, and
+ * nobody is woken.
+ */
+static long touch(uint8_t *at, uint64_t bytes)
+{
+	const long add_zero = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
+	long err = 0;
+
+	for (uint64_t i = 0; i < bytes && err >= 0; i += SP_FORMAT_PAGE_BYTES)
+		err = sp_syscall(SYS_futex, (long)(at + i),
+				 FUTEX_WAKE_OP | FUTEX_PRIVATE_FLAG, 0, 0,
+				 (long)(at + i), add_zero);
+	return err < 0 ? err : 0;
+}
+
+static long populate(uint8_t *at, uint64_t bytes)
+{
+	return has_populate ? SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE)
+			    : touch(at, bytes);
+}
+
+int sp_outfile_begin(uint8_t *at, uint64_t bytes)
+{
+	long err;
+
+	has_populate = true;
+	err = populate(at, bytes);
+	if (err == -EINVAL || err == -ENOSYS || err == -EPERM) {
+		has_populate = false;
+		err = populate(at, bytes);
+		if (err == -ENOSYS || err == -EPERM || err == -EINVAL)
+			return -EOPNOTSUPP;
+	}
+	return err == -EFAULT ? -ENOSPC : (int)err;
+}
+
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes)
 {
-	return SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE) == 0;
+	return populate(at, bytes) == 0;
 }
 
 void sp_outfile_release(uint8_t *at, uint64_t bytes)
@@ -295,8 +337,7 @@ bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
 {
 	uint64_t before = (uintptr_t)at % SP_FORMAT_PAGE_BYTES;
 
-	return SP_SYS3(madvise, at - before, bytes + before,
-		       MADV_POPULATE_WRITE) != -EFAULT;
+	return populate(at - before, bytes + before) != -EFAULT;
 }
 
 const char *sp_outfile_pattern(void)

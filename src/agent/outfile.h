@@ -49,6 +49,14 @@ void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes);
  * sampled. */
 uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes);
 
+/*
+ * Have the first `bytes` of a new file at `at` backed by storage, and find out
+ * how that is done here.  0; -ENOSPC: the disk is full; -EOPNOTSUPP: the kernel
+ * has no way in which a full disk is not a signal; or another negative errno.
+ * Context: as sp_outfile_create.
+ */
+int sp_outfile_begin(uint8_t *at, uint64_t bytes);
+
 /* Have `bytes` at `at` backed by storage: false if the disk is full.  Context:
  * sampled. */
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes);

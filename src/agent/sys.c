@@ -73,10 +73,10 @@ void *sp_sys_map_wiped(size_t bytes)
 	return p;
 }
 
-void *sp_sys_map_file(int fd, size_t bytes)
+long sp_sys_map_file(int fd, size_t bytes)
 {
-	return checked(sp_syscall(SYS_mmap, 0, (long)bytes,
-				  PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0));
+	return sp_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
 }
 
 long sp_sys_read_file(const char *path, char *buf, size_t size)

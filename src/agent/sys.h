@@ -54,8 +54,9 @@ void *sp_sys_map(size_t bytes);
  * NULL also before Linux 4.14. */
 void *sp_sys_map_wiped(size_t bytes);
 
-/* Map `bytes` of fd from its beginning, shared; NULL on failure. */
-void *sp_sys_map_file(int fd, size_t bytes);
+/* Map `bytes` of fd from its beginning, shared: the address, or a negative
+ * errno. */
+long sp_sys_map_file(int fd, size_t bytes);
 
 /*
  * Read the whole of a small file into buf, at most size - 1 bytes, and

@@ -101,9 +101,10 @@ static int open_file(const struct sp_writer_options *options)
 	if (err)
 		return err;
 	sp_mapping_begin(&file);
-	if (!sp_outfile_populate(file.base, POPULATE)) {
+	err = sp_outfile_begin(file.base, POPULATE);
+	if (err) {
 		sp_outfile_discard();
-		return -ENOSPC;
+		return err;
 	}
 	atomic_store(&slot_pages,
 		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);

@@ -29,8 +29,14 @@ static uint64_t hash_stack(uint64_t key, const struct sp_stack *s)
 	return h;
 }
 
-/* Into alike[i] the first stack that is like stack i; false: each is the only
- * one.  The slots, a power of two, are zero. */
+static void keep_smaller(const struct sp_profile *p, uint32_t *slot, uint32_t i)
+{
+	if (!*slot || p->stacks[i].id < p->stacks[*slot - 1].id)
+		*slot = i + 1;
+}
+
+/* Into alike[i] the stack of the smallest id that is like stack i; false: each
+ * is the only one.  The slots, a power of two, are zero. */
 static bool find_alike(const struct sp_profile *p, uint32_t *alike,
 		       uint32_t *slots, size_t n_slots)
 {
@@ -45,16 +51,18 @@ static bool find_alike(const struct sp_profile *p, uint32_t *alike,
 		const struct sp_stack *s = &p->stacks[i];
 		size_t at = hash_stack(key, s) & (n_slots - 1);
 
-		alike[i] = (uint32_t)i;
+		alike[i] = UINT32_MAX;
 		if (!s->n_frames)
 			continue;
 		while (slots[at] && !is_alike(&p->stacks[slots[at] - 1], s))
 			at = (at + 1) & (n_slots - 1);
-		if (!slots[at])
-			slots[at] = (uint32_t)i + 1;
-		alike[i] = slots[at] - 1;
-		is_any |= alike[i] != i;
+		is_any |= slots[at];
+		keep_smaller(p, &slots[at], (uint32_t)i);
+		alike[i] = (uint32_t)at;
 	}
+	for (size_t i = 0; i < p->n_stacks; i++)
+		alike[i] = alike[i] == UINT32_MAX ? (uint32_t)i
+						  : slots[alike[i]] - 1;
 	return is_any;
 }
 

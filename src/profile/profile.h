@@ -233,8 +233,8 @@ struct sp_profile {
 	size_t n_modules;
 	struct sp_stack *stacks;
 	size_t n_stacks;
-	/* By position of a stack that of the first one with the same frames,
-	 * which samples name; NULL: all are different. */
+	/* By position of a stack that of the one with the same frames which
+	 * samples name; NULL: all are different. */
 	const uint32_t *alike;
 	/* By ascending ids; of a folded profile those that were alive at the
 	 * end. */

@@ -247,6 +247,16 @@ class Profile:
             if are_named(lines):
                 self.symbols.setdefault(frame, lines)
 
+    def join_stacks(self):
+        """Samples name the smallest id of those that have the same frames."""
+        first, joined = {}, {}
+        for number, stack in sorted(self.stacks.items()):
+            if stack["frames"]:
+                key = json.dumps(stack)
+                joined[number] = first.setdefault(key, number)
+        for sample in self.samples:
+            sample["stack"] = joined.get(sample["stack"], sample["stack"])
+
     def class_totals(self):
         """Bytes and objects of each class; None without class pages."""
         if not self.classes:
@@ -374,6 +384,7 @@ def summary(profile):
         profile.threads.setdefault(number, {})
     profile.settle()
     profile.add_up()
+    profile.join_stacks()
     counted = [s for s in profile.samples if s["time_ns"] >= profile.since]
     of_stack = Counter(s["stack"] for s in counted)
     of_thread = Counter(s["thread"] for s in counted)

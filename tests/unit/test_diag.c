@@ -149,13 +149,19 @@ static void test_say(void **state)
 
 static void test_errno(void **state)
 {
-	char buf[21];
-
 	(void)state;
-	assert_string_equal(sp_diag_errno(buf, ENOSPC),
-			    "no space left on the device");
-	assert_string_equal(sp_diag_errno(buf, EACCES), "permission denied");
-	assert_string_equal(sp_diag_errno(buf, 4095), "4095");
+	assert_string_equal(sp_diag_errno(ENOSPC),
+			    "no space left on the device (ENOSPC)");
+	assert_string_equal(sp_diag_errno(EACCES),
+			    "permission denied (EACCES)");
+	assert_string_equal(sp_diag_errno(EREMOTEIO), "EREMOTEIO");
+	/* Never a number. */
+	for (int err = -1; err < 5000; err++) {
+		const char *text = sp_diag_errno(err);
+
+		assert_true(text[0] &&
+			    strcspn(text, "013456789") == strlen(text));
+	}
 }
 
 int main(void)
