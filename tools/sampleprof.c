@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The launcher, and the control of programs that run under the library: the one
- * place that prints their errors and knows their exit codes. */
+/* The launcher, and the list of programs that run under the library. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -21,18 +20,11 @@
 #include "control/target.h"
 #include "profile/profile.h"
 #include "report/analysis.h"
-#include "report/phases.h"
 #include "report/text.h"
+#include "tools/sampleprof.h"
 
-#define PROGRAM "sampleprof"
-
-#define DEFAULT_TIMEOUT_NS 5000000000ull
-
-enum exit_code {
-	EXIT_FINE = 0,
-	EXIT_ERROR = 1,
-	EXIT_USAGE = 2,
-	/* Of run, as env(1) and nohup(1) have them. */
+/* Of run, as env(1) and nohup(1) have them. */
+enum {
 	EXIT_CANNOT_RUN = 126,
 	EXIT_NOT_FOUND = 127,
 };
@@ -75,17 +67,24 @@ static const char help[] =
 	"                         with --rate the smallest one\n"
 	"  mark NAME              the phase NAME begins\n"
 	"  snapshot NAME          give the moment a name\n"
-	"  status                 what is known by now\n"
-	"  --timeout TIME         wait for the process to notice (default "
-	"5s)\n"
+	"  status                 what is known by now, and orders that "
+	"wait\n"
+	"  --timeout TIME         wait that long until the order is carried "
+	"out (default\n"
+	"                         5s); then it stays queued\n"
+	"A process carries out its orders in turn, when one of its threads "
+	"has allocated\n"
+	"another 4 KiB. 8 can wait.\n"
 	"\n"
 	"  --help, --version\n"
 	"\n"
-	"Exit status: 0 fine, 1 error, 2 usage; of run that of the program, "
-	"126 if it\n"
-	"cannot be run or profiled, 127 if it was not found.\n";
+	"Exit status: 0 fine, 1 error, 2 usage; of ctl 3 if the order stays "
+	"queued;\n"
+	"of run that of the program, 126 if it cannot be run or profiled, "
+	"127 if it was\n"
+	"not found.\n";
 
-static int fail(const struct sp_error *err, int code)
+int fail(const struct sp_error *err, int code)
 {
 	char line[4096];
 
@@ -96,13 +95,13 @@ static int fail(const struct sp_error *err, int code)
 	return code;
 }
 
-static int point_to_help(void)
+int point_to_help(void)
 {
 	fputs("try '" PROGRAM " --help'\n", stderr);
 	return EXIT_USAGE;
 }
 
-static int usage(const char *what, const char *word)
+int usage(const char *what, const char *word)
 {
 	fputs(PROGRAM ": ", stderr);
 	fputs(what, stderr);
@@ -350,7 +349,7 @@ static void print_target(void *arg, const struct sp_target *target)
 	putchar('\n');
 }
 
-static int finish_output(void)
+int finish_output(void)
 {
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return EXIT_FINE;
@@ -368,152 +367,6 @@ static int command_ps(int argc)
 	if (sp_target_list(print_target, NULL, &err) < 0)
 		return fail(&err, EXIT_ERROR);
 	return finish_output();
-}
-
-/* ---- ctl ---- */
-
-static void print_sampling(const struct sp_profile *p)
-{
-	const struct sp_stretch *last =
-		p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
-	const uint64_t period = last ? last->period_bytes : p->period_bytes;
-	const char *rate = sp_profile_rate(p);
-
-	fputs("\nsampling  ", stdout);
-	if (!period) {
-		puts("off");
-	} else if (!rate) {
-		printf("on, period %s\n", sp_text_size(period).text);
-	} else {
-		printf("on, period up to %s for at most ",
-		       sp_text_size(period).text);
-		sp_text_print(stdout, rate);
-		putchar('\n');
-	}
-}
-
-static int print_status(const struct sp_target *target)
-{
-	const struct sp_stretch *last;
-	struct sp_profile *p;
-	struct sp_error err;
-
-	if (sp_profile_load(target->path, NULL, NULL, &p, &err) < 0)
-		return fail(&err, EXIT_ERROR);
-	last = p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
-	printf("profile   ");
-	sp_text_print(stdout, target->path);
-	print_sampling(p);
-	printf("phase     ");
-	sp_text_print(stdout, sp_phase_name(last ? last->phase : ""));
-	printf("\nEXACT     at least %s in %s allocations (up to %s more)",
-	       sp_text_bytes((double)p->exact_alloc_bytes).text,
-	       sp_text_count(p->exact_alloc_objects).text,
-	       sp_text_bytes((double)p->missing_bytes_max).text);
-	if (p->unsampled_bytes)
-		printf(", %s of it unsampled",
-		       sp_text_bytes((double)p->unsampled_bytes).text);
-	printf("\nsamples   %s, %s thread%s\n",
-	       sp_text_count(p->n_samples).text, sp_text_count(p->threads).text,
-	       sp_text_plural(p->threads));
-	sp_profile_free(p);
-	return finish_output();
-}
-
-static const struct command {
-	const char *name;
-	enum sp_control_command command;
-	bool has_argument;
-} commands[] = {
-	{"start", SP_CONTROL_START, false},
-	{"stop", SP_CONTROL_STOP, false},
-	{"period", SP_CONTROL_PERIOD, true},
-	{"mark", SP_CONTROL_MARK, true},
-	{"snapshot", SP_CONTROL_SNAPSHOT, true},
-};
-
-/* The order that the words ask for; a message otherwise. */
-static int parse_order(int argc, char **argv, struct sp_order *ret)
-{
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		const struct command *c = &commands[i];
-
-		if (strcmp(argv[0], c->name) != 0)
-			continue;
-		if (argc != 1 + c->has_argument)
-			return usage(c->has_argument ? "one word has to follow"
-						     : "nothing may follow",
-				     c->name);
-		ret->command = c->command;
-		if (c->command != SP_CONTROL_PERIOD) {
-			ret->name = c->has_argument ? argv[1] : NULL;
-			if (ret->name &&
-			    (!*ret->name ||
-			     strlen(ret->name) > SP_FORMAT_MARK_NAME_MAX))
-				return usage("a name has 1 to 64 bytes",
-					     ret->name);
-			return EXIT_FINE;
-		}
-		if (sp_parse_size(argv[1], &ret->period_bytes) &&
-		    ret->period_bytes &&
-		    ret->period_bytes <= SP_FORMAT_PERIOD_MAX)
-			return EXIT_FINE;
-		return usage("a period is from 1 to 1T, like 64K", argv[1]);
-	}
-	return usage("unknown command of ctl", argv[0]);
-}
-
-static int obey(const struct sp_target *target, const struct sp_order *order,
-		uint64_t timeout_ns)
-{
-	struct sp_error err;
-	uint64_t time_ns;
-
-	if (sp_target_ask(target, order, timeout_ns, &time_ns, &err) < 0)
-		return fail(&err, EXIT_ERROR);
-	printf("done at %s\n", sp_text_moment(time_ns).text);
-	return finish_output();
-}
-
-static int command_ctl(int argc, char **argv)
-{
-	static const struct option options[] = {
-		{"timeout", required_argument, NULL, 't'},
-		{0},
-	};
-	uint64_t timeout_ns = DEFAULT_TIMEOUT_NS, pid;
-	struct sp_order order = {.name = NULL};
-	struct sp_target target;
-	struct sp_error err;
-	bool is_status;
-	int c, r;
-
-	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-		if (c != 't')
-			return point_to_help();
-		if (!sp_parse_duration(optarg, &timeout_ns))
-			return usage("--timeout is a time like 5s", optarg);
-	}
-	argc -= optind;
-	argv += optind;
-	if (argc < 2)
-		return usage("ctl needs a process id and a command", NULL);
-	if (!sp_parse_u64(argv[0], &pid) || !pid || pid > INT32_MAX)
-		return usage("not a process id", argv[0]);
-	is_status = strcmp(argv[1], "status") == 0 && argc == 2;
-	if (!is_status) {
-		r = parse_order(argc - 1, argv + 1, &order);
-		if (r)
-			return r;
-	}
-	if (sp_target_open(&target, pid, &err) < 0)
-		r = fail(&err, EXIT_ERROR);
-	else if (is_status)
-		r = print_status(&target);
-	else
-		r = obey(&target, &order, timeout_ns);
-	sp_target_close(&target);
-	return r;
 }
 
 int main(int argc, char **argv)

@@ -27,7 +27,7 @@ void sp_orders_reset(void)
 	atomic_store(&busy, 0);
 }
 
-static int obey(struct sp_thread *t, const struct sp_control *order)
+static int obey(struct sp_thread *t, const struct sp_control_order *order)
 {
 	struct sp_marks_name name = {.bytes = order->name_bytes};
 
@@ -54,19 +54,58 @@ static int obey(struct sp_thread *t, const struct sp_control *order)
 	}
 }
 
-static void answer(struct sp_thread *t, struct sp_control *block)
+/* What stands in the block instead of in the queue. */
+static void copy_unqueued(const struct sp_control *block,
+			  struct sp_control_order *ret)
 {
-	struct sp_control order;
-	uint64_t number = __atomic_load_n(&block->request, __ATOMIC_ACQUIRE);
+	const uint64_t command = block->command;
+	const uint64_t name_bytes = block->name_bytes;
 
-	memcpy(&order, block, sizeof(order));
-	order.result = (uint64_t)-obey(t, &order);
+	ret->command = command <= UINT32_MAX ? (uint32_t)command : 0;
+	ret->name_bytes =
+		name_bytes <= UINT32_MAX ? (uint32_t)name_bytes : UINT32_MAX;
+	ret->period_bytes = block->period_bytes;
+	memcpy(ret->name, block->name, sizeof(ret->name));
+}
+
+/* Carry out the order of that number, and answer. */
+static void answer(struct sp_thread *t, struct sp_control *block,
+		   uint64_t number)
+{
+	struct sp_control_order *at = &block->queue[number % SP_FORMAT_ORDERS];
+	struct sp_control_order order;
+	bool is_queued;
+	uint64_t result;
+
+	memcpy(&order, at, sizeof(order));
+	is_queued = order.number == number;
+	if (!is_queued)
+		copy_unqueued(block, &order);
+	result = (uint64_t)-obey(t, &order);
 	atomic_store(&carried_out, number);
 	if (!sp_writer_hold_control(block))
 		return;
-	block->result = order.result;
+	block->result = result;
 	block->time_ns = sp_writer_time();
+	if (is_queued) {
+		at->result = result;
+		at->time_ns = block->time_ns;
+	}
 	__atomic_store_n(&block->done, number, __ATOMIC_RELEASE);
+}
+
+/* All that have come, in turn.  Of more than the queue has places for, which
+ * no controller sends, the last. */
+static void answer_all(struct sp_thread *t, struct sp_control *block)
+{
+	const uint64_t last =
+		__atomic_load_n(&block->request, __ATOMIC_ACQUIRE);
+	uint64_t done = atomic_load(&carried_out);
+
+	if (last - done > SP_FORMAT_ORDERS)
+		done = last - 1;
+	while (done != last)
+		answer(t, block, ++done);
 }
 
 static bool is_ordered(const struct sp_control *block)
@@ -91,7 +130,7 @@ void sp_orders_poll(struct sp_thread *t)
 	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
 		return;
 	if (is_ordered(block))
-		answer(t, block);
+		answer_all(t, block);
 	/* An even number of signals leaves things as they are. */
 	seen = atomic_load(&toggles);
 	if ((seen - atomic_exchange(&toggled, seen)) & 1)

@@ -92,6 +92,7 @@ static void forget_class_chunks(void)
 
 static int open_file(const struct sp_writer_options *options)
 {
+	struct sp_control *control;
 	struct sp_outfile file;
 	int err;
 
@@ -110,6 +111,8 @@ static int open_file(const struct sp_writer_options *options)
 		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);
 	sp_chunks_begin(facts.file_id, file.limit / CHUNK);
 	forget_class_chunks();
+	control = (struct sp_control *)(file.base + SP_FORMAT_CONTROL_OFFSET);
+	control->orders = SP_FORMAT_ORDERS;
 	write_header(file.base, file.limit);
 	return 0;
 }

@@ -5,9 +5,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <time.h>
@@ -16,22 +16,71 @@
 #include "control/target.h"
 
 #define STEP_NS 2000000u
+#define LOOK_NS 100000000u /* between looks whether the process is there */
 
-static uint64_t now_ns(void)
+static uint64_t now_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static int read_block(const struct sp_target *target, struct sp_control *block)
+bool sp_target_read_orders(const struct sp_target *target,
+			   struct sp_control *ret)
 {
-	ssize_t n = pread(target->fd, block, sizeof(*block),
-			  SP_FORMAT_CONTROL_OFFSET);
-
-	return n == (ssize_t)sizeof(*block) ? 0 : n < 0 ? -errno : -EIO;
+	return pread(target->fd, ret, sizeof(*ret), SP_FORMAT_CONTROL_OFFSET) ==
+	       (ssize_t)sizeof(*ret);
 }
+
+uint64_t sp_target_waiting(const struct sp_control *orders)
+{
+	const uint64_t n = orders->request - orders->done;
+
+	/* More can only be there if somebody has damaged the block. */
+	return n < SP_FORMAT_ORDERS ? n : SP_FORMAT_ORDERS;
+}
+
+uint64_t sp_target_silence_ns(const struct sp_target *target)
+{
+	const int64_t since_ns = (int64_t)(now_ns(CLOCK_REALTIME) -
+					   target->header.start_unix_ns);
+	int64_t latest_ns = 0;
+
+	for (unsigned int copy = 0; copy < 2; copy++) {
+		struct sp_status s;
+
+		if (pread(target->fd, &s, sizeof(s),
+			  SP_FORMAT_STATUS_OFFSET +
+				  copy * SP_FORMAT_STATUS_STRIDE) ==
+			    (ssize_t)sizeof(s) &&
+		    (int64_t)s.time_ns > latest_ns)
+			latest_ns = (int64_t)s.time_ns;
+	}
+	/* The clock may have been set. */
+	return since_ns > latest_ns ? (uint64_t)(since_ns - latest_ns) : 0;
+}
+
+bool sp_target_is_stopped(const struct sp_target *target)
+{
+	char path[64], text[512], *state;
+	size_t n = 0;
+	FILE *in;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/stat", target->pid);
+	in = fopen(path, "re");
+	if (in) {
+		n = fread(text, 1, sizeof(text) - 1, in);
+		fclose(in);
+	}
+	text[n] = '\0';
+	/* Behind the name, which may be anything. */
+	state = strrchr(text, ')');
+	return state &&
+	       (strncmp(state, ") T", 3) == 0 || strncmp(state, ") t", 3) == 0);
+}
+
+/* ---- an order ---- */
 
 static int write_at(const struct sp_target *target, const void *data, size_t n,
 		    size_t at)
@@ -46,98 +95,144 @@ static int write_at(const struct sp_target *target, const void *data, size_t n,
 static int send_order(const struct sp_target *target,
 		      const struct sp_order *order, uint64_t number)
 {
-	struct sp_control block = {
+	struct sp_control_order entry = {
+		.number = number,
 		.command = order->command,
 		.period_bytes = order->period_bytes,
+		.asked_ns =
+			now_ns(CLOCK_REALTIME) - target->header.start_unix_ns,
 	};
-	const size_t from = offsetof(struct sp_control, command);
-	const size_t to = offsetof(struct sp_control, done);
+	const size_t at = offsetof(struct sp_control, queue) +
+			  number % SP_FORMAT_ORDERS * sizeof(entry);
 	int r;
 
 	if (order->name) {
-		block.name_bytes = strnlen(order->name, sizeof(block.name));
-		memcpy(block.name, order->name, block.name_bytes);
+		entry.name_bytes =
+			(uint32_t)strnlen(order->name, sizeof(entry.name));
+		memcpy(entry.name, order->name, entry.name_bytes);
 	}
-	r = write_at(target, (const char *)&block + from, to - from, from);
+	r = write_at(target, &entry, sizeof(entry), at);
 	if (r == 0)
-		r = write_at(target, &number, sizeof(number), 0);
+		r = write_at(target, &number, sizeof(number),
+			     offsetof(struct sp_control, request));
 	return r;
-}
-
-static bool is_gone(const struct sp_target *target)
-{
-	return kill((pid_t)target->pid, 0) != 0 && errno == ESRCH;
-}
-
-static int wait_for(const struct sp_target *target, uint64_t number,
-		    uint64_t timeout_ns, struct sp_control *block)
-{
-	const struct timespec step = {0, STEP_NS};
-	const uint64_t end = now_ns() + timeout_ns;
-	int r;
-
-	while ((r = read_block(target, block)) == 0 && block->done != number) {
-		if (is_gone(target))
-			return -ESRCH;
-		if (now_ns() >= end)
-			return -ETIMEDOUT;
-		nanosleep(&step, NULL);
-	}
-	return r < 0 ? r : -(int)(block->result & 0xfff);
 }
 
 static int describe(const struct sp_target *target, int r, struct sp_error *err)
 {
 	switch (-r) {
 	case ESRCH:
-		return sp_error_set(err, r, target->path,
-				    "process %" PRIu64 " has ended",
+		return sp_error_set(err, r, NULL,
+				    "process %" PRIu64
+				    " has ended, or has executed another "
+				    "program",
 				    target->pid);
-	case ETIMEDOUT:
-		return sp_error_set(
-			err, r, target->path,
-			"process %" PRIu64
-			" has not noticed yet: it will when one of its threads "
-			"has allocated another 1 MiB at most",
-			target->pid);
+	case EAGAIN:
+		return sp_error_set(err, r, NULL,
+				    "process %" PRIu64
+				    " has %u orders to carry out, and there is "
+				    "no room for another",
+				    target->pid, SP_FORMAT_ORDERS);
 	case ENOSYS:
-		return sp_error_set(err, r, target->path,
+		return sp_error_set(err, r, NULL,
 				    "the library in process %" PRIu64
-				    " is older than this command",
+				    " is of another version than this command",
 				    target->pid);
+	case ENODATA:
+		return sp_error_set(err, r, NULL,
+				    "process %" PRIu64
+				    " has carried it out; how it went is not "
+				    "known: %u others came behind it",
+				    target->pid, SP_FORMAT_ORDERS);
 	default:
-		return sp_error_set(err, r, target->path,
+		return sp_error_set(err, r, NULL,
 				    "process %" PRIu64 " could not do that: %s",
 				    target->pid, strerror(-r));
 	}
 }
 
-int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
-		  uint64_t timeout_ns, uint64_t *ret_time_ns,
-		  struct sp_error *err)
+static int queue_order(const struct sp_target *target,
+		       const struct sp_order *order, uint64_t *ret_number)
 {
-	struct sp_control block = {0};
-	uint64_t number;
-	int r = 0;
+	struct sp_control block;
+
+	if (!sp_target_read_orders(target, &block))
+		return -EIO;
+	if (block.orders != SP_FORMAT_ORDERS)
+		return -ENOSYS;
+	if (sp_target_waiting(&block) == SP_FORMAT_ORDERS)
+		return -EAGAIN;
+	*ret_number = block.request + 1;
+	return send_order(target, order, *ret_number);
+}
+
+int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
+		  uint64_t *ret_number, struct sp_error *err)
+{
+	int r;
 
 	/* One controller at a time; it goes with the descriptor. */
 	if (flock(target->fd, LOCK_EX) != 0)
-		r = -errno;
-	if (r == 0)
-		r = read_block(target, &block);
-	/* What somebody else has asked comes first. */
-	if (r == 0 && block.request != block.done) {
-		r = wait_for(target, block.request, timeout_ns, &block);
-		r = r == -ETIMEDOUT || r == -ESRCH ? r : 0;
-	}
-	number = block.request + 1 ? block.request + 1 : 1;
-	if (r == 0)
-		r = send_order(target, order, number);
-	if (r == 0)
-		r = wait_for(target, number, timeout_ns, &block);
+		return describe(target, -errno, err);
+	r = queue_order(target, order, ret_number);
 	flock(target->fd, LOCK_UN);
-	if (r < 0)
-		return describe(target, r, err);
-	*ret_time_ns = block.time_ns;
-	return 0;
+	return r < 0 ? describe(target, r, err) : 0;
+}
+
+/* ---- its answer ---- */
+
+/* Does it still write this profile?  It may have ended, which a parent that
+ * does not wait for it hides, or executed another program. */
+static bool is_there(const struct sp_target *target)
+{
+	struct sp_target now;
+	bool is_same = sp_target_open(&now, target->pid, NULL) == 0 &&
+		       now.header.file_id == target->header.file_id;
+
+	sp_target_close(&now);
+	return is_same;
+}
+
+/* -EINPROGRESS: there is none yet. */
+static int read_answer(const struct sp_target *target, uint64_t number,
+		       uint64_t *ret_time_ns)
+{
+	struct sp_control block;
+	const struct sp_control_order *order =
+		&block.queue[number % SP_FORMAT_ORDERS];
+
+	if (!sp_target_read_orders(target, &block))
+		return -EIO;
+	if ((int64_t)(block.done - number) < 0)
+		return -EINPROGRESS;
+	if (order->number != number)
+		return -ENODATA;
+	*ret_time_ns = order->time_ns;
+	return order->result ? -(int)(order->result & 0xfff) : 0;
+}
+
+int sp_target_wait(const struct sp_target *target, uint64_t number,
+		   uint64_t timeout_ns, uint64_t *ret_time_ns,
+		   struct sp_error *err)
+{
+	const struct timespec step = {0, STEP_NS};
+	const uint64_t begin = now_ns(CLOCK_MONOTONIC);
+	uint64_t waited = 0, look = LOOK_NS;
+	bool is_gone = false;
+	int r;
+
+	while ((r = read_answer(target, number, ret_time_ns)) == -EINPROGRESS) {
+		if (is_gone)
+			return describe(target, -ESRCH, err);
+		if (waited >= timeout_ns)
+			return -ETIMEDOUT;
+		nanosleep(&step, NULL);
+		waited = now_ns(CLOCK_MONOTONIC) - begin;
+		if (waited >= look) {
+			/* Then the answer is looked for once more. */
+			is_gone = !is_there(target);
+			look = waited + LOOK_NS;
+		}
+	}
+	return r < 0 ? describe(target, r, err) : 0;
 }

@@ -49,14 +49,33 @@ struct sp_order {
 	const char *name; /* NULL: none */
 };
 
-/*
- * Ask, and wait at most timeout_ns for the answer.  0 and *ret_time_ns, when it
- * was done since the start of the process; -ETIMEDOUT and *err: it has not
- * allocated enough to notice, and will do it then; -EINVAL if it refused, -EIO,
- * -ESRCH if it has ended; all with *err.
- */
+/* Queue an order.  0 and its number; -EAGAIN if the queue is full, -ENOSYS if
+ * the library in the process has none, -EIO; with *err. */
 int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
-		  uint64_t timeout_ns, uint64_t *ret_time_ns,
-		  struct sp_error *err);
+		  uint64_t *ret_number, struct sp_error *err);
+
+/*
+ * Wait at most timeout_ns until the order of that number was carried out.  0
+ * and *ret_time_ns, when that was since the start of the process; -ETIMEDOUT,
+ * without *err: it waits its turn.  With *err: what the process answered
+ * instead, like -EINVAL; -ENODATA if the answer has made room for a later one;
+ * -ESRCH if the process has ended.
+ */
+int sp_target_wait(const struct sp_target *target, uint64_t number,
+		   uint64_t timeout_ns, uint64_t *ret_time_ns,
+		   struct sp_error *err);
+
+/* What is queued, and what was carried out; false if it cannot be read. */
+bool sp_target_read_orders(const struct sp_target *target,
+			   struct sp_control *ret);
+
+/* Orders that wait. */
+uint64_t sp_target_waiting(const struct sp_control *orders);
+
+/* Is the process stopped, by a signal or a debugger? */
+bool sp_target_is_stopped(const struct sp_target *target);
+
+/* How long the process has written nothing to its profile but samples. */
+uint64_t sp_target_silence_ns(const struct sp_target *target);
 
 #endif

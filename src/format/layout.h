@@ -125,9 +125,10 @@ struct sp_status {
 };
 
 /*
- * In the rest of page 1: orders to the running process.  Whoever may write to
- * the file stores an order, its number last; the process notices with the next
- * event of any of its threads, and answers.
+ * In the rest of page 1: orders to the running process, numbered from 1.
+ * Whoever may write to the file stores an order in the place of its number,
+ * then the number as `request`; the process notices with the next event of any
+ * of its threads, carries out what it has not yet, in turn, and answers.
  */
 #define SP_FORMAT_CONTROL_OFFSET (SP_FORMAT_STATUS_OFFSET + 2048u)
 
@@ -139,19 +140,38 @@ enum sp_control_command {
 	SP_CONTROL_SNAPSHOT = 5,
 };
 
+#define SP_FORMAT_ORDERS 8u
+
+/* The order of that number, and its answer: it stays until the order of that
+ * number + SP_FORMAT_ORDERS comes. */
+struct sp_control_order {
+	uint64_t number;
+	uint32_t command; /* enum sp_control_command */
+	uint32_t name_bytes;
+	uint64_t period_bytes;
+	char name[SP_FORMAT_MARK_NAME_MAX];
+	uint64_t asked_ns; /* when, since the start, by the wall clock */
+	uint64_t result;   /* 0, or an errno */
+	uint64_t time_ns;  /* when it was carried out */
+};
+
 struct sp_control {
-	uint64_t request; /* number of the order: another than before */
-	uint64_t command; /* enum sp_control_command */
+	uint64_t request; /* number of the last order */
+	/* An order of a controller that knows no queue: if `request` is the
+	 * number of none in the queue. */
+	uint64_t command;
 	uint64_t period_bytes;
 	uint64_t name_bytes;
 	char name[SP_FORMAT_MARK_NAME_MAX];
-	/* The answer; `done` last. */
-	uint64_t done;    /* number of the order that was carried out last */
-	uint64_t result;  /* 0, or an errno */
-	uint64_t time_ns; /* when */
+	/* The last answer; `done` last. */
+	uint64_t done; /* number of the order that was carried out last */
+	uint64_t result;
+	uint64_t time_ns;
+	uint64_t orders; /* places of the queue; 0: the process knows none */
+	struct sp_control_order queue[SP_FORMAT_ORDERS]; /* number modulo */
 };
 
-static_assert(sizeof(struct sp_control) == 120, "layout is the format");
+static_assert(sizeof(struct sp_control) == 1024, "layout is the format");
 
 /*
  * Behind that: what is left of the samples, since old ones were discarded.  Two

@@ -270,16 +270,131 @@ class Control(Command):
         self.assertEqual(done.returncode, 1)
         self.assertIn("no process", done.stderr)
 
-    def test_idle(self):
-        """What allocates nothing does not answer; then it does."""
+    def test_stopped(self):
+        """What does not run carries its orders out when it goes on."""
         os.kill(self.process.pid, signal.SIGSTOP)
         self.wait_until_stopped()
-        done = self.sampleprof("ctl", "--timeout", "50ms", self.process.pid,
-                               "mark", "later")
+        words = (("start",), ("mark", "load"), ("period", "4K"),
+                 ("snapshot", "here"), ("stop",), ("mark", "later"),
+                 ("start",), ("stop",))
+        before = int(re.search(r"orders +(\d+)", self.ctl("status"))[1])
+        for number, word in enumerate(words, before + 1):
+            done = self.sampleprof("ctl", "--timeout", "0s",
+                                   self.process.pid, *word)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn(f"stays queued as order {number}\n", done.stderr)
+            self.assertIn("when it goes on: it is stopped", done.stderr)
+            self.assertEqual(done.stdout, "")
+        status = self.ctl("status")
+        for text in ("1 waits: start", "2 waits: mark load",
+                     "3 waits: period 4 KiB", "8 waits: stop"):
+            self.assertIn(f"  {text}", status)
+        done = self.sampleprof("ctl", self.process.pid, "mark", "too-much")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("not noticed yet", done.stderr)
+        self.assertIn("no room for another", done.stderr)
         os.kill(self.process.pid, signal.SIGCONT)
-        self.until(lambda out: re.search("phase +later", out))
+        self.until(lambda out: "8 carried out" in out)
+        status = self.ctl("status")
+        self.assertIn("sampling  off", status)
+        self.assertIn("phase     later", status)
+        self.assertNotIn("waits", status)
+
+
+class Idle(Command):
+    """A process that allocates only when it is told to."""
+
+    def setUp(self):
+        super().setUp()
+        # pylint: disable=consider-using-with
+        self.process = subprocess.Popen(
+            [harness.target("e2e_idle")], cwd=self.dir,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=self.environment(start="off", period="1"))
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
+        self.addCleanup(self.process.stdin.close)
+        self.addCleanup(self.process.stdout.close)
+        self.allocate()
+
+    def allocate(self, n=5):
+        """n KiB, and wait until it has."""
+        self.process.stdin.write(bytes([n]))
+        self.process.stdin.flush()
+        self.assertEqual(self.process.stdout.read(1), bytes([n]))
+
+    def queue(self, *words):
+        done = self.sampleprof("ctl", "--timeout", "0s", self.process.pid,
+                               *words)
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+    def test_all_in_a_row(self):
+        """Each order is carried out, with the next 4 KiB."""
+        for words in (("start",), ("mark", "load"), ("snapshot", "here"),
+                      ("stop",)):
+            self.queue(*words)
+        self.allocate()
+        status = self.sampleprof("ctl", self.process.pid, "status").stdout
+        self.assertIn("sampling  off", status)
+        self.assertIn("phase     load", status)
+        self.assertIn("4 carried out", status)
+        self.queue("start")
+        for _ in range(20):
+            self.allocate()
+        self.process.stdin.close()
+        self.assertEqual(self.process.wait(), 0)
+        [path] = [os.path.join(self.out, f) for f in os.listdir(self.out)]
+        profile = harness.Profile(path).require_samples(100)
+        self.assertEqual([s["name"] for s in profile.json["snapshots"]],
+                         ["here"])
+        self.assertEqual(
+            [(s["phase"], s["period_bytes"])
+             for s in profile.json["stretches"]],
+            [("", 0), ("", 1), ("load", 1), ("load", 0), ("load", 1)])
+        self.assertEqual(profile.lost(), {})
+
+    def test_wait_is_said(self):
+        """At once, and not only when the time is over; and what came."""
+        # pylint: disable=consider-using-with
+        waiting = subprocess.Popen(
+            [command(), "ctl", "--timeout", "60s", str(self.process.pid),
+             "mark", "later"], stderr=subprocess.PIPE,
+            stdout=subprocess.PIPE, text=True,
+            env=self.environment(shim=False))
+        self.addCleanup(waiting.wait)
+        self.addCleanup(waiting.kill)
+        self.assertRegex(waiting.stderr.readline(),
+                         r"waiting: process \d+ gave its last sign .* ago\n")
+        self.assertIn("order 1 when a thread has allocated another 4 KiB\n",
+                      waiting.stderr.readline())
+        self.allocate()
+        out, err = waiting.communicate(timeout=harness.TIMEOUT_S)
+        self.assertEqual(waiting.returncode, 0, err)
+        self.assertRegex(out, r"^done at .*\n$")
+        self.assertEqual(err, "")
+
+    def test_end_while_waiting(self):
+        # pylint: disable=consider-using-with
+        waiting = subprocess.Popen(
+            [command(), "ctl", "--timeout", "60s", str(self.process.pid),
+             "stop"], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
+            text=True, env=self.environment(shim=False))
+        self.addCleanup(waiting.wait)
+        self.addCleanup(waiting.kill)
+        waiting.stderr.readline()
+        # Not waited for: it stays as a process that has ended.
+        self.process.kill()
+        _, err = waiting.communicate(timeout=harness.TIMEOUT_S)
+        self.assertEqual(waiting.returncode, 1)
+        self.assertIn("has ended", err)
+
+    def test_library_without_a_queue(self):
+        [path] = [os.path.join(self.out, f) for f in os.listdir(self.out)]
+        with open(path, "r+b") as file:
+            file.seek(6144 + 120)
+            file.write(bytes(8))
+        done = self.sampleprof("ctl", self.process.pid, "start")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("of another version", done.stderr)
 
 
 if __name__ == "__main__":

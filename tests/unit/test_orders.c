@@ -106,6 +106,87 @@ static void test_orders(void **state)
 	assert_true(agent_fixture_losses() == 0);
 }
 
+/* ---- the queue ---- */
+
+static void queue(uint64_t number, uint32_t command, const char *name)
+{
+	struct sp_control *block = sp_writer_control();
+	struct sp_control_order *order =
+		&block->queue[number % SP_FORMAT_ORDERS];
+
+	*order = (struct sp_control_order){
+		.number = number,
+		.command = command,
+		.name_bytes = (uint32_t)strlen(name),
+		.result = 77,
+	};
+	memcpy(order->name, name, strlen(name));
+	block->request = number;
+}
+
+/* What a process has slept through is carried out by its next event, each order
+ * once and in turn; three times around. */
+static void test_queue(void **state)
+{
+	const char *path = open_all();
+	struct sp_control *block = sp_writer_control();
+	uint64_t number = 0, time_ns = 0;
+	struct sp_profile *p;
+	struct sp_error err;
+
+	(void)state;
+	assert_int_equal(block->orders, SP_FORMAT_ORDERS);
+	for (int round = 0; round < 3; round++) {
+		queue(++number, SP_CONTROL_STOP, "");
+		queue(++number, SP_CONTROL_MARK, "load");
+		queue(++number, 99, "");
+		queue(++number, SP_CONTROL_SNAPSHOT, "here");
+		queue(++number, SP_CONTROL_START, "");
+		queue(++number, SP_CONTROL_MARK, "");
+		assert_int_equal(block->done, number - 6);
+		sp_orders_poll(&sp_thread);
+		assert_int_equal(block->done, number);
+		sp_orders_poll(&sp_thread);
+		for (uint64_t n = number - 5; n <= number; n++) {
+			const struct sp_control_order *order =
+				&block->queue[n % SP_FORMAT_ORDERS];
+
+			assert_int_equal(order->result,
+					 n == number - 3 ? ENOSYS : 0);
+			assert_true(order->time_ns >= time_ns);
+			time_ns = order->time_ns;
+		}
+	}
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
+	assert_int_equal(p->n_snapshots, 3);
+	assert_int_equal(p->n_stretches, 1 + 3 * 4);
+	assert_string_equal(p->stretches[2].phase, "load");
+	assert_int_equal(p->stretches[2].period_bytes, 0);
+	sp_profile_free(p);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* A number that no controller gives: the last order alone, and not for ever. */
+static void test_number_far_away(void **state)
+{
+	struct sp_control *block;
+
+	(void)state;
+	open_all();
+	block = sp_writer_control();
+	queue(1, SP_CONTROL_STOP, "");
+	queue(UINT64_MAX - 1, SP_CONTROL_START, "");
+	sp_orders_poll(&sp_thread);
+	assert_true(block->done == UINT64_MAX - 1);
+	assert_ptr_equal(sp_rate_law(), &process.law);
+	/* Around the end of the numbers, too. */
+	queue(UINT64_MAX, SP_CONTROL_STOP, "");
+	queue(0, SP_CONTROL_MARK, "x");
+	sp_orders_poll(&sp_thread);
+	assert_int_equal(block->done, 0);
+	assert_ptr_equal(sp_rate_law(), &sp_rate_off);
+}
+
 /* ---- stop beside a change of the period ---- */
 
 enum { IDLE, STOPPING, CHANGING };
@@ -170,8 +251,8 @@ static void test_stop_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_hostile),
-		TEST(test_orders),
+		TEST(test_hostile),      TEST(test_orders),
+		TEST(test_queue),        TEST(test_number_far_away),
 		TEST(test_stop_is_kept),
 	};
 
