@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/diag.h"
@@ -27,6 +30,7 @@
 
 #define COMMAND_MAX       16384
 #define ENVIRONMENT_PIECE (132u << 10)
+#define ALIVE             0x73707266u
 
 static char command[COMMAND_MAX];
 static uint64_t command_bytes;
@@ -198,11 +202,48 @@ static void read_clocks(struct sp_process *process)
 	process->start_clock_ns = sp_sys_now_ns();
 }
 
+/* Is the page not there any more, or another's?  The kernel looks, which is no
+ * fault: it waits for a change of a word that is another one already. */
+static bool is_gone(const uint32_t *page)
+{
+	const struct timespec ms = {0, 1000000};
+	const long err = SP_SYS4(futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
+				 ~ALIVE, &ms);
+
+	return err != -EAGAIN || *(const volatile uint32_t *)page != ALIVE;
+}
+
+/* Before Linux 4.14, and in some sandboxes, memory cannot be wiped in a child;
+ * that it is missing there costs a system call to find out. */
 static void map_alive_page(struct sp_process *process)
 {
 	process->alive = sp_sys_map_wiped(4096);
-	if (process->alive)
-		*process->alive = 1;
+	process->is_wiped = process->alive;
+	if (!process->alive)
+		process->alive = sp_sys_map(4096);
+	if (!process->alive)
+		return;
+	*process->alive = ALIVE;
+	if (!process->is_wiped &&
+	    (SP_SYS3(madvise, process->alive, 4096, MADV_DONTFORK) ||
+	     is_gone(process->alive)))
+		process->alive = NULL;
+}
+
+static bool follow_frees(struct sp_process *process)
+{
+	if (process->config.frees == SP_CONFIG_FREES_OFF)
+		return false;
+	if (sp_liveset_init())
+		return true;
+	sp_process_diagnose(process, "it is not known what is freed: ",
+			    process->is_wiped
+				    ? "there is no memory for it"
+				    : "the kernel cannot wipe memory in a "
+				      "forked child (MADV_WIPEONFORK, Linux "
+				      "4.14)",
+			    "");
+	return false;
 }
 
 /* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
@@ -273,8 +314,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 			    NULL);
 		return false;
 	}
-	process->follows_frees = process->config.frees != SP_CONFIG_FREES_OFF &&
-				 sp_liveset_init();
+	process->follows_frees = follow_frees(process);
 	return true;
 }
 
@@ -404,13 +444,18 @@ void sp_process_listen(struct sp_process *process)
 
 bool sp_process_is_new(const struct sp_process *process)
 {
-	return process->alive && *process->alive == 0;
+	if (!process->alive)
+		return false;
+	return process->is_wiped ? *process->alive == 0
+				 : is_gone(process->alive);
 }
 
 void sp_process_mark_seen(struct sp_process *process)
 {
-	if (process->alive)
-		*process->alive = 1;
+	if (process->is_wiped)
+		*process->alive = ALIVE;
+	else if (process->alive)
+		map_alive_page(process);
 }
 
 void sp_process_reseed(struct sp_process *process)

@@ -32,7 +32,10 @@ struct sp_process {
 	_Atomic bool constructed; /* the late facts are known */
 	int file_error;           /* why there is no file, negative errno */
 	char diagnosis[512];
-	uint32_t *alive; /* a page that is zero in a forked child, or NULL */
+	/* A page that a forked child does not have as it was: it is zero there
+	 * (`is_wiped`), or not there.  NULL: there is none. */
+	uint32_t *alive;
+	bool is_wiped;
 };
 
 /*

@@ -289,11 +289,26 @@ static int find_phase(const struct sp_question *question,
 			    question->phase);
 }
 
+bool sp_question_wanted_frees(const struct sp_profile *profile)
+{
+	const char *frees = sp_profile_info(profile, "setting.frees");
+
+	return !profile->has_frees && frees && strcmp(frees, "on") == 0;
+}
+
 int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 			    struct sp_error *err)
 {
 	if (profile->has_frees)
 		return 0;
+	if (sp_question_wanted_frees(profile))
+		return sp_error_set(err, -ENODATA, profile->path,
+				    "%s needs to know what was freed, and this "
+				    "profile does not, although "
+				    "SAMPLEPROF_FREES was on: its notes say "
+				    "why; the report with --view alloc does "
+				    "without",
+				    what);
 	return sp_error_set(err, -ENODATA, profile->path,
 			    "%s needs to know what was freed, and this profile "
 			    "does not: it was recorded with "

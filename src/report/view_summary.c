@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "report/phases.h"
+#include "report/question.h"
 #include "report/text.h"
 
 /* A longer command line would push the figures out of sight. */
@@ -289,7 +290,11 @@ static void print_other_views(FILE *out, const struct sp_analysis *a)
 	const char *separator = "; also --view ";
 
 	if (!a->live) {
-		fputs("; others need SAMPLEPROF_FREES=on", out);
+		fputs(sp_question_wanted_frees(a->profile)
+			      ? "; others need to know what was freed: see "
+				"the notes"
+			      : "; others need SAMPLEPROF_FREES=on",
+		      out);
 		return;
 	}
 	for (int v = 0; v <= SP_VIEW_TEMPORARY; v++) {

@@ -26,6 +26,8 @@ IMAGES = {"ext4": (16 << 20, ("mkfs.ext4", "-q"), "e2fsprogs"),
 
 @unittest.skipUnless(hazards.can_mount(), "cannot mount here")
 class Disks(hazards.Case):
+    # How the shell runs a program under what PRELOAD names.
+    under = 'env LD_PRELOAD="$PRELOAD"'
 
     def setUp(self):
         super().setUp()
@@ -33,11 +35,12 @@ class Disks(hazards.Case):
         self.disk = os.path.join(self.dir, "disk")
         os.mkdir(self.disk)
 
-    def scripted(self, script, period=1, clean=True, **env):
+    def scripted(self, script, period=1, clean=True, more="", **env):
         """In a namespace of mounts of its own."""
+        preload = f"{os.environ['SAMPLEPROF_SO']} {more}"
         return self.execute("unshare", "-m", "sh", "-c", script, shim=False,
                             clean=clean,
-                            env={"LIBRARY": os.environ["SAMPLEPROF_SO"],
+                            env={"PRELOAD": preload,
                                  "SAMPLEPROF_OUT": self.disk + "/a.sprof",
                                  "SAMPLEPROF_PERIOD": str(period), **env})
 
@@ -49,7 +52,7 @@ class Disks(hazards.Case):
         How many were full."""
         script = "".join(
             f"mount -t tmpfs -o size={size}k none {self.disk} && "
-            f"LD_PRELOAD=$LIBRARY {self.plain} {OBJECTS} 7; echo $?; "
+            f"{self.under} {self.plain} {OBJECTS} 7; echo $?; "
             f"ls -A {self.disk} | wc -l; "
             f"rm -f {self.dir}/{i}.sprof; "
             f"cp --sparse=always {self.disk}/a.sprof {self.dir}/{i}.sprof "
@@ -113,11 +116,11 @@ class Disks(hazards.Case):
         result = self.scripted(
             f"{mkfs} {image} >&2 || exit 98; "
             f"mount -o loop {image} {self.disk} || exit {CANNOT_MOUNT}; "
-            f"LD_PRELOAD=\"$LIBRARY $MORE\" {program} full_disk "
+            f"{self.under} {program} full_disk "
             f"{self.disk}/fill; e=$?; "
             f"cp --sparse=always {self.disk}/a.sprof {copy}; "
             f"umount {self.disk}; exit $e",
-            clean=False, MORE=more, REFUSE="16:1")
+            clean=False, more=more, REFUSE="16:1")
         if result.returncode == CANNOT_MOUNT:
             self.skipTest(f"cannot mount {name} here: "
                           f"{result.stderr.decode()}")
@@ -150,6 +153,14 @@ class Disks(hazards.Case):
                 profile = self.on_image("btrfs", more)
                 self.assertEqual(profile.allocated_under("before")[1], 8000)
                 self.assertGreaterEqual(profile.exact[1], 7900)
+
+
+class DisksBeforeLinux514(Disks):
+    """All of that once more where the kernel has no MADV_POPULATE_WRITE."""
+
+    def setUp(self):
+        super().setUp()
+        self.under = harness.target("e2e_hazard_old_kernel") + " 23"
 
 
 if __name__ == "__main__":
