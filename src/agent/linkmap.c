@@ -66,66 +66,6 @@ static struct headers executable_headers(void)
 	return h;
 }
 
-/* The executable's program headers tell where its dynamic section is, which
- * the loader points to its list from.  Without PT_PHDR a loader takes them to
- * be where they were linked to be, and so do we. */
-const struct r_debug *sp_linkmap_debug(void)
-{
-	static const struct r_debug *debug;
-	struct headers h = {NULL, 0};
-	const ElfW(Phdr) * phdr;
-	unsigned long n;
-	const ElfW(Dyn) *dynamic = NULL;
-	uintptr_t bias = 0;
-
-	if (debug)
-		return debug;
-	h = executable_headers();
-	phdr = h.phdr;
-	n = h.n;
-	if (!phdr)
-		return NULL;
-	for (unsigned long i = 0; i < n; i++) {
-		if (phdr[i].p_type == PT_PHDR)
-			bias = (uintptr_t)phdr - phdr[i].p_vaddr;
-	}
-	for (unsigned long i = 0; i < n; i++) {
-		if (phdr[i].p_type == PT_DYNAMIC)
-			dynamic = (const void *)(bias + phdr[i].p_vaddr);
-	}
-	for (; dynamic && dynamic->d_tag != DT_NULL; dynamic++) {
-		if (dynamic->d_tag != DT_DEBUG || !dynamic->d_un.d_ptr)
-			continue;
-		debug = (const void *)dynamic->d_un.d_ptr;
-		break;
-	}
-	return debug;
-}
-
-const struct link_map *sp_linkmap_first(void)
-{
-	const struct r_debug *debug = sp_linkmap_debug();
-
-	return debug ? debug->r_map : NULL;
-}
-
-const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n)
-{
-	struct headers h = executable_headers();
-
-	*ret_n = h.n;
-	return h.phdr;
-}
-
-const struct link_map *sp_linkmap_self(void)
-{
-	const struct link_map *map = sp_linkmap_first();
-
-	while (map && map->l_ld != _DYNAMIC)
-		map = map->l_next;
-	return map;
-}
-
 uintptr_t sp_linkmap_dynamic(const struct link_map *map, ElfW(Sxword) tag)
 {
 	const ElfW(Dyn) * d;
@@ -152,6 +92,7 @@ struct symbols {
 	const ElfW(Sym) * table;
 	const char *strings;
 	const ElfW(Half) * versions; /* may be NULL */
+	bool is_data;                /* wanted: objects, not functions */
 };
 
 static uint32_t gnu_hash(const char *name)
@@ -175,7 +116,7 @@ static uint32_t sysv_hash(const char *name)
 	return h;
 }
 
-/* Is symbol i a function of that name in its default version? */
+/* Is symbol i of that name, in its default version, and of the kind wanted? */
 static bool matches(const struct symbols *s, uint32_t i, const char *name)
 {
 	const ElfW(Sym) *sym = &s->table[i];
@@ -183,7 +124,9 @@ static bool matches(const struct symbols *s, uint32_t i, const char *name)
 
 	if (sym->st_shndx == SHN_UNDEF || sym->st_value == 0)
 		return false;
-	if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
+	if (s->is_data ? type != STT_OBJECT
+		       : type != STT_FUNC && type != STT_NOTYPE &&
+				 type != STT_GNU_IFUNC)
 		return false;
 	if (s->versions && (s->versions[i] & 0x8000))
 		return false;
@@ -230,25 +173,36 @@ static uint32_t find_sysv(const struct symbols *s, const uint32_t *table,
 	return 0;
 }
 
-void *sp_linkmap_find(const struct link_map *map, const char *name)
+static struct symbols symbols_of(const struct link_map *map)
+{
+	return (struct symbols){
+		.table = (const void *)sp_linkmap_dynamic(map, DT_SYMTAB),
+		.strings = (const void *)sp_linkmap_dynamic(map, DT_STRTAB),
+		.versions = (const void *)sp_linkmap_dynamic(map, DT_VERSYM),
+	};
+}
+
+/* The symbol's number, or 0. */
+static uint32_t find_symbol(const struct link_map *map, const struct symbols *s,
+			    const char *name)
 {
 	const uint32_t *gnu =
 		(const void *)sp_linkmap_dynamic(map, DT_GNU_HASH);
 	const uint32_t *sysv = (const void *)sp_linkmap_dynamic(map, DT_HASH);
-	struct symbols s = {
-		(const void *)sp_linkmap_dynamic(map, DT_SYMTAB),
-		(const void *)sp_linkmap_dynamic(map, DT_STRTAB),
-		(const void *)sp_linkmap_dynamic(map, DT_VERSYM),
-	};
-	uint32_t i = 0;
+
+	if (!s->table || !s->strings)
+		return 0;
+	if (gnu)
+		return find_gnu(s, gnu, name);
+	return sysv ? find_sysv(s, sysv, name) : 0;
+}
+
+void *sp_linkmap_find(const struct link_map *map, const char *name)
+{
+	const struct symbols s = symbols_of(map);
+	uint32_t i = find_symbol(map, &s, name);
 	void *address;
 
-	if (!s.table || !s.strings)
-		return NULL;
-	if (gnu)
-		i = find_gnu(&s, gnu, name);
-	else if (sysv)
-		i = find_sysv(&s, sysv, name);
 	if (!i)
 		return NULL;
 	address = (void *)(map->l_addr + s.table[i].st_value);
@@ -258,6 +212,95 @@ void *sp_linkmap_find(const struct link_map *map, const char *name)
 		address = resolver();
 	}
 	return address;
+}
+
+/* ---- the list ---- */
+
+/* Where these program headers' object was loaded, less where it was linked to
+ * be.  Loaders have no PT_PHDR, but their ELF header on the same page. */
+static uintptr_t bias_of(const struct headers *h)
+{
+	uintptr_t page = (uintptr_t)h->phdr & ~4095ul;
+	const ElfW(Ehdr) *header = (const void *)page;
+
+	for (unsigned long i = 0; i < h->n; i++)
+		if (h->phdr[i].p_type == PT_PHDR)
+			return (uintptr_t)h->phdr - h->phdr[i].p_vaddr;
+	if (header->e_ident[EI_MAG0] != ELFMAG0 ||
+	    header->e_ident[EI_MAG1] != ELFMAG1 ||
+	    page + header->e_phoff != (uintptr_t)h->phdr)
+		return 0;
+	for (unsigned long i = 0; i < h->n; i++)
+		if (h->phdr[i].p_type == PT_LOAD && h->phdr[i].p_offset == 0)
+			return page - h->phdr[i].p_vaddr;
+	return 0;
+}
+
+/* Where the dynamic section says it, which the loader writes into that of the
+ * executable.  A loader that was called as a command, with the program as an
+ * argument, may be the executable itself: it has a symbol. */
+static const struct r_debug *debug_of(const struct link_map *map)
+{
+	struct symbols s = symbols_of(map);
+	const ElfW(Dyn) * d;
+	uint32_t i;
+
+	for (d = map->l_ld; d && d->d_tag != DT_NULL; d++)
+		if (d->d_tag == DT_DEBUG && d->d_un.d_ptr)
+			return (const void *)d->d_un.d_ptr;
+	s.is_data = true;
+	i = find_symbol(map, &s, "_r_debug");
+	if (i)
+		return (const void *)(map->l_addr + s.table[i].st_value);
+	i = find_symbol(map, &s, "_dl_debug_addr"); /* musl */
+	if (i)
+		return *(const struct r_debug *const *)(map->l_addr +
+							s.table[i].st_value);
+	return NULL;
+}
+
+const struct r_debug *sp_linkmap_debug(void)
+{
+	static const struct r_debug *debug;
+	struct link_map map = {.l_addr = 0};
+	struct headers h;
+
+	if (debug)
+		return debug;
+	h = executable_headers();
+	if (!h.phdr)
+		return NULL;
+	map.l_addr = bias_of(&h);
+	for (unsigned long i = 0; i < h.n; i++)
+		if (h.phdr[i].p_type == PT_DYNAMIC)
+			map.l_ld = (void *)(map.l_addr + h.phdr[i].p_vaddr);
+	if (map.l_ld)
+		debug = debug_of(&map);
+	return debug;
+}
+
+const struct link_map *sp_linkmap_first(void)
+{
+	const struct r_debug *debug = sp_linkmap_debug();
+
+	return debug ? debug->r_map : NULL;
+}
+
+const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n)
+{
+	struct headers h = executable_headers();
+
+	*ret_n = h.n;
+	return h.phdr;
+}
+
+const struct link_map *sp_linkmap_self(void)
+{
+	const struct link_map *map = sp_linkmap_first();
+
+	while (map && map->l_ld != _DYNAMIC)
+		map = map->l_next;
+	return map;
 }
 
 static void *find_from(const struct link_map *map, const char *name,

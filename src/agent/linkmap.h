@@ -23,7 +23,8 @@ const struct link_map *sp_linkmap_first(void);
  * out of it; NULL if the loader is unknown. */
 const struct r_debug *sp_linkmap_debug(void);
 
-/* The executable's program headers, as the kernel mapped them, or NULL. */
+/* The program headers of what the kernel executed, or NULL: the executable's,
+ * unless a loader was called as a command. */
 const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n);
 
 /* This library; NULL while the list is not known. */

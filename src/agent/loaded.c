@@ -152,20 +152,31 @@ static bool read_header(uintptr_t start, struct sp_loaded *loaded)
 	       is_own_table(loaded, header->e_phoff);
 }
 
-bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret)
+static bool read_executable(const struct link_map *map, struct sp_loaded *ret)
 {
 	unsigned long n;
+
+	ret->phdr = sp_linkmap_executable(&n);
+	if (!ret->phdr || n > PHDRS_MAX)
+		return false;
+	ret->n_phdr = (unsigned int)n;
+	for (unsigned int i = 0; i < n; i++)
+		if (ret->phdr[i].p_type == PT_DYNAMIC &&
+		    ret->bias + ret->phdr[i].p_vaddr == (uintptr_t)map->l_ld)
+			return true;
+	return false;
+}
+
+bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret)
+{
 	struct found found;
 
 	*ret = (struct sp_loaded){
 		.map = map, .bias = map->l_addr, .name = map->l_name};
 	if (!ret->name || (!find_object && !is_text(ret->name)))
 		ret->name = "";
-	if (map == sp_linkmap_first()) {
-		ret->phdr = sp_linkmap_executable(&n);
-		ret->n_phdr = (unsigned int)n;
-		return ret->phdr && n <= PHDRS_MAX;
-	}
+	if (map == sp_linkmap_first() && read_executable(map, ret))
+		return true;
 	/* The ELF header is at the beginning, which is nearly always where
 	 * address 0 of the object is.  With holes between its segments
 	 * _dl_find_object may know the one of the dynamic section only. */

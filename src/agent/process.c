@@ -64,22 +64,73 @@ static bool read_settings(struct sp_process *process, char *const *environment)
 
 /* ---- facts ---- */
 
+static void keep_diagnosis(struct sp_process *process, const char *a,
+			   const char *b, const char *c)
+{
+	const char *parts[] = {process->diagnosis[0] ? "; " : "", a, b, c};
+	size_t at = strlen(process->diagnosis);
+
+	for (int i = 0; i < 4; i++)
+		for (const char *p = parts[i];
+		     *p && at + 1 < sizeof(process->diagnosis); p++)
+			process->diagnosis[at++] = *p;
+	process->diagnosis[at] = '\0';
+}
+
+/* Not said on standard error: nothing can be done about it, and each child
+ * would say it, too. */
+static void read_command(struct sp_process *process)
+{
+	long n = sp_sys_read_file("/proc/self/cmdline", command,
+				  sizeof(command));
+
+	command_bytes = n > 0 ? (uint64_t)n : 0;
+	if (n < 0)
+		keep_diagnosis(process, "/proc is not mounted: the command ",
+			       "line is not known, and child processes ",
+			       "without samples leave files, too");
+}
+
+/* `name` as seen from the root; how long it is. */
+static long make_absolute(char *path, size_t size, const char *name)
+{
+	size_t at = 0;
+
+	if (name[0] != '/') {
+		/* With the 0 behind it, which becomes a slash. */
+		long n = SP_SYS2(getcwd, path, size);
+
+		if (n > 0 && path[0] == '/') {
+			at = (size_t)n;
+			path[at - 1] = '/';
+		}
+		if (name[0] == '.' && name[1] == '/')
+			name += 2;
+	}
+	while (*name && at + 1 < size)
+		path[at++] = *name++;
+	return (long)at;
+}
+
+/* Without /proc: the name that was executed.  If that is a loader, with the
+ * program as an argument, only the loader knows: glibc corrects AT_EXECFN, musl
+ * names its first object. */
 static void read_exe(struct sp_process *process)
 {
-	long n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe",
-			 process->exe_path, sizeof(process->exe_path) - 1);
+	char *path = process->exe_path;
+	const size_t size = sizeof(process->exe_path);
+	const struct link_map *first = sp_linkmap_first();
+	const char *name = (const char *)getauxval(AT_EXECFN);
+	long n = 0;
 
-	if (n <= 0) {
-		/* Without /proc: the name that was executed. */
-		const char *name = (const char *)getauxval(AT_EXECFN);
-		size_t at = 0;
-
-		for (; name && name[at] && at + 1 < sizeof(process->exe_path);
-		     at++)
-			process->exe_path[at] = name[at];
-		n = (long)at;
-	}
-	process->exe_path[n] = '\0';
+	if (getauxval(AT_BASE))
+		n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path,
+			    size - 1);
+	else if (first && first->l_name && first->l_name[0])
+		name = first->l_name;
+	if (n <= 0)
+		n = name ? make_absolute(path, size, name) : 0;
+	path[n] = '\0';
 }
 
 static void read_host(struct sp_process *process)
@@ -278,7 +329,6 @@ static bool is_followed(struct sp_process *process)
 bool sp_process_init(struct sp_process *process, char *const *environment)
 {
 	enum sp_law_kind kind;
-	long n;
 
 	/* A set-uid program is not ours to write files for. */
 	if (getauxval(AT_SECURE))
@@ -293,8 +343,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	read_clocks(process);
 	map_alive_page(process);
 	refuse_huge_pages();
-	n = sp_sys_read_file("/proc/self/cmdline", command, sizeof(command));
-	command_bytes = n > 0 ? (uint64_t)n : 0;
+	read_command(process);
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
 	process->is_root = !parent_is_profiled();
@@ -400,14 +449,7 @@ void sp_process_describe_late(const struct sp_process *process,
 void sp_process_diagnose(struct sp_process *process, const char *a,
 			 const char *b, const char *c)
 {
-	const char *parts[] = {process->diagnosis[0] ? "; " : "", a, b, c};
-	size_t at = strlen(process->diagnosis);
-
-	for (int i = 0; i < 4; i++)
-		for (const char *p = parts[i];
-		     *p && at + 1 < sizeof(process->diagnosis); p++)
-			process->diagnosis[at++] = *p;
-	process->diagnosis[at] = '\0';
+	keep_diagnosis(process, a, b, c);
 	sp_diag_say(a, b, c, NULL);
 }
 
