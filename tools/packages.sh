@@ -31,6 +31,7 @@ TEST_PACKAGES=(
 	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
 	clang-format-14 shellcheck                          # lints
 	binutils groff-base                                 # lints, installation
+	lld                                                 # other linkers
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
 	redis-server redis-tools python3 perl               # real programs
 	libpython3.11-testsuite                             # Python's own tests

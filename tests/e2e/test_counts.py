@@ -12,7 +12,12 @@ thread's window, which is at most the check-in distance of 1 MiB; the targets'
 failing requests are larger.
 """
 
+import os
+import subprocess
+
 import harness
+
+TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 
 ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc")
 LINKED = {"jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal",
@@ -112,6 +117,31 @@ class Counts(harness.Case):
     def test_program_without_pie(self):
         """Its weak references to the library's functions are not lost."""
         self.check(harness.target("e2e_entries_no_pie"), threads=2, rounds=5)
+
+    def test_musl(self):
+        """Whose calloc, memalign, posix_memalign and valloc go by malloc and
+        aligned_alloc, once more."""
+        program = os.path.join(self.dir, "entries")
+        subprocess.run(
+            [harness.require("musl-gcc", "musl-tools"), "-O1", "-g",
+             "-fno-builtin", "-fno-optimize-sibling-calls",
+             "-I", os.path.join(TARGETS, "../../../include"),
+             os.path.join(TARGETS, "entries.c"), "-o", program],
+            check=True, timeout=harness.TIMEOUT_S)
+        # musl has no pvalloc.
+        for threads, rounds in ((1, 20), (8, 6)):
+            with self.subTest(threads=threads):
+                _, profile = self.check(program, "nopvalloc", threads=threads,
+                                        rounds=rounds)
+                self.assertIn("musl", profile.settings["allocator"])
+        for period in (1, "64K"):
+            with self.subTest(period=period):
+                alone = self.execute(program, 1, 2, "nopvalloc", shim=False)
+                under = self.execute(program, 1, 2, "nopvalloc",
+                                     period=period, max_file="256M")
+                for key in ("failures", "errno_changes"):
+                    self.assertEqual(under.values()[key], alone.values()[key])
+                self.assertEqual(under.values()["counted_failures"], (0, 0))
 
     def test_cxx_operators(self):
         for name in ALLOCATORS:
