@@ -40,7 +40,7 @@ void *aligned_alloc(size_t alignment, size_t n);
 void *valloc(size_t n);
 void *pvalloc(size_t n);
 size_t malloc_usable_size(void *p);
-int pthread_setname_np(unsigned long thread, const char *name);
+int pthread_setname_np(pthread_t thread, const char *name);
 int prctl(int option, unsigned long a, unsigned long b, unsigned long c,
 	  unsigned long d);
 
@@ -304,15 +304,17 @@ SP_EXPORT size_t malloc_usable_size(void *p)
 
 /* Threads are known by name in the report; asking the kernel for names later
  * would be a system call that a sandboxed program may not survive. */
-SP_EXPORT int pthread_setname_np(unsigned long thread, const char *name)
+SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
+	const unsigned long id = (unsigned long)thread;
+
 	if (!sp_real_resolve() || !sp_real.pthread_setname_np)
 		return ENOSYS;
 	sp_agent_attach();
-	sp_slots_set_name(thread, name);
-	if (thread == (unsigned long)pthread_self() && sp_thread.recorded)
+	sp_slots_set_name(id, name);
+	if (id == (unsigned long)pthread_self() && sp_thread.recorded)
 		sp_thread.recorded = SP_THREAD_RENAMED;
-	return sp_real.pthread_setname_np(thread, name);
+	return sp_real.pthread_setname_np(id, name);
 }
 
 /* Behind one of these a system call filter is next, which may kill for opening

@@ -92,7 +92,8 @@ static size_t hooked_nallocx(size_t n, int flags)
 }
 
 #define DEFINE_OPTIONAL(name, ret, params)                                     \
-	static __typeof__(&hooked_##name) resolve_##name(void)                 \
+	static __attribute__((                                                 \
+		used)) __typeof__(&hooked_##name) resolve_##name(void)         \
 	{                                                                      \
 		return sp_linkmap_next(#name, NULL) ? hooked_##name : NULL;    \
 	}                                                                      \

@@ -82,7 +82,17 @@ static struct owner slots[SP_FORMAT_SLOTS];
 static _Atomic unsigned int used; /* slots that were ever claimed: 1..used */
 static _Atomic unsigned int slotless; /* threads that share slot 0 */
 
-static int (*lock_mutex)(pthread_mutex_t *);
+/* A mutex as glibc has it, whatever this is compiled with. */
+struct glibc_mutex {
+	int word;
+	unsigned int count;
+	int owner; /* thread id */
+	unsigned int users;
+	int kind;
+	int rest[5];
+};
+
+static int (*lock_mutex)(struct glibc_mutex *);
 
 void sp_slots_init(void)
 {
@@ -99,12 +109,12 @@ void sp_slots_init(void)
 uint64_t sp_slots_tid(void)
 {
 	/* A recursive mutex notes its owner; it is dropped as it is. */
-	pthread_mutex_t m = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+	struct glibc_mutex m = {.kind = 1 /* PTHREAD_MUTEX_RECURSIVE */};
 
 	if (!lock_mutex)
 		return 0;
 	lock_mutex(&m);
-	return (uint64_t)m.__data.__owner;
+	return (uint64_t)m.owner;
 }
 
 static uint64_t get(const _Atomic uint64_t *field)
