@@ -84,13 +84,10 @@ static void write_fact(void *lane, const char *key, const char *value,
 	sp_writer_info(lane, key, value, value_bytes);
 }
 
-static bool open_file(struct sp_lane *lane)
+static bool make_file(struct sp_lane *lane)
 {
-	int err;
+	int err = sp_process_open_file(process);
 
-	if (sp_writer_is_open())
-		return true;
-	err = sp_process_open_file(process);
 	if (err == -EBUSY)
 		return false;
 	if (err) {
@@ -104,6 +101,24 @@ static bool open_file(struct sp_lane *lane)
 	sp_slots_flush_all();
 	sp_writer_publish(threads_seen());
 	return true;
+}
+
+/* A signal handler that leaves this by siglongjmp would leave the process
+ * without a file, or the file without its facts. */
+static bool open_file(struct sp_lane *lane)
+{
+	uint64_t signals;
+	bool is_blocked, is_made;
+
+	if (sp_writer_is_open())
+		return true;
+	if (sp_writer_has_failed())
+		return false;
+	is_blocked = sp_sys_block_signals(&signals);
+	is_made = make_file(lane);
+	if (is_blocked)
+		sp_sys_restore_signals(signals);
+	return is_made;
 }
 
 bool sp_recorder_open_file(struct sp_thread *t)

@@ -2,6 +2,7 @@
 #include "agent/sys.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
@@ -97,6 +98,19 @@ long sp_sys_read_file(const char *path, char *buf, size_t size)
 	SP_SYS1(close, fd);
 	buf[have] = '\0';
 	return (long)have;
+}
+
+bool sp_sys_block_signals(uint64_t *ret_before)
+{
+	const uint64_t all = UINT64_MAX;
+
+	return SP_SYS4(rt_sigprocmask, SIG_BLOCK, &all, ret_before,
+		       sizeof(all)) == 0;
+}
+
+void sp_sys_restore_signals(uint64_t before)
+{
+	SP_SYS4(rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
 }
 
 void sp_sys_find_clock(void)

@@ -2,6 +2,7 @@
 #ifndef SP_AGENT_SYS_H
 #define SP_AGENT_SYS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -63,6 +64,13 @@ long sp_sys_map_file(int fd, size_t bytes);
  * terminate it.  The number of bytes, or a negative errno.
  */
 long sp_sys_read_file(const char *path, char *buf, size_t size);
+
+/*
+ * No signal handler runs on this thread from the one to the other; false: it
+ * cannot be had.  Context: cold, and the creation of a file.
+ */
+bool sp_sys_block_signals(uint64_t *ret_before);
+void sp_sys_restore_signals(uint64_t before);
 
 /*
  * Read the clock by the function that the kernel maps into every process: no

@@ -6,6 +6,7 @@
 
 #include "agent/chunks.h"
 #include "agent/diag.h"
+#include "agent/lease.h"
 #include "agent/mapping.h"
 #include "agent/outfile.h"
 #include "agent/ring.h"
@@ -17,6 +18,7 @@
 #define CHUNK          SP_FORMAT_CHUNK_BYTES
 #define POPULATE       SP_CHUNKS_POPULATE
 #define END_SPINS      100000u /* some milliseconds */
+#define LEASE_NS       1000000000u
 #define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
 #define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
 
@@ -25,8 +27,10 @@ enum { CLOSED, OPENING, OPEN, FAILED };
 static _Atomic int state; /* OPEN is stored with release after the header */
 static struct sp_writer_options facts;
 
-static _Atomic unsigned int status_busy; /* try-lock of the status page */
-static uint64_t status_seq;
+/* Whoever is stopped in the middle of it for long, and goes on then, may spoil
+ * one of its copies until the next publication. */
+static _Atomic uint64_t status_busy; /* lease */
+static _Atomic uint64_t status_seq;
 static _Atomic uint64_t end_kind;
 static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
 
@@ -35,11 +39,16 @@ static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
 static_assert(SP_FORMAT_SLOTS % SP_FORMAT_CLASS_SLOTS == 0, "whole groups");
 static _Atomic(uint8_t *) class_chunks[CLASS_GROUPS];
 static _Atomic uint8_t class_pages[CLASS_GROUPS]; /* bit set: backed */
-static _Atomic unsigned int class_busy; /* try-lock of making a chunk */
+static _Atomic uint64_t class_busy;               /* lease of making a chunk */
 
 bool sp_writer_is_open(void)
 {
 	return atomic_load_explicit(&state, memory_order_acquire) == OPEN;
+}
+
+bool sp_writer_has_failed(void)
+{
+	return atomic_load_explicit(&state, memory_order_relaxed) == FAILED;
 }
 
 uint64_t sp_writer_file_id(void)
@@ -144,7 +153,7 @@ void sp_writer_reset(void)
 	sp_mapping_reset();
 	sp_chunks_reset();
 	atomic_store(&status_busy, 0);
-	status_seq = 0;
+	atomic_store(&status_seq, 0);
 	atomic_store(&end_kind, SP_END_NONE);
 }
 
@@ -214,7 +223,7 @@ static void write_status(uint64_t threads)
 			     SP_FORMAT_PAGE_BYTES))
 		return;
 	memset(&s, 0, sizeof(s));
-	s.seq = ++status_seq;
+	s.seq = 1 + atomic_fetch_add(&status_seq, 1);
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
 	s.time_ns = sp_writer_time();
 	s.chunks = sp_ring_extent();
@@ -231,28 +240,33 @@ static void write_status(uint64_t threads)
 
 void sp_writer_publish(uint64_t threads)
 {
-	if (!sp_writer_is_open() ||
-	    atomic_exchange_explicit(&status_busy, 1, memory_order_acquire))
+	uint64_t token;
+
+	if (!sp_writer_is_open())
+		return;
+	token = sp_lease_take(&status_busy, LEASE_NS);
+	if (!token)
 		return;
 	write_status(threads);
-	atomic_store_explicit(&status_busy, 0, memory_order_release);
+	sp_lease_give(&status_busy, token);
 }
 
 void sp_writer_end(uint64_t threads)
 {
-	unsigned int spins = 0;
+	uint64_t token;
 
 	atomic_store_explicit(&end_kind, SP_END_CLEAN, memory_order_relaxed);
 	if (!sp_writer_is_open())
 		return;
 	/* This must not be lost.  Whoever has the page gives it back soon, or
 	 * has left it by siglongjmp; he can only spoil one of the copies. */
-	while (atomic_exchange_explicit(&status_busy, 1,
-					memory_order_acquire) &&
-	       ++spins < END_SPINS)
+	token = sp_lease_take(&status_busy, LEASE_NS);
+	for (unsigned int i = 0; !token && i < END_SPINS; i++) {
 		__builtin_ia32_pause();
+		token = sp_lease_take(&status_busy, LEASE_NS);
+	}
 	write_status(threads);
-	atomic_store_explicit(&status_busy, 0, memory_order_release);
+	sp_lease_give(&status_busy, token);
 }
 
 struct sp_slot *sp_writer_slot(unsigned int i)
@@ -298,20 +312,25 @@ static uint8_t *class_chunk(unsigned int group)
 {
 	uint8_t *chunk = atomic_load_explicit(&class_chunks[group],
 					      memory_order_acquire);
+	uint64_t token;
 
-	if (chunk ||
-	    atomic_exchange_explicit(&class_busy, 1, memory_order_acquire))
+	if (chunk)
 		return chunk;
+	token = sp_lease_take(&class_busy, LEASE_NS);
+	if (!token)
+		return NULL;
 	chunk = atomic_load_explicit(&class_chunks[group],
-				     memory_order_relaxed);
+				     memory_order_acquire);
 	if (!chunk) {
-		chunk = sp_chunks_take_classes();
-		if (!chunk)
+		uint8_t *fresh = sp_chunks_take_classes();
+
+		if (!fresh)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
-		atomic_store_explicit(&class_chunks[group], chunk,
-				      memory_order_release);
+		else if (atomic_compare_exchange_strong(&class_chunks[group],
+							&chunk, fresh))
+			chunk = fresh;
 	}
-	atomic_store_explicit(&class_busy, 0, memory_order_release);
+	sp_lease_give(&class_busy, token);
 	return chunk;
 }
 

@@ -35,6 +35,7 @@ struct sp_writer_options {
  */
 int sp_writer_open(const struct sp_writer_options *options);
 bool sp_writer_is_open(void);
+bool sp_writer_has_failed(void);
 
 /* In a forked child: there is no file; what is mapped belongs to the parent and
  * is not inherited. */

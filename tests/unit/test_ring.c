@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include "agent/ring.h"
@@ -251,12 +252,41 @@ static void test_stopped(void **state)
 	assert_true(model.oldest > 1);
 }
 
+/* A turn that somebody has left is made by another, and not once more by him
+ * who comes back late. */
+static void test_turn_that_was_left(void **state)
+{
+	const struct timespec second = {1, 1000000};
+	struct sp_ring_turn left, other;
+	struct sp_window window;
+
+	(void)state;
+	begin(40);
+	assert_true(sp_ring_begin_turn(true, &left, &window));
+	assert_false(sp_ring_begin_turn(true, &other, &window));
+	nanosleep(&second, NULL);
+	assert_true(sp_ring_begin_turn(true, &other, &window));
+	assert_false(sp_ring_has_turn(&left));
+	sp_ring_end_turn(&left, true);
+	assert_int_equal(sp_ring_segment(), 1);
+	sp_ring_end_turn(&other, true);
+	assert_int_equal(sp_ring_segment(), 2);
+	sp_ring_end_turn(&left, true);
+	assert_int_equal(sp_ring_segment(), 2);
+	/* Likewise what covers it. */
+	sp_ring_cover(2, &(struct sp_window){.mark = 5});
+	sp_ring_cover(1, &(struct sp_window){.mark = 6});
+	assert_int_equal(sp_ring_covered(), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_turn_that_was_left,
+					  agent_fixture_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,
