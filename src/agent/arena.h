@@ -7,11 +7,21 @@
 /*
  * Memory of the agent: a lock-free bump allocator over anonymous mappings.
  * Nothing is ever given back; everything in it lives as long as the process.
- *
- * sp_arena_get: `bytes` zeroed bytes aligned to 16, or NULL if the kernel has
- * no memory or the arena has reached its limit (64 MiB).  Any size up to 128
- * KiB.  Context: sampled (at most one mmap).
+ * Each use has a budget of its own, so that none can starve another.
  */
-void *sp_arena_get(size_t bytes);
+enum sp_arena_use {
+	SP_ARENA_MODULES, /* 16 MiB: names and headers of objects */
+	SP_ARENA_WALKS,   /* 24 MiB: last walks, libunwind's blocks, by lane */
+	SP_ARENA_CLASSES, /* 2 MiB: slabs of class totals, by slot */
+	SP_ARENA_LAWS,    /* 1 MiB: periods that were ever in force */
+	SP_ARENA_USES
+};
+
+/*
+ * `bytes` zeroed bytes aligned to 16, or NULL if the kernel has no memory or
+ * the use has reached its budget.  Any size up to 128 KiB.  Context: sampled
+ * (at most one mmap).
+ */
+void *sp_arena_get(enum sp_arena_use use, size_t bytes);
 
 #endif

@@ -258,8 +258,8 @@ static bool have_room(struct sp_walk *walk, unsigned int max)
 
 	if (walk->room >= room)
 		return true;
-	memory = sp_arena_get(room *
-			      (sizeof(walk->pcs[0]) + sizeof(walk->at[0])));
+	memory = sp_arena_get(SP_ARENA_WALKS, room * (sizeof(walk->pcs[0]) +
+						      sizeof(walk->at[0])));
 	if (!memory)
 		return false;
 	walk->room = room;

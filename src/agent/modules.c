@@ -206,14 +206,15 @@ static bool copy_texts(struct sp_module_entry *e,
 	if (bytes > NAME_BYTES_MAX)
 		return false;
 	if (bytes > e->name_room) {
-		text = sp_arena_get(bytes);
+		text = sp_arena_get(SP_ARENA_MODULES, bytes);
 		if (!text)
 			return false;
 		e->name_room = (uint16_t)bytes;
 	}
 	e->name = memcpy(text, name, bytes);
 	if (loaded->n_phdr > e->phdr_room) {
-		phdr = sp_arena_get(loaded->n_phdr * sizeof(*phdr));
+		phdr = sp_arena_get(SP_ARENA_MODULES,
+				    loaded->n_phdr * sizeof(*phdr));
 		if (!phdr)
 			return false;
 		e->phdr_room = (uint16_t)loaded->n_phdr;

@@ -53,7 +53,7 @@ static const struct sp_law *find_law(uint64_t period_bytes)
 	for (const struct known *k = known_laws; k; k = k->next)
 		if (k->law.period_bytes == period_bytes)
 			return &k->law;
-	fresh = sp_arena_get(sizeof(*fresh));
+	fresh = sp_arena_get(SP_ARENA_LAWS, sizeof(*fresh));
 	if (!fresh)
 		return NULL;
 	sp_law_init(&fresh->law, kind, period_bytes);

@@ -333,7 +333,8 @@ struct sp_classes *sp_slots_classes(uint16_t n)
 	if (!classes) {
 		/* Too late for a slot that has totals already (I5). */
 		if (!get(&slot->bytes))
-			classes = sp_arena_get(sizeof(*classes));
+			classes = sp_arena_get(SP_ARENA_CLASSES,
+					       sizeof(*classes));
 		if (!classes)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
 	} else if (atomic_load(&slot->is_stale)) {

@@ -149,7 +149,8 @@ static bool fresh_caches(struct sp_lane *lane)
 	if (lane->unwind_tls && lane->unwind_modules == known)
 		return true;
 	if (!lane->unwind_tls)
-		lane->unwind_tls = sp_arena_get(tls_bytes ? tls_bytes : 1);
+		lane->unwind_tls =
+			sp_arena_get(SP_ARENA_WALKS, tls_bytes ? tls_bytes : 1);
 	else if (lane->unwind_cache)
 		SP_SYS2(munmap, lane->unwind_cache, lane->unwind_cache_bytes);
 	lane->unwind_cache = NULL;

@@ -15,7 +15,6 @@
 #define THREADS    4
 #define OBJECTS    20000u
 #define OBJECT_MAX (128u * 1024)
-#define LIMIT      (64u << 20)
 
 struct worker {
 	unsigned int index;
@@ -34,7 +33,7 @@ static void *allocate(void *arg)
 	sp_rng_init(&rng, 10, w->index);
 	for (unsigned int i = 0; i < OBJECTS; i++) {
 		size_t n = 1 + sp_rng_next(&rng) % (i % 64 ? 64 : 4000);
-		uint8_t *p = sp_arena_get(n);
+		uint8_t *p = sp_arena_get(SP_ARENA_WALKS, n);
 
 		w->object[i].at = p;
 		w->object[i].bytes = n;
@@ -80,28 +79,38 @@ static void test_sizes(void **state)
 	uint8_t *p;
 
 	(void)state;
-	assert_null(sp_arena_get(OBJECT_MAX + 1));
-	assert_null(sp_arena_get(SIZE_MAX));
-	assert_null(sp_arena_get(SIZE_MAX - 15));
-	p = sp_arena_get(OBJECT_MAX);
+	assert_null(sp_arena_get(SP_ARENA_WALKS, OBJECT_MAX + 1));
+	assert_null(sp_arena_get(SP_ARENA_WALKS, SIZE_MAX));
+	assert_null(sp_arena_get(SP_ARENA_WALKS, SIZE_MAX - 15));
+	p = sp_arena_get(SP_ARENA_WALKS, OBJECT_MAX);
 	assert_non_null(p);
 	p[0] = p[OBJECT_MAX - 1] = 1;
 }
 
-/* Runs last: afterwards there is no memory left. */
-static void test_limit(void **state)
+/* A use that has used up its budget takes nothing from another. */
+static void test_budgets(void **state)
 {
-	size_t got = 0;
+	static const size_t budgets[SP_ARENA_USES] = {
+		[SP_ARENA_MODULES] = 16u << 20,
+		[SP_ARENA_WALKS] = 24u << 20,
+		[SP_ARENA_CLASSES] = 2u << 20,
+		[SP_ARENA_LAWS] = 1u << 20,
+	};
 
 	(void)state;
-	while (sp_arena_get(1008))
-		got += 1008;
-	assert_true(got < LIMIT);
-	/* The tests before took less than a third of it. */
-	assert_true(got > LIMIT / 3 * 2);
-	/* It stays so, and small requests may still find a rest. */
-	for (int i = 0; i < 1000; i++)
-		assert_null(sp_arena_get(1008));
+	for (unsigned int use = 0; use < SP_ARENA_USES; use++) {
+		size_t got = 0;
+
+		while (sp_arena_get((enum sp_arena_use)use, 1008))
+			got += 1008;
+		/* The tests before took a part of one. */
+		assert_in_range(got,
+				use == SP_ARENA_WALKS ? 0 : budgets[use] - 1008,
+				budgets[use]);
+		/* It stays so. */
+		for (int i = 0; i < 1000; i++)
+			assert_null(sp_arena_get((enum sp_arena_use)use, 1008));
+	}
 }
 
 int main(void)
@@ -109,7 +118,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_budgets),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

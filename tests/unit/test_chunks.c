@@ -113,6 +113,10 @@ static void test_ring(void **state)
 	(void)state;
 	for (uint32_t i = 5001; i <= 5000 + TIMES; i++) {
 		leave_thread(lane, i);
+		/* As if he had left when the record was whole, and had not been
+		 * passed yet. */
+		lane->tail.state.hash++;
+		lane->tail.is_writing = true;
 		assert_true(append_thread(lane, i, "right"));
 	}
 	check_threads(path, TIMES);
