@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+"""A process with endlessly new call stacks, as a JIT or an interpreter has: its
+memory and its file are bounded, and nothing that is alive, or comes later, is
+the worse for it."""
+
+import json
+import os
+import subprocess
+
+import harness
+
+STACKS = 300000
+KEPT, LATE = 100, 50
+
+
+class Endless(harness.Case):
+
+    def setUp(self):
+        super().setUp()
+        self.result = self.execute(harness.target("e2e_endless"), STACKS,
+                                   period=1, max_file="2M")
+        self.printed = {k: v[0] if k != "all" else v
+                        for k, v in self.result.values().items()}
+        self.profile = self.result.profile().require_samples(1000)
+
+    def live(self):
+        """What is alive at the end."""
+        done = subprocess.run(
+            [os.environ["SAMPLEPROF_REPORT"], "--view", "live", "--json",
+             self.profile.path], capture_output=True, check=True)
+        return json.loads(done.stdout)
+
+    def under(self, stacks, name):
+        """Samples of the stacks with a frame of that function."""
+        return sum(s["samples"] for s in stacks
+                   if any(f["function"] == name for f in s["frames"]))
+
+    def test_endless(self):
+        # Memory: the library's is there after a quarter, and little.
+        self.assertLess(self.printed["late"], self.printed["early"] + 1024)
+        self.assertLess(self.printed["late"], 12 << 10)
+        # The past was discarded; each sample of the rest has its stack.
+        self.assertEqual(self.profile.lost(), {})
+        more = self.profile.exact[0] - self.printed["all"][0]
+        self.assertTrue(0 <= more < 8192, more)
+        self.assertLess(self.profile.samples, STACKS // 4)
+        stacks = self.profile.stacks
+        self.assertGreater(self.under(stacks, "go_left"), 1000)
+        self.assertTrue(all(s["frames"] for s in stacks))
+        # New things are known by their names, and orders are followed.
+        self.assertEqual(self.printed["changed"], 0)
+        self.assertEqual(self.under(stacks, "in_late"), LATE)
+        self.assertIn("late", [t["name"] for t in
+                               self.profile.json["thread_infos"]])
+        # What was allocated first, and lives, has its stack.
+        live = self.live()
+        self.assertEqual(self.under(live["stacks"], "keep"), KEPT)
+
+
+if __name__ == "__main__":
+    harness.main()
