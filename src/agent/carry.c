@@ -197,9 +197,9 @@ void sp_carry_step(struct sp_lane *lane)
 	read_pass(&mine);
 	if (mine.segment != now - 1)
 		mine = (struct pass){.segment = now - 1};
-	if (go_on(&mine, lane))
-		store_pass(&mine);
-	else
+	if (!go_on(&mine, lane))
 		atomic_store_explicit(&finished, now, memory_order_release);
+	else if (atomic_load(&lease) == token)
+		store_pass(&mine);
 	sp_lease_give(&lease, token);
 }
