@@ -12,7 +12,7 @@
 enum sp_arena_use {
 	SP_ARENA_MODULES, /* 16 MiB: names and headers of objects */
 	SP_ARENA_WALKS,   /* 24 MiB: last walks, libunwind's blocks, by lane */
-	SP_ARENA_CLASSES, /* 2 MiB: slabs of class totals, by slot */
+	SP_ARENA_CLASSES, /* 8 MiB: slabs of class totals, by slot */
 	SP_ARENA_LAWS,    /* 1 MiB: periods that were ever in force */
 	SP_ARENA_USES
 };
