@@ -103,12 +103,15 @@ class Subject:
     def per_eventless_call(self):
         """Instructions of a call in which the library only counts.
 
-        It checks in once in a while, less and less often: of two neighbouring
-        windows this small at most one meets that.  The events before them are
-        the same in all runs but for a few instructions in the kernel's clock,
-        which count seconds: less than a hundredth of one per call.
+        It checks in every 4 KiB at first, whatever the time, later by the
+        time.  These runs allocate less than that, so that at most one check-in
+        is in any of their loops: in those of several neighbours, of whose
+        differences two have it at one end only.
         """
-        size, first, window = 16, 20000, 4000
-        a, b, c = (self.collected(size, first + i * window) for i in range(3))
-        count = min(b - a, c - b) / window
-        return round(count) if abs(count - round(count)) < 0.01 else count
+        size, first, window = 8, 50, 50
+        counts = [self.collected(size, first + i * window) for i in range(5)]
+        steps = [b - a for a, b in zip(counts, counts[1:])]
+        count = max(steps, key=steps.count)
+        if steps.count(count) < 2:
+            raise BenchError(f"no two windows alike: {steps}")
+        return count / window
