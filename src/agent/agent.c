@@ -9,8 +9,9 @@
  * before "started" are the loader's own and are not counted; from then on all
  * are counted and sampled, before and after main.
  *
- * I1  While a thread is parked its allocations pass through, uncounted.  Only
- *     the agent's own calls and signal handlers that interrupt it can be meant.
+ * I1  While a thread is parked its allocations pass through, unsampled.  Only
+ *     the agent's own calls and signal handlers that interrupt it can be meant,
+ *     unless it has left the agent by siglongjmp: that is noticed (inside.h).
  * I2  The generation changes in a forked child, before anything else is done
  *     there; a thread whose state has another generation is set up again.
  */
@@ -25,6 +26,7 @@
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/hooks.h"
+#include "agent/inside.h"
 #include "agent/lane.h"
 #include "agent/marks.h"
 #include "agent/modules.h"
@@ -66,14 +68,18 @@ static uint32_t threads_seen(void)
 
 /* ---- one thread ---- */
 
-/* Keep the word away from allocations made while the agent works; returns the
- * old value. */
-static uint64_t park(struct sp_thread *t)
+/* Keep the word away from allocations made while the agent works.  Returns
+ * bytes that were counted since the last event, to be added; 0 while paused.
+ * `mark` is in the frame of the caller, who unparks. */
+static uint64_t park(struct sp_thread *t, volatile uint32_t *mark)
 {
-	uint64_t word = sp_thread_swap(SP_WORD_PARKED);
-
+	sp_inside_begin(mark);
 	t->parked = 1;
-	return word;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (t->paused)
+		return 0;
+	sp_thread_set_word(SP_THREAD_ROOM);
+	return sp_thread_take_used();
 }
 
 static bool publishes_each_call(const struct sp_thread *t)
@@ -89,64 +95,48 @@ static bool publishes_each_call(const struct sp_thread *t)
  * unsampled and counted its objects, and its bytes went off the parked word.
  * They take no part in the sampling.
  */
-static void unpark(struct sp_thread *t)
+static void restore_word(struct sp_thread *t)
 {
 	uint64_t step = sp_checkin_step(t), limit;
 	uint64_t pending = t->bytes - t->published_bytes;
 
-	if (t->paused) {
-		/* What passed in here goes on passing. */
-		t->parked = 0;
-		return;
-	}
 	limit = pending < step ? step - pending : 0;
 	if (t->sampler.gap < limit)
 		limit = t->sampler.gap;
 	/* In a child that was forked in here: begin anew. */
 	if (publishes_each_call(t) || t->generation != generation())
 		limit = 0;
-	t->limit = limit;
-	t->parked = 0;
-	pending = SP_WORD_PARKED - sp_thread_swap(limit);
+	sp_thread_set_word(limit);
+	pending = sp_thread_take_used();
 	if (pending) {
 		t->bytes += pending;
+		t->looks = 0;
 		sp_diag_lose(SP_LOSS_NESTED, 1);
 	}
 }
 
-/* What is allocated between the two is not the program's. */
-struct pause {
-	uint64_t word, objects;
-	struct sp_classes *classes;
-};
-
-static struct pause pause_counting(struct sp_thread *t)
+static void unpark(struct sp_thread *t, const volatile uint32_t *mark)
 {
-	struct pause p = {t->remaining, t->objects, t->classes};
-
-	t->classes = sp_classes_void(t);
-	return p;
-}
-
-static void resume_counting(struct sp_thread *t, const struct pause *p)
-{
-	t->classes = p->classes;
-	t->objects = p->objects;
-	t->remaining = p->word;
+	/* What passed in here while paused goes on passing. */
+	if (!t->paused)
+		restore_word(t);
+	atomic_signal_fence(memory_order_seq_cst);
+	t->parked = 0;
+	sp_inside_end(mark);
 }
 
 /* Have thread_ends called when this thread exits.  Threads older than our
  * constructor get here at their next check-in. */
 static void watch_end(struct sp_thread *t)
 {
-	struct pause pause;
+	struct sp_inside_pause pause;
 
 	if (t->watched || t->ended)
 		return;
 	/* Beyond the 32nd key the C library allocates for that. */
-	pause = pause_counting(t);
+	pause = sp_inside_pause_counting();
 	t->watched = sp_hooks_watch_thread(t);
-	resume_counting(t, &pause);
+	sp_inside_resume_counting(&pause);
 }
 
 static bool is_sampling(const struct sp_thread *t)
@@ -195,6 +185,7 @@ static void follow_rate(struct sp_thread *t)
 static void attach(struct sp_thread *t)
 {
 	const size_t kept = offsetof(struct sp_thread, objects);
+	const volatile uint32_t *inside = t->inside;
 	uint8_t writing = t->writing;
 	bool ended = t->ended, paused = t->paused;
 	struct sp_classes *classes;
@@ -202,14 +193,16 @@ static void attach(struct sp_thread *t)
 	t->classes = sp_classes_void(t);
 	memset((char *)t + kept, 0, sizeof(*t) - kept);
 	t->parked = 1;
+	t->inside = inside;
 	t->writing = writing;
 	t->ended = ended;
 	t->paused = paused;
-	t->generation = generation();
+	/* Nothing was counted yet. */
+	sp_thread_take_used();
 	t->index = 1 + atomic_fetch_add_explicit(&process.threads, 1,
 						 memory_order_relaxed);
-	sp_sampler_begin(&t->sampler, sp_rate_law(), process.seed,
-			 t->generation, t->index);
+	sp_sampler_begin(&t->sampler, sp_rate_law(), process.seed, generation(),
+			 t->index);
 	t->slot = sp_slots_claim(t->index);
 	classes = sp_slots_classes(t->slot);
 	if (classes && !paused)
@@ -217,28 +210,44 @@ static void attach(struct sp_thread *t)
 	if (t->slot)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
 	sp_checkin_begin(t);
+	/* Last: a handler may leave by siglongjmp before. */
+	t->generation = generation();
 	watch_end(t);
 }
 
-/*
- * Bring the counts of a thread from its last event up to now.  If its word says
- * that it is in the agent, it has left an event for good, by siglongjmp or by
- * ending in a signal handler; what it allocated since passed unsampled and went
- * off the parked word.
- */
-static void settle(struct sp_thread *t, uint64_t word)
+/* Bytes that were counted up to now. */
+static void settle(struct sp_thread *t, uint64_t used)
 {
-	uint64_t used = t->limit - word;
-
-	if (word - SP_WORD_PARKED / 2 <= SP_WORD_PARKED) {
-		used = word < SP_WORD_PARKED ? SP_WORD_PARKED - word : 0;
-		sp_diag_lose(t->paused ? SP_LOSS_PAUSED : SP_LOSS_NESTED,
-			     t->paused ? used : 1);
-		if (t->paused)
-			return;
-	}
 	t->bytes += used;
 	sp_sampler_skip(&t->sampler, used);
+}
+
+/* See sp_inside_recover. */
+static void recover(const struct sp_thread *t)
+{
+	sp_inside_recover(t->generation == generation());
+}
+
+/* Is the thread in an event that goes on, which a signal handler interrupted
+ * that calls now?  If it has left one, that is made good. */
+static bool is_in_event(const struct sp_thread *t, volatile uint32_t *mark)
+{
+	if (!t->inside && !t->parked)
+		return false;
+	if (!t->inside || sp_inside_was_left(mark))
+		recover(t);
+	return t->parked;
+}
+
+/* Not counting, or not yet: leave the allocations of this thread alone, with
+ * that word. */
+static void rest(struct sp_thread *t, uint64_t word)
+{
+	t->classes = sp_classes_void(t);
+	sp_thread_set_word(word);
+	sp_thread_take_used();
+	t->parked = 0;
+	t->inside = NULL;
 }
 
 /* The last time that this thread runs one of its destructors: what it still
@@ -246,24 +255,29 @@ static void settle(struct sp_thread *t, uint64_t word)
 static void thread_ends(void *arg)
 {
 	struct sp_thread *t = arg;
-	uint64_t word;
+	volatile uint32_t mark;
+	uint64_t used;
 	int saved_errno = errno;
 
-	word = park(t);
+	/* Whatever it was in the middle of it does not come back to. */
+	if (t->inside || t->parked)
+		recover(t);
+	used = park(t, &mark);
 	if (sp_process_is_new(&process)) {
 		/* All that an unannounced child has done is to end. */
-		t->parked = 0;
+		rest(t, SP_WORD_PARKED);
 		return;
 	}
-	settle(t, word);
+	settle(t, used);
 	publish(t);
+	sp_orders_poll(t);
 	sp_slots_flush_classes(t->slot);
 	if (t->recorded)
 		sp_recorder_thread_end(t);
 	t->classes = sp_classes_void(t);
 	t->slot = sp_slots_release(t->slot);
 	t->ended = 1;
-	unpark(t);
+	unpark(t, &mark);
 	errno = saved_errno;
 }
 
@@ -332,12 +346,13 @@ static void begin_child(struct sp_thread *t)
 static void after_fork_in_child(void)
 {
 	struct sp_thread *t = &sp_thread;
+	volatile uint32_t mark;
 
 	/* Another library's handler may have come first, and allocated. */
 	if (atomic_load(&phase) != RUNNING ||
 	    (process.alive && !sp_process_is_new(&process)))
 		return;
-	if (t->parked || t->writing) {
+	if (is_in_event(t, &mark) || t->writing) {
 		/* A signal handler forked while it interrupted the agent, which
 		 * will go on in this child: let it write into nowhere, and
 		 * begin anew with the next event. */
@@ -346,10 +361,10 @@ static void after_fork_in_child(void)
 		if (!t->parked)
 			sp_thread_swap(0);
 	} else {
-		park(t);
+		park(t, &mark);
 		begin_child(t);
 		attach(t);
-		unpark(t);
+		unpark(t, &mark);
 	}
 	sp_process_mark_seen(&process);
 }
@@ -367,33 +382,23 @@ static void notice_child(struct sp_thread *t)
 
 /* ---- one allocation ---- */
 
-/* Not counting, or not yet: leave the allocations of this thread alone. */
-static void rest(struct sp_thread *t)
-{
-	t->classes = sp_classes_void(t);
-	t->parked = 0;
-	t->remaining = atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0;
-}
-
 /* From any state of the process to one in which the allocation is counted;
- * false: it is not.  The thread is parked; *word is what its word was. */
-static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
+ * false: it is not.  The thread is parked; *used is what it has used. */
+static bool make_ready(struct sp_thread *t, uint64_t *used)
 {
+	const int now = atomic_load_explicit(&phase, memory_order_acquire);
 	bool is_new = false;
 
-	if (atomic_load_explicit(&phase, memory_order_acquire) != RUNNING) {
-		if (atomic_load(&phase) == STARTING)
+	if (now != RUNNING) {
+		if (now == STARTING)
 			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
 		start(t, environ);
-		if (atomic_load(&phase) != RUNNING) {
-			rest(t);
-			return false;
-		}
 		is_new = true;
 	}
-	notice_child(t);
+	if (sp_agent_is_running())
+		notice_child(t);
 	if (!sp_agent_is_running()) {
-		rest(t);
+		rest(t, atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0);
 		return false;
 	}
 	if (t->generation != generation()) {
@@ -401,7 +406,7 @@ static bool make_ready(struct sp_thread *t, uint64_t *word, uint64_t size)
 		is_new = true;
 	}
 	if (is_new)
-		*word = t->limit - size; /* nothing was counted yet */
+		*used = 0; /* nothing was counted yet */
 	return true;
 }
 
@@ -414,20 +419,24 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	struct sp_thread *t = &sp_thread;
 	uint64_t size = n ? n : 1;
 	struct sp_event event;
+	volatile uint32_t mark;
 	int saved_errno = errno;
-	uint64_t word, used;
+	uint64_t used;
 
-	if (t->parked || t->paused) {
+	if (is_in_event(t, &mark)) {
+		sp_inside_pass(n);
+		return;
+	}
+	if (t->paused) {
 		/* Only a request beyond 2^61 bytes gets here. */
 		t->remaining = SP_WORD_PARKED;
 		return;
 	}
-	word = park(t);
-	if (!make_ready(t, &word, size)) {
+	used = park(t, &mark);
+	if (!make_ready(t, &used)) {
 		errno = saved_errno;
 		return;
 	}
-	used = t->limit - (word + size);
 	event = (struct sp_event){p, size, 0, entry, frame};
 	t->bytes += used + size;
 	if (sp_sampler_pass(&t->sampler, used, size, &event.offset_bytes)) {
@@ -446,35 +455,20 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	sp_marks_adapt(t);
 	sp_marks_cover();
 	follow_rate(t);
-	unpark(t);
+	unpark(t, &mark);
 	errno = saved_errno;
 }
 
-void sp_agent_attach(void)
-{
-	struct sp_thread *t = &sp_thread;
-
-	if (t->parked || atomic_load(&phase) != RUNNING ||
-	    t->generation == generation())
-		return;
-	park(t);
-	notice_child(t);
-	attach(t);
-	unpark(t);
-}
-
 /* Counts of now, whatever the thread is in the middle of. */
-static void go_in(struct sp_thread *t)
+static void go_in(struct sp_thread *t, volatile uint32_t *mark)
 {
-	uint64_t word = park(t);
+	uint64_t used = park(t, mark);
 
 	notice_child(t);
 	if (t->generation != generation())
 		attach(t);
-	else if (t->paused)
-		sp_thread_swap(word);
 	else
-		settle(t, word);
+		settle(t, used);
 }
 
 bool sp_agent_is_running(void)
@@ -482,13 +476,13 @@ bool sp_agent_is_running(void)
 	return atomic_load(&phase) == RUNNING;
 }
 
-bool sp_agent_enter(void)
+bool sp_agent_enter(volatile uint32_t *mark)
 {
 	struct sp_thread *t = &sp_thread;
 
-	if (t->parked || !sp_agent_is_running())
+	if (!sp_agent_is_running() || is_in_event(t, mark))
 		return false;
-	go_in(t);
+	go_in(t, mark);
 	return true;
 }
 
@@ -497,18 +491,21 @@ void sp_agent_publish(void)
 	publish(&sp_thread);
 }
 
-void sp_agent_leave(void)
+void sp_agent_leave(const volatile uint32_t *mark)
 {
+	sp_orders_poll(&sp_thread);
 	follow_rate(&sp_thread);
-	unpark(&sp_thread);
+	unpark(&sp_thread, mark);
 }
 
 void sp_agent_open_file(void)
 {
-	if (!sp_agent_enter())
+	volatile uint32_t mark;
+
+	if (!sp_agent_enter(&mark))
 		return;
 	sp_recorder_open_file(&sp_thread);
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 }
 
 /* ---- before main and after exit ---- */
@@ -543,20 +540,24 @@ static void load_unwinder(void)
 static void __attribute__((constructor)) construct(void)
 {
 	struct sp_thread *t = &sp_thread;
-	struct pause pause;
+	volatile uint32_t mark;
+	struct sp_inside_pause pause;
 	int saved_errno = errno;
-	uint64_t word;
 
 	if (!sp_real_resolve())
 		return;
-	word = park(t);
-	start(t, environ);
-	if (atomic_load(&phase) != RUNNING) {
-		rest(t);
+	if (sp_agent_is_running()) {
+		go_in(t, &mark);
+	} else {
+		park(t, &mark);
+		start(t, environ);
+	}
+	if (!sp_agent_is_running()) {
+		rest(t, atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0);
 		return;
 	}
 	/* What is allocated meanwhile is ours. */
-	pause = pause_counting(t);
+	pause = sp_inside_pause_counting();
 	sp_process_explain_bypass(&process);
 	sp_hooks_install(after_fork_in_child, thread_ends);
 	sp_process_listen(&process);
@@ -564,19 +565,22 @@ static void __attribute__((constructor)) construct(void)
 	load_unwinder();
 	atomic_store(&process.constructed, true);
 	sp_recorder_describe_late(t);
-	resume_counting(t, &pause);
-	t->parked = 0;
-	t->remaining = word;
+	sp_inside_resume_counting(&pause);
+	unpark(t, &mark);
 	errno = saved_errno;
 }
 
 static void __attribute__((destructor)) destruct(void)
 {
 	struct sp_thread *t = &sp_thread;
+	volatile uint32_t mark;
 
 	if (!sp_agent_is_running())
 		return;
-	go_in(t);
+	/* A handler that exits does not go back to what it interrupted. */
+	if (t->inside || t->parked)
+		recover(t);
+	go_in(t, &mark);
 	publish(t);
 	sp_marks_end(t);
 	/* From here on other threads publish each call, as soon as they have an
@@ -588,5 +592,5 @@ static void __attribute__((destructor)) destruct(void)
 	sp_slots_flush_all_classes();
 	if (sp_writer_is_open())
 		sp_writer_end(threads_seen());
-	unpark(t);
+	unpark(t, &mark);
 }

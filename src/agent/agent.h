@@ -14,14 +14,19 @@
 
 /*
  * Count, and perhaps sample, the allocation of n bytes that was made at p and
- * whose charge borrowed.  `frame` is that of the function that the program
- * called.  Errno is preserved.
+ * for which the word was not enough.  `frame` is that of the function that the
+ * program called.  Errno is preserved.
  */
 void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		    const struct sp_call_frame *frame);
 
-/* Set this thread up, so that it has an identity; for thread names. */
+/* Set this thread up, so that it has an identity, for thread names; and carry
+ * out what is ordered. */
 void sp_agent_attach(void);
+
+/* A sample was freed: is anything ordered, or has the thread left the agent
+ * without notice?  Context: any.  Errno is preserved. */
+void sp_agent_look(void);
 
 /* Create the file now rather than with the first sample, if it is not there. */
 void sp_agent_open_file(void);
@@ -31,11 +36,12 @@ bool sp_agent_is_running(void);
 
 /*
  * Between the two the calling thread is in the agent: its allocations pass, and
- * its counts are those of now.  False, and there is nothing to leave: nothing
- * is counted, or the thread is in the agent already (this is a signal handler).
+ * its counts are those of now.  `mark` is in the caller's frame (inside.h).
+ * False, and there is nothing to leave: nothing is counted, or the thread is in
+ * the agent already (this is a signal handler).
  */
-bool sp_agent_enter(void);
-void sp_agent_leave(void);
+bool sp_agent_enter(volatile uint32_t *mark);
+void sp_agent_leave(const volatile uint32_t *mark);
 
 /*
  * The process, or its parent if this is a child of vfork, may end without a

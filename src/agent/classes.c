@@ -32,8 +32,12 @@ struct sp_classes *sp_classes_void(const void *of_thread)
 
 void sp_classes_count_large(struct sp_classes *classes, uint64_t n)
 {
-	struct sp_class_total *total = &classes->large[sp_format_class(n)];
+	struct sp_class_total *total;
 
+	/* That half of sp_format_class is not needed. */
+	if (n <= SP_CLASSES_SMALL_MAX)
+		__builtin_unreachable();
+	total = &classes->large[sp_format_class(n)];
 	sp_classes_add(&total->bytes, n);
 	sp_classes_add(&total->objects, 1);
 }

@@ -11,6 +11,7 @@
 #include "agent/diag.h"
 #include "agent/export.h"
 #include "agent/marks.h"
+#include "agent/orders.h"
 #include "agent/slots.h"
 #include "agent/thread.h"
 
@@ -54,12 +55,13 @@ SP_EXPORT int sampleprof_process_totals(struct sampleprof_totals *ret)
 static int begin_phase(const char *name, struct sp_marks_name *ret_before)
 {
 	const struct sp_marks_name wanted = sp_marks_name(name);
+	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter())
+	if (!sp_agent_enter(&mark))
 		return -1;
 	err = sp_marks_phase(&sp_thread, &wanted, ret_before);
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
 }
@@ -86,15 +88,16 @@ SP_EXPORT int sampleprof_phase_begin(struct sampleprof_phase *ret,
 SP_EXPORT int sampleprof_phase_end(struct sampleprof_phase *phase)
 {
 	struct sp_marks_name name = {.bytes = phase->before_bytes};
+	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
 	if (!phase->is_open || name.bytes > sizeof(name.text) ||
-	    !sp_agent_enter())
+	    !sp_agent_enter(&mark))
 		return -1;
 	memcpy(name.text, phase->before, sizeof(name.text));
 	phase->is_open = 0;
 	err = sp_marks_phase(&sp_thread, &name, NULL);
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
 }
@@ -102,13 +105,14 @@ SP_EXPORT int sampleprof_phase_end(struct sampleprof_phase *phase)
 SP_EXPORT int sampleprof_snapshot(const char *name)
 {
 	const struct sp_marks_name wanted = sp_marks_name(name);
+	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter())
+	if (!sp_agent_enter(&mark))
 		return -1;
 	sp_agent_publish();
 	err = sp_marks_snapshot(&sp_thread, &wanted);
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
 }
@@ -117,12 +121,13 @@ SP_EXPORT int sampleprof_snapshot(const char *name)
 
 static int set_sampling(enum sp_marks_switch to, uint64_t period_bytes)
 {
+	volatile uint32_t mark;
 	int saved_errno = errno, err;
 
-	if (!sp_agent_enter())
+	if (!sp_agent_enter(&mark))
 		return -1;
 	err = sp_marks_sampling(&sp_thread, to, period_bytes);
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
 }
@@ -150,25 +155,22 @@ SP_EXPORT int sampleprof_pause(void)
 {
 	struct sp_thread *t = &sp_thread;
 	int saved_errno = errno;
-	uint64_t passed;
+	volatile uint32_t mark;
 
-	if (!sp_agent_enter())
+	if (!sp_agent_enter(&mark))
 		return -1;
 	if (t->paused) {
-		sp_agent_leave();
+		sp_agent_leave(&mark);
 		return 1;
 	}
 	/* In this order: what a signal handler allocates meanwhile is in the
 	 * totals and in the classes, or in neither. */
 	t->classes = sp_classes_void(t);
-	passed = SP_WORD_PARKED - sp_thread_swap(SP_WORD_PARKED);
-	if (passed) {
-		t->bytes += passed;
-		sp_diag_lose(SP_LOSS_NESTED, 1);
-	}
+	sp_thread_set_word(SP_WORD_PARKED);
+	t->bytes += sp_thread_take_used();
 	sp_agent_publish();
 	t->paused = 1;
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return 0;
 }
@@ -177,20 +179,45 @@ SP_EXPORT int sampleprof_resume(void)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_classes *classes;
+	volatile uint32_t mark;
 
-	if (!sp_agent_enter())
+	if (!sp_agent_enter(&mark))
 		return -1;
 	if (!t->paused) {
-		sp_agent_leave();
+		sp_agent_leave(&mark);
 		return 1;
 	}
-	sp_diag_lose(SP_LOSS_PAUSED,
-		     SP_WORD_PARKED - sp_thread_swap(SP_WORD_PARKED));
+	sp_thread_set_word(SP_THREAD_ROOM);
+	sp_diag_lose(SP_LOSS_PAUSED, sp_thread_take_used());
 	t->objects = t->published_objects;
 	classes = sp_slots_classes(t->slot);
 	if (classes)
 		t->classes = classes;
 	t->paused = 0;
-	sp_agent_leave();
+	sp_agent_leave(&mark);
 	return 0;
+}
+
+/* ---- what else leads in here ---- */
+
+void sp_agent_attach(void)
+{
+	volatile uint32_t mark;
+
+	if (sp_agent_enter(&mark))
+		sp_agent_leave(&mark);
+}
+
+static SP_COLD void look(void)
+{
+	int saved_errno = errno;
+
+	sp_agent_attach();
+	errno = saved_errno;
+}
+
+void sp_agent_look(void)
+{
+	if (sp_thread.inside || sp_orders_wait())
+		look();
 }

@@ -6,6 +6,16 @@
 #include "agent/classes.h"
 #include "agent/thread.h"
 
+/* Count one of more than SP_CLASSES_SMALL_MAX bytes that was charged.  Context:
+ * hot. */
+static inline void sp_count_large(uint64_t n)
+{
+	if (__builtin_expect((int64_t)n < 0, 0))
+		sp_thread_take_back(n);
+	else
+		sp_classes_count_large(sp_thread.classes, n);
+}
+
 /*
  * Count an allocation that has been made; p NULL: it failed and is not counted.
  */

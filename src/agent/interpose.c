@@ -54,7 +54,6 @@ static SP_COLD void *cold_malloc(size_t n)
 {
 	void *p;
 
-	sp_thread_uncharge(n);
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.malloc(n);
@@ -64,7 +63,7 @@ static SP_COLD void *cold_malloc(size_t n)
 
 static NOINLINE void *large_malloc(size_t n)
 {
-	sp_classes_count_large(sp_thread.classes, n);
+	sp_count_large(n);
 	return sp_real.malloc(n);
 }
 
@@ -83,7 +82,6 @@ static SP_COLD void *cold_calloc(size_t n, size_t size)
 {
 	void *p;
 
-	sp_thread_uncharge(n * size);
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.calloc(n, size);
@@ -101,7 +99,7 @@ static SP_COLD void *impossible_calloc(size_t n, size_t size)
 
 static NOINLINE void *large_calloc(size_t n, size_t size)
 {
-	sp_classes_count_large(sp_thread.classes, n * size);
+	sp_count_large(n * size);
 	return sp_real.calloc(n, size);
 }
 
@@ -150,7 +148,6 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
 {
 	void *p;
 
-	sp_thread_uncharge(n);
 	if (!sp_real_resolve())
 		return no_memory();
 	p = sp_real.realloc(old, n);
@@ -160,7 +157,7 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
 
 static NOINLINE void *large_realloc(void *old, size_t n)
 {
-	sp_classes_count_large(sp_thread.classes, n);
+	sp_count_large(n);
 	return sp_real.realloc(old, n);
 }
 
@@ -257,6 +254,7 @@ SP_EXPORT void *pvalloc(size_t n)
 static SP_COLD void followed_free(void *p)
 {
 	sp_recorder_free(p);
+	sp_agent_look();
 	sp_real.free(p);
 }
 

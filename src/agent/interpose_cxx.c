@@ -81,14 +81,13 @@ static void *without_operator(size_t n, size_t alignment)
 	{                                                                      \
 		void *p;                                                       \
                                                                                \
-		sp_thread_uncharge(n);                                         \
 		p = sp_real.member args;                                       \
 		sp_count(p, n, entry, SP_FRAME_HERE);                          \
 		return p;                                                      \
 	}                                                                      \
 	static NOINLINE void *large_##member params                            \
 	{                                                                      \
-		sp_classes_count_large(sp_thread.classes, n);                  \
+		sp_count_large(n);                                             \
 		return sp_real.member args;                                    \
 	}                                                                      \
 	SP_EXPORT void *symbol params                                          \

@@ -59,6 +59,28 @@ struct sp_lane *sp_lane_of(uint8_t number)
 	return number ? &lanes[number - 1] : NULL;
 }
 
+/* What its holder was doing to the chunk and to the unwinder's caches is not
+ * known. */
+static void forget_work(struct sp_lane *lane)
+{
+	lane->tail.chunk = NULL;
+	lane->unwind_tls = NULL;
+	lane->walks[0].n = lane->walks[1].n = 0;
+}
+
+void sp_lane_give_left(void)
+{
+	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+
+	for (unsigned int i = 0; i < used; i++) {
+		if (atomic_load_explicit(&lanes[i].holder,
+					 memory_order_relaxed) != &sp_thread)
+			continue;
+		forget_work(&lanes[i]);
+		sp_lane_give(&lanes[i]);
+	}
+}
+
 void sp_lane_reset(void)
 {
 	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
@@ -70,10 +92,8 @@ void sp_lane_reset(void)
 
 		if (holder == &sp_thread)
 			continue;
-		if (holder) {
-			lane->unwind_tls = NULL;
-			lane->walks[0].n = lane->walks[1].n = 0;
-		}
+		if (holder)
+			forget_work(lane);
 		lane->tail.chunk = NULL;
 		atomic_store_explicit(&lane->holder, NULL,
 				      memory_order_relaxed);

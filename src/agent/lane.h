@@ -92,6 +92,10 @@ struct sp_lane {
 struct sp_lane *sp_lane_take(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
 
+/* The calling thread has left those that it holds, in the middle of whatever:
+ * what they have is begun anew. */
+void sp_lane_give_left(void);
+
 /* Lanes that were ever taken at the same time. */
 unsigned int sp_lane_count(void);
 

@@ -15,6 +15,7 @@
 #include "agent/agent.h"
 #include "agent/carry.h"
 #include "agent/diag.h"
+#include "agent/inside.h"
 #include "agent/rate.h"
 #include "agent/recorder.h"
 #include "agent/ring.h"
@@ -25,7 +26,7 @@
 
 #define SPINS_MAX 1000000u /* some tens of ms */
 
-static _Atomic unsigned int busy;
+static sp_inside_lock busy;
 /* Under `busy`. */
 static uint64_t last_number;
 static struct sp_marks_name phase;
@@ -48,14 +49,14 @@ void sp_marks_reset(void)
 	sp_rate_use(law, law->period_bytes);
 	last_number = 0;
 	phase.bytes = 0;
-	atomic_store(&busy, 0);
+	atomic_store(&busy, NULL);
 }
 
 static int take(void)
 {
 	unsigned int spins = 0;
 
-	while (atomic_exchange_explicit(&busy, 1, memory_order_acquire)) {
+	while (!sp_inside_hold(&busy)) {
 		if (++spins == SPINS_MAX) {
 			sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
 			return -EBUSY;
@@ -67,7 +68,12 @@ static int take(void)
 
 static void give(void)
 {
-	atomic_store_explicit(&busy, 0, memory_order_release);
+	sp_inside_give(&busy);
+}
+
+void sp_marks_give_left(void)
+{
+	sp_inside_give_left(&busy);
 }
 
 /* Context: `busy` is ours. */
@@ -167,8 +173,7 @@ void sp_marks_adapt(struct sp_thread *t)
 	uint64_t ceiling_bytes;
 
 	/* Not waited for: there will be another event. */
-	if (!sp_rate_is_due() ||
-	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+	if (!sp_rate_is_due() || !sp_inside_hold(&busy))
 		return;
 	law = sp_rate_adapt();
 	if (law) {
@@ -188,8 +193,7 @@ void sp_marks_cover(void)
 	struct sp_window window;
 	uint32_t segment;
 
-	if (!sp_carry_finished() ||
-	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+	if (!sp_carry_finished() || !sp_inside_hold(&busy))
 		return;
 	segment = sp_carry_finished();
 	if (segment) {

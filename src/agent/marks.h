@@ -32,6 +32,10 @@ struct sp_marks_name sp_marks_name(const char *text);
  * a name. */
 void sp_marks_reset(void);
 
+/* The calling thread has left a mark that it was making: others may make some.
+ */
+void sp_marks_give_left(void);
+
 /* The phase `name` begins.  ret_before, unless NULL: the one that ends. */
 int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
 		   struct sp_marks_name *ret_before);

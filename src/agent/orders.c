@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/inside.h"
 #include "agent/linkmap.h"
 #include "agent/marks.h"
 #include "agent/writer.h"
@@ -19,12 +20,12 @@
 static _Atomic uint64_t carried_out; /* number of the last order */
 static _Atomic unsigned int toggles; /* signals seen */
 static _Atomic unsigned int toggled; /* and answered */
-static _Atomic unsigned int busy;    /* try-lock of carrying out */
+static sp_inside_lock busy;          /* of carrying out */
 
 void sp_orders_reset(void)
 {
 	atomic_store(&carried_out, 0);
-	atomic_store(&busy, 0);
+	atomic_store(&busy, NULL);
 }
 
 static int obey(struct sp_thread *t, const struct sp_control_order *order)
@@ -121,13 +122,22 @@ static bool is_toggled(void)
 	       atomic_load_explicit(&toggled, memory_order_relaxed);
 }
 
+bool sp_orders_wait(void)
+{
+	return is_ordered(sp_writer_control()) || is_toggled();
+}
+
+void sp_orders_give_left(void)
+{
+	sp_inside_give_left(&busy);
+}
+
 void sp_orders_poll(struct sp_thread *t)
 {
 	struct sp_control *block = sp_writer_control();
 	unsigned int seen;
 
-	if ((!is_ordered(block) && !is_toggled()) ||
-	    atomic_exchange_explicit(&busy, 1, memory_order_acquire))
+	if ((!is_ordered(block) && !is_toggled()) || !sp_inside_hold(&busy))
 		return;
 	if (is_ordered(block))
 		answer_all(t, block);
@@ -135,7 +145,7 @@ void sp_orders_poll(struct sp_thread *t)
 	seen = atomic_load(&toggles);
 	if ((seen - atomic_exchange(&toggled, seen)) & 1)
 		sp_marks_sampling(t, SP_MARKS_TOGGLE, 0);
-	atomic_store_explicit(&busy, 0, memory_order_release);
+	sp_inside_give(&busy);
 }
 
 static void note_signal(int signal)

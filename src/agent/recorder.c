@@ -16,6 +16,7 @@
 #include "agent/carry.h"
 #include "agent/chunks.h"
 #include "agent/diag.h"
+#include "agent/inside.h"
 #include "agent/lane.h"
 #include "agent/modules.h"
 #include "agent/ring.h"
@@ -155,7 +156,9 @@ static bool append(const struct sp_record *record)
 	struct sp_thread *t = &sp_thread;
 	struct sp_lane *lane;
 	bool written = false;
+	volatile uint32_t mark;
 
+	sp_inside_begin(&mark);
 	t->writing++;
 	atomic_signal_fence(memory_order_seq_cst);
 	lane = sp_lane_take(&t->lane_hint);
@@ -165,6 +168,7 @@ static bool append(const struct sp_record *record)
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	t->writing--;
+	sp_inside_end(&mark);
 	return written;
 }
 

@@ -21,7 +21,8 @@ typedef unsigned __int128 u128;
 #define LN2_Q64      0xb17217f7d1cf79abull /* floor(ln 2 * 2^64) */
 #define SQRT2_Q63    0xb504f333f9de6484ull
 #define TERMS        13
-#define DOTNET_TERMS 20 /* 9^-20 < 2^-62 */
+#define NEVER        ((1ull << 63) - 1) /* a gap */
+#define DOTNET_TERMS 20                 /* 9^-20 < 2^-62 */
 
 /* 2 atanh(s) with 58 fractional bits, s in Q62. */
 static uint64_t two_atanh_q58(uint64_t s)
@@ -110,7 +111,7 @@ static void draw(struct sp_sampler *sampler)
 	const struct sp_law *law = sampler->law;
 	uint64_t cap = law->always_bytes - 1;
 
-	sampler->gap = law->period_bytes ? 0 : UINT64_MAX;
+	sampler->gap = law->period_bytes ? 0 : NEVER;
 	sampler->is_hollow = false;
 	if (law->period_bytes <= 1)
 		return;

@@ -49,9 +49,9 @@ uint64_t sp_law_gap(const struct sp_law *law, uint64_t k);
  */
 struct sp_sampler {
 	struct sp_rng rng;
-	uint64_t gap;
+	uint64_t gap : 63;
+	uint64_t is_hollow : 1;
 	const struct sp_law *law; /* borrowed */
-	bool is_hollow;
 };
 
 /* The first gap of thread `thread` (1..) of generation `generation` of a

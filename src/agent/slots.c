@@ -25,6 +25,7 @@
 #include "agent/arena.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
+#include "agent/inside.h"
 #include "agent/linkmap.h"
 #include "agent/writer.h"
 #include "format/record.h"
@@ -44,7 +45,7 @@
 struct owner {
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t objects;
-	_Atomic unsigned int busy;
+	sp_inside_lock busy;
 	_Atomic unsigned int owned;
 	/* Written by the owner when it claims or gives back (I3). */
 	_Atomic unsigned int changes;
@@ -70,7 +71,7 @@ struct owner {
 	 * counts until it is claimed. */
 	_Atomic(struct sp_classes *) classes;
 	_Atomic bool is_stale;
-	_Atomic unsigned int classes_busy;
+	sp_inside_lock classes_busy;
 	_Atomic unsigned int classes_wanted;
 	/* Written under `classes_busy`. */
 	uint64_t classes_seq;
@@ -236,7 +237,7 @@ static void flush(struct owner *slot, bool is_ahead)
 	if (!to)
 		return;
 	do {
-		if (atomic_exchange(&slot->busy, 1))
+		if (!sp_inside_hold(&slot->busy))
 			return;
 		changes = atomic_load(&slot->changes);
 		bytes = atomic_load(&slot->bytes);
@@ -244,7 +245,7 @@ static void flush(struct owner *slot, bool is_ahead)
 		now = is_ahead ? look_at(slot, 0) : read_slot(slot);
 		if (!(changes & 1))
 			write_copy(slot, to, now.bytes, now.objects);
-		atomic_exchange(&slot->busy, 0);
+		sp_inside_give(&slot->busy);
 	} while (atomic_load(&slot->bytes) != bytes ||
 		 atomic_load(&slot->objects) != objects ||
 		 atomic_load(&slot->changes) != changes);
@@ -279,10 +280,10 @@ static void flush_classes(struct owner *slot)
 		return;
 	atomic_store(&slot->classes_wanted, 1);
 	while (atomic_load(&slot->classes_wanted) &&
-	       !atomic_exchange(&slot->classes_busy, 1)) {
+	       sp_inside_hold(&slot->classes_busy)) {
 		atomic_store(&slot->classes_wanted, 0);
 		write_classes(slot, classes, to);
-		atomic_store(&slot->classes_busy, 0);
+		sp_inside_give(&slot->classes_busy);
 	}
 }
 
@@ -433,12 +434,12 @@ void sp_slots_set_name(unsigned long pthread, const char *name)
 
 		if (atomic_load_explicit(&slot->pthread,
 					 memory_order_relaxed) != pthread ||
-		    atomic_exchange(&slot->busy, 1))
+		    !sp_inside_hold(&slot->busy))
 			continue;
 		for (; name[at] && at + 1 < sizeof(slot->name); at++)
 			slot->name[at] = name[at];
 		slot->name[at] = '\0';
-		atomic_exchange(&slot->busy, 0);
+		sp_inside_give(&slot->busy);
 		return;
 	}
 }
@@ -479,6 +480,43 @@ void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
 		ret->unsampled_objects += one.unsampled_objects;
 		ret->slack_bytes += one.slack_bytes;
 	}
+}
+
+/* What is greater: the slab is behind if a signal handler has left a count
+ * between the two. */
+static uint64_t later(uint64_t slab, uint64_t slot)
+{
+	return slab > slot ? slab : slot;
+}
+
+bool sp_slots_recover(uint16_t n, struct sp_slots_own *ret)
+{
+	unsigned int all = atomic_load(&used);
+	struct owner *slot = &slots[n];
+	const struct sp_classes *classes =
+		atomic_load_explicit(&slot->classes, memory_order_relaxed);
+	struct sp_class_total sum;
+	uint64_t bytes, objects;
+
+	for (unsigned int i = 0; i <= all; i++) {
+		sp_inside_give_left(&slots[i].busy);
+		sp_inside_give_left(&slots[i].classes_busy);
+	}
+	if (!n || !classes || atomic_load(&slot->is_stale))
+		return false;
+	if (atomic_load(&slot->adding) & 1)
+		atomic_fetch_add(&slot->adding, 1);
+	sum = sp_classes_sum(classes, NULL);
+	bytes = get(&slot->bytes);
+	objects = get(&slot->objects);
+	*ret = (struct sp_slots_own){
+		.bytes = later(sum.bytes, bytes) - get(&slot->base_bytes),
+		.objects =
+			later(sum.objects, objects) - get(&slot->base_objects),
+		.added_bytes = bytes - get(&slot->base_bytes),
+		.added_objects = objects - get(&slot->base_objects),
+	};
+	return true;
 }
 
 void sp_slots_reset(void)

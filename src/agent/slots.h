@@ -90,6 +90,18 @@ struct sp_slots_totals {
 
 void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
 
+/*
+ * The calling thread has left a call by siglongjmp: give back what it held
+ * here.  What it has counted, by the slab of slot n, which it owns, and how
+ * much of that it has added; false if the slot has no slab.  Context: sampled.
+ */
+struct sp_slots_own {
+	uint64_t bytes, objects;
+	uint64_t added_bytes, added_objects;
+};
+
+bool sp_slots_recover(uint16_t n, struct sp_slots_own *ret);
+
 /* In a forked child: nothing is owned, all totals are zero. */
 void sp_slots_reset(void);
 

@@ -53,8 +53,7 @@ class Threads(hazards.Case):
 
     def test_jump_out_of_malloc(self):
         """By siglongjmp from a signal handler: undefined with most
-        allocators, and then not more undefined than without us.  A thread
-        that left the library in this way is not sampled any more, and the
+        allocators, and then not more undefined than without us.  The
         record that it was writing stays unfinished."""
         for period in hazards.PERIODS:
             result = self.execute(
@@ -68,6 +67,41 @@ class Threads(hazards.Case):
             self.assertGreater(profile.exact[1], 5000)
         self.bites("lock", "hazard_threads", "jump_out_of_malloc",
                    preload=self.bump)
+
+    def left(self, mode, seconds, period):
+        result = self.execute(harness.target("e2e_left"), mode, seconds,
+                              period=period, preload=self.bump,
+                              max_file="1G")
+        profile = self.profile_of(result, damaged=True)
+        jumps, size, objects = map(int, result.stdout.split())
+        return jumps, (size, objects), profile
+
+    def test_library_left_by_siglongjmp(self):
+        """The thread goes on being sampled, from the stack of the handler's
+        thread and from an alternate one further out, to the same frame and
+        to one far out; and is counted to within one object a jump."""
+        for mode in ("alarm", "fault", "nested"):
+            jumps, own, profile = self.left(mode, 0, "1")
+            self.assertEqual(jumps, 0)
+            others = profile.exact[1] - own[1]
+            for period in hazards.PERIODS:
+                jumps, own, profile = self.left(mode, 1, period)
+                self.assertGreater(jumps, 0)
+                self.assertLessEqual(abs(profile.exact[1] - own[1] - others),
+                                     jumps, mode)
+                self.assertLessEqual(
+                    abs(profile.exact[0] - own[0] - others * 64),
+                    jumps * 64 + 65536, mode)
+                if period != "1":
+                    continue
+                lost = profile.lost()
+                # 4 KiB and the object itself each time, in pieces of 64;
+                # 124 KiB after the last jump of each of two threads.
+                missing = (lost.get("calls_left", 0) + 2 * 31) * 66
+                self.assertGreaterEqual(profile.samples,
+                                        profile.exact[1] - missing,
+                                        f"{mode} {lost}")
+                self.assertGreater(profile.samples, 3000, mode)
 
     def test_exit_while_threads_allocate(self):
         profile = self.survives("hazard_threads", "exit_while_busy",

@@ -55,7 +55,6 @@ bool thread_allocate(uint64_t size_bytes, uint64_t *ret_offset)
 
 	if (!sp_thread_charge(charge))
 		return false;
-	sp_thread_uncharge(charge);
 	used = settle(t);
 	is_sampled = sp_sampler_pass(&t->sampler, used, charge, ret_offset);
 	t->bytes += charge;
