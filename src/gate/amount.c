@@ -32,7 +32,7 @@ static int matches(const struct sp_limit *limit, const char *name,
 	int r;
 
 	if (limit->kind == SP_LIMIT_SITE)
-		return sp_pattern_search(limit->pattern, function, err);
+		return sp_paths_matches(limit->pattern, function, err);
 	module = strndup(name, bytes);
 	if (!module)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");

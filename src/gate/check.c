@@ -326,8 +326,8 @@ static int rename_old(const struct sp_pair *pair, struct sp_check *check)
 	for (size_t i = 0; check->renamed && i < n; i++) {
 		struct sp_renamed_text *t = &check->renamed[i];
 
-		t->old = strdup(sp_paths_name(pair->paths, renamed[i].old));
-		t->new = strdup(sp_paths_name(pair->paths, renamed[i].new));
+		t->old = strdup(sp_paths_label(pair->paths, renamed[i].old));
+		t->new = strdup(sp_paths_label(pair->paths, renamed[i].new));
 		check->n_renamed++;
 		if (!t->old || !t->new)
 			r = -ENOMEM;
@@ -351,7 +351,11 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 	check->findings = calloc(limits->n + 1, sizeof(*check->findings));
 	if (!check->findings)
 		goto out;
-	r = pair->old.n ? rename_old(pair, check) : 0;
+	r = pair->old.n ? sp_comparable_lambdas(&check->comparable, pair) : 0;
+	if (!r && pair->old.n)
+		r = rename_old(pair, check);
+	if (!r)
+		r = sp_paths_set_labels(pair->paths);
 	for (size_t i = 0; !r && i < limits->n; i++) {
 		struct sp_finding *f = &check->findings[check->n_findings++];
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gate/figures.h"
@@ -106,4 +107,22 @@ void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
 				   "and temporary "
 				   "objects cannot be compared",
 				   c->old_has_frees ? "new" : "old");
+}
+
+int sp_comparable_lambdas(struct sp_comparable *c, const struct sp_pair *pair)
+{
+	uint32_t *families;
+	size_t n;
+	int r = sp_match_lambdas(pair, &families, &n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		sp_comparable_note(
+			c,
+			"lambdas with other numbers are compared together: "
+			"%.150s",
+			sp_paths_name(pair->paths, families[i]));
+	free(families);
+	return 0;
 }

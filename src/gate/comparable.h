@@ -29,4 +29,8 @@ __attribute__((format(printf, 2, 3))) void sp_comparable_note(
 
 void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair);
 
+/* sp_match_lambdas(), and a sentence for each family; 0 or -ENOMEM. */
+int sp_comparable_lambdas(struct sp_comparable *comparable,
+			  const struct sp_pair *pair);
+
 #endif

@@ -75,8 +75,8 @@ static int rename_old(struct sp_diff *d, const struct sp_pair *pair)
 		r = -ENOMEM;
 	for (size_t i = 0; !r && i < n; i++)
 		if (asprintf(&d->renamed[d->n_renamed], "%s -> %s",
-			     sp_paths_name(pair->paths, renamed[i].old),
-			     sp_paths_name(pair->paths, renamed[i].new)) < 0)
+			     sp_paths_label(pair->paths, renamed[i].old),
+			     sp_paths_label(pair->paths, renamed[i].new)) < 0)
 			r = -ENOMEM;
 		else
 			d->n_renamed++;
@@ -110,7 +110,11 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 	d->view = view;
 	d->level = level;
 	set_head(d, pair);
-	r = rename_old(d, pair);
+	r = sp_comparable_lambdas(&d->comparable, pair);
+	if (!r)
+		r = rename_old(d, pair);
+	if (!r)
+		r = sp_paths_set_labels(pair->paths);
 	if (!r && has_totals)
 		r = add_totals(d, pair);
 out:

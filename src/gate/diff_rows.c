@@ -58,16 +58,16 @@ static char *name_of(const struct filler *f, uint32_t key,
 	if (f->plan->rows == SP_DIFF_PATHS)
 		return sp_paths_text(paths, key);
 	if (!f->keys.said.n_entries)
-		return strdup(sp_paths_name(paths, key));
+		return strdup(sp_paths_label(paths, key));
 	said = sp_keys_said(&f->keys, key);
 	row->kind = kinds[said.kind];
 	if (f->plan->rows == SP_DIFF_EDGES)
-		row->of = sp_paths_name(paths, said.of);
+		row->of = sp_paths_label(paths, said.of);
 	frame = said.kind == SP_KEY_FUNCTION ? said.of : said.frame;
 	if (frame == SP_KEY_NONE)
 		return strdup(said.kind == SP_KEY_CALLER ? "[no caller]"
 							 : "itself");
-	return strdup(sp_paths_name(paths, frame));
+	return strdup(sp_paths_label(paths, frame));
 }
 
 static void set_figures(const struct sp_diff *d, struct sp_diff_row *row,

@@ -167,7 +167,7 @@ static int explain_site(const struct sp_pair *pair,
 {
 	const size_t n_frames = pair->paths->frames.n_entries;
 	struct sp_frame_set only = {calloc(n_frames + 1, sizeof(bool)), true};
-	char *name = strdup(sp_paths_name(pair->paths, site->row->key));
+	char *name = strdup(sp_paths_label(pair->paths, site->row->key));
 	int r = add_culprit(finding, name, false, site, noise, level);
 
 	if (!only.has)

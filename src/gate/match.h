@@ -104,4 +104,13 @@ struct sp_renamed {
 int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
 		     size_t *ret_n);
 
+/*
+ * Lambdas are numbered in the order in which they stand in their function.
+ * Where one side has other numbers than the other, not by chance, nobody knows
+ * which is which: they all get the name of their family, with a '*' for the
+ * number, on both sides.  0, *ret, these names, to be freed (free()), and
+ * *ret_n; or -ENOMEM.
+ */
+int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n);
+
 #endif

@@ -263,7 +263,7 @@ static int pair_up(struct finder *f, struct sp_renamed **list, size_t *n)
 	return 0;
 }
 
-/* ---- the old side under its new names ---- */
+/* ---- under new names ---- */
 
 static int rename_path(struct finder *f, const uint32_t *name, uint32_t *path)
 {
@@ -278,64 +278,241 @@ static int rename_path(struct finder *f, const uint32_t *name, uint32_t *path)
 	return sp_paths_add(f->pair->paths, f->buffer, n, path);
 }
 
+static int rename_rows(struct finder *f, const uint32_t *name,
+		       struct sp_path_rows *rows)
+{
+	int r = 0;
+
+	for (size_t k = 0; !r && k < rows->n; k++)
+		r = rename_path(f, name, &rows->at[k].path);
+	sp_path_rows_settle(rows);
+	return r;
+}
+
+/* `name` has one for each frame. */
+static int rename_side(struct finder *f, const uint32_t *name,
+		       const struct sp_side *side)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < side->n; i++) {
+		struct sp_summary *run = side->run[i];
+
+		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++)
+			r = rename_rows(f, name, &run->rows[v]);
+		for (size_t p = 0; !r && p < run->n_phases; p++)
+			r = rename_rows(f, name, &run->phases[p].rows);
+	}
+	return r;
+}
+
+/* Each frame under its own name, to be freed; NULL without memory. */
+static uint32_t *own_names(size_t n)
+{
+	uint32_t *name = malloc((n + 1) * sizeof(*name));
+
+	for (size_t i = 0; name && i < n; i++)
+		name[i] = (uint32_t)i;
+	return name;
+}
+
 static int rename_old(struct finder *f, const struct sp_renamed *list, size_t n)
 {
-	const size_t n_frames = f->pair->paths->frames.n_entries;
-	const struct sp_side *side = &f->pair->old;
-	uint32_t *name = malloc((n_frames + 1) * sizeof(*name));
+	uint32_t *name = own_names(f->pair->paths->frames.n_entries);
 	int r = name ? 0 : -ENOMEM;
 
-	for (size_t i = 0; name && i < n_frames; i++)
-		name[i] = (uint32_t)i;
 	for (size_t i = 0; name && i < n; i++)
 		name[list[i].old] = list[i].new;
-	for (size_t i = 0; !r && i < side->n; i++)
-		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++) {
-			struct sp_path_rows *rows = &side->run[i]->rows[v];
-
-			for (size_t k = 0; !r && k < rows->n; k++)
-				r = rename_path(f, name, &rows->at[k].path);
-			sp_path_rows_settle(rows);
-		}
+	if (!r)
+		r = rename_side(f, name, &f->pair->old);
 	free(name);
 	return r;
+}
+
+static void finder_done(struct finder *f)
+{
+	sp_intern_done(&f->shapes);
+	free(f->old_has);
+	free(f->new_has);
+	free(f->own);
+	free(f->holed);
+	free(f->buffer);
+}
+
+static int finder_init(struct finder *f, const struct sp_pair *pair)
+{
+	const size_t n_frames = pair->paths->frames.n_entries;
+
+	*f = (struct finder){.pair = pair};
+	f->old_has = calloc(n_frames + 1, sizeof(*f->old_has));
+	f->new_has = calloc(n_frames + 1, sizeof(*f->new_has));
+	f->own = calloc(n_frames + 1, sizeof(*f->own));
+	if (!f->old_has || !f->new_has || !f->own)
+		return -ENOMEM;
+	mark(pair, &pair->old, f->old_has);
+	mark(pair, &pair->new, f->new_has);
+	return 0;
 }
 
 int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
 		     size_t *ret_n)
 {
-	const size_t n_frames = pair->paths->frames.n_entries;
-	struct finder f = {.pair = pair};
 	struct sp_renamed *list = NULL;
+	struct finder f;
 	size_t n = 0;
-	int r = -ENOMEM;
+	int r = finder_init(&f, pair);
 
-	f.old_has = calloc(n_frames + 1, sizeof(*f.old_has));
-	f.new_has = calloc(n_frames + 1, sizeof(*f.new_has));
-	f.own = calloc(n_frames + 1, sizeof(*f.own));
-	if (!f.old_has || !f.new_has || !f.own)
-		goto out;
-	mark(pair, &pair->old, f.old_has);
-	mark(pair, &pair->new, f.new_has);
-	r = add_shapes(&f, &pair->old, false);
+	if (!r)
+		r = add_shapes(&f, &pair->old, false);
 	if (!r)
 		r = add_shapes(&f, &pair->new, true);
 	if (!r)
 		r = pair_up(&f, &list, &n);
 	if (!r && n)
 		r = rename_old(&f, list, n);
-out:
+	finder_done(&f);
 	if (r < 0) {
 		free(list);
-	} else {
-		*ret = list;
-		*ret_n = n;
+		return r;
 	}
-	sp_intern_done(&f.shapes);
-	free(f.old_has);
-	free(f.new_has);
-	free(f.own);
-	free(f.holed);
-	free(f.buffer);
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+/* ---- lambdas ---- */
+
+/* "main::{lambda(int)#*}::operator()" for number 2, and "main::$_*" for clang's
+ * "main::$_1"; in place, since it is no longer.  False: it has no number. */
+static bool cut_numbers(char *name)
+{
+	bool has_any = false;
+	char *to = name;
+
+	for (const char *c = name; *c;) {
+		const bool is_clang = strncmp(c, "$_", 2) == 0;
+		const size_t mark = is_clang ? 2 : *c == '#';
+		const size_t digits = strspn(c + mark, "0123456789");
+
+		if (!mark || !digits || (!is_clang && c[1 + digits] != '}')) {
+			*to++ = *c++;
+			continue;
+		}
+		to = (char *)mempcpy(to, c, mark);
+		*to++ = '*';
+		c += mark + digits;
+		has_any = true;
+	}
+	*to = '\0';
+	return has_any;
+}
+
+/* All lambdas of a function that read the same but for their number. */
+struct family {
+	bool is_old, is_new; /* it is there on that side */
+	bool is_other;       /* one of them is not, for a reason */
+};
+
+/* The family of each of n frames, 1 + number in `keys`; 0: none. */
+static int find_families(const struct finder *f, size_t n,
+			 struct sp_intern *keys, uint32_t *family_of)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < n; i++) {
+		char *name = strdup(sp_paths_name(f->pair->paths, i));
+
+		if (!name)
+			return -ENOMEM;
+		if ((f->old_has[i] || f->new_has[i]) && cut_numbers(name)) {
+			r = sp_intern_add(keys, name, strlen(name),
+					  &family_of[i]);
+			family_of[i]++;
+		}
+		free(name);
+	}
 	return r;
+}
+
+static void look_at_families(const struct finder *f, size_t n,
+			     const uint32_t *family_of, struct family *families)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct family *family = &families[family_of[i]];
+
+		family->is_old |= f->old_has[i];
+		family->is_new |= f->new_has[i];
+		family->is_other |=
+			f->old_has[i] != f->new_has[i] && is_missed(&f->own[i]);
+	}
+}
+
+/* Frames of families of which one side has others go by the name of the family;
+ * such names to *list. */
+static int name_families(struct finder *f, size_t n, struct sp_intern *keys,
+			 const uint32_t *family_of,
+			 const struct family *families, uint32_t *name,
+			 uint32_t *list, size_t *ret_n)
+{
+	uint32_t *frame = calloc(keys->n_entries + 1, sizeof(*frame));
+	int r = frame ? 0 : -ENOMEM;
+
+	for (uint32_t k = 0; !r && k < keys->n_entries; k++) {
+		const struct family *family = &families[k + 1];
+		const char *key = sp_intern_bytes(keys, k);
+
+		if (!family->is_old || !family->is_new || !family->is_other)
+			continue;
+		r = sp_intern_add(&f->pair->paths->frames, key, strlen(key),
+				  &frame[k + 1]);
+		if (!r)
+			list[(*ret_n)++] = frame[k + 1];
+	}
+	for (size_t i = 0; !r && i < n; i++)
+		if (frame[family_of[i]])
+			name[i] = frame[family_of[i]];
+	free(frame);
+	return r;
+}
+
+int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n)
+{
+	const size_t n = pair->paths->frames.n_entries;
+	uint32_t *family_of = calloc(n + 1, sizeof(*family_of));
+	struct family *families = calloc(n + 1, sizeof(*families));
+	uint32_t *list = calloc(n + 1, sizeof(*list));
+	uint32_t *name = own_names(n);
+	struct sp_intern keys = {0};
+	struct finder f;
+	int r = finder_init(&f, pair);
+
+	*ret_n = 0;
+	if (!family_of || !families || !list || !name)
+		r = -ENOMEM;
+	if (!r)
+		r = add_shapes(&f, &pair->old, false);
+	if (!r)
+		r = add_shapes(&f, &pair->new, true);
+	if (!r)
+		r = find_families(&f, n, &keys, family_of);
+	if (!r) {
+		look_at_families(&f, n, family_of, families);
+		r = name_families(&f, n, &keys, family_of, families, name, list,
+				  ret_n);
+	}
+	if (!r && *ret_n)
+		r = rename_side(&f, name, &pair->old);
+	if (!r && *ret_n)
+		r = rename_side(&f, name, &pair->new);
+	finder_done(&f);
+	sp_intern_done(&keys);
+	free(family_of);
+	free(families);
+	free(name);
+	if (r < 0) {
+		free(list);
+		return r;
+	}
+	*ret = list;
+	return 0;
 }

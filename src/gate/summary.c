@@ -5,12 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/demangle.h"
+
 /* ---- paths ---- */
 
 void sp_paths_done(struct sp_paths *paths)
 {
 	sp_intern_done(&paths->frames);
 	sp_intern_done(&paths->paths);
+	sp_intern_done(&paths->labels);
+	free(paths->label_of);
 }
 
 int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
@@ -61,6 +65,69 @@ const char *sp_paths_function(const char *name, size_t *ret_bytes)
 	return mark ? mark + 1 : name;
 }
 
+/* The module and what people read of the function. */
+static int add_short(struct sp_paths *paths, uint32_t frame)
+{
+	const char *name = sp_paths_name(paths, frame);
+	size_t module;
+	const char *function = sp_paths_function(name, &module);
+
+	return sp_intern_add(&paths->labels, name,
+			     (size_t)(function - name) +
+				     sp_demangle_short(function),
+			     &paths->label_of[frame]);
+}
+
+int sp_paths_set_labels(struct sp_paths *paths)
+{
+	const size_t n = paths->frames.n_entries;
+	uint32_t *grown =
+		realloc(paths->label_of, (n + 1) * sizeof(*paths->label_of));
+	size_t *count;
+	int r = 0;
+
+	if (!grown)
+		return -ENOMEM;
+	paths->label_of = grown;
+	paths->n_labelled = 0;
+	for (uint32_t i = 0; !r && i < n; i++)
+		r = add_short(paths, i);
+	count = calloc(paths->labels.n_entries + 1, sizeof(*count));
+	if (!count)
+		r = -ENOMEM;
+	for (size_t i = 0; !r && i < n; i++)
+		count[grown[i]]++;
+	for (uint32_t i = 0; !r && i < n; i++) {
+		const char *name = sp_paths_name(paths, i);
+
+		if (count[grown[i]] > 1)
+			r = sp_intern_add(&paths->labels, name, strlen(name),
+					  &grown[i]);
+	}
+	free(count);
+	if (!r)
+		paths->n_labelled = n;
+	return r;
+}
+
+const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame)
+{
+	return frame < paths->n_labelled
+		       ? sp_intern_bytes(&paths->labels, paths->label_of[frame])
+		       : sp_paths_name(paths, frame);
+}
+
+int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
+		     struct sp_error *err)
+{
+	char *label = strndup(function, sp_demangle_short(function));
+	int r = label ? sp_pattern_search(pattern, label, err)
+		      : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+
+	free(label);
+	return r ? r : sp_pattern_search(pattern, function, err);
+}
+
 char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
 {
 	const size_t depth = sp_paths_depth(paths, path);
@@ -68,7 +135,7 @@ char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
 	char *text, *at;
 
 	for (size_t i = 0; i < depth; i++)
-		bytes += 3 + strlen(sp_paths_name(
+		bytes += 3 + strlen(sp_paths_label(
 				     paths, sp_paths_frame(paths, path, i)));
 	text = malloc(bytes);
 	if (!text)
@@ -78,7 +145,7 @@ char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
 	for (size_t i = 0; i < depth; i++)
 		at = stpcpy(
 			stpcpy(at, i ? " < " : ""),
-			sp_paths_name(paths, sp_paths_frame(paths, path, i)));
+			sp_paths_label(paths, sp_paths_frame(paths, path, i)));
 	return text;
 }
 

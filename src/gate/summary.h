@@ -11,6 +11,7 @@
 #include "profile/profile.h"
 #include "profile/symbolizer.h"
 #include "report/intern.h"
+#include "report/pattern.h"
 #include "report/question.h"
 
 /*
@@ -21,13 +22,17 @@
  *
  * A frame is named "module!function", the module without its directory;
  * functions of the program itself are "function", or "!function" if that has
- * a '!' in it.  Code without a symbol is "module![unknown]".
+ * a '!' in it.  Code without a symbol is "module![unknown]".  C++ functions
+ * have their scopes and parameters in it: overloads are several.
  */
 
 /* The frames and the paths of all runs of a comparison.  Zero-initialise. */
 struct sp_paths {
 	struct sp_intern frames;
 	struct sp_intern paths; /* arrays of uint32_t, innermost first */
+	struct sp_intern labels;
+	uint32_t *label_of; /* of the first n_labelled frames */
+	size_t n_labelled;
 };
 
 void sp_paths_done(struct sp_paths *paths);
@@ -43,9 +48,22 @@ uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
 /* Its name; valid until a frame is added. */
 const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
 
+/*
+ * How people read frames: without the parameters of their functions where no
+ * other frame reads the same.  Of the frames that are there now; others keep
+ * their names.  0 or -ENOMEM.
+ */
+int sp_paths_set_labels(struct sp_paths *paths);
+const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame);
+
 /* The function's part of a frame's name, and *ret_bytes of the module's, which
  * comes first; 0 for the program itself. */
 const char *sp_paths_function(const char *name, size_t *ret_bytes);
+
+/* Does the pattern match the function as people read it, or with its
+ * parameters?  As sp_pattern_search(). */
+int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
+		     struct sp_error *err);
 
 /* "f < caller < main", to be freed by the caller; NULL without memory. */
 char *sp_paths_text(const struct sp_paths *paths, uint32_t path);

@@ -128,7 +128,7 @@ static int find_wanted(const struct views *v, bool **ret)
 
 		if (v->as && v->as[i] != i)
 			continue; /* a function, not a module */
-		r = sp_pattern_search(
+		r = sp_paths_matches(
 			pattern, v->as ? name : sp_paths_function(name, &bytes),
 			v->err);
 		wants[i] = r > 0;
