@@ -56,7 +56,10 @@ struct sp_finding {
 	/* Functions of SP_LIMIT_SITES that could be found with the samples that
 	 * they have (sp_match_test()). */
 	size_t n_tests;
-	size_t n_rejected;     /* of them */
+	size_t n_rejected; /* of them */
+	/* Functions that would be, but what they have the function around them
+	 * had on the other side: inlined there, or another name. */
+	size_t n_moved;
 	double new_site_bytes; /* that it would have found, if all new */
 	/* Functions that are neither found nor seen to be within the limit, and
 	 * their share of the bytes of both sides. */

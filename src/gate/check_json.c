@@ -53,6 +53,7 @@ static void put_finding(struct sp_json *json, const struct sp_finding *f)
 		sp_json_u64(json, "functions_compared", f->n_tests);
 		sp_json_u64(json, "functions_beyond", f->n_rejected);
 		sp_json_u64(json, "functions_undecided", f->n_undecided);
+		sp_json_u64(json, "functions_moved", f->n_moved);
 		sp_json_double(json, "undecided_share", f->undecided_share);
 		sp_json_double(json, "detectable_new_bytes", f->new_site_bytes);
 	}

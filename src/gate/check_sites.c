@@ -166,6 +166,14 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 		f->limit->allowance.growth, 1 - 2 * rate, SP_CHECK_POWER);
 	if (!f->n_culprits) {
 		judge_unfound(c, f, rows, n, noise);
+		if (!f->n_moved)
+			return;
+		f->period_needed = 0;
+		sp_check_cannot_tell(
+			f,
+			"other inlining or build flags: %zu function%s with "
+			"what callers or callees had before",
+			f->n_moved, sp_text_plural(f->n_moved));
 		return;
 	}
 	f->verdict = SP_VERDICT_IMPROVED;
@@ -173,6 +181,128 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 		if (!f->culprits[i].is_path && f->culprits[i].change.value > 0)
 			f->verdict = SP_VERDICT_REGRESSION;
 }
+
+/* ---- other inlining ---- */
+
+/*
+ * A function that is inlined has no frame, unless debug information tells: with
+ * other flags of a build it appears, or goes, and its bytes are its caller's.
+ * So what is beyond is looked at once more with frames that one side lacks
+ * left out, inside out and within a module: it is beyond only if there, too,
+ * something is.
+ */
+struct boundary {
+	size_t *depth; /* of each path: of the first frame of both sides */
+	bool *beyond;  /* of each frame, looked at so: [0] grew, [1] shrank */
+	size_t n_frames;
+};
+
+static int find_depths(const struct sp_pair *pair, struct boundary *b)
+{
+	const struct sp_paths *paths = pair->paths;
+	const size_t n_paths = paths->paths.n_entries;
+	bool *old = calloc(b->n_frames + 1, sizeof(*old));
+	bool *new = calloc(b->n_frames + 1, sizeof(*new));
+	const bool is_fine = old && new;
+
+	if (is_fine) {
+		sp_match_mark(pair, &pair->old, old);
+		sp_match_mark(pair, &pair->new, new);
+	}
+	for (uint32_t i = 0; is_fine && i < n_paths; i++) {
+		const size_t n = sp_paths_depth(paths, i);
+
+		for (size_t d = 0; d < n; d++) {
+			const uint32_t frame = sp_paths_frame(paths, i, d);
+
+			if (!sp_match_same_module(paths, frame,
+						  sp_paths_frame(paths, i, 0)))
+				break;
+			if (!old[frame] || !new[frame])
+				continue;
+			b->depth[i] = d;
+			break;
+		}
+	}
+	free(old);
+	free(new);
+	return is_fine ? 0 : -ENOMEM;
+}
+
+static int find_beyond(const struct sp_checker *c, const struct sp_match_of *of,
+		       const struct sp_match_test *test, struct boundary *b)
+{
+	struct sp_run_noise noise = {0};
+	struct sp_match_row *rows = NULL;
+	double *p = NULL, threshold;
+	struct sp_keys keys;
+	size_t n = 0, n_tests;
+	int r = sp_keys_at(c->pair->paths, b->depth, &keys);
+
+	if (r < 0)
+		return r;
+	r = sp_match_new(c->pair, of, &keys, NULL, &rows, &n);
+	if (!r) {
+		p = calloc(n + 1, sizeof(*p));
+		r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
+	}
+	if (!r)
+		r = sp_match_test(rows, n, test, &noise, p, &threshold,
+				  &n_tests);
+	for (size_t i = 0; !r && i < n; i++)
+		if (p[i] <= threshold)
+			b->beyond[2 * rows[i].key +
+				  (rows[i].new.mean < rows[i].old.mean)] = true;
+	free(p);
+	free(rows);
+	sp_keys_done(&keys);
+	return r;
+}
+
+/* Is something of what the function allocates itself beyond, looked at so? */
+static bool stays_beyond(const struct sp_paths *paths, const struct boundary *b,
+			 const struct sp_match_row *row)
+{
+	const bool is_down = row->new.mean < row->old.mean;
+
+	for (uint32_t i = 0; i < paths->paths.n_entries; i++)
+		if (sp_paths_depth(paths, i) &&
+		    sp_paths_frame(paths, i, 0) == row->key &&
+		    b->beyond[2 * sp_paths_frame(paths, i, b->depth[i]) +
+			      is_down])
+			return true;
+	return false;
+}
+
+/* Rows that are beyond for that reason alone are not: their p becomes 1. */
+static int leave_moved(const struct sp_checker *c, struct sp_finding *f,
+		       const struct sp_match_of *of,
+		       const struct sp_match_test *test,
+		       const struct sp_match_row *rows, double *p, size_t n,
+		       double threshold)
+{
+	const struct sp_paths *paths = c->pair->paths;
+	struct boundary b = {.n_frames = paths->frames.n_entries};
+	int r = -ENOMEM;
+
+	b.depth = calloc(paths->paths.n_entries + 1, sizeof(*b.depth));
+	b.beyond = calloc(2 * b.n_frames + 2, sizeof(*b.beyond));
+	if (b.depth && b.beyond)
+		r = find_depths(c->pair, &b);
+	if (!r)
+		r = find_beyond(c, of, test, &b);
+	for (size_t i = 0; !r && i < n; i++) {
+		if (p[i] > threshold || stays_beyond(paths, &b, &rows[i]))
+			continue;
+		p[i] = 1;
+		f->n_moved++;
+	}
+	free(b.depth);
+	free(b.beyond);
+	return r;
+}
+
+/* ---- all of it ---- */
 
 static int check_rows(const struct sp_checker *c, struct sp_finding *f,
 		      const struct sp_match_of *of,
@@ -187,6 +317,8 @@ static int check_rows(const struct sp_checker *c, struct sp_finding *f,
 	if (!r)
 		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
 				  &f->n_tests);
+	if (!r && threshold >= 0)
+		r = leave_moved(c, f, of, &test, rows, p, n, threshold);
 	if (!r)
 		r = sp_explain_sites(c->pair, of, rows, p, n, threshold, &noise,
 				     c->check->level, f);

@@ -113,4 +113,10 @@ int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
  */
 int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n);
 
+/* has[frame] of each frame of a path on which the side allocated. */
+void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
+		   bool *has);
+
+bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b);
+
 #endif

@@ -48,8 +48,8 @@ struct finder {
 	uint32_t *buffer;
 };
 
-static void mark(const struct sp_pair *pair, const struct sp_side *side,
-		 bool *has)
+void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
+		   bool *has)
 {
 	for (size_t i = 0; i < side->n; i++) {
 		const struct sp_path_rows *rows =
@@ -64,6 +64,17 @@ static void mark(const struct sp_pair *pair, const struct sp_side *side,
 					true;
 		}
 	}
+}
+
+bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
+{
+	size_t n_a, n_b;
+	const char *name_a = sp_paths_name(paths, a);
+	const char *name_b = sp_paths_name(paths, b);
+
+	sp_paths_function(name_a, &n_a);
+	sp_paths_function(name_b, &n_b);
+	return n_a == n_b && memcmp(name_a, name_b, n_a) == 0;
 }
 
 /* The path with a hole wherever `frame` is. */
@@ -165,17 +176,6 @@ static int compare_holed(const void *a, const void *b)
 	return (ha->frame > hb->frame) - (ha->frame < hb->frame);
 }
 
-static bool same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
-{
-	size_t n_a, n_b;
-	const char *name_a = sp_paths_name(paths, a);
-	const char *name_b = sp_paths_name(paths, b);
-
-	sp_paths_function(name_a, &n_a);
-	sp_paths_function(name_b, &n_b);
-	return n_a == n_b && memcmp(name_a, name_b, n_a) == 0;
-}
-
 /* Bytes that `frame` has on shapes that `partner` has, too. */
 static double shared(const struct finder *f, uint32_t frame, uint32_t partner)
 {
@@ -206,7 +206,7 @@ static bool is_missed(const struct own *own)
 /* Is it the same function?  Most bytes of either are where the other is. */
 static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 {
-	return same_module(f->pair->paths, old, new) &&
+	return sp_match_same_module(f->pair->paths, old, new) &&
 	       is_missed(&f->own[old]) && is_missed(&f->own[new]) &&
 	       shared(f, old, new) > f->own[old].bytes / 2 &&
 	       shared(f, new, old) > f->own[new].bytes / 2;
@@ -349,8 +349,8 @@ static int finder_init(struct finder *f, const struct sp_pair *pair)
 	f->own = calloc(n_frames + 1, sizeof(*f->own));
 	if (!f->old_has || !f->new_has || !f->own)
 		return -ENOMEM;
-	mark(pair, &pair->old, f->old_has);
-	mark(pair, &pair->new, f->new_has);
+	sp_match_mark(pair, &pair->old, f->old_has);
+	sp_match_mark(pair, &pair->new, f->new_has);
 	return 0;
 }
 

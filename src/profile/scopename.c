@@ -73,6 +73,24 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 		       ret) != NULL;
 }
 
+/* As the demangler calls what GCC's DWARF calls otherwise. */
+static const char *demangled_type(const char *name)
+{
+	static const char *const names[][2] = {
+		{"long int", "long"},
+		{"long unsigned int", "unsigned long"},
+		{"short int", "short"},
+		{"short unsigned int", "unsigned short"},
+		{"long long int", "long long"},
+		{"long long unsigned int", "unsigned long long"},
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strcmp(name, names[i][0]) == 0)
+			return names[i][1];
+	return name;
+}
+
 static void put_parameters(FILE *out, Dwarf_Die *function, int depth);
 
 /* The type of a variable, or what a type is made of. */
@@ -119,7 +137,7 @@ static void put_type(FILE *out, Dwarf_Die *of, int depth)
 		break;
 	default:
 		name = dwarf_diename(&type);
-		fputs(name ? name : "?", out);
+		fputs(name ? demangled_type(name) : "?", out);
 		return;
 	}
 	put_type(out, &type, depth + 1);

@@ -113,6 +113,54 @@ class Planted(Gate):
         self.assertIn("CANNOT TELL", text)
 
 
+class Names(Gate):
+    """Which function of one side is which of the other."""
+
+    def lambdas(self, kind, *objects):
+        program = os.path.join(self.dir, kind, "app")
+        if not os.path.exists(program):
+            os.mkdir(os.path.dirname(program))
+            shutil.copy(harness.target("e2e_gated_lambdas" + kind), program)
+        return self.execute(program, *map(str, objects), period="1K",
+                            ).profile().require_samples(1000).path
+
+    def test_lambdas_and_overloads(self):
+        old = self.lambdas("-g", 40000, 10000, 20000, 10000)
+        # one lambda and one overload double, the others have less
+        new = self.lambdas("-g", 20000, 20000, 40000, 1)
+        found = json.loads(self.check(new, old, "sites=+25%&500K", code=3,
+                                      form="json"))["limits"][0]
+        self.assertEqual(
+            {c["function"] for c in found["explained_by"]
+             if "function" in c},
+            {"main::{lambda(long)#2}::operator()", "shop::Cart::add(long)"})
+        self.check(new, old, r"site(add\(double)=+5%",
+                   r"site(lambda.*#1)=+5%")
+        self.check(new, old, "site(^shop::Cart::add$)=+90%")
+        self.check(new, old, r"site(lambda\(long\)#2)=+5%", code=3)
+
+    def test_numbers_that_shift(self):
+        old = self.lambdas("-g", 10000, 40000, 20000, 10000)
+        new = self.lambdas("-gmore", 10000, 40000, 20000, 10000)
+        text = self.check(new, old, "sites=+25%&500K")
+        self.assertRegex(text, r"lambdas with other numbers are compared\s+"
+                         r"together: main::{lambda\(long\)#\*}")
+        new = self.lambdas("-gmore", 10000, 80000, 20000, 10000)
+        text = self.check(new, old, "sites=+25%&500K", code=3)
+        self.assertRegex(text, r"main::{lambda\(long\)#\*}::operator\(\)")
+
+    def test_other_flags(self):
+        """Without -g inlined functions are their callers."""
+        objects = 20000, 20000, 20000, 10000
+        g, g0 = self.lambdas("-g", *objects), self.lambdas("-g0", *objects)
+        for old, new in ((g, g0), (g0, g)):
+            text = self.check(new, old, "sites=+25%&500K", "alloc_bytes=+1%",
+                              code=4)
+            self.assertIn("other inlining", text)
+        grown = self.lambdas("-g", 60000, 20000, 20000, 10000)
+        self.check(grown, g0, "sites=+25%&500K", code=3)
+
+
 class Phases(Gate):
     """Totals and functions by phase, from profiles and from a baseline."""
 

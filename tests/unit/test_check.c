@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Verdicts on runs made by hand: each kind of limit at its edge, what cannot be
- * told, who is to blame, and functions that were renamed. */
+ * told, and who is to blame. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,94 +13,8 @@
 
 #include "gate/check.h"
 #include "support/close.h"
-#include "support/gate_runs.h"
+#include "support/gate_scene.h"
 #include "support/text_checks.h"
-
-#define R 4096u
-
-struct scene {
-	struct sp_paths paths;
-	struct sp_summary *old[3], *new[3];
-	struct sp_limits limits;
-	struct sp_check *check;
-};
-
-/* n runs on each side, of 1000 bytes in 10 objects, exactly. */
-static struct scene *scene_new(size_t n)
-{
-	struct scene *s = calloc(1, sizeof(*s));
-
-	assert_non_null(s);
-	for (size_t i = 0; i < n; i++) {
-		s->old[i] = gate_run_new(R);
-		s->new[i] = gate_run_new(R);
-		s->old[i]->exact_alloc_bytes = 1000;
-		s->new[i]->exact_alloc_bytes = 1000;
-		s->old[i]->exact_alloc_objects = 10;
-		s->new[i]->exact_alloc_objects = 10;
-	}
-	return s;
-}
-
-static void add(struct scene *s, struct sp_summary *run, const char *path,
-		unsigned int samples)
-{
-	const struct sp_acc acc = gate_samples(samples, 16, R);
-
-	gate_run_add(run, &s->paths, SP_VIEW_ALLOC, path, &acc);
-}
-
-static size_t count_runs(struct sp_summary *const *runs)
-{
-	size_t n = 0;
-
-	while (n < 3 && runs[n])
-		n++;
-	return n;
-}
-
-/* The verdict on one limit. */
-static const struct sp_finding *judge(struct scene *s, const char *limit)
-{
-	struct sp_pair pair = {{s->old, count_runs(s->old)},
-			       {s->new, count_runs(s->new)},
-			       &s->paths};
-	struct sp_error err;
-
-	sp_check_free(s->check);
-	s->check = NULL;
-	sp_limits_done(&s->limits);
-	if (sp_limits_add(&s->limits, limit, &err) != 0)
-		fail_msg("%s: %s", limit, err.message);
-	assert_int_equal(
-		sp_check_new(&pair, &s->limits, false, &s->check, &err), 0);
-	assert_int_equal(s->check->n_findings, 1);
-	assert_int_equal(s->check->verdict, s->check->findings[0].verdict);
-	return &s->check->findings[0];
-}
-
-static void assert_verdict(struct scene *s, const char *limit,
-			   enum sp_verdict verdict)
-{
-	const struct sp_finding *f = judge(s, limit);
-
-	if (f->verdict != verdict)
-		fail_msg("%s: %s, not %s; %s", limit,
-			 sp_verdict_name(f->verdict), sp_verdict_name(verdict),
-			 f->why);
-}
-
-static void scene_free(struct scene *s)
-{
-	for (int i = 0; i < 3; i++) {
-		sp_summary_free(s->old[i]);
-		sp_summary_free(s->new[i]);
-	}
-	sp_check_free(s->check);
-	sp_limits_done(&s->limits);
-	sp_paths_done(&s->paths);
-	free(s);
-}
 
 static void test_exact_edges(void **state)
 {
@@ -375,55 +289,6 @@ static void test_noise_of_runs(void **state)
 	scene_free(s);
 }
 
-/* With few samples a function may be on one side by chance. */
-static void test_too_few_to_be_renamed(void **state)
-{
-	(void)state;
-	for (uint64_t n = 11; n <= 12; n++) {
-		struct scene *s = scene_new(1);
-
-		for (int i = 0; i < 2; i++)
-			add(s, i ? s->new[0] : s->old[0], "leaf<main", 300);
-		add(s, s->old[0], "leaf<stale<main", 30);
-		add(s, s->new[0], "leaf<fresh<main", n);
-		judge(s, "sites=+10%");
-		assert_int_equal(s->check->n_renamed, n >= 12);
-		scene_free(s);
-	}
-}
-
-static void test_renamed(void **state)
-{
-	struct scene *s = scene_new(1);
-
-	(void)state;
-	for (int i = 0; i < 2; i++) {
-		struct sp_summary *run = i ? s->new[0] : s->old[0];
-
-		add(s, run, i ? "leaf<fresh<main" : "leaf<stale<main", 300);
-		add(s, run, i ? "fresh<main" : "stale<main", 300);
-		add(s, run, "leaf<main", 300);
-	}
-	/* same place, other module: not the same function */
-	add(s, s->old[0], "a.so!f<main", 50);
-	add(s, s->new[0], "b.so!f<main", 50);
-	/* the same name's other path does not fit */
-	add(s, s->old[0], "gone<x<main", 5);
-	add(s, s->old[0], "gone<y<main", 100);
-	add(s, s->new[0], "come<x<main", 5);
-	judge(s, "sites=+10%");
-	for (size_t i = 1; i < s->check->n_renamed; i++)
-		print_error("%s -> %s\n", s->check->renamed[i].old,
-			    s->check->renamed[i].new);
-	assert_int_equal(s->check->n_renamed, 1);
-	assert_string_equal(s->check->renamed[0].old, "stale");
-	assert_string_equal(s->check->renamed[0].new, "fresh");
-	/* a.so!f and b.so!f are looked at, fresh did not change */
-	assert_string_equal(s->check->findings[0].culprits[0].name, "b.so!f");
-	assert_int_equal(s->check->findings[0].n_rejected, 1);
-	scene_free(s);
-}
-
 /* Period 1: one object more in one function is seen. */
 static void test_exact_sites(void **state)
 {
@@ -537,8 +402,6 @@ int main(void)
 		cmocka_unit_test(test_what_cannot_be_compared),
 		cmocka_unit_test(test_sampling_was_off),
 		cmocka_unit_test(test_noise_of_runs),
-		cmocka_unit_test(test_renamed),
-		cmocka_unit_test(test_too_few_to_be_renamed),
 		cmocka_unit_test(test_exact_sites),
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_sites_by_phase),
