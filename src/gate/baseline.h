@@ -37,6 +37,10 @@ int sp_baseline_read(const char *path, struct sp_paths *paths,
 		     struct sp_summary ***ret_runs, size_t *ret_n,
 		     struct sp_error *err);
 
+/* Does what a run says of itself add up?  0; -EINVAL and *err. */
+int sp_baseline_check(const char *path, const struct sp_summary *run,
+		      struct sp_error *err);
+
 /* The views that a baseline has, one bit each. */
 #define SP_BASELINE_VIEWS                                                      \
 	(1u << SP_VIEW_ALLOC | 1u << SP_VIEW_LIVE | 1u << SP_VIEW_PEAK |       \

@@ -77,6 +77,9 @@ static int get_interval(const struct reading *r, const json_t *object,
 	if (!is_amount(value) || !is_amount(lo) || !is_amount(hi))
 		return refuse(r, "\"%s\" has no \"value\", \"lo\" and \"hi\"",
 			      key);
+	if (json_number_value(lo) > json_number_value(value) ||
+	    json_number_value(value) > json_number_value(hi))
+		return refuse(r, "\"%s\": its value is not from lo to hi", key);
 	*ret = sp_interval_around(json_number_value(value),
 				  json_number_value(lo), json_number_value(hi));
 	return 0;
@@ -104,6 +107,17 @@ static int check_version(const struct reading *r, const json_t *root)
 	return 0;
 }
 
+/* Those that --confidence has. */
+static bool is_level(double level)
+{
+	static const double levels[] = {0.9, 0.95, 0.99, 0.999};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++)
+		if (fabs(level - levels[i]) < 1e-9)
+			return true;
+	return false;
+}
+
 static int get_head(const struct reading *r, const json_t *root,
 		    struct sp_summary *ret)
 {
@@ -123,8 +137,8 @@ static int get_head(const struct reading *r, const json_t *root,
 		return refuse(r, "\"law\" is none of exponential, dotnet");
 	ret->law.is_dotnet = strcmp(law, "dotnet") == 0;
 	ret->level = json_number_value(level);
-	if (!(ret->level >= 0.5 && ret->level < 1))
-		return refuse(r, "\"level\" is not from 0.5 to 1");
+	if (!is_level(ret->level))
+		return refuse(r, "\"level\" is none of 0.9, 0.95, 0.99, 0.999");
 	ret->program = strdup(program);
 	ret->path = strdup(r->path);
 	return ret->program && ret->path ? 0 : no_memory(r);
@@ -257,9 +271,12 @@ static bool get_acc(const json_t *value, uint64_t period_bytes,
 			return false;
 		*sums[i] = json_number_value(sum);
 	}
-	/* rounding aside, a sample stands for itself at least */
+	/* rounding aside, a sample stands for itself at least, and a sum of
+	 * squares is not above the square of the sum */
 	return ret->est_bytes >= 0.9999 * (double)bytes &&
-	       ret->est_count >= 0.9999 * (double)samples;
+	       ret->est_count >= 0.9999 * (double)samples &&
+	       ret->k2 <= 1.0001 * ret->est_bytes * ret->est_bytes &&
+	       ret->c2 <= 1.0001 * ret->est_count * ret->est_count;
 }
 
 static int get_path(struct reading *r, const json_t *names, const char *list,
@@ -330,6 +347,33 @@ static int get_line(struct reading *r, const json_t *line,
 	return 0;
 }
 
+/* Each path comes once: twice, it would count twice. */
+static int check_repeats(struct reading *r, const struct list *list)
+{
+	const size_t n_paths = r->paths->paths.n_entries;
+	bool *seen = calloc(n_paths + 1, sizeof(*seen));
+	char *text = NULL;
+	int code = seen ? 0 : no_memory(r);
+
+	for (size_t i = 0; !code && i < r->n; i++) {
+		const struct sp_path_rows *rows = list->rows[i];
+
+		memset(seen, 0, n_paths);
+		for (size_t k = 0; !code && rows && k < rows->n; k++) {
+			if (seen[rows->at[k].path]) {
+				text = sp_paths_text(r->paths,
+						     rows->at[k].path);
+				code = refuse(r, "%s has a path twice: %.120s",
+					      list->name, text ? text : "");
+			}
+			seen[rows->at[k].path] = true;
+		}
+	}
+	free(text);
+	free(seen);
+	return code;
+}
+
 static int get_list(struct reading *r, const json_t *lines,
 		    const struct list *list)
 {
@@ -347,6 +391,8 @@ static int get_list(struct reading *r, const json_t *lines,
 	}
 	for (size_t i = 0; !code && i < n; i++)
 		code = get_line(r, json_array_get(lines, i), list, i);
+	if (!code)
+		code = check_repeats(r, list);
 	for (size_t i = 0; !code && i < r->n; i++)
 		if (list->rows[i])
 			sp_path_rows_settle(list->rows[i]);
@@ -493,6 +539,8 @@ int sp_baseline_read(const char *path, struct sp_paths *paths,
 		code = get_runs(&r, root);
 	if (!code)
 		code = get_views(&r, root);
+	for (size_t i = 0; !code && i < r.n; i++)
+		code = sp_baseline_check(path, r.runs[i], err);
 	json_decref(root);
 	if (code < 0) {
 		for (size_t i = 0; i < r.n; i++)

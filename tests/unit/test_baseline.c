@@ -26,18 +26,21 @@ static struct sp_summary *run_of(struct sp_paths *paths, unsigned int n)
 	struct sp_summary *run = gate_run_new(R);
 	const struct sp_acc some = gate_samples(n, 100, R);
 	const struct sp_acc large = gate_samples(2, 1u << 20, 1);
+	const struct sp_acc huge = gate_samples(1, 1ull << 53, 1);
 	struct sp_phase_sum *phase;
 
-	run->exact_alloc_bytes = (1ull << 53) + n;
-	run->exact_alloc_objects = n;
+	run->exact_alloc_bytes = (1ull << 53) + 9000 * n;
+	run->exact_alloc_objects = 90 * n + 3;
 	phase = sp_summary_add_phase(run, "read \"x\"");
 	assert_non_null(phase);
-	phase->exact_alloc_objects = n;
+	phase->exact_alloc_bytes = 4200 * n;
+	phase->exact_alloc_objects = 42 * n;
 	gate_phase_add(phase, paths, "b<main", &some);
 	run->bytes[SP_VIEW_PEAK] = (struct sp_interval){1000.5, 900, 1200};
 	gate_run_add(run, paths, SP_VIEW_ALLOC, "b<main", &some);
 	gate_run_add(run, paths, SP_VIEW_ALLOC, "a<libz.so.1!\"x\\<main",
 		     &some);
+	gate_run_add(run, paths, SP_VIEW_ALLOC, "huge<main", &huge);
 	gate_run_add(run, paths, SP_VIEW_LIVE, "a<main", &large);
 	return run;
 }
@@ -84,18 +87,18 @@ static void test_round_trip(void **state)
 	char *text = written(&side, &paths), *second;
 
 	(void)state;
-	assert_has(text, "\"alloc_bytes\": 9007199254741892");
+	assert_has(text, "\"alloc_bytes\": 9007199262840992");
 	/* sorted by names, no run left out */
 	assert_true(strstr(text, "[\"a\", \"libz.so.1!\\\"x\\\\\"") <
 		    strstr(text, "[\"b\", \"main\"]"));
 	assert_int_equal(read_text(text, &again, &back.run, &back.n), 0);
 	assert_int_equal(back.n, 3);
-	assert_int_equal(back.run[1]->rows[SP_VIEW_ALLOC].n, 0);
-	assert_int_equal(back.run[2]->rows[SP_VIEW_ALLOC].n, 2);
-	assert_int_equal(back.run[2]->exact_alloc_objects, 900);
+	assert_int_equal(back.run[1]->rows[SP_VIEW_ALLOC].n, 1);
+	assert_int_equal(back.run[2]->rows[SP_VIEW_ALLOC].n, 3);
+	assert_int_equal(back.run[2]->exact_alloc_objects, 81003);
 	assert_int_equal(sp_summary_phase(back.run[2], "read \"x\"")
 				 ->exact_alloc_objects,
-			 900);
+			 37800);
 	assert_close(back.run[0]->bytes[SP_VIEW_PEAK].hi, 1200, 1e-12);
 	assert_close(back.run[2]->rows[SP_VIEW_ALLOC].at[0].acc.k2,
 		     runs[2]->rows[SP_VIEW_ALLOC].at[0].acc.k2, 1e-6);
@@ -134,6 +137,8 @@ static void test_folding(void **state)
 			     i < 100 ? &few : &many);
 		expected += i < 100 ? few.est_bytes : many.est_bytes;
 	}
+	run->exact_alloc_bytes = (uint64_t)expected;
+	run->exact_alloc_objects = run->exact_alloc_bytes / 100;
 	text = written(&side, &paths);
 	assert_has(text, "[\"f0\", \"[other callers]\"]");
 	assert_has_not(text, "\"g50\"");
@@ -156,7 +161,7 @@ static const char good[] =
 	"{\"schema\": \"sampleprof-baseline\", \"version\": 1, "
 	"\"program\": \"app\", \"period_bytes\": 4096, "
 	"\"law\": \"exponential\", \"level\": 0.99, \"later\": [1], "
-	"\"runs\": [{\"alloc_bytes\": 5, \"alloc_objects\": 1}], "
+	"\"runs\": [{\"alloc_bytes\": 500, \"alloc_objects\": 1}], "
 	"\"views\": {\"alloc\": [{\"path\": [\"f\"], "
 	"\"runs\": [[1, 100]]}]}}";
 
@@ -202,12 +207,39 @@ static const struct {
 	{"\"app\"", "7", "\"program\" is not"},
 	{"\"app\"", "\"a\\u0000b\"", "line 1: "},
 	{"exponential", "normal", "\"law\" is none"},
-	{"0.99", "1", "\"level\" is not"},
-	{"0.99", "\"x\"", "\"level\" is not"},
-	{"{\"alloc_bytes\": 5, \"alloc_objects\": 1}", "",
+	{"0.99", "1", "\"level\" is none of"},
+	{"0.99", "\"x\"", "\"level\" is none of"},
+	{"0.99", "0.98", "\"level\" is none of"},
+	{"\"alloc_bytes\": 500", "\"recording\": 7, \"alloc_bytes\": 500",
+	 "\"recording\" is not"},
+	{"\"alloc_bytes\": 500",
+	 "\"recording\": \"12345678 abcdef0\", \"alloc_bytes\": 500",
+	 "\"recording\" is not"},
+	{"\"alloc_objects\": 1",
+	 "\"alloc_objects\": 1, \"peak_bytes\": {\"value\": 9, \"lo\": 10, "
+	 "\"hi\": 11}",
+	 "\"peak_bytes\": its value is not"},
+	{"\"alloc_objects\": 1", "\"alloc_objects\": 501",
+	 "\"alloc_objects\" is more than"},
+	{"\"alloc_objects\": 1", "\"alloc_objects\": 0",
+	 "views.alloc does not add up"},
+	{"\"alloc_bytes\": 500", "\"alloc_bytes\": 99",
+	 "views.alloc does not add up"},
+	{"[1, 100]", "[1, 100, 9e9, 1, 1, 1, 40, 1, 1]",
+	 "views.alloc does not add up"},
+	{"[1, 100]", "[1, 100, 200, 1e9, 1, 1, 40, 1, 1]", "are no sums"},
+	{"\"alloc_objects\": 1",
+	 "\"alloc_objects\": 1, \"phases\": {\"a\": {\"alloc_bytes\": 501, "
+	 "\"alloc_objects\": 1, \"slack_bytes\": 0}}",
+	 "phases.a allocated more"},
+	{"{\"path\": [\"f\"], ",
+	 "{\"path\": [\"f\"], \"runs\": [[1, 100]]}, {\"path\": [\"f\"], ",
+	 "views.alloc has a path twice: f"},
+	{"{\"alloc_bytes\": 500, \"alloc_objects\": 1}", "",
 	 "\"runs\" are not 1 to"},
-	{"\"alloc_bytes\": 5", "\"alloc_bytes\": -5", "\"alloc_bytes\" is not"},
-	{"\"alloc_bytes\": 5", "\"alloc_bytes\": 5, \"alloc_bytes\": 5",
+	{"\"alloc_bytes\": 500", "\"alloc_bytes\": -5",
+	 "\"alloc_bytes\" is not"},
+	{"\"alloc_bytes\": 500", "\"alloc_bytes\": 5, \"alloc_bytes\": 5",
 	 "line 1: duplicate"},
 	{"\"alloc_objects\": 1", "\"peak_bytes\": 3, \"alloc_objects\": 1",
 	 "\"peak_bytes\" has no"},
