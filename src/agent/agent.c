@@ -25,6 +25,7 @@
 #include "agent/checkin.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
+#include "agent/export.h"
 #include "agent/hooks.h"
 #include "agent/inside.h"
 #include "agent/lane.h"
@@ -106,6 +107,9 @@ static void restore_word(struct sp_thread *t)
 	/* In a child that was forked in here: begin anew. */
 	if (publishes_each_call(t) || t->generation != generation())
 		limit = 0;
+	/* In this order: what a handler allocates behind that is an event. */
+	t->parked = 0;
+	atomic_signal_fence(memory_order_seq_cst);
 	sp_thread_set_word(limit);
 	pending = sp_thread_take_used();
 	if (pending) {
@@ -228,15 +232,20 @@ static void recover(const struct sp_thread *t)
 	sp_inside_recover(t->generation == generation());
 }
 
-/* Is the thread in an event that goes on, which a signal handler interrupted
- * that calls now?  If it has left one, that is made good. */
-static bool is_in_event(const struct sp_thread *t, volatile uint32_t *mark)
+static SP_COLD bool still_in_event(const struct sp_thread *t,
+				   volatile uint32_t *mark)
 {
-	if (!t->inside && !t->parked)
-		return false;
 	if (!t->inside || sp_inside_was_left(mark))
 		recover(t);
 	return t->parked;
+}
+
+/* Is the thread in an event that goes on, which a signal handler interrupted
+ * that calls now?  If it has left one, that is made good. */
+static inline bool is_in_event(const struct sp_thread *t,
+			       volatile uint32_t *mark)
+{
+	return (t->inside || t->parked) && still_in_event(t, mark);
 }
 
 /* Not counting, or not yet: leave the allocations of this thread alone, with
@@ -581,6 +590,7 @@ static void __attribute__((destructor)) destruct(void)
 	if (t->inside || t->parked)
 		recover(t);
 	go_in(t, &mark);
+	sp_orders_poll(t);
 	publish(t);
 	sp_marks_end(t);
 	/* From here on other threads publish each call, as soon as they have an

@@ -24,8 +24,8 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
  * out what is ordered. */
 void sp_agent_attach(void);
 
-/* A sample was freed: is anything ordered, or has the thread left the agent
- * without notice?  Context: any.  Errno is preserved. */
+/* A sample was freed by a thread that is in the agent: has it left without
+ * notice?  Context: any.  Errno is preserved. */
 void sp_agent_look(void);
 
 /* Create the file now rather than with the first sample, if it is not there. */

@@ -11,7 +11,6 @@
 #include "agent/diag.h"
 #include "agent/export.h"
 #include "agent/marks.h"
-#include "agent/orders.h"
 #include "agent/slots.h"
 #include "agent/thread.h"
 
@@ -208,16 +207,10 @@ void sp_agent_attach(void)
 		sp_agent_leave(&mark);
 }
 
-static SP_COLD void look(void)
+void sp_agent_look(void)
 {
 	int saved_errno = errno;
 
 	sp_agent_attach();
 	errno = saved_errno;
-}
-
-void sp_agent_look(void)
-{
-	if (sp_thread.inside || sp_orders_wait())
-		look();
 }

@@ -254,7 +254,8 @@ SP_EXPORT void *pvalloc(size_t n)
 static SP_COLD void followed_free(void *p)
 {
 	sp_recorder_free(p);
-	sp_agent_look();
+	if (UNLIKELY(sp_thread.inside))
+		sp_agent_look();
 	sp_real.free(p);
 }
 

@@ -122,11 +122,6 @@ static bool is_toggled(void)
 	       atomic_load_explicit(&toggled, memory_order_relaxed);
 }
 
-bool sp_orders_wait(void)
-{
-	return is_ordered(sp_writer_control()) || is_toggled();
-}
-
 void sp_orders_give_left(void)
 {
 	sp_inside_give_left(&busy);

@@ -13,9 +13,6 @@
 /* Look, and carry out.  t is parked.  Context: sampled. */
 void sp_orders_poll(struct sp_thread *t);
 
-/* Is there anything to carry out?  Context: any. */
-bool sp_orders_wait(void);
-
 /* The calling thread has left the orders that it was carrying out: one of them
  * may be lost. */
 void sp_orders_give_left(void);

@@ -136,6 +136,11 @@ static inline bool sp_thread_charge(uint64_t n)
 		: "+m"(sp_thread.remaining)
 		: "r"(n)
 		: "cc");
+	/* More than there was: that event has begun the word anew. */
+	if (sp_thread.remaining - sp_thread.limit - 1 < SP_WORD_PARKED) {
+		sp_thread.bytes += sp_thread_take_used();
+		sp_thread_set_word(sp_thread.remaining - (n ? n : 1));
+	}
 	return true;
 }
 
