@@ -68,7 +68,7 @@ struct sp_thread {
  * known in one segment of it: sp_chunks_thread_mark(). */
 enum { SP_THREAD_UNKNOWN, SP_THREAD_KNOWN, SP_THREAD_RENAMED };
 
-static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
+static_assert(sizeof(struct sp_thread) <= 136, "comes out of every stack");
 
 #define SP_WORD_PARKED (1ull << 62)
 #define SP_THREAD_ROOM 4096u

@@ -106,7 +106,8 @@ void fixture_symbol(struct fixture *fixture, size_t offset, const char *name,
 	struct sp_symbol *symbols = fixture->symbolizer.symbols[offset];
 
 	require(n < FIXTURE_INLINES);
-	symbols[n] = (struct sp_symbol){name, file, line, false, false};
+	symbols[n] = (struct sp_symbol){
+		.function = name, .file = file, .line = line};
 	if (n)
 		symbols[n - 1].is_inlined = true;
 }

@@ -19,11 +19,11 @@
 static void test_killed(void **state)
 {
 	static const struct sp_stretch want[] = {
-		{0, 1000, "", 0, 15000, 150, 15000, 150, 0, 0},
-		{1000, 2000, "load", 0, 4000, 40, 4000, 40, 0, 0},
+		{0, 1000, "", 0, 15000, 150, 15000, 150, 0, 0, 0},
+		{1000, 2000, "load", 0, 4000, 40, 4000, 40, 0, 0, 0},
 		/* The thread that followed late. */
-		{2000, 4000, "load", 2048, 51000, 510, 1000, 10, 77, 0},
-		{4000, SP_NEVER, "serve", 2048, 25000, 250, 0, 0, 77, 0},
+		{2000, 4000, "load", 2048, 51000, 510, 1000, 10, 0, 77, 0},
+		{4000, SP_NEVER, "serve", 2048, 25000, 250, 0, 0, 0, 77, 0},
 	};
 	struct sp_profile *p = NULL;
 	struct sp_error err;

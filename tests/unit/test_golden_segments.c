@@ -73,10 +73,10 @@ static void test_samples(void **state)
 static void test_totals(void **state)
 {
 	static const struct sp_stretch want[] = {
-		{0, 4000, "", 4096, 40000, 400, 40000, 400, 0, 0},
-		{4000, 5000, "serve", 4096, 20000, 200, 20000, 200, 5, 0},
-		{5000, 8000, "serve", 4096, 20000, 200, 0, 0, 5, 0},
-		{8000, SP_NEVER, "late", 4096, 20000, 200, 0, 0, 0, 0},
+		{0, 4000, "", 4096, 40000, 400, 40000, 400, 40000, 0, 0},
+		{4000, 5000, "serve", 4096, 20000, 200, 20000, 200, 20000, 5, 0},
+		{5000, 8000, "serve", 4096, 20000, 200, 0, 0, 0, 5, 0},
+		{8000, SP_NEVER, "late", 4096, 20000, 200, 0, 0, 0, 0, 0},
 	};
 	struct sp_profile *p = load(GOLDEN "bounded.sprof");
 
