@@ -71,7 +71,8 @@ static const struct link_map *ask_loader(uintptr_t pc)
 	return find_object((void *)pc, &found) == 0 ? found.link_map : NULL;
 }
 
-bool sp_loaded_is_readable(const void *at, size_t bytes)
+/* May all of it be read? */
+static bool is_readable(const void *at, size_t bytes)
 {
 	uintptr_t from = (uintptr_t)at, to = from + bytes;
 
@@ -138,7 +139,7 @@ static bool read_header(uintptr_t start, struct sp_loaded *loaded)
 	const ElfW(Ehdr) *header = (const void *)start;
 
 	if (start == 0 || start % PAGE_BYTES ||
-	    !sp_loaded_is_readable(header, sizeof(*header)) ||
+	    !is_readable(header, sizeof(*header)) ||
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_phentsize != sizeof(ElfW(Phdr)) ||
 	    header->e_phoff % sizeof(header->e_phoff) ||
@@ -146,9 +147,8 @@ static bool read_header(uintptr_t start, struct sp_loaded *loaded)
 		return false;
 	loaded->phdr = (const void *)(start + header->e_phoff);
 	loaded->n_phdr = header->e_phnum;
-	return sp_loaded_is_readable(loaded->phdr,
-				     loaded->n_phdr *
-					     sizeof(loaded->phdr[0])) &&
+	return is_readable(loaded->phdr,
+			   loaded->n_phdr * sizeof(loaded->phdr[0])) &&
 	       is_own_table(loaded, header->e_phoff);
 }
 
@@ -186,15 +186,17 @@ bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret)
 	       read_header((uintptr_t)found.map_start, ret);
 }
 
-bool sp_loaded_is_still(const struct link_map *map, uintptr_t bias,
-			const char *name, uintptr_t pc)
+bool sp_loaded_is_still(const struct sp_loaded *was, uintptr_t pc)
 {
+	const struct link_map *map = was->map;
+
 	if (find_object)
 		map = ask_loader(pc);
-	else if (!sp_loaded_is_readable(map, sizeof(*map)) ||
-		 !is_text(map->l_name))
+	else if (!is_readable(map, sizeof(*map)) || !is_text(map->l_name) ||
+		 !is_readable(was->phdr, was->n_phdr * sizeof(was->phdr[0])))
 		return false;
-	return map && map->l_addr == bias && strcmp(map->l_name, name) == 0;
+	return map && map->l_addr == was->bias &&
+	       strcmp(map->l_name, was->name) == 0;
 }
 
 /* ---- the list ---- */
@@ -222,7 +224,7 @@ static bool is_nobodys(uintptr_t pc)
 	const struct link_map *last =
 		atomic_load_explicit(&last_node, memory_order_relaxed);
 
-	return known && last && sp_loaded_is_readable(last, sizeof(*last)) &&
+	return known && last && is_readable(last, sizeof(*last)) &&
 	       !last->l_next && known == hash_block(block, hash_end(last));
 }
 
@@ -268,7 +270,7 @@ static bool find_neighbours(uintptr_t pc, struct neighbours *ret)
 	for (unsigned int n = 0; map; n++, last = map, map = map->l_next) {
 		uintptr_t at;
 
-		if (n == NODES_MAX || !sp_loaded_is_readable(map, sizeof(*map)))
+		if (n == NODES_MAX || !is_readable(map, sizeof(*map)))
 			return false;
 		at = map->l_addr;
 		if (at <= pc && at >= best) {

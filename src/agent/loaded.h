@@ -37,16 +37,12 @@ bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret);
  * if that cannot be known now, which is counted.  Context: sampled. */
 bool sp_loaded_find(uintptr_t pc, struct sp_loaded *ret);
 
-/* Is an object of this name and bias, that had this node, still the loader's at
- * `pc`, an address of it?  Context: sampled. */
-bool sp_loaded_is_still(const struct link_map *map, uintptr_t bias,
-			const char *name, uintptr_t pc);
+/* Does the loader still have an object of that name and bias at `pc`, an
+ * address of it?  Then its program headers can be read.  Context: sampled. */
+bool sp_loaded_is_still(const struct sp_loaded *was, uintptr_t pc);
 
 /* Is one of the loadable segments at [from, from + bytes)? */
 bool sp_loaded_covers(const struct sp_loaded *loaded, uintptr_t from,
 		      size_t bytes);
-
-/* May all of it be read? */
-bool sp_loaded_is_readable(const void *at, size_t bytes);
 
 #endif

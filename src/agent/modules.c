@@ -136,13 +136,12 @@ static bool contains(const struct sp_module_entry *e, uintptr_t pc)
 	return sp_loaded_covers(&view, pc, 1);
 }
 
-/* Is the memory that the entry was made from still as it was? */
+/* Is the memory that the entry was made from, which is there, as it was? */
 static bool is_same_memory(const struct sp_module_entry *e)
 {
 	const size_t bytes = e->n_phdr * sizeof(*e->phdr);
 
-	return sp_loaded_is_readable(e->phdr_there, bytes) &&
-	       memcmp(e->phdr_there, e->phdr, bytes) == 0 &&
+	return memcmp(e->phdr_there, e->phdr, bytes) == 0 &&
 	       (!e->note ||
 		memcmp(e->note, e->build_id, e->build_id_bytes) == 0);
 }
@@ -151,9 +150,11 @@ static bool is_same_memory(const struct sp_module_entry *e)
  * Another one shows in the name, in the program headers or in the build id. */
 static bool is_there(const struct sp_module_entry *e, uintptr_t pc)
 {
+	const struct sp_loaded was = {e->map, e->bias, e->name, e->phdr_there,
+				      e->n_phdr};
+
 	return e->permanent ||
-	       (sp_loaded_is_still(e->map, e->bias, e->name, pc) &&
-		is_same_memory(e));
+	       (sp_loaded_is_still(&was, pc) && is_same_memory(e));
 }
 
 /* ---- the table ---- */
