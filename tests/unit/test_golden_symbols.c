@@ -44,7 +44,8 @@ static void test_carried(void **state)
 	assert_int_equal(known->frame.module, 1);
 	assert_int_equal(known->frame.offset, 0x234);
 	assert_int_equal(known->symbols.count, 2);
-	expect_line(&known->symbols.symbol[0], "helper(int)", "src/app.c", 300);
+	expect_line(&known->symbols.symbol[0], "helper", "src/app.c", 300);
+	assert_string_equal(known->symbols.symbol[0].identity, "helper(int)");
 	assert_true(known->symbols.symbol[0].is_inlined);
 	expect_line(&known->symbols.symbol[1], "main", NULL, 0);
 	assert_false(known->symbols.symbol[1].is_inlined);
