@@ -511,6 +511,36 @@ static void test_model(void **state)
 	sp_profile_free(p);
 }
 
+/* Segments repeat stacks under other ids, before and behind what names them:
+ * samples name the one with the smallest id.  Flags tell stacks apart, and of
+ * those without frames nothing is known. */
+static void test_alike_stacks(void **state)
+{
+	const struct sp_record_frame frames[] = {{1, 16}, {1, 32}};
+	const uint32_t names[] = {900, 5, 70000, 6, 33, 44};
+	const uint32_t joined[] = {5, 5, 5, 6, 33, 44};
+	struct sp_record_sample sample = {.size_bytes = 8,
+					  .period_bytes = PERIOD};
+	struct sp_profile *p;
+
+	(void)state;
+	begin_file(3);
+	for (unsigned int i = 0; i < 6; i++) {
+		sample.id = i + 1;
+		sample.stack = names[i];
+		put_sample(1, &sample);
+	}
+	put_stack(1, 900, 0, frames, 2);
+	put_stack(1, 6, 1, frames, 2);
+	put_stack(2, 70000, 0, frames, 2);
+	put_stack(2, 5, 0, frames, 2);
+	p = load();
+	assert_int_equal(p->n_samples, 6);
+	for (unsigned int i = 0; i < 6; i++)
+		assert_int_equal(p->stacks[p->samples[i].stack].id, joined[i]);
+	sp_profile_free(p);
+}
+
 static int begin(void **state)
 {
 	(void)state;
@@ -538,6 +568,7 @@ int main(void)
 		cmocka_unit_test(test_damage),
 		cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_model),
+		cmocka_unit_test(test_alike_stacks),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

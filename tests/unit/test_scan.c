@@ -157,11 +157,47 @@ static void test_garbage(void **state)
 	free(bytes);
 }
 
+/* A stack is found where it begins, by its id, and nowhere else. */
+static void test_stack(void **state)
+{
+	static const struct sp_record_frame frames[] = {{1, 16},
+							{0, 1ull << 47}};
+	static struct sp_record_frame got[SP_FORMAT_FRAMES_MAX];
+	struct sp_chunk_state writing = {.hash = 0};
+	struct sp_record r = {.type = SP_RECORD_STACK};
+	static uint8_t bytes[200];
+	struct sp_encoded e;
+	uint32_t flags = 0;
+	unsigned int n = 0;
+
+	(void)state;
+	r.u.stack = (struct sp_record_stack){0x10018, 2, frames, 2};
+	e = sp_encode(&writing, bytes + 40, sizeof(bytes) - 40, &r);
+	assert_true(e.bytes > 0);
+	/* Not committed. */
+	assert_false(sp_scan_stack(bytes, sizeof(bytes), 40, 0x10018, &flags,
+				   got, &n));
+	bytes[40] = e.type;
+	for (size_t at = 0; at < sizeof(bytes) + 10; at++)
+		assert_int_equal(sp_scan_stack(bytes, sizeof(bytes), at,
+					       0x10018, &flags, got, &n),
+				 at == 40);
+	assert_int_equal(flags, 2);
+	assert_int_equal(n, 2);
+	assert_memory_equal(got, frames, sizeof(frames));
+	assert_false(sp_scan_stack(bytes, sizeof(bytes), 40, 0x10019, &flags,
+				   got, &n));
+	for (size_t cut = 0; cut < e.bytes; cut++)
+		assert_false(sp_scan_stack(bytes, 40 + cut, 40, 0x10018, &flags,
+					   got, &n));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_same_samples),
 		cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_stack),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
