@@ -31,6 +31,7 @@
 #include "agent/lane.h"
 #include "agent/marks.h"
 #include "agent/modules.h"
+#include "agent/names.h"
 #include "agent/orders.h"
 #include "agent/process.h"
 #include "agent/rate.h"
@@ -318,6 +319,7 @@ static void start(struct sp_thread *t, char *const *environment)
 		return;
 	}
 	sp_recorder_init(&process);
+	sp_names_begin_program(process.exe_path);
 	sp_modules_init(process.exe_path);
 	sp_stackend_init(environment);
 	if (process.config.unwind == SP_CONFIG_UNWIND_FP)
@@ -332,6 +334,10 @@ static void start(struct sp_thread *t, char *const *environment)
  * The thread that calls is the only one. */
 static void begin_child(struct sp_thread *t)
 {
+	char name[SP_FORMAT_THREAD_NAME_MAX];
+
+	sp_slots_name(t->slot, name);
+	sp_names_begin(name);
 	atomic_fetch_add(&process.generation, 1);
 	sp_writer_reset();
 	sp_lane_reset();

@@ -303,17 +303,27 @@ SP_EXPORT size_t malloc_usable_size(void *p)
 
 /* Threads are known by name in the report; asking the kernel for names later
  * would be a system call that a sandboxed program may not survive. */
+static void note_name(pthread_t thread, const char *name)
+{
+	int saved_errno = errno;
+
+	sp_agent_attach();
+	sp_slots_set_name((unsigned long)thread, name);
+	if (thread == pthread_self() && sp_thread.recorded)
+		sp_thread.recorded = SP_THREAD_RENAMED;
+	errno = saved_errno;
+}
+
 SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
-	const unsigned long id = (unsigned long)thread;
+	int err;
 
 	if (!sp_real_resolve() || !sp_real.pthread_setname_np)
 		return ENOSYS;
-	sp_agent_attach();
-	sp_slots_set_name(id, name);
-	if (id == (unsigned long)pthread_self() && sp_thread.recorded)
-		sp_thread.recorded = SP_THREAD_RENAMED;
-	return sp_real.pthread_setname_np(id, name);
+	err = sp_real.pthread_setname_np((unsigned long)thread, name);
+	if (!err)
+		note_name(thread, name);
+	return err;
 }
 
 /* Behind one of these a system call filter is next, which may kill for opening
@@ -321,11 +331,16 @@ SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		    unsigned long c, unsigned long d)
 {
+	int result;
+
 	if (!sp_real_resolve() || !sp_real.prctl) {
 		errno = ENOSYS;
 		return -1;
 	}
 	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
 		sp_agent_open_file();
-	return sp_real.prctl(option, a, b, c, d);
+	result = sp_real.prctl(option, a, b, c, d);
+	if (option == PR_SET_NAME && result == 0)
+		note_name((unsigned long)pthread_self(), (const char *)a);
+	return result;
 }

@@ -182,8 +182,9 @@ bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
 void sp_recorder_thread_end(struct sp_thread *t)
 {
 	struct sp_record r = {.type = SP_RECORD_THREAD_END};
-	const char *name = sp_slots_name(t->slot);
+	char name[SP_FORMAT_THREAD_NAME_MAX];
 
+	sp_slots_name(t->slot, name);
 	r.u.thread_end = (struct sp_record_thread_end){
 		t->index, sp_writer_time(), t->bytes, t->objects,
 		name,     strlen(name),
@@ -340,8 +341,9 @@ void sp_recorder_free(const void *p)
 static void record_thread(struct sp_thread *t, struct sp_lane *lane)
 {
 	struct sp_record r = {.type = SP_RECORD_THREAD};
-	const char *name = sp_slots_name(t->slot);
+	char name[SP_FORMAT_THREAD_NAME_MAX];
 
+	sp_slots_name(t->slot, name);
 	r.u.thread = (struct sp_record_thread){
 		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
 	if (sp_writer_append(lane, &r))

@@ -21,12 +21,14 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/arena.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/inside.h"
 #include "agent/linkmap.h"
+#include "agent/names.h"
 #include "agent/writer.h"
 #include "format/record.h"
 
@@ -94,6 +96,7 @@ struct glibc_mutex {
 };
 
 static int (*lock_mutex)(struct glibc_mutex *);
+static int (*cpu_clock)(pthread_t, clockid_t *);
 
 void sp_slots_init(void)
 {
@@ -105,6 +108,8 @@ void sp_slots_init(void)
 	if (sp_linkmap_global("gnu_get_libc_version", &libc))
 		address = sp_linkmap_find(libc, "pthread_mutex_lock");
 	memcpy(&lock_mutex, &address, sizeof(address));
+	address = sp_linkmap_global("pthread_getcpuclockid", NULL);
+	memcpy(&cpu_clock, &address, sizeof(address));
 }
 
 uint64_t sp_slots_tid(void)
@@ -116,6 +121,17 @@ uint64_t sp_slots_tid(void)
 		return 0;
 	lock_mutex(&m);
 	return (uint64_t)m.owner;
+}
+
+/* Of another thread, 0 if it is not known: the number of its processor clock
+ * has it, by the kernel's rule. */
+static uint64_t tid_of(unsigned long pthread)
+{
+	clockid_t clock;
+
+	if (!cpu_clock || cpu_clock((pthread_t)pthread, &clock))
+		return 0;
+	return (uint64_t) ~(clock >> 3);
 }
 
 static uint64_t get(const _Atomic uint64_t *field)
@@ -311,9 +327,10 @@ uint16_t sp_slots_claim(uint32_t index)
 		while (most < i &&
 		       !atomic_compare_exchange_weak(&used, &most, i))
 			;
-		slot->name[0] = '\0';
 		set_owner(slot, index, (unsigned long)pthread_self(),
 			  sp_slots_tid());
+		sp_names_get(sp_slots_tid(), slot->name);
+		sp_names_forget(sp_slots_tid());
 		/* A reader knows from now on what may be missing. */
 		flush(slot, false);
 		return (uint16_t)i;
@@ -426,8 +443,12 @@ uint16_t sp_slots_release(uint16_t n)
 
 void sp_slots_set_name(unsigned long pthread, const char *name)
 {
-	unsigned int n = atomic_load(&used);
+	const uint64_t tid = tid_of(pthread);
+	unsigned int n;
 
+	/* First: it may take a slot just now. */
+	sp_names_put(tid, name);
+	n = atomic_load(&used);
 	for (unsigned int i = 1; i <= n; i++) {
 		struct owner *slot = &slots[i];
 		size_t at = 0;
@@ -440,13 +461,17 @@ void sp_slots_set_name(unsigned long pthread, const char *name)
 			slot->name[at] = name[at];
 		slot->name[at] = '\0';
 		sp_inside_give(&slot->busy);
+		sp_names_forget(tid);
 		return;
 	}
 }
 
-const char *sp_slots_name(uint16_t slot)
+void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX])
 {
-	return slots[slot].name;
+	if (slot)
+		memcpy(ret, slots[slot].name, SP_FORMAT_THREAD_NAME_MAX);
+	else
+		sp_names_get(sp_slots_tid(), ret);
 }
 
 void sp_slots_flush_all(void)

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "format/layout.h"
+
 struct sp_classes;
 
 /*
@@ -58,10 +60,11 @@ void sp_slots_flush_classes(uint16_t slot);
 /* The owner ends: the slot is free for another thread.  Returns slot 0. */
 uint16_t sp_slots_release(uint16_t slot);
 
-/* The name that the program gave to the thread with this pthread_t: kept with
- * its slot.  The present thread's name, "" if unknown. */
+/* The name that the thread with this pthread_t has got: kept with its slot, or
+ * until it has one (names.h).  The calling thread's name, "" if unknown; `slot`
+ * is its own. */
 void sp_slots_set_name(unsigned long pthread, const char *name);
-const char *sp_slots_name(uint16_t slot);
+void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX]);
 
 /* Kernel's id of the calling thread as its C library knows it, without a system
  * call; 0 if the C library is not glibc, or before sp_slots_init. */

@@ -86,6 +86,38 @@ class Threads(harness.Case):
             self.assertEqual(thread["samples"], 50)
             self.assertEqual(thread["exact"]["alloc_bytes"], 50 * BYTES)
 
+    def names(self, profile):
+        return [t["name"] for t in sorted(profile.json["thread_infos"],
+                                          key=lambda t: t["index"])]
+
+    def test_name_that_another_gave(self):
+        """Before the thread's first allocation."""
+        profile = self.scenario("named_by_creator", 3, 50, period=1).profile()
+        self.assertEqual(self.names(profile),
+                         ["e2e_threads"] + [f"created-{i}" for i in range(3)])
+
+    def test_name_by_prctl(self):
+        result = self.scenario("named_by_prctl", 1, 50, period=1)
+        profiles = result.profiles()
+        self.assertEqual(len(profiles), 2)
+        for profile in profiles.values():
+            profile.require_samples()
+            self.assertEqual(self.names(profile), ["by-prctl"])
+
+    def test_name_that_nobody_gave(self):
+        profile = self.scenario("short", 2, 50, period=1).profile()
+        self.assertEqual(self.names(profile), 3 * ["e2e_threads"])
+
+    def test_names_beyond_the_slots(self):
+        """More threads at a time than the file has slots: all have names."""
+        profile = self.scenario("crowd", 600, 1, period=1).profile()
+        names = self.names(profile)
+        self.assertEqual(len(names), 601)
+        self.assertEqual(sorted(names[1:]),
+                         sorted(f"crowd-{i}" for i in range(600)))
+        self.assertGreater(profile.json["losses"]["threads_without_slot"], 100)
+        self.assertEqual(profile.samples, profile.exact[1])
+
     def test_name_after_the_first_sample(self):
         profile = self.scenario("renamed", 1, 50, period=1).profile()
         names = [t["name"] for t in profile.json["thread_infos"]]
@@ -93,8 +125,9 @@ class Threads(harness.Case):
 
     def test_name_after_the_last_sample(self):
         profile = self.scenario("renamed_last", 1, 50, period=1).profile()
-        named = [t for t in profile.json["thread_infos"] if t["name"]]
-        self.assertEqual([t["name"] for t in named], ["last-name"])
+        named = [t for t in profile.json["thread_infos"]
+                 if t["name"] == "last-name"]
+        self.assertEqual(len(named), 1)
         self.assertTrue(named[0]["exited"])
         self.assertEqual(named[0]["samples"], 50)
         self.assertEqual(named[0]["exact"]["alloc_bytes"], 50 * BYTES)

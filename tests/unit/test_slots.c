@@ -198,29 +198,6 @@ static void test_too_many(void **state)
 	assert_int_equal(read_slot(path, 0).base_bytes, 0);
 }
 
-static void test_name(void **state)
-{
-	uint16_t slot;
-	unsigned long self = (unsigned long)pthread_self();
-
-	(void)state;
-	agent_fixture_open(1 << 20);
-	slot = sp_slots_claim(1);
-	assert_string_equal(sp_slots_name(slot), "");
-	sp_slots_set_name(self + 1, "other");
-	assert_string_equal(sp_slots_name(slot), "");
-	sp_slots_set_name(self, "worker");
-	assert_string_equal(sp_slots_name(slot), "worker");
-	sp_slots_set_name(self, "a name that is too long");
-	assert_string_equal(sp_slots_name(slot), "a name that is ");
-	sp_slots_set_name(self, "");
-	assert_string_equal(sp_slots_name(slot), "");
-	sp_slots_set_name(self, "old");
-	sp_slots_release(slot);
-	assert_int_equal(sp_slots_claim(2), slot);
-	assert_string_equal(sp_slots_name(slot), "");
-}
-
 static void test_tid(void **state)
 {
 	(void)state;
@@ -578,7 +555,6 @@ int main(void)
 		TEST(test_model),
 		TEST(test_before_file),
 		TEST(test_too_many),
-		TEST(test_name),
 		TEST(test_tid),
 		TEST(test_ahead),
 		TEST(test_threads),

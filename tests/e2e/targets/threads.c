@@ -9,7 +9,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "truth.h"
 
@@ -132,6 +134,80 @@ static void do_renamed(int n)
 	work();
 }
 
+static sem_t is_named;
+
+static void *named_by_creator(void *arg)
+{
+	(void)arg;
+	sem_wait(&is_named);
+	work();
+	return NULL;
+}
+
+/* Others give the names, before the threads have allocated anything; the last
+ * name is refused. */
+static void do_named_by_creator(int n)
+{
+	char name[32];
+
+	sem_init(&is_named, 0, 0);
+	for (int i = 0; i < n; i++) {
+		pthread_t thread;
+
+		snprintf(name, sizeof(name), "created-%d", i);
+		EXPECT(!pthread_create(&thread, NULL, named_by_creator, NULL));
+		EXPECT(!pthread_setname_np(thread, name));
+		EXPECT(pthread_setname_np(thread, "longer than 15 bytes") ==
+		       ERANGE);
+		sem_post(&is_named);
+		EXPECT(!pthread_join(thread, NULL));
+	}
+}
+
+static pthread_barrier_t crowd_is_there;
+
+static void *stand_in_crowd(void *arg)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "crowd-%d", (int)(intptr_t)arg);
+	EXPECT(!pthread_setname_np(pthread_self(), name));
+	work();
+	pthread_barrier_wait(&crowd_is_there);
+	return NULL;
+}
+
+/* All of them alive at the same time. */
+static void do_crowd(int n)
+{
+	static pthread_t threads[1000];
+	pthread_attr_t attr;
+
+	EXPECT(n <= 1000);
+	pthread_attr_init(&attr);
+	EXPECT(!pthread_attr_setstacksize(&attr, 128 << 10));
+	pthread_barrier_init(&crowd_is_there, NULL, (unsigned int)n);
+	for (int i = 0; i < n; i++)
+		EXPECT(!pthread_create(&threads[i], &attr, stand_in_crowd,
+				       (void *)(intptr_t)i));
+	for (int i = 0; i < n; i++)
+		EXPECT(!pthread_join(threads[i], NULL));
+}
+
+/* By the kernel's own call; a forked child's thread keeps the name. */
+static void do_named_by_prctl(int n)
+{
+	(void)n;
+	work();
+	EXPECT(!prctl(PR_SET_NAME, "by-prctl", 0, 0, 0));
+	work();
+	if (fork() == 0) {
+		work();
+		exit(0);
+	}
+	EXPECT(wait(NULL) > 0);
+}
+
 static void *renamed_last(void *arg)
 {
 	work();
@@ -226,6 +302,9 @@ int main(int argc, char **argv)
 		{"minimal", do_minimal},
 		{"outlive", do_outlive},
 		{"named", do_named},
+		{"crowd", do_crowd},
+		{"named_by_creator", do_named_by_creator},
+		{"named_by_prctl", do_named_by_prctl},
 		{"renamed", do_renamed},
 		{"renamed_last", do_renamed_last},
 		{"loader", do_loader},
