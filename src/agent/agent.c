@@ -4,10 +4,10 @@
  * it.  The one file that wires the modules together.
  *
  * A process goes through: nothing known (the loader allocates) -> started (the
- * environment is there: settings, modules, seed, file) -> constructed (the
- * unwinder is loaded, thread and fork handlers are in place).  Allocations
- * before "started" are the loader's own and are not counted; from then on all
- * are counted and sampled, before and after main.
+ * environment is there: settings, modules, seed, file) -> constructed (thread
+ * and fork handlers are in place).  Allocations before "started" are the
+ * loader's own and are not counted; from then on all are counted and sampled,
+ * before and after main.
  *
  * I1  While a thread is parked its allocations pass through, unsampled.  Only
  *     the agent's own calls and signal handlers that interrupt it can be meant,
@@ -43,8 +43,6 @@
 #include "agent/stacktab.h"
 #include "agent/sys.h"
 #include "agent/thread.h"
-#include "agent/unwinder.h"
-#include "agent/unwinder_imports.h"
 #include "agent/writer.h"
 
 #include "agent/poison.h"
@@ -345,7 +343,6 @@ static void begin_child(struct sp_thread *t)
 	sp_stacktab_reset();
 	sp_modules_reset();
 	sp_slots_reset();
-	sp_unwinder_imports_reset();
 	sp_diag_reset();
 	sp_marks_reset();
 	sp_orders_reset();
@@ -426,7 +423,7 @@ static bool make_ready(struct sp_thread *t, uint64_t *used)
 }
 
 /* Aligned: a program that calls with a stack that is not gets here, and what
- * others compiled (libunwind, the loader) stores vectors on it. */
+ * others compiled (the loader) stores vectors on it. */
 void __attribute__((force_align_arg_pointer))
 sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	       const struct sp_call_frame *frame)
@@ -540,17 +537,6 @@ void sp_agent_leaving(void)
 	errno = saved_errno;
 }
 
-static void load_unwinder(void)
-{
-	if (process.config.unwind == SP_CONFIG_UNWIND_FP || sp_unwinder_init())
-		return;
-	sp_process_diagnose(&process, sp_unwinder_why(),
-			    ": stacks are found by frame pointers and end at "
-			    "the first code without",
-			    "");
-	sp_stack_follow_pointers();
-}
-
 /* Only glibc gives arguments to constructors. */
 static void __attribute__((constructor)) construct(void)
 {
@@ -577,7 +563,6 @@ static void __attribute__((constructor)) construct(void)
 	sp_hooks_install(after_fork_in_child, thread_ends);
 	sp_process_listen(&process);
 	watch_end(t);
-	load_unwinder();
 	atomic_store(&process.constructed, true);
 	sp_recorder_describe_late(t);
 	sp_inside_resume_counting(&pause);

@@ -7,9 +7,9 @@
  * against what a frame must be: above the last, aligned, in readable memory,
  * with a return address in code, behind an instruction that calls.
  *
- * By rules: right by the unwind tables, at every address, so that what they
- * lead to are frames in use, and readable.  The rules are few words each, and a
- * walk is as many loads.
+ * By rules: right by the unwind tables, at every address.  The rules are few
+ * words each, and a walk is as many loads.  What is not as simple is left to
+ * step.c.
  */
 #include "agent/framewalk.h"
 
@@ -19,156 +19,57 @@
 #include "agent/modules.h"
 #include "agent/rules.h"
 #include "agent/stackend.h"
+#include "agent/step.h"
 
 #include "agent/poison.h"
-
-#define PAGE_BYTES 4096ul
-/* A frame is not larger, else it is none. */
-#define FRAME_BYTES_MAX (1ul << 20)
-/* What lies below is no address. */
-#define ADDRESS_MIN 0x10000u
-
-/* What matters of a thread that goes on at pc. */
-struct position {
-	uintptr_t pc;
-	struct sp_walk_registers at;
-};
-
-static struct position begin(const struct sp_call_frame *from)
-{
-	return (struct position){
-		.pc = (uintptr_t)from->pc,
-		.at = {(uintptr_t)(from + 1), (uintptr_t)from->up, NULL},
-	};
-}
 
 static inline uintptr_t word_at(uintptr_t at)
 {
 	return *(const uintptr_t *)at;
 }
 
-enum outcome { WENT, ENDED, LOST };
-
 /* ---- by frame pointers ---- */
 
-/* How long an indirect call is whose second byte is `modrm`; 0: none. */
-static unsigned int indirect_call_bytes(uint8_t modrm, uint8_t sib)
-{
-	static const uint8_t displacement[3] = {0, 1, 4};
-	unsigned int mod = modrm >> 6, rm = modrm & 7;
-
-	if ((modrm & 0x38) != 0x10)
-		return 0;
-	if (mod == 3)
-		return 2;
-	if (mod == 0 && (rm == 5 || (rm == 4 && (sib & 7) == 5)))
-		return 6u + (rm == 4);
-	return 2u + (rm == 4) + displacement[mod];
-}
-
-/* Does an instruction that calls end at pc? */
-static bool is_behind_call(const uint8_t *pc)
-{
-	if (pc[-5] == 0xe8)
-		return true;
-	for (unsigned int n = 2; n <= 7; n++)
-		if (pc[-(int)n] == 0xff &&
-		    indirect_call_bytes(pc[1 - (int)n],
-					n > 2 ? pc[2 - (int)n] : 0) == n)
-			return true;
-	return false;
-}
-
-static bool is_return_address(struct sp_lane *lane, uintptr_t pc)
-{
-	uintptr_t *known = &lane->returns[(pc >> 1) % SP_LANE_RETURNS];
-	const struct sp_module_entry *e;
-
-	if (pc < ADDRESS_MIN)
-		return false;
-	if (*known == pc)
-		return true;
-	e = sp_modules_find(pc - 1, NULL);
-	if (!e || pc - 7 < e->code_start || pc > e->code_end)
-		return false;
-	/* The code of another object might be gone the next moment. */
-	if (!e->permanent)
-		return true;
-	if (!is_behind_call((const uint8_t *)pc))
-		return false;
-	*known = pc;
-	return true;
-}
-
-/* Is there a frame at `at`?  Up to *end is readable; 0: ask for each. */
-static bool is_readable(uintptr_t at, uintptr_t end)
-{
-	if (end)
-		return at <= end - sizeof(struct sp_call_frame);
-	return sp_stackend_probe(at) &&
-	       (at % PAGE_BYTES <= PAGE_BYTES - sizeof(struct sp_call_frame) ||
-		sp_stackend_probe(at + sizeof(struct sp_call_frame) - 1));
-}
-
-static enum outcome step_by_pointer(struct sp_lane *lane, struct position *p,
-				    uintptr_t end)
+static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
+					    struct sp_step_position *p)
 {
 	const uintptr_t at = p->at.bp;
-	const struct sp_call_frame *frame = (const struct sp_call_frame *)at;
+	uintptr_t up, pc;
 
 	if (sp_stackend_is_outermost(at, p->at.sp))
-		return ENDED;
+		return SP_STEP_ENDED;
 	/* Below is as far as above. */
-	if (at - p->at.sp > FRAME_BYTES_MAX || at % 8 ||
-	    !is_readable(at, end) ||
-	    !is_return_address(lane, (uintptr_t)frame->pc))
-		return LOST;
-	p->pc = (uintptr_t)frame->pc;
+	if (at - p->at.sp > SP_STEP_FRAME_BYTES_MAX || at % 8 ||
+	    !sp_stackend_read(&way->stack, at, &up) ||
+	    !sp_stackend_read(&way->stack, at + 8, &pc) ||
+	    !sp_step_is_return_address(way->lane, pc))
+		return SP_STEP_LOST;
+	p->pc = pc;
 	p->at = (struct sp_walk_registers){
-		.sp = (uintptr_t)(frame + 1),
-		.bp = (uintptr_t)frame->up,
+		.sp = at + sizeof(struct sp_call_frame),
+		.bp = up,
 		.bp_at = (const uintptr_t *)at,
 	};
-	return WENT;
+	return SP_STEP_WENT;
 }
 
 /* ---- by rules ---- */
 
-/* To the caller's; false: that is no frame.  `end` as above; 0: not known. */
-static inline bool step(struct position *p, const struct sp_cfi_rule *rule,
-			uintptr_t end)
+static inline __attribute__((always_inline)) enum sp_step_outcome step_by_rule(
+	struct sp_step_way *way, struct sp_step_position *p, void **recorded)
 {
-	uintptr_t cfa = (rule->kind == SP_CFI_BP ? p->at.bp : p->at.sp) +
-			(uintptr_t)(intptr_t)rule->cfa_bytes;
+	struct sp_cfi_rule rule = {.kind = SP_CFI_UNKNOWN};
 
-	if (cfa <= p->at.sp || cfa - p->at.sp > FRAME_BYTES_MAX || cfa % 8 ||
-	    (end && cfa > end))
-		return false;
-	p->at.bp_at = NULL;
-	if (rule->bp_bytes) {
-		p->at.bp_at = (const uintptr_t *)(cfa + (uintptr_t)(intptr_t)
-								rule->bp_bytes);
-		p->at.bp = *p->at.bp_at;
-	}
-	p->pc = word_at(cfa - 8);
-	p->at.sp = cfa;
-	return true;
-}
-
-static enum outcome step_by_rule(struct position *p, uintptr_t end)
-{
-	struct sp_cfi_rule rule;
-
-	if (!sp_rules_find(p->pc, &rule) || rule.kind == SP_CFI_OTHER)
-		return LOST;
-	if (rule.kind == SP_CFI_END)
-		return ENDED;
-	return step(p, &rule, end) ? WENT : LOST;
+	if (sp_rules_find(p->pc, &rule) && !rule.is_exact &&
+	    (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP))
+		return sp_step_simply(way, p, &rule) ? SP_STEP_WENT
+						     : SP_STEP_LOST;
+	return sp_step_slowly(way, p, &rule, recorded);
 }
 
 /* ---- a walk ---- */
 
-static void append(struct sp_walk *walk, const struct position *p)
+static void append(struct sp_walk *walk, const struct sp_step_position *p)
 {
 	unsigned int end = walk->first + walk->n++;
 
@@ -187,7 +88,7 @@ static void append(struct sp_walk *walk, const struct position *p)
  * Is frame i of the last walk, or the next one that is not below p, where p is?
  */
 static bool is_at(const struct sp_walk *last, unsigned int *i,
-		  const struct position *p)
+		  const struct sp_step_position *p)
 {
 	const unsigned int end = last->first + last->n;
 
@@ -197,8 +98,9 @@ static bool is_at(const struct sp_walk *last, unsigned int *i,
 	       last->at[*i].bp == p->at.bp && (uintptr_t)last->pcs[*i] == p->pc;
 }
 
-/* The first frame from i on that is not as it was; all before i are.  By frame
- * pointers, both words of each are side by side. */
+/* The first frame from i on that is not as it was, or whose own words do not
+ * tell; all before i are.  By frame pointers, both words of each are side by
+ * side. */
 static inline __attribute__((always_inline)) unsigned int find_change(
 	const struct sp_walk *last, unsigned int i, bool by_pointers)
 {
@@ -207,9 +109,9 @@ static inline __attribute__((always_inline)) unsigned int find_change(
 	void *const *end = &last->pcs[last->first + last->n];
 
 	for (; pc < end; at++, pc++)
-		if (word_at(at->sp - 8) != (uintptr_t)*pc ||
-		    (by_pointers ? word_at(at->sp - 16) != at->bp
-				 : at->bp_at && *at->bp_at != at->bp))
+		if ((by_pointers ? word_at(at->sp - 16) != at->bp
+				 : at->bp_at && *at->bp_at != at->bp) ||
+		    word_at(at->sp - 8) != (uintptr_t)*pc)
 			break;
 	return (unsigned int)(pc - last->pcs);
 }
@@ -277,20 +179,22 @@ static struct sp_walk *last_walk(struct sp_lane *lane, uintptr_t end,
 
 	if (last->n == 0 || last->room < 2 * max ||
 	    last->modules != sp_modules_count() ||
-	    (by_pointers &&
-	     (!end || last->at[last->first + last->n - 1].sp > end)))
+	    (by_pointers && last->at[last->first + last->n - 1].sp > end))
 		return NULL;
 	return last;
 }
 
 static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
-	struct sp_lane *lane, const struct sp_call_frame *from, uintptr_t end,
-	unsigned int max, bool by_pointers, enum outcome *ret)
+	struct sp_lane *lane, const struct sp_call_frame *from,
+	unsigned int max, bool by_pointers, bool *is_cut)
 {
-	struct sp_walk *last = last_walk(lane, end, max, by_pointers);
+	struct sp_step_way way;
+	struct sp_step_position p = sp_step_begin(&way, lane, from);
+	struct sp_walk *last =
+		last_walk(lane, way.stack.high, max, by_pointers);
 	struct sp_walk *walk = &lane->walks[!lane->walk];
-	struct position p = begin(from);
 	unsigned int i = last ? last->first : 0;
+	enum sp_step_outcome outcome = SP_STEP_WENT;
 
 	if (!have_room(walk, max))
 		return NULL;
@@ -298,7 +202,7 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 	walk->n = 0;
 	walk->modules = sp_modules_count();
 	walk->is_whole = false;
-	for (*ret = WENT; *ret == WENT;) {
+	while (outcome == SP_STEP_WENT) {
 		append(walk, &p);
 		if (last && is_at(last, &i, &p)) {
 			walk = join(walk, last, i, max, by_pointers);
@@ -306,17 +210,26 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 				last = NULL;
 			p.pc = (uintptr_t)walk->pcs[walk->first + walk->n - 1];
 			p.at = walk->at[walk->first + walk->n - 1];
+			way.checked = p.pc;
 		}
 		if (walk->n == max)
 			break;
 		if (walk->is_whole)
-			*ret = ENDED;
+			outcome = SP_STEP_ENDED;
+		else if (by_pointers)
+			outcome = step_by_pointer(&way, &p);
 		else
-			*ret = by_pointers ? step_by_pointer(lane, &p, end)
-					   : step_by_rule(&p, end);
+			outcome = step_by_rule(
+				&way, &p,
+				&walk->pcs[walk->first + walk->n - 1]);
+		/* What began on a stack of its own has no caller. */
+		if (outcome == SP_STEP_WENT && !p.pc)
+			outcome = SP_STEP_ENDED;
 	}
-	walk->is_whole = *ret == ENDED;
+	walk->n -= outcome == SP_STEP_WRONG;
+	walk->is_whole = outcome == SP_STEP_ENDED;
 	lane->walk = walk == &lane->walks[1];
+	*is_cut = outcome == SP_STEP_LOST || outcome == SP_STEP_WRONG;
 	return walk;
 }
 
@@ -324,67 +237,12 @@ const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
 					    const struct sp_call_frame *from,
 					    unsigned int max, bool *is_cut)
 {
-	enum outcome outcome = LOST;
-	const struct sp_walk *walk =
-		walk_up(lane, from, sp_stackend_of(lane, (uintptr_t)from), max,
-			true, &outcome);
-
-	*is_cut = outcome == LOST;
-	return walk;
+	return walk_up(lane, from, max, true, is_cut);
 }
 
-const struct sp_walk *sp_framewalk_rules(struct sp_lane *lane,
-					 const struct sp_call_frame *from,
-					 unsigned int max)
+const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
+					  const struct sp_call_frame *from,
+					  unsigned int max, bool *is_cut)
 {
-	enum outcome outcome = LOST;
-	const struct sp_walk *walk =
-		walk_up(lane, from, sp_stackend_nearby((uintptr_t)from), max,
-			false, &outcome);
-
-	return outcome == LOST ? NULL : walk;
-}
-
-/* ---- learning ---- */
-
-/*
- * What a rule says about p->pc, if it leads to what libunwind has found:
- * `next`, or NULL behind the outermost.  Goes there; false: it does not lead
- * there.
- */
-static bool follow(struct position *p, const struct sp_cfi_rule *rule,
-		   uintptr_t end, const void *next)
-{
-	if (rule->kind == SP_CFI_END)
-		return !next;
-	return next && rule->kind != SP_CFI_OTHER && step(p, rule, end) &&
-	       p->pc == (uintptr_t)next;
-}
-
-void sp_framewalk_learn(struct sp_lane *lane, const struct sp_call_frame *from,
-			void *const *pcs, unsigned int n, bool is_whole)
-{
-	static const struct sp_cfi_rule other = {.kind = SP_CFI_OTHER};
-	struct position p = begin(from);
-	/* A rule that is wrong would read anywhere. */
-	uintptr_t end = sp_stackend_of(lane, p.at.sp);
-	struct sp_module_entry *e = NULL;
-	bool is_right = end && n && pcs[0] == from->pc;
-
-	for (unsigned int i = 0; is_right && i + !is_whole < n; i++) {
-		const void *next = i + 1 < n ? pcs[i + 1] : NULL;
-		const uintptr_t pc = p.pc;
-		struct sp_cfi_rule rule;
-
-		if (sp_rules_find(pc, &rule)) {
-			is_right = follow(&p, &rule, end, next);
-			continue;
-		}
-		e = sp_modules_find(pc - 1, e);
-		if (!e)
-			break;
-		rule = sp_cfi_find(e, pc);
-		is_right = follow(&p, &rule, end, next);
-		sp_rules_add(pc, is_right ? &rule : &other, e->permanent);
-	}
+	return walk_up(lane, from, max, false, is_cut);
 }

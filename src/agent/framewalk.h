@@ -23,20 +23,15 @@ const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
 					    unsigned int max, bool *is_cut);
 
 /*
- * The same by rules that have been learned, one for each return address.  NULL:
- * a rule is missing; the walk has to be made by libunwind.  Context: as above.
+ * The same by the unwind tables of each object, which is right for any code
+ * that has some; by the frame pointer where it has none.  *is_cut says that
+ * outer frames are missing, because neither leads on.
+ *
+ * Reads only memory that is known to be readable, and looks into tables only
+ * for addresses that it meets for the first time.  Context: as above.
  */
-const struct sp_walk *sp_framewalk_rules(struct sp_lane *lane,
-					 const struct sp_call_frame *from,
-					 unsigned int max);
-
-/*
- * Learn from a walk that libunwind made: pcs[0..n), beginning with from->pc,
- * is_whole if the last is the outermost one.  A rule comes from the unwind
- * tables (cfi.h) and is taken only if it leads from one address to the next.
- * Context: as above.
- */
-void sp_framewalk_learn(struct sp_lane *lane, const struct sp_call_frame *from,
-			void *const *pcs, unsigned int n, bool is_whole);
+const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
+					  const struct sp_call_frame *from,
+					  unsigned int max, bool *is_cut);
 
 #endif

@@ -341,6 +341,6 @@ SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		sp_agent_open_file();
 	result = sp_real.prctl(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0)
-		note_name((unsigned long)pthread_self(), (const char *)a);
+		note_name(pthread_self(), (const char *)a);
 	return result;
 }

@@ -59,12 +59,11 @@ struct sp_lane *sp_lane_of(uint8_t number)
 	return number ? &lanes[number - 1] : NULL;
 }
 
-/* What its holder was doing to the chunk and to the unwinder's caches is not
+/* What its holder was doing to the chunk and to the last walks is not
  * known. */
 static void forget_work(struct sp_lane *lane)
 {
 	lane->tail.chunk = NULL;
-	lane->unwind_tls = NULL;
 	lane->walks[0].n = lane->walks[1].n = 0;
 }
 

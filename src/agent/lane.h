@@ -7,11 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/cfi.h"
 #include "format/encode.h"
 
 /*
  * A lane is what one thread needs while it takes a sample: the chunk of the
- * file that it appends to, the unwinder's caches, and scratch memory that
+ * file that it appends to, its last walk up the stack, and scratch memory that
  * would be too large for the host's stacks.  There are as many lanes in use as
  * threads sample at the same moment, so memory and file space grow neither with
  * the number of threads nor with their births.
@@ -21,8 +22,8 @@
  */
 #define SP_LANES        64
 #define SP_LANE_DEPTH   (SP_FORMAT_FRAMES_MAX)
-#define SP_LANE_UNWIND  128 /* libunwind's x86-64 types: 121 and 127 */
 #define SP_LANE_RETURNS 256 /* a power of two */
+#define SP_LANE_STACKS  16  /* likewise */
 
 /* Where records go: a chunk of the file that one thread fills at a time. */
 struct sp_tail {
@@ -65,25 +66,20 @@ struct sp_lane {
 	struct sp_tail tail;           /* writer.c */
 	_Atomic uint64_t chunk_number; /* ring.c: which chunk that is */
 
-	/* unwinder.c: the library's thread-local block of this lane. */
-	void *unwind_tls;
-	void *unwind_cache; /* its largest mapping: what it knows of code */
-	size_t unwind_cache_bytes;
-	unsigned int unwind_modules; /* objects known when that was begun */
-	void *unwind_jump[5]; /* where to go if unwinding must be abandoned */
-	/* Registers and position of a walk on a stack that may be small. */
-	_Alignas(16) uint64_t unwind_context[SP_LANE_UNWIND];
-	_Alignas(16) uint64_t unwind_cursor[SP_LANE_UNWIND];
-
+	struct sp_cfi_run cfi; /* framewalk.c: for reading unwind tables */
 	/* framewalk.c: addresses known to be behind a call, by their bits. */
 	uintptr_t returns[SP_LANE_RETURNS];
 	struct sp_walk walks[2]; /* the last one, and room for the next */
 	unsigned int walk;       /* which is the last */
-	/* stackend.c: from here on the stack of that thread, by its control
-	 * block, is readable. */
-	uintptr_t stack_from, stack_thread;
+	/* stackend.c: the stacks of threads, by their index. */
+	struct sp_lane_stack {
+		uint64_t owner; /* generation and index of the thread */
+		uintptr_t self; /* its control block */
+		uintptr_t from; /* all from here to there is readable */
+		uintptr_t gap;  /* a page below that is not; 0: none known */
+	} stacks[SP_LANE_STACKS];
 
-	void *pcs[SP_LANE_DEPTH];
+	void *caller; /* stack.c: of a stack that could not be walked */
 	struct sp_record_frame frames[SP_LANE_DEPTH];
 };
 
@@ -106,8 +102,8 @@ struct sp_lane *sp_lane_of(uint8_t number);
 /*
  * After fork, in the child: all lanes are free and write to no file, but for
  * those that the caller is in the middle of using, perhaps below a signal
- * handler.  What a vanished thread was doing to the unwinder's caches is not
- * known, so a lane that was busy starts with new ones.
+ * handler.  What a vanished thread was doing to its last walk is not known, so
+ * a lane that was busy starts without one.
  */
 void sp_lane_reset(void);
 

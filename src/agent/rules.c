@@ -23,6 +23,7 @@
 
 #define SLOTS_MIN 1024u
 #define SLOTS_MAX 65536u
+#define EPOCHS    4095u
 
 struct slot {
 	_Atomic uint64_t mixed; /* mix() of the rule and the address */
@@ -39,19 +40,19 @@ struct table {
 struct packed {
 	int32_t cfa_bytes;
 	int16_t bp_bytes;
-	uint16_t kind : 2;
-	uint16_t in_use : 1;
-	uint16_t epoch : 13; /* present_epoch() then; 0: at any time */
+	uint16_t kind : 3; /* SP_CFI_UNKNOWN: none */
+	uint16_t is_exact : 1;
+	uint16_t epoch : 12; /* modules known then; 0: at any time */
 };
 
 static_assert(sizeof(struct packed) == sizeof(uint64_t), "one word");
 
 static _Atomic(struct table *) current;
 
-/* Changes when an object is met that nobody knew; never 0. */
-static uint16_t present_epoch(void)
+/* Never 0. */
+static uint16_t epoch_now(void)
 {
-	return (uint16_t)(sp_modules_count() % 0x1fffu + 1);
+	return (1 + sp_modules_count() % EPOCHS) & 0xfffu;
 }
 
 static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
@@ -59,9 +60,9 @@ static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
 	struct packed p = {
 		.cfa_bytes = rule->cfa_bytes,
 		.bp_bytes = rule->bp_bytes,
-		.kind = rule->kind & 3u,
-		.in_use = 1,
-		.epoch = is_permanent ? 0 : present_epoch() & 0x1fffu,
+		.kind = rule->kind & 7u,
+		.is_exact = rule->is_exact,
+		.epoch = is_permanent ? 0 : epoch_now(),
 	};
 	uint64_t word;
 
@@ -108,9 +109,10 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	struct packed p;
 
 	memcpy(&p, &word, sizeof(p));
-	if (!p.in_use || (p.epoch && p.epoch != present_epoch()))
+	if (!p.kind || (p.epoch && p.epoch != epoch_now()))
 		return false;
 	ret->kind = p.kind;
+	ret->is_exact = p.is_exact;
 	ret->cfa_bytes = p.cfa_bytes;
 	ret->bp_bytes = p.bp_bytes;
 	return true;

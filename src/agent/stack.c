@@ -4,13 +4,10 @@
 #include "agent/diag.h"
 #include "agent/framewalk.h"
 #include "agent/modules.h"
-#include "agent/unwinder.h"
 #include "agent/writer.h"
 
 #include "agent/poison.h"
 
-/* Frames of this library on top of the program's: a few, with room. */
-#define OWN_FRAMES 8
 /* Objects that a single stack may bring along before it is taken as it is. */
 #define RETRIES 16
 
@@ -41,13 +38,11 @@ static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
 static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 			struct sp_stack_walk *walk)
 {
-	lane->pcs[0] = frame->pc;
-	resolve(lane, lane->pcs, 1);
-	sp_diag_lose(walk->is_early ? SP_LOSS_UNWIND_EARLY
-				    : SP_LOSS_UNWIND_FAILED,
-		     1);
+	lane->caller = frame->pc;
+	resolve(lane, &lane->caller, 1);
+	sp_diag_lose(SP_LOSS_UNWIND_FAILED, 1);
 	*walk = (struct sp_stack_walk){
-		.pcs = lane->pcs, .n = 1, .flags = SP_STACK_CALLER_ONLY};
+		.pcs = &lane->caller, .n = 1, .flags = SP_STACK_CALLER_ONLY};
 }
 
 void sp_stack_follow_pointers(void)
@@ -57,37 +52,7 @@ void sp_stack_follow_pointers(void)
 
 const char *sp_stack_unwinder(void)
 {
-	return follows_pointers ? "fp" : "libunwind";
-}
-
-/* The walk has the first n addresses of `pcs`, which would have been more if
- * there were more than depth. */
-static void cut(struct sp_stack_walk *walk, void *const *pcs, unsigned int n,
-		unsigned int depth)
-{
-	walk->pcs = pcs;
-	walk->n = n;
-	if (n > depth) {
-		walk->n = depth;
-		walk->flags |= SP_STACK_TRUNCATED;
-	}
-}
-
-/* libunwind begins with this library's own frames. */
-static void walk_and_learn(struct sp_lane *lane, unsigned int depth,
-			   const struct sp_call_frame *frame,
-			   struct sp_stack_walk *ret)
-{
-	unsigned int max = depth + OWN_FRAMES, n, own = 0;
-
-	n = (unsigned int)sp_unwinder_trace(lane, (int)max);
-	while (own < n && sp_modules_is_self((uintptr_t)lane->pcs[own]))
-		own++;
-	if (n == max)
-		ret->flags = SP_STACK_TRUNCATED;
-	cut(ret, lane->pcs + own, n - own, depth);
-	if (sp_modules_count() == ret->modules)
-		sp_framewalk_learn(lane, frame, ret->pcs, ret->n, !ret->flags);
+	return follows_pointers ? "fp" : "tables";
 }
 
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
@@ -96,20 +61,21 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
-	*ret = (struct sp_stack_walk){.modules = sp_modules_count(),
-				      .is_early = sp_unwinder_why()};
+	*ret = (struct sp_stack_walk){.modules = sp_modules_count()};
 	if (follows_pointers)
 		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
 	else
-		walk = sp_framewalk_rules(lane, frame, depth + 1);
-	if (!walk) {
-		if (!follows_pointers)
-			walk_and_learn(lane, depth, frame, ret);
+		walk = sp_framewalk_tables(lane, frame, depth + 1, &is_cut);
+	if (!walk)
 		return;
-	}
+	ret->pcs = walk->pcs + walk->first;
+	ret->n = walk->n;
 	if (is_cut)
 		ret->flags = SP_STACK_NO_POINTER;
-	cut(ret, walk->pcs + walk->first, walk->n, depth);
+	if (walk->n > depth) {
+		ret->n = depth;
+		ret->flags = SP_STACK_TRUNCATED;
+	}
 }
 
 void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,

@@ -11,22 +11,20 @@
 /* A call stack on its way to an id. */
 struct sp_stack_walk {
 	/* Return addresses, innermost first, without this library's own: of
-	 * lane->pcs. */
+	 * the lane. */
 	void *const *pcs;
-	unsigned int n;       /* 0: it could not be unwound */
+	unsigned int n;       /* 0: there was no memory for it */
 	uint32_t flags;       /* SP_STACK_* */
 	unsigned int modules; /* that were known when it began */
-	bool is_early;        /* there was no unwinder when it began */
 	/* Of a resolved walk: all its frames are in objects that are never
 	 * unloaded, so that the addresses always mean the same. */
 	bool is_permanent;
 };
 
-/* Follow frame pointers from now on: because it is wanted, or because libunwind
- * is not to be had.  Context: cold. */
+/* Follow frame pointers from now on, and nothing else.  Context: cold. */
 void sp_stack_follow_pointers(void);
 
-/* Who finds the stacks: "libunwind" or "fp". */
+/* Who finds the stacks: "tables" or "fp". */
 const char *sp_stack_unwinder(void);
 
 /*

@@ -10,16 +10,14 @@
 #include <sys/auxv.h>
 
 #include "agent/sys.h"
+#include "agent/thread.h"
 
 #include "agent/poison.h"
 
 /* No stack of a usual kind is deeper. */
 #define STACK_BYTES_MAX (8ul << 20)
-/* An alternate stack may have been mapped right below that of its thread, so
- * of a thread's own only the upper part can be told. */
-#define THREAD_BYTES  (64ul << 10)
-#define PAGE_BYTES    4096ul
-#define ARGUMENTS_MAX 65536u
+#define PAGE_BYTES      4096ul
+#define ARGUMENTS_MAX   65536u
 /* What glibc has on the stack above main: 272 bytes in 2.36. */
 #define START_BYTES_MAX 384u
 
@@ -42,12 +40,21 @@ static uintptr_t count_arguments(char *const *environment)
 	return 0;
 }
 
+/* The address of the thread's control block, which is its first word. */
+static uintptr_t thread_pointer(void)
+{
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+}
+
 void sp_stackend_init(char *const *environment)
 {
 	uintptr_t at = (uintptr_t)environment;
 
 	main_end = (getauxval(AT_EXECFN) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	main_thread = (uintptr_t)__builtin_thread_pointer();
+	main_thread = thread_pointer();
 	if (at < main_end && main_end - at < STACK_BYTES_MAX)
 		n_arguments = count_arguments(environment);
 	if (n_arguments)
@@ -59,7 +66,7 @@ void sp_stackend_init(char *const *environment)
  * there; but only the C library's start is above main. */
 bool sp_stackend_is_outermost(uintptr_t bp, uintptr_t sp)
 {
-	if ((uintptr_t)__builtin_thread_pointer() != main_thread)
+	if (thread_pointer() != main_thread)
 		return bp == 0;
 	return (bp == 0 || bp == n_arguments) && sp < main_start &&
 	       main_start - sp < START_BYTES_MAX;
@@ -76,32 +83,65 @@ bool sp_stackend_probe(uintptr_t address)
 	return ret != -EFAULT;
 }
 
-uintptr_t sp_stackend_nearby(uintptr_t here)
+static uintptr_t page_of(uintptr_t at)
 {
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
-
-	if (self == main_thread)
-		return main_end - here < STACK_BYTES_MAX ? main_end : 0;
-	return self - here < THREAD_BYTES ? self : 0;
+	return at & ~(PAGE_BYTES - 1);
 }
 
-uintptr_t sp_stackend_of(struct sp_lane *lane, uintptr_t here)
+/*
+ * Is all from `here` up to the thread's control block readable?  Then it is the
+ * thread's own stack.  What was found out is kept for the thread, and not only
+ * for the address of its control block, where the next one has another stack.
+ */
+static bool is_own_stack(struct sp_lane *lane, uintptr_t here, uintptr_t self)
 {
-	uintptr_t self = (uintptr_t)__builtin_thread_pointer();
-	uintptr_t end = sp_stackend_nearby(here), known, page;
+	const uint64_t owner =
+		(uint64_t)sp_thread.generation << 32 | sp_thread.index;
+	struct sp_lane_stack *stack =
+		&lane->stacks[sp_thread.index % SP_LANE_STACKS];
+	uintptr_t page = page_of(here);
 
-	if (end || self == main_thread || self - here >= STACK_BYTES_MAX)
-		return end;
-	/* Readable without a gap up to the control block: then it is the
-	 * thread's own. */
-	known = lane->stack_thread == self ? lane->stack_from
-					   : self - THREAD_BYTES;
-	for (page = here & ~(PAGE_BYTES - 1); page < known; page += PAGE_BYTES)
-		if (!sp_stackend_probe(page))
-			return 0;
-	if (here < known) {
-		lane->stack_thread = self;
-		lane->stack_from = here & ~(PAGE_BYTES - 1);
+	if (stack->self != self || stack->owner != owner)
+		*stack = (struct sp_lane_stack){owner, self, page_of(self), 0};
+	if (page <= stack->gap)
+		return false;
+	for (; page < stack->from; page += PAGE_BYTES) {
+		if (!sp_stackend_probe(page)) {
+			stack->gap = page;
+			return false;
+		}
 	}
-	return self;
+	if (page_of(here) < stack->from)
+		stack->from = page_of(here);
+	return true;
+}
+
+struct sp_stackend_span sp_stackend_around(struct sp_lane *lane, uintptr_t here)
+{
+	const uintptr_t self = thread_pointer(), page = page_of(here);
+
+	if (self == main_thread) {
+		if (main_end - here < STACK_BYTES_MAX)
+			return (struct sp_stackend_span){page, main_end};
+	} else if (self - here < STACK_BYTES_MAX &&
+		   is_own_stack(lane, here, self)) {
+		return (struct sp_stackend_span){page, self};
+	}
+	return (struct sp_stackend_span){page, page + PAGE_BYTES};
+}
+
+bool sp_stackend_extend(struct sp_stackend_span *span, uintptr_t at)
+{
+	const uintptr_t first = page_of(at), last = page_of(at + 7);
+
+	if (at + 7 < at || !sp_stackend_probe(first) ||
+	    (last != first && !sp_stackend_probe(last)))
+		return false;
+	if (span->high < first || span->low > last + PAGE_BYTES)
+		*span = (struct sp_stackend_span){first, last + PAGE_BYTES};
+	if (span->low > first)
+		span->low = first;
+	if (span->high < last + PAGE_BYTES)
+		span->high = last + PAGE_BYTES;
+	return true;
 }

@@ -8,7 +8,7 @@
 #include "agent/lane.h"
 
 /*
- * How far up the present stack may be read.  Nobody can be asked for that
+ * Which memory of a stack may be read.  Nobody can be asked for that
  * within malloc: the C library's answer takes a lock and allocates.
  */
 
@@ -16,16 +16,38 @@
  * Context: cold. */
 void sp_stackend_init(char *const *environment);
 
-/*
- * An address such that all from `here`, the present stack pointer or above it,
- * up to there is readable, or 0 if that is not known: on a coroutine's stack,
- * and on a signal handler's alternate one.  Deep down in a thread it takes some
- * probing, once.  Context: sampled.
- */
-uintptr_t sp_stackend_of(struct sp_lane *lane, uintptr_t here);
+/* Memory from low up to high, whole pages of it, that can be read. */
+struct sp_stackend_span {
+	uintptr_t low, high;
+};
 
-/* The same without probing: 64 KiB of a thread, and all of the main one. */
-uintptr_t sp_stackend_nearby(uintptr_t here);
+/*
+ * What is known around `here`, the present stack pointer or above it: all up to
+ * the end of the main stack or of the thread's own one, for which the kernel is
+ * asked once a thread; on others, a coroutine's or a signal handler's alternate
+ * one, the page.  Context: sampled; the caller holds `lane`.
+ */
+struct sp_stackend_span sp_stackend_around(struct sp_lane *lane,
+					   uintptr_t here);
+
+/* Find out whether the word at `at` can be read, and add its pages to the span:
+ * one that they are not next to is replaced.  Context: sampled. */
+bool sp_stackend_extend(struct sp_stackend_span *span, uintptr_t at);
+
+/* A word that may be of any type, at any address. */
+typedef uintptr_t sp_stackend_word __attribute__((may_alias, aligned(1)));
+
+/* The word at `at`; false if it cannot be read.  Context: sampled. */
+static inline __attribute__((no_sanitize_address)) bool sp_stackend_read(
+	struct sp_stackend_span *span, uintptr_t at, uintptr_t *ret)
+{
+	if ((at - span->low >= span->high - span->low ||
+	     span->high - at < sizeof(*ret)) &&
+	    !sp_stackend_extend(span, at))
+		return false;
+	*ret = *(const sp_stackend_word *)at;
+	return true;
+}
 
 /*
  * With frame pointers: is `bp` what main, or the first function of a thread,

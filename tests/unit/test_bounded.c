@@ -173,15 +173,6 @@ static uint64_t check(uint64_t max_file_bytes)
 	return first;
 }
 
-/* Stacks of one frame are no loss here: there is no unwinder. */
-static uint64_t losses(void)
-{
-	uint64_t all[SP_FORMAT_LOSSES];
-
-	sp_diag_read(all);
-	return agent_fixture_losses() - all[SP_LOSS_UNWIND_EARLY];
-}
-
 static void run(uint64_t max_file_bytes, size_t n_places, uint32_t thread)
 {
 	struct sp_rng rng;
@@ -202,7 +193,7 @@ static void run(uint64_t max_file_bytes, size_t n_places, uint32_t thread)
 	/* At least half of the file is the past. */
 	assert_true(window < n_objects - 5000);
 	assert_true(window > n_objects - 40000);
-	assert_true(losses() == 0);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 static void test_few_alive(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of all functions of the loaded objects, beside libdw's. */
+/* Rules and steps at all calls in the loaded objects, beside libdw's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,22 +9,27 @@
 
 #include <cmocka.h>
 
+#include <dlfcn.h>
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "agent/cfi.h"
+#include "agent/code.h"
 #include "agent/modules.h"
+#include "agent/stackend.h"
 
-/* Of each object at most so many functions, evenly spread, and of each function
- * so many addresses. */
-#define FUNCTIONS_MAX 1500u
-#define ADDRESSES_MAX 12u
+/* Of each object at most so many functions, evenly spread. */
+#define FUNCTIONS_MAX 3000u
 
 struct count {
-	unsigned long all, said;
+	unsigned long all, rules, realigned, steps, signals;
 };
+
+static struct sp_cfi_run run;
+
+/* ---- rules ---- */
 
 static bool is_saved_at(const Dwarf_Op *ops, size_t n, int64_t *ret_offset)
 {
@@ -34,53 +39,70 @@ static bool is_saved_at(const Dwarf_Op *ops, size_t n, int64_t *ret_offset)
 	return n == 1 || ops[1].atom == DW_OP_plus_uconst;
 }
 
+static bool is_word_at_bp(const Dwarf_Op *ops, size_t n, int64_t *ret_offset)
+{
+	*ret_offset = n ? (int64_t)ops[0].number : 0;
+	return n == 2 && ops[0].atom == DW_OP_breg6 &&
+	       ops[1].atom == DW_OP_deref;
+}
+
+static struct sp_cfi_rule model_realigned(const Dwarf_Op *cfa, size_t n_cfa,
+					  const Dwarf_Op *bp, size_t n_bp)
+{
+	struct sp_cfi_rule rule = {.kind = SP_CFI_OTHER};
+	int64_t cfa_at;
+
+	if (!is_word_at_bp(cfa, n_cfa, &cfa_at) || n_bp != 2 ||
+	    bp[0].atom != DW_OP_call_frame_cfa || bp[1].atom != DW_OP_breg6)
+		return rule;
+	rule.kind = SP_CFI_REALIGNED;
+	rule.cfa_bytes = (int32_t)cfa_at;
+	rule.bp_bytes = (int16_t)bp[1].number;
+	return rule;
+}
+
 /* As libdw has it. */
-static struct sp_cfi_rule model(Dwarf_CFI *cfi, Dwarf_Addr address)
+static struct sp_cfi_rule model(Dwarf_Frame *frame, bool is_signal)
 {
 	struct sp_cfi_rule rule = {.kind = SP_CFI_OTHER}, other = rule;
-	Dwarf_Op memory[3], *ops;
-	Dwarf_Frame *frame;
+	Dwarf_Op memory[3], bp_memory[3], *ops, *bp_ops;
 	int64_t offset = 0;
-	bool is_signal;
-	size_t n;
+	size_t n, n_bp;
 
-	if (dwarf_cfi_addrframe(cfi, address, &frame) != 0)
+	if (is_signal)
 		return other;
-	if (dwarf_frame_info(frame, NULL, NULL, &is_signal) != 16 || is_signal)
-		goto out;
 	assert_int_equal(dwarf_frame_register(frame, 16, memory, &ops, &n), 0);
-	if (n == 0 && ops == memory) {
-		rule.kind = SP_CFI_END;
-		goto out;
-	}
-	if (!is_saved_at(ops, n, &offset) || offset != -8)
-		goto out;
-	assert_int_equal(dwarf_frame_register(frame, 6, memory, &ops, &n), 0);
 	if (n == 0 && ops == memory)
-		goto out;
-	if (n > 0 && !is_saved_at(ops, n, &offset))
-		goto out;
-	rule.bp_bytes = n > 0 ? (int16_t)offset : 0;
+		return (struct sp_cfi_rule){.kind = SP_CFI_END};
+	if (!is_saved_at(ops, n, &offset) || offset != -8)
+		return other;
+	assert_int_equal(
+		dwarf_frame_register(frame, 6, bp_memory, &bp_ops, &n_bp), 0);
+	if (n_bp == 0 && bp_ops == bp_memory)
+		return other;
 	assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
+	if (n_bp > 0 && !is_saved_at(bp_ops, n_bp, &offset))
+		return model_realigned(ops, n, bp_ops, n_bp);
+	rule.bp_bytes = n_bp > 0 ? (int16_t)offset : 0;
 	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == 7)
 		rule.kind = SP_CFI_SP;
 	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == 6)
 		rule.kind = SP_CFI_BP;
 	rule.cfa_bytes = n == 1 ? (int32_t)ops[0].number2 : 0;
-out:
-	free(frame);
 	return rule.kind == SP_CFI_OTHER ? other : rule;
 }
 
-static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
-			  uintptr_t pc, struct count *count)
+static void check_rule(const struct sp_module_entry *e, uintptr_t pc,
+		       Dwarf_Frame *frame, bool is_signal, struct count *count)
 {
-	/* The instruction before a return address is what both are about. */
-	struct sp_cfi_rule theirs = model(cfi, pc - 1 - e->bias);
-	struct sp_cfi_rule ours = sp_cfi_find(e, pc);
+	struct sp_cfi_rule theirs = model(frame, is_signal);
+	struct sp_cfi_rule ours = sp_cfi_find(&run, e, pc);
 
-	count->all++;
-	count->said += ours.kind != SP_CFI_OTHER;
+	count->rules += ours.kind != SP_CFI_OTHER;
+	count->realigned += ours.kind == SP_CFI_REALIGNED;
+	/* By its code, what libdw knows by its tables. */
+	if (ours.kind == SP_CFI_SIGNAL && is_signal)
+		return;
 	if (ours.kind != theirs.kind || ours.cfa_bytes != theirs.cfa_bytes ||
 	    ours.bp_bytes != theirs.bp_bytes)
 		fail_msg("%s+0x%lx: %d %d %d, libdw has %d %d %d", e->name,
@@ -88,6 +110,219 @@ static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
 			 ours.cfa_bytes, ours.bp_bytes, theirs.kind,
 			 theirs.cfa_bytes, theirs.bp_bytes);
 }
+
+/* ---- all registers ---- */
+
+/* Any words at all as a stack, with each register at some place of it. */
+#define STACK_WORDS (1u << 19)
+static uint64_t stack[STACK_WORDS];
+static struct sp_cfi_registers begin_registers;
+static struct sp_stackend_span memory;
+
+static void fill_stack(void)
+{
+	uint64_t random = 1;
+
+	memory.low = (uintptr_t)stack;
+	memory.high = (uintptr_t)(stack + STACK_WORDS);
+	for (size_t i = 0; i < STACK_WORDS; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		/* Another place of it. */
+		stack[i] = (uintptr_t)&stack[STACK_WORDS / 4 +
+					     (random >> 33) % STACK_WORDS / 2];
+	}
+	for (int i = 0; i < SP_CFI_REGISTERS; i++)
+		begin_registers.value[i] = stack[i];
+	begin_registers.known = (1u << SP_CFI_REGISTERS) - 1;
+}
+
+struct model_stack {
+	uint64_t values[64];
+	int n;
+	bool is_value, failed;
+};
+
+static void push(struct model_stack *m, uint64_t value)
+{
+	assert_true(m->n < 64);
+	m->values[m->n++] = value;
+}
+
+static uint64_t pop(struct model_stack *m)
+{
+	assert_true(m->n > 0);
+	return m->values[--m->n];
+}
+
+static void execute_binary(struct model_stack *m, const Dwarf_Op *op)
+{
+	uint64_t b = pop(m), a = pop(m);
+
+	switch (op->atom) {
+	case DW_OP_plus:
+		push(m, a + b);
+		break;
+	case DW_OP_minus:
+		push(m, a - b);
+		break;
+	case DW_OP_and:
+		push(m, a & b);
+		break;
+	case DW_OP_mul:
+		push(m, a * b);
+		break;
+	case DW_OP_shl:
+		push(m, a << b);
+		break;
+	case DW_OP_ge:
+		push(m, (int64_t)a >= (int64_t)b);
+		break;
+	default:
+		fail_msg("DWARF operation 0x%x is not known here", op->atom);
+	}
+}
+
+static void execute(struct model_stack *m, const Dwarf_Op *op, uint64_t cfa,
+		    const uint64_t *registers)
+{
+	uint64_t value;
+
+	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
+		push(m, op->atom - DW_OP_lit0);
+		return;
+	}
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
+		push(m, registers[op->atom - DW_OP_breg0] + op->number);
+		return;
+	}
+	switch (op->atom) {
+	case DW_OP_call_frame_cfa:
+		push(m, cfa);
+		return;
+	case DW_OP_bregx:
+		push(m, registers[op->number] + op->number2);
+		return;
+	case DW_OP_plus_uconst:
+		push(m, pop(m) + op->number);
+		return;
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+		push(m, op->number);
+		return;
+	case DW_OP_deref:
+		m->failed |= !sp_stackend_read(&memory, pop(m), &value);
+		push(m, m->failed ? 0 : value);
+		return;
+	case DW_OP_stack_value:
+		m->is_value = true;
+		return;
+	default:
+		break;
+	}
+	execute_binary(m, op);
+}
+
+static bool evaluate(const Dwarf_Op *ops, size_t n, uint64_t cfa,
+		     const uint64_t *registers, bool is_location, uint64_t *ret)
+{
+	struct model_stack m = {.n = 0};
+
+	/* libdw says "in that register" by one operation. */
+	if (n == 1 && ops[0].atom == DW_OP_regx) {
+		*ret = registers[ops[0].number];
+		return true;
+	}
+	for (size_t i = 0; i < n && !m.failed; i++)
+		execute(&m, &ops[i], cfa, registers);
+	if (m.failed)
+		return false;
+	*ret = pop(&m);
+	return !is_location || m.is_value ||
+	       sp_stackend_read(&memory, *ret, ret);
+}
+
+/* Register i of the caller, as libdw has it; false: not known. */
+static bool model_register(Dwarf_Frame *frame, int i, uint64_t cfa,
+			   const uint64_t *registers, uint64_t *ret)
+{
+	const uint32_t kept = SP_CFI_KEPT;
+	Dwarf_Op some[3], *ops;
+	size_t n;
+
+	assert_int_equal(dwarf_frame_register(frame, i, some, &ops, &n), 0);
+	if (n > 0)
+		return evaluate(ops, n, cfa, registers, true, ret);
+	if (i == SP_CFI_RSP) {
+		*ret = cfa;
+		return true;
+	}
+	/* The default is the same to libdw whether the register is kept. */
+	*ret = registers[i];
+	return kept >> i & 1;
+}
+
+static void check_step(const struct sp_module_entry *e, uintptr_t pc,
+		       Dwarf_Frame *frame, bool is_signal, struct count *count)
+{
+	struct sp_cfi_registers ours = begin_registers, theirs = ours;
+	bool signal = false, is_done;
+	uint64_t value, cfa = 0;
+	Dwarf_Op *ops;
+	size_t n;
+
+	ours.value[SP_CFI_PC] = pc;
+	theirs.value[SP_CFI_PC] = pc - 1;
+	is_done = sp_cfi_step(&run, e, &ours, &memory, &signal);
+	assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
+	if (!evaluate(ops, n, 0, theirs.value, false, &cfa) ||
+	    !model_register(frame, SP_CFI_PC, cfa, theirs.value, &value)) {
+		assert_false(is_done);
+		return;
+	}
+	if (!is_done || signal != is_signal)
+		fail_msg("%s+0x%lx: no step, libdw has one", e->name,
+			 (unsigned long)(pc - e->bias));
+	for (int i = 0; i < SP_CFI_REGISTERS; i++) {
+		bool is_known =
+			model_register(frame, i, cfa, theirs.value, &value);
+
+		value += i == SP_CFI_PC && is_signal;
+		if (is_known != (ours.known >> i & 1) ||
+		    (is_known && value != ours.value[i]))
+			fail_msg("%s+0x%lx: register %d is not libdw's",
+				 e->name, (unsigned long)(pc - e->bias), i);
+	}
+	count->steps++;
+	count->signals += is_signal;
+}
+
+static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
+			  uintptr_t pc, struct count *count)
+{
+	Dwarf_Frame *frame;
+	bool is_signal = false;
+	struct sp_cfi_rule rule;
+
+	count->all++;
+	/* The instruction before a return address is what both are about. */
+	if (dwarf_cfi_addrframe(cfi, pc - 1 - e->bias, &frame) != 0) {
+		rule = sp_cfi_find(&run, e, pc);
+		if (rule.kind != SP_CFI_NONE && !rule.is_exact)
+			fail_msg("%s+0x%lx: libdw has no rule", e->name,
+				 (unsigned long)(pc - e->bias));
+		return;
+	}
+	assert_int_equal(dwarf_frame_info(frame, NULL, NULL, &is_signal), 16);
+	check_rule(e, pc, frame, is_signal, count);
+	check_step(e, pc, frame, is_signal, count);
+	free(frame);
+}
+
+/* ---- all objects ---- */
 
 /* Functions as .eh_frame_hdr lists them. */
 static const int32_t *functions_of(const struct sp_module_entry *e,
@@ -103,6 +338,7 @@ static const int32_t *functions_of(const struct sp_module_entry *e,
 	return NULL;
 }
 
+/* Wherever a call ends, and at some addresses besides. */
 static void check_object(const struct sp_module_entry *e, Dwarf_CFI *cfi,
 			 struct count *count)
 {
@@ -115,19 +351,39 @@ static void check_object(const struct sp_module_entry *e, Dwarf_CFI *cfi,
 	for (uint32_t i = 0; i + 1 < n; i += stride) {
 		uintptr_t start = base + (uintptr_t)(intptr_t)pairs[2 * i];
 		uintptr_t end = base + (uintptr_t)(intptr_t)pairs[2 * i + 2];
-		uintptr_t step = (end - start) / ADDRESSES_MAX + 1;
+		struct sp_slice code;
 
-		for (uintptr_t pc = start + 1; pc <= end; pc += step)
-			check_address(e, cfi, pc, count);
+		if (!sp_code_segment(e, start, PF_X, &code) ||
+		    end > (uintptr_t)code.end)
+			continue;
+		for (uintptr_t pc = start + 1; pc <= end; pc++)
+			if ((pc - start) % 61 == 1 ||
+			    sp_code_is_behind_call(pc, start))
+				check_address(e, cfi, pc, count);
 	}
 }
 
+/* A function that aligns its stack, which grows in it. */
+static int realign(const char *text, size_t n)
+{
+	_Alignas(64) char first[64];
+	char *second = __builtin_alloca(n);
+
+	strncpy(first, text, sizeof(first) - 1);
+	strncpy(second, text, n);
+	return strncmp(first, second, n);
+}
+
+static int (*volatile realigned)(const char *, size_t) = realign;
+
 static void test_against_libdw(void **state)
 {
-	struct count count = {0, 0};
+	struct count count = {.all = 0};
 	unsigned int objects = 0;
 
 	(void)state;
+	assert_int_equal(realigned("text", 3), 0);
+	fill_stack();
 	elf_version(EV_CURRENT);
 	for (unsigned int i = 0; i < sp_modules_count(); i++) {
 		const struct sp_module_entry *e = sp_modules_get(i);
@@ -147,203 +403,31 @@ static void test_against_libdw(void **state)
 		elf_end(elf);
 		close(fd);
 	}
+	print_message("%u objects, %lu addresses: %lu rules (%lu realigned), "
+		      "%lu steps (%lu signals)\n",
+		      objects, count.all, count.rules, count.realigned,
+		      count.steps, count.signals);
 	/* The program, the C library, the loader, libdw and what it needs. */
 	assert_true(objects >= 6);
-	assert_true(count.all > 20000);
+	assert_true(count.all > 50000);
+#ifndef __clang__ /* which does it in another way */
+	assert_true(count.realigned > 0);
+#endif
+	assert_true(count.signals > 0);
 	/* The rest is padding between functions, and the odd assembly. */
-	assert_true((double)count.said > 0.8 * (double)count.all);
-}
-
-/* ---- made by hand ---- */
-
-/*
- * One function of 256 bytes, and what describes it: as an object would have it
- * in memory.  Code is never run, so it need not be any.
- */
-struct object {
-	struct {
-		uint8_t kinds[4];
-		int32_t eh_frame;
-		uint32_t count;
-		int32_t function, entry;
-	} header;
-	uint8_t frame[256];
-	uint8_t code[256];
-};
-
-static _Alignas(4096) struct object object;
-static ElfW(Phdr) phdr;
-static struct sp_module_entry entry;
-
-static uint8_t *put(uint8_t *at, const void *bytes, size_t n)
-{
-	memcpy(at, bytes, n);
-	return at + n;
-}
-
-static uint8_t *put_word(uint8_t *at, int64_t value)
-{
-	int32_t word = (int32_t)value;
-
-	return put(at, &word, sizeof(word));
-}
-
-/* A CIE with that augmentation and its data, and an FDE with that program. */
-static void make(const char *letters, const void *data, size_t data_bytes,
-		 const void *program, size_t bytes)
-{
-	/* Aligned by 1 and -8, return address in register 16, CFA = rsp + 8,
-	 * return address there. */
-	static const uint8_t aligns[] = {1, 0x78, 16};
-	static const uint8_t initial[] = {0x0c, 7, 8, 0x90, 1};
-	uint8_t *at = object.frame, *fde;
-
-	memset(&object, 0, sizeof(object));
-	at = put_word(at,
-		      (int64_t)(4 + 1 + strlen(letters) + 1 + sizeof(aligns) +
-				1 + data_bytes + sizeof(initial)));
-	at = put_word(at, 0);
-	at = put(at, &(uint8_t){1}, 1);
-	at = put(at, letters, strlen(letters) + 1);
-	at = put(at, aligns, sizeof(aligns));
-	at = put(at, &(uint8_t){(uint8_t)data_bytes}, 1);
-	at = put(at, data, data_bytes);
-	at = put(at, initial, sizeof(initial));
-	fde = at;
-	at = put_word(at, (int64_t)(4 + 8 + 1 + bytes));
-	at = put_word(at, at - object.frame);
-	at = put_word(at, object.code - at);
-	at = put_word(at, sizeof(object.code));
-	at = put(at, &(uint8_t){0}, 1);
-	put(at, program, bytes);
-	memcpy(object.header.kinds, (uint8_t[]){1, 0x1b, 3, 0x3b}, 4);
-	object.header.count = 1;
-	object.header.function =
-		(int32_t)(object.code - (uint8_t *)&object.header);
-	object.header.entry = (int32_t)(fde - (uint8_t *)&object.header);
-	phdr = (ElfW(Phdr)){.p_type = PT_GNU_EH_FRAME,
-			    .p_memsz = sizeof(object.header)};
-	entry = (struct sp_module_entry){
-		.start = (uintptr_t)&object,
-		.end = (uintptr_t)(&object + 1),
-		.bias = (uintptr_t)&object,
-		.phdr = &phdr,
-		.n_phdr = 1,
-	};
-}
-
-static const uint8_t usual_data[] = {0x1b};
-
-static void check_at(unsigned int offset, enum sp_cfi_kind kind, int cfa,
-		     int bp)
-{
-	/* The call is the byte before. */
-	struct sp_cfi_rule rule =
-		sp_cfi_find(&entry, (uintptr_t)object.code + offset + 1);
-
-	assert_int_equal(rule.kind, kind);
-	if (kind == SP_CFI_OTHER || kind == SP_CFI_END)
-		return;
-	assert_int_equal(rule.cfa_bytes, cfa);
-	assert_int_equal(rule.bp_bytes, bp);
-}
-
-static void test_by_hand(void **state)
-{
-	static const uint8_t program[] = {
-		0x41, 0x0e, 16,   0x86, 2,       /* push %rbp */
-		0x43, 0x0d, 6,                   /* mov %rsp,%rbp */
-		0x02, 60,   0x0a,                /* remember: an early return */
-		0x0c, 7,    8,                   /* leave */
-		0x41, 0x0b,                      /* restore: go on */
-		0x03, 50,   0,    0x09, 3, 12,   /* rbx is in r12: who cares */
-		0x04, 10,   0,    0,    0, 0xc6, /* rbp is untouched again */
-	};
-
-	(void)state;
-	make("zR", usual_data, 1, program, sizeof(program));
-	check_at(0, SP_CFI_SP, 8, 0);
-	check_at(1, SP_CFI_SP, 16, -16);
-	check_at(3, SP_CFI_SP, 16, -16);
-	check_at(4, SP_CFI_BP, 16, -16);
-	check_at(63, SP_CFI_BP, 16, -16);
-	check_at(64, SP_CFI_SP, 8, -16);
-	check_at(65, SP_CFI_BP, 16, -16);
-	check_at(115, SP_CFI_BP, 16, -16);
-	check_at(125, SP_CFI_BP, 16, 0);
-	check_at(255, SP_CFI_BP, 16, 0);
-	/* Before the function, and behind it. */
-	check_at(UINT32_MAX, SP_CFI_OTHER, 0, 0);
-	check_at(256, SP_CFI_OTHER, 0, 0);
-}
-
-static void check_program(const void *program, size_t bytes,
-			  enum sp_cfi_kind kind)
-{
-	make("zR", usual_data, 1, program, bytes);
-	check_at(100, kind, 8, 0);
-}
-
-#define CHECK(kind, ...)                                                       \
-	check_program((const uint8_t[]){__VA_ARGS__},                          \
-		      sizeof((const uint8_t[]){__VA_ARGS__}), kind)
-
-/* All that is not as simple as a rule. */
-static void test_others(void **state)
-{
-	(void)state;
-	CHECK(SP_CFI_SP, 0);                   /* nothing at all */
-	CHECK(SP_CFI_END, 0x07, 16);           /* the outermost function */
-	CHECK(SP_CFI_OTHER, 0x0c, 3, 8);       /* by rbx */
-	CHECK(SP_CFI_OTHER, 0x0f, 1, 0x30);    /* by an expression */
-	CHECK(SP_CFI_OTHER, 0x90, 2);          /* returns elsewhere */
-	CHECK(SP_CFI_OTHER, 0x09, 16, 0);      /* by a register */
-	CHECK(SP_CFI_OTHER, 0x07, 6);          /* rbp is lost */
-	CHECK(SP_CFI_OTHER, 0x10, 6, 1, 0x30); /* or somewhere */
-	CHECK(SP_CFI_OTHER, 0x14, 6, 2);
-	CHECK(SP_CFI_OTHER, 0x86, 1); /* where the return address is */
-	CHECK(SP_CFI_OTHER, 0x0e, 4); /* the caller's stack is not above */
-	CHECK(SP_CFI_OTHER, 0x0b);    /* restores what was not remembered */
-	CHECK(SP_CFI_OTHER, 0x3f);    /* an instruction of the future */
-	CHECK(SP_CFI_OTHER, 0x0f, 0xff, 0xff, 0x03); /* beyond the end */
-	CHECK(SP_CFI_OTHER, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a,
-	      0x0a); /* remembers more than anybody */
-	/* A signal's frame, and letters and encodings that are not known. */
-	make("zRS", usual_data, 1, "", 1);
-	check_at(100, SP_CFI_OTHER, 0, 0);
-	make("zQ", usual_data, 1, "", 1);
-	check_at(100, SP_CFI_OTHER, 0, 0);
-	make("zR", "\x03", 1, "", 1);
-	check_at(100, SP_CFI_OTHER, 0, 0);
-	/* A handler of exceptions and its data are passed over. */
-	make("zPLR", "\x9b....\x1b\x1b", 7, "", 1);
-	check_at(100, SP_CFI_SP, 8, 0);
-	make("zPLR", "\x00........\x1b\x1b", 11, "", 1);
-	check_at(100, SP_CFI_SP, 8, 0);
-}
-
-/* Any byte of the tables may be anything: nothing is read outside of them. */
-static void test_damage(void **state)
-{
-	static const uint8_t program[] = {0x41, 0x0e, 16,   0x86,
-					  2,    0x43, 0x0d, 6};
-	uint32_t random = 1;
-
-	(void)state;
-	for (int i = 0; i < 200000; i++) {
-		make("zPLR", "\x9b....\x1b\x1b", 7, program, sizeof(program));
-		for (int k = 0; k < 3; k++) {
-			random = random * 1664525u + 1013904223u;
-			((uint8_t *)&object)[random % 100] =
-				(uint8_t)(random >> 24);
-		}
-		sp_cfi_find(&entry, (uintptr_t)object.code + 101);
-	}
+	assert_true((double)count.rules > 0.95 * (double)count.steps);
 }
 
 static int begin(void **state)
 {
+	static const char *const libraries[] = {
+		"libcrypto.so.3", "libcrypto.so.1.1", "libstdc++.so.6",
+		"libpython3.11.so.1.0", "libunwind.so.8"};
+
 	(void)state;
+	/* Assembly, exceptions, and much else: whatever there is. */
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		dlopen(libraries[i], RTLD_LAZY);
 	sp_modules_init("/proc/self/exe");
 	return sp_modules_count() ? 0 : -1;
 }
@@ -352,9 +436,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_against_libdw),
-		cmocka_unit_test(test_by_hand),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_damage),
 	};
 
 	return cmocka_run_group_tests(tests, begin, NULL);

@@ -111,15 +111,15 @@ static void test_reset(void **state)
 	busy = take_elsewhere(0);
 	idle = sp_lane_take(&hints[0]);
 	busy->tail.chunk = idle->tail.chunk = &chunk;
-	busy->unwind_tls = idle->unwind_tls = &chunk;
+	busy->walks[0].n = idle->walks[0].n = 1;
 	sp_lane_give(idle);
 	sp_lane_reset();
 	assert_null(busy->tail.chunk);
 	assert_null(idle->tail.chunk);
-	/* Nobody knows what the caches of a busy one look like. */
-	assert_null(busy->unwind_tls);
-	assert_ptr_equal(idle->unwind_tls, &chunk);
-	idle->unwind_tls = NULL;
+	/* Nobody knows what the last walk of a busy one looks like. */
+	assert_int_equal(busy->walks[0].n, 0);
+	assert_int_equal(idle->walks[0].n, 1);
+	idle->walks[0].n = 0;
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		hints[i] = 0;
 		assert_non_null(sp_lane_take(&hints[i]));
@@ -138,13 +138,13 @@ static void test_reset_but_own(void **state)
 	(void)state;
 	for (int i = 0; i < 2; i++) {
 		kept[i]->tail.chunk = &chunk;
-		kept[i]->unwind_tls = &chunk;
+		kept[i]->walks[0].n = 1;
 	}
 	other->tail.chunk = &chunk;
 	sp_lane_reset();
 	for (int i = 0; i < 2; i++) {
 		assert_ptr_equal(kept[i]->tail.chunk, &chunk);
-		assert_ptr_equal(kept[i]->unwind_tls, &chunk);
+		assert_int_equal(kept[i]->walks[0].n, 1);
 	}
 	assert_null(other->tail.chunk);
 	for (unsigned int i = 2; i < SP_LANES; i++) {
@@ -157,7 +157,7 @@ static void test_reset_but_own(void **state)
 	assert_null(sp_lane_take(&hint));
 	give_all();
 	for (int i = 0; i < 2; i++)
-		kept[i]->unwind_tls = NULL;
+		kept[i]->walks[0].n = 0;
 	sp_lane_reset();
 	assert_null(kept[0]->tail.chunk);
 }

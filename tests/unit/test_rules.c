@@ -18,9 +18,10 @@
 static struct sp_cfi_rule rule_of(uintptr_t pc)
 {
 	return (struct sp_cfi_rule){
-		.kind = (enum sp_cfi_kind)(pc / 16 % 4),
+		.kind = (enum sp_cfi_kind)(1 + pc / 16 % 7),
 		.cfa_bytes = (int32_t)(pc * 2654435761u >> 8),
 		.bp_bytes = (int16_t)(pc >> 3),
+		.is_exact = pc / 32 % 2,
 	};
 }
 
@@ -39,6 +40,7 @@ static bool knows(uintptr_t pc)
 	assert_int_equal(rule.kind, expected.kind);
 	assert_int_equal(rule.cfa_bytes, expected.cfa_bytes);
 	assert_int_equal(rule.bp_bytes, expected.bp_bytes);
+	assert_int_equal(rule.is_exact, expected.is_exact);
 	return true;
 }
 

@@ -46,8 +46,9 @@ static bool same(const struct model_stack *a, const struct model_stack *b)
 /* In the current segment. */
 static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 {
+	static void *pcs[SP_LANE_DEPTH];
 	const struct sp_stack_walk walk = {
-		.pcs = lane->pcs,
+		.pcs = pcs,
 		.n = s->n,
 		.flags = s->flags,
 		.is_permanent = s->is_permanent,
@@ -57,8 +58,8 @@ static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 	/* Addresses that mean the same frames each time. */
 	for (uint32_t i = 0; i < s->n; i++) {
 		lane->frames[i] = s->frames[i];
-		lane->pcs[i] = (void *)(uintptr_t)(s->frames[i].module << 32 |
-						   s->frames[i].offset);
+		pcs[i] = (void *)(uintptr_t)(s->frames[i].module << 32 |
+					     s->frames[i].offset);
 	}
 	known = sp_stacktab_find(&walk);
 	place = sp_stacktab_intern(lane, &walk);
