@@ -312,7 +312,7 @@ class Settings(harness.Case):
                "FOLLOW": (["", "x" * 256], "text of 1 to 255 bytes"),
                "START": (["yes", ""], "one of on|off"),
                "SIGNAL": (["usr1", "9"], "one of none|USR1|USR2"),
-               "UNWIND": (["dwarf", "FP"], "one of libunwind|fp"),
+               "UNWIND": (["dwarf", "FP"], "one of tables|fp"),
                "RATE": (["500", "0/s", "1000001/s", ""],
                         "off, or 1/s to 1000000/s"),
                "HELP": (["yes"], "one of 0|1"),

@@ -479,6 +479,7 @@ static void test_choices(void **state)
 		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=on",
 		"SAMPLEPROF_LOG=quiet", "SAMPLEPROF_UNWIND=fp", NULL};
 	static const char *const none[] = {NULL};
+	static const char *const old[] = {"SAMPLEPROF_UNWIND=libunwind", NULL};
 	struct sp_config c;
 	struct sp_config_error err;
 
@@ -490,6 +491,10 @@ static void test_choices(void **state)
 	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_true(parse(none, &c, &err));
 	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	/* By its old name. */
+	assert_true(parse(old, &c, &err));
+	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	assert_true(parse(none, &c, &err));
 	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
 	assert_int_not_equal(c.rss, SP_CONFIG_RSS_ON);
 }
