@@ -433,8 +433,8 @@ enum sp_mark_kind {
 
 /* Flags of a STACK record. */
 #define SP_STACK_TRUNCATED   1u /* deeper than the depth limit */
-#define SP_STACK_CALLER_ONLY 2u /* the unwinder was not there or gave up */
-#define SP_STACK_NO_POINTER  4u /* ends at code without frame pointers */
+#define SP_STACK_CALLER_ONLY 2u /* it was not walked */
+#define SP_STACK_NO_POINTER  4u /* ends where no caller can be found */
 
 /* Flags of a line of a SYMBOL record. */
 #define SP_SYMBOL_INLINED  1u /* inlined into the function of the next line */

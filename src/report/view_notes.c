@@ -238,12 +238,19 @@ static void note_stacks(struct notes *notes,
 static void note_cut_stacks(struct notes *notes,
 			    const struct sp_aggregate *aggregate)
 {
+	const char *unwinder =
+		sp_profile_info(aggregate->analysis->profile, "unwinder");
+
 	note_stacks(notes, aggregate, SP_STACK_TRUNCATED,
 		    "deeper than the limit: cum of their outer functions is "
 		    "low; raise SAMPLEPROF_DEPTH");
 	note_stacks(notes, aggregate, SP_STACK_NO_POINTER,
-		    "that end at code without frame pointers: functions are "
-		    "missing; SAMPLEPROF_UNWIND=libunwind finds them");
+		    unwinder && strcmp(unwinder, "fp") == 0
+			    ? "that end at code whose callers cannot be found: "
+			      "functions are missing; "
+			      "SAMPLEPROF_UNWIND=tables finds them"
+			    : "that end at code whose callers cannot be found: "
+			      "outer functions are missing");
 }
 
 static void note_problem(void *arg, const struct sp_module *module,

@@ -46,7 +46,7 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 	if (stack->flags & SP_STACK_CALLER_ONLY)
 		fputs("    ... only the calling function is known\n", out);
 	if (stack->flags & SP_STACK_NO_POINTER)
-		fputs("    ... called by code without frame pointers\n", out);
+		fputs("    ... its callers are not known\n", out);
 }
 
 static void print_age(FILE *out, uint64_t ns)

@@ -332,7 +332,7 @@ static void test_stacks(void **state)
 	assert_has(text, "    h (inline)  h.c:40  (app)\n"
 			 "    g  g.c:31  (app)\n"
 			 "    main  src/main.c:10  (app)\n"
-			 "    ... called by code without frame pointers\n\n#2");
+			 "    ... its callers are not known\n\n#2");
 	assert_has(text, "    f  f.c  (app)\n"
 			 "    f  f.c  (app)\n"
 			 "    main  src/main.c:10  (app)\n"
@@ -393,14 +393,17 @@ static void test_notes(void **state)
 	assert_has(text, "damaged: 1 bad record, 4 KiB ignored; first: "
 			 "offset 65536: check\n");
 	assert_has(text, "  - 4.8% of the bytes are in stacks deeper");
-	assert_has_not(text, "pointers");
+	assert_has_not(text, "callers");
 	assert_has(text, "  - no symbols for /lib/libz.so.1: no such file\n");
 	assert_has_not(text, "unfinished");
 	assert_has_not(text, "stored");
 	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
 	assert_has(print(page, NOTES, 0),
 		   "  - 95.1% of the bytes are in stacks that end at code "
-		   "without frame pointers: ");
+		   "whose callers cannot be found: outer functions are "
+		   "missing\n");
+	page->x->infos[0] = (struct sp_info){"unwinder", "fp"};
+	assert_has(print(page, NOTES, 0), "SAMPLEPROF_UNWIND=tables finds");
 	page->x->symbolizer.named = 1500;
 	page->x->symbolizer.stored = 1100;
 	assert_has(print(page, NOTES, 0),
