@@ -107,12 +107,10 @@ class Profile:
         return self.json["settings"]
 
     def lost(self):
-        """The losses that happened, but for two that every process may have:
-        allocations before the library's constructor have a stack of one
-        frame, and threads may be alive when it ends."""
+        """The losses that happened, but for one that every process may have:
+        threads may be alive when it ends."""
         return {k: v for k, v in self.json["losses"].items()
-                if v and k not in ("stacks_before_unwinder",
-                                   "bytes_after_exit")}
+                if v and k != "bytes_after_exit"}
 
     @property
     def stacks(self):

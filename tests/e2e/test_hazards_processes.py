@@ -52,7 +52,7 @@ class Loader(hazards.Case):
                       self.plugin("plugin_b"), int(1000 * STORM_S),
                       periods=("16K", "512K"), max_file="64M",
                       lost=("samples_without_stack", "modules_not_recorded",
-                            "stacks_unwind_failed", *FULL))
+                            *FULL))
 
     def test_allocation_while_another_holds_the_loaders_lock(self):
         """Our own passes in e2e.threads; here is that the lock hurts."""

@@ -41,7 +41,7 @@ def good_profile():
                            "alloc_objects": objects}]})
     exact = size * objects
     return {"file": "x", "end": "clean", "samples": int(samples),
-            "losses": {"samples_no_lane": 0, "stacks_before_unwinder": 1},
+            "losses": {"samples_no_lane": 0},
             "damage": {"text": ""},
             "exact": {"alloc_bytes": exact, "alloc_objects": objects},
             "estimate": {"alloc_bytes": {"lo": exact * 0.99,

@@ -30,9 +30,6 @@ LIMITS = {
 # What the library is held to with --switched, and how often it is switched.
 SWITCHED = {"samples_per_s": 400, "file_bytes": 4 << 20, "cycles": 200}
 
-# Losses that a program may have: a stack from before main has one frame.
-HARMLESS = ("stacks_before_unwinder",)
-
 
 def percentiles(values):
     values = sorted(values)
@@ -136,7 +133,7 @@ class Verdict:
 
     def profile(self, profile, used_memory, is_switched=False):
         lost = {k: v for k, v in profile["losses"].items()
-                if v and k not in HARMLESS}
+                if v}
         self.check("losses", lost, "none", not lost)
         self.check("damage", profile["damage"]["text"], "none",
                    not profile["damage"]["text"])
@@ -184,8 +181,7 @@ class Verdict:
         """One that was forked while sampling was off has no samples."""
         damaged = [p["file"] for p in profiles if p["damage"]["text"]]
         lost = [p["file"] for p in profiles
-                if any(v for k, v in p["losses"].items()
-                       if k not in HARMLESS)]
+                if any(p["losses"].values())]
         empty = [p["file"] for p in profiles if not p["samples"]]
         self.check("profiles of children: files, damaged, with losses, "
                    "without samples",

@@ -8,7 +8,7 @@ PAGE_HEAD = re.compile(
     r"^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ (\d+)\s*(.*)$")
 
 # Objects that are in the process because of the library.
-OBJECTS = ("libsampleprof.so", "libunwind.so", "libunwind-x86_64.so")
+OBJECTS = ("libsampleprof.so",)
 
 
 def _mappings(pid):
@@ -30,7 +30,7 @@ def memory(pid):
     """Resident bytes: `total`; `tables`, the anonymous mappings without huge
     pages, as the library makes its tables and newer kernels thread stacks;
     `profile`, the mapped part of the profile; `objects`, code and data of the
-    library and the unwinder."""
+    library."""
     found = {"total": 0, "tables": 0, "profile": 0, "objects": 0}
     for inode, name, rss, flags in _mappings(pid):
         found["total"] += rss

@@ -15,9 +15,6 @@ import time
 
 from sources import Failed
 
-# A stack from before main has one frame in every program.
-HARMLESS = ("stacks_before_unwinder",)
-
 
 class Run:
     """What the groups of one run had for outcomes and profiles."""
@@ -180,6 +177,5 @@ class Worker:
             result.profiles += 1
             result.samples += profile["samples"]
             result.losses.update(
-                {k: v for k, v in profile["losses"].items()
-                 if v and k not in HARMLESS})
+                {k: v for k, v in profile["losses"].items() if v})
             os.unlink(path)
