@@ -17,10 +17,6 @@ BUILD_PACKAGES=(
 	libpcre2-dev         # filters of the report
 )
 
-# Opened by the library inside the profiled program to walk call stacks.
-# shellcheck disable=SC2034
-RUN_PACKAGES=(libunwind8)
-
 # What tools/quickstart profiles, and what its suggestions use.
 # shellcheck disable=SC2034
 DEMO_PACKAGES=(sqlite3 jq man-db)
@@ -41,6 +37,8 @@ TEST_PACKAGES=(
 	golang-go golang-github-google-pprof-dev            # google/pprof
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1                                      # --debuginfod
+	libunwind8 libgoogle-perftools4                     # other unwinders
+	default-jdk-headless rustc                          # other languages
 	valgrind
 	chromium # the page
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
