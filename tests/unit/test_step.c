@@ -80,7 +80,8 @@ static void *begin_with_all(void *arg)
 
 static void *begin_with_half(void *arg)
 {
-	sp_thread.index = 2;
+	/* One that is looked for at the same place. */
+	sp_thread.index = 1 + SP_LANE_STACKS;
 	/* Its own stack, and memory of somebody else below a hole. */
 	assert_true(known_end(&arg) > (uintptr_t)&arg);
 	assert_true(known_end((char *)arg + PAGE_BYTES) <=
