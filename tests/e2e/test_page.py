@@ -62,11 +62,13 @@ class PageCase(harness.Case):
             browser.run(f"location.hash = {json.dumps(state)}")
         else:
             browser.open(path + "#" + state)
-        self.ready()
+        self.until(f"location.pathname == {json.dumps(path)}")
 
-    def ready(self):
-        browser.run("new Promise((d) => setTimeout(d, 20))")
-        browser.wait("document.body && document.body.dataset.state == 'ready'")
+    def until(self, condition):
+        """Until it is true, and the page shows all that its address says."""
+        browser.wait(f"({condition}) && document.body && "
+                     "document.body.dataset.state == 'ready' && "
+                     "document.body.dataset.shown == location.hash.slice(1)")
 
     def open_cpu_s(self, path, most_s):
         """CPU seconds of the page from its opening to its tables: the least of
@@ -263,17 +265,16 @@ class Use(PageCase):
     def test_zoom_and_back(self):
         left, top, width, _ = self.box("flame")
         browser.click(left + width / 3, top + 19 * 6 + 5)
-        self.ready()
+        self.until("location.hash.includes('node')")
         zoomed = int(self.state()["node"])
         self.assertGreater(zoomed, 0)
         browser.click(left + width / 3, top + 5)
-        self.ready()
-        self.assertNotIn("node", self.state(), "a click on the root")
+        self.until("!location.hash.includes('node')")
         browser.run("history.back()")
-        browser.wait("location.hash.includes('node')")
+        self.until("location.hash.includes('node')")
         self.assertEqual(int(self.state()["node"]), zoomed)
         browser.run("history.back()")
-        browser.wait("!location.hash.includes('node')")
+        self.until("!location.hash.includes('node')")
         self.assert_quiet()
 
     def test_tooltip(self):
@@ -289,8 +290,7 @@ class Use(PageCase):
         browser.key("/", "/")
         browser.wait("document.activeElement.id == 'search'")
         browser.type("^mark.*|EAST$")
-        browser.wait("location.hash.includes('search')")
-        self.ready()
+        self.until("location.hash.includes('search')")
         self.assertEqual(self.rows(), {}, "upper case makes case count")
         self.show(self.path, "search=" + "%5Eeast%24")
         self.assertEqual(set(self.rows()), {"east"})
@@ -303,26 +303,23 @@ class Use(PageCase):
     def test_views_and_metric(self):
         alloc = self.text("chosen")
         browser.run("document.querySelector('[data-view=live]').click()")
-        browser.wait("location.hash.includes('live')")
-        self.ready()
+        self.until("location.hash.includes('live')")
         live = self.text("chosen")
         self.assertIn("alive at the end", live)
         self.assertNotEqual(alloc, live)
         browser.run("document.querySelector('[data-metric=objects]').click()")
-        browser.wait("location.hash.includes('objects')")
-        self.ready()
+        self.until("location.hash.includes('objects')")
         self.assertRegex(self.text("chosen"), r"^[0-9,.]+ ?[KM]? objects \[")
         browser.run("document.activeElement.blur()")
         browser.key("1", "1")
-        browser.wait("!location.hash.includes('live')")
+        self.until("!location.hash.includes('live')")
         browser.key("m", "m")
-        browser.wait("location.hash == '' || location.hash == '#'")
+        self.until("location.hash == '' || location.hash == '#'")
         self.assert_quiet()
 
     def test_invert(self):
         browser.run("document.getElementById('invert').click()")
-        browser.wait("location.hash.includes('inverted')")
-        self.ready()
+        self.until("location.hash.includes('inverted')")
         left, top, width, _ = self.box("flame")
         browser.mouse("mouseMoved", left + width / 3, top + 19 + 5)
         browser.wait("document.querySelector('#tip strong') && "
@@ -334,8 +331,7 @@ class Use(PageCase):
     def test_callers_and_callees(self):
         browser.run("[...document.querySelectorAll('#functions tbody button')]"
                     ".find((b) => b.textContent == 'south').click()")
-        browser.wait("location.hash.includes('focus')")
-        self.ready()
+        self.until("location.hash.includes('focus')")
         self.assertIn("callees of south", self.text("around"))
         row, cum = browser.run(
             "(() => { const f = document.getElementById('flame');"
@@ -355,26 +351,25 @@ class Use(PageCase):
         self.assertEqual(cum, shown, "all that passes through it")
         browser.run("document.getElementById('flame').focus()")
         browser.key("Escape")
-        browser.wait("!location.hash.includes('focus')")
+        self.until("!location.hash.includes('focus')")
         self.assert_quiet()
 
     def test_brush(self):
         left, top, width, height = self.box("timeline")
         browser.drag(left + width * 0.4, left + width * 0.7, top + height / 2)
-        browser.wait("location.hash.includes('from')")
-        self.ready()
+        self.until("location.hash.includes('from')")
         state = self.state()
         self.assertTrue(0 < int(state["from"]) < int(state["to"]) < 200, state)
         self.assertRegex(self.text("chosen"), "allocated from .* to ")
         browser.run("document.getElementById('whole').click()")
-        browser.wait("!location.hash.includes('from')")
+        self.until("!location.hash.includes('from')")
         browser.click(left + width * 0.5, top + height / 2)
-        browser.wait("location.hash.includes('to=')")
+        self.until("location.hash.includes('to=')")
         self.assertNotIn("from", self.state())
         browser.run("document.getElementById('timeline').focus()")
         before = int(self.state()["to"])
         browser.key("ArrowRight")
-        browser.wait(f"location.hash.includes('to={before + 1}')")
+        self.until(f"location.hash.includes('to={before + 1}')")
         self.assert_quiet()
 
     def test_sort(self):
@@ -383,13 +378,11 @@ class Use(PageCase):
             if key != "flat":
                 browser.run(f"document.querySelector('[data-key={key}]')"
                             ".click()")
-                browser.wait(f"location.hash.includes('{key}')")
-                self.ready()
+                self.until(f"location.hash.includes('{key}')")
             values = [row[column][0] for row in self.rows().values()]
             self.assertEqual(values, sorted(values, reverse=True), key)
         browser.run("document.querySelector('[data-key=name]').click()")
-        browser.wait("location.hash.includes('name')")
-        self.ready()
+        self.until("location.hash.includes('name')")
         names = list(self.rows())
         self.assertEqual(names, sorted(names))
         self.assert_quiet()
@@ -400,11 +393,11 @@ class Use(PageCase):
             browser.key("ArrowDown")
         self.assertRegex(self.text("status"), "^__libc_start_call_main|^main")
         browser.key("Enter")
-        browser.wait("location.hash.includes('node')")
+        self.until("location.hash.includes('node')")
         browser.key("s", "s")
-        browser.wait("location.hash.includes('focus')")
+        self.until("location.hash.includes('focus')")
         browser.key("i", "i")
-        browser.wait("location.hash.includes('inverted')")
+        self.until("location.hash.includes('inverted')")
         browser.key("?", "?")
         browser.wait("document.getElementById('keys').open")
         browser.run("document.querySelector('#keys button').click()")

@@ -274,8 +274,7 @@ class Use(PairCase):
         for side, path in (("old", self.old), ("new", self.new)):
             browser().run(
                 f"document.querySelector('[data-side={side}]').click()")
-            browser().wait(f"location.hash.includes('side={side}')")
-            self.ready()
+            self.until(f"location.hash.includes('side={side}')")
             want = {f["name"]: f["flat_bytes"]["value"] for f in json.loads(
                 report("--json", path))["functions"]}
             got = {name: row[0][0] for name, row in self.rows().items()}
@@ -287,13 +286,11 @@ class Use(PairCase):
             self.assertIn("gated", self.text("program"))
             self.assertNotIn("→", self.text("program"))
         browser().run("document.querySelector('[data-side=diff]').click()")
-        browser().wait("!location.hash.includes('side')")
-        self.ready()
+        self.until("!location.hash.includes('side')")
         self.assertEqual(self.box("timeline")[3], 0)
         self.assertGreater(len(self.changes(1)), 5)
         browser().run("history.back()")
-        browser().wait("location.hash.includes('side=new')")
-        self.ready()
+        self.until("location.hash.includes('side=new')")
         self.assertGreater(self.box("timeline")[3], 50)
         self.assert_quiet()
 
@@ -309,15 +306,12 @@ class Use(PairCase):
         self.assertEqual(told, sorted(told, reverse=True))
         browser().run("[...document.querySelectorAll('#changes tbody button')]"
                       ".find((b) => b.textContent == 'site_b').click()")
-        browser().wait("location.hash.includes('focus')")
-        self.ready()
+        self.until("location.hash.includes('focus')")
         self.assertIn("callees of site_b", self.text("around"))
         browser().key("i", "i")
-        browser().wait("location.hash.includes('inverted')")
-        self.ready()
+        self.until("location.hash.includes('inverted')")
         browser().key("m", "m")
-        browser().wait("location.hash.includes('objects')")
-        self.ready()
+        self.until("location.hash.includes('objects')")
         self.assertIn("objects", self.text("chosen"))
         self.assert_quiet()
 

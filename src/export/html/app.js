@@ -102,6 +102,8 @@ class App {
 		this.showControls();
 		if (isNewChoice || isNewSearch || has('sort', 'descending'))
 			this.later();
+		// For tests: an address is not shown at once.
+		document.body.dataset.shown = hash;
 	}
 
 	// Show another side from now on, from its head to its notes.
