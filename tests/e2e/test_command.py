@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import time
 
 import harness
 
@@ -27,6 +26,16 @@ class Command(harness.Case):
     def files(self):
         return sorted(f for f in os.listdir(self.dir)
                       if f.endswith(".sprof"))
+
+    def wait_until_said(self, pid, test):
+        """Until the process has a status of which that is true."""
+        def asked():
+            nonlocal done
+            done = self.sampleprof("ctl", pid, "status")
+            return done.returncode == 0 and test(done.stdout)
+
+        done = None
+        harness.wait_until(asked, lambda: done)
 
 
 class Run(Command):
@@ -171,13 +180,8 @@ class Rate(Command):
                 rate="50/s", period="4K"))
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        for _ in range(500):
-            done = self.sampleprof("ctl", process.pid, "status")
-            if "for at most 50/s" in done.stdout:
-                break
-            time.sleep(0.02)
-        self.assertRegex(done.stdout,
-                         r"sampling  on, period up to .* for at most 50/s")
+        self.wait_until_said(process.pid, lambda out: re.search(
+            "sampling  on, period up to .* for at most 50/s", out))
 
 
 class Control(Command):
@@ -198,26 +202,17 @@ class Control(Command):
         return done.stdout
 
     def until(self, test):
-        """Repeat a status until it says so."""
-        for _ in range(500):
-            done = self.sampleprof("ctl", self.process.pid, "status")
-            if done.returncode == 0 and test(done.stdout):
-                return
-            time.sleep(0.02)
-        self.fail(f"never: {done.stdout} {done.stderr}")
+        self.wait_until_said(self.process.pid, test)
 
-    def wait_until_stopped(self):
+    def states(self):
+        """Of the threads, as /proc has them."""
         tasks = f"/proc/{self.process.pid}/task"
-        for _ in range(500):
-            states = set()
-            for task in os.listdir(tasks):
-                with open(f"{tasks}/{task}/stat", encoding="ascii",
-                          errors="replace") as file:
-                    states.add(file.read().rsplit(")", 1)[1].split()[0])
-            if states == {"T"}:
-                return
-            time.sleep(0.01)
-        self.fail(f"not stopped: {states}")
+        found = set()
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/stat", encoding="ascii",
+                      errors="replace") as file:
+                found.add(file.read().rsplit(")", 1)[1].split()[0])
+        return found
 
     def test_switching(self):
         listed = self.sampleprof("ps").stdout
@@ -273,7 +268,7 @@ class Control(Command):
     def test_stopped(self):
         """What does not run carries its orders out when it goes on."""
         os.kill(self.process.pid, signal.SIGSTOP)
-        self.wait_until_stopped()
+        harness.wait_until(lambda: self.states() == {"T"}, self.states)
         words = (("start",), ("mark", "load"), ("period", "4K"),
                  ("snapshot", "here"), ("stop",), ("mark", "later"),
                  ("start",), ("stop",))

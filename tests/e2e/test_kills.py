@@ -275,7 +275,7 @@ class Kills(harness.Case):
                               settings=settings)
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), b"ready\n")
-        time.sleep(self.random.uniform(0, most_s))
+        harness.wait_for_cpu(process.pid, self.random.uniform(0, most_s))
         process.kill()
         return self.finish(process)
 
@@ -350,10 +350,7 @@ class Kills(harness.Case):
              "--io-threads", "4", "--io-threads-do-reads", "yes",
              "--dir", self.dir, "--loglevel", "warning"])
         self.addCleanup(server.kill)
-        for _ in range(1000):
-            if os.path.exists(socket):
-                break
-            time.sleep(0.005)
+        harness.wait_until(lambda: os.path.exists(socket))
         # pylint: disable-next=consider-using-with
         load = subprocess.Popen(
             [harness.require("redis-benchmark", "redis-tools"), "-s", socket,
@@ -362,7 +359,7 @@ class Kills(harness.Case):
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(load.wait)
         self.addCleanup(load.kill)
-        time.sleep(self.random.uniform(0.01, 0.15))
+        harness.wait_for_cpu(server.pid, self.random.uniform(0.01, 0.15))
         server.kill()
         result = self.finish(server)
         load.kill()

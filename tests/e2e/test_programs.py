@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import time
 
 import harness
 
@@ -282,11 +281,9 @@ class Redis(harness.Case):
                                   capture_output=True, check=False,
                                   timeout=harness.TIMEOUT_S).stdout
 
-        for _ in range(500):
-            if ask("ping") == b"PONG\n":
-                break
-            self.assertIsNone(process.poll(), "the server ended")
-            time.sleep(0.02)
+        harness.wait_until(lambda: process.poll() is not None or
+                           ask("ping") == b"PONG\n")
+        self.assertIsNone(process.poll(), "the server ended")
         subprocess.run([benchmark, "-s", socket, "-n", "3000", "-q", "-d",
                         "200", "-t", "set,get,lpush,sadd,hset,zadd,mset"],
                        capture_output=True, check=True,
