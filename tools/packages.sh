@@ -42,6 +42,7 @@ TEST_PACKAGES=(
 	valgrind
 	chromium # the page
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
+	lld                                         # other linkers
 	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
 )
 

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""One cell of the matrix: a program runs without the library and under it, and
+its profile is read."""
+
+import json
+import os
+import subprocess
+
+import verdict
+
+
+def environment(system, build, program, profile, counts):
+    """Of the program under the library."""
+    return [f"LD_PRELOAD={build.library} {system.work}/{program.counter}",
+            f"SAMPLEPROF_OUT={profile}", f"SAMPLEPROF_PERIOD={program.period}",
+            f"COUNT_FILE={counts}"]
+
+
+def command(system, program, more=()):
+    return ["env", "-i", "PATH=/usr/bin:/bin", "LC_ALL=C", "HOME=/",
+            *(f"{k}={v}" for k, v in program.env.items()), *more,
+            *(a.replace("{}", system.work) for a in program.argv)]
+
+
+def read(cell, system, build, program, ends):
+    """Judge what a program left.  `ends`: (exit status, standard output,
+    standard error) without the library, and under it; the profile is
+    cell.sprof, the counts are in cell.counts."""
+    bare, under = ends
+    if bare[0] != 0:
+        cell.problems.append("without the library it ends with status "
+                             f"{bare[0]}: {bare[2].decode().strip()}")
+        return
+    if under[:2] != bare[:2]:
+        cell.problems.append(
+            f"under the library it ends with status {under[0]} and prints "
+            f"{under[1][-200:]!r}, without it {bare[1][-200:]!r}")
+    if under[2] != bare[2]:
+        cell.problems.append("it says: " + under[2].decode(
+            errors="replace").strip()[-300:])
+    profile = system.work + "/cell.sprof"
+    if not os.path.exists(system.path(profile)):
+        cell.problems.append("no profile")
+        return
+    done = system.run([build.report, "--json", profile])
+    if done.returncode != 0:
+        cell.problems.append("the report fails: "
+                             + done.stderr.decode().strip()[-300:])
+        return
+    verdict.judge(cell, program, json.loads(done.stdout),
+                  verdict.read_counts(system.path(system.work
+                                                  + "/cell.counts")),
+                  under[1].decode(errors="replace"), system.root)
+
+
+def run(system, build, program, condition=None):
+    """The cell of a program that runs here."""
+    name = system.name + (f" {condition}" if condition else "")
+    cell = verdict.Cell(name, build.name, program.name)
+    profile, counts = (f"{system.work}/cell.{e}" for e in ("sprof", "counts"))
+    for path in (profile, counts):
+        if os.path.exists(system.path(path)):
+            os.unlink(system.path(path))
+    ends = []
+    for more in ((), environment(system, build, program, profile, counts)):
+        try:
+            done = system.run(command(system, program, more), condition,
+                              program.stdin)
+        except subprocess.TimeoutExpired as late:
+            cell.problems.append(f"{late}")
+            return cell
+        ends.append((done.returncode, done.stdout, done.stderr))
+    read(cell, system, build, program, ends)
+    return cell

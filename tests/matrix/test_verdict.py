@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""What the matrix calls bad, with faults planted in the profile of one run; and
+how its table looks."""
+
+import copy
+import dataclasses
+import unittest
+
+import targets
+import verdict
+from verdict import Cell
+
+PROGRAM = targets.Program("calls", ["{}/calls"], stacks=2, own=("calls",))
+PRINTED = "leaf 300 3\n"
+
+
+def frame(function, module="/m/calls", offset=10):
+    return {"function": function, "module": module, "offset": offset}
+
+
+def stack(samples, *functions):
+    return {"samples": samples, "flat_bytes": {"value": 100.0 * samples},
+            "frames": [frame(f) for f in functions]}
+
+
+GOOD = {
+    "samples": 3,
+    "stacks": [stack(2, "leaf", "left", "main"),
+               stack(1, "leaf", "right", "run_thread")],
+    "exact": {"alloc_bytes": 300, "alloc_objects": 3},
+    "damage": {"text": ""},
+    "losses": {"samples_file_full": 0},
+}
+
+
+def judged(profile, program=PROGRAM, counts=(300, 3), printed=PRINTED):
+    cell = Cell("here", "own", program.name)
+    verdict.judge(cell, program, profile, counts, printed)
+    return cell
+
+
+class Verdict(unittest.TestCase):
+    def setUp(self):
+        self.profile = copy.deepcopy(GOOD)
+
+    def assert_bad(self, words, **others):
+        cell = judged(self.profile, **others)
+        self.assertEqual(cell.state, "bad")
+        self.assertIn(words, " ".join(cell.problems))
+
+    def test_good(self):
+        cell = judged(self.profile)
+        self.assertEqual((cell.state, cell.problems), ("good", []))
+        self.assertEqual((cell.samples, cell.stacks, cell.exact),
+                         (3, 2, True))
+        self.assertEqual((cell.whole_percent, cell.named_percent),
+                         (100.0, 100.0))
+
+    def test_nothing_sampled(self):
+        self.profile.update(samples=0, stacks=[])
+        self.assert_bad("no samples")
+
+    def test_stack_cut_short(self):
+        del self.profile["stacks"][0]["frames"][2]
+        self.assert_bad("33.3 % of the samples reach main")
+
+    def test_stacks_alike(self):
+        self.profile["stacks"] = [stack(3, "leaf", "main")]
+        self.assert_bad("1 distinct stacks, not 2")
+
+    def test_unknown_code(self):
+        self.profile["stacks"][0]["frames"][1]["module"] = None
+        self.assert_bad("33.3 % of the samples have a name")
+
+    def test_no_symbol(self):
+        self.profile["stacks"][0]["frames"][1] = frame("calls+0x12")
+        self.assert_bad("have a name")
+        # A program of the system is stripped.
+        other = frame("sqlite3+0x12", "/usr/bin/sqlite3")
+        self.profile["stacks"][0]["frames"][1] = other
+        self.assertEqual(judged(self.profile).state, "good")
+
+    def test_exact_totals(self):
+        for counts in ((301, 3), (300, 4)):
+            self.assert_bad("EXACT is 300 bytes in 3", counts=counts)
+
+    def test_leaf(self):
+        self.assert_bad("leaf() has 300 bytes in 3 samples",
+                        printed="leaf 300 4\n")
+
+    def test_damage(self):
+        self.profile["damage"]["text"] = "a record is damaged"
+        self.assert_bad("a record is damaged")
+
+    def test_disk_that_was_not_full(self):
+        full = dataclasses.replace(PROGRAM, is_full=True)
+        self.assert_bad("was not full", program=full)
+        self.profile["losses"]["samples_file_full"] = 5
+        self.assertEqual(judged(self.profile, full).state, "good")
+
+    def test_entry(self):
+        """Nothing has main's name where symbols were stripped: then the stack
+        ends in the code at which the program is entered."""
+        program = "/bin/sh"
+        entry = verdict.entry_of(program)
+        self.assertGreater(entry, 0)
+        for offset, is_whole in ((entry + 33, True), (entry - 1, False),
+                                 (entry + 4096, False)):
+            ends = [{"frames": [frame("f"), frame("sh+0x1", program,
+                                                  offset)]}]
+            self.assertEqual(verdict.is_whole(ends[0], ("main",), "/", {}),
+                             is_whole, offset)
+        self.assertIsNone(verdict.entry_of(__file__))
+        self.assertIsNone(verdict.entry_of("/no/such/file"))
+
+
+class Table(unittest.TestCase):
+    def test_lines(self):
+        cells = [Cell("Debian 13 no libunwind", "of 11", "holes no-pie",
+                      123456, 12345, 100.0, 100.0, True),
+                 Cell("b", "own", "x", problems=["one", "two"]),
+                 Cell("b", "own", "y", problems=["one", "two"]),
+                 Cell("c", "own", "x", not_run="nobody offers it")]
+        lines = list(verdict.table(cells))
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertRegex(lines[1], r"^Debian 13 no libunwind of 11 +holes "
+                         r"no-pie +123456 +12345 +100.0 +100.0 +yes  good$")
+        self.assertEqual(
+            lines[5:], ["", "b, own, x, y: bad", "  one", "  two", "",
+                        "c, own, x: not run", "  nobody offers it", "",
+                        "1 good, 2 bad, 1 not run"])
+
+
+if __name__ == "__main__":
+    unittest.main()
