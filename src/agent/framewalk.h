@@ -16,7 +16,7 @@
  * A function that calls such code is itself missing, which cannot be seen.
  *
  * Reads only the stack, upwards, as far as that is known to be readable.
- * Context: sampled; sp_thread.lane is `lane`.
+ * Context: sampled.
  */
 const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
 					    const struct sp_call_frame *from,

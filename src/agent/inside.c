@@ -80,7 +80,6 @@ void sp_inside_recover(bool is_of_process)
 	t->parked = 1;
 	sp_diag_lose(SP_LOSS_LEFT, 1);
 	t->writing = 0;
-	t->lane = 0;
 	t->looks = 0;
 	sp_lane_give_left();
 	sp_marks_give_left();

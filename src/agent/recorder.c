@@ -60,23 +60,6 @@ static uint32_t threads_seen(void)
 	return atomic_load_explicit(&process->threads, memory_order_relaxed);
 }
 
-/* ---- the lane of an event ---- */
-
-static struct sp_lane *take_lane(struct sp_thread *t)
-{
-	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
-
-	if (lane)
-		t->lane = sp_lane_number(lane);
-	return lane;
-}
-
-static void give_lane(struct sp_thread *t, struct sp_lane *lane)
-{
-	sp_lane_give(lane);
-	t->lane = 0;
-}
-
 /* ---- the file ---- */
 
 static void write_fact(void *lane, const char *key, const char *value,
@@ -124,13 +107,13 @@ static bool open_file(struct sp_lane *lane)
 
 bool sp_recorder_open_file(struct sp_thread *t)
 {
-	struct sp_lane *lane = take_lane(t);
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
 	bool is_open;
 
 	if (!lane)
 		return false;
 	is_open = open_file(lane);
-	give_lane(t, lane);
+	sp_lane_give(lane);
 	return is_open;
 }
 
@@ -139,13 +122,13 @@ bool sp_recorder_open_file(struct sp_thread *t)
  * both, writes the late facts. */
 void sp_recorder_describe_late(struct sp_thread *t)
 {
-	struct sp_lane *lane = take_lane(t);
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
 
 	if (!lane)
 		return;
 	if (sp_writer_is_open())
 		sp_process_describe_late(process, write_fact, lane);
-	give_lane(t, lane);
+	sp_lane_give(lane);
 }
 
 /* ---- records of any thread at any time ---- */
@@ -442,7 +425,7 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		.thread = t->index,
 		.generation = t->generation,
 	};
-	struct sp_lane *lane = take_lane(t);
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
 	struct sp_record r;
 	uint32_t segment;
 
@@ -458,5 +441,5 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 	/* Without room, too: it makes some. */
 	if (sp_writer_is_open())
 		sp_carry_step(lane);
-	give_lane(t, lane);
+	sp_lane_give(lane);
 }

@@ -29,7 +29,7 @@ const char *sp_stack_unwinder(void);
 
 /*
  * The program's call stack above `frame`, at most `depth` frames of it.
- * Context: sampled; sp_thread.lane is `lane`.
+ * Context: sampled.
  */
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		   const struct sp_call_frame *frame,

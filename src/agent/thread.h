@@ -52,14 +52,13 @@ struct sp_thread {
 	uint32_t index;      /* 1.. in the process */
 	uint32_t generation; /* of the process this state belongs to; 0 none */
 	uint16_t slot;       /* of the totals (slots.h); 0: nobody's */
-	uint8_t lane; /* held while a sample is being taken: sp_lane_number() */
 	uint8_t lane_hint;
+	uint8_t step;        /* of its check-ins (checkin.h) */
 	uint8_t parked;      /* in an event: allocations pass */
 	uint8_t writing;     /* inside the agent, to record a free: how deep */
 	uint8_t ended : 1;   /* its exit was seen: publish call by call */
 	uint8_t watched : 1; /* its exit will be seen */
 	uint8_t paused : 1;  /* I5 */
-	uint8_t step : 4;    /* of its check-ins (checkin.h) */
 	uint8_t looks : 5;   /* inside.c */
 	uint8_t recorded;    /* SP_THREAD_*: its THREAD record */
 };
@@ -68,7 +67,7 @@ struct sp_thread {
  * known in one segment of it: sp_chunks_thread_mark(). */
 enum { SP_THREAD_UNKNOWN, SP_THREAD_KNOWN, SP_THREAD_RENAMED };
 
-static_assert(sizeof(struct sp_thread) <= 136, "comes out of every stack");
+static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
 
 #define SP_WORD_PARKED (1ull << 62)
 #define SP_THREAD_ROOM 4096u

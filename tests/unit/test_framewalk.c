@@ -175,9 +175,7 @@ static void test_through_library(void **state)
 
 static void *look_in_thread(void *arg)
 {
-	sp_thread.lane = sp_lane_number(lane);
 	descend(30, arg);
-	sp_thread.lane = 0;
 	return NULL;
 }
 
@@ -573,7 +571,6 @@ static int begin(void **state)
 	find_oracle();
 	lane = sp_lane_take(&hint);
 	other_lane = sp_lane_take(&hint);
-	sp_thread.lane = sp_lane_number(lane);
 	return 0;
 }
 
