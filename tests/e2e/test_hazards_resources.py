@@ -214,7 +214,7 @@ class FromTheStart(hazards.Case):
         self.assertEqual((result.returncode, result.stdout), (7, b"hello\n"))
         self.assertRegex(result.stderr.decode(),
                          r"\Asampleprof: cannot create .*unprofiled: "
-                         r"the file system is read-only: .*\n\Z")
+                         r"the file system is read-only \(EROFS\): .*\n\Z")
 
 
 if __name__ == "__main__":
