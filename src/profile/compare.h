@@ -13,12 +13,13 @@
  * the runs of a side of one amount: bytes or objects.
  */
 struct sp_runs {
-	size_t n;      /* runs, >= 1 */
-	double mean;   /* of their values */
-	double var;    /* between them: sum of squares / (n - 1); 0 if n = 1 */
-	double noise;  /* mean of the sampling variances of the runs' values */
-	bool of_acc;   /* sampling noise is that of `acc`, else of `limits` */
-	bool is_count; /* of acc: objects instead of bytes */
+	size_t n;       /* runs, >= 1 */
+	double mean;    /* of their values */
+	double var;     /* between them: sum of squares / (n - 1); 0 if n = 1 */
+	double log_var; /* of their logarithms, likewise; INFINITY: one is 0 */
+	double noise;   /* mean of the sampling variances of the runs' values */
+	bool of_acc;    /* sampling noise is that of `acc`, else of `limits` */
+	bool is_count;  /* of acc: objects instead of bytes */
 	struct sp_acc acc;         /* all runs together */
 	struct sp_interval limits; /* of the mean, at `level` */
 	double level;              /* in (0, 1); 0: they hold at any */
@@ -44,8 +45,8 @@ struct sp_interval sp_runs_mean(const struct sp_runs *runs, double confidence);
  * What the rows of a comparison tell of the program's own noise (E30): between
  * runs, a row of that mean and sampling variance is expected to have `ratio`
  * times the variance noise + spread * mean^2, give or take what `freedom`
- * degrees of freedom mean.  freedom 0: nothing is told; INFINITY: all rows have
- * just that.
+ * degrees of freedom mean.  freedom 0: nothing is told, or the rows are not
+ * alike, so that none speaks for another; INFINITY: all rows have just that.
  */
 struct sp_run_noise {
 	double spread;

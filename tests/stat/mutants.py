@@ -28,6 +28,7 @@ ESTIMATOR = "src/profile/estimator.c"
 NAMED = "src/profile/named.c"
 STRATA = "src/profile/strata.c"
 ESTIMATE = "src/profile/estimate.c"
+COMPARE = "src/profile/compare.c"
 
 MUTANTS = []
 
@@ -226,6 +227,18 @@ mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",
        "population->low[i].bytes > 0 * enough", program="coverage")
 
+
+# ---- two sides ----
+
+# Runs without a sample do not vary, and what does not vary is certain.
+mutant("silent_runs", COMPARE, "test_unlike_noise",
+       "is_single ? fmax(old->noise, new->noise) : 0",
+       "0 * is_single", program="gate")
+# One new run is held against several as if noise were normal.
+mutant("no_tails", COMPARE, "test_totals_with_tails",
+       "if (!isfinite(many->log_var) || !(new->mean > 0))",
+       "return both_ways(half);\n\tif (!isfinite(many->log_var))",
+       program="gate")
 
 # Built like the others, and the judge must complain about both: one changes
 # nothing, so that it is accepted; one does not apply.

@@ -107,10 +107,35 @@ static void test_one_run_borrows_the_noise(void **state)
 	const double old[] = {98, 99, 100, 101, 102}, new = 104;
 	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
 	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	double mean = 0, squares = 0, t;
 
 	(void)state;
-	/* t(4, 0.975) = 2.776 */
-	assert_close(c.hi - c.value, 2.7764451 * sqrt(2.5 * (1 + 0.2)), 1e-6);
+	/* wider than t(4, 0.975) = 2.776 would make it */
+	assert_true(c.hi - c.value > 2.7764451 * sqrt(2.5 * (1 + 0.2)));
+	/* logarithms decide, with 0.45 of 4 degrees of freedom */
+	for (int i = 0; i < 5; i++)
+		mean += log(old[i]) / 5;
+	for (int i = 0; i < 5; i++)
+		squares += pow(log(old[i]) - mean, 2);
+	t = -log((new - (c.value - c.lo)) / new) / sqrt(squares / 4 * 1.2);
+	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
+		     1e-6);
+	assert_close((new + (c.hi - c.value)) / new,
+		     new / (new - (c.value - c.lo)), 1e-9);
+}
+
+/* A value of 0 has no logarithm: the values decide. */
+static void test_one_run_against_nothing(void **state)
+{
+	const double old[] = {0, 1, 2, 1, 1}, new = 5;
+	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	const double t = (c.hi - c.value) / sqrt(0.5 * 1.2);
+
+	(void)state;
+	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
+		     1e-6);
+	assert_close(c.hi - c.value, c.value - c.lo, 1e-12);
 }
 
 static double poisson(double mean, unsigned int k)
@@ -315,9 +340,9 @@ static void test_noise_of_all_rows(void **state)
 	noise = fitted(ROWS, 0, 1, false, 2);
 	assert_close(noise.ratio, 1, 0.05);
 	assert_between(0, noise.spread, 0.0003);
-	/* the ratio itself is 4 / chi^2(4) */
-	noise = fitted(ROWS, 0, 1, true, 3);
-	assert_close(noise.freedom, 4, 0.25);
+	/* the ratio itself is 4 / chi^2(4): none speaks for another */
+	assert_true(fitted(ROWS, 0, 1, true, 3).freedom == 0);
+	assert_true(fitted(60, 0, 1, true, 5).freedom == 0);
 	assert_true(fitted(7, 0, 1, false, 4).freedom == 0);
 }
 
@@ -386,6 +411,7 @@ int main(void)
 		cmocka_unit_test(test_exact_single_runs_are_points),
 		cmocka_unit_test(test_runs_by_welch),
 		cmocka_unit_test(test_one_run_borrows_the_noise),
+		cmocka_unit_test(test_one_run_against_nothing),
 		cmocka_unit_test(test_exact_false_alarms),
 		cmocka_unit_test(test_p_value_is_where_the_interval_ends),
 		cmocka_unit_test(test_false_discovery),
