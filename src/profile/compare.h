@@ -64,6 +64,11 @@ struct sp_run_pair {
  * variance on both; fewer than 8 tell nothing. */
 struct sp_run_noise sp_run_noise_fit(const struct sp_run_pair *rows, size_t n);
 
+/* For run_noise.c: the variance between runs over the expected one, of both
+ * sides, each by its degrees of freedom; 0 if none is expected. */
+double sp_run_variance_ratio(const struct sp_runs *old,
+			     const struct sp_runs *new, double spread);
+
 /* Degrees of freedom between the runs of a pair of sides, 0 with one run on
  * each. */
 size_t sp_runs_freedom(const struct sp_runs *old, const struct sp_runs *new);

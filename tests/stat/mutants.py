@@ -238,7 +238,7 @@ mutant("silent_runs", COMPARE, "test_unlike_noise",
 mutant("no_tails", COMPARE, "test_totals_with_tails",
        "if (!isfinite(many->log_var) || !(new->mean > 0))",
        "return both_ways(half);\n\tif (!isfinite(many->log_var))",
-       program="gate")
+       program="tails")
 
 # Built like the others, and the judge must complain about both: one changes
 # nothing, so that it is accepted; one does not apply.

@@ -317,60 +317,6 @@ static void test_unlike_noise(void **state)
 	}
 }
 
-/* What a run of a program allocates whose objects, or numbers of them, have a
- * heavy tail. */
-static double total(int kind)
-{
-	double sum = 0;
-
-	if (kind == 0)
-		return 1 + 0.1 * normal();
-	if (kind == 1)
-		return exp(normal());
-	for (int i = 0; i < 100; i++)
-		sum += pow(uniform(), -1 / 1.5);
-	return sum;
-}
-
-/* Exact totals are cheap: 4000 pairs, of which more than 44 of 0.005 have
- * probability 1e-6. */
-static void test_totals_with_tails(void **state)
-{
-	static const unsigned int runs[][2] = {{3, 1}, {5, 1}, {5, 5}};
-	static const char *const kinds[] = {"normal", "log-normal",
-					    "sums of Pareto 1.5"};
-	const struct sp_allowance none = {0};
-
-	(void)state;
-	for (int kind = 0; kind < 3; kind++)
-		for (int i = 0; i < 3; i++) {
-			unsigned int alarms = 0;
-
-			for (int pair = 0; pair < 4000; pair++) {
-				double values[2][RUNS];
-				struct sp_runs sides[2];
-
-				for (int s = 0; s < 2; s++) {
-					for (unsigned int k = 0; k < runs[i][s];
-					     k++)
-						values[s][k] = total(kind);
-					sp_runs_exact(&sides[s], values[s],
-						      runs[i][s]);
-				}
-				alarms += sp_change_up(&sides[0], &sides[1],
-						       &none, NULL, 0.99) ==
-					  SP_CHANGE_BEYOND;
-			}
-			print_message("%s, %u runs and %u: %u alarms in 4000 "
-				      "pairs, at most 20 expected\n",
-				      kinds[kind], runs[i][0], runs[i][1],
-				      alarms);
-			if (alarms > 44)
-				printf("! alarms of exact totals\n");
-			assert_true(alarms <= 44);
-		}
-}
-
 /* Noise that is alike is learnt from all: a function that doubles is found. */
 static void test_power_with_noise(void **state)
 {
@@ -587,7 +533,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_nothing_changed),
 		cmocka_unit_test(test_nothing_but_noise),
 		cmocka_unit_test(test_unlike_noise),
-		cmocka_unit_test(test_totals_with_tails),
 		cmocka_unit_test(test_power_with_noise),
 		cmocka_unit_test(test_power),
 		cmocka_unit_test(test_samples_needed),
