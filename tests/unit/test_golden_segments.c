@@ -73,8 +73,9 @@ static void test_samples(void **state)
 static void test_totals(void **state)
 {
 	static const struct sp_stretch want[] = {
-		{0, 4000, "", 4096, 40000, 400, 40000, 400, 40000, 0, 0},
-		{4000, 5000, "serve", 4096, 20000, 200, 20000, 200, 20000, 5, 0},
+		{0, 4000, "", 4096, 40000, 400, 40000, 400, 39000, 0, 0},
+		{4000, 5000, "serve", 4096, 20000, 200, 20000, 200, 20000, 5,
+		 0},
 		{5000, 8000, "serve", 4096, 20000, 200, 0, 0, 0, 5, 0},
 		{8000, SP_NEVER, "late", 4096, 20000, 200, 0, 0, 0, 0, 0},
 	};
@@ -101,6 +102,7 @@ static void test_totals(void **state)
 		assert_int_equal(s->unsampled_bytes, want[i].unsampled_bytes);
 		assert_int_equal(s->unsampled_objects,
 				 want[i].unsampled_objects);
+		assert_int_equal(s->discarded_bytes, want[i].discarded_bytes);
 		assert_int_equal(s->slack_bytes, want[i].slack_bytes);
 	}
 	sp_profile_free(p);
