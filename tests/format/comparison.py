@@ -58,6 +58,16 @@ def stacks_of_reader(found):
                    for s in found["stacks"])
 
 
+def without_parameters(function):
+    """As the report shows a name of the file, which has them."""
+    depth = 0
+    for at in range(len(function) - 1, 0, -1):
+        depth += {")": 1, "(": -1}.get(function[at], 0)
+        if not depth:
+            return function[:at] if function.endswith(")") else function
+    return function
+
+
 def names_of_reader(found):
     """Names as the report has them."""
     symbols = {(module, offset): lines
@@ -65,7 +75,7 @@ def names_of_reader(found):
 
     def lines(frame):
         path = found["modules"].get(frame[0], {}).get("path", b"")
-        return [(text(function), file and text(file), line,
+        return [(without_parameters(text(function)), file and text(file), line,
                  text(path) or None, bool(flags & 1))
                 for flags, function, file, line in
                 symbols.get(tuple(frame), [])]
