@@ -93,29 +93,34 @@ static bool publishes_each_call(const struct sp_thread *t)
  *
  * A signal handler that interrupted the agent may have allocated: that passed
  * unsampled and counted its objects, and its bytes went off the parked word.
- * They take no part in the sampling.
+ * They take no part in the sampling.  One that comes between the new word and
+ * the end of parking leaves a word of its own, so the word is restored again.
  */
 static void restore_word(struct sp_thread *t)
 {
-	uint64_t step = sp_checkin_step(t), limit;
-	uint64_t pending = t->bytes - t->published_bytes;
+	uint64_t step, pending, limit;
 
-	limit = pending < step ? step - pending : 0;
-	if (t->sampler.gap < limit)
-		limit = t->sampler.gap;
-	/* In a child that was forked in here: begin anew. */
-	if (publishes_each_call(t) || t->generation != generation())
-		limit = 0;
-	/* In this order: what a handler allocates behind that is an event. */
-	t->parked = 0;
-	atomic_signal_fence(memory_order_seq_cst);
-	sp_thread_set_word(limit);
-	pending = sp_thread_take_used();
-	if (pending) {
-		t->bytes += pending;
-		t->looks = 0;
-		sp_diag_lose(SP_LOSS_NESTED, 1);
-	}
+	do {
+		t->parked = 1;
+		atomic_signal_fence(memory_order_seq_cst);
+		step = sp_checkin_step(t);
+		pending = t->bytes - t->published_bytes;
+		limit = pending < step ? step - pending : 0;
+		if (t->sampler.gap < limit)
+			limit = t->sampler.gap;
+		/* In a child that was forked in here: begin anew. */
+		if (publishes_each_call(t) || t->generation != generation())
+			limit = 0;
+		sp_thread_set_word(limit);
+		pending = sp_thread_take_used();
+		if (pending) {
+			t->bytes += pending;
+			t->looks = 0;
+			sp_diag_lose(SP_LOSS_NESTED, 1);
+		}
+		t->parked = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+	} while (*(volatile uint64_t *)&t->remaining > limit);
 }
 
 static void unpark(struct sp_thread *t, const volatile uint32_t *mark)
