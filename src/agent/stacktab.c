@@ -36,6 +36,8 @@
 #define LEVELS      5u
 #define BITS(level) (FIRST_BITS + (level)*BITS_MORE)
 
+typedef unsigned __int128 u128;
+
 struct entry {
 	_Atomic uint64_t check;
 	_Atomic uint64_t value; /* id | segment << 32; 0: none */
@@ -68,7 +70,12 @@ static inline uint64_t mix_b(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-/* Two hashes, each in two chains, so that no step has to wait for another. */
+/*
+ * A sum of products of two words each, so that no step has to wait for another.
+ * To each word a number is added that its place has: powers, since the same
+ * frames in another order would meet where those are evenly spaced (f g g f and
+ * g f f g).
+ */
 static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 			 size_t n)
 {
@@ -76,20 +83,21 @@ static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 		(uint64_t)kind << 56 | (uint64_t)flags << 32 |
 		atomic_load_explicit(&generation, memory_order_relaxed);
 	const uint64_t *words = from;
-	uint64_t a = mix_a(n, seed), b = mix_b(n, seed), a2 = ~a, b2 = ~b;
-	size_t i;
+	const uint64_t *const end = words + (n & ~(size_t)1);
+	uint64_t a = FACTOR_A, b = FACTOR_B, low, high;
+	u128 sum = n;
 
-	for (i = 0; i + 1 < n; i += 2) {
-		a = mix_a(a, words[i]);
-		b = mix_b(b, words[i]);
-		a2 = mix_a(a2, words[i + 1]);
-		b2 = mix_b(b2, words[i + 1]);
+	for (; words < end; words += 2) {
+		sum += (u128)(words[0] + a) * (words[1] + b);
+		a *= FACTOR_A;
+		b *= FACTOR_B;
 	}
-	if (i < n) {
-		a = mix_a(a, words[i]);
-		b = mix_b(b, words[i]);
-	}
-	return (struct key){mix_a(mix_a(a, a2), a2), mix_b(mix_b(b, b2), b2)};
+	if (n % 2)
+		sum += (u128)(words[0] + a) * b;
+	low = (uint64_t)sum;
+	high = (uint64_t)(sum >> 64);
+	return (struct key){mix_a(mix_a(seed, low), high),
+			    mix_b(mix_b(seed, high), low)};
 }
 
 static struct key key_by_addresses(const struct sp_stack_walk *walk)
