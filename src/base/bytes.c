@@ -22,11 +22,6 @@ size_t sp_varint_bytes(uint64_t v)
 	return n;
 }
 
-uint64_t sp_zigzag(int64_t v)
-{
-	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
-}
-
 int64_t sp_unzigzag(uint64_t v)
 {
 	return (int64_t)(v >> 1) ^ -(int64_t)(v & 1);

@@ -19,7 +19,11 @@ uint8_t *sp_varint_put(uint8_t *p, uint64_t v);
 size_t sp_varint_bytes(uint64_t v);
 
 /* Signed values near zero become small unsigned ones: 0,-1,1,-2,... */
-uint64_t sp_zigzag(int64_t v);
+static inline uint64_t sp_zigzag(int64_t v)
+{
+	return ((uint64_t)v << 1) ^ (uint64_t)(v >> 63);
+}
+
 int64_t sp_unzigzag(uint64_t v);
 
 /*
