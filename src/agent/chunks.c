@@ -346,10 +346,11 @@ static size_t write_record(const struct target *to,
 
 		if (to->segment && to->segment != sp_ring_segment())
 			return 0;
-		if (has_chunk(tail) && !hold_tail(tail))
-			return 0;
-		if (has_chunk(tail))
+		if (has_chunk(tail)) {
+			if (!hold_tail(tail))
+				return 0;
 			e = encode(tail, record);
+		}
 		if (e.bytes) {
 			const size_t at = tail->at;
 			_Atomic uint8_t *commit =
