@@ -98,6 +98,20 @@ static bool is_at(const struct sp_walk *last, unsigned int *i,
 	       last->at[*i].bp == p->at.bp && (uintptr_t)last->pcs[*i] == p->pc;
 }
 
+/* Behind the last frame: one that is never as it was, by either of its words,
+ * so that a search needs no other end. */
+static void put_end(struct sp_walk *walk)
+{
+	static const uintptr_t words[2];
+	const unsigned int end = walk->first + walk->n;
+
+	walk->pcs[end] = (void *)1;
+	walk->at[end] = (struct sp_walk_registers){
+		.sp = (uintptr_t)(words + 2),
+		.bp = 1,
+	};
+}
+
 /* The first frame from i on that is not as it was, or whose own words do not
  * tell; all before i are.  By frame pointers, both words of each are side by
  * side. */
@@ -106,9 +120,8 @@ static inline __attribute__((always_inline)) unsigned int find_change(
 {
 	const struct sp_walk_registers *at = &last->at[i];
 	void *const *pc = &last->pcs[i];
-	void *const *end = &last->pcs[last->first + last->n];
 
-	for (; pc < end; at++, pc++)
+	for (;; at++, pc++)
 		if ((by_pointers ? word_at(at->sp - 16) != at->bp
 				 : at->bp_at && *at->bp_at != at->bp) ||
 		    word_at(at->sp - 8) != (uintptr_t)*pc)
@@ -160,13 +173,14 @@ static bool have_room(struct sp_walk *walk, unsigned int max)
 
 	if (walk->room >= room)
 		return true;
-	memory = sp_arena_get(SP_ARENA_WALKS, room * (sizeof(walk->pcs[0]) +
-						      sizeof(walk->at[0])));
+	memory = sp_arena_get(
+		SP_ARENA_WALKS,
+		(room + 1) * (sizeof(walk->pcs[0]) + sizeof(walk->at[0])));
 	if (!memory)
 		return false;
 	walk->room = room;
 	walk->at = (void *)memory;
-	walk->pcs = (void *)(walk->at + room);
+	walk->pcs = (void *)(walk->at + room + 1);
 	return true;
 }
 
@@ -227,6 +241,7 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 			outcome = SP_STEP_ENDED;
 	}
 	walk->n -= outcome == SP_STEP_WRONG;
+	put_end(walk);
 	walk->is_whole = outcome == SP_STEP_ENDED;
 	lane->walk = walk == &lane->walks[1];
 	*is_cut = outcome == SP_STEP_LOST || outcome == SP_STEP_WRONG;

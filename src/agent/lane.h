@@ -47,7 +47,8 @@ struct sp_walk {
 	unsigned int n;       /* 0: none */
 	unsigned int modules; /* objects known then */
 	bool is_whole;        /* the last is the outermost frame */
-	unsigned int room;    /* of the arrays, twice the longest walk */
+	unsigned int room;    /* twice the longest walk; the arrays have one
+				 more */
 	void **pcs;
 	struct sp_walk_registers {
 		uintptr_t sp;
