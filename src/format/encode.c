@@ -211,13 +211,12 @@ static void short_begin(struct short_record *s, uint8_t *out, size_t room)
 }
 
 /* The seven bits of each byte to be, with a bit for more in all but the last
- * one.  v < 2^56. */
-static uint64_t spread(uint64_t v, unsigned int bytes)
+ * one.  v < 2^28, and most are. */
+static uint32_t spread(uint32_t v, unsigned int bytes)
 {
-	v = (v & 0x000000000fffffffull) | (v & 0x00fffffff0000000ull) << 4;
-	v = (v & 0x00003fff00003fffull) | (v & 0x0fffc0000fffc000ull) << 2;
-	v = (v & 0x007f007f007f007full) | (v & 0x3f803f803f803f80ull) << 1;
-	return v | (0x8080808080808080ull & ((1ull << (8 * bytes - 8)) - 1));
+	v = (v & 0x3fffu) | (v & 0xfffc000u) << 2;
+	v = (v & 0x7f007fu) | (v & 0x3f803f80u) << 1;
+	return v | (0x808080u & ((1u << (8 * bytes - 8)) - 1));
 }
 
 /* put(), mostly without a branch on the length: what follows is zero so far. */
@@ -225,20 +224,21 @@ static inline void short_put(struct short_record *s, uint64_t v)
 {
 	uint8_t *at = s->frame.at;
 	unsigned int bits, bytes;
+	uint32_t word;
 
 	if (v < 0x80) {
 		*at = (uint8_t)v;
 		s->frame.at = at + 1;
 		return;
 	}
-	if (v >> 56) {
+	if (v >> 28) {
 		s->frame.at = sp_varint_put(at, v);
 		return;
 	}
-	bits = 64 - (unsigned int)__builtin_clzll(v);
+	bits = 32 - (unsigned int)__builtin_clz((uint32_t)v);
 	bytes = (9 * bits + 64) / 64; /* bits / 7, rounded up */
-	v = spread(v, bytes);
-	memcpy(at, &v, 8);
+	word = spread((uint32_t)v, bytes);
+	memcpy(at, &word, sizeof(word));
 	s->frame.at = at + bytes;
 }
 
