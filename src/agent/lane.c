@@ -31,8 +31,12 @@ struct sp_lane *sp_lane_take(uint8_t *hint)
 						    &n_used, &used, n + 1))
 				;
 			*hint = (uint8_t)n;
-			atomic_fetch_add_explicit(&lane->takes, 1,
-						  memory_order_relaxed);
+			/* The holder alone writes it. */
+			atomic_store_explicit(
+				&lane->takes,
+				1 + atomic_load_explicit(&lane->takes,
+							 memory_order_relaxed),
+				memory_order_relaxed);
 			return lane;
 		}
 	}
