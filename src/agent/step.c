@@ -30,23 +30,6 @@
 #define CONTEXT_SP 160u
 #define CONTEXT_PC 168u
 
-struct sp_step_position sp_step_begin(struct sp_step_way *way,
-				      struct sp_lane *lane,
-				      const struct sp_call_frame *from)
-{
-	way->lane = lane;
-	way->from = from;
-	way->stack = sp_stackend_around(lane, (uintptr_t)from);
-	way->code = (struct sp_stackend_span){0, 0};
-	way->module = NULL;
-	way->checked = (uintptr_t)from->pc;
-	way->has_registers = false;
-	return (struct sp_step_position){
-		.pc = (uintptr_t)from->pc,
-		.at = {(uintptr_t)(from + 1), (uintptr_t)from->up, NULL},
-	};
-}
-
 /* A place for I2. */
 static const uintptr_t *unlike(uintptr_t bp)
 {

@@ -40,9 +40,22 @@ struct sp_step_way {
 };
 
 /* Where the program called, and the way from there. */
-struct sp_step_position sp_step_begin(struct sp_step_way *way,
-				      struct sp_lane *lane,
-				      const struct sp_call_frame *from);
+static inline struct sp_step_position sp_step_begin(
+	struct sp_step_way *way, struct sp_lane *lane,
+	const struct sp_call_frame *from)
+{
+	way->lane = lane;
+	way->from = from;
+	way->stack = sp_stackend_around(lane, (uintptr_t)from);
+	way->code = (struct sp_stackend_span){0, 0};
+	way->module = NULL;
+	way->checked = (uintptr_t)from->pc;
+	way->has_registers = false;
+	return (struct sp_step_position){
+		.pc = (uintptr_t)from->pc,
+		.at = {(uintptr_t)(from + 1), (uintptr_t)from->up, NULL},
+	};
+}
 
 /*
  * To the caller of a frame whose rule is `known`, none of those that two loads
