@@ -398,8 +398,9 @@ static bool take_keeper(struct keeper *k, const struct sp_lane *lane)
 	return atomic_compare_exchange_strong(&k->holder, &other, mine);
 }
 
-static bool append_for_good(struct sp_lane *lane,
-			    const struct sp_record *record)
+/* Rare: what it needs on the stack, samples shall not set up. */
+static __attribute__((noinline)) bool append_for_good(
+	struct sp_lane *lane, const struct sp_record *record)
 {
 	for (unsigned int i = 0; i < KEEPERS; i++) {
 		struct keeper *k = &keepers[i];
