@@ -8,10 +8,15 @@
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/lane.h"
+#include "agent/liveset.h"
 #include "agent/marks.h"
+#include "agent/modules.h"
+#include "agent/names.h"
 #include "agent/orders.h"
+#include "agent/rate.h"
 #include "agent/slots.h"
 #include "agent/sys.h"
+#include "agent/writer.h"
 
 #include "agent/poison.h"
 
@@ -60,7 +65,8 @@ static void recover_counts(struct sp_thread *t)
 	struct sp_slots_own own;
 	uint64_t used = sp_thread_take_used();
 
-	if (sp_slots_recover(t->slot, &own)) {
+	if (sp_slots_own(t->slot, &own)) {
+		t->classes = own.classes;
 		t->bytes = own.bytes;
 		t->objects = own.objects;
 		t->published_bytes = own.added_bytes;
@@ -69,6 +75,20 @@ static void recover_counts(struct sp_thread *t)
 		t->bytes += used;
 	}
 	sp_sampler_change(&t->sampler, t->sampler.law);
+	if (t->slot)
+		sp_slots_set_sampling(t->slot, t->sampler.law != &sp_rate_off);
+}
+
+static void give_left_locks(struct sp_thread *t, bool is_of_process)
+{
+	sp_lane_give_left();
+	sp_liveset_give_left();
+	sp_marks_give_left();
+	sp_modules_give_left();
+	sp_names_give_left();
+	sp_orders_give_left();
+	sp_slots_give_left(is_of_process ? t->slot : 0);
+	sp_writer_give_left();
 }
 
 void sp_inside_recover(bool is_of_process)
@@ -81,9 +101,10 @@ void sp_inside_recover(bool is_of_process)
 	sp_diag_lose(SP_LOSS_LEFT, 1);
 	t->writing = 0;
 	t->looks = 0;
-	sp_lane_give_left();
-	sp_marks_give_left();
-	sp_orders_give_left();
+	/* Of a slot whose claim was left another may be the owner now. */
+	if (!is_of_process)
+		t->classes = sp_classes_void(t);
+	give_left_locks(t, is_of_process);
 	if (!t->paused) {
 		sp_thread_set_word(SP_THREAD_ROOM);
 		if (is_of_process)

@@ -46,6 +46,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "agent/inside.h"
 #include "agent/sys.h"
 #include "base/hash.h"
 
@@ -84,10 +85,9 @@ static_assert(sizeof(struct bucket) == SLOTS * 32,
 struct state {
 	/* The epoch above, the number of live samples in the lower half. */
 	_Atomic uint64_t census;
-	_Atomic unsigned int growing; /* try-lock of grow() */
-	/* Where the walk for the announced generation goes on; under
-	 * `growing`.  (In a child it may begin too late: that is right, as
-	 * every word there is younger than the announcement.) */
+	sp_inside_lock growing; /* of grow() */
+	/* Where the walk goes on; under `growing`.  In a child it may begin too
+	 * late: every word there is younger than the announcement. */
 	unsigned int walk_level;
 	size_t walk_bucket;
 };
@@ -177,9 +177,8 @@ static counter *counter_of(unsigned int generation, uint64_t address)
 {
 	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;
 
-	counter *first = first_counter(generation);
-
-	return first + (h >> shift_of(generation));
+	return (counter *)first_counter(generation) +
+	       (h >> shift_of(generation));
 }
 
 /* Up or down by 1, not below zero, which a child may meet (I6). */
@@ -428,14 +427,6 @@ static bool walk(struct state *s, unsigned int last)
 	return true;
 }
 
-/* The order pairs with sp_liveset_insert: an address that it does not count in
- * older generations is looked for in this filter or a newer one. */
-static void publish(unsigned int generation)
-{
-	set_filter(generation);
-	atomic_store(&published, generation);
-}
-
 static bool is_too_small(unsigned int generation, uint32_t live)
 {
 	return generation + 1 < GENERATIONS &&
@@ -457,16 +448,16 @@ static void announce(struct state *s, unsigned int generation)
 	atomic_store(&announced, generation);
 }
 
-/*
- * Go some way to the next generation.  A child that was forked meanwhile finds
- * `growing` 0 and goes on with what is announced.
- */
+/* Go some way to the next generation.  A child that was forked meanwhile finds
+ * `growing` free and goes on with what is announced.  `published` comes last,
+ * for sp_liveset_insert: what it does not count in older generations is looked
+ * for in this filter or a newer one. */
 static void grow(struct state *s)
 {
 	unsigned int next;
 	uint64_t census;
 
-	if (atomic_exchange_explicit(&s->growing, 1, memory_order_acquire))
+	if (!sp_inside_hold(&s->growing))
 		return;
 	census = atomic_load(&s->census);
 	next = atomic_load(&published) + 1;
@@ -476,9 +467,10 @@ static void grow(struct state *s)
 	if (atomic_load(&announced) == next && walk(s, next)) {
 		if (epoch_of(atomic_load(&s->census)) != epoch_of(census))
 			return;
-		publish(next);
+		set_filter(next);
+		atomic_store(&published, next);
 	}
-	atomic_store_explicit(&s->growing, 0, memory_order_release);
+	sp_inside_give(&s->growing);
 }
 
 /* ---- interface ---- */
@@ -587,6 +579,14 @@ bool sp_liveset_has(const void *p, uint64_t id)
 			return true;
 	}
 	return false;
+}
+
+void sp_liveset_give_left(void)
+{
+	struct state *s = atomic_load(&state);
+
+	if (s)
+		sp_inside_give_left(&s->growing);
 }
 
 void sp_liveset_reset(void)

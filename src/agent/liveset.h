@@ -84,6 +84,9 @@ bool sp_liveset_take(const void *p, struct sp_live *ret);
  * the answer.  Context: sampled. */
 bool sp_liveset_has(const void *p, uint64_t id);
 
+/* The calling thread has left an insert or a take for good (inside.h). */
+void sp_liveset_give_left(void);
+
 /*
  * In a forked child: the set is empty.  The kernel has seen to the memory
  * before any code of the child runs (MADV_WIPEONFORK), so a child that does not

@@ -3,12 +3,15 @@
  * I1  entries[0..n_entries) with an id are complete, and do not change while
  *     they have it; an id is stored with release after its entry is filled.
  * I2  Entries are added under `adding`, a try-lock; a thread that cannot have
- *     it does without the entry this time.
+ *     it does without the entry this time.  Whoever leaves it in the middle has
+ *     used up an id, and room for texts; the next one fills the entry anew.
  * I3  An entry that had an object is filled again only if its object is gone,
  *     its id was taken away, and after that nobody but the thread that fills it
  *     held a lane.  Whoever takes a lane later finds no id (sp_lane_take
  *     changes `holder` by one instruction that orders all others).
- * I4  ranges[0..n_ranges) are the segments of the permanent objects of start-up
+ * I4  An entry's copies of texts have at least the room that it says, at any
+ *     instant: the thread that fills it may leave for good.
+ * I5  ranges[0..n_ranges) are the segments of the permanent objects of start-up
  *     by address, neighbours of one object as one; written once before there
  *     are threads.
  */
@@ -19,6 +22,7 @@
 
 #include "agent/arena.h"
 #include "agent/diag.h"
+#include "agent/inside.h"
 #include "agent/lane.h"
 #include "agent/linkmap.h"
 #include "agent/loaded.h"
@@ -41,8 +45,10 @@ struct range {
 static struct sp_module_entry entries[MODULES_MAX];
 static _Atomic unsigned int n_entries;
 static _Atomic unsigned int count;
-static _Atomic unsigned int adding;
-static unsigned int next_reuse; /* under `adding` */
+static sp_inside_lock adding;
+/* Under `adding`. */
+static unsigned int last_id;
+static unsigned int next_reuse;
 /* Where find_added begins. */
 static _Atomic unsigned int found;
 static struct range ranges[RANGES_MAX];
@@ -201,26 +207,30 @@ static bool copy_texts(struct sp_module_entry *e,
 		       const struct sp_loaded *loaded, const char *name)
 {
 	const size_t bytes = strlen(name) + 1;
-	char *text = (char *)(uintptr_t)e->name;
-	ElfW(Phdr) *phdr = (ElfW(Phdr) *)(uintptr_t)e->phdr;
+	const size_t phdr_bytes = loaded->n_phdr * sizeof(*loaded->phdr);
 
 	if (bytes > NAME_BYTES_MAX)
 		return false;
 	if (bytes > e->name_room) {
-		text = sp_arena_get(SP_ARENA_MODULES, bytes);
+		char *text = sp_arena_get(SP_ARENA_MODULES, bytes);
+
 		if (!text)
 			return false;
+		e->name = text;
+		atomic_signal_fence(memory_order_seq_cst);
 		e->name_room = (uint16_t)bytes;
 	}
-	e->name = memcpy(text, name, bytes);
+	memcpy((char *)(uintptr_t)e->name, name, bytes);
 	if (loaded->n_phdr > e->phdr_room) {
-		phdr = sp_arena_get(SP_ARENA_MODULES,
-				    loaded->n_phdr * sizeof(*phdr));
+		ElfW(Phdr) *phdr = sp_arena_get(SP_ARENA_MODULES, phdr_bytes);
+
 		if (!phdr)
 			return false;
+		e->phdr = phdr;
+		atomic_signal_fence(memory_order_seq_cst);
 		e->phdr_room = (uint16_t)loaded->n_phdr;
 	}
-	e->phdr = memcpy(phdr, loaded->phdr, loaded->n_phdr * sizeof(*phdr));
+	memcpy((ElfW(Phdr) *)(uintptr_t)e->phdr, loaded->phdr, phdr_bytes);
 	e->n_phdr = (uint16_t)loaded->n_phdr;
 	return true;
 }
@@ -228,16 +238,21 @@ static bool copy_texts(struct sp_module_entry *e,
 static bool fill(struct sp_module_entry *e, const struct sp_loaded *loaded,
 		 const char *name, bool permanent)
 {
+	const uint16_t name_room = e->name_room, phdr_room = e->phdr_room;
+
+	e->name_room = e->phdr_room = 0;
+	atomic_signal_fence(memory_order_seq_cst);
 	*e = (struct sp_module_entry){
 		.bias = loaded->bias,
 		.map = loaded->map,
 		.permanent = permanent,
 		.phdr_there = loaded->phdr,
 		.name = e->name,
-		.name_room = e->name_room,
 		.phdr = e->phdr,
-		.phdr_room = e->phdr_room,
 	};
+	atomic_signal_fence(memory_order_seq_cst);
+	e->name_room = name_room;
+	e->phdr_room = phdr_room;
 	if (!read_segments(e, loaded) || !copy_texts(e, loaded, name))
 		return false;
 	read_notes(e, loaded);
@@ -255,7 +270,7 @@ static struct sp_module_entry *add_module(const struct sp_loaded *loaded,
 		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
 		return NULL;
 	}
-	id = atomic_load_explicit(&count, memory_order_relaxed) + 1;
+	id = ++last_id;
 	atomic_store_explicit(&e->id, id, memory_order_release);
 	atomic_store_explicit(&count, id, memory_order_release);
 	if (e == &entries[n_entries])
@@ -412,14 +427,14 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 		e = find_added(pc);
 	if (e || !sp_loaded_find(pc, &loaded))
 		return e;
-	if (atomic_exchange_explicit(&adding, 1, memory_order_acquire)) {
+	if (!sp_inside_hold(&adding)) {
 		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
 		return NULL;
 	}
 	e = find_again(&loaded);
 	if (!e)
 		e = add_module(&loaded, loaded.name, sp_loaded_is_for_good());
-	atomic_store_explicit(&adding, 0, memory_order_release);
+	sp_inside_give(&adding);
 	return e;
 }
 
@@ -443,9 +458,14 @@ struct sp_module_entry *sp_modules_get(unsigned int index)
 	return &entries[index];
 }
 
+void sp_modules_give_left(void)
+{
+	sp_inside_give_left(&adding);
+}
+
 void sp_modules_reset(void)
 {
-	atomic_store_explicit(&adding, 0, memory_order_relaxed);
+	atomic_store(&adding, NULL);
 }
 
 bool sp_modules_is_self(uintptr_t pc)

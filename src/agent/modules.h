@@ -63,6 +63,9 @@ unsigned int sp_modules_count(void);
 unsigned int sp_modules_entries(void);
 struct sp_module_entry *sp_modules_get(unsigned int index);
 
+/* The calling thread has left the adding of an entry for good (inside.h). */
+void sp_modules_give_left(void);
+
 /* In a forked child: nobody is adding an entry. */
 void sp_modules_reset(void);
 

@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "agent/inside.h"
+
 #include "agent/poison.h"
 
 struct entry {
-	_Atomic unsigned int busy; /* try-lock of all below */
-	uint64_t tid;              /* 0: none */
+	sp_inside_lock busy; /* of all below */
+	uint64_t tid;        /* 0: none, or its holder has left */
 	char name[SP_FORMAT_THREAD_NAME_MAX];
 };
 
@@ -23,12 +25,12 @@ static struct entry *take(uint64_t tid)
 {
 	struct entry *e = &entries[tid % SP_NAMES_MAX];
 
-	return tid && !atomic_exchange(&e->busy, 1) ? e : NULL;
+	return tid && sp_inside_hold(&e->busy) ? e : NULL;
 }
 
 static void give(struct entry *e)
 {
-	atomic_store(&e->busy, 0);
+	sp_inside_give(&e->busy);
 }
 
 static void copy_name(char *to, const char *name)
@@ -68,11 +70,20 @@ void sp_names_put(uint64_t tid, const char *name)
 	struct entry *e = take(tid);
 
 	if (e) {
-		e->tid = tid;
+		e->tid = 0;
+		atomic_signal_fence(memory_order_seq_cst);
 		copy_name(e->name, name);
+		atomic_signal_fence(memory_order_seq_cst);
+		e->tid = tid;
 		give(e);
 	}
 	atomic_store(&are_alike, false);
+}
+
+void sp_names_give_left(void)
+{
+	for (unsigned int i = 0; i < SP_NAMES_MAX; i++)
+		sp_inside_give_left(&entries[i].busy);
 }
 
 void sp_names_forget(uint64_t tid)

@@ -28,6 +28,9 @@ void sp_names_begin(const char *name);
 void sp_names_put(uint64_t tid, const char *name);
 void sp_names_forget(uint64_t tid);
 
+/* The calling thread has left one of these for good (inside.h). */
+void sp_names_give_left(void);
+
 /* The name of thread `tid`: as it was put, or that of all; else "". */
 void sp_names_get(uint64_t tid, char ret[SP_FORMAT_THREAD_NAME_MAX]);
 

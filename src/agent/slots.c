@@ -48,7 +48,7 @@ struct owner {
 	_Atomic uint64_t bytes;
 	_Atomic uint64_t objects;
 	sp_inside_lock busy;
-	_Atomic unsigned int owned;
+	sp_inside_lock owned;
 	/* Written by the owner when it claims or gives back (I3). */
 	_Atomic unsigned int changes;
 	_Atomic uint64_t base_bytes;
@@ -321,8 +321,7 @@ uint16_t sp_slots_claim(uint32_t index)
 		unsigned int most = atomic_load(&used);
 
 		if (atomic_load_explicit(&slot->owned, memory_order_relaxed) ||
-		    atomic_exchange_explicit(&slot->owned, 1,
-					     memory_order_acquire))
+		    !sp_inside_hold(&slot->owned))
 			continue;
 		while (most < i &&
 		       !atomic_compare_exchange_weak(&used, &most, i))
@@ -437,7 +436,7 @@ uint16_t sp_slots_release(uint16_t n)
 	}
 	set_owner(slot, 0, 0, get(&slot->tid));
 	flush(slot, false);
-	atomic_store_explicit(&slot->owned, 0, memory_order_release);
+	sp_inside_give(&slot->owned);
 	return 0;
 }
 
@@ -514,27 +513,41 @@ static uint64_t later(uint64_t slab, uint64_t slot)
 	return slab > slot ? slab : slot;
 }
 
-bool sp_slots_recover(uint16_t n, struct sp_slots_own *ret)
+void sp_slots_give_left(uint16_t mine)
 {
-	unsigned int all = atomic_load(&used);
+	const unsigned int n = atomic_load(&used);
+
+	for (unsigned int i = 0; i <= n; i++) {
+		struct owner *slot = &slots[i];
+
+		sp_inside_give_left(&slot->busy);
+		sp_inside_give_left(&slot->classes_busy);
+		if (atomic_load(&slot->owned) != &sp_thread)
+			continue;
+		if (atomic_load(&slot->adding) & 1)
+			atomic_fetch_add(&slot->adding, 1);
+		if (atomic_load(&slot->changes) & 1)
+			atomic_fetch_add(&slot->changes, 1);
+		if (i != mine)
+			sp_slots_release((uint16_t)i);
+	}
+}
+
+bool sp_slots_own(uint16_t n, struct sp_slots_own *ret)
+{
 	struct owner *slot = &slots[n];
-	const struct sp_classes *classes =
+	struct sp_classes *classes =
 		atomic_load_explicit(&slot->classes, memory_order_relaxed);
 	struct sp_class_total sum;
 	uint64_t bytes, objects;
 
-	for (unsigned int i = 0; i <= all; i++) {
-		sp_inside_give_left(&slots[i].busy);
-		sp_inside_give_left(&slots[i].classes_busy);
-	}
 	if (!n || !classes || atomic_load(&slot->is_stale))
 		return false;
-	if (atomic_load(&slot->adding) & 1)
-		atomic_fetch_add(&slot->adding, 1);
 	sum = sp_classes_sum(classes, NULL);
 	bytes = get(&slot->bytes);
 	objects = get(&slot->objects);
 	*ret = (struct sp_slots_own){
+		.classes = classes,
 		.bytes = later(sum.bytes, bytes) - get(&slot->base_bytes),
 		.objects =
 			later(sum.objects, objects) - get(&slot->base_objects),

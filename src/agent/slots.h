@@ -95,15 +95,20 @@ void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
 
 /*
  * The calling thread has left a call by siglongjmp: give back what it held
- * here.  What it has counted, by the slab of slot n, which it owns, and how
- * much of that it has added; false if the slot has no slab.  Context: sampled.
+ * here, also slots whose claim it has left, but for slot `mine`, which it goes
+ * on with.  Context: sampled.
  */
+void sp_slots_give_left(uint16_t mine);
+
+/* What the owner of slot n has counted, by its slab, and how much of that it
+ * has added; false if the slot has no slab.  The owner's. */
 struct sp_slots_own {
+	struct sp_classes *classes;
 	uint64_t bytes, objects;
 	uint64_t added_bytes, added_objects;
 };
 
-bool sp_slots_recover(uint16_t n, struct sp_slots_own *ret);
+bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
 
 /* In a forked child: nothing is owned, all totals are zero. */
 void sp_slots_reset(void);

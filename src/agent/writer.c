@@ -6,6 +6,7 @@
 
 #include "agent/chunks.h"
 #include "agent/diag.h"
+#include "agent/inside.h"
 #include "agent/lease.h"
 #include "agent/mapping.h"
 #include "agent/outfile.h"
@@ -22,9 +23,10 @@
 #define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
 #define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
 
-enum { CLOSED, OPENING, OPEN, FAILED };
+enum { CLOSED, OPEN, FAILED };
 
 static _Atomic int state; /* OPEN is stored with release after the header */
+static sp_inside_lock opening;
 static struct sp_writer_options facts;
 
 /* Whoever is stopped in the middle of it for long, and goes on then, may spoil
@@ -129,13 +131,14 @@ static int open_file(const struct sp_writer_options *options)
 int sp_writer_open(const struct sp_writer_options *options)
 {
 	uint32_t before = sp_mapping_generation();
-	int expected = CLOSED;
 	int err;
 
-	if (!atomic_compare_exchange_strong(&state, &expected, OPENING))
-		return expected == OPEN     ? 0
-		       : expected == FAILED ? -EIO
-					    : -EBUSY;
+	if (!sp_inside_hold(&opening))
+		return -EBUSY;
+	if (atomic_load(&state) != CLOSED) {
+		sp_inside_give(&opening);
+		return sp_writer_is_open() ? 0 : -EIO;
+	}
 	err = open_file(options);
 	if (sp_mapping_generation() != before) {
 		/* A child that was forked in here: the file is the parent's. */
@@ -144,12 +147,19 @@ int sp_writer_open(const struct sp_writer_options *options)
 	}
 	/* Before what is asked next: see sp_recorder_describe_late. */
 	atomic_store(&state, err ? FAILED : OPEN);
+	sp_inside_give(&opening);
 	return err;
+}
+
+void sp_writer_give_left(void)
+{
+	sp_inside_give_left(&opening);
 }
 
 void sp_writer_reset(void)
 {
 	atomic_store(&state, CLOSED);
+	atomic_store(&opening, NULL);
 	sp_mapping_reset();
 	sp_chunks_reset();
 	atomic_store(&status_busy, 0);

@@ -37,6 +37,10 @@ int sp_writer_open(const struct sp_writer_options *options);
 bool sp_writer_is_open(void);
 bool sp_writer_has_failed(void);
 
+/* The calling thread has left the making of the file for good, which is begun
+ * again then (inside.h). */
+void sp_writer_give_left(void);
+
 /* In a forked child: there is no file; what is mapped belongs to the parent and
  * is not inherited. */
 void sp_writer_reset(void);

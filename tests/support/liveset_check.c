@@ -6,6 +6,10 @@
 #include <string.h>
 
 #include "agent/sys.h"
+#include "agent/thread.h"
+
+/* agent.c has it in the library. */
+_Thread_local struct sp_thread sp_thread;
 
 static uint32_t maps_allowed = UINT32_MAX;
 
