@@ -63,11 +63,10 @@ struct sp_lane *sp_lane_of(uint8_t number)
 	return number ? &lanes[number - 1] : NULL;
 }
 
-/* What its holder was doing to the chunk and to the last walks is not
- * known. */
-static void forget_work(struct sp_lane *lane)
+/* What its holder was doing to the last walks is not known.  Whether its chunk
+ * was left in the middle of a record is (I4 of chunks.c). */
+static void forget_walks(struct sp_lane *lane)
 {
-	lane->tail.chunk = NULL;
 	lane->walks[0].n = lane->walks[1].n = 0;
 }
 
@@ -79,7 +78,7 @@ void sp_lane_give_left(void)
 		if (atomic_load_explicit(&lanes[i].holder,
 					 memory_order_relaxed) != &sp_thread)
 			continue;
-		forget_work(&lanes[i]);
+		forget_walks(&lanes[i]);
 		sp_lane_give(&lanes[i]);
 	}
 }
@@ -96,7 +95,7 @@ void sp_lane_reset(void)
 		if (holder == &sp_thread)
 			continue;
 		if (holder)
-			forget_work(lane);
+			forget_walks(lane);
 		lane->tail.chunk = NULL;
 		atomic_store_explicit(&lane->holder, NULL,
 				      memory_order_relaxed);

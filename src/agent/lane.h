@@ -90,7 +90,7 @@ struct sp_lane *sp_lane_take(uint8_t *hint);
 void sp_lane_give(struct sp_lane *lane);
 
 /* The calling thread has left those that it holds, in the middle of whatever:
- * what they have is begun anew. */
+ * they begin without a last walk. */
 void sp_lane_give_left(void);
 
 /* Lanes that were ever taken at the same time. */

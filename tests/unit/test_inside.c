@@ -127,14 +127,14 @@ static void test_recover(void **state)
 	t->parked = 1;
 	t->writing = 1;
 	lane = sp_lane_take(&t->lane_hint);
-	lane->tail.chunk = (uint8_t *)lane;
+	lane->walks[0].n = lane->walks[1].n = 7;
 	leave_a_call(true);
 	sp_inside_recover(true);
 	assert_null(t->inside);
 	assert_int_equal(t->parked, 0);
 	assert_int_equal(t->writing, 0);
 	assert_null(lane->holder);
-	assert_null(lane->tail.chunk);
+	assert_int_equal(lane->walks[0].n + lane->walks[1].n, 0);
 	assert_int_equal(t->bytes, 1000);
 	assert_int_equal(t->objects, 10);
 	assert_int_equal(t->published_bytes, 700);
