@@ -72,6 +72,11 @@ void sp_carry_reset(void)
 	atomic_store(&pass[WORDS], 0);
 }
 
+void sp_carry_give_left(void)
+{
+	sp_lease_give_left(&lease);
+}
+
 uint32_t sp_carry_finished(void)
 {
 	const uint32_t segment =

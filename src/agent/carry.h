@@ -17,6 +17,9 @@ void sp_carry_step(struct sp_lane *lane);
  * 0: none. */
 uint32_t sp_carry_finished(void);
 
+/* The calling thread has left a step for good (inside.h). */
+void sp_carry_give_left(void);
+
 /* In a forked child: nothing was begun. */
 void sp_carry_reset(void);
 

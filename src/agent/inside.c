@@ -5,6 +5,7 @@
 #include <linux/futex.h>
 
 #include "agent/agent.h"
+#include "agent/carry.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/lane.h"
@@ -14,6 +15,7 @@
 #include "agent/names.h"
 #include "agent/orders.h"
 #include "agent/rate.h"
+#include "agent/ring.h"
 #include "agent/slots.h"
 #include "agent/sys.h"
 #include "agent/writer.h"
@@ -81,12 +83,14 @@ static void recover_counts(struct sp_thread *t)
 
 static void give_left_locks(struct sp_thread *t, bool is_of_process)
 {
+	sp_carry_give_left();
 	sp_lane_give_left();
 	sp_liveset_give_left();
 	sp_marks_give_left();
 	sp_modules_give_left();
 	sp_names_give_left();
 	sp_orders_give_left();
+	sp_ring_give_left();
 	sp_slots_give_left(is_of_process ? t->slot : 0);
 	sp_writer_give_left();
 }

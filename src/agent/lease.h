@@ -7,6 +7,8 @@
 #include <stdint.h>
 
 #include "agent/sys.h"
+#include "agent/thread.h"
+#include "base/hash.h"
 
 /*
  * A try-lock that nobody can take with him: a holder may leave by siglongjmp
@@ -15,16 +17,26 @@
  * it to the next who asks; he may not know that yet, so what is done under a
  * lease has to be safe when another does it, too.
  *
- * The token of the holder, or 0: another has it.  Context: sampled.
+ * The last bits of the time, 4 us, are a hash of the thread: if it finds that
+ * it has left (inside.h), nobody has to wait.
  */
+#define SP_LEASE_THREAD 0xfffull
+
+static inline uint64_t sp_lease_hash_thread(void)
+{
+	/* Never 0: that is nobody. */
+	return ((uintptr_t)&sp_thread * SP_HASH_MULTIPLIER >> 52) | 1;
+}
+
+/* The token of the holder, or 0: another has it.  Context: sampled. */
 static inline uint64_t sp_lease_take(_Atomic uint64_t *lease, uint64_t limit_ns)
 {
 	uint64_t other = atomic_load_explicit(lease, memory_order_relaxed);
 	uint64_t now;
 
-	now = sp_sys_now_ns() | 1;
+	now = (sp_sys_now_ns() & ~SP_LEASE_THREAD) | sp_lease_hash_thread();
 	/* Unsigned: a clock that lies about the past ends a lease. */
-	if (other && now - other < limit_ns)
+	if (other && (now | SP_LEASE_THREAD) - other < limit_ns)
 		return 0;
 	return atomic_compare_exchange_strong(lease, &other, now) ? now : 0;
 }
@@ -33,6 +45,16 @@ static inline uint64_t sp_lease_take(_Atomic uint64_t *lease, uint64_t limit_ns)
 static inline void sp_lease_give(_Atomic uint64_t *lease, uint64_t token)
 {
 	atomic_compare_exchange_strong(lease, &token, 0);
+}
+
+/* If this thread has it, by a call that was left; or, once in 2048 times,
+ * another, who has lost it then. */
+static inline void sp_lease_give_left(_Atomic uint64_t *lease)
+{
+	uint64_t token = atomic_load(lease);
+
+	if ((token & SP_LEASE_THREAD) == sp_lease_hash_thread())
+		atomic_compare_exchange_strong(lease, &token, 0);
 }
 
 #endif

@@ -308,6 +308,11 @@ bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
 	return true;
 }
 
+void sp_ring_give_left(void)
+{
+	sp_lease_give_left(&turning);
+}
+
 bool sp_ring_has_turn(const struct sp_ring_turn *turn)
 {
 	return atomic_load(&turning) == turn->token;

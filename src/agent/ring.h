@@ -69,6 +69,8 @@ struct sp_ring_turn {
 
 bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
 			struct sp_window *ret_window);
+/* The calling thread has left one for good (inside.h). */
+void sp_ring_give_left(void);
 /* Has nobody taken it over? */
 bool sp_ring_has_turn(const struct sp_ring_turn *turn);
 void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded);

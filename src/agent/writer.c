@@ -154,6 +154,8 @@ int sp_writer_open(const struct sp_writer_options *options)
 void sp_writer_give_left(void)
 {
 	sp_inside_give_left(&opening);
+	sp_lease_give_left(&status_busy);
+	sp_lease_give_left(&class_busy);
 }
 
 void sp_writer_reset(void)

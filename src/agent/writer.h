@@ -37,8 +37,8 @@ int sp_writer_open(const struct sp_writer_options *options);
 bool sp_writer_is_open(void);
 bool sp_writer_has_failed(void);
 
-/* The calling thread has left the making of the file for good, which is begun
- * again then (inside.h). */
+/* The calling thread has left one of these for good (inside.h): the next one
+ * begins it again, also the making of the file. */
 void sp_writer_give_left(void);
 
 /* In a forked child: there is no file; what is mapped belongs to the parent and
