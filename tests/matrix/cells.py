@@ -10,10 +10,10 @@ import verdict
 
 
 def environment(system, build, program, profile, counts):
-    """Of the program under the library."""
+    """Of the program under the library; python3's stacks are deep."""
     return [f"LD_PRELOAD={build.library} {system.work}/{program.counter}",
             f"SAMPLEPROF_OUT={profile}", f"SAMPLEPROF_PERIOD={program.period}",
-            f"COUNT_FILE={counts}"]
+            "SAMPLEPROF_DEPTH=1000", f"COUNT_FILE={counts}"]
 
 
 def command(system, program, more=()):

@@ -37,7 +37,7 @@ class Program:
     is_full: bool = False
 
 
-SQLITE = Program("sqlite3", ["/usr/bin/sqlite3", ":memory:"], "4K", 30, SQL)
+SQLITE = Program("sqlite3", ["/usr/bin/sqlite3", ":memory:"], "4K", 20, SQL)
 FULL_DISK = dataclasses.replace(SQLITE, name="full disk", period="1",
                                 is_full=True)
 PYTHON3 = Program("python3", ["/usr/bin/python3", "-S", "-c", PYTHON],
@@ -93,6 +93,20 @@ def commands(out, sources, links):
         compile_to("old_kernel", "gcc", "old_kernel.c"),
         *(compile_to("calls-" + name.replace(" ", "-"), "gcc", "calls.c",
                      *options) for name, options in links.items()),
+    ]
+
+
+def musl_agent_commands(out, source):
+    """What builds the library alone with musl-gcc, which does not look for the
+    kernel's headers."""
+    headers = " ".join("-idirafter " + d for d in (
+        "/usr/include", "/usr/include/x86_64-linux-gnu"))
+    return [
+        ["cmake", "-S", source, "-B", out, "-G", "Ninja",
+         "-DCMAKE_BUILD_TYPE=Release", "-DSAMPLEPROF_TESTS=OFF",
+         "-DSAMPLEPROF_WERROR=ON", "-DCMAKE_C_COMPILER=musl-gcc",
+         "-DCMAKE_C_COMPILER_LAUNCHER=ccache", f"-DCMAKE_C_FLAGS={headers}"],
+        ["cmake", "--build", out, "--target", "sampleprof"],
     ]
 
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -27,7 +28,9 @@ static __thread int is_inside __attribute__((tls_model("initial-exec")));
 
 /*
  * The functions below.  glibc's dlsym asks for memory itself, but there are
- * other names for what it looks up; musl has no other names.
+ * other names for what it looks up.  musl has no other names, and its calloc
+ * and memalign call malloc and aligned_alloc by their public names: they would
+ * go through the profiler again.  The same is done here by these two.
  */
 #ifdef __GLIBC__
 void *__libc_malloc(size_t n);
@@ -51,6 +54,24 @@ static void *find(const char *name)
 typedef void *(*one_size)(size_t);
 typedef void *(*two_sizes)(size_t, size_t);
 typedef void *(*pointer_and_size)(void *, size_t);
+typedef int (*three_handlers)(void (*)(void), void (*)(void), void (*)(void));
+
+static void *real_calloc(size_t n, size_t size)
+{
+#ifdef __GLIBC__
+	return __libc_calloc(n, size);
+#else
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	p = REAL(malloc, one_size)(bytes);
+	return p ? memset(p, 0, bytes) : NULL;
+#endif
+}
 
 static void *count(void *p, size_t n)
 {
@@ -71,7 +92,7 @@ void *malloc(size_t n)
 void *calloc(size_t n, size_t size)
 {
 	is_inside++;
-	return count(REAL(calloc, two_sizes)(n, size), n * size);
+	return count(real_calloc(n, size), n * size);
 }
 
 void *realloc(void *p, size_t n)
@@ -83,7 +104,7 @@ void *realloc(void *p, size_t n)
 void *memalign(size_t alignment, size_t n)
 {
 	is_inside++;
-	return count(REAL(memalign, two_sizes)(alignment, n), n);
+	return count(REAL(aligned_alloc, two_sizes)(alignment, n), n);
 }
 
 void *aligned_alloc(size_t alignment, size_t n)
@@ -105,6 +126,21 @@ int posix_memalign(void **ret, size_t alignment, size_t n)
 	*ret = p;
 	return 0;
 }
+
+#ifndef __GLIBC__
+/* The profiler's handler, for which musl takes memory by malloc: what the
+ * profiler needs itself is nothing that the program asked for. */
+int pthread_atfork(void (*prepare)(void), void (*parent)(void),
+		   void (*child)(void))
+{
+	int ret;
+
+	is_inside++;
+	ret = REAL(pthread_atfork, three_handlers)(prepare, parent, child);
+	is_inside--;
+	return ret;
+}
+#endif
 
 static __attribute__((constructor)) void share_counts(void)
 {
