@@ -2,11 +2,11 @@
 /*
  * Claim.  A limit on an exact total calls at most 1 in 200 programs that did
  * not change a regression, also if what a run allocates has a heavy tail (E28,
- * E40): normal, log-normal, sums of Pareto's law.
+ * E45): normal, log-normal, sums of Pareto's law.
  *
  * H0: 0.005 at worst.  Statistic: alarms in 4000 pairs of fixed seeds, more
  * than 44 of which have probability 1e-6; nine statistics.  Power: a rate of
- * 0.02 is rejected with probability 1 - 1e-4.  A mutant without (E40) is.
+ * 0.02 is rejected with probability 1 - 1e-4.  A mutant without (E45) is.
  */
 #include <math.h>
 #include <setjmp.h>
