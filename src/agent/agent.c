@@ -98,14 +98,12 @@ static bool publishes_each_call(const struct sp_thread *t)
  */
 static void restore_word(struct sp_thread *t)
 {
-	uint64_t step, pending, limit;
+	uint64_t pending, limit;
 
 	do {
 		t->parked = 1;
 		atomic_signal_fence(memory_order_seq_cst);
-		step = sp_checkin_step(t);
-		pending = t->bytes - t->published_bytes;
-		limit = pending < step ? step - pending : 0;
+		limit = sp_checkin_left(t);
 		if (t->sampler.gap < limit)
 			limit = t->sampler.gap;
 		/* In a child that was forked in here: begin anew. */
@@ -462,7 +460,7 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	}
 	t->objects++;
 	sp_classes_count(t->classes, n);
-	if (t->bytes - t->published_bytes >= sp_checkin_step(t)) {
+	if (!sp_checkin_left(t)) {
 		sp_checkin_choose(t, sp_writer_time());
 		publish(t);
 	} else if (publishes_each_call(t)) {

@@ -24,6 +24,15 @@ static inline uint64_t sp_checkin_step(const struct sp_thread *t)
 	return (uint64_t)SP_CHECKIN_BYTES_MIN << t->step;
 }
 
+/* Bytes until the next one. */
+static inline uint64_t sp_checkin_left(const struct sp_thread *t)
+{
+	const uint64_t step = sp_checkin_step(t);
+	const uint64_t since = t->bytes - t->published_bytes;
+
+	return since < step ? step - since : 0;
+}
+
 /* The thread is new; it has its slot. */
 void sp_checkin_begin(struct sp_thread *t);
 

@@ -34,7 +34,8 @@
 #define NAME_BYTES_MAX 4096u
 #define PAGE_MASK      4095ul
 /* Entries that are looked at for one that can be used again. */
-#define REUSE_ATTEMPTS 64
+#define REUSE_ATTEMPTS   64
+#define ADDING_SPINS_MAX 2000u /* some tens of microseconds */
 
 struct range {
 	uintptr_t start;
@@ -414,6 +415,21 @@ static struct sp_module_entry *find_again(const struct sp_loaded *loaded)
 	return NULL;
 }
 
+/* Threads meet a new object at the same moment, and it is added within
+ * microseconds.  A thread that it would take longer goes without, as does one
+ * that interrupts itself. */
+static bool hold_adding(void)
+{
+	for (unsigned int spins = 0; spins < ADDING_SPINS_MAX; spins++) {
+		if (sp_inside_hold(&adding))
+			return true;
+		if (atomic_load(&adding) == &sp_thread)
+			break;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
 					struct sp_module_entry *last)
 {
@@ -427,7 +443,7 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 		e = find_added(pc);
 	if (e || !sp_loaded_find(pc, &loaded))
 		return e;
-	if (!sp_inside_hold(&adding)) {
+	if (!hold_adding()) {
 		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
 		return NULL;
 	}

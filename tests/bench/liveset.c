@@ -16,7 +16,10 @@
 #include <unistd.h>
 
 #include "agent/liveset.h"
+#include "agent/thread.h"
 #include "base/rng.h"
+
+_Thread_local struct sp_thread sp_thread;
 
 #define LIVE_DEFAULT 200000u
 #define SPREAD       16u /* addresses for each that is in the set */
