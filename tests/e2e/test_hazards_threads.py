@@ -3,6 +3,7 @@
 
 import glob
 import os
+import shutil
 
 import harness
 import hazards
@@ -102,6 +103,68 @@ class Threads(hazards.Case):
                                         profile.exact[1] - missing,
                                         f"{mode} {lost}")
                 self.assertGreater(profile.samples, 3000, mode)
+
+    def left_busy(self, *arguments, unwind="tables"):
+        """The profile; how often the library was left, and the objects that
+        the program has counted."""
+        result = self.execute(harness.target("e2e_left_busy"), *arguments,
+                              period=1, max_file="2M", unwind=unwind,
+                              preload=self.bump)
+        jumps, objects, mark = map(int, result.stdout.split())
+        # The library's interface answers, and its mark is there.
+        self.assertEqual(mark, 0)
+        profile = self.profile_of(result, damaged=True).require_samples(1000)
+        self.assertIn("left", [p["name"] for p in profile.json["phases"]])
+        self.assertGreater(jumps, 0)
+        return profile, jumps, objects
+
+    def test_left_by_threads_while_the_ring_turns(self):
+        """Three threads at a time: afterwards each is sampled, with whole
+        stacks, and all is counted to within one object a jump."""
+        for unwind in ("tables", "fp"):
+            profile, jumps, objects = self.left_busy("threads", unwind=unwind)
+            self.assertLessEqual(abs(profile.exact[1] - objects),
+                                 jumps + 100, unwind)
+            for thread in profile.json["thread_infos"]:
+                if thread["exited"]:
+                    self.assertGreater(thread["samples"], 500, thread)
+            late = profile.stacks_with("afterwards")
+            self.assertGreater(sum(s["samples"] for s in late), 4000)
+            self.assertTrue(all(s in profile.stacks_with("work")
+                                for s in late))
+            # Turns and passes went on meanwhile.
+            self.assertLess(profile.lost().get("samples_file_full", 0),
+                            objects // 20)
+
+    def test_left_while_plug_ins_come_and_go(self):
+        """What is loaded afterwards has its name."""
+        late = os.path.join(self.dir, "late.so")
+        plugin = harness.target("libe2e_plugin_a.so")
+        shutil.copy(plugin, late)
+        for unwind in ("tables", "fp"):
+            profile, _, _ = self.left_busy(
+                "plugins", plugin, harness.target("libe2e_plugin_b.so"), late,
+                unwind=unwind)
+            self.assertIn("late.so", profile.modules())
+            self.assertGreater(
+                profile.allocated_under("plugin_a_allocate")[1], 1000)
+            self.assertNotIn("modules_not_recorded", profile.lost())
+
+    def test_child_killed_while_it_makes_the_file(self):
+        """One that shares the memory, by vfork: the file is made again."""
+        program = harness.target("e2e_left_busy")
+        result = self.execute("/bin/sh", "-c", f"{program} vfork; exit $?",
+                              period=1)
+        self.assertEqual(result.stdout, b"1 0 0\n")
+        begun = []
+        for path in result.paths:
+            with open(path, "rb") as f:
+                if "left_busy" in path and any(f.read(8)):
+                    begun.append(path)
+        self.assertEqual(len(begun), 1, result.paths)
+        profile = harness.Profile(begun[0])
+        self.assertGreater(profile.allocated_under("allocate_much")[1], 5900)
+        self.assertEqual(profile.lost(), {"calls_left": 1})
 
     def test_exit_while_threads_allocate(self):
         profile = self.survives("hazard_threads", "exit_while_busy",
