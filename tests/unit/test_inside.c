@@ -12,12 +12,14 @@
 #include "agent/diag.h"
 #include "agent/inside.h"
 #include "agent/lane.h"
+#include "agent/lease.h"
 #include "agent/marks.h"
 #include "agent/rate.h"
 #include "agent/slots.h"
 #include "support/agent_fixture.h"
 
-#define DEEP 4096
+#define DEEP    4096
+#define LONG_NS 1000000000000u
 
 static struct sp_law law;
 
@@ -109,7 +111,9 @@ static void test_recover(void **state)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_slots_totals totals;
+	struct sp_classes *slab;
 	struct sp_lane *lane;
+	uint16_t other;
 
 	(void)state;
 	agent_fixture_open(1 << 20);
@@ -117,9 +121,13 @@ static void test_recover(void **state)
 	t->sampler.law = &law;
 	t->generation = 1;
 	t->slot = sp_slots_claim(1);
-	t->classes = sp_slots_classes(t->slot);
+	slab = t->classes = sp_slots_classes(t->slot);
 	for (int i = 0; i < 10; i++)
 		sp_classes_count(t->classes, 100);
+	/* Left while what is allocated was not the program's, and in the claim
+	 * of a slot. */
+	sp_inside_pause_counting();
+	other = sp_slots_claim(2);
 	/* Seven of them have been added; the word says something else. */
 	sp_slots_add(t->slot, 700, 7);
 	t->limit = 12345;
@@ -130,6 +138,8 @@ static void test_recover(void **state)
 	lane->walks[0].n = lane->walks[1].n = 7;
 	leave_a_call(true);
 	sp_inside_recover(true);
+	assert_ptr_equal(t->classes, slab);
+	assert_int_equal(sp_slots_claim(3), other);
 	assert_null(t->inside);
 	assert_int_equal(t->parked, 0);
 	assert_int_equal(t->writing, 0);
@@ -146,6 +156,7 @@ static void test_recover(void **state)
 	assert_int_equal(totals.objects, 10);
 	assert_int_equal(totals.slack_bytes, 0);
 	assert_int_equal(agent_fixture_losses(), 1);
+	sp_slots_release(other);
 	t->slot = sp_slots_release(t->slot);
 }
 
@@ -153,6 +164,7 @@ static void test_recover(void **state)
 static void test_locks(void **state)
 {
 	static sp_inside_lock lock;
+	static _Atomic uint64_t lease;
 
 	(void)state;
 	assert_true(sp_inside_hold(&lock));
@@ -163,6 +175,13 @@ static void test_locks(void **state)
 	lock = &law;
 	sp_inside_give_left(&lock);
 	assert_false(sp_inside_hold(&lock));
+	assert_true(sp_lease_take(&lease, LONG_NS));
+	assert_false(sp_lease_take(&lease, LONG_NS));
+	sp_lease_give_left(&lease);
+	assert_true(sp_lease_take(&lease, LONG_NS));
+	lease ^= SP_LEASE_THREAD - 1;
+	sp_lease_give_left(&lease);
+	assert_false(sp_lease_take(&lease, LONG_NS));
 }
 
 #define TEST(f) cmocka_unit_test_teardown(f, agent_fixture_teardown)
