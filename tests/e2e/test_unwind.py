@@ -274,7 +274,7 @@ class Whole(harness.Case):
         self.run_whole("/usr/bin/python3", "-c", PYTHON, least=0.995)
         self.run_whole(harness.require("/usr/bin/node", "nodejs"),
                        self.write("main.js", JAVASCRIPT), period="4K",
-                       least=0.98)
+                       least=0.995)
 
     def test_java(self):
         java = harness.require("/usr/bin/java", "default-jdk-headless")
