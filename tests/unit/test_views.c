@@ -524,6 +524,7 @@ static void test_no_samples(void **state)
 		assert_true(bytes / period_bytes < 128);
 	}
 	/* There is no better one. */
+	page->x->profile.period_bytes = R;
 	page->x->profile.exact_alloc_bytes = 0;
 	assert_has(print(page, NOTES, 0), "0 samples: no allocation was seen");
 	page->x->profile.exact_alloc_bytes = 1ull << 40;
