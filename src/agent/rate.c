@@ -34,9 +34,10 @@ static _Atomic uint64_t ceiling_bytes;
 void sp_rate_init(const struct sp_law *law, enum sp_law_kind of_kind,
 		  bool is_on, uint64_t samples_per_s)
 {
+	if (of_kind != kind)
+		known_laws = NULL;
 	kind = of_kind;
 	first = law;
-	known_laws = NULL;
 	sp_throttle_init(&throttle, samples_per_s);
 	atomic_store(&due_ns, 0);
 	atomic_store(&base_bytes, law->period_bytes);
