@@ -238,6 +238,10 @@ static struct sp_slots_totals look_at(const struct owner *slot,
 	if (tries == LOOKS_MAX)
 		totals.slack_bytes = ahead.bytes;
 	add_ahead(&totals, &ahead, is_unsampled);
+	if (totals.unsampled_bytes > totals.bytes)
+		totals.unsampled_bytes = totals.bytes;
+	if (totals.unsampled_objects > totals.objects)
+		totals.unsampled_objects = totals.objects;
 	return totals;
 }
 
@@ -367,12 +371,13 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 	struct owner *slot = &slots[n];
 
 	atomic_fetch_add(&slot->adding, 1);
-	atomic_fetch_add(&slot->bytes, bytes);
-	atomic_fetch_add(&slot->objects, objects);
+	/* First the part, then the whole: look_at may find one alone. */
 	if (atomic_load(&slot->is_unsampled)) {
 		atomic_fetch_add(&slot->unsampled_bytes, bytes);
 		atomic_fetch_add(&slot->unsampled_objects, objects);
 	}
+	atomic_fetch_add(&slot->bytes, bytes);
+	atomic_fetch_add(&slot->objects, objects);
 	atomic_fetch_add(&slot->adding, 1);
 	flush(slot, false);
 	if (is_classes_due(slot))
