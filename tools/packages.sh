@@ -38,7 +38,7 @@ TEST_PACKAGES=(
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1                                      # --debuginfod
 	libunwind8 libgoogle-perftools4                     # other unwinders
-	default-jdk-headless rustc                          # other languages
+	default-jdk-headless                          # other languages
 	valgrind
 	chromium # the page
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
