@@ -36,8 +36,10 @@ class Endless(harness.Case):
                    if any(f["function"] == name for f in s["frames"]))
 
     def test_endless(self):
-        # Memory: the library's is there after a quarter, and little.
-        self.assertLess(self.printed["late"], self.printed["early"] + 1024)
+        # Memory: the library's is there after a quarter, and little. A table
+        # of 1 MiB may come later: whether the stacks of two segments need it is
+        # a matter of when segments end. Without bounds it would be 9 MiB more.
+        self.assertLess(self.printed["late"], self.printed["early"] + 2048)
         self.assertLess(self.printed["late"], 12 << 10)
         # The past was discarded; each sample of the rest has its stack.
         self.assertEqual(self.profile.lost(), {})
