@@ -59,7 +59,7 @@ static int begin_phase(const char *name, struct sp_marks_name *ret_before)
 
 	if (!sp_agent_enter(&mark))
 		return -1;
-	err = sp_marks_phase(&sp_thread, &wanted, ret_before);
+	err = sp_marks_phase(&sp_thread, &wanted, SP_MARKS_NOW, ret_before);
 	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
@@ -95,7 +95,7 @@ SP_EXPORT int sampleprof_phase_end(struct sampleprof_phase *phase)
 		return -1;
 	memcpy(name.text, phase->before, sizeof(name.text));
 	phase->is_open = 0;
-	err = sp_marks_phase(&sp_thread, &name, NULL);
+	err = sp_marks_phase(&sp_thread, &name, SP_MARKS_NOW, NULL);
 	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;
@@ -110,7 +110,7 @@ SP_EXPORT int sampleprof_snapshot(const char *name)
 	if (!sp_agent_enter(&mark))
 		return -1;
 	sp_agent_publish();
-	err = sp_marks_snapshot(&sp_thread, &wanted);
+	err = sp_marks_snapshot(&sp_thread, &wanted, SP_MARKS_NOW);
 	sp_agent_leave(&mark);
 	errno = saved_errno;
 	return err ? -1 : 0;

@@ -25,6 +25,7 @@
 #include "agent/poison.h"
 
 #define SPINS_MAX 1000000u /* some tens of ms */
+#define LATE_NS   100000000u
 
 static sp_inside_lock busy;
 /* Under `busy`. */
@@ -102,8 +103,18 @@ static int record(struct sp_thread *t, enum sp_mark_kind kind,
 	return -EIO;
 }
 
+/* Context: `busy` is ours, and the last mark was made. */
+static void record_asked(uint64_t asked_ns)
+{
+	const struct sp_record_asked asked = {last_number, asked_ns};
+	const uint64_t now_ns = sp_writer_time();
+
+	if (asked_ns < now_ns && now_ns - asked_ns >= LATE_NS)
+		sp_recorder_asked(&asked);
+}
+
 int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
-		   struct sp_marks_name *ret_before)
+		   uint64_t asked_ns, struct sp_marks_name *ret_before)
 {
 	int err = take();
 
@@ -112,19 +123,24 @@ int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
 	if (ret_before)
 		*ret_before = phase;
 	err = record(t, SP_MARK_PHASE, name, sp_rate_ceiling());
-	if (!err)
+	if (!err) {
+		record_asked(asked_ns);
 		phase = *name;
+	}
 	give();
 	return err;
 }
 
-int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name)
+int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
+		      uint64_t asked_ns)
 {
 	int err = take();
 
 	if (err)
 		return err;
 	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_ceiling());
+	if (!err)
+		record_asked(asked_ns);
 	give();
 	sp_slots_flush_all_classes();
 	return err;

@@ -36,12 +36,17 @@ void sp_marks_reset(void);
  */
 void sp_marks_give_left(void);
 
-/* The phase `name` begins.  ret_before, unless NULL: the one that ends. */
+/* For asked_ns: by whoever makes the mark. */
+#define SP_MARKS_NOW UINT64_MAX
+
+/* The phase `name` begins, as was asked for at asked_ns.  ret_before, unless
+ * NULL: the one that ends. */
 int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
-		   struct sp_marks_name *ret_before);
+		   uint64_t asked_ns, struct sp_marks_name *ret_before);
 
 /* A moment with that name, and all totals by size class in the file. */
-int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name);
+int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
+		      uint64_t asked_ns);
 
 /* Whether to sample from now on.  KEEP and TOGGLE go by what is in force when
  * the change takes effect: another thread may change it until then. */

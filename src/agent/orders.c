@@ -28,7 +28,8 @@ void sp_orders_reset(void)
 	atomic_store(&busy, NULL);
 }
 
-static int obey(struct sp_thread *t, const struct sp_control_order *order)
+static int obey(struct sp_thread *t, const struct sp_control_order *order,
+		uint64_t asked_ns)
 {
 	struct sp_marks_name name = {.bytes = order->name_bytes};
 
@@ -47,9 +48,9 @@ static int obey(struct sp_thread *t, const struct sp_control_order *order)
 						   order->period_bytes)
 			       : -EINVAL;
 	case SP_CONTROL_MARK:
-		return sp_marks_phase(t, &name, NULL);
+		return sp_marks_phase(t, &name, asked_ns, NULL);
 	case SP_CONTROL_SNAPSHOT:
-		return sp_marks_snapshot(t, &name);
+		return sp_marks_snapshot(t, &name, asked_ns);
 	default:
 		return -ENOSYS;
 	}
@@ -76,13 +77,15 @@ static void answer(struct sp_thread *t, struct sp_control *block,
 	struct sp_control_order *at = &block->queue[number % SP_FORMAT_ORDERS];
 	struct sp_control_order order;
 	bool is_queued;
-	uint64_t result;
+	uint64_t result, asked_ns = SP_MARKS_NOW;
 
 	memcpy(&order, at, sizeof(order));
 	is_queued = order.number == number;
-	if (!is_queued)
+	if (is_queued)
+		asked_ns = sp_writer_time_of_wall(order.asked_ns);
+	else
 		copy_unqueued(block, &order);
-	result = (uint64_t)-obey(t, &order);
+	result = (uint64_t)-obey(t, &order, asked_ns);
 	atomic_store(&carried_out, number);
 	if (!sp_writer_hold_control(block))
 		return;

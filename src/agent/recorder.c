@@ -162,6 +162,14 @@ bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
 	return sp_recorder_open_file(t) && append(&r);
 }
 
+void sp_recorder_asked(const struct sp_record_asked *asked)
+{
+	struct sp_record r = {.type = SP_RECORD_ASKED, .u.asked = *asked};
+
+	if (!append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
 void sp_recorder_thread_end(struct sp_thread *t)
 {
 	struct sp_record r = {.type = SP_RECORD_THREAD_END};

@@ -48,6 +48,9 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event);
  * written.  t is parked. */
 bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark);
 
+/* When a mark that is in the file was asked for.  t is parked. */
+void sp_recorder_asked(const struct sp_record_asked *asked);
+
 /* The totals of a thread that the file knows.  t is parked. */
 void sp_recorder_thread_end(struct sp_thread *t);
 

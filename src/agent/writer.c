@@ -63,6 +63,15 @@ uint64_t sp_writer_time(void)
 	return sp_sys_now_ns() - facts.start_clock_ns;
 }
 
+uint64_t sp_writer_time_of_wall(uint64_t since_start_ns)
+{
+	const uint64_t now_ns = sp_writer_time();
+	const uint64_t ago_ns =
+		sp_sys_wall_ns() - facts.start_unix_ns - since_start_ns;
+
+	return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
+}
+
 static void write_header(uint8_t *base, uint64_t limit)
 {
 	struct sp_file_header h;

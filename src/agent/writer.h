@@ -52,6 +52,10 @@ void sp_writer_detach(void);
 /* Nanoseconds since the start, as records have them. */
 uint64_t sp_writer_time(void);
 
+/* When it was `since_start_ns` by the wall clock, as it goes now; the present
+ * if that makes no sense. */
+uint64_t sp_writer_time_of_wall(uint64_t since_start_ns);
+
 /*
  * Append one record with the caller's lane: to the current segment of the ring
  * (ring.h), or, if it has to stay, to a permanent chunk.  False if there is no

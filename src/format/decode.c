@@ -303,6 +303,13 @@ static const char *decode_mark(struct sp_slice *s, struct sp_record_mark *r)
 	return NULL;
 }
 
+static const char *decode_asked(struct sp_slice *s, struct sp_record_asked *r)
+{
+	r->number = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	return s->failed || r->number == 0 ? "asked" : NULL;
+}
+
 static const char *decode_name(struct sp_slice *s, struct sp_record_name *r)
 {
 	r->id = sp_slice_varint(s);
@@ -363,6 +370,8 @@ static const char *decode_other(struct sp_slice *s, struct sp_decoded *d)
 		return decode_symbol(s, d);
 	case SP_RECORD_MARK:
 		return decode_mark(s, &d->u.mark);
+	case SP_RECORD_ASKED:
+		return decode_asked(s, &d->u.asked);
 	default:
 		return NULL;
 	}

@@ -43,6 +43,7 @@ struct sp_decoded {
 			size_t lines_bytes;
 		} symbol;
 		struct sp_record_mark mark;
+		struct sp_record_asked asked;
 	} u;
 };
 

@@ -381,6 +381,21 @@ static struct sp_encoded encode_mark(struct sp_chunk_state *state, uint8_t *out,
 	return finish(state, &f, SP_RECORD_MARK);
 }
 
+static struct sp_encoded encode_asked(struct sp_chunk_state *state,
+				      uint8_t *out, size_t room,
+				      const struct sp_record_asked *r)
+{
+	struct frame f =
+		begin(out, room,
+		      sp_varint_bytes(r->number) + sp_varint_bytes(r->time_ns));
+
+	if (!f.at)
+		return does_not_fit;
+	put(&f, r->number);
+	put(&f, r->time_ns);
+	return finish(state, &f, SP_RECORD_ASKED);
+}
+
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
@@ -404,6 +419,8 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_rss(state, out, room, &record->u.rss);
 	case SP_RECORD_MARK:
 		return encode_mark(state, out, room, &record->u.mark);
+	case SP_RECORD_ASKED:
+		return encode_asked(state, out, room, &record->u.asked);
 	/* Of the offline side: format/rewrite.h. */
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:

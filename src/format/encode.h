@@ -30,6 +30,7 @@ struct sp_record {
 		struct sp_record_free free;
 		struct sp_record_rss rss;
 		struct sp_record_mark mark;
+		struct sp_record_asked asked;
 	} u;
 };
 

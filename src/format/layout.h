@@ -418,6 +418,7 @@ enum sp_record_type {
 	SP_RECORD_NAME = 10,
 	SP_RECORD_SYMBOL = 11,
 	SP_RECORD_MARK = 12,
+	SP_RECORD_ASKED = 13,
 };
 
 /* What a MARK record is about. */

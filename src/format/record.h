@@ -129,6 +129,12 @@ struct sp_record_mark {
 	size_t name_bytes; /* <= SP_FORMAT_MARK_NAME_MAX */
 };
 
+/* A mark was made so much later than it had been asked for. */
+struct sp_record_asked {
+	uint64_t number;  /* of the mark */
+	uint64_t time_ns; /* when it was asked for */
+};
+
 /* A text that SYMBOL records name by its id. */
 struct sp_record_name {
 	uint64_t id; /* 1..UINT32_MAX */

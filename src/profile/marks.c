@@ -21,9 +21,20 @@ int sp_marks_add(struct sp_marks *marks, const struct sp_record_mark *mark)
 	return 0;
 }
 
+int sp_marks_add_asked(struct sp_marks *marks,
+		       const struct sp_record_asked *asked)
+{
+	if (sp_array_reserve((void **)&marks->asked, &marks->asked_room,
+			     marks->n_asked, sizeof(*marks->asked)))
+		return -ENOMEM;
+	marks->asked[marks->n_asked++] = *asked;
+	return 0;
+}
+
 void sp_marks_done(struct sp_marks *marks)
 {
 	free(marks->marks);
+	free(marks->asked);
 	sp_blocks_free(&marks->names);
 }
 
@@ -32,6 +43,37 @@ static int compare_marks(const void *a, const void *b)
 	const struct sp_record_mark *x = a, *y = b;
 
 	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static int compare_asked(const void *a, const void *b)
+{
+	const struct sp_record_asked *x = a, *y = b;
+
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+static void sort_marks(struct sp_marks *marks)
+{
+	if (marks->n)
+		qsort(marks->marks, marks->n, sizeof(*marks->marks),
+		      compare_marks);
+	if (marks->n_asked)
+		qsort(marks->asked, marks->n_asked, sizeof(*marks->asked),
+		      compare_asked);
+}
+
+/* When that mark was asked for: when it was made, unless the file says more. */
+static uint64_t find_asked(const struct sp_marks *marks,
+			   const struct sp_record_mark *mark)
+{
+	const struct sp_record_asked key = {.number = mark->number};
+	const struct sp_record_asked *found =
+		marks->n_asked ? bsearch(&key, marks->asked, marks->n_asked,
+					 sizeof(key), compare_asked)
+			       : NULL;
+
+	return found && found->time_ns < mark->time_ns ? found->time_ns
+						       : mark->time_ns;
 }
 
 /* What was in force when the file was made. */
@@ -51,6 +93,8 @@ struct walk {
 	struct sp_profile *profile;
 	size_t stretches_room, snapshots_room;
 	struct sp_record_mark last;
+	const struct sp_marks *marks;
+	uint64_t asked_ns; /* for `last` */
 	uint64_t period_max_bytes;
 };
 
@@ -76,6 +120,7 @@ static int close_stretch(struct walk *w, const struct sp_record_mark *end,
 		return -ENOMEM;
 	p->stretches[p->n_stretches] = (struct sp_stretch){
 		.from_ns = begin->time_ns,
+		.asked_ns = w->asked_ns,
 		.to_ns = to_ns,
 		.phase = sp_blocks_text(&p->storage, begin->name,
 					strlen(begin->name)),
@@ -106,6 +151,7 @@ static int add_snapshot(struct walk *w, const struct sp_record_mark *mark)
 		.name = sp_blocks_text(&p->storage, mark->name,
 				       strlen(mark->name)),
 		.time_ns = mark->time_ns,
+		.asked_ns = find_asked(w->marks, mark),
 		.alloc_bytes = mark->alloc_bytes,
 		.alloc_objects = mark->alloc_objects,
 	};
@@ -126,6 +172,7 @@ static int pass(struct walk *w, const struct sp_record_mark *mark)
 	else if (mark->period_bytes == w->last.period_bytes)
 		return 0; /* of a later writer */
 	r = close_stretch(w, mark, mark->time_ns);
+	w->asked_ns = find_asked(w->marks, mark);
 	w->last = *mark;
 	w->last.name = phase;
 	return r;
@@ -199,6 +246,7 @@ static int pass_window(struct walk *w, const struct sp_window *window,
 	here.period_bytes = w->last.period_bytes;
 	here.name = w->last.name;
 	r = close_stretch(w, &here, here.time_ns);
+	w->asked_ns = here.time_ns;
 	w->last = *latest = here;
 	return r;
 }
@@ -256,6 +304,7 @@ int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 	bool is_passed = false;
 	struct walk w = {
 		.profile = profile,
+		.marks = marks,
 		.last = {.period_bytes = first_period(profile), .name = ""},
 	};
 	struct sp_record_mark latest = w.last, end;
@@ -265,9 +314,7 @@ int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 	if (!marks->n && w.last.period_bytes == profile->period_bytes &&
 	    !window->oldest)
 		return 0;
-	if (marks->n)
-		qsort(marks->marks, marks->n, sizeof(*marks->marks),
-		      compare_marks);
+	sort_marks(marks);
 	for (size_t i = 0; i < marks->n; i++) {
 		if (marks->marks[i].number > window->mark && !is_passed) {
 			is_passed = true;
@@ -373,6 +420,7 @@ void sp_marks_merged(struct sp_profile *profile)
 
 		has_any |= s->to_ns != SP_NEVER || !s->period_bytes;
 		shift(&s->from_ns, by_ns);
+		shift(&s->asked_ns, by_ns);
 		if (s->to_ns != SP_NEVER)
 			shift(&s->to_ns, by_ns);
 	}
@@ -384,6 +432,7 @@ void sp_marks_merged(struct sp_profile *profile)
 		struct sp_snapshot *s = &profile->snapshots[i];
 
 		shift(&s->time_ns, profile->parts[s->part].start_ns);
+		shift(&s->asked_ns, profile->parts[s->part].start_ns);
 	}
 }
 

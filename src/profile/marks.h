@@ -13,11 +13,16 @@ struct sp_marks {
 	struct sp_record_mark *marks; /* names: in `names` */
 	size_t n;
 	size_t room;
+	struct sp_record_asked *asked;
+	size_t n_asked;
+	size_t asked_room;
 	struct sp_blocks names;
 };
 
 /* 0 or -ENOMEM.  An empty set is all zero. */
 int sp_marks_add(struct sp_marks *marks, const struct sp_record_mark *mark);
+int sp_marks_add_asked(struct sp_marks *marks,
+		       const struct sp_record_asked *asked);
 
 /*
  * Set the profile's stretches, snapshots, unsampled and discarded totals and

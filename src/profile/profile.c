@@ -313,6 +313,8 @@ static int take(struct loader *l, const struct sp_decoded *d)
 		return take_rss(l, &d->u.rss);
 	case SP_RECORD_MARK:
 		return take_mark(l, &d->u.mark);
+	case SP_RECORD_ASKED:
+		return sp_marks_add_asked(&l->marks, &d->u.asked);
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 		return sp_stored_take(&l->stored, &l->p->storage, d);

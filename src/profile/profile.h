@@ -132,6 +132,7 @@ struct sp_part {
  */
 struct sp_stretch {
 	uint64_t from_ns;
+	uint64_t asked_ns;     /* when that was asked for; at most from_ns */
 	uint64_t to_ns;        /* SP_NEVER: the last of its process */
 	const char *phase;     /* untrusted text; "" before the first */
 	uint64_t period_bytes; /* 0: nothing was sampled */
@@ -151,6 +152,7 @@ struct sp_stretch {
 struct sp_snapshot {
 	const char *name; /* untrusted text */
 	uint64_t time_ns;
+	uint64_t asked_ns;    /* when it was asked for; at most time_ns */
 	uint64_t alloc_bytes; /* exact totals of its process */
 	uint64_t alloc_objects;
 	uint16_t part;

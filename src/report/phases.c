@@ -97,6 +97,11 @@ static bool goes_on(const struct sp_profile *profile, size_t i)
 	       strcmp(s[-1].phase, s->phase) == 0;
 }
 
+static uint64_t delay_ns(const struct sp_stretch *s)
+{
+	return s ? s->from_ns - s->asked_ns : 0;
+}
+
 static void add_stretch(struct builder *b, size_t i)
 {
 	const struct sp_stretch *s = &b->profile->stretches[i];
@@ -109,6 +114,8 @@ static void add_stretch(struct builder *b, size_t i)
 	b->of_stretch[i] = (uint32_t)at;
 	phase->n_stretches++;
 	phase->n_times += !goes_on(b->profile, i);
+	if (delay_ns(s) > delay_ns(phase->late))
+		phase->late = s;
 	add(&phase->duration_ns, ns);
 	add(&phase->alloc_bytes, s->alloc_bytes);
 	add(&phase->alloc_objects, s->alloc_objects);

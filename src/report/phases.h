@@ -23,6 +23,8 @@ struct sp_phase {
 	uint64_t discarded_bytes; /* of unsampled_bytes */
 	uint64_t slack_bytes;     /* at most that belongs to a neighbour */
 	struct sp_tally tally;    /* samples that were born in it */
+	/* Which began the longest after it had been asked for; NULL: none. */
+	const struct sp_stretch *late;
 };
 
 struct sp_phases {

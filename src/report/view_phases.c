@@ -7,6 +7,15 @@
 #include "report/view_csv.h"
 #include "report/text.h"
 
+/* If a moment came later than it had been asked for. */
+static void print_late(FILE *out, uint64_t asked_ns, uint64_t ns)
+{
+	if (asked_ns == ns)
+		return;
+	fprintf(out, " (asked for at %s,", sp_text_moment(asked_ns).text);
+	fprintf(out, " done at %s)", sp_text_moment(ns).text);
+}
+
 static void print_row(FILE *out, const struct sp_phase *phase,
 		      const struct sp_analysis *a)
 {
@@ -30,10 +39,38 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 	if (phase->discarded_bytes)
 		fprintf(out, " (%s of it discarded)",
 			sp_text_bytes((double)phase->discarded_bytes).text);
+	if (phase->late)
+		print_late(out, phase->late->asked_ns, phase->late->from_ns);
 	if (phase->slack_bytes)
 		fprintf(out, " (up to %s may belong to a neighbour)",
 			sp_text_bytes((double)phase->slack_bytes).text);
 	putc('\n', out);
+}
+
+static void print_snapshots(FILE *out, const struct sp_profile *p, size_t rows)
+{
+	const size_t n = rows && rows < p->n_snapshots ? rows : p->n_snapshots;
+
+	if (!n)
+		return;
+	fputs("\nSnapshots, with exact totals (--at NAME looks at one):\n\n",
+	      out);
+	fprintf(out, "  %12s %11s %14s  snapshot\n", "time", "bytes",
+		"objects");
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_snapshot *s = &p->snapshots[i];
+
+		fprintf(out, "  %12s %11s %14s  ",
+			sp_text_moment(s->time_ns).text,
+			sp_text_bytes((double)s->alloc_bytes).text,
+			sp_text_count(s->alloc_objects).text);
+		sp_text_print(out, s->name);
+		print_late(out, s->asked_ns, s->time_ns);
+		putc('\n', out);
+	}
+	if (n < p->n_snapshots)
+		fprintf(out, "  and %zu more: --json has all\n",
+			p->n_snapshots - n);
 }
 
 int sp_view_phases_print(FILE *out, const struct sp_analysis *analysis,
@@ -58,6 +95,7 @@ int sp_view_phases_print(FILE *out, const struct sp_analysis *analysis,
 			fprintf(out, "  and %zu more: --json has all\n",
 				phases->n - n);
 	}
+	print_snapshots(out, analysis->profile, rows);
 	sp_phases_free(phases);
 	return 0;
 }
@@ -174,6 +212,7 @@ static void put_stretch(struct sp_json *json, const struct sp_stretch *s)
 	sp_json_string(json, "phase", s->phase);
 	sp_json_u64(json, "part", s->part);
 	sp_json_u64(json, "from_ns", s->from_ns);
+	sp_json_u64(json, "asked_ns", s->asked_ns);
 	sp_json_time(json, "to_ns", s->to_ns);
 	sp_json_u64(json, "period_bytes", s->period_bytes);
 	sp_json_u64(json, "alloc_bytes", s->alloc_bytes);
@@ -209,6 +248,7 @@ void sp_view_phases_json(struct sp_json *json,
 		sp_json_string(json, "name", s->name);
 		sp_json_u64(json, "part", s->part);
 		sp_json_u64(json, "time_ns", s->time_ns);
+		sp_json_u64(json, "asked_ns", s->asked_ns);
 		sp_json_u64(json, "alloc_bytes", s->alloc_bytes);
 		sp_json_u64(json, "alloc_objects", s->alloc_objects);
 		sp_json_close(json, '}');

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 import harness
 
@@ -346,6 +347,43 @@ class Idle(Command):
              for s in profile.json["stretches"]],
             [("", 0), ("", 1), ("load", 1), ("load", 0), ("load", 1)])
         self.assertEqual(profile.lost(), {})
+
+    def test_asked(self):
+        """When it was asked for is in the report, where that matters."""
+        for words in (("start",), ("mark", "load"), ("snapshot", "here")):
+            self.queue(*words)
+        time.sleep(2)
+        self.allocate()
+        for words in (("mark", "serve"), ("snapshot", "there")):
+            with subprocess.Popen(
+                    [command(), "ctl", "--timeout", "60s",
+                     str(self.process.pid), *words],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    env=self.environment(shim=False)) as waiting:
+                while waiting.poll() is None:
+                    self.allocate()
+        self.process.stdin.close()
+        self.assertEqual(self.process.wait(), 0)
+        [path] = [os.path.join(self.out, f) for f in os.listdir(self.out)]
+        profile = harness.Profile(path).require_samples(100)
+        first, _, load, serve = profile.json["stretches"]
+        here, there = profile.json["snapshots"]
+        self.assertEqual(first["asked_ns"], 0)
+        for moment, ns in ((load, load["from_ns"]), (here, here["time_ns"])):
+            self.assertGreater(ns - moment["asked_ns"], 19e8)
+            self.assertGreater(moment["asked_ns"], 0)
+        # At once, if the machine is not too busy for that.
+        for moment, ns in ((serve, serve["from_ns"]),
+                           (there, there["time_ns"])):
+            self.assertGreaterEqual(moment["asked_ns"], load["from_ns"])
+            late = ns - moment["asked_ns"]
+            self.assertTrue(late == 0 or late >= 1e8, late)
+        text = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
+                              capture_output=True, text=True, check=True)
+        for name in ("load", "here"):
+            self.assertRegex(
+                text.stdout,
+                rf"  {name} \(asked for at .*s, done at .* s\)\n")
 
     def test_wait_is_said(self):
         """At once, and not only when the time is over; and what came."""

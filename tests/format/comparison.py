@@ -126,7 +126,7 @@ def compare(name, mine, theirs):
          [list(r.values()) for r in theirs["rss"]])
     same(f"{name}: stretches", mine["stretches"], [
         [s["phase"], s["from_ns"], s["period_bytes"], s["alloc_bytes"],
-         s["unsampled_bytes"]] for s in theirs["stretches"]])
+         s["unsampled_bytes"], s["asked_ns"]] for s in theirs["stretches"]])
     losses = list(theirs["losses"].values())
     same(f"{name}: losses", mine["losses"][:len(losses)], losses)
     same(f"{name}: stacks", stacks_of_reader(mine), stacks_of_report(theirs))

@@ -41,7 +41,7 @@ class Profile:
     def __init__(self, data):
         self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
         self.samples, self.frees, self.rss = [], [], []
-        self.marks = []
+        self.marks, self.asked = [], {}
         self.classes, self.damaged_chunks = {}, 0
         self.texts, self.symbols = {}, {}
         self._header(data)
@@ -145,7 +145,8 @@ class Profile:
                 raise Damage("check")
             take = {1: self._info, 2: self._module, 3: self._stack,
                     4: self._thread, 5: self._thread_end, 6: self._sample,
-                    7: self._free, 8: self._rss, 12: self._mark}
+                    7: self._free, 8: self._rss, 12: self._mark,
+                    13: self._asked}
             if kind == 3:
                 take = {10: self._name, 11: self._symbol}
             if data[at] in take:
@@ -221,6 +222,10 @@ class Profile:
         if len(name) > 64 or totals[2] > totals[0] or totals[3] > totals[1]:
             raise Damage("mark")
         self.marks.append([number, kind, time, *totals, period, name])
+
+    def _asked(self, p):
+        number = p.varint(1)
+        self.asked[number] = p.varint()
 
     def _name(self, p):
         number, text = p.varint(1, ID_MAX), p.rest()
@@ -305,16 +310,18 @@ class Profile:
         self.total = [max(t, m) for t, m in zip(self.total, marked)]
 
     def stretches(self):
-        """Phase, beginning, period and exact totals of each stretch."""
+        """Phase, beginning, period and exact totals of each stretch, and when
+        its beginning was asked for."""
         period = int(self.infos.get("sampling", self.period_bytes))
         if not self.marks and period == self.period_bytes and \
                 not self.oldest:
             return []
-        found, began = [], [0, 0, 0, "", period]
+        found, began = [], [0, 0, 0, "", period, 0]
 
         def close(alloc_bytes, unsampled_bytes):
             found.append([began[3], began[0], began[4],
-                          alloc_bytes - began[1], unsampled_bytes - began[2]])
+                          alloc_bytes - began[1], unsampled_bytes - began[2],
+                          began[5]])
 
         last = [0, 0, period]
         marks = sorted(self.marks)
@@ -323,19 +330,22 @@ class Profile:
             now = marks[at - 1][8] if at else period
             marks.insert(at, [0, WINDOW, self.since, *self.window[3:8], now,
                               b""])
-        for _, kind, time, size, _, unsampled, _, _, now, name in marks:
+        for number, kind, time, size, _, unsampled, _, _, now, name in marks:
+            asked = min(time, self.asked.get(number, time))
             last = [size, unsampled, now]
             if kind == WINDOW:
                 close(size, unsampled)
-                began = [time, size, unsampled, *began[3:]]
+                began = [time, size, unsampled, *began[3:5], time]
             if kind == 1 or (kind == 2 and now != began[4]):
                 close(size, unsampled)
                 began = [time, size, unsampled,
-                         os.fsdecode(name) if kind == 1 else began[3], now]
+                         os.fsdecode(name) if kind == 1 else began[3], now,
+                         asked]
         size = self.total[0]
         close(size, last[1] + (0 if last[2] else size - last[0]))
         # What was before the window is as if nothing had been sampled.
-        return [[*s[:4], s[3] if s[1] < self.since else s[4]] for s in found]
+        return [[*s[:4], s[3] if s[1] < self.since else s[4], s[5]]
+                for s in found]
 
     def settle(self):
         """Each sample once, and none that ended before the window."""

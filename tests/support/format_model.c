@@ -214,6 +214,10 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 	case SP_RECORD_MARK:
 		put_mark(&b, &record->u.mark);
 		break;
+	case SP_RECORD_ASKED:
+		model_varint(&b, record->u.asked.number);
+		model_varint(&b, record->u.asked.time_ns);
+		break;
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:

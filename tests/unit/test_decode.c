@@ -139,6 +139,9 @@ static const struct payload payloads[] = {
 	 9,
 	 {1, 1, 5, 9, 8, 0, 0, 0, (1ull << 40) + 1},
 	 0},
+	{SP_RECORD_ASKED, NULL, 2, {1, 0}, 0},
+	{SP_RECORD_ASKED, "asked", 2, {0, 9}, 0},
+	{SP_RECORD_ASKED, "asked", 1, {1}, 0},
 	{SP_RECORD_MARK, "mark name", 9, {1, 1, 5, 9, 8, 0, 0, 0, 1}, 65},
 
 	/* Of a later version: passed over. */

@@ -19,11 +19,13 @@
 static void test_killed(void **state)
 {
 	static const struct sp_stretch want[] = {
-		{0, 1000, "", 0, 15000, 150, 15000, 150, 0, 0, 0},
-		{1000, 2000, "load", 0, 4000, 40, 4000, 40, 0, 0, 0},
+		{0, 0, 1000, "", 0, 15000, 150, 15000, 150, 0, 0, 0},
+		{1000, 1000, 2000, "load", 0, 4000, 40, 4000, 40, 0, 0, 0},
 		/* The thread that followed late. */
-		{2000, 4000, "load", 2048, 51000, 510, 1000, 10, 0, 77, 0},
-		{4000, SP_NEVER, "serve", 2048, 25000, 250, 0, 0, 0, 77, 0},
+		{2000, 2000, 4000, "load", 2048, 51000, 510, 1000, 10, 0, 77,
+		 0},
+		{4000, 4000, SP_NEVER, "serve", 2048, 25000, 250, 0, 0, 0, 77,
+		 0},
 	};
 	struct sp_profile *p = NULL;
 	struct sp_error err;
@@ -43,6 +45,7 @@ static void test_killed(void **state)
 		const struct sp_stretch *s = &p->stretches[i];
 
 		assert_true(s->from_ns == want[i].from_ns);
+		assert_true(s->asked_ns == want[i].asked_ns);
 		assert_true(s->to_ns == want[i].to_ns);
 		assert_string_equal(s->phase, want[i].phase);
 		assert_int_equal(s->period_bytes, want[i].period_bytes);

@@ -246,12 +246,48 @@ static void test_period(void **state)
 	sp_profile_free(p);
 }
 
+/* What was asked for before; once of a mark that is not there, and once after
+ * the mark. */
+static void test_asked(void **state)
+{
+	static const struct sp_record_asked asked[] = {
+		{3, 45}, {7, 1}, {2, 90}, {1, 8}};
+	static const char *const snapshots[] = {"here", "there"};
+	struct life life = {.n = 4, .alloc_bytes = 1000, .alloc_objects = 10};
+	struct sp_profile *p = empty_profile(&life);
+	struct sp_marks marks = {0};
+	struct sp_record_mark mark = {.kind = SP_MARK_PHASE,
+				      .period_bytes = PERIOD};
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(sp_marks_add_asked(&marks, &asked[i]), 0);
+		mark.number = i + 1;
+		mark.time_ns = 10 * mark.number + 20;
+		mark.name = i < 2 ? "load" : snapshots[i - 2];
+		mark.name_bytes = strlen(mark.name);
+		mark.kind = i < 2 ? SP_MARK_PHASE : SP_MARK_SNAPSHOT;
+		assert_int_equal(sp_marks_add(&marks, &mark), 0);
+	}
+	assert_int_equal(sp_marks_settle(&marks, &no_window, p), 0);
+	sp_marks_done(&marks);
+	assert_int_equal(p->n_stretches, 3);
+	assert_int_equal(p->stretches[0].asked_ns, 0);
+	assert_int_equal(p->stretches[1].asked_ns, 8);
+	assert_int_equal(p->stretches[1].from_ns, 30);
+	assert_int_equal(p->stretches[2].asked_ns, 40);
+	assert_int_equal(p->n_snapshots, 2);
+	assert_int_equal(p->snapshots[0].asked_ns, 45);
+	assert_int_equal(p->snapshots[1].asked_ns, 60);
+	sp_profile_free(p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_model),  cmocka_unit_test(test_ahead),
 		cmocka_unit_test(test_forged), cmocka_unit_test(test_dormant),
-		cmocka_unit_test(test_period),
+		cmocka_unit_test(test_period), cmocka_unit_test(test_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

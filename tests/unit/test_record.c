@@ -130,9 +130,9 @@ static void random_record(struct maker *m, struct sp_record *r,
 			  const struct sp_record_sample *last)
 {
 	memset(r, 0, sizeof(*r));
-	r->type = 1 + sp_rng_next(&m->rng) % 9;
+	r->type = 1 + sp_rng_next(&m->rng) % 10;
 	if (r->type > SP_RECORD_RSS)
-		r->type = SP_RECORD_MARK;
+		r->type += SP_RECORD_MARK - SP_RECORD_RSS - 1;
 	switch (r->type) {
 	case SP_RECORD_INFO:
 		r->u.info.key = m->text[0];
@@ -173,6 +173,10 @@ static void random_record(struct maker *m, struct sp_record *r,
 		break;
 	case SP_RECORD_MARK:
 		random_mark(m, &r->u.mark);
+		break;
+	case SP_RECORD_ASKED:
+		r->u.asked.number = random_id(m);
+		r->u.asked.time_ns = random_any(m);
 		break;
 	case SP_RECORD_NAME: /* test_rewrite.c */
 	case SP_RECORD_SYMBOL:
@@ -307,6 +311,10 @@ static void assert_same(const struct sp_decoded *got,
 		break;
 	case SP_RECORD_MARK:
 		assert_same_mark(&got->u.mark, &want->u.mark);
+		break;
+	case SP_RECORD_ASKED:
+		assert_true(got->u.asked.number == want->u.asked.number);
+		assert_true(got->u.asked.time_ns == want->u.asked.time_ns);
 		break;
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
