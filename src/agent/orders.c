@@ -17,14 +17,18 @@
 
 #include "agent/poison.h"
 
-static _Atomic uint64_t carried_out; /* number of the last order */
+/* Numbers of the last order that was begun, was done, and has its answer. */
+static _Atomic uint64_t begun, carried_out, answered;
+static uint64_t last_result;         /* of `carried_out`; under `busy` */
 static _Atomic unsigned int toggles; /* signals seen */
 static _Atomic unsigned int toggled; /* and answered */
 static sp_inside_lock busy;          /* of carrying out */
 
 void sp_orders_reset(void)
 {
+	atomic_store(&begun, 0);
 	atomic_store(&carried_out, 0);
+	atomic_store(&answered, 0);
 	atomic_store(&busy, NULL);
 }
 
@@ -70,14 +74,35 @@ static void copy_unqueued(const struct sp_control *block,
 	memcpy(ret->name, block->name, sizeof(ret->name));
 }
 
-/* Carry out the order of that number, and answer. */
+static bool is_mark(const struct sp_control_order *order)
+{
+	return order->command == SP_CONTROL_MARK ||
+	       order->command == SP_CONTROL_SNAPSHOT;
+}
+
+/* The other orders may be carried out twice: the second time changes nothing.
+ */
+static void carry_out(struct sp_thread *t, const struct sp_control_order *order,
+		      uint64_t asked_ns, uint64_t number)
+{
+	const bool was_left = atomic_load(&begun) == number;
+
+	atomic_store(&begun, number);
+	last_result = was_left && is_mark(order)
+			      ? EINTR
+			      : (uint64_t)-obey(t, order, asked_ns);
+	atomic_store(&carried_out, number);
+}
+
+/* A signal handler may leave this anywhere by siglongjmp: the next poll goes on
+ * where it was. */
 static void answer(struct sp_thread *t, struct sp_control *block,
 		   uint64_t number)
 {
 	struct sp_control_order *at = &block->queue[number % SP_FORMAT_ORDERS];
 	struct sp_control_order order;
+	uint64_t asked_ns = SP_MARKS_NOW;
 	bool is_queued;
-	uint64_t result, asked_ns = SP_MARKS_NOW;
 
 	memcpy(&order, at, sizeof(order));
 	is_queued = order.number == number;
@@ -85,17 +110,18 @@ static void answer(struct sp_thread *t, struct sp_control *block,
 		asked_ns = sp_writer_time_of_wall(order.asked_ns);
 	else
 		copy_unqueued(block, &order);
-	result = (uint64_t)-obey(t, &order, asked_ns);
-	atomic_store(&carried_out, number);
-	if (!sp_writer_hold_control(block))
-		return;
-	block->result = result;
-	block->time_ns = sp_writer_time();
-	if (is_queued) {
-		at->result = result;
-		at->time_ns = block->time_ns;
+	if (atomic_load(&carried_out) != number)
+		carry_out(t, &order, asked_ns, number);
+	if (sp_writer_hold_control(block)) {
+		block->result = last_result;
+		block->time_ns = sp_writer_time();
+		if (is_queued) {
+			at->result = last_result;
+			at->time_ns = block->time_ns;
+		}
+		__atomic_store_n(&block->done, number, __ATOMIC_RELEASE);
 	}
-	__atomic_store_n(&block->done, number, __ATOMIC_RELEASE);
+	atomic_store(&answered, number);
 }
 
 /* All that have come, in turn.  Of more than the queue has places for, which
@@ -104,7 +130,7 @@ static void answer_all(struct sp_thread *t, struct sp_control *block)
 {
 	const uint64_t last =
 		__atomic_load_n(&block->request, __ATOMIC_ACQUIRE);
-	uint64_t done = atomic_load(&carried_out);
+	uint64_t done = atomic_load(&answered);
 
 	if (last - done > SP_FORMAT_ORDERS)
 		done = last - 1;
@@ -116,7 +142,7 @@ static bool is_ordered(const struct sp_control *block)
 {
 	return block &&
 	       __atomic_load_n(&block->request, __ATOMIC_RELAXED) !=
-		       atomic_load_explicit(&carried_out, memory_order_relaxed);
+		       atomic_load_explicit(&answered, memory_order_relaxed);
 }
 
 static bool is_toggled(void)

@@ -138,6 +138,12 @@ static int describe(const struct sp_target *target, int r, struct sp_error *err)
 				    "the library in process %" PRIu64
 				    " is of another version than this command",
 				    target->pid);
+	case EINTR:
+		return sp_error_set(err, r, NULL,
+				    "a signal handler of process %" PRIu64
+				    " left the library by a jump meanwhile: "
+				    "it may not have carried the order out",
+				    target->pid);
 	case ENODATA:
 		return sp_error_set(err, r, NULL,
 				    "process %" PRIu64

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <cmocka.h>
 
+#include "agent/lane.h"
 #include "agent/marks.h"
 #include "agent/orders.h"
 #include "agent/rate.h"
@@ -189,9 +190,10 @@ static void test_number_far_away(void **state)
 
 /* ---- stop beside a change of the period ---- */
 
-enum { IDLE, STOPPING, CHANGING };
+enum { IDLE, STOPPING, CHANGING, LEAVING, LEFT };
 
 static _Atomic int stage;
+static sigjmp_buf outside;
 
 bool __real_sp_recorder_mark(struct sp_thread *t,
 			     const struct sp_record_mark *mark);
@@ -204,13 +206,61 @@ bool __wrap_sp_recorder_mark(struct sp_thread *t,
 			     const struct sp_record_mark *mark)
 {
 	const struct timespec moment = {0, 1000000};
+	bool is_made;
 
 	if (atomic_load(&stage) == STOPPING) {
 		while (atomic_load(&stage) != CHANGING)
 			sched_yield();
 		nanosleep(&moment, NULL);
 	}
-	return __real_sp_recorder_mark(t, mark);
+	is_made = __real_sp_recorder_mark(t, mark);
+	if (atomic_load(&stage) == LEAVING) {
+		atomic_store(&stage, LEFT);
+		siglongjmp(outside, 1);
+	}
+	return is_made;
+}
+
+/* A signal handler leaves the library after the mark was made, and before the
+ * order was answered. */
+static void leave_order(uint64_t number, uint32_t command, const char *name)
+{
+	queue(number, command, name);
+	atomic_store(&stage, LEAVING);
+	if (!sigsetjmp(outside, 0))
+		sp_orders_poll(&sp_thread);
+	assert_int_equal(atomic_exchange(&stage, IDLE), LEFT);
+	sp_thread.writing = 0;
+	sp_lane_give_left();
+	sp_marks_give_left();
+	sp_orders_give_left();
+	sp_orders_poll(&sp_thread);
+}
+
+static void test_left(void **state)
+{
+	const char *path = open_all();
+	const struct sp_control *block = sp_writer_control();
+	struct sp_profile *p;
+	struct sp_error err;
+
+	(void)state;
+	leave_order(1, SP_CONTROL_MARK, "load");
+	assert_int_equal(block->done, 1);
+	assert_int_equal(block->queue[1].result, EINTR);
+	leave_order(2, SP_CONTROL_STOP, "");
+	assert_int_equal(block->done, 2);
+	assert_int_equal(block->queue[2].result, 0);
+	assert_ptr_equal(sp_rate_law(), &sp_rate_off);
+	queue(3, SP_CONTROL_SNAPSHOT, "here");
+	sp_orders_poll(&sp_thread);
+	assert_int_equal(block->queue[3].result, 0);
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
+	assert_int_equal(p->n_stretches, 3);
+	assert_string_equal(p->stretches[1].phase, "load");
+	assert_int_equal(p->stretches[2].period_bytes, 0);
+	assert_int_equal(p->n_snapshots, 1);
+	sp_profile_free(p);
 }
 
 static void *change_period(void *arg)
@@ -253,7 +303,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_hostile),      TEST(test_orders),
 		TEST(test_queue),        TEST(test_number_far_away),
-		TEST(test_stop_is_kept),
+		TEST(test_stop_is_kept), TEST(test_left),
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,
