@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/inside.h"
 
-#include <errno.h>
-#include <linux/futex.h>
-
 #include "agent/agent.h"
 #include "agent/carry.h"
 #include "agent/classes.h"
@@ -30,15 +27,10 @@
 /* Further in than that no mark is set by an event. */
 #define REACH 1024
 
-/* The word may be on a stack that is gone.  Compares it for a requeue of no
- * waiters. */
+/* The word may be on a stack that is gone. */
 static bool is_changed(const volatile uint32_t *mark)
 {
-	static int nobody;
-	long ret = sp_syscall(SYS_futex, (long)mark, FUTEX_CMP_REQUEUE_PRIVATE,
-			      0, 0, (long)&nobody, SP_INSIDE_MARK);
-
-	return ret == -EAGAIN || ret == -EFAULT;
+	return sp_sys_compare(mark, SP_INSIDE_MARK) == 1;
 }
 
 bool __attribute__((noinline)) sp_inside_was_left(volatile uint32_t *here)

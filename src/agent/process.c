@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/futex.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "agent/agent.h"
 #include "agent/diag.h"
@@ -253,17 +251,6 @@ static void read_clocks(struct sp_process *process)
 	process->start_clock_ns = sp_sys_now_ns();
 }
 
-/* Is the page not there any more, or another's?  The kernel looks, which is no
- * fault: it waits for a change of a word that is another one already. */
-static bool is_gone(const uint32_t *page)
-{
-	const struct timespec ms = {0, 1000000};
-	const long err = SP_SYS4(futex, page, FUTEX_WAIT | FUTEX_PRIVATE_FLAG,
-				 ~ALIVE, &ms);
-
-	return err != -EAGAIN || *(const volatile uint32_t *)page != ALIVE;
-}
-
 /* Before Linux 4.14, and in some sandboxes, memory cannot be wiped in a child;
  * that it is missing there costs a system call to find out. */
 static void map_alive_page(struct sp_process *process)
@@ -277,7 +264,7 @@ static void map_alive_page(struct sp_process *process)
 	*process->alive = ALIVE;
 	if (!process->is_wiped &&
 	    (SP_SYS3(madvise, process->alive, 4096, MADV_DONTFORK) ||
-	     is_gone(process->alive)))
+	     sp_sys_compare(process->alive, ALIVE)))
 		process->alive = NULL;
 }
 
@@ -489,7 +476,7 @@ bool sp_process_is_new(const struct sp_process *process)
 	if (!process->alive)
 		return false;
 	return process->is_wiped ? *process->alive == 0
-				 : is_gone(process->alive);
+				 : sp_sys_compare(process->alive, ALIVE) == 1;
 }
 
 void sp_process_mark_seen(struct sp_process *process)

@@ -71,7 +71,8 @@ void sp_process_explain_bypass(struct sp_process *process);
 /* Listen to SAMPLEPROF_SIGNAL, if there is one.  Context: cold. */
 void sp_process_listen(struct sp_process *process);
 
-/* Are we in a forked child that has not been noticed yet?  No system call. */
+/* Are we in a forked child that has not been noticed yet?  A system
+ * call where memory is not wiped in a child (`is_wiped`), else none. */
 bool sp_process_is_new(const struct sp_process *process);
 void sp_process_mark_seen(struct sp_process *process);
 

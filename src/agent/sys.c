@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/sys.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -111,6 +113,17 @@ bool sp_sys_block_signals(uint64_t *ret_before)
 void sp_sys_restore_signals(uint64_t before)
 {
 	SP_SYS4(rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
+}
+
+/* For a requeue of no waiters, which compares first. */
+int sp_sys_compare(const volatile uint32_t *word, uint32_t value)
+{
+	static int nobody;
+	const long ret =
+		sp_syscall(SYS_futex, (long)word, FUTEX_CMP_REQUEUE_PRIVATE, 0,
+			   0, (long)&nobody, value);
+
+	return ret == -EAGAIN || ret == -EFAULT ? 1 : (int)ret;
 }
 
 void sp_sys_find_clock(void)

@@ -73,6 +73,13 @@ bool sp_sys_block_signals(uint64_t *ret_before);
 void sp_sys_restore_signals(uint64_t before);
 
 /*
+ * Has the word another value?  0: no; 1: yes, or nothing can be read there; a
+ * negative errno: the kernel does not say.  No fault is raised, and a program
+ * that is locked up to what malloc needs can ask, too.  Context: sampled.
+ */
+int sp_sys_compare(const volatile uint32_t *word, uint32_t value);
+
+/*
  * Read the clock by the function that the kernel maps into every process: no
  * system call, and not the clock_gettime of the program, which may be a
  * library's that allocates or locks.  Called once, before there are threads;
