@@ -22,8 +22,8 @@ static _Atomic(struct block *) current;
 
 static const size_t budgets[SP_ARENA_USES] = {
 	[SP_ARENA_MODULES] = 16u << 20,
-	[SP_ARENA_WALKS] = 24u << 20,
-	[SP_ARENA_CLASSES] = 8u << 20,
+	[SP_ARENA_WALKS] = SP_ARENA_WALKS_BYTES,
+	[SP_ARENA_CLASSES] = SP_ARENA_CLASSES_BYTES,
 	[SP_ARENA_LAWS] = 1u << 20,
 };
 static _Atomic size_t taken[SP_ARENA_USES]; /* never more than the budget */

@@ -11,11 +11,15 @@
  */
 enum sp_arena_use {
 	SP_ARENA_MODULES, /* 16 MiB: names and headers of objects */
-	SP_ARENA_WALKS,   /* 24 MiB: last walks, libunwind's blocks, by lane */
+	SP_ARENA_WALKS,   /* 24 MiB: last walks, two of each lane */
 	SP_ARENA_CLASSES, /* 8 MiB: slabs of class totals, by slot */
 	SP_ARENA_LAWS,    /* 1 MiB: periods that were ever in force */
 	SP_ARENA_USES
 };
+
+/* Enough for all lanes and all slots: their users hold that. */
+#define SP_ARENA_WALKS_BYTES   (24u << 20)
+#define SP_ARENA_CLASSES_BYTES (8u << 20)
 
 /*
  * `bytes` zeroed bytes aligned to 16, or NULL if the kernel has no memory or

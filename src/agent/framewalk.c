@@ -166,6 +166,13 @@ static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
 	return walk;
 }
 
+static_assert(sizeof(((struct sp_lane *)0)->walks) / sizeof(struct sp_walk) *
+			      SP_LANES * (2 * SP_LANE_DEPTH + 1) *
+			      (sizeof(void *) +
+			       sizeof(struct sp_walk_registers)) <
+		      SP_ARENA_WALKS_BYTES,
+	      "each lane has room");
+
 static bool have_room(struct sp_walk *walk, unsigned int max)
 {
 	const unsigned int room = 2 * max;

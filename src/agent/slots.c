@@ -343,6 +343,10 @@ uint16_t sp_slots_claim(uint32_t index)
 	return 0;
 }
 
+static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_classes) <
+		      SP_ARENA_CLASSES_BYTES,
+	      "each slot has a slab");
+
 struct sp_classes *sp_slots_classes(uint16_t n)
 {
 	struct owner *slot = &slots[n];

@@ -145,6 +145,29 @@ class Examples(harness.Case):
         self.execute(program, shim=False)
 
 
+class Periods(harness.Case):
+    PERIODS = 30000
+
+    def test_no_memory_for_another(self):
+        """Each period that was ever in force takes memory, of which there is
+        1 MiB: then only those that are known are taken, and the rest goes
+        on."""
+        result = self.execute(harness.target("e2e_periods"), self.PERIODS,
+                              period="64K")
+        taken, refused = (int(n) for n in result.stdout.split())
+        self.assertEqual(taken + refused, self.PERIODS)
+        self.assertGreater(refused, 0)
+        self.assertGreater(taken, 10000)
+        profile = result.profile().require_samples(1000)
+        self.assertEqual(profile.lost(), {})
+        [after] = [p for p in profile.json["phases"] if p["name"] == "after"]
+        self.assertEqual((after["alloc_bytes"], after["samples"]),
+                         (100000, 1000))
+        # Each is a stretch, and so are the phases.
+        self.assertEqual(len(profile.json["stretches"]),
+                         1 + taken + 1 + 2)
+
+
 class Storm(harness.Case):
     """Claim: with 95 % the exact observed bytes of a window lie within its
     interval.  Sample: a storm of 60 windows, of which some 50 were observed.
