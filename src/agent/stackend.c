@@ -20,6 +20,8 @@
 #define ARGUMENTS_MAX   65536u
 /* What glibc has on the stack above main: 272 bytes in 2.36. */
 #define START_BYTES_MAX 384u
+/* What musl has there: 48 bytes in 1.2.3.  What main calls is further away. */
+#define FIRST_BYTES_MAX 64u
 
 static uintptr_t main_end;
 /* The main thread's control block, which is not above its stack. */
@@ -70,6 +72,12 @@ bool sp_stackend_is_outermost(uintptr_t bp, uintptr_t sp)
 		return bp == 0;
 	return (bp == 0 || bp == n_arguments) && sp < main_start &&
 	       main_start - sp < START_BYTES_MAX;
+}
+
+bool sp_stackend_is_first(uintptr_t sp)
+{
+	return thread_pointer() == main_thread && sp < main_start &&
+	       main_start - sp < FIRST_BYTES_MAX;
 }
 
 /* Compares the word for a requeue of no waiters. */

@@ -56,6 +56,10 @@ static inline __attribute__((no_sanitize_address)) bool sp_stackend_read(
  */
 bool sp_stackend_is_outermost(uintptr_t bp, uintptr_t sp);
 
+/* Is the frame whose stack ends at sp, of code that says nothing about itself,
+ * the main thread's first?  musl leaves anything in rbp there. */
+bool sp_stackend_is_first(uintptr_t sp);
+
 /*
  * May the word at that address be read?  Asks the kernel in the one way that a
  * program that is locked up to what malloc needs can still do it.

@@ -126,6 +126,8 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	/* As the outermost functions have it in Go and in musl. */
 	if (!at)
 		return e ? SP_STEP_ENDED : SP_STEP_LOST;
+	if (e && sp_stackend_is_first(sp))
+		return SP_STEP_ENDED;
 	if (at % 8 || !sp_stackend_read(&way->stack, at, &up) ||
 	    !sp_stackend_read(&way->stack, at + 8, &pc))
 		return SP_STEP_LOST;

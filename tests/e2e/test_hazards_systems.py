@@ -81,6 +81,7 @@ class Compiled(hazards.Case):
         self.assertEqual(profile.end, "clean")
         for stack in profile.stacks_with("allocate"):
             self.assertIn("main", [f["function"] for f in stack["frames"]])
+            self.assertFalse(stack["truncated"])
 
     def test_other_architecture(self):
         """The loader says that it cannot load the library, and goes on."""
