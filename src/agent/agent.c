@@ -528,14 +528,14 @@ void sp_agent_open_file(void)
 /* The slabs have it all.  Where forks cannot be told from vforks, by a page
  * that the kernel wipes, this may be a child that has not noticed: its parent's
  * file is not mapped in it. */
-void sp_agent_leaving(void)
+void sp_agent_leaving(bool is_exec)
 {
 	int saved_errno = errno;
 
 	if (sp_agent_is_running() && process.alive &&
 	    !sp_process_is_new(&process)) {
 		sp_slots_flush_all_classes();
-		sp_writer_publish(threads_seen());
+		sp_writer_leave(threads_seen(), is_exec);
 	}
 	errno = saved_errno;
 }

@@ -43,7 +43,7 @@ static __attribute__((used)) const void *sp_leave(size_t offset, int is_end)
 	if (sp_real_resolve())
 		__builtin_memcpy(&original, (const char *)&sp_real + offset,
 				 sizeof(original));
-	sp_agent_leaving();
+	sp_agent_leaving(!is_end);
 	if (original)
 		return original;
 	return is_end ? (const void *)(uintptr_t)end_process

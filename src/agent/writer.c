@@ -34,6 +34,9 @@ static struct sp_writer_options facts;
 static _Atomic uint64_t status_busy; /* lease */
 static _Atomic uint64_t status_seq;
 static _Atomic uint64_t end_kind;
+/* The sp_thread of one that was about to execute another program, and has not
+ * published since; or NULL. */
+static _Atomic(const void *) executing;
 static _Atomic uint32_t slot_pages; /* bit set: backed by storage */
 
 /* Class totals: the chunk of each group of slots, made with the first. */
@@ -176,6 +179,7 @@ void sp_writer_reset(void)
 	atomic_store(&status_busy, 0);
 	atomic_store(&status_seq, 0);
 	atomic_store(&end_kind, SP_END_NONE);
+	atomic_store(&executing, NULL);
 }
 
 void sp_writer_detach(void)
@@ -246,6 +250,8 @@ static void write_status(uint64_t threads)
 	memset(&s, 0, sizeof(s));
 	s.seq = 1 + atomic_fetch_add(&status_seq, 1);
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
+	if (!s.end_kind && atomic_load(&executing))
+		s.end_kind = SP_END_EXEC;
 	s.time_ns = sp_writer_time();
 	s.chunks = sp_ring_extent();
 	s.threads = threads;
@@ -259,35 +265,46 @@ static void write_status(uint64_t threads)
 	memcpy(to + sizeof(s) - sizeof(s.check), &s.check, sizeof(s.check));
 }
 
-void sp_writer_publish(uint64_t threads)
+/* Whoever has the page gives it back soon, or has left it by siglongjmp; if he
+ * is waited for in vain, he can only spoil one of the copies. */
+static void publish(uint64_t threads, unsigned int spins_max)
 {
+	unsigned int spins = 0;
 	uint64_t token;
 
 	if (!sp_writer_is_open())
 		return;
-	token = sp_lease_take(&status_busy, LEASE_NS);
-	if (!token)
+	while (!(token = sp_lease_take(&status_busy, LEASE_NS)) &&
+	       spins < spins_max) {
+		__builtin_ia32_pause();
+		spins++;
+	}
+	if (!token && !spins_max)
 		return;
 	write_status(threads);
 	sp_lease_give(&status_busy, token);
 }
 
+void sp_writer_publish(uint64_t threads)
+{
+	if (atomic_load(&executing) == &sp_thread)
+		atomic_store(&executing, NULL);
+	publish(threads, 0);
+}
+
+/* A child of vfork is another process. */
+void sp_writer_leave(uint64_t threads, bool is_exec)
+{
+	is_exec = is_exec && (uint64_t)SP_SYS0(getpid) == facts.pid;
+	if (is_exec)
+		atomic_store(&executing, &sp_thread);
+	publish(threads, is_exec ? END_SPINS : 0);
+}
+
 void sp_writer_end(uint64_t threads)
 {
-	uint64_t token;
-
 	atomic_store_explicit(&end_kind, SP_END_CLEAN, memory_order_relaxed);
-	if (!sp_writer_is_open())
-		return;
-	/* This must not be lost.  Whoever has the page gives it back soon, or
-	 * has left it by siglongjmp; he can only spoil one of the copies. */
-	token = sp_lease_take(&status_busy, LEASE_NS);
-	for (unsigned int i = 0; !token && i < END_SPINS; i++) {
-		__builtin_ia32_pause();
-		token = sp_lease_take(&status_busy, LEASE_NS);
-	}
-	write_status(threads);
-	sp_lease_give(&status_busy, token);
+	publish(threads, END_SPINS);
 }
 
 struct sp_slot *sp_writer_slot(unsigned int i)

@@ -72,6 +72,10 @@ void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
  * another thread is doing so.  Context: sampled. */
 void sp_writer_publish(uint64_t threads);
 
+/* The same for a process, or a child of vfork, that leaves without more words;
+ * by execution of another program, unless that fails.  Context: any. */
+void sp_writer_leave(uint64_t threads, bool is_exec);
+
 /* The last word: the process ends in an orderly way.  Context: cold. */
 void sp_writer_end(uint64_t threads);
 

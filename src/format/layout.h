@@ -104,6 +104,7 @@ static_assert(SP_LOSS_COUNT <= SP_FORMAT_LOSSES, "room in the status block");
 enum sp_end_kind {
 	SP_END_NONE = 0, /* running, or ended without our destructor */
 	SP_END_CLEAN = 1,
+	SP_END_EXEC = 2, /* another program is being executed */
 };
 
 /*

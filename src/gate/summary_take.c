@@ -411,6 +411,8 @@ static const char *why_incomplete(const struct sp_profile *profile)
 		return "the process still runs";
 	if (profile->end == SP_PROFILE_END_KILLED)
 		return "the process was killed, or left without exit()";
+	if (profile->end == SP_PROFILE_END_EXEC)
+		return "the process executed another program";
 	if (!profile->exact_alloc_bytes && profile->n_samples)
 		return "the file has no exact totals";
 	return NULL;

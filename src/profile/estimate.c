@@ -113,6 +113,7 @@ static const char *why_too_wide(enum sp_profile_end end)
 		return "threads went on while the process ended, so that its "
 		       "totals are not known closely enough";
 	case SP_PROFILE_END_KILLED:
+	case SP_PROFILE_END_EXEC:
 		return "the process did not end in an orderly way, so that its "
 		       "totals are not known closely enough";
 	case SP_PROFILE_END_RUNNING:

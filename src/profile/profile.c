@@ -403,9 +403,10 @@ static int finish(struct loader *l)
 		return -ENOMEM;
 	if (p->n_rss)
 		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
-	p->end = r->status.end_kind == SP_END_CLEAN ? SP_PROFILE_END_CLEAN
-		 : r->is_running                    ? SP_PROFILE_END_RUNNING
-						    : SP_PROFILE_END_KILLED;
+	p->end = r->status.end_kind == SP_END_CLEAN  ? SP_PROFILE_END_CLEAN
+		 : r->is_running                     ? SP_PROFILE_END_RUNNING
+		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
+						     : SP_PROFILE_END_KILLED;
 	p->duration_ns = r->status.time_ns > l->last_time_ns ? r->status.time_ns
 							     : l->last_time_ns;
 	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads

@@ -19,7 +19,8 @@
 /* How the profiled process ended, as far as the file and this machine tell. */
 enum sp_profile_end {
 	SP_PROFILE_END_CLEAN,   /* our destructor ran: exit() or end of main */
-	SP_PROFILE_END_KILLED,  /* killed, _exit, exec: no clean end recorded */
+	SP_PROFILE_END_KILLED,  /* killed, _exit: no end was recorded */
+	SP_PROFILE_END_EXEC,    /* it executed another program */
 	SP_PROFILE_END_RUNNING, /* the process is still there */
 };
 

@@ -403,6 +403,8 @@ const char *sp_text_end(enum sp_profile_end end)
 		return "ended cleanly";
 	case SP_PROFILE_END_KILLED:
 		return "was killed or left without exit()";
+	case SP_PROFILE_END_EXEC:
+		return "ended as it executed another program";
 	case SP_PROFILE_END_RUNNING:
 		return "still running";
 	}

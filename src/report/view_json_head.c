@@ -91,6 +91,8 @@ static const char *end_name(enum sp_profile_end end)
 		return "clean";
 	case SP_PROFILE_END_KILLED:
 		return "killed";
+	case SP_PROFILE_END_EXEC:
+		return "exec";
 	case SP_PROFILE_END_RUNNING:
 		return "running";
 	}

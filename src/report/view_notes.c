@@ -312,6 +312,9 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 		      "exit()",
 		      out);
 		break;
+	case SP_PROFILE_END_EXEC:
+		fputs("ends where the process executed another program", out);
+		break;
 	case SP_PROFILE_END_RUNNING:
 		fputs("the process is still running: figures as of now", out);
 		break;

@@ -110,7 +110,9 @@ class Ends(harness.Case):
                     counted, exact, profile = self.more(how, period=period)
                     profile.require_samples()
                     self.assertEqual(exact, counted)
-                    self.assertEqual(profile.end, "killed")
+                    self.assertEqual(
+                        profile.end,
+                        "exec" if how in ("exec", "execl") else "killed")
                     self.assertFalse(profile.json["exact"]["is_complete"])
 
     def test_killed(self):
@@ -135,11 +137,26 @@ class Ends(harness.Case):
                 if period == "1":
                     self.assertGreaterEqual(exact["alloc_bytes"], counted[0])
 
+    def test_failed_exec(self):
+        """What goes on was not the end."""
+        program = "/usr/bin/python3"
+        result = self.execute(
+            program, "-c", "import os\n"
+            "try: os.execv('/nonexistent', ['x'])\n"
+            "except OSError: pass\n"
+            "x = [bytes(5000) for i in range(1000)]\n"
+            "os.kill(os.getpid(), 9)", clean=False, period="4K")
+        self.assertEqual(result.returncode, -signal.SIGKILL)
+        profile = profile_of(result, program)
+        profile.require_samples(500)
+        self.assertEqual(profile.end, "killed")
+
     def test_shell(self):
         """It leaves by exec, and has never checked in."""
         result = self.execute("/bin/sh", "-c", "exec /bin/true", period=1)
         profile = profile_of(result, "/bin/sh")
         profile.require_samples()
+        self.assertEqual(profile.end, "exec")
         self.assertEqual(profile.exact[1], profile.samples)
         self.assertEqual(profile.exact, profile.estimate)
 

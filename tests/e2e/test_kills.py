@@ -417,7 +417,7 @@ class Kills(harness.Case):
                                ("segv", -signal.SIGSEGV, "killed"),
                                ("term", -signal.SIGTERM, "killed"),
                                ("kill", -signal.SIGKILL, "killed"),
-                               ("exec", 0, "killed")):
+                               ("exec", 0, "exec")):
             with self.subTest(how=how):
                 result = self.finish(self.logged(
                     [harness.target("e2e_kill_storm"), 8, how, 300]))

@@ -204,7 +204,7 @@ class Processes(harness.Case):
 
     def test_chain_of_exec(self):
         """One process, four programs in turn: a file for each, the first three
-        without a clean end."""
+        end with that."""
         result = self.scenario("chain", 3, 50, period=1)
         self.assertEqual(len(result.paths), 4)
         ends = []
@@ -213,7 +213,7 @@ class Processes(harness.Case):
             self.assertEqual(profile.json["pid"], result.pid)
             self.assertEqual(profile.allocated_under("work"), times(50))
             ends.append(profile.end)
-        self.assertEqual(sorted(ends), ["clean"] + 3 * ["killed"])
+        self.assertEqual(sorted(ends), ["clean"] + 3 * ["exec"])
 
     # ---- ends ----
 
