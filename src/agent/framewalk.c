@@ -23,6 +23,8 @@
 
 #include "agent/poison.h"
 
+#define NONE UINT32_MAX
+
 static inline uintptr_t word_at(uintptr_t at)
 {
 	return *(const uintptr_t *)at;
@@ -77,6 +79,18 @@ static void append(struct sp_walk *walk, const struct sp_step_position *p)
 	walk->at[end] = p->at;
 }
 
+/* From the outermost frame on, so that those of frames which are as they were
+ * last time are known: all from `known` on. */
+static void set_hashes(struct sp_walk *walk, unsigned int known)
+{
+	struct sp_walk_hash h = walk->hashes[known];
+
+	while (known > walk->first) {
+		h = sp_walk_hash_add(h, walk->pcs[--known]);
+		walk->hashes[known] = h;
+	}
+}
+
 /*
  * The last walk is followed outwards while the new one goes on.  Where both are
  * at the same place with the same registers, all further words that a walk
@@ -99,8 +113,8 @@ static bool is_at(const struct sp_walk *last, unsigned int *i,
 }
 
 /* Behind the last frame: one that is never as it was, by either of its words,
- * so that a search needs no other end. */
-static void put_end(struct sp_walk *walk)
+ * so that a search needs no other end.  Returns where. */
+static unsigned int put_end(struct sp_walk *walk)
 {
 	static const uintptr_t words[2];
 	const unsigned int end = walk->first + walk->n;
@@ -110,6 +124,8 @@ static void put_end(struct sp_walk *walk)
 		.sp = (uintptr_t)(words + 2),
 		.bp = 1,
 	};
+	walk->hashes[end] = SP_WALK_HASH_OUTSIDE;
+	return end;
 }
 
 /* The first frame from i on that is not as it was, or whose own words do not
@@ -180,14 +196,16 @@ static bool have_room(struct sp_walk *walk, unsigned int max)
 
 	if (walk->room >= room)
 		return true;
-	memory = sp_arena_get(
-		SP_ARENA_WALKS,
-		(room + 1) * (sizeof(walk->pcs[0]) + sizeof(walk->at[0])));
+	memory = sp_arena_get(SP_ARENA_WALKS,
+			      (room + 1) * (sizeof(walk->pcs[0]) +
+					    sizeof(walk->at[0]) +
+					    sizeof(walk->hashes[0])));
 	if (!memory)
 		return false;
 	walk->room = room;
 	walk->at = (void *)memory;
-	walk->pcs = (void *)(walk->at + room + 1);
+	walk->hashes = (void *)(walk->at + room + 1);
+	walk->pcs = (void *)(walk->hashes + room + 1);
 	return true;
 }
 
@@ -214,7 +232,7 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 	struct sp_walk *last =
 		last_walk(lane, way.stack.high, max, by_pointers);
 	struct sp_walk *walk = &lane->walks[!lane->walk];
-	unsigned int i = last ? last->first : 0;
+	unsigned int i = last ? last->first : 0, hashed = NONE;
 	enum sp_step_outcome outcome = SP_STEP_WENT;
 
 	if (!have_room(walk, max))
@@ -227,8 +245,11 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 		append(walk, &p);
 		if (last && is_at(last, &i, &p)) {
 			walk = join(walk, last, i, max, by_pointers);
-			if (walk == last)
+			if (walk == last) {
 				last = NULL;
+				if (walk->is_whole || walk->n == max)
+					hashed = i;
+			}
 			p.pc = (uintptr_t)walk->pcs[walk->first + walk->n - 1];
 			p.at = walk->at[walk->first + walk->n - 1];
 			way.checked = p.pc;
@@ -248,7 +269,9 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 			outcome = SP_STEP_ENDED;
 	}
 	walk->n -= outcome == SP_STEP_WRONG;
-	put_end(walk);
+	if (hashed == NONE)
+		hashed = put_end(walk);
+	set_hashes(walk, hashed);
 	walk->is_whole = outcome == SP_STEP_ENDED;
 	lane->walk = walk == &lane->walks[1];
 	*is_cut = outcome == SP_STEP_LOST || outcome == SP_STEP_WRONG;

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "agent/cfi.h"
+#include "base/hash.h"
 #include "format/encode.h"
 
 /*
@@ -37,6 +38,25 @@ struct sp_tail {
 	bool is_writing; /* somebody is, or has left in the middle */
 };
 
+/* Of a return address and of all those outside it. */
+struct sp_walk_hash {
+	uint64_t low, high;
+};
+
+#define SP_WALK_HASH_OUTSIDE                                                   \
+	((struct sp_walk_hash){SP_HASH_MULTIPLIER, SP_HASH_MULTIPLIER})
+
+static inline struct sp_walk_hash sp_walk_hash_add(struct sp_walk_hash outside,
+						   const void *pc)
+{
+	const unsigned __int128 product =
+		(unsigned __int128)(outside.low ^ (uintptr_t)pc) *
+		(outside.high + SP_HASH_MULTIPLIER);
+
+	return (struct sp_walk_hash){(uint64_t)product,
+				     (uint64_t)(product >> 64)};
+}
+
 /*
  * A walk up the stack (framewalk.c): return addresses, and the registers at
  * each, in [first, first + n) of the arrays, so that a walk with the same outer
@@ -55,6 +75,7 @@ struct sp_walk {
 		uintptr_t bp;
 		const uintptr_t *bp_at; /* where bp was found, or NULL */
 	} * at;
+	struct sp_walk_hash *hashes; /* [i]: of pcs[i] */
 };
 
 struct sp_lane {

@@ -70,6 +70,7 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		return;
 	ret->pcs = walk->pcs + walk->first;
 	ret->n = walk->n;
+	ret->hash = walk->hashes[walk->first];
 	if (is_cut)
 		ret->flags = SP_STACK_NO_POINTER;
 	if (walk->n > depth) {

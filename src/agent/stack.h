@@ -13,8 +13,10 @@ struct sp_stack_walk {
 	/* Return addresses, innermost first, without this library's own: of
 	 * the lane. */
 	void *const *pcs;
-	unsigned int n;       /* 0: there was no memory for it */
-	uint32_t flags;       /* SP_STACK_* */
+	unsigned int n; /* 0: there was no memory for it */
+	uint32_t flags; /* SP_STACK_* */
+	/* Of these and of the next one outside, if that was cut off. */
+	struct sp_walk_hash hash;
 	unsigned int modules; /* that were known when it began */
 	/* Of a resolved walk: all its frames are in objects that are never
 	 * unloaded, so that the addresses always mean the same. */

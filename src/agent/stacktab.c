@@ -70,6 +70,17 @@ static inline uint64_t mix_b(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
+static struct key finish(enum kind kind, uint32_t flags, uint64_t low,
+			 uint64_t high)
+{
+	const uint64_t seed =
+		(uint64_t)kind << 56 | (uint64_t)flags << 32 |
+		atomic_load_explicit(&generation, memory_order_relaxed);
+
+	return (struct key){mix_a(mix_a(seed, low), high),
+			    mix_b(mix_b(seed, high), low)};
+}
+
 /*
  * A sum of products of two words each, so that no step has to wait for another.
  * To each word a number is added that its place has: powers, since the same
@@ -79,12 +90,9 @@ static inline uint64_t mix_b(uint64_t h, uint64_t word)
 static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 			 size_t n)
 {
-	const uint64_t seed =
-		(uint64_t)kind << 56 | (uint64_t)flags << 32 |
-		atomic_load_explicit(&generation, memory_order_relaxed);
 	const uint64_t *words = from;
 	const uint64_t *const end = words + (n & ~(size_t)1);
-	uint64_t a = FACTOR_A, b = FACTOR_B, low, high;
+	uint64_t a = FACTOR_A, b = FACTOR_B;
 	u128 sum = n;
 
 	for (; words < end; words += 2) {
@@ -94,16 +102,13 @@ static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 	}
 	if (n % 2)
 		sum += (u128)(words[0] + a) * b;
-	low = (uint64_t)sum;
-	high = (uint64_t)(sum >> 64);
-	return (struct key){mix_a(mix_a(seed, low), high),
-			    mix_b(mix_b(seed, high), low)};
+	return finish(kind, flags, (uint64_t)sum, (uint64_t)(sum >> 64));
 }
 
 static struct key key_by_addresses(const struct sp_stack_walk *walk)
 {
-	static_assert(sizeof(*walk->pcs) == sizeof(uint64_t), "64 bits");
-	return key_of(BY_ADDRESSES, walk->flags, walk->pcs, walk->n);
+	return finish(BY_ADDRESSES, walk->flags, walk->hash.low,
+		      walk->hash.high);
 }
 
 static struct key key_by_frames(const struct sp_lane *lane, uint32_t flags,

@@ -43,11 +43,22 @@ struct seen {
 	bool is_cut, is_table_cut;
 };
 
+static void check_hash(const struct sp_walk *walk)
+{
+	struct sp_walk_hash h = SP_WALK_HASH_OUTSIDE;
+	const struct sp_walk_hash *got = &walk->hashes[walk->first];
+
+	for (unsigned int i = walk->n; i--;)
+		h = sp_walk_hash_add(h, walk->pcs[walk->first + i]);
+	assert_true(got->low == h.low && got->high == h.high);
+}
+
 static int keep(const struct sp_walk *walk, void **pcs)
 {
 	assert_non_null(walk);
 	assert_true(walk->n <= DEPTH_MAX);
 	assert_true(walk->first + walk->n <= walk->room);
+	check_hash(walk);
 	memcpy(pcs, walk->pcs + walk->first, walk->n * sizeof(pcs[0]));
 	return (int)walk->n;
 }

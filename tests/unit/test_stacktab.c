@@ -47,10 +47,11 @@ static bool same(const struct model_stack *a, const struct model_stack *b)
 static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 {
 	static void *pcs[SP_LANE_DEPTH];
-	const struct sp_stack_walk walk = {
+	struct sp_stack_walk walk = {
 		.pcs = pcs,
 		.n = s->n,
 		.flags = s->flags,
+		.hash = SP_WALK_HASH_OUTSIDE,
 		.is_permanent = s->is_permanent,
 	};
 	struct sp_stack_place known, place;
@@ -61,6 +62,8 @@ static uint32_t intern(struct sp_lane *lane, const struct model_stack *s)
 		pcs[i] = (void *)(uintptr_t)(s->frames[i].module << 32 |
 					     s->frames[i].offset);
 	}
+	for (uint32_t i = s->n; i--;)
+		walk.hash = sp_walk_hash_add(walk.hash, pcs[i]);
 	known = sp_stacktab_find(&walk);
 	place = sp_stacktab_intern(lane, &walk);
 	/* By its addresses it is found from the second time on, but only if
