@@ -166,6 +166,7 @@ static bool begin_tail(struct sp_tail *tail, const struct taken *taken,
 	note_backed(tail, populated);
 	sp_chunk_state_init(&tail->state, file_id,
 			    sp_format_chunk_index(taken->n, taken->segment));
+	tail->state.has_stack_steps = true;
 	return true;
 }
 

@@ -85,7 +85,7 @@ static void write_header(uint8_t *base, uint64_t limit)
 	h.version = SP_FORMAT_VERSION;
 	h.header_bytes = sizeof(h);
 	h.chunk_bytes = CHUNK;
-	h.flags = facts.flags;
+	h.flags = facts.flags | SP_HEADER_STACK_STEPS;
 	h.file_id = facts.file_id;
 	h.pid = facts.pid;
 	h.process_start_ticks = facts.process_start_ticks;

@@ -230,6 +230,8 @@ static const char *decode_sample(struct cursor c, struct sp_chunk_state *state,
 	r->size_bytes = varint(&c);
 	r->offset_bytes = varint(&c);
 	r->stack = varint(&c);
+	if (state->has_stack_steps)
+		r->stack = state->stack + from_zigzag(r->stack);
 	if (c.failed)
 		return "sample";
 	if (r->thread > UINT32_MAX)
@@ -247,6 +249,7 @@ static const char *decode_sample(struct cursor c, struct sp_chunk_state *state,
 	state->sample_id = r->id;
 	state->time_ns = r->time_ns;
 	state->address = r->address;
+	state->stack = r->stack;
 	return NULL;
 }
 

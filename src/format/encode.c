@@ -292,7 +292,9 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	short_put(&s, sp_zigzag((int64_t)(r->address - state->address)));
 	short_put(&s, r->size_bytes);
 	short_put(&s, r->offset_bytes);
-	short_put(&s, r->stack);
+	short_put(&s, state->has_stack_steps
+			      ? sp_zigzag((int64_t)(r->stack - state->stack))
+			      : r->stack);
 	if (!short_end(&s, out, room, head))
 		return does_not_fit;
 	state->thread = r->thread;
@@ -300,6 +302,7 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	state->sample_id = r->id;
 	state->time_ns = r->time_ns;
 	state->address = r->address;
+	state->stack = r->stack;
 	return finish(state, &s.frame, SP_RECORD_SAMPLE);
 }
 

@@ -85,8 +85,10 @@ static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
 #define SP_HEADER_SEGMENTS 8u
 /* Samples and frees are in chunks of SP_CHUNK_EVENTS, the last of which says so
  * of itself, stacks in those of SP_CHUNK_STACKS. */
-#define SP_HEADER_PACKED      16u
-#define SP_HEADER_KNOWN_FLAGS 31u
+#define SP_HEADER_PACKED 16u
+/* A SAMPLE has the difference of its stack's id to that of the last one. */
+#define SP_HEADER_STACK_STEPS 32u
+#define SP_HEADER_KNOWN_FLAGS 63u
 
 /* ceil(period * ln 100): what misses an object of that size is less than 1 %
  * likely, so that such objects are not left to chance. */

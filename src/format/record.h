@@ -17,7 +17,8 @@
  * damage is noticed by the record itself and by every one after it.
  */
 
-/* What later records of a chunk are relative to; zero at its beginning. */
+/* What later records of a chunk are relative to; zero at its beginning, but for
+ * what the file says. */
 struct sp_chunk_state {
 	uint64_t hash;
 	uint64_t time_ns;
@@ -26,6 +27,8 @@ struct sp_chunk_state {
 	uint64_t address;
 	uint64_t period_bytes;
 	uint64_t thread;
+	uint64_t stack;
+	bool has_stack_steps; /* of the file: SP_HEADER_STACK_STEPS */
 };
 
 struct sp_record_info {

@@ -38,7 +38,8 @@ static void take_sample(struct sp_slice *s, struct sp_chunk_state *state,
 	};
 	r->size_bytes = sp_slice_varint(s);
 	r->offset_bytes = sp_slice_varint(s);
-	r->stack = sp_slice_varint(s);
+	state->stack += difference(s);
+	r->stack = state->stack;
 }
 
 static void take_free(struct sp_slice *s, struct sp_chunk_state *state)

@@ -10,7 +10,7 @@
  * The samples of a chunk that this process has written, and that another thread
  * may still write to: decode.h is for untrusted bytes, and not for the agent.
  * No check and no range is looked at, but nothing behind the first `bytes` of
- * the chunk is read, whatever they are.
+ * the chunk is read, whatever they are.  Stacks are steps.
  *
  * The next SAMPLE from *offset on: true, *ret, and *offset is behind it.  Each
  * record that is passed is taken off *records.  False: that is 0, or else the

@@ -473,6 +473,7 @@ static int next_chunk(struct sp_reader *r, struct sp_error *err)
 	if (h.kind != SP_CHUNK_RECORDS && h.kind != SP_CHUNK_SYMBOLS)
 		return 1;
 	sp_chunk_state_init(&r->state, r->header.file_id, h.index);
+	r->state.has_stack_steps = r->header.flags & SP_HEADER_STACK_STEPS;
 	r->offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
 	r->in_chunk = true;
 	return 1;

@@ -78,6 +78,7 @@ static void begin(struct maker *m, struct lane *lane)
 	memcpy(lane->chunk, &h, sizeof(h));
 	lane->used = sizeof(h);
 	sp_chunk_state_init(&lane->state, m->file_id, h.index);
+	lane->state.has_stack_steps = true;
 }
 
 static void put(struct maker *m, struct lane *lane,
@@ -177,6 +178,7 @@ static void put_head(struct maker *m, const char *path)
 	if (!from || fread(&h, sizeof(h), 1, from) != 1)
 		die(path);
 	fclose(from);
+	h.flags |= SP_HEADER_STACK_STEPS;
 	h.max_file_bytes = m->n_chunks * SP_FORMAT_CHUNK_BYTES;
 	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
 	memcpy(chunk, &h, sizeof(h));

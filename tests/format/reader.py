@@ -15,7 +15,7 @@ from fields import (CHUNK_HEADER, CLASSES, HEADER, ID_MAX, MASK, SLOT, STATUS,
                     WINDOW, Damage, Payload, check_of, hash_bytes, step)
 
 CHUNK = 65536
-PACKED = 16  # flag of the header
+PACKED, STACK_STEPS = 16, 32  # flags of the header
 
 
 def newest(file_id, kind, copies):
@@ -61,7 +61,7 @@ class Profile:
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
-        if (size, chunk) != (96, CHUNK) or self.flags > 31 or \
+        if (size, chunk) != (96, CHUNK) or self.flags > 63 or \
                 not 1 <= self.period_bytes <= 1 << 40 or \
                 check != check_of(self.file_id, HEADER, data[:88]):
             raise Damage("header")
@@ -134,7 +134,7 @@ class Profile:
         at = 24
         h = step(step(0, self.file_id), index)
         self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
-                      "thread": 0}
+                      "thread": 0, "stack": 0}
         self.freed_id = 0
         while at < len(data) and data[at]:
             record = Payload(data[at + 1:])
@@ -192,8 +192,12 @@ class Profile:
             new[key] = new[key] + p.zigzag() & MASK
         size = p.varint(1)
         sample = {**new, "entry": head & 0x1F, "size": size,
-                  "offset": p.varint(0, size - 1),
-                  "stack": p.varint(0, ID_MAX)}
+                  "offset": p.varint(0, size - 1)}
+        stack = new["stack"] + p.zigzag() if self.flags & STACK_STEPS \
+            else p.varint()
+        if not 0 <= stack <= ID_MAX:
+            raise Damage("stack")
+        sample["stack"] = new["stack"] = stack
         if not head & 0x80 or self.oldest:
             self.samples.append(sample)
         self.state = new

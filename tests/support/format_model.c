@@ -129,7 +129,10 @@ static void put_sample(struct model_bytes *b, struct model_chunk *chunk,
 	model_difference(b, r->address, last->address);
 	model_varint(b, r->size_bytes);
 	model_varint(b, r->offset_bytes);
-	model_varint(b, r->stack);
+	if (chunk->has_stack_steps)
+		model_difference(b, r->stack, last->stack);
+	else
+		model_varint(b, r->stack);
 	chunk->last = *r;
 }
 

@@ -29,6 +29,7 @@ struct model_chunk {
 	uint64_t hash;
 	struct sp_record_sample last; /* time and thread: of either */
 	uint64_t freed_id;
+	bool has_stack_steps;
 };
 
 void model_chunk_begin(struct model_chunk *chunk, uint64_t file_id,

@@ -209,6 +209,49 @@ static void test_ranges(void **state)
 	}
 }
 
+/* A step of the stack's id that leaves its range. */
+static void test_stack_steps(void **state)
+{
+	static const struct {
+		uint64_t before, step; /* as it is stored */
+		bool is_right;
+	} steps[] = {
+		{0, 0, true},
+		{0, 1, false},
+		{7, 13, true},
+		{7, 15, false},
+		{UINT32_MAX, 1, true},
+		{UINT32_MAX, 2, false},
+		{0, 2 * (uint64_t)UINT32_MAX, true},
+		{7, UINT64_MAX, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		const struct payload p = {
+			SP_RECORD_SAMPLE,
+			NULL,
+			9,
+			{0x60, 1, 512, 2, 2, 2, 8, 7, steps[i].step},
+			0};
+		struct model_bytes b = {0};
+		struct sp_chunk_state s;
+		struct sp_decoded d;
+		size_t at = 0;
+
+		craft(&b, &p);
+		sp_chunk_state_init(&s, 1, 1);
+		s.has_stack_steps = true;
+		s.stack = steps[i].before;
+		assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
+				 steps[i].is_right ? SP_DECODE_RECORD
+						   : SP_DECODE_DAMAGED);
+		if (!steps[i].is_right)
+			assert_string_equal(d.field, "sample stack");
+		model_done(&b);
+	}
+}
+
 /* Prefixes: nothing, or a record without its end. */
 static void test_cut_short(void **state)
 {
@@ -305,6 +348,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ranges),
+		cmocka_unit_test(test_stack_steps),
 		cmocka_unit_test(test_cut_short),
 		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_length),

@@ -358,6 +358,9 @@ static void check_chunk(struct maker *m, uint64_t index)
 	sp_chunk_state_init(&writing, 9 * index, index);
 	sp_chunk_state_init(&reading, 9 * index, index);
 	model_chunk_begin(&model, 9 * index, index);
+	writing.has_stack_steps = index % 2;
+	reading.has_stack_steps = index % 2;
+	model.has_stack_steps = index % 2;
 	for (;;) {
 		struct sp_chunk_state before = writing;
 		struct sp_record_sample last = model.last;

@@ -66,6 +66,7 @@ static void fill(struct sp_rng *rng)
 	memset(chunk, 0, sizeof(chunk));
 	n_written = 0;
 	sp_chunk_state_init(&state, 1, 2);
+	state.has_stack_steps = true;
 	for (;;) {
 		const struct sp_record r = random_record(rng);
 		const struct sp_encoded e =

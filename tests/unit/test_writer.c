@@ -113,8 +113,9 @@ static void test_header(void **state)
 	assert_int_equal(list.header.seed, 42);
 	assert_int_equal(list.header.max_file_bytes, 1 << 20);
 	assert_int_equal(list.header.check_in_bytes, 1 << 20);
-	assert_int_equal(list.header.flags,
-			 SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS);
+	assert_int_equal(list.header.flags, SP_HEADER_ALWAYS_LARGE |
+						    SP_HEADER_SEGMENTS |
+						    SP_HEADER_STACK_STEPS);
 	assert_int_equal(list.status.seq, 0);
 	free(list.at);
 	/* Open it is, and once only. */
