@@ -185,21 +185,18 @@ static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
 static_assert(sizeof(((struct sp_lane *)0)->walks) / sizeof(struct sp_walk) *
 			      SP_LANES * (2 * SP_LANE_DEPTH + 1) *
 			      (sizeof(void *) +
-			       sizeof(struct sp_walk_registers)) <
+			       sizeof(struct sp_walk_registers) +
+			       sizeof(((struct sp_walk *)0)->hashes[0])) <
 		      SP_ARENA_WALKS_BYTES,
 	      "each lane has room");
 
-static bool have_room(struct sp_walk *walk, unsigned int max)
+static bool make_room(struct sp_walk *walk, unsigned int room)
 {
-	const unsigned int room = 2 * max;
-	char *memory;
+	char *memory = sp_arena_get(SP_ARENA_WALKS,
+				    (room + 1) * (sizeof(walk->pcs[0]) +
+						  sizeof(walk->at[0]) +
+						  sizeof(walk->hashes[0])));
 
-	if (walk->room >= room)
-		return true;
-	memory = sp_arena_get(SP_ARENA_WALKS,
-			      (room + 1) * (sizeof(walk->pcs[0]) +
-					    sizeof(walk->at[0]) +
-					    sizeof(walk->hashes[0])));
 	if (!memory)
 		return false;
 	walk->room = room;
@@ -211,13 +208,13 @@ static bool have_room(struct sp_walk *walk, unsigned int max)
 
 /* A walk that the next one may begin with, or NULL.  Of a stack that nothing is
  * known of, frame pointers may have led to memory that is gone. */
-static struct sp_walk *last_walk(struct sp_lane *lane, uintptr_t end,
-				 unsigned int max, bool by_pointers)
+static inline struct sp_walk *last_walk(struct sp_lane *lane, uintptr_t end,
+					unsigned int modules, unsigned int max,
+					bool by_pointers)
 {
 	struct sp_walk *last = &lane->walks[lane->walk];
 
-	if (last->n == 0 || last->room < 2 * max ||
-	    last->modules != sp_modules_count() ||
+	if (last->n == 0 || last->room < 2 * max || last->modules != modules ||
 	    (by_pointers && last->at[last->first + last->n - 1].sp > end))
 		return NULL;
 	return last;
@@ -229,17 +226,18 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 {
 	struct sp_step_way way;
 	struct sp_step_position p = sp_step_begin(&way, lane, from);
+	const unsigned int modules = sp_modules_count();
 	struct sp_walk *last =
-		last_walk(lane, way.stack.high, max, by_pointers);
+		last_walk(lane, way.stack.high, modules, max, by_pointers);
 	struct sp_walk *walk = &lane->walks[!lane->walk];
 	unsigned int i = last ? last->first : 0, hashed = NONE;
 	enum sp_step_outcome outcome = SP_STEP_WENT;
 
-	if (!have_room(walk, max))
+	if (walk->room < 2 * max && !make_room(walk, 2 * max))
 		return NULL;
 	walk->first = walk->room / 2;
 	walk->n = 0;
-	walk->modules = sp_modules_count();
+	walk->modules = modules;
 	walk->is_whole = false;
 	while (outcome == SP_STEP_WENT) {
 		append(walk, &p);

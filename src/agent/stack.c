@@ -61,18 +61,21 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
-	*ret = (struct sp_stack_walk){.modules = sp_modules_count()};
 	if (follows_pointers)
 		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
 	else
 		walk = sp_framewalk_tables(lane, frame, depth + 1, &is_cut);
-	if (!walk)
+	if (!walk) {
+		*ret = (struct sp_stack_walk){.n = 0};
 		return;
-	ret->pcs = walk->pcs + walk->first;
-	ret->n = walk->n;
-	ret->hash = walk->hashes[walk->first];
-	if (is_cut)
-		ret->flags = SP_STACK_NO_POINTER;
+	}
+	*ret = (struct sp_stack_walk){
+		.pcs = walk->pcs + walk->first,
+		.n = walk->n,
+		.flags = is_cut ? SP_STACK_NO_POINTER : 0,
+		.hash = walk->hashes[walk->first],
+		.modules = walk->modules,
+	};
 	if (walk->n > depth) {
 		ret->n = depth;
 		ret->flags = SP_STACK_TRUNCATED;
