@@ -206,7 +206,7 @@ static void test_header(void **state)
 	*h = good;
 	h->flags = SP_HEADER_KNOWN_FLAGS + 1;
 	model_file_seal(&file);
-	refuses(0, "flags", 20, "0x20: recorded by a newer library");
+	refuses(0, "flags", 20, "0x40: recorded by a newer library");
 	*h = good;
 	h->period_bytes = 0;
 	model_file_seal(&file);
