@@ -58,15 +58,23 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 /* ---- by rules ---- */
 
 static inline __attribute__((always_inline)) enum sp_step_outcome step_by_rule(
-	struct sp_step_way *way, struct sp_step_position *p, void **recorded)
+	struct sp_step_way *way, struct sp_step_position *p,
+	const struct sp_walk *walk)
 {
 	struct sp_cfi_rule rule = {.kind = SP_CFI_UNKNOWN};
+	/* Of its own, so that otherwise all of it is in registers. */
+	struct sp_step_position slow;
+	enum sp_step_outcome outcome;
 
 	if (sp_rules_find(p->pc, &rule) && !rule.is_exact &&
 	    (rule.kind == SP_CFI_SP || rule.kind == SP_CFI_BP))
 		return sp_step_simply(way, p, &rule) ? SP_STEP_WENT
 						     : SP_STEP_LOST;
-	return sp_step_slowly(way, p, &rule, recorded);
+	slow = *p;
+	outcome = sp_step_slowly(way, &slow, &rule,
+				 &walk->pcs[walk->first + walk->n - 1]);
+	*p = slow;
+	return outcome;
 }
 
 /* ---- a walk ---- */
@@ -83,12 +91,12 @@ static void append(struct sp_walk *walk, const struct sp_step_position *p)
  * last time are known: all from `known` on. */
 static void set_hashes(struct sp_walk *walk, unsigned int known)
 {
-	struct sp_walk_hash h = walk->hashes[known];
+	struct sp_walk_hash *const first = &walk->hashes[walk->first];
+	struct sp_walk_hash *at = &walk->hashes[known], h = *at;
+	void *const *pc = &walk->pcs[known];
 
-	while (known > walk->first) {
-		h = sp_walk_hash_add(h, walk->pcs[--known]);
-		walk->hashes[known] = h;
-	}
+	while (at > first)
+		*--at = h = sp_walk_hash_add(h, *--pc);
 }
 
 /*
@@ -101,15 +109,17 @@ static void set_hashes(struct sp_walk *walk, unsigned int known)
  *
  * Is frame i of the last walk, or the next one that is not below p, where p is?
  */
-static bool is_at(const struct sp_walk *last, unsigned int *i,
-		  const struct sp_step_position *p)
+static inline __attribute__((always_inline)) bool is_at(
+	const struct sp_walk *last, unsigned int *i,
+	const struct sp_step_position *p)
 {
 	const unsigned int end = last->first + last->n;
+	const struct sp_walk_registers *at = &last->at[*i];
 
-	while (*i < end && last->at[*i].sp < p->at.sp)
+	for (; *i < end && at->sp < p->at.sp; at++)
 		++*i;
-	return *i < end && last->at[*i].sp == p->at.sp &&
-	       last->at[*i].bp == p->at.bp && (uintptr_t)last->pcs[*i] == p->pc;
+	return *i < end && at->sp == p->at.sp && at->bp == p->at.bp &&
+	       (uintptr_t)last->pcs[*i] == p->pc;
 }
 
 /* Behind the last frame: one that is never as it was, by either of its words,
@@ -251,17 +261,15 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 			p.pc = (uintptr_t)walk->pcs[walk->first + walk->n - 1];
 			p.at = walk->at[walk->first + walk->n - 1];
 			way.checked = p.pc;
+			if (walk->is_whole && walk->n < max) {
+				outcome = SP_STEP_ENDED;
+				break;
+			}
 		}
 		if (walk->n == max)
 			break;
-		if (walk->is_whole)
-			outcome = SP_STEP_ENDED;
-		else if (by_pointers)
-			outcome = step_by_pointer(&way, &p);
-		else
-			outcome = step_by_rule(
-				&way, &p,
-				&walk->pcs[walk->first + walk->n - 1]);
+		outcome = by_pointers ? step_by_pointer(&way, &p)
+				      : step_by_rule(&way, &p, walk);
 		/* What began on a stack of its own has no caller. */
 		if (outcome == SP_STEP_WENT && !p.pc)
 			outcome = SP_STEP_ENDED;

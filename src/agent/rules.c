@@ -102,6 +102,16 @@ static uint64_t find_word(struct table *t, uintptr_t pc)
 	return 0;
 }
 
+/* Not inlined: most rules are of objects that stay, and found without. */
+static __attribute__((noinline)) bool check_epoch(uint16_t epoch,
+						  struct sp_cfi_rule *ret)
+{
+	if (epoch == epoch_now())
+		return true;
+	ret->kind = SP_CFI_UNKNOWN;
+	return false;
+}
+
 bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 {
 	struct table *t = atomic_load_explicit(&current, memory_order_acquire);
@@ -109,13 +119,13 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	struct packed p;
 
 	memcpy(&p, &word, sizeof(p));
-	if (!p.kind || (p.epoch && p.epoch != epoch_now()))
+	if (!p.kind)
 		return false;
 	ret->kind = p.kind;
 	ret->is_exact = p.is_exact;
 	ret->cfa_bytes = p.cfa_bytes;
 	ret->bp_bytes = p.bp_bytes;
-	return true;
+	return !p.epoch || check_epoch(p.epoch, ret);
 }
 
 static void put(struct table *t, uintptr_t pc, uint64_t rule)
