@@ -46,16 +46,13 @@ static struct sp_module_entry *module_at(struct sp_step_way *way, uintptr_t pc)
 	return way->module;
 }
 
-bool sp_step_is_return_address(struct sp_lane *lane, uintptr_t pc)
+bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc)
 {
-	uintptr_t *known = &lane->returns[(pc >> 1) % SP_LANE_RETURNS];
 	const struct sp_module_entry *e;
 	struct sp_slice code;
 
 	if (pc < ADDRESS_MIN)
 		return false;
-	if (*known == pc)
-		return true;
 	e = sp_modules_find(pc - 1, NULL);
 	if (!e || !sp_code_segment(e, pc - 1, PF_X, &code))
 		return false;
@@ -64,7 +61,7 @@ bool sp_step_is_return_address(struct sp_lane *lane, uintptr_t pc)
 		return true;
 	if (!sp_code_is_behind_call(pc, (uintptr_t)code.at))
 		return false;
-	*known = pc;
+	lane->returns[(pc >> 1) % SP_LANE_RETURNS] = pc;
 	return true;
 }
 

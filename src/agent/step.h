@@ -71,7 +71,14 @@ enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
 
 /* Can a call have left this address?  It is behind one, in the code of an
  * object.  Context: sampled. */
-bool sp_step_is_return_address(struct sp_lane *lane, uintptr_t pc);
+bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc);
+
+/* The same; most of them are known. */
+static inline bool sp_step_is_return_address(struct sp_lane *lane, uintptr_t pc)
+{
+	return (pc && lane->returns[(pc >> 1) % SP_LANE_RETURNS] == pc) ||
+	       sp_step_find_return_address(lane, pc);
+}
 
 /* To the caller's by what most rules say: false: that is no frame.  Context:
  * sampled. */

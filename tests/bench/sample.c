@@ -3,7 +3,8 @@
  * What one sample is made of, in a loop at a known depth.
  *
  *   sample pairs DEPTH COUNT     malloc and free of 64 bytes
- *   sample unwind DEPTH COUNT    unw_backtrace of libunwind, nothing else
+ *   sample paths DEPTH COUNT     the same 12 calls deeper, by one of 4,096
+ * paths sample unwind DEPTH COUNT    unw_backtrace of libunwind, nothing else
  *   sample frames DEPTH COUNT    following frame pointers, nothing else
  *   sample stalls DEPTH COUNT    the first malloc of main, and the first in an
  *                                object that was loaded just now
@@ -19,6 +20,7 @@
 #include <time.h>
 
 #define FRAMES_MAX 1024
+#define PATH_CALLS 10
 #define LOOP       __attribute__((noinline))
 
 typedef int backtrace_fn(void **pcs, int max);
@@ -38,6 +40,31 @@ static LOOP void make_pairs(long count)
 	for (long i = 0; i < count; i++) {
 		sink = malloc(64);
 		free(sink);
+	}
+}
+
+/* Two calls, to return to different places. */
+static LOOP void follow_path(unsigned int path, int calls)
+{
+	if (calls == 0) {
+		sink = malloc(64);
+		free(sink);
+	} else if (path & 1) {
+		follow_path(path >> 1, calls - 1);
+		sink = NULL;
+	} else {
+		follow_path(path >> 1, calls - 1);
+		sink = pcs;
+	}
+}
+
+static LOOP void make_paths(long count)
+{
+	unsigned int random = 1;
+
+	for (long i = 0; i < count; i++) {
+		random = random * 1103515245u + 12345u;
+		follow_path(random >> 16, PATH_CALLS);
 	}
 }
 
@@ -108,6 +135,8 @@ static work_fn *find_work(const char *name)
 
 	if (strcmp(name, "pairs") == 0)
 		return make_pairs;
+	if (strcmp(name, "paths") == 0)
+		return make_paths;
 	if (strcmp(name, "frames") == 0)
 		return follow_frames;
 	if (strcmp(name, "unwind") != 0)
@@ -129,7 +158,8 @@ int main(int argc, char **argv)
 	double start;
 
 	if (depth < 1 || count < 1) {
-		fputs("usage: sample pairs|unwind|frames|stalls DEPTH COUNT\n",
+		fputs("usage: sample pairs|paths|unwind|frames|stalls DEPTH "
+		      "COUNT\n",
 		      stderr);
 		return 2;
 	}
