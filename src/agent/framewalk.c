@@ -61,7 +61,7 @@ static inline __attribute__((always_inline)) enum sp_step_outcome step_by_rule(
 	struct sp_step_way *way, struct sp_step_position *p,
 	const struct sp_walk *walk)
 {
-	struct sp_cfi_rule rule = {.kind = SP_CFI_UNKNOWN};
+	struct sp_cfi_rule rule;
 	/* Of its own, so that otherwise all of it is in registers. */
 	struct sp_step_position slow;
 	enum sp_step_outcome outcome;

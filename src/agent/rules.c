@@ -119,9 +119,9 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	struct packed p;
 
 	memcpy(&p, &word, sizeof(p));
+	ret->kind = p.kind;
 	if (!p.kind)
 		return false;
-	ret->kind = p.kind;
 	ret->is_exact = p.is_exact;
 	ret->cfa_bytes = p.cfa_bytes;
 	ret->bp_bytes = p.bp_bytes;

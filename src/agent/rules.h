@@ -12,7 +12,8 @@
  * cache: it grows with the program up to a megabyte, and forgets what does not
  * fit.  Takes no lock.
  *
- * The rule of `pc`, also if it is SP_CFI_OTHER; false: none is known.
+ * The rule of `pc`, also if it is SP_CFI_OTHER; false, and of it only the kind,
+ * SP_CFI_UNKNOWN: none is known.
  * Context: sampled.
  */
 bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret);

@@ -335,7 +335,7 @@ enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
 		e = module_at(way, pc);
 	}
 	if (rule.kind == SP_CFI_UNKNOWN) {
-		rule.kind = SP_CFI_NONE;
+		rule = (struct sp_cfi_rule){.kind = SP_CFI_NONE};
 		if (e)
 			rule = sp_cfi_find(&way->lane->cfi, e, pc);
 	}
