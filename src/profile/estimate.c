@@ -317,36 +317,124 @@ static const struct sp_population *totals(const struct sp_estimation *how)
 	return how->population;
 }
 
+/* A row, and how its lower limit at a probability is found. */
+struct row {
+	const struct sp_acc *acc;
+	const struct sp_stratum *strata; /* NULL: by its samples alone */
+	uint32_t n;
+	double slack_bytes;
+	double (*lower)(const struct row *row, double prob);
+};
+
+static double lower_bytes(const struct row *row, double prob)
+{
+	if (!row->strata)
+		return sp_lower_bytes_p3(row->acc, prob);
+	return sp_strata_bytes_lower(row->strata, row->n, row->slack_bytes,
+				     prob);
+}
+
+static double lower_objects(const struct row *row, double prob)
+{
+	if (!row->strata)
+		return sp_lower_objects_p3(row->acc, prob);
+	return sp_strata_objects_lower(row->strata, row->n, row->slack_bytes,
+				       prob);
+}
+
+/* Changes of the probability that no longer matter. */
+#define SETTLED 1e-3
+#define TURNS   40
+
+/*
+ * (E41) A row that is shown has a sample; one that has none is not there to be
+ * right.  So its lower limit may fail in that share of the runs in which there
+ * is a sample, of which an amount at the limit has so many: `hits` for each
+ * unit of it.  From above, so that what settles is not below the limit by more
+ * than it says.
+ */
+static double lower_if_seen(const struct row *row, double half, double hits)
+{
+	const double seen = row->lower == lower_bytes
+				    ? (double)row->acc->size_bytes
+				    : (double)row->acc->samples;
+	double prob = half, lo = row->lower(row, prob);
+
+	for (int i = 0; i < TURNS && lo > seen; i++) {
+		const double next = half * -expm1(-lo * hits);
+
+		if ((lo - seen) * hits < SETTLED)
+			return seen;
+		if (next > prob * (1 - SETTLED))
+			break;
+		prob = next;
+		lo = row->lower(row, prob);
+	}
+	return lo;
+}
+
+/* Hits that are expected for each byte of the row, or for each object. */
+static double hits_of(const struct row *row)
+{
+	const struct sp_acc *acc = row->acc;
+	const double each =
+		row->lower == lower_bytes ? 1 : acc->est_bytes / acc->est_count;
+
+	return each / (double)acc->period_bytes;
+}
+
+static struct sp_interval shown(struct sp_interval i, const struct row *row,
+				double confidence)
+{
+	if (!row->acc->samples || row->acc->period_bytes == 1)
+		return i;
+	i.lo = fmin(i.lo,
+		    lower_if_seen(row, (1 - confidence) / 2, hits_of(row)));
+	return i;
+}
+
+static struct sp_interval bytes_by_name(enum sp_method method,
+					const struct sp_acc *acc,
+					double confidence)
+{
+	switch (method) {
+	case SP_METHOD_WEIGHTED:
+		return sp_named_weighted(acc, confidence);
+	case SP_METHOD_NEGBINOM:
+		return sp_named_negbinom(acc, SP_COMPENSATE_END, confidence);
+	case SP_METHOD_NEGBINOM_AS_WRITTEN:
+		return sp_named_negbinom(acc, SP_COMPENSATE_NONE, confidence);
+	case SP_METHOD_NEGBINOM_BOTH:
+		return sp_named_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
+	case SP_METHOD_CAMP_PAULSON:
+		return sp_named_camp_paulson(acc, confidence);
+	case SP_METHOD_HEAPPROFD:
+		return sp_named_heapprofd(acc, confidence);
+	default:
+		return sp_estimate_bytes_p3(acc, confidence);
+	}
+}
+
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 				     const struct sp_tally *tally)
 {
 	const struct sp_population *population = totals(how);
-	const struct sp_acc *acc = &tally->all;
 	struct sp_stratum strata[SP_STRATA_MAX];
+	struct row row = {.acc = &tally->all, .lower = lower_bytes};
+	struct sp_interval i;
 
-	if (population)
-		return sp_strata_bytes(
-			strata, stratify(population, tally, strata),
-			(double)population->slack_bytes, how->confidence);
-	switch (how->method) {
-	case SP_METHOD_WEIGHTED:
-		return sp_named_weighted(acc, how->confidence);
-	case SP_METHOD_NEGBINOM:
-		return sp_named_negbinom(acc, SP_COMPENSATE_END,
-					 how->confidence);
-	case SP_METHOD_NEGBINOM_AS_WRITTEN:
-		return sp_named_negbinom(acc, SP_COMPENSATE_NONE,
-					 how->confidence);
-	case SP_METHOD_NEGBINOM_BOTH:
-		return sp_named_negbinom(acc, SP_COMPENSATE_BOTH,
-					 how->confidence);
-	case SP_METHOD_CAMP_PAULSON:
-		return sp_named_camp_paulson(acc, how->confidence);
-	case SP_METHOD_HEAPPROFD:
-		return sp_named_heapprofd(acc, how->confidence);
-	default:
-		return sp_estimate_bytes_p3(acc, how->confidence);
+	if (!population) {
+		i = bytes_by_name(how->method, row.acc, how->confidence);
+		return how->method == SP_METHOD_P3T ||
+				       how->method == SP_METHOD_P3
+			       ? shown(i, &row, how->confidence)
+			       : i;
 	}
+	row.strata = strata;
+	row.n = stratify(population, tally, strata);
+	row.slack_bytes = (double)population->slack_bytes;
+	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
+	return shown(i, &row, how->confidence);
 }
 
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
@@ -354,12 +442,17 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 {
 	const struct sp_population *population = totals(how);
 	struct sp_stratum strata[SP_STRATA_MAX];
+	struct row row = {.acc = &tally->all, .lower = lower_objects};
 
 	if (!population)
-		return sp_estimate_objects_p3(&tally->all, how->confidence);
-	return sp_strata_objects(strata, stratify(population, tally, strata),
-				 (double)population->slack_bytes,
-				 how->confidence);
+		return shown(sp_estimate_objects_p3(row.acc, how->confidence),
+			     &row, how->confidence);
+	row.strata = strata;
+	row.n = stratify(population, tally, strata);
+	row.slack_bytes = (double)population->slack_bytes;
+	return shown(sp_strata_objects(strata, row.n, row.slack_bytes,
+				       how->confidence),
+		     &row, how->confidence);
 }
 
 double sp_estimate_bytes_value(const struct sp_estimation *how,

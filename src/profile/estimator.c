@@ -199,6 +199,12 @@ double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob)
 						 prob);
 }
 
+/* (E7) Divisions first, for the sake of tiny cumulants. */
+double sp_estimator_end_at_zero(double k1, double k2, double k3)
+{
+	return k1 > 0 && k2 > 0 ? fmin(k3, 2 * k2 * (k2 / k1)) : k3;
+}
+
 struct sp_interval sp_interval_around(double value, double lo, double hi)
 {
 	return (struct sp_interval){value, fmin(lo, value), fmax(hi, value)};
@@ -258,6 +264,24 @@ static double p3_of(struct unseen m, double prob)
 	return sp_estimator_p3_quantile(m.k1, m.k2, m.k3, prob);
 }
 
+/* What is unseen: at least that much. */
+static double p3_at_least(double k1, double k2, double k3, double prob)
+{
+	return sp_estimator_p3_quantile(
+		k1, k2, sp_estimator_end_at_zero(k1, k2, k3), prob);
+}
+
+/* (E8) */
+double sp_lower_bytes_p3(const struct sp_acc *acc, double prob)
+{
+	const struct unseen m = unseen_bytes(acc);
+	const double least = p3_at_least(m.k1, m.k2, m.k3, prob);
+
+	if (!acc->samples)
+		return 0;
+	return (double)acc->size_bytes + fmax(0, least - m.step / 2);
+}
+
 /* (E8) */
 struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 					double confidence)
@@ -265,12 +289,11 @@ struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 	const double half = (1 - confidence) / 2;
 	const struct unseen m = unseen_bytes(acc);
 	const double seen = (double)acc->size_bytes;
-	double lo = 0, hi;
+	const double hi =
+		seen + p3_of(with_phantom(m), 1 - half) + upper_lattice(m);
 
-	if (acc->samples)
-		lo = seen + fmax(0, p3_of(m, half) - m.step / 2);
-	hi = seen + p3_of(with_phantom(m), 1 - half) + upper_lattice(m);
-	return sp_interval_around(acc->est_bytes, lo, hi);
+	return sp_interval_around(acc->est_bytes, sp_lower_bytes_p3(acc, half),
+				  hi);
 }
 
 /* Quantile of the share of `a`, by a beta law of the same mean and variance. */
@@ -309,6 +332,16 @@ struct sp_interval sp_estimate_share(const struct sp_acc *acc,
 }
 
 /* (E11) */
+double sp_lower_objects_p3(const struct sp_acc *acc, double prob)
+{
+	const double s = (double)acc->samples;
+	const double least =
+		p3_at_least(acc->est_count - s, acc->c2, acc->c3, prob);
+
+	return acc->samples ? s + fmax(0, least - 0.5) : 0;
+}
+
+/* (E11) */
 struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
 					  double confidence)
 {
@@ -317,19 +350,16 @@ struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
 	const double n = 1 / sp_inclusion_probability(z, r);
 	const double q = exp(-(double)z / (double)r);
 	const double s = (double)acc->samples, unseen = acc->est_count - s;
-	double lo = 0, hi;
+	double hi;
 
 	if (r == 1)
 		return (struct sp_interval){s, s, s};
-	if (acc->samples)
-		lo = s + fmax(0, sp_estimator_p3_quantile(unseen, acc->c2,
-							  acc->c3, half) -
-					 0.5);
 	hi = s + 0.5 +
 	     sp_estimator_p3_quantile(unseen + q * n, acc->c2 + q * n * n,
 				      acc->c3 + q * (1 + q) * n * n * n,
 				      1 - half);
-	return sp_interval_around(acc->est_count, lo, hi);
+	return sp_interval_around(acc->est_count,
+				  sp_lower_objects_p3(acc, half), hi);
 }
 
 /* (E19) */

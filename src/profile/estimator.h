@@ -86,6 +86,12 @@ double sp_inclusion_probability(uint64_t size_bytes, uint64_t period_bytes);
  */
 double sp_estimator_p3_quantile(double k1, double k2, double k3, double prob);
 
+/*
+ * The third cumulant with which that distribution of an amount that cannot be
+ * negative does not begin above 0: k3, or less (E7).
+ */
+double sp_estimator_end_at_zero(double k1, double k2, double k3);
+
 /* What half a step of a lattice of mean step `step_bytes` costs an upper limit
  * that a phantom of period_bytes > 0 smooths already (delta of E8). */
 double sp_estimator_lattice(double step_bytes, double period_bytes);
@@ -105,6 +111,11 @@ struct sp_interval sp_interval_around(double value, double lo, double hi);
  * (Horvitz-Thompson) estimate with three-cumulant limits (E8, E9). */
 struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 					double confidence);
+
+/* Their lower limits alone: the truth is below with probability `prob` at most,
+ * 0 < prob < 1.  Not moved to the value. */
+double sp_lower_bytes_p3(const struct sp_acc *acc, double prob);
+double sp_lower_objects_p3(const struct sp_acc *acc, double prob);
 
 /* Number of objects: weighted estimate, three-cumulant limits with a phantom
  * object of 16 bytes (E11). */

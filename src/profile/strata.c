@@ -140,12 +140,45 @@ static double freedom(const struct cell *c)
 	return s > 1 ? s / (s - 1) : 1;
 }
 
+/*
+ * (E40) What is known to be missing shifts the part's unseen amount, and the
+ * spread goes with it.  The tail towards nothing is that of the part, the one
+ * towards everything that of the rest: of small objects an unseen byte there is
+ * worth `shift` times as much.  A limit that was moved and kept its spread
+ * would begin away from the end, and no level would bring it there.  Of large
+ * objects there are that many times as many unseen ones; the part's long tail
+ * only has to know if they are more than three times as many.
+ */
+static void scale_spread(struct law *law, const struct cell *c,
+			 const struct side *a, const struct side *b,
+			 bool is_upper)
+{
+	const double unseen = c->part.k1 + c->rest.k1;
+	const double small = unseen / (unseen + c->part.seen + c->rest.seen);
+	const bool of_rest = is_upper && law->k3 < 0;
+	const double own = of_rest ? b->k1 : a->k1;
+	const double left = of_rest ? c->unseen - law->k1 : law->k1;
+	const double shift = own > 0 ? fmax(left / own, 0) : 1;
+
+	/* more slack is more spread, too: at most all of it */
+	if (of_rest || shift > 2)
+		law->slack_share = c->slack;
+	if (is_upper && !of_rest) {
+		law->k2 *= fmax(1, shift - 2);
+		law->k3 *= fmax(1, shift - 2);
+	} else if (unseen > 0) {
+		law->k2 *= 1 - small + small * shift * shift;
+		law->k3 *= 1 - small + small * shift * shift * shift;
+	}
+}
+
 /* (E10) in one cell. */
 static struct law law_of(const struct cell *c, enum phantom phantom,
 			 bool is_upper)
 {
 	struct side a = c->part, b = c->rest;
 	double t, k = 0, l = 1, from_a, from_b;
+	struct law law;
 
 	if (phantom == ON_PART)
 		add_phantom(&a);
@@ -164,13 +197,15 @@ static struct law law_of(const struct cell *c, enum phantom phantom,
 		return law_of_nothing(c, is_upper);
 	k = a.k2 / t;
 	l = b.k2 / t;
-	return (struct law){
+	law = (struct law){
 		.k1 = l * a.k1 + k * (c->unseen - b.k1),
 		.k2 = k * b.k2 * (phantom == NOWHERE ? freedom(c) : 1),
 		.k3 = l * l * l * a.k3 - k * k * k * b.k3,
 		.lattice = l * from_a + k * from_b,
 		.slack_share = k * c->slack,
 	};
+	scale_spread(&law, c, &a, &b, is_upper);
+	return law;
 }
 
 /* Independent parts add up; the lattice is a mean over the variance. */
@@ -221,13 +256,13 @@ static uint32_t place_phantom(const struct cell *cells, uint32_t n,
 	return place;
 }
 
-/* One limit of the unseen amount. */
+/* One limit of the unseen amount, which lies between nothing and all of it. */
 static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 		       double prob)
 {
 	const uint32_t place = place_phantom(cells, n, is_upper, prob);
 	struct law all = {0};
-	double lattice;
+	double lattice, most = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const enum phantom kind = i != place ? NOWHERE
@@ -236,8 +271,12 @@ static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 		const struct law one = law_of(&cells[i], kind, is_upper);
 
 		add_law(&all, &one);
+		most += cells[i].unseen;
 	}
 	lattice = all.k2 > 0 ? all.lattice / all.k2 : 0;
+	all.k3 = is_upper ? -sp_estimator_end_at_zero(most - all.k1, all.k2,
+						      -all.k3)
+			  : sp_estimator_end_at_zero(all.k1, all.k2, all.k3);
 	return sp_estimator_p3_quantile(all.k1, all.k2, all.k3, prob) +
 	       (is_upper ? lattice + all.slack_share : -lattice);
 }
@@ -299,19 +338,27 @@ static struct amount amount_of(const struct cell *cells, uint32_t n)
 	return a;
 }
 
+static double lower_limit(const struct cell *cells, uint32_t n, double prob)
+{
+	const struct amount a = amount_of(cells, n);
+
+	if (!a.has_samples)
+		return 0;
+	return a.seen +
+	       clamp(limit_of(cells, n, false, prob), 0, a.unseen_most);
+}
+
 /* (E17) */
 static struct sp_interval estimate(const struct cell *cells, uint32_t n,
 				   double confidence)
 {
 	const double half = (1 - confidence) / 2;
 	const struct amount a = amount_of(cells, n);
-	double slack = 0, lo = 0, hi;
+	const double lo = lower_limit(cells, n, half);
+	double slack = 0, hi;
 
 	for (uint32_t i = 0; i < n; i++)
 		slack = fmax(slack, cells[i].slack);
-	if (a.has_samples)
-		lo = a.seen +
-		     clamp(limit_of(cells, n, false, half), 0, a.unseen_most);
 	hi = a.seen + clamp(limit_of(cells, n, true, 1 - half), 0,
 			    a.unseen_most + slack);
 	return sp_interval_around(a.seen + a.unseen, lo, hi);
@@ -358,6 +405,24 @@ struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
 
 	make_object_cells(strata, n, slack_bytes, cells);
 	return estimate(cells, n, confidence);
+}
+
+double sp_strata_bytes_lower(const struct sp_stratum *strata, uint32_t n,
+			     double slack_bytes, double prob)
+{
+	struct cell cells[SP_STRATA_MAX];
+
+	make_byte_cells(strata, n, slack_bytes, cells);
+	return lower_limit(cells, n, prob);
+}
+
+double sp_strata_objects_lower(const struct sp_stratum *strata, uint32_t n,
+			       double slack_bytes, double prob)
+{
+	struct cell cells[SP_STRATA_MAX];
+
+	make_object_cells(strata, n, slack_bytes, cells);
+	return lower_limit(cells, n, prob);
 }
 
 double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,

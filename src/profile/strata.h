@@ -40,6 +40,13 @@ struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
 				     uint32_t n, double slack_bytes,
 				     double confidence);
 
+/* Their lower limits alone: the truth is below with probability `prob` at most,
+ * 0 < prob < 1.  Not moved to the value. */
+double sp_strata_bytes_lower(const struct sp_stratum *strata, uint32_t n,
+			     double slack_bytes, double prob);
+double sp_strata_objects_lower(const struct sp_stratum *strata, uint32_t n,
+			       double slack_bytes, double prob);
+
 /* Their values alone, without the limits, which take most of the time. */
 double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,
 			     double slack_bytes);

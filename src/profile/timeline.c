@@ -13,6 +13,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "profile/estimate.h"
+
 /* From the selection's beginning to its end. */
 static void place_points(const struct sp_profile *profile,
 			 const struct sp_selection *selection,
@@ -93,6 +95,7 @@ int sp_timeline(const struct sp_profile *profile,
 		struct sp_timeline_point *out, size_t n, struct sp_error *err)
 {
 	struct sp_selection births = *selection;
+	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
 	struct sp_acc *tree = calloc(n, 2 * sizeof(*tree));
 
 	if (!tree)
@@ -110,14 +113,14 @@ int sp_timeline(const struct sp_profile *profile,
 	else
 		add_samples(profile, &births, out, n, tree);
 	for (size_t i = 0; i < n; i++) {
-		struct sp_acc acc;
+		struct sp_tally point;
 
-		sp_acc_init(&acc, profile->period_bytes);
+		sp_tally_init(&point, profile->period_bytes);
 		for (size_t node = n + i; node; node /= 2)
-			sp_acc_merge(&acc, &tree[node]);
-		out[i].samples = acc.samples;
-		out[i].live_bytes = sp_estimate_bytes_p3(&acc, confidence);
-		out[i].live_objects = sp_estimate_objects_p3(&acc, confidence);
+			sp_acc_merge(&point.all, &tree[node]);
+		out[i].samples = point.all.samples;
+		out[i].live_bytes = sp_estimate_bytes(&how, &point);
+		out[i].live_objects = sp_estimate_objects(&how, &point);
 	}
 	free(tree);
 	return 0;

@@ -222,6 +222,15 @@ mutant("upper_with_s", NAMED, "16 B",
 mutant("no_phantom_in_class", STRATA, "16 B",
        "if (phantom == ON_PART)\n\t\tadd_phantom(&a);", "",
        program="coverage")
+# A limit that is moved keeps its spread, or begins away from the end.
+mutant("keeps_spread", STRATA, "rows",
+       "scale_spread(&law, c, &a, &b, is_upper);", "", program="coverage")
+mutant("ends_away_from_all", STRATA, "rows",
+       "-sp_estimator_end_at_zero(most - all.k1, all.k2,\n"
+       "\t\t\t\t\t\t      -all.k3)", "all.k3", program="coverage")
+# The runs in which a row is not shown count as if it had been right.
+mutant("rows_not_shown", ESTIMATE, "rows",
+       "half * -expm1(-lo * hits)", "half", program="coverage")
 # Each class held against its total, however few samples it has.
 mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",

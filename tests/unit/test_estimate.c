@@ -325,6 +325,36 @@ static void test_tiny_objects(void **state)
 
 /* Whatever the file says: ordered, finite, and bounded by what there is.  And
  * the value is the same where nobody asks for limits. */
+/* (E41) What is shown has a sample, which the lower limit knows: one sample
+ * says nothing more than itself, at any level; many say what they did. */
+static void test_rows_that_are_shown(void **state)
+{
+	static const double levels[] = {0.9, 0.95, 0.99, 0.999, 0.9999};
+	static const struct {
+		uint64_t samples;
+		double lo; /* at 95 %, in periods */
+	} rows[] = {{2, 0.0508}, {3, 0.4088}, {10, 4.789}};
+	const struct sp_profile p = profile_of();
+	struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
+	struct sp_tally t = tally_of(&p, 1, 16);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
+		how.confidence = levels[i];
+		assert_close(sp_estimate_bytes(&how, &t).lo, 16, 0);
+		assert_close(sp_estimate_objects(&how, &t).lo, 1, 0);
+	}
+	how.confidence = 0.95;
+	sp_tally_free(&t);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		t = tally_of(&p, rows[i].samples, 16);
+		assert_between(rows[i].lo * 0.99,
+			       sp_estimate_bytes(&how, &t).lo / R0,
+			       rows[i].lo * 1.01);
+		sp_tally_free(&t);
+	}
+}
+
 static void test_ordering(void **state)
 {
 	struct sp_rng rng;
@@ -384,6 +414,7 @@ int main(void)
 		cmocka_unit_test(test_class_alone),
 		cmocka_unit_test(test_small_classes),
 		cmocka_unit_test(test_tiny_objects),
+		cmocka_unit_test(test_rows_that_are_shown),
 		cmocka_unit_test(test_ordering),
 	};
 

@@ -403,6 +403,26 @@ static void test_subtract(void **state)
 }
 
 /* E19: Bonferroni's bound. */
+/* (E42) Lower limits come down to what was seen as the level rises, whatever is
+ * mixed: periods, sizes. */
+static void test_lower_limits_reach_what_was_seen(void **state)
+{
+	struct sp_acc acc;
+
+	(void)state;
+	sp_acc_init(&acc, 1000);
+	for (int i = 0; i < 30; i++)
+		sp_acc_add(&acc, &plain, 16, 0, 100);
+	sp_acc_add(&acc, &plain, 16, 0, 1000000);
+	assert_true(sp_lower_bytes_p3(&acc, 0.025) > 2000);
+	assert_true(sp_lower_bytes_p3(&acc, 1e-9) < 31 * 16 + 1);
+	sp_acc_init(&acc, 65536);
+	sp_acc_add(&acc, &plain, 16, 0, 65536);
+	for (int i = 0; i < 30; i++)
+		sp_acc_add(&acc, &plain, 4096, 0, 65536);
+	assert_true(sp_lower_objects_p3(&acc, 1e-9) < 31 + 1);
+}
+
 static void test_confidence_of_each(void **state)
 {
 	(void)state;
@@ -473,6 +493,7 @@ int main(void)
 		cmocka_unit_test(test_always_sampled),
 		cmocka_unit_test(test_dotnet_law),
 		cmocka_unit_test(test_subtract),
+		cmocka_unit_test(test_lower_limits_reach_what_was_seen),
 		cmocka_unit_test(test_confidence_of_each),
 		cmocka_unit_test(test_ordering),
 	};

@@ -15,7 +15,7 @@ const html = path.join(root, 'src', 'export', 'html');
 const names = ['special', 'estimate', 'model', 'tree', 'format', 'pair',
 	'table', 'changes', 'sizes', 'state', 'flame', 'timeline'];
 const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
-	'termsOf', 'bytesOf', 'objectsOf', 'estimate', 'classOf', 'CLASSES',
+	'termsOf', 'bytesOf', 'objectsOf', 'estimate', 'estimateNamed', 'classOf', 'CLASSES',
 	'readColumn', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
 	'interval', 'visible', 'sizeRanges', 'readState', 'writeState',
 	'niceStep', 'Layer', 'findAt', 'neighbour', 'isFaint', 'SAMPLES', 'EST',
@@ -126,7 +126,7 @@ const tests = {
 			if (part[page.SAMPLES])
 				tally.classes.set(0, part);
 			tally.all = part;
-			const e = page.estimate({
+			const e = page.estimateNamed({
 				useTotals: true, period: v.R, slack: 0,
 				samples: new Map([[0, all]]),
 				classes: [{bytes: v.T, objects: 1e9, stratum: 1, max: 16}],
@@ -135,6 +135,23 @@ const tests = {
 			close(e.lo, v.ci95[0], 1e-9, `${v.A} in ${v.B}, lo`);
 			close(e.hi, v.ci95[1], 1e-9, `${v.A} in ${v.B}, hi`);
 		}
+	},
+
+	// A row that is shown (E41): the values of unit.estimate.
+	shown() {
+		const tallyOf = (n) => ({
+			...page.emptyTally(524288),
+			all: accOf(Array(n).fill(16), 524288, false),
+		});
+		const lo = (n, confidence) => page.estimate({useTotals: false},
+			tallyOf(n), levelOf(confidence), false).lo;
+
+		close(lo(1, 0.9), 16, 0, 'one sample');
+		close(lo(1, 0.99), 16, 0, 'one sample');
+		close(lo(2, 0.95) / 524288, 0.0508, 0.01, 'two samples');
+		close(lo(10, 0.95) / 524288, 4.789, 0.001, 'ten samples');
+		close(page.estimate({useTotals: false}, tallyOf(1),
+			levelOf(0.95), true).lo, 1, 0, 'one object');
 	},
 
 	// Each class ends where the next one begins.

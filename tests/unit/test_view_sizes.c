@@ -180,7 +180,7 @@ static void test_sizes_of_a_view(void **state)
 	assert_has(line_with(text, "   64 B  "), "  85.0%        40  ######");
 	assert_has(text, "\n       128 B                      < 1.85 MiB     "
 			 "0%         0\n");
-	assert_has(line_with(text, "   8 KiB  "), "  3.52 MiB [1.42, ");
+	assert_has(line_with(text, "   8 KiB  "), "  3.52 MiB [1.40, ");
 	assert_has_not(text, "32 B ");
 	assert_has_not(text, "16 KiB");
 	assert_has(line_with(text, "   all  "), " 23.5 MiB [17.2, ");

@@ -87,16 +87,30 @@ function lattice(step, period) {
 // `level`: {half, lo, hi}, the probability beyond each limit and the normal
 // distribution's quantiles there.
 
+// (E42)
+function endAtZero(k1, k2, k3) {
+	return k1 > 0 && k2 > 0 ? Math.min(k3, 2 * k2 * (k2 / k1)) : k3;
+}
+
+// (E8)
+function lowerBytesOf(acc, level) {
+	const k1 = acc[EST] - acc[SIZE], k2 = acc[K2];
+	const step = k2 > 0 ? acc[KZ] / k2 : 0;
+
+	if (!acc[SAMPLES])
+		return 0;
+	return acc[SIZE] + Math.max(0, p3Quantile(k1, k2,
+		endAtZero(k1, k2, acc[K3]), level.half, level.lo) - step / 2);
+}
+
 // (E8)
 function bytesOf(acc, level) {
 	const r = acc[PERIOD] === 1 ? 0 : acc[PERIOD];
 	const k1 = acc[EST] - acc[SIZE], k2 = acc[K2], k3 = acc[K3];
 	const step = k2 > 0 ? acc[KZ] / k2 : 0;
-	let lo = 0, hi = acc[SIZE];
+	const lo = lowerBytesOf(acc, level);
+	let hi = acc[SIZE];
 
-	if (acc[SAMPLES])
-		lo = acc[SIZE] + Math.max(0,
-			p3Quantile(k1, k2, k3, level.half, level.lo) - step / 2);
 	hi += p3Quantile(k1 + r, k2 + r * r, k3 + 2 * r * r * r,
 		1 - level.half, level.hi);
 	if (r > 0)
@@ -113,17 +127,23 @@ function phantomObject(size, period) {
 }
 
 // (E11)
+function lowerObjectsOf(acc, level) {
+	const s = acc[SAMPLES], unseen = acc[COUNT] - s;
+
+	if (!s)
+		return 0;
+	return s + Math.max(0, p3Quantile(unseen, acc[C2],
+		endAtZero(unseen, acc[C2], acc[C3]), level.half, level.lo) - 0.5);
+}
+
+// (E11)
 function objectsOf(acc, level) {
 	const s = acc[SAMPLES], unseen = acc[COUNT] - s;
 	const extra = phantomObject(SMALLEST_OBJECT_BYTES, acc[PERIOD]);
-	let lo = 0;
 
 	if (acc[PERIOD] === 1)
 		return {value: s, lo: s, hi: s};
-	if (s)
-		lo = s + Math.max(0, p3Quantile(unseen, acc[C2], acc[C3],
-			level.half, level.lo) - 0.5);
-	return around(acc[COUNT], lo, s + 0.5 +
+	return around(acc[COUNT], lowerObjectsOf(acc, level), s + 0.5 +
 		p3Quantile(unseen + extra[0], acc[C2] + extra[1],
 			acc[C3] + extra[2], 1 - level.half, level.hi));
 }
@@ -182,6 +202,27 @@ function freedom(c) {
 	return s > 1 ? s / (s - 1) : 1;
 }
 
+// (E40)
+function scaleSpread(law, c, a, b, isUpper) {
+	const unseen = c.part.k1 + c.rest.k1;
+	const small = unseen / (unseen + c.part.seen + c.rest.seen);
+	const ofRest = isUpper && law.k3 < 0;
+	const own = ofRest ? b.k1 : a.k1;
+	const left = ofRest ? c.unseen - law.k1 : law.k1;
+	const shift = own > 0 ? Math.max(left / own, 0) : 1;
+
+	if (ofRest || shift > 2)
+		law.slack = c.slack;
+	if (isUpper && !ofRest) {
+		law.k2 *= Math.max(1, shift - 2);
+		law.k3 *= Math.max(1, shift - 2);
+	} else if (unseen > 0) {
+		law.k2 *= 1 - small + small * shift * shift;
+		law.k3 *= 1 - small + small * shift * shift * shift;
+	}
+	return law;
+}
+
 // (E10) in one stratum.
 function lawOf(c, phantom, isUpper) {
 	const [a1, a2, a3] = phantom === ON_PART ? c.part.phantom : [0, 0, 0];
@@ -198,13 +239,13 @@ function lawOf(c, phantom, isUpper) {
 	if (!(t > 0))
 		return lawOfNothing(c, isUpper);
 	const k = a.k2 / t, l = b.k2 / t;
-	return {
+	return scaleSpread({
 		k1: l * a.k1 + k * (c.unseen - b.k1),
 		k2: k * b.k2 * (phantom === NOWHERE ? freedom(c) : 1),
 		k3: l * l * l * a.k3 - k * k * k * b.k3,
 		lattice: l * fromA + k * fromB,
 		slack: k * c.slack,
-	};
+	}, c, a, b, isUpper);
 }
 
 function addLaw(sum, one) {
@@ -250,12 +291,16 @@ function limitOf(cells, isUpper, level) {
 	const t = isUpper ? level.hi : level.lo;
 	const place = placePhantom(cells, isUpper, t);
 	const all = noLaw();
+	let most = 0;
 
 	cells.forEach((c, i) => {
 		const kind = i !== place ? NOWHERE : isUpper ? ON_PART : ON_REST;
 
 		addLaw(all, lawOf(c, kind, isUpper));
+		most += c.unseen;
 	});
+	all.k3 = isUpper ? -endAtZero(most - all.k1, all.k2, -all.k3)
+		: endAtZero(all.k1, all.k2, all.k3);
 	const steps = all.k2 > 0 ? all.lattice / all.k2 : 0;
 	return p3Quantile(all.k1, all.k2, all.k3,
 		isUpper ? 1 - level.half : level.half, t) +
@@ -282,23 +327,32 @@ function shareOfPart(cells) {
 	return part > 0 ? part / (part + rest) : 0;
 }
 
+function lowerStrata(cells, level) {
+	let seen = 0, unseen = 0;
+
+	if (!cells.some((c) => c.part.hasSamples))
+		return 0;
+	for (const c of cells) {
+		seen += c.part.seen;
+		unseen += c.unseen;
+	}
+	return seen +
+		Math.min(Math.max(limitOf(cells, false, level), 0), unseen);
+}
+
 // (E17)
 function estimateStrata(cells, level) {
 	const share = shareOfPart(cells);
 	const clamp = (v, hi) => Math.min(Math.max(v, 0), hi);
-	let seen = 0, unseen = 0, value = 0, slack = 0, lo = 0;
-	let hasSamples = false;
+	let seen = 0, unseen = 0, value = 0, slack = 0;
 
 	for (const c of cells) {
 		seen += c.part.seen;
-		hasSamples ||= c.part.hasSamples;
 		unseen += c.unseen;
 		slack = Math.max(slack, c.slack);
 		value += valueOf(c, share);
 	}
-	if (hasSamples)
-		lo = seen + clamp(limitOf(cells, false, level), unseen);
-	return around(seen + clamp(value, unseen), lo,
+	return around(seen + clamp(value, unseen), lowerStrata(cells, level),
 		seen + clamp(limitOf(cells, true, level), unseen + slack));
 }
 
@@ -360,15 +414,56 @@ function stratify(population, tally) {
 	return others.smallest === Infinity ? list : [others, ...list];
 }
 
-// Bytes of the samples of a tally, or objects, with limits.
-function estimate(population, tally, level, ofObjects) {
+// (E41) The lower limit of what is shown because it has a sample; lower(level)
+// is that of what was named before.
+function lowerIfSeen(lower, half, seen, hits) {
+	const at = (prob) => lower({half: prob, lo: normalQuantile(prob)});
+	let prob = half, lo = at(prob);
+
+	for (let i = 0; i < 40 && lo > seen; i++) {
+		const next = half * -Math.expm1(-lo * hits);
+
+		if ((lo - seen) * hits < 1e-3)
+			return seen;
+		if (next > prob * (1 - 1e-3))
+			break;
+		prob = next;
+		lo = at(prob);
+	}
+	return lo;
+}
+
+// Bytes of the samples of a tally, or objects, with limits that hold if the
+// tally was named before it was known to have samples.
+function estimateNamed(population, tally, level, ofObjects) {
 	if (!population.useTotals || population.period === 1)
 		return ofObjects ? objectsOf(tally.all, level)
 			: bytesOf(tally.all, level);
-	return estimateStrata(stratify(population, tally).map((s) => ofObjects
+	return estimateStrata(cellsOf(population, tally, ofObjects), level);
+}
+
+function cellsOf(population, tally, ofObjects) {
+	return stratify(population, tally).map((s) => ofObjects
 		? cellOf(sideOfObjects(s.part, s.smallest),
 			sideOfObjects(s.rest, s.smallest), s.objects,
 			population.slack / s.smallest, s.objectsAlone)
 		: cellOf(sideOfBytes(s.part), sideOfBytes(s.rest), s.bytes,
-			population.slack, s.bytesAlone)), level);
+			population.slack, s.bytesAlone));
+}
+
+// The same of a tally that is shown because it has samples.
+function estimate(population, tally, level, ofObjects) {
+	const e = estimateNamed(population, tally, level, ofObjects);
+	const acc = tally.all;
+	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
+
+	if (!acc[SAMPLES] || acc[PERIOD] === 1)
+		return e;
+	const useTotals = population.useTotals && population.period !== 1;
+	const cells = useTotals ? cellsOf(population, tally, ofObjects) : [];
+	const lower = (at) => useTotals ? lowerStrata(cells, at)
+		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
+	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
+		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
+	return e;
 }
