@@ -58,6 +58,24 @@ static struct amount weight_of(const struct sp_profile *profile,
 	return (struct amount){one.est_bytes, one.est_count};
 }
 
+/* What it adds to the mean of the peak's two moments (E43). */
+static struct amount weight_at_peak(const struct document *d,
+				    const struct sp_sample *s)
+{
+	struct sp_selection peak;
+	struct sp_acc twice;
+
+	sp_selection_init(&peak);
+	peak.view = SP_VIEW_PEAK;
+	for (int k = 0; k < 2; k++)
+		peak.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
+	sp_acc_init(&twice, s->period_bytes);
+	sp_acc_add_moments(&twice, &d->profile->law, s->size_bytes, 1, 0,
+			   s->period_bytes,
+			   sp_selection_at(&peak, d->profile, s));
+	return (struct amount){twice.est_bytes / 2, twice.est_count / 2};
+}
+
 static void add(struct amount *sum, struct amount amount, double sign)
 {
 	sum->bytes += sign * amount.bytes;
@@ -74,7 +92,6 @@ static struct point *point_of(const struct document *d,
 static void add_sample(struct document *d, const struct sp_sample *s)
 {
 	const struct amount weight = weight_of(d->profile, s);
-	const uint64_t peak_ns = d->analysis->peak.time_ns;
 	const bool is_alive = s->freed_ns == SP_NEVER;
 	const uint64_t until =
 		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
@@ -83,8 +100,7 @@ static void add_sample(struct document *d, const struct sp_sample *s)
 	add(&point->total, weight, 1);
 	if (until > s->born_ns)
 		point->lived_ns += weight.blocks * (double)(until - s->born_ns);
-	if (s->born_ns <= peak_ns && sp_sample_gone_ns(d->profile, s) > peak_ns)
-		add(&point->at_peak, weight, 1);
+	add(&point->at_peak, weight_at_peak(d, s), 1);
 	if (is_alive)
 		add(&point->at_end, weight, 1);
 }

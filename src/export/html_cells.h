@@ -26,6 +26,8 @@ struct sp_html_kind {
 };
 
 enum sp_html_flag {
+	/* At the moment of the peak that its own half of the samples chose, and
+	 * at that of the other half (E43). */
 	SP_HTML_AT_PEAK = 1,
 	SP_HTML_IS_LEAK = 2,
 	SP_HTML_IS_TEMPORARY = 4,
@@ -33,9 +35,10 @@ enum sp_html_flag {
 	/* Of a time of which other samples were discarded: it says what was
 	 * alive, not what was allocated (sp_sample_is_survivor()). */
 	SP_HTML_IS_SURVIVOR = 16,
+	SP_HTML_AT_OTHER_PEAK = 32,
 };
 
-#define SP_HTML_FLAG_BITS 5
+#define SP_HTML_FLAG_BITS 6
 
 /*
  * `count` samples.  Edge e of the bins is point e of sp_timeline() with

@@ -68,9 +68,9 @@ static uint64_t rounded(double value)
 	return value < 0x1p63 ? (uint64_t)(value + 0.5) : (uint64_t)1 << 63;
 }
 
-/* Of what is alive at that moment. */
+/* Of what is alive at the peak, or at the end. */
 static int sum_up(const struct document *d, const struct sp_selection *births,
-		  uint64_t at_ns, uint64_t *sums, struct sp_error *err)
+		  enum sp_view view, uint64_t *sums, struct sp_error *err)
 {
 	const uint32_t n = d->paths.n_paths;
 	struct sp_selection living = *births;
@@ -80,8 +80,10 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 
 	if (!bytes)
 		return no_memory(d, err);
-	living.view = SP_VIEW_LIVE;
-	living.at_ns = at_ns;
+	living.view = view;
+	living.at_ns = SP_NEVER;
+	for (int k = 0; k < 2; k++)
+		living.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
 	r = sp_table_new(d->profile, &living, &table, err);
 	if (r < 0) {
 		free(bytes);
@@ -313,7 +315,7 @@ static int prepare(struct document *d, const struct sp_aggregate *aggregate,
 		   const struct sp_selection *births, struct sp_error *err)
 {
 	const struct sp_analysis *a = d->analysis;
-	const uint64_t moments[2] = {a->peak.time_ns, SP_NEVER};
+	const enum sp_view views[2] = {SP_VIEW_PEAK, SP_VIEW_LIVE};
 	int r = sp_callpaths_init(&d->paths, aggregate, births, err);
 
 	if (r < 0)
@@ -329,7 +331,7 @@ static int prepare(struct document *d, const struct sp_aggregate *aggregate,
 	for (uint32_t i = 0; i < d->paths.n_texts; i++)
 		hide_comments(d->paths.texts[i]);
 	for (int i = 0; i < 2 && r >= 0; i++)
-		r = sum_up(d, births, moments[i], d->sums[i], err);
+		r = sum_up(d, births, views[i], d->sums[i], err);
 	return r < 0 ? r
 		     : sp_timeline(d->profile, births, a->how.confidence,
 				   d->points, POINTS, err);

@@ -308,10 +308,11 @@ static uint32_t stratify(const struct sp_population *population,
 
 /* The totals, if the method and the profile have them, and if there is anything
  * that they do not know by the samples. */
-static const struct sp_population *totals(const struct sp_estimation *how)
+static const struct sp_population *totals(const struct sp_estimation *how,
+					  const struct sp_tally *tally)
 {
-	if (how->method != SP_METHOD_P3T || !how->population ||
-	    !how->population->has_totals ||
+	if (how->method != SP_METHOD_P3T || tally->is_mean ||
+	    !how->population || !how->population->has_totals ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;
@@ -418,7 +419,7 @@ static struct sp_interval bytes_by_name(enum sp_method method,
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 				     const struct sp_tally *tally)
 {
-	const struct sp_population *population = totals(how);
+	const struct sp_population *population = totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 	struct row row = {.acc = &tally->all, .lower = lower_bytes};
 	struct sp_interval i;
@@ -440,10 +441,14 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 				       const struct sp_tally *tally)
 {
-	const struct sp_population *population = totals(how);
+	const struct sp_population *population = totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	struct row row = {.acc = &tally->all, .lower = lower_objects};
+	struct sp_acc acc = tally->all;
+	struct row row = {.acc = &acc, .lower = lower_objects};
 
+	/* of a mean, a sample is half an object at least */
+	if (tally->is_mean)
+		acc.samples /= 2;
 	if (!population)
 		return shown(sp_estimate_objects_p3(row.acc, how->confidence),
 			     &row, how->confidence);
@@ -458,7 +463,7 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 double sp_estimate_bytes_value(const struct sp_estimation *how,
 			       const struct sp_tally *tally)
 {
-	const struct sp_population *population = totals(how);
+	const struct sp_population *population = totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 
 	if (population)
@@ -473,7 +478,7 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 double sp_estimate_objects_value(const struct sp_estimation *how,
 				 const struct sp_tally *tally)
 {
-	const struct sp_population *population = totals(how);
+	const struct sp_population *population = totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 
 	if (!population)

@@ -66,6 +66,28 @@ void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
 		     uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
 		     uint64_t period_bytes);
 
+/* At which of two moments a sample was alive: that which its own half of the
+ * samples chose, and that of the other half (E43). */
+struct sp_at_moments {
+	bool of_own;
+	bool of_other;
+};
+
+/*
+ * Add n samples to twice the mean of what was alive at both moments, of which
+ * each is estimated by the half that did not choose it (E22, E43).  After the
+ * last one sp_acc_halve() makes a mean of it, in which each sample that was
+ * alive at either moment is one of `samples`.
+ */
+void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
+			uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+			uint64_t period_bytes, struct sp_at_moments at);
+void sp_acc_halve(struct sp_acc *acc);
+
+/* What one sample adds if it is of the half that estimates what is not in the
+ * other (E22): from what it adds otherwise. */
+struct sp_acc sp_acc_of_half(struct sp_acc one);
+
 /* dst += src.  Both were initialised.  Commutative and associative up to
  * rounding. */
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src);

@@ -43,7 +43,7 @@ static bool same_key(const struct sp_groups_key *a,
 {
 	return a->stack == b->stack && a->size_bytes == b->size_bytes &&
 	       a->thread == b->thread && a->period_bytes == b->period_bytes &&
-	       a->entry == b->entry;
+	       a->entry == b->entry && a->half == b->half;
 }
 
 static int reserve_hint(struct sp_groups *g, uint32_t stack)

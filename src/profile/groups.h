@@ -17,7 +17,8 @@ struct sp_groups_key {
 	uint64_t period_bytes;
 	uint32_t stack;
 	uint32_t thread;
-	uint32_t entry;
+	uint16_t entry;
+	uint16_t half; /* of the peak (profile/peak.h); 0 if nobody asks */
 };
 
 struct sp_groups_group {

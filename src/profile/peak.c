@@ -51,6 +51,7 @@ struct half {
 	double best;
 	unsigned __int128 best_known_bytes;
 	struct alive best_rest;
+	uint64_t best_ns;
 };
 
 /* What a sample adds, by size and period: there are few of these. */
@@ -97,23 +98,6 @@ struct sp_peak_walk {
 	size_t n_cells;  /* a power of two, at most half full */
 };
 
-/*
- * (E22) Of the objects that are not in the other half, those in this one are a
- * sample with the inclusion probability (pi / 2) / (1 - pi / 2).
- */
-static struct sp_acc half_terms(struct sp_acc one)
-{
-	const double q = one.c2 / (one.est_count * one.est_count);
-	const double z = (double)one.size_bytes;
-	const double w = one.est_bytes * (1 + q), miss = 2 * q / (1 + q);
-
-	one.est_bytes = w;
-	one.k2 = w * w * miss;
-	one.k3 = w * w * w * miss * (1 + miss);
-	one.kz = w * w * miss * z;
-	return one;
-}
-
 static struct sp_terms terms_of(const struct sp_acc *one)
 {
 	return (struct sp_terms){
@@ -130,7 +114,7 @@ static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add(&one, &w->profile->law, size_bytes, 0, period_bytes);
 	kind.whole = terms_of(&one);
-	one = half_terms(one);
+	one = sp_acc_of_half(one);
 	kind.half = terms_of(&one);
 	return kind;
 }
@@ -188,15 +172,34 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 	return *cell - 1;
 }
 
+static uint64_t coins_of(const struct sp_profile *profile)
+{
+	uint64_t seed = profile->seed ^ profile->start_unix_ns;
+
+	return sp_splitmix64(&seed);
+}
+
+static unsigned int toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
+{
+	uint64_t state = coins ^ offset_bytes;
+
+	state = sp_splitmix64(&state) ^ id;
+	return (unsigned int)(sp_splitmix64(&state) >> 63);
+}
+
 /* Its half by a coin: the same in every report, another in every run, and
  * without regard to when the object was alive. */
 uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
 			     uint64_t id, uint64_t offset_bytes)
 {
-	uint64_t state = w->seed ^ offset_bytes;
+	return kind << 1 | (uint32_t)toss(w->seed, id, offset_bytes);
+}
 
-	state = sp_splitmix64(&state) ^ id;
-	return kind << 1 | (uint32_t)(sp_splitmix64(&state) >> 63);
+unsigned int sp_peak_half(const struct sp_profile *profile,
+			  const struct sp_sample *s)
+{
+	return profile->peak ? s->half
+			     : toss(coins_of(profile), s->id, s->offset_bytes);
 }
 
 /* ---- the walk ---- */
@@ -227,7 +230,8 @@ static void half_add(struct half *half, const struct kind *kind, double factor)
 	half->curve_hi = sum;
 }
 
-static void halves_look(struct half *half)
+/* After all that happened until time_ns. */
+static void halves_look(struct half *half, uint64_t time_ns)
 {
 	for (unsigned int k = 0; k < 2; k++) {
 		const double now = half[k].curve_hi + half[k].curve_lo;
@@ -237,6 +241,7 @@ static void halves_look(struct half *half)
 		half[k].best = now;
 		half[k].best_known_bytes = half[k].known_bytes;
 		half[k].best_rest = half[k].rest;
+		half[k].best_ns = time_ns;
 	}
 }
 
@@ -390,6 +395,12 @@ void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
 	step(w, object, 1);
 }
 
+static uint64_t last_ns(const struct sp_peak_walk *w)
+{
+	return w->last_birth_ns > w->last_free_ns ? w->last_birth_ns
+						  : w->last_free_ns;
+}
+
 /* Frees of one moment are one step: in between the curve means nothing. */
 void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 		       uint64_t time_ns)
@@ -397,7 +408,7 @@ void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 	if (w->is_rising)
 		look_at_summit(w);
 	if (w->is_rising || time_ns != w->last_free_ns)
-		halves_look(w->half);
+		halves_look(w->half, last_ns(w));
 	w->is_rising = false;
 	w->last_free_ns = time_ns;
 	step(w, object, -1);
@@ -441,10 +452,14 @@ void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 
 	look_at_summit(w);
 	measure_upper(w);
-	halves_look(w->half);
+	halves_look(w->half, last_ns(w));
 	a = measure(w, &w->half[0], each);
 	b = measure(w, &w->half[1], each);
 	value = fmax((a.value + b.value) / 2, end.value);
+	for (unsigned int k = 0; k < 2; k++)
+		w->peak.chosen_ns[k] = value > (a.value + b.value) / 2
+					       ? SP_NEVER
+					       : w->half[k].best_ns;
 	bytes->lo = fmax(fmax(a.lo, b.lo), end.lo);
 	bytes->lo = fmax(bytes->lo, (double)w->most_size_bytes);
 	bytes->hi = fmax(w->upper, bytes->lo);
@@ -463,8 +478,7 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 	w->confidence = confidence;
 	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
 	w->period_bytes = profile->period_bytes;
-	w->seed = profile->seed ^ profile->start_unix_ns;
-	w->seed = sp_splitmix64(&w->seed);
+	w->seed = coins_of(profile);
 	/* Without random numbers the address will do. */
 	if (getrandom(&w->key, sizeof(w->key), GRND_NONBLOCK) != sizeof(w->key))
 		w->key = (uintptr_t)w;

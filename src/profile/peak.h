@@ -25,6 +25,10 @@ struct sp_peak {
 	uint64_t time_ns; /* since the start, where the estimated curve is
 			   * highest for the first time; 0 without samples */
 	uint64_t samples; /* alive then */
+	/* The moments that the halves chose, each of which the other half
+	 * measures; SP_NEVER: the end.  What the rows of a peak are of (E43).
+	 */
+	uint64_t chosen_ns[2];
 	double raw_bytes; /* the estimated curve there: too high on average */
 };
 
@@ -32,6 +36,11 @@ struct sp_peak {
 int sp_peak(const struct sp_profile *profile,
 	    const struct sp_selection *selection, double confidence,
 	    struct sp_peak *ret, struct sp_error *err);
+
+/* The half, 0 or 1, that a sample of the profile is in.  Of a folded profile it
+ * is known if there were cuts in its plan. */
+unsigned int sp_peak_half(const struct sp_profile *profile,
+			  const struct sp_sample *sample);
 
 /*
  * The same step by step, of births and frees in the order of time; at one

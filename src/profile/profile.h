@@ -93,7 +93,8 @@ struct sp_sample {
 	uint32_t freed_by; /* likewise; UINT32_MAX unknown or not freed */
 	uint16_t part;     /* position in `parts`, if there are any */
 	uint8_t entry;     /* enum sp_entry */
-	bool free_missed;  /* freed_ns is when its address came back */
+	bool free_missed : 1; /* freed_ns is when its address came back */
+	bool half : 1;        /* of a folded profile: profile/peak.h */
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/marks.h"
+#include "profile/peak.h"
 
 void sp_selection_init(struct sp_selection *selection)
 {
@@ -13,6 +14,7 @@ void sp_selection_init(struct sp_selection *selection)
 		.view = SP_VIEW_ALLOC,
 		.to_ns = SP_NEVER,
 		.at_ns = SP_NEVER,
+		.chosen_ns = {SP_NEVER, SP_NEVER},
 		.within_bytes = SP_NEVER,
 		.within_ns = SP_NEVER,
 		.max_size_bytes = UINT64_MAX,
@@ -39,6 +41,31 @@ static bool is_leak(const struct sp_selection *selection,
 	       at - s->born_ns >= selection->tail_ns;
 }
 
+struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
+				     const struct sp_profile *profile,
+				     const struct sp_sample *s)
+{
+	const unsigned int own = sp_peak_half(profile, s);
+
+	return (struct sp_at_moments){
+		is_live(profile, s, selection->chosen_ns[own]),
+		is_live(profile, s, selection->chosen_ns[!own])};
+}
+
+bool sp_selection_is_mean(const struct sp_selection *selection)
+{
+	return selection->view == SP_VIEW_PEAK &&
+	       selection->chosen_ns[0] != selection->chosen_ns[1];
+}
+
+static bool is_at_peak(const struct sp_selection *selection,
+		       const struct sp_profile *profile,
+		       const struct sp_sample *s)
+{
+	return is_live(profile, s, selection->chosen_ns[0]) ||
+	       is_live(profile, s, selection->chosen_ns[1]);
+}
+
 bool sp_sample_is_temporary(const struct sp_sample *s, uint64_t within_bytes,
 			    uint64_t within_ns)
 {
@@ -59,8 +86,9 @@ static bool view_has(const struct sp_selection *selection,
 		return selection->has_survivors ||
 		       !sp_sample_is_survivor(profile, s);
 	case SP_VIEW_LIVE:
-	case SP_VIEW_PEAK:
 		return is_live(profile, s, selection->at_ns);
+	case SP_VIEW_PEAK:
+		return is_at_peak(selection, profile, s);
 	case SP_VIEW_LEAKS:
 		return is_leak(selection, profile, s);
 	case SP_VIEW_TEMPORARY:
@@ -100,32 +128,30 @@ bool sp_selection_has(const struct sp_selection *selection,
 	return view_has(selection, profile, s);
 }
 
-static int add_sample(struct sp_table *table, const struct sp_profile *profile,
-		      const struct sp_sample *s)
+/* n samples like that one. */
+static int add_to_table(struct sp_table *table,
+			const struct sp_profile *profile,
+			const struct sp_selection *selection,
+			const struct sp_sample *s, uint64_t n,
+			uint64_t tail_bytes)
 {
 	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
-	unsigned int n = 2;
+	const bool is_mean = sp_selection_is_mean(selection);
+	struct sp_acc one;
+	unsigned int k = 2;
 
 	if (s->thread != UINT32_MAX)
-		tallies[n++] = &table->threads[s->thread];
-	for (unsigned int i = 0; i < n; i++)
-		if (sp_tally_add(tallies[i], &profile->law, s->size_bytes,
-				 s->offset_bytes, s->period_bytes))
-			return -ENOMEM;
-	return 0;
-}
-
-static int add_group(struct sp_table *table, const struct sp_profile *profile,
-		     const struct sp_group *g)
-{
-	const struct sp_sample *s = &g->one;
-	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
-	unsigned int n = 2;
-
-	if (s->thread != UINT32_MAX)
-		tallies[n++] = &table->threads[s->thread];
-	for (unsigned int i = 0; i < n; i++)
-		if (sp_tally_add_group(tallies[i], &profile->law, g))
+		tallies[k++] = &table->threads[s->thread];
+	sp_acc_init(&one, s->period_bytes);
+	if (is_mean)
+		sp_acc_add_moments(&one, &profile->law, s->size_bytes, n,
+				   tail_bytes, s->period_bytes,
+				   sp_selection_at(selection, profile, s));
+	else
+		sp_acc_add_many(&one, &profile->law, s->size_bytes, n,
+				tail_bytes, s->period_bytes);
+	for (unsigned int i = 0; i < k; i++)
+		if (sp_tally_add_acc(tallies[i], s->size_bytes, &one) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -139,6 +165,16 @@ static struct sp_tally *new_tallies(size_t n, uint64_t period_bytes)
 	return tallies;
 }
 
+/* Twice a mean was summed up. */
+static void halve(struct sp_table *table, const struct sp_profile *profile)
+{
+	sp_tally_halve(&table->all);
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		sp_tally_halve(&table->stacks[i]);
+	for (size_t i = 0; i < profile->n_thread_infos; i++)
+		sp_tally_halve(&table->threads[i]);
+}
+
 static int fill(struct sp_table *table, const struct sp_profile *profile,
 		const struct sp_selection *selection)
 {
@@ -148,16 +184,24 @@ static int fill(struct sp_table *table, const struct sp_profile *profile,
 		new_tallies(profile->n_thread_infos, profile->period_bytes);
 	if (!table->stacks || !table->threads)
 		return -ENOMEM;
-	for (size_t i = 0; i < profile->n_samples; i++)
-		if (sp_selection_has(selection, profile,
-				     &profile->samples[i]) &&
-		    add_sample(table, profile, &profile->samples[i]))
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+
+		if (sp_selection_has(selection, profile, s) &&
+		    add_to_table(table, profile, selection, s, 1,
+				 s->size_bytes - s->offset_bytes))
 			return -ENOMEM;
-	for (size_t i = 0; i < profile->n_groups; i++)
-		if (sp_selection_has(selection, profile,
-				     &profile->groups[i].one) &&
-		    add_group(table, profile, &profile->groups[i]))
+	}
+	for (size_t i = 0; i < profile->n_groups; i++) {
+		const struct sp_group *g = &profile->groups[i];
+
+		if (sp_selection_has(selection, profile, &g->one) &&
+		    add_to_table(table, profile, selection, &g->one, g->samples,
+				 g->tail_bytes))
 			return -ENOMEM;
+	}
+	if (sp_selection_is_mean(selection))
+		halve(table, profile);
 	return 0;
 }
 

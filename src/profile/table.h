@@ -11,10 +11,10 @@
 
 /* Which question a report answers. */
 enum sp_view {
-	SP_VIEW_ALLOC, /* what was allocated */
-	SP_VIEW_LIVE,  /* what is alive at at_ns */
-	SP_VIEW_PEAK,  /* what was alive at the peak: as LIVE, at_ns is it */
-	SP_VIEW_LEAKS, /* alive at at_ns and older than tail_ns */
+	SP_VIEW_ALLOC,     /* what was allocated */
+	SP_VIEW_LIVE,      /* what is alive at at_ns */
+	SP_VIEW_PEAK,      /* the mean of what was alive at chosen_ns (E43) */
+	SP_VIEW_LEAKS,     /* alive at at_ns and older than tail_ns */
 	SP_VIEW_TEMPORARY, /* freed soon, by the thread that allocated it */
 };
 
@@ -23,7 +23,10 @@ struct sp_selection {
 	enum sp_view view;
 	uint64_t from_ns; /* born at or after */
 	uint64_t to_ns;   /* born before; SP_NEVER: no limit */
-	uint64_t at_ns;   /* LIVE, PEAK, LEAKS; SP_NEVER: the end */
+	uint64_t at_ns;   /* LIVE, LEAKS; SP_NEVER: the end */
+	/* PEAK: the moments that the halves of the samples chose (profile/
+	 * peak.h); SP_NEVER: the end. */
+	uint64_t chosen_ns[2];
 	uint64_t tail_ns; /* LEAKS: born at least that long before at_ns */
 	/* TEMPORARY: at most one of the two is not SP_NEVER. */
 	uint64_t within_bytes; /* age_bytes <= it */
@@ -43,6 +46,14 @@ void sp_selection_init(struct sp_selection *selection);
 bool sp_selection_has(const struct sp_selection *selection,
 		      const struct sp_profile *profile,
 		      const struct sp_sample *sample);
+
+/* PEAK: are the moments two, so that all amounts are a mean of both? */
+bool sp_selection_is_mean(const struct sp_selection *selection);
+
+/* Of a sample of the view PEAK: at which of the two it was alive. */
+struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
+				     const struct sp_profile *profile,
+				     const struct sp_sample *sample);
 
 /* Was it freed soon, by the thread that allocated it?  The limits are those of
  * a selection. */

@@ -45,14 +45,12 @@ static uint32_t position(const struct sp_tally *tally, uint32_t class)
 	return lo;
 }
 
-static int add_many(struct sp_tally *tally, const struct sp_law_used *law,
-		    uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
-		    uint64_t period_bytes)
+int sp_tally_add_acc(struct sp_tally *tally, uint64_t size_bytes,
+		     const struct sp_acc *acc)
 {
 	const uint32_t class = sp_format_class(size_bytes);
 	const uint32_t at = position(tally, class);
 	struct sp_tally_class *c;
-	struct sp_acc one;
 
 	if (at == tally->n_classes || tally->classes[at].class != class) {
 		if (reserve(tally, tally->n_classes + 1) < 0)
@@ -63,12 +61,28 @@ static int add_many(struct sp_tally *tally, const struct sp_law_used *law,
 		sp_acc_init(&c->acc, tally->all.period_bytes);
 		tally->n_classes++;
 	}
-	/* Once for both. */
+	sp_acc_merge(&tally->classes[at].acc, acc);
+	sp_acc_merge(&tally->all, acc);
+	return 0;
+}
+
+static int add_many(struct sp_tally *tally, const struct sp_law_used *law,
+		    uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		    uint64_t period_bytes)
+{
+	struct sp_acc one;
+
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add_many(&one, law, size_bytes, n, tail_bytes, period_bytes);
-	sp_acc_merge(&tally->classes[at].acc, &one);
-	sp_acc_merge(&tally->all, &one);
-	return 0;
+	return sp_tally_add_acc(tally, size_bytes, &one);
+}
+
+void sp_tally_halve(struct sp_tally *tally)
+{
+	tally->is_mean = true;
+	sp_acc_halve(&tally->all);
+	for (uint32_t i = 0; i < tally->n_classes; i++)
+		sp_acc_halve(&tally->classes[i].acc);
 }
 
 int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
@@ -134,6 +148,7 @@ int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src)
 			     &from->acc);
 	}
 	sp_acc_merge(&dst->all, &src->all);
+	dst->is_mean |= src->is_mean;
 	return 0;
 }
 

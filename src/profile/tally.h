@@ -2,6 +2,7 @@
 #ifndef SP_PROFILE_TALLY_H
 #define SP_PROFILE_TALLY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,9 @@ struct sp_tally {
 	struct sp_tally_class *classes; /* ascending; owned */
 	uint32_t n_classes;
 	uint32_t room;
+	/* The mean of two moments (E43), which exact totals of what was
+	 * allocated do not bound. */
+	bool is_mean;
 };
 
 /* Empty, for samples drawn with period_bytes. */
@@ -37,6 +41,13 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 /* All samples of a group (profile/profile.h); 0 or -ENOMEM. */
 int sp_tally_add_group(struct sp_tally *tally, const struct sp_law_used *law,
 		       const struct sp_group *group);
+
+/* Samples of that size that were summed up already; 0 or -ENOMEM. */
+int sp_tally_add_acc(struct sp_tally *tally, uint64_t size_bytes,
+		     const struct sp_acc *acc);
+
+/* Twice a mean becomes one (sp_acc_halve()). */
+void sp_tally_halve(struct sp_tally *tally);
 
 /* dst += src; 0 or -ENOMEM. */
 int sp_tally_merge(struct sp_tally *dst, const struct sp_tally *src);

@@ -79,6 +79,8 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
 			    err);
 	a->selection.at_ns = all.time_ns;
+	for (int k = 0; k < 2; k++)
+		a->selection.chosen_ns[k] = all.chosen_ns[k];
 	return r;
 }
 

@@ -52,6 +52,9 @@ static size_t choose_cuts(const struct sp_profile *p,
 	size_t n = 0, n_distinct = 0;
 
 	cuts[n++] = p->peak->time_ns;
+	for (size_t i = 0; i < 2; i++)
+		if (p->peak->chosen_ns[i] != SP_NEVER)
+			cuts[n++] = p->peak->chosen_ns[i];
 	for (size_t i = 0; needs->parts && i < needs->n_points; i++) {
 		const uint64_t at = sp_timeline_place(0, p->duration_ns, i,
 						      needs->n_points);

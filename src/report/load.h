@@ -10,7 +10,7 @@
 #include "report/question.h"
 
 /* Each is two cuts of struct sp_fold_plan, and the peak is one. */
-#define SP_LOAD_POINTS_MAX ((SP_FOLD_CUTS_MAX - 1) / 2)
+#define SP_LOAD_POINTS_MAX ((SP_FOLD_CUTS_MAX - 3) / 2)
 
 /* What is shown of a profile, beside sums over the samples of a question. */
 struct sp_load_needs {

@@ -149,21 +149,6 @@ static void note_without_totals(struct notes *notes,
 					: "the file has none");
 }
 
-/* The peak is where noise was highest, too. */
-static void note_peak(struct notes *notes, const struct sp_analysis *a)
-{
-	const double raw = a->peak.raw_bytes, corrected = a->peak.bytes.value;
-
-	/* Beyond what rounding does. */
-	if (a->selection.view != SP_VIEW_PEAK || raw <= corrected * (1 + 1e-9))
-		return;
-	fprintf(note(notes),
-		"the highest point of an estimated curve, here %s, is too high "
-		"on average: the peak above is corrected for that, the rows "
-		"are not (docs/live.md)\n",
-		sp_text_bytes(raw).text);
-}
-
 static void note_live(struct notes *notes, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -370,7 +355,6 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_programs(&notes, p);
 	note_outside(&notes, analysis);
 	note_without_totals(&notes, analysis);
-	note_peak(&notes, analysis);
 	note_live(&notes, analysis);
 	note_losses(&notes, p);
 	note_damage(&notes, p);

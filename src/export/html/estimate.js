@@ -11,6 +11,7 @@ const SAMPLES = 0, SIZE = 1, SURE = 2, EST = 3, K2 = 4, K3 = 5, KZ = 6,
 
 const SMALLEST_OBJECT_BYTES = 16;
 const STRATUM_SAMPLES_MIN = 16;
+const MOMENTS_TOGETHER = 1.7;
 
 function emptyAcc(period) {
 	const acc = new Float64Array(ACC_TERMS);
@@ -56,6 +57,34 @@ function termsOf(size, period, isSure, isDotnet) {
 	acc[COUNT] = n;
 	acc[C2] = n * n * q;
 	acc[C3] = n * n * n * q * (1 + q);
+	return acc;
+}
+
+// What it adds to the mean of two moments (E22, E43), of which it was alive at
+// one: that which its own half of the samples chose, or the other.
+function termsAtOwn(terms) {
+	const acc = emptyAcc(terms[PERIOD]);
+
+	acc[SAMPLES] = acc[SURE] = 1;
+	acc[SIZE] = acc[EST] = terms[SIZE] / 2;
+	acc[COUNT] = 1 / 2;
+	return acc;
+}
+
+function termsAtOther(terms) {
+	const acc = terms.slice();
+	const q = terms[C2] / (terms[COUNT] * terms[COUNT]);
+	const miss = 2 * q / (1 + q);
+	const w = terms[EST] * (1 + q) / 2, n = terms[COUNT] * (1 + q) / 2;
+
+	acc[SIZE] = terms[SIZE] / 2;
+	acc[EST] = w;
+	acc[K2] = w * w * miss;
+	acc[K3] = w * w * w * miss * (1 + miss);
+	acc[KZ] = w * w * miss * terms[SIZE] / 2;
+	acc[COUNT] = n;
+	acc[C2] = n * n * miss;
+	acc[C3] = n * n * n * miss * (1 + miss);
 	return acc;
 }
 
@@ -453,8 +482,22 @@ function cellsOf(population, tally, ofObjects) {
 
 // The same of a tally that is shown because it has samples.
 function estimate(population, tally, level, ofObjects) {
+	const acc = tally.isMean ? tally.all.slice() : tally.all;
+
+	if (tally.isMean) {
+		const more = Math.sqrt(MOMENTS_TOGETHER);
+
+		for (const j of [K2, KZ, C2])
+			acc[j] *= more * more;
+		for (const j of [K3, C3])
+			acc[j] *= more * more * more;
+		// exact totals say nothing of it
+		population = {useTotals: false};
+		if (ofObjects)
+			acc[SAMPLES] = Math.floor(acc[SAMPLES] / 2);
+		tally = {all: acc};
+	}
 	const e = estimateNamed(population, tally, level, ofObjects);
-	const acc = tally.all;
 	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
 
 	if (!acc[SAMPLES] || acc[PERIOD] === 1)

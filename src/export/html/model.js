@@ -6,8 +6,9 @@
 // A choice is {view, ofObjects, from, to}: which of them are looked at, by view
 // and by the bins [from, to) of their birth.
 
-const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16;
-const FLAGS = 32;
+const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16,
+	AT_OTHER_PEAK = 32;
+const FLAGS = 64;
 
 // The numbers of a column (base/bytes.h).
 function readColumn(base64) {
@@ -59,7 +60,8 @@ function readKinds(data) {
 		terms.push(termsOf(size, period, rest % 2 === 1, data.is_dotnet));
 		classes[i] = classOf(size);
 	}
-	return {terms, classes};
+	return {terms: [terms, terms.map(termsAtOwn), terms.map(termsAtOther)],
+		classes};
 }
 
 // cells start[p]..start[p + 1] are those of path p
@@ -186,7 +188,7 @@ class Model extends Code {
 		this.population = readPopulation(data);
 		this.kinds = readKinds(data);
 		this.cells = code.cells;
-		this.kindCounts = new Float64Array(data.n_kinds);
+		this.kindCounts = new Float64Array(3 * data.n_kinds);
 		this.chosen = new Uint8Array(data.n_cells);
 		this.seen = new Float64Array(this.nPaths);
 	}
@@ -222,7 +224,7 @@ class Model extends Code {
 				? (c) => flags[c] & AT_END
 				: (c) => !freed[c] || freed[c] - 1 > to;
 		case 'peak':
-			return (c) => flags[c] & AT_PEAK;
+			return (c) => flags[c] & (AT_PEAK | AT_OTHER_PEAK);
 		case 'leaks':
 			return (c) => flags[c] & IS_LEAK;
 		case 'temporary':
@@ -230,6 +232,18 @@ class Model extends Code {
 		default:
 			return (c) => !(flags[c] & IS_SURVIVOR);
 		}
+	}
+
+	// Which of its terms a cell of the view adds: the whole ones, or of the
+	// mean of the peak's two moments those of the one at which it was alive.
+	termsTest({view}) {
+		const {flags} = this.cells;
+		const both = AT_PEAK | AT_OTHER_PEAK;
+
+		if (view !== 'peak')
+			return () => 0;
+		return (c) => (flags[c] & both) === both ? 0
+			: flags[c] & AT_PEAK ? 1 : 2;
 	}
 
 	// Sum up what is chosen, by path: `est` (E3), of which `seen` was
@@ -240,8 +254,10 @@ class Model extends Code {
 		const weight = choice.ofObjects ? COUNT : EST;
 		const size = choice.ofObjects ? SAMPLES : SIZE;
 		const isInView = this.viewTest(choice);
+		const whichTerms = this.termsTest(choice);
 
 		this.choice = choice;
+		this.isMean = false;
 		for (let p = 0; p < this.nPaths; p++) {
 			let est = 0, seen = 0, samples = 0;
 
@@ -249,11 +265,14 @@ class Model extends Code {
 				const isIn = born[c] >= choice.from &&
 					born[c] < choice.to && isInView(c);
 
-				this.chosen[c] = isIn ? 1 : 0;
+				this.chosen[c] = isIn ? 1 + whichTerms(c) : 0;
 				if (!isIn)
 					continue;
-				est += count[c] * terms[kind[c]][weight];
-				seen += count[c] * terms[kind[c]][size];
+				const one = terms[this.chosen[c] - 1][kind[c]];
+
+				this.isMean ||= this.chosen[c] > 1;
+				est += count[c] * one[weight];
+				seen += count[c] * one[size];
 				samples += count[c];
 			}
 			this.est[p] = est;
@@ -269,9 +288,11 @@ class Model extends Code {
 		const tally = emptyTally(this.data.period_bytes);
 		const touched = [];
 
+		tally.isMean = this.isMean;
 		for (const p of paths)
 			for (let c = start[p]; c < start[p + 1]; c++) {
-				const k = kind[c], i = this.kinds.classes[k];
+				const i = this.kinds.classes[kind[c]];
+				const k = 3 * kind[c] + this.chosen[c] - 1;
 
 				if (!this.chosen[c] || i < first || i > last)
 					continue;
@@ -280,14 +301,16 @@ class Model extends Code {
 				this.kindCounts[k] += count[c];
 			}
 		for (const k of touched) {
-			this.addKind(tally, k, this.kindCounts[k]);
+			this.addKind(tally, Math.floor(k / 3), k % 3,
+				this.kindCounts[k]);
 			this.kindCounts[k] = 0;
 		}
 		return tally;
 	}
 
-	addKind(tally, k, n) {
-		const terms = this.kinds.terms[k], i = this.kinds.classes[k];
+	addKind(tally, k, which, n) {
+		const terms = this.kinds.terms[which][k];
+		const i = this.kinds.classes[k];
 		let acc = tally.classes.get(i);
 
 		if (!acc) {
@@ -310,11 +333,13 @@ class Model extends Code {
 
 		for (let p = 0; p < this.nPaths; p++)
 			for (let c = start[p]; c < start[p + 1]; c++) {
-				const terms = this.kinds.terms[kind[c]];
 				const at = p * ACC_TERMS;
 
 				if (!this.chosen[c])
 					continue;
+				const terms =
+					this.kinds.terms[this.chosen[c] - 1][kind[c]];
+
 				for (let j = 0; j < PERIOD; j++)
 					accs[at + j] += count[c] * terms[j];
 				accs[at + PERIOD] = Math.max(accs[at + PERIOD],
@@ -359,7 +384,8 @@ class Model extends Code {
 			() => emptyAcc(this.data.period_bytes));
 
 		for (let c = 0; c < kind.length; c++) {
-			const acc = bins[born[c]], terms = this.kinds.terms[kind[c]];
+			const acc = bins[born[c]];
+			const terms = this.kinds.terms[0][kind[c]];
 
 			if (flags[c] & IS_SURVIVOR)
 				continue;
