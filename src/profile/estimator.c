@@ -199,7 +199,8 @@ void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
 /*
  * What the halves say of each other's moments goes together, for now and then
  * they choose the same one: of m moments that are equally high the correlation
- * is at most 0.36, with m = 3 (E43).
+ * is at most 0.36, with m = 3.  And where they did choose the same one, noise
+ * helped, so that the others have to make up for that (E43).
  */
 #define MOMENTS_TOGETHER 1.7
 
