@@ -342,6 +342,8 @@ static void put_population(struct sp_json *json, const struct document *d)
 	sp_json_bool(json, "has_totals", p->has_totals);
 	sp_json_u64(json, "period_bytes", p->all.all.period_bytes);
 	sp_json_u64(json, "slack_bytes", p->slack_bytes);
+	sp_json_double(json, "most_bytes", p->most_bytes);
+	sp_json_double(json, "most_objects", p->most_objects);
 	/* Class, accumulator. */
 	sp_json_open(json, "samples", '[');
 	for (uint32_t i = 0; i < p->all.n_classes; i++) {

@@ -163,6 +163,25 @@ static void choose_strata(struct sp_population *population,
 			population->stratum[i] = n++;
 }
 
+/* (E44) Totals that cannot hold a subset against its rest, since samples are
+ * missing, still bound it. */
+static void bound_all(struct sp_population *population,
+		      const struct sp_profile *profile)
+{
+	double bytes = (double)population->slack_bytes, objects = bytes;
+
+	population->most_bytes = population->most_objects = INFINITY;
+	if (!profile->has_classes || profile->damaged_records ||
+	    profile->ignored_bytes)
+		return;
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		bytes += (double)population->low[i].bytes;
+		objects += (double)population->low[i].objects;
+	}
+	population->most_bytes = bytes;
+	population->most_objects = objects;
+}
+
 static int add_all(struct sp_tally *all, const struct sp_profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -194,6 +213,7 @@ int sp_population_init(struct sp_population *population,
 		sp_tally_free(&population->all);
 		return -ENOMEM;
 	}
+	bound_all(population, profile);
 	choose_strata(population, population->all.all.period_bytes);
 	return 0;
 }
@@ -394,6 +414,21 @@ static struct sp_interval shown(struct sp_interval i, const struct row *row,
 	return i;
 }
 
+/* By the default method, which uses what is exact. */
+static double at_most(const struct sp_estimation *how, bool of_objects)
+{
+	if (how->method != SP_METHOD_P3T || !how->population)
+		return INFINITY;
+	return of_objects ? how->population->most_objects
+			  : how->population->most_bytes;
+}
+
+static struct sp_interval cut(struct sp_interval i, double most)
+{
+	return (struct sp_interval){fmin(i.value, most), fmin(i.lo, most),
+				    fmin(i.hi, most)};
+}
+
 static struct sp_interval bytes_by_name(enum sp_method method,
 					const struct sp_acc *acc,
 					double confidence)
@@ -426,10 +461,9 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 
 	if (!population) {
 		i = bytes_by_name(how->method, row.acc, how->confidence);
-		return how->method == SP_METHOD_P3T ||
-				       how->method == SP_METHOD_P3
-			       ? shown(i, &row, how->confidence)
-			       : i;
+		if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
+			i = shown(i, &row, how->confidence);
+		return cut(i, at_most(how, false));
 	}
 	row.strata = strata;
 	row.n = stratify(population, tally, strata);
@@ -450,8 +484,10 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 	if (tally->is_mean)
 		acc.samples /= 2;
 	if (!population)
-		return shown(sp_estimate_objects_p3(row.acc, how->confidence),
-			     &row, how->confidence);
+		return cut(
+			shown(sp_estimate_objects_p3(row.acc, how->confidence),
+			      &row, how->confidence),
+			at_most(how, true));
 	row.strata = strata;
 	row.n = stratify(population, tally, strata);
 	row.slack_bytes = (double)population->slack_bytes;
@@ -471,7 +507,7 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 			strata, stratify(population, tally, strata),
 			(double)population->slack_bytes);
 	if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
-		return tally->all.est_bytes;
+		return fmin(tally->all.est_bytes, at_most(how, false));
 	return sp_estimate_bytes(how, tally).value;
 }
 
@@ -482,7 +518,7 @@ double sp_estimate_objects_value(const struct sp_estimation *how,
 	struct sp_stratum strata[SP_STRATA_MAX];
 
 	if (!population)
-		return tally->all.est_count;
+		return fmin(tally->all.est_count, at_most(how, true));
 	return sp_strata_objects_value(strata,
 				       stratify(population, tally, strata),
 				       (double)population->slack_bytes);

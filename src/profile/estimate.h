@@ -42,6 +42,10 @@ struct sp_population {
 	 * the slack. */
 	struct sp_class_total low[SP_FORMAT_CLASSES];
 	uint64_t slack_bytes;
+	/* All that was allocated, at most: no estimate exceeds it.  INFINITY
+	 * if the file does not know. */
+	double most_bytes;
+	double most_objects;
 	/* Which classes are held against their totals together: all that
 	 * expect too few samples share stratum 0 (E17). */
 	uint8_t stratum[SP_FORMAT_CLASSES];

@@ -63,6 +63,19 @@ static void raise_peak(struct sp_analysis *a)
 	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live);
 }
 
+/* (E44) Nor is it more than all that was allocated. */
+static void bound_peak(struct sp_analysis *a)
+{
+	const double most = a->how.method == SP_METHOD_P3T
+				    ? a->population.most_bytes
+				    : INFINITY;
+	struct sp_interval *peak = &a->peak.bytes;
+
+	*peak = (struct sp_interval){fmin(peak->value, most),
+				     fmin(peak->lo, most),
+				     fmin(peak->hi, most)};
+}
+
 /* The peak of what is selected, and the moment of the view of that name. */
 static int add_peak(struct sp_analysis *a, struct sp_error *err)
 {
@@ -112,6 +125,8 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 	/* What several processes left need not have been there at one time. */
 	if (p->has_frees && !p->n_parts)
 		raise_peak(a);
+	if (p->has_frees)
+		bound_peak(a);
 	return 0;
 }
 
@@ -257,11 +272,13 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 	}
 	*ret_samples = part.all.samples;
 	bytes = sp_estimate_bytes(&analysis->how, &part);
-	if (analysis->how.method != SP_METHOD_P3T || !population->has_totals)
+	if (analysis->how.method != SP_METHOD_P3T ||
+	    isinf(population->most_bytes))
 		return bytes;
 	for (unsigned int i = first; i <= last; i++)
 		most += (double)population->low[i].bytes;
-	return sp_interval_around(bytes.value, bytes.lo, fmin(bytes.hi, most));
+	return (struct sp_interval){fmin(bytes.value, most),
+				    fmin(bytes.lo, most), fmin(bytes.hi, most)};
 }
 
 /* The upper end of what the selection has of a class.  Beyond 2^63 there are
@@ -275,31 +292,106 @@ static double class_end(const struct sp_selection *s, unsigned int class)
 	return end > INT64_MAX ? INFINITY : (double)end;
 }
 
+static double class_begin(const struct sp_selection *s, unsigned int class)
+{
+	return fmax(class ? (double)sp_format_class_max(class - 1) + 1 : 1,
+		    (double)s->min_size_bytes);
+}
+
+struct sized {
+	uint64_t size_bytes;
+	double bytes;
+};
+
+static int compare_sized(const void *a, const void *b)
+{
+	const struct sized *x = a, *y = b;
+
+	return (x->size_bytes > y->size_bytes) -
+	       (x->size_bytes < y->size_bytes);
+}
+
+/* Where everything was recorded; 0 without memory. */
+static uint64_t exact_percentile(const struct sp_analysis *a, double share)
+{
+	const struct sp_profile *p = a->profile;
+	struct sized *sizes =
+		malloc((p->n_samples + p->n_groups + 1) * sizeof(*sizes));
+	double all = 0, sum = 0;
+	uint64_t found = 0;
+	size_t n = 0;
+
+	if (!sizes)
+		return 0;
+	for (size_t i = 0; i < p->n_samples + p->n_groups; i++) {
+		const bool is_group = i >= p->n_samples;
+		const struct sp_group *g =
+			is_group ? &p->groups[i - p->n_samples] : NULL;
+		const struct sp_sample *s = g ? &g->one : &p->samples[i];
+		const double k = g ? (double)g->samples : 1;
+
+		if (!sp_selection_has(&a->selection, p, s))
+			continue;
+		sizes[n] = (struct sized){s->size_bytes,
+					  k * (double)s->size_bytes};
+		all += sizes[n++].bytes;
+	}
+	qsort(sizes, n, sizeof(*sizes), compare_sized);
+	for (size_t i = 0; i < n && !found; i++) {
+		sum += sizes[i].bytes;
+		if (sum >= share * all || i + 1 == n)
+			found = sizes[i].size_bytes;
+	}
+	free(sizes);
+	return found;
+}
+
+/* (E20) Classes in place of sizes: a limit is the end of one, and the value the
+ * mean size of what was sampled in it. */
+static struct sp_interval percentile_of_classes(const struct sp_analysis *a,
+						double share)
+{
+	const struct sp_tally *all = &a->view->all;
+	struct sp_value_group groups[SP_FORMAT_CLASSES];
+	unsigned int first = 0, last = SP_FORMAT_CLASSES - 1;
+	struct sp_interval at, size;
+	uint32_t i;
+
+	for (i = 0; i < all->n_classes; i++)
+		groups[i] = (struct sp_value_group){i, all->classes[i].acc};
+	at = sp_percentile(groups, all->n_classes, share, a->how.confidence);
+	/* Unseen objects are of a size that there can be. */
+	while (first < last && !sp_analysis_may_have_size(a, first))
+		first++;
+	while (last > first && !sp_analysis_may_have_size(a, last))
+		last--;
+	if (at.lo >= 0)
+		first = all->classes[(uint32_t)at.lo].class;
+	if (at.hi < all->n_classes)
+		last = all->classes[(uint32_t)at.hi].class;
+	size.lo = class_begin(&a->selection, first);
+	size.hi = class_end(&a->selection, last);
+	i = (uint32_t)at.value;
+	size.value =
+		all->classes[i].acc.est_bytes / all->classes[i].acc.est_count;
+	return sp_interval_around(size.value, size.lo, size.hi);
+}
+
 bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 				 double share, struct sp_interval *ret_size)
 {
-	const struct sp_selection *s = &analysis->selection;
-	const struct sp_tally *all = &analysis->view->all;
-	struct sp_value_group groups[SP_FORMAT_CLASSES];
-	unsigned int first = 0, last = SP_FORMAT_CLASSES - 1;
-	struct sp_interval size;
+	const struct sp_acc *all = &analysis->view->all.all;
+	uint64_t exact = 0;
 
-	if (!all->n_classes)
+	if (!all->samples)
 		return false;
-	for (uint32_t i = 0; i < all->n_classes; i++) {
-		groups[i].value = class_end(s, all->classes[i].class);
-		groups[i].acc = all->classes[i].acc;
-	}
-	size = sp_percentile(groups, all->n_classes, share,
-			     analysis->how.confidence);
-	/* Unseen objects are of a size that there can be. */
-	while (first < last && !sp_analysis_may_have_size(analysis, first))
-		first++;
-	while (last > first && !sp_analysis_may_have_size(analysis, last))
-		last--;
-	*ret_size = sp_interval_around(size.value,
-				       fmax(size.lo, class_end(s, first)),
-				       fmin(size.hi, class_end(s, last)));
+	if (all->period_bytes == 1)
+		exact = exact_percentile(analysis, share);
+	if (exact)
+		*ret_size = (struct sp_interval){(double)exact, (double)exact,
+						 (double)exact};
+	else
+		*ret_size = percentile_of_classes(analysis, share);
 	return true;
 }
 

@@ -90,8 +90,9 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 
 /*
  * The size that `share` in (0, 1) of the view's bytes do not exceed, estimated
- * (E20): the upper end of a size class, or the largest size selected.  hi is
- * INFINITY where nothing bounds it.  False if the view has no samples.
+ * (E20): limits are ends of size classes, or sizes selected; the value is the
+ * mean size of the samples of a class.  A point where everything was recorded.
+ * hi is INFINITY where nothing bounds it.  False if the view has no samples.
  */
 bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 				 double share, struct sp_interval *ret_size);

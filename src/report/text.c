@@ -195,6 +195,10 @@ void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 			sp_text_level(confidence).text, e.second.text);
 		return;
 	case SP_TEXT_BOUND:
+		if (!(bytes.hi > 0)) {
+			fputs("0", out);
+			return;
+		}
 		fprintf(out, "less than %s with %s", e.first.text + 2,
 			sp_text_level(sp_text_one_sided(confidence)).text);
 		return;

@@ -129,9 +129,12 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
  * them that was asked for. */
 static void print_allocated(FILE *out, const struct sp_analysis *a)
 {
-	const struct sp_estimation how = sp_analysis_total_how(a);
+	struct sp_estimation how = sp_analysis_total_how(a);
 	const struct sp_tally *all = &a->alloc->all;
 
+	/* with nothing to compare, what is exact bounds it */
+	if (!all->all.samples)
+		how = a->how;
 	fputs("  estimate  ", out);
 	sp_text_print_estimate(out, sp_estimate_bytes(&how, all),
 			       all->all.samples, how.confidence);

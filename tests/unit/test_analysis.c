@@ -338,7 +338,16 @@ static double end_of(double size)
 				     sp_format_class((uint64_t)size));
 }
 
-/* Of sizes of different classes, they are those of the sizes. */
+static double begin_of(double size)
+{
+	const uint32_t class =
+		isinf(size) ? 0 : sp_format_class((uint64_t)size);
+
+	return class ? (double)sp_format_class_max(class - 1) + 1 : 1;
+}
+
+/* Of sizes of different classes, they are those of the sizes; the limits
+ * contain the sizes. */
 static void test_percentiles_of_view(void **state)
 {
 	static const uint64_t sizes[] = {20, 100, 900, 3000, 20000};
@@ -361,8 +370,8 @@ static void test_percentiles_of_view(void **state)
 		struct sp_interval want = sp_percentile(groups, 5, share, 0.95);
 
 		assert_true(sp_analysis_view_percentile(a, share, &got));
-		assert_true(got.value == end_of(want.value));
-		assert_true(got.lo == fmax(16, end_of(want.lo)));
+		assert_close(got.value, want.value, 1e-12);
+		assert_true(got.lo == begin_of(want.lo));
 		assert_true(got.hi == end_of(want.hi));
 	}
 }
@@ -375,13 +384,17 @@ static struct sp_interval percentile(const struct sp_analysis *a, double share)
 	return size;
 }
 
-static void assert_limits(const struct sp_analysis *a, double value, double lo,
+/* Of 2000 bytes, in the class that ends with 2048. */
+static void assert_limits(const struct sp_analysis *a, double lo, double end,
 			  double hi)
 {
-	assert_same(percentile(a, 0.01),
-		    (struct sp_interval){value, lo, value});
-	assert_same(percentile(a, 0.99),
-		    (struct sp_interval){value, value, hi});
+	const struct sp_interval few = percentile(a, 0.01);
+	const struct sp_interval most = percentile(a, 0.99);
+
+	assert_close(few.value, 2000, 1e-12);
+	assert_close(most.value, 2000, 1e-12);
+	assert_true(few.lo == lo && few.hi == end);
+	assert_true(most.lo == 1793 && most.hi == hi);
 }
 
 /* Five samples of one size, and what was not seen. */
@@ -390,20 +403,20 @@ static void test_percentile_limits(void **state)
 	struct fixture *x = *state;
 	struct sp_interval size = {1, 2, 3};
 
-	assert_limits(ask(x, SP_VIEW_LIVE), 2048, 16, INFINITY);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1, 2048, INFINITY);
 	x->question.max_size_bytes = UINT64_MAX - 1;
-	assert_limits(ask(x, SP_VIEW_LIVE), 2048, 16, INFINITY);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1, 2048, INFINITY);
 	/* Unseen is only what was asked for... */
 	x->question.min_size_bytes = 1000;
 	x->question.max_size_bytes = 5000;
-	assert_limits(ask(x, SP_VIEW_LIVE), 2048, 1008, 5000);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1000, 2048, 5000);
 	x->question.max_size_bytes = 2000;
-	assert_limits(ask(x, SP_VIEW_LIVE), 2000, 1008, 2000);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1000, 2000, 2000);
 	/* ... and was allocated. */
 	add_totals(&x->profile);
-	assert_limits(ask(x, SP_VIEW_LIVE), 2000, 2000, 2000);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1793, 2000, 2000);
 	sp_question_init(&x->question);
-	assert_limits(ask(x, SP_VIEW_LIVE), 2048, 16, 2048);
+	assert_limits(ask(x, SP_VIEW_LIVE), 1, 2048, 2048);
 
 	x->question.max_size_bytes = 10;
 	assert_false(
@@ -428,8 +441,7 @@ static void test_percentile_is_exact_at_period_1(void **state)
 	a = fixture_analysis(x);
 	for (uint64_t size = 7; size < 10000; size += 77) {
 		const double middle = (double)below + (double)size / 2;
-		const double want =
-			(double)sp_format_class_max(sp_format_class(size));
+		const double want = (double)size;
 		struct sp_interval got;
 
 		assert_true(sp_analysis_view_percentile(

@@ -355,6 +355,35 @@ static void test_rows_that_are_shown(void **state)
 	}
 }
 
+/* (E44) What was allocated bounds estimates, also where totals are not used
+ * otherwise; other methods, and damaged files, do without. */
+static void test_no_more_than_was_allocated(void **state)
+{
+	struct sp_profile p = profile_of();
+	struct sp_tally t = tally_of(&p, 2, 100);
+	struct sp_population x;
+	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
+
+	(void)state;
+	total(&p, 100, 40);
+	p.unsampled_bytes = 1000;
+	x = population_of(&p);
+	assert_false(x.has_totals);
+	assert_true(sp_estimate_bytes(&how, &t).hi == 4000);
+	assert_true(sp_estimate_bytes(&how, &t).value == 4000);
+	assert_true(sp_estimate_bytes_value(&how, &t) == 4000);
+	assert_true(sp_estimate_objects(&how, &t).hi == 40);
+	how.method = SP_METHOD_P3;
+	assert_true(sp_estimate_bytes(&how, &t).hi > R0);
+	sp_population_free(&x);
+	p.damaged_records = 1;
+	x = population_of(&p);
+	how.method = SP_METHOD_P3T;
+	assert_true(sp_estimate_bytes(&how, &t).hi > R0);
+	sp_population_free(&x);
+	sp_tally_free(&t);
+}
+
 static void test_ordering(void **state)
 {
 	struct sp_rng rng;
@@ -415,6 +444,7 @@ int main(void)
 		cmocka_unit_test(test_small_classes),
 		cmocka_unit_test(test_tiny_objects),
 		cmocka_unit_test(test_rows_that_are_shown),
+		cmocka_unit_test(test_no_more_than_was_allocated),
 		cmocka_unit_test(test_ordering),
 	};
 

@@ -189,9 +189,9 @@ static void test_sizes_of_a_view(void **state)
 			 "3.7 periods\n");
 	assert_has_not(text, "  ~ ");
 	assert_has(text, "\n  of the bytes, estimated (95 %)\n"
-			 "    half at most       64 B  [64 B, 64 B]\n"
-			 "    90 % at most      5 KiB  [64 B, 5 KiB]\n"
-			 "    99 % at most      5 KiB  [5 KiB, any size]\n");
+			 "    half at most       64 B  [49 B, 64 B]\n"
+			 "    90 % at most   4.88 KiB  [49 B, 5 KiB]\n"
+			 "    99 % at most   4.88 KiB  [4.00 KiB, any size]\n");
 }
 
 /* Rows are those that there can be, and no more than was allocated. */
@@ -249,7 +249,7 @@ static void test_sizes_of_everything_recorded(void **state)
 	text = print_estimated(&exact);
 	assert_has(text, "        32 B                      72 B exact 100.0%"
 			 "         3  ################\n");
-	assert_has(text, "    99 % at most       32 B  exact\n");
+	assert_has(text, "    99 % at most       24 B  exact\n");
 	fixture_free(x);
 	free(exact.text);
 }

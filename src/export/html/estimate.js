@@ -491,8 +491,8 @@ function estimate(population, tally, level, ofObjects) {
 			acc[j] *= more * more;
 		for (const j of [K3, C3])
 			acc[j] *= more * more * more;
-		// exact totals say nothing of it
-		population = {useTotals: false};
+		// exact totals are no more than its bound
+		population = {...population, useTotals: false};
 		if (ofObjects)
 			acc[SAMPLES] = Math.floor(acc[SAMPLES] / 2);
 		tally = {all: acc};
@@ -500,13 +500,19 @@ function estimate(population, tally, level, ofObjects) {
 	const e = estimateNamed(population, tally, level, ofObjects);
 	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
 
+	// (E44)
+	const most = (ofObjects ? population.mostObjects
+		: population.mostBytes) ?? Infinity;
+	const cut = ({value, lo, hi}) => ({value: Math.min(value, most),
+		lo: Math.min(lo, most), hi: Math.min(hi, most)});
+
 	if (!acc[SAMPLES] || acc[PERIOD] === 1)
-		return e;
+		return cut(e);
 	const useTotals = population.useTotals && population.period !== 1;
 	const cells = useTotals ? cellsOf(population, tally, ofObjects) : [];
 	const lower = (at) => useTotals ? lowerStrata(cells, at)
 		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
 	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
 		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
-	return e;
+	return cut(e);
 }

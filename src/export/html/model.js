@@ -97,6 +97,10 @@ function readPopulation(data) {
 		hasClasses: p.has_classes,
 		period: p.period_bytes,
 		slack: p.slack_bytes,
+		mostBytes: data.method === 'p3t' ? p.most_bytes ?? Infinity
+			: Infinity,
+		mostObjects: data.method === 'p3t' ? p.most_objects ?? Infinity
+			: Infinity,
 		samples: new Map(p.samples.map(
 			([i, ...acc]) => [i, Float64Array.from(acc)])),
 		classes: p.classes.map(([bytes, objects, stratum, max]) =>
@@ -366,12 +370,13 @@ class Model extends Code {
 		const e = estimate(population, tally, this.level,
 			choice.ofObjects);
 
-		if (population.useTotals && !choice.ofObjects) {
+		if (population.mostBytes < Infinity && !choice.ofObjects) {
 			let most = population.slack;
 
 			for (let i = first; i <= last; i++)
 				most += population.classes[i].bytes;
-			e.hi = Math.max(Math.min(e.hi, most), e.value);
+			for (const k of ['value', 'lo', 'hi'])
+				e[k] = Math.min(e[k], most);
 		}
 		return {...e, samples: tally.all[SAMPLES]};
 	}
