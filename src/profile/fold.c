@@ -143,11 +143,6 @@ static struct sp_sample sample_of(const struct sp_groups_key *key)
 				  .half = key->half != 0};
 }
 
-static bool coin_of(const struct sp_fold *f, const struct sp_sample *s)
-{
-	return sp_peak_walk_object(f->walk, 0, s->id, s->offset_bytes) != 0;
-}
-
 static struct sp_sample living_sample(const struct sp_fold *f,
 				      const struct sp_living_sample *l)
 {
@@ -156,8 +151,7 @@ static struct sp_sample living_sample(const struct sp_fold *f,
 	s.id = l->id;
 	s.born_ns = l->born_ns;
 	s.offset_bytes = l->offset_bytes;
-	if (f->plan->tell)
-		s.half = coin_of(f, &s);
+	s.half = l->object & 1;
 	return s;
 }
 
@@ -405,22 +399,17 @@ static int put(struct sp_fold *f, const struct event *e)
 	return 0;
 }
 
-/* Only who asks what was alive at moments asks for halves. */
-static uint16_t half_of(const struct sp_fold *f, const struct sp_sample *s)
-{
-	if (!f->plan->n_cuts || !f->profile->has_frees)
-		return 0;
-	return coin_of(f, s);
-}
-
 static uint32_t find_group(struct sp_fold *f, const struct sp_sample *s)
 {
-	const struct sp_groups_key key = {.size_bytes = s->size_bytes,
-					  .period_bytes = s->period_bytes,
-					  .stack = s->stack,
-					  .thread = s->thread,
-					  .entry = s->entry,
-					  .half = half_of(f, s)};
+	const struct sp_groups_key key = {
+		.size_bytes = s->size_bytes,
+		.period_bytes = s->period_bytes,
+		.stack = s->stack,
+		.thread = s->thread,
+		.entry = s->entry,
+		.half = f->plan->n_cuts &&
+			sp_peak_walk_object(f->walk, 0, s->id,
+					    s->offset_bytes)};
 
 	return sp_groups_find(&f->groups, &key);
 }
