@@ -144,15 +144,10 @@ class Report(harness.Case):
 
         def samples(d):
             return sum(s["samples"] for s in d["stacks"])
-        # The rows are measured at the moments that the halves chose, and add
-        # up to the peak, but for what the end raises it by.
+        # The rows are measured at the moments that the halves chose.
         self.assertLess(abs(samples(peak) -
                             every["estimate"]["peak_bytes"]["samples"]),
                         samples(peak))
-        head = every["estimate"]["peak_bytes"]
-        self.assertTrue(head["lo"] <= sum(s["bytes"]["value"]
-                                          for s in peak["stacks"]) <=
-                        head["hi"])
         self.assertGreater(samples(peak), 20)
         self.assertGreater(samples(temporary), 20)
         # What this program freed at all, it freed within an hour.
