@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "profile/estimate.h"
 #include "profile/timeline.h"
 #include "support/close.h"
 #include "support/live_profile.h"
@@ -113,6 +114,22 @@ static struct sp_acc acc_at(const struct sp_profile *profile, uint64_t time_ns)
 	return acc;
 }
 
+/* As a row is estimated that has its samples (E41). */
+static struct sp_interval bytes_of(const struct sp_acc *acc, double confidence)
+{
+	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
+
+	return sp_estimate_bytes(&how, &(struct sp_tally){.all = *acc});
+}
+
+static struct sp_interval objects_of(const struct sp_acc *acc,
+				     double confidence)
+{
+	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
+
+	return sp_estimate_objects(&how, &(struct sp_tally){.all = *acc});
+}
+
 static void assert_same_interval(struct sp_interval a, struct sp_interval b,
 				 double relative)
 {
@@ -149,12 +166,11 @@ static void test_estimates(void **state)
 				acc_at(&live.profile, out[p].time_ns);
 
 			assert_int_equal(out[p].samples, acc.samples);
-			assert_same_interval(
-				out[p].live_bytes,
-				sp_estimate_bytes_p3(&acc, confidence), 1e-9);
-			assert_same_interval(
-				out[p].live_objects,
-				sp_estimate_objects_p3(&acc, confidence), 1e-9);
+			assert_same_interval(out[p].live_bytes,
+					     bytes_of(&acc, confidence), 1e-9);
+			assert_same_interval(out[p].live_objects,
+					     objects_of(&acc, confidence),
+					     1e-9);
 		}
 		live_profile_free(&live);
 	}
@@ -181,8 +197,7 @@ static void test_large_objects_leave_no_trace(void **state)
 	assert_int_equal(alone.samples, 1);
 	assert_int_equal(out[1].samples, 3);
 	assert_int_equal(out[2].samples, 2);
-	assert_same_interval(out[0].live_bytes,
-			     sp_estimate_bytes_p3(&alone, 0.95), 0);
+	assert_same_interval(out[0].live_bytes, bytes_of(&alone, 0.95), 0);
 	assert_same_interval(out[3].live_bytes, out[0].live_bytes, 0);
 	assert_same_interval(out[4].live_objects, out[0].live_objects, 0);
 	live_profile_free(&live);
