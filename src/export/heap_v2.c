@@ -184,14 +184,18 @@ int sp_export_heap_v2_write(FILE *out, const struct sp_aggregate *aggregate,
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_profile *p = a->profile;
+	struct sp_analysis at_one = *a;
 	struct sp_row *rows;
 	uint64_t period = p->period_bytes;
 	size_t n;
 	int r = find_period(a, &period, err);
 
 	(void)options;
+	/* There are no halves of samples: the peak is one moment here. */
+	if (a->selection.view == SP_VIEW_PEAK)
+		at_one.selection.view = SP_VIEW_LIVE;
 	if (r >= 0)
-		r = sp_rows_new(a, &rows, &n, err);
+		r = sp_rows_new(&at_one, &rows, &n, err);
 	if (r < 0)
 		return r;
 	put_head(out, p, rows, n, period);

@@ -49,15 +49,17 @@ static void add_item(const struct sp_analysis *a, struct sp_row *row,
 {
 	const struct sp_profile *p = a->profile;
 	const struct sp_sample *s = item->one;
+	struct sp_acc alive;
 
 	sp_acc_add_many(&row->alloc, &p->law, s->size_bytes, item->samples,
 			item->tail_bytes, s->period_bytes);
 	/* What is temporary was freed. */
-	if (p->has_frees && a->selection.view != SP_VIEW_TEMPORARY &&
-	    sp_selection_has(inuse, p, s))
-		sp_acc_add_many(&row->inuse, &p->law, s->size_bytes,
-				item->samples, item->tail_bytes,
-				s->period_bytes);
+	if (!p->has_frees || a->selection.view == SP_VIEW_TEMPORARY ||
+	    !sp_selection_has(inuse, p, s))
+		return;
+	alive = sp_selection_terms(inuse, p, s, item->samples,
+				   item->tail_bytes);
+	sp_acc_merge(&row->inuse, &alive);
 }
 
 /* Sum up the items, which are sorted; `rows` has room for all. */
@@ -79,6 +81,8 @@ static size_t sum_up(const struct sp_analysis *a,
 		}
 		add_item(a, &rows[n_rows - 1], inuse, &items[i]);
 	}
+	for (size_t i = 0; i < n_rows && sp_selection_is_mean(inuse); i++)
+		sp_acc_halve(&rows[i].inuse);
 	return n_rows;
 }
 

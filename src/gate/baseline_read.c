@@ -241,8 +241,9 @@ static int get_runs(struct reading *r, const json_t *root)
 
 #define N_SUMS 7
 
-/* [samples, bytes] or [samples, bytes, sums...]: see baseline_write.c. */
-static bool get_acc(const json_t *value, uint64_t period_bytes,
+/* [samples, bytes] or [samples, bytes, sums...]: see baseline_write.c.  In the
+ * mean of two moments (E43) a sample may count half, and its variance more. */
+static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 		    struct sp_acc *ret)
 {
 	double *const sums[N_SUMS] = {
@@ -252,7 +253,10 @@ static bool get_acc(const json_t *value, uint64_t period_bytes,
 	const json_int_t samples = json_integer_value(json_array_get(value, 0));
 	const json_int_t bytes = json_integer_value(json_array_get(value, 1));
 
-	if ((n != 2 && n != 2 + N_SUMS) || samples < 1 || bytes < samples)
+	const double least = is_mean ? 0.5 : 1, most = is_mean ? 2 : 1;
+
+	if ((n != 2 && n != 2 + N_SUMS) || samples < 1 ||
+	    bytes < (is_mean ? samples / 2 : samples))
 		return false;
 	sp_acc_init(ret, period_bytes);
 	ret->samples = (uint64_t)samples;
@@ -274,9 +278,9 @@ static bool get_acc(const json_t *value, uint64_t period_bytes,
 	/* rounding aside, a sample stands for itself at least, and a sum of
 	 * squares is not above the square of the sum */
 	return ret->est_bytes >= 0.9999 * (double)bytes &&
-	       ret->est_count >= 0.9999 * (double)samples &&
-	       ret->k2 <= 1.0001 * ret->est_bytes * ret->est_bytes &&
-	       ret->c2 <= 1.0001 * ret->est_count * ret->est_count;
+	       ret->est_count >= 0.9999 * least * (double)samples &&
+	       ret->k2 <= 1.0001 * most * ret->est_bytes * ret->est_bytes &&
+	       ret->c2 <= 1.0001 * most * ret->est_count * ret->est_count;
 }
 
 static int get_path(struct reading *r, const json_t *names, const char *list,
@@ -311,6 +315,7 @@ static int get_path(struct reading *r, const json_t *names, const char *list,
 struct list {
 	const char *name; /* "views.alloc" */
 	struct sp_path_rows **rows;
+	bool is_mean; /* rows may be the mean of two moments (E43) */
 };
 
 static int get_line(struct reading *r, const json_t *line,
@@ -335,8 +340,8 @@ static int get_line(struct reading *r, const json_t *line,
 
 		if (json_is_null(value))
 			continue;
-		if (!row ||
-		    !get_acc(value, r->runs[i]->period_bytes, &row->acc))
+		if (!row || !get_acc(value, r->runs[i]->period_bytes,
+				     list->is_mean, &row->acc))
 			return refuse(r,
 				      "%s[%zu].runs[%zu] are no sums of "
 				      "samples",
@@ -410,7 +415,8 @@ static int get_view(struct reading *r, const json_t *lines, enum sp_view view,
 		r->runs[i]->has_rows[view] = true;
 		rows[i] = &r->runs[i]->rows[view];
 	}
-	return get_list(r, lines, &(struct list){name, rows});
+	return get_list(r, lines,
+			&(struct list){name, rows, view == SP_VIEW_PEAK});
 }
 
 /* Of the runs that have a phase of that name. */
@@ -430,7 +436,7 @@ static int get_phase(struct reading *r, const json_t *lines, const char *phase,
 		if (sum)
 			sum->has_rows = true;
 	}
-	return get_list(r, lines, &(struct list){name, rows});
+	return get_list(r, lines, &(struct list){name, rows, false});
 }
 
 /* Baselines of the first programs have none. */

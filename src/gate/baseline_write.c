@@ -66,7 +66,8 @@ static void put_run(struct sp_json *json, const struct sp_summary *run)
 }
 
 /* [samples, their bytes], and the sums of (E3, E4) unless nothing was left to
- * chance. */
+ * chance and each counts as one, which the mean of two moments (E43) does not
+ * do. */
 static void put_acc(struct sp_json *json, const struct sp_acc *acc)
 {
 	if (!acc->samples) {
@@ -76,7 +77,8 @@ static void put_acc(struct sp_json *json, const struct sp_acc *acc)
 	sp_json_open(json, NULL, '[');
 	sp_json_u64(json, NULL, acc->samples);
 	sp_json_u64(json, NULL, acc->size_bytes);
-	if (acc->samples > acc->sure_samples) {
+	if (acc->samples > acc->sure_samples ||
+	    acc->est_count < (double)acc->samples) {
 		const double sums[] = {acc->est_bytes, acc->k2,        acc->k3,
 				       acc->kz,        acc->est_count, acc->c2,
 				       acc->c3};

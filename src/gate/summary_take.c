@@ -166,6 +166,7 @@ static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 
 /* Sums by (group, path), which are numbers of `keys`. */
 struct sorter {
+	const struct sp_selection *chosen; /* whose samples they are */
 	struct sp_intern keys;
 	struct sp_acc *accs;
 	size_t room;
@@ -176,6 +177,9 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 {
 	const uint32_t key[] = {group, path};
 	const size_t n = sorter->keys.n_entries;
+	const struct sp_acc terms =
+		sp_selection_terms(sorter->chosen, t->profile, s, 1,
+				   s->size_bytes - s->offset_bytes);
 	uint32_t number;
 	void *array;
 
@@ -188,8 +192,7 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 	sorter->accs = array;
 	if (number == n)
 		sp_acc_init(&sorter->accs[n], t->profile->period_bytes);
-	sp_acc_add(&sorter->accs[number], &t->profile->law, s->size_bytes,
-		   s->offset_bytes, s->period_bytes);
+	sp_acc_merge(&sorter->accs[number], &terms);
 	return 0;
 }
 
@@ -202,8 +205,8 @@ static void read_key(const struct sorter *sorter, size_t i, uint32_t key[2])
 }
 
 /* To rows[group] what was sorted into each of n groups. */
-static int collect(const struct sorter *sorter,
-		   struct sp_path_rows *const *rows, size_t n)
+static int collect(struct sorter *sorter, struct sp_path_rows *const *rows,
+		   size_t n)
 {
 	const size_t n_keys = sorter->keys.n_entries;
 	uint32_t key[2];
@@ -222,6 +225,8 @@ static int collect(const struct sorter *sorter,
 	}
 	for (size_t i = 0; i < n_keys; i++) {
 		read_key(sorter, i, key);
+		if (sp_selection_is_mean(sorter->chosen))
+			sp_acc_halve(&sorter->accs[i]);
 		rows[key[0]]->at[rows[key[0]]->n++] =
 			(struct sp_path_row){key[1], sorter->accs[i]};
 	}
@@ -241,7 +246,7 @@ static int take_phase_rows(struct taker *t, const struct sp_selection *chosen)
 	const size_t n = t->summary->n_phases;
 	struct sp_path_rows **rows = calloc(n, sizeof(*rows));
 	const struct sp_profile *p = t->profile;
-	struct sorter sorter = {0};
+	struct sorter sorter = {.chosen = chosen};
 	int r = 0;
 
 	if (!rows)
@@ -311,7 +316,7 @@ static int take_tables(struct taker *t, const struct sp_selection *chosen)
 {
 	struct sp_path_rows *rows[N_TABLES];
 	const struct sp_profile *p = t->profile;
-	struct sorter sorter = {0};
+	struct sorter sorter = {.chosen = chosen};
 	uint32_t path;
 	int r = 0;
 

@@ -58,6 +58,24 @@ bool sp_selection_is_mean(const struct sp_selection *selection)
 	       selection->chosen_ns[0] != selection->chosen_ns[1];
 }
 
+struct sp_acc sp_selection_terms(const struct sp_selection *selection,
+				 const struct sp_profile *profile,
+				 const struct sp_sample *s, uint64_t n,
+				 uint64_t tail_bytes)
+{
+	struct sp_acc acc;
+
+	sp_acc_init(&acc, s->period_bytes);
+	if (sp_selection_is_mean(selection))
+		sp_acc_add_moments(&acc, &profile->law, s->size_bytes, n,
+				   tail_bytes, s->period_bytes,
+				   sp_selection_at(selection, profile, s));
+	else
+		sp_acc_add_many(&acc, &profile->law, s->size_bytes, n,
+				tail_bytes, s->period_bytes);
+	return acc;
+}
+
 static bool is_at_peak(const struct sp_selection *selection,
 		       const struct sp_profile *profile,
 		       const struct sp_sample *s)
@@ -136,20 +154,12 @@ static int add_to_table(struct sp_table *table,
 			uint64_t tail_bytes)
 {
 	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
-	const bool is_mean = sp_selection_is_mean(selection);
-	struct sp_acc one;
+	const struct sp_acc one =
+		sp_selection_terms(selection, profile, s, n, tail_bytes);
 	unsigned int k = 2;
 
 	if (s->thread != UINT32_MAX)
 		tallies[k++] = &table->threads[s->thread];
-	sp_acc_init(&one, s->period_bytes);
-	if (is_mean)
-		sp_acc_add_moments(&one, &profile->law, s->size_bytes, n,
-				   tail_bytes, s->period_bytes,
-				   sp_selection_at(selection, profile, s));
-	else
-		sp_acc_add_many(&one, &profile->law, s->size_bytes, n,
-				tail_bytes, s->period_bytes);
 	for (unsigned int i = 0; i < k; i++)
 		if (sp_tally_add_acc(tallies[i], s->size_bytes, &one) < 0)
 			return -ENOMEM;

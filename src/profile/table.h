@@ -55,6 +55,13 @@ struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
 				     const struct sp_profile *profile,
 				     const struct sp_sample *sample);
 
+/* What n samples like that one, which the selection has, add to a sum: of a
+ * mean twice as much, so that the sum has to be halved in the end. */
+struct sp_acc sp_selection_terms(const struct sp_selection *selection,
+				 const struct sp_profile *profile,
+				 const struct sp_sample *sample, uint64_t n,
+				 uint64_t tail_bytes);
+
 /* Was it freed soon, by the thread that allocated it?  The limits are those of
  * a selection. */
 bool sp_sample_is_temporary(const struct sp_sample *sample,

@@ -150,6 +150,7 @@ static void add_empty(struct sp_aggregate *a, size_t index,
 	sp_tally_init(&f->flat, period_bytes);
 	sp_tally_init(&f->cum, period_bytes);
 	sp_tally_init(&f->live, period_bytes);
+	f->flat.is_mean = f->cum.is_mean = a->analysis->view->all.is_mean;
 }
 
 static bool has_key(const struct sp_aggregate *a,

@@ -261,6 +261,7 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 	struct sp_tally part; /* its classes are the view's */
 
 	sp_tally_init(&part, all->all.period_bytes);
+	part.is_mean = all->is_mean;
 	for (uint32_t i = 0; i < all->n_classes; i++) {
 		struct sp_tally_class *c = &all->classes[i];
 

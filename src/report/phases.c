@@ -143,16 +143,21 @@ static int add_samples(struct builder *b, const struct sp_analysis *a,
 		const struct sp_stretch *stretch =
 			sp_stretch_at(p, s->part, s->born_ns);
 		struct sp_tally *tally;
+		struct sp_acc terms;
 
 		if (!stretch || !sp_selection_has(&chosen, p, s))
 			continue;
 		tally = &b->phases
 				 ->phases[b->of_stretch[stretch - p->stretches]]
 				 .tally;
-		if (sp_tally_add(tally, &p->law, s->size_bytes, s->offset_bytes,
-				 s->period_bytes) < 0)
+		terms = sp_selection_terms(&chosen, p, s, 1,
+					   s->size_bytes - s->offset_bytes);
+		if (sp_tally_add_acc(tally, s->size_bytes, &terms) < 0)
 			return -ENOMEM;
 	}
+	for (size_t i = 0; i < b->phases->n && sp_selection_is_mean(&chosen);
+	     i++)
+		sp_tally_halve(&b->phases->phases[i].tally);
 	return 0;
 }
 

@@ -21,6 +21,18 @@ static unsigned int entry_of(const struct sp_sample *s)
 	return s->entry < SP_ENTRY_COUNT ? s->entry : SP_ENTRY_COUNT;
 }
 
+/* n samples like that one. */
+static int add_to_entry(struct sp_stats *stats, const struct sp_analysis *a,
+			const struct sp_sample *s, uint64_t n,
+			uint64_t tail_bytes)
+{
+	const struct sp_acc terms =
+		sp_selection_terms(&a->selection, a->profile, s, n, tail_bytes);
+
+	return sp_tally_add_acc(&stats->entries[entry_of(s)], s->size_bytes,
+				&terms);
+}
+
 static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -29,19 +41,21 @@ static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 		const struct sp_sample *s = &p->samples[i];
 
 		if (sp_selection_has(&a->selection, p, s) &&
-		    sp_tally_add(&stats->entries[entry_of(s)], &p->law,
-				 s->size_bytes, s->offset_bytes,
-				 s->period_bytes) < 0)
+		    add_to_entry(stats, a, s, 1,
+				 s->size_bytes - s->offset_bytes) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < p->n_groups; i++) {
 		const struct sp_group *g = &p->groups[i];
 
 		if (sp_selection_has(&a->selection, p, &g->one) &&
-		    sp_tally_add_group(&stats->entries[entry_of(&g->one)],
-				       &p->law, g) < 0)
+		    add_to_entry(stats, a, &g->one, g->samples, g->tail_bytes) <
+			    0)
 			return -ENOMEM;
 	}
+	if (sp_selection_is_mean(&a->selection))
+		for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
+			sp_tally_halve(&stats->entries[i]);
 	return 0;
 }
 

@@ -217,6 +217,7 @@ static int add_place(struct builder *b, struct agenda *agenda,
 
 	sp_tally_init(&all, period);
 	sp_tally_init(&itself, period);
+	itself.is_mean = b->aggregate->analysis->view->all.is_mean;
 	/* Shorter paths come first. */
 	while (callees < item->end && b->stacks[callees]->n_rows == depth + 1)
 		callees++;

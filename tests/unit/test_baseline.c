@@ -119,6 +119,46 @@ static void test_round_trip(void **state)
 	sp_paths_done(&again);
 }
 
+/* Rows of the peak are the mean of two moments, at one of which a sample may
+ * not have been alive. */
+static void test_peak_rows(void **state)
+{
+	static const struct sp_law_used law;
+	static const struct sp_at_moments at[] = {
+		{true, false}, {false, true}, {true, true}};
+	static const uint64_t sizes[] = {1, 3, 100, 3 * R};
+
+	(void)state;
+	for (size_t i = 0; i < 3 * sizeof(sizes) / sizeof(*sizes); i++) {
+		struct sp_paths paths = {0}, again = {0};
+		struct sp_summary *run = run_of(&paths, 9);
+		struct sp_side side = {&run, 1}, back;
+		struct sp_acc mean;
+		const struct sp_acc *read;
+		char *text;
+
+		sp_acc_init(&mean, R);
+		sp_acc_add_moments(&mean, &law, sizes[i / 3], 5, 3, R,
+				   at[i % 3]);
+		sp_acc_halve(&mean);
+		gate_run_add(run, &paths, SP_VIEW_PEAK, "a<main", &mean);
+		text = written(&side, &paths);
+		assert_int_equal(read_text(text, &again, &back.run, &back.n),
+				 0);
+		read = &back.run[0]->rows[SP_VIEW_PEAK].at[0].acc;
+		assert_int_equal(read->samples, 5);
+		assert_close(read->est_bytes, mean.est_bytes, 1e-6);
+		assert_close(read->est_count, mean.est_count, 1e-6);
+		assert_close(read->k2, mean.k2, 1e-6);
+		free(text);
+		free_runs(back.run, back.n);
+		free(back.run);
+		sp_summary_free(run);
+		sp_paths_done(&paths);
+		sp_paths_done(&again);
+	}
+}
+
 /* Of very many paths those with fewest bytes lose their callers, no bytes. */
 static void test_folding(void **state)
 {
@@ -316,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_peak_rows),
 		cmocka_unit_test(test_folding),
 		cmocka_unit_test(test_hand_made),
 		cmocka_unit_test(test_refusals),
