@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "report/stats.h"
 #include "report/text.h"
 #include "report/view_notes.h"
 #include "report/view_stacks.h"
@@ -177,6 +178,42 @@ static void test_peak(void **state)
 	assert_has_not(print(page, NOTES), "too high");
 }
 
+static void assert_same(struct sp_interval a, struct sp_interval b)
+{
+	assert_close(a.value, b.value, 1e-9);
+	assert_close(a.lo, b.lo, 1e-9);
+	assert_close(a.hi, b.hi, 1e-9);
+}
+
+/* Entry points, sizes and functions without samples are of the mean, too; exact
+ * totals say nothing of it. */
+static void assert_all_are_means(const struct page *page)
+{
+	struct sp_aggregate *aggregate = fixture_aggregate(page->x);
+	const struct sp_analysis *a = aggregate->analysis;
+	const struct sp_interval all =
+		sp_estimate_bytes(&a->how, &a->view->all);
+	struct sp_tally none = {.is_mean = true};
+	struct sp_stats stats;
+	uint64_t samples;
+
+	assert_true(a->population.has_totals);
+	assert_int_equal(sp_stats_init(&stats, a, NULL), 0);
+	assert_int_equal(stats.n_entries, 1);
+	assert_same(sp_estimate_bytes(&a->how, &stats.entries[stats.order[0]]),
+		    all);
+	sp_stats_done(&stats);
+	assert_same(
+		sp_analysis_size_bytes(a, 0, SP_FORMAT_CLASSES - 1, &samples),
+		all);
+	sp_acc_init(&none.all, R);
+	assert_same(sp_estimate_bytes(
+			    &a->how,
+			    &fixture_find(aggregate, "main", "/bin/app")->flat),
+		    sp_estimate_bytes(&a->how, &none));
+	sp_aggregate_free(aggregate);
+}
+
 static void test_peak_of_noise_is_corrected(void **state)
 {
 	struct page *page = *state;
@@ -188,10 +225,14 @@ static void test_peak_of_noise_is_corrected(void **state)
 	for (int i = 0; i < 500; i++) {
 		x->next.born_ns = sp_rng_next(&rng) % (3000 * MS);
 		x->next.freed_ns = x->next.born_ns + 100 * MS;
-		fixture_samples(x, &x->stacks[0], 1, 64);
+		fixture_samples(x, &x->stacks[1], 1, 64);
 	}
+	x->profile.has_classes = true;
+	x->profile.classes[sp_format_class(64)] =
+		(struct sp_class_total){500 * R, 500 * R / 64};
 	view(page, SP_VIEW_PEAK);
 	print(page, HEADER);
+	assert_all_are_means(page);
 	assert_true(x->analysis->peak.raw_bytes >
 		    x->analysis->peak.bytes.value);
 	/* and the rows with it (E43) */
