@@ -40,9 +40,9 @@ struct alive {
 };
 
 /*
- * The curve that half of the samples makes, and where it is highest: the last
- * of equally high stretches.  What the two halves have then is what the one
- * that did not choose the moment says of it.
+ * The curve that half of the samples makes, and where it is highest: of equally
+ * high moments the first before a free of either half (E46).  What the two
+ * halves have then is what the one that did not choose the moment says of it.
  */
 struct half {
 	double curve_hi, curve_lo;
@@ -236,7 +236,7 @@ static void halves_look(struct half *half, uint64_t time_ns)
 	for (unsigned int k = 0; k < 2; k++) {
 		const double now = half[k].curve_hi + half[k].curve_lo;
 
-		if (now < half[k].best)
+		if (now <= half[k].best)
 			continue;
 		half[k].best = now;
 		half[k].best_known_bytes = half[k].known_bytes;

@@ -29,6 +29,7 @@ NAMED = "src/profile/named.c"
 STRATA = "src/profile/strata.c"
 ESTIMATE = "src/profile/estimate.c"
 COMPARE = "src/profile/compare.c"
+PEAK = "src/profile/peak.c"
 
 MUTANTS = []
 
@@ -236,6 +237,12 @@ mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",
        "population->low[i].bytes > 0 * enough", program="coverage")
 
+
+# ---- the peak ----
+
+# Of equally high moments the last: what falls meanwhile is not seen.
+mutant("last_of_equal_moments", PEAK, "test_programs",
+       "if (now <= half[k].best)", "if (now < half[k].best)", program="live")
 
 # ---- two sides ----
 
