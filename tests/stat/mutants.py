@@ -232,6 +232,8 @@ mutant("ends_away_from_all", STRATA, "rows",
 # The runs in which a row is not shown count as if it had been right.
 mutant("rows_not_shown", ESTIMATE, "rows",
        "half * -expm1(-lo * hits)", "half", program="coverage")
+mutant("rows_not_shown_in_tables", ESTIMATE, "tables",
+       "half * -expm1(-lo * hits)", "half", program="simulated")
 # Each class held against its total, however few samples it has.
 mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",
