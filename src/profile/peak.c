@@ -230,15 +230,21 @@ static void half_add(struct half *half, const struct kind *kind, double factor)
 	half->curve_hi = sum;
 }
 
-/* After all that happened until time_ns. */
+/* After all that happened until time_ns.  A half that had no sample yet knows
+ * no moment, and goes with the other (E46). */
 static void halves_look(struct half *half, uint64_t time_ns)
 {
-	for (unsigned int k = 0; k < 2; k++) {
-		const double now = half[k].curve_hi + half[k].curve_lo;
+	double now[2];
+	bool is_higher[2];
 
-		if (now <= half[k].best)
+	for (unsigned int k = 0; k < 2; k++) {
+		now[k] = half[k].curve_hi + half[k].curve_lo;
+		is_higher[k] = now[k] > half[k].best;
+	}
+	for (unsigned int k = 0; k < 2; k++) {
+		if (!is_higher[k] && (half[k].best > 0 || !is_higher[!k]))
 			continue;
-		half[k].best = now;
+		half[k].best = fmax(half[k].best, now[k]);
 		half[k].best_known_bytes = half[k].known_bytes;
 		half[k].best_rest = half[k].rest;
 		half[k].best_ns = time_ns;

@@ -244,7 +244,11 @@ mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
 
 # Of equally high moments the last: what falls meanwhile is not seen.
 mutant("last_of_equal_moments", PEAK, "test_programs",
-       "if (now <= half[k].best)", "if (now < half[k].best)", program="live")
+       "is_higher[k] = now[k] > half[k].best",
+       "is_higher[k] = now[k] >= half[k].best", program="live")
+# A half without a sample measures where nothing was.
+mutant("half_without_moment", PEAK, "peaks",
+       "(half[k].best > 0 || !is_higher[!k])", "true", program="simulated")
 
 # ---- two sides ----
 

@@ -37,9 +37,12 @@ struct program {
 static const struct program programs[] = {
 	{"ramp", RAMP, 1, 10, 5000, true},
 	{"ramp", RAMP, 1, 100, 5000, true},
+	{"summit", PLATEAU, 1, 1, 5000, false},
+	{"summit", PLATEAU, 1, 3, 5000, false},
 	{"summit", PLATEAU, 1, 10, 5000, false},
 	{"summit", PLATEAU, 1, 100, 5000, false},
 	{"summit", PLATEAU, 1, 1000, 1000, false},
+	{"plateau, 10 lifetimes", PLATEAU, 10, 3, 5000, false},
 	{"plateau, 10 lifetimes", PLATEAU, 10, 10, 5000, false},
 	{"plateau, 10 lifetimes", PLATEAU, 10, 100, 5000, false},
 	{"plateau, 10 lifetimes", PLATEAU, 10, 1000, 300, false},

@@ -284,6 +284,26 @@ static struct sp_interval half_says(unsigned int n, unsigned int k, double size,
 
 /* The lower limit is the best one of two halves and the end, each at a third of
  * the level.  How many samples are in which half is the coin's secret. */
+/* All samples are in one half: the other measures where that has most, or the
+ * value would be the bytes that were seen. */
+static void test_half_without_samples(void **state)
+{
+	struct live_profile live;
+	struct sp_peak peak;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		live_profile_init(&live, R0, 1000);
+		live.profile.seed = seed;
+		live_profile_add(&live, 200, 500, 64);
+		peak = peak_of(&live.profile, 0.95);
+		assert_close(peak.bytes.value, peak.raw_bytes, 1e-12);
+		assert_int_equal(peak.chosen_ns[0], 200);
+		assert_int_equal(peak.chosen_ns[1], 200);
+		live_profile_free(&live);
+	}
+}
+
 static void test_lower_limit(void **state)
 {
 	static const uint64_t sizes[] = {16, R0 / 4, R0 / 2, R0};
@@ -521,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_against_maxima),
 		cmocka_unit_test(test_highest_in_one_respect),
 		cmocka_unit_test(test_nothing_to_choose),
+		cmocka_unit_test(test_half_without_samples),
 		cmocka_unit_test(test_lower_limit),
 		cmocka_unit_test(test_no_less_than_the_end),
 		cmocka_unit_test(test_certain_objects_choose),
