@@ -316,6 +316,7 @@ static void put_estimates(struct sp_json *json, const struct document *d)
 	sp_json_interval(json, "peak_bytes", a->peak.bytes);
 	sp_json_u64(json, "peak_samples", a->peak.samples);
 	sp_json_u64(json, "peak_ns", a->peak.time_ns);
+	sp_json_bool(json, "peak_is_mean", a->peak.chosen_ns[0] != SP_NEVER);
 }
 
 /* An accumulator, in the order that estimate.js reads it in. */

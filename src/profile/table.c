@@ -55,7 +55,7 @@ struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
 bool sp_selection_is_mean(const struct sp_selection *selection)
 {
 	return selection->view == SP_VIEW_PEAK &&
-	       selection->chosen_ns[0] != selection->chosen_ns[1];
+	       selection->chosen_ns[0] != SP_NEVER;
 }
 
 struct sp_acc sp_selection_terms(const struct sp_selection *selection,

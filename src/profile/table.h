@@ -47,7 +47,8 @@ bool sp_selection_has(const struct sp_selection *selection,
 		      const struct sp_profile *profile,
 		      const struct sp_sample *sample);
 
-/* PEAK: are the moments two, so that all amounts are a mean of both? */
+/* PEAK: were the moments chosen by the samples, so that all amounts are a mean
+ * of both, also if they are one? */
 bool sp_selection_is_mean(const struct sp_selection *selection);
 
 /* Of a sample of the view PEAK: at which of the two it was alive. */

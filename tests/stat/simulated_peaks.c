@@ -163,7 +163,7 @@ static void judge_rows(const struct sp_profile *profile,
 	for (unsigned int k = 0; k < FUNCTIONS; k++)
 		shown += table->stacks[k].all.samples > 0;
 	for (unsigned int l = 0; l < SIMULATED_LEVELS; l++) {
-		unsigned int held = 0, all_hold = 1;
+		unsigned int held = 0, all_hold = shown > 0;
 
 		how.confidence = simulated_levels[l];
 		each.confidence = sp_confidence_of_each(how.confidence, shown);

@@ -261,7 +261,8 @@ class Model extends Code {
 		const whichTerms = this.termsTest(choice);
 
 		this.choice = choice;
-		this.isMean = false;
+		this.isMean = choice.view === 'peak' &&
+			this.data.peak_is_mean;
 		for (let p = 0; p < this.nPaths; p++) {
 			let est = 0, seen = 0, samples = 0;
 
@@ -274,7 +275,6 @@ class Model extends Code {
 					continue;
 				const one = terms[this.chosen[c] - 1][kind[c]];
 
-				this.isMean ||= this.chosen[c] > 1;
 				est += count[c] * one[weight];
 				seen += count[c] * one[size];
 				samples += count[c];
