@@ -4,7 +4,6 @@ the pictures of docs/ are drawn from."""
 
 import statistics
 
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
 METHODS = ("p3", "p3t")
 SHORTEN = 46
 LARGE = 5
@@ -126,12 +125,14 @@ def document(found):
     return "\n\n".join(parts)
 
 
-def replace(path, text):
+def replace(path, part, text):
+    """The part of the page between its markers."""
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
     with open(path, encoding="utf-8") as page:
-        before, rest = page.read().split(BEGIN)
-    _, after = rest.split(END)
+        before, rest = page.read().split(begin)
+    _, after = rest.split(end)
     with open(path, "w", encoding="utf-8") as page:
-        page.write(f"{before}{BEGIN}\n{text}\n{END}{after}")
+        page.write(f"{before}{begin}\n{text}\n{end}{after}")
 
 
 def rounded(value):
