@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "profile/adjust.h"
 #include "profile/named.h"
-#include "profile/strata.h"
 
 static const struct {
 	const char *name;
@@ -215,6 +215,7 @@ int sp_population_init(struct sp_population *population,
 	}
 	bound_all(population, profile);
 	choose_strata(population, population->all.all.period_bytes);
+	sp_adjust_init(population);
 	return 0;
 }
 
@@ -292,9 +293,9 @@ static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
  * The strata in which the subset has samples, and all the others as one, the
  * first: there the subset has nothing to be estimated from (E17).
  */
-static uint32_t stratify(const struct sp_population *population,
-			 const struct sp_tally *tally,
-			 struct sp_stratum *strata)
+uint32_t sp_population_strata(const struct sp_population *population,
+			      const struct sp_tally *tally,
+			      struct sp_stratum *strata)
 {
 	const uint64_t period = population->all.all.period_bytes;
 	const uint8_t *stratum = population->stratum;
@@ -307,6 +308,7 @@ static uint32_t stratify(const struct sp_population *population,
 		if (!*p) {
 			*p = n++;
 			stratum_init(&strata[*p], period);
+			strata[*p].number = stratum[tally->classes[i].class];
 		}
 	}
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
@@ -466,7 +468,7 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 		return cut(i, at_most(how, false));
 	}
 	row.strata = strata;
-	row.n = stratify(population, tally, strata);
+	row.n = sp_population_strata(population, tally, strata);
 	row.slack_bytes = (double)population->slack_bytes;
 	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
 	return shown(i, &row, how->confidence);
@@ -489,7 +491,7 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 			      &row, how->confidence),
 			at_most(how, true));
 	row.strata = strata;
-	row.n = stratify(population, tally, strata);
+	row.n = sp_population_strata(population, tally, strata);
 	row.slack_bytes = (double)population->slack_bytes;
 	return shown(sp_strata_objects(strata, row.n, row.slack_bytes,
 				       how->confidence),
@@ -504,7 +506,7 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 
 	if (population)
 		return sp_strata_bytes_value(
-			strata, stratify(population, tally, strata),
+			strata, sp_population_strata(population, tally, strata),
 			(double)population->slack_bytes);
 	if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
 		return fmin(tally->all.est_bytes, at_most(how, false));
@@ -519,7 +521,7 @@ double sp_estimate_objects_value(const struct sp_estimation *how,
 
 	if (!population)
 		return fmin(tally->all.est_count, at_most(how, true));
-	return sp_strata_objects_value(strata,
-				       stratify(population, tally, strata),
-				       (double)population->slack_bytes);
+	return sp_strata_objects_value(
+		strata, sp_population_strata(population, tally, strata),
+		(double)population->slack_bytes);
 }

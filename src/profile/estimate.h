@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "profile/profile.h"
+#include "profile/strata.h"
 #include "profile/tally.h"
 
 /*
@@ -33,6 +34,13 @@ bool sp_method_parse(const char *name, enum sp_method *ret);
 /* Allocations that are in the totals but never had a chance to be recorded. */
 uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
 
+/* What the samples of a size class gain by the exact totals (E46). */
+struct sp_gain {
+	double by_k2; /* to their value, for each unit of their variance */
+	double k2;    /* factors of their cumulants */
+	double k3;
+};
+
 /* All samples of a profile, against which subsets are held. */
 struct sp_population {
 	struct sp_tally all;
@@ -49,12 +57,22 @@ struct sp_population {
 	/* Which classes are held against their totals together: all that
 	 * expect too few samples share stratum 0 (E17). */
 	uint8_t stratum[SP_FORMAT_CLASSES];
+	/* (E46) in bytes and in objects; without totals nothing. */
+	struct sp_gain bytes_gain[SP_FORMAT_CLASSES];
+	struct sp_gain objects_gain[SP_FORMAT_CLASSES];
 };
 
 /* 0 or -ENOMEM.  Borrows nothing from the profile. */
 int sp_population_init(struct sp_population *population,
 		       const struct sp_profile *profile);
 void sp_population_free(struct sp_population *population);
+
+/* The strata in which the subset has samples, and before them, if there are
+ * others, those as one; `strata` has room for SP_STRATA_MAX.  Returns how many.
+ */
+uint32_t sp_population_strata(const struct sp_population *population,
+			      const struct sp_tally *tally,
+			      struct sp_stratum *strata);
 
 struct sp_estimation {
 	enum sp_method method;

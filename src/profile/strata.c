@@ -388,6 +388,34 @@ static void make_object_cells(const struct sp_stratum *strata, uint32_t n,
 	}
 }
 
+/* (E46) `part` and `rest` are independent, their variances add up. */
+static double gain_of(const struct cell *c)
+{
+	const double variance = c->part.k2 + c->rest.k2;
+
+	if (c->is_alone || !(variance > 0))
+		return 0;
+	return (c->unseen - c->part.k1 - c->rest.k1) / variance;
+}
+
+double sp_stratum_bytes_gain(const struct sp_stratum *stratum,
+			     double slack_bytes)
+{
+	struct cell cell;
+
+	make_byte_cells(stratum, 1, slack_bytes, &cell);
+	return gain_of(&cell);
+}
+
+double sp_stratum_objects_gain(const struct sp_stratum *stratum,
+			       double slack_bytes)
+{
+	struct cell cell;
+
+	make_object_cells(stratum, 1, slack_bytes, &cell);
+	return gain_of(&cell);
+}
+
 struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
 				   double slack_bytes, double confidence)
 {

@@ -12,6 +12,7 @@
  * of which the exact total is known (E10, E17).
  */
 struct sp_stratum {
+	uint8_t number;     /* what its user knows it by */
 	struct sp_acc part; /* samples of the subset in this stratum */
 	struct sp_acc rest; /* the stratum's other samples */
 	/* What was allocated in the stratum is at least that. */
@@ -46,6 +47,16 @@ double sp_strata_bytes_lower(const struct sp_stratum *strata, uint32_t n,
 			     double slack_bytes, double prob);
 double sp_strata_objects_lower(const struct sp_stratum *strata, uint32_t n,
 			       double slack_bytes, double prob);
+
+/*
+ * What the total adds to the value of each sample of a stratum, for each unit
+ * of its variance (k2, c2): (E10) is in proportion to that, so that values are
+ * sums over samples (E46).  0 of a stratum that is "alone".
+ */
+double sp_stratum_bytes_gain(const struct sp_stratum *stratum,
+			     double slack_bytes);
+double sp_stratum_objects_gain(const struct sp_stratum *stratum,
+			       double slack_bytes);
 
 /* Their values alone, without the limits, which take most of the time. */
 double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,

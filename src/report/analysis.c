@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/adjust.h"
 #include "profile/percentile.h"
 
 static int no_memory(const struct sp_profile *profile, struct sp_error *err)
@@ -169,6 +170,29 @@ struct sp_estimation sp_analysis_total_how(const struct sp_analysis *analysis)
 	    !sp_selection_is_subset(&analysis->selection))
 		how.method = SP_METHOD_P3;
 	return how;
+}
+
+struct sp_acc sp_analysis_part(const struct sp_analysis *analysis,
+			       const struct sp_selection *selection,
+			       const struct sp_sample *s)
+{
+	const struct sp_profile *p = analysis->profile;
+	const uint64_t tail_bytes = s->size_bytes - s->offset_bytes;
+	struct sp_acc part;
+
+	sp_acc_init(&part, s->period_bytes);
+	if (sp_selection_is_mean(selection)) {
+		sp_acc_add_moments(&part, &p->law, s->size_bytes, 1, tail_bytes,
+				   s->period_bytes,
+				   sp_selection_at(selection, p, s));
+		sp_acc_halve(&part);
+	} else {
+		sp_acc_add_many(&part, &p->law, s->size_bytes, 1, tail_bytes,
+				s->period_bytes);
+		sp_adjust(&analysis->how, sp_format_class(s->size_bytes),
+			  &part);
+	}
+	return part;
 }
 
 struct sp_interval sp_analysis_share(const struct sp_acc *part,

@@ -58,6 +58,12 @@ int sp_analysis_new_filtered(const struct sp_profile *profile,
  */
 struct sp_estimation sp_analysis_total_how(const struct sp_analysis *analysis);
 
+/* What a sample that the selection has adds to the values of its rows (E43,
+ * E46). */
+struct sp_acc sp_analysis_part(const struct sp_analysis *analysis,
+			       const struct sp_selection *selection,
+			       const struct sp_sample *sample);
+
 /* Share of `part` in `all`, of which its samples are a subset: in [0, 1]. */
 struct sp_interval sp_analysis_share(const struct sp_acc *part,
 				     const struct sp_acc *all,
