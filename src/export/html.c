@@ -207,7 +207,7 @@ static int prepare(struct document *d, struct sp_error *err)
 	if (fold(d) < 0 || take_notes(d) < 0 || find_places(d) < 0 ||
 	    !d->timeline)
 		return no_memory(d, err);
-	r = sp_timeline(d->profile, &a->selection, a->how.confidence,
+	r = sp_timeline(d->profile, &a->selection, &a->how,
 			d->timeline, SP_HTML_BINS_MAX + 1, err);
 	/* Of coarser bins every other edge is left, or fewer. */
 	for (unsigned int i = 0; i <= d->cells.n_bins; i++)

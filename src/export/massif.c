@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/adjust.h"
 #include "profile/array.h"
 #include "profile/timeline.h"
 #include "export/callpath.h"
@@ -92,7 +93,9 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 	for (size_t i = 0; i < d->profile->n_stacks; i++)
 		if (table->stacks[i].all.samples)
 			bytes[d->paths.path_of_stack[i]] +=
-				table->stacks[i].all.est_bytes;
+				sp_adjusted(&d->analysis->how,
+					    &table->stacks[i])
+					.est_bytes;
 	for (uint32_t i = 0; i < n; i++) {
 		sums[i] = rounded(sum);
 		sum += bytes[i];
@@ -333,8 +336,8 @@ static int prepare(struct document *d, const struct sp_aggregate *aggregate,
 	for (int i = 0; i < 2 && r >= 0; i++)
 		r = sum_up(d, births, views[i], d->sums[i], err);
 	return r < 0 ? r
-		     : sp_timeline(d->profile, births, a->how.confidence,
-				   d->points, POINTS, err);
+		     : sp_timeline(d->profile, births, &a->how, d->points,
+				   POINTS, err);
 }
 
 int sp_export_massif_write(FILE *out, const struct sp_aggregate *aggregate,

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "profile/array.h"
+#include "profile/curve.h"
 #include "profile/groups.h"
 #include "profile/living.h"
 #include "profile/table.h"
-#include "profile/timeline.h"
 
 /* How much older than the first record of a chunk those of later ones may be:
  * a thread may be off the processor between the clock and the chunk. */
@@ -67,9 +67,7 @@ struct sp_fold {
 	struct sp_living living;
 	struct event orphans[ORPHANS_MAX];
 	size_t n_orphans;
-	struct sp_acc *curve;
-	size_t n_curve;
-	uint64_t next_ns; /* its next point; SP_NEVER: there is none */
+	struct sp_curve curve;
 	struct sp_groups groups;
 };
 
@@ -234,26 +232,6 @@ static int die(struct sp_fold *f, const struct event *e)
 	return count(f, &was, e);
 }
 
-static void find_next_point(struct sp_fold *f)
-{
-	const size_t n = f->plan->n_points;
-
-	f->next_ns = f->n_curve < n
-			     ? sp_timeline_place(0, f->profile->duration_ns,
-						 f->n_curve, n)
-			     : SP_NEVER;
-}
-
-/* Nothing more happens at or before the next point. */
-static void pass_point(struct sp_fold *f)
-{
-	struct sp_acc *acc = &f->curve[f->n_curve++];
-
-	sp_acc_init(acc, f->profile->period_bytes);
-	sp_peak_walk_alive(f->walk, acc);
-	find_next_point(f);
-}
-
 /* The one at the top has changed, or is new there. */
 static void sift_down(struct sp_fold *f)
 {
@@ -298,9 +276,9 @@ static int pass_run(struct sp_fold *f, uint64_t until)
 
 		if (f->n_orphans && f->orphans[0].when >> 1 != e->when >> 1)
 			return -EILSEQ;
-		while (e->when >> 1 > f->next_ns)
-			pass_point(f);
-		r = e->when & 1 ? be_born(f, e) : die(f, e);
+		r = sp_curve_pass(&f->curve, f->walk, e->when >> 1);
+		if (!r)
+			r = e->when & 1 ? be_born(f, e) : die(f, e);
 		if (r < 0)
 			return r;
 	}
@@ -475,9 +453,8 @@ struct sp_fold *sp_fold_new(const struct sp_profile *profile,
 	sp_living_init(&f->living);
 	f->groups.key = f->living.key;
 	f->walk = sp_peak_walk_new(profile, plan->confidence);
-	f->curve = calloc(plan->n_points + 1, sizeof(*f->curve));
-	find_next_point(f);
-	if (f->walk && f->curve && sp_fold_chunk(f) == 0)
+	if (f->walk && sp_curve_init(&f->curve, profile, plan->n_points) == 0 &&
+	    sp_fold_chunk(f) == 0)
 		return f;
 	sp_fold_destroy(f);
 	return NULL;
@@ -571,15 +548,13 @@ int sp_fold_finish(struct sp_fold *f, struct sp_profile *p)
 	peak = sp_blocks_get(&p->storage, sizeof(*peak));
 	if (!peak)
 		return -ENOMEM;
-	while (f->n_curve < f->plan->n_points)
-		pass_point(f);
+	r = sp_curve_pass(&f->curve, f->walk, SP_NEVER);
+	if (r >= 0)
+		r = sp_curve_give(&f->curve, p);
+	if (r < 0)
+		return r;
 	sp_peak_walk_end(f->walk, peak);
 	p->peak = peak;
-	p->curve = sp_blocks_copy(&p->storage, f->curve,
-				  f->n_curve * sizeof(*f->curve));
-	p->n_curve = f->n_curve;
-	if (!p->curve)
-		return -ENOMEM;
 	r = give_alive(f, p);
 	return r < 0 ? r : give_groups(f, p);
 }
@@ -594,7 +569,7 @@ void sp_fold_destroy(struct sp_fold *f)
 	free_run(f->spare);
 	sp_peak_walk_destroy(f->walk);
 	sp_groups_done(&f->groups);
-	free(f->curve);
+	sp_curve_done(&f->curve);
 	sp_living_done(&f->living);
 	free(f);
 }

@@ -420,13 +420,21 @@ void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 	step(w, object, -1);
 }
 
-void sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_acc *ret)
+int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_tally *ret)
 {
-	for (size_t i = 0; i < w->n_kinds; i++)
-		if (w->kinds[i].alive)
-			sp_acc_add_many(
-				ret, &w->profile->law, w->kinds[i].size_bytes,
-				w->kinds[i].alive, 0, w->kinds[i].period_bytes);
+	for (size_t i = 0; i < w->n_kinds; i++) {
+		const struct kind *kind = &w->kinds[i];
+		struct sp_acc acc;
+
+		if (!kind->alive)
+			continue;
+		sp_acc_init(&acc, kind->period_bytes);
+		sp_acc_add_many(&acc, &w->profile->law, kind->size_bytes,
+				kind->alive, 0, kind->period_bytes);
+		if (sp_tally_add_acc(ret, kind->size_bytes, &acc) < 0)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* (E23) Live bytes at the moment that a half chose: what is in it was there for

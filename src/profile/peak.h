@@ -67,8 +67,8 @@ void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,
 		       uint64_t time_ns);
 
 /* Add up what is alive now, by kinds; *ret was initialised.  Where bytes were
- * hit is not known (tail_bytes). */
-void sp_peak_walk_alive(const struct sp_peak_walk *walk, struct sp_acc *ret);
+ * hit is not known (tail_bytes).  0 or -ENOMEM. */
+int sp_peak_walk_alive(const struct sp_peak_walk *walk, struct sp_tally *ret);
 
 void sp_peak_walk_end(struct sp_peak_walk *walk, struct sp_peak *ret);
 void sp_peak_walk_destroy(struct sp_peak_walk *walk);

@@ -252,7 +252,7 @@ struct sp_profile {
 	const struct sp_peak *peak;
 	/* What was alive at the points of the plan, which sp_timeline() places
 	 * in the run. */
-	const struct sp_acc *curve;
+	const struct sp_tally *curve;
 	size_t n_curve;
 	/* By part and time; none where no phase and no change of the sampling
 	 * was recorded. */

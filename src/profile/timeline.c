@@ -51,23 +51,28 @@ static size_t first_point(const struct sp_timeline_point *points, size_t n,
 }
 
 /* To every point in [begin, end). */
-static void add_range(struct sp_acc *tree, size_t n, size_t begin, size_t end,
-		      const struct sp_acc *acc)
+static int add_range(struct sp_tally *tree, size_t n, size_t begin, size_t end,
+		     uint64_t size_bytes, const struct sp_acc *acc)
 {
-	for (begin += n, end += n; begin < end; begin /= 2, end /= 2) {
+	int r = 0;
+
+	for (begin += n, end += n; !r && begin < end; begin /= 2, end /= 2) {
 		if (begin & 1)
-			sp_acc_merge(&tree[begin++], acc);
-		if (end & 1)
-			sp_acc_merge(&tree[--end], acc);
+			r = sp_tally_add_acc(&tree[begin++], size_bytes, acc);
+		if (!r && (end & 1))
+			r = sp_tally_add_acc(&tree[--end], size_bytes, acc);
 	}
+	return r;
 }
 
-static void add_samples(const struct sp_profile *profile,
-			const struct sp_selection *births,
-			const struct sp_timeline_point *points, size_t n,
-			struct sp_acc *tree)
+static int add_samples(const struct sp_profile *profile,
+		       const struct sp_selection *births,
+		       const struct sp_timeline_point *points, size_t n,
+		       struct sp_tally *tree)
 {
-	for (size_t i = 0; i < profile->n_samples; i++) {
+	int r = 0;
+
+	for (size_t i = 0; !r && i < profile->n_samples; i++) {
 		const struct sp_sample *s = &profile->samples[i];
 		struct sp_acc one;
 
@@ -76,52 +81,76 @@ static void add_samples(const struct sp_profile *profile,
 		sp_acc_init(&one, s->period_bytes);
 		sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
 			   s->period_bytes);
-		add_range(tree, n, first_point(points, n, s->born_ns),
-			  first_point(points, n, sp_sample_gone_ns(profile, s)),
-			  &one);
+		r = add_range(
+			tree, n, first_point(points, n, s->born_ns),
+			first_point(points, n, sp_sample_gone_ns(profile, s)),
+			s->size_bytes, &one);
 	}
+	return r;
 }
 
 /* What was summed up while the profile was folded. */
-static void add_curve(const struct sp_profile *profile, size_t n,
-		      struct sp_acc *tree)
+static int add_curve(const struct sp_profile *profile, size_t n,
+		     struct sp_tally *tree)
 {
-	for (size_t i = 0; i < n && i < profile->n_curve; i++)
-		tree[n + i] = profile->curve[i];
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n && i < profile->n_curve; i++)
+		r = sp_tally_merge(&tree[n + i], &profile->curve[i]);
+	return r;
+}
+
+/* As a row is estimated.  What other methods need to know of a sample, where in
+ * an object it hit, a curve does not. */
+static int estimate_points(const struct sp_estimation *how,
+			   const struct sp_tally *tree,
+			   struct sp_timeline_point *out, size_t n)
+{
+	struct sp_estimation row = *how;
+	int r = 0;
+
+	if (row.method != SP_METHOD_P3T)
+		row.method = SP_METHOD_P3;
+	for (size_t i = 0; !r && i < n; i++) {
+		struct sp_tally point;
+
+		sp_tally_init(&point, tree[n + i].all.period_bytes);
+		for (size_t node = n + i; !r && node; node /= 2)
+			r = sp_tally_merge(&point, &tree[node]);
+		out[i].samples = point.all.samples;
+		out[i].live_bytes = sp_estimate_bytes(&row, &point);
+		out[i].live_objects = sp_estimate_objects(&row, &point);
+		sp_tally_free(&point);
+	}
+	return r;
 }
 
 int sp_timeline(const struct sp_profile *profile,
-		const struct sp_selection *selection, double confidence,
-		struct sp_timeline_point *out, size_t n, struct sp_error *err)
+		const struct sp_selection *selection,
+		const struct sp_estimation *how, struct sp_timeline_point *out,
+		size_t n, struct sp_error *err)
 {
 	struct sp_selection births = *selection;
-	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
-	struct sp_acc *tree = calloc(n, 2 * sizeof(*tree));
+	struct sp_tally *tree = calloc(n, 2 * sizeof(*tree));
+	int r = -ENOMEM;
 
-	if (!tree)
-		return sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory for a timeline of %zu "
-				    "points",
-				    n);
 	births.view = SP_VIEW_ALLOC;
 	births.has_survivors = true;
-	for (size_t i = 0; i < 2 * n; i++)
-		sp_acc_init(&tree[i], profile->period_bytes);
-	place_points(profile, selection, out, n);
-	if (profile->peak)
-		add_curve(profile, n, tree);
-	else
-		add_samples(profile, &births, out, n, tree);
-	for (size_t i = 0; i < n; i++) {
-		struct sp_tally point;
-
-		sp_tally_init(&point, profile->period_bytes);
-		for (size_t node = n + i; node; node /= 2)
-			sp_acc_merge(&point.all, &tree[node]);
-		out[i].samples = point.all.samples;
-		out[i].live_bytes = sp_estimate_bytes(&how, &point);
-		out[i].live_objects = sp_estimate_objects(&how, &point);
+	if (tree) {
+		place_points(profile, selection, out, n);
+		for (size_t i = 0; i < 2 * n; i++)
+			sp_tally_init(&tree[i], profile->period_bytes);
+		r = profile->peak ? add_curve(profile, n, tree)
+				  : add_samples(profile, &births, out, n, tree);
+		if (!r)
+			r = estimate_points(how, tree, out, n);
+		for (size_t i = 0; i < 2 * n; i++)
+			sp_tally_free(&tree[i]);
 	}
 	free(tree);
-	return 0;
+	return r < 0 ? sp_error_set(err, -ENOMEM, profile->path,
+				    "not enough memory for a timeline of %zu "
+				    "points",
+				    n)
+		     : 0;
 }

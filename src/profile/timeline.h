@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "profile/estimator.h"
+#include "profile/estimate.h"
 #include "profile/profile.h"
 #include "profile/table.h"
 
@@ -35,12 +35,13 @@ static inline uint64_t sp_timeline_place(uint64_t from_ns, uint64_t to_ns,
 /*
  * `n` >= 2 points of equal distance, the first at the beginning of the
  * selection or, if that is later, of what the file has of the past (0 if
- * neither has one), the last at its end (or the profile's), at `confidence` in
- * (0, 1).  Of a folded profile the selection is everything, and n that of its
- * plan.  0 and out[0..n), or -ENOMEM and *err.
+ * neither has one), the last at its end (or the profile's).  Of a folded
+ * profile the selection is everything, and n that of its plan.  By p3t if that
+ * is asked for, else by p3.  0 and out[0..n), or -ENOMEM and *err.
  */
 int sp_timeline(const struct sp_profile *profile,
-		const struct sp_selection *selection, double confidence,
-		struct sp_timeline_point *out, size_t n, struct sp_error *err);
+		const struct sp_selection *selection,
+		const struct sp_estimation *how, struct sp_timeline_point *out,
+		size_t n, struct sp_error *err);
 
 #endif

@@ -92,8 +92,8 @@ int sp_view_csv_timeline(FILE *out, const struct sp_analysis *analysis,
 	if (!points)
 		return sp_error_set(err, -ENOMEM, p->path,
 				    "not enough memory for a timeline");
-	r = sp_timeline(p, &analysis->selection, analysis->how.confidence,
-			points, n, err);
+	r = sp_timeline(p, &analysis->selection, &analysis->how, points, n,
+			err);
 	if (r < 0) {
 		free(points);
 		return r;

@@ -379,8 +379,8 @@ static int prepare(struct document *d, struct sp_error *err)
 	d->timeline = calloc(SP_VIEW_TIMELINE_POINTS, sizeof(*d->timeline));
 	if (!d->timeline)
 		return no_memory(a->profile, err);
-	return sp_timeline(a->profile, &a->selection, a->how.confidence,
-			   d->timeline, SP_VIEW_TIMELINE_POINTS, err);
+	return sp_timeline(a->profile, &a->selection, &a->how, d->timeline,
+			   SP_VIEW_TIMELINE_POINTS, err);
 }
 
 int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,

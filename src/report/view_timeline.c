@@ -174,8 +174,7 @@ int sp_view_timeline_print(FILE *out, const struct sp_analysis *analysis,
 {
 	struct plot plot = {.analysis = analysis, .marks = marks[ascii]};
 	int r = sp_timeline(analysis->profile, &analysis->selection,
-			    analysis->how.confidence, plot.points, COLUMNS,
-			    err);
+			    &analysis->how, plot.points, COLUMNS, err);
 
 	if (r < 0)
 		return r;

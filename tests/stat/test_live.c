@@ -238,6 +238,8 @@ static bool covers(struct sp_interval i, double truth)
 	return i.lo <= truth && truth <= i.hi;
 }
 
+static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+
 static void add_timeline(const struct history *h, const struct sp_profile *p,
 			 struct result *r)
 {
@@ -245,7 +247,7 @@ static void add_timeline(const struct history *h, const struct sp_profile *p,
 	struct sp_selection selection;
 
 	sp_selection_init(&selection);
-	assert_int_equal(sp_timeline(p, &selection, 0.95, points, POINTS, NULL),
+	assert_int_equal(sp_timeline(p, &selection, &p3, points, POINTS, NULL),
 			 0);
 	for (unsigned int k = 0; k < POINTS; k++) {
 		r->bytes[k] += covers(points[k].live_bytes, h->bytes[k]);
@@ -268,7 +270,7 @@ static struct sp_peak find_peak(const struct sp_profile *p, enum mutant mutant)
 
 		until.duration_ns = peak.time_ns;
 		assert_int_equal(
-			sp_timeline(&until, &selection, 0.95, points, 2, NULL),
+			sp_timeline(&until, &selection, &p3, points, 2, NULL),
 			0);
 		peak.bytes = points[1].live_bytes;
 	}

@@ -368,6 +368,7 @@ static double live_bytes(const struct sp_profile *p, uint64_t at_ns)
 static void test_one_after_the_other(void **state)
 {
 	struct sp_profile *p = load_two(5000);
+	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
 	struct sp_timeline_point points[7];
 	struct sp_selection all;
 
@@ -380,7 +381,7 @@ static void test_one_after_the_other(void **state)
 	assert_close(live_bytes(p, 6000), 100, 0);
 	assert_close(peak_of(p), 130, 0);
 	sp_selection_init(&all);
-	assert_int_equal(sp_timeline(p, &all, 0.95, points, 7, NULL), 0);
+	assert_int_equal(sp_timeline(p, &all, &p3, points, 7, NULL), 0);
 	assert_close(points[1].live_bytes.value, 0, 0);
 	assert_close(points[6].live_bytes.value, 100, 0);
 	sp_profile_free(p);

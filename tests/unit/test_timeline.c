@@ -18,6 +18,8 @@
 #define R0         4096u
 #define POINTS_MAX 130
 
+static const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+
 static uint64_t below(struct sp_rng *rng, uint64_t limit)
 {
 	return sp_rng_next(rng) % limit;
@@ -66,7 +68,7 @@ static void test_exact_at_period_1(void **state)
 	for (size_t i = 0; i < N(points); i++) {
 		live_profile_init(&live, 1, 100);
 		add_random(&live, &rng, 500, 1ull << 40);
-		assert_int_equal(sp_timeline(&live.profile, &selection, 0.95,
+		assert_int_equal(sp_timeline(&live.profile, &selection, &p3,
 					     out, points[i], NULL),
 				 0);
 		for (size_t p = 0; p < points[i]; p++) {
@@ -152,14 +154,16 @@ static void test_estimates(void **state)
 	sp_rng_init(&rng, 2, 0);
 	for (unsigned int i = 0; i < 6; i++) {
 		const double confidence = confidences[i / 2];
+		const struct sp_estimation how = {SP_METHOD_P3, confidence,
+						  NULL};
 
 		live_profile_init(&live, R0, 1000);
 		live.profile.law.always_large = i % 2;
 		add_random(&live, &rng, 300, 6 * R0);
 		for (size_t k = 0; k < live.profile.n_samples; k += 3)
 			live.profile.samples[k].period_bytes = 256;
-		assert_int_equal(sp_timeline(&live.profile, &selection,
-					     confidence, out, 97, NULL),
+		assert_int_equal(sp_timeline(&live.profile, &selection, &how,
+					     out, 97, NULL),
 				 0);
 		for (size_t p = 0; p < 97; p++) {
 			const struct sp_acc acc =
@@ -192,7 +196,7 @@ static void test_large_objects_leave_no_trace(void **state)
 	live_profile_add(&live, 1, 2, 1ull << 62)->period_bytes = 1ull << 40;
 	live_profile_add(&live, 1, 3, 1ull << 50)->period_bytes = 1ull << 40;
 	assert_int_equal(
-		sp_timeline(&live.profile, &selection, 0.95, out, 5, NULL), 0);
+		sp_timeline(&live.profile, &selection, &p3, out, 5, NULL), 0);
 	alone = acc_at(&live.profile, 0);
 	assert_int_equal(alone.samples, 1);
 	assert_int_equal(out[1].samples, 3);
@@ -217,7 +221,7 @@ static void test_moments(void **state)
 	live_profile_add(&live, 30, SP_NEVER, 1); /* at the end */
 	live_profile_add(&live, 5, 30, 10);       /* not at the end any more */
 	assert_int_equal(
-		sp_timeline(&live.profile, &selection, 0.95, out, 4, NULL), 0);
+		sp_timeline(&live.profile, &selection, &p3, out, 4, NULL), 0);
 	assert_true(out[0].live_bytes.value == 0);
 	assert_true(out[1].live_bytes.value == 110);
 	assert_true(out[2].live_bytes.value == 10);
@@ -246,7 +250,7 @@ static void test_selection(void **state)
 	selection.view = SP_VIEW_LIVE;
 	selection.at_ns = 0;
 	assert_int_equal(
-		sp_timeline(&live.profile, &selection, 0.95, out, 3, NULL), 0);
+		sp_timeline(&live.profile, &selection, &p3, out, 3, NULL), 0);
 	assert_int_equal(out[0].time_ns, 10);
 	assert_int_equal(out[1].time_ns, 15);
 	assert_int_equal(out[2].time_ns, 21);
@@ -256,7 +260,7 @@ static void test_selection(void **state)
 	/* nothing there, and no way back */
 	selection.from_ns = 200;
 	assert_int_equal(
-		sp_timeline(&live.profile, &selection, 0.95, out, 3, NULL), 0);
+		sp_timeline(&live.profile, &selection, &p3, out, 3, NULL), 0);
 	assert_int_equal(out[0].time_ns, 200);
 	assert_int_equal(out[2].time_ns, 200);
 	assert_int_equal(out[1].samples, 0);
@@ -274,7 +278,7 @@ static void test_longest_run(void **state)
 	everything(&selection);
 	live_profile_init(&live, 1, UINT64_MAX - 1);
 	live_profile_add(&live, UINT64_MAX / 2, SP_NEVER, 7);
-	assert_int_equal(sp_timeline(&live.profile, &selection, 0.95, out,
+	assert_int_equal(sp_timeline(&live.profile, &selection, &p3, out,
 				     POINTS_MAX, NULL),
 			 0);
 	for (size_t p = 1; p < POINTS_MAX; p++)
@@ -296,7 +300,7 @@ static void test_empty(void **state)
 	everything(&selection);
 	live_profile_init(&live, R0, 10);
 	assert_int_equal(
-		sp_timeline(&live.profile, &selection, 0.95, out, 2, NULL), 0);
+		sp_timeline(&live.profile, &selection, &p3, out, 2, NULL), 0);
 	assert_true(out[1].live_bytes.lo == 0 && out[1].live_bytes.value == 0);
 	assert_close(out[1].live_bytes.hi, R0 * log(40), 1e-12);
 	live_profile_free(&live);
@@ -314,7 +318,7 @@ static void test_no_memory(void **state)
 	(void)state;
 	everything(&selection);
 	live_profile_init(&live, R0, 10);
-	assert_int_equal(sp_timeline(&live.profile, &selection, 0.95, out,
+	assert_int_equal(sp_timeline(&live.profile, &selection, &p3, out,
 				     SIZE_MAX / 4, &err),
 			 -ENOMEM);
 	assert_string_not_equal(err.message, "");

@@ -154,7 +154,7 @@ static void test_timeline(void **state)
 	out = open_memstream(&t->text, &t->size);
 	assert_int_equal(sp_view_csv_timeline(out, a, NULL), 0);
 	fclose(out);
-	assert_int_equal(sp_timeline(a->profile, &a->selection, 0.95, points,
+	assert_int_equal(sp_timeline(a->profile, &a->selection, &a->how, points,
 				     SP_VIEW_TIMELINE_POINTS, NULL),
 			 0);
 	row = strchr(t->text, '\n');
