@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "profile/adjust.h"
 #include "profile/array.h"
 #include "report/intern.h"
 #include "report/text.h"
@@ -111,11 +112,12 @@ int sp_export_collapsed_write(FILE *out, const struct sp_aggregate *aggregate,
 	int r = 0;
 
 	for (size_t i = 0; !r && i < aggregate->n_stacks; i++) {
-		const struct sp_acc *acc = &aggregate->stacks[i].tally->all;
+		const struct sp_acc acc = sp_adjusted(
+			&aggregate->analysis->how, aggregate->stacks[i].tally);
 
 		r = add_line(&lines, aggregate, aggregate->stacks[i].stack,
-			     options->of_objects ? acc->est_count
-						 : acc->est_bytes);
+			     options->of_objects ? acc.est_count
+						 : acc.est_bytes);
 	}
 	if (r < 0)
 		sp_error_set(err, r, p->path,

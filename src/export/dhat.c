@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures are sums of weights (E3), which add up over paths as the viewers
+ * Figures are sums over samples (E46), which add up over paths as the viewers
  * expect; what a path held at most is the highest point of its own curve.
  */
 #include "export/dhat.h"
@@ -43,37 +43,22 @@ struct document {
 	const struct sp_analysis *analysis;
 	const struct sp_profile *profile;
 	struct sp_selection births;
+	struct sp_selection peak; /* of these births */
 	struct sp_callpaths paths;
 	struct point *points; /* of each path */
 };
 
-static struct amount weight_of(const struct sp_profile *profile,
+/* What it adds to the rows of a report. */
+static struct amount weight_of(const struct document *d,
+			       const struct sp_selection *of,
 			       const struct sp_sample *s)
 {
-	struct sp_acc one;
+	struct sp_acc part;
 
-	sp_acc_init(&one, s->period_bytes);
-	sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
-		   s->period_bytes);
-	return (struct amount){one.est_bytes, one.est_count};
-}
-
-/* What it adds to the mean of the peak's two moments (E43). */
-static struct amount weight_at_peak(const struct document *d,
-				    const struct sp_sample *s)
-{
-	struct sp_selection peak;
-	struct sp_acc twice;
-
-	sp_selection_init(&peak);
-	peak.view = SP_VIEW_PEAK;
-	for (int k = 0; k < 2; k++)
-		peak.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
-	sp_acc_init(&twice, s->period_bytes);
-	sp_acc_add_moments(&twice, &d->profile->law, s->size_bytes, 1, 0,
-			   s->period_bytes,
-			   sp_selection_at(&peak, d->profile, s));
-	return (struct amount){twice.est_bytes / 2, twice.est_count / 2};
+	if (!sp_selection_has(of, d->profile, s))
+		return (struct amount){0};
+	part = sp_analysis_part(d->analysis, of, s);
+	return (struct amount){part.est_bytes, part.est_count};
 }
 
 static void add(struct amount *sum, struct amount amount, double sign)
@@ -91,7 +76,7 @@ static struct point *point_of(const struct document *d,
 /* Blocks that are alive at the end have lived until then. */
 static void add_sample(struct document *d, const struct sp_sample *s)
 {
-	const struct amount weight = weight_of(d->profile, s);
+	const struct amount weight = weight_of(d, &d->births, s);
 	const bool is_alive = s->freed_ns == SP_NEVER;
 	const uint64_t until =
 		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
@@ -100,7 +85,7 @@ static void add_sample(struct document *d, const struct sp_sample *s)
 	add(&point->total, weight, 1);
 	if (until > s->born_ns)
 		point->lived_ns += weight.blocks * (double)(until - s->born_ns);
-	add(&point->at_peak, weight_at_peak(d, s), 1);
+	add(&point->at_peak, weight_of(d, &d->peak, s), 1);
 	if (is_alive)
 		add(&point->at_end, weight, 1);
 }
@@ -110,7 +95,7 @@ static void pass(struct document *d, const struct sp_sample *s, double sign)
 {
 	struct point *point = point_of(d, s);
 
-	add(&point->now, weight_of(d->profile, s), sign);
+	add(&point->now, weight_of(d, &d->births, s), sign);
 	if (point->now.bytes > point->most.bytes)
 		point->most = point->now;
 }
@@ -322,6 +307,10 @@ int sp_export_dhat_write(FILE *out, const struct sp_aggregate *aggregate,
 	(void)options;
 	if (r < 0)
 		return r;
+	d.peak = d.births;
+	d.peak.view = SP_VIEW_PEAK;
+	for (int k = 0; k < 2; k++)
+		d.peak.chosen_ns[k] = a->peak.chosen_ns[k];
 	r = sp_callpaths_init(&d.paths, aggregate, &d.births, err);
 	if (r < 0)
 		return r;

@@ -105,9 +105,11 @@ static void put_thread(struct sp_json *json, const char *key,
 		sp_json_u64(json, key, p->thread_infos[thread].index);
 }
 
-static void put_sample(FILE *out, const struct sp_profile *p,
+static void put_sample(FILE *out, const struct sp_analysis *a,
 		       const struct sp_sample *s)
 {
+	const struct sp_profile *p = a->profile;
+	const struct sp_acc part = sp_analysis_part(a, &a->selection, s);
 	struct sp_json json = begin_line(out, "sample");
 	struct sp_acc one;
 
@@ -121,6 +123,8 @@ static void put_sample(FILE *out, const struct sp_profile *p,
 	sp_json_double(&json, "p", 1 / one.est_count);
 	sp_json_double(&json, "weight_bytes", one.est_bytes);
 	sp_json_double(&json, "weight_count", one.est_count);
+	sp_json_double(&json, "value_bytes", part.est_bytes);
+	sp_json_double(&json, "value_count", part.est_count);
 	sp_json_u64(&json, "born_ns", s->born_ns);
 	sp_json_time(&json, "freed_ns", s->freed_ns);
 	sp_json_bool(&json, "free_missed", s->free_missed);
@@ -146,7 +150,7 @@ static int take(void *arg, enum sp_sample_event event,
 
 	if (event == SP_SAMPLE_SETTLED &&
 	    sp_selection_has(&d->analysis->selection, p, s))
-		put_sample(d->out, p, s);
+		put_sample(d->out, d->analysis, s);
 	return 0;
 }
 

@@ -431,9 +431,6 @@ static void put_functions(struct writer *w)
 static void print_comments(const struct writer *w, FILE *out)
 {
 	const struct sp_analysis *a = w->aggregate->analysis;
-	const struct sp_estimation how = {.method = SP_METHOD_P3,
-					  .confidence = a->how.confidence};
-
 	fputs("command: ", out);
 	sp_text_print(out, w->profile->command);
 	fprintf(out,
@@ -442,8 +439,8 @@ static void print_comments(const struct writer *w, FILE *out)
 		sp_profile_is_exact(w->profile) ? "" : "at least ",
 		w->profile->exact_alloc_bytes, w->profile->exact_alloc_objects,
 		sp_view_name(a->selection.view));
-	sp_text_print_estimate(out, sp_estimate_bytes(&how, &a->view->all),
-			       a->view->all.all.samples, how.confidence);
+	sp_text_print_estimate(out, sp_estimate_bytes(&a->how, &a->view->all),
+			       a->view->all.all.samples, a->how.confidence);
 	fprintf(out, ", %" PRIu64 " samples\n", a->view->all.all.samples);
 	if (!w->profile->has_frees)
 		fputs("frees were not recorded: nothing is known of what is in "

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "profile/adjust.h"
+
 /* A sample, or those that it stands for. */
 struct item {
 	const struct sp_sample *one;
@@ -62,6 +64,19 @@ static void add_item(const struct sp_analysis *a, struct sp_row *row,
 	sp_acc_merge(&row->inuse, &alive);
 }
 
+/* So that rows add up to what a report shows of them. */
+static void adjust_row(const struct sp_analysis *a,
+		       const struct sp_selection *inuse, struct sp_row *row)
+{
+	const uint32_t class = sp_format_class(row->size_bytes);
+
+	sp_adjust(&a->how, class, &row->alloc);
+	if (sp_selection_is_mean(inuse))
+		sp_acc_halve(&row->inuse);
+	else
+		sp_adjust(&a->how, class, &row->inuse);
+}
+
 /* Sum up the items, which are sorted; `rows` has room for all. */
 static size_t sum_up(const struct sp_analysis *a,
 		     const struct sp_selection *inuse, const struct item *items,
@@ -81,8 +96,8 @@ static size_t sum_up(const struct sp_analysis *a,
 		}
 		add_item(a, &rows[n_rows - 1], inuse, &items[i]);
 	}
-	for (size_t i = 0; i < n_rows && sp_selection_is_mean(inuse); i++)
-		sp_acc_halve(&rows[i].inuse);
+	for (size_t i = 0; i < n_rows; i++)
+		adjust_row(a, inuse, &rows[i]);
 	return n_rows;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "profile/adjust.h"
 #include "report/intern.h"
 #include "report/json.h"
 #include "report/text.h"
@@ -102,8 +103,10 @@ static uint64_t weight(const struct writer *w, const struct part *part,
 	const uint64_t hash = sp_hash_word(sp_export_seed(w->profile), stack);
 
 	return (uint64_t)sp_export_round(
-		part->table->stacks[stack].all.est_bytes, hash,
-		INT64_MAX / (int64_t)(n + 1));
+		sp_adjusted(&w->aggregate->analysis->how,
+			    &part->table->stacks[stack])
+			.est_bytes,
+		hash, INT64_MAX / (int64_t)(n + 1));
 }
 
 static void put_part(struct writer *w, const struct part *part)
