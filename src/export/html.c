@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/adjust.h"
 #include "profile/special.h"
 #include "profile/timeline.h"
 #include "export/html_asset.h"
@@ -116,7 +117,9 @@ static void choose_paths(struct document *d, struct weight *weights, bool *keep)
 	for (size_t i = 0; i < p->n_stacks; i++)
 		if (d->aggregate->row_of_stack[i] != UINT32_MAX)
 			weights[d->paths.of_stack[i]].bytes +=
-				d->analysis->alloc->stacks[i].all.est_bytes;
+				sp_adjusted(&d->analysis->how,
+					    &d->analysis->alloc->stacks[i])
+					.est_bytes;
 	for (size_t i = 0; i < d->cells.n_cells; i++)
 		weights[d->cells.cells[i].stack].n_cells++;
 	qsort(weights, d->paths.n_paths, sizeof(*weights), compare_weights);
@@ -207,8 +210,8 @@ static int prepare(struct document *d, struct sp_error *err)
 	if (fold(d) < 0 || take_notes(d) < 0 || find_places(d) < 0 ||
 	    !d->timeline)
 		return no_memory(d, err);
-	r = sp_timeline(d->profile, &a->selection, &a->how,
-			d->timeline, SP_HTML_BINS_MAX + 1, err);
+	r = sp_timeline(d->profile, &a->selection, &a->how, d->timeline,
+			SP_HTML_BINS_MAX + 1, err);
 	/* Of coarser bins every other edge is left, or fewer. */
 	for (unsigned int i = 0; i <= d->cells.n_bins; i++)
 		d->timeline[i] =
@@ -335,6 +338,13 @@ static void put_acc(struct sp_json *json, const struct sp_acc *acc)
 	sp_json_u64(json, NULL, acc->period_bytes);
 }
 
+static void put_gain(struct sp_json *json, const struct sp_gain *gain)
+{
+	sp_json_double(json, NULL, gain->by_k2);
+	sp_json_double(json, NULL, gain->k2);
+	sp_json_double(json, NULL, gain->k3);
+}
+
 static void put_population(struct sp_json *json, const struct document *d)
 {
 	const struct sp_population *p = &d->analysis->population;
@@ -345,12 +355,14 @@ static void put_population(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "slack_bytes", p->slack_bytes);
 	sp_json_double(json, "most_bytes", p->most_bytes);
 	sp_json_double(json, "most_objects", p->most_objects);
-	/* Class, accumulator. */
+	/* Class, accumulator, what bytes and objects gain (E46). */
 	sp_json_open(json, "samples", '[');
 	for (uint32_t i = 0; i < p->all.n_classes; i++) {
 		sp_json_open_flat(json, NULL, '[');
 		sp_json_u64(json, NULL, p->all.classes[i].class);
 		put_acc(json, &p->all.classes[i].acc);
+		put_gain(json, &p->bytes_gain[p->all.classes[i].class]);
+		put_gain(json, &p->objects_gain[p->all.classes[i].class]);
 		sp_json_close(json, ']');
 	}
 	sp_json_close(json, ']');

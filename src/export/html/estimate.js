@@ -88,6 +88,35 @@ function termsAtOther(terms) {
 	return acc;
 }
 
+// A mean of two moments (E43).
+function widenAcc(terms) {
+	const acc = terms.slice(), more = Math.sqrt(MOMENTS_TOGETHER);
+
+	for (const j of [K2, KZ, C2])
+		acc[j] *= more * more;
+	for (const j of [K3, C3])
+		acc[j] *= more * more * more;
+	return acc;
+}
+
+// sp_adjust() of samples of a size class (E46).
+function adjustAcc({useTotals, gains}, i, terms) {
+	const acc = terms.slice();
+
+	if (!useTotals)
+		return acc;
+	const [bytes, bytes2, bytes3, count, count2, count3] = gains.get(i);
+
+	acc[EST] = Math.max(acc[EST] + bytes * acc[K2], acc[SIZE]);
+	acc[K2] *= bytes2;
+	acc[KZ] *= bytes2;
+	acc[K3] *= bytes3;
+	acc[COUNT] = Math.max(acc[COUNT] + count * acc[C2], acc[SAMPLES]);
+	acc[C2] *= count2;
+	acc[C3] *= count3;
+	return acc;
+}
+
 // sp_format_class()
 function classOf(size) {
 	const v = size - 1;
@@ -482,15 +511,9 @@ function cellsOf(population, tally, ofObjects) {
 
 // The same of a tally that is shown because it has samples.
 function estimate(population, tally, level, ofObjects) {
-	const acc = tally.isMean ? tally.all.slice() : tally.all;
+	const acc = tally.isMean ? widenAcc(tally.all) : tally.all;
 
 	if (tally.isMean) {
-		const more = Math.sqrt(MOMENTS_TOGETHER);
-
-		for (const j of [K2, KZ, C2])
-			acc[j] *= more * more;
-		for (const j of [K3, C3])
-			acc[j] *= more * more * more;
 		// exact totals are no more than its bound
 		population = {...population, useTotals: false};
 		if (ofObjects)

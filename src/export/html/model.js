@@ -101,10 +101,22 @@ function readPopulation(data) {
 			: Infinity,
 		mostObjects: data.method === 'p3t' ? p.most_objects ?? Infinity
 			: Infinity,
-		samples: new Map(p.samples.map(
-			([i, ...acc]) => [i, Float64Array.from(acc)])),
+		samples: new Map(p.samples.map(([i, ...acc]) =>
+			[i, Float64Array.from(acc.slice(0, ACC_TERMS))])),
+		gains: new Map(p.samples.map(([i, ...acc]) =>
+			[i, acc.slice(ACC_TERMS)])),
 		classes: p.classes.map(([bytes, objects, stratum, max]) =>
 			({bytes, objects, stratum, max})),
+	};
+}
+
+// What a sample of each kind adds where samples are added up by themselves, as
+// kinds.terms: to amounts of one moment (E46), and to a mean of two (E43).
+function partsOf(population, {terms, classes}) {
+	return {
+		once: [terms[0].map((acc, k) =>
+			adjustAcc(population, classes[k], acc))],
+		mean: terms.map((some) => some.map(widenAcc)),
 	};
 }
 
@@ -191,6 +203,7 @@ class Model extends Code {
 		this.level = {half, lo: data.normal_lo, hi: data.normal_hi};
 		this.population = readPopulation(data);
 		this.kinds = readKinds(data);
+		this.parts = partsOf(this.population, this.kinds);
 		this.cells = code.cells;
 		this.kindCounts = new Float64Array(3 * data.n_kinds);
 		this.chosen = new Uint8Array(data.n_cells);
@@ -250,19 +263,24 @@ class Model extends Code {
 			: flags[c] & AT_PEAK ? 1 : 2;
 	}
 
-	// Sum up what is chosen, by path: `est` (E3), of which `seen` was
+	// What a chosen cell of each kind adds.
+	get partsOfChoice() {
+		return this.isMean ? this.parts.mean : this.parts.once;
+	}
+
+	// Sum up what is chosen, by path: `est` (E46), of which `seen` was
 	// sampled itself, and `samples`.  Everything below is about the choice.
 	choose(choice) {
 		const {start, kind, born, count} = this.cells;
-		const {terms} = this.kinds;
 		const weight = choice.ofObjects ? COUNT : EST;
 		const size = choice.ofObjects ? SAMPLES : SIZE;
 		const isInView = this.viewTest(choice);
 		const whichTerms = this.termsTest(choice);
 
 		this.choice = choice;
-		this.isMean = choice.view === 'peak' &&
-			this.data.peak_is_mean;
+		this.isMean = choice.view === 'peak' && this.data.peak_is_mean;
+		const parts = this.partsOfChoice;
+
 		for (let p = 0; p < this.nPaths; p++) {
 			let est = 0, seen = 0, samples = 0;
 
@@ -273,7 +291,7 @@ class Model extends Code {
 				this.chosen[c] = isIn ? 1 + whichTerms(c) : 0;
 				if (!isIn)
 					continue;
-				const one = terms[this.chosen[c] - 1][kind[c]];
+				const one = parts[this.chosen[c] - 1][kind[c]];
 
 				est += count[c] * one[weight];
 				seen += count[c] * one[size];
@@ -334,6 +352,7 @@ class Model extends Code {
 	accsOfPaths() {
 		const {start, kind, count} = this.cells;
 		const accs = new Float64Array(this.nPaths * ACC_TERMS);
+		const parts = this.partsOfChoice;
 
 		for (let p = 0; p < this.nPaths; p++)
 			for (let c = start[p]; c < start[p + 1]; c++) {
@@ -341,8 +360,7 @@ class Model extends Code {
 
 				if (!this.chosen[c])
 					continue;
-				const terms =
-					this.kinds.terms[this.chosen[c] - 1][kind[c]];
+				const terms = parts[this.chosen[c] - 1][kind[c]];
 
 				for (let j = 0; j < PERIOD; j++)
 					accs[at + j] += count[c] * terms[j];
@@ -381,25 +399,17 @@ class Model extends Code {
 		return {...e, samples: tally.all[SAMPLES]};
 	}
 
-	// What was allocated in each bin, whatever is chosen, as sp_timeline()
-	// estimates.
+	// What was allocated in each bin, whatever is chosen.
 	allocatedByBin(ofObjects) {
 		const {kind, born, count, flags} = this.cells;
 		const bins = Array.from({length: this.bins},
-			() => emptyAcc(this.data.period_bytes));
+			() => emptyTally(this.data.period_bytes));
 
-		for (let c = 0; c < kind.length; c++) {
-			const acc = bins[born[c]];
-			const terms = this.kinds.terms[0][kind[c]];
-
-			if (flags[c] & IS_SURVIVOR)
-				continue;
-			for (let j = 0; j < PERIOD; j++)
-				acc[j] += count[c] * terms[j];
-			acc[PERIOD] = Math.max(acc[PERIOD], terms[PERIOD]);
-		}
-		return bins.map((acc) => ofObjects ? objectsOf(acc, this.level)
-			: bytesOf(acc, this.level));
+		for (let c = 0; c < kind.length; c++)
+			if (!(flags[c] & IS_SURVIVOR))
+				this.addKind(bins[born[c]], kind[c], 0, count[c]);
+		return bins.map((tally) =>
+			estimate(this.population, tally, this.level, ofObjects));
 	}
 }
 
