@@ -253,7 +253,7 @@ static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 	const json_int_t samples = json_integer_value(json_array_get(value, 0));
 	const json_int_t bytes = json_integer_value(json_array_get(value, 1));
 
-	const double least = is_mean ? 0.5 : 1, most = is_mean ? 2 : 1;
+	const double least = is_mean ? 0.5 : 1;
 
 	if ((n != 2 && n != 2 + N_SUMS) || samples < 1 ||
 	    bytes < (is_mean ? samples / 2 : samples))
@@ -275,12 +275,13 @@ static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 			return false;
 		*sums[i] = json_number_value(sum);
 	}
-	/* rounding aside, a sample stands for itself at least, and a sum of
-	 * squares is not above the square of the sum */
+	/* rounding aside, a sample stands for itself at least; a sum of squares
+	 * is not above the square of the sum, nor twice that of the one that is
+	 * held against totals (E46) */
 	return ret->est_bytes >= 0.9999 * (double)bytes &&
 	       ret->est_count >= 0.9999 * least * (double)samples &&
-	       ret->k2 <= 1.0001 * most * ret->est_bytes * ret->est_bytes &&
-	       ret->c2 <= 1.0001 * most * ret->est_count * ret->est_count;
+	       ret->k2 <= 4 * ret->est_bytes * ret->est_bytes &&
+	       ret->c2 <= 4 * ret->est_count * ret->est_count;
 }
 
 static int get_path(struct reading *r, const json_t *names, const char *list,

@@ -70,7 +70,7 @@ char *sp_paths_text(const struct sp_paths *paths, uint32_t path);
 
 struct sp_path_row {
 	uint32_t path;
-	struct sp_acc acc; /* has samples */
+	struct sp_acc acc; /* has samples; adjusted (profile/adjust.h) */
 };
 
 /* The samples of one view, by call path. */

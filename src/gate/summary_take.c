@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "gate/summary.h"
+#include "profile/adjust.h"
 #include "profile/array.h"
-#include "profile/estimate.h"
 #include "profile/marks.h"
 #include "report/aggregate.h"
 #include "report/analysis.h"
@@ -152,7 +152,7 @@ static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 		r = add_path(t, aggregate,
 			     functions[aggregate->row_of_stack[at]], s->stack,
 			     &row->path);
-		row->acc = s->tally->all;
+		row->acc = sp_adjusted(&aggregate->analysis->how, s->tally);
 		rows->n += !r;
 		if (path_of_stack)
 			path_of_stack[at] = row->path;
@@ -166,7 +166,7 @@ static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 
 /* Sums by (group, path), which are numbers of `keys`. */
 struct sorter {
-	const struct sp_selection *chosen; /* whose samples they are */
+	const struct sp_analysis *analysis; /* whose samples they are */
 	struct sp_intern keys;
 	struct sp_acc *accs;
 	size_t room;
@@ -177,8 +177,9 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 {
 	const uint32_t key[] = {group, path};
 	const size_t n = sorter->keys.n_entries;
-	const struct sp_acc terms =
-		sp_selection_terms(sorter->chosen, t->profile, s, 1,
+	const struct sp_analysis *a = sorter->analysis;
+	struct sp_acc terms =
+		sp_selection_terms(&a->selection, t->profile, s, 1,
 				   s->size_bytes - s->offset_bytes);
 	uint32_t number;
 	void *array;
@@ -192,6 +193,8 @@ static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
 	sorter->accs = array;
 	if (number == n)
 		sp_acc_init(&sorter->accs[n], t->profile->period_bytes);
+	if (!sp_selection_is_mean(&a->selection))
+		sp_adjust(&a->how, sp_format_class(s->size_bytes), &terms);
 	sp_acc_merge(&sorter->accs[number], &terms);
 	return 0;
 }
@@ -225,7 +228,7 @@ static int collect(struct sorter *sorter, struct sp_path_rows *const *rows,
 	}
 	for (size_t i = 0; i < n_keys; i++) {
 		read_key(sorter, i, key);
-		if (sp_selection_is_mean(sorter->chosen))
+		if (sp_selection_is_mean(&sorter->analysis->selection))
 			sp_acc_halve(&sorter->accs[i]);
 		rows[key[0]]->at[rows[key[0]]->n++] =
 			(struct sp_path_row){key[1], sorter->accs[i]};
@@ -241,12 +244,12 @@ static void sorter_done(struct sorter *sorter)
 	free(sorter->accs);
 }
 
-static int take_phase_rows(struct taker *t, const struct sp_selection *chosen)
+static int take_phase_rows(struct taker *t, const struct sp_analysis *analysis)
 {
 	const size_t n = t->summary->n_phases;
 	struct sp_path_rows **rows = calloc(n, sizeof(*rows));
 	const struct sp_profile *p = t->profile;
-	struct sorter sorter = {.chosen = chosen};
+	struct sorter sorter = {.analysis = analysis};
 	int r = 0;
 
 	if (!rows)
@@ -259,7 +262,8 @@ static int take_phase_rows(struct taker *t, const struct sp_selection *chosen)
 			stretch ? t->phase_of_stretch[stretch - p->stretches]
 				: NO_PHASE;
 
-		if (phase != NO_PHASE && sp_selection_has(chosen, p, s))
+		if (phase != NO_PHASE &&
+		    sp_selection_has(&analysis->selection, p, s))
 			r = sort_in(&sorter, t, phase,
 				    t->path_of_stack[s->stack], s);
 	}
@@ -312,18 +316,18 @@ static int add_label_of(struct taker *t, unsigned int table,
 
 #define N_TABLES (SP_SUMMARY_TABLES - SP_SUMMARY_BY_ENTRY)
 
-static int take_tables(struct taker *t, const struct sp_selection *chosen)
+static int take_tables(struct taker *t, const struct sp_analysis *analysis)
 {
 	struct sp_path_rows *rows[N_TABLES];
 	const struct sp_profile *p = t->profile;
-	struct sorter sorter = {.chosen = chosen};
+	struct sorter sorter = {.analysis = analysis};
 	uint32_t path;
 	int r = 0;
 
 	for (size_t i = 0; !r && i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
 
-		if (!sp_selection_has(chosen, p, s))
+		if (!sp_selection_has(&analysis->selection, p, s))
 			continue;
 		for (uint32_t k = 0; !r && k < N_TABLES; k++) {
 			r = add_label_of(t, SP_SUMMARY_BY_ENTRY + k, s, &path);
@@ -370,9 +374,9 @@ static int take_of(struct taker *t, enum sp_view view,
 		r = take_rows(t, aggregate, &t->summary->rows[view],
 			      by_phase ? t->path_of_stack : NULL);
 	if (!r && by_phase)
-		r = take_phase_rows(t, &a->selection);
+		r = take_phase_rows(t, a);
 	if (!r && t->wish->tables && view == t->wish->tables_of)
-		r = take_tables(t, &a->selection);
+		r = take_tables(t, a);
 	return r;
 }
 
