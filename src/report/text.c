@@ -317,6 +317,21 @@ struct sp_text_cell sp_text_moment(uint64_t ns)
 	return cell;
 }
 
+struct sp_text_cell sp_text_moment_within(uint64_t ns, uint64_t error_ns)
+{
+	struct sp_text_cell cell = {"< "};
+	const size_t n = strlen(cell.text);
+
+	if (!error_ns)
+		return sp_text_moment(ns);
+	if (ns >= error_ns)
+		return sp_text_duration(ns);
+	snprintf(cell.text + n, sizeof(cell.text) - n, "%.*s",
+		 (int)(sizeof(cell.text) - n - 1),
+		 sp_text_duration(error_ns).text);
+	return cell;
+}
+
 struct sp_text_cell sp_text_time(uint64_t unix_ns)
 {
 	struct sp_text_cell cell;

@@ -115,6 +115,10 @@ struct sp_text_cell sp_text_duration(uint64_t ns);
  * "62.50 s". */
 struct sp_text_cell sp_text_moment(uint64_t ns);
 
+/* The same where it is known to within error_ns (0: exactly): no more digits
+ * than that, "< 1 ms", "28 ms", "3.2 s". */
+struct sp_text_cell sp_text_moment_within(uint64_t ns, uint64_t error_ns);
+
 /* "2026-11-21 09:40:12 UTC" from nanoseconds since 1970. */
 struct sp_text_cell sp_text_time(uint64_t unix_ns);
 

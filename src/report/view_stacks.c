@@ -49,21 +49,23 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... its callers are not known\n", out);
 }
 
-static void print_age(FILE *out, uint64_t ns)
+static void print_age(FILE *out, uint64_t ns, uint64_t error_ns)
 {
-	fputs(ns == SP_NEVER ? "longer than the run" : sp_text_moment(ns).text,
+	fputs(ns == SP_NEVER ? "longer than the run"
+			     : sp_text_moment_within(ns, error_ns).text,
 	      out);
 }
 
 /* Of all objects of the stack, whichever of them the view shows. */
-static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime)
+static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
+			   uint64_t error_ns)
 {
 	if (!lifetime->samples)
 		return;
 	fputs("    lifetime: median ", out);
-	print_age(out, lifetime->median_ns);
-	fputs(", 90 % at most ", out);
-	print_age(out, lifetime->p90_ns);
+	print_age(out, lifetime->median_ns, error_ns);
+	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
+	print_age(out, lifetime->p90_ns, error_ns);
 	fprintf(out, ", %s alive at the end (%s sample%s)\n",
 		sp_text_percent(lifetime->alive_share, 1).text,
 		sp_text_count(lifetime->samples).text,
@@ -87,7 +89,8 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 		sp_text_count(samples).text, sp_text_plural(samples));
 	if (lifetimes)
 		print_lifetime(out,
-			       &lifetimes[stack->stack - a->profile->stacks]);
+			       &lifetimes[stack->stack - a->profile->stacks],
+			       a->profile->time_error_ns);
 	print_frames(out, aggregate, stack->stack);
 }
 

@@ -154,6 +154,14 @@ static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 			p->n_parts ? " of each process" : "");
 }
 
+/* Chosen from the samples' times, which a packed file knows less well. */
+static void print_when_peak(FILE *out, uint64_t at_ns,
+			    const struct sp_profile *p)
+{
+	fprintf(out, " at %s",
+		sp_text_moment_within(at_ns, p->time_error_ns).text);
+}
+
 static void print_tally(FILE *out, const struct sp_analysis *a,
 			const struct sp_tally *tally)
 {
@@ -179,7 +187,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	sp_text_print_estimate(out, a->peak.bytes, a->peak.samples,
 			       a->how.confidence);
 	if (a->peak.samples)
-		print_when(out, a->peak.time_ns, a->profile);
+		print_when_peak(out, a->peak.time_ns, a->profile);
 	putc('\n', out);
 }
 
@@ -222,7 +230,7 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		return;
 	case SP_VIEW_PEAK:
 		fputs("peak: what was alive", out);
-		print_when(out, s->at_ns, p);
+		print_when_peak(out, s->at_ns, p);
 		fputs(", when most was", out);
 		return;
 	case SP_VIEW_LEAKS:

@@ -249,6 +249,23 @@ static void test_moment(void **state)
 				    cases[i].text);
 }
 
+/* No more is said of a time than what is known. */
+static void test_moment_within(void **state)
+{
+	(void)state;
+	assert_string_equal(sp_text_moment_within(7794, 0).text, "7.794 us");
+	assert_string_equal(sp_text_moment_within(7794, 1000000).text,
+			    "< 1 ms");
+	assert_string_equal(sp_text_moment_within(999999, 1000000).text,
+			    "< 1 ms");
+	assert_string_equal(sp_text_moment_within(1000000, 1000000).text,
+			    "1 ms");
+	assert_string_equal(sp_text_moment_within(28990000, 1000000).text,
+			    "28 ms");
+	assert_string_equal(sp_text_moment_within(3210000000, 1000000).text,
+			    "3.2 s");
+}
+
 static void test_count(void **state)
 {
 	static const struct {
@@ -516,6 +533,7 @@ int main(void)
 		cmocka_unit_test(test_print_estimate),
 		cmocka_unit_test(test_level),
 		cmocka_unit_test(test_moment),
+		cmocka_unit_test(test_moment_within),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_percent),
 		cmocka_unit_test(test_duration),
