@@ -176,22 +176,15 @@ struct sp_acc sp_analysis_part(const struct sp_analysis *analysis,
 			       const struct sp_selection *selection,
 			       const struct sp_sample *s)
 {
-	const struct sp_profile *p = analysis->profile;
-	const uint64_t tail_bytes = s->size_bytes - s->offset_bytes;
-	struct sp_acc part;
+	struct sp_acc part =
+		sp_selection_terms(selection, analysis->profile, s, 1,
+				   s->size_bytes - s->offset_bytes);
 
-	sp_acc_init(&part, s->period_bytes);
-	if (sp_selection_is_mean(selection)) {
-		sp_acc_add_moments(&part, &p->law, s->size_bytes, 1, tail_bytes,
-				   s->period_bytes,
-				   sp_selection_at(selection, p, s));
+	if (sp_selection_is_mean(selection))
 		sp_acc_halve(&part);
-	} else {
-		sp_acc_add_many(&part, &p->law, s->size_bytes, 1, tail_bytes,
-				s->period_bytes);
+	else
 		sp_adjust(&analysis->how, sp_format_class(s->size_bytes),
 			  &part);
-	}
 	return part;
 }
 
