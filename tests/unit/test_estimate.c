@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "profile/adjust.h"
 #include "profile/estimate.h"
 #include "profile/named.h"
 #include "profile/strata.h"
@@ -384,6 +385,57 @@ static void test_no_more_than_was_allocated(void **state)
 	sp_tally_free(&t);
 }
 
+struct sums {
+	double bytes;
+	double objects;
+};
+
+/* Of n samples of that size, by themselves; and as a row. */
+static void check_part(const struct sp_estimation *how,
+		       const struct sp_profile *p, unsigned int n,
+		       uint64_t size_bytes, struct sums *all)
+{
+	struct sp_tally t = tally_of(p, n, size_bytes);
+	const struct sp_acc part = sp_adjusted(how, &t);
+
+	assert_close(part.est_bytes, sp_estimate_bytes_value(how, &t), 1e-12);
+	assert_close(part.est_count, sp_estimate_objects_value(how, &t), 1e-12);
+	all->bytes += part.est_bytes;
+	all->objects += part.est_count;
+	sp_tally_free(&t);
+}
+
+/* (E46) A class with too few samples, one with too many, and large and small
+ * objects that share a stratum. */
+static void test_sums_over_samples(void **state)
+{
+	struct sp_profile p = profile_of();
+	struct sp_population x;
+	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
+	struct sums all = {0};
+
+	(void)state;
+	push(&p, 40, 64);
+	push(&p, 30, 256);
+	push(&p, 9, 20);
+	push(&p, 12, 90000);
+	total(&p, 64, 50 * R0 / 64);
+	total(&p, 256, 24 * R0 / 256);
+	total(&p, 20, 15 * R0 / 20);
+	total(&p, 90000, 11);
+	x = population_of(&p);
+	check_part(&how, &p, 1, 64, &all);
+	check_part(&how, &p, 39, 64, &all);
+	check_part(&how, &p, 30, 256, &all);
+	check_part(&how, &p, 9, 20, &all);
+	check_part(&how, &p, 5, 90000, &all);
+	check_part(&how, &p, 7, 90000, &all);
+	assert_close(all.bytes, (double)p.exact_alloc_bytes, 1e-12);
+	how.method = SP_METHOD_P3;
+	check_part(&how, &p, 30, 256, &all);
+	sp_population_free(&x);
+}
+
 static void test_ordering(void **state)
 {
 	struct sp_rng rng;
@@ -445,6 +497,7 @@ int main(void)
 		cmocka_unit_test(test_tiny_objects),
 		cmocka_unit_test(test_rows_that_are_shown),
 		cmocka_unit_test(test_no_more_than_was_allocated),
+		cmocka_unit_test(test_sums_over_samples),
 		cmocka_unit_test(test_ordering),
 	};
 
