@@ -153,7 +153,7 @@ static int check_pattern(const struct sp_checker *c,
 	char line[32] = "";
 
 	if (!limit->pattern || !n || can->doubtful || can->old_incomplete ||
-	    can->new_incomplete)
+	    can->new_incomplete || can->names.are_missing)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		if (only->has[i])
@@ -166,6 +166,70 @@ static int check_pattern(const struct sp_checker *c,
 			    line, limit->text,
 			    limit->kind == SP_LIMIT_SITE ? "function"
 							 : "module");
+}
+
+/* A function of the pattern may be inlined on one side: what is beyond then is
+ * its callers'.  Of none of its functions on the new side, though there were,
+ * no one knows whether they are gone. */
+static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
+		       const struct sp_match_of *of,
+		       const struct sp_frame_set *only,
+		       const struct sp_runs *old, const struct sp_runs *new)
+{
+	const struct sp_moved_test test = {.of = of,
+					   .allowance = f->limit->allowance,
+					   .is_down = f->verdict ==
+						      SP_VERDICT_IMPROVED,
+					   .p = (1 - c->check->level) / 2};
+	/* of n samples alike on both sides all are old by chance in 2^-n */
+	const bool is_gone = f->verdict == SP_VERDICT_PASS &&
+			     old->acc.samples >= 12 && !new->acc.samples;
+	bool *changed;
+	int r;
+
+	if (f->limit->kind != SP_LIMIT_SITE ||
+	    (f->verdict != SP_VERDICT_REGRESSION &&
+	     f->verdict != SP_VERDICT_IMPROVED && !is_gone))
+		return 0;
+	changed = calloc(c->moved->n_paths + 1, sizeof(*changed));
+	if (!changed)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < c->moved->n_paths; i++)
+		changed[i] = sp_frame_set_has(only, c->pair->paths, i);
+	r = is_gone ? sp_moved_is_alone(c->moved, changed)
+		    : sp_moved_is_real(c->moved, changed, &test);
+	free(changed);
+	if (r)
+		return r < 0 ? r : 0;
+	f->n_moved = 1;
+	sp_check_cannot_tell(f, "other inlining or build flags: what it has, "
+				"callers or callees had before");
+	return 0;
+}
+
+/* Functions without names are in no pattern. */
+static bool doubt_names(const struct sp_checker *c, struct sp_finding *f,
+			const struct sp_frame_set *only)
+{
+	const struct sp_names *names = &c->check->comparable.names;
+	const struct sp_paths *paths = c->pair->paths;
+	bool is_any = false, is_mixed = false;
+
+	if (f->limit->kind != SP_LIMIT_SITE || !names->are_missing)
+		return false;
+	for (uint32_t i = 0; i < paths->frames.n_entries; i++) {
+		is_any |= only->has[i];
+		is_mixed |= only->has[i] && sp_names_is_mixed(names, paths, i);
+	}
+	if (is_any && !is_mixed)
+		return false;
+	f->has_figures = false;
+	f->period_needed = 0;
+	sp_check_cannot_tell(f, is_any ? "its functions have names in some "
+					 "runs only"
+				       : "no function matches, but names are "
+					 "missing");
+	return true;
 }
 
 static int check_amount(const struct sp_checker *c, struct sp_finding *f)
@@ -191,11 +255,13 @@ static int check_amount(const struct sp_checker *c, struct sp_finding *f)
 	} else {
 		judge_change(c, f, &old, &new);
 		look_ahead(c, f, &old, &new);
+		r = doubt_moved(c, f, &of, &only, &old, &new);
 	}
+	if (r < 0 || doubt_names(c, f, &only))
+		goto out;
 	if (f->verdict != SP_VERDICT_PASS)
-		r = sp_explain(c->pair, &of, only.has ? &only : NULL,
-			       f->verdict == SP_VERDICT_IMPROVED,
-			       c->check->level, f);
+		r = sp_explain(c, &of, only.has ? &only : NULL,
+			       f->verdict == SP_VERDICT_IMPROVED, f);
 out:
 	free(only.has);
 	return r;
@@ -341,21 +407,29 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 		 struct sp_error *err)
 {
 	struct sp_check *check = calloc(1, sizeof(*check));
-	struct sp_checker c = {pair, check, any_program, err};
+	struct sp_checker c = {.pair = pair,
+			       .check = check,
+			       .any_program = any_program,
+			       .err = err};
+	struct sp_moved moved = {0};
 	int r = -ENOMEM;
 
 	if (!check)
 		goto out;
 	check->level = SP_SUMMARY_LEVEL;
-	sp_comparable_init(&check->comparable, pair);
 	check->findings = calloc(limits->n + 1, sizeof(*check->findings));
-	if (!check->findings)
+	if (!check->findings ||
+	    sp_comparable_init(&check->comparable, pair) < 0)
 		goto out;
 	r = pair->old.n ? sp_comparable_lambdas(&check->comparable, pair) : 0;
 	if (!r && pair->old.n)
 		r = rename_old(pair, check);
 	if (!r)
 		r = sp_paths_set_labels(pair->paths);
+	if (!r && pair->old.n) {
+		r = sp_moved_init(&moved, pair);
+		c.moved = &moved;
+	}
 	for (size_t i = 0; !r && i < limits->n; i++) {
 		struct sp_finding *f = &check->findings[check->n_findings++];
 
@@ -365,6 +439,7 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 			check->verdict = f->verdict;
 	}
 out:
+	sp_moved_done(&moved);
 	if (r < 0) {
 		sp_check_free(check);
 		/* any other error has its sentence already */
@@ -392,6 +467,7 @@ void sp_check_free(struct sp_check *check)
 		free(check->renamed[i].old);
 		free(check->renamed[i].new);
 	}
+	sp_comparable_done(&check->comparable);
 	free(check->findings);
 	free(check->renamed);
 	free(check);

@@ -10,6 +10,7 @@
 #include "gate/comparable.h"
 #include "gate/limit.h"
 #include "gate/match.h"
+#include "gate/moved.h"
 
 /*
  * Limits held against two sides.  Whoever prints a check decides nothing more:
@@ -31,8 +32,11 @@ struct sp_culprit {
 	bool is_path;    /* of the function before it in the list, or of all */
 	bool is_certain; /* it changed, as far as all that was looked at for
 			  * this finding shows (E31) */
-	bool is_new;     /* there were no samples of it in old */
-	bool is_gone;    /* there are none in new */
+	/* Its names are known on both sides, and the change is not one that
+	 * only moved there from callers or callees: sp_names, sp_moved. */
+	bool is_comparable;
+	bool is_new;  /* there were no samples of it in old */
+	bool is_gone; /* there are none in new */
 	struct sp_interval old;
 	struct sp_interval new;
 	struct sp_interval change;
@@ -57,8 +61,8 @@ struct sp_finding {
 	 * they have (sp_match_test()). */
 	size_t n_tests;
 	size_t n_rejected; /* of them */
-	/* Functions that would be, but what they have the function around them
-	 * had on the other side: inlined there, or another name. */
+	/* Functions, of a pattern 1, that would be, but what they have callers
+	 * or callees had on the other side (sp_moved). */
 	size_t n_moved;
 	double new_site_bytes; /* that it would have found, if all new */
 	/* Functions that are neither found nor seen to be within the limit, and
@@ -109,6 +113,7 @@ struct sp_checker {
 	struct sp_pair *pair;
 	struct sp_check *check;
 	bool any_program;
+	struct sp_moved *moved; /* NULL without an old side */
 	struct sp_error *err;
 };
 
@@ -125,15 +130,16 @@ int sp_check_sites(const struct sp_checker *checker,
 
 /* The paths whose change explains more, or less, of what the limit is about,
  * the largest first; -ENOMEM or 0. */
-int sp_explain(const struct sp_pair *pair, const struct sp_match_of *of,
-	       const struct sp_frame_set *only, bool is_down, double level,
+int sp_explain(const struct sp_checker *checker, const struct sp_match_of *of,
+	       const struct sp_frame_set *only, bool is_down,
 	       struct sp_finding *finding);
 
 /* The functions that were rejected, the largest change first, each with its
  * paths; -ENOMEM or 0. */
-int sp_explain_sites(const struct sp_pair *pair, const struct sp_match_of *of,
+int sp_explain_sites(const struct sp_checker *checker,
+		     const struct sp_match_of *of,
 		     const struct sp_match_row *rows, const double *p, size_t n,
 		     double threshold, const struct sp_run_noise *noise,
-		     double level, struct sp_finding *finding);
+		     struct sp_finding *finding);
 
 #endif

@@ -12,6 +12,7 @@ static void put_culprit(struct sp_json *json, const struct sp_culprit *c)
 	sp_json_interval(json, "new", c->new);
 	sp_json_interval(json, "change", c->change);
 	sp_json_bool(json, "is_certain", c->is_certain);
+	sp_json_bool(json, "is_comparable", c->is_comparable);
 	if (!c->is_path)
 		sp_json_double(json, "p", c->p);
 	sp_json_close(json, '}');

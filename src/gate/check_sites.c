@@ -182,146 +182,102 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 			f->verdict = SP_VERDICT_REGRESSION;
 }
 
-/* ---- other inlining ---- */
+/* ---- what cannot be compared ---- */
 
-/*
- * A function that is inlined has no frame, unless debug information tells: with
- * other flags of a build it appears, or goes, and its bytes are its caller's.
- * So what is beyond is looked at once more with frames that one side lacks
- * left out, inside out and within a module: it is beyond only if there, too,
- * something is.
- */
-struct boundary {
-	size_t *depth; /* of each path: of the first frame of both sides */
-	bool *beyond;  /* of each frame, looked at so: [0] grew, [1] shrank */
-	size_t n_frames;
-};
-
-static int find_depths(const struct sp_pair *pair, struct boundary *b)
-{
-	const struct sp_paths *paths = pair->paths;
-	const size_t n_paths = paths->paths.n_entries;
-	bool *old = calloc(b->n_frames + 1, sizeof(*old));
-	bool *new = calloc(b->n_frames + 1, sizeof(*new));
-	const bool is_fine = old && new;
-
-	if (is_fine) {
-		sp_match_mark(pair, &pair->old, old);
-		sp_match_mark(pair, &pair->new, new);
-	}
-	for (uint32_t i = 0; is_fine && i < n_paths; i++) {
-		const size_t n = sp_paths_depth(paths, i);
-
-		for (size_t d = 0; d < n; d++) {
-			const uint32_t frame = sp_paths_frame(paths, i, d);
-
-			if (!sp_match_same_module(paths, frame,
-						  sp_paths_frame(paths, i, 0)))
-				break;
-			if (!old[frame] || !new[frame])
-				continue;
-			b->depth[i] = d;
-			break;
-		}
-	}
-	free(old);
-	free(new);
-	return is_fine ? 0 : -ENOMEM;
-}
-
-static int find_beyond(const struct sp_checker *c, const struct sp_match_of *of,
-		       const struct sp_match_test *test, struct boundary *b)
-{
-	struct sp_run_noise noise = {0};
-	struct sp_match_row *rows = NULL;
-	double *p = NULL, threshold;
-	struct sp_keys keys;
-	size_t n = 0, n_tests;
-	int r = sp_keys_at(c->pair->paths, b->depth, &keys);
-
-	if (r < 0)
-		return r;
-	r = sp_match_new(c->pair, of, &keys, NULL, &rows, &n);
-	if (!r) {
-		p = calloc(n + 1, sizeof(*p));
-		r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
-	}
-	if (!r)
-		r = sp_match_test(rows, n, test, &noise, p, &threshold,
-				  &n_tests);
-	for (size_t i = 0; !r && i < n; i++)
-		if (p[i] <= threshold)
-			b->beyond[2 * rows[i].key +
-				  (rows[i].new.mean < rows[i].old.mean)] = true;
-	free(p);
-	free(rows);
-	sp_keys_done(&keys);
-	return r;
-}
-
-/* Is something of what the function allocates itself beyond, looked at so? */
-static bool stays_beyond(const struct sp_paths *paths, const struct boundary *b,
-			 const struct sp_match_row *row)
-{
-	const bool is_down = row->new.mean < row->old.mean;
-
-	for (uint32_t i = 0; i < paths->paths.n_entries; i++)
-		if (sp_paths_depth(paths, i) &&
-		    sp_paths_frame(paths, i, 0) == row->key &&
-		    b->beyond[2 * sp_paths_frame(paths, i, b->depth[i]) +
-			      is_down])
-			return true;
-	return false;
-}
-
-/* Rows that are beyond for that reason alone are not: their p becomes 1. */
+/* Rows that are beyond only because of other inlining are not: their p becomes
+ * 1. */
 static int leave_moved(const struct sp_checker *c, struct sp_finding *f,
-		       const struct sp_match_of *of,
-		       const struct sp_match_test *test,
+		       const struct sp_keys *keys,
+		       const struct sp_moved_test *test,
 		       const struct sp_match_row *rows, double *p, size_t n,
 		       double threshold)
 {
-	const struct sp_paths *paths = c->pair->paths;
-	struct boundary b = {.n_frames = paths->frames.n_entries};
-	int r = -ENOMEM;
+	int r = 0;
 
-	b.depth = calloc(paths->paths.n_entries + 1, sizeof(*b.depth));
-	b.beyond = calloc(2 * b.n_frames + 2, sizeof(*b.beyond));
-	if (b.depth && b.beyond)
-		r = find_depths(c->pair, &b);
-	if (!r)
-		r = find_beyond(c, of, test, &b);
-	for (size_t i = 0; !r && i < n; i++) {
-		if (p[i] > threshold || stays_beyond(paths, &b, &rows[i]))
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct sp_moved_test of_row = *test;
+		bool *changed;
+
+		if (p[i] > threshold)
+			continue;
+		changed = sp_moved_paths_of(c->moved, keys, rows[i].key);
+		of_row.is_down = rows[i].new.mean < rows[i].old.mean;
+		r = changed ? sp_moved_is_real(c->moved, changed, &of_row)
+			    : -ENOMEM;
+		free(changed);
+		if (r)
 			continue;
 		p[i] = 1;
 		f->n_moved++;
 	}
-	free(b.depth);
-	free(b.beyond);
-	return r;
+	return r < 0 ? r : 0;
+}
+
+/* Functions that have names in some runs only go to the end; returns how many
+ * are before them. */
+static size_t leave_unnamed(const struct sp_checker *c,
+			    struct sp_match_row *rows, size_t n)
+{
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_match_row row = rows[i];
+
+		if (sp_names_is_mixed(&c->check->comparable.names,
+				      c->pair->paths, row.key))
+			continue;
+		rows[i] = rows[n_kept];
+		rows[n_kept++] = row;
+	}
+	return n_kept;
+}
+
+/* What was not looked at may be beyond. */
+static void doubt_unnamed(struct sp_finding *f, const struct sp_match_row *rows,
+			  size_t n_kept, size_t n)
+{
+	double sum = 0, unnamed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const double size = rows[i].old.mean + rows[i].new.mean;
+
+		sum += size;
+		unnamed += i < n_kept ? 0 : size;
+	}
+	if (n == n_kept || f->verdict == SP_VERDICT_REGRESSION)
+		return;
+	f->period_needed = 0;
+	f->detectable = INFINITY; /* the largest may be among them */
+	sp_check_cannot_tell(
+		f,
+		"%s of the bytes are of functions with names in some runs "
+		"only",
+		sp_figure_share(unnamed / sum).text);
 }
 
 /* ---- all of it ---- */
 
 static int check_rows(const struct sp_checker *c, struct sp_finding *f,
-		      const struct sp_match_of *of,
+		      const struct sp_match_of *of, const struct sp_keys *keys,
 		      const struct sp_match_row *rows, size_t n)
 {
 	const struct sp_match_test test = {
 		f->limit->allowance, f->limit->both_ways, 1 - c->check->level};
 	double *p = calloc(n + 1, sizeof(*p)), threshold;
 	struct sp_run_noise noise = {0};
+	const struct sp_moved_test real = {.of = of,
+					   .allowance = test.allowance,
+					   .noise = &noise,
+					   .p = test.rate};
 	int r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
 
 	if (!r)
 		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
 				  &f->n_tests);
 	if (!r && threshold >= 0)
-		r = leave_moved(c, f, of, &test, rows, p, n, threshold);
+		r = leave_moved(c, f, keys, &real, rows, p, n, threshold);
 	if (!r)
-		r = sp_explain_sites(c->pair, of, rows, p, n, threshold, &noise,
-				     c->check->level, f);
+		r = sp_explain_sites(c, of, rows, p, n, threshold, &noise, f);
 	if (!r)
 		judge_sites(c, f, rows, n, &noise);
 	free(p);
@@ -333,14 +289,16 @@ int sp_check_sites(const struct sp_checker *c, struct sp_finding *f)
 	const struct sp_match_of of = sp_check_samples_of(f->limit);
 	struct sp_match_row *rows;
 	struct sp_keys keys;
-	size_t n;
+	size_t n, n_kept;
 	int r = sp_keys_flat(c->pair->paths, NULL, &keys);
 
 	if (r < 0)
 		return r;
 	r = sp_match_new(c->pair, &of, &keys, NULL, &rows, &n);
 	if (!r) {
-		r = check_rows(c, f, &of, rows, n);
+		n_kept = leave_unnamed(c, rows, n);
+		r = check_rows(c, f, &of, &keys, rows, n_kept);
+		doubt_unnamed(f, rows, n_kept, n);
 		free(rows);
 	}
 	sp_keys_done(&keys);

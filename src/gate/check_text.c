@@ -6,6 +6,7 @@
 
 #include "gate/figures.h"
 #include "gate/format.h"
+#include "gate/lines.h"
 
 const char *sp_undecided_name(enum sp_undecided undecided)
 {
@@ -64,7 +65,9 @@ static void print_change(FILE *out, const struct sp_finding *f,
 	const bool is_part = c->is_path && f->n_rejected;
 
 	fprintf(out, "%s%s%s%s  %s  ", indent, is_part ? "  " : "",
-		c->is_certain ? "" : "~ ",
+		!c->is_comparable ? "? "
+		: c->is_certain   ? ""
+				  : "~ ",
 		sp_figure_change(c->change.value, is_bytes).text,
 		sp_figure_interval(c->change, is_bytes, true).text);
 	if (c->is_new || c->is_gone)
@@ -87,85 +90,15 @@ void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
 
 /* ---- on a screen ---- */
 
-#define WIDTH  80
 #define INDENT "              " /* below the limit */
 /* Rows that explain a finding: all findings of a file of limits are to fit on
  * one screen, and the other formats have the rest. */
 #define CULPRITS 3
 
-/* Bytes of the text up to that many columns, up to its end if it has fewer. */
-static size_t bytes_of(const char *text, size_t columns)
-{
-	size_t i = 0;
-
-	while (text[i] && (columns || (text[i] & 0xc0) == 0x80))
-		columns -= (text[i++] & 0xc0) != 0x80;
-	return i;
-}
-
-/* Where to break a line of which that many bytes fit: at its last blank, or one
- * in the second half that a number does not go on behind; 0: nowhere. */
-static size_t break_of(const char *line, size_t fits)
-{
-	const size_t begin = strspn(line, " ");
-	size_t end = fits;
-
-	for (size_t i = fits; i > begin && i > fits / 2; i--)
-		if (line[i] == ' ' &&
-		    (line[i + 1] == '(' || line[i - 1] == ','))
-			return i;
-	while (end > begin && line[end] != ' ')
-		end--;
-	if (end > begin)
-		return end;
-	end = fits + strcspn(line + fits, " ");
-	return line[end] ? end : 0;
-}
-
-/* A line that is too long goes on below, further in; a word stays whole. */
-static void print_line(FILE *out, const char *line)
-{
-	const size_t inside = *line == ' ' ? strspn(line, " ") + 2
-			      : strncmp(line, "note: ", 6) == 0
-				      ? 6
-				      : strlen(INDENT);
-	size_t before = 0;
-
-	for (;;) {
-		const size_t fits = bytes_of(line, WIDTH - before);
-		const size_t end = line[fits] ? break_of(line, fits) : 0;
-
-		if (!end)
-			break;
-		fprintf(out, "%*s%.*s\n", (int)before, "", (int)end, line);
-		line += end + strspn(line + end, " ");
-		before = inside;
-	}
-	fprintf(out, "%*s%s\n", (int)before, "", line);
-}
-
-/* Lines as they come, of any length, to `out` as lines of a screen.  `text`,
- * of open_memstream(), is closed; -ENOMEM or 0. */
-static int print_lines(FILE *out, FILE *text, char **lines)
-{
-	char *rest, *line;
-
-	if (fclose(text) != 0) {
-		free(*lines);
-		return -ENOMEM;
-	}
-	rest = *lines;
-	while ((line = strsep(&rest, "\n")))
-		if (rest)
-			print_line(out, line);
-	free(*lines);
-	return 0;
-}
-
 /* A call path without the outermost callers that there is no room for. */
 static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
 {
-	const size_t fits = bytes_of(c->name, room);
+	const size_t fits = sp_lines_bytes(c->name, room);
 	size_t end = 0;
 
 	for (const char *at = c->name; (at = strstr(at, " < ")); at += 3)
@@ -197,7 +130,9 @@ static void print_explanation(FILE *out, const struct sp_finding *f)
 			continue;
 		print_change(out, f, c, INDENT);
 		used = (size_t)(ftell(out) - before);
-		print_name(out, c, used < WIDTH - 20 ? WIDTH - used : 20);
+		print_name(out, c,
+			   used < SP_LINES_WIDTH - 20 ? SP_LINES_WIDTH - used
+						      : 20);
 		shown++;
 	}
 }
@@ -340,5 +275,5 @@ int sp_check_text_write(FILE *out, const struct sp_result *result)
 			"--format json has all)\n",
 			sp_text_level(check->level).text);
 	print_verdict(text, result);
-	return print_lines(out, text, &lines);
+	return sp_lines_close(out, text, &lines);
 }

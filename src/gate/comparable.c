@@ -91,15 +91,69 @@ static void look_at_both(struct sp_comparable *c, const struct sp_summary *old,
 				   law_name(&old->law), law_name(&new->law));
 }
 
-void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
+/* ---- names ---- */
+
+/* Modules of which is said that they lack names; the others are counted. */
+#define GAPS_MAX 3
+
+struct gaps {
+	struct sp_comparable *comparable;
+	size_t n;
+};
+
+static void note_gap(void *arg, const struct sp_names_gap *gap)
+{
+	struct gaps *gaps = arg;
+	char more[48] = "";
+
+	if (gaps->n++ >= GAPS_MAX)
+		return;
+	if (gap->n_more)
+		snprintf(more, sizeof(more), " and %zu more", gap->n_more);
+	sp_comparable_note(
+		gaps->comparable,
+		"%.50s%s: no names in %s%.90s, for %s of the bytes, %zu of %zu "
+		"call paths: %.60s",
+		sp_text_base_name(gap->run->path), more,
+		*gap->module ? "" : "the program", gap->module,
+		sp_figure_share(gap->share).text, gap->paths, gap->of,
+		gap->reason ? gap->reason : "there are no symbols");
+}
+
+static int look_at_names(struct sp_comparable *c, const struct sp_pair *pair)
+{
+	struct gaps gaps = {c, 0};
+	int r = sp_names_init(&c->names, pair, note_gap, &gaps);
+
+	if (r < 0 || !gaps.n)
+		return r;
+	if (gaps.n > GAPS_MAX)
+		sp_comparable_note(c, "no names in %zu more",
+				   gaps.n - GAPS_MAX);
+	if (c->names.n_mixed)
+		sp_comparable_note(c, "functions that have names in some runs "
+				      "only cannot be compared: ? marks them");
+	sp_comparable_note(c, "names stay with a profile if `sampleprof-report "
+			      "symbolize` is run before the next build; later, "
+			      "--debug-path DIR finds old builds");
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+int sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
 {
 	struct sp_comparable *c = ret;
+	int r;
 
 	memset(c, 0, sizeof(*c));
+	r = look_at_names(c, pair);
+	if (r < 0)
+		return r;
 	look_at(c, &pair->old, "old", &c->old_incomplete, &c->old_has_frees);
 	look_at(c, &pair->new, "new", &c->new_incomplete, &c->new_has_frees);
 	if (!pair->old.n)
-		return;
+		return 0;
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);
 	if (c->old_has_frees != c->new_has_frees)
 		sp_comparable_note(c,
@@ -107,6 +161,12 @@ void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair)
 				   "and temporary "
 				   "objects cannot be compared",
 				   c->old_has_frees ? "new" : "old");
+	return 0;
+}
+
+void sp_comparable_done(struct sp_comparable *c)
+{
+	sp_names_done(&c->names);
 }
 
 int sp_comparable_lambdas(struct sp_comparable *c, const struct sp_pair *pair)

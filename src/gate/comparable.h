@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "gate/match.h"
+#include "gate/names.h"
 
 /*
  * What has to be said before two sides are compared, one sentence each.
@@ -21,13 +22,17 @@ struct sp_comparable {
 	bool unsampled; /* sampling was off for a part of a run */
 	bool old_has_frees;
 	bool new_has_frees;
+	struct sp_names names;
 };
 
 /* Add a sentence; one that there is no room for is left out. */
 __attribute__((format(printf, 2, 3))) void sp_comparable_note(
 	struct sp_comparable *comparable, const char *format, ...);
 
-void sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair);
+/* 0 and *ret, to be released; -ENOMEM. */
+int sp_comparable_init(struct sp_comparable *ret, const struct sp_pair *pair);
+
+void sp_comparable_done(struct sp_comparable *comparable);
 
 /* sp_match_lambdas(), and a sentence for each family; 0 or -ENOMEM. */
 int sp_comparable_lambdas(struct sp_comparable *comparable,

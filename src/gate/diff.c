@@ -84,7 +84,7 @@ static int rename_old(struct sp_diff *d, const struct sp_pair *pair)
 	return r;
 }
 
-static void set_head(struct sp_diff *d, const struct sp_pair *pair)
+static int set_head(struct sp_diff *d, const struct sp_pair *pair)
 {
 	const struct sp_summary *old = pair->old.run[0];
 	const struct sp_summary *new = pair->new.run[0];
@@ -95,7 +95,7 @@ static void set_head(struct sp_diff *d, const struct sp_pair *pair)
 	d->n_new = pair->new.n;
 	d->old_period_bytes = old->period_bytes;
 	d->new_period_bytes = new->period_bytes;
-	sp_comparable_init(&d->comparable, pair);
+	return sp_comparable_init(&d->comparable, pair);
 }
 
 int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
@@ -109,12 +109,15 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 		goto out;
 	d->view = view;
 	d->level = level;
-	set_head(d, pair);
-	r = sp_comparable_lambdas(&d->comparable, pair);
+	r = set_head(d, pair);
+	if (!r)
+		r = sp_comparable_lambdas(&d->comparable, pair);
 	if (!r)
 		r = rename_old(d, pair);
 	if (!r)
 		r = sp_paths_set_labels(pair->paths);
+	if (!r)
+		r = sp_moved_init(&d->moved, pair);
 	if (!r && has_totals)
 		r = add_totals(d, pair);
 out:
@@ -141,5 +144,7 @@ void sp_diff_free(struct sp_diff *diff)
 	for (size_t i = 0; i < diff->n_renamed; i++)
 		free(diff->renamed[i]);
 	free(diff->renamed);
+	sp_moved_done(&diff->moved);
+	sp_comparable_done(&diff->comparable);
 	free(diff);
 }

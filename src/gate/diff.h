@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "gate/comparable.h"
 #include "gate/match.h"
+#include "gate/moved.h"
 
 /* What changed between two sides: totals, and tables row by row. */
 
@@ -27,6 +28,9 @@ struct sp_diff_row {
 	uint64_t old_samples;
 	uint64_t new_samples;
 	bool is_told; /* the change can be told from noise */
+	/* Its names are known on both sides, and the change is not one that
+	 * only moved there from callers or callees: sp_names, sp_moved. */
+	bool is_comparable;
 };
 
 struct sp_diff_table {
@@ -64,6 +68,8 @@ struct sp_diff {
 	size_t n_totals;
 	struct sp_diff_table tables[SP_DIFF_TABLES];
 	size_t n_tables;
+	struct sp_moved moved;
+	size_t n_moved; /* rows that are not comparable because of it */
 	char **renamed; /* "old -> new"; owned */
 	size_t n_renamed;
 };

@@ -9,7 +9,7 @@
 #include "report/view_tree.h"
 
 struct filler {
-	const struct sp_diff *diff;
+	struct sp_diff *diff;
 	const struct sp_pair *pair;
 	const struct sp_diff_plan *plan;
 	struct sp_keys keys;
@@ -70,6 +70,65 @@ static char *name_of(const struct filler *f, uint32_t key,
 	return strdup(sp_paths_label(paths, frame));
 }
 
+/* Is what the key says about functions of which only some runs have names?  A
+ * place of a tree is what its callers make it. */
+static bool is_mixed(const struct filler *f, uint32_t key)
+{
+	const struct sp_names *names = &f->diff->comparable.names;
+	const struct sp_paths *paths = f->pair->paths;
+	struct sp_key said;
+
+	if (f->plan->rows == SP_DIFF_PATHS)
+		return sp_names_is_mixed_path(names, paths, key);
+	if (!f->keys.said.n_entries)
+		return sp_names_is_mixed(names, paths, key);
+	for (;;) {
+		said = sp_keys_said(&f->keys, key);
+		if (said.frame != SP_KEY_NONE &&
+		    sp_names_is_mixed(names, paths, said.frame))
+			return true;
+		if (said.of == SP_KEY_NONE)
+			return false;
+		if (f->plan->rows == SP_DIFF_EDGES)
+			return sp_names_is_mixed(names, paths, said.of);
+		key = said.of;
+	}
+}
+
+/* Neither modules nor threads, sizes and entries are functions. */
+static bool is_of_functions(const struct sp_diff_plan *plan)
+{
+	return !plan->as && plan->of.table < SP_SUMMARY_VIEWS;
+}
+
+/* Rows of which a change means something; -ENOMEM or 0. */
+static int look_at_row(struct filler *f, const struct sp_match_row *m,
+		       const struct sp_run_noise *noise,
+		       struct sp_diff_row *row)
+{
+	const struct sp_moved_test test = {.of = &f->plan->of,
+					   .is_down = m->new.mean < m->old.mean,
+					   .noise = noise,
+					   .p = 1 - f->diff->level};
+	struct sp_moved *moved = &f->diff->moved;
+	bool *changed;
+	int r = 1;
+
+	if (!is_of_functions(f->plan))
+		return 0;
+	if (is_mixed(f, m->key)) {
+		r = 0;
+	} else if (row->is_told) {
+		changed = sp_moved_paths_of(moved, &f->keys, m->key);
+		r = changed ? sp_moved_is_real(moved, changed, &test) : -ENOMEM;
+		free(changed);
+		f->diff->n_moved += r == 0;
+	}
+	row->is_comparable = r != 0;
+	row->is_told &= r != 0;
+	return r < 0 ? r : 0;
+}
+
 static void set_figures(const struct sp_diff *d, struct sp_diff_row *row,
 			const struct sp_runs *old, const struct sp_runs *new,
 			const struct sp_run_noise *noise)
@@ -91,10 +150,11 @@ static int fill_rows(struct filler *f, const double *p, double threshold,
 			.new_samples = m->new_samples,
 			.is_told = p[i] <= threshold &&
 				   !f->diff->comparable.unsampled,
+			.is_comparable = true,
 		};
 		set_figures(f->diff, row, &m->old, &m->new, noise);
 		row->name = name_of(f, m->key, row);
-		if (!row->name)
+		if (!row->name || look_at_row(f, m, noise, row) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -482,7 +542,8 @@ int sp_diff_row_set(const struct sp_diff *diff, struct sp_diff_row *row,
 		    const char *name, const struct sp_runs *old,
 		    const struct sp_runs *new)
 {
-	*row = (struct sp_diff_row){.name = strdup(name)};
+	*row = (struct sp_diff_row){.name = strdup(name),
+				    .is_comparable = true};
 	set_figures(diff, row, old, new, NULL);
 	row->is_told = row->change.lo > 0 || row->change.hi < 0;
 	return row->name ? 0 : -ENOMEM;

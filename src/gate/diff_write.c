@@ -4,6 +4,7 @@
 
 #include "gate/diff.h"
 #include "gate/figures.h"
+#include "gate/lines.h"
 #include "report/view_csv.h"
 #include "report/json.h"
 
@@ -18,7 +19,7 @@ static void print_side(FILE *out, const char *name, const char *program,
 		sp_text_size(period_bytes).text);
 }
 
-static void print_notes(FILE *out, const struct sp_diff *d)
+static void write_notes(FILE *out, const struct sp_diff *d)
 {
 	for (size_t i = 0; i < d->comparable.n_notes; i++) {
 		fputs("note: ", out);
@@ -30,11 +31,30 @@ static void print_notes(FILE *out, const struct sp_diff *d)
 		sp_text_print(out, d->renamed[i]);
 		putc('\n', out);
 	}
+	if (d->n_moved)
+		fprintf(out,
+			"note: other inlining, build flags or code that moved: "
+			"%zu row%s marked ? %s what callers or callees had "
+			"before\n",
+			d->n_moved, sp_text_plural(d->n_moved),
+			d->n_moved == 1 ? "has" : "have");
 	if (d->n_old == 1 && d->n_new == 1)
 		fputs("note: one run on each side: intervals are of the "
-		      "sampling, the program's own\n"
-		      "      noise between runs is not in them\n",
+		      "sampling, the program's own noise between runs is not "
+		      "in them\n",
 		      out);
+}
+
+static void print_notes(FILE *out, const struct sp_diff *d)
+{
+	char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (text)
+		write_notes(text, d);
+	if (!text || sp_lines_close(out, text, &lines) < 0)
+		write_notes(out, d);
 }
 
 static void print_totals(FILE *out, const struct sp_diff *d)
@@ -69,9 +89,13 @@ static void print_row(FILE *out, const struct sp_diff_table *t,
 	fprintf(out, "%11s %11s %c %12s %9s  %-24s %11s  ",
 		sp_figure(r->old.value, t->is_bytes).text,
 		sp_figure(r->new.value, t->is_bytes).text,
-		r->is_told || !(r->change.lo < r->change.hi) ? ' ' : '~',
+		!r->is_comparable                              ? '?'
+		: r->is_told || !(r->change.lo < r->change.hi) ? ' '
+							       : '~',
 		sp_figure_change(r->change.value, t->is_bytes).text,
-		sp_figure_percent(r->old.value, r->new.value).text,
+		r->is_comparable
+			? sp_figure_percent(r->old.value, r->new.value).text
+			: "?",
 		sp_figure_interval(r->change, t->is_bytes, true).text, samples);
 	fprintf(out, "%*s", r->indent < INDENT_MAX ? r->indent : INDENT_MAX,
 		"");
@@ -194,6 +218,7 @@ static void put_row(struct sp_json *json, const struct sp_diff_table *t,
 		sp_json_u64(json, "new_samples", r->new_samples);
 	}
 	sp_json_bool(json, "is_told", r->is_told);
+	sp_json_bool(json, "is_comparable", r->is_comparable);
 	sp_json_close(json, '}');
 }
 
@@ -253,15 +278,17 @@ static void put_csv_row(FILE *out, const struct sp_diff_table *t,
 	sp_view_csv_text(out, r->of ? r->of : "");
 	putc(',', out);
 	sp_view_csv_text(out, r->name);
-	fprintf(out, ",%.0f,%.0f,%.0f,%.0f,%.0f,%" PRIu64 ",%" PRIu64 ",%d\n",
+	fprintf(out,
+		",%.0f,%.0f,%.0f,%.0f,%.0f,%" PRIu64 ",%" PRIu64 ",%d,%d\n",
 		r->old.value, r->new.value, r->change.value, r->change.lo,
-		r->change.hi, r->old_samples, r->new_samples, r->is_told);
+		r->change.hi, r->old_samples, r->new_samples, r->is_told,
+		r->is_comparable);
 }
 
 void sp_diff_csv_write(FILE *out, const struct sp_diff *d)
 {
 	fputs("table,kind,depth,of,name,old,new,change,change_lo,change_hi,"
-	      "old_samples,new_samples,is_told\n",
+	      "old_samples,new_samples,is_told,is_comparable\n",
 	      out);
 	for (size_t i = 0; i < d->n_tables; i++)
 		for (size_t k = 0; k < d->tables[i].n; k++)

@@ -9,6 +9,7 @@
 #include "gate/baseline.h"
 #include "gate/diff.h"
 #include "gate/evidence.h"
+#include "gate/lines.h"
 #include "gate/sides.h"
 #include "report/output.h"
 #include "report/text.h"
@@ -275,6 +276,27 @@ static const char *why_not(const struct sp_sides *s)
 	return NULL;
 }
 
+static int print_notes(FILE *out, const struct sp_pair *pair,
+		       struct sp_error *err)
+{
+	struct sp_comparable c;
+	char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+	int r = text ? sp_comparable_init(&c, pair) : -ENOMEM;
+
+	for (size_t i = 0; !r && i < c.n_notes; i++) {
+		fputs("note: ", text);
+		sp_text_print(text, c.note[i]);
+		putc('\n', text);
+	}
+	if (!r)
+		sp_comparable_done(&c);
+	if (text && sp_lines_close(out, text, &lines) < 0)
+		r = -ENOMEM;
+	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+}
+
 static int print_update(FILE *out, struct sp_sides *s, const char *path,
 			struct sp_error *err)
 {
@@ -287,7 +309,7 @@ static int print_update(FILE *out, struct sp_sides *s, const char *path,
 			sp_text_plural(s->n_new));
 		sp_text_print(out, path);
 		putc('\n', out);
-		return 0;
+		return print_notes(out, &s->pair, err);
 	}
 	r = sp_diff_new(&s->pair, SP_VIEW_ALLOC, SP_SUMMARY_LEVEL, true, &diff,
 			err);

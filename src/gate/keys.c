@@ -12,8 +12,7 @@
 struct keyer {
 	const struct sp_paths *paths;
 	const uint32_t *as;
-	const bool *wants;   /* of edges */
-	const size_t *depth; /* of each path: which frame */
+	const bool *wants; /* of edges */
 	struct sp_keys *keys;
 	/* of the path at hand, innermost first */
 	uint32_t path;
@@ -76,11 +75,6 @@ static int say(struct keyer *k, enum sp_key_kind kind, uint32_t of,
 static int add_flat(struct keyer *k)
 {
 	return k->n ? add(k, k->frames[0]) : 0;
-}
-
-static int add_at(struct keyer *k)
-{
-	return k->n ? add(k, k->frames[k->depth[k->path]]) : 0;
 }
 
 static bool is_first(struct keyer *k, uint32_t frame)
@@ -183,14 +177,6 @@ int sp_keys_flat(const struct sp_paths *paths, const uint32_t *as,
 	struct keyer k = {.paths = paths, .as = as, .keys = ret};
 
 	return build(&k, add_flat, paths->frames.n_entries);
-}
-
-int sp_keys_at(const struct sp_paths *paths, const size_t *depth,
-	       struct sp_keys *ret)
-{
-	struct keyer k = {.paths = paths, .depth = depth, .keys = ret};
-
-	return build(&k, add_at, paths->frames.n_entries);
 }
 
 int sp_keys_cum(const struct sp_paths *paths, const uint32_t *as,

@@ -31,9 +31,6 @@ struct sp_keys {
 /* The innermost frame; the key is its number. */
 int sp_keys_flat(const struct sp_paths *paths, const uint32_t *as,
 		 struct sp_keys *ret);
-/* The frame at that depth of each path; likewise, without `as`. */
-int sp_keys_at(const struct sp_paths *paths, const size_t *depth,
-	       struct sp_keys *ret);
 /* Each frame of the path; likewise. */
 int sp_keys_cum(const struct sp_paths *paths, const uint32_t *as,
 		struct sp_keys *ret);

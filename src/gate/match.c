@@ -13,6 +13,8 @@ bool sp_frame_set_has(const struct sp_frame_set *set,
 
 	if (!set)
 		return true;
+	if (set->paths)
+		return set->paths[path];
 	if (set->innermost && depth)
 		depth = 1;
 	for (size_t i = 0; i < depth; i++)

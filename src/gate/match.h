@@ -39,11 +39,12 @@ struct sp_match_of {
 	bool is_count;      /* objects, not bytes */
 };
 
-/* Which paths take part: those with a frame of the set.  NULL where one is
- * expected: all paths. */
+/* Which paths take part: those with a frame of the set, or those of `paths`.
+ * NULL where one is expected: all paths. */
 struct sp_frame_set {
-	bool *has;      /* of each frame */
-	bool innermost; /* the innermost frame has to be one */
+	const bool *paths; /* of each path; NULL: by frame */
+	bool *has;         /* of each frame */
+	bool innermost;    /* the innermost frame has to be one */
 };
 
 /*

@@ -203,10 +203,20 @@ static bool is_missed(const struct own *own)
 	return own->samples >= SAMPLES_MIN || own->seen_bytes >= own->bytes;
 }
 
+static bool has_name(const struct finder *f, uint32_t frame)
+{
+	size_t module;
+
+	return strcmp(sp_paths_function(sp_paths_name(f->pair->paths, frame),
+					&module),
+		      SP_SUMMARY_UNKNOWN) != 0;
+}
+
 /* Is it the same function?  Most bytes of either are where the other is. */
 static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 {
-	return sp_match_same_module(f->pair->paths, old, new) &&
+	return has_name(f, old) && has_name(f, new) &&
+	       sp_match_same_module(f->pair->paths, old, new) &&
 	       is_missed(&f->own[old]) && is_missed(&f->own[new]) &&
 	       shared(f, old, new) > f->own[old].bytes / 2 &&
 	       shared(f, new, old) > f->own[new].bytes / 2;

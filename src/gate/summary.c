@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/demangle.h"
+#include "report/text.h"
 
 /* ---- paths ---- */
 
@@ -149,6 +150,34 @@ char *sp_paths_text(const struct sp_paths *paths, uint32_t path)
 	return text;
 }
 
+/* ---- names of frames ---- */
+
+char *sp_summary_put_utf8(char *to, const char *text)
+{
+	while (*text) {
+		uint32_t code;
+		const unsigned int n = sp_text_decode_utf8(text, &code);
+
+		to = n ? (char *)mempcpy(to, text, n)
+		       : (char *)mempcpy(to, "\xef\xbf\xbd", 3);
+		text += n ? n : 1;
+	}
+	return to;
+}
+
+char *sp_summary_put_module(char *to, const struct sp_module *module)
+{
+	char *end = sp_summary_put_utf8(
+		to, module && !module->is_main ? sp_text_base_name(module->path)
+					       : "");
+
+	/* the first '!' ends the module */
+	for (char *c = to; c < end; c++)
+		if (*c == '!')
+			*c = '_';
+	return end;
+}
+
 /* ---- rows ---- */
 
 static int compare_rows(const void *a, const void *b)
@@ -239,6 +268,12 @@ void sp_summary_free(struct sp_summary *summary)
 		free(summary->phases[i].name);
 		free(summary->phases[i].rows.at);
 	}
+	for (size_t i = 0; i < summary->n_nameless; i++) {
+		free(summary->nameless[i].module);
+		free(summary->nameless[i].path);
+		free(summary->nameless[i].reason);
+	}
+	free(summary->nameless);
 	free(summary->classes);
 	free(summary->phases);
 	free(summary->program);

@@ -22,9 +22,11 @@
  *
  * A frame is named "module!function", the module without its directory;
  * functions of the program itself are "function", or "!function" if that has
- * a '!' in it.  Code without a symbol is "module![unknown]".  C++ functions
- * have their scopes and parameters in it: overloads are several.
+ * a '!' in it.  Code without a symbol is "module![unknown]", code in no module
+ * "[anonymous]".  C++ functions have their scopes and parameters in it:
+ * overloads are several.
  */
+#define SP_SUMMARY_UNKNOWN "[unknown]"
 
 /* The frames and the paths of all runs of a comparison.  Zero-initialise. */
 struct sp_paths {
@@ -115,6 +117,13 @@ struct sp_phase_sum {
 	struct sp_path_rows rows;
 };
 
+/* A module whose names could not be read. */
+struct sp_nameless {
+	char *module; /* as in the names of frames: "" is the program */
+	char *path;   /* untrusted text, all of it; owned */
+	char *reason; /* a clause: "cannot be opened: ..." */
+};
+
 struct sp_summary {
 	char *program; /* file name without its directory; untrusted text */
 	char *path;    /* that it is from, as it was named; owned */
@@ -134,7 +143,9 @@ struct sp_summary {
 	 * estimates are of less than all, too. */
 	const char *why_incomplete;
 	const char *why_doubtful; /* why estimates may be too low; NULL */
-	bool has_frees;           /* without, only SP_VIEW_ALLOC is there */
+	struct sp_nameless *nameless;
+	size_t n_nameless;
+	bool has_frees; /* without, only SP_VIEW_ALLOC is there */
 	/* Intervals at `level` of the bytes of each view but SP_VIEW_ALLOC and
 	 * SP_VIEW_LEAKS. */
 	double level;
@@ -177,6 +188,12 @@ double sp_summary_unsampled(const struct sp_summary *summary,
 const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
 					   unsigned int table,
 					   const char *phase);
+
+/* For summary_take.c and names.c, of the names of frames: text as UTF-8, of
+ * which a byte that is none becomes U+FFFD, as it would in a baseline; and the
+ * module's part.  At most three bytes for each; return the end. */
+char *sp_summary_put_utf8(char *to, const char *text);
+char *sp_summary_put_module(char *to, const struct sp_module *module);
 
 /* Bring rows in order, those of one path together.  As a reader does. */
 void sp_path_rows_settle(struct sp_path_rows *rows);

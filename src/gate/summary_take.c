@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gate/names.h"
 #include "gate/summary.h"
 #include "profile/adjust.h"
 #include "profile/array.h"
@@ -14,9 +15,9 @@
 #include "report/text.h"
 #include "report/view_sizes.h"
 
-#define UNKNOWN  "[unknown]"
-#define UNNAMED  "[unnamed]"
-#define NO_PHASE UINT32_MAX
+#define ANONYMOUS "[anonymous]"
+#define UNNAMED   "[unnamed]"
+#define NO_PHASE  UINT32_MAX
 
 struct taker {
 	const struct sp_profile *profile;
@@ -49,21 +50,6 @@ static int reserve_name(struct taker *t, size_t bytes)
 	return 0;
 }
 
-/* At most three bytes for each of `text`: a byte that is not UTF-8 becomes
- * U+FFFD, as it would in a baseline.  Returns the end. */
-static char *put_utf8(char *to, const char *text)
-{
-	while (*text) {
-		uint32_t code;
-		const unsigned int n = sp_text_decode_utf8(text, &code);
-
-		to = n ? (char *)mempcpy(to, text, n)
-		       : (char *)mempcpy(to, "\xef\xbf\xbd", 3);
-		text += n ? n : 1;
-	}
-	return to;
-}
-
 /* ---- call paths ---- */
 
 /* "module!function", "function" or "!function" */
@@ -72,9 +58,10 @@ static int add_frame(struct taker *t, const struct sp_symbol *symbol,
 {
 	const bool is_program = !module || module->is_main;
 	const char *base = is_program ? "" : sp_text_base_name(module->path);
-	const char *function = symbol->is_fallback ? UNKNOWN
-			       : symbol->identity  ? symbol->identity
-						   : symbol->function;
+	const char *function = symbol->is_fallback && !module ? ANONYMOUS
+			       : symbol->is_fallback ? SP_SUMMARY_UNKNOWN
+			       : symbol->identity    ? symbol->identity
+						     : symbol->function;
 	const bool is_bare = is_program && !strchr(function, '!');
 	void *array = t->frames;
 	uint32_t number;
@@ -85,13 +72,9 @@ static int add_frame(struct taker *t, const struct sp_symbol *symbol,
 			     sizeof(*t->frames)) < 0)
 		return -ENOMEM;
 	t->frames = array;
-	end = put_utf8(t->name, base);
-	/* the first '!' ends the module */
-	for (char *c = t->name; c < end; c++)
-		if (*c == '!')
-			*c = '_';
+	end = sp_summary_put_module(t->name, module);
 	*end++ = '!';
-	end = put_utf8(end, function);
+	end = sp_summary_put_utf8(end, function);
 	if (sp_intern_add(&t->paths->frames, t->name + is_bare,
 			  (size_t)(end - t->name) - is_bare, &number) < 0)
 		return -ENOMEM;
@@ -284,9 +267,10 @@ static int add_label(struct taker *t, const char *name, uint32_t *ret_path)
 	uint32_t frame;
 
 	if (reserve_name(t, 3 * strlen(name) + 1) < 0 ||
-	    sp_intern_add(&t->paths->frames, t->name,
-			  (size_t)(put_utf8(t->name, name) - t->name),
-			  &frame) < 0)
+	    sp_intern_add(
+		    &t->paths->frames, t->name,
+		    (size_t)(sp_summary_put_utf8(t->name, name) - t->name),
+		    &frame) < 0)
 		return -ENOMEM;
 	return sp_paths_add(t->paths, &frame, 1, ret_path);
 }
@@ -540,6 +524,9 @@ int sp_summary_take(const struct sp_profile *profile,
 		if ((wish->views & (1u << v)) &&
 		    (v == SP_VIEW_ALLOC || profile->has_frees))
 			r = take_view(&t, question, (enum sp_view)v, err);
+	if (r >= 0 && sp_names_take(t.summary, t.symbolizer) < 0)
+		r = sp_error_set(err, -ENOMEM, profile->path,
+				 "not enough memory");
 	sp_filter_free(t.filter);
 	if (t.symbolizer)
 		sp_symbolizer_free(t.symbolizer);

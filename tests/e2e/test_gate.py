@@ -157,8 +157,68 @@ class Names(Gate):
             text = self.check(new, old, "sites=+25%&500K", "alloc_bytes=+1%",
                               code=4)
             self.assertIn("other inlining", text)
+            text = self.check(new, old, r"site(lambda\(long\))=+25%&500K",
+                              code=4)
+            self.assertIn("other inlining", text)
+            rows = json.loads(self.report("diff", "--json", old, new))
+            self.assertFalse([r for r in rows["functions"] + rows["paths"]
+                              if r["is_told"]])
+            text = self.report("diff", old, new)
+            self.assertRegex(text, r"note: other inlining, build flags or "
+                             r"code that\s+moved: \d+ rows marked \?")
+            self.assertNotIn(" gone  [", text)
         grown = self.lambdas("-g", 60000, 20000, 20000, 10000)
         self.check(grown, g0, "sites=+25%&500K", code=3)
+
+
+class Rebuilt(Gate):
+    """The program is built anew between two recordings."""
+
+    def setUp(self):
+        super().setUp()
+        self.old = self.record()
+        self.named = os.path.join(self.dir, "named.sprof")
+        self.report("symbolize", self.old, "-o", self.named)
+        shutil.copy(self.programs["gated_moved"], self.programs["gated"])
+        self.new = self.record(a=(128, 100000), seed=2)
+
+    def test_cannot_tell(self):
+        text = self.check(self.new, self.old, "sites=+10%&64K",
+                          "site(^site_a$)=+10%", "site(^nothing$)=+10%",
+                          "alloc_bytes=+50%", code=4)
+        self.assertRegex(" ".join(text.split()),
+                         r"note: app\.\S+: no names in \S+/app, for 100 % of "
+                         r"the bytes, \d of \d call paths: changed since the "
+                         r"profile was recorded note: ")
+        self.assertIn("`sampleprof-report symbolize`", text)
+        self.assertNotRegex(text, r"\]  (gone|new)  ")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        for words in (("diff", self.old, self.new),
+                      ("top", self.new, "--base", self.old),
+                      ("tree", self.new, "--base", self.old)):
+            text = self.report(*words)
+            self.assertRegex(text, r"note: .*no names in")
+            self.assertRegex(text, r" \? .* site_a\n")
+            self.assertNotRegex(text, r" (gone|new)  \[")
+            data = json.loads(self.report(*words, "--json"))
+            table = data["tree" if words[0] == "tree" else "functions"]
+            self.assertTrue(table)
+            self.assertFalse([r for r in table if r["is_told"]])
+            self.assertFalse([r for r in table
+                              if r["name"] in ("site_a", "[unknown]")
+                              and r["is_comparable"]])
+        base = os.path.join(self.dir, "base.json")
+        self.assertIn("no names in", self.report(
+            "check", self.old, "--baseline", base, "--update-baseline"))
+        self.check(self.new, base, "sites=+10%&64K", code=4)
+
+    def test_names_that_were_kept(self):
+        text = self.check(self.new, self.named, "sites=+10%&64K", code=3)
+        self.assertIn("site_a", text)
+        self.assertNotIn("no names", text)
+        text = self.report("diff", self.named, self.new)
+        self.assertRegex(text, r"\+[0-9.]+ % .* site_a\n")
+        self.assertNotIn("no names", text)
 
 
 class Phases(Gate):

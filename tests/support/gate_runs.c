@@ -21,6 +21,7 @@ struct sp_summary *gate_run_new(uint64_t period_bytes)
 	struct sp_summary *run = need(calloc(1, sizeof(*run)));
 
 	run->program = need(strdup("app"));
+	run->path = need(strdup("old.sprof"));
 	run->period_bytes = period_bytes;
 	run->has_frees = true;
 	run->level = SP_SUMMARY_LEVEL;

@@ -108,6 +108,120 @@ static void test_other_inlining(void **state)
 	}
 }
 
+/* Patterns, too: what is inlined on one side is not in them there. */
+static void test_patterns_and_inlining(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	add(s, s->old[0], "work<main", 9000);
+	add(s, s->new[0], "work<main", 6000);
+	add(s, s->new[0], "parse_it<work<main", 3000);
+	f = judge(s, "site(^parse_)=+10%");
+	assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+	assert_has(f->why, "other inlining");
+	assert_false(f->culprits[0].is_comparable);
+	assert_false(f->culprits[0].is_certain);
+	assert_false(f->culprits[0].is_new);
+	/* new in truth: all that is around it has grown as much */
+	add(s, s->new[0], "parse_that<work<main", 3000);
+	assert_verdict(s, "site(^parse_that)=+10%", SP_VERDICT_REGRESSION);
+	assert_true(s->check->findings[0].culprits[0].is_new);
+	scene_free(s);
+	/* gone, or inlined */
+	s = scene_new(1);
+	add(s, s->old[0], "parse_it<work<main", 3000);
+	add(s, s->old[0], "work<main", 3000);
+	add(s, s->new[0], "work<main", 6000);
+	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_CANNOT_TELL);
+	scene_free(s);
+	s = scene_new(1);
+	add(s, s->old[0], "libz.so!parse_it<work<main", 3000);
+	add(s, s->old[0], "work<main", 3000);
+	add(s, s->new[0], "work<main", 6000);
+	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+static void add_nameless(struct sp_summary *run)
+{
+	run->nameless = calloc(1, sizeof(*run->nameless));
+	assert_non_null(run->nameless);
+	run->nameless[0] = (struct sp_nameless){strdup(""), strdup("/bin/app"),
+						strdup("is not there")};
+	run->n_nameless = 1;
+}
+
+/* The old binary is gone: its functions have no names. */
+static void test_names_are_missing(void **state)
+{
+	const struct sp_comparable *can;
+	const struct sp_finding *f;
+
+	(void)state;
+	/* few samples tell only with the symbolizer's word */
+	for (int is_known = 0; is_known < 2; is_known++) {
+		struct scene *s = scene_new(1);
+		const unsigned int n = is_known ? 5 : 300;
+
+		add(s, s->old[0], "[unknown]<libc.so!start", n);
+		add(s, s->new[0], "leaf<main<libc.so!start", 2 * n);
+		for (int i = 0; i < 2; i++)
+			add(s, i ? s->new[0] : s->old[0], "libz.so!inflate",
+			    i ? 600 : 300);
+		if (is_known)
+			add_nameless(s->old[0]);
+		f = judge(s, "sites=+10%&4K");
+		can = &s->check->comparable;
+		assert_int_equal(can->names.n_mixed, 1);
+		assert_has(can->note[0], is_known ? "old.sprof: no names in "
+						    "/bin/app"
+						  : "no names in the program");
+		assert_has(can->note[0], "1 of 2 call paths");
+		/* the rest is compared as ever */
+		assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+		assert_int_equal(f->n_rejected, 1);
+		assert_string_equal(f->culprits[0].name, "libz.so!inflate");
+		f = judge(s, "sites=+200%&4K");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		assert_has(f->why, "names in some runs only");
+		assert_int_equal(s->check->n_renamed, 0);
+		f = judge(s, "site(^leaf$)=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		/* it may be among those without a name */
+		f = judge(s, "site(^nothing$)=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		assert_verdict(s, "module(libz)=+10%", SP_VERDICT_REGRESSION);
+		assert_verdict(s, "site(^inflate$)=+10%",
+			       SP_VERDICT_REGRESSION);
+		scene_free(s);
+	}
+}
+
+/* Where neither side has names, or by chance, nothing is mixed. */
+static void test_names_that_neither_side_has(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		add(s, i ? s->new[0] : s->old[0], "libz.so![unknown]<main",
+		    i ? 600 : 300);
+		add(s, i ? s->new[0] : s->old[0], "libz.so!inflate<main", 100);
+	}
+	add(s, s->old[0], "liby.so![unknown]<main", 11);
+	add(s, s->new[0], "liby.so!f<main", 11);
+	assert_verdict(s, "site(^.unknown.$)=+10%", SP_VERDICT_REGRESSION);
+	assert_int_equal(s->check->comparable.names.n_mixed, 0);
+	assert_int_equal(s->check->comparable.n_notes, 0);
+	add(s, s->old[0], "liby.so![unknown]<x<main", 1);
+	add(s, s->new[0], "liby.so!f<main", 1);
+	judge(s, "sites=+10%");
+	assert_int_equal(s->check->comparable.names.n_mixed, 1);
+	scene_free(s);
+}
+
 /* With few samples a function may be on one side by chance. */
 static void test_too_few_to_be_renamed(void **state)
 {
@@ -163,6 +277,9 @@ int main(void)
 		cmocka_unit_test(test_overloads),
 		cmocka_unit_test(test_lambdas_with_other_numbers),
 		cmocka_unit_test(test_other_inlining),
+		cmocka_unit_test(test_patterns_and_inlining),
+		cmocka_unit_test(test_names_are_missing),
+		cmocka_unit_test(test_names_that_neither_side_has),
 		cmocka_unit_test(test_renamed),
 		cmocka_unit_test(test_too_few_to_be_renamed),
 	};

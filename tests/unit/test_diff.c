@@ -73,7 +73,8 @@ static void scene_free(struct scene *s)
 	free(s);
 }
 
-/* "NAME:OLD/NEW NAME:OLD/NEW ...", "~" in front of what is not told. */
+/* "NAME:OLD/NEW NAME:OLD/NEW ...", "~" in front of what is not told, "?" of
+ * what cannot be compared. */
 static void assert_rows(const struct sp_diff_table *t, const char *wanted)
 {
 	char text[1024] = "";
@@ -83,8 +84,10 @@ static void assert_rows(const struct sp_diff_table *t, const char *wanted)
 
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "%s%*s%s%s:%d/%d", i ? " " : "", (int)r->depth, "",
-			 r->is_told ? "" : "~", r->name, (int)r->old_samples,
-			 (int)r->new_samples);
+			 !r->is_comparable ? "?"
+			 : r->is_told      ? ""
+					   : "~",
+			 r->name, (int)r->old_samples, (int)r->new_samples);
 	}
 	assert_string_equal(text, wanted);
 }
@@ -110,6 +113,50 @@ static void test_functions(void **state)
 	assert_rows(make(s, &plan),
 		    "~libz.so!inflate:40/45 ~load:540/545 main:992/1146 "
 		    "~rare:2/1 read:640/945 serve:450/600 write:300/150");
+	scene_free(s);
+}
+
+/* What has a name, or a frame, on one side only. */
+static void test_incomparable(void **state)
+{
+	struct scene *s = calloc(1, sizeof(*s));
+	struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT};
+
+	(void)state;
+	assert_non_null(s);
+	s->old = gate_run_new(R);
+	s->new = gate_run_new(R);
+	s->pair = (struct sp_pair){{&s->old, 1}, {&s->new, 1}, &s->paths};
+	add(s, "libz.so![unknown]<main", 500, 0);
+	add(s, "libz.so!inflate<main", 0, 500);
+	add(s, "work<main", 900, 0);
+	add(s, "inner<work<main", 0, 900);
+	add(s, "fresh<main", 0, 100);
+	assert_rows(make(s, &plan),
+		    "fresh:0/100 ?inner:0/900 ?work:900/0 "
+		    "?libz.so![unknown]:500/0 ?libz.so!inflate:0/500");
+	assert_int_equal(s->diff->n_moved, 2);
+	assert_int_equal(s->diff->comparable.names.n_mixed, 1);
+	plan.rows = SP_DIFF_PATHS;
+	assert_rows(make(s, &plan), "fresh < main:0/100 "
+				    "?inner < work < main:0/900 "
+				    "?work < main:900/0 "
+				    "?libz.so![unknown] < main:500/0 "
+				    "?libz.so!inflate < main:0/500");
+	plan.rows = SP_DIFF_TREE;
+	assert_rows(make(s, &plan), "~main:1400/1500"
+				    "  ?libz.so![unknown]:500/0"
+				    "  ?libz.so!inflate:0/500"
+				    "  fresh:0/100"
+				    "  ~work:900/900"
+				    "   ?inner:0/900"
+				    "   ?itself:900/0");
+	plan.rows = SP_DIFF_CUM;
+	plan.order = SP_DIFF_BY_NAME;
+	assert_rows(make(s, &plan), "fresh:0/100 ?inner:0/900 "
+				    "?libz.so![unknown]:500/0 "
+				    "?libz.so!inflate:0/500 ~main:1400/1500 "
+				    "~work:900/900");
 	scene_free(s);
 }
 
@@ -308,6 +355,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_functions),
+		cmocka_unit_test(test_incomparable),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_edges),
 		cmocka_unit_test(test_deep_tree),
