@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "profile/demangle.h"
+#include "report/label.h"
 #include "report/text.h"
 
 /* ---- paths ---- */
@@ -14,8 +15,7 @@ void sp_paths_done(struct sp_paths *paths)
 {
 	sp_intern_done(&paths->frames);
 	sp_intern_done(&paths->paths);
-	sp_intern_done(&paths->labels);
-	free(paths->label_of);
+	sp_labels_free(paths->labels, paths->n_labels);
 }
 
 int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
@@ -66,56 +66,29 @@ const char *sp_paths_function(const char *name, size_t *ret_bytes)
 	return mark ? mark + 1 : name;
 }
 
-/* The module and what people read of the function. */
-static int add_short(struct sp_paths *paths, uint32_t frame)
-{
-	const char *name = sp_paths_name(paths, frame);
-	size_t module;
-	const char *function = sp_paths_function(name, &module);
-
-	return sp_intern_add(&paths->labels, name,
-			     (size_t)(function - name) +
-				     sp_demangle_short(function),
-			     &paths->label_of[frame]);
-}
-
 int sp_paths_set_labels(struct sp_paths *paths)
 {
 	const size_t n = paths->frames.n_entries;
-	uint32_t *grown =
-		realloc(paths->label_of, (n + 1) * sizeof(*paths->label_of));
-	size_t *count;
-	int r = 0;
+	struct sp_label_of *of = calloc(n + 1, sizeof(*of));
+	int r = of ? 0 : -ENOMEM;
 
-	if (!grown)
-		return -ENOMEM;
-	paths->label_of = grown;
-	paths->n_labelled = 0;
+	sp_labels_free(paths->labels, paths->n_labels);
+	paths->labels = NULL;
+	paths->n_labels = 0;
 	for (uint32_t i = 0; !r && i < n; i++)
-		r = add_short(paths, i);
-	count = calloc(paths->labels.n_entries + 1, sizeof(*count));
-	if (!count)
-		r = -ENOMEM;
-	for (size_t i = 0; !r && i < n; i++)
-		count[grown[i]]++;
-	for (uint32_t i = 0; !r && i < n; i++) {
-		const char *name = sp_paths_name(paths, i);
-
-		if (count[grown[i]] > 1)
-			r = sp_intern_add(&paths->labels, name, strlen(name),
-					  &grown[i]);
-	}
-	free(count);
+		of[i] = (struct sp_label_of){sp_paths_name(paths, i), ""};
 	if (!r)
-		paths->n_labelled = n;
+		r = sp_labels_new(of, n, &paths->labels);
+	if (!r)
+		paths->n_labels = n;
+	free(of);
 	return r;
 }
 
 const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame)
 {
-	return frame < paths->n_labelled
-		       ? sp_intern_bytes(&paths->labels, paths->label_of[frame])
-		       : sp_paths_name(paths, frame);
+	return frame < paths->n_labels ? paths->labels[frame]
+				       : sp_paths_name(paths, frame);
 }
 
 int sp_paths_matches(const struct sp_pattern *pattern, const char *function,

@@ -32,9 +32,8 @@
 struct sp_paths {
 	struct sp_intern frames;
 	struct sp_intern paths; /* arrays of uint32_t, innermost first */
-	struct sp_intern labels;
-	uint32_t *label_of; /* of the first n_labelled frames */
-	size_t n_labelled;
+	char **labels;          /* of the first n_labels frames */
+	size_t n_labels;
 };
 
 void sp_paths_done(struct sp_paths *paths);
@@ -50,11 +49,8 @@ uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
 /* Its name; valid until a frame is added. */
 const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
 
-/*
- * How people read frames: without the parameters of their functions where no
- * other frame reads the same.  Of the frames that are there now; others keep
- * their names.  0 or -ENOMEM.
- */
+/* How people read frames (report/label.h).  Of the frames that are there now;
+ * others keep their names.  0 or -ENOMEM. */
 int sp_paths_set_labels(struct sp_paths *paths);
 const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame);
 

@@ -82,6 +82,13 @@ static int add_frame(struct taker *t, const struct sp_symbol *symbol,
 	return 0;
 }
 
+static bool is_of(const struct sp_symbol *symbol,
+		  const struct sp_aggregate_function *function)
+{
+	return strcmp(symbol->identity ? symbol->identity : symbol->function,
+		      function->identity) == 0;
+}
+
 /* From the function that the stack is flat for outwards; what is further in
  * only passes the allocation on. */
 static int add_path(struct taker *t, const struct sp_aggregate *aggregate,
@@ -99,7 +106,7 @@ static int add_path(struct taker *t, const struct sp_aggregate *aggregate,
 			sp_profile_module(t->profile, frame.module);
 
 		for (size_t k = 0; k < symbols.count; k++) {
-			if (strcmp(symbols.symbol[k].function, flat->name) == 0)
+			if (is_of(&symbols.symbol[k], flat))
 				is_inside = false;
 			if (!is_inside &&
 			    add_frame(t, &symbols.symbol[k], module) < 0)

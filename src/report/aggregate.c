@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "report/label.h"
 
 #define FIRST_SLOTS 1024u /* a power of two */
 
@@ -44,7 +45,8 @@ struct builder {
 
 /* What tells a row from others; what does not is zero. */
 struct key {
-	const char *name;
+	const char *name; /* all of it */
+	const char *short_name;
 	const char *module;
 	const char *file;
 	uint32_t line;
@@ -55,13 +57,17 @@ static struct key key_of(const struct sp_aggregate *a,
 			 const struct sp_symbol *symbol, struct sp_frame frame)
 {
 	const char *module = sp_aggregate_module_path(a, frame);
-	struct key key = {.name = symbol->function, .module = module};
+	struct key key = {.name = symbol->identity ? symbol->identity
+						   : symbol->function,
+			  .short_name = symbol->function,
+			  .module = module};
 
 	switch (a->granularity) {
 	case SP_BY_FUNCTION:
 		break;
 	case SP_BY_FILE:
 		key.name = symbol->file ? symbol->file : SP_AGGREGATE_NO_FILE;
+		key.short_name = key.name;
 		key.module = symbol->file ? "" : module;
 		break;
 	case SP_BY_LINE:
@@ -70,6 +76,7 @@ static struct key key_of(const struct sp_aggregate *a,
 		break;
 	case SP_BY_MODULE:
 		key.name = *module ? module : SP_AGGREGATE_NO_MODULE;
+		key.short_name = key.name;
 		key.module = "";
 		break;
 	case SP_BY_ADDRESS:
@@ -141,7 +148,9 @@ static void add_empty(struct sp_aggregate *a, size_t index,
 	const uint64_t period_bytes = a->analysis->profile->period_bytes;
 	struct sp_aggregate_function *f = &a->functions[index];
 
-	*f = (struct sp_aggregate_function){.name = key->name,
+	*f = (struct sp_aggregate_function){.name = key->short_name,
+					    .identity = key->name,
+					    .short_name = key->short_name,
 					    .module = key->module,
 					    .file = key->file,
 					    .line = key->line,
@@ -157,7 +166,7 @@ static bool has_key(const struct sp_aggregate *a,
 		    const struct sp_aggregate_function *f,
 		    const struct key *key)
 {
-	if (strcmp(f->name, key->name) != 0 ||
+	if (strcmp(f->identity, key->name) != 0 ||
 	    strcmp(f->module, key->module) != 0 || f->offset != key->offset)
 		return false;
 	return a->granularity != SP_BY_LINE ||
@@ -483,6 +492,8 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 		a->granularity = granularity;
 		a->how = analysis->how;
 		r = build(a, progress, progress_arg);
+		if (!r)
+			r = sp_aggregate_label(a);
 	}
 	if (r < 0) {
 		sp_aggregate_free(a);
@@ -565,6 +576,7 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 		sp_tally_free(&aggregate->functions[i].cum);
 		sp_tally_free(&aggregate->functions[i].live);
 	}
+	sp_labels_free(aggregate->labels, aggregate->n_labels);
 	free(aggregate->functions);
 	free(aggregate->stacks);
 	free(aggregate->row_of_stack);

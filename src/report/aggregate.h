@@ -10,6 +10,7 @@
 #include "profile/symbolizer.h"
 #include "profile/tally.h"
 #include "report/analysis.h"
+#include "report/pattern.h"
 
 /* What a row stands for, and which of its fields tell it from others. */
 enum sp_granularity {
@@ -24,13 +25,16 @@ enum sp_granularity {
 const char *sp_granularity_name(enum sp_granularity granularity);
 
 /*
- * A function over all call stacks, known by its demangled name and the path of
- * its module, or what else the granularity asks for.  Estimates are made from
- * the merged tallies when they are shown: limits of estimates do not add up.
+ * A function over all call stacks, known by its demangled name, parameters
+ * included, and the path of its module, or what else the granularity asks for.
+ * Estimates are made from the merged tallies when they are shown: limits of
+ * estimates do not add up.
  */
 struct sp_aggregate_function {
-	const char *name;
-	const char *module; /* path; "" if the code is in no module */
+	const char *name;       /* as people read it (report/label.h) */
+	const char *identity;   /* all of it */
+	const char *short_name; /* without parameters, as others may be, too */
+	const char *module;     /* path; "" if the code is in no module */
 	const char *file; /* else of the line in the heaviest stack; or NULL */
 	uint32_t line;    /* 0: unknown */
 	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
@@ -89,6 +93,8 @@ struct sp_aggregate {
 				 * it is flat; UINT32_MAX if it is not here */
 	uint32_t *rows;         /* of all stacks: `row` of a function */
 	size_t n_rows;
+	char **labels; /* that names of functions are */
+	size_t n_labels;
 };
 
 #define SP_AGGREGATE_NO_STACK  "[no stack]"
@@ -113,13 +119,23 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 			struct sp_aggregate **ret_aggregate,
 			struct sp_error *err);
 
+/* For aggregate.c: functions that read the same are told apart; files and
+ * modules do not.  0 or -ENOMEM. */
+int sp_aggregate_label(struct sp_aggregate *aggregate);
+
+/* Does the pattern match the function, with its parameters or without?  As
+ * sp_pattern_search(). */
+int sp_aggregate_matches(const struct sp_aggregate_function *function,
+			 const struct sp_pattern *pattern,
+			 struct sp_error *err);
+
 /* Order the functions: most estimated bytes or objects first, then the other
  * columns, then by name and module. */
 void sp_aggregate_sort(struct sp_aggregate *aggregate,
 		       enum sp_aggregate_order order);
 
-/* The order by name, module, file, line, offset: less than, equal to or greater
- * than 0. */
+/* The order by identity, module, file, line, offset: less than, equal to or
+ * greater than 0. */
 int sp_aggregate_compare(const struct sp_aggregate_function *a,
 			 const struct sp_aggregate_function *b);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows of an aggregate are shown, in which order, at which level. */
+/* Which rows of an aggregate are shown, under which names, in which order, at
+ * which level. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "report/aggregate.h"
+#include "report/label.h"
 
 const char *sp_granularity_name(enum sp_granularity granularity)
 {
@@ -15,6 +17,29 @@ const char *sp_granularity_name(enum sp_granularity granularity)
 	};
 
 	return names[granularity];
+}
+
+int sp_aggregate_label(struct sp_aggregate *a)
+{
+	struct sp_label_of *of;
+	int r;
+
+	if (a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE)
+		return 0;
+	of = calloc(a->n_functions + 1, sizeof(*of));
+	if (!of)
+		return -ENOMEM;
+	for (size_t i = 0; i < a->n_functions; i++)
+		of[i] = (struct sp_label_of){a->functions[i].identity,
+					     a->functions[i].module};
+	r = sp_labels_new(of, a->n_functions, &a->labels);
+	free(of);
+	if (r < 0)
+		return r;
+	a->n_labels = a->n_functions;
+	for (size_t i = 0; i < a->n_functions; i++)
+		a->functions[i].name = a->labels[i];
+	return 0;
 }
 
 static int descending(double a, double b)
@@ -30,7 +55,7 @@ static int compare_text(const char *a, const char *b)
 int sp_aggregate_compare(const struct sp_aggregate_function *a,
 			 const struct sp_aggregate_function *b)
 {
-	int c = strcmp(a->name, b->name);
+	int c = strcmp(a->identity, b->identity);
 
 	if (!c)
 		c = strcmp(a->module, b->module);
@@ -39,6 +64,14 @@ int sp_aggregate_compare(const struct sp_aggregate_function *a,
 	if (!c)
 		c = (a->line > b->line) - (a->line < b->line);
 	return c ? c : (a->offset > b->offset) - (a->offset < b->offset);
+}
+
+int sp_aggregate_matches(const struct sp_aggregate_function *f,
+			 const struct sp_pattern *pattern, struct sp_error *err)
+{
+	const int r = sp_pattern_search(pattern, f->short_name, err);
+
+	return r ? r : sp_pattern_search(pattern, f->identity, err);
 }
 
 static int compare_rows(const void *a, const void *b, void *arg)

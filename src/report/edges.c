@@ -222,7 +222,7 @@ int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 		const struct sp_aggregate_function *f =
 			&aggregate->functions[i];
 
-		r = sp_pattern_search(pattern, f->name, err);
+		r = sp_aggregate_matches(f, pattern, err);
 		wants[f->row] = r > 0;
 		is_any |= r > 0;
 	}

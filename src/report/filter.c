@@ -95,12 +95,15 @@ static int search(const struct sp_filter *f, enum sp_filter_kind kind,
 	return text ? sp_pattern_search(f->patterns[kind], text, err) : 0;
 }
 
-/* 1: the name of the function or of its file matches; 0; negative errno. */
+/* 1: the name of the function, with parameters or without, or of its file
+ * matches; 0; negative errno. */
 static int symbol_matches(const struct sp_filter *f, enum sp_filter_kind kind,
 			  const struct sp_symbol *symbol, struct sp_error *err)
 {
 	int r = search(f, kind, symbol->function, err);
 
+	if (!r)
+		r = search(f, kind, symbol->identity, err);
 	return r ? r : search(f, kind, symbol->file, err);
 }
 

@@ -18,10 +18,10 @@ static int compare_pointers(const void *a, const void *b)
 	return sp_aggregate_compare(*x, *y);
 }
 
-/* By name and module alone. */
+/* By identity and module alone. */
 static int compare_function(row *a, row *b)
 {
-	int c = strcmp(a->name, b->name);
+	int c = strcmp(a->identity, b->identity);
 
 	return c ? c : strcmp(a->module, b->module);
 }
@@ -80,7 +80,7 @@ static int add_matching(struct sp_listings *l,
 
 	for (size_t i = 0; i < functions->n_functions; i++) {
 		row *f = &functions->functions[i];
-		int r = sp_pattern_search(pattern, f->name, err);
+		int r = sp_aggregate_matches(f, pattern, err);
 
 		if (r < 0)
 			return r;

@@ -134,6 +134,15 @@ class Names(Gate):
             {c["function"] for c in found["explained_by"]
              if "function" in c},
             {"main::{lambda(long)#2}::operator()", "shop::Cart::add(long)"})
+        # the report has them apart as well, and by the same names
+        names = {r["name"] for r in json.loads(self.report(
+            "--json", old))["functions"]}
+        self.assertLessEqual({"shop::Cart::add(long)",
+                              "shop::Cart::add(double)"}, names)
+        self.assertRegex(self.report("peek", "^shop::Cart::add$", old),
+                         r"\* shop::Cart::add\(double\) ")
+        self.assertRegex(self.report("--focus", r"add\(long\)", old),
+                         r" shop::Cart::add  ")
         self.check(new, old, r"site(add\(double)=+5%",
                    r"site(lambda.*#1)=+5%")
         self.check(new, old, "site(^shop::Cart::add$)=+90%")

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/label.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profile/demangle.h"
+
+struct entry {
+	const struct sp_label_of *of;
+	size_t n_short; /* bytes of the name without parameters */
+	size_t number;
+};
+
+/* The entries that read the same, one for each name. */
+struct group {
+	const struct entry *at;
+	size_t n;
+};
+
+static int compare_short(const struct entry *a, const struct entry *b)
+{
+	const size_t n = a->n_short < b->n_short ? a->n_short : b->n_short;
+	int c = strcmp(a->of->module, b->of->module);
+
+	if (!c)
+		c = memcmp(a->of->name, b->of->name, n);
+	return c ? c : (a->n_short > b->n_short) - (a->n_short < b->n_short);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	const struct entry *ea = a, *eb = b;
+	const int c = compare_short(ea, eb);
+
+	return c ? c : strcmp(ea->of->name, eb->of->name);
+}
+
+/*
+ * Bytes of the name up to the end of parameter number k, from 1; up to the end
+ * of all of it if there are no more than k.  *ret_end is where the qualifiers
+ * behind the parameters begin.
+ */
+static size_t bytes_with(const struct entry *e, size_t k, size_t *ret_end)
+{
+	const char *name = e->of->name;
+	size_t i = e->n_short, depth = 0, cut = 0;
+
+	for (; name[i]; i++) {
+		depth += strchr("([{<", name[i]) != NULL;
+		depth -= depth && strchr(")]}>", name[i]);
+		if (!cut && depth == 1 && name[i] == ',' && !--k)
+			cut = i;
+		if (!depth)
+			break;
+	}
+	*ret_end = name[i] ? i + 1 : i;
+	return cut ? cut : strlen(name);
+}
+
+static bool is_alike(const struct entry *a, const struct entry *b, size_t k)
+{
+	size_t end_a, end_b;
+	const size_t n_a = bytes_with(a, k, &end_a);
+	const size_t n_b = bytes_with(b, k, &end_b);
+	const bool is_cut = a->of->name[n_a] != '\0';
+
+	return n_a == n_b && memcmp(a->of->name, b->of->name, n_a) == 0 &&
+	       is_cut == (b->of->name[n_b] != '\0') &&
+	       strcmp(a->of->name + end_a, b->of->name + end_b) == 0;
+}
+
+/* With how many parameters the entry is like no other of its group. */
+static size_t parameters_for(const struct group *g, const struct entry *e)
+{
+	for (size_t k = 1;; k++) {
+		size_t i = 0, end;
+
+		while (i < g->n &&
+		       (&g->at[i] == e ||
+			strcmp(g->at[i].of->name, e->of->name) == 0 ||
+			!is_alike(&g->at[i], e, k)))
+			i++;
+		if (i == g->n || !e->of->name[bytes_with(e, k, &end)])
+			return k;
+	}
+}
+
+static char *label_of(const struct group *g, const struct entry *e)
+{
+	static const char more[] = ", ...)";
+	const char *name = e->of->name;
+	bool is_alone = true;
+	size_t n, end;
+	char *label;
+
+	for (size_t i = 0; i < g->n; i++)
+		is_alone &= strcmp(g->at[i].of->name, name) == 0;
+	if (is_alone)
+		return strndup(name, e->n_short);
+	n = bytes_with(e, parameters_for(g, e), &end);
+	if (!name[n])
+		return strdup(name);
+	label = malloc(n + sizeof(more) + strlen(name + end));
+	if (label) {
+		memcpy(label, name, n);
+		strcpy(stpcpy(label + n, more), name + end);
+	}
+	return label;
+}
+
+static int label_all(const struct entry *entries, size_t n, char **labels)
+{
+	struct group g = {entries, 0};
+	int r = 0;
+
+	for (; !r && g.at < entries + n; g.at += g.n) {
+		for (g.n = 1; g.at + g.n < entries + n &&
+			      compare_short(g.at, g.at + g.n) == 0;)
+			g.n++;
+		for (size_t i = 0; !r && i < g.n; i++) {
+			char *label = label_of(&g, &g.at[i]);
+
+			labels[g.at[i].number] = label;
+			r = label ? 0 : -ENOMEM;
+		}
+	}
+	return r;
+}
+
+int sp_labels_new(const struct sp_label_of *functions, size_t n, char ***ret)
+{
+	struct entry *entries = calloc(n + 1, sizeof(*entries));
+	char **labels = calloc(n + 1, sizeof(*labels));
+	int r = entries && labels ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < n; i++)
+		entries[i] = (struct entry){
+			&functions[i], sp_demangle_short(functions[i].name), i};
+	if (!r && n)
+		qsort(entries, n, sizeof(*entries), compare_entries);
+	if (!r)
+		r = label_all(entries, n, labels);
+	free(entries);
+	if (r < 0) {
+		sp_labels_free(labels, n);
+		return r;
+	}
+	*ret = labels;
+	return 0;
+}
+
+void sp_labels_free(char **labels, size_t n)
+{
+	for (size_t i = 0; labels && i < n; i++)
+		free(labels[i]);
+	free(labels);
+}
