@@ -112,6 +112,8 @@ static void look_ahead(const struct sp_checker *c, struct sp_finding *f,
 	if (old->n + new->n > 2 &&
 	    (old->var > 2 * old->noise || new->var > 2 * new->noise))
 		f->period_needed = 0; /* the program's own noise is larger */
+	if ((double)f->period_needed >= period)
+		f->period_needed = 0; /* as it is it tells most times */
 }
 
 static void set_figures(const struct sp_checker *c, struct sp_finding *f,
