@@ -47,14 +47,16 @@ static void print_line(FILE *out, const char *line)
 	size_t before = 0;
 
 	for (;;) {
-		const size_t fits =
-			sp_lines_bytes(line, SP_LINES_WIDTH - before);
+		size_t fits = sp_lines_bytes(line, SP_LINES_WIDTH - before);
 		const size_t end =
 			line[fits] ? break_of(line, fits, !is_note) : 0;
 
 		if (!end)
 			break;
-		fprintf(out, "%*s%.*s\n", (int)before, "", (int)end, line);
+		fits = end;
+		while (fits && line[fits - 1] == ' ')
+			fits--;
+		fprintf(out, "%*s%.*s\n", (int)before, "", (int)fits, line);
 		line += end + strspn(line + end, " ");
 		before = inside;
 	}

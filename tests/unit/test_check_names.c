@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "gate/check.h"
+#include "gate/format.h"
 #include "support/gate_scene.h"
 #include "support/text_checks.h"
 
@@ -222,6 +223,63 @@ static void test_names_that_neither_side_has(void **state)
 	scene_free(s);
 }
 
+/* Three frames, in the text each behind the other and "<"; names have some,
+ * too. */
+static void add_long(struct scene *s, struct sp_summary *run, unsigned int n)
+{
+	static const char *const names[] = {
+		"std::vector<std::pair<std::string, std::map<int, long> > >::"
+		"insert_all_of(std::vector<std::pair<std::string, int> > "
+		"const&)",
+		"ns::operator<(long, long)", "main"};
+	const struct sp_acc acc = gate_samples(n, 16, R);
+	struct sp_path_rows *rows = &run->rows[SP_VIEW_ALLOC];
+	uint32_t frames[3], path;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sp_intern_add(&s->paths.frames, names[i],
+					       strlen(names[i]), &frames[i]),
+				 0);
+	assert_int_equal(sp_paths_add(&s->paths, frames, 3, &path), 0);
+	rows->at = calloc(1, sizeof(*rows->at));
+	assert_non_null(rows->at);
+	rows->at[rows->n++] = (struct sp_path_row){path, acc};
+}
+
+/* A name that is too long for a line is shown without what is in its brackets,
+ * and nothing is wider than a screen. */
+static void test_long_names_on_a_screen(void **state)
+{
+	struct scene *s = scene_new(1);
+	struct sp_result result = {.program = "app",
+				   .n_old = 1,
+				   .n_new = 1,
+				   .period_bytes = R,
+				   .limits = &s->limits};
+	char *text, *rest, *line;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	add_long(s, s->old[0], 100);
+	add_long(s, s->new[0], 900);
+	judge(s, "sites=+10%");
+	result.check = s->check;
+	out = open_memstream(&text, &size);
+	assert_non_null(out);
+	assert_int_equal(sp_check_text_write(out, &result), 0);
+	fclose(out);
+	assert_has(text, " std::vector<...>::insert_all_of\n");
+	assert_has(text, "std::vector<...>::insert_all_of < ...\n");
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		assert_true(strlen(line) <= 80);
+		assert_true(!*line || line[strlen(line) - 1] != ' ');
+	}
+	free(text);
+	scene_free(s);
+}
+
 /* With few samples a function may be on one side by chance. */
 static void test_too_few_to_be_renamed(void **state)
 {
@@ -281,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_names_are_missing),
 		cmocka_unit_test(test_names_that_neither_side_has),
 		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_long_names_on_a_screen),
 		cmocka_unit_test(test_too_few_to_be_renamed),
 	};
 
