@@ -190,7 +190,8 @@ static const struct sp_command_line diff_line = {
 		 "What changed between two profiles, by function name and "
 		 "module: code that only\n"
 		 "moved is the same code.  Changes that cannot be told from "
-		 "noise are marked ~.\n",
+		 "noise are marked ~,\n"
+		 "functions with names or frames on one side only ?.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			PART(sp_options_question, question),
