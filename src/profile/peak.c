@@ -424,14 +424,10 @@ int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_tally *ret)
 {
 	for (size_t i = 0; i < w->n_kinds; i++) {
 		const struct kind *kind = &w->kinds[i];
-		struct sp_acc acc;
 
-		if (!kind->alive)
-			continue;
-		sp_acc_init(&acc, kind->period_bytes);
-		sp_acc_add_many(&acc, &w->profile->law, kind->size_bytes,
-				kind->alive, 0, kind->period_bytes);
-		if (sp_tally_add_acc(ret, kind->size_bytes, &acc) < 0)
+		if (kind->alive &&
+		    sp_tally_add_many(ret, &w->profile->law, kind->size_bytes,
+				      kind->alive, 0, kind->period_bytes) < 0)
 			return -ENOMEM;
 	}
 	return 0;

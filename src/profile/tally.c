@@ -66,9 +66,9 @@ int sp_tally_add_acc(struct sp_tally *tally, uint64_t size_bytes,
 	return 0;
 }
 
-static int add_many(struct sp_tally *tally, const struct sp_law_used *law,
-		    uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
-		    uint64_t period_bytes)
+int sp_tally_add_many(struct sp_tally *tally, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		      uint64_t period_bytes)
 {
 	struct sp_acc one;
 
@@ -89,15 +89,15 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 		 uint64_t size_bytes, uint64_t offset_bytes,
 		 uint64_t period_bytes)
 {
-	return add_many(tally, law, size_bytes, 1, size_bytes - offset_bytes,
-			period_bytes);
+	return sp_tally_add_many(tally, law, size_bytes, 1,
+				 size_bytes - offset_bytes, period_bytes);
 }
 
 int sp_tally_add_group(struct sp_tally *tally, const struct sp_law_used *law,
 		       const struct sp_group *g)
 {
-	return add_many(tally, law, g->one.size_bytes, g->samples,
-			g->tail_bytes, g->one.period_bytes);
+	return sp_tally_add_many(tally, law, g->one.size_bytes, g->samples,
+				 g->tail_bytes, g->one.period_bytes);
 }
 
 /* Classes of b that a lacks. */

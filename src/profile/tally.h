@@ -38,6 +38,11 @@ int sp_tally_add(struct sp_tally *tally, const struct sp_law_used *law,
 		 uint64_t size_bytes, uint64_t offset_bytes,
 		 uint64_t period_bytes);
 
+/* n samples, as for sp_acc_add_many(); 0 or -ENOMEM. */
+int sp_tally_add_many(struct sp_tally *tally, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t n, uint64_t tail_bytes,
+		      uint64_t period_bytes);
+
 /* All samples of a group (profile/profile.h); 0 or -ENOMEM. */
 int sp_tally_add_group(struct sp_tally *tally, const struct sp_law_used *law,
 		       const struct sp_group *group);

@@ -400,9 +400,8 @@ static void test_points(void **state)
 	(void)state;
 	for (unsigned int i = 0; i < 24; i++) {
 		struct sp_timeline_point a[100], b[100];
+		const struct sp_estimation p3 = {SP_METHOD_P3, 0.9, NULL};
 		const size_t n = 2 + below(99);
-		struct sp_estimation how = {SP_METHOD_P3T, 0.9, NULL};
-		struct sp_population population;
 		struct sp_profile *folded, *full;
 		struct sp_selection all;
 
@@ -413,11 +412,8 @@ static void test_points(void **state)
 		load_both(&folded, &full);
 		assert_int_equal(folded->n_curve, n);
 		sp_selection_init(&all);
-		assert_int_equal(sp_population_init(&population, full), 0);
-		how.population = &population;
-		assert_int_equal(sp_timeline(folded, &all, &how, a, n, NULL),
-				 0);
-		assert_int_equal(sp_timeline(full, &all, &how, b, n, NULL), 0);
+		assert_int_equal(sp_timeline(folded, &all, &p3, a, n, NULL), 0);
+		assert_int_equal(sp_timeline(full, &all, &p3, b, n, NULL), 0);
 		for (size_t k = 0; k < n; k++) {
 			assert_int_equal(a[k].time_ns, b[k].time_ns);
 			assert_int_equal(a[k].samples, b[k].samples);
@@ -428,7 +424,6 @@ static void test_points(void **state)
 			assert_close(a[k].live_objects.lo, b[k].live_objects.lo,
 				     1e-9);
 		}
-		sp_population_free(&population);
 		free_both(folded, full);
 	}
 }
