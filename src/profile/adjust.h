@@ -12,7 +12,8 @@
  * with what they gain (E40).
  *
  * Rows differ from such sums only where they are cut, at what was seen of them
- * or at all that was allocated: a cut of a row is none of its parts.
+ * or at all that was allocated: a cut of a row is none of its parts; and a row
+ * that has all samples has the totals of strata that have none, too.
  */
 
 /* Set the gains of a population, of which those of classes without samples are
