@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: MIT
+"""One number has one value: the rows of one recording in everything that can be
+made of it, each read by its own reader where there is one.
+
+The page is compared with --json and with diff in e2e.page and e2e.page_diff.
+"""
+
+import collections
+import json
+import os
+import re
+import subprocess
+
+import gopprof
+import harness
+
+VIEWER = "/usr/libexec/valgrind/dh_view.js"
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Some sites of a few samples to some hundred, two of which share a size.
+SITES = ("a:48:12000", "b:80:9000", "c:120:6000", "d:2000:90", "e:64:5000",
+         "f:64:900", "keep:96:9000")
+PERIOD = 8192
+
+
+def report(*arguments, codes=(0,)):
+    done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
+                          capture_output=True, timeout=harness.TIMEOUT_S,
+                          check=False)
+    if done.returncode not in codes:
+        raise AssertionError(f"{arguments}: {done.stderr.decode()}")
+    return done.stdout.decode()
+
+
+class OneValue(harness.Case):
+
+    def setUp(self):
+        super().setUp()
+        runs = [self.execute(harness.target("e2e_gated"), *SITES,
+                             period=PERIOD, seed=seed) for seed in (1, 2)]
+        self.old, self.new = [run.paths[0] for run in runs]
+        for run in runs:
+            run.profile().require_samples(100)
+        self.stacks = len(runs[1].profile().stacks)
+
+    def shown(self, view="alloc"):
+        """What the report shows: rows by name, (flat, cum), and their sum."""
+        found = json.loads(report("--json", "--view", view, self.new))
+        rows = {f["name"]: (f["flat_bytes"]["value"], f["cum_bytes"]["value"])
+                for f in found["functions"]}
+        self.assertGreater(len([r for r in rows.values() if r[0]]),
+                           5 if view == "alloc" else 0)
+        total = sum(flat for flat, _ in rows.values())
+        # What was never sampled is in the row that has all samples.
+        self.never = found["estimate"]["view_bytes"]["value"] - total
+        self.assertGreater(self.never, -1)
+        self.assertLess(self.never, 16 * PERIOD)
+        return rows, total, found
+
+    def export(self, form, *arguments):
+        path = os.path.join(self.dir, "out." + form)
+        report("export", form, *arguments, self.new, "-o", path)
+        return path
+
+    def near(self, got, want, roundings):
+        self.assertLessEqual(abs(got - want), roundings + 1e-9 * want)
+
+    def same_rows(self, got, want, roundings):
+        """Of every function that either has, flat and cumulative."""
+        for name in set(got) | set(want):
+            for a, b in zip(got.get(name, (0, 0)), want.get(name, (0, 0))):
+                self.assertLessEqual(abs(a - b), roundings + 1e-9 * b,
+                                     (name, got.get(name), want.get(name)))
+
+    def test_rows_add_up_to_what_is_exact(self):
+        rows, total, found = self.shown()
+        exact = found["exact"]["alloc_bytes"]
+        # the samples alone say something else, or this compares nothing
+        plain = json.loads(report("--json", "--estimator", "p3", self.new))
+        off = abs(plain["estimate"]["view_bytes"]["value"] - exact)
+        self.assertGreater(off, 0.002 * exact)
+        self.assertLess(abs(total - exact), 0.5 * off)
+        self.assertEqual(max(cum for _, cum in rows.values()),
+                         found["estimate"]["view_bytes"]["value"])
+
+    def test_text_csv_and_diff(self):
+        rows, _, _ = self.shown()
+        csv = {}
+        for line in report("--csv", self.new).splitlines()[1:]:
+            fields = re.findall(r'"([^"]*)"|([^,]+|(?<=,)(?=,))', line)
+            values = [a or b for a, b in fields]
+            csv[values[0]] = float(values[4]), float(values[8])
+        self.same_rows(csv, rows, 0.01)
+        diff = json.loads(report("diff", "--json", self.old, self.new))
+        got = {row["name"].split("!")[-1]: row["new"]["value"]
+               for row in diff["functions"]}
+        for name in ("site_a", "site_b", "site_c", "site_d", "site_e",
+                     "site_f"):
+            self.near(got[name], rows[name][0], 1e-3)
+        text = {line.split()[-2]: line.split("[")[0].split()
+                for line in report(self.new).splitlines()
+                if re.search(r"\bsite_[a-f]  ", line)}
+        table = {line.split()[-1]: line for line in
+                 report("diff", self.old, self.new).splitlines()
+                 if re.search(r"\bsite_[a-f]$", line)}
+        self.assertGreater(len(table), 3)
+        for name, line in table.items():
+            if text.get(name) and not line.startswith("~"):
+                self.assertIn(" ".join(text[name][:2]), line)
+
+    def test_check_and_baseline(self):
+        rows, _, _ = self.shown()
+        base = os.path.join(self.dir, "base.json")
+        report("check", self.new, "--update-baseline", "--baseline", base)
+        for old in (self.new, base):
+            checked = json.loads(report(
+                "check", self.old, "--baseline", old, "--limit",
+                "site(^site_a$)=+1000%", "--format", "json", codes=(0, 4)))
+            self.near(checked["limits"][0]["old"]["value"],
+                      rows["site_a"][0], 1e-3 * rows["site_a"][0] / 1000)
+
+    def test_pprof(self):
+        for view, kind in (("alloc", "alloc_space"), ("live", "inuse_space"),
+                           ("peak", "inuse_space")):
+            rows, total, _ = self.shown(view)
+            path = self.export("pprof", "--view", view)
+            got, seen, whole = gopprof.top(self.dir, path, kind)
+            self.near(whole, total, 3 * self.stacks + 20)
+            self.assertGreater(seen, 0)
+            for name in got:
+                if name in rows and name.startswith("site_"):
+                    for a, b in zip(got[name], rows[name]):
+                        self.near(a, b, 3 * self.stacks + 20)
+
+    def test_speedscope_and_collapsed(self):
+        for view in ("alloc", "live"):
+            rows, total, _ = self.shown(view)
+            got = collections.Counter()
+            with open(self.export("collapsed", "--view", view),
+                      encoding="utf-8") as file:
+                for line in file:
+                    path, weight = line.rsplit(" ", 1)
+                    for name in set(path.split(";")):
+                        got[name] += int(weight)
+            for name in rows:
+                self.near(got[name.replace(";", ":")], rows[name][1],
+                          self.stacks + 1 + self.never)
+            with open(self.export("speedscope"), encoding="utf-8") as file:
+                found = json.load(file)
+            part, = [p for p in found["profiles"] if p["name"] == view]
+            self.near(part["endValue"], total, self.stacks + 1)
+
+    def test_dhat_massif_jsonl_and_timeline(self):
+        _, alloc, found = self.shown()
+        _, peak, _ = self.shown("peak")
+        _, live, at_end = self.shown("live")
+        self.near(found["estimate"]["live_bytes"]["value"], live, 0)
+        for key in ("value", "lo", "hi"):
+            self.near(found["timeline"][-1]["live_bytes"][key],
+                      at_end["estimate"]["live_bytes"][key], 1e-3)
+        text = subprocess.run(
+            [harness.require("node", "nodejs"),
+             os.path.join(HERE, "dh_view.js"),
+             harness.require(VIEWER, "valgrind"), self.export("dhat")],
+            capture_output=True, check=True, timeout=harness.TIMEOUT_S).stdout
+        sums = json.loads(text)["sums"]
+        for field, want in (("_totalBytes", alloc), ("_atTGmaxBytes", peak),
+                            ("_atTEndBytes", live)):
+            self.near(sums[field], want, self.stacks + 1)
+        with open(self.export("massif"), encoding="utf-8") as file:
+            snapshots = re.findall(r"mem_heap_B=(\d+)\n(?:.*\n){2}"
+                                   r"heap_tree=(\w+)", file.read())
+        self.near(int(snapshots[-1][0]), live, 1)
+        self.near([int(b) for b, kind in snapshots if kind == "peak"][0],
+                  peak, 1)
+        for view, want in (("alloc", alloc), ("peak", peak), ("live", live)):
+            with open(self.export("jsonl", "--view", view),
+                      encoding="utf-8") as file:
+                samples = [s for s in map(json.loads, file)
+                           if s["type"] == "sample"]
+            self.assertTrue(samples)
+            self.near(sum(s["value_bytes"] for s in samples), want, 0.01)
+
+    def test_other_methods_are_refused(self):
+        out = os.path.join(self.dir, "none")
+        for form in ("pprof", "speedscope", "collapsed", "dhat", "massif"):
+            with self.assertRaisesRegex(AssertionError, "no such sums"):
+                report("export", form, "--estimator", "negbinom", self.new,
+                       "-o", out)
+            self.assertFalse(os.path.exists(out))
+
+
+if __name__ == "__main__":
+    harness.main()
