@@ -13,6 +13,7 @@ static int add_kind(struct sp_moved *m, struct sp_intern *kinds,
 	const struct sp_paths *paths = m->pair->paths;
 	const size_t depth = sp_paths_depth(paths, path);
 	size_t n = 0;
+	int r;
 
 	for (size_t d = 0; d < depth; d++) {
 		const uint32_t frame = sp_paths_frame(paths, path, d);
@@ -24,8 +25,10 @@ static int add_kind(struct sp_moved *m, struct sp_intern *kinds,
 		if (!n || buffer[n - 1] != frame)
 			buffer[n++] = frame;
 	}
-	return sp_intern_add(kinds, buffer, n * sizeof(*buffer),
-			     &m->kind[path]);
+	r = sp_intern_add(kinds, buffer, n * sizeof(*buffer), &m->kind[path]);
+	if (!r)
+		m->is_whole[m->kind[path]] |= n == depth;
+	return r;
 }
 
 static size_t greatest_depth(const struct sp_paths *paths, size_t n_paths)
@@ -70,9 +73,10 @@ int sp_moved_init(struct sp_moved *ret, const struct sp_pair *pair)
 
 	*ret = (struct sp_moved){.pair = pair, .n_paths = n};
 	ret->kind = calloc(n + 1, sizeof(*ret->kind));
+	ret->is_whole = calloc(n + 1, sizeof(*ret->is_whole));
 	ret->is_chosen = calloc(n + 1, sizeof(*ret->is_chosen));
 	ret->paths = calloc(n + 1, sizeof(*ret->paths));
-	if (!ret->kind || !ret->is_chosen || !ret->paths)
+	if (!ret->kind || !ret->is_whole || !ret->is_chosen || !ret->paths)
 		r = -ENOMEM;
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = add_kind(ret, &kinds, buffer, is_own, i);
@@ -91,9 +95,10 @@ static bool choose(struct sp_moved *m, const bool *changed)
 
 	memset(m->is_chosen, 0, m->n_paths * sizeof(*m->is_chosen));
 	for (size_t i = 0; i < m->n_paths; i++)
-		m->is_chosen[m->kind[i]] |= changed[i];
+		m->is_chosen[m->kind[i]] |=
+			changed[i] && m->is_whole[m->kind[i]];
 	for (size_t i = 0; i < m->n_paths; i++) {
-		m->paths[i] = m->is_chosen[m->kind[i]];
+		m->paths[i] = changed[i] || m->is_chosen[m->kind[i]];
 		is_more |= m->paths[i] && !changed[i];
 	}
 	return is_more;
@@ -150,6 +155,7 @@ bool *sp_moved_paths_of(const struct sp_moved *m, const struct sp_keys *keys,
 void sp_moved_done(struct sp_moved *m)
 {
 	free(m->kind);
+	free(m->is_whole);
 	free(m->is_chosen);
 	free(m->paths);
 	*m = (struct sp_moved){0};

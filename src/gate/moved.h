@@ -20,6 +20,10 @@ struct sp_moved {
 	const struct sp_pair *pair;
 	uint32_t *kind; /* of each path; paths that are alike have the same */
 	size_t n_paths;
+	/* Of each kind: there is a path of just these frames, where what is
+	 * inlined would be.  Else one function has come in the place of
+	 * another. */
+	bool *is_whole;
 	bool *is_chosen; /* of each kind, for sp_moved_is_real() */
 	bool *paths;     /* likewise, of each path: in it, or alike */
 };

@@ -7,13 +7,13 @@
 #include "report/view_csv.h"
 #include "report/text.h"
 
-/* If a moment came later than it had been asked for. */
+/* A line of its own, if a moment came later than it had been asked for. */
 static void print_late(FILE *out, uint64_t asked_ns, uint64_t ns)
 {
 	if (asked_ns == ns)
 		return;
-	fprintf(out, " (asked for at %s,", sp_text_moment(asked_ns).text);
-	fprintf(out, " done at %s)", sp_text_moment(ns).text);
+	fprintf(out, "    asked for at %s,", sp_text_moment(asked_ns).text);
+	fprintf(out, " done at %s\n", sp_text_moment(ns).text);
 }
 
 static void print_row(FILE *out, const struct sp_phase *phase,
@@ -39,12 +39,12 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 	if (phase->discarded_bytes)
 		fprintf(out, " (%s of it discarded)",
 			sp_text_bytes((double)phase->discarded_bytes).text);
-	if (phase->late)
-		print_late(out, phase->late->asked_ns, phase->late->from_ns);
 	if (phase->slack_bytes)
 		fprintf(out, " (up to %s may belong to a neighbour)",
 			sp_text_bytes((double)phase->slack_bytes).text);
 	putc('\n', out);
+	if (phase->late)
+		print_late(out, phase->late->asked_ns, phase->late->from_ns);
 }
 
 static void print_snapshots(FILE *out, const struct sp_profile *p, size_t rows)
@@ -65,8 +65,8 @@ static void print_snapshots(FILE *out, const struct sp_profile *p, size_t rows)
 			sp_text_bytes((double)s->alloc_bytes).text,
 			sp_text_count(s->alloc_objects).text);
 		sp_text_print(out, s->name);
-		print_late(out, s->asked_ns, s->time_ns);
 		putc('\n', out);
+		print_late(out, s->asked_ns, s->time_ns);
 	}
 	if (n < p->n_snapshots)
 		fprintf(out, "  and %zu more: --json has all\n",

@@ -383,7 +383,7 @@ class Idle(Command):
         for name in ("load", "here"):
             self.assertRegex(
                 text.stdout,
-                rf"  {name} \(asked for at .*s, done at .* s\)\n")
+                rf"  {name}\n    asked for at .*s, done at .* s\n")
 
     def test_wait_is_said(self):
         """At once, and not only when the time is over; and what came."""

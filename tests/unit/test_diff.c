@@ -132,31 +132,42 @@ static void test_incomparable(void **state)
 	add(s, "work<main", 900, 0);
 	add(s, "inner<work<main", 0, 900);
 	add(s, "fresh<main", 0, 100);
+	/* one for another: nothing can be inlined where nobody allocates */
+	add(s, "a<of<main", 60, 0);
+	add(s, "b<of<main", 50, 0);
+	add(s, "c<of<main", 0, 40);
 	assert_rows(make(s, &plan),
-		    "fresh:0/100 ?inner:0/900 ?work:900/0 "
+		    "fresh:0/100 a:60/0 b:50/0 c:0/40 "
+		    "?inner:0/900 ?work:900/0 "
 		    "?libz.so![unknown]:500/0 ?libz.so!inflate:0/500");
 	assert_int_equal(s->diff->n_moved, 2);
 	assert_int_equal(s->diff->comparable.names.n_mixed, 1);
 	plan.rows = SP_DIFF_PATHS;
-	assert_rows(make(s, &plan), "fresh < main:0/100 "
+	assert_rows(make(s, &plan), "fresh < main:0/100 a < of < main:60/0 "
+				    "b < of < main:50/0 c < of < main:0/40 "
 				    "?inner < work < main:0/900 "
 				    "?work < main:900/0 "
 				    "?libz.so![unknown] < main:500/0 "
 				    "?libz.so!inflate < main:0/500");
 	plan.rows = SP_DIFF_TREE;
-	assert_rows(make(s, &plan), "~main:1400/1500"
+	assert_rows(make(s, &plan), "~main:1510/1540"
 				    "  ?libz.so![unknown]:500/0"
 				    "  ?libz.so!inflate:0/500"
 				    "  fresh:0/100"
+				    "  of:110/40"
+				    "   a:60/0"
+				    "   b:50/0"
+				    "   c:0/40"
 				    "  ~work:900/900"
 				    "   ?inner:0/900"
 				    "   ?itself:900/0");
 	plan.rows = SP_DIFF_CUM;
 	plan.order = SP_DIFF_BY_NAME;
-	assert_rows(make(s, &plan), "fresh:0/100 ?inner:0/900 "
-				    "?libz.so![unknown]:500/0 "
-				    "?libz.so!inflate:0/500 ~main:1400/1500 "
-				    "~work:900/900");
+	assert_rows(make(s, &plan),
+		    "a:60/0 b:50/0 c:0/40 fresh:0/100 ?inner:0/900 "
+		    "?libz.so![unknown]:500/0 "
+		    "?libz.so!inflate:0/500 ~main:1510/1540 of:110/40 "
+		    "~work:900/900");
 	scene_free(s);
 }
 

@@ -82,10 +82,11 @@ static void test_without_frees(void **state)
 
 static void test_ends(void **state)
 {
-	static const char *const names[] = {"clean", "killed", "running"};
+	static const char *const names[] = {"clean", "killed", "exec",
+					    "running"};
 	struct document *d = *state;
 
-	for (int end = 0; end < 3; end++) {
+	for (int end = 0; end < 4; end++) {
 		d->x->profile.end = (enum sp_profile_end)end;
 		assert_string_equal(string(export(d), "end"), names[end]);
 		json_decref(d->root);
