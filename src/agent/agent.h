@@ -47,8 +47,8 @@ void sp_agent_leave(const volatile uint32_t *mark);
  * The process, or its parent if this is a child of vfork, may end without a
  * destructor, or execute another program: copy what all threads have counted to
  * the file.  Context: any, also a signal handler that interrupted the agent; no
- * lock is waited for but for a moment, and no state of the thread is touched.  Errno is
- * preserved.
+ * lock is waited for but for a moment, and no state of the thread is touched.
+ * Errno is preserved.
  */
 void sp_agent_leaving(bool is_exec);
 
