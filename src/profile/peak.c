@@ -11,8 +11,7 @@
  *   - the most sampled bytes at any moment, which were there for certain;
  *   - the highest point of the curve that each half of the samples makes.
  * A half then measures the height at the other's point, in the choice of which
- * it had no part.  (More and smaller parts see a summit of few samples better,
- * and are half as noisy again on a long plateau.)
+ * it had no part.
  */
 #include "profile/peak.h"
 
@@ -56,8 +55,7 @@ struct half {
 
 /* What a sample adds, by size and period: there are few of these. */
 struct kind {
-	uint64_t size_bytes;
-	uint64_t period_bytes;
+	uint64_t size_bytes, period_bytes;
 	struct sp_terms whole;
 	struct sp_terms half; /* (E22) */
 	uint64_t alive;
@@ -81,12 +79,10 @@ struct sp_peak_walk {
 	double spread; /* normal quantile of the upper limit */
 	struct candidate candidates[CANDIDATES];
 	size_t n_candidates;
-	double upper_least; /* one of all is at least that */
-	double last_sd;     /* of the last summit that was no low one */
-	double last_sd_inverse;
-	uint64_t period_bytes; /* the largest */
-	uint64_t last_birth_ns;
-	uint64_t last_free_ns;
+	double upper_least;              /* one of all is at least that */
+	double last_sd, last_sd_inverse; /* of the last that was no low one */
+	uint64_t period_bytes;           /* the largest */
+	uint64_t last_birth_ns, last_free_ns;
 	bool is_rising;
 	struct half half[2];
 	struct sp_peak peak;

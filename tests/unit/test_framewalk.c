@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <ucontext.h>
 
 #include <cmocka.h>
@@ -23,6 +22,7 @@
 #include "agent/thread.h"
 #include "support/agent_fixture.h"
 #include "support/framewalk_lazy.h"
+#include "support/given_stack.h"
 
 #define DEPTH_MAX 512
 #define OWN_MAX   16
@@ -248,26 +248,6 @@ static void test_deep_thread(void **state)
 		check_pointers(&s, 34);
 		check_whole(&s);
 	}
-}
-
-/* A stack of the program's own, between pages that cannot be read. */
-#define STACK_BYTES (64ul << 10)
-#define PAGE_BYTES  4096ul
-static char *map_stack(void)
-{
-	char *p = mmap(NULL, STACK_BYTES + 2 * PAGE_BYTES, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(
-		mprotect(p + PAGE_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE),
-		0);
-	return p + PAGE_BYTES;
-}
-
-static void unmap_stack(char *stack)
-{
-	munmap(stack - PAGE_BYTES, STACK_BYTES + 2 * PAGE_BYTES);
 }
 
 static void test_given_stack(void **state)
