@@ -46,6 +46,9 @@ struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 	return cell;
 }
 
+/* Sums that are held against one total differ by that, and by nothing. */
+#define ROUNDING_PERCENT 1e-9
+
 struct sp_text_cell sp_figure_percent(double old, double new)
 {
 	const double percent = 100 * (new - old) / old;
@@ -55,7 +58,7 @@ struct sp_text_cell sp_figure_percent(double old, double new)
 		strcpy(cell.text, new > 0 ? "new" : "0 %");
 	else if (!(new > 0))
 		strcpy(cell.text, "gone");
-	else if (percent == 0)
+	else if (fabs(percent) < ROUNDING_PERCENT)
 		strcpy(cell.text, "0 %");
 	else if (fabs(percent) < 0.01)
 		snprintf(cell.text, sizeof(cell.text), "%c<0.01 %%",
