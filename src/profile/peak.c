@@ -40,7 +40,7 @@ struct alive {
 
 /*
  * The curve that half of the samples makes, and where it is highest: of equally
- * high moments the first before a free of either half (E46).  What the two
+ * high moments the first before a free of either half (E47).  What the two
  * halves have then is what the one that did not choose the moment says of it.
  */
 struct half {
@@ -227,7 +227,7 @@ static void half_add(struct half *half, const struct kind *kind, double factor)
 }
 
 /* After all that happened until time_ns.  A half that had no sample yet knows
- * no moment, and goes with the other (E46). */
+ * no moment, and goes with the other (E47). */
 static void halves_look(struct half *half, uint64_t time_ns)
 {
 	double now[2];

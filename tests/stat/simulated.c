@@ -6,7 +6,7 @@
  * Claims, at 90, 95, 99, 99.9 and 99.99 %.  Of the rows that a report shows at
  * least that share contains the truth (E41); with --simultaneous all that it
  * shows hold in that share of the recordings (E19).  So do the peak's value and
- * its rows on single summits, level stretches and teeth (E25, E43, E46), and
+ * its rows on single summits, level stretches and teeth (E25, E43, E47), and
  * totals and functions while the period is changed again and again (E9).  No
  * claim is made for rows that were picked by their number of samples.
  *

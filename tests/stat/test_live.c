@@ -5,7 +5,7 @@
  * The greatest live bytes lie in the interval of the peak at least 95 % of the
  * time, and not below it more than 2.5 % (E25).  The peak's value is above the
  * truth on average by less than the weight of one sample if all is freed at the
- * end (E46), and otherwise by less than 3/4 of its standard deviation; it is
+ * end (E47), and otherwise by less than 3/4 of its standard deviation; it is
  * below by less than such a weight, of random lifetimes by at most a tenth
  * (E24).  The median lifetime has no bias (E26).  On plateaus, teeth and a
  * single summit

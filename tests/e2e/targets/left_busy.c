@@ -36,6 +36,7 @@
 #define OBJECTS_MAX 700000 /* of a thread: the allocator has 256 MiB */
 #define SECONDS     2
 #define AFTER       6000
+#define STEP        100
 #define LOADS       3000
 #define DELAYS_US   40
 
@@ -98,10 +99,14 @@ static NOINLINE void at_depth(struct worker *w, int depth)
 	STAY();
 }
 
+/* In step with the others, so that a window of time has something of each. */
 static NOINLINE void afterwards(struct worker *w)
 {
-	for (int i = 0; i < AFTER; i++)
+	for (int i = 0; i < AFTER; i++) {
+		if (i % STEP == 0)
+			pthread_barrier_wait(&all_ended);
 		at_depth(w, i % 5);
+	}
 	STAY();
 }
 
@@ -117,7 +122,6 @@ static void *work(void *arg)
 		at_depth(w, (int)w->objects % 20);
 	armed = 0;
 	w->has_ended = 1;
-	pthread_barrier_wait(&all_ended);
 	afterwards(w);
 	return NULL;
 }
