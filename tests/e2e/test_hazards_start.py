@@ -46,7 +46,7 @@ class Start(Compiled):
             profile = self.profile_of(result).require_samples(200)
             self.assertEqual(profile.lost(), {})
             self.assertGreaterEqual(profile.allocated_under("main")[1], 200)
-        self.bites("early", "plain", 200, preload=library)
+        self.bites("early", "plain", 200, preload=library, tries=50)
 
     def test_environment_that_is_gone(self):
         library = harness.target("libe2e_hazard_refuse.so")
