@@ -14,6 +14,11 @@
  * the segment that the sample is carried to, or to a later one.  What is
  * carried so late that there has been a turn meanwhile is not written.
  *
+ * A sample that two have carried, or that its thread wrote once more, is in a
+ * segment twice.  Only the first is carried on: the live set knows what the
+ * segment has.  Otherwise they would double with every such accident, for as
+ * long as the object lives.
+ *
  * The stacks of what is carried are taken along (stacktab.c), so that the new
  * segment can be read without the old one.
  *
@@ -134,6 +139,8 @@ static bool carry_sample(struct sp_lane *lane, uint32_t from,
 	sample->is_again = true;
 	if (sp_stacktab_carry(lane, from, &sample->stack) &&
 	    sp_chunks_append_to(lane, r, from + 1, true)) {
+		sp_liveset_carried((const void *)(uintptr_t)sample->address,
+				   sample->id, from + 1);
 		if (stack && !sample->stack)
 			sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
 		return true;
@@ -156,8 +163,9 @@ static bool carry_some(struct pass *p, struct sp_lane *lane,
 
 	while (chunk && sp_scan_sample(&state, chunk, bytes, &offset, records,
 				       &r.u.sample)) {
-		if (sp_liveset_has((const void *)(uintptr_t)r.u.sample.address,
-				   r.u.sample.id) &&
+		if (sp_liveset_is_missing(
+			    (const void *)(uintptr_t)r.u.sample.address,
+			    r.u.sample.id, p->segment + 1) &&
 		    !carry_sample(lane, p->segment, &r))
 			return false;
 		p->state = state;

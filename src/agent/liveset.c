@@ -5,10 +5,9 @@
  * In each level an address has two buckets, and a bucket has its words in one
  * cache line and what belongs to them in the next ones, on the same page.
  *
- * The filter has generations, each four times as large as the one before.  A
- * new one is announced, then everything in the table is counted in it, a piece
- * with each insert, then it is published.  Older ones stay mapped but are not
- * kept up any longer.
+ * The filter in front has generations (filter.h).  A new one is announced, then
+ * everything in the table is counted in it, a piece with each insert, then it
+ * is published.  Older ones stay mapped but are not kept up any longer.
  *
  * I1  A word of the table is EMPTY, BUSY, or an address with the generation up
  *     to which it is counted.  Only who made it BUSY touches what belongs to
@@ -33,7 +32,8 @@
  * generations older than the published one: nobody whose address is counted
  * there will look any more.
  *
- * I5  Counters stop at 255 and stay there: too many filter hits, never too few.
+ * I5  Counters that stop at their maximum stay there: too many filter hits,
+ *     never too few.
  * I6  In a forked child all of this is zero: no words, no counters, epoch 0.
  *     Who finds another epoch than he began with has been interrupted by a
  *     fork and leaves no word behind.  The number of live samples changes only
@@ -44,28 +44,29 @@
 #include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <sys/mman.h>
 
+#include "agent/filter.h"
 #include "agent/inside.h"
-#include "agent/sys.h"
+#include "agent/maponce.h"
 #include "base/hash.h"
 
 #include "agent/poison.h"
 
-/* Words: the address below, the generation above.  No address of a process has
- * more than 56 bits, and none that an allocator returns is 1. */
+/* Words: the address below, then the generation, then the segment that the
+ * sample was carried to, as one of CARRIED marks; 0: to none.  No address of a
+ * process has more than 56 bits, and none that an allocator returns is 1. */
 #define EMPTY            0u
 #define BUSY             1u
 #define GENERATION_SHIFT 56
+#define GENERATION_MASK  7u
+#define CARRIED_SHIFT    59
+#define CARRIED          31u
 #define ADDRESS_MASK     ((1ull << GENERATION_SHIFT) - 1)
 
 #define SLOTS        8u /* words of a bucket */
 #define LEVELS       8u /* 89 million entries, 2.7 GiB */
 #define LEVEL_0_BITS 9u /* log2 of its buckets: 128 KiB */
 
-#define GENERATIONS       7u  /* the last has 16 MiB */
-#define GENERATION_0_BITS 12u /* log2 of its counters */
-#define COUNTER_MAX       255u
 /* Live samples for which a generation of n counters is made to suffice: then
  * 1 - exp(-1/20) < 5 % of its counters are not zero. */
 #define LIVE_LIMIT(n) ((n) / 20)
@@ -80,6 +81,8 @@ struct bucket {
 
 static_assert(sizeof(struct bucket) == SLOTS * 32,
 	      "docs/concurrency.md says 32 bytes for an object");
+static_assert(SP_FILTER_GENERATIONS - 1 <= GENERATION_MASK,
+	      "a word has room for it");
 
 /* All that describes the contents, and so must vanish with them in a child. */
 struct state {
@@ -95,31 +98,10 @@ struct state {
 /* Each is set once, from NULL, by whoever first has the memory. */
 static void *_Atomic state;
 static void *_Atomic levels[LEVELS];
-static void *_Atomic generations[GENERATIONS];
 
 /* published <= announced <= published + 1; written by grow(). */
 static _Atomic unsigned int published;
 static _Atomic unsigned int announced;
-
-/* Two counters for a shift of 63: nothing is in the set. */
-static const uint8_t nothing[128] __attribute__((aligned(64)));
-const uint8_t *sp_filter = nothing + 63;
-
-/* ---- memory ---- */
-
-/* What *slot points to, made if need be; NULL: no memory. */
-static void *get_or_map(void *_Atomic *slot, size_t bytes)
-{
-	void *there = atomic_load(slot), *fresh;
-
-	if (there)
-		return there;
-	fresh = sp_sys_map_wiped(bytes);
-	if (!fresh || atomic_compare_exchange_strong(slot, &there, fresh))
-		return fresh;
-	SP_SYS2(munmap, fresh, bytes);
-	return there;
-}
 
 /* ---- the census ---- */
 
@@ -144,56 +126,6 @@ static bool count_live(struct state *s, uint32_t epoch, int change,
 	return true;
 }
 
-/* ---- the filter ---- */
-
-typedef _Atomic uint8_t counter;
-
-static unsigned int shift_of(unsigned int generation)
-{
-	return 64 - (GENERATION_0_BITS + 2 * generation);
-}
-
-static size_t counters_of(unsigned int generation)
-{
-	return (size_t)1 << (64 - shift_of(generation));
-}
-
-/* Its mapping, made if need be.  The counters begin at the shift. */
-static bool have_generation(unsigned int generation)
-{
-	return get_or_map(&generations[generation],
-			  counters_of(generation) + 64);
-}
-
-static void *first_counter(unsigned int generation)
-{
-	char *map = atomic_load_explicit(&generations[generation],
-					 memory_order_acquire);
-
-	return map + shift_of(generation);
-}
-
-static counter *counter_of(unsigned int generation, uint64_t address)
-{
-	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;
-
-	return (counter *)first_counter(generation) +
-	       (h >> shift_of(generation));
-}
-
-/* Up or down by 1, not below zero, which a child may meet (I6). */
-static void adjust(unsigned int generation, uint64_t address, int by)
-{
-	counter *c = counter_of(generation, address);
-	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
-
-	while (n != COUNTER_MAX && n + by >= 0 &&
-	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n + by),
-						      memory_order_relaxed,
-						      memory_order_relaxed))
-		;
-}
-
 /* ---- the table ---- */
 
 struct place {
@@ -208,7 +140,7 @@ static bool is_address(uint64_t w)
 
 static unsigned int counted_up_to(uint64_t w)
 {
-	return (unsigned int)(w >> GENERATION_SHIFT);
+	return (unsigned int)(w >> GENERATION_SHIFT) & GENERATION_MASK;
 }
 
 static uint64_t make_word(uint64_t address, unsigned int generation)
@@ -229,8 +161,8 @@ static size_t buckets_of(unsigned int level)
 /* Its buckets, made if need be. */
 static struct bucket *have_level(unsigned int level)
 {
-	return get_or_map(&levels[level],
-			  buckets_of(level) * sizeof(struct bucket));
+	return sp_map_once(&levels[level],
+			   buckets_of(level) * sizeof(struct bucket));
 }
 
 static struct bucket *first_bucket(unsigned int level)
@@ -319,15 +251,15 @@ static bool claim(uint64_t address, struct place *ret)
  * word, and nothing kept for those that find it. */
 static bool has_address(struct bucket *b, uint64_t address)
 {
-	const unsigned int generation_bits = 64 - GENERATION_SHIFT;
-	const uint64_t wanted = address << generation_bits;
+	const unsigned int other_bits = 64 - GENERATION_SHIFT;
+	const uint64_t wanted = address << other_bits;
 
 #pragma GCC unroll 8
 	for (unsigned int i = 0; i < SLOTS; i++) {
 		uint64_t w = atomic_load_explicit(&b->words[i],
 						  memory_order_relaxed);
 
-		if (w << generation_bits == wanted)
+		if (w << other_bits == wanted)
 			return true;
 	}
 	return false;
@@ -344,7 +276,7 @@ static unsigned int seize(struct bucket *b, uint64_t address,
 		uint64_t w = atomic_load_explicit(&b->words[i],
 						  memory_order_relaxed);
 
-		/* grow() may change the generation meanwhile. */
+		/* What is above the address may change meanwhile. */
 		while ((w & ADDRESS_MASK) == address) {
 			if (atomic_compare_exchange_weak_explicit(
 				    &b->words[i], &w, BUSY,
@@ -381,13 +313,6 @@ static bool seize_anywhere(uint64_t address, struct place *ret,
 
 /* ---- growth of the filter ---- */
 
-static void set_filter(unsigned int generation)
-{
-	const uint8_t *counters = first_counter(generation);
-
-	__atomic_store_n(&sp_filter, counters, __ATOMIC_RELEASE);
-}
-
 /* Count what the word stands for in generations up to `last` (I3). */
 static void catch_up(word *at, unsigned int last)
 {
@@ -396,13 +321,13 @@ static void catch_up(word *at, unsigned int last)
 	while (is_address(w) && counted_up_to(w) < last) {
 		uint64_t address = w & ADDRESS_MASK;
 		unsigned int next = counted_up_to(w) + 1;
-		uint64_t counted = make_word(address, next);
+		uint64_t counted = w + (1ull << GENERATION_SHIFT);
 
-		adjust(next, address, 1);
+		sp_filter_adjust(next, address, 1);
 		if (atomic_compare_exchange_strong(at, &w, counted))
 			w = counted;
 		else
-			adjust(next, address, -1);
+			sp_filter_adjust(next, address, -1);
 	}
 }
 
@@ -429,8 +354,8 @@ static bool walk(struct state *s, unsigned int last)
 
 static bool is_too_small(unsigned int generation, uint32_t live)
 {
-	return generation + 1 < GENERATIONS &&
-	       live > LIVE_LIMIT(counters_of(generation));
+	return generation + 1 < SP_FILTER_GENERATIONS &&
+	       live > LIVE_LIMIT(sp_filter_counters_of(generation));
 }
 
 /* Is there a growth to begin or to go on with? */
@@ -462,12 +387,12 @@ static void grow(struct state *s)
 	census = atomic_load(&s->census);
 	next = atomic_load(&published) + 1;
 	if (atomic_load(&announced) != next &&
-	    is_too_small(next - 1, (uint32_t)census) && have_generation(next))
+	    is_too_small(next - 1, (uint32_t)census) && sp_filter_have(next))
 		announce(s, next);
 	if (atomic_load(&announced) == next && walk(s, next)) {
 		if (epoch_of(atomic_load(&s->census)) != epoch_of(census))
 			return;
-		set_filter(next);
+		sp_filter_use(next);
 		atomic_store(&published, next);
 	}
 	sp_inside_give(&s->growing);
@@ -491,13 +416,13 @@ bool sp_liveset_init(void)
 {
 	struct state *s;
 
-	if (!have_level(0) || !have_generation(0))
+	if (!have_level(0) || !sp_filter_have(0))
 		return false;
-	s = get_or_map(&state, sizeof(*s));
+	s = sp_map_once(&state, sizeof(*s));
 	if (!s)
 		return false;
 	atomic_store(&s->census, 1ull << 32);
-	set_filter(0);
+	sp_filter_use(0);
 	return true;
 }
 
@@ -524,7 +449,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	first = atomic_load(&published);
 	last = atomic_load(&announced);
 	for (unsigned int g = first; g <= last; g++)
-		adjust(g, address, 1);
+		sp_filter_adjust(g, address, 1);
 	atomic_store(at, make_word(address, last));
 	catch_up(at, atomic_load(&announced));
 	if (!count_live(s, epoch, 1, &n)) {
@@ -556,29 +481,56 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 	if (!count_live(s, epoch, -1, &n))
 		return false;
 	for (unsigned int g = atomic_load(&published); g <= last; g++)
-		adjust(g, address, -1);
+		sp_filter_adjust(g, address, -1);
 	atomic_store_explicit(&place.bucket->words[place.slot], EMPTY,
 			      memory_order_release);
 	*ret = live;
 	return true;
 }
 
-/* The id is read as one word: it may be that of another object that came to the
- * place meanwhile, but then it is another id. */
-bool sp_liveset_has(const void *p, uint64_t id)
+/* Its word, and what it said; NULL: it is not there.  The id is read as one
+ * word: it may be that of another object that came to the place meanwhile, but
+ * then it is another id. */
+static word *find(uint64_t address, uint64_t id, uint64_t *ret_said)
 {
-	uint64_t address = (uintptr_t)p, hash = hash_address(address);
+	uint64_t hash = hash_address(address);
 	unsigned int left = 2 * SLOTS * count_levels();
 
 	while (left-- > 0) {
 		unsigned int look = left / SLOTS, i = left % SLOTS;
 		struct bucket *b = bucket_of(hash, look / 2, look % 2 == 0);
 
-		if ((atomic_load(&b->words[i]) & ADDRESS_MASK) == address &&
+		*ret_said = atomic_load(&b->words[i]);
+		if ((*ret_said & ADDRESS_MASK) == address &&
 		    __atomic_load_n(&b->lives[i].id, __ATOMIC_RELAXED) == id)
-			return true;
+			return &b->words[i];
 	}
-	return false;
+	return NULL;
+}
+
+static uint64_t mark_of(uint32_t segment)
+{
+	return 1 + segment % CARRIED;
+}
+
+bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment)
+{
+	uint64_t said;
+
+	return find((uintptr_t)p, id, &said) &&
+	       said >> CARRIED_SHIFT != mark_of(segment);
+}
+
+void sp_liveset_carried(const void *p, uint64_t id, uint32_t segment)
+{
+	uint64_t said, says;
+	word *at;
+
+	do {
+		at = find((uintptr_t)p, id, &said);
+		says = said << (64 - CARRIED_SHIFT) >> (64 - CARRIED_SHIFT) |
+		       mark_of(segment) << CARRIED_SHIFT;
+	} while (at && !atomic_compare_exchange_weak(at, &said, says));
 }
 
 void sp_liveset_give_left(void)

@@ -24,38 +24,6 @@ struct sp_live {
 	uint32_t generation;  /* of the process that sampled it */
 };
 
-/*
- * The filter in one word: the address of its counters, whose low six bits are
- * also the shift that makes an index of a hash.  Size and counters change
- * together.  Never NULL.
- */
-extern const uint8_t *sp_filter __attribute__((visibility("hidden")));
-
-#define SP_FILTER_FACTOR 0x5851f42du
-#define SP_FILTER_TERM   0x2545f491u
-
-/* The hash is a quadratic polynomial, since the multiples of one constant are
- * as regular as the addresses of one size are, and may meet in few counters.
- * Context: hot. */
-static inline const uint8_t *sp_filter_counter(const void *p)
-{
-	const uint8_t *counters = __atomic_load_n(&sp_filter, __ATOMIC_ACQUIRE);
-	uint64_t a = (uintptr_t)p;
-	uint64_t h = (a * SP_FILTER_FACTOR + SP_FILTER_TERM) * a;
-
-	return &counters[h >> ((uintptr_t)counters & 63)];
-}
-
-/* May p be in the set?  Context: hot. */
-static inline bool sp_filter_may_have(const void *p)
-{
-	bool is_set;
-
-	/* As one instruction; others change the byte meanwhile. */
-	__asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*sp_filter_counter(p)));
-	return is_set;
-}
-
 /* Begin, once: false if there is no memory, or none that a forked child finds
  * empty (Linux 4.14), and then nothing is ever in the set.  Context: cold. */
 bool sp_liveset_init(void);
@@ -80,9 +48,14 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
  * Context: sampled, but no system call (filter hits). */
 bool sp_liveset_take(const void *p, struct sp_live *ret);
 
-/* Is the object of that sample in the set?  It may have left it by the time of
- * the answer.  Context: sampled. */
-bool sp_liveset_has(const void *p, uint64_t id);
+/* Is the object of that sample in the set, and not known to be carried to that
+ * segment (carry.c)?  It may have left it by the time of the answer.  Segments
+ * are told apart within 31 that follow each other.  Context: sampled. */
+bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment);
+
+/* The sample is in that segment, too, if it is in the set.  Context: sampled.
+ */
+void sp_liveset_carried(const void *p, uint64_t id, uint32_t segment);
 
 /* The calling thread has left an insert or a take for good (inside.h). */
 void sp_liveset_give_left(void);

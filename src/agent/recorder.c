@@ -420,7 +420,9 @@ static void follow(struct sp_lane *lane, const struct sp_event *event,
 	if (sp_ring_segment() == segment)
 		return;
 	r->u.sample.is_again = true;
-	if (!append_sample(lane, event->frame, r, &segment))
+	if (append_sample(lane, event->frame, r, &segment))
+		sp_liveset_carried(event->p, live->id, segment);
+	else
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "agent/frame.h"
+#include "agent/filter.h"
 #include "agent/liveset.h"
 #include "agent/process.h"
 #include "agent/thread.h"

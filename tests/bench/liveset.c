@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "agent/filter.h"
 #include "agent/liveset.h"
 #include "agent/thread.h"
 #include "base/rng.h"

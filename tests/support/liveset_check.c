@@ -76,6 +76,7 @@ static bool and_step(bool result)
 	atomic_compare_exchange_weak_explicit(                                 \
 		p, old, new, memory_order_seq_cst, memory_order_seq_cst)
 #define sp_sys_map_wiped limited_map
+#include "agent/filter.c"
 #include "agent/liveset.c"
 
 void liveset_check_allow_maps(uint32_t n)
@@ -106,8 +107,8 @@ void liveset_check_clear(void)
 	forget_map(&state, sizeof(struct state));
 	for (unsigned int i = 0; i < LEVELS; i++)
 		forget_map(&levels[i], buckets_of(i) * sizeof(struct bucket));
-	for (unsigned int i = 0; i < GENERATIONS; i++)
-		forget_map(&generations[i], counters_of(i) + 64);
+	for (unsigned int i = 0; i < SP_FILTER_GENERATIONS; i++)
+		forget_map(&generations[i], sp_filter_counters_of(i) + 64);
 	maps_allowed = UINT32_MAX;
 }
 
@@ -137,7 +138,7 @@ static void collect(struct liveset_check *ret, uint64_t *found)
 static void recount(struct liveset_check *ret, const uint64_t *found,
 		    unsigned int generation)
 {
-	size_t n = counters_of(generation);
+	size_t n = sp_filter_counters_of(generation);
 	const counter *counters = first_counter(generation);
 	unsigned int bits = 64 - shift_of(generation);
 	uint32_t *naive = malloc(n * sizeof(*naive));
@@ -180,9 +181,9 @@ void liveset_check(struct liveset_check *ret)
 		ret->entries += buckets_of(i) * SLOTS;
 	ret->mapped_bytes =
 		ret->entries * (sizeof(word) + sizeof(struct sp_live));
-	for (unsigned int i = 0; i < GENERATIONS; i++)
+	for (unsigned int i = 0; i < SP_FILTER_GENERATIONS; i++)
 		if (atomic_load(&generations[i]))
-			ret->mapped_bytes += counters_of(i) + 64;
+			ret->mapped_bytes += sp_filter_counters_of(i) + 64;
 	found = malloc(ret->entries * sizeof(*found));
 	collect(ret, found);
 	qsort(found, ret->addresses, sizeof(*found), compare);

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/filter.h"
 #include "agent/liveset.h"
 
 /*

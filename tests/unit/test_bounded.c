@@ -16,13 +16,17 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "agent/chunks.h"
 #include "agent/diag.h"
+#include "agent/lane.h"
+#include "agent/liveset.h"
 #include "agent/marks.h"
 #include "agent/recorder.h"
 #include "agent/ring.h"
 #include "agent/slots.h"
 #include "agent/writer.h"
 #include "base/rng.h"
+#include "format/scan.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 
@@ -216,12 +220,75 @@ static void test_late_thread(void **state)
 	run(1 << 20, 50, 1000000);
 }
 
+/* SAMPLE records of that sample in a segment. */
+static unsigned int count_in(uint32_t segment, uint64_t id)
+{
+	unsigned int n = 0;
+
+	for (uint64_t c = 0; (c = sp_ring_next_of(segment, c));) {
+		struct sp_chunk_state state = {.hash = 0};
+		size_t bytes, offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
+		const uint8_t *chunk = sp_chunks_read(c, segment, &bytes);
+		unsigned int records = UINT32_MAX;
+		struct sp_record_sample s;
+
+		while (chunk && sp_scan_sample(&state, chunk, bytes, &offset,
+					       &records, &s))
+			n += s.id == id;
+		if (chunk)
+			sp_chunks_leave(c);
+	}
+	return n;
+}
+
+/* As two leave it that carry the same sample (carry.c, I1). */
+static void write_again(uint64_t id, size_t place)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+
+	r.u.sample = (struct sp_record_sample){
+		.id = id,
+		.time_ns = sp_writer_time(),
+		.address = (uintptr_t)address_of(place),
+		.size_bytes = objects[id].size_bytes,
+		.period_bytes = 1,
+		.thread = 1,
+		.entry = SP_ENTRY_MALLOC,
+		.is_again = true,
+	};
+	assert_true(sp_chunks_append_to(lane, &r, 0, false));
+	sp_lane_give(lane);
+}
+
+/* What is twice in one segment is once in the next, however long it lives. */
+static void test_twice_in_a_segment(void **state)
+{
+	(void)state;
+	begin(1 << 20, 1);
+	for (size_t place = 0; place < 100; place++)
+		allocate(place, 64);
+	for (size_t place = 0; place < 100; place++)
+		for (unsigned int i = 0; i < place % 4; i++)
+			write_again(1 + place, place);
+	assert_int_equal(count_in(1, 4), 4);
+	for (size_t place = 100; sp_ring_covered() < 30; place++) {
+		if (place >= 200)
+			release(100 + place % 100);
+		allocate(100 + place % 100, 64);
+	}
+	for (uint64_t id = 1; id <= 100; id++)
+		assert_int_equal(count_in(sp_ring_covered(), id), 1);
+	check(1 << 20);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(test_few_alive, end),
 		cmocka_unit_test_teardown(test_many_alive, end),
 		cmocka_unit_test_teardown(test_late_thread, end),
+		cmocka_unit_test_teardown(test_twice_in_a_segment, end),
 	};
 
 	return cmocka_run_group_tests(tests, begin_all, agent_fixture_end);

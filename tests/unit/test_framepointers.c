@@ -13,32 +13,12 @@
 #include "agent/framewalk.h"
 #include "agent/modules.h"
 #include "agent/stackend.h"
+#include "support/given_stack.h"
 
 #define DEPTH_MAX 512
 #define NOINLINE  __attribute__((noinline))
 
 static struct sp_lane *lane;
-
-/* A stack of the program's own, between pages that cannot be read. */
-#define STACK_BYTES (64ul << 10)
-#define PAGE_BYTES  4096ul
-
-static char *map_stack(void)
-{
-	char *p = mmap(NULL, STACK_BYTES + 2 * PAGE_BYTES, PROT_NONE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	assert_true(p != MAP_FAILED);
-	assert_int_equal(
-		mprotect(p + PAGE_BYTES, STACK_BYTES, PROT_READ | PROT_WRITE),
-		0);
-	return p + PAGE_BYTES;
-}
-
-static void unmap_stack(char *stack)
-{
-	munmap(stack - PAGE_BYTES, STACK_BYTES + 2 * PAGE_BYTES);
-}
 
 struct chain {
 	struct sp_call_frame frames[6];

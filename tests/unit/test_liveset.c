@@ -67,6 +67,43 @@ static void test_one(void **test_state)
 	assert_sound(0);
 }
 
+/* What a segment has is known until the object goes, or is carried on. */
+static void test_carried(void **test_state)
+{
+	const uint64_t address = 0x7f0000001010;
+	const void *p = pointer(address);
+
+	(void)test_state;
+	sp_liveset_carried(p, 5, 1);
+	assert_false(sp_liveset_is_missing(p, 5, 1));
+	add(address, 5);
+	for (uint32_t segment = 0; segment < 100; segment++) {
+		assert_true(sp_liveset_is_missing(p, 5, segment));
+		assert_false(sp_liveset_is_missing(p, 6, segment));
+		assert_false(sp_liveset_is_missing(pointer(address + 16), 5,
+						   segment));
+		sp_liveset_carried(p, 6, segment);
+		sp_liveset_carried(pointer(address + 16), 5, segment);
+		assert_true(sp_liveset_is_missing(p, 5, segment));
+		sp_liveset_carried(p, 5, segment);
+		assert_false(sp_liveset_is_missing(p, 5, segment));
+		assert_sound(1);
+	}
+	/* The filter grows meanwhile: neither is lost. */
+	for (uint64_t a = 1; a <= LIVE_MOST; a++)
+		add(0x10000000 + 16 * a, 5 + a);
+	assert_false(sp_liveset_is_missing(p, 5, 99));
+	assert_true(sp_liveset_is_missing(p, 5, 100));
+	assert_sound(1 + LIVE_MOST);
+	for (uint64_t a = 1; a <= LIVE_MOST; a++)
+		assert_taken(0x10000000 + 16 * a, 5 + a);
+	assert_taken(address, 5);
+	assert_sound(0);
+	add(address, 7);
+	assert_true(sp_liveset_is_missing(p, 7, 99));
+	assert_taken(address, 7);
+}
+
 /* What a program may free that no allocator returned. */
 static void test_no_addresses(void **test_state)
 {
@@ -367,6 +404,7 @@ int main(void)
 		cmocka_unit_test(test_not_begun),
 		cmocka_unit_test(test_no_memory_to_begin),
 		cmocka_unit_test_setup_teardown(test_one, begin, end),
+		cmocka_unit_test_setup_teardown(test_carried, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_addresses, begin, end),
 		cmocka_unit_test_setup_teardown(test_as_an_array, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),

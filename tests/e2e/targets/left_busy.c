@@ -35,7 +35,8 @@
 #define SIZE        64
 #define OBJECTS_MAX 700000 /* of a thread: the allocator has 256 MiB */
 #define SECONDS     2
-#define AFTER       6000
+#define AFTER       6000  /* calls of the last plug-in */
+#define AFTERWARDS  20000 /* objects of a thread: five segments in all */
 #define STEP        100
 #define LOADS       3000
 #define DELAYS_US   40
@@ -99,10 +100,14 @@ static NOINLINE void at_depth(struct worker *w, int depth)
 	STAY();
 }
 
-/* In step with the others, so that a window of time has something of each. */
+/*
+ * In step with the others, so that a window of time has something of each;
+ * and long enough for segments to begin here.  One that began before may have
+ * been left before it had what was alive: no window begins there.
+ */
 static NOINLINE void afterwards(struct worker *w)
 {
-	for (int i = 0; i < AFTER; i++) {
+	for (int i = 0; i < AFTERWARDS; i++) {
 		if (i % STEP == 0)
 			pthread_barrier_wait(&all_ended);
 		at_depth(w, i % 5);
