@@ -144,7 +144,9 @@ struct sp_interval sp_runs_mean(const struct sp_runs *runs, double confidence)
 
 	if (runs->of_acc) {
 		i = runs->is_count
-			    ? sp_estimate_objects_p3(&runs->acc, confidence)
+			    ? sp_estimate_objects_p3(&runs->acc,
+						     SP_SMALLEST_UNKNOWN,
+						     confidence)
 			    : sp_estimate_bytes_p3(&runs->acc, confidence);
 		return (struct sp_interval){i.value / n, i.lo / n, i.hi / n};
 	}

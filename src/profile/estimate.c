@@ -182,6 +182,55 @@ static void bound_all(struct sp_population *population,
 	population->most_objects = objects;
 }
 
+/*
+ * (E48) `below`: what is known of the classes before this one.  Objects of 1 to
+ * 16 bytes are of 16 as far as their sums allow; what came in the slack is of
+ * 16 at least.
+ */
+static void add_smallest(struct sp_smallest *best, uint32_t class,
+			 const struct sp_class_total *total,
+			 struct sp_class_total below, double slack_bytes,
+			 uint64_t period_bytes)
+{
+	const bool is_tiny = class == 0 && total->bytes / 16 < total->objects;
+	const double n = (double)below.objects + slack_bytes / 16;
+	const double bytes = (double)below.bytes + slack_bytes;
+	const uint64_t z = class ? sp_format_class_max(class - 1) + 1 : 16;
+
+	if (best->bytes == UINT64_MAX)
+		*best = is_tiny ? (struct sp_smallest){1, 0}
+				: (struct sp_smallest){slack_bytes > 0 ? 16 : z,
+						       0};
+	if (is_tiny)
+		sp_smallest_improve(best, z, (double)total->objects + n,
+				    (double)total->bytes + bytes, period_bytes);
+	else
+		sp_smallest_improve(best, z, n, bytes, period_bytes);
+}
+
+static void find_smallest(struct sp_population *population)
+{
+	const uint64_t period = population->all.all.period_bytes;
+	struct sp_class_total below = {0};
+
+	population->smallest = SP_SMALLEST_UNKNOWN;
+	if (isinf(population->most_bytes))
+		return;
+	population->smallest.bytes = UINT64_MAX;
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		const struct sp_class_total *total = &population->low[i];
+
+		if (!total->objects && !population->slack_bytes)
+			continue;
+		add_smallest(&population->smallest, i, total, below,
+			     (double)population->slack_bytes, period);
+		below.objects += total->objects;
+		below.bytes += total->bytes;
+	}
+	if (population->smallest.bytes == UINT64_MAX)
+		population->smallest = SP_SMALLEST_UNKNOWN;
+}
+
 static int add_all(struct sp_tally *all, const struct sp_profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -215,6 +264,7 @@ int sp_population_init(struct sp_population *population,
 	}
 	bound_all(population, profile);
 	choose_strata(population, population->all.all.period_bytes);
+	find_smallest(population);
 	sp_adjust_init(population);
 	return 0;
 }
@@ -222,17 +272,6 @@ int sp_population_init(struct sp_population *population,
 void sp_population_free(struct sp_population *population)
 {
 	sp_tally_free(&population->all);
-}
-
-/* The objects that counts allow for at least; no claim is made about smaller
- * ones (E11). */
-#define SMALLEST_OBJECT_BYTES 16
-
-static uint64_t smallest_of_class(uint32_t class)
-{
-	const uint64_t z = class ? sp_format_class_max(class - 1) + 1 : 1;
-
-	return z > SMALLEST_OBJECT_BYTES ? z : SMALLEST_OBJECT_BYTES;
 }
 
 static const struct sp_acc *class_acc(const struct sp_tally *tally,
@@ -246,11 +285,15 @@ static const struct sp_acc *class_acc(const struct sp_tally *tally,
 }
 
 static void add_class(struct sp_stratum *stratum, uint32_t class,
-		      const struct sp_class_total *total,
+		      const struct sp_class_total *total, double slack_bytes,
 		      const struct sp_acc *part, const struct sp_acc *all)
 {
-	const uint64_t smallest = smallest_of_class(class);
+	const struct sp_class_total below = {
+		.bytes = (uint64_t)stratum->total_bytes,
+		.objects = (uint64_t)stratum->total_objects};
 
+	add_smallest(&stratum->smallest, class, total, below, slack_bytes,
+		     stratum->rest.period_bytes);
 	if (all) {
 		struct sp_acc rest = *all;
 
@@ -262,13 +305,11 @@ static void add_class(struct sp_stratum *stratum, uint32_t class,
 	}
 	stratum->total_bytes += (double)total->bytes;
 	stratum->total_objects += (double)total->objects;
-	if (smallest < stratum->smallest_bytes)
-		stratum->smallest_bytes = smallest;
 }
 
 static void stratum_init(struct sp_stratum *stratum, uint64_t period_bytes)
 {
-	*stratum = (struct sp_stratum){.smallest_bytes = UINT64_MAX};
+	*stratum = (struct sp_stratum){.smallest.bytes = UINT64_MAX};
 	sp_acc_init(&stratum->part, period_bytes);
 	sp_acc_init(&stratum->rest, period_bytes);
 }
@@ -318,12 +359,13 @@ uint32_t sp_population_strata(const struct sp_population *population,
 
 		if (all || total->objects || population->slack_bytes)
 			add_class(&strata[place[stratum[i]]], i, total,
+				  (double)population->slack_bytes,
 				  class_acc(tally, i, &at), all);
 	}
 	restrict_totals(place[0] ? &strata[place[0]] : NULL,
 			place[stratum[0]] ? &strata[place[stratum[0]]] : NULL,
 			&population->low[0], SAMPLES_MIN * (double)period);
-	if (strata[0].smallest_bytes == UINT64_MAX)
+	if (strata[0].smallest.bytes == UINT64_MAX)
 		strata[0] = strata[--n];
 	return n;
 }
@@ -416,6 +458,12 @@ static struct sp_interval shown(struct sp_interval i, const struct row *row,
 	return i;
 }
 
+static struct sp_smallest smallest_of(const struct sp_estimation *how)
+{
+	return how->population ? how->population->smallest
+			       : SP_SMALLEST_UNKNOWN;
+}
+
 /* By the default method, which uses what is exact. */
 static double at_most(const struct sp_estimation *how, bool of_objects)
 {
@@ -487,7 +535,8 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 		acc.samples /= 2;
 	if (!population)
 		return cut(
-			shown(sp_estimate_objects_p3(row.acc, how->confidence),
+			shown(sp_estimate_objects_p3(row.acc, smallest_of(how),
+						     how->confidence),
 			      &row, how->confidence),
 			at_most(how, true));
 	row.strata = strata;

@@ -54,6 +54,7 @@ struct sp_population {
 	 * if the file does not know. */
 	double most_bytes;
 	double most_objects;
+	struct sp_smallest smallest; /* of all that was allocated */
 	/* Which classes are held against their totals together: all that
 	 * expect too few samples share stratum 0 (E17). */
 	uint8_t stratum[SP_FORMAT_CLASSES];

@@ -18,9 +18,6 @@
 #include "format/layout.h"
 #include "profile/special.h"
 
-/* The smallest object that the upper limit of a count allows for, in bytes. */
-#define SMALLEST_OBJECT_BYTES 16
-
 void sp_acc_init(struct sp_acc *acc, uint64_t period_bytes)
 {
 	*acc = (struct sp_acc){
@@ -441,9 +438,10 @@ double sp_lower_objects_p3(const struct sp_acc *acc, double prob)
 
 /* (E11) */
 struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
+					  struct sp_smallest smallest,
 					  double confidence)
 {
-	const uint64_t z = SMALLEST_OBJECT_BYTES, r = acc->period_bytes;
+	const uint64_t z = smallest.bytes, r = acc->period_bytes;
 	const double half = (1 - confidence) / 2;
 	const double n = 1 / sp_inclusion_probability(z, r);
 	const double q = exp(-(double)z / (double)r);
@@ -452,12 +450,28 @@ struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
 
 	if (r == 1)
 		return (struct sp_interval){s, s, s};
-	hi = s + 0.5 +
+	hi = s + 0.5 + smallest.more +
 	     sp_estimator_p3_quantile(unseen + q * n, acc->c2 + q * n * n,
 				      acc->c3 + q * (1 + q) * n * n * n,
 				      1 - half);
 	return sp_interval_around(acc->est_count,
 				  sp_lower_objects_p3(acc, half), hi);
+}
+
+/* Bytes of nothing sampled at 95 %, in periods: what the choice is made for.
+ * Any choice is valid at any level. */
+#define UNSEEN_PERIODS 3.7
+
+/* (E48) */
+void sp_smallest_improve(struct sp_smallest *best, uint64_t bound_bytes,
+			 double objects, double bytes, uint64_t period_bytes)
+{
+	const double unseen = UNSEEN_PERIODS * (double)period_bytes;
+	const double z = (double)bound_bytes;
+	const double more = fmax(objects - bytes / z, 0);
+
+	if (unseen / z + more < unseen / (double)best->bytes + best->more)
+		*best = (struct sp_smallest){bound_bytes, more};
 }
 
 /* (E19) */

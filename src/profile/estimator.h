@@ -139,10 +139,27 @@ struct sp_interval sp_estimate_bytes_p3(const struct sp_acc *acc,
 double sp_lower_bytes_p3(const struct sp_acc *acc, double prob);
 double sp_lower_objects_p3(const struct sp_acc *acc, double prob);
 
+/* What nobody saw of B bytes are at most B / bytes + more objects (E48). */
+struct sp_smallest {
+	uint64_t bytes; /* >= 1 */
+	double more;
+};
+
+/* Where nothing is known of sizes: no claim is made about objects of less than
+ * 16 bytes (E11). */
+#define SP_SMALLEST_UNKNOWN ((struct sp_smallest){16, 0})
+
 /* Number of objects: weighted estimate, three-cumulant limits with a phantom
- * object of 16 bytes (E11). */
+ * object of that size (E11). */
 struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
+					  struct sp_smallest smallest,
 					  double confidence);
+
+/* Of objects that are smaller than bound_bytes, and all of which are known to
+ * be `objects` and `bytes` together: the bound, if the upper limit is less with
+ * it than with *best. */
+void sp_smallest_improve(struct sp_smallest *best, uint64_t bound_bytes,
+			 double objects, double bytes, uint64_t period_bytes);
 
 /* Share of the subset in the bytes of the subset and `rest` together, whose
  * total is not known (E12); in [0, 1], value 0 if there are no samples. */

@@ -35,6 +35,7 @@ struct cell {
 	struct side rest;
 	double unseen; /* of both together, at least; INFINITY: not known */
 	double slack;  /* and at most that much more */
+	double more;   /* that the part's phantom does not speak for */
 	bool is_alone; /* `unseen` is a bound only */
 };
 
@@ -262,7 +263,7 @@ static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 {
 	const uint32_t place = place_phantom(cells, n, is_upper, prob);
 	struct law all = {0};
-	double lattice, most = 0;
+	double lattice, most = 0, more = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const enum phantom kind = i != place ? NOWHERE
@@ -272,13 +273,14 @@ static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 
 		add_law(&all, &one);
 		most += cells[i].unseen;
+		more += cells[i].more;
 	}
 	lattice = all.k2 > 0 ? all.lattice / all.k2 : 0;
 	all.k3 = is_upper ? -sp_estimator_end_at_zero(most - all.k1, all.k2,
 						      -all.k3)
 			  : sp_estimator_end_at_zero(all.k1, all.k2, all.k3);
 	return sp_estimator_p3_quantile(all.k1, all.k2, all.k3, prob) +
-	       (is_upper ? lattice + all.slack_share : -lattice);
+	       (is_upper ? lattice + all.slack_share + more : -lattice);
 }
 
 static double clamp(double v, double lo, double hi)
@@ -378,13 +380,14 @@ static void make_object_cells(const struct sp_stratum *strata, uint32_t n,
 			      double slack_bytes, struct cell *ret)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t z = strata[i].smallest_bytes;
+		const uint64_t z = strata[i].smallest.bytes;
 
 		ret[i] = cell_of(side_of_objects(&strata[i].part, z),
 				 side_of_objects(&strata[i].rest, z),
 				 strata[i].total_objects,
 				 slack_bytes / (double)z,
 				 strata[i].objects_alone);
+		ret[i].more = strata[i].smallest.more;
 	}
 }
 

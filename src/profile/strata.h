@@ -18,7 +18,7 @@ struct sp_stratum {
 	/* What was allocated in the stratum is at least that. */
 	double total_bytes;
 	double total_objects;
-	uint64_t smallest_bytes; /* no object of it is smaller; >= 1 */
+	struct sp_smallest smallest; /* what can be unseen in it */
 	/* Its total is a bound and no more: samples say too little of the
 	 * rest to hold the subset against it. */
 	bool bytes_alone;

@@ -67,6 +67,7 @@ static const struct workload alone[] = {
 	{"lognormal 2", SIZES_LOGNORMAL, 2, 0},
 	{"lognormal 3", SIZES_LOGNORMAL, 3, 0},
 	{"16 B and 3 R", SIZES_PAIR, 16, 3 * PERIOD},
+	{"1 B and 4 KiB", SIZES_PAIR, 1, 4096},
 	{"8 B and one large", SIZES_JEMALLOC, 0, 0},
 	{"periodic", SIZES_PERIODIC, 4096, 0},
 };
@@ -177,11 +178,7 @@ static void ask_alone(const struct form *f, const struct workload *w)
 				   : 1;
 		q.two_periods = false;
 		q.answers = BIT(ANSWER_P3) | BIT(ANSWER_NEGBINOM) |
-			    BIT(ANSWER_AS_WRITTEN);
-		/* The claim for objects is one for those of 16 bytes and more.
-		 */
-		if (w->sizes != SIZES_JEMALLOC && w->sizes != SIZES_LOGNORMAL)
-			q.answers |= BIT(ANSWER_OBJECTS);
+			    BIT(ANSWER_AS_WRITTEN) | BIT(ANSWER_OBJECTS);
 		ask(&q, f->replicates);
 		if (w->sizes != SIZES_PAIR && w->sizes != SIZES_PARETO)
 			continue;
@@ -197,9 +194,8 @@ static void ask_pair(const struct form *f, const struct workload *subset,
 {
 	struct question q = {.subset = subset, .rest = rest, .levels = 1};
 
-	q.answers = BIT(ANSWER_P3) | BIT(ANSWER_P3T) | BIT(ANSWER_SHARE);
-	if (subset->sizes != SIZES_LOGNORMAL)
-		q.answers |= BIT(ANSWER_OBJECTS) | BIT(ANSWER_OBJECTS_P3T);
+	q.answers = BIT(ANSWER_P3) | BIT(ANSWER_P3T) | BIT(ANSWER_SHARE) |
+		    BIT(ANSWER_OBJECTS) | BIT(ANSWER_OBJECTS_P3T);
 	for (const double *n = f->pair_periods; *n > 0; n++) {
 		for (const double *share = f->shares; *share > 0; share++) {
 			q.periods = *n;

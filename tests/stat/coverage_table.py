@@ -169,9 +169,7 @@ def page(cells, exact):
         "and the least coverage of (E11).",
         method_table(cells),
         "Other levels. Equal objects from 0.001 to 4.6 R, 1 to 4000 of them, "
-        "are computed without random numbers. No claim is made about numbers "
-        "of objects at 99.9 %: where sizes differ a thousandfold (Pareto "
-        "0.8), the lower limit is too high too often.",
+        "are computed without random numbers.",
         level_table(cells, exact),
         "With class totals (E10, E17), in programs of 3 to 1000 R: least "
         "coverage, also with totals that are late by 2 R; mean width against "

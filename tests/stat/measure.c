@@ -35,10 +35,6 @@ double answer_claim(enum answer answer, double confidence)
 {
 	if (!answers[answer].is_valid)
 		return 0;
-	/* Where sizes differ a thousandfold, lower limits of a number are too
-	 * high that far out. */
-	if (answer == ANSWER_OBJECTS && confidence > 0.99)
-		return 0;
 	return confidence - answers[answer].slack * (1 - confidence);
 }
 

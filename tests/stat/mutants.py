@@ -214,8 +214,16 @@ mutant("no_phantom_in_share", ESTIMATOR, "16 B",
        "ha, a.k2,", program="coverage")
 # A count in which the smallest object is a whole period.
 mutant("no_small_objects", ESTIMATOR, "16 B",
-       "const uint64_t z = SMALLEST_OBJECT_BYTES, r = acc->period_bytes;",
+       "const uint64_t z = smallest.bytes, r = acc->period_bytes;",
        "const uint64_t r = acc->period_bytes, z = r;", program="coverage")
+# Objects of 1 to 16 bytes are all taken for 16.
+mutant("tiny_are_large", ESTIMATE, "1 B and 4 KiB",
+       "is_tiny ? (struct sp_smallest){1, 0}",
+       "is_tiny ? (struct sp_smallest){16, 0}", program="coverage")
+# What is smaller than the phantom is forgotten.
+mutant("no_smaller_objects", ESTIMATOR, "1 B and 4 KiB",
+       "const double more = fmax(objects - bytes / z, 0);",
+       "const double more = 0 * objects * bytes;", program="coverage")
 # As if each subset ended on its own sample.
 mutant("upper_with_s", NAMED, "16 B",
        "quantile(below, t->hits + 1, t->p, 1 - half)",

@@ -127,8 +127,9 @@ static void test_dispatch(void **state)
 		const struct sp_estimation how = {(enum sp_method)i, 0.9, NULL};
 
 		assert_same(sp_estimate_bytes(&how, &t), want[i]);
-		assert_same(sp_estimate_objects(&how, &t),
-			    sp_estimate_objects_p3(a, 0.9));
+		assert_same(
+			sp_estimate_objects(&how, &t),
+			sp_estimate_objects_p3(a, SP_SMALLEST_UNKNOWN, 0.9));
 		assert_true(sp_estimate_bytes_value(&how, &t) == want[i].value);
 	}
 	sp_tally_free(&t);
@@ -230,7 +231,7 @@ static void test_class_alone(void **state)
 {
 	struct sp_profile p = profile_of();
 	struct sp_tally t = tally_of(&p, 40, 64), rest = tally_of(&p, 60, 64);
-	struct sp_stratum s[2] = {{.smallest_bytes = 49}};
+	struct sp_stratum s[2] = {{.smallest.bytes = 49}};
 	struct sp_population x;
 	struct sp_estimation how;
 
@@ -252,7 +253,7 @@ static void test_class_alone(void **state)
 	s[1].rest = rest.all;
 	s[1].total_bytes = 300. * R0;
 	s[1].total_objects = 300. * R0 / 4096;
-	s[1].smallest_bytes = 3585;
+	s[1].smallest.bytes = 3585;
 	assert_same(p3t(&x, &t), sp_strata_bytes(s, 2, 0, 0.95));
 	assert_same(sp_estimate_objects(&how, &t),
 		    sp_strata_objects(s, 2, 0, 0.95));
@@ -313,15 +314,69 @@ static void test_tiny_objects(void **state)
 	total(&p, 16, 100 * R0 / 16);
 	x = population_of(&p);
 	n = sp_estimate_objects(&how, &t);
-	assert_true(n.hi < sp_estimate_objects_p3(&t.all, 0.95).hi * 0.95);
+	assert_true(
+		n.hi <
+		sp_estimate_objects_p3(&t.all, SP_SMALLEST_UNKNOWN, 0.95).hi *
+			0.95);
 	sp_population_free(&x);
 	total(&p, 1, 1);
 	x = population_of(&p);
 	n = sp_estimate_objects(&how, &t);
-	assert_close(n.lo, sp_estimate_objects_p3(&t.all, 0.95).lo, 1e-12);
-	assert_close(n.hi, sp_estimate_objects_p3(&t.all, 0.95).hi, 1e-12);
+	assert_close(
+		n.lo,
+		sp_estimate_objects_p3(&t.all, SP_SMALLEST_UNKNOWN, 0.95).lo,
+		1e-12);
+	/* and allow for the object of one byte */
+	assert_close(n.hi,
+		     sp_estimate_objects_p3(
+			     &t.all, (struct sp_smallest){16, 15. / 16}, 0.95)
+			     .hi,
+		     1e-12);
 	sp_population_free(&x);
 	sp_tally_free(&t);
+}
+
+/* (E48) What was not seen of B bytes: as many objects as the sizes of all that
+ * was allocated allow. */
+static void test_smallest(void **state)
+{
+	struct sp_profile p = profile_of();
+	struct sp_tally t;
+	struct sp_population x;
+	struct sp_interval n;
+
+	(void)state;
+	/* few small objects: 1000 of 40 bytes, and what else can be is of 1009
+	 */
+	total(&p, 40, 1000);
+	total(&p, 1024, 100 * R0 / 1024);
+	push(&p, 100, 1024);
+	x = population_of(&p);
+	assert_int_equal(x.smallest.bytes, 1009);
+	assert_close(x.smallest.more, 1000 - 40000. / 1009, 1e-12);
+	t = tally_of(&p, 50, 1024);
+	n = sp_estimate_objects(
+		&(struct sp_estimation){SP_METHOD_P3T, 0.999, &x}, &t);
+	assert_true(n.hi < 2 * 50 * R0 / 1024. + 1000);
+	sp_tally_free(&t);
+	sp_population_free(&x);
+
+	/* many objects of one byte: any number of them may be unseen */
+	total(&p, 1, 500000);
+	x = population_of(&p);
+	assert_int_equal(x.smallest.bytes, 1);
+	assert_close(x.smallest.more, 0, 1e-12);
+	sp_tally_init(&t, R0);
+	n = sp_estimate_objects(
+		&(struct sp_estimation){SP_METHOD_P3, 0.999, &x}, &t);
+	assert_true(n.hi > 7 * R0);
+	sp_tally_free(&t);
+	sp_population_free(&x);
+	/* of ten of them no more than ten */
+	p.classes[0] = (struct sp_class_total){10, 10};
+	x = population_of(&p);
+	assert_true(x.smallest.bytes > 1);
+	sp_population_free(&x);
 }
 
 /* Whatever the file says: ordered, finite, and bounded by what there is.  And
@@ -495,6 +550,7 @@ int main(void)
 		cmocka_unit_test(test_class_alone),
 		cmocka_unit_test(test_small_classes),
 		cmocka_unit_test(test_tiny_objects),
+		cmocka_unit_test(test_smallest),
 		cmocka_unit_test(test_rows_that_are_shown),
 		cmocka_unit_test(test_no_more_than_was_allocated),
 		cmocka_unit_test(test_sums_over_samples),

@@ -66,7 +66,8 @@ static void test_everything_recorded(void **state)
 	sp_acc_init(&rest, 1);
 	for (int round = 0; round < 3; round++) {
 		const struct sp_interval b = sp_estimate_bytes_p3(&acc, 0.95);
-		const struct sp_interval n = sp_estimate_objects_p3(&acc, 0.95);
+		const struct sp_interval n =
+			sp_estimate_objects_p3(&acc, SP_SMALLEST_UNKNOWN, 0.95);
 
 		assert_true(b.lo == (double)acc.size_bytes);
 		assert_true(b.value == (double)acc.size_bytes);
@@ -94,7 +95,7 @@ static void test_empty(void **state)
 
 		sp_acc_init(&acc, r);
 		p3 = sp_estimate_bytes_p3(&acc, 0.95);
-		n = sp_estimate_objects_p3(&acc, 0.95);
+		n = sp_estimate_objects_p3(&acc, SP_SMALLEST_UNKNOWN, 0.95);
 		assert_true(p3.lo == 0 && p3.value == 0);
 		assert_true(n.lo == 0 && n.value == 0);
 		assert_close(p3.hi, (double)r * log(40), 1e-12);
@@ -151,7 +152,7 @@ static struct coverage p3_coverage(unsigned int n, uint64_t z, uint64_t r)
 			continue;
 		acc = acc_of_equal(s, z, r);
 		b = sp_estimate_bytes_p3(&acc, 0.95);
-		o = sp_estimate_objects_p3(&acc, 0.95);
+		o = sp_estimate_objects_p3(&acc, SP_SMALLEST_UNKNOWN, 0.95);
 		/* an interval that ends on the truth may miss it by rounding */
 		if (b.lo <= bytes * (1 + 1e-12) && b.hi >= bytes * (1 - 1e-12))
 			c.bytes += prob;
@@ -278,10 +279,12 @@ static void test_additivity(void **state)
 		     sp_estimate_bytes_p3(&a, 0.95).value +
 			     sp_estimate_bytes_p3(&b, 0.95).value,
 		     1e-15);
-	assert_close(sp_estimate_objects_p3(&both, 0.95).value,
-		     sp_estimate_objects_p3(&a, 0.95).value +
-			     sp_estimate_objects_p3(&b, 0.95).value,
-		     1e-15);
+	assert_close(
+		sp_estimate_objects_p3(&both, SP_SMALLEST_UNKNOWN, 0.95).value,
+		sp_estimate_objects_p3(&a, SP_SMALLEST_UNKNOWN, 0.95).value +
+			sp_estimate_objects_p3(&b, SP_SMALLEST_UNKNOWN, 0.95)
+				.value,
+		1e-15);
 }
 
 /* E9: the unseen is spoken of with the largest period; the cumulants carry each
@@ -327,10 +330,10 @@ static void test_always_sampled(void **state)
 	sp_acc_init(&acc, R0);
 	add_many(&acc, 7, 4096, R0);
 	before = sp_estimate_bytes_p3(&acc, 0.95);
-	n = sp_estimate_objects_p3(&acc, 0.95);
+	n = sp_estimate_objects_p3(&acc, SP_SMALLEST_UNKNOWN, 0.95);
 	sp_acc_add(&acc, &always, sure, 0, R0);
 	after = sp_estimate_bytes_p3(&acc, 0.95);
-	more = sp_estimate_objects_p3(&acc, 0.95);
+	more = sp_estimate_objects_p3(&acc, SP_SMALLEST_UNKNOWN, 0.95);
 	assert_close(after.lo, before.lo + (double)sure, 1e-12);
 	assert_close(after.value, before.value + (double)sure, 1e-12);
 	assert_close(after.hi, before.hi + (double)sure, 1e-12);
@@ -471,8 +474,9 @@ static void test_ordering(void **state)
 		struct sp_interval share;
 
 		assert_ordered(sp_estimate_bytes_p3(&a, level), seen);
-		assert_ordered(sp_estimate_objects_p3(&a, level),
-			       (double)a.samples);
+		assert_ordered(
+			sp_estimate_objects_p3(&a, SP_SMALLEST_UNKNOWN, level),
+			(double)a.samples);
 		share = sp_estimate_share(&a, &b, level);
 		assert_ordered(share, 0);
 		assert_true(share.hi <= 1);

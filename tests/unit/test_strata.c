@@ -35,7 +35,7 @@ static struct sp_stratum stratum_of(unsigned int part, unsigned int rest,
 		.rest = acc_of(rest, size_bytes, R0),
 		.total_bytes = total_bytes,
 		.total_objects = total_bytes / (double)size_bytes,
-		.smallest_bytes = size_bytes,
+		.smallest.bytes = size_bytes,
 	};
 }
 
@@ -95,8 +95,14 @@ static void test_alone(void **state)
 	s.objects_alone = true;
 	s.total_objects = 1e9;
 	with = sp_strata_objects(&s, 1, 0, 0.95);
-	assert_close(with.lo, sp_estimate_objects_p3(&s.part, 0.95).lo, 1e-12);
-	assert_close(with.hi, sp_estimate_objects_p3(&s.part, 0.95).hi, 1e-12);
+	assert_close(
+		with.lo,
+		sp_estimate_objects_p3(&s.part, SP_SMALLEST_UNKNOWN, 0.95).lo,
+		1e-12);
+	assert_close(
+		with.hi,
+		sp_estimate_objects_p3(&s.part, SP_SMALLEST_UNKNOWN, 0.95).hi,
+		1e-12);
 }
 
 /* Nothing is unseen: points, of any number of strata, also of period 1. */
@@ -118,7 +124,7 @@ static void test_all_seen(void **state)
 		.rest = acc_of(5, 100, 1),
 		.total_bytes = 800,
 		.total_objects = 8,
-		.smallest_bytes = 97,
+		.smallest.bytes = 97,
 	};
 	assert_point(bytes_of(s, 1), 300);
 	assert_point(sp_strata_objects(s, 1, 0, 0.95), 3);

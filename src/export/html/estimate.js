@@ -9,7 +9,10 @@
 const SAMPLES = 0, SIZE = 1, SURE = 2, EST = 3, K2 = 4, K3 = 5, KZ = 6,
 	COUNT = 7, C2 = 8, C3 = 9, PERIOD = 10, ACC_TERMS = 11;
 
-const SMALLEST_OBJECT_BYTES = 16;
+// Where nothing is known of sizes (E11).
+const SMALLEST_UNKNOWN = {bytes: 16, more: 0};
+// What the smallest object is chosen for (E48).
+const UNSEEN_PERIODS = 3.7;
 const STRATUM_SAMPLES_MIN = 16;
 const MOMENTS_TOGETHER = 1.7;
 
@@ -195,14 +198,14 @@ function lowerObjectsOf(acc, level) {
 }
 
 // (E11)
-function objectsOf(acc, level) {
+function objectsOf(acc, level, smallest = SMALLEST_UNKNOWN) {
 	const s = acc[SAMPLES], unseen = acc[COUNT] - s;
-	const extra = phantomObject(SMALLEST_OBJECT_BYTES, acc[PERIOD]);
+	const extra = phantomObject(smallest.bytes, acc[PERIOD]);
 
 	if (acc[PERIOD] === 1)
 		return {value: s, lo: s, hi: s};
 	return around(acc[COUNT], lowerObjectsOf(acc, level), s + 0.5 +
-		p3Quantile(unseen + extra[0], acc[C2] + extra[1],
+		smallest.more + p3Quantile(unseen + extra[0], acc[C2] + extra[1],
 			acc[C3] + extra[2], 1 - level.half, level.hi));
 }
 
@@ -349,20 +352,21 @@ function limitOf(cells, isUpper, level) {
 	const t = isUpper ? level.hi : level.lo;
 	const place = placePhantom(cells, isUpper, t);
 	const all = noLaw();
-	let most = 0;
+	let most = 0, more = 0;
 
 	cells.forEach((c, i) => {
 		const kind = i !== place ? NOWHERE : isUpper ? ON_PART : ON_REST;
 
 		addLaw(all, lawOf(c, kind, isUpper));
 		most += c.unseen;
+		more += c.more ?? 0;
 	});
 	all.k3 = isUpper ? -endAtZero(most - all.k1, all.k2, -all.k3)
 		: endAtZero(all.k1, all.k2, all.k3);
 	const steps = all.k2 > 0 ? all.lattice / all.k2 : 0;
 	return p3Quantile(all.k1, all.k2, all.k3,
 		isUpper ? 1 - level.half : level.half, t) +
-		(isUpper ? steps + all.slack : -steps);
+		(isUpper ? steps + all.slack + more : -steps);
 }
 
 function valueOf(c, share) {
@@ -422,17 +426,50 @@ function emptyTally(period) {
 function newStratum(period) {
 	return {
 		part: emptyAcc(period), rest: emptyAcc(period), bytes: 0,
-		objects: 0, smallest: Infinity, bytesAlone: false,
+		objects: 0, smallest: {bytes: Infinity, more: 0},
+		bytesAlone: false,
 		objectsAlone: false,
 	};
 }
 
-const smallestOfClass = (population, i) =>
-	Math.max(i ? population.classes[i - 1].max + 1 : 1,
-		SMALLEST_OBJECT_BYTES);
+// (E48) The phantom of a number of objects, as add_smallest() has it: `below`
+// is what is known of the classes before number i.
+function improveSmallest(best, population, i, below) {
+	const {slack, period, classes} = population;
+	const total = classes[i];
+	const isTiny = i === 0 && Math.floor(total.bytes / 16) < total.objects;
+	const z = i ? classes[i - 1].max + 1 : 16;
+	const cost = ({bytes, more}) => UNSEEN_PERIODS * period / bytes + more;
+	const n = below.objects + slack / 16 + (isTiny ? total.objects : 0);
+	const bytes = below.bytes + slack + (isTiny ? total.bytes : 0);
+	const first = best.bytes === Infinity
+		? {bytes: isTiny ? 1 : slack > 0 ? 16 : z, more: 0} : best;
+	const next = {bytes: z, more: Math.max(n - bytes / z, 0)};
+
+	return cost(next) < cost(first) ? next : first;
+}
+
+function smallestOfAll(population) {
+	const below = {bytes: 0, objects: 0};
+	let best = {bytes: Infinity, more: 0};
+
+	if (!population.hasSizes)
+		return SMALLEST_UNKNOWN;
+	population.classes.forEach((total, i) => {
+		if (!total.objects && !population.slack)
+			return;
+		best = improveSmallest(best, population, i, below);
+		below.bytes += total.bytes;
+		below.objects += total.objects;
+	});
+	return best.bytes === Infinity ? SMALLEST_UNKNOWN : best;
+}
 
 function addClass(stratum, population, i, part) {
 	const all = population.samples.get(i);
+
+	stratum.smallest = improveSmallest(stratum.smallest, population, i,
+		stratum);
 
 	if (all) {
 		mergeAcc(stratum.rest, part ? subtractAcc(all, part) : all);
@@ -441,8 +478,6 @@ function addClass(stratum, population, i, part) {
 	}
 	stratum.bytes += population.classes[i].bytes;
 	stratum.objects += population.classes[i].objects;
-	stratum.smallest = Math.min(stratum.smallest,
-		smallestOfClass(population, i));
 }
 
 // The strata in which the subset has samples, and all others as one.
@@ -469,7 +504,7 @@ function stratify(population, tally) {
 		mixed.bytesAlone = mixed.bytes < enough;
 	}
 	const list = [...strata.values()];
-	return others.smallest === Infinity ? list : [others, ...list];
+	return others.smallest.bytes === Infinity ? list : [others, ...list];
 }
 
 // (E41) The lower limit of what is shown because it has a sample; lower(level)
@@ -495,16 +530,18 @@ function lowerIfSeen(lower, half, seen, hits) {
 // tally was named before it was known to have samples.
 function estimateNamed(population, tally, level, ofObjects) {
 	if (!population.useTotals || population.period === 1)
-		return ofObjects ? objectsOf(tally.all, level)
+		return ofObjects
+			? objectsOf(tally.all, level, population.smallest)
 			: bytesOf(tally.all, level);
 	return estimateStrata(cellsOf(population, tally, ofObjects), level);
 }
 
 function cellsOf(population, tally, ofObjects) {
 	return stratify(population, tally).map((s) => ofObjects
-		? cellOf(sideOfObjects(s.part, s.smallest),
-			sideOfObjects(s.rest, s.smallest), s.objects,
-			population.slack / s.smallest, s.objectsAlone)
+		? {...cellOf(sideOfObjects(s.part, s.smallest.bytes),
+			sideOfObjects(s.rest, s.smallest.bytes), s.objects,
+			population.slack / s.smallest.bytes, s.objectsAlone),
+		more: s.smallest.more}
 		: cellOf(sideOfBytes(s.part), sideOfBytes(s.rest), s.bytes,
 			population.slack, s.bytesAlone));
 }

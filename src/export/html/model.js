@@ -91,8 +91,7 @@ function readCells(data) {
 
 function readPopulation(data) {
 	const p = data.population;
-
-	return {
+	const population = {
 		useTotals: p.has_totals && data.method === 'p3t',
 		hasClasses: p.has_classes,
 		period: p.period_bytes,
@@ -107,7 +106,10 @@ function readPopulation(data) {
 			[i, acc.slice(ACC_TERMS)])),
 		classes: p.classes.map(([bytes, objects, stratum, max]) =>
 			({bytes, objects, stratum, max})),
+		hasSizes: p.most_objects !== null,
 	};
+	population.smallest = smallestOfAll(population);
+	return population;
 }
 
 // What a sample of each kind adds where samples are added up by themselves, as
