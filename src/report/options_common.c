@@ -191,7 +191,7 @@ static const struct sp_argument method[] = {
 	{"confidence", 0, "LEVEL", "90, 95, 99 or 99.9 (percent)",
 	 take_confidence, 0,
 	 "of the intervals, in percent: 90, 95 (default), 99 or\n"
-	 "99.9"},
+	 "99.9; percentages and lifetimes have no intervals"},
 	{0},
 };
 

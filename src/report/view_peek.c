@@ -103,7 +103,7 @@ static int print(FILE *out, const struct sp_aggregate *aggregate,
 
 	fprintf(out,
 		"\n%s %s: callers above the line with the star, "
-		"callees below; %% %s",
+		"callees below;\n%% %s",
 		sp_text_count(n).text,
 		sp_view_row_noun(aggregate->granularity, n),
 		sp_view_row_whole(a->selection.view));

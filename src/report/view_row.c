@@ -74,14 +74,14 @@ const char *sp_view_row_whole(enum sp_view view)
 {
 	switch (view) {
 	case SP_VIEW_ALLOC:
-		return "of what was allocated";
+		return "of what was allocated, no interval";
 	case SP_VIEW_LIVE:
 	case SP_VIEW_PEAK:
-		return "of what was alive";
+		return "of what was alive, no interval";
 	case SP_VIEW_LEAKS:
-		return "of what may have leaked";
+		return "of what may have leaked, no interval";
 	case SP_VIEW_TEMPORARY:
-		return "of what was temporary";
+		return "of what was temporary, no interval";
 	}
 	return "";
 }

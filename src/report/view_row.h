@@ -40,7 +40,8 @@ void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 /* What n rows are called: "functions", "file", ... */
 const char *sp_view_row_noun(enum sp_granularity granularity, uint64_t n);
 
-/* "of what was allocated", ...: what shares of a view are shares of. */
+/* "of what was allocated, no interval", ...: what shares of a view are shares
+ * of. */
 const char *sp_view_row_whole(enum sp_view view);
 
 #endif

@@ -66,7 +66,8 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 	print_age(out, lifetime->median_ns, error_ns);
 	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
 	print_age(out, lifetime->p90_ns, error_ns);
-	fprintf(out, ", %s alive at the end (%s sample%s)\n",
+	fprintf(out,
+		",\n      %s alive at the end (%s sample%s, no interval)\n",
 		sp_text_percent(lifetime->alive_share, 1).text,
 		sp_text_count(lifetime->samples).text,
 		sp_text_plural(lifetime->samples));

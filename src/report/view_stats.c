@@ -126,8 +126,8 @@ int sp_view_threads_print(FILE *out, const struct sp_analysis *a,
 	qsort_r(order, n_shown, sizeof(*order), compare_threads,
 		a->view->threads);
 	fprintf(out,
-		"\nBy the thread that allocated; %% %s; exact is all that it "
-		"allocated:\n\n",
+		"\nBy the thread that allocated; %% %s;\nexact is all that "
+		"it allocated:\n\n",
 		sp_view_row_whole(a->selection.view));
 	sp_view_row_head(&rows, "       exact  thread");
 	for (size_t i = 0; i < n_shown; i++)

@@ -98,7 +98,7 @@ static void print(FILE *out, const struct sp_aggregate *aggregate, double share,
 	fprintf(out, "\nCall tree, callers above callees; %% %s",
 		sp_view_row_whole(a->selection.view));
 	if (share > 0)
-		fprintf(out, "; places below %s are summed up",
+		fprintf(out, ";\nplaces below %s are summed up",
 			sp_text_percent(share, 1).text);
 	fputs(":\n\n", out);
 	sp_view_row_head(&rows, "place");

@@ -210,7 +210,8 @@ static void test_top(void **state)
 
 	add_stacks(page->x);
 	text = print(page, TOP, 0);
-	assert_has(text, "Showing 5 of 5 functions; % of what was allocated:");
+	assert_has(text, "Showing 5 of 5 functions; % of what was allocated, "
+			 "no interval:");
 	column = column_of(text, "function\n");
 	assert_int_equal(column_of(text, "h  (app)\n"), column);
 	assert_int_equal(column_of(text, "f  (app)\n"), column);

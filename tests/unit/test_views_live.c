@@ -326,11 +326,15 @@ static void test_lifetimes(void **state)
 {
 	const char *text = print(*state, STACKS);
 
-	assert_has(text, "    lifetime: median 1.000 s, 90 % at most 1.000 s, "
-			 "0% alive at the end (100 samples)\n    f  f.c:20");
-	assert_has(text, "    lifetime: median longer than the run, 90 % at "
-			 "most longer than the run, 100.0% alive at the end "
-			 "(40 samples)\n    main  main.c:10");
+	assert_has(text,
+		   "    lifetime: median 1.000 s, 90 % at most 1.000 s,\n"
+		   "      0% alive at the end (100 samples, no interval)\n"
+		   "    f  f.c:20");
+	assert_has(text,
+		   "    lifetime: median longer than the run, 90 % at "
+		   "most longer than the run,\n"
+		   "      100.0% alive at the end (40 samples, no interval)\n"
+		   "    main  main.c:10");
 	((struct page *)*state)->x->profile.has_frees = false;
 	assert_has_not(print(*state, STACKS), "lifetime");
 }
