@@ -37,11 +37,11 @@
 #include "agent/rate.h"
 #include "agent/real.h"
 #include "agent/recorder.h"
+#include "agent/recover.h"
 #include "agent/slots.h"
 #include "agent/stack.h"
 #include "agent/stackend.h"
 #include "agent/stacktab.h"
-#include "agent/sys.h"
 #include "agent/thread.h"
 #include "agent/writer.h"
 
@@ -228,10 +228,10 @@ static void settle(struct sp_thread *t, uint64_t used)
 	sp_sampler_skip(&t->sampler, used);
 }
 
-/* See sp_inside_recover. */
+/* See sp_recover_left. */
 static void recover(const struct sp_thread *t)
 {
-	sp_inside_recover(t->generation == generation());
+	sp_recover_left(t->generation == generation());
 }
 
 static SP_COLD bool still_in_event(const struct sp_thread *t,
@@ -564,7 +564,7 @@ static void __attribute__((constructor)) construct(void)
 	pause = sp_inside_pause_counting();
 	sp_process_explain_bypass(&process);
 	sp_hooks_install(after_fork_in_child, thread_ends);
-	sp_process_listen(&process);
+	sp_orders_listen(&process);
 	watch_end(t);
 	atomic_store(&process.constructed, true);
 	sp_recorder_describe_late(t);
@@ -591,7 +591,7 @@ static void __attribute__((destructor)) destruct(void)
 	 * event.  What they allocate until then is as much as they may. */
 	atomic_store(&ending, 1);
 	sp_diag_lose(SP_LOSS_AFTER_EXIT,
-		     sp_slots_unseen(t->slot, SP_AGENT_CHECK_IN_BYTES));
+		     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();
 	if (sp_writer_is_open())

@@ -9,9 +9,6 @@
 #include "agent/frame.h"
 #include "format/layout.h"
 
-/* A thread publishes its exact totals at least that often, in bytes. */
-#define SP_AGENT_CHECK_IN_BYTES (1ull << 20)
-
 /*
  * Count, and perhaps sample, the allocation of n bytes that was made at p and
  * for which the word was not enough.  `frame` is that of the function that the

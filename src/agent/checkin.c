@@ -17,7 +17,7 @@ void sp_checkin_choose(struct sp_thread *t, uint64_t now_ns)
 
 	if (sp_slots_check_in(t->slot, now_ns) > SP_CHECKIN_FAST_NS)
 		t->step = 0;
-	else if (next <= t->bytes && next <= SP_AGENT_CHECK_IN_BYTES)
+	else if (next <= t->bytes && next <= SP_CHECKIN_BYTES_MAX)
 		t->step++;
 	sp_slots_set_step(t->slot, sp_checkin_step(t));
 }

@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 
-#include "agent/agent.h"
 #include "agent/thread.h"
 
 /*
@@ -12,10 +11,11 @@
  * orders: after so many bytes.  It begins with few, so that little is missing
  * from a process that is killed early.  While check-ins follow one another
  * fast the step doubles, up to what the thread has published and to
- * SP_AGENT_CHECK_IN_BYTES, so that a busy thread pays little; when one took
+ * SP_CHECKIN_BYTES_MAX, so that a busy thread pays little; when one took
  * long it is short again, so that a thread with little to do checks in, too.
  */
 #define SP_CHECKIN_BYTES_MIN 4096u
+#define SP_CHECKIN_BYTES_MAX (1ull << 20)
 #define SP_CHECKIN_FAST_NS   10000000u
 
 /* Bytes between the last check-in and the next. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/checkin.h"
 #include "agent/classes.h"
 #include "agent/diag.h"
 #include "agent/export.h"
@@ -43,7 +44,7 @@ SP_EXPORT int sampleprof_process_totals(struct sampleprof_totals *ret)
 
 	if (!sp_agent_is_running() || sp_thread.parked)
 		return -1;
-	sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+	sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
 	ret->alloc_bytes = totals.bytes;
 	ret->alloc_objects = totals.objects;
 	return 0;

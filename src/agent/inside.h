@@ -45,13 +45,6 @@ static inline void sp_inside_end(const volatile uint32_t *mark)
  */
 bool sp_inside_was_left(volatile uint32_t *here);
 
-/*
- * The thread has left the agent for good, by siglongjmp or by ending in a
- * signal handler: give back what it held.  Its counts go on from what its slab
- * has, if they are of this process.  Context: sampled.
- */
-void sp_inside_recover(bool is_of_process);
-
 /* A signal handler that interrupted the agent has used its room, and has more:
  * its allocation of n bytes is counted, and not sampled.  Context: sampled. */
 void sp_inside_pass(uint64_t n);

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/cfi.h"
+#include "agent/cfi_program.h"
+#include "agent/stackend.h"
 #include "base/hash.h"
 #include "format/encode.h"
 
@@ -24,7 +25,6 @@
 #define SP_LANES        64
 #define SP_LANE_DEPTH   (SP_FORMAT_FRAMES_MAX)
 #define SP_LANE_RETURNS 256 /* a power of two */
-#define SP_LANE_STACKS  16  /* likewise */
 
 /* Where records go: a chunk of the file that one thread fills at a time. */
 struct sp_tail {
@@ -93,13 +93,7 @@ struct sp_lane {
 	uintptr_t returns[SP_LANE_RETURNS];
 	struct sp_walk walks[2]; /* the last one, and room for the next */
 	unsigned int walk;       /* which is the last */
-	/* stackend.c: the stacks of threads, by their index. */
-	struct sp_lane_stack {
-		uint64_t owner; /* generation and index of the thread */
-		uintptr_t self; /* its control block */
-		uintptr_t from; /* all from here to there is readable */
-		uintptr_t gap;  /* a page below that is not; 0: none known */
-	} stacks[SP_LANE_STACKS];
+	struct sp_stackend_known stacks[SP_STACKEND_KNOWN];
 
 	void *caller; /* stack.c: of a stack that could not be walked */
 	struct sp_record_frame frames[SP_LANE_DEPTH];

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sys.h"
+#include "agent/clock.h"
 #include "agent/thread.h"
 #include "base/hash.h"
 
@@ -34,7 +34,7 @@ static inline uint64_t sp_lease_take(_Atomic uint64_t *lease, uint64_t limit_ns)
 	uint64_t other = atomic_load_explicit(lease, memory_order_relaxed);
 	uint64_t now;
 
-	now = (sp_sys_now_ns() & ~SP_LEASE_THREAD) | sp_lease_hash_thread();
+	now = (sp_clock_now_ns() & ~SP_LEASE_THREAD) | sp_lease_hash_thread();
 	/* Unsigned: a clock that lies about the past ends a lease. */
 	if (other && (now | SP_LEASE_THREAD) - other < limit_ns)
 		return 0;

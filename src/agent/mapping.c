@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "agent/clock.h"
 #include "agent/sys.h"
 #include "format/layout.h"
 
@@ -138,11 +139,11 @@ bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
 
 	if (!moves)
 		return true;
-	before = sp_sys_now_ns();
+	before = sp_clock_now_ns();
 	if (before < atomic_load_explicit(&no_room_ns, memory_order_relaxed))
 		return false;
 	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
-		uint64_t after = sp_sys_now_ns();
+		uint64_t after = sp_clock_now_ns();
 
 		if (after - before < HOLD_NS)
 			return true;

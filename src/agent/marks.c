@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/agent.h"
+#include "agent/checkin.h"
 #include "agent/carry.h"
 #include "agent/diag.h"
 #include "agent/inside.h"
@@ -91,7 +91,7 @@ static int record(struct sp_thread *t, enum sp_mark_kind kind,
 		.name_bytes = name->bytes,
 	};
 
-	sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+	sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
 	mark.alloc_bytes = totals.bytes;
 	mark.alloc_objects = totals.objects;
 	mark.unsampled_bytes = totals.unsampled_bytes;
@@ -215,7 +215,7 @@ void sp_marks_cover(void)
 	if (segment) {
 		window = (struct sp_window){.time_ns = sp_writer_time(),
 					    .mark = last_number};
-		sp_slots_total(&totals, SP_AGENT_CHECK_IN_BYTES);
+		sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
 		window.alloc_bytes = totals.bytes;
 		window.alloc_objects = totals.objects;
 		window.unsampled_bytes = totals.unsampled_bytes;

@@ -178,7 +178,7 @@ static void note_signal(int signal)
 	atomic_fetch_add_explicit(&toggles, 1, memory_order_relaxed);
 }
 
-bool sp_orders_listen(int signal)
+static bool catch_signal(int signal)
 {
 	void *address = sp_linkmap_global("sigaction", NULL);
 	int (*set)(int, const struct sigaction *, struct sigaction *);
@@ -192,4 +192,17 @@ bool sp_orders_listen(int signal)
 	action.sa_handler = note_signal;
 	action.sa_flags = SA_RESTART;
 	return set(signal, &action, NULL) == 0;
+}
+
+void sp_orders_listen(struct sp_process *process)
+{
+	const unsigned int choice = process->config.signal;
+
+	if (!choice ||
+	    catch_signal(choice == SP_CONFIG_USR1 ? SIGUSR1 : SIGUSR2))
+		return;
+	sp_process_diagnose(process,
+			    "SAMPLEPROF_SIGNAL does nothing: the program was "
+			    "started with something else for that signal",
+			    "", "");
 }

@@ -2,6 +2,7 @@
 #ifndef SP_AGENT_ORDERS_H
 #define SP_AGENT_ORDERS_H
 
+#include "agent/process.h"
 #include "agent/thread.h"
 
 /*
@@ -20,10 +21,9 @@ void sp_orders_give_left(void);
 /* In a forked child: its file has no orders yet. */
 void sp_orders_reset(void);
 
-/*
- * Let that signal switch sampling on and off, unless the program was started
- * with something else for it: then false.  Context: cold.
- */
-bool sp_orders_listen(int signal);
+/* Let SAMPLEPROF_SIGNAL, if there is one, switch sampling on and off; where the
+ * program was started with something else for it, the diagnosis says so.
+ * Context: cold. */
+void sp_orders_listen(struct sp_process *process);
 
 #endif

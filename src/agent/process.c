@@ -10,11 +10,11 @@
 #include <sys/mman.h>
 #include <sys/utsname.h>
 
-#include "agent/agent.h"
+#include "agent/checkin.h"
+#include "agent/clock.h"
 #include "agent/diag.h"
 #include "agent/linkmap.h"
 #include "agent/liveset.h"
-#include "agent/orders.h"
 #include "agent/outfile.h"
 #include "agent/rate.h"
 #include "agent/real.h"
@@ -241,14 +241,14 @@ static uint64_t random_number(void)
 		return v;
 	if (auxiliary)
 		memcpy(&v, auxiliary, sizeof(v));
-	v ^= sp_sys_now_ns();
+	v ^= sp_clock_now_ns();
 	return sp_splitmix64(&v);
 }
 
 static void read_clocks(struct sp_process *process)
 {
-	process->start_unix_ns = sp_sys_wall_ns();
-	process->start_clock_ns = sp_sys_now_ns();
+	process->start_unix_ns = sp_clock_wall_ns();
+	process->start_clock_ns = sp_clock_now_ns();
 }
 
 /* Before Linux 4.14, and in some sandboxes, memory cannot be wiped in a child;
@@ -323,7 +323,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	if (!read_settings(process, environment))
 		return false;
 	atomic_store(&process->generation, 1);
-	sp_sys_find_clock();
+	sp_clock_find();
 	sp_slots_init();
 	read_exe(process);
 	read_host(process);
@@ -378,7 +378,7 @@ int sp_process_open_file(struct sp_process *process)
 		.seed = process->seed,
 		.file_id = random_number(),
 		.max_file_bytes = process->config.max_file_bytes,
-		.check_in_bytes = SP_AGENT_CHECK_IN_BYTES,
+		.check_in_bytes = SP_CHECKIN_BYTES_MAX,
 		.flags = header_flags(process),
 	};
 
@@ -454,19 +454,6 @@ void sp_process_explain_bypass(struct sp_process *process)
 			    name,
 			    ", which stands before sampleprof: its "
 			    "allocations are not seen");
-}
-
-void sp_process_listen(struct sp_process *process)
-{
-	const unsigned int choice = process->config.signal;
-
-	if (!choice ||
-	    sp_orders_listen(choice == SP_CONFIG_USR1 ? SIGUSR1 : SIGUSR2))
-		return;
-	sp_process_diagnose(process,
-			    "SAMPLEPROF_SIGNAL does nothing: the program was "
-			    "started with something else for that signal",
-			    "", "");
 }
 
 /* ---- children ---- */

@@ -68,9 +68,6 @@ void sp_process_diagnose(struct sp_process *process, const char *a,
 /* Say if another malloc stands before ours.  Context: cold. */
 void sp_process_explain_bypass(struct sp_process *process);
 
-/* Listen to SAMPLEPROF_SIGNAL, if there is one.  Context: cold. */
-void sp_process_listen(struct sp_process *process);
-
 /* Are we in a forked child that has not been noticed yet?  A system
  * call where memory is not wiped in a child (`is_wiped`), else none. */
 bool sp_process_is_new(const struct sp_process *process);

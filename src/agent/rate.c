@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "agent/arena.h"
-#include "agent/sys.h"
+#include "agent/clock.h"
 #include "agent/throttle.h"
 
 #include "agent/poison.h"
@@ -71,7 +71,7 @@ void sp_rate_charge(void)
 
 	if (!throttle.interval_ns)
 		return;
-	now_ns = sp_sys_now_ns();
+	now_ns = sp_clock_now_ns();
 	due = atomic_load_explicit(&due_ns, memory_order_relaxed);
 	do
 		next = sp_throttle_charge(&throttle, due, now_ns);
@@ -83,7 +83,7 @@ static unsigned int next_step(void)
 	return sp_throttle_step(
 		&throttle, atomic_load_explicit(&step, memory_order_relaxed),
 		atomic_load_explicit(&due_ns, memory_order_relaxed),
-		throttle.interval_ns ? sp_sys_now_ns() : 0);
+		throttle.interval_ns ? sp_clock_now_ns() : 0);
 }
 
 bool sp_rate_is_due(void)

@@ -101,16 +101,18 @@ static uintptr_t page_of(uintptr_t at)
  * thread's own stack.  What was found out is kept for the thread, and not only
  * for the address of its control block, where the next one has another stack.
  */
-static bool is_own_stack(struct sp_lane *lane, uintptr_t here, uintptr_t self)
+static bool is_own_stack(struct sp_stackend_known *known, uintptr_t here,
+			 uintptr_t self)
 {
 	const uint64_t owner =
 		(uint64_t)sp_thread.generation << 32 | sp_thread.index;
-	struct sp_lane_stack *stack =
-		&lane->stacks[sp_thread.index % SP_LANE_STACKS];
+	struct sp_stackend_known *stack =
+		&known[sp_thread.index % SP_STACKEND_KNOWN];
 	uintptr_t page = page_of(here);
 
 	if (stack->self != self || stack->owner != owner)
-		*stack = (struct sp_lane_stack){owner, self, page_of(self), 0};
+		*stack = (struct sp_stackend_known){owner, self, page_of(self),
+						    0};
 	if (page <= stack->gap)
 		return false;
 	for (; page < stack->from; page += PAGE_BYTES) {
@@ -124,7 +126,8 @@ static bool is_own_stack(struct sp_lane *lane, uintptr_t here, uintptr_t self)
 	return true;
 }
 
-struct sp_stackend_span sp_stackend_around(struct sp_lane *lane, uintptr_t here)
+struct sp_stackend_span sp_stackend_around(
+	struct sp_stackend_known known[SP_STACKEND_KNOWN], uintptr_t here)
 {
 	const uintptr_t self = thread_pointer(), page = page_of(here);
 
@@ -132,7 +135,7 @@ struct sp_stackend_span sp_stackend_around(struct sp_lane *lane, uintptr_t here)
 		if (main_end - here < STACK_BYTES_MAX)
 			return (struct sp_stackend_span){page, main_end};
 	} else if (self - here < STACK_BYTES_MAX &&
-		   is_own_stack(lane, here, self)) {
+		   is_own_stack(known, here, self)) {
 		return (struct sp_stackend_span){page, self};
 	}
 	return (struct sp_stackend_span){page, page + PAGE_BYTES};

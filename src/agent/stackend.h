@@ -5,8 +5,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/lane.h"
-
 /*
  * Which memory of a stack may be read.  Nobody can be asked for that
  * within malloc: the C library's answer takes a lock and allocates.
@@ -21,14 +19,25 @@ struct sp_stackend_span {
 	uintptr_t low, high;
 };
 
+/* What is known of the stack of one thread. */
+struct sp_stackend_known {
+	uint64_t owner; /* generation and index of the thread */
+	uintptr_t self; /* its control block */
+	uintptr_t from; /* all from here to there is readable */
+	uintptr_t gap;  /* a page below that is not; 0: none known */
+};
+
+#define SP_STACKEND_KNOWN 16 /* a power of two */
+
 /*
  * What is known around `here`, the present stack pointer or above it: all up to
  * the end of the main stack or of the thread's own one, for which the kernel is
  * asked once a thread; on others, a coroutine's or a signal handler's alternate
- * one, the page.  Context: sampled; the caller holds `lane`.
+ * one, the page.  `known` is the caller's, one for each thread by its index.
+ * Context: sampled.
  */
-struct sp_stackend_span sp_stackend_around(struct sp_lane *lane,
-					   uintptr_t here);
+struct sp_stackend_span sp_stackend_around(
+	struct sp_stackend_known known[SP_STACKEND_KNOWN], uintptr_t here);
 
 /* Find out whether the word at `at` can be read, and add its pages to the span:
  * one that they are not next to is replaced.  Context: sampled. */

@@ -159,7 +159,7 @@ static enum sp_step_outcome step_by_signal(struct sp_step_way *way,
 	    to.pc < ADDRESS_MIN)
 		return SP_STEP_LOST;
 	/* It may be another stack. */
-	way->stack = sp_stackend_around(way->lane, to.at.sp);
+	way->stack = sp_stackend_around(way->lane->stacks, to.at.sp);
 	way->checked = ++to.pc;
 	to.at.bp_at = unlike(to.at.bp);
 	*p = to;
@@ -284,7 +284,7 @@ static __attribute__((noinline)) enum sp_step_outcome step_by_registers(
 		 r->known >> SP_CFI_RBP & 1 ? r->value[SP_CFI_RBP] : 0, NULL}};
 	p->at.bp_at = unlike(p->at.bp);
 	if (is_signal) {
-		way->stack = sp_stackend_around(way->lane, p->at.sp);
+		way->stack = sp_stackend_around(way->lane->stacks, p->at.sp);
 		way->checked = p->pc;
 		*recorded = (char *)*recorded + 1;
 	}

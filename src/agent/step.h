@@ -46,7 +46,7 @@ static inline struct sp_step_position sp_step_begin(
 {
 	way->lane = lane;
 	way->from = from;
-	way->stack = sp_stackend_around(lane, (uintptr_t)from);
+	way->stack = sp_stackend_around(lane->stacks, (uintptr_t)from);
 	way->code = (struct sp_stackend_span){0, 0};
 	way->module = NULL;
 	way->checked = (uintptr_t)from->pc;

@@ -5,12 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <string.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
-#include <time.h>
-
-#include "agent/linkmap.h"
 
 #include "agent/poison.h"
 
@@ -20,8 +15,6 @@
 
 #define PAGE_BYTES ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
-
-static int (*vdso_clock)(clockid_t, struct timespec *);
 
 static void *checked(long address)
 {
@@ -124,36 +117,4 @@ int sp_sys_compare(const volatile uint32_t *word, uint32_t value)
 			   0, (long)&nobody, value);
 
 	return ret == -EAGAIN || ret == -EFAULT ? 1 : (int)ret;
-}
-
-void sp_sys_find_clock(void)
-{
-	const struct link_map *map = sp_linkmap_first();
-	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
-	void *address = NULL;
-
-	while (map && map->l_addr != vdso)
-		map = map->l_next;
-	if (vdso && map)
-		address = sp_linkmap_find(map, "__vdso_clock_gettime");
-	memcpy(&vdso_clock, &address, sizeof(address));
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec t = {0, 0};
-
-	if (!vdso_clock || vdso_clock(clock, &t) != 0)
-		SP_SYS2(clock_gettime, clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t sp_sys_now_ns(void)
-{
-	return read_clock(CLOCK_MONOTONIC);
-}
-
-uint64_t sp_sys_wall_ns(void)
-{
-	return read_clock(CLOCK_REALTIME);
 }

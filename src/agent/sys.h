@@ -79,16 +79,4 @@ void sp_sys_restore_signals(uint64_t before);
  */
 int sp_sys_compare(const volatile uint32_t *word, uint32_t value);
 
-/*
- * Read the clock by the function that the kernel maps into every process: no
- * system call, and not the clock_gettime of the program, which may be a
- * library's that allocates or locks.  Called once, before there are threads;
- * without it, or if there is none, a clock is read by system call.
- */
-void sp_sys_find_clock(void);
-
-/* Monotonic clock, and time of day since 1970, in nanoseconds. */
-uint64_t sp_sys_now_ns(void);
-uint64_t sp_sys_wall_ns(void);
-
 #endif

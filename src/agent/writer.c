@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/chunks.h"
+#include "agent/clock.h"
 #include "agent/diag.h"
 #include "agent/inside.h"
 #include "agent/lease.h"
@@ -63,14 +64,14 @@ uint64_t sp_writer_file_id(void)
 
 uint64_t sp_writer_time(void)
 {
-	return sp_sys_now_ns() - facts.start_clock_ns;
+	return sp_clock_now_ns() - facts.start_clock_ns;
 }
 
 uint64_t sp_writer_time_of_wall(uint64_t since_start_ns)
 {
 	const uint64_t now_ns = sp_writer_time();
 	const uint64_t ago_ns =
-		sp_sys_wall_ns() - facts.start_unix_ns - since_start_ns;
+		sp_clock_wall_ns() - facts.start_unix_ns - since_start_ns;
 
 	return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
 }

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/agent.h"
+#include "agent/checkin.h"
 #include "agent/sampler.h"
 #include "agent/throttle.h"
 #include "lab/strategy.h"
@@ -108,7 +108,7 @@ static void run_paced(struct sp_lab_run *run, struct pace *pace,
 				   offset, drawn->period_bytes);
 			pace->due_ns = sp_throttle_charge(
 				&pace->throttle, pace->due_ns, a->time_ns);
-		} else if (unchecked[a->thread] < SP_AGENT_CHECK_IN_BYTES) {
+		} else if (unchecked[a->thread] < SP_CHECKIN_BYTES_MAX) {
 			continue;
 		}
 		unchecked[a->thread] = 0;

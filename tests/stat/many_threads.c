@@ -3,15 +3,16 @@
 
 #include <stdbool.h>
 
-#include "agent/agent.h"
+#include "agent/checkin.h"
+#include "agent/clock.h"
 #include "agent/rate.h"
 
 static struct sp_law first;
 static uint64_t clock_ns, changes, longest_bytes;
 
 /* The agent's clock: the linker is told to use this one (--wrap). */
-uint64_t __wrap_sp_sys_now_ns(void);
-uint64_t __wrap_sp_sys_now_ns(void)
+uint64_t __wrap_sp_clock_now_ns(void);
+uint64_t __wrap_sp_clock_now_ns(void)
 {
 	return clock_ns;
 }
@@ -66,7 +67,7 @@ static void event(struct worker *w, uint64_t size_bytes, worker_sample *sample,
 		       clock_ns);
 		sp_rate_charge();
 	}
-	if (w->pending_bytes >= SP_AGENT_CHECK_IN_BYTES)
+	if (w->pending_bytes >= SP_CHECKIN_BYTES_MAX)
 		w->pending_bytes = 0;
 	adapt();
 	follow(w);
@@ -79,7 +80,7 @@ void worker_allocate(struct worker *w, uint64_t size_bytes, uint64_t n,
 	uint64_t left = n;
 
 	while (left) {
-		uint64_t limit = SP_AGENT_CHECK_IN_BYTES - w->pending_bytes;
+		uint64_t limit = SP_CHECKIN_BYTES_MAX - w->pending_bytes;
 		uint64_t pass;
 
 		if (w->sampler.gap < limit)

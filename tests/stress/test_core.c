@@ -18,11 +18,11 @@
 #include <cmocka.h>
 
 #include "agent/classes.h"
+#include "agent/clock.h"
 #include "agent/diag.h"
 #include "agent/outfile.h"
 #include "agent/slots.h"
 #include "agent/stacktab.h"
-#include "agent/sys.h"
 #include "agent/writer.h"
 #include "base/rng.h"
 #include "profile/profile.h"
@@ -241,7 +241,7 @@ static void open_file(uint64_t max_file_bytes)
 	const struct sp_writer_options options = {
 		.pid = (uint64_t)getpid(),
 		.start_unix_ns = 1700000000000000000u,
-		.start_clock_ns = sp_sys_now_ns(),
+		.start_clock_ns = sp_clock_now_ns(),
 		.period_bytes = PERIOD,
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "agent/classes.h"
+#include "agent/clock.h"
 #include "agent/diag.h"
 #include "agent/lane.h"
 #include "agent/outfile.h"
 #include "agent/slots.h"
 #include "agent/stacktab.h"
-#include "agent/sys.h"
 #include "agent/thread.h"
 #include "agent/writer.h"
 #include "format/record.h"
@@ -72,7 +72,7 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 		.pid = UINT32_MAX,
 		.process_start_ticks = 123,
 		.start_unix_ns = 1700000000000000000u,
-		.start_clock_ns = sp_sys_now_ns(),
+		.start_clock_ns = sp_clock_now_ns(),
 		.period_bytes = FIXTURE_PERIOD,
 		.seed = 42,
 		.file_id = FIXTURE_FILE_ID,

@@ -50,9 +50,9 @@ static void test_busy(void **state)
 		step = check_in(FAST);
 		assert_true(step <= thread.bytes);
 		assert_true(2 * step > thread.bytes ||
-			    2 * step > SP_AGENT_CHECK_IN_BYTES);
+			    2 * step > SP_CHECKIN_BYTES_MAX);
 	}
-	assert_int_equal(step, SP_AGENT_CHECK_IN_BYTES);
+	assert_int_equal(step, SP_CHECKIN_BYTES_MAX);
 }
 
 static void test_idle(void **state)
@@ -67,13 +67,13 @@ static void test_busy_then_idle(void **state)
 {
 	(void)state;
 	begin_thread();
-	while (check_in(FAST) < SP_AGENT_CHECK_IN_BYTES)
+	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
 		;
-	assert_int_equal(check_in(FAST), SP_AGENT_CHECK_IN_BYTES);
+	assert_int_equal(check_in(FAST), SP_CHECKIN_BYTES_MAX);
 	assert_int_equal(check_in(SLOW), 4096);
 	assert_int_equal(check_in(SLOW), 4096);
 	/* It doubles each time, since much was published. */
-	for (uint64_t step = 8192; step <= SP_AGENT_CHECK_IN_BYTES; step *= 2)
+	for (uint64_t step = 8192; step <= SP_CHECKIN_BYTES_MAX; step *= 2)
 		assert_int_equal(check_in(FAST), step);
 }
 
@@ -82,7 +82,7 @@ static void test_clock_goes_back(void **state)
 {
 	(void)state;
 	begin_thread();
-	while (check_in(FAST) < SP_AGENT_CHECK_IN_BYTES)
+	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
 		;
 	assert_int_equal(check_in(-(uint64_t)1), 4096);
 }

@@ -110,7 +110,8 @@ static void test_odd_pointers(void **state)
 {
 	char *stack = map_stack();
 	struct chain c;
-	const uintptr_t end = sp_stackend_around(lane, (uintptr_t)&c).high;
+	const uintptr_t end =
+		sp_stackend_around(lane->stacks, (uintptr_t)&c).high;
 	const struct sp_call_frame *const odd[] = {
 		&c.frames[2], /* itself */
 		&c.frames[0], /* back */

@@ -15,6 +15,7 @@
 #include "agent/lease.h"
 #include "agent/marks.h"
 #include "agent/rate.h"
+#include "agent/recover.h"
 #include "agent/slots.h"
 #include "support/agent_fixture.h"
 
@@ -137,7 +138,7 @@ static void test_recover(void **state)
 	lane = sp_lane_take(&t->lane_hint);
 	lane->walks[0].n = lane->walks[1].n = 7;
 	leave_a_call(true);
-	sp_inside_recover(true);
+	sp_recover_left(true);
 	assert_ptr_equal(t->classes, slab);
 	assert_int_equal(sp_slots_claim(3), other);
 	assert_null(t->inside);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "agent/clock.h"
 #include "agent/marks.h"
 #include "agent/rate.h"
 #include "agent/recorder.h"
@@ -22,8 +23,8 @@ static struct sp_process process = {.generation = 1};
 static uint64_t clock_ns;
 static unsigned int clock_reads;
 
-uint64_t __wrap_sp_sys_now_ns(void);
-uint64_t __wrap_sp_sys_now_ns(void)
+uint64_t __wrap_sp_clock_now_ns(void);
+uint64_t __wrap_sp_clock_now_ns(void)
 {
 	clock_reads++;
 	return clock_ns;

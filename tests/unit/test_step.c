@@ -67,7 +67,7 @@ here:
 
 static uintptr_t known_end(const void *here)
 {
-	return sp_stackend_around(lane, (uintptr_t)here).high;
+	return sp_stackend_around(lane->stacks, (uintptr_t)here).high;
 }
 
 static void *begin_with_all(void *arg)
@@ -81,7 +81,7 @@ static void *begin_with_all(void *arg)
 static void *begin_with_half(void *arg)
 {
 	/* One that is looked for at the same place. */
-	sp_thread.index = 1 + SP_LANE_STACKS;
+	sp_thread.index = 1 + SP_STACKEND_KNOWN;
 	/* Its own stack, and memory of somebody else below a hole. */
 	assert_true(known_end(&arg) > (uintptr_t)&arg);
 	assert_true(known_end((char *)arg + PAGE_BYTES) <=
