@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profile/load.h"
 #include "report/text.h"
 
 #define PROGRAM SP_CONSOLE_PROGRAM

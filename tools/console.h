@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 
 /* Standard output and standard error of the report, and its exit codes. */

@@ -10,6 +10,7 @@
 
 #include "base/parse.h"
 #include "control/target.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "report/phases.h"
 #include "report/text.h"

@@ -18,6 +18,7 @@
 #include "export/options.h"
 #include "gate/gate.h"
 #include "gate/views.h"
+#include "profile/load.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "report/advise.h"

@@ -18,6 +18,7 @@
 #include "control/files.h"
 #include "control/launch.h"
 #include "control/target.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "report/analysis.h"
 #include "report/text.h"

@@ -2,6 +2,7 @@
 #ifndef SP_EXPORT_COLLAPSED_H
 #define SP_EXPORT_COLLAPSED_H
 
+#include "base/error.h"
 #include "export/export.h"
 
 /*

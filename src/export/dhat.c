@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "export/callpath.h"
+#include "profile/load.h"
 #include "report/json.h"
 
 /* Readers in JavaScript know no integers beyond. */

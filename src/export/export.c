@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "profile/load.h"
 #include "report/answer.h"
 #include "report/load.h"
 #include "export/collapsed.h"

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/symbolizer.h"
 #include "report/aggregate.h"

@@ -2,6 +2,7 @@
 #ifndef SP_EXPORT_HTML_H
 #define SP_EXPORT_HTML_H
 
+#include "base/error.h"
 #include "export/export.h"
 
 /*

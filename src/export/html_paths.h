@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/error.h"
 #include "report/aggregate.h"
 #include "report/intern.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "profile/load.h"
 #include "report/view_json.h"
 #include "report/json.h"
 

@@ -2,6 +2,7 @@
 #ifndef SP_EXPORT_JSONL_H
 #define SP_EXPORT_JSONL_H
 
+#include "base/error.h"
 #include "export/export.h"
 
 /* Of the lines below; a new number where an old reader would go wrong. */

@@ -2,6 +2,7 @@
 #ifndef SP_EXPORT_MASSIF_H
 #define SP_EXPORT_MASSIF_H
 
+#include "base/error.h"
 #include "export/export.h"
 
 /* One for each column of the reader's graph, and its end. */

@@ -2,6 +2,7 @@
 #ifndef SP_GATE_AMOUNT_H
 #define SP_GATE_AMOUNT_H
 
+#include "base/error.h"
 #include "gate/limit.h"
 #include "gate/match.h"
 

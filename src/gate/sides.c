@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gate/baseline.h"
+#include "profile/load.h"
 
 static void free_runs(struct sp_summary **runs, size_t n)
 {

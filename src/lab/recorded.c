@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "report/answer.h"
 #include "report/text.h"

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/profile.h"
+
 /*
  * Estimates with intervals, from additive accumulators (docs/statistics.md).
  *
@@ -35,12 +37,6 @@ struct sp_acc {
 	 * difference is on the safe side. */
 	uint64_t period_bytes;
 	uint64_t period_min_bytes;
-};
-
-/* How the samples of a profile were drawn (SP_HEADER_* of its file). */
-struct sp_law_used {
-	bool is_dotnet;    /* p = 1 / R for each byte */
-	bool always_large; /* sp_format_always_bytes() or more: for certain */
 };
 
 struct sp_interval {

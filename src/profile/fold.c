@@ -9,6 +9,7 @@
 #include "profile/curve.h"
 #include "profile/groups.h"
 #include "profile/living.h"
+#include "profile/load.h"
 #include "profile/table.h"
 
 /* How much older than the first record of a chunk those of later ones may be:

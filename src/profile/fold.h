@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "profile/load.h"
 #include "profile/peak.h"
 #include "profile/profile.h"
 #include "profile/samples.h"

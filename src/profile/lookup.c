@@ -123,3 +123,34 @@ struct sp_frame *sp_profile_frames(const struct sp_profile *p, size_t *ret_n)
 	*ret_n = kept;
 	return frames;
 }
+
+const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
+				       uint16_t part, uint64_t time_ns)
+{
+	size_t lo = 0, hi = profile->n_stretches;
+
+	/* The last that does not begin later: 0..lo - 1 do not. */
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		const struct sp_stretch *s = &profile->stretches[mid];
+
+		if (s->part < part ||
+		    (s->part == part && s->from_ns <= time_ns))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && profile->stretches[lo - 1].part == part
+		       ? &profile->stretches[lo - 1]
+		       : NULL;
+}
+
+const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
+					     struct sp_frame frame)
+{
+	if (!profile->n_stored)
+		return NULL;
+	/* The frame is the first member. */
+	return bsearch(&frame, profile->stored, profile->n_stored,
+		       sizeof(*profile->stored), sp_profile_compare_frames);
+}

@@ -437,24 +437,3 @@ void sp_marks_merged(struct sp_profile *profile)
 }
 
 /* ---- looking up ---- */
-
-const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
-				       uint16_t part, uint64_t time_ns)
-{
-	size_t lo = 0, hi = profile->n_stretches;
-
-	/* The last that does not begin later: 0..lo - 1 do not. */
-	while (lo < hi) {
-		const size_t mid = lo + (hi - lo) / 2;
-		const struct sp_stretch *s = &profile->stretches[mid];
-
-		if (s->part < part ||
-		    (s->part == part && s->from_ns <= time_ns))
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo && profile->stretches[lo - 1].part == part
-		       ? &profile->stretches[lo - 1]
-		       : NULL;
-}

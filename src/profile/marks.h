@@ -49,8 +49,4 @@ int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part);
  * are no stretches if no part had any. */
 void sp_marks_merged(struct sp_profile *profile);
 
-/* The stretch in which something of that part happened, or NULL. */
-const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
-				       uint16_t part, uint64_t time_ns);
-
 #endif

@@ -13,6 +13,7 @@
 
 #include "profile/array.h"
 #include "profile/codemap.h"
+#include "profile/load.h"
 #include "profile/marks.h"
 #include "profile/stored.h"
 

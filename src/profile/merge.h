@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 
 /*

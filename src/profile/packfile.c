@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "format/rewrite.h"
 #include "profile/events.h"
+#include "profile/load.h"
 #include "profile/reader.h"
 #include "profile/stackpack.h"
 

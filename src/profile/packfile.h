@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "profile/chunkwriter.h"
 #include "profile/profile.h"
 

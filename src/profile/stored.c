@@ -206,17 +206,6 @@ void sp_stored_finish(struct sp_stored *s, struct sp_profile *profile)
 	s->n_frames = s->frames_room = 0;
 }
 
-const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
-					     struct sp_frame frame)
-{
-	const struct sp_stored_frame key = {.frame = frame};
-
-	if (!profile->n_stored)
-		return NULL;
-	return bsearch(&key, profile->stored, profile->n_stored, sizeof(key),
-		       compare_stored);
-}
-
 void sp_stored_done(struct sp_stored *s)
 {
 	sp_stored_forget_pointers(s);

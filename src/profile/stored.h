@@ -47,10 +47,6 @@ void sp_stored_forget_pointers(struct sp_stored *stored);
  * kept. */
 void sp_stored_finish(struct sp_stored *stored, struct sp_profile *profile);
 
-/* The symbols of a frame in the profile, or NULL. */
-const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
-					     struct sp_frame frame);
-
 void sp_stored_done(struct sp_stored *stored);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "format/rewrite.h"
 #include "profile/columns.h"
+#include "profile/load.h"
 
 /* A text that has an id; free while !id. */
 struct cell {

@@ -4,7 +4,9 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "profile/chunkwriter.h"
+#include "profile/load.h"
 #include "profile/symbolizer.h"
 
 /* How and where symbols are written. */

@@ -11,7 +11,7 @@
 #include "profile/debuginfo.h"
 #include "profile/debuginfod.h"
 #include "profile/demangle.h"
-#include "profile/stored.h"
+#include "profile/profile.h"
 
 #define DEFAULT_DEBUG_PATH "/usr/lib/debug"
 

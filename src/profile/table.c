@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/marks.h"
 #include "profile/peak.h"
+#include "profile/profile.h"
 
 void sp_selection_init(struct sp_selection *selection)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
+#include "profile/load.h"
 #include "profile/peak.h"
 #include "profile/profile.h"
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "profile/load.h"
 #include "profile/special.h"
 #include "report/answer.h"
 

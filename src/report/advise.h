@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "profile/design.h"
 #include "profile/estimator.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/symbolizer.h"
 #include "report/aggregate.h"

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "profile/lifetime.h"
+#include "profile/load.h"
 #include "profile/symbolizer.h"
 #include "profile/tally.h"
 #include "report/analysis.h"

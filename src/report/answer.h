@@ -3,6 +3,7 @@
 #define SP_REPORT_ANSWER_H
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/symbolizer.h"
 #include "report/aggregate.h"

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "profile/load.h"
 #include "report/aggregate.h"
 #include "report/pattern.h"
 

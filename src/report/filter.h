@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/symbolizer.h"
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "profile/load.h"
 #include "profile/merge.h"
 #include "profile/peak.h"
 #include "profile/timeline.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/page.h"
 
+#include "profile/load.h"
 #include "report/answer.h"
 #include "report/edges.h"
 #include "report/view_csv.h"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "report/options.h"
 

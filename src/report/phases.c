@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/marks.h"
+#include "profile/profile.h"
 
 #define START "(start)"
 

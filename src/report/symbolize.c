@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "profile/load.h"
 #include "profile/packfile.h"
 #include "profile/source.h"
 #include "profile/symbolfile.h"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "profile/load.h"
 #include "profile/symbolizer.h"
 
 /* The symbolize command: a copy of a profile that brings its symbols along. */

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "report/aggregate.h"
 #include "report/json.h"
 

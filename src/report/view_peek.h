@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+#include "base/error.h"
 #include "report/edges.h"
 
 /* The n functions with their callers above and their callees below; those with

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "report/aggregate.h"
 
 /* The n_max (0: all) call stacks with most estimated bytes, innermost frame

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "report/aggregate.h"
 #include "report/stats.h"
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/error.h"
 #include "report/analysis.h"
 
 /* Points of the picture. */

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "format/encode.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 
 struct event {

@@ -32,6 +32,7 @@
 #include "fuzz/packed.h"
 #include "fuzz/show.h"
 #include "fuzz/target.h"
+#include "profile/load.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "support/format_model.h"

@@ -6,6 +6,7 @@
 
 #include "format/rewrite.h"
 #include "fuzz/target.h"
+#include "profile/load.h"
 #include "profile/packfile.h"
 #include "support/memfile.h"
 

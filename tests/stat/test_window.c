@@ -36,6 +36,7 @@
 #include "agent/slots.h"
 #include "agent/writer.h"
 #include "profile/estimate.h"
+#include "profile/load.h"
 #include "profile/table.h"
 #include "support/agent_fixture.h"
 

@@ -18,6 +18,7 @@
 
 #include "base/parse.h"
 #include "profile/estimate.h"
+#include "profile/load.h"
 #include "profile/table.h"
 
 #define CONFIDENCE  0.95

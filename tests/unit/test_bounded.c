@@ -27,6 +27,7 @@
 #include "agent/writer.h"
 #include "base/rng.h"
 #include "format/scan.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

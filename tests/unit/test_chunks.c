@@ -14,6 +14,7 @@
 #include "agent/chunks.h"
 #include "agent/lane.h"
 #include "agent/lease.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

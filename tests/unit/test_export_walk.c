@@ -16,6 +16,7 @@
 
 #include "base/rng.h"
 #include "export/export.h"
+#include "profile/load.h"
 #include "report/load.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"

@@ -14,6 +14,7 @@
 #include "base/rng.h"
 #include "profile/estimate.h"
 #include "profile/lifetime.h"
+#include "profile/load.h"
 #include "profile/peak.h"
 #include "profile/table.h"
 #include "profile/timeline.h"

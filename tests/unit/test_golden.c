@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/close.h"
 #include "support/golden_maker.h"

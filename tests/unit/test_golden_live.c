@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/golden_maker.h"
 #include "support/memfile.h"

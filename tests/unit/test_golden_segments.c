@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/table.h"
 #include "support/golden_maker.h"

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "profile/load.h"
 #include "profile/table.h"
 #include "profile/timeline.h"
 #include "report/load.h"

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "format/decode.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"

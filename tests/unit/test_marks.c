@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "profile/marks.h"
+#include "profile/profile.h"
 
 #define MARKS  40u
 #define PERIOD 4096u

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "profile/load.h"
 #include "profile/merge.h"
 #include "profile/peak.h"
 #include "profile/timeline.h"

@@ -22,6 +22,7 @@
 #include "agent/recorder.h"
 #include "agent/thread.h"
 #include "agent/writer.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "profile/load.h"
 #include "profile/packfile.h"
 #include "profile/peak.h"
 #include "recorded_shapes.h"

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/format_model.h"
 #include "support/table_of.h"

@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"

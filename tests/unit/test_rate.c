@@ -13,6 +13,7 @@
 #include "agent/recorder.h"
 #include "agent/thread.h"
 #include "agent/throttle.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

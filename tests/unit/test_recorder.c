@@ -13,6 +13,7 @@
 #include "agent/lane.h"
 #include "agent/recorder.h"
 #include "agent/writer.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <zstd.h>
 
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "profile/source.h"
 #include "support/format_model.h"

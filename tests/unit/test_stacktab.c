@@ -12,6 +12,7 @@
 #include "agent/ring.h"
 #include "agent/stacktab.h"
 #include "base/rng.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 

@@ -13,7 +13,7 @@
 
 #include "format/rewrite.h"
 #include "profile/merge.h"
-#include "profile/stored.h"
+#include "profile/profile.h"
 #include "profile/symbolfile.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"

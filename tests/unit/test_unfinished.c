@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
+#include "profile/load.h"
 #include "profile/merge.h"
 #include "profile/profile.h"
 #include "support/format_model.h"

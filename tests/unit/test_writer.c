@@ -17,6 +17,7 @@
 #include "agent/slots.h"
 #include "agent/writer.h"
 #include "base/rng.h"
+#include "profile/load.h"
 #include "profile/profile.h"
 #include "support/agent_fixture.h"
 #include "support/sample_list.h"

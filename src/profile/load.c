@@ -4,7 +4,7 @@
  * stack or thread that another chunk introduces, earlier or later in the file,
  * so both are made on first mention and filled in when their record comes.
  */
-#include "profile/profile.h"
+#include "profile/load.h"
 
 #include <errno.h>
 #include <inttypes.h>
