@@ -21,6 +21,11 @@ void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
  * out what is ordered. */
 void sp_agent_attach(void);
 
+/* The program gave a thread (pthread_t) that name: asking the kernel for names
+ * later would be a system call that a sandboxed program may not survive.
+ * Context: any.  Errno is preserved. */
+void sp_agent_note_name(unsigned long thread, const char *name);
+
 /* A sample was freed by a thread that is in the agent: has it left without
  * notice?  Context: any.  Errno is preserved. */
 void sp_agent_look(void);

@@ -4,6 +4,7 @@
 #include "sampleprof/sampleprof.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -206,6 +207,18 @@ void sp_agent_attach(void)
 
 	if (sp_agent_enter(&mark))
 		sp_agent_leave(&mark);
+}
+
+void sp_agent_note_name(unsigned long thread, const char *name)
+{
+	struct sp_thread *t = &sp_thread;
+	int saved_errno = errno;
+
+	sp_agent_attach();
+	sp_slots_set_name(thread, name);
+	if (thread == (unsigned long)pthread_self() && t->recorded)
+		t->recorded = SP_THREAD_RENAMED;
+	errno = saved_errno;
 }
 
 void sp_agent_look(void)

@@ -21,7 +21,6 @@
 #include "agent/export.h"
 #include "agent/real.h"
 #include "agent/recorder.h"
-#include "agent/slots.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
@@ -301,19 +300,6 @@ SP_EXPORT size_t malloc_usable_size(void *p)
 	return sp_real.malloc_usable_size(p);
 }
 
-/* Threads are known by name in the report; asking the kernel for names later
- * would be a system call that a sandboxed program may not survive. */
-static void note_name(pthread_t thread, const char *name)
-{
-	int saved_errno = errno;
-
-	sp_agent_attach();
-	sp_slots_set_name((unsigned long)thread, name);
-	if (thread == pthread_self() && sp_thread.recorded)
-		sp_thread.recorded = SP_THREAD_RENAMED;
-	errno = saved_errno;
-}
-
 SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
 	int err;
@@ -322,7 +308,7 @@ SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 		return ENOSYS;
 	err = sp_real.pthread_setname_np((unsigned long)thread, name);
 	if (!err)
-		note_name(thread, name);
+		sp_agent_note_name((unsigned long)thread, name);
 	return err;
 }
 
@@ -341,6 +327,7 @@ SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		sp_agent_open_file();
 	result = sp_real.prctl(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0)
-		note_name(pthread_self(), (const char *)a);
+		sp_agent_note_name((unsigned long)pthread_self(),
+				   (const char *)a);
 	return result;
 }
