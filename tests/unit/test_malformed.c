@@ -20,7 +20,6 @@
 
 #include "format/decode.h"
 #include "profile/load.h"
-#include "profile/profile.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
 #include "support/table_of.h"
