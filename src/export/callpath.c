@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/format.h"
 #include "report/text.h"
 
 /* A distinct frame of the profile: texts[first], and those of the functions
@@ -121,7 +121,7 @@ static int write_texts(struct builder *b)
 		return -ENOMEM;
 	paths->texts = calloc(n, sizeof(*paths->texts));
 	if (!paths->texts || add_text(paths, strdup("[root]")) < 0 ||
-	    add_text(paths, strdup(SP_AGGREGATE_NO_STACK)) < 0)
+	    add_text(paths, strdup(SP_LABEL_NO_STACK)) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < b->n_known; i++) {
 		struct known *known = &b->known[i];

@@ -56,7 +56,7 @@ static int print_names(FILE *out, const struct sp_aggregate *aggregate,
 		}
 	}
 	if (is_first)
-		fputs(SP_AGGREGATE_NO_STACK, out);
+		fputs(SP_LABEL_NO_STACK, out);
 	return 0;
 }
 

@@ -3,7 +3,7 @@
 #define SP_EXPORT_COLLAPSED_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * A line "outermost;...;innermost WEIGHT" for each distinct stack of function

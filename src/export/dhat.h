@@ -3,7 +3,7 @@
 #define SP_EXPORT_DHAT_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * DHAT's JSON, version 2: what was allocated at each call path, for how long,

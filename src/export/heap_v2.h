@@ -3,7 +3,7 @@
 #define SP_EXPORT_HEAP_V2_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * The text of gperftools' heap profiles, as jeprof, google-pprof and go tool

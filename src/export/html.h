@@ -3,7 +3,7 @@
 #define SP_EXPORT_HTML_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * One file for a browser: src/export/html with the profile in it (docs/page.md

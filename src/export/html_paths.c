@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
+#include "export/format.h"
 
 int sp_html_paths_function(struct sp_html_paths *paths, const char *name,
 			   const char *module, uint32_t *ret_number)
@@ -88,7 +88,7 @@ static int add_path(struct sp_html_paths *paths,
 		if (push_frame(paths, aggregate, stack->frames[i]) < 0)
 			return -ENOMEM;
 	if (!stack->n_frames &&
-	    (sp_html_paths_function(paths, SP_AGGREGATE_NO_STACK, "", &number) <
+	    (sp_html_paths_function(paths, SP_LABEL_NO_STACK, "", &number) <
 		     0 ||
 	     push(paths, number) < 0))
 		return -ENOMEM;

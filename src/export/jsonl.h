@@ -3,7 +3,7 @@
 #define SP_EXPORT_JSONL_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /* Of the lines below; a new number where an old reader would go wrong. */
 #define SP_EXPORT_JSONL_VERSION 1

@@ -3,7 +3,7 @@
 #define SP_EXPORT_MASSIF_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /* One for each column of the reader's graph, and its end. */
 #define SP_EXPORT_MASSIF_POINTS 73

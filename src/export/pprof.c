@@ -280,7 +280,7 @@ static struct place place_of(const struct writer *w, uint32_t number)
 static struct sp_symbols symbols_of(const struct writer *w, struct place place)
 {
 	static const struct sp_symbol pseudo[] = {
-		[PSEUDO_NO_STACK] = {.function = SP_AGGREGATE_NO_STACK},
+		[PSEUDO_NO_STACK] = {.function = SP_LABEL_NO_STACK},
 		[PSEUDO_OTHER] = {.function = "[other]"},
 	};
 

@@ -3,7 +3,7 @@
 #define SP_EXPORT_PPROF_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * pprof's profile.proto, compressed.  Sample types are Go's, in Go's order:

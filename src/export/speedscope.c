@@ -185,7 +185,7 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 	const size_t n = choose_parts(a, parts);
 
 	(void)options;
-	w.no_stack = number_of(&w, SP_AGGREGATE_NO_STACK, NULL);
+	w.no_stack = number_of(&w, SP_LABEL_NO_STACK, NULL);
 	/* What is alive may have call stacks of its own (has_survivors). */
 	for (size_t i = 0; i < a->profile->n_stacks && !w.error; i++)
 		if (parts[0].table->stacks[i].all.samples ||

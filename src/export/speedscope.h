@@ -3,7 +3,7 @@
 #define SP_EXPORT_SPEEDSCOPE_H
 
 #include "base/error.h"
-#include "export/export.h"
+#include "export/format.h"
 
 /*
  * speedscope's file format, with a profile of the bytes that were allocated and

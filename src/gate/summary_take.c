@@ -115,8 +115,7 @@ static int add_path(struct taker *t, const struct sp_aggregate *aggregate,
 		}
 	}
 	if (!t->n_frames) {
-		const struct sp_symbol none = {.function =
-						       SP_AGGREGATE_NO_STACK};
+		const struct sp_symbol none = {.function = SP_LABEL_NO_STACK};
 
 		if (add_frame(t, &none, NULL) < 0)
 			return -ENOMEM;

@@ -354,7 +354,7 @@ void sp_aggregate_find_flat(const struct sp_aggregate *a,
 static int add_stack(struct builder *b, size_t stack_number)
 {
 	static const struct sp_symbol no_stack = {
-		.function = SP_AGGREGATE_NO_STACK,
+		.function = SP_LABEL_NO_STACK,
 	};
 	const struct sp_aggregate *a = b->aggregate;
 	const struct sp_stack *stack = a->stacks[stack_number - 1].stack;

@@ -11,6 +11,7 @@
 #include "profile/symbolizer.h"
 #include "profile/tally.h"
 #include "report/analysis.h"
+#include "report/label.h"
 #include "report/pattern.h"
 
 /* What a row stands for, and which of its fields tell it from others. */
@@ -72,7 +73,7 @@ enum sp_aggregate_order {
 
 /*
  * Functions and stacks with at least one sample in the view.  Samples without a
- * stack belong to the function SP_AGGREGATE_NO_STACK, so that the flat tallies
+ * stack belong to the function SP_LABEL_NO_STACK, so that the flat tallies
  * of all functions add up to those of all stacks.  All text is borrowed from
  * the profile and the symbolizer, which have to outlive the aggregate, and so
  * does the analysis.
@@ -98,7 +99,6 @@ struct sp_aggregate {
 	size_t n_labels;
 };
 
-#define SP_AGGREGATE_NO_STACK  "[no stack]"
 #define SP_AGGREGATE_NO_FILE   "[no source file]"
 #define SP_AGGREGATE_NO_MODULE "[no module]"
 

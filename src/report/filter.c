@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "profile/load.h"
-#include "report/aggregate.h"
+#include "report/label.h"
 #include "report/pattern.h"
 
 #define FIRST_SLOTS 1024u /* a power of two */
@@ -327,7 +327,7 @@ static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
 		struct sp_error *err)
 {
 	static const struct sp_symbol no_stack = {
-		.function = SP_AGGREGATE_NO_STACK,
+		.function = SP_LABEL_NO_STACK,
 	};
 	const bool is_real = frame.module != PSEUDO_MODULE;
 	struct place *place;

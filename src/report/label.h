@@ -4,6 +4,9 @@
 
 #include <stddef.h>
 
+/* The function of samples without a stack. */
+#define SP_LABEL_NO_STACK "[no stack]"
+
 /* A function's full name (profile/demangle.h), and what tells it from others of
  * the same name besides: its module, or "". */
 struct sp_label_of {

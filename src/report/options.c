@@ -504,3 +504,36 @@ struct sp_load_needs sp_options_needs(const struct sp_options *o)
 		needs.n_points = SP_VIEW_TIMELINE_COLUMNS;
 	return needs;
 }
+
+static void print_path(FILE *out, const char *path)
+{
+	/* A name like an option would be taken for one. */
+	if (*path == '-')
+		fputs("./", out);
+	sp_text_print_shell(out, path);
+}
+
+void sp_options_print_next(FILE *out, const struct sp_options *options,
+			   const struct sp_profile *profile,
+			   const char *arguments)
+{
+	fputs("next: ", out);
+	sp_text_print_shell(out, options->program);
+	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
+	for (size_t i = 0; i < options->n_given; i++) {
+		const struct sp_options_given *given = &options->given[i];
+
+		fprintf(out, "--%s ", given->argument->name);
+		if (!given->value)
+			continue;
+		sp_text_print_shell(out, given->value);
+		putc(' ', out);
+	}
+	if (!profile->n_parts)
+		print_path(out, profile->path);
+	for (size_t i = 0; i < profile->n_parts; i++) {
+		fputs(i ? " " : "", out);
+		print_path(out, profile->parts[i].path);
+	}
+	putc('\n', out);
+}

@@ -127,4 +127,10 @@ bool sp_options_are(const struct sp_argument_group *group, const char *name);
  * be some.  0, or -EINVAL and *err. */
 int sp_options_settle(struct sp_question *question, struct sp_error *err);
 
+/* The command to try next, with these arguments ("--stacks 10") and the options
+ * that choose the same samples, as the shell takes it. */
+void sp_options_print_next(FILE *out, const struct sp_options *options,
+			   const struct sp_profile *profile,
+			   const char *arguments);
+
 #endif

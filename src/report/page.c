@@ -57,8 +57,7 @@ static void print_next(const struct page *page, const char *arguments)
 
 	sp_view_notes_print_completeness(page->out, p);
 	if (*arguments || p->end == SP_PROFILE_END_RUNNING)
-		sp_view_notes_print_next(page->out, p, page->options,
-					 arguments);
+		sp_options_print_next(page->out, page->options, p, arguments);
 }
 
 static int print_text(const struct page *page,

@@ -310,39 +310,6 @@ void sp_view_notes_print_completeness(FILE *out, const struct sp_profile *p)
 	putc('\n', out);
 }
 
-static void print_file(FILE *out, const char *path)
-{
-	/* A name like an option would be taken for one. */
-	if (*path == '-')
-		fputs("./", out);
-	sp_text_print_shell(out, path);
-}
-
-void sp_view_notes_print_next(FILE *out, const struct sp_profile *profile,
-			      const struct sp_options *options,
-			      const char *arguments)
-{
-	fputs("next: ", out);
-	sp_text_print_shell(out, options->program);
-	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
-	for (size_t i = 0; i < options->n_given; i++) {
-		const struct sp_options_given *given = &options->given[i];
-
-		fprintf(out, "--%s ", given->argument->name);
-		if (!given->value)
-			continue;
-		sp_text_print_shell(out, given->value);
-		putc(' ', out);
-	}
-	if (!profile->n_parts)
-		print_file(out, profile->path);
-	for (size_t i = 0; i < profile->n_parts; i++) {
-		fputs(i ? " " : "", out);
-		print_file(out, profile->parts[i].path);
-	}
-	putc('\n', out);
-}
-
 void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 			 const struct sp_aggregate *aggregate)
 {

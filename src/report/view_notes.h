@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "report/aggregate.h"
-#include "report/options.h"
 
 /* What stands below the tables of the text report. */
 
@@ -20,11 +19,5 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 /* How complete the file is. */
 void sp_view_notes_print_completeness(FILE *out,
 				      const struct sp_profile *profile);
-
-/* The command to try next, with these arguments ("--stacks 10") and the options
- * that choose the same samples, as the shell takes it. */
-void sp_view_notes_print_next(FILE *out, const struct sp_profile *profile,
-			      const struct sp_options *options,
-			      const char *arguments);
 
 #endif

@@ -31,7 +31,7 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_stack *stack)
 {
 	if (!stack->n_frames)
-		fputs("    " SP_AGGREGATE_NO_STACK "\n", out);
+		fputs("    " SP_LABEL_NO_STACK "\n", out);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		struct sp_symbols symbols =
 			sp_aggregate_symbols(aggregate, stack->frames[i]);

@@ -278,8 +278,7 @@ static void test_no_stack(void **state)
 	fixture_stack(x, NULL, 0, 4, 100);
 	a = fixture_aggregate(x);
 	assert_int_equal(
-		fixture_find(a, SP_AGGREGATE_NO_STACK, "")->flat.all.samples,
-		4);
+		fixture_find(a, SP_LABEL_NO_STACK, "")->flat.all.samples, 4);
 	sp_aggregate_free(a);
 }
 

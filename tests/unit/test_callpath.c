@@ -117,7 +117,7 @@ static void test_no_stack(void **state)
 
 	make(t);
 	assert_int_equal(length(t, s), 1);
-	assert_string_equal(text(t, s, 0), SP_AGGREGATE_NO_STACK);
+	assert_string_equal(text(t, s, 0), SP_LABEL_NO_STACK);
 }
 
 /* Two stacks of the file with the same frames are one path: readers refuse a

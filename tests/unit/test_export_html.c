@@ -193,7 +193,7 @@ static void test_paths(void **state)
 	path = &paths.paths[paths.of_stack[4]];
 	assert_int_equal(path->n_frames, 1);
 	assert_int_equal(paths.frames[path->at],
-			 number(&paths, SP_AGGREGATE_NO_STACK, ""));
+			 number(&paths, SP_LABEL_NO_STACK, ""));
 	sp_html_paths_done(&paths);
 	sp_aggregate_free(a);
 }

@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "profile/estimate.h"
 #include "profile/lifetime.h"
 #include "profile/load.h"
 #include "profile/peak.h"

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/parse.h"
+#include "report/options.h"
 #include "report/text.h"
 #include "report/view_notes.h"
 #include "report/view_stacks.h"
@@ -105,13 +106,13 @@ static const char *print(struct page *page, enum part part, size_t n)
 
 		sp_view_notes_print(out, a->analysis, a);
 		sp_view_notes_print_completeness(out, &page->x->profile);
-		sp_view_notes_print_next(
-			out, &page->x->profile,
+		sp_options_print_next(
+			out,
 			&(struct sp_options){
 				.program = PROGRAM,
 				.given = {{&focus, "a b"}, {&fetch, NULL}},
 				.n_given = 2},
-			"--stacks 10");
+			&page->x->profile, "--stacks 10");
 	}
 	fclose(out);
 	sp_aggregate_free(a);

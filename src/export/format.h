@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_EXPORT_FORMAT_H
+#define SP_EXPORT_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "profile/profile.h"
+#include "report/aggregate.h"
+#include "report/load.h"
+
+/* Files that one side of a comparison may be made of. */
+#define SP_EXPORT_BASE_MAX 1024u
+
+/* What only exports are asked for. */
+struct sp_export_options {
+	bool of_objects;      /* --metric objects: weights count objects */
+	bool pprof_error;     /* two more sample types: variance, samples */
+	uint64_t max_samples; /* fold pprof samples beyond; 0: no limit */
+	/* --base: what to compare with; several files are added up. */
+	const char *base_files[SP_EXPORT_BASE_MAX];
+	size_t n_base_files;
+	/* The same question to those, set by sp_export_write(); NULL without.
+	 */
+	const struct sp_aggregate *base;
+};
+
+/* What a choice of the user means to one format; which of them it knows. */
+enum sp_export_knows {
+	SP_EXPORT_KNOWS_METRIC = 1,
+	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
+	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
+	/* --estimator with values that are not sums over samples. */
+	SP_EXPORT_KNOWS_METHODS = 8,
+};
+
+/*
+ * A format that other programs read.  `write` gets the answer to the question
+ * with its names; the profile is aggregate->analysis->profile.  It returns 0,
+ * or negative errno and *err, with nothing or a part written.  Write errors
+ * stay in the stream.
+ */
+struct sp_export_format {
+	const char *name;
+	const char *what;   /* for --help, at most 58 columns */
+	bool is_binary;     /* not for a terminal */
+	unsigned int knows; /* enum sp_export_knows */
+	int (*write)(FILE *out, const struct sp_aggregate *aggregate,
+		     const struct sp_export_options *options,
+		     struct sp_error *err);
+	struct sp_load_needs needs; /* of the profile */
+};
+
+/*
+ * A non-negative estimate as an integer whose expectation it is: the fraction
+ * decides, by the hash, whether it is rounded up.  Rounding to the nearest, or
+ * down, would bias the sum over many profiles.  At most `max` >= 0.
+ */
+int64_t sp_export_round(double value, uint64_t hash, int64_t max);
+
+/* Which of profile->stacks have samples that are selected, to be freed by the
+ * caller (free()); NULL: no memory.  A table of what was allocated (struct
+ * sp_analysis) may lack some: see has_survivors of the selection. */
+bool *sp_export_stacks_of(const struct sp_profile *profile,
+			  const struct sp_selection *selection);
+
+/* The seed of such hashes: profiles of the same program round independently. */
+uint64_t sp_export_seed(const struct sp_profile *profile);
+
+#endif
