@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profile/load.h"
-#include "report/text.h"
+#include "read/load.h"
+#include "text/text.h"
 
 #define PROGRAM SP_CONSOLE_PROGRAM
 

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 
 /* Standard output and standard error of the report, and its exit codes. */
 

@@ -10,10 +10,10 @@
 
 #include "base/parse.h"
 #include "control/target.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/phases.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "tools/sampleprof.h"
 
 #define DEFAULT_TIMEOUT_NS 5000000000ull

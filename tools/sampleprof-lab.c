@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "lab/options.h"
-#include "lab/write.h"
 #include "lab/recorded.h"
 #include "lab/workload.h"
-#include "report/text.h"
+#include "lab/write.h"
+#include "text/text.h"
 
 #define PROGRAM "sampleprof-lab"
 

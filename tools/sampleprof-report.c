@@ -14,20 +14,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "cli/advise.h"
+#include "cli/options.h"
+#include "cli/page.h"
+#include "cli/symbolize.h"
 #include "export/export.h"
 #include "export/options.h"
 #include "gate/gate.h"
 #include "gate/views.h"
-#include "profile/load.h"
-#include "profile/merge.h"
-#include "profile/profile.h"
-#include "report/advise.h"
-#include "report/options.h"
-#include "report/output.h"
-#include "report/page.h"
-#include "report/screen.h"
-#include "report/symbolize.h"
-#include "report/text.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "read/merge.h"
+#include "text/output.h"
+#include "text/screen.h"
+#include "text/text.h"
 #include "tools/console.h"
 
 /* What is made of profiles: a page, or an export if `options` is NULL. */

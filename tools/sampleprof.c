@@ -18,10 +18,10 @@
 #include "control/files.h"
 #include "control/launch.h"
 #include "control/target.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/analysis.h"
-#include "report/text.h"
+#include "text/text.h"
 #include "tools/sampleprof.h"
 
 /* Of run, as env(1) and nohup(1) have them. */

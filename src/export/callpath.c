@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "export/format.h"
-#include "report/text.h"
+#include "text/text.h"
 
 /* A distinct frame of the profile: texts[first], and those of the functions
  * that it was inlined into. */

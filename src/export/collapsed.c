@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
-#include "profile/adjust.h"
-#include "profile/array.h"
 #include "report/intern.h"
-#include "report/text.h"
+#include "stats/adjust.h"
+#include "text/text.h"
 
 struct lines {
 	struct sp_intern names; /* all of a line but its weight */

@@ -11,8 +11,8 @@
 
 #include "base/hash.h"
 #include "export/callpath.h"
-#include "profile/load.h"
-#include "report/json.h"
+#include "read/load.h"
+#include "text/json.h"
 
 /* Readers in JavaScript know no integers beyond. */
 #define MOST ((int64_t)1 << 53)

@@ -6,20 +6,20 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/load.h"
-#include "report/answer.h"
-#include "report/load.h"
 #include "export/collapsed.h"
-#include "report/view_csv.h"
 #include "export/dhat.h"
 #include "export/heap_v2.h"
 #include "export/html.h"
 #include "export/html_cells.h"
-#include "report/view_json.h"
 #include "export/jsonl.h"
 #include "export/massif.h"
 #include "export/pprof.h"
 #include "export/speedscope.h"
+#include "read/load.h"
+#include "report/answer.h"
+#include "report/load.h"
+#include "view/view_csv.h"
+#include "view/view_json.h"
 
 static int write_json(FILE *out, const struct sp_aggregate *aggregate,
 		      const struct sp_export_options *options,

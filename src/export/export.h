@@ -9,12 +9,12 @@
 
 #include "base/error.h"
 #include "export/format.h"
-#include "profile/load.h"
-#include "profile/profile.h"
-#include "profile/symbolizer.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/aggregate.h"
 #include "report/load.h"
 #include "report/question.h"
+#include "symbols/symbolizer.h"
 
 /* In the order of --help; the one after the last has no name. */
 extern const struct sp_export_format sp_export_formats[];

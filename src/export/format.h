@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "profile/profile.h"
+#include "model/profile.h"
 #include "report/aggregate.h"
 #include "report/load.h"
 

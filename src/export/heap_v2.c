@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "profile/elffile.h"
 #include "export/rows.h"
-#include "report/text.h"
+#include "symbols/elffile.h"
+#include "text/text.h"
 
 /* Readers know signed 64-bit numbers. */
 #define MOST ((uint64_t)INT64_MAX)

@@ -12,17 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/adjust.h"
-#include "profile/special.h"
-#include "profile/timeline.h"
 #include "export/html_asset.h"
 #include "export/html_cells.h"
 #include "export/html_columns.h"
 #include "export/html_paths.h"
-#include "report/json.h"
 #include "report/phases.h"
-#include "report/text.h"
-#include "report/view_notes.h"
+#include "stats/adjust.h"
+#include "stats/special.h"
+#include "stats/timeline.h"
+#include "text/json.h"
+#include "text/text.h"
+#include "view/view_notes.h"
 
 struct place {
 	uint32_t function;

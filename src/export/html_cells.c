@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/timeline.h"
 #include "report/intern.h"
+#include "stats/timeline.h"
 
 /* What a sample is put into cells by. */
 struct sorter {

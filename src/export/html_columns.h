@@ -4,7 +4,7 @@
 
 #include "export/html_cells.h"
 #include "export/html_paths.h"
-#include "report/json.h"
+#include "text/json.h"
 
 /*
  * The long columns of a page: variable-length integers (base/bytes.h) in

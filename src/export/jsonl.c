@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "profile/load.h"
-#include "report/view_json.h"
-#include "report/json.h"
+#include "read/load.h"
+#include "text/json.h"
+#include "view/view_json.h"
 
 /* Each line is a document of its own. */
 static struct sp_json begin_line(FILE *out, const char *type)

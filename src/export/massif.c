@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/adjust.h"
-#include "profile/array.h"
-#include "profile/timeline.h"
+#include "base/array.h"
 #include "export/callpath.h"
-#include "report/text.h"
+#include "stats/adjust.h"
+#include "stats/timeline.h"
+#include "text/text.h"
 
 #define POINTS SP_EXPORT_MASSIF_POINTS
 

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "report/arguments.h"
-#include "report/options.h"
+#include "cli/arguments.h"
+#include "cli/options.h"
 
 static bool take_output(void *part, const char *text)
 {

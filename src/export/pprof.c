@@ -13,10 +13,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "report/intern.h"
 #include "export/proto.h"
 #include "export/rows.h"
-#include "report/text.h"
+#include "report/intern.h"
+#include "text/text.h"
 
 /* Fields of profile.proto. */
 enum {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "profile/adjust.h"
+#include "stats/adjust.h"
 
 /* A sample, or those that it stands for. */
 struct item {

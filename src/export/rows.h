@@ -13,7 +13,7 @@
  * The samples of an analysis by call stack and object size, for formats that
  * have a row for each: those of what was allocated, and those of them that are
  * alive.  Rows of one stack are next to each other, by ascending sizes.  Their
- * estimates add up to those of the report (profile/adjust.h).
+ * estimates add up to those of the report (stats/adjust.h).
  */
 struct sp_row {
 	uint32_t stack;      /* position in profile->stacks; SP_ROWS_OTHER */

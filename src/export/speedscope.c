@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/adjust.h"
 #include "report/intern.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "stats/adjust.h"
+#include "text/json.h"
+#include "text/text.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 

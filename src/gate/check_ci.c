@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gate/escape.h"
-#include "gate/figures.h"
+#include "compare/figures.h"
 #include "gate/format.h"
+#include "text/escape.h"
 
 static bool fails(const struct sp_finding *f)
 {

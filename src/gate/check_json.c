@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "gate/format.h"
-#include "report/json.h"
+#include "text/json.h"
 
 static void put_culprit(struct sp_json *json, const struct sp_culprit *c)
 {

@@ -5,10 +5,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "gate/escape.h"
 #include "gate/format.h"
-#include "report/json.h"
-#include "report/text.h"
+#include "text/escape.h"
+#include "text/json.h"
+#include "text/text.h"
 
 /* ---- OpenMetrics, for GitLab ---- */
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/figures.h"
+#include "compare/figures.h"
 #include "gate/format.h"
-#include "gate/lines.h"
+#include "text/lines.h"
 
 const char *sp_undecided_name(enum sp_undecided undecided)
 {

@@ -2,11 +2,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "gate/diff.h"
-#include "gate/figures.h"
-#include "gate/lines.h"
-#include "report/view_csv.h"
-#include "report/json.h"
+#include "compare/diff.h"
+#include "compare/figures.h"
+#include "text/json.h"
+#include "text/lines.h"
+#include "view/view_csv.h"
 
 /* ---- text ---- */
 

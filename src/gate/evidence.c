@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "report/output.h"
-#include "report/text.h"
+#include "text/output.h"
+#include "text/text.h"
 
 static int fail(const char *path, const char *what, struct sp_error *err)
 {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "gate/check.h"
+#include "compare/check.h"
 
 /* A check for people and for the programs that collect such results. */
 

@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/amount.h"
-#include "gate/baseline.h"
-#include "gate/diff.h"
+#include "compare/amount.h"
+#include "compare/baseline.h"
+#include "compare/diff.h"
+#include "compare/sides.h"
 #include "gate/evidence.h"
-#include "gate/lines.h"
-#include "gate/sides.h"
-#include "report/output.h"
-#include "report/text.h"
+#include "text/lines.h"
+#include "text/output.h"
+#include "text/text.h"
 
 /* ---- diff ---- */
 

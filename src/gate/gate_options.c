@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/parse.h"
-#include "profile/array.h"
-#include "report/options.h"
+#include "cli/options.h"
 
 #define DEFAULT_TOP 30
 

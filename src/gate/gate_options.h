@@ -8,10 +8,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "compare/limit.h"
 #include "gate/format.h"
-#include "gate/limit.h"
-#include "profile/symbolizer.h"
 #include "report/question.h"
+#include "symbols/symbolizer.h"
 
 /* The command lines of diff and check. */
 

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gate/amount.h"
-#include "gate/baseline.h"
-#include "gate/diff.h"
-#include "gate/sides.h"
-#include "profile/merge.h"
+#include "compare/amount.h"
+#include "compare/baseline.h"
+#include "compare/diff.h"
+#include "compare/sides.h"
+#include "read/merge.h"
 #include "report/pattern.h"
 #include "report/phases.h"
-#include "report/view_sizes.h"
+#include "view/view_sizes.h"
 
 struct views {
 	const struct sp_options *options;

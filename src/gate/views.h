@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "report/options.h"
+#include "cli/options.h"
 
 /*
  * The page that the options ask for, as what changed since their `base`: rows

@@ -5,10 +5,10 @@
 #include <stddef.h>
 
 #include "base/parse.h"
+#include "cli/arguments.h"
+#include "cli/options.h"
 #include "lab/strategy.h"
 #include "lab/workload.h"
-#include "report/arguments.h"
-#include "report/options.h"
 
 #define DEFAULT_SAMPLES 300
 #define DEFAULT_RUNS    1000

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "lab/trial.h"
-#include "profile/symbolizer.h"
+#include "symbols/symbolizer.h"
 
 /* The command line of the lab. */
 struct sp_lab_options {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/answer.h"
-#include "report/text.h"
+#include "text/text.h"
 
 static int no_memory(struct sp_error *err)
 {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "lab/trace.h"
-#include "profile/symbolizer.h"
+#include "symbols/symbolizer.h"
 
 /*
  * The trace of a program that was recorded with SAMPLEPROF_PERIOD=1, so that

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/checkin.h"
-#include "agent/sampler.h"
-#include "agent/throttle.h"
+#include "agent/event/checkin.h"
+#include "agent/event/throttle.h"
+#include "agent/thread/sampler.h"
 #include "lab/strategy.h"
 
 static const struct sp_law_used used = {.always_large = true};

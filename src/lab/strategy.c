@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "profile/named.h"
-#include "profile/special.h"
+#include "stats/named.h"
+#include "stats/special.h"
 
 void sp_lab_add_chance(struct sp_acc *acc, uint64_t size_bytes, double chance)
 {

@@ -6,7 +6,7 @@
 
 #include "base/rng.h"
 #include "lab/trace.h"
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 
 /*
  * Ways to sample allocations, each with the weights and the interval that come

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 int sp_lab_trace_add(struct sp_lab_trace *trace,
 		     const struct sp_lab_alloc *alloc)

@@ -5,9 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/blocks.h"
 #include "base/error.h"
-#include "profile/blocks.h"
-#include "profile/design.h"
+#include "stats/design.h"
 
 /*
  * Every allocation of a program, in order of time: what the truth is known of,

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "report/text.h"
+#include "text/text.h"
 
 /* Relative standard deviations of the bytes that the budget allows: with the
  * period that expects as many samples, and with the best law by size. */

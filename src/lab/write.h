@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "lab/trial.h"
-#include "report/json.h"
+#include "text/json.h"
 
 /* What came of a trial of n strategies on one trace: a table for people.
  * Write errors stay in the stream. */

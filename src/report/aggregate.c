@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/load.h"
+#include "read/load.h"
 #include "report/label.h"
 
 #define FIRST_SLOTS 1024u /* a power of two */

@@ -6,13 +6,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "profile/lifetime.h"
-#include "profile/load.h"
-#include "profile/symbolizer.h"
-#include "profile/tally.h"
+#include "read/load.h"
 #include "report/analysis.h"
 #include "report/label.h"
 #include "report/pattern.h"
+#include "stats/lifetime.h"
+#include "stats/tally.h"
+#include "symbols/symbolizer.h"
 
 /* What a row stands for, and which of its fields tell it from others. */
 enum sp_granularity {

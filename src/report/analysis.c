@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/adjust.h"
-#include "profile/percentile.h"
+#include "stats/adjust.h"
+#include "stats/percentile.h"
 
 static int no_memory(const struct sp_profile *profile, struct sp_error *err)
 {

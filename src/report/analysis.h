@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "profile/estimate.h"
-#include "profile/profile.h"
-#include "profile/table.h"
-#include "profile/peak.h"
+#include "model/profile.h"
 #include "report/question.h"
+#include "stats/estimate.h"
+#include "stats/peak.h"
+#include "stats/table.h"
 
 /*
  * The figures that answer a question, before any function has a name.  Borrows

@@ -3,13 +3,13 @@
 #define SP_REPORT_ANSWER_H
 
 #include "base/error.h"
-#include "profile/load.h"
-#include "profile/profile.h"
-#include "profile/symbolizer.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/aggregate.h"
 #include "report/analysis.h"
 #include "report/filter.h"
 #include "report/question.h"
+#include "symbols/symbolizer.h"
 
 /*
  * A question, answered step by step: the symbols and the filter, if the

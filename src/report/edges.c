@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 #include "report/pattern.h"
 
 struct saying {

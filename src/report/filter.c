@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/load.h"
+#include "read/load.h"
 #include "report/label.h"
 #include "report/pattern.h"
 

@@ -6,9 +6,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "profile/load.h"
-#include "profile/profile.h"
-#include "profile/symbolizer.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "symbols/symbolizer.h"
 
 /*
  * Call stacks chosen and cut by regular expressions, as pprof's options of

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
-#include "profile/array.h"
 
 #define FIRST_SLOTS 1024u /* a power of two */
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/demangle.h"
+#include "symbols/demangle.h"
 
 struct entry {
 	const struct sp_label_of *of;

@@ -7,7 +7,7 @@
 /* The function of samples without a stack. */
 #define SP_LABEL_NO_STACK "[no stack]"
 
-/* A function's full name (profile/demangle.h), and what tells it from others of
+/* A function's full name (symbols/demangle.h), and what tells it from others of
  * the same name besides: its module, or "". */
 struct sp_label_of {
 	const char *name;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 #include "report/pattern.h"
 
 typedef const struct sp_aggregate_function row;

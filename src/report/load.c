@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "profile/load.h"
-#include "profile/merge.h"
-#include "profile/peak.h"
-#include "profile/timeline.h"
+#include "read/load.h"
+#include "read/merge.h"
+#include "stats/peak.h"
+#include "stats/timeline.h"
 
 static bool is_whole(const struct sp_question *q)
 {

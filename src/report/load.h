@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "report/question.h"
 
 /* Each is two cuts of struct sp_fold_plan, and the peak is one. */
@@ -27,7 +27,7 @@ struct sp_load_needs {
 
 /*
  * Read files[0..n), n >= 1, to answer the question: folded, where the answer is
- * the same (profile/profile.h), else with every sample: several files, a part
+ * the same (model/profile.h), else with every sample: several files, a part
  * of the run, of the samples or of the stacks, and moments that are not the
  * end.  As sp_profile_load_many().
  */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "profile/profile.h"
+#include "model/profile.h"
 
 #define START "(start)"
 

@@ -3,9 +3,9 @@
 #define SP_REPORT_PHASES_H
 
 #include "base/error.h"
-#include "profile/profile.h"
-#include "profile/tally.h"
+#include "model/profile.h"
 #include "report/analysis.h"
+#include "stats/tally.h"
 
 /*
  * The phases of a profile: all stretches of the same name together, in the

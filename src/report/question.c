@@ -8,7 +8,7 @@
 
 #include "base/parse.h"
 #include "report/phases.h"
-#include "report/text.h"
+#include "text/text.h"
 
 #define PERCENT_100 100000u /* in thousandths */
 

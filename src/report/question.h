@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "profile/estimate.h"
-#include "profile/profile.h"
-#include "profile/table.h"
+#include "model/profile.h"
 #include "report/filter.h"
+#include "stats/estimate.h"
+#include "stats/table.h"
 
 /*
  * What the user wants to know, as it was asked: before a profile is there that

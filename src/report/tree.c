@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/array.h"
+#include "base/array.h"
 
 /* A run of the sorted stacks. */
 struct run {

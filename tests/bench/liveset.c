@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "agent/filter.h"
-#include "agent/liveset.h"
-#include "agent/thread.h"
+#include "agent/file/filter.h"
+#include "agent/file/liveset.h"
+#include "agent/thread/thread.h"
 #include "base/rng.h"
 
 _Thread_local struct sp_thread sp_thread;

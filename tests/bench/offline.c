@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "format/encode.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 
 struct event {
 	uint64_t time_ns;

@@ -191,7 +191,7 @@ class Compilers(Program):
                      expect_stdout=False, least=500)
 
     def test_gcc(self):
-        self.compile("gcc", "gcc", ROOT + "/src/report/view_json.c", "cc1",
+        self.compile("gcc", "gcc", ROOT + "/src/view/view_json.c", "cc1",
                      "-I" + ROOT + "/src", "-D_GNU_SOURCE",
                      '-DSP_VERSION="0"')
 

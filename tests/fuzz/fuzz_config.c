@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/config.h"
+#include "agent/event/config.h"
 #include "base/parse.h"
 #include "fuzz/target.h"
 
@@ -48,7 +48,7 @@ static void check_limits(const struct sp_config *c)
 	FUZZ_ASSERT(c->field[0] && strlen(c->field) <= (max));
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	FUZZ_ASSERT(c->field <= 1);
-#include "agent/config.def"
+#include "agent/event/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fuzz/target.h"
-#include "profile/demangle.h"
+#include "symbols/demangle.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

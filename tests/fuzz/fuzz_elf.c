@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fuzz/target.h"
-#include "profile/debuginfo.h"
 #include "support/memfile.h"
+#include "symbols/debuginfo.h"
 
 static volatile size_t text_bytes;
 

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/baseline.h"
+#include "compare/check.h"
+#include "compare/diff.h"
 #include "fuzz/show.h"
 #include "fuzz/target.h"
-#include "gate/baseline.h"
-#include "gate/check.h"
-#include "gate/diff.h"
 #include "gate/format.h"
 #include "support/memfile.h"
 

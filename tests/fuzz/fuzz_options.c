@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/options.h"
 #include "export/options.h"
 #include "fuzz/target.h"
-#include "report/options.h"
 
 #define WORDS_MAX 64
 

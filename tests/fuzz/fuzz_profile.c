@@ -32,9 +32,9 @@
 #include "fuzz/packed.h"
 #include "fuzz/show.h"
 #include "fuzz/target.h"
-#include "profile/load.h"
-#include "profile/merge.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "read/merge.h"
 #include "support/format_model.h"
 #include "support/memfile.h"
 

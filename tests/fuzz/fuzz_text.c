@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 #include "fuzz/target.h"
-#include "report/json.h"
-#include "report/screen.h"
-#include "report/text.h"
+#include "text/json.h"
+#include "text/screen.h"
+#include "text/text.h"
 
 struct output {
 	char *text;

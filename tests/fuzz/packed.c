@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "copy/packfile.h"
 #include "format/rewrite.h"
 #include "fuzz/target.h"
-#include "profile/load.h"
-#include "profile/packfile.h"
+#include "read/load.h"
 #include "support/memfile.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/profile.h"
+#include "model/profile.h"
 
 /*
  * Chunks of columns with right checks, made from what an input has: the numbers

@@ -8,11 +8,11 @@
 
 #include <jansson.h>
 
-#include "fuzz/target.h"
+#include "cli/advise.h"
+#include "cli/options.h"
+#include "cli/page.h"
 #include "export/options.h"
-#include "report/advise.h"
-#include "report/options.h"
-#include "report/page.h"
+#include "fuzz/target.h"
 #include "support/pprof_walk.h"
 
 void fuzz_check_text(const char *text, size_t n)

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "profile/profile.h"
+#include "model/profile.h"
 
 /*
  * Pages and exports of a profile that nobody trusts: each is made, or there is

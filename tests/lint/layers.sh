@@ -13,6 +13,13 @@ mapfile -t files < <(find src tools include -name '*.[ch]' -o -name '*.def' |
 [ "${#files[@]}" -gt 0 ] || { echo "no sources under $root" >&2; exit 1; }
 
 awk '
+# The rooms of the agent are layers.
+function layer_of(path, part) {
+	split(path, part, "/")
+	if (part[1] == "tools")
+		return part[1]
+	return part[2] == "agent" ? part[2] "/" part[3] : part[2]
+}
 function complain(text) {
 	printf "%s:%d: %s\n", FILENAME, FNR, text
 	bad = 1
@@ -29,16 +36,14 @@ FILENAME ~ /layers\.txt$/ {
 	next
 }
 FNR == 1 {
-	split(FILENAME, part, "/")
-	layer = part[1] == "tools" ? part[1] : part[2]
+	layer = layer_of(FILENAME)
 	if (!(layer in known))
 		complain("layer \"" layer "\" is not in layers.txt")
 }
 /^[ \t]*#[ \t]*include[ \t]*["<]/ {
 	split($0, part, /["<>]/)
 	header = part[2]
-	target = header
-	sub(/\/.*/, "", target)
+	target = layer_of("src/" header)
 	if ($0 ~ /</ && target != "sampleprof")
 		next
 	if (header !~ /\//)

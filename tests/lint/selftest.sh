@@ -44,18 +44,18 @@ refuses() {
 # tree: a small project that every lint of the tree accepts, in $scratch/tree.
 tree() {
 	rm -rf "$scratch/tree"
-	mkdir -p "$scratch/tree"/{src/{base,agent,profile},include/sampleprof} \
+	mkdir -p "$scratch/tree"/{src/{base,agent/event,agent/hooks,read},include/sampleprof} \
 		"$scratch/tree"/{tools,tests/lint,docs/man,.ci}
 	cd "$scratch/tree"
 	cp "$root/.clang-format" .
 	cp "$lint/layers.txt" tests/lint/
 	printf '#include <stddef.h>\n\nsize_t sp_a(void);\n' >src/base/a.h
-	printf '#include "base/a.h"\n\nsize_t sp_b(void);\n' >src/agent/b.h
+	printf '#include "base/a.h"\n\nsize_t sp_b(void);\n' >src/agent/event/b.h
 	printf 'int sampleprof_on(void);\n' >include/sampleprof/sampleprof.h
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >tools/main.c
 	printf '#!/bin/sh\necho "$1"\n' >tools/run
 	printf '.TH A 1\n.SH NAME\na \\- b\n' >docs/man/a.1
-	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/config.def
+	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/event/config.def
 	printf 'SAMPLEPROF_ONE\n' | tee README.md >docs/man/sampleprof.7
 }
 
@@ -76,7 +76,7 @@ test_tree() {
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man
 
 	tree
-	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/config.def
+	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/event/config.def
 	refuses "undocumented setting" "SAMPLEPROF_TWO is missing" \
 		"$lint/knobs.sh" .
 	tree
@@ -84,19 +84,19 @@ test_tree() {
 	refuses "setting that is none" "SAMPLEPROF_THREE is no setting" \
 		"$lint/knobs.sh" .
 	tree
-	echo '#include "agent/b.h"' >src/profile/p.c
-	refuses "profile on agent" "profile may not include agent" \
+	echo '#include "agent/event/b.h"' >src/read/p.c
+	refuses "read on agent" "read may not include agent/event" \
 		"$lint/layers.sh" .
 	tree
-	echo '# include "agent/b.h"' >>src/base/a.h
-	refuses "base on agent" "base may not include agent" \
+	echo '# include "agent/event/b.h"' >>src/base/a.h
+	refuses "base on agent" "base may not include agent/event" \
 		"$lint/layers.sh" .
 	tree
-	echo '#include <sampleprof/sampleprof.h>' >src/profile/p.c
-	refuses "profile on the public header" \
-		"profile may not include sampleprof" "$lint/layers.sh" .
+	echo '#include <sampleprof/sampleprof.h>' >src/read/p.c
+	refuses "read on the public header" \
+		"read may not include sampleprof" "$lint/layers.sh" .
 	tree
-	echo '#include "b.h"' >src/agent/b.c
+	echo '#include "b.h"' >src/agent/event/b.c
 	refuses "header without its layer" 'should be written "layer/b.h"' \
 		"$lint/layers.sh" .
 	tree

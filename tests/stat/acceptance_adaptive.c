@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/rate.h"
+#include "agent/event/rate.h"
 #include "many_threads.h"
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 
 #define BASE_BYTES  65536u
 #define TARGET      16u

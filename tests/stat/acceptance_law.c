@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "acceptance.h"
-#include "agent/sampler.h"
+#include "agent/thread/sampler.h"
 #include "one_thread.h"
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 
 #define GAPS          4000000
 #define BINS          64

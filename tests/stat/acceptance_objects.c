@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "acceptance.h"
-#include "agent/sampler.h"
+#include "agent/thread/sampler.h"
 #include "one_thread.h"
-#include "profile/estimate.h"
-#include "profile/tally.h"
+#include "stats/estimate.h"
+#include "stats/tally.h"
 
 #define OBJECTS     8000000
 #define SIZES       8

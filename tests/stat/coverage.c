@@ -41,7 +41,7 @@
 
 #include "exact.h"
 #include "measure.h"
-#include "profile/special.h"
+#include "stats/special.h"
 #include "rows.h"
 
 #define ALPHA 1e-9

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 #include "program.h"
 
 /* Numbers of samples that are less likely do not matter. */

@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-#include "agent/checkin.h"
-#include "agent/clock.h"
-#include "agent/rate.h"
+#include "agent/event/checkin.h"
+#include "agent/event/rate.h"
+#include "agent/sys/clock.h"
 
 static struct sp_law first;
 static uint64_t clock_ns, changes, longest_bytes;

@@ -4,12 +4,13 @@
 
 #include <stdint.h>
 
-#include "agent/sampler.h"
+#include "agent/thread/sampler.h"
 
 /*
- * Threads of a process with a target of samples per second, as agent/agent.c
- * treats their events, without memory behind their allocations and on a clock
- * that the test moves.  The sampler, the rate and its throttle are the agent's.
+ * Threads of a process with a target of samples per second, as
+ * agent/event/agent.c treats their events, without memory behind their
+ * allocations and on a clock that the test moves.  The sampler, the rate and
+ * its throttle are the agent's.
  */
 struct worker {
 	struct sp_sampler sampler;

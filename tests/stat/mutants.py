@@ -17,19 +17,19 @@ import sys
 
 Mutant = collections.namedtuple("Mutant", "name path text by new program")
 
-SAMPLER = "src/agent/sampler.c"
+SAMPLER = "src/agent/thread/sampler.c"
 RNG = "src/base/rng.c"
-THREAD = "src/agent/thread.h"
+THREAD = "src/agent/thread/thread.h"
 HARNESS = "tests/stat/one_thread.c"
 THREADS = "tests/stat/many_threads.c"
-THROTTLE = "src/agent/throttle.c"
-RATE = "src/agent/rate.c"
-ESTIMATOR = "src/profile/estimator.c"
-NAMED = "src/profile/named.c"
-STRATA = "src/profile/strata.c"
-ESTIMATE = "src/profile/estimate.c"
-COMPARE = "src/profile/compare.c"
-PEAK = "src/profile/peak.c"
+THROTTLE = "src/agent/event/throttle.c"
+RATE = "src/agent/event/rate.c"
+ESTIMATOR = "src/stats/estimator.c"
+NAMED = "src/stats/named.c"
+STRATA = "src/stats/strata.c"
+ESTIMATE = "src/stats/estimate.c"
+COMPARE = "src/stats/compare.c"
+PEAK = "src/stats/peak.c"
 
 MUTANTS = []
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What agent/agent.c does about a sample, without the file. */
+/* What agent/event/agent.c does about a sample, without the file. */
 #include "one_thread.h"
 
-#include "agent/thread.h"
+#include "agent/thread/thread.h"
 
 #define CHECK_IN_BYTES 4096
 

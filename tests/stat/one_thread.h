@@ -5,11 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/sampler.h"
+#include "agent/thread/sampler.h"
 
 /*
  * One thread as the agent sees it, without memory behind its allocations: the
- * word of agent/thread.h and its charge decide, the sampler answers.
+ * word of agent/thread/thread.h and its charge decide, the sampler answers.
  */
 
 /* A new thread in the place of the one before. */

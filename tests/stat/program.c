@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/special.h"
+#include "stats/special.h"
 
 /* Objects of a distribution that stand for themselves; the others are in
  * groups, each by an eighth larger than the one before. */

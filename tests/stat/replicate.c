@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sampler.h"
-#include "profile/tally.h"
+#include "agent/thread/sampler.h"
+#include "stats/tally.h"
 
 #define BITS 40
 

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "profile/estimate.h"
+#include "stats/estimate.h"
 #include "program.h"
 
 /*

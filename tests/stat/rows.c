@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "profile/estimate.h"
+#include "stats/estimate.h"
 #include "program.h"
 
 const double row_levels[ROW_LEVELS] = {0.9, 0.95, 0.99, 0.999, 0.9999};

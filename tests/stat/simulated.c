@@ -30,7 +30,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profile/special.h"
+#include "stats/special.h"
 
 #define ALPHA       1e-9
 #define SHORT_SCALE 20

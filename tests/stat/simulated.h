@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/rng.h"
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 
 /* Rows of the study that are simulated: how often intervals hold, by level. */
 #define SIMULATED_LEVELS 5

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "profile/estimate.h"
-#include "profile/peak.h"
+#include "stats/estimate.h"
+#include "stats/peak.h"
 #include "simulated.h"
 #include "support/live_profile.h"
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "agent/sampler.h"
-#include "profile/estimate.h"
+#include "agent/thread/sampler.h"
+#include "stats/estimate.h"
 #include "simulated.h"
 
 #define SIZE_BYTES  512u

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profile/estimate.h"
+#include "stats/estimate.h"
 #include "simulated.h"
 
 #define PERIOD        4096u

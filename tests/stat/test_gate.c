@@ -44,7 +44,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "gate/check.h"
+#include "compare/check.h"
 #include "one_thread.h"
 #include "support/gate_runs.h"
 

@@ -43,10 +43,10 @@
 
 #include "base/rng.h"
 #include "format/layout.h"
-#include "profile/estimate.h"
-#include "profile/lifetime.h"
-#include "profile/peak.h"
-#include "profile/timeline.h"
+#include "stats/estimate.h"
+#include "stats/lifetime.h"
+#include "stats/peak.h"
+#include "stats/timeline.h"
 #include "support/live_profile.h"
 
 #define N(array)    (sizeof(array) / sizeof((array)[0]))

@@ -27,8 +27,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/sampler.h"
-#include "profile/estimator.h"
+#include "agent/thread/sampler.h"
+#include "stats/estimator.h"
 
 #define Z_MAX 5.0
 #define KIB   1024ull

@@ -30,7 +30,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/sampler.h"
+#include "agent/thread/sampler.h"
 #include "lab/random.h"
 #include "lab/trial.h"
 #include "lab/workload.h"

@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "profile/compare.h"
+#include "stats/compare.h"
 
 #define RUNS 5
 

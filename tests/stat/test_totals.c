@@ -31,8 +31,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "profile/estimate.h"
-#include "profile/strata.h"
+#include "stats/estimate.h"
+#include "stats/strata.h"
 
 #define N(array)    (sizeof(array) / sizeof((array)[0]))
 #define REPLICATES  4000

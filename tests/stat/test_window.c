@@ -31,13 +31,13 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "agent/marks.h"
-#include "agent/recorder.h"
-#include "agent/slots.h"
-#include "agent/writer.h"
-#include "profile/estimate.h"
-#include "profile/load.h"
-#include "profile/table.h"
+#include "agent/event/marks.h"
+#include "agent/event/recorder.h"
+#include "agent/file/slots.h"
+#include "agent/file/writer.h"
+#include "read/load.h"
+#include "stats/estimate.h"
+#include "stats/table.h"
 #include "support/agent_fixture.h"
 
 #define RUNS     48u

@@ -17,16 +17,16 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "agent/classes.h"
-#include "agent/clock.h"
-#include "agent/diag.h"
-#include "agent/outfile.h"
-#include "agent/slots.h"
-#include "agent/stacktab.h"
-#include "agent/writer.h"
+#include "agent/file/outfile.h"
+#include "agent/file/slots.h"
+#include "agent/file/stacktab.h"
+#include "agent/file/writer.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/diag.h"
+#include "agent/thread/classes.h"
 #include "base/rng.h"
-#include "profile/load.h"
-#include "profile/profile.h"
+#include "model/profile.h"
+#include "read/load.h"
 #include "support/agent_fixture.h"
 #include "support/sample_list.h"
 

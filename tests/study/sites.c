@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "base/parse.h"
-#include "profile/estimate.h"
-#include "profile/load.h"
-#include "profile/table.h"
+#include "read/load.h"
+#include "stats/estimate.h"
+#include "stats/table.h"
 
 #define CONFIDENCE  0.95
 #define PERIODS_MAX 8

@@ -8,15 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/classes.h"
-#include "agent/clock.h"
-#include "agent/diag.h"
-#include "agent/lane.h"
-#include "agent/outfile.h"
-#include "agent/slots.h"
-#include "agent/stacktab.h"
-#include "agent/thread.h"
-#include "agent/writer.h"
+#include "agent/file/outfile.h"
+#include "agent/file/slots.h"
+#include "agent/file/stacktab.h"
+#include "agent/file/writer.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/diag.h"
+#include "agent/thread/classes.h"
+#include "agent/thread/thread.h"
+#include "agent/unwind/lane.h"
 #include "format/record.h"
 
 /* agent.c has it in the library. */

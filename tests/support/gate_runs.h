@@ -2,7 +2,7 @@
 #ifndef SP_TESTS_SUPPORT_GATE_RUNS_H
 #define SP_TESTS_SUPPORT_GATE_RUNS_H
 
-#include "gate/match.h"
+#include "compare/match.h"
 
 /* Runs made by hand, as sp_summary_take() would make them.  Whatever fails ends
  * the program. */

@@ -2,7 +2,7 @@
 #ifndef SP_TESTS_SUPPORT_GATE_SCENE_H
 #define SP_TESTS_SUPPORT_GATE_SCENE_H
 
-#include "gate/check.h"
+#include "compare/check.h"
 #include "support/gate_runs.h"
 
 /* Two sides made by hand, and the verdict on one limit at a time.  What is

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profile/estimator.h"
+#include "stats/estimator.h"
 
 /* The cmocka headers come first.  What stands at a place in a JSON document. */
 

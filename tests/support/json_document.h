@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report/view_json.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
+#include "view/view_json.h"
 
 /* The cmocka headers come first.  A small profile, exported and read back. */
 #define R 4096

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "profile/profile.h"
+#include "model/profile.h"
 
 /* A profile of nothing but samples, made in memory, with one stack and no
  * thread.  It belongs to the caller. */

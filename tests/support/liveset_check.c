@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/sys.h"
-#include "agent/thread.h"
+#include "agent/sys/sys.h"
+#include "agent/thread/thread.h"
 
 /* agent.c has it in the library. */
 _Thread_local struct sp_thread sp_thread;
@@ -76,8 +76,8 @@ static bool and_step(bool result)
 	atomic_compare_exchange_weak_explicit(                                 \
 		p, old, new, memory_order_seq_cst, memory_order_seq_cst)
 #define sp_sys_map_wiped limited_map
-#include "agent/filter.c"
-#include "agent/liveset.c"
+#include "agent/file/filter.c"
+#include "agent/file/liveset.c"
 
 void liveset_check_allow_maps(uint32_t n)
 {

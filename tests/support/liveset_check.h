@@ -6,12 +6,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/filter.h"
-#include "agent/liveset.h"
+#include "agent/file/filter.h"
+#include "agent/file/liveset.h"
 
 /*
- * agent/liveset.c seen from inside.  Link this library instead of having the
- * file from sp_agent_core.  Nothing may happen to the set during a call.
+ * agent/file/liveset.c seen from inside.  Link this library instead of having
+ * the file from sp_agent_core.  Nothing may happen to the set during a call.
  */
 struct liveset_check {
 	uint64_t addresses; /* words that are addresses */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "format/record.h"
-#include "profile/reader.h"
+#include "read/reader.h"
 
 /* Every sample of a profile file, in the order of their ids. */
 struct sample_list {

@@ -2,7 +2,7 @@
 #ifndef SP_TESTS_TABLE_OF_H
 #define SP_TESTS_TABLE_OF_H
 
-#include "profile/table.h"
+#include "stats/table.h"
 
 /* Every sample of a profile, summed up; the cmocka headers come first.  For the
  * caller to free. */

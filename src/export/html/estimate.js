@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Estimates with intervals, as src/profile/estimator.c, estimate.c and strata.c
+// Estimates with intervals, as src/stats/estimator.c, estimate.c and strata.c
 // make them ((E3) to (E17) of docs/statistics.md; the comments there say why).
 // tests/e2e/test_page.py compares the two.
 

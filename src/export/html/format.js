@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Figures as text, as src/report/text.c writes them.  Nothing depends on the
+// Figures as text, as src/text/text.c writes them.  Nothing depends on the
 // language of the browser.
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Two profiles side by side: what both have in common, and the differences with
-// their intervals, as src/profile/compare.c and src/gate make them ((E27), (E31)
+// their intervals, as src/stats/compare.c and src/gate make them ((E27), (E31)
 // of docs/statistics.md).  tests/e2e/test_page_diff.py compares the two.
 
 const UNKNOWN = '[unknown]';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Functions that only their name tells apart, as src/gate/rename.c finds them:
+// Functions that only their name tells apart, as src/compare/rename.c finds them:
 // of a function that one side lacks, each path is written with a hole in its
 // place; one of the other side with the same holes is the same function.
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The incomplete gamma function and its quantile, as src/profile/special.c has
+// The incomplete gamma function and its quantile, as src/stats/special.c has
 // them (E13 of docs/statistics.md; the comments there say why): tails are
 // logarithms along u = log x, and Newton's method climbs to the root.
 

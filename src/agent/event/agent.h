@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_EVENT_AGENT_H
+#define SP_AGENT_EVENT_AGENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/thread/frame.h"
+#include "format/layout.h"
+
+/*
+ * Count, and perhaps sample, the allocation of n bytes that was made at p and
+ * for which the word was not enough.  `frame` is that of the function that the
+ * program called.  Errno is preserved.
+ */
+void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
+		    const struct sp_call_frame *frame);
+
+/* Set this thread up, so that it has an identity, for thread names; and carry
+ * out what is ordered. */
+void sp_agent_attach(void);
+
+/* The program gave a thread (pthread_t) that name: asking the kernel for names
+ * later would be a system call that a sandboxed program may not survive.
+ * Context: any.  Errno is preserved. */
+void sp_agent_note_name(unsigned long thread, const char *name);
+
+/* A sample was freed by a thread that is in the agent: has it left without
+ * notice?  Context: any.  Errno is preserved. */
+void sp_agent_look(void);
+
+/* Create the file now rather than with the first sample, if it is not there. */
+void sp_agent_open_file(void);
+
+/* Is anything being counted in this process? */
+bool sp_agent_is_running(void);
+
+/*
+ * Between the two the calling thread is in the agent: its allocations pass, and
+ * its counts are those of now.  `mark` is in the caller's frame (inside.h).
+ * False, and there is nothing to leave: nothing is counted, or the thread is in
+ * the agent already (this is a signal handler).
+ */
+bool sp_agent_enter(volatile uint32_t *mark);
+void sp_agent_leave(const volatile uint32_t *mark);
+
+/*
+ * The process, or its parent if this is a child of vfork, may end without a
+ * destructor, or execute another program: copy what all threads have counted to
+ * the file.  Context: any, also a signal handler that interrupted the agent; no
+ * lock is waited for but for a moment, and no state of the thread is touched.
+ * Errno is preserved.
+ */
+void sp_agent_leaving(bool is_exec);
+
+/* Inside the agent: add the thread's counts to the totals. */
+void sp_agent_publish(void);
+
+#endif

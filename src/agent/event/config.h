@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_EVENT_CONFIG_H
+#define SP_AGENT_EVENT_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * The settings of a process, from its environment (config.def).  Text fields
+ * point into the environment as it was at start-up or to literals; they are
+ * read before the program runs.
+ */
+struct sp_config {
+#define SP_KNOB_SIZE(name, field, def, min, max, unit, help)   uint64_t field;
+#define SP_KNOB_NUMBER(name, field, def, min, max, unit, help) uint64_t field;
+#define SP_KNOB_RATE(name, field, help)                        uint64_t field;
+#define SP_KNOB_TEXT(name, field, def, max, help)              const char *field;
+#define SP_KNOB_CHOICE(name, field, def, choices, help)        unsigned int field;
+#include "agent/event/config.def"
+#undef SP_KNOB_SIZE
+#undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
+#undef SP_KNOB_TEXT
+#undef SP_KNOB_CHOICE
+};
+
+#define SP_CONFIG_LOG_QUIET  1
+#define SP_CONFIG_LAW_DOTNET 1
+#define SP_CONFIG_UNWIND_FP  1
+#define SP_CONFIG_FREES_OFF  1
+#define SP_CONFIG_RSS_ON     1
+#define SP_CONFIG_START_OFF  1
+#define SP_CONFIG_USR1       1
+#define SP_CONFIG_USR2       2
+
+/* The period under LAW=dotnet if none is given: .NET's own. */
+#define SP_CONFIG_DOTNET_PERIOD 102400u
+
+/* What is wrong with the environment, for one line on standard error. */
+struct sp_config_error {
+	const char *name;  /* without SAMPLEPROF_; NULL: nothing wrong */
+	const char *value; /* borrowed from the environment */
+	char expected[160];
+	const char *unknown; /* first variable SAMPLEPROF_* that is no knob, as
+			      * "NAME=VALUE"; not an error */
+};
+
+/*
+ * Fill `config` from `environment` (NULL-terminated; may be NULL).  False if a
+ * value is not acceptable: `err` says which.  Context: cold.
+ */
+bool sp_config_parse(char *const *environment, struct sp_config *config,
+		     struct sp_config_error *err);
+
+/* Calls emit(arg, "setting.period", "524288") for every knob. */
+void sp_config_describe(const struct sp_config *config,
+			void (*emit)(void *arg, const char *key,
+				     const char *value),
+			void *arg);
+
+/* Calls emit(arg, line) for every line of SAMPLEPROF_HELP=1. */
+void sp_config_help(void (*emit)(void *arg, const char *line), void *arg);
+
+#endif

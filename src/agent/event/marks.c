@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  Whoever has `busy` alone reads the totals and appends the record, so that
+ *     numbers, times and totals of marks have the same order.
+ * I2  It is waited for, but for a bounded time, and never by a thread that is
+ *     in the agent already: a signal handler cannot wait for what it
+ *     interrupted.
+ */
+#include "agent/event/marks.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/event/checkin.h"
+#include "agent/event/rate.h"
+#include "agent/event/recorder.h"
+#include "agent/file/carry.h"
+#include "agent/file/ring.h"
+#include "agent/file/slots.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/thread/inside.h"
+
+#include "agent/sys/poison.h"
+
+#define SPINS_MAX 1000000u /* some tens of ms */
+#define LATE_NS   100000000u
+
+static sp_inside_lock busy;
+/* Under `busy`. */
+static uint64_t last_number;
+static struct sp_marks_name phase;
+
+struct sp_marks_name sp_marks_name(const char *text)
+{
+	struct sp_marks_name name = {.bytes = 0};
+
+	while (text[name.bytes] && name.bytes < sizeof(name.text)) {
+		name.text[name.bytes] = text[name.bytes];
+		name.bytes++;
+	}
+	return name;
+}
+
+void sp_marks_reset(void)
+{
+	const struct sp_law *law = sp_rate_law();
+
+	sp_rate_use(law, law->period_bytes);
+	last_number = 0;
+	phase.bytes = 0;
+	atomic_store(&busy, NULL);
+}
+
+static int take(void)
+{
+	unsigned int spins = 0;
+
+	while (!sp_inside_hold(&busy)) {
+		if (++spins == SPINS_MAX) {
+			sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
+			return -EBUSY;
+		}
+		__builtin_ia32_pause();
+	}
+	return 0;
+}
+
+static void give(void)
+{
+	sp_inside_give(&busy);
+}
+
+void sp_marks_give_left(void)
+{
+	sp_inside_give_left(&busy);
+}
+
+/* Context: `busy` is ours. */
+static int record(struct sp_thread *t, enum sp_mark_kind kind,
+		  const struct sp_marks_name *name, uint64_t period_bytes)
+{
+	struct sp_slots_totals totals;
+	struct sp_record_mark mark = {
+		.number = ++last_number,
+		.kind = kind,
+		.time_ns = sp_writer_time(),
+		.period_bytes = period_bytes,
+		.name = name->text,
+		.name_bytes = name->bytes,
+	};
+
+	sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
+	mark.alloc_bytes = totals.bytes;
+	mark.alloc_objects = totals.objects;
+	mark.unsampled_bytes = totals.unsampled_bytes;
+	mark.unsampled_objects = totals.unsampled_objects;
+	mark.slack_bytes = totals.slack_bytes;
+	if (sp_recorder_mark(t, &mark))
+		return 0;
+	sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
+	return -EIO;
+}
+
+/* Context: `busy` is ours, and the last mark was made. */
+static void record_asked(uint64_t asked_ns)
+{
+	const struct sp_record_asked asked = {last_number, asked_ns};
+	const uint64_t now_ns = sp_writer_time();
+
+	if (asked_ns < now_ns && now_ns - asked_ns >= LATE_NS)
+		sp_recorder_asked(&asked);
+}
+
+int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
+		   uint64_t asked_ns, struct sp_marks_name *ret_before)
+{
+	int err = take();
+
+	if (err)
+		return err;
+	if (ret_before)
+		*ret_before = phase;
+	err = record(t, SP_MARK_PHASE, name, sp_rate_ceiling());
+	if (!err) {
+		record_asked(asked_ns);
+		phase = *name;
+	}
+	give();
+	return err;
+}
+
+int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
+		      uint64_t asked_ns)
+{
+	int err = take();
+
+	if (err)
+		return err;
+	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_ceiling());
+	if (!err)
+		record_asked(asked_ns);
+	give();
+	sp_slots_flush_all_classes();
+	return err;
+}
+
+/* Context: `busy` is ours. */
+static bool is_to_sample(enum sp_marks_switch to)
+{
+	const bool is_sampling = sp_rate_law() != &sp_rate_off;
+
+	switch (to) {
+	case SP_MARKS_KEEP:
+		return is_sampling;
+	case SP_MARKS_TOGGLE:
+		return !is_sampling;
+	default:
+		return to == SP_MARKS_ON;
+	}
+}
+
+int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
+		      uint64_t period_bytes)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+	const struct sp_law *law;
+	int err = take();
+
+	if (err)
+		return err;
+	law = sp_rate_find(is_to_sample(to), period_bytes);
+	if (!law) {
+		err = -ENOMEM;
+	} else if (law != sp_rate_law()) {
+		err = record(t, SP_MARK_SAMPLING, &none, law->period_bytes);
+		sp_rate_use(law, law->period_bytes);
+		sp_slots_set_sampling(0, law != &sp_rate_off);
+	}
+	give();
+	return err;
+}
+
+void sp_marks_adapt(struct sp_thread *t)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+	const struct sp_law *law;
+	uint64_t ceiling_bytes;
+
+	/* Not waited for: there will be another event. */
+	if (!sp_rate_is_due() || !sp_inside_hold(&busy))
+		return;
+	law = sp_rate_adapt();
+	if (law) {
+		ceiling_bytes = sp_rate_ceiling();
+		if (law->period_bytes > ceiling_bytes) {
+			ceiling_bytes = law->period_bytes;
+			record(t, SP_MARK_SAMPLING, &none, ceiling_bytes);
+		}
+		sp_rate_use(law, ceiling_bytes);
+	}
+	give();
+}
+
+void sp_marks_cover(void)
+{
+	struct sp_slots_totals totals;
+	struct sp_window window;
+	uint32_t segment;
+
+	if (!sp_carry_finished() || !sp_inside_hold(&busy))
+		return;
+	segment = sp_carry_finished();
+	if (segment) {
+		window = (struct sp_window){.time_ns = sp_writer_time(),
+					    .mark = last_number};
+		sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
+		window.alloc_bytes = totals.bytes;
+		window.alloc_objects = totals.objects;
+		window.unsampled_bytes = totals.unsampled_bytes;
+		window.unsampled_objects = totals.unsampled_objects;
+		window.slack_bytes = totals.slack_bytes;
+		sp_ring_cover(segment, &window);
+	}
+	give();
+}
+
+void sp_marks_end(struct sp_thread *t)
+{
+	const struct sp_marks_name none = {.bytes = 0};
+
+	if ((!last_number && sp_rate_law() != &sp_rate_off) || take())
+		return;
+	record(t, SP_MARK_END, &none, sp_rate_ceiling());
+	give();
+}

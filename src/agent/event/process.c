@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/event/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/utsname.h>
+
+#include "agent/event/checkin.h"
+#include "agent/event/rate.h"
+#include "agent/file/liveset.h"
+#include "agent/file/outfile.h"
+#include "agent/file/slots.h"
+#include "agent/file/stack.h"
+#include "agent/file/writer.h"
+#include "agent/sys/clock.h"
+#include "agent/sys/diag.h"
+#include "agent/sys/linkmap.h"
+#include "agent/sys/real.h"
+#include "agent/sys/sys.h"
+#include "base/rng.h"
+
+#include "agent/sys/poison.h"
+
+#define COMMAND_MAX       16384
+#define ENVIRONMENT_PIECE (132u << 10)
+#define ALIVE             0x73707266u
+
+static char command[COMMAND_MAX];
+static uint64_t command_bytes;
+
+/* ---- settings ---- */
+
+static void say_line(void *arg, const char *line)
+{
+	(void)arg;
+	sp_diag_say(line, NULL);
+}
+
+static bool read_settings(struct sp_process *process, char *const *environment)
+{
+	struct sp_config_error err;
+	bool ok = sp_config_parse(environment, &process->config, &err);
+
+	sp_diag_set_quiet(process->config.log == SP_CONFIG_LOG_QUIET);
+	if (process->config.help) {
+		sp_diag_say("settings, as environment variables:", NULL);
+		sp_config_help(say_line, NULL);
+	}
+	if (err.unknown)
+		sp_diag_say("unknown setting ", err.unknown,
+			    " is ignored; SAMPLEPROF_HELP=1 lists all", NULL);
+	if (!ok)
+		sp_diag_say("SAMPLEPROF_", err.name, "=", err.value, " is not ",
+			    err.expected, "; running unprofiled", NULL);
+	return ok;
+}
+
+/* ---- facts ---- */
+
+static void keep_diagnosis(struct sp_process *process, const char *a,
+			   const char *b, const char *c)
+{
+	const char *parts[] = {process->diagnosis[0] ? "; " : "", a, b, c};
+	size_t at = strlen(process->diagnosis);
+
+	for (int i = 0; i < 4; i++)
+		for (const char *p = parts[i];
+		     *p && at + 1 < sizeof(process->diagnosis); p++)
+			process->diagnosis[at++] = *p;
+	process->diagnosis[at] = '\0';
+}
+
+/* Not said on standard error: nothing can be done about it, and each child
+ * would say it, too. */
+static void read_command(struct sp_process *process)
+{
+	long n = sp_sys_read_file("/proc/self/cmdline", command,
+				  sizeof(command));
+
+	command_bytes = n > 0 ? (uint64_t)n : 0;
+	if (n < 0)
+		keep_diagnosis(process, "/proc is not mounted: the command ",
+			       "line is not known, and child processes ",
+			       "without samples leave files, too");
+}
+
+/* `name` as seen from the root; how long it is. */
+static long make_absolute(char *path, size_t size, const char *name)
+{
+	size_t at = 0;
+
+	if (name[0] != '/') {
+		/* With the 0 behind it, which becomes a slash. */
+		long n = SP_SYS2(getcwd, path, size);
+
+		if (n > 0 && path[0] == '/') {
+			at = (size_t)n;
+			path[at - 1] = '/';
+		}
+		if (name[0] == '.' && name[1] == '/')
+			name += 2;
+	}
+	while (*name && at + 1 < size)
+		path[at++] = *name++;
+	return (long)at;
+}
+
+/* Without /proc: the name that was executed.  If that is a loader, with the
+ * program as an argument, only the loader knows: glibc corrects AT_EXECFN, musl
+ * names its first object. */
+static void read_exe(struct sp_process *process)
+{
+	char *path = process->exe_path;
+	const size_t size = sizeof(process->exe_path);
+	const struct link_map *first = sp_linkmap_first();
+	const char *name = (const char *)getauxval(AT_EXECFN);
+	long n = 0;
+
+	if (getauxval(AT_BASE))
+		n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path,
+			    size - 1);
+	else if (first && first->l_name && first->l_name[0])
+		name = first->l_name;
+	if (n <= 0)
+		n = name ? make_absolute(path, size, name) : 0;
+	path[n] = '\0';
+}
+
+static void read_host(struct sp_process *process)
+{
+	struct utsname name;
+
+	if (SP_SYS1(uname, &name) == 0)
+		memcpy(process->host, name.nodename, sizeof(process->host));
+}
+
+/* Field 22 of /proc/self/stat: with the process id it names this process for
+ * as long as the machine runs. */
+static uint64_t start_ticks(void)
+{
+	char stat[1024];
+	const char *p;
+	uint64_t v = 0;
+
+	if (sp_sys_read_file("/proc/self/stat", stat, sizeof(stat)) <= 0)
+		return 0;
+	p = strrchr(stat, ')'); /* the name may contain anything */
+	for (int field = 2; p && field < 22; field++) {
+		p = strchr(p, ' ');
+		if (p)
+			p++;
+	}
+	for (; p && *p >= '0' && *p <= '9'; p++)
+		v = v * 10 + (uint64_t)(*p - '0');
+	return v;
+}
+
+static bool find_in(const char *at, const char *end, const char *what)
+{
+	size_t n = strlen(what);
+
+	for (; (size_t)(end - at) >= n; at++)
+		if (memcmp(at, what, n) == 0)
+			return true;
+	return false;
+}
+
+static const char preload[] = "LD_PRELOAD=";
+
+static bool is_preload(const char *variable)
+{
+	return strncmp(variable, preload, sizeof(preload) - 1) == 0;
+}
+
+/* LD_PRELOAD among the variables in the text, each with a 0 behind it; else the
+ * one that goes on behind the text, which is its end if there is none. */
+static const char *find_preload(const char *text, const char *end)
+{
+	while (text + strlen(text) < end && !is_preload(text))
+		text += strlen(text) + 1;
+	return text;
+}
+
+/* Does that environment have us in LD_PRELOAD?  It may be of any size, so it is
+ * read in pieces; each variable has 128 KiB at most. */
+static bool is_under_us(long fd)
+{
+	static char text[ENVIRONMENT_PIECE + 1];
+	size_t have = 0;
+	const char *at;
+	long n;
+
+	while ((n = SP_SYS3(read, fd, text + have, ENVIRONMENT_PIECE - have)) >
+	       0) {
+		have += (size_t)n;
+		text[have] = '\0';
+		at = find_preload(text, text + have);
+		if (at + strlen(at) < text + have)
+			break;
+		have = (size_t)(text + have - at);
+		for (size_t i = 0; i <= have; i++)
+			text[i] = at[i];
+	}
+	at = find_preload(text, text + have);
+	return is_preload(at) &&
+	       find_in(at, at + strlen(at), "libsampleprof.so");
+}
+
+/* Was the parent started under us?  Then this process is one of possibly
+ * thousands that nobody asked about. */
+static bool parent_is_profiled(void)
+{
+	char path[64] = "/proc/";
+	char digits[24];
+	bool is_ours;
+	long fd;
+
+	strcpy(path + strlen(path),
+	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
+	strcpy(path + strlen(path), "/environ");
+	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is_ours = is_under_us(fd);
+	SP_SYS1(close, fd);
+	return is_ours;
+}
+
+static uint64_t random_number(void)
+{
+	uint64_t v = 0;
+	const void *auxiliary = (const void *)getauxval(AT_RANDOM);
+
+	if (SP_SYS3(getrandom, &v, sizeof(v), 1 /* GRND_NONBLOCK */) ==
+	    sizeof(v))
+		return v;
+	if (auxiliary)
+		memcpy(&v, auxiliary, sizeof(v));
+	v ^= sp_clock_now_ns();
+	return sp_splitmix64(&v);
+}
+
+static void read_clocks(struct sp_process *process)
+{
+	process->start_unix_ns = sp_clock_wall_ns();
+	process->start_clock_ns = sp_clock_now_ns();
+}
+
+/* Before Linux 4.14, and in some sandboxes, memory cannot be wiped in a child;
+ * that it is missing there costs a system call to find out. */
+static void map_alive_page(struct sp_process *process)
+{
+	process->alive = sp_sys_map_wiped(4096);
+	process->is_wiped = process->alive;
+	if (!process->alive)
+		process->alive = sp_sys_map(4096);
+	if (!process->alive)
+		return;
+	*process->alive = ALIVE;
+	if (!process->is_wiped &&
+	    (SP_SYS3(madvise, process->alive, 4096, MADV_DONTFORK) ||
+	     sp_sys_compare(process->alive, ALIVE)))
+		process->alive = NULL;
+}
+
+static bool follow_frees(struct sp_process *process)
+{
+	if (process->config.frees == SP_CONFIG_FREES_OFF)
+		return false;
+	if (sp_liveset_init())
+		return true;
+	sp_process_diagnose(process, "it is not known what is freed: ",
+			    process->is_wiped
+				    ? "there is no memory for it"
+				    : "the kernel cannot wipe memory in a "
+				      "forked child (MADV_WIPEONFORK, Linux "
+				      "4.14)",
+			    "");
+	return false;
+}
+
+/* The static tables are sparse: a huge page would make 2 MiB of a few KiB. */
+static void refuse_huge_pages(void)
+{
+	extern char __bss_start[] __attribute__((visibility("hidden")));
+	extern char _end[] __attribute__((visibility("hidden")));
+	uintptr_t start = ((uintptr_t)__bss_start + 4095) & ~4095ul;
+	uintptr_t end = (uintptr_t)_end & ~4095ul;
+
+	if (start < end)
+		SP_SYS3(madvise, start, end - start, MADV_NOHUGEPAGE);
+}
+
+/* SAMPLEPROF_FOLLOW: is this process, and are its forked children, meant? */
+static bool is_followed(struct sp_process *process)
+{
+	const char *follow = process->config.follow;
+	const char *name = strrchr(process->exe_path, '/');
+
+	process->follows_forks = strcmp(follow, "none") != 0;
+	if (!process->follows_forks)
+		return process->is_root;
+	if (strcmp(follow, "all") == 0)
+		return true;
+	/* Whoever is named is asked about, and leaves a file. */
+	process->is_root =
+		strcmp(follow, name ? name + 1 : process->exe_path) == 0;
+	return process->is_root;
+}
+
+bool sp_process_init(struct sp_process *process, char *const *environment)
+{
+	enum sp_law_kind kind;
+
+	/* A set-uid program is not ours to write files for. */
+	if (getauxval(AT_SECURE))
+		return false;
+	if (!read_settings(process, environment))
+		return false;
+	atomic_store(&process->generation, 1);
+	sp_clock_find();
+	sp_slots_init();
+	read_exe(process);
+	read_host(process);
+	read_clocks(process);
+	map_alive_page(process);
+	refuse_huge_pages();
+	read_command(process);
+	process->seed =
+		process->config.seed ? process->config.seed : random_number();
+	process->is_root = !parent_is_profiled();
+	if (!is_followed(process))
+		return false;
+	kind = process->config.law == SP_CONFIG_LAW_DOTNET ? SP_LAW_DOTNET
+							   : SP_LAW_EXPONENTIAL;
+	sp_law_init(&process->law, kind, process->config.period_bytes);
+	sp_rate_init(&process->law, kind,
+		     process->config.start != SP_CONFIG_START_OFF,
+		     process->config.samples_per_s);
+	if (!sp_outfile_prepare(process->config.out, process->exe_path,
+				process->host,
+				process->start_unix_ns / 1000000000u)) {
+		sp_diag_say("SAMPLEPROF_OUT: the path is too long; running "
+			    "unprofiled",
+			    NULL);
+		return false;
+	}
+	process->follows_frees = follow_frees(process);
+	return true;
+}
+
+/* ---- the file ---- */
+
+static uint32_t header_flags(const struct sp_process *process)
+{
+	uint32_t flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS;
+
+	if (process->config.law == SP_CONFIG_LAW_DOTNET)
+		flags |= SP_HEADER_LAW_DOTNET;
+	if (process->follows_frees)
+		flags |= SP_HEADER_FREES;
+	return flags;
+}
+
+int sp_process_open_file(struct sp_process *process)
+{
+	struct sp_writer_options options = {
+		.pid = (uint64_t)SP_SYS0(getpid),
+		.process_start_ticks = start_ticks(),
+		.start_unix_ns = process->start_unix_ns,
+		.start_clock_ns = process->start_clock_ns,
+		.period_bytes = process->config.period_bytes,
+		.seed = process->seed,
+		.file_id = random_number(),
+		.max_file_bytes = process->config.max_file_bytes,
+		.check_in_bytes = SP_CHECKIN_BYTES_MAX,
+		.flags = header_flags(process),
+	};
+
+	return sp_writer_open(&options);
+}
+
+const char *sp_process_out(void)
+{
+	return sp_outfile_pattern();
+}
+
+struct emitter {
+	sp_process_emit *emit;
+	void *arg;
+};
+
+static void emit_setting(void *arg, const char *key, const char *value)
+{
+	const struct emitter *e = arg;
+
+	e->emit(e->arg, key, value, strlen(value));
+}
+
+void sp_process_describe(const struct sp_process *process,
+			 sp_process_emit *emit, void *arg)
+{
+	struct emitter e = {emit, arg};
+	const uint64_t period = sp_rate_ceiling();
+	char digits[24];
+
+	emit_setting(&e, "agent", "libsampleprof " SP_VERSION);
+	emit_setting(&e, "exe", process->exe_path);
+	emit(arg, "command", command, command_bytes);
+	emit_setting(&e, "host", process->host);
+	sp_config_describe(&process->config, emit_setting, &e);
+	if (atomic_load(&process->generation) > 1)
+		emit_setting(&e, "forked", "1");
+	if (period != process->config.period_bytes)
+		emit_setting(&e, "sampling", sp_diag_decimal(digits, period));
+	if (atomic_load(&process->constructed))
+		sp_process_describe_late(process, emit, arg);
+}
+
+void sp_process_describe_late(const struct sp_process *process,
+			      sp_process_emit *emit, void *arg)
+{
+	struct emitter e = {emit, arg};
+
+	emit_setting(&e, "allocator", sp_real_provider());
+	emit_setting(&e, "unwinder", sp_stack_unwinder());
+	if (process->diagnosis[0])
+		emit_setting(&e, "diagnosis", process->diagnosis);
+}
+
+void sp_process_diagnose(struct sp_process *process, const char *a,
+			 const char *b, const char *c)
+{
+	keep_diagnosis(process, a, b, c);
+	sp_diag_say(a, b, c, NULL);
+}
+
+void sp_process_explain_bypass(struct sp_process *process)
+{
+	const struct link_map *first = NULL;
+	const char *name;
+
+	sp_linkmap_global("malloc", &first);
+	if (!first || first == sp_linkmap_self())
+		return;
+	name = first->l_name && first->l_name[0] ? first->l_name
+						 : process->exe_path;
+	sp_process_diagnose(process, "malloc of this process is defined by ",
+			    name,
+			    ", which stands before sampleprof: its "
+			    "allocations are not seen");
+}
+
+/* ---- children ---- */
+
+bool sp_process_is_new(const struct sp_process *process)
+{
+	if (!process->alive)
+		return false;
+	return process->is_wiped ? *process->alive == 0
+				 : sp_sys_compare(process->alive, ALIVE) == 1;
+}
+
+void sp_process_mark_seen(struct sp_process *process)
+{
+	if (process->is_wiped)
+		*process->alive = ALIVE;
+	else if (process->alive)
+		map_alive_page(process);
+}
+
+void sp_process_reseed(struct sp_process *process)
+{
+	uint64_t state, id = sp_slots_tid();
+
+	read_clocks(process);
+	if (id == 0)
+		id = process->start_clock_ns;
+	state = process->seed ^ (id << 20);
+	process->seed = sp_splitmix64(&state);
+	process->is_root = false;
+	process->file_error = 0;
+}

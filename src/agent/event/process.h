@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_EVENT_PROCESS_H
+#define SP_AGENT_EVENT_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/event/config.h"
+#include "agent/thread/sampler.h"
+
+/*
+ * What there is to know about the process: settings, identity, and the facts
+ * that the profile carries.  Written while the process starts; afterwards only
+ * a forked child changes its seed, and the atomics count.
+ */
+struct sp_process {
+	/* Changes in a forked child; 1.. */
+	_Atomic uint32_t generation;
+	_Atomic uint32_t threads; /* seen so far, in this generation */
+	struct sp_config config;
+	struct sp_law law;
+	bool follows_frees; /* there is a live set */
+	uint64_t seed;
+	uint64_t start_unix_ns;
+	uint64_t start_clock_ns;
+	char exe_path[4096];
+	char host[65];
+	/* Nobody above us is profiled: the user started this very process under
+	 * the profiler, so it leaves a file whatever happens. */
+	bool is_root;
+	bool follows_forks;       /* its forked children are to be recorded */
+	_Atomic bool constructed; /* the late facts are known */
+	int file_error;           /* why there is no file, negative errno */
+	char diagnosis[512];
+	/* A page that a forked child does not have as it was: it is zero there
+	 * (`is_wiped`), or not there.  NULL: there is none. */
+	uint32_t *alive;
+	bool is_wiped;
+};
+
+/*
+ * Settings from the environment and facts from the kernel.  False: this process
+ * is to be left alone (set-uid, unusable settings, nowhere to write); the
+ * reason has been said on standard error unless quiet.  Context: cold.
+ */
+bool sp_process_init(struct sp_process *process, char *const *environment);
+
+/* Create the profile file.  0, -EBUSY, or a negative errno. */
+int sp_process_open_file(struct sp_process *process);
+
+/* Where the file goes, for messages. */
+const char *sp_process_out(void);
+
+typedef void sp_process_emit(void *arg, const char *key, const char *value,
+			     uint64_t value_bytes);
+
+/* Facts for the file; the late ones are known after construction. */
+void sp_process_describe(const struct sp_process *process,
+			 sp_process_emit *emit, void *arg);
+void sp_process_describe_late(const struct sp_process *process,
+			      sp_process_emit *emit, void *arg);
+
+/* Say on standard error, and keep for the file, why the profile may be empty or
+ * poor: three parts, concatenated. */
+void sp_process_diagnose(struct sp_process *process, const char *a,
+			 const char *b, const char *c);
+
+/* Say if another malloc stands before ours.  Context: cold. */
+void sp_process_explain_bypass(struct sp_process *process);
+
+/* Are we in a forked child that has not been noticed yet?  A system
+ * call where memory is not wiped in a child (`is_wiped`), else none. */
+bool sp_process_is_new(const struct sp_process *process);
+void sp_process_mark_seen(struct sp_process *process);
+
+/* A forked child draws other samples than its parent. */
+void sp_process_reseed(struct sp_process *process);
+
+#endif

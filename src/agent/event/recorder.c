@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  An object is in the live set only if its SAMPLE record was written, so
+ *     that each FREE record has its sample.
+ * I2  Entries of another generation are the parent's: nothing is recorded, and
+ *     no loss counted, about them.
+ * I3  `writing` is not zero while a free is being recorded: a child that is
+ *     forked meanwhile by a signal handler lets it write into nowhere.
+ */
+#include "agent/event/recorder.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/file/carry.h"
+#include "agent/file/chunks.h"
+#include "agent/file/ring.h"
+#include "agent/file/slots.h"
+#include "agent/file/stack.h"
+#include "agent/file/stacktab.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/sys/sys.h"
+#include "agent/thread/inside.h"
+#include "agent/unwind/lane.h"
+#include "agent/unwind/modules.h"
+
+#include "agent/sys/poison.h"
+
+#define RSS_INTERVAL_NS 100000000u
+#define PAGE_BYTES      4096u
+#define TURNS_MAX       4u /* of the ring, while one sample is written */
+
+static struct sp_process *process;
+static _Atomic uint64_t last_sample;
+static _Atomic uint64_t next_rss_ns;
+
+void sp_recorder_init(struct sp_process *of)
+{
+	process = of;
+}
+
+void sp_recorder_reset(void)
+{
+	atomic_store(&last_sample, 0);
+	atomic_store(&next_rss_ns, 0);
+	sp_carry_reset();
+	if (process->follows_frees)
+		sp_liveset_reset();
+}
+
+static uint32_t generation(void)
+{
+	return atomic_load_explicit(&process->generation, memory_order_relaxed);
+}
+
+static uint32_t threads_seen(void)
+{
+	return atomic_load_explicit(&process->threads, memory_order_relaxed);
+}
+
+/* ---- the file ---- */
+
+static void write_fact(void *lane, const char *key, const char *value,
+		       uint64_t value_bytes)
+{
+	sp_writer_info(lane, key, value, value_bytes);
+}
+
+static bool make_file(struct sp_lane *lane)
+{
+	int err = sp_process_open_file(process);
+
+	if (err == -EBUSY)
+		return false;
+	if (err) {
+		process->file_error = err;
+		return false;
+	}
+	sp_process_describe(process, write_fact, lane);
+	for (unsigned int i = 0; i < sp_modules_entries(); i++)
+		if (sp_modules_get(i)->id)
+			sp_writer_module(lane, sp_modules_get(i));
+	sp_slots_flush_all();
+	sp_writer_publish(threads_seen());
+	return true;
+}
+
+/* A signal handler that leaves this by siglongjmp would leave the process
+ * without a file, or the file without its facts. */
+static bool open_file(struct sp_lane *lane)
+{
+	uint64_t signals;
+	bool is_blocked, is_made;
+
+	if (sp_writer_is_open())
+		return true;
+	if (sp_writer_has_failed())
+		return false;
+	is_blocked = sp_sys_block_signals(&signals);
+	is_made = make_file(lane);
+	if (is_blocked)
+		sp_sys_restore_signals(signals);
+	return is_made;
+}
+
+bool sp_recorder_open_file(struct sp_thread *t)
+{
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+	bool is_open;
+
+	if (!lane)
+		return false;
+	is_open = open_file(lane);
+	sp_lane_give(lane);
+	return is_open;
+}
+
+/* A thread that opens the file at this moment describes the process after the
+ * file is open, and we look for the file after `constructed`: one of us, or
+ * both, writes the late facts. */
+void sp_recorder_describe_late(struct sp_thread *t)
+{
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+
+	if (!lane)
+		return;
+	if (sp_writer_is_open())
+		sp_process_describe_late(process, write_fact, lane);
+	sp_lane_give(lane);
+}
+
+/* ---- records of any thread at any time ---- */
+
+/* With whatever lane is free: the thread may hold one already. */
+static bool append(const struct sp_record *record)
+{
+	struct sp_thread *t = &sp_thread;
+	struct sp_lane *lane;
+	bool written = false;
+	volatile uint32_t mark;
+
+	sp_inside_begin(&mark);
+	t->writing++;
+	atomic_signal_fence(memory_order_seq_cst);
+	lane = sp_lane_take(&t->lane_hint);
+	if (lane) {
+		written = sp_writer_append(lane, record);
+		sp_lane_give(lane);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->writing--;
+	sp_inside_end(&mark);
+	return written;
+}
+
+bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
+{
+	struct sp_record r = {.type = SP_RECORD_MARK, .u.mark = *mark};
+
+	return sp_recorder_open_file(t) && append(&r);
+}
+
+void sp_recorder_asked(const struct sp_record_asked *asked)
+{
+	struct sp_record r = {.type = SP_RECORD_ASKED, .u.asked = *asked};
+
+	if (!append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+void sp_recorder_thread_end(struct sp_thread *t)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD_END};
+	char name[SP_FORMAT_THREAD_NAME_MAX];
+
+	sp_slots_name(t->slot, name);
+	r.u.thread_end = (struct sp_record_thread_end){
+		t->index, sp_writer_time(), t->bytes, t->objects,
+		name,     strlen(name),
+	};
+	if (!append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+/* The second number of the file: resident pages. */
+static uint64_t resident_bytes(void)
+{
+	char text[128];
+	const char *p = text;
+	uint64_t pages = 0;
+
+	if (sp_sys_read_file("/proc/self/statm", text, sizeof(text)) <= 0)
+		return 0;
+	while (*p && *p != ' ')
+		p++;
+	for (p += *p == ' '; *p >= '0' && *p <= '9'; p++)
+		pages = pages * 10 + (uint64_t)(*p - '0');
+	return pages * PAGE_BYTES;
+}
+
+void sp_recorder_rss(void)
+{
+	struct sp_record r = {.type = SP_RECORD_RSS};
+	uint64_t now,
+		due = atomic_load_explicit(&next_rss_ns, memory_order_relaxed);
+
+	if (process->config.rss != SP_CONFIG_RSS_ON || !sp_writer_is_open())
+		return;
+	now = sp_writer_time();
+	if (now < due || !atomic_compare_exchange_strong(&next_rss_ns, &due,
+							 now + RSS_INTERVAL_NS))
+		return;
+	r.u.rss = (struct sp_record_rss){now, resident_bytes()};
+	if (r.u.rss.rss_bytes && !append(&r))
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+/* ---- the end of a sample ---- */
+
+/* Bytes that the calling thread has allocated; false if that cannot be told in
+ * the middle of an event. */
+static bool clock_of(const struct sp_thread *t, uint64_t *ret)
+{
+	uint64_t word = *(const volatile uint64_t *)&t->remaining;
+
+	*ret = t->bytes + (t->limit - word);
+	return !t->parked && word - SP_WORD_PARKED / 2 > SP_WORD_PARKED;
+}
+
+static void record_end(const struct sp_recorder_end *end, uint64_t flags)
+{
+	struct sp_record r = {.type = SP_RECORD_FREE};
+
+	r.u.free = (struct sp_record_free){
+		.id = end->live.id,
+		.time_ns = end->time_ns,
+		.thread = end->thread,
+		.flags = flags,
+		.has_age = end->has_age,
+		.age_bytes = end->age_bytes,
+	};
+	if (!append(&r) && end->live.generation == generation())
+		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
+}
+
+/* The present segment, if no pass over the one before is under way; else 0. */
+static uint32_t segment_at_rest(void)
+{
+	const uint32_t segment = sp_ring_segment();
+
+	return sp_ring_covered() == segment ? segment : 0;
+}
+
+void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
+{
+	const struct sp_thread *t = &sp_thread;
+	uint64_t clock;
+
+	*end = (struct sp_recorder_end){.segment = segment_at_rest()};
+	if (!sp_liveset_take(p, &end->live))
+		return;
+	end->is_sample = true;
+	end->time_ns = sp_writer_time();
+	if (t->generation != end->live.generation)
+		return;
+	end->thread = t->index;
+	if (end->live.thread == t->index && clock_of(t, &clock) &&
+	    clock >= end->live.clock_bytes) {
+		end->has_age = true;
+		end->age_bytes = clock - end->live.clock_bytes;
+	}
+}
+
+void sp_recorder_free_commit(const struct sp_recorder_end *end)
+{
+	if (end->is_sample && end->live.generation == generation())
+		record_end(end, 0);
+}
+
+static void record_missed_free(const struct sp_live *old)
+{
+	struct sp_recorder_end end = {.live = *old,
+				      .time_ns = sp_writer_time()};
+
+	if (old->generation != generation())
+		return;
+	sp_diag_lose(SP_LOSS_FREE_MISSED, 1);
+	record_end(&end, SP_FREE_MISSED);
+}
+
+static void insert(const void *p, const struct sp_live *live)
+{
+	struct sp_live old;
+
+	switch (sp_liveset_insert(p, live, &old)) {
+	case SP_LIVESET_ADDED:
+		break;
+	case SP_LIVESET_REPLACED:
+		record_missed_free(&old);
+		break;
+	case SP_LIVESET_FULL:
+		sp_diag_lose(SP_LOSS_LIVE_TABLE, 1);
+		break;
+	}
+}
+
+void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
+{
+	if (!end->is_sample)
+		return;
+	insert(p, &end->live);
+	/* A pass that came by meanwhile took it for dead. */
+	if (end->live.generation == generation() &&
+	    (!end->segment || end->segment != segment_at_rest()))
+		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+}
+
+void sp_recorder_free(const void *p)
+{
+	struct sp_recorder_end end;
+	int saved_errno = errno;
+
+	sp_recorder_free_begin(p, &end);
+	sp_recorder_free_commit(&end);
+	errno = saved_errno;
+}
+
+/* ---- a sample ---- */
+
+static void record_thread(struct sp_thread *t, struct sp_lane *lane)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD};
+	char name[SP_FORMAT_THREAD_NAME_MAX];
+
+	sp_slots_name(t->slot, name);
+	r.u.thread = (struct sp_record_thread){
+		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
+	if (sp_writer_append(lane, &r))
+		t->recorded = sp_chunks_thread_mark(t->index);
+	else
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+}
+
+static struct sp_stack_place place_stack(struct sp_lane *lane,
+					 const struct sp_call_frame *frame)
+{
+	unsigned int depth = (unsigned int)process->config.depth;
+	struct sp_stack_walk walk;
+	struct sp_stack_place place;
+
+	sp_stack_walk(lane, depth, frame, &walk);
+	place = sp_stacktab_find(&walk);
+	if (place.id)
+		return place;
+	sp_stack_resolve(lane, depth, frame, &walk);
+	return sp_stacktab_intern(lane, &walk);
+}
+
+/* The sample with its stack, both in one segment: *ret_segment.  A turn may
+ * come between them. */
+static bool append_sample(struct sp_lane *lane,
+			  const struct sp_call_frame *frame,
+			  struct sp_record *r, uint32_t *ret_segment)
+{
+	for (unsigned int i = 0; i < TURNS_MAX; i++) {
+		const struct sp_stack_place place = place_stack(lane, frame);
+		/* Without a stack it is at home anywhere. */
+		const uint32_t only = place.id ? place.segment : 0;
+
+		r->u.sample.stack = place.id;
+		if (sp_chunks_append_to(lane, r, only, false)) {
+			if (!place.id)
+				sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
+			*ret_segment = lane->tail.segment;
+			return true;
+		}
+		if (!only || only == sp_ring_segment())
+			return false;
+	}
+	return false;
+}
+
+static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
+			  const struct sp_event *event, uint64_t id,
+			  struct sp_record *r, uint32_t *ret_segment)
+{
+	if (!open_file(lane)) {
+		sp_diag_lose(SP_LOSS_NO_FILE, 1);
+		return false;
+	}
+	if (t->recorded != sp_chunks_thread_mark(t->index))
+		record_thread(t, lane);
+	r->type = SP_RECORD_SAMPLE;
+	r->u.sample = (struct sp_record_sample){
+		.id = id,
+		.time_ns = sp_writer_time(),
+		.address = (uintptr_t)event->p,
+		.size_bytes = event->size_bytes,
+		.offset_bytes = event->offset_bytes,
+		.period_bytes = t->sampler.law->period_bytes,
+		.thread = t->index,
+		.entry = (uint8_t)event->entry,
+	};
+	if (append_sample(lane, event->frame, r, ret_segment))
+		return true;
+	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+	sp_writer_publish(threads_seen());
+	return false;
+}
+
+/* From now on the sample, which is in `segment`, is alive.  If that has ended
+ * before, a pass over it may have taken it for dead (carry.c). */
+static void follow(struct sp_lane *lane, const struct sp_event *event,
+		   const struct sp_live *live, struct sp_record *r,
+		   uint32_t segment)
+{
+	insert(event->p, live);
+	if (sp_ring_segment() == segment)
+		return;
+	r->u.sample.is_again = true;
+	if (append_sample(lane, event->frame, r, &segment))
+		sp_liveset_carried(event->p, live->id, segment);
+	else
+		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+}
+
+void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
+{
+	struct sp_live live = {
+		.id = 1 + atomic_fetch_add_explicit(&last_sample, 1,
+						    memory_order_relaxed),
+		.clock_bytes = t->bytes,
+		.thread = t->index,
+		.generation = t->generation,
+	};
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+	struct sp_record r;
+	uint32_t segment;
+
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_NO_LANE, 1);
+		return;
+	}
+	if (process->follows_frees)
+		sp_liveset_prefetch(event->p);
+	if (record_sample(t, lane, event, live.id, &r, &segment) &&
+	    process->follows_frees)
+		follow(lane, event, &live, &r, segment);
+	/* Without room, too: it makes some. */
+	if (sp_writer_is_open())
+		sp_carry_step(lane);
+	sp_lane_give(lane);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_EVENT_RECORDER_H
+#define SP_AGENT_EVENT_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/event/process.h"
+#include "agent/file/filter.h"
+#include "agent/file/liveset.h"
+#include "agent/thread/frame.h"
+#include "agent/thread/thread.h"
+#include "format/record.h"
+
+/*
+ * What happens to the program, as records in its file: samples with their
+ * stacks, the frees of samples, threads, resident memory.  Creates the file
+ * when the first sample needs it.
+ *
+ * A record that cannot be written is a loss of its own kind, and counted.
+ */
+
+/* The process whose file it is; borrowed for good.  Context: cold. */
+void sp_recorder_init(struct sp_process *process);
+
+/* In a forked child: nothing is recorded or alive yet. */
+void sp_recorder_reset(void);
+
+/* Create the file if it is not there; false: it is not to be had, and
+ * process->file_error says why.  t is parked.  Context: see sp_writer_open. */
+bool sp_recorder_open_file(struct sp_thread *t);
+
+/* The facts that are known after construction, if there is a file. */
+void sp_recorder_describe_late(struct sp_thread *t);
+
+/* An allocation that is to be recorded. */
+struct sp_event {
+	void *p;
+	uint64_t size_bytes;
+	uint64_t offset_bytes; /* of the hit byte */
+	enum sp_entry entry;
+	const struct sp_call_frame *frame; /* of what the program called */
+};
+
+/* t is parked, and its clock stands behind the object.  Context: sampled. */
+void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event);
+
+/* A mark, into a file that is made if it is not there; false: it could not be
+ * written.  t is parked. */
+bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark);
+
+/* When a mark that is in the file was asked for.  t is parked. */
+void sp_recorder_asked(const struct sp_record_asked *asked);
+
+/* The totals of a thread that the file knows.  t is parked. */
+void sp_recorder_thread_end(struct sp_thread *t);
+
+/* Resident memory, if it is wanted and 100 ms have passed. */
+void sp_recorder_rss(void);
+
+/*
+ * An object is about to be freed: call this before its memory goes back, if
+ * sp_filter_may_have(p).  Context: any, also in a signal handler that
+ * interrupted the agent.  Errno is preserved.
+ */
+void sp_recorder_free(const void *p);
+
+/* The same where freeing may fail: begin before the call, then either commit or
+ * cancel, which leaves the object alive with its old identity. */
+struct sp_recorder_end {
+	struct sp_live live;
+	uint64_t time_ns;
+	uint64_t age_bytes;
+	uint32_t thread;  /* that frees; 0 unknown */
+	uint32_t segment; /* of the file; 0: of which samples are carried */
+	bool is_sample;
+	bool has_age;
+};
+
+void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end);
+void sp_recorder_free_commit(const struct sp_recorder_end *end);
+void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/event/recover.h"
+
+#include "agent/event/checkin.h"
+#include "agent/event/marks.h"
+#include "agent/event/orders.h"
+#include "agent/event/rate.h"
+#include "agent/file/carry.h"
+#include "agent/file/liveset.h"
+#include "agent/file/names.h"
+#include "agent/file/ring.h"
+#include "agent/file/slots.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/thread/classes.h"
+#include "agent/thread/inside.h"
+#include "agent/unwind/lane.h"
+#include "agent/unwind/modules.h"
+
+#include "agent/sys/poison.h"
+
+/* From the slab, where they are right; without one what the word says, if that
+ * makes sense. */
+static void recover_counts(struct sp_thread *t)
+{
+	struct sp_slots_own own;
+	uint64_t used = sp_thread_take_used();
+
+	if (sp_slots_own(t->slot, &own)) {
+		t->classes = own.classes;
+		t->bytes = own.bytes;
+		t->objects = own.objects;
+		t->published_bytes = own.added_bytes;
+		t->published_objects = own.added_objects;
+	} else if (used <= SP_CHECKIN_BYTES_MAX) {
+		t->bytes += used;
+	}
+	sp_sampler_change(&t->sampler, t->sampler.law);
+	if (t->slot)
+		sp_slots_set_sampling(t->slot, t->sampler.law != &sp_rate_off);
+}
+
+static void give_left_locks(struct sp_thread *t, bool is_of_process)
+{
+	sp_carry_give_left();
+	sp_lane_give_left();
+	sp_liveset_give_left();
+	sp_marks_give_left();
+	sp_modules_give_left();
+	sp_names_give_left();
+	sp_orders_give_left();
+	sp_ring_give_left();
+	sp_slots_give_left(is_of_process ? t->slot : 0);
+	sp_writer_give_left();
+}
+
+void sp_recover_left(bool is_of_process)
+{
+	volatile uint32_t mark = SP_INSIDE_MARK;
+	struct sp_thread *t = &sp_thread;
+
+	t->inside = &mark;
+	t->parked = 1;
+	sp_diag_lose(SP_LOSS_LEFT, 1);
+	t->writing = 0;
+	t->looks = 0;
+	/* Of a slot whose claim was left another may be the owner now. */
+	if (!is_of_process)
+		t->classes = sp_classes_void(t);
+	give_left_locks(t, is_of_process);
+	if (!t->paused) {
+		sp_thread_set_word(SP_THREAD_ROOM);
+		if (is_of_process)
+			recover_counts(t);
+		else
+			sp_thread_take_used();
+	}
+	t->parked = 0;
+	t->inside = NULL;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_FILE_CHUNKS_H
+#define SP_AGENT_FILE_CHUNKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind/lane.h"
+#include "format/encode.h"
+
+/*
+ * Records into the chunks of the file: the ring's (ring.h), of which each lane
+ * has one, and permanent ones.
+ */
+#define SP_CHUNKS_POPULATE 16384u /* bytes backed by storage at a time */
+
+/* A file of n chunks begins.  Context: cold. */
+void sp_chunks_begin(uint64_t file_id, uint64_t n);
+
+/* In a forked child: nobody has a chunk. */
+void sp_chunks_reset(void);
+
+/* See sp_writer_append. */
+bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record);
+
+/* The same, but only as long as `segment` is the current one; `covers`: with
+ * the room that is left for what covers it. */
+bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
+			 uint32_t segment, bool covers);
+
+/* A STACK of lane->frames[0..n): its id, in the segment of the lane's tail; 0:
+ * there is no room.  With `covers` into that segment alone, to cover it. */
+uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
+				unsigned int n, uint32_t covers);
+
+/* Such a STACK of that segment into lane->frames; false: it is not there.
+ * Context: sampled. */
+bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,
+			  uint32_t *ret_flags, unsigned int *ret_n);
+
+/* What `recorded` of a thread with that index is while its THREAD record is in
+ * the file for good, or in the current segment. */
+uint8_t sp_chunks_thread_mark(uint32_t index);
+
+/* A permanent chunk for class totals; NULL: there is no room.  Context:
+ * sampled. */
+uint8_t *sp_chunks_take_classes(void);
+
+/* Chunk n of a segment, to read what other threads have written, in its first
+ * *ret_bytes; NULL: it has no records yet.  And leave it, for some time.
+ * Context: sampled. */
+const uint8_t *sp_chunks_read(uint64_t n, uint32_t segment, size_t *ret_bytes);
+void sp_chunks_leave(uint64_t n);
+
+#endif

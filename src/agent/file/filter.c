@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/file/filter.h"
+
+#include <stdatomic.h>
+
+#include "agent/sys/maponce.h"
+
+#include "agent/sys/poison.h"
+
+#define GENERATION_0_BITS 12u /* log2 of its counters */
+#define COUNTER_MAX       255u
+
+/* Set once, from NULL, by whoever first has the memory. */
+static void *_Atomic generations[SP_FILTER_GENERATIONS];
+
+/* Two counters for a shift of 63: nothing is in the set. */
+static const uint8_t nothing[128] __attribute__((aligned(64)));
+const uint8_t *sp_filter = nothing + 63;
+
+typedef _Atomic uint8_t counter;
+
+static unsigned int shift_of(unsigned int generation)
+{
+	return 64 - (GENERATION_0_BITS + 2 * generation);
+}
+
+size_t sp_filter_counters_of(unsigned int generation)
+{
+	return (size_t)1 << (64 - shift_of(generation));
+}
+
+/* The counters begin at the shift. */
+bool sp_filter_have(unsigned int generation)
+{
+	return sp_map_once(&generations[generation],
+			   sp_filter_counters_of(generation) + 64);
+}
+
+static void *first_counter(unsigned int generation)
+{
+	char *map = atomic_load_explicit(&generations[generation],
+					 memory_order_acquire);
+
+	return map + shift_of(generation);
+}
+
+static counter *counter_of(unsigned int generation, uint64_t address)
+{
+	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;
+
+	return (counter *)first_counter(generation) +
+	       (h >> shift_of(generation));
+}
+
+void sp_filter_adjust(unsigned int generation, uint64_t address, int by)
+{
+	counter *c = counter_of(generation, address);
+	uint8_t n = atomic_load_explicit(c, memory_order_relaxed);
+
+	while (n != COUNTER_MAX && n + by >= 0 &&
+	       !atomic_compare_exchange_weak_explicit(c, &n, (uint8_t)(n + by),
+						      memory_order_relaxed,
+						      memory_order_relaxed))
+		;
+}
+
+void sp_filter_use(unsigned int generation)
+{
+	const uint8_t *counters = first_counter(generation);
+
+	__atomic_store_n(&sp_filter, counters, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_FILE_FILTER_H
+#define SP_AGENT_FILE_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A counting filter in front of the live set (liveset.h): an array of bytes
+ * indexed by a hash of the address.  A zero byte proves that the address is not
+ * in the set, which is all that the free of an unsampled object has to know.
+ *
+ * It has generations, each with four times as many counters as the one before.
+ * Which of them an address is counted in is the live set's affair.
+ */
+#define SP_FILTER_GENERATIONS 7u /* the last has 16 MiB */
+
+/*
+ * The filter in one word: the address of its counters, whose low six bits are
+ * also the shift that makes an index of a hash.  Size and counters change
+ * together.  Never NULL.
+ */
+extern const uint8_t *sp_filter __attribute__((visibility("hidden")));
+
+#define SP_FILTER_FACTOR 0x5851f42du
+#define SP_FILTER_TERM   0x2545f491u
+
+/* The hash is a quadratic polynomial, since the multiples of one constant are
+ * as regular as the addresses of one size are, and may meet in few counters.
+ * Context: hot. */
+static inline const uint8_t *sp_filter_counter(const void *p)
+{
+	const uint8_t *counters = __atomic_load_n(&sp_filter, __ATOMIC_ACQUIRE);
+	uint64_t a = (uintptr_t)p;
+	uint64_t h = (a * SP_FILTER_FACTOR + SP_FILTER_TERM) * a;
+
+	return &counters[h >> ((uintptr_t)counters & 63)];
+}
+
+/* May p be in the set?  Context: hot. */
+static inline bool sp_filter_may_have(const void *p)
+{
+	bool is_set;
+
+	/* As one instruction; others change the byte meanwhile. */
+	__asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*sp_filter_counter(p)));
+	return is_set;
+}
+
+/* The counters of a generation. */
+size_t sp_filter_counters_of(unsigned int generation);
+
+/* Have memory for it: false if there is none.  Context: sampled. */
+bool sp_filter_have(unsigned int generation);
+
+/* Count the address up or down by 1 in a generation that there is; not below
+ * zero, which a child may meet, and not beyond 255, where a counter stays.
+ * Context: sampled. */
+void sp_filter_adjust(unsigned int generation, uint64_t address, int by);
+
+/* From now on frees look in that generation. */
+void sp_filter_use(unsigned int generation);
+
+#endif

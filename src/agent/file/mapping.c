@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  windows[0] maps the file's first chunks; windows[i] is mapped by whoever
+ *     needs it first and published by compare-and-swap.
+ */
+#include "agent/file/mapping.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "agent/sys/clock.h"
+#include "agent/sys/sys.h"
+#include "format/layout.h"
+
+#include "agent/sys/poison.h"
+
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
+#endif
+
+#define CHUNK         SP_FORMAT_CHUNK_BYTES
+#define WINDOW_CHUNKS SP_MAPPING_WINDOW_CHUNKS
+#define WINDOWS_MAX   SP_MAPPING_WINDOWS_MAX
+#define HOLD_TRIES    3
+#define HOLD_NS       500000u      /* slower than a page that is there */
+#define NO_ROOM_NS    10000000000u /* between questions */
+
+static _Atomic uint32_t generation;
+static _Atomic(uint8_t *) windows[WINDOWS_MAX];
+static uint64_t n_chunks;
+static bool moves;                  /* see struct sp_outfile */
+static _Atomic uint64_t no_room_ns; /* until then there is none */
+
+uint32_t sp_mapping_generation(void)
+{
+	return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+void sp_mapping_begin(const struct sp_outfile *file)
+{
+	/* In this order, for sp_mapping_detach. */
+	atomic_store(&windows[0], file->base);
+	sp_outfile_keep_from_children(file->base, file->mapped);
+	moves = file->moves;
+	n_chunks = file->limit / CHUNK;
+}
+
+void sp_mapping_drop(void)
+{
+	atomic_store(&windows[0], NULL);
+}
+
+void sp_mapping_reset(void)
+{
+	atomic_fetch_add(&generation, 1);
+	for (unsigned int i = 0; i < WINDOWS_MAX && windows[i]; i++)
+		atomic_store(&windows[i], NULL);
+	atomic_store(&no_room_ns, 0);
+}
+
+/* Memory where a part of the file was mapped in the parent, unless something
+ * else is there by now. */
+static void cover(uint8_t *at, size_t bytes)
+{
+	if (at)
+		sp_syscall(SYS_mmap, (long)at, (long)bytes,
+			   PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
+				   MAP_FIXED_NOREPLACE,
+			   -1, 0);
+}
+
+void sp_mapping_detach(void)
+{
+	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
+		cover(atomic_load(&windows[i]), WINDOW_CHUNKS * CHUNK);
+}
+
+uint8_t *sp_mapping_base(void)
+{
+	return atomic_load_explicit(&windows[0], memory_order_acquire);
+}
+
+/* Map window i, whose predecessor is mapped: from the predecessor's last chunk
+ * on, since a mapping can only be extended from inside itself. */
+static uint8_t *map_window(unsigned int i)
+{
+	uint32_t before = atomic_load(&generation);
+	uint8_t *previous =
+		atomic_load_explicit(&windows[i - 1], memory_order_acquire);
+	uint8_t *none = NULL, *fresh;
+	uint64_t left = n_chunks - (uint64_t)i * WINDOW_CHUNKS;
+	uint64_t n = left < WINDOW_CHUNKS ? left : WINDOW_CHUNKS;
+
+	fresh = sp_outfile_map_more(previous + (WINDOW_CHUNKS - 1) * CHUNK,
+				    (n + 1) * CHUNK);
+	if (!fresh)
+		return NULL;
+	if (!atomic_compare_exchange_strong_explicit(
+		    &windows[i], &none, fresh + CHUNK, memory_order_acq_rel,
+		    memory_order_acquire)) {
+		SP_SYS2(munmap, fresh, (n + 1) * CHUNK);
+		return none;
+	}
+	if (atomic_load(&generation) != before) {
+		/* A child that was forked in here does not have it. */
+		atomic_store(&windows[i], NULL);
+		return NULL;
+	}
+	return fresh + CHUNK;
+}
+
+uint8_t *sp_mapping_chunk(uint64_t n)
+{
+	unsigned int last = (unsigned int)(n / WINDOW_CHUNKS);
+	uint8_t *window = NULL;
+
+	for (unsigned int i = 0; i <= last; i++) {
+		window =
+			atomic_load_explicit(&windows[i], memory_order_acquire);
+		if (!window && i)
+			window = map_window(i);
+		if (!window)
+			return NULL; /* the first: a child, forked in here */
+	}
+	return window + n % WINDOW_CHUNKS * CHUNK;
+}
+
+/*
+ * A file system that has little room writes out what it can before it answers,
+ * and that may be what it has just been asked for: so a slow answer does not
+ * count.  Without a quick one it is left alone for a while.
+ */
+bool sp_mapping_hold(uint8_t *at, uint64_t bytes)
+{
+	uint64_t before;
+
+	if (!moves)
+		return true;
+	before = sp_clock_now_ns();
+	if (before < atomic_load_explicit(&no_room_ns, memory_order_relaxed))
+		return false;
+	for (int i = 0; i < HOLD_TRIES && sp_outfile_hold(at, bytes); i++) {
+		uint64_t after = sp_clock_now_ns();
+
+		if (after - before < HOLD_NS)
+			return true;
+		before = after;
+	}
+	atomic_store_explicit(&no_room_ns, before + NO_ROOM_NS,
+			      memory_order_relaxed);
+	return false;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_FILE_NAMES_H
+#define SP_AGENT_FILE_NAMES_H
+
+#include <stdint.h>
+
+#include "format/layout.h"
+
+/*
+ * Names of threads that have no slot to keep them: those that were named before
+ * their first event, and those beyond the number of slots.  By the kernel's
+ * thread id, in a table of fixed size, where the newest names stay.
+ *
+ * A thread that nobody has named has its creator's name, and the first one the
+ * program's.  So as long as nobody has named any, that is the name of all.
+ *
+ * Context: any.  No lock is waited for.
+ */
+#define SP_NAMES_MAX 1024u
+
+/* The process begins, as one thread of that name: that of the program that the
+ * kernel was told to execute, or `path` if that is not known; or in a forked
+ * child that of the thread that forked.  Forgets all others. */
+void sp_names_begin_program(const char *path);
+void sp_names_begin(const char *name);
+
+/* Thread `tid` has that name now. */
+void sp_names_put(uint64_t tid, const char *name);
+void sp_names_forget(uint64_t tid);
+
+/* The calling thread has left one of these for good (inside.h). */
+void sp_names_give_left(void);
+
+/* The name of thread `tid`: as it was put, or that of all; else "". */
+void sp_names_get(uint64_t tid, char ret[SP_FORMAT_THREAD_NAME_MAX]);
+
+#endif

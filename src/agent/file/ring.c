@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * I1  The owner of a chunk is one word, changed by compare-and-swap: whoever
+ *     takes it alone has it.  It is FREE, PERMANENT for good, or a segment and
+ *     the number of the lane that filled it.
+ * I2  oldest <= covered <= current <= covered + 1.  A chunk of a segment before
+ *     `oldest` is free again; `oldest` changes when the file says so, and with
+ *     it `current`, in one step.
+ * I3  A lane stores only into a chunk of the segment that it found to be the
+ *     current one after it was taken.  So nobody stores into a chunk of a
+ *     discarded segment but a holder of its lane who found that long ago and
+ *     was stopped since: such a chunk is left alone until he goes on.
+ * I4  Whoever leaves a turn for good, by siglongjmp out of a signal handler
+ * that interrupted it, loses it after TURN_NS, and so does whoever is stopped
+ * in it.  He goes on in vain: the range is another by then.  Only a window that
+ * he is in the middle of writing may spoil one of its copies until the next
+ * turn.
+ */
+#include "agent/file/ring.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "agent/thread/lease.h"
+
+#include "agent/sys/poison.h"
+
+#define FREE      0ull
+#define PERMANENT UINT64_MAX
+
+/* The file has at most that many segments: about one in use for each share, as
+ * long as threads take whole chunks. */
+#define SHARES       8u
+#define SEGMENTS_MAX 16u
+
+#define TURN_NS 1000000000u
+
+/* What a lane has while it is taking a chunk: any. */
+#define ANY_CHUNK UINT64_MAX
+
+static _Atomic uint64_t owners[SP_RING_CHUNKS_MAX];
+static uint64_t n_chunks;
+static _Atomic uint64_t cursor; /* chunks are looked for from here on */
+static _Atomic uint64_t extent;
+static _Atomic uint64_t n_permanent;
+
+static _Atomic uint64_t range; /* oldest << 32 | current */
+static _Atomic uint32_t covered;
+static _Atomic uint32_t n_used; /* chunks that the current segment took */
+
+static _Atomic uint64_t turning; /* lease of a turn */
+/* The oldest segment that the file may say is left; `range` follows. */
+static _Atomic uint32_t announced;
+/* Of kept segments, by number modulo SEGMENTS_MAX; published by `covered`. */
+static struct sp_window windows[SEGMENTS_MAX];
+
+static uint32_t segment_of(uint64_t owner)
+{
+	return (uint32_t)owner;
+}
+
+static uint64_t range_of(uint32_t oldest, uint32_t current)
+{
+	return (uint64_t)oldest << 32 | current;
+}
+
+static uint32_t oldest_segment(void)
+{
+	return (uint32_t)(atomic_load(&range) >> 32);
+}
+
+void sp_ring_begin(uint64_t chunks)
+{
+	n_chunks = chunks < SP_RING_CHUNKS_MAX ? chunks : SP_RING_CHUNKS_MAX;
+	for (uint64_t i = 0; i < n_chunks; i++)
+		atomic_store_explicit(&owners[i], FREE, memory_order_relaxed);
+	memset(windows, 0, sizeof(windows));
+	atomic_store(&cursor, 0);
+	atomic_store(&extent, 1);
+	atomic_store(&n_permanent, 0);
+	atomic_store(&covered, 1);
+	atomic_store(&n_used, 0);
+	atomic_store(&turning, 0);
+	atomic_store(&announced, 1);
+	atomic_store(&range, range_of(1, 1));
+}
+
+uint32_t sp_ring_segment(void)
+{
+	return (uint32_t)atomic_load(&range);
+}
+
+uint32_t sp_ring_covered(void)
+{
+	return atomic_load_explicit(&covered, memory_order_acquire);
+}
+
+uint64_t sp_ring_extent(void)
+{
+	return atomic_load_explicit(&extent, memory_order_relaxed);
+}
+
+/* ---- chunks ---- */
+
+static uint8_t lane_of(uint64_t owner)
+{
+	return (uint8_t)(owner >> 32);
+}
+
+/* May another than the holder of lane number `own` still store into the chunk
+ * (I3)? */
+static bool is_held(uint64_t owner, uint64_t chunk, uint8_t own)
+{
+	const struct sp_lane *lane = sp_lane_of(lane_of(owner));
+	uint64_t has;
+
+	if (lane_of(owner) == own || !atomic_load(&lane->holder))
+		return false;
+	has = atomic_load(&lane->chunk_number);
+	return has == chunk || has == ANY_CHUNK;
+}
+
+static bool is_free(uint64_t owner, uint64_t chunk, uint32_t first, uint8_t own)
+{
+	return owner == FREE ||
+	       (owner != PERMANENT && segment_of(owner) < first &&
+		!is_held(owner, chunk, own));
+}
+
+static void raise_extent(uint64_t to)
+{
+	uint64_t now = atomic_load_explicit(&extent, memory_order_relaxed);
+
+	while (now < to && !atomic_compare_exchange_weak(&extent, &now, to))
+		;
+}
+
+static uint64_t take(uint64_t as, bool *ret_used)
+{
+	const uint64_t from =
+		atomic_load_explicit(&cursor, memory_order_relaxed);
+	const uint32_t first = oldest_segment();
+
+	for (uint64_t i = 0; i + 1 < n_chunks; i++) {
+		const uint64_t n = 1 + (from + i) % (n_chunks - 1);
+		uint64_t owner = atomic_load(&owners[n]);
+
+		if (!is_free(owner, n, first, lane_of(as)) ||
+		    !atomic_compare_exchange_strong(&owners[n], &owner, as))
+			continue;
+		atomic_store_explicit(&cursor, from + i + 1,
+				      memory_order_relaxed);
+		raise_extent(n + 1);
+		*ret_used = owner != FREE;
+		return n;
+	}
+	return 0;
+}
+
+uint64_t sp_ring_take_permanent(bool *ret_used)
+{
+	uint64_t n;
+
+	if (4 * atomic_fetch_add(&n_permanent, 1) >= 3 * n_chunks) {
+		atomic_fetch_sub(&n_permanent, 1);
+		return 0;
+	}
+	n = take(PERMANENT, ret_used);
+	if (!n)
+		atomic_fetch_sub(&n_permanent, 1);
+	return n;
+}
+
+/*
+ * Is there more than what is needed to cover the current segment?  All that the
+ * one before has may be alive, and each lane begins a chunk.  Without that,
+ * whoever finds no room could not make room.
+ */
+static bool has_spare(uint8_t own)
+{
+	const uint32_t first = oldest_segment();
+	const uint32_t before = sp_ring_segment() - 1;
+	const uint64_t begun = atomic_load(&n_used), lanes = sp_lane_count();
+	uint64_t n_free = 0, needed = begun < lanes ? lanes - begun : 0;
+
+	if (atomic_load(&covered) != before)
+		return true;
+	for (uint64_t n = 1; n < n_chunks; n++) {
+		const uint64_t owner =
+			atomic_load_explicit(&owners[n], memory_order_relaxed);
+
+		n_free += is_free(owner, n, first, own);
+		needed += owner != PERMANENT && segment_of(owner) == before;
+	}
+	return n_free > needed;
+}
+
+bool sp_ring_has_room(void)
+{
+	const uint32_t first = oldest_segment();
+
+	for (uint64_t n = 1; n < n_chunks; n++)
+		if (is_free(atomic_load(&owners[n]), n, first, 0))
+			return true;
+	return false;
+}
+
+uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool covers,
+		      bool *ret_used)
+{
+	uint64_t n = 0;
+
+	atomic_store(&lane->chunk_number, ANY_CHUNK);
+	if (covers || has_spare(sp_lane_number(lane)))
+		n = take((uint64_t)sp_lane_number(lane) << 32 | segment,
+			 ret_used);
+	if (n)
+		atomic_fetch_add(&n_used, 1);
+	else
+		sp_ring_took(lane, 0);
+	return n;
+}
+
+void sp_ring_took(struct sp_lane *lane, uint64_t chunk)
+{
+	atomic_store(&lane->chunk_number, chunk);
+}
+
+uint64_t sp_ring_next_of(uint32_t segment, uint64_t after)
+{
+	for (uint64_t n = after + 1; n < n_chunks; n++) {
+		const uint64_t owner =
+			atomic_load_explicit(&owners[n], memory_order_relaxed);
+
+		if (owner != PERMANENT && segment_of(owner) == segment)
+			return n;
+	}
+	return 0;
+}
+
+/* ---- turns ---- */
+
+/* Chunks that make a segment. */
+static uint64_t share(void)
+{
+	const uint64_t ring = n_chunks - 1 - atomic_load(&n_permanent);
+
+	return ring / SHARES ? ring / SHARES : 1;
+}
+
+static bool is_due(bool is_full)
+{
+	return atomic_load(&covered) == sp_ring_segment() &&
+	       (is_full || atomic_load(&n_used) >= share());
+}
+
+/* The segment that is to be the oldest, so that the next one has room to be
+ * covered (has_spare()), for twice its share, since it is not ended before, and
+ * a chunk for each lane, since those that the lanes have now are not filled. */
+static uint32_t choose_oldest(void)
+{
+	const uint64_t wanted =
+		atomic_load(&n_used) + 2 * share() + sp_lane_count();
+	const uint32_t first = oldest_segment();
+	const uint32_t last = atomic_load(&covered);
+	uint64_t chunks[SEGMENTS_MAX] = {0}, n_free = 0;
+	uint32_t o;
+
+	for (uint64_t n = 1; n < n_chunks; n++) {
+		const uint64_t owner =
+			atomic_load_explicit(&owners[n], memory_order_relaxed);
+
+		if (is_free(owner, n, first, 0))
+			n_free++;
+		else if (owner != PERMANENT && segment_of(owner) >= first)
+			chunks[segment_of(owner) % SEGMENTS_MAX]++;
+	}
+	for (o = first; o < last; o++) {
+		if (n_free >= wanted && last + 1 - o < SEGMENTS_MAX)
+			break;
+		n_free += chunks[o % SEGMENTS_MAX];
+	}
+	return o;
+}
+
+bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
+			struct sp_window *ret_window)
+{
+	uint32_t oldest;
+
+	if (!is_due(is_full))
+		return false;
+	ret_turn->token = sp_lease_take(&turning, TURN_NS);
+	if (!ret_turn->token)
+		return false;
+	ret_turn->from = atomic_load(&range);
+	if (!is_due(is_full)) {
+		sp_lease_give(&turning, ret_turn->token);
+		return false;
+	}
+	oldest = choose_oldest();
+	/* Of two that make the same turn, the later one. */
+	if (oldest < atomic_load(&announced))
+		oldest = atomic_load(&announced);
+	atomic_store(&announced, oldest);
+	ret_turn->to = range_of(oldest, (uint32_t)ret_turn->from + 1);
+	*ret_window = windows[oldest % SEGMENTS_MAX];
+	return true;
+}
+
+void sp_ring_give_left(void)
+{
+	sp_lease_give_left(&turning);
+}
+
+bool sp_ring_has_turn(const struct sp_ring_turn *turn)
+{
+	return atomic_load(&turning) == turn->token;
+}
+
+/* The order of I2 and I3: chunks are free before anybody needs them. */
+void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded)
+{
+	uint64_t from = turn->from;
+
+	/* A child, forked in here, has begun anew. */
+	if (!sp_ring_has_turn(turn))
+		return;
+	if (is_recorded &&
+	    atomic_compare_exchange_strong(&range, &from, turn->to))
+		atomic_store(&n_used, 0);
+	sp_lease_give(&turning, turn->token);
+}
+
+/* Once: who was stopped before it comes too late. */
+void sp_ring_cover(uint32_t segment, const struct sp_window *window)
+{
+	uint32_t before = segment - 1;
+
+	if (atomic_load(&covered) != before)
+		return;
+	windows[segment % SEGMENTS_MAX] = *window;
+	windows[segment % SEGMENTS_MAX].oldest = segment;
+	atomic_compare_exchange_strong(&covered, &before, segment);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_FILE_SLOTS_H
+#define SP_AGENT_FILE_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "format/layout.h"
+
+struct sp_classes;
+
+/*
+ * Exact totals.  A thread owns a slot while it lives and adds what it has
+ * allocated whenever it checks in; a slot goes from one thread to the next with
+ * its totals, so the sum over all slots is the process's total at any time.
+ * Slot 0 is nobody's: threads that found no other, or have ended, add to it.
+ *
+ * The totals live here and are copied into the profile file when there is one.
+ * So are the totals by size class (classes.h), which the owner counts by itself
+ * in the slab of the slot.
+ */
+
+/* A slot for thread `index` (loss counted if it is the shared one), until
+ * sp_slots_release. */
+uint16_t sp_slots_claim(uint32_t index);
+
+/* The slab of a slot that the caller owns: what was counted there since the
+ * process began.  NULL for slot 0, or if there is no memory (loss counted). */
+struct sp_classes *sp_slots_classes(uint16_t slot);
+
+/* Add to the totals and copy them to the file; and the slab, too, if much was
+ * added since the last time.  Any thread may. */
+void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
+
+/* The owner adds to the slot before it has allocated more than step_bytes since
+ * the last time.  To be said before it adds. */
+void sp_slots_set_step(uint16_t slot, uint64_t step_bytes);
+
+/* The owner checks in: how many ns after the last time?  The threads of slot 0
+ * share one clock. */
+uint64_t sp_slots_check_in(uint16_t slot, uint64_t now_ns);
+
+/*
+ * Bytes that all threads but the owner of `mine` may allocate, at most, before
+ * they add to their slots again, beyond what their slabs have; check_in_bytes
+ * is the step of those without a slot.  That does not cover what an owner
+ * allocates who adds while this looks: afterwards he sees what the caller has
+ * stored before.
+ */
+uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
+
+/* What is added to the slot from now on was, or was not, allocated by a thread
+ * that samples.  The owner's, after it has added everything; for slot 0
+ * anybody's. */
+void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
+
+/* Copy the slab to the file, however little was added. */
+void sp_slots_flush_classes(uint16_t slot);
+
+/* The owner ends: the slot is free for another thread.  Returns slot 0. */
+uint16_t sp_slots_release(uint16_t slot);
+
+/* The name that the thread with this pthread_t has got: kept with its slot, or
+ * until it has one (names.h).  The calling thread's name, "" if unknown; `slot`
+ * is its own. */
+void sp_slots_set_name(unsigned long pthread, const char *name);
+void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX]);
+
+/* Kernel's id of the calling thread as its C library knows it, without a system
+ * call; 0 if the C library is not glibc, or before sp_slots_init. */
+uint64_t sp_slots_tid(void);
+void sp_slots_init(void);
+
+/* Copy every slot, with what its owner has not added yet, into a file that was
+ * just made, or is about to end; in the second case the slabs, too. */
+void sp_slots_flush_all(void);
+void sp_slots_flush_all_classes(void);
+
+/*
+ * Exact totals of the process up to now: also what running threads have not
+ * added yet, from their slabs.  Each thread is cut somewhere within the call.
+ * What cannot be told, at most check_in_bytes for each thread that has no slot
+ * or whose slot has no slab, is in slack_bytes.  Takes some 1 us for each slot.
+ */
+struct sp_slots_totals {
+	uint64_t bytes;
+	uint64_t objects;
+	/* Of these: allocated by threads that were not sampling. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	uint64_t slack_bytes;
+};
+
+void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
+
+/*
+ * The calling thread has left a call by siglongjmp: give back what it held
+ * here, also slots whose claim it has left, but for slot `mine`, which it goes
+ * on with.  Context: sampled.
+ */
+void sp_slots_give_left(uint16_t mine);
+
+/* What the owner of slot n has counted, by its slab, and how much of that it
+ * has added; false if the slot has no slab.  The owner's. */
+struct sp_slots_own {
+	struct sp_classes *classes;
+	uint64_t bytes, objects;
+	uint64_t added_bytes, added_objects;
+};
+
+bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
+
+/* In a forked child: nothing is owned, all totals are zero. */
+void sp_slots_reset(void);
+
+#endif

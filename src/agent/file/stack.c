@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/file/stack.h"
+
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/unwind/framewalk.h"
+#include "agent/unwind/modules.h"
+
+#include "agent/sys/poison.h"
+
+/* Objects that a single stack may bring along before it is taken as it is. */
+#define RETRIES 16
+
+static bool follows_pointers;
+
+/* True: all of them are in permanent objects. */
+static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
+{
+	struct sp_module_entry *e = NULL, *last = NULL;
+	bool is_permanent = true;
+
+	for (unsigned int i = 0; i < n; i++) {
+		uintptr_t pc = (uintptr_t)pcs[i];
+
+		/* The call is before the return address; a call at the very
+		 * end of an object must not fall into the next one. */
+		e = sp_modules_find(pc - 1, last);
+		if (e && e != last)
+			sp_writer_module(lane, e);
+		last = e;
+		is_permanent &= e && e->permanent;
+		lane->frames[i].module = e ? e->id : 0;
+		lane->frames[i].offset = e ? pc - e->start : pc;
+	}
+	return is_permanent;
+}
+
+static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
+			struct sp_stack_walk *walk)
+{
+	lane->caller = frame->pc;
+	resolve(lane, &lane->caller, 1);
+	sp_diag_lose(SP_LOSS_UNWIND_FAILED, 1);
+	*walk = (struct sp_stack_walk){
+		.pcs = &lane->caller, .n = 1, .flags = SP_STACK_CALLER_ONLY};
+}
+
+void sp_stack_follow_pointers(void)
+{
+	follows_pointers = true;
+}
+
+const char *sp_stack_unwinder(void)
+{
+	return follows_pointers ? "fp" : "tables";
+}
+
+void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
+		   const struct sp_call_frame *frame, struct sp_stack_walk *ret)
+{
+	const struct sp_walk *walk;
+	bool is_cut = false;
+
+	if (follows_pointers)
+		walk = sp_framewalk_pointers(lane, frame, depth + 1, &is_cut);
+	else
+		walk = sp_framewalk_tables(lane, frame, depth + 1, &is_cut);
+	if (!walk) {
+		*ret = (struct sp_stack_walk){.n = 0};
+		return;
+	}
+	*ret = (struct sp_stack_walk){
+		.pcs = walk->pcs + walk->first,
+		.n = walk->n,
+		.flags = is_cut ? SP_STACK_NO_POINTER : 0,
+		.hash = walk->hashes[walk->first],
+		.modules = walk->modules,
+	};
+	if (walk->n > depth) {
+		ret->n = depth;
+		ret->flags = SP_STACK_TRUNCATED;
+	}
+}
+
+void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
+		      const struct sp_call_frame *frame,
+		      struct sp_stack_walk *walk)
+{
+	for (int attempt = 0; walk->n; attempt++) {
+		bool is_permanent = resolve(lane, walk->pcs, walk->n);
+
+		if (sp_modules_count() == walk->modules || attempt == RETRIES) {
+			walk->is_permanent = is_permanent;
+			return;
+		}
+		sp_stack_walk(lane, depth, frame, walk);
+	}
+	caller_only(lane, frame, walk);
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The C allocation functions as the program sees them.  Hot path: charge the
+ * thread's word, count, and jump to the allocator below with the arguments as
+ * they came; pointers, alignment and usable size are the allocator's.  Objects
+ * beyond 1 KiB count by another way, which ends in the same jump.
+ *
+ * What frees asks the filter first: only samples, and few other objects, have
+ * to go by the live set, before their memory goes back.
+ *
+ * The declarations are our own: <stdlib.h> lets the compiler assume things
+ * about these functions that their definitions must not rely on.
+ */
+#include <errno.h>
+#include <linux/prctl.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/event/recorder.h"
+#include "agent/hooks/count.h"
+#include "agent/sys/export.h"
+#include "agent/sys/real.h"
+
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define NOINLINE    __attribute__((noinline))
+
+void *malloc(size_t n);
+void *calloc(size_t n, size_t size);
+void *realloc(void *p, size_t n);
+void *reallocarray(void *p, size_t n, size_t size);
+void free(void *p);
+void cfree(void *p);
+void free_sized(void *p, size_t n);
+void free_aligned_sized(void *p, size_t alignment, size_t n);
+void *memalign(size_t alignment, size_t n);
+int posix_memalign(void **ret, size_t alignment, size_t n);
+void *aligned_alloc(size_t alignment, size_t n);
+void *valloc(size_t n);
+void *pvalloc(size_t n);
+size_t malloc_usable_size(void *p);
+int pthread_setname_np(pthread_t thread, const char *name);
+int prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+	  unsigned long d);
+
+static void *no_memory(void)
+{
+	errno = ENOMEM;
+	return NULL;
+}
+
+static SP_COLD void *cold_malloc(size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	p = sp_real.malloc(n);
+	sp_count(p, n, SP_ENTRY_MALLOC, SP_FRAME_HERE);
+	return p;
+}
+
+static NOINLINE void *large_malloc(size_t n)
+{
+	sp_count_large(n);
+	return sp_real.malloc(n);
+}
+
+SP_EXPORT void *malloc(size_t n)
+{
+	if (UNLIKELY(sp_thread_charge(n)))
+		return cold_malloc(n);
+	sp_thread.objects++;
+	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+		return large_malloc(n);
+	sp_classes_count_small(sp_thread.classes, n);
+	return sp_real.malloc(n);
+}
+
+static SP_COLD void *cold_calloc(size_t n, size_t size)
+{
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	p = sp_real.calloc(n, size);
+	sp_count(p, n * size, SP_ENTRY_CALLOC, SP_FRAME_HERE);
+	return p;
+}
+
+/* The product overflows: the allocator below refuses it in its own way. */
+static SP_COLD void *impossible_calloc(size_t n, size_t size)
+{
+	if (!sp_real_resolve())
+		return no_memory();
+	return sp_real.calloc(n, size);
+}
+
+static NOINLINE void *large_calloc(size_t n, size_t size)
+{
+	sp_count_large(n * size);
+	return sp_real.calloc(n, size);
+}
+
+SP_EXPORT void *calloc(size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
+		return impossible_calloc(n, size);
+	if (UNLIKELY(sp_thread_charge(bytes)))
+		return cold_calloc(n, size);
+	sp_thread.objects++;
+	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+		return large_calloc(n, size);
+	sp_classes_count_small(sp_thread.classes, bytes);
+	return sp_real.calloc(n, size);
+}
+
+/*
+ * The old object may be a sample, or whether this frees or allocates is known
+ * only afterwards (n is 0).  A failure leaves the old object alive: that is a
+ * null pointer for a size, and for none if ENOMEM says so.
+ */
+static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry)
+{
+	struct sp_recorder_end end;
+	int saved_errno = errno;
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	sp_recorder_free_begin(old, &end);
+	errno = 0;
+	p = sp_real.realloc(old, n);
+	if (!p && (n || errno == ENOMEM))
+		sp_recorder_free_cancel(old, &end);
+	else
+		sp_recorder_free_commit(&end);
+	if (!errno)
+		errno = saved_errno;
+	sp_count(p, n, entry, SP_FRAME_HERE);
+	return p;
+}
+
+static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
+{
+	void *p;
+
+	if (!sp_real_resolve())
+		return no_memory();
+	p = sp_real.realloc(old, n);
+	sp_count(p, n, entry, SP_FRAME_HERE);
+	return p;
+}
+
+static NOINLINE void *large_realloc(void *old, size_t n)
+{
+	sp_count_large(n);
+	return sp_real.realloc(old, n);
+}
+
+/* A realloc counts as a free of the old object and an allocation of the new
+ * size, whether it moves or not. */
+SP_EXPORT void *realloc(void *old, size_t n)
+{
+	if (UNLIKELY(n == 0) || UNLIKELY(sp_filter_may_have(old)))
+		return followed_realloc(old, n, SP_ENTRY_REALLOC);
+	if (UNLIKELY(sp_thread_charge(n)))
+		return cold_realloc(old, n, SP_ENTRY_REALLOC);
+	sp_thread.objects++;
+	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+		return large_realloc(old, n);
+	sp_classes_count_small(sp_thread.classes, n);
+	return sp_real.realloc(old, n);
+}
+
+/* Always by realloc: the C library's own would come back to our realloc and be
+ * counted there, others' would not. */
+SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
+{
+	size_t bytes;
+
+	if (UNLIKELY(__builtin_mul_overflow(n, size, &bytes)))
+		return no_memory();
+	if (UNLIKELY(bytes == 0) || UNLIKELY(sp_filter_may_have(old)))
+		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
+	if (UNLIKELY(sp_thread_charge(bytes)))
+		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
+	sp_thread.objects++;
+	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+		return large_realloc(old, bytes);
+	sp_classes_count_small(sp_thread.classes, bytes);
+	return sp_real.realloc(old, bytes);
+}
+
+SP_EXPORT void *memalign(size_t alignment, size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.memalign)
+		return no_memory();
+	p = sp_real.memalign(alignment, n);
+	sp_count(p, n, SP_ENTRY_MEMALIGN, SP_FRAME_HERE);
+	return p;
+}
+
+SP_EXPORT int posix_memalign(void **ret, size_t alignment, size_t n)
+{
+	int err;
+
+	if (!sp_real_resolve() || !sp_real.posix_memalign)
+		return ENOMEM;
+	err = sp_real.posix_memalign(ret, alignment, n);
+	if (!err)
+		sp_count(*ret, n, SP_ENTRY_POSIX_MEMALIGN, SP_FRAME_HERE);
+	return err;
+}
+
+SP_EXPORT void *aligned_alloc(size_t alignment, size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.aligned_alloc)
+		return no_memory();
+	p = sp_real.aligned_alloc(alignment, n);
+	sp_count(p, n, SP_ENTRY_ALIGNED_ALLOC, SP_FRAME_HERE);
+	return p;
+}
+
+SP_EXPORT void *valloc(size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.valloc)
+		return no_memory();
+	p = sp_real.valloc(n);
+	sp_count(p, n, SP_ENTRY_VALLOC, SP_FRAME_HERE);
+	return p;
+}
+
+SP_EXPORT void *pvalloc(size_t n)
+{
+	void *p;
+
+	if (!sp_real_resolve() || !sp_real.pvalloc)
+		return no_memory();
+	p = sp_real.pvalloc(n);
+	sp_count(p, n, SP_ENTRY_PVALLOC, SP_FRAME_HERE);
+	return p;
+}
+
+static SP_COLD void followed_free(void *p)
+{
+	sp_recorder_free(p);
+	if (UNLIKELY(sp_thread.inside))
+		sp_agent_look();
+	sp_real.free(p);
+}
+
+SP_EXPORT void free(void *p)
+{
+	if (UNLIKELY(sp_filter_may_have(p)))
+		followed_free(p);
+	else
+		sp_real.free(p);
+}
+
+SP_EXPORT void cfree(void *p)
+{
+	free(p);
+}
+
+/* C23: a program that tests for these finds ours, so they work over an older C
+ * library too. */
+SP_EXPORT void free_sized(void *p, size_t n)
+{
+	if (UNLIKELY(sp_filter_may_have(p)))
+		sp_recorder_free(p);
+	if (sp_real.free_sized)
+		sp_real.free_sized(p, n);
+	else
+		sp_real.free(p);
+}
+
+SP_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
+{
+	if (UNLIKELY(sp_filter_may_have(p)))
+		sp_recorder_free(p);
+	if (sp_real.free_aligned_sized)
+		sp_real.free_aligned_sized(p, alignment, n);
+	else
+		sp_real.free(p);
+}
+
+SP_EXPORT size_t malloc_usable_size(void *p)
+{
+	if (!sp_real_resolve() || !sp_real.malloc_usable_size)
+		return 0;
+	return sp_real.malloc_usable_size(p);
+}
+
+SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
+{
+	int err;
+
+	if (!sp_real_resolve() || !sp_real.pthread_setname_np)
+		return ENOSYS;
+	err = sp_real.pthread_setname_np((unsigned long)thread, name);
+	if (!err)
+		sp_agent_note_name((unsigned long)thread, name);
+	return err;
+}
+
+/* Behind one of these a system call filter is next, which may kill for opening
+ * a file: whoever has none yet has to create it now. */
+SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
+		    unsigned long c, unsigned long d)
+{
+	int result;
+
+	if (!sp_real_resolve() || !sp_real.prctl) {
+		errno = ENOSYS;
+		return -1;
+	}
+	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
+		sp_agent_open_file();
+	result = sp_real.prctl(option, a, b, c, d);
+	if (option == PR_SET_NAME && result == 0)
+		sp_agent_note_name((unsigned long)pthread_self(),
+				   (const char *)a);
+	return result;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/sys/clock.h"
+
+#include <link.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <time.h>
+
+#include "agent/sys/linkmap.h"
+#include "agent/sys/sys.h"
+
+#include "agent/sys/poison.h"
+
+static int (*vdso_clock)(clockid_t, struct timespec *);
+
+void sp_clock_find(void)
+{
+	const struct link_map *map = sp_linkmap_first();
+	uintptr_t vdso = getauxval(AT_SYSINFO_EHDR);
+	void *address = NULL;
+
+	while (map && map->l_addr != vdso)
+		map = map->l_next;
+	if (vdso && map)
+		address = sp_linkmap_find(map, "__vdso_clock_gettime");
+	memcpy(&vdso_clock, &address, sizeof(address));
+}
+
+static uint64_t read_clock(clockid_t clock)
+{
+	struct timespec t = {0, 0};
+
+	if (!vdso_clock || vdso_clock(clock, &t) != 0)
+		SP_SYS2(clock_gettime, clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t sp_clock_now_ns(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t sp_clock_wall_ns(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_SYS_CLOCK_H
+#define SP_AGENT_SYS_CLOCK_H
+
+#include <stdint.h>
+
+/*
+ * Read the clock by the function that the kernel maps into every process: no
+ * system call, and not the clock_gettime of the program, which may be a
+ * library's that allocates or locks.  Called once, before there are threads;
+ * without it, or if there is none, a clock is read by system call.
+ */
+void sp_clock_find(void);
+
+/* Monotonic clock, and time of day since 1970, in nanoseconds. */
+uint64_t sp_clock_now_ns(void);
+uint64_t sp_clock_wall_ns(void);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_SYS_LINKMAP_H
+#define SP_AGENT_SYS_LINKMAP_H
+
+#include <elf.h>
+#include <link.h>
+#include <stdbool.h>
+
+/*
+ * The dynamic loader's list of objects and their symbol tables, read without
+ * the loader's functions: dlsym allocates and leaves dlerror() set when a
+ * symbol is missing, and takes the loader's lock.
+ *
+ * Context: cold.  The list is stable while the process starts (the first
+ * allocation happens inside the loader) and may be walked later only where a
+ * concurrent dlopen is tolerable.
+ */
+
+/* The executable, first of the list, or NULL if the loader is unknown. */
+const struct link_map *sp_linkmap_first(void);
+
+/* What the loader tells debuggers: its list, and whether it is taking objects
+ * out of it; NULL if the loader is unknown. */
+const struct r_debug *sp_linkmap_debug(void);
+
+/* The program headers of what the kernel executed, or NULL: the executable's,
+ * unless a loader was called as a command. */
+const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n);
+
+/* This library; NULL while the list is not known. */
+const struct link_map *sp_linkmap_self(void);
+
+/*
+ * Address of the function `name` that `map` defines in its default version
+ * (IFUNCs resolved), or NULL.
+ */
+void *sp_linkmap_find(const struct link_map *map, const char *name);
+
+/* The first definition behind this library in load order, which is what
+ * RTLD_NEXT means for a preloaded one; *ret_provider (may be NULL) is the
+ * object that defines it. */
+void *sp_linkmap_next(const char *name, const struct link_map **ret_provider);
+
+/* The first definition in load order at all: what an unbound call of the
+ * program reaches. */
+void *sp_linkmap_global(const char *name, const struct link_map **ret_provider);
+
+/* The value of a dynamic section entry, relocated if the loader has not done
+ * so; 0 if there is none. */
+uintptr_t sp_linkmap_dynamic(const struct link_map *map, ElfW(Sxword) tag);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_SYS_MAPONCE_H
+#define SP_AGENT_SYS_MAPONCE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "agent/sys/sys.h"
+
+/* The memory that *slot points to, made by whoever first needs it: zero, and
+ * zero again in a forked child (sp_sys_map_wiped).  NULL: there is none. */
+static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
+{
+	void *there = atomic_load(slot), *fresh;
+
+	if (there)
+		return there;
+	fresh = sp_sys_map_wiped(bytes);
+	if (!fresh || atomic_compare_exchange_strong(slot, &there, fresh))
+		return fresh;
+	SP_SYS2(munmap, fresh, bytes);
+	return there;
+}
+
+#endif

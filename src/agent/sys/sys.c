@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/sys/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include "agent/sys/poison.h"
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18 /* Linux 4.14 */
+#endif
+
+#define PAGE_BYTES ((size_t)4096)
+#define HUGE_BYTES ((size_t)2 << 20)
+
+static void *checked(long address)
+{
+	return address < 0 && address > -4096 ? NULL : (void *)address;
+}
+
+static void *map(size_t bytes)
+{
+	return checked(sp_syscall(SYS_mmap, 0, (long)bytes,
+				  PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+}
+
+/* Mapped with room to spare, which goes back. */
+static void *map_huge(size_t bytes)
+{
+	char *p = map(bytes + HUGE_BYTES), *start;
+	size_t before;
+
+	if (!p)
+		return NULL;
+	before = -(uintptr_t)p % HUGE_BYTES;
+	start = p + before;
+	if (before)
+		SP_SYS2(munmap, p, before);
+	SP_SYS2(munmap, start + bytes, HUGE_BYTES - before);
+	SP_SYS3(madvise, start, bytes, MADV_HUGEPAGE);
+	return start;
+}
+
+void *sp_sys_map(size_t bytes)
+{
+	void *p;
+
+	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	if (bytes >= HUGE_BYTES)
+		return map_huge(bytes);
+	p = map(bytes);
+	if (p)
+		SP_SYS3(madvise, p, bytes, MADV_NOHUGEPAGE);
+	return p;
+}
+
+void *sp_sys_map_wiped(size_t bytes)
+{
+	void *p = sp_sys_map(bytes);
+
+	if (p && SP_SYS3(madvise, p, bytes, MADV_WIPEONFORK) < 0) {
+		SP_SYS2(munmap, p, bytes);
+		return NULL;
+	}
+	return p;
+}
+
+long sp_sys_map_file(int fd, size_t bytes)
+{
+	return sp_syscall(SYS_mmap, 0, (long)bytes, PROT_READ | PROT_WRITE,
+			  MAP_SHARED, fd, 0);
+}
+
+long sp_sys_read_file(const char *path, char *buf, size_t size)
+{
+	long fd = SP_SYS4(openat, AT_FDCWD, path,
+			  O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+	size_t have = 0;
+	long n;
+
+	if (fd < 0)
+		return fd;
+	while (have < size - 1) {
+		n = SP_SYS3(read, fd, buf + have, size - 1 - have);
+		if (n <= 0)
+			break;
+		have += (size_t)n;
+	}
+	SP_SYS1(close, fd);
+	buf[have] = '\0';
+	return (long)have;
+}
+
+bool sp_sys_block_signals(uint64_t *ret_before)
+{
+	const uint64_t all = UINT64_MAX;
+
+	return SP_SYS4(rt_sigprocmask, SIG_BLOCK, &all, ret_before,
+		       sizeof(all)) == 0;
+}
+
+void sp_sys_restore_signals(uint64_t before)
+{
+	SP_SYS4(rt_sigprocmask, SIG_SETMASK, &before, 0, sizeof(before));
+}
+
+/* For a requeue of no waiters, which compares first. */
+int sp_sys_compare(const volatile uint32_t *word, uint32_t value)
+{
+	static int nobody;
+	const long ret =
+		sp_syscall(SYS_futex, (long)word, FUTEX_CMP_REQUEUE_PRIVATE, 0,
+			   0, (long)&nobody, value);
+
+	return ret == -EAGAIN || ret == -EFAULT ? 1 : (int)ret;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_SYS_SYS_H
+#define SP_AGENT_SYS_SYS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
+#endif
+
+/*
+ * System calls of the agent, made directly: no cancellation point, no errno,
+ * nothing that another library could interpose.  Each returns the kernel's
+ * value, a negative errno on failure.
+ *
+ * Context: hot-path code makes none; sampled code only mmap, munmap, mremap,
+ * madvise and futex, which malloc itself makes; the rest is for start-up.
+ */
+static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
+			      long f)
+{
+	register long r10 __asm__("r10") = d;
+	register long r8 __asm__("r8") = e;
+	register long r9 __asm__("r9") = f;
+	long ret;
+
+	__asm__ volatile("syscall"
+			 : "=a"(ret)
+			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
+			   "r"(r9)
+			 : "rcx", "r11", "memory");
+	return ret;
+}
+
+#define SP_SYS0(n)       sp_syscall(SYS_##n, 0, 0, 0, 0, 0, 0)
+#define SP_SYS1(n, a)    sp_syscall(SYS_##n, (long)(a), 0, 0, 0, 0, 0)
+#define SP_SYS2(n, a, b) sp_syscall(SYS_##n, (long)(a), (long)(b), 0, 0, 0, 0)
+#define SP_SYS3(n, a, b, c)                                                    \
+	sp_syscall(SYS_##n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
+#define SP_SYS4(n, a, b, c, d)                                                 \
+	sp_syscall(SYS_##n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/*
+ * Anonymous private memory, zeroed; NULL on failure.  Less than 2 MiB has no
+ * huge pages, since it may never be touched; more is a table that is touched
+ * all over, and has them.
+ */
+void *sp_sys_map(size_t bytes);
+
+/* The same, but it is zero in a forked child, before any code of that runs;
+ * NULL also before Linux 4.14. */
+void *sp_sys_map_wiped(size_t bytes);
+
+/* Map `bytes` of fd from its beginning, shared: the address, or a negative
+ * errno. */
+long sp_sys_map_file(int fd, size_t bytes);
+
+/*
+ * Read the whole of a small file into buf, at most size - 1 bytes, and
+ * terminate it.  The number of bytes, or a negative errno.
+ */
+long sp_sys_read_file(const char *path, char *buf, size_t size);
+
+/*
+ * No signal handler runs on this thread from the one to the other; false: it
+ * cannot be had.  Context: cold, and the creation of a file.
+ */
+bool sp_sys_block_signals(uint64_t *ret_before);
+void sp_sys_restore_signals(uint64_t before);
+
+/*
+ * Has the word another value?  0: no; 1: yes, or nothing can be read there; a
+ * negative errno: the kernel does not say.  No fault is raised, and a program
+ * that is locked up to what malloc needs can ask, too.  Context: sampled.
+ */
+int sp_sys_compare(const volatile uint32_t *word, uint32_t value);
+
+#endif

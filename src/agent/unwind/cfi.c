@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The format is DWARF's call frame information as the x86-64 ABI and the Linux
+ * Standard Base have it: .eh_frame_hdr is a sorted table of (function, entry),
+ * an entry (FDE) refers to what it has in common with others (CIE), and both
+ * are small programs that describe the frame, instruction by instruction.
+ */
+#include "agent/unwind/cfi.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "agent/unwind/code.h"
+#include "agent/unwind/stackend.h"
+#include "base/bytes.h"
+
+#include "agent/sys/poison.h"
+
+/* How pointers are encoded (DW_EH_PE_*). */
+#define UDATA4         0x03
+#define PCREL_SDATA4   0x1b
+#define DATAREL_SDATA4 0x3b
+#define PCREL          0x10
+#define FORMAT_MASK    0x0f
+#define OTHER_MASK     0xf0
+
+#define HEADER_BYTES      12
+#define HEADER_PAIR_BYTES 8
+
+/* ---- the entries ---- */
+
+/* From `at` to the end of its segment; false: in none. */
+static bool tables_at(const struct sp_module_entry *e, uintptr_t at,
+		      struct sp_slice *ret)
+{
+	if (!sp_code_segment(e, at, PF_R, ret))
+		return false;
+	ret->at = (const uint8_t *)at;
+	return true;
+}
+
+/* The bytes of the entry at `at`, behind its length.  False: it is not of the
+ * usual kind. */
+static bool entry_at(const struct sp_module_entry *e, uintptr_t at,
+		     struct sp_slice *ret)
+{
+	uint64_t bytes;
+
+	if (!tables_at(e, at, ret))
+		return false;
+	bytes = sp_cfi_read_fixed(ret, 4);
+	if (ret->failed || bytes >= 0xfffffff0u || bytes > sp_slice_left(ret))
+		return false;
+	ret->end = ret->at + bytes;
+	return true;
+}
+
+/* A number in one of the formats. */
+static uint64_t read_number(struct sp_slice *s, uint8_t format)
+{
+	switch (format) {
+	case 0x00: /* absptr, udata8, sdata8 */
+	case 0x04:
+	case 0x0c:
+		return sp_cfi_read_fixed(s, 8);
+	case 0x03: /* udata4 */
+		return sp_cfi_read_fixed(s, 4);
+	case 0x0b: /* sdata4 */
+		return (uint64_t)(int32_t)sp_cfi_read_fixed(s, 4);
+	case 0x02: /* udata2 */
+		return sp_cfi_read_fixed(s, 2);
+	case 0x0a: /* sdata2 */
+		return (uint64_t)(int16_t)sp_cfi_read_fixed(s, 2);
+	case 0x01: /* uleb128 */
+		return sp_slice_varint(s);
+	case 0x09: /* sleb128 */
+		return (uint64_t)sp_cfi_read_sleb(s);
+	default:
+		s->failed = true;
+		return 0;
+	}
+}
+
+/* The address of a function: as it is, or relative to where it stands. */
+static uintptr_t read_address(struct sp_slice *s, uint8_t encoding)
+{
+	uintptr_t here = (uintptr_t)s->at;
+	uint64_t number = read_number(s, encoding & FORMAT_MASK);
+
+	if ((encoding & OTHER_MASK) == PCREL)
+		return here + number;
+	if (encoding & OTHER_MASK)
+		s->failed = true;
+	return number;
+}
+
+/* What a CIE says besides its program. */
+struct common {
+	uint8_t encoding; /* of functions' addresses */
+	bool has_data;    /* an FDE has some, too */
+	bool is_signal;   /* the frames are those of a signal */
+};
+
+/* The letters of a CIE's augmentation, and the data behind a z. */
+static bool read_augmentation(struct sp_slice *s, const char *letters,
+			      struct common *common)
+{
+	uint8_t encoding;
+
+	for (; *letters; letters++) {
+		switch (*letters) {
+		case 'R':
+			common->encoding = sp_slice_u8(s);
+			break;
+		case 'P': /* what handles exceptions */
+			encoding = sp_slice_u8(s);
+			read_number(s, encoding & FORMAT_MASK);
+			break;
+		case 'L':
+			sp_slice_u8(s);
+			break;
+		case 'S':
+			common->is_signal = true;
+			break;
+		default:
+			return false;
+		}
+	}
+	return !s->failed;
+}
+
+/* The common part: alignments and the state that functions begin with. */
+static bool read_cie(struct sp_cfi_run *r, struct sp_slice s,
+		     struct common *common)
+{
+	const char *letters;
+	struct sp_slice data = {.failed = false};
+	uint64_t bytes;
+	uint8_t version;
+
+	if (sp_cfi_read_fixed(&s, 4) != 0)
+		return false;
+	version = sp_slice_u8(&s);
+	letters = (const char *)s.at;
+	while (sp_slice_u8(&s))
+		;
+	r->code_align = sp_slice_varint(&s);
+	r->data_align = sp_cfi_read_sleb(&s);
+	if (sp_slice_varint(&s) != SP_CFI_PC || s.failed ||
+	    (version != 1 && version != 3))
+		return false;
+	if (letters[0] == 'z') {
+		bytes = sp_slice_varint(&s);
+		data.at = sp_slice_take(&s, bytes);
+		if (!data.at)
+			return false;
+		data.end = data.at + bytes;
+		common->has_data = true;
+		if (!read_augmentation(&data, letters + 1, common))
+			return false;
+	} else if (letters[0]) {
+		return false;
+	}
+	r->at = 0;
+	r->target = UINTPTR_MAX;
+	if (!sp_cfi_program_run(r, s))
+		return false;
+	r->initial = r->now;
+	return true;
+}
+
+enum found { NOTHING, REFUSED, FOUND };
+
+/* The state at address `at` by the entry at `entry`.  Its function has to begin
+ * at `start` if that is not 0. */
+static enum found read_fde(struct sp_cfi_run *r, uintptr_t entry, uintptr_t at,
+			   uintptr_t start, const struct sp_module_entry *e,
+			   bool *is_signal)
+{
+	struct sp_slice s, cie;
+	struct common common = {.encoding = 0};
+	uintptr_t here, begin;
+	uint64_t bytes, back;
+
+	if (!entry_at(e, entry, &s))
+		return REFUSED;
+	here = (uintptr_t)s.at;
+	back = sp_cfi_read_fixed(&s, 4);
+	memset(&r->now, 0, sizeof(r->now));
+	r->n_saved = 0;
+	r->failed = false;
+	if (back == 0 || !entry_at(e, here - back, &cie) ||
+	    !read_cie(r, cie, &common))
+		return REFUSED;
+	begin = read_address(&s, common.encoding);
+	bytes = read_number(&s, common.encoding & FORMAT_MASK);
+	if (s.failed)
+		return REFUSED;
+	if (at - begin >= bytes || (start && begin != start))
+		return NOTHING;
+	if (common.has_data)
+		sp_slice_take(&s, sp_slice_varint(&s));
+	r->at = begin;
+	r->target = at;
+	*is_signal = common.is_signal;
+	return !s.failed && sp_cfi_program_run(r, s) ? FOUND : REFUSED;
+}
+
+/* ---- the table ---- */
+
+static const uint8_t *find_header(const struct sp_module_entry *e,
+				  uint32_t *ret_count)
+{
+	static const uint8_t usual[4] = {1, PCREL_SDATA4, UDATA4,
+					 DATAREL_SDATA4};
+
+	for (unsigned int i = 0; i < e->n_phdr; i++) {
+		uintptr_t at = e->bias + e->phdr[i].p_vaddr;
+		uint64_t bytes = e->phdr[i].p_memsz;
+		struct sp_slice s;
+
+		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
+			continue;
+		if (!tables_at(e, at, &s) || bytes > sp_slice_left(&s) ||
+		    bytes < HEADER_BYTES ||
+		    memcmp(s.at, usual, sizeof(usual)) != 0)
+			return NULL;
+		memcpy(ret_count, s.at + 8, 4);
+		if (*ret_count > (bytes - HEADER_BYTES) / HEADER_PAIR_BYTES)
+			return NULL;
+		return s.at;
+	}
+	return NULL;
+}
+
+/* Word 0 or 1 of a pair: where the function begins, and its entry. */
+static uintptr_t table_address(const uint8_t *header, uint32_t i,
+			       unsigned int word)
+{
+	int32_t v;
+
+	memcpy(&v,
+	       header + HEADER_BYTES + i * (size_t)HEADER_PAIR_BYTES +
+		       word * sizeof(v),
+	       sizeof(v));
+	return (uintptr_t)header + (uintptr_t)(intptr_t)v;
+}
+
+/* The entry of the last function that begins at or before `at`, or 0. */
+static uintptr_t find_entry(const struct sp_module_entry *e, uintptr_t at)
+{
+	uint32_t low = 0, high = 0;
+	const uint8_t *header = find_header(e, &high);
+
+	if (!header)
+		return 0;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (table_address(header, middle, 0) <= at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? table_address(header, low - 1, 1) : 0;
+}
+
+/* The state of the instruction before `pc`: run->now. */
+static enum found find_state(struct sp_cfi_run *run,
+			     const struct sp_module_entry *e, uintptr_t pc,
+			     bool *is_signal)
+{
+	uintptr_t entry = find_entry(e, pc - 1);
+
+	return entry ? read_fde(run, entry, pc - 1, 0, e, is_signal) : NOTHING;
+}
+
+/* ---- rules ---- */
+
+/* "The word at rbp + offset": true, and the offset. */
+static bool is_word_at_bp(const uint8_t *expression, bool is_read,
+			  int64_t *ret_offset)
+{
+	struct sp_slice s = {expression + 1, expression + 1 + expression[0],
+			     false};
+
+	if (expression[0] >= 0x80 || sp_slice_u8(&s) != 0x70 + SP_CFI_RBP)
+		return false;
+	*ret_offset = sp_cfi_read_sleb(&s);
+	return (!is_read || sp_slice_u8(&s) == 0x06) && !s.failed &&
+	       s.at == s.end;
+}
+
+static bool is_return_saved(const struct sp_cfi_state *s)
+{
+	return s->where[SP_CFI_PC] == SP_CFI_SAVED &&
+	       s->place[SP_CFI_PC].value == -8 &&
+	       s->where[SP_CFI_RSP] == SP_CFI_UNTOUCHED;
+}
+
+/* gcc's frames whose stack was aligned for vectors: the caller's stack pointer
+ * is kept in a word of the frame, and rbp points at that of the caller. */
+static struct sp_cfi_rule make_realigned(const struct sp_cfi_state *s)
+{
+	int64_t cfa = 0, bp = 0;
+
+	if (s->where[SP_CFI_RBP] == SP_CFI_SAVED_BY &&
+	    is_word_at_bp(s->cfa_expression, true, &cfa) &&
+	    is_word_at_bp(s->place[SP_CFI_RBP].expression, false, &bp) &&
+	    cfa >= INT32_MIN && cfa <= INT32_MAX && bp >= INT16_MIN &&
+	    bp <= INT16_MAX)
+		return (struct sp_cfi_rule){.kind = SP_CFI_REALIGNED,
+					    .cfa_bytes = (int32_t)cfa,
+					    .bp_bytes = (int16_t)bp};
+	return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
+}
+
+static bool is_simple(const struct sp_cfi_state *s)
+{
+	const int64_t bp = s->place[SP_CFI_RBP].value;
+
+	return s->cfa_offset >= 8 && s->cfa_offset <= INT32_MAX &&
+	       (s->cfa_register == SP_CFI_RSP ||
+		s->cfa_register == SP_CFI_RBP) &&
+	       (s->where[SP_CFI_RBP] == SP_CFI_UNTOUCHED ||
+		(s->where[SP_CFI_RBP] == SP_CFI_SAVED && bp <= -16 &&
+		 bp >= INT16_MIN));
+}
+
+static struct sp_cfi_rule make_rule(const struct sp_cfi_state *s)
+{
+	if (s->where[SP_CFI_PC] == SP_CFI_UNDEFINED)
+		return (struct sp_cfi_rule){.kind = SP_CFI_END};
+	if (is_return_saved(s) && s->cfa_expression)
+		return make_realigned(s);
+	if (!is_return_saved(s) || !is_simple(s))
+		return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
+	return (struct sp_cfi_rule){
+		.kind = s->cfa_register == SP_CFI_RSP ? SP_CFI_SP : SP_CFI_BP,
+		.cfa_bytes = (int32_t)s->cfa_offset,
+		.bp_bytes = s->where[SP_CFI_RBP] == SP_CFI_SAVED
+				    ? (int16_t)s->place[SP_CFI_RBP].value
+				    : 0,
+	};
+}
+
+/* At an address that nobody called from: the beginning of a function that was
+ * put there as the end of a stack, as makecontext does. */
+static struct sp_cfi_rule find_beginning(struct sp_cfi_run *run,
+					 const struct sp_module_entry *e,
+					 uintptr_t pc)
+{
+	uintptr_t entry = find_entry(e, pc);
+	bool is_signal = false;
+
+	if (entry && read_fde(run, entry, pc, pc, e, &is_signal) == FOUND &&
+	    !is_signal)
+		return (struct sp_cfi_rule){.kind = SP_CFI_END,
+					    .is_exact = true};
+	return (struct sp_cfi_rule){.kind = SP_CFI_NONE};
+}
+
+struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
+			       const struct sp_module_entry *e, uintptr_t pc)
+{
+	struct sp_slice code = {NULL, NULL, false};
+	bool is_signal = false;
+
+	if (sp_code_segment(e, pc, PF_R | PF_X, &code) &&
+	    sp_code_is_trampoline(pc, (uintptr_t)code.end))
+		return (struct sp_cfi_rule){.kind = SP_CFI_SIGNAL,
+					    .is_exact = true};
+	switch (find_state(run, e, pc, &is_signal)) {
+	case FOUND:
+		if (!is_signal)
+			return make_rule(&run->now);
+		return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
+	case REFUSED:
+		return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
+	default:
+		if (code.at && !sp_code_is_behind_call(pc, (uintptr_t)code.at))
+			return find_beginning(run, e, pc);
+		return (struct sp_cfi_rule){.kind = SP_CFI_NONE};
+	}
+}
+
+/* ---- all registers ---- */
+
+static bool find_cfa(const struct sp_cfi_state *s,
+		     const struct sp_cfi_registers *registers,
+		     struct sp_stackend_span *memory, uint64_t *ret)
+{
+	if (s->cfa_expression)
+		return sp_cfi_evaluate(s->cfa_expression, registers, NULL,
+				       memory, ret);
+	if (s->cfa_register >= SP_CFI_REGISTERS ||
+	    !(registers->known >> s->cfa_register & 1))
+		return false;
+	*ret = registers->value[s->cfa_register] + (uint64_t)s->cfa_offset;
+	return true;
+}
+
+/* Register i of the caller; false: it is not known. */
+static bool find_register(const struct sp_cfi_state *s, unsigned int i,
+			  const struct sp_cfi_registers *registers,
+			  uint64_t cfa, struct sp_stackend_span *memory,
+			  uint64_t *ret)
+{
+	const union sp_cfi_place place = s->place[i];
+	uint64_t at;
+
+	switch (s->where[i]) {
+	case SP_CFI_UNTOUCHED:
+		*ret = i == SP_CFI_RSP ? cfa : registers->value[i];
+		return i == SP_CFI_RSP ||
+		       (registers->known & SP_CFI_KEPT) >> i & 1;
+	case SP_CFI_SAVED:
+		return sp_stackend_read(memory, cfa + (uint64_t)place.value,
+					ret);
+	case SP_CFI_OFFSET:
+		*ret = cfa + (uint64_t)place.value;
+		return true;
+	case SP_CFI_REGISTER:
+		if ((uint64_t)place.value >= SP_CFI_REGISTERS ||
+		    !(registers->known >> place.value & 1))
+			return false;
+		*ret = registers->value[place.value];
+		return true;
+	case SP_CFI_SAVED_BY:
+		return sp_cfi_evaluate(place.expression, registers, &cfa,
+				       memory, &at) &&
+		       sp_stackend_read(memory, at, ret);
+	case SP_CFI_COMPUTED_BY:
+		return sp_cfi_evaluate(place.expression, registers, &cfa,
+				       memory, ret);
+	default:
+		return false;
+	}
+}
+
+bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
+		 struct sp_cfi_registers *registers,
+		 struct sp_stackend_span *memory, bool *is_signal)
+{
+	struct sp_cfi_registers caller = {.known = 0};
+	uint64_t *pc = &registers->value[SP_CFI_PC], cfa;
+
+	if (find_state(run, e, *pc, is_signal) != FOUND)
+		return false;
+	/* Expressions about the instruction are for where a signal can be. */
+	--*pc;
+	if (!find_cfa(&run->now, registers, memory, &cfa))
+		return false;
+	for (unsigned int i = 0; i < SP_CFI_REGISTERS; i++)
+		if (find_register(&run->now, i, registers, cfa, memory,
+				  &caller.value[i]))
+			caller.known |= 1u << i;
+	*registers = caller;
+	if (!(caller.known >> SP_CFI_PC & 1) ||
+	    !(caller.known >> SP_CFI_RSP & 1))
+		return false;
+	*pc += *is_signal;
+	return true;
+}

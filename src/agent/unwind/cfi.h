@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_UNWIND_CFI_H
+#define SP_AGENT_UNWIND_CFI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/unwind/cfi_program.h"
+#include "agent/unwind/modules.h"
+
+/*
+ * How to get from a function's frame to its caller's, as the unwind tables of
+ * its object (.eh_frame) say it.  The canonical frame address (CFA) is the
+ * caller's stack pointer; the return address is right below it.
+ *
+ * Everywhere a frame's address is one that is behind its instruction: a return
+ * address, or the address of an instruction that a signal interrupted, plus 1.
+ */
+enum sp_cfi_kind {
+	SP_CFI_UNKNOWN,   /* not looked up yet */
+	SP_CFI_OTHER,     /* not to be said in this way: sp_cfi_step */
+	SP_CFI_SP,        /* CFA = rsp + cfa_bytes */
+	SP_CFI_BP,        /* CFA = rbp + cfa_bytes */
+	SP_CFI_REALIGNED, /* CFA is the word at rbp + cfa_bytes */
+	SP_CFI_SIGNAL,    /* rsp is at the ucontext_t of a signal's frame */
+	SP_CFI_NONE,      /* there are no tables for it */
+	SP_CFI_END,       /* the outermost frame: nobody called */
+};
+
+struct sp_cfi_rule {
+	enum sp_cfi_kind kind;
+	int32_t cfa_bytes;
+	/* The caller's rbp is at CFA + bp_bytes; 0: it was not touched.  Of a
+	 * realigned frame, at rbp + bp_bytes. */
+	int16_t bp_bytes;
+	/* No call has left the address there: it is that of an instruction
+	 * itself, the first of a function.  The frame's is one more. */
+	bool is_exact;
+};
+
+/*
+ * The rule at address `pc`, in object `e`, which is loaded.  Takes no lock and
+ * reads only what is in the object's segments.  `run` is scratch memory.
+ * Context: sampled.
+ */
+struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
+			       const struct sp_module_entry *e, uintptr_t pc);
+
+/*
+ * By all that the tables say: from the registers of a frame, which is at `pc`
+ * in object `e`, to those of its caller.  `memory` is what of the stack is
+ * known to be readable.  *is_signal: the caller is what a signal interrupted.
+ * False: they do not say it.  Context: as above.
+ */
+bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
+		 struct sp_cfi_registers *registers,
+		 struct sp_stackend_span *memory, bool *is_signal);
+
+#endif

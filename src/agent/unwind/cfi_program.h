@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_UNWIND_CFI_PROGRAM_H
+#define SP_AGENT_UNWIND_CFI_PROGRAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/bytes.h"
+
+struct sp_stackend_span;
+
+/* DWARF's numbers of the registers of x86-64. */
+enum {
+	SP_CFI_RAX,
+	SP_CFI_RDX,
+	SP_CFI_RCX,
+	SP_CFI_RBX,
+	SP_CFI_RSI,
+	SP_CFI_RDI,
+	SP_CFI_RBP,
+	SP_CFI_RSP,
+	SP_CFI_R8,
+	SP_CFI_R12 = 12,
+	SP_CFI_R15 = 15,
+	SP_CFI_PC,
+	SP_CFI_REGISTERS,
+};
+
+/* Those that a function leaves as they were. */
+#define SP_CFI_KEPT (1u << SP_CFI_RBX | 1u << SP_CFI_RBP | 0xfu << SP_CFI_R12)
+
+/* Registers of one frame; those in the mask `known` mean something. */
+struct sp_cfi_registers {
+	uint64_t value[SP_CFI_REGISTERS];
+	uint32_t known;
+};
+
+/* Where a register of the caller is. */
+enum sp_cfi_where {
+	SP_CFI_UNTOUCHED,
+	SP_CFI_UNDEFINED,
+	SP_CFI_SAVED,      /* at CFA + value */
+	SP_CFI_OFFSET,     /* is CFA + value */
+	SP_CFI_REGISTER,   /* in register `value` */
+	SP_CFI_SAVED_BY,   /* at what the expression says */
+	SP_CFI_COMPUTED_BY /* is what the expression says */
+};
+
+/* The frame of a function at one address. */
+struct sp_cfi_state {
+	/* CFA = register + offset, or by the expression. */
+	uint64_t cfa_register;
+	int64_t cfa_offset;
+	const uint8_t *cfa_expression;
+	uint8_t where[SP_CFI_REGISTERS];
+	union sp_cfi_place {
+		int64_t value;
+		/* Its length and itself, inside of the tables. */
+		const uint8_t *expression;
+	} place[SP_CFI_REGISTERS];
+};
+
+#define SP_CFI_SAVED_STATES 8
+
+/* A program of call frame instructions under way. */
+struct sp_cfi_run {
+	struct sp_slice code;
+	uintptr_t at;     /* the address that the state is about */
+	uintptr_t target; /* the one it is wanted for */
+	uint64_t code_align;
+	int64_t data_align;
+	struct sp_cfi_state now, initial;
+	struct sp_cfi_state saved[SP_CFI_SAVED_STATES];
+	unsigned int n_saved;
+	bool failed;
+};
+
+/* Signed numbers of variable length, and little-endian ones of 1 to 8 bytes. */
+int64_t sp_cfi_read_sleb(struct sp_slice *s);
+uint64_t sp_cfi_read_fixed(struct sp_slice *s, unsigned int bytes);
+
+/*
+ * Execute `code` up to the state at run->target: run->now.  False: it has an
+ * instruction that is not known, or does what makes no sense.
+ */
+bool sp_cfi_program_run(struct sp_cfi_run *run, struct sp_slice code);
+
+/*
+ * The value of a DWARF expression, as a state has it.  `cfa` (may be NULL) is
+ * on its stack when it begins.  False: it reads what cannot be read, wants a
+ * register that is not known, or is none.
+ */
+bool sp_cfi_evaluate(const uint8_t *expression,
+		     const struct sp_cfi_registers *registers,
+		     const uint64_t *cfa, struct sp_stackend_span *memory,
+		     uint64_t *ret);
+
+#endif

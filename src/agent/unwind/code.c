@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* What stands around an address of code. */
+#include "agent/unwind/code.h"
+
+#include <string.h>
+
+#include "agent/sys/poison.h"
+
+#define CALL_BYTES_MAX 7u
+
+bool sp_code_segment(const struct sp_module_entry *e, uintptr_t at,
+		     uint32_t flags, struct sp_slice *ret)
+{
+	for (unsigned int i = 0; i < e->n_phdr; i++) {
+		const ElfW(Phdr) *p = &e->phdr[i];
+		uintptr_t start = e->bias + p->p_vaddr;
+
+		if (p->p_type != PT_LOAD || at - start >= p->p_memsz ||
+		    (p->p_flags & flags) != flags)
+			continue;
+		*ret = (struct sp_slice){(const uint8_t *)start,
+					 (const uint8_t *)(start + p->p_memsz),
+					 false};
+		return true;
+	}
+	return false;
+}
+
+/* How long an indirect call is whose second byte is `modrm`; 0: none. */
+static unsigned int indirect_call_bytes(uint8_t modrm, uint8_t sib)
+{
+	static const uint8_t displacement[3] = {0, 1, 4};
+	unsigned int mod = modrm >> 6, rm = modrm & 7;
+
+	if ((modrm & 0x38) != 0x10)
+		return 0;
+	if (mod == 3)
+		return 2;
+	if (mod == 0 && (rm == 5 || (rm == 4 && (sib & 7) == 5)))
+		return 6u + (rm == 4);
+	return 2u + (rm == 4) + displacement[mod];
+}
+
+bool sp_code_is_behind_call(uintptr_t pc, uintptr_t low)
+{
+	const uint8_t *end = (const uint8_t *)pc;
+	unsigned int max = CALL_BYTES_MAX;
+
+	if (pc - low < max)
+		max = (unsigned int)(pc - low);
+	if (max >= 5 && end[-5] == 0xe8)
+		return true;
+	for (unsigned int n = 2; n <= max; n++)
+		if (end[-(int)n] == 0xff &&
+		    indirect_call_bytes(end[1 - (int)n],
+					n > 2 ? end[2 - (int)n] : 0) == n)
+			return true;
+	return false;
+}
+
+bool sp_code_is_trampoline(uintptr_t pc, uintptr_t high)
+{
+	/* mov $15, %rax or %eax; syscall */
+	static const uint8_t wide[9] = {0x48, 0xc7, 0xc0, 0x0f, 0,
+					0,    0,    0x0f, 0x05};
+	static const uint8_t narrow[7] = {0xb8, 0x0f, 0, 0, 0, 0x0f, 0x05};
+
+	return (high - pc >= sizeof(wide) &&
+		memcmp((const void *)pc, wide, sizeof(wide)) == 0) ||
+	       (high - pc >= sizeof(narrow) &&
+		memcmp((const void *)pc, narrow, sizeof(narrow)) == 0);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_AGENT_UNWIND_FRAMEWALK_H
+#define SP_AGENT_UNWIND_FRAMEWALK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/thread/frame.h"
+#include "agent/unwind/lane.h"
+
+/*
+ * Return addresses from `from` on, innermost first: from->pc, then by frame
+ * pointers; 1 to `max`.  They stay until the next walk with this lane.  NULL if
+ * there is no memory.  *is_cut says that outer frames are missing because the
+ * chain ended in something that is no frame: in code that was compiled without.
+ * A function that calls such code is itself missing, which cannot be seen.
+ *
+ * Reads only the stack, upwards, as far as that is known to be readable.
+ * Context: sampled.
+ */
+const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
+					    const struct sp_call_frame *from,
+					    unsigned int max, bool *is_cut);
+
+/*
+ * The same by the unwind tables of each object, which is right for any code
+ * that has some; by the frame pointer where it has none.  *is_cut says that
+ * outer frames are missing, because neither leads on.
+ *
+ * Reads only memory that is known to be readable, and looks into tables only
+ * for addresses that it meets for the first time.  Context: as above.
+ */
+const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
+					  const struct sp_call_frame *from,
+					  unsigned int max, bool *is_cut);
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/unwind/lane.h"
+
+#include "agent/thread/thread.h"
+
+#include "agent/sys/poison.h"
+
+static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
+
+/* Touched lane by lane: an unused one costs address space only. */
+static struct sp_lane lanes[SP_LANES];
+static _Atomic unsigned int n_used; /* lanes [0, n_used) were ever taken */
+
+struct sp_lane *sp_lane_take(uint8_t *hint)
+{
+	unsigned int first = *hint % SP_LANES;
+	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+
+	for (unsigned int i = 0; i < SP_LANES; i++) {
+		/* Back to lane 0 first, so that few lanes are in use. */
+		unsigned int n = i == 0 ? first : i - (i <= first);
+		struct sp_lane *lane = &lanes[n];
+		const void *nobody = NULL;
+
+		if (!atomic_load_explicit(&lane->holder,
+					  memory_order_relaxed) &&
+		    atomic_compare_exchange_strong_explicit(
+			    &lane->holder, &nobody, &sp_thread,
+			    memory_order_acquire, memory_order_relaxed)) {
+			while (used <= n && !atomic_compare_exchange_weak(
+						    &n_used, &used, n + 1))
+				;
+			*hint = (uint8_t)n;
+			/* The holder alone writes it. */
+			atomic_store_explicit(
+				&lane->takes,
+				1 + atomic_load_explicit(&lane->takes,
+							 memory_order_relaxed),
+				memory_order_relaxed);
+			return lane;
+		}
+	}
+	return NULL;
+}
+
+void sp_lane_give(struct sp_lane *lane)
+{
+	atomic_store_explicit(&lane->holder, NULL, memory_order_release);
+}
+
+unsigned int sp_lane_count(void)
+{
+	return atomic_load_explicit(&n_used, memory_order_relaxed);
+}
+
+uint8_t sp_lane_number(const struct sp_lane *lane)
+{
+	return (uint8_t)(lane - lanes + 1);
+}
+
+struct sp_lane *sp_lane_of(uint8_t number)
+{
+	return number ? &lanes[number - 1] : NULL;
+}
+
+/* What its holder was doing to the last walks is not known.  Whether its chunk
+ * was left in the middle of a record is (I4 of chunks.c). */
+static void forget_walks(struct sp_lane *lane)
+{
+	lane->walks[0].n = lane->walks[1].n = 0;
+}
+
+void sp_lane_give_left(void)
+{
+	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+
+	for (unsigned int i = 0; i < used; i++) {
+		if (atomic_load_explicit(&lanes[i].holder,
+					 memory_order_relaxed) != &sp_thread)
+			continue;
+		forget_walks(&lanes[i]);
+		sp_lane_give(&lanes[i]);
+	}
+}
+
+void sp_lane_reset(void)
+{
+	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);
+
+	for (unsigned int i = 0; i < used; i++) {
+		struct sp_lane *lane = &lanes[i];
+		const void *holder = atomic_load_explicit(&lane->holder,
+							  memory_order_relaxed);
+
+		if (holder == &sp_thread)
+			continue;
+		if (holder)
+			forget_walks(lane);
+		lane->tail.chunk = NULL;
+		atomic_store_explicit(&lane->holder, NULL,
+				      memory_order_relaxed);
+	}
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One frame up the stack where it takes more than two loads and an addition.
+ *
+ * A rule is not trusted for being read: it is kept only once it has led to an
+ * address that a call, or a signal, can have left.
+ *
+ * I1  `checked` is an address that was found to be code, that of a frame which
+ *     the last walk had, or where a signal interrupted the program.
+ * I2  What is reached in a way that the words of the stack do not show, at the
+ *     same places each time, has a bp_at that nothing is equal to: `unlike`.
+ */
+#include "agent/unwind/step.h"
+
+#include <string.h>
+
+#include "agent/unwind/code.h"
+#include "agent/unwind/modules.h"
+#include "agent/unwind/rules.h"
+
+#include "agent/sys/poison.h"
+
+/* What lies below is no address. */
+#define ADDRESS_MIN 0x10000u
+/* More own frames than there are below the program's. */
+#define REGISTER_STEPS_MAX 1100
+
+/* Where the kernel keeps registers in the ucontext_t of a signal's frame. */
+#define CONTEXT_BP 120u
+#define CONTEXT_SP 160u
+#define CONTEXT_PC 168u
+
+/* A place for I2. */
+static const uintptr_t *unlike(uintptr_t bp)
+{
+	static const uintptr_t words[2] = {0, 1};
+
+	return &words[bp == 0];
+}
+
+/* ---- addresses of code ---- */
+
+static struct sp_module_entry *module_at(struct sp_step_way *way, uintptr_t pc)
+{
+	way->module = sp_modules_find(pc - 1, way->module);
+	return way->module;
+}
+
+bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc)
+{
+	const struct sp_module_entry *e;
+	struct sp_slice code;
+
+	if (pc < ADDRESS_MIN)
+		return false;
+	e = sp_modules_find(pc - 1, NULL);
+	if (!e || !sp_code_segment(e, pc - 1, PF_X, &code))
+		return false;
+	/* The code of another object might be gone the next moment. */
+	if (!e->permanent)
+		return true;
+	if (!sp_code_is_behind_call(pc, (uintptr_t)code.at))
+		return false;
+	lane->returns[(pc >> 1) % SP_LANE_RETURNS] = pc;
+	return true;
+}
+
+/* In no object: what a just-in-time compiler has made, or no code at all. */
+static bool is_behind_unknown_call(struct sp_step_way *way, uintptr_t pc)
+{
+	uintptr_t word;
+
+	return sp_stackend_read(&way->code, pc - sizeof(word), &word) &&
+	       sp_code_is_behind_call((uintptr_t)(&word + 1), (uintptr_t)&word);
+}
+
+/* An interpreter that was made at run time jumps to functions, with a return
+ * address of its own choice: all that can be told of it is that it is there. */
+static bool is_made_code(struct sp_step_way *way, uintptr_t pc)
+{
+	uintptr_t word;
+
+	if (pc < ADDRESS_MIN || module_at(way, pc) ||
+	    !sp_stackend_read(&way->code, pc - sizeof(word), &word))
+		return false;
+	way->checked = pc;
+	return true;
+}
+
+/* Can this be the address of a frame? */
+static bool is_code(struct sp_step_way *way, uintptr_t pc)
+{
+	struct sp_module_entry *e;
+	bool is =
+		pc == way->checked || sp_step_is_return_address(way->lane, pc);
+
+	if (!is && pc >= ADDRESS_MIN) {
+		e = module_at(way, pc);
+		is = e ? sp_cfi_find(&way->lane->cfi, e, pc).is_exact
+		       : is_behind_unknown_call(way, pc);
+	}
+	if (is)
+		way->checked = pc;
+	return is;
+}
+
+/* ---- by the frame pointer ---- */
+
+/*
+ * Code without tables, in object `e` or in none (NULL): made at run time, by
+ * Go, in assembly.  There rbp is the frame pointer, if anything is known.  Go
+ * changes stacks on its way to C and back; then neither side has tables.
+ */
+static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
+					    struct sp_step_position *p,
+					    const struct sp_module_entry *e)
+{
+	const uintptr_t at = p->at.bp, sp = p->at.sp;
+	struct sp_module_entry *other;
+	uintptr_t up, pc;
+	bool is_near;
+
+	/* As the outermost functions have it in Go and in musl. */
+	if (!at)
+		return e ? SP_STEP_ENDED : SP_STEP_LOST;
+	if (e && sp_stackend_is_first(sp))
+		return SP_STEP_ENDED;
+	if (at % 8 || !sp_stackend_read(&way->stack, at, &up) ||
+	    !sp_stackend_read(&way->stack, at + 8, &pc))
+		return SP_STEP_LOST;
+	is_near = at - sp <= SP_STEP_FRAME_BYTES_MAX;
+	if (!pc && is_near)
+		return SP_STEP_ENDED;
+	if (!is_code(way, pc) && !(is_near && !e && is_made_code(way, pc)))
+		/* The beginning of runtime.goexit, plus 1. */
+		return e && !up && module_at(way, pc) == e ? SP_STEP_ENDED
+							   : SP_STEP_LOST;
+	if (!is_near) {
+		other = e ? module_at(way, pc) : NULL;
+		if (!other ||
+		    sp_cfi_find(&way->lane->cfi, other, pc).kind != SP_CFI_NONE)
+			return SP_STEP_LOST;
+	}
+	*p = (struct sp_step_position){pc, {at + 16, up, unlike(up)}};
+	return SP_STEP_WENT;
+}
+
+/* ---- by the words of a known frame ---- */
+
+static enum sp_step_outcome step_by_signal(struct sp_step_way *way,
+					   struct sp_step_position *p)
+{
+	const uintptr_t context = p->at.sp;
+	struct sp_step_position to;
+
+	if (!sp_stackend_read(&way->stack, context + CONTEXT_BP, &to.at.bp) ||
+	    !sp_stackend_read(&way->stack, context + CONTEXT_SP, &to.at.sp) ||
+	    !sp_stackend_read(&way->stack, context + CONTEXT_PC, &to.pc) ||
+	    to.pc < ADDRESS_MIN)
+		return SP_STEP_LOST;
+	/* It may be another stack. */
+	way->stack = sp_stackend_around(way->lane->stacks, to.at.sp);
+	way->checked = ++to.pc;
+	to.at.bp_at = unlike(to.at.bp);
+	*p = to;
+	return SP_STEP_WENT;
+}
+
+static enum sp_step_outcome step_by_word(struct sp_step_way *way,
+					 struct sp_step_position *p,
+					 const struct sp_cfi_rule *rule)
+{
+	const uintptr_t cfa_at =
+		p->at.bp + (uintptr_t)(intptr_t)rule->cfa_bytes;
+	const uintptr_t bp_at = p->at.bp + (uintptr_t)(intptr_t)rule->bp_bytes;
+	uintptr_t cfa;
+
+	if (!sp_stackend_read(&way->stack, cfa_at, &cfa) || cfa <= p->at.sp ||
+	    cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX || cfa % 8 ||
+	    !sp_stackend_read(&way->stack, bp_at, &p->at.bp) ||
+	    !sp_stackend_read(&way->stack, cfa - 8, &p->pc))
+		return SP_STEP_LOST;
+	p->at.sp = cfa;
+	p->at.bp_at = unlike(p->at.bp);
+	return SP_STEP_WENT;
+}
+
+/* ---- by all registers ---- */
+
+/* Those that a function must keep, at an instruction in the middle of the one
+ * that this becomes part of. */
+static inline __attribute__((always_inline)) void take_registers(
+	struct sp_cfi_registers *r)
+{
+	uint64_t *v = r->value, pc;
+
+	__asm__ volatile("movq %%rbx, %0\n\t"
+			 "movq %%rbp, %1\n\t"
+			 "movq %%rsp, %2\n\t"
+			 "movq %%r12, %3\n\t"
+			 "movq %%r13, %4\n\t"
+			 "movq %%r14, %5\n\t"
+			 "movq %%r15, %6\n\t"
+			 "leaq 1f(%%rip), %7\n"
+			 "1:"
+			 : "=m"(v[SP_CFI_RBX]), "=m"(v[SP_CFI_RBP]),
+			   "=m"(v[SP_CFI_RSP]), "=m"(v[SP_CFI_R12]),
+			   "=m"(v[SP_CFI_R12 + 1]), "=m"(v[SP_CFI_R12 + 2]),
+			   "=m"(v[SP_CFI_R15]), "=r"(pc));
+	v[SP_CFI_PC] = pc + 1;
+	r->known = SP_CFI_KEPT | 1u << SP_CFI_RSP | 1u << SP_CFI_PC;
+}
+
+/* What the kernel has kept, in the order of DWARF's numbers. */
+static bool take_context(struct sp_step_way *way, struct sp_cfi_registers *r)
+{
+	static const uint8_t at[SP_CFI_REGISTERS] = {
+		144, 136, 152, 128, 112, 104, CONTEXT_BP, CONTEXT_SP, 40,
+		48,  56,  64,  72,  80,  88,  96,         CONTEXT_PC};
+	const uint64_t context = r->value[SP_CFI_RSP];
+
+	for (unsigned int i = 0; i < SP_CFI_REGISTERS; i++)
+		if (!sp_stackend_read(&way->stack, context + at[i],
+				      &r->value[i]))
+			return false;
+	r->value[SP_CFI_PC]++;
+	r->known = (1u << SP_CFI_REGISTERS) - 1;
+	return true;
+}
+
+/* From the registers of one frame to those of its caller.  *is_signal: it was
+ * interrupted there. */
+static bool step_registers(struct sp_step_way *way, bool *is_signal)
+{
+	struct sp_cfi_registers *r = &way->registers;
+	const uintptr_t pc = r->value[SP_CFI_PC];
+	struct sp_module_entry *e = module_at(way, pc);
+	struct sp_step_position p = {
+		pc, {r->value[SP_CFI_RSP], r->value[SP_CFI_RBP], NULL}};
+	enum sp_cfi_kind kind =
+		e ? sp_cfi_find(&way->lane->cfi, e, pc).kind : SP_CFI_NONE;
+
+	*is_signal = kind == SP_CFI_SIGNAL;
+	if (*is_signal)
+		return take_context(way, r);
+	if (kind != SP_CFI_NONE)
+		return kind != SP_CFI_END &&
+		       sp_cfi_step(&way->lane->cfi, e, r, &way->stack,
+				   is_signal);
+	if (!(r->known >> SP_CFI_RBP & 1) ||
+	    step_by_pointer(way, &p, e) != SP_STEP_WENT)
+		return false;
+	r->value[SP_CFI_PC] = p.pc;
+	r->value[SP_CFI_RSP] = p.at.sp;
+	r->value[SP_CFI_RBP] = p.at.bp;
+	r->known = 1u << SP_CFI_PC | 1u << SP_CFI_RSP | 1u << SP_CFI_RBP;
+	return true;
+}
+
+/*
+ * A frame that says where its caller is by a register which the walk has not
+ * followed: go there once more with all registers, from here.  Not inlined, so
+ * that the frame which is begun with is small.
+ */
+static __attribute__((noinline)) enum sp_step_outcome step_by_registers(
+	struct sp_step_way *way, struct sp_step_position *p, void **recorded)
+{
+	struct sp_cfi_registers *r = &way->registers;
+	bool is_signal = false;
+
+	if (!way->has_registers)
+		take_registers(r);
+	way->has_registers = true;
+	for (int i = 0;
+	     r->value[SP_CFI_PC] != p->pc || r->value[SP_CFI_RSP] != p->at.sp;
+	     i++)
+		if (i == REGISTER_STEPS_MAX || !step_registers(way, &is_signal))
+			return SP_STEP_LOST;
+	if (!step_registers(way, &is_signal))
+		return SP_STEP_LOST;
+	*p = (struct sp_step_position){
+		r->value[SP_CFI_PC],
+		{r->value[SP_CFI_RSP],
+		 r->known >> SP_CFI_RBP & 1 ? r->value[SP_CFI_RBP] : 0, NULL}};
+	p->at.bp_at = unlike(p->at.bp);
+	if (is_signal) {
+		way->stack = sp_stackend_around(way->lane->stacks, p->at.sp);
+		way->checked = p->pc;
+		*recorded = (char *)*recorded + 1;
+	}
+	return SP_STEP_WENT;
+}
+
+/* ---- any step ---- */
+
+static enum sp_step_outcome step_by_rule(struct sp_step_way *way,
+					 struct sp_step_position *p,
+					 const struct sp_cfi_rule *rule,
+					 const struct sp_module_entry *e,
+					 void **recorded)
+{
+	if (rule->is_exact)
+		*recorded = (char *)*recorded + 1;
+	switch (rule->kind) {
+	case SP_CFI_SP:
+	case SP_CFI_BP:
+		return sp_step_simply(way, p, rule) ? SP_STEP_WENT
+						    : SP_STEP_LOST;
+	case SP_CFI_REALIGNED:
+		return step_by_word(way, p, rule);
+	case SP_CFI_SIGNAL:
+		return step_by_signal(way, p);
+	case SP_CFI_NONE:
+		return step_by_pointer(way, p, e);
+	case SP_CFI_END:
+		return SP_STEP_ENDED;
+	default:
+		return step_by_registers(way, p, recorded);
+	}
+}
+
+enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
+				    struct sp_step_position *p,
+				    const struct sp_cfi_rule *known,
+				    void **recorded)
+{
+	const uintptr_t pc = p->pc;
+	struct sp_module_entry *e = NULL;
+	struct sp_cfi_rule rule = *known;
+	enum sp_step_outcome outcome;
+
+	if (rule.kind == SP_CFI_UNKNOWN || rule.kind == SP_CFI_NONE) {
+		if (!is_code(way, pc))
+			return SP_STEP_WRONG;
+		e = module_at(way, pc);
+	}
+	if (rule.kind == SP_CFI_UNKNOWN) {
+		rule = (struct sp_cfi_rule){.kind = SP_CFI_NONE};
+		if (e)
+			rule = sp_cfi_find(&way->lane->cfi, e, pc);
+	}
+	outcome = step_by_rule(way, p, &rule, e, recorded);
+	if (known->kind != SP_CFI_UNKNOWN)
+		return outcome;
+	if (outcome == SP_STEP_WENT && p->pc && !is_code(way, p->pc))
+		return SP_STEP_LOST;
+	if (e && (outcome != SP_STEP_LOST || rule.kind == SP_CFI_OTHER ||
+		  rule.kind == SP_CFI_NONE))
+		sp_rules_add(pc, &rule, e->permanent);
+	return outcome;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_BASE_IDMAP_H
+#define SP_BASE_IDMAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * From the ids of a file (any 32-bit number, untrusted) to array indexes, in
+ * memory proportional to the ids present.  Writers count from 1: small ids are
+ * positions in an array, those that are not by open addressing.
+ * Zero-initialise.
+ */
+struct sp_idmap {
+	uint32_t *small; /* 1 + index by id; 0: not there */
+	size_t n_small;
+	size_t n_ids; /* in both */
+	struct sp_idmap_cell {
+		bool used;
+		uint32_t id;
+		uint32_t index;
+	} * cells;
+	size_t n_cells;      /* a power of two, or 0 */
+	uint64_t multiplier; /* random: no file can choose ids that collide */
+	size_t n_used;
+};
+
+/* The index of id, or UINT32_MAX. */
+uint32_t sp_idmap_find_large(const struct sp_idmap *map, uint32_t id);
+static inline uint32_t sp_idmap_find(const struct sp_idmap *map, uint32_t id)
+{
+	if (id < map->n_small && map->small[id])
+		return map->small[id] - 1;
+	return sp_idmap_find_large(map, id);
+}
+
+/* Add an id that is not there, with an index < UINT32_MAX.  0 or -ENOMEM. */
+int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index);
+
+void sp_idmap_done(struct sp_idmap *map);
+
+#endif

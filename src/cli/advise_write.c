@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <math.h>
+
+#include "cli/advise.h"
+#include "stats/estimate.h"
+#include "text/json.h"
+#include "text/text.h"
+
+/* ---- for people ---- */
+
+/* "64K", as it is set. */
+static struct sp_text_cell setting(uint64_t bytes)
+{
+	static const char units[] = "KMGT";
+	struct sp_text_cell cell;
+	int unit = -1;
+
+	while (bytes >= 1024 && bytes % 1024 == 0 && unit < 3) {
+		bytes /= 1024;
+		unit++;
+	}
+	snprintf(cell.text, sizeof(cell.text), "%" PRIu64 "%.*s", bytes,
+		 unit < 0 ? 0 : 1, unit < 0 ? "" : units + unit);
+	return cell;
+}
+
+/* "3.2%", ">100%", "?" */
+static struct sp_text_cell error_text(double error)
+{
+	if (isnan(error))
+		return (struct sp_text_cell){"?"};
+	if (error > 1)
+		return (struct sp_text_cell){">100%"};
+	return sp_text_percent(error, 1);
+}
+
+static struct sp_text_cell rate_text(double per_s)
+{
+	struct sp_text_cell cell;
+
+	if (per_s >= 100)
+		return sp_text_count(sp_text_to_count(per_s));
+	snprintf(cell.text, sizeof(cell.text), "%.3g", per_s);
+	return cell;
+}
+
+static void print_head(FILE *out, const struct sp_advice *a)
+{
+	fputs("sampleprof advice: ", out);
+	sp_text_print(out, a->profile->program);
+	fprintf(out, "\n  recorded for %s with ",
+		sp_text_duration(a->profile->duration_ns).text);
+	if (a->is_mixed)
+		fputs("periods of up to ", out);
+	else
+		fputs("a period of ", out);
+	fprintf(out, "%s: %s samples of %s\n",
+		sp_text_size(a->period_bytes).text,
+		sp_text_count(a->samples).text,
+		sp_text_bytes((double)a->profile->exact_alloc_bytes).text);
+}
+
+/* "no. 3", by the position in the table of functions. */
+static struct sp_text_cell number(size_t position)
+{
+	struct sp_text_cell cell;
+
+	snprintf(cell.text, sizeof(cell.text), "no. %zu", position);
+	return cell;
+}
+
+static void print_row(FILE *out, const struct sp_advice *a,
+		      const struct sp_advise_row *r)
+{
+	fprintf(out, "%c%11s  %9s  %7s  %9s  %7s",
+		r->period_bytes == a->period_bytes ? '*' : ' ',
+		sp_text_size(r->period_bytes).text,
+		rate_text(r->samples_per_s).text,
+		sp_text_percent(r->processor, 1).text,
+		sp_text_bytes(r->bytes_per_hour).text,
+		error_text(r->error_all).text);
+	if (a->n_told)
+		fprintf(out, "  %7s", error_text(r->error_first).text);
+	if (a->n_told > 1)
+		fprintf(out, "  %7s", error_text(r->error_last).text);
+	fprintf(out, "  %7s\n", error_text(r->error_small).text);
+}
+
+static void print_rows(FILE *out, const struct sp_advice *a)
+{
+	fprintf(out,
+		"\nIf it does the same again, half of a 95 %% interval is so "
+		"much of the bytes of\n\n"
+		"%12s  %9s  %7s  %9s  %7s",
+		"period", "samples/s", "CPU", "file/h", "all");
+	if (a->n_told)
+		fprintf(out, "  %7s", number(a->first).text);
+	if (a->n_told > 1)
+		fprintf(out, "  %7s", number(a->last).text);
+	fprintf(out, "  %7s\n", "any 1%");
+	for (size_t i = 0; i < SP_ADVISE_ROWS; i++)
+		print_row(out, a, &a->rows[i]);
+	fprintf(out,
+		"  *: the period of now; no. N: of the functions below; any "
+		"1%%: any function with\n  1 %% of the bytes, at most; CPU: of "
+		"one processor, %.2f us for a sample\n",
+		SP_ADVISE_SAMPLE_NS * 1e-3);
+}
+
+static void print_setting(FILE *out, const struct sp_advice *a,
+			  uint64_t period_bytes)
+{
+	const struct sp_advise_row row = sp_advise_row(a, period_bytes);
+
+	fprintf(out,
+		"SAMPLEPROF_PERIOD=%s: %s samples/s, %s of a processor, "
+		"%s of file in an hour\n",
+		setting(period_bytes).text, rate_text(row.samples_per_s).text,
+		sp_text_percent(row.processor, 1).text,
+		sp_text_bytes(row.bytes_per_hour).text);
+}
+
+static void print_settings(FILE *out, const struct sp_advice *a)
+{
+	fprintf(out, "\nFor an error of %s:\n\n",
+		sp_text_percent(a->options->error, 1).text);
+	if (a->n_told) {
+		fprintf(out, "  %zu function%s below\n    ", a->n_told,
+			sp_text_plural(a->n_told));
+		print_setting(out, a, a->sites_period_bytes);
+	}
+	fputs("  any function with 1 % of the bytes\n    ", out);
+	print_setting(out, a, a->small_period_bytes);
+}
+
+static void print_site(FILE *out, size_t position,
+		       const struct sp_advise_site *s)
+{
+	const struct sp_text_estimate bytes =
+		sp_text_estimate(s->bytes, s->samples);
+
+	fprintf(out, "%4zu  %12s %24s  %7s  ", position, bytes.first.text,
+		bytes.second.text, sp_text_count(s->samples).text);
+	if (s->can_tell)
+		fprintf(out, "%7s  %10s %24s  ", error_text(s->error).text,
+			sp_text_bytes(s->period.value).text,
+			s->period.lo < s->period.hi
+				? sp_text_interval(s->period).text
+				: "");
+	else
+		fprintf(out, "%7s  %10s %24s  ", "?", "too few", "samples");
+	sp_text_print(out, s->name);
+	if (*s->module) {
+		fputs("  (", out);
+		sp_text_print(out, sp_text_base_name(s->module));
+		putc(')', out);
+	}
+	putc('\n', out);
+}
+
+static void print_sites(FILE *out, const struct sp_advice *a)
+{
+	if (!a->n_sites)
+		return;
+	fprintf(out,
+		"\nThe functions that allocated most, themselves:\n\n"
+		"%4s  %12s %24s  %7s  %7s  %10s %24s  %s\n",
+		"no.", "bytes", "[95 % interval]", "samples", "error", "needs",
+		"[by the interval]", "function");
+	for (size_t i = 0; i < a->n_sites; i++)
+		print_site(out, i + 1, &a->sites[i]);
+}
+
+static void print_law(FILE *out, const struct sp_advice *a)
+{
+	fprintf(out,
+		"\nObject sizes: with a period of %s, no law by size has a "
+		"standard error of all bytes\nthat is more than %s smaller "
+		"with as many samples; %s more samples make up for it.\n",
+		sp_text_size(a->compared_bytes).text,
+		sp_text_percent(1 - 1 / a->worse_bytes, 1).text,
+		sp_text_percent(a->worse_samples, 1).text);
+	fprintf(out,
+		"For the number of objects, which is counted exactly in all, "
+		"the best law is %.3g\ntimes as good; it takes each object "
+		"alike and is useless for bytes.\n",
+		a->worse_objects);
+}
+
+static void print_notes(FILE *out, const struct sp_advice *a)
+{
+	const uint64_t lost = sp_profile_lost_samples(a->profile);
+
+	fputs("\nnotes:\n  - errors are those of samples alone; exact totals "
+	      "by "
+	      "size make many intervals narrower\n"
+	      "  - a run that is twice as long needs half as many samples per "
+	      "second\n",
+	      out);
+	if (a->n_told < a->n_sites)
+		fprintf(out,
+			"  - fewer than %d samples, so that it cannot be told "
+			"what they need: %zu of the functions\n",
+			SP_ADVISE_SITE_SAMPLES, a->n_sites - a->n_told);
+	if (a->is_mixed)
+		fputs("  - the period changed: \"*\" is the longest\n", out);
+	if (a->profile->unsampled_bytes)
+		fprintf(out,
+			"  - %s were allocated while nothing was sampled: "
+			"functions are judged without them\n",
+			sp_text_bytes((double)a->profile->unsampled_bytes)
+				.text);
+	if (lost)
+		fprintf(out, "  - %s samples were lost\n",
+			sp_text_count(lost).text);
+	if (!a->is_exact)
+		fputs("  - sizes are estimated: the file has no totals by "
+		      "size\n",
+		      out);
+}
+
+static void print_too_few(FILE *out, const struct sp_advice *a)
+{
+	if (!a->try_bytes) {
+		fputs("\nThe program allocated nothing: there is nothing to "
+		      "sample.\n",
+		      out);
+		return;
+	}
+	fprintf(out,
+		"\nThat is too little to tell. Record for longer, or with a "
+		"smaller period:\nSAMPLEPROF_PERIOD=%s would have given %s in "
+		"this run.\n",
+		setting(a->try_bytes).text,
+		a->try_bytes > 1 ? "about a thousand samples"
+				 : "every allocation");
+}
+
+static void print_text(FILE *out, const struct sp_advice *a)
+{
+	print_head(out, a);
+	if (!sp_advise_can_tell(a)) {
+		print_too_few(out, a);
+		return;
+	}
+	print_settings(out, a);
+	print_rows(out, a);
+	print_sites(out, a);
+	print_law(out, a);
+	print_notes(out, a);
+}
+
+/* ---- for programs ---- */
+
+static void write_row(struct sp_json *json, const char *key,
+		      const struct sp_advise_row *r)
+{
+	sp_json_open_flat(json, key, '{');
+	sp_json_u64(json, "period_bytes", r->period_bytes);
+	sp_json_double(json, "samples_per_s", r->samples_per_s);
+	sp_json_double(json, "processor", r->processor);
+	sp_json_double(json, "bytes_per_hour", r->bytes_per_hour);
+	sp_json_double(json, "error_all", r->error_all);
+	sp_json_double(json, "error_first", r->error_first);
+	sp_json_double(json, "error_last", r->error_last);
+	sp_json_double(json, "error_small", r->error_small);
+	sp_json_close(json, '}');
+}
+
+static void write_setting(struct sp_json *json, const char *key,
+			  const struct sp_advice *a, uint64_t period_bytes)
+{
+	const struct sp_advise_row row = sp_advise_row(a, period_bytes);
+
+	if (period_bytes)
+		write_row(json, key, &row);
+	else
+		sp_json_null(json, key);
+}
+
+static void write_site(struct sp_json *json, const struct sp_advise_site *s)
+{
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "function", s->name);
+	sp_json_string(json, "module", s->module);
+	sp_json_u64(json, "samples", s->samples);
+	sp_json_interval(json, "bytes", s->bytes);
+	sp_json_bool(json, "can_tell", s->can_tell);
+	if (s->can_tell) {
+		sp_json_double(json, "error", s->error);
+		sp_json_interval(json, "period_bytes", s->period);
+	}
+	sp_json_close(json, '}');
+}
+
+static void write_advice(struct sp_json *json, const struct sp_advice *a)
+{
+	write_setting(json, "for_functions", a, a->sites_period_bytes);
+	write_setting(json, "for_one_percent", a, a->small_period_bytes);
+	sp_json_open(json, "periods", '[');
+	for (size_t i = 0; i < SP_ADVISE_ROWS; i++)
+		write_row(json, NULL, &a->rows[i]);
+	sp_json_close(json, ']');
+	sp_json_open(json, "functions", '[');
+	for (size_t i = 0; i < a->n_sites; i++)
+		write_site(json, &a->sites[i]);
+	sp_json_close(json, ']');
+	sp_json_open(json, "best_law", '{');
+	sp_json_u64(json, "period_bytes", a->compared_bytes);
+	sp_json_double(json, "sd_ratio_bytes", a->worse_bytes);
+	sp_json_double(json, "sd_ratio_objects", a->worse_objects);
+	sp_json_double(json, "more_samples", a->worse_samples);
+	sp_json_close(json, '}');
+}
+
+static void write_json(FILE *out, const struct sp_advice *a)
+{
+	struct sp_json json = {.out = out, .is_first = true};
+
+	sp_json_open(&json, NULL, '{');
+	sp_json_string(&json, "program", a->profile->program);
+	sp_json_double(&json, "seconds", a->seconds);
+	sp_json_u64(&json, "samples", a->samples);
+	sp_json_u64(&json, "alloc_bytes", a->profile->exact_alloc_bytes);
+	sp_json_u64(&json, "period_bytes", a->period_bytes);
+	sp_json_bool(&json, "periods_differ", a->is_mixed);
+	sp_json_double(&json, "wanted_error", a->options->error);
+	sp_json_double(&json, "confidence", SP_ADVISE_CONFIDENCE);
+	sp_json_u64(&json, "sample_ns", SP_ADVISE_SAMPLE_NS);
+	sp_json_u64(&json, "sample_bytes", SP_ADVISE_SAMPLE_BYTES);
+	sp_json_bool(&json, "can_tell", sp_advise_can_tell(a));
+	if (sp_advise_can_tell(a))
+		write_advice(&json, a);
+	else
+		sp_json_u64(&json, "try_period_bytes", a->try_bytes);
+	sp_json_close(&json, '}');
+	putc('\n', out);
+}
+
+void sp_advise_write(FILE *out, const struct sp_advice *a)
+{
+	if (a->options->json)
+		write_json(out, a);
+	else
+		print_text(out, a);
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables of options, with getopt_long_only() to take the words apart. */
+#include "cli/arguments.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CODE 256 /* beyond every character */
+
+/* Column of --help in which explanations begin. */
+#define HELP_COLUMN 21
+
+/* One command's options as getopt_long_only() wants them. */
+struct table {
+	const struct sp_argument **known; /* n of them, as in `longs` */
+	size_t *offsets;                  /* of their parts */
+	struct option *longs;             /* and an empty one */
+	char *letters;
+	size_t n;
+};
+
+static void table_done(struct table *table)
+{
+	free(table->known);
+	free(table->offsets);
+	free(table->longs);
+	free(table->letters);
+}
+
+static int table_init(struct table *table, const struct sp_command_line *line)
+{
+	const struct sp_argument_part *part;
+	const struct sp_argument *k;
+	size_t n = 0;
+	char *letter;
+
+	for (part = line->parts; part->group; part++)
+		for (k = part->group->option; k->name; k++)
+			n++;
+	*table = (struct table){
+		.known = calloc(n + 1, sizeof(*table->known)),
+		.offsets = calloc(n + 1, sizeof(*table->offsets)),
+		.longs = calloc(n + 1, sizeof(*table->longs)),
+		.letters = calloc(2 * n + 2, 1),
+	};
+	if (!table->known || !table->offsets || !table->longs ||
+	    !table->letters)
+		return -ENOMEM;
+	letter = table->letters;
+	*letter++ = ':';
+	for (part = line->parts; part->group; part++) {
+		for (k = part->group->option; k->name; k++) {
+			const size_t i = table->n++;
+
+			table->known[i] = k;
+			table->offsets[i] = part->offset;
+			table->longs[i] = (struct option){
+				k->name,
+				k->takes ? required_argument : no_argument,
+				NULL, FIRST_CODE + (int)i};
+			if (!k->letter)
+				continue;
+			*letter++ = k->letter;
+			if (k->takes)
+				*letter++ = ':';
+		}
+	}
+	return 0;
+}
+
+/* The option that getopt_long_only() means; table->n if it is none of ours. */
+static size_t find(const struct table *table, int code)
+{
+	if (code >= FIRST_CODE)
+		return (size_t)(code - FIRST_CODE);
+	for (size_t i = 0; i < table->n; i++)
+		if (code && table->known[i]->letter == code)
+			return i;
+	return table->n;
+}
+
+static int refuse_unknown(const struct sp_command_line *line, const char *text,
+			  struct sp_error *err)
+{
+	const char *word = text + strspn(text, "-");
+	char name[32];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
+	if (line->refuse && line->refuse(name, err) < 0)
+		return -EINVAL;
+	return sp_error_set(err, -EINVAL, NULL,
+			    "unknown or ambiguous option %.80s", text);
+}
+
+/* What getopt_long_only() made of an option that it does not like. */
+static int refuse(const struct sp_command_line *line, const struct table *table,
+		  int result, const char *text, struct sp_error *err)
+{
+	const size_t i = find(table, optopt);
+
+	if (i < table->n && result == ':')
+		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
+				    table->known[i]->name,
+				    table->known[i]->takes);
+	if (i < table->n)
+		return sp_error_set(err, -EINVAL, NULL, "--%s takes no value",
+				    table->known[i]->name);
+	return refuse_unknown(line, text, err);
+}
+
+static int take(const struct table *table, size_t i, void *options,
+		struct sp_error *err)
+{
+	const struct sp_argument *k = table->known[i];
+	char *part = (char *)options + table->offsets[i];
+
+	if (!k->take && k->takes)
+		*(const char **)(part + k->field) = optarg;
+	else if (!k->take)
+		*(bool *)(part + k->field) = true;
+	else if (!k->take(part, k->takes ? optarg : NULL))
+		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
+				    k->name, k->takes);
+	return 0;
+}
+
+static int take_all(const struct sp_command_line *line,
+		    const struct table *table, int argc, char **argv,
+		    void *options, struct sp_error *err)
+{
+	int code, r = 0;
+	size_t i;
+
+	optind = 0; /* begin anew, whoever used it before */
+	opterr = 0;
+	while (!r && !line->is_done(options)) {
+		/* One dash is enough, as for pprof. */
+		code = getopt_long_only(argc, argv, table->letters,
+					table->longs, NULL);
+		if (code < 0)
+			break;
+		i = code == '?' || code == ':' ? table->n : find(table, code);
+		r = i < table->n
+			    ? take(table, i, options, err)
+			    : refuse(line, table, code, argv[optind - 1], err);
+		if (!r && line->note)
+			line->note(options, table->known[i],
+				   table->known[i]->takes ? optarg : NULL);
+	}
+	return r;
+}
+
+int sp_arguments_parse(const struct sp_command_line *line, int argc,
+		       char **argv, void *options,
+		       const char *const **ret_words, size_t *ret_n,
+		       struct sp_error *err)
+{
+	struct table table;
+	int r = table_init(&table, line);
+
+	if (r < 0)
+		sp_error_set(err, r, NULL, "not enough memory");
+	else
+		r = take_all(line, &table, argc, argv, options, err);
+	table_done(&table);
+	*ret_words = (const char *const *)argv + optind;
+	*ret_n = (size_t)(argc - optind);
+	return r;
+}
+
+static void print_lines(FILE *out, const char *text)
+{
+	for (;;) {
+		size_t n = strcspn(text, "\n");
+
+		fprintf(out, "%.*s\n", (int)n, text);
+		if (!text[n])
+			return;
+		text += n + 1;
+		fprintf(out, "%*s", HELP_COLUMN, "");
+	}
+}
+
+static void print_option(FILE *out, const struct sp_argument *k)
+{
+	int n = 2;
+
+	fputs("  ", out);
+	if (k->letter)
+		n += fprintf(out, "-%c, ", k->letter);
+	n += fprintf(out, "--%s%s%s", k->name, k->meta ? " " : "",
+		     k->meta ? k->meta : "");
+	if (n + 1 > HELP_COLUMN) {
+		putc('\n', out);
+		n = 0;
+	}
+	fprintf(out, "%*s", HELP_COLUMN - n, "");
+	print_lines(out, k->help);
+}
+
+void sp_arguments_print_help(FILE *out, const struct sp_command_line *line)
+{
+	fputs(line->usage, out);
+	if (line->describe)
+		line->describe(out);
+	for (const struct sp_argument_part *part = line->parts; part->group;
+	     part++) {
+		if (part->group->title)
+			fprintf(out, "\n%s:\n", part->group->title);
+		for (const struct sp_argument *k = part->group->option; k->name;
+		     k++)
+			if (k->help)
+				print_option(out, k);
+	}
+	fprintf(out, "\n%s", line->ending);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_CLI_ARGUMENTS_H
+#define SP_CLI_ARGUMENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/*
+ * A command line as tables: every option once, with what it does, what its
+ * value is, and its lines of --help.  A group is part of a structure, so that
+ * several commands can share the options that fill the same part of theirs:
+ *
+ *   struct my_options { struct sp_question question; bool is_loud; ... };
+ *   groups: {sp_options_question, offsetof(struct my_options, question)}, ...
+ */
+
+struct sp_argument {
+	const char *name; /* without the dashes */
+	char letter;      /* of the short form, or 0 */
+	const char *meta; /* of the value in --help: "TIME"; NULL: no value */
+	/* What the value is, for "--NAME takes ..."; NULL: no value. */
+	const char *takes;
+	/* Store the value in the group's part of the options, borrowing it;
+	 * false if it is none.  Without a value `text` is NULL.  If `take` is
+	 * NULL, the value is the const char * at `field` in that part, or,
+	 * without a value, the bool there becomes true. */
+	bool (*take)(void *part, const char *text);
+	size_t field;
+	/* Lines of at most 59 columns, split by '\n'; NULL: another spelling,
+	 * not in --help. */
+	const char *help;
+};
+
+/* An option without a value: the bool `member` of a `type` becomes true. */
+#define SP_ARGUMENT_FLAG(type, name, member, help)                             \
+	{                                                                      \
+		name, 0, NULL, NULL, NULL, offsetof(type, member), help        \
+	}
+
+/* The last options of a command, and the end of them: the bools `help` and
+ * `version` of a `type`. */
+#define SP_ARGUMENTS_ABOUT(type)                                               \
+	SP_ARGUMENT_FLAG(type, "help", help, "this text"),                     \
+		SP_ARGUMENT_FLAG(type, "version", version, "the version"),     \
+	{                                                                      \
+		0                                                              \
+	}
+
+struct sp_argument_group {
+	const char *title;                /* NULL: goes on with the last */
+	const struct sp_argument *option; /* the one after the last has no
+					   * name */
+};
+
+struct sp_argument_part {
+	const struct sp_argument_group *group;
+	size_t offset; /* of the group's part in the options */
+};
+
+/* A group that fills the `member` of a `type`. */
+#define SP_ARGUMENT_PART(type, group, member)                                  \
+	{                                                                      \
+		&(group), offsetof(type, member)                               \
+	}
+
+struct sp_command_line {
+	const char *usage;                    /* the first lines of --help */
+	void (*describe)(FILE *out);          /* what follows them; or NULL */
+	const struct sp_argument_part *parts; /* the last has no group */
+	const char *ending;                   /* the last lines of --help */
+	/* Was --help or the like given?  Nothing after it is looked at. */
+	bool (*is_done)(const void *options);
+	/* Told of each option that was taken, with its value or NULL, both of
+	 * which stay.  NULL: nobody wants to know. */
+	void (*note)(void *options, const struct sp_argument *argument,
+		     const char *value);
+	/* An option that only another command has: -EINVAL and *err, which
+	 * says so; else 0.  NULL: there are none. */
+	int (*refuse)(const char *name, struct sp_error *err);
+};
+
+/*
+ * Fill `options`; options may stand behind other words.  Then *ret_words are
+ * the other words, in their order, borrowed from argv, which is reordered, and
+ * *ret_n is their number.  0; -EINVAL and *err, whose message says what is
+ * wrong and what would be right; -ENOMEM and *err.
+ */
+int sp_arguments_parse(const struct sp_command_line *line, int argc,
+		       char **argv, void *options,
+		       const char *const **ret_words, size_t *ret_n,
+		       struct sp_error *err);
+
+/* All text of --help. */
+void sp_arguments_print_help(FILE *out, const struct sp_command_line *line);
+
+#endif

@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "report/pattern.h"
+#include "view/view_json.h"
+#include "view/view_timeline.h"
+
+#define DEFAULT_TOP 30
+#define STATS_TOP   5
+
+#define DEFAULT_SHARE 0.005
+
+#define WATCH_MIN_NS 100000000ull      /* 0.1 s */
+#define WATCH_MAX_NS 86400000000000ull /* a day */
+
+static bool take_top(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	o->has_top = true;
+	return sp_parse_u64(text, &o->top);
+}
+
+/* The position of the word in the list, which NULL ends; -1: it is not there.
+ */
+static int position(const char *const *words, const char *word)
+{
+	for (int i = 0; words[i]; i++)
+		if (strcmp(words[i], word) == 0)
+			return i;
+	return -1;
+}
+
+static bool take_sort(void *part, const char *text)
+{
+	static const char *const orders[] = {[SP_AGGREGATE_BY_FLAT] = "flat",
+					     [SP_AGGREGATE_BY_CUM] = "cum",
+					     [SP_AGGREGATE_BY_COUNT] = "count",
+					     [SP_AGGREGATE_BY_NAME] = "name",
+					     NULL};
+	const int i = position(orders, text);
+	struct sp_options *o = part;
+
+	o->has_order = true;
+	o->order = (enum sp_aggregate_order)i;
+	return i >= 0;
+}
+
+static bool take_cum(void *part, const char *text)
+{
+	(void)text;
+	return take_sort(part, "cum");
+}
+
+static bool take_granularity(void *part, const char *text)
+{
+	static const char *const names[] = {
+		[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
+		[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
+		[SP_BY_ADDRESS] = "address",   NULL};
+	const int i = position(names, text);
+	struct sp_options *o = part;
+
+	o->has_granularity = true;
+	o->granularity = (enum sp_granularity)i;
+	return i >= 0;
+}
+
+static bool take_by(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	static const char *const names[] = {[SP_ROWS_BY_CODE] = "",
+					    [SP_ROWS_BY_THREAD] = "thread",
+					    [SP_ROWS_BY_SIZE] = "size",
+					    [SP_ROWS_BY_PHASE] = "phase",
+					    NULL};
+	const int i = position(names, text);
+
+	o->rows = i > 0 ? (enum sp_row_kind)i : SP_ROWS_BY_CODE;
+	return i > 0;
+}
+
+static bool take_share(void *part, const char *text)
+{
+	struct sp_options *o = part;
+	uint64_t thousandths;
+
+	if (!sp_parse_milli(text, &thousandths) || thousandths > 1000)
+		return false;
+	o->has_share = true;
+	o->share = (double)thousandths / 1000;
+	return true;
+}
+
+static bool take_unit(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	return sp_text_unit_parse(text, &o->unit);
+}
+
+static bool take_stacks(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	o->has_stacks = true;
+	return sp_parse_u64(text, &o->stacks);
+}
+
+static bool take_watch(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	return sp_parse_duration(text, &o->watch_ns) &&
+	       o->watch_ns >= WATCH_MIN_NS && o->watch_ns <= WATCH_MAX_NS;
+}
+
+#define FLAG(name, member, help)                                               \
+	SP_ARGUMENT_FLAG(struct sp_options, name, member, help)
+
+#define PART(group, member) SP_ARGUMENT_PART(struct sp_options, group, member)
+
+static bool take_base(void *part, const char *text)
+{
+	struct sp_options *o = part;
+
+	if (!*text || o->n_base == SP_OPTIONS_BASE_MAX)
+		return false;
+	o->base[o->n_base++] = text;
+	return true;
+}
+
+static const struct sp_argument report_arguments[] = {
+	{"base", 0, "OLD", "a profile or a baseline, at most 64 times",
+	 take_base, 0,
+	 "what changed since OLD, row by row, instead of what there\n"
+	 "is; several are added up"},
+	{"diff_base", 0, "OLD", "a profile or a baseline, at most 64 times",
+	 take_base, 0, NULL},
+	{"top", 0, "N", "a number", take_top, 0,
+	 "functions; 0 shows all (default 30; of stats 5)"},
+	{"sort", 0, "KEY", "flat, cum, count or name", take_sort, 0,
+	 "order of the functions: flat (default), cum, count (of\n"
+	 "objects, flat), name"},
+	{"cum", 0, NULL, NULL, take_cum, 0, "short for --sort cum"},
+	{"nodefraction", 0, "F", "a share from 0 to 1, like 0.005", take_share,
+	 0,
+	 "drop what has less than this share of the view (default\n"
+	 "0.005 for top, tree, peek and list, else 0)"},
+	{"granularity", 0, "WHAT", "function, file, line, module or address",
+	 take_granularity, 0,
+	 "what a row is: function (default), file, line, module,\n"
+	 "address"},
+	{"by", 0, "WHAT", "thread, size or phase", take_by, 0,
+	 "rows by thread, by object size or by phase instead of\n"
+	 "functions"},
+	{"unit", 0, "UNIT", "B, KiB, MiB, GiB or auto", take_unit, 0,
+	 "of estimated bytes: B, KiB, MiB, GiB, auto (default)"},
+	{"stacks", 0, "N", "a number", take_stacks, 0,
+	 "the N call stacks with most bytes; 0 all"},
+	{"source-path", 0, "DIRS", "directories separated by colons", NULL,
+	 offsetof(struct sp_options, source_path),
+	 "where list looks for source files, separated by colons,\n"
+	 "before it looks where they were compiled"},
+	FLAG("timeline", timeline, "live bytes over time instead of functions"),
+	FLAG("sizes", sizes,
+	     "bytes by object size instead of functions: exact, of\n"
+	     "a view or a part estimated"),
+	FLAG("json", json, "everything, or the page, as JSON"),
+	FLAG("csv", csv, "the table as CSV"),
+	FLAG("simultaneous", simultaneous,
+	     "raise the level so that all rows shown hold together"),
+	FLAG("ascii", ascii, "draw, and write names, in ASCII alone"),
+	{"watch", 0, "TIME", "a time from 100ms to 24h", take_watch, 0,
+	 "again every TIME, until interrupted"},
+	{0},
+};
+
+const struct sp_argument_group sp_options_report = {"What to show",
+						    report_arguments};
+
+static const struct sp_argument other_arguments[] = {
+	SP_ARGUMENTS_ABOUT(struct sp_options)};
+
+static const struct sp_argument_group other = {NULL, other_arguments};
+
+static bool is_done(const void *options)
+{
+	const struct sp_options *o = options;
+
+	return o->help || o->version;
+}
+
+/* Options of an export. */
+static int refuse_in_report(const char *name, struct sp_error *err)
+{
+	static const char *const names[] = {
+		"o", "output", "metric", "pprof-error", "max-samples", NULL};
+
+	return position(names, name) >= 0
+		       ? sp_error_set(err, -EINVAL, NULL,
+				      "%s%s goes with export FORMAT",
+				      name[1] ? "--" : "-", name)
+		       : 0;
+}
+
+static void describe_commands(FILE *out)
+{
+	fputs("\n"
+	      "Commands:\n"
+	      "  report             functions, as without a command\n"
+	      "  top                functions with 0.5 % of the view and more\n"
+	      "  tree               the call tree, from the outermost callers\n"
+	      "  peek REGEX         callers and callees of functions\n"
+	      "  list REGEX         source lines of functions\n"
+	      "  traces             all call stacks\n"
+	      "  stats              sizes, entry points, top sites at a "
+	      "glance\n"
+	      "  export FORMAT      for other programs: see export --help\n"
+	      "  symbolize FILE     a copy with the names of its functions, to "
+	      "be read\n"
+	      "                     elsewhere: see symbolize --help\n"
+	      "  diff OLD NEW       what changed: see diff --help\n"
+	      "  check NEW          limits, for CI: see check --help\n"
+	      "  advise FILE        which sampling period: see advise --help\n",
+	      out);
+}
+
+static void note_option(void *options, const struct sp_argument *argument,
+			const char *value)
+{
+	static const struct sp_argument_group *const kept[] = {
+		&sp_options_question, &sp_options_filter, &sp_options_method,
+		&sp_options_symbols};
+	struct sp_options *o = options;
+	bool is_kept = false;
+	size_t at = 0;
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		is_kept |= sp_options_are(kept[i], argument->name);
+	while (at < o->n_given && o->given[at].argument != argument)
+		at++;
+	/* The groups have fewer options than there is room for. */
+	if (!is_kept || at == SP_OPTIONS_GIVEN_MAX)
+		return;
+	o->given[at] = (struct sp_options_given){argument, value};
+	o->n_given += at == o->n_given;
+}
+
+static const struct sp_command_line report_line = {
+	.usage = "usage: sampleprof-report [OPTION]... FILE...\n"
+		 "       sampleprof-report COMMAND [OPTION]... FILE...\n"
+		 "\n"
+		 "Estimate from a profile which functions allocated how much, "
+		 "and what is\n"
+		 "alive, each figure with its confidence interval.\n",
+	.describe = describe_commands,
+	.parts =
+		(const struct sp_argument_part[]){
+			PART(sp_options_question, question),
+			PART(sp_options_filter, question),
+			PART(sp_options_method, question),
+			{&sp_options_report, 0},
+			PART(sp_options_symbols, symbols),
+			{&other, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
+		  "To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n",
+	.is_done = is_done,
+	.note = note_option,
+	.refuse = refuse_in_report,
+};
+
+void sp_options_print_help(FILE *out)
+{
+	sp_arguments_print_help(out, &report_line);
+}
+
+struct rule {
+	bool is_bad;
+	const char *why;
+};
+
+static int refuse_by_rule(const struct rule *rules, size_t n,
+			  struct sp_error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (rules[i].is_bad)
+			return sp_error_set(err, -EINVAL, NULL, "%s",
+					    rules[i].why);
+	return 0;
+}
+
+#define REFUSE_BY(rules, err)                                                  \
+	refuse_by_rule(rules, sizeof(rules) / sizeof((rules)[0]), err)
+
+/* Options that say nothing about what a page shows. */
+static int refuse_for_page(const struct sp_options *o, struct sp_error *err)
+{
+	const enum sp_page page = o->page;
+	const bool is_report = page == SP_PAGE_REPORT || page == SP_PAGE_TOP;
+	const bool is_table =
+		is_report && !o->timeline && !o->sizes && !o->rows;
+	const struct rule rules[] = {
+		{(o->timeline || o->sizes || o->rows) && !is_report,
+		 "--timeline, --sizes and --by go with report and top"},
+		{o->has_top && !is_report && page != SP_PAGE_STATS,
+		 "--top goes with report, top and stats"},
+		{o->has_order && !is_report,
+		 "--sort and --cum go with report and top"},
+		{o->has_stacks && !is_report && page != SP_PAGE_TRACES,
+		 "--stacks goes with report, top and traces"},
+		{o->has_granularity && !is_table && page != SP_PAGE_TREE &&
+			 page != SP_PAGE_PEEK,
+		 "--granularity goes with the functions of report and top, "
+		 "with tree and with peek"},
+		{o->has_share && !is_table && page != SP_PAGE_TREE &&
+			 page != SP_PAGE_PEEK && page != SP_PAGE_LIST,
+		 "--nodefraction goes with the functions of report and top, "
+		 "with tree, peek and list"},
+		{o->source_path && page != SP_PAGE_LIST,
+		 "--source-path goes with list"},
+		{o->simultaneous && !is_report,
+		 "--simultaneous goes with report and top"},
+		{o->csv && (page == SP_PAGE_TRACES || page == SP_PAGE_STATS),
+		 "traces and stats go without --csv; they have --json"},
+		{o->unit && (o->json || o->csv),
+		 "--json and --csv have bytes: they go without --unit"},
+	};
+
+	return REFUSE_BY(rules, err);
+}
+
+/* What two profiles cannot be compared by. */
+static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
+{
+	const struct rule rules[] = {
+		{o->page == SP_PAGE_LIST,
+		 "list goes without --base: lines move when code is edited; "
+		 "peek REGEX --base compares callers and callees of functions"},
+		{o->timeline,
+		 "--timeline goes without --base: two runs have no common "
+		 "clock; --view peak --base compares the peaks"},
+		{o->granularity != SP_BY_FUNCTION &&
+			 o->granularity != SP_BY_MODULE,
+		 "--base matches functions by name: it goes with --granularity "
+		 "function or module"},
+		{o->simultaneous, "--simultaneous goes without --base, which "
+				  "judges all rows together already"},
+		{o->question.method != SP_METHOD_P3T,
+		 "--base goes without --estimator"},
+		{o->watch_ns, "--watch goes without --base"},
+	};
+
+	return o->n_base ? REFUSE_BY(rules, err) : 0;
+}
+
+/* Options of the report that exclude each other. */
+static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
+{
+	const bool is_report =
+		o->page == SP_PAGE_REPORT || o->page == SP_PAGE_TOP;
+	const bool is_of_rows = o->has_top || o->has_order || o->has_stacks;
+	const struct rule rules[] = {
+		{o->json + o->csv > 1, "--json or --csv, not both"},
+		{o->timeline + o->sizes > 1, "--timeline or --sizes, not both"},
+		{o->rows && (o->timeline || o->sizes),
+		 "--by, --timeline or --sizes: one of them"},
+		{is_report && o->json &&
+			 (is_of_rows || o->timeline || o->sizes),
+		 "--json shows everything: it goes without --top, --sort, "
+		 "--stacks, --timeline and --sizes"},
+		{is_report && o->json && (o->has_share || o->rows),
+		 "--json shows everything: it goes without --nodefraction and "
+		 "--by"},
+		{(o->timeline || o->sizes) && (is_of_rows || o->simultaneous),
+		 "--timeline and --sizes go without --top, --sort, --stacks "
+		 "and --simultaneous"},
+		{o->rows && (is_of_rows || o->simultaneous),
+		 "--by goes without --top, --sort, --stacks and "
+		 "--simultaneous"},
+		{o->csv && o->has_stacks, "--csv goes without --stacks"},
+		{o->timeline && o->question.has_view,
+		 "--timeline shows what is alive: it goes without --view, "
+		 "--at, --tail and --within"},
+		{o->watch_ns && (o->json || o->csv),
+		 "--watch goes without --json and --csv"},
+	};
+
+	return REFUSE_BY(rules, err);
+}
+
+/* The page that the first of the words names, if it names one. */
+static void take_page(const char *const **words, size_t *n,
+		      struct sp_options *o)
+{
+	static const char *const names[] = {
+		[SP_PAGE_REPORT] = "report", [SP_PAGE_TOP] = "top",
+		[SP_PAGE_TREE] = "tree",     [SP_PAGE_PEEK] = "peek",
+		[SP_PAGE_LIST] = "list",     [SP_PAGE_TRACES] = "traces",
+		[SP_PAGE_STATS] = "stats",   NULL};
+	const int i = *n ? position(names, **words) : -1;
+
+	if (i < 0)
+		return;
+	o->page = (enum sp_page)i;
+	++*words;
+	--*n;
+}
+
+/* What was not given. */
+static void take_defaults(struct sp_options *o)
+{
+	if (!o->has_top)
+		o->top = o->page == SP_PAGE_STATS ? STATS_TOP
+			 : o->csv                 ? 0
+						  : DEFAULT_TOP;
+	if (!o->has_share && o->page != SP_PAGE_REPORT && !o->json && !o->csv)
+		o->share = DEFAULT_SHARE;
+}
+
+/* The regular expression, which is the first of the words. */
+static int take_pattern(const char *const **words, size_t *n,
+			struct sp_options *o, struct sp_error *err)
+{
+	struct sp_pattern *pattern;
+	int r;
+
+	if (o->page != SP_PAGE_PEEK && o->page != SP_PAGE_LIST)
+		return 0;
+	if (!*n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which functions? no REGEX was given");
+	o->pattern = *(*words)++;
+	--*n;
+	r = sp_pattern_new("REGEX", o->pattern, &pattern, err);
+	if (r >= 0)
+		sp_pattern_free(pattern);
+	return r;
+}
+
+int sp_options_parse(int argc, char **argv, struct sp_options *ret,
+		     struct sp_error *err)
+{
+	const char *const *words;
+	size_t n;
+	int r;
+
+	*ret = (struct sp_options){.program = argv[0]};
+	sp_question_init(&ret->question);
+	r = sp_arguments_parse(&report_line, argc, argv, ret, &words, &n, err);
+	if (r < 0 || is_done(ret))
+		return r;
+	take_page(&words, &n, ret);
+	take_defaults(ret);
+	r = sp_options_settle(&ret->question, err);
+	if (r >= 0)
+		r = refuse_for_page(ret, err);
+	if (r >= 0)
+		r = refuse_combinations(ret, err);
+	if (r >= 0)
+		r = refuse_with_base(ret, err);
+	if (r >= 0)
+		r = take_pattern(&words, &n, ret, err);
+	if (r >= 0 && ret->pattern && !n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which functions of which profile? only "
+				    "%.80s was given",
+				    ret->pattern);
+	if (r >= 0 && !n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "which profile? no FILE was given");
+	ret->files = words;
+	ret->n_files = n;
+	return r;
+}
+
+enum sp_view sp_options_fallback(const struct sp_options *options,
+				 const struct sp_profile *profile)
+{
+	if (options->json || options->csv || !profile->has_frees ||
+	    profile->end == SP_PROFILE_END_CLEAN)
+		return SP_VIEW_ALLOC;
+	return SP_VIEW_LIVE;
+}
+
+struct sp_load_needs sp_options_needs(const struct sp_options *o)
+{
+	struct sp_load_needs needs = {
+		.lifetimes =
+			o->has_stacks || o->page == SP_PAGE_TRACES || o->json,
+	};
+
+	if (o->json || (o->timeline && o->csv))
+		needs.n_points = SP_VIEW_TIMELINE_POINTS;
+	else if (o->timeline)
+		needs.n_points = SP_VIEW_TIMELINE_COLUMNS;
+	return needs;
+}
+
+static void print_path(FILE *out, const char *path)
+{
+	/* A name like an option would be taken for one. */
+	if (*path == '-')
+		fputs("./", out);
+	sp_text_print_shell(out, path);
+}
+
+void sp_options_print_next(FILE *out, const struct sp_options *options,
+			   const struct sp_profile *profile,
+			   const char *arguments)
+{
+	fputs("next: ", out);
+	sp_text_print_shell(out, options->program);
+	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
+	for (size_t i = 0; i < options->n_given; i++) {
+		const struct sp_options_given *given = &options->given[i];
+
+		fprintf(out, "--%s ", given->argument->name);
+		if (!given->value)
+			continue;
+		sp_text_print_shell(out, given->value);
+		putc(' ', out);
+	}
+	if (!profile->n_parts)
+		print_path(out, profile->path);
+	for (size_t i = 0; i < profile->n_parts; i++) {
+		fputs(i ? " " : "", out);
+		print_path(out, profile->parts[i].path);
+	}
+	putc('\n', out);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* Options that several commands have. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/options.h"
+
+static bool take_view(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	q->has_view = true;
+	return sp_view_parse(text, &q->view);
+}
+
+static bool take_at(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	if (!sp_moment_parse(text, &q->at))
+		q->at = (struct sp_moment){.kind = SP_MOMENT_SNAPSHOT,
+					   .name = text};
+	return *text != '\0';
+}
+
+static bool take_from(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	return sp_moment_parse(text, &q->from);
+}
+
+static bool take_to(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	return sp_moment_parse(text, &q->to);
+}
+
+static bool take_tail(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	return sp_moment_parse(text, &q->tail) && q->tail.kind != SP_MOMENT_END;
+}
+
+/* A size if it can be one: "10m" is 10 MiB here. */
+static bool take_within(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	q->within_bytes = SP_NEVER;
+	q->within_ns = SP_NEVER;
+	return sp_parse_size(text, &q->within_bytes) ||
+	       sp_parse_duration(text, &q->within_ns);
+}
+
+static bool take_thread(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	q->thread = text;
+	return *text != '\0';
+}
+
+/* "64", "1K-64K", "4096-", "-1M" */
+static bool take_size(void *part, const char *text)
+{
+	struct sp_question *q = part;
+	const char *dash = strchr(text, '-');
+	char min[32];
+	size_t n;
+
+	if (!dash) {
+		q->max_size_bytes = 0;
+		return sp_parse_size(text, &q->min_size_bytes) &&
+		       sp_parse_size(text, &q->max_size_bytes);
+	}
+	n = (size_t)(dash - text);
+	if (n >= sizeof(min) || (!n && !dash[1]))
+		return false;
+	memcpy(min, text, n);
+	min[n] = '\0';
+	q->min_size_bytes = 0;
+	q->max_size_bytes = UINT64_MAX;
+	return (!n || sp_parse_size(min, &q->min_size_bytes)) &&
+	       (!dash[1] || sp_parse_size(dash + 1, &q->max_size_bytes)) &&
+	       q->min_size_bytes <= q->max_size_bytes;
+}
+
+static bool take_estimator(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	return sp_method_parse(text, &q->method);
+}
+
+static bool take_confidence(void *part, const char *text)
+{
+	static const uint64_t levels[] = {90000, 95000, 99000, 99900};
+	struct sp_question *q = part;
+	uint64_t level;
+
+	if (!sp_parse_milli(text, &level))
+		return false;
+	for (size_t i = 0; i < sizeof(levels) / sizeof(*levels); i++) {
+		if (level != levels[i])
+			continue;
+		q->confidence = (double)level / 100000;
+		return true;
+	}
+	return false;
+}
+
+static const struct sp_argument question[] = {
+	{"view", 0, "VIEW", "alloc, live, peak, leaks or temporary", take_view,
+	 0,
+	 "alloc: what was allocated\n"
+	 "live: what is alive at the end, or --at TIME\n"
+	 "peak: what was alive when most was\n"
+	 "leaks: what is alive and older than --tail TIME\n"
+	 "temporary: what was freed soon, see --within\n"
+	 "default: live of a process that runs or was killed,\n"
+	 "else alloc; alloc for other programs"},
+	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
+	 take_at, 0,
+	 "the moment of live and leaks: a time (default end), or\n"
+	 "a snapshot that the program named"},
+	{"tail", 0, "TIME", "a share of the run or a time: 10%, 2s", take_tail,
+	 0, "how old a leak is at least (default 10% of the run)"},
+	{"within", 0, "SIZE|TIME", "bytes or a time: 64K, 10ms", take_within, 0,
+	 "temporary is what its own thread freed within 64K\n"
+	 "allocated bytes, or 10ms (default 0: before the\n"
+	 "thread allocated anything else)"},
+	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
+	 0, "only what was born at or after it"},
+	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
+	 take_to, 0, "only what was born before it"},
+	{"phase", 0, "NAME", "the name of a phase", NULL,
+	 offsetof(struct sp_question, phase),
+	 "only what was allocated in phases of that name;\n"
+	 "(start) is what was before the first"},
+	{"thread", 0, "N|NAME", "the number or the name of a thread",
+	 take_thread, 0, "only what this thread allocated"},
+	{"size", 0, "MIN-MAX", "a range of sizes: 64, 1K-64K, 4096-, -1M",
+	 take_size, 0, "only objects of that size: 64, 1K-64K, 4096-, -1M"},
+	{0},
+};
+
+const struct sp_argument_group sp_options_question = {
+	"What to look at (TIME: 2s, 500ms, 1m30s since the start, 50%, end)",
+	question,
+};
+
+/* pprof spells two of them with an underscore. */
+#define FILTER(name, kind, help)                                               \
+	{                                                                      \
+		name, 0, "REGEX", "a regular expression", NULL,                \
+			offsetof(struct sp_question, filter.text[kind]), help  \
+	}
+
+static const struct sp_argument filter[] = {
+	FILTER("focus", SP_FILTER_FOCUS, "only call stacks with a match"),
+	FILTER("ignore", SP_FILTER_IGNORE, "only call stacks without a match"),
+	FILTER("hide", SP_FILTER_HIDE, "no frames that match"),
+	FILTER("show", SP_FILTER_SHOW, "only frames that match"),
+	FILTER("show-from", SP_FILTER_SHOW_FROM,
+	       "no callers of the outermost frame that matches; only\n"
+	       "call stacks with one"),
+	FILTER("prune-from", SP_FILTER_PRUNE_FROM,
+	       "no callees of the innermost function that matches"),
+	FILTER("show_from", SP_FILTER_SHOW_FROM, NULL),
+	FILTER("prune_from", SP_FILTER_PRUNE_FROM, NULL),
+	{0},
+};
+
+const struct sp_argument_group sp_options_filter = {
+	"Which call stacks and frames (REGEX is searched in function, file and "
+	"module)",
+	filter,
+};
+
+static const struct sp_argument method[] = {
+	{"estimator", 0, "NAME",
+	 "one of p3t, p3, weighted, negbinom, negbinom-as-written, "
+	 "negbinom-both, camp-paulson, heapprofd, jemalloc",
+	 take_estimator, 0,
+	 "p3t (default), p3, weighted, negbinom, ...; an\n"
+	 "unknown name lists them"},
+	{"confidence", 0, "LEVEL", "90, 95, 99 or 99.9 (percent)",
+	 take_confidence, 0,
+	 "of the intervals, in percent: 90, 95 (default), 99 or\n"
+	 "99.9; percentages and lifetimes have no intervals"},
+	{0},
+};
+
+const struct sp_argument_group sp_options_method = {"How to estimate", method};
+
+static const struct sp_argument symbols[] = {
+	{"debug-path", 0, "DIRS", "directories separated by colons", NULL,
+	 offsetof(struct sp_symbolizer_options, debug_path),
+	 "where separate debug files are, and programs and\n"
+	 "libraries that are not where they were, separated by\n"
+	 "colons (default /usr/lib/debug)"},
+	{"debuginfod", 0, NULL, NULL, NULL,
+	 offsetof(struct sp_symbolizer_options, use_debuginfod),
+	 "fetch missing debug files from $DEBUGINFOD_URLS"},
+	{0},
+};
+
+const struct sp_argument_group sp_options_symbols = {"Symbols and others",
+						     symbols};
+
+int sp_options_settle(struct sp_question *q, struct sp_error *err)
+{
+	const bool has_within =
+		q->within_bytes != SP_NEVER || q->within_ns != SP_NEVER;
+
+	if (!q->has_view) {
+		q->has_view = q->at.kind || q->tail.kind || has_within;
+		q->view = has_within     ? SP_VIEW_TEMPORARY
+			  : q->tail.kind ? SP_VIEW_LEAKS
+					 : SP_VIEW_LIVE;
+	}
+	if (q->at.kind && q->view != SP_VIEW_LIVE && q->view != SP_VIEW_LEAKS)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--at goes with --view live or leaks");
+	if (q->tail.kind && q->view != SP_VIEW_LEAKS)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--tail goes with --view leaks");
+	if (has_within && q->view != SP_VIEW_TEMPORARY)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--within goes with --view temporary");
+	return sp_filter_check(&q->filter, err);
+}
+
+bool sp_options_are(const struct sp_argument_group *group, const char *name)
+{
+	for (const struct sp_argument *a = group->option; a->name; a++)
+		if (strcmp(a->name, name) == 0 ||
+		    (a->letter == *name && !name[1]))
+			return true;
+	return false;
+}

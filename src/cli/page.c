@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/page.h"
+
+#include "read/load.h"
+#include "report/answer.h"
+#include "report/edges.h"
+#include "text/text.h"
+#include "view/view_csv.h"
+#include "view/view_data.h"
+#include "view/view_json.h"
+#include "view/view_list.h"
+#include "view/view_notes.h"
+#include "view/view_peek.h"
+#include "view/view_phases.h"
+#include "view/view_sizes.h"
+#include "view/view_stacks.h"
+#include "view/view_stats.h"
+#include "view/view_summary.h"
+#include "view/view_timeline.h"
+#include "view/view_top.h"
+#include "view/view_tree.h"
+
+/* Of the table that comes before the functions. */
+#define PHASES_SHOWN 12
+
+struct page {
+	FILE *out;
+	const struct sp_options *options;
+	struct sp_answer *answer;
+	const struct sp_analysis *analysis; /* the answer's */
+};
+
+static size_t shown(uint64_t asked, size_t there)
+{
+	return asked && asked < there ? (size_t)asked : there;
+}
+
+/* The longer of the two tables decides for both. */
+static void hold_together(const struct sp_options *options,
+			  struct sp_aggregate *aggregate)
+{
+	size_t n = shown(options->top, aggregate->n_functions);
+	size_t n_stacks = shown(options->stacks, aggregate->n_stacks);
+
+	if (!options->simultaneous)
+		return;
+	if (options->json)
+		n = aggregate->n_functions;
+	if ((options->has_stacks || options->json) && n_stacks > n)
+		n = n_stacks;
+	sp_aggregate_hold_together(aggregate, n);
+}
+
+static void print_next(const struct page *page, const char *arguments)
+{
+	const struct sp_profile *p = page->analysis->profile;
+
+	sp_view_notes_print_completeness(page->out, p);
+	if (*arguments || p->end == SP_PROFILE_END_RUNNING)
+		sp_options_print_next(page->out, page->options, p, arguments);
+}
+
+static int print_text(const struct page *page,
+		      const struct sp_aggregate *aggregate,
+		      struct sp_error *err)
+{
+	const struct sp_options *options = page->options;
+	int r;
+
+	sp_view_summary_print_header(page->out, page->analysis);
+	sp_view_summary_print_view(page->out, page->analysis, &aggregate->how,
+				   aggregate->n_together);
+	if (!page->analysis->selection.phase) {
+		r = sp_view_phases_print(page->out, page->analysis,
+					 PHASES_SHOWN, err);
+		if (r < 0)
+			return r;
+	}
+	r = sp_view_top_print(page->out, aggregate, options->top,
+			      options->columns, err);
+	if (r >= 0 && options->has_stacks)
+		r = sp_view_stacks_print(page->out, aggregate, options->stacks,
+					 err);
+	if (r < 0)
+		return r;
+	sp_view_notes_print(page->out, page->analysis, aggregate);
+	print_next(page, !aggregate->n_functions ? ""
+			 : options->has_stacks   ? "--json"
+						 : "--stacks 10");
+	return 0;
+}
+
+static int print_functions(const struct page *page, struct sp_error *err)
+{
+	const struct sp_options *options = page->options;
+	struct sp_aggregate *aggregate;
+	int r = sp_answer_aggregate(page->answer, options->granularity,
+				    &aggregate, err);
+
+	if (r < 0)
+		return r;
+	sp_aggregate_sort(aggregate, options->order);
+	if (options->share > 0)
+		r = sp_aggregate_drop(aggregate, options->share, err);
+	hold_together(options, aggregate);
+	if (r >= 0 && options->json)
+		r = sp_view_json_write(page->out, aggregate, err);
+	else if (r >= 0 && options->csv)
+		sp_view_csv_functions(page->out, aggregate, options->top);
+	else if (r >= 0)
+		r = print_text(page, aggregate, err);
+	sp_aggregate_free(aggregate);
+	return r;
+}
+
+/* What stands above the pages of the commands. */
+static void print_head(const struct page *page)
+{
+	const struct sp_analysis *a = page->analysis;
+
+	sp_view_summary_print_header(page->out, a);
+	sp_view_summary_print_view(page->out, a, &a->how, 0);
+}
+
+/* And what stands below. */
+static void print_foot(const struct page *page,
+		       const struct sp_aggregate *aggregate, const char *next)
+{
+	sp_view_notes_print(page->out, page->analysis, aggregate);
+	print_next(page, next);
+}
+
+static int print_tree(const struct page *page, struct sp_aggregate *aggregate,
+		      struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	int r;
+
+	if (o->json || o->csv)
+		return sp_view_data_tree(page->out, aggregate, o->share, o->csv,
+					 err);
+	print_head(page);
+	r = sp_view_tree_print(page->out, aggregate, o->share, err);
+	if (r >= 0)
+		print_foot(page, aggregate, "traces");
+	return r;
+}
+
+static int print_peek(const struct page *page, struct sp_aggregate *aggregate,
+		      struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	struct sp_edges *edges;
+	size_t n;
+	int r = sp_edges_match(aggregate, o->pattern, &edges, &n, err);
+
+	if (r < 0)
+		return r;
+	if (o->json || o->csv) {
+		r = sp_view_data_peek(page->out, aggregate, edges, n, o->csv,
+				      err);
+	} else {
+		print_head(page);
+		r = sp_view_peek_print(page->out, aggregate, edges, n, o->share,
+				       err);
+	}
+	sp_edges_free(edges, n);
+	if (r >= 0 && !o->json && !o->csv)
+		print_foot(page, aggregate, "tree");
+	return r;
+}
+
+static int print_list(const struct page *page, struct sp_aggregate *aggregate,
+		      struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	struct sp_listings listings;
+	struct sp_aggregate *lines;
+	int r = sp_answer_aggregate(page->answer, SP_BY_LINE, &lines, err);
+
+	if (r >= 0 && o->share > 0)
+		r = sp_aggregate_drop(aggregate, o->share, err);
+	if (r < 0)
+		return r;
+	r = sp_listings_init(&listings, aggregate, lines, o->pattern, err);
+	if (r >= 0 && (o->json || o->csv)) {
+		sp_view_data_list(page->out, aggregate, &listings, o->csv);
+	} else if (r >= 0) {
+		print_head(page);
+		sp_view_list_print(page->out, aggregate, &listings,
+				   o->source_path);
+		print_foot(page, aggregate, "--granularity line");
+	}
+	sp_listings_done(&listings);
+	sp_aggregate_free(lines);
+	return r;
+}
+
+static int print_traces(const struct page *page, struct sp_aggregate *aggregate,
+			struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	int r;
+
+	if (o->json) {
+		sp_view_data_traces(page->out, aggregate, o->stacks);
+		return 0;
+	}
+	print_head(page);
+	r = sp_view_stacks_print(page->out, aggregate, o->stacks, err);
+	if (r >= 0)
+		print_foot(page, aggregate, "tree");
+	return r;
+}
+
+static void print_sizes_of(const struct page *page);
+
+static int print_stats(const struct page *page, struct sp_aggregate *aggregate,
+		       struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+	struct sp_stats stats;
+	int r = sp_stats_init(&stats, page->analysis, err);
+
+	if (r < 0)
+		return r;
+	if (o->json) {
+		sp_view_data_stats(page->out, aggregate, &stats, o->top);
+	} else {
+		print_head(page);
+		print_sizes_of(page);
+		sp_view_stats_print(page->out, aggregate, &stats, o->top);
+		print_foot(page, aggregate, "top");
+	}
+	sp_stats_done(&stats);
+	return 0;
+}
+
+static int print_command(const struct page *page, struct sp_error *err)
+{
+	static int (*const prints[])(const struct page *page,
+				     struct sp_aggregate *aggregate,
+				     struct sp_error *err) = {
+		[SP_PAGE_TREE] = print_tree,   [SP_PAGE_PEEK] = print_peek,
+		[SP_PAGE_LIST] = print_list,   [SP_PAGE_TRACES] = print_traces,
+		[SP_PAGE_STATS] = print_stats,
+	};
+	struct sp_aggregate *aggregate;
+	int r = sp_answer_aggregate(page->answer, page->options->granularity,
+				    &aggregate, err);
+
+	if (r < 0)
+		return r;
+	r = prints[page->options->page](page, aggregate, err);
+	sp_aggregate_free(aggregate);
+	return r;
+}
+
+static int print_threads(const struct page *page, struct sp_error *err)
+{
+	int r;
+
+	if (page->options->csv) {
+		sp_view_data_threads(page->out, page->analysis);
+		return 0;
+	}
+	print_head(page);
+	r = sp_view_threads_print(page->out, page->analysis, err);
+	if (r >= 0)
+		print_foot(page, NULL, "");
+	return r;
+}
+
+static int print_phases(const struct page *page, struct sp_error *err)
+{
+	int r;
+
+	if (page->options->csv)
+		return sp_view_phases_csv(page->out, page->analysis, err);
+	print_head(page);
+	r = sp_view_phases_print_view(page->out, page->analysis, err);
+	if (r >= 0)
+		print_foot(page, NULL, "");
+	return r;
+}
+
+static int print_timeline(const struct page *page, struct sp_error *err)
+{
+	const struct sp_analysis *a = page->analysis;
+	int r;
+
+	if (page->options->csv)
+		return sp_view_csv_timeline(page->out, a, err);
+	sp_view_summary_print_header(page->out, a);
+	r = sp_view_timeline_print(page->out, a, page->options->ascii, err);
+	if (r < 0)
+		return r;
+	sp_view_notes_print(page->out, a, NULL);
+	print_next(page, "--view peak");
+	return 0;
+}
+
+/* Are the exact totals those of the view?  Not of a part of it. */
+static bool has_exact_sizes(const struct sp_analysis *a)
+{
+	return a->selection.view == SP_VIEW_ALLOC &&
+	       !sp_selection_is_subset(&a->selection);
+}
+
+static void print_sizes_of(const struct page *page)
+{
+	const struct sp_analysis *a = page->analysis;
+
+	if (has_exact_sizes(a) && a->profile->has_classes)
+		sp_view_sizes_print(page->out, a->profile,
+				    page->options->ascii);
+	else
+		sp_view_sizes_print_estimated(page->out, a,
+					      page->options->ascii);
+}
+
+/* Exact of all that was allocated, of anything else estimated. */
+static int print_sizes(const struct page *page, struct sp_error *err)
+{
+	const struct sp_analysis *a = page->analysis;
+	const bool is_exact =
+		has_exact_sizes(a) && page->options->rows != SP_ROWS_BY_SIZE;
+	int r = is_exact ? sp_view_sizes_check(a->profile, err) : 0;
+
+	if (r < 0)
+		return r;
+	if (page->options->csv && is_exact) {
+		sp_view_csv_sizes(page->out, a->profile);
+	} else if (page->options->csv) {
+		sp_view_csv_sizes_estimated(page->out, a);
+	} else if (is_exact) {
+		sp_view_summary_print_header(page->out, a);
+		print_sizes_of(page);
+		print_foot(page, NULL, "");
+	} else {
+		print_head(page);
+		sp_view_sizes_print_estimated(page->out, a,
+					      page->options->ascii);
+		print_foot(page, NULL, "");
+	}
+	return 0;
+}
+
+static int print(const struct page *page, struct sp_error *err)
+{
+	const struct sp_options *o = page->options;
+
+	if (o->page != SP_PAGE_REPORT && o->page != SP_PAGE_TOP)
+		return print_command(page, err);
+	if (o->timeline)
+		return print_timeline(page, err);
+	if (o->sizes || o->rows == SP_ROWS_BY_SIZE)
+		return print_sizes(page, err);
+	if (o->rows == SP_ROWS_BY_THREAD)
+		return print_threads(page, err);
+	if (o->rows == SP_ROWS_BY_PHASE)
+		return print_phases(page, err);
+	return print_functions(page, err);
+}
+
+int sp_page_print(FILE *out, const struct sp_profile *profile,
+		  const struct sp_options *options, sp_progress_fn *progress,
+		  void *progress_arg, struct sp_error *err)
+{
+	const bool has_rows = !options->timeline && !options->sizes;
+	enum sp_view fallback = has_rows ? sp_options_fallback(options, profile)
+					 : SP_VIEW_ALLOC;
+	struct sp_answer answer = {.profile = profile,
+				   .question = &options->question,
+				   .symbols = &options->symbols,
+				   .progress = progress,
+				   .progress_arg = progress_arg};
+	struct page page = {.out = out, .options = options, .answer = &answer};
+	int r = options->timeline
+			? sp_question_needs_frees(profile, "--timeline", err)
+			: 0;
+
+	if (r < 0)
+		return r;
+	sp_text_set_unit(options->unit);
+	/* Programs want names as they are, whatever the locale. */
+	sp_text_set_ascii(options->ascii && !options->json && !options->csv);
+	r = sp_answer_analyse(&answer, fallback, err);
+	page.analysis = answer.analysis;
+	if (r >= 0)
+		r = print(&page, err);
+	sp_answer_done(&answer);
+	return r;
+}

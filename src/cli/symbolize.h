@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_CLI_SYMBOLIZE_H
+#define SP_CLI_SYMBOLIZE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "read/load.h"
+#include "symbols/symbolizer.h"
+
+/* The symbolize command: a copy of a profile that brings its symbols along. */
+struct sp_symbolize_options {
+	const char *file;
+	const char *output; /* a name that ends in .zst: compressed */
+	struct sp_symbolizer_options symbols;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};
+
+/* As sp_options_parse(). */
+int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
+		       struct sp_error *err);
+
+void sp_symbolize_print_help(FILE *out);
+
+/* What was written. */
+struct sp_symbolize_result {
+	uint64_t frames;        /* distinct addresses in call stacks */
+	size_t named;           /* of these, that have a name */
+	uint64_t time_error_ns; /* times are told to within that; 0: exactly */
+};
+
+/*
+ * Write options->output.  Everything of the file stays as it is, byte by byte,
+ * but for symbols that it had before, which are replaced.  Compressed, it is
+ * packed (copy/packfile.h), unless it is damaged.  0 and *ret; negative
+ * errno and *err, and no output: also -EBUSY if the process still runs, and
+ * -EINVAL if the file was cut short.
+ */
+int sp_symbolize(const struct sp_symbolize_options *options,
+		 sp_progress_fn *progress, void *progress_arg,
+		 struct sp_symbolize_result *ret, struct sp_error *err);
+
+#endif

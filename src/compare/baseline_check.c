@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+
+#include "compare/baseline.h"
+
+/* Samples are objects that were allocated, and stand for all of them give or
+ * take chance: exact totals that are out of all proportion are others'. */
+static int check_sum(const char *path, const char *name,
+		     const struct sp_path_rows *rows, uint64_t alloc_bytes,
+		     uint64_t alloc_objects, uint64_t period_bytes,
+		     struct sp_error *err)
+{
+	const double bytes = (double)alloc_bytes;
+	double size = 0, samples = 0, sum = 0;
+
+	for (size_t k = 0; k < rows->n; k++) {
+		size += (double)rows->at[k].acc.size_bytes;
+		samples += (double)rows->at[k].acc.samples;
+		sum += rows->at[k].acc.est_bytes;
+	}
+	if (size <= bytes && samples <= (double)alloc_objects &&
+	    sum <= 2 * bytes + 20 * (double)period_bytes)
+		return 0;
+	return sp_error_set(
+		err, -EINVAL, path,
+		"%s does not add up: %.0f samples of %.0f bytes, about "
+		"%.3g bytes in all, of %.3g bytes in %.3g objects",
+		name, samples, size, sum, bytes, (double)alloc_objects);
+}
+
+/* What a run says of itself: a part is not more than the whole. */
+int sp_baseline_check(const char *path, const struct sp_summary *run,
+		      struct sp_error *err)
+{
+	const uint64_t bytes = run->exact_alloc_bytes;
+	char name[64];
+	int code = 0;
+
+	if (run->exact_alloc_objects > bytes)
+		return sp_error_set(
+			err, -EINVAL, path,
+			"\"alloc_objects\" is more than "
+			"\"alloc_bytes\": each has a byte at least");
+	for (int v = 0; !code && v < SP_SUMMARY_VIEWS; v++) {
+		snprintf(name, sizeof(name), "views.%s",
+			 sp_view_name((enum sp_view)v));
+		code = check_sum(path, name, &run->rows[v], bytes,
+				 run->exact_alloc_objects, run->period_bytes,
+				 err);
+	}
+	for (size_t i = 0; !code && i < run->n_phases; i++) {
+		const struct sp_phase_sum *p = &run->phases[i];
+
+		snprintf(name, sizeof(name), "phases.%.40s", p->name);
+		if (p->exact_alloc_bytes > bytes ||
+		    p->exact_alloc_objects > run->exact_alloc_objects)
+			return sp_error_set(err, -EINVAL, path,
+					    "%s allocated more than its run",
+					    name);
+		code = check_sum(path, name, &p->rows,
+				 p->exact_alloc_bytes + p->slack_bytes,
+				 p->exact_alloc_objects + p->slack_bytes,
+				 run->period_bytes, err);
+	}
+	return code;
+}

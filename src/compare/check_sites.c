@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits on every function by itself: which ones are beyond, and whether those
+ * that were not found would have been. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "compare/check.h"
+#include "compare/figures.h"
+
+/* Bytes of a new function that would have been found among n. */
+static double new_site_bytes(const struct sp_checker *c,
+			     const struct sp_allowance *allowance, size_t n,
+			     double rate)
+{
+	const struct sp_allowance growth = {.growth = allowance->growth};
+	const uint64_t period = c->pair->new.run[0]->period_bytes;
+	const double p_largest = rate / (double)(n ? n : 1);
+	const struct sp_law_used plain = {0};
+	struct sp_acc none, some;
+	struct sp_runs old, new;
+
+	if (period == 1)
+		return allowance->amount + 1;
+	sp_acc_init(&none, period);
+	sp_acc_init(&some, period);
+	sp_runs_sampled(&old, &none, 1, false);
+	old.n = c->pair->old.n;
+	do {
+		sp_acc_add(&some, &plain, 1, 0, period);
+		sp_runs_sampled(&new, &some, 1, false);
+		new.n = c->pair->new.n;
+		new.mean /= (double)new.n;
+	} while (some.samples < 1000 &&
+		 sp_change_p(&old, &new, &growth, false, NULL, p_largest) == 1);
+	/* so many are expected that fewer are seen once in twenty times */
+	return pow(sqrt((double)some.samples) + 0.83, 2) * (double)period /
+		       (double)new.n +
+	       allowance->amount;
+}
+
+static const struct sp_match_row *largest(const struct sp_match_row *rows,
+					  size_t n)
+{
+	const struct sp_match_row *best = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (!best || rows[i].old.mean > best->old.mean)
+			best = &rows[i];
+	return best;
+}
+
+/* Is it seen that the row is within the limit? */
+static bool is_within(const struct sp_checker *c, const struct sp_limit *limit,
+		      const struct sp_match_row *row,
+		      const struct sp_run_noise *noise)
+{
+	const struct sp_allowance *a = &limit->allowance;
+	const double level = c->check->level;
+
+	return sp_change_up(&row->old, &row->new, a, noise, level) ==
+		       SP_CHANGE_WITHIN &&
+	       (!limit->both_ways ||
+		sp_change_down(&row->old, &row->new, a, noise, level) ==
+			SP_CHANGE_WITHIN);
+}
+
+/* The period with which the row would be seen to be within the limit; 0 if no
+ * period would help. */
+static uint64_t period_for(const struct sp_checker *c,
+			   const struct sp_limit *limit,
+			   const struct sp_match_row *row)
+{
+	const double size = fmax(row->old.mean, row->new.mean);
+	const double allowed =
+		fmax(limit->allowance.growth, limit->allowance.amount / size);
+	const double sampling = (row->old.noise / (double)row->old.n +
+				 row->new.noise / (double)row->new.n) /
+				2 / (size * size);
+	const double period = (double)c->pair->new.run[0]->period_bytes;
+
+	if (row->old.var > 2 * row->old.noise ||
+	    row->new.var > 2 * row->new.noise)
+		return 0; /* the program's own noise is larger */
+	return (uint64_t)fmax(1,
+			      floor(period *
+				    sp_variance_needed(allowed, c->check->level,
+						       SP_CHECK_POWER) /
+				    sampling));
+}
+
+/* What a function without a sample may have: the limit has to leave room for
+ * it, if it speaks of an amount. */
+static bool would_be_seen(const struct sp_checker *c, struct sp_finding *f)
+{
+	const struct sp_summary *first = c->pair->new.run[0];
+	const double amount = f->limit->allowance.amount;
+	struct sp_acc none;
+	struct sp_runs runs;
+	double most;
+
+	if (!(amount > 0) || first->period_bytes == 1)
+		return true;
+	sp_acc_init(&none, first->period_bytes);
+	sp_runs_sampled(&runs, &none, 1, false);
+	most = sp_runs_mean(&runs, c->check->level).hi / (double)c->pair->new.n;
+	if (most <= amount)
+		return true;
+	f->period_needed = (uint64_t)fmax(
+		1, floor((double)first->period_bytes * amount / most));
+	sp_check_cannot_tell(f, "a new function of %s can be without a sample",
+			     sp_text_bytes(most).text);
+	return false;
+}
+
+/* That no function was found to be beyond the limit is no answer where the
+ * samples would not have shown it: each has to be seen to be within. */
+static void judge_unfound(const struct sp_checker *c, struct sp_finding *f,
+			  const struct sp_match_row *rows, size_t n,
+			  const struct sp_run_noise *noise)
+{
+	double sum = 0, undecided = 0;
+	bool is_period = would_be_seen(c, f);
+	uint64_t period = f->period_needed;
+
+	for (size_t i = 0; i < n; i++) {
+		const double size = rows[i].old.mean + rows[i].new.mean;
+		uint64_t needed;
+
+		sum += size;
+		if (is_within(c, f->limit, &rows[i], noise))
+			continue;
+		needed = period_for(c, f->limit, &rows[i]);
+		period = f->n_undecided++ || !is_period
+				 ? (needed < period ? needed : period)
+				 : needed;
+		undecided += size;
+	}
+	if (!f->n_undecided)
+		return;
+	f->undecided_share = undecided / sum;
+	f->period_needed = period;
+	sp_check_cannot_tell(
+		f,
+		"%zu of %zu functions, %s of the bytes, have too few "
+		"samples for this limit",
+		f->n_undecided, n, sp_figure_share(f->undecided_share).text);
+}
+
+static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
+			const struct sp_match_row *rows, size_t n,
+			const struct sp_run_noise *noise)
+{
+	const struct sp_match_row *best = largest(rows, n);
+	const double rate = 1 - c->check->level;
+
+	f->new_site_bytes =
+		new_site_bytes(c, &f->limit->allowance, f->n_tests, rate);
+	if (!best) {
+		sp_check_cannot_tell(f, "nothing was sampled");
+		return;
+	}
+	f->detectable = sp_detectable_growth(
+		sp_relative_variance(&best->old, noise),
+		sp_relative_variance(&best->old, noise),
+		f->limit->allowance.growth, 1 - 2 * rate, SP_CHECK_POWER);
+	if (!f->n_culprits) {
+		judge_unfound(c, f, rows, n, noise);
+		if (!f->n_moved)
+			return;
+		f->period_needed = 0;
+		sp_check_cannot_tell(
+			f,
+			"other inlining or build flags: %zu function%s with "
+			"what callers or callees had before",
+			f->n_moved, sp_text_plural(f->n_moved));
+		return;
+	}
+	f->verdict = SP_VERDICT_IMPROVED;
+	for (size_t i = 0; i < f->n_culprits; i++)
+		if (!f->culprits[i].is_path && f->culprits[i].change.value > 0)
+			f->verdict = SP_VERDICT_REGRESSION;
+}
+
+/* ---- what cannot be compared ---- */
+
+/* Rows that are beyond only because of other inlining are not: their p becomes
+ * 1. */
+static int leave_moved(const struct sp_checker *c, struct sp_finding *f,
+		       const struct sp_keys *keys,
+		       const struct sp_moved_test *test,
+		       const struct sp_match_row *rows, double *p, size_t n,
+		       double threshold)
+{
+	int r = 0;
+
+	for (size_t i = 0; r >= 0 && i < n; i++) {
+		struct sp_moved_test of_row = *test;
+		bool *changed;
+
+		if (p[i] > threshold)
+			continue;
+		changed = sp_moved_paths_of(c->moved, keys, rows[i].key);
+		of_row.is_down = rows[i].new.mean < rows[i].old.mean;
+		r = changed ? sp_moved_is_real(c->moved, changed, &of_row)
+			    : -ENOMEM;
+		free(changed);
+		if (r)
+			continue;
+		p[i] = 1;
+		f->n_moved++;
+	}
+	return r < 0 ? r : 0;
+}
+
+/* Functions that have names in some runs only go to the end; returns how many
+ * are before them. */
+static size_t leave_unnamed(const struct sp_checker *c,
+			    struct sp_match_row *rows, size_t n)
+{
+	size_t n_kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_match_row row = rows[i];
+
+		if (sp_names_is_mixed(&c->check->comparable.names,
+				      c->pair->paths, row.key))
+			continue;
+		rows[i] = rows[n_kept];
+		rows[n_kept++] = row;
+	}
+	return n_kept;
+}
+
+/* What was not looked at may be beyond. */
+static void doubt_unnamed(struct sp_finding *f, const struct sp_match_row *rows,
+			  size_t n_kept, size_t n)
+{
+	double sum = 0, unnamed = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const double size = rows[i].old.mean + rows[i].new.mean;
+
+		sum += size;
+		unnamed += i < n_kept ? 0 : size;
+	}
+	if (n == n_kept || f->verdict == SP_VERDICT_REGRESSION)
+		return;
+	f->period_needed = 0;
+	f->detectable = INFINITY; /* the largest may be among them */
+	sp_check_cannot_tell(
+		f,
+		"%s of the bytes are of functions with names in some runs "
+		"only",
+		sp_figure_share(unnamed / sum).text);
+}
+
+/* ---- all of it ---- */
+
+static int check_rows(const struct sp_checker *c, struct sp_finding *f,
+		      const struct sp_match_of *of, const struct sp_keys *keys,
+		      const struct sp_match_row *rows, size_t n)
+{
+	const struct sp_match_test test = {
+		f->limit->allowance, f->limit->both_ways, 1 - c->check->level};
+	double *p = calloc(n + 1, sizeof(*p)), threshold;
+	struct sp_run_noise noise = {0};
+	const struct sp_moved_test real = {.of = of,
+					   .allowance = test.allowance,
+					   .noise = &noise,
+					   .p = test.rate};
+	int r = p ? sp_match_noise(rows, n, &noise) : -ENOMEM;
+
+	if (!r)
+		r = sp_match_test(rows, n, &test, &noise, p, &threshold,
+				  &f->n_tests);
+	if (!r && threshold >= 0)
+		r = leave_moved(c, f, keys, &real, rows, p, n, threshold);
+	if (!r)
+		r = sp_explain_sites(c, of, rows, p, n, threshold, &noise, f);
+	if (!r)
+		judge_sites(c, f, rows, n, &noise);
+	free(p);
+	return r;
+}
+
+int sp_check_sites(const struct sp_checker *c, struct sp_finding *f)
+{
+	const struct sp_match_of of = sp_check_samples_of(f->limit);
+	struct sp_match_row *rows;
+	struct sp_keys keys;
+	size_t n, n_kept;
+	int r = sp_keys_flat(c->pair->paths, NULL, &keys);
+
+	if (r < 0)
+		return r;
+	r = sp_match_new(c->pair, &of, &keys, NULL, &rows, &n);
+	if (!r) {
+		n_kept = leave_unnamed(c, rows, n);
+		r = check_rows(c, f, &of, &keys, rows, n_kept);
+		doubt_unnamed(f, rows, n_kept, n);
+		free(rows);
+	}
+	sp_keys_done(&keys);
+	return r;
+}

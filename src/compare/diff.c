@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare/diff.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/amount.h"
+
+/* ---- totals ---- */
+
+static bool has_amount(const struct sp_comparable *can, enum sp_view view)
+{
+	return view == SP_VIEW_ALLOC ||
+	       (can->old_has_frees && can->new_has_frees);
+}
+
+/* A side has it if the view was taken of its runs. */
+static bool has_view(const struct sp_pair *pair, enum sp_view view)
+{
+	return view == SP_VIEW_ALLOC || (pair->old.run[0]->has_rows[view] &&
+					 pair->new.run[0]->has_rows[view]);
+}
+
+static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
+{
+	static const struct {
+		const char *name;
+		enum sp_limit_kind kind;
+	} kinds[] = {
+		{"alloc_bytes", SP_LIMIT_ALLOC_BYTES},
+		{"alloc_objects", SP_LIMIT_ALLOC_OBJECTS},
+		{"peak_bytes", SP_LIMIT_PEAK_BYTES},
+		{"live_bytes", SP_LIMIT_LIVE_BYTES},
+		{"temporary_bytes", SP_LIMIT_TEMPORARY_BYTES},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		const enum sp_view view = sp_amount_view(kinds[i].kind);
+		struct sp_diff_total *t = &d->totals[d->n_totals];
+		struct sp_runs old, new;
+
+		if (!has_amount(&d->comparable, view) || !has_view(pair, view))
+			continue;
+		if (sp_amount_sum(&pair->old, pair->paths, kinds[i].kind, NULL,
+				  NULL, &old) < 0 ||
+		    sp_amount_sum(&pair->new, pair->paths, kinds[i].kind, NULL,
+				  NULL, &new) < 0)
+			return -ENOMEM;
+		*t = (struct sp_diff_total){
+			.name = kinds[i].name,
+			.is_bytes = kinds[i].kind != SP_LIMIT_ALLOC_OBJECTS,
+			.is_exact = i < 2,
+			.old = sp_runs_mean(&old, d->level),
+			.new = sp_runs_mean(&new, d->level),
+			.change = sp_contrast(&old, &new, 1, NULL, d->level),
+		};
+		d->n_totals++;
+	}
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int rename_old(struct sp_diff *d, const struct sp_pair *pair)
+{
+	struct sp_renamed *renamed;
+	size_t n;
+	int r = sp_match_renamed(pair, &renamed, &n);
+
+	if (r < 0)
+		return r;
+	d->renamed = calloc(n + 1, sizeof(*d->renamed));
+	if (!d->renamed)
+		r = -ENOMEM;
+	for (size_t i = 0; !r && i < n; i++)
+		if (asprintf(&d->renamed[d->n_renamed], "%s -> %s",
+			     sp_paths_label(pair->paths, renamed[i].old),
+			     sp_paths_label(pair->paths, renamed[i].new)) < 0)
+			r = -ENOMEM;
+		else
+			d->n_renamed++;
+	free(renamed);
+	return r;
+}
+
+static int set_head(struct sp_diff *d, const struct sp_pair *pair)
+{
+	const struct sp_summary *old = pair->old.run[0];
+	const struct sp_summary *new = pair->new.run[0];
+
+	d->old_program = old->program;
+	d->new_program = new->program;
+	d->n_old = pair->old.n;
+	d->n_new = pair->new.n;
+	d->old_period_bytes = old->period_bytes;
+	d->new_period_bytes = new->period_bytes;
+	return sp_comparable_init(&d->comparable, pair);
+}
+
+int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
+		bool has_totals, struct sp_diff **ret_diff,
+		struct sp_error *err)
+{
+	struct sp_diff *d = calloc(1, sizeof(*d));
+	int r = -ENOMEM;
+
+	if (!d)
+		goto out;
+	d->view = view;
+	d->level = level;
+	r = set_head(d, pair);
+	if (!r)
+		r = sp_comparable_lambdas(&d->comparable, pair);
+	if (!r)
+		r = rename_old(d, pair);
+	if (!r)
+		r = sp_paths_set_labels(pair->paths);
+	if (!r)
+		r = sp_moved_init(&d->moved, pair);
+	if (!r && has_totals)
+		r = add_totals(d, pair);
+out:
+	if (r < 0) {
+		sp_diff_free(d);
+		return sp_error_set(err, r, NULL,
+				    "not enough memory to compare");
+	}
+	*ret_diff = d;
+	return 0;
+}
+
+void sp_diff_free(struct sp_diff *diff)
+{
+	if (!diff)
+		return;
+	for (size_t i = 0; i < diff->n_tables; i++) {
+		struct sp_diff_table *t = &diff->tables[i];
+
+		for (size_t k = 0; k < t->n; k++)
+			free(t->rows[k].name);
+		free(t->rows);
+	}
+	for (size_t i = 0; i < diff->n_renamed; i++)
+		free(diff->renamed[i]);
+	free(diff->renamed);
+	sp_moved_done(&diff->moved);
+	sp_comparable_done(&diff->comparable);
+	free(diff);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_COMPARE_FIGURES_H
+#define SP_COMPARE_FIGURES_H
+
+#include <stdbool.h>
+
+#include "text/text.h"
+
+/* Figures of a comparison as text: bytes, or objects. */
+
+/* "1.20 MiB", "1,204" */
+struct sp_text_cell sp_figure(double value, bool is_bytes);
+
+/* "+1.20 MiB", "-3.4 KiB", "0 B" */
+struct sp_text_cell sp_figure_change(double value, bool is_bytes);
+
+/* "[-3.4 KiB, +1.20 MiB]" of a change, "[1.1 MiB, 1.3 MiB]" of values; "exact"
+ * if the limits meet. */
+struct sp_text_cell sp_figure_interval(struct sp_interval interval,
+				       bool is_bytes, bool is_change);
+
+/* "+3.1 %" of the old value, "new" or "gone" where one of them is 0, "0 %". */
+struct sp_text_cell sp_figure_percent(double old, double new);
+
+/* "8.3 %" */
+struct sp_text_cell sp_figure_share(double share);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare/keys.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+#define PROGRAM "[program]"
+
+struct keyer {
+	const struct sp_paths *paths;
+	const uint32_t *as;
+	const bool *wants; /* of edges */
+	struct sp_keys *keys;
+	/* of the path at hand, innermost first */
+	uint32_t path;
+	uint32_t *frames;
+	size_t n;
+	uint32_t *seen; /* of each frame: 1 + the last path it came up in */
+};
+
+/* The frames of the path, as what stands for them. */
+static int read_path(struct keyer *k, uint32_t path)
+{
+	const size_t depth = sp_paths_depth(k->paths, path);
+	uint32_t *grown = realloc(k->frames, (depth + 1) * sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	k->frames = grown;
+	k->path = path;
+	k->n = 0;
+	for (size_t i = 0; i < depth; i++) {
+		uint32_t frame = sp_paths_frame(k->paths, path, i);
+
+		if (k->as)
+			frame = k->as[frame];
+		if (!k->n || k->frames[k->n - 1] != frame)
+			k->frames[k->n++] = frame;
+	}
+	return 0;
+}
+
+static int add(struct keyer *k, uint32_t key)
+{
+	struct sp_keys *keys = k->keys;
+	void *array = keys->at;
+
+	if (sp_array_reserve(&array, &keys->room, keys->n_at,
+			     sizeof(*keys->at)) < 0)
+		return -ENOMEM;
+	keys->at = array;
+	keys->at[keys->n_at++] = key;
+	return 0;
+}
+
+/* The key of what is said, whose number is *ret unless that is NULL. */
+static int say(struct keyer *k, enum sp_key_kind kind, uint32_t of,
+	       uint32_t frame, uint32_t *ret)
+{
+	const struct sp_key key = {kind, of, frame};
+	uint32_t number;
+
+	if (sp_intern_add(&k->keys->said, &key, sizeof(key), &number) < 0)
+		return -ENOMEM;
+	if (ret)
+		*ret = number;
+	return add(k, number);
+}
+
+/* ---- the keys of one path ---- */
+
+static int add_flat(struct keyer *k)
+{
+	return k->n ? add(k, k->frames[0]) : 0;
+}
+
+static bool is_first(struct keyer *k, uint32_t frame)
+{
+	const bool is_new = k->seen[frame] != k->path + 1;
+
+	k->seen[frame] = k->path + 1;
+	return is_new;
+}
+
+static int add_cum(struct keyer *k)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < k->n; i++)
+		if (is_first(k, k->frames[i]))
+			r = add(k, k->frames[i]);
+	return r;
+}
+
+static int add_path(struct keyer *k)
+{
+	return add(k, k->path);
+}
+
+static int add_places(struct keyer *k)
+{
+	uint32_t place = SP_KEY_NONE;
+	int r = 0;
+
+	for (size_t i = k->n; !r && i > 0; i--)
+		r = say(k, SP_KEY_PLACE, place, k->frames[i - 1], &place);
+	return r ? r : say(k, SP_KEY_ITSELF, place, SP_KEY_NONE, NULL);
+}
+
+static size_t outermost(const struct keyer *k, uint32_t frame)
+{
+	size_t i = k->n - 1;
+
+	while (k->frames[i] != frame)
+		i--;
+	return i;
+}
+
+static int add_edges(struct keyer *k)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < k->n; i++) {
+		const uint32_t frame = k->frames[i];
+		size_t last;
+
+		if (!k->wants[frame] || !is_first(k, frame))
+			continue;
+		last = outermost(k, frame);
+		r = say(k, SP_KEY_FUNCTION, frame, SP_KEY_NONE, NULL);
+		if (!r)
+			r = say(k, SP_KEY_CALLEE, frame,
+				i ? k->frames[i - 1] : SP_KEY_NONE, NULL);
+		if (!r)
+			r = say(k, SP_KEY_CALLER, frame,
+				last + 1 < k->n ? k->frames[last + 1]
+						: SP_KEY_NONE,
+				NULL);
+	}
+	return r;
+}
+
+/* ---- all paths ---- */
+
+static int build(struct keyer *k, int (*add_of)(struct keyer *k), size_t n)
+{
+	const size_t n_paths = k->paths->paths.n_entries;
+	struct sp_keys *keys = k->keys;
+	int r = 0;
+
+	*keys = (struct sp_keys){.n = n};
+	keys->first = calloc(n_paths + 1, sizeof(*keys->first));
+	k->seen = calloc(k->paths->frames.n_entries + 1, sizeof(*k->seen));
+	if (!keys->first || !k->seen)
+		r = -ENOMEM;
+	for (size_t i = 0; !r && i < n_paths; i++) {
+		r = read_path(k, (uint32_t)i);
+		if (!r)
+			r = add_of(k);
+		keys->first[i + 1] = keys->n_at;
+	}
+	free(k->frames);
+	free(k->seen);
+	if (keys->said.n_entries)
+		keys->n = keys->said.n_entries;
+	if (r < 0)
+		sp_keys_done(keys);
+	return r;
+}
+
+int sp_keys_flat(const struct sp_paths *paths, const uint32_t *as,
+		 struct sp_keys *ret)
+{
+	struct keyer k = {.paths = paths, .as = as, .keys = ret};
+
+	return build(&k, add_flat, paths->frames.n_entries);
+}
+
+int sp_keys_cum(const struct sp_paths *paths, const uint32_t *as,
+		struct sp_keys *ret)
+{
+	struct keyer k = {.paths = paths, .as = as, .keys = ret};
+
+	return build(&k, add_cum, paths->frames.n_entries);
+}
+
+int sp_keys_paths(const struct sp_paths *paths, struct sp_keys *ret)
+{
+	struct keyer k = {.paths = paths, .keys = ret};
+
+	return build(&k, add_path, paths->paths.n_entries);
+}
+
+int sp_keys_tree(const struct sp_paths *paths, const uint32_t *as,
+		 struct sp_keys *ret)
+{
+	struct keyer k = {.paths = paths, .as = as, .keys = ret};
+
+	return build(&k, add_places, 0);
+}
+
+int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
+		  const bool *wants, struct sp_keys *ret)
+{
+	struct keyer k = {
+		.paths = paths, .as = as, .wants = wants, .keys = ret};
+
+	return build(&k, add_edges, 0);
+}
+
+struct sp_key sp_keys_said(const struct sp_keys *keys, uint32_t key)
+{
+	struct sp_key said;
+
+	/* the bytes are not aligned */
+	memcpy(&said, sp_intern_bytes(&keys->said, key), sizeof(said));
+	return said;
+}
+
+void sp_keys_done(struct sp_keys *keys)
+{
+	free(keys->first);
+	free(keys->at);
+	sp_intern_done(&keys->said);
+}
+
+int sp_keys_modules(struct sp_paths *paths, uint32_t **ret)
+{
+	const size_t n = paths->frames.n_entries;
+	/* as many again, if each is in a module of its own */
+	uint32_t *as = calloc(2 * n + 1, sizeof(*as));
+	char *name;
+	int r = as ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !r && i < n; i++) {
+		const char *frame = sp_paths_name(paths, (uint32_t)i);
+		size_t bytes;
+
+		sp_paths_function(frame, &bytes);
+		name = bytes ? strndup(frame, bytes) : strdup(PROGRAM);
+		if (!name || sp_intern_add(&paths->frames, name, strlen(name),
+					   &as[i]) < 0)
+			r = -ENOMEM;
+		free(name);
+	}
+	if (r < 0) {
+		free(as);
+		return r;
+	}
+	for (size_t i = n; i < paths->frames.n_entries; i++)
+		as[i] = (uint32_t)i;
+	*ret = as;
+	return 0;
+}

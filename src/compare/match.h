@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_COMPARE_MATCH_H
+#define SP_COMPARE_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compare/keys.h"
+#include "compare/summary.h"
+#include "stats/compare.h"
+
+/* The runs of one side, borrowed. */
+struct sp_side {
+	struct sp_summary **run;
+	size_t n;
+};
+
+/* Both sides of a comparison; the paths are of both. */
+struct sp_pair {
+	struct sp_side old; /* n may be 0 where only `new` is asked about */
+	struct sp_side new;
+	struct sp_paths *paths;
+};
+
+/* One function, call path, or what else the keys say, on both sides. */
+struct sp_match_row {
+	uint32_t key;
+	struct sp_runs old;
+	struct sp_runs new;
+	uint64_t old_samples; /* of all runs */
+	uint64_t new_samples;
+};
+
+/* Which samples are compared. */
+struct sp_match_of {
+	unsigned int table; /* SP_VIEW_..., or of enum sp_summary_table */
+	const char *phase;  /* of SP_VIEW_ALLOC: in it; NULL: whenever */
+	bool is_count;      /* objects, not bytes */
+};
+
+/* Which paths take part: those with a frame of the set, or those of `paths`.
+ * NULL where one is expected: all paths. */
+struct sp_frame_set {
+	const bool *paths; /* of each path; NULL: by frame */
+	bool *has;         /* of each frame */
+	bool innermost;    /* the innermost frame has to be one */
+};
+
+/*
+ * Rows with a sample on either side, by ascending key; both sides have runs.
+ * 0, *ret_rows, to be freed (free()), and *ret_n; or -ENOMEM.
+ */
+int sp_match_new(const struct sp_pair *pair, const struct sp_match_of *of,
+		 const struct sp_keys *keys, const struct sp_frame_set *only,
+		 struct sp_match_row **ret_rows, size_t *ret_n);
+
+/* The same with a row for each path. */
+int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
+		   const struct sp_frame_set *only,
+		   struct sp_match_row **ret_rows, size_t *ret_n);
+
+/* What the rows tell of the program's own noise, of those with enough samples.
+ * 0 and *ret, or -ENOMEM. */
+int sp_match_noise(const struct sp_match_row *rows, size_t n,
+		   struct sp_run_noise *ret);
+
+/* All paths of the set together, of one side.  0 or -ENOMEM. */
+int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
+		 const struct sp_match_of *of, const struct sp_frame_set *only,
+		 struct sp_runs *ret);
+
+/* What is asked of each row. */
+struct sp_match_test {
+	struct sp_allowance allowance;
+	bool both_ways; /* else only whether it grew */
+	double rate;    /* share of the rows found that may be wrong */
+};
+
+/*
+ * Which rows changed (E29, E31).  0, p[i] of each, at most *ret_threshold if it
+ * did, and *ret_n_tested, rows that could have been found with the samples that
+ * they have; or -ENOMEM.
+ */
+int sp_match_test(const struct sp_match_row *rows, size_t n,
+		  const struct sp_match_test *test,
+		  const struct sp_run_noise *noise, double *p,
+		  double *ret_threshold, size_t *ret_n_tested);
+
+/* Does the path take part? */
+bool sp_frame_set_has(const struct sp_frame_set *set,
+		      const struct sp_paths *paths, uint32_t path);
+
+struct sp_renamed {
+	uint32_t old; /* frames */
+	uint32_t new;
+};
+
+/*
+ * Functions that only their name tells apart: one that only the old side has
+ * and one that only the new side has, in the same module, where most bytes of
+ * either are on paths that are the same but for the name.  The old side's paths
+ * get the new names.  0, *ret, to be freed (free()), and *ret_n; or -ENOMEM.
+ */
+int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
+		     size_t *ret_n);
+
+/*
+ * Lambdas are numbered in the order in which they stand in their function.
+ * Where one side has other numbers than the other, not by chance, nobody knows
+ * which is which: they all get the name of their family, with a '*' for the
+ * number, on both sides.  0, *ret, these names, to be freed (free()), and
+ * *ret_n; or -ENOMEM.
+ */
+int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n);
+
+/* has[frame] of each frame of a path on which the side allocated. */
+void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
+		   bool *has);
+
+bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_COMPARE_NAMES_H
+#define SP_COMPARE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "compare/match.h"
+
+/*
+ * Functions without names: their binary is gone, was built anew, or was
+ * stripped.  Where the functions of a module have names in some runs and none
+ * in others, nobody knows which is which: the module is mixed, and what is said
+ * of its functions cannot be compared.
+ */
+struct sp_names {
+	uint32_t *mixed; /* a frame of each mixed module */
+	size_t n_mixed;
+	bool are_missing; /* a run lacks names that it ought to have */
+};
+
+/* Note in the summary what the symbolizer could not read; 0 or -ENOMEM. */
+int sp_names_take(struct sp_summary *summary,
+		  const struct sp_symbolizer *symbolizer);
+
+/* What one run lacks in one module. */
+struct sp_names_gap {
+	const struct sp_summary *run;
+	const char *module; /* path; or as in the names of frames */
+	const char *reason; /* a clause; NULL: not known */
+	double share;       /* of all bytes: on paths with such functions */
+	size_t paths, of;   /* such paths, of so many */
+	size_t n_more;      /* runs of that side that lack as much */
+};
+
+/*
+ * `say` is called for each gap that has to be known, the largest share first
+ * on each side.  0 and *ret, to be released; -ENOMEM.
+ */
+int sp_names_init(struct sp_names *ret, const struct sp_pair *pair,
+		  void (*say)(void *arg, const struct sp_names_gap *gap),
+		  void *arg);
+
+bool sp_names_is_mixed(const struct sp_names *names,
+		       const struct sp_paths *paths, uint32_t frame);
+/* Has the path a frame of such a module? */
+bool sp_names_is_mixed_path(const struct sp_names *names,
+			    const struct sp_paths *paths, uint32_t path);
+
+void sp_names_done(struct sp_names *names);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_COMPARE_SUMMARY_H
+#define SP_COMPARE_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/profile.h"
+#include "report/intern.h"
+#include "report/pattern.h"
+#include "report/question.h"
+#include "stats/estimator.h"
+#include "symbols/symbolizer.h"
+
+/*
+ * What a comparison keeps of one run: exact totals, estimates, and the sampled
+ * bytes of each call path, by names.  Paths know neither addresses nor lines,
+ * so that code that has moved is the same code.  A baseline file is a list of
+ * these.
+ *
+ * A frame is named "module!function", the module without its directory;
+ * functions of the program itself are "function", or "!function" if that has
+ * a '!' in it.  Code without a symbol is "module![unknown]", code in no module
+ * "[anonymous]".  C++ functions have their scopes and parameters in it:
+ * overloads are several.
+ */
+#define SP_SUMMARY_UNKNOWN "[unknown]"
+
+/* The frames and the paths of all runs of a comparison.  Zero-initialise. */
+struct sp_paths {
+	struct sp_intern frames;
+	struct sp_intern paths; /* arrays of uint32_t, innermost first */
+	char **labels;          /* of the first n_labels frames */
+	size_t n_labels;
+};
+
+void sp_paths_done(struct sp_paths *paths);
+
+/* 0 and *ret_path, or -ENOMEM.  Frames repeated in a row count once. */
+int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
+		 uint32_t *ret_path);
+
+size_t sp_paths_depth(const struct sp_paths *paths, uint32_t path);
+/* The frame at `depth`, from 0, the innermost. */
+uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
+			size_t depth);
+/* Its name; valid until a frame is added. */
+const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
+
+/* How people read frames (report/label.h).  Of the frames that are there now;
+ * others keep their names.  0 or -ENOMEM. */
+int sp_paths_set_labels(struct sp_paths *paths);
+const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame);
+
+/* The function's part of a frame's name, and *ret_bytes of the module's, which
+ * comes first; 0 for the program itself. */
+const char *sp_paths_function(const char *name, size_t *ret_bytes);
+
+/* Does the pattern match the function as people read it, or with its
+ * parameters?  As sp_pattern_search(). */
+int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
+		     struct sp_error *err);
+
+/* "f < caller < main", to be freed by the caller; NULL without memory. */
+char *sp_paths_text(const struct sp_paths *paths, uint32_t path);
+
+struct sp_path_row {
+	uint32_t path;
+	struct sp_acc acc; /* has samples; adjusted (stats/adjust.h) */
+};
+
+/* The samples of one view, by call path. */
+struct sp_path_rows {
+	struct sp_path_row *at; /* by ascending path */
+	size_t n;
+};
+
+/*
+ * The tables of a run: its views by call path, then one view by something else,
+ * of which each row is a path of one frame with that name.
+ */
+#define SP_SUMMARY_VIEWS (SP_VIEW_TEMPORARY + 1)
+
+enum sp_summary_table {
+	SP_SUMMARY_BY_ENTRY = SP_SUMMARY_VIEWS, /* "malloc", "realloc", ... */
+	SP_SUMMARY_BY_THREAD,                   /* its name */
+	SP_SUMMARY_BY_SIZE, /* sp_view_sizes_row_name() of the object */
+	SP_SUMMARY_TABLES,
+};
+
+/* What is taken from a profile. */
+struct sp_summary_wish {
+	unsigned int views; /* a bit (1u << SP_VIEW_...) for each */
+	bool phases;        /* what was allocated in each phase, by path */
+	/* The tables of SP_VIEW_... `tables_of` by something else, and the
+	 * exact totals by size. */
+	bool tables;
+	enum sp_view tables_of;
+};
+
+/* The stretches of a run that the program gave one name. */
+struct sp_phase_sum {
+	char *name; /* untrusted text; owned */
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	uint64_t slack_bytes;     /* that may be a neighbour's, or missing */
+	uint64_t unsampled_bytes; /* of them, while sampling was off */
+	/* Samples that were born in it: no neighbour's, as each carries its
+	 * time.  `has_rows` is false where they were not taken. */
+	bool has_rows;
+	struct sp_path_rows rows;
+};
+
+/* A module whose names could not be read. */
+struct sp_nameless {
+	char *module; /* as in the names of frames: "" is the program */
+	char *path;   /* untrusted text, all of it; owned */
+	char *reason; /* a clause: "cannot be opened: ..." */
+};
+
+struct sp_summary {
+	char *program; /* file name without its directory; untrusted text */
+	char *path;    /* that it is from, as it was named; owned */
+	/* The files that it was made of, by the number that copies share; none
+	 * if a baseline does not tell. */
+	uint64_t *recordings;
+	size_t n_recordings;
+	uint64_t period_bytes;
+	struct sp_law_used law;
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	/* Of them, while sampling was off: no estimate speaks of it. */
+	uint64_t unsampled_bytes;
+	struct sp_phase_sum *phases; /* none if the program named none */
+	size_t n_phases;
+	/* Why the exact totals say less than all; NULL: they do not.  Then the
+	 * estimates are of less than all, too. */
+	const char *why_incomplete;
+	const char *why_doubtful; /* why estimates may be too low; NULL */
+	struct sp_nameless *nameless;
+	size_t n_nameless;
+	bool has_frees; /* without, only SP_VIEW_ALLOC is there */
+	/* Intervals at `level` of the bytes of each view but SP_VIEW_ALLOC and
+	 * SP_VIEW_LEAKS. */
+	double level;
+	struct sp_interval bytes[SP_SUMMARY_VIEWS];
+	struct sp_path_rows rows[SP_SUMMARY_TABLES];
+	bool has_rows[SP_SUMMARY_TABLES];
+	/* Exact, of SP_FORMAT_CLASSES size classes; NULL: not known; owned. */
+	struct sp_class_total *classes;
+};
+
+/* The level at which checks decide, and at which baselines are written. */
+#define SP_SUMMARY_LEVEL 0.99
+
+/*
+ * Take what is wished for; views that need frees are left out of a profile
+ * without them.  `question` says of what (times, sizes, thread; its view is not
+ * used) and at which level.  0 and *ret_summary, to be freed; negative errno
+ * and *err.
+ */
+int sp_summary_take(const struct sp_profile *profile,
+		    const struct sp_symbolizer_options *symbols,
+		    const struct sp_question *question,
+		    const struct sp_summary_wish *wish, struct sp_paths *paths,
+		    struct sp_summary **ret_summary, struct sp_error *err);
+
+/* The phase of that name, or NULL; and a new one, all zero, or NULL without
+ * memory. */
+const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
+					    const char *name);
+struct sp_phase_sum *sp_summary_add_phase(struct sp_summary *summary,
+					  const char *name);
+
+/* The share of what was allocated, in the phase of that name (NULL: the whole
+ * run), that was not sampled; 0 without such a phase. */
+double sp_summary_unsampled(const struct sp_summary *summary,
+			    const char *phase);
+
+/* The rows of a table, or of what was allocated in the phase of that name
+ * (NULL: the whole run); NULL if the run has no such phase. */
+const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
+					   unsigned int table,
+					   const char *phase);
+
+/* For summary_take.c and names.c, of the names of frames: text as UTF-8, of
+ * which a byte that is none becomes U+FFFD, as it would in a baseline; and the
+ * module's part.  At most three bytes for each; return the end. */
+char *sp_summary_put_utf8(char *to, const char *text);
+char *sp_summary_put_module(char *to, const struct sp_module *module);
+
+/* Bring rows in order, those of one path together.  As a reader does. */
+void sp_path_rows_settle(struct sp_path_rows *rows);
+
+void sp_summary_free(struct sp_summary *summary);
+
+#endif

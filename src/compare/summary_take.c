@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: MIT */
+/* What a comparison keeps of one profile (summary.h). */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "compare/names.h"
+#include "compare/summary.h"
+#include "model/profile.h"
+#include "report/aggregate.h"
+#include "report/analysis.h"
+#include "report/filter.h"
+#include "stats/adjust.h"
+#include "stats/estimate.h"
+#include "text/text.h"
+#include "view/view_sizes.h"
+
+#define ANONYMOUS "[anonymous]"
+#define UNNAMED   "[unnamed]"
+#define NO_PHASE  UINT32_MAX
+
+struct taker {
+	const struct sp_profile *profile;
+	struct sp_symbolizer *symbolizer;
+	struct sp_filter *filter;      /* NULL: none */
+	const struct sp_stack *stacks; /* that the filter left */
+	struct sp_paths *paths;
+	struct sp_summary *summary;
+	const struct sp_summary_wish *wish;
+	uint32_t *path_of_stack; /* of what was allocated; NULL: not wanted */
+	uint32_t *phase_of_stretch; /* NO_PHASE before the first named one */
+	/* of the stack at hand */
+	uint32_t *frames;
+	size_t n_frames, room;
+	char *name;
+	size_t name_room;
+};
+
+static int reserve_name(struct taker *t, size_t bytes)
+{
+	char *grown;
+
+	if (bytes <= t->name_room)
+		return 0;
+	grown = realloc(t->name, bytes);
+	if (!grown)
+		return -ENOMEM;
+	t->name = grown;
+	t->name_room = bytes;
+	return 0;
+}
+
+/* ---- call paths ---- */
+
+/* "module!function", "function" or "!function" */
+static int add_frame(struct taker *t, const struct sp_symbol *symbol,
+		     const struct sp_module *module)
+{
+	const bool is_program = !module || module->is_main;
+	const char *base = is_program ? "" : sp_text_base_name(module->path);
+	const char *function = symbol->is_fallback && !module ? ANONYMOUS
+			       : symbol->is_fallback ? SP_SUMMARY_UNKNOWN
+			       : symbol->identity    ? symbol->identity
+						     : symbol->function;
+	const bool is_bare = is_program && !strchr(function, '!');
+	void *array = t->frames;
+	uint32_t number;
+	char *end;
+
+	if (reserve_name(t, 3 * (strlen(base) + strlen(function)) + 1) < 0 ||
+	    sp_array_reserve(&array, &t->room, t->n_frames,
+			     sizeof(*t->frames)) < 0)
+		return -ENOMEM;
+	t->frames = array;
+	end = sp_summary_put_module(t->name, module);
+	*end++ = '!';
+	end = sp_summary_put_utf8(end, function);
+	if (sp_intern_add(&t->paths->frames, t->name + is_bare,
+			  (size_t)(end - t->name) - is_bare, &number) < 0)
+		return -ENOMEM;
+	t->frames[t->n_frames++] = number;
+	return 0;
+}
+
+static bool is_of(const struct sp_symbol *symbol,
+		  const struct sp_aggregate_function *function)
+{
+	return strcmp(symbol->identity ? symbol->identity : symbol->function,
+		      function->identity) == 0;
+}
+
+/* From the function that the stack is flat for outwards; what is further in
+ * only passes the allocation on. */
+static int add_path(struct taker *t, const struct sp_aggregate *aggregate,
+		    const struct sp_aggregate_function *flat,
+		    const struct sp_stack *stack, uint32_t *ret_path)
+{
+	bool is_inside = flat->name != NULL && stack->n_frames > 0;
+
+	t->n_frames = 0;
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		const struct sp_frame frame = stack->frames[i];
+		const struct sp_symbols symbols =
+			sp_aggregate_symbols(aggregate, frame);
+		const struct sp_module *module =
+			sp_profile_module(t->profile, frame.module);
+
+		for (size_t k = 0; k < symbols.count; k++) {
+			if (is_of(&symbols.symbol[k], flat))
+				is_inside = false;
+			if (!is_inside &&
+			    add_frame(t, &symbols.symbol[k], module) < 0)
+				return -ENOMEM;
+		}
+	}
+	if (!t->n_frames) {
+		const struct sp_symbol none = {.function = SP_LABEL_NO_STACK};
+
+		if (add_frame(t, &none, NULL) < 0)
+			return -ENOMEM;
+	}
+	return sp_paths_add(t->paths, t->frames, t->n_frames, ret_path);
+}
+
+/* *path_of_stack, unless NULL, is set for each of the profile's stacks. */
+static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
+		     struct sp_path_rows *rows, uint32_t *path_of_stack)
+{
+	const struct sp_aggregate_function **functions =
+		sp_aggregate_by_row(aggregate);
+	int r = 0;
+
+	rows->at = calloc(aggregate->n_stacks + 1, sizeof(*rows->at));
+	if (!functions || !rows->at)
+		r = -ENOMEM;
+	for (size_t i = 0; !r && i < aggregate->n_stacks; i++) {
+		const struct sp_aggregate_stack *s = &aggregate->stacks[i];
+		const size_t at = (size_t)(s->stack - t->stacks);
+		struct sp_path_row *row = &rows->at[rows->n];
+
+		r = add_path(t, aggregate,
+			     functions[aggregate->row_of_stack[at]], s->stack,
+			     &row->path);
+		row->acc = sp_adjusted(&aggregate->analysis->how, s->tally);
+		rows->n += !r;
+		if (path_of_stack)
+			path_of_stack[at] = row->path;
+	}
+	sp_path_rows_settle(rows);
+	free(functions);
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* ---- samples by something else ---- */
+
+/* Sums by (group, path), which are numbers of `keys`. */
+struct sorter {
+	const struct sp_analysis *analysis; /* whose samples they are */
+	struct sp_intern keys;
+	struct sp_acc *accs;
+	size_t room;
+};
+
+static int sort_in(struct sorter *sorter, const struct taker *t, uint32_t group,
+		   uint32_t path, const struct sp_sample *s)
+{
+	const uint32_t key[] = {group, path};
+	const size_t n = sorter->keys.n_entries;
+	const struct sp_analysis *a = sorter->analysis;
+	struct sp_acc terms =
+		sp_selection_terms(&a->selection, t->profile, s, 1,
+				   s->size_bytes - s->offset_bytes);
+	uint32_t number;
+	void *array;
+
+	if (sp_intern_add(&sorter->keys, key, sizeof(key), &number) < 0)
+		return -ENOMEM;
+	array = sorter->accs;
+	if (number == n && sp_array_reserve(&array, &sorter->room, n,
+					    sizeof(*sorter->accs)) < 0)
+		return -ENOMEM;
+	sorter->accs = array;
+	if (number == n)
+		sp_acc_init(&sorter->accs[n], t->profile->period_bytes);
+	if (!sp_selection_is_mean(&a->selection))
+		sp_adjust(&a->how, sp_format_class(s->size_bytes), &terms);
+	sp_acc_merge(&sorter->accs[number], &terms);
+	return 0;
+}
+
+/* The group and the path of a sum. */
+static void read_key(const struct sorter *sorter, size_t i, uint32_t key[2])
+{
+	/* the bytes are not aligned */
+	memcpy(key, sp_intern_bytes(&sorter->keys, (uint32_t)i),
+	       2 * sizeof(*key));
+}
+
+/* To rows[group] what was sorted into each of n groups. */
+static int collect(struct sorter *sorter, struct sp_path_rows *const *rows,
+		   size_t n)
+{
+	const size_t n_keys = sorter->keys.n_entries;
+	uint32_t key[2];
+
+	/* `n` counts them first, then those that are there */
+	for (size_t i = 0; i < n_keys; i++) {
+		read_key(sorter, i, key);
+		rows[key[0]]->n++;
+	}
+	for (size_t group = 0; group < n; group++) {
+		rows[group]->at =
+			calloc(rows[group]->n + 1, sizeof(*rows[group]->at));
+		if (!rows[group]->at)
+			return -ENOMEM;
+		rows[group]->n = 0;
+	}
+	for (size_t i = 0; i < n_keys; i++) {
+		read_key(sorter, i, key);
+		if (sp_selection_is_mean(&sorter->analysis->selection))
+			sp_acc_halve(&sorter->accs[i]);
+		rows[key[0]]->at[rows[key[0]]->n++] =
+			(struct sp_path_row){key[1], sorter->accs[i]};
+	}
+	for (size_t group = 0; group < n; group++)
+		sp_path_rows_settle(rows[group]);
+	return 0;
+}
+
+static void sorter_done(struct sorter *sorter)
+{
+	sp_intern_done(&sorter->keys);
+	free(sorter->accs);
+}
+
+static int take_phase_rows(struct taker *t, const struct sp_analysis *analysis)
+{
+	const size_t n = t->summary->n_phases;
+	struct sp_path_rows **rows = calloc(n, sizeof(*rows));
+	const struct sp_profile *p = t->profile;
+	struct sorter sorter = {.analysis = analysis};
+	int r = 0;
+
+	if (!rows)
+		return -ENOMEM;
+	for (size_t i = 0; !r && i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+		const struct sp_stretch *stretch =
+			sp_stretch_at(p, s->part, s->born_ns);
+		const uint32_t phase =
+			stretch ? t->phase_of_stretch[stretch - p->stretches]
+				: NO_PHASE;
+
+		if (phase != NO_PHASE &&
+		    sp_selection_has(&analysis->selection, p, s))
+			r = sort_in(&sorter, t, phase,
+				    t->path_of_stack[s->stack], s);
+	}
+	for (size_t i = 0; i < n; i++) {
+		t->summary->phases[i].has_rows = true;
+		rows[i] = &t->summary->phases[i].rows;
+	}
+	if (!r)
+		r = collect(&sorter, rows, n);
+	sorter_done(&sorter);
+	free(rows);
+	return r;
+}
+
+/* A path of one frame with that name, which is untrusted. */
+static int add_label(struct taker *t, const char *name, uint32_t *ret_path)
+{
+	uint32_t frame;
+
+	if (reserve_name(t, 3 * strlen(name) + 1) < 0 ||
+	    sp_intern_add(
+		    &t->paths->frames, t->name,
+		    (size_t)(sp_summary_put_utf8(t->name, name) - t->name),
+		    &frame) < 0)
+		return -ENOMEM;
+	return sp_paths_add(t->paths, &frame, 1, ret_path);
+}
+
+static int add_label_of(struct taker *t, unsigned int table,
+			const struct sp_sample *s, uint32_t *ret_path)
+{
+	char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
+
+	switch (table) {
+	case SP_SUMMARY_BY_ENTRY:
+		return add_label(t, sp_entry_name(s->entry), ret_path);
+	case SP_SUMMARY_BY_SIZE:
+		return add_label(t,
+				 sp_view_sizes_row_name(
+					 sp_view_sizes_row(sp_format_class(
+						 s->size_bytes)))
+					 .text,
+				 ret_path);
+	default:
+		if (s->thread != UINT32_MAX)
+			memcpy(name, t->profile->thread_infos[s->thread].name,
+			       SP_FORMAT_THREAD_NAME_MAX);
+		return add_label(t, *name ? name : UNNAMED, ret_path);
+	}
+}
+
+#define N_TABLES (SP_SUMMARY_TABLES - SP_SUMMARY_BY_ENTRY)
+
+static int take_tables(struct taker *t, const struct sp_analysis *analysis)
+{
+	struct sp_path_rows *rows[N_TABLES];
+	const struct sp_profile *p = t->profile;
+	struct sorter sorter = {.analysis = analysis};
+	uint32_t path;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		if (!sp_selection_has(&analysis->selection, p, s))
+			continue;
+		for (uint32_t k = 0; !r && k < N_TABLES; k++) {
+			r = add_label_of(t, SP_SUMMARY_BY_ENTRY + k, s, &path);
+			if (!r)
+				r = sort_in(&sorter, t, k, path, s);
+		}
+	}
+	for (uint32_t k = 0; k < N_TABLES; k++) {
+		rows[k] = &t->summary->rows[SP_SUMMARY_BY_ENTRY + k];
+		t->summary->has_rows[SP_SUMMARY_BY_ENTRY + k] = true;
+	}
+	if (!r)
+		r = collect(&sorter, rows, N_TABLES);
+	sorter_done(&sorter);
+	return r;
+}
+
+/* ---- views ---- */
+
+static void take_bytes(struct sp_summary *s, enum sp_view view,
+		       const struct sp_analysis *a)
+{
+	s->bytes[view] = view == SP_VIEW_PEAK
+				 ? a->peak.bytes
+				 : sp_estimate_bytes(&a->how, &a->view->all);
+}
+
+/* All that is wished for of one view. */
+static int take_of(struct taker *t, enum sp_view view,
+		   const struct sp_aggregate *aggregate)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	const bool by_phase = view == SP_VIEW_ALLOC && t->wish->phases &&
+			      t->summary->n_phases;
+	int r = 0;
+
+	if (by_phase) {
+		t->path_of_stack = calloc(t->profile->n_stacks + 1,
+					  sizeof(*t->path_of_stack));
+		r = t->path_of_stack ? 0 : -ENOMEM;
+	}
+	take_bytes(t->summary, view, a);
+	if (!r)
+		r = take_rows(t, aggregate, &t->summary->rows[view],
+			      by_phase ? t->path_of_stack : NULL);
+	if (!r && by_phase)
+		r = take_phase_rows(t, a);
+	if (!r && t->wish->tables && view == t->wish->tables_of)
+		r = take_tables(t, a);
+	return r;
+}
+
+static int take_view(struct taker *t, const struct sp_question *question,
+		     enum sp_view view, struct sp_error *err)
+{
+	struct sp_question q = *question;
+	struct sp_analysis *analysis;
+	struct sp_aggregate *aggregate;
+	int r;
+
+	q.has_view = true;
+	q.view = view;
+	r = sp_analysis_new_filtered(t->profile, &q, t->filter, view, &analysis,
+				     err);
+	if (r < 0)
+		return r;
+	t->stacks = analysis->profile->stacks;
+	r = sp_aggregate_new(analysis, t->symbolizer, NULL, NULL, &aggregate,
+			     err);
+	if (r >= 0) {
+		r = take_of(t, view, aggregate);
+		if (r < 0)
+			sp_error_set(err, r, t->profile->path,
+				     "not enough memory for %zu call paths",
+				     aggregate->n_stacks);
+		sp_aggregate_free(aggregate);
+	}
+	sp_analysis_free(analysis);
+	t->summary->has_rows[view] = r >= 0;
+	return r;
+}
+
+/* ---- the head ---- */
+
+static const char *why_incomplete(const struct sp_profile *profile)
+{
+	if (profile->damaged_records || profile->ignored_bytes)
+		return "the file is damaged";
+	if (profile->end == SP_PROFILE_END_RUNNING)
+		return "the process still runs";
+	if (profile->end == SP_PROFILE_END_KILLED)
+		return "the process was killed, or left without exit()";
+	if (profile->end == SP_PROFILE_END_EXEC)
+		return "the process executed another program";
+	if (!profile->exact_alloc_bytes && profile->n_samples)
+		return "the file has no exact totals";
+	return NULL;
+}
+
+static const char *why_doubtful(const struct sp_profile *profile)
+{
+	if (sp_profile_lost_samples(profile) > profile->n_samples / 1000)
+		return "more than 0.1 % of the samples were lost";
+	if (profile->discarded_bytes)
+		return "the file was too small for the run, and old samples "
+		       "were discarded (SAMPLEPROF_MAX_FILE)";
+	return NULL;
+}
+
+/* What was allocated before the first phase has no name. */
+static int take_phases(struct taker *t)
+{
+	t->phase_of_stretch = calloc(t->profile->n_stretches + 1,
+				     sizeof(*t->phase_of_stretch));
+	if (!t->phase_of_stretch)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->profile->n_stretches; i++) {
+		const struct sp_stretch *s = &t->profile->stretches[i];
+		struct sp_phase_sum *phase;
+		const struct sp_phase_sum *known =
+			sp_summary_phase(t->summary, s->phase);
+
+		t->phase_of_stretch[i] = NO_PHASE;
+		if (!*s->phase)
+			continue;
+		phase = known ? &t->summary->phases[known - t->summary->phases]
+			      : sp_summary_add_phase(t->summary, s->phase);
+		if (!phase)
+			return -ENOMEM;
+		t->phase_of_stretch[i] = (uint32_t)(phase - t->summary->phases);
+		phase->exact_alloc_bytes += s->alloc_bytes;
+		phase->exact_alloc_objects += s->alloc_objects;
+		phase->slack_bytes += s->slack_bytes;
+		phase->unsampled_bytes +=
+			s->unsampled_bytes - s->discarded_bytes;
+	}
+	return 0;
+}
+
+static int take_classes(struct taker *t)
+{
+	if (!t->wish->tables || !t->profile->has_classes)
+		return 0;
+	t->summary->classes = malloc(sizeof(t->profile->classes));
+	if (!t->summary->classes)
+		return -ENOMEM;
+	memcpy(t->summary->classes, t->profile->classes,
+	       sizeof(t->profile->classes));
+	return 0;
+}
+
+static int take_recordings(struct taker *t)
+{
+	const struct sp_profile *p = t->profile;
+	struct sp_summary *s = t->summary;
+	const size_t n = p->n_parts ? p->n_parts : 1;
+
+	s->recordings = calloc(n, sizeof(*s->recordings));
+	if (!s->recordings)
+		return -ENOMEM;
+	s->n_recordings = n;
+	s->recordings[0] = p->file_id;
+	for (size_t i = 0; i < p->n_parts; i++)
+		s->recordings[i] = p->parts[i].file_id;
+	return 0;
+}
+
+static int take_head(struct taker *t, struct sp_error *err)
+{
+	const struct sp_profile *p = t->profile;
+	struct sp_summary *s = t->summary;
+
+	s->program = strdup(sp_text_base_name(p->program ? p->program : ""));
+	s->path = strdup(p->n_parts ? p->parts[0].path : p->path);
+	if (!s->program || !s->path || take_recordings(t) < 0 ||
+	    take_phases(t) < 0 || take_classes(t) < 0)
+		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+	s->period_bytes = p->period_bytes;
+	s->law = p->law;
+	s->exact_alloc_bytes = p->exact_alloc_bytes;
+	s->exact_alloc_objects = p->exact_alloc_objects;
+	s->unsampled_bytes = p->unsampled_bytes - p->discarded_bytes;
+	s->why_incomplete = why_incomplete(p);
+	s->why_doubtful = why_doubtful(p);
+	s->has_frees = p->has_frees;
+	return 0;
+}
+
+int sp_summary_take(const struct sp_profile *profile,
+		    const struct sp_symbolizer_options *symbols,
+		    const struct sp_question *question,
+		    const struct sp_summary_wish *wish, struct sp_paths *paths,
+		    struct sp_summary **ret_summary, struct sp_error *err)
+{
+	struct taker t = {.profile = profile, .paths = paths, .wish = wish};
+	int r;
+
+	t.summary = calloc(1, sizeof(*t.summary));
+	if (!t.summary)
+		return sp_error_set(err, -ENOMEM, profile->path,
+				    "not enough memory");
+	t.summary->level = question->confidence;
+	r = take_head(&t, err);
+	if (r >= 0)
+		r = sp_symbolizer_new(profile, symbols, &t.symbolizer, err);
+	if (r >= 0 && sp_filter_is_given(&question->filter))
+		r = sp_filter_new(profile, t.symbolizer, &question->filter,
+				  NULL, NULL, &t.filter, err);
+	for (unsigned int v = 0; r >= 0 && v < SP_SUMMARY_VIEWS; v++)
+		if ((wish->views & (1u << v)) &&
+		    (v == SP_VIEW_ALLOC || profile->has_frees))
+			r = take_view(&t, question, (enum sp_view)v, err);
+	if (r >= 0 && sp_names_take(t.summary, t.symbolizer) < 0)
+		r = sp_error_set(err, -ENOMEM, profile->path,
+				 "not enough memory");
+	sp_filter_free(t.filter);
+	if (t.symbolizer)
+		sp_symbolizer_free(t.symbolizer);
+	free(t.path_of_stack);
+	free(t.phase_of_stretch);
+	free(t.frames);
+	free(t.name);
+	if (r < 0) {
+		sp_summary_free(t.summary);
+		return r;
+	}
+	*ret_summary = t.summary;
+	return 0;
+}

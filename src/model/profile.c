@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* What there is to do with a profile once it was read, or made. */
+#include "model/profile.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct sp_module *x = a, *y = b;
+
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+void sp_profile_free(struct sp_profile *profile)
+{
+	if (!profile)
+		return;
+	sp_blocks_free(&profile->storage);
+	free(profile->modules);
+	free(profile->stacks);
+	free(profile->samples);
+	free(profile->groups);
+	free(profile->stretches);
+	free(profile->snapshots);
+	free(profile->rss);
+	free(profile->thread_infos);
+	free(profile->infos);
+	free(profile->stored);
+	free(profile->parts);
+	free(profile);
+}
+
+const struct sp_module *sp_profile_module(const struct sp_profile *profile,
+					  uint32_t id)
+{
+	const struct sp_module key = {.id = id};
+
+	if (!profile->n_modules)
+		return NULL;
+	return bsearch(&key, profile->modules, profile->n_modules, sizeof(key),
+		       compare_ids);
+}
+
+const char *sp_profile_info(const struct sp_profile *profile, const char *key)
+{
+	for (size_t i = 0; i < profile->n_infos; i++)
+		if (strcmp(profile->infos[i].key, key) == 0)
+			return profile->infos[i].value;
+	return NULL;
+}
+
+const char *sp_profile_rate(const struct sp_profile *profile)
+{
+	const char *rate = sp_profile_info(profile, "setting.rate");
+
+	return rate && strcmp(rate, "off") != 0 ? rate : NULL;
+}
+
+struct fact {
+	const char *key;
+	size_t index;
+};
+
+static int compare_facts(const void *a, const void *b)
+{
+	const struct fact *x = a, *y = b;
+	int order = strcmp(x->key, y->key);
+
+	return order ? order : x->index < y->index ? -1 : 1;
+}
+
+int sp_profile_drop_infos(struct sp_profile *p)
+{
+	struct fact *facts = malloc((p->n_infos + 1) * sizeof(*facts));
+	size_t kept = 0;
+
+	if (!facts)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_infos; i++)
+		facts[i] = (struct fact){p->infos[i].key, i};
+	qsort(facts, p->n_infos, sizeof(*facts), compare_facts);
+	for (size_t i = 1; i < p->n_infos; i++)
+		if (strcmp(facts[i].key, facts[i - 1].key) == 0)
+			p->infos[facts[i].index].key = NULL;
+	free(facts);
+	for (size_t i = 0; i < p->n_infos; i++)
+		if (p->infos[i].key)
+			p->infos[kept++] = p->infos[i];
+	p->n_infos = kept;
+	return 0;
+}
+
+int sp_profile_compare_frames(const void *a, const void *b)
+{
+	const struct sp_frame *x = a, *y = b;
+
+	if (x->module != y->module)
+		return x->module < y->module ? -1 : 1;
+	return (x->offset > y->offset) - (x->offset < y->offset);
+}
+
+struct sp_frame *sp_profile_frames(const struct sp_profile *p, size_t *ret_n)
+{
+	struct sp_frame *frames;
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < p->n_stacks; i++)
+		n += p->stacks[i].n_frames;
+	frames = malloc((n + 1) * sizeof(*frames));
+	if (!frames)
+		return NULL;
+	n = 0;
+	for (size_t i = 0; i < p->n_stacks; i++)
+		for (uint32_t k = 0; k < p->stacks[i].n_frames; k++)
+			frames[n++] = p->stacks[i].frames[k];
+	qsort(frames, n, sizeof(*frames), sp_profile_compare_frames);
+	for (size_t i = 0; i < n; i++)
+		if (!kept || sp_profile_compare_frames(&frames[kept - 1],
+						       &frames[i]) != 0)
+			frames[kept++] = frames[i];
+	*ret_n = kept;
+	return frames;
+}
+
+const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
+				       uint16_t part, uint64_t time_ns)
+{
+	size_t lo = 0, hi = profile->n_stretches;
+
+	/* The last that does not begin later: 0..lo - 1 do not. */
+	while (lo < hi) {
+		const size_t mid = lo + (hi - lo) / 2;
+		const struct sp_stretch *s = &profile->stretches[mid];
+
+		if (s->part < part ||
+		    (s->part == part && s->from_ns <= time_ns))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo && profile->stretches[lo - 1].part == part
+		       ? &profile->stretches[lo - 1]
+		       : NULL;
+}
+
+const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
+					     struct sp_frame frame)
+{
+	if (!profile->n_stored)
+		return NULL;
+	/* The frame is the first member. */
+	return bsearch(&frame, profile->stored, profile->n_stored,
+		       sizeof(*profile->stored), sp_profile_compare_frames);
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_MODEL_PROFILE_H
+#define SP_MODEL_PROFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/blocks.h"
+#include "format/layout.h"
+
+/*
+ * One profile file in memory, or several as one.  Everything is owned by the
+ * profile.  Estimates are made from it by selecting samples (stats/table.h).
+ */
+
+/* How the profiled process ended, as far as the file and this machine tell. */
+enum sp_profile_end {
+	SP_PROFILE_END_CLEAN,   /* our destructor ran: exit() or end of main */
+	SP_PROFILE_END_KILLED,  /* killed, _exit: no end was recorded */
+	SP_PROFILE_END_EXEC,    /* it executed another program */
+	SP_PROFILE_END_RUNNING, /* the process is still there */
+};
+
+struct sp_module {
+	uint32_t id;       /* 1.. in order of appearance; 0 is "no module" */
+	uint64_t start_pc; /* first mapped address */
+	uint64_t end_pc;   /* one past the last */
+	uint64_t bias;     /* run-time address minus ELF virtual address */
+	const char *path;  /* as the loader named it; untrusted text */
+	uint8_t build_id[SP_FORMAT_BUILD_ID_MAX];
+	uint32_t build_id_len; /* 0: none */
+	bool is_main;
+};
+
+/* One return address. With module 0 (anonymous code), offset is the absolute
+ * address; else the address minus the module's start_pc. */
+struct sp_frame {
+	uint32_t module;
+	uint64_t offset;
+};
+
+struct sp_stack {
+	uint32_t id;    /* file's id, unique */
+	uint32_t flags; /* SP_STACK_* of format/layout.h */
+	uint32_t n_frames;
+	struct sp_frame *frames; /* innermost first */
+};
+
+/* One of the functions that an address stands for. */
+struct sp_symbol {
+	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
+			       * beginning of the function or at least the
+			       * address, if nothing is known */
+	const char *identity; /* the same with its parameters, which tells
+			       * overloads apart; NULL: `function` */
+	const char *file;     /* source file or NULL */
+	uint32_t line;        /* 0: unknown */
+	bool is_inlined;      /* inlined into the next one */
+	bool is_fallback;     /* `function` is module+offset */
+};
+
+/* What one address stands for: innermost (most inlined) first. */
+struct sp_symbols {
+	const struct sp_symbol *symbol;
+	size_t count; /* >= 1 */
+};
+
+/* A frame that the file itself has symbols of. */
+struct sp_stored_frame {
+	struct sp_frame frame;
+	struct sp_symbols symbols;
+};
+
+/* How the samples of a profile were drawn (SP_HEADER_* of its file). */
+struct sp_law_used {
+	bool is_dotnet;    /* p = 1 / R for each byte */
+	bool always_large; /* sp_format_always_bytes() or more: for certain */
+};
+
+struct sp_acc;
+struct sp_peak;
+
+#define SP_NEVER   UINT64_MAX
+#define SP_UNKNOWN UINT64_MAX
+
+/* A sampled object and what became of it. */
+struct sp_sample {
+	uint64_t id;           /* of the file, distinct */
+	uint64_t born_ns;      /* since the start; not SP_NEVER */
+	uint64_t freed_ns;     /* >= born_ns; SP_NEVER: alive at the end */
+	uint64_t size_bytes;   /* >= 1 */
+	uint64_t offset_bytes; /* of the hit byte, < size_bytes */
+	uint64_t period_bytes; /* in force, >= 1 */
+	/* What its thread allocated between its birth and its end; SP_UNKNOWN
+	 * if it is alive or another thread freed it. */
+	uint64_t age_bytes;
+	uint32_t stack;    /* position in `stacks` */
+	uint32_t thread;   /* position in `thread_infos`; UINT32_MAX unknown */
+	uint32_t freed_by; /* likewise; UINT32_MAX unknown or not freed */
+	uint16_t part;     /* position in `parts`, if there are any */
+	uint8_t entry;     /* enum sp_entry */
+	bool free_missed : 1; /* freed_ns is when its address came back */
+	bool half : 1;        /* of a folded profile: stats/peak.h */
+};
+
+/*
+ * Samples that ended and are alike, of a profile that was folded while it was
+ * read: `one` of them stands for all.  Of its times and its end is known what
+ * struct sp_fold_plan says; it has no id and no offset.
+ */
+struct sp_group {
+	struct sp_sample one;
+	uint64_t samples;    /* >= 1 */
+	uint64_t tail_bytes; /* sum of their sizes less offsets */
+	uint64_t lived_ns;   /* sum of their lifetimes */
+};
+
+/* One of the files that make up a merged profile (read/merge.h). */
+struct sp_part {
+	const char *path;    /* of the file */
+	const char *program; /* as in struct sp_profile */
+	const char *command; /* likewise */
+	uint64_t file_id;    /* likewise */
+	uint64_t pid;
+	uint64_t period_bytes;
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	uint64_t missing_bytes_max;
+	enum sp_profile_end end;
+	/* When its process began, and when it ended or was heard of last; the
+	 * end of the profile if it is running. */
+	uint64_t start_ns;
+	uint64_t stop_ns;
+	uint64_t window_ns; /* as in struct sp_profile */
+};
+
+/*
+ * A stretch of time in which one process was in one phase and sampled with one
+ * period; with the exact totals of what it allocated meanwhile.
+ */
+struct sp_stretch {
+	uint64_t from_ns;
+	uint64_t asked_ns;     /* when that was asked for; at most from_ns */
+	uint64_t to_ns;        /* SP_NEVER: the last of its process */
+	const char *phase;     /* untrusted text; "" before the first */
+	uint64_t period_bytes; /* 0: nothing was sampled */
+	uint64_t alloc_bytes;
+	uint64_t alloc_objects;
+	/* Of these: by threads that were not sampling. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	uint64_t discarded_bytes; /* of unsampled_bytes: samples were discarded
+				   */
+	/* At most that many bytes belong to a neighbour, or are missing. */
+	uint64_t slack_bytes;
+	uint16_t part; /* as in struct sp_sample */
+};
+
+/* A moment that the program gave a name to. */
+struct sp_snapshot {
+	const char *name; /* untrusted text */
+	uint64_t time_ns;
+	uint64_t asked_ns;    /* when it was asked for; at most time_ns */
+	uint64_t alloc_bytes; /* exact totals of its process */
+	uint64_t alloc_objects;
+	uint16_t part;
+};
+
+/* Resident memory at a moment, where the host allowed to ask. */
+struct sp_rss {
+	uint64_t time_ns;
+	uint64_t rss_bytes;
+};
+
+struct sp_thread_info {
+	uint32_t index; /* 1.. in order of appearance in the process */
+	uint64_t tid;   /* kernel's thread id */
+	char name[SP_FORMAT_THREAD_NAME_MAX]; /* untrusted text */
+	uint64_t name_time_ns; /* since the start, when it had that name */
+	bool has_totals;       /* exact totals of this thread are known */
+	bool exited;
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	/* Sums over its samples: it has allocated no less. */
+	struct sp_class_total sampled;
+};
+
+struct sp_info { /* "key=value" facts and settings stored in the file */
+	const char *key;
+	const char *value; /* untrusted text */
+};
+
+struct sp_profile {
+	const char *path; /* of the profile file, or words for several */
+	uint64_t file_id; /* the same in every copy of a file */
+	uint32_t format_version;
+	uint64_t pid;
+	uint64_t start_unix_ns; /* wall clock at start */
+	uint64_t duration_ns;   /* until end, last record or publication */
+	uint64_t period_bytes;  /* the largest sampling period in force */
+	uint64_t seed;
+	enum sp_profile_end end;
+	const char *program; /* path of the executable; untrusted text */
+	const char *command; /* arguments joined for display; untrusted text */
+	const char *host;    /* untrusted text */
+	uint64_t max_file_bytes;
+	uint64_t check_in_bytes; /* a live thread publishes at least that often
+				  */
+	/* Times of samples and frees are right to within that; 0: exactly. */
+	uint64_t time_error_ns;
+
+	/* Exact totals: what the process has allocated for certain, and at most
+	 * that much more (sp_profile_is_exact()). */
+	uint64_t exact_alloc_bytes;
+	uint64_t exact_alloc_objects;
+	uint64_t missing_bytes_max;
+	uint64_t threads; /* threads that allocated */
+	/* Exact totals by size class.  They may lag behind the process totals
+	 * when the process was killed or runs: see class_slack_bytes. */
+	bool has_classes;
+	struct sp_class_total classes[SP_FORMAT_CLASSES];
+	/* At most that much of what was allocated is in no class above: what
+	 * classes lack of the totals, and what these may lack.
+	 */
+	uint64_t class_slack_bytes;
+	struct sp_law_used law; /* how samples were drawn */
+	bool has_frees;         /* frees of samples were recorded */
+	/* Of samples that are not there, or that ended already.  While the
+	 * process runs also of those that came after their chunk was read. */
+	uint64_t unmatched_frees;
+	uint64_t losses[SP_LOSS_COUNT]; /* names: sp_loss_name() */
+
+	/* What was left out because the file is damaged; 0 when whole. */
+	uint64_t damaged_records; /* chunks cut short at a bad record */
+	uint64_t ignored_bytes;
+	bool is_cut;      /* the file is shorter than its writer made it */
+	char damage[256]; /* first damage: offset, field, consequence; or "" */
+	/* Records and publications of totals that the process was writing when
+	 * it ended, which is no damage: all before them is there. */
+	uint64_t unfinished_records;
+
+	struct sp_module *modules; /* in the order of their ids */
+	size_t n_modules;
+	struct sp_stack *stacks;
+	size_t n_stacks;
+	/* By position of a stack that of the one with the same frames which
+	 * samples name; NULL: all are different. */
+	const uint32_t *alike;
+	/* By ascending ids; of a folded profile those that were alive at the
+	 * end. */
+	struct sp_sample *samples;
+	size_t n_samples;
+	/* The others of a folded profile, and its peak; of any other profile
+	 * none, and NULL. */
+	struct sp_group *groups;
+	size_t n_groups;
+	uint64_t n_folded; /* samples in all groups */
+	const struct sp_peak *peak;
+	/* What was alive at the points of the plan, which sp_timeline() places
+	 * in the run. */
+	const struct sp_tally *curve;
+	size_t n_curve;
+	/* By part and time; none where no phase and no change of the sampling
+	 * was recorded. */
+	struct sp_stretch *stretches;
+	size_t n_stretches;
+	struct sp_snapshot *snapshots; /* by part and time */
+	size_t n_snapshots;
+	/* Of the exact totals: what was allocated while nothing was sampled,
+	 * so that no estimate speaks of it. */
+	uint64_t unsampled_bytes;
+	uint64_t unsampled_objects;
+	/* To keep the file to its size, the samples that had ended by then were
+	 * discarded: what was allocated before counts as unsampled, what was
+	 * alive then is there.  0: none were, or it is of several processes. */
+	uint64_t window_ns;
+	uint64_t discarded_bytes; /* of unsampled_bytes: for that reason */
+	uint64_t discarded_objects;
+	struct sp_rss *rss; /* by time */
+	size_t n_rss;
+	struct sp_thread_info *thread_infos;
+	size_t n_thread_infos;
+	struct sp_info *infos;
+	size_t n_infos;
+	struct sp_stored_frame *stored; /* by module and offset */
+	size_t n_stored;
+	/* The files of a merged profile; none of one that is a file itself. */
+	struct sp_part *parts;
+	size_t n_parts;
+	struct sp_blocks storage; /* what all of that points to */
+};
+
+/*
+ * From when on the sampled object is no more: freed_ns, or in a merged profile
+ * the end of its process, if other processes went on; else SP_NEVER.
+ */
+static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	uint64_t stop_ns;
+
+	if (sample->freed_ns != SP_NEVER || !profile->n_parts)
+		return sample->freed_ns;
+	stop_ns = profile->parts[sample->part].stop_ns;
+	return stop_ns < profile->duration_ns ? stop_ns : SP_NEVER;
+}
+
+/* Was it born when samples were discarded that ended soon, so that it says
+ * nothing about what was allocated? */
+static inline bool sp_sample_is_survivor(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	return sample->born_ns <
+	       (profile->n_parts ? profile->parts[sample->part].window_ns
+				 : profile->window_ns);
+}
+
+/* The end of the sampled object's process, as far as it is known. */
+static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	return profile->n_parts ? profile->parts[sample->part].stop_ns
+				: profile->duration_ns;
+}
+
+/* Are the exact totals all that was allocated?  Else they are the least that
+ * it can be. */
+static inline bool sp_profile_is_exact(const struct sp_profile *profile)
+{
+	return profile->end == SP_PROFILE_END_CLEAN &&
+	       !profile->missing_bytes_max;
+}
+
+/* Samples of the profile, folded or not. */
+static inline uint64_t sp_profile_samples(const struct sp_profile *profile)
+{
+	return profile->n_samples + profile->n_folded;
+}
+
+void sp_profile_free(struct sp_profile *profile);
+
+/* The module with that id, or NULL. */
+const struct sp_module *sp_profile_module(const struct sp_profile *profile,
+					  uint32_t id);
+
+/* The stretch in which something of that part happened, or NULL. */
+const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
+				       uint16_t part, uint64_t time_ns);
+
+/* The symbols of a frame in the profile, or NULL. */
+const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
+					     struct sp_frame frame);
+
+/* The value of an info key ("setting.period", "exe", ...), or NULL. */
+const char *sp_profile_info(const struct sp_profile *profile, const char *key);
+
+/* The target of samples per second that the period followed, as text like
+ * "500/s", untrusted; NULL if there was none: period_bytes is then what was
+ * asked for, and not the largest that was in force. */
+const char *sp_profile_rate(const struct sp_profile *profile);
+
+/* Every frame of the stacks once, by module and offset: for the caller to free;
+ * NULL without memory. */
+struct sp_frame *sp_profile_frames(const struct sp_profile *profile,
+				   size_t *ret_n);
+
+/* That order, for qsort() and bsearch(). */
+int sp_profile_compare_frames(const void *a, const void *b);
+
+/* Of facts with the same key only the first stays, which is the one that is
+ * meant.  0 or -ENOMEM. */
+int sp_profile_drop_infos(struct sp_profile *profile);
+
+#endif

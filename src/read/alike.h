@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_READ_ALIKE_H
+#define SP_READ_ALIKE_H
+
+#include "model/profile.h"
+
+/*
+ * A file has a stack once in each of its segments, each time under another id.
+ * Have all samples of a stack, and all groups of samples, name the one with the
+ * smallest id.  0 or -ENOMEM.
+ */
+int sp_profile_join_stacks(struct sp_profile *profile);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_READ_GROUPS_H
+#define SP_READ_GROUPS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/profile.h"
+
+/*
+ * Samples that are alike, counted.  What is known of a sample at its birth
+ * makes its group; what became of it, as far as anybody asks, its class within
+ * the group.  Memory is proportional to groups and classes.
+ */
+struct sp_groups_key {
+	uint64_t size_bytes;
+	uint64_t period_bytes;
+	uint32_t stack;
+	uint32_t thread;
+	uint16_t entry;
+	uint16_t half; /* of the peak (stats/peak.h); 0 if nobody asks */
+};
+
+struct sp_groups_group {
+	struct sp_groups_key key;
+	uint32_t kind; /* for the owner to use; UINT32_MAX at first */
+	uint32_t last; /* 1 + position of the class found last; 0: none */
+};
+
+struct sp_groups_class {
+	uint64_t samples;
+	uint64_t tail_bytes; /* sums over the samples */
+	uint64_t lived_ns;
+	uint32_t group;
+	uint32_t class;
+};
+
+/* Positions, by hash. */
+struct sp_groups_index {
+	struct sp_groups_cell {
+		uint32_t hash;
+		uint32_t at; /* 1 + position; 0: free */
+	} * cells;
+	size_t n_cells; /* a power of two, at most half full */
+};
+
+/* Zero-initialise, but for `key`. */
+struct sp_groups {
+	uint64_t key; /* random: no file can choose what collides */
+	struct sp_groups_group *groups;
+	size_t n_groups, groups_room;
+	/* 1 + position of the group of a stack that was found last: most
+	 * stacks allocate one size.  0: none. */
+	uint32_t *hints;
+	size_t n_hints;
+	struct sp_groups_class *classes;
+	size_t n_classes, classes_room;
+	struct sp_groups_index group_index;
+	struct sp_groups_index class_index;
+};
+
+/* The position in `groups`, UINT32_MAX without memory. */
+uint32_t sp_groups_find(struct sp_groups *groups,
+			const struct sp_groups_key *key);
+
+/* Count one sample.  0 or -ENOMEM. */
+int sp_groups_add(struct sp_groups *groups, uint32_t group, uint32_t class,
+		  uint64_t tail_bytes, uint64_t lived_ns);
+
+void sp_groups_done(struct sp_groups *groups);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_READ_MARKS_H
+#define SP_READ_MARKS_H
+
+#include "format/record.h"
+#include "model/profile.h"
+
+/*
+ * The MARK records of a file, collected as they come, and what they say: the
+ * stretches and snapshots of a profile.
+ */
+struct sp_marks {
+	struct sp_record_mark *marks; /* names: in `names` */
+	size_t n;
+	size_t room;
+	struct sp_record_asked *asked;
+	size_t n_asked;
+	size_t asked_room;
+	struct sp_blocks names;
+};
+
+/* 0 or -ENOMEM.  An empty set is all zero. */
+int sp_marks_add(struct sp_marks *marks, const struct sp_record_mark *mark);
+int sp_marks_add_asked(struct sp_marks *marks,
+		       const struct sp_record_asked *asked);
+
+/*
+ * Set the profile's stretches, snapshots, unsampled and discarded totals and
+ * period_bytes; its samples, infos, exact totals and end are known, and its
+ * period is that of the header.  `window` is all zero if nothing was discarded;
+ * samples that ended before it are dropped.  Exact totals that are behind a
+ * mark, since the process was killed after it, are raised.  Marks that
+ * contradict an earlier one are left out: only a forged file has them.  0 or
+ * -ENOMEM.
+ */
+int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
+		    struct sp_profile *profile);
+
+void sp_marks_done(struct sp_marks *marks);
+
+/*
+ * Add the stretches, snapshots and discarded totals of a file to a merged
+ * profile, of which it becomes part number n_parts: each has a stretch at
+ * least. 0 or -ENOMEM.
+ */
+int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part);
+
+/* When all are there, and their start_ns is known: put all on one clock.  There
+ * are no stretches if no part had any. */
+void sp_marks_merged(struct sp_profile *profile);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_READ_RUNNING_H
+#define SP_READ_RUNNING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "format/layout.h"
+
+/* Is the process still there that writes the file with that inode? */
+bool sp_running(const struct sp_file_header *header, ino_t inode);
+
+/* The present moment, on the clock of its records. */
+uint64_t sp_running_now_ns(const struct sp_file_header *header,
+			   const struct sp_status *status);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_READ_TOTALS_H
+#define SP_READ_TOTALS_H
+
+#include "model/profile.h"
+#include "read/reader.h"
+
+/*
+ * The exact totals of a file: what the process has allocated for certain, by
+ * everything that the file has of it.  Of a thread that lives that is what it
+ * published, what its slot has by size class, or what its samples add up to,
+ * whichever is most; so no part of a report contradicts another.
+ */
+
+/* Each sample once, before the slots. */
+void sp_totals_take_sample(struct sp_profile *profile,
+			   const struct sp_sample *sample);
+
+/* One slot of a file that was read to its end; `owner` is the thread that has
+ * it, or NULL. */
+void sp_totals_take_slot(struct sp_profile *profile,
+			 const struct sp_reader *reader, unsigned int slot,
+			 struct sp_thread_info *owner);
+
+/* After all slots: totals by size class, and how much may be missing. */
+void sp_totals_finish(struct sp_profile *profile,
+		      const struct sp_reader *reader);
+
+#endif

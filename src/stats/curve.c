@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/curve.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/blocks.h"
+#include "stats/timeline.h"
+
+static void find_next(struct sp_curve *curve)
+{
+	curve->next_ns = curve->n < curve->n_points
+				 ? sp_timeline_place(0, curve->duration_ns,
+						     curve->n, curve->n_points)
+				 : SP_NEVER;
+}
+
+int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
+		  size_t n_points)
+{
+	*curve = (struct sp_curve){
+		.points = calloc(n_points + 1, sizeof(*curve->points)),
+		.n_points = n_points,
+		.duration_ns = profile->duration_ns,
+		.period_bytes = profile->period_bytes,
+	};
+	find_next(curve);
+	return curve->points ? 0 : -ENOMEM;
+}
+
+int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
+		  uint64_t time_ns)
+{
+	while (time_ns > curve->next_ns) {
+		struct sp_tally *point = &curve->points[curve->n++];
+
+		sp_tally_init(point, curve->period_bytes);
+		if (sp_peak_walk_alive(walk, point) < 0)
+			return -ENOMEM;
+		find_next(curve);
+	}
+	return 0;
+}
+
+int sp_curve_give(const struct sp_curve *curve, struct sp_profile *p)
+{
+	struct sp_tally *points = sp_blocks_copy(&p->storage, curve->points,
+						 curve->n * sizeof(*points));
+
+	if (!points)
+		return -ENOMEM;
+	for (size_t i = 0; i < curve->n; i++) {
+		struct sp_tally *point = &points[i];
+
+		if (!point->n_classes)
+			continue;
+		point->classes = sp_blocks_copy(
+			&p->storage, point->classes,
+			point->n_classes * sizeof(*point->classes));
+		if (!point->classes)
+			return -ENOMEM;
+	}
+	p->curve = points;
+	p->n_curve = curve->n;
+	return 0;
+}
+
+void sp_curve_done(struct sp_curve *curve)
+{
+	for (size_t i = 0; curve->points && i < curve->n; i++)
+		sp_tally_free(&curve->points[i]);
+	free(curve->points);
+}

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/estimate.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "stats/adjust.h"
+#include "stats/named.h"
+
+static const struct {
+	const char *name;
+	const char *assumes;
+} methods[SP_METHOD_COUNT] = {
+	[SP_METHOD_P3T] = {"p3t",
+			   "three-cumulant limits, held against the exact "
+			   "totals of the size classes; valid for all sizes "
+			   "and any number of samples"},
+	[SP_METHOD_P3] = {"p3", "three-cumulant limits from the samples alone; "
+				"valid for all sizes and any number of "
+				"samples"},
+	[SP_METHOD_WEIGHTED] = {"weighted",
+				"normal limits; assumes very many samples, "
+				"covers far too little with few"},
+	[SP_METHOD_NEGBINOM] = {"negbinom",
+				"failed trials, negative binomial limits with "
+				"s + 1 above; valid, but wide for objects of "
+				"a period and more"},
+	[SP_METHOD_NEGBINOM_AS_WRITTEN] =
+		{"negbinom-as-written",
+		 "failed trials, negative binomial limits with s above; "
+		 "assumes that the last byte allocated was a hit, covers too "
+		 "little with few samples"},
+	[SP_METHOD_NEGBINOM_BOTH] =
+		{"negbinom-both", "failed trials, negative binomial limits "
+				  "with s - 1 below and s + 1 above; assumes "
+				  "that the first gap began before the "
+				  "profile"},
+	[SP_METHOD_CAMP_PAULSON] =
+		{"camp-paulson",
+		 "as negbinom, by Camp and Paulson's approximation; assumes "
+		 "more than 5 samples"},
+	[SP_METHOD_HEAPPROFD] = {"heapprofd",
+				 "hits times the period, limits of a Poisson "
+				 "count; all hits of an object count, those "
+				 "after the first by their average"},
+	[SP_METHOD_JEMALLOC] = {"jemalloc",
+				"each sample divided by 1 - exp(-Z / R); has "
+				"no limits of its own, these are p3's"},
+};
+
+const char *sp_method_name(enum sp_method method)
+{
+	return methods[method].name;
+}
+
+const char *sp_method_assumes(enum sp_method method)
+{
+	return methods[method].assumes;
+}
+
+bool sp_method_parse(const char *name, enum sp_method *ret)
+{
+	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++)
+		if (strcmp(name, methods[i].name) == 0) {
+			*ret = (enum sp_method)i;
+			return true;
+		}
+	return false;
+}
+
+/* Samples that a size class expects if it is a stratum of its own. */
+#define SAMPLES_MIN 16
+
+static_assert(SP_FORMAT_CLASSES < 256 && SP_STRATA_MAX > SP_FORMAT_CLASSES,
+	      "strata are numbered with a byte");
+
+uint64_t sp_profile_lost_samples(const struct sp_profile *profile)
+{
+	static const enum sp_loss kinds[] = {
+		SP_LOSS_NO_LANE,
+		SP_LOSS_FILE_FULL,
+		SP_LOSS_NO_FILE,
+		SP_LOSS_NESTED,
+	};
+	uint64_t lost = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (__builtin_add_overflow(lost, profile->losses[kinds[i]],
+					   &lost))
+			return UINT64_MAX;
+	return lost;
+}
+
+/*
+ * The slack is added to upper limits, so it may not be more than a small part
+ * of what the samples leave open: of everything, sqrt(T R).  Totals decide, not
+ * samples.
+ */
+static bool slack_is_too_wide(const struct sp_profile *profile)
+{
+	const double open = sqrt((double)profile->exact_alloc_bytes *
+				 (double)profile->period_bytes);
+
+	return (double)profile->class_slack_bytes > open / 10;
+}
+
+static const char *why_too_wide(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "threads went on while the process ended, so that its "
+		       "totals are not known closely enough";
+	case SP_PROFILE_END_KILLED:
+	case SP_PROFILE_END_EXEC:
+		return "the process did not end in an orderly way, so that its "
+		       "totals are not known closely enough";
+	case SP_PROFILE_END_RUNNING:
+		return "the process is still running, so that its totals are "
+		       "not known closely enough";
+	}
+	return NULL;
+}
+
+/* Why the totals do not cover what was sampled, or NULL. */
+static const char *why_without(const struct sp_profile *profile)
+{
+	const uint64_t in_1000 = sp_profile_samples(profile) / 1000;
+
+	if (!profile->has_classes)
+		return "the file has no totals by size class";
+	if (sp_profile_lost_samples(profile) > in_1000)
+		return "more than 0.1 % of the samples were lost";
+	if (profile->discarded_bytes)
+		return "samples of a part of the run were discarded";
+	if (profile->unsampled_bytes)
+		return "sampling was off for a part of the run";
+	if (profile->damaged_records || profile->ignored_bytes)
+		return "the file is damaged";
+	if (profile->losses[SP_LOSS_FORK_RESET] >
+	    profile->exact_alloc_bytes / 1000)
+		return "totals include bytes of the parent process";
+	if (profile->period_bytes > 1 && slack_is_too_wide(profile))
+		return why_too_wide(profile->end);
+	return NULL;
+}
+
+/*
+ * Only totals decide which classes stand alone, never samples: a stratum that
+ * exists because the subset was sampled in it makes up for none of those where
+ * it was missed.  And with few samples to be expected, that there are any says
+ * too much already.
+ */
+static void choose_strata(struct sp_population *population,
+			  uint64_t period_bytes)
+{
+	const double enough = SAMPLES_MIN * (double)period_bytes;
+	uint8_t n = 1;
+
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++)
+		if ((double)population->low[i].bytes >= enough)
+			population->stratum[i] = n++;
+}
+
+/* (E44) Totals that cannot hold a subset against its rest, since samples are
+ * missing, still bound it. */
+static void bound_all(struct sp_population *population,
+		      const struct sp_profile *profile)
+{
+	double bytes = (double)population->slack_bytes, objects = bytes;
+
+	population->most_bytes = population->most_objects = INFINITY;
+	if (!profile->has_classes || profile->damaged_records ||
+	    profile->ignored_bytes)
+		return;
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		bytes += (double)population->low[i].bytes;
+		objects += (double)population->low[i].objects;
+	}
+	population->most_bytes = bytes;
+	population->most_objects = objects;
+}
+
+/*
+ * (E48) `below`: what is known of the classes before this one.  Objects of 1 to
+ * 16 bytes are of 16 as far as their sums allow; what came in the slack is of
+ * 16 at least.
+ */
+static void add_smallest(struct sp_smallest *best, uint32_t class,
+			 const struct sp_class_total *total,
+			 struct sp_class_total below, double slack_bytes,
+			 uint64_t period_bytes)
+{
+	const bool is_tiny = class == 0 && total->bytes / 16 < total->objects;
+	const double n = (double)below.objects + slack_bytes / 16;
+	const double bytes = (double)below.bytes + slack_bytes;
+	const uint64_t z = class ? sp_format_class_max(class - 1) + 1 : 16;
+
+	if (best->bytes == UINT64_MAX)
+		*best = is_tiny ? (struct sp_smallest){1, 0}
+				: (struct sp_smallest){slack_bytes > 0 ? 16 : z,
+						       0};
+	if (is_tiny)
+		sp_smallest_improve(best, z, (double)total->objects + n,
+				    (double)total->bytes + bytes, period_bytes);
+	else
+		sp_smallest_improve(best, z, n, bytes, period_bytes);
+}
+
+static void find_smallest(struct sp_population *population)
+{
+	const uint64_t period = population->all.all.period_bytes;
+	struct sp_class_total below = {0};
+
+	population->smallest = SP_SMALLEST_UNKNOWN;
+	if (isinf(population->most_bytes))
+		return;
+	population->smallest.bytes = UINT64_MAX;
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		const struct sp_class_total *total = &population->low[i];
+
+		if (!total->objects && !population->slack_bytes)
+			continue;
+		add_smallest(&population->smallest, i, total, below,
+			     (double)population->slack_bytes, period);
+		below.objects += total->objects;
+		below.bytes += total->bytes;
+	}
+	if (population->smallest.bytes == UINT64_MAX)
+		population->smallest = SP_SMALLEST_UNKNOWN;
+}
+
+static int add_all(struct sp_tally *all, const struct sp_profile *profile)
+{
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+
+		if (!sp_sample_is_survivor(profile, s) &&
+		    sp_tally_add(all, &profile->law, s->size_bytes,
+				 s->offset_bytes, s->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->n_groups; i++)
+		if (sp_tally_add_group(all, &profile->law,
+				       &profile->groups[i]) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+int sp_population_init(struct sp_population *population,
+		       const struct sp_profile *profile)
+{
+	*population = (struct sp_population){
+		.why_without = why_without(profile),
+		.slack_bytes = profile->class_slack_bytes,
+	};
+	population->has_totals = !population->why_without;
+	memcpy(population->low, profile->classes, sizeof(population->low));
+	sp_tally_init(&population->all, profile->period_bytes);
+	if (add_all(&population->all, profile) < 0) {
+		sp_tally_free(&population->all);
+		return -ENOMEM;
+	}
+	bound_all(population, profile);
+	choose_strata(population, population->all.all.period_bytes);
+	find_smallest(population);
+	sp_adjust_init(population);
+	return 0;
+}
+
+void sp_population_free(struct sp_population *population)
+{
+	sp_tally_free(&population->all);
+}
+
+static const struct sp_acc *class_acc(const struct sp_tally *tally,
+				      uint32_t class, uint32_t *at)
+{
+	while (*at < tally->n_classes && tally->classes[*at].class < class)
+		++*at;
+	if (*at < tally->n_classes && tally->classes[*at].class == class)
+		return &tally->classes[*at].acc;
+	return NULL;
+}
+
+static void add_class(struct sp_stratum *stratum, uint32_t class,
+		      const struct sp_class_total *total, double slack_bytes,
+		      const struct sp_acc *part, const struct sp_acc *all)
+{
+	const struct sp_class_total below = {
+		.bytes = (uint64_t)stratum->total_bytes,
+		.objects = (uint64_t)stratum->total_objects};
+
+	add_smallest(&stratum->smallest, class, total, below, slack_bytes,
+		     stratum->rest.period_bytes);
+	if (all) {
+		struct sp_acc rest = *all;
+
+		if (part) {
+			sp_acc_subtract(&rest, part);
+			sp_acc_merge(&stratum->part, part);
+		}
+		sp_acc_merge(&stratum->rest, &rest);
+	}
+	stratum->total_bytes += (double)total->bytes;
+	stratum->total_objects += (double)total->objects;
+}
+
+static void stratum_init(struct sp_stratum *stratum, uint64_t period_bytes)
+{
+	*stratum = (struct sp_stratum){.smallest.bytes = UINT64_MAX};
+	sp_acc_init(&stratum->part, period_bytes);
+	sp_acc_init(&stratum->rest, period_bytes);
+}
+
+/*
+ * Counts are held against a total only where no kind of object can outnumber
+ * the others unseen: not in several classes, and not among 1 to 16 bytes.
+ */
+static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
+			    const struct sp_class_total *tiny_total,
+			    double enough_bytes)
+{
+	if (tiny && tiny_total->bytes / 16 < tiny_total->objects)
+		tiny->objects_alone = true;
+	if (!mixed)
+		return;
+	mixed->objects_alone = true;
+	mixed->bytes_alone = mixed->total_bytes < enough_bytes;
+}
+
+/*
+ * The strata in which the subset has samples, and all the others as one, the
+ * first: there the subset has nothing to be estimated from (E17).
+ */
+uint32_t sp_population_strata(const struct sp_population *population,
+			      const struct sp_tally *tally,
+			      struct sp_stratum *strata)
+{
+	const uint64_t period = population->all.all.period_bytes;
+	const uint8_t *stratum = population->stratum;
+	uint32_t place[SP_STRATA_MAX] = {0}, n = 1, at = 0, at_all = 0;
+
+	stratum_init(&strata[0], period);
+	for (uint32_t i = 0; i < tally->n_classes; i++) {
+		uint32_t *p = &place[stratum[tally->classes[i].class]];
+
+		if (!*p) {
+			*p = n++;
+			stratum_init(&strata[*p], period);
+			strata[*p].number = stratum[tally->classes[i].class];
+		}
+	}
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		const struct sp_class_total *total = &population->low[i];
+		const struct sp_acc *all =
+			class_acc(&population->all, i, &at_all);
+
+		if (all || total->objects || population->slack_bytes)
+			add_class(&strata[place[stratum[i]]], i, total,
+				  (double)population->slack_bytes,
+				  class_acc(tally, i, &at), all);
+	}
+	restrict_totals(place[0] ? &strata[place[0]] : NULL,
+			place[stratum[0]] ? &strata[place[stratum[0]]] : NULL,
+			&population->low[0], SAMPLES_MIN * (double)period);
+	if (strata[0].smallest.bytes == UINT64_MAX)
+		strata[0] = strata[--n];
+	return n;
+}
+
+/* The totals, if the method and the profile have them, and if there is anything
+ * that they do not know by the samples. */
+static const struct sp_population *totals(const struct sp_estimation *how,
+					  const struct sp_tally *tally)
+{
+	if (how->method != SP_METHOD_P3T || tally->is_mean ||
+	    !how->population || !how->population->has_totals ||
+	    how->population->all.all.period_bytes == 1)
+		return NULL;
+	return how->population;
+}
+
+/* A row, and how its lower limit at a probability is found. */
+struct row {
+	const struct sp_acc *acc;
+	const struct sp_stratum *strata; /* NULL: by its samples alone */
+	uint32_t n;
+	double slack_bytes;
+	double (*lower)(const struct row *row, double prob);
+};
+
+static double lower_bytes(const struct row *row, double prob)
+{
+	if (!row->strata)
+		return sp_lower_bytes_p3(row->acc, prob);
+	return sp_strata_bytes_lower(row->strata, row->n, row->slack_bytes,
+				     prob);
+}
+
+static double lower_objects(const struct row *row, double prob)
+{
+	if (!row->strata)
+		return sp_lower_objects_p3(row->acc, prob);
+	return sp_strata_objects_lower(row->strata, row->n, row->slack_bytes,
+				       prob);
+}
+
+/* Changes of the probability that no longer matter. */
+#define SETTLED 1e-3
+#define TURNS   40
+
+/*
+ * (E41) A row that is shown has a sample; one that has none is not there to be
+ * right.  So its lower limit may fail in that share of the runs in which there
+ * is a sample, of which an amount at the limit has so many: `hits` for each
+ * unit of it.  From above, so that what settles is not below the limit by more
+ * than it says.
+ */
+static double lower_if_seen(const struct row *row, double half, double hits)
+{
+	const double seen = row->lower == lower_bytes
+				    ? (double)row->acc->size_bytes
+				    : (double)row->acc->samples;
+	double prob = half, lo = row->lower(row, prob);
+
+	for (int i = 0; i < TURNS && lo > seen; i++) {
+		const double next = half * -expm1(-lo * hits);
+
+		if ((lo - seen) * hits < SETTLED)
+			return seen;
+		if (next > prob * (1 - SETTLED))
+			break;
+		prob = next;
+		lo = row->lower(row, prob);
+	}
+	return lo;
+}
+
+/* Hits that are expected for each byte of the row, or for each object. */
+static double hits_of(const struct row *row)
+{
+	const struct sp_acc *acc = row->acc;
+	const double each =
+		row->lower == lower_bytes ? 1 : acc->est_bytes / acc->est_count;
+
+	return each / (double)acc->period_bytes;
+}
+
+static struct sp_interval shown(struct sp_interval i, const struct row *row,
+				double confidence)
+{
+	if (!row->acc->samples || row->acc->period_bytes == 1)
+		return i;
+	i.lo = fmin(i.lo,
+		    lower_if_seen(row, (1 - confidence) / 2, hits_of(row)));
+	return i;
+}
+
+static struct sp_smallest smallest_of(const struct sp_estimation *how)
+{
+	return how->population ? how->population->smallest
+			       : SP_SMALLEST_UNKNOWN;
+}
+
+/* By the default method, which uses what is exact. */
+static double at_most(const struct sp_estimation *how, bool of_objects)
+{
+	if (how->method != SP_METHOD_P3T || !how->population)
+		return INFINITY;
+	return of_objects ? how->population->most_objects
+			  : how->population->most_bytes;
+}
+
+static struct sp_interval cut(struct sp_interval i, double most)
+{
+	return (struct sp_interval){fmin(i.value, most), fmin(i.lo, most),
+				    fmin(i.hi, most)};
+}
+
+static struct sp_interval bytes_by_name(enum sp_method method,
+					const struct sp_acc *acc,
+					double confidence)
+{
+	switch (method) {
+	case SP_METHOD_WEIGHTED:
+		return sp_named_weighted(acc, confidence);
+	case SP_METHOD_NEGBINOM:
+		return sp_named_negbinom(acc, SP_COMPENSATE_END, confidence);
+	case SP_METHOD_NEGBINOM_AS_WRITTEN:
+		return sp_named_negbinom(acc, SP_COMPENSATE_NONE, confidence);
+	case SP_METHOD_NEGBINOM_BOTH:
+		return sp_named_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
+	case SP_METHOD_CAMP_PAULSON:
+		return sp_named_camp_paulson(acc, confidence);
+	case SP_METHOD_HEAPPROFD:
+		return sp_named_heapprofd(acc, confidence);
+	default:
+		return sp_estimate_bytes_p3(acc, confidence);
+	}
+}
+
+struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
+				     const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how, tally);
+	struct sp_stratum strata[SP_STRATA_MAX];
+	struct row row = {.acc = &tally->all, .lower = lower_bytes};
+	struct sp_interval i;
+
+	if (!population) {
+		i = bytes_by_name(how->method, row.acc, how->confidence);
+		if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
+			i = shown(i, &row, how->confidence);
+		return cut(i, at_most(how, false));
+	}
+	row.strata = strata;
+	row.n = sp_population_strata(population, tally, strata);
+	row.slack_bytes = (double)population->slack_bytes;
+	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
+	return shown(i, &row, how->confidence);
+}
+
+struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
+				       const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how, tally);
+	struct sp_stratum strata[SP_STRATA_MAX];
+	struct sp_acc acc = tally->all;
+	struct row row = {.acc = &acc, .lower = lower_objects};
+
+	/* of a mean, a sample is half an object at least */
+	if (tally->is_mean)
+		acc.samples /= 2;
+	if (!population)
+		return cut(
+			shown(sp_estimate_objects_p3(row.acc, smallest_of(how),
+						     how->confidence),
+			      &row, how->confidence),
+			at_most(how, true));
+	row.strata = strata;
+	row.n = sp_population_strata(population, tally, strata);
+	row.slack_bytes = (double)population->slack_bytes;
+	return shown(sp_strata_objects(strata, row.n, row.slack_bytes,
+				       how->confidence),
+		     &row, how->confidence);
+}
+
+double sp_estimate_bytes_value(const struct sp_estimation *how,
+			       const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how, tally);
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (population)
+		return sp_strata_bytes_value(
+			strata, sp_population_strata(population, tally, strata),
+			(double)population->slack_bytes);
+	if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
+		return fmin(tally->all.est_bytes, at_most(how, false));
+	return sp_estimate_bytes(how, tally).value;
+}
+
+double sp_estimate_objects_value(const struct sp_estimation *how,
+				 const struct sp_tally *tally)
+{
+	const struct sp_population *population = totals(how, tally);
+	struct sp_stratum strata[SP_STRATA_MAX];
+
+	if (!population)
+		return fmin(tally->all.est_count, at_most(how, true));
+	return sp_strata_objects_value(
+		strata, sp_population_strata(population, tally, strata),
+		(double)population->slack_bytes);
+}

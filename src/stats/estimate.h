@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_STATS_ESTIMATE_H
+#define SP_STATS_ESTIMATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/profile.h"
+#include "stats/strata.h"
+#include "stats/tally.h"
+
+/*
+ * From the tally of a set of samples to an estimate with an interval, by the
+ * method that the user chose; what every row of a report calls.
+ */
+enum sp_method {
+	SP_METHOD_P3T, /* the default: three cumulants, exact class totals */
+	SP_METHOD_P3,  /* three cumulants */
+	SP_METHOD_WEIGHTED, /* .NET's first: normal limits */
+	SP_METHOD_NEGBINOM, /* .NET's second, exact CDF, s + 1 above */
+	SP_METHOD_NEGBINOM_AS_WRITTEN, /* without compensation */
+	SP_METHOD_NEGBINOM_BOTH,       /* s - 1 below, s + 1 above */
+	SP_METHOD_CAMP_PAULSON,        /* .NET's second by the approximation */
+	SP_METHOD_HEAPPROFD,           /* Poisson counts, 99 % cut-off */
+	SP_METHOD_JEMALLOC, /* 1 - exp(-Z / R), each sample by itself */
+	SP_METHOD_COUNT,
+};
+
+/* "p3t", ...; one line on what it assumes; false for an unknown name. */
+const char *sp_method_name(enum sp_method method);
+const char *sp_method_assumes(enum sp_method method);
+bool sp_method_parse(const char *name, enum sp_method *ret);
+
+/* Allocations that are in the totals but never had a chance to be recorded. */
+uint64_t sp_profile_lost_samples(const struct sp_profile *profile);
+
+/* What the samples of a size class gain by the exact totals (E46). */
+struct sp_gain {
+	double by_k2; /* to their value, for each unit of their variance */
+	double k2;    /* factors of their cumulants */
+	double k3;
+};
+
+/* All samples of a profile, against which subsets are held. */
+struct sp_population {
+	struct sp_tally all;
+	bool has_totals;         /* class totals are there and can be used */
+	const char *why_without; /* if not: one clause for people */
+	/* What was allocated in each class lies between `low` and `low` plus
+	 * the slack. */
+	struct sp_class_total low[SP_FORMAT_CLASSES];
+	uint64_t slack_bytes;
+	/* All that was allocated, at most: no estimate exceeds it.  INFINITY
+	 * if the file does not know. */
+	double most_bytes;
+	double most_objects;
+	struct sp_smallest smallest; /* of all that was allocated */
+	/* Which classes are held against their totals together: all that
+	 * expect too few samples share stratum 0 (E17). */
+	uint8_t stratum[SP_FORMAT_CLASSES];
+	/* (E46) in bytes and in objects; without totals nothing. */
+	struct sp_gain bytes_gain[SP_FORMAT_CLASSES];
+	struct sp_gain objects_gain[SP_FORMAT_CLASSES];
+};
+
+/* 0 or -ENOMEM.  Borrows nothing from the profile. */
+int sp_population_init(struct sp_population *population,
+		       const struct sp_profile *profile);
+void sp_population_free(struct sp_population *population);
+
+/* The strata in which the subset has samples, and before them, if there are
+ * others, those as one; `strata` has room for SP_STRATA_MAX.  Returns how many.
+ */
+uint32_t sp_population_strata(const struct sp_population *population,
+			      const struct sp_tally *tally,
+			      struct sp_stratum *strata);
+
+struct sp_estimation {
+	enum sp_method method;
+	double confidence;                      /* in (0, 1), 0.95 */
+	const struct sp_population *population; /* borrowed; NULL: no totals */
+};
+
+/*
+ * Bytes, and objects, of the subset of allocations whose samples the tally
+ * sums up; the subset was chosen without looking at the samples.  Always
+ * lo <= value <= hi.  Methods that know no interval for objects use P3's.
+ */
+struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
+				     const struct sp_tally *tally);
+struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
+				       const struct sp_tally *tally);
+
+/* Their values, to the bit, at a fraction of the time. */
+double sp_estimate_bytes_value(const struct sp_estimation *how,
+			       const struct sp_tally *tally);
+double sp_estimate_objects_value(const struct sp_estimation *how,
+				 const struct sp_tally *tally);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lifetimes (E26).  Leaving out what is still alive would be simpler, and would
+ * call a leak short-lived: only its few objects that were freed would be left.
+ */
+#include "stats/lifetime.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* Rounding of a product of fractions must not move a quantile that is met
+ * exactly. */
+#define ROUNDING 1e-12
+
+struct life {
+	uint64_t ns; /* lived that long, or at least that long */
+	uint64_t samples;
+	double at_risk; /* objects that lived no less; first its own weight */
+	uint32_t row;
+	bool freed;
+};
+
+/* By row and length; at the same length those that were freed come first, for
+ * the others lived longer. */
+static int compare_lives(const void *a, const void *b)
+{
+	const struct life *x = a, *y = b;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? -1 : 1;
+	return (int)y->freed - (int)x->freed;
+}
+
+/* Objects that n such samples stand for. */
+static double weight_of(const struct sp_profile *profile,
+			const struct sp_sample *s, uint64_t n)
+{
+	struct sp_acc acc;
+
+	sp_acc_init(&acc, s->period_bytes);
+	sp_acc_add_many(&acc, &profile->law, s->size_bytes, n, 0,
+			s->period_bytes);
+	return acc.est_count;
+}
+
+static size_t collect_lives(const struct sp_profile *profile,
+			    const struct sp_selection *births,
+			    const uint32_t *row_of_stack, size_t n_rows,
+			    struct life *lives)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+		const uint32_t row = row_of_stack[s->stack];
+		const bool freed = s->freed_ns != SP_NEVER;
+		const uint64_t end =
+			freed ? s->freed_ns : sp_sample_stop_ns(profile, s);
+
+		if (row >= n_rows || !sp_selection_has(births, profile, s))
+			continue;
+		lives[n++] = (struct life){
+			.ns = end > s->born_ns ? end - s->born_ns : 0,
+			.samples = 1,
+			.at_risk = weight_of(profile, s, 1),
+			.row = row,
+			.freed = freed,
+		};
+	}
+	for (size_t i = 0; i < profile->n_groups; i++) {
+		const struct sp_group *g = &profile->groups[i];
+		const uint32_t row = row_of_stack[g->one.stack];
+
+		if (row >= n_rows ||
+		    !sp_selection_has(births, profile, &g->one))
+			continue;
+		lives[n++] = (struct life){
+			.ns = g->lived_ns / g->samples,
+			.samples = g->samples,
+			.at_risk = weight_of(profile, &g->one, g->samples),
+			.row = row,
+			.freed = true,
+		};
+	}
+	qsort(lives, n, sizeof(*lives), compare_lives);
+	return n;
+}
+
+/*
+ * Between two that are only known to have lived longer, the factors of the
+ * curve cancel out: it is then the share that is left of those at risk at
+ * `start`, so that few divisions are made.
+ */
+static void describe_row(struct life *lives, size_t n, struct sp_lifetime *row)
+{
+	double alive = 0, survival = 1, start = 1, at_start;
+
+	for (size_t i = n; i--;) {
+		row->samples += lives[i].samples;
+		if (!lives[i].freed) {
+			row->alive++;
+			alive += lives[i].at_risk;
+		}
+		if (i + 1 < n)
+			lives[i].at_risk += lives[i + 1].at_risk;
+	}
+	row->alive_share = alive / lives[0].at_risk;
+	at_start = lives[0].at_risk;
+	for (size_t i = 0; i < n; i++) {
+		const double after = i + 1 < n ? lives[i + 1].at_risk : 0;
+
+		if (!lives[i].freed) {
+			start = survival;
+			at_start = after;
+			continue;
+		}
+		survival = start * (after / at_start);
+		if (survival <= 0.5 + ROUNDING && row->median_ns == SP_NEVER)
+			row->median_ns = lives[i].ns;
+		if (survival <= 0.1 + ROUNDING && row->p90_ns == SP_NEVER)
+			row->p90_ns = lives[i].ns;
+	}
+}
+
+int sp_lifetimes(const struct sp_profile *profile,
+		 const struct sp_selection *selection,
+		 const uint32_t *row_of_stack, struct sp_lifetime *rows,
+		 size_t n_rows, struct sp_error *err)
+{
+	struct sp_selection births = *selection;
+	struct life *lives;
+	size_t n;
+
+	lives = calloc(profile->n_samples + profile->n_groups + 1,
+		       sizeof(*lives));
+	if (!lives)
+		return sp_error_set(err, -ENOMEM, profile->path,
+				    "not enough memory for the lifetimes of "
+				    "%zu samples",
+				    profile->n_samples);
+	births.view = SP_VIEW_ALLOC;
+	n = collect_lives(profile, &births, row_of_stack, n_rows, lives);
+	for (size_t i = 0; i < n_rows; i++)
+		rows[i] = (struct sp_lifetime){
+			.median_ns = SP_NEVER,
+			.p90_ns = SP_NEVER,
+		};
+	for (size_t begin = 0, end; begin < n; begin = end) {
+		for (end = begin;
+		     end < n && lives[end].row == lives[begin].row;)
+			end++;
+		describe_row(&lives[begin], end - begin,
+			     &rows[lives[begin].row]);
+	}
+	free(lives);
+	return 0;
+}

@@ -1,0 +1,600 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The greatest live bytes, from samples; (E<n>) are the equations of
+ * docs/statistics.md.
+ *
+ * One walk over all births and frees in order of time keeps the sums of what is
+ * alive and finds
+ *   - the highest point of the estimated curve, which says when the peak was
+ *     but not how high: noise chose the point;
+ *   - the highest upper limit of any moment, one of which is the true peak's;
+ *   - the most sampled bytes at any moment, which were there for certain;
+ *   - the highest point of the curve that each half of the samples makes.
+ * A half then measures the height at the other's point, in the choice of which
+ * it had no part.
+ */
+#include "stats/peak.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "base/array.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "stats/special.h"
+#include "stats/sums.h"
+
+struct event {
+	uint64_t time_ns;
+	uint64_t what; /* twice the sample's position, + 1 for its birth */
+};
+
+/* Sums that go up and down, of samples that are alive. */
+struct alive {
+	uint64_t samples;
+	unsigned __int128 size_bytes;
+	struct sp_sums sums;
+};
+
+/*
+ * The curve that half of the samples makes, and where it is highest: of equally
+ * high moments the first before a free of either half (E47).  What the two
+ * halves have then is what the one that did not choose the moment says of it.
+ */
+struct half {
+	double curve_hi, curve_lo;
+	unsigned __int128 known_bytes; /* of this half, or certain */
+	struct alive rest;             /* of the other, by (E22) */
+	double best;
+	unsigned __int128 best_known_bytes;
+	struct alive best_rest;
+	uint64_t best_ns;
+};
+
+/* What a sample adds, by size and period: there are few of these. */
+struct kind {
+	uint64_t size_bytes, period_bytes;
+	struct sp_terms whole;
+	struct sp_terms half; /* (E22) */
+	uint64_t alive;
+};
+
+/* A summit that may have the highest upper limit. */
+struct candidate {
+	struct sp_acc acc;
+	double most; /* what its limit is less than */
+};
+
+#define CANDIDATES 16
+
+struct sp_peak_walk {
+	const struct sp_profile *profile;
+	double confidence;
+	struct alive now;
+	/* The highest so far. */
+	unsigned __int128 most_size_bytes;
+	double upper;
+	double spread; /* normal quantile of the upper limit */
+	struct candidate candidates[CANDIDATES];
+	size_t n_candidates;
+	double upper_least;              /* one of all is at least that */
+	double last_sd, last_sd_inverse; /* of the last that was no low one */
+	uint64_t period_bytes;           /* the largest */
+	uint64_t last_birth_ns, last_free_ns;
+	bool is_rising;
+	struct half half[2];
+	struct sp_peak peak;
+	uint64_t seed; /* of the coins */
+	uint64_t key;  /* random: no file can choose kinds that collide */
+	struct kind *kinds;
+	size_t n_kinds, kinds_room;
+	uint32_t *cells; /* 1 + position of a kind; 0: free */
+	size_t n_cells;  /* a power of two, at most half full */
+};
+
+static struct sp_terms terms_of(const struct sp_acc *one)
+{
+	return (struct sp_terms){
+		{{one->est_bytes, one->k2}, {one->k3, one->kz}}};
+}
+
+static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
+			     uint64_t period_bytes)
+{
+	struct kind kind = {.size_bytes = size_bytes,
+			    .period_bytes = period_bytes};
+	struct sp_acc one;
+
+	sp_acc_init(&one, period_bytes);
+	sp_acc_add(&one, &w->profile->law, size_bytes, 0, period_bytes);
+	kind.whole = terms_of(&one);
+	one = sp_acc_of_half(one);
+	kind.half = terms_of(&one);
+	return kind;
+}
+
+/* The cell of a kind, or the free one where it belongs. */
+static uint32_t *find_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
+			   uint64_t period_bytes)
+{
+	const uint64_t h =
+		sp_hash_word(sp_hash_word(w->key, period_bytes), size_bytes);
+	size_t i = h & (w->n_cells - 1);
+
+	for (; w->cells[i]; i = (i + 1) & (w->n_cells - 1)) {
+		const struct kind *kind = &w->kinds[w->cells[i] - 1];
+
+		if (kind->size_bytes == size_bytes &&
+		    kind->period_bytes == period_bytes)
+			break;
+	}
+	return &w->cells[i];
+}
+
+static int grow_cells(struct sp_peak_walk *w)
+{
+	const size_t n = w->n_cells ? 2 * w->n_cells : 256;
+	uint32_t *cells = calloc(n, sizeof(*cells));
+
+	if (!cells)
+		return -ENOMEM;
+	free(w->cells);
+	w->cells = cells;
+	w->n_cells = n;
+	for (size_t i = 0; i < w->n_kinds; i++)
+		*find_kind(w, w->kinds[i].size_bytes,
+			   w->kinds[i].period_bytes) = (uint32_t)i + 1;
+	return 0;
+}
+
+uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
+			   uint64_t period_bytes)
+{
+	uint32_t *cell;
+
+	if (2 * (w->n_kinds + 1) > w->n_cells && grow_cells(w) < 0)
+		return UINT32_MAX;
+	cell = find_kind(w, size_bytes, period_bytes);
+	if (*cell)
+		return *cell - 1;
+	if (w->n_kinds >= INT32_MAX ||
+	    sp_array_reserve((void **)&w->kinds, &w->kinds_room, w->n_kinds,
+			     sizeof(*w->kinds)))
+		return UINT32_MAX;
+	w->kinds[w->n_kinds] = make_kind(w, size_bytes, period_bytes);
+	*cell = (uint32_t)++w->n_kinds;
+	return *cell - 1;
+}
+
+static uint64_t coins_of(const struct sp_profile *profile)
+{
+	uint64_t seed = profile->seed ^ profile->start_unix_ns;
+
+	return sp_splitmix64(&seed);
+}
+
+static unsigned int toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
+{
+	uint64_t state = coins ^ offset_bytes;
+
+	state = sp_splitmix64(&state) ^ id;
+	return (unsigned int)(sp_splitmix64(&state) >> 63);
+}
+
+/* Its half by a coin: the same in every report, another in every run, and
+ * without regard to when the object was alive. */
+uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
+			     uint64_t id, uint64_t offset_bytes)
+{
+	return kind << 1 | (uint32_t)toss(w->seed, id, offset_bytes);
+}
+
+unsigned int sp_peak_half(const struct sp_profile *profile,
+			  const struct sp_sample *s)
+{
+	return profile->peak ? s->half
+			     : toss(coins_of(profile), s->id, s->offset_bytes);
+}
+
+/* ---- the walk ---- */
+
+/* sign is 1 for a birth and -1 for a free. */
+static void alive_add(struct alive *a, uint64_t size_bytes,
+		      const struct sp_terms *terms, double sign)
+{
+	a->samples += sign > 0 ? 1 : UINT64_MAX;
+	if (sign > 0)
+		a->size_bytes += size_bytes;
+	else
+		a->size_bytes -= size_bytes;
+	sp_sums_add(&a->sums, terms, sign);
+}
+
+/* Samples that were certain are in both halves, the rest doubled in one. */
+static void half_add(struct half *half, const struct kind *kind, double factor)
+{
+	const double x = factor * kind->whole.of[0][SP_SUM_EST];
+	const double sum = half->curve_hi + x, part = sum - half->curve_hi;
+
+	if (factor > 0)
+		half->known_bytes += kind->size_bytes;
+	else
+		half->known_bytes -= kind->size_bytes;
+	half->curve_lo += (half->curve_hi - (sum - part)) + (x - part);
+	half->curve_hi = sum;
+}
+
+/* After all that happened until time_ns.  A half that had no sample yet knows
+ * no moment, and goes with the other (E47). */
+static void halves_look(struct half *half, uint64_t time_ns)
+{
+	double now[2];
+	bool is_higher[2];
+
+	for (unsigned int k = 0; k < 2; k++) {
+		now[k] = half[k].curve_hi + half[k].curve_lo;
+		is_higher[k] = now[k] > half[k].best;
+	}
+	for (unsigned int k = 0; k < 2; k++) {
+		if (!is_higher[k] && (half[k].best > 0 || !is_higher[!k]))
+			continue;
+		half[k].best = fmax(half[k].best, now[k]);
+		half[k].best_known_bytes = half[k].known_bytes;
+		half[k].best_rest = half[k].rest;
+		half[k].best_ns = time_ns;
+	}
+}
+
+static void step(struct sp_peak_walk *w, uint32_t object, double sign)
+{
+	struct kind *kind = &w->kinds[object >> 1];
+	const unsigned int own = object & 1;
+
+	kind->alive += sign > 0 ? 1 : UINT64_MAX;
+	alive_add(&w->now, kind->size_bytes, &kind->whole, sign);
+	if (kind->whole.of[0][SP_SUM_K2] > 0) {
+		half_add(&w->half[own], kind, 2 * sign);
+		alive_add(&w->half[!own].rest, kind->size_bytes, &kind->half,
+			  sign);
+	} else {
+		half_add(&w->half[0], kind, sign);
+		half_add(&w->half[1], kind, sign);
+	}
+}
+
+/*
+ * What (E8)'s upper limit of `acc` lies between, without its costly quantile.
+ * With z the normal quantile and g the skewness, Wilson and Hilferty's falls
+ * short of it by less than g^2 / 100 standard deviations, and exceeds it by
+ * less than (1 + z^2) g^2 / 100 up to 99.9 % and 3 times that up to 1 - 1e-11:
+ * ten times that is allowed for.
+ */
+static void bound_upper(struct sp_peak_walk *w, const struct sp_acc *acc,
+			double *ret_least, double *ret_most)
+{
+	const double r = (double)acc->period_bytes;
+	const double k2 = acc->k2 + r * r, sd = sqrt(k2);
+	const double g = (acc->k3 + 2 * r * r * r) / (k2 * sd);
+	const double root = 1 + g * w->spread / 6 - g * g / 36;
+	const double quantile = 2 / g * (root * root * root - 1);
+	const double middle = acc->est_bytes + r + sd * quantile;
+	const double margin = sd * 0.1 * g * g, z = w->spread;
+
+	*ret_least = g < 2.5 ? middle - margin * (1 + z * z) : 0;
+	*ret_most = g < 2.5 ? middle + margin + acc->kz / k2 / 2 : INFINITY;
+	w->last_sd = sd;
+	w->last_sd_inverse = 1 / sd;
+}
+
+/* The same as an accumulator for limits of bytes.  Without any samples the sums
+ * are zero, but for what rounding left. */
+static struct sp_acc as_acc(const struct sp_peak_walk *w,
+			    const struct alive *alive)
+{
+	struct sp_acc acc;
+
+	sp_acc_init(&acc, w->period_bytes);
+	if (!alive->samples)
+		return acc;
+	acc.samples = alive->samples;
+	acc.size_bytes = alive->size_bytes > UINT64_MAX
+				 ? UINT64_MAX
+				 : (uint64_t)alive->size_bytes;
+	acc.est_bytes = sp_sums_value(&alive->sums, SP_SUM_EST);
+	acc.k2 = sp_sums_value(&alive->sums, SP_SUM_K2);
+	acc.k3 = sp_sums_value(&alive->sums, SP_SUM_K3);
+	acc.kz = sp_sums_value(&alive->sums, SP_SUM_KZ);
+	return acc;
+}
+
+/* The limits of all candidates. */
+static void measure_upper(struct sp_peak_walk *w)
+{
+	while (w->n_candidates) {
+		const struct candidate *c = &w->candidates[--w->n_candidates];
+		const struct sp_interval live =
+			sp_estimate_bytes_p3(&c->acc, w->confidence);
+
+		w->upper = fmax(w->upper, live.hi);
+	}
+}
+
+/*
+ * Only what may have the highest limit is measured, and that as late as
+ * possible: while a heap grows, each summit is higher than the one before.
+ */
+static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
+{
+	size_t kept = 0;
+	double least, most;
+
+	bound_upper(w, acc, &least, &most);
+	if (most <= w->upper_least || most <= w->upper)
+		return;
+	if (w->n_candidates == CANDIDATES)
+		measure_upper(w);
+	if (least > w->upper_least) {
+		w->upper_least = least;
+		for (size_t i = 0; i < w->n_candidates; i++)
+			if (w->candidates[i].most > least)
+				w->candidates[kept++] = w->candidates[i];
+		w->n_candidates = kept;
+	}
+	w->candidates[w->n_candidates++] = (struct candidate){*acc, most};
+}
+
+/*
+ * Can it be the highest in no respect?  In most files that is true of most
+ * summits, and to see it costs neither a root nor a division: sd is no more
+ * than the mean of s and k2 / s for any s, and of skewness up to G Wilson and
+ * Hilferty's quantile no more than with G in the place of what it is linear
+ * and quadratic in.
+ */
+static bool is_low(const struct sp_peak_walk *w)
+{
+	const double G = 0.5, z = w->spread, r = (double)w->period_bytes;
+	const struct sp_sums *sums = &w->now.sums;
+	const double quantile =
+		z + G * z * z / 6 + G * G * z * z * z / 108 + 0.1 * G * G;
+	const double est = sp_sums_value(sums, SP_SUM_EST);
+	const double k2 = sp_sums_value(sums, SP_SUM_K2) + r * r;
+	const double k3 = sp_sums_value(sums, SP_SUM_K3) + 2 * r * r * r;
+	const double sd_most = (w->last_sd + k2 * w->last_sd_inverse) / 2;
+	const double room =
+		fmax(w->upper_least, w->upper) - est - r - sd_most * quantile;
+
+	return est <= w->peak.raw_bytes &&
+	       w->now.size_bytes <= w->most_size_bytes && w->last_sd > 0 &&
+	       k3 * k3 <= G * G * k2 * k2 * k2 &&
+	       sp_sums_value(sums, SP_SUM_KZ) <= 2 * k2 * room;
+}
+
+/* Between the last birth and a free, or at the end: a summit of the curve. */
+static void look_at_summit(struct sp_peak_walk *w)
+{
+	struct sp_acc acc;
+
+	if (is_low(w))
+		return;
+	acc = as_acc(w, &w->now);
+	if (acc.est_bytes > w->peak.raw_bytes) {
+		w->peak.raw_bytes = acc.est_bytes;
+		w->peak.time_ns = w->last_birth_ns;
+		w->peak.samples = w->now.samples;
+	}
+	if (w->now.size_bytes > w->most_size_bytes)
+		w->most_size_bytes = w->now.size_bytes;
+	look_at_upper(w, &acc);
+}
+
+void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
+			uint64_t time_ns)
+{
+	w->is_rising = true;
+	w->last_birth_ns = time_ns;
+	step(w, object, 1);
+}
+
+static uint64_t last_ns(const struct sp_peak_walk *w)
+{
+	return w->last_birth_ns > w->last_free_ns ? w->last_birth_ns
+						  : w->last_free_ns;
+}
+
+/* Frees of one moment are one step: in between the curve means nothing. */
+void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
+		       uint64_t time_ns)
+{
+	if (w->is_rising)
+		look_at_summit(w);
+	if (w->is_rising || time_ns != w->last_free_ns)
+		halves_look(w->half, last_ns(w));
+	w->is_rising = false;
+	w->last_free_ns = time_ns;
+	step(w, object, -1);
+}
+
+int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_tally *ret)
+{
+	for (size_t i = 0; i < w->n_kinds; i++) {
+		const struct kind *kind = &w->kinds[i];
+
+		if (kind->alive &&
+		    sp_tally_add_many(ret, &w->profile->law, kind->size_bytes,
+				      kind->alive, 0, kind->period_bytes) < 0)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* (E23) Live bytes at the moment that a half chose: what is in it was there for
+ * certain, the other half estimates the rest. */
+static struct sp_interval measure(const struct sp_peak_walk *w,
+				  const struct half *chooser, double confidence)
+{
+	const struct sp_acc rest = as_acc(w, &chooser->best_rest);
+	const double known_bytes = (double)chooser->best_known_bytes;
+	struct sp_interval live = sp_estimate_bytes_p3(&rest, confidence);
+
+	live.value += known_bytes;
+	live.lo += known_bytes;
+	return live;
+}
+
+/*
+ * (E24, E25) The end is a moment that nobody had to choose: the peak is no less
+ * than what is alive then.  The best of three lower limits fails if one of them
+ * does, so that each has a third of the level.
+ */
+void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
+{
+	const double each = 1 - (1 - w->confidence) / 3;
+	const struct sp_acc alive = as_acc(w, &w->now);
+	const struct sp_interval end = sp_estimate_bytes_p3(&alive, each);
+	struct sp_interval a, b, *bytes = &w->peak.bytes;
+	double value;
+
+	look_at_summit(w);
+	measure_upper(w);
+	halves_look(w->half, last_ns(w));
+	a = measure(w, &w->half[0], each);
+	b = measure(w, &w->half[1], each);
+	value = fmax((a.value + b.value) / 2, end.value);
+	for (unsigned int k = 0; k < 2; k++)
+		w->peak.chosen_ns[k] = value > (a.value + b.value) / 2
+					       ? SP_NEVER
+					       : w->half[k].best_ns;
+	bytes->lo = fmax(fmax(a.lo, b.lo), end.lo);
+	bytes->lo = fmax(bytes->lo, (double)w->most_size_bytes);
+	bytes->hi = fmax(w->upper, bytes->lo);
+	bytes->value = fmin(fmax(value, bytes->lo), bytes->hi);
+	*ret = w->peak;
+}
+
+struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
+				      double confidence)
+{
+	struct sp_peak_walk *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->profile = profile;
+	w->confidence = confidence;
+	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
+	w->period_bytes = profile->period_bytes;
+	w->seed = coins_of(profile);
+	/* Without random numbers the address will do. */
+	if (getrandom(&w->key, sizeof(w->key), GRND_NONBLOCK) != sizeof(w->key))
+		w->key = (uintptr_t)w;
+	return w;
+}
+
+void sp_peak_walk_destroy(struct sp_peak_walk *w)
+{
+	if (!w)
+		return;
+	free(w->kinds);
+	free(w->cells);
+	free(w);
+}
+
+/* ---- events ---- */
+
+/* Frees before births: an address that one nanosecond frees and gives out again
+ * was not there twice. */
+static int compare_events(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	if ((x->what & 1) != (y->what & 1))
+		return x->what & 1 ? 1 : -1;
+	return x->what < y->what ? -1 : x->what > y->what;
+}
+
+/* Of objects that were alive at some moment. */
+static size_t collect_events(const struct sp_profile *profile,
+			     const struct sp_selection *births,
+			     struct event *events)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+		const uint64_t gone_ns = sp_sample_gone_ns(profile, s);
+
+		if (gone_ns <= s->born_ns ||
+		    !sp_selection_has(births, profile, s))
+			continue;
+		events[n++] = (struct event){s->born_ns, 2 * i + 1};
+		if (gone_ns != SP_NEVER)
+			events[n++] = (struct event){gone_ns, 2 * i};
+	}
+	qsort(events, n, sizeof(*events), compare_events);
+	return n;
+}
+
+static int walk_over(struct sp_peak_walk *w, const struct event *events,
+		     size_t n)
+{
+	const struct sp_sample *samples = w->profile->samples;
+
+	for (size_t e = 0; e < n; e++) {
+		const uint64_t r = samples[events[e].what >> 1].period_bytes;
+
+		if (r > w->period_bytes)
+			w->period_bytes = r;
+	}
+	for (size_t e = 0; e < n; e++) {
+		const struct sp_sample *s = &samples[events[e].what >> 1];
+		const uint32_t kind =
+			sp_peak_walk_kind(w, s->size_bytes, s->period_bytes);
+		uint32_t object;
+
+		if (kind == UINT32_MAX)
+			return -ENOMEM;
+		object = sp_peak_walk_object(w, kind, s->id, s->offset_bytes);
+		if (events[e].what & 1)
+			sp_peak_walk_birth(w, object, events[e].time_ns);
+		else
+			sp_peak_walk_free(w, object, events[e].time_ns);
+	}
+	return 0;
+}
+
+int sp_peak(const struct sp_profile *profile,
+	    const struct sp_selection *selection, double confidence,
+	    struct sp_peak *ret, struct sp_error *err)
+{
+	struct sp_selection births = *selection;
+	struct sp_peak_walk *w;
+	struct event *events;
+	size_t n;
+	int r;
+
+	if (profile->peak) {
+		*ret = *profile->peak;
+		return 0;
+	}
+	births.view = SP_VIEW_ALLOC;
+	births.has_survivors = true;
+	w = sp_peak_walk_new(profile, confidence);
+	events = calloc(profile->n_samples + 1, 2 * sizeof(*events));
+	r = w && events ? 0 : -ENOMEM;
+	if (r >= 0) {
+		n = collect_events(profile, &births, events);
+		r = walk_over(w, events, n);
+	}
+	if (r >= 0)
+		sp_peak_walk_end(w, ret);
+	sp_peak_walk_destroy(w);
+	free(events);
+	return r < 0 ? sp_error_set(err, r, profile->path,
+				    "not enough memory for the peak of %zu "
+				    "samples",
+				    profile->n_samples)
+		     : 0;
+}

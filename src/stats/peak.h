@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_STATS_PEAK_H
+#define SP_STATS_PEAK_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/profile.h"
+#include "stats/estimator.h"
+#include "stats/table.h"
+
+/*
+ * The greatest live bytes of the run, of the objects that a selection names by
+ * their birth, size and thread (its view and at_ns take no part).
+ *
+ * An object is alive from born_ns on and no longer at freed_ns: at one
+ * nanosecond frees come first.
+ */
+struct sp_peak {
+	/* The maximum of a noisy curve lies above the curve's maximum.  The
+	 * value is free of that, but never less than the estimate of what is
+	 * alive at the end; the limits contain the true maximum (E24, E25).
+	 */
+	struct sp_interval bytes;
+	uint64_t time_ns; /* since the start, where the estimated curve is
+			   * highest for the first time; 0 without samples */
+	uint64_t samples; /* alive then */
+	/* The moments that the halves chose, each of which the other half
+	 * measures; SP_NEVER: the end.  What the rows of a peak are of (E43).
+	 */
+	uint64_t chosen_ns[2];
+	double raw_bytes; /* the estimated curve there: too high on average */
+};
+
+/* At `confidence` in (0, 1).  0 and *ret, or -ENOMEM and *err. */
+int sp_peak(const struct sp_profile *profile,
+	    const struct sp_selection *selection, double confidence,
+	    struct sp_peak *ret, struct sp_error *err);
+
+/* The half, 0 or 1, that a sample of the profile is in.  Of a folded profile it
+ * is known if there were cuts in its plan. */
+unsigned int sp_peak_half(const struct sp_profile *profile,
+			  const struct sp_sample *sample);
+
+/*
+ * The same step by step, of births and frees in the order of time; at one
+ * moment frees come first.  An object that is freed at its birth takes no part.
+ * profile->period_bytes has to be the largest period.  Borrows the profile.
+ */
+struct sp_peak_walk;
+
+struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
+				      double confidence); /* or NULL */
+
+/* What is alike in objects of one size and period, as a number < 2^31;
+ * UINT32_MAX without memory. */
+uint32_t sp_peak_walk_kind(struct sp_peak_walk *walk, uint64_t size_bytes,
+			   uint64_t period_bytes);
+
+/* What a birth and its free are told of a sampled object of that kind. */
+uint32_t sp_peak_walk_object(const struct sp_peak_walk *walk, uint32_t kind,
+			     uint64_t id, uint64_t offset_bytes);
+
+void sp_peak_walk_birth(struct sp_peak_walk *walk, uint32_t object,
+			uint64_t time_ns);
+void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,
+		       uint64_t time_ns);
+
+/* Add up what is alive now, by kinds; *ret was initialised.  Where bytes were
+ * hit is not known (tail_bytes).  0 or -ENOMEM. */
+int sp_peak_walk_alive(const struct sp_peak_walk *walk, struct sp_tally *ret);
+
+void sp_peak_walk_end(struct sp_peak_walk *walk, struct sp_peak *ret);
+void sp_peak_walk_destroy(struct sp_peak_walk *walk);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/table.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/profile.h"
+#include "stats/peak.h"
+
+void sp_selection_init(struct sp_selection *selection)
+{
+	*selection = (struct sp_selection){
+		.view = SP_VIEW_ALLOC,
+		.to_ns = SP_NEVER,
+		.at_ns = SP_NEVER,
+		.chosen_ns = {SP_NEVER, SP_NEVER},
+		.within_bytes = SP_NEVER,
+		.within_ns = SP_NEVER,
+		.max_size_bytes = UINT64_MAX,
+	};
+}
+
+static bool is_live(const struct sp_profile *profile, const struct sp_sample *s,
+		    uint64_t at_ns)
+{
+	return at_ns == SP_NEVER
+		       ? s->freed_ns == SP_NEVER
+		       : s->born_ns <= at_ns &&
+				 sp_sample_gone_ns(profile, s) > at_ns;
+}
+
+static bool is_leak(const struct sp_selection *selection,
+		    const struct sp_profile *profile, const struct sp_sample *s)
+{
+	uint64_t at = selection->at_ns == SP_NEVER
+			      ? sp_sample_stop_ns(profile, s)
+			      : selection->at_ns;
+
+	return is_live(profile, s, selection->at_ns) && at >= s->born_ns &&
+	       at - s->born_ns >= selection->tail_ns;
+}
+
+struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
+				     const struct sp_profile *profile,
+				     const struct sp_sample *s)
+{
+	const unsigned int own = sp_peak_half(profile, s);
+
+	return (struct sp_at_moments){
+		is_live(profile, s, selection->chosen_ns[own]),
+		is_live(profile, s, selection->chosen_ns[!own])};
+}
+
+bool sp_selection_is_mean(const struct sp_selection *selection)
+{
+	return selection->view == SP_VIEW_PEAK &&
+	       selection->chosen_ns[0] != SP_NEVER;
+}
+
+struct sp_acc sp_selection_terms(const struct sp_selection *selection,
+				 const struct sp_profile *profile,
+				 const struct sp_sample *s, uint64_t n,
+				 uint64_t tail_bytes)
+{
+	struct sp_acc acc;
+
+	sp_acc_init(&acc, s->period_bytes);
+	if (sp_selection_is_mean(selection))
+		sp_acc_add_moments(&acc, &profile->law, s->size_bytes, n,
+				   tail_bytes, s->period_bytes,
+				   sp_selection_at(selection, profile, s));
+	else
+		sp_acc_add_many(&acc, &profile->law, s->size_bytes, n,
+				tail_bytes, s->period_bytes);
+	return acc;
+}
+
+static bool is_at_peak(const struct sp_selection *selection,
+		       const struct sp_profile *profile,
+		       const struct sp_sample *s)
+{
+	return is_live(profile, s, selection->chosen_ns[0]) ||
+	       is_live(profile, s, selection->chosen_ns[1]);
+}
+
+bool sp_sample_is_temporary(const struct sp_sample *s, uint64_t within_bytes,
+			    uint64_t within_ns)
+{
+	if (s->freed_ns == SP_NEVER || s->freed_by == UINT32_MAX ||
+	    s->freed_by != s->thread)
+		return false;
+	if (within_ns != SP_NEVER)
+		return s->freed_ns - s->born_ns <= within_ns;
+	return s->age_bytes != SP_UNKNOWN && s->age_bytes <= within_bytes;
+}
+
+static bool view_has(const struct sp_selection *selection,
+		     const struct sp_profile *profile,
+		     const struct sp_sample *s)
+{
+	switch (selection->view) {
+	case SP_VIEW_ALLOC:
+		return selection->has_survivors ||
+		       !sp_sample_is_survivor(profile, s);
+	case SP_VIEW_LIVE:
+		return is_live(profile, s, selection->at_ns);
+	case SP_VIEW_PEAK:
+		return is_at_peak(selection, profile, s);
+	case SP_VIEW_LEAKS:
+		return is_leak(selection, profile, s);
+	case SP_VIEW_TEMPORARY:
+		return sp_sample_is_temporary(s, selection->within_bytes,
+					      selection->within_ns) &&
+		       !sp_sample_is_survivor(profile, s);
+	}
+	return false;
+}
+
+static bool in_phase(const struct sp_profile *profile,
+		     const struct sp_sample *s, const char *phase)
+{
+	const struct sp_stretch *stretch =
+		sp_stretch_at(profile, s->part, s->born_ns);
+
+	return stretch && strcmp(stretch->phase, phase) == 0;
+}
+
+bool sp_selection_has(const struct sp_selection *selection,
+		      const struct sp_profile *profile,
+		      const struct sp_sample *s)
+{
+	if (s->born_ns < selection->from_ns ||
+	    (selection->to_ns != SP_NEVER && s->born_ns >= selection->to_ns) ||
+	    s->size_bytes < selection->min_size_bytes ||
+	    s->size_bytes > selection->max_size_bytes)
+		return false;
+	if (selection->phase && !in_phase(profile, s, selection->phase))
+		return false;
+	if (selection->keeps && !selection->keeps[s->stack])
+		return false;
+	if (selection->thread &&
+	    (s->thread == UINT32_MAX ||
+	     profile->thread_infos[s->thread].index != selection->thread))
+		return false;
+	return view_has(selection, profile, s);
+}
+
+/* n samples like that one. */
+static int add_to_table(struct sp_table *table,
+			const struct sp_profile *profile,
+			const struct sp_selection *selection,
+			const struct sp_sample *s, uint64_t n,
+			uint64_t tail_bytes)
+{
+	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
+	const struct sp_acc one =
+		sp_selection_terms(selection, profile, s, n, tail_bytes);
+	unsigned int k = 2;
+
+	if (s->thread != UINT32_MAX)
+		tallies[k++] = &table->threads[s->thread];
+	for (unsigned int i = 0; i < k; i++)
+		if (sp_tally_add_acc(tallies[i], s->size_bytes, &one) < 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static struct sp_tally *new_tallies(size_t n, uint64_t period_bytes)
+{
+	struct sp_tally *tallies = calloc(n ? n : 1, sizeof(*tallies));
+
+	for (size_t i = 0; tallies && i < n; i++)
+		sp_tally_init(&tallies[i], period_bytes);
+	return tallies;
+}
+
+/* Twice a mean was summed up. */
+static void halve(struct sp_table *table, const struct sp_profile *profile)
+{
+	sp_tally_halve(&table->all);
+	for (size_t i = 0; i < profile->n_stacks; i++)
+		sp_tally_halve(&table->stacks[i]);
+	for (size_t i = 0; i < profile->n_thread_infos; i++)
+		sp_tally_halve(&table->threads[i]);
+}
+
+static int fill(struct sp_table *table, const struct sp_profile *profile,
+		const struct sp_selection *selection)
+{
+	sp_tally_init(&table->all, profile->period_bytes);
+	table->stacks = new_tallies(profile->n_stacks, profile->period_bytes);
+	table->threads =
+		new_tallies(profile->n_thread_infos, profile->period_bytes);
+	if (!table->stacks || !table->threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < profile->n_samples; i++) {
+		const struct sp_sample *s = &profile->samples[i];
+
+		if (sp_selection_has(selection, profile, s) &&
+		    add_to_table(table, profile, selection, s, 1,
+				 s->size_bytes - s->offset_bytes))
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < profile->n_groups; i++) {
+		const struct sp_group *g = &profile->groups[i];
+
+		if (sp_selection_has(selection, profile, &g->one) &&
+		    add_to_table(table, profile, selection, &g->one, g->samples,
+				 g->tail_bytes))
+			return -ENOMEM;
+	}
+	if (sp_selection_is_mean(selection))
+		halve(table, profile);
+	return 0;
+}
+
+int sp_table_new(const struct sp_profile *profile,
+		 const struct sp_selection *selection,
+		 struct sp_table **ret_table, struct sp_error *err)
+{
+	struct sp_table *table = calloc(1, sizeof(*table));
+
+	if (table && fill(table, profile, selection) == 0) {
+		*ret_table = table;
+		return 0;
+	}
+	sp_table_free(table, profile);
+	return sp_error_set(err, -ENOMEM, profile->path,
+			    "not enough memory for %zu samples",
+			    profile->n_samples);
+}
+
+void sp_table_free(struct sp_table *table, const struct sp_profile *profile)
+{
+	if (!table)
+		return;
+	for (size_t i = 0; table->stacks && i < profile->n_stacks; i++)
+		sp_tally_free(&table->stacks[i]);
+	for (size_t i = 0; table->threads && i < profile->n_thread_infos; i++)
+		sp_tally_free(&table->threads[i]);
+	sp_tally_free(&table->all);
+	free(table->stacks);
+	free(table->threads);
+	free(table);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_STATS_TABLE_H
+#define SP_STATS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/profile.h"
+#include "stats/tally.h"
+
+/* Which question a report answers. */
+enum sp_view {
+	SP_VIEW_ALLOC,     /* what was allocated */
+	SP_VIEW_LIVE,      /* what is alive at at_ns */
+	SP_VIEW_PEAK,      /* the mean of what was alive at chosen_ns (E43) */
+	SP_VIEW_LEAKS,     /* alive at at_ns and older than tail_ns */
+	SP_VIEW_TEMPORARY, /* freed soon, by the thread that allocated it */
+};
+
+/* A set of samples, chosen without looking at what was sampled. */
+struct sp_selection {
+	enum sp_view view;
+	uint64_t from_ns; /* born at or after */
+	uint64_t to_ns;   /* born before; SP_NEVER: no limit */
+	uint64_t at_ns;   /* LIVE, LEAKS; SP_NEVER: the end */
+	/* PEAK: the moments that the halves of the samples chose (profile/
+	 * peak.h); SP_NEVER: the end. */
+	uint64_t chosen_ns[2];
+	uint64_t tail_ns; /* LEAKS: born at least that long before at_ns */
+	/* TEMPORARY: at most one of the two is not SP_NEVER. */
+	uint64_t within_bytes; /* age_bytes <= it */
+	uint64_t within_ns;    /* freed_ns - born_ns <= it, by its own thread */
+	uint64_t min_size_bytes;
+	uint64_t max_size_bytes; /* inclusive */
+	uint32_t thread;         /* index of a thread; 0: all */
+	const char *phase;       /* born in a phase of that name; NULL: all */
+	/* ALLOC: also those of which others of their time were discarded. */
+	bool has_survivors;
+	const bool *keeps; /* which of profile->stacks; NULL: all */
+};
+
+/* Everything that was allocated. */
+void sp_selection_init(struct sp_selection *selection);
+
+bool sp_selection_has(const struct sp_selection *selection,
+		      const struct sp_profile *profile,
+		      const struct sp_sample *sample);
+
+/* PEAK: were the moments chosen by the samples, so that all amounts are a mean
+ * of both, also if they are one? */
+bool sp_selection_is_mean(const struct sp_selection *selection);
+
+/* Of a sample of the view PEAK: at which of the two it was alive. */
+struct sp_at_moments sp_selection_at(const struct sp_selection *selection,
+				     const struct sp_profile *profile,
+				     const struct sp_sample *sample);
+
+/* What n samples like that one, which the selection has, add to a sum: of a
+ * mean twice as much, so that the sum has to be halved in the end. */
+struct sp_acc sp_selection_terms(const struct sp_selection *selection,
+				 const struct sp_profile *profile,
+				 const struct sp_sample *sample, uint64_t n,
+				 uint64_t tail_bytes);
+
+/* Was it freed soon, by the thread that allocated it?  The limits are those of
+ * a selection. */
+bool sp_sample_is_temporary(const struct sp_sample *sample,
+			    uint64_t within_bytes, uint64_t within_ns);
+
+/* The selected samples, summed up. */
+struct sp_table {
+	struct sp_tally all;
+	struct sp_tally *stacks;  /* one for each of profile->stacks */
+	struct sp_tally *threads; /* one for each of profile->thread_infos */
+};
+
+/* 0 and *ret_table, to be freed by the caller, or -ENOMEM and *err. */
+int sp_table_new(const struct sp_profile *profile,
+		 const struct sp_selection *selection,
+		 struct sp_table **ret_table, struct sp_error *err);
+
+void sp_table_free(struct sp_table *table, const struct sp_profile *profile);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_STATS_TIMELINE_H
+#define SP_STATS_TIMELINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/profile.h"
+#include "stats/estimate.h"
+#include "stats/table.h"
+
+/*
+ * What was alive at a moment, of the objects that a selection names by their
+ * birth, size and thread (its view and at_ns take no part).  An object is alive
+ * from born_ns on and no longer at freed_ns.  The moments do not depend on the
+ * samples, so that each interval by itself has the stated confidence (E21).
+ */
+struct sp_timeline_point {
+	uint64_t time_ns; /* since the start */
+	uint64_t samples;
+	struct sp_interval live_bytes;
+	struct sp_interval live_objects;
+};
+
+/* The time of point i of n >= 2 of equal distance from `from` to `to`, rounded
+ * down to nanoseconds. */
+static inline uint64_t sp_timeline_place(uint64_t from_ns, uint64_t to_ns,
+					 size_t i, size_t n)
+{
+	return from_ns +
+	       (uint64_t)((unsigned __int128)(to_ns - from_ns) * i / (n - 1));
+}
+
+/*
+ * `n` >= 2 points of equal distance, the first at the beginning of the
+ * selection or, if that is later, of what the file has of the past (0 if
+ * neither has one), the last at its end (or the profile's).  Of a folded
+ * profile the selection is everything, and n that of its plan.  By p3t if that
+ * is asked for, else by p3.  0 and out[0..n), or -ENOMEM and *err.
+ */
+int sp_timeline(const struct sp_profile *profile,
+		const struct sp_selection *selection,
+		const struct sp_estimation *how, struct sp_timeline_point *out,
+		size_t n, struct sp_error *err);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_SYMBOLS_DEBUGINFO_H
+#define SP_SYMBOLS_DEBUGINFO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "symbols/elffile.h"
+#include "symbols/symbolizer.h"
+
+/*
+ * The symbols, lines and inlines of one ELF file, with those of its separate
+ * debug file.  Addresses are the file's own virtual addresses.
+ */
+struct sp_debuginfo;
+
+/* One of the functions at an address. */
+struct sp_location {
+	const char *function;  /* as in the file, that is mangled, or with its
+				* scopes as if it were demangled; NULL */
+	const char *directory; /* that a relative `file` belongs to, or NULL */
+	const char *file;      /* source file or NULL */
+	uint32_t line;         /* 0: unknown */
+	bool is_inlined;       /* inlined into the next one */
+};
+
+/* Where more calls are inlined into each other, the innermost are left out. */
+#define SP_LOCATION_MAX 64
+
+/*
+ * Open the file at `path` if it has the build id `want` (any, if that has
+ * length 0), else what sp_elffile_find() or debuginfod has of that build.
+ * `options`, whose debug_path is not NULL, and `path` are borrowed until
+ * sp_debuginfo_close.  On failure a negative errno, with err->message fit to
+ * follow the file's name.
+ */
+int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
+		      const struct sp_symbolizer_options *options,
+		      struct sp_debuginfo **ret_info, struct sp_error *err);
+
+/*
+ * What is known about `address`, innermost first, in at most SP_LOCATION_MAX
+ * locations; returns how many, at least 1.  All text lives as long as the
+ * debuginfo.
+ */
+size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
+			   struct sp_location locations[SP_LOCATION_MAX]);
+
+/* Where the function around `address` begins, by unwind information: for
+ * addresses without a name.  False if unknown. */
+bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
+				 uint64_t address, uint64_t *ret_start);
+
+void sp_debuginfo_close(struct sp_debuginfo *info);
+
+#endif

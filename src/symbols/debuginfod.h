@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_SYMBOLS_DEBUGINFOD_H
+#define SP_SYMBOLS_DEBUGINFOD_H
+
+#include "base/error.h"
+#include "symbols/elffile.h"
+
+/*
+ * Debug files from the servers in $DEBUGINFOD_URLS, through libdebuginfod,
+ * which is opened when it is first needed and keeps a cache of its own.
+ */
+
+/* 0, or -EINVAL if no server is named, -ENOSYS if the library is not there;
+ * with a remedy in *err. */
+int sp_debuginfod_check(struct sp_error *err);
+
+/*
+ * Fetch the debug file of build id `id`, which is checked.  Returns a
+ * descriptor that the caller closes and *ret_path (freed by the caller), or a
+ * negative errno: -ENOENT if no server has it.
+ */
+int sp_debuginfod_find(const struct sp_build_id *id, char **ret_path);
+
+#endif

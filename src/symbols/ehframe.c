@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/ehframe.h"
+
+#include <gelf.h>
+#include <string.h>
+
+/* The header: version, then how the pointer, the count and the table are
+ * encoded.  Linkers write one kind: pcrel, 4-byte count, sorted 4-byte pairs
+ * relative to the header. */
+#define HEADER_BYTES 12
+#define ENTRY_BYTES  8
+
+/* A function is not longer than that; beyond it the table has a gap. */
+#define FUNCTION_BYTES_MAX (16u << 20)
+
+static const uint8_t usual_kind[4] = {1, 0x1b, 0x03, 0x3b};
+
+static bool use_segment(Elf *elf, const GElf_Phdr *phdr, struct sp_ehframe *ret)
+{
+	Elf_Data *data;
+	const uint8_t *bytes;
+	uint32_t count;
+
+	if (phdr->p_filesz < HEADER_BYTES || phdr->p_offset > INT64_MAX)
+		return false;
+	data = elf_getdata_rawchunk(elf, (int64_t)phdr->p_offset,
+				    phdr->p_filesz, ELF_T_BYTE);
+	if (!data || data->d_size < HEADER_BYTES)
+		return false;
+	bytes = data->d_buf;
+	if (memcmp(bytes, usual_kind, sizeof(usual_kind)) != 0)
+		return false;
+	memcpy(&count, bytes + 8, sizeof(count));
+	if (count > (data->d_size - HEADER_BYTES) / ENTRY_BYTES)
+		return false;
+	ret->table = bytes + HEADER_BYTES;
+	ret->count = count;
+	ret->base = phdr->p_vaddr;
+	return true;
+}
+
+bool sp_ehframe_open(Elf *elf, struct sp_ehframe *ret)
+{
+	size_t n;
+
+	memset(ret, 0, sizeof(*ret));
+	if (elf_getphdrnum(elf, &n) != 0)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		GElf_Phdr phdr;
+
+		if (gelf_getphdr(elf, (int)i, &phdr) &&
+		    phdr.p_type == PT_GNU_EH_FRAME)
+			return use_segment(elf, &phdr, ret);
+	}
+	return false;
+}
+
+static uint64_t start_of(const struct sp_ehframe *e, size_t i)
+{
+	int32_t offset;
+
+	memcpy(&offset, e->table + i * ENTRY_BYTES, sizeof(offset));
+	return e->base + (uint64_t)(int64_t)offset;
+}
+
+bool sp_ehframe_find(const struct sp_ehframe *e, uint64_t address,
+		     uint64_t *ret_start)
+{
+	size_t low = 0, high = e->count;
+
+	/* The last start that is not behind the address; a forged table that
+	 * is not sorted gives a wrong one, nothing worse. */
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (start_of(e, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || address - start_of(e, low - 1) > FUNCTION_BYTES_MAX)
+		return false;
+	*ret_start = start_of(e, low - 1);
+	return true;
+}

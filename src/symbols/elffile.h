@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_SYMBOLS_ELFFILE_H
+#define SP_SYMBOLS_ELFFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+
+/*
+ * Opening the ELF files that a profile or another ELF file names.  Such a name
+ * may lead anywhere: nothing here blocks on a FIFO, reads a device, unpacks a
+ * compressed file, or takes a file of another build for the right one.
+ */
+
+/* A build id; the bytes are borrowed.  Length 0: there is none. */
+struct sp_build_id {
+	const uint8_t *bytes;
+	size_t len;
+};
+
+/*
+ * Open `path`, an executable or shared object of build id `want` (any, if its
+ * length is 0).  Returns a descriptor that the caller closes, or a negative
+ * errno with err->message saying why the file cannot be used: -EINVAL not a
+ * regular file, -ENOEXEC not such an ELF file, -ESTALE another build, else why
+ * open failed.
+ */
+int sp_elffile_open(const char *path, const struct sp_build_id *want,
+		    struct sp_error *err);
+
+/*
+ * Open the module of build id `want` that was at `path`: there, or if there is
+ * none or another one, below each of the colon-separated `roots`:
+ * ROOT/.build-id/xx/yyyy, ROOT/PATH, ROOT/NAME, and at last its debug file
+ * ROOT/.build-id/xx/yyyy.debug, which has names without the code.  As
+ * sp_elffile_open(), whose errors are those of `path`; *ret_path (freed by the
+ * caller) is where it was found, NULL for `path` itself.
+ */
+int sp_elffile_find(const char *path, const struct sp_build_id *want,
+		    const char *roots, char **ret_path, struct sp_error *err);
+
+/* A part of a file that is mapped as code: whole pages around it. */
+struct sp_elf_segment {
+	uint64_t address; /* virtual, before relocation */
+	uint64_t bytes;
+	uint64_t offset; /* in the file */
+};
+
+/* The first `max` of them, of a file as for sp_elffile_open().  How many there
+ * are in `out`, or negative errno. */
+int sp_elffile_code(const char *path, const struct sp_build_id *want,
+		    struct sp_elf_segment *out, size_t max);
+
+/* What there is to know to find the separate debug file of an ELF file. */
+struct sp_debug_query {
+	const char *main_path;        /* the ELF file, as it was opened */
+	const struct stat *main_stat; /* and its identity */
+	struct sp_build_id build_id;  /* of the ELF file */
+	const char *link_name;        /* its .gnu_debuglink, or NULL */
+	uint32_t link_crc;            /* CRC-32 that the link asks for */
+	const char *roots;            /* colon-separated directories */
+};
+
+/*
+ * Find it: by build id below each root (ROOT/.build-id/xx/yyyy.debug), then by
+ * link name beside the ELF file, in .debug there, and below each root under
+ * the directory of the ELF file.  A file found by name must have the build id,
+ * or the CRC if there is no build id.  Returns a descriptor that the caller
+ * closes and *ret_path (freed by the caller), or -ENOENT or -ENOMEM.
+ */
+int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
+
+/*
+ * Find the file of build id `id` that debug files share, by the name that they
+ * have for it: ROOT/.build-id/xx/yyyy.debug, or ROOT/.dwz/REST if `name` is
+ * DIRECTORY/.dwz/REST.  Returns a descriptor that the caller closes, or -ENOENT
+ * or -ENOMEM.
+ */
+int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
+			      const char *roots);
+
+#endif

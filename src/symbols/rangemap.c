@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/rangemap.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int sp_rangemap_add(struct sp_rangemap *map, struct sp_range range)
+{
+	struct sp_range *grown;
+	size_t capacity;
+
+	if (range.start >= range.end)
+		return 0;
+	if (map->count == map->capacity) {
+		if (map->count >= SP_RANGEMAP_MAX)
+			return -E2BIG;
+		capacity = map->capacity ? 2 * map->capacity : 64;
+		grown = realloc(map->ranges, capacity * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		map->ranges = grown;
+		map->capacity = capacity;
+	}
+	map->ranges[map->count++] = range;
+	return 0;
+}
+
+/* By start; at one start labels last, and among the others the best last. */
+static int compare_ranges(const void *pa, const void *pb)
+{
+	const struct sp_range *a = pa;
+	const struct sp_range *b = pb;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	if (a->is_label != b->is_label)
+		return a->is_label ? 1 : -1;
+	if (a->end != b->end)
+		return a->end > b->end ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank < b->rank ? -1 : 1;
+	if (a->value != b->value)
+		return a->value > b->value ? -1 : 1;
+	return 0;
+}
+
+static void cut_labels(struct sp_rangemap *map)
+{
+	uint64_t next = UINT64_MAX;
+	size_t i;
+
+	for (i = map->count; i-- > 0;) {
+		struct sp_range *r = &map->ranges[i];
+
+		if (i + 1 < map->count && r[1].start != r->start)
+			next = r[1].start;
+		if (r->is_label && r->end > next)
+			r->end = next;
+	}
+}
+
+/*
+ * The sweep over the starts: `open` holds the ranges already started, the
+ * preferred one on top, so ranges that have ended may lie buried below.
+ * Everything before `at` is already in `pieces`.
+ */
+struct sweep {
+	struct sp_range *pieces;
+	size_t n_pieces;
+	const struct sp_range **open;
+	size_t n_open;
+	uint64_t at;
+};
+
+static void drop_ended(struct sweep *sweep)
+{
+	while (sweep->n_open &&
+	       sweep->open[sweep->n_open - 1]->end <= sweep->at)
+		sweep->n_open--;
+}
+
+static void advance(struct sweep *sweep, uint64_t until)
+{
+	for (drop_ended(sweep); sweep->n_open && sweep->at < until;
+	     drop_ended(sweep)) {
+		struct sp_range piece = *sweep->open[sweep->n_open - 1];
+
+		piece.start = sweep->at;
+		if (piece.end > until)
+			piece.end = until;
+		sweep->pieces[sweep->n_pieces++] = piece;
+		sweep->at = piece.end;
+	}
+	sweep->at = until;
+	drop_ended(sweep);
+}
+
+int sp_rangemap_seal(struct sp_rangemap *map)
+{
+	struct sweep sweep = {0};
+	size_t i;
+
+	if (!map->count)
+		return 0;
+	qsort(map->ranges, map->count, sizeof(*map->ranges), compare_ranges);
+	cut_labels(map);
+
+	/* Each piece ends at a start or at the end of its range. */
+	sweep.pieces = calloc(2 * map->count, sizeof(*sweep.pieces));
+	sweep.open = calloc(map->count, sizeof(*sweep.open));
+	if (!sweep.pieces || !sweep.open) {
+		free(sweep.pieces);
+		free(sweep.open);
+		sp_rangemap_clear(map);
+		return -ENOMEM;
+	}
+	for (i = 0; i < map->count; i++) {
+		const struct sp_range *r = &map->ranges[i];
+
+		advance(&sweep, r->start);
+		if (!r->is_label || !sweep.n_open ||
+		    sweep.open[sweep.n_open - 1]->is_label)
+			sweep.open[sweep.n_open++] = r;
+	}
+	advance(&sweep, UINT64_MAX);
+	free(sweep.open);
+	free(map->ranges);
+	map->ranges = sweep.pieces;
+	map->count = sweep.n_pieces;
+	map->capacity = sweep.n_pieces;
+	return 0;
+}
+
+bool sp_rangemap_find(const struct sp_rangemap *map, uint64_t address,
+		      uint32_t *ret_value)
+{
+	size_t lo = 0;
+	size_t hi = map->count;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (map->ranges[mid].end <= address)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == map->count || map->ranges[lo].start > address)
+		return false;
+	*ret_value = map->ranges[lo].value;
+	return true;
+}
+
+void sp_rangemap_clear(struct sp_rangemap *map)
+{
+	free(map->ranges);
+	*map = (struct sp_rangemap){0};
+}

@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/symbolizer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "model/profile.h"
+#include "symbols/debuginfo.h"
+#include "symbols/debuginfod.h"
+#include "symbols/demangle.h"
+
+#define DEFAULT_DEBUG_PATH "/usr/lib/debug"
+
+/* One file, however often it was mapped.  Without `info` it is of no use, for
+ * `reason`, which is empty if it never was a file. */
+struct image {
+	const char *path; /* borrowed from the profile */
+	struct sp_build_id build_id;
+	struct sp_debuginfo *info;
+	char reason[sizeof(((struct sp_error *)0)->message)];
+};
+
+/* What a lookup was asked for and what it gave; free while !result.count. */
+struct entry {
+	struct sp_frame frame;
+	bool is_return_address;
+	struct sp_symbols result;
+};
+
+/* Memory that lives as long as the symbolizer. */
+struct block {
+	struct block *next;
+	_Alignas(max_align_t) char bytes[];
+};
+
+struct sp_symbolizer {
+	const struct sp_profile *profile;
+	struct sp_symbolizer_options options;
+	char *debug_path;
+	struct image **images;
+	size_t n_images;
+	struct image **module_images; /* by index of the profile's modules */
+	struct entry *entries;        /* open addressing, at most half full */
+	size_t n_entries;
+	size_t capacity; /* a power of two */
+	size_t n_named;  /* entries with a name */
+	size_t n_stored; /* of these, with one that the profile brought */
+	struct block *blocks;
+};
+
+/* What lookups answer when memory is short. */
+static const struct sp_symbol unknown = {
+	.function = "[out of memory]",
+	.is_fallback = true,
+};
+
+int sp_symbolizer_new(const struct sp_profile *profile,
+		      const struct sp_symbolizer_options *options,
+		      struct sp_symbolizer **ret_symbolizer,
+		      struct sp_error *err)
+{
+	const char *debug_path = options->debug_path;
+	int r = options->use_debuginfod ? sp_debuginfod_check(err) : 0;
+	struct sp_symbolizer *s;
+
+	if (r < 0)
+		return r;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return sp_error_set(err, -ENOMEM, profile->path,
+				    "out of memory");
+	s->profile = profile;
+	s->capacity = 1024;
+	s->entries = calloc(s->capacity, sizeof(*s->entries));
+	s->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
+	s->module_images =
+		calloc(profile->n_modules + 1, sizeof(*s->module_images));
+	if (!s->entries || !s->debug_path || !s->module_images) {
+		sp_symbolizer_free(s);
+		return sp_error_set(err, -ENOMEM, profile->path,
+				    "out of memory");
+	}
+	s->options.debug_path = s->debug_path;
+	s->options.use_debuginfod = options->use_debuginfod;
+	*ret_symbolizer = s;
+	return 0;
+}
+
+void sp_symbolizer_free(struct sp_symbolizer *s)
+{
+	struct block *next;
+	size_t i;
+
+	if (!s)
+		return;
+	for (i = 0; i < s->n_images; i++) {
+		sp_debuginfo_close(s->images[i]->info);
+		free(s->images[i]);
+	}
+	for (; s->blocks; s->blocks = next) {
+		next = s->blocks->next;
+		free(s->blocks);
+	}
+	free(s->images);
+	free(s->module_images);
+	free(s->entries);
+	free(s->debug_path);
+	free(s);
+}
+
+static void *keep(struct sp_symbolizer *s, const void *bytes, size_t n)
+{
+	struct block *block = malloc(sizeof(*block) + n);
+
+	if (!block)
+		return NULL;
+	memcpy(block->bytes, bytes, n);
+	block->next = s->blocks;
+	s->blocks = block;
+	return block->bytes;
+}
+
+/* Names of the loader and the kernel for what is not on disk. */
+static bool is_file_name(const char *path)
+{
+	return path[0] && path[0] != '[' &&
+	       strcmp(path, "linux-vdso.so.1") != 0 &&
+	       strcmp(path, "linux-gate.so.1") != 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), end_len = strlen(end);
+
+	return len >= end_len && strcmp(text + len - end_len, end) == 0;
+}
+
+static void open_image(const struct sp_symbolizer *s, struct image *image)
+{
+	struct sp_error err;
+	int r;
+
+	if (!is_file_name(image->path))
+		return;
+	/* A relative name means another place than it did to the program. */
+	if (image->path[0] != '/' && !image->build_id.len) {
+		snprintf(image->reason, sizeof(image->reason),
+			 "has a relative path and no build id");
+		return;
+	}
+	r = sp_debuginfo_open(image->path, &image->build_id, &s->options,
+			      &image->info, &err);
+	if (r == -ENOENT && ends_with(image->path, " (deleted)"))
+		snprintf(image->reason, sizeof(image->reason),
+			 "was deleted while the program ran");
+	else if (r < 0)
+		memcpy(image->reason, err.message, sizeof(err.message));
+}
+
+static bool is_image_of(const struct image *image,
+			const struct sp_module *module)
+{
+	return image->build_id.len == module->build_id_len &&
+	       memcmp(image->build_id.bytes, module->build_id,
+		      module->build_id_len) == 0 &&
+	       strcmp(image->path, module->path) == 0;
+}
+
+static struct image *image_of(struct sp_symbolizer *s,
+			      const struct sp_module *module)
+{
+	struct image **slot = &s->module_images[module - s->profile->modules];
+	struct image **grown;
+	struct image *image;
+	size_t i;
+
+	for (i = 0; i < s->n_images && !*slot; i++) {
+		if (is_image_of(s->images[i], module))
+			*slot = s->images[i];
+	}
+	if (*slot)
+		return *slot;
+	grown = reallocarray(s->images, s->n_images + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	s->images = grown;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return NULL;
+	image->path = module->path;
+	image->build_id =
+		(struct sp_build_id){module->build_id, module->build_id_len};
+	open_image(s, image);
+	s->images[s->n_images++] = image;
+	*slot = image;
+	return image;
+}
+
+void sp_symbolizer_problems(const struct sp_symbolizer *s,
+			    void (*fn)(void *arg, const struct sp_module *,
+				       const char *reason),
+			    void *arg)
+{
+	const struct image *image;
+	size_t i;
+
+	for (i = 0; i < s->profile->n_modules; i++) {
+		image = s->module_images[i];
+		if (image && image->reason[0])
+			fn(arg, &s->profile->modules[i], image->reason);
+	}
+}
+
+/* "libz.so.1+0x2a40": where the function begins if that is known, so that its
+ * call sites are one function; else the address itself. */
+static const char *fallback_name(struct sp_symbolizer *s,
+				 const struct sp_module *module,
+				 const struct image *image, uint64_t address,
+				 uint64_t lookup_address)
+{
+	const char *name = "[anonymous]";
+	const char *slash;
+	char buf[512];
+
+	if (module && module->path[0]) {
+		slash = strrchr(module->path, '/');
+		name = slash ? slash + 1 : module->path;
+	}
+	if (image && image->info)
+		sp_debuginfo_function_start(image->info, lookup_address,
+					    &address);
+	snprintf(buf, sizeof(buf), "%.400s+0x%" PRIx64, name, address);
+	return keep(s, buf, strlen(buf) + 1);
+}
+
+/* All of the function's name; NULL if memory is short. */
+static const char *full_name(struct sp_symbolizer *s, const char *raw)
+{
+	char *demangled = sp_demangle(raw);
+	size_t version = strcspn(raw, "@");
+	const char *name = raw;
+
+	if (demangled) {
+		name = keep(s, demangled, strlen(demangled) + 1);
+	} else if (version && raw[version]) {
+		/* "malloc@@GLIBC_2.2.5" */
+		char *copy = keep(s, raw, version + 1);
+
+		if (copy)
+			copy[version] = '\0';
+		name = copy;
+	}
+	free(demangled);
+	return name;
+}
+
+/* The function's name as people read it; NULL if memory is short. */
+static const char *display_name(struct sp_symbolizer *s, const char *full)
+{
+	const size_t n = full ? sp_demangle_short(full) : 0;
+	char *copy;
+
+	if (!full || !full[n])
+		return full;
+	copy = keep(s, full, n + 1);
+	if (copy)
+		copy[n] = '\0';
+	return copy;
+}
+
+/* The path of the source file; NULL also if memory is short. */
+static const char *source_path(struct sp_symbolizer *s,
+			       const struct sp_location *location)
+{
+	const char *path;
+	char *joined;
+
+	if (!location->directory)
+		return location->file;
+	if (asprintf(&joined, "%s/%s", location->directory, location->file) < 0)
+		return NULL;
+	path = keep(s, joined, strlen(joined) + 1);
+	free(joined);
+	return path;
+}
+
+/*
+ * `address` is what is shown, in the module's own virtual addresses;
+ * `lookup_address` is the same or the byte before.
+ */
+static struct sp_symbols symbolize(struct sp_symbolizer *s,
+				   const struct sp_module *module,
+				   uint64_t address, uint64_t lookup_address)
+{
+	const struct sp_symbols failed = {&unknown, 1};
+	struct sp_location locations[SP_LOCATION_MAX] = {{0}};
+	struct sp_symbol symbols[SP_LOCATION_MAX];
+	struct image *image = module ? image_of(s, module) : NULL;
+	struct sp_symbol *kept;
+	size_t i, n = 1;
+
+	if (image && image->info)
+		n = sp_debuginfo_lookup(image->info, lookup_address, locations);
+	for (i = 0; i < n; i++) {
+		const struct sp_location *location = &locations[i];
+		const char *full = location->function
+					   ? full_name(s, location->function)
+					   : NULL;
+
+		symbols[i] = (struct sp_symbol){
+			.function = location->function
+					    ? display_name(s, full)
+					    : fallback_name(s, module, image,
+							    address,
+							    lookup_address),
+			.identity = full,
+			.file = source_path(s, location),
+			.line = location->line,
+			.is_inlined = location->is_inlined,
+			.is_fallback = !location->function,
+		};
+		if (!symbols[i].function)
+			return failed;
+	}
+	kept = keep(s, symbols, n * sizeof(*symbols));
+	return kept ? (struct sp_symbols){kept, n} : failed;
+}
+
+/* The entry of this question, or the free one where it belongs. */
+static struct entry *find_entry(struct entry *entries, size_t capacity,
+				struct sp_frame frame, bool is_return_address)
+{
+	uint64_t h = sp_hash_word(frame.module, frame.offset);
+	size_t i = sp_hash_word(h, is_return_address) & (capacity - 1);
+
+	while (entries[i].result.count &&
+	       (entries[i].frame.module != frame.module ||
+		entries[i].frame.offset != frame.offset ||
+		entries[i].is_return_address != is_return_address))
+		i = (i + 1) & (capacity - 1);
+	return &entries[i];
+}
+
+static int grow_entries(struct sp_symbolizer *s)
+{
+	size_t capacity = 2 * s->capacity;
+	struct entry *entries = calloc(capacity, sizeof(*entries));
+	size_t i;
+
+	if (!entries)
+		return -ENOMEM;
+	for (i = 0; i < s->capacity; i++) {
+		struct entry *e = &s->entries[i];
+
+		if (e->result.count)
+			*find_entry(entries, capacity, e->frame,
+				    e->is_return_address) = *e;
+	}
+	free(s->entries);
+	s->entries = entries;
+	s->capacity = capacity;
+	return 0;
+}
+
+struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
+				       struct sp_frame frame,
+				       bool is_return_address)
+{
+	const struct sp_stored_frame *stored;
+	const struct sp_module *module;
+	uint64_t address, lookup_address;
+	struct entry *entry;
+
+	if (2 * s->n_entries >= s->capacity && grow_entries(s) < 0)
+		return (struct sp_symbols){&unknown, 1};
+	entry = find_entry(s->entries, s->capacity, frame, is_return_address);
+	if (entry->result.count)
+		return entry->result;
+
+	module = sp_profile_module(s->profile, frame.module);
+	address = frame.offset;
+	if (module)
+		address += module->start_pc - module->bias;
+	/* The byte before the first belongs to something else. */
+	lookup_address = address - (is_return_address && frame.offset);
+	entry->frame = frame;
+	entry->is_return_address = is_return_address;
+	stored = is_return_address ? sp_stored_find(s->profile, frame) : NULL;
+	if (stored && !stored->symbols.symbol->is_fallback) {
+		entry->result = stored->symbols;
+		s->n_stored++;
+	} else {
+		entry->result = symbolize(s, module, address, lookup_address);
+	}
+	s->n_named += !entry->result.symbol->is_fallback;
+	s->n_entries++;
+	return entry->result;
+}
+
+void sp_symbolizer_count(const struct sp_symbolizer *s, size_t *ret_named,
+			 size_t *ret_stored)
+{
+	*ret_named = s->n_named;
+	*ret_stored = s->n_stored;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "text/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/text.h"
+
+/* How many characters from here on stand for themselves: most do. */
+static size_t plain_length(const char *text)
+{
+	size_t n = 0;
+
+	while (text[n] >= ' ' && text[n] <= '~' && text[n] != '"' &&
+	       text[n] != '\\' && text[n] != '<' && text[n] != '>' &&
+	       text[n] != '&')
+		n++;
+	return n;
+}
+
+static void put_text(struct sp_json *json, const char *text)
+{
+	putc('"', json->out);
+	for (;;) {
+		const size_t plain = plain_length(text);
+		uint32_t code = 0;
+		unsigned int n;
+
+		fwrite(text, 1, plain, json->out);
+		text += plain;
+		if (!*text)
+			break;
+		n = sp_text_decode_utf8(text, &code);
+		if (!n)
+			fputs("\\ufffd", json->out);
+		else if (code == '"' || code == '\\')
+			fprintf(json->out, "\\%c", (char)code);
+		else if (sp_text_is_unsafe(code) || code == '<' ||
+			 code == '>' || code == '&')
+			fprintf(json->out, "\\u%04" PRIx32, code);
+		else
+			fwrite(text, 1, n, json->out);
+		text += n ? n : 1;
+	}
+	putc('"', json->out);
+}
+
+static void break_line(struct sp_json *json)
+{
+	if (!json->flat)
+		fprintf(json->out, "\n%*s", (int)(2 * json->depth), "");
+}
+
+/* Whatever comes before a value; `key` is NULL in an array. */
+static void begin(struct sp_json *json, const char *key)
+{
+	if (!json->is_first)
+		fputs(json->flat ? ", " : ",", json->out);
+	json->is_first = false;
+	if (json->depth)
+		break_line(json);
+	if (key) {
+		put_text(json, key);
+		fputs(": ", json->out);
+	}
+}
+
+void sp_json_open(struct sp_json *json, const char *key, char bracket)
+{
+	begin(json, key);
+	putc(bracket, json->out);
+	json->depth++;
+	json->is_first = true;
+}
+
+void sp_json_open_flat(struct sp_json *json, const char *key, char bracket)
+{
+	sp_json_open(json, key, bracket);
+	if (!json->flat)
+		json->flat = json->depth;
+}
+
+void sp_json_close(struct sp_json *json, char bracket)
+{
+	bool was_flat = json->flat;
+
+	if (json->flat == json->depth)
+		json->flat = 0;
+	json->depth--;
+	if (!was_flat && !json->is_first)
+		break_line(json);
+	putc(bracket, json->out);
+	json->is_first = false;
+}
+
+void sp_json_string(struct sp_json *json, const char *key, const char *text)
+{
+	begin(json, key);
+	if (text)
+		put_text(json, text);
+	else
+		fputs("null", json->out);
+}
+
+void sp_json_u64(struct sp_json *json, const char *key, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	begin(json, key);
+	do
+		digits[--at] = (char)('0' + value % 10);
+	while (value /= 10);
+	fwrite(digits + at, 1, sizeof(digits) - at, json->out);
+}
+
+void sp_json_bool(struct sp_json *json, const char *key, bool value)
+{
+	begin(json, key);
+	fputs(value ? "true" : "false", json->out);
+}
+
+void sp_json_double(struct sp_json *json, const char *key, double value)
+{
+	char digits[40] = "null";
+
+	for (int precision = 15; isfinite(value) && precision <= 17;
+	     precision++) {
+		snprintf(digits, sizeof(digits) - 2, "%.*g", precision, value);
+		if (strtod(digits, NULL) == value)
+			break;
+	}
+	if (isfinite(value) && !strpbrk(digits, ".e"))
+		strcat(digits, ".0");
+	begin(json, key);
+	fputs(digits, json->out);
+}
+
+void sp_json_interval(struct sp_json *json, const char *key,
+		      struct sp_interval interval)
+{
+	sp_json_open_flat(json, key, '{');
+	sp_json_double(json, "value", interval.value);
+	sp_json_double(json, "lo", interval.lo);
+	sp_json_double(json, "hi", interval.hi);
+	sp_json_close(json, '}');
+}
+
+void sp_json_null(struct sp_json *json, const char *key)
+{
+	begin(json, key);
+	fputs("null", json->out);
+}
+
+void sp_json_time(struct sp_json *json, const char *key, uint64_t ns)
+{
+	if (ns == UINT64_MAX)
+		sp_json_null(json, key);
+	else
+		sp_json_u64(json, key, ns);
+}

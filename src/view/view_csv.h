@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_CSV_H
+#define SP_VIEW_VIEW_CSV_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+
+/*
+ * Tables for programs, as RFC 4180 has them but with '\n' at the end of lines:
+ * a head, then rows.  What is not known is empty.  Text is quoted and escaped
+ * as by sp_text_print(); one that a spreadsheet would take for a formula gets
+ * an apostrophe in front.  Write errors stay in the stream.
+ */
+
+/* Parts of a row: a text; a comma before each of value, lo and hi. */
+void sp_view_csv_text(FILE *out, const char *text);
+void sp_view_csv_interval(FILE *out, struct sp_interval interval);
+
+/* The head of the table of functions, and one row. */
+void sp_view_csv_functions_head(FILE *out);
+void sp_view_csv_function(FILE *out, const struct sp_aggregate *aggregate,
+			  const struct sp_aggregate_function *f);
+
+/* The first n_max functions (0: all) in the present order. */
+void sp_view_csv_functions(FILE *out, const struct sp_aggregate *aggregate,
+			   size_t n_max);
+
+/* Live bytes and objects over time, SP_VIEW_TIMELINE_POINTS rows.  The
+ * profile has frees.  0, or -ENOMEM and *err with nothing written. */
+int sp_view_csv_timeline(FILE *out, const struct sp_analysis *analysis,
+			 struct sp_error *err);
+
+/* What the view has of each size class with a sample, estimated. */
+void sp_view_csv_sizes_estimated(FILE *out, const struct sp_analysis *analysis);
+
+/* The exact totals of each size class that has any. */
+void sp_view_csv_sizes(FILE *out, const struct sp_profile *profile);
+
+/* Untrusted text as one quoted field, an apostrophe in front of what a
+ * spreadsheet would take for a formula. */
+void sp_view_csv_text(FILE *out, const char *text);
+
+#endif

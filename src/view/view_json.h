@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_JSON_H
+#define SP_VIEW_VIEW_JSON_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+#include "text/json.h"
+
+/* Points of the timeline, ends included: every half percent of the run. */
+#define SP_VIEW_TIMELINE_POINTS 201
+
+/*
+ * Everything in the profile as one JSON object; keys may be added in later
+ * versions.  Functions are in the present order of the aggregate.  What only a
+ * profile with frees can tell is null without them.
+ *
+ * Exact numbers are integers, estimates are numbers with a fraction or an
+ * exponent.  The seed is a string, because most JSON readers lose the low bits
+ * of a 64-bit number.  Strings: see sp_json_string().
+ *
+ * 0 or -ENOMEM and *err, with nothing written.  Write errors stay in the
+ * stream.
+ */
+int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
+		       struct sp_error *err);
+
+/* The array "frames" of a stack, innermost first, inlined ones before what they
+ * were inlined into. */
+void sp_view_json_frames(struct sp_json *json,
+			 const struct sp_aggregate *aggregate,
+			 const struct sp_stack *stack);
+
+#endif

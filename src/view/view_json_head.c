@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_json_head.h"
+
+#include <inttypes.h>
+
+void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
+{
+	sp_json_open_flat(json, "exact", '{');
+	sp_json_u64(json, "alloc_bytes", bytes);
+	sp_json_u64(json, "alloc_objects", objects);
+	sp_json_close(json, '}');
+}
+
+/* The same of a process, and how far it can be trusted. */
+static void put_exact(struct sp_json *json, const struct sp_part *part)
+{
+	sp_json_open_flat(json, "exact", '{');
+	sp_json_u64(json, "alloc_bytes", part->exact_alloc_bytes);
+	sp_json_u64(json, "alloc_objects", part->exact_alloc_objects);
+	sp_json_bool(json, "is_complete",
+		     part->end == SP_PROFILE_END_CLEAN &&
+			     !part->missing_bytes_max);
+	sp_json_u64(json, "missing_bytes_max", part->missing_bytes_max);
+	sp_json_close(json, '}');
+}
+
+void sp_view_json_bytes(struct sp_json *json, const char *key,
+			const struct sp_estimation *how,
+			const struct sp_tally *tally)
+{
+	sp_json_interval(json, key, sp_estimate_bytes(how, tally));
+}
+
+void sp_view_json_objects(struct sp_json *json, const char *key,
+			  const struct sp_estimation *how,
+			  const struct sp_tally *tally)
+{
+	sp_json_interval(json, key, sp_estimate_objects(how, tally));
+}
+
+/* A limit that is there, or null. */
+void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
+			bool is_there)
+{
+	if (is_there)
+		sp_json_u64(json, key, value);
+	else
+		sp_json_null(json, key);
+}
+
+static void put_peak(struct sp_json *json, const struct sp_peak *peak)
+{
+	sp_json_open_flat(json, "peak_bytes", '{');
+	sp_json_double(json, "value", peak->bytes.value);
+	sp_json_double(json, "lo", peak->bytes.lo);
+	sp_json_double(json, "hi", peak->bytes.hi);
+	sp_json_double(json, "time", (double)peak->time_ns / 1e9);
+	sp_json_u64(json, "time_ns", peak->time_ns);
+	sp_json_u64(json, "samples", peak->samples);
+	sp_json_double(json, "uncorrected", peak->raw_bytes);
+	sp_json_close(json, '}');
+}
+
+/* Null for what only a file with frees can tell. */
+static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
+{
+	const struct sp_estimation total_how = sp_analysis_total_how(a);
+
+	sp_json_open(json, "estimate", '{');
+	sp_view_json_bytes(json, "alloc_bytes", &total_how, &a->alloc->all);
+	sp_view_json_objects(json, "alloc_objects", &total_how, &a->alloc->all);
+	if (a->live) {
+		sp_view_json_bytes(json, "live_bytes", &a->how, &a->live->all);
+		sp_view_json_objects(json, "live_objects", &a->how,
+				     &a->live->all);
+		put_peak(json, &a->peak);
+	} else {
+		sp_json_null(json, "live_bytes");
+		sp_json_null(json, "live_objects");
+		sp_json_null(json, "peak_bytes");
+	}
+	sp_view_json_bytes(json, "view_bytes", &a->how, &a->view->all);
+	sp_view_json_objects(json, "view_objects", &a->how, &a->view->all);
+	sp_json_close(json, '}');
+}
+
+static const char *end_name(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "clean";
+	case SP_PROFILE_END_KILLED:
+		return "killed";
+	case SP_PROFILE_END_EXEC:
+		return "exec";
+	case SP_PROFILE_END_RUNNING:
+		return "running";
+	}
+	return NULL;
+}
+
+static void put_part(struct sp_json *json, const struct sp_part *part)
+{
+	sp_json_open(json, NULL, '{');
+	sp_json_string(json, "file", part->path);
+	sp_json_string(json, "program", part->program);
+	sp_json_string(json, "command", part->command);
+	sp_json_u64(json, "pid", part->pid);
+	sp_json_u64(json, "start_ns", part->start_ns);
+	sp_json_u64(json, "stop_ns", part->stop_ns);
+	sp_json_string(json, "end", end_name(part->end));
+	sp_json_u64(json, "period_bytes", part->period_bytes);
+	put_exact(json, part);
+	sp_json_close(json, '}');
+}
+
+/* A profile as the only part of one. */
+static struct sp_part whole(const struct sp_profile *p)
+{
+	return (struct sp_part){
+		.path = p->path,
+		.program = p->program,
+		.command = p->command,
+		.pid = p->pid,
+		.period_bytes = p->period_bytes,
+		.exact_alloc_bytes = p->exact_alloc_bytes,
+		.exact_alloc_objects = p->exact_alloc_objects,
+		.missing_bytes_max = p->missing_bytes_max,
+		.end = p->end,
+		.stop_ns = p->duration_ns,
+	};
+}
+
+/* The files that were read, even if it is but one. */
+static void put_parts(struct sp_json *json, const struct sp_profile *p)
+{
+	const struct sp_part only = whole(p);
+
+	sp_json_open(json, "profiles", '[');
+	for (size_t i = 0; i < p->n_parts; i++)
+		put_part(json, &p->parts[i]);
+	if (!p->n_parts)
+		put_part(json, &only);
+	sp_json_close(json, ']');
+}
+
+static void put_run(struct sp_json *json, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+	const struct sp_part all = whole(p);
+	char seed[24];
+
+	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
+	sp_json_u64(json, "format_version", p->format_version);
+	sp_json_string(json, "file", p->path);
+	sp_json_string(json, "program", p->program);
+	sp_json_string(json, "command", p->command);
+	sp_json_string(json, "host", p->host);
+	sp_json_u64(json, "pid", p->pid);
+	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
+	sp_json_u64(json, "duration_ns", p->duration_ns);
+	sp_json_u64(json, "time_error_ns", p->time_error_ns);
+	sp_json_string(json, "end", end_name(p->end));
+	sp_json_u64(json, "period_bytes", p->period_bytes);
+	sp_json_string(json, "law",
+		       p->law.is_dotnet ? "dotnet" : "exponential");
+	sp_json_string(json, "seed", seed);
+	sp_json_u64(json, "check_in_bytes", p->check_in_bytes);
+	sp_json_u64(json, "max_file_bytes", p->max_file_bytes);
+	sp_json_u64(json, "samples", sp_profile_samples(p));
+	sp_json_u64(json, "threads", p->threads);
+	sp_json_bool(json, "has_frees", p->has_frees);
+	sp_json_u64(json, "unmatched_frees", p->unmatched_frees);
+	put_exact(json, &all);
+	sp_json_u64(json, "unsampled_bytes", p->unsampled_bytes);
+	sp_json_u64(json, "unsampled_objects", p->unsampled_objects);
+	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);
+	sp_json_u64(json, "discarded_objects", p->discarded_objects);
+	sp_json_u64(json, "window_from_ns", p->window_ns);
+	put_parts(json, p);
+	put_estimate(json, a);
+}
+
+static void put_selection(struct sp_json *json, const struct sp_selection *s)
+{
+	const bool is_leaks = s->view == SP_VIEW_LEAKS;
+	const bool is_temporary = s->view == SP_VIEW_TEMPORARY;
+	const bool has_moment =
+		is_leaks || s->view == SP_VIEW_LIVE || s->view == SP_VIEW_PEAK;
+
+	sp_json_string(json, "view", sp_view_name(s->view));
+	sp_json_open(json, "selection", '{');
+	sp_json_u64(json, "from_ns", s->from_ns);
+	sp_json_time(json, "to_ns", s->to_ns);
+	sp_json_time(json, "at_ns", has_moment ? s->at_ns : SP_NEVER);
+	sp_view_json_limit(json, "tail_ns", s->tail_ns, is_leaks);
+	sp_json_time(json, "within_bytes",
+		     is_temporary ? s->within_bytes : SP_NEVER);
+	sp_json_time(json, "within_ns", is_temporary ? s->within_ns : SP_NEVER);
+	sp_view_json_limit(json, "min_size_bytes", s->min_size_bytes,
+			   s->min_size_bytes > 1);
+	sp_view_json_limit(json, "max_size_bytes", s->max_size_bytes,
+			   s->max_size_bytes != UINT64_MAX);
+	sp_view_json_limit(json, "thread", s->thread, s->thread != 0);
+	sp_json_string(json, "phase", s->phase);
+	sp_json_close(json, '}');
+}
+
+static void put_filter(struct sp_json *json, const struct sp_filter *filter)
+{
+	const struct sp_filter_patterns *patterns;
+
+	if (!filter) {
+		sp_json_null(json, "filter");
+		return;
+	}
+	patterns = sp_filter_patterns_of(filter);
+	sp_json_open_flat(json, "filter", '{');
+	for (int i = 0; i < SP_FILTER_COUNT; i++)
+		sp_json_string(json, sp_filter_name((enum sp_filter_kind)i) + 2,
+			       patterns->text[i]);
+	sp_json_close(json, '}');
+}
+
+static void put_method(struct sp_json *json, const struct sp_aggregate *g)
+{
+	const struct sp_analysis *a = g->analysis;
+	const struct sp_population *population = &a->population;
+	const char *why = population->why_without;
+
+	sp_json_string(json, "method", sp_method_name(a->how.method));
+	sp_json_string(json, "method_assumes",
+		       sp_method_assumes(a->how.method));
+	sp_json_double(json, "confidence", a->how.confidence);
+	/* Of functions, stacks and threads. */
+	sp_json_double(json, "row_confidence", g->how.confidence);
+	sp_json_string(json, "granularity",
+		       sp_granularity_name(g->granularity));
+	sp_json_bool(json, "has_class_totals", population->has_totals);
+	sp_json_string(json, "why_no_class_totals",
+		       population->has_totals ? NULL : why);
+}
+
+void sp_view_json_head(struct sp_json *json,
+		       const struct sp_aggregate *aggregate)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+
+	put_run(json, a);
+	put_selection(json, &a->selection);
+	put_filter(json, a->filter);
+	put_method(json, aggregate);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_JSON_HEAD_H
+#define SP_VIEW_VIEW_JSON_HEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "report/aggregate.h"
+#include "text/json.h"
+
+/* What all JSON of the report begins with: the run and its exact totals, the
+ * estimates of the whole view, what was selected, by which method. */
+void sp_view_json_head(struct sp_json *json,
+		       const struct sp_aggregate *aggregate);
+
+/* {"alloc_bytes": ..., "alloc_objects": ...} under "exact" */
+void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects);
+
+/* An estimate with its limits. */
+void sp_view_json_bytes(struct sp_json *json, const char *key,
+			const struct sp_estimation *how,
+			const struct sp_tally *tally);
+void sp_view_json_objects(struct sp_json *json, const char *key,
+			  const struct sp_estimation *how,
+			  const struct sp_tally *tally);
+
+/* A limit that is there, or null. */
+void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
+			bool is_there);
+
+#endif

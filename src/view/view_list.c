@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_list.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/sourcefile.h"
+#include "text/text.h"
+#include "view/view_row.h"
+
+#define MARGIN    4 /* lines around those with samples */
+#define LINE_MAX  160
+#define TAB_WIDTH 8
+
+#define CELL_WIDTH 31
+
+struct list {
+	FILE *out;
+	const struct sp_estimation *how;
+	bool has_few;
+};
+
+static void print_cell(struct list *list, const struct sp_tally *tally)
+{
+	struct sp_text_estimate e = sp_text_estimate(
+		sp_estimate_bytes(list->how, tally), tally->all.samples);
+	char joined[2 * sizeof(e.first.text)] = ".";
+
+	if (tally->all.samples)
+		snprintf(joined, sizeof(joined), "%s%s%s", e.first.text,
+			 *e.second.text ? " " : "", e.second.text);
+	list->has_few |=
+		tally->all.samples && e.order == SP_TEXT_INTERVAL_FIRST;
+	fprintf(list->out, "  %*s", CELL_WIDTH, joined);
+}
+
+/* Untrusted text, one line of it, with tabs as blanks. */
+static void print_source(FILE *out, const char *text, size_t n)
+{
+	char line[LINE_MAX + TAB_WIDTH + 1];
+	size_t used = 0, i = 0;
+
+	for (; i < n && used < LINE_MAX; i++) {
+		if (text[i] != '\t') {
+			/* A NUL would end the line. */
+			line[used++] = text[i] ? text[i] : '?';
+			continue;
+		}
+		do
+			line[used++] = ' ';
+		while (used % TAB_WIDTH);
+	}
+	line[used] = '\0';
+	sp_text_print(out, line);
+	if (i < n)
+		fputs(" ...", out);
+}
+
+static void print_line(struct list *list, const struct sp_sourcefile *source,
+		       uint32_t number,
+		       const struct sp_aggregate_function *line)
+{
+	static const struct sp_tally nothing = {.n_classes = 0};
+	const char *text;
+	size_t n;
+
+	print_cell(list, line ? &line->flat : &nothing);
+	print_cell(list, line ? &line->cum : &nothing);
+	if (line)
+		fprintf(list->out, " %9s",
+			sp_text_count(line->cum.all.samples).text);
+	else
+		fprintf(list->out, " %9s", ".");
+	if (number)
+		fprintf(list->out, "  %6" PRIu32 "  ", number);
+	else
+		fprintf(list->out, "  %6s  ", "?");
+	if (source && number && number <= sp_sourcefile_lines(source)) {
+		text = sp_sourcefile_line(source, number, &n);
+		print_source(list->out, text, n);
+	}
+	putc('\n', list->out);
+}
+
+/* The lines with samples, those around them, and dots for what is left out. */
+static void print_lines(struct list *list, const struct sp_sourcefile *source,
+			const struct sp_listing *l)
+{
+	const uint32_t n_source = source ? sp_sourcefile_lines(source) : 0;
+	uint32_t next = 1; /* to be printed */
+
+	for (size_t i = 0; i < l->n_lines; i++) {
+		const uint32_t at = l->lines[i]->line;
+		const uint32_t end =
+			i + 1 < l->n_lines ? l->lines[i + 1]->line : UINT32_MAX;
+		const uint32_t from = at > MARGIN ? at - MARGIN : 1;
+
+		if (from > next) {
+			next = from;
+			if (i && n_source)
+				fputs("  ...\n", list->out);
+		}
+		for (; next < at && next <= n_source; next++)
+			print_line(list, source, next, NULL);
+		print_line(list, source, at, l->lines[i]);
+		for (next = at + 1; at && next < end && next <= at + MARGIN &&
+				    next <= n_source;
+		     next++)
+			print_line(list, source, next, NULL);
+	}
+}
+
+static void print_listing(struct list *list, const struct sp_aggregate *a,
+			  const struct sp_listing *l, const char *source_path)
+{
+	const struct sp_aggregate_function *f = l->function;
+	const double whole =
+		sp_estimate_bytes_value(&a->how, a->analysis->whole);
+	struct sp_sourcefile *source = NULL;
+	struct sp_error err = {.message = "unknown"};
+
+	fputc('\n', list->out);
+	sp_view_row_name(list->out, SP_BY_FUNCTION, f);
+	fputs("\n  in ", list->out);
+	sp_text_print(list->out, l->file ? l->file : "an unknown file");
+	/* A profile that brings names of files must not choose what is read. */
+	if (l->file)
+		sp_sourcefile_new(l->file, source_path,
+				  !a->analysis->profile->n_stored, &source,
+				  &err);
+	if (l->file && !source)
+		fprintf(list->out, ": %s", err.message);
+	else if (source && sp_sourcefile_changed_ns(source) >
+				   a->analysis->profile->start_unix_ns)
+		fputs(": changed since the process began", list->out);
+	fprintf(list->out, "\n  the function: %s flat, %s cum\n",
+		sp_text_percent(f->flat_bytes, whole).text,
+		sp_text_percent(f->cum_bytes, whole).text);
+	print_lines(list, source, l);
+	sp_sourcefile_free(source);
+}
+
+void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
+			const struct sp_listings *listings,
+			const char *source_path)
+{
+	struct list list = {.out = out, .how = &functions->how};
+	const struct sp_text_cell level =
+		sp_text_level(functions->how.confidence);
+	char flat[96], cum[96];
+
+	snprintf(flat, sizeof(flat), "flat [%s interval]", level.text);
+	snprintf(cum, sizeof(cum), "cum [%s interval]", level.text);
+	fprintf(out, "\nSource lines; %% %s:\n\n",
+		sp_view_row_whole(functions->analysis->selection.view));
+	fprintf(out, "  %*s  %*s %9s  %6s\n", CELL_WIDTH, flat, CELL_WIDTH, cum,
+		"samples", "line");
+	for (size_t i = 0; i < listings->n_listings; i++)
+		print_listing(&list, functions, &listings->listings[i],
+			      source_path);
+	sp_text_print_legend(out, list.has_few, false,
+			     functions->how.confidence);
+}

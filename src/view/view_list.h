@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_LIST_H
+#define SP_VIEW_VIEW_LIST_H
+
+#include <stdio.h>
+
+#include "report/aggregate.h"
+#include "report/listing.h"
+
+/*
+ * The listings with the text of their lines and of those around them, as far as
+ * the files are there; source_path is for sp_sourcefile_new().
+ */
+void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
+			const struct sp_listings *listings,
+			const char *source_path);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_NOTES_H
+#define SP_VIEW_VIEW_NOTES_H
+
+#include <stdio.h>
+
+#include "report/aggregate.h"
+
+/* What stands below the tables of the text report. */
+
+/*
+ * What limits the figures: no samples, exact totals that could not be used,
+ * losses, damage, missing symbols.  `aggregate` is NULL where nothing was
+ * symbolized.
+ */
+void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
+			 const struct sp_aggregate *aggregate);
+
+/* How complete the file is. */
+void sp_view_notes_print_completeness(FILE *out,
+				      const struct sp_profile *profile);
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_stacks.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "text/text.h"
+
+static void print_symbol(FILE *out, const struct sp_symbol *symbol,
+			 const char *module)
+{
+	fputs("    ", out);
+	sp_text_print(out, symbol->function);
+	if (symbol->is_inlined)
+		fputs(" (inline)", out);
+	if (symbol->file) {
+		fputs("  ", out);
+		sp_text_print(out, symbol->file);
+		if (symbol->line)
+			fprintf(out, ":%" PRIu32, symbol->line);
+	}
+	if (*module) {
+		fputs("  (", out);
+		sp_text_print(out, sp_text_base_name(module));
+		putc(')', out);
+	}
+	putc('\n', out);
+}
+
+static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_stack *stack)
+{
+	if (!stack->n_frames)
+		fputs("    " SP_LABEL_NO_STACK "\n", out);
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		struct sp_symbols symbols =
+			sp_aggregate_symbols(aggregate, stack->frames[i]);
+		const char *module =
+			sp_aggregate_module_path(aggregate, stack->frames[i]);
+
+		for (size_t k = 0; k < symbols.count; k++)
+			print_symbol(out, &symbols.symbol[k], module);
+	}
+	if (stack->flags & SP_STACK_TRUNCATED)
+		fputs("    ... deeper than SAMPLEPROF_DEPTH\n", out);
+	if (stack->flags & SP_STACK_CALLER_ONLY)
+		fputs("    ... only the calling function is known\n", out);
+	if (stack->flags & SP_STACK_NO_POINTER)
+		fputs("    ... its callers are not known\n", out);
+}
+
+static void print_age(FILE *out, uint64_t ns, uint64_t error_ns)
+{
+	fputs(ns == SP_NEVER ? "longer than the run"
+			     : sp_text_moment_within(ns, error_ns).text,
+	      out);
+}
+
+/* Of all objects of the stack, whichever of them the view shows. */
+static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
+			   uint64_t error_ns)
+{
+	if (!lifetime->samples)
+		return;
+	fputs("    lifetime: median ", out);
+	print_age(out, lifetime->median_ns, error_ns);
+	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
+	print_age(out, lifetime->p90_ns, error_ns);
+	fprintf(out,
+		",\n      %s alive at the end (%s sample%s, no interval)\n",
+		sp_text_percent(lifetime->alive_share, 1).text,
+		sp_text_count(lifetime->samples).text,
+		sp_text_plural(lifetime->samples));
+}
+
+static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
+			size_t number, const struct sp_lifetime *lifetimes)
+{
+	const struct sp_analysis *a = aggregate->analysis;
+	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
+	const uint64_t samples = stack->tally->all.samples;
+	double total = sp_estimate_bytes(&a->how, a->whole).value;
+
+	fprintf(out, "\n#%zu  ", number);
+	sp_text_print_estimate(out,
+			       sp_estimate_bytes(&aggregate->how, stack->tally),
+			       samples, aggregate->how.confidence);
+	fprintf(out, "  %s  %s sample%s\n",
+		sp_text_percent(stack->bytes, total).text,
+		sp_text_count(samples).text, sp_text_plural(samples));
+	if (lifetimes)
+		print_lifetime(out,
+			       &lifetimes[stack->stack - a->profile->stacks],
+			       a->profile->time_error_ns);
+	print_frames(out, aggregate, stack->stack);
+}
+
+int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
+			 size_t n_max, struct sp_error *err)
+{
+	struct sp_lifetime *functions = NULL, *stacks = NULL;
+	size_t n = aggregate->n_stacks;
+	int r;
+
+	if (!n)
+		return 0;
+	if (aggregate->analysis->profile->has_frees) {
+		r = sp_aggregate_lifetimes(aggregate, &functions, &stacks, err);
+		if (r < 0)
+			return r;
+	}
+	if (n_max && n_max < n)
+		n = n_max;
+	fprintf(out, "\nShowing %s of %s call stacks, innermost frame first:\n",
+		sp_text_count(n).text, sp_text_count(aggregate->n_stacks).text);
+	for (size_t i = 0; i < n; i++)
+		print_stack(out, aggregate, i + 1, stacks);
+	free(functions);
+	free(stacks);
+	return 0;
+}

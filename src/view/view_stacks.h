@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_STACKS_H
+#define SP_VIEW_VIEW_STACKS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+
+/* The n_max (0: all) call stacks with most estimated bytes, innermost frame
+ * first, with the lifetimes of their objects if frees were recorded.  Nothing
+ * if there are no samples.  0 or -ENOMEM and *err. */
+int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
+			 size_t n_max, struct sp_error *err);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include "view/view_summary.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "report/phases.h"
+#include "report/question.h"
+#include "text/text.h"
+
+/* A longer command line would push the figures out of sight. */
+#define COMMAND_BYTES_MAX 240
+
+static void print_command(FILE *out, const char *command)
+{
+	char shown[COMMAND_BYTES_MAX + 1];
+	size_t n = strnlen(command, COMMAND_BYTES_MAX);
+	bool is_cut = command[n] != '\0';
+
+	/* Never in the middle of a character. */
+	while (is_cut && n && ((unsigned char)command[n] & 0xc0) == 0x80)
+		n--;
+	memcpy(shown, command, n);
+	shown[n] = '\0';
+	sp_text_print(out, shown);
+	if (is_cut)
+		fputs(" ...", out);
+}
+
+#define PIDS_MAX 8u
+
+static void print_pids(FILE *out, const struct sp_profile *p)
+{
+	fprintf(out, "\n  pid%s ", p->n_parts ? "s" : "");
+	if (!p->n_parts)
+		fprintf(out, "%" PRIu64, p->pid);
+	for (size_t i = 0; i < p->n_parts && i < PIDS_MAX; i++)
+		fprintf(out, "%s%" PRIu64, i ? ", " : "", p->parts[i].pid);
+	if (p->n_parts > PIDS_MAX)
+		fprintf(out, " and %zu more", p->n_parts - PIDS_MAX);
+}
+
+static void print_run(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+	size_t n_stacks = 0;
+
+	for (size_t i = 0; i < p->n_stacks; i++)
+		n_stacks += a->alloc->stacks[i].all.samples != 0;
+	fputs("sampleprof report: ", out);
+	print_command(out, *p->command ? p->command : p->program);
+	print_pids(out, p);
+	if (*p->host) {
+		fputs(" on ", out);
+		sp_text_print(out, p->host);
+	}
+	fprintf(out, ", started %s, ran %s, %s\n",
+		sp_text_time(p->start_unix_ns).text,
+		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
+	fprintf(out, "  period %s%s%s%s, %s sample%s,",
+		sp_profile_rate(p) ? "up to " : "",
+		sp_text_size(p->period_bytes).text,
+		p->period_bytes == 1 ? " (every allocation)" : "",
+		p->law.is_dotnet ? " by .NET's law" : "",
+		sp_text_count(sp_profile_samples(p)).text,
+		sp_text_plural(sp_profile_samples(p)));
+	fprintf(out, " %s distinct stack%s, %s thread%s\n",
+		sp_text_count(n_stacks).text, sp_text_plural(n_stacks),
+		sp_text_count(p->threads).text, sp_text_plural(p->threads));
+}
+
+/* What was discarded to keep the file to its size. */
+static void print_window(FILE *out, const struct sp_profile *p)
+{
+	if (!p->discarded_bytes)
+		return;
+	fprintf(out, "  discarded %s of that",
+		sp_text_bytes((double)p->discarded_bytes).text);
+	if (p->window_ns)
+		fprintf(out, ", allocated before %s",
+			sp_text_duration(p->window_ns).text);
+	fputs(": estimates of what was allocated speak of the rest", out);
+	if (p->window_ns)
+		fprintf(out, ", the last %s",
+			sp_text_duration(p->duration_ns > p->window_ns
+						 ? p->duration_ns - p->window_ns
+						 : 0)
+				.text);
+	fputs(p->has_frees ? "; what is alive is there from the start\n" : "\n",
+	      out);
+}
+
+static void print_exact(FILE *out, const struct sp_profile *p)
+{
+	fprintf(out, "  EXACT     %s%s in %s allocation%s",
+		sp_profile_is_exact(p) ? "" : "at least ",
+		sp_text_bytes((double)p->exact_alloc_bytes).text,
+		sp_text_count(p->exact_alloc_objects).text,
+		sp_text_plural(p->exact_alloc_objects));
+	if (p->missing_bytes_max)
+		fprintf(out, " (up to %s more)",
+			sp_text_bytes((double)p->missing_bytes_max).text);
+	putc('\n', out);
+	if (p->unsampled_bytes > p->discarded_bytes)
+		fprintf(out,
+			"  unsampled %s of that: sampling was off, and nothing "
+			"below speaks of it\n",
+			sp_text_bytes((double)(p->unsampled_bytes -
+					       p->discarded_bytes))
+				.text);
+	print_window(out, p);
+}
+
+/* Of the phase that was asked for. */
+static void print_phase(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_class_total total =
+		sp_phase_total(a->profile, a->selection.phase);
+
+	fprintf(out, "  phase     %s in %s allocation%s, exact: ",
+		sp_text_bytes((double)total.bytes).text,
+		sp_text_count(total.objects).text,
+		sp_text_plural(total.objects));
+	sp_text_print(out, sp_phase_name(a->selection.phase));
+	putc('\n', out);
+}
+
+/* The estimate beside the exact total: of the same bytes, or of the part of
+ * them that was asked for. */
+static void print_allocated(FILE *out, const struct sp_analysis *a)
+{
+	struct sp_estimation how = sp_analysis_total_how(a);
+	const struct sp_tally *all = &a->alloc->all;
+
+	/* with nothing to compare, what is exact bounds it */
+	if (!all->all.samples)
+		how = a->how;
+	fputs("  estimate  ", out);
+	sp_text_print_estimate(out, sp_estimate_bytes(&how, all),
+			       all->all.samples, how.confidence);
+	if (sp_selection_is_subset(&a->selection))
+		fputs(" of the chosen allocations", out);
+	putc('\n', out);
+}
+
+static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
+{
+	if (at_ns != SP_NEVER)
+		fprintf(out, " at %s", sp_text_moment(at_ns).text);
+	else if (p->end == SP_PROFILE_END_RUNNING && !p->n_parts)
+		fputs(" now", out);
+	else
+		fprintf(out, " at the end%s",
+			p->n_parts ? " of each process" : "");
+}
+
+/* Chosen from the samples' times, which a packed file knows less well. */
+static void print_when_peak(FILE *out, uint64_t at_ns,
+			    const struct sp_profile *p)
+{
+	fprintf(out, " at %s",
+		sp_text_moment_within(at_ns, p->time_error_ns).text);
+}
+
+static void print_tally(FILE *out, const struct sp_analysis *a,
+			const struct sp_tally *tally)
+{
+	const struct sp_estimation *how = &a->how;
+
+	sp_text_print_estimate(out, sp_estimate_bytes(how, tally),
+			       tally->all.samples, how->confidence);
+	if (!tally->all.samples)
+		return;
+	fputs(" in ", out);
+	sp_text_print_objects(out, sp_estimate_objects(how, tally),
+			      how->confidence);
+}
+
+static void print_live(FILE *out, const struct sp_analysis *a)
+{
+	if (!a->live)
+		return;
+	fputs("  live      ", out);
+	print_tally(out, a, &a->live->all);
+	print_when(out, a->live_at_ns, a->profile);
+	fputs("\n  peak      ", out);
+	sp_text_print_estimate(out, a->peak.bytes, a->peak.samples,
+			       a->how.confidence);
+	if (a->peak.samples)
+		print_when_peak(out, a->peak.time_ns, a->profile);
+	putc('\n', out);
+}
+
+/* The commonest question: why this is not what top and ps say. */
+static void print_rss(FILE *out, const struct sp_analysis *a)
+{
+	const enum sp_view view = a->selection.view;
+	const struct sp_profile *p = a->profile;
+
+	if (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK)
+		return;
+	if (p->n_rss)
+		fprintf(out,
+			"  RSS       %s at its peak, %s last: what it has "
+			"beyond live bytes is allocator overhead, freed "
+			"memory that the allocator keeps, stacks, code, mapped "
+			"files (docs/live.md)\n",
+			sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
+			sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes)
+				.text);
+	else
+		fputs("  RSS       not recorded: "
+		      "SAMPLEPROF_RSS=on records it"
+		      "\n",
+		      out);
+}
+
+static void print_view_moment(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_selection *s = &a->selection;
+	const struct sp_profile *p = a->profile;
+
+	switch (s->view) {
+	case SP_VIEW_ALLOC:
+		fputs("alloc: what was allocated", out);
+		return;
+	case SP_VIEW_LIVE:
+		fputs("live: what is alive", out);
+		print_when(out, s->at_ns, p);
+		return;
+	case SP_VIEW_PEAK:
+		fputs("peak: what was alive", out);
+		print_when_peak(out, s->at_ns, p);
+		fputs(", when most was", out);
+		return;
+	case SP_VIEW_LEAKS:
+		fputs("leaks: what is alive", out);
+		print_when(out, s->at_ns, p);
+		fprintf(out, " and older than %s",
+			sp_text_moment(s->tail_ns).text);
+		return;
+	case SP_VIEW_TEMPORARY:
+		break;
+	}
+	if (s->within_ns != SP_NEVER)
+		fprintf(out, "temporary: freed by its own thread within %s",
+			sp_text_moment(s->within_ns).text);
+	else if (s->within_bytes)
+		fprintf(out,
+			"temporary: freed by its own thread within %s of "
+			"allocations",
+			sp_text_size(s->within_bytes).text);
+	else
+		fputs("temporary: freed before its thread allocated anything "
+		      "else",
+		      out);
+}
+
+static void print_subset(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_selection *s = &a->selection;
+
+	if (s->from_ns)
+		fprintf(out, ", born from %s on",
+			sp_text_moment(s->from_ns).text);
+	if (s->to_ns != SP_NEVER)
+		fprintf(out, ", born before %s", sp_text_moment(s->to_ns).text);
+	if (s->min_size_bytes > 1)
+		fprintf(out, ", of %s and more",
+			sp_text_size(s->min_size_bytes).text);
+	if (s->max_size_bytes != UINT64_MAX)
+		fprintf(out, ", of %s at most",
+			sp_text_size(s->max_size_bytes).text);
+	if (s->phase) {
+		fputs(", in phase ", out);
+		sp_text_print(out, sp_phase_name(s->phase));
+	}
+	if (s->thread)
+		fprintf(out, ", by thread %" PRIu32, s->thread);
+}
+
+/* The total of the rows below, where no line above has it. */
+static void print_selected(FILE *out, const struct sp_analysis *a)
+{
+	if (a->view == a->alloc || a->view == a->live)
+		return;
+	fputs("  rows      ", out);
+	print_tally(out, a, &a->view->all);
+	if (a->selection.view == SP_VIEW_TEMPORARY && a->view->all.all.samples)
+		fprintf(out, ", %s of the allocated bytes",
+			sp_text_percent(
+				sp_estimate_bytes_value(&a->how, &a->view->all),
+				sp_estimate_bytes_value(&a->how,
+							&a->alloc->all))
+				.text);
+	putc('\n', out);
+}
+
+static void print_other_views(FILE *out, const struct sp_analysis *a)
+{
+	const char *separator = "; also --view ";
+
+	if (!a->live) {
+		fputs(sp_question_wanted_frees(a->profile)
+			      ? "; others need to know what was freed: see "
+				"the notes"
+			      : "; others need SAMPLEPROF_FREES=on",
+		      out);
+		return;
+	}
+	for (int v = 0; v <= SP_VIEW_TEMPORARY; v++) {
+		if (v == (int)a->selection.view)
+			continue;
+		fprintf(out, "%s%s", separator, sp_view_name((enum sp_view)v));
+		separator = ", ";
+	}
+}
+
+static size_t count_stacks(const struct sp_table *table, size_t n)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		count += table->stacks[i].all.samples != 0;
+	return count;
+}
+
+/* Which patterns are in force, and what they leave of the view. */
+static void print_filter(FILE *out, const struct sp_analysis *a)
+{
+	const size_t n = a->profile->n_stacks;
+	const struct sp_filter_patterns *patterns;
+	size_t n_all;
+
+	if (!a->filter)
+		return;
+	patterns = sp_filter_patterns_of(a->filter);
+	n_all = count_stacks(a->unfiltered, n);
+	fputs("  filter   ", out);
+	for (int i = 0; i < SP_FILTER_COUNT; i++) {
+		if (!patterns->text[i] || !*patterns->text[i])
+			continue;
+		fprintf(out, " %s ", sp_filter_name((enum sp_filter_kind)i));
+		sp_text_print_shell(out, patterns->text[i]);
+	}
+	fprintf(out, ": %s of %s call stack%s, %s of the bytes\n",
+		sp_text_count(count_stacks(a->view, n)).text,
+		sp_text_count(n_all).text, sp_text_plural(n_all),
+		sp_text_percent(sp_estimate_bytes_value(&a->how, &a->view->all),
+				sp_estimate_bytes_value(&a->how, a->whole))
+			.text);
+}
+
+static void print_method(FILE *out, const struct sp_estimation *how,
+			 size_t n_together)
+{
+	fprintf(out, "  intervals %s, method %s",
+		sp_text_level(how->confidence).text,
+		sp_method_name(how->method));
+	if (how->method != SP_METHOD_P3T)
+		fprintf(out, ": %s", sp_method_assumes(how->method));
+	else if (!how->population->has_totals)
+		fputs(" without exact totals per size class", out);
+	if (n_together)
+		fprintf(out,
+			"; raised so that the %zu rows of a column hold "
+			"together",
+			n_together);
+	putc('\n', out);
+}
+
+void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
+{
+	print_run(out, a);
+	print_exact(out, a->profile);
+	if (a->selection.phase)
+		print_phase(out, a);
+	print_allocated(out, a);
+	print_live(out, a);
+	print_rss(out, a);
+}
+
+void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a,
+				const struct sp_estimation *how,
+				size_t n_together)
+{
+	fputs("  view      ", out);
+	print_view_moment(out, a);
+	print_subset(out, a);
+	print_other_views(out, a);
+	putc('\n', out);
+	print_filter(out, a);
+	print_selected(out, a);
+	print_method(out, how, n_together);
+}

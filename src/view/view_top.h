@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_VIEW_VIEW_TOP_H
+#define SP_VIEW_VIEW_TOP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "report/aggregate.h"
+
+/*
+ * The table of the first n_max functions (0: all) in the present order of the
+ * aggregate: bytes with their intervals, shares as pprof shows them, samples.
+ * A table wider than `columns` (0: no limit) goes without some of them.  An
+ * estimate of few samples shows its interval first, one of none an upper limit.
+ * Nothing if there are no samples.  0 or -ENOMEM and *err.
+ */
+int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
+		      size_t n_max, unsigned int columns, struct sp_error *err);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A file that is far too small for its run, against the truth.  Every object is
+ * a sample, so that nothing is left to chance: at any moment the file has
+ * exactly the objects that were alive at its window or born after it, with what
+ * became of them, and the exact totals of both sides of the window.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/event/marks.h"
+#include "agent/event/recorder.h"
+#include "agent/file/chunks.h"
+#include "agent/file/liveset.h"
+#include "agent/file/ring.h"
+#include "agent/file/slots.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/unwind/lane.h"
+#include "base/rng.h"
+#include "format/scan.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/agent_fixture.h"
+
+#define OBJECTS  300000u
+#define LIVE_MAX 6000u
+#define LOOKS    30u
+#define TURNS    100u
+
+/* Object number i is sample i: the first is 1. */
+struct object {
+	uint64_t size_bytes;
+	uint64_t freed_at; /* objects that had been allocated; 0: alive */
+};
+
+static struct sp_process process;
+static const char *path;
+static struct object objects[OBJECTS + 1];
+static uint64_t n_objects;
+static uint64_t alive[LIVE_MAX]; /* by place: its number; 0: nobody */
+
+static int begin_all(void **state)
+{
+	process.config.depth = 8;
+	process.follows_frees = sp_liveset_init();
+	assert_true(process.follows_frees);
+	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, 1);
+	sp_recorder_init(&process);
+	sp_slots_init();
+	return agent_fixture_begin(state);
+}
+
+static void begin(uint64_t max_file_bytes, uint32_t thread)
+{
+	path = agent_fixture_open(max_file_bytes);
+	atomic_store(&process.generation, 1);
+	atomic_store(&process.threads, thread);
+	sp_thread.index = thread;
+	sp_thread.generation = 1;
+	sp_thread.recorded = SP_THREAD_UNKNOWN;
+	sp_thread.sampler.law = &process.law;
+	sp_thread.parked = 0;
+	n_objects = 0;
+}
+
+/* Addresses come again, as an allocator's do. */
+static void *address_of(size_t place)
+{
+	return (void *)(0x10000000 + 32 * (place + 1));
+}
+
+/* What is alive leaves the live set: it is the process's. */
+static int end(void **state)
+{
+	struct sp_live live;
+
+	for (size_t i = 0; i < LIVE_MAX; i++)
+		if (alive[i])
+			sp_liveset_take(address_of(i), &live);
+	memset(alive, 0, sizeof(alive));
+	sp_marks_reset();
+	sp_recorder_reset();
+	return agent_fixture_teardown(state);
+}
+
+static void allocate(size_t place, uint64_t size_bytes)
+{
+	const struct sp_event event = {address_of(place), size_bytes, 0,
+				       SP_ENTRY_MALLOC, SP_FRAME_HERE};
+
+	objects[++n_objects] = (struct object){.size_bytes = size_bytes};
+	alive[place] = n_objects;
+	sp_recorder_sample(&sp_thread, &event);
+	sp_slots_add(0, size_bytes, 1);
+	sp_marks_cover();
+}
+
+static void release(size_t place)
+{
+	objects[alive[place]].freed_at = n_objects;
+	alive[place] = 0;
+	sp_recorder_free(address_of(place));
+}
+
+static void one_step(struct sp_rng *rng, size_t n_places)
+{
+	const size_t place = sp_rng_next(rng) % n_places;
+
+	/* The lower places are for those that live long. */
+	if (alive[place] && place < n_places / 2 && sp_rng_next(rng) % 64)
+		return;
+	if (alive[place])
+		release(place);
+	if (sp_rng_next(rng) % 8)
+		allocate(place, 1 + sp_rng_next(rng) % 5000);
+}
+
+static struct sp_profile *load(void)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	sp_writer_publish(1);
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
+	assert_string_equal(p->damage, "");
+	assert_int_equal(p->unfinished_records, 0);
+	assert_int_equal(p->unmatched_frees, 0);
+	return p;
+}
+
+static void check_sample(const struct sp_profile *p, const struct sp_sample *s)
+{
+	const struct object *o = &objects[s->id];
+
+	assert_true(s->size_bytes == o->size_bytes);
+	assert_true((s->freed_ns != SP_NEVER) == (o->freed_at != 0));
+	assert_true(sp_sample_is_survivor(p, s) ==
+		    (s->id <= p->discarded_objects));
+}
+
+/* The window is behind object number `discarded_objects`. */
+static uint64_t check(uint64_t max_file_bytes)
+{
+	struct sp_profile *p = load();
+	const uint64_t first = p->discarded_objects;
+	uint64_t bytes = 0, left = 0, at = 0;
+	struct stat st;
+
+	assert_true(p->exact_alloc_objects == n_objects);
+	for (uint64_t i = 1; i <= n_objects; i++) {
+		const struct object *o = &objects[i];
+
+		if (i <= first)
+			bytes += o->size_bytes;
+		if (i <= first && o->freed_at && o->freed_at < first)
+			continue;
+		left++;
+		assert_true(at < p->n_samples && p->samples[at].id == i);
+		check_sample(p, &p->samples[at++]);
+	}
+	assert_true(p->n_samples == left);
+	assert_true(p->discarded_bytes == bytes);
+	/* Its THREAD record is there. */
+	assert_true(p->n_thread_infos == 1);
+	assert_true(p->thread_infos[0].tid == (uint64_t)gettid());
+	assert_int_equal(stat(path, &st), 0);
+	assert_true((uint64_t)st.st_size <= max_file_bytes);
+	sp_profile_free(p);
+	return first;
+}
+
+static void run(uint64_t max_file_bytes, size_t n_places, uint32_t thread)
+{
+	struct sp_rng rng;
+	uint64_t window = 0;
+
+	sp_rng_init(&rng, 91, n_places);
+	begin(max_file_bytes, thread);
+	for (unsigned int look = 1; look <= LOOKS; look++) {
+		/* In the middle of passes, too. */
+		const uint64_t until = (uint64_t)OBJECTS * look / LOOKS -
+				       sp_rng_next(&rng) % 3000;
+
+		while (n_objects < until)
+			one_step(&rng, n_places);
+		window = check(max_file_bytes);
+	}
+	assert_true(sp_ring_segment() > TURNS);
+	/* At least half of the file is the past. */
+	assert_true(window < n_objects - 5000);
+	assert_true(window > n_objects - 40000);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+static void test_few_alive(void **state)
+{
+	(void)state;
+	run(1 << 20, 50, 1);
+}
+
+/* A pass carries a third of what a segment has. */
+static void test_many_alive(void **state)
+{
+	(void)state;
+	run(1 << 20, 1000, 1);
+}
+
+/* One of the threads that the file does not remember for good. */
+static void test_late_thread(void **state)
+{
+	(void)state;
+	run(1 << 20, 50, 1000000);
+}
+
+/* SAMPLE records of that sample in a segment. */
+static unsigned int count_in(uint32_t segment, uint64_t id)
+{
+	unsigned int n = 0;
+
+	for (uint64_t c = 0; (c = sp_ring_next_of(segment, c));) {
+		struct sp_chunk_state state = {.hash = 0};
+		size_t bytes, offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
+		const uint8_t *chunk = sp_chunks_read(c, segment, &bytes);
+		unsigned int records = UINT32_MAX;
+		struct sp_record_sample s;
+
+		while (chunk && sp_scan_sample(&state, chunk, bytes, &offset,
+					       &records, &s))
+			n += s.id == id;
+		if (chunk)
+			sp_chunks_leave(c);
+	}
+	return n;
+}
+
+/* As two leave it that carry the same sample (carry.c, I1). */
+static void write_again(uint64_t id, size_t place)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+
+	r.u.sample = (struct sp_record_sample){
+		.id = id,
+		.time_ns = sp_writer_time(),
+		.address = (uintptr_t)address_of(place),
+		.size_bytes = objects[id].size_bytes,
+		.period_bytes = 1,
+		.thread = 1,
+		.entry = SP_ENTRY_MALLOC,
+		.is_again = true,
+	};
+	assert_true(sp_chunks_append_to(lane, &r, 0, false));
+	sp_lane_give(lane);
+}
+
+/* What is twice in one segment is once in the next, however long it lives. */
+static void test_twice_in_a_segment(void **state)
+{
+	(void)state;
+	begin(1 << 20, 1);
+	for (size_t place = 0; place < 100; place++)
+		allocate(place, 64);
+	for (size_t place = 0; place < 100; place++)
+		for (unsigned int i = 0; i < place % 4; i++)
+			write_again(1 + place, place);
+	assert_int_equal(count_in(1, 4), 4);
+	for (size_t place = 100; sp_ring_covered() < 30; place++) {
+		if (place >= 200)
+			release(100 + place % 100);
+		allocate(100 + place % 100, 64);
+	}
+	for (uint64_t id = 1; id <= 100; id++)
+		assert_int_equal(count_in(sp_ring_covered(), id), 1);
+	check(1 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_few_alive, end),
+		cmocka_unit_test_teardown(test_many_alive, end),
+		cmocka_unit_test_teardown(test_late_thread, end),
+		cmocka_unit_test_teardown(test_twice_in_a_segment, end),
+	};
+
+	return cmocka_run_group_tests(tests, begin_all, agent_fixture_end);
+}

@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* Rules and steps at all calls in the loaded objects, beside libdw's. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "agent/unwind/cfi.h"
+#include "agent/unwind/code.h"
+#include "agent/unwind/modules.h"
+#include "agent/unwind/stackend.h"
+
+/* Of each object at most so many functions, evenly spread. */
+#define FUNCTIONS_MAX 3000u
+
+struct count {
+	unsigned long all, rules, realigned, steps, signals;
+};
+
+static struct sp_cfi_run run;
+
+/* ---- rules ---- */
+
+static bool is_saved_at(const Dwarf_Op *ops, size_t n, int64_t *ret_offset)
+{
+	if (n == 0 || n > 2 || ops[0].atom != DW_OP_call_frame_cfa)
+		return false;
+	*ret_offset = n == 2 ? (int64_t)ops[1].number : 0;
+	return n == 1 || ops[1].atom == DW_OP_plus_uconst;
+}
+
+static bool is_word_at_bp(const Dwarf_Op *ops, size_t n, int64_t *ret_offset)
+{
+	*ret_offset = n ? (int64_t)ops[0].number : 0;
+	return n == 2 && ops[0].atom == DW_OP_breg6 &&
+	       ops[1].atom == DW_OP_deref;
+}
+
+static struct sp_cfi_rule model_realigned(const Dwarf_Op *cfa, size_t n_cfa,
+					  const Dwarf_Op *bp, size_t n_bp)
+{
+	struct sp_cfi_rule rule = {.kind = SP_CFI_OTHER};
+	int64_t cfa_at;
+
+	if (!is_word_at_bp(cfa, n_cfa, &cfa_at) || n_bp != 2 ||
+	    bp[0].atom != DW_OP_call_frame_cfa || bp[1].atom != DW_OP_breg6)
+		return rule;
+	rule.kind = SP_CFI_REALIGNED;
+	rule.cfa_bytes = (int32_t)cfa_at;
+	rule.bp_bytes = (int16_t)bp[1].number;
+	return rule;
+}
+
+/* As libdw has it. */
+static struct sp_cfi_rule model(Dwarf_Frame *frame, bool is_signal)
+{
+	struct sp_cfi_rule rule = {.kind = SP_CFI_OTHER}, other = rule;
+	Dwarf_Op memory[3], bp_memory[3], *ops, *bp_ops;
+	int64_t offset = 0;
+	size_t n, n_bp;
+
+	if (is_signal)
+		return other;
+	assert_int_equal(dwarf_frame_register(frame, 16, memory, &ops, &n), 0);
+	if (n == 0 && ops == memory)
+		return (struct sp_cfi_rule){.kind = SP_CFI_END};
+	if (!is_saved_at(ops, n, &offset) || offset != -8)
+		return other;
+	assert_int_equal(
+		dwarf_frame_register(frame, 6, bp_memory, &bp_ops, &n_bp), 0);
+	if (n_bp == 0 && bp_ops == bp_memory)
+		return other;
+	assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
+	if (n_bp > 0 && !is_saved_at(bp_ops, n_bp, &offset))
+		return model_realigned(ops, n, bp_ops, n_bp);
+	rule.bp_bytes = n_bp > 0 ? (int16_t)offset : 0;
+	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == 7)
+		rule.kind = SP_CFI_SP;
+	if (n == 1 && ops[0].atom == DW_OP_bregx && ops[0].number == 6)
+		rule.kind = SP_CFI_BP;
+	rule.cfa_bytes = n == 1 ? (int32_t)ops[0].number2 : 0;
+	return rule.kind == SP_CFI_OTHER ? other : rule;
+}
+
+static void check_rule(const struct sp_module_entry *e, uintptr_t pc,
+		       Dwarf_Frame *frame, bool is_signal, struct count *count)
+{
+	struct sp_cfi_rule theirs = model(frame, is_signal);
+	struct sp_cfi_rule ours = sp_cfi_find(&run, e, pc);
+
+	count->rules += ours.kind != SP_CFI_OTHER;
+	count->realigned += ours.kind == SP_CFI_REALIGNED;
+	/* By its code, what libdw knows by its tables. */
+	if (ours.kind == SP_CFI_SIGNAL && is_signal)
+		return;
+	if (ours.kind != theirs.kind || ours.cfa_bytes != theirs.cfa_bytes ||
+	    ours.bp_bytes != theirs.bp_bytes)
+		fail_msg("%s+0x%lx: %d %d %d, libdw has %d %d %d", e->name,
+			 (unsigned long)(pc - e->bias), ours.kind,
+			 ours.cfa_bytes, ours.bp_bytes, theirs.kind,
+			 theirs.cfa_bytes, theirs.bp_bytes);
+}
+
+/* ---- all registers ---- */
+
+/* Any words at all as a stack, with each register at some place of it. */
+#define STACK_WORDS (1u << 19)
+static uint64_t stack[STACK_WORDS];
+static struct sp_cfi_registers begin_registers;
+static struct sp_stackend_span memory;
+
+static void fill_stack(void)
+{
+	uint64_t random = 1;
+
+	memory.low = (uintptr_t)stack;
+	memory.high = (uintptr_t)(stack + STACK_WORDS);
+	for (size_t i = 0; i < STACK_WORDS; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		/* Another place of it. */
+		stack[i] = (uintptr_t)&stack[STACK_WORDS / 4 +
+					     (random >> 33) % STACK_WORDS / 2];
+	}
+	for (int i = 0; i < SP_CFI_REGISTERS; i++)
+		begin_registers.value[i] = stack[i];
+	begin_registers.known = (1u << SP_CFI_REGISTERS) - 1;
+}
+
+struct model_stack {
+	uint64_t values[64];
+	int n;
+	bool is_value, failed;
+};
+
+static void push(struct model_stack *m, uint64_t value)
+{
+	assert_true(m->n < 64);
+	m->values[m->n++] = value;
+}
+
+static uint64_t pop(struct model_stack *m)
+{
+	assert_true(m->n > 0);
+	return m->values[--m->n];
+}
+
+static void execute_binary(struct model_stack *m, const Dwarf_Op *op)
+{
+	uint64_t b = pop(m), a = pop(m);
+
+	switch (op->atom) {
+	case DW_OP_plus:
+		push(m, a + b);
+		break;
+	case DW_OP_minus:
+		push(m, a - b);
+		break;
+	case DW_OP_and:
+		push(m, a & b);
+		break;
+	case DW_OP_mul:
+		push(m, a * b);
+		break;
+	case DW_OP_shl:
+		push(m, a << b);
+		break;
+	case DW_OP_ge:
+		push(m, (int64_t)a >= (int64_t)b);
+		break;
+	default:
+		fail_msg("DWARF operation 0x%x is not known here", op->atom);
+	}
+}
+
+static void execute(struct model_stack *m, const Dwarf_Op *op, uint64_t cfa,
+		    const uint64_t *registers)
+{
+	uint64_t value;
+
+	if (op->atom >= DW_OP_lit0 && op->atom <= DW_OP_lit31) {
+		push(m, op->atom - DW_OP_lit0);
+		return;
+	}
+	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg16) {
+		push(m, registers[op->atom - DW_OP_breg0] + op->number);
+		return;
+	}
+	switch (op->atom) {
+	case DW_OP_call_frame_cfa:
+		push(m, cfa);
+		return;
+	case DW_OP_bregx:
+		push(m, registers[op->number] + op->number2);
+		return;
+	case DW_OP_plus_uconst:
+		push(m, pop(m) + op->number);
+		return;
+	case DW_OP_const1u:
+	case DW_OP_const1s:
+	case DW_OP_const2u:
+	case DW_OP_const2s:
+	case DW_OP_const4u:
+	case DW_OP_const4s:
+		push(m, op->number);
+		return;
+	case DW_OP_deref:
+		m->failed |= !sp_stackend_read(&memory, pop(m), &value);
+		push(m, m->failed ? 0 : value);
+		return;
+	case DW_OP_stack_value:
+		m->is_value = true;
+		return;
+	default:
+		break;
+	}
+	execute_binary(m, op);
+}
+
+static bool evaluate(const Dwarf_Op *ops, size_t n, uint64_t cfa,
+		     const uint64_t *registers, bool is_location, uint64_t *ret)
+{
+	struct model_stack m = {.n = 0};
+
+	/* libdw says "in that register" by one operation. */
+	if (n == 1 && ops[0].atom == DW_OP_regx) {
+		*ret = registers[ops[0].number];
+		return true;
+	}
+	for (size_t i = 0; i < n && !m.failed; i++)
+		execute(&m, &ops[i], cfa, registers);
+	if (m.failed)
+		return false;
+	*ret = pop(&m);
+	return !is_location || m.is_value ||
+	       sp_stackend_read(&memory, *ret, ret);
+}
+
+/* Register i of the caller, as libdw has it; false: not known. */
+static bool model_register(Dwarf_Frame *frame, int i, uint64_t cfa,
+			   const uint64_t *registers, uint64_t *ret)
+{
+	const uint32_t kept = SP_CFI_KEPT;
+	Dwarf_Op some[3], *ops;
+	size_t n;
+
+	assert_int_equal(dwarf_frame_register(frame, i, some, &ops, &n), 0);
+	if (n > 0)
+		return evaluate(ops, n, cfa, registers, true, ret);
+	if (i == SP_CFI_RSP) {
+		*ret = cfa;
+		return true;
+	}
+	/* The default is the same to libdw whether the register is kept. */
+	*ret = registers[i];
+	return kept >> i & 1;
+}
+
+static void check_step(const struct sp_module_entry *e, uintptr_t pc,
+		       Dwarf_Frame *frame, bool is_signal, struct count *count)
+{
+	struct sp_cfi_registers ours = begin_registers, theirs = ours;
+	bool signal = false, is_done;
+	uint64_t value, cfa = 0;
+	Dwarf_Op *ops;
+	size_t n;
+
+	ours.value[SP_CFI_PC] = pc;
+	theirs.value[SP_CFI_PC] = pc - 1;
+	is_done = sp_cfi_step(&run, e, &ours, &memory, &signal);
+	assert_int_equal(dwarf_frame_cfa(frame, &ops, &n), 0);
+	if (!evaluate(ops, n, 0, theirs.value, false, &cfa) ||
+	    !model_register(frame, SP_CFI_PC, cfa, theirs.value, &value)) {
+		assert_false(is_done);
+		return;
+	}
+	if (!is_done || signal != is_signal)
+		fail_msg("%s+0x%lx: no step, libdw has one", e->name,
+			 (unsigned long)(pc - e->bias));
+	for (int i = 0; i < SP_CFI_REGISTERS; i++) {
+		bool is_known =
+			model_register(frame, i, cfa, theirs.value, &value);
+
+		value += i == SP_CFI_PC && is_signal;
+		if (is_known != (ours.known >> i & 1) ||
+		    (is_known && value != ours.value[i]))
+			fail_msg("%s+0x%lx: register %d is not libdw's",
+				 e->name, (unsigned long)(pc - e->bias), i);
+	}
+	count->steps++;
+	count->signals += is_signal;
+}
+
+static void check_address(const struct sp_module_entry *e, Dwarf_CFI *cfi,
+			  uintptr_t pc, struct count *count)
+{
+	Dwarf_Frame *frame;
+	bool is_signal = false;
+	struct sp_cfi_rule rule;
+
+	count->all++;
+	/* The instruction before a return address is what both are about. */
+	if (dwarf_cfi_addrframe(cfi, pc - 1 - e->bias, &frame) != 0) {
+		rule = sp_cfi_find(&run, e, pc);
+		if (rule.kind != SP_CFI_NONE && !rule.is_exact)
+			fail_msg("%s+0x%lx: libdw has no rule", e->name,
+				 (unsigned long)(pc - e->bias));
+		return;
+	}
+	assert_int_equal(dwarf_frame_info(frame, NULL, NULL, &is_signal), 16);
+	check_rule(e, pc, frame, is_signal, count);
+	check_step(e, pc, frame, is_signal, count);
+	free(frame);
+}
+
+/* ---- all objects ---- */
+
+/* Functions as .eh_frame_hdr lists them. */
+static const int32_t *functions_of(const struct sp_module_entry *e,
+				   uintptr_t *ret_base, uint32_t *ret_count)
+{
+	for (unsigned int i = 0; i < e->n_phdr; i++) {
+		if (e->phdr[i].p_type != PT_GNU_EH_FRAME)
+			continue;
+		*ret_base = e->bias + e->phdr[i].p_vaddr;
+		memcpy(ret_count, (const void *)(*ret_base + 8), 4);
+		return (const int32_t *)(*ret_base + 12);
+	}
+	return NULL;
+}
+
+/* Wherever a call ends, and at some addresses besides. */
+static void check_object(const struct sp_module_entry *e, Dwarf_CFI *cfi,
+			 struct count *count)
+{
+	uintptr_t base = 0;
+	uint32_t n = 0, stride;
+	const int32_t *pairs = functions_of(e, &base, &n);
+
+	assert_non_null(pairs);
+	stride = n / FUNCTIONS_MAX + 1;
+	for (uint32_t i = 0; i + 1 < n; i += stride) {
+		uintptr_t start = base + (uintptr_t)(intptr_t)pairs[2 * i];
+		uintptr_t end = base + (uintptr_t)(intptr_t)pairs[2 * i + 2];
+		struct sp_slice code;
+
+		if (!sp_code_segment(e, start, PF_X, &code) ||
+		    end > (uintptr_t)code.end)
+			continue;
+		for (uintptr_t pc = start + 1; pc <= end; pc++)
+			if ((pc - start) % 61 == 1 ||
+			    sp_code_is_behind_call(pc, start))
+				check_address(e, cfi, pc, count);
+	}
+}
+
+/* A function that aligns its stack, which grows in it. */
+static int realign(const char *text, size_t n)
+{
+	_Alignas(64) char first[64];
+	char *second = __builtin_alloca(n);
+
+	strncpy(first, text, sizeof(first) - 1);
+	strncpy(second, text, n);
+	return strncmp(first, second, n);
+}
+
+static int (*volatile realigned)(const char *, size_t) = realign;
+
+static void test_against_libdw(void **state)
+{
+	struct count count = {.all = 0};
+	unsigned int objects = 0;
+
+	(void)state;
+	assert_int_equal(realigned("text", 3), 0);
+	fill_stack();
+	elf_version(EV_CURRENT);
+	for (unsigned int i = 0; i < sp_modules_count(); i++) {
+		const struct sp_module_entry *e = sp_modules_get(i);
+		int fd = open(e->name, O_RDONLY | O_CLOEXEC);
+		Elf *elf;
+		Dwarf_CFI *cfi;
+
+		if (fd < 0)
+			continue; /* the vdso */
+		elf = elf_begin(fd, ELF_C_READ, NULL);
+		cfi = elf ? dwarf_getcfi_elf(elf) : NULL;
+		if (cfi) {
+			check_object(e, cfi, &count);
+			dwarf_cfi_end(cfi);
+			objects++;
+		}
+		elf_end(elf);
+		close(fd);
+	}
+	print_message("%u objects, %lu addresses: %lu rules (%lu realigned), "
+		      "%lu steps (%lu signals)\n",
+		      objects, count.all, count.rules, count.realigned,
+		      count.steps, count.signals);
+	/* The program, the C library, the loader, libdw and what it needs. */
+	assert_true(objects >= 6);
+	assert_true(count.all > 50000);
+#ifndef __clang__ /* which does it in another way */
+	assert_true(count.realigned > 0);
+#endif
+	assert_true(count.signals > 0);
+	/* The rest is padding between functions, and the odd assembly. */
+	assert_true((double)count.rules > 0.95 * (double)count.steps);
+}
+
+static int begin(void **state)
+{
+	static const char *const libraries[] = {
+		"libcrypto.so.3", "libcrypto.so.1.1", "libstdc++.so.6",
+		"libpython3.11.so.1.0", "libunwind.so.8"};
+
+	(void)state;
+	/* Assembly, exceptions, and much else: whatever there is. */
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		dlopen(libraries[i], RTLD_LAZY);
+	sp_modules_init("/proc/self/exe");
+	return sp_modules_count() ? 0 : -1;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_against_libdw),
+	};
+
+	return cmocka_run_group_tests(tests, begin, NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* When a thread checks in: by bytes, and by how long the last ones took. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/event/checkin.h"
+#include "agent/file/slots.h"
+#include "support/agent_fixture.h"
+
+#define FAST 1000000u  /* ns between check-ins */
+#define SLOW 11000000u /* likewise */
+
+static struct sp_thread thread;
+static uint64_t now_ns;
+
+/* One check-in, `after_ns` since the last; the step that follows. */
+static uint64_t check_in(uint64_t after_ns)
+{
+	now_ns += after_ns;
+	thread.bytes += sp_checkin_step(&thread);
+	sp_checkin_choose(&thread, now_ns);
+	/* Others see it. */
+	assert_int_equal(sp_slots_unseen(0, 1), sp_checkin_step(&thread));
+	return sp_checkin_step(&thread);
+}
+
+static void begin_thread(void)
+{
+	memset(&thread, 0, sizeof(thread));
+	thread.slot = sp_slots_claim(1);
+	sp_checkin_begin(&thread);
+	assert_int_equal(sp_checkin_step(&thread), 4096);
+	now_ns = 5000000000u;
+	/* The first has nothing before it. */
+	assert_int_equal(check_in(0), 4096);
+}
+
+/* At no time more than was published, or 4 KiB, or 1 MiB. */
+static void test_busy(void **state)
+{
+	uint64_t step;
+
+	(void)state;
+	begin_thread();
+	for (int i = 0; i < 40; i++) {
+		step = check_in(FAST);
+		assert_true(step <= thread.bytes);
+		assert_true(2 * step > thread.bytes ||
+			    2 * step > SP_CHECKIN_BYTES_MAX);
+	}
+	assert_int_equal(step, SP_CHECKIN_BYTES_MAX);
+}
+
+static void test_idle(void **state)
+{
+	(void)state;
+	begin_thread();
+	for (int i = 0; i < 40; i++)
+		assert_int_equal(check_in(SLOW), 4096);
+}
+
+static void test_busy_then_idle(void **state)
+{
+	(void)state;
+	begin_thread();
+	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
+		;
+	assert_int_equal(check_in(FAST), SP_CHECKIN_BYTES_MAX);
+	assert_int_equal(check_in(SLOW), 4096);
+	assert_int_equal(check_in(SLOW), 4096);
+	/* It doubles each time, since much was published. */
+	for (uint64_t step = 8192; step <= SP_CHECKIN_BYTES_MAX; step *= 2)
+		assert_int_equal(check_in(FAST), step);
+}
+
+/* A clock that is not read right: short steps. */
+static void test_clock_goes_back(void **state)
+{
+	(void)state;
+	begin_thread();
+	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
+		;
+	assert_int_equal(check_in(-(uint64_t)1), 4096);
+}
+
+/* What threads may have allocated that are not heard of any more. */
+static void test_unseen(void **state)
+{
+	uint16_t mine = sp_slots_claim(1), idle = sp_slots_claim(2);
+	uint16_t busy = sp_slots_claim(3);
+
+	(void)state;
+	sp_slots_set_step(mine, 4096);
+	sp_slots_set_step(idle, 4096);
+	sp_slots_set_step(busy, 1 << 20);
+	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 4096 + (1 << 20));
+	assert_int_equal(sp_slots_unseen(busy, 1 << 20), 4096 + 4096);
+	sp_slots_release(busy);
+	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 4096);
+	sp_slots_release(idle);
+	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 0);
+	/* Each has a clock of its own. */
+	sp_slots_check_in(mine, 1000);
+	sp_slots_check_in(idle, 5000);
+	assert_int_equal(sp_slots_check_in(mine, 1500), 500);
+	assert_int_equal(sp_slots_check_in(idle, 9000), 4000);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_busy, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_idle, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_busy_then_idle,
+					  agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_clock_goes_back,
+					  agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_unseen, agent_fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
+}

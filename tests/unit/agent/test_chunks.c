@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Whoever leaves a record in the middle leaves no damage, and takes nothing
+ * with him. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "agent/file/chunks.h"
+#include "agent/thread/lease.h"
+#include "agent/unwind/lane.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/agent_fixture.h"
+
+#define TIMES 300u /* more than there are keepers */
+
+static sigjmp_buf out;
+static const char *unreadable;
+
+static void jump(int signal_number)
+{
+	(void)signal_number;
+	siglongjmp(out, 1);
+}
+
+static int begin(void **state)
+{
+	unreadable =
+		mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_true(unreadable != MAP_FAILED);
+	return agent_fixture_begin(state);
+}
+
+static bool append_thread(struct sp_lane *lane, uint32_t index,
+			  const char *name)
+{
+	struct sp_record r = {.type = SP_RECORD_THREAD};
+
+	r.u.thread = (struct sp_record_thread){index, 1, 1, name, 5};
+	return sp_chunks_append(lane, &r);
+}
+
+/* The name cannot be read, so that a signal handler leaves the library in the
+ * middle of the record. */
+static void leave_thread(struct sp_lane *lane, uint32_t index)
+{
+	struct sigaction action = {.sa_handler = jump}, before;
+
+	assert_int_equal(sigaction(SIGSEGV, &action, &before), 0);
+	if (sigsetjmp(out, 1) == 0) {
+		append_thread(lane, index, unreadable);
+		fail();
+	}
+	sigaction(SIGSEGV, &before, NULL);
+}
+
+static void check_threads(const char *path, size_t n)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+	size_t named = 0;
+
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
+	assert_string_equal(p->damage, "");
+	for (size_t i = 0; i < p->n_thread_infos; i++)
+		named += strcmp(p->thread_infos[i].name, "right") == 0;
+	assert_int_equal(named, n);
+	sp_profile_free(p);
+}
+
+/* For good: a thread goes on with the lane, or another takes it. */
+static void leave_and_go_on(bool gives_lane)
+{
+	const char *path = agent_fixture_open(64 << 20);
+	uint8_t hint = 0;
+	struct sp_lane *lane = sp_lane_take(&hint);
+
+	for (uint32_t i = 1; i <= TIMES; i++) {
+		leave_thread(lane, i);
+		if (gives_lane) {
+			sp_lane_give(lane);
+			lane = sp_lane_take(&hint);
+		}
+		assert_true(append_thread(lane, i, "right"));
+	}
+	check_threads(path, TIMES);
+}
+
+static void test_permanent(void **state)
+{
+	(void)state;
+	leave_and_go_on(false);
+}
+
+static void test_permanent_of_another(void **state)
+{
+	(void)state;
+	leave_and_go_on(true);
+}
+
+/* Those of later threads are in the ring, where the lane has a chunk. */
+static void test_ring(void **state)
+{
+	const char *path = agent_fixture_open(64 << 20);
+	uint8_t hint = 0;
+	struct sp_lane *lane = sp_lane_take(&hint);
+
+	(void)state;
+	for (uint32_t i = 5001; i <= 5000 + TIMES; i++) {
+		leave_thread(lane, i);
+		/* As if he had left when the record was whole, and had not been
+		 * passed yet. */
+		lane->tail.state.hash++;
+		lane->tail.is_writing = true;
+		assert_true(append_thread(lane, i, "right"));
+	}
+	check_threads(path, TIMES);
+}
+
+/* A lease is one's own for its time, and then another's; who had it cannot
+ * give that back. */
+static void test_lease(void **state)
+{
+	const struct timespec ms = {0, 1000000};
+	_Atomic uint64_t lease = 0;
+	uint64_t first, second;
+
+	(void)state;
+	first = sp_lease_take(&lease, UINT64_MAX);
+	assert_true(first != 0);
+	assert_true(sp_lease_take(&lease, UINT64_MAX) == 0);
+	nanosleep(&ms, NULL);
+	second = sp_lease_take(&lease, 1000000);
+	assert_true(second > first);
+	sp_lease_give(&lease, first);
+	assert_true(sp_lease_take(&lease, UINT64_MAX) == 0);
+	sp_lease_give(&lease, second);
+	assert_true(sp_lease_take(&lease, UINT64_MAX) != 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_permanent,
+					  agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_permanent_of_another,
+					  agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_ring, agent_fixture_teardown),
+		cmocka_unit_test(test_lease),
+	};
+
+	return cmocka_run_group_tests(tests, begin, agent_fixture_end);
+}

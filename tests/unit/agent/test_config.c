@@ -1,0 +1,517 @@
+/* SPDX-License-Identifier: MIT */
+/* Every knob of config.def: what it accepts, refuses, says and stores. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/event/config.h"
+#include "base/parse.h"
+#include "base/rng.h"
+
+/* A second reading of config.def, made for the tests. */
+enum kind { SIZE, NUMBER, RATE, TEXT, CHOICE };
+
+struct knob {
+	enum kind kind;
+	const char *name;
+	size_t field;
+	uint64_t def, min, max;
+	const char *text;
+	const char *help;
+};
+
+#define AT(field) offsetof(struct sp_config, field)
+
+static const struct knob knobs[] = {
+#define SP_KNOB_SIZE(name, field, def, min, max, unit, help)                   \
+	{SIZE, #name, AT(field), def, min, max, unit, help},
+#define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
+	{NUMBER, #name, AT(field), def, min, max, unit, help},
+#define SP_KNOB_RATE(name, field, help)                                        \
+	{RATE, #name, AT(field), 0, 0, SP_PARSE_RATE_MAX, "off", help},
+#define SP_KNOB_TEXT(name, field, def, max, help)                              \
+	{TEXT, #name, AT(field), 0, 1, max, def, help},
+#define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
+	{CHOICE, #name, AT(field), def, 0, 0, choices, help},
+#include "agent/event/config.def"
+#undef SP_KNOB_SIZE
+#undef SP_KNOB_NUMBER
+#undef SP_KNOB_RATE
+#undef SP_KNOB_TEXT
+#undef SP_KNOB_CHOICE
+};
+
+#define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
+
+static uint64_t number_of(const struct sp_config *c, const struct knob *k)
+{
+	uint64_t v;
+
+	memcpy(&v, (const char *)c + k->field, sizeof(v));
+	return v;
+}
+
+static unsigned int choice_of(const struct sp_config *c, const struct knob *k)
+{
+	unsigned int v;
+
+	memcpy(&v, (const char *)c + k->field, sizeof(v));
+	return v;
+}
+
+static const char *text_of(const struct sp_config *c, const struct knob *k)
+{
+	const char *v;
+
+	memcpy(&v, (const char *)c + k->field, sizeof(v));
+	return v;
+}
+
+static void assert_default(const struct sp_config *c, const struct knob *k)
+{
+	if (k->kind == TEXT)
+		assert_string_equal(text_of(c, k), k->text);
+	else if (k->kind == CHOICE)
+		assert_int_equal(choice_of(c, k), k->def);
+	else
+		assert_true(number_of(c, k) == k->def);
+}
+
+/* sp_config_parse takes an environment as execve does: without const. */
+static bool parse(const char *const *environment, struct sp_config *c,
+		  struct sp_config_error *err)
+{
+	char *copy[KNOBS + 2] = {0};
+
+	for (size_t i = 0; environment[i]; i++) {
+		assert_true(i < KNOBS + 1);
+		memcpy(&copy[i], &environment[i], sizeof(copy[i]));
+	}
+	return sp_config_parse(copy, c, err);
+}
+
+/* Parse with the one variable SAMPLEPROF_<name>=<value>. */
+static bool parse_one(const struct knob *k, const char *value,
+		      struct sp_config *c, struct sp_config_error *err)
+{
+	static char variable[2048];
+	const char *const environment[] = {"PATH=/bin", variable, NULL};
+
+	snprintf(variable, sizeof(variable), "SAMPLEPROF_%s=%s", k->name,
+		 value);
+	return parse(environment, c, err);
+}
+
+static void accepts_number(const struct knob *k, const char *text,
+			   uint64_t want)
+{
+	struct sp_config c;
+	struct sp_config_error err;
+
+	if (!parse_one(k, text, &c, &err) || err.name || err.unknown ||
+	    number_of(&c, k) != want)
+		fail_msg("%s=%s should be %" PRIu64, k->name, text, want);
+	for (size_t i = 0; i < KNOBS; i++)
+		if (&knobs[i] != k)
+			assert_default(&c, &knobs[i]);
+}
+
+static void refuses(const struct knob *k, const char *text)
+{
+	struct sp_config c;
+	struct sp_config_error err;
+
+	if (parse_one(k, text, &c, &err))
+		fail_msg("%s=%s should be refused", k->name, text);
+	assert_string_equal(err.name, k->name);
+	assert_string_equal(err.value, text);
+	assert_true(strlen(err.expected) > 0);
+	assert_null(err.unknown);
+	for (size_t i = 0; i < KNOBS; i++)
+		assert_default(&c, &knobs[i]);
+}
+
+static void check_number(const struct knob *k)
+{
+	static const char *const garbage[] = {"",   " ",  "abc", "-1", "+1",
+					      "1x", "1 ", "1.5", "0x"};
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, k->min);
+	accepts_number(k, text, k->min);
+	snprintf(text, sizeof(text), "%" PRIu64, k->max);
+	accepts_number(k, text, k->max);
+	if (k->min) {
+		snprintf(text, sizeof(text), "%" PRIu64, k->min - 1);
+		refuses(k, text);
+	}
+	if (k->max < UINT64_MAX) {
+		snprintf(text, sizeof(text), "%" PRIu64, k->max + 1);
+		refuses(k, text);
+	}
+	refuses(k, "18446744073709551616");
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++)
+		refuses(k, garbage[i]);
+	if (k->kind == SIZE)
+		accepts_number(k, "2M", 2 << 20);
+	else
+		refuses(k, "2M");
+}
+
+static void check_rate(const struct knob *k)
+{
+	static const char *const bad[] = {
+		"",     "0/s",    "500",       "500/",  "500/m",   "/s",
+		"-1/s", "500/s ", "1000001/s", "0x1/s", "offline", "0"};
+
+	accepts_number(k, "off", 0);
+	accepts_number(k, "1/s", 1);
+	accepts_number(k, "500/s", 500);
+	accepts_number(k, "1000000/s", k->max);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(k, bad[i]);
+}
+
+static void check_text(const struct knob *k)
+{
+	struct sp_config c;
+	struct sp_config_error err;
+	char text[1200];
+
+	memset(text, 'x', sizeof(text));
+	text[k->max + 1] = '\0';
+	refuses(k, text);
+	text[k->max] = '\0';
+	assert_true(parse_one(k, text, &c, &err));
+	assert_string_equal(text_of(&c, k), text);
+	refuses(k, "");
+	assert_true(parse_one(k, "=", &c, &err));
+	assert_string_equal(text_of(&c, k), "=");
+}
+
+static void check_choice(const struct knob *k)
+{
+	struct sp_config c;
+	struct sp_config_error err;
+	char choices[64], bad[80];
+	unsigned int n = 0;
+
+	snprintf(choices, sizeof(choices), "%s", k->text);
+	for (char *at = strtok(choices, "|"); at; at = strtok(NULL, "|")) {
+		assert_true(parse_one(k, at, &c, &err));
+		assert_int_equal(choice_of(&c, k), n++);
+		snprintf(bad, sizeof(bad), "%sx", at);
+		refuses(k, bad);
+		snprintf(bad, sizeof(bad), "%.*s", (int)strlen(at) - 1, at);
+		refuses(k, bad);
+	}
+	assert_true(n >= 2);
+	refuses(k, k->text);
+	refuses(k, "|");
+	refuses(k, "");
+	refuses(k, "garbage");
+}
+
+static void test_knobs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KNOBS; i++) {
+		if (knobs[i].kind == TEXT)
+			check_text(&knobs[i]);
+		else if (knobs[i].kind == CHOICE)
+			check_choice(&knobs[i]);
+		else if (knobs[i].kind == RATE)
+			check_rate(&knobs[i]);
+		else
+			check_number(&knobs[i]);
+	}
+}
+
+static void test_nothing_set(void **state)
+{
+	const char *const environment[] = {"SAMPLEPROF=1",
+					   "sampleprof_period=3",
+					   "XSAMPLEPROF_PERIOD=3",
+					   "SAMPLEPROF",
+					   "=",
+					   "",
+					   NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	for (int with = 0; with < 2; with++) {
+		memset(&c, 0xaa, sizeof(c));
+		if (with)
+			assert_true(parse(environment, &c, &err));
+		else
+			assert_true(sp_config_parse(NULL, &c, &err));
+		assert_null(err.name);
+		assert_null(err.unknown);
+		for (size_t i = 0; i < KNOBS; i++)
+			assert_default(&c, &knobs[i]);
+	}
+}
+
+/* A misspelt name is said, but is no error; the first one is named. */
+static void test_unknown(void **state)
+{
+	const char *const environment[] = {
+		"SAMPLEPROF_PERIOD=8", "SAMPLEPROF_PERIODS=1",
+		"SAMPLEPROF_DEPTH", "SAMPLEPROF_=", NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	assert_true(parse(environment, &c, &err));
+	assert_string_equal(err.unknown, "SAMPLEPROF_PERIODS=1");
+	assert_true(c.period_bytes == 8);
+	/* A name without a value sets nothing. */
+	assert_true(parse(environment + 2, &c, &err));
+	assert_string_equal(err.unknown, "SAMPLEPROF_DEPTH");
+	assert_true(c.depth == 128);
+}
+
+/* The first bad value is told; the others are still read, so that the demand
+ * for silence holds wherever it stands. */
+static void test_first_error(void **state)
+{
+	const char *const environment[] = {"SAMPLEPROF_DEPTH=0",
+					   "SAMPLEPROF_PERIOD=x",
+					   "SAMPLEPROF_LOG=quiet", NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	assert_false(parse(environment, &c, &err));
+	assert_string_equal(err.name, "DEPTH");
+	assert_string_equal(err.value, "0");
+	assert_string_equal(err.expected, "frames from 1 to 1000");
+	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
+	assert_true(c.period_bytes == 512 * 1024);
+}
+
+/* The last of two settings holds. */
+static void test_repeated(void **state)
+{
+	const char *const environment[] = {"SAMPLEPROF_DEPTH=3",
+					   "SAMPLEPROF_DEPTH=4", NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	assert_true(parse(environment, &c, &err));
+	assert_true(c.depth == 4);
+}
+
+/* What describe says, as variables for the parser. */
+struct described {
+	char text[KNOBS][1200];
+	size_t n;
+};
+
+static void collect(void *arg, const char *key, const char *value)
+{
+	struct described *d = arg;
+	char *name = d->text[d->n] + strlen("SAMPLEPROF_");
+
+	assert_true(d->n < KNOBS);
+	assert_int_equal(strncmp(key, "setting.", 8), 0);
+	snprintf(d->text[d->n], sizeof(d->text[0]), "SAMPLEPROF_%s=%s", key + 8,
+		 value);
+	for (; *name && *name != '='; name++) {
+		assert_false(*name >= 'A' && *name <= 'Z');
+		if (*name >= 'a' && *name <= 'z')
+			*name -= 'a' - 'A';
+	}
+	d->n++;
+}
+
+static void check_round_trip(const struct sp_config *c)
+{
+	static struct described d;
+	const char *environment[KNOBS + 1] = {0};
+	struct sp_config back;
+	struct sp_config_error err;
+
+	memset(&d, 0, sizeof(d));
+	sp_config_describe(c, collect, &d);
+	assert_int_equal(d.n, KNOBS);
+	for (size_t i = 0; i < KNOBS; i++)
+		environment[i] = d.text[i];
+	assert_true(parse(environment, &back, &err));
+	assert_null(err.unknown);
+	for (size_t i = 0; i < KNOBS; i++) {
+		const struct knob *k = &knobs[i];
+
+		if (k->kind == TEXT)
+			assert_string_equal(text_of(&back, k), text_of(c, k));
+		else if (k->kind == CHOICE)
+			assert_int_equal(choice_of(&back, k), choice_of(c, k));
+		else
+			assert_true(number_of(&back, k) == number_of(c, k));
+	}
+}
+
+static void test_describe(void **state)
+{
+	struct sp_config c;
+	struct sp_config_error err;
+	struct sp_rng rng;
+
+	(void)state;
+	assert_true(sp_config_parse(NULL, &c, &err));
+	check_round_trip(&c);
+	sp_rng_init(&rng, 8, 1);
+	for (int round = 0; round < 1000; round++) {
+		for (size_t i = 0; i < KNOBS; i++) {
+			const struct knob *k = &knobs[i];
+			uint64_t v = sp_rng_next(&rng);
+			unsigned int choice = v & 1;
+			void *field = (char *)&c + k->field;
+
+			if (k->kind == TEXT)
+				memcpy(field, &(const char *){"a b=%c"},
+				       sizeof(char *));
+			else if (k->kind == CHOICE)
+				memcpy(field, &choice, sizeof(choice));
+			else if (k->max - k->min == UINT64_MAX)
+				memcpy(field, &v, sizeof(v));
+			else
+				memcpy(field,
+				       &(uint64_t){k->min +
+						   v % (k->max - k->min + 1)},
+				       sizeof(v));
+		}
+		check_round_trip(&c);
+	}
+}
+
+struct lines {
+	char text[KNOBS + 1][512];
+	size_t n;
+};
+
+static void collect_line(void *arg, const char *line)
+{
+	struct lines *l = arg;
+
+	assert_true(l->n <= KNOBS);
+	snprintf(l->text[l->n++], sizeof(l->text[0]), "%s", line);
+}
+
+/* One whole line per knob: name, default, limits, and the help to its end. */
+static void test_help(void **state)
+{
+	static struct lines l;
+
+	(void)state;
+	sp_config_help(collect_line, &l);
+	assert_int_equal(l.n, KNOBS);
+	for (size_t i = 0; i < KNOBS; i++) {
+		const struct knob *k = &knobs[i];
+		const char *line = l.text[i];
+		size_t n = strlen(line), m = strlen(k->help);
+		char want[64];
+
+		snprintf(want, sizeof(want), "  SAMPLEPROF_%s=", k->name);
+		assert_int_equal(strncmp(line, want, strlen(want)), 0);
+		assert_true(n > m);
+		assert_string_equal(line + n - m, k->help);
+		if (k->kind == TEXT || k->kind == CHOICE) {
+			assert_non_null(strstr(line, k->text));
+			continue;
+		}
+		if (k->kind == RATE) {
+			assert_non_null(strstr(line, "=off  (off, or 1/s to "
+						     "1000000/s) "));
+			continue;
+		}
+		snprintf(want, sizeof(want), "=%" PRIu64 "  (%s from %" PRIu64,
+			 k->def, k->text, k->min);
+		assert_non_null(strstr(line, want));
+		snprintf(want, sizeof(want), " to %" PRIu64, k->max);
+		assert_non_null(strstr(line, want));
+		assert_int_equal(strstr(line, "suffix") != NULL,
+				 k->kind == SIZE);
+	}
+}
+
+/* The period of the .NET law is .NET's unless one is given, in any order. */
+static void test_law(void **state)
+{
+	static const struct {
+		const char *const environment[3];
+		uint64_t period;
+		unsigned int law;
+	} cases[] = {
+		{{"SAMPLEPROF_LAW=dotnet"}, 102400, SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_LAW=exponential"}, 512 * 1024, 0},
+		{{"SAMPLEPROF_LAW=dotnet", "SAMPLEPROF_PERIOD=512K"},
+		 512 * 1024,
+		 SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_PERIOD=7", "SAMPLEPROF_LAW=dotnet"},
+		 7,
+		 SP_CONFIG_LAW_DOTNET},
+		{{"SAMPLEPROF_PERIOD=7"}, 7, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct sp_config c;
+		struct sp_config_error err;
+
+		assert_true(parse(cases[i].environment, &c, &err));
+		assert_int_equal(c.period_bytes, cases[i].period);
+		assert_int_equal(c.law, cases[i].law);
+	}
+}
+
+/* What the names of choices in the program stand for. */
+static void test_choices(void **state)
+{
+	static const char *const off[] = {
+		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=on",
+		"SAMPLEPROF_LOG=quiet", "SAMPLEPROF_UNWIND=fp", NULL};
+	static const char *const none[] = {NULL};
+	static const char *const old[] = {"SAMPLEPROF_UNWIND=libunwind", NULL};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	(void)state;
+	assert_true(parse(off, &c, &err));
+	assert_int_equal(c.frees, SP_CONFIG_FREES_OFF);
+	assert_int_equal(c.rss, SP_CONFIG_RSS_ON);
+	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
+	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	assert_true(parse(none, &c, &err));
+	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	/* By its old name. */
+	assert_true(parse(old, &c, &err));
+	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
+	assert_true(parse(none, &c, &err));
+	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
+	assert_int_not_equal(c.rss, SP_CONFIG_RSS_ON);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_knobs),
+		cmocka_unit_test(test_nothing_set),
+		cmocka_unit_test(test_unknown),
+		cmocka_unit_test(test_first_error),
+		cmocka_unit_test(test_repeated),
+		cmocka_unit_test(test_describe),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_law),
+		cmocka_unit_test(test_choices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

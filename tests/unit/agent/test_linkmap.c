@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* The loader's tables read by hand, beside the loader's own answers. */
+#include <dlfcn.h>
+#include <link.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/sys/linkmap.h"
+
+static void test_first(void **state)
+{
+	const struct link_map *first = sp_linkmap_first();
+
+	(void)state;
+	assert_ptr_equal(first, _r_debug.r_map);
+	/* This program stands for the library here. */
+	assert_ptr_equal(sp_linkmap_self(), first);
+}
+
+static const struct link_map *find_library(const char *part)
+{
+	const struct link_map *map = sp_linkmap_first();
+
+	while (map && !strstr(map->l_name, part))
+		map = map->l_next;
+	return map;
+}
+
+static void test_libc(void **state)
+{
+	const struct link_map *libc = find_library("libc.so");
+	const struct link_map *provider = NULL;
+	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+
+	(void)state;
+	assert_non_null(libc);
+	assert_non_null(handle);
+	assert_non_null(sp_linkmap_find(libc, "malloc"));
+	assert_ptr_equal(sp_linkmap_find(libc, "malloc"),
+			 dlsym(handle, "malloc"));
+	assert_ptr_equal(sp_linkmap_find(libc, "printf"),
+			 dlsym(handle, "printf"));
+	/* Indirect functions are resolved as the loader does. */
+	assert_ptr_equal(sp_linkmap_find(libc, "memcpy"),
+			 dlsym(handle, "memcpy"));
+	assert_ptr_equal(sp_linkmap_find(libc, "strlen"),
+			 dlsym(handle, "strlen"));
+	assert_null(sp_linkmap_find(libc, "no_such_function"));
+	assert_null(sp_linkmap_find(libc, ""));
+	/* Data is no function. */
+	assert_null(sp_linkmap_find(libc, "environ"));
+
+	assert_ptr_equal(sp_linkmap_next("malloc", &provider),
+			 dlsym(RTLD_NEXT, "malloc"));
+	assert_non_null(provider);
+	assert_null(sp_linkmap_next("no_such_function", &provider));
+	assert_non_null(sp_linkmap_global("getpid", NULL));
+	dlclose(handle);
+}
+
+/* A function of this program, which it exports. */
+int linkmap_test_function(void);
+int linkmap_test_function(void)
+{
+	return 4711;
+}
+
+static void test_program(void **state)
+{
+	int (*function)(void) = NULL;
+	const struct link_map *provider = NULL;
+	void *address = sp_linkmap_global("linkmap_test_function", &provider);
+
+	(void)state;
+	memcpy(&function, &address, sizeof(address));
+	assert_non_null(function);
+	assert_int_equal(function(), 4711);
+	assert_ptr_equal(provider, sp_linkmap_first());
+	/* What stands behind the library does not include it. */
+	assert_null(sp_linkmap_next("linkmap_test_function", NULL));
+}
+
+/* Names of defined, default-version functions of an object, as its own dynamic
+ * symbol table lists them. */
+struct names {
+	const char *at[4000];
+	size_t n;
+};
+
+static void list_functions(const struct link_map *map, struct names *names)
+{
+	const ElfW(Sym) *symbols =
+		(const void *)sp_linkmap_dynamic(map, DT_SYMTAB);
+	const char *strings = (const void *)sp_linkmap_dynamic(map, DT_STRTAB);
+	const ElfW(Half) *versions =
+		(const void *)sp_linkmap_dynamic(map, DT_VERSYM);
+
+	/* The string table follows the symbols in what linkers write. */
+	for (const ElfW(Sym) *s = symbols + 1; (const char *)s < strings; s++) {
+		size_t i = (size_t)(s - symbols);
+
+		if (ELF64_ST_TYPE(s->st_info) != STT_FUNC ||
+		    s->st_shndx == SHN_UNDEF || !s->st_value ||
+		    (versions && (versions[i] & 0x8000)))
+			continue;
+		if (names->n < 4000)
+			names->at[names->n++] = strings + s->st_name;
+	}
+}
+
+/* Many names of every loaded object that has them, the same answer as dlsym's
+ * on that object alone. */
+static void test_like_dlsym(void **state)
+{
+	static struct names names;
+	size_t compared = 0;
+
+	(void)state;
+	for (const struct link_map *map = sp_linkmap_first(); map;
+	     map = map->l_next) {
+		void *handle;
+
+		if (!map->l_name[0] || !strchr(map->l_name, '/'))
+			continue;
+		handle = dlopen(map->l_name, RTLD_NOW | RTLD_NOLOAD);
+		assert_non_null(handle);
+		names.n = 0;
+		list_functions(map, &names);
+		for (size_t i = 0; i < names.n; i += 1 + names.n / 200) {
+			struct link_map *owner = NULL;
+			void *want = dlsym(handle, names.at[i]);
+			Dl_info info;
+
+			/* The handle's scope has other objects too. */
+			if (!want ||
+			    !dladdr1(want, &info, (void **)&owner,
+				     RTLD_DL_LINKMAP) ||
+			    owner != map)
+				continue;
+			if (sp_linkmap_find(map, names.at[i]) != want)
+				fail_msg("%s of %s", names.at[i], map->l_name);
+			compared++;
+		}
+		dlclose(handle);
+	}
+	assert_true(compared >= 200);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_first),
+		cmocka_unit_test(test_libc),
+		cmocka_unit_test(test_program),
+		cmocka_unit_test(test_like_dlsym),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

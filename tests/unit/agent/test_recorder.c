@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* What samples and their frees leave in the file. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "agent/event/recorder.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/unwind/lane.h"
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/agent_fixture.h"
+
+static struct sp_process process;
+static char object[64];
+static const char *path;
+
+static int begin_all(void **state)
+{
+	process.config.depth = 8;
+	process.follows_frees = sp_liveset_init();
+	assert_true(process.follows_frees);
+	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
+	sp_recorder_init(&process);
+	return agent_fixture_begin(state);
+}
+
+/* A process with one thread, whose clock stands at 1000 bytes. */
+static int begin(void **state)
+{
+	(void)state;
+	path = agent_fixture_open(1 << 20);
+	atomic_store(&process.generation, 1);
+	atomic_store(&process.threads, 1);
+	sp_thread.index = 1;
+	sp_thread.generation = 1;
+	sp_thread.recorded = SP_THREAD_UNKNOWN;
+	sp_thread.sampler.law = &process.law;
+	sp_thread.bytes = 1000;
+	sp_thread.limit = sp_thread.remaining = 500;
+	sp_thread.parked = 0;
+	return 0;
+}
+
+static int end(void **state)
+{
+	sp_recorder_reset();
+	return agent_fixture_teardown(state);
+}
+
+static void sample(char *p, uint64_t size)
+{
+	const struct sp_event event = {p, size, 0, SP_ENTRY_MALLOC,
+				       SP_FRAME_HERE};
+
+	sp_recorder_sample(&sp_thread, &event);
+}
+
+static struct sp_profile *load(void)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	sp_writer_publish(1);
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
+	assert_string_equal(p->damage, "");
+	assert_int_equal(p->unmatched_frees, 0);
+	return p;
+}
+
+static uint64_t losses(enum sp_loss loss)
+{
+	uint64_t all[SP_FORMAT_LOSSES];
+
+	sp_diag_read(all);
+	return all[loss];
+}
+
+/* The age is what the thread allocated behind the object; errno is kept. */
+static void test_freed(void **state)
+{
+	struct sp_profile *p;
+
+	(void)state;
+	sample(&object[0], 100);
+	sample(&object[1], 200);
+	sp_thread.bytes += 60;
+	sp_thread.remaining -= 7;
+	assert_true(sp_filter_may_have(&object[0]));
+	errno = 42;
+	sp_recorder_free(&object[0]);
+	assert_int_equal(errno, 42);
+	sp_recorder_free(&object[2]); /* no sample */
+	p = load();
+	assert_int_equal(p->n_samples, 2);
+	assert_int_equal(p->samples[0].size_bytes, 100);
+	assert_true(p->samples[0].freed_ns != SP_NEVER);
+	assert_true(p->samples[0].freed_ns >= p->samples[0].born_ns);
+	assert_int_equal(p->samples[0].age_bytes, 67);
+	assert_int_equal(p->samples[0].freed_by, p->samples[0].thread);
+	assert_false(p->samples[0].free_missed);
+	assert_true(p->samples[1].freed_ns == SP_NEVER);
+	sp_profile_free(p);
+	/* Once only. */
+	sp_recorder_free(&object[0]);
+	sp_recorder_free(&object[1]);
+	p = load();
+	assert_true(p->samples[1].freed_ns != SP_NEVER);
+	sp_profile_free(p);
+	assert_int_equal(agent_fixture_losses(), 0);
+}
+
+/* Freed by a thread that is no one yet, by another, in the middle of an event:
+ * there is no age. */
+static void test_without_age(void **state)
+{
+	struct sp_profile *p;
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		sample(&object[i], 10);
+	sp_thread.generation = 0;
+	sp_recorder_free(&object[0]);
+	sp_thread.generation = 1;
+	sp_thread.index = 2;
+	sp_recorder_free(&object[1]);
+	sp_thread.index = 1;
+	sp_thread.parked = 1;
+	sp_recorder_free(&object[2]);
+	sp_thread.parked = 0;
+	sp_thread.remaining = SP_WORD_PARKED - 5;
+	sp_recorder_free(&object[3]);
+	p = load();
+	assert_int_equal(p->n_samples, 4);
+	for (int i = 0; i < 4; i++) {
+		assert_true(p->samples[i].freed_ns != SP_NEVER);
+		assert_true(p->samples[i].age_bytes == SP_UNKNOWN);
+	}
+	assert_true(p->samples[0].freed_by == UINT32_MAX);
+	assert_true(p->samples[2].freed_by == p->samples[2].thread);
+	sp_profile_free(p);
+}
+
+/* What could not be freed is alive as before, with its old id. */
+static void test_cancel(void **state)
+{
+	struct sp_recorder_end tried;
+	struct sp_profile *p;
+
+	(void)state;
+	sample(object, 10);
+	sp_recorder_free_begin(object, &tried);
+	assert_false(sp_filter_may_have(object));
+	sp_recorder_free_cancel(object, &tried);
+	assert_true(sp_filter_may_have(object));
+	p = load();
+	assert_true(p->samples[0].freed_ns == SP_NEVER);
+	sp_profile_free(p);
+	sp_recorder_free(object);
+	p = load();
+	assert_int_equal(p->n_samples, 1);
+	assert_true(p->samples[0].freed_ns != SP_NEVER);
+	assert_int_equal(p->samples[0].age_bytes, 0);
+	sp_profile_free(p);
+	/* For what is no sample both are nothing. */
+	sp_recorder_free_begin(&object[9], &tried);
+	sp_recorder_free_commit(&tried);
+	sp_recorder_free_cancel(&object[9], &tried);
+	assert_false(sp_filter_may_have(&object[9]));
+}
+
+/* An address that comes back was freed unseen. */
+static void test_missed(void **state)
+{
+	struct sp_profile *p;
+
+	(void)state;
+	sample(object, 10);
+	sample(object, 20);
+	assert_int_equal(losses(SP_LOSS_FREE_MISSED), 1);
+	p = load();
+	assert_int_equal(p->n_samples, 2);
+	assert_true(p->samples[0].freed_ns != SP_NEVER);
+	assert_true(p->samples[0].free_missed);
+	assert_true(p->samples[1].freed_ns == SP_NEVER);
+	sp_profile_free(p);
+	sp_recorder_free(object);
+}
+
+/* Of its parent's objects a child records nothing, and counts no loss. */
+static void test_other_generation(void **state)
+{
+	struct sp_profile *p;
+	uint64_t before;
+
+	(void)state;
+	sample(&object[0], 10);
+	sample(&object[1], 10);
+	before = agent_fixture_losses();
+	atomic_store(&process.generation, 2);
+	sp_thread.generation = 2;
+	sp_recorder_free(&object[0]);
+	sample(&object[1], 20);
+	p = load();
+	assert_int_equal(p->n_samples, 3);
+	assert_true(p->samples[0].freed_ns == SP_NEVER);
+	assert_true(p->samples[1].freed_ns == SP_NEVER);
+	sp_profile_free(p);
+	assert_int_equal(losses(SP_LOSS_FREE_MISSED), 0);
+	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 0);
+	assert_in_range(agent_fixture_losses(), before, before + 1);
+	sp_recorder_free(&object[1]);
+}
+
+/* Nowhere to write: counted; and what has no record is not in the live set. */
+static void test_no_lane(void **state)
+{
+	struct sp_lane *lanes[SP_LANES];
+	uint8_t hint = 0;
+
+	(void)state;
+	sample(&object[0], 10);
+	for (int i = 0; i < SP_LANES; i++)
+		lanes[i] = sp_lane_take(&hint);
+	sp_recorder_free(&object[0]);
+	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 1);
+	sample(&object[1], 10);
+	assert_int_equal(losses(SP_LOSS_NO_LANE), 1);
+	assert_false(sp_filter_may_have(&object[1]));
+	for (int i = 0; i < SP_LANES; i++)
+		sp_lane_give(lanes[i]);
+	assert_int_equal(sp_thread.writing, 0);
+}
+
+/* Resident memory, if it is wanted, and not again within 100 ms. */
+static void test_rss(void **state)
+{
+	struct sp_profile *p;
+
+	(void)state;
+	sp_recorder_rss();
+	process.config.rss = SP_CONFIG_RSS_ON;
+	sp_recorder_rss();
+	sp_recorder_rss();
+	process.config.rss = 0;
+	p = load();
+	assert_int_equal(p->n_rss, 1);
+	assert_in_range(p->rss[0].rss_bytes, 1 << 18, 1ull << 40);
+	sp_profile_free(p);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_freed),   TEST(test_without_age),
+		TEST(test_cancel),  TEST(test_missed),
+		TEST(test_no_lane), TEST(test_other_generation),
+		TEST(test_rss),
+	};
+
+	return cmocka_run_group_tests(tests, begin_all, agent_fixture_end);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* Who has which chunk, against a model that knows everything. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+
+#include "agent/file/ring.h"
+#include "base/rng.h"
+#include "support/agent_fixture.h"
+
+#define LANES 4u
+#define STEPS 200000u
+
+enum { PERMANENT = -1, FREE = 0 };
+
+/* By chunk: its segment. */
+static struct model {
+	int64_t owners[200];
+	uint64_t n;
+	uint64_t n_permanent;
+	uint32_t oldest; /* as was told at the last turn */
+	uint32_t covered;
+	uint32_t current;
+} model;
+
+static struct sp_lane *lanes[LANES];
+static uint64_t lane_chunks[LANES];
+
+static void begin(uint64_t n)
+{
+	uint8_t hint = 0;
+
+	model = (struct model){.n = n, .oldest = 1, .covered = 1, .current = 1};
+	for (unsigned int i = 0; i < LANES; i++) {
+		lanes[i] = sp_lane_take(&hint);
+		lane_chunks[i] = 0;
+		assert_non_null(lanes[i]);
+	}
+	sp_ring_begin(n);
+}
+
+/* What it says is free was free, and not in the hands of another lane that is
+ * held. */
+static void take(uint64_t chunk, int64_t owner, bool is_used, unsigned int lane)
+{
+	const int64_t before = model.owners[chunk];
+
+	assert_in_range(chunk, 1, model.n - 1);
+	assert_true(before == FREE ||
+		    (before > 0 && before < (int64_t)model.oldest));
+	assert_int_equal(is_used, before != FREE);
+	for (unsigned int i = 0; i < LANES; i++)
+		assert_true(i == lane || lane_chunks[i] != chunk);
+	model.owners[chunk] = owner;
+}
+
+static void take_sampled(unsigned int lane)
+{
+	bool is_used;
+	const uint64_t n =
+		sp_ring_take(lanes[lane], model.current, true, &is_used);
+
+	/* It has let go of what it had. */
+	lane_chunks[lane] = 0;
+	if (!n)
+		return;
+	take(n, model.current, is_used, lane);
+	sp_ring_took(lanes[lane], n);
+	lane_chunks[lane] = n;
+}
+
+static void take_permanent(void)
+{
+	bool is_used;
+	const uint64_t n = sp_ring_take_permanent(&is_used);
+
+	if (!n)
+		return;
+	take(n, PERMANENT, is_used, LANES);
+	model.n_permanent++;
+	assert_true(model.n_permanent <= 3 * model.n / 4 + 1);
+}
+
+static void turn(bool is_full, bool is_recorded)
+{
+	struct sp_window window;
+	struct sp_ring_turn t;
+
+	if (!sp_ring_begin_turn(is_full, &t, &window)) {
+		if (is_full)
+			assert_true(model.covered != model.current);
+		return;
+	}
+	assert_true(model.covered == model.current);
+	/* The window's own totals, and never before what was said. */
+	if (window.oldest) {
+		assert_true(window.oldest >= model.oldest);
+		assert_true(window.oldest <= model.covered);
+		assert_true(window.alloc_bytes == 1000 * window.oldest);
+	} else {
+		assert_int_equal(model.oldest, 1);
+	}
+	assert_true(sp_ring_has_turn(&t));
+	sp_ring_end_turn(&t, is_recorded);
+	if (!is_recorded)
+		return;
+	if (window.oldest)
+		model.oldest = (uint32_t)window.oldest;
+	model.current++;
+}
+
+static void cover(void)
+{
+	const struct sp_window window = {.alloc_bytes = 1000 * model.current};
+
+	if (model.covered == model.current)
+		return;
+	sp_ring_cover(model.current, &window);
+	model.covered = model.current;
+}
+
+static void check(void)
+{
+	uint64_t extent = 1;
+
+	assert_int_equal(sp_ring_segment(), model.current);
+	assert_int_equal(sp_ring_covered(), model.covered);
+	for (uint32_t s = model.oldest; s <= model.current; s++) {
+		uint64_t at = 0;
+
+		for (uint64_t n = 1; n < model.n; n++) {
+			if (model.owners[n] != s)
+				continue;
+			at = sp_ring_next_of(s, at);
+			assert_int_equal(at, n);
+		}
+		assert_int_equal(sp_ring_next_of(s, at), 0);
+	}
+	for (uint64_t n = 1; n < model.n; n++)
+		if (model.owners[n] != FREE)
+			extent = n + 1;
+	assert_int_equal(sp_ring_extent(), extent);
+}
+
+static void step(struct sp_rng *rng)
+{
+	const unsigned int lane = (unsigned int)(sp_rng_next(rng) % LANES);
+
+	switch (sp_rng_next(rng) % 16) {
+	case 0:
+		if (model.n_permanent < model.n / 8)
+			take_permanent();
+		break;
+	case 1:
+	case 2:
+		turn(false, true);
+		break;
+	case 3:
+		turn(sp_rng_next(rng) % 8 == 0, sp_rng_next(rng) % 8 > 0);
+		break;
+	case 4:
+	case 5:
+	case 6:
+		cover();
+		break;
+	case 7:
+		/* Somebody else may take the chunk of an idle lane. */
+		sp_lane_give(lanes[lane]);
+		lane_chunks[lane] = 0;
+		atomic_store(&lanes[lane]->holder, &model);
+		break;
+	default:
+		/* Not so often that there is nothing left for the others. */
+		if (sp_ring_covered() == sp_ring_segment() ||
+		    sp_rng_next(rng) % 4 == 0)
+			take_sampled(lane);
+	}
+}
+
+static void run(uint64_t n)
+{
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 31, n);
+	begin(n);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		step(&rng);
+		if (i % 64 == 0)
+			check();
+	}
+	/* It did turn, and so did what it discards. */
+	assert_true(model.oldest > 100);
+	assert_true(model.current - model.oldest < 16);
+}
+
+static void test_sizes(void **state)
+{
+	(void)state;
+	run(16);
+	agent_fixture_close();
+	run(37);
+	agent_fixture_close();
+	run(200);
+}
+
+/* About half of the file is the past, if segments are covered in time. */
+static void test_share(void **state)
+{
+	bool is_used;
+
+	(void)state;
+	begin(100);
+	for (unsigned int i = 0; i < 10000; i++) {
+		turn(false, true);
+		cover();
+		take_sampled(0);
+		assert_true(lane_chunks[0]);
+		if (i > 200) {
+			uint64_t kept = 0;
+
+			for (uint64_t n = 1; n < model.n; n++)
+				kept += model.owners[n] >= model.oldest;
+			assert_in_range(kept, 45, 80);
+		}
+	}
+	/* Three quarters for good, the others turn on. */
+	while (sp_ring_take_permanent(&is_used))
+		model.n_permanent++;
+	assert_true(model.n_permanent <= 75);
+}
+
+/* A lane whose holder stopped keeps its chunk, however often the ring turns. */
+static void test_stopped(void **state)
+{
+	uint64_t kept;
+
+	(void)state;
+	begin(40);
+	take_sampled(1);
+	kept = lane_chunks[1];
+	for (unsigned int i = 0; i < 1000; i++) {
+		turn(false, true);
+		cover();
+		take_sampled(0); /* take() looks at it */
+	}
+	assert_int_equal(lane_chunks[1], kept);
+	assert_int_equal(model.owners[kept], 1);
+	assert_true(model.oldest > 1);
+}
+
+/* A turn that somebody has left is made by another, and not once more by him
+ * who comes back late. */
+static void test_turn_that_was_left(void **state)
+{
+	const struct timespec second = {1, 1000000};
+	struct sp_ring_turn left, other;
+	struct sp_window window;
+
+	(void)state;
+	begin(40);
+	assert_true(sp_ring_begin_turn(true, &left, &window));
+	assert_false(sp_ring_begin_turn(true, &other, &window));
+	nanosleep(&second, NULL);
+	assert_true(sp_ring_begin_turn(true, &other, &window));
+	assert_false(sp_ring_has_turn(&left));
+	sp_ring_end_turn(&left, true);
+	assert_int_equal(sp_ring_segment(), 1);
+	sp_ring_end_turn(&other, true);
+	assert_int_equal(sp_ring_segment(), 2);
+	sp_ring_end_turn(&left, true);
+	assert_int_equal(sp_ring_segment(), 2);
+	/* Likewise what covers it. */
+	sp_ring_cover(2, &(struct sp_window){.mark = 5});
+	sp_ring_cover(1, &(struct sp_window){.mark = 6});
+	assert_int_equal(sp_ring_covered(), 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),
+		cmocka_unit_test_teardown(test_turn_that_was_left,
+					  agent_fixture_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
+}

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: MIT */
+/* Exact totals: never lost, whoever adds to them and whenever. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "agent/file/slots.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/thread/classes.h"
+#include "base/rng.h"
+#include "format/record.h"
+#include "support/agent_fixture.h"
+
+#define OWNED_MAX (SP_FORMAT_SLOTS - 1)
+
+/* The newer valid copy of a slot as it stands in the file; zero if none. */
+static struct sp_slot_copy read_slot(const char *path, unsigned int i)
+{
+	struct sp_slot slot;
+	struct sp_slot_copy best;
+	FILE *f = fopen(path, "rbe");
+
+	assert_non_null(f);
+	assert_int_equal(
+		fseek(f, (long)(SP_FORMAT_SLOTS_OFFSET + i * sizeof(slot)),
+		      SEEK_SET),
+		0);
+	assert_int_equal(fread(&slot, sizeof(slot), 1, f), 1);
+	fclose(f);
+	memset(&best, 0, sizeof(best));
+	for (int k = 0; k < 2; k++) {
+		const struct sp_slot_copy *c = &slot.copy[k];
+
+		if (c->seq == 0)
+			continue;
+		assert_int_equal(c->seq & 1, k);
+		assert_true(c->check == sp_format_check(FIXTURE_FILE_ID,
+							SP_CHECK_SLOT, c,
+							sizeof(*c)));
+		if (c->seq > best.seq)
+			best = *c;
+	}
+	return best;
+}
+
+/* A slot as the model has it. */
+struct model_slot {
+	uint16_t owner;
+	uint64_t bytes, objects, base_bytes, base_objects;
+	uint32_t thread; /* 0: free */
+};
+
+static void check_slot(const char *path, const struct model_slot *m,
+		       unsigned int i)
+{
+	struct sp_slot_copy c = read_slot(path, i);
+
+	assert_true(c.alloc_bytes == m->bytes);
+	assert_true(c.alloc_objects == m->objects);
+	assert_int_equal(c.thread, m->thread);
+	if (!m->thread)
+		return;
+	assert_true(c.base_bytes == m->base_bytes);
+	assert_true(c.base_objects == m->base_objects);
+	assert_int_equal(c.tid, syscall(SYS_gettid));
+}
+
+/* Which slot a claim gets: the first that is free. */
+static unsigned int model_claim(struct model_slot *model, uint32_t index)
+{
+	for (unsigned int i = 1; i < 8; i++) {
+		if (model[i].thread)
+			continue;
+		model[i].thread = index;
+		model[i].base_bytes = model[i].bytes;
+		model[i].base_objects = model[i].objects;
+		return i;
+	}
+	fail();
+	return 0;
+}
+
+/* Random claims, additions and releases beside an array of plain numbers. */
+static void test_model(void **state)
+{
+	struct model_slot model[8] = {0};
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_rng rng;
+	uint32_t index = 0;
+	unsigned int owned = 0;
+
+	(void)state;
+	sp_rng_init(&rng, 11, 1);
+	for (int i = 0; i < 4000; i++) {
+		uint64_t n = sp_rng_next(&rng) >> 34;
+		unsigned int at = sp_rng_next(&rng) % 8;
+		struct model_slot *m = &model[at];
+
+		if (at && !m->thread && owned < 7) {
+			at = model_claim(model, ++index);
+			m = &model[at];
+			m->owner = sp_slots_claim(index);
+			owned++;
+		} else if (at && i % 5 == 0) {
+			assert_int_equal(sp_slots_release(m->owner), 0);
+			m->thread = 0;
+			owned--;
+			check_slot(path, m, at);
+			continue;
+		}
+		sp_slots_add(m->owner, n, n % 7);
+		m->bytes += n;
+		m->objects += n % 7;
+		check_slot(path, m, at);
+	}
+	for (unsigned int i = 0; i < 8; i++) {
+		struct sp_slots_totals got;
+		uint64_t want_bytes = 0, want = 0;
+
+		check_slot(path, &model[i], i);
+		sp_slots_total(&got, 1 << 20);
+		for (unsigned int k = 0; k < 8; k++) {
+			want_bytes += model[k].bytes;
+			want += model[k].objects;
+		}
+		assert_true(got.bytes == want_bytes && got.objects == want);
+		assert_true(!got.unsampled_bytes && !got.unsampled_objects);
+	}
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* Totals from before there was a file reach it with the next flush. */
+static void test_before_file(void **state)
+{
+	uint16_t slot = sp_slots_claim(9);
+	struct sp_slot_copy c;
+	const char *path;
+
+	(void)state;
+	sp_slots_add(slot, 100, 2);
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(read_slot(path, 1).seq, 0);
+	sp_slots_flush_all();
+	c = read_slot(path, 1);
+	assert_true(c.alloc_bytes == 100 && c.alloc_objects == 2);
+	assert_int_equal(c.thread, 9);
+	/* Of an owner that comes later the file knows at once. */
+	slot = sp_slots_claim(10);
+	assert_int_equal(read_slot(path, slot).thread, 10);
+	agent_fixture_close();
+	c = read_slot(path, 1);
+	assert_true(c.alloc_bytes == 100);
+}
+
+/* More threads than slots: the last share slot 0 and are counted. */
+static void test_too_many(void **state)
+{
+	static uint16_t slots[OWNED_MAX + 2];
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_slots_totals totals;
+	uint64_t losses[SP_FORMAT_LOSSES];
+
+	(void)state;
+	for (uint32_t i = 0; i < OWNED_MAX + 2; i++) {
+		slots[i] = sp_slots_claim(i + 1);
+		sp_slots_add(slots[i], 1000 + i, 1);
+		for (uint32_t k = 0; k < i && i < OWNED_MAX; k++)
+			assert_int_not_equal(slots[k], slots[i]);
+	}
+	assert_int_equal(slots[OWNED_MAX], 0);
+	assert_int_equal(slots[OWNED_MAX + 1], 0);
+	sp_diag_read(losses);
+	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
+	sp_slots_total(&totals, 1 << 20);
+	assert_int_equal(totals.objects, OWNED_MAX + 2);
+	/* None has a slab, nor have two a slot. */
+	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 2) << 20);
+	assert_int_equal(sp_slots_unseen(slots[0], 1 << 20), 2 << 20);
+	assert_int_equal(sp_slots_unseen(0, 1 << 20), 1 << 20);
+	assert_true(read_slot(path, 0).alloc_bytes ==
+		    2000 + OWNED_MAX + OWNED_MAX + 1);
+	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
+	/* Releasing the shared one frees nothing. */
+	assert_int_equal(sp_slots_release(0), 0);
+	sp_slots_total(&totals, 1 << 20);
+	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 1) << 20);
+	assert_int_equal(sp_slots_claim(9999), 0);
+	sp_slots_add(0, 1, 1);
+	assert_int_equal(read_slot(path, 0).base_bytes, 0);
+}
+
+static void test_tid(void **state)
+{
+	(void)state;
+	assert_int_equal(sp_slots_tid(), syscall(SYS_gettid));
+}
+
+#define THREADS 6
+#define LIVES   60
+#define ROUNDS  300
+
+struct worker {
+	unsigned int index;
+	uint64_t bytes, objects;
+};
+
+/* One thread after another claims, adds, and adds to what all share. */
+static void *add_and_release(void *arg)
+{
+	struct worker *w = arg;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 12, w->index);
+	for (uint32_t life = 0; life < LIVES; life++) {
+		uint16_t mine = sp_slots_claim(1 + w->index * LIVES + life);
+
+		for (int i = 0; i < ROUNDS; i++) {
+			uint64_t n = sp_rng_next(&rng) >> 40;
+
+			sp_slots_add(i % 4 ? mine : 0, n, 3);
+			w->bytes += n;
+			w->objects += 3;
+		}
+		sp_slots_release(mine);
+	}
+	return NULL;
+}
+
+static void test_threads(void **state)
+{
+	struct worker workers[THREADS];
+	pthread_t threads[THREADS];
+	const char *path = agent_fixture_open(1 << 20);
+	struct sp_slots_totals totals;
+	uint64_t bytes = 0, objects = 0, in_file = 0;
+
+	(void)state;
+	for (unsigned int i = 0; i < THREADS; i++) {
+		workers[i] = (struct worker){i, 0, 0};
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						add_and_release, &workers[i]),
+				 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(threads[i], NULL);
+		bytes += workers[i].bytes;
+		objects += workers[i].objects;
+	}
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == bytes);
+	assert_true(totals.objects == objects);
+	/* The last addition of every slot has reached the file by itself. */
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		struct sp_slot_copy c = read_slot(path, i);
+
+		in_file += c.alloc_bytes;
+		assert_int_equal(c.thread, 0);
+		if (i > THREADS + 1)
+			assert_int_equal(c.seq, 0);
+	}
+	assert_true(in_file == bytes);
+}
+
+#define MEETINGS 20000u
+
+struct pair {
+	pthread_barrier_t barrier;
+	const char *path;
+	unsigned int missing; /* times that the file was behind */
+};
+
+static void *add_together(void *arg)
+{
+	struct pair *p = arg;
+
+	for (unsigned int i = 1; i <= MEETINGS; i++) {
+		pthread_barrier_wait(&p->barrier);
+		sp_slots_add(0, 1, 1);
+		if (pthread_barrier_wait(&p->barrier) ==
+		    PTHREAD_BARRIER_SERIAL_THREAD)
+			p->missing +=
+				read_slot(p->path, 0).alloc_bytes != 2 * i;
+	}
+	return NULL;
+}
+
+/* Two additions at the same moment: one thread finds the other busy with the
+ * copy, and goes away; both are in the file all the same. */
+static void test_at_once(void **state)
+{
+	struct pair p = {.missing = 0};
+	pthread_t other;
+
+	(void)state;
+	p.path = agent_fixture_open(1 << 20);
+	assert_int_equal(pthread_barrier_init(&p.barrier, NULL, 2), 0);
+	assert_int_equal(pthread_create(&other, NULL, add_together, &p), 0);
+	add_together(&p);
+	pthread_join(other, NULL);
+	pthread_barrier_destroy(&p.barrier);
+	assert_int_equal(p.missing, 0);
+}
+
+/* A slab belongs to a slot and keeps its counts, whoever owns it. */
+static void test_slab(void **state)
+{
+	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
+	struct sp_classes *slab = sp_slots_classes(slot);
+
+	(void)state;
+	assert_non_null(slab);
+	assert_null(sp_slots_classes(0));
+	assert_ptr_not_equal(sp_slots_classes(other), slab);
+	slab->small[5] = 7;
+	assert_ptr_equal(sp_slots_classes(slot), slab);
+	sp_slots_release(slot);
+	assert_int_equal(sp_slots_claim(3), slot);
+	assert_ptr_equal(sp_slots_classes(slot), slab);
+	assert_int_equal(slab->small[5], 7);
+}
+
+/* Count n objects of size bytes the way a thread does. */
+static void allocate(uint16_t slot, uint64_t n, uint64_t size)
+{
+	for (uint64_t i = 0; i < n; i++)
+		sp_classes_count(sp_slots_classes(slot), size);
+	sp_slots_add(slot, n * size, n);
+}
+
+static uint64_t objects_in_file(const char *path, uint16_t slot)
+{
+	struct sp_class_page page;
+
+	agent_fixture_read_classes(path, slot, &page);
+	return page.alloc_objects;
+}
+
+/* Slabs are copied when much has come together, or when it is demanded. */
+static void test_slab_in_file(void **state)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	uint16_t slot = sp_slots_claim(1);
+	struct sp_class_page page;
+
+	(void)state;
+	allocate(slot, 511, 20);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	allocate(slot, 1, 20);
+	assert_int_equal(objects_in_file(path, slot), 512);
+	/* As many again, up to a limit. */
+	for (uint64_t n = 512; n < 65536; n *= 2) {
+		uint64_t step = n < 16384 ? n : 16384;
+
+		for (uint64_t at = n; at < 2 * n; at += step) {
+			allocate(slot, step - 1, 20);
+			assert_int_equal(objects_in_file(path, slot), at);
+			allocate(slot, 1, 20);
+			assert_int_equal(objects_in_file(path, slot),
+					 at + step);
+		}
+	}
+	allocate(slot, 100, 20);
+	sp_slots_flush_classes(slot);
+	assert_int_equal(objects_in_file(path, slot), 65636);
+	/* Or that many bytes. */
+	allocate(slot, 1, (8 << 20) - 1);
+	assert_int_equal(objects_in_file(path, slot), 65636);
+	allocate(slot, 1, 0);
+	sp_slots_add(slot, 1, 0); /* for 0 bytes */
+	assert_int_equal(objects_in_file(path, slot), 65638);
+	assert_true(agent_fixture_read_classes(path, slot, &page));
+	assert_int_equal(page.alloc_bytes, 65636 * 20 + (8 << 20));
+	assert_int_equal(page.classes[1].objects, 65636);
+	assert_int_equal(page.classes[0].bytes, 1);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* A file that comes late gets them with the next copy. */
+static void test_slab_before_file(void **state)
+{
+	uint16_t slot = sp_slots_claim(1);
+	const char *path;
+
+	(void)state;
+	allocate(slot, 10000, 100);
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	allocate(slot, 1, 100);
+	assert_int_equal(objects_in_file(path, slot), 10001);
+}
+
+/* At the end of a process all slabs are copied, also those whose threads have
+ * ended or never check in again; slots of several groups. */
+static void test_slabs_at_end(void **state)
+{
+	enum { SLOTS = 3 * SP_FORMAT_CLASS_SLOTS };
+	const char *path = agent_fixture_open(1 << 20);
+
+	(void)state;
+	for (uint32_t i = 1; i <= SLOTS; i++) {
+		assert_int_equal(sp_slots_claim(i), i);
+		sp_classes_count(sp_slots_classes((uint16_t)i), i);
+	}
+	sp_slots_release(5);
+	sp_slots_flush_all_classes();
+	for (uint16_t i = 1; i <= SLOTS; i++) {
+		struct sp_class_page page;
+
+		assert_true(agent_fixture_read_classes(path, i, &page));
+		assert_int_equal(page.alloc_bytes, i);
+		assert_int_equal(page.alloc_objects, 1);
+	}
+	assert_int_equal(objects_in_file(path, 0), 0);
+	assert_true(agent_fixture_losses() == 0);
+}
+
+/* A forked child counts from zero, in the memory of its parent's slabs, and
+ * does not publish what stands there from before. */
+static void test_slab_after_fork(void **state)
+{
+	struct sp_classes *slab = sp_slots_classes(sp_slots_claim(1));
+	struct sp_classes *second = sp_slots_classes(sp_slots_claim(2));
+	const char *path;
+
+	(void)state;
+	slab->small[8] = second->small[9] = 1000;
+	sp_slots_reset();
+	/* The event that the fork interrupted goes on. */
+	slab->small[8]++;
+	path = agent_fixture_open(1 << 20);
+	assert_int_equal(sp_slots_claim(1), 1);
+	assert_ptr_equal(sp_slots_classes(1), slab);
+	assert_int_equal(slab->small[8], 0);
+	assert_int_equal(sp_slots_claim(2), 2);
+	sp_slots_flush_all_classes();
+	assert_int_equal(objects_in_file(path, 2), 0);
+	assert_ptr_equal(sp_slots_classes(2), second);
+	assert_int_equal(second->small[9], 0);
+}
+
+/* No room in the file: counted, and nothing else happens. */
+static void test_slab_in_full_file(void **state)
+{
+	struct sp_lane *lane;
+	const char *path = agent_fixture_open(2 * SP_FORMAT_CHUNK_BYTES);
+	uint16_t slot = sp_slots_claim(1);
+	uint64_t losses[SP_FORMAT_LOSSES];
+	uint8_t hint = 0;
+
+	(void)state;
+	lane = sp_lane_take(&hint);
+	sp_writer_info(lane, "key", "value", 5);
+	allocate(slot, 5000, 10);
+	sp_diag_read(losses);
+	assert_int_equal(losses[SP_LOSS_CLASS_TOTALS], 1);
+	assert_int_equal(agent_fixture_losses(), 1);
+	assert_int_equal(objects_in_file(path, slot), 0);
+	assert_int_equal(read_slot(path, slot).alloc_objects, 5000);
+}
+
+#define COUNTED 3000000u
+
+static void *count_on(void *slab)
+{
+	for (uint64_t i = 0; i < COUNTED; i++)
+		sp_classes_count(slab, i % 2000);
+	return NULL;
+}
+
+/* A slab is copied while its owner counts: there is a whole copy at any time,
+ * and the last has everything. */
+static void test_slab_while_counting(void **state)
+{
+	const char *path = agent_fixture_open(1 << 20);
+	uint16_t slot = sp_slots_claim(1);
+	struct sp_classes *slab = sp_slots_classes(slot);
+	struct sp_class_page page;
+	pthread_t thread;
+	uint64_t last = 0;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, count_on, slab), 0);
+	for (int i = 0; i < 300; i++) {
+		sp_slots_flush_classes(slot);
+		assert_true(agent_fixture_read_classes(path, slot, &page));
+		assert_in_range(page.alloc_objects, last, COUNTED);
+		last = page.alloc_objects;
+	}
+	pthread_join(thread, NULL);
+	sp_slots_flush_classes(slot);
+	assert_int_equal(objects_in_file(path, slot), COUNTED);
+}
+
+#define TEST(function)                                                         \
+	cmocka_unit_test_teardown(function, agent_fixture_teardown)
+
+/* What the owner has counted but not added yet is in the total, on the side
+ * where it belongs. */
+static void test_ahead(void **state)
+{
+	struct sp_slots_totals totals;
+	struct sp_classes *classes;
+	uint16_t slot;
+
+	(void)state;
+	agent_fixture_open(1 << 20);
+	slot = sp_slots_claim(1);
+	classes = sp_slots_classes(slot);
+	assert_non_null(classes);
+	sp_slots_set_sampling(slot, true);
+	sp_classes_count(classes, 100);
+	sp_classes_count(classes, 5000);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5100 && totals.objects == 2);
+	assert_true(!totals.unsampled_bytes && !totals.slack_bytes);
+	sp_slots_add(slot, 5100, 2);
+	sp_slots_set_sampling(slot, false);
+	sp_classes_count(classes, 0); /* counts as 1 */
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5101 && totals.objects == 3);
+	assert_true(totals.unsampled_bytes == 1);
+	assert_true(totals.unsampled_objects == 1);
+	sp_slots_add(slot, 1, 1);
+	sp_slots_set_sampling(slot, true);
+	sp_classes_count(classes, 7);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5108 && totals.objects == 4);
+	assert_true(totals.unsampled_bytes == 1);
+	/* Nobody's slot has no slab, and counts at once. */
+	sp_slots_set_sampling(0, false);
+	sp_slots_add(0, 10, 1);
+	sp_slots_set_sampling(0, true);
+	sp_slots_add(0, 10, 1);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.bytes == 5128 && totals.unsampled_bytes == 11);
+	assert_true(!totals.slack_bytes);
+	/* An owner without a slab: what he has not added is not known. */
+	assert_int_equal(sp_slots_claim(2), slot + 1);
+	sp_slots_total(&totals, 1 << 20);
+	assert_true(totals.slack_bytes == 1 << 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_model),
+		TEST(test_before_file),
+		TEST(test_too_many),
+		TEST(test_tid),
+		TEST(test_ahead),
+		TEST(test_threads),
+		TEST(test_at_once),
+		TEST(test_slab),
+		TEST(test_slab_in_file),
+		TEST(test_slab_before_file),
+		TEST(test_slabs_at_end),
+		TEST(test_slab_after_fork),
+		TEST(test_slab_in_full_file),
+		TEST(test_slab_while_counting),
+	};
+
+	sp_slots_init();
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
+}

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* Which period is advised, from profiles made by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "cli/advise.h"
+#include "support/report_fixture.h"
+
+#define R (512ull * 1024)
+
+/* Of a normal law. */
+#define T 1.959963984540054
+
+enum { SMALL, RARE, LARGE };
+
+struct advised {
+	struct fixture *x;
+	struct sp_aggregate *aggregate;
+	struct sp_advise_options options;
+	struct sp_advice *advice;
+};
+
+static struct advised *advised_new(uint64_t period)
+{
+	struct advised *a = calloc(1, sizeof(*a));
+
+	assert_non_null(a);
+	a->x = fixture_new(period);
+	a->options.error = 0.1;
+	a->options.top = 10;
+	fixture_symbol(a->x, SMALL, "small", "a.c", 1);
+	fixture_symbol(a->x, RARE, "rare", "a.c", 2);
+	fixture_symbol(a->x, LARGE, "large", "a.c", 3);
+	return a;
+}
+
+static void advise(struct advised *a)
+{
+	a->aggregate = fixture_aggregate(a->x);
+	assert_int_equal(
+		sp_advise_new(a->aggregate, &a->options, &a->advice, NULL), 0);
+}
+
+static void advised_free(struct advised *a)
+{
+	if (a->advice)
+		sp_advise_free(a->advice);
+	sp_aggregate_free(a->aggregate);
+	fixture_free(a->x);
+	free(a);
+}
+
+static void add(struct advised *a, size_t symbol, uint64_t samples,
+		uint64_t size)
+{
+	fixture_stack(a->x, &symbol, 1, samples, size);
+}
+
+static void assert_close(double value, double expected, double relative)
+{
+	if (!(fabs(value - expected) <= relative * fabs(expected)))
+		fail_msg("%.10g is not %.10g", value, expected);
+}
+
+/* 100 samples of small objects: an error of t / 10; 0.1 takes (t / 0.1)^2 of
+ * them, which a period shorter by that factor gives. */
+static void test_small_objects(void **state)
+{
+	struct advised *a = advised_new(R);
+	const struct sp_advise_site *site;
+
+	(void)state;
+	add(a, SMALL, 100, 64);
+	advise(a);
+	assert_true(sp_advise_can_tell(a->advice));
+	assert_int_equal(a->advice->n_sites, 1);
+	site = &a->advice->sites[0];
+	assert_string_equal(site->name, "small");
+	assert_true(site->can_tell);
+	assert_close(site->error, T / 10, 1e-3);
+	assert_close(site->period.value, R * 100 / (T * T / 0.01), 1e-3);
+	/* The limits of the bytes are those of the period. */
+	assert_close(site->period.lo / site->period.value,
+		     site->bytes.lo / site->bytes.value, 1e-3);
+	assert_close(site->period.hi / site->period.value,
+		     site->bytes.hi / site->bytes.value, 1e-3);
+	/* 136 KiB, as it may be set. */
+	assert_int_equal(a->advice->sites_period_bytes, 128 * 1024);
+	advised_free(a);
+}
+
+/* 1 % of all: a hundred times fewer samples. */
+static void test_small_share(void **state)
+{
+	struct advised *a = advised_new(R);
+	const double needed = (double)R * 100 / (T * T / 0.01);
+
+	(void)state;
+	add(a, SMALL, 10000, 64);
+	advise(a);
+	assert_true(needed > 128 * 1024 && needed < 256 * 1024);
+	assert_int_equal(a->advice->small_period_bytes, 128 * 1024);
+	assert_close(sp_advise_row(a->advice, R).error_small, T / 10, 1e-3);
+	assert_close(sp_advise_row(a->advice, R).error_all, T / 100, 1e-3);
+	advised_free(a);
+}
+
+/* Nobody says that the small share is of large objects. */
+static void test_small_share_of_small_objects(void **state)
+{
+	struct advised *a = advised_new(R);
+
+	(void)state;
+	add(a, LARGE, 1000, 3 * R);
+	advise(a);
+	assert_close(sp_advise_row(a->advice, R).error_small,
+		     T / sqrt(0.01 * a->advice->sites[0].bytes.value / R),
+		     1e-3);
+	assert_true(sp_advise_row(a->advice, R).error_all <
+		    0.05 * sp_advise_row(a->advice, R).error_small);
+	advised_free(a);
+}
+
+static void test_rows(void **state)
+{
+	struct advised *a = advised_new(R);
+	const struct sp_advise_row *rows;
+
+	(void)state;
+	add(a, SMALL, 10000, 64);
+	advise(a);
+	rows = a->advice->rows;
+	assert_int_equal(rows[0].period_bytes, R / 64);
+	assert_int_equal(rows[3].period_bytes, R);
+	assert_int_equal(rows[5].period_bytes, R * 16);
+	for (size_t i = 0; i < SP_ADVISE_ROWS; i++) {
+		/* Of 3.25 seconds. */
+		const double rate = 10000 / 3.25 * R / rows[i].period_bytes;
+
+		assert_close(rows[i].samples_per_s, rate, 1e-2);
+		assert_close(rows[i].processor,
+			     rate * SP_ADVISE_SAMPLE_NS * 1e-9, 1e-2);
+		assert_close(rows[i].bytes_per_hour,
+			     rate * 3600 * SP_ADVISE_SAMPLE_BYTES, 1e-2);
+		assert_close(rows[i].error_all, T / sqrt(rate * 3.25), 1e-2);
+		assert_true(rows[i].error_first == rows[i].error_last);
+	}
+	advised_free(a);
+}
+
+/* What has too few samples is listed, and nothing is said of it. */
+static void test_too_few_of_a_site(void **state)
+{
+	struct advised *a = advised_new(R);
+	const struct sp_advice *v;
+
+	(void)state;
+	add(a, SMALL, 100, 64);
+	add(a, RARE, 5, 64);
+	advise(a);
+	v = a->advice;
+	assert_int_equal(v->n_sites, 2);
+	assert_int_equal(v->n_told, 1);
+	assert_int_equal(v->first, 1);
+	assert_int_equal(v->last, 1);
+	assert_false(v->sites[1].can_tell);
+	/* It has no say in what is proposed. */
+	assert_int_equal(v->sites_period_bytes, 128 * 1024);
+	advised_free(a);
+}
+
+static void test_least_period_counts(void **state)
+{
+	struct advised *a = advised_new(R);
+
+	(void)state;
+	add(a, SMALL, 100, 64);
+	add(a, RARE, 50, 64);
+	advise(a);
+	assert_int_equal(a->advice->last, 2);
+	assert_int_equal(a->advice->sites_period_bytes, 64 * 1024);
+	advised_free(a);
+	/* Only of those that were asked for. */
+	a = advised_new(R);
+	a->options.top = 1;
+	add(a, SMALL, 100, 64);
+	add(a, RARE, 50, 64);
+	advise(a);
+	assert_int_equal(a->advice->n_sites, 1);
+	assert_int_equal(a->advice->sites_period_bytes, 128 * 1024);
+	advised_free(a);
+}
+
+static void test_too_few_at_all(void **state)
+{
+	struct advised *a = advised_new(R);
+
+	(void)state;
+	add(a, SMALL, 29, 64);
+	advise(a);
+	assert_false(sp_advise_can_tell(a->advice));
+	/* 5912331 bytes, a thousand samples. */
+	assert_int_equal(a->advice->try_bytes, 4096);
+	advised_free(a);
+	a = advised_new(R);
+	a->x->profile.exact_alloc_bytes = 0;
+	advise(a);
+	assert_false(sp_advise_can_tell(a->advice));
+	assert_int_equal(a->advice->try_bytes, 0);
+	advised_free(a);
+}
+
+/* Everything was recorded: a few objects are enough, and nothing is unsure. */
+static void test_everything(void **state)
+{
+	struct advised *a = advised_new(1);
+	const struct sp_advise_site *site;
+
+	(void)state;
+	add(a, SMALL, 3, 64);
+	advise(a);
+	assert_true(sp_advise_can_tell(a->advice));
+	site = &a->advice->sites[0];
+	assert_true(site->can_tell);
+	assert_true(site->error == 0);
+	assert_true(site->period.lo == site->period.hi);
+	assert_int_equal(a->advice->rows[3].period_bytes, 512 * 1024);
+	advised_free(a);
+}
+
+/* Objects of two periods are seldom missed: far fewer samples are needed, and
+ * another law would do better. */
+static void test_large_objects(void **state)
+{
+	struct advised *a = advised_new(R);
+	const struct sp_advise_site *site;
+
+	(void)state;
+	add(a, LARGE, 100, 2 * R);
+	add(a, SMALL, 2000, 64);
+	advise(a);
+	site = &a->advice->sites[1];
+	assert_string_equal(site->name, "large");
+	assert_true(site->error < 0.5 * T / 10);
+	assert_true(site->period.value > R);
+	assert_true(a->advice->worse_bytes > 1.001);
+	assert_true(a->advice->worse_samples > 0.001);
+	assert_true(a->advice->worse_objects > 1);
+	advised_free(a);
+}
+
+/* Where all objects are small, there is no better law for bytes. */
+static void test_no_better_law(void **state)
+{
+	struct advised *a = advised_new(R);
+
+	(void)state;
+	add(a, SMALL, 2000, 64);
+	advise(a);
+	assert_close(a->advice->worse_bytes, 1, 1e-3);
+	assert_true(a->advice->worse_samples < 1e-3);
+	assert_close(a->advice->worse_objects, 1, 1e-3);
+	advised_free(a);
+}
+
+/* Each sample counts with its own period. */
+static void test_mixed_periods(void **state)
+{
+	struct advised *a = advised_new(R);
+
+	(void)state;
+	add(a, SMALL, 100, 64);
+	a->x->next.period_bytes = R / 4;
+	add(a, SMALL, 400, 64);
+	advise(a);
+	assert_true(a->advice->is_mixed);
+	assert_int_equal(a->advice->period_bytes, R);
+	/* 200 periods of R. */
+	assert_close(a->advice->sites[0].bytes.value, 200.0 * R, 1e-3);
+	assert_close(a->advice->sites[0].period.value, R * 200 / (T * T / 0.01),
+		     1e-3);
+	advised_free(a);
+}
+
+/* Exact totals by size are the sizes of the program. */
+static void test_exact_sizes(void **state)
+{
+	struct advised *a = advised_new(R);
+	struct sp_profile *p = &a->x->profile;
+	const unsigned int class = sp_format_class(64);
+
+	(void)state;
+	p->has_classes = true;
+	p->classes[class].bytes = 64 * 1000000;
+	p->classes[class].objects = 1000000;
+	p->exact_alloc_bytes = 64 * 1000000;
+	p->exact_alloc_objects = 1000000;
+	add(a, SMALL, 100, 64);
+	advise(a);
+	assert_true(a->advice->is_exact);
+	assert_close(sp_design_bytes(&a->advice->sizes), 64e6, 1e-12);
+	assert_close(sp_advise_row(a->advice, R).samples_per_s, 64e6 / R / 3.25,
+		     1e-3);
+	advised_free(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_small_objects),
+		cmocka_unit_test(test_small_share),
+		cmocka_unit_test(test_small_share_of_small_objects),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_too_few_of_a_site),
+		cmocka_unit_test(test_least_period_counts),
+		cmocka_unit_test(test_too_few_at_all),
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_large_objects),
+		cmocka_unit_test(test_no_better_law),
+		cmocka_unit_test(test_mixed_periods),
+		cmocka_unit_test(test_exact_sizes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

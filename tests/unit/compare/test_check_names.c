@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* What is the same function on both sides: overloads, lambdas, other inlining,
+ * other names. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "compare/check.h"
+#include "gate/format.h"
+#include "support/gate_scene.h"
+#include "support/text_checks.h"
+
+/* Overloads are functions of their own, and read without parameters where that
+ * is clear. */
+static void test_overloads(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+		add(s, run, "ns::over(int)<main", i ? 8000 : 4000);
+		add(s, run, "ns::over(double)<main", i ? 4000 : 8000);
+		add(s, run, "libz.so!ns::one(int)<main", i ? 9000 : 4000);
+	}
+	f = judge(s, "sites=+5%");
+	assert_int_equal(f->n_rejected, 2);
+	assert_string_equal(f->culprits[0].name, "libz.so!ns::one");
+	assert_string_equal(f->culprits[1].name, "libz.so!ns::one < main");
+	assert_string_equal(f->culprits[2].name, "ns::over(int)");
+	assert_verdict(s, "site(^ns::over$)=+5%", SP_VERDICT_PASS);
+	assert_verdict(s, "site(over.int)=+5%", SP_VERDICT_REGRESSION);
+	scene_free(s);
+}
+
+#define LAMBDA(n) "main::{lambda(int)#" #n "}::operator()(int) const<main"
+
+/* One more lambda in front of others gives them other numbers. */
+static void test_lambdas_with_other_numbers(void **state)
+{
+	(void)state;
+	for (unsigned int grown = 0; grown < 2; grown++) {
+		struct scene *s = scene_new(1);
+		const struct sp_finding *f;
+
+		add(s, s->old[0], LAMBDA(1), 4000);
+		add(s, s->old[0], LAMBDA(2), 20000);
+		add(s, s->new[0], LAMBDA(1), 100);
+		add(s, s->new[0], LAMBDA(2), 4000);
+		add(s, s->new[0], LAMBDA(3), grown ? 40000 : 20000);
+		for (int i = 0; i < 2; i++) {
+			struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+			/* numbers as before, and one that a few samples miss
+			 */
+			add(s, run, "f::$_0::operator()<main", 4000);
+			add(s, run, "g::{lambda()#1}::operator()<main", 4000);
+		}
+		add(s, s->new[0], "g::{lambda()#2}::operator()<main", 5);
+		f = judge(s, "sites=+10%&64K");
+		assert_int_equal(s->check->comparable.n_notes, 1);
+		assert_has(s->check->comparable.note[0],
+			   "main::{lambda(int)#*}::operator()(int) const");
+		assert_int_equal(f->verdict, grown ? SP_VERDICT_REGRESSION
+						   : SP_VERDICT_PASS);
+		if (grown)
+			assert_string_equal(
+				f->culprits[0].name,
+				"main::{lambda(int)#*}::operator()");
+		scene_free(s);
+	}
+}
+
+/* A function that has no frame on one side, since it is inlined there: its
+ * bytes are its caller's.  What is new in truth makes its caller grow, too. */
+static void test_other_inlining(void **state)
+{
+	const struct sp_finding *f;
+
+	(void)state;
+	for (int is_back = 0; is_back < 2; is_back++) {
+		struct scene *s = scene_new(1);
+		struct sp_summary *plain = is_back ? s->new[0] : s->old[0];
+		struct sp_summary *debug = is_back ? s->old[0] : s->new[0];
+
+		add(s, plain, "work<main", 9000);
+		add(s, debug, "inner<outer<work<main", 6000);
+		add(s, debug, "outer<work<main", 3000);
+		add(s, plain, "libz.so!inflate<main", 3000);
+		add(s, debug, "libz.so!deep<libz.so!inflate<main", 3000);
+		f = judge(s, "sites=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		assert_has(f->why, "other inlining");
+		assert_int_equal(f->n_moved, is_back ? 2 : 3);
+		assert_int_equal(f->n_culprits, 0);
+		/* two functions in truth, one of them new */
+		add(s, s->new[0], "fresh<work<main", 2000);
+		f = judge(s, "sites=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+		scene_free(s);
+	}
+}
+
+/* Patterns, too: what is inlined on one side is not in them there. */
+static void test_patterns_and_inlining(void **state)
+{
+	struct scene *s = scene_new(1);
+	const struct sp_finding *f;
+
+	(void)state;
+	add(s, s->old[0], "work<main", 9000);
+	add(s, s->new[0], "work<main", 6000);
+	add(s, s->new[0], "parse_it<work<main", 3000);
+	f = judge(s, "site(^parse_)=+10%");
+	assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+	assert_has(f->why, "other inlining");
+	assert_false(f->culprits[0].is_comparable);
+	assert_false(f->culprits[0].is_certain);
+	assert_false(f->culprits[0].is_new);
+	/* new in truth: all that is around it has grown as much */
+	add(s, s->new[0], "parse_that<work<main", 3000);
+	assert_verdict(s, "site(^parse_that)=+10%", SP_VERDICT_REGRESSION);
+	assert_true(s->check->findings[0].culprits[0].is_new);
+	scene_free(s);
+	/* gone, or inlined */
+	s = scene_new(1);
+	add(s, s->old[0], "parse_it<work<main", 3000);
+	add(s, s->old[0], "work<main", 3000);
+	add(s, s->new[0], "work<main", 6000);
+	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_CANNOT_TELL);
+	scene_free(s);
+	s = scene_new(1);
+	add(s, s->old[0], "libz.so!parse_it<work<main", 3000);
+	add(s, s->old[0], "work<main", 3000);
+	add(s, s->new[0], "work<main", 6000);
+	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_PASS);
+	scene_free(s);
+}
+
+static void add_nameless(struct sp_summary *run)
+{
+	run->nameless = calloc(1, sizeof(*run->nameless));
+	assert_non_null(run->nameless);
+	run->nameless[0] = (struct sp_nameless){strdup(""), strdup("/bin/app"),
+						strdup("is not there")};
+	run->n_nameless = 1;
+}
+
+/* The old binary is gone: its functions have no names. */
+static void test_names_are_missing(void **state)
+{
+	const struct sp_comparable *can;
+	const struct sp_finding *f;
+
+	(void)state;
+	/* few samples tell only with the symbolizer's word */
+	for (int is_known = 0; is_known < 2; is_known++) {
+		struct scene *s = scene_new(1);
+		const unsigned int n = is_known ? 5 : 300;
+
+		add(s, s->old[0], "[unknown]<libc.so!start", n);
+		add(s, s->new[0], "leaf<main<libc.so!start", 2 * n);
+		for (int i = 0; i < 2; i++)
+			add(s, i ? s->new[0] : s->old[0], "libz.so!inflate",
+			    i ? 600 : 300);
+		if (is_known)
+			add_nameless(s->old[0]);
+		f = judge(s, "sites=+10%&4K");
+		can = &s->check->comparable;
+		assert_int_equal(can->names.n_mixed, 1);
+		assert_has(can->note[0], is_known ? "old.sprof: no names in "
+						    "/bin/app"
+						  : "no names in the program");
+		assert_has(can->note[0], "1 of 2 call paths");
+		/* the rest is compared as ever */
+		assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
+		assert_int_equal(f->n_rejected, 1);
+		assert_string_equal(f->culprits[0].name, "libz.so!inflate");
+		f = judge(s, "sites=+200%&4K");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		assert_has(f->why, "names in some runs only");
+		assert_int_equal(s->check->n_renamed, 0);
+		f = judge(s, "site(^leaf$)=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		/* it may be among those without a name */
+		f = judge(s, "site(^nothing$)=+10%");
+		assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
+		assert_verdict(s, "module(libz)=+10%", SP_VERDICT_REGRESSION);
+		assert_verdict(s, "site(^inflate$)=+10%",
+			       SP_VERDICT_REGRESSION);
+		scene_free(s);
+	}
+}
+
+/* Where neither side has names, or by chance, nothing is mixed. */
+static void test_names_that_neither_side_has(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		add(s, i ? s->new[0] : s->old[0], "libz.so![unknown]<main",
+		    i ? 600 : 300);
+		add(s, i ? s->new[0] : s->old[0], "libz.so!inflate<main", 100);
+	}
+	add(s, s->old[0], "liby.so![unknown]<main", 11);
+	add(s, s->new[0], "liby.so!f<main", 11);
+	assert_verdict(s, "site(^.unknown.$)=+10%", SP_VERDICT_REGRESSION);
+	assert_int_equal(s->check->comparable.names.n_mixed, 0);
+	assert_int_equal(s->check->comparable.n_notes, 0);
+	add(s, s->old[0], "liby.so![unknown]<x<main", 1);
+	add(s, s->new[0], "liby.so!f<main", 1);
+	judge(s, "sites=+10%");
+	assert_int_equal(s->check->comparable.names.n_mixed, 1);
+	scene_free(s);
+}
+
+/* Three frames, in the text each behind the other and "<"; names have some,
+ * too. */
+static void add_long(struct scene *s, struct sp_summary *run, unsigned int n)
+{
+	static const char *const names[] = {
+		"std::vector<std::pair<std::string, std::map<int, long> > >::"
+		"insert_all_of(std::vector<std::pair<std::string, int> > "
+		"const&)",
+		"ns::operator<(long, long)", "main"};
+	const struct sp_acc acc = gate_samples(n, 16, R);
+	struct sp_path_rows *rows = &run->rows[SP_VIEW_ALLOC];
+	uint32_t frames[3], path;
+
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sp_intern_add(&s->paths.frames, names[i],
+					       strlen(names[i]), &frames[i]),
+				 0);
+	assert_int_equal(sp_paths_add(&s->paths, frames, 3, &path), 0);
+	rows->at = calloc(1, sizeof(*rows->at));
+	assert_non_null(rows->at);
+	rows->at[rows->n++] = (struct sp_path_row){path, acc};
+}
+
+/* A name that is too long for a line is shown without what is in its brackets,
+ * and nothing is wider than a screen. */
+static void test_long_names_on_a_screen(void **state)
+{
+	struct scene *s = scene_new(1);
+	struct sp_result result = {.program = "app",
+				   .n_old = 1,
+				   .n_new = 1,
+				   .period_bytes = R,
+				   .limits = &s->limits};
+	char *text, *rest, *line;
+	size_t size;
+	FILE *out;
+
+	(void)state;
+	add_long(s, s->old[0], 100);
+	add_long(s, s->new[0], 900);
+	judge(s, "sites=+10%");
+	result.check = s->check;
+	out = open_memstream(&text, &size);
+	assert_non_null(out);
+	assert_int_equal(sp_check_text_write(out, &result), 0);
+	fclose(out);
+	assert_has(text, " std::vector<...>::insert_all_of\n");
+	assert_has(text, "std::vector<...>::insert_all_of < ...\n");
+	rest = text;
+	while ((line = strsep(&rest, "\n"))) {
+		assert_true(strlen(line) <= 80);
+		assert_true(!*line || line[strlen(line) - 1] != ' ');
+	}
+	free(text);
+	scene_free(s);
+}
+
+/* With few samples a function may be on one side by chance. */
+static void test_too_few_to_be_renamed(void **state)
+{
+	(void)state;
+	for (uint64_t n = 11; n <= 12; n++) {
+		struct scene *s = scene_new(1);
+
+		for (int i = 0; i < 2; i++)
+			add(s, i ? s->new[0] : s->old[0], "leaf<main", 300);
+		add(s, s->old[0], "leaf<stale<main", 30);
+		add(s, s->new[0], "leaf<fresh<main", n);
+		judge(s, "sites=+10%");
+		assert_int_equal(s->check->n_renamed, n >= 12);
+		scene_free(s);
+	}
+}
+
+static void test_renamed(void **state)
+{
+	struct scene *s = scene_new(1);
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		struct sp_summary *run = i ? s->new[0] : s->old[0];
+
+		add(s, run, i ? "leaf<fresh<main" : "leaf<stale<main", 300);
+		add(s, run, i ? "fresh<main" : "stale<main", 300);
+		add(s, run, "leaf<main", 300);
+	}
+	/* same place, other module: not the same function */
+	add(s, s->old[0], "a.so!f<main", 50);
+	add(s, s->new[0], "b.so!f<main", 50);
+	/* the same name's other path does not fit */
+	add(s, s->old[0], "gone<x<main", 5);
+	add(s, s->old[0], "gone<y<main", 100);
+	add(s, s->new[0], "come<x<main", 5);
+	judge(s, "sites=+10%");
+	for (size_t i = 1; i < s->check->n_renamed; i++)
+		print_error("%s -> %s\n", s->check->renamed[i].old,
+			    s->check->renamed[i].new);
+	assert_int_equal(s->check->n_renamed, 1);
+	assert_string_equal(s->check->renamed[0].old, "stale");
+	assert_string_equal(s->check->renamed[0].new, "fresh");
+	/* a.so!f and b.so!f are looked at, fresh did not change */
+	assert_string_equal(s->check->findings[0].culprits[0].name, "b.so!f");
+	assert_int_equal(s->check->findings[0].n_rejected, 1);
+	scene_free(s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_overloads),
+		cmocka_unit_test(test_lambdas_with_other_numbers),
+		cmocka_unit_test(test_other_inlining),
+		cmocka_unit_test(test_patterns_and_inlining),
+		cmocka_unit_test(test_names_are_missing),
+		cmocka_unit_test(test_names_that_neither_side_has),
+		cmocka_unit_test(test_renamed),
+		cmocka_unit_test(test_long_names_on_a_screen),
+		cmocka_unit_test(test_too_few_to_be_renamed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

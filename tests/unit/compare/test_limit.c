@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* Limits: what they say, what is refused with which words, files of them. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "compare/limit.h"
+#include "support/close.h"
+#include "support/memfile.h"
+#include "support/text_checks.h"
+
+static struct sp_error error;
+
+static void good(struct sp_limits *limits, const char *text)
+{
+	*limits = (struct sp_limits){0};
+	if (sp_limits_add(limits, text, &error) != 0)
+		fail_msg("%s: %s", text, error.message);
+	assert_int_equal(limits->n, 1);
+}
+
+static void refused(const char *text, const char *message)
+{
+	struct sp_limits limits = {0};
+
+	assert_int_equal(sp_limits_add(&limits, text, &error), -EINVAL);
+	assert_has(error.message, message);
+	assert_int_equal(limits.n, 0);
+	sp_limits_done(&limits);
+}
+
+static void test_bounds(void **state)
+{
+	static const struct {
+		const char *text;
+		double growth, amount, cap;
+		bool is_cap, both;
+	} cases[] = {
+		{"alloc_bytes=+3%", 0.03, 0, 0, false, false},
+		{" alloc_bytes = +3.125% ", 0.03125, 0, 0, false, false},
+		{"alloc_bytes=+64K", 0, 65536, 0, false, false},
+		{"alloc_objects=+3%&1000", 0.03, 1000, 0, false, false},
+		{"peak_bytes=+3%&64KiB", 0.03, 65536, 0, false, false},
+		{"live_bytes=+-3%", 0.03, 0, 0, false, true},
+		{"temporary_bytes=24M", 0, 0, 24 << 20, true, false},
+		{"alloc_objects=1000", 0, 0, 1000, true, false},
+		{"sites=+0%", 0, 0, 0, false, false},
+	};
+	struct sp_limits limits;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct sp_limit *l;
+
+		good(&limits, cases[i].text);
+		l = &limits.at[0];
+		assert_close(l->allowance.growth, cases[i].growth, 1e-12);
+		assert_close(l->allowance.amount, cases[i].amount, 1e-12);
+		assert_close(l->cap, cases[i].cap, 1e-12);
+		assert_int_equal(l->is_cap, cases[i].is_cap);
+		assert_int_equal(l->both_ways, cases[i].both);
+		sp_limits_done(&limits);
+	}
+}
+
+static void test_names(void **state)
+{
+	struct sp_limits limits;
+
+	(void)state;
+	good(&limits, "site(^json_=a@b$)=+5%");
+	assert_int_equal(limits.at[0].kind, SP_LIMIT_SITE);
+	assert_non_null(limits.at[0].pattern);
+	assert_null(limits.at[0].phase);
+	assert_int_equal(
+		sp_pattern_search(limits.at[0].pattern, "json_=a@b", &error),
+		1);
+	sp_limits_done(&limits);
+	good(&limits, "alloc_objects@load=+5%");
+	assert_int_equal(limits.at[0].kind, SP_LIMIT_ALLOC_OBJECTS);
+	assert_string_equal(limits.at[0].phase, "load");
+	sp_limits_done(&limits);
+	good(&limits, "site(a@b)@load=+3%");
+	assert_string_equal(limits.at[0].phase, "load");
+	sp_limits_done(&limits);
+	good(&limits, "sites@load=+3%");
+	assert_string_equal(limits.at[0].phase, "load");
+	sp_limits_done(&limits);
+	good(&limits, "alloc_bytes@a phase=+5%");
+	assert_int_equal(limits.at[0].kind, SP_LIMIT_ALLOC_BYTES);
+	assert_string_equal(limits.at[0].phase, "a phase");
+	assert_string_equal(limits.at[0].text, "alloc_bytes@a phase=+5%");
+	sp_limits_done(&limits);
+}
+
+static void test_refusals(void **state)
+{
+	(void)state;
+	refused("alloc_bytes", "has no '='");
+	refused("", "has no '='");
+	refused("=", "is of none of alloc_bytes");
+	refused("alloc=+3%", "is of none of alloc_bytes");
+	refused("alloc_bytes(x)=+3%", "is of none of");
+	refused("site=+3%", "is of none of");
+	refused("site(x=+3%", "no ')'");
+	refused("site((=+3%", "no ')'");
+	refused("site(a[)=+3%", "the limit's pattern");
+	refused("alloc_bytes=", "is none: +3%");
+	refused("alloc_bytes=3%", "is none: +3%");
+	refused("alloc_bytes=-3%", "is none: +3%");
+	refused("alloc_bytes=+", "is none: +3%");
+	refused("alloc_bytes=+%", "is none: +3%");
+	refused("alloc_bytes=+3%&", "is none: +3%");
+	refused("alloc_bytes=+3%&4%", "is none: +3%");
+	refused("alloc_bytes=+64K&3%", "is none: +3%");
+	refused("alloc_bytes=+1e3", "is none: +3%");
+	refused("alloc_objects=+1K", "is none: +3%");
+	refused("alloc_bytes=+-100%", "nothing can shrink");
+	refused("sites=24M", "sites are compared");
+	refused("live_bytes@load=+3%", "only what was allocated");
+	refused("peak_bytes@load=+3%", "only what was allocated");
+}
+
+static void put(struct memfile *file, const char *text)
+{
+	memfile_resize(file, 0);
+	memfile_write(file, 0, text, strlen(text));
+}
+
+static void test_files(void **state)
+{
+	struct sp_limits limits = {0};
+	struct memfile file;
+
+	(void)state;
+	memfile_open(&file);
+	put(&file, "# limits of app\n\n  alloc_bytes = +3%  # exact\r\n"
+		   "site(a#b)=+1%\n\t# indented\npeak_bytes=24M");
+	assert_int_equal(sp_limits_read(&limits, file.path, &error), 0);
+	assert_int_equal(limits.n, 3);
+	assert_string_equal(limits.at[0].text, "alloc_bytes = +3%");
+	assert_string_equal(limits.at[1].text, "site(a#b)=+1%");
+	assert_int_equal(limits.at[0].line, 3);
+	assert_int_equal(limits.at[2].line, 6);
+	assert_ptr_equal(limits.at[2].file, file.path);
+	sp_limits_done(&limits);
+	put(&file, "alloc_bytes=+3%\n\nalloc_bytes=x\n");
+	assert_int_equal(sp_limits_read(&limits, file.path, &error), -EINVAL);
+	assert_has(error.message, "line 3: the limit alloc_bytes=x is none");
+	assert_string_equal(error.file, file.path);
+	sp_limits_done(&limits);
+	memfile_close(&file);
+	assert_int_equal(sp_limits_read(&limits, "/nonexistent", &error),
+			 -ENOENT);
+	sp_limits_done(&limits);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bounds),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_refusals),
+		cmocka_unit_test(test_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "export/heap_v2.h"
+#include "support/export_fixture.h"
+#include "symbols/elffile.h"
+
+enum { MAIN = 0x10, F = 0x20 };
+
+struct document {
+	struct fixture *x;
+	char *text;
+	size_t size;
+};
+
+static int setup(void **state)
+{
+	struct document *d = calloc(1, sizeof(*d));
+	struct fixture *x = fixture_new(4096);
+
+	x->profile.has_frees = true;
+	x->modules[0].start_pc = 0x400000;
+	x->modules[0].end_pc = 0x402000;
+	x->modules[0].path = "/nonexistent/app";
+	x->modules[1].start_pc = 0x7f0000000000;
+	x->modules[1].end_pc = 0x7f0000001000;
+	x->modules[1].path = "/nonexistent/libz.so.1";
+	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
+	fixture_symbol(x, F, "f", "f.c", 1);
+	d->x = x;
+	*state = d;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct document *d = *state;
+
+	free(d->text);
+	fixture_free(d->x);
+	free(d);
+	return 0;
+}
+
+static int write_it(struct document *d, struct sp_error *err)
+{
+	return export_into(d->x, sp_export_heap_v2_write, NULL, &d->text,
+			   &d->size, err);
+}
+
+static void assert_text(struct document *d, const char *want)
+{
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_string_equal(d->text, want);
+}
+
+#define MAPS                                                                   \
+	"\nMAPPED_LIBRARIES:\n"                                                \
+	"00400000-00402000 r-xp 00000000 00:00 0 /nonexistent/app\n"           \
+	"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 "                     \
+	"/nonexistent/libz.so.1\n"
+
+static void test_empty(void **state)
+{
+	assert_text(*state, "heap profile:      0:        0 [     0:        "
+			    "0] @ heap_v2/4096\n" MAPS);
+}
+
+/* A row for each stack and size, as sampled; the first address is in the call,
+ * the others are where calls return to. */
+static void test_rows(void **state)
+{
+	struct document *d = *state;
+	struct fixture *x = d->x;
+
+	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
+	x->next.freed_ns = 5;
+	fixture_samples(x, &x->stacks[0], 2, 100);
+	fixture_samples(x, &x->stacks[0], 1, 70000);
+	x->next.freed_ns = SP_NEVER;
+	fixture_stack(x, (size_t[]){MAIN}, 1, 1, 100)->frames[0].module = 2;
+	assert_text(
+		d,
+		"heap profile:      4:      400 [     7:    70600] @ "
+		"heap_v2/4096\n"
+		"     3:      300 [     5:      500] @ 0x40001f 0x400010\n"
+		"     0:        0 [     1:    70000] @ 0x40001f 0x400010\n"
+		"     1:      100 [     1:      100] @ 0x7f000000000f\n" MAPS);
+}
+
+/* Readers need an address: no row may be lost. */
+static void test_no_stack(void **state)
+{
+	struct document *d = *state;
+
+	fixture_stack(d->x, NULL, 0, 2, 100);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(
+		d->text, "\n     2:      200 [     2:      200] @ 0x1\n"));
+}
+
+static void test_without_frees(void **state)
+{
+	struct document *d = *state;
+
+	d->x->profile.has_frees = false;
+	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(
+		d->text, "\n     2:      200 [     2:      200] @ 0x40001f\n"));
+}
+
+/* Everything was recorded: a reader must not unbias it. */
+static void test_period_one(void **state)
+{
+	struct document *d = *state;
+
+	d->x->next.period_bytes = 1;
+	fixture_stack(d->x, (size_t[]){F}, 1, 2, 3);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_memory_equal(d->text,
+			    "heap profile:      2:        6 [     2:        6] "
+			    "@ heapprofile\n",
+			    61);
+}
+
+/* The period is that of the samples, which need not be the first one. */
+static void test_periods(void **state)
+{
+	struct document *d = *state;
+	struct sp_error err;
+
+	d->x->next.period_bytes = 512;
+	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(d->text, "@ heap_v2/512\n"));
+	d->x->next.period_bytes = 1024;
+	d->x->next.born_ns = 1000000000;
+	fixture_samples(d->x, &d->x->stacks[0], 1, 100);
+	assert_int_equal(write_it(d, &err), -EINVAL);
+	assert_non_null(strstr(err.message, "512 and 1024"));
+	assert_non_null(strstr(err.message, "export pprof"));
+	assert_int_equal(d->size, 0);
+	/* A part of the run has one. */
+	d->x->question.from =
+		(struct sp_moment){.kind = SP_MOMENT_TIME, .ns = 500000000};
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(d->text, "@ heap_v2/1024\n"));
+}
+
+/* A path on one line. */
+static void test_paths(void **state)
+{
+	struct document *d = *state;
+
+	d->x->modules[0].path = "[vdso]";
+	d->x->modules[1].path = "/tmp/a b\n\xff\x1b\xc2\x9b.so";
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(
+		strstr(d->text, "00402000 r-xp 00000000 00:00 0 [vdso]\n"));
+	assert_non_null(
+		strstr(d->text, " 0 /tmp/a b\\012\\377\\033\\302\\233.so\n"));
+}
+
+/* The code of a module that is there is what the file says. */
+static void test_a_file(void **state)
+{
+	static const struct sp_build_id any = {NULL, 0};
+	struct document *d = *state;
+	struct sp_module *m = &d->x->modules[1];
+	struct sp_elf_segment code;
+	char want[128];
+
+	m->path = "/proc/self/exe";
+	m->bias = 0x10000;
+	assert_int_equal(sp_elffile_code(m->path, &any, &code, 1), 1);
+	assert_true(code.offset > 0);
+	snprintf(want, sizeof(want),
+		 "\n%08llx-%08llx r-xp %08llx 00:00 0 /proc/self/exe\n",
+		 (unsigned long long)code.address + 0x10000,
+		 (unsigned long long)(code.address + code.bytes) + 0x10000,
+		 (unsigned long long)code.offset);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(d->text, want));
+}
+
+static void test_hostile_sizes(void **state)
+{
+	struct document *d = *state;
+
+	fixture_stack(d->x, (size_t[]){F}, 1, 3, UINT64_MAX);
+	assert_int_equal(write_it(d, NULL), 0);
+	assert_non_null(strstr(d->text, "3: 9223372036854775807 ["));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_empty),         TEST(test_rows),
+		TEST(test_no_stack),      TEST(test_without_frees),
+		TEST(test_period_one),    TEST(test_periods),
+		TEST(test_paths),         TEST(test_a_file),
+		TEST(test_hostile_sizes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

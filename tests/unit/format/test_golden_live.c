@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* The profiles in tests/golden/v1-live: as test_golden.c for frees, totals by
+ * size class and resident memory. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/golden_maker.h"
+#include "support/memfile.h"
+#include "support/table_of.h"
+
+#define GOLDEN SP_TESTS_DIR "/golden/v1-live/"
+#define LENGTH (1u << 20) /* max_file_bytes in both headers */
+
+static struct memfile file;
+
+static struct sp_profile *load(const char *name)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+	char path[1024];
+
+	snprintf(path, sizeof(path), "%s%s", GOLDEN, name);
+	memfile_copy(&file, path);
+	memfile_resize(&file, LENGTH);
+	if (sp_profile_load(file.path, NULL, NULL, &p, &err) != 0)
+		fail_msg("%s: %s", name, err.message);
+	return p;
+}
+
+static void test_exit(void **state)
+{
+	struct sp_profile *p = load("exit.sprof");
+
+	(void)state;
+	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
+	assert_string_equal(p->damage, "");
+	assert_string_equal(p->command, "app live");
+	assert_true(p->law.always_large);
+	assert_false(p->law.is_dotnet);
+	assert_true(p->has_frees);
+	assert_int_equal(p->unmatched_frees, 2);
+	assert_int_equal(p->duration_ns, 1ull << 62);
+	assert_int_equal(p->n_thread_infos, 2);
+	sp_profile_free(p);
+}
+
+static void test_samples(void **state)
+{
+	static const struct sp_sample want[] = {
+		/* id, born, freed, size, offset, period, age, stack, thread,
+		 * freed by, part, entry, missed, half */
+		{1, 1001000, 1009000, 100, 99, 4096, 0, 1, 0, 0, 0, 0, false,
+		 false},
+		{2, 1002000, 1004500, 200, 199, 4096, 700, 0, 0, 0, 0, 0, false,
+		 false},
+		{3, 1003000, 1ull << 62, 300, 299, 4096, SP_UNKNOWN, 1, 0, 1, 0,
+		 0, false, false},
+		{4, 1004000, 1004000, 400, 399, 4096, SP_UNKNOWN, 0, 0, 1, 0, 0,
+		 false, false},
+		{5, 1005000, SP_NEVER, 500, 499, 4096, SP_UNKNOWN, 1, 0,
+		 UINT32_MAX, 0, 0, false, false},
+		{6, 1006000, SP_NEVER, 600, 599, 4096, SP_UNKNOWN, 0, 0,
+		 UINT32_MAX, 0, 0, false, false},
+		{10, 2000000, 2600000, 5000, 4999, 4096, SP_UNKNOWN, 0, 1,
+		 UINT32_MAX, 0, 0, true, false},
+		{11, 2500000, SP_NEVER, 1ull << 40, (1ull << 40) - 1, 4096,
+		 SP_UNKNOWN, 1, 1, UINT32_MAX, 0, 0, false, false},
+		{12, 4000000, 5000000, 18863, 18862, 4096, SP_UNKNOWN, 0, 1, 0,
+		 0, 0, false, false},
+	};
+	struct sp_profile *p = load("exit.sprof");
+
+	(void)state;
+	assert_int_equal(p->n_samples, 9);
+	assert_int_equal(p->stacks[0].id, 1);
+	assert_int_equal(p->thread_infos[0].index, 1);
+	for (size_t i = 0; i < 9; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		assert_int_equal(s->id, want[i].id);
+		assert_int_equal(s->born_ns, want[i].born_ns);
+		assert_int_equal(s->freed_ns, want[i].freed_ns);
+		assert_int_equal(s->size_bytes, want[i].size_bytes);
+		assert_int_equal(s->offset_bytes, want[i].offset_bytes);
+		assert_int_equal(s->period_bytes, want[i].period_bytes);
+		assert_int_equal(s->age_bytes, want[i].age_bytes);
+		assert_int_equal(s->stack, want[i].stack);
+		assert_int_equal(s->thread, want[i].thread);
+		assert_int_equal(s->freed_by, want[i].freed_by);
+		assert_int_equal(s->free_missed, want[i].free_missed);
+	}
+	sp_profile_free(p);
+}
+
+static void test_classes(void **state)
+{
+	struct sp_profile *p = load("exit.sprof");
+
+	(void)state;
+	assert_true(p->has_classes);
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
+		uint64_t bytes = 16 * (i + 1), objects = 1;
+
+		if (i == 0) {
+			bytes += 2000;
+			objects += 200;
+		} else if (i == 63) {
+			bytes += 10240;
+			objects += 10;
+		} else if (i == 251) {
+			bytes += 1ull << 60;
+			objects++;
+		}
+		assert_int_equal(p->classes[i].bytes, bytes);
+		assert_int_equal(p->classes[i].objects, objects);
+	}
+	assert_int_equal(p->exact_alloc_bytes, 111 + 2000 + 10240 +
+						       (1ull << 60) +
+						       16 * 252 * 253 / 2);
+	/* What slot 0 has is in no class. */
+	assert_int_equal(p->class_slack_bytes, 111);
+	sp_profile_free(p);
+}
+
+static void test_rss(void **state)
+{
+	struct sp_profile *p = load("exit.sprof");
+
+	(void)state;
+	assert_int_equal(p->n_rss, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(p->rss[i].time_ns, 1000000 * (i + 1));
+	assert_int_equal(p->rss[0].rss_bytes, 10 << 20);
+	assert_int_equal(p->rss[1].rss_bytes, 1ull << 50);
+	assert_int_equal(p->rss[2].rss_bytes, 12 << 20);
+	sp_profile_free(p);
+}
+
+/* The law is that of the flags: at 18863 bytes a sample is certain. */
+static void test_law(void **state)
+{
+	struct sp_profile *p = load("exit.sprof");
+	struct sp_table *table = table_of(p);
+
+	(void)state;
+	assert_int_equal(table->all.all.samples, 9);
+	assert_int_equal(table->all.all.sure_samples, 2);
+	assert_int_equal(table->all.all.sure_bytes, 18863 + (1ull << 40));
+	sp_table_free(table, p);
+	sp_profile_free(p);
+	p = load("killed.sprof");
+	table = table_of(p);
+	assert_int_equal(table->all.all.samples, 2);
+	assert_int_equal(table->all.all.dotnet_samples, 2);
+	assert_int_equal(table->all.all.sure_samples, 0);
+	sp_table_free(table, p);
+	sp_profile_free(p);
+}
+
+static void test_killed(void **state)
+{
+	struct sp_profile *p = load("killed.sprof");
+
+	(void)state;
+	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
+	assert_true(p->law.is_dotnet);
+	assert_false(p->law.always_large);
+	assert_int_equal(p->unfinished_records, 2);
+	assert_int_equal(p->damaged_records, 0);
+	assert_int_equal(p->n_samples, 2);
+	assert_int_equal(p->samples[0].freed_ns, 6500000);
+	assert_int_equal(p->samples[0].age_bytes, 60000);
+	assert_int_equal(p->samples[1].freed_ns, SP_NEVER);
+	assert_int_equal(p->unmatched_frees, 0);
+	assert_true(p->has_classes);
+	assert_int_equal(p->classes[5].bytes, 6000);
+	assert_int_equal(p->classes[5].objects, 30);
+	/* Its samples add up to that: more than it has published, and more
+	 * than it may have held back. */
+	assert_int_equal(p->exact_alloc_bytes, 65000);
+	assert_int_equal(p->missing_bytes_max, 0);
+	assert_int_equal(p->class_slack_bytes, 65000 - 6000);
+	sp_profile_free(p);
+}
+
+static void test_encoder(void **state)
+{
+	static const char *const names[] = {"exit.sprof", "killed.sprof"};
+
+	(void)state;
+	golden_check_maker(SP_MAKE_V1_LIVE, GOLDEN, names, 2);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	memfile_open(&file);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	memfile_close(&file);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exit),    cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_classes), cmocka_unit_test(test_rss),
+		cmocka_unit_test(test_law),     cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_encoder),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* The profiles in tests/golden/v1-segments: as test_golden.c for segments. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "model/profile.h"
+#include "read/load.h"
+#include "stats/table.h"
+#include "support/golden_maker.h"
+
+#define GOLDEN SP_TESTS_DIR "/golden/v1-segments/"
+
+static struct sp_profile *load(const char *path)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
+		fail_msg("%s", err.message);
+	assert_string_equal(p->damage, "");
+	assert_int_equal(p->unfinished_records, 0);
+	assert_int_equal(p->unmatched_frees, 0);
+	return p;
+}
+
+static uint64_t count(const struct sp_profile *p, enum sp_view view,
+		      uint64_t at_ns)
+{
+	struct sp_selection s;
+	uint64_t n = 0;
+
+	sp_selection_init(&s);
+	s.view = view;
+	s.at_ns = at_ns;
+	for (size_t i = 0; i < p->n_samples; i++)
+		n += sp_selection_has(&s, p, &p->samples[i]);
+	return n;
+}
+
+static void test_samples(void **state)
+{
+	static const struct {
+		uint64_t id, born_ns, freed_ns;
+	} want[] = {
+		{5, 2000, 6000},
+		{7, 4500, SP_NEVER},
+		{8, 5500, 7000},
+		{9, 8500, 8600},
+	};
+	struct sp_profile *p = load(GOLDEN "bounded.sprof");
+
+	(void)state;
+	assert_int_equal(p->n_samples, 4);
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(p->samples[i].id, want[i].id);
+		assert_int_equal(p->samples[i].born_ns, want[i].born_ns);
+		assert_true(p->samples[i].freed_ns == want[i].freed_ns);
+	}
+	/* 8 and 9 are of what was allocated since. */
+	assert_int_equal(count(p, SP_VIEW_ALLOC, SP_NEVER), 2);
+	assert_int_equal(count(p, SP_VIEW_LIVE, SP_NEVER), 1);
+	assert_int_equal(count(p, SP_VIEW_LIVE, 5000), 2);
+	sp_profile_free(p);
+}
+
+static void test_totals(void **state)
+{
+	static const struct sp_stretch want[] = {
+		{0, 0, 4000, "", 4096, 40000, 400, 40000, 400, 39000, 0, 0},
+		{4000, 4000, 5000, "serve", 4096, 20000, 200, 20000, 200, 20000,
+		 5, 0},
+		{5000, 5000, 8000, "serve", 4096, 20000, 200, 0, 0, 0, 5, 0},
+		{8000, 8000, SP_NEVER, "late", 4096, 20000, 200, 0, 0, 0, 0, 0},
+	};
+	struct sp_profile *p = load(GOLDEN "bounded.sprof");
+
+	(void)state;
+	assert_int_equal(p->window_ns, 5000);
+	assert_int_equal(p->exact_alloc_bytes, 100000);
+	assert_int_equal(p->unsampled_bytes, 60000);
+	assert_int_equal(p->unsampled_objects, 600);
+	/* The rest was unsampled by itself. */
+	assert_int_equal(p->discarded_bytes, 59000);
+	assert_int_equal(p->discarded_objects, 590);
+	assert_int_equal(p->n_stretches, 4);
+	for (size_t i = 0; i < 4; i++) {
+		const struct sp_stretch *s = &p->stretches[i];
+
+		assert_true(s->from_ns == want[i].from_ns);
+		assert_true(s->to_ns == want[i].to_ns);
+		assert_string_equal(s->phase, want[i].phase);
+		assert_int_equal(s->period_bytes, want[i].period_bytes);
+		assert_int_equal(s->alloc_bytes, want[i].alloc_bytes);
+		assert_int_equal(s->alloc_objects, want[i].alloc_objects);
+		assert_int_equal(s->unsampled_bytes, want[i].unsampled_bytes);
+		assert_int_equal(s->unsampled_objects,
+				 want[i].unsampled_objects);
+		assert_int_equal(s->discarded_bytes, want[i].discarded_bytes);
+		assert_int_equal(s->slack_bytes, want[i].slack_bytes);
+	}
+	sp_profile_free(p);
+}
+
+static void test_whole(void **state)
+{
+	const struct sp_fold_plan plan = {.confidence = 0.95};
+	struct sp_profile *p = load(GOLDEN "whole.sprof");
+	struct sp_error err;
+
+	(void)state;
+	assert_int_equal(p->window_ns, 0);
+	assert_int_equal(p->discarded_bytes, 0);
+	assert_int_equal(p->n_samples, 1);
+	assert_int_equal(p->samples[0].id, 1);
+	assert_int_equal(p->samples[0].freed_ns, 2000);
+	sp_profile_free(p);
+	assert_int_equal(sp_profile_load_folded(GOLDEN "whole.sprof", &plan,
+						NULL, NULL, &p, &err),
+			 0);
+	assert_int_equal(sp_profile_samples(p), 1);
+	sp_profile_free(p);
+}
+
+static void test_encoder(void **state)
+{
+	static const char *const names[] = {"bounded.sprof", "whole.sprof"};
+
+	(void)state;
+	golden_check_maker(SP_MAKE_V1_SEGMENTS, GOLDEN, names, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_whole),
+		cmocka_unit_test(test_encoder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* The profile in tests/golden/v1-symbols: as test_golden.c for symbols. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/golden_maker.h"
+
+#define GOLDEN SP_TESTS_DIR "/golden/v1-symbols/"
+
+static void expect_line(const struct sp_symbol *s, const char *function,
+			const char *file, uint32_t line)
+{
+	assert_string_equal(s->function, function);
+	assert_int_equal(s->line, line);
+	if (file)
+		assert_string_equal(s->file, file);
+	else
+		assert_null(s->file);
+}
+
+static void test_carried(void **state)
+{
+	const struct sp_stored_frame *known, *unknown;
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	(void)state;
+	if (sp_profile_load(GOLDEN "carried.sprof", NULL, NULL, &p, &err) != 0)
+		fail_msg("%s", err.message);
+	assert_int_equal(p->damaged_records, 0);
+	assert_int_equal(p->n_samples, 1);
+	assert_int_equal(p->n_stored, 2);
+	known = &p->stored[0];
+	unknown = &p->stored[1];
+	assert_int_equal(known->frame.module, 1);
+	assert_int_equal(known->frame.offset, 0x234);
+	assert_int_equal(known->symbols.count, 2);
+	expect_line(&known->symbols.symbol[0], "helper", "src/app.c", 300);
+	assert_string_equal(known->symbols.symbol[0].identity, "helper(int)");
+	assert_true(known->symbols.symbol[0].is_inlined);
+	expect_line(&known->symbols.symbol[1], "main", NULL, 0);
+	assert_false(known->symbols.symbol[1].is_inlined);
+	assert_false(known->symbols.symbol[1].is_fallback);
+	assert_int_equal(unknown->frame.module, 1);
+	assert_int_equal(unknown->frame.offset, 0x300);
+	assert_int_equal(unknown->symbols.count, 1);
+	expect_line(&unknown->symbols.symbol[0], "app+0x1300", NULL, 0);
+	assert_true(unknown->symbols.symbol[0].is_fallback);
+	sp_profile_free(p);
+}
+
+static void test_maker(void **state)
+{
+	static const char *const names[] = {"carried.sprof"};
+
+	(void)state;
+	golden_check_maker(SP_MAKE_V1_SYMBOLS, GOLDEN, names, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_carried),
+		cmocka_unit_test(test_maker),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* What a file proves of the totals, and how much more there may be: each way
+ * that a total can be known, alone and against the others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/format_model.h"
+#include "support/temp_path.h"
+
+#define CHECK_IN (1u << 20)
+
+static char path[128];
+static struct model_file file;
+static struct model_bytes records;
+static struct model_chunk chunk;
+static uint64_t last_id;
+
+/* Chunk 1 has records, chunk 2 class totals. */
+static void begin_file(uint64_t end_kind)
+{
+	model_file_init(&file, 3, 4096);
+	model_file_header(&file)->check_in_bytes = CHECK_IN;
+	model_file_status(&file, 1)->end_kind = end_kind;
+	model_file_put_classes(&file, 2);
+	model_chunk_begin(&chunk, file.file_id, 1);
+	last_id = 0;
+}
+
+static void put_slot(size_t slot, uint64_t bytes, uint64_t objects,
+		     uint64_t base_bytes, uint64_t thread)
+{
+	*model_file_slot(&file, slot, 1) = (struct sp_slot_copy){
+		1, bytes, objects, base_bytes, 0, thread, 700 + thread, 0};
+}
+
+/* Objects of 100 bytes. */
+static void put_class(unsigned int slot, uint64_t objects)
+{
+	struct sp_class_page *page = model_file_class_page(&file, 2, slot, 1);
+
+	page->seq = 1;
+	page->slot = slot;
+	page->classes[6] = (struct sp_class_total){100 * objects, objects};
+	model_file_seal_classes(&file, page);
+}
+
+static void put_sample(uint64_t thread, uint64_t size)
+{
+	struct sp_record r = {.type = SP_RECORD_SAMPLE};
+
+	r.u.sample = (struct sp_record_sample){.id = ++last_id,
+					       .time_ns = last_id,
+					       .size_bytes = size,
+					       .period_bytes = 4096,
+					       .thread = thread};
+	model_encode(&records, &chunk, &r);
+}
+
+static void put_mark(uint64_t bytes)
+{
+	struct sp_record r = {.type = SP_RECORD_MARK};
+
+	r.u.mark = (struct sp_record_mark){.number = 1,
+					   .kind = SP_MARK_SNAPSHOT,
+					   .time_ns = 1,
+					   .alloc_bytes = bytes,
+					   .alloc_objects = 1,
+					   .period_bytes = 4096,
+					   .name = "m",
+					   .name_bytes = 1};
+	model_encode(&records, &chunk, &r);
+}
+
+/* The same whether the profile is folded or not. */
+static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
+{
+	const struct sp_fold_plan plan = {.confidence = 0.95};
+	struct sp_profile *p[2];
+	struct sp_error err;
+
+	model_file_put(&file, 1, &records);
+	model_file_seal(&file);
+	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	model_done(&records);
+	model_done(&file.bytes);
+	assert_int_equal(sp_profile_load(path, NULL, NULL, &p[0], &err), 0);
+	assert_int_equal(
+		sp_profile_load_folded(path, &plan, NULL, NULL, &p[1], &err),
+		0);
+	for (int i = 0; i < 2; i++) {
+		uint64_t known = p[i]->classes[6].bytes;
+
+		assert_int_equal(p[i]->exact_alloc_bytes, bytes);
+		assert_int_equal(p[i]->exact_alloc_objects, objects);
+		assert_int_equal(p[i]->missing_bytes_max, missing);
+		assert_int_equal(p[i]->class_slack_bytes,
+				 bytes - known + missing);
+		assert_int_equal(sp_profile_is_exact(p[i]),
+				 p[i]->end == SP_PROFILE_END_CLEAN && !missing);
+		sp_profile_free(p[i]);
+	}
+}
+
+/* After an orderly end class pages have what threads had not published. */
+static void test_classes_are_ahead(void **state)
+{
+	(void)state;
+	begin_file(SP_END_CLEAN);
+	put_slot(1, 5000, 50, 0, 1);
+	put_class(1, 80);
+	put_slot(2, 3000, 30, 1000, 0);
+	put_class(2, 30);
+	expect(8000 + 3000, 80 + 30, 0);
+}
+
+static void test_threads_went_on(void **state)
+{
+	(void)state;
+	begin_file(SP_END_CLEAN);
+	model_file_status(&file, 1)->losses[SP_LOSS_AFTER_EXIT] = 4096;
+	put_slot(1, 5000, 50, 0, 1);
+	put_class(1, 80);
+	expect(8000, 80, 4096);
+}
+
+/* What a thread may hold back: 4 KiB, as much as it has, a check-in. */
+static void test_killed(void **state)
+{
+	(void)state;
+	begin_file(SP_END_NONE);
+	put_slot(1, 100, 1, 0, 1);
+	put_slot(2, 7000, 2, 2000, 2);
+	put_slot(3, 90 << 20, 3, 0, 3);
+	put_slot(4, 500, 4, 0, 0); /* ended */
+	expect(100 + 7000 + (90 << 20) + 500, 10, 4096 + 5000 + CHECK_IN);
+}
+
+static void test_killed_ahead(void **state)
+{
+	(void)state;
+	begin_file(SP_END_NONE);
+	/* Published 5000, of 10000 that it may have: 8000 are proved. */
+	put_slot(1, 5000, 50, 0, 1);
+	put_class(1, 80);
+	/* The class page has the owners before, too. */
+	put_slot(2, 9000, 90, 8000, 2);
+	put_class(2, 100);
+	expect(8000 + 10000, 180, 2000 + 3096);
+}
+
+static void test_samples(void **state)
+{
+	(void)state;
+	begin_file(SP_END_NONE);
+	put_slot(1, 5000, 2, 1000, 1); /* 4000 of its own, 8096 at most */
+	put_class(1, 55);
+	put_sample(1, 4000);
+	put_sample(1, 3000);
+	put_sample(2, 50000); /* has a slot, and published more */
+	put_slot(2, 90000, 1, 0, 2);
+	put_sample(3, 70000); /* its slot was given back: it published */
+	expect(1000 + 7000 + 90000, 55 + 1, 1096 + 90000);
+}
+
+static void test_slotless(void **state)
+{
+	(void)state;
+	begin_file(SP_END_NONE);
+	model_file_status(&file, 1)->losses[SP_LOSS_NO_SLOT] = 3;
+	put_slot(0, 100, 1, 0, 0);
+	expect(100, 1, 3ull * CHECK_IN);
+}
+
+/* A mark says what the process had: so much less is missing. */
+static void test_marks(void **state)
+{
+	(void)state;
+	begin_file(SP_END_NONE);
+	put_slot(1, 10000, 10, 0, 1);
+	put_mark(12500);
+	expect(12500, 10, 7500);
+	begin_file(SP_END_NONE);
+	put_slot(1, 10000, 10, 0, 1);
+	put_mark(50000);
+	expect(50000, 10, 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return temp_path_make(path, sizeof(path));
+}
+
+static int end(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_classes_are_ahead),
+		cmocka_unit_test(test_threads_went_on),
+		cmocka_unit_test(test_killed),
+		cmocka_unit_test(test_killed_ahead),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_slotless),
+		cmocka_unit_test(test_marks),
+	};
+
+	return cmocka_run_group_tests(tests, begin, end);
+}

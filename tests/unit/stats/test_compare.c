@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* E27 to E33: contrasts, noise between runs, false discoveries, what can be
+ * detected. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "stats/compare.h"
+#include "stats/special.h"
+#include "support/close.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+#define R        4096u
+
+static const struct sp_law_used plain = {0};
+
+/* n samples of objects so small that each stands for R bytes. */
+static struct sp_acc small_samples(unsigned int n)
+{
+	struct sp_acc acc;
+
+	sp_acc_init(&acc, R);
+	while (n--)
+		sp_acc_add(&acc, &plain, 1, 0, R);
+	return acc;
+}
+
+static struct sp_runs sampled(unsigned int n)
+{
+	const struct sp_acc acc = small_samples(n);
+	struct sp_runs runs;
+
+	sp_runs_sampled(&runs, &acc, 1, false);
+	return runs;
+}
+
+static struct sp_runs exact(const double *values, size_t n)
+{
+	struct sp_runs runs;
+
+	sp_runs_exact(&runs, values, n);
+	return runs;
+}
+
+static void test_exact_single_runs_are_points(void **state)
+{
+	const double old = 1000, new = 1031;
+	const struct sp_runs a = exact(&old, 1), b = exact(&new, 1);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.99);
+
+	(void)state;
+	assert_true(c.value == 31 && c.lo == 31 && c.hi == 31);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 0},
+				      NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.031, 0},
+				      NULL, 0.99),
+			 SP_CHANGE_WITHIN);
+	/* both have to be exceeded */
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 31},
+				      NULL, 0.99),
+			 SP_CHANGE_WITHIN);
+	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 30},
+				      NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_down(&b, &a, &(struct sp_allowance){0.03, 0},
+					NULL, 0.99),
+			 SP_CHANGE_BEYOND);
+	assert_int_equal(sp_change_down(&b, &a,
+					&(struct sp_allowance){0.031, 0}, NULL,
+					0.99),
+			 SP_CHANGE_WITHIN);
+}
+
+/* Welch's interval of two textbook samples, by hand: means 3 and 7, variances
+ * 2.5 and 10, five values each: t at 5.882 degrees of freedom. */
+static void test_runs_by_welch(void **state)
+{
+	const double old[] = {1, 2, 3, 4, 5}, new[] = {3, 5, 7, 9, 11};
+	const struct sp_runs a = exact(old, 5), b = exact(new, 5);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	const double freedom = 2.5 * 2.5 / (0.25 / 4 + 4.0 / 4);
+	const double t = (c.hi - c.value) / sqrt(2.5);
+	double p;
+
+	(void)state;
+	assert_close(a.var, 2.5, 1e-12);
+	assert_close(b.var, 10, 1e-12);
+	assert_close(c.value, 4, 1e-12);
+	/* P(|T| > t) by the beta distribution is what was asked for */
+	p = sp_special_beta_lower(freedom / 2, 0.5,
+				  freedom / (freedom + t * t));
+	assert_close(p, 0.05, 1e-9);
+	/* from a table: t(5, 0.975) = 2.571, t(6, 0.975) = 2.447 */
+	assert_between(2.447, t, 2.571);
+	assert_close(c.value - c.lo, c.hi - c.value, 1e-12);
+}
+
+/* One new run against several: it is as noisy as they are. */
+static void test_one_run_borrows_the_noise(void **state)
+{
+	const double old[] = {98, 99, 100, 101, 102}, new = 104;
+	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	double mean = 0, squares = 0, t;
+
+	(void)state;
+	/* wider than t(4, 0.975) = 2.776 would make it */
+	assert_true(c.hi - c.value > 2.7764451 * sqrt(2.5 * (1 + 0.2)));
+	/* logarithms decide, with 0.45 of 4 degrees of freedom */
+	for (int i = 0; i < 5; i++)
+		mean += log(old[i]) / 5;
+	for (int i = 0; i < 5; i++)
+		squares += pow(log(old[i]) - mean, 2);
+	t = -log((new - (c.value - c.lo)) / new) / sqrt(squares / 4 * 1.2);
+	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
+		     1e-6);
+	assert_close((new + (c.hi - c.value)) / new,
+		     new / (new - (c.value - c.lo)), 1e-9);
+}
+
+/* A value of 0 has no logarithm: the values decide. */
+static void test_one_run_against_nothing(void **state)
+{
+	const double old[] = {0, 1, 2, 1, 1}, new = 5;
+	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
+	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
+	const double t = (c.hi - c.value) / sqrt(0.5 * 1.2);
+
+	(void)state;
+	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
+		     1e-6);
+	assert_close(c.hi - c.value, c.value - c.lo, 1e-12);
+}
+
+static double poisson(double mean, unsigned int k)
+{
+	return exp(-mean + k * log(mean) - lgamma(k + 1.0));
+}
+
+/*
+ * Without random numbers: both sides expect `mean` samples of small objects.
+ * How often "more than before" is said at one-sided alpha, exactly.
+ */
+static double false_alarms(double mean, double growth, double alpha)
+{
+	const unsigned int most =
+		(unsigned int)(mean * (1 + growth) + 12 * sqrt(mean) + 20);
+	const struct sp_allowance allowance = {.growth = growth};
+	double sum = 0;
+
+	for (unsigned int a = 0; a <= most; a++) {
+		const struct sp_runs old = sampled(a);
+
+		/* the least count that is too much, by bisection */
+		unsigned int lo = 0, hi = most + 1;
+
+		while (lo < hi) {
+			const unsigned int mid = (lo + hi) / 2;
+			const struct sp_runs new = sampled(mid);
+
+			if (sp_change_up(&old, &new, &allowance, NULL,
+					 1 - 2 * alpha) == SP_CHANGE_BEYOND)
+				hi = mid;
+			else
+				lo = mid + 1;
+		}
+		for (unsigned int b = lo; b <= most; b++)
+			sum += poisson(mean, a) *
+			       poisson(mean * (1 + growth), b);
+	}
+	return sum;
+}
+
+static void test_exact_false_alarms(void **state)
+{
+	static const double means[] = {0.5, 1, 3, 10, 30, 100};
+	static const double alphas[] = {0.025, 0.005, 0.0005};
+
+	(void)state;
+	for (size_t i = 0; i < N(means); i++)
+		for (size_t k = 0; k < N(alphas); k++) {
+			assert_between(0, false_alarms(means[i], 0, alphas[k]),
+				       1.05 * alphas[k]);
+			assert_between(0,
+				       false_alarms(means[i], 0.1, alphas[k]),
+				       1.05 * alphas[k]);
+		}
+	/* it is not asleep either */
+	assert_true(false_alarms(100, 0, 0.025) > 0.012);
+}
+
+static void test_p_value_is_where_the_interval_ends(void **state)
+{
+	const struct sp_runs a = sampled(40), b = sampled(90);
+	const struct sp_allowance allowance = {.growth = 0.1};
+	const double p = sp_change_p(&a, &b, &allowance, false, NULL, 0.4);
+
+	(void)state;
+	assert_between(1e-6, p, 0.01);
+	assert_int_equal(
+		sp_change_up(&a, &b, &allowance, NULL, 1 - 2 * p * 1.001),
+		SP_CHANGE_BEYOND);
+	assert_int_equal(
+		sp_change_up(&a, &b, &allowance, NULL, 1 - 2 * p * 0.999),
+		SP_CHANGE_MAYBE);
+	assert_true(sp_change_p(&a, &b, &allowance, false, NULL, p * 0.9) == 1);
+	assert_true(sp_change_p(&b, &a, &allowance, false, NULL, 0.4) == 1);
+	/* both have to be exceeded, here too: 50 R more is not 60 R more */
+	assert_true(sp_change_p(&a, &b,
+				&(struct sp_allowance){.growth = 0.1,
+						       .amount = 60 * R},
+				false, NULL, 0.4) == 1);
+	assert_between(p,
+		       sp_change_p(&a, &b,
+				   &(struct sp_allowance){.growth = 0.1,
+							  .amount = 20 * R},
+				   false, NULL, 0.4),
+		       0.05);
+}
+
+/* Benjamini and Hochberg's own example has 15 values; at 0.05 four of them are
+ * rejected. */
+static void test_false_discovery(void **state)
+{
+	static const double p[] = {0.0459, 0.0001, 0.0298, 0.0019, 0.0095,
+				   0.0201, 0.0278, 0.0004, 0.0344, 0.3240,
+				   0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
+	double threshold;
+
+	(void)state;
+	assert_int_equal(sp_false_discovery(p, N(p), 0.05, &threshold), 0);
+	assert_true(threshold == 0.0095);
+	assert_int_equal(sp_false_discovery(p, N(p), 1e-9, &threshold), 0);
+	assert_true(threshold < 0);
+	assert_int_equal(sp_false_discovery(NULL, 0, 0.05, &threshold), 0);
+	assert_true(threshold < 0);
+}
+
+/* A step up: a value is rejected because a larger one is. */
+static void test_false_discovery_steps_up(void **state)
+{
+	static const double p[] = {0.04, 0.04, 0.04};
+	double threshold;
+
+	(void)state;
+	assert_int_equal(sp_false_discovery(p, 3, 0.05, &threshold), 0);
+	assert_true(threshold == 0.04);
+}
+
+/* The published numbers of samples (95 % power): growth d at one-sided alpha
+ * needs n in each; so n samples detect d. */
+static void test_detectable_growth(void **state)
+{
+	static const struct {
+		double samples, alpha, growth;
+	} rows[] = {{8880, 0.05, 0.05},
+		    {2730, 0.025, 0.1},
+		    {982, 0.005, 0.2},
+		    {247, 0.0005, 0.5},
+		    {34, 0.05, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++)
+		assert_close(sp_detectable_growth(1 / rows[i].samples,
+						  1 / rows[i].samples, 0,
+						  1 - 2 * rows[i].alpha, 0.95),
+			     rows[i].growth, 0.02);
+	assert_true(isinf(sp_detectable_growth(INFINITY, 1, 0, 0.95, 0.95)));
+	assert_true(sp_detectable_growth(0, 0, 0.03, 0.95, 0.95) - 0.03 < 1e-9);
+	/* wild variances have an answer, too */
+	assert_true(sp_detectable_growth(0, 9, 0, 0.99, 0.95) > 6.4);
+}
+
+/* With the variance that is "needed", the growth that is detected without an
+ * allowance is the allowance, but for the higher noise of what has grown. */
+static void test_variance_needed(void **state)
+{
+	const double v = sp_variance_needed(0.05, 0.99, 0.95);
+
+	(void)state;
+	assert_close(sp_detectable_growth(v, v, 0, 0.99, 0.95), 0.05, 0.02);
+}
+
+static double uniform(struct sp_rng *rng)
+{
+	return ((double)(sp_rng_next(rng) >> 11) + 0.5) * 0x1p-53;
+}
+
+/* Chi-square with 4 degrees of freedom. */
+static double chi_square(struct sp_rng *rng)
+{
+	return -2 * log(uniform(rng)) - 2 * log(uniform(rng));
+}
+
+#define ROWS 4000
+
+/*
+ * Rows of three runs on each side, that is of 4 degrees of freedom, with 10 to
+ * 1000 samples a run; their variance between runs has the law that the fit
+ * assumes: spread, and a ratio that varies itself or not.
+ */
+static struct sp_run_noise fitted(size_t n, double spread, double ratio,
+				  bool varies, uint64_t seed)
+{
+	static struct sp_runs runs[ROWS];
+	static struct sp_run_pair rows[ROWS];
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, seed, 0);
+	for (size_t i = 0; i < n; i++) {
+		const double samples = 10 * pow(100, uniform(&rng));
+		const double own = ratio * (varies ? 4 / chi_square(&rng) : 1);
+
+		runs[i] = (struct sp_runs){.n = 3, .mean = samples * R};
+		runs[i].noise = samples * R * R;
+		/* the same on both sides, so that they have 4 together */
+		runs[i].var =
+			own * chi_square(&rng) / 4 *
+			(runs[i].noise + spread * runs[i].mean * runs[i].mean);
+		rows[i] = (struct sp_run_pair){&runs[i], &runs[i]};
+	}
+	return sp_run_noise_fit(rows, n);
+}
+
+static void test_noise_of_all_rows(void **state)
+{
+	struct sp_run_noise noise = fitted(ROWS, 0.01, 1, false, 1);
+
+	(void)state;
+	/* 4000 logarithms of standard deviation 0.8: 1.3 % */
+	assert_close(noise.ratio, 1, 0.05);
+	assert_close(noise.spread, 0.01, 0.1);
+	assert_true(noise.freedom > 50);
+	noise = fitted(ROWS, 0, 1, false, 2);
+	assert_close(noise.ratio, 1, 0.05);
+	assert_between(0, noise.spread, 0.0003);
+	/* the ratio itself is 4 / chi^2(4): none speaks for another */
+	assert_true(fitted(ROWS, 0, 1, true, 3).freedom == 0);
+	assert_true(fitted(60, 0, 1, true, 5).freedom == 0);
+	assert_true(fitted(7, 0, 1, false, 4).freedom == 0);
+}
+
+/* Whatever the runs say, an interval is never narrower than the sampling. */
+static void test_runs_only_widen(void **state)
+{
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 3, 4);
+	for (int i = 0; i < 300; i++) {
+		struct sp_acc old[3], new[3], all;
+		struct sp_run_noise noise = {0.1 * (i % 3), 1 + i % 5,
+					     1 + i % 7};
+		struct sp_interval c, pooled;
+		struct sp_runs a, b, pa, pb;
+
+		for (int k = 0; k < 3; k++) {
+			old[k] = small_samples(
+				(unsigned int)(sp_rng_next(&rng) % 60));
+			new[k] = small_samples(
+				(unsigned int)(sp_rng_next(&rng) % 60));
+		}
+		sp_runs_sampled(&a, old, 3, false);
+		sp_runs_sampled(&b, new, 3, false);
+		all = old[0];
+		sp_acc_merge(&all, &old[1]);
+		sp_acc_merge(&all, &old[2]);
+		sp_runs_sampled(&pa, &all, 1, false);
+		all = new[0];
+		sp_acc_merge(&all, &new[1]);
+		sp_acc_merge(&all, &new[2]);
+		sp_runs_sampled(&pb, &all, 1, false);
+		pooled = sp_contrast(&pa, &pb, 1, NULL, 0.95);
+		for (int with = 0; with < 2; with++) {
+			c = sp_contrast(&a, &b, 1, with ? &noise : NULL, 0.95);
+			assert_between(-1e-6, 3 * c.value - pooled.value, 1e-6);
+			assert_true(3 * c.lo <= pooled.lo + 1e-6);
+			assert_true(3 * c.hi >= pooled.hi - 1e-6);
+		}
+	}
+}
+
+/* A mean of estimates: limits at another level than theirs stay on their
+ * side. */
+static void test_estimated_runs(void **state)
+{
+	const struct sp_interval runs[] = {{100, 90, 130}, {110, 95, 140}};
+	struct sp_interval i;
+	struct sp_runs r;
+
+	(void)state;
+	sp_runs_estimated(&r, runs, 2, 0.95);
+	i = sp_runs_mean(&r, 0.95);
+	assert_close(i.value, 105, 1e-12);
+	assert_close(i.value - i.lo, sqrt(100 + 225.0) / 2, 1e-12);
+	assert_close(i.hi - i.value, sqrt(900 + 900.0) / 2, 1e-12);
+	i = sp_runs_mean(&r, 0.99);
+	assert_close(i.hi - i.value, 30 / sqrt(2) * 2.5758293 / 1.9599640,
+		     1e-6);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact_single_runs_are_points),
+		cmocka_unit_test(test_runs_by_welch),
+		cmocka_unit_test(test_one_run_borrows_the_noise),
+		cmocka_unit_test(test_one_run_against_nothing),
+		cmocka_unit_test(test_exact_false_alarms),
+		cmocka_unit_test(test_p_value_is_where_the_interval_ends),
+		cmocka_unit_test(test_false_discovery),
+		cmocka_unit_test(test_false_discovery_steps_up),
+		cmocka_unit_test(test_detectable_growth),
+		cmocka_unit_test(test_variance_needed),
+		cmocka_unit_test(test_noise_of_all_rows),
+		cmocka_unit_test(test_runs_only_widen),
+		cmocka_unit_test(test_estimated_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* E5 and E14: the negative binomial law. */
+#include <float.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "stats/negbinom.h"
+#include "support/close.h"
+#include "support/golden.h"
+
+#define N(array) (sizeof(array) / sizeof((array)[0]))
+
+/* All 50 integers of the published table for p = 1 / 102400. */
+static void test_table(void **state)
+{
+	const json_t *table = golden_get(golden_root, "nb_table");
+	const double p = 1 / 102400.;
+	size_t i;
+	json_t *row;
+
+	(void)state;
+	assert_int_equal(json_array_size(golden_rows(table, "rows")), 25);
+	json_array_foreach(golden_rows(table, "rows"), i, row)
+	{
+		const double s = golden_number(row, "s");
+
+		assert_close(sp_negbinom_below(s, p, 0.025),
+			     golden_number(row, "lo"), 0);
+		assert_close(sp_negbinom_below(s, p, 0.975),
+			     golden_number(row, "hi"), 0);
+	}
+}
+
+static void test_other_periods(void **state)
+{
+	size_t i;
+	json_t *row;
+
+	(void)state;
+	json_array_foreach(golden_rows(golden_root, "nb_other"), i, row)
+		assert_close(sp_negbinom_below(golden_number(row, "s"),
+					       1 / golden_number(row, "inv_p"),
+					       golden_number(row, "alpha")),
+			     golden_number(row, "k"), 0);
+}
+
+/* The mean of the law, as the sum of P(failures > k), by Simpson's rule with a
+ * step that is small against the period. */
+static double mean_from_cdf(double s, double p)
+{
+	const double step = 0.02 / p, end = (s + 60) / p;
+	double sum = 0;
+	int weight = 1;
+
+	for (double k = 0; k < end; k += step) {
+		sum += weight * (1 - sp_negbinom_cdf(s, p, k));
+		weight = weight == 4 ? 2 : 4;
+	}
+	/* the sum over k >= 0 exceeds the integral by half of its first term */
+	return sum * step / 3 + 0.5;
+}
+
+static void test_worked_example(void **state)
+{
+	const json_t *example = golden_get(golden_root, "nb_worked_example");
+	const json_t *interval = golden_rows(example, "interval");
+	const double s = golden_number(example, "s");
+	const double u = golden_number(example, "u");
+	const double p = 1 / 102400.;
+	const double lo = sp_negbinom_below(s, p, 0.025);
+	const double hi = sp_negbinom_below(s, p, 0.975);
+
+	(void)state;
+	assert_close(lo + u, json_number_value(json_array_get(interval, 0)), 0);
+	assert_close(hi + u, json_number_value(json_array_get(interval, 1)), 0);
+	/* printed with ten digits */
+	assert_close(sp_negbinom_cdf(s, p, lo),
+		     golden_number(example, "cdf_lo"), 5e-10);
+	assert_close(sp_negbinom_cdf(s, p, hi),
+		     golden_number(example, "cdf_hi"), 5e-10);
+	assert_close(mean_from_cdf(s, p) + u,
+		     golden_number(example, "estimate_sq_over_p_plus_u"), 1e-7);
+}
+
+/* The vectors' own "exact" column carries up to 1.3e-8 of error; these are the
+ * same eight values with 40 digits. */
+static void test_camp_paulson(void **state)
+{
+	static const double exact[] = {
+		0.0249949452092855594, 0.974999899496734493,
+		0.0249988693379750663, 0.0249998915120020011,
+		0.974999910681145231,  0.024999932464006351,
+		0.974999966325737651,  0.02499996577599356,
+	};
+	const json_t *group = golden_get(golden_root, "camp_paulson");
+	size_t i;
+	json_t *row;
+
+	(void)state;
+	assert_int_equal(json_array_size(golden_rows(group, "values")),
+			 N(exact));
+	json_array_foreach(golden_rows(group, "values"), i, row)
+	{
+		const double s = golden_number(row, "s");
+		const double p = 1 / golden_number(row, "inv_p");
+		const double k = golden_number(row, "f");
+
+		assert_close(sp_negbinom_camp_paulson(s, p, k),
+			     golden_number(row, "cp"), 1e-9);
+		assert_close(sp_negbinom_cdf(s, p, k), exact[i], 1e-11);
+	}
+}
+
+/* The errors that negbinom.h states are the true maxima at p = 1e-5. */
+static void test_camp_paulson_error(void **state)
+{
+	static const struct {
+		double s, error;
+	} rows[] = {{1, 0.01219}, {2, 0.00327},  {3, 0.00217},   {5, 0.00127},
+		    {10, 6.1e-4}, {100, 5.4e-5}, {1000, 5.20e-6}};
+	const double p = 1e-5;
+
+	(void)state;
+	for (size_t i = 0; i < N(rows); i++) {
+		const double s = rows[i].s, spread = 8 * sqrt(s);
+		double worst = 0;
+
+		for (int j = 1; j <= 4000; j++) {
+			const double k = floor((s + spread) / p * j / 4000);
+
+			worst = fmax(worst,
+				     fabs(sp_negbinom_camp_paulson(s, p, k) -
+					  sp_negbinom_cdf(s, p, k)));
+		}
+		assert_close(worst, rows[i].error, 0.01);
+	}
+}
+
+/* Naive: add up the probabilities, one failure more at a time. */
+static void test_against_sum(void **state)
+{
+	static const double ps[] = {0.7, 0.393, 0.2, 0.01, 0.0005};
+	static const double alphas[] = {0.005, 0.025, 0.5, 0.975, 0.995};
+
+	(void)state;
+	for (size_t i = 0; i < N(ps); i++)
+		for (int s = 1; s <= 12; s += s < 4 ? 1 : 4) {
+			const double p = ps[i];
+			double pmf = pow(p, s), cdf = 0;
+			double below[N(alphas)];
+
+			for (size_t a = 0; a < N(alphas); a++)
+				below[a] = -1;
+			for (int k = 0; k < (s + 8 * sqrt(s) + 8) / p; k++) {
+				cdf += pmf;
+				pmf *= (1 - p) * (s + k) / (k + 1);
+				for (size_t a = 0; a < N(alphas); a++)
+					if (cdf < alphas[a])
+						below[a] = k;
+				if (k % 7 == 0)
+					assert_close(sp_negbinom_cdf(s, p, k),
+						     cdf, 1e-11);
+			}
+			for (size_t a = 0; a < N(alphas); a++)
+				assert_close(sp_negbinom_below(s, p, alphas[a]),
+					     below[a], 0);
+		}
+}
+
+/* The definition itself, where k is beyond any table and any exact double. */
+static void test_definition_at_scale(void **state)
+{
+	(void)state;
+	for (double s = 1; s < 2e7; s *= 31)
+		for (double r = 2; r < 0x1p45; r *= 97) {
+			const double p = -expm1(-1 / r);
+			const double k = sp_negbinom_below(s, p, 0.975);
+			const double next = fmax(k + 1, nextafter(k, INFINITY));
+
+			assert_true(sp_negbinom_cdf(s, p, k) < 0.975);
+			assert_true(sp_negbinom_cdf(s, p, next) >= 0.975);
+			assert_between(0, k, s * r * (1 + 4 / sqrt(s)));
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_other_periods),
+		cmocka_unit_test(test_worked_example),
+		cmocka_unit_test(test_camp_paulson),
+		cmocka_unit_test(test_camp_paulson_error),
+		cmocka_unit_test(test_against_sum),
+		cmocka_unit_test(test_definition_at_scale),
+	};
+
+	return cmocka_run_group_tests(tests, golden_load, golden_drop);
+}

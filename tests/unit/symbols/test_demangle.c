@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "symbols/demangle.h"
+
+static void check(const char *mangled, const char *expected)
+{
+	char *name = sp_demangle(mangled);
+
+	if (expected) {
+		assert_non_null(name);
+		name[sp_demangle_short(name)] = '\0';
+		assert_string_equal(name, expected);
+	} else if (name) {
+		fail_msg("%s became %s", mangled, name);
+	}
+	free(name);
+}
+
+static void test_cxx_keeps_templates_and_drops_parameters(void **state)
+{
+	(void)state;
+	check("_ZNSt6vectorIiSaIiEE9push_backERKi",
+	      "std::vector<int, std::allocator<int> >::push_back");
+	check("_Z3addIiET_S0_S0_", "add<int>");
+	check("_ZNK1A1fEv", "A::f");
+	check("_ZZ3foovENKUlvE_clEv", "foo()::{lambda()#1}::operator()");
+	check("_ZN12_GLOBAL__N_16hiddenEi", "(anonymous namespace)::hidden");
+	check("_Znwm", "operator new");
+}
+
+static void check_full(const char *mangled, const char *expected)
+{
+	char *name = sp_demangle(mangled);
+
+	assert_non_null(name);
+	assert_string_equal(name, expected);
+	free(name);
+}
+
+/* What tells functions apart stays; the end of it is not read. */
+static void test_parameters(void **state)
+{
+	static const char *const whole[] = {
+		"main",
+		"",
+		"f(",
+		"f)",
+		")",
+		"()",
+		"operator()",
+		"a b",
+		"libz.so.1+0x2a40",
+		"<T as core::convert::Into<U>>::into"};
+
+	(void)state;
+	check_full("_ZN2ns1S4overEid", "ns::S::over(int, double)");
+	check_full("_Z1fILi0EEPFvvEi", "f<0>(int)");
+	check_full("_ZZ4mainENKUliE0_clEi.isra.0",
+		   "main::{lambda(int)#2}::operator()(int) const");
+	check("_ZZ4mainENKUliE0_clEi.isra.0",
+	      "main::{lambda(int)#2}::operator()");
+	check_full("_ZNKO1XcvPiEv", "X::operator int*() const &&");
+	check("_ZNKO1XcvPiEv", "X::operator int*");
+	for (size_t i = 0; i < sizeof(whole) / sizeof(*whole); i++)
+		assert_int_equal(sp_demangle_short(whole[i]), strlen(whole[i]));
+}
+
+static void test_suffixes_are_dropped(void **state)
+{
+	(void)state;
+	check("_ZN3foo3barEi.part.0", "foo::bar");
+	check("_ZN3foo3barEi.constprop.1.cold", "foo::bar");
+	check("_Znwm@@GLIBCXX_3.4", "operator new");
+}
+
+static void test_rust_hashes_are_dropped(void **state)
+{
+	(void)state;
+	check("_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
+	      "core::ptr::drop_in_place");
+	check("_ZN50_$LT$T$u20$as$u20$core..convert..Into$LT$U$GT$$GT$"
+	      "4into17h0123456789abcdefE",
+	      "<T as core::convert::Into<U>>::into");
+	check("_RNvC5alloc3run", "alloc::run");
+	check("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
+}
+
+static void test_what_is_not_mangled_is_null(void **state)
+{
+	(void)state;
+	check("", NULL);
+	check("main", NULL);
+	check("_start", NULL);
+	check("_", NULL);
+	check("_Z", NULL);
+	check("_ZN", NULL);
+	check("_R", NULL);
+	check("_ZN3fo", NULL);
+}
+
+static void test_length_limit(void **state)
+{
+	char name[SP_MANGLED_MAX + 16];
+
+	(void)state;
+	memset(name, 'P', sizeof(name));
+	memcpy(name, "_Z1f", 4);
+	name[sizeof(name) - 1] = '\0';
+	check(name, NULL);
+	/* The same name short enough for the demangler's own limit. */
+	name[200] = 'i';
+	name[201] = '\0';
+	check(name, "f");
+}
+
+static void test_deep_nesting_is_left_mangled(void **state)
+{
+	char name[SP_MANGLED_MAX + 1];
+	size_t i;
+
+	(void)state;
+	strcpy(name, "_Z1fI");
+	for (i = 5; i < SP_MANGLED_MAX - 4; i++)
+		name[i] = 'P';
+	strcpy(name + i, "iEvv");
+	check(name, NULL);
+}
+
+/* f<a, b<..>, ..> where each argument names the one before twice: `doublings`
+ * of them in some 10 bytes each make 2^doublings names. */
+static void make_bomb(char *name, size_t size, int doublings)
+{
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	size_t used = (size_t)snprintf(name, size, "_Z1fI1a1bIS_S_E");
+	int i;
+
+	for (i = 1; i <= doublings; i++)
+		used += (size_t)snprintf(name + used, size - used,
+					 "S0_IS%c_S%c_E", digits[i], digits[i]);
+	snprintf(name + used, size - used, "Evv");
+}
+
+static void test_output_is_bounded(void **state)
+{
+	char bomb[1024];
+
+	(void)state;
+	make_bomb(bomb, sizeof(bomb), 2);
+	check(bomb, "f<a, b<f, f>, a<b, b>, a<b<f, f>, b<f, f> > >");
+	/* 2^34 names: without the bound this does not come back. */
+	make_bomb(bomb, sizeof(bomb), 34);
+	check(bomb, NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cxx_keeps_templates_and_drops_parameters),
+		cmocka_unit_test(test_parameters),
+		cmocka_unit_test(test_suffixes_are_dropped),
+		cmocka_unit_test(test_rust_hashes_are_dropped),
+		cmocka_unit_test(test_what_is_not_mangled_is_null),
+		cmocka_unit_test(test_length_limit),
+		cmocka_unit_test(test_deep_nesting_is_left_mangled),
+		cmocka_unit_test(test_output_is_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

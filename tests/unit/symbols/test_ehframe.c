@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <gelf.h>
+#include <unistd.h>
+
+#include "symbols/ehframe.h"
+
+#define BARE SP_SYMBOL_FIXTURES "/libfixture_bare.so"
+
+/* A table made by hand: starts relative to a base. */
+struct table {
+	int32_t pairs[8][2];
+	struct sp_ehframe e;
+};
+
+static void make(struct table *t, uint64_t base, const int32_t *starts,
+		 size_t n)
+{
+	memset(t, 0, sizeof(*t));
+	for (size_t i = 0; i < n; i++)
+		t->pairs[i][0] = starts[i];
+	t->e = (struct sp_ehframe){(const uint8_t *)t->pairs, n, base};
+}
+
+static void test_find_against_naive(void **state)
+{
+	static const int32_t starts[] = {-0x900, -0x800, -0x10, 0x20, 0x21};
+	struct table t;
+
+	(void)state;
+	make(&t, 0x1000, starts, 5);
+	for (uint64_t at = 0x600; at < 0x1100; at++) {
+		uint64_t found = 0, expected = 0;
+
+		for (int i = 0; i < 5; i++) {
+			uint64_t start = 0x1000 + (uint64_t)(int64_t)starts[i];
+
+			if (start <= at)
+				expected = start;
+		}
+		assert_int_equal(sp_ehframe_find(&t.e, at, &found),
+				 expected != 0);
+		assert_int_equal(found, expected);
+	}
+}
+
+static void test_gaps_and_emptiness(void **state)
+{
+	static const int32_t starts[] = {0};
+	struct table t;
+	uint64_t found;
+
+	(void)state;
+	make(&t, 0x1000, starts, 1);
+	assert_true(sp_ehframe_find(&t.e, 0x1000 + (16 << 20), &found));
+	assert_false(sp_ehframe_find(&t.e, 0x1001 + (16 << 20), &found));
+	assert_false(sp_ehframe_find(&t.e, UINT64_MAX, &found));
+	make(&t, 0x1000, starts, 0);
+	assert_false(sp_ehframe_find(&t.e, 0x1000, &found));
+}
+
+static Elf *open_copy(char *bytes, size_t n)
+{
+	Elf *elf;
+
+	elf_version(EV_CURRENT);
+	elf = elf_memory(bytes, n);
+	assert_non_null(elf);
+	return elf;
+}
+
+/* Every byte of the header and of the program header that leads to it, changed:
+ * never outside the file (the sanitizers watch), never a table that does not
+ * fit. */
+static void test_damaged_headers(void **state)
+{
+	char file[1 << 16];
+	int fd = open(BARE, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, file, sizeof(file));
+	struct sp_ehframe e;
+	size_t phdrs, header = 0, usable = 0;
+	Elf *elf;
+
+	(void)state;
+	close(fd);
+	assert_true(n > 4096);
+	elf = open_copy(file, (size_t)n);
+	assert_true(sp_ehframe_open(elf, &e));
+	assert_true(e.count > 3);
+	assert_int_equal(elf_getphdrnum(elf, &phdrs), 0);
+	for (size_t i = 0; i < phdrs; i++) {
+		GElf_Phdr phdr;
+
+		assert_non_null(gelf_getphdr(elf, (int)i, &phdr));
+		if (phdr.p_type == PT_GNU_EH_FRAME)
+			header = phdr.p_offset;
+	}
+	elf_end(elf);
+	for (size_t at = 0; at < 64 + phdrs * 56 + 12; at++) {
+		size_t where = at < 64 + phdrs * 56
+				       ? at
+				       : header + at - 64 - phdrs * 56;
+		char *copy = malloc((size_t)n);
+
+		memcpy(copy, file, (size_t)n);
+		copy[where] = (char)~copy[where];
+		elf = open_copy(copy, (size_t)n);
+		if (sp_ehframe_open(elf, &e)) {
+			uint64_t found;
+
+			usable++;
+			for (uint64_t a = 0x1000; a < 0x1400; a += 16)
+				sp_ehframe_find(&e, a, &found);
+		}
+		elf_end(elf);
+		free(copy);
+	}
+	/* The four bytes of the kind always matter, others do not. */
+	assert_in_range(usable, 1, 64 + phdrs * 56 + 12 - 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_find_against_naive),
+		cmocka_unit_test(test_gaps_and_emptiness),
+		cmocka_unit_test(test_damaged_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

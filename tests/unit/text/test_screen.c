@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "text/screen.h"
+
+#define HOME "\033[H"
+#define LINE "\033[K"
+#define REST "\033[J"
+
+static void draws(const char *text, unsigned int rows, unsigned int columns,
+		  const char *want)
+{
+	char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	sp_screen_draw(out, text, rows, columns);
+	fclose(out);
+	assert_string_equal(got, want);
+	free(got);
+}
+
+static void test_draw(void **state)
+{
+	(void)state;
+	draws("", 5, 5, HOME REST);
+	draws("a\nb\n", 5, 5, HOME "a" LINE "\nb" LINE REST);
+	/* The last line need not end. */
+	draws("a\n\nb", 5, 5, HOME "a" LINE "\n" LINE "\nb" LINE REST);
+}
+
+static void test_cut(void **state)
+{
+	(void)state;
+	draws("abcdef\nabc\n", 5, 3, HOME "abc" LINE "\nabc" LINE REST);
+	draws("a\nb\nc\n", 2, 5, HOME "a" LINE "\nb" LINE REST);
+	draws("a\nb\n", 1, 1, HOME "a" LINE REST);
+	/* Characters, not bytes, and none in two. */
+	draws("\xe2\x96\x88\xc3\xa9x\n", 1, 2,
+	      HOME "\xe2\x96\x88\xc3\xa9" LINE REST);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_draw),
+		cmocka_unit_test(test_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

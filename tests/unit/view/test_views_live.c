@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: MIT */
+/* The text report of what is alive: its lines, its timeline. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "report/stats.h"
+#include "support/close.h"
+#include "support/report_fixture.h"
+#include "support/text_checks.h"
+#include "text/text.h"
+#include "view/view_notes.h"
+#include "view/view_stacks.h"
+#include "view/view_summary.h"
+#include "view/view_timeline.h"
+
+#define R  (512 * 1024)
+#define MS 1000000ull
+
+enum {
+	MAIN,
+	F,
+	G,
+};
+
+struct page {
+	struct fixture *x;
+	char *text;
+	size_t size;
+};
+
+/*
+ * f: 100 samples of 64 bytes from 1 s to 2 s.  main: 40 from 500 ms on, which
+ * is what is alive at the end.  g: 10 freed at once.  The run takes 3.25 s.
+ */
+static int setup(void **state)
+{
+	struct page *page = calloc(1, sizeof(*page));
+	struct fixture *x = fixture_new(R);
+
+	page->x = x;
+	fixture_symbol(x, MAIN, "main", "main.c", 10);
+	fixture_symbol(x, F, "f", "f.c", 20);
+	fixture_symbol(x, G, "g", "g.c", 30);
+	x->profile.has_frees = true;
+	x->profile.exact_alloc_bytes = 75 << 20;
+	x->next.born_ns = 500 * MS;
+	fixture_stack(x, (size_t[]){MAIN}, 1, 40, 64);
+	x->next.born_ns = 1000 * MS;
+	x->next.freed_ns = 2000 * MS;
+	fixture_stack(x, (size_t[]){F, MAIN}, 2, 100, 64);
+	x->next.freed_ns = 1000 * MS + 500;
+	x->next.age_bytes = 0;
+	x->next.thread = 0;
+	x->next.freed_by = 0;
+	x->profile.n_thread_infos = 1;
+	x->threads[0].index = 1;
+	fixture_stack(x, (size_t[]){G, MAIN}, 2, 10, 64);
+	*state = page;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct page *page = *state;
+
+	free(page->text);
+	fixture_free(page->x);
+	free(page);
+	return 0;
+}
+
+enum part {
+	HEADER,
+	STACKS,
+	NOTES,
+	TIMELINE,
+	TIMELINE_ASCII,
+};
+
+static const char *print(struct page *page, enum part part)
+{
+	struct sp_aggregate *a = fixture_aggregate(page->x);
+	FILE *out;
+
+	free(page->text);
+	out = open_memstream(&page->text, &page->size);
+	switch (part) {
+	case HEADER:
+		sp_view_summary_print_header(out, a->analysis);
+		sp_view_summary_print_view(out, a->analysis, &a->how,
+					   a->n_together);
+		break;
+	case STACKS:
+		assert_int_equal(sp_view_stacks_print(out, a, 0, NULL), 0);
+		break;
+	case NOTES:
+		sp_view_notes_print(out, a->analysis, a);
+		break;
+	case TIMELINE:
+	case TIMELINE_ASCII:
+		assert_int_equal(sp_view_timeline_print(out, a->analysis,
+							part == TIMELINE_ASCII,
+							NULL),
+				 0);
+		break;
+	}
+	fclose(out);
+	sp_aggregate_free(a);
+	return page->text;
+}
+
+static void view(struct page *page, enum sp_view chosen)
+{
+	page->x->question.has_view = true;
+	page->x->question.view = chosen;
+}
+
+static void test_alloc_shows_live_and_peak(void **state)
+{
+	const char *text = print(*state, HEADER);
+
+	assert_has(text, "  estimate  75.0 MiB (95 %: [");
+	assert_has(text, "\n  live      20.0 MiB (95 %: [");
+	assert_has(line_with(text, "  live  "), "] MiB) in 327,700 objects "
+						"(95 %: ");
+	assert_has(line_with(text, "  live  "), ") at the end");
+	assert_has(line_with(text, "  peak  "), " MiB (95 %: [");
+	assert_has(line_with(text, "  peak  "), ") at 1.000 s");
+	assert_has(text, "  view      alloc: what was allocated; also --view "
+			 "live, peak, leaks, temporary\n");
+	assert_has_not(text, "  rows ");
+	assert_has_not(text, "RSS");
+}
+
+static void test_live(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	view(page, SP_VIEW_LIVE);
+	text = print(page, HEADER);
+	assert_has(text, "  view      live: what is alive at the end; also "
+			 "--view alloc, peak, leaks, temporary\n");
+	assert_has_not(text, "  rows ");
+	page->x->profile.end = SP_PROFILE_END_RUNNING;
+	text = print(page, HEADER);
+	assert_has(line_with(text, "  live  "), ") now");
+	assert_has(text, "live: what is alive now;");
+
+	assert_true(sp_moment_parse("1500ms", &page->x->question.at));
+	text = print(page, HEADER);
+	assert_has(line_with(text, "  live  "), "  live      70.0 MiB (95 %: ");
+	assert_has(line_with(text, "  live  "), ") at 1.500 s");
+	assert_has(text, "live: what is alive at 1.500 s;");
+}
+
+static void test_peak(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	view(page, SP_VIEW_PEAK);
+	text = print(page, HEADER);
+	assert_has(text, "  view      peak: what was alive at 1.000 s, when "
+			 "most was; also");
+	/* The live line is still of the end. */
+	assert_has(line_with(text, "  live  "), ") at the end");
+	/* 150 samples, before g's go. */
+	assert_has(line_with(text, "  rows  "), "  rows      75.0 MiB (95 %:");
+	/* A curve that only goes up has nothing to correct. */
+	assert_has_not(print(page, NOTES), "too high");
+}
+
+static void assert_same(struct sp_interval a, struct sp_interval b)
+{
+	assert_close(a.value, b.value, 1e-9);
+	assert_close(a.lo, b.lo, 1e-9);
+	assert_close(a.hi, b.hi, 1e-9);
+}
+
+/* Entry points, sizes and functions without samples are of the mean, too; exact
+ * totals say nothing of it. */
+static void assert_all_are_means(const struct page *page)
+{
+	struct sp_aggregate *aggregate = fixture_aggregate(page->x);
+	const struct sp_analysis *a = aggregate->analysis;
+	const struct sp_interval all =
+		sp_estimate_bytes(&a->how, &a->view->all);
+	struct sp_tally none = {.is_mean = true};
+	struct sp_stats stats;
+	uint64_t samples;
+
+	assert_true(a->population.has_totals);
+	assert_int_equal(sp_stats_init(&stats, a, NULL), 0);
+	assert_int_equal(stats.n_entries, 1);
+	assert_same(sp_estimate_bytes(&a->how, &stats.entries[stats.order[0]]),
+		    all);
+	sp_stats_done(&stats);
+	assert_same(
+		sp_analysis_size_bytes(a, 0, SP_FORMAT_CLASSES - 1, &samples),
+		all);
+	sp_acc_init(&none.all, R);
+	assert_same(sp_estimate_bytes(
+			    &a->how,
+			    &fixture_find(aggregate, "main", "/bin/app")->flat),
+		    sp_estimate_bytes(&a->how, &none));
+	sp_aggregate_free(aggregate);
+}
+
+static void test_peak_of_noise_is_corrected(void **state)
+{
+	struct page *page = *state;
+	struct fixture *x = page->x;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 5, 0);
+	x->profile.n_samples = 0;
+	for (int i = 0; i < 500; i++) {
+		x->next.born_ns = sp_rng_next(&rng) % (3000 * MS);
+		x->next.freed_ns = x->next.born_ns + 100 * MS;
+		fixture_samples(x, &x->stacks[1], 1, 64);
+	}
+	x->profile.has_classes = true;
+	x->profile.classes[sp_format_class(64)] =
+		(struct sp_class_total){500 * R, 500 * R / 64};
+	view(page, SP_VIEW_PEAK);
+	print(page, HEADER);
+	assert_all_are_means(page);
+	assert_true(x->analysis->peak.raw_bytes >
+		    x->analysis->peak.bytes.value);
+	/* and the rows with it (E43) */
+	assert_true(sp_selection_is_mean(&x->analysis->selection));
+	assert_close(x->analysis->view->all.all.est_bytes,
+		     x->analysis->peak.bytes.value, 1e-9);
+}
+
+static void test_leaks(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	view(page, SP_VIEW_LEAKS);
+	text = print(page, HEADER);
+	assert_has(text, "leaks: what is alive at the end and older than "
+			 "325.0 ms; also");
+	assert_has(line_with(text, "  rows  "), "  rows      20.0 MiB (95 %:");
+	assert_true(sp_moment_parse("3s", &page->x->question.tail));
+	text = print(page, HEADER);
+	assert_has(line_with(text, "  rows  "),
+		   "  rows      less than 1.85 MiB with 97.5 %");
+	assert_has(print(page, NOTES),
+		   "  - nothing in this view was sampled: it has less than "
+		   "1.85 MiB with 97.5 %, which is 3.7 periods\n");
+}
+
+static void test_temporary(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	view(page, SP_VIEW_TEMPORARY);
+	text = print(page, HEADER);
+	assert_has(text, "temporary: freed before its thread allocated "
+			 "anything else; also");
+	assert_has(line_with(text, "  rows  "), "  rows      5.00 MiB (95 %:");
+	assert_has(line_with(text, "  rows  "),
+		   ", 6.7% of the allocated bytes");
+	page->x->question.within_bytes = 65536;
+	assert_has(print(page, HEADER),
+		   "freed by its own thread within 64 KiB of allocations;");
+	page->x->question.within_bytes = SP_NEVER;
+	page->x->question.within_ns = 10 * MS;
+	assert_has(print(page, HEADER),
+		   "freed by its own thread within 10.00 ms;");
+}
+
+static void test_subset(void **state)
+{
+	struct page *page = *state;
+	struct sp_question *q = &page->x->question;
+	const char *text;
+
+	assert_true(sp_moment_parse("600ms", &q->from));
+	assert_true(sp_moment_parse("2s", &q->to));
+	q->min_size_bytes = 64;
+	q->max_size_bytes = 1024;
+	text = print(page, HEADER);
+	assert_has(text, "  estimate  55.0 MiB (95 %: [");
+	assert_has(line_with(text, "  estimate  "),
+		   ") of the chosen allocations");
+	assert_has(text, "alloc: what was allocated, born from 600.0 ms on, "
+			 "born before 2.000 s, of 64 B and more, of 1 KiB at "
+			 "most; also");
+	/* Of main's, which were born earlier, nothing is alive here. */
+	assert_has(line_with(text, "  live  "), "  live      less than 1.85");
+	q->thread = "1";
+	assert_has(print(page, HEADER), ", by thread 1;");
+}
+
+static void test_rss(void **state)
+{
+	struct sp_rss rss[] = {
+		{100, 30 << 20}, {200, 90 << 20}, {300, 1 << 20}};
+	struct page *page = *state;
+
+	view(page, SP_VIEW_LIVE);
+	assert_has(print(page, HEADER), "\n  RSS       not recorded: "
+					"SAMPLEPROF_RSS=on records it\n");
+	page->x->profile.rss = rss;
+	page->x->profile.n_rss = 3;
+	assert_has(print(page, HEADER), "\n  RSS       90.0 MiB at its peak, "
+					"1.00 MiB last: what it has beyond "
+					"live bytes is allocator overhead, ");
+	view(page, SP_VIEW_ALLOC);
+	assert_has_not(print(page, HEADER), "RSS");
+}
+
+static void test_lifetimes(void **state)
+{
+	const char *text = print(*state, STACKS);
+
+	assert_has(text,
+		   "    lifetime: median 1.000 s, 90 % at most 1.000 s,\n"
+		   "      0% alive at the end (100 samples, no interval)\n"
+		   "    f  f.c:20");
+	assert_has(text,
+		   "    lifetime: median longer than the run, 90 % at "
+		   "most longer than the run,\n"
+		   "      100.0% alive at the end (40 samples, no interval)\n"
+		   "    main  main.c:10");
+	((struct page *)*state)->x->profile.has_frees = false;
+	assert_has_not(print(*state, STACKS), "lifetime");
+}
+
+static void test_notes(void **state)
+{
+	struct page *page = *state;
+	struct sp_profile *p = &page->x->profile;
+
+	assert_has_not(print(page, NOTES), "fork");
+	assert_has_not(print(page, NOTES), "frees are of");
+	page->x->infos[0] = (struct sp_info){"forked", "1"};
+	p->n_infos = 1;
+	p->unmatched_frees = 12345;
+	assert_has(print(page, NOTES), "  - this is a forked child: what its "
+				       "parent had allocated before the fork "
+				       "is not among its live bytes\n");
+	assert_has(print(page, NOTES), "  - 12,345 frees are of samples that "
+				       "the file does not have\n");
+}
+
+/* ---- timeline ---- */
+
+/* Lines of `text` that begin a row of the plot. */
+static int plot_rows(const char *text)
+{
+	int n = 0;
+
+	for (const char *p = text; (p = strchr(p, '|')); p++)
+		n++;
+	return n;
+}
+
+/* The characters of the plot's row number `row` from the top. */
+static const char *plot_row(const char *text, int row)
+{
+	static char line[512];
+
+	for (; row >= 0; row--, text++)
+		text = strchr(text, '|');
+	snprintf(line, sizeof(line), "%.*s", (int)strcspn(text, "\n"), text);
+	return line;
+}
+
+static void test_timeline(void **state)
+{
+	struct page *page = *state;
+	const char *text = print(page, TIMELINE_ASCII);
+	const char *bottom;
+
+	assert_has(text, "\nLive bytes over time:\n\n");
+	assert_int_equal(plot_rows(text), 12);
+	/* Points are 3250 / 63 ms apart: main begins at number 10, the rest is
+	 * there from 20 to 38. */
+	bottom = plot_row(text, 11);
+	assert_int_equal(strlen(bottom), 64);
+	assert_int_equal(strspn(bottom, "-"), 10);
+	assert_int_equal(strspn(bottom + 10, "#"), 54);
+	assert_int_equal(strspn(plot_row(text, 0), " "), 20);
+	assert_int_equal(strlen(plot_row(text, 0)), 39);
+	/* Below the first point that has it. */
+	assert_int_equal(strlen(line_with(text, "^ peak")), 14 + 20 + 6);
+	assert_has(text, "\n           0 +-----");
+	assert_has(text, "  0 s                         1.625 s");
+	assert_has(text, " 3.250 s\n");
+	assert_has(text, "# at least, = estimated, - at most: 95 % at each "
+			 "moment by itself\n");
+	assert_has(text, "RSS was not recorded: SAMPLEPROF_RSS=on");
+	for (const char *p = text; *p; p++)
+		assert_true(*p == '\n' || (*p >= 32 && *p < 127));
+}
+
+static void test_timeline_in_unicode(void **state)
+{
+	const char *text = print(*state, TIMELINE);
+
+	assert_has(text, "\u2588\u2588\u2588");
+	assert_has(text, "\u2591");
+	assert_has(text, "\u2514\u2500\u2500");
+	assert_has(text, "\u25b2 peak\n");
+	assert_has_not(text, "#");
+}
+
+static void test_timeline_fits_80_columns(void **state)
+{
+	const char *text = print(*state, TIMELINE_ASCII);
+	int lines = 0;
+
+	for (const char *p = text; *p; p += strcspn(p, "\n") + 1, lines++)
+		assert_in_range(strcspn(p, "\n"), 0, 80);
+	assert_in_range(lines, 18, 24);
+}
+
+static void test_timeline_with_rss(void **state)
+{
+	struct sp_rss rss[] = {{1, 100 << 20}, {1600 * MS, 150 << 20}};
+	struct page *page = *state;
+	const char *text;
+
+	page->x->profile.rss = rss;
+	page->x->profile.n_rss = 2;
+	text = print(page, TIMELINE_ASCII);
+	assert_has(text, "; o RSS\n");
+	/* Nothing at the first point, then 100, then 150 MiB, the scale's
+	 * end. */
+	assert_string_equal(plot_row(text, 0),
+			    "                                oooooooooooooooo"
+			    "oooooooooooooooo");
+	assert_string_equal(plot_row(text, 4) + 1,
+			    "ooooooooooooooooooooooooooooooo");
+	rss[1].rss_bytes = 4000ull << 20;
+	text = print(page, TIMELINE_ASCII);
+	assert_has_not(text, "o RSS");
+	assert_has(text, "RSS is beyond the scale, 3.91 GiB at most");
+}
+
+static void test_timeline_of_a_window(void **state)
+{
+	struct page *page = *state;
+	const char *text;
+
+	assert_true(sp_moment_parse("2s", &page->x->question.from));
+	assert_true(sp_moment_parse("3s", &page->x->question.to));
+	text = print(page, TIMELINE_ASCII);
+	assert_has(text, " 2.000 s ");
+	assert_has(text, " 3.000 s\n");
+	assert_has_not(text, "peak");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(test_alloc_shows_live_and_peak),
+		TEST(test_live),
+		TEST(test_peak),
+		TEST(test_peak_of_noise_is_corrected),
+		TEST(test_leaks),
+		TEST(test_temporary),
+		TEST(test_subset),
+		TEST(test_rss),
+		TEST(test_lifetimes),
+		TEST(test_notes),
+		TEST(test_timeline),
+		TEST(test_timeline_in_unicode),
+		TEST(test_timeline_fits_80_columns),
+		TEST(test_timeline_with_rss),
+		TEST(test_timeline_of_a_window),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
