@@ -66,6 +66,40 @@ statements() {
 	printf '}\n'
 }
 
+# A tree whose layers.txt allows what is there, with its picture.
+rooms() {
+	tree
+	echo '#include "base/a.h"' >>src/read/p.c
+	printf 'base:\nread: base\n' >tests/lint/layers.txt
+	printf '    read -> base\n' >src/README.md
+}
+
+# circle N: N headers, each of which includes the next.
+circle() {
+	for ((i = 0; i < $1; i++)); do
+		echo "#include \"base/r$(((i + 1) % $1)).h\"" >"src/base/r$i.h"
+	done
+}
+
+test_rooms() {
+	rooms
+	circle 3
+	accepts rooms "$lint/rooms.py" .
+	circle 4
+	refuses "circle of four" "4 modules in a circle: base/r0" \
+		"$lint/rooms.py" .
+	rooms
+	echo 'read: base format' >>tests/lint/layers.txt
+	refuses "arrow that nothing uses" "read does not use format" \
+		"$lint/rooms.py" .
+	rooms
+	echo 'base: read' >>tests/lint/layers.txt
+	refuses "rooms in a circle" "base includes itself" "$lint/rooms.py" .
+	rooms
+	echo '    read -> format' >src/README.md
+	refuses "picture of other rooms" "not the picture" "$lint/rooms.py" .
+}
+
 test_tree() {
 	tree
 	accepts layers "$lint/layers.sh" .
@@ -103,6 +137,8 @@ test_tree() {
 	mkdir src/new
 	echo '#include "base/a.h"' >src/new/n.c
 	refuses "unknown layer" '"new" is not in layers.txt' "$lint/layers.sh" .
+
+	test_rooms
 
 	tree
 	echo 'uint32_t sp_c(void);' >src/base/c.h
