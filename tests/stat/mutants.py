@@ -30,6 +30,8 @@ STRATA = "src/stats/strata.c"
 ESTIMATE = "src/stats/estimate.c"
 COMPARE = "src/stats/compare.c"
 PEAK = "src/stats/peak.c"
+TABLE = "src/stats/table.c"
+ADJUST = "src/stats/adjust.c"
 
 MUTANTS = []
 
@@ -257,6 +259,19 @@ mutant("last_of_equal_moments", PEAK, "test_programs",
 # A half without a sample measures where nothing was.
 mutant("half_without_moment", PEAK, "peaks",
        "(half[k].best > 0 || !is_higher[!k])", "true", program="simulated")
+
+# Totals and the limits of a moment named in advance, where the halves agree.
+mutant("halves_that_agree", TABLE, "sums",
+       "selection->chosen_ns[0] != SP_NEVER",
+       "selection->chosen_ns[0] != selection->chosen_ns[1]",
+       program="simulated")
+
+# ---- sums over samples ----
+
+# Weights are added up as they are.
+mutant("sums_of_weights", ADJUST, "test_sums",
+       "acc->est_bytes + bytes->by_k2 * acc->k2", "acc->est_bytes",
+       program="totals")
 
 # ---- two sides ----
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * simulated [--full] [PART]: what holds in the tables that people read?  PART:
- * "tables", "peaks" or "periods".
+ * "tables", "peaks", "sums" or "periods".
  *
  * Claims, at 90, 95, 99, 99.9 and 99.99 %.  Of the rows that a report shows at
  * least that share contains the truth (E41); with --simultaneous all that it
  * shows hold in that share of the recordings (E19).  So do the peak's value and
  * its rows on single summits, level stretches and teeth (E25, E43, E47), and
- * totals and functions while the period is changed again and again (E9).  No
- * claim is made for rows that were picked by their number of samples.
+ * totals and functions while the period is changed again and again (E9).  The
+ * rows of a peak add up to its value in each run.  No claim is made for rows
+ * that were picked by their number of samples.
  *
  * H0, for each line: at least the level holds.
  *
@@ -45,6 +46,7 @@ static const struct {
 } parts[] = {
 	{"tables", simulate_tables},
 	{"peaks", simulate_peaks},
+	{"sums", simulate_sums},
 	{"periods", simulate_periods},
 };
 
@@ -98,6 +100,12 @@ void score_put(const char *program, double samples, const char *what,
 		       standard_error(s), has_claim);
 	}
 	fflush(stdout);
+}
+
+void claim_fails(const char *program, const char *what)
+{
+	failures++;
+	printf("!\t%s\t\t%s\n", program, what);
 }
 
 bool interval_holds(struct sp_interval interval, double truth)

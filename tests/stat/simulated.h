@@ -26,6 +26,9 @@ void score_put(const char *program, double samples, const char *what,
 	       unsigned int runs, const struct score of_level[SIMULATED_LEVELS],
 	       bool has_claim);
 
+/* What has to be true of each run is not. */
+void claim_fails(const char *program, const char *what);
+
 /* Numbers of any magnitude are sums with rounding errors. */
 bool interval_holds(struct sp_interval interval, double truth);
 
@@ -35,6 +38,7 @@ double missed_objects(struct sp_rng *rng, double x);
 /* The parts; `scale` is what the numbers of runs are divided by. */
 void simulate_tables(unsigned int scale);
 void simulate_peaks(unsigned int scale);
+void simulate_sums(unsigned int scale);
 void simulate_periods(unsigned int scale);
 
 #endif

@@ -57,6 +57,8 @@ static const struct program programs[] = {
 	{"hills, one a little higher", HILLS, 5, 100, 5000, false},
 };
 
+enum { SUMMIT = 5 }; /* of a hundred samples */
+
 enum what { VALUE, ALL_ROWS, ROWS, TOGETHER, WHATS };
 
 static const char *const names[WHATS] = {"the peak", "its rows added up",
@@ -213,19 +215,52 @@ static void judge_run(const struct sp_profile *profile, double truth,
 	}
 }
 
+/* With the exact totals at hand, and both halves of one opinion. */
+static bool adds_up(const struct sp_profile *profile)
+{
+	struct sp_population population;
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	struct sp_selection selection;
+	struct sp_table *table;
+	struct sp_peak peak;
+	double value;
+
+	sp_selection_init(&selection);
+	if (sp_peak(profile, &selection, how.confidence, &peak, NULL))
+		abort();
+	selection.view = SP_VIEW_PEAK;
+	for (int k = 0; k < 2; k++)
+		selection.chosen_ns[k] = peak.chosen_ns[k];
+	if (sp_population_init(&population, profile) ||
+	    sp_table_new(profile, &selection, &table, NULL))
+		abort();
+	value = sp_estimate_bytes_value(&how, &table->all);
+	sp_table_free(table, profile);
+	sp_population_free(&population);
+	return peak.chosen_ns[0] == peak.chosen_ns[1] &&
+	       fabs(value / peak.bytes.value - 1) < 1e-9;
+}
+
+static void live_init(struct live_profile *live, const struct program *p)
+{
+	static struct sp_stack stacks[FUNCTIONS];
+	const uint64_t n = (uint64_t)p->samples * PERIOD / SIZE_BYTES;
+
+	live_profile_init(live, PERIOD, 0);
+	live->profile.stacks = stacks;
+	live->profile.n_stacks = FUNCTIONS;
+	count_objects(p->shape, n * p->rounds, n, &live->profile);
+}
+
 static void simulate_peak(const struct program *p, unsigned int runs)
 {
 	const uint64_t n = (uint64_t)p->samples * PERIOD / SIZE_BYTES;
-	static struct sp_stack stacks[FUNCTIONS];
 	struct result r = {0};
 	struct live_profile live;
 	struct sp_rng rng;
 	double mean;
 
-	live_profile_init(&live, PERIOD, 0);
-	live.profile.stacks = stacks;
-	live.profile.n_stacks = FUNCTIONS;
-	count_objects(p->shape, n * p->rounds, n, &live.profile);
+	live_init(&live, p);
 	sp_rng_init(&rng, 20261124, (uint64_t)(p - programs));
 	for (unsigned int i = 0; i < runs; i++) {
 		record(p, n, &rng, &live);
@@ -246,4 +281,24 @@ void simulate_peaks(unsigned int scale)
 {
 	for (unsigned int i = 0; i < COUNT(programs); i++)
 		simulate_peak(&programs[i], programs[i].runs / scale);
+}
+
+/* Of a single summit, before which nothing is freed (E47). */
+void simulate_sums(unsigned int scale)
+{
+	const struct program *p = &programs[SUMMIT];
+	struct live_profile live;
+	struct sp_rng rng;
+	unsigned int wrong = 0;
+
+	live_init(&live, p);
+	sp_rng_init(&rng, 20261125, 0);
+	for (unsigned int i = 0; i < p->runs / scale; i++) {
+		record(p, (uint64_t)p->samples * PERIOD / SIZE_BYTES, &rng,
+		       &live);
+		wrong += !adds_up(&live.profile);
+	}
+	live_profile_free(&live);
+	if (wrong)
+		claim_fails(p->name, "rows add up to the peak");
 }

@@ -27,10 +27,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "stats/adjust.h"
 #include "stats/estimate.h"
 #include "stats/strata.h"
 
@@ -68,7 +70,7 @@ static const struct program programs[] = {
 	{"small program", 6, 10, 2, 3, 0, 1.05},
 };
 
-enum { SPREAD = 10 };
+enum { FORTY = 8, SPREAD = 10 };
 
 enum mutant { HONEST, STRATA_BY_SAMPLES, EACH_CLASS_ALONE };
 
@@ -353,14 +355,57 @@ static void test_rare_functions(void **state)
 	assert_true(run_rare(&rare[1], true) < COVERED_MIN);
 }
 
-int main(void)
+/*
+ * What samples add to the values of rows (E46) adds up to what was allocated,
+ * however many samples there happen to be.
+ */
+static void test_sums(void **state)
+{
+	const struct program *p = &programs[FORTY];
+	struct sp_population population;
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	struct world w;
+	struct sp_rng rng;
+
+	(void)state;
+	world_init(&w, p);
+	assert_int_equal(sp_population_init(&population, &w.profile), 0);
+	sp_rng_init(&rng, 20240303, 0);
+	for (unsigned int run = 0; run < 20; run++) {
+		double bytes = 0;
+
+		sp_tally_free(&population.all);
+		sp_tally_init(&population.all, PERIOD);
+		for (unsigned int i = 0; i < w.kinds; i++)
+			sample_kind(&w.kind[i], &rng, NULL, &population.all);
+		sp_adjust_init(&population);
+		for (uint32_t i = 0; i < population.all.n_classes; i++) {
+			struct sp_tally_class *c = &population.all.classes[i];
+			const struct sp_tally row = {c->acc, c, 1, 1, false};
+
+			bytes += sp_adjusted(&how, &row).est_bytes;
+		}
+		bytes /= (double)w.profile.exact_alloc_bytes;
+		if (fabs(bytes - 1) > 1e-9)
+			printf("! rows add up to %g of the exact total\n",
+			       bytes);
+		assert_true(fabs(bytes - 1) <= 1e-9);
+	}
+	sp_population_free(&population);
+}
+
+int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_claims),
+		cmocka_unit_test(test_sums),
 		cmocka_unit_test(test_rare_functions),
 		cmocka_unit_test(test_rejects_strata_by_samples),
 		cmocka_unit_test(test_rejects_each_class_alone),
 	};
 
+	/* of a mutant: what has to reject it */
+	if (argc > 1)
+		cmocka_set_test_filter(argv[1]);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
