@@ -19,11 +19,28 @@ static struct sp_gain gain_of(double by_k2, double seen, double unseen,
 	};
 }
 
+/*
+ * (E49) Where counts of a stratum are alone, those of each of its classes add
+ * up to the class's own total.  Objects of 1 to 16 bytes do not unless they
+ * seem to be more: unseen small ones are not the others'.
+ */
+static double gain_of_class(const struct sp_population *population,
+			    const struct sp_tally_class *c)
+{
+	const double slack = (double)population->slack_bytes;
+	const double total = (double)population->low[c->class].objects;
+	const double less = c->class ? fmax(total - c->acc.est_count, 0) : 0;
+	const double more = fmax(c->acc.est_count - total - slack, 0);
+
+	return c->acc.c2 > 0 ? (less - more) / c->acc.c2 : 0;
+}
+
 void sp_adjust_init(struct sp_population *population)
 {
 	const double slack_bytes = (double)population->slack_bytes;
 	struct sp_stratum strata[SP_STRATA_MAX];
 	double bytes[SP_STRATA_MAX] = {0}, objects[SP_STRATA_MAX] = {0};
+	bool is_alone[SP_STRATA_MAX] = {0};
 	const uint32_t n =
 		population->has_totals
 			? sp_population_strata(population, &population->all,
@@ -37,6 +54,7 @@ void sp_adjust_init(struct sp_population *population)
 			continue;
 		bytes[s->number] = sp_stratum_bytes_gain(s, slack_bytes);
 		objects[s->number] = sp_stratum_objects_gain(s, slack_bytes);
+		is_alone[s->number] = s->objects_alone;
 	}
 	for (uint32_t i = 0; i < population->all.n_classes; i++) {
 		const struct sp_tally_class *c = &population->all.classes[i];
@@ -47,7 +65,9 @@ void sp_adjust_init(struct sp_population *population)
 			bytes[number], (double)acc->size_bytes,
 			acc->est_bytes - (double)acc->size_bytes, acc->k2);
 		population->objects_gain[c->class] =
-			gain_of(objects[number], (double)acc->samples,
+			gain_of(is_alone[number] ? gain_of_class(population, c)
+						 : objects[number],
+				(double)acc->samples,
 				acc->est_count - (double)acc->samples, acc->c2);
 	}
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "stats/adjust.h"
+#include "stats/bounds.h"
 #include "stats/named.h"
 
 static const struct {
@@ -163,74 +164,6 @@ static void choose_strata(struct sp_population *population,
 			population->stratum[i] = n++;
 }
 
-/* (E44) Totals that cannot hold a subset against its rest, since samples are
- * missing, still bound it. */
-static void bound_all(struct sp_population *population,
-		      const struct sp_profile *profile)
-{
-	double bytes = (double)population->slack_bytes, objects = bytes;
-
-	population->most_bytes = population->most_objects = INFINITY;
-	if (!profile->has_classes || profile->damaged_records ||
-	    profile->ignored_bytes)
-		return;
-	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
-		bytes += (double)population->low[i].bytes;
-		objects += (double)population->low[i].objects;
-	}
-	population->most_bytes = bytes;
-	population->most_objects = objects;
-}
-
-/*
- * (E48) `below`: what is known of the classes before this one.  Objects of 1 to
- * 16 bytes are of 16 as far as their sums allow; what came in the slack is of
- * 16 at least.
- */
-static void add_smallest(struct sp_smallest *best, uint32_t class,
-			 const struct sp_class_total *total,
-			 struct sp_class_total below, double slack_bytes,
-			 uint64_t period_bytes)
-{
-	const bool is_tiny = class == 0 && total->bytes / 16 < total->objects;
-	const double n = (double)below.objects + slack_bytes / 16;
-	const double bytes = (double)below.bytes + slack_bytes;
-	const uint64_t z = class ? sp_format_class_max(class - 1) + 1 : 16;
-
-	if (best->bytes == UINT64_MAX)
-		*best = is_tiny ? (struct sp_smallest){1, 0}
-				: (struct sp_smallest){slack_bytes > 0 ? 16 : z,
-						       0};
-	if (is_tiny)
-		sp_smallest_improve(best, z, (double)total->objects + n,
-				    (double)total->bytes + bytes, period_bytes);
-	else
-		sp_smallest_improve(best, z, n, bytes, period_bytes);
-}
-
-static void find_smallest(struct sp_population *population)
-{
-	const uint64_t period = population->all.all.period_bytes;
-	struct sp_class_total below = {0};
-
-	population->smallest = SP_SMALLEST_UNKNOWN;
-	if (isinf(population->most_bytes))
-		return;
-	population->smallest.bytes = UINT64_MAX;
-	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
-		const struct sp_class_total *total = &population->low[i];
-
-		if (!total->objects && !population->slack_bytes)
-			continue;
-		add_smallest(&population->smallest, i, total, below,
-			     (double)population->slack_bytes, period);
-		below.objects += total->objects;
-		below.bytes += total->bytes;
-	}
-	if (population->smallest.bytes == UINT64_MAX)
-		population->smallest = SP_SMALLEST_UNKNOWN;
-}
-
 static int add_all(struct sp_tally *all, const struct sp_profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
@@ -262,9 +195,8 @@ int sp_population_init(struct sp_population *population,
 		sp_tally_free(&population->all);
 		return -ENOMEM;
 	}
-	bound_all(population, profile);
+	sp_bounds_init(population, profile);
 	choose_strata(population, population->all.all.period_bytes);
-	find_smallest(population);
 	sp_adjust_init(population);
 	return 0;
 }
@@ -285,21 +217,26 @@ static const struct sp_acc *class_acc(const struct sp_tally *tally,
 }
 
 static void add_class(struct sp_stratum *stratum, uint32_t class,
-		      const struct sp_class_total *total, double slack_bytes,
+		      const struct sp_population *population,
 		      const struct sp_acc *part, const struct sp_acc *all)
 {
+	const struct sp_class_total *total = &population->low[class];
 	const struct sp_class_total below = {
 		.bytes = (uint64_t)stratum->total_bytes,
 		.objects = (uint64_t)stratum->total_objects};
 
-	add_smallest(&stratum->smallest, class, total, below, slack_bytes,
-		     stratum->rest.period_bytes);
+	sp_bounds_add_smallest(&stratum->smallest, class, total, below,
+			       (double)population->slack_bytes,
+			       stratum->rest.period_bytes);
 	if (all) {
 		struct sp_acc rest = *all;
 
 		if (part) {
 			sp_acc_subtract(&rest, part);
 			sp_acc_merge(&stratum->part, part);
+			stratum->objects_gain +=
+				population->objects_gain[class].by_k2 *
+				part->c2;
 		}
 		sp_acc_merge(&stratum->rest, &rest);
 	}
@@ -358,8 +295,7 @@ uint32_t sp_population_strata(const struct sp_population *population,
 			class_acc(&population->all, i, &at_all);
 
 		if (all || total->objects || population->slack_bytes)
-			add_class(&strata[place[stratum[i]]], i, total,
-				  (double)population->slack_bytes,
+			add_class(&strata[place[stratum[i]]], i, population,
 				  class_acc(tally, i, &at), all);
 	}
 	restrict_totals(place[0] ? &strata[place[0]] : NULL,
@@ -522,6 +458,40 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 	return shown(i, &row, how->confidence);
 }
 
+/* (E49) of a row with samples, if totals are known. */
+static const struct sp_population *bounds(const struct sp_estimation *how,
+					  const struct sp_tally *tally)
+{
+	if (isinf(at_most(how, true)) || !tally->all.samples ||
+	    how->population->all.all.period_bytes == 1)
+		return NULL;
+	return how->population;
+}
+
+static double bound_value(const struct sp_estimation *how,
+			  const struct sp_tally *tally, double value)
+{
+	const struct sp_population *population = bounds(how, tally);
+
+	if (population)
+		value = sp_bounds_objects_value(population, tally, value);
+	return fmin(value, at_most(how, true));
+}
+
+static struct sp_interval bound_objects(const struct sp_estimation *how,
+					const struct sp_tally *tally,
+					struct sp_interval i)
+{
+	const struct sp_population *population = bounds(how, tally);
+
+	if (population)
+		i.hi = fmin(i.hi, sp_bounds_objects(population, tally,
+						    how->confidence));
+	return cut(sp_interval_around(bound_value(how, tally, i.value), i.lo,
+				      i.hi),
+		   at_most(how, true));
+}
+
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 				       const struct sp_tally *tally)
 {
@@ -529,22 +499,22 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 	struct sp_stratum strata[SP_STRATA_MAX];
 	struct sp_acc acc = tally->all;
 	struct row row = {.acc = &acc, .lower = lower_objects};
+	struct sp_interval i;
 
 	/* of a mean, a sample is half an object at least */
 	if (tally->is_mean)
 		acc.samples /= 2;
-	if (!population)
-		return cut(
-			shown(sp_estimate_objects_p3(row.acc, smallest_of(how),
-						     how->confidence),
-			      &row, how->confidence),
-			at_most(how, true));
-	row.strata = strata;
-	row.n = sp_population_strata(population, tally, strata);
-	row.slack_bytes = (double)population->slack_bytes;
-	return shown(sp_strata_objects(strata, row.n, row.slack_bytes,
-				       how->confidence),
-		     &row, how->confidence);
+	if (population) {
+		row.strata = strata;
+		row.n = sp_population_strata(population, tally, strata);
+		row.slack_bytes = (double)population->slack_bytes;
+		i = sp_strata_objects(strata, row.n, row.slack_bytes,
+				      how->confidence);
+	} else {
+		i = sp_estimate_objects_p3(row.acc, smallest_of(how),
+					   how->confidence);
+	}
+	return bound_objects(how, tally, shown(i, &row, how->confidence));
 }
 
 double sp_estimate_bytes_value(const struct sp_estimation *how,
@@ -567,10 +537,11 @@ double sp_estimate_objects_value(const struct sp_estimation *how,
 {
 	const struct sp_population *population = totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
+	double value = tally->all.est_count;
 
-	if (!population)
-		return fmin(tally->all.est_count, at_most(how, true));
-	return sp_strata_objects_value(
-		strata, sp_population_strata(population, tally, strata),
-		(double)population->slack_bytes);
+	if (population)
+		value = sp_strata_objects_value(
+			strata, sp_population_strata(population, tally, strata),
+			(double)population->slack_bytes);
+	return bound_value(how, tally, value);
 }

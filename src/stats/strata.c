@@ -36,6 +36,7 @@ struct cell {
 	double unseen; /* of both together, at least; INFINITY: not known */
 	double slack;  /* and at most that much more */
 	double more;   /* that the part's phantom does not speak for */
+	double gain;   /* of the part's value, if alone */
 	bool is_alone; /* `unseen` is a bound only */
 };
 
@@ -296,7 +297,7 @@ static double clamp(double v, double lo, double hi)
 static double value_of(const struct cell *c, double share)
 {
 	if (c->is_alone)
-		return c->part.k1;
+		return fmax(c->part.k1 + c->gain, 0);
 	if (c->part.k2 + c->rest.k2 > 0)
 		return law_of(c, NOWHERE, true).k1;
 	if (!c->part.has_samples)
@@ -388,6 +389,7 @@ static void make_object_cells(const struct sp_stratum *strata, uint32_t n,
 				 slack_bytes / (double)z,
 				 strata[i].objects_alone);
 		ret[i].more = strata[i].smallest.more;
+		ret[i].gain = strata[i].objects_gain;
 	}
 }
 

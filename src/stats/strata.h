@@ -19,6 +19,9 @@ struct sp_stratum {
 	double total_bytes;
 	double total_objects;
 	struct sp_smallest smallest; /* what can be unseen in it */
+	/* If objects_alone: what exact totals of the stratum's classes add to
+	 * the part's value (E49). */
+	double objects_gain;
 	/* Its total is a bound and no more: samples say too little of the
 	 * rest to hold the subset against it. */
 	bool bytes_alone;

@@ -32,6 +32,7 @@ COMPARE = "src/stats/compare.c"
 PEAK = "src/stats/peak.c"
 TABLE = "src/stats/table.c"
 ADJUST = "src/stats/adjust.c"
+BOUNDS = "src/stats/bounds.c"
 
 MUTANTS = []
 
@@ -248,6 +249,19 @@ mutant("rows_not_shown_in_tables", ESTIMATE, "tables",
 mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
        "(double)population->low[i].bytes >= enough",
        "population->low[i].bytes > 0 * enough", program="coverage")
+# Exact totals do not bound what is estimated without them; nor counts, by the
+# classes of a row; nor what the rows of a class have together.
+mutant("more_than_all", ESTIMATE, "test_own_class",
+       "return cut(i, at_most(how, false));", "return i;", program="totals")
+mutant("more_than_its_class", ESTIMATE, "test_own_class",
+       "i.hi = fmin(i.hi, sp_bounds_objects(", "(void)(sp_bounds_objects(",
+       program="totals")
+mutant("class_of_weights", ADJUST, "test_own_class",
+       "is_alone[number] ? gain_of_class(population, c)",
+       "is_alone[number] ? 0", program="totals")
+# What is unseen beside many classes is as little as beside none.
+mutant("classes_are_no_hits", BOUNDS, "test_claims",
+       "tally->n_classes + 1.", "1.", program="totals")
 
 
 # ---- the peak ----

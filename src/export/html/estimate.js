@@ -371,7 +371,7 @@ function limitOf(cells, isUpper, level) {
 
 function valueOf(c, share) {
 	if (c.isAlone)
-		return c.part.k1;
+		return Math.max(c.part.k1 + (c.gain ?? 0), 0);
 	if (c.part.k2 + c.rest.k2 > 0)
 		return lawOf(c, NOWHERE, true).k1;
 	if (!c.part.hasSamples)
@@ -426,7 +426,8 @@ function emptyTally(period) {
 function newStratum(period) {
 	return {
 		part: emptyAcc(period), rest: emptyAcc(period), bytes: 0,
-		objects: 0, smallest: {bytes: Infinity, more: 0},
+		objects: 0, objectsGain: 0,
+		smallest: {bytes: Infinity, more: 0},
 		bytesAlone: false,
 		objectsAlone: false,
 	};
@@ -449,20 +450,43 @@ function improveSmallest(best, population, i, below) {
 	return cost(next) < cost(first) ? next : first;
 }
 
-function smallestOfAll(population) {
+// Of all classes but those of a Map.
+function smallestBut(population, classes) {
 	const below = {bytes: 0, objects: 0};
 	let best = {bytes: Infinity, more: 0};
 
-	if (!population.hasSizes)
-		return SMALLEST_UNKNOWN;
 	population.classes.forEach((total, i) => {
-		if (!total.objects && !population.slack)
+		if ((!total.objects && !population.slack) || classes.has(i))
 			return;
 		best = improveSmallest(best, population, i, below);
 		below.bytes += total.bytes;
 		below.objects += total.objects;
 	});
-	return best.bytes === Infinity ? SMALLEST_UNKNOWN : best;
+	return best;
+}
+
+function smallestOfAll(population) {
+	const best = smallestBut(population, new Map());
+
+	return population.hasSizes && best.bytes < Infinity ? best
+		: SMALLEST_UNKNOWN;
+}
+
+// (E49) What is known of the classes of which there are samples.
+function boundObjects({value, lo, hi}, population, tally, level) {
+	const r = population.period, hits = tally.classes.size + 1;
+	let most = population.slack;
+
+	for (const i of tally.classes.keys())
+		most += population.classes[i].objects;
+	if (hits === 2)
+		value = Math.min(value, most);
+	const others = smallestBut(population, tally.classes);
+	if (others.bytes < Infinity)
+		most += others.more + p3Quantile(hits * r, hits * r * r,
+			2 * hits * r * r * r, 1 - level.half, level.hi) /
+			others.bytes;
+	return around(value, lo, Math.min(hi, most));
 }
 
 function addClass(stratum, population, i, part) {
@@ -473,8 +497,11 @@ function addClass(stratum, population, i, part) {
 
 	if (all) {
 		mergeAcc(stratum.rest, part ? subtractAcc(all, part) : all);
-		if (part)
+		if (part) {
 			mergeAcc(stratum.part, part);
+			stratum.objectsGain += population.gains.get(i)[3] *
+				part[C2];
+		}
 	}
 	stratum.bytes += population.classes[i].bytes;
 	stratum.objects += population.classes[i].objects;
@@ -541,7 +568,7 @@ function cellsOf(population, tally, ofObjects) {
 		? {...cellOf(sideOfObjects(s.part, s.smallest.bytes),
 			sideOfObjects(s.rest, s.smallest.bytes), s.objects,
 			population.slack / s.smallest.bytes, s.objectsAlone),
-		more: s.smallest.more}
+		more: s.smallest.more, gain: s.objectsGain}
 		: cellOf(sideOfBytes(s.part), sideOfBytes(s.rest), s.bytes,
 			population.slack, s.bytesAlone));
 }
@@ -555,7 +582,7 @@ function estimate(population, tally, level, ofObjects) {
 		population = {...population, useTotals: false};
 		if (ofObjects)
 			acc[SAMPLES] = Math.floor(acc[SAMPLES] / 2);
-		tally = {all: acc};
+		tally = {all: acc, classes: tally.classes};
 	}
 	const e = estimateNamed(population, tally, level, ofObjects);
 	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
@@ -574,5 +601,6 @@ function estimate(population, tally, level, ofObjects) {
 		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
 	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
 		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
-	return cut(e);
+	return cut(ofObjects && most < Infinity
+		? boundObjects(e, population, tally, level) : e);
 }

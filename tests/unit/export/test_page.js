@@ -129,6 +129,7 @@ const tests = {
 			const e = page.estimateNamed({
 				useTotals: true, period: v.R, slack: 0,
 				samples: new Map([[0, all]]),
+				gains: new Map([[0, Array(6).fill(0)]]),
 				classes: [{bytes: v.T, objects: 1e9, stratum: 1, max: 16}],
 			}, tally, levelOf(0.95), false);
 
