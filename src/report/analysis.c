@@ -58,10 +58,32 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
  * than the peak is: by exact totals. */
 static void raise_peak(struct sp_analysis *a)
 {
-	const double live = sp_estimate_bytes(&a->how, &a->live->all).value;
+	const struct sp_interval live =
+		sp_estimate_bytes(&a->how, &a->live->all);
 
-	a->peak.bytes.value = fmax(a->peak.bytes.value, live);
-	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live);
+	if (a->live_at_ns == SP_NEVER)
+		sp_peak_raise(&a->peak, live.value);
+	a->peak.bytes.value = fmax(a->peak.bytes.value, live.value);
+	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live.value);
+}
+
+/* The same of the peak that rows are of, before there are tables. */
+static int raise_rows(const struct sp_analysis *a, struct sp_peak *peak,
+		      struct sp_error *err)
+{
+	struct sp_selection end = a->selection;
+	struct sp_table *live;
+	int r;
+
+	end.view = SP_VIEW_LIVE;
+	end.at_ns = SP_NEVER;
+	end.keeps = NULL;
+	r = sp_table_new(a->profile, &end, &live, err);
+	if (r < 0)
+		return r;
+	sp_peak_raise(peak, sp_estimate_bytes(&a->how, &live->all).value);
+	sp_table_free(live, a->profile);
+	return 0;
 }
 
 /* (E44) Nor is it more than all that was allocated. */
@@ -92,6 +114,9 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	if (a->filter)
 		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
 			    err);
+	/* What several processes left need not have been there at one time. */
+	if (r >= 0 && !a->profile->n_parts)
+		r = raise_rows(a, &all, err);
 	a->selection.at_ns = all.time_ns;
 	for (int k = 0; k < 2; k++)
 		a->selection.chosen_ns[k] = all.chosen_ns[k];
@@ -123,7 +148,6 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 	r = add_tables(a, err);
 	if (r < 0)
 		return r;
-	/* What several processes left need not have been there at one time. */
 	if (p->has_frees && !p->n_parts)
 		raise_peak(a);
 	if (p->has_frees)

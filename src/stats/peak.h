@@ -2,6 +2,7 @@
 #ifndef SP_STATS_PEAK_H
 #define SP_STATS_PEAK_H
 
+#include <math.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -36,6 +37,17 @@ struct sp_peak {
 int sp_peak(const struct sp_profile *profile,
 	    const struct sp_selection *selection, double confidence,
 	    struct sp_peak *ret, struct sp_error *err);
+
+/* The peak is no less than what is alive at the end, which exact totals may
+ * know better than (E24) does; rows are of the end then. */
+static inline void sp_peak_raise(struct sp_peak *peak, double end_bytes)
+{
+	if (!(end_bytes > peak->bytes.value))
+		return;
+	peak->bytes.value = end_bytes;
+	peak->bytes.hi = fmax(peak->bytes.hi, end_bytes);
+	peak->chosen_ns[0] = peak->chosen_ns[1] = SP_NEVER;
+}
 
 /* The half, 0 or 1, that a sample of the profile is in.  Of a folded profile it
  * is known if there were cuts in its plan. */

@@ -145,9 +145,23 @@ static void count_objects(enum shape shape, uint64_t most, uint64_t n,
 	profile->exact_alloc_objects = total->objects;
 }
 
-static void judge_rows(const struct sp_profile *profile,
-		       const struct sp_peak *peak, double truth,
-		       struct result *r)
+/* As a report does with the exact totals. */
+static void raise_peak(const struct sp_profile *profile,
+		       const struct sp_estimation *how, struct sp_peak *peak)
+{
+	struct sp_selection end;
+	struct sp_table *live;
+
+	sp_selection_init(&end);
+	end.view = SP_VIEW_LIVE;
+	if (sp_table_new(profile, &end, &live, NULL))
+		abort();
+	sp_peak_raise(peak, sp_estimate_bytes_value(how, &live->all));
+	sp_table_free(live, profile);
+}
+
+static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
+		       double truth, struct result *r)
 {
 	struct sp_population population;
 	struct sp_estimation how = {SP_METHOD_P3T, 0, &population}, each = how;
@@ -155,12 +169,14 @@ static void judge_rows(const struct sp_profile *profile,
 	struct sp_table *table;
 	unsigned int shown = 0;
 
+	if (sp_population_init(&population, profile))
+		abort();
+	raise_peak(profile, &how, &peak);
 	sp_selection_init(&selection);
 	selection.view = SP_VIEW_PEAK;
 	for (int k = 0; k < 2; k++)
-		selection.chosen_ns[k] = peak->chosen_ns[k];
-	if (sp_population_init(&population, profile) ||
-	    sp_table_new(profile, &selection, &table, NULL))
+		selection.chosen_ns[k] = peak.chosen_ns[k];
+	if (sp_table_new(profile, &selection, &table, NULL))
 		abort();
 	for (unsigned int k = 0; k < FUNCTIONS; k++)
 		shown += table->stacks[k].all.samples > 0;
@@ -210,7 +226,7 @@ static void judge_run(const struct sp_profile *profile, double truth,
 			r->value += value;
 			r->squares += value * value;
 			r->highest += peak.raw_bytes / truth - 1;
-			judge_rows(profile, &peak, truth, r);
+			judge_rows(profile, peak, truth, r);
 		}
 	}
 }
