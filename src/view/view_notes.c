@@ -149,6 +149,23 @@ static void note_without_totals(struct notes *notes,
 					: "the file has none");
 }
 
+/* Rows of the peak are sums, its value is kept within its limits (E25). */
+static void note_peak(struct notes *notes, const struct sp_analysis *a)
+{
+	const double rows = sp_estimate_bytes_value(&a->how, &a->view->all);
+
+	if (a->selection.view != SP_VIEW_PEAK ||
+	    fabs(rows - a->peak.bytes.value) <= 0.005 * rows)
+		return;
+	fprintf(note(notes), "rows do not add up to the peak above: %s\n",
+		a->filter ? "they are of the moment at which most of all was "
+			    "alive"
+		: a->profile->n_parts
+			? "several processes need not have had theirs at one "
+			  "time"
+			: "it is moved to the nearer of its limits");
+}
+
 static void note_live(struct notes *notes, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -321,6 +338,7 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_diagnosis(&notes, p);
 	note_programs(&notes, p);
 	note_outside(&notes, analysis);
+	note_peak(&notes, analysis);
 	note_without_totals(&notes, analysis);
 	note_live(&notes, analysis);
 	note_losses(&notes, p);

@@ -241,6 +241,52 @@ static void test_peak_of_noise_is_corrected(void **state)
 		     x->analysis->peak.bytes.value, 1e-9);
 }
 
+/* What is alive at the end is known by its exact total, and is more than the
+ * halves found: rows are of it, and add up to the peak. */
+static void test_peak_at_the_end(void **state)
+{
+	struct page *page = *state;
+	struct fixture *x = page->x;
+	const double total = 110 * R / 64 * 64;
+
+	x->profile.n_samples = 0;
+	x->next.freed_ns = SP_NEVER;
+	fixture_samples(x, &x->stacks[1], 100, 64);
+	x->profile.has_classes = true;
+	x->profile.exact_alloc_bytes = (uint64_t)total;
+	x->profile.classes[sp_format_class(64)] =
+		(struct sp_class_total){(uint64_t)total, (uint64_t)total / 64};
+	view(page, SP_VIEW_PEAK);
+	assert_has_not(print(page, NOTES), "rows do not add up");
+	assert_false(sp_selection_is_mean(&x->analysis->selection));
+	assert_close(x->analysis->peak.bytes.value, total, 1e-9);
+	assert_close(sp_estimate_bytes_value(&x->analysis->how,
+					     &x->analysis->view->all),
+		     total, 1e-9);
+}
+
+/* A half that has only the smaller one of two objects measures at its moment,
+ * and the peak is no less than the larger. */
+static void test_peak_at_its_limit(void **state)
+{
+	struct page *page = *state;
+	struct fixture *x = page->x;
+	unsigned int noted = 0;
+
+	x->profile.n_samples = 0;
+	for (unsigned int i = 0; i < 2; i++) {
+		x->next.born_ns = i * 20 * MS;
+		x->next.freed_ns = x->next.born_ns + 10 * MS;
+		fixture_samples(x, &x->stacks[1], 1, i ? 64 : 3 * R);
+	}
+	view(page, SP_VIEW_PEAK);
+	for (x->profile.seed = 0; x->profile.seed < 20; x->profile.seed++)
+		noted += !!strstr(print(page, NOTES),
+				  "rows do not add up to the peak above: it "
+				  "is moved to the nearer of its limits");
+	assert_in_range(noted, 1, 19);
+}
+
 static void test_leaks(void **state)
 {
 	struct page *page = *state;
@@ -473,6 +519,8 @@ int main(void)
 		TEST(test_live),
 		TEST(test_peak),
 		TEST(test_peak_of_noise_is_corrected),
+		TEST(test_peak_at_the_end),
+		TEST(test_peak_at_its_limit),
 		TEST(test_leaks),
 		TEST(test_temporary),
 		TEST(test_subset),
