@@ -240,6 +240,9 @@ mutant("keeps_spread", STRATA, "rows",
 mutant("ends_away_from_all", STRATA, "rows",
        "-sp_estimator_end_at_zero(most - all.k1, all.k2,\n"
        "\t\t\t\t\t\t      -all.k3)", "all.k3", program="coverage")
+# What was not seen may be less than nothing (E42).
+mutant("ends_below_zero", ESTIMATOR, "rows",
+       "fmin(k3, 2 * k2 * (k2 / k1))", "k3", program="coverage")
 # The runs in which a row is not shown count as if it had been right.
 mutant("rows_not_shown", ESTIMATE, "rows",
        "half * -expm1(-lo * hits)", "half", program="coverage")
