@@ -69,19 +69,19 @@ const char *sp_paths_function(const char *name, size_t *ret_bytes)
 int sp_paths_set_labels(struct sp_paths *paths)
 {
 	const size_t n = paths->frames.n_entries;
-	struct sp_label_of *of = calloc(n + 1, sizeof(*of));
-	int r = of ? 0 : -ENOMEM;
+	const char **names = calloc(n + 1, sizeof(*names));
+	int r = names ? 0 : -ENOMEM;
 
 	sp_labels_free(paths->labels, paths->n_labels);
 	paths->labels = NULL;
 	paths->n_labels = 0;
 	for (uint32_t i = 0; !r && i < n; i++)
-		of[i] = (struct sp_label_of){sp_paths_name(paths, i), ""};
+		names[i] = sp_paths_name(paths, i);
 	if (!r)
-		r = sp_labels_new(of, n, &paths->labels);
+		r = sp_labels_new(names, n, &paths->labels);
 	if (!r)
 		paths->n_labels = n;
-	free(of);
+	free(names);
 	return r;
 }
 

@@ -84,19 +84,19 @@ static char *frame_text(const struct builder *b, struct sp_frame frame,
 {
 	const uint64_t address = call_address(b, frame);
 	const char *module = sp_aggregate_module_path(b->aggregate, frame);
+	const char *name = sp_aggregate_name(b->aggregate, symbol);
 	char *text = NULL;
 	int r;
 
 	if (symbol->file)
 		r = asprintf(&text, "0x%" PRIx64 ": %s (%s:%" PRIu32 ")",
-			     address, symbol->function,
-			     sp_text_base_name(symbol->file), symbol->line);
+			     address, name, sp_text_base_name(symbol->file),
+			     symbol->line);
 	else if (*module)
-		r = asprintf(&text, "0x%" PRIx64 ": %s (in %s)", address,
-			     symbol->function, module);
+		r = asprintf(&text, "0x%" PRIx64 ": %s (in %s)", address, name,
+			     module);
 	else
-		r = asprintf(&text, "0x%" PRIx64 ": %s", address,
-			     symbol->function);
+		r = asprintf(&text, "0x%" PRIx64 ": %s", address, name);
 	return r < 0 ? NULL : text;
 }
 
@@ -253,7 +253,7 @@ int sp_callpaths_init(struct sp_callpaths *paths,
 	int r;
 
 	*paths = (struct sp_callpaths){0};
-	b.wanted = sp_export_stacks_of(b.profile, selection);
+	b.wanted = sp_selection_stacks(selection, b.profile);
 	r = b.wanted ? collect_frames(&b) : -ENOMEM;
 	if (r >= 0)
 		r = write_texts(&b);

@@ -51,7 +51,9 @@ static int print_names(FILE *out, const struct sp_aggregate *aggregate,
 			if (!is_first)
 				putc(';', out);
 			is_first = false;
-			if (print_name(out, s.symbol[k].function) < 0)
+			if (print_name(out, sp_aggregate_name(aggregate,
+							      &s.symbol[k])) <
+			    0)
 				return -ENOMEM;
 		}
 	}

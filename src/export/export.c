@@ -43,13 +43,13 @@ const struct sp_export_format sp_export_formats[] = {
 	{"pprof",
 	 "profile.proto, gzip: go tool pprof, Parca, Pyroscope",
 	 true,
-	 SP_EXPORT_KNOWS_PPROF,
+	 SP_EXPORT_KNOWS_PPROF | SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_pprof_write,
 	 {0}},
 	{"speedscope",
 	 "speedscope's JSON: alloc and live, inlines kept",
 	 false,
-	 0,
+	 SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_speedscope_write,
 	 {0}},
 	{"collapsed",
@@ -61,13 +61,13 @@ const struct sp_export_format sp_export_formats[] = {
 	{"dhat",
 	 "DHAT's JSON: dh_view.html, the Firefox Profiler",
 	 false,
-	 0,
+	 SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_dhat_write,
 	 {0}},
 	{"massif",
 	 "Massif's text, live bytes over time: ms_print",
 	 false,
-	 0,
+	 SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_massif_write,
 	 {.peak = true, .n_points = SP_EXPORT_MASSIF_POINTS}},
 	{"heap_v2",
@@ -79,7 +79,7 @@ const struct sp_export_format sp_export_formats[] = {
 	{"html",
 	 "a page for a browser: flame graph, timeline, tables",
 	 false,
-	 SP_EXPORT_KNOWS_BASE,
+	 SP_EXPORT_KNOWS_BASE | SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_html_write,
 	 {.parts = true, .n_points = SP_HTML_BINS_MAX + 1}},
 	{"json",
@@ -97,7 +97,7 @@ const struct sp_export_format sp_export_formats[] = {
 	{"jsonl",
 	 "a line for each sample, for statistics of your own",
 	 false,
-	 0,
+	 SP_EXPORT_KNOWS_OTHERS,
 	 sp_export_jsonl_write,
 	 {0}},
 	{0},
@@ -130,9 +130,13 @@ static int side_init(struct side *side, const struct sp_profile *profile,
 					 .progress = progress,
 					 .progress_arg = progress_arg}};
 	r = sp_answer_analyse(&side->answer, SP_VIEW_ALLOC, err);
-	return r < 0 ? r
-		     : sp_answer_aggregate(&side->answer, SP_BY_FUNCTION,
-					   &side->aggregate, err);
+	if (r >= 0)
+		r = sp_answer_aggregate(&side->answer, SP_BY_FUNCTION,
+					&side->aggregate, err);
+	if (r >= 0 && (request->format->knows & SP_EXPORT_KNOWS_OTHERS))
+		r = sp_aggregate_label_with(side->aggregate, side->aggregate,
+					    err);
+	return r;
 }
 
 static void side_done(struct side *side)
@@ -144,7 +148,7 @@ static void side_done(struct side *side)
 
 /* With what --base says, which goes before the caller could tell the error:
  * the error is made to name the file as it was given. */
-static int write_with_base(FILE *out, const struct sp_aggregate *aggregate,
+static int write_with_base(FILE *out, struct sp_aggregate *aggregate,
 			   const struct sp_export_request *request,
 			   sp_progress_fn *progress, void *progress_arg,
 			   struct sp_error *err)
@@ -159,6 +163,11 @@ static int write_with_base(FILE *out, const struct sp_aggregate *aggregate,
 	if (r < 0)
 		return r;
 	r = side_init(&base, profile, request, progress, progress_arg, err);
+	/* A function has one name on both sides. */
+	if (r >= 0)
+		r = sp_aggregate_label_with(aggregate, base.aggregate, err);
+	if (r >= 0)
+		r = sp_aggregate_label_with(base.aggregate, aggregate, err);
 	if (r < 0) {
 		err->file = how.base_files[0];
 	} else {

@@ -35,6 +35,8 @@ enum sp_export_knows {
 	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
 	/* --estimator with values that are not sums over samples. */
 	SP_EXPORT_KNOWS_METHODS = 8,
+	/* No choice: call stacks that the view does not have. */
+	SP_EXPORT_KNOWS_OTHERS = 16,
 };
 
 /*
@@ -60,12 +62,6 @@ struct sp_export_format {
  * down, would bias the sum over many profiles.  At most `max` >= 0.
  */
 int64_t sp_export_round(double value, uint64_t hash, int64_t max);
-
-/* Which of profile->stacks have samples that are selected, to be freed by the
- * caller (free()); NULL: no memory.  A table of what was allocated (struct
- * sp_analysis) may lack some: see has_survivors of the selection. */
-bool *sp_export_stacks_of(const struct sp_profile *profile,
-			  const struct sp_selection *selection);
 
 /* The seed of such hashes: profiles of the same program round independently. */
 uint64_t sp_export_seed(const struct sp_profile *profile);

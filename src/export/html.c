@@ -183,7 +183,7 @@ static int find_places(struct document *d)
 		if (!f->file)
 			continue;
 		place->line = f->line;
-		if (sp_html_paths_function(&d->paths, f->short_name, f->module,
+		if (sp_html_paths_function(&d->paths, f->name, f->module,
 					   &place->function) < 0 ||
 		    sp_intern_add(&d->paths.strings, f->file, strlen(f->file),
 				  &place->file) < 0)

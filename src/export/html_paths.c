@@ -53,8 +53,9 @@ static int push_frame(struct sp_html_paths *paths,
 	uint32_t number, at;
 
 	for (size_t k = s.count; k-- > 0;)
-		if (sp_html_paths_function(paths, s.symbol[k].function, module,
-					   &number) < 0 ||
+		if (sp_html_paths_function(
+			    paths, sp_aggregate_name(aggregate, &s.symbol[k]),
+			    module, &number) < 0 ||
 		    push(paths, number) < 0 ||
 		    (s.symbol[k].is_fallback &&
 		     sp_intern_add(&paths->unnamed, &number, sizeof(number),
@@ -167,7 +168,7 @@ int sp_html_paths_init(struct sp_html_paths *paths,
 		       struct sp_error *err)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
-	bool *wanted = sp_export_stacks_of(p, selection);
+	bool *wanted = sp_selection_stacks(selection, p);
 	int r = -ENOMEM;
 
 	*paths = (struct sp_html_paths){0};

@@ -383,7 +383,7 @@ static uint64_t address_of(const struct writer *w, struct place place)
 static void put_line(struct writer *w, const struct sp_symbol *symbol)
 {
 	const uint32_t key[2] = {
-		untrusted_string(w, symbol->function),
+		untrusted_string(w, sp_aggregate_name(w->aggregate, symbol)),
 		symbol->file ? untrusted_string(w, symbol->file) : 0,
 	};
 	const uint32_t number = intern(w, &w->functions, key, sizeof(key));

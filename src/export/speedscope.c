@@ -62,8 +62,10 @@ static void put_stack(struct writer *w, const struct sp_stack *stack,
 			sp_aggregate_symbols(w->aggregate, stack->frames[i]);
 
 		for (size_t k = s.count; k-- > 0;) {
-			const uint32_t number = number_of(
-				w, s.symbol[k].function, s.symbol[k].file);
+			const char *name =
+				sp_aggregate_name(w->aggregate, &s.symbol[k]);
+			const uint32_t number =
+				number_of(w, name, s.symbol[k].file);
 
 			if (json)
 				sp_json_u64(json, NULL, number);

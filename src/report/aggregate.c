@@ -577,7 +577,7 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 		sp_tally_free(&aggregate->functions[i].cum);
 		sp_tally_free(&aggregate->functions[i].live);
 	}
-	sp_labels_free(aggregate->labels, aggregate->n_labels);
+	sp_labels_done(&aggregate->labels);
 	free(aggregate->functions);
 	free(aggregate->stacks);
 	free(aggregate->row_of_stack);

@@ -95,8 +95,7 @@ struct sp_aggregate {
 				 * it is flat; UINT32_MAX if it is not here */
 	uint32_t *rows;         /* of all stacks: `row` of a function */
 	size_t n_rows;
-	char **labels; /* that names of functions are */
-	size_t n_labels;
+	struct sp_labels labels; /* what functions of stacks are shown as */
 };
 
 #define SP_AGGREGATE_NO_FILE   "[no source file]"
@@ -120,9 +119,23 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 			struct sp_aggregate **ret_aggregate,
 			struct sp_error *err);
 
-/* For aggregate.c: functions that read the same are told apart; files and
- * modules do not.  0 or -ENOMEM. */
+/* For aggregate.c: functions that read the same are told apart.  0 or -ENOMEM.
+ */
 int sp_aggregate_label(struct sp_aggregate *aggregate);
+
+/*
+ * Tell them apart also from those of all stacks that another aggregate, or the
+ * same one, has of the births that were asked for, whatever its view.  0, or
+ * -ENOMEM and *err.
+ */
+int sp_aggregate_label_with(struct sp_aggregate *aggregate,
+			    const struct sp_aggregate *other,
+			    struct sp_error *err);
+
+/* What a function of a call stack is shown as: struct sp_aggregate_function's
+ * `name`. */
+const char *sp_aggregate_name(const struct sp_aggregate *aggregate,
+			      const struct sp_symbol *symbol);
 
 /* Does the pattern match the function, with its parameters or without?  As
  * sp_pattern_search(). */

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "report/aggregate.h"
-#include "report/label.h"
 
 const char *sp_granularity_name(enum sp_granularity granularity)
 {
@@ -19,27 +18,84 @@ const char *sp_granularity_name(enum sp_granularity granularity)
 	return names[granularity];
 }
 
-int sp_aggregate_label(struct sp_aggregate *a)
+static const char *full_name(const struct sp_symbol *symbol)
 {
-	struct sp_label_of *of;
-	int r;
+	return symbol->identity ? symbol->identity : symbol->function;
+}
+
+const char *sp_aggregate_name(const struct sp_aggregate *aggregate,
+			      const struct sp_symbol *symbol)
+{
+	const char *label =
+		sp_labels_find(&aggregate->labels, full_name(symbol));
+
+	return label ? label : symbol->function;
+}
+
+static int add_names(struct sp_labels *labels, const struct sp_aggregate *from,
+		     const struct sp_stack *stack)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; !r && i < stack->n_frames; i++) {
+		const struct sp_symbols s =
+			sp_aggregate_symbols(from, stack->frames[i]);
+
+		for (size_t k = 0; !r && k < s.count; k++)
+			r = sp_labels_add(labels, full_name(&s.symbol[k]));
+	}
+	return r;
+}
+
+/* Rows of files and modules are called what they are. */
+static int make_labels(struct sp_aggregate *a)
+{
+	int r = sp_labels_make(&a->labels);
 
 	if (a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE)
-		return 0;
-	of = calloc(a->n_functions + 1, sizeof(*of));
-	if (!of)
-		return -ENOMEM;
-	for (size_t i = 0; i < a->n_functions; i++)
-		of[i] = (struct sp_label_of){a->functions[i].identity,
-					     a->functions[i].module};
-	r = sp_labels_new(of, a->n_functions, &a->labels);
-	free(of);
-	if (r < 0)
 		return r;
-	a->n_labels = a->n_functions;
-	for (size_t i = 0; i < a->n_functions; i++)
-		a->functions[i].name = a->labels[i];
-	return 0;
+	for (size_t i = 0; !r && i < a->n_functions + a->n_dropped; i++)
+		a->functions[i].name =
+			sp_labels_find(&a->labels, a->functions[i].identity);
+	return r;
+}
+
+int sp_aggregate_label(struct sp_aggregate *a)
+{
+	int r = 0;
+
+	if (a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE)
+		for (size_t i = 0; !r && i < a->n_stacks; i++)
+			r = add_names(&a->labels, a, a->stacks[i].stack);
+	else
+		for (size_t i = 0; !r && i < a->n_functions; i++)
+			r = sp_labels_add(&a->labels, a->functions[i].identity);
+	return r ? r : make_labels(a);
+}
+
+int sp_aggregate_label_with(struct sp_aggregate *aggregate,
+			    const struct sp_aggregate *other,
+			    struct sp_error *err)
+{
+	const struct sp_profile *p = other->analysis->profile;
+	struct sp_selection births = other->analysis->selection;
+	bool *wanted;
+	int r;
+
+	births.view = SP_VIEW_ALLOC;
+	births.has_survivors = true;
+	wanted = sp_selection_stacks(&births, p);
+	r = wanted ? 0 : -ENOMEM;
+	for (size_t i = 0; !r && i < p->n_stacks; i++)
+		if (wanted[i])
+			r = add_names(&aggregate->labels, other, &p->stacks[i]);
+	free(wanted);
+	if (!r)
+		r = make_labels(aggregate);
+	return r ? sp_error_set(err, r, p->path,
+				"not enough memory for the names of %zu stacks",
+				p->n_stacks)
+		 : 0;
 }
 
 static int descending(double a, double b)

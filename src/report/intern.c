@@ -62,6 +62,35 @@ static int reserve(struct sp_intern *in, size_t n)
 	return r < 0 ? r : reserve_bytes(in, n);
 }
 
+/* The slot of those bytes, or a free one; there is one. */
+static size_t slot_of(const struct sp_intern *in, const void *bytes, size_t n,
+		      uint64_t hash)
+{
+	size_t slot;
+
+	for (slot = hash & (in->n_slots - 1); in->slots[slot];
+	     slot = (slot + 1) & (in->n_slots - 1)) {
+		const struct sp_intern_entry *e =
+			&in->entries[in->slots[slot] - 1];
+
+		if (e->hash == hash && e->length == n &&
+		    !memcmp(in->bytes + e->at, bytes, n))
+			break;
+	}
+	return slot;
+}
+
+uint32_t sp_intern_find(const struct sp_intern *intern, const void *bytes,
+			size_t n)
+{
+	const uint64_t hash = sp_hash_bytes(n, bytes, n);
+
+	/* 0, of a free slot, becomes UINT32_MAX */
+	return intern->n_slots
+		       ? intern->slots[slot_of(intern, bytes, n, hash)] - 1
+		       : UINT32_MAX;
+}
+
 int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 		  uint32_t *ret_number)
 {
@@ -71,16 +100,10 @@ int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 
 	if (r < 0)
 		return r;
-	for (slot = hash & (intern->n_slots - 1); intern->slots[slot];
-	     slot = (slot + 1) & (intern->n_slots - 1)) {
-		const uint32_t number = intern->slots[slot] - 1;
-		const struct sp_intern_entry *e = &intern->entries[number];
-
-		if (e->hash == hash && e->length == n &&
-		    !memcmp(intern->bytes + e->at, bytes, n)) {
-			*ret_number = number;
-			return 0;
-		}
+	slot = slot_of(intern, bytes, n, hash);
+	if (intern->slots[slot]) {
+		*ret_number = intern->slots[slot] - 1;
+		return 0;
 	}
 	*ret_number = (uint32_t)intern->n_entries;
 	intern->slots[slot] = *ret_number + 1;

@@ -28,6 +28,10 @@ struct sp_intern_entry {
 int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 		  uint32_t *ret_number);
 
+/* Its number, or UINT32_MAX if it was never added. */
+uint32_t sp_intern_find(const struct sp_intern *intern, const void *bytes,
+			size_t n);
+
 /* The bytes with that number, and a NUL; valid until the next one is added. */
 const char *sp_intern_bytes(const struct sp_intern *intern, uint32_t number);
 

@@ -9,7 +9,7 @@
 #include "symbols/demangle.h"
 
 struct entry {
-	const struct sp_label_of *of;
+	const char *name;
 	size_t n_short; /* bytes of the name without parameters */
 	size_t number;
 };
@@ -23,10 +23,8 @@ struct group {
 static int compare_short(const struct entry *a, const struct entry *b)
 {
 	const size_t n = a->n_short < b->n_short ? a->n_short : b->n_short;
-	int c = strcmp(a->of->module, b->of->module);
+	const int c = memcmp(a->name, b->name, n);
 
-	if (!c)
-		c = memcmp(a->of->name, b->of->name, n);
 	return c ? c : (a->n_short > b->n_short) - (a->n_short < b->n_short);
 }
 
@@ -35,7 +33,7 @@ static int compare_entries(const void *a, const void *b)
 	const struct entry *ea = a, *eb = b;
 	const int c = compare_short(ea, eb);
 
-	return c ? c : strcmp(ea->of->name, eb->of->name);
+	return c ? c : strcmp(ea->name, eb->name);
 }
 
 /*
@@ -45,7 +43,7 @@ static int compare_entries(const void *a, const void *b)
  */
 static size_t bytes_with(const struct entry *e, size_t k, size_t *ret_end)
 {
-	const char *name = e->of->name;
+	const char *name = e->name;
 	size_t i = e->n_short, depth = 0, cut = 0;
 
 	for (; name[i]; i++) {
@@ -65,11 +63,11 @@ static bool is_alike(const struct entry *a, const struct entry *b, size_t k)
 	size_t end_a, end_b;
 	const size_t n_a = bytes_with(a, k, &end_a);
 	const size_t n_b = bytes_with(b, k, &end_b);
-	const bool is_cut = a->of->name[n_a] != '\0';
+	const bool is_cut = a->name[n_a] != '\0';
 
-	return n_a == n_b && memcmp(a->of->name, b->of->name, n_a) == 0 &&
-	       is_cut == (b->of->name[n_b] != '\0') &&
-	       strcmp(a->of->name + end_a, b->of->name + end_b) == 0;
+	return n_a == n_b && memcmp(a->name, b->name, n_a) == 0 &&
+	       is_cut == (b->name[n_b] != '\0') &&
+	       strcmp(a->name + end_a, b->name + end_b) == 0;
 }
 
 /* With how many parameters the entry is like no other of its group. */
@@ -79,11 +77,10 @@ static size_t parameters_for(const struct group *g, const struct entry *e)
 		size_t i = 0, end;
 
 		while (i < g->n &&
-		       (&g->at[i] == e ||
-			strcmp(g->at[i].of->name, e->of->name) == 0 ||
+		       (&g->at[i] == e || strcmp(g->at[i].name, e->name) == 0 ||
 			!is_alike(&g->at[i], e, k)))
 			i++;
-		if (i == g->n || !e->of->name[bytes_with(e, k, &end)])
+		if (i == g->n || !e->name[bytes_with(e, k, &end)])
 			return k;
 	}
 }
@@ -91,13 +88,13 @@ static size_t parameters_for(const struct group *g, const struct entry *e)
 static char *label_of(const struct group *g, const struct entry *e)
 {
 	static const char more[] = ", ...)";
-	const char *name = e->of->name;
+	const char *name = e->name;
 	bool is_alone = true;
 	size_t n, end;
 	char *label;
 
 	for (size_t i = 0; i < g->n; i++)
-		is_alone &= strcmp(g->at[i].of->name, name) == 0;
+		is_alone &= strcmp(g->at[i].name, name) == 0;
 	if (is_alone)
 		return strndup(name, e->n_short);
 	n = bytes_with(e, parameters_for(g, e), &end);
@@ -130,15 +127,15 @@ static int label_all(const struct entry *entries, size_t n, char **labels)
 	return r;
 }
 
-int sp_labels_new(const struct sp_label_of *functions, size_t n, char ***ret)
+int sp_labels_new(const char *const *names, size_t n, char ***ret)
 {
 	struct entry *entries = calloc(n + 1, sizeof(*entries));
 	char **labels = calloc(n + 1, sizeof(*labels));
 	int r = entries && labels ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < n; i++)
-		entries[i] = (struct entry){
-			&functions[i], sp_demangle_short(functions[i].name), i};
+		entries[i] = (struct entry){names[i],
+					    sp_demangle_short(names[i]), i};
 	if (!r && n)
 		qsort(entries, n, sizeof(*entries), compare_entries);
 	if (!r)
@@ -157,4 +154,43 @@ void sp_labels_free(char **labels, size_t n)
 	for (size_t i = 0; labels && i < n; i++)
 		free(labels[i]);
 	free(labels);
+}
+
+int sp_labels_add(struct sp_labels *labels, const char *name)
+{
+	uint32_t number;
+
+	return sp_intern_add(&labels->names, name, strlen(name), &number);
+}
+
+int sp_labels_make(struct sp_labels *labels)
+{
+	const size_t n = labels->names.n_entries;
+	const char **names = calloc(n + 1, sizeof(*names));
+	int r = names ? 0 : -ENOMEM;
+
+	sp_labels_free(labels->labels, labels->n);
+	labels->labels = NULL;
+	labels->n = 0;
+	for (uint32_t i = 0; !r && i < n; i++)
+		names[i] = sp_intern_bytes(&labels->names, i);
+	if (!r)
+		r = sp_labels_new(names, n, &labels->labels);
+	if (!r)
+		labels->n = n;
+	free(names);
+	return r;
+}
+
+const char *sp_labels_find(const struct sp_labels *labels, const char *name)
+{
+	const uint32_t i = sp_intern_find(&labels->names, name, strlen(name));
+
+	return i < labels->n ? labels->labels[i] : NULL;
+}
+
+void sp_labels_done(struct sp_labels *labels)
+{
+	sp_labels_free(labels->labels, labels->n);
+	sp_intern_done(&labels->names);
 }

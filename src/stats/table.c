@@ -244,3 +244,17 @@ void sp_table_free(struct sp_table *table, const struct sp_profile *profile)
 	free(table->threads);
 	free(table);
 }
+
+bool *sp_selection_stacks(const struct sp_selection *selection,
+			  const struct sp_profile *p)
+{
+	bool *has = calloc(p->n_stacks + 1, sizeof(*has));
+
+	for (size_t i = 0; has && i < p->n_samples; i++)
+		has[p->samples[i].stack] |=
+			sp_selection_has(selection, p, &p->samples[i]);
+	for (size_t i = 0; has && i < p->n_groups; i++)
+		has[p->groups[i].one.stack] |=
+			sp_selection_has(selection, p, &p->groups[i].one);
+	return has;
+}

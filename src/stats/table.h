@@ -82,4 +82,10 @@ int sp_table_new(const struct sp_profile *profile,
 
 void sp_table_free(struct sp_table *table, const struct sp_profile *profile);
 
+/* Which of profile->stacks have samples that are selected, to be freed by the
+ * caller (free()); NULL: no memory.  A table of what was allocated (struct
+ * sp_analysis) may lack some: see has_survivors. */
+bool *sp_selection_stacks(const struct sp_selection *selection,
+			  const struct sp_profile *profile);
+
 #endif

@@ -153,7 +153,8 @@ void sp_view_json_frames(struct sp_json *json, const struct sp_aggregate *a,
 			const struct sp_symbol *symbol = &symbols.symbol[k];
 
 			sp_json_open_flat(json, NULL, '{');
-			sp_json_string(json, "function", symbol->function);
+			sp_json_string(json, "function",
+				       sp_aggregate_name(a, symbol));
 			sp_json_string(json, "file", symbol->file);
 			sp_json_u64(json, "line", symbol->line);
 			sp_json_string(json, "module", *module ? module : NULL);

@@ -6,11 +6,11 @@
 
 #include "text/text.h"
 
-static void print_symbol(FILE *out, const struct sp_symbol *symbol,
-			 const char *module)
+static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_symbol *symbol, const char *module)
 {
 	fputs("    ", out);
-	sp_text_print(out, symbol->function);
+	sp_text_print(out, sp_aggregate_name(aggregate, symbol));
 	if (symbol->is_inlined)
 		fputs(" (inline)", out);
 	if (symbol->file) {
@@ -39,7 +39,8 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 			sp_aggregate_module_path(aggregate, stack->frames[i]);
 
 		for (size_t k = 0; k < symbols.count; k++)
-			print_symbol(out, &symbols.symbol[k], module);
+			print_symbol(out, aggregate, &symbols.symbol[k],
+				     module);
 	}
 	if (stack->flags & SP_STACK_TRUNCATED)
 		fputs("    ... deeper than SAMPLEPROF_DEPTH\n", out);

@@ -180,6 +180,60 @@ class OneValue(harness.Case):
             self.assertTrue(samples)
             self.near(sum(s["value_bytes"] for s in samples), want, 0.01)
 
+    def test_overloads_and_lambdas(self):
+        """Each is a row of its own, under one name in every output."""
+        run = self.execute(harness.target("e2e_gated_lambdas-g"), "9000",
+                           "1000", "5000", "2000", period="1K")
+        self.new = run.paths[0]
+        self.stacks = len(run.profile().require_samples(1000).stacks)
+        found = json.loads(report("--json", self.new))
+        own = {row["name"]: row["flat_bytes"]["value"]
+               for row in found["functions"] if row["flat_bytes"]["value"]}
+        self.assertEqual(set(own), {
+            "shop::Cart::add(long)", "shop::Cart::add(double)",
+            "main::{lambda(long)#1}::operator()",
+            "main::{lambda(long)#2}::operator()"})
+        # so unlike that no row has another one's value
+        values = sorted(own.values())
+        for less, more in zip(values, values[1:]):
+            self.assertGreater(more - less, 1000 + 6 * self.stacks)
+        self.assertEqual({s["frames"][0]["function"]
+                          for s in found["stacks"]}, set(own))
+        got, _, _ = gopprof.top(self.dir, self.export("pprof"), "alloc_space")
+        self.same_own(own, {name: flat for name, (flat, _) in got.items()})
+        with open(self.export("collapsed"), encoding="utf-8") as file:
+            self.same_own(own, {path.split(";")[-1]: int(weight) for
+                                path, weight in (line.rsplit(" ", 1)
+                                                 for line in file)})
+        with open(self.export("speedscope", "--view", "live"),
+                  encoding="utf-8") as file:
+            found = json.load(file)
+        got, names = collections.Counter(), found["shared"]["frames"]
+        for stack, weight in zip(found["profiles"][0]["samples"],
+                                 found["profiles"][0]["weights"]):
+            got[names[stack[-1]]["name"]] += weight
+        self.same_own(own, got)
+        with open(self.export("dhat"), encoding="utf-8") as file:
+            found = json.load(file)
+        got = collections.Counter()
+        for point in found["pps"]:
+            text = found["ftbl"][point["fs"][0]]
+            got[re.sub(r"0x\w+: (.*) \(.*?\)$", r"\1", text)] += point["tb"]
+        self.same_own(own, got)
+        with open(self.export("jsonl", "--view", "live"),
+                  encoding="utf-8") as file:
+            stacks = [s for s in map(json.loads, file) if s["type"] == "stack"]
+        self.assertLessEqual({s["frames"][0]["function"] for s in stacks},
+                             set(own))
+        text = report("--stacks", "20", self.new)
+        self.assertEqual({re.sub(r"(| \(inline\))  .*", "", line) for line in
+                          re.findall(r"\n#.*\n(?:    lifetime.*\n.*\n)?"
+                                     r"    (.*)", text)}, set(own))
+
+    def same_own(self, own, got):
+        for name, value in own.items():
+            self.near(got.get(name, 0), value, 3 * self.stacks + 20)
+
     def test_other_methods_are_refused(self):
         out = os.path.join(self.dir, "none")
         for form in ("pprof", "speedscope", "collapsed", "dhat", "massif"):

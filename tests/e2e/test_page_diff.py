@@ -172,6 +172,22 @@ class Differences(PairCase):
                       self.text("notes"))
         self.assert_quiet()
 
+    def test_overloads(self):
+        """Also where one side has but one of them."""
+        program = "e2e_gated_lambdas-g"
+        path, *files = self.pair(
+            (program, ("9000", "1000", "5000", "0"), {"period": "1K"}),
+            (program, ("9000", "2000", "5000", "3000"), {"period": "1K"}))
+        browser().open("about:blank")
+        self.show(path)
+        want = self.assert_changes(files, "overloads")
+        self.assertLessEqual(
+            {"shop::Cart::add(long)", "shop::Cart::add(double)",
+             "main::{lambda(long)#2}::operator()"}, set(want))
+        self.assertEqual(float(
+            self.changes(0)["shop::Cart::add(double)"]["old"]), 0)
+        self.assert_quiet()
+
     def test_nothing_changed(self):
         path, old, _ = self.gated()
         copy = os.path.join(self.dir, "copy.sprof")

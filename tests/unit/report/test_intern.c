@@ -44,6 +44,8 @@ static void test_like_a_list(void **state)
 		       (list[want].n != n ||
 			memcmp(list[want].bytes, bytes, n) != 0))
 			want++;
+		number = sp_intern_find(&in, bytes, n);
+		assert_int_equal(number, want < n_list ? want : UINT32_MAX);
 		assert_int_equal(sp_intern_add(&in, bytes, n, &number), 0);
 		assert_int_equal(number, want);
 		if (want == n_list) {

@@ -7,16 +7,16 @@
 
 #include "report/label.h"
 
-/* Names and the labels that they get, of one module; up to the first NULL. */
+/* Names and the labels that they get; up to the first NULL. */
 static void assert_labels(const char *const pairs[][2])
 {
-	struct sp_label_of of[16] = {{NULL, NULL}};
+	const char *names[16] = {NULL};
 	char **labels;
 	size_t n = 0;
 
 	for (; pairs[n][0]; n++)
-		of[n] = (struct sp_label_of){pairs[n][0], "app"};
-	assert_int_equal(sp_labels_new(of, n, &labels), 0);
+		names[n] = pairs[n][0];
+	assert_int_equal(sp_labels_new(names, n, &labels), 0);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(labels[i], pairs[i][1]);
 	sp_labels_free(labels, n);
@@ -66,19 +66,24 @@ static void test_told_apart(void **state)
 	assert_labels(pairs);
 }
 
-/* Overloads of another module are told apart by that. */
-static void test_modules(void **state)
+/* A name that comes later changes what the others need. */
+static void test_by_name(void **state)
 {
-	static const struct sp_label_of of[] = {
-		{"f(int)", "a.so"}, {"f(long)", "b.so"}, {"f(char)", "b.so"}};
-	char **labels;
+	struct sp_labels labels = {0};
 
 	(void)state;
-	assert_int_equal(sp_labels_new(of, 3, &labels), 0);
-	assert_string_equal(labels[0], "f");
-	assert_string_equal(labels[1], "f(long)");
-	assert_string_equal(labels[2], "f(char)");
-	sp_labels_free(labels, 3);
+	assert_null(sp_labels_find(&labels, "f(int)"));
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(sp_labels_add(&labels, "f(int)"), 0);
+	assert_int_equal(sp_labels_make(&labels), 0);
+	assert_string_equal(sp_labels_find(&labels, "f(int)"), "f");
+	assert_int_equal(sp_labels_add(&labels, "f(long)"), 0);
+	assert_null(sp_labels_find(&labels, "f(long)"));
+	assert_int_equal(sp_labels_make(&labels), 0);
+	assert_string_equal(sp_labels_find(&labels, "f(int)"), "f(int)");
+	assert_string_equal(sp_labels_find(&labels, "f(long)"), "f(long)");
+	assert_null(sp_labels_find(&labels, "f"));
+	sp_labels_done(&labels);
 }
 
 int main(void)
@@ -86,7 +91,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_told_apart),
-		cmocka_unit_test(test_modules),
+		cmocka_unit_test(test_by_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
