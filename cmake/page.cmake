@@ -5,7 +5,7 @@
 # runs nothing else.
 
 # What runs, in this order.
-set(scripts special estimate model tree format pair rename flame
+set(scripts special estimate model tree format pair rename comparable flame
   timeline table changes sizes summary state app)
 
 # base64 of the SHA-256 of a text.

@@ -256,6 +256,13 @@ static const char *main_module(const struct sp_profile *p)
 	return "";
 }
 
+static void put_nameless(void *json, const struct sp_module *module,
+			 const char *reason)
+{
+	(void)reason;
+	sp_json_string(json, NULL, module->path);
+}
+
 static void put_run(struct sp_json *json, const struct document *d)
 {
 	const struct sp_profile *p = d->profile;
@@ -264,6 +271,9 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_string(json, "file", p->path);
 	sp_json_u64(json, "files", p->n_parts ? p->n_parts : 1);
 	sp_json_string(json, "main_module", main_module(p));
+	sp_json_open(json, "nameless", '[');
+	sp_symbolizer_problems(d->aggregate->symbolizer, put_nameless, json);
+	sp_json_close(json, ']');
 	sp_json_string(json, "program", p->program);
 	sp_json_string(json, "command", p->command);
 	sp_json_string(json, "host", p->host);

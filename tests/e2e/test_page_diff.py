@@ -5,6 +5,7 @@ shows is what `diff --json` says, and what each side alone is."""
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -105,7 +106,9 @@ class Differences(PairCase):
                     abs(float(seen[key]) - value),
                     1e-7 * max(row["old"]["hi"], row["new"]["hi"], 1),
                     (state, name, key, seen, row))
-            self.assertEqual(seen["told"] == "true", row["is_told"],
+            self.assertEqual((seen["told"], seen["comparable"]),
+                             (str(row["is_told"]).lower(),
+                              str(row["is_comparable"]).lower()),
                              (state, name, seen, row))
         return want
 
@@ -186,6 +189,64 @@ class Differences(PairCase):
              "main::{lambda(long)#2}::operator()"}, set(want))
         self.assertEqual(float(
             self.changes(0)["shop::Cart::add(double)"]["old"]), 0)
+        self.assert_quiet()
+
+    def shown_marks(self):
+        """Names of the table to the first character of their change, and to
+        the percent."""
+        return dict(browser().run(
+            "[...document.querySelectorAll('#changes tbody tr')].map((r) =>"
+            "[r.querySelector('button').textContent,"
+            "[...r.cells].slice(2, 4).map((c) => c.textContent)])"))
+
+    def test_names_on_one_side(self):
+        """Marked with the diff's mark, in its words."""
+        files = []
+        for seed, sites in (("1", OLD), ("2", NEW)):
+            program = os.path.join(self.dir, seed, "app")
+            os.mkdir(os.path.dirname(program))
+            shutil.copy(harness.target("e2e_gated"), program)
+            run = self.execute(program, *sites, period="4K", seed=seed)
+            run.profile().require_samples(100)
+            files.append(run.paths[0])
+        os.remove(os.path.join(self.dir, "1", "app"))
+        path = os.path.join(self.dir, "p.html")
+        report("export", "html", files[1], "--base", files[0], "-o", path)
+        browser().open("about:blank")
+        self.show(path)
+        want = self.assert_changes(files, "names")
+        lost = {n for n, row in want.items() if not row["is_comparable"]}
+        self.assertLessEqual({"site_a", "site_b", "[unknown]"}, lost)
+        words = ("functions that have names in some runs only cannot be "
+                 "compared: ? marks them")
+        self.assertIn(words, self.text("notes"))
+        self.assertIn(words, " ".join(
+            report("diff", *files).decode().split()))
+        marks = self.shown_marks()
+        for name in lost:
+            self.assertEqual([text[0] for text in marks[name]], ["?", "?"])
+        self.show(path, "view=live")
+        self.assert_changes(files, "names, live", "--view", "live")
+        self.assert_quiet()
+
+    def test_other_inlining(self):
+        """What moved from a function that was inlined to its caller."""
+        objects = ("20000", "20000", "20000", "10000")
+        path, *files = self.pair(
+            ("e2e_gated_lambdas-g", objects, {"period": "1K"}),
+            ("e2e_gated_lambdas-g0", objects, {"period": "1K"}))
+        # programs of two names: main is the same function all the same
+        browser().open("about:blank")
+        self.show(path)
+        want = self.assert_changes(files, "inlining")
+        moved = [n for n, row in want.items() if not row["is_comparable"]]
+        self.assertIn("main", moved)
+        marks = self.shown_marks()
+        for name in want:
+            self.assertEqual(marks[name][0][0] == "?", name in moved, name)
+        self.assertIn("other inlining, build flags or code that moved: "
+                      f"{len(moved)} rows marked ? have what callers or "
+                      "callees had before", self.text("changed"))
         self.assert_quiet()
 
     def test_nothing_changed(self):

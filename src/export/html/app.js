@@ -115,7 +115,7 @@ class App {
 		if (model.isPair) {
 			showPairRun(base, data);
 			showPairCards(byId('cards'), base, data);
-			showPairNotes(base, data, model.renamed);
+			showPairNotes(base, data, model);
 			this.showSwatches(CHANGE_SWATCHES);
 			return;
 		}
@@ -195,7 +195,7 @@ class App {
 		if (model.isPair)
 			return {f, lines: changeLines({
 				...model.compare(pathsOfNode(tree, node)),
-				isTold: layer.verdicts.isTold(node),
+				...layer.verdicts.of(node),
 			}, ofObjects, model.data.confidence)};
 		const e = model.estimate(pathsOfNode(tree, node));
 		const whole = model.estimate(model.allPaths);

@@ -37,8 +37,13 @@ const fromTo = (a, b, ofObjects) =>
 
 const isExact = ({lo, hi}) => !(lo < hi);
 
-// "~" before a change that cannot be told from noise.
-const tilde = (row) => row.isTold || isExact(row.change) ? '' : '~ ';
+// Before a change that means nothing: "?" if it cannot be compared, "~" if it
+// cannot be told from noise.
+const mark = (row) => row.why ? '? '
+	: row.isTold || isExact(row.change) ? '' : '~ ';
+
+const rowPercent = (row) => row.why ? '?'
+	: signedPercent(row.old.value, row.new.value);
 
 // What became of something, as lines of [kind, text].
 function changeLines(row, ofObjects, confidence) {
@@ -46,23 +51,30 @@ function changeLines(row, ofObjects, confidence) {
 	const lines = [
 		['figure', fromTo(a.value, b.value, ofObjects) +
 			(ofObjects ? ' objects' : '')],
-		['figure' + (tilde(row) || !change.value ? ''
+		['figure' + (mark(row) || !change.value ? ''
 			: change.value > 0 ? ' grew' : ' shrank'),
-		tilde(row) + signed(change.value, ofObjects)],
-		['share', signedPercent(a.value, b.value)],
+		mark(row) + signed(change.value, ofObjects)],
+		['share', rowPercent(row)],
 		['interval', isExact(change) ? 'exact' : `${level95(confidence)}: ` +
 			signedInterval(change, ofObjects)],
 		['samples', `${count(a.samples)} → ` + plural(b.samples, 'sample')],
 	];
 
-	if (tilde(row))
-		lines.push(['faint', 'not to be told from noise']);
+	if (mark(row))
+		lines.push(['faint', row.why || 'not to be told from noise']);
 	return lines;
 }
 
 // ---- functions ----
 
 const CHANGE_KEYS = ['change', 'cumChange', 'old', 'new', 'percent', 'name'];
+
+const movedNote = (rows) => rows.length
+	? '; other inlining, build flags or code that moved: ' +
+		`${plural(rows.length, 'row')} marked ? ` +
+		`${rows.length === 1 ? 'has' : 'have'} what callers or callees ` +
+		'had before'
+	: '';
 
 class ChangeTable extends Ranking {
 	constructor(box, pair, on) {
@@ -130,7 +142,8 @@ class ChangeTable extends Ranking {
 		byId('changed').textContent = `flat, ${told.length} of ` +
 			plural(own.length, matches ? 'matching function'
 				: 'function') +
-			' changed; ~ is not to be told from noise';
+			' changed; ~ is not to be told from noise' +
+			movedNote(own.filter((row) => row.flat.why === WHY_MOVED));
 		this.markOrder(this);
 	}
 
@@ -138,8 +151,8 @@ class ChangeTable extends Ranking {
 		return element('tr', null,
 			this.figure(flat && flat.old), this.figure(flat && flat.new),
 			this.change(flat, most),
-			element('td', {class: 'number'}, flat ? signedPercent(
-				flat.old.value, flat.new.value) : '–'),
+			element('td', {class: 'number'}, flat ? rowPercent(flat)
+				: '–'),
 			element('td', {class: 'number'}, flat
 				? `${count(flat.old.samples)} → ` +
 					count(flat.new.samples) : '–'),
@@ -162,16 +175,17 @@ class ChangeTable extends Ranking {
 				element('span', {class: 'none'}, '–'));
 		const {old: a, new: b, change} = row;
 		return element('td', {
-			class: 'estimate' + (tilde(row) ? ' few' : ''),
+			class: 'estimate' + (mark(row) ? ' few' : ''),
 			'data-old': a.value, 'data-new': b.value,
 			'data-value': change.value,
 			'data-lo': change.lo, 'data-hi': change.hi,
 			'data-old-samples': a.samples,
 			'data-new-samples': b.samples, 'data-told': row.isTold,
-		}, element('b', null, tilde(row) + signed(change.value, ofObjects)),
+			'data-comparable': !row.why,
+		}, element('b', null, mark(row) + signed(change.value, ofObjects)),
 		' ', element('span', {class: 'interval'},
 			signedInterval(change, ofObjects)),
-		changeBar(change, most, tilde(row) !== ''));
+		changeBar(change, most, mark(row) !== ''));
 	}
 }
 
@@ -204,7 +218,7 @@ function totalCard(title, older, newer, ofObjects, confidence) {
 
 	row.isTold = isNotZero(row.change);
 	return card(title, fromTo(a.value, b.value, ofObjects),
-		`${tilde(row)}${signed(row.change.value, ofObjects)}, ` +
+		`${mark(row)}${signed(row.change.value, ofObjects)}, ` +
 		signedPercent(a.value, b.value) + (isExact(row.change) ? ''
 			: ` · ${level95(confidence)}: ` +
 				signedInterval(row.change, ofObjects)), 'change');
@@ -283,9 +297,10 @@ function pairSettings(older, newer) {
 			: `${side(a, key)} → ${side(b, key)}`]);
 }
 
-function showPairNotes(older, newer, renamed) {
+function showPairNotes(older, newer, pair) {
 	showNotes(newer, [
-		...renamed.map((both) => `taken for renamed: ${both}`),
+		...pair.comparable.mixed.size ? [`${WHY_NAMES}: ? marks them`] : [],
+		...pair.renamed.map((both) => `taken for renamed: ${both}`),
 		...pairNotes(older, newer),
 	], pairMethod(newer), pairSettings(older, newer));
 	byId('file').textContent =

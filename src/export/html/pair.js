@@ -4,9 +4,12 @@
 // their intervals, as src/stats/compare.c and src/gate make them ((E27), (E31)
 // of docs/statistics.md).  tests/e2e/test_page_diff.py compares the two.
 
-const UNKNOWN = '[unknown]';
+const UNKNOWN = '[unknown]', ANONYMOUS = '[anonymous]';
 
 // ---- code that both have: by names, not by addresses or lines ----
+
+const homeOf = (data, module) =>
+	module === data.main_module ? '' : baseName(module);
 
 // Functions of both, each once, and of each side the number of its functions.
 // The program itself is the same module whatever its file is called.
@@ -17,9 +20,9 @@ function joinFunctions(sides) {
 
 		return Int32Array.from(code.functions, (fn, f) => {
 			const isUnnamed = unnamed.has(f);
-			const name = isUnnamed ? UNKNOWN : fn.name;
-			const module = fn.module === data.main_module ? ''
-				: baseName(fn.module);
+			const name = !isUnnamed ? fn.name
+				: fn.module ? UNKNOWN : ANONYMOUS;
+			const module = homeOf(data, fn.module);
 			const key = `${module}\0${name}`;
 
 			if (!known.has(key)) {
@@ -188,6 +191,7 @@ class Pair extends Code {
 		this.rate = 1 - newer.data.confidence;
 		this.level = levelOf(this.rate);
 		this.net = new Float64Array(this.nPaths);
+		this.comparable = new Comparable(this);
 	}
 
 	get isPair() {
@@ -272,8 +276,8 @@ class Pair extends Code {
 		return {old: a, new: b, change: changeOf(a, b)};
 	}
 
-	// The rows of a table, {f, old, new, change, isTold}: functions with a
-	// sample on either side.
+	// The rows of a table, {f, old, new, change, isTold, why}: functions with
+	// a sample on either side.
 	rows(pathsOf) {
 		const list = [];
 
@@ -295,7 +299,8 @@ class Pair extends Code {
 				this.estimateOf(acc, this.level));
 
 			return {f, old: a, new: b, change: changeOf(a, b),
-				isTold: isTold.has(row)};
+				...this.comparable.verdict(this.comparable.isMixed(f),
+					isTold.has(row), pathsOf(f))};
 		});
 	}
 }
@@ -323,18 +328,37 @@ class Verdicts {
 			isNotZero(pair.changeOfSums(tests[i].sums, level)),
 		pair.rate);
 		this.level = levelOf(p);
-		for (const n of nodes)
-			this.known.set(n, false);
+		this.isTestedAs = new Map(nodes.map((n) => [n, false]));
 		for (const i of told)
-			this.known.set(tests[i].node, true);
+			this.isTestedAs.set(tests[i].node, true);
+	}
+
+	// A place of a tree is what its callers make it.
+	isMixed(node) {
+		const {pair: {comparable}, tree} = this;
+
+		for (let n = node; n > 0; n = tree.parent[n])
+			if (comparable.isMixed(tree.fn[n]))
+				return true;
+		return false;
+	}
+
+	// {isTold, why} of a frame.
+	of(node) {
+		if (!this.known.has(node)) {
+			const paths = pathsOfNode(this.tree, node);
+			const isTold = this.isTestedAs.get(node) ??
+				isNotZero(this.pair.changeOfSums(
+					this.pair.sumsOf(paths), this.level));
+
+			this.known.set(node, this.pair.comparable.verdict(
+				this.isMixed(node), isTold, paths));
+		}
+		return this.known.get(node);
 	}
 
 	isTold(node) {
-		if (!this.known.has(node))
-			this.known.set(node, isNotZero(this.pair.changeOfSums(
-				this.pair.sumsOf(pathsOfNode(this.tree, node)),
-				this.level)));
-		return this.known.get(node);
+		return this.of(node).isTold;
 	}
 }
 const SEEN_SHARE = 1 / 2000;
