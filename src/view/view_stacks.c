@@ -50,11 +50,29 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		fputs("    ... its callers are not known\n", out);
 }
 
+/* From a minute on as the head has the length of the run. */
 static void print_age(FILE *out, uint64_t ns, uint64_t error_ns)
 {
-	fputs(ns == SP_NEVER ? "longer than the run"
-			     : sp_text_moment_within(ns, error_ns).text,
+	fputs(ns < 60000000000 ? sp_text_moment_within(ns, error_ns).text
+			       : sp_text_duration(ns).text,
 	      out);
+}
+
+static void print_quantiles(FILE *out, const struct sp_lifetime *lifetime,
+			    uint64_t error_ns)
+{
+	if (lifetime->median_ns == SP_NEVER) {
+		fputs("median longer than the run", out);
+		return;
+	}
+	fputs("median ", out);
+	print_age(out, lifetime->median_ns, error_ns);
+	if (lifetime->p90_ns == SP_NEVER) {
+		fputs(", less than 90 % freed in the run", out);
+		return;
+	}
+	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
+	print_age(out, lifetime->p90_ns, error_ns);
 }
 
 /* Of all objects of the stack, whichever of them the view shows. */
@@ -63,10 +81,8 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 {
 	if (!lifetime->samples)
 		return;
-	fputs("    lifetime: median ", out);
-	print_age(out, lifetime->median_ns, error_ns);
-	fputs(lifetime->p90_ns < error_ns ? ", 90 % " : ", 90 % at most ", out);
-	print_age(out, lifetime->p90_ns, error_ns);
+	fputs("    lifetime: ", out);
+	print_quantiles(out, lifetime, error_ns);
 	fprintf(out,
 		",\n      %s alive at the end (%s sample%s, no interval)\n",
 		sp_text_percent(lifetime->alive_share, 1).text,
