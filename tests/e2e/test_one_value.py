@@ -6,6 +6,8 @@ The page is compared with --json and with diff in e2e.page and e2e.page_diff.
 """
 
 import collections
+import csv
+import io
 import json
 import os
 import re
@@ -179,6 +181,105 @@ class OneValue(harness.Case):
                            if s["type"] == "sample"]
             self.assertTrue(samples)
             self.near(sum(s["value_bytes"] for s in samples), want, 0.01)
+
+    def phased(self):
+        """Two runs with phases, and what is kept through both of them."""
+        for seed, more, kind in ((3, 1, "old"), (4, 2, "new")):
+            run = self.execute(
+                harness.target("e2e_gated"), "a:48:12000", "keep:96:4000",
+                "mark=load", "b:80:9000", f"keep:300:{900 * more}",
+                "mark=serve", f"c:120:{6000 * more}", "keep:64:2000", "mark=load",
+                "a:48:3000", period=2048, seed=seed)
+            run.profile().require_samples(100)
+            setattr(self, kind, run.paths[0])
+
+    def found(self, path, *arguments):
+        return json.loads(report("--json", *arguments, path))
+
+    def csv(self, *arguments):
+        return list(csv.DictReader(io.StringIO(report("--csv", *arguments))))
+
+    def test_phases(self):
+        """The rows of phases are what the report says of each, and add up."""
+        self.phased()
+        for view in ("alloc", "live", "peak"):
+            whole = self.found(self.new, "--view", view)
+            rows = {row["phase"]: row for row in self.csv(
+                "--by", "phase", "--view", view, self.new)}
+            self.assertEqual(set(rows), {"", "load", "serve"})
+            self.near(sum(float(row["bytes"]) for row in rows.values()),
+                      sum(f["flat_bytes"]["value"]
+                          for f in whole["functions"]), 0.01)
+            self.assertEqual(
+                sum(int(row["samples"]) for row in rows.values()),
+                sum(f["samples"] for f in whole["functions"]))
+            self.assertEqual(
+                sum(int(row["exact_bytes"]) for row in rows.values()),
+                whole["exact"]["alloc_bytes"])
+            self.assertEqual(
+                {p["name"]: (str(p["alloc_bytes"]), str(p["alloc_objects"]))
+                 for p in whole["phases"]},
+                {name: (row["exact_bytes"], row["exact_objects"])
+                 for name, row in rows.items()})
+            for name, row in rows.items():
+                if view == "peak":  # of a phase alone it is another moment
+                    continue
+                alone = self.found(self.new, "--view", view, "--phase",
+                                   name or "(start)")
+                for key, column in (("value", "bytes"), ("lo", "bytes_lo"),
+                                    ("hi", "bytes_hi")):
+                    self.near(float(row[column]),
+                              alone["estimate"]["view_bytes"][key], 0.01)
+
+    def test_phases_of_a_pair(self):
+        self.phased()
+        sides = [{p["name"] or "(start)": (p["alloc_bytes"],
+                                           p["alloc_objects"])
+                  for p in self.found(path)["phases"]}
+                 for path in (self.old, self.new)]
+        rows = self.csv("--by", "phase", "--base", self.old, self.new)
+        for table, at in (("phases", 0), ("phases_objects", 1)):
+            got = {row["name"]: row for row in rows if row["table"] == table}
+            self.assertLessEqual({"load", "serve"}, set(got))
+            for name, row in got.items():
+                old, new = [side[name][at] for side in sides]
+                self.assertEqual(
+                    [int(row[key]) for key in ("old", "new", "change",
+                                               "change_lo", "change_hi")],
+                    [old, new, new - old, new - old, new - old], name)
+        self.assertGreater(sides[1]["serve"][0], sides[0]["serve"][0])
+
+    def test_diff_of_peaks_and_phases(self):
+        """A row has on either side what the report has of that side."""
+        self.phased()
+        for question in (("--view", "peak"), ("--phase", "load"),
+                         ("--phase", "serve", "--view", "peak"),
+                         ("--phase", "serve", "--view", "live")):
+            diff = json.loads(report("diff", "--json", *question, self.old,
+                                     self.new))
+            sides = [self.found(path, *question)
+                     for path in (self.old, self.new)]
+            wants = [{f["name"]: f["flat_bytes"] for f in side["functions"]
+                      if f["samples"]} for side in sides]
+            self.assertGreater(len(wants[1]), 0, question)
+            rows = {row["name"].split("!")[-1]: row
+                    for row in diff["functions"]}
+            self.assertEqual(len(rows), len(diff["functions"]))
+            self.assertEqual(set(rows), set(wants[0]) | set(wants[1]))
+            for side, kind, want in zip(sides, ("old", "new"), wants):
+                # the limits of a change are of the samples alone (E27)
+                for name, row in rows.items():
+                    self.near(row[kind]["value"],
+                              want.get(name, {"value": 0})["value"], 1e-3)
+                # of all that was allocated, also what was never sampled
+                self.near(sum(row[kind]["value"] for row in rows.values()),
+                          side["estimate"]["view_bytes"]["value"],
+                          1e-3 + 16 * 2048 * ("--view" not in question))
+                if "--phase" not in question:
+                    for name in ("peak_bytes", "live_bytes"):
+                        for key in ("value", "lo", "hi"):
+                            self.near(diff["totals"][name][kind][key],
+                                      side["estimate"][name][key], 1e-3)
 
     def test_overloads_and_lambdas(self):
         """Each is a row of its own, under one name in every output."""
