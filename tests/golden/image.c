@@ -14,6 +14,7 @@
 #define MAX_CHUNKS 5
 
 static uint8_t image[MAX_CHUNKS * CHUNK];
+static bool has_stack_steps; /* of the file: SP_HEADER_STACK_STEPS */
 
 /* Where the next record goes. */
 static struct {
@@ -88,6 +89,7 @@ void image_begin_chunk(uint64_t index, uint32_t kind)
 	memcpy(image + out.chunk * CHUNK, &h, sizeof(h));
 	out.at = sizeof(h);
 	sp_chunk_state_init(&out.state, FILE_ID, index);
+	out.state.has_stack_steps = has_stack_steps;
 }
 
 static uint8_t *position(void)
@@ -224,6 +226,7 @@ void image_begin(uint32_t flags)
 {
 	memset(image, 0, sizeof(image));
 	put_header(flags);
+	has_stack_steps = flags & SP_HEADER_STACK_STEPS;
 }
 
 void image_write(const char *directory, const char *name)
