@@ -6,6 +6,8 @@
 #include "agent/event/throttle.h"
 #include "agent/sys/arena.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/diag.h"
+#include "agent/sys/sys.h"
 
 #include "agent/sys/poison.h"
 
@@ -55,8 +57,10 @@ static const struct sp_law *find_law(uint64_t period_bytes)
 		if (k->law.period_bytes == period_bytes)
 			return &k->law;
 	fresh = sp_arena_get(SP_ARENA_LAWS, sizeof(*fresh));
-	if (!fresh)
+	if (!fresh) {
+		sp_diag_lose(SP_LOSS_PERIOD, 1);
 		return NULL;
+	}
 	sp_law_init(&fresh->law, kind, period_bytes);
 	fresh->next = known_laws;
 	known_laws = fresh;
