@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "model/profile.h"
+#include "read/load.h"
 #include "support/golden_maker.h"
 
 #define GOLDEN SP_TESTS_DIR "/golden/v1-steps/"
