@@ -3,14 +3,14 @@
 
 #include <errno.h>
 #include <langinfo.h>
+#include <locale.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/commands.h"
 #include "read/load.h"
 #include "text/text.h"
-
-#define PROGRAM SP_CONSOLE_PROGRAM
 
 #define PROGRESS_AFTER_NS (1000 * 1000 * 1000)
 #define PROGRESS_EVERY_NS (100 * 1000 * 1000)
@@ -24,6 +24,20 @@ static struct {
 /* The cursor is hidden, at the end of what was drawn. */
 static bool is_drawn;
 
+static const char *program = SP_COMMAND_PROGRAM;
+
+void sp_console_init(const char *argv0)
+{
+	program = sp_command_program(argv0);
+	/* Only which characters can be drawn depends on the locale. */
+	setlocale(LC_CTYPE, "");
+}
+
+const char *sp_console_program(void)
+{
+	return program;
+}
+
 bool sp_console_is_utf8(void)
 {
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
@@ -34,7 +48,7 @@ int sp_console_fail(const char *error)
 {
 	sp_text_set_ascii(!sp_console_is_utf8());
 	sp_console_erase_progress();
-	fputs(is_drawn ? "\033[?25h\n" PROGRAM ": " : PROGRAM ": ", stderr);
+	fprintf(stderr, "%s%s: ", is_drawn ? "\033[?25h\n" : "", program);
 	is_drawn = false;
 	sp_text_print(stderr, error);
 	putc('\n', stderr);
@@ -51,8 +65,13 @@ int sp_console_fail_with(const struct sp_error *err)
 
 int sp_console_fail_usage(const char *error, const char *command)
 {
+	const char *implied = sp_command_implied(program);
+
 	sp_console_fail(error);
-	fprintf(stderr, "try '" PROGRAM "%s --help'\n", command);
+	if (implied && strcmp(implied, command) == 0)
+		command = "";
+	fprintf(stderr, "try '%s%s%s --help'\n", program, *command ? " " : "",
+		command);
 	return EXIT_USAGE;
 }
 
@@ -113,16 +132,24 @@ int sp_console_print_version(void)
 {
 	FILE *out = sp_console_open();
 
-	fputs(PROGRAM " " SP_VERSION "\n", out);
+	fprintf(out, "%s " SP_VERSION "\n", program);
 	return sp_console_close(out);
 }
 
-int sp_console_print_help(void (*print)(FILE *out))
+int sp_console_print_help(const struct sp_command_line *line)
 {
 	FILE *out = sp_console_open();
 
-	print(out);
+	sp_arguments_print_help(out, line, program);
 	return sp_console_close(out);
+}
+
+int sp_console_finish(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EXIT_FINE;
+	fprintf(stderr, "%s: standard output: %s\n", program, strerror(errno));
+	return EXIT_ERROR;
 }
 
 static int64_t now_ns(void)

@@ -6,20 +6,26 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "model/profile.h"
 #include "read/load.h"
 
-/* Standard output and standard error of the report, and its exit codes. */
-
-#define SP_CONSOLE_PROGRAM "sampleprof-report"
+/* Standard output and standard error of all commands, and their exit codes. */
 
 enum exit_code {
 	EXIT_FINE = 0,
 	EXIT_ERROR = 1,
 	EXIT_USAGE = 2,
-	EXIT_REGRESSION = 3,
+	EXIT_REGRESSION = 3, /* of check */
+	EXIT_QUEUED = 3,     /* of ctl: the order was not carried out yet */
 	EXIT_CANNOT_TELL = 4,
 };
+
+/* Before all else: how the program was called, and the locale. */
+void sp_console_init(const char *argv0);
+
+/* "sampleprof", or one of the names of its parts. */
+const char *sp_console_program(void);
 
 /* Can the terminal show more than ASCII?  By the locale. */
 bool sp_console_is_utf8(void);
@@ -30,7 +36,7 @@ int sp_console_fail(const char *error);
 int sp_console_fail_with(const struct sp_error *err);
 
 /* The same for a command line that is wrong: which --help to look at.
- * `command` is "" or " NAME".  Returns EXIT_USAGE. */
+ * `command` is "" if it is about none.  Returns EXIT_USAGE. */
 int sp_console_fail_usage(const char *error, const char *command);
 
 /* Standard output.  A failed write, also one to a pipe without a reader, ends
@@ -41,7 +47,10 @@ FILE *sp_console_open(void);
 int sp_console_close(FILE *out);
 
 int sp_console_print_version(void);
-int sp_console_print_help(void (*print)(FILE *out));
+int sp_console_print_help(const struct sp_command_line *line);
+
+/* Is all of stdout written, by those who use that?  An exit code. */
+int sp_console_finish(void);
 
 /*
  * Progress of a work that takes more than a second, on standard error if that

@@ -2,19 +2,23 @@
 /* sampleprof ctl: orders to a process that runs under the library, and what is
  * known of it. */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/nearest.h"
 #include "control/target.h"
 #include "model/profile.h"
 #include "read/load.h"
 #include "report/phases.h"
 #include "text/text.h"
-#include "tools/sampleprof.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+#define PROGRAM "sampleprof"
 
 #define DEFAULT_TIMEOUT_NS 5000000000ull
 /* Nothing is said of a process that answers within that. */
@@ -89,7 +93,7 @@ static int print_status(const struct sp_target *target)
 	struct sp_error err;
 
 	if (sp_profile_load(target->path, NULL, NULL, &p, &err) < 0)
-		return fail(&err, EXIT_ERROR);
+		return sp_console_fail_with(&err);
 	last = p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
 	printf("profile   ");
 	sp_text_print(stdout, target->path);
@@ -108,11 +112,45 @@ static int print_status(const struct sp_target *target)
 	       sp_text_plural(p->threads));
 	sp_profile_free(p);
 	print_orders(target);
-	return finish_output();
+	return sp_console_finish();
+}
+
+/* What is wrong, at which word. */
+static int fail_at(const char *what, const char *word)
+{
+	char error[256];
+
+	snprintf(error, sizeof(error), "%s: %.120s", what, word);
+	return sp_console_fail_usage(error, "ctl");
+}
+
+static const char *command_word(size_t i)
+{
+	const size_t n = sizeof(commands) / sizeof(*commands);
+
+	return i < n ? commands[i].name : i == n ? "status" : NULL;
+}
+
+static int fail_unknown(const char *word)
+{
+	struct sp_nearest nearest;
+	char error[256];
+	const char *name;
+
+	sp_nearest_init(&nearest, word);
+	for (size_t i = 0; (name = command_word(i)); i++)
+		sp_nearest_try(&nearest, name);
+	name = sp_nearest_name(&nearest);
+	if (!name)
+		return fail_at("unknown command of ctl", word);
+	snprintf(error, sizeof(error),
+		 "unknown command of ctl: %.120s: did you mean %s?", word,
+		 name);
+	return sp_console_fail_usage(error, "ctl");
 }
 
 /* The order that the words ask for; a message otherwise. */
-static int parse_order(int argc, char **argv, struct sp_order *ret)
+static int parse_order(int argc, const char *const *argv, struct sp_order *ret)
 {
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
 		const struct command *c = &commands[i];
@@ -120,26 +158,27 @@ static int parse_order(int argc, char **argv, struct sp_order *ret)
 		if (strcmp(argv[0], c->name) != 0)
 			continue;
 		if (argc != 1 + c->has_argument)
-			return usage(c->has_argument ? "one word has to follow"
-						     : "nothing may follow",
-				     c->name);
+			return fail_at(c->has_argument
+					       ? "one word has to follow"
+					       : "nothing may follow",
+				       c->name);
 		ret->command = c->command;
 		if (c->command != SP_CONTROL_PERIOD) {
 			ret->name = c->has_argument ? argv[1] : NULL;
 			if (ret->name &&
 			    (!*ret->name ||
 			     strlen(ret->name) > SP_FORMAT_MARK_NAME_MAX))
-				return usage("a name has 1 to 64 bytes",
-					     ret->name);
+				return fail_at("a name has 1 to 64 bytes",
+					       ret->name);
 			return EXIT_FINE;
 		}
 		if (sp_parse_size(argv[1], &ret->period_bytes) &&
 		    ret->period_bytes &&
 		    ret->period_bytes <= SP_FORMAT_PERIOD_MAX)
 			return EXIT_FINE;
-		return usage("a period is from 1 to 1T, like 64K", argv[1]);
+		return fail_at("a period is from 1 to 1T, like 64K", argv[1]);
 	}
-	return usage("unknown command of ctl", argv[0]);
+	return fail_unknown(argv[0]);
 }
 
 static void say_when(const struct sp_target *target)
@@ -180,7 +219,7 @@ static int obey(const struct sp_target *target, const struct sp_order *order,
 	int r;
 
 	if (sp_target_ask(target, order, &number, &err) < 0)
-		return fail(&err, EXIT_ERROR);
+		return sp_console_fail_with(&err);
 	r = sp_target_wait(target, number, grace_ns, &time_ns, &err);
 	if (r == -ETIMEDOUT && timeout_ns > grace_ns) {
 		say_waiting(target, number);
@@ -190,48 +229,115 @@ static int obey(const struct sp_target *target, const struct sp_order *order,
 	if (r == -ETIMEDOUT)
 		return say_queued(target, number);
 	if (r < 0)
-		return fail(&err, EXIT_ERROR);
+		return sp_console_fail_with(&err);
 	printf("done at %s\n", sp_text_moment(time_ns).text);
-	return finish_output();
+	return sp_console_finish();
 }
 
-int command_ctl(int argc, char **argv)
+struct ctl_options {
+	uint64_t timeout_ns;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};
+
+static bool take_timeout(void *part, const char *text)
 {
-	static const struct option options[] = {
-		{"timeout", required_argument, NULL, 't'},
-		{0},
-	};
-	uint64_t timeout_ns = DEFAULT_TIMEOUT_NS, pid;
+	struct ctl_options *o = part;
+
+	return sp_parse_duration(text, &o->timeout_ns);
+}
+
+static const struct sp_argument arguments[] = {
+	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
+	 "wait that long until the order is carried out (default\n"
+	 "5s); then it stays queued"},
+	SP_ARGUMENTS_ABOUT(struct ctl_options),
+};
+
+static const struct sp_argument_group group = {"Options", arguments, NULL};
+
+static bool is_done(const void *options)
+{
+	const struct ctl_options *o = options;
+
+	return o->help || o->version;
+}
+
+static void describe_orders(FILE *out)
+{
+	fputs("\nCommands:\n"
+	      "  start              start sampling\n"
+	      "  stop               stop sampling; exact totals go on\n"
+	      "  period SIZE        change the period, now or for when it is "
+	      "started;\n"
+	      "                     with --rate the smallest one\n"
+	      "  mark NAME          the phase NAME begins\n"
+	      "  snapshot NAME      give the moment a name\n"
+	      "  status             what is known by now, and orders that "
+	      "wait\n",
+	      out);
+}
+
+const struct sp_command_line ctl_line = {
+	.forms = "ctl [OPTION]... PID COMMAND",
+	.about = "Give an order to a process that is being profiled. It "
+		 "carries out its orders in\n"
+		 "turn, when one of its threads has allocated another 4 KiB. "
+		 "8 can wait.\n",
+	.describe = describe_orders,
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage, 3 the order stays "
+		  "queued.\n",
+	.stops_at_word = true,
+	.listed_word = 2,
+	.word = command_word,
+	.is_done = is_done,
+};
+
+/* `n` words, of which the first is the process. */
+static int control(const char *const *words, size_t n, uint64_t timeout_ns)
+{
 	struct sp_order order = {.name = NULL};
 	struct sp_target target;
 	struct sp_error err;
 	bool is_status;
-	int c, r;
+	uint64_t pid;
+	int r;
 
-	while ((c = getopt_long(argc, argv, "+", options, NULL)) != -1) {
-		if (c != 't')
-			return point_to_help();
-		if (!sp_parse_duration(optarg, &timeout_ns))
-			return usage("--timeout is a time like 5s", optarg);
-	}
-	argc -= optind;
-	argv += optind;
-	if (argc < 2)
-		return usage("ctl needs a process id and a command", NULL);
-	if (!sp_parse_u64(argv[0], &pid) || !pid || pid > INT32_MAX)
-		return usage("not a process id", argv[0]);
-	is_status = strcmp(argv[1], "status") == 0 && argc == 2;
+	if (n < 2)
+		return sp_console_fail_usage(
+			"ctl needs a process id and a command", "ctl");
+	if (!sp_parse_u64(words[0], &pid) || !pid || pid > INT32_MAX)
+		return fail_at("not a process id", words[0]);
+	is_status = strcmp(words[1], "status") == 0 && n == 2;
 	if (!is_status) {
-		r = parse_order(argc - 1, argv + 1, &order);
+		r = parse_order((int)n - 1, words + 1, &order);
 		if (r)
 			return r;
 	}
 	if (sp_target_open(&target, pid, &err) < 0)
-		r = fail(&err, EXIT_ERROR);
+		r = sp_console_fail_with(&err);
 	else if (is_status)
 		r = print_status(&target);
 	else
 		r = obey(&target, &order, timeout_ns);
 	sp_target_close(&target);
 	return r;
+}
+
+int run_ctl(int argc, char **argv)
+{
+	struct ctl_options options = {.timeout_ns = DEFAULT_TIMEOUT_NS};
+	const char *const *words;
+	struct sp_error err;
+	size_t n;
+
+	if (sp_arguments_parse(&ctl_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "ctl");
+	if (options.help)
+		return sp_console_print_help(&ctl_line);
+	if (options.version)
+		return sp_console_print_version();
+	return control(words, n, options.timeout_ns);
 }

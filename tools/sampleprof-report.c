@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The report command: from the words of a command line to what is printed, and
- * to an exit code; a screen that is drawn again and again. */
+/* All commands that read profiles: from the words of a command line to what is
+ * printed, and to an exit code; a screen that is drawn again and again. */
 #include <errno.h>
 #include <inttypes.h>
-#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -15,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli/advise.h"
+#include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/page.h"
 #include "cli/symbolize.h"
@@ -28,6 +28,7 @@
 #include "text/output.h"
 #include "text/screen.h"
 #include "text/text.h"
+#include "tools/commands.h"
 #include "tools/console.h"
 
 /* What is made of profiles: a page, or an export if `options` is NULL. */
@@ -247,9 +248,9 @@ static int run_export(int argc, char **argv)
 	struct sp_error err;
 
 	if (sp_export_options_parse(argc, argv, &request, &err) < 0)
-		return sp_console_fail_usage(err.message, " export");
+		return sp_console_fail_usage(err.message, "export");
 	if (request.help)
-		return sp_console_print_help(sp_export_options_print_help);
+		return sp_console_print_help(&sp_export_line);
 	if (request.version)
 		return sp_console_print_version();
 	if (strcmp(request.output, "-") != 0)
@@ -272,9 +273,9 @@ static int run_symbolize(int argc, char **argv)
 	FILE *out;
 
 	if (sp_symbolize_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, " symbolize");
+		return sp_console_fail_usage(err.message, "symbolize");
 	if (options.help)
-		return sp_console_print_help(sp_symbolize_print_help);
+		return sp_console_print_help(&sp_symbolize_line);
 	if (options.version)
 		return sp_console_print_version();
 	sp_console_begin_progress("symbolizing");
@@ -326,9 +327,9 @@ static int run_advise(int argc, char **argv)
 	FILE *out;
 
 	if (sp_advise_parse(argc, argv, &options, &err) < 0)
-		return sp_console_fail_usage(err.message, " advise");
+		return sp_console_fail_usage(err.message, "advise");
 	if (options.help)
-		return sp_console_print_help(sp_advise_print_help);
+		return sp_console_print_help(&sp_advise_line);
 	if (options.version)
 		return sp_console_print_version();
 	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
@@ -403,13 +404,11 @@ static const struct gate_command {
 	const char *name;
 	int (*parse)(int argc, char **argv, struct sp_gate_options *ret,
 		     struct sp_error *err);
-	void (*print_help)(FILE *out);
+	const struct sp_command_line *line;
 	int (*once)(const struct sp_gate_options *options);
 } gate_commands[] = {
-	{" diff", sp_gate_options_parse_diff, sp_gate_options_print_diff_help,
-	 compare_once},
-	{" check", sp_gate_options_parse_check,
-	 sp_gate_options_print_check_help, check_once},
+	{"diff", sp_gate_options_parse_diff, &sp_diff_line, compare_once},
+	{"check", sp_gate_options_parse_check, &sp_check_line, check_once},
 };
 
 static int run_gate(const struct gate_command *command, int argc, char **argv)
@@ -422,7 +421,7 @@ static int run_gate(const struct gate_command *command, int argc, char **argv)
 	if (r < 0)
 		code = fail_options(r, &err, command->name);
 	else if (options.help)
-		code = sp_console_print_help(command->print_help);
+		code = sp_console_print_help(command->line);
 	else if (options.version)
 		code = sp_console_print_version();
 	else
@@ -448,7 +447,7 @@ static const struct {
 } commands[] = {
 	{"export", run_export}, {"symbolize", run_symbolize},
 	{"diff", run_diff},     {"check", run_check},
-	{"advise", run_advise},
+	{"advise", run_advise}, {"lab", run_lab},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -469,11 +468,10 @@ static int fail_late(const char *command)
 	char error[256];
 
 	snprintf(error, sizeof(error),
-		 "the command goes first: " SP_CONSOLE_PROGRAM
-		 " %s [OPTION]... (a "
-		 "profile of that name is ./%s)",
-		 command, command);
-	return sp_console_fail_usage(error, "");
+		 "the command goes first: %s %s [OPTION]... (a profile of that "
+		 "name is ./%s)",
+		 sp_console_program(), command, command);
+	return sp_console_fail_usage(error, "report");
 }
 
 /* What is wrong may be that the options are those of a command. */
@@ -485,12 +483,12 @@ static int fail_report(const struct sp_error *err, int argc, char **argv)
 		if (!is_command(argv[i]))
 			continue;
 		snprintf(error, sizeof(error),
-			 "%s; if %s is the command, it goes "
-			 "first: " SP_CONSOLE_PROGRAM " %s [OPTION]...",
-			 err->message, argv[i], argv[i]);
-		return sp_console_fail_usage(error, "");
+			 "%s; if %s is the command, it goes first: %s %s "
+			 "[OPTION]...",
+			 err->message, argv[i], sp_console_program(), argv[i]);
+		return sp_console_fail_usage(error, "report");
 	}
-	return sp_console_fail_usage(err->message, "");
+	return sp_console_fail_usage(err->message, "report");
 }
 
 static int print_based(const struct sp_options *options)
@@ -509,7 +507,7 @@ static int run_report(int argc, char **argv)
 	if (sp_options_parse(argc, argv, &options, &err) < 0)
 		return fail_report(&err, argc, argv);
 	if (options.help)
-		return sp_console_print_help(sp_options_print_help);
+		return sp_console_print_help(&sp_report_line);
 	if (options.version)
 		return sp_console_print_version();
 	if (is_command(options.files[0]))
@@ -525,10 +523,11 @@ static int run_report(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	/* Only which characters can be drawn depends on the locale. */
-	setlocale(LC_CTYPE, "");
+	sp_console_init(argv[0]);
 	/* A closed pipe is an error of write(), with an exit code of ours. */
 	signal(SIGPIPE, SIG_IGN);
+	if (strcmp(sp_console_program(), "sampleprof-lab") == 0)
+		return run_lab(argc, argv);
 	for (size_t i = 0; argc > 1 && i < N_COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i].name) != 0)
 			continue;

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "model/profile.h"
 #include "read/load.h"
 #include "report/aggregate.h"
@@ -31,7 +32,7 @@ struct sp_advise_options {
 int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 		    struct sp_error *err);
 
-void sp_advise_print_help(FILE *out);
+extern const struct sp_command_line sp_advise_line;
 
 /* What is reckoned with: processor time, and bytes of the file, of one sample
  * and its free (docs/benchmarks.md; docs/trust.md, "How to choose the period").

@@ -55,8 +55,10 @@ static const struct sp_argument arguments[] = {
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_advise_options)};
 
-static const struct sp_argument_group group = {"What is wanted", arguments};
-static const struct sp_argument_group other_group = {NULL, other_arguments};
+static const struct sp_argument_group group = {"What is wanted", arguments,
+					       NULL};
+static const struct sp_argument_group other_group = {NULL, other_arguments,
+						     NULL};
 
 static bool is_done(const void *options)
 {
@@ -65,10 +67,9 @@ static bool is_done(const void *options)
 	return o->help || o->version;
 }
 
-static const struct sp_command_line line = {
-	.usage = "usage: sampleprof-report advise [OPTION]... FILE\n"
-		 "\n"
-		 "Which sampling period a program needs, judged by one "
+const struct sp_command_line sp_advise_line = {
+	.forms = "advise [OPTION]... FILE",
+	.about = "Which sampling period a program needs, judged by one "
 		 "recording of it: what error\n"
 		 "each period gives, at how many samples per second, which "
 		 "cost and file.\n",
@@ -84,11 +85,6 @@ static const struct sp_command_line line = {
 	.is_done = is_done,
 };
 
-void sp_advise_print_help(FILE *out)
-{
-	sp_arguments_print_help(out, &line);
-}
-
 int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 		    struct sp_error *err)
 {
@@ -98,7 +94,8 @@ int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 
 	*ret = (struct sp_advise_options){.error = DEFAULT_ERROR,
 					  .top = DEFAULT_TOP};
-	r = sp_arguments_parse(&line, argc, argv, ret, &words, &n, err);
+	r = sp_arguments_parse(&sp_advise_line, argc, argv, ret, &words, &n,
+			       err);
 	if (r < 0 || is_done(ret))
 		return r;
 	if (n != 1)

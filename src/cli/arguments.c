@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST_CODE 256 /* beyond every character */
+#include "cli/commands.h"
+#include "cli/nearest.h"
 
-/* Column of --help in which explanations begin. */
-#define HELP_COLUMN 21
+#define FIRST_CODE 256 /* beyond every character */
 
 /* One command's options as getopt_long_only() wants them. */
 struct table {
@@ -43,12 +43,14 @@ static int table_init(struct table *table, const struct sp_command_line *line)
 		.known = calloc(n + 1, sizeof(*table->known)),
 		.offsets = calloc(n + 1, sizeof(*table->offsets)),
 		.longs = calloc(n + 1, sizeof(*table->longs)),
-		.letters = calloc(2 * n + 2, 1),
+		.letters = calloc(2 * n + 3, 1),
 	};
 	if (!table->known || !table->offsets || !table->longs ||
 	    !table->letters)
 		return -ENOMEM;
 	letter = table->letters;
+	if (line->stops_at_word)
+		*letter++ = '+';
 	*letter++ = ':';
 	for (part = line->parts; part->group; part++) {
 		for (k = part->group->option; k->name; k++) {
@@ -81,17 +83,53 @@ static size_t find(const struct table *table, int code)
 	return table->n;
 }
 
-static int refuse_unknown(const struct sp_command_line *line, const char *text,
+/* "size, sizes": options that begin with `name`; how many there are. */
+static size_t list_options(const struct table *table, const char *name,
+			   char *list, size_t room)
+{
+	size_t n = 0, used = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; i < table->n; i++) {
+		const struct sp_argument *k = table->known[i];
+
+		if (!k->help || strncmp(k->name, name, strlen(name)) != 0)
+			continue;
+		if (used < room)
+			used += (size_t)snprintf(list + used, room - used,
+						 "%s--%s", n ? ", " : "",
+						 k->name);
+		n++;
+	}
+	return n;
+}
+
+static int refuse_unknown(const struct sp_command_line *line,
+			  const struct table *table, const char *text,
 			  struct sp_error *err)
 {
 	const char *word = text + strspn(text, "-");
-	char name[32];
+	struct sp_nearest nearest;
+	char name[32], list[160];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="), word);
 	if (line->refuse && line->refuse(name, err) < 0)
 		return -EINVAL;
-	return sp_error_set(err, -EINVAL, NULL,
-			    "unknown or ambiguous option %.80s", text);
+	if (*name && list_options(table, name, list, sizeof(list)) > 1)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "option %.40s is ambiguous: %s", text,
+				    list);
+	sp_nearest_init(&nearest, name);
+	for (size_t i = 0; i < table->n; i++)
+		if (table->known[i]->help)
+			sp_nearest_try(&nearest, table->known[i]->name);
+	return sp_nearest_name(&nearest)
+		       ? sp_error_set(err, -EINVAL, NULL,
+				      "unknown option %.80s: did you mean "
+				      "--%s?",
+				      text, sp_nearest_name(&nearest))
+		       : sp_error_set(err, -EINVAL, NULL,
+				      "unknown option %.80s", text);
 }
 
 /* What getopt_long_only() made of an option that it does not like. */
@@ -107,7 +145,7 @@ static int refuse(const struct sp_command_line *line, const struct table *table,
 	if (i < table->n)
 		return sp_error_set(err, -EINVAL, NULL, "--%s takes no value",
 				    table->known[i]->name);
-	return refuse_unknown(line, text, err);
+	return refuse_unknown(line, table, text, err);
 }
 
 static int take(const struct table *table, size_t i, void *options,
@@ -170,7 +208,7 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 	return r;
 }
 
-static void print_lines(FILE *out, const char *text)
+void sp_arguments_print_lines(FILE *out, const char *text)
 {
 	for (;;) {
 		size_t n = strcspn(text, "\n");
@@ -179,7 +217,7 @@ static void print_lines(FILE *out, const char *text)
 		if (!text[n])
 			return;
 		text += n + 1;
-		fprintf(out, "%*s", HELP_COLUMN, "");
+		fprintf(out, "%*s", SP_ARGUMENTS_HELP_COLUMN, "");
 	}
 }
 
@@ -192,17 +230,39 @@ static void print_option(FILE *out, const struct sp_argument *k)
 		n += fprintf(out, "-%c, ", k->letter);
 	n += fprintf(out, "--%s%s%s", k->name, k->meta ? " " : "",
 		     k->meta ? k->meta : "");
-	if (n + 1 > HELP_COLUMN) {
+	if (n + 1 > SP_ARGUMENTS_HELP_COLUMN) {
 		putc('\n', out);
 		n = 0;
 	}
-	fprintf(out, "%*s", HELP_COLUMN - n, "");
-	print_lines(out, k->help);
+	fprintf(out, "%*s", SP_ARGUMENTS_HELP_COLUMN - n, "");
+	sp_arguments_print_lines(out, k->help);
 }
 
-void sp_arguments_print_help(FILE *out, const struct sp_command_line *line)
+/* A program named after a command is called without it. */
+static void print_forms(FILE *out, const char *forms, const char *program)
 {
-	fputs(line->usage, out);
+	const char *implied = sp_command_implied(program);
+	const size_t len = implied ? strlen(implied) : 0;
+	const char *form = forms, *start = "usage: ";
+
+	while (form) {
+		const char *end = strchr(form, '\n');
+
+		if (implied && strncmp(form, implied, len) == 0 &&
+		    form[len] == ' ')
+			form += len + 1;
+		fprintf(out, "%s%s %.*s\n", start, program,
+			(int)strcspn(form, "\n"), form);
+		start = "       ";
+		form = end ? end + 1 : NULL;
+	}
+}
+
+void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
+			     const char *program)
+{
+	print_forms(out, line->forms, program);
+	fprintf(out, "\n%s", line->about);
 	if (line->describe)
 		line->describe(out);
 	for (const struct sp_argument_part *part = line->parts; part->group;

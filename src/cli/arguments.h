@@ -49,10 +49,20 @@ struct sp_argument {
 		0                                                              \
 	}
 
+/* The i-th word of a fixed list, from 0; NULL behind the last. */
+typedef const char *sp_argument_word_fn(size_t i);
+
+/* An option whose value is one of a list, for completion. */
+struct sp_argument_values {
+	const char *name; /* of the option */
+	sp_argument_word_fn *word;
+};
+
 struct sp_argument_group {
 	const char *title;                /* NULL: goes on with the last */
 	const struct sp_argument *option; /* the one after the last has no
 					   * name */
+	const struct sp_argument_values *values; /* likewise; or NULL */
 };
 
 struct sp_argument_part {
@@ -67,10 +77,17 @@ struct sp_argument_part {
 	}
 
 struct sp_command_line {
-	const char *usage;                    /* the first lines of --help */
-	void (*describe)(FILE *out);          /* what follows them; or NULL */
+	/* Ways to call it, divided by '\n': each begins with the command. */
+	const char *forms;
+	const char *about;                    /* what it does, in lines */
+	void (*describe)(FILE *out);          /* what follows that; or NULL */
 	const struct sp_argument_part *parts; /* the last has no group */
 	const char *ending;                   /* the last lines of --help */
+	/* Options end at the first word that is none. */
+	bool stops_at_word;
+	/* Which of the words is one of a list, from 1; 0: none is. */
+	unsigned int listed_word;
+	sp_argument_word_fn *word;
 	/* Was --help or the like given?  Nothing after it is looked at. */
 	bool (*is_done)(const void *options);
 	/* Told of each option that was taken, with its value or NULL, both of
@@ -93,7 +110,14 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 		       const char *const **ret_words, size_t *ret_n,
 		       struct sp_error *err);
 
-/* All text of --help. */
-void sp_arguments_print_help(FILE *out, const struct sp_command_line *line);
+/* Column of --help in which explanations begin. */
+#define SP_ARGUMENTS_HELP_COLUMN 21
+
+/* An explanation, whose first line begins in that column. */
+void sp_arguments_print_lines(FILE *out, const char *text);
+
+/* All text of --help; `program` is sp_command_program(). */
+void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
+			     const char *program);
 
 #endif

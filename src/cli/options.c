@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "cli/commands.h"
 #include "report/pattern.h"
 #include "view/view_json.h"
 #include "view/view_timeline.h"
@@ -37,13 +38,14 @@ static int position(const char *const *words, const char *word)
 	return -1;
 }
 
+static const char *const orders[] = {[SP_AGGREGATE_BY_FLAT] = "flat",
+				     [SP_AGGREGATE_BY_CUM] = "cum",
+				     [SP_AGGREGATE_BY_COUNT] = "count",
+				     [SP_AGGREGATE_BY_NAME] = "name",
+				     NULL};
+
 static bool take_sort(void *part, const char *text)
 {
-	static const char *const orders[] = {[SP_AGGREGATE_BY_FLAT] = "flat",
-					     [SP_AGGREGATE_BY_CUM] = "cum",
-					     [SP_AGGREGATE_BY_COUNT] = "count",
-					     [SP_AGGREGATE_BY_NAME] = "name",
-					     NULL};
 	const int i = position(orders, text);
 	struct sp_options *o = part;
 
@@ -58,13 +60,14 @@ static bool take_cum(void *part, const char *text)
 	return take_sort(part, "cum");
 }
 
+static const char *const granularities[] = {
+	[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
+	[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
+	[SP_BY_ADDRESS] = "address",   NULL};
+
 static bool take_granularity(void *part, const char *text)
 {
-	static const char *const names[] = {
-		[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
-		[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
-		[SP_BY_ADDRESS] = "address",   NULL};
-	const int i = position(names, text);
+	const int i = position(granularities, text);
 	struct sp_options *o = part;
 
 	o->has_granularity = true;
@@ -72,19 +75,16 @@ static bool take_granularity(void *part, const char *text)
 	return i >= 0;
 }
 
+/* From SP_ROWS_BY_THREAD on. */
+static const char *const row_kinds[] = {"thread", "size", "phase", NULL};
+
 static bool take_by(void *part, const char *text)
 {
+	const int i = position(row_kinds, text);
 	struct sp_options *o = part;
 
-	static const char *const names[] = {[SP_ROWS_BY_CODE] = "",
-					    [SP_ROWS_BY_THREAD] = "thread",
-					    [SP_ROWS_BY_SIZE] = "size",
-					    [SP_ROWS_BY_PHASE] = "phase",
-					    NULL};
-	const int i = position(names, text);
-
-	o->rows = i > 0 ? (enum sp_row_kind)i : SP_ROWS_BY_CODE;
-	return i > 0;
+	o->rows = (enum sp_row_kind)(SP_ROWS_BY_THREAD + i);
+	return i >= 0;
 }
 
 static bool take_share(void *part, const char *text)
@@ -183,13 +183,44 @@ static const struct sp_argument report_arguments[] = {
 	{0},
 };
 
-const struct sp_argument_group sp_options_report = {"What to show",
-						    report_arguments};
+static const char *order_word(size_t i)
+{
+	return orders[i];
+}
+
+static const char *granularity_word(size_t i)
+{
+	return granularities[i];
+}
+
+static const char *row_kind_word(size_t i)
+{
+	return row_kinds[i];
+}
+
+static const char *unit_word(size_t i)
+{
+	static const char *const words[] = {"B",   "KiB",  "MiB",
+					    "GiB", "auto", NULL};
+
+	return words[i];
+}
+
+static const struct sp_argument_values report_values[] = {
+	{"sort", order_word},
+	{"granularity", granularity_word},
+	{"by", row_kind_word},
+	{"unit", unit_word},
+	{0},
+};
+
+const struct sp_argument_group sp_options_report = {
+	"What to show", report_arguments, report_values};
 
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_options)};
 
-static const struct sp_argument_group other = {NULL, other_arguments};
+static const struct sp_argument_group other = {NULL, other_arguments, NULL};
 
 static bool is_done(const void *options)
 {
@@ -213,24 +244,10 @@ static int refuse_in_report(const char *name, struct sp_error *err)
 
 static void describe_commands(FILE *out)
 {
-	fputs("\n"
-	      "Commands:\n"
-	      "  report             functions, as without a command\n"
-	      "  top                functions with 0.5 % of the view and more\n"
-	      "  tree               the call tree, from the outermost callers\n"
-	      "  peek REGEX         callers and callees of functions\n"
-	      "  list REGEX         source lines of functions\n"
-	      "  traces             all call stacks\n"
-	      "  stats              sizes, entry points, top sites at a "
-	      "glance\n"
-	      "  export FORMAT      for other programs: see export --help\n"
-	      "  symbolize FILE     a copy with the names of its functions, to "
-	      "be read\n"
-	      "                     elsewhere: see symbolize --help\n"
-	      "  diff OLD NEW       what changed: see diff --help\n"
-	      "  check NEW          limits, for CI: see check --help\n"
-	      "  advise FILE        which sampling period: see advise --help\n",
+	fputs("\nCommands, most with options of their own: see COMMAND "
+	      "--help\n",
 	      out);
+	sp_command_print_reading(out);
 }
 
 static void note_option(void *options, const struct sp_argument *argument,
@@ -254,11 +271,11 @@ static void note_option(void *options, const struct sp_argument *argument,
 	o->n_given += at == o->n_given;
 }
 
-static const struct sp_command_line report_line = {
-	.usage = "usage: sampleprof-report [OPTION]... FILE...\n"
-		 "       sampleprof-report COMMAND [OPTION]... FILE...\n"
-		 "\n"
-		 "Estimate from a profile which functions allocated how much, "
+const struct sp_command_line sp_report_line = {
+	.forms = "report [OPTION]... FILE...\n"
+		 "top|tree|traces|stats [OPTION]... FILE...\n"
+		 "peek|list REGEX [OPTION]... FILE...",
+	.about = "Estimate from a profile which functions allocated how much, "
 		 "and what is\n"
 		 "alive, each figure with its confidence interval.\n",
 	.describe = describe_commands,
@@ -272,16 +289,11 @@ static const struct sp_command_line report_line = {
 			{&other, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
-		  "To record a profile: LD_PRELOAD=libsampleprof.so COMMAND\n",
+		  "To record a profile: sampleprof run PROGRAM\n",
 	.is_done = is_done,
 	.note = note_option,
 	.refuse = refuse_in_report,
 };
-
-void sp_options_print_help(FILE *out)
-{
-	sp_arguments_print_help(out, &report_line);
-}
 
 struct rule {
 	bool is_bad;
@@ -455,7 +467,8 @@ int sp_options_parse(int argc, char **argv, struct sp_options *ret,
 
 	*ret = (struct sp_options){.program = argv[0]};
 	sp_question_init(&ret->question);
-	r = sp_arguments_parse(&report_line, argc, argv, ret, &words, &n, err);
+	r = sp_arguments_parse(&sp_report_line, argc, argv, ret, &words, &n,
+			       err);
 	if (r < 0 || is_done(ret))
 		return r;
 	take_page(&words, &n, ret);
@@ -519,6 +532,10 @@ void sp_options_print_next(FILE *out, const struct sp_options *options,
 {
 	fputs("next: ", out);
 	sp_text_print_shell(out, options->program);
+	/* sampleprof has no command unless it is given. */
+	if (!sp_command_implied(sp_command_program(options->program)) &&
+	    (!*arguments || *arguments == '-'))
+		fputs(" report", out);
 	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
 	for (size_t i = 0; i < options->n_given; i++) {
 		const struct sp_options_given *given = &options->given[i];

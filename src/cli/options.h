@@ -93,8 +93,7 @@ struct sp_options {
 int sp_options_parse(int argc, char **argv, struct sp_options *ret,
 		     struct sp_error *err);
 
-/* All text of --help. */
-void sp_options_print_help(FILE *out);
+extern const struct sp_command_line sp_report_line;
 
 /* The view if none was asked for: what is alive where that is news, in a
  * process that runs or was killed; for programs always SP_VIEW_ALLOC, so that

@@ -148,9 +148,18 @@ static const struct sp_argument question[] = {
 	{0},
 };
 
+static const char *view_word(size_t i)
+{
+	return i <= SP_VIEW_TEMPORARY ? sp_view_name((enum sp_view)i) : NULL;
+}
+
+static const struct sp_argument_values question_values[] = {{"view", view_word},
+							    {0}};
+
 const struct sp_argument_group sp_options_question = {
 	"What to look at (TIME: 2s, 500ms, 1m30s since the start, 50%, end)",
 	question,
+	question_values,
 };
 
 /* pprof spells two of them with an underscore. */
@@ -179,6 +188,7 @@ const struct sp_argument_group sp_options_filter = {
 	"Which call stacks and frames (REGEX is searched in function, file and "
 	"module)",
 	filter,
+	NULL,
 };
 
 static const struct sp_argument method[] = {
@@ -195,7 +205,23 @@ static const struct sp_argument method[] = {
 	{0},
 };
 
-const struct sp_argument_group sp_options_method = {"How to estimate", method};
+static const char *method_word(size_t i)
+{
+	return i < SP_METHOD_COUNT ? sp_method_name((enum sp_method)i) : NULL;
+}
+
+static const char *confidence_word(size_t i)
+{
+	static const char *const words[] = {"90", "95", "99", "99.9", NULL};
+
+	return words[i];
+}
+
+static const struct sp_argument_values method_values[] = {
+	{"estimator", method_word}, {"confidence", confidence_word}, {0}};
+
+const struct sp_argument_group sp_options_method = {"How to estimate", method,
+						    method_values};
 
 static const struct sp_argument symbols[] = {
 	{"debug-path", 0, "DIRS", "directories separated by colons", NULL,
@@ -210,7 +236,7 @@ static const struct sp_argument symbols[] = {
 };
 
 const struct sp_argument_group sp_options_symbols = {"Symbols and others",
-						     symbols};
+						     symbols, NULL};
 
 int sp_options_settle(struct sp_question *q, struct sp_error *err)
 {

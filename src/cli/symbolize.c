@@ -34,12 +34,13 @@ static const struct sp_argument output_arguments[] = {
 };
 
 static const struct sp_argument_group output_group = {"How to write",
-						      output_arguments};
+						      output_arguments, NULL};
 
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_symbolize_options)};
 
-static const struct sp_argument_group other_group = {NULL, other_arguments};
+static const struct sp_argument_group other_group = {NULL, other_arguments,
+						     NULL};
 
 static bool is_done(const void *options)
 {
@@ -48,10 +49,9 @@ static bool is_done(const void *options)
 	return o->help || o->version;
 }
 
-static const struct sp_command_line line = {
-	.usage = "usage: sampleprof-report symbolize [OPTION]... FILE -o OUT\n"
-		 "\n"
-		 "Copy a profile together with the names of its functions, so "
+const struct sp_command_line sp_symbolize_line = {
+	.forms = "symbolize [OPTION]... FILE -o OUT",
+	.about = "Copy a profile together with the names of its functions, so "
 		 "that it can be\n"
 		 "read where the programs and their debug files are not.\n"
 		 "\n"
@@ -72,11 +72,6 @@ static const struct sp_command_line line = {
 	.is_done = is_done,
 };
 
-void sp_symbolize_print_help(FILE *out)
-{
-	sp_arguments_print_help(out, &line);
-}
-
 int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 		       struct sp_error *err)
 {
@@ -85,7 +80,8 @@ int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 	int r;
 
 	*ret = (struct sp_symbolize_options){0};
-	r = sp_arguments_parse(&line, argc, argv, ret, &words, &n, err);
+	r = sp_arguments_parse(&sp_symbolize_line, argc, argv, ret, &words, &n,
+			       err);
 	if (r < 0 || is_done(ret))
 		return r;
 	if (n != 1)

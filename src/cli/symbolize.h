@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "read/load.h"
 #include "symbols/symbolizer.h"
 
@@ -22,7 +23,7 @@ struct sp_symbolize_options {
 int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 		       struct sp_error *err);
 
-void sp_symbolize_print_help(FILE *out);
+extern const struct sp_command_line sp_symbolize_line;
 
 /* What was written. */
 struct sp_symbolize_result {

@@ -17,19 +17,43 @@ static const char *const libraries[] = {
 	SP_LIBRARY_FROM_BIN, "../src/agent/libsampleprof.so", /* in the build */
 };
 
-int sp_launch_library(char path[SP_LAUNCH_PATH_MAX], struct sp_error *err)
+/* The directory of this program. */
+static int find_directory(char path[SP_LAUNCH_PATH_MAX], struct sp_error *err)
 {
-	char self[SP_LAUNCH_PATH_MAX], joined[SP_LAUNCH_PATH_MAX + 128];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
+	ssize_t n = readlink("/proc/self/exe", path, SP_LAUNCH_PATH_MAX - 1);
 
 	if (n <= 0)
 		return sp_error_set(err, -ENOENT, NULL,
 				    "cannot tell where this program is: /proc "
 				    "is not mounted");
-	self[n] = '\0';
-	slash = strrchr(self, '/');
-	*slash = '\0';
+	path[n] = '\0';
+	*strrchr(path, '/') = '\0';
+	return 0;
+}
+
+int sp_launch_beside(const char *name, char path[SP_LAUNCH_PATH_MAX],
+		     struct sp_error *err)
+{
+	int r = find_directory(path, err);
+	size_t used;
+
+	if (r < 0)
+		return r;
+	used = strlen(path);
+	if (used + 1 + strlen(name) >= SP_LAUNCH_PATH_MAX)
+		return sp_error_set(err, -ENAMETOOLONG, NULL,
+				    "the path of this program is too long");
+	sprintf(path + used, "/%s", name);
+	return 0;
+}
+
+int sp_launch_library(char path[SP_LAUNCH_PATH_MAX], struct sp_error *err)
+{
+	char self[SP_LAUNCH_PATH_MAX], joined[SP_LAUNCH_PATH_MAX + 128];
+	int n = find_directory(self, err);
+
+	if (n < 0)
+		return n;
 	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
 		char *real;
 

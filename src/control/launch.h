@@ -24,6 +24,11 @@ int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
  * the build.  0, or -ENOENT and *err. */
 int sp_launch_library(char path[SP_LAUNCH_PATH_MAX], struct sp_error *err);
 
+/* The program `name` in the directory of this one, whether it is there or not.
+ * 0; -ENOENT, -ENAMETOOLONG and *err if that cannot be told. */
+int sp_launch_beside(const char *name, char path[SP_LAUNCH_PATH_MAX],
+		     struct sp_error *err);
+
 /*
  * Run argv with the present environment and wait for its end.  Signals that
  * this process gets go to it.  0 and *ret_status as of waitpid; negative errno

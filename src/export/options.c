@@ -64,13 +64,23 @@ static const struct sp_argument export_arguments[] = {
 	{0},
 };
 
-static const struct sp_argument_group how_to_write = {"How to write",
-						      export_arguments};
+static const char *metric_word(size_t i)
+{
+	static const char *const words[] = {"bytes", "objects", NULL};
+
+	return words[i];
+}
+
+static const struct sp_argument_values export_values[] = {
+	{"metric", metric_word}, {0}};
+
+static const struct sp_argument_group how_to_write = {
+	"How to write", export_arguments, export_values};
 
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_export_request)};
 
-static const struct sp_argument_group other = {NULL, other_arguments};
+static const struct sp_argument_group other = {NULL, other_arguments, NULL};
 
 static bool is_done(const void *request)
 {
@@ -87,6 +97,11 @@ static int refuse_in_export(const char *name, struct sp_error *err)
 		       : 0;
 }
 
+static const char *format_word(size_t i)
+{
+	return sp_export_formats[i].name;
+}
+
 static void describe_formats(FILE *out)
 {
 	fputs("\nFormats:\n", out);
@@ -94,11 +109,9 @@ static void describe_formats(FILE *out)
 		fprintf(out, "  %-18s %s\n", f->name, f->what);
 }
 
-static const struct sp_command_line export_line = {
-	.usage = "usage: sampleprof-report export FORMAT [OPTION]... FILE... "
-		 "-o OUT\n"
-		 "\n"
-		 "Write a profile for another program.\n",
+const struct sp_command_line sp_export_line = {
+	.forms = "export FORMAT [OPTION]... FILE... -o OUT",
+	.about = "Write a profile for another program.\n",
 	.describe = describe_formats,
 	.parts =
 		(const struct sp_argument_part[]){
@@ -110,14 +123,11 @@ static const struct sp_command_line export_line = {
 			{&other, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.listed_word = 1,
+	.word = format_word,
 	.is_done = is_done,
 	.refuse = refuse_in_export,
 };
-
-void sp_export_options_print_help(FILE *out)
-{
-	sp_arguments_print_help(out, &export_line);
-}
 
 /* The format, which is the first of the words that are no options. */
 static int take_format(const char *word, struct sp_export_request *o,
@@ -177,7 +187,8 @@ int sp_export_options_parse(int argc, char **argv,
 
 	*ret = (struct sp_export_request){0};
 	sp_question_init(&ret->question);
-	r = sp_arguments_parse(&export_line, argc, argv, ret, &words, &n, err);
+	r = sp_arguments_parse(&sp_export_line, argc, argv, ret, &words, &n,
+			       err);
 	if (r < 0 || is_done(ret))
 		return r;
 	r = sp_options_settle(&ret->question, err);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "export/export.h"
 
 /*
@@ -19,7 +20,6 @@ int sp_export_options_parse(int argc, char **argv,
 			    struct sp_export_request *ret,
 			    struct sp_error *err);
 
-/* All text of --help. */
-void sp_export_options_print_help(FILE *out);
+extern const struct sp_command_line sp_export_line;
 
 #endif

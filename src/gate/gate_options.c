@@ -124,11 +124,26 @@ static const struct sp_argument diff_arguments[] = {
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_gate_options)};
 
-static const struct sp_argument_group check_group = {"How to check",
-						     check_arguments};
+static const char *format_word(size_t i)
+{
+	return sp_check_formats[i].name;
+}
+
+static const char *undecided_word(size_t i)
+{
+	return i < SP_UNDECIDED_KINDS ? sp_undecided_name((enum sp_undecided)i)
+				      : NULL;
+}
+
+static const struct sp_argument_values check_values[] = {
+	{"format", format_word}, {"undecided", undecided_word}, {0}};
+
+static const struct sp_argument_group check_group = {
+	"How to check", check_arguments, check_values};
 static const struct sp_argument_group diff_group = {"What to show",
-						    diff_arguments};
-static const struct sp_argument_group other_group = {NULL, other_arguments};
+						    diff_arguments, NULL};
+static const struct sp_argument_group other_group = {NULL, other_arguments,
+						     NULL};
 
 static bool is_done(const void *options)
 {
@@ -144,11 +159,9 @@ static void describe_formats(FILE *out)
 		fprintf(out, "  %-18s %s\n", f->name, f->what);
 }
 
-static const struct sp_command_line check_line = {
-	.usage = "usage: sampleprof-report check NEW... [--baseline BASE...] "
-		 "[OPTION]...\n"
-		 "\n"
-		 "Hold profiles of a program against limits, most of them on "
+const struct sp_command_line sp_check_line = {
+	.forms = "check NEW... [--baseline BASE...] [OPTION]...",
+	.about = "Hold profiles of a program against limits, most of them on "
 		 "the change since a\n"
 		 "baseline.  Each NEW, and each BASE, is a run of its own: "
 		 "from several, the\n"
@@ -182,12 +195,10 @@ static const struct sp_command_line check_line = {
 	.is_done = is_done,
 };
 
-static const struct sp_command_line diff_line = {
-	.usage = "usage: sampleprof-report diff [OPTION]... OLD NEW\n"
-		 "       sampleprof-report diff [OPTION]... NEW... "
-		 "--baseline OLD...\n"
-		 "\n"
-		 "What changed between two profiles, by function name and "
+const struct sp_command_line sp_diff_line = {
+	.forms = "diff [OPTION]... OLD NEW\n"
+		 "diff [OPTION]... NEW... --baseline OLD...",
+	.about = "What changed between two profiles, by function name and "
 		 "module: code that only\n"
 		 "moved is the same code.  Changes that cannot be told from "
 		 "noise are marked ~,\n"
@@ -204,16 +215,6 @@ static const struct sp_command_line diff_line = {
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 	.is_done = is_done,
 };
-
-void sp_gate_options_print_diff_help(FILE *out)
-{
-	sp_arguments_print_help(out, &diff_line);
-}
-
-void sp_gate_options_print_check_help(FILE *out)
-{
-	sp_arguments_print_help(out, &check_line);
-}
 
 /* ---- what the words mean ---- */
 
@@ -280,7 +281,7 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 			       struct sp_error *err)
 {
 	struct sp_gate_options *o = ret;
-	int r = parse(&diff_line, argc, argv, o, err);
+	int r = parse(&sp_diff_line, argc, argv, o, err);
 
 	if (r < 0 || is_done(o))
 		return r;
@@ -408,7 +409,7 @@ int sp_gate_options_parse_check(int argc, char **argv,
 				struct sp_error *err)
 {
 	struct sp_gate_options *o = ret;
-	int r = parse(&check_line, argc, argv, o, err);
+	int r = parse(&sp_check_line, argc, argv, o, err);
 
 	o->question.confidence = SP_SUMMARY_LEVEL;
 	if (r < 0 || is_done(o))

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "compare/limit.h"
 #include "gate/format.h"
 #include "report/question.h"
@@ -69,8 +70,7 @@ int sp_gate_options_parse_check(int argc, char **argv,
 
 void sp_gate_options_done(struct sp_gate_options *options);
 
-/* All text of --help. */
-void sp_gate_options_print_diff_help(FILE *out);
-void sp_gate_options_print_check_help(FILE *out);
+extern const struct sp_command_line sp_diff_line;
+extern const struct sp_command_line sp_check_line;
 
 #endif

@@ -83,8 +83,23 @@ static const struct sp_argument arguments[] = {
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_lab_options)};
 
-static const struct sp_argument_group group = {"What to try", arguments};
-static const struct sp_argument_group other_group = {NULL, other_arguments};
+static const char *workload_word(size_t i)
+{
+	return sp_lab_workloads[i].name;
+}
+
+static const char *strategy_word(size_t i)
+{
+	return sp_lab_strategies[i].name;
+}
+
+static const struct sp_argument_values values[] = {
+	{"workload", workload_word}, {"strategy", strategy_word}, {0}};
+
+static const struct sp_argument_group group = {"What to try", arguments,
+					       values};
+static const struct sp_argument_group other_group = {NULL, other_arguments,
+						     NULL};
 
 static void describe(FILE *out)
 {
@@ -103,10 +118,9 @@ static bool is_done(const void *options)
 	return o->help || o->version;
 }
 
-static const struct sp_command_line line = {
-	.usage = "usage: sampleprof-lab [OPTION]... [FILE]\n"
-		 "\n"
-		 "Try ways to sample allocations on a program of which all are "
+const struct sp_command_line sp_lab_line = {
+	.forms = "lab [OPTION]... [FILE]",
+	.about = "Try ways to sample allocations on a program of which all are "
 		 "known: one that\n"
 		 "was recorded into FILE with SAMPLEPROF_PERIOD=1, or made-up "
 		 "workloads.  Of each\n"
@@ -124,11 +138,6 @@ static const struct sp_command_line line = {
 	.is_done = is_done,
 };
 
-void sp_lab_options_print_help(FILE *out)
-{
-	sp_arguments_print_help(out, &line);
-}
-
 int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
 			 struct sp_error *err)
 {
@@ -138,7 +147,7 @@ int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
 
 	*ret = (struct sp_lab_options){
 		.trial = {DEFAULT_SAMPLES, DEFAULT_RUNS, 1}};
-	r = sp_arguments_parse(&line, argc, argv, ret, &words, &n, err);
+	r = sp_arguments_parse(&sp_lab_line, argc, argv, ret, &words, &n, err);
 	if (r < 0 || is_done(ret))
 		return r;
 	if (n > 1)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "cli/arguments.h"
 #include "lab/trial.h"
 #include "symbols/symbolizer.h"
 
@@ -27,7 +28,6 @@ struct sp_lab_options {
 int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
 			 struct sp_error *err);
 
-/* All text of --help. */
-void sp_lab_options_print_help(FILE *out);
+extern const struct sp_command_line sp_lab_line;
 
 #endif

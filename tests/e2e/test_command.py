@@ -50,7 +50,7 @@ class Run(Command):
         self.assertIn(" exact; ", lines[0])
         self.assertIn("peak ", lines[1])
         self.assertEqual(lines[2],
-                         f"sampleprof: next: sampleprof-report {file}")
+                         f"sampleprof: next: sampleprof report {file}")
         harness.Profile(os.path.join(self.dir, file)).require_samples()
 
     def test_output_is_the_programs(self):
@@ -84,7 +84,7 @@ class Run(Command):
                 os.unlink(os.path.join(self.dir, file))
                 self.assertEqual(
                     done.stderr.splitlines()[-1],
-                    f"sampleprof: next: sampleprof-report {shown}")
+                    f"sampleprof: next: sampleprof report {shown}")
 
     def test_exit(self):
         for code in (0, 1, 77, 255):

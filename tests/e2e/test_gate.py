@@ -358,7 +358,7 @@ class Statuses(Gate):
                 (2, "none of text, json", (old, "--format", "json=")),
                 (2, "only one --format", (old, "--format", "json",
                                           "--format", "junit")),
-                (2, "unknown or ambiguous", (old, "--nothing")),
+                (2, "unknown option", (old, "--nothing")),
                 (2, "FILE.json", (old, "--update-baseline")),
                 (3, "", (old, "--limit", "alloc_bytes=1K")),
                 (4, "", (new, "--baseline", old, "--limit",

@@ -320,7 +320,7 @@ class Report(harness.Case):
         self.assertIn("usage: sampleprof-report", report("--help"))
         self.assertRegex(report("--version"), r"\Asampleprof-report \d")
         self.assertIn("no FILE was given", report(code=2))
-        self.refused("unknown or ambiguous option --frob", "--frob", code=2)
+        self.refused("unknown option --frob", "--frob", code=2)
         self.refused("--json takes no value", "--json=1", code=2)
         self.refused("--view takes alloc, live,", "--view", "dead", code=2)
         self.refused("--at goes with --view live or leaks", "--at", "1s",

@@ -20,7 +20,8 @@ fail() {
 "$cmake" --install "$build" --prefix "$prefix"
 cd "$scratch"
 
-for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab include/sampleprof/sampleprof.h; do
+for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab \
+	include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"
 done
 mapfile -t configs < <(find "$prefix" -name sampleprof.pc)
@@ -52,6 +53,12 @@ jq -e '.samples > 0 and (.program | test("ls$")) and
 		ls.json)"
 "$prefix/bin/sampleprof-report" ls.sprof >ls.txt
 [ -s ls.txt ] || fail "the report is empty"
+"$prefix/bin/sampleprof" report ls.sprof >command.txt
+grep -v '^next: ' ls.txt >ls.rest
+grep -v '^next: ' command.txt | cmp - ls.rest ||
+	fail "sampleprof report is not sampleprof-report"
+lab=$("$prefix/bin/sampleprof-lab" --version)
+[ "${lab%% *}" = sampleprof-lab ] || fail "sampleprof-lab is $lab"
 
 # The same program runs with and without the library.
 cat >user.c <<-'EOC'

@@ -56,7 +56,7 @@ static const char *help(void)
 	FILE *out = fmemopen(text, sizeof(text), "w");
 
 	assert_non_null(out);
-	sp_options_print_help(out);
+	sp_arguments_print_help(out, &sp_report_line, "sampleprof-report");
 	assert_int_equal(fclose(out), 0);
 	return text;
 }
@@ -266,10 +266,17 @@ static void test_bad_values(void **state)
 static void test_unknown_options(void **state)
 {
 	(void)state;
-	refused("--frobnicate a", "unknown or ambiguous option --frobnicate");
-	refused("--t 5 a", "unknown or ambiguous option --t");
-	refused("-x a", "unknown or ambiguous option -x");
-	refused("a -vx", "unknown or ambiguous option -vx");
+	refused("--frobnicate a", "unknown option --frobnicate");
+	refused("--veiw=live a",
+		"unknown option --veiw=live: did you mean --view?");
+	/* Other spellings are not offered. */
+	refused("--diff_bas3 a", "unknown option --diff_bas3");
+	refused("--t 5 a", "option --t is ambiguous: --tail, --to, --thread, "
+			   "--top, --timeline");
+	refused("--size=1 --si a", "option --si is ambiguous: --size, --sizes, "
+				   "--simultaneous");
+	refused("-x a", "unknown option -x");
+	refused("a -vx", "unknown option -vx");
 	refused("", "which profile? no FILE was given");
 	refused("--json", "which profile? no FILE was given");
 }

@@ -92,7 +92,7 @@ static void test_help(void **state)
 	FILE *out = open_memstream(&text, &n);
 
 	(void)state;
-	sp_export_options_print_help(out);
+	sp_arguments_print_help(out, &sp_export_line, "sampleprof-report");
 	fclose(out);
 	for (const struct sp_export_format *f = sp_export_formats; f->name;
 	     f++) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The sampling lab: the place that prints its errors, and exit codes. */
+/* The command lab: what its options ask for, written. */
 #include <errno.h>
-#include <langinfo.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,34 +10,8 @@
 #include "lab/workload.h"
 #include "lab/write.h"
 #include "text/text.h"
-
-#define PROGRAM "sampleprof-lab"
-
-enum exit_code {
-	EXIT_FINE = 0,
-	EXIT_ERROR = 1,
-	EXIT_USAGE = 2,
-};
-
-static int fail(const struct sp_error *err, int code)
-{
-	char line[4096];
-
-	sp_error_describe(err, line, sizeof(line));
-	fputs(PROGRAM ": ", stderr);
-	sp_text_print(stderr, line);
-	putc('\n', stderr);
-	return code;
-}
-
-/* What was written reached its reader, or that is the error. */
-static int finish_output(void)
-{
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return EXIT_FINE;
-	fprintf(stderr, PROGRAM ": standard output: %s\n", strerror(errno));
-	return EXIT_ERROR;
-}
+#include "tools/commands.h"
+#include "tools/console.h"
 
 static int no_memory(struct sp_error *err)
 {
@@ -91,12 +63,12 @@ static int try_all(const struct sp_lab_options *o, struct sp_lab_trace *trace,
 	if (o->json && !output->n)
 		sp_json_open(&output->json, NULL, '[');
 	else if (!o->json && output->n)
-		putchar('\n');
+		putc('\n', output->json.out);
 	output->n++;
 	if (o->json)
 		sp_lab_write_json(&output->json, &o->trial, trace, results, n);
 	else
-		sp_lab_print(stdout, &o->trial, trace, results, n);
+		sp_lab_print(output->json.out, &o->trial, trace, results, n);
 	return 0;
 }
 
@@ -133,42 +105,34 @@ static int try_workloads(const struct sp_lab_options *o, struct output *output,
 	return r;
 }
 
-static int run(const struct sp_lab_options *o)
+static int print_trials(const struct sp_lab_options *o)
 {
-	struct output output = {.json = {.out = stdout, .is_first = true}};
+	FILE *out = sp_console_open();
+	struct output output = {.json = {.out = out, .is_first = true}};
 	struct sp_error err;
 	int r = o->file ? try_recorded(o, &output, &err)
 			: try_workloads(o, &output, &err);
 
 	if (r < 0)
-		return fail(&err, EXIT_ERROR);
+		return sp_console_fail_with(&err);
 	if (o->json) {
 		sp_json_close(&output.json, ']');
-		putchar('\n');
+		putc('\n', out);
 	}
-	return finish_output();
+	return sp_console_close(out);
 }
 
-int main(int argc, char **argv)
+int run_lab(int argc, char **argv)
 {
 	struct sp_lab_options options;
 	struct sp_error err;
 
-	/* Only which characters can be drawn depends on the locale. */
-	setlocale(LC_CTYPE, "");
-	sp_text_set_ascii(strcmp(nl_langinfo(CODESET), "UTF-8") != 0);
-	if (sp_lab_options_parse(argc, argv, &options, &err) < 0) {
-		fail(&err, EXIT_USAGE);
-		fputs("try '" PROGRAM " --help'\n", stderr);
-		return EXIT_USAGE;
-	}
-	if (options.help) {
-		sp_lab_options_print_help(stdout);
-		return finish_output();
-	}
-	if (options.version) {
-		puts(PROGRAM " " SP_VERSION);
-		return finish_output();
-	}
-	return run(&options);
+	sp_text_set_ascii(!sp_console_is_utf8());
+	if (sp_lab_options_parse(argc, argv, &options, &err) < 0)
+		return sp_console_fail_usage(err.message, "lab");
+	if (options.help)
+		return sp_console_print_help(&sp_lab_line);
+	if (options.version)
+		return sp_console_print_version();
+	return print_trials(&options);
 }

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_CLI_NEAREST_H
+#define SP_CLI_NEAREST_H
+
+#include <stddef.h>
+
+/* Which name a mistyped word was meant to be: the one with the smallest edit
+ * distance (insertions, deletions, substitutions, swapped neighbours), at most
+ * 2; or the only one that begins with the word. */
+struct sp_nearest {
+	const char *word;
+	const char *name; /* the nearest so far */
+	size_t distance;
+	const char *longer; /* the first that begins with the word */
+	size_t n_longer;
+};
+
+/* `word` and all names are borrowed. */
+void sp_nearest_init(struct sp_nearest *nearest, const char *word);
+
+void sp_nearest_try(struct sp_nearest *nearest, const char *name);
+
+/* After all were tried; NULL: none is near. */
+const char *sp_nearest_name(const struct sp_nearest *nearest);
+
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Which name a mistyped word was meant to be. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "cli/commands.h"
+#include "cli/nearest.h"
+
+/* Among "report", "symbolize", "diff", "ps", "size", "sizes". */
+static void is_near(const char *word, const char *want)
+{
+	static const char *const names[] = {"report", "symbolize", "diff",
+					    "ps",     "size",      "sizes"};
+	struct sp_nearest nearest;
+
+	sp_nearest_init(&nearest, word);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		sp_nearest_try(&nearest, names[i]);
+	if (!want)
+		assert_null(sp_nearest_name(&nearest));
+	else if (!sp_nearest_name(&nearest))
+		fail_msg("nothing is near \"%s\", want \"%s\"", word, want);
+	else
+		assert_string_equal(sp_nearest_name(&nearest), want);
+}
+
+static void test_distance(void **state)
+{
+	(void)state;
+	is_near("report", "report");
+	is_near("reprot", "report");   /* swapped */
+	is_near("repotr", "report");   /* swapped */
+	is_near("eprort", "report");   /* swapped across one: two steps */
+	is_near("epott", "report");    /* a letter missing, another wrong */
+	is_near("rreportt", "report"); /* two too many */
+	is_near("erpotr", "report");   /* twice swapped */
+	is_near("xyport", "report");   /* two others */
+	is_near("xyzort", NULL);       /* three others */
+	is_near("diffffff", NULL);
+	is_near("siez", "size");
+	is_near("sizess", "sizes");
+}
+
+static void test_prefix(void **state)
+{
+	(void)state;
+	is_near("sym", "symbolize");
+	is_near("rep", "report");
+	/* Two begin so, and none is nearer by distance than the other. */
+	is_near("s", NULL);
+}
+
+/* Nothing is known of a word in which every letter is wrong. */
+static void test_short(void **state)
+{
+	(void)state;
+	is_near("ls", "ps");
+	is_near("x", NULL);
+	is_near("ab", NULL);
+	is_near("", NULL);
+}
+
+static void test_long(void **state)
+{
+	(void)state;
+	is_near("a-word-that-is-longer-than-all-names-that-there-are", NULL);
+}
+
+static void test_commands(void **state)
+{
+	(void)state;
+	assert_string_equal(sp_command_nearest("hlep"), "help");
+	assert_string_equal(sp_command_nearest("export-"), "export");
+	assert_null(sp_command_nearest("frobnicate"));
+	assert_non_null(sp_command_find("run"));
+	assert_null(sp_command_find("ru"));
+	assert_string_equal(sp_command_program("/usr/bin/sampleprof"),
+			    "sampleprof");
+	assert_string_equal(sp_command_program("sampleprof-lab"),
+			    "sampleprof-lab");
+	assert_string_equal(sp_command_program("./report"),
+			    "sampleprof-report");
+	assert_null(sp_command_implied("sampleprof"));
+	assert_string_equal(sp_command_implied("sampleprof-report"), "report");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_distance), cmocka_unit_test(test_prefix),
+		cmocka_unit_test(test_short),    cmocka_unit_test(test_long),
+		cmocka_unit_test(test_commands),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SP_TOOLS_COMMANDS_H
+#define SP_TOOLS_COMMANDS_H
+
+#include <stdbool.h>
+
+#include "cli/arguments.h"
+
+/* Commands by name: argv[0] is the program, what follows the command's words.
+ * Each says what is wrong, and returns an exit code. */
+int run_lab(int argc, char **argv);
+
+/* Those of the launcher. */
+int run_run(int argc, char **argv);
+int run_ps(int argc, char **argv);
+int run_ctl(int argc, char **argv);
+
+extern const struct sp_command_line run_line;
+extern const struct sp_command_line ps_line;
+extern const struct sp_command_line ctl_line;
+
+/* Of sampleprof without a command, into struct help_options. */
+struct help_options {
+	bool help;
+	bool version;
+};
+
+extern const struct sp_command_line help_line;
+
+#endif
