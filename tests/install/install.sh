@@ -21,6 +21,7 @@ fail() {
 cd "$scratch"
 
 for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab \
+	share/bash-completion/completions/sampleprof{,-report,-lab} \
 	include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"
 done
