@@ -35,7 +35,7 @@ int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 extern const struct sp_command_line sp_advise_line;
 
 /* What is reckoned with: processor time, and bytes of the file, of one sample
- * and its free (docs/benchmarks.md; docs/trust.md, "How to choose the period").
+ * and its free (docs/benchmarks.md; docs/guide.md, "How to choose the period").
  */
 #define SP_ADVISE_SAMPLE_NS    530
 #define SP_ADVISE_SAMPLE_BYTES 35

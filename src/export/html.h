@@ -6,9 +6,9 @@
 #include "export/format.h"
 
 /*
- * One file for a browser: src/export/html with the profile in it (docs/page.md
- * describes both).  It needs no network, and nothing that the profile says is
- * markup.  With options->base it has that profile, too, and shows what both
+ * One file for a browser: src/export/html (src/README.md) with the profile in
+ * it (docs/guide.md).  It needs no network, and nothing that the profile says
+ * is markup.  With options->base it has that profile, too, and shows what both
  * differ in.  Call stacks with few bytes become SP_HTML_PATHS_OTHER beyond the
  * limits of export/html_cells.h and SP_EXPORT_HTML_FRAMES_MAX.
  *

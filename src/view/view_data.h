@@ -13,7 +13,7 @@
 /*
  * The pages of the commands tree, peek, list, traces and stats for programs:
  * one JSON object that begins as that of sp_view_json_write(), or a table as
- * in view/view_csv.h.  docs/views.md has the keys and columns.  Write
+ * in view/view_csv.h.  docs/guide.md has the keys and columns.  Write
  * errors stay in the stream.
  */
 

@@ -204,7 +204,7 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 			"  RSS       %s at its peak, %s last: what it has "
 			"beyond live bytes is allocator overhead, freed "
 			"memory that the allocator keeps, stacks, code, mapped "
-			"files (docs/live.md)\n",
+			"files (docs/guide.md)\n",
 			sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
 			sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes)
 				.text);

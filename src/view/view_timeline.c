@@ -162,7 +162,7 @@ static void print_legend(FILE *out, const struct plot *plot)
 	if (rss && !plot->shows_rss)
 		fprintf(out,
 			"  RSS is beyond the scale, %s at most "
-			"(docs/live.md)\n",
+			"(docs/guide.md)\n",
 			sp_text_bytes((double)rss).text);
 	else if (!rss)
 		fputs("  RSS was not recorded: SAMPLEPROF_RSS=on records it\n",

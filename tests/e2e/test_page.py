@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of `sampleprof-report export html`, in a headless Chromium: what it
-shows is what --json says, and it does what docs/page.md says it does."""
+shows is what --json says, and it does what docs/guide.md says it does."""
 
 import json
 import os
@@ -455,7 +455,7 @@ class Hostile(PageCase):
 
 
 class Many(PageCase):
-    """As fast as docs/page.md says.  What is bounded is the CPU time of the
+    """As fast as src/README.md says.  What is bounded is the CPU time of the
     page: the machine may be busy with other things."""
 
     def test_many_stacks(self):

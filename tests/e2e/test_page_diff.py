@@ -441,7 +441,7 @@ class Unlike(PairCase):
 
 
 class Many(PairCase):
-    """As fast as docs/page.md says, in CPU time of the page."""
+    """As fast as src/README.md says, in CPU time of the page."""
 
     def test_many_stacks(self):
         path, *_ = self.pair(

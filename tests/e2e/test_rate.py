@@ -3,7 +3,7 @@
 once, and little in the end, each counted by the program itself.
 
 Claims: (1) the samples of a run are at most the target times its time, the
-credit and the logarithm of the period (docs/adaptive.md), which holds for
+credit and the logarithm of the period (docs/guide.md), which holds for
 certain; (2) a 95 % interval misses the truth with probability 0.05 at most;
 (3) the estimates are unbiased.
 

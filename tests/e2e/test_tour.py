@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""docs/tour.md: every command is run as it stands, in order and in one shell;
-it must work, and what the page shows of its output must be there: every word
-of five letters and more, for the figures are of another run.  Lines with "~"
-are left out: another run may not have sampled that."""
+"""The tour in docs/guide.md: every command is run as it stands, in order and in
+one shell; it must work, and the output that the tour shows must be there: every
+word of five letters and more, since the figures are from another run.  Lines
+with "~" are left out: another run may not have sampled that."""
 
 import os
 import re
@@ -23,12 +23,13 @@ PROGRAMS = {"sqlite3": "sqlite3", "clang++": "clang",
 def steps():
     """[(command, lines that are shown of its output)]."""
     found = []
-    with open(os.path.join(DOCS, "tour.md"), encoding="utf-8") as f:
-        for line in f.read().splitlines():
-            if line.startswith("    $ "):
-                found.append((line[6:], []))
-            elif line.startswith("    "):
-                found[-1][1].append(line[4:])
+    with open(os.path.join(DOCS, "guide.md"), encoding="utf-8") as f:
+        _, tour = f.read().split("\n## A tour\n")
+    for line in tour.split("\n## ")[0].splitlines():
+        if line.startswith("    $ "):
+            found.append((line[6:], []))
+        elif line.startswith("    "):
+            found[-1][1].append(line[4:])
     return found
 
 

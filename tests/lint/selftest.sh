@@ -279,14 +279,14 @@ test_pictures() {
 	local docs=$scratch/docs
 	local check=(/usr/bin/python3 -B "$docs/pictures/draw" --check)
 	mkdir "$docs"
-	cp -r "$root/docs/pictures" "$root/docs/trust.md" "$docs"
+	cp -r "$root/docs/pictures" "$root/docs/guide.md" "$docs"
 	accepts "pictures" "${check[@]}"
 	sed -i 's/circle/square/' "$docs/pictures/repeat.svg"
 	refuses "another picture" "repeat.svg is not what draw makes" \
 		"${check[@]}"
 	cp "$root/docs/pictures/repeat.svg" "$docs/pictures"
-	sed -i '/samples: begin/,/samples: end/s/192/193/' "$docs/trust.md"
-	refuses "another table" "trust.md is not what draw makes" "${check[@]}"
+	sed -i '/samples: begin/,/samples: end/s/192/193/' "$docs/guide.md"
+	refuses "another table" "guide.md is not what draw makes" "${check[@]}"
 }
 
 test_tree

@@ -33,7 +33,7 @@
  *             from R = 64 KiB on, 500 or 1000 runs each; of two parts of what
  *             they allocate: weighted bytes, squared error less K2, intervals
  *             that cover (none of them too few); the samples of all windows of
- *             time and the number of changes are within docs/adaptive.md's
+ *             time and the number of changes are within docs/guide.md's
  *             bounds, which hold for certain
  *   steady    1 GB/s for 60 s: samples per second of the second half, mean of
  *             300 runs within 2 % of the target (their standard error is 0.3 %

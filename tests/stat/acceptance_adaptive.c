@@ -19,7 +19,7 @@
 #define THREADS_MAX 64u
 #define SAMPLES_MAX 4000u
 #define PARTS       2u
-/* docs/adaptive.md: credit, and lead for each e-fold of the period, 32 samples
+/* docs/guide.md: credit, and lead for each e-fold of the period, 32 samples
  * of this target; in seconds. */
 #define CREDIT 1.0
 #define EFOLD  2.0
@@ -181,7 +181,7 @@ static void judge(struct statistics *s, const struct result *of,
 	      fmin(0, (of->covered - 0.95 * n) / sqrt(n * 0.95 * 0.05)));
 }
 
-/* For the table of docs/adaptive.md. */
+/* For the table of docs/guide.md. */
 static void print_figures(const struct result *of, double rate, double most)
 {
 	const double sd = sd_of(&of->error);

@@ -8,7 +8,7 @@
 #define SECOND_NS 1000000000ull
 #define CREDIT_NS SECOND_NS
 /* The lead that raises the period e-fold: shorter, and bursts are sampled
- * unevenly; longer, and they overshoot (docs/adaptive.md).  At least these many
+ * unevenly; longer, and they overshoot (docs/guide.md).  At least these many
  * samples, lest the period follow their noise. */
 #define EFOLD_NS      SECOND_NS
 #define EFOLD_SAMPLES 32u

@@ -6,7 +6,7 @@
 
 /*
  * How the sampling period follows a target of samples per second
- * (docs/adaptive.md).  Arithmetic only: no clock, no state of its own.
+ * (docs/guide.md).  Arithmetic only: no clock, no state of its own.
  *
  * Samples are to come one `interval` apart.  `due_ns` is when the next one
  * would be due if all so far had kept to that; each sample moves it on by an
