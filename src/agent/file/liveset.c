@@ -80,7 +80,7 @@ struct bucket {
 };
 
 static_assert(sizeof(struct bucket) == SLOTS * 32,
-	      "docs/concurrency.md says 32 bytes for an object");
+	      "docs/internals.md says 32 bytes for an object");
 static_assert(SP_FILTER_GENERATIONS - 1 <= GENERATION_MASK,
 	      "a word has room for it");
 

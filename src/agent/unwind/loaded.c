@@ -6,7 +6,7 @@
  * that is read is asked for first, the number of nodes is limited, and an
  * answer counts only if there is an ELF header whose segments have the address
  * in question.  The object that a return address of the present stack is in
- * cannot go meanwhile (docs/design.md, "Modules").
+ * cannot go meanwhile (docs/internals.md, "Modules").
  *
  * What is in no object is asked for again and again where code is generated at
  * run time.  So it is kept that 64 KiB at some place were nobody's, together
