@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""The statistics of tests/bench/run, and what it makes of runs that it did not
-make: order, pairs, means, rows that are there and rows that are not."""
+"""The statistics of the benchmark and its tables: order, pairs, means, rows
+that are there and rows that are not."""
 
 import math
 import random

@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""tests/bench/run on one short loop: figures of every kind, kept from run to
-run, whatever stops it or cannot be run."""
+"""The benchmark on one loop of a second, with peers that do not load, without
+time, interrupted, and again."""
 
 import json
 import os

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""sampleprof run, ps and ctl: programs as they are without it, switched while
-they run, and refused where nothing can be preloaded."""
+"""What `sampleprof` can do: exit statuses and signals of programs, refusals; a
+process of eight allocating threads, switched from outside by the command and by
+a signal; a stopped and an idle process that have orders queued, with one too
+many."""
 
 import os
 import re

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Exact counts: every entry point, every allocator, to the byte.
+"""Exact totals to the byte: every C function, every operator, `mallocx`; glibc,
+jemalloc, tcmalloc and mimalloc, preloaded or linked.
 
 A target counts what it asks for, compares with what the library measured in
 the same thread, and the profile must agree: what the file says of a run with

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A process with endlessly new call stacks, as a JIT or an interpreter has: its
-memory and its file are bounded, and nothing that is alive, or comes later, is
-the worse for it."""
+"""300,000 call stacks in a file of 2 MiB, as a JIT or an interpreter makes
+them: memory and file stay bounded, live and later samples are complete."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""SAMPLEPROF_PERIOD=1: every allocation is in the file, with its size and its
-stack, so the profile is no estimate and must equal the truth in every figure.
+"""At period 1 every allocation is in the file with its size and its stack, so
+every figure equals the truth.
 """
 
 import harness

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The export command, and its formats pprof, speedscope and collapsed: read
-back by a small reader of our own and by google/pprof, held against --json."""
+"""The export command; pprof read by google/pprof, function by function;
+speedscope and collapsed stacks; an export that fails leaves nothing."""
 
 import collections
 import gzip

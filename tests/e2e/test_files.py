@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The profile file: its name, its mode, what it must not touch, and what is
-said when it cannot be; settings, good and bad.
+"""The profile file: names, modes, links, pipes, full disks, limits; good and
+bad settings.
 """
 
 import json

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""check on programs that count what they allocate: planted changes, phases, exit
-statuses."""
+"""check: planted growth, a new, a moved and a renamed function, noise between
+runs, totals and functions by phase; every exit status."""
 
 import csv
 import io

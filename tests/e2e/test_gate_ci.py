@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""docs/ci.md as it stands, with the installed programs."""
+"""All blocks of docs/ci.md, run as they stand, with the installed programs."""
 
 import os
 import re

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""diff, and the pages of the report with --base."""
+"""diff; `--base` on every page: the pages agree with diff, trees and callers
+add up, sizes are what the program did; refusals."""
 
 import csv
 import io

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: file systems that fill up, that move what is written again, or that
-are another program.
+"""Hazards: file systems that fill up, that move a page that is written again,
+or that are another program.
 
 SAMPLEPROF_TEST_DISKS is the number of disks that are full at some random place:
 none in the test command, 200 in the long form (docs/testing.md).

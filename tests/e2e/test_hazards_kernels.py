@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: kernels that do not know what the library asks them for."""
+"""Hazards: kernels that lack the calls that the library asks for."""
 
 import os
 import subprocess

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hazards: other compilers, C libraries and architectures, a debugger, a clock
-that lies, file systems that are programs, and little memory for all.
+that lies, file systems that are programs, little memory.
 """
 
 import os

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Programs that do unusual things: plug-ins, allocation before and after main,
-in signal handlers, closed descriptors, an allocator of their own.
+signal handlers that allocate, closed descriptors, an allocator of their own,
+set-uid.
 """
 
 import os

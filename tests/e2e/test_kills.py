@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A process that ends at any instant has lost nothing that was committed.
+"""A process that ends at any instant, in whatever way, has lost nothing that
+was committed.
 
 libe2e_kill_log.so, preloaded before the library, notes each call of the
 allocator after it has returned, in a file that the process maps (kill_log.h).

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The sampling lab and the advice on a program of which all is known: e2e_sites
-allocates 65536 objects of 48 bytes, 1024 of 5000 and 16 of 400000."""
+"""The lab replays every allocation of a recording; `advise` is the formula
+where all is known, and 30 recordings with the period it names have the error it
+names."""
 
 import json
 import math

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Objects as linkers lay them out and loaders load them: segments apart, a
-loader that is called as a command, no /proc.
+"""Executables whose segments lie apart, by five link lines; loaders run as a
+command, glibc's and musl's; no `/proc`.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The report tool under valgrind: no error and no leak in any command, over
-kept profiles and a fresh one.
+"""The report under valgrind: no error, no leak, no open descriptor, command by
+command, over kept profiles and a fresh one.
 
 The short form runs each command on one profile, in turn; the long form each on
 all of them:

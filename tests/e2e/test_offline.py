@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The offline side as a user calls it: several files at once, a profile that
-is carried to another machine, compressed profiles, progress."""
+"""Several files: sums of the parts, to the byte at period 1; `symbolize`: names
+without the program, all else byte by byte the same, compressed; terminals,
+pipes, locales."""
 
 import collections
 import http.server

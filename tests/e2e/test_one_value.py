@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One number has one value: the rows of one recording in everything that can be
-made of it, each read by its own reader where there is one.
+"""One number has one value: the rows of one recording in every output, each
+read by its own reader where there is one.
 
 The page is compared with --json and with diff in e2e.page and e2e.page_diff.
 """

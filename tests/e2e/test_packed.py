@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A packed copy says what the recorded profile says: of real programs with
-every allocation, of threads, of processes that were killed, of every file in
-tests/golden; and a damaged one is not made to look whole."""
+"""Packed copies: the same reports of real programs, threads, killed processes,
+files that discarded samples, `tests/golden`; packed again the same bytes;
+damage stays, a cut is told."""
 
 import csv
 import glob

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The page of `export html NEW --base OLD`, in a headless Chromium: what it
-shows is what `diff --json` says, and what each side alone is."""
+"""The page of `export html --base` in Chromium: its changes and totals equal
+`diff`, each side `--json`; 50,000 stacks twice."""
 
 import json
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Processes: children, replacements, every kind of end."""
+"""Processes: fork, vfork, exec, `_exit`, signals; profiles of running and
+killed processes."""
 
 import os
 import signal

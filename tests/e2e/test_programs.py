@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Real programs do the same with the library as without it, and their profiles
-show what they are known to do.
+"""redis, sqlite3, Python, Perl, git, gcc, g++, xmllint, jq: the same output as
+without the library, and a plausible profile.
 """
 
 import json

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A target of samples per second: a burst, silence, threads that all begin at
-once, and little in the end, each counted by the program itself.
+"""A burst, silence, sixteen threads and a quiet part under
+`SAMPLEPROF_RATE=200/s`, eight times: the bound of docs/adaptive.md on the
+samples, intervals, bias.
 
 Claims: (1) the samples of a run are at most the target times its time, the
 credit and the logarithm of the period (docs/guide.md), which holds for

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The commands of the report against a program whose call tree is known, and
-its filters against those of google/pprof on the same profiles."""
+"""The commands of the report with a program whose call tree is known; the same
+profiles filtered by the report and by google/pprof: the same bytes for every
+function."""
 
 import csv
 import io

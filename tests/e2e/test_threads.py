@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads: many, short-lived, small, outliving main."""
+"""Threads: many, short-lived, detached, small-stacked, outliving main, ending."""
 
 import os
 

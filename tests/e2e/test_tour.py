@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The tour in docs/guide.md: every command is run as it stands, in order and in
-one shell; it must work, and the output that the tour shows must be there: every
-word of five letters and more, since the figures are from another run.  Lines
-with "~" are left out: another run may not have sampled that."""
+"""The tour in docs/guide.md: every command, in order and in one shell, works and
+prints what the page shows, except for figures: every word of five letters and
+more.  Lines with "~" are left out: another run may not have sampled that."""
 
 import os
 import re

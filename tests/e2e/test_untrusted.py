@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What a profile says is not trusted: which files the report opens because of
-it, and how much memory a few bytes can make it take."""
+"""Files that the report opens because of a profile (strace): modules and what
+is below `--debug-path`, no pipe, no device, whatever links say; files of 100
+bytes read with 64 MiB of memory."""
 
 import os
 import random

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Exports in the programs that they are made for, unmodified: Valgrind's
-dh_view and ms_print, jeprof, google-pprof; and JSON Lines.
+"""Exports opened, unmodified, by Valgrind's dh_view and ms_print, jeprof and
+google-pprof; JSON Lines added up: exact at period 1, equal to `--json` at 4
+KiB.
 
 At period 1 every figure is exact and compared with what the program counted
 itself.  At 4 KiB they are compared with those of --json: what remains is

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Any environment: settings within their limits, or an error that names the
- * variable.  The input is one variable a line; '+' stands for SAMPLEPROF_. */
+/*
+ * An environment: settings within their limits, or an error that names the
+ * variable.
+ *
+ * The input is one variable a line; '+' stands for SAMPLEPROF_.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any name: no crash, no endless work, nothing longer than promised. */
+/* A linker name: no crash, no endless work, nothing longer than promised. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Any file in the place of a program: its symbols, lines and unwind
- * information at addresses all over. */
+/*
+ * A program or library whose symbols, lines and unwind information are wanted,
+ * at addresses all over.
+ */
 #include <string.h>
 
 #include "fuzz/target.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any baseline and any file of limits: each is refused with a reason, or the
- * limits are held against the baseline and itself, and every format of the
- * result is safe text.  The input is the limits, a line "---", the baseline.
+ * Limits and a baseline, held against itself: refused with a reason, or every
+ * format of a check and a diff is safe text.
+ *
+ * The input is the limits, a line "---", the baseline.
  */
 #include <errno.h>
 #include <stdbool.h>

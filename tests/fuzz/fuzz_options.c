@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any command line: settings within their limits, or an error that says what is
- * wrong.  The input is one word a line, the name of the command first.
+ * A command line: settings within their limits, or an error that says what is
+ * wrong.
+ *
+ * The input is one word a line, the name of the command first.
  */
 #include <errno.h>
 #include <stdbool.h>

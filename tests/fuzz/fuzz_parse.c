@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers and varints beside plain readings of them. */
+/* A number, size, time or varint, compared with a plain reading. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any profile: it is refused or loaded; and what was loaded is shown as text,
- * JSON and CSV, which stay safe for a terminal and valid, and exported.
+ * A profile as it is, or the steps to one whose checks are right: refused, or
+ * every page and every export is safe and valid.
  *
  * The input is a file after an 'r'.  After anything else it is a list of steps
  * that make a file with right checks, which blind changes of bytes would hardly

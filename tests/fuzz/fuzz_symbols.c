@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any file in the place of a program that was profiled, and the whole report of
- * it: names of functions and files are what the file says.
+ * A program or library in the place of a profiled one: every page and every
+ * export.
  */
 #include <string.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text on its way to a terminal, a shell, a JSON document and a screen,
- * beside what iconv, a plain reading of the quotes and jansson make of it. */
+/*
+ * A text on its way to a terminal, a shell, a JSON document and a screen,
+ * compared with iconv, a plain unquoting and jansson.
+ */
 #include <iconv.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Install into a new prefix and use nothing but what is there: profile a program,
-# read the profile, compile against the header, read the man pages.
+# The installed tree works by itself: profile a program, read the profile,
+# compile against the header, read the man pages.
 # Usage: install.sh CMAKE BUILD-DIRECTORY CC
 
 set -euo pipefail

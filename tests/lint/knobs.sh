@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every setting of config.def stands in the man page and in the README, and
-# neither speaks of one that does not exist (the header's macros aside).
+# Every setting of config.def is in the man page and in the README, and neither
+# has one too many (the header's macros aside).
 # Usage: knobs.sh ROOT
 
 set -euo pipefail

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every #include of project headers follows layers.txt.
+# Every include of project headers follows layers.txt.
 # Usage: layers.sh ROOT
 
 set -euo pipefail

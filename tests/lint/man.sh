@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# groff finds nothing to say about the man pages.
+# groff has no warning about the man pages.
 # Usage: man.sh DIRECTORY; status 77 (skipped) without groff.
 
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""Rooms and arrows: what layers.txt allows is used, no modules include each
+"""Rooms and arrows: every line of layers.txt is used, no modules include each
 other in a circle of more than three, and the picture in src/README.md is true.
 
     rooms.py [ROOT]            1, and what is wrong on standard output

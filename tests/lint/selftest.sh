@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every lint refuses what it is there to refuse, for the reason it gives, and
-# accepts the same thing without the flaw.
+# Every lint refuses a planted fault, for the reason it gives, and accepts the
+# same thing without the fault.
 # Usage: selftest.sh ROOT CC CXX
 
 # shellcheck disable=SC2016 # the scripts planted below expand in their own time

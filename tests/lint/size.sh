@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Files of at most 600 lines.  Functions of more than 60 lines are listed, of
-# more than 80 refused; a function is what stands between braces that are alone
-# in the first column.
+# Files have at most 600 lines, functions at most 80; functions of more than 60
+# are listed.
+#
+# A function is what stands between braces that are alone in the first column.
 # Usage: size.sh ROOT
 
 set -euo pipefail

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the matrix calls bad, with faults planted in the profile of one run; and
-how its table looks."""
+"""The verdict of the matrix, with a fault planted for each of its rules in the
+profile of one run; the look of its table."""
 
 import copy
 import dataclasses

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The verdict of the soak: a good run passes, and each planted fault fails the
-check that is there for it, and no other."""
+"""The verdict of the soak: a good run passes, and each planted fault fails its
+limit and no other."""
 
 import unittest
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Intervals of 136 simulated programs, and computed coverage of equal objects.
+ * False alarm: 1e-6; 3 s.
+ *
  * coverage [--full | SUBSET]: do the intervals contain the truth as often as
  * they say?  SUBSET: only where the subset's objects have such sizes, or
  * "exact", or "rows".

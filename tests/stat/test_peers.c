@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Statements of other profilers about sampling by bytes, with our sampler.
+ * False alarm: 6e-6; 1 s.
+ *
  * Claims of other profilers about sampling by bytes, with the agent's own
  * sampler, and the error that comes from unbiasing a sum.
  *

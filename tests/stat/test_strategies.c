@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * The sampling lab: unbiased strategies are unbiased, biased ones are found
+ * out, deviations are those of theory; broken ones are noticed. False alarm:
+ * 1e-4; 3 s.
+ *
  * The sampling lab says of each strategy what is true of it.
  *
  * H0: for every workload, the strategies of `unbiased` estimate the bytes of

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The agent's modules under threads that do nothing else: lanes, stack table,
- * modules, writer, slots and their slabs.  The work is fixed; what each thread
- * did is known, and the file is read back and compared with it.
+ * Eight threads live 400 lives and write 800,000 samples through lanes, stack
+ * table, modules, writer and slots with their slabs, while the file is read.
+ * The file then has what each of them did; again with a file that is soon full.
  */
 #include <pthread.h>
 #include <sched.h>

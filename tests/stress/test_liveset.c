@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The live set under eight threads that insert addresses and take those of each
- * other, from empty through several sizes of the filter and the table and back,
- * again and again; every answer is checked, and the inside after each round.
+ * Eight threads insert and take addresses of the live set, each other's too,
+ * from empty through three sizes of the filter and two of the table, fifty
+ * times, and fall asleep between its atomic operations now and then. Every
+ * answer is checked, and the filter is counted again after each round.
  *
  *     test_stress_liveset [OPERATIONS [ADDRESSES]]    a longer run
  */

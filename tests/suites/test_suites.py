@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the run of the suites concludes, with outcomes planted instead of
-programs run; and what it reads in the output of each suite."""
+"""What the run of the suites concludes, with outcomes planted; and what it
+reads in the output of each suite."""
 
 import itertools
 import unittest

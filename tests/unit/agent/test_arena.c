@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the agent: aligned, zeroed, nobody else's, limited. */
+/* Memory of the agent is aligned, zeroed, never shared, and limited. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

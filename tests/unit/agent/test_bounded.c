@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A file that is far too small for its run, against the truth.  Every object is
- * a sample, so that nothing is left to chance: at any moment the file has
- * exactly the objects that were alive at its window or born after it, with what
- * became of them, and the exact totals of both sides of the window.
+ * Files of 1 MiB that are filled a hundred times over, with every allocation:
+ * thirty times they have exactly the objects that were alive at their window or
+ * came later, with their ends, and the exact totals of both sides of the
+ * window.
  */
 #include <setjmp.h>
 #include <stdarg.h>

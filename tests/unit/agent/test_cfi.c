@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules and steps at all calls in the loaded objects, beside libdw's. */
+/*
+ * Rules, and all registers of the caller, are libdw's at more than 100,000
+ * addresses: nearly every call of all objects that the test has loaded.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* When a thread checks in: by bytes, and by how long the last ones took. */
+/*
+ * When threads check in: busy, idle and in turn; and how much they may have
+ * allocated that is never published.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

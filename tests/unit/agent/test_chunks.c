@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Whoever leaves a record in the middle leaves no damage, and takes nothing
- * with him. */
+/*
+ * A thread that leaves a record in the middle leaves no damage and blocks no
+ * other thread.
+ */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

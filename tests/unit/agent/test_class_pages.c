@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the totals by size class stand in the file, and what happens if there
- * is no room for them. */
+/*
+ * Where the totals by size class stand in the file, and what happens if there
+ * is no room for them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

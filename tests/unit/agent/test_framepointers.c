@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames made by hand: what is followed as a frame pointer, and what is not. */
+/*
+ * Frames made by hand: a word that is no frame ends the walk, every kind of
+ * call is known, nothing beyond the end of a stack is read.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two walks of the agent, beside libunwind, on every kind of stack.  This
- * file is built with frame pointers.
+ * Walks by tables are libunwind's, in thousands of stacks that differ in their
+ * middles; through signals, realigned frames and lazy binding; by frame
+ * pointers, up to the right frame: on the stacks of main, threads, deep
+ * threads, signal handlers, coroutines and given ones.
+ *
+ * This file is built with frame pointers.
  */
 #include <dlfcn.h>
 #include <pthread.h>

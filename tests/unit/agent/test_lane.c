@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lanes: exclusive, all of them reachable, never waited for. */
+/* Lanes are exclusive, all can be reached, and no thread waits for one. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

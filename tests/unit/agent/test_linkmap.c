@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader's tables read by hand, beside the loader's own answers. */
+/* The loader's tables, read directly, give the loader's own answers. */
 #include <dlfcn.h>
 #include <link.h>
 #include <math.h>

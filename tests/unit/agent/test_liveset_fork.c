@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a forked child finds of the live set: nothing, whenever it is forked. */
+/*
+ * A forked child finds the live set empty: forks before each atomic operation
+ * of an insert, a take and a growth, as a signal handler may.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of threads: before they have a slot, with one, and without. */
+/*
+ * Names of threads: given before the first event, by other threads, twice, too
+ * long, or not at all.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Orders from outside, also from somebody who means no good: each has its
- * answer, and none is carried out twice. */
+/*
+ * Orders from outside: impossible ones, everything twice, many at once, a stop
+ * while the period changes, orders that were begun and left. Each has its
+ * answer, and none is carried out twice.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The period under a target of samples per second, on a clock of the test's
- * own: what is in force, what marks say of it, and what orders do. */
+/*
+ * The period under a target of samples per second, on a clock of the test's
+ * own: what is in force, what marks say of it, what orders do.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who has which chunk, against a model that knows everything. */
+/*
+ * The ring of chunks against a model that knows everything, with lanes whose
+ * threads are stopped and turns that were left.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The cache of rules is never wrong: growing, full, with objects that come,
+ * written by four threads.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

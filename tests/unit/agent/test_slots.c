@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Exact totals: never lost, whoever adds to them and whenever. */
+/*
+ * Exact totals are never lost, whatever adds to them and whenever; marks see
+ * totals that threads have not published.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

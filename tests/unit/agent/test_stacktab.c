@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Interned stacks beside a plain list, and what is in the file by then. */
+/*
+ * Interned stacks beside a plain list, and what is in the file by then;
+ * endlessly new stacks.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

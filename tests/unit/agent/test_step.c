@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is not believed of a stack. */
+/*
+ * An address that leads to no code is not learned; a thread's stack is not
+ * taken for that of a dead thread.
+ */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

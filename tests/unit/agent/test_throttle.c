@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The throttle beside long double, and what its header promises of all windows
- * of time.  Whether estimates are right under it is asked in tests/stat. */
+/*
+ * The throttle beside long double, and what its header promises of all windows
+ * of time. Whether estimates are right under it is asked in tests/stat.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

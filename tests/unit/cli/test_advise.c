@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which period is advised, from profiles made by hand. */
+/* The advice on a period, against profiles made by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

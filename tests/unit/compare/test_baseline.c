@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Baselines: what is written is read back, the same text for the same runs; and
- * what anybody may have made of the file. */
+/*
+ * Baselines: what is written is read back, the same runs give the same text,
+ * and changed files are refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Verdicts on runs made by hand: each kind of limit at its edge, what cannot be
- * told, and who is to blame. */
+/*
+ * Verdicts on runs made by hand: each kind of limit at its edge, differences
+ * too uncertain for a verdict, and which function is named.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

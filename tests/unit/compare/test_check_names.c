@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is the same function on both sides: overloads, lambdas, other inlining,
- * other names. */
+/*
+ * Which functions are the same on both sides: overloads, lambdas, other
+ * inlining, other names.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* A packed copy says what the recorded file says. */
+/*
+ * Packed copies of clean, killed and discarding processes beside their files,
+ * all samples or folded; packed again the same bytes; cut after and within
+ * every chunk, damaged, without the header's bit.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Call paths as texts for Valgrind's formats: distinct paths stay apart; order,
+ * address zero, no stack.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The formats of the export command: names, help, and rounding that is
+ * unbiased, limited and repeatable.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Collapsed stacks: order, merged lines, hostile names, samples without a
+ * stack, views.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

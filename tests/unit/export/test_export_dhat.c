@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * DHAT's JSON: head, program points, repeated stacks, rounding, frees that come
+ * first, profiles without frees, refused views, hostile names.
+ */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * heap_v2 of gperftools: rows, paths, periods, period 1, no stack, profiles
+ * without frees, hostile sizes.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

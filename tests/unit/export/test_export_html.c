@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The data of the page: whole and with a base, hostile names, refusals, paths,
+ * folded profiles.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

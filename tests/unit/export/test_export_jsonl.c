@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * JSON Lines: header, a line for each sample, unknown fields, certain samples,
+ * views, hostile names.
+ */
 #include <jansson.h>
 #include <setjmp.h>
 #include <stdarg.h>

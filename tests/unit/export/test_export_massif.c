@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Massif's text: trees, threshold, rounding, a path within a path, refusals,
+ * hostile names, deep stacks.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

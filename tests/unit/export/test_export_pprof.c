@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * pprof's profile.proto: types, samples, mappings, anonymous code, errors,
+ * rounding, folded profiles, hostile names.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

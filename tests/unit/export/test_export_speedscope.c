@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* speedscope's JSON: stacks, views, hostile names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

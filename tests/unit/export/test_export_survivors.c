@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile of which old samples were discarded: what survived from then says
- * nothing about what was allocated, but was alive, on call stacks that nothing
- * else may have.  Every format has its names.
+ * A profile of which old samples were discarded: survivors of that time say
+ * nothing about the allocations, but were alive, on call stacks that perhaps no
+ * other sample has. Every format has their names.
  */
 #include <setjmp.h>
 #include <stdarg.h>

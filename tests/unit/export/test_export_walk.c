@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Exports that meet the samples of a folded profile while its file is read
- * again write what they write of the same file with every sample.
+ * dhat and the lines of jsonl from a folded profile, whose samples are met
+ * while the file is read again, are those from every sample, to the letter.
  */
 #include <errno.h>
 #include <setjmp.h>

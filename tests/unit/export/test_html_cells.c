@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The cells of the page beside the samples themselves: every window, view and
+ * size; fewer bins; survivors; which samples are certain.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The scripts of the page that compute: node test_page.js ROOT.  Statistics
-// against the vectors that the C code is tested with, trees against a naive
-// model.
+// The scripts of the page that compute: statistics against the vectors that the
+// C code is tested with, trees against a naive model.
+//
+// Usage: node test_page.js ROOT
 'use strict';
 
 const assert = require('assert').strict;

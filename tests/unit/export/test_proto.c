@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The writer of protocol buffers: encoding, want of memory, gzip. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

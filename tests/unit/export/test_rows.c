@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Rows by call stack and size, each against a search through all samples. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

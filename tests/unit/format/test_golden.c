@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profiles in tests/golden/v1 are read today as they were meant when they
- * were made, and the encoder still writes them as they are.  What is expected
- * here never changes: see the README.md there.
+ * The profiles in tests/golden/v1, kept for ever, are read as they were meant
+ * when they were made, and the encoder still writes them byte for byte. What is
+ * expected here never changes: see the README.md there.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles in tests/golden/v1-live: as test_golden.c for frees, totals by
- * size class and resident memory. */
+/*
+ * The same as unit.golden for tests/golden/v1-live: frees in any order, totals
+ * by size class, resident memory.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

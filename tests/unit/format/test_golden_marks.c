@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile in tests/golden/v1-marks: as test_golden.c for marks. */
+/*
+ * The same as unit.golden for tests/golden/v1-marks: phases, snapshots and
+ * changes of the sampling, out of order, killed in between.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

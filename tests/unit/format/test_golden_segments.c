@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The profiles in tests/golden/v1-segments: as test_golden.c for segments. */
+/*
+ * The same as unit.golden for tests/golden/v1-segments: samples written again,
+ * segments discarded, exact totals around the window.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

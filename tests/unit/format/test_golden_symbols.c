@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile in tests/golden/v1-symbols: as test_golden.c for symbols. */
+/*
+ * The same as unit.golden for tests/golden/v1-symbols: names that a profile
+ * brings along.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

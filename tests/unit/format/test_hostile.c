@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files that no writer would write, with checks that are right: what is wrong
- * has to be found behind them.  Little memory, no crash, no waiting.
+ * Forged files with right checks: impossible ids, lengths, sizes and totals;
+ * 100,000 stacks without a record; terabytes of hole; pipes, devices,
+ * directories. No crash, no waiting, 64 MiB of memory.
  */
 #include <errno.h>
 #include <fcntl.h>

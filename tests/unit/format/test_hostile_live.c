@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Frees, ids, times and totals by size class that no writer would write, with
- * checks that are right.  Little memory, no crash, no waiting.
+ * Forged files with right checks about frees: sample ids up to 2^64 in a small
+ * file, a million frees without a sample, samples backwards and repeated, frees
+ * before birth, class totals with wrong sums. No crash, no waiting, 64 MiB of
+ * memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The golden profiles, cut at every length and with every byte and bit of what
- * is in them flipped.  What comes of it must be one of these:
- *
- *   an error that names the offset and the field
- *   less than the whole, and said to be damaged or unfinished
- *   the whole, if the byte has no meaning
- *
- * and never a number that is silently different.
+ * The golden profiles, cut at every length and with every byte and bit flipped:
+ * an error that names offset and field, or a part that is said to be damaged or
+ * unfinished, or no change where a byte has no meaning; never a number that is
+ * silently different.
  */
 #include <setjmp.h>
 #include <stdarg.h>

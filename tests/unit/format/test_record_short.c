@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples and frees are written another way than other records: to the same
- * bytes. */
+/*
+ * Samples and frees are encoded by a short cut, to the same bytes as other
+ * records.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

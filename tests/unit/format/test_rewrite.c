@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The records of symbols, encoded and decoded, beside the naive model of the
- * format. */
+/*
+ * The records of symbols against the naive model of the format: same bytes and
+ * back, ids and lengths out of range.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The agent's reader of its own samples, against what was written. */
+/*
+ * The agent's reader of its own samples, against the records that were written.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The lab's parts on traces that are small enough to see what must come out;
- * whether its strategies are what they are called is stat/test_strategies's. */
+/*
+ * The lab's parts and each strategy, on traces small enough to see the right
+ * result. Whether the strategies are what they are called is asked in
+ * stat.strategies.
+ */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

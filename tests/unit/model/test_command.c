@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arguments as one would type them in a shell. */
+/* A command line is shown as one would type it in a shell. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples and frees to chunks of columns and back. */
+/*
+ * Random samples and frees to chunks of columns and back: every field as it
+ * was, rounded times in order and on their side of every moment, also at
+ * moments a nanosecond apart; wrong orders refused.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks to chunks of columns and back, and the symbols of their places beside
- * those of a file that is not packed. */
+/*
+ * Random stacks to chunks and back, each frame that is shared written once;
+ * symbols of their places beside those of a file that is not packed.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>

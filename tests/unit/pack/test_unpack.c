@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks of columns that no writer would write: events, and what all of them
- * have in common. */
+/*
+ * Chunks of events made by hand: what the right one says; every range and every
+ * column of a wrong one whose check is right; every byte of a right one
+ * changed; random columns.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

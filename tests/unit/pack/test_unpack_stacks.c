@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Chunks of stacks and of names that no writer would write. */
+/*
+ * Chunks of stacks and of names made by hand, right and wrong, up to the most
+ * frames, lines and bytes that may be.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

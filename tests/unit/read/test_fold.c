@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folded profile says what the same file says with every sample. */
+/* A folded profile answers each question as every sample would. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

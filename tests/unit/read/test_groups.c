@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups and classes beside plain lists of them. */
+/* Groups of samples and their classes beside plain lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

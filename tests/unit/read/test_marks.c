@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Marks as stretches and snapshots: beside the plainest reading of them. */
+/* Marks as phases and snapshots, against a plain model. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file proves of the totals, and how much more there may be: each way
- * that a total can be known, alone and against the others. */
+/*
+ * What a file proves of the exact totals, and how much more there may be:
+ * slots, classes, samples and marks, each alone and against the others.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

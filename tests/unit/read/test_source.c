@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Compressed profiles say what the same file says as it is, or what is wrong
- * with them. */
+/*
+ * Compressed profiles say what the same file says uncompressed, or what is
+ * wrong with them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

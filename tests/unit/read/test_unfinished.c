@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process leaves that ends while it writes, as opposed to damage. */
+/*
+ * What a process leaves that is killed while it writes: records cut anywhere,
+ * torn publications, half a chunk header are counted apart from damage.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Stacks to functions, flat and cumulative, with intervals: random stacks
+ * against a search through every stack for each function.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

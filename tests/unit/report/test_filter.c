@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Filters of call stacks: what each of them means, all of them together against
- * a model that does step by step what pprof says it does, and what they leave
- * of an analysis. */
+/*
+ * Filters of call stacks: each by itself, random patterns over random call
+ * stacks beside a model of pprof's rules, and their effect on an analysis.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

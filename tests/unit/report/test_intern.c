@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Numbers for distinct strings, beside a plain list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

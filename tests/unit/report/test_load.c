@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is folded for a page says of every part of the run what the samples
- * themselves say, also of those that are born or freed at the very nanosecond
- * of an edge.
+ * A profile folded for the page says of every part of the run what the samples
+ * say, with births and frees at the very edges of its parts.
  */
 #include <setjmp.h>
 #include <stdarg.h>

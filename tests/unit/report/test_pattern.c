@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Regular expressions: what matches, and which errors have which words. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Questions to samples: moments, times, threads, sizes, and views that need
+ * frees.
+ */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

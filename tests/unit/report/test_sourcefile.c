@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Source files by names that nobody vouches for. */
+/* Untrusted names of source files: which are opened, and their lines. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The call tree and the edges of the call graph against models that look
- * through every stack. */
+/* The call tree and the call graph against sums over all stacks. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>

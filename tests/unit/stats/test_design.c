@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What a law will give (E34 to E39): against plain sums over single objects,
- * against simulation, and the best law against all others nearby. */
+/*
+ * The figures that a period is said to give (E34 to E39), against the terms of
+ * single samples and simulation; the best law against all laws nearby.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

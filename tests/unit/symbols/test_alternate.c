@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever a .gnu_debugaltlink says: the right file below the roots, or none.
- * libdw alone would open the path of the link, and wait if it is a FIFO. */
+/*
+ * Modules whose link to a shared debug file (dwz) leads to a pipe, outside the
+ * roots, to another build: the right file below the roots, or none. libdw alone
+ * would open the path of the link, and wait if it is a FIFO.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Names of C++ and Rust: templates, parameters, suffixes, hashes; limits on
+ * length and nesting.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

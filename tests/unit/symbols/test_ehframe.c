@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Where functions begin by the unwind tables, against a naive search; gaps,
+ * damaged headers.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Which module and debug file is opened: build ids, links, CRCs; special files,
+ * hostile links, modules elsewhere.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Addresses to ranges, against a model; the ends of the address space; an empty
+ * map.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

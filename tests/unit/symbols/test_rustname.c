@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Rust names that are safe to demangle: grammar, cut names, nesting, references
+ * without end.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Frames to functions and lines: inlines, clones, C++ names, separate debug
+ * files, stripped files, other builds, reloaded modules.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

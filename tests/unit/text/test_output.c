@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * A file appears once it is complete: abandoned, interrupted, name taken, no
+ * space.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* A text drawn over the last one in a terminal, and cut to its size. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Numbers, intervals and untrusted names as text: every byte, every code point,
+ * random bytes.
+ */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

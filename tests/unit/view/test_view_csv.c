@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The tables as CSV: functions, timeline, sizes; empty cells for unknown
+ * values, hostile names.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The JSON of the report: the run, its ends, losses and damage, functions,
+ * stacks, threads, settings; every byte in names.
+ */
 #include <jansson.h>
 #include <math.h>
 #include <setjmp.h>
