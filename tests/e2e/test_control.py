@@ -16,7 +16,7 @@ EXAMPLES = os.path.join(ROOT, "docs", "examples")
 COMPILERS = {"gcc": ("gcc", "g++"), "clang": ("clang", "clang++")}
 WAYS = {"pie": ("-fPIE", "-pie"), "no-pie": ("-fno-pie", "-no-pie")}
 
-# Storms of sampling that the long form runs: 1000 is what docs/testing.md says.
+# Storms of sampling that the long form runs: 1000 is what docs/contributing.md says.
 SEEDS = int(os.environ.get("SAMPLEPROF_TEST_STORMS", "1"))
 WINDOWS = 60
 

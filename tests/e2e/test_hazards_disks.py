@@ -3,7 +3,7 @@
 or that are another program.
 
 SAMPLEPROF_TEST_DISKS is the number of disks that are full at some random place:
-none in the test command, 200 in the long form (docs/testing.md).
+none in the test command, 200 in the long form (docs/contributing.md).
 """
 
 import os

@@ -7,7 +7,7 @@ import unittest
 import harness
 import hazards
 
-# Of each storm; the long form is some minutes (docs/testing.md).
+# Of each storm; the long form is some minutes (docs/contributing.md).
 STORM_S = float(os.environ.get("SAMPLEPROF_TEST_STORM", "0.8"))
 ALARMS = int(200 * STORM_S)
 harness.TIMEOUT_S += int(STORM_S)

@@ -8,7 +8,7 @@ So whatever the log has must be in the profile; and of each thread at most one
 call, the one that it was in, may be in the profile and not in the log.
 
 SAMPLEPROF_TEST_KILLS is the number of kills of each program: 5, or 1000 in
-the long form (docs/testing.md).
+the long form (docs/contributing.md).
 """
 
 import array

@@ -11,9 +11,10 @@
 #   needed             needs libc.so.6 and nothing else
 #   binding            is bound at load time, without text relocations
 #   tls                initial-exec thread-local data of at most 128 bytes
-#   registers          no instruction touches vector registers
-#   recursion          binds its exports to itself, and calloc does not reach
-#                      calloc
+#   registers          no instruction touches vector registers, which a host may
+#                      have set up in its own way
+#   recursion          binds its exports to itself, not where the loader may, and
+#                      calloc does not reach calloc
 
 set -euo pipefail
 export LC_ALL=C

@@ -289,7 +289,37 @@ test_pictures() {
 	refuses "another table" "guide.md is not what draw makes" "${check[@]}"
 }
 
+# A tree of one test, and its page.
+tests_page() {
+	tree
+	mkdir -p tests/stress
+	printf '/* SPDX */\n/*\n * Shows this\n * and that.\n *\n * More.\n */\n' \
+		>tests/stress/test_core.c
+	printf '<!-- tests:%s -->\n' \
+		'begin (made by tests/lint/tests.py)' end >docs/contributing.md
+	"$lint/tests.py" --write .
+}
+
+test_tests() {
+	tests_page
+	accepts tests "$lint/tests.py" .
+	accepts "row of the first paragraph" \
+		grep -qxF '| `stress.core` | Shows this and that. |' docs/contributing.md
+	sed -i s/that/these/ tests/stress/test_core.c
+	refuses "another row" "Shows this and these." "$lint/tests.py" .
+	tests_page
+	printf '/* SPDX */\nint x;\n' >tests/stress/test_more.c
+	refuses "test without a head comment" \
+		"stress.more: its source has no head comment" "$lint/tests.py" .
+	tests_page
+	mkdir build
+	echo 'add_test(unit.none true)' >build/CTestTestfile.cmake
+	refuses "test without a row" "unit.none: has no row" \
+		"$lint/tests.py" . build
+}
+
 test_tree
 test_library
 test_pictures
+test_tests
 exit "$bad"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Labels: the shortest texts that tell the functions of a report apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
