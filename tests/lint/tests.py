@@ -1,7 +1,7 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""The tables of tests in docs/contributing.md are the head comments of the tests,
-up to their first empty line, and every test of the build has a row.
+"""The tables of tests in docs/contributing.md are the head comments of the
+tests, up to their first empty line, and every test of the build has a row.
 
     tests.py ROOT [BUILD]    1, and what is wrong on standard output
     tests.py --write ROOT    write the tables
