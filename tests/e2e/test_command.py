@@ -2,7 +2,7 @@
 """What `sampleprof` can do: exit statuses and signals of programs, refusals; a
 process of eight allocating threads, switched from outside by the command and by
 a signal; a stopped and an idle process that have orders queued, with one too
-many, and carry them out in turn, each with the time at which it was given."""
+many, and carry them out in turn; the report has both times, asked and done."""
 
 import os
 import re
