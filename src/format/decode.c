@@ -12,15 +12,6 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 
-#define HEAD_ENTRY    0x1fu
-#define HEAD_THREAD   0x20u
-#define HEAD_PERIOD   0x40u
-#define HEAD_AGAIN    0x80u
-#define FREE_THREAD   0x01u
-#define FREE_AGE      0x02u
-#define FREE_MISSED   0x04u
-#define FREE_RESERVED 0xf8u
-
 static const char *decode_info(struct sp_slice *s, struct sp_record_info *r)
 {
 	r->key_bytes = sp_slice_varint(s);
@@ -220,10 +211,11 @@ static const char *decode_sample(struct cursor c, struct sp_chunk_state *state,
 {
 	uint8_t head = head_of(&c);
 
-	r->entry = head & HEAD_ENTRY;
-	r->is_again = head & HEAD_AGAIN;
-	r->thread = head & HEAD_THREAD ? varint(&c) : state->thread;
-	r->period_bytes = head & HEAD_PERIOD ? varint(&c) : state->period_bytes;
+	r->entry = head & SP_SAMPLE_ENTRY;
+	r->is_again = head & SP_SAMPLE_AGAIN;
+	r->thread = head & SP_SAMPLE_THREAD ? varint(&c) : state->thread;
+	r->period_bytes =
+		head & SP_SAMPLE_PERIOD ? varint(&c) : state->period_bytes;
 	r->id = state->sample_id + from_zigzag(short_varint(&c));
 	r->time_ns = state->time_ns + signed_varint(&c);
 	r->address = state->address + signed_varint(&c);
@@ -258,13 +250,13 @@ static const char *decode_free(struct cursor c, struct sp_chunk_state *state,
 {
 	uint8_t head = head_of(&c);
 
-	r->flags = head & FREE_MISSED ? SP_FREE_MISSED : 0;
-	r->thread = head & FREE_THREAD ? varint(&c) : state->thread;
+	r->flags = head & SP_FREE_HEAD_MISSED ? SP_FREE_MISSED : 0;
+	r->thread = head & SP_FREE_HEAD_THREAD ? varint(&c) : state->thread;
 	r->id = state->freed_id + signed_varint(&c);
 	r->time_ns = state->time_ns + signed_varint(&c);
-	r->has_age = head & FREE_AGE;
+	r->has_age = head & SP_FREE_HEAD_AGE;
 	r->age_bytes = r->has_age ? varint(&c) : 0;
-	if (c.failed || (head & FREE_RESERVED))
+	if (c.failed || (head & SP_FREE_HEAD_RESERVED))
 		return "free";
 	if (r->thread > UINT32_MAX)
 		return "free thread";

@@ -260,31 +260,22 @@ static bool short_end(struct short_record *s, uint8_t *out, size_t room,
 	return true;
 }
 
-/*
- * A sample's head byte: entry point in bits 0-4, bit 5 when the thread and
- * bit 6 when the period differs from the chunk's last sample and follows, bit 7
- * when it is a repetition.
- */
-#define HEAD_THREAD 0x20u
-#define HEAD_PERIOD 0x40u
-#define HEAD_AGAIN  0x80u
-
 static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 				       uint8_t *out, size_t room,
 				       const struct sp_record_sample *r)
 {
-	uint8_t head = r->entry & 0x1f;
+	uint8_t head = r->entry & SP_SAMPLE_ENTRY;
 	struct short_record s;
 
 	short_begin(&s, out, room);
 	if (r->is_again)
-		head |= HEAD_AGAIN;
+		head |= SP_SAMPLE_AGAIN;
 	if (r->thread != state->thread) {
-		head |= HEAD_THREAD;
+		head |= SP_SAMPLE_THREAD;
 		short_put(&s, r->thread);
 	}
 	if (r->period_bytes != state->period_bytes) {
-		head |= HEAD_PERIOD;
+		head |= SP_SAMPLE_PERIOD;
 		short_put(&s, r->period_bytes);
 	}
 	short_put(&s, sp_zigzag((int64_t)(r->id - state->sample_id)));
@@ -306,30 +297,22 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	return finish(state, &s.frame, SP_RECORD_SAMPLE);
 }
 
-/*
- * A free's head byte: bit 0 when the thread differs from the chunk's last one
- * and follows, bit 1 when the age follows, bit 2 when the free was missed.
- */
-#define FREE_THREAD 0x01u
-#define FREE_AGE    0x02u
-#define FREE_MISSED 0x04u
-
 static struct sp_encoded encode_free(struct sp_chunk_state *state, uint8_t *out,
 				     size_t room,
 				     const struct sp_record_free *r)
 {
-	uint8_t head = r->flags & SP_FREE_MISSED ? FREE_MISSED : 0;
+	uint8_t head = r->flags & SP_FREE_MISSED ? SP_FREE_HEAD_MISSED : 0;
 	struct short_record s;
 
 	short_begin(&s, out, room);
 	if (r->thread != state->thread) {
-		head |= FREE_THREAD;
+		head |= SP_FREE_HEAD_THREAD;
 		short_put(&s, r->thread);
 	}
 	short_put(&s, sp_zigzag((int64_t)(r->id - state->freed_id)));
 	short_put(&s, sp_zigzag((int64_t)(r->time_ns - state->time_ns)));
 	if (r->has_age) {
-		head |= FREE_AGE;
+		head |= SP_FREE_HEAD_AGE;
 		short_put(&s, r->age_bytes);
 	}
 	if (!short_end(&s, out, room, head))

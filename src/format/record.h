@@ -79,6 +79,14 @@ struct sp_record_thread_end {
 	size_t name_bytes;
 };
 
+/* The first byte of a sample's payload: its entry point and what is set. */
+enum sp_sample_head {
+	SP_SAMPLE_ENTRY = 0x1f,  /* enum sp_entry */
+	SP_SAMPLE_THREAD = 0x20, /* not the chunk's last thread: it follows */
+	SP_SAMPLE_PERIOD = 0x40, /* not the chunk's last period: it follows */
+	SP_SAMPLE_AGAIN = 0x80,  /* is_again */
+};
+
 struct sp_record_sample {
 	uint64_t id;
 	uint64_t time_ns;
@@ -92,6 +100,14 @@ struct sp_record_sample {
 	/* An earlier segment of the file had it: another has it, too, so that
 	 * the earlier one can be discarded. */
 	bool is_again;
+};
+
+/* The first byte of a free's payload. */
+enum sp_free_head {
+	SP_FREE_HEAD_THREAD = 0x01, /* as SP_SAMPLE_THREAD */
+	SP_FREE_HEAD_AGE = 0x02,    /* the age follows */
+	SP_FREE_HEAD_MISSED = 0x04, /* SP_FREE_MISSED */
+	SP_FREE_HEAD_RESERVED = 0xf8,
 };
 
 /* The end of a sampled object. */

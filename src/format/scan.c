@@ -3,13 +3,6 @@
 
 #include "base/bytes.h"
 
-/* As in format/encode.c. */
-#define HEAD_ENTRY  0x1fu
-#define HEAD_THREAD 0x20u
-#define HEAD_PERIOD 0x40u
-#define HEAD_AGAIN  0x80u
-#define FREE_THREAD 0x01u
-
 static uint64_t difference(struct sp_slice *s)
 {
 	return (uint64_t)sp_unzigzag(sp_slice_varint(s));
@@ -20,9 +13,9 @@ static void take_sample(struct sp_slice *s, struct sp_chunk_state *state,
 {
 	const uint8_t head = sp_slice_u8(s);
 
-	if (head & HEAD_THREAD)
+	if (head & SP_SAMPLE_THREAD)
 		state->thread = sp_slice_varint(s);
-	if (head & HEAD_PERIOD)
+	if (head & SP_SAMPLE_PERIOD)
 		state->period_bytes = sp_slice_varint(s);
 	state->sample_id += difference(s);
 	state->time_ns += difference(s);
@@ -33,8 +26,8 @@ static void take_sample(struct sp_slice *s, struct sp_chunk_state *state,
 		.address = state->address,
 		.period_bytes = state->period_bytes,
 		.thread = state->thread,
-		.entry = head & HEAD_ENTRY,
-		.is_again = head & HEAD_AGAIN,
+		.entry = head & SP_SAMPLE_ENTRY,
+		.is_again = head & SP_SAMPLE_AGAIN,
 	};
 	r->size_bytes = sp_slice_varint(s);
 	r->offset_bytes = sp_slice_varint(s);
@@ -46,7 +39,7 @@ static void take_free(struct sp_slice *s, struct sp_chunk_state *state)
 {
 	const uint8_t head = sp_slice_u8(s);
 
-	if (head & FREE_THREAD)
+	if (head & SP_FREE_HEAD_THREAD)
 		state->thread = sp_slice_varint(s);
 	state->freed_id += difference(s);
 	state->time_ns += difference(s);
