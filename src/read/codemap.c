@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/saturate.h"
 
 void sp_codemap_init(struct sp_codemap *map, struct sp_profile *profile)
 {
@@ -163,12 +164,6 @@ int sp_codemap_add_stack(struct sp_codemap *map, const struct sp_stack *s,
 	return 0;
 }
 
-static void raise(uint64_t *most, uint64_t n)
-{
-	if (n > *most)
-		*most = n;
-}
-
 static int compare_starts(const void *a, const void *b)
 {
 	const struct sp_module *x = *(const struct sp_module *const *)a;
@@ -189,7 +184,7 @@ int sp_codemap_spread(const struct sp_codemap *map)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_modules; i++) {
 		order[i] = &p->modules[i];
-		raise(&free_pc, p->modules[i].end_pc);
+		sp_raise(&free_pc, p->modules[i].end_pc);
 	}
 	qsort(order, p->n_modules, sizeof(struct sp_module *), compare_starts);
 	for (size_t i = 0; i < p->n_modules; i++) {

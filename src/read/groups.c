@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/saturate.h"
 
 #define AT_MOST (UINT32_MAX - 1)
 
@@ -132,13 +133,6 @@ static struct sp_groups_class *find_class(struct sp_groups *g, uint32_t group,
 	return c;
 }
 
-/* What only a forged file can have stops at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
 int sp_groups_add(struct sp_groups *g, uint32_t group, uint32_t class,
 		  uint64_t tail_bytes, uint64_t lived_ns)
 {
@@ -153,8 +147,8 @@ int sp_groups_add(struct sp_groups *g, uint32_t group, uint32_t class,
 	}
 	c = &g->classes[*last - 1];
 	c->samples++;
-	add(&c->tail_bytes, tail_bytes);
-	add(&c->lived_ns, lived_ns);
+	sp_sat_add(&c->tail_bytes, tail_bytes);
+	sp_sat_add(&c->lived_ns, lived_ns);
 	return 0;
 }
 

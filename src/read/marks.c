@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/parse.h"
+#include "base/saturate.h"
 
 int sp_marks_add(struct sp_marks *marks, const struct sp_record_mark *mark)
 {
@@ -194,9 +195,7 @@ static void raise_exact(struct sp_profile *p, uint64_t bytes)
 	}
 	more -= p->missing_bytes_max;
 	p->missing_bytes_max = 0;
-	if (__builtin_add_overflow(p->class_slack_bytes, more,
-				   &p->class_slack_bytes))
-		p->class_slack_bytes = UINT64_MAX;
+	sp_sat_add(&p->class_slack_bytes, more);
 }
 
 /* What is known of the end: `latest` mark, and the totals of the file, which
@@ -252,14 +251,9 @@ static int pass_window(struct walk *w, const struct sp_window *window,
 }
 
 /* Sums that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n, uint64_t most)
+static void add_up_to(uint64_t *sum, uint64_t n, uint64_t most)
 {
 	*sum = n < most && *sum < most - n ? *sum + n : most;
-}
-
-static uint64_t rest(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
 }
 
 /* What was allocated before the window is as if it had not been sampled. */
@@ -273,15 +267,17 @@ static void discard_stretches(struct sp_profile *p)
 
 		if (s->to_ns > p->window_ns)
 			continue;
-		s->discarded_bytes = rest(s->alloc_bytes, s->unsampled_bytes);
-		add(&p->discarded_bytes, s->discarded_bytes, bytes);
-		add(&p->discarded_objects,
-		    rest(s->alloc_objects, s->unsampled_objects), objects);
+		s->discarded_bytes =
+			sp_sat_sub(s->alloc_bytes, s->unsampled_bytes);
+		add_up_to(&p->discarded_bytes, s->discarded_bytes, bytes);
+		add_up_to(&p->discarded_objects,
+			  sp_sat_sub(s->alloc_objects, s->unsampled_objects),
+			  objects);
 		s->unsampled_bytes = s->alloc_bytes;
 		s->unsampled_objects = s->alloc_objects;
 	}
-	add(&p->unsampled_bytes, p->discarded_bytes, bytes);
-	add(&p->unsampled_objects, p->discarded_objects, objects);
+	add_up_to(&p->unsampled_bytes, p->discarded_bytes, bytes);
+	add_up_to(&p->unsampled_objects, p->discarded_objects, objects);
 }
 
 /* What had ended before the window may be there or not, and counts as not; a
@@ -382,8 +378,8 @@ int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part)
 	const size_t n = part->n_stretches ? part->n_stretches : 1;
 	struct sp_stretch *stretches;
 
-	add(&profile->discarded_bytes, part->discarded_bytes, UINT64_MAX);
-	add(&profile->discarded_objects, part->discarded_objects, UINT64_MAX);
+	sp_sat_add(&profile->discarded_bytes, part->discarded_bytes);
+	sp_sat_add(&profile->discarded_objects, part->discarded_objects);
 	stretches = realloc(profile->stretches,
 			    (profile->n_stretches + n) * sizeof(*stretches));
 

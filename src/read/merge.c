@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/saturate.h"
 #include "read/codemap.h"
 #include "read/load.h"
 #include "read/marks.h"
@@ -149,41 +150,28 @@ static int add_rss(struct merger *g, const struct sp_profile *part)
 	return 0;
 }
 
-/* Totals that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
-static void raise(uint64_t *most, uint64_t n)
-{
-	if (n > *most)
-		*most = n;
-}
-
 static void add_totals(struct sp_profile *p, const struct sp_profile *part)
 {
-	raise(&p->period_bytes, part->period_bytes);
-	raise(&p->check_in_bytes, part->check_in_bytes);
-	raise(&p->max_file_bytes, part->max_file_bytes);
-	raise(&p->time_error_ns, part->time_error_ns);
-	add(&p->exact_alloc_bytes, part->exact_alloc_bytes);
-	add(&p->exact_alloc_objects, part->exact_alloc_objects);
-	add(&p->missing_bytes_max, part->missing_bytes_max);
-	add(&p->unsampled_bytes, part->unsampled_bytes);
-	add(&p->unsampled_objects, part->unsampled_objects);
-	add(&p->threads, part->threads);
-	add(&p->class_slack_bytes, part->class_slack_bytes);
-	add(&p->unmatched_frees, part->unmatched_frees);
-	add(&p->damaged_records, part->damaged_records);
-	add(&p->ignored_bytes, part->ignored_bytes);
-	add(&p->unfinished_records, part->unfinished_records);
+	sp_raise(&p->period_bytes, part->period_bytes);
+	sp_raise(&p->check_in_bytes, part->check_in_bytes);
+	sp_raise(&p->max_file_bytes, part->max_file_bytes);
+	sp_raise(&p->time_error_ns, part->time_error_ns);
+	sp_sat_add(&p->exact_alloc_bytes, part->exact_alloc_bytes);
+	sp_sat_add(&p->exact_alloc_objects, part->exact_alloc_objects);
+	sp_sat_add(&p->missing_bytes_max, part->missing_bytes_max);
+	sp_sat_add(&p->unsampled_bytes, part->unsampled_bytes);
+	sp_sat_add(&p->unsampled_objects, part->unsampled_objects);
+	sp_sat_add(&p->threads, part->threads);
+	sp_sat_add(&p->class_slack_bytes, part->class_slack_bytes);
+	sp_sat_add(&p->unmatched_frees, part->unmatched_frees);
+	sp_sat_add(&p->damaged_records, part->damaged_records);
+	sp_sat_add(&p->ignored_bytes, part->ignored_bytes);
+	sp_sat_add(&p->unfinished_records, part->unfinished_records);
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
-		add(&p->losses[i], part->losses[i]);
+		sp_sat_add(&p->losses[i], part->losses[i]);
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
-		add(&p->classes[i].bytes, part->classes[i].bytes);
-		add(&p->classes[i].objects, part->classes[i].objects);
+		sp_sat_add(&p->classes[i].bytes, part->classes[i].bytes);
+		sp_sat_add(&p->classes[i].objects, part->classes[i].objects);
 	}
 	p->has_classes &= part->has_classes;
 	p->has_frees &= part->has_frees;
@@ -323,7 +311,7 @@ static int add_part(struct merger *g, struct sp_profile *part)
 /* A time that is none of SP_NEVER's. */
 static uint64_t shift_time(uint64_t time_ns, uint64_t by_ns)
 {
-	add(&time_ns, by_ns);
+	sp_sat_add(&time_ns, by_ns);
 	return time_ns == SP_NEVER ? SP_NEVER - 1 : time_ns;
 }
 
@@ -343,7 +331,7 @@ static void set_clock(struct merger *g)
 			g->facts[i].start_unix_ns - p->start_unix_ns, 0);
 		part->stop_ns =
 			shift_time(g->facts[i].duration_ns, part->start_ns);
-		raise(&p->duration_ns, part->stop_ns);
+		sp_raise(&p->duration_ns, part->stop_ns);
 	}
 	for (size_t i = 0; i < p->n_parts; i++)
 		if (p->parts[i].end == SP_PROFILE_END_RUNNING)

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/saturate.h"
 #include "pack/events.h"
 #include "read/fileheader.h"
 #include "read/running.h"
@@ -287,13 +288,6 @@ static int end_of_file(struct sp_reader *r)
 	return 0;
 }
 
-/* Totals that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
 /*
  * Is it whole, and of a slot that belongs there?  The sums are the check of
  * what the check does not cover.
@@ -311,8 +305,8 @@ static bool class_page_is_whole(const struct sp_reader *r,
 				    offsetof(struct sp_class_page, classes)))
 		return false;
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
-		add(&sum.bytes, page->classes[i].bytes);
-		add(&sum.objects, page->classes[i].objects);
+		sp_sat_add(&sum.bytes, page->classes[i].bytes);
+		sp_sat_add(&sum.objects, page->classes[i].objects);
 	}
 	return sum.bytes == page->alloc_bytes &&
 	       sum.objects == page->alloc_objects;
@@ -346,8 +340,8 @@ static void read_class_pair(struct sp_reader *r, unsigned int pair)
 	r->class_slots[best.slot] =
 		(struct sp_class_total){best.alloc_bytes, best.alloc_objects};
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
-		add(&r->classes[i].bytes, best.classes[i].bytes);
-		add(&r->classes[i].objects, best.classes[i].objects);
+		sp_sat_add(&r->classes[i].bytes, best.classes[i].bytes);
+		sp_sat_add(&r->classes[i].objects, best.classes[i].objects);
 	}
 }
 

@@ -3,26 +3,10 @@
 
 #include <string.h>
 
+#include "base/saturate.h"
+
 /* A young thread publishes its totals after that many bytes. */
 #define FIRST_CHECK_IN_BYTES 4096u
-
-/* Totals that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
-static void raise(uint64_t *most, uint64_t n)
-{
-	if (n > *most)
-		*most = n;
-}
-
-static uint64_t rest(uint64_t all, uint64_t part)
-{
-	return all > part ? all - part : 0;
-}
 
 void sp_totals_take_sample(struct sp_profile *p, const struct sp_sample *sample)
 {
@@ -31,8 +15,8 @@ void sp_totals_take_sample(struct sp_profile *p, const struct sp_sample *sample)
 	if (sample->thread == UINT32_MAX)
 		return;
 	sum = &p->thread_infos[sample->thread].sampled;
-	add(&sum->bytes, sample->size_bytes);
-	add(&sum->objects, 1);
+	sp_sat_add(&sum->bytes, sample->size_bytes);
+	sp_sat_add(&sum->objects, 1);
 }
 
 /*
@@ -48,7 +32,7 @@ static uint64_t most_of(const struct sp_profile *p, uint64_t published)
 		step = p->check_in_bytes;
 	if (step < FIRST_CHECK_IN_BYTES)
 		step = FIRST_CHECK_IN_BYTES;
-	add(&most, step);
+	sp_sat_add(&most, step);
 	return most;
 }
 
@@ -60,24 +44,26 @@ void sp_totals_take_slot(struct sp_profile *p, const struct sp_reader *r,
 	struct sp_class_total own = {slot->owner_bytes, slot->owner_objects};
 	uint64_t bytes = slot->alloc_bytes, objects = slot->alloc_objects;
 
-	raise(&bytes, classes.bytes);
-	raise(&objects, classes.objects);
+	sp_raise(&bytes, classes.bytes);
+	sp_raise(&objects, classes.objects);
 	if (owner) {
-		add(&own.bytes, bytes - slot->alloc_bytes);
-		add(&own.objects, objects - slot->alloc_objects);
-		add(&bytes, rest(owner->sampled.bytes, own.bytes));
-		add(&objects, rest(owner->sampled.objects, own.objects));
-		raise(&own.bytes, owner->sampled.bytes);
-		raise(&own.objects, owner->sampled.objects);
+		sp_sat_add(&own.bytes, bytes - slot->alloc_bytes);
+		sp_sat_add(&own.objects, objects - slot->alloc_objects);
+		sp_sat_add(&bytes, sp_sat_sub(owner->sampled.bytes, own.bytes));
+		sp_sat_add(&objects,
+			   sp_sat_sub(owner->sampled.objects, own.objects));
+		sp_raise(&own.bytes, owner->sampled.bytes);
+		sp_raise(&own.objects, owner->sampled.objects);
 		if (r->status.end_kind != SP_END_CLEAN)
-			add(&p->missing_bytes_max,
-			    rest(most_of(p, slot->owner_bytes), own.bytes));
+			sp_sat_add(&p->missing_bytes_max,
+				   sp_sat_sub(most_of(p, slot->owner_bytes),
+					      own.bytes));
 		owner->tid = slot->tid;
 	}
-	add(&p->exact_alloc_bytes, bytes);
-	add(&p->exact_alloc_objects, objects);
+	sp_sat_add(&p->exact_alloc_bytes, bytes);
+	sp_sat_add(&p->exact_alloc_objects, objects);
 	/* By slot: the classes of one may be ahead of its totals. */
-	add(&p->class_slack_bytes, bytes - classes.bytes);
+	sp_sat_add(&p->class_slack_bytes, bytes - classes.bytes);
 	if (!owner || owner->has_totals)
 		return;
 	owner->has_totals = true;
@@ -97,7 +83,7 @@ void sp_totals_finish(struct sp_profile *p, const struct sp_reader *r)
 		if (__builtin_mul_overflow(r->status.losses[SP_LOSS_NO_SLOT],
 					   p->check_in_bytes, &slotless))
 			slotless = UINT64_MAX;
-		add(&p->missing_bytes_max, slotless);
+		sp_sat_add(&p->missing_bytes_max, slotless);
 	}
-	add(&p->class_slack_bytes, p->missing_bytes_max);
+	sp_sat_add(&p->class_slack_bytes, p->missing_bytes_max);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/saturate.h"
 #include "model/profile.h"
 
 #define START "(start)"
@@ -28,13 +29,6 @@ const char *sp_phase_find(const struct sp_profile *profile, const char *wanted)
 	return NULL;
 }
 
-/* Totals that only a forged file can have stop at the end. */
-static void add(uint64_t *sum, uint64_t n)
-{
-	if (__builtin_add_overflow(*sum, n, sum))
-		*sum = UINT64_MAX;
-}
-
 struct sp_class_total sp_phase_total(const struct sp_profile *profile,
 				     const char *name)
 {
@@ -45,8 +39,8 @@ struct sp_class_total sp_phase_total(const struct sp_profile *profile,
 
 		if (strcmp(s->phase, name) != 0)
 			continue;
-		add(&total.bytes, s->alloc_bytes);
-		add(&total.objects, s->alloc_objects);
+		sp_sat_add(&total.bytes, s->alloc_bytes);
+		sp_sat_add(&total.objects, s->alloc_objects);
 	}
 	return total;
 }
@@ -116,14 +110,14 @@ static void add_stretch(struct builder *b, size_t i)
 	phase->n_times += !goes_on(b->profile, i);
 	if (delay_ns(s) > delay_ns(phase->late))
 		phase->late = s;
-	add(&phase->duration_ns, ns);
-	add(&phase->alloc_bytes, s->alloc_bytes);
-	add(&phase->alloc_objects, s->alloc_objects);
-	add(&phase->unsampled_bytes, s->unsampled_bytes);
-	add(&phase->discarded_bytes, s->discarded_bytes);
-	add(&phase->slack_bytes, s->slack_bytes);
+	sp_sat_add(&phase->duration_ns, ns);
+	sp_sat_add(&phase->alloc_bytes, s->alloc_bytes);
+	sp_sat_add(&phase->alloc_objects, s->alloc_objects);
+	sp_sat_add(&phase->unsampled_bytes, s->unsampled_bytes);
+	sp_sat_add(&phase->discarded_bytes, s->discarded_bytes);
+	sp_sat_add(&phase->slack_bytes, s->slack_bytes);
 	if (!s->period_bytes) {
-		add(&b->phases->off_ns, ns);
+		sp_sat_add(&b->phases->off_ns, ns);
 		b->phases->n_off++;
 	} else if (s->period_bytes != b->profile->period_bytes) {
 		b->phases->has_periods = true;

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/saturate.h"
 #include "stats/adjust.h"
 #include "stats/bounds.h"
 #include "stats/named.h"
@@ -88,9 +89,7 @@ uint64_t sp_profile_lost_samples(const struct sp_profile *profile)
 	uint64_t lost = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		if (__builtin_add_overflow(lost, profile->losses[kinds[i]],
-					   &lost))
-			return UINT64_MAX;
+		sp_sat_add(&lost, profile->losses[kinds[i]]);
 	return lost;
 }
 

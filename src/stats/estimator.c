@@ -15,6 +15,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "base/saturate.h"
 #include "format/layout.h"
 #include "stats/special.h"
 
@@ -54,14 +55,6 @@ static bool is_sure(const struct sp_law_used *law, uint64_t size_bytes,
 	       size_bytes >= sp_format_always_bytes(period_bytes);
 }
 
-/* Sizes of a hostile file may add up to more than 64 bits. */
-static uint64_t saturating_add(uint64_t a, uint64_t b)
-{
-	uint64_t sum;
-
-	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
-}
-
 static void widen_periods(struct sp_acc *acc, uint64_t min, uint64_t max)
 {
 	if (max > acc->period_bytes)
@@ -96,14 +89,14 @@ void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
 		bytes = UINT64_MAX;
 	acc->samples += n;
 	acc->dotnet_samples += law->is_dotnet ? n : 0;
-	acc->size_bytes = saturating_add(acc->size_bytes, bytes);
+	sp_sat_add(&acc->size_bytes, bytes);
 	if (is_sure(law, size_bytes, period_bytes)) {
 		acc->sure_samples += n;
-		acc->sure_bytes = saturating_add(acc->sure_bytes, bytes);
+		sp_sat_add(&acc->sure_bytes, bytes);
 		acc->est_bytes += (double)size_bytes * (double)n;
 		acc->est_count += (double)n;
 	} else {
-		acc->tail_bytes = saturating_add(acc->tail_bytes, tail_bytes);
+		sp_sat_add(&acc->tail_bytes, tail_bytes);
 		add_chance(acc, (double)size_bytes,
 			   exposure(law, size_bytes, period_bytes), (double)n);
 	}
@@ -168,9 +161,9 @@ void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
 	sp_acc_add_many(&sum, law, size_bytes, n, tail_bytes, period_bytes);
 	if (at.of_own && at.of_other) {
 		scale_terms(&sum, 2);
-		sum.size_bytes = saturating_add(sum.size_bytes, sum.size_bytes);
-		sum.sure_bytes = saturating_add(sum.sure_bytes, sum.sure_bytes);
-		sum.tail_bytes = saturating_add(sum.tail_bytes, sum.tail_bytes);
+		sp_sat_add(&sum.size_bytes, sum.size_bytes);
+		sp_sat_add(&sum.sure_bytes, sum.sure_bytes);
+		sp_sat_add(&sum.tail_bytes, sum.tail_bytes);
 	} else if (at.of_own) {
 		sum.sure_samples = sum.samples;
 		sum.sure_bytes = sum.size_bytes;
@@ -219,11 +212,11 @@ void sp_acc_halve(struct sp_acc *acc)
 void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
 {
 	dst->samples += src->samples;
-	dst->size_bytes = saturating_add(dst->size_bytes, src->size_bytes);
+	sp_sat_add(&dst->size_bytes, src->size_bytes);
 	dst->sure_samples += src->sure_samples;
-	dst->sure_bytes = saturating_add(dst->sure_bytes, src->sure_bytes);
+	sp_sat_add(&dst->sure_bytes, src->sure_bytes);
 	dst->dotnet_samples += src->dotnet_samples;
-	dst->tail_bytes = saturating_add(dst->tail_bytes, src->tail_bytes);
+	sp_sat_add(&dst->tail_bytes, src->tail_bytes);
 	dst->est_bytes += src->est_bytes;
 	dst->k2 += src->k2;
 	dst->k3 += src->k3;
@@ -232,11 +225,6 @@ void sp_acc_merge(struct sp_acc *dst, const struct sp_acc *src)
 	dst->c2 += src->c2;
 	dst->c3 += src->c3;
 	widen_periods(dst, src->period_min_bytes, src->period_bytes);
-}
-
-static uint64_t minus(uint64_t a, uint64_t b)
-{
-	return a > b ? a - b : 0;
 }
 
 void sp_acc_subtract(struct sp_acc *dst, const struct sp_acc *src)
@@ -250,11 +238,12 @@ void sp_acc_subtract(struct sp_acc *dst, const struct sp_acc *src)
 	if (before.samples <= src->samples)
 		return;
 	dst->samples = before.samples - src->samples;
-	dst->size_bytes = minus(before.size_bytes, src->size_bytes);
-	dst->sure_samples = minus(before.sure_samples, src->sure_samples);
-	dst->sure_bytes = minus(before.sure_bytes, src->sure_bytes);
-	dst->tail_bytes = minus(before.tail_bytes, src->tail_bytes);
-	dst->dotnet_samples = minus(before.dotnet_samples, src->dotnet_samples);
+	dst->size_bytes = sp_sat_sub(before.size_bytes, src->size_bytes);
+	dst->sure_samples = sp_sat_sub(before.sure_samples, src->sure_samples);
+	dst->sure_bytes = sp_sat_sub(before.sure_bytes, src->sure_bytes);
+	dst->tail_bytes = sp_sat_sub(before.tail_bytes, src->tail_bytes);
+	dst->dotnet_samples =
+		sp_sat_sub(before.dotnet_samples, src->dotnet_samples);
 	dst->est_bytes = fmax(before.est_bytes - src->est_bytes, 0);
 	dst->est_count = fmax(before.est_count - src->est_count, 0);
 	/* all that is left is sure: the rest is rounding */
