@@ -6,11 +6,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 static int compare_ids(const void *a, const void *b)
 {
 	const struct sp_module *x = a, *y = b;
 
 	return (x->id > y->id) - (x->id < y->id);
+}
+
+bool sp_stack_is_same(const struct sp_stack *a, const struct sp_stack *b)
+{
+	if (a->flags != b->flags || a->n_frames != b->n_frames)
+		return false;
+	for (uint32_t i = 0; i < a->n_frames; i++)
+		if (a->frames[i].module != b->frames[i].module ||
+		    a->frames[i].offset != b->frames[i].offset)
+			return false;
+	return true;
+}
+
+uint64_t sp_stack_hash(uint64_t key, const struct sp_stack *stack)
+{
+	uint64_t h = sp_hash_word(key, stack->flags);
+
+	for (uint32_t i = 0; i < stack->n_frames; i++) {
+		h = sp_hash_word(h, stack->frames[i].module);
+		h = sp_hash_word(h, stack->frames[i].offset);
+	}
+	return h;
 }
 
 void sp_profile_free(struct sp_profile *profile)

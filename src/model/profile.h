@@ -338,6 +338,10 @@ static inline uint64_t sp_profile_samples(const struct sp_profile *profile)
 	return profile->n_samples + profile->n_folded;
 }
 
+/* Are flags and frames the same?  The hash is of these. */
+bool sp_stack_is_same(const struct sp_stack *a, const struct sp_stack *b);
+uint64_t sp_stack_hash(uint64_t key, const struct sp_stack *stack);
+
 void sp_profile_free(struct sp_profile *profile);
 
 /* The module with that id, or NULL. */

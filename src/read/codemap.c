@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/hash.h"
@@ -12,44 +11,16 @@
 
 void sp_codemap_init(struct sp_codemap *map, struct sp_profile *profile)
 {
-	*map = (struct sp_codemap){.profile = profile};
-	/* Without random numbers the address will do. */
-	if (getrandom(&map->key, sizeof(map->key), GRND_NONBLOCK) !=
-	    sizeof(map->key))
-		map->key = (uintptr_t)map;
+	*map = (struct sp_codemap){
+		.profile = profile,
+		.key = sp_index_key(map),
+	};
 }
 
 void sp_codemap_done(struct sp_codemap *map)
 {
-	free(map->module_hashes);
-	free(map->stack_hashes);
-	free(map->modules.slots);
-	free(map->stacks.slots);
-}
-
-static int index_reserve(struct sp_codemap_index *index, const uint64_t *hashes)
-{
-	size_t n_slots = index->n_slots ? 2 * index->n_slots : 256;
-	uint32_t *slots;
-
-	if (2 * (index->n_used + 1) <= index->n_slots)
-		return 0;
-	if (index->n_used >= UINT32_MAX / 2)
-		return -ENOMEM;
-	slots = calloc(n_slots, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < index->n_used; i++) {
-		size_t at = hashes[i] & (n_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n_slots - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	free(index->slots);
-	index->slots = slots;
-	index->n_slots = n_slots;
-	return 0;
+	sp_index_done(&map->modules);
+	sp_index_done(&map->stacks);
 }
 
 static bool same_module(const struct sp_module *a, const struct sp_module *b)
@@ -74,26 +45,20 @@ int sp_codemap_add_module(struct sp_codemap *map, const struct sp_module *m,
 			  uint32_t *ret_id)
 {
 	struct sp_profile *p = map->profile;
-	const uint64_t hash = hash_module(map->key, m);
+	struct sp_index_probe probe = sp_index_begin(hash_module(map->key, m));
 	struct sp_module *to;
-	size_t at;
 
-	if (index_reserve(&map->modules, map->module_hashes) ||
+	if (sp_index_reserve(&map->modules) ||
 	    sp_array_reserve((void **)&p->modules, &map->modules_room,
-			     p->n_modules, sizeof(*p->modules)) ||
-	    sp_array_reserve((void **)&map->module_hashes,
-			     &map->module_hashes_room, p->n_modules,
-			     sizeof(*map->module_hashes)))
+			     p->n_modules, sizeof(*p->modules)))
 		return -ENOMEM;
-	for (at = hash & (map->modules.n_slots - 1); map->modules.slots[at];
-	     at = (at + 1) & (map->modules.n_slots - 1)) {
-		const uint32_t i = map->modules.slots[at] - 1;
+	while (sp_index_next(&map->modules, &probe)) {
+		struct sp_module *there = &p->modules[probe.position];
 
-		*ret_id = i + 1;
-		if (map->module_hashes[i] != hash ||
-		    !same_module(&p->modules[i], m))
+		if (!same_module(there, m))
 			continue;
-		p->modules[i].is_main |= m->is_main;
+		there->is_main |= m->is_main;
+		*ret_id = there->id;
 		return 0;
 	}
 	to = &p->modules[p->n_modules];
@@ -102,53 +67,25 @@ int sp_codemap_add_module(struct sp_codemap *map, const struct sp_module *m,
 	to->path = sp_blocks_text(&p->storage, m->path, strlen(m->path));
 	if (!to->path)
 		return -ENOMEM;
-	map->module_hashes[p->n_modules++] = hash;
-	map->modules.slots[at] = (uint32_t)++map->modules.n_used;
+	sp_index_put(&map->modules, &probe, p->n_modules++);
 	return 0;
-}
-
-static bool same_frames(const struct sp_stack *a, const struct sp_stack *b)
-{
-	if (a->flags != b->flags || a->n_frames != b->n_frames)
-		return false;
-	for (uint32_t i = 0; i < a->n_frames; i++)
-		if (a->frames[i].module != b->frames[i].module ||
-		    a->frames[i].offset != b->frames[i].offset)
-			return false;
-	return true;
-}
-
-static uint64_t hash_stack(uint64_t key, const struct sp_stack *s)
-{
-	uint64_t h = sp_hash_word(key, s->flags);
-
-	for (uint32_t i = 0; i < s->n_frames; i++) {
-		h = sp_hash_word(h, s->frames[i].module);
-		h = sp_hash_word(h, s->frames[i].offset);
-	}
-	return h;
 }
 
 int sp_codemap_add_stack(struct sp_codemap *map, const struct sp_stack *s,
 			 uint32_t *ret_position)
 {
 	struct sp_profile *p = map->profile;
-	const uint64_t hash = hash_stack(map->key, s);
+	struct sp_index_probe probe =
+		sp_index_begin(sp_stack_hash(map->key, s));
 	struct sp_stack *to;
-	size_t at;
 
-	if (index_reserve(&map->stacks, map->stack_hashes) ||
+	if (sp_index_reserve(&map->stacks) ||
 	    sp_array_reserve((void **)&p->stacks, &map->stacks_room,
-			     p->n_stacks, sizeof(*p->stacks)) ||
-	    sp_array_reserve((void **)&map->stack_hashes,
-			     &map->stack_hashes_room, p->n_stacks,
-			     sizeof(*map->stack_hashes)))
+			     p->n_stacks, sizeof(*p->stacks)))
 		return -ENOMEM;
-	for (at = hash & (map->stacks.n_slots - 1); map->stacks.slots[at];
-	     at = (at + 1) & (map->stacks.n_slots - 1)) {
-		*ret_position = map->stacks.slots[at] - 1;
-		if (map->stack_hashes[*ret_position] == hash &&
-		    same_frames(&p->stacks[*ret_position], s))
+	while (sp_index_next(&map->stacks, &probe)) {
+		*ret_position = probe.position;
+		if (sp_stack_is_same(&p->stacks[probe.position], s))
 			return 0;
 	}
 	*ret_position = (uint32_t)p->n_stacks;
@@ -159,8 +96,7 @@ int sp_codemap_add_stack(struct sp_codemap *map, const struct sp_stack *s,
 				    s->n_frames * sizeof(*s->frames));
 	if (!to->frames)
 		return -ENOMEM;
-	map->stack_hashes[p->n_stacks++] = hash;
-	map->stacks.slots[at] = (uint32_t)++map->stacks.n_used;
+	sp_index_put(&map->stacks, &probe, p->n_stacks++);
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "model/profile.h"
 
 /*
@@ -12,21 +13,12 @@
  * proportional to the distinct ones.
  */
 
-/* Positions by hash; 0: free, else 1 + position. */
-struct sp_codemap_index {
-	uint32_t *slots;
-	size_t n_slots; /* a power of two, at most half taken */
-	size_t n_used;
-};
-
 struct sp_codemap {
 	struct sp_profile *profile; /* that gets them; borrowed */
-	uint64_t *module_hashes;    /* of its modules, by position */
-	uint64_t *stack_hashes;     /* likewise */
-	struct sp_codemap_index modules;
-	struct sp_codemap_index stacks;
+	struct sp_index modules;
+	struct sp_index stacks;
 	uint64_t key; /* random: no file can choose hashes that collide */
-	size_t modules_room, module_hashes_room, stacks_room, stack_hashes_room;
+	size_t modules_room, stacks_room;
 };
 
 /* The id of a module that no file describes: what frames in it are is not

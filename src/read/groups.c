@@ -10,35 +10,6 @@
 #include "base/hash.h"
 #include "base/saturate.h"
 
-#define AT_MOST (UINT32_MAX - 1)
-
-/* Hashes stay in the cells, so that growing needs nothing else. */
-static int reserve(struct sp_groups_index *index, size_t used)
-{
-	const size_t n = index->n_cells ? 2 * index->n_cells : 1024;
-	struct sp_groups_cell *cells;
-
-	if (2 * (used + 1) <= index->n_cells)
-		return 0;
-	cells = calloc(n, sizeof(*cells));
-	if (!cells)
-		return -ENOMEM;
-	for (size_t i = 0; i < index->n_cells; i++) {
-		const struct sp_groups_cell cell = index->cells[i];
-		size_t at = cell.hash & (n - 1);
-
-		if (!cell.at)
-			continue;
-		while (cells[at].at)
-			at = (at + 1) & (n - 1);
-		cells[at] = cell;
-	}
-	free(index->cells);
-	index->cells = cells;
-	index->n_cells = n;
-	return 0;
-}
-
 static bool same_key(const struct sp_groups_key *a,
 		     const struct sp_groups_key *b)
 {
@@ -67,69 +38,53 @@ static int reserve_hint(struct sp_groups *g, uint32_t stack)
 
 uint32_t sp_groups_find(struct sp_groups *g, const struct sp_groups_key *key)
 {
-	struct sp_groups_index *index = &g->group_index;
-	struct sp_groups_cell *cell;
+	struct sp_index_probe probe;
 	uint64_t h;
-	size_t i;
 
 	if (key->stack < g->n_hints && g->hints[key->stack] &&
 	    same_key(&g->groups[g->hints[key->stack] - 1].key, key))
 		return g->hints[key->stack] - 1;
-	if (reserve(index, g->n_groups) < 0 || reserve_hint(g, key->stack) < 0)
+	if (sp_index_reserve(&g->group_index) < 0 ||
+	    reserve_hint(g, key->stack) < 0)
 		return UINT32_MAX;
 	h = sp_hash_word(g->key, key->size_bytes);
 	h = sp_hash_word(h, key->period_bytes);
-	h = sp_hash_word(h, (uint64_t)key->stack << 32 | key->thread) >> 16;
-	for (i = h & (index->n_cells - 1);;
-	     i = (i + 1) & (index->n_cells - 1)) {
-		cell = &index->cells[i];
-		if (!cell->at)
-			break;
-		if (cell->hash == (uint32_t)h &&
-		    same_key(&g->groups[cell->at - 1].key, key)) {
-			g->hints[key->stack] = cell->at;
-			return cell->at - 1;
+	h = sp_hash_word(h, (uint64_t)key->stack << 32 | key->thread);
+	probe = sp_index_begin(h);
+	while (sp_index_next(&g->group_index, &probe))
+		if (same_key(&g->groups[probe.position].key, key)) {
+			g->hints[key->stack] = probe.position + 1;
+			return probe.position;
 		}
-	}
-	if (g->n_groups >= AT_MOST ||
-	    sp_array_reserve((void **)&g->groups, &g->groups_room, g->n_groups,
+	if (sp_array_reserve((void **)&g->groups, &g->groups_room, g->n_groups,
 			     sizeof(*g->groups)))
 		return UINT32_MAX;
 	g->groups[g->n_groups] =
 		(struct sp_groups_group){.key = *key, .kind = UINT32_MAX};
-	*cell = (struct sp_groups_cell){(uint32_t)h, (uint32_t)g->n_groups + 1};
+	sp_index_put(&g->group_index, &probe, g->n_groups);
 	return (uint32_t)g->n_groups++;
 }
 
 static struct sp_groups_class *find_class(struct sp_groups *g, uint32_t group,
 					  uint32_t class)
 {
-	struct sp_groups_index *index = &g->class_index;
+	struct sp_index_probe probe = sp_index_begin(
+		sp_hash_word(g->key, (uint64_t)group << 32 | class));
 	struct sp_groups_class *c;
-	struct sp_groups_cell *cell;
-	uint64_t h;
-	size_t i;
 
-	if (reserve(index, g->n_classes) < 0)
+	if (sp_index_reserve(&g->class_index) < 0)
 		return NULL;
-	h = sp_hash_word(g->key, (uint64_t)group << 32 | class) >> 16;
-	for (i = h & (index->n_cells - 1);;
-	     i = (i + 1) & (index->n_cells - 1)) {
-		cell = &index->cells[i];
-		if (!cell->at)
-			break;
-		c = &g->classes[cell->at - 1];
-		if (cell->hash == (uint32_t)h && c->group == group &&
-		    c->class == class)
+	while (sp_index_next(&g->class_index, &probe)) {
+		c = &g->classes[probe.position];
+		if (c->group == group && c->class == class)
 			return c;
 	}
-	if (g->n_classes >= AT_MOST ||
-	    sp_array_reserve((void **)&g->classes, &g->classes_room,
+	if (sp_array_reserve((void **)&g->classes, &g->classes_room,
 			     g->n_classes, sizeof(*g->classes)))
 		return NULL;
+	sp_index_put(&g->class_index, &probe, g->n_classes);
 	c = &g->classes[g->n_classes++];
 	*c = (struct sp_groups_class){.group = group, .class = class};
-	*cell = (struct sp_groups_cell){(uint32_t)h, (uint32_t)g->n_classes};
 	return c;
 }
 
@@ -157,7 +112,7 @@ void sp_groups_done(struct sp_groups *g)
 	free(g->groups);
 	free(g->hints);
 	free(g->classes);
-	free(g->group_index.cells);
-	free(g->class_index.cells);
+	sp_index_done(&g->group_index);
+	sp_index_done(&g->class_index);
 	*g = (struct sp_groups){0};
 }

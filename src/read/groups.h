@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
 #include "model/profile.h"
 
 /*
@@ -35,15 +36,6 @@ struct sp_groups_class {
 	uint32_t class;
 };
 
-/* Positions, by hash. */
-struct sp_groups_index {
-	struct sp_groups_cell {
-		uint32_t hash;
-		uint32_t at; /* 1 + position; 0: free */
-	} * cells;
-	size_t n_cells; /* a power of two, at most half full */
-};
-
 /* Zero-initialise, but for `key`. */
 struct sp_groups {
 	uint64_t key; /* random: no file can choose what collides */
@@ -55,8 +47,8 @@ struct sp_groups {
 	size_t n_hints;
 	struct sp_groups_class *classes;
 	size_t n_classes, classes_room;
-	struct sp_groups_index group_index;
-	struct sp_groups_index class_index;
+	struct sp_index group_index;
+	struct sp_index class_index;
 };
 
 /* The position in `groups`, UINT32_MAX without memory. */
