@@ -5,22 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "format/rewrite.h"
 #include "pack/columns.h"
 #include "read/load.h"
 
-/* A text that has an id; free while !id. */
-struct cell {
-	uint64_t hash;
-	const char *text; /* of the symbolizer */
-	uint32_t id;
-};
-
 struct writer {
-	struct cell *cells; /* open addressing, at most half full */
-	size_t n_cells;     /* a power of two */
-	uint32_t n_names;
+	struct sp_index index; /* of names */
+	const char **names;    /* texts of the symbolizer, by id - 1 */
+	size_t n_names, names_room;
 	bool is_packed;
 	struct sp_chunk_writer chunks; /* if not, else: */
 	struct sp_columns columns;
@@ -121,52 +116,29 @@ static int put(struct writer *w, const struct sp_record_name *name,
 	}
 }
 
-static int grow_cells(struct writer *w)
-{
-	const size_t n = w->n_cells ? 2 * w->n_cells : 1024;
-	struct cell *cells = calloc(n, sizeof(*cells));
-
-	if (!cells || w->n_names >= UINT32_MAX / 2) {
-		free(cells);
-		return -ENOMEM;
-	}
-	for (size_t i = 0; i < w->n_cells; i++) {
-		size_t at = w->cells[i].hash & (n - 1);
-
-		if (!w->cells[i].id)
-			continue;
-		while (cells[at].id)
-			at = (at + 1) & (n - 1);
-		cells[at] = w->cells[i];
-	}
-	free(w->cells);
-	w->cells = cells;
-	w->n_cells = n;
-	return 0;
-}
-
 /* The id of a text, which is written if it is new; 0 for none. */
 static int name_id(struct writer *w, const char *text, uint32_t *ret_id)
 {
-	size_t bytes, at;
-	uint64_t hash;
+	struct sp_index_probe probe;
+	size_t bytes;
 
 	*ret_id = 0;
 	if (!text)
 		return 0;
-	if (2 * ((size_t)w->n_names + 1) > w->n_cells && grow_cells(w) < 0)
+	if (sp_index_reserve(&w->index) < 0 ||
+	    sp_array_reserve((void **)&w->names, &w->names_room, w->n_names,
+			     sizeof(*w->names)))
 		return -ENOMEM;
 	bytes = strlen(text);
-	hash = sp_hash_bytes(0, text, bytes);
-	for (at = hash & (w->n_cells - 1); w->cells[at].id;
-	     at = (at + 1) & (w->n_cells - 1)) {
-		*ret_id = w->cells[at].id;
-		if (w->cells[at].hash == hash &&
-		    strcmp(w->cells[at].text, text) == 0)
+	probe = sp_index_begin(sp_hash_bytes(0, text, bytes));
+	while (sp_index_next(&w->index, &probe)) {
+		*ret_id = probe.position + 1;
+		if (strcmp(w->names[probe.position], text) == 0)
 			return 0;
 	}
-	*ret_id = ++w->n_names;
-	w->cells[at] = (struct cell){hash, text, *ret_id};
+	sp_index_put(&w->index, &probe, w->n_names);
+	w->names[w->n_names++] = text;
+	*ret_id = (uint32_t)w->n_names;
 	if (bytes > SP_FORMAT_NAME_MAX)
 		bytes = SP_FORMAT_NAME_MAX;
 	return put(w, &(struct sp_record_name){*ret_id, text, bytes}, NULL);
@@ -241,8 +213,10 @@ int sp_symbolfile_write(const struct sp_profile *profile,
 	}
 	*ret_frames = n;
 	free(frames);
-	if (w)
-		free(w->cells);
+	if (w) {
+		sp_index_done(&w->index);
+		free(w->names);
+	}
 	free(w);
 	return r < 0 ? sp_error_set(err, r, profile->path,
 				    "its symbols cannot be written: %s",

@@ -97,52 +97,29 @@ int sp_stored_take(struct sp_stored *s, struct sp_blocks *blocks,
 
 /* ---- from another profile ---- */
 
-static struct sp_stored_pointer *find_pointer(struct sp_stored_pointer *cells,
-					      size_t n_cells, const char *from)
-{
-	size_t i = sp_hash_word(0, (uintptr_t)from) & (n_cells - 1);
-
-	while (cells[i].from && cells[i].from != from)
-		i = (i + 1) & (n_cells - 1);
-	return &cells[i];
-}
-
-static int grow_pointers(struct sp_stored *s)
-{
-	const size_t n_cells = s->n_cells ? 2 * s->n_cells : 256;
-	struct sp_stored_pointer *cells = calloc(n_cells, sizeof(*cells));
-
-	if (!cells)
-		return -ENOMEM;
-	for (size_t i = 0; i < s->n_cells; i++)
-		if (s->pointers[i].from)
-			*find_pointer(cells, n_cells, s->pointers[i].from) =
-				s->pointers[i];
-	free(s->pointers);
-	s->pointers = cells;
-	s->n_cells = n_cells;
-	return 0;
-}
-
 static int copy_text(struct sp_stored *s, struct sp_blocks *blocks,
 		     const char *from, const char **ret)
 {
-	struct sp_stored_pointer *cell;
+	struct sp_index_probe probe =
+		sp_index_begin(sp_hash_word(0, (uintptr_t)from));
 
 	*ret = NULL;
 	if (!from)
 		return 0;
-	if (2 * (s->n_pointers + 1) > s->n_cells && grow_pointers(s) < 0)
+	if (sp_index_reserve(&s->index) < 0 ||
+	    sp_array_reserve((void **)&s->pointers, &s->pointers_room,
+			     s->n_pointers, sizeof(*s->pointers)))
 		return -ENOMEM;
-	cell = find_pointer(s->pointers, s->n_cells, from);
-	if (!cell->from) {
-		cell->to = sp_blocks_text(blocks, from, strlen(from));
-		if (!cell->to)
-			return -ENOMEM;
-		cell->from = from;
-		s->n_pointers++;
-	}
-	*ret = cell->to;
+	while (sp_index_next(&s->index, &probe))
+		if (s->pointers[probe.position].from == from) {
+			*ret = s->pointers[probe.position].to;
+			return 0;
+		}
+	*ret = sp_blocks_text(blocks, from, strlen(from));
+	if (!*ret)
+		return -ENOMEM;
+	sp_index_put(&s->index, &probe, s->n_pointers);
+	s->pointers[s->n_pointers++] = (struct sp_stored_pointer){from, *ret};
 	return 0;
 }
 
@@ -170,7 +147,8 @@ void sp_stored_forget_pointers(struct sp_stored *s)
 {
 	free(s->pointers);
 	s->pointers = NULL;
-	s->n_pointers = s->n_cells = 0;
+	s->n_pointers = s->pointers_room = 0;
+	sp_index_done(&s->index);
 }
 
 /* ---- in the profile ---- */

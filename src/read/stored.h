@@ -7,6 +7,7 @@
 
 #include "base/blocks.h"
 #include "base/idmap.h"
+#include "base/index.h"
 #include "format/decode.h"
 #include "model/profile.h"
 
@@ -20,13 +21,13 @@ struct sp_stored {
 	size_t n_texts, texts_room;
 	struct sp_stored_frame *frames; /* in any order */
 	size_t n_frames, frames_room;
-	/* What texts of another profile became: open addressing, at most half
-	 * full. */
+	/* What texts of another profile became. */
 	struct sp_stored_pointer {
 		const char *from;
 		const char *to;
 	} * pointers;
-	size_t n_pointers, n_cells;
+	size_t n_pointers, pointers_room;
+	struct sp_index index; /* of pointers */
 };
 
 /* A NAME or a SYMBOL.  What names nothing that came before is passed over.

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sums over functions, in one pass over the stacks.  Functions are found by
- * name and module path in an open-addressing table of indexes, because the
- * same name comes from many addresses and the symbolizer does not promise one
- * pointer per name.  Names are long and the same frames come again in nearly
- * every stack: what was found for a frame is remembered.
+ * name and module path in a hash index, because the same name comes from many
+ * addresses and the symbolizer does not promise one pointer per name.  Names
+ * are long and the same frames come again in nearly every stack: what was found
+ * for a frame is remembered.
  */
 #include "report/aggregate.h"
 
@@ -14,14 +14,12 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "read/load.h"
 #include "report/label.h"
 
-#define FIRST_SLOTS 1024u /* a power of two */
-
 /* What only the pass needs to know about a function. */
 struct visit {
-	uint64_t hash;
 	size_t last_stack; /* 1 + the stack that counted it last */
 	double heaviest;   /* bytes of the stack that gave file and line */
 };
@@ -37,11 +35,10 @@ struct remembered {
 struct builder {
 	struct sp_aggregate *aggregate;
 	struct remembered *remembered;
-	struct visit *visits; /* of the function with the same index */
-	size_t room;          /* for functions and visits */
-	uint32_t *slots;      /* 0: free; else 1 + index of a function */
-	size_t n_slots;       /* a power of two, at most half taken */
-	size_t rows_room;     /* for the paths of stacks */
+	struct visit *visits;  /* of the function with the same index */
+	size_t room;           /* for functions and visits */
+	struct sp_index index; /* of functions */
+	size_t rows_room;      /* for the paths of stacks */
 };
 
 /* What tells a row from others; what does not is zero. */
@@ -98,34 +95,14 @@ static uint64_t hash_key(const struct key *key)
 	return sp_hash_word(h, key->offset);
 }
 
-static int grow_slots(struct builder *b)
-{
-	size_t n_slots = b->n_slots ? 2 * b->n_slots : FIRST_SLOTS;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	for (size_t i = 0; i < b->aggregate->n_functions; i++) {
-		size_t at = b->visits[i].hash & (n_slots - 1);
-
-		while (slots[at])
-			at = (at + 1) & (n_slots - 1);
-		slots[at] = (uint32_t)i + 1;
-	}
-	free(b->slots);
-	b->slots = slots;
-	b->n_slots = n_slots;
-	return 0;
-}
-
-/* Room for one more function in both arrays and, half empty, in the table. */
+/* Room for one more function in both arrays and in the index. */
 static int reserve(struct builder *b)
 {
 	struct sp_aggregate *a = b->aggregate;
 	size_t room = 2 * b->room + 64;
 	void *grown;
 
-	if (2 * (a->n_functions + 1) > b->n_slots && grow_slots(b) < 0)
+	if (sp_index_reserve(&b->index) < 0)
 		return -ENOMEM;
 	if (a->n_functions < b->room)
 		return 0;
@@ -180,22 +157,19 @@ static int find_by_name(struct builder *b, const struct key *key,
 			size_t *ret_index)
 {
 	struct sp_aggregate *a = b->aggregate;
-	uint64_t hash = hash_key(key);
-	size_t at;
+	struct sp_index_probe probe = sp_index_begin(hash_key(key));
 	int r = reserve(b);
 
 	if (r < 0)
 		return r;
-	for (at = hash & (b->n_slots - 1); b->slots[at];
-	     at = (at + 1) & (b->n_slots - 1)) {
-		*ret_index = b->slots[at] - 1;
-		if (b->visits[*ret_index].hash == hash &&
-		    has_key(a, &a->functions[*ret_index], key))
+	while (sp_index_next(&b->index, &probe)) {
+		*ret_index = probe.position;
+		if (has_key(a, &a->functions[probe.position], key))
 			return 0;
 	}
 	*ret_index = a->n_functions++;
-	b->slots[at] = (uint32_t)a->n_functions;
-	b->visits[*ret_index] = (struct visit){.hash = hash, .heaviest = -1};
+	sp_index_put(&b->index, &probe, *ret_index);
+	b->visits[*ret_index] = (struct visit){.heaviest = -1};
 	add_empty(a, *ret_index, key);
 	return 0;
 }
@@ -449,7 +423,7 @@ static int build(struct sp_aggregate *a, sp_progress_fn *progress,
 			progress(progress_arg, i + 1, a->n_stacks);
 	}
 	free(b.visits);
-	free(b.slots);
+	sp_index_done(&b.index);
 	free(b.remembered);
 	return r;
 }

@@ -10,11 +10,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "read/load.h"
 #include "report/label.h"
 #include "report/pattern.h"
-
-#define FIRST_SLOTS 1024u /* a power of two */
 
 /* Of the frame that stands for a stack without frames. */
 #define PSEUDO_MODULE UINT32_MAX
@@ -40,8 +39,7 @@ struct sp_filter {
 	struct place *places;
 	size_t n_places;
 	size_t room;
-	uint32_t *slots; /* 0: free; else 1 + index of a place */
-	size_t n_slots;  /* a power of two, at most half taken */
+	struct sp_index index; /* of places, by frame */
 };
 
 static const char *const names[] = {
@@ -267,40 +265,20 @@ static int judge(const struct sp_filter *f, struct place *place,
 
 /* ---- all addresses ---- */
 
-static uint64_t hash_frame(struct sp_frame frame)
+/* The frame's place, or NULL and *ret where it belongs. */
+static struct place *find_place(const struct sp_filter *f,
+				struct sp_frame frame,
+				struct sp_index_probe *ret)
 {
-	return sp_hash_word(frame.module, frame.offset);
-}
+	*ret = sp_index_begin(sp_hash_word(frame.module, frame.offset));
+	while (sp_index_next(&f->index, ret)) {
+		struct place *place = &f->places[ret->position];
 
-/* The slot of the frame: of its place, or the free one where it belongs. */
-static size_t slot_of(const struct sp_filter *f, struct sp_frame frame)
-{
-	size_t at = hash_frame(frame) & (f->n_slots - 1);
-
-	while (f->slots[at]) {
-		const struct sp_frame there = f->places[f->slots[at] - 1].frame;
-
-		if (there.module == frame.module &&
-		    there.offset == frame.offset)
-			break;
-		at = (at + 1) & (f->n_slots - 1);
+		if (place->frame.module == frame.module &&
+		    place->frame.offset == frame.offset)
+			return place;
 	}
-	return at;
-}
-
-static int grow_slots(struct sp_filter *f)
-{
-	size_t n_slots = f->n_slots ? 2 * f->n_slots : FIRST_SLOTS;
-	uint32_t *slots = calloc(n_slots, sizeof(*slots));
-
-	if (!slots)
-		return -ENOMEM;
-	free(f->slots);
-	f->slots = slots;
-	f->n_slots = n_slots;
-	for (size_t i = 0; i < f->n_places; i++)
-		f->slots[slot_of(f, f->places[i].frame)] = (uint32_t)i + 1;
-	return 0;
+	return NULL;
 }
 
 static int reserve(struct sp_filter *f)
@@ -308,7 +286,7 @@ static int reserve(struct sp_filter *f)
 	size_t room = 2 * f->room + 64;
 	struct place *grown;
 
-	if (2 * (f->n_places + 1) > f->n_slots && grow_slots(f) < 0)
+	if (sp_index_reserve(&f->index) < 0)
 		return -ENOMEM;
 	if (f->n_places < f->room)
 		return 0;
@@ -330,28 +308,28 @@ static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
 		.function = SP_LABEL_NO_STACK,
 	};
 	const bool is_real = frame.module != PSEUDO_MODULE;
+	struct sp_index_probe probe;
 	struct place *place;
-	size_t at;
 
 	if (reserve(f) < 0)
 		return sp_error_set(err, -ENOMEM, f->profile.path,
 				    "not enough memory for %zu addresses",
 				    f->n_places);
-	at = slot_of(f, frame);
-	if (!f->slots[at]) {
-		place = &f->places[f->n_places++];
-		f->slots[at] = (uint32_t)f->n_places;
-		*place = (struct place){
-			.frame = frame,
-			.left = is_real ? sp_symbolizer_lookup(f->symbolizer,
-							       frame, true)
-					: (struct sp_symbols){&no_stack, 1},
-		};
-		*ret_index = f->n_places - 1;
-		return judge(f, place, err);
+	place = find_place(f, frame, &probe);
+	if (place) {
+		*ret_index = probe.position;
+		return 0;
 	}
-	*ret_index = f->slots[at] - 1;
-	return 0;
+	*ret_index = f->n_places++;
+	sp_index_put(&f->index, &probe, *ret_index);
+	place = &f->places[*ret_index];
+	*place = (struct place){
+		.frame = frame,
+		.left = is_real ? sp_symbolizer_lookup(f->symbolizer, frame,
+						       true)
+				: (struct sp_symbols){&no_stack, 1},
+	};
+	return judge(f, place, err);
 }
 
 /* ---- stacks ---- */
@@ -494,7 +472,9 @@ const struct sp_filter_patterns *sp_filter_patterns_of(
 struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
 				    struct sp_frame frame)
 {
-	return filter->places[filter->slots[slot_of(filter, frame)] - 1].left;
+	struct sp_index_probe probe;
+
+	return find_place(filter, frame, &probe)->left;
 }
 
 void sp_filter_free(struct sp_filter *filter)
@@ -506,7 +486,7 @@ void sp_filter_free(struct sp_filter *filter)
 	for (int i = 0; i < SP_FILTER_COUNT; i++)
 		sp_pattern_free(filter->patterns[i]);
 	free(filter->places);
-	free(filter->slots);
+	sp_index_done(&filter->index);
 	free(filter->frames);
 	free(filter->keeps);
 	free(filter->profile.stacks);

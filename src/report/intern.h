@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 /*
  * Numbers for distinct strings of bytes, 0, 1, ... in the order in which they
  * come: the tables that exported files refer to.  Zero-initialise.
@@ -14,8 +16,7 @@ struct sp_intern {
 	size_t n_bytes, bytes_room;
 	struct sp_intern_entry *entries;
 	size_t n_entries, entries_room;
-	uint32_t *slots; /* 0: free; else 1 + number of an entry */
-	size_t n_slots;  /* a power of two, at most half taken */
+	struct sp_index index; /* of entries */
 };
 
 struct sp_intern_entry {

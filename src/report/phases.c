@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 #include "base/saturate.h"
 #include "model/profile.h"
 
@@ -45,32 +46,30 @@ struct sp_class_total sp_phase_total(const struct sp_profile *profile,
 	return total;
 }
 
-/* Rows by name: open addressing, at most half full. */
 struct builder {
 	struct sp_phases *phases;
 	const struct sp_profile *profile;
-	uint32_t *slots; /* 0: free; else 1 + position of a phase */
-	size_t n_slots;  /* a power of two */
+	struct sp_index index; /* of phases, by name */
 	uint32_t *of_stretch;
 };
 
-static size_t find(struct builder *b, const char *name)
+/* The position of the phase of that name, UINT32_MAX without memory. */
+static uint32_t find_phase(struct builder *b, const char *name)
 {
 	struct sp_phases *p = b->phases;
-	size_t at = sp_hash_bytes(0, name, strlen(name)) & (b->n_slots - 1);
+	struct sp_index_probe probe =
+		sp_index_begin(sp_hash_bytes(0, name, strlen(name)));
 
-	while (b->slots[at]) {
-		const size_t i = b->slots[at] - 1;
-
-		if (strcmp(p->phases[i].name, name) == 0)
-			return i;
-		at = (at + 1) & (b->n_slots - 1);
-	}
+	if (sp_index_reserve(&b->index) < 0)
+		return UINT32_MAX;
+	while (sp_index_next(&b->index, &probe))
+		if (strcmp(p->phases[probe.position].name, name) == 0)
+			return probe.position;
 	p->phases[p->n] = (struct sp_phase){.name = name};
 	sp_tally_init(&p->phases[p->n].tally, b->profile->period_bytes);
 	p->has_names |= *name != '\0';
-	b->slots[at] = (uint32_t)++p->n;
-	return p->n - 1;
+	sp_index_put(&b->index, &probe, p->n);
+	return (uint32_t)p->n++;
 }
 
 /* When the process of a stretch ended. */
@@ -96,16 +95,19 @@ static uint64_t delay_ns(const struct sp_stretch *s)
 	return s ? s->from_ns - s->asked_ns : 0;
 }
 
-static void add_stretch(struct builder *b, size_t i)
+static int add_stretch(struct builder *b, size_t i)
 {
 	const struct sp_stretch *s = &b->profile->stretches[i];
 	const uint64_t to =
 		s->to_ns == SP_NEVER ? stop_ns(b->profile, s) : s->to_ns;
 	const uint64_t ns = to > s->from_ns ? to - s->from_ns : 0;
-	const size_t at = find(b, s->phase);
-	struct sp_phase *phase = &b->phases->phases[at];
+	const uint32_t at = find_phase(b, s->phase);
+	struct sp_phase *phase;
 
-	b->of_stretch[i] = (uint32_t)at;
+	if (at == UINT32_MAX)
+		return -ENOMEM;
+	phase = &b->phases->phases[at];
+	b->of_stretch[i] = at;
 	phase->n_stretches++;
 	phase->n_times += !goes_on(b->profile, i);
 	if (delay_ns(s) > delay_ns(phase->late))
@@ -122,6 +124,7 @@ static void add_stretch(struct builder *b, size_t i)
 	} else if (s->period_bytes != b->profile->period_bytes) {
 		b->phases->has_periods = true;
 	}
+	return 0;
 }
 
 static int add_samples(struct builder *b, const struct sp_analysis *a,
@@ -159,16 +162,13 @@ static int build(struct builder *b, const struct sp_analysis *a, bool of_view)
 {
 	const size_t n = b->profile->n_stretches;
 
-	b->n_slots = 4;
-	while (b->n_slots < 2 * n)
-		b->n_slots *= 2;
 	b->phases->phases = calloc(n + 1, sizeof(*b->phases->phases));
-	b->slots = calloc(b->n_slots, sizeof(*b->slots));
 	b->of_stretch = calloc(n + 1, sizeof(*b->of_stretch));
-	if (!b->phases->phases || !b->slots || !b->of_stretch)
+	if (!b->phases->phases || !b->of_stretch)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		add_stretch(b, i);
+		if (add_stretch(b, i) < 0)
+			return -ENOMEM;
 	return n ? add_samples(b, a, of_view) : 0;
 }
 
@@ -181,7 +181,7 @@ int sp_phases_new(const struct sp_analysis *analysis, bool of_view,
 	b.phases = calloc(1, sizeof(*b.phases));
 	if (b.phases)
 		r = build(&b, analysis, of_view);
-	free(b.slots);
+	sp_index_done(&b.index);
 	free(b.of_stretch);
 	if (r < 0) {
 		sp_phases_free(b.phases);

@@ -18,10 +18,10 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "base/rng.h"
 #include "stats/special.h"
 #include "stats/sums.h"
@@ -90,8 +90,7 @@ struct sp_peak_walk {
 	uint64_t key;  /* random: no file can choose kinds that collide */
 	struct kind *kinds;
 	size_t n_kinds, kinds_room;
-	uint32_t *cells; /* 1 + position of a kind; 0: free */
-	size_t n_cells;  /* a power of two, at most half full */
+	struct sp_index index; /* of kinds */
 };
 
 static struct sp_terms terms_of(const struct sp_acc *one)
@@ -115,57 +114,29 @@ static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
 	return kind;
 }
 
-/* The cell of a kind, or the free one where it belongs. */
-static uint32_t *find_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
-			   uint64_t period_bytes)
-{
-	const uint64_t h =
-		sp_hash_word(sp_hash_word(w->key, period_bytes), size_bytes);
-	size_t i = h & (w->n_cells - 1);
-
-	for (; w->cells[i]; i = (i + 1) & (w->n_cells - 1)) {
-		const struct kind *kind = &w->kinds[w->cells[i] - 1];
-
-		if (kind->size_bytes == size_bytes &&
-		    kind->period_bytes == period_bytes)
-			break;
-	}
-	return &w->cells[i];
-}
-
-static int grow_cells(struct sp_peak_walk *w)
-{
-	const size_t n = w->n_cells ? 2 * w->n_cells : 256;
-	uint32_t *cells = calloc(n, sizeof(*cells));
-
-	if (!cells)
-		return -ENOMEM;
-	free(w->cells);
-	w->cells = cells;
-	w->n_cells = n;
-	for (size_t i = 0; i < w->n_kinds; i++)
-		*find_kind(w, w->kinds[i].size_bytes,
-			   w->kinds[i].period_bytes) = (uint32_t)i + 1;
-	return 0;
-}
-
 uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 			   uint64_t period_bytes)
 {
-	uint32_t *cell;
+	struct sp_index_probe probe = sp_index_begin(
+		sp_hash_word(sp_hash_word(w->key, period_bytes), size_bytes));
 
-	if (2 * (w->n_kinds + 1) > w->n_cells && grow_cells(w) < 0)
+	if (sp_index_reserve(&w->index) < 0)
 		return UINT32_MAX;
-	cell = find_kind(w, size_bytes, period_bytes);
-	if (*cell)
-		return *cell - 1;
-	if (w->n_kinds >= INT32_MAX ||
-	    sp_array_reserve((void **)&w->kinds, &w->kinds_room, w->n_kinds,
+	while (sp_index_next(&w->index, &probe)) {
+		const struct kind *kind = &w->kinds[probe.position];
+
+		if (kind->size_bytes == size_bytes &&
+		    kind->period_bytes == period_bytes)
+			return probe.position;
+	}
+	/* At most 2^30 in an index: an object's number has room for its half.
+	 */
+	if (sp_array_reserve((void **)&w->kinds, &w->kinds_room, w->n_kinds,
 			     sizeof(*w->kinds)))
 		return UINT32_MAX;
 	w->kinds[w->n_kinds] = make_kind(w, size_bytes, period_bytes);
-	*cell = (uint32_t)++w->n_kinds;
-	return *cell - 1;
+	sp_index_put(&w->index, &probe, w->n_kinds);
+	return (uint32_t)w->n_kinds++;
 }
 
 static uint64_t coins_of(const struct sp_profile *profile)
@@ -485,9 +456,7 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
 	w->period_bytes = profile->period_bytes;
 	w->seed = coins_of(profile);
-	/* Without random numbers the address will do. */
-	if (getrandom(&w->key, sizeof(w->key), GRND_NONBLOCK) != sizeof(w->key))
-		w->key = (uintptr_t)w;
+	w->key = sp_index_key(w);
 	return w;
 }
 
@@ -496,7 +465,7 @@ void sp_peak_walk_destroy(struct sp_peak_walk *w)
 	if (!w)
 		return;
 	free(w->kinds);
-	free(w->cells);
+	sp_index_done(&w->index);
 	free(w);
 }
 

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
+#include "base/index.h"
 #include "model/profile.h"
 #include "symbols/debuginfo.h"
 #include "symbols/debuginfod.h"
@@ -24,7 +26,7 @@ struct image {
 	char reason[sizeof(((struct sp_error *)0)->message)];
 };
 
-/* What a lookup was asked for and what it gave; free while !result.count. */
+/* What a lookup was asked for and what it gave. */
 struct entry {
 	struct sp_frame frame;
 	bool is_return_address;
@@ -44,9 +46,9 @@ struct sp_symbolizer {
 	struct image **images;
 	size_t n_images;
 	struct image **module_images; /* by index of the profile's modules */
-	struct entry *entries;        /* open addressing, at most half full */
-	size_t n_entries;
-	size_t capacity; /* a power of two */
+	struct sp_index index;        /* of entries */
+	struct entry *entries;
+	size_t n_entries, entries_room;
 	size_t n_named;  /* entries with a name */
 	size_t n_stored; /* of these, with one that the profile brought */
 	struct block *blocks;
@@ -74,12 +76,10 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
 	s->profile = profile;
-	s->capacity = 1024;
-	s->entries = calloc(s->capacity, sizeof(*s->entries));
 	s->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
 	s->module_images =
 		calloc(profile->n_modules + 1, sizeof(*s->module_images));
-	if (!s->entries || !s->debug_path || !s->module_images) {
+	if (!s->debug_path || !s->module_images) {
 		sp_symbolizer_free(s);
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
@@ -107,6 +107,7 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 	}
 	free(s->images);
 	free(s->module_images);
+	sp_index_done(&s->index);
 	free(s->entries);
 	free(s->debug_path);
 	free(s);
@@ -330,42 +331,6 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 	return kept ? (struct sp_symbols){kept, n} : failed;
 }
 
-/* The entry of this question, or the free one where it belongs. */
-static struct entry *find_entry(struct entry *entries, size_t capacity,
-				struct sp_frame frame, bool is_return_address)
-{
-	uint64_t h = sp_hash_word(frame.module, frame.offset);
-	size_t i = sp_hash_word(h, is_return_address) & (capacity - 1);
-
-	while (entries[i].result.count &&
-	       (entries[i].frame.module != frame.module ||
-		entries[i].frame.offset != frame.offset ||
-		entries[i].is_return_address != is_return_address))
-		i = (i + 1) & (capacity - 1);
-	return &entries[i];
-}
-
-static int grow_entries(struct sp_symbolizer *s)
-{
-	size_t capacity = 2 * s->capacity;
-	struct entry *entries = calloc(capacity, sizeof(*entries));
-	size_t i;
-
-	if (!entries)
-		return -ENOMEM;
-	for (i = 0; i < s->capacity; i++) {
-		struct entry *e = &s->entries[i];
-
-		if (e->result.count)
-			*find_entry(entries, capacity, e->frame,
-				    e->is_return_address) = *e;
-	}
-	free(s->entries);
-	s->entries = entries;
-	s->capacity = capacity;
-	return 0;
-}
-
 struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 				       struct sp_frame frame,
 				       bool is_return_address)
@@ -373,13 +338,21 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 	const struct sp_stored_frame *stored;
 	const struct sp_module *module;
 	uint64_t address, lookup_address;
+	struct sp_index_probe probe = sp_index_begin(sp_hash_word(
+		sp_hash_word(frame.module, frame.offset), is_return_address));
 	struct entry *entry;
 
-	if (2 * s->n_entries >= s->capacity && grow_entries(s) < 0)
+	if (sp_index_reserve(&s->index) < 0 ||
+	    sp_array_reserve((void **)&s->entries, &s->entries_room,
+			     s->n_entries, sizeof(*s->entries)))
 		return (struct sp_symbols){&unknown, 1};
-	entry = find_entry(s->entries, s->capacity, frame, is_return_address);
-	if (entry->result.count)
-		return entry->result;
+	while (sp_index_next(&s->index, &probe)) {
+		entry = &s->entries[probe.position];
+		if (entry->frame.module == frame.module &&
+		    entry->frame.offset == frame.offset &&
+		    entry->is_return_address == is_return_address)
+			return entry->result;
+	}
 
 	module = sp_profile_module(s->profile, frame.module);
 	address = frame.offset;
@@ -387,8 +360,9 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 		address += module->start_pc - module->bias;
 	/* The byte before the first belongs to something else. */
 	lookup_address = address - (is_return_address && frame.offset);
-	entry->frame = frame;
-	entry->is_return_address = is_return_address;
+	sp_index_put(&s->index, &probe, s->n_entries);
+	entry = &s->entries[s->n_entries++];
+	*entry = (struct entry){frame, is_return_address, {NULL, 0}};
 	stored = is_return_address ? sp_stored_find(s->profile, frame) : NULL;
 	if (stored && !stored->symbols.symbol->is_fallback) {
 		entry->result = stored->symbols;
@@ -397,7 +371,6 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 		entry->result = symbolize(s, module, address, lookup_address);
 	}
 	s->n_named += !entry->result.symbol->is_fallback;
-	s->n_entries++;
 	return entry->result;
 }
 
