@@ -4,62 +4,24 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 
-static size_t first_cell(const struct sp_idmap *map, uint32_t id)
+static struct sp_index_probe begin_probe(const struct sp_idmap *map,
+					 uint32_t id)
 {
-	return (id * map->multiplier >> 32) & (map->n_cells - 1);
+	return sp_index_begin(sp_hash_word(map->key, id));
 }
 
 uint32_t sp_idmap_find_large(const struct sp_idmap *map, uint32_t id)
 {
-	if (!map->n_cells)
-		return UINT32_MAX;
-	for (size_t i = first_cell(map, id);;
-	     i = (i + 1) & (map->n_cells - 1)) {
-		const struct sp_idmap_cell *cell = &map->cells[i];
+	struct sp_index_probe probe = begin_probe(map, id);
 
-		if (!cell->used)
-			return UINT32_MAX;
-		if (cell->id == id)
-			return cell->index;
-	}
-}
-
-static void insert(struct sp_idmap *map, uint32_t id, uint32_t index)
-{
-	size_t i = first_cell(map, id);
-
-	while (map->cells[i].used)
-		i = (i + 1) & (map->n_cells - 1);
-	map->cells[i] = (struct sp_idmap_cell){true, id, index};
-	map->n_used++;
-}
-
-static int grow(struct sp_idmap *map)
-{
-	struct sp_idmap bigger = *map;
-
-	bigger.n_used = 0;
-	bigger.n_cells = map->n_cells ? map->n_cells * 2 : 64;
-	if (!bigger.multiplier) {
-		/* Without random numbers the address of the map will do. */
-		if (getrandom(&bigger.multiplier, sizeof(bigger.multiplier),
-			      GRND_NONBLOCK) != sizeof(bigger.multiplier))
-			bigger.multiplier = (uintptr_t)map * SP_HASH_MULTIPLIER;
-		bigger.multiplier |= 1;
-	}
-	bigger.cells = calloc(bigger.n_cells, sizeof(*bigger.cells));
-	if (!bigger.cells)
-		return -ENOMEM;
-	for (size_t i = 0; i < map->n_cells; i++)
-		if (map->cells[i].used)
-			insert(&bigger, map->cells[i].id, map->cells[i].index);
-	free(map->cells);
-	*map = bigger;
-	return 0;
+	while (sp_index_next(&map->index, &probe))
+		if (map->large[probe.position].id == id)
+			return map->large[probe.position].index;
+	return UINT32_MAX;
 }
 
 /* Is there room for that id in the array, or can there be: at most four times
@@ -87,25 +49,31 @@ static bool is_small(struct sp_idmap *map, uint32_t id)
 
 int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index)
 {
+	struct sp_index_probe probe;
+
 	map->n_ids++;
 	if (is_small(map, id)) {
 		map->small[id] = index + 1;
 		return 0;
 	}
-	/* At most three quarters full, so that every search ends soon. */
-	if (map->n_used >= map->n_cells / 4 * 3) {
-		int err = grow(map);
-
-		if (err)
-			return err;
-	}
-	insert(map, id, index);
+	if (!map->key)
+		map->key = sp_index_key(map);
+	if (sp_index_reserve(&map->index) < 0 ||
+	    sp_array_reserve((void **)&map->large, &map->large_room,
+			     map->index.n, sizeof(*map->large)))
+		return -ENOMEM;
+	probe = begin_probe(map, id);
+	while (sp_index_next(&map->index, &probe))
+		;
+	map->large[map->index.n] = (struct sp_idmap_large){id, index};
+	sp_index_put(&map->index, &probe, map->index.n);
 	return 0;
 }
 
 void sp_idmap_done(struct sp_idmap *map)
 {
 	free(map->small);
-	free(map->cells);
+	free(map->large);
+	sp_index_done(&map->index);
 	*map = (struct sp_idmap){0};
 }

@@ -6,24 +6,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/index.h"
+
 /*
  * From the ids of a file (any 32-bit number, untrusted) to array indexes, in
- * memory proportional to the ids present.  Writers count from 1: small ids are
- * positions in an array, those that are not by open addressing.
- * Zero-initialise.
+ * memory proportional to the ids present.  Writers count from 1: small ids
+ * index an array; a hash index finds large ones. Zero-initialise.
  */
 struct sp_idmap {
 	uint32_t *small; /* 1 + index by id; 0: not there */
 	size_t n_small;
 	size_t n_ids; /* in both */
-	struct sp_idmap_cell {
-		bool used;
+	struct sp_idmap_large {
 		uint32_t id;
 		uint32_t index;
-	} * cells;
-	size_t n_cells;      /* a power of two, or 0 */
-	uint64_t multiplier; /* random: no file can choose ids that collide */
-	size_t n_used;
+	} * large;
+	size_t large_room;
+	struct sp_index index; /* of `large` */
+	uint64_t key;          /* random: no file can choose ids that collide */
 };
 
 /* The index of id, or UINT32_MAX. */

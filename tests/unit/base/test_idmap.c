@@ -57,7 +57,7 @@ static void check_against_list(uint32_t (*draw)(struct sp_rng *rng, size_t i))
 		assert_int_equal(sp_idmap_find(&map, model_ids[i]), i);
 	/* Memory follows the entries, not the ids. */
 	assert_int_equal(map.n_ids, ENTRIES);
-	assert_true(map.n_cells <= 4 * ENTRIES);
+	assert_true(map.index.n_cells <= 4 * ENTRIES);
 	assert_true(map.n_small <= 4 * ENTRIES);
 	sp_idmap_done(&map);
 }
