@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/blocks.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "model/profile.h"
@@ -33,12 +34,6 @@ struct entry {
 	struct sp_symbols result;
 };
 
-/* Memory that lives as long as the symbolizer. */
-struct block {
-	struct block *next;
-	_Alignas(max_align_t) char bytes[];
-};
-
 struct sp_symbolizer {
 	const struct sp_profile *profile;
 	struct sp_symbolizer_options options;
@@ -51,7 +46,7 @@ struct sp_symbolizer {
 	size_t n_entries, entries_room;
 	size_t n_named;  /* entries with a name */
 	size_t n_stored; /* of these, with one that the profile brought */
-	struct block *blocks;
+	struct sp_blocks storage;
 };
 
 /* What lookups answer when memory is short. */
@@ -92,7 +87,6 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 
 void sp_symbolizer_free(struct sp_symbolizer *s)
 {
-	struct block *next;
 	size_t i;
 
 	if (!s)
@@ -101,28 +95,13 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 		sp_debuginfo_close(s->images[i]->info);
 		free(s->images[i]);
 	}
-	for (; s->blocks; s->blocks = next) {
-		next = s->blocks->next;
-		free(s->blocks);
-	}
+	sp_blocks_free(&s->storage);
 	free(s->images);
 	free(s->module_images);
 	sp_index_done(&s->index);
 	free(s->entries);
 	free(s->debug_path);
 	free(s);
-}
-
-static void *keep(struct sp_symbolizer *s, const void *bytes, size_t n)
-{
-	struct block *block = malloc(sizeof(*block) + n);
-
-	if (!block)
-		return NULL;
-	memcpy(block->bytes, bytes, n);
-	block->next = s->blocks;
-	s->blocks = block;
-	return block->bytes;
 }
 
 /* Names of the loader and the kernel for what is not on disk. */
@@ -235,7 +214,7 @@ static const char *fallback_name(struct sp_symbolizer *s,
 		sp_debuginfo_function_start(image->info, lookup_address,
 					    &address);
 	snprintf(buf, sizeof(buf), "%.400s+0x%" PRIx64, name, address);
-	return keep(s, buf, strlen(buf) + 1);
+	return sp_blocks_text(&s->storage, buf, strlen(buf));
 }
 
 /* All of the function's name; NULL if memory is short. */
@@ -246,14 +225,11 @@ static const char *full_name(struct sp_symbolizer *s, const char *raw)
 	const char *name = raw;
 
 	if (demangled) {
-		name = keep(s, demangled, strlen(demangled) + 1);
+		name = sp_blocks_text(&s->storage, demangled,
+				      strlen(demangled));
 	} else if (version && raw[version]) {
 		/* "malloc@@GLIBC_2.2.5" */
-		char *copy = keep(s, raw, version + 1);
-
-		if (copy)
-			copy[version] = '\0';
-		name = copy;
+		name = sp_blocks_text(&s->storage, raw, version);
 	}
 	free(demangled);
 	return name;
@@ -263,14 +239,10 @@ static const char *full_name(struct sp_symbolizer *s, const char *raw)
 static const char *display_name(struct sp_symbolizer *s, const char *full)
 {
 	const size_t n = full ? sp_demangle_short(full) : 0;
-	char *copy;
 
 	if (!full || !full[n])
 		return full;
-	copy = keep(s, full, n + 1);
-	if (copy)
-		copy[n] = '\0';
-	return copy;
+	return sp_blocks_text(&s->storage, full, n);
 }
 
 /* The path of the source file; NULL also if memory is short. */
@@ -284,7 +256,7 @@ static const char *source_path(struct sp_symbolizer *s,
 		return location->file;
 	if (asprintf(&joined, "%s/%s", location->directory, location->file) < 0)
 		return NULL;
-	path = keep(s, joined, strlen(joined) + 1);
+	path = sp_blocks_text(&s->storage, joined, strlen(joined));
 	free(joined);
 	return path;
 }
@@ -327,7 +299,7 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 		if (!symbols[i].function)
 			return failed;
 	}
-	kept = keep(s, symbols, n * sizeof(*symbols));
+	kept = sp_blocks_copy(&s->storage, symbols, n * sizeof(*symbols));
 	return kept ? (struct sp_symbols){kept, n} : failed;
 }
 
