@@ -19,13 +19,12 @@
 #include "read/load.h"
 #include "report/load.h"
 #include "support/format_model.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define OBJECTS 600u
 #define STACKS  7u
 #define RUN_NS  4000u
 
-static char path[128];
 static struct sp_rng rng;
 
 static uint64_t below(uint64_t n)
@@ -130,7 +129,7 @@ static void write_file(uint64_t objects, bool has_frees)
 	model_done(&records);
 	model_file_status(&file, 1)->time_ns = RUN_NS;
 	model_file_seal(&file);
-	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
 }
 
@@ -145,12 +144,12 @@ static struct sp_export_request request_for(const char *format)
 static struct sp_profile *load(const struct sp_export_request *request,
 			       bool folded)
 {
-	const char *const files[] = {path};
+	const char *const files[] = {scratch};
 	struct sp_profile *p = NULL;
 	struct sp_error err = {0};
 	int r = folded ? sp_load(files, 1, &request->question,
 				 &request->format->needs, NULL, NULL, &p, &err)
-		       : sp_profile_load(path, NULL, NULL, &p, &err);
+		       : sp_profile_load(scratch, NULL, NULL, &p, &err);
 
 	if (r < 0)
 		fail_msg("%s", err.message);
@@ -278,15 +277,8 @@ static void test_a_file_that_changed(void **state)
 
 static int setup(void **state)
 {
-	(void)state;
 	sp_rng_init(&rng, 5, 0);
-	return temp_path_make(path, sizeof(path));
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	return unlink(path);
+	return scratch_make(state);
 }
 
 int main(void)
@@ -297,5 +289,5 @@ int main(void)
 		cmocka_unit_test(test_a_file_that_changed),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, scratch_remove);
 }

@@ -16,12 +16,11 @@
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/table_of.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
 
-static char path[128];
 static struct sp_error err;
 
 /* A file under construction: records go into chunks in order of `chunk`. */
@@ -55,9 +54,9 @@ static struct sp_profile *load(void)
 		model_done(&records[i]);
 	}
 	model_file_seal(&file);
-	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
-	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
+	if (sp_profile_load(scratch, NULL, NULL, &p, &err) != 0)
 		fail_msg("%s", err.message);
 	return p;
 }
@@ -166,11 +165,13 @@ static void test_failure(void **state)
 	(void)state;
 	begin_file(1);
 	sp_profile_free(load());
-	assert_int_equal(truncate(path, 100), 0);
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), -EINVAL);
+	assert_int_equal(truncate(scratch, 100), 0);
+	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err),
+			 -EINVAL);
 	assert_ptr_equal(p, &err);
 	assert_string_equal(err.field, "status");
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, NULL), -EINVAL);
+	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, NULL),
+			 -EINVAL);
 	assert_int_equal(
 		sp_profile_load("/nowhere/at/all", NULL, NULL, &p, &err),
 		-ENOENT);
@@ -443,7 +444,8 @@ static void test_progress(void **state)
 		put_sample(i, &sample);
 	sp_profile_free(load());
 	assert_int_equal(
-		sp_profile_load(path, note_progress, &progress, &p, &err), 0);
+		sp_profile_load(scratch, note_progress, &progress, &p, &err),
+		0);
 	assert_int_equal(progress.calls, 7);
 	assert_int_equal(progress.total, 8 * CHUNK);
 	sp_profile_free(p);
@@ -542,18 +544,6 @@ static void test_alike_stacks(void **state)
 	sp_profile_free(p);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	return temp_path_make(path, sizeof(path));
-}
-
-static int end(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -572,5 +562,5 @@ int main(void)
 		cmocka_unit_test(test_alike_stacks),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -13,12 +13,11 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define PERIOD   4096u
 #define CHECK_IN (1u << 20) /* of model_file_init() */
 
-static char path[128];
 static struct model_file file;
 static struct model_bytes records;
 static struct model_chunk chunk;
@@ -39,10 +38,10 @@ static struct sp_profile *load(void)
 
 	model_file_put(&file, 1, &records);
 	model_file_seal(&file);
-	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
 	model_done(&records);
-	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
+	if (sp_profile_load(scratch, NULL, NULL, &p, &err) != 0)
 		fail_msg("%s", err.message);
 	return p;
 }
@@ -231,18 +230,6 @@ static void test_slack_after_kill(void **state)
 	sp_profile_free(p);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	return temp_path_make(path, sizeof(path));
-}
-
-static int end(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -253,5 +240,5 @@ int main(void)
 		cmocka_unit_test(test_slack_after_kill),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -19,14 +19,13 @@
 #include "stats/timeline.h"
 #include "support/close.h"
 #include "support/format_model.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define THREADS 5
 #define CHUNKS  200
 #define SECOND  1000000000ull
 
 static struct sp_fold_plan plan = {.confidence = 0.9};
-static char path[128];
 static struct sp_rng rng;
 
 static uint64_t below(uint64_t n)
@@ -131,7 +130,7 @@ static void write_events(uint64_t period_bytes, size_t per_chunk)
 	}
 	model_file_status(&file, 1)->time_ns = status_ns;
 	model_file_seal(&file);
-	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
 }
 
@@ -139,9 +138,9 @@ static struct sp_profile *load(bool folded)
 {
 	struct sp_profile *p = NULL;
 	struct sp_error err;
-	int r = folded ? sp_profile_load_folded(path, &plan, NULL, NULL, &p,
+	int r = folded ? sp_profile_load_folded(scratch, &plan, NULL, NULL, &p,
 						&err)
-		       : sp_profile_load(path, NULL, NULL, &p, &err);
+		       : sp_profile_load(scratch, NULL, NULL, &p, &err);
 
 	if (r != 0)
 		fail_msg("%s", err.message);
@@ -552,7 +551,7 @@ static void test_without_frees(void **state)
 	(void)state;
 	make_events(500, SECOND);
 	write_events(64, 30);
-	out = fopen(path, "r+b");
+	out = fopen(scratch, "r+b");
 	assert_non_null(out);
 	assert_int_equal(fread(&h, sizeof(h), 1, out), 1);
 	h.flags = 0;
@@ -571,15 +570,8 @@ static void test_without_frees(void **state)
 
 static int make_path(void **state)
 {
-	(void)state;
 	sp_rng_init(&rng, 11, 0);
-	return temp_path_make(path, sizeof(path));
-}
-
-static int remove_path(void **state)
-{
-	(void)state;
-	return unlink(path);
+	return scratch_make(state);
 }
 
 int main(void)
@@ -596,5 +588,5 @@ int main(void)
 		cmocka_unit_test(test_without_frees),
 	};
 
-	return cmocka_run_group_tests(tests, make_path, remove_path);
+	return cmocka_run_group_tests(tests, make_path, scratch_remove);
 }

@@ -16,11 +16,10 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define CHECK_IN (1u << 20)
 
-static char path[128];
 static struct model_file file;
 static struct model_bytes records;
 static struct model_chunk chunk;
@@ -91,12 +90,12 @@ static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 
 	model_file_put(&file, 1, &records);
 	model_file_seal(&file);
-	assert_int_equal(model_file_write(&file, path, file.bytes.n), 0);
+	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&records);
 	model_done(&file.bytes);
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p[0], &err), 0);
+	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p[0], &err), 0);
 	assert_int_equal(
-		sp_profile_load_folded(path, &plan, NULL, NULL, &p[1], &err),
+		sp_profile_load_folded(scratch, &plan, NULL, NULL, &p[1], &err),
 		0);
 	for (int i = 0; i < 2; i++) {
 		uint64_t known = p[i]->classes[6].bytes;
@@ -196,18 +195,6 @@ static void test_marks(void **state)
 	expect(50000, 10, 0);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	return temp_path_make(path, sizeof(path));
-}
-
-static int end(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,5 +207,5 @@ int main(void)
 		cmocka_unit_test(test_marks),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

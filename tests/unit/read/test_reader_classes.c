@@ -13,12 +13,11 @@
 #include "base/rng.h"
 #include "read/reader.h"
 #include "support/format_model.h"
-#include "support/temp_path.h"
+#include "support/scratch.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
 
-static char path[128];
 static struct sp_reader reader;
 static struct model_file file;
 
@@ -53,9 +52,9 @@ static void read_bytes(size_t n)
 	struct sp_error err;
 	int code;
 
-	assert_int_equal(model_file_write(&file, path, n ? n : file.bytes.n),
+	assert_int_equal(model_file_write(&file, scratch, n ? n : file.bytes.n),
 			 0);
-	assert_int_equal(sp_reader_open(&reader, path, &err), 0);
+	assert_int_equal(sp_reader_open(&reader, scratch, &err), 0);
 	while ((code = sp_reader_next(&reader, &d, &err)) > 0)
 		;
 	assert_int_equal(code, 0);
@@ -295,18 +294,6 @@ static void test_always_bytes(void **state)
 	}
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	return temp_path_make(path, sizeof(path));
-}
-
-static int end(void **state)
-{
-	(void)state;
-	return unlink(path);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -322,5 +309,5 @@ int main(void)
 		cmocka_unit_test(test_always_bytes),
 	};
 
-	return cmocka_run_group_tests(tests, begin, end);
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }
