@@ -373,7 +373,7 @@ static void test_encoder(void **state)
 	static const char *const names[] = {"clean.sprof", "killed.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1, GOLDEN, names, 2);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
 static int begin(void **state)

@@ -200,7 +200,7 @@ static void test_encoder(void **state)
 	static const char *const names[] = {"exit.sprof", "killed.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1_LIVE, GOLDEN, names, 2);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
 static int begin(void **state)

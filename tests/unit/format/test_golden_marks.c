@@ -72,7 +72,7 @@ static void test_encoder(void **state)
 	static const char *const names[] = {"killed.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1_MARKS, GOLDEN, names, 1);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
 int main(void)

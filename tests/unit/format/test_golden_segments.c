@@ -137,7 +137,7 @@ static void test_encoder(void **state)
 	static const char *const names[] = {"bounded.sprof", "whole.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1_SEGMENTS, GOLDEN, names, 2);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
 int main(void)

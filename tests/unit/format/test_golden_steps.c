@@ -46,7 +46,7 @@ static void test_encoder(void **state)
 	static const char *const names[] = {"steps.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1_STEPS, GOLDEN, names, 1);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
 int main(void)

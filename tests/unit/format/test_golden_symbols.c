@@ -67,7 +67,7 @@ static void test_maker(void **state)
 	static const char *const names[] = {"carried.sprof"};
 
 	(void)state;
-	golden_check_maker(SP_MAKE_V1_SYMBOLS, GOLDEN, names, 1);
+	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
 int main(void)
