@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "model/profile.h"
 #include "support/memfile.h"
 
 /* The cmocka headers come first. */
@@ -54,6 +55,29 @@ static inline void golden_check_maker(const char *maker, const char *golden_dir,
 		unlink(made);
 	}
 	rmdir(dir);
+}
+
+static inline void golden_check_stretches(const struct sp_profile *p,
+					  const struct sp_stretch *want,
+					  size_t n)
+{
+	assert_int_equal(p->n_stretches, n);
+	for (size_t i = 0; i < n; i++) {
+		const struct sp_stretch *s = &p->stretches[i];
+
+		assert_true(s->from_ns == want[i].from_ns);
+		assert_true(s->asked_ns == want[i].asked_ns);
+		assert_true(s->to_ns == want[i].to_ns);
+		assert_string_equal(s->phase, want[i].phase);
+		assert_int_equal(s->period_bytes, want[i].period_bytes);
+		assert_int_equal(s->alloc_bytes, want[i].alloc_bytes);
+		assert_int_equal(s->alloc_objects, want[i].alloc_objects);
+		assert_int_equal(s->unsampled_bytes, want[i].unsampled_bytes);
+		assert_int_equal(s->unsampled_objects,
+				 want[i].unsampled_objects);
+		assert_int_equal(s->discarded_bytes, want[i].discarded_bytes);
+		assert_int_equal(s->slack_bytes, want[i].slack_bytes);
+	}
 }
 
 #endif

@@ -44,22 +44,7 @@ static void test_killed(void **state)
 	assert_int_equal(p->exact_alloc_objects, 950);
 	assert_int_equal(p->unsampled_bytes, 20000);
 	assert_int_equal(p->unsampled_objects, 200);
-	assert_int_equal(p->n_stretches, 4);
-	for (size_t i = 0; i < 4; i++) {
-		const struct sp_stretch *s = &p->stretches[i];
-
-		assert_true(s->from_ns == want[i].from_ns);
-		assert_true(s->asked_ns == want[i].asked_ns);
-		assert_true(s->to_ns == want[i].to_ns);
-		assert_string_equal(s->phase, want[i].phase);
-		assert_int_equal(s->period_bytes, want[i].period_bytes);
-		assert_int_equal(s->alloc_bytes, want[i].alloc_bytes);
-		assert_int_equal(s->alloc_objects, want[i].alloc_objects);
-		assert_int_equal(s->unsampled_bytes, want[i].unsampled_bytes);
-		assert_int_equal(s->unsampled_objects,
-				 want[i].unsampled_objects);
-		assert_int_equal(s->slack_bytes, want[i].slack_bytes);
-	}
+	golden_check_stretches(p, want, 4);
 	assert_int_equal(p->n_snapshots, 1);
 	assert_string_equal(p->snapshots[0].name, "warm");
 	assert_int_equal(p->snapshots[0].time_ns, 3000);
