@@ -3,16 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/hash.h"
+#include "base/index.h"
 
 void sp_living_init(struct sp_living *l)
 {
-	*l = (struct sp_living){0};
-	/* Without random numbers the address will do. */
-	if (getrandom(&l->key, sizeof(l->key), GRND_NONBLOCK) != sizeof(l->key))
-		l->key = (uintptr_t)l;
+	*l = (struct sp_living){.key = sp_index_key(l)};
 }
 
 /* Neighbours in id, which live at the same time, are neighbours here. */

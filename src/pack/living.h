@@ -24,7 +24,8 @@ struct sp_living_sample {
 	uint32_t object;
 };
 
-/* Open addressing. */
+/* Open addressing of its own: samples in the cells take fewer instructions than
+ * positions (base/index.h), since each one is put in and taken out. */
 struct sp_living {
 	uint64_t key;
 	struct sp_living_sample *cells;
