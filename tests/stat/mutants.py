@@ -35,6 +35,13 @@ TABLE = "src/stats/table.c"
 ADJUST = "src/stats/adjust.c"
 BOUNDS = "src/stats/bounds.c"
 
+ANALYSIS = "src/report/analysis.c"
+CHECK = "src/compare/check.c"
+BASELINE_CHECK = "src/compare/baseline_check.c"
+MOVED = "src/compare/moved.c"
+NAMES = "src/compare/names.c"
+RENAME = "src/compare/rename.c"
+
 MUTANTS = []
 
 
@@ -303,6 +310,36 @@ mutant("no_tails", COMPARE, "test_totals_with_tails",
        "return both_ways(half);\n\tif (!isfinite(many->log_var))",
        program="tails")
 
+# ---- what unit tests must reject: `program` is theirs, and `by` the test ----
+
+# The end of a class is all that is said of a percentile.
+mutant("percentile_is_a_class_end", ANALYSIS, "test_percentile_limits",
+       "size.lo = class_begin(&a->selection, first);",
+       "size.lo = class_end(&a->selection, last);", program="test_analysis")
+# What was not sampled passes every limit.
+mutant("unsampled_passes", CHECK, "test_sampling_was_off",
+       "(doubt_unsampled(c, f) || doubt_incomplete(c, f))",
+       "(false || doubt_incomplete(c, f))", program="test_check")
+# A limit whose pattern is a slip of the pen is kept.
+mutant("pattern_of_nothing", CHECK, "test_pattern_of_nothing",
+       "if (!limit->pattern || !n || can->doubtful",
+       "if (limit->pattern || !n || can->doubtful", program="test_check")
+# A baseline may have more samples than allocations.
+mutant("any_sum", BASELINE_CHECK, "test_refusals",
+       "if (size <= bytes && samples <= (double)alloc_objects &&",
+       "if (size >= 0 ||", program="test_baseline")
+# A function that is inlined on one side is new, and a regression.
+mutant("inlining_is_new", MOVED, "test_other_inlining",
+       "if (is_own[frame] && d + 1 < depth &&",
+       "if (false && d + 1 < depth &&", program="test_check_names")
+# Functions without a name on one side are gone, and new.
+mutant("missing_names_are_gone", NAMES, "test_names_are_missing",
+       "l.is_mixed[m] = is_mixed(&l, m);",
+       "l.is_mixed[m] = false;", program="test_check_names")
+# A lambda whose number is another is another function.
+mutant("lambdas_by_number", RENAME, "test_lambdas_with_other_numbers",
+       "*to++ = '*';", "*to++ = c[mark];", program="test_check_names")
+
 # Built like the others, and the judge must complain about both: one changes
 # nothing, so that it is accepted; one does not apply.
 CONTROLS = [
@@ -344,9 +381,17 @@ def judge(root, binaries, m):
     n = read(root, m.path).count(m.text)
     if n != 1:
         return f"its text occurs {n} times in {m.path}"
-    run = subprocess.run([os.path.join(binaries, "mutant_" + m.name), m.by],
-                         stdout=subprocess.PIPE, text=True, check=False)
-    rejections = [l for l in run.stdout.splitlines() if l.startswith("!")]
+    is_unit = m.program.startswith("test_")
+    run = subprocess.run([os.path.join(binaries, "mutant_" + m.name),
+                          *([] if is_unit else [m.by])],
+                         stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT if is_unit else None,
+                         text=True, errors="replace", check=False)
+    sign = f"[  FAILED  ] {m.by}" if is_unit else "!"
+    rejections = [l for l in run.stdout.splitlines() if l.startswith(sign)]
+    if is_unit:
+        print(f"{m.name} ({m.by}):", *rejections[:1], sep="\n    ")
+        return None if run.returncode and rejections else "it was accepted"
     print(f"{m.name} ({m.by}):", *rejections, sep="\n    ")
     if run.returncode == 0:
         return "it was accepted"
