@@ -16,7 +16,8 @@ import unittest
 import harness
 
 CONFIG_DEF = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__)))), "src", "agent", "config.def")
+    os.path.abspath(__file__)))), "src", "agent", "event",
+    "config.def")
 
 NOBODY = 65534
 

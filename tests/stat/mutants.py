@@ -228,7 +228,7 @@ mutant("no_small_objects", ESTIMATOR, "16 B",
        "const uint64_t z = smallest.bytes, r = acc->period_bytes;",
        "const uint64_t r = acc->period_bytes, z = r;", program="coverage")
 # Objects of 1 to 16 bytes are all taken for 16.
-mutant("tiny_are_large", ESTIMATE, "1 B and 4 KiB",
+mutant("tiny_are_large", BOUNDS, "1 B and 4 KiB",
        "is_tiny ? (struct sp_smallest){1, 0}",
        "is_tiny ? (struct sp_smallest){16, 0}", program="coverage")
 # What is smaller than the phantom is forgotten.
