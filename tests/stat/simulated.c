@@ -25,8 +25,8 @@
  * Power of the short form, at 250 intervals: 0.80 instead of 0.95 is rejected
  * with probability 0.98; of the full form, at 5000: 0.93 with 0.98.
  *
- * Prints a line for each; tests/study/run makes the tables of docs/studies.md
- * of them.
+ * Prints a line for each; tests/study/run makes of them the tables of
+ * docs/statistics.md.
  */
 #include "simulated.h"
 

@@ -56,7 +56,7 @@
 #define RUNS  5
 
 static unsigned int pairs = 300;
-static bool is_long; /* that was asked for: rows of docs/studies.md, too */
+static bool is_long; /* that was asked for: rows of docs/statistics.md, too */
 
 /* What a program does: objects of each function, of one size each. */
 struct program {
@@ -322,7 +322,7 @@ static void test_unlike_noise(void **state)
 }
 
 /* Noise that is alike is learnt from all: a function that doubles is found.
- * Noise that is not, and fewer runs, hide it; how much is for docs/studies.md.
+ * Noise that is not, and fewer runs, hide it; docs/statistics.md says how much.
  */
 static void test_power_with_noise(void **state)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What tests/stat/simulated counts, as tables of docs/studies.md."""
+"""What tests/stat/simulated counts, as tables of docs/statistics.md."""
 
 import collections
 import os
