@@ -239,7 +239,7 @@ class Profile:
 
     def _symbol(self, p):
         frame = (p.varint(0, ID_MAX), p.varint())
-        lines = [(p.varint(), p.varint(), p.varint(), p.varint(0, ID_MAX))
+        lines = [(p.varint(), *(p.varint(0, ID_MAX) for _ in range(3)))
                  for _ in range(p.varint(1, 64))]
         lines = [(flags, self.texts.get(function), self.texts.get(file), line)
                  for flags, function, file, line in lines]
