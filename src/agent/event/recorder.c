@@ -416,14 +416,16 @@ static void follow(struct sp_lane *lane, const struct sp_event *event,
 		   const struct sp_live *live, struct sp_record *r,
 		   uint32_t segment)
 {
+	struct sp_liveset_place place;
+
 	insert(event->p, live);
 	if (sp_ring_segment() == segment)
 		return;
 	r->u.sample.is_again = true;
-	if (append_sample(lane, event->frame, r, &segment))
-		sp_liveset_carried(event->p, live->id, segment);
-	else
+	if (!append_sample(lane, event->frame, r, &segment))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+	else if (sp_liveset_is_missing(event->p, live->id, segment, &place))
+		sp_liveset_carried(&place, segment);
 }
 
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)

@@ -131,7 +131,8 @@ static bool next_chunk(struct pass *p)
 
 /* Into the next segment; false: not now. */
 static bool carry_sample(struct sp_lane *lane, uint32_t from,
-			 struct sp_record *r)
+			 struct sp_record *r,
+			 const struct sp_liveset_place *place)
 {
 	struct sp_record_sample *sample = &r->u.sample;
 	const uint64_t stack = sample->stack;
@@ -139,8 +140,7 @@ static bool carry_sample(struct sp_lane *lane, uint32_t from,
 	sample->is_again = true;
 	if (sp_stacktab_carry(lane, from, &sample->stack) &&
 	    sp_chunks_append_to(lane, r, from + 1, true)) {
-		sp_liveset_carried((const void *)(uintptr_t)sample->address,
-				   sample->id, from + 1);
+		sp_liveset_carried(place, from + 1);
 		if (stack && !sample->stack)
 			sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
 		return true;
@@ -160,13 +160,14 @@ static bool carry_some(struct pass *p, struct sp_lane *lane,
 	const uint8_t *chunk = sp_chunks_read(p->chunk, p->segment, &bytes);
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 	struct sp_chunk_state state = p->state;
+	struct sp_liveset_place place;
 
 	while (chunk && sp_scan_sample(&state, chunk, bytes, &offset, records,
 				       &r.u.sample)) {
 		if (sp_liveset_is_missing(
 			    (const void *)(uintptr_t)r.u.sample.address,
-			    r.u.sample.id, p->segment + 1) &&
-		    !carry_sample(lane, p->segment, &r))
+			    r.u.sample.id, p->segment + 1, &place) &&
+		    !carry_sample(lane, p->segment, &r, &place))
 			return false;
 		p->state = state;
 		p->offset = offset;

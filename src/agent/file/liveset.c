@@ -513,24 +513,22 @@ static uint64_t mark_of(uint32_t segment)
 	return 1 + segment % CARRIED;
 }
 
-bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment)
+bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
+			   struct sp_liveset_place *ret)
 {
-	uint64_t said;
-
-	return find((uintptr_t)p, id, &said) &&
-	       said >> CARRIED_SHIFT != mark_of(segment);
+	ret->word = find((uintptr_t)p, id, &ret->said);
+	return ret->word && ret->said >> CARRIED_SHIFT != mark_of(segment);
 }
 
-void sp_liveset_carried(const void *p, uint64_t id, uint32_t segment)
+void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment)
 {
-	uint64_t said, says;
-	word *at;
+	uint64_t said = place->said;
+	const uint64_t below =
+		said << (64 - CARRIED_SHIFT) >> (64 - CARRIED_SHIFT);
 
-	do {
-		at = find((uintptr_t)p, id, &said);
-		says = said << (64 - CARRIED_SHIFT) >> (64 - CARRIED_SHIFT) |
-		       mark_of(segment) << CARRIED_SHIFT;
-	} while (at && !atomic_compare_exchange_weak(at, &said, says));
+	atomic_compare_exchange_strong((word *)place->word, &said,
+				       below | mark_of(segment)
+						       << CARRIED_SHIFT);
 }
 
 void sp_liveset_give_left(void)

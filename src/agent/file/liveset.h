@@ -48,14 +48,22 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
  * Context: sampled, but no system call (filter hits). */
 bool sp_liveset_take(const void *p, struct sp_live *ret);
 
+/* Where the set has a sample, and what it said of it. */
+struct sp_liveset_place {
+	void *word;
+	uint64_t said;
+};
+
 /* Is the object of that sample in the set, and not known to be carried to that
  * segment (carry.c)?  It may have left it by the time of the answer.  Segments
  * are told apart within 31 that follow each other.  Context: sampled. */
-bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment);
+bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
+			   struct sp_liveset_place *ret);
 
-/* The sample is in that segment, too, if it is in the set.  Context: sampled.
- */
-void sp_liveset_carried(const void *p, uint64_t id, uint32_t segment);
+/* The sample that was missing is in that segment now.  Nothing is said if the
+ * object has left meanwhile, or grow() has touched its word: then it may be
+ * carried once more.  Context: sampled. */
+void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment);
 
 /* The calling thread has left an insert or a take for good (inside.h). */
 void sp_liveset_give_left(void);

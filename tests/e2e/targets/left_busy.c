@@ -101,9 +101,9 @@ static NOINLINE void at_depth(struct worker *w, int depth)
 }
 
 /*
- * In step with the others, so that a window of time has something of each;
- * and long enough for segments to begin here.  One that began before may have
- * been left before it had what was alive: no window begins there.
+ * In step with the others, so that a window of time has something of each; and
+ * long enough for segments to turn while nobody leaves: what was carried twice
+ * before must not fill them.
  */
 static NOINLINE void afterwards(struct worker *w)
 {
