@@ -5,8 +5,9 @@
 # runs nothing else.
 
 # What runs, in this order.
-set(scripts special estimate model tree format pair rename comparable flame
-  timeline table changes sizes summary state app)
+set(scripts special estimate strata model tree format shorten pair rename
+  comparable layer colours flame place svg timeline table changes sizes summary
+  state app)
 
 # base64 of the SHA-256 of a text.
 function(policy_hash text result)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TOOLS_COMMANDS_H
-#define SP_TOOLS_COMMANDS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -12,11 +11,15 @@ int run_lab(int argc, char **argv);
 
 /* Those of the launcher. */
 int run_run(int argc, char **argv);
+int run_preload_path(int argc, char **argv);
 int run_ps(int argc, char **argv);
+int run_ls(int argc, char **argv);
 int run_ctl(int argc, char **argv);
 
 extern const struct sp_command_line run_line;
+extern const struct sp_command_line preload_path_line;
 extern const struct sp_command_line ps_line;
+extern const struct sp_command_line ls_line;
 extern const struct sp_command_line ctl_line;
 
 /* Of sampleprof without a command, into struct help_options. */
@@ -26,5 +29,3 @@ struct help_options {
 };
 
 extern const struct sp_command_line help_line;
-
-#endif

@@ -4,13 +4,18 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
 #include "read/load.h"
+#include "text/lines.h"
+#include "text/style.h"
 #include "text/text.h"
+#include "tools/pager.h"
 
 #define PROGRESS_AFTER_NS (1000 * 1000 * 1000)
 #define PROGRESS_EVERY_NS (100 * 1000 * 1000)
@@ -95,6 +100,11 @@ static ssize_t write_output(void *cookie, const char *bytes, size_t n)
 		}
 		if (errno == EINTR)
 			continue;
+		/* Who leaves the pager has seen enough. */
+		if (errno == EPIPE && sp_pager_is_on()) {
+			sp_pager_wait();
+			_exit(EXIT_FINE);
+		}
 		if (errno != EPIPE) {
 			snprintf(error, sizeof(error),
 				 "cannot write to standard output: %s",
@@ -104,6 +114,39 @@ static ssize_t write_output(void *cookie, const char *bytes, size_t n)
 		_exit(EXIT_ERROR);
 	}
 	return (ssize_t)n;
+}
+
+/* Do people see colours in what we write to the terminal?  less does not show
+ * them if its own settings forbid that. */
+static bool has_colours(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+	const char *terminal = getenv("TERM");
+	const char *less = getenv("LESS");
+
+	return (!no_color || !*no_color) && terminal && *terminal &&
+	       strcmp(terminal, "dumb") != 0 &&
+	       (!sp_pager_is_on() || (less && strpbrk(less, "rR")));
+}
+
+struct winsize sp_console_size(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row ||
+	    !size.ws_col)
+		size = (struct winsize){.ws_row = 24, .ws_col = 80};
+	return size;
+}
+
+void sp_console_begin_page(bool wants_pager)
+{
+	if (!isatty(STDOUT_FILENO))
+		return;
+	sp_lines_set_terminal(sp_console_size().ws_col);
+	if (wants_pager)
+		sp_pager_start();
+	sp_style_set_colours(has_colours());
 }
 
 FILE *sp_console_open(void)
@@ -121,8 +164,10 @@ int sp_console_close(FILE *out)
 	char error[256];
 
 	fclose(out);
-	if (close(STDOUT_FILENO) == 0)
+	if (close(STDOUT_FILENO) == 0) {
+		sp_pager_wait();
 		return EXIT_FINE;
+	}
 	snprintf(error, sizeof(error), "cannot write to standard output: %s",
 		 strerror(errno));
 	return sp_console_fail(error);
@@ -142,6 +187,72 @@ int sp_console_print_help(const struct sp_command_line *line)
 
 	sp_arguments_print_help(out, line, program);
 	return sp_console_close(out);
+}
+
+unsigned int sp_console_width(void)
+{
+	struct winsize size = {0};
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_col)
+		return 80;
+	return size.ws_col;
+}
+
+/* Length of a character of UTF-8, which is taken to be one column wide. */
+static size_t char_bytes(const char *text)
+{
+	size_t n = 1;
+
+	while (((unsigned char)text[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+/* The columns that it takes, at most `columns`. */
+static unsigned int print_cut(FILE *out, const char *text, unsigned int columns)
+{
+	size_t at = 0, end = 0;
+	unsigned int n;
+
+	for (n = 0; text[at] && n < columns; n++) {
+		at += char_bytes(text + at);
+		if (n + 4 == columns)
+			end = at;
+	}
+	if (text[at])
+		fprintf(out, "%.*s...", (int)end, text);
+	else
+		fputs(text, out);
+	return n;
+}
+
+static unsigned int print_safe(FILE *out, const char *text,
+			       unsigned int columns)
+{
+	unsigned int n = 0;
+	char *shown = NULL;
+	size_t size;
+	FILE *buffer = open_memstream(&shown, &size);
+
+	if (!buffer)
+		return 0;
+	sp_text_print(buffer, text);
+	if (fclose(buffer) == 0)
+		n = print_cut(out, shown, columns);
+	free(shown);
+	return n;
+}
+
+void sp_console_print_cut(FILE *out, const char *text, unsigned int columns)
+{
+	print_safe(out, text, columns);
+}
+
+void sp_console_print_cell(FILE *out, const char *text, unsigned int columns)
+{
+	const unsigned int n = print_safe(out, text, columns);
+
+	fprintf(out, "%*s", (int)(columns - n), "");
 }
 
 int sp_console_finish(void)

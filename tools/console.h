@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TOOLS_CONSOLE_H
-#define SP_TOOLS_CONSOLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 
 #include "base/error.h"
 #include "cli/arguments.h"
@@ -43,11 +43,28 @@ int sp_console_fail_usage(const char *error, const char *command);
  * the process with EXIT_ERROR; what is wrong was said. */
 FILE *sp_console_open(void);
 
+/* A page for people follows: if standard output is a terminal, its width, and
+ * colours unless NO_COLOR or TERM forbid them; through a pager if wanted. */
+void sp_console_begin_page(bool wants_pager);
+
+/* Of the terminal that standard output is; 24 by 80 if it does not say. */
+struct winsize sp_console_size(void);
+
 /* Once, at the end.  Returns EXIT_FINE or EXIT_ERROR. */
 int sp_console_close(FILE *out);
 
 int sp_console_print_version(void);
 int sp_console_print_help(const struct sp_command_line *line);
+
+/* Columns of the terminal that standard output is; 80 if it is none. */
+unsigned int sp_console_width(void);
+
+/* Untrusted text, as sp_text_print() writes it, in at most so many columns
+ * (>= 4): "..." stands for the rest. */
+void sp_console_print_cut(FILE *out, const char *text, unsigned int columns);
+
+/* The same, with spaces up to that column. */
+void sp_console_print_cell(FILE *out, const char *text, unsigned int columns);
 
 /* Is all of stdout written, by those who use that?  An exit code. */
 int sp_console_finish(void);
@@ -65,5 +82,3 @@ void sp_console_erase_progress(void);
 /* Something was drawn on the terminal, without a cursor: the next error shows
  * it again. */
 void sp_console_hold_cursor(void);
-
-#endif

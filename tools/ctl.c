@@ -210,8 +210,8 @@ static int say_queued(const struct sp_target *target, uint64_t number)
 	return EXIT_QUEUED;
 }
 
-static int obey(const struct sp_target *target, const struct sp_order *order,
-		uint64_t timeout_ns)
+static int obey_order(const struct sp_target *target,
+		      const struct sp_order *order, uint64_t timeout_ns)
 {
 	const uint64_t grace_ns = timeout_ns < GRACE_NS ? timeout_ns : GRACE_NS;
 	uint64_t number, time_ns;
@@ -256,13 +256,6 @@ static const struct sp_argument arguments[] = {
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
-static bool is_done(const void *options)
-{
-	const struct ctl_options *o = options;
-
-	return o->help || o->version;
-}
-
 static void describe_orders(FILE *out)
 {
 	fputs("\nCommands:\n"
@@ -291,11 +284,11 @@ const struct sp_command_line ctl_line = {
 	.stops_at_word = true,
 	.listed_word = 2,
 	.word = command_word,
-	.is_done = is_done,
 };
 
 /* `n` words, of which the first is the process. */
-static int control(const char *const *words, size_t n, uint64_t timeout_ns)
+static int control_target(const char *const *words, size_t n,
+			  uint64_t timeout_ns)
 {
 	struct sp_order order = {.name = NULL};
 	struct sp_target target;
@@ -320,7 +313,7 @@ static int control(const char *const *words, size_t n, uint64_t timeout_ns)
 	else if (is_status)
 		r = print_status(&target);
 	else
-		r = obey(&target, &order, timeout_ns);
+		r = obey_order(&target, &order, timeout_ns);
 	sp_target_close(&target);
 	return r;
 }
@@ -339,5 +332,5 @@ int run_ctl(int argc, char **argv)
 		return sp_console_print_help(&ctl_line);
 	if (options.version)
 		return sp_console_print_version();
-	return control(words, n, options.timeout_ns);
+	return control_target(words, n, options.timeout_ns);
 }

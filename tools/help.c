@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof help: which commands there are. */
 #include <stddef.h>
+#include <errno.h>
 #include <stdio.h>
 
 #include "cli/commands.h"
+#include "cli/nearest.h"
+#include "cli/options.h"
 #include "tools/commands.h"
 
 static const struct sp_argument arguments[] = {
@@ -11,19 +14,36 @@ static const struct sp_argument arguments[] = {
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
-static bool is_done(const void *options)
-{
-	const struct help_options *o = options;
-
-	return o->help || o->version;
-}
-
 static void describe_commands(FILE *out)
 {
 	fputs("\nRecord:\n", out);
 	sp_command_print_recording(out);
 	fputs("\nRead profiles:\n", out);
 	sp_command_print_reading(out);
+}
+
+/* An option of the report, or nearly one: the command is missing. */
+static int refuse_in_help(const char *name, struct sp_error *err)
+{
+	static const struct sp_argument_group *const groups[] = {
+		&sp_options_question, &sp_options_filter, &sp_options_method,
+		&sp_options_report, &sp_options_symbols};
+	struct sp_nearest own, nearest;
+
+	sp_nearest_init(&own, name);
+	sp_nearest_init(&nearest, name);
+	for (const struct sp_argument *a = arguments; a->name; a++)
+		sp_nearest_try(&own, a->name);
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		for (const struct sp_argument *a = groups[i]->option; a->name;
+		     a++)
+			sp_nearest_try(&nearest, a->name);
+	return sp_nearest_name(&own) || !sp_nearest_name(&nearest)
+		       ? 0
+		       : sp_error_set(err, -EINVAL, NULL,
+				      "the command goes first: did you mean "
+				      "sampleprof report --%s?",
+				      sp_nearest_name(&nearest));
 }
 
 const struct sp_command_line help_line = {
@@ -37,5 +57,5 @@ const struct sp_command_line help_line = {
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "`sampleprof help COMMAND` shows the options of a command.\n",
 	.stops_at_word = true,
-	.is_done = is_done,
+	.refuse = refuse_in_help,
 };

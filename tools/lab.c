@@ -26,8 +26,8 @@ struct output {
 	size_t n; /* traces */
 };
 
-static int check(const struct sp_lab_options *o, struct sp_lab_trace *trace,
-		 struct sp_error *err)
+static int check_options(const struct sp_lab_options *o,
+			 struct sp_lab_trace *trace, struct sp_error *err)
 {
 	if (o->site && sp_lab_trace_look_at(trace, o->site) < 0)
 		return sp_error_set(err, -ENOENT, NULL,
@@ -49,7 +49,7 @@ static int try_all(const struct sp_lab_options *o, struct sp_lab_trace *trace,
 {
 	struct sp_lab_result results[SP_LAB_STRATEGIES];
 	size_t n = 0;
-	int r = check(o, trace, err);
+	int r = check_options(o, trace, err);
 
 	for (const struct sp_lab_strategy *s = sp_lab_strategies;
 	     r >= 0 && s->name; s++) {

@@ -17,19 +17,15 @@ BUILD_PACKAGES=(
 	libpcre2-dev         # filters of the report
 )
 
-# What tools/quickstart profiles, and what its suggestions use.
-# shellcheck disable=SC2034
-DEMO_PACKAGES=(sqlite3 jq man-db)
-
 # To run every test.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(
 	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
 	clang-format-14 shellcheck                          # lints
-	binutils groff-base                                 # lints, installation
+	binutils groff-base man-db jq                       # lints, installation
 	lld                                                 # other linkers
 	libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0    # other allocators
-	redis-server redis-tools python3 perl               # real programs
+	redis-server redis-tools python3 perl sqlite3       # real programs
 	libpython3.11-testsuite                             # Python's own tests
 	libxml2-utils                                       # readers of exports
 	python3-jsonschema python3-yaml make                # of checks, and docs

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof ps: the programs that run under the library. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "control/target.h"
 #include "text/text.h"
@@ -18,48 +21,119 @@ static const struct sp_argument arguments[] = {
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
-static bool is_done(const void *options)
-{
-	const struct ps_options *o = options;
-
-	return o->help || o->version;
-}
-
 const struct sp_command_line ps_line = {
 	.forms = "ps",
-	.about = "Process id, command and profile of each process that is "
-		 "being profiled.\n",
+	.about = "Process id, name, command and profile of each process that "
+		 "is being profiled,\n"
+		 "as the process calls itself now.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
-	.is_done = is_done,
 };
 
-static void print_command(uint64_t pid)
-{
-	char path[64], text[512];
+struct process {
+	uint64_t pid;
+	char name[32]; /* the kernel's, which a program may change */
+	char *command; /* what is there of its arguments by now */
+	char *profile;
+};
+
+struct processes {
+	struct process *list;
 	size_t n;
+	bool is_short; /* of memory */
+};
+
+/* Of /proc/PID/FILE, with spaces for zero bytes; "" if that is not to be read.
+ */
+static void read_proc(uint64_t pid, const char *file, char *text, size_t size)
+{
+	char path[64];
+	size_t n = 0;
 	FILE *in;
 
-	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/cmdline", pid);
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/%s", pid, file);
 	in = fopen(path, "re");
-	n = in ? fread(text, 1, sizeof(text) - 1, in) : 0;
-	if (in)
+	if (in) {
+		n = fread(text, 1, size - 1, in);
 		fclose(in);
-	for (size_t i = 0; i + 1 < n; i++)
+	}
+	while (n && (!text[n - 1] || text[n - 1] == '\n'))
+		n--;
+	for (size_t i = 0; i < n; i++)
 		if (!text[i])
 			text[i] = ' ';
 	text[n] = '\0';
-	sp_text_print(stdout, text);
 }
 
-static void print_target(void *arg, const struct sp_target *target)
+/* The columns are for what differs. */
+static const char *without_directory(const char *command)
 {
-	(void)arg;
-	printf("%8" PRIu64 "  ", target->pid);
-	print_command(target->pid);
-	fputs("  ", stdout);
-	sp_text_print(stdout, target->path);
-	putchar('\n');
+	const char *at = command + strcspn(command, " ");
+
+	while (at > command && at[-1] != '/')
+		at--;
+	return at;
+}
+
+static void add_process(void *arg, const struct sp_target *target)
+{
+	struct processes *all = arg;
+	struct process *grown =
+		realloc(all->list, (all->n + 1) * sizeof(*grown));
+	char command[512];
+	struct process *p;
+
+	if (!grown) {
+		all->is_short = true;
+		return;
+	}
+	all->list = grown;
+	p = &grown[all->n++];
+	p->pid = target->pid;
+	read_proc(p->pid, "comm", p->name, sizeof(p->name));
+	read_proc(p->pid, "cmdline", command, sizeof(command));
+	p->command = strdup(without_directory(command));
+	p->profile = strdup(target->path);
+	all->is_short |= !p->command || !p->profile;
+}
+
+#define NAME_COLUMNS    15u
+#define COMMAND_COLUMNS 24u
+
+/* Profiles are what is copied from here, so they are never cut. */
+static void print_processes(const struct processes *all)
+{
+	printf("%7s  %-*s  %-*s  %s\n", "pid", (int)NAME_COLUMNS, "name",
+	       (int)COMMAND_COLUMNS, "command", "profile");
+	for (size_t i = 0; i < all->n; i++) {
+		const struct process *p = &all->list[i];
+
+		printf("%7" PRIu64 "  ", p->pid);
+		sp_console_print_cell(stdout, p->name, NAME_COLUMNS);
+		fputs("  ", stdout);
+		sp_console_print_cell(stdout, p->command, COMMAND_COLUMNS);
+		fputs("  ", stdout);
+		sp_text_print(stdout, p->profile);
+		putchar('\n');
+	}
+}
+
+static int list_processes(void)
+{
+	struct processes all = {.n = 0};
+	struct sp_error err;
+	int r = sp_target_list(add_process, &all, &err);
+
+	if (r >= 0 && all.is_short)
+		r = sp_error_set(&err, -ENOMEM, NULL, "not enough memory");
+	if (r >= 0)
+		print_processes(&all);
+	for (size_t i = 0; i < all.n; i++) {
+		free(all.list[i].command);
+		free(all.list[i].profile);
+	}
+	free(all.list);
+	return r < 0 ? sp_console_fail_with(&err) : sp_console_finish();
 }
 
 int run_ps(int argc, char **argv)
@@ -78,8 +152,5 @@ int run_ps(int argc, char **argv)
 		return sp_console_print_version();
 	if (n)
 		return sp_console_fail_usage("ps has no arguments", "ps");
-	printf("%8s  %s  %s\n", "pid", "command", "profile");
-	if (sp_target_list(print_target, NULL, &err) < 0)
-		return sp_console_fail_with(&err);
-	return sp_console_finish();
+	return list_processes();
 }

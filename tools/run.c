@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof run: a program under the library, and what was recorded. */
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,16 +11,19 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/parse.h"
+#include "cli/commands.h"
 #include "control/files.h"
 #include "control/launch.h"
+#include "control/target.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "report/analysis.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
+#include "tools/recordings.h"
 
 #define PROGRAM "sampleprof"
 
@@ -31,6 +36,16 @@ enum {
 /* Of an executable, as the agent takes it. */
 #define FOLLOW_MAX 255
 
+/* Of the value of SAMPLEPROF_RUN, with the 0 behind it. */
+#define RUN_BYTES 33
+
+/* Processes that the summary names. */
+#define LARGEST 3
+
+/* A build of many files leaves thousands of profiles, and each takes some
+ * tenths of a second: the largest are those that are read. */
+#define SYMBOLIZED_MAX 16u
+
 /* NULL: not given, so the environment decides. */
 struct run_options {
 	const char *period;
@@ -38,6 +53,8 @@ struct run_options {
 	const char *out;
 	const char *follow;
 	bool off;
+	bool python;
+	bool no_symbols;
 	bool quiet;
 	bool help;    /* asked for; nothing else counts */
 	bool version; /* likewise */
@@ -95,6 +112,13 @@ static const struct sp_argument arguments[] = {
 	 "starts (default), itself alone, or those of programs\n"
 	 "with that name"},
 	FLAG("off", off, "sample nothing until ctl PID start"),
+	FLAG("python", python,
+	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
+	     "from Python 3.12 on, the names of its functions\n"
+	     "(PYTHONPERFSUPPORT=1)"),
+	FLAG("no-symbols", no_symbols,
+	     "do not put the names of functions into the profiles at\n"
+	     "the end"),
 	FLAG("quiet", quiet, "say nothing at the end"),
 	SP_ARGUMENTS_ABOUT(struct run_options),
 };
@@ -112,24 +136,19 @@ static const struct sp_argument_values values[] = {{"follow", follow_word},
 static const struct sp_argument_group group = {"How to record", arguments,
 					       values};
 
-static bool is_done(const void *options)
-{
-	const struct run_options *o = options;
-
-	return o->help || o->version;
-}
-
 const struct sp_command_line run_line = {
 	.forms = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
-	.about = "Run a program under the heap profiler: set LD_PRELOAD, pass "
-		 "signals and the\n"
-		 "exit status on, say at the end what was recorded.\n",
+	.about =
+		"Run a program under the heap profiler: set LD_PRELOAD, pass "
+		"signals and the\n"
+		"exit status on, say at the end what was recorded, and put the "
+		"names of functions\n"
+		"into the profiles.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: that of the program; 2 usage, 126 if it cannot "
 		  "be run or profiled,\n"
 		  "127 if it was not found.\n",
 	.stops_at_word = true,
-	.is_done = is_done,
 };
 
 static bool set(const char *name, const char *value)
@@ -144,7 +163,9 @@ static bool export_settings(const struct run_options *o)
 	       (!o->rate || set("SAMPLEPROF_RATE", o->rate)) &&
 	       (!o->out || set("SAMPLEPROF_OUT", o->out)) &&
 	       (!o->follow || set("SAMPLEPROF_FOLLOW", o->follow)) &&
-	       (!o->off || set("SAMPLEPROF_START", "off"));
+	       (!o->off || set("SAMPLEPROF_START", "off")) &&
+	       (!o->python || (set("PYTHONMALLOC", "malloc") &&
+			       set("PYTHONPERFSUPPORT", "1")));
 }
 
 static int preload(struct sp_error *err)
@@ -165,11 +186,16 @@ static int preload(struct sp_error *err)
 	return r;
 }
 
-static void print_figures(const struct sp_analysis *a)
+static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
 
-	fprintf(stderr, PROGRAM ": %s%s in %s allocation%s, exact; %s sample%s",
+	fputs(PROGRAM ": ", stderr);
+	if (program) {
+		sp_text_print(stderr, program);
+		fputs(": ", stderr);
+	}
+	fprintf(stderr, "%s%s in %s allocation%s, exact; %s sample%s",
 		sp_profile_is_exact(p) ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
@@ -194,34 +220,109 @@ static void print_figures(const struct sp_analysis *a)
 	putc('\n', stderr);
 }
 
-/* Three lines: exact totals, the live heap, what to do next. */
-static int summarize(const struct sp_files *files)
+/* The three largest, where there are several. */
+static void print_largest(const struct recordings *all)
 {
+	if (all->n == 1)
+		return;
+	fprintf(stderr, PROGRAM ": %zu processes were recorded; the largest:\n",
+		all->n);
+	for (size_t i = 0; i < all->n && i < LARGEST; i++) {
+		const struct recording *r = &all->list[i];
+
+		fprintf(stderr, PROGRAM ": %12s  ",
+			sp_text_bytes((double)r->alloc_bytes).text);
+		sp_text_print(stderr, r->program);
+		fputs("  ", stderr);
+		sp_text_print(stderr, r->path);
+		putc('\n', stderr);
+	}
+}
+
+static void print_next(const struct recordings *all, const char *dir)
+{
+	fputs(PROGRAM ": next: " PROGRAM " report ", stderr);
+	sp_text_print(stderr, all->list[0].path);
+	if (all->n > LARGEST) {
+		fputs("\n" PROGRAM ": all of them: " PROGRAM " ls ", stderr);
+		sp_text_print(stderr, *dir ? dir : ".");
+	}
+	putc('\n', stderr);
+}
+
+/* Exact totals, the live heap, what to do next: of the process that allocated
+ * most. */
+static int summarize(const struct recordings *all, const char *dir)
+{
+	const struct recording *most = &all->list[0];
 	struct sp_analysis *analysis;
-	struct sp_question question;
 	struct sp_profile *profile;
 	struct sp_error err;
-	int r = sp_profile_load(files->path, NULL, NULL, &profile, &err);
+	int r = recordings_analyse(most->path, &profile, &analysis, &err);
 
 	if (r < 0)
 		return sp_console_fail_with(&err);
-	sp_question_init(&question);
-	r = sp_analysis_new(profile, &question, SP_VIEW_ALLOC, &analysis, &err);
-	if (r < 0) {
-		sp_profile_free(profile);
-		return sp_console_fail_with(&err);
-	}
-	print_figures(analysis);
-	fputs(PROGRAM ": next: " PROGRAM " report ", stderr);
-	sp_text_print(stderr, files->path);
-	if (files->others)
-		fprintf(stderr,
-			"    (%zu more profile%s of this time are beside it)",
-			files->others, files->others == 1 ? "" : "s");
-	putc('\n', stderr);
+	print_largest(all);
+	print_figures(analysis, all->n > 1 ? most->program : NULL);
+	print_next(all, dir);
 	sp_analysis_free(analysis);
 	sp_profile_free(profile);
 	return 0;
+}
+
+/* ---- names ---- */
+
+static bool symbolize(char *program, char *path)
+{
+	static char command[] = "symbolize", option[] = "-o";
+	char *argv[] = {program, command, path, option, path, NULL};
+	struct sp_error err;
+	int status = 0;
+	pid_t pid;
+
+	if (sp_launch_run(argv, &pid, &status, &err) < 0)
+		sp_console_fail_with(&err);
+	else if (status == 0)
+		return true;
+	fputs(PROGRAM ": names were not added to ", stderr);
+	sp_text_print(stderr, path);
+	putc('\n', stderr);
+	return false;
+}
+
+/* May the file be replaced?  Its process is `ours`, or has said its last word,
+ * or nobody has it mapped. */
+static bool is_over(const struct recording *r, pid_t ours)
+{
+	return r->end == SP_PROFILE_END_CLEAN ||
+	       r->end == SP_PROFILE_END_EXEC || r->pid == (uint64_t)ours ||
+	       !sp_target_is_written(r->path);
+}
+
+/*
+ * Names go into the files while the programs are as they ran: a rebuild,
+ * another machine or the end of a container would lose them.  The first that
+ * fails is the last: the others would as well.
+ */
+static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet)
+{
+	char program[SP_LAUNCH_PATH_MAX];
+	const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct sp_error err;
+	bool is_fine = sp_launch_beside(SP_COMMAND_OFFLINE, program, &err) >= 0;
+
+	/* What the program writes is all that standard output has. */
+	if (nowhere >= 0)
+		dup2(nowhere, STDOUT_FILENO);
+	for (size_t i = 0; is_fine && i < all->n && i < SYMBOLIZED_MAX; i++)
+		if (is_over(&all->list[i], ours))
+			is_fine = symbolize(program, all->list[i].path);
+	if (is_fine && all->n > SYMBOLIZED_MAX && !is_quiet)
+		fprintf(stderr,
+			PROGRAM ": the %u largest have names; for another: "
+				"sampleprof symbolize FILE -o FILE\n",
+			SYMBOLIZED_MAX);
+	close(nowhere);
 }
 
 /* End as the program did. */
@@ -250,13 +351,51 @@ static int fail_run(const struct sp_error *err, int r)
 	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
-static int run_program(char **argv, bool is_quiet)
+/* What the program and its children have left. */
+static void take_stock(const struct run_options *o, const char *run,
+		       uint64_t since, pid_t pid)
 {
-	char path[SP_LAUNCH_PATH_MAX];
-	struct sp_files files;
+	char dir[SP_LAUNCH_PATH_MAX];
+	struct recordings all;
+	struct sp_error err;
+
+	if (!sp_files_directory(getenv("SAMPLEPROF_OUT"), dir)) {
+		if (!o->quiet)
+			fputs(PROGRAM ": the profiles are where --out says; "
+				      "next: " PROGRAM " report FILE\n",
+			      stderr);
+		return;
+	}
+	if (recordings_find(dir, since, run, &all, &err) < 0) {
+		sp_console_fail_with(&err);
+		return;
+	}
+	if (all.n)
+		qsort(all.list, all.n, sizeof(*all.list), recordings_by_bytes);
+	if (!all.n && !o->quiet)
+		fputs(PROGRAM ": no profile of the program was found\n",
+		      stderr);
+	if (all.n && !o->quiet)
+		summarize(&all, dir);
+	if (all.n && !o->no_symbols)
+		add_symbols(&all, pid, o->quiet);
+	recordings_free(&all);
+}
+
+/* A name for this run: no other process has it. */
+static bool name_run(char run[RUN_BYTES], uint64_t since)
+{
+	snprintf(run, RUN_BYTES, "%ld-%" PRIx64, (long)getpid(), since);
+	return set("SAMPLEPROF_RUN", run);
+}
+
+static int run_program(char **argv, const struct run_options *o)
+{
+	char path[SP_LAUNCH_PATH_MAX], run[RUN_BYTES];
+	const char *before = getenv("LD_PRELOAD");
+	const uint64_t since = unix_ns();
 	struct sp_error err;
 	const char *note;
-	uint64_t since;
 	int r, status = 0;
 	pid_t pid = 0;
 
@@ -265,21 +404,22 @@ static int run_program(char **argv, bool is_quiet)
 		return fail_run(&err, r);
 	if (note)
 		fprintf(stderr, PROGRAM ": %s\n", note);
+	if (sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
+		return fail_run(&err, -ENOEXEC);
+	if (!name_run(run, since))
+		return sp_console_fail("not enough memory");
+	before = before ? strdup(before) : NULL;
 	if (preload(&err) < 0)
 		return fail_run(&err, -ENOEXEC);
-	since = unix_ns();
 	r = sp_launch_run(argv, &pid, &status, &err);
 	if (r < 0)
 		return fail_run(&err, r);
-	if (!is_quiet) {
-		sp_files_find(&files, getenv("SAMPLEPROF_OUT"), (uint64_t)pid,
-			      since);
-		if (*files.path)
-			summarize(&files);
-		else
-			fputs(PROGRAM ": no profile of the program was found\n",
-			      stderr);
-	}
+	/* What runs from here on is not to be recorded. */
+	if (before)
+		setenv("LD_PRELOAD", before, 1);
+	else
+		unsetenv("LD_PRELOAD");
+	take_stock(o, run, since, pid);
 	return end_as(status);
 }
 
@@ -301,5 +441,9 @@ int run_run(int argc, char **argv)
 		return sp_console_fail_usage("run needs a program", "run");
 	if (!export_settings(&options))
 		return sp_console_fail("not enough memory");
-	return run_program(argv + argc - n, options.quiet);
+	if (options.python && !options.quiet)
+		fputs(PROGRAM ": PYTHONMALLOC=malloc PYTHONPERFSUPPORT=1 are "
+			      "set for the program\n",
+		      stderr);
+	return run_program(argv + argc - n, &options);
 }

@@ -25,6 +25,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "read/merge.h"
+#include "text/lines.h"
 #include "text/output.h"
 #include "text/screen.h"
 #include "text/text.h"
@@ -37,8 +38,8 @@ struct work {
 	const struct sp_export_request *export;
 };
 
-static int load(const struct work *work, sp_progress_fn *fn,
-		struct sp_profile **ret_profile, struct sp_error *err)
+static int load_profile(const struct work *work, sp_progress_fn *fn,
+			struct sp_profile **ret_profile, struct sp_error *err)
 {
 	const struct sp_options *o = work->options;
 	struct sp_load_needs needs;
@@ -64,8 +65,8 @@ static int write_work(FILE *out, const struct sp_profile *profile,
 }
 
 /* Into `out`; *ret_end, how the process ended, if it could be read. */
-static int make(const struct work *work, FILE *out,
-		enum sp_profile_end *ret_end)
+static int make_report(const struct work *work, FILE *out,
+		       enum sp_profile_end *ret_end)
 {
 	sp_progress_fn *fn = sp_console_progress_fn();
 	struct sp_profile *profile;
@@ -73,7 +74,7 @@ static int make(const struct work *work, FILE *out,
 	int code = EXIT_FINE;
 
 	sp_console_begin_progress("reading");
-	if (load(work, fn, &profile, &err) < 0)
+	if (load_profile(work, fn, &profile, &err) < 0)
 		return sp_console_fail_with(&err);
 	sp_console_go_on("symbolizing");
 	/* The error may borrow from the profile: tell before it goes. */
@@ -88,7 +89,7 @@ static int print_once(const struct work *work)
 {
 	FILE *out = sp_console_open();
 	enum sp_profile_end end;
-	int code = make(work, out, &end);
+	int code = make_report(work, out, &end);
 	int close_code = sp_console_close(out);
 
 	return code ? code : close_code;
@@ -98,7 +99,7 @@ static int print_once(const struct work *work)
 
 static volatile sig_atomic_t is_interrupted;
 
-static void interrupt(int signal_number)
+static void interrupt_watch(int signal_number)
 {
 	(void)signal_number;
 	is_interrupted = 1;
@@ -108,7 +109,7 @@ static void interrupt(int signal_number)
  * sleep with. */
 static void catch_signals(sigset_t *ret_old)
 {
-	struct sigaction action = {.sa_handler = interrupt};
+	struct sigaction action = {.sa_handler = interrupt_watch};
 	sigset_t signals;
 
 	sigemptyset(&signals);
@@ -130,8 +131,8 @@ static void sleep_until_due(uint64_t ns, const sigset_t *mask)
 }
 
 /* The page in memory; NULL, said, if it could not be made. */
-static char *render(const struct sp_options *options,
-		    enum sp_profile_end *ret_end)
+static char *render_report(const struct sp_options *options,
+			   enum sp_profile_end *ret_end)
 {
 	char *text = NULL;
 	size_t size;
@@ -142,7 +143,7 @@ static char *render(const struct sp_options *options,
 		sp_console_fail("not enough memory");
 		return NULL;
 	}
-	code = make(&(struct work){.options = options}, out, ret_end);
+	code = make_report(&(struct work){.options = options}, out, ret_end);
 	if (fclose(out) != 0 && code == EXIT_FINE)
 		code = sp_console_fail("not enough memory");
 	if (code == EXIT_FINE)
@@ -151,19 +152,9 @@ static char *render(const struct sp_options *options,
 	return NULL;
 }
 
-static struct winsize screen_size(void)
+static void draw_screen(FILE *out, const char *text)
 {
-	struct winsize size = {0};
-
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || !size.ws_row ||
-	    !size.ws_col)
-		size = (struct winsize){.ws_row = 24, .ws_col = 80};
-	return size;
-}
-
-static void draw(FILE *out, const char *text)
-{
-	const struct winsize size = screen_size();
+	const struct winsize size = sp_console_size();
 
 	fputs("\033[?25l", out);
 	sp_screen_draw(out, text, size.ws_row, size.ws_col);
@@ -172,7 +163,7 @@ static void draw(FILE *out, const char *text)
 }
 
 /* Leave a whole page behind, below an empty screen. */
-static void restore(FILE *out, const char *text)
+static void restore_screen(FILE *out, const char *text)
 {
 	fputs("\033[H\033[J\033[?25h", out);
 	fputs(text, out);
@@ -183,7 +174,7 @@ static void restore(FILE *out, const char *text)
  * Into a pipe or file go all of them, with a form feed in between.  The end of
  * the process ends it too.
  */
-static int watch(struct sp_options *options)
+static int watch_profile(struct sp_options *options)
 {
 	const bool is_screen = isatty(STDOUT_FILENO);
 	enum sp_profile_end end = SP_PROFILE_END_RUNNING;
@@ -198,13 +189,13 @@ static int watch(struct sp_options *options)
 
 		free(text);
 		if (is_screen)
-			options->columns = screen_size().ws_col;
-		text = render(options, &end);
+			sp_lines_set_terminal(sp_console_size().ws_col);
+		text = render_report(options, &end);
 		if (!text)
 			break;
 		if (is_screen) {
 			if (end == SP_PROFILE_END_RUNNING)
-				draw(out, text);
+				draw_screen(out, text);
 		} else {
 			fprintf(out, "%s%s", is_first ? "" : "\f", text);
 			fflush(out);
@@ -213,7 +204,7 @@ static int watch(struct sp_options *options)
 			sleep_until_due(options->watch_ns, &mask);
 	}
 	if (is_screen && text)
-		restore(out, text);
+		restore_screen(out, text);
 	code = sp_console_close(out);
 	if (!text)
 		code = EXIT_ERROR;
@@ -232,7 +223,8 @@ static int export_to_file(const struct sp_export_request *request)
 
 	if (sp_output_open(request->output, &output, &err) < 0)
 		return sp_console_fail_with(&err);
-	code = make(&(struct work){.export = request}, output->stream, &end);
+	code = make_report(&(struct work){.export = request}, output->stream,
+			   &end);
 	if (code) {
 		sp_output_abandon(output);
 		return code;
@@ -294,7 +286,7 @@ static int run_symbolize(int argc, char **argv)
 
 /* ---- which period ---- */
 
-static int advise(FILE *out, const struct sp_advise_options *options)
+static int advise_period(FILE *out, const struct sp_advise_options *options)
 {
 	sp_progress_fn *fn = sp_console_progress_fn();
 	const struct sp_load_needs needs = {0};
@@ -334,7 +326,7 @@ static int run_advise(int argc, char **argv)
 		return sp_console_print_version();
 	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
 	out = sp_console_open();
-	code = advise(out, &options);
+	code = advise_period(out, &options);
 	close_code = sp_console_close(out);
 	return close_code ? close_code : code;
 }
@@ -364,9 +356,12 @@ static int end_output(FILE *out, int r, const struct sp_error *err)
 
 static int compare_once(const struct sp_gate_options *options)
 {
-	FILE *out = sp_console_open();
 	struct sp_error err;
+	FILE *out;
 
+	if (!options->json && !options->csv)
+		sp_console_begin_page(!options->no_pager);
+	out = sp_console_open();
 	sp_text_set_ascii(!sp_console_is_utf8() && !options->json &&
 			  !options->csv);
 	return end_output(out, sp_gate_diff(out, options, &err), &err);
@@ -474,6 +469,28 @@ static int fail_late(const char *command)
 	return sp_console_fail_usage(error, "report");
 }
 
+/* A word that is neither a file nor a command is more likely the latter,
+ * mistyped, if it is near one. */
+static const char *mistyped_command(const struct sp_options *options)
+{
+	const char *word = options->files[0];
+
+	if (options->page != SP_PAGE_REPORT || strpbrk(word, "/.") ||
+	    access(word, F_OK) == 0 || sp_command_find(word))
+		return NULL;
+	return sp_command_nearest(word);
+}
+
+static int fail_mistyped(const char *word, const char *nearest)
+{
+	char error[256];
+
+	snprintf(error, sizeof(error),
+		 "%.80s is no file and no command: did you mean %s?", word,
+		 nearest);
+	return sp_console_fail_usage(error, "");
+}
+
 /* What is wrong may be that the options are those of a command. */
 static int fail_report(const struct sp_error *err, int argc, char **argv)
 {
@@ -502,6 +519,7 @@ static int print_based(const struct sp_options *options)
 static int run_report(int argc, char **argv)
 {
 	struct sp_options options;
+	const char *nearest;
 	struct sp_error err;
 
 	if (sp_options_parse(argc, argv, &options, &err) < 0)
@@ -512,13 +530,17 @@ static int run_report(int argc, char **argv)
 		return sp_console_print_version();
 	if (is_command(options.files[0]))
 		return fail_late(options.files[0]);
+	nearest = mistyped_command(&options);
+	if (nearest)
+		return fail_mistyped(options.files[0], nearest);
 	if (!sp_console_is_utf8())
 		options.ascii = true;
-	if (options.n_base)
-		return print_based(&options);
-	return options.watch_ns
-		       ? watch(&options)
-		       : print_once(&(struct work){.options = &options});
+	if (options.watch_ns)
+		return watch_profile(&options);
+	if (!options.json && !options.csv)
+		sp_console_begin_page(!options.no_pager);
+	return options.n_base ? print_based(&options)
+			      : print_once(&(struct work){.options = &options});
 }
 
 int main(int argc, char **argv)

@@ -18,9 +18,9 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } own_commands[] = {
-	{"run", run_run},
-	{"ps", run_ps},
-	{"ctl", run_ctl},
+	{"run", run_run}, {"preload-path", run_preload_path},
+	{"ps", run_ps},   {"ctl", run_ctl},
+	{"ls", run_ls},
 };
 
 /* The other program, under our name.  argv[0] is of no use but for that. */

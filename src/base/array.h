@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_ARRAY_H
-#define SP_BASE_ARRAY_H
+#pragma once
 
 #include <stddef.h>
 
@@ -9,5 +8,3 @@
  * has `used` elements and room for *room.  0, or -ENOMEM with nothing changed.
  */
 int sp_array_reserve(void **array, size_t *room, size_t used, size_t size);
-
-#endif

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_BLOCKS_H
-#define SP_BASE_BLOCKS_H
+#pragma once
 
 #include <stddef.h>
 
 /*
  * Memory that is freed in one go.  Each piece is an allocation of its own, so
- * that tools which watch the heap see who oversteps one.  Zero-initialise.
+ * that tools which watch the heap see a write beyond its end.  Zero-initialise.
  */
 struct sp_blocks {
 	struct sp_block *first;
@@ -24,5 +23,3 @@ char *sp_blocks_text(struct sp_blocks *blocks, const char *text, size_t n);
 
 /* All of it; `blocks` is empty then. */
 void sp_blocks_free(struct sp_blocks *blocks);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_BYTES_H
-#define SP_BASE_BYTES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ uint8_t sp_slice_u8(struct sp_slice *slice);
 /* n bytes of the slice, borrowed; NULL if there are not as many. */
 const uint8_t *sp_slice_take(struct sp_slice *slice, uint64_t n);
 size_t sp_slice_left(const struct sp_slice *slice);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_ERROR_H
-#define SP_BASE_ERROR_H
+#pragma once
 
 #include <stdarg.h>
 #include <stdbool.h>
@@ -35,5 +34,3 @@ int sp_error_set_at(struct sp_error *err, int code, const char *file,
 
 /* One line "FILE: offset N: FIELD: MESSAGE" into buf, always terminated. */
 void sp_error_describe(const struct sp_error *err, char *buf, uint64_t size);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_HASH_H
-#define SP_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -20,5 +19,3 @@ static inline uint64_t sp_hash_word(uint64_t h, uint64_t word)
 }
 
 uint64_t sp_hash_bytes(uint64_t h, const void *data, size_t n);
-
-#endif

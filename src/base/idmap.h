@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_IDMAP_H
-#define SP_BASE_IDMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ static inline uint32_t sp_idmap_find(const struct sp_idmap *map, uint32_t id)
 int sp_idmap_add(struct sp_idmap *map, uint32_t id, uint32_t index);
 
 void sp_idmap_done(struct sp_idmap *map);
-
-#endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_INDEX_H
-#define SP_BASE_INDEX_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * A hash index: positions in an array of the owner, who hashes and compares its
- * elements.  Open addressing with linear probing; nothing is ever taken out.
- * Zero-initialise.
+ * A hash index: positions in an array of the owner, which hashes and compares
+ * its elements.  Open addressing with linear probing; nothing is ever taken
+ *out. Zero-initialise.
  *
  *	struct sp_index_probe probe;
  *
@@ -88,5 +87,3 @@ void sp_index_done(struct sp_index *index);
 /* A random number for hashes of untrusted data: no file can choose what
  * collides.  Without random numbers the address will do. */
 uint64_t sp_index_key(const void *address);
-
-#endif

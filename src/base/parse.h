@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_PARSE_H
-#define SP_BASE_PARSE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ bool sp_parse_rate(const char *text, uint64_t *ret_per_s);
 /* A decimal number with at most three digits after the point, in thousandths:
  * "99.9" is 99900. */
 bool sp_parse_milli(const char *text, uint64_t *ret_thousandths);
-
-#endif

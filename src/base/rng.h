@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_RNG_H
-#define SP_BASE_RNG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -17,5 +16,3 @@ struct sp_rng {
 void sp_rng_init(struct sp_rng *rng, uint64_t seed, uint64_t stream);
 
 uint64_t sp_rng_next(struct sp_rng *rng);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_BASE_SATURATE_H
-#define SP_BASE_SATURATE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline void sp_raise(uint64_t *most, uint64_t n)
 	if (n > *most)
 		*most = n;
 }
-
-#endif

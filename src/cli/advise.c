@@ -30,8 +30,8 @@ bool sp_advise_can_tell(const struct sp_advice *a)
 
 /* The classes of a tally, each as objects of its mean size.  Into `to`, which
  * has the room. */
-static struct sp_design design_of_tally(const struct sp_tally *tally,
-					struct sp_design_class *to)
+static struct sp_period_model design_of_tally(const struct sp_class_sums *tally,
+					      struct sp_period_model_class *to)
 {
 	size_t n = 0;
 
@@ -43,12 +43,12 @@ static struct sp_design design_of_tally(const struct sp_tally *tally,
 		to[n].objects = acc->est_count;
 		to[n++].size_bytes = fmax(1, acc->est_bytes / acc->est_count);
 	}
-	return (struct sp_design){to, n};
+	return (struct sp_period_model){to, n};
 }
 
 /* The same of exact totals. */
-static struct sp_design design_of_totals(const struct sp_profile *profile,
-					 struct sp_design_class *to)
+static struct sp_period_model design_of_totals(const struct sp_profile *profile,
+					       struct sp_period_model_class *to)
 {
 	size_t n = 0;
 
@@ -61,15 +61,15 @@ static struct sp_design design_of_totals(const struct sp_profile *profile,
 		to[n++].size_bytes =
 			fmax(1, (double)c->bytes / (double)c->objects);
 	}
-	return (struct sp_design){to, n};
+	return (struct sp_period_model){to, n};
 }
 
 /* The period that gives the error, if there were `share` times as many such
  * objects. */
 static double period_for(const struct sp_advice *a,
-			 const struct sp_design *sizes, double share)
+			 const struct sp_period_model *sizes, double share)
 {
-	return sp_design_period_for_error(
+	return sp_period_model_period_for_error(
 		sizes, a->options->error * sqrt(share), SP_ADVISE_CONFIDENCE);
 }
 
@@ -90,8 +90,8 @@ static void tell_site(const struct sp_advice *a, struct sp_advise_site *site)
 		(site->samples >= SP_ADVISE_SITE_SAMPLES && site->bytes.lo > 0);
 	if (!site->can_tell)
 		return;
-	site->error = sp_design_error(&site->sizes, (double)a->period_bytes,
-				      SP_ADVISE_CONFIDENCE);
+	site->error = sp_period_model_error(
+		&site->sizes, (double)a->period_bytes, SP_ADVISE_CONFIDENCE);
 	site->period.value = period_for(a, &site->sizes, 1);
 	site->period.lo = period_for(a, &site->sizes, site->bytes.lo / value);
 	site->period.hi = period_for(a, &site->sizes, site->bytes.hi / value);
@@ -99,7 +99,7 @@ static void tell_site(const struct sp_advice *a, struct sp_advise_site *site)
 
 static void tell_sites(struct sp_advice *a,
 		       const struct sp_aggregate *aggregate,
-		       struct sp_design_class *room)
+		       struct sp_period_model_class *room)
 {
 	double least = INFINITY;
 
@@ -167,8 +167,8 @@ static int find_sites(struct sp_advice *a, const struct sp_aggregate *aggregate,
 static double error_of(const struct sp_advice *a, size_t position,
 		       double period)
 {
-	return position ? sp_design_error(&a->sites[position - 1].sizes, period,
-					  SP_ADVISE_CONFIDENCE)
+	return position ? sp_period_model_error(&a->sites[position - 1].sizes,
+						period, SP_ADVISE_CONFIDENCE)
 			: NAN;
 }
 
@@ -180,7 +180,7 @@ static double t_of_confidence(void)
 /* Of a small share, whatever the sizes (E37). */
 static double worst_error(const struct sp_advice *a, double period)
 {
-	const double bytes = SP_ADVISE_SMALL * sp_design_bytes(&a->sizes);
+	const double bytes = SP_ADVISE_SMALL * sp_period_model_bytes(&a->sizes);
 
 	return period > 1 ? t_of_confidence() * sqrt(period / bytes) : 0;
 }
@@ -190,22 +190,23 @@ static double worst_period(const struct sp_advice *a)
 {
 	const double samples = pow(t_of_confidence() / a->options->error, 2);
 
-	return SP_ADVISE_SMALL * sp_design_bytes(&a->sizes) / samples;
+	return SP_ADVISE_SMALL * sp_period_model_bytes(&a->sizes) / samples;
 }
 
 struct sp_advise_row sp_advise_row(const struct sp_advice *a,
 				   uint64_t period_bytes)
 {
 	const double period = (double)period_bytes;
-	const double rate = sp_design_samples(&a->sizes, period) / a->seconds;
+	const double rate =
+		sp_period_model_samples(&a->sizes, period) / a->seconds;
 
 	return (struct sp_advise_row){
 		.period_bytes = period_bytes,
 		.samples_per_s = rate,
 		.processor = rate * SP_ADVISE_SAMPLE_NS * 1e-9,
 		.bytes_per_hour = rate * 3600 * SP_ADVISE_SAMPLE_BYTES,
-		.error_all = sp_design_error(&a->sizes, period,
-					     SP_ADVISE_CONFIDENCE),
+		.error_all = sp_period_model_error(&a->sizes, period,
+						   SP_ADVISE_CONFIDENCE),
 		.error_first = error_of(a, a->first, period),
 		.error_last = error_of(a, a->last, period),
 		.error_small = worst_error(a, period),
@@ -234,10 +235,10 @@ static void compare_laws(struct sp_advice *a)
 {
 	const double period =
 		(double)(is_everything(a) ? DEFAULT_PERIOD : a->period_bytes);
-	const double samples = sp_design_samples(&a->sizes, period);
-	const double objects = sp_design_objects(&a->sizes);
+	const double samples = sp_period_model_samples(&a->sizes, period);
+	const double objects = sp_period_model_objects(&a->sizes);
 	const double chance = samples / objects;
-	const double variance = sp_design_variance(&a->sizes, period);
+	const double variance = sp_period_model_variance(&a->sizes, period);
 	double best, same;
 
 	a->compared_bytes = (uint64_t)period;
@@ -246,15 +247,15 @@ static void compare_laws(struct sp_advice *a)
 	/* Nearly everything was sampled: there is nothing to choose. */
 	if (!(samples > 1) || !(chance < 0.5))
 		return;
-	best = sp_design_best_variance(
-		&a->sizes, sp_design_best_threshold(&a->sizes, samples));
+	best = sp_period_model_best_variance(
+		&a->sizes, sp_period_model_best_threshold(&a->sizes, samples));
 	a->worse_bytes = fmax(1, sqrt(variance / best));
 	a->worse_objects =
-		fmax(1, sqrt(sp_design_count_variance(&a->sizes, period) /
+		fmax(1, sqrt(sp_period_model_count_variance(&a->sizes, period) /
 			     (objects * (1 - chance) / chance)));
-	same = sp_design_period_for_variance(&a->sizes, best);
+	same = sp_period_model_period_for_variance(&a->sizes, best);
 	a->worse_samples =
-		fmax(0, sp_design_samples(&a->sizes, same) / samples - 1);
+		fmax(0, sp_period_model_samples(&a->sizes, same) / samples - 1);
 }
 
 /* ---- all of it ---- */
@@ -270,7 +271,7 @@ static void propose_trial(struct sp_advice *a)
 		a->try_bytes = period < a->period_bytes ? period : 1;
 }
 
-static void fill(struct sp_advice *a, const struct sp_analysis *analysis)
+static void fill_advice(struct sp_advice *a, const struct sp_analysis *analysis)
 {
 	const struct sp_acc *all = &analysis->alloc->all.all;
 
@@ -291,7 +292,7 @@ int sp_advise_new(const struct sp_aggregate *aggregate,
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	a->profile = aggregate->analysis->profile;
 	a->options = options;
-	fill(a, aggregate->analysis);
+	fill_advice(a, aggregate->analysis);
 	r = find_sites(a, aggregate, err);
 	if (r < 0) {
 		sp_advise_free(a);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_ADVISE_H
-#define SP_CLI_ADVISE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +11,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "report/aggregate.h"
-#include "stats/design.h"
+#include "stats/period_model.h"
 #include "stats/estimator.h"
 #include "symbols/symbolizer.h"
 
@@ -54,11 +53,11 @@ struct sp_advise_site {
 	const char *module; /* path; "" if the code is in no module */
 	uint64_t samples;
 	struct sp_interval bytes;
-	bool can_tell;             /* are the samples enough? */
-	struct sp_design sizes;    /* as estimated */
-	double error;              /* expected with the period of now */
-	struct sp_interval period; /* that gives the error wanted: if it has
-				    * bytes.value, .lo, .hi */
+	bool can_tell;                /* are the samples enough? */
+	struct sp_period_model sizes; /* as estimated */
+	double error;                 /* expected with the period of now */
+	struct sp_interval period;    /* that gives the error wanted: if it has
+				       * bytes.value, .lo, .hi */
 };
 
 /* What a period gives, if the program does again what it did. */
@@ -83,7 +82,7 @@ struct sp_advice {
 	uint64_t period_bytes;        /* of now, the largest; 1: everything */
 	bool is_mixed;                /* there were shorter ones */
 	uint64_t try_bytes;           /* period to record with first; 0: none */
-	struct sp_design sizes;       /* of the program */
+	struct sp_period_model sizes; /* of the program */
 	bool is_exact;                /* they were counted, not estimated */
 	struct sp_advise_site *sites; /* most bytes first */
 	size_t n_sites;               /* at most options->top */
@@ -102,7 +101,7 @@ struct sp_advice {
 	double worse_objects;
 	double worse_samples; /* as many more samples would make up for it */
 	uint64_t compared_bytes;
-	struct sp_design_class *classes; /* of all designs; owned */
+	struct sp_period_model_class *classes; /* of all designs; owned */
 };
 
 /*
@@ -135,5 +134,3 @@ int sp_advise_print(FILE *out, const struct sp_profile *profile,
 /* As text, or, if the options say so, as JSON.  Write errors stay in the
  * stream. */
 void sp_advise_write(FILE *out, const struct sp_advice *advice);
-
-#endif

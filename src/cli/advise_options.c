@@ -60,13 +60,6 @@ static const struct sp_argument_group group = {"What is wanted", arguments,
 static const struct sp_argument_group other_group = {NULL, other_arguments,
 						     NULL};
 
-static bool is_done(const void *options)
-{
-	const struct sp_advise_options *o = options;
-
-	return o->help || o->version;
-}
-
 const struct sp_command_line sp_advise_line = {
 	.forms = "advise [OPTION]... FILE",
 	.about = "Which sampling period a program needs, judged by one "
@@ -82,7 +75,6 @@ const struct sp_command_line sp_advise_line = {
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage, 4 too few samples "
 		  "to tell.\n",
-	.is_done = is_done,
 };
 
 int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
@@ -96,7 +88,7 @@ int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 					  .top = DEFAULT_TOP};
 	r = sp_arguments_parse(&sp_advise_line, argc, argv, ret, &words, &n,
 			       err);
-	if (r < 0 || is_done(ret))
+	if (r)
 		return r;
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",

@@ -10,7 +10,7 @@
 /* ---- for people ---- */
 
 /* "64K", as it is set. */
-static struct sp_text_cell setting(uint64_t bytes)
+static struct sp_text_cell setting_cell(uint64_t bytes)
 {
 	static const char units[] = "KMGT";
 	struct sp_text_cell cell;
@@ -62,7 +62,7 @@ static void print_head(FILE *out, const struct sp_advice *a)
 }
 
 /* "no. 3", by the position in the table of functions. */
-static struct sp_text_cell number(size_t position)
+static struct sp_text_cell number_cell(size_t position)
 {
 	struct sp_text_cell cell;
 
@@ -95,9 +95,9 @@ static void print_rows(FILE *out, const struct sp_advice *a)
 		"%12s  %9s  %7s  %9s  %7s",
 		"period", "samples/s", "CPU", "file/h", "all");
 	if (a->n_told)
-		fprintf(out, "  %7s", number(a->first).text);
+		fprintf(out, "  %7s", number_cell(a->first).text);
 	if (a->n_told > 1)
-		fprintf(out, "  %7s", number(a->last).text);
+		fprintf(out, "  %7s", number_cell(a->last).text);
 	fprintf(out, "  %7s\n", "any 1%");
 	for (size_t i = 0; i < SP_ADVISE_ROWS; i++)
 		print_row(out, a, &a->rows[i]);
@@ -116,7 +116,8 @@ static void print_setting(FILE *out, const struct sp_advice *a,
 	fprintf(out,
 		"SAMPLEPROF_PERIOD=%s: %s samples/s, %s of a processor, "
 		"%s of file in an hour\n",
-		setting(period_bytes).text, rate_text(row.samples_per_s).text,
+		setting_cell(period_bytes).text,
+		rate_text(row.samples_per_s).text,
 		sp_text_percent(row.processor, 1).text,
 		sp_text_bytes(row.bytes_per_hour).text);
 }
@@ -232,7 +233,7 @@ static void print_too_few(FILE *out, const struct sp_advice *a)
 		"\nThat is too little to tell. Record for longer, or with a "
 		"smaller period:\nSAMPLEPROF_PERIOD=%s would have given %s in "
 		"this run.\n",
-		setting(a->try_bytes).text,
+		setting_cell(a->try_bytes).text,
 		a->try_bytes > 1 ? "about a thousand samples"
 				 : "every allocation");
 }

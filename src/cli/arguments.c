@@ -73,7 +73,7 @@ static int table_init(struct table *table, const struct sp_command_line *line)
 }
 
 /* The option that getopt_long_only() means; table->n if it is none of ours. */
-static size_t find(const struct table *table, int code)
+static size_t find_option(const struct table *table, int code)
 {
 	if (code >= FIRST_CODE)
 		return (size_t)(code - FIRST_CODE);
@@ -133,10 +133,11 @@ static int refuse_unknown(const struct sp_command_line *line,
 }
 
 /* What getopt_long_only() made of an option that it does not like. */
-static int refuse(const struct sp_command_line *line, const struct table *table,
-		  int result, const char *text, struct sp_error *err)
+static int refuse_value(const struct sp_command_line *line,
+			const struct table *table, int result, const char *text,
+			struct sp_error *err)
 {
-	const size_t i = find(table, optopt);
+	const size_t i = find_option(table, optopt);
 
 	if (i < table->n && result == ':')
 		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
@@ -148,8 +149,8 @@ static int refuse(const struct sp_command_line *line, const struct table *table,
 	return refuse_unknown(line, table, text, err);
 }
 
-static int take(const struct table *table, size_t i, void *options,
-		struct sp_error *err)
+static int take_option(const struct table *table, size_t i, void *options,
+		       struct sp_error *err)
 {
 	const struct sp_argument *k = table->known[i];
 	char *part = (char *)options + table->offsets[i];
@@ -164,6 +165,13 @@ static int take(const struct table *table, size_t i, void *options,
 	return 0;
 }
 
+/* Is it one of SP_ARGUMENTS_ABOUT? */
+static bool is_about(const struct sp_argument *argument)
+{
+	return strcmp(argument->name, "help") == 0 ||
+	       strcmp(argument->name, "version") == 0;
+}
+
 static int take_all(const struct sp_command_line *line,
 		    const struct table *table, int argc, char **argv,
 		    void *options, struct sp_error *err)
@@ -171,21 +179,24 @@ static int take_all(const struct sp_command_line *line,
 	int code, r = 0;
 	size_t i;
 
-	optind = 0; /* begin anew, whoever used it before */
+	optind = 0; /* begin anew */
 	opterr = 0;
-	while (!r && !line->is_done(options)) {
+	while (!r) {
 		/* One dash is enough, as for pprof. */
 		code = getopt_long_only(argc, argv, table->letters,
 					table->longs, NULL);
 		if (code < 0)
 			break;
-		i = code == '?' || code == ':' ? table->n : find(table, code);
-		r = i < table->n
-			    ? take(table, i, options, err)
-			    : refuse(line, table, code, argv[optind - 1], err);
+		i = code == '?' || code == ':' ? table->n
+					       : find_option(table, code);
+		r = i < table->n ? take_option(table, i, options, err)
+				 : refuse_value(line, table, code,
+						argv[optind - 1], err);
 		if (!r && line->note)
 			line->note(options, table->known[i],
 				   table->known[i]->takes ? optarg : NULL);
+		if (!r)
+			r = is_about(table->known[i]);
 	}
 	return r;
 }

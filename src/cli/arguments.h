@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_ARGUMENTS_H
-#define SP_CLI_ARGUMENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -88,8 +87,6 @@ struct sp_command_line {
 	/* Which of the words is one of a list, from 1; 0: none is. */
 	unsigned int listed_word;
 	sp_argument_word_fn *word;
-	/* Was --help or the like given?  Nothing after it is looked at. */
-	bool (*is_done)(const void *options);
 	/* Told of each option that was taken, with its value or NULL, both of
 	 * which stay.  NULL: nobody wants to know. */
 	void (*note)(void *options, const struct sp_argument *argument,
@@ -102,8 +99,9 @@ struct sp_command_line {
 /*
  * Fill `options`; options may stand behind other words.  Then *ret_words are
  * the other words, in their order, borrowed from argv, which is reordered, and
- * *ret_n is their number.  0; -EINVAL and *err, whose message says what is
- * wrong and what would be right; -ENOMEM and *err.
+ * *ret_n is their number.  0; 1 after --help or --version, behind which nothing
+ * is looked at; -EINVAL and *err, whose message says what is wrong and what
+ * would be right; -ENOMEM and *err.
  */
 int sp_arguments_parse(const struct sp_command_line *line, int argc,
 		       char **argv, void *options,
@@ -119,5 +117,3 @@ void sp_arguments_print_lines(FILE *out, const char *text);
 /* All text of --help; `program` is sp_command_program(). */
 void sp_arguments_print_help(FILE *out, const struct sp_command_line *line,
 			     const char *program);
-
-#endif

@@ -9,10 +9,14 @@
 
 const struct sp_command sp_commands[] = {
 	{"run", SP_COMMAND_LAUNCHER, "PROGRAM", "run a program and record it"},
+	{"preload-path", SP_COMMAND_LAUNCHER, NULL,
+	 "print the library, for LD_PRELOAD"},
 	{"ps", SP_COMMAND_LAUNCHER, NULL,
 	 "list the processes that are recorded"},
 	{"ctl", SP_COMMAND_LAUNCHER, "PID COMMAND",
 	 "switch the sampling of a process, mark phases"},
+	{"ls", SP_COMMAND_LAUNCHER, "[DIR]",
+	 "list the profiles in a directory"},
 	{"report", SP_COMMAND_PAGE, "FILE",
 	 "functions: bytes with their intervals"},
 	{"top", SP_COMMAND_PAGE, "FILE",

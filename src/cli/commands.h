@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_COMMANDS_H
-#define SP_CLI_COMMANDS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -45,5 +44,3 @@ const char *sp_command_implied(const char *program);
  * record, or those that read. */
 void sp_command_print_recording(FILE *out);
 void sp_command_print_reading(FILE *out);
-
-#endif

@@ -7,7 +7,7 @@
 #define LENGTH_MAX   31
 #define DISTANCE_MAX 2
 
-static size_t min(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
 	return a < b ? a : b;
 }
@@ -27,11 +27,11 @@ static size_t edit_distance(const char *a, const char *b)
 		for (size_t j = 1; j <= b_len; j++) {
 			size_t least = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
 
-			least = min(least, d[i - 1][j] + 1);
-			least = min(least, d[i][j - 1] + 1);
+			least = min_size(least, d[i - 1][j] + 1);
+			least = min_size(least, d[i][j - 1] + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] &&
 			    a[i - 2] == b[j - 1])
-				least = min(least, d[i - 2][j - 2] + 1);
+				least = min_size(least, d[i - 2][j - 2] + 1);
 			d[i][j] = least;
 		}
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_NEAREST_H
-#define SP_CLI_NEAREST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -22,5 +21,3 @@ void sp_nearest_try(struct sp_nearest *nearest, const char *name);
 
 /* After all were tried; NULL: none is near. */
 const char *sp_nearest_name(const struct sp_nearest *nearest);
-
-#endif

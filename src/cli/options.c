@@ -8,11 +8,11 @@
 
 #include "base/parse.h"
 #include "cli/commands.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 #include "view/view_json.h"
 #include "view/view_timeline.h"
 
-#define DEFAULT_TOP 30
+#define DEFAULT_TOP 15
 #define STATS_TOP   5
 
 #define DEFAULT_SHARE 0.005
@@ -30,7 +30,7 @@ static bool take_top(void *part, const char *text)
 
 /* The position of the word in the list, which NULL ends; -1: it is not there.
  */
-static int position(const char *const *words, const char *word)
+static int word_position(const char *const *words, const char *word)
 {
 	for (int i = 0; words[i]; i++)
 		if (strcmp(words[i], word) == 0)
@@ -46,7 +46,7 @@ static const char *const orders[] = {[SP_AGGREGATE_BY_FLAT] = "flat",
 
 static bool take_sort(void *part, const char *text)
 {
-	const int i = position(orders, text);
+	const int i = word_position(orders, text);
 	struct sp_options *o = part;
 
 	o->has_order = true;
@@ -67,7 +67,7 @@ static const char *const granularities[] = {
 
 static bool take_granularity(void *part, const char *text)
 {
-	const int i = position(granularities, text);
+	const int i = word_position(granularities, text);
 	struct sp_options *o = part;
 
 	o->has_granularity = true;
@@ -80,7 +80,7 @@ static const char *const row_kinds[] = {"thread", "size", "phase", NULL};
 
 static bool take_by(void *part, const char *text)
 {
-	const int i = position(row_kinds, text);
+	const int i = word_position(row_kinds, text);
 	struct sp_options *o = part;
 
 	o->rows = (enum sp_row_kind)(SP_ROWS_BY_THREAD + i);
@@ -145,10 +145,10 @@ static const struct sp_argument report_arguments[] = {
 	{"diff_base", 0, "OLD", "a profile or a baseline, at most 64 times",
 	 take_base, 0, NULL},
 	{"top", 0, "N", "a number", take_top, 0,
-	 "functions; 0 shows all (default 30; of stats 5)"},
+	 "functions; 0 shows all (default 15; of stats 5)"},
 	{"sort", 0, "KEY", "flat, cum, count or name", take_sort, 0,
 	 "order of the functions: flat (default), cum, count (of\n"
-	 "objects, flat), name"},
+	 "objects, flat; default of --view temporary), name"},
 	{"cum", 0, NULL, NULL, take_cum, 0, "short for --sort cum"},
 	{"nodefraction", 0, "F", "a share from 0 to 1, like 0.005", take_share,
 	 0,
@@ -164,7 +164,7 @@ static const struct sp_argument report_arguments[] = {
 	{"unit", 0, "UNIT", "B, KiB, MiB, GiB or auto", take_unit, 0,
 	 "of estimated bytes: B, KiB, MiB, GiB, auto (default)"},
 	{"stacks", 0, "N", "a number", take_stacks, 0,
-	 "the N call stacks with most bytes; 0 all"},
+	 "instead the N call stacks with most bytes; 0 all"},
 	{"source-path", 0, "DIRS", "directories separated by colons", NULL,
 	 offsetof(struct sp_options, source_path),
 	 "where list looks for source files, separated by colons,\n"
@@ -178,6 +178,8 @@ static const struct sp_argument report_arguments[] = {
 	FLAG("simultaneous", simultaneous,
 	     "raise the level so that all rows shown hold together"),
 	FLAG("ascii", ascii, "draw, and write names, in ASCII alone"),
+	FLAG("no-pager", no_pager,
+	     "do not page what is longer than the screen"),
 	{"watch", 0, "TIME", "a time from 100ms to 24h", take_watch, 0,
 	 "again every TIME, until interrupted"},
 	{0},
@@ -222,20 +224,13 @@ static const struct sp_argument other_arguments[] = {
 
 static const struct sp_argument_group other = {NULL, other_arguments, NULL};
 
-static bool is_done(const void *options)
-{
-	const struct sp_options *o = options;
-
-	return o->help || o->version;
-}
-
 /* Options of an export. */
 static int refuse_in_report(const char *name, struct sp_error *err)
 {
 	static const char *const names[] = {
 		"o", "output", "metric", "pprof-error", "max-samples", NULL};
 
-	return position(names, name) >= 0
+	return word_position(names, name) >= 0
 		       ? sp_error_set(err, -EINVAL, NULL,
 				      "%s%s goes with export FORMAT",
 				      name[1] ? "--" : "-", name)
@@ -255,7 +250,7 @@ static void note_option(void *options, const struct sp_argument *argument,
 {
 	static const struct sp_argument_group *const kept[] = {
 		&sp_options_question, &sp_options_filter, &sp_options_method,
-		&sp_options_symbols};
+		&sp_options_functions, &sp_options_symbols};
 	struct sp_options *o = options;
 	bool is_kept = false;
 	size_t at = 0;
@@ -285,12 +280,12 @@ const struct sp_command_line sp_report_line = {
 			PART(sp_options_filter, question),
 			PART(sp_options_method, question),
 			{&sp_options_report, 0},
+			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
 			{&other, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n"
 		  "To record a profile: sampleprof run PROGRAM\n",
-	.is_done = is_done,
 	.note = note_option,
 	.refuse = refuse_in_report,
 };
@@ -399,6 +394,9 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 		 "--by goes without --top, --sort, --stacks and "
 		 "--simultaneous"},
 		{o->csv && o->has_stacks, "--csv goes without --stacks"},
+		{is_report && o->has_stacks && (o->has_top || o->has_order),
+		 "--stacks shows call stacks: it goes without --top and "
+		 "--sort"},
 		{o->timeline && o->question.has_view,
 		 "--timeline shows what is alive: it goes without --view, "
 		 "--at, --tail and --within"},
@@ -418,7 +416,7 @@ static void take_page(const char *const **words, size_t *n,
 		[SP_PAGE_TREE] = "tree",     [SP_PAGE_PEEK] = "peek",
 		[SP_PAGE_LIST] = "list",     [SP_PAGE_TRACES] = "traces",
 		[SP_PAGE_STATS] = "stats",   NULL};
-	const int i = *n ? position(names, **words) : -1;
+	const int i = *n ? word_position(names, **words) : -1;
 
 	if (i < 0)
 		return;
@@ -469,11 +467,13 @@ int sp_options_parse(int argc, char **argv, struct sp_options *ret,
 	sp_question_init(&ret->question);
 	r = sp_arguments_parse(&sp_report_line, argc, argv, ret, &words, &n,
 			       err);
-	if (r < 0 || is_done(ret))
+	if (r)
 		return r;
 	take_page(&words, &n, ret);
 	take_defaults(ret);
 	r = sp_options_settle(&ret->question, err);
+	if (r >= 0)
+		r = sp_options_settle_functions(&ret->symbols, err);
 	if (r >= 0)
 		r = refuse_for_page(ret, err);
 	if (r >= 0)
@@ -516,41 +516,4 @@ struct sp_load_needs sp_options_needs(const struct sp_options *o)
 	else if (o->timeline)
 		needs.n_points = SP_VIEW_TIMELINE_COLUMNS;
 	return needs;
-}
-
-static void print_path(FILE *out, const char *path)
-{
-	/* A name like an option would be taken for one. */
-	if (*path == '-')
-		fputs("./", out);
-	sp_text_print_shell(out, path);
-}
-
-void sp_options_print_next(FILE *out, const struct sp_options *options,
-			   const struct sp_profile *profile,
-			   const char *arguments)
-{
-	fputs("next: ", out);
-	sp_text_print_shell(out, options->program);
-	/* sampleprof has no command unless it is given. */
-	if (!sp_command_implied(sp_command_program(options->program)) &&
-	    (!*arguments || *arguments == '-'))
-		fputs(" report", out);
-	fprintf(out, " %s%s", arguments, *arguments ? " " : "");
-	for (size_t i = 0; i < options->n_given; i++) {
-		const struct sp_options_given *given = &options->given[i];
-
-		fprintf(out, "--%s ", given->argument->name);
-		if (!given->value)
-			continue;
-		sp_text_print_shell(out, given->value);
-		putc(' ', out);
-	}
-	if (!profile->n_parts)
-		print_path(out, profile->path);
-	for (size_t i = 0; i < profile->n_parts; i++) {
-		fputs(i ? " " : "", out);
-		print_path(out, profile->parts[i].path);
-	}
-	putc('\n', out);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_OPTIONS_H
-#define SP_CLI_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -78,17 +77,17 @@ struct sp_options {
 	bool csv;
 	bool ascii;
 	uint64_t watch_ns; /* 0: once */
-	unsigned int
-		columns; /* of the screen, set by the caller; 0: no limit */
-	bool help;       /* asked for; nothing else counts */
-	bool version;    /* likewise */
+	bool no_pager;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
 };
 
 /*
  * Parse; argv[0] is the program.  The first word that is no option is the name
  * of a page, or, if it is none of these, the first file.  0 and *ret, which
- * borrows from argv; -EINVAL and *err, whose message says what is wrong and
- * what would be right.  Options may stand before and after all words.
+ * borrows from argv; 1 after --help or --version, when nothing else of *ret
+ * counts; -EINVAL and *err, whose message says what is wrong and what would be
+ * right.  Options may stand before and after all words.
  */
 int sp_options_parse(int argc, char **argv, struct sp_options *ret,
 		     struct sp_error *err);
@@ -115,6 +114,10 @@ extern const struct sp_argument_group
 extern const struct sp_argument_group
 	sp_options_symbols; /* struct sp_symbolizer_options */
 
+extern const struct sp_argument_group
+	sp_options_functions; /* struct sp_symbolizer_options: their names, and
+			       * which of them bytes are flat for */
+
 /* Those that only the report has; they fill struct sp_options. */
 extern const struct sp_argument_group sp_options_report;
 
@@ -126,10 +129,7 @@ bool sp_options_are(const struct sp_argument_group *group, const char *name);
  * be some.  0, or -EINVAL and *err. */
 int sp_options_settle(struct sp_question *question, struct sp_error *err);
 
-/* The command to try next, with these arguments ("--stacks 10") and the options
- * that choose the same samples, as the shell takes it. */
-void sp_options_print_next(FILE *out, const struct sp_options *options,
-			   const struct sp_profile *profile,
-			   const char *arguments);
-
-#endif
+/* Likewise of sp_options_functions: what --see-through names has to be there.
+ */
+int sp_options_settle_functions(const struct sp_symbolizer_options *o,
+				struct sp_error *err);

@@ -238,6 +238,26 @@ static const struct sp_argument symbols[] = {
 const struct sp_argument_group sp_options_symbols = {"Symbols and others",
 						     symbols, NULL};
 
+static const struct sp_argument functions[] = {
+	{"full-names", 0, NULL, NULL, NULL,
+	 offsetof(struct sp_symbolizer_options, full_names),
+	 "names with all template arguments, inline namespaces\n"
+	 "and modules of Rust"},
+	{"all-frames", 0, NULL, NULL, NULL,
+	 offsetof(struct sp_symbolizer_options, see_through.all_frames),
+	 "flat bytes go to the innermost function that is not\n"
+	 "malloc or operator new, also to one of a library"},
+	{"see-through", 0, "RULE", "a regular expression, or @FILE", NULL,
+	 offsetof(struct sp_symbolizer_options, see_through.more),
+	 "flat bytes of functions and modules that match this\n"
+	 "regular expression go to their callers, as those of\n"
+	 "standard libraries do; @FILE: one expression a line"},
+	{0},
+};
+
+const struct sp_argument_group sp_options_functions = {
+	"Names of functions, and flat bytes", functions, NULL};
+
 int sp_options_settle(struct sp_question *q, struct sp_error *err)
 {
 	const bool has_within =
@@ -259,6 +279,17 @@ int sp_options_settle(struct sp_question *q, struct sp_error *err)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--within goes with --view temporary");
 	return sp_filter_check(&q->filter, err);
+}
+
+int sp_options_settle_functions(const struct sp_symbolizer_options *o,
+				struct sp_error *err)
+{
+	struct sp_see_through *rules;
+	int r = sp_see_through_new(&o->see_through, &rules, err);
+
+	if (r >= 0)
+		sp_see_through_free(rules);
+	return r;
 }
 
 bool sp_options_are(const struct sp_argument_group *group, const char *name)

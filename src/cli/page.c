@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/page.h"
 
+#include <errno.h>
+
+#include "cli/near_function.h"
+#include "cli/next.h"
 #include "read/load.h"
 #include "report/answer.h"
 #include "report/edges.h"
+#include "text/lines.h"
 #include "text/text.h"
 #include "view/view_csv.h"
 #include "view/view_data.h"
@@ -30,34 +35,42 @@ struct page {
 	const struct sp_analysis *analysis; /* the answer's */
 };
 
-static size_t shown(uint64_t asked, size_t there)
+static size_t rows_shown(uint64_t asked, size_t there)
 {
 	return asked && asked < there ? (size_t)asked : there;
 }
 
-/* The longer of the two tables decides for both. */
+/* JSON has both tables: the longer one decides for both. */
 static void hold_together(const struct sp_options *options,
 			  struct sp_aggregate *aggregate)
 {
-	size_t n = shown(options->top, aggregate->n_functions);
-	size_t n_stacks = shown(options->stacks, aggregate->n_stacks);
+	size_t n = rows_shown(options->top, aggregate->n_functions);
+	size_t n_stacks = rows_shown(options->stacks, aggregate->n_stacks);
 
 	if (!options->simultaneous)
 		return;
 	if (options->json)
-		n = aggregate->n_functions;
-	if ((options->has_stacks || options->json) && n_stacks > n)
+		n = aggregate->n_functions > n_stacks ? aggregate->n_functions
+						      : n_stacks;
+	else if (options->has_stacks)
 		n = n_stacks;
 	sp_aggregate_hold_together(aggregate, n);
 }
 
 static void print_next(const struct page *page, const char *arguments)
 {
+	const struct sp_next next = {arguments, ""};
 	const struct sp_profile *p = page->analysis->profile;
 
-	sp_view_notes_print_completeness(page->out, p);
 	if (*arguments || p->end == SP_PROFILE_END_RUNNING)
-		sp_options_print_next(page->out, page->options, p, arguments);
+		sp_next_print(page->out, page->options, p, &next, 1);
+}
+
+/* What stands above the tables. */
+static void print_head(const struct page *page)
+{
+	sp_view_summary_print_header(page->out, page->analysis);
+	sp_view_summary_print_view(page->out, page->analysis);
 }
 
 static int print_text(const struct page *page,
@@ -65,29 +78,42 @@ static int print_text(const struct page *page,
 		      struct sp_error *err)
 {
 	const struct sp_options *options = page->options;
-	int r;
+	const struct sp_analysis *a = page->analysis;
+	struct sp_next next[SP_NEXT_MAX];
+	int r = 0;
 
-	sp_view_summary_print_header(page->out, page->analysis);
-	sp_view_summary_print_view(page->out, page->analysis, &aggregate->how,
-				   aggregate->n_together);
-	if (!page->analysis->selection.phase) {
-		r = sp_view_phases_print(page->out, page->analysis,
-					 PHASES_SHOWN, err);
-		if (r < 0)
-			return r;
-	}
-	r = sp_view_top_print(page->out, aggregate, options->top,
-			      options->columns, err);
-	if (r >= 0 && options->has_stacks)
+	print_head(page);
+	if (options->has_stacks)
 		r = sp_view_stacks_print(page->out, aggregate, options->stacks,
 					 err);
+	else if (!a->selection.phase)
+		r = sp_view_phases_print(page->out, a, PHASES_SHOWN, err);
+	if (r >= 0 && !options->has_stacks)
+		r = sp_view_top_print(page->out, aggregate, options->top,
+				      sp_lines_columns(),
+				      sp_lines_is_terminal(), err);
 	if (r < 0)
 		return r;
-	sp_view_notes_print(page->out, page->analysis, aggregate);
-	print_next(page, !aggregate->n_functions ? ""
-			 : options->has_stacks   ? "--json"
-						 : "--stacks 10");
+	sp_view_notes_print(page->out, a, aggregate);
+	sp_view_summary_print_method(page->out, a, &aggregate->how,
+				     aggregate->n_together);
+	if (!aggregate->n_functions)
+		print_next(page, "");
+	else
+		sp_next_print(page->out, options, a->profile, next,
+			      sp_next_after_report(options, a, next));
 	return 0;
+}
+
+/* What is temporary is many objects rather than many bytes. */
+static enum sp_aggregate_order order_of(const struct page *page)
+{
+	const struct sp_options *o = page->options;
+	const bool by_count =
+		page->analysis->selection.view == SP_VIEW_TEMPORARY &&
+		!o->has_order && !o->json && !o->csv;
+
+	return by_count ? SP_AGGREGATE_BY_COUNT : o->order;
 }
 
 static int print_functions(const struct page *page, struct sp_error *err)
@@ -99,7 +125,7 @@ static int print_functions(const struct page *page, struct sp_error *err)
 
 	if (r < 0)
 		return r;
-	sp_aggregate_sort(aggregate, options->order);
+	sp_aggregate_sort(aggregate, order_of(page));
 	if (options->share > 0)
 		r = sp_aggregate_drop(aggregate, options->share, err);
 	hold_together(options, aggregate);
@@ -113,20 +139,13 @@ static int print_functions(const struct page *page, struct sp_error *err)
 	return r;
 }
 
-/* What stands above the pages of the commands. */
-static void print_head(const struct page *page)
-{
-	const struct sp_analysis *a = page->analysis;
-
-	sp_view_summary_print_header(page->out, a);
-	sp_view_summary_print_view(page->out, a, &a->how, 0);
-}
-
-/* And what stands below. */
+/* What stands below the pages of the commands. */
 static void print_foot(const struct page *page,
 		       const struct sp_aggregate *aggregate, const char *next)
 {
 	sp_view_notes_print(page->out, page->analysis, aggregate);
+	sp_view_summary_print_method(page->out, page->analysis,
+				     &page->analysis->how, 0);
 	print_next(page, next);
 }
 
@@ -154,6 +173,8 @@ static int print_peek(const struct page *page, struct sp_aggregate *aggregate,
 	size_t n;
 	int r = sp_edges_match(aggregate, o->pattern, &edges, &n, err);
 
+	if (r == -ENOENT)
+		return sp_near_function_error(aggregate, "", o->pattern, err);
 	if (r < 0)
 		return r;
 	if (o->json || o->csv) {
@@ -183,6 +204,8 @@ static int print_list(const struct page *page, struct sp_aggregate *aggregate,
 	if (r < 0)
 		return r;
 	r = sp_listings_init(&listings, aggregate, lines, o->pattern, err);
+	if (r == -ENOENT && !aggregate->n_dropped)
+		sp_near_function_error(aggregate, "", o->pattern, err);
 	if (r >= 0 && (o->json || o->csv)) {
 		sp_view_data_list(page->out, aggregate, &listings, o->csv);
 	} else if (r >= 0) {
@@ -295,8 +318,7 @@ static int print_timeline(const struct page *page, struct sp_error *err)
 	r = sp_view_timeline_print(page->out, a, page->options->ascii, err);
 	if (r < 0)
 		return r;
-	sp_view_notes_print(page->out, a, NULL);
-	print_next(page, "--view peak");
+	print_foot(page, NULL, "--view peak");
 	return 0;
 }
 
@@ -346,7 +368,7 @@ static int print_sizes(const struct page *page, struct sp_error *err)
 	return 0;
 }
 
-static int print(const struct page *page, struct sp_error *err)
+static int print_page(const struct page *page, struct sp_error *err)
 {
 	const struct sp_options *o = page->options;
 
@@ -363,10 +385,78 @@ static int print(const struct page *page, struct sp_error *err)
 	return print_functions(page, err);
 }
 
+/* A pattern that keeps nothing is mistyped: -ENOENT and *err, which proposes
+ * others. */
+static int fail_no_match(const struct page *page, enum sp_view fallback,
+			 struct sp_error *err)
+{
+	static const enum sp_filter_kind keeping[] = {
+		SP_FILTER_FOCUS, SP_FILTER_SHOW, SP_FILTER_SHOW_FROM};
+	const struct sp_filter_patterns *patterns =
+		&page->options->question.filter;
+	struct sp_question question = page->options->question;
+	struct sp_answer all = *page->answer;
+	struct sp_aggregate *aggregate;
+	size_t i = 0;
+	int r;
+
+	while (i < 2 && !patterns->text[keeping[i]])
+		i++;
+	question.filter = (struct sp_filter_patterns){{NULL}};
+	all.question = &question;
+	all.symbolizer = NULL;
+	all.filter = NULL;
+	all.analysis = NULL;
+	r = sp_answer_analyse(&all, fallback, err);
+	if (r >= 0)
+		r = sp_answer_aggregate(&all, SP_BY_FUNCTION, &aggregate, err);
+	if (r >= 0) {
+		r = sp_near_function_error(aggregate,
+					   sp_filter_name(keeping[i]),
+					   patterns->text[keeping[i]], err);
+		sp_aggregate_free(aggregate);
+	}
+	sp_answer_done(&all);
+	return r;
+}
+
+static bool keeps_nothing(const struct page *page)
+{
+	const struct sp_analysis *a = page->analysis;
+	const struct sp_filter_patterns *p = &page->options->question.filter;
+
+	return a->unfiltered && a->unfiltered->all.all.samples &&
+	       !a->view->all.all.samples &&
+	       (p->text[SP_FILTER_FOCUS] || p->text[SP_FILTER_SHOW] ||
+		p->text[SP_FILTER_SHOW_FROM]) &&
+	       !p->text[SP_FILTER_IGNORE] && !p->text[SP_FILTER_HIDE];
+}
+
+/* The text fitted to the screen. */
+static int print_fitted(struct page *page, struct sp_error *err)
+{
+	FILE *const out = page->out;
+	char *lines = NULL;
+	size_t size;
+	int r, close_error;
+
+	page->out = open_memstream(&lines, &size);
+	if (!page->out)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	sp_lines_begin_page();
+	r = print_page(page, err);
+	close_error = sp_lines_close_page(out, page->out, &lines);
+	page->out = out;
+	return r < 0 || close_error >= 0
+		       ? r
+		       : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+}
+
 int sp_page_print(FILE *out, const struct sp_profile *profile,
 		  const struct sp_options *options, sp_progress_fn *progress,
 		  void *progress_arg, struct sp_error *err)
 {
+	const bool is_text = !options->json && !options->csv;
 	const bool has_rows = !options->timeline && !options->sizes;
 	enum sp_view fallback = has_rows ? sp_options_fallback(options, profile)
 					 : SP_VIEW_ALLOC;
@@ -384,11 +474,13 @@ int sp_page_print(FILE *out, const struct sp_profile *profile,
 		return r;
 	sp_text_set_unit(options->unit);
 	/* Programs want names as they are, whatever the locale. */
-	sp_text_set_ascii(options->ascii && !options->json && !options->csv);
+	sp_text_set_ascii(options->ascii && is_text);
 	r = sp_answer_analyse(&answer, fallback, err);
 	page.analysis = answer.analysis;
+	if (r >= 0 && is_text && keeps_nothing(&page))
+		r = fail_no_match(&page, fallback, err);
 	if (r >= 0)
-		r = print(&page, err);
+		r = is_text ? print_fitted(&page, err) : print_page(&page, err);
 	sp_answer_done(&answer);
 	return r;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_PAGE_H
-#define SP_CLI_PAGE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -18,5 +17,3 @@
 int sp_page_print(FILE *out, const struct sp_profile *profile,
 		  const struct sp_options *options, sp_progress_fn *progress,
 		  void *progress_arg, struct sp_error *err);
-
-#endif

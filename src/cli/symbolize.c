@@ -42,13 +42,6 @@ static const struct sp_argument other_arguments[] = {
 static const struct sp_argument_group other_group = {NULL, other_arguments,
 						     NULL};
 
-static bool is_done(const void *options)
-{
-	const struct sp_symbolize_options *o = options;
-
-	return o->help || o->version;
-}
-
 const struct sp_command_line sp_symbolize_line = {
 	.forms = "symbolize [OPTION]... FILE -o OUT",
 	.about = "Copy a profile together with the names of its functions, so "
@@ -69,7 +62,6 @@ const struct sp_command_line sp_symbolize_line = {
 			{&other_group, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
-	.is_done = is_done,
 };
 
 int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
@@ -82,7 +74,7 @@ int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 	*ret = (struct sp_symbolize_options){0};
 	r = sp_arguments_parse(&sp_symbolize_line, argc, argv, ret, &words, &n,
 			       err);
-	if (r < 0 || is_done(ret))
+	if (r)
 		return r;
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
@@ -107,8 +99,8 @@ struct sink {
 };
 
 /* stdio knows that a write failed, and sp_output_commit() says why. */
-static int emit(struct sink *sink, const void *data, size_t n,
-		ZSTD_EndDirective mode)
+static int emit_bytes(struct sink *sink, const void *data, size_t n,
+		      ZSTD_EndDirective mode)
 {
 	ZSTD_inBuffer in = {data, n, 0};
 	uint8_t packed[16384];
@@ -145,7 +137,7 @@ static int emit_zeros(struct sink *sink)
 		sink->n_zero = 0;
 	}
 	for (; sink->n_zero && r >= 0; sink->n_zero--, sink->n_chunks++)
-		r = emit(sink, zeros, CHUNK, ZSTD_e_continue);
+		r = emit_bytes(sink, zeros, CHUNK, ZSTD_e_continue);
 	return r;
 }
 
@@ -157,7 +149,7 @@ static int put_chunk(void *arg, const uint8_t *chunk)
 	if (r < 0)
 		return r;
 	sink->n_chunks++;
-	return emit(sink, chunk, CHUNK, ZSTD_e_continue);
+	return emit_bytes(sink, chunk, CHUNK, ZSTD_e_continue);
 }
 
 static int end_sink(struct sink *sink)
@@ -166,8 +158,8 @@ static int end_sink(struct sink *sink)
 	int r = emit_zeros(sink);
 
 	if (r >= 0)
-		r = emit(sink, zeros, sink->n_rest,
-			 sink->zstd ? ZSTD_e_end : ZSTD_e_continue);
+		r = emit_bytes(sink, zeros, sink->n_rest,
+			       sink->zstd ? ZSTD_e_end : ZSTD_e_continue);
 	/* A hole at the end is no hole before the file has that length. */
 	fflush(o->stream);
 	if (r >= 0 && !sink->zstd && !o->in_place &&
@@ -351,7 +343,7 @@ static int copy_file(const struct sp_profile *profile,
 		     sp_progress_fn *progress, void *progress_arg,
 		     struct sp_symbolize_result *ret, struct sp_error *err)
 {
-	/* What is damaged stays as it is, and is told by who reads the copy. */
+	/* Damage is copied as it is, and reported by a reader of the copy. */
 	const bool is_packed =
 		ends_with(options->output, ".zst") && !*profile->damage;
 	struct sink sink = {0};
@@ -380,10 +372,10 @@ int sp_symbolize(const struct sp_symbolize_options *options,
 		 sp_progress_fn *progress, void *progress_arg,
 		 struct sp_symbolize_result *ret, struct sp_error *err)
 {
-	const struct sp_fold_plan plan = {.confidence = 0.95};
+	const struct sp_plan plan = {.every_sample = false};
 	struct sp_profile *profile;
-	int r = sp_profile_load_folded(options->file, &plan, progress,
-				       progress_arg, &profile, err);
+	int r = sp_profile_read(options->file, &plan, progress, progress_arg,
+				&profile, err);
 
 	if (r < 0)
 		return r;

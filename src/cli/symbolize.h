@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CLI_SYMBOLIZE_H
-#define SP_CLI_SYMBOLIZE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ struct sp_symbolize_result {
 int sp_symbolize(const struct sp_symbolize_options *options,
 		 sp_progress_fn *progress, void *progress_arg,
 		 struct sp_symbolize_result *ret, struct sp_error *err);
-
-#endif

@@ -23,8 +23,8 @@ enum sp_view sp_amount_view(enum sp_limit_kind kind)
 }
 
 /* 1, 0, or negative errno and *err. */
-static int matches(const struct sp_limit *limit, const char *name,
-		   struct sp_error *err)
+static int matches_name(const struct sp_limit *limit, const char *name,
+			struct sp_error *err)
 {
 	size_t bytes;
 	const char *function = sp_paths_function(name, &bytes);
@@ -53,8 +53,8 @@ int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
 	if (!ret->has)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	for (size_t i = 0; i < n; i++) {
-		const int r =
-			matches(limit, sp_paths_name(paths, (uint32_t)i), err);
+		const int r = matches_name(
+			limit, sp_paths_name(paths, (uint32_t)i), err);
 
 		if (r < 0) {
 			free(ret->has);
@@ -145,7 +145,8 @@ int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
 		  enum sp_limit_kind kind, const char *phase,
 		  const struct sp_frame_set *only, struct sp_runs *ret)
 {
-	const struct sp_match_of of = {.table = SP_VIEW_ALLOC, .phase = phase};
+	const struct sp_match_of of = {
+		.table = SP_VIEW_ALLOC, .phase = phase, .is_whole = true};
 	const bool is_exact =
 		kind == SP_LIMIT_ALLOC_BYTES || kind == SP_LIMIT_ALLOC_OBJECTS;
 

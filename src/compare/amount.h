@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_AMOUNT_H
-#define SP_COMPARE_AMOUNT_H
+#pragma once
 
 #include "base/error.h"
 #include "compare/limit.h"
@@ -26,5 +25,3 @@ int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
 int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
 		  enum sp_limit_kind kind, const char *phase,
 		  const struct sp_frame_set *only, struct sp_runs *ret);
-
-#endif

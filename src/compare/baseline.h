@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_BASELINE_H
-#define SP_COMPARE_BASELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -45,5 +44,3 @@ int sp_baseline_check(const char *path, const struct sp_summary *run,
 #define SP_BASELINE_VIEWS                                                      \
 	(1u << SP_VIEW_ALLOC | 1u << SP_VIEW_LIVE | 1u << SP_VIEW_PEAK |       \
 	 1u << SP_VIEW_TEMPORARY)
-
-#endif

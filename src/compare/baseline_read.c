@@ -513,7 +513,7 @@ static size_t read_some(void *buffer, size_t room, void *data)
 	return source->error ? (size_t)-1 : (size_t)n;
 }
 
-static int load(const struct reading *r, json_t **ret)
+static int load_json(const struct reading *r, json_t **ret)
 {
 	struct source source = {.fd = open(r->path, O_RDONLY | O_CLOEXEC)};
 	json_error_t error;
@@ -538,7 +538,7 @@ int sp_baseline_read(const char *path, struct sp_paths *paths,
 {
 	struct reading r = {.path = path, .paths = paths, .err = err};
 	json_t *root = NULL;
-	int code = load(&r, &root);
+	int code = load_json(&r, &root);
 
 	if (!code)
 		code = check_version(&r, root);

@@ -8,10 +8,8 @@
 #include "report/question.h"
 #include "text/json.h"
 
-#define OTHER_CALLERS "[other callers]"
-
 /* Seven digits say more than the samples do. */
-static double rounded(double value)
+static double rounded_value(double value)
 {
 	char digits[32];
 
@@ -23,8 +21,9 @@ static void put_interval(struct sp_json *json, const char *key,
 			 struct sp_interval i)
 {
 	sp_json_interval(json, key,
-			 (struct sp_interval){rounded(i.value), rounded(i.lo),
-					      rounded(i.hi)});
+			 (struct sp_interval){rounded_value(i.value),
+					      rounded_value(i.lo),
+					      rounded_value(i.hi)});
 }
 
 static void put_phases(struct sp_json *json, const struct sp_summary *run)
@@ -84,7 +83,7 @@ static void put_acc(struct sp_json *json, const struct sp_acc *acc)
 				       acc->c3};
 
 		for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
-			sp_json_double(json, NULL, rounded(sums[i]));
+			sp_json_double(json, NULL, rounded_value(sums[i]));
 	}
 	sp_json_close(json, ']');
 }
@@ -126,12 +125,24 @@ static int by_names(const void *a, const void *b)
 /* The path that stands for what calls the function from elsewhere. */
 static int fold_path(struct sp_paths *paths, uint32_t *path)
 {
-	uint32_t frames[2] = {sp_paths_frame(paths, *path, 0)};
+	static const char name[] = SP_SUMMARY_OTHER_CALLERS;
+	uint32_t *frames;
+	size_t flat;
+	int r = sp_paths_find_flat(paths, *path, &flat);
 
-	if (sp_intern_add(&paths->frames, OTHER_CALLERS, strlen(OTHER_CALLERS),
-			  &frames[1]) < 0)
+	if (r < 0)
+		return r;
+	frames = malloc((flat + 2) * sizeof(*frames));
+	if (!frames)
 		return -ENOMEM;
-	return sp_paths_add(paths, frames, 2, path);
+	for (size_t d = 0; d <= flat; d++)
+		frames[d] = sp_paths_frame(paths, *path, d);
+	r = sp_intern_add(&paths->frames, name, sizeof(name) - 1,
+			  &frames[flat + 1]);
+	if (!r)
+		r = sp_paths_add(paths, frames, flat + 2, path);
+	free(frames);
+	return r;
 }
 
 struct lines {
@@ -156,9 +167,9 @@ static struct sp_path_rows rows_of(const struct sp_summary *run,
 }
 
 /* One line for each path of any run, the largest first. */
-static int gather(struct lines *lines, const struct sp_side *side,
-		  const struct sp_paths *paths, enum sp_view view,
-		  const char *phase)
+static int gather_lines(struct lines *lines, const struct sp_side *side,
+			const struct sp_paths *paths, enum sp_view view,
+			const char *phase)
 {
 	const size_t n_paths = paths->paths.n_entries;
 	uint32_t *line_of = calloc(n_paths + 1, sizeof(*line_of));
@@ -203,7 +214,7 @@ static int gather(struct lines *lines, const struct sp_side *side,
 }
 
 /* By names; lines of the same names together. */
-static void settle(struct lines *lines, size_t n_runs)
+static void settle_lines(struct lines *lines, size_t n_runs)
 {
 	size_t n = 0;
 
@@ -249,14 +260,14 @@ static int put_paths(struct sp_json *json, const struct sp_side *side,
 {
 	const size_t most = phase ? SP_BASELINE_PHASE_PATHS : SP_BASELINE_PATHS;
 	struct lines lines;
-	int r = gather(&lines, side, paths, view, phase);
+	int r = gather_lines(&lines, side, paths, view, phase);
 
 	if (r < 0)
 		return r;
 	for (size_t i = most; !r && i < lines.n; i++)
 		r = fold_path(paths, &lines.at[i].path);
 	if (!r) {
-		settle(&lines, side->n);
+		settle_lines(&lines, side->n);
 		sp_json_open(json, phase ? phase : sp_view_name(view), '[');
 		for (size_t i = 0; i < lines.n; i++)
 			put_line(json, &lines.at[i], side->n);

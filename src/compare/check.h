@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_CHECK_H
-#define SP_COMPARE_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
-#include "compare/comparable.h"
+#include "compare/caveats.h"
 #include "compare/limit.h"
 #include "compare/match.h"
 #include "compare/moved.h"
 
 /*
- * Limits held against two sides.  Whoever prints a check decides nothing more:
+ * Limits held against two sides.  Code that prints a check decides nothing:
  * verdicts, intervals, explanations and sentences are all here.
  */
 enum sp_verdict {
@@ -86,7 +85,7 @@ struct sp_renamed_text {
 
 struct sp_check {
 	enum sp_verdict verdict; /* the worst */
-	struct sp_comparable comparable;
+	struct sp_caveats comparable;
 	struct sp_renamed_text *renamed;
 	size_t n_renamed;
 	struct sp_finding *findings; /* one for each limit, in their order */
@@ -141,5 +140,3 @@ int sp_explain_sites(const struct sp_checker *checker,
 		     const struct sp_match_row *rows, const double *p, size_t n,
 		     double threshold, const struct sp_run_noise *noise,
 		     struct sp_finding *finding);
-
-#endif

@@ -39,8 +39,8 @@ static double new_site_bytes(const struct sp_checker *c,
 	       allowance->amount;
 }
 
-static const struct sp_match_row *largest(const struct sp_match_row *rows,
-					  size_t n)
+static const struct sp_match_row *largest_row(const struct sp_match_row *rows,
+					      size_t n)
 {
 	const struct sp_match_row *best = NULL;
 
@@ -151,7 +151,7 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 			const struct sp_match_row *rows, size_t n,
 			const struct sp_run_noise *noise)
 {
-	const struct sp_match_row *best = largest(rows, n);
+	const struct sp_match_row *best = largest_row(rows, n);
 	const double rate = 1 - c->check->level;
 
 	f->new_site_bytes =

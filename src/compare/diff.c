@@ -9,7 +9,7 @@
 
 /* ---- totals ---- */
 
-static bool has_amount(const struct sp_comparable *can, enum sp_view view)
+static bool has_amount(const struct sp_caveats *can, enum sp_view view)
 {
 	return view == SP_VIEW_ALLOC ||
 	       (can->old_has_frees && can->new_has_frees);
@@ -95,7 +95,7 @@ static int set_head(struct sp_diff *d, const struct sp_pair *pair)
 	d->n_new = pair->new.n;
 	d->old_period_bytes = old->period_bytes;
 	d->new_period_bytes = new->period_bytes;
-	return sp_comparable_init(&d->comparable, pair);
+	return sp_caveats_init(&d->comparable, pair);
 }
 
 int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
@@ -111,7 +111,7 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 	d->level = level;
 	r = set_head(d, pair);
 	if (!r)
-		r = sp_comparable_lambdas(&d->comparable, pair);
+		r = sp_caveats_lambdas(&d->comparable, pair);
 	if (!r)
 		r = rename_old(d, pair);
 	if (!r)
@@ -145,6 +145,6 @@ void sp_diff_free(struct sp_diff *diff)
 		free(diff->renamed[i]);
 	free(diff->renamed);
 	sp_moved_done(&diff->moved);
-	sp_comparable_done(&diff->comparable);
+	sp_caveats_done(&diff->comparable);
 	free(diff);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_DIFF_H
-#define SP_COMPARE_DIFF_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
-#include "compare/comparable.h"
+#include "compare/caveats.h"
 #include "compare/match.h"
 #include "compare/moved.h"
 
@@ -57,7 +56,7 @@ struct sp_diff_total {
 #define SP_DIFF_TABLES 4
 
 struct sp_diff {
-	struct sp_comparable comparable;
+	struct sp_caveats comparable;
 	const char *old_program; /* borrowed from the pair */
 	const char *new_program;
 	size_t n_old, n_new;
@@ -133,5 +132,3 @@ void sp_diff_free(struct sp_diff *diff);
 void sp_diff_text_write(FILE *out, const struct sp_diff *diff);
 void sp_diff_json_write(FILE *out, const struct sp_diff *diff);
 void sp_diff_csv_write(FILE *out, const struct sp_diff *diff);
-
-#endif

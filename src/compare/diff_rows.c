@@ -378,7 +378,7 @@ static void take_places(struct tree *t)
 	}
 }
 
-static int indent(struct sp_diff_table *table)
+static int indent_rows(struct sp_diff_table *table)
 {
 	uint32_t *depths = calloc(table->n + 1, sizeof(*depths));
 	int *indents = NULL, r;
@@ -410,7 +410,7 @@ static int take_tree(struct filler *f, struct sp_diff_table *table)
 			t.first[i] = f->n;
 		link_rows(&t);
 		take_places(&t);
-		r = indent(table);
+		r = indent_rows(table);
 	}
 	free(t.row_of_key);
 	free(t.parent);

@@ -66,7 +66,8 @@ static int compare_decrease(const void *a, const void *b)
 	return compare_growth(b, a);
 }
 
-static void sort(struct candidate *candidates, size_t n, bool is_down)
+static void sort_candidates(struct candidate *candidates, size_t n,
+			    bool is_down)
 {
 	if (n)
 		qsort(candidates, n, sizeof(*candidates),
@@ -185,7 +186,7 @@ int sp_explain(const struct sp_checker *c, const struct sp_match_of *of,
 		return r;
 	r = find_candidates(c, of, rows, n, &noise, &candidates);
 	if (!r) {
-		sort(candidates, n, is_down);
+		sort_candidates(candidates, n, is_down);
 		r = add_paths(pair.paths, candidates, n, is_down, &noise,
 			      c->check->level, finding);
 		free(candidates);
@@ -230,7 +231,7 @@ int sp_explain_sites(const struct sp_checker *c, const struct sp_match_of *of,
 		if (p[i] <= threshold)
 			rejected[n_rejected++] =
 				(struct candidate){&rows[i], p[i], true, true};
-	sort(rejected, n_rejected, false);
+	sort_candidates(rejected, n_rejected, false);
 	finding->n_rejected = n_rejected;
 	for (size_t i = 0; !r && i < n_rejected && i < SP_CHECK_FUNCTIONS; i++)
 		r = explain_site(c, of, &rejected[i], noise, finding);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_FIGURES_H
-#define SP_COMPARE_FIGURES_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,5 +23,3 @@ struct sp_text_cell sp_figure_percent(double old, double new);
 
 /* "8.3 %" */
 struct sp_text_cell sp_figure_share(double share);
-
-#endif

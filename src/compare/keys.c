@@ -43,7 +43,7 @@ static int read_path(struct keyer *k, uint32_t path)
 	return 0;
 }
 
-static int add(struct keyer *k, uint32_t key)
+static int add_key(struct keyer *k, uint32_t key)
 {
 	struct sp_keys *keys = k->keys;
 	void *array = keys->at;
@@ -57,8 +57,8 @@ static int add(struct keyer *k, uint32_t key)
 }
 
 /* The key of what is said, whose number is *ret unless that is NULL. */
-static int say(struct keyer *k, enum sp_key_kind kind, uint32_t of,
-	       uint32_t frame, uint32_t *ret)
+static int say_key(struct keyer *k, enum sp_key_kind kind, uint32_t of,
+		   uint32_t frame, uint32_t *ret)
 {
 	const struct sp_key key = {kind, of, frame};
 	uint32_t number;
@@ -67,14 +67,14 @@ static int say(struct keyer *k, enum sp_key_kind kind, uint32_t of,
 		return -ENOMEM;
 	if (ret)
 		*ret = number;
-	return add(k, number);
+	return add_key(k, number);
 }
 
 /* ---- the keys of one path ---- */
 
 static int add_flat(struct keyer *k)
 {
-	return k->n ? add(k, k->frames[0]) : 0;
+	return k->n ? add_key(k, k->frames[0]) : 0;
 }
 
 static bool is_first(struct keyer *k, uint32_t frame)
@@ -91,13 +91,13 @@ static int add_cum(struct keyer *k)
 
 	for (size_t i = 0; !r && i < k->n; i++)
 		if (is_first(k, k->frames[i]))
-			r = add(k, k->frames[i]);
+			r = add_key(k, k->frames[i]);
 	return r;
 }
 
 static int add_path(struct keyer *k)
 {
-	return add(k, k->path);
+	return add_key(k, k->path);
 }
 
 static int add_places(struct keyer *k)
@@ -106,11 +106,11 @@ static int add_places(struct keyer *k)
 	int r = 0;
 
 	for (size_t i = k->n; !r && i > 0; i--)
-		r = say(k, SP_KEY_PLACE, place, k->frames[i - 1], &place);
-	return r ? r : say(k, SP_KEY_ITSELF, place, SP_KEY_NONE, NULL);
+		r = say_key(k, SP_KEY_PLACE, place, k->frames[i - 1], &place);
+	return r ? r : say_key(k, SP_KEY_ITSELF, place, SP_KEY_NONE, NULL);
 }
 
-static size_t outermost(const struct keyer *k, uint32_t frame)
+static size_t outermost_symbol(const struct keyer *k, uint32_t frame)
 {
 	size_t i = k->n - 1;
 
@@ -129,16 +129,16 @@ static int add_edges(struct keyer *k)
 
 		if (!k->wants[frame] || !is_first(k, frame))
 			continue;
-		last = outermost(k, frame);
-		r = say(k, SP_KEY_FUNCTION, frame, SP_KEY_NONE, NULL);
+		last = outermost_symbol(k, frame);
+		r = say_key(k, SP_KEY_FUNCTION, frame, SP_KEY_NONE, NULL);
 		if (!r)
-			r = say(k, SP_KEY_CALLEE, frame,
-				i ? k->frames[i - 1] : SP_KEY_NONE, NULL);
+			r = say_key(k, SP_KEY_CALLEE, frame,
+				    i ? k->frames[i - 1] : SP_KEY_NONE, NULL);
 		if (!r)
-			r = say(k, SP_KEY_CALLER, frame,
-				last + 1 < k->n ? k->frames[last + 1]
-						: SP_KEY_NONE,
-				NULL);
+			r = say_key(k, SP_KEY_CALLER, frame,
+				    last + 1 < k->n ? k->frames[last + 1]
+						    : SP_KEY_NONE,
+				    NULL);
 	}
 	return r;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_KEYS_H
-#define SP_COMPARE_KEYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,8 +57,8 @@ struct sp_key {
 int sp_keys_tree(const struct sp_paths *paths, const uint32_t *as,
 		 struct sp_keys *ret);
 
-/* Of each frame that is wanted: itself, who called it, whom it called; of a
- * recursion the outermost call and the innermost one. */
+/* Of each frame that is wanted: itself, its caller, its callee; of a recursion
+ * the outermost call and the innermost one. */
 int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
 		  const bool *wants, struct sp_keys *ret);
 
@@ -71,5 +70,3 @@ void sp_keys_done(struct sp_keys *keys);
 /* For each frame that of its module, "[program]" for the program's own: new
  * frames.  0 and *ret, to be freed (free()); -ENOMEM. */
 int sp_keys_modules(struct sp_paths *paths, uint32_t **ret);
-
-#endif

@@ -37,7 +37,7 @@ bool sp_limit_is_bytes(const struct sp_limit *limit)
 }
 
 /* A copy of text[0..n) without white space around it; NULL: no memory. */
-static char *trimmed(const char *text, size_t n)
+static char *trimmed_text(const char *text, size_t n)
 {
 	while (n && strchr(" \t\r\n", text[n - 1]))
 		n--;
@@ -176,7 +176,7 @@ static int parse_name(struct sp_limit *limit, struct sp_error *err)
 			    limit->text);
 }
 
-static int parse(struct sp_limit *limit, struct sp_error *err)
+static int parse_limit(struct sp_limit *limit, struct sp_error *err)
 {
 	char *equals = strrchr(limit->text, '=');
 	char *bound;
@@ -187,8 +187,8 @@ static int parse(struct sp_limit *limit, struct sp_error *err)
 				    "the limit %.60s has no '=': it is "
 				    "NAME=BOUND, such as alloc_bytes=+3%%",
 				    limit->text);
-	limit->name = trimmed(limit->text, (size_t)(equals - limit->text));
-	bound = trimmed(equals + 1, strlen(equals + 1));
+	limit->name = trimmed_text(limit->text, (size_t)(equals - limit->text));
+	bound = trimmed_text(equals + 1, strlen(equals + 1));
 	r = limit->name && bound
 		    ? parse_name(limit, err)
 		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
@@ -208,7 +208,7 @@ static void limit_done(struct sp_limit *limit)
 int sp_limits_add(struct sp_limits *limits, const char *text,
 		  struct sp_error *err)
 {
-	struct sp_limit limit = {.text = trimmed(text, strlen(text))};
+	struct sp_limit limit = {.text = trimmed_text(text, strlen(text))};
 	void *array = limits->at;
 	int r;
 
@@ -218,7 +218,7 @@ int sp_limits_add(struct sp_limits *limits, const char *text,
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	}
 	limits->at = array;
-	r = parse(&limit, err);
+	r = parse_limit(&limit, err);
 	if (r < 0)
 		limit_done(&limit);
 	else

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_LIMIT_H
-#define SP_COMPARE_LIMIT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 #include "stats/compare.h"
 
 /*
@@ -73,5 +72,3 @@ bool sp_limit_is_bytes(const struct sp_limit *limit);
 
 /* Is it counted, not estimated? */
 bool sp_limit_is_exact(const struct sp_limit *limit);
-
-#endif

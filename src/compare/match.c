@@ -28,7 +28,8 @@ static const struct sp_path_rows *rows_of(const struct sp_summary *run,
 {
 	static const struct sp_path_rows none;
 	const struct sp_path_rows *rows =
-		sp_summary_rows(run, of->table, of->phase);
+		of->is_whole ? sp_summary_whole(run, of->table, of->phase)
+			     : sp_summary_rows(run, of->table, of->phase);
 
 	return rows ? rows : &none;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_MATCH_H
-#define SP_COMPARE_MATCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,6 +36,7 @@ struct sp_match_of {
 	unsigned int table; /* SP_VIEW_..., or of enum sp_summary_table */
 	const char *phase;  /* of SP_VIEW_ALLOC: in it; NULL: whenever */
 	bool is_count;      /* objects, not bytes */
+	bool is_whole;      /* paths of a view with all their frames */
 };
 
 /* Which paths take part: those with a frame of the set, or those of `paths`.
@@ -119,5 +119,3 @@ void sp_match_mark(const struct sp_pair *pair, const struct sp_side *side,
 		   bool *has);
 
 bool sp_match_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b);
-
-#endif

@@ -89,7 +89,7 @@ int sp_moved_init(struct sp_moved *ret, const struct sp_pair *pair)
 }
 
 /* `paths` becomes all that is alike; false: there is no more than `changed`. */
-static bool choose(struct sp_moved *m, const bool *changed)
+static bool choose_rows(struct sp_moved *m, const bool *changed)
 {
 	bool is_more = false;
 
@@ -104,8 +104,9 @@ static bool choose(struct sp_moved *m, const bool *changed)
 	return is_more;
 }
 
-static int sum(const struct sp_moved *m, const struct sp_match_of *of,
-	       const bool *of_paths, struct sp_runs *old, struct sp_runs *new)
+static int sum_rows(const struct sp_moved *m, const struct sp_match_of *of,
+		    const bool *of_paths, struct sp_runs *old,
+		    struct sp_runs *new)
 {
 	const struct sp_frame_set only = {.paths = of_paths};
 	const struct sp_pair *pair = m->pair;
@@ -121,13 +122,13 @@ int sp_moved_is_real(struct sp_moved *m, const bool *changed,
 	struct sp_runs old, new;
 	double change;
 
-	if (!choose(m, changed))
+	if (!choose_rows(m, changed))
 		return 1;
-	if (sum(m, test->of, changed, &old, &new) < 0)
+	if (sum_rows(m, test->of, changed, &old, &new) < 0)
 		return -ENOMEM;
 	change = new.mean - old.mean;
 	amount.amount = fmax(amount.amount, test->allowance.growth * old.mean);
-	if (sum(m, test->of, m->paths, &old, &new) < 0)
+	if (sum_rows(m, test->of, m->paths, &old, &new) < 0)
 		return -ENOMEM;
 	/* most of it is no more than others have less */
 	if (fabs(new.mean - old.mean) < fabs(change) / 2)
@@ -138,7 +139,7 @@ int sp_moved_is_real(struct sp_moved *m, const bool *changed,
 
 bool sp_moved_is_alone(struct sp_moved *m, const bool *changed)
 {
-	return !choose(m, changed);
+	return !choose_rows(m, changed);
 }
 
 bool *sp_moved_paths_of(const struct sp_moved *m, const struct sp_keys *keys,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_MOVED_H
-#define SP_COMPARE_MOVED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ bool *sp_moved_paths_of(const struct sp_moved *moved,
 			const struct sp_keys *keys, uint32_t key);
 
 void sp_moved_done(struct sp_moved *moved);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_NAMES_H
-#define SP_COMPARE_NAMES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,5 +48,3 @@ bool sp_names_is_mixed_path(const struct sp_names *names,
 			    const struct sp_paths *paths, uint32_t path);
 
 void sp_names_done(struct sp_names *names);
-
-#endif

@@ -177,7 +177,8 @@ static int compare_holed(const void *a, const void *b)
 }
 
 /* Bytes that `frame` has on shapes that `partner` has, too. */
-static double shared(const struct finder *f, uint32_t frame, uint32_t partner)
+static double shared_paths(const struct finder *f, uint32_t frame,
+			   uint32_t partner)
 {
 	double bytes = 0;
 
@@ -218,8 +219,8 @@ static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 	return has_name(f, old) && has_name(f, new) &&
 	       sp_match_same_module(f->pair->paths, old, new) &&
 	       is_missed(&f->own[old]) && is_missed(&f->own[new]) &&
-	       shared(f, old, new) > f->own[old].bytes / 2 &&
-	       shared(f, new, old) > f->own[new].bytes / 2;
+	       shared_paths(f, old, new) > f->own[old].bytes / 2 &&
+	       shared_paths(f, new, old) > f->own[new].bytes / 2;
 }
 
 static bool is_paired(const struct sp_renamed *list, size_t n, uint32_t old,
@@ -308,10 +309,16 @@ static int rename_side(struct finder *f, const uint32_t *name,
 	for (size_t i = 0; !r && i < side->n; i++) {
 		struct sp_summary *run = side->run[i];
 
-		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++)
+		for (int v = 0; !r && v < SP_SUMMARY_VIEWS; v++) {
 			r = rename_rows(f, name, &run->rows[v]);
-		for (size_t p = 0; !r && p < run->n_phases; p++)
+			if (!r)
+				r = rename_rows(f, name, &run->whole[v]);
+		}
+		for (size_t p = 0; !r && p < run->n_phases; p++) {
 			r = rename_rows(f, name, &run->phases[p].rows);
+			if (!r)
+				r = rename_rows(f, name, &run->phases[p].whole);
+		}
 	}
 	return r;
 }

@@ -7,6 +7,7 @@
 
 #include "report/label.h"
 #include "symbols/demangle.h"
+#include "symbols/plainname.h"
 #include "text/text.h"
 
 /* ---- paths ---- */
@@ -16,6 +17,8 @@ void sp_paths_done(struct sp_paths *paths)
 	sp_intern_done(&paths->frames);
 	sp_intern_done(&paths->paths);
 	sp_labels_free(paths->labels, paths->n_labels);
+	sp_see_through_free(paths->see_through);
+	free(paths->roles);
 }
 
 int sp_paths_add(struct sp_paths *paths, const uint32_t *frames, size_t n,
@@ -66,6 +69,69 @@ const char *sp_paths_function(const char *name, size_t *ret_bytes)
 	return mark ? mark + 1 : name;
 }
 
+/* Room for what all frames are. */
+static int grow_roles(struct sp_paths *paths)
+{
+	const size_t n = paths->frames.n_entries;
+	unsigned char *grown;
+
+	if (n <= paths->n_roles)
+		return 0;
+	grown = realloc(paths->roles, n);
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + paths->n_roles, 0, n - paths->n_roles);
+	paths->roles = grown;
+	paths->n_roles = n;
+	return 0;
+}
+
+static int find_role(struct sp_paths *paths, uint32_t frame, enum sp_role *ret)
+{
+	const char *name = sp_paths_name(paths, frame), *function;
+	enum sp_role role = SP_ROLE_ALLOCATOR;
+	char *module;
+	size_t bytes;
+
+	if (paths->roles[frame]) {
+		*ret = (enum sp_role)(paths->roles[frame] - 1);
+		return 0;
+	}
+	function = sp_paths_function(name, &bytes);
+	module = strndup(name, bytes);
+	if (!module)
+		return -ENOMEM;
+	/* nobody knows whose they are */
+	if (strcmp(name, SP_SUMMARY_OTHER_CALLERS) != 0)
+		role = sp_see_through_role(paths->see_through, module,
+					   function);
+	free(module);
+	paths->roles[frame] = (unsigned char)(1 + role);
+	*ret = role;
+	return 0;
+}
+
+int sp_paths_find_flat(struct sp_paths *paths, uint32_t path, size_t *ret_depth)
+{
+	const size_t n = sp_paths_depth(paths, path);
+	enum sp_role role, least = SP_ROLE_ALLOCATOR;
+
+	*ret_depth = 0;
+	if (!paths->see_through)
+		return 0;
+	if (grow_roles(paths) < 0)
+		return -ENOMEM;
+	for (size_t d = 0; d < n && least != SP_ROLE_OWN; d++) {
+		if (find_role(paths, sp_paths_frame(paths, path, d), &role) < 0)
+			return -ENOMEM;
+		if (role >= least)
+			continue;
+		least = role;
+		*ret_depth = d;
+	}
+	return 0;
+}
+
 int sp_paths_set_labels(struct sp_paths *paths)
 {
 	const size_t n = paths->frames.n_entries;
@@ -78,7 +144,8 @@ int sp_paths_set_labels(struct sp_paths *paths)
 	for (uint32_t i = 0; !r && i < n; i++)
 		names[i] = sp_paths_name(paths, i);
 	if (!r)
-		r = sp_labels_new(names, n, &paths->labels);
+		r = sp_labels_new(names, n, paths->has_full_names,
+				  &paths->labels);
 	if (!r)
 		paths->n_labels = n;
 	free(names);
@@ -94,11 +161,20 @@ const char *sp_paths_label(const struct sp_paths *paths, uint32_t frame)
 int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
 		     struct sp_error *err)
 {
-	char *label = strndup(function, sp_demangle_short(function));
-	int r = label ? sp_pattern_search(pattern, label, err)
-		      : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	char *plain = sp_plain_name(function, false);
+	char *full = strndup(function, sp_demangle_short(function));
+	int r = 0;
 
-	free(label);
+	if (!plain || !full)
+		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	else
+		plain[sp_demangle_short(plain)] = '\0';
+	if (!r)
+		r = sp_pattern_search(pattern, plain, err);
+	if (!r)
+		r = sp_pattern_search(pattern, full, err);
+	free(plain);
+	free(full);
 	return r ? r : sp_pattern_search(pattern, function, err);
 }
 
@@ -231,15 +307,84 @@ const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
 	return p ? &p->rows : NULL;
 }
 
+const struct sp_path_rows *sp_summary_whole(const struct sp_summary *summary,
+					    enum sp_view view,
+					    const char *phase)
+{
+	const struct sp_phase_sum *p;
+
+	if (!summary->has_whole)
+		return sp_summary_rows(summary, view, phase);
+	if (!phase)
+		return &summary->whole[view];
+	p = sp_summary_phase(summary, phase);
+	return p ? &p->whole : NULL;
+}
+
+/* The path from where its samples are flat. */
+static int cut_path(struct sp_paths *paths, uint32_t *path)
+{
+	size_t depth, n;
+	uint32_t *frames;
+	int r = sp_paths_find_flat(paths, *path, &depth);
+
+	if (r < 0 || !depth)
+		return r;
+	n = sp_paths_depth(paths, *path) - depth;
+	frames = malloc(n * sizeof(*frames));
+	if (!frames)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++)
+		frames[i] = sp_paths_frame(paths, *path, depth + i);
+	r = sp_paths_add(paths, frames, n, path);
+	free(frames);
+	return r;
+}
+
+static int cut_rows(struct sp_paths *paths, struct sp_path_rows *rows,
+		    struct sp_path_rows *whole)
+{
+	int r = 0;
+
+	*whole = *rows;
+	rows->at = calloc(whole->n + 1, sizeof(*rows->at));
+	if (!rows->at) {
+		rows->n = 0;
+		return -ENOMEM;
+	}
+	if (whole->n)
+		memcpy(rows->at, whole->at, whole->n * sizeof(*rows->at));
+	for (size_t i = 0; !r && i < rows->n; i++)
+		r = cut_path(paths, &rows->at[i].path);
+	sp_path_rows_settle(rows);
+	return r;
+}
+
+int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths)
+{
+	int r = 0;
+
+	summary->has_whole = true;
+	for (unsigned int v = 0; !r && v < SP_SUMMARY_VIEWS; v++)
+		r = cut_rows(paths, &summary->rows[v], &summary->whole[v]);
+	for (size_t i = 0; !r && i < summary->n_phases; i++)
+		r = cut_rows(paths, &summary->phases[i].rows,
+			     &summary->phases[i].whole);
+	return r;
+}
+
 void sp_summary_free(struct sp_summary *summary)
 {
 	if (!summary)
 		return;
 	for (unsigned int t = 0; t < SP_SUMMARY_TABLES; t++)
 		free(summary->rows[t].at);
+	for (unsigned int v = 0; v < SP_SUMMARY_VIEWS; v++)
+		free(summary->whole[v].at);
 	for (size_t i = 0; i < summary->n_phases; i++) {
 		free(summary->phases[i].name);
 		free(summary->phases[i].rows.at);
+		free(summary->phases[i].whole.at);
 	}
 	for (size_t i = 0; i < summary->n_nameless; i++) {
 		free(summary->nameless[i].module);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COMPARE_SUMMARY_H
-#define SP_COMPARE_SUMMARY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +8,7 @@
 #include "base/error.h"
 #include "model/profile.h"
 #include "report/intern.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 #include "report/question.h"
 #include "stats/estimator.h"
 #include "symbols/symbolizer.h"
@@ -32,7 +31,11 @@
 struct sp_paths {
 	struct sp_intern frames;
 	struct sp_intern paths; /* arrays of uint32_t, innermost first */
-	char **labels;          /* of the first n_labels frames */
+	struct sp_see_through *see_through; /* owned; NULL: nothing is */
+	unsigned char *roles;               /* 1 + enum sp_role, 0: not known */
+	size_t n_roles;
+	bool has_full_names; /* labels are (report/label.h) */
+	char **labels;       /* of the first n_labels frames */
 	size_t n_labels;
 };
 
@@ -48,6 +51,11 @@ uint32_t sp_paths_frame(const struct sp_paths *paths, uint32_t path,
 			size_t depth);
 /* Its name; valid until a frame is added. */
 const char *sp_paths_name(const struct sp_paths *paths, uint32_t frame);
+
+/* The depth of the frame that the path's samples are flat for, as in
+ * sp_aggregate_find_flat().  0 and *ret_depth; -ENOMEM. */
+int sp_paths_find_flat(struct sp_paths *paths, uint32_t path,
+		       size_t *ret_depth);
 
 /* How people read frames (report/label.h).  Of the frames that are there now;
  * others keep their names.  0 or -ENOMEM. */
@@ -111,6 +119,7 @@ struct sp_phase_sum {
 	 * time.  `has_rows` is false where they were not taken. */
 	bool has_rows;
 	struct sp_path_rows rows;
+	struct sp_path_rows whole; /* as of the run */
 };
 
 /* A module whose names could not be read. */
@@ -148,6 +157,10 @@ struct sp_summary {
 	struct sp_interval bytes[SP_SUMMARY_VIEWS];
 	struct sp_path_rows rows[SP_SUMMARY_TABLES];
 	bool has_rows[SP_SUMMARY_TABLES];
+	/* The views with all frames, once sp_summary_see_through() has taken
+	 * some from `rows`. */
+	bool has_whole;
+	struct sp_path_rows whole[SP_SUMMARY_VIEWS];
 	/* Exact, of SP_FORMAT_CLASSES size classes; NULL: not known; owned. */
 	struct sp_class_total *classes;
 };
@@ -155,11 +168,13 @@ struct sp_summary {
 /* The level at which checks decide, and at which baselines are written. */
 #define SP_SUMMARY_LEVEL 0.99
 
+#define SP_SUMMARY_OTHER_CALLERS "[other callers]" /* of a baseline */
+
 /*
- * Take what is wished for; views that need frees are left out of a profile
- * without them.  `question` says of what (times, sizes, thread; its view is not
- * used) and at which level.  0 and *ret_summary, to be freed; negative errno
- * and *err.
+ * Take what is wished for, with the frames that are seen through; views that
+ * need frees are left out of a profile without them.  `question` says of what
+ * (times, sizes, thread; its view is not used) and at which level.  0 and
+ * *ret_summary, to be freed; negative errno and *err.
  */
 int sp_summary_take(const struct sp_profile *profile,
 		    const struct sp_symbolizer_options *symbols,
@@ -185,6 +200,15 @@ const struct sp_path_rows *sp_summary_rows(const struct sp_summary *summary,
 					   unsigned int table,
 					   const char *phase);
 
+/* The same with all frames, of a view. */
+const struct sp_path_rows *sp_summary_whole(const struct sp_summary *summary,
+					    enum sp_view view,
+					    const char *phase);
+
+/* Paths begin at the frame that their samples are flat for.  Once, of a run
+ * that was read or taken: a baseline is written before.  0 or -ENOMEM. */
+int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths);
+
 /* For summary_take.c and names.c, of the names of frames: text as UTF-8, of
  * which a byte that is none becomes U+FFFD, as it would in a baseline; and the
  * module's part.  At most three bytes for each; return the end. */
@@ -195,5 +219,3 @@ char *sp_summary_put_module(char *to, const struct sp_module *module);
 void sp_path_rows_settle(struct sp_path_rows *rows);
 
 void sp_summary_free(struct sp_summary *summary);
-
-#endif

@@ -198,8 +198,8 @@ static void read_key(const struct sorter *sorter, size_t i, uint32_t key[2])
 }
 
 /* To rows[group] what was sorted into each of n groups. */
-static int collect(struct sorter *sorter, struct sp_path_rows *const *rows,
-		   size_t n)
+static int collect_paths(struct sorter *sorter,
+			 struct sp_path_rows *const *rows, size_t n)
 {
 	const size_t n_keys = sorter->keys.n_entries;
 	uint32_t key[2];
@@ -262,7 +262,7 @@ static int take_phase_rows(struct taker *t, const struct sp_analysis *analysis)
 		rows[i] = &t->summary->phases[i].rows;
 	}
 	if (!r)
-		r = collect(&sorter, rows, n);
+		r = collect_paths(&sorter, rows, n);
 	sorter_done(&sorter);
 	free(rows);
 	return r;
@@ -331,7 +331,7 @@ static int take_tables(struct taker *t, const struct sp_analysis *analysis)
 		t->summary->has_rows[SP_SUMMARY_BY_ENTRY + k] = true;
 	}
 	if (!r)
-		r = collect(&sorter, rows, N_TABLES);
+		r = collect_paths(&sorter, rows, N_TABLES);
 	sorter_done(&sorter);
 	return r;
 }
@@ -514,8 +514,10 @@ int sp_summary_take(const struct sp_profile *profile,
 		    struct sp_summary **ret_summary, struct sp_error *err)
 {
 	struct taker t = {.profile = profile, .paths = paths, .wish = wish};
+	struct sp_symbolizer_options all = *symbols;
 	int r;
 
+	all.see_through.all_frames = true;
 	t.summary = calloc(1, sizeof(*t.summary));
 	if (!t.summary)
 		return sp_error_set(err, -ENOMEM, profile->path,
@@ -523,7 +525,7 @@ int sp_summary_take(const struct sp_profile *profile,
 	t.summary->level = question->confidence;
 	r = take_head(&t, err);
 	if (r >= 0)
-		r = sp_symbolizer_new(profile, symbols, &t.symbolizer, err);
+		r = sp_symbolizer_new(profile, &all, &t.symbolizer, err);
 	if (r >= 0 && sp_filter_is_given(&question->filter))
 		r = sp_filter_new(profile, t.symbolizer, &question->filter,
 				  NULL, NULL, &t.filter, err);

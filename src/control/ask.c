@@ -118,7 +118,8 @@ static int send_order(const struct sp_target *target,
 	return r;
 }
 
-static int describe(const struct sp_target *target, int r, struct sp_error *err)
+static int describe_failure(const struct sp_target *target, int r,
+			    struct sp_error *err)
 {
 	switch (-r) {
 	case ESRCH:
@@ -179,10 +180,10 @@ int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 
 	/* One controller at a time; it goes with the descriptor. */
 	if (flock(target->fd, LOCK_EX) != 0)
-		return describe(target, -errno, err);
+		return describe_failure(target, -errno, err);
 	r = queue_order(target, order, ret_number);
 	flock(target->fd, LOCK_UN);
-	return r < 0 ? describe(target, r, err) : 0;
+	return r < 0 ? describe_failure(target, r, err) : 0;
 }
 
 /* ---- its answer ---- */
@@ -229,7 +230,7 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 
 	while ((r = read_answer(target, number, ret_time_ns)) == -EINPROGRESS) {
 		if (is_gone)
-			return describe(target, -ESRCH, err);
+			return describe_failure(target, -ESRCH, err);
 		if (waited >= timeout_ns)
 			return -ETIMEDOUT;
 		nanosleep(&step, NULL);
@@ -240,5 +241,5 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 			look = waited + LOOK_NS;
 		}
 	}
-	return r < 0 ? describe(target, r, err) : 0;
+	return r < 0 ? describe_failure(target, r, err) : 0;
 }

@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,7 +84,7 @@ static const int forwarded[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
 
 #define N_FORWARDED (sizeof(forwarded) / sizeof(*forwarded))
 
-static void forward(int number, siginfo_t *info, void *context)
+static void forward_signal(int number, siginfo_t *info, void *context)
 {
 	(void)context;
 	/* What a terminal sends, it sends to the program as well. */
@@ -96,7 +94,7 @@ static void forward(int number, siginfo_t *info, void *context)
 
 static void forward_signals(struct sigaction before[N_FORWARDED])
 {
-	struct sigaction action = {.sa_sigaction = forward,
+	struct sigaction action = {.sa_sigaction = forward_signal,
 				   .sa_flags = SA_RESTART | SA_SIGINFO};
 
 	for (size_t i = 0; i < N_FORWARDED; i++) {
@@ -117,8 +115,8 @@ static void restore_signals(const struct sigaction before[N_FORWARDED],
 }
 
 /* The exec's errno comes through a pipe that a successful exec closes. */
-static int start(char *const *argv, const struct sigaction *before,
-		 const sigset_t *mask)
+static int start_program(char *const *argv, const struct sigaction *before,
+			 const sigset_t *mask)
 {
 	int ends[2], code = 0;
 	ssize_t n;
@@ -161,7 +159,7 @@ int sp_launch_run(char *const *argv, pid_t *ret_pid, int *ret_status,
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &mask);
 	forward_signals(before);
-	r = start(argv, before, &mask);
+	r = start_program(argv, before, &mask);
 	sigprocmask(SIG_SETMASK, &mask, NULL);
 	if (r < 0)
 		return sp_error_set(err, r, argv[0], "cannot be run: %s",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CONTROL_LAUNCH_H
-#define SP_CONTROL_LAUNCH_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -36,5 +35,3 @@ int sp_launch_beside(const char *name, char path[SP_LAUNCH_PATH_MAX],
  */
 int sp_launch_run(char *const *argv, pid_t *ret_pid, int *ret_status,
 		  struct sp_error *err);
-
-#endif

@@ -15,7 +15,7 @@
 #include "control/launch.h"
 
 /* As execvp looks for it. */
-static int find(const char *name, char *path)
+static int find_program(const char *name, char *path)
 {
 	const char *dirs = getenv("PATH");
 	int code = -ENOENT;
@@ -70,7 +70,7 @@ static bool gains_privileges(int fd, const struct stat *st)
 }
 
 /* Does the executable's dynamic symbol table define it? */
-static bool defines(Elf *elf, const char *wanted)
+static bool defines_symbol(Elf *elf, const char *wanted)
 {
 	Elf_Scn *section = NULL;
 	GElf_Shdr header;
@@ -132,7 +132,7 @@ static int check_elf(Elf *elf, const char *path, const char **ret_note,
 		return sp_error_set(err, -ENOEXEC, path,
 				    "is linked statically: nothing can be "
 				    "preloaded into it; link it dynamically");
-	if (defines(elf, "malloc"))
+	if (defines_symbol(elf, "malloc"))
 		*ret_note = "it has a malloc of its own, which stands before "
 			    "the library: what it allocates is not seen";
 	return 0;
@@ -160,7 +160,7 @@ static int check_file(int fd, const char *path, const char **ret_note,
 int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
 		    const char **ret_note, struct sp_error *err)
 {
-	int r = find(name, path);
+	int r = find_program(name, path);
 
 	*ret_note = NULL;
 	if (r < 0)

@@ -83,7 +83,7 @@ static bool try_mapping(struct sp_target *target, const struct mapping *mapping)
 	       open_as(target, path, mapping);
 }
 
-static int search(struct sp_target *target, FILE *maps)
+static int search_maps(struct sp_target *target, FILE *maps)
 {
 	struct mapping mapping;
 	char *line = NULL;
@@ -122,7 +122,7 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 			       : sp_error_set(err, -ESRCH, NULL,
 					      "there is no process %" PRIu64,
 					      pid);
-	r = search(target, maps);
+	r = search_maps(target, maps);
 	fclose(maps);
 	if (r == -EACCES)
 		return sp_error_set(err, r, NULL,
@@ -206,4 +206,29 @@ int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err)
 	}
 	free(pids);
 	return 0;
+}
+
+struct written {
+	struct stat file;
+	bool is_written;
+};
+
+static void compare_file(void *arg, const struct sp_target *target)
+{
+	struct written *w = arg;
+	struct stat st;
+
+	w->is_written |= fstat(target->fd, &st) == 0 &&
+			 st.st_dev == w->file.st_dev &&
+			 st.st_ino == w->file.st_ino;
+}
+
+bool sp_target_is_written(const char *path)
+{
+	struct written w = {.is_written = false};
+
+	if (stat(path, &w.file) != 0 ||
+	    sp_target_list(compare_file, &w, NULL) < 0)
+		return true;
+	return w.is_written;
 }

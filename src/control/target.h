@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_CONTROL_TARGET_H
-#define SP_CONTROL_TARGET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,6 +37,9 @@ void sp_target_close(struct sp_target *target);
  * and *err. */
 typedef void sp_target_found(void *arg, const struct sp_target *target);
 int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err);
+
+/* Has a process that we may look at this file mapped, to write to it? */
+bool sp_target_is_written(const char *path);
 
 /* The header of an open profile; false if it is none of a known version. */
 bool sp_target_read_header(int fd, struct sp_file_header *ret);
@@ -77,5 +79,3 @@ bool sp_target_is_stopped(const struct sp_target *target);
 
 /* How long the process has written nothing to its profile but samples. */
 uint64_t sp_target_silence_ns(const struct sp_target *target);
-
-#endif

@@ -50,6 +50,8 @@ static int put_first(struct facts *f, uint8_t *chunk)
 
 	memcpy(&h, chunk, sizeof(h));
 	h.flags |= SP_HEADER_PACKED;
+	/* Frees in columns know their samples. */
+	h.flags &= ~SP_HEADER_ADDRESSES;
 	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
 	memcpy(chunk, &h, sizeof(h));
 	return put_chunk(f, chunk);
@@ -57,7 +59,8 @@ static int put_first(struct facts *f, uint8_t *chunk)
 
 /* Is it of a kind that stays as it is, but for its number?  Then that is
  * changed. */
-static bool renumber(const struct facts *f, uint8_t *chunk, uint64_t index)
+static bool renumber_chunk(const struct facts *f, uint8_t *chunk,
+			   uint64_t index)
 {
 	const uint64_t file_id = f->profile->file_id;
 	struct sp_chunk_header h;
@@ -96,7 +99,7 @@ static int copy_chunks(struct facts *f, struct sp_source *from)
 		memset(chunk + n, 0, CHUNK - (size_t)n);
 		if (i == 0)
 			r = put_first(f, chunk);
-		else if (renumber(f, chunk, i))
+		else if (renumber_chunk(f, chunk, i))
 			r = put_chunk(f, chunk);
 		if (r < 0)
 			return r;
@@ -137,8 +140,8 @@ static int put_time_error(struct sp_chunk_writer *w, uint64_t ns)
 static bool is_kept(uint8_t type)
 {
 	return type != SP_RECORD_SAMPLE && type != SP_RECORD_FREE &&
-	       type != SP_RECORD_STACK && type != SP_RECORD_NAME &&
-	       type != SP_RECORD_SYMBOL;
+	       type != SP_RECORD_FREE_ADDRESS && type != SP_RECORD_STACK &&
+	       type != SP_RECORD_NAME && type != SP_RECORD_SYMBOL;
 }
 
 /* Of what is in discarded segments nothing stays. */
@@ -245,82 +248,17 @@ static int tell_free(const struct teller *t, const struct sp_sample *s)
 }
 
 /* As sp_sample_fn: what did not live for a nanosecond is not told twice. */
-static int tell(void *arg, enum sp_sample_event event,
-		const struct sp_sample *s)
+static int pack_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
 {
 	const struct teller *t = arg;
 	int r = 0;
 
-	if (event == SP_SAMPLE_BORN || s->born_ns == s->freed_ns)
+	if (event == SP_SAMPLE_BORN || s->born_ns == s->freed_ns ||
+	    !t->profile->has_frees)
 		r = tell_birth(t, s);
 	if (event == SP_SAMPLE_SETTLED && s->freed_ns != SP_NEVER && r >= 0)
 		r = tell_free(t, s);
-	return r;
-}
-
-struct moment {
-	uint64_t ns;
-	bool is_birth;
-	const struct sp_sample *sample;
-};
-
-static int compare_moments(const void *a, const void *b)
-{
-	const struct moment *x = a, *y = b;
-
-	if (x->ns != y->ns)
-		return x->ns < y->ns ? -1 : 1;
-	if (x->is_birth != y->is_birth)
-		return x->is_birth ? 1 : -1;
-	return (x->sample->id > y->sample->id) -
-	       (x->sample->id < y->sample->id);
-}
-
-/* Samples that are in memory, in the order in which sp_profile_walk() tells. */
-static int tell_all(struct teller *t)
-{
-	const struct sp_profile *p = t->profile;
-	struct moment *all = malloc((2 * p->n_samples + 1) * sizeof(*all));
-	size_t n = 0;
-	int r = all ? 0 : -ENOMEM;
-
-	for (size_t i = 0; all && i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
-
-		all[n++] = (struct moment){s->born_ns, true, s};
-		if (s->freed_ns != SP_NEVER && s->freed_ns != s->born_ns)
-			all[n++] = (struct moment){s->freed_ns, false, s};
-	}
-	if (n)
-		qsort(all, n, sizeof(*all), compare_moments);
-	for (size_t i = 0; i < n && r >= 0; i++)
-		r = tell(t,
-			 all[i].is_birth && all[i].sample->freed_ns != all[i].ns
-				 ? SP_SAMPLE_BORN
-				 : SP_SAMPLE_SETTLED,
-			 all[i].sample);
-	free(all);
-	return r;
-}
-
-/* Where no frees were recorded a walk is not in the order of time. */
-static int tell_samples(struct teller *t, struct sp_error *err)
-{
-	const struct sp_profile *folded = t->profile;
-	struct sp_profile *whole;
-	int r;
-
-	if (folded->peak && folded->has_frees)
-		return sp_profile_walk(folded, tell, t, err);
-	if (!folded->peak)
-		return tell_all(t);
-	r = sp_profile_load(folded->path, NULL, NULL, &whole, err);
-	if (r < 0)
-		return r;
-	t->profile = whole;
-	r = tell_all(t);
-	t->profile = folded;
-	sp_profile_free(whole);
 	return r;
 }
 
@@ -369,7 +307,7 @@ int sp_packfile_write_events(const struct sp_profile *profile,
 
 	sp_error_set(err, r, profile->path, "not enough memory");
 	if (moments && t.packer)
-		r = tell_samples(&t, err);
+		r = sp_profile_walk(profile, pack_event, &t, err);
 	if (r >= 0)
 		r = sp_pack_end(t.packer, profile->unmatched_frees, unfinished);
 	sp_packer_free(t.packer);

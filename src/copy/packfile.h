@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COPY_PACKFILE_H
-#define SP_COPY_PACKFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -38,5 +37,3 @@ int sp_packfile_write_events(const struct sp_profile *profile,
 
 /* To how many nanoseconds its times will be, or are; 0: all. */
 uint64_t sp_packfile_time_error_ns(const struct sp_profile *profile);
-
-#endif

@@ -23,7 +23,7 @@ struct writer {
 	uint32_t n_named; /* texts that a line has named */
 };
 
-static int flush(struct writer *w)
+static int flush_chunk(struct writer *w)
 {
 	const struct sp_names_header h = w->header;
 	int r;
@@ -63,7 +63,7 @@ static void put_line(struct writer *w, const struct sp_record_line *l,
 	put_number(w, SP_COLUMN_LINE, l->line);
 }
 
-/* As put(). */
+/* As put_name(). */
 static int put_packed(struct writer *w, const struct sp_record_name *name,
 		      const struct sp_record_symbol *symbol)
 {
@@ -72,7 +72,7 @@ static int put_packed(struct writer *w, const struct sp_record_name *name,
 		(name ? name->text_bytes : 0);
 
 	if (w->columns.room < most) {
-		int r = flush(w);
+		int r = flush_chunk(w);
 
 		if (r < 0)
 			return r;
@@ -92,8 +92,8 @@ static int put_packed(struct writer *w, const struct sp_record_name *name,
 }
 
 /* One of the two records; every one fits into an empty chunk. */
-static int put(struct writer *w, const struct sp_record_name *name,
-	       const struct sp_record_symbol *symbol)
+static int put_name(struct writer *w, const struct sp_record_name *name,
+		    const struct sp_record_symbol *symbol)
 {
 	struct sp_chunk_writer *c = &w->chunks;
 
@@ -141,7 +141,8 @@ static int name_id(struct writer *w, const char *text, uint32_t *ret_id)
 	*ret_id = (uint32_t)w->n_names;
 	if (bytes > SP_FORMAT_NAME_MAX)
 		bytes = SP_FORMAT_NAME_MAX;
-	return put(w, &(struct sp_record_name){*ret_id, text, bytes}, NULL);
+	return put_name(w, &(struct sp_record_name){*ret_id, text, bytes},
+			NULL);
 }
 
 static int write_frame(struct writer *w, struct sp_frame frame,
@@ -168,7 +169,7 @@ static int write_frame(struct writer *w, struct sp_frame frame,
 		lines[i].flags = (s->is_inlined ? SP_SYMBOL_INLINED : 0) |
 				 (s->is_fallback ? SP_SYMBOL_FALLBACK : 0);
 	}
-	return put(w, NULL, &record);
+	return put_name(w, NULL, &record);
 }
 
 /* Frames in the order in which they are written. */
@@ -185,7 +186,7 @@ static int write_frames(struct writer *w, const struct sp_frame *frames,
 		if (progress && i % 64 == 0)
 			progress(progress_arg, i, n);
 	}
-	return r < 0 ? r : flush(w);
+	return r < 0 ? r : flush_chunk(w);
 }
 
 int sp_symbolfile_write(const struct sp_profile *profile,

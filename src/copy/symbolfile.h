@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_COPY_SYMBOLFILE_H
-#define SP_COPY_SYMBOLFILE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -31,5 +30,3 @@ int sp_symbolfile_write(const struct sp_profile *profile,
 			const struct sp_symbolfile *file,
 			sp_progress_fn *progress, void *progress_arg,
 			uint64_t *ret_frames, struct sp_error *err);
-
-#endif

@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/format.h"
 #include "text/text.h"
 
 /* A distinct frame of the profile: texts[first], and those of the functions
@@ -138,7 +137,8 @@ static int write_texts(struct builder *b)
 	return 0;
 }
 
-static const struct known *find(const struct builder *b, struct sp_frame frame)
+static const struct known *find_frame(const struct builder *b,
+				      struct sp_frame frame)
 {
 	const struct known key = {.frame = frame};
 
@@ -163,7 +163,7 @@ static size_t count_frames(const struct builder *b, size_t *ret_n_stacks)
 		n_stacks++;
 		n += !stack->n_frames;
 		for (uint32_t k = 0; k < stack->n_frames; k++)
-			n += find(b, stack->frames[k])->n;
+			n += find_frame(b, stack->frames[k])->n;
 	}
 	*ret_n_stacks = n_stacks;
 	return n;
@@ -177,7 +177,7 @@ static uint32_t fill_path(const struct builder *b, const struct sp_stack *stack,
 	if (!stack->n_frames)
 		out[n++] = NO_STACK;
 	for (uint32_t k = 0; k < stack->n_frames; k++) {
-		const struct known *known = find(b, stack->frames[k]);
+		const struct known *known = find_frame(b, stack->frames[k]);
 
 		for (uint32_t i = 0; i < known->n; i++)
 			out[n++] = known->first + i;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_CALLPATH_H
-#define SP_EXPORT_CALLPATH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ int sp_callpaths_init(struct sp_callpaths *paths,
 		      struct sp_error *err);
 
 void sp_callpaths_done(struct sp_callpaths *paths);
-
-#endif

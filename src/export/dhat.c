@@ -35,11 +35,6 @@ struct point {
 	double lived_ns; /* of all blocks together */
 };
 
-struct event {
-	uint64_t time_ns;
-	uint64_t what; /* twice the sample's position, + 1 for its birth */
-};
-
 struct document {
 	const struct sp_analysis *analysis;
 	const struct sp_profile *profile;
@@ -62,7 +57,7 @@ static struct amount weight_of(const struct document *d,
 	return (struct amount){part.est_bytes, part.est_count};
 }
 
-static void add(struct amount *sum, struct amount amount, double sign)
+static void add_amount(struct amount *sum, struct amount amount, double sign)
 {
 	sum->bytes += sign * amount.bytes;
 	sum->blocks += sign * amount.blocks;
@@ -83,59 +78,44 @@ static void add_sample(struct document *d, const struct sp_sample *s)
 		is_alive ? sp_sample_stop_ns(d->profile, s) : s->freed_ns;
 	struct point *point = point_of(d, s);
 
-	add(&point->total, weight, 1);
+	add_amount(&point->total, weight, 1);
 	if (until > s->born_ns)
 		point->lived_ns += weight.blocks * (double)(until - s->born_ns);
-	add(&point->at_peak, weight_of(d, &d->peak, s), 1);
+	add_amount(&point->at_peak, weight_of(d, &d->peak, s), 1);
 	if (is_alive)
-		add(&point->at_end, weight, 1);
+		add_amount(&point->at_end, weight, 1);
 }
 
 /* It begins (sign 1) or ceases (sign -1) to be alive. */
-static void pass(struct document *d, const struct sp_sample *s, double sign)
+static void pass_sample(struct document *d, const struct sp_sample *s,
+			double sign)
 {
 	struct point *point = point_of(d, s);
 
-	add(&point->now, weight_of(d, &d->births, s), sign);
+	add_amount(&point->now, weight_of(d, &d->births, s), sign);
 	if (point->now.bytes > point->most.bytes)
 		point->most = point->now;
 }
 
-/* At one moment frees come first. */
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if ((x->what & 1) != (y->what & 1))
-		return x->what & 1 ? 1 : -1;
-	return (x->what > y->what) - (x->what < y->what);
-}
-
-static void walk(struct document *d, const struct event *events, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		pass(d, &d->profile->samples[events[i].what >> 1],
-		     events[i].what & 1 ? 1 : -1);
-}
-
-/* The same of a folded profile, as its file is read again.  A path may be of
- * several stacks, so that what it held at most needs all of them at once. */
-static int take(void *arg, enum sp_sample_event event,
-		const struct sp_sample *s)
+/* A path may be of several stacks, so that what it held at most needs all of
+ * them at once. */
+static int take_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
 {
 	struct document *d = arg;
+	const uint64_t gone_ns = sp_sample_gone_ns(d->profile, s);
 
+	if (!sp_selection_has(&d->births, d->profile, s))
+		return 0;
 	if (d->paths.path_of_stack[s->stack] == UINT32_MAX)
-		return -EILSEQ;
+		return -ESTALE;
 	if (event == SP_SAMPLE_BORN) {
-		pass(d, s, 1);
+		pass_sample(d, s, 1);
 		return 0;
 	}
 	add_sample(d, s);
-	if (s->freed_ns != SP_NEVER && s->freed_ns > s->born_ns)
-		pass(d, s, -1);
+	if (gone_ns > s->born_ns && gone_ns != SP_NEVER)
+		pass_sample(d, s, -1);
 	return 0;
 }
 
@@ -147,34 +127,6 @@ static int no_memory(const struct sp_profile *p, struct sp_error *err)
 			    sp_profile_samples(p));
 }
 
-/* Every sample is there. */
-static int sum_up_all(struct document *d, struct sp_error *err)
-{
-	const struct sp_profile *p = d->profile;
-	struct event *events = calloc(p->n_samples + 1, 2 * sizeof(*events));
-	size_t n = 0;
-
-	if (!events)
-		return no_memory(p, err);
-	for (size_t i = 0; i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
-		const uint64_t gone_ns = sp_sample_gone_ns(p, s);
-
-		if (!sp_selection_has(&d->births, p, s))
-			continue;
-		add_sample(d, s);
-		if (gone_ns <= s->born_ns)
-			continue;
-		events[n++] = (struct event){s->born_ns, 2 * i + 1};
-		if (gone_ns != SP_NEVER)
-			events[n++] = (struct event){gone_ns, 2 * i};
-	}
-	qsort(events, n, sizeof(*events), compare_events);
-	walk(d, events, n);
-	free(events);
-	return 0;
-}
-
 static int sum_up(struct document *d, struct sp_error *err)
 {
 	const struct sp_profile *p = d->profile;
@@ -182,18 +134,18 @@ static int sum_up(struct document *d, struct sp_error *err)
 	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
 	if (!d->points)
 		return no_memory(p, err);
-	return p->peak ? sp_profile_walk(p, take, d, err) : sum_up_all(d, err);
+	return sp_profile_walk(p, take_event, d, err);
 }
 
 /* ---- writing ---- */
 
-static uint64_t rounded(double value, uint64_t *hash)
+static uint64_t rounded_value(double value, uint64_t *hash)
 {
 	*hash = sp_hash_word(*hash, 1);
 	return (uint64_t)sp_export_round(value, *hash, MOST);
 }
 
-static uint64_t largest(uint64_t a, uint64_t b, uint64_t c)
+static uint64_t largest_of(uint64_t a, uint64_t b, uint64_t c)
 {
 	const uint64_t most = a > b ? a : b;
 
@@ -206,18 +158,18 @@ static void put_living(struct sp_json *json, const struct point *point,
 		       uint64_t hash)
 {
 	const uint64_t same = hash;
-	uint64_t gb = rounded(point->at_peak.bytes, &hash);
-	uint64_t gbk = rounded(point->at_peak.blocks, &hash);
+	uint64_t gb = rounded_value(point->at_peak.bytes, &hash);
+	uint64_t gbk = rounded_value(point->at_peak.blocks, &hash);
 	uint64_t eb, ebk, mb, mbk;
 
 	hash = same;
-	eb = rounded(point->at_end.bytes, &hash);
-	ebk = rounded(point->at_end.blocks, &hash);
+	eb = rounded_value(point->at_end.bytes, &hash);
+	ebk = rounded_value(point->at_end.blocks, &hash);
 	hash = same;
-	mb = rounded(point->most.bytes, &hash);
-	mbk = rounded(point->most.blocks, &hash);
-	sp_json_u64(json, "tl", rounded(point->lived_ns / 1e3, &hash));
-	sp_json_u64(json, "mb", largest(mb, gb, eb));
+	mb = rounded_value(point->most.bytes, &hash);
+	mbk = rounded_value(point->most.blocks, &hash);
+	sp_json_u64(json, "tl", rounded_value(point->lived_ns / 1e3, &hash));
+	sp_json_u64(json, "mb", largest_of(mb, gb, eb));
 	sp_json_u64(json, "mbk", mbk);
 	sp_json_u64(json, "gb", gb);
 	sp_json_u64(json, "gbk", gbk);
@@ -234,8 +186,8 @@ static void put_point(struct sp_json *json, const struct document *d,
 	uint64_t hash = seed;
 
 	sp_json_open_flat(json, NULL, '{');
-	sp_json_u64(json, "tb", rounded(point->total.bytes, &hash));
-	sp_json_u64(json, "tbk", rounded(point->total.blocks, &hash));
+	sp_json_u64(json, "tb", rounded_value(point->total.bytes, &hash));
+	sp_json_u64(json, "tbk", rounded_value(point->total.blocks, &hash));
 	if (d->profile->has_frees)
 		put_living(json, point, seed);
 	sp_json_open(json, "fs", '[');
@@ -245,7 +197,7 @@ static void put_point(struct sp_json *json, const struct document *d,
 	sp_json_close(json, '}');
 }
 
-static uint64_t microseconds(uint64_t ns)
+static uint64_t ns_to_us(uint64_t ns)
 {
 	return ns / 1000;
 }
@@ -253,7 +205,7 @@ static uint64_t microseconds(uint64_t ns)
 /* The viewer divides by the duration. */
 static uint64_t end_time(const struct sp_profile *profile)
 {
-	const uint64_t us = microseconds(profile->duration_ns);
+	const uint64_t us = ns_to_us(profile->duration_ns);
 
 	return us ? us : 1;
 }
@@ -274,8 +226,7 @@ static void put_head(struct sp_json *json, const struct document *d)
 	sp_json_string(json, "cmd", p->command);
 	sp_json_u64(json, "pid", p->pid);
 	if (p->has_frees)
-		sp_json_u64(json, "tg",
-			    microseconds(d->analysis->peak.time_ns));
+		sp_json_u64(json, "tg", ns_to_us(d->analysis->peak.time_ns));
 	sp_json_u64(json, "te", end_time(p));
 }
 

@@ -2,10 +2,8 @@
 #include "export/export.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "export/collapsed.h"
 #include "export/dhat.h"
 #include "export/heap_v2.h"

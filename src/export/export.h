@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_EXPORT_H
-#define SP_EXPORT_EXPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,5 +44,3 @@ int sp_export_write(FILE *out, const struct sp_profile *profile,
 		    const struct sp_export_request *request,
 		    sp_progress_fn *progress, void *progress_arg,
 		    struct sp_error *err);
-
-#endif

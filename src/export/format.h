@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_FORMAT_H
-#define SP_EXPORT_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ int64_t sp_export_round(double value, uint64_t hash, int64_t max);
 
 /* The seed of such hashes: profiles of the same program round independently. */
 uint64_t sp_export_seed(const struct sp_profile *profile);
-
-#endif

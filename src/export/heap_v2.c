@@ -27,13 +27,13 @@ static uint64_t at_most(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) || sum > MOST ? MOST : sum;
 }
 
-static void add(struct counts *sum, struct counts more)
+static void add_counts(struct counts *sum, struct counts more)
 {
 	sum->objects = at_most(sum->objects, more.objects);
 	sum->bytes = at_most(sum->bytes, more.bytes);
 }
 
-static struct counts sampled(const struct sp_acc *acc)
+static struct counts sampled_counts(const struct sp_acc *acc)
 {
 	return (struct counts){at_most(acc->samples, 0),
 			       at_most(acc->size_bytes, 0)};
@@ -43,7 +43,7 @@ static struct counts sampled(const struct sp_acc *acc)
 static struct counts in_use(const struct sp_profile *profile,
 			    const struct sp_row *row)
 {
-	return sampled(profile->has_frees ? &row->inuse : &row->alloc);
+	return sampled_counts(profile->has_frees ? &row->inuse : &row->alloc);
 }
 
 /* The period of the selected samples, which have to agree; *ret_period stays
@@ -95,8 +95,8 @@ static void put_head(FILE *out, const struct sp_profile *p,
 	struct counts now = {0}, all = {0};
 
 	for (size_t i = 0; i < n; i++) {
-		add(&now, in_use(p, &rows[i]));
-		add(&all, sampled(&rows[i].alloc));
+		add_counts(&now, in_use(p, &rows[i]));
+		add_counts(&all, sampled_counts(&rows[i].alloc));
 	}
 	fputs("heap profile: ", out);
 	put_counts(out, now, all);
@@ -200,7 +200,8 @@ int sp_export_heap_v2_write(FILE *out, const struct sp_aggregate *aggregate,
 		return r;
 	put_head(out, p, rows, n, period);
 	for (size_t i = 0; i < n; i++) {
-		put_counts(out, in_use(p, &rows[i]), sampled(&rows[i].alloc));
+		put_counts(out, in_use(p, &rows[i]),
+			   sampled_counts(&rows[i].alloc));
 		put_stack(out, p, &p->stacks[rows[i].stack]);
 	}
 	fputs("\nMAPPED_LIBRARIES:\n", out);

@@ -314,7 +314,7 @@ static void put_estimates(struct sp_json *json, const struct document *d)
 {
 	const struct sp_analysis *a = d->analysis;
 	const struct sp_estimation how = sp_analysis_total_how(a);
-	const struct sp_tally *alloc = &a->alloc->all;
+	const struct sp_class_sums *alloc = &a->alloc->all;
 
 	sp_json_interval(json, "alloc_bytes", sp_estimate_bytes(&how, alloc));
 	sp_json_u64(json, "alloc_samples", alloc->all.samples);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_HTML_H
-#define SP_EXPORT_HTML_H
+#pragma once
 
 #include "base/error.h"
 #include "export/format.h"
@@ -22,5 +21,3 @@ int sp_export_html_write(FILE *out, const struct sp_aggregate *aggregate,
 
 /* Frames in all call stacks of a page. */
 #define SP_EXPORT_HTML_FRAMES_MAX 4000000u
-
-#endif

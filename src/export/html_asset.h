@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_HTML_ASSET_H
-#define SP_EXPORT_HTML_ASSET_H
+#pragma once
 
 /* The page before and after its data: what cmake/page.cmake makes of
  * src/export/html. */
 extern const char sp_html_asset_head[];
 extern const char sp_html_asset_tail[];
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_HTML_CELLS_H
-#define SP_EXPORT_HTML_CELLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -89,5 +88,3 @@ void sp_html_cells_renumber(struct sp_html_cells *cells,
 			    const uint32_t *path_of_path);
 
 void sp_html_cells_done(struct sp_html_cells *cells);
-
-#endif

@@ -13,7 +13,7 @@ struct column {
 	bool failed; /* not enough memory: what comes is dropped */
 };
 
-static void put(struct column *c, uint64_t value)
+static void put_value(struct column *c, uint64_t value)
 {
 	if (c->room - c->n < SP_VARINT_MAX_BYTES) {
 		const size_t room = 2 * c->room + 4096;
@@ -53,7 +53,8 @@ static char *base64(const uint8_t *bytes, size_t n)
 }
 
 /* Writes the column, and frees it. */
-static int finish(struct sp_json *json, const char *key, struct column *c)
+static int finish_column(struct sp_json *json, const char *key,
+			 struct column *c)
 {
 	char *text = c->failed ? NULL : base64(c->bytes, c->n);
 
@@ -78,14 +79,14 @@ int sp_html_columns_paths(struct sp_json *json,
 		while (shared < path->n_frames && shared < last->n_frames &&
 		       frames[shared] == paths->frames[last->at + shared])
 			shared++;
-		put(&c, shared);
-		put(&c, path->n_frames - shared);
+		put_value(&c, shared);
+		put_value(&c, path->n_frames - shared);
 		for (uint32_t k = shared; k < path->n_frames; k++)
-			put(&c, frames[k]);
-		put(&c, path->n_frames - 1 - path->flat);
+			put_value(&c, frames[k]);
+		put_value(&c, path->n_frames - 1 - path->flat);
 		last = path;
 	}
-	return finish(json, "paths", &c);
+	return finish_column(json, "paths", &c);
 }
 
 int sp_html_columns_kinds(struct sp_json *json,
@@ -96,10 +97,10 @@ int sp_html_columns_kinds(struct sp_json *json,
 	for (size_t i = 0; i < cells->n_kinds; i++) {
 		const struct sp_html_kind *kind = &cells->kinds[i];
 
-		put(&c, kind->size_bytes);
-		put(&c, 2 * (uint64_t)kind->period + kind->is_sure);
+		put_value(&c, kind->size_bytes);
+		put_value(&c, 2 * (uint64_t)kind->period + kind->is_sure);
 	}
-	return finish(json, "kinds", &c);
+	return finish_column(json, "kinds", &c);
 }
 
 int sp_html_columns_cells(struct sp_json *json,
@@ -114,14 +115,14 @@ int sp_html_columns_cells(struct sp_json *json,
 
 		while (next < end && next->stack == i)
 			next++;
-		put(&c, (uint64_t)(next - cell));
+		put_value(&c, (uint64_t)(next - cell));
 		for (; cell < next; cell++) {
-			put(&c, cell->kind);
-			put(&c, cell->born);
-			put(&c, cell->freed);
-			put(&c, (cell->count - 1) << SP_HTML_FLAG_BITS |
-					cell->flags);
+			put_value(&c, cell->kind);
+			put_value(&c, cell->born);
+			put_value(&c, cell->freed);
+			put_value(&c, (cell->count - 1) << SP_HTML_FLAG_BITS |
+					      cell->flags);
 		}
 	}
-	return finish(json, "cells", &c);
+	return finish_column(json, "cells", &c);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_HTML_COLUMNS_H
-#define SP_EXPORT_HTML_COLUMNS_H
+#pragma once
 
 #include "export/html_cells.h"
 #include "export/html_paths.h"
@@ -22,5 +21,3 @@ int sp_html_columns_kinds(struct sp_json *json,
 			  const struct sp_html_cells *cells);
 int sp_html_columns_cells(struct sp_json *json,
 			  const struct sp_html_cells *cells, size_t n_paths);
-
-#endif

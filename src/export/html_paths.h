@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_HTML_PATHS_H
-#define SP_EXPORT_HTML_PATHS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -64,5 +63,3 @@ struct sp_html_function sp_html_paths_at(const struct sp_html_paths *paths,
 					 uint32_t function);
 
 void sp_html_paths_done(struct sp_html_paths *paths);
-
-#endif

@@ -142,9 +142,8 @@ struct document {
 	const struct sp_analysis *analysis;
 };
 
-/* One that is there, or is met as the file of a folded profile is read. */
-static int take(void *arg, enum sp_sample_event event,
-		const struct sp_sample *s)
+static int take_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
 {
 	const struct document *d = arg;
 	const struct sp_profile *p = d->analysis->profile;
@@ -167,9 +166,5 @@ int sp_export_jsonl_write(FILE *out, const struct sp_aggregate *aggregate,
 	put_header(out, a);
 	put_threads(out, p);
 	put_stacks(out, aggregate);
-	if (p->peak)
-		return sp_profile_walk(p, take, &d, err);
-	for (size_t i = 0; i < p->n_samples; i++)
-		take(&d, SP_SAMPLE_SETTLED, &p->samples[i]);
-	return 0;
+	return sp_profile_walk(p, take_event, &d, err);
 }

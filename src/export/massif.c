@@ -64,7 +64,7 @@ static int no_memory(const struct document *d, struct sp_error *err)
 			    d->paths.n_paths);
 }
 
-static uint64_t rounded(double value)
+static uint64_t rounded_value(double value)
 {
 	return value < 0x1p63 ? (uint64_t)(value + 0.5) : (uint64_t)1 << 63;
 }
@@ -97,10 +97,10 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 					    &table->stacks[i])
 					.est_bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		sums[i] = rounded(sum);
+		sums[i] = rounded_value(sum);
 		sum += bytes[i];
 	}
-	sums[n] = rounded(sum);
+	sums[n] = rounded_value(sum);
 	sp_table_free(table, d->profile);
 	free(bytes);
 	return 0;
@@ -129,8 +129,8 @@ static int add_range(struct document *d, uint32_t begin, uint32_t end)
 
 /* The children of paths [begin, end), which share `depth` frames; a path that
  * ends there is one of its own. */
-static int split(struct document *d, uint32_t begin, uint32_t end,
-		 uint32_t depth)
+static int split_node(struct document *d, uint32_t begin, uint32_t end,
+		      uint32_t depth)
 {
 	const struct sp_callpath *paths = d->paths.paths;
 
@@ -171,7 +171,7 @@ static int put_node(struct document *d, struct range node, uint64_t total,
 	size_t n_large = 0, n;
 	int r;
 
-	if (depth < DEPTH_MAX && split(d, node.begin, node.end, depth) < 0)
+	if (depth < DEPTH_MAX && split_node(d, node.begin, node.end, depth) < 0)
 		return -ENOMEM;
 	if (is_leaf(d, first, depth))
 		d->n_ranges = first;
@@ -278,7 +278,8 @@ static int put_snapshots(struct document *d)
 		const struct snapshot point = {
 			.time_ns = d->points[i].time_ns,
 			.bytes = is_last ? d->sums[1][n]
-					 : rounded(d->points[i]
+					 : rounded_value(
+						   d->points[i]
 							   .live_bytes.value),
 			.sums = is_last ? d->sums[1] : NULL,
 			.kind = is_last ? "detailed" : "empty",
@@ -314,8 +315,10 @@ static void hide_comments(char *text)
 		*text = '~';
 }
 
-static int prepare(struct document *d, const struct sp_aggregate *aggregate,
-		   const struct sp_selection *births, struct sp_error *err)
+static int prepare_document(struct document *d,
+			    const struct sp_aggregate *aggregate,
+			    const struct sp_selection *births,
+			    struct sp_error *err)
 {
 	const struct sp_analysis *a = d->analysis;
 	const enum sp_view views[2] = {SP_VIEW_PEAK, SP_VIEW_LIVE};
@@ -355,7 +358,7 @@ int sp_export_massif_write(FILE *out, const struct sp_aggregate *aggregate,
 					&births, err);
 	if (r < 0)
 		return r;
-	r = prepare(&d, aggregate, &births, err);
+	r = prepare_document(&d, aggregate, &births, err);
 	if (r >= 0)
 		r = put_document(&d, err);
 	sp_callpaths_done(&d.paths);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_MASSIF_H
-#define SP_EXPORT_MASSIF_H
+#pragma once
 
 #include "base/error.h"
 #include "export/format.h"
@@ -17,5 +16,3 @@
 int sp_export_massif_write(FILE *out, const struct sp_aggregate *aggregate,
 			   const struct sp_export_options *options,
 			   struct sp_error *err);
-
-#endif

@@ -82,13 +82,6 @@ static const struct sp_argument other_arguments[] = {
 
 static const struct sp_argument_group other = {NULL, other_arguments, NULL};
 
-static bool is_done(const void *request)
-{
-	const struct sp_export_request *o = request;
-
-	return o->help || o->version;
-}
-
 static int refuse_in_export(const char *name, struct sp_error *err)
 {
 	return sp_options_are(&sp_options_report, name)
@@ -119,13 +112,13 @@ const struct sp_command_line sp_export_line = {
 			PART(sp_options_question, question),
 			PART(sp_options_filter, question),
 			PART(sp_options_method, question),
+			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
 			{&other, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 	.listed_word = 1,
 	.word = format_word,
-	.is_done = is_done,
 	.refuse = refuse_in_export,
 };
 
@@ -189,9 +182,11 @@ int sp_export_options_parse(int argc, char **argv,
 	sp_question_init(&ret->question);
 	r = sp_arguments_parse(&sp_export_line, argc, argv, ret, &words, &n,
 			       err);
-	if (r < 0 || is_done(ret))
+	if (r)
 		return r;
 	r = sp_options_settle(&ret->question, err);
+	if (r >= 0)
+		r = sp_options_settle_functions(&ret->symbols, err);
 	if (r >= 0)
 		r = take_format(n ? words[0] : NULL, ret, err);
 	if (r >= 0)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_OPTIONS_H
-#define SP_EXPORT_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,14 +11,10 @@
 
 /*
  * Parse the command line of an export; argv[0] is the program, and what follows
- * are a format and the files.  0 and *ret, which borrows from argv; -EINVAL and
- * *err, whose message says what is wrong and what would be right.  Options may
- * stand after the files.
+ * are a format and the files.  As sp_options_parse().
  */
 int sp_export_options_parse(int argc, char **argv,
 			    struct sp_export_request *ret,
 			    struct sp_error *err);
 
 extern const struct sp_command_line sp_export_line;
-
-#endif

@@ -113,8 +113,8 @@ struct writer {
 	bool failed;               /* not enough memory */
 };
 
-static uint32_t intern(struct writer *w, struct sp_intern *table,
-		       const void *bytes, size_t n)
+static uint32_t intern_bytes(struct writer *w, struct sp_intern *table,
+			     const void *bytes, size_t n)
 {
 	uint32_t number = 0;
 
@@ -126,7 +126,7 @@ static uint32_t intern(struct writer *w, struct sp_intern *table,
 /* The number of a string that is ours. */
 static uint32_t own_string(struct writer *w, const char *text)
 {
-	return intern(w, &w->strings, text, strlen(text));
+	return intern_bytes(w, &w->strings, text, strlen(text));
 }
 
 static uint32_t untrusted_string(struct writer *w, const char *text)
@@ -139,14 +139,14 @@ static uint32_t untrusted_string(struct writer *w, const char *text)
 	if (stream)
 		sp_text_print(stream, text);
 	if (stream && fclose(stream) == 0)
-		number = intern(w, &w->strings, clean, n);
+		number = intern_bytes(w, &w->strings, clean, n);
 	else
 		w->failed = true;
 	free(clean);
 	return number;
 }
 
-static int64_t limited(uint64_t value)
+static int64_t limited_value(uint64_t value)
 {
 	return value < INT64_MAX ? (int64_t)value : INT64_MAX;
 }
@@ -181,14 +181,15 @@ static void put_types(struct writer *w)
 	}
 	put_type(w, PROFILE_PERIOD_TYPE, "space", "bytes");
 	sp_proto_uint(&w->out, PROFILE_PERIOD,
-		      (uint64_t)limited(w->profile->period_bytes));
+		      (uint64_t)limited_value(w->profile->period_bytes));
 	sp_proto_uint(&w->out, PROFILE_DEFAULT_TYPE,
 		      own_string(w, inuse ? "inuse_space" : "alloc_space"));
 }
 
 /* ---- samples ---- */
 
-static uint64_t rounded(const struct writer *w, double value, uint64_t *hash)
+static uint64_t rounded_value(const struct writer *w, double value,
+			      uint64_t *hash)
 {
 	*hash = sp_hash_word(*hash, 1);
 	return (uint64_t)sp_export_round(value, *hash, w->value_max);
@@ -200,14 +201,15 @@ static size_t values_of(const struct writer *w, const struct sp_row *row,
 	const struct sp_acc *of = w->is_of_inuse ? &row->inuse : &row->alloc;
 	size_t n = 0;
 
-	values[n++] = rounded(w, row->alloc.est_count, &hash);
-	values[n++] = rounded(w, row->alloc.est_bytes, &hash);
+	values[n++] = rounded_value(w, row->alloc.est_count, &hash);
+	values[n++] = rounded_value(w, row->alloc.est_bytes, &hash);
 	if (w->profile->has_frees) {
-		values[n++] = rounded(w, row->inuse.est_count, &hash);
-		values[n++] = rounded(w, row->inuse.est_bytes, &hash);
+		values[n++] = rounded_value(w, row->inuse.est_count, &hash);
+		values[n++] = rounded_value(w, row->inuse.est_bytes, &hash);
 	}
 	if (w->options->pprof_error) {
-		values[n++] = rounded(w, of->k2 / (1024.0 * 1024.0), &hash);
+		values[n++] =
+			rounded_value(w, of->k2 / (1024.0 * 1024.0), &hash);
 		values[n++] = of->samples;
 	}
 	return n;
@@ -217,7 +219,7 @@ static uint64_t location_id(struct writer *w, uint64_t module, uint64_t offset)
 {
 	const struct place place = {module, offset};
 
-	return 1 + (uint64_t)intern(w, &w->places, &place, sizeof(place));
+	return 1 + (uint64_t)intern_bytes(w, &w->places, &place, sizeof(place));
 }
 
 static void put_locations_of(struct writer *w, const struct sp_row *row)
@@ -257,7 +259,7 @@ static void put_samples(struct writer *w)
 		if (row->size_bytes) {
 			sp_proto_uint(&w->innermost, LABEL_KEY, bytes);
 			sp_proto_uint(&w->innermost, LABEL_NUM,
-				      (uint64_t)limited(row->size_bytes));
+				      (uint64_t)limited_value(row->size_bytes));
 			sp_proto_uint(&w->innermost, LABEL_UNIT, bytes);
 			sp_proto_message(&w->inner, SAMPLE_LABEL,
 					 &w->innermost);
@@ -386,7 +388,8 @@ static void put_line(struct writer *w, const struct sp_symbol *symbol)
 		untrusted_string(w, sp_aggregate_name(w->aggregate, symbol)),
 		symbol->file ? untrusted_string(w, symbol->file) : 0,
 	};
-	const uint32_t number = intern(w, &w->functions, key, sizeof(key));
+	const uint32_t number =
+		intern_bytes(w, &w->functions, key, sizeof(key));
 
 	sp_proto_uint(&w->innermost, LINE_FUNCTION, 1 + (uint64_t)number);
 	sp_proto_uint(&w->innermost, LINE_LINE, symbol->line);
@@ -491,9 +494,9 @@ static void put_profile(struct writer *w)
 	put_functions(w);
 	sp_proto_uint(&w->out, PROFILE_DROP_FRAMES, own_string(w, drop_frames));
 	sp_proto_uint(&w->out, PROFILE_TIME_NANOS,
-		      (uint64_t)limited(w->profile->start_unix_ns));
+		      (uint64_t)limited_value(w->profile->start_unix_ns));
 	sp_proto_uint(&w->out, PROFILE_DURATION_NANOS,
-		      (uint64_t)limited(w->profile->duration_ns));
+		      (uint64_t)limited_value(w->profile->duration_ns));
 	put_comments(w);
 	put_strings(w);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_PPROF_H
-#define SP_EXPORT_PPROF_H
+#pragma once
 
 #include "base/error.h"
 #include "export/format.h"
@@ -26,5 +25,3 @@
 int sp_export_pprof_write(FILE *out, const struct sp_aggregate *aggregate,
 			  const struct sp_export_options *options,
 			  struct sp_error *err);
-
-#endif

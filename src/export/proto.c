@@ -15,7 +15,7 @@ enum wire {
 #define GZIP_BITS  (16 + 15) /* a gzip header, the largest window */
 #define CHUNK      65536u
 
-static bool reserve(struct sp_proto *p, size_t n)
+static bool reserve_bytes(struct sp_proto *p, size_t n)
 {
 	size_t room = p->room;
 	uint8_t *bytes;
@@ -40,7 +40,7 @@ static bool reserve(struct sp_proto *p, size_t n)
 
 static void put_varint(struct sp_proto *p, uint64_t value)
 {
-	if (!reserve(p, VARINT_MAX))
+	if (!reserve_bytes(p, VARINT_MAX))
 		return;
 	while (value >= 0x80) {
 		p->bytes[p->n++] = (uint8_t)(value | 0x80);
@@ -89,7 +89,7 @@ void sp_proto_bytes(struct sp_proto *proto, unsigned int field,
 {
 	put_key(proto, field, WIRE_LENGTH);
 	put_varint(proto, n);
-	if (!n || !reserve(proto, n))
+	if (!n || !reserve_bytes(proto, n))
 		return;
 	memcpy(proto->bytes + proto->n, bytes, n);
 	proto->n += n;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_PROTO_H
-#define SP_EXPORT_PROTO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,5 +37,3 @@ void sp_proto_message(struct sp_proto *proto, unsigned int field,
 int sp_proto_write_gzip(FILE *out, const struct sp_proto *proto);
 
 void sp_proto_done(struct sp_proto *proto);
-
-#endif

@@ -14,7 +14,7 @@ struct item {
 	uint64_t tail_bytes;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_items(const void *a, const void *b)
 {
 	const struct item *ia = a, *ib = b;
 	const struct sp_sample *sa = ia->one, *sb = ib->one;
@@ -111,8 +111,9 @@ static size_t count_rows(const struct item *items, size_t n)
 }
 
 /* What is selected, by rows; `items` has room for all. */
-static size_t collect(const struct sp_profile *p,
-		      const struct sp_selection *alloc, struct item *items)
+static size_t collect_items(const struct sp_profile *p,
+			    const struct sp_selection *alloc,
+			    struct item *items)
 {
 	size_t n = 0;
 
@@ -124,13 +125,13 @@ static size_t collect(const struct sp_profile *p,
 				s, 1, s->size_bytes - s->offset_bytes};
 	}
 	for (size_t i = 0; i < p->n_groups; i++) {
-		const struct sp_group *g = &p->groups[i];
+		const struct sp_sample_group *g = &p->groups[i];
 
 		if (sp_selection_has(alloc, p, &g->one))
 			items[n++] = (struct item){&g->one, g->samples,
 						   g->tail_bytes};
 	}
-	qsort(items, n, sizeof(*items), compare);
+	qsort(items, n, sizeof(*items), compare_items);
 	return n;
 }
 
@@ -146,7 +147,7 @@ int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
 
 	select_both(analysis, &alloc, &inuse);
 	if (items) {
-		n = collect(p, &alloc, items);
+		n = collect_items(p, &alloc, items);
 		rows = malloc((count_rows(items, n) + 1) * sizeof(*rows));
 	}
 	if (!rows) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_ROWS_H
-#define SP_EXPORT_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +41,3 @@ int sp_rows_new(const struct sp_analysis *analysis, struct sp_row **ret_rows,
  */
 size_t sp_rows_fold(struct sp_row *rows, size_t *n, uint64_t max,
 		    bool by_inuse);
-
-#endif

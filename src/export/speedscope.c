@@ -3,15 +3,12 @@
  * is written: the symbolizer is asked twice, and remembers. */
 #include "export/speedscope.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "report/intern.h"
 #include "stats/adjust.h"
 #include "text/json.h"
-#include "text/text.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
@@ -31,8 +28,8 @@ struct part {
 	const struct sp_table *table;
 };
 
-static uint32_t intern(struct writer *w, struct sp_intern *table,
-		       const void *bytes, size_t n)
+static uint32_t intern_bytes(struct writer *w, struct sp_intern *table,
+			     const void *bytes, size_t n)
 {
 	uint32_t number = 0;
 	int r = sp_intern_add(table, bytes, n, &number);
@@ -46,10 +43,11 @@ static uint32_t intern(struct writer *w, struct sp_intern *table,
 static uint32_t number_of(struct writer *w, const char *name, const char *file)
 {
 	const char *path = file ? file : "";
-	const uint32_t key[2] = {intern(w, &w->strings, name, strlen(name)),
-				 intern(w, &w->strings, path, strlen(path))};
+	const uint32_t key[2] = {
+		intern_bytes(w, &w->strings, name, strlen(name)),
+		intern_bytes(w, &w->strings, path, strlen(path))};
 
-	return intern(w, &w->functions, key, sizeof(key));
+	return intern_bytes(w, &w->functions, key, sizeof(key));
 }
 
 /* The functions of a stack, outermost first, into the file or, without
@@ -98,8 +96,8 @@ static void put_frames(struct writer *w)
 	sp_json_close(json, '}');
 }
 
-static uint64_t weight(const struct writer *w, const struct part *part,
-		       size_t stack)
+static uint64_t stack_weight(const struct writer *w, const struct part *part,
+			     size_t stack)
 {
 	const size_t n = w->profile->n_stacks;
 	const uint64_t hash = sp_hash_word(sp_export_seed(w->profile), stack);
@@ -118,7 +116,7 @@ static void put_part(struct writer *w, const struct part *part)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < p->n_stacks; i++)
-		sum += weight(w, part, i);
+		sum += stack_weight(w, part, i);
 	sp_json_open(json, NULL, '{');
 	sp_json_string(json, "type", "sampled");
 	sp_json_string(json, "name", part->name);
@@ -137,7 +135,7 @@ static void put_part(struct writer *w, const struct part *part)
 	sp_json_open_flat(json, "weights", '[');
 	for (size_t i = 0; i < p->n_stacks; i++)
 		if (part->table->stacks[i].all.samples)
-			sp_json_u64(json, NULL, weight(w, part, i));
+			sp_json_u64(json, NULL, stack_weight(w, part, i));
 	sp_json_close(json, ']');
 	sp_json_close(json, '}');
 }

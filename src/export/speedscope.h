@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_EXPORT_SPEEDSCOPE_H
-#define SP_EXPORT_SPEEDSCOPE_H
+#pragma once
 
 #include "base/error.h"
 #include "export/format.h"
@@ -16,5 +15,3 @@
 int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 			       const struct sp_export_options *options,
 			       struct sp_error *err);
-
-#endif

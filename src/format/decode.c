@@ -111,8 +111,8 @@ struct cursor {
 #define WIDE 32
 
 /* What may be read ends at `readable`. */
-static inline struct cursor begin(const uint8_t *at, const uint8_t *end,
-				  const uint8_t *readable)
+static inline struct cursor begin_record(const uint8_t *at, const uint8_t *end,
+					 const uint8_t *readable)
 {
 	const size_t n = (size_t)(end - at);
 	uint32_t bits;
@@ -130,7 +130,7 @@ static inline struct cursor begin(const uint8_t *at, const uint8_t *end,
 }
 
 /* The seven low bits of each of `bytes` bytes of w side by side. */
-static inline uint64_t squeeze(uint64_t w, unsigned int bytes)
+static inline uint64_t squeeze_id(uint64_t w, unsigned int bytes)
 {
 	if (bytes <= 4) {
 		uint32_t v =
@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) uint64_t varint(struct cursor *c)
 	memcpy(&w, c->at, 8);
 	c->ends >>= bytes;
 	c->at += bytes;
-	return squeeze(w, bytes);
+	return squeeze_id(w, bytes);
 }
 
 /* The first byte, which is none of the numbers. */
@@ -263,6 +263,25 @@ static const char *decode_free(struct cursor c, struct sp_chunk_state *state,
 	state->thread = r->thread;
 	state->freed_id = r->id;
 	state->time_ns = r->time_ns;
+	return NULL;
+}
+
+static const char *decode_free_address(struct cursor c,
+				       struct sp_chunk_state *state,
+				       struct sp_record_free_address *r)
+{
+	uint8_t head = head_of(&c);
+
+	r->thread = head & SP_FREE_ADDRESS_THREAD ? varint(&c) : state->thread;
+	r->time_ns = state->time_ns + signed_varint(&c);
+	r->address = state->address + signed_varint(&c);
+	if (c.failed || (head & SP_FREE_ADDRESS_RESERVED))
+		return "free";
+	if (r->thread > UINT32_MAX)
+		return "free thread";
+	state->thread = r->thread;
+	state->time_ns = r->time_ns;
+	state->address = r->address;
 	return NULL;
 }
 
@@ -379,17 +398,22 @@ static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
 {
 	switch (d->type) {
 	case SP_RECORD_SAMPLE:
-		return decode_sample(begin(s->at, s->end, readable), state,
-				     &d->u.sample);
+		return decode_sample(begin_record(s->at, s->end, readable),
+				     state, &d->u.sample);
 	case SP_RECORD_FREE:
-		return decode_free(begin(s->at, s->end, readable), state,
+		return decode_free(begin_record(s->at, s->end, readable), state,
 				   &d->u.free);
+	case SP_RECORD_FREE_ADDRESS:
+		return decode_free_address(
+			begin_record(s->at, s->end, readable), state,
+			&d->u.free_address);
 	default:
 		return decode_other(s, d);
 	}
 }
 
-static enum sp_decode_result damaged(struct sp_decoded *ret, const char *field)
+static enum sp_decode_result damaged_field(struct sp_decoded *ret,
+					   const char *field)
 {
 	ret->field = field;
 	return SP_DECODE_DAMAGED;
@@ -413,16 +437,16 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 	n = s.at < s.end && *s.at < 0x80 ? *s.at++ : sp_slice_varint(&s);
 	left = (size_t)(s.end - s.at);
 	if (s.failed || left < 2 || n > left - 2)
-		return damaged(ret, "record length");
+		return damaged_field(ret, "record length");
 	check = s.at + n;
 	payload = (struct sp_slice){s.at, check, false};
 	h = sp_hash_word(state->hash, ret->type);
 	h = sp_hash_bytes(h, hashed, (size_t)(check - hashed));
 	if (check[0] != (uint8_t)(h >> 48) || check[1] != (uint8_t)(h >> 56))
-		return damaged(ret, "record check");
+		return damaged_field(ret, "record check");
 	wrong = decode_payload(&payload, chunk + chunk_bytes, state, ret);
 	if (wrong)
-		return damaged(ret, wrong);
+		return damaged_field(ret, wrong);
 	state->hash = h;
 	*offset = (size_t)(check + 2 - chunk);
 	return SP_DECODE_RECORD;

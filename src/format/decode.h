@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_DECODE_H
-#define SP_FORMAT_DECODE_H
+#pragma once
 
 #include "format/record.h"
 
@@ -17,7 +16,8 @@ enum sp_decode_result {
 struct sp_decoded {
 	uint8_t type;
 	const char *field; /* what was wrong, when damaged */
-	/* Of every record but SAMPLE and FREE, as it is in the chunk. */
+	/* Of every record but SAMPLE, FREE and FREE_ADDRESS, as it is in the
+	 * chunk. */
 	const uint8_t *payload;
 	size_t payload_bytes;
 	union {
@@ -34,6 +34,7 @@ struct sp_decoded {
 		struct sp_record_thread_end thread_end;
 		struct sp_record_sample sample;
 		struct sp_record_free free;
+		struct sp_record_free_address free_address;
 		struct sp_record_rss rss;
 		struct sp_record_name name;
 		struct {
@@ -63,5 +64,3 @@ void sp_decode_frames(const struct sp_decoded *stack,
 /* Unpack the lines of a decoded SYMBOL into out[0..n_lines). */
 void sp_decode_lines(const struct sp_decoded *symbol,
 		     struct sp_record_line *out);
-
-#endif

@@ -35,7 +35,8 @@ struct frame {
 	uint8_t *at; /* NULL: it did not fit */
 };
 
-static struct frame begin(uint8_t *out, size_t room, size_t payload_bytes)
+static struct frame begin_record(uint8_t *out, size_t room,
+				 size_t payload_bytes)
 {
 	size_t head = 1 + sp_varint_bytes(payload_bytes);
 	struct frame f = {out, NULL};
@@ -46,7 +47,7 @@ static struct frame begin(uint8_t *out, size_t room, size_t payload_bytes)
 	return f;
 }
 
-static void put(struct frame *f, uint64_t v)
+static void put_varint(struct frame *f, uint64_t v)
 {
 	f->at = sp_varint_put(f->at, v);
 }
@@ -58,8 +59,8 @@ static void put_bytes(struct frame *f, const void *data, size_t n)
 	f->at += n;
 }
 
-static struct sp_encoded finish(struct sp_chunk_state *state, struct frame *f,
-				uint8_t type)
+static struct sp_encoded finish_record(struct sp_chunk_state *state,
+				       struct frame *f, uint8_t type)
 {
 	uint64_t h = sp_hash_word(state->hash, type);
 	size_t n;
@@ -78,16 +79,16 @@ static struct sp_encoded encode_info(struct sp_chunk_state *state, uint8_t *out,
 				     size_t room,
 				     const struct sp_record_info *r)
 {
-	struct frame f = begin(out, room,
-			       sp_varint_bytes(r->key_bytes) + r->key_bytes +
-				       r->value_bytes);
+	struct frame f = begin_record(out, room,
+				      sp_varint_bytes(r->key_bytes) +
+					      r->key_bytes + r->value_bytes);
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->key_bytes);
+	put_varint(&f, r->key_bytes);
 	put_bytes(&f, r->key, r->key_bytes);
 	put_bytes(&f, r->value, r->value_bytes);
-	return finish(state, &f, SP_RECORD_INFO);
+	return finish_record(state, &f, SP_RECORD_INFO);
 }
 
 static struct sp_encoded encode_module(struct sp_chunk_state *state,
@@ -96,25 +97,25 @@ static struct sp_encoded encode_module(struct sp_chunk_state *state,
 {
 	uint64_t span = r->end_pc - r->start_pc;
 	uint64_t bias = sp_zigzag((int64_t)(r->start_pc - r->bias));
-	struct frame f =
-		begin(out, room,
-		      sp_varint_bytes(r->id) + sp_varint_bytes(r->start_pc) +
-			      sp_varint_bytes(span) + sp_varint_bytes(bias) +
-			      sp_varint_bytes(r->flags) +
-			      sp_varint_bytes(r->build_id_bytes) +
-			      r->build_id_bytes + r->path_bytes);
+	struct frame f = begin_record(
+		out, room,
+		sp_varint_bytes(r->id) + sp_varint_bytes(r->start_pc) +
+			sp_varint_bytes(span) + sp_varint_bytes(bias) +
+			sp_varint_bytes(r->flags) +
+			sp_varint_bytes(r->build_id_bytes) + r->build_id_bytes +
+			r->path_bytes);
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->id);
-	put(&f, r->start_pc);
-	put(&f, span);
-	put(&f, bias);
-	put(&f, r->flags);
-	put(&f, r->build_id_bytes);
+	put_varint(&f, r->id);
+	put_varint(&f, r->start_pc);
+	put_varint(&f, span);
+	put_varint(&f, bias);
+	put_varint(&f, r->flags);
+	put_varint(&f, r->build_id_bytes);
 	put_bytes(&f, r->build_id, r->build_id_bytes);
 	put_bytes(&f, r->path, r->path_bytes);
-	return finish(state, &f, SP_RECORD_MODULE);
+	return finish_record(state, &f, SP_RECORD_MODULE);
 }
 
 static struct sp_encoded encode_stack(struct sp_chunk_state *state,
@@ -128,42 +129,42 @@ static struct sp_encoded encode_stack(struct sp_chunk_state *state,
 	for (size_t i = 0; i < r->n_frames; i++)
 		bytes += sp_varint_bytes(r->frames[i].module) +
 			 sp_varint_bytes(r->frames[i].offset);
-	f = begin(out, room, bytes);
+	f = begin_record(out, room, bytes);
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->id);
-	put(&f, r->flags);
-	put(&f, r->n_frames);
+	put_varint(&f, r->id);
+	put_varint(&f, r->flags);
+	put_varint(&f, r->n_frames);
 	for (size_t i = 0; i < r->n_frames; i++) {
-		put(&f, r->frames[i].module);
-		put(&f, r->frames[i].offset);
+		put_varint(&f, r->frames[i].module);
+		put_varint(&f, r->frames[i].offset);
 	}
-	return finish(state, &f, SP_RECORD_STACK);
+	return finish_record(state, &f, SP_RECORD_STACK);
 }
 
 static struct sp_encoded encode_thread(struct sp_chunk_state *state,
 				       uint8_t *out, size_t room,
 				       const struct sp_record_thread *r)
 {
-	struct frame f =
-		begin(out, room,
-		      sp_varint_bytes(r->index) + sp_varint_bytes(r->tid) +
-			      sp_varint_bytes(r->time_ns) + r->name_bytes);
+	struct frame f = begin_record(
+		out, room,
+		sp_varint_bytes(r->index) + sp_varint_bytes(r->tid) +
+			sp_varint_bytes(r->time_ns) + r->name_bytes);
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->index);
-	put(&f, r->tid);
-	put(&f, r->time_ns);
+	put_varint(&f, r->index);
+	put_varint(&f, r->tid);
+	put_varint(&f, r->time_ns);
 	put_bytes(&f, r->name, r->name_bytes);
-	return finish(state, &f, SP_RECORD_THREAD);
+	return finish_record(state, &f, SP_RECORD_THREAD);
 }
 
 static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
 					   uint8_t *out, size_t room,
 					   const struct sp_record_thread_end *r)
 {
-	struct frame f = begin(
+	struct frame f = begin_record(
 		out, room,
 		sp_varint_bytes(r->index) + sp_varint_bytes(r->time_ns) +
 			sp_varint_bytes(r->alloc_bytes) +
@@ -171,12 +172,12 @@ static struct sp_encoded encode_thread_end(struct sp_chunk_state *state,
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->index);
-	put(&f, r->time_ns);
-	put(&f, r->alloc_bytes);
-	put(&f, r->alloc_objects);
+	put_varint(&f, r->index);
+	put_varint(&f, r->time_ns);
+	put_varint(&f, r->alloc_bytes);
+	put_varint(&f, r->alloc_objects);
 	put_bytes(&f, r->name, r->name_bytes);
-	return finish(state, &f, SP_RECORD_THREAD_END);
+	return finish_record(state, &f, SP_RECORD_THREAD_END);
 }
 
 /*
@@ -212,14 +213,15 @@ static void short_begin(struct short_record *s, uint8_t *out, size_t room)
 
 /* The seven bits of each byte to be, with a bit for more in all but the last
  * one.  v < 2^28, and most are. */
-static uint32_t spread(uint32_t v, unsigned int bytes)
+static uint32_t spread_id(uint32_t v, unsigned int bytes)
 {
 	v = (v & 0x3fffu) | (v & 0xfffc000u) << 2;
 	v = (v & 0x7f007fu) | (v & 0x3f803f80u) << 1;
 	return v | (0x808080u & ((1u << (8 * bytes - 8)) - 1));
 }
 
-/* put(), mostly without a branch on the length: what follows is zero so far. */
+/* put_varint(), mostly without a branch on the length: what follows is zero so
+ * far. */
 static inline void short_put(struct short_record *s, uint64_t v)
 {
 	uint8_t *at = s->frame.at;
@@ -237,7 +239,7 @@ static inline void short_put(struct short_record *s, uint64_t v)
 	}
 	bits = 32 - (unsigned int)__builtin_clz((uint32_t)v);
 	bytes = (9 * bits + 64) / 64; /* bits / 7, rounded up */
-	word = spread((uint32_t)v, bytes);
+	word = spread_id((uint32_t)v, bytes);
 	memcpy(at, &word, sizeof(word));
 	s->frame.at = at + bytes;
 }
@@ -294,7 +296,7 @@ static struct sp_encoded encode_sample(struct sp_chunk_state *state,
 	state->time_ns = r->time_ns;
 	state->address = r->address;
 	state->stack = r->stack;
-	return finish(state, &s.frame, SP_RECORD_SAMPLE);
+	return finish_record(state, &s.frame, SP_RECORD_SAMPLE);
 }
 
 static struct sp_encoded encode_free(struct sp_chunk_state *state, uint8_t *out,
@@ -320,21 +322,43 @@ static struct sp_encoded encode_free(struct sp_chunk_state *state, uint8_t *out,
 	state->thread = r->thread;
 	state->freed_id = r->id;
 	state->time_ns = r->time_ns;
-	return finish(state, &s.frame, SP_RECORD_FREE);
+	return finish_record(state, &s.frame, SP_RECORD_FREE);
+}
+
+static struct sp_encoded encode_free_address(
+	struct sp_chunk_state *state, uint8_t *out, size_t room,
+	const struct sp_record_free_address *r)
+{
+	uint8_t head = 0;
+	struct short_record s;
+
+	short_begin(&s, out, room);
+	if (r->thread != state->thread) {
+		head |= SP_FREE_ADDRESS_THREAD;
+		short_put(&s, r->thread);
+	}
+	short_put(&s, sp_zigzag((int64_t)(r->time_ns - state->time_ns)));
+	short_put(&s, sp_zigzag((int64_t)(r->address - state->address)));
+	if (!short_end(&s, out, room, head))
+		return does_not_fit;
+	state->thread = r->thread;
+	state->time_ns = r->time_ns;
+	state->address = r->address;
+	return finish_record(state, &s.frame, SP_RECORD_FREE_ADDRESS);
 }
 
 static struct sp_encoded encode_rss(struct sp_chunk_state *state, uint8_t *out,
 				    size_t room, const struct sp_record_rss *r)
 {
-	struct frame f = begin(out, room,
-			       sp_varint_bytes(r->time_ns) +
-				       sp_varint_bytes(r->rss_bytes));
+	struct frame f = begin_record(out, room,
+				      sp_varint_bytes(r->time_ns) +
+					      sp_varint_bytes(r->rss_bytes));
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->time_ns);
-	put(&f, r->rss_bytes);
-	return finish(state, &f, SP_RECORD_RSS);
+	put_varint(&f, r->time_ns);
+	put_varint(&f, r->rss_bytes);
+	return finish_record(state, &f, SP_RECORD_RSS);
 }
 
 static struct sp_encoded encode_mark(struct sp_chunk_state *state, uint8_t *out,
@@ -358,28 +382,28 @@ static struct sp_encoded encode_mark(struct sp_chunk_state *state, uint8_t *out,
 
 	for (size_t i = 0; i < n; i++)
 		bytes += sp_varint_bytes(fields[i]);
-	f = begin(out, room, bytes);
+	f = begin_record(out, room, bytes);
 	if (!f.at)
 		return does_not_fit;
 	for (size_t i = 0; i < n; i++)
-		put(&f, fields[i]);
+		put_varint(&f, fields[i]);
 	put_bytes(&f, r->name, r->name_bytes);
-	return finish(state, &f, SP_RECORD_MARK);
+	return finish_record(state, &f, SP_RECORD_MARK);
 }
 
 static struct sp_encoded encode_asked(struct sp_chunk_state *state,
 				      uint8_t *out, size_t room,
 				      const struct sp_record_asked *r)
 {
-	struct frame f =
-		begin(out, room,
-		      sp_varint_bytes(r->number) + sp_varint_bytes(r->time_ns));
+	struct frame f = begin_record(out, room,
+				      sp_varint_bytes(r->number) +
+					      sp_varint_bytes(r->time_ns));
 
 	if (!f.at)
 		return does_not_fit;
-	put(&f, r->number);
-	put(&f, r->time_ns);
-	return finish(state, &f, SP_RECORD_ASKED);
+	put_varint(&f, r->number);
+	put_varint(&f, r->time_ns);
+	return finish_record(state, &f, SP_RECORD_ASKED);
 }
 
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
@@ -401,6 +425,9 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_sample(state, out, room, &record->u.sample);
 	case SP_RECORD_FREE:
 		return encode_free(state, out, room, &record->u.free);
+	case SP_RECORD_FREE_ADDRESS:
+		return encode_free_address(state, out, room,
+					   &record->u.free_address);
 	case SP_RECORD_RSS:
 		return encode_rss(state, out, room, &record->u.rss);
 	case SP_RECORD_MARK:

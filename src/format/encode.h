@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_ENCODE_H
-#define SP_FORMAT_ENCODE_H
+#pragma once
 
 #include "format/record.h"
 
@@ -28,6 +27,7 @@ struct sp_record {
 		struct sp_record_thread_end thread_end;
 		struct sp_record_sample sample;
 		struct sp_record_free free;
+		struct sp_record_free_address free_address;
 		struct sp_record_rss rss;
 		struct sp_record_mark mark;
 		struct sp_record_asked asked;
@@ -36,5 +36,3 @@ struct sp_record {
 
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_LAYOUT_H
-#define SP_FORMAT_LAYOUT_H
+#pragma once
 
 #include <assert.h>
 #include <stddef.h>
@@ -88,7 +87,9 @@ static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
 #define SP_HEADER_PACKED 16u
 /* A SAMPLE has the difference of its stack's id to that of the last one. */
 #define SP_HEADER_STACK_STEPS 32u
-#define SP_HEADER_KNOWN_FLAGS 63u
+/* Each free of any object is recorded, by its address and not by a sample. */
+#define SP_HEADER_ADDRESSES   64u
+#define SP_HEADER_KNOWN_FLAGS 127u
 
 /* ceil(period * ln 100): what misses an object of that size is less than 1 %
  * likely, so that such objects are not left to chance. */
@@ -129,9 +130,10 @@ struct sp_status {
 
 /*
  * In the rest of page 1: orders to the running process, numbered from 1.
- * Whoever may write to the file stores an order in the place of its number,
- * then the number as `request`; the process notices with the next event of any
- * of its threads, carries out what it has not yet, in turn, and answers.
+ * A controller, which needs write access to the file, stores an order in the
+ * place of its number, then the number as `request`.  The process notices at
+ * the next event of any thread, carries out the orders that wait, in turn, and
+ * answers.
  */
 #define SP_FORMAT_CONTROL_OFFSET (SP_FORMAT_STATUS_OFFSET + 2048u)
 
@@ -308,8 +310,8 @@ static inline uint64_t sp_format_chunk_index(uint64_t n, uint32_t segment)
 #define SP_FORMAT_CHUNK_RECORDS_OFFSET sizeof(struct sp_chunk_header)
 
 /* The id that the library gives a stack: where in the file its record begins.
- * No two that are there at the same time have the same, and whoever reads what
- * he has written finds it.  For readers it is a number. */
+ * No two stacks in the file have the same id at the same time, and the writer
+ * finds the record by it.  For readers it is a number. */
 #define SP_FORMAT_STACK_CHUNKS 65536u
 static inline uint32_t sp_format_stack_id(uint64_t chunk, size_t offset)
 {
@@ -422,6 +424,7 @@ enum sp_record_type {
 	SP_RECORD_SYMBOL = 11,
 	SP_RECORD_MARK = 12,
 	SP_RECORD_ASKED = 13,
+	SP_RECORD_FREE_ADDRESS = 14,
 };
 
 /* What a MARK record is about. */
@@ -450,5 +453,3 @@ enum sp_mark_kind {
 
 /* Flags of a MODULE record. */
 #define SP_MODULE_MAIN 1u /* the executable */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_RECORD_H
-#define SP_FORMAT_RECORD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -122,6 +121,19 @@ struct sp_record_free {
 	uint64_t age_bytes;
 };
 
+/* The first byte of the payload when an address was freed. */
+enum sp_free_address_head {
+	SP_FREE_ADDRESS_THREAD = 0x01, /* as SP_SAMPLE_THREAD */
+	SP_FREE_ADDRESS_RESERVED = 0xfe,
+};
+
+/* An object ended, a sample or not: of SP_HEADER_ADDRESSES. */
+struct sp_record_free_address {
+	uint64_t address;
+	uint64_t time_ns;
+	uint64_t thread; /* that freed it; 0: not known */
+};
+
 /* Resident memory of the process, as the kernel says. */
 struct sp_record_rss {
 	uint64_t time_ns;
@@ -195,5 +207,3 @@ enum sp_check_kind {
 
 void sp_chunk_state_init(struct sp_chunk_state *state, uint64_t file_id,
 			 uint64_t chunk_index);
-
-#endif

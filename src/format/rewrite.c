@@ -17,8 +17,8 @@ uint64_t sp_columns_check(uint64_t file_id, enum sp_check_kind kind,
 }
 
 /* The payload is where sp_varint_put() left it, behind the length. */
-static size_t seal(struct sp_chunk_state *state, uint8_t *out, uint8_t *end,
-		   uint8_t type)
+static size_t seal_record(struct sp_chunk_state *state, uint8_t *out,
+			  uint8_t *end, uint8_t type)
 {
 	uint64_t h = sp_hash_word(state->hash, type);
 
@@ -31,7 +31,7 @@ static size_t seal(struct sp_chunk_state *state, uint8_t *out, uint8_t *end,
 }
 
 /* Where the payload begins, or NULL if the record does not fit. */
-static uint8_t *begin(uint8_t *out, size_t room, size_t payload_bytes)
+static uint8_t *begin_record(uint8_t *out, size_t room, size_t payload_bytes)
 {
 	if (1 + sp_varint_bytes(payload_bytes) + payload_bytes + 2 > room)
 		return NULL;
@@ -41,15 +41,15 @@ static uint8_t *begin(uint8_t *out, size_t room, size_t payload_bytes)
 size_t sp_encode_name(struct sp_chunk_state *state, uint8_t *out, size_t room,
 		      const struct sp_record_name *name)
 {
-	uint8_t *at =
-		begin(out, room, sp_varint_bytes(name->id) + name->text_bytes);
+	uint8_t *at = begin_record(
+		out, room, sp_varint_bytes(name->id) + name->text_bytes);
 
 	if (!at)
 		return 0;
 	at = sp_varint_put(at, name->id);
 	if (name->text_bytes)
 		memcpy(at, name->text, name->text_bytes);
-	return seal(state, out, at + name->text_bytes, SP_RECORD_NAME);
+	return seal_record(state, out, at + name->text_bytes, SP_RECORD_NAME);
 }
 
 size_t sp_encode_symbol(struct sp_chunk_state *state, uint8_t *out, size_t room,
@@ -67,7 +67,7 @@ size_t sp_encode_symbol(struct sp_chunk_state *state, uint8_t *out, size_t room,
 			 sp_varint_bytes(l->function) +
 			 sp_varint_bytes(l->file) + sp_varint_bytes(l->line);
 	}
-	at = begin(out, room, bytes);
+	at = begin_record(out, room, bytes);
 	if (!at)
 		return 0;
 	at = sp_varint_put(at, symbol->frame.module);
@@ -81,18 +81,18 @@ size_t sp_encode_symbol(struct sp_chunk_state *state, uint8_t *out, size_t room,
 		at = sp_varint_put(at, l->file);
 		at = sp_varint_put(at, l->line);
 	}
-	return seal(state, out, at, SP_RECORD_SYMBOL);
+	return seal_record(state, out, at, SP_RECORD_SYMBOL);
 }
 
 size_t sp_encode_payload(struct sp_chunk_state *state, uint8_t *out,
 			 size_t room, uint8_t type, const uint8_t *payload,
 			 size_t payload_bytes)
 {
-	uint8_t *at = begin(out, room, payload_bytes);
+	uint8_t *at = begin_record(out, room, payload_bytes);
 
 	if (!at)
 		return 0;
 	if (payload_bytes)
 		memcpy(at, payload, payload_bytes);
-	return seal(state, out, at + payload_bytes, type);
+	return seal_record(state, out, at + payload_bytes, type);
 }

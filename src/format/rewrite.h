@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_REWRITE_H
-#define SP_FORMAT_REWRITE_H
+#pragma once
 
 #include "format/encode.h"
 
@@ -25,5 +24,3 @@ size_t sp_encode_symbol(struct sp_chunk_state *state, uint8_t *out, size_t room,
 size_t sp_encode_payload(struct sp_chunk_state *state, uint8_t *out,
 			 size_t room, uint8_t type, const uint8_t *payload,
 			 size_t payload_bytes);
-
-#endif

@@ -3,7 +3,7 @@
 
 #include "base/bytes.h"
 
-static uint64_t difference(struct sp_slice *s)
+static uint64_t read_difference(struct sp_slice *s)
 {
 	return (uint64_t)sp_unzigzag(sp_slice_varint(s));
 }
@@ -17,9 +17,9 @@ static void take_sample(struct sp_slice *s, struct sp_chunk_state *state,
 		state->thread = sp_slice_varint(s);
 	if (head & SP_SAMPLE_PERIOD)
 		state->period_bytes = sp_slice_varint(s);
-	state->sample_id += difference(s);
-	state->time_ns += difference(s);
-	state->address += difference(s);
+	state->sample_id += read_difference(s);
+	state->time_ns += read_difference(s);
+	state->address += read_difference(s);
 	*r = (struct sp_record_sample){
 		.id = state->sample_id,
 		.time_ns = state->time_ns,
@@ -31,7 +31,7 @@ static void take_sample(struct sp_slice *s, struct sp_chunk_state *state,
 	};
 	r->size_bytes = sp_slice_varint(s);
 	r->offset_bytes = sp_slice_varint(s);
-	state->stack += difference(s);
+	state->stack += read_difference(s);
 	r->stack = state->stack;
 }
 
@@ -41,8 +41,8 @@ static void take_free(struct sp_slice *s, struct sp_chunk_state *state)
 
 	if (head & SP_FREE_HEAD_THREAD)
 		state->thread = sp_slice_varint(s);
-	state->freed_id += difference(s);
-	state->time_ns += difference(s);
+	state->freed_id += read_difference(s);
+	state->time_ns += read_difference(s);
 }
 
 /* The payload of the record at *offset; false: it is not committed. */

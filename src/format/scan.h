@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_FORMAT_SCAN_H
-#define SP_FORMAT_SCAN_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -27,5 +26,3 @@ bool sp_scan_sample(struct sp_chunk_state *state, const uint8_t *chunk,
 bool sp_scan_stack(const uint8_t *chunk, size_t bytes, size_t offset,
 		   uint32_t id, uint32_t *ret_flags,
 		   struct sp_record_frame *out, unsigned int *ret_n);
-
-#endif

@@ -8,7 +8,7 @@
 #include "gate/format.h"
 #include "text/escape.h"
 
-static bool fails(const struct sp_finding *f)
+static bool finding_fails(const struct sp_finding *f)
 {
 	return f->verdict == SP_VERDICT_REGRESSION ||
 	       f->verdict == SP_VERDICT_IMPROVED;
@@ -17,8 +17,8 @@ static bool fails(const struct sp_finding *f)
 /* Did it not pass, and is that to be seen? */
 static bool is_shown(const struct sp_result *r, const struct sp_finding *f)
 {
-	return fails(f) || (f->verdict == SP_VERDICT_CANNOT_TELL &&
-			    r->undecided != SP_UNDECIDED_PASS);
+	return finding_fails(f) || (f->verdict == SP_VERDICT_CANNOT_TELL &&
+				    r->undecided != SP_UNDECIDED_PASS);
 }
 
 /* In one line: what became of the limit. */
@@ -49,9 +49,9 @@ static void put_details(FILE *out, const struct sp_finding *f, double level)
 static void put_case(FILE *out, FILE *xml, const struct sp_result *r,
 		     const struct sp_finding *f)
 {
-	const char *element = fails(f)       ? "failure"
-			      : r->undecided ? "skipped"
-					     : "error";
+	const char *element = finding_fails(f) ? "failure"
+			      : r->undecided   ? "skipped"
+					       : "error";
 
 	fputs("    <testcase classname=\"sampleprof.", out);
 	sp_text_print(xml, r->program);
@@ -64,7 +64,7 @@ static void put_case(FILE *out, FILE *xml, const struct sp_result *r,
 	}
 	fprintf(out, ">\n      <%s message=\"", element);
 	put_sentence(xml, f, r->check->level);
-	if (!fails(f) && r->undecided) {
+	if (!finding_fails(f) && r->undecided) {
 		fputs("\"/>\n    </testcase>\n", out);
 		return;
 	}
@@ -82,7 +82,7 @@ int sp_check_junit_write(FILE *out, const struct sp_result *r)
 	if (!xml)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_findings; i++) {
-		failures += fails(&c->findings[i]);
+		failures += finding_fails(&c->findings[i]);
 		errors += c->findings[i].verdict == SP_VERDICT_CANNOT_TELL &&
 			  r->undecided == SP_UNDECIDED_FAIL;
 		skipped += c->findings[i].verdict == SP_VERDICT_CANNOT_TELL &&
@@ -113,7 +113,7 @@ static void put_annotation(FILE *out, FILE *property, FILE *message,
 			   const struct sp_result *r,
 			   const struct sp_finding *f)
 {
-	fputs(fails(f) ? "::error " : "::warning ", out);
+	fputs(finding_fails(f) ? "::error " : "::warning ", out);
 	if (f->limit->file) {
 		fputs("file=", out);
 		sp_text_print(property, f->limit->file);

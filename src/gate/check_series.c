@@ -136,7 +136,8 @@ int sp_check_action_write(FILE *out, const struct sp_result *r)
 
 /* ---- benchstat ---- */
 
-static const struct sp_amount *find(const struct sp_result *r, const char *name)
+static const struct sp_amount *find_amount(const struct sp_result *r,
+					   const char *name)
 {
 	for (size_t i = 0; i < r->n_amounts; i++)
 		if (strcmp(r->amounts[i].name, name) == 0)
@@ -171,7 +172,8 @@ int sp_check_gobench_write(FILE *out, const struct sp_result *r)
 		put_word(out, r->program);
 		fputs(" 1", out);
 		for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-			const struct sp_amount *a = find(r, units[i].name);
+			const struct sp_amount *a =
+				find_amount(r, units[i].name);
 
 			if (a)
 				fprintf(out, " %.0f %s", a->runs[run].value,

@@ -265,7 +265,8 @@ static void print_notes(FILE *out, const struct sp_check *check)
 	}
 }
 
-static size_t count(const struct sp_check *check, enum sp_verdict verdict)
+static size_t count_verdicts(const struct sp_check *check,
+			     enum sp_verdict verdict)
 {
 	size_t n = 0;
 
@@ -277,11 +278,11 @@ static size_t count(const struct sp_check *check, enum sp_verdict verdict)
 static void print_verdict(FILE *out, const struct sp_result *result)
 {
 	const struct sp_check *check = result->check;
-	const size_t undecided = count(check, SP_VERDICT_CANNOT_TELL);
+	const size_t undecided = count_verdicts(check, SP_VERDICT_CANNOT_TELL);
 
 	fprintf(out, "%s: %zu of %zu limit%s exceeded", word_of(check->verdict),
-		count(check, SP_VERDICT_REGRESSION) +
-			count(check, SP_VERDICT_IMPROVED),
+		count_verdicts(check, SP_VERDICT_REGRESSION) +
+			count_verdicts(check, SP_VERDICT_IMPROVED),
 		check->n_findings, sp_text_plural(check->n_findings));
 	if (undecided)
 		fprintf(out, ", %zu undecided", undecided);

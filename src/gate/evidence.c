@@ -12,7 +12,7 @@
 #include "text/output.h"
 #include "text/text.h"
 
-static int fail(const char *path, const char *what, struct sp_error *err)
+static int fail_output(const char *path, const char *what, struct sp_error *err)
 {
 	const int code = errno;
 
@@ -30,7 +30,7 @@ static int copy_bytes(int fd, FILE *out, const char *from, struct sp_error *err)
 		if (n > 0)
 			fwrite(buffer, 1, (size_t)n, out);
 	} while (n > 0 || (n < 0 && errno == EINTR));
-	return n < 0 ? fail(from, "read", err) : 0;
+	return n < 0 ? fail_output(from, "read", err) : 0;
 }
 
 /* Into DIR/PREFIX-NUMBER-NAME. */
@@ -47,7 +47,7 @@ static int keep_copy(const char *dir, const char *prefix, size_t number,
 	fd = open(from, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		free(to);
-		return fail(from, "open", err);
+		return fail_output(from, "open", err);
 	}
 	r = sp_output_open(to, &out, err);
 	if (r >= 0) {
@@ -94,7 +94,7 @@ int sp_evidence_keep(const struct sp_result *result, const char *const *new,
 	int r = 0;
 
 	if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-		return fail(dir, "make the directory", err);
+		return fail_output(dir, "make the directory", err);
 	for (size_t i = 0; r >= 0 && i < n_new; i++)
 		r = keep_copy(dir, "new", i + 1, new[i], err);
 	for (size_t i = 0; r >= 0 && i < n_old; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_GATE_EVIDENCE_H
-#define SP_GATE_EVIDENCE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -16,5 +15,3 @@
 int sp_evidence_keep(const struct sp_result *result, const char *const *new,
 		     size_t n_new, const char *const *old, size_t n_old,
 		     struct sp_error *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_GATE_FORMAT_H
-#define SP_GATE_FORMAT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ void sp_check_print_figures(FILE *out, const struct sp_finding *finding,
 /* The finding's culprits as lines of text, each after `indent`. */
 void sp_check_print_culprits(FILE *out, const struct sp_finding *finding,
 			     double level, const char *indent);
-
-#endif

@@ -8,7 +8,7 @@
 #include "compare/amount.h"
 #include "compare/baseline.h"
 #include "compare/diff.h"
-#include "compare/sides.h"
+#include "compare/inputs.h"
 #include "gate/evidence.h"
 #include "text/lines.h"
 #include "text/output.h"
@@ -60,17 +60,19 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 		o->question.has_view ? o->question.view : SP_VIEW_ALLOC;
 	const bool whole = sp_question_is_whole(&o->question);
 	/* for the totals of whole runs, all of them */
-	struct sp_sides s = {.question = &o->question,
-			     .symbols = &o->symbols,
-			     .wish.views = 1u << view |
-					   (whole ? SP_BASELINE_VIEWS : 0)};
+	struct sp_inputs s = {.question = &o->question,
+			      .symbols = &o->symbols,
+			      .wish.views = 1u << view |
+					    (whole ? SP_BASELINE_VIEWS : 0)};
 	struct sp_diff *diff = NULL;
-	int r = sp_sides_load(&s, false, o->baselines.at, o->baselines.n, err);
+	int r = sp_inputs_load(&s, false, o->baselines.at, o->baselines.n, err);
 
 	if (r >= 0)
-		r = sp_sides_load(&s, true, o->files, o->n_files, err);
+		r = sp_inputs_load(&s, true, o->files, o->n_files, err);
 	if (r >= 0)
-		r = sp_sides_need(&s, view, err);
+		r = sp_inputs_see_through(&s, err);
+	if (r >= 0)
+		r = sp_inputs_need(&s, view, err);
 	if (r >= 0)
 		r = sp_diff_new(&s.pair, view, o->question.confidence, whole,
 				&diff, err);
@@ -80,7 +82,7 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 	if (r >= 0)
 		write_diff(out, diff, o);
 	sp_diff_free(diff);
-	sp_sides_done(&s);
+	sp_inputs_done(&s);
 	return r;
 }
 
@@ -93,7 +95,7 @@ static void amounts_done(struct sp_result *result)
 	free(result->amounts);
 }
 
-static int add_amount(struct sp_result *result, const struct sp_sides *s,
+static int add_amount(struct sp_result *result, const struct sp_inputs *s,
 		      const struct sp_limit *limit, struct sp_error *err)
 {
 	struct sp_amount *a = &result->amounts[result->n_amounts];
@@ -132,7 +134,7 @@ static bool has_amount(const struct sp_result *result, const char *name)
 }
 
 /* The five of every run, and those that only limits name. */
-static int add_amounts(struct sp_result *result, const struct sp_sides *s,
+static int add_amounts(struct sp_result *result, const struct sp_inputs *s,
 		       const struct sp_limits *always, struct sp_error *err)
 {
 	const struct sp_limits *const lists[] = {always, result->limits};
@@ -194,8 +196,8 @@ static int append_to(const struct sp_check_output *output,
 	return r;
 }
 
-static int replace(const struct sp_check_output *output,
-		   const struct sp_result *result, struct sp_error *err)
+static int replace_output(const struct sp_check_output *output,
+			  const struct sp_result *result, struct sp_error *err)
 {
 	struct sp_output *file;
 	int r = sp_output_open(output->path, &file, err);
@@ -218,14 +220,15 @@ static int write_outputs(FILE *out, const struct sp_gate_options *o,
 		const struct sp_check_output *output = &o->outputs[i];
 
 		r = !output->path ? write_one(out, output, result, err)
-		    : output->format->appends ? append_to(output, result, err)
-					      : replace(output, result, err);
+		    : output->format->appends
+			    ? append_to(output, result, err)
+			    : replace_output(output, result, err);
 	}
 	return r;
 }
 
 static int report_check(FILE *out, const struct sp_gate_options *o,
-			const struct sp_sides *s, const struct sp_check *check,
+			const struct sp_inputs *s, const struct sp_check *check,
 			struct sp_error *err)
 {
 	struct sp_result result = {
@@ -257,7 +260,7 @@ static int report_check(FILE *out, const struct sp_gate_options *o,
 
 /* ---- --update-baseline ---- */
 
-static const char *why_not(const struct sp_sides *s)
+static const char *why_not(const struct sp_inputs *s)
 {
 	for (size_t i = 0; i < s->n_new; i++) {
 		if (s->new[i]->why_incomplete)
@@ -279,11 +282,11 @@ static const char *why_not(const struct sp_sides *s)
 static int print_notes(FILE *out, const struct sp_pair *pair,
 		       struct sp_error *err)
 {
-	struct sp_comparable c;
+	struct sp_caveats c;
 	char *lines = NULL;
 	size_t size;
 	FILE *text = open_memstream(&lines, &size);
-	int r = text ? sp_comparable_init(&c, pair) : -ENOMEM;
+	int r = text ? sp_caveats_init(&c, pair) : -ENOMEM;
 
 	for (size_t i = 0; !r && i < c.n_notes; i++) {
 		fputs("note: ", text);
@@ -291,13 +294,13 @@ static int print_notes(FILE *out, const struct sp_pair *pair,
 		putc('\n', text);
 	}
 	if (!r)
-		sp_comparable_done(&c);
+		sp_caveats_done(&c);
 	if (text && sp_lines_close(out, text, &lines) < 0)
 		r = -ENOMEM;
 	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
 }
 
-static int print_update(FILE *out, struct sp_sides *s, const char *path,
+static int print_update(FILE *out, struct sp_inputs *s, const char *path,
 			struct sp_error *err)
 {
 	const struct sp_gate_options ten = {.top = 10};
@@ -328,7 +331,7 @@ static int print_update(FILE *out, struct sp_sides *s, const char *path,
 	return 0;
 }
 
-static int write_baseline(struct sp_sides *s, const char *path,
+static int write_baseline(struct sp_inputs *s, const char *path,
 			  struct sp_error *err)
 {
 	struct sp_output *file;
@@ -346,12 +349,12 @@ static int write_baseline(struct sp_sides *s, const char *path,
 
 /* A baseline that cannot be read is said to be so, not overwritten; one that
  * is not there is new. */
-static int update(FILE *out, const struct sp_gate_options *o,
-		  struct sp_sides *s, enum sp_verdict *ret_verdict,
-		  struct sp_error *err)
+static int update_baseline(FILE *out, const struct sp_gate_options *o,
+			   struct sp_inputs *s, enum sp_verdict *ret_verdict,
+			   struct sp_error *err)
 {
 	const char *path = o->baselines.at[0];
-	int r = sp_sides_load(s, false, o->baselines.at, o->baselines.n, err);
+	int r = sp_inputs_load(s, false, o->baselines.at, o->baselines.n, err);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
@@ -363,6 +366,8 @@ static int update(FILE *out, const struct sp_gate_options *o,
 	}
 	r = write_baseline(s, path, err);
 	if (!r)
+		r = sp_inputs_see_through(s, err);
+	if (!r)
 		r = print_update(out, s, path, err);
 	*ret_verdict = SP_VERDICT_PASS;
 	return r;
@@ -371,22 +376,24 @@ static int update(FILE *out, const struct sp_gate_options *o,
 int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		  enum sp_verdict *ret_verdict, struct sp_error *err)
 {
-	struct sp_sides s = {
+	struct sp_inputs s = {
 		.question = &o->question,
 		.symbols = &o->symbols,
 		.wish = {.views = SP_BASELINE_VIEWS, .phases = true},
 		.is_update = o->update};
 	struct sp_check *check;
-	int r = sp_sides_load(&s, true, o->files, o->n_files, err);
+	int r = sp_inputs_load(&s, true, o->files, o->n_files, err);
 
 	if (r >= 0 && o->update) {
-		r = update(out, o, &s, ret_verdict, err);
-		sp_sides_done(&s);
+		r = update_baseline(out, o, &s, ret_verdict, err);
+		sp_inputs_done(&s);
 		return r;
 	}
 	if (r >= 0)
-		r = sp_sides_load(&s, false, o->baselines.at, o->baselines.n,
-				  err);
+		r = sp_inputs_load(&s, false, o->baselines.at, o->baselines.n,
+				   err);
+	if (r >= 0)
+		r = sp_inputs_see_through(&s, err);
 	if (r >= 0)
 		r = sp_check_new(&s.pair, &o->limits, o->any_program, &check,
 				 err);
@@ -395,6 +402,6 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		*ret_verdict = check->verdict;
 		sp_check_free(check);
 	}
-	sp_sides_done(&s);
+	sp_inputs_done(&s);
 	return r;
 }

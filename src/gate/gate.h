@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_GATE_GATE_H
-#define SP_GATE_GATE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -23,5 +22,3 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *options,
  */
 int sp_gate_check(FILE *out, const struct sp_gate_options *options,
 		  enum sp_verdict *ret_verdict, struct sp_error *err);
-
-#endif

@@ -118,6 +118,8 @@ static const struct sp_argument diff_arguments[] = {
 	 "the N call paths with the largest changes; 0 all"},
 	FLAG("json", json, "everything as JSON"),
 	FLAG("csv", csv, "the functions as CSV"),
+	FLAG("no-pager", no_pager,
+	     "do not page what is longer than the screen"),
 	{0},
 };
 
@@ -144,13 +146,6 @@ static const struct sp_argument_group diff_group = {"What to show",
 						    diff_arguments, NULL};
 static const struct sp_argument_group other_group = {NULL, other_arguments,
 						     NULL};
-
-static bool is_done(const void *options)
-{
-	const struct sp_gate_options *o = options;
-
-	return o->help || o->version;
-}
 
 static void describe_formats(FILE *out)
 {
@@ -185,14 +180,15 @@ const struct sp_command_line sp_check_line = {
 		 "  alloc_bytes@load=+1%    exact, in the phase \"load\"\n"
 		 "  sites@load=+10%&64K     functions in that phase\n",
 	.describe = describe_formats,
-	.parts = (const struct sp_argument_part[]){{&check_group, 0},
-						   PART(sp_options_symbols,
-							symbols),
-						   {&other_group, 0},
-						   {0}},
+	.parts =
+		(const struct sp_argument_part[]){
+			{&check_group, 0},
+			PART(sp_options_functions, symbols),
+			PART(sp_options_symbols, symbols),
+			{&other_group, 0},
+			{0}},
 	.ending = "Exit status: 0 passed, 1 error, 2 usage, 3 a limit is "
 		  "exceeded, 4 cannot tell.\n",
-	.is_done = is_done,
 };
 
 const struct sp_command_line sp_diff_line = {
@@ -209,11 +205,11 @@ const struct sp_command_line sp_diff_line = {
 			PART(sp_options_filter, question),
 			PART(sp_options_method, question),
 			{&diff_group, 0},
+			PART(sp_options_functions, symbols),
 			PART(sp_options_symbols, symbols),
 			{&other_group, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
-	.is_done = is_done,
 };
 
 /* ---- what the words mean ---- */
@@ -253,8 +249,8 @@ static int spread_baselines(int argc, char **argv, int *ret_argc,
 }
 
 /* Fill `o`; its files are the words that are no options. */
-static int parse(const struct sp_command_line *line, int argc, char **argv,
-		 struct sp_gate_options *o, struct sp_error *err)
+static int parse_line(const struct sp_command_line *line, int argc, char **argv,
+		      struct sp_gate_options *o, struct sp_error *err)
 {
 	char **spread;
 	int n, r;
@@ -265,10 +261,10 @@ static int parse(const struct sp_command_line *line, int argc, char **argv,
 		return no_memory(err);
 	o->spread = spread;
 	r = sp_arguments_parse(line, n, spread, o, &o->files, &o->n_files, err);
-	if (r < 0 || is_done(o))
+	if (r)
 		return r;
 	if (o->n_files)
-		return 0;
+		return sp_options_settle_functions(&o->symbols, err);
 	return sp_error_set(err, -EINVAL, NULL, "which profile is new? %s",
 			    o->baselines.n > 1
 				    ? "all words after --baseline, up to the "
@@ -281,9 +277,9 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 			       struct sp_error *err)
 {
 	struct sp_gate_options *o = ret;
-	int r = parse(&sp_diff_line, argc, argv, o, err);
+	int r = parse_line(&sp_diff_line, argc, argv, o, err);
 
-	if (r < 0 || is_done(o))
+	if (r)
 		return r;
 	r = sp_options_settle(&o->question, err);
 	if (r < 0)
@@ -409,10 +405,10 @@ int sp_gate_options_parse_check(int argc, char **argv,
 				struct sp_error *err)
 {
 	struct sp_gate_options *o = ret;
-	int r = parse(&sp_check_line, argc, argv, o, err);
+	int r = parse_line(&sp_check_line, argc, argv, o, err);
 
 	o->question.confidence = SP_SUMMARY_LEVEL;
-	if (r < 0 || is_done(o))
+	if (r)
 		return r;
 	r = take_outputs(o, err);
 	if (r >= 0)

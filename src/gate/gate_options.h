@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_GATE_GATE_OPTIONS_H
-#define SP_GATE_GATE_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,6 +44,7 @@ struct sp_gate_options {
 	uint64_t stacks; /* diff: call paths; 0: all */
 	bool json;
 	bool csv;
+	bool no_pager;
 	bool help;
 	bool version;
 	/* as they were written */
@@ -56,10 +56,8 @@ struct sp_gate_options {
 };
 
 /*
- * Parse; argv[0] is the program.  0 and *ret, which borrows from argv and is to
- * be released; -EINVAL and *err, whose message says what is wrong and what
- * would be right; other negative errno and *err if a file of limits cannot be
- * read; -ENOMEM.
+ * As sp_options_parse(), but *ret is to be released; other negative errno and
+ * *err if a file of limits cannot be read; -ENOMEM.
  */
 int sp_gate_options_parse_diff(int argc, char **argv,
 			       struct sp_gate_options *ret,
@@ -72,5 +70,3 @@ void sp_gate_options_done(struct sp_gate_options *options);
 
 extern const struct sp_command_line sp_diff_line;
 extern const struct sp_command_line sp_check_line;
-
-#endif

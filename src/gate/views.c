@@ -9,15 +9,15 @@
 #include "compare/amount.h"
 #include "compare/baseline.h"
 #include "compare/diff.h"
-#include "compare/sides.h"
+#include "compare/inputs.h"
 #include "read/merge.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 #include "report/phases.h"
 #include "view/view_sizes.h"
 
 struct views {
 	const struct sp_options *options;
-	struct sp_sides sides;
+	struct sp_inputs sides;
 	struct sp_diff *diff;
 	uint32_t *as; /* --granularity module; NULL: functions */
 	struct sp_error *err;
@@ -29,7 +29,7 @@ static int no_memory(const struct views *v)
 			    "not enough memory to compare");
 }
 
-static int add(const struct views *v, const struct sp_diff_plan *plan)
+static int add_diff(const struct views *v, const struct sp_diff_plan *plan)
 {
 	return sp_diff_add(v->diff, &v->sides.pair, plan) < 0 ? no_memory(v)
 							      : 0;
@@ -55,7 +55,9 @@ static int add_functions(const struct views *v)
 				   : "function (flat)",
 		.noun = by_module ? "modules" : "functions",
 		.rows = by_cum ? SP_DIFF_CUM : SP_DIFF_FLAT,
-		.of = {.table = v->diff->view, .is_count = by_count},
+		.of = {.table = v->diff->view,
+		       .is_count = by_count,
+		       .is_whole = by_cum},
 		.as = v->as,
 		.share = o->share,
 		.order = o->order == SP_AGGREGATE_BY_NAME ? SP_DIFF_BY_NAME
@@ -63,7 +65,7 @@ static int add_functions(const struct views *v)
 		.shown = o->top,
 	};
 
-	return add(v, &plan);
+	return add_diff(v, &plan);
 }
 
 static int add_paths(const struct views *v)
@@ -77,15 +79,15 @@ static int add_paths(const struct views *v)
 		.shown = v->options->stacks,
 	};
 
-	return add(v, &plan);
+	return add_diff(v, &plan);
 }
 
-/* Programs get what people choose from. */
+/* Functions or call paths; programs get what people choose from. */
 static int add_report(const struct views *v)
 {
 	struct views cum = *v;
 	struct sp_options options = *v->options;
-	int r = add_functions(v);
+	int r = options.json || !options.has_stacks ? add_functions(v) : 0;
 
 	options.order = SP_AGGREGATE_BY_CUM;
 	cum.options = &options;
@@ -108,7 +110,7 @@ static int add_tree(const struct views *v)
 		.share = v->options->share,
 	};
 
-	return add(v, &plan);
+	return add_diff(v, &plan);
 }
 
 /* Frames whose function, or module, matches; to be freed. */
@@ -154,7 +156,7 @@ static int add_peek(const struct views *v)
 		.what = "callers above the line with the star, callees below",
 		.noun = "rows",
 		.rows = SP_DIFF_EDGES,
-		.of = {.table = v->diff->view},
+		.of = {.table = v->diff->view, .is_whole = true},
 		.as = v->as,
 		.share = v->options->share,
 	};
@@ -164,7 +166,7 @@ static int add_peek(const struct views *v)
 	if (r < 0)
 		return r;
 	plan.wants = wants;
-	r = add(v, &plan);
+	r = add_diff(v, &plan);
 	free(wants);
 	return r;
 }
@@ -195,7 +197,7 @@ static int add_table(const struct views *v, unsigned int table, const char *key,
 		.name = size_name,
 	};
 
-	return add(v, &plan);
+	return add_diff(v, &plan);
 }
 
 /* What the run has of the sizes of one row. */
@@ -359,13 +361,13 @@ static int load_old(struct views *v)
 	struct sp_profile *profile;
 	int r;
 
-	if (o->n_base == 1 && sp_sides_is_baseline(o->base[0]))
-		return sp_sides_load(&v->sides, false, o->base, 1, v->err);
+	if (o->n_base == 1 && sp_inputs_is_baseline(o->base[0]))
+		return sp_inputs_load(&v->sides, false, o->base, 1, v->err);
 	r = sp_profile_load_many(o->base, o->n_base, NULL, NULL, &profile,
 				 v->err);
 	if (r < 0)
 		return r;
-	r = sp_sides_take(&v->sides, false, profile, v->err);
+	r = sp_inputs_take(&v->sides, false, profile, v->err);
 	if (r < 0)
 		v->err->file = o->base[0]; /* not the profile's, which goes */
 	sp_profile_free(profile);
@@ -373,7 +375,7 @@ static int load_old(struct views *v)
 }
 
 /* The new side first: it says which view there is to be. */
-static int load(struct views *v, enum sp_view *ret_view)
+static int load_views(struct views *v, enum sp_view *ret_view)
 {
 	const struct sp_options *o = v->options;
 	const bool whole = sp_question_is_whole(&o->question);
@@ -391,30 +393,32 @@ static int load(struct views *v, enum sp_view *ret_view)
 							     : 0),
 		.tables = wants_tables(o),
 		.tables_of = *ret_view};
-	r = sp_sides_take(&v->sides, true, profile, v->err);
+	r = sp_inputs_take(&v->sides, true, profile, v->err);
 	if (r < 0)
 		v->err->file = o->files[0];
 	sp_profile_free(profile);
 	return r < 0 ? r : load_old(v);
 }
 
-static int make(struct views *v)
+static int make_views(struct views *v)
 {
 	const struct sp_options *o = v->options;
 	enum sp_view view;
-	int r = load(v, &view);
+	int r = load_views(v, &view);
 
 	if (r >= 0)
-		r = sp_sides_need(&v->sides, view, v->err);
+		r = sp_inputs_see_through(&v->sides, v->err);
+	if (r >= 0)
+		r = sp_inputs_need(&v->sides, view, v->err);
 	if (r >= 0)
 		r = sp_diff_new(&v->sides.pair, view, o->question.confidence,
 				sp_question_is_whole(&o->question), &v->diff,
 				v->err);
 	if (r >= 0 && v->sides.n_old == 1 && o->n_base != o->n_files)
-		sp_comparable_note(&v->diff->comparable,
-				   "%zu files against %zu: the sums of each "
-				   "are compared, not the means",
-				   o->n_base, o->n_files);
+		sp_caveats_note(&v->diff->comparable,
+				"%zu files against %zu: the sums of each "
+				"are compared, not the means",
+				o->n_base, o->n_files);
 	/* once all functions have the names that they are compared by */
 	if (r >= 0 && o->granularity == SP_BY_MODULE &&
 	    sp_keys_modules(&v->sides.paths, &v->as) < 0)
@@ -432,7 +436,7 @@ int sp_views_print(FILE *out, const struct sp_options *o, struct sp_error *err)
 
 	sp_text_set_unit(o->unit);
 	sp_text_set_ascii(o->ascii && !o->json && !o->csv);
-	r = make(&v);
+	r = make_views(&v);
 	if (r >= 0 && o->json)
 		sp_diff_json_write(out, v.diff);
 	else if (r >= 0 && o->csv)
@@ -441,6 +445,6 @@ int sp_views_print(FILE *out, const struct sp_options *o, struct sp_error *err)
 		sp_diff_text_write(out, v.diff);
 	sp_diff_free(v.diff);
 	free(v.as);
-	sp_sides_done(&v.sides);
+	sp_inputs_done(&v.sides);
 	return r < 0 ? r : 0;
 }

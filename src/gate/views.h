@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_GATE_VIEWS_H
-#define SP_GATE_VIEWS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -15,5 +14,3 @@
  */
 int sp_views_print(FILE *out, const struct sp_options *options,
 		   struct sp_error *err);
-
-#endif

@@ -101,7 +101,7 @@ static const struct sp_argument_group group = {"What to try", arguments,
 static const struct sp_argument_group other_group = {NULL, other_arguments,
 						     NULL};
 
-static void describe(FILE *out)
+static void describe_options(FILE *out)
 {
 	fputs("\nWorkloads:\n", out);
 	for (const struct sp_lab_workload *w = sp_lab_workloads; w->name; w++)
@@ -109,13 +109,6 @@ static void describe(FILE *out)
 	fputs("\nStrategies:\n", out);
 	for (const struct sp_lab_strategy *s = sp_lab_strategies; s->name; s++)
 		fprintf(out, "  %-16s %s\n", s->name, s->about);
-}
-
-static bool is_done(const void *options)
-{
-	const struct sp_lab_options *o = options;
-
-	return o->help || o->version;
 }
 
 const struct sp_command_line sp_lab_line = {
@@ -126,7 +119,7 @@ const struct sp_command_line sp_lab_line = {
 		 "workloads.  Of each\n"
 		 "way: bias, standard deviation, how often its 95 % interval "
 		 "contains the truth.\n",
-	.describe = describe,
+	.describe = describe_options,
 	.parts =
 		(const struct sp_argument_part[]){
 			{&group, 0},
@@ -135,7 +128,6 @@ const struct sp_command_line sp_lab_line = {
 			{&other_group, 0},
 			{0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
-	.is_done = is_done,
 };
 
 int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
@@ -148,7 +140,7 @@ int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
 	*ret = (struct sp_lab_options){
 		.trial = {DEFAULT_SAMPLES, DEFAULT_RUNS, 1}};
 	r = sp_arguments_parse(&sp_lab_line, argc, argv, ret, &words, &n, err);
-	if (r < 0 || is_done(ret))
+	if (r)
 		return r;
 	if (n > 1)
 		return sp_error_set(err, -EINVAL, NULL,

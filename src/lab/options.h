@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_OPTIONS_H
-#define SP_LAB_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -23,11 +22,8 @@ struct sp_lab_options {
 	bool version; /* likewise */
 };
 
-/* argv[0] is the program.  0 and *ret, which borrows from argv; -EINVAL and
- * *err, whose message says what is wrong and what would be right; -ENOMEM. */
+/* argv[0] is the program.  As sp_options_parse(), or -ENOMEM. */
 int sp_lab_options_parse(int argc, char **argv, struct sp_lab_options *ret,
 			 struct sp_error *err);
 
 extern const struct sp_command_line sp_lab_line;
-
-#endif

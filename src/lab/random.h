@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_RANDOM_H
-#define SP_LAB_RANDOM_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -24,5 +23,3 @@ static inline uint32_t sp_lab_below(struct sp_rng *rng, uint32_t n)
 {
 	return (uint32_t)(sp_lab_uniform(rng) * n);
 }
-
-#endif

@@ -17,8 +17,8 @@ static int no_memory(struct sp_error *err)
 }
 
 /* Is every allocation there? */
-static int check(const struct sp_profile *profile, const char *path,
-		 struct sp_error *err)
+static int check_profile(const struct sp_profile *profile, const char *path,
+			 struct sp_error *err)
 {
 	const uint64_t lost = sp_profile_lost_samples(profile);
 
@@ -107,9 +107,9 @@ static int by_time(const void *a, const void *b)
 	return (x->thread > y->thread) - (x->thread < y->thread);
 }
 
-static int make(const struct sp_profile *profile,
-		const struct sp_symbolizer_options *symbols,
-		struct sp_lab_trace *ret, struct sp_error *err)
+static int make_trace(const struct sp_profile *profile,
+		      const struct sp_symbolizer_options *symbols,
+		      struct sp_lab_trace *ret, struct sp_error *err)
 {
 	struct sp_question question;
 	struct sp_answer answer = {
@@ -141,9 +141,9 @@ int sp_lab_recorded(const char *path,
 	*ret = (struct sp_lab_trace){.about = "as it was recorded"};
 	if (r < 0)
 		return r;
-	r = check(profile, path, err);
+	r = check_profile(profile, path, err);
 	if (r >= 0)
-		r = make(profile, symbols, ret, err);
+		r = make_trace(profile, symbols, ret, err);
 	if (r >= 0) {
 		name = sp_text_base_name(profile->program);
 		ret->name = sp_blocks_text(&ret->storage, name, strlen(name));

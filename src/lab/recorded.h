@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_RECORDED_H
-#define SP_LAB_RECORDED_H
+#pragma once
 
 #include "base/error.h"
 #include "lab/trace.h"
@@ -16,5 +15,3 @@
 int sp_lab_recorded(const char *path,
 		    const struct sp_symbolizer_options *symbols,
 		    struct sp_lab_trace *ret, struct sp_error *err);
-
-#endif

@@ -49,8 +49,8 @@ struct buffer {
 };
 
 /* Is there an event?  *ret_weight is what the event says it stands for. */
-static bool refills(struct buffer *buffer, double size, double whole,
-		    double *ret_weight)
+static bool refills_buffer(struct buffer *buffer, double size, double whole,
+			   double *ret_weight)
 {
 	if (size <= buffer->left) {
 		buffer->left -= size;
@@ -93,8 +93,8 @@ int sp_lab_run_tlab(struct sp_lab_run *run)
 		const struct sp_lab_alloc *a = &trace->allocs[i];
 		double weight;
 
-		if (refills(&buffers[a->thread], (double)a->size_bytes,
-			    run->parameter, &weight))
+		if (refills_buffer(&buffers[a->thread], (double)a->size_bytes,
+				   run->parameter, &weight))
 			sp_lab_add_weight(sp_lab_take(run, a), a->size_bytes,
 					  weight);
 	}
@@ -128,7 +128,7 @@ struct throttle {
 	unsigned int carried; /* windows since debts were forgotten */
 };
 
-static uint64_t unused(const struct throttle *t)
+static uint64_t unused_budget(const struct throttle *t)
 {
 	uint64_t taken;
 
@@ -148,7 +148,7 @@ static void next_window(struct throttle *t, struct sp_rng *rng, uint64_t now_ns)
 	if (t->carried == t->windows)
 		t->carried = 0;
 	else
-		due += unused(t);
+		due += unused_budget(t);
 	t->carried++;
 	t->average += ((double)t->population - t->average) / LOOKBACK;
 	chance = (double)due / t->average;
@@ -210,7 +210,8 @@ int sp_lab_run_jfr(struct sp_lab_run *run)
 		double weight;
 
 		buffer->since += (double)a->size_bytes;
-		if (!refills(buffer, (double)a->size_bytes, whole, &weight) ||
+		if (!refills_buffer(buffer, (double)a->size_bytes, whole,
+				    &weight) ||
 		    !lets_through(&throttle, &run->rng, a->time_ns))
 			continue;
 		sp_lab_add_weight(sp_lab_take(run, a), a->size_bytes,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "agent/event/checkin.h"
-#include "agent/event/throttle.h"
+#include "agent/event/rate_limit.h"
 #include "agent/thread/sampler.h"
 #include "lab/strategy.h"
 
@@ -57,8 +57,8 @@ int sp_lab_run_sampleprof(struct sp_lab_run *run)
 
 /* What all threads share. */
 struct pace {
-	struct sp_throttle throttle;
-	struct sp_law laws[SP_THROTTLE_STEPS_MAX + 1];
+	struct sp_rate_limit throttle;
+	struct sp_law laws[SP_RATE_LIMIT_STEPS_MAX + 1];
 	unsigned int step;
 	uint64_t due_ns;
 };
@@ -71,20 +71,20 @@ static void init_pace(struct pace *pace, const struct sp_lab_run *run)
 
 	pace->step = 0;
 	pace->due_ns = 0;
-	sp_throttle_init(&pace->throttle,
-			 (uint64_t)fmax(1, run->parameter + 0.5));
-	for (unsigned int i = 0; i <= SP_THROTTLE_STEPS_MAX; i++)
+	sp_rate_limit_init(&pace->throttle,
+			   (uint64_t)fmax(1, run->parameter + 0.5));
+	for (unsigned int i = 0; i <= SP_RATE_LIMIT_STEPS_MAX; i++)
 		sp_law_init(&pace->laws[i], SP_LAW_EXPONENTIAL,
-			    sp_throttle_period((uint64_t)(base + 1), i));
+			    sp_rate_limit_period((uint64_t)(base + 1), i));
 }
 
-static void follow(struct pace *pace, struct sp_sampler *sampler,
-		   uint64_t now_ns)
+static void follow_rate(struct pace *pace, struct sp_sampler *sampler,
+			uint64_t now_ns)
 {
 	const struct sp_law *law;
 
-	pace->step = sp_throttle_step(&pace->throttle, pace->step, pace->due_ns,
-				      now_ns);
+	pace->step = sp_rate_limit_step(&pace->throttle, pace->step,
+					pace->due_ns, now_ns);
 	law = &pace->laws[pace->step];
 	if (sampler->law != law)
 		sp_sampler_change(sampler, law);
@@ -106,13 +106,13 @@ static void run_paced(struct sp_lab_run *run, struct pace *pace,
 		if (sp_sampler_pass(sampler, 0, a->size_bytes, &offset)) {
 			sp_acc_add(sp_lab_take(run, a), &used, a->size_bytes,
 				   offset, drawn->period_bytes);
-			pace->due_ns = sp_throttle_charge(
+			pace->due_ns = sp_rate_limit_charge(
 				&pace->throttle, pace->due_ns, a->time_ns);
 		} else if (unchecked[a->thread] < SP_CHECKIN_BYTES_MAX) {
 			continue;
 		}
 		unchecked[a->thread] = 0;
-		follow(pace, sampler, a->time_ns);
+		follow_rate(pace, sampler, a->time_ns);
 	}
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "stats/named.h"
+#include "stats/other_estimators.h"
 #include "stats/special.h"
 
 void sp_lab_add_chance(struct sp_acc *acc, uint64_t size_bytes, double chance)
@@ -29,8 +29,8 @@ void sp_lab_add_weight(struct sp_acc *acc, uint64_t size_bytes,
 }
 
 /* h hits that weigh `each`, beside `sure` bytes. */
-static struct sp_interval poisson(double h, double each, double sure,
-				  double confidence)
+static struct sp_interval poisson_interval(double h, double each, double sure,
+					   double confidence)
 {
 	const double a = (1 - confidence) / 2;
 
@@ -47,31 +47,32 @@ struct sp_interval sp_lab_counted(const struct sp_acc *acc, double parameter,
 	const double n = (double)acc->samples;
 
 	(void)parameter;
-	return poisson(n, acc->samples ? acc->est_bytes / n : 0, 0, confidence);
+	return poisson_interval(n, acc->samples ? acc->est_bytes / n : 0, 0,
+				confidence);
 }
 
-static struct sp_interval weighted(const struct sp_acc *acc, double parameter,
-				   double confidence)
+static struct sp_interval weighted_interval(const struct sp_acc *acc,
+					    double parameter, double confidence)
 {
 	(void)parameter;
-	return sp_named_weighted(acc, confidence);
+	return sp_other_weighted(acc, confidence);
 }
 
 static struct sp_interval failed_trials(const struct sp_acc *acc,
 					double parameter, double confidence)
 {
 	(void)parameter;
-	return sp_named_negbinom(acc, SP_COMPENSATE_NONE, confidence);
+	return sp_other_negbinom(acc, SP_COMPENSATE_NONE, confidence);
 }
 
 /* est_bytes are hits times the period, but for the bytes that are certain. */
-static struct sp_interval hits(const struct sp_acc *acc, double parameter,
-			       double confidence)
+static struct sp_interval hits_interval(const struct sp_acc *acc,
+					double parameter, double confidence)
 {
 	const double sure = (double)acc->sure_bytes;
 
-	return poisson((acc->est_bytes - sure) / parameter, parameter, sure,
-		       confidence);
+	return poisson_interval((acc->est_bytes - sure) / parameter, parameter,
+				sure, confidence);
 }
 
 static struct sp_interval three_cumulants(const struct sp_acc *acc,
@@ -89,15 +90,15 @@ const struct sp_lab_strategy sp_lab_strategies[SP_LAB_STRATEGIES + 1] = {
 	{"jfr", "such buffers, throttled to a rate (JDK 16)", SP_LAB_FIT_RATE,
 	 sp_lab_run_jfr, sp_lab_counted},
 	{"objects", "each object with the same probability", SP_LAB_FIT_CHANCE,
-	 sp_lab_run_objects, weighted},
+	 sp_lab_run_objects, weighted_interval},
 	{"dotnet-weighted", ".NET: each byte; each object by its probability",
-	 SP_LAB_FIT_PERIOD, sp_lab_run_dotnet, weighted},
+	 SP_LAB_FIT_PERIOD, sp_lab_run_dotnet, weighted_interval},
 	{"dotnet-trials", ".NET: each byte; failed trials, as published",
 	 SP_LAB_FIT_PERIOD, sp_lab_run_dotnet, failed_trials},
 	{"heapprofd", "Perfetto: each byte; all hits of an object count",
-	 SP_LAB_FIT_PERIOD, sp_lab_run_heapprofd, hits},
+	 SP_LAB_FIT_PERIOD, sp_lab_run_heapprofd, hits_interval},
 	{"heapprofd-cut", "the same, objects of 99 % and more as they are",
-	 SP_LAB_FIT_PERIOD, sp_lab_run_heapprofd_cut, hits},
+	 SP_LAB_FIT_PERIOD, sp_lab_run_heapprofd_cut, hits_interval},
 	{"jemalloc-summed", "each byte; the sum of a site is divided once",
 	 SP_LAB_FIT_PERIOD, sp_lab_run_summed, sp_lab_counted},
 	{"best", "the least variance of all laws by size (E38)",

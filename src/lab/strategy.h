@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_STRATEGY_H
-#define SP_LAB_STRATEGY_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,7 +28,7 @@ enum sp_lab_fit {
 	SP_LAB_FIT_PERIOD,    /* the period in bytes that expects as many */
 	SP_LAB_FIT_STRIDE,    /* so many bytes, found by trying */
 	SP_LAB_FIT_CHANCE,    /* the probability of each object */
-	SP_LAB_FIT_THRESHOLD, /* of sp_design_best_threshold() */
+	SP_LAB_FIT_THRESHOLD, /* of sp_period_model_best_threshold() */
 	SP_LAB_FIT_RATE,      /* samples per second, a target; by trying */
 };
 
@@ -52,7 +51,7 @@ extern const struct sp_lab_strategy sp_lab_strategies[SP_LAB_STRATEGIES + 1];
 /* NULL: there is none of that name. */
 const struct sp_lab_strategy *sp_lab_strategy_find(const char *name);
 
-/* ---- for those who write one ---- */
+/* ---- to write one ---- */
 
 /* The accumulator for a sample of that allocation, which is counted; samples
  * come in the order of time. */
@@ -93,5 +92,3 @@ int sp_lab_run_summed(struct sp_lab_run *run);
 int sp_lab_run_best(struct sp_lab_run *run);
 int sp_lab_run_sampleprof(struct sp_lab_run *run);
 int sp_lab_run_sampleprof_rate(struct sp_lab_run *run);
-
-#endif

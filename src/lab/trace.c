@@ -22,13 +22,13 @@ int sp_lab_trace_add(struct sp_lab_trace *trace,
 
 static int by_size(const void *a, const void *b)
 {
-	const struct sp_design_class *x = a, *y = b;
+	const struct sp_period_model_class *x = a, *y = b;
 
 	return (x->size_bytes > y->size_bytes) -
 	       (x->size_bytes < y->size_bytes);
 }
 
-static size_t merge_equal(struct sp_design_class *classes, size_t n)
+static size_t merge_equal(struct sp_period_model_class *classes, size_t n)
 {
 	size_t used = 0;
 

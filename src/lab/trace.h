@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_TRACE_H
-#define SP_LAB_TRACE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/blocks.h"
 #include "base/error.h"
-#include "stats/design.h"
+#include "stats/period_model.h"
 
 /*
  * Every allocation of a program, in order of time: what the truth is known of,
@@ -33,9 +32,10 @@ struct sp_lab_trace {
 	/* By sp_lab_trace_finish(): */
 	uint64_t bytes;
 	uint64_t focus_bytes;
-	struct sp_design_class *classes; /* distinct sizes, ascending; owned */
-	struct sp_design sizes;          /* the same */
-	struct sp_blocks storage;        /* of names */
+	struct sp_period_model_class
+		*classes;             /* distinct sizes, ascending; owned */
+	struct sp_period_model sizes; /* the same */
+	struct sp_blocks storage;     /* of names */
 };
 
 /* Add one; 0 or -ENOMEM. */
@@ -50,5 +50,3 @@ int sp_lab_trace_finish(struct sp_lab_trace *trace);
 int sp_lab_trace_look_at(struct sp_lab_trace *trace, const char *site);
 
 void sp_lab_trace_free(struct sp_lab_trace *trace);
-
-#endif

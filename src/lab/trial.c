@@ -24,7 +24,7 @@ struct moments {
 	uint64_t n, covered;
 };
 
-static void add(struct moments *m, double value)
+static void add_value(struct moments *m, double value)
 {
 	if (!m->n++)
 		m->first = value;
@@ -35,11 +35,11 @@ static void add(struct moments *m, double value)
 static void add_interval(struct moments *m, struct sp_interval interval,
 			 double truth)
 {
-	add(m, interval.value / truth);
+	add_value(m, interval.value / truth);
 	m->covered += interval.lo <= truth && truth <= interval.hi;
 }
 
-static struct sp_lab_figure conclude(const struct moments *m)
+static struct sp_lab_figure conclude_figure(const struct moments *m)
 {
 	const double n = (double)m->n, mean = m->sum / n;
 	const double variance =
@@ -142,8 +142,8 @@ static int find_parameter(struct bench *bench, const struct sp_lab_trial *trial)
 	switch (bench->strategy->fit) {
 	case SP_LAB_FIT_PERIOD:
 		/* .NET's law has no period below 2. */
-		*parameter = fmax(2, sp_design_period_for_samples(&trace->sizes,
-								  samples));
+		*parameter = fmax(2, sp_period_model_period_for_samples(
+					     &trace->sizes, samples));
 		return 0;
 	case SP_LAB_FIT_STRIDE:
 		return find_by_trying(bench, trial,
@@ -152,7 +152,8 @@ static int find_parameter(struct bench *bench, const struct sp_lab_trial *trial)
 		*parameter = samples / (double)trace->n_allocs;
 		return 0;
 	case SP_LAB_FIT_THRESHOLD:
-		*parameter = sp_design_best_threshold(&trace->sizes, samples);
+		*parameter =
+			sp_period_model_best_threshold(&trace->sizes, samples);
 		return 0;
 	case SP_LAB_FIT_RATE:
 		return find_by_trying(
@@ -186,7 +187,7 @@ static int run_all(struct bench *bench, const struct sp_lab_trial *trial,
 			     bench->strategy->bytes(site, parameter,
 						    SP_LAB_CONFIDENCE),
 			     (double)trace->focus_bytes);
-		add(&objects, all.est_count / (double)trace->n_allocs);
+		add_value(&objects, all.est_count / (double)trace->n_allocs);
 		samples += (double)all.samples;
 		most += (double)bench->run.most_in_second;
 	}
@@ -195,9 +196,9 @@ static int run_all(struct bench *bench, const struct sp_lab_trial *trial,
 		.parameter = parameter,
 		.samples = samples / (double)trial->runs,
 		.most_in_second = most / (double)trial->runs,
-		.total = conclude(&total),
-		.focus = conclude(&focus),
-		.objects = conclude(&objects),
+		.total = conclude_figure(&total),
+		.focus = conclude_figure(&focus),
+		.objects = conclude_figure(&objects),
 	};
 	ret->objects.coverage = NAN;
 	ret->objects.coverage_error = NAN;

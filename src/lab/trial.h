@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_TRIAL_H
-#define SP_LAB_TRIAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ int sp_lab_try(const struct sp_lab_trial *trial,
  * probability of 5.7e-7.
  */
 bool sp_lab_is_biased(const struct sp_lab_figure *figure);
-
-#endif

@@ -32,7 +32,7 @@ static int set_sites(struct sp_lab_trace *trace, const char *const *names,
 	set_sites(trace, names, sizeof(names) / sizeof(*(names)), focus)
 
 /* A number 0..n-1 with probabilities falling as 1 / (number + 1). */
-static uint32_t ranked(struct sp_rng *rng, uint32_t n)
+static uint32_t ranked_site(struct sp_rng *rng, uint32_t n)
 {
 	double sum = 0, u;
 
@@ -53,7 +53,7 @@ static double log_uniform(struct sp_rng *rng, double low, double high)
 }
 
 /* At an even pace: allocation i of n. */
-static uint64_t paced(size_t i, size_t n)
+static uint64_t paced_time(size_t i, size_t n)
 {
 	return (uint64_t)((double)i / (double)n * (double)LENGTH);
 }
@@ -72,11 +72,11 @@ static int make_small(struct sp_lab_trace *trace, uint64_t samples,
 
 	(void)samples;
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const uint32_t site = ranked(rng, 8);
+		const uint32_t site = ranked_site(rng, 8);
 
-		r = sp_lab_trace_add(trace, &(struct sp_lab_alloc){paced(i, n),
-								   sizes[site],
-								   site, 0});
+		r = sp_lab_trace_add(
+			trace, &(struct sp_lab_alloc){paced_time(i, n),
+						      sizes[site], site, 0});
 	}
 	return r;
 }
@@ -103,14 +103,14 @@ static int make_tail(struct sp_lab_trace *trace, uint64_t samples,
 
 	(void)samples;
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const uint32_t site = ranked(rng, 4);
+		const uint32_t site = ranked_site(rng, 4);
 		double size = tail_size(rng);
 
 		/* A message is a head, and one in 800 has a body. */
 		if (site == 2)
 			size = sp_lab_uniform(rng) < 1 / 800.0 ? 64 * KIB : 32;
 		r = sp_lab_trace_add(
-			trace, &(struct sp_lab_alloc){paced(i, n),
+			trace, &(struct sp_lab_alloc){paced_time(i, n),
 						      (uint64_t)size, site, 0});
 	}
 	return r;
@@ -129,9 +129,10 @@ static int make_large(struct sp_lab_trace *trace, uint64_t samples,
 	for (size_t i = 0; r >= 0 && i < n; i++) {
 		const double size = log_uniform(rng, 16 * KIB, 64 * MIB);
 
-		r = sp_lab_trace_add(trace, &(struct sp_lab_alloc){
-						    paced(i, n), (uint64_t)size,
-						    ranked(rng, 4), 0});
+		r = sp_lab_trace_add(
+			trace,
+			&(struct sp_lab_alloc){paced_time(i, n), (uint64_t)size,
+					       ranked_site(rng, 4), 0});
 	}
 	return r;
 }
@@ -151,7 +152,7 @@ static int make_bursts(struct sp_lab_trace *trace, uint64_t samples,
 
 	(void)samples;
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const uint64_t steady_ns = paced(done_steady, steady);
+		const uint64_t steady_ns = paced_time(done_steady, steady);
 		const uint64_t burst_ns =
 			(done_burst / burst * 2 + 1) * SECOND +
 			done_burst % burst * (SECOND / 20) / burst;
@@ -216,9 +217,9 @@ static int make_periodic(struct sp_lab_trace *trace, uint64_t samples,
 		const bool is_last = i % per_turn >= per_turn - 5;
 		const uint32_t site = is_last ? 2 : i % 2;
 
-		r = sp_lab_trace_add(
-			trace,
-			&(struct sp_lab_alloc){paced(i, n), 1000, site, 0});
+		r = sp_lab_trace_add(trace,
+				     &(struct sp_lab_alloc){paced_time(i, n),
+							    1000, site, 0});
 	}
 	return r;
 }
@@ -239,13 +240,13 @@ static int make_threads(struct sp_lab_trace *trace, uint64_t samples,
 	trace->n_threads = THREADS;
 	/* The last 48 threads do the housekeeping, the others the work. */
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const uint32_t thread = ranked(rng, THREADS);
+		const uint32_t thread = ranked_site(rng, THREADS);
 		const uint32_t site =
 			thread >= 16 ? 2 : sp_lab_uniform(rng) < 0.25;
 
-		r = sp_lab_trace_add(
-			trace, &(struct sp_lab_alloc){paced(i, n), sizes[site],
-						      site, thread});
+		r = sp_lab_trace_add(trace, &(struct sp_lab_alloc){
+						    paced_time(i, n),
+						    sizes[site], site, thread});
 	}
 	return r;
 }

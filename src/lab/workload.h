@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_WORKLOAD_H
-#define SP_LAB_WORKLOAD_H
+#pragma once
 
 #include <stdint.h>
 
@@ -32,5 +31,3 @@ const struct sp_lab_workload *sp_lab_workload_find(const char *name);
 int sp_lab_workload_make(const struct sp_lab_workload *workload,
 			 uint64_t samples, uint64_t seed,
 			 struct sp_lab_trace *ret);
-
-#endif

@@ -20,20 +20,21 @@ static struct limits limits_of(const struct sp_lab_trial *trial,
 	const double samples = (double)trial->samples;
 	const double bytes = (double)trace->bytes;
 	const double period =
-		sp_design_period_for_samples(&trace->sizes, samples);
+		sp_period_model_period_for_samples(&trace->sizes, samples);
 	const double threshold =
-		sp_design_best_threshold(&trace->sizes, samples);
+		sp_period_model_best_threshold(&trace->sizes, samples);
 
 	return (struct limits){
-		period, sqrt(sp_design_variance(&trace->sizes, period)) / bytes,
-		sqrt(sp_design_best_variance(&trace->sizes, threshold)) /
+		period,
+		sqrt(sp_period_model_variance(&trace->sizes, period)) / bytes,
+		sqrt(sp_period_model_best_variance(&trace->sizes, threshold)) /
 			bytes};
 }
 
 /* ---- for people ---- */
 
 /* "0.12%", "12.3%", "123%": at least two digits, at most six characters. */
-static struct sp_text_cell percent(double share, bool is_signed)
+static struct sp_text_cell percent_cell(double share, bool is_signed)
 {
 	const double p = 100 * share, size = fabs(p);
 	const int digits = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
@@ -46,8 +47,9 @@ static struct sp_text_cell percent(double share, bool is_signed)
 
 static void print_figure(FILE *out, const struct sp_lab_figure *f)
 {
-	fprintf(out, "  %8s%c %7s", percent(f->bias, true).text,
-		sp_lab_is_biased(f) ? '*' : ' ', percent(f->sd, false).text);
+	fprintf(out, "  %8s%c %7s", percent_cell(f->bias, true).text,
+		sp_lab_is_biased(f) ? '*' : ' ',
+		percent_cell(f->sd, false).text);
 	if (!isnan(f->coverage))
 		fprintf(out, " %6.1f%%", 100 * f->coverage);
 }
@@ -100,9 +102,9 @@ void sp_lab_print(FILE *out, const struct sp_lab_trial *trial,
 	fprintf(out,
 		"Theory: sd of the bytes of the program %s with a period of "
 		"%s, %s with the best law.\n",
-		percent(limits.period_sd, false).text,
+		percent_cell(limits.period_sd, false).text,
 		sp_text_bytes(limits.period_bytes).text,
-		percent(limits.best_sd, false).text);
+		percent_cell(limits.best_sd, false).text);
 }
 
 /* ---- for programs ---- */

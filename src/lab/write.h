@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_LAB_WRITE_H
-#define SP_LAB_WRITE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -17,5 +16,3 @@ void sp_lab_print(FILE *out, const struct sp_lab_trial *trial,
 void sp_lab_write_json(struct sp_json *json, const struct sp_lab_trial *trial,
 		       const struct sp_lab_trace *trace,
 		       const struct sp_lab_result *results, size_t n);
-
-#endif

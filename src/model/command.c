@@ -12,7 +12,7 @@ static bool is_plain(const char *text)
 					    "0123456789_-./:=,+@%")] == '\0';
 }
 
-static char *quote(char *to, const char *argument)
+static char *quote_argument(char *to, const char *argument)
 {
 	*to++ = '\'';
 	for (const char *p = argument; *p; p++) {
@@ -41,7 +41,7 @@ void sp_command_join(const char *arguments, size_t bytes, char *out)
 		if (to > out)
 			*to++ = ' ';
 		to = is_plain(argument) ? stpcpy(to, argument)
-					: quote(to, argument);
+					: quote_argument(to, argument);
 		at += strlen(argument) + 1;
 	}
 	*to = '\0';

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_MODEL_COMMAND_H
-#define SP_MODEL_COMMAND_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  */
 size_t sp_command_room(size_t bytes);
 void sp_command_join(const char *arguments, size_t bytes, char *out);
-
-#endif

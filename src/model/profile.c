@@ -169,8 +169,8 @@ const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
 		       : NULL;
 }
 
-const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
-					     struct sp_frame frame)
+const struct sp_embedded_frame *sp_embedded_find(
+	const struct sp_profile *profile, struct sp_frame frame)
 {
 	if (!profile->n_stored)
 		return NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_MODEL_PROFILE_H
-#define SP_MODEL_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,6 +46,13 @@ struct sp_stack {
 	struct sp_frame *frames; /* innermost first */
 };
 
+/* Whose function it is (symbols/seethrough.h). */
+enum sp_role {
+	SP_ROLE_OWN,       /* the program's, or of a library of its own */
+	SP_ROLE_LIBRARY,   /* a language's library, an allocator's wrapper */
+	SP_ROLE_ALLOCATOR, /* only passes the allocation on */
+};
+
 /* One of the functions that an address stands for. */
 struct sp_symbol {
 	const char *function; /* demangled; never NULL: "libx.so+0x1f", the
@@ -58,6 +64,7 @@ struct sp_symbol {
 	uint32_t line;        /* 0: unknown */
 	bool is_inlined;      /* inlined into the next one */
 	bool is_fallback;     /* `function` is module+offset */
+	enum sp_role role;    /* OWN unless a symbolizer says otherwise */
 };
 
 /* What one address stands for: innermost (most inlined) first. */
@@ -67,7 +74,7 @@ struct sp_symbols {
 };
 
 /* A frame that the file itself has symbols of. */
-struct sp_stored_frame {
+struct sp_embedded_frame {
 	struct sp_frame frame;
 	struct sp_symbols symbols;
 };
@@ -101,15 +108,16 @@ struct sp_sample {
 	uint16_t part;     /* position in `parts`, if there are any */
 	uint8_t entry;     /* enum sp_entry */
 	bool free_missed : 1; /* freed_ns is when its address came back */
-	bool half : 1;        /* of a folded profile: stats/peak.h */
+	uint8_t half : 2;     /* 1 + that of sp_peak_half(); 0: by its id */
 };
 
 /*
- * Samples that ended and are alike, of a profile that was folded while it was
- * read: `one` of them stands for all.  Of its times and its end is known what
- * struct sp_fold_plan says; it has no id and no offset.
+ * Samples that ended and are alike: `one` of them stands for all.  It has no id
+ * and no offset; of its times and its end is known in which stretch it was born
+ * and whether that was in the window, and what the plan asked for (struct
+ * sp_plan, read/plan.h).
  */
-struct sp_group {
+struct sp_sample_group {
 	struct sp_sample one;
 	uint64_t samples;    /* >= 1 */
 	uint64_t tail_bytes; /* sum of their sizes less offsets */
@@ -226,6 +234,7 @@ struct sp_profile {
 	uint64_t class_slack_bytes;
 	struct sp_law_used law; /* how samples were drawn */
 	bool has_frees;         /* frees of samples were recorded */
+	bool has_addresses;     /* of all objects, by their addresses */
 	/* Of samples that are not there, or that ended already.  While the
 	 * process runs also of those that came after their chunk was read. */
 	uint64_t unmatched_frees;
@@ -234,8 +243,9 @@ struct sp_profile {
 	/* What was left out because the file is damaged; 0 when whole. */
 	uint64_t damaged_records; /* chunks cut short at a bad record */
 	uint64_t ignored_bytes;
-	bool is_cut;      /* the file is shorter than its writer made it */
-	char damage[256]; /* first damage: offset, field, consequence; or "" */
+	bool is_cut;       /* the file is shorter than its writer made it */
+	bool is_unordered; /* it has chunks that are not in the order of time */
+	char damage[256];  /* first damage: offset, field, consequence; or "" */
 	/* Records and publications of totals that the process was writing when
 	 * it ended, which is no damage: all before them is there. */
 	uint64_t unfinished_records;
@@ -245,21 +255,20 @@ struct sp_profile {
 	struct sp_stack *stacks;
 	size_t n_stacks;
 	/* By position of a stack that of the one with the same frames which
-	 * samples name; NULL: all are different. */
+	 * samples name. */
 	const uint32_t *alike;
-	/* By ascending ids; of a folded profile those that were alive at the
-	 * end. */
+	/* Every sample is either one of `samples`, by ascending ids, or one of
+	 * a group.  Those that were alive at the end are in no group. */
 	struct sp_sample *samples;
 	size_t n_samples;
-	/* The others of a folded profile, and its peak; of any other profile
-	 * none, and NULL. */
-	struct sp_group *groups;
+	struct sp_sample_group *groups;
 	size_t n_groups;
-	uint64_t n_folded; /* samples in all groups */
+	uint64_t n_grouped; /* samples in all groups */
+	/* The peak of the whole run, and what was alive at the points where
+	 * sp_timeline() places them in it, as far as they were found while the
+	 * file was read; else NULL and 0. */
 	const struct sp_peak *peak;
-	/* What was alive at the points of the plan, which sp_timeline() places
-	 * in the run. */
-	const struct sp_tally *curve;
+	const struct sp_class_sums *curve;
 	size_t n_curve;
 	/* By part and time; none where no phase and no change of the sampling
 	 * was recorded. */
@@ -283,7 +292,7 @@ struct sp_profile {
 	size_t n_thread_infos;
 	struct sp_info *infos;
 	size_t n_infos;
-	struct sp_stored_frame *stored; /* by module and offset */
+	struct sp_embedded_frame *stored; /* by module and offset */
 	size_t n_stored;
 	/* The files of a merged profile; none of one that is a file itself. */
 	struct sp_part *parts;
@@ -332,10 +341,10 @@ static inline bool sp_profile_is_exact(const struct sp_profile *profile)
 	       !profile->missing_bytes_max;
 }
 
-/* Samples of the profile, folded or not. */
+/* Samples of the profile, by themselves and in groups. */
 static inline uint64_t sp_profile_samples(const struct sp_profile *profile)
 {
-	return profile->n_samples + profile->n_folded;
+	return profile->n_samples + profile->n_grouped;
 }
 
 /* Are flags and frames the same?  The hash is of these. */
@@ -353,8 +362,8 @@ const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
 				       uint16_t part, uint64_t time_ns);
 
 /* The symbols of a frame in the profile, or NULL. */
-const struct sp_stored_frame *sp_stored_find(const struct sp_profile *profile,
-					     struct sp_frame frame);
+const struct sp_embedded_frame *sp_embedded_find(
+	const struct sp_profile *profile, struct sp_frame frame);
 
 /* The value of an info key ("setting.period", "exe", ...), or NULL. */
 const char *sp_profile_info(const struct sp_profile *profile, const char *key);
@@ -375,5 +384,3 @@ int sp_profile_compare_frames(const void *a, const void *b);
 /* Of facts with the same key only the first stays, which is the one that is
  * meant.  0 or -ENOMEM. */
 int sp_profile_drop_infos(struct sp_profile *profile);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_PACK_CHUNKWRITER_H
-#define SP_PACK_CHUNKWRITER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ uint8_t *sp_chunk_writer_room(struct sp_chunk_writer *writer, size_t *ret_room);
 
 /* The chunk goes out, if there is one.  0, or what `fn` returned. */
 int sp_chunk_writer_flush(struct sp_chunk_writer *writer);
-
-#endif

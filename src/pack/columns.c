@@ -32,7 +32,7 @@ const struct sp_columns_layout sp_names_layout = {
 	.n_columns = SP_NAMES_COLUMNS,
 };
 
-static void empty(struct sp_columns *c)
+static void empty_columns(struct sp_columns *c)
 {
 	memset(c->n, 0, sizeof(c->n));
 	c->room = CHUNK - AT - c->layout->header_bytes;
@@ -47,7 +47,7 @@ void sp_columns_init(struct sp_columns *c,
 	c->index = first;
 	c->fn = fn;
 	c->arg = arg;
-	empty(c);
+	empty_columns(c);
 }
 
 void sp_columns_put(struct sp_columns *c, unsigned int column, uint64_t value)
@@ -95,7 +95,7 @@ int sp_columns_flush(struct sp_columns *c, void *header)
 				 l->header_bytes, used);
 	memcpy(c->chunk + AT + l->header_bytes - sizeof(check), &check,
 	       sizeof(check));
-	empty(c);
+	empty_columns(c);
 	return c->fn(c->arg, c->chunk);
 }
 

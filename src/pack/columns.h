@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_PACK_COLUMNS_H
-#define SP_PACK_COLUMNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ const char *sp_columns_open(const struct sp_columns_layout *layout,
 			    uint64_t file_id, const uint8_t *chunk,
 			    size_t bytes, void *ret_header,
 			    struct sp_slice *ret_columns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_PACK_EVENTS_H
-#define SP_PACK_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,7 +8,7 @@
 #include "base/idmap.h"
 #include "format/decode.h"
 #include "pack/chunkwriter.h"
-#include "pack/living.h"
+#include "pack/open_samples.h"
 
 /*
  * Samples and frees in columns (docs/format.md, "Events"), in the order of
@@ -34,7 +33,7 @@ struct sp_events_state {
 	uint64_t *allocated; /* bytes in samples of each thread, by position */
 	size_t n_threads, threads_room;
 	struct sp_idmap threads; /* index to position */
-	struct sp_living living;
+	struct sp_open_samples living;
 	uint64_t n_events;
 	uint64_t time_ns;
 	uint64_t period_bytes;
@@ -119,5 +118,3 @@ bool sp_unpack_is_complete(const struct sp_unpacker *unpacker,
 			   uint64_t *ret_unfinished);
 
 void sp_unpacker_free(struct sp_unpacker *unpacker);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_PACK_NAMEPACK_H
-#define SP_PACK_NAMEPACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ const char *sp_unname_chunk(struct sp_unname *unname, uint64_t file_id,
 int sp_unname_next(struct sp_unname *unname,
 		   const struct sp_record_frame *places, size_t n_places,
 		   struct sp_decoded *ret);
-
-#endif

@@ -56,8 +56,8 @@ void sp_packer_free(struct sp_packer *p)
 /* ---- columns ---- */
 
 /* There is room: see make_room(). */
-static void put(struct sp_packer *p, enum sp_events_column column,
-		uint64_t value)
+static void put_value(struct sp_packer *p, enum sp_events_column column,
+		      uint64_t value)
 {
 	sp_columns_put(&p->columns, column, value);
 }
@@ -65,13 +65,13 @@ static void put(struct sp_packer *p, enum sp_events_column column,
 static void put_signed(struct sp_packer *p, enum sp_events_column column,
 		       uint64_t difference)
 {
-	put(p, column, sp_zigzag((int64_t)difference));
+	put_value(p, column, sp_zigzag((int64_t)difference));
 }
 
 /* The value of an exception comes behind it. */
 static void put_exception(struct sp_packer *p, enum sp_events_column column)
 {
-	put(p, column, p->expected[column]);
+	put_value(p, column, p->expected[column]);
 	p->expected[column] = 0;
 }
 
@@ -117,8 +117,8 @@ static uint64_t next_border(const struct sp_packer *p, uint64_t ns)
 
 static void put_times(struct sp_packer *p, uint64_t n, uint64_t end_ns)
 {
-	put(p, SP_COLUMN_TIME, n);
-	put(p, SP_COLUMN_TIME, end_ns - p->base_ns);
+	put_value(p, SP_COLUMN_TIME, n);
+	put_value(p, SP_COLUMN_TIME, end_ns - p->base_ns);
 	p->base_ns = end_ns;
 }
 
@@ -150,7 +150,7 @@ static void put_time(struct sp_packer *p, uint64_t ns)
 
 /* ---- chunks ---- */
 
-static int flush(struct sp_packer *p, struct sp_events_header *h)
+static int flush_columns(struct sp_packer *p, struct sp_events_header *h)
 {
 	if (p->spread)
 		end_spread(p, p->last_ns);
@@ -165,7 +165,7 @@ static int make_room(struct sp_packer *p)
 {
 	struct sp_events_header h = {0};
 
-	return p->columns.room < EVENT_MAX ? flush(p, &h) : 0;
+	return p->columns.room < EVENT_MAX ? flush_columns(p, &h) : 0;
 }
 
 int sp_pack_end(struct sp_packer *p, uint64_t unmatched_frees,
@@ -175,7 +175,7 @@ int sp_pack_end(struct sp_packer *p, uint64_t unmatched_frees,
 				     .unmatched_frees = unmatched_frees,
 				     .unfinished = unfinished};
 
-	return flush(p, &h);
+	return flush_columns(p, &h);
 }
 
 /* ---- events ---- */
@@ -200,7 +200,7 @@ static int begin_event(struct sp_packer *p, uint64_t time_ns, uint64_t thread)
 			       : 0;
 	}
 	put_exception(p, SP_COLUMN_THREAD);
-	put(p, SP_COLUMN_THREAD, thread);
+	put_value(p, SP_COLUMN_THREAD, thread);
 	return sp_events_set_thread(s, (uint32_t)thread);
 }
 
@@ -225,8 +225,8 @@ static int find_site(struct sp_packer *p, const struct sp_record_sample *r,
 		code = sp_idmap_add(&p->sites, stack, *ret);
 	else if (!code)
 		s->sites[last].next = *ret + 1;
-	put(p, SP_COLUMN_SITE, stack);
-	put(p, SP_COLUMN_SITE, r->entry);
+	put_value(p, SP_COLUMN_SITE, stack);
+	put_value(p, SP_COLUMN_SITE, r->entry);
 	return code;
 }
 
@@ -234,7 +234,7 @@ static void put_fields(struct sp_packer *p, const struct sp_record_sample *r)
 {
 	struct sp_events_state *s = &p->state;
 
-	put(p, SP_COLUMN_SIZE, r->size_bytes);
+	put_value(p, SP_COLUMN_SIZE, r->size_bytes);
 	if (r->id == s->sample_id + 1) {
 		as_expected(p, SP_COLUMN_ID);
 	} else {
@@ -246,21 +246,21 @@ static void put_fields(struct sp_packer *p, const struct sp_record_sample *r)
 		as_expected(p, SP_COLUMN_PERIOD);
 	} else {
 		put_exception(p, SP_COLUMN_PERIOD);
-		put(p, SP_COLUMN_PERIOD, r->period_bytes);
+		put_value(p, SP_COLUMN_PERIOD, r->period_bytes);
 	}
 	s->period_bytes = r->period_bytes;
 	if (!r->offset_bytes) {
 		as_expected(p, SP_COLUMN_OFFSET);
 	} else {
 		put_exception(p, SP_COLUMN_OFFSET);
-		put(p, SP_COLUMN_OFFSET, r->offset_bytes);
+		put_value(p, SP_COLUMN_OFFSET, r->offset_bytes);
 	}
 }
 
 int sp_pack_sample(struct sp_packer *p, const struct sp_record_sample *r)
 {
 	struct sp_events_state *s = &p->state;
-	struct sp_living_sample living = {.id = r->id};
+	struct sp_open_sample living = {.id = r->id};
 	uint32_t site;
 	int code = begin_event(p, r->time_ns, r->thread);
 
@@ -268,19 +268,19 @@ int sp_pack_sample(struct sp_packer *p, const struct sp_record_sample *r)
 		code = find_site(p, r, &site);
 	if (code < 0)
 		return code;
-	put(p, SP_COLUMN_WHAT, (uint64_t)site << 1);
+	put_value(p, SP_COLUMN_WHAT, (uint64_t)site << 1);
 	put_fields(p, r);
 	s->allocated[s->position] += r->size_bytes;
 	living.group = site + 1;
 	living.object = s->sites[site].samples++;
 	living.sample = s->position;
 	living.allocated_bytes = s->allocated[s->position];
-	code = sp_living_add(&s->living, &living);
+	code = sp_open_samples_add(&s->living, &living);
 	return code == -EEXIST ? -EILSEQ : code;
 }
 
 /* What is told of the end, if it is not what was expected. */
-static void put_age(struct sp_packer *p, const struct sp_living_sample *living,
+static void put_age(struct sp_packer *p, const struct sp_open_sample *living,
 		    const struct sp_record_free *r)
 {
 	const bool missed = r->flags & SP_FREE_MISSED;
@@ -295,16 +295,17 @@ static void put_age(struct sp_packer *p, const struct sp_living_sample *living,
 		return;
 	}
 	put_exception(p, SP_COLUMN_AGE);
-	put(p, SP_COLUMN_AGE,
-	    (r->has_age ? SP_AGE_KNOWN : 0) | (missed ? SP_AGE_MISSED : 0));
+	put_value(p, SP_COLUMN_AGE,
+		  (r->has_age ? SP_AGE_KNOWN : 0) |
+			  (missed ? SP_AGE_MISSED : 0));
 	if (r->has_age)
 		put_signed(p, SP_COLUMN_AGE, r->age_bytes - bytes);
 }
 
 int sp_pack_free(struct sp_packer *p, const struct sp_record_free *r)
 {
-	struct sp_living_sample *living =
-		sp_living_find(&p->state.living, r->id);
+	struct sp_open_sample *living =
+		sp_open_samples_find(&p->state.living, r->id);
 	struct sp_events_site *site;
 	int code;
 
@@ -314,7 +315,7 @@ int sp_pack_free(struct sp_packer *p, const struct sp_record_free *r)
 	if (code < 0)
 		return code;
 	site = &p->state.sites[living->group - 1];
-	put(p, SP_COLUMN_WHAT, (uint64_t)(living->group - 1) << 1 | 1);
+	put_value(p, SP_COLUMN_WHAT, (uint64_t)(living->group - 1) << 1 | 1);
 	if (living->object == site->expected) {
 		as_expected(p, SP_COLUMN_ORDER);
 	} else {
@@ -324,6 +325,6 @@ int sp_pack_free(struct sp_packer *p, const struct sp_record_free *r)
 	}
 	site->expected = living->object + 1;
 	put_age(p, living, r);
-	sp_living_drop(&p->state.living, living);
+	sp_open_samples_drop(&p->state.living, living);
 	return 0;
 }

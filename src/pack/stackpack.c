@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "pack/columns.h"
-#include "pack/living.h"
+#include "pack/open_samples.h"
 
 /* ---- to chunks ---- */
 
@@ -21,15 +21,16 @@ struct packer {
 	uint32_t *places;         /* of each: 1 + its number; 0: none yet */
 	struct sp_frame *ordered; /* those that have one, by number */
 	uint32_t n_places;
-	struct sp_living nodes; /* caller and place to 1 + node, as `group` */
-	uint64_t leaf;          /* as in struct sp_unstack, as those are: */
+	struct sp_open_samples
+		nodes; /* caller and place to 1 + node, as `group` */
+	uint64_t leaf; /* as in struct sp_unstack, as those are: */
 	uint64_t id, offset, n_stacks;
 	uint32_t n_of_chunk;
 	size_t frames_of_chunk;
 	struct sp_columns columns;
 };
 
-static int flush(struct packer *p)
+static int flush_columns(struct packer *p)
 {
 	struct sp_stacks_header h = {.first = p->n_stacks - p->n_of_chunk,
 				     .n_stacks = p->n_of_chunk};
@@ -39,7 +40,8 @@ static int flush(struct packer *p)
 	return sp_columns_flush(&p->columns, &h);
 }
 
-static void put(struct packer *p, enum sp_stacks_column column, uint64_t value)
+static void put_value(struct packer *p, enum sp_stacks_column column,
+		      uint64_t value)
 {
 	sp_columns_put(&p->columns, column, value);
 }
@@ -58,8 +60,8 @@ static uint32_t *place_of(const struct packer *p, const struct sp_frame *f)
 static uint32_t find_node(const struct packer *p, uint32_t caller,
 			  uint32_t place)
 {
-	const struct sp_living_sample *found =
-		sp_living_find(&p->nodes, (uint64_t)caller << 32 | place);
+	const struct sp_open_sample *found =
+		sp_open_samples_find(&p->nodes, (uint64_t)caller << 32 | place);
 
 	return found ? found->group : 0;
 }
@@ -70,19 +72,19 @@ static uint32_t add_node(struct packer *p, uint32_t caller,
 {
 	const uint32_t node = (uint32_t)p->nodes.n + 1;
 	uint32_t *place = place_of(p, f);
-	struct sp_living_sample cell = {.group = node};
+	struct sp_open_sample cell = {.group = node};
 
-	put(p, SP_COLUMN_FRAME, *place);
+	put_value(p, SP_COLUMN_FRAME, *place);
 	if (!*place) {
 		p->ordered[p->n_places] = *f;
 		*place = ++p->n_places;
-		put(p, SP_COLUMN_PLACE, f->module);
-		put(p, SP_COLUMN_PLACE,
-		    sp_zigzag((int64_t)(f->offset - p->offset)));
+		put_value(p, SP_COLUMN_PLACE, f->module);
+		put_value(p, SP_COLUMN_PLACE,
+			  sp_zigzag((int64_t)(f->offset - p->offset)));
 		p->offset = f->offset;
 	}
 	cell.id = (uint64_t)caller << 32 | *place;
-	return sp_living_add(&p->nodes, &cell) < 0 ? 0 : node;
+	return sp_open_samples_add(&p->nodes, &cell) < 0 ? 0 : node;
 }
 
 static int write_stack(struct packer *p, const struct sp_stack *s)
@@ -91,7 +93,7 @@ static int write_stack(struct packer *p, const struct sp_stack *s)
 
 	if (p->columns.room < STACK_MAX + FRAME_MAX * left ||
 	    p->frames_of_chunk + s->n_frames > SP_FORMAT_CHUNK_FRAMES_MAX) {
-		int r = flush(p);
+		int r = flush_columns(p);
 
 		if (r < 0)
 			return r;
@@ -107,10 +109,10 @@ static int write_stack(struct packer *p, const struct sp_stack *s)
 			break;
 		node = next;
 	}
-	put(p, SP_COLUMN_STACK, sp_zigzag((int64_t)(s->id - p->id - 1)));
-	put(p, SP_COLUMN_STACK, s->flags);
-	put(p, SP_COLUMN_STACK, sp_zigzag((int64_t)(p->leaf - node)));
-	put(p, SP_COLUMN_STACK, left);
+	put_value(p, SP_COLUMN_STACK, sp_zigzag((int64_t)(s->id - p->id - 1)));
+	put_value(p, SP_COLUMN_STACK, s->flags);
+	put_value(p, SP_COLUMN_STACK, sp_zigzag((int64_t)(p->leaf - node)));
+	put_value(p, SP_COLUMN_STACK, left);
 	for (; left; left--) {
 		node = add_node(p, node, &s->frames[left - 1]);
 		if (!node)
@@ -130,7 +132,7 @@ int sp_stackpack_write(const struct sp_profile *profile, uint64_t first_chunk,
 
 	if (!p)
 		return r;
-	sp_living_init(&p->nodes);
+	sp_open_samples_init(&p->nodes);
 	sp_columns_init(&p->columns, &sp_stacks_layout, profile->file_id,
 			first_chunk, fn, arg);
 	p->frames = sp_profile_frames(profile, &p->n_frames);
@@ -142,14 +144,14 @@ int sp_stackpack_write(const struct sp_profile *profile, uint64_t first_chunk,
 		if (profile->stacks[i].frames)
 			r = write_stack(p, &profile->stacks[i]);
 	if (r >= 0 && p->n_of_chunk)
-		r = flush(p);
+		r = flush_columns(p);
 	if (r >= 0) {
 		*ret_places = p->ordered;
 		*ret_n = p->n_places;
 	} else {
 		free(p->ordered);
 	}
-	sp_living_done(&p->nodes);
+	sp_open_samples_done(&p->nodes);
 	free(p->frames);
 	free(p->places);
 	free(p);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_PACK_STACKPACK_H
-#define SP_PACK_STACKPACK_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -54,5 +53,3 @@ const char *sp_unstack_chunk(struct sp_unstack *unstack, uint64_t file_id,
 int sp_unstack_next(struct sp_unstack *unstack, struct sp_decoded *ret);
 
 void sp_unstack_done(struct sp_unstack *unstack);
-
-#endif

@@ -87,7 +87,7 @@ static bool is_exception(struct exceptions *e)
 	return false;
 }
 
-static const char *broken(struct sp_unpacker *u, const char *field)
+static const char *broken_field(struct sp_unpacker *u, const char *field)
 {
 	u->broken |= 1u << u->kind;
 	u->n_left = 0;
@@ -134,7 +134,7 @@ const char *sp_unpack_chunk(struct sp_unpacker *u, uint32_t kind,
 		wrong = sp_unname_chunk(&u->names, u->file_id, chunk, n);
 	else
 		wrong = open_events(u, chunk, n);
-	return wrong ? broken(u, wrong) : NULL;
+	return wrong ? broken_field(u, wrong) : NULL;
 }
 
 /* Every column was used up. */
@@ -266,7 +266,7 @@ static int take_sample(struct sp_unpacker *u, uint64_t number,
 {
 	struct sp_events_state *s = &u->state;
 	struct sp_record_sample *r = &ret->u.sample;
-	struct sp_living_sample living = {.group = 1, .object = s->position};
+	struct sp_open_sample living = {.group = 1, .object = s->position};
 	struct sp_events_site *site;
 	int code;
 
@@ -294,13 +294,12 @@ static int take_sample(struct sp_unpacker *u, uint64_t number,
 	living.allocated_bytes = s->allocated[s->position];
 	ret->type = SP_RECORD_SAMPLE;
 	ret->field = "event";
-	code = sp_living_add(&s->living, &living);
+	code = sp_open_samples_add(&s->living, &living);
 	return code == -EEXIST ? -EBADMSG : code;
 }
 
 /* What was alive may have been freed before. */
-static struct sp_living_sample *take_order(struct sp_unpacker *u,
-					   uint64_t number)
+static struct sp_open_sample *take_order(struct sp_unpacker *u, uint64_t number)
 {
 	struct exceptions *order = &u->exceptions[SP_COLUMN_ORDER];
 	struct sp_events_site *site;
@@ -317,7 +316,8 @@ static struct sp_living_sample *take_order(struct sp_unpacker *u,
 	if (order->in.failed || at >= site->samples)
 		return NULL;
 	site->expected = (uint32_t)at + 1;
-	return sp_living_find(&u->state.living, key_of(number, (uint32_t)at));
+	return sp_open_samples_find(&u->state.living,
+				    key_of(number, (uint32_t)at));
 }
 
 static int take_free(struct sp_unpacker *u, uint64_t number,
@@ -326,7 +326,7 @@ static int take_free(struct sp_unpacker *u, uint64_t number,
 	struct sp_events_state *s = &u->state;
 	struct exceptions *age = &u->exceptions[SP_COLUMN_AGE];
 	struct sp_record_free *r = &ret->u.free;
-	struct sp_living_sample *living = take_order(u, number);
+	struct sp_open_sample *living = take_order(u, number);
 	uint64_t flags;
 
 	ret->field = "free";
@@ -337,7 +337,7 @@ static int take_free(struct sp_unpacker *u, uint64_t number,
 				     .thread = s->thread};
 	r->has_age = sp_events_expected_age(
 		s, living->object, living->allocated_bytes, &r->age_bytes);
-	sp_living_drop(&s->living, living);
+	sp_open_samples_drop(&s->living, living);
 	if (is_exception(age)) {
 		flags = sp_slice_varint(&age->in);
 		if (flags & SP_AGE_KNOWN)
@@ -402,6 +402,6 @@ int sp_unpack_next(struct sp_unpacker *u, struct sp_decoded *ret)
 	else
 		r = next_event(u, ret);
 	if (r == -EBADMSG)
-		broken(u, ret->field);
+		broken_field(u, ret->field);
 	return r;
 }

@@ -51,9 +51,11 @@ int sp_profile_join_stacks(struct sp_profile *p)
 	int r = alike ? find_alike(p, &index, alike) : -ENOMEM;
 
 	sp_index_done(&index);
-	if (r)
-		return r < 0 ? r : 0;
+	if (r < 0)
+		return r;
 	p->alike = alike;
+	if (r)
+		return 0;
 	for (size_t i = 0; i < p->n_samples; i++)
 		p->samples[i].stack = alike[p->samples[i].stack];
 	for (size_t i = 0; i < p->n_groups; i++)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_ALIKE_H
-#define SP_READ_ALIKE_H
+#pragma once
 
 #include "model/profile.h"
 
@@ -10,5 +9,3 @@
  * smallest id.  0 or -ENOMEM.
  */
 int sp_profile_join_stacks(struct sp_profile *profile);
-
-#endif

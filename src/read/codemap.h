@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_CODEMAP_H
-#define SP_READ_CODEMAP_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -52,5 +51,3 @@ int sp_codemap_add_stack(struct sp_codemap *map, const struct sp_stack *stack,
 int sp_codemap_spread(const struct sp_codemap *map);
 
 void sp_codemap_done(struct sp_codemap *map);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_FILEHEADER_H
-#define SP_READ_FILEHEADER_H
+#pragma once
 
 #include "base/error.h"
 #include "format/layout.h"
@@ -9,5 +8,3 @@
  * negative errno and *err, which says what to do. */
 int sp_fileheader_check(const struct sp_file_header *header, const char *path,
 			struct sp_error *err);
-
-#endif

@@ -1,456 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * From records to one profile in memory.  Records of a chunk may refer to a
- * stack or thread that another chunk introduces, earlier or later in the file,
- * so both are made on first mention and filled in when their record comes.
- */
 #include "read/load.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
-#include "base/idmap.h"
-#include "base/parse.h"
-#include "model/command.h"
-#include "read/alike.h"
-#include "read/fold.h"
-#include "read/marks.h"
-#include "read/reader.h"
-#include "read/samples.h"
-#include "read/stored.h"
-#include "read/totals.h"
+#include "base/saturate.h"
+#include "read/loader.h"
 
-/* So often is a file read whose process discards samples meanwhile. */
+/* So often is a file read: what has to be known before may turn out otherwise,
+ * or its process discards samples meanwhile. */
 #define TRIES 5
 
-struct loader {
-	struct sp_profile *p;
-	struct sp_reader *reader;
-	struct sp_idmap stacks;
-	struct sp_idmap threads;
-	uint64_t last_index; /* of the thread of the record before, or 0 */
-	uint32_t last_thread;
-	struct sp_idmap modules;
-	struct sp_samples samples;
-	struct sp_fold *fold; /* takes the samples, if it is there */
-	struct sp_stored stored;
-	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
-	struct sp_marks marks;
-	uint64_t last_time_ns;
-	uint64_t expected_ns; /* duration that the fold counts on */
-	const char *command;  /* raw, arguments separated by NUL */
-	size_t command_bytes;
-	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
+/* What a reading takes for granted, and finds out. */
+struct guess {
+	uint64_t duration_ns;  /* 0: what the status says */
+	uint64_t period_bytes; /* the largest; 0: that of the header */
+	bool is_unordered;     /* chunks are not in the order of time */
+	bool is_wrong;         /* this reading is of no use */
 };
 
-static struct sp_stack *get_stack(struct loader *l, uint32_t id)
-{
-	struct sp_profile *p = l->p;
-	uint32_t i = sp_idmap_find(&l->stacks, id);
-	struct sp_stack *s;
-
-	if (i != UINT32_MAX)
-		return &p->stacks[i];
-	if (sp_array_reserve((void **)&p->stacks, &l->stacks_room, p->n_stacks,
-			     sizeof(*s)) ||
-	    sp_idmap_add(&l->stacks, id, (uint32_t)p->n_stacks))
-		return NULL;
-	s = &p->stacks[p->n_stacks++];
-	memset(s, 0, sizeof(*s));
-	s->id = id;
-	return s;
-}
-
-static struct sp_thread_info *get_thread(struct loader *l, uint32_t index)
-{
-	struct sp_profile *p = l->p;
-	uint32_t i = sp_idmap_find(&l->threads, index);
-	struct sp_thread_info *t;
-
-	if (i != UINT32_MAX)
-		return &p->thread_infos[i];
-	if (sp_array_reserve((void **)&p->thread_infos, &l->threads_room,
-			     p->n_thread_infos, sizeof(*t)) ||
-	    sp_idmap_add(&l->threads, index, (uint32_t)p->n_thread_infos))
-		return NULL;
-	t = &p->thread_infos[p->n_thread_infos++];
-	memset(t, 0, sizeof(*t));
-	t->index = index;
-	return t;
-}
-
-/* The name that a thread had last: records of different chunks come in any
- * order. */
-static void take_name(struct sp_thread_info *t, uint64_t time_ns,
-		      const char *name, size_t n)
-{
-	if (!n || time_ns < t->name_time_ns)
-		return;
-	if (n > SP_FORMAT_THREAD_NAME_MAX - 1)
-		n = SP_FORMAT_THREAD_NAME_MAX - 1;
-	memcpy(t->name, name, n);
-	t->name[n] = '\0';
-	t->name_time_ns = time_ns;
-}
-
-static int take_info(struct loader *l, const struct sp_record_info *r)
-{
-	struct sp_profile *p = l->p;
-	struct sp_info info;
-
-	if (sp_array_reserve((void **)&p->infos, &l->infos_room, p->n_infos,
-			     sizeof(info)))
-		return -ENOMEM;
-	info.key = sp_blocks_text(&p->storage, r->key, r->key_bytes);
-	info.value = sp_blocks_text(&p->storage, r->value, r->value_bytes);
-	if (!info.key || !info.value)
-		return -ENOMEM;
-	if (strcmp(info.key, "command") == 0) {
-		if (!l->command) {
-			l->command = info.value;
-			l->command_bytes = r->value_bytes;
-		}
-		return 0;
-	}
-	p->infos[p->n_infos++] = info;
-	return 0;
-}
-
-static int take_module(struct loader *l, const struct sp_record_module *r)
-{
-	struct sp_profile *p = l->p;
-	struct sp_module *m;
-	uint32_t id = (uint32_t)r->id;
-
-	/* Two threads may have written the same one. */
-	if (sp_idmap_find(&l->modules, id) != UINT32_MAX)
-		return 0;
-	if (sp_array_reserve((void **)&p->modules, &l->modules_room,
-			     p->n_modules, sizeof(*m)) ||
-	    sp_idmap_add(&l->modules, id, (uint32_t)p->n_modules))
-		return -ENOMEM;
-	m = &p->modules[p->n_modules];
-	memset(m, 0, sizeof(*m));
-	m->id = id;
-	m->start_pc = r->start_pc;
-	m->end_pc = r->end_pc;
-	m->bias = r->bias;
-	m->is_main = r->flags & SP_MODULE_MAIN;
-	m->build_id_len = (uint32_t)r->build_id_bytes;
-	if (r->build_id_bytes)
-		memcpy(m->build_id, r->build_id, r->build_id_bytes);
-	m->path = sp_blocks_text(&p->storage, r->path, r->path_bytes);
-	if (!m->path)
-		return -ENOMEM;
-	p->n_modules++;
-	return 0;
-}
-
-static int take_stack(struct loader *l, const struct sp_decoded *d)
-{
-	struct sp_stack *s = get_stack(l, (uint32_t)d->u.stack.id);
-	uint32_t n = d->u.stack.n_frames;
-
-	if (!s)
-		return -ENOMEM;
-	if (s->frames)
-		return 0;
-	s->frames = sp_blocks_get(&l->p->storage, n * sizeof(*s->frames));
-	if (!s->frames)
-		return -ENOMEM;
-	sp_decode_frames(d, l->frames);
-	for (uint32_t i = 0; i < n; i++)
-		s->frames[i] = (struct sp_frame){(uint32_t)l->frames[i].module,
-						 l->frames[i].offset};
-	s->n_frames = n;
-	s->flags = (uint32_t)d->u.stack.flags;
-	return 0;
-}
-
-static int take_thread(struct loader *l, const struct sp_record_thread *r)
-{
-	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
-
-	if (!t)
-		return -ENOMEM;
-	t->tid = r->tid;
-	take_name(t, r->time_ns, r->name, r->name_bytes);
-	return 0;
-}
-
-static void take_time(struct loader *l, uint64_t time_ns)
-{
-	if (time_ns > l->last_time_ns)
-		l->last_time_ns = time_ns;
-}
-
-static int take_thread_end(struct loader *l,
-			   const struct sp_record_thread_end *r)
-{
-	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
-
-	if (!t)
-		return -ENOMEM;
-	take_name(t, r->time_ns, r->name, r->name_bytes);
-	t->exited = true;
-	t->has_totals = true;
-	t->exact_alloc_bytes = r->alloc_bytes;
-	t->exact_alloc_objects = r->alloc_objects;
-	take_time(l, r->time_ns);
-	return 0;
-}
-
-/* The position of a thread that a record refers to by its index, UINT32_MAX if
- * it does not say which. */
-static int find_thread(struct loader *l, uint64_t index, uint32_t *ret)
-{
-	struct sp_thread_info *t;
-
-	*ret = UINT32_MAX;
-	if (!index)
-		return 0;
-	if (index != l->last_index) {
-		t = get_thread(l, (uint32_t)index);
-		if (!t)
-			return -ENOMEM;
-		l->last_index = index;
-		l->last_thread = (uint32_t)(t - l->p->thread_infos);
-	}
-	*ret = l->last_thread;
-	return 0;
-}
-
-static int take_sample(struct loader *l, const struct sp_record_sample *r)
-{
-	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
-	struct sp_sample sample;
-
-	if (!s)
-		return -ENOMEM;
-	/* Nothing was discarded: the first record of it is there. */
-	if (r->is_again && !l->reader->window.oldest)
-		return 0;
-	take_time(l, r->time_ns);
-	sample = (struct sp_sample){
-		.id = r->id,
-		.born_ns = r->time_ns,
-		.freed_ns = SP_NEVER,
-		.size_bytes = r->size_bytes,
-		.offset_bytes = r->offset_bytes,
-		.period_bytes = r->period_bytes,
-		.age_bytes = SP_UNKNOWN,
-		.stack = (uint32_t)(s - l->p->stacks),
-		.freed_by = UINT32_MAX,
-		.entry = r->entry,
-	};
-	if (find_thread(l, r->thread, &sample.thread))
-		return -ENOMEM;
-	if (!l->fold)
-		return sp_samples_add(&l->samples, &sample);
-	sp_totals_take_sample(l->p, &sample);
-	return sp_fold_sample(l->fold, &sample);
-}
-
-static int take_free(struct loader *l, const struct sp_record_free *r)
-{
-	struct sp_samples_free event = {
-		.id = r->id,
-		.time_ns = r->time_ns,
-		.age_bytes = r->has_age ? r->age_bytes : SP_UNKNOWN,
-		.missed = r->flags & SP_FREE_MISSED,
-	};
-
-	take_time(l, r->time_ns);
-	if (find_thread(l, r->thread, &event.thread))
-		return -ENOMEM;
-	return l->fold ? sp_fold_free(l->fold, &event)
-		       : sp_samples_add_free(&l->samples, &event);
-}
-
-static int take_rss(struct loader *l, const struct sp_record_rss *r)
-{
-	struct sp_profile *p = l->p;
-
-	take_time(l, r->time_ns);
-	if (sp_array_reserve((void **)&p->rss, &l->rss_room, p->n_rss,
-			     sizeof(*p->rss)))
-		return -ENOMEM;
-	p->rss[p->n_rss++] = (struct sp_rss){r->time_ns, r->rss_bytes};
-	return 0;
-}
-
-static int take_mark(struct loader *l, const struct sp_record_mark *r)
-{
-	/* Which phase a sample is in is known at the end. */
-	if (l->fold)
-		return -EILSEQ;
-	take_time(l, r->time_ns);
-	return sp_marks_add(&l->marks, r);
-}
-
-static int take(struct loader *l, const struct sp_decoded *d)
-{
-	switch (d->type) {
-	case SP_RECORD_INFO:
-		return take_info(l, &d->u.info);
-	case SP_RECORD_MODULE:
-		return take_module(l, &d->u.module);
-	case SP_RECORD_STACK:
-		return take_stack(l, d);
-	case SP_RECORD_THREAD:
-		return take_thread(l, &d->u.thread);
-	case SP_RECORD_THREAD_END:
-		return take_thread_end(l, &d->u.thread_end);
-	case SP_RECORD_SAMPLE:
-		return take_sample(l, &d->u.sample);
-	case SP_RECORD_FREE:
-		return take_free(l, &d->u.free);
-	case SP_RECORD_RSS:
-		return take_rss(l, &d->u.rss);
-	case SP_RECORD_MARK:
-		return take_mark(l, &d->u.mark);
-	case SP_RECORD_ASKED:
-		return sp_marks_add_asked(&l->marks, &d->u.asked);
-	case SP_RECORD_NAME:
-	case SP_RECORD_SYMBOL:
-		return sp_stored_take(&l->stored, &l->p->storage, d);
-	default:
-		return 0; /* of a later minor version */
-	}
-}
-
-/* Exact totals, and the threads that were alive at the last publication. */
-static int take_totals(struct loader *l)
-{
-	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
-		const uint64_t index = l->reader->slots[i].thread;
-		struct sp_thread_info *t = NULL;
-
-		if (index && index <= UINT32_MAX) {
-			t = get_thread(l, (uint32_t)index);
-			if (!t)
-				return -ENOMEM;
-		}
-		sp_totals_take_slot(l->p, l->reader, i, t);
-	}
-	sp_totals_finish(l->p, l->reader);
-	return 0;
-}
-
-/* What had ended before the window may be there or not. */
-static void join_samples(struct loader *l)
-{
-	struct sp_profile *p = l->p;
-	const struct sp_window *window = &l->reader->window;
-
-	sp_samples_join(&l->samples, &p->samples, &p->n_samples,
-			&p->unmatched_frees);
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (!window->oldest || p->samples[i].freed_ns > window->time_ns)
-			sp_totals_take_sample(p, &p->samples[i]);
-}
-
-/* The arguments as one would type them. */
-static char *join_command(struct loader *l)
-{
-	char *out = sp_blocks_get(&l->p->storage,
-				  sp_command_room(l->command_bytes));
-
-	if (out)
-		sp_command_join(l->command, l->command_bytes, out);
-	return out;
-}
-
-static int compare_modules(const void *a, const void *b)
-{
-	const struct sp_module *x = a, *y = b;
-
-	return x->id < y->id ? -1 : x->id > y->id;
-}
-
-static int compare_rss(const void *a, const void *b)
-{
-	const struct sp_rss *x = a, *y = b;
-
-	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
-}
-
-static int finish(struct loader *l)
-{
-	struct sp_profile *p = l->p;
-	const struct sp_reader *r = l->reader;
-	const char *time_error;
-	int err = sp_profile_drop_infos(p);
-
-	if (err)
-		return err;
-	if (l->fold)
-		err = sp_fold_finish(l->fold, p);
-	else
-		join_samples(l);
-	if (!err)
-		err = sp_profile_join_stacks(p);
-	if (!err)
-		err = take_totals(l);
-	if (err)
-		return err;
-	sp_stored_finish(&l->stored, p);
-	if (sp_marks_settle(&l->marks, &r->window, p))
-		return -ENOMEM;
-	if (p->n_rss)
-		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
-	p->end = r->status.end_kind == SP_END_CLEAN  ? SP_PROFILE_END_CLEAN
-		 : r->is_running                     ? SP_PROFILE_END_RUNNING
-		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
-						     : SP_PROFILE_END_KILLED;
-	p->duration_ns = r->status.time_ns > l->last_time_ns ? r->status.time_ns
-							     : l->last_time_ns;
-	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
-							   : p->n_thread_infos;
-	memcpy(p->losses, r->status.losses, sizeof(p->losses));
-	p->damaged_records = r->damage.records;
-	p->ignored_bytes = r->damage.ignored_bytes;
-	p->is_cut = r->is_cut;
-	memcpy(p->damage, r->damage.text, sizeof(p->damage));
-	p->unfinished_records = r->unfinished;
-	p->unmatched_frees += r->unmatched_frees;
-	if (p->n_modules)
-		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
-		      compare_modules);
-	time_error = sp_profile_info(p, "time_error_ns");
-	if (time_error)
-		sp_parse_u64(time_error, &p->time_error_ns);
-	p->program = sp_profile_info(p, "exe");
-	if (!p->program)
-		p->program = "(unknown)";
-	p->host = sp_profile_info(p, "host");
-	if (!p->host)
-		p->host = "";
-	p->command = l->command ? join_command(l) : p->program;
-	return p->command ? 0 : -ENOMEM;
-}
-
-static void take_header(struct sp_profile *p, const struct sp_file_header *h)
-{
-	p->file_id = h->file_id;
-	p->format_version = h->version;
-	p->pid = h->pid;
-	p->start_unix_ns = h->start_unix_ns;
-	p->period_bytes = h->period_bytes;
-	p->seed = h->seed;
-	p->max_file_bytes = h->max_file_bytes;
-	p->check_in_bytes = h->check_in_bytes;
-	p->law.always_large = h->flags & SP_HEADER_ALWAYS_LARGE;
-	p->law.is_dotnet = h->flags & SP_HEADER_LAW_DOTNET;
-	p->has_frees = h->flags & SP_HEADER_FREES;
-}
-
-/* All records of the file.  -EILSEQ: it cannot be folded. */
-static int take_all(struct loader *l, sp_progress_fn *progress,
+/* All records of the file, or until it turns out to be in no order. */
+static int take_all(struct sp_loader *l, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_error *err)
 {
 	struct sp_reader *r = l->reader;
@@ -459,7 +29,8 @@ static int take_all(struct loader *l, sp_progress_fn *progress,
 	struct sp_decoded d;
 	int code = 0;
 
-	while (!code && (code = sp_reader_next(r, &d, err)) > 0) {
+	while (!code && !sp_stream_is_late(l->stream) &&
+	       (code = sp_reader_next(r, &d, err)) > 0) {
 		code = 0;
 		if (r->chunk_index != last_chunk) {
 			uint64_t total,
@@ -475,44 +46,72 @@ static int take_all(struct loader *l, sp_progress_fn *progress,
 			if (progress)
 				progress(progress_arg,
 					 done < total ? done : total, total);
-			if (l->fold)
-				code = sp_fold_chunk(l->fold);
+			code = sp_stream_chunk(l->stream);
 		}
 		if (!code)
-			code = take(l, &d);
+			code = sp_loader_take(l, &d);
 	}
 	return code;
 }
 
-/* What a file that is being written has changes while it is read, so that
- * frees may be there without their samples. */
-static int load(struct loader *l, const struct sp_fold_plan *plan,
-		sp_progress_fn *progress, void *progress_arg,
-		struct sp_error *err)
+/* Was everything as it was taken for?  Else the next reading knows. */
+static void check_guess(struct sp_loader *l, struct guess *guess)
 {
+	struct sp_profile *p = l->p;
+	uint64_t period_bytes = sp_stream_period_bytes(l->stream);
+
+	sp_raise(&period_bytes, p->period_bytes);
+	guess->is_wrong =
+		(p->n_curve && p->duration_ns != guess->duration_ns) ||
+		(p->peak && period_bytes != guess->period_bytes);
+	p->is_unordered = guess->is_unordered;
+	guess->duration_ns = p->duration_ns;
+	guess->period_bytes = period_bytes;
+}
+
+/* The guess has to be right in what sinks need to know from the beginning. */
+static struct sp_stream *begin_stream(struct sp_loader *l,
+				      const struct sp_plan *plan,
+				      struct guess *guess)
+{
+	const struct sp_reader *r = l->reader;
+	struct sp_profile *p = l->p;
+
+	if (!guess->duration_ns)
+		guess->duration_ns = r->status.time_ns;
+	if (!guess->period_bytes)
+		guess->period_bytes = r->header.period_bytes;
+	p->duration_ns = guess->duration_ns;
+	p->period_bytes = guess->period_bytes;
+	if (r->window.oldest)
+		p->window_ns = r->window.time_ns;
+	/* Segments of a ring are not in the order of time. */
+	return sp_stream_new(p, plan,
+			     guess->is_unordered || r->is_running ||
+				     r->window.oldest);
+}
+
+static int load(struct sp_loader *l, const struct sp_plan *wanted,
+		struct guess *guess, sp_progress_fn *progress,
+		void *progress_arg, struct sp_error *err)
+{
+	struct sp_plan plan = *wanted;
 	struct sp_reader *r = l->reader;
 	int code = sp_reader_open(r, l->p->path, err);
 
 	if (code)
 		return code;
-	take_header(l->p, &r->header);
-	/* Segments of a ring are not in the order of time. */
-	if (plan && !r->is_running && !r->window.oldest) {
-		l->p->duration_ns =
-			l->expected_ns ? l->expected_ns : r->status.time_ns;
-		l->expected_ns = l->p->duration_ns;
-		l->fold = sp_fold_new(l->p, plan);
-		code = l->fold ? 0 : -ENOMEM;
-	}
-	if (!code)
-		code = take_all(l, progress, progress_arg, err);
-	if (!code)
-		code = finish(l);
-	if (!code && l->fold && plan->n_points &&
-	    l->p->duration_ns != l->expected_ns) {
-		l->expected_ns = l->p->duration_ns;
-		code = -ERANGE;
-	}
+	sp_loader_begin(l);
+	plan.every_sample |= r->is_running;
+	l->stream = begin_stream(l, &plan, guess);
+	code = l->stream ? take_all(l, progress, progress_arg, err) : -ENOMEM;
+	if (!code && !sp_stream_is_late(l->stream))
+		code = sp_loader_finish(l);
+	/* It may also have turned out in the end. */
+	if (!code && sp_stream_is_late(l->stream))
+		guess->is_unordered = guess->is_wrong = true;
+	else if (!code)
+		check_guess(l, guess);
 	if (!code && sp_reader_is_outdated(r))
 		code = sp_error_set(err, -EAGAIN, l->p->path,
 				    "old samples were discarded while it was "
@@ -524,74 +123,60 @@ static int load(struct loader *l, const struct sp_fold_plan *plan,
 	return code;
 }
 
-static void loader_done(struct loader *l)
-{
-	free(l->reader);
-	sp_samples_done(&l->samples);
-	sp_fold_destroy(l->fold);
-	sp_stored_done(&l->stored);
-	sp_marks_done(&l->marks);
-	sp_idmap_done(&l->stacks);
-	sp_idmap_done(&l->threads);
-	sp_idmap_done(&l->modules);
-}
-
-/* Without a plan all samples are kept.  -ERANGE: with *duration_ns, which is
- * now known, it will do. */
-static int load_file(const char *path, const struct sp_fold_plan *plan,
-		     uint64_t *duration_ns, sp_progress_fn *progress,
+static int load_file(const char *path, const struct sp_plan *plan,
+		     struct guess *guess, sp_progress_fn *progress,
 		     void *progress_arg, struct sp_profile **ret_profile,
 		     struct sp_error *err)
 {
-	struct loader l = {.expected_ns = *duration_ns};
+	struct sp_loader l = {.p = NULL};
 	int code = -ENOMEM;
 
 	l.p = calloc(1, sizeof(*l.p));
 	l.reader = calloc(1, sizeof(*l.reader));
 	if (l.p && l.reader) {
 		l.p->path = path;
-		code = load(&l, plan, progress, progress_arg, err);
+		code = load(&l, plan, guess, progress, progress_arg, err);
 		sp_reader_close(l.reader);
 	} else {
 		sp_error_set(err, code, path, "not enough memory");
 	}
-	loader_done(&l);
-	*duration_ns = l.expected_ns;
-	if (code) {
+	sp_loader_done(&l);
+	sp_stream_destroy(l.stream);
+	free(l.reader);
+	if (code || guess->is_wrong)
 		sp_profile_free(l.p);
-		return code;
+	else
+		*ret_profile = l.p;
+	return code;
+}
+
+int sp_profile_read(const char *path, const struct sp_plan *plan,
+		    sp_progress_fn *progress, void *progress_arg,
+		    struct sp_profile **ret_profile, struct sp_error *err)
+{
+	struct guess guess = {.is_unordered = plan->is_unordered};
+	int r = 0;
+
+	for (int i = 0; i < TRIES; i++) {
+		guess.is_wrong = false;
+		r = load_file(path, plan, &guess, progress, progress_arg,
+			      ret_profile, err);
+		if (r != -EAGAIN && !guess.is_wrong)
+			return r;
+		if (guess.is_wrong && plan->tell)
+			break; /* it was told of something else */
 	}
-	*ret_profile = l.p;
-	return 0;
+	return r < 0 ? r
+		     : sp_error_set(err, -EAGAIN, path,
+				    "it changed while it was read: try again");
 }
 
 int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err)
 {
-	uint64_t duration_ns = 0;
-	int r = -EAGAIN;
+	const struct sp_plan plan = {.every_sample = true};
 
-	for (int i = 0; r == -EAGAIN && i < TRIES; i++)
-		r = load_file(path, NULL, &duration_ns, progress, progress_arg,
-			      ret_profile, err);
-	return r;
-}
-
-int sp_profile_load_folded(const char *path, const struct sp_fold_plan *plan,
-			   sp_progress_fn *progress, void *progress_arg,
-			   struct sp_profile **ret_profile,
-			   struct sp_error *err)
-{
-	uint64_t duration_ns = 0;
-	int r = load_file(path, plan, &duration_ns, progress, progress_arg,
-			  ret_profile, err);
-
-	/* The file did not say how long the run was. */
-	if (r == -ERANGE)
-		r = load_file(path, plan, &duration_ns, progress, progress_arg,
-			      ret_profile, err);
-	if (r != -EILSEQ && r != -EAGAIN && r != -ERANGE)
-		return r;
-	return sp_profile_load(path, progress, progress_arg, ret_profile, err);
+	return sp_profile_read(path, &plan, progress, progress_arg, ret_profile,
+			       err);
 }

@@ -280,20 +280,6 @@ static void discard_stretches(struct sp_profile *p)
 	add_up_to(&p->unsampled_objects, p->discarded_objects, objects);
 }
 
-/* What had ended before the window may be there or not, and counts as not; a
- * free without a sample is of one that was discarded. */
-static void open_window(struct sp_profile *p, const struct sp_window *window)
-{
-	size_t kept = 0;
-
-	p->window_ns = window->time_ns;
-	p->unmatched_frees = 0;
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].freed_ns > window->time_ns)
-			p->samples[kept++] = p->samples[i];
-	p->n_samples = kept;
-}
-
 int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 		    struct sp_profile *profile)
 {
@@ -305,8 +291,9 @@ int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 	};
 	struct sp_record_mark latest = w.last, end;
 
+	/* A free without a sample is of one that was discarded. */
 	if (window->oldest)
-		open_window(profile, window);
+		profile->unmatched_frees = 0;
 	if (!marks->n && w.last.period_bytes == profile->period_bytes &&
 	    !window->oldest)
 		return 0;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_MARKS_H
-#define SP_READ_MARKS_H
+#pragma once
 
 #include "format/record.h"
 #include "model/profile.h"
@@ -27,8 +26,8 @@ int sp_marks_add_asked(struct sp_marks *marks,
 /*
  * Set the profile's stretches, snapshots, unsampled and discarded totals and
  * period_bytes; its samples, infos, exact totals and end are known, and its
- * period is that of the header.  `window` is all zero if nothing was discarded;
- * samples that ended before it are dropped.  Exact totals that are behind a
+ * period is that of the header.  `window` is all zero if nothing was discarded,
+ * else window_ns is its time.  Exact totals that are behind a
  * mark, since the process was killed after it, are raised.  Marks that
  * contradict an earlier one are left out: only a forged file has them.  0 or
  * -ENOMEM.
@@ -48,5 +47,3 @@ int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part);
 /* When all are there, and their start_ns is known: put all on one clock.  There
  * are no stretches if no part had any. */
 void sp_marks_merged(struct sp_profile *profile);
-
-#endif

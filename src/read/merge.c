@@ -16,7 +16,7 @@
 #include "read/codemap.h"
 #include "read/load.h"
 #include "read/marks.h"
-#include "read/stored.h"
+#include "read/embedded_symbols.h"
 
 struct file_facts {
 	uint64_t start_unix_ns;
@@ -29,7 +29,7 @@ struct merger {
 	struct sp_profile *p;
 	struct file_facts *facts; /* of the part with the same position */
 	struct sp_codemap code;
-	struct sp_stored stored;
+	struct sp_embedded stored;
 	size_t threads_room, rss_room;
 };
 
@@ -53,14 +53,14 @@ static int add_stored(struct merger *g, const struct sp_profile *part,
 		      const uint32_t *module_ids)
 {
 	for (size_t i = 0; i < part->n_stored; i++) {
-		const struct sp_stored_frame *s = &part->stored[i];
+		const struct sp_embedded_frame *s = &part->stored[i];
 
 		if (s->frame.module &&
-		    sp_stored_copy(&g->stored, &g->p->storage,
-				   map_frame(part, module_ids, s->frame), s))
+		    sp_embedded_copy(&g->stored, &g->p->storage,
+				     map_frame(part, module_ids, s->frame), s))
 			return -ENOMEM;
 	}
-	sp_stored_forget_pointers(&g->stored);
+	sp_embedded_forget_pointers(&g->stored);
 	return 0;
 }
 
@@ -475,7 +475,7 @@ static int finish(struct merger *g)
 
 	set_clock(g);
 	sp_marks_merged(p);
-	sp_stored_finish(&g->stored, p);
+	sp_embedded_finish(&g->stored, p);
 	r = sum_rss(g);
 	if (!r)
 		r = sp_codemap_spread(&g->code);
@@ -578,7 +578,7 @@ int sp_profile_load_many(const char *const *paths, size_t n,
 	else
 		r = merge_all(&g, paths, n, &shares, err);
 	sp_codemap_done(&g.code);
-	sp_stored_done(&g.stored);
+	sp_embedded_done(&g.stored);
 	free(g.facts);
 	if (r < 0)
 		sp_profile_free(g.p);

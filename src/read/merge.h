@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_MERGE_H
-#define SP_READ_MERGE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -34,5 +33,3 @@
 int sp_profile_load_many(const char *const *paths, size_t n,
 			 sp_progress_fn *progress, void *progress_arg,
 			 struct sp_profile **ret_profile, struct sp_error *err);
-
-#endif

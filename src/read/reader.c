@@ -220,6 +220,12 @@ int sp_reader_open(struct sp_reader *r, const char *path, struct sp_error *err)
 		return sp_error_set_at(err, -EINVAL, path, 0, "magic",
 				       "the file is empty: its process was "
 				       "stopped while it started");
+	/* A short text is no profile that ends too soon. */
+	if (memcmp(r->header.magic, SP_FORMAT_MAGIC,
+		   (size_t)n < SP_FORMAT_MAGIC_BYTES ? (size_t)n
+						     : SP_FORMAT_MAGIC_BYTES))
+		return sp_error_set_at(err, -EINVAL, path, 0, "magic",
+				       "this is not a sampleprof profile");
 	if ((size_t)n < sizeof(r->header))
 		return sp_error_set_at(
 			err, -EINVAL, path, (uint64_t)n, "header",
@@ -516,6 +522,8 @@ static bool is_later(const struct sp_reader *r, const struct sp_decoded *d)
 		return d->u.sample.time_ns > r->opened_ns;
 	case SP_RECORD_FREE:
 		return d->u.free.time_ns > r->opened_ns;
+	case SP_RECORD_FREE_ADDRESS:
+		return d->u.free_address.time_ns > r->opened_ns;
 	case SP_RECORD_RSS:
 		return d->u.rss.time_ns > r->opened_ns;
 	case SP_RECORD_MARK:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_READER_H
-#define SP_READ_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -85,5 +84,3 @@ int sp_reader_next(struct sp_reader *reader, struct sp_decoded *ret,
 bool sp_reader_is_outdated(struct sp_reader *reader);
 
 void sp_reader_close(struct sp_reader *reader);
-
-#endif

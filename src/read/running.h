@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_RUNNING_H
-#define SP_READ_RUNNING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,5 +13,3 @@ bool sp_running(const struct sp_file_header *header, ino_t inode);
 /* The present moment, on the clock of its records. */
 uint64_t sp_running_now_ns(const struct sp_file_header *header,
 			   const struct sp_status *status);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_SOURCE_H
-#define SP_READ_SOURCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +15,7 @@
  * is read, so that memory is bounded by zstd's window (at most 128 MiB) and
  * time by SP_SOURCE_UNPACKED_MAX, whatever the file says.
  */
-#define SP_SOURCE_UNPACKED_MAX (8ull << 30)
+#define SP_SOURCE_UNPACKED_MAX (64ull << 30)
 
 struct sp_source {
 	int fd;
@@ -54,5 +53,3 @@ uint64_t sp_source_progress(const struct sp_source *source, uint64_t offset,
 const char *sp_source_strerror(int code);
 
 void sp_source_close(struct sp_source *source);
-
-#endif

@@ -8,14 +8,15 @@
 /* A young thread publishes its totals after that many bytes. */
 #define FIRST_CHECK_IN_BYTES 4096u
 
-void sp_totals_take_sample(struct sp_profile *p, const struct sp_sample *sample)
+void sp_totals_take_sample(struct sp_profile *p, uint32_t thread,
+			   uint64_t size_bytes)
 {
 	struct sp_class_total *sum;
 
-	if (sample->thread == UINT32_MAX)
+	if (thread == UINT32_MAX)
 		return;
-	sum = &p->thread_infos[sample->thread].sampled;
-	sp_sat_add(&sum->bytes, sample->size_bytes);
+	sum = &p->thread_infos[thread].sampled;
+	sp_sat_add(&sum->bytes, size_bytes);
 	sp_sat_add(&sum->objects, 1);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_READ_TOTALS_H
-#define SP_READ_TOTALS_H
+#pragma once
 
 #include "model/profile.h"
 #include "read/reader.h"
@@ -12,9 +11,9 @@
  * whichever is most; so no part of a report contradicts another.
  */
 
-/* Each sample once, before the slots. */
-void sp_totals_take_sample(struct sp_profile *profile,
-			   const struct sp_sample *sample);
+/* Each sample once, before the slots; its thread as in struct sp_sample. */
+void sp_totals_take_sample(struct sp_profile *profile, uint32_t thread,
+			   uint64_t size_bytes);
 
 /* One slot of a file that was read to its end; `owner` is the thread that has
  * it, or NULL. */
@@ -25,5 +24,3 @@ void sp_totals_take_slot(struct sp_profile *profile,
 /* After all slots: totals by size class, and how much may be missing. */
 void sp_totals_finish(struct sp_profile *profile,
 		      const struct sp_reader *reader);
-
-#endif

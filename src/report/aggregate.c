@@ -73,7 +73,9 @@ static struct key key_of(const struct sp_aggregate *a,
 		key.line = symbol->line;
 		break;
 	case SP_BY_MODULE:
-		key.name = *module ? module : SP_AGGREGATE_NO_MODULE;
+		key.name = *module               ? module
+			   : symbol->is_fallback ? SP_AGGREGATE_NO_MODULE
+						 : SP_AGGREGATE_JIT;
 		key.short_name = key.name;
 		key.module = "";
 		break;
@@ -96,7 +98,7 @@ static uint64_t hash_key(const struct key *key)
 }
 
 /* Room for one more function in both arrays and in the index. */
-static int reserve(struct builder *b)
+static int reserve_functions(struct builder *b)
 {
 	struct sp_aggregate *a = b->aggregate;
 	size_t room = 2 * b->room + 64;
@@ -134,9 +136,9 @@ static void add_empty(struct sp_aggregate *a, size_t index,
 					    .line = key->line,
 					    .offset = key->offset,
 					    .row = (uint32_t)index};
-	sp_tally_init(&f->flat, period_bytes);
-	sp_tally_init(&f->cum, period_bytes);
-	sp_tally_init(&f->live, period_bytes);
+	sp_class_sums_init(&f->flat, period_bytes);
+	sp_class_sums_init(&f->cum, period_bytes);
+	sp_class_sums_init(&f->live, period_bytes);
 	f->flat.is_mean = f->cum.is_mean = a->analysis->view->all.is_mean;
 }
 
@@ -158,7 +160,7 @@ static int find_by_name(struct builder *b, const struct key *key,
 {
 	struct sp_aggregate *a = b->aggregate;
 	struct sp_index_probe probe = sp_index_begin(hash_key(key));
-	int r = reserve(b);
+	int r = reserve_functions(b);
 
 	if (r < 0)
 		return r;
@@ -175,8 +177,8 @@ static int find_by_name(struct builder *b, const struct key *key,
 }
 
 /* The same, of a frame's symbol. */
-static int find(struct builder *b, const struct sp_symbol *symbol,
-		struct sp_frame frame, size_t *ret_index)
+static int find_function(struct builder *b, const struct sp_symbol *symbol,
+			 struct sp_frame frame, size_t *ret_index)
 {
 	const uint64_t h = sp_hash_word(
 		sp_hash_word(frame.module, frame.offset), (uintptr_t)symbol);
@@ -205,22 +207,23 @@ static int add_flat(struct sp_aggregate *a, size_t stack_number, size_t index)
 	size_t position = (size_t)(stack->stack - a->analysis->profile->stacks);
 
 	a->row_of_stack[position] = (uint32_t)index;
-	if (sp_tally_merge(&f->flat, stack->tally) < 0)
+	if (sp_class_sums_merge(&f->flat, stack->tally) < 0)
 		return -ENOMEM;
-	return stack->live ? sp_tally_merge(&f->live, stack->live) : 0;
+	return stack->live ? sp_class_sums_merge(&f->live, stack->live) : 0;
 }
 
-/* One more row of the stack's path; what follows itself is one. */
-static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
-		       uint32_t row)
+/* Do rows that follow each other in a stack become one? */
+static bool is_merged(const struct sp_aggregate *a)
+{
+	return a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE;
+}
+
+static int append_row(struct builder *b, uint32_t row)
 {
 	struct sp_aggregate *a = b->aggregate;
 	size_t room = 2 * b->rows_room + 1024;
 	uint32_t *grown;
 
-	if (stack->n_rows && a->rows[a->n_rows - 1] == row &&
-	    (a->granularity == SP_BY_FILE || a->granularity == SP_BY_MODULE))
-		return 0;
 	if (a->n_rows == b->rows_room) {
 		grown = realloc(a->rows, room * sizeof(*a->rows));
 		if (!grown)
@@ -228,10 +231,31 @@ static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
 		a->rows = grown;
 		b->rows_room = room;
 	}
-	if (!stack->n_rows++)
-		stack->first_row = a->n_rows;
 	a->rows[a->n_rows++] = row;
 	return 0;
+}
+
+/* One more row of the stack's path, which begins with the flat one. */
+static int add_to_path(struct builder *b, struct sp_aggregate_stack *stack,
+		       uint32_t row, bool is_flat)
+{
+	struct sp_aggregate *a = b->aggregate;
+	const bool is_repeated = stack->n_inner + stack->n_rows &&
+				 a->rows[a->n_rows - 1] == row && is_merged(a);
+
+	if (is_repeated && is_flat && stack->n_inner) {
+		stack->n_inner--;
+		a->n_rows--;
+	} else if (is_repeated) {
+		return 0;
+	}
+	if (is_flat)
+		stack->first_row = a->n_rows;
+	if (is_flat || stack->n_rows)
+		stack->n_rows++;
+	else
+		stack->n_inner++;
+	return append_row(b, row);
 }
 
 /* The heaviest stack says on which line of a function most happens. */
@@ -255,60 +279,34 @@ static int add_function(struct builder *b, size_t stack_number,
 	struct sp_aggregate *a = b->aggregate;
 	struct sp_aggregate_stack *stack = &a->stacks[stack_number - 1];
 	struct visit *visit;
+	bool is_started;
 	size_t index;
-	int r = find(b, symbol, frame, &index);
+	int r = find_function(b, symbol, frame, &index);
 
 	if (r < 0)
 		return r;
 	if (is_flat && add_flat(a, stack_number, index) < 0)
 		return -ENOMEM;
-	if ((is_flat || stack->n_rows) &&
-	    add_to_path(b, stack, (uint32_t)index) < 0)
+	is_started = stack->n_inner || stack->n_rows;
+	if ((is_flat || is_started || symbol->role != SP_ROLE_ALLOCATOR) &&
+	    add_to_path(b, stack, (uint32_t)index, is_flat) < 0)
 		return -ENOMEM;
 	visit = &b->visits[index];
 	if (visit->last_stack == stack_number)
 		return 0;
 	visit->last_stack = stack_number;
-	if (sp_tally_merge(&a->functions[index].cum, stack->tally) < 0)
+	if (sp_class_sums_merge(&a->functions[index].cum, stack->tally) < 0)
 		return -ENOMEM;
 	note_line(b, index, symbol, stack->tally->all.est_bytes);
 	return 0;
-}
-
-/*
- * Does the function only pass an allocation on?  With operator new above
- * malloc, and std::allocator above that, "who allocates" is the next one out.
- * So it is with a malloc that calls another one, as the loader's calloc does.
- */
-static bool is_plumbing(const char *name)
-{
-	static const char *const names[] = {
-		"malloc",        "calloc",         "realloc", "reallocarray",
-		"memalign",      "posix_memalign", "valloc",  "pvalloc",
-		"aligned_alloc", "mallocx",        "rallocx", "xallocx",
-		"operator new",  "operator new[]",
-	};
-	static const char *const prefixes[] = {
-		"std::__new_allocator<",
-		"__gnu_cxx::new_allocator<",
-		"std::allocator<",
-		"std::allocator_traits<",
-		"__gnu_cxx::__alloc_traits<",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (strcmp(name, names[i]) == 0)
-			return true;
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-		if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
 }
 
 void sp_aggregate_find_flat(const struct sp_aggregate *a,
 			    const struct sp_stack *stack, uint32_t *ret_frame,
 			    size_t *ret_symbol)
 {
+	enum sp_role least = SP_ROLE_ALLOCATOR;
+
 	*ret_frame = 0;
 	*ret_symbol = 0;
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
@@ -316,11 +314,13 @@ void sp_aggregate_find_flat(const struct sp_aggregate *a,
 			sp_aggregate_symbols(a, stack->frames[i]);
 
 		for (size_t k = 0; k < symbols.count; k++) {
-			if (is_plumbing(symbols.symbol[k].function))
+			if (symbols.symbol[k].role >= least)
 				continue;
 			*ret_frame = i;
 			*ret_symbol = k;
-			return;
+			least = symbols.symbol[k].role;
+			if (least == SP_ROLE_OWN)
+				return;
 		}
 	}
 }
@@ -408,8 +408,8 @@ static int select_stacks(struct sp_aggregate *a)
 	return 0;
 }
 
-static int build(struct sp_aggregate *a, sp_progress_fn *progress,
-		 void *progress_arg)
+static int build_rows(struct sp_aggregate *a, sp_progress_fn *progress,
+		      void *progress_arg)
 {
 	struct builder b = {
 		.aggregate = a,
@@ -466,7 +466,8 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 		a->symbolizer = symbolizer;
 		a->granularity = granularity;
 		a->how = analysis->how;
-		r = build(a, progress, progress_arg);
+		a->labels.are_full = sp_symbolizer_has_full_names(symbolizer);
+		r = build_rows(a, progress, progress_arg);
 		if (!r)
 			r = sp_aggregate_label(a);
 	}
@@ -547,9 +548,9 @@ void sp_aggregate_free(struct sp_aggregate *aggregate)
 		return;
 	for (size_t i = 0; i < aggregate->n_functions + aggregate->n_dropped;
 	     i++) {
-		sp_tally_free(&aggregate->functions[i].flat);
-		sp_tally_free(&aggregate->functions[i].cum);
-		sp_tally_free(&aggregate->functions[i].live);
+		sp_class_sums_free(&aggregate->functions[i].flat);
+		sp_class_sums_free(&aggregate->functions[i].cum);
+		sp_class_sums_free(&aggregate->functions[i].live);
 	}
 	sp_labels_done(&aggregate->labels);
 	free(aggregate->functions);

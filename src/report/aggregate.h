@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_AGGREGATE_H
-#define SP_REPORT_AGGREGATE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -9,9 +8,9 @@
 #include "read/load.h"
 #include "report/analysis.h"
 #include "report/label.h"
-#include "report/pattern.h"
 #include "stats/lifetime.h"
-#include "stats/tally.h"
+#include "stats/size_class_sums.h"
+#include "symbols/pattern.h"
 #include "symbols/symbolizer.h"
 
 /* What a row stands for, and which of its fields tell it from others. */
@@ -42,26 +41,29 @@ struct sp_aggregate_function {
 	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
 	uint32_t row;     /* in what sp_aggregate_lifetimes() gives */
 	/* Samples of the view whose innermost function this is, not counting
-	 * the malloc family, operator new and std::allocator. */
-	struct sp_tally flat;
+	 * those that are not the program's own (sp_aggregate_find_flat()). */
+	struct sp_class_sums flat;
 	/* Samples of the view with it anywhere, recursion counted once. */
-	struct sp_tally cum;
-	struct sp_tally live; /* as flat, of what is alive */
-	double flat_bytes;    /* values of the estimates, for the order */
+	struct sp_class_sums cum;
+	struct sp_class_sums live; /* as flat, of what is alive */
+	double flat_bytes;         /* values of the estimates, for the order */
 	double cum_bytes;
 	double flat_objects;
 };
 
 struct sp_aggregate_stack {
 	const struct sp_stack *stack;
-	const struct sp_tally *tally; /* of the view */
-	const struct sp_tally *live;  /* NULL without frees */
-	double bytes;                 /* value of the estimate */
+	const struct sp_class_sums *tally; /* of the view */
+	const struct sp_class_sums *live;  /* NULL without frees */
+	double bytes;                      /* value of the estimate */
 	/* Its rows, in aggregate->rows: the one for which it is flat, that
 	 * one's caller, ...  Files and modules that follow themselves are one.
 	 */
 	size_t first_row;
 	uint32_t n_rows;
+	/* Rows before them: within the one for which it is flat, from the
+	 * innermost that is no allocator on. */
+	uint32_t n_inner;
 };
 
 enum sp_aggregate_order {
@@ -100,6 +102,8 @@ struct sp_aggregate {
 
 #define SP_AGGREGATE_NO_FILE   "[no source file]"
 #define SP_AGGREGATE_NO_MODULE "[no module]"
+/* Code that a runtime made, and has named. */
+#define SP_AGGREGATE_JIT "[jit]"
 
 /*
  * Symbolize and sum up; functions are in SP_AGGREGATE_BY_FLAT order.
@@ -184,9 +188,10 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame);
 
-/* The innermost function that is no plumbing (malloc, operator new), or simply
- * the innermost: the one that the stack's bytes are flat for.  As a frame and
- * one of its symbols; 0 and 0 of a stack without frames. */
+/* The function that the stack's bytes are flat for: the innermost that is the
+ * program's own; without one the innermost that is no allocator; else simply
+ * the innermost (enum sp_role).  As a frame and one of its symbols; 0 and 0 of
+ * a stack without frames. */
 void sp_aggregate_find_flat(const struct sp_aggregate *aggregate,
 			    const struct sp_stack *stack, uint32_t *ret_frame,
 			    size_t *ret_symbol);
@@ -196,5 +201,3 @@ const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,
 				     struct sp_frame frame);
 
 void sp_aggregate_free(struct sp_aggregate *aggregate);
-
-#endif

@@ -98,7 +98,7 @@ int sp_aggregate_label_with(struct sp_aggregate *aggregate,
 		 : 0;
 }
 
-static int descending(double a, double b)
+static int descending_value(double a, double b)
 {
 	return (a < b) - (a > b);
 }
@@ -133,15 +133,15 @@ int sp_aggregate_matches(const struct sp_aggregate_function *f,
 static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const struct sp_aggregate_function *fa = a, *fb = b;
-	const int by_flat = descending(fa->flat_bytes, fb->flat_bytes);
-	const int by_cum = descending(fa->cum_bytes, fb->cum_bytes);
+	const int by_flat = descending_value(fa->flat_bytes, fb->flat_bytes);
+	const int by_cum = descending_value(fa->cum_bytes, fb->cum_bytes);
 	int c = 0;
 
 	switch (*(const enum sp_aggregate_order *)arg) {
 	case SP_AGGREGATE_BY_NAME:
 		return sp_aggregate_compare(fa, fb);
 	case SP_AGGREGATE_BY_COUNT:
-		c = descending(fa->flat_objects, fb->flat_objects);
+		c = descending_value(fa->flat_objects, fb->flat_objects);
 		break;
 	case SP_AGGREGATE_BY_CUM:
 		c = by_cum;

@@ -296,15 +296,15 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 					  uint64_t *ret_samples)
 {
 	const struct sp_population *population = &analysis->population;
-	const struct sp_tally *all = &analysis->view->all;
+	const struct sp_class_sums *all = &analysis->view->all;
 	double most = (double)population->slack_bytes;
 	struct sp_interval bytes;
-	struct sp_tally part; /* its classes are the view's */
+	struct sp_class_sums part; /* its classes are the view's */
 
-	sp_tally_init(&part, all->all.period_bytes);
+	sp_class_sums_init(&part, all->all.period_bytes);
 	part.is_mean = all->is_mean;
 	for (uint32_t i = 0; i < all->n_classes; i++) {
-		struct sp_tally_class *c = &all->classes[i];
+		struct sp_class_sums_class *c = &all->classes[i];
 
 		if (c->class < first || c->class > last)
 			continue;
@@ -367,7 +367,7 @@ static uint64_t exact_percentile(const struct sp_analysis *a, double share)
 		return 0;
 	for (size_t i = 0; i < p->n_samples + p->n_groups; i++) {
 		const bool is_group = i >= p->n_samples;
-		const struct sp_group *g =
+		const struct sp_sample_group *g =
 			is_group ? &p->groups[i - p->n_samples] : NULL;
 		const struct sp_sample *s = g ? &g->one : &p->samples[i];
 		const double k = g ? (double)g->samples : 1;
@@ -393,7 +393,7 @@ static uint64_t exact_percentile(const struct sp_analysis *a, double share)
 static struct sp_interval percentile_of_classes(const struct sp_analysis *a,
 						double share)
 {
-	const struct sp_tally *all = &a->view->all;
+	const struct sp_class_sums *all = &a->view->all;
 	struct sp_value_group groups[SP_FORMAT_CLASSES];
 	unsigned int first = 0, last = SP_FORMAT_CLASSES - 1;
 	struct sp_interval at, size;

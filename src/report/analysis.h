@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_ANALYSIS_H
-#define SP_REPORT_ANALYSIS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -24,7 +23,7 @@ struct sp_analysis {
 	struct sp_table *view;    /* the selected samples */
 	/* What shares are shares of: the view's total, with what the filter
 	 * drops.  `unfiltered` is NULL without a filter. */
-	const struct sp_tally *whole;
+	const struct sp_class_sums *whole;
 	struct sp_table *unfiltered;
 	/* The same births, sizes and threads: all of them, and those alive at
 	 * live_at_ns (SP_NEVER: the end).  `live` is NULL without frees. */
@@ -107,5 +106,3 @@ bool sp_analysis_view_percentile(const struct sp_analysis *analysis,
 uint64_t sp_analysis_peak_rss(const struct sp_profile *profile);
 
 void sp_analysis_free(struct sp_analysis *analysis);
-
-#endif

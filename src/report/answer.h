@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_ANSWER_H
-#define SP_REPORT_ANSWER_H
+#pragma once
 
 #include "base/error.h"
 #include "model/profile.h"
@@ -39,5 +38,3 @@ int sp_answer_aggregate(struct sp_answer *answer,
 			struct sp_aggregate **ret, struct sp_error *err);
 
 void sp_answer_done(struct sp_answer *answer);
-
-#endif

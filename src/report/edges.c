@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Each stack says once for each function who called it and whom it called;
- * sorted, what is said of the same two stands together. */
+/* Each stack gives one pair of caller and callee for each of its functions; the
+ * pairs are sorted and the equal ones summed up. */
 #include "report/edges.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 
 struct saying {
 	uint32_t function; /* row */
@@ -25,7 +25,7 @@ struct builder {
 	uint64_t *seen_in; /* of each row: the last reading it came up in */
 };
 
-static int say(struct builder *b, struct saying saying)
+static int say_edge(struct builder *b, struct saying saying)
 {
 	if (sp_array_reserve((void **)&b->sayings, &b->room, b->n,
 			     sizeof(*b->sayings)) < 0)
@@ -41,8 +41,8 @@ static int read_stack(struct builder *b, const bool *wants, uint32_t s,
 {
 	const struct sp_aggregate *a = b->aggregate;
 	const struct sp_aggregate_stack *stack = &a->stacks[s];
-	const uint32_t *rows = &a->rows[stack->first_row];
-	const uint32_t n = stack->n_rows;
+	const uint32_t *rows = &a->rows[stack->first_row - stack->n_inner];
+	const uint32_t n = stack->n_inner + stack->n_rows;
 	const uint64_t mark = 2 * (uint64_t)s + 1 + is_callee;
 
 	for (uint32_t k = 0; k < n; k++) {
@@ -57,7 +57,7 @@ static int read_stack(struct builder *b, const bool *wants, uint32_t s,
 		b->seen_in[rows[i]] = mark;
 		if (k)
 			saying.other = rows[is_callee ? i - 1 : i + 1];
-		if (say(b, saying) < 0)
+		if (say_edge(b, saying) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -87,8 +87,8 @@ static int compare_edges(const void *a, const void *b, void *arg)
 }
 
 /* The edges of one list from its sayings: one for each other function. */
-static int fill(const struct builder *b, const struct saying *sayings, size_t n,
-		struct sp_edge **ret, size_t *ret_n)
+static int fill_edges(const struct builder *b, const struct saying *sayings,
+		      size_t n, struct sp_edge **ret, size_t *ret_n)
 {
 	const struct sp_aggregate *a = b->aggregate;
 	struct sp_edge *edge = NULL;
@@ -100,11 +100,11 @@ static int fill(const struct builder *b, const struct saying *sayings, size_t n,
 		if (!edge || edge->row != sayings[i].other) {
 			edge = &(*ret)[(*ret_n)++];
 			edge->row = sayings[i].other;
-			sp_tally_init(&edge->tally,
-				      a->analysis->profile->period_bytes);
+			sp_class_sums_init(&edge->tally,
+					   a->analysis->profile->period_bytes);
 		}
-		if (sp_tally_merge(&edge->tally,
-				   a->stacks[sayings[i].stack].tally) < 0)
+		if (sp_class_sums_merge(&edge->tally,
+					a->stacks[sayings[i].stack].tally) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < *ret_n; i++)
@@ -134,13 +134,13 @@ static int fill_all(const struct builder *b, struct sp_edges *edges,
 		size_t length = run_length(b, i, false);
 
 		e->function = b->by_row[b->sayings[i].function];
-		if (fill(b, &b->sayings[i], length, &e->callers,
-			 &e->n_callers) < 0)
+		if (fill_edges(b, &b->sayings[i], length, &e->callers,
+			       &e->n_callers) < 0)
 			return -ENOMEM;
 		i += length;
 		length = run_length(b, i, true);
-		if (fill(b, &b->sayings[i], length, &e->callees,
-			 &e->n_callees) < 0)
+		if (fill_edges(b, &b->sayings[i], length, &e->callees,
+			       &e->n_callees) < 0)
 			return -ENOMEM;
 		i += length;
 	}
@@ -155,8 +155,8 @@ static int compare_positions(const void *a, const void *b)
 	return (x->function > y->function) - (x->function < y->function);
 }
 
-static int build(struct builder *b, const bool *wants,
-		 struct sp_edges **ret_edges, size_t *ret_n)
+static int build_edges(struct builder *b, const bool *wants,
+		       struct sp_edges **ret_edges, size_t *ret_n)
 {
 	const struct sp_aggregate *a = b->aggregate;
 	const size_t n_rows = a->n_functions + a->n_dropped;
@@ -185,7 +185,7 @@ int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
 	struct builder b = {.aggregate = aggregate};
 	struct sp_edges *edges = NULL;
 	size_t n = 0;
-	int r = build(&b, wants, &edges, &n);
+	int r = build_edges(&b, wants, &edges, &n);
 
 	free(b.by_row);
 	free(b.seen_in);
@@ -240,7 +240,7 @@ int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 static void free_list(struct sp_edge *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		sp_tally_free(&list[i].tally);
+		sp_class_sums_free(&list[i].tally);
 	free(list);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_EDGES_H
-#define SP_REPORT_EDGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,10 +9,12 @@
 #include "report/aggregate.h"
 
 /*
- * Who calls a function and whom it calls.  Each stack with the function counts
+ * Callers and callees of a function.  Each stack with the function counts
  * once, however often it calls itself: its caller is that of the outermost
  * call, its callee that of the innermost.  So the callers add up to the
  * function, and so do the callees together with what it allocates itself.
+ * Functions that flat bytes see through are callees as others are, but for
+ * allocators.
  */
 #define SP_EDGE_NOBODY                                                         \
 	UINT32_MAX /* in place of a row: outermost, or itself                  \
@@ -22,7 +23,7 @@
 struct sp_edge {
 	uint32_t row; /* of the other function, or SP_EDGE_NOBODY */
 	double bytes; /* value of the estimate */
-	struct sp_tally tally;
+	struct sp_class_sums tally;
 };
 
 /* Of one function; both lists with most bytes first, then by name. */
@@ -44,11 +45,9 @@ int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
 		 struct sp_error *err);
 
 /* The same of the functions whose names match the regular expression.  Besides,
- * -ENOENT and *err if there are none, and the errors of report/pattern.h. */
+ * -ENOENT and *err if there are none, and the errors of symbols/pattern.h. */
 int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 		   struct sp_edges **ret_edges, size_t *ret_n,
 		   struct sp_error *err);
 
 void sp_edges_free(struct sp_edges *edges, size_t n);
-
-#endif

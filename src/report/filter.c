@@ -13,7 +13,7 @@
 #include "base/index.h"
 #include "read/load.h"
 #include "report/label.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 
 /* Of the frame that stands for a stack without frames. */
 #define PSEUDO_MODULE UINT32_MAX
@@ -57,7 +57,7 @@ const char *sp_filter_name(enum sp_filter_kind kind)
 }
 
 /* As for pprof, an empty pattern is none. */
-static bool has(const struct sp_filter_patterns *patterns, int kind)
+static bool has_pattern(const struct sp_filter_patterns *patterns, int kind)
 {
 	return patterns->text[kind] && *patterns->text[kind];
 }
@@ -65,7 +65,7 @@ static bool has(const struct sp_filter_patterns *patterns, int kind)
 bool sp_filter_is_given(const struct sp_filter_patterns *patterns)
 {
 	for (int i = 0; i < SP_FILTER_COUNT; i++)
-		if (has(patterns, i))
+		if (has_pattern(patterns, i))
 			return true;
 	return false;
 }
@@ -77,7 +77,7 @@ int sp_filter_check(const struct sp_filter_patterns *patterns,
 	int r = 0;
 
 	for (int i = 0; i < SP_FILTER_COUNT && r >= 0; i++) {
-		if (!has(patterns, i))
+		if (!has_pattern(patterns, i))
 			continue;
 		r = sp_pattern_new(names[i], patterns->text[i], &pattern, err);
 		if (r >= 0)
@@ -88,8 +88,8 @@ int sp_filter_check(const struct sp_filter_patterns *patterns,
 
 /* ---- one address ---- */
 
-static int search(const struct sp_filter *f, enum sp_filter_kind kind,
-		  const char *text, struct sp_error *err)
+static int search_pattern(const struct sp_filter *f, enum sp_filter_kind kind,
+			  const char *text, struct sp_error *err)
 {
 	return text ? sp_pattern_search(f->patterns[kind], text, err) : 0;
 }
@@ -99,11 +99,11 @@ static int search(const struct sp_filter *f, enum sp_filter_kind kind,
 static int symbol_matches(const struct sp_filter *f, enum sp_filter_kind kind,
 			  const struct sp_symbol *symbol, struct sp_error *err)
 {
-	int r = search(f, kind, symbol->function, err);
+	int r = search_pattern(f, kind, symbol->function, err);
 
 	if (!r)
-		r = search(f, kind, symbol->identity, err);
-	return r ? r : search(f, kind, symbol->file, err);
+		r = search_pattern(f, kind, symbol->identity, err);
+	return r ? r : search_pattern(f, kind, symbol->file, err);
 }
 
 static int module_matches(const struct sp_filter *f, enum sp_filter_kind kind,
@@ -114,10 +114,11 @@ static int module_matches(const struct sp_filter *f, enum sp_filter_kind kind,
 
 	if (!module)
 		return 0;
-	return search(f, kind,
-		      module->is_main && !*module->path ? f->profile.program
-							: module->path,
-		      err);
+	return search_pattern(f, kind,
+			      module->is_main && !*module->path
+				      ? f->profile.program
+				      : module->path,
+			      err);
 }
 
 /* Any of the frame's names. */
@@ -132,7 +133,7 @@ static int frame_matches(const struct sp_filter *f, enum sp_filter_kind kind,
 }
 
 /* A copy of the symbols that can be cut. */
-static struct sp_symbol *own(struct place *place)
+static struct sp_symbol *own_symbols(struct place *place)
 {
 	if (!place->owned) {
 		place->owned =
@@ -162,7 +163,7 @@ static int cut_matching(const struct sp_filter *f, enum sp_filter_kind kind,
 		place->left.count = hides ? 0 : place->left.count;
 		return 0;
 	}
-	symbols = own(place);
+	symbols = own_symbols(place);
 	if (!symbols)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	for (size_t i = 0; i < place->left.count; i++) {
@@ -228,7 +229,7 @@ static int cut_callees(const struct sp_filter *f, struct place *place,
 		if (!name)
 			return sp_error_set(err, -ENOMEM, NULL,
 					    "not enough memory");
-		r = search(f, SP_FILTER_PRUNE_FROM, name, err);
+		r = search_pattern(f, SP_FILTER_PRUNE_FROM, name, err);
 		free(name);
 		if (r != 1)
 			continue;
@@ -239,8 +240,8 @@ static int cut_callees(const struct sp_filter *f, struct place *place,
 	return r < 0 ? r : 0;
 }
 
-static int judge(const struct sp_filter *f, struct place *place,
-		 struct sp_error *err)
+static int judge_place(const struct sp_filter *f, struct place *place,
+		       struct sp_error *err)
 {
 	int ignored = 0, focused = 1, r = 0;
 
@@ -281,7 +282,7 @@ static struct place *find_place(const struct sp_filter *f,
 	return NULL;
 }
 
-static int reserve(struct sp_filter *f)
+static int reserve_places(struct sp_filter *f)
 {
 	size_t room = 2 * f->room + 64;
 	struct place *grown;
@@ -301,8 +302,8 @@ static int reserve(struct sp_filter *f)
 }
 
 /* Index of the frame's place, judged; 0 or negative errno. */
-static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
-		struct sp_error *err)
+static int place_frame(struct sp_filter *f, struct sp_frame frame,
+		       size_t *ret_index, struct sp_error *err)
 {
 	static const struct sp_symbol no_stack = {
 		.function = SP_LABEL_NO_STACK,
@@ -311,7 +312,7 @@ static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
 	struct sp_index_probe probe;
 	struct place *place;
 
-	if (reserve(f) < 0)
+	if (reserve_places(f) < 0)
 		return sp_error_set(err, -ENOMEM, f->profile.path,
 				    "not enough memory for %zu addresses",
 				    f->n_places);
@@ -329,7 +330,7 @@ static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
 						       true)
 				: (struct sp_symbols){&no_stack, 1},
 	};
-	return judge(f, place, err);
+	return judge_place(f, place, err);
 }
 
 /* ---- stacks ---- */
@@ -338,8 +339,8 @@ static int find(struct sp_filter *f, struct sp_frame frame, size_t *ret_index,
  * What is left of a stack's frames, at `out`: their number, 0 if the stack is
  * dropped; negative errno.
  */
-static int cut(struct sp_filter *f, const struct sp_stack *stack,
-	       struct sp_frame *out, struct sp_error *err)
+static int cut_stack(struct sp_filter *f, const struct sp_stack *stack,
+		     struct sp_frame *out, struct sp_error *err)
 {
 	uint32_t n = 0, begin = UINT32_MAX, end = 0;
 	bool is_focused = false;
@@ -347,7 +348,7 @@ static int cut(struct sp_filter *f, const struct sp_stack *stack,
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
 		const struct place *place;
 		size_t index = 0;
-		int r = find(f, stack->frames[i], &index, err);
+		int r = place_frame(f, stack->frames[i], &index, err);
 
 		if (r < 0)
 			return r;
@@ -390,7 +391,7 @@ static int cut_all(struct sp_filter *f, const struct sp_profile *profile,
 			stack.frames = &none;
 			stack.n_frames = 1;
 		}
-		n = cut(f, &stack, at, err);
+		n = cut_stack(f, &stack, at, err);
 		if (n < 0)
 			return n;
 		f->keeps[i] = n > 0;
@@ -404,8 +405,9 @@ static int cut_all(struct sp_filter *f, const struct sp_profile *profile,
 	return 0;
 }
 
-static int allocate(struct sp_filter *f, const struct sp_profile *profile,
-		    struct sp_error *err)
+static int allocate_filter(struct sp_filter *f,
+			   const struct sp_profile *profile,
+			   struct sp_error *err)
 {
 	size_t n_frames = 0;
 
@@ -438,9 +440,9 @@ int sp_filter_new(const struct sp_profile *profile,
 	f->profile = *profile;
 	f->symbolizer = symbolizer;
 	f->texts = patterns;
-	r = allocate(f, profile, err);
+	r = allocate_filter(f, profile, err);
 	for (int i = 0; i < SP_FILTER_COUNT && r >= 0; i++)
-		if (has(patterns, i))
+		if (has_pattern(patterns, i))
 			r = sp_pattern_new(names[i], patterns->text[i],
 					   &f->patterns[i], err);
 	if (r >= 0)

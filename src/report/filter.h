@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_FILTER_H
-#define SP_REPORT_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +35,7 @@ enum sp_filter_kind {
 	SP_FILTER_COUNT,
 };
 
-/* NULL or "": none.  report/pattern.h has the syntax. */
+/* NULL or "": none.  symbols/pattern.h has the syntax. */
 struct sp_filter_patterns {
 	const char *text[SP_FILTER_COUNT];
 };
@@ -80,5 +79,3 @@ struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
 				    struct sp_frame frame);
 
 void sp_filter_free(struct sp_filter *filter);
-
-#endif

@@ -25,7 +25,7 @@ static int reserve_bytes(struct sp_intern *in, size_t n)
 	return 0;
 }
 
-static int reserve(struct sp_intern *in, size_t n)
+static int reserve_strings(struct sp_intern *in, size_t n)
 {
 	void *entries = in->entries;
 	int r;
@@ -65,7 +65,7 @@ int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 {
 	const uint64_t hash = sp_hash_bytes(n, bytes, n);
 	struct sp_index_probe probe = sp_index_begin(hash);
-	int r = reserve(intern, n);
+	int r = reserve_strings(intern, n);
 
 	if (r < 0)
 		return r;

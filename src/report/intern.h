@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_INTERN_H
-#define SP_REPORT_INTERN_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ uint32_t sp_intern_find(const struct sp_intern *intern, const void *bytes,
 const char *sp_intern_bytes(const struct sp_intern *intern, uint32_t number);
 
 void sp_intern_done(struct sp_intern *intern);
-
-#endif

@@ -5,11 +5,22 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "symbols/demangle.h"
+#include "symbols/plainname.h"
+
+/* How much of a name is shown; the next where others read the same. */
+enum spelling {
+	PLAIN,
+	WITH_TRAITS,
+	FULL,
+};
 
 struct entry {
-	const char *name;
+	const char *full;
+	char *name; /* of it, as it is spelled; owned */
+	enum spelling spelling;
 	size_t n_short; /* bytes of the name without parameters */
 	size_t number;
 };
@@ -34,6 +45,55 @@ static int compare_entries(const void *a, const void *b)
 	const int c = compare_short(ea, eb);
 
 	return c ? c : strcmp(ea->name, eb->name);
+}
+
+static int spell_entry(struct entry *e, enum spelling spelling)
+{
+	free(e->name);
+	e->spelling = spelling;
+	e->name = spelling == FULL
+			  ? strdup(e->full)
+			  : sp_plain_name(e->full, spelling == WITH_TRAITS);
+	if (!e->name)
+		return -ENOMEM;
+	e->n_short = sp_demangle_short(e->name);
+	return 0;
+}
+
+/* Spell out the entries from i on that read the same and are not, with
+ * parameters, too.  The number of entries that read the same; -ENOMEM. */
+static ssize_t spell_alike(struct entry *entries, size_t i, size_t n)
+{
+	bool are_same = true;
+	size_t end = i + 1;
+
+	while (end < n && strcmp(entries[i].name, entries[end].name) == 0)
+		are_same &= strcmp(entries[i].full, entries[end++].full) == 0;
+	for (size_t k = i; !are_same && k < end; k++)
+		if (entries[k].spelling != FULL &&
+		    spell_entry(&entries[k], entries[k].spelling + 1) < 0)
+			return -ENOMEM;
+	return (ssize_t)(end - i);
+}
+
+/* Give all entries names, and sort them. */
+static int spell_all(struct entry *entries, size_t n, bool are_full)
+{
+	for (size_t i = 0; i < n; i++)
+		if (spell_entry(&entries[i], are_full ? FULL : PLAIN) < 0)
+			return -ENOMEM;
+	/* what was spelled out may again read as another */
+	for (int pass = PLAIN; n && pass <= FULL; pass++) {
+		ssize_t alike = 0;
+
+		qsort(entries, n, sizeof(*entries), compare_entries);
+		for (size_t i = 0; pass < FULL && i < n; i += (size_t)alike) {
+			alike = spell_alike(entries, i, n);
+			if (alike < 0)
+				return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 /*
@@ -127,19 +187,21 @@ static int label_all(const struct entry *entries, size_t n, char **labels)
 	return r;
 }
 
-int sp_labels_new(const char *const *names, size_t n, char ***ret)
+int sp_labels_new(const char *const *names, size_t n, bool are_full,
+		  char ***ret)
 {
 	struct entry *entries = calloc(n + 1, sizeof(*entries));
 	char **labels = calloc(n + 1, sizeof(*labels));
 	int r = entries && labels ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < n; i++)
-		entries[i] = (struct entry){names[i],
-					    sp_demangle_short(names[i]), i};
-	if (!r && n)
-		qsort(entries, n, sizeof(*entries), compare_entries);
+		entries[i] = (struct entry){.full = names[i], .number = i};
+	if (!r)
+		r = spell_all(entries, n, are_full);
 	if (!r)
 		r = label_all(entries, n, labels);
+	for (size_t i = 0; entries && i < n; i++)
+		free(entries[i].name);
 	free(entries);
 	if (r < 0) {
 		sp_labels_free(labels, n);
@@ -175,7 +237,7 @@ int sp_labels_make(struct sp_labels *labels)
 	for (uint32_t i = 0; !r && i < n; i++)
 		names[i] = sp_intern_bytes(&labels->names, i);
 	if (!r)
-		r = sp_labels_new(names, n, &labels->labels);
+		r = sp_labels_new(names, n, labels->are_full, &labels->labels);
 	if (!r)
 		labels->n = n;
 	free(names);

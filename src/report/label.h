@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_LABEL_H
-#define SP_REPORT_LABEL_H
+#pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,18 +11,22 @@
 #define SP_LABEL_NO_STACK "[no stack]"
 
 /*
- * How people read functions, from their full names (symbols/demangle.h):
- * without parameters, "ns::push".  Where another one reads the same, with as
- * many parameters as tell them apart: "ns::push(int, ...)", "ns::push(long,
- * ...)".  0 and *ret, one label of each, to be released; -ENOMEM.
+ * How people read functions, from their full names (symbols/demangle.h): as the
+ * source spells them (symbols/plainname.h) and without parameters, "ns::push".
+ * Where another one reads the same, with as many parameters as tell them apart:
+ * "ns::push(int, ...)", "ns::push(long, ...)"; where that does not help, with
+ * traits, or all of the name.  With `are_full` nothing but parameters is left
+ * out.  0 and *ret, one label of each, to be released; -ENOMEM.
  */
-int sp_labels_new(const char *const *names, size_t n, char ***ret);
+int sp_labels_new(const char *const *names, size_t n, bool are_full,
+		  char ***ret);
 
 void sp_labels_free(char **labels, size_t n);
 
 /* Labels by full names.  Zero-initialise. */
 struct sp_labels {
 	struct sp_intern names;
+	bool are_full; /* as in sp_labels_new() */
 	char **labels; /* of the first n of them */
 	size_t n;
 };
@@ -37,5 +41,3 @@ int sp_labels_make(struct sp_labels *labels);
 const char *sp_labels_find(const struct sp_labels *labels, const char *name);
 
 void sp_labels_done(struct sp_labels *labels);
-
-#endif

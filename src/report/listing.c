@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "report/pattern.h"
+#include "symbols/pattern.h"
 
 typedef const struct sp_aggregate_function row;
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_LISTING_H
-#define SP_REPORT_LISTING_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,7 +25,7 @@ struct sp_listings {
  * Of the functions whose names match the regular expression, in the order of
  * `functions`; `lines` is of the same analysis, by SP_BY_LINE.  0 and
  * *ret, to be released by the caller in any case; -ENOENT and *err if no
- * function matches; the errors of report/pattern.h.
+ * function matches; the errors of symbols/pattern.h.
  */
 int sp_listings_init(struct sp_listings *ret,
 		     const struct sp_aggregate *functions,
@@ -34,5 +33,3 @@ int sp_listings_init(struct sp_listings *ret,
 		     struct sp_error *err);
 
 void sp_listings_done(struct sp_listings *listings);
-
-#endif

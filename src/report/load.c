@@ -2,6 +2,7 @@
 #include "report/load.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "read/load.h"
 #include "read/merge.h"
@@ -19,10 +20,10 @@ static bool is_whole(const struct sp_question *q)
 	       !q->thread && !q->phase;
 }
 
-static struct sp_fold_plan plan_of(const struct sp_question *q,
-				   const struct sp_load_needs *needs)
+static struct sp_plan plan_of(const struct sp_question *q,
+			      const struct sp_load_needs *needs)
 {
-	struct sp_fold_plan plan = {
+	struct sp_plan plan = {
 		.confidence = q->confidence,
 		.has_lifetimes = needs->lifetimes,
 		.n_points = needs->n_points,
@@ -48,16 +49,19 @@ static int compare_times(const void *a, const void *b)
  * Returns how many there are. */
 static size_t choose_cuts(const struct sp_profile *p,
 			  const struct sp_load_needs *needs,
-			  uint64_t cuts[SP_FOLD_CUTS_MAX])
+			  uint64_t cuts[SP_PLAN_CUTS_MAX])
 {
+	const uint64_t end_ns =
+		p->duration_ns > p->window_ns ? p->duration_ns : p->window_ns;
 	size_t n = 0, n_distinct = 0;
 
-	cuts[n++] = p->peak->time_ns;
-	for (size_t i = 0; i < 2; i++)
+	if (p->peak)
+		cuts[n++] = p->peak->time_ns;
+	for (size_t i = 0; p->peak && i < 2; i++)
 		if (p->peak->chosen_ns[i] != SP_NEVER)
 			cuts[n++] = p->peak->chosen_ns[i];
 	for (size_t i = 0; needs->parts && i < needs->n_points; i++) {
-		const uint64_t at = sp_timeline_place(0, p->duration_ns, i,
+		const uint64_t at = sp_timeline_place(p->window_ns, end_ns, i,
 						      needs->n_points);
 
 		if (at)
@@ -74,22 +78,33 @@ static size_t choose_cuts(const struct sp_profile *p,
 /* When the peak was, and how long the run, is known at the end: what was alive
  * at such moments, if the file is read again. */
 static int load_twice(const char *file, const struct sp_load_needs *needs,
-		      struct sp_fold_plan *plan, sp_progress_fn *progress,
+		      struct sp_plan *plan, sp_progress_fn *progress,
 		      void *progress_arg, struct sp_profile **ret_profile,
 		      struct sp_error *err)
 {
-	const struct sp_fold_plan first = {.confidence = plan->confidence};
-	uint64_t cuts[SP_FOLD_CUTS_MAX];
-	int r = sp_profile_load_folded(file, &first, progress, progress_arg,
-				       ret_profile, err);
+	const struct sp_plan first = {.confidence = plan->confidence};
+	uint64_t cuts[SP_PLAN_CUTS_MAX], again[SP_PLAN_CUTS_MAX];
+	bool is_same;
+	int r = sp_profile_read(file, &first, progress, progress_arg,
+				ret_profile, err);
 
-	if (r < 0 || !(*ret_profile)->peak)
+	/* Samples that are there by themselves say it at once. */
+	if (r < 0 || !(*ret_profile)->n_groups)
 		return r;
 	plan->cuts = cuts;
 	plan->n_cuts = choose_cuts(*ret_profile, needs, cuts);
+	plan->is_unordered = (*ret_profile)->is_unordered;
 	sp_profile_free(*ret_profile);
-	return sp_profile_load_folded(file, plan, progress, progress_arg,
-				      ret_profile, err);
+	r = sp_profile_read(file, plan, progress, progress_arg, ret_profile,
+			    err);
+	if (r < 0 || !(*ret_profile)->n_groups)
+		return r;
+	is_same = choose_cuts(*ret_profile, needs, again) == plan->n_cuts &&
+		  memcmp(cuts, again, plan->n_cuts * sizeof(*cuts)) == 0;
+	if (is_same)
+		return 0;
+	sp_profile_free(*ret_profile);
+	return sp_profile_load(file, progress, progress_arg, ret_profile, err);
 }
 
 int sp_load(const char *const *files, size_t n, const struct sp_question *q,
@@ -97,7 +112,7 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	    void *progress_arg, struct sp_profile **ret_profile,
 	    struct sp_error *err)
 {
-	struct sp_fold_plan plan = plan_of(q, needs);
+	struct sp_plan plan = plan_of(q, needs);
 
 	if (n > 1 || !is_whole(q))
 		return sp_profile_load_many(files, n, progress, progress_arg,
@@ -106,6 +121,6 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	    (q->has_view && q->view == SP_VIEW_PEAK))
 		return load_twice(files[0], needs, &plan, progress,
 				  progress_arg, ret_profile, err);
-	return sp_profile_load_folded(files[0], &plan, progress, progress_arg,
-				      ret_profile, err);
+	return sp_profile_read(files[0], &plan, progress, progress_arg,
+			       ret_profile, err);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_LOAD_H
-#define SP_REPORT_LOAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,8 +9,8 @@
 #include "read/load.h"
 #include "report/question.h"
 
-/* Each is two cuts of struct sp_fold_plan, and the peak is one. */
-#define SP_LOAD_POINTS_MAX ((SP_FOLD_CUTS_MAX - 3) / 2)
+/* Each is two cuts of struct sp_plan, and the peak is one. */
+#define SP_LOAD_POINTS_MAX ((SP_PLAN_CUTS_MAX - 3) / 2)
 
 /* What is shown of a profile, beside sums over the samples of a question. */
 struct sp_load_needs {
@@ -26,15 +25,12 @@ struct sp_load_needs {
 };
 
 /*
- * Read files[0..n), n >= 1, to answer the question: folded, where the answer is
- * the same (model/profile.h), else with every sample: several files, a part
- * of the run, of the samples or of the stacks, and moments that are not the
- * end.  As sp_profile_load_many().
+ * Read files[0..n), n >= 1, to answer the question.  Every sample is kept of
+ * several files, and for a part of the run, of the samples or of the stacks,
+ * and for moments that are not the end.  As sp_profile_load_many().
  */
 int sp_load(const char *const *files, size_t n,
 	    const struct sp_question *question,
 	    const struct sp_load_needs *needs, sp_progress_fn *progress,
 	    void *progress_arg, struct sp_profile **ret_profile,
 	    struct sp_error *err);
-
-#endif

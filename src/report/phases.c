@@ -66,7 +66,7 @@ static uint32_t find_phase(struct builder *b, const char *name)
 		if (strcmp(p->phases[probe.position].name, name) == 0)
 			return probe.position;
 	p->phases[p->n] = (struct sp_phase){.name = name};
-	sp_tally_init(&p->phases[p->n].tally, b->profile->period_bytes);
+	sp_class_sums_init(&p->phases[p->n].tally, b->profile->period_bytes);
 	p->has_names |= *name != '\0';
 	sp_index_put(&b->index, &probe, p->n);
 	return (uint32_t)p->n++;
@@ -127,6 +127,24 @@ static int add_stretch(struct builder *b, size_t i)
 	return 0;
 }
 
+/* n samples like that one. */
+static int add_to_phase(struct builder *b, const struct sp_selection *chosen,
+			const struct sp_sample *s, uint64_t n,
+			uint64_t tail_bytes)
+{
+	const struct sp_profile *p = b->profile;
+	const struct sp_stretch *stretch =
+		sp_stretch_at(p, s->part, s->born_ns);
+	const struct sp_acc terms =
+		sp_selection_terms(chosen, p, s, n, tail_bytes);
+	struct sp_phase *phase;
+
+	if (!stretch)
+		return 0;
+	phase = &b->phases->phases[b->of_stretch[stretch - p->stretches]];
+	return sp_class_sums_add_acc(&phase->tally, s->size_bytes, &terms);
+}
+
 static int add_samples(struct builder *b, const struct sp_analysis *a,
 		       bool of_view)
 {
@@ -137,28 +155,28 @@ static int add_samples(struct builder *b, const struct sp_analysis *a,
 		chosen.view = SP_VIEW_ALLOC;
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
-		const struct sp_stretch *stretch =
-			sp_stretch_at(p, s->part, s->born_ns);
-		struct sp_tally *tally;
-		struct sp_acc terms;
 
-		if (!stretch || !sp_selection_has(&chosen, p, s))
-			continue;
-		tally = &b->phases
-				 ->phases[b->of_stretch[stretch - p->stretches]]
-				 .tally;
-		terms = sp_selection_terms(&chosen, p, s, 1,
-					   s->size_bytes - s->offset_bytes);
-		if (sp_tally_add_acc(tally, s->size_bytes, &terms) < 0)
+		if (sp_selection_has(&chosen, p, s) &&
+		    add_to_phase(b, &chosen, s, 1,
+				 s->size_bytes - s->offset_bytes) < 0)
+			return -ENOMEM;
+	}
+	for (size_t i = 0; i < p->n_groups; i++) {
+		const struct sp_sample_group *g = &p->groups[i];
+
+		if (sp_selection_has(&chosen, p, &g->one) &&
+		    add_to_phase(b, &chosen, &g->one, g->samples,
+				 g->tail_bytes) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < b->phases->n && sp_selection_is_mean(&chosen);
 	     i++)
-		sp_tally_halve(&b->phases->phases[i].tally);
+		sp_class_sums_halve(&b->phases->phases[i].tally);
 	return 0;
 }
 
-static int build(struct builder *b, const struct sp_analysis *a, bool of_view)
+static int build_phases(struct builder *b, const struct sp_analysis *a,
+			bool of_view)
 {
 	const size_t n = b->profile->n_stretches;
 
@@ -180,7 +198,7 @@ int sp_phases_new(const struct sp_analysis *analysis, bool of_view,
 
 	b.phases = calloc(1, sizeof(*b.phases));
 	if (b.phases)
-		r = build(&b, analysis, of_view);
+		r = build_phases(&b, analysis, of_view);
 	sp_index_done(&b.index);
 	free(b.of_stretch);
 	if (r < 0) {
@@ -198,7 +216,7 @@ void sp_phases_free(struct sp_phases *phases)
 	if (!phases)
 		return;
 	for (size_t i = 0; i < phases->n; i++)
-		sp_tally_free(&phases->phases[i].tally);
+		sp_class_sums_free(&phases->phases[i].tally);
 	free(phases->phases);
 	free(phases);
 }

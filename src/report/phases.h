@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_PHASES_H
-#define SP_REPORT_PHASES_H
+#pragma once
 
 #include "base/error.h"
 #include "model/profile.h"
 #include "report/analysis.h"
-#include "stats/tally.h"
+#include "stats/size_class_sums.h"
 
 /*
  * The phases of a profile: all stretches of the same name together, in the
@@ -20,9 +19,9 @@ struct sp_phase {
 	uint64_t alloc_bytes;
 	uint64_t alloc_objects;
 	uint64_t unsampled_bytes;
-	uint64_t discarded_bytes; /* of unsampled_bytes */
-	uint64_t slack_bytes;     /* at most that belongs to a neighbour */
-	struct sp_tally tally;    /* samples that were born in it */
+	uint64_t discarded_bytes;   /* of unsampled_bytes */
+	uint64_t slack_bytes;       /* at most that belongs to a neighbour */
+	struct sp_class_sums tally; /* samples that were born in it */
 	/* Which began the longest after it had been asked for; NULL: none. */
 	const struct sp_stretch *late;
 };
@@ -55,5 +54,3 @@ const char *sp_phase_find(const struct sp_profile *profile, const char *wanted);
 /* Exact totals of the phase of that name. */
 struct sp_class_total sp_phase_total(const struct sp_profile *profile,
 				     const char *name);
-
-#endif

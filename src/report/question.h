@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_QUESTION_H
-#define SP_REPORT_QUESTION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,5 +94,3 @@ bool sp_selection_is_subset(const struct sp_selection *selection);
 /* "alloc", "live", ...; and back. */
 const char *sp_view_name(enum sp_view view);
 bool sp_view_parse(const char *name, enum sp_view *ret);
-
-#endif

@@ -56,7 +56,7 @@ out:
 	return r;
 }
 
-static int split(struct sp_sourcefile *s)
+static int split_lines(struct sp_sourcefile *s)
 {
 	uint32_t n = 0;
 
@@ -84,8 +84,8 @@ static bool stays_below(const char *name)
 	return true;
 }
 
-static int try(struct sp_sourcefile *s, const char *dir, size_t dir_length,
-	       const char *name)
+static int try_path(struct sp_sourcefile *s, const char *dir, size_t dir_length,
+		    const char *name)
 {
 	size_t room = dir_length + strlen(name) + 2;
 	char *path = malloc(room);
@@ -104,8 +104,8 @@ static int try(struct sp_sourcefile *s, const char *dir, size_t dir_length,
 	return r;
 }
 
-static int search(struct sp_sourcefile *s, const char *name, const char *dirs,
-		  bool anywhere)
+static int search_dirs(struct sp_sourcefile *s, const char *name,
+		       const char *dirs, bool anywhere)
 {
 	const char *rest;
 	int r = -ENOENT;
@@ -117,21 +117,21 @@ static int search(struct sp_sourcefile *s, const char *name, const char *dirs,
 		     rest = strchr(rest, '/')) {
 			rest += strspn(rest, "/");
 			if (*rest && stays_below(rest))
-				r = try(s, dirs, n, rest);
+				r = try_path(s, dirs, n, rest);
 		}
 		dirs += n + (dirs[n] == ':');
 	}
-	return r == -ENOENT && anywhere ? try(s, "", 0, name) : r;
+	return r == -ENOENT && anywhere ? try_path(s, "", 0, name) : r;
 }
 
 int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
 		      struct sp_sourcefile **ret, struct sp_error *err)
 {
 	struct sp_sourcefile *s = calloc(1, sizeof(*s));
-	int r = s ? search(s, name, dirs, anywhere) : -ENOMEM;
+	int r = s ? search_dirs(s, name, dirs, anywhere) : -ENOMEM;
 
 	if (r >= 0)
-		r = split(s);
+		r = split_lines(s);
 	if (r < 0) {
 		sp_sourcefile_free(s);
 		return sp_error_set(err, r, NULL,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_SOURCEFILE_H
-#define SP_REPORT_SOURCEFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ const char *sp_sourcefile_line(const struct sp_sourcefile *source,
 			       uint32_t line, size_t *ret_length);
 
 void sp_sourcefile_free(struct sp_sourcefile *source);
-
-#endif

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static int compare(const void *a, const void *b, void *arg)
+static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const unsigned int x = *(const unsigned int *)a;
 	const unsigned int y = *(const unsigned int *)b;
-	const struct sp_tally *entries = arg;
+	const struct sp_class_sums *entries = arg;
 	const uint64_t nx = entries[x].all.samples, ny = entries[y].all.samples;
 
 	if (nx != ny)
@@ -29,8 +29,8 @@ static int add_to_entry(struct sp_stats *stats, const struct sp_analysis *a,
 	const struct sp_acc terms =
 		sp_selection_terms(&a->selection, a->profile, s, n, tail_bytes);
 
-	return sp_tally_add_acc(&stats->entries[entry_of(s)], s->size_bytes,
-				&terms);
+	return sp_class_sums_add_acc(&stats->entries[entry_of(s)],
+				     s->size_bytes, &terms);
 }
 
 static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
@@ -46,7 +46,7 @@ static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < p->n_groups; i++) {
-		const struct sp_group *g = &p->groups[i];
+		const struct sp_sample_group *g = &p->groups[i];
 
 		if (sp_selection_has(&a->selection, p, &g->one) &&
 		    add_to_entry(stats, a, &g->one, g->samples, g->tail_bytes) <
@@ -55,7 +55,7 @@ static int add_all(struct sp_stats *stats, const struct sp_analysis *a)
 	}
 	if (sp_selection_is_mean(&a->selection))
 		for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
-			sp_tally_halve(&stats->entries[i]);
+			sp_class_sums_halve(&stats->entries[i]);
 	return 0;
 }
 
@@ -64,7 +64,8 @@ int sp_stats_init(struct sp_stats *stats, const struct sp_analysis *a,
 {
 	*stats = (struct sp_stats){.n_entries = 0};
 	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
-		sp_tally_init(&stats->entries[i], a->profile->period_bytes);
+		sp_class_sums_init(&stats->entries[i],
+				   a->profile->period_bytes);
 	if (add_all(stats, a) < 0) {
 		sp_stats_done(stats);
 		return sp_error_set(err, -ENOMEM, a->profile->path,
@@ -74,13 +75,13 @@ int sp_stats_init(struct sp_stats *stats, const struct sp_analysis *a,
 	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
 		if (stats->entries[i].all.samples)
 			stats->order[stats->n_entries++] = i;
-	qsort_r(stats->order, stats->n_entries, sizeof(*stats->order), compare,
-		stats->entries);
+	qsort_r(stats->order, stats->n_entries, sizeof(*stats->order),
+		compare_rows, stats->entries);
 	return 0;
 }
 
 void sp_stats_done(struct sp_stats *stats)
 {
 	for (unsigned int i = 0; i < SP_STATS_ENTRIES; i++)
-		sp_tally_free(&stats->entries[i]);
+		sp_class_sums_free(&stats->entries[i]);
 }

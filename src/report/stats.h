@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_STATS_H
-#define SP_REPORT_STATS_H
+#pragma once
 
 #include "base/error.h"
 #include "report/aggregate.h"
@@ -10,7 +9,7 @@
 
 /* What the view has by the functions that programs call to allocate. */
 struct sp_stats {
-	struct sp_tally entries[SP_STATS_ENTRIES];
+	struct sp_class_sums entries[SP_STATS_ENTRIES];
 	unsigned int order[SP_STATS_ENTRIES]; /* most samples first */
 	unsigned int n_entries;               /* with samples */
 };
@@ -20,5 +19,3 @@ int sp_stats_init(struct sp_stats *stats, const struct sp_analysis *analysis,
 		  struct sp_error *err);
 
 void sp_stats_done(struct sp_stats *stats);
-
-#endif

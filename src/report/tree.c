@@ -66,11 +66,11 @@ static int compare_runs(const void *a, const void *b, void *arg)
 }
 
 /* Merge the stacks begin..end - 1 into a tally that is empty. */
-static int merge(const struct builder *b, size_t begin, size_t end,
-		 struct sp_tally *sum)
+static int merge_paths(const struct builder *b, size_t begin, size_t end,
+		       struct sp_class_sums *sum)
 {
 	for (size_t i = begin; i < end; i++)
-		if (sp_tally_merge(sum, b->stacks[i]->tally) < 0)
+		if (sp_class_sums_merge(sum, b->stacks[i]->tally) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -90,7 +90,7 @@ static struct sp_tree_node *add_node(struct builder *b, enum sp_tree_kind kind,
 }
 
 static void set_bytes(const struct builder *b, struct sp_tree_node *node,
-		      const struct sp_tally *tally)
+		      const struct sp_class_sums *tally)
 {
 	node->bytes = sp_estimate_bytes(&b->aggregate->how, tally);
 	node->samples = tally->all.samples;
@@ -111,8 +111,8 @@ struct agenda {
 	size_t runs_room;
 };
 
-static struct pending *push(struct agenda *agenda, enum sp_tree_kind kind,
-			    uint32_t depth)
+static struct pending *push_node(struct agenda *agenda, enum sp_tree_kind kind,
+				 uint32_t depth)
 {
 	struct pending *item;
 
@@ -155,21 +155,22 @@ static int push_others(const struct builder *b, struct agenda *agenda,
 		       size_t first, size_t n, uint32_t depth)
 {
 	struct pending *item;
-	struct sp_tally sum;
+	struct sp_class_sums sum;
 	int r = 0;
 
 	if (first == n)
 		return 0;
-	item = push(agenda, SP_TREE_OTHERS, depth);
+	item = push_node(agenda, SP_TREE_OTHERS, depth);
 	if (!item)
 		return -ENOMEM;
-	sp_tally_init(&sum, b->aggregate->analysis->profile->period_bytes);
+	sp_class_sums_init(&sum, b->aggregate->analysis->profile->period_bytes);
 	for (size_t i = first; i < n && !r; i++)
-		r = merge(b, agenda->runs[i].begin, agenda->runs[i].end, &sum);
+		r = merge_paths(b, agenda->runs[i].begin, agenda->runs[i].end,
+				&sum);
 	if (!r)
 		set_bytes(b, &item->node, &sum);
 	item->node.n_others = n - first;
-	sp_tally_free(&sum);
+	sp_class_sums_free(&sum);
 	return r;
 }
 
@@ -177,7 +178,7 @@ static int push_others(const struct builder *b, struct agenda *agenda,
  * what it allocated itself, without samples if nothing. */
 static int push_callees(const struct builder *b, struct agenda *agenda,
 			size_t begin, size_t end, uint32_t depth,
-			const struct sp_tally *itself)
+			const struct sp_class_sums *itself)
 {
 	size_t n, n_shown = 0;
 	struct pending *item;
@@ -189,13 +190,13 @@ static int push_callees(const struct builder *b, struct agenda *agenda,
 	if (push_others(b, agenda, n_shown, n, depth) < 0)
 		return -ENOMEM;
 	if (n && itself->all.samples) {
-		item = push(agenda, SP_TREE_ITSELF, depth);
+		item = push_node(agenda, SP_TREE_ITSELF, depth);
 		if (!item)
 			return -ENOMEM;
 		set_bytes(b, &item->node, itself);
 	}
 	while (n_shown-- > 0) {
-		item = push(agenda, SP_TREE_PLACE, depth);
+		item = push_node(agenda, SP_TREE_PLACE, depth);
 		if (!item)
 			return -ENOMEM;
 		item->begin = agenda->runs[n_shown].begin;
@@ -212,17 +213,17 @@ static int add_place(struct builder *b, struct agenda *agenda,
 	const uint32_t depth = item->node.depth;
 	struct sp_tree_node *node = add_node(b, SP_TREE_PLACE, depth);
 	size_t callees = item->begin;
-	struct sp_tally all, itself;
+	struct sp_class_sums all, itself;
 	int r = -ENOMEM;
 
-	sp_tally_init(&all, period);
-	sp_tally_init(&itself, period);
+	sp_class_sums_init(&all, period);
+	sp_class_sums_init(&itself, period);
 	itself.is_mean = b->aggregate->analysis->view->all.is_mean;
 	/* Shorter paths come first. */
 	while (callees < item->end && b->stacks[callees]->n_rows == depth + 1)
 		callees++;
-	if (node && !merge(b, item->begin, callees, &itself) &&
-	    !merge(b, item->begin, item->end, &all)) {
+	if (node && !merge_paths(b, item->begin, callees, &itself) &&
+	    !merge_paths(b, item->begin, item->end, &all)) {
 		node->row = item->node.row;
 		node->flat_bytes =
 			sp_estimate_bytes(&b->aggregate->how, &itself);
@@ -231,14 +232,14 @@ static int add_place(struct builder *b, struct agenda *agenda,
 		r = push_callees(b, agenda, callees, item->end, depth + 1,
 				 &itself);
 	}
-	sp_tally_free(&all);
-	sp_tally_free(&itself);
+	sp_class_sums_free(&all);
+	sp_class_sums_free(&itself);
 	return r;
 }
 
 static int add_all(struct builder *b)
 {
-	const struct sp_tally nothing = {.n_classes = 0};
+	const struct sp_class_sums nothing = {.n_classes = 0};
 	struct agenda agenda = {.n = 0};
 	int r = push_callees(b, &agenda, 0, b->aggregate->n_stacks, 0,
 			     &nothing);
@@ -262,7 +263,7 @@ static int add_all(struct builder *b)
 	return r;
 }
 
-static int prepare(struct builder *b)
+static int prepare_paths(struct builder *b)
 {
 	const struct sp_aggregate *a = b->aggregate;
 
@@ -286,7 +287,7 @@ int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 		.aggregate = aggregate,
 		.least = share * sp_estimate_bytes(&a->how, a->whole).value,
 	};
-	int r = prepare(&b);
+	int r = prepare_paths(&b);
 
 	if (!r)
 		r = add_all(&b);

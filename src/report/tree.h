@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_REPORT_TREE_H
-#define SP_REPORT_TREE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -47,5 +46,3 @@ int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 		struct sp_tree **ret_tree, struct sp_error *err);
 
 void sp_tree_free(struct sp_tree *tree);
-
-#endif

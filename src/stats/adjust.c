@@ -25,7 +25,7 @@ static struct sp_gain gain_of(double by_k2, double seen, double unseen,
  * seem to be more: unseen small ones are not the others'.
  */
 static double gain_of_class(const struct sp_population *population,
-			    const struct sp_tally_class *c)
+			    const struct sp_class_sums_class *c)
 {
 	const double slack = (double)population->slack_bytes;
 	const double total = (double)population->low[c->class].objects;
@@ -57,7 +57,8 @@ void sp_adjust_init(struct sp_population *population)
 		is_alone[s->number] = s->objects_alone;
 	}
 	for (uint32_t i = 0; i < population->all.n_classes; i++) {
-		const struct sp_tally_class *c = &population->all.classes[i];
+		const struct sp_class_sums_class *c =
+			&population->all.classes[i];
 		const uint8_t number = population->stratum[c->class];
 		const struct sp_acc *acc = &c->acc;
 
@@ -94,7 +95,7 @@ void sp_adjust(const struct sp_estimation *how, uint32_t class,
 }
 
 struct sp_acc sp_adjusted(const struct sp_estimation *how,
-			  const struct sp_tally *tally)
+			  const struct sp_class_sums *tally)
 {
 	struct sp_acc sum;
 

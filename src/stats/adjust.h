@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_ADJUST_H
-#define SP_STATS_ADJUST_H
+#pragma once
 
 #include "stats/estimate.h"
 
@@ -27,6 +26,4 @@ void sp_adjust(const struct sp_estimation *how, uint32_t class,
 
 /* All samples of a tally; a mean (is_mean) is as it is. */
 struct sp_acc sp_adjusted(const struct sp_estimation *how,
-			  const struct sp_tally *tally);
-
-#endif
+			  const struct sp_class_sums *tally);

@@ -48,7 +48,7 @@ void sp_bounds_add_smallest(struct sp_smallest *best, uint32_t class,
 		sp_smallest_improve(best, z, n, bytes, period_bytes);
 }
 
-static bool has_class(const struct sp_tally *tally, uint32_t class)
+static bool has_class(const struct sp_class_sums *tally, uint32_t class)
 {
 	for (uint32_t i = 0; i < tally->n_classes; i++)
 		if (tally->classes[i].class == class)
@@ -59,7 +59,7 @@ static bool has_class(const struct sp_tally *tally, uint32_t class)
 /* Of all classes but those of the tally, which may be NULL; `bytes` is
  * UINT64_MAX if nothing was allocated in them. */
 static struct sp_smallest smallest_but(const struct sp_population *population,
-				       const struct sp_tally *tally)
+				       const struct sp_class_sums *tally)
 {
 	const uint64_t period = population->all.all.period_bytes;
 	struct sp_smallest best = {.bytes = UINT64_MAX};
@@ -93,7 +93,7 @@ void sp_bounds_init(struct sp_population *population,
 
 /* What was allocated in the classes of the tally. */
 static double objects_of_classes(const struct sp_population *population,
-				 const struct sp_tally *tally)
+				 const struct sp_class_sums *tally)
 {
 	double objects = (double)population->slack_bytes;
 
@@ -106,7 +106,7 @@ static double objects_of_classes(const struct sp_population *population,
 /* (E49) Each class with samples counts as one hit, so that what the others have
  * together is no more than what is unseen behind so many. */
 double sp_bounds_objects(const struct sp_population *population,
-			 const struct sp_tally *tally, double confidence)
+			 const struct sp_class_sums *tally, double confidence)
 {
 	const double r = (double)population->all.all.period_bytes;
 	const double hits = tally->n_classes + 1.;
@@ -123,7 +123,7 @@ double sp_bounds_objects(const struct sp_population *population,
 }
 
 double sp_bounds_objects_value(const struct sp_population *population,
-			       const struct sp_tally *tally, double value)
+			       const struct sp_class_sums *tally, double value)
 {
 	return tally->n_classes == 1
 		       ? fmin(value, objects_of_classes(population, tally))

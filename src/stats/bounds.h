@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_BOUNDS_H
-#define SP_STATS_BOUNDS_H
+#pragma once
 
 #include "stats/estimate.h"
 
@@ -27,8 +26,6 @@ void sp_bounds_add_smallest(struct sp_smallest *best, uint32_t class,
  * value, which is cut at the total of its class if it has one only.  Not before
  * most_objects is known. */
 double sp_bounds_objects(const struct sp_population *population,
-			 const struct sp_tally *tally, double confidence);
+			 const struct sp_class_sums *tally, double confidence);
 double sp_bounds_objects_value(const struct sp_population *population,
-			       const struct sp_tally *tally, double value);
-
-#endif
+			       const struct sp_class_sums *tally, double value);

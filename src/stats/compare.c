@@ -15,7 +15,7 @@
 
 #include "stats/special.h"
 
-static double square(double x)
+static double square_of(double x)
 {
 	return x * x;
 }
@@ -63,7 +63,7 @@ void sp_runs_exact(struct sp_runs *ret, const double *values, size_t n)
 	for (size_t i = 0; i < n; i++)
 		sum += values[i];
 	for (size_t i = 0; i < n; i++) {
-		squares += square(values[i] - sum / (double)n);
+		squares += square_of(values[i] - sum / (double)n);
 		add_log(&logs, values[i]);
 	}
 	set_values(ret, sum, squares, n);
@@ -91,12 +91,13 @@ void sp_runs_estimated(struct sp_runs *ret, const struct sp_interval *runs,
 	for (size_t i = 0; i < n; i++)
 		sum += runs[i].value;
 	for (size_t i = 0; i < n; i++) {
-		squares += square(runs[i].value - sum / count);
+		squares += square_of(runs[i].value - sum / count);
 		add_log(&logs, runs[i].value);
-		below += square(runs[i].value - runs[i].lo);
-		above += square(runs[i].hi - runs[i].value);
+		below += square_of(runs[i].value - runs[i].lo);
+		above += square_of(runs[i].hi - runs[i].value);
 		if (level > 0)
-			widths += square((runs[i].hi - runs[i].lo) / (2 * t));
+			widths +=
+				square_of((runs[i].hi - runs[i].lo) / (2 * t));
 	}
 	set_values(ret, sum, squares, n);
 	ret->log_var = log_variance(&logs);
@@ -124,8 +125,8 @@ void sp_runs_sampled(struct sp_runs *ret, const struct sp_acc *runs, size_t n,
 		sp_acc_merge(&ret->acc, &runs[i]);
 	}
 	for (size_t i = 0; i < n; i++) {
-		squares +=
-			square(acc_value(&runs[i], is_count) - sum / (double)n);
+		squares += square_of(acc_value(&runs[i], is_count) -
+				     sum / (double)n);
 		add_log(&logs, acc_value(&runs[i], is_count));
 	}
 	set_values(ret, sum, squares, n);
@@ -178,7 +179,7 @@ size_t sp_runs_freedom(const struct sp_runs *old, const struct sp_runs *new)
 /* Of one run of that side, sampling and the program's usual noise together. */
 static double expected_variance(const struct sp_runs *runs, double spread)
 {
-	return runs->noise + spread * square(runs->mean);
+	return runs->noise + spread * square_of(runs->mean);
 }
 
 /* The variance between runs over the expected one: of both sides, each by its
@@ -221,9 +222,9 @@ static struct distances both_ways(double half)
  */
 #define SINGLE_FREEDOM 0.45
 
-static struct distances between(const struct sp_runs *old,
-				const struct sp_runs *new, double factor,
-				double confidence)
+static struct distances distances_between(const struct sp_runs *old,
+					  const struct sp_runs *new,
+					  double factor, double confidence)
 {
 	const bool is_single = old->n == 1 || new->n == 1;
 	const struct sp_runs *many = new->n > 1 ? new : old;
@@ -232,15 +233,16 @@ static struct distances between(const struct sp_runs *old,
 	const double least = is_single ? fmax(old->noise, new->noise) : 0;
 	const double var_old = fmax(old->n > 1 ? old->var : new->var, least);
 	const double var_new = fmax(new->n > 1 ? new->var : old->var, least);
-	const double a = square(factor) * var_old / (double)old->n;
+	const double a = square_of(factor) * var_old / (double)old->n;
 	const double b = var_new / (double)new->n;
 	double freedom = (double)sp_runs_freedom(old, new), half, t, ratio;
 
 	if (!(freedom > 0) || !(a + b > 0))
 		return both_ways(0);
 	if (!is_single) {
-		freedom = square(a + b) / (square(a) / (double)(old->n - 1) +
-					   square(b) / (double)(new->n - 1));
+		freedom = square_of(a + b) /
+			  (square_of(a) / (double)(old->n - 1) +
+			   square_of(b) / (double)(new->n - 1));
 		return both_ways(student_quantile(confidence, freedom) *
 				 sqrt(a + b));
 	}
@@ -262,7 +264,7 @@ static double half_moderated(const struct sp_runs *old,
 {
 	const double d = (double)sp_runs_freedom(old, new);
 	const double var =
-		square(factor) * expected_variance(old, noise->spread) /
+		square_of(factor) * expected_variance(old, noise->spread) /
 			(double)old->n +
 		expected_variance(new, noise->spread) / (double)new->n;
 	double ratio = noise->ratio;
@@ -295,17 +297,17 @@ struct sp_interval sp_contrast(const struct sp_runs *old,
 	const struct distances runs =
 		is_moderated ? both_ways(half_moderated(old, new, factor, noise,
 							confidence))
-			     : between(old, new, factor, confidence);
+			     : distances_between(old, new, factor, confidence);
 
 	return (struct sp_interval){d, d - fmax(below, runs.below),
 				    d + fmax(above, runs.above)};
 }
 
 /* (E29) The contrasts of an allowance: beyond it if both are positive. */
-static void contrasts(const struct sp_runs *old, const struct sp_runs *new,
-		      const struct sp_allowance *allowance, bool is_down,
-		      const struct sp_run_noise *noise, double confidence,
-		      struct sp_interval ret[2])
+static void contrast_runs(const struct sp_runs *old, const struct sp_runs *new,
+			  const struct sp_allowance *allowance, bool is_down,
+			  const struct sp_run_noise *noise, double confidence,
+			  struct sp_interval ret[2])
 {
 	const double factors[] = {
 		is_down ? 1 - allowance->growth : 1 + allowance->growth, 1};
@@ -323,15 +325,15 @@ static void contrasts(const struct sp_runs *old, const struct sp_runs *new,
 	}
 }
 
-static enum sp_change change(const struct sp_runs *old,
-			     const struct sp_runs *new,
-			     const struct sp_allowance *allowance, bool is_down,
-			     const struct sp_run_noise *noise,
-			     double confidence)
+static enum sp_change change_of(const struct sp_runs *old,
+				const struct sp_runs *new,
+				const struct sp_allowance *allowance,
+				bool is_down, const struct sp_run_noise *noise,
+				double confidence)
 {
 	struct sp_interval c[2];
 
-	contrasts(old, new, allowance, is_down, noise, confidence, c);
+	contrast_runs(old, new, allowance, is_down, noise, confidence, c);
 	if (c[0].lo > 0 && c[1].lo > 0)
 		return SP_CHANGE_BEYOND;
 	return c[0].hi <= 0 || c[1].hi <= 0 ? SP_CHANGE_WITHIN
@@ -343,7 +345,7 @@ enum sp_change sp_change_up(const struct sp_runs *old,
 			    const struct sp_allowance *allowance,
 			    const struct sp_run_noise *noise, double confidence)
 {
-	return change(old, new, allowance, false, noise, confidence);
+	return change_of(old, new, allowance, false, noise, confidence);
 }
 
 enum sp_change sp_change_down(const struct sp_runs *old,
@@ -352,7 +354,7 @@ enum sp_change sp_change_down(const struct sp_runs *old,
 			      const struct sp_run_noise *noise,
 			      double confidence)
 {
-	return change(old, new, allowance, true, noise, confidence);
+	return change_of(old, new, allowance, true, noise, confidence);
 }
 
 bool sp_change_is_beyond(const struct sp_runs *old, const struct sp_runs *new,
@@ -361,7 +363,7 @@ bool sp_change_is_beyond(const struct sp_runs *old, const struct sp_runs *new,
 {
 	struct sp_interval c[2];
 
-	contrasts(old, new, allowance, is_down, noise, 1 - 2 * p, c);
+	contrast_runs(old, new, allowance, is_down, noise, 1 - 2 * p, c);
 	return c[0].lo > 0 && c[1].lo > 0;
 }
 
@@ -392,7 +394,7 @@ double sp_change_p(const struct sp_runs *old, const struct sp_runs *new,
 	return exp(hi);
 }
 
-static int ascending(const void *a, const void *b)
+static int ascending_values(const void *a, const void *b)
 {
 	const double *pa = a, *pb = b;
 
@@ -409,7 +411,7 @@ int sp_false_discovery(const double *p, size_t n, double rate, double *ret)
 	*ret = -1;
 	if (n)
 		memcpy(sorted, p, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), ascending);
+	qsort(sorted, n, sizeof(*sorted), ascending_values);
 	for (size_t i = 0; i < n; i++)
 		if (sorted[i] <= rate * (double)(i + 1) / (double)n)
 			*ret = sorted[i];
@@ -429,7 +431,7 @@ double sp_relative_variance(const struct sp_runs *runs,
 	if (noise && noise->freedom > 0)
 		var = fmax(noise->ratio, 1) *
 		      expected_variance(runs, noise->spread);
-	return fmax(var, runs->var) / (double)runs->n / square(runs->mean);
+	return fmax(var, runs->var) / (double)runs->n / square_of(runs->mean);
 }
 
 /* (E32) */
@@ -459,5 +461,5 @@ double sp_variance_needed(double allowed, double confidence, double power)
 	const double t = normal_two_sided(confidence) +
 			 sp_special_normal_quantile(power);
 
-	return square(log1p(allowed) / t) / 2;
+	return square_of(log1p(allowed) / t) / 2;
 }

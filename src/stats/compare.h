@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_COMPARE_H
-#define SP_STATS_COMPARE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -147,5 +146,3 @@ double sp_variance_needed(double allowed, double confidence, double power);
  * if the mean is 0.  `noise`: see sp_contrast(). */
 double sp_relative_variance(const struct sp_runs *runs,
 			    const struct sp_run_noise *noise);
-
-#endif

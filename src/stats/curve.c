@@ -9,10 +9,11 @@
 
 static void find_next(struct sp_curve *curve)
 {
-	curve->next_ns = curve->n < curve->n_points
-				 ? sp_timeline_place(0, curve->duration_ns,
-						     curve->n, curve->n_points)
-				 : SP_NEVER;
+	curve->next_ns =
+		curve->n < curve->n_points
+			? sp_timeline_place(curve->from_ns, curve->to_ns,
+					    curve->n, curve->n_points)
+			: SP_NEVER;
 }
 
 int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
@@ -21,7 +22,10 @@ int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
 	*curve = (struct sp_curve){
 		.points = calloc(n_points + 1, sizeof(*curve->points)),
 		.n_points = n_points,
-		.duration_ns = profile->duration_ns,
+		.from_ns = profile->window_ns,
+		.to_ns = profile->duration_ns > profile->window_ns
+				 ? profile->duration_ns
+				 : profile->window_ns,
 		.period_bytes = profile->period_bytes,
 	};
 	find_next(curve);
@@ -32,9 +36,9 @@ int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
 		  uint64_t time_ns)
 {
 	while (time_ns > curve->next_ns) {
-		struct sp_tally *point = &curve->points[curve->n++];
+		struct sp_class_sums *point = &curve->points[curve->n++];
 
-		sp_tally_init(point, curve->period_bytes);
+		sp_class_sums_init(point, curve->period_bytes);
 		if (sp_peak_walk_alive(walk, point) < 0)
 			return -ENOMEM;
 		find_next(curve);
@@ -44,13 +48,13 @@ int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
 
 int sp_curve_give(const struct sp_curve *curve, struct sp_profile *p)
 {
-	struct sp_tally *points = sp_blocks_copy(&p->storage, curve->points,
-						 curve->n * sizeof(*points));
+	struct sp_class_sums *points = sp_blocks_copy(
+		&p->storage, curve->points, curve->n * sizeof(*points));
 
 	if (!points)
 		return -ENOMEM;
 	for (size_t i = 0; i < curve->n; i++) {
-		struct sp_tally *point = &points[i];
+		struct sp_class_sums *point = &points[i];
 
 		if (!point->n_classes)
 			continue;
@@ -68,6 +72,6 @@ int sp_curve_give(const struct sp_curve *curve, struct sp_profile *p)
 void sp_curve_done(struct sp_curve *curve)
 {
 	for (size_t i = 0; curve->points && i < curve->n; i++)
-		sp_tally_free(&curve->points[i]);
+		sp_class_sums_free(&curve->points[i]);
 	free(curve->points);
 }

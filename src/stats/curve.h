@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_CURVE_H
-#define SP_STATS_CURVE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "model/profile.h"
 #include "stats/peak.h"
-#include "stats/tally.h"
+#include "stats/size_class_sums.h"
 
-/* What is alive at the points of a plan, while a profile is folded. */
+/* What is alive at the points of a timeline, while a file is read. */
 struct sp_curve {
-	struct sp_tally *points;
-	size_t n;         /* of them that are over */
-	size_t n_points;  /* of the plan */
-	uint64_t next_ns; /* the next one; SP_NEVER: there is none */
-	uint64_t duration_ns;
+	struct sp_class_sums *points;
+	size_t n;                /* of them that are over */
+	size_t n_points;         /* of the plan */
+	uint64_t next_ns;        /* the next one; SP_NEVER: there is none */
+	uint64_t from_ns, to_ns; /* the first and the last */
 	uint64_t period_bytes;
 };
 
@@ -32,5 +31,3 @@ int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
 int sp_curve_give(const struct sp_curve *curve, struct sp_profile *profile);
 
 void sp_curve_done(struct sp_curve *curve);
-
-#endif

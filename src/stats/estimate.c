@@ -9,7 +9,7 @@
 #include "base/saturate.h"
 #include "stats/adjust.h"
 #include "stats/bounds.h"
-#include "stats/named.h"
+#include "stats/other_estimators.h"
 
 static const struct {
 	const char *name;
@@ -163,19 +163,20 @@ static void choose_strata(struct sp_population *population,
 			population->stratum[i] = n++;
 }
 
-static int add_all(struct sp_tally *all, const struct sp_profile *profile)
+static int add_all(struct sp_class_sums *all, const struct sp_profile *profile)
 {
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sp_sample *s = &profile->samples[i];
 
 		if (!sp_sample_is_survivor(profile, s) &&
-		    sp_tally_add(all, &profile->law, s->size_bytes,
-				 s->offset_bytes, s->period_bytes) < 0)
+		    sp_class_sums_add(all, &profile->law, s->size_bytes,
+				      s->offset_bytes, s->period_bytes) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < profile->n_groups; i++)
-		if (sp_tally_add_group(all, &profile->law,
-				       &profile->groups[i]) < 0)
+		if (!sp_sample_is_survivor(profile, &profile->groups[i].one) &&
+		    sp_class_sums_add_group(all, &profile->law,
+					    &profile->groups[i]) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -189,9 +190,9 @@ int sp_population_init(struct sp_population *population,
 	};
 	population->has_totals = !population->why_without;
 	memcpy(population->low, profile->classes, sizeof(population->low));
-	sp_tally_init(&population->all, profile->period_bytes);
+	sp_class_sums_init(&population->all, profile->period_bytes);
 	if (add_all(&population->all, profile) < 0) {
-		sp_tally_free(&population->all);
+		sp_class_sums_free(&population->all);
 		return -ENOMEM;
 	}
 	sp_bounds_init(population, profile);
@@ -202,10 +203,10 @@ int sp_population_init(struct sp_population *population,
 
 void sp_population_free(struct sp_population *population)
 {
-	sp_tally_free(&population->all);
+	sp_class_sums_free(&population->all);
 }
 
-static const struct sp_acc *class_acc(const struct sp_tally *tally,
+static const struct sp_acc *class_acc(const struct sp_class_sums *tally,
 				      uint32_t class, uint32_t *at)
 {
 	while (*at < tally->n_classes && tally->classes[*at].class < class)
@@ -271,7 +272,7 @@ static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
  * first: there the subset has nothing to be estimated from (E17).
  */
 uint32_t sp_population_strata(const struct sp_population *population,
-			      const struct sp_tally *tally,
+			      const struct sp_class_sums *tally,
 			      struct sp_stratum *strata)
 {
 	const uint64_t period = population->all.all.period_bytes;
@@ -307,8 +308,8 @@ uint32_t sp_population_strata(const struct sp_population *population,
 
 /* The totals, if the method and the profile have them, and if there is anything
  * that they do not know by the samples. */
-static const struct sp_population *totals(const struct sp_estimation *how,
-					  const struct sp_tally *tally)
+static const struct sp_population *class_totals(
+	const struct sp_estimation *how, const struct sp_class_sums *tally)
 {
 	if (how->method != SP_METHOD_P3T || tally->is_mean ||
 	    !how->population || !how->population->has_totals ||
@@ -383,8 +384,9 @@ static double hits_of(const struct row *row)
 	return each / (double)acc->period_bytes;
 }
 
-static struct sp_interval shown(struct sp_interval i, const struct row *row,
-				double confidence)
+static struct sp_interval shown_interval(struct sp_interval i,
+					 const struct row *row,
+					 double confidence)
 {
 	if (!row->acc->samples || row->acc->period_bytes == 1)
 		return i;
@@ -408,7 +410,7 @@ static double at_most(const struct sp_estimation *how, bool of_objects)
 			  : how->population->most_bytes;
 }
 
-static struct sp_interval cut(struct sp_interval i, double most)
+static struct sp_interval cut_interval(struct sp_interval i, double most)
 {
 	return (struct sp_interval){fmin(i.value, most), fmin(i.lo, most),
 				    fmin(i.hi, most)};
@@ -420,26 +422,26 @@ static struct sp_interval bytes_by_name(enum sp_method method,
 {
 	switch (method) {
 	case SP_METHOD_WEIGHTED:
-		return sp_named_weighted(acc, confidence);
+		return sp_other_weighted(acc, confidence);
 	case SP_METHOD_NEGBINOM:
-		return sp_named_negbinom(acc, SP_COMPENSATE_END, confidence);
+		return sp_other_negbinom(acc, SP_COMPENSATE_END, confidence);
 	case SP_METHOD_NEGBINOM_AS_WRITTEN:
-		return sp_named_negbinom(acc, SP_COMPENSATE_NONE, confidence);
+		return sp_other_negbinom(acc, SP_COMPENSATE_NONE, confidence);
 	case SP_METHOD_NEGBINOM_BOTH:
-		return sp_named_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
+		return sp_other_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
 	case SP_METHOD_CAMP_PAULSON:
-		return sp_named_camp_paulson(acc, confidence);
+		return sp_other_camp_paulson(acc, confidence);
 	case SP_METHOD_HEAPPROFD:
-		return sp_named_heapprofd(acc, confidence);
+		return sp_other_heapprofd(acc, confidence);
 	default:
 		return sp_estimate_bytes_p3(acc, confidence);
 	}
 }
 
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
-				     const struct sp_tally *tally)
+				     const struct sp_class_sums *tally)
 {
-	const struct sp_population *population = totals(how, tally);
+	const struct sp_population *population = class_totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 	struct row row = {.acc = &tally->all, .lower = lower_bytes};
 	struct sp_interval i;
@@ -447,19 +449,19 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 	if (!population) {
 		i = bytes_by_name(how->method, row.acc, how->confidence);
 		if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
-			i = shown(i, &row, how->confidence);
-		return cut(i, at_most(how, false));
+			i = shown_interval(i, &row, how->confidence);
+		return cut_interval(i, at_most(how, false));
 	}
 	row.strata = strata;
 	row.n = sp_population_strata(population, tally, strata);
 	row.slack_bytes = (double)population->slack_bytes;
 	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
-	return shown(i, &row, how->confidence);
+	return shown_interval(i, &row, how->confidence);
 }
 
 /* (E49) of a row with samples, if totals are known. */
-static const struct sp_population *bounds(const struct sp_estimation *how,
-					  const struct sp_tally *tally)
+static const struct sp_population *class_bounds(
+	const struct sp_estimation *how, const struct sp_class_sums *tally)
 {
 	if (isinf(at_most(how, true)) || !tally->all.samples ||
 	    how->population->all.all.period_bytes == 1)
@@ -468,9 +470,9 @@ static const struct sp_population *bounds(const struct sp_estimation *how,
 }
 
 static double bound_value(const struct sp_estimation *how,
-			  const struct sp_tally *tally, double value)
+			  const struct sp_class_sums *tally, double value)
 {
-	const struct sp_population *population = bounds(how, tally);
+	const struct sp_population *population = class_bounds(how, tally);
 
 	if (population)
 		value = sp_bounds_objects_value(population, tally, value);
@@ -478,23 +480,23 @@ static double bound_value(const struct sp_estimation *how,
 }
 
 static struct sp_interval bound_objects(const struct sp_estimation *how,
-					const struct sp_tally *tally,
+					const struct sp_class_sums *tally,
 					struct sp_interval i)
 {
-	const struct sp_population *population = bounds(how, tally);
+	const struct sp_population *population = class_bounds(how, tally);
 
 	if (population)
 		i.hi = fmin(i.hi, sp_bounds_objects(population, tally,
 						    how->confidence));
-	return cut(sp_interval_around(bound_value(how, tally, i.value), i.lo,
-				      i.hi),
-		   at_most(how, true));
+	return cut_interval(sp_interval_around(bound_value(how, tally, i.value),
+					       i.lo, i.hi),
+			    at_most(how, true));
 }
 
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
-				       const struct sp_tally *tally)
+				       const struct sp_class_sums *tally)
 {
-	const struct sp_population *population = totals(how, tally);
+	const struct sp_population *population = class_totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 	struct sp_acc acc = tally->all;
 	struct row row = {.acc = &acc, .lower = lower_objects};
@@ -513,13 +515,14 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 		i = sp_estimate_objects_p3(row.acc, smallest_of(how),
 					   how->confidence);
 	}
-	return bound_objects(how, tally, shown(i, &row, how->confidence));
+	return bound_objects(how, tally,
+			     shown_interval(i, &row, how->confidence));
 }
 
 double sp_estimate_bytes_value(const struct sp_estimation *how,
-			       const struct sp_tally *tally)
+			       const struct sp_class_sums *tally)
 {
-	const struct sp_population *population = totals(how, tally);
+	const struct sp_population *population = class_totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 
 	if (population)
@@ -532,9 +535,9 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 }
 
 double sp_estimate_objects_value(const struct sp_estimation *how,
-				 const struct sp_tally *tally)
+				 const struct sp_class_sums *tally)
 {
-	const struct sp_population *population = totals(how, tally);
+	const struct sp_population *population = class_totals(how, tally);
 	struct sp_stratum strata[SP_STRATA_MAX];
 	double value = tally->all.est_count;
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_ESTIMATE_H
-#define SP_STATS_ESTIMATE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "model/profile.h"
 #include "stats/strata.h"
-#include "stats/tally.h"
+#include "stats/size_class_sums.h"
 
 /*
  * From the tally of a set of samples to an estimate with an interval, by the
@@ -43,7 +42,7 @@ struct sp_gain {
 
 /* All samples of a profile, against which subsets are held. */
 struct sp_population {
-	struct sp_tally all;
+	struct sp_class_sums all;
 	bool has_totals;         /* class totals are there and can be used */
 	const char *why_without; /* if not: one clause for people */
 	/* What was allocated in each class lies between `low` and `low` plus
@@ -72,7 +71,7 @@ void sp_population_free(struct sp_population *population);
  * others, those as one; `strata` has room for SP_STRATA_MAX.  Returns how many.
  */
 uint32_t sp_population_strata(const struct sp_population *population,
-			      const struct sp_tally *tally,
+			      const struct sp_class_sums *tally,
 			      struct sp_stratum *strata);
 
 struct sp_estimation {
@@ -87,14 +86,12 @@ struct sp_estimation {
  * lo <= value <= hi.  Methods that know no interval for objects use P3's.
  */
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
-				     const struct sp_tally *tally);
+				     const struct sp_class_sums *tally);
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
-				       const struct sp_tally *tally);
+				       const struct sp_class_sums *tally);
 
 /* Their values, to the bit, at a fraction of the time. */
 double sp_estimate_bytes_value(const struct sp_estimation *how,
-			       const struct sp_tally *tally);
+			       const struct sp_class_sums *tally);
 double sp_estimate_objects_value(const struct sp_estimation *how,
-				 const struct sp_tally *tally);
-
-#endif
+				 const struct sp_class_sums *tally);

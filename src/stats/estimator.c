@@ -36,8 +36,8 @@ double sp_inclusion_probability(uint64_t size_bytes, uint64_t period_bytes)
 }
 
 /* x = z / R of an object that is left to chance (E15). */
-static double exposure(const struct sp_law_used *law, uint64_t size_bytes,
-		       uint64_t period_bytes)
+static double object_exposure(const struct sp_law_used *law,
+			      uint64_t size_bytes, uint64_t period_bytes)
 {
 	const double z = (double)size_bytes, r = (double)period_bytes;
 
@@ -98,7 +98,8 @@ void sp_acc_add_many(struct sp_acc *acc, const struct sp_law_used *law,
 	} else {
 		sp_sat_add(&acc->tail_bytes, tail_bytes);
 		add_chance(acc, (double)size_bytes,
-			   exposure(law, size_bytes, period_bytes), (double)n);
+			   object_exposure(law, size_bytes, period_bytes),
+			   (double)n);
 	}
 	widen_periods(acc, period_bytes, period_bytes);
 }

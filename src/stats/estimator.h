@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_ESTIMATOR_H
-#define SP_STATS_ESTIMATOR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -166,5 +165,3 @@ struct sp_interval sp_estimate_share(const struct sp_acc *acc,
 /* The confidence at which each of n intervals has to be taken so that all of
  * them together are right with `confidence` (E19); n = 0 is as 1. */
 double sp_confidence_of_each(double confidence, uint64_t n);
-
-#endif

@@ -71,7 +71,7 @@ static size_t collect_lives(const struct sp_profile *profile,
 		};
 	}
 	for (size_t i = 0; i < profile->n_groups; i++) {
-		const struct sp_group *g = &profile->groups[i];
+		const struct sp_sample_group *g = &profile->groups[i];
 		const uint32_t row = row_of_stack[g->one.stack];
 
 		if (row >= n_rows ||

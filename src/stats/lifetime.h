@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_LIFETIME_H
-#define SP_STATS_LIFETIME_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +25,8 @@ struct sp_lifetime {
 };
 
 /*
- * Of a folded profile, which has to be one with lifetimes, the quantiles are
- * within 1/128 of those of the same profile with every sample.
+ * Groups have to be of a plan with lifetimes: quantiles are within 1/128 of
+ * those of the same profile with every sample.
  *
  * One result for each row; row_of_stack[i] is the row of profile->stacks[i],
  * UINT32_MAX for none.  `selection` chooses by birth, size and thread.  0 and
@@ -37,5 +36,3 @@ int sp_lifetimes(const struct sp_profile *profile,
 		 const struct sp_selection *selection,
 		 const uint32_t *row_of_stack, struct sp_lifetime *rows,
 		 size_t n_rows, struct sp_error *err);
-
-#endif

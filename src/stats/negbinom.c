@@ -28,7 +28,8 @@ typedef double cdf_fn(double successes, double p, double k);
  * gallop until the answer is in [lo, hi), then bisect: the result depends on
  * `cdf` only, whatever the start.
  */
-static double below(cdf_fn *cdf, double successes, double p, double prob)
+static double quantile_below(cdf_fn *cdf, double successes, double p,
+			     double prob)
 {
 	const double start =
 		sp_special_gamma_quantile(successes, prob) / -log1p(-p);
@@ -55,10 +56,10 @@ static double below(cdf_fn *cdf, double successes, double p, double prob)
 
 double sp_negbinom_below(double successes, double p, double prob)
 {
-	return below(sp_negbinom_cdf, successes, p, prob);
+	return quantile_below(sp_negbinom_cdf, successes, p, prob);
 }
 
 double sp_negbinom_camp_paulson_below(double successes, double p, double prob)
 {
-	return below(sp_negbinom_camp_paulson, successes, p, prob);
+	return quantile_below(sp_negbinom_camp_paulson, successes, p, prob);
 }

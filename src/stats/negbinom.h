@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_NEGBINOM_H
-#define SP_STATS_NEGBINOM_H
+#pragma once
 
 /*
  * The negative binomial law: the number of failures before success number
@@ -26,5 +25,3 @@ double sp_negbinom_camp_paulson(double successes, double p, double k);
 
 /* sp_negbinom_below() with that approximation in place of the probability. */
 double sp_negbinom_camp_paulson_below(double successes, double p, double prob);
-
-#endif

@@ -23,13 +23,9 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/rng.h"
+#include "model/walk.h"
 #include "stats/special.h"
 #include "stats/sums.h"
-
-struct event {
-	uint64_t time_ns;
-	uint64_t what; /* twice the sample's position, + 1 for its birth */
-};
 
 /* Sums that go up and down, of samples that are alive. */
 struct alive {
@@ -86,8 +82,7 @@ struct sp_peak_walk {
 	bool is_rising;
 	struct half half[2];
 	struct sp_peak peak;
-	uint64_t seed; /* of the coins */
-	uint64_t key;  /* random: no file can choose kinds that collide */
+	uint64_t key; /* random: no file can choose kinds that collide */
 	struct kind *kinds;
 	size_t n_kinds, kinds_room;
 	struct sp_index index; /* of kinds */
@@ -139,14 +134,14 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 	return (uint32_t)w->n_kinds++;
 }
 
-static uint64_t coins_of(const struct sp_profile *profile)
+uint64_t sp_peak_coins(const struct sp_profile *profile)
 {
 	uint64_t seed = profile->seed ^ profile->start_unix_ns;
 
 	return sp_splitmix64(&seed);
 }
 
-static unsigned int toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
+unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
 {
 	uint64_t state = coins ^ offset_bytes;
 
@@ -154,19 +149,12 @@ static unsigned int toss(uint64_t coins, uint64_t id, uint64_t offset_bytes)
 	return (unsigned int)(sp_splitmix64(&state) >> 63);
 }
 
-/* Its half by a coin: the same in every report, another in every run, and
- * without regard to when the object was alive. */
-uint32_t sp_peak_walk_object(const struct sp_peak_walk *w, uint32_t kind,
-			     uint64_t id, uint64_t offset_bytes)
-{
-	return kind << 1 | (uint32_t)toss(w->seed, id, offset_bytes);
-}
-
 unsigned int sp_peak_half(const struct sp_profile *profile,
 			  const struct sp_sample *s)
 {
-	return profile->peak ? s->half
-			     : toss(coins_of(profile), s->id, s->offset_bytes);
+	return s->half ? s->half - 1u
+		       : sp_peak_toss(sp_peak_coins(profile), s->id,
+				      s->offset_bytes);
 }
 
 /* ---- the walk ---- */
@@ -387,14 +375,15 @@ void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 	step(w, object, -1);
 }
 
-int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_tally *ret)
+int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_class_sums *ret)
 {
 	for (size_t i = 0; i < w->n_kinds; i++) {
 		const struct kind *kind = &w->kinds[i];
 
 		if (kind->alive &&
-		    sp_tally_add_many(ret, &w->profile->law, kind->size_bytes,
-				      kind->alive, 0, kind->period_bytes) < 0)
+		    sp_class_sums_add_many(ret, &w->profile->law,
+					   kind->size_bytes, kind->alive, 0,
+					   kind->period_bytes) < 0)
 			return -ENOMEM;
 	}
 	return 0;
@@ -455,7 +444,6 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 	w->confidence = confidence;
 	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
 	w->period_bytes = profile->period_bytes;
-	w->seed = coins_of(profile);
 	w->key = sp_index_key(w);
 	return w;
 }
@@ -469,69 +457,52 @@ void sp_peak_walk_destroy(struct sp_peak_walk *w)
 	free(w);
 }
 
-/* ---- events ---- */
+/* ---- samples in memory ---- */
 
-/* Frees before births: an address that one nanosecond frees and gives out again
- * was not there twice. */
-static int compare_events(const void *a, const void *b)
+struct births {
+	const struct sp_profile *profile;
+	const struct sp_selection *selection;
+	struct sp_peak_walk *walk;
+	uint64_t coins;
+};
+
+static bool has_birth(const void *arg, const struct sp_sample *s)
 {
-	const struct event *x = a, *y = b;
+	const struct births *b = arg;
 
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if ((x->what & 1) != (y->what & 1))
-		return x->what & 1 ? 1 : -1;
-	return x->what < y->what ? -1 : x->what > y->what;
+	return sp_sample_gone_ns(b->profile, s) > s->born_ns &&
+	       sp_selection_has(b->selection, b->profile, s);
 }
 
-/* Of objects that were alive at some moment. */
-static size_t collect_events(const struct sp_profile *profile,
-			     const struct sp_selection *births,
-			     struct event *events)
+static int take_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
 {
-	size_t n = 0;
+	const struct births *b = arg;
+	const uint64_t gone_ns = sp_sample_gone_ns(b->profile, s);
+	const uint32_t kind =
+		sp_peak_walk_kind(b->walk, s->size_bytes, s->period_bytes);
+	const uint32_t object =
+		kind << 1 | sp_peak_toss(b->coins, s->id, s->offset_bytes);
 
-	for (size_t i = 0; i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
-		const uint64_t gone_ns = sp_sample_gone_ns(profile, s);
-
-		if (gone_ns <= s->born_ns ||
-		    !sp_selection_has(births, profile, s))
-			continue;
-		events[n++] = (struct event){s->born_ns, 2 * i + 1};
-		if (gone_ns != SP_NEVER)
-			events[n++] = (struct event){gone_ns, 2 * i};
-	}
-	qsort(events, n, sizeof(*events), compare_events);
-	return n;
-}
-
-static int walk_over(struct sp_peak_walk *w, const struct event *events,
-		     size_t n)
-{
-	const struct sp_sample *samples = w->profile->samples;
-
-	for (size_t e = 0; e < n; e++) {
-		const uint64_t r = samples[events[e].what >> 1].period_bytes;
-
-		if (r > w->period_bytes)
-			w->period_bytes = r;
-	}
-	for (size_t e = 0; e < n; e++) {
-		const struct sp_sample *s = &samples[events[e].what >> 1];
-		const uint32_t kind =
-			sp_peak_walk_kind(w, s->size_bytes, s->period_bytes);
-		uint32_t object;
-
-		if (kind == UINT32_MAX)
-			return -ENOMEM;
-		object = sp_peak_walk_object(w, kind, s->id, s->offset_bytes);
-		if (events[e].what & 1)
-			sp_peak_walk_birth(w, object, events[e].time_ns);
-		else
-			sp_peak_walk_free(w, object, events[e].time_ns);
-	}
+	if (kind == UINT32_MAX)
+		return -ENOMEM;
+	if (event == SP_SAMPLE_BORN)
+		sp_peak_walk_birth(b->walk, object, s->born_ns);
+	else if (gone_ns != SP_NEVER)
+		sp_peak_walk_free(b->walk, object, gone_ns);
 	return 0;
+}
+
+static int walk_over(struct sp_peak_walk *w, const struct sp_profile *p,
+		     const struct sp_selection *selection)
+{
+	struct births births = {p, selection, w, sp_peak_coins(p)};
+
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].period_bytes > w->period_bytes &&
+		    has_birth(&births, &p->samples[i]))
+			w->period_bytes = p->samples[i].period_bytes;
+	return sp_samples_walk(p, has_birth, &births, take_event, &births);
 }
 
 int sp_peak(const struct sp_profile *profile,
@@ -540,8 +511,6 @@ int sp_peak(const struct sp_profile *profile,
 {
 	struct sp_selection births = *selection;
 	struct sp_peak_walk *w;
-	struct event *events;
-	size_t n;
 	int r;
 
 	if (profile->peak) {
@@ -551,16 +520,10 @@ int sp_peak(const struct sp_profile *profile,
 	births.view = SP_VIEW_ALLOC;
 	births.has_survivors = true;
 	w = sp_peak_walk_new(profile, confidence);
-	events = calloc(profile->n_samples + 1, 2 * sizeof(*events));
-	r = w && events ? 0 : -ENOMEM;
-	if (r >= 0) {
-		n = collect_events(profile, &births, events);
-		r = walk_over(w, events, n);
-	}
+	r = w ? walk_over(w, profile, &births) : -ENOMEM;
 	if (r >= 0)
 		sp_peak_walk_end(w, ret);
 	sp_peak_walk_destroy(w);
-	free(events);
 	return r < 0 ? sp_error_set(err, r, profile->path,
 				    "not enough memory for the peak of %zu "
 				    "samples",

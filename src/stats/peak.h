@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_PEAK_H
-#define SP_STATS_PEAK_H
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -49,8 +48,15 @@ static inline void sp_peak_raise(struct sp_peak *peak, double end_bytes)
 	peak->chosen_ns[0] = peak->chosen_ns[1] = SP_NEVER;
 }
 
-/* The half, 0 or 1, that a sample of the profile is in.  Of a folded profile it
- * is known if there were cuts in its plan. */
+/* Halves are chosen by coins: the same in every report, another in every run,
+ * and without regard to when an object was alive. */
+uint64_t sp_peak_coins(const struct sp_profile *profile);
+
+/* The half, 0 or 1, of a sample with that id and offset. */
+unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes);
+
+/* That of a sample of the profile, or of one that stands for a group if the
+ * plan had cuts. */
 unsigned int sp_peak_half(const struct sp_profile *profile,
 			  const struct sp_sample *sample);
 
@@ -69,10 +75,7 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 uint32_t sp_peak_walk_kind(struct sp_peak_walk *walk, uint64_t size_bytes,
 			   uint64_t period_bytes);
 
-/* What a birth and its free are told of a sampled object of that kind. */
-uint32_t sp_peak_walk_object(const struct sp_peak_walk *walk, uint32_t kind,
-			     uint64_t id, uint64_t offset_bytes);
-
+/* `object` is twice the kind, + 1 if it is in half 1. */
 void sp_peak_walk_birth(struct sp_peak_walk *walk, uint32_t object,
 			uint64_t time_ns);
 void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,
@@ -80,9 +83,8 @@ void sp_peak_walk_free(struct sp_peak_walk *walk, uint32_t object,
 
 /* Add up what is alive now, by kinds; *ret was initialised.  Where bytes were
  * hit is not known (tail_bytes).  0 or -ENOMEM. */
-int sp_peak_walk_alive(const struct sp_peak_walk *walk, struct sp_tally *ret);
+int sp_peak_walk_alive(const struct sp_peak_walk *walk,
+		       struct sp_class_sums *ret);
 
 void sp_peak_walk_end(struct sp_peak_walk *walk, struct sp_peak *ret);
 void sp_peak_walk_destroy(struct sp_peak_walk *walk);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_PERCENTILE_H
-#define SP_STATS_PERCENTILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ struct sp_value_group {
  */
 struct sp_interval sp_percentile(const struct sp_value_group *groups, size_t n,
 				 double share, double confidence);
-
-#endif

@@ -5,7 +5,7 @@
 #include "stats/compare.h"
 #include "stats/special.h"
 
-static double square(double x)
+static double square_of(double x)
 {
 	return x * x;
 }
@@ -68,7 +68,7 @@ static double trigamma_inverse(double y)
 /* Squared mean over the sampling variance: how many samples it is like. */
 static double samples_like(const struct sp_run_pair *row)
 {
-	return (square(row->old->mean) + square(row->new->mean)) /
+	return (square_of(row->old->mean) + square_of(row->new->mean)) /
 	       (row->old->noise + row->new->noise);
 }
 
@@ -84,7 +84,7 @@ static double fit_spread(const struct sp_run_pair *rows, size_t n)
 
 		for (size_t i = 0; i < n; i++) {
 			const double s = samples_like(&rows[i]);
-			const double weight = s / square(1 + spread * s);
+			const double weight = s / square_of(1 + spread * s);
 			const double ratio = sp_run_variance_ratio(
 				rows[i].old, rows[i].new, 0);
 
@@ -136,7 +136,7 @@ static struct ratios look_at_ratios(const struct sp_run_pair *rows, size_t n,
 static bool are_alike(const struct ratios *r, double half)
 {
 	const double n = (double)r->n, var = trigamma(half);
-	const double error = sqrt((pentagamma(half) + 2 * square(var)) / n);
+	const double error = sqrt((pentagamma(half) + 2 * square_of(var)) / n);
 	const double z = sp_special_normal_quantile(ALIKE_LEVEL);
 	const double each = pow(ALIKE_LEVEL, 1 / n);
 	const double largest =

@@ -67,7 +67,7 @@ static double stirling_rest(double k)
 }
 
 /* k log(k / m) + m - k, which is small where k and m are close. */
-static double deviance(double k, double m)
+static double poisson_deviance(double k, double m)
 {
 	const double d = k - m, v = d / (k + m);
 	double term = 2 * k * v, sum = d * v;
@@ -87,7 +87,8 @@ static double log_poisson(double k, double m, double log_m)
 {
 	if (k < SADDLE_ORDER)
 		return k * log_m - m - lgamma(k + 1);
-	return -stirling_rest(k) - deviance(k, m) - log(2 * M_PI * k) / 2;
+	return -stirling_rest(k) - poisson_deviance(k, m) -
+	       log(2 * M_PI * k) / 2;
 }
 
 /* sum over i of x^i / ((a + 1) ... (a + i)), for x < a + 1. */
@@ -189,7 +190,7 @@ static struct tails beta_tails(double a, double b, double u)
 #define STEPS_MAX      400
 
 /* The u whose lower tail is p, from any start `u` (N1). */
-static double solve(tails_fn *at, double a, double b, double p, double u)
+static double solve_tail(tails_fn *at, double a, double b, double p, double u)
 {
 	const double log_p = log(p);
 	double step = INFINITY;
@@ -243,7 +244,7 @@ double sp_special_gamma_quantile(double a, double p)
 		return 0;
 	if (p >= 1)
 		return INFINITY;
-	return exp(solve(gamma_tails, a, 0, p, log(a)));
+	return exp(solve_tail(gamma_tails, a, 0, p, log(a)));
 }
 
 double sp_special_beta_lower(double a, double b, double x)
@@ -271,6 +272,6 @@ double sp_special_beta_quantile(double a, double b, double p)
 		u = log(a / b) +
 		    sp_special_normal_quantile(p) * sqrt(1 / a + 1 / b);
 	else
-		u = solve(beta_tails, a, b, p, log(a / b));
+		u = solve_tail(beta_tails, a, b, p, log(a / b));
 	return 1 / (1 + exp(-u));
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_SPECIAL_H
-#define SP_STATS_SPECIAL_H
+#pragma once
 
 /*
  * The distribution functions behind the intervals, with libm only.  Shapes are
@@ -26,5 +25,3 @@ double sp_special_beta_lower(double a, double b, double x);
 
 /* x with P(B <= x) = p, for p in [0, 1].  Any shapes: it is bounded in time. */
 double sp_special_beta_quantile(double a, double b, double p);
-
-#endif

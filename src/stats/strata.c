@@ -135,7 +135,7 @@ static struct law law_of_nothing(const struct cell *c, bool is_upper)
  * the variance of s samples too small by 1 - 1/s.  A phantom makes up for that
  * in its own stratum.
  */
-static double freedom(const struct cell *c)
+static double cell_freedom(const struct cell *c)
 {
 	const double s = c->part.chance_samples + c->rest.chance_samples;
 
@@ -201,7 +201,7 @@ static struct law law_of(const struct cell *c, enum phantom phantom,
 	l = b.k2 / t;
 	law = (struct law){
 		.k1 = l * a.k1 + k * (c->unseen - b.k1),
-		.k2 = k * b.k2 * (phantom == NOWHERE ? freedom(c) : 1),
+		.k2 = k * b.k2 * (phantom == NOWHERE ? cell_freedom(c) : 1),
 		.k3 = l * l * l * a.k3 - k * k * k * b.k3,
 		.lattice = l * from_a + k * from_b,
 		.slack_share = k * c->slack,
@@ -284,7 +284,7 @@ static double limit_of(const struct cell *cells, uint32_t n, bool is_upper,
 	       (is_upper ? lattice + all.slack_share + more : -lattice);
 }
 
-static double clamp(double v, double lo, double hi)
+static double clamp_value(double v, double lo, double hi)
 {
 	return fmin(fmax(v, lo), hi);
 }
@@ -337,7 +337,7 @@ static struct amount amount_of(const struct cell *cells, uint32_t n)
 		a.unseen_most += cells[i].unseen;
 		value += value_of(&cells[i], share);
 	}
-	a.unseen = clamp(value, 0, a.unseen_most);
+	a.unseen = clamp_value(value, 0, a.unseen_most);
 	return a;
 }
 
@@ -348,12 +348,12 @@ static double lower_limit(const struct cell *cells, uint32_t n, double prob)
 	if (!a.has_samples)
 		return 0;
 	return a.seen +
-	       clamp(limit_of(cells, n, false, prob), 0, a.unseen_most);
+	       clamp_value(limit_of(cells, n, false, prob), 0, a.unseen_most);
 }
 
 /* (E17) */
-static struct sp_interval estimate(const struct cell *cells, uint32_t n,
-				   double confidence)
+static struct sp_interval estimate_cells(const struct cell *cells, uint32_t n,
+					 double confidence)
 {
 	const double half = (1 - confidence) / 2;
 	const struct amount a = amount_of(cells, n);
@@ -362,8 +362,8 @@ static struct sp_interval estimate(const struct cell *cells, uint32_t n,
 
 	for (uint32_t i = 0; i < n; i++)
 		slack = fmax(slack, cells[i].slack);
-	hi = a.seen + clamp(limit_of(cells, n, true, 1 - half), 0,
-			    a.unseen_most + slack);
+	hi = a.seen + clamp_value(limit_of(cells, n, true, 1 - half), 0,
+				  a.unseen_most + slack);
 	return sp_interval_around(a.seen + a.unseen, lo, hi);
 }
 
@@ -427,7 +427,7 @@ struct sp_interval sp_strata_bytes(const struct sp_stratum *strata, uint32_t n,
 	struct cell cells[SP_STRATA_MAX];
 
 	make_byte_cells(strata, n, slack_bytes, cells);
-	return estimate(cells, n, confidence);
+	return estimate_cells(cells, n, confidence);
 }
 
 struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
@@ -437,7 +437,7 @@ struct sp_interval sp_strata_objects(const struct sp_stratum *strata,
 	struct cell cells[SP_STRATA_MAX];
 
 	make_object_cells(strata, n, slack_bytes, cells);
-	return estimate(cells, n, confidence);
+	return estimate_cells(cells, n, confidence);
 }
 
 double sp_strata_bytes_lower(const struct sp_stratum *strata, uint32_t n,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_STRATA_H
-#define SP_STATS_STRATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,5 +65,3 @@ double sp_strata_bytes_value(const struct sp_stratum *strata, uint32_t n,
 			     double slack_bytes);
 double sp_strata_objects_value(const struct sp_stratum *strata, uint32_t n,
 			       double slack_bytes);
-
-#endif

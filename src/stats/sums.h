@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_SUMS_H
-#define SP_STATS_SUMS_H
+#pragma once
 
 /*
  * Running sums of what samples add to an estimate of bytes
@@ -40,5 +39,3 @@ static inline double sp_sums_value(const struct sp_sums *s, unsigned int which)
 {
 	return s->hi[which / 2][which % 2] + s->lo[which / 2][which % 2];
 }
-
-#endif

@@ -153,7 +153,8 @@ static int add_to_table(struct sp_table *table,
 			const struct sp_sample *s, uint64_t n,
 			uint64_t tail_bytes)
 {
-	struct sp_tally *tallies[3] = {&table->all, &table->stacks[s->stack]};
+	struct sp_class_sums *tallies[3] = {&table->all,
+					    &table->stacks[s->stack]};
 	const struct sp_acc one =
 		sp_selection_terms(selection, profile, s, n, tail_bytes);
 	unsigned int k = 2;
@@ -161,34 +162,34 @@ static int add_to_table(struct sp_table *table,
 	if (s->thread != UINT32_MAX)
 		tallies[k++] = &table->threads[s->thread];
 	for (unsigned int i = 0; i < k; i++)
-		if (sp_tally_add_acc(tallies[i], s->size_bytes, &one) < 0)
+		if (sp_class_sums_add_acc(tallies[i], s->size_bytes, &one) < 0)
 			return -ENOMEM;
 	return 0;
 }
 
-static struct sp_tally *new_tallies(size_t n, uint64_t period_bytes)
+static struct sp_class_sums *new_tallies(size_t n, uint64_t period_bytes)
 {
-	struct sp_tally *tallies = calloc(n ? n : 1, sizeof(*tallies));
+	struct sp_class_sums *tallies = calloc(n ? n : 1, sizeof(*tallies));
 
 	for (size_t i = 0; tallies && i < n; i++)
-		sp_tally_init(&tallies[i], period_bytes);
+		sp_class_sums_init(&tallies[i], period_bytes);
 	return tallies;
 }
 
 /* Twice a mean was summed up. */
 static void halve(struct sp_table *table, const struct sp_profile *profile)
 {
-	sp_tally_halve(&table->all);
+	sp_class_sums_halve(&table->all);
 	for (size_t i = 0; i < profile->n_stacks; i++)
-		sp_tally_halve(&table->stacks[i]);
+		sp_class_sums_halve(&table->stacks[i]);
 	for (size_t i = 0; i < profile->n_thread_infos; i++)
-		sp_tally_halve(&table->threads[i]);
+		sp_class_sums_halve(&table->threads[i]);
 }
 
 static int fill(struct sp_table *table, const struct sp_profile *profile,
 		const struct sp_selection *selection)
 {
-	sp_tally_init(&table->all, profile->period_bytes);
+	sp_class_sums_init(&table->all, profile->period_bytes);
 	table->stacks = new_tallies(profile->n_stacks, profile->period_bytes);
 	table->threads =
 		new_tallies(profile->n_thread_infos, profile->period_bytes);
@@ -203,7 +204,7 @@ static int fill(struct sp_table *table, const struct sp_profile *profile,
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < profile->n_groups; i++) {
-		const struct sp_group *g = &profile->groups[i];
+		const struct sp_sample_group *g = &profile->groups[i];
 
 		if (sp_selection_has(selection, profile, &g->one) &&
 		    add_to_table(table, profile, selection, &g->one, g->samples,
@@ -236,10 +237,10 @@ void sp_table_free(struct sp_table *table, const struct sp_profile *profile)
 	if (!table)
 		return;
 	for (size_t i = 0; table->stacks && i < profile->n_stacks; i++)
-		sp_tally_free(&table->stacks[i]);
+		sp_class_sums_free(&table->stacks[i]);
 	for (size_t i = 0; table->threads && i < profile->n_thread_infos; i++)
-		sp_tally_free(&table->threads[i]);
-	sp_tally_free(&table->all);
+		sp_class_sums_free(&table->threads[i]);
+	sp_class_sums_free(&table->all);
 	free(table->stacks);
 	free(table->threads);
 	free(table);

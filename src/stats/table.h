@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_TABLE_H
-#define SP_STATS_TABLE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "stats/tally.h"
+#include "stats/size_class_sums.h"
 
 /* Which question a report answers. */
 enum sp_view {
@@ -70,9 +69,10 @@ bool sp_sample_is_temporary(const struct sp_sample *sample,
 
 /* The selected samples, summed up. */
 struct sp_table {
-	struct sp_tally all;
-	struct sp_tally *stacks;  /* one for each of profile->stacks */
-	struct sp_tally *threads; /* one for each of profile->thread_infos */
+	struct sp_class_sums all;
+	struct sp_class_sums *stacks; /* one for each of profile->stacks */
+	struct sp_class_sums
+		*threads; /* one for each of profile->thread_infos */
 };
 
 /* 0 and *ret_table, to be freed by the caller, or -ENOMEM and *err. */
@@ -87,5 +87,3 @@ void sp_table_free(struct sp_table *table, const struct sp_profile *profile);
  * sp_analysis) may lack some: see has_survivors. */
 bool *sp_selection_stacks(const struct sp_selection *selection,
 			  const struct sp_profile *profile);
-
-#endif

@@ -51,16 +51,18 @@ static size_t first_point(const struct sp_timeline_point *points, size_t n,
 }
 
 /* To every point in [begin, end). */
-static int add_range(struct sp_tally *tree, size_t n, size_t begin, size_t end,
-		     uint64_t size_bytes, const struct sp_acc *acc)
+static int add_range(struct sp_class_sums *tree, size_t n, size_t begin,
+		     size_t end, uint64_t size_bytes, const struct sp_acc *acc)
 {
 	int r = 0;
 
 	for (begin += n, end += n; !r && begin < end; begin /= 2, end /= 2) {
 		if (begin & 1)
-			r = sp_tally_add_acc(&tree[begin++], size_bytes, acc);
+			r = sp_class_sums_add_acc(&tree[begin++], size_bytes,
+						  acc);
 		if (!r && (end & 1))
-			r = sp_tally_add_acc(&tree[--end], size_bytes, acc);
+			r = sp_class_sums_add_acc(&tree[--end], size_bytes,
+						  acc);
 	}
 	return r;
 }
@@ -68,7 +70,7 @@ static int add_range(struct sp_tally *tree, size_t n, size_t begin, size_t end,
 static int add_samples(const struct sp_profile *profile,
 		       const struct sp_selection *births,
 		       const struct sp_timeline_point *points, size_t n,
-		       struct sp_tally *tree)
+		       struct sp_class_sums *tree)
 {
 	int r = 0;
 
@@ -89,21 +91,21 @@ static int add_samples(const struct sp_profile *profile,
 	return r;
 }
 
-/* What was summed up while the profile was folded. */
+/* What was summed up while the file was read. */
 static int add_curve(const struct sp_profile *profile, size_t n,
-		     struct sp_tally *tree)
+		     struct sp_class_sums *tree)
 {
 	int r = 0;
 
 	for (size_t i = 0; !r && i < n && i < profile->n_curve; i++)
-		r = sp_tally_merge(&tree[n + i], &profile->curve[i]);
+		r = sp_class_sums_merge(&tree[n + i], &profile->curve[i]);
 	return r;
 }
 
 /* As a row is estimated.  What other methods need to know of a sample, where in
  * an object it hit, a curve does not. */
 static int estimate_points(const struct sp_estimation *how,
-			   const struct sp_tally *tree,
+			   const struct sp_class_sums *tree,
 			   struct sp_timeline_point *out, size_t n)
 {
 	struct sp_estimation row = *how;
@@ -112,15 +114,15 @@ static int estimate_points(const struct sp_estimation *how,
 	if (row.method != SP_METHOD_P3T)
 		row.method = SP_METHOD_P3;
 	for (size_t i = 0; !r && i < n; i++) {
-		struct sp_tally point;
+		struct sp_class_sums point;
 
-		sp_tally_init(&point, tree[n + i].all.period_bytes);
+		sp_class_sums_init(&point, tree[n + i].all.period_bytes);
 		for (size_t node = n + i; !r && node; node /= 2)
-			r = sp_tally_merge(&point, &tree[node]);
+			r = sp_class_sums_merge(&point, &tree[node]);
 		out[i].samples = point.all.samples;
 		out[i].live_bytes = sp_estimate_bytes(&row, &point);
 		out[i].live_objects = sp_estimate_objects(&row, &point);
-		sp_tally_free(&point);
+		sp_class_sums_free(&point);
 	}
 	return r;
 }
@@ -131,7 +133,7 @@ int sp_timeline(const struct sp_profile *profile,
 		size_t n, struct sp_error *err)
 {
 	struct sp_selection births = *selection;
-	struct sp_tally *tree = calloc(n, 2 * sizeof(*tree));
+	struct sp_class_sums *tree = calloc(n, 2 * sizeof(*tree));
 	int r = -ENOMEM;
 
 	births.view = SP_VIEW_ALLOC;
@@ -139,13 +141,14 @@ int sp_timeline(const struct sp_profile *profile,
 	if (tree) {
 		place_points(profile, selection, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
-			sp_tally_init(&tree[i], profile->period_bytes);
-		r = profile->peak ? add_curve(profile, n, tree)
-				  : add_samples(profile, &births, out, n, tree);
+			sp_class_sums_init(&tree[i], profile->period_bytes);
+		r = profile->n_curve
+			    ? add_curve(profile, n, tree)
+			    : add_samples(profile, &births, out, n, tree);
 		if (!r)
 			r = estimate_points(how, tree, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
-			sp_tally_free(&tree[i]);
+			sp_class_sums_free(&tree[i]);
 	}
 	free(tree);
 	return r < 0 ? sp_error_set(err, -ENOMEM, profile->path,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_STATS_TIMELINE_H
-#define SP_STATS_TIMELINE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,13 +34,12 @@ static inline uint64_t sp_timeline_place(uint64_t from_ns, uint64_t to_ns,
 /*
  * `n` >= 2 points of equal distance, the first at the beginning of the
  * selection or, if that is later, of what the file has of the past (0 if
- * neither has one), the last at its end (or the profile's).  Of a folded
- * profile the selection is everything, and n that of its plan.  By p3t if that
+ * neither has one), the last at its end (or the profile's).  If
+ * points were found while the file was read, the selection is everything, and n
+ * that of the plan.  By p3t if that
  * is asked for, else by p3.  0 and out[0..n), or -ENOMEM and *err.
  */
 int sp_timeline(const struct sp_profile *profile,
 		const struct sp_selection *selection,
 		const struct sp_estimation *how, struct sp_timeline_point *out,
 		size_t n, struct sp_error *err);
-
-#endif

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/blocks.h"
-#include "symbols/alternate.h"
+#include "symbols/debugaltlink.h"
 #include "symbols/debuginfod.h"
 #include "symbols/ehframe.h"
 #include "symbols/rangemap.h"
@@ -43,7 +43,7 @@ struct sp_debuginfo {
 	const struct sp_symbolizer_options *options;
 
 	struct sp_ehframe ehframe;
-	struct sp_alternate alternate;
+	struct sp_debugaltlink alternate;
 	struct sp_rangemap symbols; /* to indices of dwfl's symbols */
 	GElf_Addr dwarf_bias;       /* virtual address minus DWARF address */
 	struct sp_rangemap unit_ranges; /* to indices of units */
@@ -208,8 +208,8 @@ static int index_units(struct sp_debuginfo *info)
 	/* In place of what find_debuginfo() found when dwfl asked for it: dwfl
 	 * does not say that it is this that it asks for. */
 	if (dwarf)
-		r = sp_alternate_open(dwarf, info->options->debug_path,
-				      &info->alternate);
+		r = sp_debugaltlink_open(dwarf, info->options->debug_path,
+					 &info->alternate);
 	while (dwarf && r != -ENOMEM && info->n_units < SP_RANGEMAP_MAX &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (info->n_units == capacity) {
@@ -291,7 +291,7 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 	sp_rangemap_clear(&info->unit_ranges);
 	sp_rangemap_clear(&info->symbols);
 	dwfl_end(info->dwfl);
-	sp_alternate_close(&info->alternate);
+	sp_debugaltlink_close(&info->alternate);
 	sp_blocks_free(&info->names);
 	free(info->found);
 	free(info);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_DEBUGINFO_H
-#define SP_SYMBOLS_DEBUGINFO_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -54,5 +53,3 @@ bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
 				 uint64_t address, uint64_t *ret_start);
 
 void sp_debuginfo_close(struct sp_debuginfo *info);
-
-#endif

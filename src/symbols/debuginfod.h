@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_DEBUGINFOD_H
-#define SP_SYMBOLS_DEBUGINFOD_H
+#pragma once
 
 #include "base/error.h"
 #include "symbols/elffile.h"
@@ -20,5 +19,3 @@ int sp_debuginfod_check(struct sp_error *err);
  * negative errno: -ENOENT if no server has it.
  */
 int sp_debuginfod_find(const struct sp_build_id *id, char **ret_path);
-
-#endif

@@ -19,7 +19,7 @@ struct sink {
  * The demanglers offer no other way to stop.  They keep their state on the
  * stack; what a jump can leak is the buffer of one Rust punycode identifier.
  */
-static void collect(const char *piece, size_t size, void *arg)
+static void collect_piece(const char *piece, size_t size, void *arg)
 {
 	struct sink *sink = arg;
 
@@ -56,16 +56,16 @@ char *sp_demangle(const char *name)
 	sink.used = 0;
 	if (setjmp(sink.too_long))
 		return NULL;
-	if (!rust_demangle_callback(name, DMGL_NO_OPTS, collect, &sink)) {
+	if (!rust_demangle_callback(name, DMGL_NO_OPTS, collect_piece, &sink)) {
 		sink.used = 0;
 		if (!cplus_demangle_v3_callback(name,
 						DMGL_PARAMS | DMGL_RET_DROP,
-						collect, &sink)) {
+						collect_piece, &sink)) {
 			/* "_Znwm@@GLIBCXX_3.4": without parameters it does not
 			 * look behind them */
 			sink.used = 0;
 			if (!cplus_demangle_v3_callback(name, DMGL_NO_OPTS,
-							collect, &sink))
+							collect_piece, &sink))
 				return NULL;
 		}
 		sink.used = without_clones(sink.text, sink.used);
@@ -101,4 +101,23 @@ size_t sp_demangle_short(const char *name)
 	} while (n && depth);
 	/* "operator()" is a name */
 	return depth || !n || ends_with(name, n, "operator") ? all : n;
+}
+
+size_t sp_demangle_operator(const char *text)
+{
+	/* the longest first */
+	static const char *const symbols[] = {
+		"<=>", "<<=", ">>=", "->*", "->", "<<", ">>", "<=", ">=", "==",
+		"!=",  "&&",  "||",  "++",  "--", "+=", "-=", "*=", "/=", "%=",
+		"^=",  "&=",  "|=",  "()",  "[]", "<",  ">",  "=",  "!",  "&",
+		"|",   "+",   "-",   "*",   "/",  "%",  "^",  "~",  ","};
+	static const char word[] = "operator";
+	const size_t n = sizeof(word) - 1;
+
+	if (strncmp(text, word, n) != 0)
+		return 0;
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++)
+		if (strncmp(text + n, symbols[i], strlen(symbols[i])) == 0)
+			return n + strlen(symbols[i]);
+	return 0;
 }

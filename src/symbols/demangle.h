@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_DEMANGLE_H
-#define SP_SYMBOLS_DEMANGLE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,4 +26,6 @@ char *sp_demangle(const char *name);
  */
 size_t sp_demangle_short(const char *name);
 
-#endif
+/* Bytes of "operator<<" or the like, which is no bracket, where the text begins
+ * so; 0 else, and of "operator bool" and "operator new". */
+size_t sp_demangle_operator(const char *text);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_EHFRAME_H
-#define SP_SYMBOLS_EHFRAME_H
+#pragma once
 
 #include <libelf.h>
 #include <stdbool.h>
@@ -27,5 +26,3 @@ bool sp_ehframe_open(Elf *elf, struct sp_ehframe *ret);
  * addresses. */
 bool sp_ehframe_find(const struct sp_ehframe *ehframe, uint64_t address,
 		     uint64_t *ret_start);
-
-#endif

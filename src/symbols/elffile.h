@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_ELFFILE_H
-#define SP_SYMBOLS_ELFFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -80,5 +79,3 @@ int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
  */
 int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
 			      const char *roots);
-
-#endif

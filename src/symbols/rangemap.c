@@ -79,7 +79,7 @@ static void drop_ended(struct sweep *sweep)
 		sweep->n_open--;
 }
 
-static void advance(struct sweep *sweep, uint64_t until)
+static void advance_sweep(struct sweep *sweep, uint64_t until)
 {
 	for (drop_ended(sweep); sweep->n_open && sweep->at < until;
 	     drop_ended(sweep)) {
@@ -117,12 +117,12 @@ int sp_rangemap_seal(struct sp_rangemap *map)
 	for (i = 0; i < map->count; i++) {
 		const struct sp_range *r = &map->ranges[i];
 
-		advance(&sweep, r->start);
+		advance_sweep(&sweep, r->start);
 		if (!r->is_label || !sweep.n_open ||
 		    sweep.open[sweep.n_open - 1]->is_label)
 			sweep.open[sweep.n_open++] = r;
 	}
-	advance(&sweep, UINT64_MAX);
+	advance_sweep(&sweep, UINT64_MAX);
 	free(sweep.open);
 	free(map->ranges);
 	map->ranges = sweep.pieces;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_RANGEMAP_H
-#define SP_SYMBOLS_RANGEMAP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ bool sp_rangemap_find(const struct sp_rangemap *map, uint64_t address,
 		      uint32_t *ret_value);
 
 void sp_rangemap_clear(struct sp_rangemap *map);
-
-#endif

@@ -23,14 +23,14 @@ struct walk {
 static void walk_path(struct walk *w);
 static void walk_type(struct walk *w);
 
-static char peek(const struct walk *w)
+static char peek_char(const struct walk *w)
 {
 	return w->is_bad || w->at == w->end ? '\0' : w->name[w->at];
 }
 
-static char next(struct walk *w)
+static char next_char(struct walk *w)
 {
-	char c = peek(w);
+	char c = peek_char(w);
 
 	if (c)
 		w->at++;
@@ -39,9 +39,9 @@ static char next(struct walk *w)
 	return c;
 }
 
-static bool eat(struct walk *w, char c)
+static bool eat_char(struct walk *w, char c)
 {
-	if (peek(w) != c)
+	if (peek_char(w) != c)
 		return false;
 	w->at++;
 	return true;
@@ -65,9 +65,9 @@ static uint64_t walk_number(struct walk *w)
 	uint64_t number = 0;
 	char c;
 
-	if (eat(w, '_'))
+	if (eat_char(w, '_'))
 		return 0;
-	while ((c = next(w)) != '_') {
+	while ((c = next_char(w)) != '_') {
 		if (is_digit(c))
 			number = add_digit(number, 62, (unsigned int)(c - '0'));
 		else if (c >= 'a' && c <= 'z')
@@ -86,7 +86,7 @@ static uint64_t walk_number(struct walk *w)
 
 static void walk_tagged_number(struct walk *w, char tag)
 {
-	if (eat(w, tag))
+	if (eat_char(w, tag))
 		walk_number(w);
 }
 
@@ -95,16 +95,17 @@ static void walk_identifier(struct walk *w)
 	uint64_t length;
 	char c;
 
-	eat(w, 'u');
-	c = next(w);
+	eat_char(w, 'u');
+	c = next_char(w);
 	if (!is_digit(c)) {
 		w->is_bad = true;
 		return;
 	}
 	length = (unsigned int)(c - '0');
-	while (length && is_digit(peek(w)))
-		length = add_digit(length, 10, (unsigned int)(next(w) - '0'));
-	eat(w, '_');
+	while (length && is_digit(peek_char(w)))
+		length = add_digit(length, 10,
+				   (unsigned int)(next_char(w) - '0'));
+	eat_char(w, '_');
 	if (length > w->end - w->at)
 		w->is_bad = true;
 	else
@@ -120,7 +121,7 @@ static void walk_back(struct walk *w, size_t tag_at)
 }
 
 /* Here begins something that may be referred to.  False: no deeper. */
-static bool enter(struct walk *w)
+static bool enter_name(struct walk *w)
 {
 	w->begins[w->at / 64] |= 1ull << w->at % 64;
 	if (++w->depth > DEPTH_MAX)
@@ -132,14 +133,14 @@ static void walk_constant(struct walk *w)
 {
 	size_t at = w->at;
 
-	if (enter(w)) {
-		char type = next(w);
+	if (enter_name(w)) {
+		char type = next_char(w);
 
 		if (type == 'B') {
 			walk_back(w, at);
 		} else if (type != 'p') {
-			eat(w, 'n');
-			while (!w->is_bad && next(w) != '_')
+			eat_char(w, 'n');
+			while (!w->is_bad && next_char(w) != '_')
 				;
 		}
 	}
@@ -148,10 +149,10 @@ static void walk_constant(struct walk *w)
 
 static void walk_generic_arguments(struct walk *w)
 {
-	while (!w->is_bad && !eat(w, 'E')) {
-		if (eat(w, 'L'))
+	while (!w->is_bad && !eat_char(w, 'E')) {
+		if (eat_char(w, 'L'))
 			walk_number(w);
-		else if (eat(w, 'K'))
+		else if (eat_char(w, 'K'))
 			walk_constant(w);
 		else
 			walk_type(w);
@@ -162,8 +163,8 @@ static void walk_path(struct walk *w)
 {
 	size_t at = w->at;
 
-	if (enter(w)) {
-		char tag = next(w);
+	if (enter_name(w)) {
+		char tag = next_char(w);
 
 		switch (tag) {
 		case 'C':
@@ -171,7 +172,7 @@ static void walk_path(struct walk *w)
 			walk_identifier(w);
 			break;
 		case 'N':
-			next(w);
+			next_char(w);
 			walk_path(w);
 			walk_tagged_number(w, 's');
 			walk_identifier(w);
@@ -202,17 +203,17 @@ static void walk_path(struct walk *w)
 
 static void walk_binder(struct walk *w)
 {
-	if (eat(w, 'G') && walk_number(w) >= LIFETIMES_MAX)
+	if (eat_char(w, 'G') && walk_number(w) >= LIFETIMES_MAX)
 		w->is_bad = true;
 }
 
 static void walk_function(struct walk *w)
 {
 	walk_binder(w);
-	eat(w, 'U');
-	if (eat(w, 'K') && !eat(w, 'C'))
+	eat_char(w, 'U');
+	if (eat_char(w, 'K') && !eat_char(w, 'C'))
 		walk_identifier(w);
-	while (!w->is_bad && !eat(w, 'E'))
+	while (!w->is_bad && !eat_char(w, 'E'))
 		walk_type(w);
 	walk_type(w);
 }
@@ -221,14 +222,14 @@ static void walk_function(struct walk *w)
 static void walk_traits(struct walk *w)
 {
 	walk_binder(w);
-	while (!w->is_bad && !eat(w, 'E')) {
+	while (!w->is_bad && !eat_char(w, 'E')) {
 		walk_path(w);
-		while (eat(w, 'p')) {
+		while (eat_char(w, 'p')) {
 			walk_identifier(w);
 			walk_type(w);
 		}
 	}
-	if (!eat(w, 'L'))
+	if (!eat_char(w, 'L'))
 		w->is_bad = true;
 	walk_number(w);
 }
@@ -237,8 +238,8 @@ static void walk_type(struct walk *w)
 {
 	size_t at = w->at;
 
-	if (enter(w)) {
-		char tag = next(w);
+	if (enter_name(w)) {
+		char tag = next_char(w);
 
 		switch (tag) {
 		case 'R':
@@ -255,7 +256,7 @@ static void walk_type(struct walk *w)
 				walk_constant(w);
 			break;
 		case 'T':
-			while (!w->is_bad && !eat(w, 'E'))
+			while (!w->is_bad && !eat_char(w, 'E'))
 				walk_type(w);
 			break;
 		case 'F':

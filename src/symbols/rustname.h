@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_RUSTNAME_H
-#define SP_SYMBOLS_RUSTNAME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -17,5 +16,3 @@
  * Grammar: RFC 2603, "symbol-mangling v0".
  */
 bool sp_rustname_is_tame(const char *name);
-
-#endif

@@ -38,7 +38,7 @@ static bool is_cxx(Dwarf_Die *die)
 }
 
 /* From an inlined or a concrete instance to what the source declares. */
-static Dwarf_Die declared(Dwarf_Die die)
+static Dwarf_Die declared_die(Dwarf_Die die)
 {
 	static const unsigned int links[] = {DW_AT_abstract_origin,
 					     DW_AT_specification};
@@ -305,7 +305,7 @@ static void put_function(FILE *out, Dwarf_Die *die, Dwarf_Die *around)
 /* The scope at `i` of n, innermost first, and "::". */
 static void put_scope(FILE *out, Dwarf_Die *scopes, int i, int n)
 {
-	Dwarf_Die die = declared(scopes[i]);
+	Dwarf_Die die = declared_die(scopes[i]);
 	const char *name = dwarf_diename(&die);
 	int outside = i + 1;
 
@@ -336,10 +336,10 @@ static void put_scope(FILE *out, Dwarf_Die *scopes, int i, int n)
 
 /* The scope to begin with: the unit, or one that tells all that is around it.
  */
-static int outermost(Dwarf_Die *scopes, int n)
+static int outermost_scope(Dwarf_Die *scopes, int n)
 {
 	for (int i = 1; i < n; i++) {
-		Dwarf_Die die = declared(scopes[i]);
+		Dwarf_Die die = declared_die(scopes[i]);
 
 		if (text_of(&die, DW_AT_linkage_name))
 			return i;
@@ -349,7 +349,7 @@ static int outermost(Dwarf_Die *scopes, int n)
 
 char *sp_scopename(Dwarf_Die *function)
 {
-	Dwarf_Die die = declared(*function), *scopes = NULL;
+	Dwarf_Die die = declared_die(*function), *scopes = NULL;
 	char *text = NULL;
 	size_t size;
 	FILE *out;
@@ -364,7 +364,7 @@ char *sp_scopename(Dwarf_Die *function)
 		free(scopes);
 		return NULL;
 	}
-	for (int i = outermost(scopes, n); i > 0; i--)
+	for (int i = outermost_scope(scopes, n); i > 0; i--)
 		put_scope(out, scopes, i, n);
 	put_function(out, &die, &scopes[n > 1]);
 	free(scopes);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_SCOPENAME_H
-#define SP_SYMBOLS_SCOPENAME_H
+#pragma once
 
 #include <elfutils/libdw.h>
 
@@ -12,5 +11,3 @@
  * if the unit is of another language, or memory is short.
  */
 char *sp_scopename(Dwarf_Die *function);
-
-#endif

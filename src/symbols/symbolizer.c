@@ -15,6 +15,8 @@
 #include "symbols/debuginfo.h"
 #include "symbols/debuginfod.h"
 #include "symbols/demangle.h"
+#include "symbols/jitmap.h"
+#include "symbols/plainname.h"
 
 #define DEFAULT_DEBUG_PATH "/usr/lib/debug"
 
@@ -24,6 +26,7 @@ struct image {
 	const char *path; /* borrowed from the profile */
 	struct sp_build_id build_id;
 	struct sp_debuginfo *info;
+	bool is_needed; /* some address has no name without it */
 	char reason[sizeof(((struct sp_error *)0)->message)];
 };
 
@@ -37,6 +40,7 @@ struct entry {
 struct sp_symbolizer {
 	const struct sp_profile *profile;
 	struct sp_symbolizer_options options;
+	struct sp_see_through *see_through;
 	char *debug_path;
 	struct image **images;
 	size_t n_images;
@@ -44,8 +48,10 @@ struct sp_symbolizer {
 	struct sp_index index;        /* of entries */
 	struct entry *entries;
 	size_t n_entries, entries_room;
-	size_t n_named;  /* entries with a name */
-	size_t n_stored; /* of these, with one that the profile brought */
+	size_t n_named;       /* entries with a name */
+	size_t n_stored;      /* of these, with one that the profile brought */
+	struct sp_jitmap jit; /* once a frame was in no module */
+	bool has_jit;
 	struct sp_blocks storage;
 };
 
@@ -54,6 +60,9 @@ static const struct sp_symbol unknown = {
 	.function = "[out of memory]",
 	.is_fallback = true,
 };
+
+/* Code that the program made, in no file. */
+static const struct sp_module jit_module = {.path = "[jit]"};
 
 int sp_symbolizer_new(const struct sp_profile *profile,
 		      const struct sp_symbolizer_options *options,
@@ -79,8 +88,13 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
 	}
+	s->options = *options;
 	s->options.debug_path = s->debug_path;
-	s->options.use_debuginfod = options->use_debuginfod;
+	r = sp_see_through_new(&options->see_through, &s->see_through, err);
+	if (r < 0) {
+		sp_symbolizer_free(s);
+		return r;
+	}
 	*ret_symbolizer = s;
 	return 0;
 }
@@ -95,6 +109,8 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 		sp_debuginfo_close(s->images[i]->info);
 		free(s->images[i]);
 	}
+	sp_jitmap_done(&s->jit);
+	sp_see_through_free(s->see_through);
 	sp_blocks_free(&s->storage);
 	free(s->images);
 	free(s->module_images);
@@ -190,9 +206,18 @@ void sp_symbolizer_problems(const struct sp_symbolizer *s,
 
 	for (i = 0; i < s->profile->n_modules; i++) {
 		image = s->module_images[i];
-		if (image && image->reason[0])
+		if (image && image->is_needed && image->reason[0])
 			fn(arg, &s->profile->modules[i], image->reason);
 	}
+	if (s->jit.problem[0])
+		fn(arg, &jit_module, s->jit.problem);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
 }
 
 /* "libz.so.1+0x2a40": where the function begins if that is known, so that its
@@ -203,13 +228,10 @@ static const char *fallback_name(struct sp_symbolizer *s,
 				 uint64_t lookup_address)
 {
 	const char *name = "[anonymous]";
-	const char *slash;
 	char buf[512];
 
-	if (module && module->path[0]) {
-		slash = strrchr(module->path, '/');
-		name = slash ? slash + 1 : module->path;
-	}
+	if (module && module->path[0])
+		name = base_name(module->path);
 	if (image && image->info)
 		sp_debuginfo_function_start(image->info, lookup_address,
 					    &address);
@@ -238,11 +260,25 @@ static const char *full_name(struct sp_symbolizer *s, const char *raw)
 /* The function's name as people read it; NULL if memory is short. */
 static const char *display_name(struct sp_symbolizer *s, const char *full)
 {
-	const size_t n = full ? sp_demangle_short(full) : 0;
+	char *plain = s->options.full_names ? strdup(full)
+					    : sp_plain_name(full, false);
+	const char *name = NULL;
 
-	if (!full || !full[n])
-		return full;
-	return sp_blocks_text(&s->storage, full, n);
+	if (plain)
+		name = sp_blocks_text(&s->storage, plain,
+				      sp_demangle_short(plain));
+	free(plain);
+	return name;
+}
+
+static enum sp_role role_of(const struct sp_symbolizer *s,
+			    const struct sp_module *module,
+			    const struct sp_symbol *symbol)
+{
+	return sp_see_through_role(
+		s->see_through,
+		module && !module->is_main ? base_name(module->path) : "",
+		symbol->identity ? symbol->identity : symbol->function);
 }
 
 /* The path of the source file; NULL also if memory is short. */
@@ -261,13 +297,40 @@ static const char *source_path(struct sp_symbolizer *s,
 	return path;
 }
 
+/* What a runtime has said of code that it made, in *ret; false: nothing.  Of
+ * several processes nobody knows whose address it is. */
+static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
+			  struct sp_symbol *ret)
+{
+	struct sp_jit_symbol found;
+
+	if (s->profile->n_parts)
+		return false;
+	if (!s->has_jit && sp_jitmap_open(&s->jit, s->profile) < 0)
+		sp_jitmap_done(&s->jit);
+	s->has_jit = true;
+	if (!sp_jitmap_find(&s->jit, address, &found))
+		return false;
+	*ret = (struct sp_symbol){.function = found.function,
+				  .file = found.file,
+				  .line = found.line};
+	if (found.is_reused) {
+		char buf[512];
+
+		snprintf(buf, sizeof(buf), "%.450s [reused]", found.function);
+		ret->function = sp_blocks_text(&s->storage, buf, strlen(buf));
+	}
+	return ret->function != NULL;
+}
+
 /*
  * `address` is what is shown, in the module's own virtual addresses;
  * `lookup_address` is the same or the byte before.
  */
-static struct sp_symbols symbolize(struct sp_symbolizer *s,
-				   const struct sp_module *module,
-				   uint64_t address, uint64_t lookup_address)
+static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
+					   const struct sp_module *module,
+					   uint64_t address,
+					   uint64_t lookup_address)
 {
 	const struct sp_symbols failed = {&unknown, 1};
 	struct sp_location locations[SP_LOCATION_MAX] = {{0}};
@@ -278,6 +341,8 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 
 	if (image && image->info)
 		n = sp_debuginfo_lookup(image->info, lookup_address, locations);
+	else if (!module && symbolize_jit(s, lookup_address, symbols))
+		n = 0;
 	for (i = 0; i < n; i++) {
 		const struct sp_location *location = &locations[i];
 		const char *full = location->function
@@ -285,8 +350,9 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 					   : NULL;
 
 		symbols[i] = (struct sp_symbol){
-			.function = location->function
-					    ? display_name(s, full)
+			.function = full ? display_name(s, full)
+				    : location->function
+					    ? NULL
 					    : fallback_name(s, module, image,
 							    address,
 							    lookup_address),
@@ -298,16 +364,76 @@ static struct sp_symbols symbolize(struct sp_symbolizer *s,
 		};
 		if (!symbols[i].function)
 			return failed;
+		symbols[i].role = role_of(s, module, &symbols[i]);
 	}
+	n += !n;
 	kept = sp_blocks_copy(&s->storage, symbols, n * sizeof(*symbols));
 	return kept ? (struct sp_symbols){kept, n} : failed;
+}
+
+/* Those that the profile brought, as they are called here. */
+static struct sp_symbols rename_stored(struct sp_symbolizer *s,
+				       const struct sp_module *module,
+				       struct sp_symbols stored)
+{
+	struct sp_symbol *kept =
+		sp_blocks_copy(&s->storage, stored.symbol,
+			       stored.count * sizeof(*stored.symbol));
+
+	for (size_t i = 0; kept && i < stored.count; i++) {
+		kept[i].function = display_name(s, kept[i].identity);
+		if (!kept[i].function)
+			return (struct sp_symbols){&unknown, 1};
+		kept[i].role = role_of(s, module, &kept[i]);
+	}
+	return kept ? (struct sp_symbols){kept, stored.count}
+		    : (struct sp_symbols){&unknown, 1};
+}
+
+bool sp_symbolizer_has_full_names(const struct sp_symbolizer *s)
+{
+	return s->options.full_names;
+}
+
+static bool has_line(const struct sp_symbols *symbols)
+{
+	return !symbols->symbol->is_fallback && symbols->symbol->file;
+}
+
+/*
+ * What the profile brings along is as good as the machine that it was
+ * symbolized on: names without lines are looked up here, too, since debug files
+ * may have come since.
+ */
+static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
+					const struct sp_module *module,
+					uint64_t address,
+					uint64_t lookup_address,
+					const struct sp_symbols *stored)
+{
+	const bool is_named = stored && !stored->symbol->is_fallback;
+	struct sp_symbols here;
+	struct image *image;
+
+	if (is_named && (!module || has_line(stored))) {
+		s->n_stored++;
+		return rename_stored(s, module, *stored);
+	}
+	here = symbolize_address(s, module, address, lookup_address);
+	image = module ? image_of(s, module) : NULL;
+	if (image)
+		image->is_needed |= !is_named;
+	if (!is_named || has_line(&here))
+		return here;
+	s->n_stored++;
+	return rename_stored(s, module, *stored);
 }
 
 struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 				       struct sp_frame frame,
 				       bool is_return_address)
 {
-	const struct sp_stored_frame *stored;
+	const struct sp_embedded_frame *stored;
 	const struct sp_module *module;
 	uint64_t address, lookup_address;
 	struct sp_index_probe probe = sp_index_begin(sp_hash_word(
@@ -335,13 +461,9 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 	sp_index_put(&s->index, &probe, s->n_entries);
 	entry = &s->entries[s->n_entries++];
 	*entry = (struct entry){frame, is_return_address, {NULL, 0}};
-	stored = is_return_address ? sp_stored_find(s->profile, frame) : NULL;
-	if (stored && !stored->symbols.symbol->is_fallback) {
-		entry->result = stored->symbols;
-		s->n_stored++;
-	} else {
-		entry->result = symbolize(s, module, address, lookup_address);
-	}
+	stored = is_return_address ? sp_embedded_find(s->profile, frame) : NULL;
+	entry->result = choose_symbols(s, module, address, lookup_address,
+				       stored ? &stored->symbols : NULL);
 	s->n_named += !entry->result.symbol->is_fallback;
 	return entry->result;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_SYMBOLS_SYMBOLIZER_H
-#define SP_SYMBOLS_SYMBOLIZER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,29 +7,37 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "symbols/seethrough.h"
 
 /*
  * From (module, offset) to functions and source lines, with elfutils' libdw:
  * symbol tables, DWARF lines and inlines, separate debug files by build id and
  * debug link.  A module on disk whose build id differs from the recorded one
- * is not used.  What the profile brings along itself (read/stored.h) is
- * preferred, but where it has no more than an address.  All text is untrusted:
- * it comes from binaries and files as it is.
+ * is not used.  What the profile brings along itself (read/embedded_symbols.h)
+ * is preferred, but where it has no more than an address, or a name without a
+ * line that is found here.  All text is untrusted: it comes from binaries and
+ * files as it is.
  */
 struct sp_symbolizer_options {
 	const char *debug_path; /* colon-separated roots of separate debug
 				 * files and of modules that are not where
 				 * they were, or NULL for /usr/lib/debug */
 	bool use_debuginfod;    /* may ask $DEBUGINFOD_URLS; off by default */
+	bool full_names;        /* functions are called all that they are */
+	struct sp_see_through_options see_through;
 };
 
 struct sp_symbolizer;
 
-/* 0, or negative errno and *err: -ENOMEM, or as sp_debuginfod_check(). */
+/* 0, or negative errno and *err: -ENOMEM, or as sp_debuginfod_check() and
+ * sp_see_through_new(). */
 int sp_symbolizer_new(const struct sp_profile *profile,
 		      const struct sp_symbolizer_options *options,
 		      struct sp_symbolizer **ret_symbolizer,
 		      struct sp_error *err);
+
+/* Are functions called all that they are? */
+bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer);
 
 /*
  * Symbols of a frame; the result is cached and owned by the symbolizer.  Never
@@ -55,5 +62,3 @@ void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
 			 size_t *ret_named, size_t *ret_stored);
 
 void sp_symbolizer_free(struct sp_symbolizer *symbolizer);
-
-#endif

@@ -11,7 +11,7 @@ struct escaper {
 	unsigned int matched; /* bytes of U+FFFE or U+FFFF that are held back */
 };
 
-static const char *xml(char c)
+static const char *xml_escape(char c)
 {
 	switch (c) {
 	case '&':
@@ -27,7 +27,7 @@ static const char *xml(char c)
 	}
 }
 
-static const char *github(char c, bool is_property)
+static const char *github_escape(char c, bool is_property)
 {
 	switch (c) {
 	case '%':
@@ -46,7 +46,7 @@ static const char *github(char c, bool is_property)
 }
 
 /* As numbers: no reader of Markdown takes them for anything but characters. */
-static const char *markdown(char c)
+static const char *markdown_escape(char c)
 {
 	static const char special[] = "\\`*_{}[]()<>#+-.!|~:@&";
 	static char text[8];
@@ -59,7 +59,7 @@ static const char *markdown(char c)
 	return text;
 }
 
-static const char *label(char c)
+static const char *label_escape(char c)
 {
 	switch (c) {
 	case '\\':
@@ -73,25 +73,25 @@ static const char *label(char c)
 	}
 }
 
-static const char *replacement(enum sp_escape kind, char c)
+static const char *char_replacement(enum sp_escape kind, char c)
 {
 	switch (kind) {
 	case SP_ESCAPE_XML:
-		return xml(c);
+		return xml_escape(c);
 	case SP_ESCAPE_GITHUB_MESSAGE:
 	case SP_ESCAPE_GITHUB_PROPERTY:
-		return github(c, kind == SP_ESCAPE_GITHUB_PROPERTY);
+		return github_escape(c, kind == SP_ESCAPE_GITHUB_PROPERTY);
 	case SP_ESCAPE_MARKDOWN:
-		return markdown(c);
+		return markdown_escape(c);
 	case SP_ESCAPE_LABEL:
-		return label(c);
+		return label_escape(c);
 	}
 	return NULL;
 }
 
-static void put(struct escaper *e, char c)
+static void put_char(struct escaper *e, char c)
 {
-	const char *text = replacement(e->kind, c);
+	const char *text = char_replacement(e->kind, c);
 
 	if (text)
 		fputs(text, e->out);
@@ -115,7 +115,7 @@ static void put_checked(struct escaper *e, char c)
 	}
 	fwrite(begin, 1, e->matched, e->out);
 	e->matched = 0;
-	put(e, c);
+	put_char(e, c);
 }
 
 static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
@@ -126,7 +126,7 @@ static ssize_t write_escaped(void *cookie, const char *bytes, size_t n)
 		if (e->kind == SP_ESCAPE_XML)
 			put_checked(e, bytes[i]);
 		else
-			put(e, bytes[i]);
+			put_char(e, bytes[i]);
 	}
 	return (ssize_t)n;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_ESCAPE_H
-#define SP_TEXT_ESCAPE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -20,5 +19,3 @@ enum sp_escape {
 /* NULL without memory.  Not buffered, so that both streams can be written to in
  * turn; fclose() ends it, and `out` stays open. */
 FILE *sp_escape_open(FILE *out, enum sp_escape kind);
-
-#endif

@@ -54,7 +54,7 @@ static void break_line(struct sp_json *json)
 }
 
 /* Whatever comes before a value; `key` is NULL in an array. */
-static void begin(struct sp_json *json, const char *key)
+static void begin_value(struct sp_json *json, const char *key)
 {
 	if (!json->is_first)
 		fputs(json->flat ? ", " : ",", json->out);
@@ -69,7 +69,7 @@ static void begin(struct sp_json *json, const char *key)
 
 void sp_json_open(struct sp_json *json, const char *key, char bracket)
 {
-	begin(json, key);
+	begin_value(json, key);
 	putc(bracket, json->out);
 	json->depth++;
 	json->is_first = true;
@@ -97,7 +97,7 @@ void sp_json_close(struct sp_json *json, char bracket)
 
 void sp_json_string(struct sp_json *json, const char *key, const char *text)
 {
-	begin(json, key);
+	begin_value(json, key);
 	if (text)
 		put_text(json, text);
 	else
@@ -109,7 +109,7 @@ void sp_json_u64(struct sp_json *json, const char *key, uint64_t value)
 	char digits[20];
 	size_t at = sizeof(digits);
 
-	begin(json, key);
+	begin_value(json, key);
 	do
 		digits[--at] = (char)('0' + value % 10);
 	while (value /= 10);
@@ -118,7 +118,7 @@ void sp_json_u64(struct sp_json *json, const char *key, uint64_t value)
 
 void sp_json_bool(struct sp_json *json, const char *key, bool value)
 {
-	begin(json, key);
+	begin_value(json, key);
 	fputs(value ? "true" : "false", json->out);
 }
 
@@ -134,7 +134,7 @@ void sp_json_double(struct sp_json *json, const char *key, double value)
 	}
 	if (isfinite(value) && !strpbrk(digits, ".e"))
 		strcat(digits, ".0");
-	begin(json, key);
+	begin_value(json, key);
 	fputs(digits, json->out);
 }
 
@@ -150,7 +150,7 @@ void sp_json_interval(struct sp_json *json, const char *key,
 
 void sp_json_null(struct sp_json *json, const char *key)
 {
-	begin(json, key);
+	begin_value(json, key);
 	fputs("null", json->out);
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_JSON_H
-#define SP_TEXT_JSON_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -44,5 +43,3 @@ void sp_json_interval(struct sp_json *json, const char *key,
 
 /* Nanoseconds, or null for SP_NEVER. */
 void sp_json_time(struct sp_json *json, const char *key, uint64_t ns);
-
-#endif

@@ -1,15 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_LINES_H
-#define SP_TEXT_LINES_H
+#pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
-/* Lines that fit on a screen. */
+/* Lines that fit on a screen whose width is not known. */
 #define SP_LINES_WIDTH 80
 
 /* Bytes of the text up to that many columns, up to its end if it has fewer. */
 size_t sp_lines_bytes(const char *text, size_t columns);
+
+/*
+ * From now on pages are for a terminal with that many columns: no line is
+ * wider, names lose their middle for it.  0, as at first: for no terminal,
+ * where lines have SP_LINES_WIDTH and names stay whole.
+ */
+void sp_lines_set_terminal(unsigned int columns);
+
+/* Columns to lay a page out for. */
+unsigned int sp_lines_columns(void);
+bool sp_lines_is_terminal(void);
+
+/*
+ * Write an untrusted name, as sp_text_print(), that may be cut to fit the line.
+ * Only into the text of sp_lines_close_page() on the way, after
+ * sp_lines_begin_page(); without that it is written as it is.
+ */
+void sp_lines_print_name(FILE *out, const char *name);
+
+/* Text that is safe, on a line that is neither broken nor cut. */
+void sp_lines_print_whole(FILE *out, const char *text);
 
 /*
  * What was written to `text`, of open_memstream(&lines), which is closed, to
@@ -18,4 +39,7 @@ size_t sp_lines_bytes(const char *text, size_t columns);
  */
 int sp_lines_close(FILE *out, FILE *text, char **lines);
 
-#endif
+/* The same for a page: a line with names is not broken, it is cut on a terminal
+ * and whole elsewhere.  Between these two calls names are marked. */
+void sp_lines_begin_page(void);
+int sp_lines_close_page(FILE *out, FILE *text, char **lines);

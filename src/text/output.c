@@ -30,11 +30,33 @@ static ssize_t write_all(void *cookie, const char *bytes, size_t n)
 	return output->error ? 0 : (ssize_t)n;
 }
 
-static int fail(const char *path, int code, const char *what,
-		struct sp_error *err)
+static int fail_output(const char *path, int code, const char *what,
+		       struct sp_error *err)
 {
 	return sp_error_set(err, -code, path, "cannot %s: %s", what,
 			    strerror(code));
+}
+
+/* It is the directory that keeps a new file out, if it says so by itself. */
+static int fail_create(const char *path, int code, struct sp_error *err)
+{
+	char *copy = strdup(path);
+	const char *dir = copy ? dirname(copy) : "";
+	struct stat st;
+
+	if (*dir && stat(dir, &st) < 0 && errno == ENOENT)
+		sp_error_set(err, -code, path,
+			     "cannot create it: there is no directory %.150s",
+			     dir);
+	else if (*dir && access(dir, W_OK | X_OK) < 0)
+		sp_error_set(err, -code, path,
+			     "cannot create it: the directory %.150s is not "
+			     "writable (%s)",
+			     dir, strerror(errno));
+	else
+		fail_output(path, code, "create it", err);
+	free(copy);
+	return -code;
 }
 
 /* A file without a name, so that nothing is left of it if we are killed.  Not
@@ -86,8 +108,14 @@ static int open_file(struct sp_output *o)
 	if (!o->target)
 		return -errno;
 	o->in_place = exists && !S_ISREG(st.st_mode);
-	if (!o->in_place)
-		return open_temporary(o);
+	if (!o->in_place) {
+		int r = open_temporary(o);
+
+		/* A profile is its owner's; so is what replaces it. */
+		if (r >= 0 && exists && fchmod(o->fd, st.st_mode & 0777))
+			r = -errno;
+		return r;
+	}
 	o->fd = open(o->path, O_WRONLY | O_CLOEXEC);
 	return o->fd < 0 ? -errno : 0;
 }
@@ -100,7 +128,7 @@ int sp_output_open(const char *path, struct sp_output **ret_output,
 	int r;
 
 	if (!o)
-		return fail(path, ENOMEM, "write", err);
+		return fail_output(path, ENOMEM, "write", err);
 	o->path = path;
 	o->fd = -1;
 	r = open_file(o);
@@ -110,7 +138,7 @@ int sp_output_open(const char *path, struct sp_output **ret_output,
 	}
 	if (r < 0) {
 		sp_output_abandon(o);
-		return fail(path, -r, "create it", err);
+		return fail_create(path, -r, err);
 	}
 	*ret_output = o;
 	return 0;
@@ -161,7 +189,7 @@ int sp_output_commit(struct sp_output *output, struct sp_error *err)
 		output->temporary = NULL;
 	}
 	sp_output_abandon(output);
-	return code ? fail(path, code, "write it", err) : 0;
+	return code ? fail_output(path, code, "write it", err) : 0;
 }
 
 void sp_output_abandon(struct sp_output *output)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_OUTPUT_H
-#define SP_TEXT_OUTPUT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ int sp_output_commit(struct sp_output *output, struct sp_error *err);
 
 /* Leave the file as it was, and free the output. */
 void sp_output_abandon(struct sp_output *output);
-
-#endif

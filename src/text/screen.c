@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Bytes of the first `columns` characters of a line of n bytes. */
-static size_t cut(const char *line, size_t n, unsigned int columns)
+static size_t cut_line(const char *line, size_t n, unsigned int columns)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (((unsigned char)line[i] & 0xc0) == 0x80)
@@ -26,7 +26,7 @@ void sp_screen_draw(FILE *out, const char *text, unsigned int rows,
 		/* No line end after the last row: it would scroll. */
 		if (row)
 			putc('\n', out);
-		fwrite(text, 1, cut(text, n, columns), out);
+		fwrite(text, 1, cut_line(text, n, columns), out);
 		fputs("\033[K", out);
 		text += n + (text[n] != '\0');
 	}

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_SCREEN_H
-#define SP_TEXT_SCREEN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@
  */
 void sp_screen_draw(FILE *out, const char *text, unsigned int rows,
 		    unsigned int columns);
-
-#endif

@@ -36,6 +36,11 @@ void sp_text_set_ascii(bool is_ascii)
 	wants_ascii = is_ascii;
 }
 
+bool sp_text_is_ascii(void)
+{
+	return wants_ascii;
+}
+
 /* Is the number too large for the unit, and is there a larger one? */
 static bool goes_up(double scaled, size_t unit)
 {
@@ -205,6 +210,17 @@ void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 	}
 }
 
+struct sp_text_cell sp_text_estimate_cell(struct sp_interval bytes,
+					  uint64_t samples)
+{
+	const struct sp_text_estimate e = sp_text_estimate(bytes, samples);
+	struct sp_text_cell cell;
+
+	snprintf(cell.text, sizeof(cell.text), "%.31s%s%.31s", e.first.text,
+		 *e.second.text ? " " : "", e.second.text);
+	return cell;
+}
+
 void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			  double confidence)
 {
@@ -226,14 +242,13 @@ uint64_t sp_text_to_count(double count)
 	return count < 9.2e18 ? (uint64_t)count : INT64_MAX;
 }
 
-void sp_text_print_objects(FILE *out, struct sp_interval objects,
-			   double confidence)
+void sp_text_print_objects(FILE *out, struct sp_interval objects)
 {
 	uint64_t n = sp_text_to_count(nearbyint(objects.value));
 
 	fprintf(out, "%s object%s", sp_text_count(n).text, sp_text_plural(n));
 	if (objects.lo < objects.hi)
-		fprintf(out, " (%s: %s to %s)", sp_text_level(confidence).text,
+		fprintf(out, " [%s, %s]",
 			sp_text_count(sp_text_to_count(floor(objects.lo))).text,
 			sp_text_count(sp_text_to_count(ceil(objects.hi))).text);
 }

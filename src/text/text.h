@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TEXT_TEXT_H
-#define SP_TEXT_TEXT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +38,7 @@ void sp_text_set_unit(enum sp_text_unit unit);
  * For people whose locale is not UTF-8: there other bytes may be commands of
  * the terminal.  Not at first. */
 void sp_text_set_ascii(bool is_ascii);
+bool sp_text_is_ascii(void);
 
 /* "0", "17 B", "1.04 KiB", "210.2 MiB": powers of 1024, to the nearest. */
 struct sp_text_cell sp_text_bytes(double bytes);
@@ -73,14 +73,18 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 			    uint64_t samples, double confidence);
 
+/* The same as in a table, where the level is said below it: "526 MiB [495,
+ * 558] MiB", "[0.5, 4.4] MiB ~1.5 MiB", "< 1.85 MiB". */
+struct sp_text_cell sp_text_estimate_cell(struct sp_interval bytes,
+					  uint64_t samples);
+
 /* What the marks of estimates in a table mean: "~" of SP_TEXT_INTERVAL_FIRST,
  * "<" of no sample; a line for each of the two that is there. */
 void sp_text_print_legend(FILE *out, bool has_few, bool has_bound,
 			  double confidence);
 
-/* "1,200 objects (95 %: 1,050 to 1,380)", likewise. */
-void sp_text_print_objects(FILE *out, struct sp_interval objects,
-			   double confidence);
+/* "1,200 objects [1,050, 1,380]", likewise. */
+void sp_text_print_objects(FILE *out, struct sp_interval objects);
 
 /* A level as a percentage: "95 %", "99.9 %", "99.83 %", cut, not rounded up. */
 struct sp_text_cell sp_text_level(double confidence);
@@ -152,5 +156,3 @@ void sp_text_print_shell(FILE *out, const char *text);
 
 /* The part of a path after the last '/'; the path itself if that is empty. */
 const char *sp_text_base_name(const char *path);
-
-#endif

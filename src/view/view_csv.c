@@ -133,7 +133,7 @@ void sp_view_csv_sizes(FILE *out, const struct sp_profile *profile)
 
 void sp_view_csv_sizes_estimated(FILE *out, const struct sp_analysis *analysis)
 {
-	const struct sp_tally *all = &analysis->view->all;
+	const struct sp_class_sums *all = &analysis->view->all;
 
 	fputs("max_bytes,view_bytes,view_bytes_lo,view_bytes_hi,samples\n",
 	      out);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_CSV_H
-#define SP_VIEW_VIEW_CSV_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -42,5 +41,3 @@ void sp_view_csv_sizes(FILE *out, const struct sp_profile *profile);
 /* Untrusted text as one quoted field, an apostrophe in front of what a
  * spreadsheet would take for a formula. */
 void sp_view_csv_text(FILE *out, const char *text);
-
-#endif

@@ -13,7 +13,8 @@
 #include "view/view_json.h"
 #include "view/view_json_head.h"
 
-static struct sp_json begin(FILE *out, const struct sp_aggregate *aggregate)
+static struct sp_json begin_data(FILE *out,
+				 const struct sp_aggregate *aggregate)
 {
 	struct sp_json json = {.out = out, .is_first = true};
 
@@ -22,7 +23,7 @@ static struct sp_json begin(FILE *out, const struct sp_aggregate *aggregate)
 	return json;
 }
 
-static void end(struct sp_json *json)
+static void end_data(struct sp_json *json)
 {
 	sp_json_close(json, '}');
 	putc('\n', json->out);
@@ -33,6 +34,7 @@ static void put_identity(struct sp_json *json, enum sp_granularity granularity,
 			 const struct sp_aggregate_function *f)
 {
 	sp_json_string(json, "name", f->name);
+	sp_json_string(json, "full_name", f->identity);
 	sp_json_string(json, "module", *f->module ? f->module : NULL);
 	sp_json_string(json, "file", f->file);
 	sp_json_u64(json, "line", f->line);
@@ -124,12 +126,12 @@ static void put_tree(FILE *out, const struct sp_aggregate *aggregate,
 			put_node_csv(out, granularity, &tree->nodes[i], by_row);
 		return;
 	}
-	json = begin(out, aggregate);
+	json = begin_data(out, aggregate);
 	sp_json_open(&json, "tree", '[');
 	for (size_t i = 0; i < tree->n_nodes; i++)
 		put_node(&json, granularity, &tree->nodes[i], by_row);
 	sp_json_close(&json, ']');
-	end(&json);
+	end_data(&json);
 }
 
 int sp_view_data_tree(FILE *out, const struct sp_aggregate *aggregate,
@@ -190,7 +192,7 @@ static void put_peek(FILE *out, const struct sp_aggregate *a,
 		     const struct sp_edges *edges, size_t n,
 		     const struct sp_aggregate_function **by_row)
 {
-	struct sp_json json = begin(out, a);
+	struct sp_json json = begin_data(out, a);
 
 	sp_json_open(&json, "functions", '[');
 	for (size_t i = 0; i < n; i++) {
@@ -203,7 +205,7 @@ static void put_peek(FILE *out, const struct sp_aggregate *a,
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
-	end(&json);
+	end_data(&json);
 }
 
 static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
@@ -294,19 +296,19 @@ void sp_view_data_list(FILE *out, const struct sp_aggregate *functions,
 					listings->listings[i].lines[k]);
 		return;
 	}
-	json = begin(out, functions);
+	json = begin_data(out, functions);
 	sp_json_open(&json, "listings", '[');
 	for (size_t i = 0; i < listings->n_listings; i++)
 		put_listing(&json, functions, &listings->listings[i]);
 	sp_json_close(&json, ']');
-	end(&json);
+	end_data(&json);
 }
 
 /* ---- traces ---- */
 
 void sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max)
 {
-	struct sp_json json = begin(out, a);
+	struct sp_json json = begin_data(out, a);
 	size_t n = a->n_stacks;
 
 	if (n_max && n_max < n)
@@ -323,14 +325,14 @@ void sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max)
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
-	end(&json);
+	end_data(&json);
 }
 
 /* ---- stats ---- */
 
 static void put_sizes(struct sp_json *json, const struct sp_analysis *a)
 {
-	const struct sp_tally *all = &a->view->all;
+	const struct sp_class_sums *all = &a->view->all;
 
 	sp_json_open(json, "sizes", '[');
 	for (uint32_t i = 0; i < all->n_classes; i++) {
@@ -371,11 +373,12 @@ static void put_top(struct sp_json *json, const char *key,
 void sp_view_data_stats(FILE *out, struct sp_aggregate *a,
 			const struct sp_stats *stats, size_t n_max)
 {
-	struct sp_json json = begin(out, a);
+	struct sp_json json = begin_data(out, a);
 
 	sp_json_open(&json, "entries", '[');
 	for (unsigned int i = 0; i < stats->n_entries; i++) {
-		const struct sp_tally *t = &stats->entries[stats->order[i]];
+		const struct sp_class_sums *t =
+			&stats->entries[stats->order[i]];
 
 		sp_json_open(&json, NULL, '{');
 		sp_json_string(&json, "name", sp_entry_name(stats->order[i]));
@@ -388,7 +391,7 @@ void sp_view_data_stats(FILE *out, struct sp_aggregate *a,
 	put_sizes(&json, a->analysis);
 	put_top(&json, "top_bytes", a, SP_AGGREGATE_BY_FLAT, n_max);
 	put_top(&json, "top_objects", a, SP_AGGREGATE_BY_COUNT, n_max);
-	end(&json);
+	end_data(&json);
 }
 
 /* ---- threads ---- */
@@ -400,7 +403,7 @@ void sp_view_data_threads(FILE *out, const struct sp_analysis *a)
 	      out);
 	for (size_t i = 0; i < a->profile->n_thread_infos; i++) {
 		const struct sp_thread_info *t = &a->profile->thread_infos[i];
-		const struct sp_tally *tally = &a->view->threads[i];
+		const struct sp_class_sums *tally = &a->view->threads[i];
 		char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
 
 		memcpy(name, t->name, sizeof(t->name));

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_DATA_H
-#define SP_VIEW_VIEW_DATA_H
+#pragma once
 
 #include <stdio.h>
 
@@ -42,5 +41,3 @@ void sp_view_data_stats(FILE *out, struct sp_aggregate *aggregate,
 
 /* CSV: every thread, in the order of the file. */
 void sp_view_data_threads(FILE *out, const struct sp_analysis *analysis);
-
-#endif

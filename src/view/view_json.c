@@ -97,7 +97,7 @@ static void put_lifetime(struct sp_json *json,
 }
 
 static void put_live(struct sp_json *json, const struct sp_estimation *how,
-		     const struct sp_tally *live)
+		     const struct sp_class_sums *live)
 {
 	if (live) {
 		sp_view_json_bytes(json, "live_bytes", how, live);
@@ -110,7 +110,7 @@ static void put_live(struct sp_json *json, const struct sp_estimation *how,
 
 static void put_share(struct sp_json *json, const char *key,
 		      const struct sp_aggregate *g,
-		      const struct sp_tally *tally)
+		      const struct sp_class_sums *tally)
 {
 	sp_json_interval(json, key,
 			 sp_analysis_share(&tally->all,
@@ -125,6 +125,7 @@ static void put_function(struct sp_json *json, const struct document *d,
 
 	sp_json_open(json, NULL, '{');
 	sp_json_string(json, "name", f->name);
+	sp_json_string(json, "full_name", f->identity);
 	sp_json_string(json, "module", *f->module ? f->module : NULL);
 	sp_json_string(json, "file", f->file);
 	sp_json_u64(json, "line", f->line);
@@ -362,7 +363,7 @@ static int no_memory(const struct sp_profile *p, struct sp_error *err)
 			    p->n_infos);
 }
 
-static int prepare(struct document *d, struct sp_error *err)
+static int prepare_document(struct document *d, struct sp_error *err)
 {
 	const struct sp_analysis *a = d->aggregate->analysis;
 	int r;
@@ -389,7 +390,7 @@ int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
 {
 	struct document d = {.aggregate = aggregate};
 	struct sp_json json = {.out = out, .is_first = true};
-	int r = prepare(&d, err);
+	int r = prepare_document(&d, err);
 
 	if (r >= 0)
 		put_document(&json, &d);

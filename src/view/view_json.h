@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_JSON_H
-#define SP_VIEW_VIEW_JSON_H
+#pragma once
 
 #include <stdio.h>
 
@@ -31,5 +30,3 @@ int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
 void sp_view_json_frames(struct sp_json *json,
 			 const struct sp_aggregate *aggregate,
 			 const struct sp_stack *stack);
-
-#endif

@@ -26,14 +26,14 @@ static void put_exact(struct sp_json *json, const struct sp_part *part)
 
 void sp_view_json_bytes(struct sp_json *json, const char *key,
 			const struct sp_estimation *how,
-			const struct sp_tally *tally)
+			const struct sp_class_sums *tally)
 {
 	sp_json_interval(json, key, sp_estimate_bytes(how, tally));
 }
 
 void sp_view_json_objects(struct sp_json *json, const char *key,
 			  const struct sp_estimation *how,
-			  const struct sp_tally *tally)
+			  const struct sp_class_sums *tally)
 {
 	sp_json_interval(json, key, sp_estimate_objects(how, tally));
 }
@@ -115,7 +115,7 @@ static void put_part(struct sp_json *json, const struct sp_part *part)
 }
 
 /* A profile as the only part of one. */
-static struct sp_part whole(const struct sp_profile *p)
+static struct sp_part whole_part(const struct sp_profile *p)
 {
 	return (struct sp_part){
 		.path = p->path,
@@ -134,7 +134,7 @@ static struct sp_part whole(const struct sp_profile *p)
 /* The files that were read, even if it is but one. */
 static void put_parts(struct sp_json *json, const struct sp_profile *p)
 {
-	const struct sp_part only = whole(p);
+	const struct sp_part only = whole_part(p);
 
 	sp_json_open(json, "profiles", '[');
 	for (size_t i = 0; i < p->n_parts; i++)
@@ -147,7 +147,7 @@ static void put_parts(struct sp_json *json, const struct sp_profile *p)
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
-	const struct sp_part all = whole(p);
+	const struct sp_part all = whole_part(p);
 	char seed[24];
 
 	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);

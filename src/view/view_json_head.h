@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_JSON_HEAD_H
-#define SP_VIEW_VIEW_JSON_HEAD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,13 +18,11 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects);
 /* An estimate with its limits. */
 void sp_view_json_bytes(struct sp_json *json, const char *key,
 			const struct sp_estimation *how,
-			const struct sp_tally *tally);
+			const struct sp_class_sums *tally);
 void sp_view_json_objects(struct sp_json *json, const char *key,
 			  const struct sp_estimation *how,
-			  const struct sp_tally *tally);
+			  const struct sp_class_sums *tally);
 
 /* A limit that is there, or null. */
 void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
 			bool is_there);
-
-#endif

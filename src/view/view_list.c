@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "report/sourcefile.h"
+#include "text/lines.h"
+#include "text/style.h"
 #include "text/text.h"
 #include "view/view_row.h"
 
@@ -12,35 +14,47 @@
 #define LINE_MAX  160
 #define TAB_WIDTH 8
 
-#define CELL_WIDTH 31
+/* Of a cell with its interval, and without, on a screen that is narrower than
+ * that. */
+#define CELL_WIDTH       31
+#define CELL_NARROW      10
+#define INTERVAL_COLUMNS 120
 
 struct list {
 	FILE *out;
+	int cell_width;
+	int source_columns;
 	const struct sp_estimation *how;
 	bool has_few;
 };
 
-static void print_cell(struct list *list, const struct sp_tally *tally)
+static void print_cell(struct list *list, const struct sp_class_sums *tally)
 {
 	struct sp_text_estimate e = sp_text_estimate(
 		sp_estimate_bytes(list->how, tally), tally->all.samples);
 	char joined[2 * sizeof(e.first.text)] = ".";
 
-	if (tally->all.samples)
+	if (tally->all.samples && list->cell_width == CELL_WIDTH)
 		snprintf(joined, sizeof(joined), "%s%s%s", e.first.text,
 			 *e.second.text ? " " : "", e.second.text);
+	else if (tally->all.samples)
+		snprintf(joined, sizeof(joined), "%s",
+			 e.order == SP_TEXT_INTERVAL_FIRST ? e.second.text
+							   : e.first.text);
 	list->has_few |=
 		tally->all.samples && e.order == SP_TEXT_INTERVAL_FIRST;
-	fprintf(list->out, "  %*s", CELL_WIDTH, joined);
+	fprintf(list->out, "  %*s", list->cell_width, joined);
 }
 
-/* Untrusted text, one line of it, with tabs as blanks. */
-static void print_source(FILE *out, const char *text, size_t n)
+/* Untrusted text, one line of it, with tabs as blanks; never broken. */
+static void print_source(const struct list *list, const char *text, size_t n)
 {
-	char line[LINE_MAX + TAB_WIDTH + 1];
+	static const char more[] = " ...";
+	char line[LINE_MAX + TAB_WIDTH + sizeof(more)];
+	const int room = list->source_columns - (int)sizeof(more) + 1;
 	size_t used = 0, i = 0;
 
-	for (; i < n && used < LINE_MAX; i++) {
+	for (; i < n && (int)used < room; i++) {
 		if (text[i] != '\t') {
 			/* A NUL would end the line. */
 			line[used++] = text[i] ? text[i] : '?';
@@ -50,34 +64,27 @@ static void print_source(FILE *out, const char *text, size_t n)
 			line[used++] = ' ';
 		while (used % TAB_WIDTH);
 	}
-	line[used] = '\0';
-	sp_text_print(out, line);
-	if (i < n)
-		fputs(" ...", out);
+	strcpy(line + used, i < n ? more : "");
+	sp_lines_print_name(list->out, line);
 }
 
 static void print_line(struct list *list, const struct sp_sourcefile *source,
 		       uint32_t number,
 		       const struct sp_aggregate_function *line)
 {
-	static const struct sp_tally nothing = {.n_classes = 0};
+	static const struct sp_class_sums nothing = {.n_classes = 0};
 	const char *text;
 	size_t n;
 
 	print_cell(list, line ? &line->flat : &nothing);
 	print_cell(list, line ? &line->cum : &nothing);
-	if (line)
-		fprintf(list->out, " %9s",
-			sp_text_count(line->cum.all.samples).text);
-	else
-		fprintf(list->out, " %9s", ".");
 	if (number)
 		fprintf(list->out, "  %6" PRIu32 "  ", number);
 	else
 		fprintf(list->out, "  %6s  ", "?");
 	if (source && number && number <= sp_sourcefile_lines(source)) {
 		text = sp_sourcefile_line(source, number, &n);
-		print_source(list->out, text, n);
+		print_source(list, text, n);
 	}
 	putc('\n', list->out);
 }
@@ -122,7 +129,7 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 	fputc('\n', list->out);
 	sp_view_row_name(list->out, SP_BY_FUNCTION, f);
 	fputs("\n  in ", list->out);
-	sp_text_print(list->out, l->file ? l->file : "an unknown file");
+	sp_lines_print_name(list->out, l->file ? l->file : "an unknown file");
 	/* A profile that brings names of files must not choose what is read. */
 	if (l->file)
 		sp_sourcefile_new(l->file, source_path,
@@ -144,17 +151,28 @@ void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
 			const struct sp_listings *listings,
 			const char *source_path)
 {
-	struct list list = {.out = out, .how = &functions->how};
-	const struct sp_text_cell level =
-		sp_text_level(functions->how.confidence);
-	char flat[96], cum[96];
+	const unsigned int columns = sp_lines_columns();
+	struct list list = {
+		.out = out,
+		.how = &functions->how,
+		.cell_width =
+			columns < INTERVAL_COLUMNS ? CELL_NARROW : CELL_WIDTH,
+	};
+	const int before = 2 * (list.cell_width + 2) + 10;
 
-	snprintf(flat, sizeof(flat), "flat [%s interval]", level.text);
-	snprintf(cum, sizeof(cum), "cum [%s interval]", level.text);
-	fprintf(out, "\nSource lines; %% %s:\n\n",
-		sp_view_row_whole(functions->analysis->selection.view));
-	fprintf(out, "  %*s  %*s %9s  %6s\n", CELL_WIDTH, flat, CELL_WIDTH, cum,
-		"samples", "line");
+	list.source_columns = LINE_MAX;
+	if (sp_lines_is_terminal() && (int)columns < before + LINE_MAX)
+		list.source_columns = (int)columns - before;
+	fprintf(out, "\nSource lines; %% %s%s:\n\n",
+		sp_view_row_whole(functions->analysis->selection.view),
+		list.cell_width == CELL_WIDTH
+			? ""
+			: "; intervals need a wider terminal");
+	sp_style_begin(out, SP_STYLE_HEAD);
+	fprintf(out, "  %*s  %*s  %6s", list.cell_width, "flat",
+		list.cell_width, "cum", "line");
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	putc('\n', out);
 	for (size_t i = 0; i < listings->n_listings; i++)
 		print_listing(&list, functions, &listings->listings[i],
 			      source_path);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_LIST_H
-#define SP_VIEW_VIEW_LIST_H
+#pragma once
 
 #include <stdio.h>
 
@@ -14,5 +13,3 @@
 void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
 			const struct sp_listings *listings,
 			const char *source_path);
-
-#endif

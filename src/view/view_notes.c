@@ -5,26 +5,37 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/parse.h"
+#include "text/style.h"
 #include "text/text.h"
-
-#define PROBLEMS_MAX 10
+#include "view/view_note.h"
 
 /* Samples that a suggested period should give, at least: about 25 % off. */
 #define WANTED_SAMPLES 64
 
-struct notes {
-	FILE *out;
-	unsigned int count;
-	unsigned int problems;
-};
+/* A smaller part of the bytes is no news. */
+#define SHARE_MIN 0.001
 
-/* Begin a note; the caller writes the rest of the line. */
-static FILE *note(struct notes *notes)
+/* Beyond the interval of that level samples must have been lost: by chance the
+ * exact total is there in one run of 10,000. */
+#define SELF_CHECK_CONFIDENCE 0.9999
+
+FILE *sp_view_note(struct sp_view_notes *notes)
 {
-	if (!notes->count++)
-		fputs("\nnotes:\n", notes->out);
+	if (!notes->count++) {
+		putc('\n', notes->out);
+		sp_style_begin(notes->out, SP_STYLE_WARNING);
+		fputs("notes:", notes->out);
+		sp_style_begin(notes->out, SP_STYLE_PLAIN);
+		putc('\n', notes->out);
+	}
 	fputs("  - ", notes->out);
 	return notes->out;
+}
+
+bool sp_view_note_matters(double part, double whole)
+{
+	return part > SHARE_MIN * whole && part > 0;
 }
 
 /* A power of two as SAMPLEPROF_PERIOD takes it. */
@@ -40,25 +51,36 @@ static void print_period(FILE *out, uint64_t bytes)
 	fprintf(out, "SAMPLEPROF_PERIOD=%" PRIu64 "%s", bytes, suffixes[unit]);
 }
 
-static void note_no_samples(struct notes *notes, const struct sp_profile *p)
+static void note_no_samples(struct sp_view_notes *notes,
+			    const struct sp_profile *p)
 {
+	const uint64_t seen = p->exact_alloc_bytes - p->unsampled_bytes;
 	uint64_t period = 1;
 	FILE *out;
 
 	if (sp_profile_samples(p))
 		return;
-	out = note(notes);
+	out = sp_view_note(notes);
 	if (!p->exact_alloc_bytes) {
-		fprintf(out, "0 samples: no allocation was %s\n",
+		fprintf(out,
+			"0 samples: no allocation was %s; memory that a "
+			"program takes by mmap, or from a malloc of its "
+			"own, is not seen\n",
 			p->end == SP_PROFILE_END_CLEAN
 				? "seen"
 				: "seen yet that is published");
 		return;
 	}
-	while (period <= p->exact_alloc_bytes / WANTED_SAMPLES / 2)
+	if (!seen) {
+		fputs("0 samples: sampling was off all the time; sampleprof "
+		      "ctl PID start starts it\n",
+		      out);
+		return;
+	}
+	while (period <= seen / WANTED_SAMPLES / 2)
 		period *= 2;
 	fprintf(out, "0 samples: %s allocated, period %s",
-		sp_text_bytes((double)p->exact_alloc_bytes).text,
+		sp_text_bytes((double)seen).text,
 		sp_text_size(p->period_bytes).text);
 	if (period < p->period_bytes) {
 		fputs("; to see more use ", out);
@@ -68,34 +90,35 @@ static void note_no_samples(struct notes *notes, const struct sp_profile *p)
 }
 
 /* That there is no sample bounds the bytes. */
-static void note_empty_view(struct notes *notes, const struct sp_analysis *a)
+static void note_empty_view(struct sp_view_notes *notes,
+			    const struct sp_analysis *a)
 {
 	const struct sp_interval bytes =
 		sp_estimate_bytes(&a->how, &a->view->all);
 
 	if (a->view->all.all.samples || !sp_profile_samples(a->profile))
 		return;
-	fputs("nothing in this view was sampled", note(notes));
+	fputs("nothing in this view was sampled", sp_view_note(notes));
 	if (bytes.hi > 0) {
 		fputs(": it has ", notes->out);
 		sp_text_print_estimate(notes->out, bytes, 0, a->how.confidence);
-		fprintf(notes->out, ", which is %.1f periods",
-			bytes.hi / (double)a->profile->period_bytes);
 	}
 	putc('\n', notes->out);
 }
 
-static void note_diagnosis(struct notes *notes, const struct sp_profile *p)
+static void note_diagnosis(struct sp_view_notes *notes,
+			   const struct sp_profile *p)
 {
 	const char *diagnosis = sp_profile_info(p, "diagnosis");
 
 	if (!diagnosis || !*diagnosis)
 		return;
-	sp_text_print(note(notes), diagnosis);
+	sp_text_print(sp_view_note(notes), diagnosis);
 	putc('\n', notes->out);
 }
 
-static void note_programs(struct notes *notes, const struct sp_profile *p)
+static void note_programs(struct sp_view_notes *notes,
+			  const struct sp_profile *p)
 {
 	const char *first;
 
@@ -104,7 +127,7 @@ static void note_programs(struct notes *notes, const struct sp_profile *p)
 		if (strcmp(first, sp_text_base_name(p->parts[i].program)) == 0)
 			continue;
 		fputs("files of different programs are added up: ",
-		      note(notes));
+		      sp_view_note(notes));
 		sp_text_print(notes->out, first);
 		fputs(", ", notes->out);
 		sp_text_print(notes->out,
@@ -114,50 +137,39 @@ static void note_programs(struct notes *notes, const struct sp_profile *p)
 	}
 }
 
-static void note_outside(struct notes *notes, const struct sp_analysis *a)
+/* The estimate of all that was allocated checks the whole: its total is known.
+ */
+static void note_self_check(struct sp_view_notes *notes,
+			    const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 	const struct sp_estimation how = {.method = SP_METHOD_P3,
-					  .confidence = a->how.confidence};
+					  .confidence = SELF_CHECK_CONFIDENCE};
 	struct sp_interval estimate =
 		sp_estimate_bytes(&how, &a->population.all);
 	double least = (double)(p->exact_alloc_bytes - p->unsampled_bytes);
 	double most = least + (double)p->missing_bytes_max;
 
-	if (least > estimate.hi || most < estimate.lo)
-		fprintf(note(notes),
-			"the exact total lies outside the %s interval of its "
-			"estimate: chance in up to one run of %.0f, else a "
-			"sign of losses\n",
-			sp_text_level(how.confidence).text,
-			nearbyint(1 / (1 - how.confidence)));
-}
-
-/* Exact totals by size would have made intervals narrower. */
-static void note_without_totals(struct notes *notes,
-				const struct sp_analysis *a)
-{
-	const struct sp_population *population = &a->population;
-
-	if (a->how.method != SP_METHOD_P3T || population->has_totals ||
-	    !sp_profile_samples(a->profile))
+	if (least <= estimate.hi && most >= estimate.lo)
 		return;
-	fprintf(note(notes),
-		"exact totals per size class are not used, intervals are wider "
-		"for it: %s\n",
-		population->why_without ? population->why_without
-					: "the file has none");
+	fprintf(sp_view_note(notes),
+		"the samples do not fit the exact total: by them %s were "
+		"allocated (%s: %s); samples were lost, or counted twice\n",
+		sp_text_bytes(estimate.value).text,
+		sp_text_level(how.confidence).text,
+		sp_text_interval(estimate).text);
 }
 
 /* Rows of the peak are sums, its value is kept within its limits (E25). */
-static void note_peak(struct notes *notes, const struct sp_analysis *a)
+static void note_peak(struct sp_view_notes *notes, const struct sp_analysis *a)
 {
 	const double rows = sp_estimate_bytes_value(&a->how, &a->view->all);
 
 	if (a->selection.view != SP_VIEW_PEAK ||
 	    fabs(rows - a->peak.bytes.value) <= 0.005 * rows)
 		return;
-	fprintf(note(notes), "rows do not add up to the peak above: %s\n",
+	fprintf(sp_view_note(notes),
+		"rows do not add up to the peak above: %s\n",
 		a->filter ? "they are of the moment at which most of all was "
 			    "alive"
 		: a->profile->n_parts
@@ -166,7 +178,7 @@ static void note_peak(struct notes *notes, const struct sp_analysis *a)
 			: "it is moved to the nearer of its limits");
 }
 
-static void note_live(struct notes *notes, const struct sp_analysis *a)
+static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 
@@ -175,27 +187,89 @@ static void note_live(struct notes *notes, const struct sp_analysis *a)
 	if (sp_profile_info(p, "forked"))
 		fputs("this is a forked child: what its parent had allocated "
 		      "before the fork is not among its live bytes\n",
-		      note(notes));
-	if (p->unmatched_frees)
-		fprintf(note(notes),
+		      sp_view_note(notes));
+	if (p->end != SP_PROFILE_END_RUNNING &&
+	    sp_view_note_matters((double)p->unmatched_frees,
+				 (double)sp_profile_samples(p)))
+		fprintf(sp_view_note(notes),
 			"%s frees are of samples that the file does not have\n",
 			sp_text_count(p->unmatched_frees).text);
 }
 
-static void note_losses(struct notes *notes, const struct sp_profile *p)
+static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 {
-	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
-		if (p->losses[i])
-			fprintf(note(notes), "%s %s: %s\n",
-				sp_text_count(p->losses[i]).text,
-				sp_loss_name(i), sp_loss_help(i));
+	const char *text = sp_profile_info(p, "full_ns");
+	uint64_t ns;
+
+	if (!text || !sp_parse_u64(text, &ns))
+		return;
+	fprintf(sp_view_note(notes),
+		"the file or its disk was full at %s (limit %s): later "
+		"allocations and frees are missing, and what is alive is as of "
+		"then; set SAMPLEPROF_MAX_FILE (by default 64G or a quarter of "
+		"the free disk), or SAMPLEPROF_PERIOD to more than 1\n",
+		sp_text_moment(ns).text, sp_text_size(p->max_file_bytes).text);
 }
 
-static void note_damage(struct notes *notes, const struct sp_profile *p)
+/* What a loss counts, where that is a part of what was allocated. */
+static const enum loss_unit {
+	EVENTS,
+	SAMPLES,
+	OBJECTS,
+	BYTES,
+} loss_units[SP_LOSS_COUNT] = {
+	[SP_LOSS_NO_LANE] = SAMPLES,      [SP_LOSS_FILE_FULL] = SAMPLES,
+	[SP_LOSS_NO_FILE] = SAMPLES,      [SP_LOSS_STACK_TABLE] = SAMPLES,
+	[SP_LOSS_UNWIND_EARLY] = SAMPLES, [SP_LOSS_UNWIND_FAILED] = SAMPLES,
+	[SP_LOSS_LIVE_TABLE] = SAMPLES,   [SP_LOSS_FREE_DROPPED] = SAMPLES,
+	[SP_LOSS_FREE_MISSED] = SAMPLES,  [SP_LOSS_LEFT] = SAMPLES,
+	[SP_LOSS_INIT_RACE] = OBJECTS,    [SP_LOSS_NESTED] = OBJECTS,
+	[SP_LOSS_FORK_RESET] = BYTES,     [SP_LOSS_PAUSED] = BYTES,
+	[SP_LOSS_AFTER_EXIT] = BYTES,
+};
+
+static double whole_of(const struct sp_profile *p, enum loss_unit unit)
+{
+	switch (unit) {
+	case EVENTS:
+		break;
+	case SAMPLES:
+		return (double)sp_profile_samples(p);
+	case OBJECTS:
+		return (double)p->exact_alloc_objects;
+	case BYTES:
+		return (double)p->exact_alloc_bytes;
+	}
+	return 0;
+}
+
+static void note_losses(struct sp_view_notes *notes, const struct sp_profile *p)
+{
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
+		const double lost = (double)p->losses[i];
+		const double whole = whole_of(p, loss_units[i]) + lost;
+
+		if (!sp_view_note_matters(lost, whole))
+			continue;
+		if (loss_units[i] == EVENTS)
+			fprintf(sp_view_note(notes), "%s %s\n",
+				sp_text_count(p->losses[i]).text,
+				sp_loss_help(i));
+		else
+			fprintf(sp_view_note(notes), "about %s of the %s: %s\n",
+				sp_text_percent(lost, whole).text,
+				loss_units[i] == OBJECTS ? "allocations"
+							 : "bytes",
+				sp_loss_help(i));
+	}
+}
+
+static void note_damage(struct sp_view_notes *notes, const struct sp_profile *p)
 {
 	if (!p->damaged_records && !p->ignored_bytes && !*p->damage)
 		return;
-	fprintf(note(notes), "the file is damaged: %s bad record%s, %s ignored",
+	fprintf(sp_view_note(notes),
+		"the file is damaged: %s bad record%s, %s ignored",
 		sp_text_count(p->damaged_records).text,
 		sp_text_plural(p->damaged_records),
 		sp_text_size(p->ignored_bytes).text);
@@ -206,38 +280,24 @@ static void note_damage(struct notes *notes, const struct sp_profile *p)
 	putc('\n', notes->out);
 }
 
-static void note_unfinished(struct notes *notes, const struct sp_profile *p)
-{
-	if (!p->unfinished_records)
-		return;
-	fprintf(note(notes),
-		"%s record%s unfinished when the process %s: nothing else is "
-		"missing for it\n",
-		sp_text_count(p->unfinished_records).text,
-		p->unfinished_records == 1 ? " was" : "s were",
-		p->end == SP_PROFILE_END_KILLED ? "was killed" : "ended");
-}
-
 /* Stacks with a flag, of what the report is about. */
-static void note_stacks(struct notes *notes,
+static void note_stacks(struct sp_view_notes *notes,
 			const struct sp_aggregate *aggregate, uint32_t flag,
 			const char *text)
 {
+	const double whole = aggregate->analysis->view->all.all.est_bytes;
 	double flagged = 0;
 
 	for (size_t i = 0; i < aggregate->n_stacks; i++)
 		if (aggregate->stacks[i].stack->flags & flag)
 			flagged += aggregate->stacks[i].tally->all.est_bytes;
-	if (flagged > 0)
-		fprintf(note(notes), "%s of the bytes are in stacks %s\n",
-			sp_text_percent(
-				flagged,
-				aggregate->analysis->view->all.all.est_bytes)
-				.text,
-			text);
+	if (sp_view_note_matters(flagged, whole))
+		fprintf(sp_view_note(notes),
+			"%s of the bytes are in stacks %s\n",
+			sp_text_percent(flagged, whole).text, text);
 }
 
-static void note_cut_stacks(struct notes *notes,
+static void note_cut_stacks(struct sp_view_notes *notes,
 			    const struct sp_aggregate *aggregate)
 {
 	const char *unwinder =
@@ -255,48 +315,12 @@ static void note_cut_stacks(struct notes *notes,
 			      "outer functions are missing");
 }
 
-static void note_problem(void *arg, const struct sp_module *module,
-			 const char *reason)
+static void note_times(struct sp_view_notes *notes, const struct sp_profile *p)
 {
-	struct notes *notes = arg;
-
-	if (++notes->problems > PROBLEMS_MAX)
+	if (!sp_view_note_matters((double)p->time_error_ns,
+				  (double)p->duration_ns))
 		return;
-	fputs("no symbols for ", note(notes));
-	sp_text_print(notes->out, module->path);
-	fputs(": ", notes->out);
-	sp_text_print(notes->out, reason);
-	putc('\n', notes->out);
-}
-
-static void note_problems(struct notes *notes,
-			  const struct sp_aggregate *aggregate)
-{
-	sp_symbolizer_problems(aggregate->symbolizer, note_problem, notes);
-	if (notes->problems > PROBLEMS_MAX)
-		fprintf(note(notes), "no symbols for %u more (see --json)\n",
-			notes->problems - PROBLEMS_MAX);
-}
-
-/* Such names are as good as the machine they were looked up on. */
-static void note_stored(struct notes *notes,
-			const struct sp_aggregate *aggregate)
-{
-	size_t named, stored;
-
-	sp_symbolizer_count(aggregate->symbolizer, &named, &stored);
-	if (stored)
-		fprintf(note(notes),
-			"names of %s of %s addresses are those that are stored "
-			"in the profile (sampleprof-report symbolize)\n",
-			sp_text_count(stored).text, sp_text_count(named).text);
-}
-
-static void note_times(struct notes *notes, const struct sp_profile *p)
-{
-	if (!p->time_error_ns)
-		return;
-	fputs("times are right to within ", note(notes));
+	fputs("times are right to within ", sp_view_note(notes));
 	fputs(sp_text_duration(p->time_error_ns).text, notes->out);
 	fputs(": the file was packed (sampleprof-report symbolize)\n",
 	      notes->out);
@@ -331,23 +355,22 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 			 const struct sp_aggregate *aggregate)
 {
 	const struct sp_profile *p = analysis->profile;
-	struct notes notes = {.out = out};
+	struct sp_view_notes notes = {.out = out};
 
 	note_no_samples(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
 	note_programs(&notes, p);
-	note_outside(&notes, analysis);
+	note_self_check(&notes, analysis);
 	note_peak(&notes, analysis);
-	note_without_totals(&notes, analysis);
 	note_live(&notes, analysis);
+	note_full(&notes, p);
 	note_losses(&notes, p);
 	note_damage(&notes, p);
-	note_unfinished(&notes, p);
 	note_times(&notes, p);
+	sp_view_note_runtime(&notes, p, aggregate);
 	if (!aggregate)
 		return;
 	note_cut_stacks(&notes, aggregate);
-	note_problems(&notes, aggregate);
-	note_stored(&notes, aggregate);
+	sp_view_note_unnamed(&notes, aggregate);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_NOTES_H
-#define SP_VIEW_VIEW_NOTES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -19,5 +18,3 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 /* How complete the file is. */
 void sp_view_notes_print_completeness(FILE *out,
 				      const struct sp_profile *profile);
-
-#endif

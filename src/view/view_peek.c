@@ -27,19 +27,19 @@ static int print_others(struct peek *peek, const struct sp_edge *edges,
 			size_t n)
 {
 	const struct sp_aggregate *a = peek->aggregate;
-	struct sp_tally sum;
+	struct sp_class_sums sum;
 	int r = 0;
 
-	sp_tally_init(&sum, a->analysis->profile->period_bytes);
+	sp_class_sums_init(&sum, a->analysis->profile->period_bytes);
 	for (size_t i = 0; i < n && !r; i++)
-		r = sp_tally_merge(&sum, &edges[i].tally);
+		r = sp_class_sums_merge(&sum, &edges[i].tally);
 	if (!r) {
 		sp_view_row_print(&peek->rows, sp_estimate_bytes(&a->how, &sum),
 				  sum.all.samples);
 		fprintf(peek->rows.out, "    and %s other place%s\n",
 			sp_text_count(n).text, sp_text_plural(n));
 	}
-	sp_tally_free(&sum);
+	sp_class_sums_free(&sum);
 	return r;
 }
 
@@ -71,7 +71,7 @@ static int print_edges(struct peek *peek, const struct sp_edge *edges, size_t n,
 static int print_function(struct peek *peek, const struct sp_edges *e)
 {
 	const struct sp_estimation *how = &peek->aggregate->how;
-	const struct sp_tally *cum = &e->function->cum;
+	const struct sp_class_sums *cum = &e->function->cum;
 	int r;
 
 	putc('\n', peek->rows.out);
@@ -85,9 +85,9 @@ static int print_function(struct peek *peek, const struct sp_edges *e)
 	return print_edges(peek, e->callees, e->n_callees, "itself");
 }
 
-static int print(FILE *out, const struct sp_aggregate *aggregate,
-		 const struct sp_aggregate_function **by_row,
-		 const struct sp_edges *edges, size_t n, double share)
+static int print_functions(FILE *out, const struct sp_aggregate *aggregate,
+			   const struct sp_aggregate_function **by_row,
+			   const struct sp_edges *edges, size_t n, double share)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const double whole = sp_estimate_bytes_value(&a->how, a->whole);
@@ -125,7 +125,8 @@ int sp_view_peek_print(FILE *out, const struct sp_aggregate *aggregate,
 {
 	const struct sp_aggregate_function **by_row =
 		sp_aggregate_by_row(aggregate);
-	int r = by_row ? print(out, aggregate, by_row, edges, n, share)
+	int r = by_row ? print_functions(out, aggregate, by_row, edges, n,
+					 share)
 		       : -ENOMEM;
 
 	free(by_row);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_PEEK_H
-#define SP_VIEW_VIEW_PEEK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -12,5 +11,3 @@
 int sp_view_peek_print(FILE *out, const struct sp_aggregate *aggregate,
 		       const struct sp_edges *edges, size_t n, double share,
 		       struct sp_error *err);
-
-#endif

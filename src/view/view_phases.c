@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
+#include "text/lines.h"
 #include "text/text.h"
 #include "view/view_csv.h"
 
@@ -126,32 +127,28 @@ int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 
 	if (r < 0)
 		return r;
-	fprintf(out, "\n  %*s %6s %9s %12s %14s  phase\n", ESTIMATE_WIDTH,
-		"estimated bytes of the view", "%", "samples", "EXACT bytes",
-		"EXACT objects");
+	fprintf(out, "\n  %*s %6s %12s %14s  phase\n", ESTIMATE_WIDTH,
+		"bytes of the view", "%", "exact bytes", "exact objects");
 	for (size_t i = 0; i < phases->n; i++) {
 		const struct sp_phase *phase = &phases->phases[i];
 		const struct sp_interval bytes =
 			sp_estimate_bytes(&analysis->how, &phase->tally);
 		const struct sp_text_estimate text =
 			sp_text_estimate(bytes, phase->tally.all.samples);
-		char joined[2 * sizeof(text.first.text)];
 
 		has_few |= text.order == SP_TEXT_INTERVAL_FIRST;
 		has_bound |= text.order == SP_TEXT_BOUND;
-		snprintf(joined, sizeof(joined), "%s%s%s", text.first.text,
-			 *text.second.text ? " " : "", text.second.text);
-		fprintf(out, "  %*s %6s %9s %12s %14s  ", ESTIMATE_WIDTH,
-			joined, sp_text_percent(bytes.value, whole).text,
-			sp_text_count(phase->tally.all.samples).text,
+		fprintf(out, "  %*s %6s %12s %14s  ", ESTIMATE_WIDTH,
+			sp_text_estimate_cell(bytes, phase->tally.all.samples)
+				.text,
+			sp_text_percent(bytes.value, whole).text,
 			sp_text_bytes((double)phase->alloc_bytes).text,
 			sp_text_count(phase->alloc_objects).text);
-		sp_text_print(out, sp_phase_name(phase->name));
+		sp_lines_print_name(out, sp_phase_name(phase->name));
 		putc('\n', out);
 	}
-	putc('\n', out);
 	sp_text_print_legend(out, has_few, has_bound, analysis->how.confidence);
-	fputs("EXACT is all that was allocated in the phase, whatever the "
+	fputs("  exact is all that was allocated in the phase, whatever the "
 	      "view\n",
 	      out);
 	sp_phases_free(phases);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_PHASES_H
-#define SP_VIEW_VIEW_PHASES_H
+#pragma once
 
 #include <stdio.h>
 
@@ -27,5 +26,3 @@ int sp_view_phases_csv(FILE *out, const struct sp_analysis *analysis,
 void sp_view_phases_json(struct sp_json *json,
 			 const struct sp_analysis *analysis,
 			 const struct sp_phases *phases);
-
-#endif

@@ -3,33 +3,31 @@
 
 #include <inttypes.h>
 
+#include "text/lines.h"
+#include "text/style.h"
 #include "text/text.h"
 
-#define ESTIMATE_WIDTH 31
+#define ESTIMATE_WIDTH 27
 
 void sp_view_row_head(const struct sp_view_rows *rows, const char *behind)
 {
-	char head[96];
-
-	snprintf(head, sizeof(head), "bytes [%s interval]",
-		 sp_text_level(rows->confidence).text);
-	fprintf(rows->out, "  %*s %6s %9s%s%s\n", ESTIMATE_WIDTH, head, "%",
-		"samples", *behind ? "  " : "", behind);
+	sp_style_begin(rows->out, SP_STYLE_HEAD);
+	fprintf(rows->out, "  %*s %6s%s%s", ESTIMATE_WIDTH, "bytes", "%",
+		*behind ? "  " : "", behind);
+	sp_style_begin(rows->out, SP_STYLE_PLAIN);
+	putc('\n', rows->out);
 }
 
 void sp_view_row_print(struct sp_view_rows *rows, struct sp_interval bytes,
 		       uint64_t samples)
 {
-	struct sp_text_estimate text = sp_text_estimate(bytes, samples);
-	char joined[2 * sizeof(text.first.text)];
+	const struct sp_text_estimate text = sp_text_estimate(bytes, samples);
 
 	rows->has_few |= text.order == SP_TEXT_INTERVAL_FIRST;
 	rows->has_bound |= text.order == SP_TEXT_BOUND;
-	snprintf(joined, sizeof(joined), "%s%s%s", text.first.text,
-		 *text.second.text ? " " : "", text.second.text);
-	fprintf(rows->out, "  %*s %6s %9s  ", ESTIMATE_WIDTH, joined,
-		sp_text_percent(bytes.value, rows->whole).text,
-		sp_text_count(samples).text);
+	fprintf(rows->out, "  %*s %6s  ", ESTIMATE_WIDTH,
+		sp_text_estimate_cell(bytes, samples).text,
+		sp_text_percent(bytes.value, rows->whole).text);
 }
 
 void sp_view_row_legend(const struct sp_view_rows *rows)
@@ -41,17 +39,17 @@ void sp_view_row_legend(const struct sp_view_rows *rows)
 void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 		      const struct sp_aggregate_function *f)
 {
-	sp_text_print(out, f->name);
+	sp_lines_print_name(out, f->name);
 	if (granularity == SP_BY_LINE && f->file) {
 		fputs("  ", out);
-		sp_text_print(out, f->file);
+		sp_lines_print_name(out, f->file);
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}
 	if (!*f->module)
 		return;
 	fputs("  (", out);
-	sp_text_print(out, sp_text_base_name(f->module));
+	sp_lines_print_name(out, sp_text_base_name(f->module));
 	if (granularity == SP_BY_ADDRESS)
 		fprintf(out, "+0x%" PRIx64, f->offset);
 	putc(')', out);
@@ -74,14 +72,14 @@ const char *sp_view_row_whole(enum sp_view view)
 {
 	switch (view) {
 	case SP_VIEW_ALLOC:
-		return "of what was allocated, no interval";
+		return "of what was allocated";
 	case SP_VIEW_LIVE:
 	case SP_VIEW_PEAK:
-		return "of what was alive, no interval";
+		return "of what was alive";
 	case SP_VIEW_LEAKS:
-		return "of what may have leaked, no interval";
+		return "of what may have leaked";
 	case SP_VIEW_TEMPORARY:
-		return "of what was temporary, no interval";
+		return "of what was temporary";
 	}
 	return "";
 }

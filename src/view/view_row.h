@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_ROW_H
-#define SP_VIEW_VIEW_ROW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -9,10 +8,10 @@
 #include "report/aggregate.h"
 
 /*
- * A line with one estimate, its share and its samples, for pages that have a
- * name or more behind it:
+ * A line with one estimate and its share, for pages that have a name or more
+ * behind it:
  *
- *         526 MiB [495, 558] MiB  38.1%     2,013  main  (app)
+ *         526 MiB [495, 558] MiB  38.1%  main  (app)
  */
 struct sp_view_rows {
 	FILE *out;
@@ -40,8 +39,6 @@ void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 /* What n rows are called: "functions", "file", ... */
 const char *sp_view_row_noun(enum sp_granularity granularity, uint64_t n);
 
-/* "of what was allocated, no interval", ...: what shares of a view are shares
+/* "of what was allocated", ...: what shares of a view are shares
  * of. */
 const char *sp_view_row_whole(enum sp_view view);
-
-#endif

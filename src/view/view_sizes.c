@@ -52,7 +52,7 @@ struct sizes {
 	uint64_t most_bytes;
 };
 
-static void coarsen(const struct sp_profile *profile, struct sizes *sizes)
+static void coarsen_sizes(const struct sp_profile *profile, struct sizes *sizes)
 {
 	*sizes = (struct sizes){.first = ROWS};
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
@@ -131,7 +131,7 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 {
 	struct sizes sizes;
 
-	coarsen(profile, &sizes);
+	coarsen_sizes(profile, &sizes);
 	fputs("\nExact totals by object size (--sizes --csv has every "
 	      "class):\n\n",
 	      out);
@@ -170,7 +170,7 @@ struct estimated {
 	bool has_bound;
 };
 
-static void estimate(const struct sp_analysis *a, struct estimated *e)
+static void estimate_sizes(const struct sp_analysis *a, struct estimated *e)
 {
 	const struct sp_class_total *totals = a->profile->classes;
 	unsigned int next;
@@ -204,15 +204,12 @@ static void print_estimated(FILE *out, const char *name,
 {
 	struct sp_text_estimate text =
 		sp_text_estimate(row->bytes, row->samples);
-	char joined[2 * sizeof(text.first.text)];
 
 	e->has_few |= text.order == SP_TEXT_INTERVAL_FIRST;
 	e->has_bound |= text.order == SP_TEXT_BOUND;
-	snprintf(joined, sizeof(joined), "%s%s%s", text.first.text,
-		 *text.second.text ? " " : "", text.second.text);
-	fprintf(out, "  %10s %*s %6s %9s", name, ESTIMATE_WIDTH, joined,
-		sp_text_percent(row->bytes.value, whole).text,
-		sp_text_count(row->samples).text);
+	fprintf(out, "  %10s %*s %6s", name, ESTIMATE_WIDTH,
+		sp_text_estimate_cell(row->bytes, row->samples).text,
+		sp_text_percent(row->bytes.value, whole).text);
 }
 
 static struct sp_text_cell size_text(double size)
@@ -227,8 +224,7 @@ static void print_estimated_percentiles(FILE *out, const struct sp_analysis *a)
 	const bool is_exact = a->view->all.all.period_bytes == 1;
 	struct sp_interval size;
 
-	fprintf(out, "\n  of the bytes, estimated (%s)\n",
-		sp_text_level(a->how.confidence).text);
+	fprintf(out, "\n  of the bytes, estimated\n");
 	for (size_t i = 0; i < N_SHARES; i++) {
 		if (!sp_analysis_view_percentile(a, shares[i].share, &size))
 			return;
@@ -247,22 +243,19 @@ void sp_view_sizes_print_estimated(FILE *out,
 				   bool ascii)
 {
 	const double confidence = analysis->how.confidence;
-	const struct sp_tally *view = &analysis->view->all;
+	const struct sp_class_sums *view = &analysis->view->all;
 	const struct estimated_row all = {
 		sp_estimate_bytes(&analysis->how, view), view->all.samples};
 	struct estimated e;
-	char head[96];
 
-	estimate(analysis, &e);
+	estimate_sizes(analysis, &e);
 	fputs("\nEstimated bytes by object size in this view (--sizes --csv "
 	      "has "
 	      "every class;\nexact totals by size are those of all that was "
 	      "allocated: --sizes alone):\n\n",
 	      out);
-	snprintf(head, sizeof(head), "bytes [%s interval]",
-		 sp_text_level(confidence).text);
-	fprintf(out, "  %10s %*s %6s %9s\n", "size up to", ESTIMATE_WIDTH, head,
-		"%", "samples");
+	fprintf(out, "  %10s %*s %6s\n", "size up to", ESTIMATE_WIDTH, "bytes",
+		"%");
 	for (size_t i = e.first; i < e.end; i++) {
 		print_estimated(out, sp_view_sizes_row_name(i).text, &e.rows[i],
 				all.bytes.value, &e);

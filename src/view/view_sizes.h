@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_SIZES_H
-#define SP_VIEW_VIEW_SIZES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -35,5 +34,3 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 void sp_view_sizes_print_estimated(FILE *out,
 				   const struct sp_analysis *analysis,
 				   bool ascii);
-
-#endif

@@ -4,24 +4,26 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "text/lines.h"
+#include "text/style.h"
 #include "text/text.h"
 
 static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_symbol *symbol, const char *module)
 {
 	fputs("    ", out);
-	sp_text_print(out, sp_aggregate_name(aggregate, symbol));
+	sp_lines_print_name(out, sp_aggregate_name(aggregate, symbol));
 	if (symbol->is_inlined)
 		fputs(" (inline)", out);
 	if (symbol->file) {
 		fputs("  ", out);
-		sp_text_print(out, symbol->file);
+		sp_lines_print_name(out, symbol->file);
 		if (symbol->line)
 			fprintf(out, ":%" PRIu32, symbol->line);
 	}
 	if (*module) {
 		fputs("  (", out);
-		sp_text_print(out, sp_text_base_name(module));
+		sp_lines_print_name(out, sp_text_base_name(module));
 		putc(')', out);
 	}
 	putc('\n', out);
@@ -83,11 +85,8 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 		return;
 	fputs("    lifetime: ", out);
 	print_quantiles(out, lifetime, error_ns);
-	fprintf(out,
-		",\n      %s alive at the end (%s sample%s, no interval)\n",
-		sp_text_percent(lifetime->alive_share, 1).text,
-		sp_text_count(lifetime->samples).text,
-		sp_text_plural(lifetime->samples));
+	fprintf(out, ", %s alive at the end\n",
+		sp_text_percent(lifetime->alive_share, 1).text);
 }
 
 static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
@@ -98,13 +97,16 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 	const uint64_t samples = stack->tally->all.samples;
 	double total = sp_estimate_bytes(&a->how, a->whole).value;
 
-	fprintf(out, "\n#%zu  ", number);
-	sp_text_print_estimate(out,
-			       sp_estimate_bytes(&aggregate->how, stack->tally),
-			       samples, aggregate->how.confidence);
-	fprintf(out, "  %s  %s sample%s\n",
-		sp_text_percent(stack->bytes, total).text,
-		sp_text_count(samples).text, sp_text_plural(samples));
+	putc('\n', out);
+	sp_style_begin(out, SP_STYLE_HEAD);
+	fprintf(out, "#%zu  ", number);
+	fprintf(out, "%s  %s\n",
+		sp_text_estimate_cell(
+			sp_estimate_bytes(&aggregate->how, stack->tally),
+			samples)
+			.text,
+		sp_text_percent(stack->bytes, total).text);
+	sp_style_begin(out, SP_STYLE_PLAIN);
 	if (lifetimes)
 		print_lifetime(out,
 			       &lifetimes[stack->stack - a->profile->stacks],

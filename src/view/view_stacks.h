@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_STACKS_H
-#define SP_VIEW_VIEW_STACKS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -13,5 +12,3 @@
  * if there are no samples.  0 or -ENOMEM and *err. */
 int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
 			 size_t n_max, struct sp_error *err);
-
-#endif

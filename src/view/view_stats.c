@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/lines.h"
 #include "text/text.h"
 #include "view/view_row.h"
 
@@ -26,7 +27,8 @@ static void print_entries(struct sp_view_rows *rows,
 		sp_view_row_whole(a->selection.view));
 	sp_view_row_head(rows, "called");
 	for (unsigned int i = 0; i < stats->n_entries; i++) {
-		const struct sp_tally *t = &stats->entries[stats->order[i]];
+		const struct sp_class_sums *t =
+			&stats->entries[stats->order[i]];
 
 		sp_view_row_print(rows, sp_estimate_bytes(&a->how, t),
 				  t->all.samples);
@@ -57,8 +59,7 @@ static void print_top(struct sp_view_rows *rows,
 		if (by_count) {
 			sp_text_print_objects(
 				rows->out,
-				sp_estimate_objects(&a->how, &f->flat),
-				a->how.confidence);
+				sp_estimate_objects(&a->how, &f->flat));
 			fputs(" in ", rows->out);
 		}
 		sp_view_row_name(rows->out, aggregate->granularity, f);
@@ -85,7 +86,7 @@ static void print_thread(struct sp_view_rows *rows, const struct sp_analysis *a,
 			 size_t i)
 {
 	const struct sp_thread_info *t = &a->profile->thread_infos[i];
-	const struct sp_tally *tally = &a->view->threads[i];
+	const struct sp_class_sums *tally = &a->view->threads[i];
 	char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
 
 	memcpy(name, t->name, sizeof(t->name));
@@ -95,13 +96,14 @@ static void print_thread(struct sp_view_rows *rows, const struct sp_analysis *a,
 		t->has_totals ? sp_text_bytes((double)t->exact_alloc_bytes).text
 			      : "-",
 		t->index);
-	sp_text_print(rows->out, name);
+	if (*name)
+		sp_lines_print_name(rows->out, name);
 	fprintf(rows->out, "%s(tid %" PRIu64 ")\n", *name ? " " : "", t->tid);
 }
 
 static int compare_threads(const void *a, const void *b, void *arg)
 {
-	const struct sp_tally *threads = arg;
+	const struct sp_class_sums *threads = arg;
 	const size_t x = *(const size_t *)a, y = *(const size_t *)b;
 	const double bx = threads[x].all.est_bytes;
 	const double by = threads[y].all.est_bytes;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_STATS_H
-#define SP_VIEW_VIEW_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdio.h>
@@ -18,5 +17,3 @@ void sp_view_stats_print(FILE *out, struct sp_aggregate *aggregate,
  * what it allocated.  0 or -ENOMEM and *err. */
 int sp_view_threads_print(FILE *out, const struct sp_analysis *analysis,
 			  struct sp_error *err);
-
-#endif

@@ -6,6 +6,8 @@
 
 #include "report/phases.h"
 #include "report/question.h"
+#include "text/lines.h"
+#include "text/style.h"
 #include "text/text.h"
 
 /* A longer command line would push the figures out of sight. */
@@ -22,7 +24,11 @@ static void print_command(FILE *out, const char *command)
 		n--;
 	memcpy(shown, command, n);
 	shown[n] = '\0';
-	sp_text_print(out, shown);
+	/* One line of a screen is enough of it. */
+	if (sp_lines_is_terminal())
+		sp_lines_print_name(out, shown);
+	else
+		sp_text_print(out, shown);
 	if (is_cut)
 		fputs(" ...", out);
 }
@@ -43,30 +49,18 @@ static void print_pids(FILE *out, const struct sp_profile *p)
 static void print_run(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
-	size_t n_stacks = 0;
 
-	for (size_t i = 0; i < p->n_stacks; i++)
-		n_stacks += a->alloc->stacks[i].all.samples != 0;
+	sp_style_begin(out, SP_STYLE_HEAD);
 	fputs("sampleprof report: ", out);
 	print_command(out, *p->command ? p->command : p->program);
+	sp_style_begin(out, SP_STYLE_PLAIN);
 	print_pids(out, p);
 	if (*p->host) {
 		fputs(" on ", out);
 		sp_text_print(out, p->host);
 	}
-	fprintf(out, ", started %s, ran %s, %s\n",
-		sp_text_time(p->start_unix_ns).text,
+	fprintf(out, ", %s, ran %s, %s\n", sp_text_time(p->start_unix_ns).text,
 		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
-	fprintf(out, "  period %s%s%s%s, %s sample%s,",
-		sp_profile_rate(p) ? "up to " : "",
-		sp_text_size(p->period_bytes).text,
-		p->period_bytes == 1 ? " (every allocation)" : "",
-		p->law.is_dotnet ? " by .NET's law" : "",
-		sp_text_count(sp_profile_samples(p)).text,
-		sp_text_plural(sp_profile_samples(p)));
-	fprintf(out, " %s distinct stack%s, %s thread%s\n",
-		sp_text_count(n_stacks).text, sp_text_plural(n_stacks),
-		sp_text_count(p->threads).text, sp_text_plural(p->threads));
 }
 
 /* What was discarded to keep the file to its size. */
@@ -92,11 +86,14 @@ static void print_window(FILE *out, const struct sp_profile *p)
 
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
-	fprintf(out, "  EXACT     %s%s in %s allocation%s",
-		sp_profile_is_exact(p) ? "" : "at least ",
+	const bool is_exact = sp_profile_is_exact(p);
+
+	fprintf(out, "  allocated %s%s in %s allocation%s%s",
+		is_exact ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
-		sp_text_plural(p->exact_alloc_objects));
+		sp_text_plural(p->exact_alloc_objects),
+		is_exact ? ", exact" : "");
 	if (p->missing_bytes_max)
 		fprintf(out, " (up to %s more)",
 			sp_text_bytes((double)p->missing_bytes_max).text);
@@ -125,24 +122,6 @@ static void print_phase(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
-/* The estimate beside the exact total: of the same bytes, or of the part of
- * them that was asked for. */
-static void print_allocated(FILE *out, const struct sp_analysis *a)
-{
-	struct sp_estimation how = sp_analysis_total_how(a);
-	const struct sp_tally *all = &a->alloc->all;
-
-	/* with nothing to compare, what is exact bounds it */
-	if (!all->all.samples)
-		how = a->how;
-	fputs("  estimate  ", out);
-	sp_text_print_estimate(out, sp_estimate_bytes(&how, all),
-			       all->all.samples, how.confidence);
-	if (sp_selection_is_subset(&a->selection))
-		fputs(" of the chosen allocations", out);
-	putc('\n', out);
-}
-
 static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 {
 	if (at_ns != SP_NEVER)
@@ -163,17 +142,28 @@ static void print_when_peak(FILE *out, uint64_t at_ns,
 }
 
 static void print_tally(FILE *out, const struct sp_analysis *a,
-			const struct sp_tally *tally)
+			const struct sp_class_sums *tally)
 {
 	const struct sp_estimation *how = &a->how;
 
-	sp_text_print_estimate(out, sp_estimate_bytes(how, tally),
-			       tally->all.samples, how->confidence);
+	fputs(sp_text_estimate_cell(sp_estimate_bytes(how, tally),
+				    tally->all.samples)
+		      .text,
+	      out);
 	if (!tally->all.samples)
 		return;
 	fputs(" in ", out);
-	sp_text_print_objects(out, sp_estimate_objects(how, tally),
-			      how->confidence);
+	sp_text_print_objects(out, sp_estimate_objects(how, tally));
+}
+
+/* Where only some of the allocations are looked at. */
+static void print_chosen(FILE *out, const struct sp_analysis *a)
+{
+	if (!sp_selection_is_subset(&a->selection))
+		return;
+	fputs("  chosen    ", out);
+	print_tally(out, a, &a->alloc->all);
+	fputs(" of that\n", out);
 }
 
 static void print_live(FILE *out, const struct sp_analysis *a)
@@ -183,9 +173,8 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	fputs("  live      ", out);
 	print_tally(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
-	fputs("\n  peak      ", out);
-	sp_text_print_estimate(out, a->peak.bytes, a->peak.samples,
-			       a->how.confidence);
+	fprintf(out, "\n  peak      %s",
+		sp_text_estimate_cell(a->peak.bytes, a->peak.samples).text);
 	if (a->peak.samples)
 		print_when_peak(out, a->peak.time_ns, a->profile);
 	putc('\n', out);
@@ -197,22 +186,14 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 	const enum sp_view view = a->selection.view;
 	const struct sp_profile *p = a->profile;
 
-	if (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK)
+	if (!p->n_rss || (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK))
 		return;
-	if (p->n_rss)
-		fprintf(out,
-			"  RSS       %s at its peak, %s last: what it has "
-			"beyond live bytes is allocator overhead, freed "
-			"memory that the allocator keeps, stacks, code, mapped "
-			"files (docs/guide.md)\n",
-			sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
-			sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes)
-				.text);
-	else
-		fputs("  RSS       not recorded: "
-		      "SAMPLEPROF_RSS=on records it"
-		      "\n",
-		      out);
+	fprintf(out,
+		"  RSS       %s at its peak, %s last: what it has beyond live "
+		"bytes is allocator overhead, freed memory that the allocator "
+		"keeps, stacks, code, mapped files\n",
+		sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
+		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text);
 }
 
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
@@ -296,26 +277,6 @@ static void print_selected(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
-static void print_other_views(FILE *out, const struct sp_analysis *a)
-{
-	const char *separator = "; also --view ";
-
-	if (!a->live) {
-		fputs(sp_question_wanted_frees(a->profile)
-			      ? "; others need to know what was freed: see "
-				"the notes"
-			      : "; others need SAMPLEPROF_FREES=on",
-		      out);
-		return;
-	}
-	for (int v = 0; v <= SP_VIEW_TEMPORARY; v++) {
-		if (v == (int)a->selection.view)
-			continue;
-		fprintf(out, "%s%s", separator, sp_view_name((enum sp_view)v));
-		separator = ", ";
-	}
-}
-
 static size_t count_stacks(const struct sp_table *table, size_t n)
 {
 	size_t count = 0;
@@ -351,21 +312,47 @@ static void print_filter(FILE *out, const struct sp_analysis *a)
 			.text);
 }
 
-static void print_method(FILE *out, const struct sp_estimation *how,
-			 size_t n_together)
+static void print_level(FILE *out, const struct sp_analysis *a,
+			const struct sp_estimation *how, size_t n_together)
 {
-	fprintf(out, "  intervals %s, method %s",
-		sp_text_level(how->confidence).text,
-		sp_method_name(how->method));
-	if (how->method != SP_METHOD_P3T)
-		fprintf(out, ": %s", sp_method_assumes(how->method));
-	else if (!how->population->has_totals)
-		fputs(" without exact totals per size class", out);
+	fprintf(out, "intervals %s", sp_text_level(a->how.confidence).text);
 	if (n_together)
 		fprintf(out,
-			"; raised so that the %zu rows of a column hold "
-			"together",
-			n_together);
+			", of rows %s, so that the %zu rows of a column "
+			"hold together",
+			sp_text_level(how->confidence).text, n_together);
+	fprintf(out, ", method %s", sp_method_name(how->method));
+	if (how->method != SP_METHOD_P3T)
+		fprintf(out, " (%s)", sp_method_assumes(how->method));
+	else if (!a->population.has_totals)
+		fprintf(out, " without totals by size (%s)",
+			a->population.why_without);
+}
+
+void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
+				  const struct sp_estimation *how,
+				  size_t n_together)
+{
+	const struct sp_profile *p = a->profile;
+	const size_t n_stacks = count_stacks(a->alloc, p->n_stacks);
+
+	putc('\n', out);
+	sp_style_begin(out, SP_STYLE_QUIET);
+	if (sp_profile_samples(p)) {
+		print_level(out, a, how, n_together);
+		fputs("; ", out);
+	}
+	fprintf(out, "period %s%s%s%s, %s sample%s,",
+		sp_profile_rate(p) ? "up to " : "",
+		sp_text_size(p->period_bytes).text,
+		p->period_bytes == 1 ? " (every allocation)" : "",
+		p->law.is_dotnet ? " by .NET's law" : "",
+		sp_text_count(sp_profile_samples(p)).text,
+		sp_text_plural(sp_profile_samples(p)));
+	fprintf(out, " %s stack%s, %s thread%s", sp_text_count(n_stacks).text,
+		sp_text_plural(n_stacks), sp_text_count(p->threads).text,
+		sp_text_plural(p->threads));
+	sp_style_begin(out, SP_STYLE_PLAIN);
 	putc('\n', out);
 }
 
@@ -375,21 +362,17 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 	print_exact(out, a->profile);
 	if (a->selection.phase)
 		print_phase(out, a);
-	print_allocated(out, a);
+	print_chosen(out, a);
 	print_live(out, a);
 	print_rss(out, a);
 }
 
-void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a,
-				const struct sp_estimation *how,
-				size_t n_together)
+void sp_view_summary_print_view(FILE *out, const struct sp_analysis *a)
 {
 	fputs("  view      ", out);
 	print_view_moment(out, a);
 	print_subset(out, a);
-	print_other_views(out, a);
 	putc('\n', out);
 	print_filter(out, a);
 	print_selected(out, a);
-	print_method(out, how, n_together);
 }

@@ -134,7 +134,9 @@ static void print_peak(FILE *out, const struct plot *plot)
 	const struct sp_peak *peak = &plot->analysis->peak;
 	const uint64_t from = plot->points[0].time_ns;
 	const uint64_t to = plot->points[COLUMNS - 1].time_ns;
+	const int length = (int)strlen(" peak");
 	double column;
+	int before;
 
 	if (!peak->samples || peak->time_ns < from || peak->time_ns > to ||
 	    from >= to)
@@ -142,8 +144,13 @@ static void print_peak(FILE *out, const struct plot *plot)
 	column = (double)(peak->time_ns - from) / (double)(to - from) *
 		 (COLUMNS - 1);
 	/* The first point that has it: it holds from then on. */
-	fprintf(out, "  %*s  %*s%s peak\n", LABEL_WIDTH, "", (int)ceil(column),
-		"", plot->marks[PEAK]);
+	before = (int)ceil(column);
+	if (before + length < COLUMNS)
+		fprintf(out, "  %*s  %*s%s peak\n", LABEL_WIDTH, "", before, "",
+			plot->marks[PEAK]);
+	else
+		fprintf(out, "  %*s  %*speak %s\n", LABEL_WIDTH, "",
+			before - length, "", plot->marks[PEAK]);
 }
 
 static void print_legend(FILE *out, const struct plot *plot)
@@ -152,10 +159,10 @@ static void print_legend(FILE *out, const struct plot *plot)
 	const uint64_t rss = sp_analysis_peak_rss(a->profile);
 
 	fprintf(out,
-		"\n  %s at least, %s estimated, %s at most: %s at each moment "
-		"by itself",
+		"\n  %s at least, %s estimated, %s at most, at each moment by "
+		"itself",
 		plot->marks[CERTAIN], plot->marks[LIKELY],
-		plot->marks[POSSIBLE], sp_text_level(a->how.confidence).text);
+		plot->marks[POSSIBLE]);
 	if (plot->shows_rss)
 		fprintf(out, "; %s RSS", plot->marks[RSS]);
 	putc('\n', out);
@@ -164,9 +171,6 @@ static void print_legend(FILE *out, const struct plot *plot)
 			"  RSS is beyond the scale, %s at most "
 			"(docs/guide.md)\n",
 			sp_text_bytes((double)rss).text);
-	else if (!rss)
-		fputs("  RSS was not recorded: SAMPLEPROF_RSS=on records it\n",
-		      out);
 }
 
 int sp_view_timeline_print(FILE *out, const struct sp_analysis *analysis,

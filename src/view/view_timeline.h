@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_TIMELINE_H
-#define SP_VIEW_VIEW_TIMELINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,5 +17,3 @@
  */
 int sp_view_timeline_print(FILE *out, const struct sp_analysis *analysis,
 			   bool ascii, struct sp_error *err);
-
-#endif

@@ -6,43 +6,57 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/style.h"
 #include "text/text.h"
 #include "view/view_row.h"
 
 enum column {
+	OBJECTS,
 	FLAT,
 	FLAT_SHARE,
 	SUM_SHARE,
 	CUM,
 	CUM_SHARE,
-	OBJECTS,
 	FLAT_SAMPLES,
 	CUM_SAMPLES,
+	BAR,
 	N_COLUMNS
 };
 
 struct row {
 	struct sp_text_cell cells[N_COLUMNS];
+	double share; /* of the view, in what the rows are ordered by */
 };
 
-static const struct row head = {{
-	[FLAT] = {"flat"},
-	[FLAT_SHARE] = {"flat%"},
-	[SUM_SHARE] = {"sum%"},
-	[CUM] = {"cum"},
-	[CUM_SHARE] = {"cum%"},
-	[OBJECTS] = {"flat"},
-	[FLAT_SAMPLES] = {"flat"},
-	[CUM_SAMPLES] = {"cum"},
-}};
+static const struct row head = {.cells = {
+					[FLAT] = {"flat"},
+					[FLAT_SHARE] = {"flat%"},
+					[SUM_SHARE] = {"sum%"},
+					[CUM] = {"cum"},
+					[CUM_SHARE] = {"cum%"},
+					[OBJECTS] = {"objects"},
+					[FLAT_SAMPLES] = {"samples"},
+					[CUM_SAMPLES] = {"of cum"},
+					[BAR] = {""},
+				}};
 
 #define COLUMN_GAP 2
 
 /* What a narrow screen goes without, the first of them first, so that this
- * much of a function's name can be seen. */
-static const enum column dispensable[] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES,
-					  CUM, CUM_SHARE};
-#define NAME_MIN 20
+ * much of a function's name can be seen: what the rows are ordered by stays. */
+#define NAME_MIN      34
+#define N_DISPENSABLE 7
+
+static const enum column dispensable[][N_DISPENSABLE] = {
+	[SP_AGGREGATE_BY_FLAT] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, CUM,
+				  BAR, CUM_SHARE, FLAT_SHARE},
+	[SP_AGGREGATE_BY_CUM] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, FLAT,
+				 BAR, FLAT_SHARE, CUM_SHARE},
+	[SP_AGGREGATE_BY_COUNT] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, CUM,
+				   FLAT, CUM_SHARE, BAR},
+	[SP_AGGREGATE_BY_NAME] = {SUM_SHARE, CUM_SAMPLES, FLAT_SAMPLES, CUM,
+				  BAR, CUM_SHARE, FLAT_SHARE},
+};
 
 /* Of the points and of the intervals in a column of estimates, so that they
  * stand below each other. */
@@ -60,11 +74,10 @@ struct table {
 	struct part_widths flat;
 	struct part_widths cum;
 	bool has_few;
-	bool has_bound;
 };
 
-static struct sp_text_estimate estimate(const struct table *table,
-					const struct sp_tally *tally)
+static struct sp_text_estimate estimate_cell(const struct table *table,
+					     const struct sp_class_sums *tally)
 {
 	return sp_text_estimate(
 		sp_estimate_bytes(&table->aggregate->how, tally),
@@ -72,15 +85,14 @@ static struct sp_text_estimate estimate(const struct table *table,
 }
 
 static void widen_parts(struct table *table, struct part_widths *widths,
-			const struct sp_tally *tally)
+			const struct sp_class_sums *tally)
 {
-	struct sp_text_estimate e = estimate(table, tally);
+	struct sp_text_estimate e = estimate_cell(table, tally);
 	int first = (int)strlen(e.first.text);
 	int second = (int)strlen(e.second.text);
 
 	table->has_few |= e.order == SP_TEXT_INTERVAL_FIRST;
-	table->has_bound |= e.order == SP_TEXT_BOUND;
-	if (e.order == SP_TEXT_INTERVAL_FIRST)
+	if (e.order != SP_TEXT_POINT_FIRST)
 		return;
 	if (first > widths->first)
 		widths->first = first;
@@ -88,13 +100,15 @@ static void widen_parts(struct table *table, struct part_widths *widths,
 		widths->second = second;
 }
 
-static struct sp_text_cell join(const struct table *table,
-				struct part_widths widths,
-				const struct sp_tally *tally)
+static struct sp_text_cell join_cell(const struct table *table,
+				     struct part_widths widths,
+				     const struct sp_class_sums *tally)
 {
-	struct sp_text_estimate e = estimate(table, tally);
-	struct sp_text_cell cell;
+	struct sp_text_estimate e = estimate_cell(table, tally);
+	struct sp_text_cell cell = {"."};
 
+	if (!tally->all.samples)
+		return cell;
 	if (e.order == SP_TEXT_INTERVAL_FIRST)
 		widths = (struct part_widths){0, 0};
 	snprintf(cell.text, sizeof(cell.text), "%*.23s %*.23s", widths.first,
@@ -103,8 +117,8 @@ static struct sp_text_cell join(const struct table *table,
 }
 
 /* "1,200 [1,050, 1,380]" */
-static struct sp_text_cell objects(const struct table *table,
-				   const struct sp_tally *tally)
+static struct sp_text_cell objects_cell(const struct table *table,
+					const struct sp_class_sums *tally)
 {
 	struct sp_interval n =
 		sp_estimate_objects(&table->aggregate->how, tally);
@@ -126,19 +140,22 @@ static void fill_row(struct table *table, struct row *row,
 		     const struct sp_aggregate_function *f, double total,
 		     double running)
 {
+	const bool by_cum = table->aggregate->order == SP_AGGREGATE_BY_CUM;
 	struct sp_text_cell *c = row->cells;
 
-	c[FLAT] = join(table, table->flat, &f->flat);
-	c[CUM] = join(table, table->cum, &f->cum);
+	row->share =
+		total > 0 ? (by_cum ? f->cum_bytes : f->flat_bytes) / total : 0;
+	c[FLAT] = join_cell(table, table->flat, &f->flat);
+	c[CUM] = join_cell(table, table->cum, &f->cum);
 	c[FLAT_SHARE] = sp_text_percent(f->flat_bytes, total);
 	c[SUM_SHARE] = sp_text_percent(running, total);
 	c[CUM_SHARE] = sp_text_percent(f->cum_bytes, total);
-	c[OBJECTS] = objects(table, &f->flat);
+	c[OBJECTS] = objects_cell(table, &f->flat);
 	c[FLAT_SAMPLES] = sp_text_count(f->flat.all.samples);
 	c[CUM_SAMPLES] = sp_text_count(f->cum.all.samples);
 }
 
-static void widen(struct table *table, const struct row *row)
+static void widen_columns(struct table *table, const struct row *row)
 {
 	for (int i = 0; i < N_COLUMNS; i++) {
 		int n = (int)strlen(row->cells[i].text);
@@ -146,9 +163,10 @@ static void widen(struct table *table, const struct row *row)
 		if (n > table->widths[i])
 			table->widths[i] = n;
 	}
+	table->widths[BAR] = SP_STYLE_BAR_COLUMNS;
 }
 
-static void fill(struct table *table)
+static void fill_table(struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
 	const struct sp_aggregate_function *f = a->functions;
@@ -160,152 +178,148 @@ static void fill(struct table *table)
 		widen_parts(table, &table->flat, &f[i].flat);
 		widen_parts(table, &table->cum, &f[i].cum);
 	}
-	widen(table, &head);
+	widen_columns(table, &head);
 	for (size_t i = 0; i < table->n_rows; i++) {
 		running += f[i].flat_bytes;
 		fill_row(table, &table->rows[i], &f[i], total, running);
-		widen(table, &table->rows[i]);
+		widen_columns(table, &table->rows[i]);
 	}
 }
 
-static int width_of(const struct table *table, enum column first,
-		    enum column last)
+static int width_of(const struct table *table)
 {
 	int width = 0;
 
-	for (int i = (int)first; i <= (int)last; i++)
+	for (int i = 0; i < N_COLUMNS; i++)
 		if (!table->is_hidden[i])
 			width += table->widths[i] + COLUMN_GAP;
 	return width;
 }
 
-static void narrow(struct table *table, unsigned int columns)
+static void narrow_columns(struct table *table, unsigned int columns)
 {
-	const size_t n = sizeof(dispensable) / sizeof(dispensable[0]);
+	const enum column *next = dispensable[table->aggregate->order];
 
-	for (size_t i = 0; columns && i < n; i++) {
-		if (width_of(table, 0, N_COLUMNS - 1) + COLUMN_GAP + NAME_MIN <=
-		    (int)columns)
+	for (size_t i = 0; columns && i < N_DISPENSABLE; i++) {
+		if (width_of(table) + COLUMN_GAP + NAME_MIN <= (int)columns)
 			return;
-		table->is_hidden[dispensable[i]] = true;
+		table->is_hidden[next[i]] = true;
 	}
-}
-
-/* What a run of columns has in common, above the head. */
-static void print_group(FILE *out, const struct table *table, enum column first,
-			enum column last, const char *title, int *blanks)
-{
-	int length = (int)strlen(title);
-	int width = width_of(table, first, last) - COLUMN_GAP;
-	int left;
-
-	if (width < 0)
-		return;
-	left = length < width ? (width - length) / 2 : 0;
-	fprintf(out, "%*s%s", *blanks + COLUMN_GAP + left, "", title);
-	*blanks = width - left - length;
-}
-
-static void print_groups(FILE *out, const struct table *table)
-{
-	int blanks = 0; /* not yet written: none may end the line */
-	char title[96];
-
-	snprintf(title, sizeof(title), "estimated bytes [%s interval]",
-		 sp_text_level(table->aggregate->how.confidence).text);
-	print_group(out, table, FLAT, CUM_SHARE, title, &blanks);
-	print_group(out, table, OBJECTS, OBJECTS, "objects", &blanks);
-	print_group(out, table, FLAT_SAMPLES, CUM_SAMPLES, "samples", &blanks);
-	putc('\n', out);
 }
 
 static void print_row(FILE *out, const struct table *table,
 		      const struct row *row)
 {
-	for (int i = 0; i < N_COLUMNS; i++)
-		if (!table->is_hidden[i])
-			fprintf(out, "%*s%*s", COLUMN_GAP, "", table->widths[i],
-				row->cells[i].text);
+	const enum column ordered =
+		table->aggregate->order == SP_AGGREGATE_BY_CUM ? CUM_SHARE
+							       : FLAT_SHARE;
+
+	for (int i = 0; i < BAR; i++) {
+		if (table->is_hidden[i])
+			continue;
+		fprintf(out, "%*s", COLUMN_GAP, "");
+		if (i == (int)ordered && row != &head)
+			sp_style_begin_share(out, row->share);
+		fprintf(out, "%*s", table->widths[i], row->cells[i].text);
+		if (i == (int)ordered && row != &head)
+			sp_style_begin(out, SP_STYLE_PLAIN);
+	}
+	if (!table->is_hidden[BAR]) {
+		fprintf(out, "%*s", COLUMN_GAP, "");
+		sp_style_print_bar(out, row->share);
+	}
+	fprintf(out, "%*s", COLUMN_GAP, "");
 }
 
-/* So that flat adds up to the view. */
+/* So that flat adds up to the view: what other functions have, then those that
+ * only call. */
 static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
-	const size_t n_all = a->n_functions + a->n_dropped;
-	const size_t n_others = n_all - table->n_rows;
+	const double whole =
+		sp_estimate_bytes(&a->how, a->analysis->whole).value;
+	size_t n_flat = 0, n_callers = 0, n_hidden = 0;
 	double others = 0;
 
-	if (!n_others)
-		return;
-	for (size_t i = table->n_rows; i < n_all; i++)
+	for (size_t i = table->n_rows; i < a->n_functions + a->n_dropped; i++) {
+		const bool has_flat = a->functions[i].flat.all.samples;
+
+		n_flat += has_flat;
+		n_callers += !has_flat;
+		n_hidden += has_flat && i >= a->n_functions;
 		others += a->functions[i].flat_bytes;
-	fprintf(out, "%*sand %s (%s) flat in %s other %s; %s%s%s all\n",
-		COLUMN_GAP, "", sp_text_bytes(others).text,
-		sp_text_percent(
-			others,
-			sp_estimate_bytes(&a->how, a->analysis->whole).value)
-			.text,
-		sp_text_count(n_others).text,
-		sp_view_row_noun(a->granularity, n_others),
-		a->n_dropped ? "--nodefraction 0" : "",
-		a->n_dropped && table->n_rows < a->n_functions ? " " : "",
-		table->n_rows == a->n_functions ? " shows"
-		: a->n_dropped                  ? "--top 0 show"
-						: "--top 0 shows");
+	}
+	if (n_flat)
+		fprintf(out, "%*sand %s (%s) flat in %s other %s: see %s%s%s\n",
+			COLUMN_GAP, "", sp_text_bytes(others).text,
+			sp_text_percent(others, whole).text,
+			sp_text_count(n_flat).text,
+			sp_view_row_noun(a->granularity, n_flat),
+			n_hidden ? "--nodefraction 0" : "",
+			n_hidden && n_hidden < n_flat ? " " : "",
+			n_hidden < n_flat ? "--top 0" : "");
+	if (n_callers)
+		fprintf(out,
+			"%*sand %s %s that only call%s others: see --cum%s\n",
+			COLUMN_GAP, "", sp_text_count(n_callers).text,
+			sp_view_row_noun(a->granularity, n_callers),
+			n_callers == 1 ? "s" : "",
+			a->order == SP_AGGREGATE_BY_CUM ? " --top 0" : "");
 }
 
-static void print_title(FILE *out, const struct table *table)
+/* Rows end where there is nothing left of what they are ordered by. */
+static size_t count_rows(const struct sp_aggregate *aggregate, size_t n_max)
 {
-	const struct sp_aggregate *a = table->aggregate;
-	const size_t n_all = a->n_functions + a->n_dropped;
+	const bool by_flat = aggregate->order == SP_AGGREGATE_BY_FLAT ||
+			     aggregate->order == SP_AGGREGATE_BY_COUNT;
+	size_t n = 0;
 
-	fprintf(out, "\nShowing %s of %s %s", sp_text_count(table->n_rows).text,
-		sp_text_count(n_all).text,
-		sp_view_row_noun(a->granularity, n_all));
-	if (a->n_dropped)
-		fprintf(out, ", dropped %s below %s",
-			sp_text_count(a->n_dropped).text,
-			sp_text_percent(a->dropped_share, 1).text);
-	fprintf(out, "; %% %s:\n\n",
-		sp_view_row_whole(a->analysis->selection.view));
+	while (n < aggregate->n_functions && (!n_max || n < n_max) &&
+	       !(by_flat && !aggregate->functions[n].flat.all.samples))
+		n++;
+	return n;
+}
+
+static void print_head(FILE *out, const struct table *table)
+{
+	putc('\n', out);
+	sp_style_begin(out, SP_STYLE_HEAD);
+	print_row(out, table, &head);
+	fputs(sp_view_row_noun(table->aggregate->granularity, 1), out);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	putc('\n', out);
 }
 
 int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
-		      size_t n_max, unsigned int columns, struct sp_error *err)
+		      size_t n_max, unsigned int columns, bool has_bars,
+		      struct sp_error *err)
 {
 	struct table table = {.aggregate = aggregate,
-			      .n_rows = aggregate->n_functions};
-	const struct sp_analysis *analysis = aggregate->analysis;
+			      .n_rows = count_rows(aggregate, n_max)};
 
-	if (!table.n_rows)
+	if (!aggregate->n_functions)
 		return 0;
-	if (n_max && n_max < table.n_rows)
-		table.n_rows = n_max;
-	table.rows = calloc(table.n_rows, sizeof(*table.rows));
+	table.rows = calloc(table.n_rows + 1, sizeof(*table.rows));
 	if (!table.rows)
-		return sp_error_set(err, -ENOMEM, analysis->profile->path,
+		return sp_error_set(err, -ENOMEM,
+				    aggregate->analysis->profile->path,
 				    "not enough memory for a table of %zu "
 				    "functions",
 				    table.n_rows);
 	table.is_hidden[OBJECTS] = aggregate->order != SP_AGGREGATE_BY_COUNT;
-	fill(&table);
-	narrow(&table, columns);
+	table.is_hidden[BAR] = !has_bars;
+	fill_table(&table);
+	narrow_columns(&table, columns);
 
-	print_title(out, &table);
-	print_groups(out, &table);
-	print_row(out, &table, &head);
-	fprintf(out, "%*s%s\n", COLUMN_GAP, "",
-		sp_view_row_noun(aggregate->granularity, 1));
+	print_head(out, &table);
 	for (size_t i = 0; i < table.n_rows; i++) {
 		print_row(out, &table, &table.rows[i]);
-		fprintf(out, "%*s", COLUMN_GAP, "");
 		sp_view_row_name(out, aggregate->granularity,
 				 &aggregate->functions[i]);
 		putc('\n', out);
 	}
 	print_rest(out, &table);
-	sp_text_print_legend(out, table.has_few, table.has_bound,
+	sp_text_print_legend(out, table.has_few, false,
 			     aggregate->how.confidence);
 	free(table.rows);
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_TOP_H
-#define SP_VIEW_VIEW_TOP_H
+#pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -10,12 +10,12 @@
 
 /*
  * The table of the first n_max functions (0: all) in the present order of the
- * aggregate: bytes with their intervals, shares as pprof shows them, samples.
- * A table wider than `columns` (0: no limit) goes without some of them.  An
- * estimate of few samples shows its interval first, one of none an upper limit.
+ * aggregate: bytes with their intervals, shares as pprof shows them, samples,
+ * with a bar for what they are ordered by if `has_bars`.  In order of flat it
+ * ends where flat is nothing.  A table wider than `columns` (0: no limit) goes
+ * without some of them.  An estimate of few samples shows its interval first.
  * Nothing if there are no samples.  0 or -ENOMEM and *err.
  */
 int sp_view_top_print(FILE *out, const struct sp_aggregate *aggregate,
-		      size_t n_max, unsigned int columns, struct sp_error *err);
-
-#endif
+		      size_t n_max, unsigned int columns, bool has_bars,
+		      struct sp_error *err);

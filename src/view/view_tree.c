@@ -5,11 +5,15 @@
 #include <stdlib.h>
 
 #include "report/tree.h"
+#include "text/lines.h"
 #include "text/text.h"
 #include "view/view_row.h"
 
 /* Beyond this a line is all blanks. */
 #define INDENT_MAX 60
+
+/* Of a line that an estimate, its share and a name need. */
+#define ROW_COLUMNS 60
 
 int *sp_view_tree_indents(const uint32_t *depths, size_t n)
 {
@@ -59,10 +63,14 @@ static void print_nodes(struct sp_view_rows *rows,
 			const struct sp_tree *tree, const int *indents,
 			const struct sp_aggregate_function **by_row)
 {
+	const int room = (int)sp_lines_columns() - ROW_COLUMNS;
+	const int most = !sp_lines_is_terminal() ? INDENT_MAX
+			 : room > 0              ? room
+						 : 0;
+
 	for (size_t i = 0; i < tree->n_nodes; i++) {
 		const struct sp_tree_node *node = &tree->nodes[i];
-		const int indent =
-			indents[i] < INDENT_MAX ? indents[i] : INDENT_MAX;
+		const int indent = indents[i] < most ? indents[i] : most;
 
 		sp_view_row_print(rows, node->bytes, node->samples);
 		fprintf(rows->out, "%*s", indent, "");
@@ -84,9 +92,10 @@ static void print_nodes(struct sp_view_rows *rows,
 	}
 }
 
-static void print(FILE *out, const struct sp_aggregate *aggregate, double share,
-		  const struct sp_tree *tree, const int *indents,
-		  const struct sp_aggregate_function **by_row)
+static void print_tree(FILE *out, const struct sp_aggregate *aggregate,
+		       double share, const struct sp_tree *tree,
+		       const int *indents,
+		       const struct sp_aggregate_function **by_row)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	struct sp_view_rows rows = {
@@ -122,7 +131,7 @@ int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
 	by_row = sp_aggregate_by_row(aggregate);
 	indents = indents_of(tree);
 	if (by_row && indents)
-		print(out, aggregate, share, tree, indents, by_row);
+		print_tree(out, aggregate, share, tree, indents, by_row);
 	else
 		r = sp_error_set(err, -ENOMEM,
 				 aggregate->analysis->profile->path,

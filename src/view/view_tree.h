@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_VIEW_VIEW_TREE_H
-#define SP_VIEW_VIEW_TREE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -21,5 +20,3 @@ int sp_view_tree_print(FILE *out, const struct sp_aggregate *aggregate,
  * (free()); NULL without memory.
  */
 int *sp_view_tree_indents(const uint32_t *depths, size_t n);
-
-#endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the live set costs with 200,000 live samples: time of an insert, a take
- * and a filter hit that is none, false hits, memory.
+ * What the live set costs with 10 to 10 million live samples: time of an
+ * insert, a take and a take of what is not there, the longest insert while the
+ * set grows (in processor time, so what the kernel clears is in it), memory,
+ * and how many other addresses hit the filter.
  *
- *     bench_liveset [LIVE]
+ *     bench_liveset [LIVE...]
  *
  * Instructions: valgrind --tool=callgrind --toggle-collect=sp_liveset_insert
  */
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,8 +24,8 @@
 
 _Thread_local struct sp_thread sp_thread;
 
-#define LIVE_DEFAULT 200000u
-#define SPREAD       16u /* addresses for each that is in the set */
+#define OPERATIONS 2000000u
+#define SPREAD     16u /* addresses for each that is in the set */
 
 struct family {
 	const char *name;
@@ -49,11 +51,12 @@ static const void *address(const struct family *f, uint64_t k)
 	return (const void *)(uintptr_t)(sp_rng_next(&rng) >> 17 & ~15ull);
 }
 
+/* Processor time: others may be busy. */
 static double now_ns(void)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
@@ -69,12 +72,20 @@ static long resident_pages(void)
 	return resident;
 }
 
-static void fill(const struct family *f, uint64_t live)
+/* The longest insert, in ns. */
+static double fill(const struct family *f, uint64_t live)
 {
-	struct sp_live s = {1, 2, 3, 4}, old;
+	struct sp_live s = {1, 2, 3, 1}, old;
+	double longest = 0, before = now_ns(), now;
 
-	for (uint64_t k = 0; k < live; k++)
+	for (uint64_t k = 0; k < live; k++) {
 		sp_liveset_insert(address(f, SPREAD * k), &s, &old);
+		now = now_ns();
+		if (now - before > longest)
+			longest = now - before;
+		before = now;
+	}
+	return longest;
 }
 
 static void drain(const struct family *f, uint64_t live)
@@ -85,14 +96,16 @@ static void drain(const struct family *f, uint64_t live)
 		sp_liveset_take(address(f, SPREAD * k), &s);
 }
 
-/* Replace all entries by others, a sixteenth at a time. */
+/* Take entries out, and insert them again, a sixteenth at a time. */
 static void measure_time(const struct family *f, uint64_t live)
 {
-	struct sp_live s = {1, 2, 3, 4}, old;
+	struct sp_live s = {1, 2, 3, 1}, old;
 	double t[4], took[3] = {0};
-	uint64_t part = live / 16, found = 0;
+	uint64_t part = live < 16 ? 1 : live / 16, n = 0, found = 0;
 
-	for (uint64_t from = 0; from + part <= live; from += part) {
+	while (n < OPERATIONS) {
+		const uint64_t from = n % (live / part * part);
+
 		t[0] = now_ns();
 		for (uint64_t k = from; k < from + part; k++)
 			found += sp_liveset_take(address(f, SPREAD * k), &s);
@@ -105,48 +118,67 @@ static void measure_time(const struct family *f, uint64_t live)
 		t[3] = now_ns();
 		for (int i = 0; i < 3; i++)
 			took[i] += t[i + 1] - t[i];
+		n += part;
 	}
-	if (found != live / 16 * 16)
+	if (found != n)
 		exit(1);
-	printf("insert %.0f ns, take %.0f ns, take of what is not there "
-	       "%.0f ns\n",
-	       took[2] / (double)found, took[0] / (double)found,
-	       took[1] / (double)found);
+	printf(" %7.0f %7.0f %7.0f", took[2] / (double)n, took[0] / (double)n,
+	       took[1] / (double)n);
 }
 
-static void measure_hits(const struct family *f, uint64_t live)
+static double measure_hits(const struct family *f, uint64_t live)
 {
 	uint64_t n = 0, hits = 0;
-	double t = now_ns();
 
-	for (uint64_t k = 0; k < SPREAD * live; k++) {
+	for (uint64_t k = 0; k < SPREAD * live && n < OPERATIONS; k++) {
 		if (k % SPREAD == 0)
 			continue;
 		n++;
 		hits += sp_filter_may_have(address(f, k));
 	}
-	printf("%-16s %.2f %% of the others hit, %.1f ns per look\n", f->name,
-	       100.0 * (double)hits / (double)n, (now_ns() - t) / (double)n);
+	return 100.0 * (double)hits / (double)n;
+}
+
+/* In a process of its own: the set does not become smaller. */
+static void measure(uint64_t live)
+{
+	const long before = resident_pages();
+	double longest, bytes;
+
+	if (!sp_liveset_init())
+		exit(1);
+	longest = fill(&families[0], live);
+	bytes = (double)(resident_pages() - before) *
+		(double)sysconf(_SC_PAGESIZE) / (double)live;
+	printf("%9" PRIu64, live);
+	measure_time(&families[0], live);
+	printf(" %8.1f %8.1f", longest / 1e3, bytes);
+	drain(&families[0], live);
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		fill(&families[i], live);
+		printf(" %6.2f", measure_hits(&families[i], live));
+		drain(&families[i], live);
+	}
+	printf("\n");
 }
 
 int main(int argc, char **argv)
 {
-	uint64_t live = argc > 1 ? strtoull(argv[1], NULL, 10) : LIVE_DEFAULT;
-	long before;
+	uint64_t live = 10;
 
-	before = resident_pages();
-	if (!sp_liveset_init())
-		return 1;
-	fill(&families[0], live);
-	printf("%" PRIu64 " live samples: %.1f bytes each\n", live,
-	       (double)(resident_pages() - before) *
-		       (double)sysconf(_SC_PAGESIZE) / (double)live);
-	measure_time(&families[0], live);
-	drain(&families[0], live);
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
-		fill(&families[i], live);
-		measure_hits(&families[i], live);
-		drain(&families[i], live);
+	printf("     live  insert    take  absent  longest    bytes"
+	       "  %% of others that hit\n"
+	       "              ns      ns      ns       us     each"
+	       "  random  32 B  48 B  page  2 MiB\n");
+	for (int i = 1; argc < 2 ? i <= 7 : i < argc; i++, live *= 10) {
+		fflush(stdout);
+		if (argc > 1)
+			live = strtoull(argv[i], NULL, 10);
+		if (fork() == 0) {
+			measure(live);
+			return 0;
+		}
+		wait(NULL);
 	}
 	return 0;
 }

@@ -114,7 +114,7 @@ class Setups:
     def profiler(self, name, period, below=(), **settings):
         settings = {"PERIOD": period, "OUT": "{out}%p.sprof", "LOG": "quiet",
                     "SEED": "1", **settings}
-        if period in ("4K", "1"):
+        if period == "4K":
             settings["MAX_FILE"] = "4G"
         return Setup(name, (self.library,) + below,
                      tuple(f"SAMPLEPROF_{k}={v}" for k, v in settings.items()),

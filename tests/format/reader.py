@@ -15,7 +15,7 @@ from fields import (CHUNK_HEADER, CLASSES, HEADER, ID_MAX, MASK, SLOT, STATUS,
                     WINDOW, Damage, Payload, check_of, hash_bytes, step)
 
 CHUNK = 65536
-PACKED, STACK_STEPS = 16, 32  # flags of the header
+PACKED, STACK_STEPS, ADDRESSES = 16, 32, 64  # flags of the header
 
 
 def newest(file_id, kind, copies):
@@ -41,6 +41,7 @@ class Profile:
     def __init__(self, data):
         self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
         self.samples, self.frees, self.rss = [], [], []
+        self.addresses = []
         self.marks, self.asked = [], {}
         self.classes, self.damaged_chunks = {}, 0
         self.texts, self.symbols = {}, {}
@@ -61,7 +62,7 @@ class Profile:
          check) = struct.unpack("<4I9Q", data[8:96])
         if version != 1:
             raise Damage(f"version {version} is not known")
-        if (size, chunk) != (96, CHUNK) or self.flags > 63 or \
+        if (size, chunk) != (96, CHUNK) or self.flags > 127 or \
                 not 1 <= self.period_bytes <= 1 << 40 or \
                 check != check_of(self.file_id, HEADER, data[:88]):
             raise Damage("header")
@@ -146,7 +147,7 @@ class Profile:
             take = {1: self._info, 2: self._module, 3: self._stack,
                     4: self._thread, 5: self._thread_end, 6: self._sample,
                     7: self._free, 8: self._rss, 12: self._mark,
-                    13: self._asked}
+                    13: self._asked, 14: self._free_address}
             if kind == 3:
                 take = {10: self._name, 11: self._symbol}
             if data[at] in take:
@@ -215,6 +216,41 @@ class Profile:
                            "age": age, "missed": bool(head & 4)})
         self.freed_id = number
         self.state.update(time_ns=time, thread=thread)
+
+    def _free_address(self, p):
+        head, thread = p.take(1)[0], self.state["thread"]
+        if head & 1:
+            thread = p.varint(0, ID_MAX)
+        time = self.state["time_ns"] + p.zigzag() & MASK
+        address = self.state["address"] + p.zigzag() & MASK
+        if head & 0xFE:
+            raise Damage("head")
+        if self.flags & ADDRESSES:
+            self.addresses.append((time, address, thread))
+        self.state.update(time_ns=time, thread=thread, address=address)
+
+    def pair_addresses(self):
+        """Frees of addresses become frees of samples."""
+        events = [(time, 0, address, thread, None)
+                  for time, address, thread in self.addresses]
+        events += [(s["time_ns"], 1, s["address"], s["thread"], s)
+                   for s in self.samples]
+        still, sums, every = {}, Counter(), True
+        for time, _, address, thread, sample in sorted(
+                events, key=lambda e: e[:2]):
+            before = still.pop(address, None)
+            if sample:
+                every &= sample["period_bytes"] == 1
+                sums[thread] += sample["size"]
+                still[address] = (sample, sums[thread])
+            if before:
+                own = not sample and every and \
+                    0 != thread == before[0]["thread"]
+                self.frees.append({
+                    "id": before[0]["id"], "time_ns": time,
+                    "thread": 0 if sample else thread,
+                    "age": sums[thread] - before[1] if own else None,
+                    "missed": bool(sample)})
 
     def _rss(self, p):
         self.rss.append([p.varint(), p.varint()])
@@ -389,6 +425,8 @@ def read(path):
             if error.errno != errno.ENXIO:  # no data behind this
                 raise
     profile.take_columns()
+    if profile.flags & ADDRESSES:
+        profile.pair_addresses()
     return profile
 
 

@@ -292,9 +292,9 @@ test_pictures() {
 # A tree of one test, and its page.
 tests_page() {
 	tree
-	mkdir -p tests/stress
+	mkdir -p tests/compat/stress
 	printf '/* SPDX */\n/*\n * Shows this\n * and that.\n *\n * More.\n */\n' \
-		>tests/stress/test_core.c
+		>tests/compat/stress/test_core.c
 	printf '<!-- tests:%s -->\n' \
 		'begin (made by tests/lint/tests.py)' end >docs/contributing.md
 	"$lint/tests.py" --write .
@@ -305,10 +305,10 @@ test_tests() {
 	accepts tests "$lint/tests.py" .
 	accepts "row of the first paragraph" \
 		grep -qxF '| `stress.core` | Shows this and that. |' docs/contributing.md
-	sed -i s/that/these/ tests/stress/test_core.c
+	sed -i s/that/these/ tests/compat/stress/test_core.c
 	refuses "another row" "Shows this and these." "$lint/tests.py" .
 	tests_page
-	printf '/* SPDX */\nint x;\n' >tests/stress/test_more.c
+	printf '/* SPDX */\nint x;\n' >tests/compat/stress/test_more.c
 	refuses "test without a head comment" \
 		"stress.more: its source has no head comment" "$lint/tests.py" .
 	tests_page
@@ -318,8 +318,35 @@ test_tests() {
 		"$lint/tests.py" . build
 }
 
+# A command with one option, and its page.
+options_page() {
+	tree
+	printf 'run\tsize\t\tN\n a number\n' >options
+	printf '#!/bin/sh\ncat options\n' >tables
+	chmod +x tables
+	printf '.\\" option run --size\n.\\" end\n' >docs/man/sampleprof.1
+	"$lint/man_options.py" --write docs/man ./tables
+}
+
+test_man_options() {
+	local check=("$lint/man_options.py" docs/man ./tables)
+	options_page
+	accepts man_options "${check[@]}"
+	accepts "entry of an option" grep -qxF \
+		'\fB\-\-size\fR \fIN\fR' docs/man/sampleprof.1
+	sed -i 's/a number/a size/' options
+	refuses "other words" "run --size is not as in --help" "${check[@]}"
+	options_page
+	printf 'ctl\tlate\t\t\n what is new\n' >>options
+	refuses "option without an entry" "ctl --late is missing" "${check[@]}"
+	options_page
+	sed -i 's/size/length/' options
+	refuses "entry of no option" "run has no --size" "${check[@]}"
+}
+
 test_tree
 test_library
 test_pictures
 test_tests
+test_man_options
 exit "$bad"

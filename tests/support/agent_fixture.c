@@ -14,13 +14,13 @@
 #include "agent/file/writer.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/thread.h"
 #include "agent/unwind/lane.h"
 #include "format/record.h"
 
 /* agent.c has it in the library. */
-_Thread_local struct sp_thread sp_thread = {.classes = sp_classes_voids};
+_Thread_local struct sp_thread sp_thread = {.classes = sp_size_counts_voids};
 
 static char dir[512];
 
@@ -68,9 +68,11 @@ const char *agent_fixture_path(const char *name)
 
 const char *agent_fixture_open(uint64_t max_file_bytes)
 {
+	static uint64_t opened;
 	struct sp_writer_options options = {
 		.pid = UINT32_MAX,
-		.process_start_ticks = 123,
+		/* Each file is of another process, and keeps its name. */
+		.process_start_ticks = FIXTURE_TICKS + opened++,
 		.start_unix_ns = 1700000000000000000u,
 		.start_clock_ns = sp_clock_now_ns(),
 		.period_bytes = FIXTURE_PERIOD,
@@ -78,7 +80,8 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 		.file_id = FIXTURE_FILE_ID,
 		.max_file_bytes = max_file_bytes,
 		.check_in_bytes = 1 << 20,
-		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS,
+		.flags = SP_HEADER_ALWAYS_LARGE | SP_HEADER_SEGMENTS |
+			 SP_HEADER_FREES,
 	};
 	int err;
 

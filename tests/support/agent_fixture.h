@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_AGENT_FIXTURE_H
-#define SP_TESTS_AGENT_FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
  * that a reader takes the writer for dead.
  */
 #define FIXTURE_PERIOD  4096u
+#define FIXTURE_TICKS   123u
 #define FIXTURE_FILE_ID 0x5eed5eed5eed5eedull
 
 /* A fresh directory below TMPDIR or /tmp, and its removal with what is in it.
@@ -44,5 +44,3 @@ bool agent_fixture_read_classes(const char *path, uint64_t slot,
 /* Nothing is open any more, and all modules are as in a process that has just
  * started; the file stays as it would after a kill. */
 void agent_fixture_close(void);
-
-#endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_CLOSE_H
-#define SP_TESTS_SUPPORT_CLOSE_H
+#pragma once
 
 #include <math.h>
 
-/* The cmocka headers come first.  cmocka compares floats only, and says
- * nothing about how far off they were. */
+#include "support/test.h"
+
+/* cmocka compares floats only, and says nothing about how far off they
+ * were. */
 
 /* Fails the test unless |got - want| <= relative * |want|. */
 #define assert_close(got, want, relative)                                      \
@@ -34,5 +35,3 @@ static inline void assert_between_at(const char *what, double low, double value,
 		    high);
 	_fail(file, line);
 }
-
-#endif

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "support/export_fixture.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 int export_into(struct fixture *x, export_fn *write,
 		const struct sp_export_options *options, char **text,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_EXPORT_FIXTURE_H
-#define SP_TESTS_EXPORT_FIXTURE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -38,5 +37,3 @@ enum {
 
 struct fixture *export_fixture_of_names(const char *hostile_name,
 					const char *hostile_file);
-
-#endif

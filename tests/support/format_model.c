@@ -152,6 +152,19 @@ static void put_free(struct model_bytes *b, struct model_chunk *chunk,
 	chunk->freed_id = r->id;
 }
 
+static void put_free_address(struct model_bytes *b, struct model_chunk *chunk,
+			     const struct sp_record_free_address *r)
+{
+	append(b, r->thread != chunk->last.thread ? 1 : 0);
+	if (r->thread != chunk->last.thread)
+		model_varint(b, r->thread);
+	model_difference(b, r->time_ns, chunk->last.time_ns);
+	model_difference(b, r->address, chunk->last.address);
+	chunk->last.thread = r->thread;
+	chunk->last.time_ns = r->time_ns;
+	chunk->last.address = r->address;
+}
+
 static void put_thread_end(struct model_bytes *b,
 			   const struct sp_record_thread_end *r)
 {
@@ -209,6 +222,9 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 		break;
 	case SP_RECORD_FREE:
 		put_free(&b, chunk, &record->u.free);
+		break;
+	case SP_RECORD_FREE_ADDRESS:
+		put_free_address(&b, chunk, &record->u.free_address);
 		break;
 	case SP_RECORD_RSS:
 		model_varint(&b, record->u.rss.time_ns);

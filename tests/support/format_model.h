@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_FORMAT_MODEL_H
-#define SP_TESTS_FORMAT_MODEL_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ void model_file_put(struct model_file *file, size_t index,
 
 /* Store the first n bytes as `path`; 0 or -1. */
 int model_file_write(const struct model_file *file, const char *path, size_t n);
-
-#endif

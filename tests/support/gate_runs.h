@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_GATE_RUNS_H
-#define SP_TESTS_SUPPORT_GATE_RUNS_H
+#pragma once
 
 #include "compare/match.h"
 
@@ -22,5 +21,3 @@ void gate_phase_add(struct sp_phase_sum *phase, struct sp_paths *paths,
 /* n samples of size_bytes each, all hit at their first byte. */
 struct sp_acc gate_samples(uint64_t n, uint64_t size_bytes,
 			   uint64_t period_bytes);
-
-#endif

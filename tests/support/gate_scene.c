@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
 #include "support/gate_scene.h"
+#include "support/test.h"
 
 /* n runs on each side, of 1000 bytes in 10 objects, exactly. */
 struct scene *scene_new(size_t n)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_GATE_SCENE_H
-#define SP_TESTS_SUPPORT_GATE_SCENE_H
+#pragma once
 
 #include "compare/check.h"
 #include "support/gate_runs.h"
@@ -31,5 +30,3 @@ void assert_verdict(struct scene *s, const char *limit,
 		    enum sp_verdict verdict);
 
 void scene_free(struct scene *s);
-
-#endif

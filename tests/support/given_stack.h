@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_GIVEN_STACK_H
-#define SP_TESTS_SUPPORT_GIVEN_STACK_H
+#pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/mman.h>
 
-#include <cmocka.h>
+#include "support/test.h"
 
 /* A stack of the program's own, between pages that cannot be read. */
 #define STACK_BYTES (64ul << 10)
@@ -30,5 +25,3 @@ static inline void unmap_stack(char *stack)
 {
 	munmap(stack - PAGE_BYTES, STACK_BYTES + 2 * PAGE_BYTES);
 }
-
-#endif

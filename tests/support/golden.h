@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_GOLDEN_H
-#define SP_TESTS_SUPPORT_GOLDEN_H
+#pragma once
 
 #include <jansson.h>
 
-/* The vectors of tests/golden/statistics.json; the cmocka headers come first.
- * Each program loads them in its group set-up and drops them at its end. */
+#include "support/test.h"
+
+/* The vectors of tests/format/golden/statistics.json.  Each program
+ * loads them in its group set-up and drops them at its end. */
 static json_t *golden_root;
 
 static inline int golden_load(void **state)
@@ -13,8 +14,8 @@ static inline int golden_load(void **state)
 	json_error_t error;
 
 	(void)state;
-	golden_root = json_load_file(SP_TESTS_DIR "/golden/statistics.json", 0,
-				     &error);
+	golden_root = json_load_file(
+		SP_TESTS_DIR "/format/golden/statistics.json", 0, &error);
 	if (!golden_root)
 		print_error("%s:%d: %s\n", error.source, error.line,
 			    error.text);
@@ -54,5 +55,3 @@ static inline double golden_number(const json_t *object, const char *key)
 	assert_true(json_is_number(value));
 	return json_number_value(value);
 }
-
-#endif

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_GOLDEN_MAKER_H
-#define SP_TESTS_GOLDEN_MAKER_H
+#pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "model/profile.h"
 #include "support/memfile.h"
+#include "support/test.h"
 
-/* The cmocka headers come first. */
 static inline void golden_check_same_bytes(const char *made, const char *kept)
 {
 	struct memfile files[2];
@@ -79,5 +76,3 @@ static inline void golden_check_stretches(const struct sp_profile *p,
 		assert_int_equal(s->slack_bytes, want[i].slack_bytes);
 	}
 }
-
-#endif

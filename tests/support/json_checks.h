@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_JSON_CHECKS_H
-#define SP_TESTS_SUPPORT_JSON_CHECKS_H
+#pragma once
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "stats/estimator.h"
+#include "support/test.h"
 
-/* The cmocka headers come first.  What stands at a place in a JSON document. */
+/* What stands at a place in a JSON document. */
 
 /* The value at a path like "functions.0.name". */
 static inline const json_t *at(const json_t *node, const char *path)
@@ -61,5 +58,3 @@ static inline void assert_interval(const json_t *root, const char *path,
 	assert_true(real(got, "lo") == want.lo);
 	assert_true(real(got, "hi") == want.hi);
 }
-
-#endif

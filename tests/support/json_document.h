@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_JSON_DOCUMENT_H
-#define SP_TESTS_JSON_DOCUMENT_H
+#pragma once
 
 #include <jansson.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 #include "view/view_json.h"
 
-/* The cmocka headers come first.  A small profile, exported and read back. */
+/* A small profile, exported and read back. */
 #define R 4096
 
 enum {
@@ -77,16 +74,15 @@ static inline json_t *export(struct document *d)
 }
 
 static inline void assert_bytes(const struct document *d, const json_t *root,
-				const char *path, const struct sp_tally *tally)
+				const char *path,
+				const struct sp_class_sums *tally)
 {
 	assert_interval(root, path, sp_estimate_bytes(&d->how, tally));
 }
 
 static inline void assert_objects(const struct document *d, const json_t *root,
 				  const char *path,
-				  const struct sp_tally *tally)
+				  const struct sp_class_sums *tally)
 {
 	assert_interval(root, path, sp_estimate_objects(&d->how, tally));
 }
-
-#endif

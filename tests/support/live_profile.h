@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_LIVE_PROFILE_H
-#define SP_TESTS_LIVE_PROFILE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ struct sp_sample *live_profile_add(struct live_profile *live, uint64_t born_ns,
 void live_profile_clear(struct live_profile *live);
 
 void live_profile_free(struct live_profile *live);
-
-#endif

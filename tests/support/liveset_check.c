@@ -77,6 +77,8 @@ static bool and_step(bool result)
 		p, old, new, memory_order_seq_cst, memory_order_seq_cst)
 #define sp_sys_map_wiped limited_map
 #include "agent/file/filter.c"
+#include "agent/file/livetable.c"
+
 #include "agent/file/liveset.c"
 
 void liveset_check_allow_maps(uint32_t n)
@@ -102,40 +104,87 @@ static void forget_map(void *_Atomic *slot, size_t bytes)
 void liveset_check_clear(void)
 {
 	__atomic_store_n(&sp_filter, nothing + 63, __ATOMIC_SEQ_CST);
-	atomic_store(&published, 0);
-	atomic_store(&announced, 0);
+	atomic_store(&current, 0);
+	atomic_store(&newest, 0);
 	forget_map(&state, sizeof(struct state));
-	for (unsigned int i = 0; i < LEVELS; i++)
-		forget_map(&levels[i], buckets_of(i) * sizeof(struct bucket));
+	for (unsigned int i = 0; i < SP_LIVETABLE_COUNT; i++) {
+		atomic_store(&walked[i], 0);
+		forget_map(&tables[i], sp_livetable_bytes(i));
+	}
 	for (unsigned int i = 0; i < SP_FILTER_GENERATIONS; i++)
 		forget_map(&generations[i], sp_filter_counters_of(i) + 64);
 	maps_allowed = UINT32_MAX;
 }
 
-/* All words that are addresses, and what is wrong with single ones. */
-static void collect(struct liveset_check *ret, uint64_t *found)
+/* An address, and the table that it is in. */
+struct found {
+	uint64_t address;
+	unsigned int table;
+};
+
+/* Does a look get to that place? */
+static bool is_reached(const struct sp_liveplace *p, uint64_t address)
 {
-	for (unsigned int level = 0; level < ret->levels; level++) {
-		struct bucket *first = first_bucket(level);
+	struct sp_liveplace q;
 
-		for (size_t i = 0; i < buckets_of(level) * SLOTS; i++) {
-			const struct bucket *bucket = &first[i / SLOTS];
-			uint64_t w = atomic_load(&bucket->words[i % SLOTS]);
-			uint64_t hash = hash_address(w & ADDRESS_MASK);
+	sp_livetable_begin(&q, p->table, sp_livetable_hash(address));
+	while (q.bucket != p->bucket)
+		if (!sp_livetable_next(&q))
+			return false;
+	return true;
+}
 
-			ret->busy += w == BUSY;
-			if (!is_address(w))
-				continue;
-			found[ret->addresses++] = w;
-			ret->uncounted += counted_up_to(w) < ret->generation;
-			ret->misplaced +=
-				bucket != bucket_of(hash, level, false) &&
-				bucket != bucket_of(hash, level, true);
-		}
+static void collect_word(struct liveset_check *ret, struct found *found,
+			 const struct sp_liveplace *p)
+{
+	const uint64_t w = sp_livetable_content(p), address = address_of(w);
+
+	ret->busy += w == BUSY;
+	if (!sp_liveword_is_address(address))
+		return;
+	ret->in_transit += w != (address | LIVE);
+	if (w != (address | LIVE))
+		return;
+	found[ret->addresses++] = (struct found){address, p->table};
+	ret->misplaced += !is_reached(p, address);
+}
+
+/* All entries, and what is wrong with single ones. */
+static void collect(struct liveset_check *ret, struct found *found)
+{
+	struct sp_liveplace p;
+
+	for (p.table = 0; p.table <= atomic_load(&newest); p.table++) {
+		p.bucket = sp_livetable_first(p.table);
+		for (size_t n = sp_livetable_buckets(p.table); n--; p.bucket++)
+			for (p.slot = 0; p.slot < SLOTS; p.slot++)
+				collect_word(ret, found, &p);
 	}
 }
 
-static void recount(struct liveset_check *ret, const uint64_t *found,
+/* What has passed all buckets of the tables, in sum. */
+static uint64_t sum_passed(void)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int t = atomic_load(&current); t <= atomic_load(&newest);
+	     t++) {
+		const struct sp_livetable_bucket *b = sp_livetable_first(t);
+		const size_t n = sp_livetable_buckets(t) * SLOTS;
+
+		for (size_t i = 0; i < n; i++) {
+			const uint64_t w =
+				atomic_load(&b[i / SLOTS].words[i % SLOTS]);
+
+			sum += w >> PASSED_SHIFT & PASSED_MAX;
+			sum += w >> (PASSED_SHIFT + PASSED_BITS) & PASSED_MAX;
+		}
+	}
+	return sum;
+}
+
+/* The counters of that generation beside those of the tables up to its last. */
+static void recount(struct liveset_check *ret, const struct found *found,
 		    unsigned int generation)
 {
 	size_t n = sp_filter_counters_of(generation);
@@ -145,9 +194,8 @@ static void recount(struct liveset_check *ret, const uint64_t *found,
 
 	memset(naive, 0, n * sizeof(*naive));
 	for (uint64_t i = 0; i < ret->addresses; i++)
-		if (counted_up_to(found[i]) >= generation)
-			naive[liveset_check_index(found[i] & ADDRESS_MASK,
-						  bits)]++;
+		if (generation_of(found[i].table) >= generation)
+			naive[liveset_check_index(found[i].address, bits)]++;
 	ret->counters = n;
 	ret->nonzero = 0;
 	for (size_t i = 0; i < n; i++) {
@@ -162,35 +210,33 @@ static void recount(struct liveset_check *ret, const uint64_t *found,
 
 static int compare(const void *a, const void *b)
 {
-	uint64_t x = *(const uint64_t *)a & ADDRESS_MASK;
-	uint64_t y = *(const uint64_t *)b & ADDRESS_MASK;
+	const struct found *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->address < y->address ? -1 : x->address > y->address;
 }
 
 void liveset_check(struct liveset_check *ret)
 {
 	struct state *s = atomic_load(&state);
-	uint64_t *found;
+	const unsigned int first = atomic_load(&current);
+	struct found *found;
+	uint64_t places = 0;
 
 	memset(ret, 0, sizeof(*ret));
 	ret->live = (uint32_t)atomic_load(&s->census);
-	ret->levels = count_levels();
-	ret->generation = atomic_load(&published);
-	for (unsigned int i = 0; i < ret->levels; i++)
-		ret->entries += buckets_of(i) * SLOTS;
-	ret->mapped_bytes =
-		ret->entries * (sizeof(word) + sizeof(struct sp_live));
-	for (unsigned int i = 0; i < SP_FILTER_GENERATIONS; i++)
-		if (atomic_load(&generations[i]))
-			ret->mapped_bytes += sp_filter_counters_of(i) + 64;
-	found = malloc(ret->entries * sizeof(*found));
+	ret->table = first;
+	ret->tables = atomic_load(&newest) + 1 - first;
+	for (unsigned int t = 0; t <= atomic_load(&newest); t++)
+		places += sp_livetable_buckets(t) * SLOTS;
+	for (unsigned int t = first; t < first + ret->tables; t++)
+		ret->table_bytes += sp_livetable_bytes(t);
+	found = malloc(places * sizeof(*found));
 	collect(ret, found);
 	qsort(found, ret->addresses, sizeof(*found), compare);
 	for (uint64_t i = 1; i < ret->addresses; i++)
 		ret->duplicates += compare(&found[i], &found[i - 1]) == 0;
-	if (atomic_load(&announced) != ret->generation)
-		recount(ret, found, atomic_load(&announced));
-	recount(ret, found, ret->generation);
+	for (unsigned int t = first + ret->tables; t-- > first;)
+		recount(ret, found, generation_of(t));
+	ret->passed = sum_passed();
 	free(found);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_LIVESET_CHECK_H
-#define SP_TESTS_SUPPORT_LIVESET_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,24 +9,25 @@
 #include "agent/file/liveset.h"
 
 /*
- * agent/file/liveset.c seen from inside.  Link this library instead of having
- * the file from sp_agent_core.  Nothing may happen to the set during a call.
+ * agent/file/liveset.c seen from inside, with livetable.c and filter.c.  Link
+ * this library instead of having the file from sp_agent_core.  Nothing may
+ * happen to the set during a call.
  */
 struct liveset_check {
-	uint64_t addresses; /* words that are addresses */
-	uint64_t busy;
-	uint64_t live;       /* what the set thinks `addresses` is */
-	uint64_t duplicates; /* addresses that stand in more than one word */
-	uint64_t misplaced;  /* not in a bucket of their address */
-	uint64_t uncounted;  /* not counted up to the published generation */
-	uint64_t wrong;      /* counters that a recount does not find */
-	uint64_t sticky;     /* counters that have reached their maximum */
-	uint64_t counters;   /* of the published generation */
-	uint64_t nonzero;    /* of them */
-	unsigned int generation; /* that is published */
-	unsigned int levels;
-	uint64_t entries;      /* places for addresses */
-	uint64_t mapped_bytes; /* of levels and generations */
+	uint64_t addresses;   /* words that are entries, in all tables */
+	uint64_t busy;        /* words */
+	uint64_t in_transit;  /* words that are MOVED or COPY */
+	uint64_t live;        /* what the set thinks `addresses` is */
+	uint64_t duplicates;  /* addresses that stand in more than one word */
+	uint64_t misplaced;   /* where no look for the address comes by */
+	uint64_t passed;      /* counts of all buckets in use, in sum */
+	uint64_t wrong;       /* counters that a recount does not find */
+	uint64_t sticky;      /* counters that have reached their maximum */
+	uint64_t counters;    /* of the published generation */
+	uint64_t nonzero;     /* of them */
+	unsigned int table;   /* the current one */
+	unsigned int tables;  /* current to newest */
+	uint64_t table_bytes; /* of these */
 };
 
 void liveset_check(struct liveset_check *ret);
@@ -44,5 +44,3 @@ extern _Thread_local void (*liveset_check_step)(void);
 
 /* The index of an address among 2^bits counters. */
 size_t liveset_check_index(uint64_t address, unsigned int bits);
-
-#endif

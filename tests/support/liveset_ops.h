@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_LIVESET_OPS_H
-#define SP_TESTS_SUPPORT_LIVESET_OPS_H
+#pragma once
 
-/* Steps of the live set's tests.  Include <cmocka.h> first. */
+/* Steps of the live set's tests. */
 #include "support/liveset_check.h"
+#include "support/test.h"
 
 static inline uint64_t address_of(uint64_t i)
 {
@@ -15,12 +15,15 @@ static inline const void *pointer(uint64_t address)
 	return (const void *)(uintptr_t)address;
 }
 
+/* Of the process that the set is in. */
+static uint32_t generation = 1;
+
 static inline struct sp_live sample(uint64_t id)
 {
 	return (struct sp_live){.id = id,
 				.clock_bytes = id * 4096,
 				.thread = (uint32_t)(id % 97 + 1),
-				.generation = 1};
+				.generation = generation};
 }
 
 static inline void assert_sample(const struct sp_live *live, uint64_t id)
@@ -72,7 +75,7 @@ static inline struct liveset_check assert_sound(uint64_t live)
 	assert_int_equal(c.busy, 0);
 	assert_int_equal(c.duplicates, 0);
 	assert_int_equal(c.misplaced, 0);
-	assert_int_equal(c.uncounted, 0);
+	assert_int_equal(c.in_transit, 0);
 	assert_int_equal(c.wrong, 0);
 	return c;
 }
@@ -90,5 +93,3 @@ static inline int end(void **test_state)
 	liveset_check_clear();
 	return 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_MEMFILE_H
-#define SP_TESTS_MEMFILE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ uint64_t memfile_copy(const struct memfile *file, const char *path);
 
 /* All of the file, to be freed. */
 uint8_t *memfile_read(const struct memfile *file, uint64_t *ret_bytes);
-
-#endif

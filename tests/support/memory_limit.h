@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_MEMORY_LIMIT_H
-#define SP_TESTS_MEMORY_LIMIT_H
+#pragma once
 
 #include <stdint.h>
 #include <stdio.h>
@@ -37,5 +36,3 @@ static inline void memory_limit(uint64_t bytes)
 	(void)bytes;
 #endif
 }
-
-#endif

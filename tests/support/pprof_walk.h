@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_PPROF_WALK_H
-#define SP_TESTS_SUPPORT_PPROF_WALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ uint8_t *pb_gunzip(const void *data, size_t n, size_t *ret_n);
  * is empty, no value is negative and no sum of values overflows.
  */
 const char *pprof_problem(const uint8_t *bytes, size_t n);
-
-#endif

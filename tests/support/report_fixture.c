@@ -50,11 +50,30 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 		fn(arg, symbolizer->problem, symbolizer->reason);
 }
 
+bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
+{
+	(void)symbolizer;
+	return false;
+}
+
 void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
 			 size_t *ret_named, size_t *ret_stored)
 {
 	*ret_named = symbolizer->named;
 	*ret_stored = symbolizer->stored;
+}
+
+/* By the rules of the report. */
+static enum sp_role role_of(const char *name)
+{
+	static const struct sp_see_through_options all;
+	struct sp_see_through *rules;
+	enum sp_role role;
+
+	require(sp_see_through_new(&all, &rules, NULL) == 0);
+	role = sp_see_through_role(rules, "", name);
+	sp_see_through_free(rules);
+	return role;
 }
 
 struct fixture *fixture_new(uint64_t period_bytes)
@@ -106,8 +125,10 @@ void fixture_symbol(struct fixture *fixture, size_t offset, const char *name,
 	struct sp_symbol *symbols = fixture->symbolizer.symbols[offset];
 
 	require(n < FIXTURE_INLINES);
-	symbols[n] = (struct sp_symbol){
-		.function = name, .file = file, .line = line};
+	symbols[n] = (struct sp_symbol){.function = name,
+					.file = file,
+					.line = line,
+					.role = role_of(name)};
 	if (n)
 		symbols[n - 1].is_inlined = true;
 }
@@ -172,8 +193,8 @@ struct sp_aggregate *fixture_aggregate(struct fixture *fixture)
 	return aggregate;
 }
 
-const struct sp_tally *fixture_tally(const struct fixture *fixture,
-				     const struct sp_stack *stack)
+const struct sp_class_sums *fixture_tally(const struct fixture *fixture,
+					  const struct sp_stack *stack)
 {
 	return &fixture->analysis->view->stacks[stack - fixture->stacks];
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_REPORT_FIXTURE_H
-#define SP_TESTS_REPORT_FIXTURE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -61,12 +60,10 @@ const struct sp_analysis *fixture_analysis(struct fixture *fixture);
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture);
 
 /* What the last analysis has of a stack in its view. */
-const struct sp_tally *fixture_tally(const struct fixture *fixture,
-				     const struct sp_stack *stack);
+const struct sp_class_sums *fixture_tally(const struct fixture *fixture,
+					  const struct sp_stack *stack);
 
 /* The function of that name and module, or NULL. */
 const struct sp_aggregate_function *fixture_find(
 	const struct sp_aggregate *aggregate, const char *name,
 	const char *module);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SAMPLE_LIST_H
-#define SP_TESTS_SAMPLE_LIST_H
+#pragma once
 
 #include <stddef.h>
 
@@ -18,5 +17,3 @@ struct sample_list {
 
 /* Read the file; free list.at.  A file that cannot be read ends the program. */
 struct sample_list sample_list_read(const char *path);
-
-#endif

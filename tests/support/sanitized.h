@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SANITIZED_H
-#define SP_TESTS_SANITIZED_H
+#pragma once
 
 /* Built with a sanitizer that keeps memory of its own and stops the program
  * when there is none: SP_SANITIZED is 1, else 0.  gcc and clang say it
@@ -14,6 +13,4 @@
 #endif
 #ifndef SP_SANITIZED
 #define SP_SANITIZED 0
-#endif
-
 #endif

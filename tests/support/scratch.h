@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SCRATCH_H
-#define SP_TESTS_SCRATCH_H
+#pragma once
 
 #include "support/temp_path.h"
 
@@ -19,5 +18,3 @@ static inline int scratch_remove(void **state)
 	(void)state;
 	return unlink(scratch);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SYMBOL_FIXTURE_H
-#define SP_TESTS_SYMBOL_FIXTURE_H
+#pragma once
 
 /*
  * Libraries with known functions, inlines and lines.  Each entry calls the
@@ -18,5 +17,3 @@ typedef void fixture_entry_fn(fixture_probe_fn *probe, int *lines);
 		call;                                                          \
 		*(volatile int *)(line) = __LINE__;                            \
 	} while (0)
-
-#endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_TABLE_OF_H
-#define SP_TESTS_TABLE_OF_H
+#pragma once
 
 #include "stats/table.h"
+#include "support/test.h"
 
-/* Every sample of a profile, summed up; the cmocka headers come first.  For the
- * caller to free. */
+/* Every sample of a profile, summed up.  For the caller to free. */
 static inline struct sp_table *table_of(const struct sp_profile *profile)
 {
 	struct sp_selection all;
@@ -16,5 +15,3 @@ static inline struct sp_table *table_of(const struct sp_profile *profile)
 	assert_int_equal(sp_table_new(profile, &all, &table, &err), 0);
 	return table;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_TEMP_PATH_H
-#define SP_TESTS_TEMP_PATH_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,5 +20,3 @@ static inline int temp_path_make(char *path, size_t n)
 	close(fd);
 	return 0;
 }
-
-#endif

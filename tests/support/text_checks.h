@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_SUPPORT_TEXT_CHECKS_H
-#define SP_TESTS_SUPPORT_TEXT_CHECKS_H
+#pragma once
 
-#include <stdio.h>
-#include <string.h>
+#include "support/test.h"
 
-/* The cmocka headers come first.  What a text that people read contains. */
+/* What a text that people read contains. */
 
 static inline void assert_has(const char *text, const char *part)
 {
@@ -34,5 +32,3 @@ static inline const char *line_with(const char *text, const char *part)
 	snprintf(line, sizeof(line), "%.*s", (int)strcspn(start, "\n"), start);
 	return line;
 }
-
-#endif

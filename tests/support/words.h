@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_WORDS_H
-#define SP_TESTS_WORDS_H
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -29,5 +28,3 @@ static inline void words_split(struct words *w, const char *line)
 	}
 	w->argv[w->argc] = NULL;
 }
-
-#endif

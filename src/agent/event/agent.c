@@ -9,7 +9,7 @@
  * loader's own and are not counted; from then on all are counted and sampled,
  * before and after main.
  *
- * I1  While a thread is parked its allocations pass through, unsampled.  Only
+ * I1  While a thread is suspended its allocations pass through, unsampled. Only
  *     the agent's own calls and signal handlers that interrupt it can be meant,
  *     unless it has left the agent by siglongjmp: that is noticed (inside.h).
  * I2  The generation changes in a forked child, before anything else is done
@@ -24,9 +24,9 @@
 
 #include "agent/event/checkin.h"
 #include "agent/event/marks.h"
-#include "agent/event/orders.h"
+#include "agent/event/remote.h"
 #include "agent/event/process.h"
-#include "agent/event/rate.h"
+#include "agent/event/period.h"
 #include "agent/event/recorder.h"
 #include "agent/event/recover.h"
 #include "agent/file/names.h"
@@ -37,18 +37,18 @@
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"
 #include "agent/sys/hooks.h"
-#include "agent/sys/real.h"
-#include "agent/thread/classes.h"
+#include "agent/sys/next.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/thread.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 
 #include "agent/sys/poison.h"
 
 /* Threads begin like this: see I4 of thread.h. */
-_Thread_local struct sp_thread sp_thread = {.classes = sp_classes_voids};
+_Thread_local struct sp_thread sp_thread = {.classes = sp_size_counts_voids};
 
 enum { NOTHING, STARTING, RUNNING, OFF };
 
@@ -56,7 +56,7 @@ static _Atomic int phase;
 static _Atomic int ending; /* the process is past our destructor */
 static struct sp_process process;
 
-static uint32_t generation(void)
+static uint32_t fork_count(void)
 {
 	return atomic_load_explicit(&process.generation, memory_order_relaxed);
 }
@@ -70,15 +70,15 @@ static uint32_t threads_seen(void)
 
 /* Keep the word away from allocations made while the agent works.  Returns
  * bytes that were counted since the last event, to be added; 0 while paused.
- * `mark` is in the frame of the caller, who unparks. */
-static uint64_t park(struct sp_thread *t, volatile uint32_t *mark)
+ * `mark` is in the frame of the caller, which resumes sampling. */
+static uint64_t suspend_sampling(struct sp_thread *t, volatile uint32_t *mark)
 {
 	sp_inside_begin(mark);
-	t->parked = 1;
+	t->suspended = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	if (t->paused)
 		return 0;
-	sp_thread_set_word(SP_THREAD_ROOM);
+	sp_thread_set_countdown(SP_THREAD_ROOM);
 	return sp_thread_take_used();
 }
 
@@ -92,42 +92,42 @@ static bool publishes_each_call(const struct sp_thread *t)
  * next allocation if each is to be published.
  *
  * A signal handler that interrupted the agent may have allocated: that passed
- * unsampled and counted its objects, and its bytes went off the parked word.
+ * unsampled and counted its objects, and its bytes went off the suspended word.
  * They take no part in the sampling.  One that comes between the new word and
- * the end of parking leaves a word of its own, so the word is restored again.
+ * resuming leaves a word of its own, so the word is restored again.
  */
 static void restore_word(struct sp_thread *t)
 {
 	uint64_t pending, limit;
 
 	do {
-		t->parked = 1;
+		t->suspended = 1;
 		atomic_signal_fence(memory_order_seq_cst);
 		limit = sp_checkin_left(t);
 		if (t->sampler.gap < limit)
 			limit = t->sampler.gap;
 		/* In a child that was forked in here: begin anew. */
-		if (publishes_each_call(t) || t->generation != generation())
+		if (publishes_each_call(t) || t->generation != fork_count())
 			limit = 0;
-		sp_thread_set_word(limit);
+		sp_thread_set_countdown(limit);
 		pending = sp_thread_take_used();
 		if (pending) {
 			t->bytes += pending;
 			t->looks = 0;
 			sp_diag_lose(SP_LOSS_NESTED, 1);
 		}
-		t->parked = 0;
+		t->suspended = 0;
 		atomic_signal_fence(memory_order_seq_cst);
 	} while (*(volatile uint64_t *)&t->remaining > limit);
 }
 
-static void unpark(struct sp_thread *t, const volatile uint32_t *mark)
+static void resume_sampling(struct sp_thread *t, const volatile uint32_t *mark)
 {
 	/* What passed in here while paused goes on passing. */
 	if (!t->paused)
 		restore_word(t);
 	atomic_signal_fence(memory_order_seq_cst);
-	t->parked = 0;
+	t->suspended = 0;
 	sp_inside_end(mark);
 }
 
@@ -147,10 +147,10 @@ static void watch_end(struct sp_thread *t)
 
 static bool is_sampling(const struct sp_thread *t)
 {
-	return t->sampler.law != &sp_rate_off;
+	return t->sampler.law != &sp_period_off;
 }
 
-static void publish(struct sp_thread *t)
+static void publish_totals(struct sp_thread *t)
 {
 	/* Read once: a signal handler may count an object at any time. */
 	uint64_t bytes = t->bytes;
@@ -158,7 +158,7 @@ static void publish(struct sp_thread *t)
 				     : *(volatile uint64_t *)&t->objects;
 
 	/* In a child that was forked in here the totals are the parent's. */
-	if (t->generation != generation())
+	if (t->generation != fork_count())
 		return;
 	sp_slots_add(t->slot, bytes - t->published_bytes,
 		     objects - t->published_objects);
@@ -177,28 +177,28 @@ static void publish(struct sp_thread *t)
  * before, and the gap is drawn anew. */
 static void follow_rate(struct sp_thread *t)
 {
-	const struct sp_law *law = sp_rate_law();
+	const struct sp_law *law = sp_period_law();
 
-	if (t->sampler.law == law || t->generation != generation())
+	if (t->sampler.law == law || t->generation != fork_count())
 		return;
-	publish(t);
+	publish_totals(t);
 	sp_sampler_change(&t->sampler, law);
 	if (t->slot)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
 }
 
-/* Set the calling thread up for this process.  It is parked. */
-static void attach(struct sp_thread *t)
+/* Set the calling thread up for this process.  It is suspended. */
+static void attach_thread(struct sp_thread *t)
 {
 	const size_t kept = offsetof(struct sp_thread, objects);
 	const volatile uint32_t *inside = t->inside;
 	uint8_t writing = t->writing;
 	bool ended = t->ended, paused = t->paused;
-	struct sp_classes *classes;
+	struct sp_size_counts *classes;
 
-	t->classes = sp_classes_void(t);
+	t->classes = sp_size_counts_void(t);
 	memset((char *)t + kept, 0, sizeof(*t) - kept);
-	t->parked = 1;
+	t->suspended = 1;
 	t->inside = inside;
 	t->writing = writing;
 	t->ended = ended;
@@ -207,8 +207,8 @@ static void attach(struct sp_thread *t)
 	sp_thread_take_used();
 	t->index = 1 + atomic_fetch_add_explicit(&process.threads, 1,
 						 memory_order_relaxed);
-	sp_sampler_begin(&t->sampler, sp_rate_law(), process.seed, generation(),
-			 t->index);
+	sp_sampler_begin(&t->sampler, sp_period_law(), process.seed,
+			 fork_count(), t->index);
 	t->slot = sp_slots_claim(t->index);
 	classes = sp_slots_classes(t->slot);
 	if (classes && !paused)
@@ -217,29 +217,29 @@ static void attach(struct sp_thread *t)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
 	sp_checkin_begin(t);
 	/* Last: a handler may leave by siglongjmp before. */
-	t->generation = generation();
+	t->generation = fork_count();
 	watch_end(t);
 }
 
 /* Bytes that were counted up to now. */
-static void settle(struct sp_thread *t, uint64_t used)
+static void settle_bytes(struct sp_thread *t, uint64_t used)
 {
 	t->bytes += used;
 	sp_sampler_skip(&t->sampler, used);
 }
 
 /* See sp_recover_left. */
-static void recover(const struct sp_thread *t)
+static void recover_thread(const struct sp_thread *t)
 {
-	sp_recover_left(t->generation == generation());
+	sp_recover_left(t->generation == fork_count());
 }
 
 static SP_COLD bool still_in_event(const struct sp_thread *t,
 				   volatile uint32_t *mark)
 {
 	if (!t->inside || sp_inside_was_left(mark))
-		recover(t);
-	return t->parked;
+		recover_thread(t);
+	return t->suspended;
 }
 
 /* Is the thread in an event that goes on, which a signal handler interrupted
@@ -247,17 +247,17 @@ static SP_COLD bool still_in_event(const struct sp_thread *t,
 static inline bool is_in_event(const struct sp_thread *t,
 			       volatile uint32_t *mark)
 {
-	return (t->inside || t->parked) && still_in_event(t, mark);
+	return (t->inside || t->suspended) && still_in_event(t, mark);
 }
 
 /* Not counting, or not yet: leave the allocations of this thread alone, with
  * that word. */
-static void rest(struct sp_thread *t, uint64_t word)
+static void rest_thread(struct sp_thread *t, uint64_t word)
 {
-	t->classes = sp_classes_void(t);
-	sp_thread_set_word(word);
+	t->classes = sp_size_counts_void(t);
+	sp_thread_set_countdown(word);
 	sp_thread_take_used();
-	t->parked = 0;
+	t->suspended = 0;
 	t->inside = NULL;
 }
 
@@ -271,24 +271,24 @@ static void thread_ends(void *arg)
 	int saved_errno = errno;
 
 	/* Whatever it was in the middle of it does not come back to. */
-	if (t->inside || t->parked)
-		recover(t);
-	used = park(t, &mark);
+	if (t->inside || t->suspended)
+		recover_thread(t);
+	used = suspend_sampling(t, &mark);
 	if (sp_process_is_new(&process)) {
 		/* All that an unannounced child has done is to end. */
-		rest(t, SP_WORD_PARKED);
+		rest_thread(t, SP_SUSPENDED);
 		return;
 	}
-	settle(t, used);
-	publish(t);
-	sp_orders_poll(t);
+	settle_bytes(t, used);
+	publish_totals(t);
+	sp_remote_poll(t);
 	sp_slots_flush_classes(t->slot);
 	if (t->recorded)
 		sp_recorder_thread_end(t);
-	t->classes = sp_classes_void(t);
+	t->classes = sp_size_counts_void(t);
 	t->slot = sp_slots_release(t->slot);
 	t->ended = 1;
-	unpark(t, &mark);
+	resume_sampling(t, &mark);
 	errno = saved_errno;
 }
 
@@ -308,7 +308,7 @@ static void open_early(struct sp_thread *t)
 }
 
 /* From "nothing known" to "started", once the environment is there. */
-static void start(struct sp_thread *t, char *const *environment)
+static void start_process(struct sp_thread *t, char *const *environment)
 {
 	int expected = NOTHING;
 
@@ -322,11 +322,11 @@ static void start(struct sp_thread *t, char *const *environment)
 	sp_recorder_init(&process);
 	sp_names_begin_program(process.exe_path);
 	sp_modules_init(process.exe_path);
-	sp_stackend_init(environment);
+	sp_stack_bounds_init(environment);
 	if (process.config.unwind == SP_CONFIG_UNWIND_FP)
 		sp_stack_follow_pointers();
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
-	attach(t);
+	attach_thread(t);
 	if (process.is_root || !is_sampling(t))
 		open_early(t);
 }
@@ -348,7 +348,7 @@ static void begin_child(struct sp_thread *t)
 	sp_slots_reset();
 	sp_diag_reset();
 	sp_marks_reset();
-	sp_orders_reset();
+	sp_remote_reset();
 	atomic_store(&process.threads, 0);
 	atomic_store(&ending, 0);
 	sp_process_reseed(&process);
@@ -373,13 +373,13 @@ static void after_fork_in_child(void)
 		 * begin anew with the next event. */
 		sp_writer_detach();
 		begin_child(t);
-		if (!t->parked)
+		if (!t->suspended)
 			sp_thread_swap(0);
 	} else {
-		park(t, &mark);
+		suspend_sampling(t, &mark);
 		begin_child(t);
-		attach(t);
-		unpark(t, &mark);
+		attach_thread(t);
+		resume_sampling(t, &mark);
 	}
 	sp_process_mark_seen(&process);
 }
@@ -398,7 +398,7 @@ static void notice_child(struct sp_thread *t)
 /* ---- one allocation ---- */
 
 /* From any state of the process to one in which the allocation is counted;
- * false: it is not.  The thread is parked; *used is what it has used. */
+ * false: it is not.  The thread is suspended; *used is what it has used. */
 static bool make_ready(struct sp_thread *t, uint64_t *used)
 {
 	const int now = atomic_load_explicit(&phase, memory_order_acquire);
@@ -407,17 +407,17 @@ static bool make_ready(struct sp_thread *t, uint64_t *used)
 	if (now != RUNNING) {
 		if (now == STARTING)
 			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
-		start(t, environ);
+		start_process(t, environ);
 		is_new = true;
 	}
 	if (sp_agent_is_running())
 		notice_child(t);
 	if (!sp_agent_is_running()) {
-		rest(t, atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0);
+		rest_thread(t, atomic_load(&phase) == OFF ? SP_SUSPENDED : 0);
 		return false;
 	}
-	if (t->generation != generation()) {
-		attach(t);
+	if (t->generation != fork_count()) {
+		attach_thread(t);
 		is_new = true;
 	}
 	if (is_new)
@@ -444,10 +444,10 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	}
 	if (t->paused) {
 		/* Only a request beyond 2^61 bytes gets here. */
-		t->remaining = SP_WORD_PARKED;
+		t->remaining = SP_SUSPENDED;
 		return;
 	}
-	used = park(t, &mark);
+	used = suspend_sampling(t, &mark);
 	if (!make_ready(t, &used)) {
 		errno = saved_errno;
 		return;
@@ -456,34 +456,34 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	t->bytes += used + size;
 	if (sp_sampler_pass(&t->sampler, used, size, &event.offset_bytes)) {
 		sp_recorder_sample(t, &event);
-		sp_rate_charge();
+		sp_period_charge();
 	}
 	t->objects++;
-	sp_classes_count(t->classes, n);
+	sp_size_counts_count(t->classes, n);
 	if (!sp_checkin_left(t)) {
 		sp_checkin_choose(t, sp_writer_time());
-		publish(t);
+		publish_totals(t);
 	} else if (publishes_each_call(t)) {
-		publish(t);
+		publish_totals(t);
 	}
-	sp_orders_poll(t);
+	sp_remote_poll(t);
 	sp_marks_adapt(t);
-	sp_marks_cover();
+	sp_marks_complete();
 	follow_rate(t);
-	unpark(t, &mark);
+	resume_sampling(t, &mark);
 	errno = saved_errno;
 }
 
 /* Counts of now, whatever the thread is in the middle of. */
 static void go_in(struct sp_thread *t, volatile uint32_t *mark)
 {
-	uint64_t used = park(t, mark);
+	uint64_t used = suspend_sampling(t, mark);
 
 	notice_child(t);
-	if (t->generation != generation())
-		attach(t);
+	if (t->generation != fork_count())
+		attach_thread(t);
 	else
-		settle(t, used);
+		settle_bytes(t, used);
 }
 
 bool sp_agent_is_running(void)
@@ -503,20 +503,21 @@ bool sp_agent_enter(volatile uint32_t *mark)
 
 void sp_agent_publish(void)
 {
-	publish(&sp_thread);
+	publish_totals(&sp_thread);
 }
 
 void sp_agent_leave(const volatile uint32_t *mark)
 {
-	sp_orders_poll(&sp_thread);
+	sp_remote_poll(&sp_thread);
 	follow_rate(&sp_thread);
-	unpark(&sp_thread, mark);
+	resume_sampling(&sp_thread, mark);
 }
 
-void sp_agent_open_file(void)
+void sp_agent_enter_sandbox(void)
 {
 	volatile uint32_t mark;
 
+	process.is_sandboxed = true;
 	if (!sp_agent_enter(&mark))
 		return;
 	sp_recorder_open_file(&sp_thread);
@@ -525,9 +526,8 @@ void sp_agent_open_file(void)
 
 /* ---- before main and after exit ---- */
 
-/* The slabs have it all.  Where forks cannot be told from vforks, by a page
- * that the kernel wipes, this may be a child that has not noticed: its parent's
- * file is not mapped in it. */
+/* The slabs have it all.  Without a page that the kernel wipes this may be a
+ * child that has not noticed: its parent's file is not mapped in it. */
 void sp_agent_leaving(bool is_exec)
 {
 	int saved_errno = errno;
@@ -548,28 +548,28 @@ static void __attribute__((constructor)) construct(void)
 	struct sp_inside_pause pause;
 	int saved_errno = errno;
 
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return;
 	if (sp_agent_is_running()) {
 		go_in(t, &mark);
 	} else {
-		park(t, &mark);
-		start(t, environ);
+		suspend_sampling(t, &mark);
+		start_process(t, environ);
 	}
 	if (!sp_agent_is_running()) {
-		rest(t, atomic_load(&phase) == OFF ? SP_WORD_PARKED : 0);
+		rest_thread(t, atomic_load(&phase) == OFF ? SP_SUSPENDED : 0);
 		return;
 	}
 	/* What is allocated meanwhile is ours. */
 	pause = sp_inside_pause_counting();
 	sp_process_explain_bypass(&process);
 	sp_hooks_install(after_fork_in_child, thread_ends);
-	sp_orders_listen(&process);
+	sp_remote_listen(&process);
 	watch_end(t);
 	atomic_store(&process.constructed, true);
 	sp_recorder_describe_late(t);
 	sp_inside_resume_counting(&pause);
-	unpark(t, &mark);
+	resume_sampling(t, &mark);
 	errno = saved_errno;
 }
 
@@ -581,12 +581,13 @@ static void __attribute__((destructor)) destruct(void)
 	if (!sp_agent_is_running())
 		return;
 	/* A handler that exits does not go back to what it interrupted. */
-	if (t->inside || t->parked)
-		recover(t);
+	if (t->inside || t->suspended)
+		recover_thread(t);
 	go_in(t, &mark);
-	sp_orders_poll(t);
-	publish(t);
+	sp_remote_poll(t);
+	publish_totals(t);
 	sp_marks_end(t);
+	sp_recorder_describe_end(t);
 	/* From here on other threads publish each call, as soon as they have an
 	 * event.  What they allocate until then is as much as they may. */
 	atomic_store(&ending, 1);
@@ -594,7 +595,6 @@ static void __attribute__((destructor)) destruct(void)
 		     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();
-	if (sp_writer_is_open())
-		sp_writer_end(threads_seen());
-	unpark(t, &mark);
+	sp_writer_end(threads_seen(), !process.is_sandboxed);
+	resume_sampling(t, &mark);
 }

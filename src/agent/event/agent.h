@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_AGENT_H
-#define SP_AGENT_EVENT_AGENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,8 +29,9 @@ void sp_agent_note_name(unsigned long thread, const char *name);
  * notice?  Context: any.  Errno is preserved. */
 void sp_agent_look(void);
 
-/* Create the file now rather than with the first sample, if it is not there. */
-void sp_agent_open_file(void);
+/* The program is about to filter its system calls: create the file now rather
+ * than with the first sample, and open none later. */
+void sp_agent_enter_sandbox(void);
 
 /* Is anything being counted in this process? */
 bool sp_agent_is_running(void);
@@ -56,5 +56,3 @@ void sp_agent_leaving(bool is_exec);
 
 /* Inside the agent: add the thread's counts to the totals. */
 void sp_agent_publish(void);
-
-#endif

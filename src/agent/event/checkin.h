@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_CHECKIN_H
-#define SP_AGENT_EVENT_CHECKIN_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ void sp_checkin_begin(struct sp_thread *t);
 /* A check-in is due: choose the step after it.  To be called before the thread
  * publishes. */
 void sp_checkin_choose(struct sp_thread *t, uint64_t now_ns);
-
-#endif

@@ -58,7 +58,7 @@ static const void *const_field_of(const struct sp_config *config,
 }
 
 /* Append text to the terminated string in buf; cuts what does not fit. */
-static void add(char *buf, size_t size, const char *text)
+static void add_text(char *buf, size_t size, const char *text)
 {
 	size_t at = strlen(buf);
 
@@ -71,17 +71,17 @@ static void add_number(char *buf, size_t size, uint64_t v)
 {
 	char digits[24];
 
-	add(buf, size, sp_diag_decimal(digits, v));
+	add_text(buf, size, sp_diag_decimal(digits, v));
 }
 
 static void add_rate(char *buf, size_t size, uint64_t per_s)
 {
 	if (!per_s) {
-		add(buf, size, "off");
+		add_text(buf, size, "off");
 		return;
 	}
 	add_number(buf, size, per_s);
-	add(buf, size, "/s");
+	add_text(buf, size, "/s");
 }
 
 /* Position of `value` among "a|b|c", or -1. */
@@ -113,7 +113,7 @@ static void add_choice(char *buf, size_t size, const char *choices,
 		n = sizeof(one) - 1;
 	memcpy(one, choices, n);
 	one[n] = '\0';
-	add(buf, size, one);
+	add_text(buf, size, one);
 }
 
 static void describe_range(const struct knob *k, char *buf, size_t size)
@@ -122,26 +122,26 @@ static void describe_range(const struct knob *k, char *buf, size_t size)
 	switch (k->type) {
 	case KNOB_SIZE:
 	case KNOB_NUMBER:
-		add(buf, size, k->text);
-		add(buf, size, " from ");
+		add_text(buf, size, k->text);
+		add_text(buf, size, " from ");
 		add_number(buf, size, k->min);
-		add(buf, size, " to ");
+		add_text(buf, size, " to ");
 		add_number(buf, size, k->max);
 		if (k->type == KNOB_SIZE)
-			add(buf, size, ", suffix K, M, G or T");
+			add_text(buf, size, ", suffix K, M, G or T");
 		break;
 	case KNOB_RATE:
-		add(buf, size, "off, or 1/s to ");
+		add_text(buf, size, "off, or 1/s to ");
 		add_rate(buf, size, SP_PARSE_RATE_MAX);
 		break;
 	case KNOB_TEXT:
-		add(buf, size, "text of 1 to ");
+		add_text(buf, size, "text of 1 to ");
 		add_number(buf, size, k->max);
-		add(buf, size, " bytes");
+		add_text(buf, size, " bytes");
 		break;
 	case KNOB_CHOICE:
-		add(buf, size, "one of ");
-		add(buf, size, k->text);
+		add_text(buf, size, "one of ");
+		add_text(buf, size, k->text);
 		break;
 	}
 }
@@ -220,12 +220,29 @@ static void settle_period(struct sp_config *config, bool is_given)
 		config->period_bytes = SP_CONFIG_DOTNET_PERIOD;
 }
 
+/* What follows from several of them. */
+static void settle_file(struct sp_config *config)
+{
+	config->records_all = config->period_bytes == 1 &&
+			      !config->samples_per_s &&
+			      config->start != SP_CONFIG_START_OFF &&
+			      config->frees != SP_CONFIG_FREES_OFF &&
+			      (!config->has_max_file ||
+			       config->max_file_bytes >= SP_CONFIG_RING_MAX);
+	config->file_bytes = config->max_file_bytes;
+	if (!config->records_all && config->file_bytes > SP_CONFIG_RING_MAX)
+		config->file_bytes = SP_CONFIG_RING_MAX;
+	if (config->records_all && !config->has_max_file)
+		config->file_bytes = SP_CONFIG_ALL_MAX;
+}
+
 bool sp_config_parse(char *const *environment, struct sp_config *config,
 		     struct sp_config_error *err)
 {
 	bool has_period = false;
 
 	memset(err, 0, sizeof(*err));
+	config->has_max_file = false;
 	for (size_t i = 0; i < KNOBS; i++)
 		set_default(&knobs[i], config);
 	for (; environment && *environment; environment++) {
@@ -246,8 +263,10 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 			describe_range(k, err->expected, sizeof(err->expected));
 		}
 		has_period |= k && k->field == FIELD(period_bytes);
+		config->has_max_file |= k && k->field == FIELD(max_file_bytes);
 	}
 	settle_period(config, has_period);
+	settle_file(config);
 	return !err->name;
 }
 
@@ -265,7 +284,7 @@ void sp_config_describe(const struct sp_config *config,
 		uint64_t number;
 		unsigned int choice;
 
-		add(key, sizeof(key), k->name);
+		add_text(key, sizeof(key), k->name);
 		for (char *p = key; *p; p++)
 			if (*p >= 'A' && *p <= 'Z')
 				*p = (char)(*p - 'A' + 'a');
@@ -291,10 +310,10 @@ void sp_config_help(void (*emit)(void *arg, const char *line), void *arg)
 		const struct knob *k = &knobs[i];
 		char range[160], line[400] = "  SAMPLEPROF_";
 
-		add(line, sizeof(line), k->name);
-		add(line, sizeof(line), "=");
+		add_text(line, sizeof(line), k->name);
+		add_text(line, sizeof(line), "=");
 		if (k->type == KNOB_TEXT)
-			add(line, sizeof(line), k->text);
+			add_text(line, sizeof(line), k->text);
 		else if (k->type == KNOB_CHOICE)
 			add_choice(line, sizeof(line), k->text,
 				   (unsigned int)k->number);
@@ -303,10 +322,10 @@ void sp_config_help(void (*emit)(void *arg, const char *line), void *arg)
 		else
 			add_number(line, sizeof(line), k->number);
 		describe_range(k, range, sizeof(range));
-		add(line, sizeof(line), "  (");
-		add(line, sizeof(line), range);
-		add(line, sizeof(line), ") ");
-		add(line, sizeof(line), k->help);
+		add_text(line, sizeof(line), "  (");
+		add_text(line, sizeof(line), range);
+		add_text(line, sizeof(line), ") ");
+		add_text(line, sizeof(line), k->help);
 		emit(arg, line);
 	}
 }

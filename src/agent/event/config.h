@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_CONFIG_H
-#define SP_AGENT_EVENT_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,13 +22,24 @@ struct sp_config {
 #undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
 #undef SP_KNOB_CHOICE
+	/* The file has every allocation and every free, and nothing of it is
+	 * discarded: at period 1, from the start on, if the file may be large.
+	 */
+	bool records_all;
+	bool has_max_file;   /* max_file_bytes is not the default */
+	uint64_t file_bytes; /* the limit that follows from all */
 };
+
+/* The limit of a file whose beginning is discarded, and the default of one that
+ * keeps all. */
+#define SP_CONFIG_RING_MAX (4ull << 30)
+#define SP_CONFIG_ALL_MAX  (64ull << 30)
 
 #define SP_CONFIG_LOG_QUIET  1
 #define SP_CONFIG_LAW_DOTNET 1
 #define SP_CONFIG_UNWIND_FP  1
 #define SP_CONFIG_FREES_OFF  1
-#define SP_CONFIG_RSS_ON     1
+#define SP_CONFIG_RSS_OFF    1
 #define SP_CONFIG_START_OFF  1
 #define SP_CONFIG_USR1       1
 #define SP_CONFIG_USR2       2
@@ -61,5 +71,3 @@ void sp_config_describe(const struct sp_config *config,
 
 /* Calls emit(arg, line) for every line of SAMPLEPROF_HELP=1. */
 void sp_config_help(void (*emit)(void *arg, const char *line), void *arg);
-
-#endif

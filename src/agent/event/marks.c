@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1  Whoever has `busy` alone reads the totals and appends the record, so that
- *     numbers, times and totals of marks have the same order.
- * I2  It is waited for, but for a bounded time, and never by a thread that is
- *     in the agent already: a signal handler cannot wait for what it
- *     interrupted.
+ * I1  Only the holder of `busy` reads the totals and appends the record, so
+ * that numbers, times and totals of marks have the same order. I2  A thread
+ * waits for it for a bounded time, and never if it is in the agent already: a
+ * signal handler cannot wait for the code that it interrupted.
  */
 #include "agent/event/marks.h"
 
@@ -13,9 +12,10 @@
 #include <string.h>
 
 #include "agent/event/checkin.h"
-#include "agent/event/rate.h"
+#include "agent/event/period.h"
 #include "agent/event/recorder.h"
-#include "agent/file/carry.h"
+#include "agent/event/stamp.h"
+#include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
@@ -45,15 +45,15 @@ struct sp_marks_name sp_marks_name(const char *text)
 
 void sp_marks_reset(void)
 {
-	const struct sp_law *law = sp_rate_law();
+	const struct sp_law *law = sp_period_law();
 
-	sp_rate_use(law, law->period_bytes);
+	sp_period_use(law, law->period_bytes);
 	last_number = 0;
 	phase.bytes = 0;
 	atomic_store(&busy, NULL);
 }
 
-static int take(void)
+static int take_lease(void)
 {
 	unsigned int spins = 0;
 
@@ -67,7 +67,7 @@ static int take(void)
 	return 0;
 }
 
-static void give(void)
+static void give_lease(void)
 {
 	sp_inside_give(&busy);
 }
@@ -78,14 +78,14 @@ void sp_marks_give_left(void)
 }
 
 /* Context: `busy` is ours. */
-static int record(struct sp_thread *t, enum sp_mark_kind kind,
-		  const struct sp_marks_name *name, uint64_t period_bytes)
+static int record_mark(struct sp_thread *t, enum sp_mark_kind kind,
+		       const struct sp_marks_name *name, uint64_t period_bytes)
 {
 	struct sp_slots_totals totals;
 	struct sp_record_mark mark = {
 		.number = ++last_number,
 		.kind = kind,
-		.time_ns = sp_writer_time(),
+		.time_ns = sp_stamp_now(),
 		.period_bytes = period_bytes,
 		.name = name->text,
 		.name_bytes = name->bytes,
@@ -116,32 +116,32 @@ static void record_asked(uint64_t asked_ns)
 int sp_marks_phase(struct sp_thread *t, const struct sp_marks_name *name,
 		   uint64_t asked_ns, struct sp_marks_name *ret_before)
 {
-	int err = take();
+	int err = take_lease();
 
 	if (err)
 		return err;
 	if (ret_before)
 		*ret_before = phase;
-	err = record(t, SP_MARK_PHASE, name, sp_rate_ceiling());
+	err = record_mark(t, SP_MARK_PHASE, name, sp_period_ceiling());
 	if (!err) {
 		record_asked(asked_ns);
 		phase = *name;
 	}
-	give();
+	give_lease();
 	return err;
 }
 
 int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
 		      uint64_t asked_ns)
 {
-	int err = take();
+	int err = take_lease();
 
 	if (err)
 		return err;
-	err = record(t, SP_MARK_SNAPSHOT, name, sp_rate_ceiling());
+	err = record_mark(t, SP_MARK_SNAPSHOT, name, sp_period_ceiling());
 	if (!err)
 		record_asked(asked_ns);
-	give();
+	give_lease();
 	sp_slots_flush_all_classes();
 	return err;
 }
@@ -149,7 +149,7 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
 /* Context: `busy` is ours. */
 static bool is_to_sample(enum sp_marks_switch to)
 {
-	const bool is_sampling = sp_rate_law() != &sp_rate_off;
+	const bool is_sampling = sp_period_law() != &sp_period_off;
 
 	switch (to) {
 	case SP_MARKS_KEEP:
@@ -166,19 +166,20 @@ int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
 {
 	const struct sp_marks_name none = {.bytes = 0};
 	const struct sp_law *law;
-	int err = take();
+	int err = take_lease();
 
 	if (err)
 		return err;
-	law = sp_rate_find(is_to_sample(to), period_bytes);
+	law = sp_period_find(is_to_sample(to), period_bytes);
 	if (!law) {
 		err = -ENOMEM;
-	} else if (law != sp_rate_law()) {
-		err = record(t, SP_MARK_SAMPLING, &none, law->period_bytes);
-		sp_rate_use(law, law->period_bytes);
-		sp_slots_set_sampling(0, law != &sp_rate_off);
+	} else if (law != sp_period_law()) {
+		err = record_mark(t, SP_MARK_SAMPLING, &none,
+				  law->period_bytes);
+		sp_period_use(law, law->period_bytes);
+		sp_slots_set_sampling(0, law != &sp_period_off);
 	}
-	give();
+	give_lease();
 	return err;
 }
 
@@ -189,29 +190,29 @@ void sp_marks_adapt(struct sp_thread *t)
 	uint64_t ceiling_bytes;
 
 	/* Not waited for: there will be another event. */
-	if (!sp_rate_is_due() || !sp_inside_hold(&busy))
+	if (!sp_period_is_due() || !sp_inside_hold(&busy))
 		return;
-	law = sp_rate_adapt();
+	law = sp_period_adapt();
 	if (law) {
-		ceiling_bytes = sp_rate_ceiling();
+		ceiling_bytes = sp_period_ceiling();
 		if (law->period_bytes > ceiling_bytes) {
 			ceiling_bytes = law->period_bytes;
-			record(t, SP_MARK_SAMPLING, &none, ceiling_bytes);
+			record_mark(t, SP_MARK_SAMPLING, &none, ceiling_bytes);
 		}
-		sp_rate_use(law, ceiling_bytes);
+		sp_period_use(law, ceiling_bytes);
 	}
-	give();
+	give_lease();
 }
 
-void sp_marks_cover(void)
+void sp_marks_complete(void)
 {
 	struct sp_slots_totals totals;
 	struct sp_window window;
 	uint32_t segment;
 
-	if (!sp_carry_finished() || !sp_inside_hold(&busy))
+	if (!sp_rewrite_live_finished() || !sp_inside_hold(&busy))
 		return;
-	segment = sp_carry_finished();
+	segment = sp_rewrite_live_finished();
 	if (segment) {
 		window = (struct sp_window){.time_ns = sp_writer_time(),
 					    .mark = last_number};
@@ -221,17 +222,17 @@ void sp_marks_cover(void)
 		window.unsampled_bytes = totals.unsampled_bytes;
 		window.unsampled_objects = totals.unsampled_objects;
 		window.slack_bytes = totals.slack_bytes;
-		sp_ring_cover(segment, &window);
+		sp_ring_set_complete(segment, &window);
 	}
-	give();
+	give_lease();
 }
 
 void sp_marks_end(struct sp_thread *t)
 {
 	const struct sp_marks_name none = {.bytes = 0};
 
-	if ((!last_number && sp_rate_law() != &sp_rate_off) || take())
+	if ((!last_number && sp_period_law() != &sp_period_off) || take_lease())
 		return;
-	record(t, SP_MARK_END, &none, sp_rate_ceiling());
-	give();
+	record_mark(t, SP_MARK_END, &none, sp_period_ceiling());
+	give_lease();
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_MARKS_H
-#define SP_AGENT_EVENT_MARKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,9 +13,9 @@
  * begin with one, changes of the sampling take effect with one.  They come one
  * after another, so that of two marks the later has the larger totals.
  *
- * All take a thread that is parked.  0, or a negative errno: -EBUSY if another
- * thread did not come to an end with its own in some milliseconds; -EIO if the
- * record could not be written.  Both are counted (SP_LOSS_MARK_DROPPED).
+ * All take a thread that is suspended.  0, or a negative errno: -EBUSY if
+ * another thread did not come to an end with its own in some milliseconds; -EIO
+ * if the record could not be written.  Both are counted (SP_LOSS_MARK_DROPPED).
  * Context: sampled.
  */
 
@@ -36,7 +35,7 @@ void sp_marks_reset(void);
  */
 void sp_marks_give_left(void);
 
-/* For asked_ns: by whoever makes the mark. */
+/* For asked_ns: the time at which the mark is made. */
 #define SP_MARKS_NOW UINT64_MAX
 
 /* The phase `name` begins, as was asked for at asked_ns.  ret_before, unless
@@ -69,9 +68,7 @@ void sp_marks_adapt(struct sp_thread *t);
 
 /* If everything was carried to the current segment of the file (carry.h): the
  * moment and the totals from which on it can do without those before. */
-void sp_marks_cover(void);
+void sp_marks_complete(void);
 
 /* The process ends: final totals, if there was any mark or sampling is off. */
 void sp_marks_end(struct sp_thread *t);
-
-#endif

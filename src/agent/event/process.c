@@ -8,10 +8,12 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include "agent/event/checkin.h"
-#include "agent/event/rate.h"
+#include "agent/event/period.h"
+#include "agent/file/filter.h"
 #include "agent/file/liveset.h"
 #include "agent/file/outfile.h"
 #include "agent/file/slots.h"
@@ -20,8 +22,9 @@
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
-#include "agent/sys/real.h"
+#include "agent/sys/next.h"
 #include "agent/sys/sys.h"
+#include "agent/unwind/modules.h"
 #include "base/rng.h"
 
 #include "agent/sys/poison.h"
@@ -29,9 +32,22 @@
 #define COMMAND_MAX       16384
 #define ENVIRONMENT_PIECE (132u << 10)
 #define ALIVE             0x73707266u
+#define ROOM_SHARE        4u /* the file may have a quarter of the free room */
+
+#define TITLE_BYTES 256 /* of what a program calls itself */
 
 static char command[COMMAND_MAX];
 static uint64_t command_bytes;
+
+/* Settings of runtimes that allocate by themselves unless they are told not to.
+ * The values are copied: a program may write its title over them. */
+static struct {
+	const char *name;
+	char value[32];
+} runtime_settings[] = {{"PYTHONMALLOC", ""}, {"USE_ZEND_ALLOC", ""}};
+
+#define N_RUNTIME_SETTINGS                                                     \
+	(sizeof(runtime_settings) / sizeof(runtime_settings[0]))
 
 /* ---- settings ---- */
 
@@ -61,6 +77,23 @@ static bool read_settings(struct sp_process *process, char *const *environment)
 }
 
 /* ---- facts ---- */
+
+static void read_runtime_settings(char *const *environment)
+{
+	for (size_t i = 0; i < N_RUNTIME_SETTINGS; i++) {
+		const char *name = runtime_settings[i].name;
+		char *value = runtime_settings[i].value;
+		const size_t n = strlen(name);
+
+		for (char *const *e = environment; *e; e++)
+			if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
+				for (size_t k = 0;
+				     (*e)[n + 1 + k] &&
+				     k + 1 < sizeof(runtime_settings[i].value);
+				     k++)
+					value[k] = (*e)[n + 1 + k];
+	}
+}
 
 static void keep_diagnosis(struct sp_process *process, const char *a,
 			   const char *b, const char *c)
@@ -212,7 +245,7 @@ static bool is_under_us(long fd)
 }
 
 /* Was the parent started under us?  Then this process is one of possibly
- * thousands that nobody asked about. */
+ * thousands that no setting names. */
 static bool parent_is_profiled(void)
 {
 	char path[64] = "/proc/";
@@ -307,10 +340,20 @@ static bool is_followed(struct sp_process *process)
 		return process->is_root;
 	if (strcmp(follow, "all") == 0)
 		return true;
-	/* Whoever is named is asked about, and leaves a file. */
+	/* A process that is named by the setting leaves a file. */
 	process->is_root =
 		strcmp(follow, name ? name + 1 : process->exe_path) == 0;
 	return process->is_root;
+}
+
+/* Where files have a limit that is smaller, a ring makes more of it. */
+static bool may_be_large(const struct sp_config *config)
+{
+	struct rlimit limit;
+
+	return SP_SYS4(prlimit64, 0, RLIMIT_FSIZE, 0, &limit) != 0 ||
+	       limit.rlim_cur >= config->file_bytes ||
+	       limit.rlim_cur >= SP_CONFIG_RING_MAX;
 }
 
 bool sp_process_init(struct sp_process *process, char *const *environment)
@@ -322,6 +365,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 		return false;
 	if (!read_settings(process, environment))
 		return false;
+	read_runtime_settings(environment);
 	atomic_store(&process->generation, 1);
 	sp_clock_find();
 	sp_slots_init();
@@ -339,9 +383,9 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	kind = process->config.law == SP_CONFIG_LAW_DOTNET ? SP_LAW_DOTNET
 							   : SP_LAW_EXPONENTIAL;
 	sp_law_init(&process->law, kind, process->config.period_bytes);
-	sp_rate_init(&process->law, kind,
-		     process->config.start != SP_CONFIG_START_OFF,
-		     process->config.samples_per_s);
+	sp_period_init(&process->law, kind,
+		       process->config.start != SP_CONFIG_START_OFF,
+		       process->config.samples_per_s);
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {
@@ -350,7 +394,15 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 			    NULL);
 		return false;
 	}
-	process->follows_frees = follow_frees(process);
+	process->records_all = process->is_wiped &&
+			       process->config.records_all &&
+			       may_be_large(&process->config);
+	if (process->records_all) {
+		sp_filter_pass_all();
+		sp_modules_watch_frees();
+	} else {
+		process->follows_frees = follow_frees(process);
+	}
 	return true;
 }
 
@@ -362,8 +414,10 @@ static uint32_t header_flags(const struct sp_process *process)
 
 	if (process->config.law == SP_CONFIG_LAW_DOTNET)
 		flags |= SP_HEADER_LAW_DOTNET;
-	if (process->follows_frees)
+	if (process->follows_frees || process->records_all)
 		flags |= SP_HEADER_FREES;
+	if (process->records_all)
+		flags |= SP_HEADER_ADDRESSES;
 	return flags;
 }
 
@@ -377,7 +431,11 @@ int sp_process_open_file(struct sp_process *process)
 		.period_bytes = process->config.period_bytes,
 		.seed = process->seed,
 		.file_id = random_number(),
-		.max_file_bytes = process->config.max_file_bytes,
+		.max_file_bytes = process->config.file_bytes,
+		.room_share =
+			process->records_all && !process->config.has_max_file
+				? ROOM_SHARE
+				: 0,
 		.check_in_bytes = SP_CHECKIN_BYTES_MAX,
 		.flags = header_flags(process),
 	};
@@ -402,20 +460,41 @@ static void emit_setting(void *arg, const char *key, const char *value)
 	e->emit(e->arg, key, value, strlen(value));
 }
 
+/* A server's processes write over their arguments what they do. */
+static void emit_title(struct emitter *e, const char *key)
+{
+	char title[TITLE_BYTES + 1];
+	long n = sp_sys_read_file("/proc/self/cmdline", title, sizeof(title));
+
+	if (n <= 0 || (command_bytes >= (uint64_t)n &&
+		       memcmp(title, command, (size_t)n) == 0))
+		return;
+	title[n < TITLE_BYTES ? n : TITLE_BYTES] = '\0';
+	emit_setting(e, key, title);
+}
+
 void sp_process_describe(const struct sp_process *process,
 			 sp_process_emit *emit, void *arg)
 {
 	struct emitter e = {emit, arg};
-	const uint64_t period = sp_rate_ceiling();
+	const uint64_t period = sp_period_ceiling();
 	char digits[24];
 
 	emit_setting(&e, "agent", "libsampleprof " SP_VERSION);
 	emit_setting(&e, "exe", process->exe_path);
 	emit(arg, "command", command, command_bytes);
 	emit_setting(&e, "host", process->host);
+	emit_setting(&e, "parent",
+		     sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	sp_config_describe(&process->config, emit_setting, &e);
-	if (atomic_load(&process->generation) > 1)
+	for (size_t i = 0; i < N_RUNTIME_SETTINGS; i++)
+		if (runtime_settings[i].value[0])
+			emit_setting(&e, runtime_settings[i].name,
+				     runtime_settings[i].value);
+	if (atomic_load(&process->generation) > 1) {
 		emit_setting(&e, "forked", "1");
+		emit_title(&e, "title");
+	}
 	if (period != process->config.period_bytes)
 		emit_setting(&e, "sampling", sp_diag_decimal(digits, period));
 	if (atomic_load(&process->constructed))
@@ -427,10 +506,17 @@ void sp_process_describe_late(const struct sp_process *process,
 {
 	struct emitter e = {emit, arg};
 
-	emit_setting(&e, "allocator", sp_real_provider());
+	emit_setting(&e, "allocator", sp_next_provider());
 	emit_setting(&e, "unwinder", sp_stack_unwinder());
 	if (process->diagnosis[0])
 		emit_setting(&e, "diagnosis", process->diagnosis);
+}
+
+void sp_process_describe_end(sp_process_emit *emit, void *arg)
+{
+	struct emitter e = {emit, arg};
+
+	emit_title(&e, "title.end");
 }
 
 void sp_process_diagnose(struct sp_process *process, const char *a,

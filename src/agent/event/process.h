@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_PROCESS_H
-#define SP_AGENT_EVENT_PROCESS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +19,7 @@ struct sp_process {
 	struct sp_config config;
 	struct sp_law law;
 	bool follows_frees; /* there is a live set */
+	bool records_all;   /* or every free is recorded, by its address */
 	uint64_t seed;
 	uint64_t start_unix_ns;
 	uint64_t start_clock_ns;
@@ -30,7 +30,9 @@ struct sp_process {
 	bool is_root;
 	bool follows_forks;       /* its forked children are to be recorded */
 	_Atomic bool constructed; /* the late facts are known */
-	int file_error;           /* why there is no file, negative errno */
+	/* Files may not be opened any more: it filters system calls. */
+	bool is_sandboxed;
+	int file_error; /* why there is no file, negative errno */
 	char diagnosis[512];
 	/* A page that a forked child does not have as it was: it is zero there
 	 * (`is_wiped`), or not there.  NULL: there is none. */
@@ -59,6 +61,8 @@ void sp_process_describe(const struct sp_process *process,
 			 sp_process_emit *emit, void *arg);
 void sp_process_describe_late(const struct sp_process *process,
 			      sp_process_emit *emit, void *arg);
+/* Facts that are known at the end; files are opened for them. */
+void sp_process_describe_end(sp_process_emit *emit, void *arg);
 
 /* Say on standard error, and keep for the file, why the profile may be empty or
  * poor: three parts, concatenated. */
@@ -75,5 +79,3 @@ void sp_process_mark_seen(struct sp_process *process);
 
 /* A forked child draws other samples than its parent. */
 void sp_process_reseed(struct sp_process *process);
-
-#endif

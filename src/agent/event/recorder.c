@@ -13,8 +13,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/file/carry.h"
+#include "agent/event/stamp.h"
 #include "agent/file/chunks.h"
+#include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/stack.h"
@@ -35,24 +36,28 @@
 static struct sp_process *process;
 static _Atomic uint64_t last_sample;
 static _Atomic uint64_t next_rss_ns;
+/* Of the process and its children: they keep the system call filter, too. */
+static atomic_bool forbids_files;
+static _Atomic bool has_said_full;
 
 void sp_recorder_init(struct sp_process *of)
 {
 	process = of;
 }
 
+static uint32_t fork_count(void)
+{
+	return atomic_load_explicit(&process->generation, memory_order_relaxed);
+}
+
 void sp_recorder_reset(void)
 {
 	atomic_store(&last_sample, 0);
 	atomic_store(&next_rss_ns, 0);
-	sp_carry_reset();
+	sp_rewrite_live_reset();
+	atomic_store(&has_said_full, false);
 	if (process->follows_frees)
-		sp_liveset_reset();
-}
-
-static uint32_t generation(void)
-{
-	return atomic_load_explicit(&process->generation, memory_order_relaxed);
+		sp_liveset_reset(fork_count());
 }
 
 static uint32_t threads_seen(void)
@@ -131,10 +136,21 @@ void sp_recorder_describe_late(struct sp_thread *t)
 	sp_lane_give(lane);
 }
 
+void sp_recorder_describe_end(struct sp_thread *t)
+{
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+
+	if (!lane)
+		return;
+	if (sp_writer_is_open() && !process->is_sandboxed)
+		sp_process_describe_end(write_fact, lane);
+	sp_lane_give(lane);
+}
+
 /* ---- records of any thread at any time ---- */
 
 /* With whatever lane is free: the thread may hold one already. */
-static bool append(const struct sp_record *record)
+static bool append_record(const struct sp_record *record)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_lane *lane;
@@ -159,14 +175,14 @@ bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
 {
 	struct sp_record r = {.type = SP_RECORD_MARK, .u.mark = *mark};
 
-	return sp_recorder_open_file(t) && append(&r);
+	return sp_recorder_open_file(t) && append_record(&r);
 }
 
 void sp_recorder_asked(const struct sp_record_asked *asked)
 {
 	struct sp_record r = {.type = SP_RECORD_ASKED, .u.asked = *asked};
 
-	if (!append(&r))
+	if (!append_record(&r))
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
@@ -180,14 +196,15 @@ void sp_recorder_thread_end(struct sp_thread *t)
 		t->index, sp_writer_time(), t->bytes, t->objects,
 		name,     strlen(name),
 	};
-	if (!append(&r))
+	if (!append_record(&r))
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-/* The second number of the file: resident pages. */
-static uint64_t resident_bytes(void)
+/* The second number of the file: resident pages.  Its stack is not that of the
+ * record that is written after it. */
+static __attribute__((noinline)) uint64_t resident_bytes(void)
 {
-	char text[128];
+	char text[48]; /* two numbers */
 	const char *p = text;
 	uint64_t pages = 0;
 
@@ -206,15 +223,21 @@ void sp_recorder_rss(void)
 	uint64_t now,
 		due = atomic_load_explicit(&next_rss_ns, memory_order_relaxed);
 
-	if (process->config.rss != SP_CONFIG_RSS_ON || !sp_writer_is_open())
+	if (process->config.rss == SP_CONFIG_RSS_OFF || !sp_writer_is_open())
 		return;
 	now = sp_writer_time();
 	if (now < due || !atomic_compare_exchange_strong(&next_rss_ns, &due,
 							 now + RSS_INTERVAL_NS))
 		return;
-	r.u.rss = (struct sp_record_rss){now, resident_bytes()};
-	if (r.u.rss.rss_bytes && !append(&r))
-		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+	if (!atomic_load(&forbids_files))
+		r.u.rss = (struct sp_record_rss){now, resident_bytes()};
+	if (!r.u.rss.rss_bytes || !append_record(&r))
+		sp_diag_lose(SP_LOSS_RSS, 1);
+}
+
+void sp_recorder_forbid_files(void)
+{
+	atomic_store(&forbids_files, true);
 }
 
 /* ---- the end of a sample ---- */
@@ -226,7 +249,7 @@ static bool clock_of(const struct sp_thread *t, uint64_t *ret)
 	uint64_t word = *(const volatile uint64_t *)&t->remaining;
 
 	*ret = t->bytes + (t->limit - word);
-	return !t->parked && word - SP_WORD_PARKED / 2 > SP_WORD_PARKED;
+	return !t->suspended && word - SP_SUSPENDED / 2 > SP_SUSPENDED;
 }
 
 static void record_end(const struct sp_recorder_end *end, uint64_t flags)
@@ -241,7 +264,7 @@ static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 		.has_age = end->has_age,
 		.age_bytes = end->age_bytes,
 	};
-	if (!append(&r) && end->live.generation == generation())
+	if (!append_record(&r) && end->live.generation == fork_count())
 		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
 }
 
@@ -250,7 +273,31 @@ static uint32_t segment_at_rest(void)
 {
 	const uint32_t segment = sp_ring_segment();
 
-	return sp_ring_covered() == segment ? segment : 0;
+	return sp_ring_complete() == segment ? segment : 0;
+}
+
+/* Before anything of the process is known, and in a child of it that was not
+ * noticed yet, there is no file to write to. */
+static bool records_all_frees(void)
+{
+	return process && process->records_all;
+}
+
+static void record_address(uintptr_t address, uint64_t time_ns)
+{
+	const struct sp_thread *t = &sp_thread;
+	struct sp_record r = {.type = SP_RECORD_FREE_ADDRESS};
+
+	sp_modules_freed(address);
+	if (!address || !sp_writer_is_open() || sp_process_is_new(process))
+		return;
+	r.u.free_address = (struct sp_record_free_address){
+		.address = address,
+		.time_ns = time_ns,
+		.thread = t->generation == fork_count() ? t->index : 0,
+	};
+	if (sp_chunks_is_full() || !append_record(&r))
+		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
 }
 
 void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
@@ -259,6 +306,11 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 	uint64_t clock;
 
 	*end = (struct sp_recorder_end){.segment = segment_at_rest()};
+	if (records_all_frees()) {
+		end->address = (uintptr_t)p;
+		end->time_ns = sp_stamp_free();
+		return;
+	}
 	if (!sp_liveset_take(p, &end->live))
 		return;
 	end->is_sample = true;
@@ -266,7 +318,9 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 	if (t->generation != end->live.generation)
 		return;
 	end->thread = t->index;
+	/* What the set has of a clock is ambiguous beyond that. */
 	if (end->live.thread == t->index && clock_of(t, &clock) &&
+	    !(clock >> SP_LIVESET_CLOCK_BITS) &&
 	    clock >= end->live.clock_bytes) {
 		end->has_age = true;
 		end->age_bytes = clock - end->live.clock_bytes;
@@ -275,7 +329,9 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 
 void sp_recorder_free_commit(const struct sp_recorder_end *end)
 {
-	if (end->is_sample && end->live.generation == generation())
+	if (end->address)
+		record_address(end->address, end->time_ns);
+	else if (end->is_sample && end->live.generation == fork_count())
 		record_end(end, 0);
 }
 
@@ -284,13 +340,13 @@ static void record_missed_free(const struct sp_live *old)
 	struct sp_recorder_end end = {.live = *old,
 				      .time_ns = sp_writer_time()};
 
-	if (old->generation != generation())
+	if (old->generation != fork_count())
 		return;
 	sp_diag_lose(SP_LOSS_FREE_MISSED, 1);
 	record_end(&end, SP_FREE_MISSED);
 }
 
-static void insert(const void *p, const struct sp_live *live)
+static void insert_sample(const void *p, const struct sp_live *live)
 {
 	struct sp_live old;
 
@@ -310,9 +366,9 @@ void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
 {
 	if (!end->is_sample)
 		return;
-	insert(p, &end->live);
+	insert_sample(p, &end->live);
 	/* A pass that came by meanwhile took it for dead. */
-	if (end->live.generation == generation() &&
+	if (end->live.generation == fork_count() &&
 	    (!end->segment || end->segment != segment_at_rest()))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
@@ -382,6 +438,19 @@ static bool append_sample(struct sp_lane *lane,
 	return false;
 }
 
+/* From when on a file that keeps all keeps nothing any more. */
+static void say_full(struct sp_lane *lane, uint64_t time_ns)
+{
+	const char *text;
+	char digits[24];
+
+	if (!process->records_all || !sp_chunks_is_full() ||
+	    atomic_exchange(&has_said_full, true))
+		return;
+	text = sp_diag_decimal(digits, time_ns);
+	sp_writer_info(lane, "full_ns", text, strlen(text));
+}
+
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 			  const struct sp_event *event, uint64_t id,
 			  struct sp_record *r, uint32_t *ret_segment)
@@ -395,7 +464,8 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 	r->type = SP_RECORD_SAMPLE;
 	r->u.sample = (struct sp_record_sample){
 		.id = id,
-		.time_ns = sp_writer_time(),
+		.time_ns = process->records_all ? sp_stamp_allocation()
+						: sp_writer_time(),
 		.address = (uintptr_t)event->p,
 		.size_bytes = event->size_bytes,
 		.offset_bytes = event->offset_bytes,
@@ -406,19 +476,20 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 	if (append_sample(lane, event->frame, r, ret_segment))
 		return true;
 	sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+	say_full(lane, r->u.sample.time_ns);
 	sp_writer_publish(threads_seen());
 	return false;
 }
 
 /* From now on the sample, which is in `segment`, is alive.  If that has ended
  * before, a pass over it may have taken it for dead (carry.c). */
-static void follow(struct sp_lane *lane, const struct sp_event *event,
-		   const struct sp_live *live, struct sp_record *r,
-		   uint32_t segment)
+static void follow_object(struct sp_lane *lane, const struct sp_event *event,
+			  const struct sp_live *live, struct sp_record *r,
+			  uint32_t segment)
 {
 	struct sp_liveset_place place;
 
-	insert(event->p, live);
+	insert_sample(event->p, live);
 	if (sp_ring_segment() == segment)
 		return;
 	r->u.sample.is_again = true;
@@ -437,10 +508,15 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		.thread = t->index,
 		.generation = t->generation,
 	};
-	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+	struct sp_lane *lane;
 	struct sp_record r;
 	uint32_t segment;
 
+	if (atomic_load_explicit(&has_said_full, memory_order_relaxed)) {
+		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
+		return;
+	}
+	lane = sp_lane_take(&t->lane_hint);
 	if (!lane) {
 		sp_diag_lose(SP_LOSS_NO_LANE, 1);
 		return;
@@ -449,9 +525,9 @@ void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 		sp_liveset_prefetch(event->p);
 	if (record_sample(t, lane, event, live.id, &r, &segment) &&
 	    process->follows_frees)
-		follow(lane, event, &live, &r, segment);
+		follow_object(lane, event, &live, &r, segment);
 	/* Without room, too: it makes some. */
 	if (sp_writer_is_open())
-		sp_carry_step(lane);
+		sp_rewrite_live_step(lane);
 	sp_lane_give(lane);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_RECORDER_H
-#define SP_AGENT_EVENT_RECORDER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,11 +26,15 @@ void sp_recorder_init(struct sp_process *process);
 void sp_recorder_reset(void);
 
 /* Create the file if it is not there; false: it is not to be had, and
- * process->file_error says why.  t is parked.  Context: see sp_writer_open. */
+ * process->file_error says why.  t is suspended.  Context: see sp_writer_open.
+ */
 bool sp_recorder_open_file(struct sp_thread *t);
 
 /* The facts that are known after construction, if there is a file. */
 void sp_recorder_describe_late(struct sp_thread *t);
+
+/* Likewise those that are known at the end. */
+void sp_recorder_describe_end(struct sp_thread *t);
 
 /* An allocation that is to be recorded. */
 struct sp_event {
@@ -42,21 +45,28 @@ struct sp_event {
 	const struct sp_call_frame *frame; /* of what the program called */
 };
 
-/* t is parked, and its clock stands behind the object.  Context: sampled. */
+/* t is suspended, and its clock stands behind the object.  Context: sampled. */
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event);
 
 /* A mark, into a file that is made if it is not there; false: it could not be
- * written.  t is parked. */
+ * written.  t is suspended. */
 bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark);
 
-/* When a mark that is in the file was asked for.  t is parked. */
+/* When a mark that is in the file was asked for.  t is suspended. */
 void sp_recorder_asked(const struct sp_record_asked *asked);
 
-/* The totals of a thread that the file knows.  t is parked. */
+/* The totals of a thread that the file knows.  t is suspended. */
 void sp_recorder_thread_end(struct sp_thread *t);
 
-/* Resident memory, if it is wanted and 100 ms have passed. */
+/*
+ * Resident memory, if it is wanted and 100 ms have passed: opens, reads and
+ * closes a file of the kernel, which is the only such call after the start.
+ */
 void sp_recorder_rss(void);
+
+/* No file of the kernel is opened from now on, in children neither.  Context:
+ * any. */
+void sp_recorder_forbid_files(void);
 
 /*
  * An object is about to be freed: call this before its memory goes back, if
@@ -68,6 +78,7 @@ void sp_recorder_free(const void *p);
 /* The same where freeing may fail: begin before the call, then either commit or
  * cancel, which leaves the object alive with its old identity. */
 struct sp_recorder_end {
+	uintptr_t address; /* where every free is recorded; 0: this is none */
 	struct sp_live live;
 	uint64_t time_ns;
 	uint64_t age_bytes;
@@ -80,5 +91,3 @@ struct sp_recorder_end {
 void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end);
 void sp_recorder_free_commit(const struct sp_recorder_end *end);
 void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end);
-
-#endif

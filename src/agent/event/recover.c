@@ -3,16 +3,16 @@
 
 #include "agent/event/checkin.h"
 #include "agent/event/marks.h"
-#include "agent/event/orders.h"
-#include "agent/event/rate.h"
-#include "agent/file/carry.h"
+#include "agent/event/remote.h"
+#include "agent/event/period.h"
+#include "agent/file/rewrite_live.h"
 #include "agent/file/liveset.h"
 #include "agent/file/names.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
@@ -37,18 +37,19 @@ static void recover_counts(struct sp_thread *t)
 	}
 	sp_sampler_change(&t->sampler, t->sampler.law);
 	if (t->slot)
-		sp_slots_set_sampling(t->slot, t->sampler.law != &sp_rate_off);
+		sp_slots_set_sampling(t->slot,
+				      t->sampler.law != &sp_period_off);
 }
 
 static void give_left_locks(struct sp_thread *t, bool is_of_process)
 {
-	sp_carry_give_left();
+	sp_rewrite_live_give_left();
 	sp_lane_give_left();
 	sp_liveset_give_left();
 	sp_marks_give_left();
 	sp_modules_give_left();
 	sp_names_give_left();
-	sp_orders_give_left();
+	sp_remote_give_left();
 	sp_ring_give_left();
 	sp_slots_give_left(is_of_process ? t->slot : 0);
 	sp_writer_give_left();
@@ -60,21 +61,21 @@ void sp_recover_left(bool is_of_process)
 	struct sp_thread *t = &sp_thread;
 
 	t->inside = &mark;
-	t->parked = 1;
+	t->suspended = 1;
 	sp_diag_lose(SP_LOSS_LEFT, 1);
 	t->writing = 0;
 	t->looks = 0;
 	/* Of a slot whose claim was left another may be the owner now. */
 	if (!is_of_process)
-		t->classes = sp_classes_void(t);
+		t->classes = sp_size_counts_void(t);
 	give_left_locks(t, is_of_process);
 	if (!t->paused) {
-		sp_thread_set_word(SP_THREAD_ROOM);
+		sp_thread_set_countdown(SP_THREAD_ROOM);
 		if (is_of_process)
 			recover_counts(t);
 		else
 			sp_thread_take_used();
 	}
-	t->parked = 0;
+	t->suspended = 0;
 	t->inside = NULL;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_EVENT_RECOVER_H
-#define SP_AGENT_EVENT_RECOVER_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -10,5 +9,3 @@
  * has, if they are of this process.  Context: sampled.
  */
 void sp_recover_left(bool is_of_process);
-
-#endif

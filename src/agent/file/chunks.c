@@ -8,10 +8,10 @@
  *     is left is that the kernel writes the page out between the two.
  * I3  A chunk that is used again keeps its old header, of a segment that the
  *     file says is discarded, until the rest of it is zero.
- * I4  Who leaves a tail in the middle of a record, by siglongjmp, leaves
- *     `is_writing` behind.  That chunk is not written to any more.
- * I5  A keeper belongs to one taking of a lane.  When the lane has been given
- *     back, or its holder comes here again, he has left it.
+ * I4  A thread that leaves a tail in the middle of a record, by siglongjmp,
+ *     leaves `is_writing` set.  That chunk is not written to any more.
+ * I5  A keeper belongs to one holding of a lane.  If the lane was released, or
+ *     its holder comes here again, the keeper was abandoned.
  */
 #include "agent/file/chunks.h"
 
@@ -39,7 +39,11 @@ static uint64_t file_id;
 /* By chunk: steps of POPULATE bytes that are backed.  Others must not even be
  * read: where files are memory, that would need a page. */
 static _Atomic uint8_t backed[SP_RING_CHUNKS_MAX];
-static _Atomic int full;
+static _Atomic int full;     /* the disk */
+static _Atomic int closed;   /* the file: see sp_chunks_end */
+static _Atomic int at_limit; /* a file without turns */
+static bool has_turns;
+static _Atomic uint32_t last_stack; /* without turns: the last id */
 static _Atomic uint64_t window_seq;
 
 /* Of permanent chunks: as many in use as threads write such records at the same
@@ -50,13 +54,20 @@ static struct keeper {
 	struct sp_tail tail;
 } keepers[KEEPERS];
 
-void sp_chunks_begin(uint64_t id, uint64_t n)
+void sp_chunks_begin(uint64_t id, uint64_t n, bool turns)
 {
 	file_id = id;
+	has_turns = turns;
 	atomic_store(&window_seq, 0);
-	for (uint64_t i = 0; i < n && i < SP_RING_CHUNKS_MAX; i++)
+	for (uint64_t i = 0; turns && i < n && i < SP_RING_CHUNKS_MAX; i++)
 		atomic_store_explicit(&backed[i], 0, memory_order_relaxed);
-	sp_ring_begin(n);
+	sp_ring_begin(n, turns);
+}
+
+bool sp_chunks_is_full(void)
+{
+	return atomic_load_explicit(&at_limit, memory_order_relaxed) ||
+	       atomic_load_explicit(&full, memory_order_relaxed);
 }
 
 void sp_chunks_reset(void)
@@ -73,6 +84,17 @@ void sp_chunks_reset(void)
 		atomic_store(&keepers[i].holder, 0);
 	}
 	atomic_store(&full, 0);
+	atomic_store(&closed, 0);
+	atomic_store(&at_limit, 0);
+	atomic_store(&last_stack, 0);
+}
+
+/* First `closed`: a thread that finds no chunk because of what follows does not
+ * take the file for full, and discards nothing (next_sampled). */
+uint64_t sp_chunks_end(void)
+{
+	atomic_store(&closed, 1);
+	return sp_ring_close();
 }
 
 /* The disk of the file of that generation is full. */
@@ -124,7 +146,9 @@ static uint8_t *make_chunk(const struct taken *taken, enum sp_chunk_kind kind,
 		return NULL;
 	}
 	/* Nobody reads it until it is whole. */
-	atomic_store_explicit(&backed[taken->n], 0, memory_order_relaxed);
+	if (has_turns)
+		atomic_store_explicit(&backed[taken->n], 0,
+				      memory_order_relaxed);
 	if (taken->is_used && !clear_chunk(at))
 		return NULL;
 	write_chunk_header(at, kind,
@@ -143,6 +167,8 @@ static bool may_take(void)
 static void note_backed(struct sp_tail *tail, uint64_t bytes)
 {
 	tail->populated = bytes;
+	if (!has_turns)
+		return;
 	atomic_store_explicit(&backed[tail->number],
 			      (uint8_t)(bytes / POPULATE),
 			      memory_order_release);
@@ -182,7 +208,7 @@ static bool next_permanent(struct sp_tail *tail)
 }
 
 /* What a reader has to know before a chunk is used again. */
-static bool write_window(const struct sp_ring_turn *turn,
+static bool write_window(const struct sp_ring_rotation *turn,
 			 const struct sp_window *window)
 {
 	uint8_t *to = sp_mapping_base();
@@ -195,7 +221,7 @@ static bool write_window(const struct sp_ring_turn *turn,
 		return false;
 	w.seq = 1 + atomic_fetch_add(&window_seq, 1);
 	/* An old window would be the newest then. */
-	if (!sp_ring_has_turn(turn))
+	if (!sp_ring_has_rotation(turn))
 		return false;
 	w.check = sp_format_check(file_id, SP_CHECK_WINDOW, &w, sizeof(w));
 	to += (w.seq & 1) * sizeof(w);
@@ -205,14 +231,14 @@ static bool write_window(const struct sp_ring_turn *turn,
 	return true;
 }
 
-static void turn(bool is_full)
+static void turn_segment(bool is_full)
 {
 	struct sp_window window;
-	struct sp_ring_turn t;
+	struct sp_ring_rotation t;
 
-	if (sp_ring_begin_turn(is_full, &t, &window))
-		sp_ring_end_turn(&t,
-				 !window.oldest || write_window(&t, &window));
+	if (sp_ring_begin_rotation(is_full, &t, &window))
+		sp_ring_end_rotation(&t, !window.oldest ||
+						 write_window(&t, &window));
 }
 
 static bool next_of_ring(struct sp_lane *lane, bool covers)
@@ -225,8 +251,12 @@ static bool next_of_ring(struct sp_lane *lane, bool covers)
 
 	taken.n = sp_ring_take(lane, taken.segment, covers || is_first,
 			       &taken.is_used);
-	if (!taken.n)
+	if (!taken.n) {
+		if (!atomic_load(&closed))
+			atomic_store_explicit(&at_limit, !has_turns,
+					      memory_order_relaxed);
 		return false;
+	}
 	is_made = begin_tail(&lane->tail, &taken, of);
 	sp_ring_took(lane, is_made ? taken.n : 0);
 	return is_made;
@@ -240,13 +270,16 @@ static bool next_sampled(struct sp_lane *lane, bool covers)
 
 	if (!may_take())
 		return false;
-	if (tail->chunk && tail->segment == sp_ring_segment())
-		turn(false);
+	if (tail->chunk && tail->segment == sp_ring_segment() &&
+	    !atomic_load(&closed))
+		turn_segment(false);
 	if (tail->chunk && tail->generation == sp_mapping_generation())
 		sp_outfile_release(tail->chunk, CHUNK);
 	if (next_of_ring(lane, covers))
 		return true;
-	turn(true);
+	if (atomic_load(&closed) || !may_take())
+		return false;
+	turn_segment(true);
 	return next_of_ring(lane, covers);
 }
 
@@ -311,15 +344,15 @@ static bool hold_tail(const struct sp_tail *tail)
 	return false;
 }
 
-/* The id of a STACK is where it stands. */
-static struct sp_encoded encode(struct sp_tail *tail,
-				const struct sp_record *record)
+/* The id of a STACK is where it stands, unless it has one. */
+static struct sp_encoded encode_record(struct sp_tail *tail,
+				       const struct sp_record *record)
 {
 	uint8_t *at = tail->chunk + tail->at;
 	const size_t room = tail->populated - tail->at;
 	struct sp_record r;
 
-	if (record->type != SP_RECORD_STACK)
+	if (record->type != SP_RECORD_STACK || record->u.stack.id)
 		return sp_encode(&tail->state, at, room, record);
 	r = *record;
 	r.u.stack.id = sp_format_stack_id(tail->number, tail->at);
@@ -350,7 +383,7 @@ static size_t write_record(const struct target *to,
 		if (has_chunk(tail)) {
 			if (!hold_tail(tail))
 				return 0;
-			e = encode(tail, record);
+			e = encode_record(tail, record);
 		}
 		if (e.bytes) {
 			const size_t at = tail->at;
@@ -368,7 +401,8 @@ static size_t write_record(const struct target *to,
 	return 0;
 }
 
-static size_t append(const struct target *to, const struct sp_record *record)
+static size_t append_record(const struct target *to,
+			    const struct sp_record *record)
 {
 	struct sp_tail *tail = to->tail;
 	size_t at;
@@ -391,10 +425,10 @@ static bool take_keeper(struct keeper *k, const struct sp_lane *lane)
 				      &lane->takes, memory_order_relaxed)
 				      << 8;
 	uint64_t other = atomic_load(&k->holder);
-	struct sp_lane *his = sp_lane_of((uint8_t)other);
+	struct sp_lane *held = sp_lane_of((uint8_t)other);
 
-	if (other && other != mine && atomic_load(&his->holder) &&
-	    atomic_load(&his->takes) == (uint32_t)(other >> 8))
+	if (other && other != mine && atomic_load(&held->holder) &&
+	    atomic_load(&held->takes) == (uint32_t)(other >> 8))
 		return false;
 	return atomic_compare_exchange_strong(&k->holder, &other, mine);
 }
@@ -409,7 +443,8 @@ static __attribute__((noinline)) bool append_for_good(
 
 		if (!take_keeper(k, lane))
 			continue;
-		written = append(&(struct target){.tail = &k->tail}, record);
+		written = append_record(&(struct target){.tail = &k->tail},
+					record);
 		atomic_store_explicit(&k->holder, 0, memory_order_release);
 		return written;
 	}
@@ -427,6 +462,7 @@ static bool is_for_good(const struct sp_record *r)
 	case SP_RECORD_STACK:
 	case SP_RECORD_SAMPLE:
 	case SP_RECORD_FREE:
+	case SP_RECORD_FREE_ADDRESS:
 	case SP_RECORD_RSS:
 		return false;
 	default:
@@ -446,7 +482,7 @@ bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
 {
 	const struct target to = {&lane->tail, lane, segment, covers};
 
-	return append(&to, record) != 0;
+	return append_record(&to, record) != 0;
 }
 
 uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
@@ -457,8 +493,17 @@ uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
 	size_t at;
 
 	r.u.stack = (struct sp_record_stack){0, flags, lane->frames, n};
-	at = append(&to, &r);
-	return at ? sp_format_stack_id(lane->tail.number, at) : 0;
+	/* Without turns nobody looks for it again, and there may be more chunks
+	 * than such ids. */
+	if (!has_turns)
+		r.u.stack.id =
+			1 + atomic_fetch_add_explicit(&last_stack, 1,
+						      memory_order_relaxed);
+	at = append_record(&to, &r);
+	if (!at)
+		return 0;
+	return has_turns ? sp_format_stack_id(lane->tail.number, at)
+			 : (uint32_t)r.u.stack.id;
 }
 
 bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_CHUNKS_H
-#define SP_AGENT_FILE_CHUNKS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,8 +13,16 @@
  */
 #define SP_CHUNKS_POPULATE 16384u /* bytes backed by storage at a time */
 
-/* A file of n chunks begins.  Context: cold. */
-void sp_chunks_begin(uint64_t file_id, uint64_t n);
+/* A file of n chunks begins; `turns` as in ring.h.  Context: cold. */
+void sp_chunks_begin(uint64_t file_id, uint64_t n, bool turns);
+
+/* Has a file without turns met its limit, or its disk?  Then it takes no more
+ * samples. */
+bool sp_chunks_is_full(void);
+
+/* No chunk is taken from now on; 1 + the highest that ever was.  What does not
+ * fit into those that threads have is lost, and counted.  Context: cold. */
+uint64_t sp_chunks_end(void);
 
 /* In a forked child: nobody has a chunk. */
 void sp_chunks_reset(void);
@@ -51,5 +58,3 @@ uint8_t *sp_chunks_take_classes(void);
  * Context: sampled. */
 const uint8_t *sp_chunks_read(uint64_t n, uint32_t segment, size_t *ret_bytes);
 void sp_chunks_leave(uint64_t n);
-
-#endif

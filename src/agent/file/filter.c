@@ -7,8 +7,7 @@
 
 #include "agent/sys/poison.h"
 
-#define GENERATION_0_BITS 12u /* log2 of its counters */
-#define COUNTER_MAX       255u
+#define COUNTER_MAX 255u
 
 /* Set once, from NULL, by whoever first has the memory. */
 static void *_Atomic generations[SP_FILTER_GENERATIONS];
@@ -17,11 +16,15 @@ static void *_Atomic generations[SP_FILTER_GENERATIONS];
 static const uint8_t nothing[128] __attribute__((aligned(64)));
 const uint8_t *sp_filter = nothing + 63;
 
+/* Likewise: everything is. */
+static const uint8_t everything[128]
+	__attribute__((aligned(64))) = {[63] = 1, [64] = 1};
+
 typedef _Atomic uint8_t counter;
 
 static unsigned int shift_of(unsigned int generation)
 {
-	return 64 - (GENERATION_0_BITS + 2 * generation);
+	return 64 - (SP_FILTER_BITS + generation);
 }
 
 size_t sp_filter_counters_of(unsigned int generation)
@@ -69,4 +72,9 @@ void sp_filter_use(unsigned int generation)
 	const uint8_t *counters = first_counter(generation);
 
 	__atomic_store_n(&sp_filter, counters, __ATOMIC_RELEASE);
+}
+
+void sp_filter_pass_all(void)
+{
+	__atomic_store_n(&sp_filter, everything + 63, __ATOMIC_RELEASE);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_FILTER_H
-#define SP_AGENT_FILE_FILTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +10,11 @@
  * indexed by a hash of the address.  A zero byte proves that the address is not
  * in the set, which is all that the free of an unsampled object has to know.
  *
- * It has generations, each with four times as many counters as the one before.
+ * It has generations, each with twice as many counters as the one before.
  * Which of them an address is counted in is the live set's affair.
  */
-#define SP_FILTER_GENERATIONS 7u /* the last has 16 MiB */
+#define SP_FILTER_BITS        13u /* log2 of the counters of the first */
+#define SP_FILTER_GENERATIONS 14u /* the last has 64 MiB */
 
 /*
  * The filter in one word: the address of its counters, whose low six bits are
@@ -62,4 +62,5 @@ void sp_filter_adjust(unsigned int generation, uint64_t address, int by);
 /* From now on frees look in that generation. */
 void sp_filter_use(unsigned int generation);
 
-#endif
+/* From now on every address may be in the set, for good.  Context: cold. */
+void sp_filter_pass_all(void);

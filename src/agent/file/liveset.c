@@ -1,43 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table has levels, each four times as large as the one before; what is
- * full is left as it is and another level is added, so that nothing ever moves.
- * In each level an address has two buckets, and a bucket has its words in one
- * cache line and what belongs to them in the next ones, on the same page.
+ * There are tables of rising size (livetable.h).  Each has a generation of the
+ * filter (filter.h).
  *
- * The filter in front has generations (filter.h).  A new one is announced, then
- * everything in the table is counted in it, a piece with each insert, then it
- * is published.  Older ones stay mapped but are not kept up any longer.
+ * Entries are inserted into the newest table.  When that has its fill, a larger
+ * one is announced, and each insert moves some buckets of the oldest table, the
+ * current one, into it, until there is nothing left; then the next one is the
+ * current one, and its generation of the filter is published.  So there is one
+ * table most of the time, and two for as long as it takes to move one.  More
+ * there are only while whoever moves is stopped.  The order of buckets is that
+ * of the hashes, so both tables are gone through from end to end, and the pages
+ * of the old one go back meanwhile.  The address range stays, since a thread
+ * may have been stopped in it.
  *
- * I1  A word of the table is EMPTY, BUSY, or an address with the generation up
- *     to which it is counted.  Only who made it BUSY touches what belongs to
- *     it, and makes it something else.  Nobody waits for a BUSY word.
- * I2  A word stands in one of the two buckets of its address, anywhere: a look
- *     reads them whole in every level, so that nothing need mark where
- *     something once was.
- * I3  An address that was inserted when generation g was published, and whose
- *     word says h, is counted once in each of the generations g to h.  It is
- *     counted before its word says so, and never taken back too often.
- * I4  Whoever has returned from an insert finds its word with an h of at least
- *     every generation that is published, now or later.  Either the thread that
- *     makes generation h + 1 finds the word when it walks, or the inserter, who
- *     looks again after storing the word, finds h + 1 announced: both orders of
- *     (store, look) are sequentially consistent.
+ * I1  A word is EMPTY, BUSY, or an address and its state.  Only who made it
+ *     BUSY touches what belongs to it, and makes it something else; nobody
+ *     waits for that.
+ * I2  An address is in its home or in another bucket of its window.  Each that
+ *     it was too late for counts it, with others of its tag, before it is there
+ *     and until it is not: a look goes on only behind a bucket that counts
+ * some. I3  What is LIVE in table t is counted once in each of the filter's
+ *     generations of the tables current to t.  It is counted before it is
+ *     LIVE, and taken back after it is not.
+ * I4  Nothing is inserted into a table that is not the newest: who has claimed
+ *     a word looks after that whether the table still is (so that the word is
+ *     BUSY before anybody moves), and after it made the word LIVE whether its
+ *     bucket has been gone through (`walked`).  If so, he takes the address out
+ *     wherever it is, and inserts it anew.  Either he finds that, or the mover
+ *     finds the word: both orders of (store, look) are sequentially consistent.
+ * I5  Only who holds `moving` moves.  An entry is first written to the newest
+ *     table as a COPY, counted there, and then its word in the old one becomes
+ *     MOVED, if it still was LIVE.  That is the moment of the move.  Then the
+ *     COPY becomes LIVE, then what was MOVED becomes EMPTY.
+ *     A COPY counts for something only if the same sample is MOVED; there is
+ *     one at most, since a mover drops what another left.
+ * I6  A look goes from the current table to the newest, which it asks for last:
+ *     entries move in that direction only.  If it comes after what was MOVED is
+ *     EMPTY, it comes after the COPY became LIVE.
+ * I7  In a forked child all words, counters and the census are zero, epoch 0,
+ *     and so is everything that was under `moving`.  Who finds another epoch
+ *     than he began with has been interrupted by a fork and leaves no word
+ *     behind.  The number of live samples changes only together with a look at
+ *     the epoch.
  *
- * The free of an address that is in the table never misses it: the program
+ * The free of an address that is in a table never misses it: the program
  * ordered it behind the insert, so it sees the filter that was published then
- * or a later one, and I3 and I4 say that the address is counted there.  It does
- * not matter how long it has held a pointer to that filter, since its own take
- * is the only one of that address.  For the same reason a take need not touch
- * generations older than the published one: nobody whose address is counted
- * there will look any more.
+ * or a later one, and the address is counted there: I3, and a generation is
+ * published only when no table before its own has anything LIVE.  It does not
+ * matter how long it has held a pointer to that filter, since its own take is
+ * the only one of that address.  For the same reason a take need not touch
+ * generations older than the published one.
  *
- * I5  Counters that stop at their maximum stay there: too many filter hits,
- *     never too few.
- * I6  In a forked child all of this is zero: no words, no counters, epoch 0.
- *     Who finds another epoch than he began with has been interrupted by a
- *     fork and leaves no word behind.  The number of live samples changes only
- *     together with a look at the epoch.
+ * Who is stopped for ever, or leaves by siglongjmp, leaves at most: a word BUSY
+ * or a COPY in the newest table, and counts that are too high by one, until the
+ * next move; a word MOVED, which the next mover goes on with; `moving`, which
+ * his thread gives back.
  */
 #include "agent/file/liveset.h"
 
@@ -46,62 +63,43 @@
 #include <stddef.h>
 
 #include "agent/file/filter.h"
+#include "agent/file/livetable.h"
 #include "agent/sys/maponce.h"
 #include "agent/thread/inside.h"
-#include "base/hash.h"
 
 #include "agent/sys/poison.h"
 
-/* Words: the address below, then the generation, then the segment that the
- * sample was carried to, as one of CARRIED marks; 0: to none.  No address of a
- * process has more than 56 bits, and none that an allocator returns is 1. */
-#define EMPTY            0u
-#define BUSY             1u
-#define GENERATION_SHIFT 56
-#define GENERATION_MASK  7u
-#define CARRIED_SHIFT    59
-#define CARRIED          31u
-#define ADDRESS_MASK     ((1ull << GENERATION_SHIFT) - 1)
+#define EMPTY SP_LIVEWORD_EMPTY
+#define BUSY  SP_LIVEWORD_BUSY
+#define LIVE  SP_LIVEWORD_LIVE
+#define MOVED SP_LIVEWORD_MOVED
+#define COPY  SP_LIVEWORD_COPY
+#define SLOTS SP_LIVETABLE_SLOTS
 
-#define SLOTS        8u /* words of a bucket */
-#define LEVELS       8u /* 89 million entries, 2.7 GiB */
-#define LEVEL_0_BITS 9u /* log2 of its buckets: 128 KiB */
-
-/* Live samples for which a generation of n counters is made to suffice: then
- * 1 - exp(-1/20) < 5 % of its counters are not zero. */
-#define LIVE_LIMIT(n) ((n) / 20)
-#define WALK_BUCKETS  128u /* with one insert: some 10 us */
-
-typedef _Atomic uint64_t word;
-
-struct bucket {
-	word words[SLOTS];
-	struct sp_live lives[SLOTS];
-};
-
-static_assert(sizeof(struct bucket) == SLOTS * 32,
-	      "docs/internals.md says 32 bytes for an object");
-static_assert(SP_FILTER_GENERATIONS - 1 <= GENERATION_MASK,
-	      "a word has room for it");
+#define COUNTERS      4u     /* of the filter for each sample, at least */
+#define MOVED_BUCKETS 8u     /* with one insert: some us */
+#define PIECE_BYTES   65536u /* of the old table that go back together */
 
 /* All that describes the contents, and so must vanish with them in a child. */
 struct state {
 	/* The epoch above, the number of live samples in the lower half. */
 	_Atomic uint64_t census;
-	sp_inside_lock growing; /* of grow() */
-	/* Where the walk goes on; under `growing`.  In a child it may begin too
-	 * late: every word there is younger than the announcement. */
-	unsigned int walk_level;
-	size_t walk_bucket;
+	sp_inside_lock moving;
+	/* Under `moving`: of which table that many buckets were emptied, and so
+	 * many bytes gave back their pages. */
+	unsigned int table;
+	size_t emptied;
+	size_t released_bytes;
 };
 
-/* Each is set once, from NULL, by whoever first has the memory. */
+/* Set once, from NULL, by whoever first has the memory. */
 static void *_Atomic state;
-static void *_Atomic levels[LEVELS];
 
-/* published <= announced <= published + 1; written by grow(). */
-static _Atomic unsigned int published;
-static _Atomic unsigned int announced;
+/* current <= newest; the first is written under `moving`. */
+static _Atomic unsigned int current;
+static _Atomic unsigned int newest;
+/* Buckets of each table that a mover has begun to go through (I4). */
+static _Atomic size_t walked[SP_LIVETABLE_COUNT];
 
 /* ---- the census ---- */
 
@@ -111,7 +109,7 @@ static uint32_t epoch_of(uint64_t census)
 }
 
 /* A change of the number of live samples, 1 or -1; false: a fork has come
- * between (I6). */
+ * between (I7). */
 static bool count_live(struct state *s, uint32_t epoch, int change,
 		       uint32_t *ret_live)
 {
@@ -126,304 +124,367 @@ static bool count_live(struct state *s, uint32_t epoch, int change,
 	return true;
 }
 
-/* ---- the table ---- */
+/* ---- the filter ---- */
 
-struct place {
-	struct bucket *bucket;
-	unsigned int slot;
-};
-
-static bool is_address(uint64_t w)
+/* The filter has 19.7 counters for each sample of a small table that has its
+ * fill, so that fewer than 5 % of them are not zero, and then 4 to 8: where so
+ * much is alive, a look for what is not there costs less than memory. */
+static unsigned int generation_of(unsigned int table)
 {
-	return (w & ADDRESS_MASK) > BUSY;
+	const size_t wanted = COUNTERS * sp_livetable_fill(table);
+	const unsigned int bits =
+		64 - (unsigned int)__builtin_clzll(wanted - 1);
+	unsigned int least = 2 * table < 6 ? 2 * table : 6, g;
+
+	g = bits < SP_FILTER_BITS ? 0 : bits - SP_FILTER_BITS;
+	g = g < least ? least : g;
+	return g < SP_FILTER_GENERATIONS ? g : SP_FILTER_GENERATIONS - 1;
 }
 
-static unsigned int counted_up_to(uint64_t w)
+/* Count the address in the filter's generations of the tables behind `from`
+ * that are not that of `from`, too, up to that of `to`. */
+static void count_beyond(uint64_t address, unsigned int from, unsigned int to,
+			 int by)
 {
-	return (unsigned int)(w >> GENERATION_SHIFT) & GENERATION_MASK;
+	for (unsigned int t = from + 1; t <= to; t++)
+		if (generation_of(t) != generation_of(t - 1))
+			sp_filter_adjust(generation_of(t), address, by);
 }
 
-static uint64_t make_word(uint64_t address, unsigned int generation)
+/* Count the address in the filter's generations of the tables `from` to `to`,
+ * or take it back (I3). */
+static void count_in_filter(uint64_t address, unsigned int from,
+			    unsigned int to, int by)
 {
-	return address | (uint64_t)generation << GENERATION_SHIFT;
+	sp_filter_adjust(generation_of(from), address, by);
+	count_beyond(address, from, to, by);
 }
 
-static unsigned int bits_of(unsigned int level)
+/* ---- looks ---- */
+
+static uint64_t address_of(uint64_t content)
 {
-	return LEVEL_0_BITS + 2 * level;
+	return content & SP_LIVEWORD_ADDRESS;
 }
 
-static size_t buckets_of(unsigned int level)
+/* The next place that has the address, in whatever state, behind p (I6). */
+static bool find_next(struct sp_liveplace *p, uint64_t address)
 {
-	return (size_t)1 << bits_of(level);
-}
-
-/* Its buckets, made if need be. */
-static struct bucket *have_level(unsigned int level)
-{
-	return sp_map_once(&levels[level],
-			   buckets_of(level) * sizeof(struct bucket));
-}
-
-static struct bucket *first_bucket(unsigned int level)
-{
-	return atomic_load_explicit(&levels[level], memory_order_acquire);
-}
-
-static unsigned int count_levels(void)
-{
-	unsigned int n = 0;
-
-	while (n < LEVELS && atomic_load(&levels[n]))
-		n++;
-	return n;
-}
-
-static uint64_t hash_address(uint64_t address)
-{
-	return sp_hash_word(sp_hash_word(0, address), 0);
-}
-
-/* One of the two of this hash: its upper bits name one, its lower bits the
- * other. */
-static struct bucket *bucket_of(uint64_t hash, unsigned int level, bool second)
-{
-	unsigned int bits = bits_of(level);
-
-	return first_bucket(level) +
-	       (second ? hash & (((uint64_t)1 << bits) - 1)
-		       : hash >> (64 - bits));
-}
-
-static unsigned int count_empty(const struct bucket *b)
-{
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < SLOTS; i++)
-		n += atomic_load_explicit(&b->words[i], memory_order_relaxed) ==
-		     EMPTY;
-	return n;
-}
-
-/* Make an empty word of a bucket BUSY: its number, or SLOTS. */
-static unsigned int claim_in(struct bucket *b)
-{
-	for (unsigned int i = 0; i < SLOTS; i++) {
-		uint64_t w = atomic_load_explicit(&b->words[i],
-						  memory_order_relaxed);
-
-		if (w == EMPTY &&
-		    atomic_compare_exchange_strong_explicit(
-			    &b->words[i], &w, BUSY, memory_order_acquire,
-			    memory_order_relaxed))
-			return i;
-	}
-	return SLOTS;
-}
-
-/* A BUSY place in the emptier one of the two buckets. */
-static bool claim_at_level(unsigned int level, uint64_t hash, struct place *ret)
-{
-	struct bucket *a = bucket_of(hash, level, false);
-	struct bucket *b = bucket_of(hash, level, true);
-
-	ret->bucket = count_empty(a) < count_empty(b) ? b : a;
-	ret->slot = claim_in(ret->bucket);
-	return ret->slot != SLOTS;
-}
-
-/* The newest level first: the others are full but for what was taken. */
-static bool claim(uint64_t address, struct place *ret)
-{
-	uint64_t hash = hash_address(address);
-	unsigned int n = count_levels();
-
-	for (unsigned int level = n; level-- > 0;)
-		if (claim_at_level(level, hash, ret))
-			return true;
-	for (; n < LEVELS && have_level(n); n++)
-		if (claim_at_level(n, hash, ret))
-			return true;
-	return false;
-}
-
-/* Is the address in this bucket?  Most looks find nothing: four instructions a
- * word, and nothing kept for those that find it. */
-static bool has_address(struct bucket *b, uint64_t address)
-{
-	const unsigned int other_bits = 64 - GENERATION_SHIFT;
-	const uint64_t wanted = address << other_bits;
-
-#pragma GCC unroll 8
-	for (unsigned int i = 0; i < SLOTS; i++) {
-		uint64_t w = atomic_load_explicit(&b->words[i],
-						  memory_order_relaxed);
-
-		if (w << other_bits == wanted)
-			return true;
-	}
-	return false;
-}
-
-/* Make the word of the address in this bucket BUSY: its number, or SLOTS if it
- * is not there. */
-static unsigned int seize(struct bucket *b, uint64_t address,
-			  unsigned int *ret_counted)
-{
-	if (!has_address(b, address))
-		return SLOTS;
-	for (unsigned int i = 0; i < SLOTS; i++) {
-		uint64_t w = atomic_load_explicit(&b->words[i],
-						  memory_order_relaxed);
-
-		/* What is above the address may change meanwhile. */
-		while ((w & ADDRESS_MASK) == address) {
-			if (atomic_compare_exchange_weak_explicit(
-				    &b->words[i], &w, BUSY,
-				    memory_order_acquire,
-				    memory_order_relaxed)) {
-				*ret_counted = counted_up_to(w);
-				return i;
-			}
-		}
-	}
-	return SLOTS;
-}
-
-/* All buckets are in memory far from each other: ask for all of them, then
- * look. */
-static bool seize_anywhere(uint64_t address, struct place *ret,
-			   unsigned int *ret_counted)
-{
-	uint64_t hash = hash_address(address);
-	unsigned int n = count_levels();
-
-	for (unsigned int level = n; level-- > 0;) {
-		__builtin_prefetch(bucket_of(hash, level, false), 1);
-		__builtin_prefetch(bucket_of(hash, level, true), 1);
-	}
-	for (unsigned int look = 2 * n; look-- > 0;) {
-		ret->bucket = bucket_of(hash, look / 2, look % 2 == 0);
-		ret->slot = seize(ret->bucket, address, ret_counted);
-		if (ret->slot != SLOTS)
-			return true;
-	}
-	return false;
-}
-
-/* ---- growth of the filter ---- */
-
-/* Count what the word stands for in generations up to `last` (I3). */
-static void catch_up(word *at, unsigned int last)
-{
-	uint64_t w = atomic_load(at);
-
-	while (is_address(w) && counted_up_to(w) < last) {
-		uint64_t address = w & ADDRESS_MASK;
-		unsigned int next = counted_up_to(w) + 1;
-		uint64_t counted = w + (1ull << GENERATION_SHIFT);
-
-		sp_filter_adjust(next, address, 1);
-		if (atomic_compare_exchange_strong(at, &w, counted))
-			w = counted;
-		else
-			sp_filter_adjust(next, address, -1);
-	}
-}
-
-/* The next piece of the walk; true: there is no more.  A level that is made
- * meanwhile has only words that are younger than the announcement. */
-static bool walk(struct state *s, unsigned int last)
-{
-	size_t left = WALK_BUCKETS;
-
-	for (; s->walk_level < count_levels(); s->walk_level++) {
-		struct bucket *first = first_bucket(s->walk_level);
-
-		for (; s->walk_bucket < buckets_of(s->walk_level);
-		     s->walk_bucket++) {
-			if (left-- == 0)
+	while (true) {
+		while (++p->slot < SLOTS)
+			if (address_of(sp_livetable_content(p)) == address)
+				return true;
+		do {
+			if (sp_livetable_next(p))
+				continue;
+			if (p->table >= atomic_load(&newest))
 				return false;
-			for (unsigned int i = 0; i < SLOTS; i++)
-				catch_up(&first[s->walk_bucket].words[i], last);
-		}
-		s->walk_bucket = 0;
+			sp_livetable_begin(p, p->table + 1, p->hash);
+		} while (!sp_livetable_has(p->bucket, address));
+		p->slot = UINT32_MAX;
+	}
+}
+
+/* The first one of the tables `from` to the newest. */
+static bool find_first(struct sp_liveplace *p, uint64_t address, uint64_t hash,
+		       unsigned int from)
+{
+	sp_livetable_begin(p, from, hash);
+	p->slot = sp_livetable_has(p->bucket, address) ? UINT32_MAX : SLOTS - 1;
+	return find_next(p, address);
+}
+
+/* Take an entry out, if the place is one; *moved: of which sample a word was
+ * found MOVED (I5).  What belongs to it is read first: nobody else stores there
+ * before the word changes. */
+static bool take_entry(const struct sp_liveplace *p, uint64_t address,
+		       uint64_t *moved, struct sp_livevalues *ret)
+{
+	uint64_t w = sp_livetable_content(p);
+
+	for (; address_of(w) == address; w = sp_livetable_content(p)) {
+		const uint64_t in = w & SP_LIVEWORD_STATES;
+
+		*ret = sp_livetable_load(p);
+		if (in == MOVED)
+			*moved = sp_livevalues_id(ret->id_word);
+		if (in == MOVED ||
+		    (in == COPY && sp_livevalues_id(ret->id_word) != *moved))
+			return false;
+		if (sp_liveword_change(sp_livetable_word(p), w, EMPTY))
+			return true;
+	}
+	return false;
+}
+
+/* It is still counted then. */
+static bool take_out(uint64_t address, uint64_t hash, struct sp_liveplace *p,
+		     struct sp_livevalues *ret)
+{
+	uint64_t moved = 0;
+	bool is_there = find_first(p, address, hash, atomic_load(&current));
+
+	while (is_there && !take_entry(p, address, &moved, ret))
+		is_there = find_next(p, address);
+	return is_there;
+}
+
+static void count_taken(uint64_t address, const struct sp_liveplace *p)
+{
+	const unsigned int from = atomic_load(&current);
+
+	sp_livetable_leave(p);
+	count_in_filter(address, from < p->table ? from : p->table, p->table,
+			-1);
+}
+
+/* ---- moves ---- */
+
+/* Drop copies of the address that another mover left (I5). */
+static void drop_copies(uint64_t address, uint64_t hash, unsigned int from)
+{
+	struct sp_liveplace p;
+	bool is_there = find_first(&p, address, hash, from);
+
+	for (; is_there; is_there = find_next(&p, address))
+		sp_liveword_change(sp_livetable_word(&p), address | COPY,
+				   EMPTY);
+}
+
+/* Go on with what another mover left as MOVED, of that sample. */
+static void finish_copy(uint64_t address, uint64_t id, unsigned int from)
+{
+	const uint64_t hash = sp_livetable_hash(address);
+	struct sp_liveplace p;
+	bool is_there = find_first(&p, address, hash, from);
+
+	for (; is_there; is_there = find_next(&p, address))
+		if (sp_livevalues_id(sp_livetable_load(&p).id_word) == id)
+			sp_liveword_change(sp_livetable_word(&p),
+					   address | COPY, address | LIVE);
+}
+
+/* I5; false: there is no room for it. */
+static bool move_entry(const struct state *s, uint32_t epoch,
+		       const struct sp_liveplace *from, uint64_t address)
+{
+	const uint64_t hash = sp_livetable_hash(address);
+	_Atomic uint64_t *const at = sp_livetable_word(from);
+	_Atomic uint64_t *copy;
+	struct sp_liveplace to;
+
+	drop_copies(address, hash, from->table + 1);
+	if (!sp_livetable_claim(&to, atomic_load(&newest), hash))
+		return false;
+	copy = sp_livetable_word(&to);
+	sp_livetable_store(&to, sp_livetable_load(from));
+	count_beyond(address, from->table, to.table, 1);
+	sp_liveword_change(copy, BUSY, address | COPY);
+	if (sp_liveword_change(at, address | LIVE, address | MOVED)) {
+		sp_liveword_change(copy, address | COPY, address | LIVE);
+		sp_liveword_change(at, address | MOVED, EMPTY);
+		return true;
+	}
+	sp_liveword_change(copy, address | COPY, EMPTY);
+	if (epoch_of(atomic_load(&s->census)) == epoch) {
+		sp_livetable_leave(&to);
+		count_beyond(address, from->table, to.table, -1);
 	}
 	return true;
 }
 
-static bool is_too_small(unsigned int generation, uint32_t live)
+/* Move what is in a bucket; false: not all of it. */
+static bool empty_bucket(const struct state *s, uint32_t epoch,
+			 unsigned int table, struct sp_livetable_bucket *b)
 {
-	return generation + 1 < SP_FILTER_GENERATIONS &&
-	       live > LIVE_LIMIT(sp_filter_counters_of(generation));
-}
+	struct sp_liveplace p = {.table = table, .bucket = b};
 
-/* Is there a growth to begin or to go on with? */
-static bool must_grow(uint32_t live)
-{
-	unsigned int now = atomic_load(&published);
+	for (p.slot = 0; p.slot < SLOTS; p.slot++) {
+		const uint64_t w = sp_livetable_content(&p);
+		const uint64_t address = address_of(w);
 
-	return atomic_load(&announced) != now || is_too_small(now, live);
-}
-
-static void announce(struct state *s, unsigned int generation)
-{
-	s->walk_level = 0;
-	s->walk_bucket = 0;
-	atomic_store(&announced, generation);
-}
-
-/* Go some way to the next generation.  A child that was forked meanwhile finds
- * `growing` free and goes on with what is announced.  `published` comes last,
- * for sp_liveset_insert: what it does not count in older generations is looked
- * for in this filter or a newer one. */
-static void grow(struct state *s)
-{
-	unsigned int next;
-	uint64_t census;
-
-	if (!sp_inside_hold(&s->growing))
-		return;
-	census = atomic_load(&s->census);
-	next = atomic_load(&published) + 1;
-	if (atomic_load(&announced) != next &&
-	    is_too_small(next - 1, (uint32_t)census) && sp_filter_have(next))
-		announce(s, next);
-	if (atomic_load(&announced) == next && walk(s, next)) {
-		if (epoch_of(atomic_load(&s->census)) != epoch_of(census))
-			return;
-		sp_filter_use(next);
-		atomic_store(&published, next);
+		if (!sp_liveword_is_address(address))
+			continue;
+		if (w == (address | LIVE) && !move_entry(s, epoch, &p, address))
+			return false;
+		if (w == (address | MOVED))
+			finish_copy(
+				address,
+				sp_livevalues_id(sp_livetable_load(&p).id_word),
+				table + 1);
+		if (w != (address | LIVE))
+			sp_liveword_change(sp_livetable_word(&p), w, EMPTY);
 	}
-	sp_inside_give(&s->growing);
+	return true;
+}
+
+/* Pages go back when the first n buckets are empty: not those of buckets that
+ * may still have been passed. */
+static void release_pages(struct state *s, unsigned int table, size_t n)
+{
+	char *map = (char *)sp_livetable_first(table);
+	const size_t bucket_bytes = sizeof(struct sp_livetable_bucket);
+	size_t end = sp_livetable_bytes(table);
+
+	if (n < SP_LIVETABLE_WINDOW)
+		return;
+	if (n < sp_livetable_buckets(table))
+		end = (n - SP_LIVETABLE_WINDOW) * bucket_bytes / PIECE_BYTES *
+		      PIECE_BYTES;
+	if (end == s->released_bytes)
+		return;
+	SP_SYS3(madvise, map + s->released_bytes, end - s->released_bytes,
+		MADV_DONTNEED);
+	s->released_bytes = end;
+}
+
+/* Some more of the current table. */
+static void move_some(struct state *s)
+{
+	const unsigned int table = atomic_load(&current);
+	const size_t n = sp_livetable_buckets(table);
+	const uint32_t epoch = epoch_of(atomic_load(&s->census));
+	size_t end;
+
+	if (s->table != table) {
+		s->table = table;
+		s->emptied = 0;
+		s->released_bytes = 0;
+	}
+	end = s->emptied + MOVED_BUCKETS < n ? s->emptied + MOVED_BUCKETS : n;
+	if (atomic_load(&walked[table]) < end)
+		atomic_store(&walked[table], end);
+	for (; s->emptied < end; s->emptied++)
+		if (!empty_bucket(s, epoch, table,
+				  sp_livetable_first(table) + s->emptied))
+			return;
+	release_pages(s, table, end);
+	if (end == n && epoch_of(atomic_load(&s->census)) == epoch) {
+		sp_filter_use(generation_of(table + 1));
+		atomic_store(&current, table + 1);
+	}
+}
+
+/* The table after that one, and its generation of the filter. */
+static void announce(unsigned int table)
+{
+	if (table + 1 < SP_LIVETABLE_COUNT && sp_livetable_have(table + 1) &&
+	    sp_filter_have(generation_of(table + 1)))
+		atomic_compare_exchange_strong(&newest, &table, table + 1);
+}
+
+/* Go some way to a table that has room.  A child that was forked meanwhile
+ * finds `moving` free, and moves what is zero from the beginning.  `current`
+ * comes after the filter, for sp_liveset_insert: what it does not count in
+ * older generations is looked for in this one or a newer one. */
+static void grow(struct state *s, uint32_t live)
+{
+	const unsigned int last = atomic_load(&newest);
+
+	if (live > sp_livetable_fill(last))
+		announce(last);
+	if (atomic_load(&newest) == atomic_load(&current) ||
+	    !sp_inside_hold(&s->moving))
+		return;
+	if (atomic_load(&newest) != atomic_load(&current))
+		move_some(s);
+	sp_inside_give(&s->moving);
 }
 
 /* ---- interface ---- */
 
 void sp_liveset_prefetch(const void *p)
 {
-	unsigned int n = count_levels();
-	uint64_t address = (uintptr_t)p, hash = hash_address(address);
+	struct sp_liveplace place;
 
-	if (!n)
+	if (!atomic_load(&state))
 		return;
+	sp_livetable_begin(&place, atomic_load(&newest),
+			   sp_livetable_hash((uintptr_t)p));
 	__builtin_prefetch(sp_filter_counter(p), 1);
-	__builtin_prefetch(bucket_of(hash, n - 1, false), 1);
-	__builtin_prefetch(bucket_of(hash, n - 1, true), 1);
+	__builtin_prefetch(place.bucket->words, 1);
+	__builtin_prefetch(place.bucket->values[0], 1);
+	__builtin_prefetch(place.bucket->values[SLOTS / 2], 1);
 }
 
 bool sp_liveset_init(void)
 {
 	struct state *s;
 
-	if (!have_level(0) || !sp_filter_have(0))
+	if (!sp_livetable_have(0) || !sp_filter_have(generation_of(0)))
 		return false;
 	s = sp_map_once(&state, sizeof(*s));
 	if (!s)
 		return false;
 	atomic_store(&s->census, 1ull << 32);
-	sp_filter_use(0);
+	sp_filter_use(generation_of(0));
 	return true;
+}
+
+/* An entry that is being added: its place, and the table from which on it was
+ * counted in the filter. */
+struct added {
+	struct sp_liveplace place;
+	unsigned int counted_from;
+};
+
+/* In the newest table; false: it is full, or not the newest any more. */
+static bool place_address(uint64_t address, const struct sp_live *live,
+			  struct added *ret)
+{
+	const unsigned int table = atomic_load(&newest);
+	struct sp_liveplace *p = &ret->place;
+
+	if (!sp_livetable_claim(p, table, sp_livetable_hash(address)))
+		return false;
+	if (atomic_load(&newest) != table) {
+		sp_liveword_change(sp_livetable_word(p), BUSY, EMPTY);
+		sp_livetable_leave(p);
+		return false;
+	}
+	sp_livetable_store(p, sp_livevalues_pack(live));
+	ret->counted_from = atomic_load(&current);
+	count_in_filter(address, ret->counted_from, table, 1);
+	sp_liveword_change(sp_livetable_word(p), BUSY, address | LIVE);
+	return true;
+}
+
+/* I4: what was added too late is taken back. */
+static bool has_come_late(uint64_t address, const struct added *added)
+{
+	const struct sp_liveplace *p = &added->place;
+	struct sp_liveplace elsewhere;
+	struct sp_livevalues values;
+
+	if ((size_t)(p->bucket - sp_livetable_first(p->table)) >=
+	    atomic_load(&walked[p->table]))
+		return false;
+	if (sp_liveword_change(sp_livetable_word(p), address | LIVE, EMPTY)) {
+		sp_livetable_leave(p);
+		count_in_filter(address, added->counted_from, p->table, -1);
+	} else if (take_out(address, p->hash, &elsewhere, &values)) {
+		count_taken(address, &elsewhere);
+	}
+	return true;
+}
+
+/* False: there is no room. */
+static bool add_address(uint64_t address, const struct sp_live *live,
+			struct added *ret)
+{
+	while (true) {
+		const unsigned int table = atomic_load(&newest);
+
+		if (place_address(address, live, ret)) {
+			if (!has_come_late(address, ret))
+				return true;
+			continue;
+		}
+		if (atomic_load(&newest) == table)
+			announce(table);
+		if (atomic_load(&newest) == table)
+			return false;
+	}
 }
 
 enum sp_liveset_result sp_liveset_insert(const void *p,
@@ -431,104 +492,82 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 					 struct sp_live *ret_old)
 {
 	struct state *s = atomic_load(&state);
-	uint64_t address = (uintptr_t)p;
-	unsigned int first, last;
+	const uint64_t address = (uintptr_t)p;
+	struct added added;
 	uint32_t epoch, n;
 	bool was_there;
-	struct place place;
-	word *at;
 
-	if (!s || address != (address & ADDRESS_MASK) || !is_address(address))
+	if (!s || !sp_liveword_is_address(address) ||
+	    !sp_livevalues_has_room(live))
 		return SP_LIVESET_FULL;
 	epoch = epoch_of(atomic_load(&s->census));
+	/* What a fork has interrupted is the parent's (I7). */
+	if (epoch != live->generation)
+		return SP_LIVESET_ADDED;
 	was_there = sp_filter_may_have(p) && sp_liveset_take(p, ret_old);
-	if (!claim(address, &place))
+	if (!add_address(address, live, &added))
 		return SP_LIVESET_FULL;
-	at = &place.bucket->words[place.slot];
-	place.bucket->lives[place.slot] = *live;
-	first = atomic_load(&published);
-	last = atomic_load(&announced);
-	for (unsigned int g = first; g <= last; g++)
-		sp_filter_adjust(g, address, 1);
-	atomic_store(at, make_word(address, last));
-	catch_up(at, atomic_load(&announced));
 	if (!count_live(s, epoch, 1, &n)) {
-		/* I6.  Its counters may be of before: they are left alone. */
-		if ((atomic_load(at) & ADDRESS_MASK) == address)
-			atomic_store(at, EMPTY);
+		/* Its counters may be of before: they are left alone. */
+		sp_liveword_change(sp_livetable_word(&added.place),
+				   address | LIVE, EMPTY);
 		return SP_LIVESET_ADDED;
 	}
-	if (must_grow(n))
-		grow(s);
+	grow(s, n);
 	return was_there ? SP_LIVESET_REPLACED : SP_LIVESET_ADDED;
 }
 
 bool sp_liveset_take(const void *p, struct sp_live *ret)
 {
 	struct state *s = atomic_load(&state);
-	uint64_t address = (uintptr_t)p;
-	struct sp_live live;
-	struct place place;
-	unsigned int last;
+	const uint64_t address = (uintptr_t)p;
+	struct sp_liveplace place;
+	struct sp_livevalues values;
 	uint32_t epoch, n;
 
-	if (!s || address != (address & ADDRESS_MASK) || !is_address(address))
+	if (!s || !sp_liveword_is_address(address))
 		return false;
 	epoch = epoch_of(atomic_load(&s->census));
-	if (!seize_anywhere(address, &place, &last))
+	if (!take_out(address, sp_livetable_hash(address), &place, &values) ||
+	    !count_live(s, epoch, -1, &n))
 		return false;
-	live = place.bucket->lives[place.slot];
-	if (!count_live(s, epoch, -1, &n))
-		return false;
-	for (unsigned int g = atomic_load(&published); g <= last; g++)
-		sp_filter_adjust(g, address, -1);
-	atomic_store_explicit(&place.bucket->words[place.slot], EMPTY,
-			      memory_order_release);
-	*ret = live;
+	count_taken(address, &place);
+	*ret = sp_livevalues_unpack(values);
+	ret->generation = epoch;
 	return true;
 }
 
-/* Its word, and what it said; NULL: it is not there.  The id is read as one
- * word: it may be that of another object that came to the place meanwhile, but
- * then it is another id. */
-static word *find(uint64_t address, uint64_t id, uint64_t *ret_said)
+/* ---- what is carried ---- */
+
+/* What belongs to the sample, and what it says; NULL: it is not there. */
+static _Atomic uint64_t *find_sample(uint64_t address, uint64_t id,
+				     uint64_t *ret_said)
 {
-	uint64_t hash = hash_address(address);
-	unsigned int left = 2 * SLOTS * count_levels();
+	const uint64_t hash = sp_livetable_hash(address);
+	struct sp_liveplace p;
+	bool is_there = find_first(&p, address, hash, atomic_load(&current));
 
-	while (left-- > 0) {
-		unsigned int look = left / SLOTS, i = left % SLOTS;
-		struct bucket *b = bucket_of(hash, look / 2, look % 2 == 0);
-
-		*ret_said = atomic_load(&b->words[i]);
-		if ((*ret_said & ADDRESS_MASK) == address &&
-		    __atomic_load_n(&b->lives[i].id, __ATOMIC_RELAXED) == id)
-			return &b->words[i];
+	for (; is_there; is_there = find_next(&p, address)) {
+		*ret_said = sp_livetable_load(&p).id_word;
+		if (sp_livevalues_id(*ret_said) == id)
+			return &p.bucket->values[p.slot][0];
 	}
 	return NULL;
-}
-
-static uint64_t mark_of(uint32_t segment)
-{
-	return 1 + segment % CARRIED;
 }
 
 bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
 			   struct sp_liveset_place *ret)
 {
-	ret->word = find((uintptr_t)p, id, &ret->said);
-	return ret->word && ret->said >> CARRIED_SHIFT != mark_of(segment);
+	ret->word = find_sample((uintptr_t)p, id, &ret->said);
+	return ret->word && sp_livevalues_mark(ret->said, segment) != ret->said;
 }
 
 void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment)
 {
 	uint64_t said = place->said;
-	const uint64_t below =
-		said << (64 - CARRIED_SHIFT) >> (64 - CARRIED_SHIFT);
 
-	atomic_compare_exchange_strong((word *)place->word, &said,
-				       below | mark_of(segment)
-						       << CARRIED_SHIFT);
+	atomic_compare_exchange_strong((_Atomic uint64_t *)place->word, &said,
+				       sp_livevalues_mark(said, segment));
 }
 
 void sp_liveset_give_left(void)
@@ -536,14 +575,13 @@ void sp_liveset_give_left(void)
 	struct state *s = atomic_load(&state);
 
 	if (s)
-		sp_inside_give_left(&s->growing);
+		sp_inside_give_left(&s->moving);
 }
 
-void sp_liveset_reset(void)
+void sp_liveset_reset(uint32_t generation)
 {
-	static uint32_t last_epoch = 1;
 	struct state *s = atomic_load(&state);
 
 	if (s)
-		atomic_store(&s->census, (uint64_t)++last_epoch << 32);
+		atomic_store(&s->census, (uint64_t)generation << 32);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_LIVESET_H
-#define SP_AGENT_FILE_LIVESET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,29 +16,37 @@
  * no two threads do so with one address at the same time, unless the program
  * frees twice, and then one of them gets the entry.
  */
+#define SP_LIVESET_ID_BITS    43u
+#define SP_LIVESET_CLOCK_BITS 48u
+
 struct sp_live {
-	uint64_t id;          /* of the sample */
-	uint64_t clock_bytes; /* of its thread, behind the object */
+	uint64_t id;          /* of the sample: not 0, and of ID_BITS */
+	uint64_t clock_bytes; /* of its thread, behind the object: the last
+				 CLOCK_BITS of it */
 	uint32_t thread;      /* index of the thread that allocated it */
 	uint32_t generation;  /* of the process that sampled it */
 };
 
-/* Begin, once: false if there is no memory, or none that a forked child finds
- * empty (Linux 4.14), and then nothing is ever in the set.  Context: cold. */
+/* Begin, once, for generation 1: false if there is no memory, or none that a
+ * forked child finds empty (Linux 4.14), and then nothing is ever in the set.
+ * Context: cold. */
 bool sp_liveset_init(void);
 
 enum sp_liveset_result {
 	SP_LIVESET_ADDED,
 	/* The address was there: *ret_old is what it was. */
 	SP_LIVESET_REPLACED,
-	/* No memory to grow: the address is not in the set. */
+	/* No memory to grow, or no such address or id: it is not in the set. */
 	SP_LIVESET_FULL,
 };
 
-/* An insert of p is coming: what it touches is far away.  Context: sampled. */
+/* A call that is about p is coming: what it touches is far away.  Context:
+ * sampled. */
 void sp_liveset_prefetch(const void *p);
 
-/* Context: sampled. */
+/* What a process of another generation sampled (a signal handler has forked in
+ * the middle) is none of this set's, and passes for ADDED.  Context: sampled.
+ */
 enum sp_liveset_result sp_liveset_insert(const void *p,
 					 const struct sp_live *live,
 					 struct sp_live *ret_old);
@@ -61,19 +68,17 @@ bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
 			   struct sp_liveset_place *ret);
 
 /* The sample that was missing is in that segment now.  Nothing is said if the
- * object has left meanwhile, or grow() has touched its word: then it may be
- * carried once more.  Context: sampled. */
+ * object has left meanwhile, or has been moved: then it may be carried once
+ * more.  Context: sampled. */
 void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment);
 
 /* The calling thread has left an insert or a take for good (inside.h). */
 void sp_liveset_give_left(void);
 
 /*
- * In a forked child: the set is empty.  The kernel has seen to the memory
- * before any code of the child runs (MADV_WIPEONFORK), so a child that does not
- * get here has an empty set too; an insert or take that a signal handler
- * interrupted to fork leaves nothing behind in the child.
+ * In a forked child of that generation: the set is empty.  The kernel has seen
+ * to the memory before any code of the child runs (MADV_WIPEONFORK), so a child
+ * that does not get here has an empty set too; an insert or take that a signal
+ * handler interrupted to fork leaves nothing behind in the child.
  */
-void sp_liveset_reset(void);
-
-#endif
+void sp_liveset_reset(uint32_t generation);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1  windows[0] maps the file's first chunks; windows[i] is mapped by whoever
- *     needs it first and published by compare-and-swap.
+ * I1  windows[0] maps the file's first chunks; windows[i] is mapped by the
+ * first thread that needs it, and published by compare-and-swap.
  */
 #include "agent/file/mapping.h"
 
@@ -20,22 +20,31 @@
 #define MAP_FIXED_NOREPLACE 0x100000 /* Linux 4.17 */
 #endif
 
-#define CHUNK         SP_FORMAT_CHUNK_BYTES
-#define WINDOW_CHUNKS SP_MAPPING_WINDOW_CHUNKS
-#define WINDOWS_MAX   SP_MAPPING_WINDOWS_MAX
-#define HOLD_TRIES    3
-#define HOLD_NS       500000u      /* slower than a page that is there */
-#define NO_ROOM_NS    10000000000u /* between questions */
+#define CHUNK       SP_FORMAT_CHUNK_BYTES
+#define WINDOW_MIN  (16u * CHUNK)
+#define WINDOWS_MAX SP_MAPPING_WINDOWS_MAX
+#define HOLD_TRIES  3
+#define HOLD_NS     500000u      /* slower than a page that is there */
+#define NO_ROOM_NS  10000000000u /* between questions */
 
 static _Atomic uint32_t generation;
 static _Atomic(uint8_t *) windows[WINDOWS_MAX];
 static uint64_t n_chunks;
+static uint64_t window_chunks;
 static bool moves;                  /* see struct sp_outfile */
 static _Atomic uint64_t no_room_ns; /* until then there is none */
 
 uint32_t sp_mapping_generation(void)
 {
 	return atomic_load_explicit(&generation, memory_order_relaxed);
+}
+
+uint64_t sp_mapping_window(uint64_t limit_bytes)
+{
+	const uint64_t bytes = limit_bytes / WINDOWS_MAX;
+
+	return bytes < WINDOW_MIN ? WINDOW_MIN
+				  : (bytes + CHUNK - 1) / CHUNK * CHUNK;
 }
 
 void sp_mapping_begin(const struct sp_outfile *file)
@@ -45,6 +54,7 @@ void sp_mapping_begin(const struct sp_outfile *file)
 	sp_outfile_keep_from_children(file->base, file->mapped);
 	moves = file->moves;
 	n_chunks = file->limit / CHUNK;
+	window_chunks = file->mapped / CHUNK;
 }
 
 void sp_mapping_drop(void)
@@ -62,7 +72,7 @@ void sp_mapping_reset(void)
 
 /* Memory where a part of the file was mapped in the parent, unless something
  * else is there by now. */
-static void cover(uint8_t *at, size_t bytes)
+static void cover_page(uint8_t *at, size_t bytes)
 {
 	if (at)
 		sp_syscall(SYS_mmap, (long)at, (long)bytes,
@@ -75,7 +85,7 @@ static void cover(uint8_t *at, size_t bytes)
 void sp_mapping_detach(void)
 {
 	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
-		cover(atomic_load(&windows[i]), WINDOW_CHUNKS * CHUNK);
+		cover_page(atomic_load(&windows[i]), window_chunks * CHUNK);
 }
 
 uint8_t *sp_mapping_base(void)
@@ -91,10 +101,10 @@ static uint8_t *map_window(unsigned int i)
 	uint8_t *previous =
 		atomic_load_explicit(&windows[i - 1], memory_order_acquire);
 	uint8_t *none = NULL, *fresh;
-	uint64_t left = n_chunks - (uint64_t)i * WINDOW_CHUNKS;
-	uint64_t n = left < WINDOW_CHUNKS ? left : WINDOW_CHUNKS;
+	uint64_t left = n_chunks - (uint64_t)i * window_chunks;
+	uint64_t n = left < window_chunks ? left : window_chunks;
 
-	fresh = sp_outfile_map_more(previous + (WINDOW_CHUNKS - 1) * CHUNK,
+	fresh = sp_outfile_map_more(previous + (window_chunks - 1) * CHUNK,
 				    (n + 1) * CHUNK);
 	if (!fresh)
 		return NULL;
@@ -112,12 +122,23 @@ static uint8_t *map_window(unsigned int i)
 	return fresh + CHUNK;
 }
 
+/* The last of windows[0..last] that is mapped, or 0. */
+static unsigned int find_mapped(unsigned int last)
+{
+	while (last &&
+	       !atomic_load_explicit(&windows[last], memory_order_relaxed))
+		last--;
+	return last;
+}
+
 uint8_t *sp_mapping_chunk(uint64_t n)
 {
-	unsigned int last = (unsigned int)(n / WINDOW_CHUNKS);
+	unsigned int last = (unsigned int)(n / window_chunks);
 	uint8_t *window = NULL;
 
-	for (unsigned int i = 0; i <= last; i++) {
+	if (last >= WINDOWS_MAX)
+		return NULL;
+	for (unsigned int i = find_mapped(last); i <= last; i++) {
 		window =
 			atomic_load_explicit(&windows[i], memory_order_acquire);
 		if (!window && i)
@@ -125,7 +146,7 @@ uint8_t *sp_mapping_chunk(uint64_t n)
 		if (!window)
 			return NULL; /* the first: a child, forked in here */
 	}
-	return window + n % WINDOW_CHUNKS * CHUNK;
+	return window + n % window_chunks * CHUNK;
 }
 
 /*

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_MAPPING_H
-#define SP_AGENT_FILE_MAPPING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,10 +10,13 @@
  * The chunks of the profile file in memory: mapped in windows as they are
  * needed, never in a forked child.
  */
-#define SP_MAPPING_WINDOW_CHUNKS 16u
-#define SP_MAPPING_WINDOWS_MAX   4096u /* 4 GiB */
+#define SP_MAPPING_WINDOWS_MAX 4096u
 
-/* Changes in a forked child: tells who has something of which file. */
+/* Bytes of a window of a file with that limit: 1 MiB, and up to 16 MiB so that
+ * the program is left enough of the mappings that a process may have. */
+uint64_t sp_mapping_window(uint64_t limit_bytes);
+
+/* Changes in a forked child: tells whether something is of this file. */
 uint32_t sp_mapping_generation(void);
 
 /* Begin with the first window of a new file.  Context: cold. */
@@ -40,5 +42,3 @@ uint8_t *sp_mapping_chunk(uint64_t n);
 /* May `bytes` at `at`, which are populated, be stored to now?  Context:
  * sampled. */
 bool sp_mapping_hold(uint8_t *at, uint64_t bytes);
-
-#endif

@@ -21,14 +21,14 @@ static char of_all[SP_FORMAT_THREAD_NAME_MAX];
 static _Atomic bool are_alike; /* nobody was named: of_all is right */
 
 /* Thread ids follow one another. */
-static struct entry *take(uint64_t tid)
+static struct entry *take_entry(uint64_t tid)
 {
 	struct entry *e = &entries[tid % SP_NAMES_MAX];
 
 	return tid && sp_inside_hold(&e->busy) ? e : NULL;
 }
 
-static void give(struct entry *e)
+static void give_entry(struct entry *e)
 {
 	sp_inside_give(&e->busy);
 }
@@ -67,7 +67,7 @@ void sp_names_begin_program(const char *path)
 
 void sp_names_put(uint64_t tid, const char *name)
 {
-	struct entry *e = take(tid);
+	struct entry *e = take_entry(tid);
 
 	if (e) {
 		e->tid = 0;
@@ -75,7 +75,7 @@ void sp_names_put(uint64_t tid, const char *name)
 		copy_name(e->name, name);
 		atomic_signal_fence(memory_order_seq_cst);
 		e->tid = tid;
-		give(e);
+		give_entry(e);
 	}
 	atomic_store(&are_alike, false);
 }
@@ -88,23 +88,23 @@ void sp_names_give_left(void)
 
 void sp_names_forget(uint64_t tid)
 {
-	struct entry *e = take(tid);
+	struct entry *e = take_entry(tid);
 
 	if (!e)
 		return;
 	if (e->tid == tid)
 		e->tid = 0;
-	give(e);
+	give_entry(e);
 }
 
 void sp_names_get(uint64_t tid, char ret[SP_FORMAT_THREAD_NAME_MAX])
 {
-	struct entry *e = take(tid);
+	struct entry *e = take_entry(tid);
 	bool is_there = e && e->tid == tid;
 
 	copy_name(ret, is_there                  ? e->name
 		       : atomic_load(&are_alike) ? of_all
 						 : "");
 	if (e)
-		give(e);
+		give_entry(e);
 }

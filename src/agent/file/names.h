@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_NAMES_H
-#define SP_AGENT_FILE_NAMES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -11,8 +10,8 @@
  * their first event, and those beyond the number of slots.  By the kernel's
  * thread id, in a table of fixed size, where the newest names stay.
  *
- * A thread that nobody has named has its creator's name, and the first one the
- * program's.  So as long as nobody has named any, that is the name of all.
+ * An unnamed thread has its creator's name, and the first thread has the
+ * program's.  So until a thread is named, all have the program's name.
  *
  * Context: any.  No lock is waited for.
  */
@@ -33,5 +32,3 @@ void sp_names_give_left(void);
 
 /* The name of thread `tid`: as it was put, or that of all; else "". */
 void sp_names_get(uint64_t tid, char ret[SP_FORMAT_THREAD_NAME_MAX]);
-
-#endif

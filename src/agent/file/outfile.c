@@ -21,13 +21,16 @@
 #define DEFAULT_NAME "%e.%p.sprof"
 #define SUFFIX       ".sprof"
 #define TRIES        1000u
+#define SHARE_MIN    (64u << 20) /* of a disk's room; the file is sparse */
 
 static char pattern_path[SP_OUTFILE_PATH_MAX];
 static char program_name[64];
 static char host_name[65];
 static uint64_t start_time;
 static char file_name[SP_OUTFILE_PATH_MAX];
-static bool has_populate; /* MADV_POPULATE_WRITE; else touch() */
+static dev_t file_device; /* with the inode: which file has that name */
+static ino_t file_inode;
+static bool has_populate; /* MADV_POPULATE_WRITE; else touch_page() */
 
 /* A string under construction; `full` once something did not fit. */
 struct builder {
@@ -128,7 +131,8 @@ static size_t suffix_at(const char *name)
 	return n;
 }
 
-static bool expand(char *out, size_t size, uint64_t pid, unsigned int sequence)
+static bool expand_name(char *out, size_t size, uint64_t pid,
+			unsigned int sequence)
 {
 	struct builder b = {out, size, 0, false};
 	bool has_sequence = false;
@@ -177,13 +181,49 @@ static bool expand(char *out, size_t size, uint64_t pid, unsigned int sequence)
 	return !b.full;
 }
 
+/* Is file_name the profile of what this process was before it executed another
+ * program?  That has ended: nobody writes to it. */
+static bool is_predecessors(uint64_t pid, uint64_t start_ticks)
+{
+	struct sp_file_header h;
+	long n, fd = SP_SYS4(openat, AT_FDCWD, file_name,
+			     O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+
+	if (fd < 0)
+		return false;
+	n = SP_SYS3(read, fd, &h, sizeof(h));
+	SP_SYS1(close, fd);
+	return n == (long)sizeof(h) &&
+	       memcmp(h.magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES) == 0 &&
+	       h.pid == pid && h.process_start_ticks == start_ticks;
+}
+
+/* The program that a process executes last has the name, and those before it
+ * the numbers: they are wrappers mostly. */
+static void give_way(uint64_t pid, uint64_t start_ticks)
+{
+	static char to[SP_OUTFILE_PATH_MAX];
+	long err = -EEXIST;
+
+	if (!start_ticks ||
+	    !expand_name(file_name, sizeof(file_name), pid, 0) ||
+	    !is_predecessors(pid, start_ticks))
+		return;
+	for (unsigned int n = 1; n < TRIES && err == -EEXIST; n++)
+		if (expand_name(to, sizeof(to), pid, n))
+			err = sp_syscall(SYS_renameat2, AT_FDCWD,
+					 (long)file_name, AT_FDCWD, (long)to,
+					 RENAME_NOREPLACE, 0);
+}
+
 /* Exclusively, without following a link, without waiting on a pipe. */
-static long open_new(uint64_t pid)
+static long open_new(uint64_t pid, uint64_t start_ticks)
 {
 	long fd = -EEXIST;
 
+	give_way(pid, start_ticks);
 	for (unsigned int n = 0; n < TRIES && fd == -EEXIST; n++) {
-		if (!expand(file_name, sizeof(file_name), pid, n))
+		if (!expand_name(file_name, sizeof(file_name), pid, n))
 			return -ENAMETOOLONG;
 		fd = SP_SYS4(openat, AT_FDCWD, file_name,
 			     O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW |
@@ -200,19 +240,51 @@ static long open_new(uint64_t pid)
  * not to do so for this file (and since Linux 6.17 bears that in mind), XFS for
  * what a copy of the file shares.  Others may be stacked upon such.
  */
-static bool moves(int fd)
+static bool moves_file(int fd, const struct statfs *fs)
 {
-	struct statfs fs;
 	int flags = FS_NOCOW_FL;
 
-	if (SP_SYS2(fstatfs, fd, &fs))
-		return true;
-	if (fs.f_type == BTRFS_SUPER_MAGIC)
+	if (fs->f_type == BTRFS_SUPER_MAGIC)
 		SP_SYS3(ioctl, fd, FS_IOC_SETFLAGS, &flags);
-	return fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != TMPFS_MAGIC;
+	return fs->f_type != EXT4_SUPER_MAGIC && fs->f_type != TMPFS_MAGIC;
 }
 
-static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
+/* The limit, or less, as the disk has it. */
+static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
+{
+	struct statfs fs;
+	uint64_t room;
+
+	ret->moves = true;
+	if (SP_SYS2(fstatfs, fd, &fs))
+		return;
+	ret->moves = moves_file(fd, &fs);
+	if (!room_share)
+		return;
+	room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / room_share;
+	if (room < SHARE_MIN)
+		room = SHARE_MIN;
+	if (room < ret->limit)
+		ret->limit = room & ~65535ull;
+}
+
+/* As large as the file system allows: some have a limit of 4 GiB. */
+static long set_size(int fd, struct sp_outfile *ret)
+{
+	long err;
+
+	do {
+		if (ret->limit < 2 * 65536)
+			return -EFBIG;
+		err = SP_SYS2(ftruncate, fd, ret->limit);
+		if (err == -EFBIG || err == -EINVAL)
+			ret->limit = ret->limit / 2 & ~65535ull;
+	} while (err == -EFBIG || err == -EINVAL);
+	return err;
+}
+
+static long size_and_map(int fd, uint32_t room_share, uint64_t window,
+			 struct sp_outfile *ret)
 {
 	struct rlimit limit;
 	struct stat st;
@@ -222,14 +294,14 @@ static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 		return err;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
+	file_device = st.st_dev;
+	file_inode = st.st_ino;
 	/* Beyond RLIMIT_FSIZE the kernel would send SIGXFSZ to the program. */
 	if (SP_SYS4(prlimit64, 0, RLIMIT_FSIZE, 0, &limit) == 0 &&
 	    limit.rlim_cur < ret->limit)
 		ret->limit = limit.rlim_cur & ~65535ull;
-	if (ret->limit < 2 * 65536)
-		return -EFBIG;
-	ret->moves = moves(fd);
-	err = SP_SYS2(ftruncate, fd, ret->limit);
+	ask_disk(fd, room_share, ret);
+	err = set_size(fd, ret);
 	if (err)
 		return err;
 	ret->mapped = window < ret->limit ? window : ret->limit;
@@ -243,18 +315,19 @@ static long size_and_map(int fd, uint64_t window, struct sp_outfile *ret)
 	return 0;
 }
 
-int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
+int sp_outfile_create(uint64_t pid, uint64_t start_ticks,
+		      const struct sp_outfile_limit *limit, uint64_t window,
 		      struct sp_outfile *ret)
 {
-	long fd = open_new(pid);
+	long fd = open_new(pid, start_ticks);
 	long err;
 
 	if (fd < 0) {
 		file_name[0] = '\0';
 		return (int)fd;
 	}
-	ret->limit = limit;
-	err = size_and_map((int)fd, window, ret);
+	ret->limit = limit->bytes;
+	err = size_and_map((int)fd, limit->room_share, window, ret);
 	SP_SYS1(close, fd);
 	if (err)
 		sp_outfile_discard();
@@ -265,6 +338,22 @@ void sp_outfile_discard(void)
 {
 	SP_SYS3(unlinkat, AT_FDCWD, file_name, 0);
 	file_name[0] = '\0';
+}
+
+/* The program may have another root directory by now, or the file another name.
+ */
+void sp_outfile_shorten(uint64_t bytes)
+{
+	struct stat st;
+	long fd = SP_SYS4(openat, AT_FDCWD, file_name,
+			  O_WRONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0);
+
+	if (fd < 0)
+		return;
+	if (SP_SYS2(fstat, fd, &st) == 0 && st.st_dev == file_device &&
+	    st.st_ino == file_inode && (uint64_t)st.st_size > bytes)
+		SP_SYS2(ftruncate, fd, bytes);
+	SP_SYS1(close, fd);
 }
 
 void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes)
@@ -290,7 +379,7 @@ uint8_t *sp_outfile_map_more(uint8_t *at, uint64_t bytes)
  * where a store of ours would be a signal.  Nobody waits for these futexes, and
  * nobody is woken.
  */
-static long touch(uint8_t *at, uint64_t bytes)
+static long touch_page(uint8_t *at, uint64_t bytes)
 {
 	const long add_zero = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
 	long err = 0;
@@ -302,10 +391,10 @@ static long touch(uint8_t *at, uint64_t bytes)
 	return err < 0 ? err : 0;
 }
 
-static long populate(uint8_t *at, uint64_t bytes)
+static long populate_pages(uint8_t *at, uint64_t bytes)
 {
 	return has_populate ? SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE)
-			    : touch(at, bytes);
+			    : touch_page(at, bytes);
 }
 
 int sp_outfile_begin(uint8_t *at, uint64_t bytes)
@@ -313,10 +402,10 @@ int sp_outfile_begin(uint8_t *at, uint64_t bytes)
 	long err;
 
 	has_populate = true;
-	err = populate(at, bytes);
+	err = populate_pages(at, bytes);
 	if (err == -EINVAL || err == -ENOSYS || err == -EPERM) {
 		has_populate = false;
-		err = populate(at, bytes);
+		err = populate_pages(at, bytes);
 		if (err == -ENOSYS || err == -EPERM || err == -EINVAL)
 			return -EOPNOTSUPP;
 	}
@@ -325,7 +414,7 @@ int sp_outfile_begin(uint8_t *at, uint64_t bytes)
 
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes)
 {
-	return populate(at, bytes) == 0;
+	return populate_pages(at, bytes) == 0;
 }
 
 void sp_outfile_release(uint8_t *at, uint64_t bytes)
@@ -337,7 +426,7 @@ bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
 {
 	uint64_t before = (uintptr_t)at % SP_FORMAT_PAGE_BYTES;
 
-	return populate(at - before, bytes + before) != -EFAULT;
+	return populate_pages(at - before, bytes + before) != -EFAULT;
 }
 
 const char *sp_outfile_pattern(void)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_OUTFILE_H
-#define SP_AGENT_FILE_OUTFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,16 +29,33 @@ struct sp_outfile {
 	bool moves;      /* a page that was backed may need storage again */
 };
 
+/* What the file may have. */
+struct sp_outfile_limit {
+	uint64_t bytes;
+	uint32_t room_share; /* 1 / this of the free room of its disk; 0: all */
+};
+
 /*
- * Create the file with `limit` bytes (less if RLIMIT_FSIZE says so) and map the
- * first `window` of them.  0, or a negative errno.  Context: cold for the
- * program that was started with us; for its descendants the first sample.
+ * Create the file with the bytes of its limit (less if RLIMIT_FSIZE or the file
+ * system says so) and map the first `window` of them.  If the name is taken, a
+ * number goes into it; but if it is taken by what this process (pid,
+ * start_ticks; 0: not known) was before it executed another program, that file
+ * gets the number.  0, or a negative errno.  Context: cold for the program that
+ * was started with us; for its descendants the first sample.
  */
-int sp_outfile_create(uint64_t pid, uint64_t limit, uint64_t window,
+int sp_outfile_create(uint64_t pid, uint64_t start_ticks,
+		      const struct sp_outfile_limit *limit, uint64_t window,
 		      struct sp_outfile *ret);
 
 /* Remove the file that was just created: nothing could be written to it. */
 void sp_outfile_discard(void);
+
+/*
+ * Nothing beyond the first `bytes` is mapped by anybody who still stores to it:
+ * the file ends there, if its name still leads to it and it may be opened.
+ * Context: cold, and where system calls are not filtered.
+ */
+void sp_outfile_shorten(uint64_t bytes);
 
 /* A forked child shall not have this part of the file mapped. */
 void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes);
@@ -75,5 +91,3 @@ bool sp_outfile_hold(uint8_t *at, uint64_t bytes);
 /* The absolute pattern, and the name of the file made last ("" if none). */
 const char *sp_outfile_pattern(void);
 const char *sp_outfile_name(void);
-
-#endif

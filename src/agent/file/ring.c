@@ -33,6 +33,13 @@
 #define SHARES       8u
 #define SEGMENTS_MAX 16u
 
+/* Without turns, for what comes after the last sample: modules, marks, totals.
+ */
+#define KEPT 16u
+
+/* Chunks of a file that is closed for what comes after its end. */
+#define SPARE 2u
+
 #define TURN_NS 1000000000u
 
 /* What a lane has while it is taking a chunk: any. */
@@ -42,11 +49,17 @@ static _Atomic uint64_t owners[SP_RING_CHUNKS_MAX];
 static uint64_t n_chunks;
 static _Atomic uint64_t cursor; /* chunks are looked for from here on */
 static _Atomic uint64_t extent;
+static bool has_turns;
 static _Atomic uint64_t n_permanent;
+/* Without turns, once the file is closed: what is left, up to spare_end, which
+ * is set last; 0: it is not closed. */
+static _Atomic uint64_t spare_next;
+static _Atomic uint64_t spare_end;
 
 static _Atomic uint64_t range; /* oldest << 32 | current */
 static _Atomic uint32_t covered;
-static _Atomic uint32_t n_used; /* chunks that the current segment took */
+static _Atomic uint32_t n_used;    /* chunks that the current segment took */
+static _Atomic uint32_t n_carried; /* of these: full when it was covered */
 
 static _Atomic uint64_t turning; /* lease of a turn */
 /* The oldest segment that the file may say is left; `range` follows. */
@@ -69,17 +82,22 @@ static uint32_t oldest_segment(void)
 	return (uint32_t)(atomic_load(&range) >> 32);
 }
 
-void sp_ring_begin(uint64_t chunks)
+void sp_ring_begin(uint64_t chunks, bool turns)
 {
-	n_chunks = chunks < SP_RING_CHUNKS_MAX ? chunks : SP_RING_CHUNKS_MAX;
-	for (uint64_t i = 0; i < n_chunks; i++)
+	has_turns = turns;
+	n_chunks = chunks;
+	if (turns && chunks > SP_RING_CHUNKS_MAX)
+		n_chunks = SP_RING_CHUNKS_MAX;
+	for (uint64_t i = 0; turns && i < n_chunks; i++)
 		atomic_store_explicit(&owners[i], FREE, memory_order_relaxed);
 	memset(windows, 0, sizeof(windows));
 	atomic_store(&cursor, 0);
 	atomic_store(&extent, 1);
 	atomic_store(&n_permanent, 0);
+	atomic_store(&spare_end, 0);
 	atomic_store(&covered, 1);
 	atomic_store(&n_used, 0);
+	atomic_store(&n_carried, 0);
 	atomic_store(&turning, 0);
 	atomic_store(&announced, 1);
 	atomic_store(&range, range_of(1, 1));
@@ -90,7 +108,7 @@ uint32_t sp_ring_segment(void)
 	return (uint32_t)atomic_load(&range);
 }
 
-uint32_t sp_ring_covered(void)
+uint32_t sp_ring_complete(void)
 {
 	return atomic_load_explicit(&covered, memory_order_acquire);
 }
@@ -135,12 +153,42 @@ static void raise_extent(uint64_t to)
 		;
 }
 
+static uint64_t take_spare(void)
+{
+	const uint64_t end = atomic_load(&spare_end);
+	uint64_t n;
+
+	if (!end || atomic_load(&spare_next) >= end)
+		return 0;
+	n = atomic_fetch_add(&spare_next, 1);
+	if (n >= end)
+		return 0;
+	raise_extent(n + 1);
+	return n;
+}
+
+/* Without turns: one after the other, and none has an owner to be known. */
+static uint64_t take_next(void)
+{
+	uint64_t n = atomic_load_explicit(&cursor, memory_order_relaxed);
+
+	do {
+		if (n + 1 >= n_chunks)
+			return take_spare();
+	} while (!atomic_compare_exchange_weak(&cursor, &n, n + 1));
+	raise_extent(n + 2);
+	return n + 1;
+}
+
 static uint64_t take(uint64_t as, bool *ret_used)
 {
 	const uint64_t from =
 		atomic_load_explicit(&cursor, memory_order_relaxed);
 	const uint32_t first = oldest_segment();
 
+	*ret_used = false;
+	if (!has_turns)
+		return take_next();
 	for (uint64_t i = 0; i + 1 < n_chunks; i++) {
 		const uint64_t n = 1 + (from + i) % (n_chunks - 1);
 		uint64_t owner = atomic_load(&owners[n]);
@@ -171,6 +219,37 @@ uint64_t sp_ring_take_permanent(bool *ret_used)
 	return n;
 }
 
+static uint64_t with_spare(uint64_t n)
+{
+	return n + SPARE < n_chunks ? n + SPARE : n_chunks;
+}
+
+/* From the end down: who takes a chunk at this moment either has it before us,
+ * or does not get it (I1). */
+uint64_t sp_ring_close(void)
+{
+	uint64_t n, end;
+
+	if (!has_turns) {
+		n = 1 + atomic_exchange(&cursor, n_chunks);
+		end = with_spare(n < n_chunks ? n : n_chunks);
+		atomic_store(&spare_next, n);
+		atomic_store(&spare_end, end);
+		return end;
+	}
+	for (n = n_chunks; n > 1; n--) {
+		uint64_t owner = FREE;
+
+		if (!atomic_compare_exchange_strong(&owners[n - 1], &owner,
+						    PERMANENT))
+			break;
+	}
+	end = with_spare(n);
+	for (; n < end; n++)
+		atomic_store(&owners[n], FREE);
+	return end;
+}
+
 /*
  * Is there more than what is needed to cover the current segment?  All that the
  * one before has may be alive, and each lane begins a chunk.  Without that,
@@ -183,6 +262,8 @@ static bool has_spare(uint8_t own)
 	const uint64_t begun = atomic_load(&n_used), lanes = sp_lane_count();
 	uint64_t n_free = 0, needed = begun < lanes ? lanes - begun : 0;
 
+	if (!has_turns)
+		return begun + atomic_load(&n_permanent) + KEPT < n_chunks;
 	if (atomic_load(&covered) != before)
 		return true;
 	for (uint64_t n = 1; n < n_chunks; n++) {
@@ -240,18 +321,35 @@ uint64_t sp_ring_next_of(uint32_t segment, uint64_t after)
 
 /* ---- turns ---- */
 
+static uint64_t ring_chunks(void)
+{
+	return n_chunks - 1 - atomic_load(&n_permanent);
+}
+
 /* Chunks that make a segment. */
 static uint64_t share(void)
 {
-	const uint64_t ring = n_chunks - 1 - atomic_load(&n_permanent);
+	const uint64_t ring = ring_chunks();
 
 	return ring / SHARES ? ring / SHARES : 1;
 }
 
+/* The same where much is alive: the next segment is to get as much that is new
+ * as was carried to it, so that carrying costs each sample the like of itself.
+ * But what is in two segments has to fit, with something to spare. */
+static uint64_t fill_of_segment(void)
+{
+	const uint64_t wanted = 2 * (uint64_t)atomic_load(&n_carried);
+	const uint64_t most = 3 * ring_chunks() / 8;
+	const uint64_t carried = wanted < most ? wanted : most;
+
+	return carried < share() ? share() : carried;
+}
+
 static bool is_due(bool is_full)
 {
-	return atomic_load(&covered) == sp_ring_segment() &&
-	       (is_full || atomic_load(&n_used) >= share());
+	return has_turns && atomic_load(&covered) == sp_ring_segment() &&
+	       (is_full || atomic_load(&n_used) >= fill_of_segment());
 }
 
 /* The segment that is to be the oldest, so that the next one has room to be
@@ -283,8 +381,8 @@ static uint32_t choose_oldest(void)
 	return o;
 }
 
-bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
-			struct sp_window *ret_window)
+bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_turn,
+			    struct sp_window *ret_window)
 {
 	uint32_t oldest;
 
@@ -313,18 +411,18 @@ void sp_ring_give_left(void)
 	sp_lease_give_left(&turning);
 }
 
-bool sp_ring_has_turn(const struct sp_ring_turn *turn)
+bool sp_ring_has_rotation(const struct sp_ring_rotation *turn)
 {
 	return atomic_load(&turning) == turn->token;
 }
 
 /* The order of I2 and I3: chunks are free before anybody needs them. */
-void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded)
+void sp_ring_end_rotation(const struct sp_ring_rotation *turn, bool is_recorded)
 {
 	uint64_t from = turn->from;
 
 	/* A child, forked in here, has begun anew. */
-	if (!sp_ring_has_turn(turn))
+	if (!sp_ring_has_rotation(turn))
 		return;
 	if (is_recorded &&
 	    atomic_compare_exchange_strong(&range, &from, turn->to))
@@ -333,13 +431,16 @@ void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded)
 }
 
 /* Once: who was stopped before it comes too late. */
-void sp_ring_cover(uint32_t segment, const struct sp_window *window)
+void sp_ring_set_complete(uint32_t segment, const struct sp_window *window)
 {
-	uint32_t before = segment - 1;
+	const uint32_t lanes = sp_lane_count();
+	uint32_t before = segment - 1, used;
 
 	if (atomic_load(&covered) != before)
 		return;
 	windows[segment % SEGMENTS_MAX] = *window;
 	windows[segment % SEGMENTS_MAX].oldest = segment;
+	used = atomic_load(&n_used);
+	atomic_store(&n_carried, used < lanes ? 0 : used - lanes);
 	atomic_compare_exchange_strong(&covered, &before, segment);
 }

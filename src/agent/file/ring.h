@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_RING_H
-#define SP_AGENT_FILE_RING_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,8 +21,10 @@
 #define SP_RING_CHUNKS_MAX 65536u /* 4 GiB */
 
 /* All chunks are free but chunk 0; the file has that many.  Segment 1 begins,
- * and is covered.  Context: cold. */
-void sp_ring_begin(uint64_t chunks);
+ * and is complete.  Without `turns` it never ends: there may be more chunks
+ * than SP_RING_CHUNKS_MAX, and a file that is full takes no more samples.
+ * Context: cold. */
+void sp_ring_begin(uint64_t chunks, bool turns);
 
 /* A chunk for good, or 0: three quarters are permanent, or none is free.
  * *ret_used: it has been used before, and is not zero.  Context: sampled. */
@@ -46,10 +47,14 @@ bool sp_ring_has_room(void);
 uint32_t sp_ring_segment(void);
 
 /* The latest one that is covered: the current one, or the one before. */
-uint32_t sp_ring_covered(void);
+uint32_t sp_ring_complete(void);
 
 /* 1 + the highest chunk that was ever taken. */
 uint64_t sp_ring_extent(void);
+
+/* From now on no chunk is taken that never was: 1 + the highest that is, or
+ * was, is for good.  Context: any. */
+uint64_t sp_ring_close(void);
 
 /* The next chunk after that number of that segment, or 0. */
 uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
@@ -58,24 +63,23 @@ uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
  * Is a turn due, and is it ours to make?  Due it is if the current segment is
  * covered and has its share of the file; `is_full`: or there is no room.  Then
  * *ret_window, of which `seq` and `check` are left alone, has to be in the file
- * before sp_ring_end_turn(true); it is all zero if nothing was discarded yet.
- * Without that (false) there is no turn.
+ * before sp_ring_end_rotation(true); it is all zero if nothing was discarded
+ * yet. Without that (false) there is no turn.
  */
-struct sp_ring_turn {
+struct sp_ring_rotation {
 	uint64_t token;
 	uint64_t from; /* ring.c: the range of segments before it, ... */
 	uint64_t to;   /* ... and behind it */
 };
 
-bool sp_ring_begin_turn(bool is_full, struct sp_ring_turn *ret_turn,
-			struct sp_window *ret_window);
+bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_turn,
+			    struct sp_window *ret_window);
 /* The calling thread has left one for good (inside.h). */
 void sp_ring_give_left(void);
 /* Has nobody taken it over? */
-bool sp_ring_has_turn(const struct sp_ring_turn *turn);
-void sp_ring_end_turn(const struct sp_ring_turn *turn, bool is_recorded);
+bool sp_ring_has_rotation(const struct sp_ring_rotation *turn);
+void sp_ring_end_rotation(const struct sp_ring_rotation *turn,
+			  bool is_recorded);
 
 /* The current segment is covered, at the moment and with the totals given. */
-void sp_ring_cover(uint32_t segment, const struct sp_window *window);
-
-#endif
+void sp_ring_set_complete(uint32_t segment, const struct sp_window *window);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  A slot's totals only grow.
- * I2  The copy in the file is written under `busy`, a try-lock.  Whoever cannot
- *     have it goes away: the holder looks at the totals and at `changes` again
- *     after giving it back, and both orders of (change, look) and (give back,
- *     look again) are sequentially consistent, so the last state always reaches
- *     the file.
+ * I2  The copy in the file is written under `busy`, a try-lock.  A thread that
+ *     cannot take it does nothing: the holder reads the totals and `changes`
+ *     again after it has released `busy`, and both orders of (change, read) and
+ *     (release, read again) are sequentially consistent, so the last state
+ *     always reaches the file.
  * I3  `changes` is odd while the owner's fields are being replaced: no copy is
- *     made then, since whoever replaces them flushes afterwards.
- * I4  The slab's copy is written under `classes_busy`.  Whoever wants one says
- *     so first, and the holder looks whether somebody does after giving it
- *     back: as in I2, the last state reaches the file.
+ *     made then, since the thread that replaces them flushes afterwards.
+ * I4  The slab's copy is written under `classes_busy`.  A thread that wants a
+ *     copy sets a flag first, and the holder reads the flag after it has
+ *     released the lock: as in I2, the last state reaches the file.
  * I5  The slab is ahead of the totals, never behind: the owner counts there
  *     first.  So what it is ahead by is what the owner has not added yet,
  *     unless `adding` is odd.
@@ -28,7 +28,7 @@
 #include "agent/sys/arena.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "format/record.h"
 
@@ -71,7 +71,7 @@ struct owner {
 
 	/* The first owner's, for good.  In a forked child it has the parent's
 	 * counts until it is claimed. */
-	_Atomic(struct sp_classes *) classes;
+	_Atomic(struct sp_size_counts *) classes;
 	_Atomic bool is_stale;
 	sp_inside_lock classes_busy;
 	_Atomic unsigned int classes_wanted;
@@ -134,7 +134,7 @@ static uint64_t tid_of(unsigned long pthread)
 	return (uint64_t) ~(clock >> 3);
 }
 
-static uint64_t get(const _Atomic uint64_t *field)
+static uint64_t get_field(const _Atomic uint64_t *field)
 {
 	return atomic_load_explicit(field, memory_order_relaxed);
 }
@@ -161,11 +161,11 @@ static void write_copy(struct owner *slot, struct sp_slot *to, uint64_t bytes,
 		.seq = ++slot->seq,
 		.alloc_bytes = bytes,
 		.alloc_objects = objects,
-		.base_bytes = get(&slot->base_bytes),
-		.base_objects = get(&slot->base_objects),
+		.base_bytes = get_field(&slot->base_bytes),
+		.base_objects = get_field(&slot->base_objects),
 		.thread = atomic_load_explicit(&slot->thread,
 					       memory_order_relaxed),
-		.tid = get(&slot->tid),
+		.tid = get_field(&slot->tid),
 	};
 	uint8_t *at = (uint8_t *)&to->copy[c.seq & 1];
 
@@ -189,9 +189,9 @@ static struct sp_slots_totals read_slot(const struct owner *slot)
 
 /* What the owner has not added yet, by its slab. */
 static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
-					const struct sp_classes *classes)
+					const struct sp_size_counts *classes)
 {
-	const struct sp_class_total all = sp_classes_sum(classes, NULL);
+	const struct sp_class_total all = sp_size_counts_sum(classes, NULL);
 
 	if (all.bytes <= known->bytes || all.objects <= known->objects)
 		return (struct sp_class_total){0, 0};
@@ -214,7 +214,7 @@ static void add_ahead(struct sp_slots_totals *totals,
 static struct sp_slots_totals look_at(const struct owner *slot,
 				      uint64_t check_in_bytes)
 {
-	const struct sp_classes *classes =
+	const struct sp_size_counts *classes =
 		atomic_load_explicit(&slot->classes, memory_order_acquire);
 	struct sp_slots_totals totals;
 	struct sp_class_total ahead;
@@ -247,7 +247,7 @@ static struct sp_slots_totals look_at(const struct owner *slot,
 
 /* Its totals to the file; with what the owner has not added yet, or without:
  * then the owner's next copy has no less. */
-static void flush(struct owner *slot, bool is_ahead)
+static void flush_slab(struct owner *slot, bool is_ahead)
 {
 	struct sp_slot *to = sp_writer_slot((unsigned int)(slot - slots));
 	struct sp_slots_totals now;
@@ -273,14 +273,14 @@ static void flush(struct owner *slot, bool is_ahead)
 
 /* The totals are looked at before the slab: what is added in between counts
  * towards the next copy. */
-static void write_classes(struct owner *slot, const struct sp_classes *classes,
-			  uint8_t *to)
+static void write_classes(struct owner *slot,
+			  const struct sp_size_counts *classes, uint8_t *to)
 {
 	uint64_t bytes = atomic_load(&slot->bytes);
 	uint64_t objects = atomic_load(&slot->objects);
 
-	sp_classes_write(classes, sp_writer_file_id(), (uint64_t)(slot - slots),
-			 ++slot->classes_seq, to);
+	sp_size_counts_write(classes, sp_writer_file_id(),
+			     (uint64_t)(slot - slots), ++slot->classes_seq, to);
 	atomic_store_explicit(&slot->classes_bytes, bytes,
 			      memory_order_relaxed);
 	atomic_store_explicit(&slot->classes_objects, objects,
@@ -289,7 +289,7 @@ static void write_classes(struct owner *slot, const struct sp_classes *classes,
 
 static void flush_classes(struct owner *slot)
 {
-	const struct sp_classes *classes =
+	const struct sp_size_counts *classes =
 		atomic_load_explicit(&slot->classes, memory_order_acquire);
 	uint8_t *to;
 
@@ -309,10 +309,11 @@ static void flush_classes(struct owner *slot)
 
 static bool is_classes_due(const struct owner *slot)
 {
-	uint64_t before = get(&slot->classes_objects);
-	uint64_t objects = get(&slot->objects) - before;
+	uint64_t before = get_field(&slot->classes_objects);
+	uint64_t objects = get_field(&slot->objects) - before;
 
-	if (get(&slot->bytes) - get(&slot->classes_bytes) >= CLASSES_BYTES)
+	if (get_field(&slot->bytes) - get_field(&slot->classes_bytes) >=
+	    CLASSES_BYTES)
 		return true;
 	return objects >= CLASSES_OBJECTS_MAX ||
 	       (objects >= CLASSES_OBJECTS_MIN && objects >= before);
@@ -335,7 +336,7 @@ uint16_t sp_slots_claim(uint32_t index)
 		sp_names_get(sp_slots_tid(), slot->name);
 		sp_names_forget(sp_slots_tid());
 		/* A reader knows from now on what may be missing. */
-		flush(slot, false);
+		flush_slab(slot, false);
 		return (uint16_t)i;
 	}
 	atomic_fetch_add(&slotless, 1);
@@ -343,21 +344,21 @@ uint16_t sp_slots_claim(uint32_t index)
 	return 0;
 }
 
-static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_classes) <
+static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_size_counts) <
 		      SP_ARENA_CLASSES_BYTES,
 	      "each slot has a slab");
 
-struct sp_classes *sp_slots_classes(uint16_t n)
+struct sp_size_counts *sp_slots_classes(uint16_t n)
 {
 	struct owner *slot = &slots[n];
-	struct sp_classes *classes =
+	struct sp_size_counts *classes =
 		atomic_load_explicit(&slot->classes, memory_order_relaxed);
 
 	if (!n)
 		return NULL;
 	if (!classes) {
 		/* Too late for a slot that has totals already (I5). */
-		if (!get(&slot->bytes))
+		if (!get_field(&slot->bytes))
 			classes = sp_arena_get(SP_ARENA_CLASSES,
 					       sizeof(*classes));
 		if (!classes)
@@ -383,7 +384,7 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 	atomic_fetch_add(&slot->bytes, bytes);
 	atomic_fetch_add(&slot->objects, objects);
 	atomic_fetch_add(&slot->adding, 1);
-	flush(slot, false);
+	flush_slab(slot, false);
 	if (is_classes_due(slot))
 		flush_classes(slot);
 }
@@ -395,7 +396,7 @@ void sp_slots_set_step(uint16_t n, uint64_t step_bytes)
 
 uint64_t sp_slots_check_in(uint16_t n, uint64_t now_ns)
 {
-	uint64_t before = get(&slots[n].checked_in_ns);
+	uint64_t before = get_field(&slots[n].checked_in_ns);
 
 	atomic_store_explicit(&slots[n].checked_in_ns, now_ns,
 			      memory_order_relaxed);
@@ -443,8 +444,8 @@ uint16_t sp_slots_release(uint16_t n)
 		atomic_fetch_sub(&slotless, 1);
 		return 0;
 	}
-	set_owner(slot, 0, 0, get(&slot->tid));
-	flush(slot, false);
+	set_owner(slot, 0, 0, get_field(&slot->tid));
+	flush_slab(slot, false);
 	sp_inside_give(&slot->owned);
 	return 0;
 }
@@ -487,7 +488,7 @@ void sp_slots_flush_all(void)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 0; i <= n; i++)
-		flush(&slots[i], true);
+		flush_slab(&slots[i], true);
 }
 
 void sp_slots_flush_all_classes(void)
@@ -517,7 +518,7 @@ void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
 
 /* What is greater: the slab is behind if a signal handler has left a count
  * between the two. */
-static uint64_t later(uint64_t slab, uint64_t slot)
+static uint64_t later_count(uint64_t slab, uint64_t slot)
 {
 	return slab > slot ? slab : slot;
 }
@@ -545,23 +546,24 @@ void sp_slots_give_left(uint16_t mine)
 bool sp_slots_own(uint16_t n, struct sp_slots_own *ret)
 {
 	struct owner *slot = &slots[n];
-	struct sp_classes *classes =
+	struct sp_size_counts *classes =
 		atomic_load_explicit(&slot->classes, memory_order_relaxed);
 	struct sp_class_total sum;
 	uint64_t bytes, objects;
 
 	if (!n || !classes || atomic_load(&slot->is_stale))
 		return false;
-	sum = sp_classes_sum(classes, NULL);
-	bytes = get(&slot->bytes);
-	objects = get(&slot->objects);
+	sum = sp_size_counts_sum(classes, NULL);
+	bytes = get_field(&slot->bytes);
+	objects = get_field(&slot->objects);
 	*ret = (struct sp_slots_own){
 		.classes = classes,
-		.bytes = later(sum.bytes, bytes) - get(&slot->base_bytes),
-		.objects =
-			later(sum.objects, objects) - get(&slot->base_objects),
-		.added_bytes = bytes - get(&slot->base_bytes),
-		.added_objects = objects - get(&slot->base_objects),
+		.bytes = later_count(sum.bytes, bytes) -
+			 get_field(&slot->base_bytes),
+		.objects = later_count(sum.objects, objects) -
+			   get_field(&slot->base_objects),
+		.added_bytes = bytes - get_field(&slot->base_bytes),
+		.added_objects = objects - get_field(&slot->base_objects),
 	};
 	return true;
 }
@@ -571,11 +573,11 @@ void sp_slots_reset(void)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 0; i <= n; i++) {
-		struct sp_classes *classes = atomic_load_explicit(
+		struct sp_size_counts *classes = atomic_load_explicit(
 			&slots[i].classes, memory_order_relaxed);
 
 		memset(&slots[i], 0, sizeof(slots[i]));
-		/* Whoever is in the middle of counting there may go on. */
+		/* A thread in the middle of counting there may go on. */
 		atomic_store_explicit(&slots[i].classes, classes,
 				      memory_order_relaxed);
 		atomic_store(&slots[i].is_stale, true);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_SLOTS_H
-#define SP_AGENT_FILE_SLOTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "format/layout.h"
 
-struct sp_classes;
+struct sp_size_counts;
 
 /*
  * Exact totals.  A thread owns a slot while it lives and adds what it has
@@ -26,7 +25,7 @@ uint16_t sp_slots_claim(uint32_t index);
 
 /* The slab of a slot that the caller owns: what was counted there since the
  * process began.  NULL for slot 0, or if there is no memory (loss counted). */
-struct sp_classes *sp_slots_classes(uint16_t slot);
+struct sp_size_counts *sp_slots_classes(uint16_t slot);
 
 /* Add to the totals and copy them to the file; and the slab, too, if much was
  * added since the last time.  Any thread may. */
@@ -43,15 +42,15 @@ uint64_t sp_slots_check_in(uint16_t slot, uint64_t now_ns);
 /*
  * Bytes that all threads but the owner of `mine` may allocate, at most, before
  * they add to their slots again, beyond what their slabs have; check_in_bytes
- * is the step of those without a slot.  That does not cover what an owner
- * allocates who adds while this looks: afterwards he sees what the caller has
- * stored before.
+ * is the step of those without a slot.  It does not cover bytes of an owner
+ * that adds to its slot during this call: after adding, that owner sees
+ * everything that the caller stored before the call.
  */
 uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
 
 /* What is added to the slot from now on was, or was not, allocated by a thread
- * that samples.  The owner's, after it has added everything; for slot 0
- * anybody's. */
+ * that samples.  The owner calls it, after it has added everything; for slot 0
+ * any thread. */
 void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
 
 /* Copy the slab to the file, however little was added. */
@@ -103,7 +102,7 @@ void sp_slots_give_left(uint16_t mine);
 /* What the owner of slot n has counted, by its slab, and how much of that it
  * has added; false if the slot has no slab.  The owner's. */
 struct sp_slots_own {
-	struct sp_classes *classes;
+	struct sp_size_counts *classes;
 	uint64_t bytes, objects;
 	uint64_t added_bytes, added_objects;
 };
@@ -112,5 +111,3 @@ bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
 
 /* In a forked child: nothing is owned, all totals are zero. */
 void sp_slots_reset(void);
-
-#endif

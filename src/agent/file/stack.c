@@ -13,8 +13,10 @@
 
 static bool follows_pointers;
 
-/* True: all of them are in permanent objects. */
-static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
+/* True: all of them are in objects that stay; `watched`: those of which an
+ * unloading is noticed do. */
+static bool resolve_pcs(struct sp_lane *lane, void *const *pcs, unsigned int n,
+			bool watched)
 {
 	struct sp_module_entry *e = NULL, *last = NULL;
 	bool is_permanent = true;
@@ -28,7 +30,7 @@ static bool resolve(struct sp_lane *lane, void *const *pcs, unsigned int n)
 		if (e && e != last)
 			sp_writer_module(lane, e);
 		last = e;
-		is_permanent &= e && e->permanent;
+		is_permanent &= e && (watched || e->permanent);
 		lane->frames[i].module = e ? e->id : 0;
 		lane->frames[i].offset = e ? pc - e->start : pc;
 	}
@@ -39,7 +41,7 @@ static void caller_only(struct sp_lane *lane, const struct sp_call_frame *frame,
 			struct sp_stack_walk *walk)
 {
 	lane->caller = frame->pc;
-	resolve(lane, &lane->caller, 1);
+	resolve_pcs(lane, &lane->caller, 1, false);
 	sp_diag_lose(SP_LOSS_UNWIND_FAILED, 1);
 	*walk = (struct sp_stack_walk){
 		.pcs = &lane->caller, .n = 1, .flags = SP_STACK_CALLER_ONLY};
@@ -58,6 +60,7 @@ const char *sp_stack_unwinder(void)
 void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		   const struct sp_call_frame *frame, struct sp_stack_walk *ret)
 {
+	const uint32_t unloads = sp_modules_unloads();
 	const struct sp_walk *walk;
 	bool is_cut = false;
 
@@ -75,6 +78,7 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 		.flags = is_cut ? SP_STACK_NO_POINTER : 0,
 		.hash = walk->hashes[walk->first],
 		.modules = walk->modules,
+		.unloads = unloads,
 	};
 	if (walk->n > depth) {
 		ret->n = depth;
@@ -87,7 +91,8 @@ void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
 		      struct sp_stack_walk *walk)
 {
 	for (int attempt = 0; walk->n; attempt++) {
-		bool is_permanent = resolve(lane, walk->pcs, walk->n);
+		bool is_permanent =
+			resolve_pcs(lane, walk->pcs, walk->n, walk->unloads);
 
 		if (sp_modules_count() == walk->modules || attempt == RETRIES) {
 			walk->is_permanent = is_permanent;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_STACK_H
-#define SP_AGENT_FILE_STACK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,15 +17,17 @@ struct sp_stack_walk {
 	/* Of these and of the next one outside, if that was cut off. */
 	struct sp_walk_hash hash;
 	unsigned int modules; /* that were known when it began */
+	uint32_t unloads;     /* sp_modules_unloads() then */
 	/* Of a resolved walk: all its frames are in objects that are never
-	 * unloaded, so that the addresses always mean the same. */
+	 * unloaded, or not without a change of `unloads`, so that the addresses
+	 * mean the same. */
 	bool is_permanent;
 };
 
 /* Follow frame pointers from now on, and nothing else.  Context: cold. */
 void sp_stack_follow_pointers(void);
 
-/* Who finds the stacks: "tables" or "fp". */
+/* How stacks are found: "tables" or "fp". */
 const char *sp_stack_unwinder(void);
 
 /*
@@ -40,11 +41,9 @@ void sp_stack_walk(struct sp_lane *lane, unsigned int depth,
 /*
  * Resolve each address to its object: lane->frames[0..n).  If the stack was not
  * unwound it is the one frame that `frame` returns to.  May have to walk again,
- * since walking through an object that nobody knew was guesswork.  Afterwards n
+ * since walking through an unknown object was guesswork.  Afterwards n
  * is 1..depth.  Context: as above.
  */
 void sp_stack_resolve(struct sp_lane *lane, unsigned int depth,
 		      const struct sp_call_frame *frame,
 		      struct sp_stack_walk *walk);
-
-#endif

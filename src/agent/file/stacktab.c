@@ -3,8 +3,8 @@
  * Buckets of a few entries, found by hash; lookups and inserts take no lock.
  *
  * I1  The two words of an entry prove each other: `check` is the key exclusive-
- *     or the value.  Who reads them while another writes them finds a key that
- *     is nobody's.
+ *     or the value.  A thread that reads them while another one writes them
+ *     finds a key that no stack has.
  * I2  A key is 128 bits of hash, half of them the place.  So another stack is
  *     taken for this one once in 2^60 lookups that find nothing.
  * I3  An entry counts in the segment that it names and in no other.  What a
@@ -70,8 +70,8 @@ static inline uint64_t mix_b(uint64_t h, uint64_t word)
 	return h ^ h >> 29;
 }
 
-static struct key finish(enum kind kind, uint32_t flags, uint64_t low,
-			 uint64_t high)
+static struct key finish_key(enum kind kind, uint32_t flags, uint64_t low,
+			     uint64_t high)
 {
 	const uint64_t seed =
 		(uint64_t)kind << 56 | (uint64_t)flags << 32 |
@@ -102,13 +102,13 @@ static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 	}
 	if (n % 2)
 		sum += (u128)(words[0] + a) * b;
-	return finish(kind, flags, (uint64_t)sum, (uint64_t)(sum >> 64));
+	return finish_key(kind, flags, (uint64_t)sum, (uint64_t)(sum >> 64));
 }
 
 static struct key key_by_addresses(const struct sp_stack_walk *walk)
 {
-	return finish(BY_ADDRESSES, walk->flags, walk->hash.low,
-		      walk->hash.high);
+	return finish_key(BY_ADDRESSES, walk->flags,
+			  walk->hash.low + walk->unloads, walk->hash.high);
 }
 
 static struct key key_by_frames(const struct sp_lane *lane, uint32_t flags,
@@ -161,7 +161,7 @@ static struct entry *map_level(unsigned int level)
 	return none;
 }
 
-static uint64_t load(_Atomic uint64_t *word)
+static uint64_t load_word(_Atomic uint64_t *word)
 {
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
@@ -172,16 +172,16 @@ static uint32_t find_in(unsigned int level, const struct key *key,
 	struct entry *e = get_bucket(level, key);
 
 	for (unsigned int i = 0; e && i < WAYS; i++, e++) {
-		const uint64_t value = load(&e->value);
+		const uint64_t value = load_word(&e->value);
 
 		if (segment_of(value) == segment &&
-		    (load(&e->check) ^ value) == key->check)
+		    (load_word(&e->check) ^ value) == key->check)
 			return (uint32_t)value;
 	}
 	return 0;
 }
 
-static void put(struct entry *e, const struct key *key, uint64_t value)
+static void put_entry(struct entry *e, const struct key *key, uint64_t value)
 {
 	atomic_store_explicit(&e->check, key->check ^ value,
 			      memory_order_relaxed);
@@ -194,15 +194,15 @@ static bool put_in(unsigned int level, const struct key *key, uint64_t value)
 	struct entry *e = get_bucket(level, key);
 
 	for (unsigned int i = 0; e && i < WAYS; i++, e++)
-		if (segment_of(load(&e->value)) != segment_of(value)) {
-			put(e, key, value);
+		if (segment_of(load_word(&e->value)) != segment_of(value)) {
+			put_entry(e, key, value);
 			return true;
 		}
 	return false;
 }
 
 /* The next level, if there is memory for it. */
-static bool grow(unsigned int level)
+static bool grow_level(unsigned int level)
 {
 	if (level + 1 == LEVELS || !map_level(level + 1))
 		return false;
@@ -210,7 +210,7 @@ static bool grow(unsigned int level)
 	return true;
 }
 
-static void remember(const struct key *key, struct sp_stack_place place)
+static void remember_place(const struct key *key, struct sp_stack_place place)
 {
 	const uint64_t value = place.id | (uint64_t)place.segment << 32;
 	const unsigned int level = atomic_load(&newest);
@@ -222,13 +222,13 @@ static void remember(const struct key *key, struct sp_stack_place place)
 		bucket = get_bucket(level, key);
 	}
 	if (put_in(level, key, value) ||
-	    (grow(level) && put_in(level + 1, key, value)))
+	    (grow_level(level) && put_in(level + 1, key, value)))
 		return;
 	/* The largest: one or the other is written to the file again. */
-	put(&bucket[key->check % WAYS], key, value);
+	put_entry(&bucket[key->check % WAYS], key, value);
 }
 
-static uint32_t find(const struct key *key, uint32_t segment)
+static uint32_t find_place(const struct key *key, uint32_t segment)
 {
 	const unsigned int last =
 		atomic_load_explicit(&newest, memory_order_acquire);
@@ -237,7 +237,8 @@ static uint32_t find(const struct key *key, uint32_t segment)
 	for (unsigned int level = last; !id && level--;) {
 		id = find_in(level, key, segment);
 		if (id)
-			remember(key, (struct sp_stack_place){id, segment});
+			remember_place(key,
+				       (struct sp_stack_place){id, segment});
 	}
 	return id;
 }
@@ -249,7 +250,7 @@ struct sp_stack_place sp_stacktab_find(const struct sp_stack_walk *walk)
 	const struct key key = key_by_addresses(walk);
 	const uint32_t segment = sp_ring_segment();
 
-	return (struct sp_stack_place){find(&key, segment), segment};
+	return (struct sp_stack_place){find_place(&key, segment), segment};
 }
 
 /* Of lane->frames[0..n), in the current segment or, if that is not 0, in the
@@ -261,13 +262,13 @@ static struct sp_stack_place place_frames(struct sp_lane *lane, uint32_t flags,
 	struct sp_stack_place place = {.segment = covers ? covers
 							 : sp_ring_segment()};
 
-	place.id = find(&key, place.segment);
+	place.id = find_place(&key, place.segment);
 	if (place.id)
 		return place;
 	place.id = sp_chunks_append_stack(lane, flags, n, covers);
 	place.segment = lane->tail.segment;
 	if (place.id)
-		remember(&key, place);
+		remember_place(&key, place);
 	return place;
 }
 
@@ -281,7 +282,7 @@ struct sp_stack_place sp_stacktab_intern(struct sp_lane *lane,
 	if (place.id && walk->is_permanent) {
 		const struct key key = key_by_addresses(walk);
 
-		remember(&key, place);
+		remember_place(&key, place);
 	}
 	return place;
 }
@@ -295,7 +296,7 @@ bool sp_stacktab_carry(struct sp_lane *lane, uint32_t from, uint64_t *id)
 
 	if (!*id)
 		return true;
-	place.id = find(&key, place.segment);
+	place.id = find_place(&key, place.segment);
 	if (!place.id) {
 		if (!sp_chunks_read_stack(lane, (uint32_t)*id, from, &flags,
 					  &n)) {
@@ -305,7 +306,7 @@ bool sp_stacktab_carry(struct sp_lane *lane, uint32_t from, uint64_t *id)
 		place = place_frames(lane, flags, n, place.segment);
 		if (!place.id)
 			return false;
-		remember(&key, place);
+		remember_place(&key, place);
 	}
 	*id = place.id;
 	return true;

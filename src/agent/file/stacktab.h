@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_STACKTAB_H
-#define SP_AGENT_FILE_STACKTAB_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,7 +10,7 @@
 /*
  * Which stacks the current segment of the file has, so that each is written
  * there once.  It is a cache: what it has forgotten is written again, under
- * another id.  A stack's record stands in the file before anybody gets its id.
+ * another id.  A stack's record is in the file before any thread gets its id.
  */
 struct sp_stack_place {
 	uint32_t id;      /* 0: none */
@@ -40,5 +39,3 @@ bool sp_stacktab_carry(struct sp_lane *lane, uint32_t from, uint64_t *id);
 
 /* In a forked child: its file knows no stacks yet. */
 void sp_stacktab_reset(void);
-
-#endif

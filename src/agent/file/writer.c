@@ -62,9 +62,14 @@ uint64_t sp_writer_file_id(void)
 	return facts.file_id;
 }
 
+uint64_t sp_writer_time_of(uint64_t clock_ns)
+{
+	return clock_ns - facts.start_clock_ns;
+}
+
 uint64_t sp_writer_time(void)
 {
-	return sp_clock_now_ns() - facts.start_clock_ns;
+	return sp_writer_time_of(sp_clock_now_ns());
 }
 
 uint64_t sp_writer_time_of_wall(uint64_t since_start_ns)
@@ -117,12 +122,14 @@ static void forget_class_chunks(void)
 static int open_file(const struct sp_writer_options *options)
 {
 	struct sp_control *control;
+	const struct sp_outfile_limit limit = {options->max_file_bytes,
+					       options->room_share};
 	struct sp_outfile file;
 	int err;
 
 	facts = *options;
-	err = sp_outfile_create(facts.pid, facts.max_file_bytes,
-				SP_MAPPING_WINDOW_CHUNKS * CHUNK, &file);
+	err = sp_outfile_create(facts.pid, facts.process_start_ticks, &limit,
+				sp_mapping_window(limit.bytes), &file);
 	if (err)
 		return err;
 	sp_mapping_begin(&file);
@@ -133,7 +140,8 @@ static int open_file(const struct sp_writer_options *options)
 	}
 	atomic_store(&slot_pages,
 		     (1u << (POPULATE / SP_FORMAT_PAGE_BYTES - 2)) - 1);
-	sp_chunks_begin(facts.file_id, file.limit / CHUNK);
+	sp_chunks_begin(facts.file_id, file.limit / CHUNK,
+			!(facts.flags & SP_HEADER_ADDRESSES));
 	forget_class_chunks();
 	control = (struct sp_control *)(file.base + SP_FORMAT_CONTROL_OFFSET);
 	control->orders = SP_FORMAT_ORDERS;
@@ -237,17 +245,17 @@ void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-static void write_status(uint64_t threads)
+static bool write_status(uint64_t threads)
 {
 	uint8_t *base = sp_mapping_base();
 	struct sp_status s;
 	uint8_t *to;
 
 	if (!base) /* a child, forked in here */
-		return;
+		return false;
 	if (!sp_mapping_hold(base + SP_FORMAT_STATUS_OFFSET,
 			     SP_FORMAT_PAGE_BYTES))
-		return;
+		return false;
 	memset(&s, 0, sizeof(s));
 	s.seq = 1 + atomic_fetch_add(&status_seq, 1);
 	s.end_kind = atomic_load_explicit(&end_kind, memory_order_relaxed);
@@ -264,33 +272,36 @@ static void write_status(uint64_t threads)
 	memcpy(to, &s, sizeof(s) - sizeof(s.check));
 	atomic_thread_fence(memory_order_release);
 	memcpy(to + sizeof(s) - sizeof(s.check), &s.check, sizeof(s.check));
+	return true;
 }
 
 /* Whoever has the page gives it back soon, or has left it by siglongjmp; if he
  * is waited for in vain, he can only spoil one of the copies. */
-static void publish(uint64_t threads, unsigned int spins_max)
+static bool publish_header(uint64_t threads, unsigned int spins_max)
 {
+	bool is_written;
 	unsigned int spins = 0;
 	uint64_t token;
 
 	if (!sp_writer_is_open())
-		return;
+		return false;
 	while (!(token = sp_lease_take(&status_busy, LEASE_NS)) &&
 	       spins < spins_max) {
 		__builtin_ia32_pause();
 		spins++;
 	}
 	if (!token && !spins_max)
-		return;
-	write_status(threads);
+		return false;
+	is_written = write_status(threads);
 	sp_lease_give(&status_busy, token);
+	return is_written;
 }
 
 void sp_writer_publish(uint64_t threads)
 {
 	if (atomic_load(&executing) == &sp_thread)
 		atomic_store(&executing, NULL);
-	publish(threads, 0);
+	publish_header(threads, 0);
 }
 
 /* A child of vfork is another process. */
@@ -299,13 +310,21 @@ void sp_writer_leave(uint64_t threads, bool is_exec)
 	is_exec = is_exec && (uint64_t)SP_SYS0(getpid) == facts.pid;
 	if (is_exec)
 		atomic_store(&executing, &sp_thread);
-	publish(threads, is_exec ? END_SPINS : 0);
+	publish_header(threads, is_exec ? END_SPINS : 0);
 }
 
-void sp_writer_end(uint64_t threads)
+/* Only a reader that knows of the end takes a short file for whole. */
+void sp_writer_end(uint64_t threads, bool may_shorten)
 {
+	uint64_t chunks = 0;
+
+	if (!sp_writer_is_open())
+		return;
+	if (may_shorten)
+		chunks = sp_chunks_end();
 	atomic_store_explicit(&end_kind, SP_END_CLEAN, memory_order_relaxed);
-	publish(threads, END_SPINS);
+	if (publish_header(threads, END_SPINS) && may_shorten)
+		sp_outfile_shorten(chunks * CHUNK);
 }
 
 struct sp_slot *sp_writer_slot(unsigned int i)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_FILE_WRITER_H
-#define SP_AGENT_FILE_WRITER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +23,7 @@ struct sp_writer_options {
 	uint64_t seed;
 	uint64_t file_id; /* random */
 	uint64_t max_file_bytes;
+	uint32_t room_share; /* as of struct sp_outfile_limit */
 	uint64_t check_in_bytes;
 	uint32_t flags; /* SP_HEADER_* */
 };
@@ -52,6 +52,9 @@ void sp_writer_detach(void);
 /* Nanoseconds since the start, as records have them. */
 uint64_t sp_writer_time(void);
 
+/* The same of a time that sp_clock_now_ns() gave. */
+uint64_t sp_writer_time_of(uint64_t clock_ns);
+
 /* When it was `since_start_ns` by the wall clock, as it goes now; the present
  * if that makes no sense. */
 uint64_t sp_writer_time_of_wall(uint64_t since_start_ns);
@@ -76,8 +79,10 @@ void sp_writer_publish(uint64_t threads);
  * by execution of another program, unless that fails.  Context: any. */
 void sp_writer_leave(uint64_t threads, bool is_exec);
 
-/* The last word: the process ends in an orderly way.  Context: cold. */
-void sp_writer_end(uint64_t threads);
+/* The last word: the process ends in an orderly way.  `may_shorten`: the file
+ * gets the length that it needs, which takes system calls that a sandbox may
+ * kill for.  Context: cold. */
+void sp_writer_end(uint64_t threads, bool may_shorten);
 
 /* Slot i of the thread slots, backed by storage, or NULL.  Context: sampled. */
 struct sp_slot *sp_writer_slot(unsigned int i);
@@ -93,5 +98,3 @@ bool sp_writer_hold_control(struct sp_control *block);
  * there is no file, no room in it (loss counted), or if another thread is just
  * making some.  Context: sampled. */
 uint8_t *sp_writer_class_pages(unsigned int i);
-
-#endif

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_HOOKS_COUNT_H
-#define SP_AGENT_HOOKS_COUNT_H
+#pragma once
 
 #include "agent/event/agent.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/thread.h"
 
-/* Count one of more than SP_CLASSES_SMALL_MAX bytes that was charged.  Context:
- * hot. */
+/* Count one of more than SP_SIZE_COUNTS_SMALL_MAX bytes that was charged.
+ * Context: hot. */
 static inline void sp_count_large(uint64_t n)
 {
 	if (__builtin_expect((int64_t)n < 0, 0))
 		sp_thread_take_back(n);
 	else
-		sp_classes_count_large(sp_thread.classes, n);
+		sp_size_counts_count_large(sp_thread.classes, n);
 }
 
 /*
@@ -28,8 +27,6 @@ static inline void sp_count(void *p, uint64_t n, enum sp_entry entry,
 		sp_agent_count(p, n, entry, frame);
 	} else {
 		sp_thread.objects++;
-		sp_classes_count(sp_thread.classes, n);
+		sp_size_counts_count(sp_thread.classes, n);
 	}
 }
-
-#endif

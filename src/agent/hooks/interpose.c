@@ -20,7 +20,7 @@
 #include "agent/event/recorder.h"
 #include "agent/hooks/count.h"
 #include "agent/sys/export.h"
-#include "agent/sys/real.h"
+#include "agent/sys/next.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
@@ -53,9 +53,9 @@ static SP_COLD void *cold_malloc(size_t n)
 {
 	void *p;
 
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return no_memory();
-	p = sp_real.malloc(n);
+	p = sp_next.malloc(n);
 	sp_count(p, n, SP_ENTRY_MALLOC, SP_FRAME_HERE);
 	return p;
 }
@@ -63,7 +63,7 @@ static SP_COLD void *cold_malloc(size_t n)
 static NOINLINE void *large_malloc(size_t n)
 {
 	sp_count_large(n);
-	return sp_real.malloc(n);
+	return sp_next.malloc(n);
 }
 
 SP_EXPORT void *malloc(size_t n)
@@ -71,19 +71,19 @@ SP_EXPORT void *malloc(size_t n)
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_malloc(n);
 	sp_thread.objects++;
-	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_malloc(n);
-	sp_classes_count_small(sp_thread.classes, n);
-	return sp_real.malloc(n);
+	sp_size_counts_count_small(sp_thread.classes, n);
+	return sp_next.malloc(n);
 }
 
 static SP_COLD void *cold_calloc(size_t n, size_t size)
 {
 	void *p;
 
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return no_memory();
-	p = sp_real.calloc(n, size);
+	p = sp_next.calloc(n, size);
 	sp_count(p, n * size, SP_ENTRY_CALLOC, SP_FRAME_HERE);
 	return p;
 }
@@ -91,15 +91,15 @@ static SP_COLD void *cold_calloc(size_t n, size_t size)
 /* The product overflows: the allocator below refuses it in its own way. */
 static SP_COLD void *impossible_calloc(size_t n, size_t size)
 {
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return no_memory();
-	return sp_real.calloc(n, size);
+	return sp_next.calloc(n, size);
 }
 
 static NOINLINE void *large_calloc(size_t n, size_t size)
 {
 	sp_count_large(n * size);
-	return sp_real.calloc(n, size);
+	return sp_next.calloc(n, size);
 }
 
 SP_EXPORT void *calloc(size_t n, size_t size)
@@ -111,10 +111,10 @@ SP_EXPORT void *calloc(size_t n, size_t size)
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_calloc(n, size);
 	sp_thread.objects++;
-	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_calloc(n, size);
-	sp_classes_count_small(sp_thread.classes, bytes);
-	return sp_real.calloc(n, size);
+	sp_size_counts_count_small(sp_thread.classes, bytes);
+	return sp_next.calloc(n, size);
 }
 
 /*
@@ -128,11 +128,11 @@ static SP_COLD void *followed_realloc(void *old, size_t n, enum sp_entry entry)
 	int saved_errno = errno;
 	void *p;
 
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return no_memory();
 	sp_recorder_free_begin(old, &end);
 	errno = 0;
-	p = sp_real.realloc(old, n);
+	p = sp_next.realloc(old, n);
 	if (!p && (n || errno == ENOMEM))
 		sp_recorder_free_cancel(old, &end);
 	else
@@ -147,9 +147,9 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
 {
 	void *p;
 
-	if (!sp_real_resolve())
+	if (!sp_next_resolve())
 		return no_memory();
-	p = sp_real.realloc(old, n);
+	p = sp_next.realloc(old, n);
 	sp_count(p, n, entry, SP_FRAME_HERE);
 	return p;
 }
@@ -157,7 +157,7 @@ static SP_COLD void *cold_realloc(void *old, size_t n, enum sp_entry entry)
 static NOINLINE void *large_realloc(void *old, size_t n)
 {
 	sp_count_large(n);
-	return sp_real.realloc(old, n);
+	return sp_next.realloc(old, n);
 }
 
 /* A realloc counts as a free of the old object and an allocation of the new
@@ -169,10 +169,10 @@ SP_EXPORT void *realloc(void *old, size_t n)
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_realloc(old, n, SP_ENTRY_REALLOC);
 	sp_thread.objects++;
-	if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))
+	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, n);
-	sp_classes_count_small(sp_thread.classes, n);
-	return sp_real.realloc(old, n);
+	sp_size_counts_count_small(sp_thread.classes, n);
+	return sp_next.realloc(old, n);
 }
 
 /* Always by realloc: the C library's own would come back to our realloc and be
@@ -188,19 +188,19 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
 	sp_thread.objects++;
-	if (UNLIKELY(bytes > SP_CLASSES_SMALL_MAX))
+	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, bytes);
-	sp_classes_count_small(sp_thread.classes, bytes);
-	return sp_real.realloc(old, bytes);
+	sp_size_counts_count_small(sp_thread.classes, bytes);
+	return sp_next.realloc(old, bytes);
 }
 
 SP_EXPORT void *memalign(size_t alignment, size_t n)
 {
 	void *p;
 
-	if (!sp_real_resolve() || !sp_real.memalign)
+	if (!sp_next_resolve() || !sp_next.memalign)
 		return no_memory();
-	p = sp_real.memalign(alignment, n);
+	p = sp_next.memalign(alignment, n);
 	sp_count(p, n, SP_ENTRY_MEMALIGN, SP_FRAME_HERE);
 	return p;
 }
@@ -209,9 +209,9 @@ SP_EXPORT int posix_memalign(void **ret, size_t alignment, size_t n)
 {
 	int err;
 
-	if (!sp_real_resolve() || !sp_real.posix_memalign)
+	if (!sp_next_resolve() || !sp_next.posix_memalign)
 		return ENOMEM;
-	err = sp_real.posix_memalign(ret, alignment, n);
+	err = sp_next.posix_memalign(ret, alignment, n);
 	if (!err)
 		sp_count(*ret, n, SP_ENTRY_POSIX_MEMALIGN, SP_FRAME_HERE);
 	return err;
@@ -221,9 +221,9 @@ SP_EXPORT void *aligned_alloc(size_t alignment, size_t n)
 {
 	void *p;
 
-	if (!sp_real_resolve() || !sp_real.aligned_alloc)
+	if (!sp_next_resolve() || !sp_next.aligned_alloc)
 		return no_memory();
-	p = sp_real.aligned_alloc(alignment, n);
+	p = sp_next.aligned_alloc(alignment, n);
 	sp_count(p, n, SP_ENTRY_ALIGNED_ALLOC, SP_FRAME_HERE);
 	return p;
 }
@@ -232,9 +232,9 @@ SP_EXPORT void *valloc(size_t n)
 {
 	void *p;
 
-	if (!sp_real_resolve() || !sp_real.valloc)
+	if (!sp_next_resolve() || !sp_next.valloc)
 		return no_memory();
-	p = sp_real.valloc(n);
+	p = sp_next.valloc(n);
 	sp_count(p, n, SP_ENTRY_VALLOC, SP_FRAME_HERE);
 	return p;
 }
@@ -243,9 +243,9 @@ SP_EXPORT void *pvalloc(size_t n)
 {
 	void *p;
 
-	if (!sp_real_resolve() || !sp_real.pvalloc)
+	if (!sp_next_resolve() || !sp_next.pvalloc)
 		return no_memory();
-	p = sp_real.pvalloc(n);
+	p = sp_next.pvalloc(n);
 	sp_count(p, n, SP_ENTRY_PVALLOC, SP_FRAME_HERE);
 	return p;
 }
@@ -255,7 +255,7 @@ static SP_COLD void followed_free(void *p)
 	sp_recorder_free(p);
 	if (UNLIKELY(sp_thread.inside))
 		sp_agent_look();
-	sp_real.free(p);
+	sp_next.free(p);
 }
 
 SP_EXPORT void free(void *p)
@@ -263,7 +263,7 @@ SP_EXPORT void free(void *p)
 	if (UNLIKELY(sp_filter_may_have(p)))
 		followed_free(p);
 	else
-		sp_real.free(p);
+		sp_next.free(p);
 }
 
 SP_EXPORT void cfree(void *p)
@@ -277,55 +277,57 @@ SP_EXPORT void free_sized(void *p, size_t n)
 {
 	if (UNLIKELY(sp_filter_may_have(p)))
 		sp_recorder_free(p);
-	if (sp_real.free_sized)
-		sp_real.free_sized(p, n);
+	if (sp_next.free_sized)
+		sp_next.free_sized(p, n);
 	else
-		sp_real.free(p);
+		sp_next.free(p);
 }
 
 SP_EXPORT void free_aligned_sized(void *p, size_t alignment, size_t n)
 {
 	if (UNLIKELY(sp_filter_may_have(p)))
 		sp_recorder_free(p);
-	if (sp_real.free_aligned_sized)
-		sp_real.free_aligned_sized(p, alignment, n);
+	if (sp_next.free_aligned_sized)
+		sp_next.free_aligned_sized(p, alignment, n);
 	else
-		sp_real.free(p);
+		sp_next.free(p);
 }
 
 SP_EXPORT size_t malloc_usable_size(void *p)
 {
-	if (!sp_real_resolve() || !sp_real.malloc_usable_size)
+	if (!sp_next_resolve() || !sp_next.malloc_usable_size)
 		return 0;
-	return sp_real.malloc_usable_size(p);
+	return sp_next.malloc_usable_size(p);
 }
 
 SP_EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
 	int err;
 
-	if (!sp_real_resolve() || !sp_real.pthread_setname_np)
+	if (!sp_next_resolve() || !sp_next.pthread_setname_np)
 		return ENOSYS;
-	err = sp_real.pthread_setname_np((unsigned long)thread, name);
+	err = sp_next.pthread_setname_np((unsigned long)thread, name);
 	if (!err)
 		sp_agent_note_name((unsigned long)thread, name);
 	return err;
 }
 
 /* Behind one of these a system call filter is next, which may kill for opening
- * a file: whoever has none yet has to create it now. */
+ * a file: a process creates its file now, and opens no other from then on. */
 SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		    unsigned long c, unsigned long d)
 {
 	int result;
 
-	if (!sp_real_resolve() || !sp_real.prctl) {
+	if (!sp_next_resolve() || !sp_next.prctl) {
 		errno = ENOSYS;
 		return -1;
 	}
-	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP)
-		sp_agent_open_file();
-	result = sp_real.prctl(option, a, b, c, d);
+	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
+		sp_recorder_forbid_files();
+		sp_agent_enter_sandbox();
+	}
+	result = sp_next.prctl(option, a, b, c, d);
 	if (option == PR_SET_NAME && result == 0)
 		sp_agent_note_name((unsigned long)pthread_self(),
 				   (const char *)a);

@@ -19,7 +19,7 @@
 #include "agent/hooks/count.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
-#include "agent/sys/real.h"
+#include "agent/sys/next.h"
 
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define NOINLINE    __attribute__((noinline))
@@ -65,8 +65,8 @@ static void *without_operator(size_t n, size_t alignment)
 	{                                                                      \
 		void *p;                                                       \
                                                                                \
-		if (sp_real_resolve() && sp_real.member)                       \
-			return sp_real.member args;                            \
+		if (sp_next_resolve() && sp_next.member)                       \
+			return sp_next.member args;                            \
 		p = without_operator(n, alignment);                            \
 		if (!p && throws)                                              \
 			p = fail_new(throws, n, alignment);                    \
@@ -81,29 +81,29 @@ static void *without_operator(size_t n, size_t alignment)
 	{                                                                      \
 		void *p;                                                       \
                                                                                \
-		p = sp_real.member args;                                       \
+		p = sp_next.member args;                                       \
 		sp_count(p, n, entry, SP_FRAME_HERE);                          \
 		return p;                                                      \
 	}                                                                      \
 	static NOINLINE void *large_##member params                            \
 	{                                                                      \
 		sp_count_large(n);                                             \
-		return sp_real.member args;                                    \
+		return sp_next.member args;                                    \
 	}                                                                      \
 	SP_EXPORT void *symbol params                                          \
 	{                                                                      \
-		if (!sp_real.member##_is_own) {                                \
-			if (UNLIKELY(!sp_real.member))                         \
+		if (!sp_next.member##_is_own) {                                \
+			if (UNLIKELY(!sp_next.member))                         \
 				return forward_##member args;                  \
-			return sp_real.member args;                            \
+			return sp_next.member args;                            \
 		}                                                              \
 		if (UNLIKELY(sp_thread_charge(n)))                             \
 			return cold_##member args;                             \
 		sp_thread.objects++;                                           \
-		if (UNLIKELY(n > SP_CLASSES_SMALL_MAX))                        \
+		if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))                    \
 			return large_##member args;                            \
-		sp_classes_count_small(sp_thread.classes, n);                  \
-		return sp_real.member args;                                    \
+		sp_size_counts_count_small(sp_thread.classes, n);              \
+		return sp_next.member args;                                    \
 	}
 
 /* An aligned one may call aligned_alloc below us (jemalloc's do), where it is
@@ -116,9 +116,9 @@ static void *without_operator(size_t n, size_t alignment)
 		uint64_t before = sp_thread.objects;                           \
 		void *p;                                                       \
                                                                                \
-		if (!sp_real.member##_is_own)                                  \
+		if (!sp_next.member##_is_own)                                  \
 			return forward_##member args;                          \
-		p = sp_real.member args;                                       \
+		p = sp_next.member args;                                       \
 		if (sp_thread.objects == before)                               \
 			sp_count(p, n, entry, SP_FRAME_HERE);                  \
 		return p;                                                      \
@@ -154,17 +154,17 @@ DEFINE_ALIGNED_NEW(_ZnamSt11align_val_tRKSt9nothrow_t,
 	static SP_COLD void followed_##member params                           \
 	{                                                                      \
 		sp_recorder_free(p);                                           \
-		sp_real.member args;                                           \
+		sp_next.member args;                                           \
 	}                                                                      \
 	SP_EXPORT void symbol params                                           \
 	{                                                                      \
-		if (sp_real.member##_is_own) {                                 \
+		if (sp_next.member##_is_own) {                                 \
 			if (UNLIKELY(sp_filter_may_have(p)))                   \
 				followed_##member args;                        \
 			else                                                   \
-				sp_real.member args;                           \
-		} else if (sp_real.member) {                                   \
-			sp_real.member args;                                   \
+				sp_next.member args;                           \
+		} else if (sp_next.member) {                                   \
+			sp_next.member args;                                   \
 		} else {                                                       \
 			plainer;                                               \
 		}                                                              \

@@ -16,7 +16,7 @@
 
 #include "agent/event/agent.h"
 #include "agent/sys/export.h"
-#include "agent/sys/real.h"
+#include "agent/sys/next.h"
 #include "agent/sys/sys.h"
 
 #include "agent/sys/poison.h"
@@ -35,13 +35,13 @@ static void end_process(int status)
 }
 
 /* Where to go on: the original of a function that returns with a failure, or of
- * one that ends the process.  `offset` is that of its member in sp_real. */
+ * one that ends the process.  `offset` is that of its member in sp_next. */
 static __attribute__((used)) const void *sp_leave(size_t offset, int is_end)
 {
 	const void *original = NULL;
 
-	if (sp_real_resolve())
-		__builtin_memcpy(&original, (const char *)&sp_real + offset,
+	if (sp_next_resolve())
+		__builtin_memcpy(&original, (const char *)&sp_next + offset,
 				 sizeof(original));
 	sp_agent_leaving(!is_end);
 	if (original)
@@ -76,7 +76,7 @@ static __attribute__((used)) const void *sp_leave(size_t offset, int is_end)
 			"pop %%rdi\n\t.cfi_adjust_cfa_offset -8\n\t"           \
 			"jmp *%%r11"                                           \
 			:                                                      \
-			: "i"(offsetof(struct sp_real, member)), "i"(is_end)); \
+			: "i"(offsetof(struct sp_next, member)), "i"(is_end)); \
 	}
 
 SP_LEAVING("_exit", exit_now, 1)

@@ -15,9 +15,9 @@
 #include "agent/hooks/count.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
-#include "agent/sys/real.h"
+#include "agent/sys/next.h"
 
-static void forget(void *p)
+static void forget_object(void *p)
 {
 	if (sp_filter_may_have(p))
 		sp_recorder_free(p);
@@ -27,8 +27,8 @@ static void *hooked_mallocx(size_t n, int flags)
 {
 	void *p;
 
-	sp_real_resolve();
-	p = sp_real.mallocx(n, flags);
+	sp_next_resolve();
+	p = sp_next.mallocx(n, flags);
 	sp_count(p, n, SP_ENTRY_MALLOCX, SP_FRAME_HERE);
 	return p;
 }
@@ -38,9 +38,9 @@ static void *hooked_rallocx(void *old, size_t n, int flags)
 	struct sp_recorder_end end;
 	void *p;
 
-	sp_real_resolve();
+	sp_next_resolve();
 	sp_recorder_free_begin(old, &end);
-	p = sp_real.rallocx(old, n, flags);
+	p = sp_next.rallocx(old, n, flags);
 	if (p)
 		sp_recorder_free_commit(&end);
 	else
@@ -55,11 +55,11 @@ static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
 {
 	size_t before, after;
 
-	sp_real_resolve();
-	before = sp_real.sallocx(p, flags);
-	after = sp_real.xallocx(p, n, extra, flags);
+	sp_next_resolve();
+	before = sp_next.sallocx(p, flags);
+	after = sp_next.xallocx(p, n, extra, flags);
 	if (after != before) {
-		forget(p);
+		forget_object(p);
 		sp_count(p, n, SP_ENTRY_XALLOCX, SP_FRAME_HERE);
 	}
 	return after;
@@ -67,28 +67,28 @@ static size_t hooked_xallocx(void *p, size_t n, size_t extra, int flags)
 
 static size_t hooked_sallocx(const void *p, int flags)
 {
-	sp_real_resolve();
-	return sp_real.sallocx(p, flags);
+	sp_next_resolve();
+	return sp_next.sallocx(p, flags);
 }
 
 static void hooked_dallocx(void *p, int flags)
 {
-	sp_real_resolve();
-	forget(p);
-	sp_real.dallocx(p, flags);
+	sp_next_resolve();
+	forget_object(p);
+	sp_next.dallocx(p, flags);
 }
 
 static void hooked_sdallocx(void *p, size_t n, int flags)
 {
-	sp_real_resolve();
-	forget(p);
-	sp_real.sdallocx(p, n, flags);
+	sp_next_resolve();
+	forget_object(p);
+	sp_next.sdallocx(p, n, flags);
 }
 
 static size_t hooked_nallocx(size_t n, int flags)
 {
-	sp_real_resolve();
-	return sp_real.nallocx(n, flags);
+	sp_next_resolve();
+	return sp_next.nallocx(n, flags);
 }
 
 #define DEFINE_OPTIONAL(name, ret, params)                                     \

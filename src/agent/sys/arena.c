@@ -28,7 +28,7 @@ static const size_t budgets[SP_ARENA_USES] = {
 };
 static _Atomic size_t taken[SP_ARENA_USES]; /* never more than the budget */
 
-/* Replace `full` by a fresh block, unless somebody else just did. */
+/* Replace `full` by a fresh block, unless another thread just did. */
 static struct block *next_block(struct block *full)
 {
 	struct block *fresh = sp_sys_map(BLOCK_BYTES);
@@ -46,7 +46,7 @@ static struct block *next_block(struct block *full)
 	return fresh;
 }
 
-static void *get(size_t bytes)
+static void *get_pages(size_t bytes)
 {
 	struct block *block =
 		atomic_load_explicit(&current, memory_order_acquire);
@@ -65,7 +65,7 @@ static void *get(size_t bytes)
 	}
 }
 
-static bool charge(enum sp_arena_use use, size_t bytes)
+static bool charge_use(enum sp_arena_use use, size_t bytes)
 {
 	size_t now = atomic_load_explicit(&taken[use], memory_order_relaxed);
 
@@ -83,9 +83,9 @@ void *sp_arena_get(enum sp_arena_use use, size_t bytes)
 	if (bytes > OBJECT_MAX)
 		return NULL;
 	bytes = (bytes + 15) & ~(size_t)15;
-	if (!charge(use, bytes))
+	if (!charge_use(use, bytes))
 		return NULL;
-	p = get(bytes);
+	p = get_pages(bytes);
 	if (!p)
 		atomic_fetch_sub(&taken[use], bytes);
 	return p;

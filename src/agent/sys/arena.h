@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_ARENA_H
-#define SP_AGENT_SYS_ARENA_H
+#pragma once
 
 #include <stddef.h>
 
@@ -27,5 +26,3 @@ enum sp_arena_use {
  * (at most one mmap).
  */
 void *sp_arena_get(enum sp_arena_use use, size_t bytes);
-
-#endif

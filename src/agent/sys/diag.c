@@ -10,7 +10,7 @@
 
 #include "agent/sys/poison.h"
 
-/* Written with relaxed adds by anybody; readers need no order. */
+/* Written with relaxed adds by any thread; readers need no order. */
 static _Atomic uint64_t counters[SP_LOSS_COUNT];
 static int quiet_mode;
 
@@ -38,7 +38,7 @@ void sp_diag_set_quiet(int quiet)
 	quiet_mode = quiet;
 }
 
-static size_t append(char *line, size_t at, size_t room, const char *text)
+static size_t append_text(char *line, size_t at, size_t room, const char *text)
 {
 	while (*text && at < room) {
 		/* Names come from the environment: keep the terminal safe. */
@@ -52,14 +52,14 @@ static size_t append(char *line, size_t at, size_t room, const char *text)
 void sp_diag_say(const char *part, ...)
 {
 	char line[600];
-	size_t at = append(line, 0, sizeof(line) - 1, "sampleprof: ");
+	size_t at = append_text(line, 0, sizeof(line) - 1, "sampleprof: ");
 	va_list args;
 
 	if (quiet_mode)
 		return;
 	va_start(args, part);
 	for (; part; part = va_arg(args, const char *))
-		at = append(line, at, sizeof(line) - 1, part);
+		at = append_text(line, at, sizeof(line) - 1, part);
 	va_end(args);
 	line[at++] = '\n';
 	SP_SYS3(write, 2, line, at);

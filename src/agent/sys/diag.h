@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_DIAG_H
-#define SP_AGENT_SYS_DIAG_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ const char *sp_diag_decimal(char *buf, uint64_t v);
 /* What a positive errno of the creation of a file means, in words and with its
  * name; of others the name. */
 const char *sp_diag_errno(int err);
-
-#endif

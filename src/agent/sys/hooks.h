@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_HOOKS_H
-#define SP_AGENT_SYS_HOOKS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -15,5 +14,3 @@ void sp_hooks_install(void (*forked)(void), void (*thread_ended)(void *));
 /* Have thread_ended(arg) called when the calling thread exits; false before
  * sp_hooks_install or if that is not possible.  May allocate. */
 bool sp_hooks_watch_thread(void *arg);
-
-#endif

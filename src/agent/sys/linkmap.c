@@ -117,7 +117,8 @@ static uint32_t sysv_hash(const char *name)
 }
 
 /* Is symbol i of that name, in its default version, and of the kind wanted? */
-static bool matches(const struct symbols *s, uint32_t i, const char *name)
+static bool matches_symbol(const struct symbols *s, uint32_t i,
+			   const char *name)
 {
 	const ElfW(Sym) *sym = &s->table[i];
 	unsigned int type = ELF64_ST_TYPE(sym->st_info);
@@ -150,7 +151,7 @@ static uint32_t find_gnu(const struct symbols *s, const uint32_t *table,
 	for (;; i++) {
 		uint32_t entry = chain[i - first];
 
-		if ((entry | 1) == (h | 1) && matches(s, i, name))
+		if ((entry | 1) == (h | 1) && matches_symbol(s, i, name))
 			return i;
 		if (entry & 1)
 			return 0;
@@ -168,7 +169,7 @@ static uint32_t find_sysv(const struct symbols *s, const uint32_t *table,
 	if (!n_buckets)
 		return 0;
 	for (i = buckets[sysv_hash(name) % n_buckets]; i; i = chain[i])
-		if (matches(s, i, name))
+		if (matches_symbol(s, i, name))
 			return i;
 	return 0;
 }

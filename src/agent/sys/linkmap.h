@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_LINKMAP_H
-#define SP_AGENT_SYS_LINKMAP_H
+#pragma once
 
 #include <elf.h>
 #include <link.h>
@@ -48,5 +47,3 @@ void *sp_linkmap_global(const char *name, const struct link_map **ret_provider);
 /* The value of a dynamic section entry, relocated if the loader has not done
  * so; 0 if there is none. */
 uintptr_t sp_linkmap_dynamic(const struct link_map *map, ElfW(Sxword) tag);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_MAPONCE_H
-#define SP_AGENT_SYS_MAPONCE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -8,8 +7,9 @@
 
 #include "agent/sys/sys.h"
 
-/* The memory that *slot points to, made by whoever first needs it: zero, and
- * zero again in a forked child (sp_sys_map_wiped).  NULL: there is none. */
+/* The memory that *slot points to, made by the first thread that needs it:
+ * zero, and zero again in a forked child (sp_sys_map_wiped).  NULL: there is
+ * none. */
 static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
 {
 	void *there = atomic_load(slot), *fresh;
@@ -22,5 +22,3 @@ static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
 	SP_SYS2(munmap, fresh, bytes);
 	return there;
 }
-
-#endif

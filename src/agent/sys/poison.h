@@ -4,8 +4,7 @@
  * the host does not compile.  (interpose.c defines the malloc family and is the
  * one exception.)
  */
-#ifndef SP_AGENT_SYS_POISON_H
-#define SP_AGENT_SYS_POISON_H
+#pragma once
 
 #pragma GCC poison calloc realloc strdup
 #pragma GCC poison printf fprintf sprintf snprintf vsnprintf puts fputs
@@ -14,5 +13,3 @@
 #pragma GCC poison abort exit
 #pragma GCC poison pthread_create pthread_mutex_trylock
 #pragma GCC poison dlsym dladdr backtrace
-
-#endif

@@ -16,22 +16,22 @@
 #define PAGE_BYTES ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
 
-static void *checked(long address)
+static void *checked_address(long address)
 {
 	return address < 0 && address > -4096 ? NULL : (void *)address;
 }
 
-static void *map(size_t bytes)
+static void *map_pages(size_t bytes)
 {
-	return checked(sp_syscall(SYS_mmap, 0, (long)bytes,
-				  PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+	return checked_address(sp_syscall(SYS_mmap, 0, (long)bytes,
+					  PROT_READ | PROT_WRITE,
+					  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
 }
 
 /* Mapped with room to spare, which goes back. */
 static void *map_huge(size_t bytes)
 {
-	char *p = map(bytes + HUGE_BYTES), *start;
+	char *p = map_pages(bytes + HUGE_BYTES), *start;
 	size_t before;
 
 	if (!p)
@@ -52,7 +52,7 @@ void *sp_sys_map(size_t bytes)
 	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	if (bytes >= HUGE_BYTES)
 		return map_huge(bytes);
-	p = map(bytes);
+	p = map_pages(bytes);
 	if (p)
 		SP_SYS3(madvise, p, bytes, MADV_NOHUGEPAGE);
 	return p;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_SYS_SYS_H
-#define SP_AGENT_SYS_SYS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +17,8 @@
  * value, a negative errno on failure.
  *
  * Context: hot-path code makes none; sampled code only mmap, munmap, mremap,
- * madvise and futex, which malloc itself makes; the rest is for start-up.
+ * madvise and futex, which malloc itself makes; the rest is for start-up, and
+ * for resident memory every 100 ms (event/recorder.h).
  */
 static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 			      long f)
@@ -51,8 +51,9 @@ static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
  */
 void *sp_sys_map(size_t bytes);
 
-/* The same, but it is zero in a forked child, before any code of that runs;
- * NULL also before Linux 4.14. */
+/* The same, but it is zero in a forked child, before any code of that runs, and
+ * never has huge pages, each of which the kernel takes 100 us to clear; NULL
+ * also before Linux 4.14. */
 void *sp_sys_map_wiped(size_t bytes);
 
 /* Map `bytes` of fd from its beginning, shared: the address, or a negative
@@ -78,5 +79,3 @@ void sp_sys_restore_signals(uint64_t before);
  * that is locked up to what malloc needs can ask, too.  Context: sampled.
  */
 int sp_sys_compare(const volatile uint32_t *word, uint32_t value);
-
-#endif

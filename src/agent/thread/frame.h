@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_THREAD_FRAME_H
-#define SP_AGENT_THREAD_FRAME_H
+#pragma once
 
 /* What a function leaves at its frame pointer: its caller's, and where it
  * returns to. */
@@ -12,5 +11,3 @@ struct sp_call_frame {
 /* The frame of the function that this stands in: `up` is the frame pointer as
  * its caller left it, be it one or a register in other use. */
 #define SP_FRAME_HERE ((const struct sp_call_frame *)__builtin_frame_address(0))
-
-#endif

@@ -2,7 +2,7 @@
 #include "agent/thread/inside.h"
 
 #include "agent/sys/sys.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 
 #include "agent/sys/poison.h"
 
@@ -44,13 +44,13 @@ void sp_inside_pass(uint64_t n)
 	struct sp_thread *t = &sp_thread;
 
 	if (t->paused) {
-		t->remaining = SP_WORD_PARKED;
+		t->remaining = SP_SUSPENDED;
 		return;
 	}
-	sp_thread_set_word(SP_THREAD_ROOM);
+	sp_thread_set_countdown(SP_THREAD_ROOM);
 	sp_thread_raise_limit(n ? n : 1);
 	t->objects++;
-	sp_classes_count(t->classes, n);
+	sp_size_counts_count(t->classes, n);
 }
 
 struct sp_inside_pause sp_inside_pause_counting(void)
@@ -59,7 +59,7 @@ struct sp_inside_pause sp_inside_pause_counting(void)
 	struct sp_inside_pause pause = {t->remaining, t->limit, t->objects,
 					t->classes};
 
-	t->classes = sp_classes_void(t);
+	t->classes = sp_size_counts_void(t);
 	return pause;
 }
 

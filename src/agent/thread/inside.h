@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_THREAD_INSIDE_H
-#define SP_AGENT_THREAD_INSIDE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,11 +10,11 @@
 
 /*
  * Is a thread still in the agent?  A signal handler that interrupted it may
- * leave by siglongjmp, and nobody is told.  The outermost call into the agent
- * has a mark in its frame, and the thread knows where.
+ * leave by siglongjmp without a notice.  The outermost call into the agent has
+ * a mark in its frame, and the thread knows where.
  *
  * I1  A mark that has changed, or that cannot be read any more, is of a call
- *     that was left: nobody else writes to the frame of one that goes on.
+ *     that was left: no other code writes to the frame of one that goes on.
  * I2  The frames of two calls that go on do not overlap.
  * I3  What a call holds says so by the address of its thread (sp_inside_hold):
  *     when it was left, the thread gives it back.
@@ -52,7 +51,7 @@ void sp_inside_pass(uint64_t n);
 /* What is allocated between the two is not the program's. */
 struct sp_inside_pause {
 	uint64_t word, limit, objects;
-	struct sp_classes *classes;
+	struct sp_size_counts *classes;
 };
 
 struct sp_inside_pause sp_inside_pause_counting(void);
@@ -80,5 +79,3 @@ static inline void sp_inside_give_left(sp_inside_lock *lock)
 
 	atomic_compare_exchange_strong(lock, &left, NULL);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_THREAD_LEASE_H
-#define SP_AGENT_THREAD_LEASE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -11,20 +10,20 @@
 #include "base/hash.h"
 
 /*
- * A try-lock that nobody can take with him: a holder may leave by siglongjmp
- * out of a signal handler, or be killed.  Its word is the time at which it was
- * taken, 0: nobody has it.  Whoever has it for longer than `limit_ns` has lost
- * it to the next who asks; he may not know that yet, so what is done under a
- * lease has to be safe when another does it, too.
+ * A try-lock that cannot be held for ever: a holder may leave by siglongjmp out
+ * of a signal handler, or be killed.  Its word is the time at which it was
+ * taken; 0: it is free.  A holder that exceeds `limit_ns` loses it to the next
+ * thread that asks, and may not know that yet: work under a lease must be safe
+ * when two threads do it at once.
  *
- * The last bits of the time, 4 us, are a hash of the thread: if it finds that
- * it has left (inside.h), nobody has to wait.
+ * The last bits of the time, 4 us, are a hash of the thread: if that thread
+ * finds that it has left (inside.h), no other thread has to wait.
  */
 #define SP_LEASE_THREAD 0xfffull
 
 static inline uint64_t sp_lease_hash_thread(void)
 {
-	/* Never 0: that is nobody. */
+	/* Never 0: that is a free one. */
 	return ((uintptr_t)&sp_thread * SP_HASH_MULTIPLIER >> 52) | 1;
 }
 
@@ -47,8 +46,8 @@ static inline void sp_lease_give(_Atomic uint64_t *lease, uint64_t token)
 	atomic_compare_exchange_strong(lease, &token, 0);
 }
 
-/* If this thread has it, by a call that was left; or, once in 2048 times,
- * another, who has lost it then. */
+/* If this thread holds it, by a call that was left; or, once in 2048 times, if
+ * another thread does, which then loses it. */
 static inline void sp_lease_give_left(_Atomic uint64_t *lease)
 {
 	uint64_t token = atomic_load(lease);
@@ -56,5 +55,3 @@ static inline void sp_lease_give_left(_Atomic uint64_t *lease)
 	if ((token & SP_LEASE_THREAD) == sp_lease_hash_thread())
 		atomic_compare_exchange_strong(lease, &token, 0);
 }
-
-#endif

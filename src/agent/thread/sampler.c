@@ -106,7 +106,7 @@ uint64_t sp_law_gap(const struct sp_law *law, uint64_t k)
 			  (58 + law->mean_shift));
 }
 
-static void draw(struct sp_sampler *sampler)
+static void draw_gap(struct sp_sampler *sampler)
 {
 	const struct sp_law *law = sampler->law;
 	uint64_t cap = law->always_bytes - 1;
@@ -127,13 +127,13 @@ void sp_sampler_begin(struct sp_sampler *sampler, const struct sp_law *law,
 {
 	sp_rng_init(&sampler->rng, seed, ((uint64_t)generation << 32) | thread);
 	sampler->law = law;
-	draw(sampler);
+	draw_gap(sampler);
 }
 
 void sp_sampler_change(struct sp_sampler *sampler, const struct sp_law *law)
 {
 	sampler->law = law;
-	draw(sampler);
+	draw_gap(sampler);
 }
 
 void sp_sampler_skip(struct sp_sampler *sampler, uint64_t used)
@@ -150,7 +150,7 @@ static bool pass_bytes(struct sp_sampler *sampler, uint64_t bytes,
 
 	while (sampler->is_hollow && sampler->gap <= left) {
 		left -= sampler->gap;
-		draw(sampler);
+		draw_gap(sampler);
 	}
 	if (sampler->gap < left) {
 		*ret_offset = bytes - left + sampler->gap;
@@ -176,6 +176,6 @@ bool sp_sampler_pass(struct sp_sampler *sampler, uint64_t used,
 		return true;
 	if (!pass_bytes(sampler, size_bytes, ret_offset))
 		return false;
-	draw(sampler);
+	draw_gap(sampler);
 	return true;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_THREAD_SAMPLER_H
-#define SP_AGENT_THREAD_SAMPLER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -75,5 +74,3 @@ void sp_sampler_skip(struct sp_sampler *sampler, uint64_t used);
 /* Go over to another period now: the pending gap is discarded and redrawn.
  * The moment may not depend on the gap. */
 void sp_sampler_change(struct sp_sampler *sampler, const struct sp_law *law);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_THREAD_THREAD_H
-#define SP_AGENT_THREAD_THREAD_H
+#pragma once
 
 #include <assert.h>
 #include <stdbool.h>
@@ -8,7 +7,7 @@
 
 #include "agent/thread/sampler.h"
 
-struct sp_classes;
+struct sp_size_counts;
 
 /*
  * Everything the agent keeps per thread, in initial-exec thread-local storage
@@ -22,7 +21,7 @@ struct sp_classes;
  *   0                    not set up, or counted call by call (I2)
  *   SP_THREAD_ROOM, less inside the agent: when a signal handler has used that
  *                        much, it is looked whether the thread still is there
- *   about SP_WORD_PARKED paused, or profiling is off
+ *   about SP_SUSPENDED paused, or profiling is off
  *
  * I1  bytes counted so far = bytes + (limit - remaining), but while paused.
  * I2  zero sends every allocation to the cold path, since each costs >= 1 byte.
@@ -31,15 +30,15 @@ struct sp_classes;
  * I4  `classes` can be counted in at any time, also before the thread is set up
  *     (a signal handler may allocate behind a borrow): it is the slab of the
  *     thread's slot, or one whose counts mean nothing.
- * I5  While the thread has paused, its word is about SP_WORD_PARKED, also in
- *     the agent; bytes and objects are those that it published, and `classes`
- *     is a slab whose counts mean nothing.
+ * I5  While the thread has paused, its word is about SP_SUSPENDED,
+ * also in the agent; bytes and objects are those that it published, and
+ * `classes` is a slab whose counts mean nothing.
  *
  * Only the thread itself, and signal handlers on it, touch this structure.
  */
 struct sp_thread {
 	uint64_t remaining;
-	struct sp_classes *classes;
+	struct sp_size_counts *classes;
 	uint64_t objects; /* allocations counted so far */
 	uint64_t limit;   /* value of `remaining` at the last cold event */
 	uint64_t bytes;   /* bytes counted up to the last cold event */
@@ -51,10 +50,10 @@ struct sp_thread {
 	uint64_t published_objects;
 	uint32_t index;      /* 1.. in the process */
 	uint32_t generation; /* of the process this state belongs to; 0 none */
-	uint16_t slot;       /* of the totals (slots.h); 0: nobody's */
+	uint16_t slot;       /* of the totals (slots.h); 0: shared */
 	uint8_t lane_hint;
 	uint8_t step;        /* of its check-ins (checkin.h) */
-	uint8_t parked;      /* in an event: allocations pass */
+	uint8_t suspended;   /* in an event: allocations pass */
 	uint8_t writing;     /* inside the agent, to record a free: how deep */
 	uint8_t ended : 1;   /* its exit was seen: publish call by call */
 	uint8_t watched : 1; /* its exit will be seen */
@@ -69,7 +68,7 @@ enum { SP_THREAD_UNKNOWN, SP_THREAD_KNOWN, SP_THREAD_RENAMED };
 
 static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
 
-#define SP_WORD_PARKED (1ull << 62)
+#define SP_SUSPENDED   (1ull << 62)
 #define SP_THREAD_ROOM 4096u
 
 extern _Thread_local struct sp_thread sp_thread
@@ -90,7 +89,7 @@ static inline void sp_thread_raise_limit(uint64_t by)
 }
 
 /* Another word; what was counted so far stays what it is (I1). */
-static inline void sp_thread_set_word(uint64_t word)
+static inline void sp_thread_set_countdown(uint64_t word)
 {
 	sp_thread_raise_limit(word - sp_thread_swap(word));
 }
@@ -136,9 +135,9 @@ static inline bool sp_thread_charge(uint64_t n)
 		: "r"(n)
 		: "cc");
 	/* More than there was: that event has begun the word anew. */
-	if (sp_thread.remaining - sp_thread.limit - 1 < SP_WORD_PARKED) {
+	if (sp_thread.remaining - sp_thread.limit - 1 < SP_SUSPENDED) {
 		sp_thread.bytes += sp_thread_take_used();
-		sp_thread_set_word(sp_thread.remaining - (n ? n : 1));
+		sp_thread_set_countdown(sp_thread.remaining - (n ? n : 1));
 	}
 	return true;
 }
@@ -149,5 +148,3 @@ static inline void sp_thread_take_back(uint64_t n)
 	__asm__("addq %1, %0" : "+m"(sp_thread.remaining) : "r"(n) : "cc");
 	sp_thread.objects--;
 }
-
-#endif

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "agent/unwind/code.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "base/bytes.h"
 
 #include "agent/sys/poison.h"
@@ -344,7 +344,7 @@ static struct sp_cfi_rule make_rule(const struct sp_cfi_state *s)
 	};
 }
 
-/* At an address that nobody called from: the beginning of a function that was
+/* At an address that is behind no call: the beginning of a function that was
  * put there as the end of a stack, as makecontext does. */
 static struct sp_cfi_rule find_beginning(struct sp_cfi_run *run,
 					 const struct sp_module_entry *e,
@@ -388,7 +388,7 @@ struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
 
 static bool find_cfa(const struct sp_cfi_state *s,
 		     const struct sp_cfi_registers *registers,
-		     struct sp_stackend_span *memory, uint64_t *ret)
+		     struct sp_stack_bounds_span *memory, uint64_t *ret)
 {
 	if (s->cfa_expression)
 		return sp_cfi_evaluate(s->cfa_expression, registers, NULL,
@@ -403,7 +403,7 @@ static bool find_cfa(const struct sp_cfi_state *s,
 /* Register i of the caller; false: it is not known. */
 static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 			  const struct sp_cfi_registers *registers,
-			  uint64_t cfa, struct sp_stackend_span *memory,
+			  uint64_t cfa, struct sp_stack_bounds_span *memory,
 			  uint64_t *ret)
 {
 	const union sp_cfi_place place = s->place[i];
@@ -415,8 +415,8 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 		return i == SP_CFI_RSP ||
 		       (registers->known & SP_CFI_KEPT) >> i & 1;
 	case SP_CFI_SAVED:
-		return sp_stackend_read(memory, cfa + (uint64_t)place.value,
-					ret);
+		return sp_stack_bounds_read(memory, cfa + (uint64_t)place.value,
+					    ret);
 	case SP_CFI_OFFSET:
 		*ret = cfa + (uint64_t)place.value;
 		return true;
@@ -429,7 +429,7 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 	case SP_CFI_SAVED_BY:
 		return sp_cfi_evaluate(place.expression, registers, &cfa,
 				       memory, &at) &&
-		       sp_stackend_read(memory, at, ret);
+		       sp_stack_bounds_read(memory, at, ret);
 	case SP_CFI_COMPUTED_BY:
 		return sp_cfi_evaluate(place.expression, registers, &cfa,
 				       memory, ret);
@@ -440,7 +440,7 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 
 bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
 		 struct sp_cfi_registers *registers,
-		 struct sp_stackend_span *memory, bool *is_signal)
+		 struct sp_stack_bounds_span *memory, bool *is_signal)
 {
 	struct sp_cfi_registers caller = {.known = 0};
 	uint64_t *pc = &registers->value[SP_CFI_PC], cfa;

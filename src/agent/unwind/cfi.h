@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_CFI_H
-#define SP_AGENT_UNWIND_CFI_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,7 +23,7 @@ enum sp_cfi_kind {
 	SP_CFI_REALIGNED, /* CFA is the word at rbp + cfa_bytes */
 	SP_CFI_SIGNAL,    /* rsp is at the ucontext_t of a signal's frame */
 	SP_CFI_NONE,      /* there are no tables for it */
-	SP_CFI_END,       /* the outermost frame: nobody called */
+	SP_CFI_END,       /* the outermost frame: it has no caller */
 };
 
 struct sp_cfi_rule {
@@ -54,6 +53,4 @@ struct sp_cfi_rule sp_cfi_find(struct sp_cfi_run *run,
  */
 bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
 		 struct sp_cfi_registers *registers,
-		 struct sp_stackend_span *memory, bool *is_signal);
-
-#endif
+		 struct sp_stack_bounds_span *memory, bool *is_signal);

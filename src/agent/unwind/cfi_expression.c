@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "agent/unwind/cfi_program.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 
 #include "agent/sys/poison.h"
 
@@ -18,13 +18,13 @@ struct machine {
 	struct sp_slice code;
 	const uint8_t *begin;
 	const struct sp_cfi_registers *registers;
-	struct sp_stackend_span *memory;
+	struct sp_stack_bounds_span *memory;
 	uint64_t stack[DEPTH_MAX];
 	unsigned int n;
 	bool failed;
 };
 
-static void push(struct machine *m, uint64_t value)
+static void push_value(struct machine *m, uint64_t value)
 {
 	if (m->n == DEPTH_MAX)
 		m->failed = true;
@@ -32,7 +32,7 @@ static void push(struct machine *m, uint64_t value)
 		m->stack[m->n++] = value;
 }
 
-static uint64_t pop(struct machine *m)
+static uint64_t pop_value(struct machine *m)
 {
 	if (m->n > 0)
 		return m->stack[--m->n];
@@ -41,10 +41,10 @@ static uint64_t pop(struct machine *m)
 }
 
 /* The element that is `i` below the top. */
-static void pick(struct machine *m, unsigned int i)
+static void pick_value(struct machine *m, unsigned int i)
 {
 	if (i < m->n)
-		push(m, m->stack[m->n - 1 - i]);
+		push_value(m, m->stack[m->n - 1 - i]);
 	else
 		m->failed = true;
 }
@@ -56,7 +56,7 @@ static void push_register(struct machine *m, uint64_t reg)
 	if (reg >= SP_CFI_REGISTERS || !(m->registers->known >> reg & 1))
 		m->failed = true;
 	else
-		push(m, m->registers->value[reg] + (uint64_t)offset);
+		push_value(m, m->registers->value[reg] + (uint64_t)offset);
 }
 
 /* const1u, const1s, const2u ... const8s */
@@ -67,7 +67,7 @@ static void push_constant(struct machine *m, uint8_t op)
 
 	if ((op & 1) && bytes < 8 && value >> (8 * bytes - 1))
 		value |= ~0ull << 8 * bytes;
-	push(m, value);
+	push_value(m, value);
 }
 
 static void read_memory(struct machine *m, unsigned int bytes)
@@ -75,15 +75,15 @@ static void read_memory(struct machine *m, unsigned int bytes)
 	uintptr_t value = 0;
 
 	if (bytes < 1 || bytes > 8 ||
-	    !sp_stackend_read(m->memory, pop(m), &value)) {
+	    !sp_stack_bounds_read(m->memory, pop_value(m), &value)) {
 		m->failed = true;
 		return;
 	}
-	push(m, bytes < 8 ? value & ((1ull << 8 * bytes) - 1) : value);
+	push_value(m, bytes < 8 ? value & ((1ull << 8 * bytes) - 1) : value);
 }
 
 /* The first two, or the first three, change places. */
-static void rotate(struct machine *m, unsigned int n)
+static void rotate_values(struct machine *m, unsigned int n)
 {
 	uint64_t top;
 
@@ -97,7 +97,7 @@ static void rotate(struct machine *m, unsigned int n)
 	m->stack[m->n - n] = top;
 }
 
-static void jump(struct machine *m, bool is_taken)
+static void jump_ahead(struct machine *m, bool is_taken)
 {
 	int16_t offset = (int16_t)sp_cfi_read_fixed(&m->code, 2);
 	ptrdiff_t at = m->code.at - m->begin + offset;
@@ -111,7 +111,8 @@ static void jump(struct machine *m, bool is_taken)
 }
 
 /* Of two values, the second of which was on top. */
-static uint64_t combine(struct machine *m, uint8_t op, uint64_t a, uint64_t b)
+static uint64_t combine_values(struct machine *m, uint8_t op, uint64_t a,
+			       uint64_t b)
 {
 	const int64_t sa = (int64_t)a, sb = (int64_t)b;
 
@@ -158,41 +159,41 @@ static void execute_stack(struct machine *m, uint8_t op)
 
 	switch (op) {
 	case 0x10: /* constu */
-		push(m, sp_slice_varint(&m->code));
+		push_value(m, sp_slice_varint(&m->code));
 		break;
 	case 0x11: /* consts */
-		push(m, (uint64_t)sp_cfi_read_sleb(&m->code));
+		push_value(m, (uint64_t)sp_cfi_read_sleb(&m->code));
 		break;
 	case 0x12: /* dup */
-		pick(m, 0);
+		pick_value(m, 0);
 		break;
 	case 0x13: /* drop */
-		pop(m);
+		pop_value(m);
 		break;
 	case 0x14: /* over */
-		pick(m, 1);
+		pick_value(m, 1);
 		break;
 	case 0x15: /* pick */
-		pick(m, sp_slice_u8(&m->code));
+		pick_value(m, sp_slice_u8(&m->code));
 		break;
 	case 0x16: /* swap */
-		rotate(m, 2);
+		rotate_values(m, 2);
 		break;
 	case 0x17: /* rot */
-		rotate(m, 3);
+		rotate_values(m, 3);
 		break;
 	default:
-		top = pop(m);
-		push(m, combine(m, op, pop(m), top));
+		top = pop_value(m);
+		push_value(m, combine_values(m, op, pop_value(m), top));
 	}
 }
 
-static void execute(struct machine *m)
+static void execute_expression(struct machine *m)
 {
 	uint8_t op = sp_slice_u8(&m->code);
 
 	if (op >= 0x30 && op <= 0x4f) { /* lit0 ... lit31 */
-		push(m, op - 0x30u);
+		push_value(m, op - 0x30u);
 	} else if (op >= 0x70 && op <= 0x8f) { /* breg0 ... breg31 */
 		push_register(m, op - 0x70u);
 	} else if (op >= 0x08 && op <= 0x0f) {
@@ -204,13 +205,13 @@ static void execute(struct machine *m)
 	} else if (op == 0x94) { /* deref_size */
 		read_memory(m, sp_slice_u8(&m->code));
 	} else if (op == 0x23) { /* plus_uconst */
-		push(m, pop(m) + sp_slice_varint(&m->code));
+		push_value(m, pop_value(m) + sp_slice_varint(&m->code));
 	} else if (op == 0x1f || op == 0x20) { /* neg, not */
-		push(m, op == 0x1f ? 0 - pop(m) : ~pop(m));
+		push_value(m, op == 0x1f ? 0 - pop_value(m) : ~pop_value(m));
 	} else if (op == 0x28) { /* bra */
-		jump(m, pop(m));
+		jump_ahead(m, pop_value(m));
 	} else if (op == 0x2f) { /* skip */
-		jump(m, true);
+		jump_ahead(m, true);
 	} else if (op != 0x96) { /* nop */
 		execute_stack(m, op);
 	}
@@ -218,7 +219,7 @@ static void execute(struct machine *m)
 
 bool sp_cfi_evaluate(const uint8_t *expression,
 		     const struct sp_cfi_registers *registers,
-		     const uint64_t *cfa, struct sp_stackend_span *memory,
+		     const uint64_t *cfa, struct sp_stack_bounds_span *memory,
 		     uint64_t *ret)
 {
 	/* Both were inside of the tables when the program was read. */
@@ -231,12 +232,12 @@ bool sp_cfi_evaluate(const uint8_t *expression,
 			    .memory = memory};
 
 	if (cfa)
-		push(&m, *cfa);
+		push_value(&m, *cfa);
 	for (unsigned int i = 0; m.code.at < m.code.end; i++) {
-		execute(&m);
+		execute_expression(&m);
 		if (m.failed || m.code.failed || i == STEPS_MAX)
 			return false;
 	}
-	*ret = pop(&m);
+	*ret = pop_value(&m);
 	return !m.failed;
 }

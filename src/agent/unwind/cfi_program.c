@@ -64,7 +64,7 @@ static void set_saved(struct sp_cfi_run *r, uint64_t reg, int64_t factored)
 	set_place(r, reg, SP_CFI_SAVED, (union sp_cfi_place){offset});
 }
 
-static void restore(struct sp_cfi_run *r, uint64_t reg)
+static void restore_rule(struct sp_cfi_run *r, uint64_t reg)
 {
 	if (reg < SP_CFI_REGISTERS)
 		set_place(r, reg, r->initial.where[reg], r->initial.place[reg]);
@@ -149,7 +149,7 @@ static void execute_register(struct sp_cfi_run *r, uint8_t op)
 		set_saved(r, reg, (int64_t)(0 - sp_slice_varint(s)));
 		return;
 	case 0x06: /* restore_extended */
-		restore(r, reg);
+		restore_rule(r, reg);
 		return;
 	case 0x07: /* undefined */
 		set_place(r, reg, SP_CFI_UNDEFINED, place);
@@ -192,10 +192,10 @@ static void execute_short(struct sp_cfi_run *r, uint8_t op)
 	else if (op >> 6 == 2)
 		set_saved(r, operand, (int64_t)sp_slice_varint(&r->code));
 	else
-		restore(r, operand);
+		restore_rule(r, operand);
 }
 
-static void execute(struct sp_cfi_run *r)
+static void execute_program(struct sp_cfi_run *r)
 {
 	uint8_t op = sp_slice_u8(&r->code);
 
@@ -236,7 +236,7 @@ bool sp_cfi_program_run(struct sp_cfi_run *run, struct sp_slice code)
 {
 	run->code = code;
 	while (run->code.at < run->code.end) {
-		execute(run);
+		execute_program(run);
 		if (run->failed || run->code.failed)
 			return false;
 		if (run->at > run->target)

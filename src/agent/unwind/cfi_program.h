@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_CFI_PROGRAM_H
-#define SP_AGENT_UNWIND_CFI_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bytes.h"
 
-struct sp_stackend_span;
+struct sp_stack_bounds_span;
 
 /* DWARF's numbers of the registers of x86-64. */
 enum {
@@ -92,7 +91,5 @@ bool sp_cfi_program_run(struct sp_cfi_run *run, struct sp_slice code);
  */
 bool sp_cfi_evaluate(const uint8_t *expression,
 		     const struct sp_cfi_registers *registers,
-		     const uint64_t *cfa, struct sp_stackend_span *memory,
+		     const uint64_t *cfa, struct sp_stack_bounds_span *memory,
 		     uint64_t *ret);
-
-#endif

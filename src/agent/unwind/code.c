@@ -7,6 +7,8 @@
 #include "agent/sys/poison.h"
 
 #define CALL_BYTES_MAX 7u
+/* No frame is larger. */
+#define EPILOGUE_BYTES_MAX (1 << 20)
 
 bool sp_code_segment(const struct sp_module_entry *e, uintptr_t at,
 		     uint32_t flags, struct sp_slice *ret)
@@ -69,4 +71,36 @@ bool sp_code_is_trampoline(uintptr_t pc, uintptr_t high)
 		memcmp((const void *)pc, wide, sizeof(wide)) == 0) ||
 	       (high - pc >= sizeof(narrow) &&
 		memcmp((const void *)pc, narrow, sizeof(narrow)) == 0);
+}
+
+bool sp_code_find_epilogue(const uint8_t *code, size_t n,
+			   struct sp_code_epilogue *ret)
+{
+	static const uint8_t add_byte[3] = {0x48, 0x83, 0xc4};
+	static const uint8_t add_word[3] = {0x48, 0x81, 0xc4};
+	int32_t bytes;
+
+	*ret = (struct sp_code_epilogue){0, -1};
+	for (size_t at = 0; at < n;) {
+		const uint8_t *here = code + at;
+
+		bytes = 0;
+		if (here[0] == 0xc3 || here[0] == 0xc2)
+			return true;
+		if (here[0] == 0x5d) { /* pop %rbp */
+			ret->bp_bytes = ret->up_bytes;
+			bytes = 8;
+			at++;
+		} else if (n - at >= 4 && memcmp(here, add_byte, 3) == 0) {
+			bytes = (int8_t)here[3];
+			at += 4;
+		} else if (n - at >= 7 && memcmp(here, add_word, 3) == 0) {
+			memcpy(&bytes, here + 3, sizeof(bytes));
+			at += 7;
+		}
+		if (bytes <= 0 || bytes % 8 || bytes > EPILOGUE_BYTES_MAX)
+			return false;
+		ret->up_bytes += bytes;
+	}
+	return false;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_CODE_H
-#define SP_AGENT_UNWIND_CODE_H
+#pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "agent/unwind/modules.h"
@@ -24,4 +24,17 @@ bool sp_code_is_behind_call(uintptr_t pc, uintptr_t low);
  * to go back to what the signal interrupted?  Readable up to `high`. */
 bool sp_code_is_trampoline(uintptr_t pc, uintptr_t high);
 
-#endif
+/* From the stack pointer to the return address; and to the word that rbp is
+ * popped from, negative if it is not. */
+struct sp_code_epilogue {
+	int32_t up_bytes;
+	int32_t bp_bytes;
+};
+
+/*
+ * Does the function do no more at `code`, of which n bytes are readable, than
+ * give its stack back and return?  Then *ret is where its caller is, whether it
+ * has a frame pointer or not.
+ */
+bool sp_code_find_epilogue(const uint8_t *code, size_t n,
+			   struct sp_code_epilogue *ret);

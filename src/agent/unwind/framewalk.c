@@ -18,7 +18,7 @@
 #include "agent/sys/arena.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "agent/unwind/step.h"
 
 #include "agent/sys/poison.h"
@@ -38,12 +38,12 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	const uintptr_t at = p->at.bp;
 	uintptr_t up, pc;
 
-	if (sp_stackend_is_outermost(at, p->at.sp))
+	if (sp_stack_bounds_is_outermost(at, p->at.sp))
 		return SP_STEP_ENDED;
 	/* Below is as far as above. */
 	if (at - p->at.sp > SP_STEP_FRAME_BYTES_MAX || at % 8 ||
-	    !sp_stackend_read(&way->stack, at, &up) ||
-	    !sp_stackend_read(&way->stack, at + 8, &pc) ||
+	    !sp_stack_bounds_read(&way->stack, at, &up) ||
+	    !sp_stack_bounds_read(&way->stack, at + 8, &pc) ||
 	    !sp_step_is_return_address(way->lane, pc))
 		return SP_STEP_LOST;
 	p->pc = pc;
@@ -79,7 +79,7 @@ static inline __attribute__((always_inline)) enum sp_step_outcome step_by_rule(
 
 /* ---- a walk ---- */
 
-static void append(struct sp_walk *walk, const struct sp_step_position *p)
+static void append_frame(struct sp_walk *walk, const struct sp_step_position *p)
 {
 	unsigned int end = walk->first + walk->n++;
 
@@ -155,8 +155,9 @@ static inline __attribute__((always_inline)) unsigned int find_change(
 	return (unsigned int)(pc - last->pcs);
 }
 
-static void copy(struct sp_walk *to, unsigned int at,
-		 const struct sp_walk *from, unsigned int first, unsigned int n)
+static void copy_frames(struct sp_walk *to, unsigned int at,
+			const struct sp_walk *from, unsigned int first,
+			unsigned int n)
 {
 	memcpy(&to->pcs[at], &from->pcs[first], n * sizeof(to->pcs[0]));
 	memcpy(&to->at[at], &from->at[first], n * sizeof(to->at[0]));
@@ -167,8 +168,9 @@ static void copy(struct sp_walk *to, unsigned int at,
  * what is as it was: the last one, with the new frames in front, if it is that
  * up to its end and there is room for what is still to come, else the new one.
  */
-static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
-			    unsigned int i, unsigned int max, bool by_pointers)
+static struct sp_walk *join_walks(struct sp_walk *walk, struct sp_walk *last,
+				  unsigned int i, unsigned int max,
+				  bool by_pointers)
 {
 	unsigned int end = last->first + last->n, fresh = walk->n - 1;
 	unsigned int change = by_pointers ? find_change(last, i + 1, true)
@@ -179,14 +181,14 @@ static struct sp_walk *join(struct sp_walk *walk, struct sp_walk *last,
 	/* In front of i is room: all walks end in the upper half. */
 	if (change == end && walk->n + same <= max &&
 	    (ends || i - fresh + max <= last->room)) {
-		copy(last, i - fresh, walk, walk->first, fresh);
+		copy_frames(last, i - fresh, walk, walk->first, fresh);
 		last->first = i - fresh;
 		last->n = end - last->first;
 		return last;
 	}
 	if (same > max - walk->n)
 		same = max - walk->n;
-	copy(walk, walk->first + walk->n, last, i + 1, same);
+	copy_frames(walk, walk->first + walk->n, last, i + 1, same);
 	walk->n += same;
 	walk->is_whole = i + 1 + same == end && last->is_whole;
 	return walk;
@@ -250,9 +252,9 @@ static inline __attribute__((always_inline)) const struct sp_walk *walk_up(
 	walk->modules = modules;
 	walk->is_whole = false;
 	while (outcome == SP_STEP_WENT) {
-		append(walk, &p);
+		append_frame(walk, &p);
 		if (last && is_at(last, &i, &p)) {
-			walk = join(walk, last, i, max, by_pointers);
+			walk = join_walks(walk, last, i, max, by_pointers);
 			if (walk == last) {
 				last = NULL;
 				if (walk->is_whole || walk->n == max)

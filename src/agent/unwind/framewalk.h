@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_FRAMEWALK_H
-#define SP_AGENT_UNWIND_FRAMEWALK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
 const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
 					  const struct sp_call_frame *from,
 					  unsigned int max, bool *is_cut);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_LANE_H
-#define SP_AGENT_UNWIND_LANE_H
+#pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -8,7 +7,7 @@
 #include <stdint.h>
 
 #include "agent/unwind/cfi_program.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "base/hash.h"
 #include "format/encode.h"
 
@@ -35,7 +34,7 @@ struct sp_tail {
 	size_t at;
 	size_t populated; /* bytes of the chunk backed by storage */
 	struct sp_chunk_state state;
-	bool is_writing; /* somebody is, or has left in the middle */
+	bool is_writing; /* a thread is, or has left in the middle */
 };
 
 /* Of a return address and of all those outside it. */
@@ -93,7 +92,7 @@ struct sp_lane {
 	uintptr_t returns[SP_LANE_RETURNS];
 	struct sp_walk walks[2]; /* the last one, and room for the next */
 	unsigned int walk;       /* which is the last */
-	struct sp_stackend_known stacks[SP_STACKEND_KNOWN];
+	struct sp_stack_bounds_known stacks[SP_STACK_BOUNDS_KNOWN];
 
 	void *caller; /* stack.c: of a stack that could not be walked */
 	struct sp_record_frame frames[SP_LANE_DEPTH];
@@ -122,5 +121,3 @@ struct sp_lane *sp_lane_of(uint8_t number);
  * a lane that was busy starts without one.
  */
 void sp_lane_reset(void);
-
-#endif

@@ -8,9 +8,9 @@
  * in question.  The object that a return address of the present stack is in
  * cannot go meanwhile (docs/internals.md, "Modules").
  *
- * What is in no object is asked for again and again where code is generated at
- * run time.  So it is kept that 64 KiB at some place were nobody's, together
- * with what the end of the list looked like: new objects are appended.
+ * Where code is generated at run time, addresses outside all objects are looked
+ * up again and again.  So blocks of 64 KiB without an object are remembered,
+ * together with the end of the list at that time: new objects are appended.
  */
 #include "agent/unwind/loaded.h"
 
@@ -19,7 +19,7 @@
 
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "base/hash.h"
 
 #include "agent/sys/poison.h"
@@ -80,7 +80,7 @@ static bool is_readable(const void *at, size_t bytes)
 		return false;
 	for (uintptr_t page = from & ~(PAGE_BYTES - 1); page < to;
 	     page += PAGE_BYTES)
-		if (!sp_stackend_probe(page))
+		if (!sp_stack_bounds_probe(page))
 			return false;
 	return true;
 }
@@ -89,7 +89,7 @@ static bool is_text(const char *s)
 {
 	for (size_t n = 0; n < NAME_BYTES_MAX; n++) {
 		if ((n == 0 || (uintptr_t)&s[n] % PAGE_BYTES == 0) &&
-		    !sp_stackend_probe((uintptr_t)&s[n]))
+		    !sp_stack_bounds_probe((uintptr_t)&s[n]))
 			return false;
 		if (!s[n])
 			return true;
@@ -186,7 +186,8 @@ bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret)
 	       read_header((uintptr_t)found.map_start, ret);
 }
 
-bool sp_loaded_is_still(const struct sp_loaded *was, uintptr_t pc)
+const struct link_map *sp_loaded_still(const struct sp_loaded *was,
+				       uintptr_t pc)
 {
 	const struct link_map *map = was->map;
 
@@ -194,9 +195,11 @@ bool sp_loaded_is_still(const struct sp_loaded *was, uintptr_t pc)
 		map = ask_loader(pc);
 	else if (!is_readable(map, sizeof(*map)) || !is_text(map->l_name) ||
 		 !is_readable(was->phdr, was->n_phdr * sizeof(was->phdr[0])))
-		return false;
+		return NULL;
 	return map && map->l_addr == was->bias &&
-	       strcmp(map->l_name, was->name) == 0;
+			       strcmp(map->l_name, was->name) == 0
+		       ? map
+		       : NULL;
 }
 
 /* ---- the list ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_LOADED_H
-#define SP_AGENT_UNWIND_LOADED_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -37,12 +36,12 @@ bool sp_loaded_describe(const struct link_map *map, struct sp_loaded *ret);
  * if that cannot be known now, which is counted.  Context: sampled. */
 bool sp_loaded_find(uintptr_t pc, struct sp_loaded *ret);
 
-/* Does the loader still have an object of that name and bias at `pc`, an
- * address of it?  Then its program headers can be read.  Context: sampled. */
-bool sp_loaded_is_still(const struct sp_loaded *was, uintptr_t pc);
+/* The node of the object of that name and bias that the loader has at `pc`, an
+ * address of it; then its program headers can be read.  NULL: it is gone.
+ * Context: sampled. */
+const struct link_map *sp_loaded_still(const struct sp_loaded *was,
+				       uintptr_t pc);
 
 /* Is one of the loadable segments at [from, from + bytes)? */
 bool sp_loaded_covers(const struct sp_loaded *loaded, uintptr_t from,
 		      size_t bytes);
-
-#endif

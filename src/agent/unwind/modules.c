@@ -3,11 +3,12 @@
  * I1  entries[0..n_entries) with an id are complete, and do not change while
  *     they have it; an id is stored with release after its entry is filled.
  * I2  Entries are added under `adding`, a try-lock; a thread that cannot have
- *     it does without the entry this time.  Whoever leaves it in the middle has
- *     used up an id, and room for texts; the next one fills the entry anew.
+ *     it does without the entry this time.  A thread that leaves it in the
+ *     middle has used up an id, and room for texts; the next thread fills the
+ *     entry anew.
  * I3  An entry that had an object is filled again only if its object is gone,
- *     its id was taken away, and after that nobody but the thread that fills it
- *     held a lane.  Whoever takes a lane later finds no id (sp_lane_take
+ *     its id was taken away, and after that only the thread that fills it held
+ *     a lane.  A thread that takes a lane later finds no id (sp_lane_take
  *     changes `holder` by one instruction that orders all others).
  * I4  An entry's copies of texts have at least the room that it says, at any
  *     instant: the thread that fills it may leave for good.
@@ -26,6 +27,7 @@
 #include "agent/thread/inside.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/loaded.h"
+#include "base/hash.h"
 
 #include "agent/sys/poison.h"
 
@@ -56,6 +58,58 @@ static struct range ranges[RANGES_MAX];
 static unsigned int n_ranges;
 static unsigned int n_at_start; /* entries of the objects of start-up */
 static struct sp_module_entry *self;
+
+/* ---- unloading ---- */
+
+/* A bit for the node of each object that may be unloaded, by its hash; none is
+ * ever cleared. */
+#define NODE_BITS 1024u
+static _Atomic uint64_t nodes[NODE_BITS / 64];
+static _Atomic uint32_t unloads; /* 1 + those seen; 0: they are not seen */
+
+static uint64_t hash_node(uintptr_t address)
+{
+	return (address >> 4) * SP_HASH_MULTIPLIER >> 54;
+}
+
+static void watch_node(const struct link_map *map)
+{
+	const uint64_t bit = hash_node((uintptr_t)map);
+
+	atomic_fetch_or_explicit(&nodes[bit / 64], 1ull << bit % 64,
+				 memory_order_relaxed);
+}
+
+static void note_node(struct sp_module_entry *e, const struct link_map *map)
+{
+	watch_node(map);
+	atomic_store_explicit(&e->map, map, memory_order_relaxed);
+}
+
+void sp_modules_freed(uintptr_t address)
+{
+	const uint64_t bit = hash_node(address);
+	unsigned int n;
+
+	if (!(atomic_load_explicit(&nodes[bit / 64], memory_order_relaxed) &
+	      1ull << bit % 64))
+		return;
+	n = sp_modules_entries();
+	for (unsigned int i = n_at_start; i < n; i++)
+		if ((uintptr_t)atomic_load_explicit(
+			    &entries[i].map, memory_order_relaxed) == address)
+			atomic_fetch_add(&unloads, 1);
+}
+
+void sp_modules_watch_frees(void)
+{
+	atomic_store(&unloads, 1);
+}
+
+uint32_t sp_modules_unloads(void)
+{
+	return atomic_load_explicit(&unloads, memory_order_acquire);
+}
 
 /* ---- one object ---- */
 
@@ -131,7 +185,7 @@ static bool read_segments(struct sp_module_entry *e,
 	return e->start < e->end;
 }
 
-static bool contains(const struct sp_module_entry *e, uintptr_t pc)
+static bool contains_pc(const struct sp_module_entry *e, uintptr_t pc)
 {
 	struct sp_loaded view;
 
@@ -155,13 +209,21 @@ static bool is_same_memory(const struct sp_module_entry *e)
 
 /* Is what the loader has at `pc`, a place of the entry, the entry's object?
  * Another one shows in the name, in the program headers or in the build id. */
-static bool is_there(const struct sp_module_entry *e, uintptr_t pc)
+static bool is_there(struct sp_module_entry *e, uintptr_t pc)
 {
 	const struct sp_loaded was = {e->map, e->bias, e->name, e->phdr_there,
 				      e->n_phdr};
+	const struct link_map *map;
 
-	return e->permanent ||
-	       (sp_loaded_is_still(&was, pc) && is_same_memory(e));
+	if (e->permanent)
+		return true;
+	map = sp_loaded_still(&was, pc);
+	if (!map || !is_same_memory(e))
+		return false;
+	/* It may have been away meanwhile. */
+	if (map != was.map)
+		note_node(e, map);
+	return true;
 }
 
 /* ---- the table ---- */
@@ -176,7 +238,7 @@ static bool is_used_elsewhere(void)
 }
 
 /* May the entry be filled again (I3)? */
-static bool retire(struct sp_module_entry *e)
+static bool retire_module(struct sp_module_entry *e)
 {
 	if (e->permanent || (e->id && is_there(e, e->start)))
 		return false;
@@ -196,7 +258,7 @@ static struct sp_module_entry *free_entry(void)
 		struct sp_module_entry *e = &entries[next_reuse];
 
 		next_reuse = (next_reuse + 1) % MODULES_MAX;
-		if (retire(e))
+		if (retire_module(e))
 			return e;
 	}
 	return NULL;
@@ -236,8 +298,9 @@ static bool copy_texts(struct sp_module_entry *e,
 	return true;
 }
 
-static bool fill(struct sp_module_entry *e, const struct sp_loaded *loaded,
-		 const char *name, bool permanent)
+static bool fill_module(struct sp_module_entry *e,
+			const struct sp_loaded *loaded, const char *name,
+			bool permanent)
 {
 	const uint16_t name_room = e->name_room, phdr_room = e->phdr_room;
 
@@ -267,10 +330,12 @@ static struct sp_module_entry *add_module(const struct sp_loaded *loaded,
 	struct sp_module_entry *e = free_entry();
 	unsigned int id;
 
-	if (!e || !fill(e, loaded, name, permanent)) {
+	if (!e || !fill_module(e, loaded, name, permanent)) {
 		sp_diag_lose(SP_LOSS_MODULE_TABLE, 1);
 		return NULL;
 	}
+	if (!permanent)
+		watch_node(loaded->map);
 	id = ++last_id;
 	atomic_store_explicit(&e->id, id, memory_order_release);
 	atomic_store_explicit(&count, id, memory_order_release);
@@ -382,7 +447,7 @@ static struct sp_module_entry *find_added(uintptr_t pc)
 			i = n - 1;
 		e = &entries[i];
 		if (!atomic_load_explicit(&e->id, memory_order_acquire) ||
-		    !contains(e, pc))
+		    !contains_pc(e, pc))
 			continue;
 		if (!is_there(e, pc)) {
 			if (++gone == 2)
@@ -407,8 +472,7 @@ static struct sp_module_entry *find_again(const struct sp_loaded *loaded)
 		    e->phdr_there != loaded->phdr ||
 		    strcmp(e->name, loaded->name) != 0 || !is_same_memory(e))
 			continue;
-		atomic_store_explicit(&e->map, loaded->map,
-				      memory_order_relaxed);
+		note_node(e, loaded->map);
 		atomic_store_explicit(&found, i, memory_order_relaxed);
 		return e;
 	}
@@ -436,7 +500,7 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 	struct sp_loaded loaded;
 	struct sp_module_entry *e;
 
-	if (last && last->permanent && contains(last, pc))
+	if (last && last->permanent && contains_pc(last, pc))
 		return last;
 	e = find_permanent(pc);
 	if (!e)
@@ -454,7 +518,7 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 	return e;
 }
 
-bool sp_modules_alive(const struct sp_module_entry *entry)
+bool sp_modules_alive(struct sp_module_entry *entry)
 {
 	return entry->id && is_there(entry, entry->start);
 }
@@ -486,5 +550,5 @@ void sp_modules_reset(void)
 
 bool sp_modules_is_self(uintptr_t pc)
 {
-	return self && contains(self, pc);
+	return self && contains_pc(self, pc);
 }

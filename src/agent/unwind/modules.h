@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_MODULES_H
-#define SP_AGENT_UNWIND_MODULES_H
+#pragma once
 
 #include <link.h>
 #include <stdbool.h>
@@ -45,18 +44,30 @@ void sp_modules_init(const char *exe_path);
 /*
  * The object that has pc in one of its segments now, or NULL (anonymous memory,
  * table full).  `last` (may be NULL) is the answer for a neighbouring frame.
- * Adds it to the snapshot if it is not there.  Whoever uses the answer holds a
- * lane, as long as he does.  Context: sampled.
+ * Adds it to the snapshot if it is not there.  The caller holds a lane as long
+ * as it uses the answer.  Context: sampled.
  */
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
 					struct sp_module_entry *last);
 
 /* Is the object still the one that the entry was made from?  Only meaningful
  * to ask before its memory is read. */
-bool sp_modules_alive(const struct sp_module_entry *entry);
+bool sp_modules_alive(struct sp_module_entry *entry);
 
-/* Objects met so far: as long as it is the same, no object was met that nobody
- * knew. */
+/*
+ * Where every free is seen: the address is about to be freed.  The loader frees
+ * the node of an object behind its unloading, by the malloc of the program.
+ * Context: any.
+ */
+void sp_modules_freed(uintptr_t address);
+
+/* From now on every free is seen.  Context: cold. */
+void sp_modules_watch_frees(void);
+
+/* While it is the same, no object that was met was unloaded.  0: not known. */
+uint32_t sp_modules_unloads(void);
+
+/* Objects met so far: as long as it is the same, no new object was met. */
 unsigned int sp_modules_count(void);
 
 /* Entries so far, and each of them; its id is 0 if its object is gone. */
@@ -66,10 +77,8 @@ struct sp_module_entry *sp_modules_get(unsigned int index);
 /* The calling thread has left the adding of an entry for good (inside.h). */
 void sp_modules_give_left(void);
 
-/* In a forked child: nobody is adding an entry. */
+/* In a forked child: no thread is adding an entry. */
 void sp_modules_reset(void);
 
 /* This library's own code. */
 bool sp_modules_is_self(uintptr_t pc);
-
-#endif

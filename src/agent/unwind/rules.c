@@ -3,11 +3,12 @@
  * A hash table of sets of two.
  *
  * I1  An entry is two words, of which one is the rule and the other the address
- *     exclusive-or the rule's bits, spread over the whole word.  Whoever reads
- * a mixture of two entries finds no address at all, so that entries are stored
- *     without any order or lock.
- * I2  A table is published (release) when it has all that its predecessor had;
- *     one that was replaced stays mapped, since somebody may be reading it.
+ *     exclusive-or the rule's bits, spread over the whole word.  A thread that
+ *     reads a mixture of two entries finds no address at all, so that entries
+ *     are stored without any order or lock.
+ * I2  A table is published (release) when it has everything that its
+ * predecessor had; a replaced table stays mapped, since a thread may be reading
+ * it.
  */
 #include "agent/unwind/rules.h"
 
@@ -26,7 +27,7 @@
 #define EPOCHS    4095u
 
 struct slot {
-	_Atomic uint64_t mixed; /* mix() of the rule and the address */
+	_Atomic uint64_t mixed; /* mix_rule() of the rule and the address */
 	_Atomic uint64_t rule;  /* never 0 in use */
 };
 
@@ -55,7 +56,7 @@ static uint16_t epoch_now(void)
 	return (1 + sp_modules_count() % EPOCHS) & 0xfffu;
 }
 
-static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
+static uint64_t pack_rule(const struct sp_cfi_rule *rule, bool is_permanent)
 {
 	struct packed p = {
 		.cfa_bytes = rule->cfa_bytes,
@@ -73,7 +74,7 @@ static uint64_t pack(const struct sp_cfi_rule *rule, bool is_permanent)
 /* The address of a rule and its mixed word, and the other way round.  Two rules
  * differ in a few low bits: as they are, they would make one address of code
  * into another. */
-static inline uint64_t mix(uint64_t rule, uint64_t word)
+static inline uint64_t mix_rule(uint64_t rule, uint64_t word)
 {
 	return rule * SP_HASH_MULTIPLIER ^ word;
 }
@@ -96,7 +97,7 @@ static uint64_t find_word(struct table *t, uintptr_t pc)
 		uint64_t mixed = atomic_load_explicit(&set[i].mixed,
 						      memory_order_relaxed);
 
-		if (mix(rule, mixed) == pc)
+		if (mix_rule(rule, mixed) == pc)
 			return rule;
 	}
 	return 0;
@@ -128,7 +129,7 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	return !p.epoch || check_epoch(p.epoch, ret);
 }
 
-static void put(struct table *t, uintptr_t pc, uint64_t rule)
+static void put_rule(struct table *t, uintptr_t pc, uint64_t rule)
 {
 	struct slot *set = set_of(t, pc), *slot = &set[1];
 
@@ -138,7 +139,7 @@ static void put(struct table *t, uintptr_t pc, uint64_t rule)
 		uint64_t mixed = atomic_load_explicit(&set[i].mixed,
 						      memory_order_relaxed);
 
-		if (old && mix(old, mixed) != pc)
+		if (old && mix_rule(old, mixed) != pc)
 			continue;
 		if (!old)
 			atomic_fetch_add_explicit(&t->used, 1,
@@ -147,7 +148,7 @@ static void put(struct table *t, uintptr_t pc, uint64_t rule)
 		break;
 	}
 	atomic_store_explicit(&slot->rule, rule, memory_order_relaxed);
-	atomic_store_explicit(&slot->mixed, mix(rule, pc),
+	atomic_store_explicit(&slot->mixed, mix_rule(rule, pc),
 			      memory_order_relaxed);
 }
 
@@ -157,7 +158,7 @@ static size_t table_bytes(uint64_t n_slots)
 }
 
 /* Four times as large, or the first; the present one if there is no memory. */
-static struct table *grow(struct table *old)
+static struct table *grow_table(struct table *old)
 {
 	uint64_t n_slots = old ? old->n_slots * 4 : SLOTS_MIN;
 	struct table *t = sp_sys_map(table_bytes(n_slots));
@@ -173,7 +174,7 @@ static struct table *grow(struct table *old)
 			atomic_load_explicit(&s->mixed, memory_order_relaxed);
 
 		if (rule)
-			put(t, mix(rule, mixed), rule);
+			put_rule(t, mix_rule(rule, mixed), rule);
 	}
 	if (atomic_compare_exchange_strong_explicit(&current, &old, t,
 						    memory_order_acq_rel,
@@ -191,7 +192,7 @@ void sp_rules_add(uintptr_t pc, const struct sp_cfi_rule *rule,
 	if (!t || (t->n_slots < SLOTS_MAX &&
 		   atomic_load_explicit(&t->used, memory_order_relaxed) >
 			   t->n_slots / 2))
-		t = grow(t);
+		t = grow_table(t);
 	if (t)
-		put(t, pc, pack(rule, is_permanent));
+		put_rule(t, pc, pack_rule(rule, is_permanent));
 }

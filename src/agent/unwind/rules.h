@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_RULES_H
-#define SP_AGENT_UNWIND_RULES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,9 +18,7 @@
 bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret);
 
 /* Keep a rule.  If its object can be unloaded (is_permanent is false), only as
- * long as no object appears that nobody knew (sp_modules_count).  Context:
+ * long as no unknown object appears (sp_modules_count).  Context:
  * sampled. */
 void sp_rules_add(uintptr_t pc, const struct sp_cfi_rule *rule,
 		  bool is_permanent);
-
-#endif

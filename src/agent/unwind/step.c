@@ -21,7 +21,8 @@
 #include "agent/sys/poison.h"
 
 /* What lies below is no address. */
-#define ADDRESS_MIN 0x10000u
+#define ADDRESS_MIN    0x10000u
+#define PAGE_BYTES_MIN 4096ul
 /* More own frames than there are below the program's. */
 #define REGISTER_STEPS_MAX 1100
 
@@ -31,7 +32,7 @@
 #define CONTEXT_PC 168u
 
 /* A place for I2. */
-static const uintptr_t *unlike(uintptr_t bp)
+static const uintptr_t *other_address(uintptr_t bp)
 {
 	static const uintptr_t words[2] = {0, 1};
 
@@ -65,13 +66,21 @@ bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc)
 	return true;
 }
 
-/* In no object: what a just-in-time compiler has made, or no code at all. */
+/* In no object: what a just-in-time compiler has made, or no code at all.  The
+ * page before may be nobody's. */
 static bool is_behind_unknown_call(struct sp_step_way *way, uintptr_t pc)
 {
-	uintptr_t word;
+	const uintptr_t page = (pc - 1) & -PAGE_BYTES_MIN;
+	uintptr_t word, low = pc - sizeof(word);
 
-	return sp_stackend_read(&way->code, pc - sizeof(word), &word) &&
-	       sp_code_is_behind_call((uintptr_t)(&word + 1), (uintptr_t)&word);
+	if (!sp_stack_bounds_read(&way->code, low, &word)) {
+		if (low >= page ||
+		    !sp_stack_bounds_read(&way->code, page, &word))
+			return false;
+		low = page;
+	}
+	return sp_code_is_behind_call((uintptr_t)&word + (pc - low),
+				      (uintptr_t)&word);
 }
 
 /* An interpreter that was made at run time jumps to functions, with a return
@@ -81,7 +90,7 @@ static bool is_made_code(struct sp_step_way *way, uintptr_t pc)
 	uintptr_t word;
 
 	if (pc < ADDRESS_MIN || module_at(way, pc) ||
-	    !sp_stackend_read(&way->code, pc - sizeof(word), &word))
+	    !sp_stack_bounds_read(&way->code, pc - sizeof(word), &word))
 		return false;
 	way->checked = pc;
 	return true;
@@ -123,10 +132,10 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	/* As the outermost functions have it in Go and in musl. */
 	if (!at)
 		return e ? SP_STEP_ENDED : SP_STEP_LOST;
-	if (e && sp_stackend_is_first(sp))
+	if (e && sp_stack_bounds_is_first(sp))
 		return SP_STEP_ENDED;
-	if (at % 8 || !sp_stackend_read(&way->stack, at, &up) ||
-	    !sp_stackend_read(&way->stack, at + 8, &pc))
+	if (at % 8 || !sp_stack_bounds_read(&way->stack, at, &up) ||
+	    !sp_stack_bounds_read(&way->stack, at + 8, &pc))
 		return SP_STEP_LOST;
 	is_near = at - sp <= SP_STEP_FRAME_BYTES_MAX;
 	if (!pc && is_near)
@@ -141,8 +150,42 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 		    sp_cfi_find(&way->lane->cfi, other, pc).kind != SP_CFI_NONE)
 			return SP_STEP_LOST;
 	}
-	*p = (struct sp_step_position){pc, {at + 16, up, unlike(up)}};
+	*p = (struct sp_step_position){pc, {at + 16, up, other_address(up)}};
 	return SP_STEP_WENT;
+}
+
+/* ---- by the instructions that follow ---- */
+
+/*
+ * Code that was made at run time and keeps no frame pointer, such as CPython's
+ * trampolines: calls a function, gives its stack back and returns.  False: it
+ * does more.
+ */
+static bool step_by_epilogue(struct sp_step_way *way,
+			     struct sp_step_position *p)
+{
+	struct sp_code_epilogue e;
+	uintptr_t code[3], pc, bp = p->at.bp;
+	size_t n = 0;
+
+	while (n < 3 &&
+	       sp_stack_bounds_read(&way->code, p->pc + n * sizeof(*code),
+				    &code[n]))
+		n++;
+	if (!sp_code_find_epilogue((const uint8_t *)code, n * sizeof(*code),
+				   &e) ||
+	    !sp_stack_bounds_read(&way->stack, p->at.sp + (uintptr_t)e.up_bytes,
+				  &pc) ||
+	    (e.bp_bytes >= 0 &&
+	     !sp_stack_bounds_read(&way->stack,
+				   p->at.sp + (uintptr_t)e.bp_bytes, &bp)) ||
+	    !is_code(way, pc))
+		return false;
+	p->pc = pc;
+	p->at.sp += (uintptr_t)e.up_bytes + sizeof(pc);
+	p->at.bp = bp;
+	p->at.bp_at = other_address(bp);
+	return true;
 }
 
 /* ---- by the words of a known frame ---- */
@@ -153,15 +196,17 @@ static enum sp_step_outcome step_by_signal(struct sp_step_way *way,
 	const uintptr_t context = p->at.sp;
 	struct sp_step_position to;
 
-	if (!sp_stackend_read(&way->stack, context + CONTEXT_BP, &to.at.bp) ||
-	    !sp_stackend_read(&way->stack, context + CONTEXT_SP, &to.at.sp) ||
-	    !sp_stackend_read(&way->stack, context + CONTEXT_PC, &to.pc) ||
+	if (!sp_stack_bounds_read(&way->stack, context + CONTEXT_BP,
+				  &to.at.bp) ||
+	    !sp_stack_bounds_read(&way->stack, context + CONTEXT_SP,
+				  &to.at.sp) ||
+	    !sp_stack_bounds_read(&way->stack, context + CONTEXT_PC, &to.pc) ||
 	    to.pc < ADDRESS_MIN)
 		return SP_STEP_LOST;
 	/* It may be another stack. */
-	way->stack = sp_stackend_around(way->lane->stacks, to.at.sp);
+	way->stack = sp_stack_bounds_around(way->lane->stacks, to.at.sp);
 	way->checked = ++to.pc;
-	to.at.bp_at = unlike(to.at.bp);
+	to.at.bp_at = other_address(to.at.bp);
 	*p = to;
 	return SP_STEP_WENT;
 }
@@ -175,13 +220,13 @@ static enum sp_step_outcome step_by_word(struct sp_step_way *way,
 	const uintptr_t bp_at = p->at.bp + (uintptr_t)(intptr_t)rule->bp_bytes;
 	uintptr_t cfa;
 
-	if (!sp_stackend_read(&way->stack, cfa_at, &cfa) || cfa <= p->at.sp ||
-	    cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX || cfa % 8 ||
-	    !sp_stackend_read(&way->stack, bp_at, &p->at.bp) ||
-	    !sp_stackend_read(&way->stack, cfa - 8, &p->pc))
+	if (!sp_stack_bounds_read(&way->stack, cfa_at, &cfa) ||
+	    cfa <= p->at.sp || cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX ||
+	    cfa % 8 || !sp_stack_bounds_read(&way->stack, bp_at, &p->at.bp) ||
+	    !sp_stack_bounds_read(&way->stack, cfa - 8, &p->pc))
 		return SP_STEP_LOST;
 	p->at.sp = cfa;
-	p->at.bp_at = unlike(p->at.bp);
+	p->at.bp_at = other_address(p->at.bp);
 	return SP_STEP_WENT;
 }
 
@@ -220,8 +265,8 @@ static bool take_context(struct sp_step_way *way, struct sp_cfi_registers *r)
 	const uint64_t context = r->value[SP_CFI_RSP];
 
 	for (unsigned int i = 0; i < SP_CFI_REGISTERS; i++)
-		if (!sp_stackend_read(&way->stack, context + at[i],
-				      &r->value[i]))
+		if (!sp_stack_bounds_read(&way->stack, context + at[i],
+					  &r->value[i]))
 			return false;
 	r->value[SP_CFI_PC]++;
 	r->known = (1u << SP_CFI_REGISTERS) - 1;
@@ -247,13 +292,18 @@ static bool step_registers(struct sp_step_way *way, bool *is_signal)
 		return kind != SP_CFI_END &&
 		       sp_cfi_step(&way->lane->cfi, e, r, &way->stack,
 				   is_signal);
-	if (!(r->known >> SP_CFI_RBP & 1) ||
-	    step_by_pointer(way, &p, e) != SP_STEP_WENT)
-		return false;
+	if (!e && step_by_epilogue(way, &p)) {
+		r->known &= SP_CFI_KEPT;
+	} else {
+		if (!(r->known >> SP_CFI_RBP & 1) ||
+		    step_by_pointer(way, &p, e) != SP_STEP_WENT)
+			return false;
+		r->known = 1u << SP_CFI_RBP;
+	}
 	r->value[SP_CFI_PC] = p.pc;
 	r->value[SP_CFI_RSP] = p.at.sp;
 	r->value[SP_CFI_RBP] = p.at.bp;
-	r->known = 1u << SP_CFI_PC | 1u << SP_CFI_RSP | 1u << SP_CFI_RBP;
+	r->known |= 1u << SP_CFI_PC | 1u << SP_CFI_RSP;
 	return true;
 }
 
@@ -282,9 +332,10 @@ static __attribute__((noinline)) enum sp_step_outcome step_by_registers(
 		r->value[SP_CFI_PC],
 		{r->value[SP_CFI_RSP],
 		 r->known >> SP_CFI_RBP & 1 ? r->value[SP_CFI_RBP] : 0, NULL}};
-	p->at.bp_at = unlike(p->at.bp);
+	p->at.bp_at = other_address(p->at.bp);
 	if (is_signal) {
-		way->stack = sp_stackend_around(way->lane->stacks, p->at.sp);
+		way->stack =
+			sp_stack_bounds_around(way->lane->stacks, p->at.sp);
 		way->checked = p->pc;
 		*recorded = (char *)*recorded + 1;
 	}
@@ -311,7 +362,9 @@ static enum sp_step_outcome step_by_rule(struct sp_step_way *way,
 	case SP_CFI_SIGNAL:
 		return step_by_signal(way, p);
 	case SP_CFI_NONE:
-		return step_by_pointer(way, p, e);
+		return !e && step_by_epilogue(way, p)
+			       ? SP_STEP_WENT
+			       : step_by_pointer(way, p, e);
 	case SP_CFI_END:
 		return SP_STEP_ENDED;
 	default:

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_AGENT_UNWIND_STEP_H
-#define SP_AGENT_UNWIND_STEP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -8,7 +7,7 @@
 #include "agent/thread/frame.h"
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/lane.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 
 /* A frame is not larger, else it is none. */
 #define SP_STEP_FRAME_BYTES_MAX (1ul << 20)
@@ -29,10 +28,10 @@ enum sp_step_outcome {
 /* One way up the stack. */
 struct sp_step_way {
 	struct sp_lane *lane;
-	const struct sp_call_frame *from; /* where it begins */
-	struct sp_stackend_span stack;    /* what is known to be readable */
-	struct sp_stackend_span code;     /* likewise, of code in no object */
-	struct sp_module_entry *module;   /* of the last address */
+	const struct sp_call_frame *from;  /* where it begins */
+	struct sp_stack_bounds_span stack; /* what is known to be readable */
+	struct sp_stack_bounds_span code;  /* likewise, of code in no object */
+	struct sp_module_entry *module;    /* of the last address */
 	uintptr_t checked; /* the address that was last found to be code */
 	/* Of the frame at which all were needed last, if has_registers. */
 	struct sp_cfi_registers registers;
@@ -46,8 +45,8 @@ static inline struct sp_step_position sp_step_begin(
 {
 	way->lane = lane;
 	way->from = from;
-	way->stack = sp_stackend_around(lane->stacks, (uintptr_t)from);
-	way->code = (struct sp_stackend_span){0, 0};
+	way->stack = sp_stack_bounds_around(lane->stacks, (uintptr_t)from);
+	way->code = (struct sp_stack_bounds_span){0, 0};
 	way->module = NULL;
 	way->checked = (uintptr_t)from->pc;
 	way->has_registers = false;
@@ -96,12 +95,10 @@ static inline bool sp_step_simply(struct sp_step_way *way,
 	if (rule->bp_bytes) {
 		uintptr_t at = cfa + (uintptr_t)(intptr_t)rule->bp_bytes;
 
-		if (!sp_stackend_read(&way->stack, at, &p->at.bp))
+		if (!sp_stack_bounds_read(&way->stack, at, &p->at.bp))
 			return false;
 		p->at.bp_at = (const uintptr_t *)at;
 	}
 	p->at.sp = cfa;
-	return sp_stackend_read(&way->stack, cfa - 8, &p->pc);
+	return sp_stack_bounds_read(&way->stack, cfa - 8, &p->pc);
 }
-
-#endif

@@ -19,33 +19,46 @@ class App {
 		this.sides = Object.keys(this.models);
 		const model = this.model = this.models[this.sides[0]];
 
+		// Colours go by all bytes, the order of callees by those of the
+		// view that is seen first; both stay as they are.
 		model.choose({view: 'alloc', ofObjects: false, from: 0,
 			to: model.bins});
-		this.weights = model.weights.slice();
+		this.modules = giveColours(model);
+		this.weights = weightsOf(model);
 		this.trees = new Map();
+		this.tip = new Tip(byId('tip'));
+		this.makeDrawings(model);
+		this.makeTables(model);
+		this.wire();
+		window.addEventListener('hashchange', () => this.show());
+		this.show();
+	}
+
+	makeDrawings(model) {
+		const zoom = (place) => this.zoom(place);
+		const focus = (f) => this.go({focus: f, layer: 0, node: 0});
+
 		this.flame = new Flame(byId('flame'), model, {
-			hover: (layer, node, e) => this.hover(layer, node, e),
-			leave: () => { byId('tip').hidden = true; },
-			zoom: (layer, node) => this.go({layer, node}),
-			focus: (focus) => this.go({focus, layer: 0, node: 0}),
+			hover: (place, e) => this.tip.show(e,
+				describePlace(this.model, place)),
+			leave: () => this.tip.hide(),
+			select: (place) => this.selection.show(place),
+			zoom, focus,
 		});
+		this.selection = new Selection(byId('selection'), model,
+			{zoom, focus});
 		this.timeline = new Timeline(byId('timeline'), model.isPair
 			? this.models.new : model, {
 			window: (from, to) => this.go({from, to}),
 			hover: (e, edge) => this.hoverTime(e, edge),
 		});
-		this.makeTables(model);
-		this.modules = giveColours(model);
-		this.wire();
-		window.addEventListener('hashchange', () => this.show());
-		this.show();
 	}
 
 	makeTables(model) {
 		const on = {
 			focus: (focus) => {
 				this.go({focus, layer: 0, node: 0});
-				byId('flame').scrollIntoView({block: 'nearest'});
+				byId('graph').scrollIntoView({block: 'nearest'});
 			},
 			sort: (key) => this.go({
 				sort: key,
@@ -87,6 +100,7 @@ class App {
 		const isNewChoice = has('side', 'view', 'metric', 'from', 'to');
 		const isNewSearch = has('search');
 
+		this.tip.hide();
 		if (has('side'))
 			this.use(model);
 		if (isNewChoice)
@@ -98,7 +112,7 @@ class App {
 		    has('inverted', 'focus', 'layer', 'node'))
 			this.showFlame();
 		if (!model.isPair && has('side', 'from', 'to', 'metric'))
-			this.timeline.show(s.from, s.to, s.metric === 'objects');
+			this.showTimeline();
 		this.showControls();
 		if (isNewChoice || isNewSearch || has('sort', 'descending'))
 			this.later();
@@ -110,7 +124,8 @@ class App {
 	use(model) {
 		const {data} = model, {base} = this.data;
 
-		this.model = this.flame.model = this.table.model = model;
+		this.model = this.flame.model = this.table.model =
+			this.selection.model = model;
 		document.body.classList.toggle('pair', model.isPair);
 		if (model.isPair) {
 			showPairRun(base, data);
@@ -152,10 +167,10 @@ class App {
 
 	layers() {
 		const {model, weights, state} = this;
-		const layer = (tree, goesUp) => {
+		const layer = (tree, ways) => {
 			const sums = sumTree(tree, model);
 
-			return new Layer(tree, sums, goesUp, model.isPair
+			return new Layer(tree, sums, ways, model.isPair
 				? new Verdicts(model, tree, sums) : null);
 		};
 
@@ -165,13 +180,14 @@ class App {
 					weights));
 			this.around = state.focus;
 			const [callers, callees] = this.trees.get('around');
-			return [layer(callers, true), layer(callees, false)];
+			return [layer(callers, {goesUp: true}), layer(callees)];
 		}
 		if (state.inverted)
 			return [layer(this.tree('callers',
-				() => treeOfCallers(model, weights)), false)];
+				() => treeOfCallers(model, weights)),
+			{isCallers: true})];
 		return [layer(this.tree('calls',
-			() => treeOfCalls(model, weights)), false)];
+			() => treeOfCalls(model, weights)))];
 	}
 
 	showFlame() {
@@ -185,76 +201,50 @@ class App {
 		this.flame.show(layers, this.matches);
 		if (focus >= 0)
 			this.flame.centre();
+		if (focus >= 0 && zoomed.tree.n > 1)
+			this.flame.selected ||= {layer: layers[1], node: 1};
+		this.selection.show(this.flame.selected);
 	}
 
-	// What is said of a frame: as a tooltip, and below the graph.
-	describeNode(layer, node) {
-		const {tree} = layer, {model} = this, {ofObjects} = model.choice;
-		const f = tree.fn[node];
-
-		if (model.isPair)
-			return {f, lines: changeLines({
-				...model.compare(pathsOfNode(tree, node)),
-				...layer.verdicts.of(node),
-			}, ofObjects, model.data.confidence)};
-		const e = model.estimate(pathsOfNode(tree, node));
-		const whole = model.estimate(model.allPaths);
-		const [first, second] = estimateText(e, ofObjects);
-		const {est, seen, samples} = layer.sums;
-		const lines = [];
-
-		lines.push(['figure', `${first} ${ofObjects ? 'objects' : ''}`]);
-		if (second)
-			lines.push(['interval',
-				`${level95(model.data.confidence)}: ${second}`]);
-		lines.push(['share', `${percent(e.value, whole.value)} of the view`]);
-		lines.push(['samples', plural(e.samples, 'sample')]);
-		if (isFaint(est[node], seen[node], samples[node]))
-			lines.push(['faint', 'hardly to be told from nothing']);
-		return {f, lines};
+	// Into a place; of callees that share one into their caller.
+	zoom({layer, node}) {
+		this.go({layer: this.flame.layers.indexOf(layer),
+			node: isGathered(node) ? callerOfGathered(node) : node});
 	}
 
-	hover(layer, node, event) {
-		const tip = byId('tip'), {f, lines} = this.describeNode(layer, node);
-		const fn = f < 0 ? {name: 'all', module: '', place: ''}
-			: this.model.functions[f];
-		const where = [fn.module && baseName(fn.module), fn.place]
-			.filter(Boolean).join(' · ');
+	// ---- timeline ----
 
-		tip.replaceChildren(
-			element('strong', null, visible(fn.name)),
-			element('span', {class: 'where'}, visible(where)),
-			element('div', {class: 'figures'}, ...lines.map(
-				([kind, text]) => element('span', {class: kind}, text))));
-		tip.hidden = false;
-		placeTip(tip, event);
+	showTimeline() {
+		const {from, to, metric} = this.state;
+
+		this.timeline.show(from, to, metric === 'objects');
+		byId('timeline-legend').replaceChildren(
+			...this.timeline.legend.map(([kind, text]) =>
+				element('span', {class: kind},
+					kind ? element('i', {'aria-hidden': 'true'}) : '',
+					text)));
 	}
 
 	hoverTime(event, edge) {
-		const tip = byId('tip'), {series, points, ofObjects} = this.timeline;
+		const {series, points, ofObjects, isByBin} = this.timeline;
 
 		if (!event || !series) {
-			tip.hidden = true;
+			this.tip.hide();
 			return;
 		}
 		const i = Math.min(edge, series.length - 1);
-		const isByBin = this.timeline.isByBin;
-		const e = {...series[i],
-			samples: isByBin ? Infinity : points[i][1]};
-		const [first, second] = estimateText(e, ofObjects);
-		tip.replaceChildren(
-			element('strong', null, moment(points[edge][0])),
-			element('div', {class: 'figures'},
-				element('span', {class: 'figure'}, `${first} ` +
-					(isByBin ? 'allocated' : 'alive')),
-				element('span', {class: 'interval'}, second),
-				isByBin ? '' : element('span', {class: 'samples'},
-					plural(e.samples, 'sample')),
-				points[i][RSS] === null || ofObjects ? ''
-					: element('span', {class: 'rss'},
-						`RSS ${amount(points[i][RSS], false)}`)));
-		tip.hidden = false;
-		placeTip(tip, event);
+		const samples = points[i][1];
+		const [first, second] = estimateText({...series[i],
+			samples: isByBin ? Infinity : samples}, ofObjects);
+		const lines = [['figure',
+			`${first} ${isByBin ? 'allocated' : 'alive'}`],
+		['interval', second]];
+
+		if (!isByBin)
+			lines.push(['samples', plural(samples, 'sample')]);
+		if (points[i][RSS] !== null && !ofObjects)
+			lines.push(['rss', `RSS ${amount(points[i][RSS], false)}`]);
+		this.tip.show(event, {name: moment(points[edge][0]), lines});
 	}
 
 	// ---- search ----
@@ -304,8 +294,8 @@ class App {
 		const {model} = this, row = model.compare(paths);
 
 		row.isTold = isNotZero(row.change);
-		return changeLines(row, model.choice.ofObjects,
-			model.data.confidence).map(([, text]) => text).join(' · ');
+		return changeLines(row, model.choice.ofObjects)
+			.map(([, text]) => text).join(' · ');
 	}
 
 	// ---- controls ----
@@ -344,6 +334,8 @@ class App {
 		});
 		byId('invert').addEventListener('click', () => this.invert());
 		byId('reset').addEventListener('click', () => this.reset());
+		byId('svg').addEventListener('click', () => this.saveSvg());
+		document.addEventListener('pointerdown', () => this.tip.hide());
 		byId('whole').addEventListener('click',
 			() => this.go({from: 0, to: this.model.bins}));
 		byId('theme').addEventListener('click', () => this.turnTheme());
@@ -365,6 +357,20 @@ class App {
 		this.go({focus: -1, layer: 0, node: 0});
 	}
 
+	// The graph as it is seen, to keep.
+	saveSvg() {
+		const {model, state, flame} = this;
+		const program = visible(baseName(model.data.program));
+		const whole = flame.layers[flame.layers.length - 1].sums.est[0];
+
+		saveFile(`${program.replace(/[^\w.+-]/g, '_')}-${state.view}.svg`,
+			'image/svg+xml', flameSvg(flame, [
+				`${program}: ${VIEW_NAMES[state.view]}`,
+				[byId('chosen'), byId('around')].map(
+					(e) => e.textContent).filter(Boolean).join(' · '),
+			], (place) => placeTitle(model, whole, place)));
+	}
+
 	// The other one than what is seen, until the page is closed.
 	turnTheme() {
 		const root = document.documentElement;
@@ -384,8 +390,6 @@ class App {
 	key(event) {
 		const isTyping = event.target.closest('input, dialog');
 		const {state, model} = this;
-		const moves = {ArrowUp: 'out', ArrowDown: 'in', ArrowLeft: 'before',
-			ArrowRight: 'after'};
 
 		if (event.ctrlKey || event.altKey || event.metaKey)
 			return;
@@ -400,13 +404,14 @@ class App {
 		if (isTyping)
 			return;
 		const onFlame = event.target.closest('#flame');
-		if (onFlame && moves[event.key]) {
+		if (onFlame && MOVES[0][event.key]) {
 			event.preventDefault();
-			this.select(this.flame.move(moves[event.key]));
+			this.tip.hide();
+			this.flame.move(event.key);
 			return;
 		}
-		if (onFlame && this.flame.selected)
-			this.actOn(this.flame.selected, event.key);
+		if (this.flame.selected)
+			this.selection.key(event.key);
 		const view = model.views[Number(event.key) - 1];
 		if (view)
 			this.go({view});
@@ -421,23 +426,6 @@ class App {
 			event.preventDefault();
 			act();
 		}
-	}
-
-	actOn({layer, node}, key) {
-		const f = layer.tree.fn[node];
-
-		if (key === 'Enter')
-			this.go({layer: this.flame.layers.indexOf(layer), node});
-		if (key === 's' && f >= 0)
-			this.go({focus: f, layer: 0, node: 0});
-	}
-
-	select({layer, node}) {
-		const {f, lines} = this.describeNode(layer, node);
-
-		byId('status').textContent = (f < 0 ? 'all'
-			: visible(this.model.functions[f].name)) + ': ' +
-			lines.map(([, text]) => text).join(' · ');
 	}
 
 	showControls() {
@@ -481,7 +469,6 @@ class App {
 				visible(model.functions[state.focus].name) +
 				(samples ? '' : ': no sample in this view');
 		}
-		byId('status').textContent = '';
 	}
 
 	showWhole() {
@@ -533,16 +520,15 @@ const VIEW_NAMES = {
 	temporary: 'Temporary',
 };
 
-// Beside the pointer, and inside of the window.
-function placeTip(tip, event) {
-	const {clientWidth, clientHeight} = document.documentElement;
-	const {offsetWidth, offsetHeight} = tip;
-	const below = event.clientY + 18;
+// What callees of a caller are ordered by, heaviest first: what the first view
+// has, then all bytes.
+function weightsOf(model) {
+	const all = model.weights.slice();
 
-	tip.style.left = `${Math.max(Math.min(event.clientX + 12,
-		clientWidth - offsetWidth - 8), 8)}px`;
-	tip.style.top = `${below + offsetHeight > clientHeight
-		? Math.max(event.clientY - offsetHeight - 12, 0) : below}px`;
+	model.choose({view: model.opening, ofObjects: false, from: 0,
+		to: model.bins});
+	const first = model.weights;
+	return all.map((weight, p) => first[p] + 1e-9 * weight);
 }
 
 function start() {

@@ -46,7 +46,7 @@ const rowPercent = (row) => row.why ? '?'
 	: signedPercent(row.old.value, row.new.value);
 
 // What became of something, as lines of [kind, text].
-function changeLines(row, ofObjects, confidence) {
+function changeLines(row, ofObjects) {
 	const {old: a, new: b, change} = row;
 	const lines = [
 		['figure', fromTo(a.value, b.value, ofObjects) +
@@ -55,8 +55,7 @@ function changeLines(row, ofObjects, confidence) {
 			: change.value > 0 ? ' grew' : ' shrank'),
 		mark(row) + signed(change.value, ofObjects)],
 		['share', rowPercent(row)],
-		['interval', isExact(change) ? 'exact' : `${level95(confidence)}: ` +
-			signedInterval(change, ofObjects)],
+		['interval', signedInterval(change, ofObjects)],
 		['samples', `${count(a.samples)} → ` + plural(b.samples, 'sample')],
 	];
 
@@ -149,25 +148,26 @@ class ChangeTable extends Ranking {
 
 	row({flat, cum}, most) {
 		return element('tr', null,
-			this.figure(flat && flat.old), this.figure(flat && flat.new),
-			this.change(flat, most),
+			this.figure('old', flat && flat.old),
+			this.figure('new', flat && flat.new),
+			this.change('Change, flat', flat, most),
 			element('td', {class: 'number'}, flat ? rowPercent(flat)
 				: '–'),
-			element('td', {class: 'number'}, flat
-				? `${count(flat.old.samples)} → ` +
+			element('td', {class: 'number', 'data-unit': 'samples'},
+				flat ? `${count(flat.old.samples)} → ` +
 					count(flat.new.samples) : '–'),
-			this.change(cum, most),
+			this.change('Change, cum', cum, most),
 			this.nameCell(cum.f, this.pair.functions[cum.f]));
 	}
 
-	figure(e) {
+	figure(label, e) {
 		const {ofObjects} = this.pair.choice;
 
-		return element('td', {class: 'number'},
+		return element('td', {class: 'number', 'data-label': label},
 			e ? amount(e.value, ofObjects) : '–');
 	}
 
-	change(row, most) {
+	change(label, row, most) {
 		const {ofObjects} = this.pair.choice;
 
 		if (!row)
@@ -176,7 +176,7 @@ class ChangeTable extends Ranking {
 		const {old: a, new: b, change} = row;
 		return element('td', {
 			class: 'estimate' + (mark(row) ? ' few' : ''),
-			'data-old': a.value, 'data-new': b.value,
+			'data-label': label, 'data-old': a.value, 'data-new': b.value,
 			'data-value': change.value,
 			'data-lo': change.lo, 'data-hi': change.hi,
 			'data-old-samples': a.samples,
@@ -209,7 +209,7 @@ function changeBar({value, lo, hi}, most, isFew) {
 // ---- the head ----
 
 // A total that is known exactly, or {value, lo, hi} of both sides.
-function totalCard(title, older, newer, ofObjects, confidence) {
+function totalCard(title, older, newer, ofObjects) {
 	const a = typeof older === 'number'
 		? {value: older, lo: older, hi: older} : older;
 	const b = typeof newer === 'number'
@@ -220,26 +220,24 @@ function totalCard(title, older, newer, ofObjects, confidence) {
 	return card(title, fromTo(a.value, b.value, ofObjects),
 		`${mark(row)}${signed(row.change.value, ofObjects)}, ` +
 		signedPercent(a.value, b.value) + (isExact(row.change) ? ''
-			: ` · ${level95(confidence)}: ` +
-				signedInterval(row.change, ofObjects)), 'change');
+			: ` · ${signedInterval(row.change, ofObjects)}`), 'change');
 }
 
 function showPairCards(box, older, newer) {
 	const exact = older.is_exact && newer.is_exact ? ', exact'
 		: ', at least';
-	const {confidence} = newer;
 
 	box.replaceChildren(
 		totalCard('Allocated' + exact, older.exact_bytes,
-			newer.exact_bytes, false, confidence),
+			newer.exact_bytes, false),
 		totalCard('Allocations' + exact, older.exact_objects,
-			newer.exact_objects, true, confidence));
+			newer.exact_objects, true));
 	if (older.live_bytes && newer.live_bytes)
 		box.append(
 			totalCard('Alive at the end', older.live_bytes,
-				newer.live_bytes, false, confidence),
+				newer.live_bytes, false),
 			totalCard('Peak', older.peak_bytes, newer.peak_bytes,
-				false, confidence));
+				false));
 }
 
 function showPairRun(older, newer) {
@@ -302,7 +300,7 @@ function showPairNotes(older, newer, pair) {
 		...pair.comparable.mixed.size ? [`${WHY_NAMES}: ? marks them`] : [],
 		...pair.renamed.map((both) => `taken for renamed: ${both}`),
 		...pairNotes(older, newer),
-	], pairMethod(newer), pairSettings(older, newer));
+	], pairMethod(older, newer), pairSettings(older, newer));
 	byId('file').textContent =
 		`old: ${fileText(older)}; new: ${fileText(newer)}`;
 }
@@ -312,5 +310,7 @@ const PAIR_METHOD = 'A difference has the interval that the two estimates ' +
 	'differently from run to run is not in it. Without ~ are as many rows ' +
 	'as keep the share of wrong ones among them below ';
 
-const pairMethod = (data) => `Intervals are at ${level95(data.confidence)}. ` +
-	`${PAIR_METHOD}${level95(1 - data.confidence)}.`;
+const pairMethod = (older, newer) =>
+	`Sampling: old ${samplesOf(older)}; new ${samplesOf(newer)}. ` +
+	`Intervals, in brackets, are at ${level95(newer.confidence)}. ` +
+	`${PAIR_METHOD}${level95(1 - newer.confidence)}.`;

@@ -9,6 +9,11 @@
 const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16,
 	AT_OTHER_PEAK = 32;
 const FLAGS = 64;
+// Of a point of the timeline, the upper limit of what is alive.
+const LIVE_HI = 4;
+// What is alive grows if it is so many times what it was in the middle of the
+// run; a peak matters if it is that part of what was allocated.
+const GROWTH = 1.25, PEAK_SHARE = 0.05;
 
 // The numbers of a column (base/bytes.h).
 function readColumn(base64) {
@@ -210,6 +215,7 @@ class Model extends Code {
 		this.kindCounts = new Float64Array(3 * data.n_kinds);
 		this.chosen = new Uint8Array(data.n_cells);
 		this.seen = new Float64Array(this.nPaths);
+		this.opening = this.chooseOpening();
 	}
 
 	// Of a path, what can be added up.
@@ -230,6 +236,40 @@ class Model extends Code {
 		return this.data.has_frees
 			? ['alloc', 'live', 'peak', 'leaks', 'temporary']
 			: ['alloc'];
+	}
+
+	// The view that a reader needs first: what is alive, if that was still
+	// growing; else the peak, if it is a good part of all bytes; else what
+	// costs time, objects that hardly lived or whatever was allocated.
+	chooseOpening() {
+		const {timeline, live_bytes: end, peak_bytes: peak} = this.data;
+		const middle = timeline[timeline.length >> 1];
+
+		if (!this.data.has_frees || !end || !peak.value)
+			return 'alloc';
+		if (end.value >= peak.value / 2 &&
+		    end.lo > GROWTH * middle[LIVE_HI])
+			return 'live';
+		if (peak.value >= PEAK_SHARE * this.data.alloc_bytes.value)
+			return 'peak';
+		return this.shareOf(IS_TEMPORARY) > 1 / 2 ? 'temporary' : 'alloc';
+	}
+
+	// Which part of all bytes has the flag.
+	shareOf(flag) {
+		const {kind, count, flags} = this.cells;
+		const [parts] = this.parts.once;
+		let all = 0, some = 0;
+
+		for (let c = 0; c < kind.length; c++) {
+			const est = count[c] * parts[kind[c]][EST];
+
+			if (flags[c] & IS_SURVIVOR)
+				continue;
+			all += est;
+			some += flags[c] & flag ? est : 0;
+		}
+		return all > 0 ? some / all : 0;
 	}
 
 	// Is a cell in the view?  Of what is born in the window, `live` is

@@ -2,7 +2,7 @@
 //
 // Two profiles side by side: what both have in common, and the differences with
 // their intervals, as src/stats/compare.c and src/gate make them ((E27), (E31)
-// of docs/statistics.md).  tests/e2e/test_page_diff.py compares the two.
+// of docs/statistics.md).  tests/programs/test_page_diff.py compares the two.
 
 const UNKNOWN = '[unknown]', ANONYMOUS = '[anonymous]';
 
@@ -187,6 +187,7 @@ class Pair extends Code {
 	constructor(newer, older, renamed) {
 		super(newer.data, newer);
 		this.renamed = renamed;
+		this.opening = 'alloc';
 		this.sides = [older, newer];
 		this.rate = 1 - newer.data.confidence;
 		this.level = levelOf(this.rate);

@@ -12,7 +12,7 @@ function sideOf(text, sides) {
 
 function firstState(model) {
 	return {
-		view: 'alloc', metric: 'bytes', from: 0, to: model.bins, search: '',
+		view: model.opening, metric: 'bytes', from: 0, to: model.bins, search: '',
 		inverted: false, focus: -1, layer: 0, node: 0, sort: 'flat',
 		descending: true,
 	};

@@ -10,38 +10,37 @@ function card(title, figure, detail, kind) {
 		element('p', {class: 'detail'}, detail));
 }
 
-function estimateCard(title, e, samples, confidence, when) {
+function estimateCard(title, e, samples, when) {
 	const [first, second] = estimateText({...e, samples}, false);
-	const level = e.lo < e.hi && samples ? `${level95(confidence)}: ` : '';
 
-	return card(title, first, `${second ? level + second : 'no sample'}` +
-		` · ${plural(samples, 'sample')}${when ? ` · ${when}` : ''}`,
+	return card(title, first, [second || 'no sample',
+		plural(samples, 'sample'), when].filter(Boolean).join(' · '),
 	'estimated');
 }
 
+// Each quantity once: what was allocated is known exactly, but for a part.
 function showCards(box, data) {
-	const least = data.is_exact ? '' : 'at least ';
-	const {confidence} = data;
+	const [least, how] = data.is_exact ? ['', 'exact, in ']
+		: ['at least ', 'counted, in at least '];
 
-	box.replaceChildren(
-		card('Allocated, exact',
-			least + amount(data.exact_bytes, false),
-			`in ${plural(data.exact_objects, 'allocation')}`, 'exact'),
-		estimateCard(data.is_subset ? 'Chosen, estimated'
-			: 'Allocated, estimated', data.alloc_bytes,
-		data.alloc_samples, confidence, data.window_ns
-			? `since ${moment(data.window_ns)}` : ''));
+	box.replaceChildren(card('Allocated',
+		least + amount(data.exact_bytes, false),
+		how + plural(data.exact_objects, 'allocation'), 'exact'));
+	if (data.is_subset)
+		box.append(estimateCard('Chosen of it', data.alloc_bytes,
+			data.alloc_samples, data.window_ns
+				? `since ${moment(data.window_ns)}` : ''));
 	if (!data.live_bytes)
 		return;
 	box.append(
 		estimateCard(data.is_complete ? 'Alive at the end' : 'Alive',
-			data.live_bytes, data.live_samples, confidence, ''),
+			data.live_bytes, data.live_samples, ''),
 		estimateCard('Peak', data.peak_bytes, data.peak_samples,
-			confidence, data.peak_samples
-				? `at ${moment(data.peak_ns)}` : ''));
+			data.peak_samples ? `at ${moment(data.peak_ns)}` : ''));
 }
 
-// The lines of the report's notes, and whether they speak of losses.
+// What is missing or doubtful: the notes of the report, and what this page
+// leaves out.
 function noteLines(data) {
 	const lines = data.notes.split('\n')
 		.filter((line) => line.startsWith('  - '))
@@ -60,9 +59,6 @@ function noteLines(data) {
 				data.alloc_bytes.value)} of what was allocated, ` +
 			'are one, [other], to keep this page small: their ' +
 			'functions have more than is shown');
-	if (data.bins < 200)
-		lines.push(`to keep this page small, windows begin and end at ` +
-			`one of ${data.bins + 1} moments`);
 	return lines;
 }
 
@@ -75,14 +71,11 @@ function fileLine(data) {
 function runFacts(data) {
 	const started = new Date(data.start_ms).toISOString()
 		.replace('T', ' ').slice(0, 19);
-	const period = data.period_bytes === 1 ? 'every allocation recorded'
-		: `one sample in ${amount(data.period_bytes, false)}`;
 
 	return [
 		`pid ${data.pid}` + (data.host ? ` on ${visible(data.host)}` : ''),
 		`started ${started} UTC`, `ran ${moment(data.duration_ns)}`,
-		data.end, period, plural(data.samples, 'sample'),
-		plural(data.threads, 'thread'),
+		data.end, plural(data.threads, 'thread'),
 	].join(' · ');
 }
 
@@ -100,10 +93,21 @@ function showOnly(data) {
 	byId('only').hidden = !byId('only').textContent;
 }
 
+function samplesOf(data) {
+	const period = data.period_bytes === 1 ? 'every allocation is recorded'
+		: `one sample in ${amount(data.period_bytes, false)}`;
+
+	return `${period}, ${plural(data.samples, 'sample')}`;
+}
+
 function methodOf(data) {
-	return `Intervals are at ${level95(data.confidence)}, method ` +
-		`${data.method}: each holds for one row that was named in ` +
-		'advance, not for all rows together.';
+	const bins = data.bins < 200 ? ' To keep this page small, windows ' +
+		`begin and end at one of ${data.bins + 1} moments.` : '';
+
+	return `Sampling: ${samplesOf(data)}. Intervals, in brackets, are at ` +
+		`${level95(data.confidence)}, method ${data.method}: each holds ` +
+		'for one row that was named in advance, not for all rows ' +
+		`together.${bins}`;
 }
 
 const fileText = (data) => `${visible(data.file)}: ${visible(fileLine(data))}`;

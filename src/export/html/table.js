@@ -5,6 +5,8 @@
 // intervals, and are ranked by these.
 
 const PAGE_ROWS = 60;
+// Letters of a name, which are three lines on a phone.
+const CELL_NAME_MAX = 120;
 const FUNCTION_KEYS = ['flat', 'cum', 'flatSamples', 'cumSamples', 'name'];
 
 // A table whose first rows are shown, more on demand, in an order that its head
@@ -54,7 +56,7 @@ class Ranking {
 		const button = element('button', {
 			type: 'button', 'data-function': f,
 			title: 'Callers and callees of ' + visible(name),
-		}, visible(name));
+		}, shorten(visible(name), CELL_NAME_MAX));
 
 		return element('td', {class: 'name'}, button,
 			element('span', {class: 'where'},
@@ -157,24 +159,27 @@ class FunctionTable extends Ranking {
 
 	row(f, {flat, cum}, whole, most) {
 		return element('tr', null,
-			this.cell(flat, whole, most), this.cell(cum, whole, most),
+			this.cell('Flat', flat, whole, most),
+			this.cell('Cum', cum, whole, most),
 			this.samplesCell(flat.samples),
 			this.samplesCell(cum.samples),
 			this.nameCell(f, this.model.functions[f]));
 	}
 
+	// On a phone there is no head above a figure that says what it is.
 	samplesCell(n) {
-		return element('td', {class: 'number'}, count(n));
+		return element('td', {class: 'number',
+			'data-unit': n === 1 ? 'sample' : 'samples'}, count(n));
 	}
 
 	// An estimate, its interval, and both as a bar with whiskers.
-	cell(e, whole, most) {
+	cell(label, e, whole, most) {
 		const {ofObjects} = this.model.choice;
 		const [first, second] = estimateText(e, ofObjects);
 		const isFew = e.samples <= FEW_SAMPLES && e.lo < e.hi;
 		const td = element('td', {
 			class: 'estimate' + (isFew ? ' few' : ''),
-			'data-value': e.value, 'data-lo': e.lo, 'data-hi': e.hi,
+			'data-label': label, 'data-value': e.value, 'data-lo': e.lo, 'data-hi': e.hi,
 			'data-samples': e.samples,
 		});
 

@@ -6,7 +6,12 @@
 // each bin.
 
 const TIME = 0, VALUE = [2, 5], RSS = 8;
-const MARGIN = {left: 78, right: 14, top: 10, bottom: 22};
+const MARGIN = {left: 70, right: 14, top: 10, bottom: 24};
+// Between two ticks of the axis, at least; in pixels.
+const TICK_WIDTH = 80;
+// RSS that is higher than so many times the curve would flatten it, as in the
+// report.
+const RSS_TIMES_MAX = 4;
 
 class Timeline extends Drawing {
 	// on.window(from, to)
@@ -19,10 +24,14 @@ class Timeline extends Drawing {
 		box.addEventListener('pointerdown', (e) => this.pressed(e));
 		box.addEventListener('pointermove', (e) => this.pointed(e));
 		box.addEventListener('pointerup', (e) => this.released(e));
-		box.addEventListener('pointerleave', () => this.pointed(null));
+		box.addEventListener('pointerleave', (e) => {
+			// A finger leaves as it is lifted.
+			if (e.pointerType !== 'touch')
+				this.left();
+		});
 		box.addEventListener('pointercancel', () => {
 			this.drag = null;
-			this.pointed(null);
+			this.left();
 		});
 		box.addEventListener('keydown', (e) => this.key(e));
 		new ResizeObserver(() => this.draw()).observe(box);
@@ -39,6 +48,8 @@ class Timeline extends Drawing {
 		if (ofObjects !== this.ofObjects || !this.series)
 			this.series = null;
 		this.ofObjects = ofObjects;
+		this.series ||= this.makeSeries();
+		this.top = this.scale();
 		this.draw();
 	}
 
@@ -78,6 +89,10 @@ class Timeline extends Drawing {
 
 	paint() {
 		const ratio = window.devicePixelRatio || 1;
+
+		// Nothing is shown of a difference.
+		if (!this.series)
+			return;
 		const g = this.canvas.getContext('2d');
 		const style = getComputedStyle(document.documentElement);
 		const get = (name) => style.getPropertyValue(name).trim();
@@ -86,58 +101,85 @@ class Timeline extends Drawing {
 		this.height = this.box.clientHeight;
 		this.canvas.width = Math.round(this.width * ratio);
 		this.canvas.height = Math.round(this.height * ratio);
-		this.series ||= this.makeSeries();
-		this.top = this.scale();
 		g.setTransform(ratio, 0, 0, ratio, 0, 0);
 		g.clearRect(0, 0, this.width, this.height);
 		g.font = '12px system-ui, sans-serif';
-		this.paintAxes(g, get);
+		this.paintValues(g, get);
+		this.paintTimes(g, get);
 		this.paintSeries(g, get);
-		if (!this.ofObjects)
+		if (this.showsRss)
 			this.paintRss(g, get);
 		this.paintPeak(g, get);
 		this.paintWindow(g, get);
 	}
 
-	// The largest limit, but a band that is mostly doubt is cut off.
+	// The largest limit, but a band that is mostly doubt is cut off; RSS may
+	// make it larger, but not so much that the curve becomes flat.
 	scale() {
+		const rss = this.rssMax;
 		let most = 0, value = 0;
 
 		for (const p of this.series) {
 			most = Math.max(most, p.hi);
 			value = Math.max(value, p.value);
 		}
-		return Math.min(most, 2 * value || most) * 1.05 || 1;
+		most = Math.min(most, 2 * value || most);
+		this.showsRss = rss > 0 && rss <= RSS_TIMES_MAX * most;
+		return Math.max(most, this.showsRss ? rss : 0) * 1.05 || 1;
 	}
 
-	paintAxes(g, get) {
+	// 0 if none was recorded, or objects are counted.
+	get rssMax() {
+		return this.ofObjects || this.isByBin ? 0
+			: Math.max(0, ...this.points.map((p) => p[RSS]));
+	}
+
+	line(g, x0, y0, x1, y1) {
+		g.beginPath();
+		g.moveTo(Math.round(x0) + 0.5, Math.round(y0) + 0.5);
+		g.lineTo(Math.round(x1) + 0.5, Math.round(y1) + 0.5);
+		g.stroke();
+	}
+
+	paintValues(g, get) {
 		const step = niceStep(this.top / 3, this.ofObjects);
-		const [first, last] = [this.points[0][TIME],
-			this.points[this.points.length - 1][TIME]];
+		const right = this.width - MARGIN.right;
 
 		g.lineWidth = 1;
 		g.textBaseline = 'middle';
+		g.textAlign = 'right';
+		g.fillStyle = get('--muted');
 		for (let v = 0; v <= this.top; v += step) {
-			const y = Math.round(this.y(v)) + 0.5;
+			g.strokeStyle = get(v ? '--grid' : '--muted');
+			this.line(g, MARGIN.left, this.y(v), right, this.y(v));
+			g.fillText(amount(v, this.ofObjects).replace(/\.0+(?= |$)/, ''),
+				MARGIN.left - 8, this.y(v));
+		}
+	}
+
+	// A tick at each round moment, and text where there is room.
+	paintTimes(g, get) {
+		const first = this.points[0][TIME];
+		const last = this.points[this.points.length - 1][TIME];
+		const room = this.width - MARGIN.left - MARGIN.right;
+		const bottom = this.y(0);
+		const step = niceTime((last - first) * TICK_WIDTH / room);
+
+		g.textBaseline = 'alphabetic';
+		g.textAlign = 'center';
+		if (!(last > first))
+			return;
+		for (let t = Math.ceil(first / step) * step; t <= last; t += step) {
+			const x = MARGIN.left + (t - first) / (last - first) * room;
+			const text = tickText(t, last);
+			const half = g.measureText(text).width / 2;
 
 			g.strokeStyle = get('--grid');
-			g.beginPath();
-			g.moveTo(MARGIN.left, y);
-			g.lineTo(this.width - MARGIN.right, y);
-			g.stroke();
-			g.fillStyle = get('--muted');
-			g.textAlign = 'right';
-			g.fillText(amount(v, this.ofObjects), MARGIN.left - 8, y);
-		}
-		g.textBaseline = 'alphabetic';
-		const labels = this.width > 700 ? 4 : 2;
-		for (let i = 0; i <= labels; i++) {
-			const share = i / labels;
-
-			g.textAlign = i === 0 ? 'left'
-				: i === labels ? 'right' : 'center';
-			g.fillText(moment(first + share * (last - first)),
-				this.x(share * this.model.bins), this.height - 5);
+			this.line(g, x, MARGIN.top, x, bottom - 1);
+			g.strokeStyle = get('--muted');
+			this.line(g, x, bottom, x, bottom + 4);
+			g.fillText(text, Math.min(x, this.width - half),
+				this.height - 5);
 		}
 	}
 
@@ -174,12 +216,12 @@ class Timeline extends Drawing {
 	}
 
 	paintRss(g, get) {
-		g.strokeStyle = get('--muted');
-		g.lineWidth = 1;
+		g.strokeStyle = get('--rss');
+		g.lineWidth = 1.5;
 		g.setLineDash([4, 3]);
 		g.beginPath();
 		this.points.forEach((p, i) => {
-			if (p[RSS] !== null && p[RSS] <= this.top)
+			if (p[RSS] !== null)
 				g.lineTo(this.x(i), this.y(p[RSS]));
 		});
 		g.stroke();
@@ -227,6 +269,22 @@ class Timeline extends Drawing {
 		}
 	}
 
+	// What is drawn, as [class, text].
+	get legend() {
+		const rss = this.rssMax;
+		const keys = [['live-key', this.isByBin
+			? 'allocated in each step' : 'alive, with its interval']];
+
+		if (this.showsRss)
+			keys.push(['rss-key', 'resident memory (RSS)']);
+		else if (rss)
+			keys.push(['', `RSS, up to ${amount(rss, false)}, is ` +
+				'beyond the scale']);
+		if (this.model.data.peak_samples)
+			keys.push(['peak-key', 'peak']);
+		return keys;
+	}
+
 	// ---- pointer and keys ----
 
 	pressed(event) {
@@ -248,18 +306,29 @@ class Timeline extends Drawing {
 		this.draw();
 	}
 
-	// A drag is a window, a click the window from the beginning until then.
+	// A drag is a window, a click the window from the beginning until then;
+	// the first touch says what was there then.
 	released(event) {
 		if (!this.drag)
 			return;
 		const [from, to] = this.drag;
+		const isFirst = event.pointerType === 'touch' &&
+			Math.abs(to - (this.touched ?? -Infinity)) > TOUCH_EDGES;
 
 		this.drag = null;
+		this.touched = from === to ? to : undefined;
 		if (from < to)
 			this.on.window(from, to);
-		else if (to > 0)
+		else if (to > 0 && !isFirst)
 			this.on.window(0, to);
 		this.pointed(event);
+	}
+
+	// Another window is shown: what was said of the one before is stale.
+	left() {
+		this.hovered = undefined;
+		this.on.hover(null);
+		this.draw();
 	}
 
 	key(event) {
@@ -277,6 +346,38 @@ class Timeline extends Drawing {
 		if (from >= 0 && from < to && to <= this.model.bins)
 			this.on.window(from, to);
 	}
+}
+
+// Touches so far from each other, in edges, are of one moment.
+const TOUCH_EDGES = 5;
+
+// Round steps between two moments, in nanoseconds: 1, 2, 5 up to 10 s, then what
+// a minute, an hour and a day are divided by.
+const TIME_STEPS = [
+	...Array.from({length: 10}, (_, e) => [1, 2, 5].map((n) => n * 10 ** e))
+		.flat(),
+	...[10, 15, 30].map((n) => n * 1e9),
+	...[1, 2, 5, 10, 15, 30].map((n) => n * 60e9),
+	...[1, 2, 3, 6, 12].map((n) => n * 3600e9),
+];
+const DAY_NS = 24 * 3600e9;
+
+function niceTime(least) {
+	const days = least / DAY_NS;
+
+	return TIME_STEPS.find((step) => step >= least) ??
+		DAY_NS * niceStep(days, true);
+}
+
+// A moment of an axis that ends at `last`: all in one unit.
+function tickText(ns, last) {
+	const [name, size] = [['days', 2 * DAY_NS, DAY_NS],
+		['h', 2 * 3600e9, 3600e9], ['min', 600e9, 60e9],
+		['s', 1e9, 1e9], ['ms', 1e6, 1e6], ['µs', 1e3, 1e3], ['ns', 0, 1]]
+		.filter(([, least]) => last >= least)
+		.map(([unit, , length]) => [unit, length])[0];
+
+	return ns ? `${Number((ns / size).toPrecision(6))} ${name}` : '0';
 }
 
 // A round step of at least that size.

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Memory of the agent is aligned, zeroed, never shared, and limited. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/sys/arena.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 #define THREADS    4
 #define OBJECTS    20000u
@@ -46,12 +40,11 @@ static void *allocate(void *arg)
 }
 
 /* Each object was zero when it came and has kept what its owner stored. */
-static void test_threads(void **state)
+TEST(threads)
 {
 	static struct worker workers[THREADS];
 	pthread_t threads[THREADS];
 
-	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++) {
 		workers[i].index = i;
 		assert_int_equal(pthread_create(&threads[i], NULL, allocate,
@@ -74,11 +67,10 @@ static void test_threads(void **state)
 	}
 }
 
-static void test_sizes(void **state)
+TEST(sizes)
 {
 	uint8_t *p;
 
-	(void)state;
 	assert_null(sp_arena_get(SP_ARENA_WALKS, OBJECT_MAX + 1));
 	assert_null(sp_arena_get(SP_ARENA_WALKS, SIZE_MAX));
 	assert_null(sp_arena_get(SP_ARENA_WALKS, SIZE_MAX - 15));
@@ -88,7 +80,7 @@ static void test_sizes(void **state)
 }
 
 /* A use that has used up its budget takes nothing from another. */
-static void test_budgets(void **state)
+TEST(budgets)
 {
 	static const size_t budgets[SP_ARENA_USES] = {
 		[SP_ARENA_MODULES] = 16u << 20,
@@ -97,7 +89,6 @@ static void test_budgets(void **state)
 		[SP_ARENA_LAWS] = 1u << 20,
 	};
 
-	(void)state;
 	for (unsigned int use = 0; use < SP_ARENA_USES; use++) {
 		size_t got = 0;
 
@@ -113,13 +104,4 @@ static void test_budgets(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_budgets),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

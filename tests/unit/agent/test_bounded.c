@@ -5,16 +5,8 @@
  * came later, with their ends, and the exact totals of both sides of the
  * window.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
@@ -23,16 +15,16 @@
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
-#include "agent/sys/diag.h"
 #include "agent/unwind/lane.h"
 #include "base/rng.h"
 #include "format/scan.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/agent_fixture.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
 #define OBJECTS  300000u
-#define LIVE_MAX 6000u
+#define LIVE_MAX 40000u
 #define LOOKS    30u
 #define TURNS    100u
 
@@ -68,7 +60,7 @@ static void begin(uint64_t max_file_bytes, uint32_t thread)
 	sp_thread.generation = 1;
 	sp_thread.recorded = SP_THREAD_UNKNOWN;
 	sp_thread.sampler.law = &process.law;
-	sp_thread.parked = 0;
+	sp_thread.suspended = 0;
 	n_objects = 0;
 }
 
@@ -101,7 +93,7 @@ static void allocate(size_t place, uint64_t size_bytes)
 	alive[place] = n_objects;
 	sp_recorder_sample(&sp_thread, &event);
 	sp_slots_add(0, size_bytes, 1);
-	sp_marks_cover();
+	sp_marks_complete();
 }
 
 static void release(size_t place)
@@ -126,12 +118,10 @@ static void one_step(struct sp_rng *rng, size_t n_places)
 
 static struct sp_profile *load(void)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p;
 
 	sp_writer_publish(1);
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
-	assert_string_equal(p->damage, "");
+	p = load_whole_profile(path);
 	assert_int_equal(p->unfinished_records, 0);
 	assert_int_equal(p->unmatched_frees, 0);
 	return p;
@@ -201,24 +191,43 @@ static void run(uint64_t max_file_bytes, size_t n_places, uint32_t thread)
 	assert_true(agent_fixture_losses() == 0);
 }
 
-static void test_few_alive(void **state)
+TEST_BETWEEN(few_alive, NULL, end)
 {
-	(void)state;
 	run(1 << 20, 50, 1);
 }
 
 /* A pass carries a third of what a segment has. */
-static void test_many_alive(void **state)
+TEST_BETWEEN(many_alive, NULL, end)
 {
-	(void)state;
 	run(1 << 20, 1000, 1);
 }
 
 /* One of the threads that the file does not remember for good. */
-static void test_late_thread(void **state)
+TEST_BETWEEN(late_thread, NULL, end)
 {
-	(void)state;
 	run(1 << 20, 50, 1000000);
+}
+
+/* Where more is alive than a segment's share of the file, no more than twice as
+ * much is carried as comes anew. */
+static void test_much_alive(void **state)
+{
+	const uint64_t max_file_bytes = 4 << 20;
+	struct sp_rng rng;
+
+	(void)state;
+	sp_rng_init(&rng, 92, 1);
+	begin(max_file_bytes, 1);
+	while (n_objects < OBJECTS) {
+		const size_t place = sp_rng_next(&rng) % LIVE_MAX;
+
+		if (alive[place])
+			release(place);
+		allocate(place, 64);
+	}
+	check(max_file_bytes);
+	assert_in_range(sp_ring_segment() - 1, 3, 2 * OBJECTS / LIVE_MAX);
+	assert_true(agent_fixture_losses() == 0);
 }
 
 /* SAMPLE records of that sample in a segment. */
@@ -263,9 +272,8 @@ static void write_again(uint64_t id, size_t place)
 }
 
 /* What is twice in one segment is once in the next, however long it lives. */
-static void test_twice_in_a_segment(void **state)
+TEST_BETWEEN(twice_in_a_segment, NULL, end)
 {
-	(void)state;
 	begin(1 << 20, 1);
 	for (size_t place = 0; place < 100; place++)
 		allocate(place, 64);
@@ -273,13 +281,13 @@ static void test_twice_in_a_segment(void **state)
 		for (unsigned int i = 0; i < place % 4; i++)
 			write_again(1 + place, place);
 	assert_int_equal(count_in(1, 4), 4);
-	for (size_t place = 100; sp_ring_covered() < 30; place++) {
+	for (size_t place = 100; sp_ring_complete() < 30; place++) {
 		if (place >= 200)
 			release(100 + place % 100);
 		allocate(100 + place % 100, 64);
 	}
 	for (uint64_t id = 1; id <= 100; id++)
-		assert_int_equal(count_in(sp_ring_covered(), id), 1);
+		assert_int_equal(count_in(sp_ring_complete(), id), 1);
 	check(1 << 20);
 }
 
@@ -289,6 +297,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_few_alive, end),
 		cmocka_unit_test_teardown(test_many_alive, end),
 		cmocka_unit_test_teardown(test_late_thread, end),
+		cmocka_unit_test_teardown(test_much_alive, end),
 		cmocka_unit_test_teardown(test_twice_in_a_segment, end),
 	};
 

@@ -3,14 +3,6 @@
  * Rules, and all registers of the caller, are libdw's at more than 100,000
  * addresses: nearly every call of all objects that the test has loaded.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <dwarf.h>
@@ -21,7 +13,8 @@
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/code.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
+#include "support/test.h"
 
 /* Of each object at most so many functions, evenly spread. */
 #define FUNCTIONS_MAX 3000u
@@ -120,7 +113,7 @@ static void check_rule(const struct sp_module_entry *e, uintptr_t pc,
 #define STACK_WORDS (1u << 19)
 static uint64_t stack[STACK_WORDS];
 static struct sp_cfi_registers begin_registers;
-static struct sp_stackend_span memory;
+static struct sp_stack_bounds_span memory;
 
 static void fill_stack(void)
 {
@@ -217,7 +210,7 @@ static void execute(struct model_stack *m, const Dwarf_Op *op, uint64_t cfa,
 		push(m, op->number);
 		return;
 	case DW_OP_deref:
-		m->failed |= !sp_stackend_read(&memory, pop(m), &value);
+		m->failed |= !sp_stack_bounds_read(&memory, pop(m), &value);
 		push(m, m->failed ? 0 : value);
 		return;
 	case DW_OP_stack_value:
@@ -245,7 +238,7 @@ static bool evaluate(const Dwarf_Op *ops, size_t n, uint64_t cfa,
 		return false;
 	*ret = pop(&m);
 	return !is_location || m.is_value ||
-	       sp_stackend_read(&memory, *ret, ret);
+	       sp_stack_bounds_read(&memory, *ret, ret);
 }
 
 /* Register i of the caller, as libdw has it; false: not known. */
@@ -379,12 +372,11 @@ static int realign(const char *text, size_t n)
 
 static int (*volatile realigned)(const char *, size_t) = realign;
 
-static void test_against_libdw(void **state)
+TEST(against_libdw)
 {
 	struct count count = {.all = 0};
 	unsigned int objects = 0;
 
-	(void)state;
 	assert_int_equal(realigned("text", 3), 0);
 	fill_stack();
 	elf_version(EV_CURRENT);
@@ -435,11 +427,4 @@ static int begin(void **state)
 	return sp_modules_count() ? 0 : -1;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_against_libdw),
-	};
-
-	return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_MAIN(begin, NULL)

@@ -3,18 +3,11 @@
  * Unwind tables made by hand: instructions, encodings, expressions; 200,000
  * damaged ones.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
+#include "support/test.h"
 
 static struct sp_cfi_run run;
 
@@ -112,7 +105,7 @@ static void check_at(int offset, enum sp_cfi_kind kind, int cfa, int bp)
 	assert_int_equal(rule.bp_bytes, bp);
 }
 
-static void test_by_hand(void **state)
+TEST(by_hand)
 {
 	static const uint8_t program[] = {
 		0x41, 0x0e, 16,   0x86, 2,       /* push %rbp */
@@ -124,7 +117,6 @@ static void test_by_hand(void **state)
 		0x04, 10,   0,    0,    0, 0xc6, /* rbp is untouched again */
 	};
 
-	(void)state;
 	make("zR", usual_data, 1, program, sizeof(program));
 	check_at(0, SP_CFI_SP, 8, 0);
 	check_at(1, SP_CFI_SP, 16, -16);
@@ -158,9 +150,8 @@ static void check_program(const void *program, size_t bytes,
 		      sizeof((const uint8_t[]){__VA_ARGS__}), kind)
 
 /* All that is not as simple as a rule. */
-static void test_others(void **state)
+TEST(others)
 {
-	(void)state;
 	CHECK(SP_CFI_SP, 0);                   /* nothing at all */
 	CHECK(SP_CFI_END, 0x07, 16);           /* the outermost function */
 	CHECK(SP_CFI_OTHER, 0x0c, 3, 8);       /* by rbx */
@@ -193,14 +184,13 @@ static void test_others(void **state)
 }
 
 /* gcc's frames of functions that align their stack. */
-static void test_realigned(void **state)
+TEST(realigned)
 {
 	static const uint8_t program[] = {
 		0x10, 6, 2,    0x76, 0,    /* rbp is at rbp */
 		0x0f, 3, 0x76, 0x78, 0x06, /* CFA is the word at rbp - 8 */
 	};
 
-	(void)state;
 	make("zR", usual_data, 1, program, sizeof(program));
 	check_at(100, SP_CFI_REALIGNED, -8, 0);
 	CHECK(SP_CFI_OTHER, 0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x73, 0x78, 0x06);
@@ -216,7 +206,7 @@ static bool evaluate_bytes(const uint8_t *bytes, uint64_t *ret)
 {
 	static const uint64_t word = 0x8877665544332211;
 	struct sp_cfi_registers registers = {.known = 1u << SP_CFI_RSP};
-	struct sp_stackend_span nothing = {0, 0};
+	struct sp_stack_bounds_span nothing = {0, 0};
 
 	registers.value[SP_CFI_RSP] = (uintptr_t)&word;
 	return sp_cfi_evaluate(bytes, &registers, NULL, &nothing, ret);
@@ -243,9 +233,8 @@ static bool evaluate_bytes(const uint8_t *bytes, uint64_t *ret)
 		assert_false(evaluate_bytes(bytes, &value));                   \
 	} while (0)
 
-static void test_expressions(void **state)
+TEST(expressions)
 {
-	(void)state;
 	VALUE(0, 0x30);
 	VALUE(31, 0x4f);
 	VALUE(200, 0x08, 200);
@@ -292,9 +281,8 @@ static void test_expressions(void **state)
 	VALUE(5, 0x34, 0x30, 0x28, 1, 0, 0x35);
 }
 
-static void test_no_values(void **state)
+TEST(no_values)
 {
-	(void)state;
 	NO_VALUE(0x22); /* nothing to add */
 	NO_VALUE(0x31, 0x22);
 	NO_VALUE(0x31, 0x16);
@@ -312,7 +300,7 @@ static void test_no_values(void **state)
 }
 
 /* Any byte of the tables may be anything: nothing is read outside of them. */
-static void test_damage(void **state)
+TEST(damage)
 {
 	static const uint8_t program[] = {
 		0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,    0x0a, 0x0b,
@@ -320,11 +308,10 @@ static void test_damage(void **state)
 		0x06, 0x31, 0x0f, 3,    0x76, 0x78, 0x06, 0x09, 12,   13};
 	/* A stack that is all zero, with each register in the middle. */
 	static uint64_t stack[1u << 16];
-	struct sp_stackend_span memory = {(uintptr_t)stack,
-					  (uintptr_t)stack + sizeof(stack)};
+	struct sp_stack_bounds_span memory = {(uintptr_t)stack,
+					      (uintptr_t)stack + sizeof(stack)};
 	uint32_t random = 1;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		struct sp_cfi_registers registers = {.known = ~0u};
 		uintptr_t pc = (uintptr_t)object.code + 101;
@@ -344,16 +331,4 @@ static void test_damage(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_by_hand),
-		cmocka_unit_test(test_others),
-		cmocka_unit_test(test_realigned),
-		cmocka_unit_test(test_expressions),
-		cmocka_unit_test(test_no_values),
-		cmocka_unit_test(test_damage),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,16 +3,10 @@
  * When threads check in: busy, idle and in turn; and how much they may have
  * allocated that is never published.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "agent/event/checkin.h"
 #include "agent/file/slots.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define FAST 1000000u  /* ns between check-ins */
 #define SLOW 11000000u /* likewise */
@@ -43,11 +37,10 @@ static void begin_thread(void)
 }
 
 /* At no time more than was published, or 4 KiB, or 1 MiB. */
-static void test_busy(void **state)
+TEST_BETWEEN(busy, NULL, agent_fixture_teardown)
 {
 	uint64_t step;
 
-	(void)state;
 	begin_thread();
 	for (int i = 0; i < 40; i++) {
 		step = check_in(FAST);
@@ -58,17 +51,15 @@ static void test_busy(void **state)
 	assert_int_equal(step, SP_CHECKIN_BYTES_MAX);
 }
 
-static void test_idle(void **state)
+TEST_BETWEEN(idle, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	begin_thread();
 	for (int i = 0; i < 40; i++)
 		assert_int_equal(check_in(SLOW), 4096);
 }
 
-static void test_busy_then_idle(void **state)
+TEST_BETWEEN(busy_then_idle, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	begin_thread();
 	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
 		;
@@ -81,9 +72,8 @@ static void test_busy_then_idle(void **state)
 }
 
 /* A clock that is not read right: short steps. */
-static void test_clock_goes_back(void **state)
+TEST_BETWEEN(clock_goes_back, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	begin_thread();
 	while (check_in(FAST) < SP_CHECKIN_BYTES_MAX)
 		;
@@ -91,12 +81,11 @@ static void test_clock_goes_back(void **state)
 }
 
 /* What threads may have allocated that are not heard of any more. */
-static void test_unseen(void **state)
+TEST_BETWEEN(unseen, NULL, agent_fixture_teardown)
 {
 	uint16_t mine = sp_slots_claim(1), idle = sp_slots_claim(2);
 	uint16_t busy = sp_slots_claim(3);
 
-	(void)state;
 	sp_slots_set_step(mine, 4096);
 	sp_slots_set_step(idle, 4096);
 	sp_slots_set_step(busy, 1 << 20);
@@ -113,18 +102,4 @@ static void test_unseen(void **state)
 	assert_int_equal(sp_slots_check_in(idle, 9000), 4000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_busy, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_idle, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_busy_then_idle,
-					  agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_clock_goes_back,
-					  agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_unseen, agent_fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

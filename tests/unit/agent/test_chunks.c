@@ -3,22 +3,17 @@
  * A thread that leaves a record in the middle leaves no damage and blocks no
  * other thread.
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "agent/file/chunks.h"
 #include "agent/thread/lease.h"
 #include "agent/unwind/lane.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/agent_fixture.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
 #define TIMES 300u /* more than there are keepers */
 
@@ -64,12 +59,9 @@ static void leave_thread(struct sp_lane *lane, uint32_t index)
 
 static void check_threads(const char *path, size_t n)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p = load_whole_profile(path);
 	size_t named = 0;
 
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
-	assert_string_equal(p->damage, "");
 	for (size_t i = 0; i < p->n_thread_infos; i++)
 		named += strcmp(p->thread_infos[i].name, "right") == 0;
 	assert_int_equal(named, n);
@@ -94,26 +86,23 @@ static void leave_and_go_on(bool gives_lane)
 	check_threads(path, TIMES);
 }
 
-static void test_permanent(void **state)
+TEST_BETWEEN(permanent, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	leave_and_go_on(false);
 }
 
-static void test_permanent_of_another(void **state)
+TEST_BETWEEN(permanent_of_another, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	leave_and_go_on(true);
 }
 
 /* Those of later threads are in the ring, where the lane has a chunk. */
-static void test_ring(void **state)
+TEST_BETWEEN(ring, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(64 << 20);
 	uint8_t hint = 0;
 	struct sp_lane *lane = sp_lane_take(&hint);
 
-	(void)state;
 	for (uint32_t i = 5001; i <= 5000 + TIMES; i++) {
 		leave_thread(lane, i);
 		/* As if he had left when the record was whole, and had not been
@@ -127,13 +116,12 @@ static void test_ring(void **state)
 
 /* A lease is one's own for its time, and then another's; who had it cannot
  * give that back. */
-static void test_lease(void **state)
+TEST(lease)
 {
 	const struct timespec ms = {0, 1000000};
 	_Atomic uint64_t lease = 0;
 	uint64_t first, second;
 
-	(void)state;
 	first = sp_lease_take(&lease, UINT64_MAX);
 	assert_true(first != 0);
 	assert_true(sp_lease_take(&lease, UINT64_MAX) == 0);
@@ -146,16 +134,4 @@ static void test_lease(void **state)
 	assert_true(sp_lease_take(&lease, UINT64_MAX) != 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_permanent,
-					  agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_permanent_of_another,
-					  agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_ring, agent_fixture_teardown),
-		cmocka_unit_test(test_lease),
-	};
-
-	return cmocka_run_group_tests(tests, begin, agent_fixture_end);
-}
+TEST_MAIN(begin, agent_fixture_end)

@@ -3,21 +3,14 @@
  * Where the totals by size class stand in the file, and what happens if there
  * is no room for them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
 
@@ -38,24 +31,23 @@ static uint64_t class_losses(void)
 	return losses[SP_LOSS_CLASS_TOTALS];
 }
 
-static struct sp_classes *fresh(void)
+static struct sp_size_counts *fresh(void)
 {
-	struct sp_classes *classes = calloc(1, sizeof(*classes));
+	struct sp_size_counts *classes = calloc(1, sizeof(*classes));
 
 	assert_non_null(classes);
 	return classes;
 }
 
 /* Each slot has two pages of its own, in chunks among those of records. */
-static void test_every_slot(void **state)
+TEST_BETWEEN(every_slot, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(8 << 20);
 	struct sp_lane *lane = take_lane();
-	struct sp_classes *classes = fresh();
+	struct sp_size_counts *classes = fresh();
 	static char text[3000];
 	struct sp_class_page page;
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
 		unsigned int n = i * 191 % SP_FORMAT_SLOTS;
@@ -66,8 +58,8 @@ static void test_every_slot(void **state)
 		assert_non_null(pages);
 		assert_ptr_equal(sp_writer_class_pages(n), pages);
 		classes->small[n]++;
-		sp_classes_write(classes, FIXTURE_FILE_ID, n, 1, pages);
-		sp_classes_write(classes, FIXTURE_FILE_ID, n, 2, pages);
+		sp_size_counts_write(classes, FIXTURE_FILE_ID, n, 1, pages);
+		sp_size_counts_write(classes, FIXTURE_FILE_ID, n, 2, pages);
 	}
 	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
 		unsigned int n = i * 191 % SP_FORMAT_SLOTS;
@@ -82,33 +74,31 @@ static void test_every_slot(void **state)
 }
 
 /* One file's pages are not another's. */
-static void test_next_file(void **state)
+TEST_BETWEEN(next_file, NULL, agent_fixture_teardown)
 {
-	struct sp_classes *classes = fresh();
+	struct sp_size_counts *classes = fresh();
 	struct sp_class_page page;
 	const char *path;
 
-	(void)state;
 	assert_null(sp_writer_class_pages(1));
 	agent_fixture_open(1 << 20);
-	sp_classes_write(classes, FIXTURE_FILE_ID, 1, 1,
-			 sp_writer_class_pages(1));
+	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 1,
+			     sp_writer_class_pages(1));
 	agent_fixture_close();
 	assert_null(sp_writer_class_pages(1));
 	path = agent_fixture_open(1 << 20);
 	assert_false(agent_fixture_read_classes(path, 1, &page));
-	sp_classes_write(classes, FIXTURE_FILE_ID, 1, 1,
-			 sp_writer_class_pages(1));
+	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 1,
+			     sp_writer_class_pages(1));
 	assert_true(agent_fixture_read_classes(path, 1, &page));
 	free(classes);
 }
 
 /* No chunk left: a loss each time, and records go on. */
-static void test_full(void **state)
+TEST_BETWEEN(full, NULL, agent_fixture_teardown)
 {
 	struct sp_lane *lane;
 
-	(void)state;
 	agent_fixture_open(2 * CHUNK);
 	lane = take_lane();
 	sp_writer_info(lane, "key", "value", 5);
@@ -121,7 +111,7 @@ static void test_full(void **state)
 
 /* A child that was forked in the middle of writing a copy: that goes nowhere,
  * and its own file has pages of its own. */
-static void run_child(struct sp_classes *classes, uint8_t *pages)
+static void run_child(struct sp_size_counts *classes, uint8_t *pages)
 {
 	struct sp_class_page page;
 	const char *path;
@@ -130,7 +120,7 @@ static void run_child(struct sp_classes *classes, uint8_t *pages)
 	sp_writer_reset();
 	sp_lane_reset();
 	classes->small[1] = 1000;
-	sp_classes_write(classes, FIXTURE_FILE_ID, 1, 3, pages);
+	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 3, pages);
 	if (sp_writer_class_pages(1))
 		_exit(1);
 	path = agent_fixture_open(1 << 20);
@@ -139,27 +129,26 @@ static void run_child(struct sp_classes *classes, uint8_t *pages)
 	pages = sp_writer_class_pages(1);
 	if (!pages)
 		_exit(3);
-	sp_classes_write(classes, FIXTURE_FILE_ID, 1, 1, pages);
+	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 1, pages);
 	_exit(agent_fixture_read_classes(path, 1, &page) &&
 			      page.alloc_objects == 1000
 		      ? 0
 		      : 4);
 }
 
-static void test_fork(void **state)
+TEST_BETWEEN(fork, NULL, agent_fixture_teardown)
 {
 	char path[1024];
-	struct sp_classes *classes = fresh();
+	struct sp_size_counts *classes = fresh();
 	struct sp_class_page page;
 	uint8_t *pages;
 	pid_t child;
 	int status;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", agent_fixture_open(1 << 20));
 	pages = sp_writer_class_pages(1);
 	classes->small[1] = 7;
-	sp_classes_write(classes, FIXTURE_FILE_ID, 1, 2, pages);
+	sp_size_counts_write(classes, FIXTURE_FILE_ID, 1, 2, pages);
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0)
@@ -173,18 +162,4 @@ static void test_fork(void **state)
 	free(classes);
 }
 
-#define TEST(function)                                                         \
-	cmocka_unit_test_teardown(function, agent_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_every_slot),
-		TEST(test_next_file),
-		TEST(test_full),
-		TEST(test_fork),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

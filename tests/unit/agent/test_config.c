@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Every knob of config.def: what it accepts, refuses, says and stores. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/event/config.h"
 #include "base/parse.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 /* A second reading of config.def, made for the tests. */
 enum kind { SIZE, NUMBER, RATE, TEXT, CHOICE };
@@ -217,9 +211,8 @@ static void check_choice(const struct knob *k)
 	refuses(k, "garbage");
 }
 
-static void test_knobs(void **state)
+TEST(knobs)
 {
-	(void)state;
 	for (size_t i = 0; i < KNOBS; i++) {
 		if (knobs[i].kind == TEXT)
 			check_text(&knobs[i]);
@@ -232,7 +225,7 @@ static void test_knobs(void **state)
 	}
 }
 
-static void test_nothing_set(void **state)
+TEST(nothing_set)
 {
 	const char *const environment[] = {"SAMPLEPROF=1",
 					   "sampleprof_period=3",
@@ -244,7 +237,6 @@ static void test_nothing_set(void **state)
 	struct sp_config c;
 	struct sp_config_error err;
 
-	(void)state;
 	for (int with = 0; with < 2; with++) {
 		memset(&c, 0xaa, sizeof(c));
 		if (with)
@@ -259,7 +251,7 @@ static void test_nothing_set(void **state)
 }
 
 /* A misspelt name is said, but is no error; the first one is named. */
-static void test_unknown(void **state)
+TEST(unknown)
 {
 	const char *const environment[] = {
 		"SAMPLEPROF_PERIOD=8", "SAMPLEPROF_PERIODS=1",
@@ -267,7 +259,6 @@ static void test_unknown(void **state)
 	struct sp_config c;
 	struct sp_config_error err;
 
-	(void)state;
 	assert_true(parse(environment, &c, &err));
 	assert_string_equal(err.unknown, "SAMPLEPROF_PERIODS=1");
 	assert_true(c.period_bytes == 8);
@@ -279,7 +270,7 @@ static void test_unknown(void **state)
 
 /* The first bad value is told; the others are still read, so that the demand
  * for silence holds wherever it stands. */
-static void test_first_error(void **state)
+TEST(first_error)
 {
 	const char *const environment[] = {"SAMPLEPROF_DEPTH=0",
 					   "SAMPLEPROF_PERIOD=x",
@@ -287,7 +278,6 @@ static void test_first_error(void **state)
 	struct sp_config c;
 	struct sp_config_error err;
 
-	(void)state;
 	assert_false(parse(environment, &c, &err));
 	assert_string_equal(err.name, "DEPTH");
 	assert_string_equal(err.value, "0");
@@ -297,14 +287,13 @@ static void test_first_error(void **state)
 }
 
 /* The last of two settings holds. */
-static void test_repeated(void **state)
+TEST(repeated)
 {
 	const char *const environment[] = {"SAMPLEPROF_DEPTH=3",
 					   "SAMPLEPROF_DEPTH=4", NULL};
 	struct sp_config c;
 	struct sp_config_error err;
 
-	(void)state;
 	assert_true(parse(environment, &c, &err));
 	assert_true(c.depth == 4);
 }
@@ -358,13 +347,12 @@ static void check_round_trip(const struct sp_config *c)
 	}
 }
 
-static void test_describe(void **state)
+TEST(describe)
 {
 	struct sp_config c;
 	struct sp_config_error err;
 	struct sp_rng rng;
 
-	(void)state;
 	assert_true(sp_config_parse(NULL, &c, &err));
 	check_round_trip(&c);
 	sp_rng_init(&rng, 8, 1);
@@ -406,11 +394,10 @@ static void collect_line(void *arg, const char *line)
 }
 
 /* One whole line per knob: name, default, limits, and the help to its end. */
-static void test_help(void **state)
+TEST(help)
 {
 	static struct lines l;
 
-	(void)state;
 	sp_config_help(collect_line, &l);
 	assert_int_equal(l.n, KNOBS);
 	for (size_t i = 0; i < KNOBS; i++) {
@@ -443,7 +430,7 @@ static void test_help(void **state)
 }
 
 /* The period of the .NET law is .NET's unless one is given, in any order. */
-static void test_law(void **state)
+TEST(law)
 {
 	static const struct {
 		const char *const environment[3];
@@ -461,7 +448,6 @@ static void test_law(void **state)
 		{{"SAMPLEPROF_PERIOD=7"}, 7, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sp_config c;
 		struct sp_config_error err;
@@ -473,20 +459,19 @@ static void test_law(void **state)
 }
 
 /* What the names of choices in the program stand for. */
-static void test_choices(void **state)
+TEST(choices)
 {
 	static const char *const off[] = {
-		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=on",
+		"SAMPLEPROF_FREES=off", "SAMPLEPROF_RSS=off",
 		"SAMPLEPROF_LOG=quiet", "SAMPLEPROF_UNWIND=fp", NULL};
 	static const char *const none[] = {NULL};
 	static const char *const old[] = {"SAMPLEPROF_UNWIND=libunwind", NULL};
 	struct sp_config c;
 	struct sp_config_error err;
 
-	(void)state;
 	assert_true(parse(off, &c, &err));
 	assert_int_equal(c.frees, SP_CONFIG_FREES_OFF);
-	assert_int_equal(c.rss, SP_CONFIG_RSS_ON);
+	assert_int_equal(c.rss, SP_CONFIG_RSS_OFF);
 	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
 	assert_int_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_true(parse(none, &c, &err));
@@ -496,12 +481,59 @@ static void test_choices(void **state)
 	assert_int_not_equal(c.unwind, SP_CONFIG_UNWIND_FP);
 	assert_true(parse(none, &c, &err));
 	assert_int_not_equal(c.frees, SP_CONFIG_FREES_OFF);
-	assert_int_not_equal(c.rss, SP_CONFIG_RSS_ON);
+	assert_int_not_equal(c.rss, SP_CONFIG_RSS_OFF);
+}
+
+/* At period 1 from the start on the file keeps all, and may be large. */
+static void test_records_all(void **state)
+{
+#define GIB (1ull << 30)
+	static const struct {
+		const char *environment[4];
+		bool records_all;
+		uint64_t file_bytes;
+	} cases[] = {
+		{{NULL}, false, 64 << 20},
+		{{"SAMPLEPROF_PERIOD=1"}, true, 64 * GIB},
+		{{"SAMPLEPROF_PERIOD=2"}, false, 64 << 20},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_MAX_FILE=4G"},
+		 true,
+		 4 * GIB},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_MAX_FILE=64G"},
+		 true,
+		 64 * GIB},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_MAX_FILE=4095M"},
+		 false,
+		 4095ull << 20},
+		{{"SAMPLEPROF_PERIOD=2", "SAMPLEPROF_MAX_FILE=64G"},
+		 false,
+		 4 * GIB},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_START=off"},
+		 false,
+		 64 << 20},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_FREES=off"},
+		 false,
+		 64 << 20},
+		{{"SAMPLEPROF_PERIOD=1", "SAMPLEPROF_RATE=500/s"},
+		 false,
+		 64 << 20},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct sp_config c;
+		struct sp_config_error err;
+
+		assert_true(parse(cases[i].environment, &c, &err));
+		assert_int_equal(c.records_all, cases[i].records_all);
+		assert_true(c.file_bytes == cases[i].file_bytes);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_records_all),
 		cmocka_unit_test(test_knobs),
 		cmocka_unit_test(test_nothing_set),
 		cmocka_unit_test(test_unknown),

@@ -4,18 +4,12 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/sys/diag.h"
 #include "base/rng.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define THREADS 4
 #define ROUNDS  100000u
@@ -28,13 +22,12 @@ static void *lose(void *arg)
 	return NULL;
 }
 
-static void test_counters(void **state)
+TEST(counters)
 {
 	uint64_t losses[SP_FORMAT_LOSSES], total = 0;
 	pthread_t threads[THREADS];
 	unsigned int weights[THREADS];
 
-	(void)state;
 	sp_diag_reset();
 	for (unsigned int i = 0; i < THREADS; i++) {
 		weights[i] = 1 + i;
@@ -63,12 +56,11 @@ static void test_counters(void **state)
 		assert_true(losses[i] == 0);
 }
 
-static void test_decimal(void **state)
+TEST(decimal)
 {
 	struct sp_rng rng;
 	char got[24], want[24];
 
-	(void)state;
 	sp_rng_init(&rng, 9, 1);
 	for (int i = 0; i < 100000; i++) {
 		uint64_t v = i < 20    ? (uint64_t)i
@@ -114,12 +106,11 @@ static size_t capture_end(struct capture *c, char *text, size_t size)
 	return (size_t)n;
 }
 
-static void test_say(void **state)
+TEST(say)
 {
 	struct capture c;
 	char text[2000], big[1000];
 
-	(void)state;
 	sp_diag_set_quiet(0);
 	capture_begin(&c);
 	sp_diag_say("one", " and ", "two", NULL);
@@ -147,9 +138,8 @@ static void test_say(void **state)
 	assert_int_equal(capture_end(&c, text, sizeof(text)), 0);
 }
 
-static void test_errno(void **state)
+TEST(errno_names)
 {
-	(void)state;
 	assert_string_equal(sp_diag_errno(ENOSPC),
 			    "no space left on the device (ENOSPC)");
 	assert_string_equal(sp_diag_errno(EACCES),
@@ -164,14 +154,4 @@ static void test_errno(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_counters),
-		cmocka_unit_test(test_decimal),
-		cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_say),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

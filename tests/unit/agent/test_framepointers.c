@@ -3,20 +3,13 @@
  * Frames made by hand: a word that is no frame ends the walk, every kind of
  * call is known, nothing beyond the end of a stack is read.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "support/given_stack.h"
+#include "support/test.h"
 
 #define DEPTH_MAX 512
 #define NOINLINE  __attribute__((noinline))
@@ -69,7 +62,7 @@ static int walk_chain(const struct chain *c, bool *is_cut)
 }
 
 /* Each oddity ends the walk where it is. */
-static void test_odd_chains(void **state)
+TEST(odd_chains)
 {
 	static void *const not_code[] = {NULL, (void *)0x1234, (void *)~0ul,
 					 &lane,
@@ -77,7 +70,6 @@ static void test_odd_chains(void **state)
 	struct chain c;
 	bool is_cut;
 
-	(void)state;
 	make_chain(&c);
 	assert_int_equal(walk_chain(&c, &is_cut), 6);
 	/* Nobody is outermost that far down. */
@@ -90,12 +82,11 @@ static void test_odd_chains(void **state)
 	}
 }
 
-static void test_calls(void **state)
+TEST(calls)
 {
 	struct chain c;
 	bool is_cut;
 
-	(void)state;
 	for (int i = 0; i < 13; i++) {
 		make_chain(&c);
 		c.frames[3].pc = behind_calls[i];
@@ -109,12 +100,12 @@ static void test_calls(void **state)
 	}
 }
 
-static void test_odd_pointers(void **state)
+TEST(odd_pointers)
 {
 	char *stack = map_stack();
 	struct chain c;
 	const uintptr_t end =
-		sp_stackend_around(lane->stacks, (uintptr_t)&c).high;
+		sp_stack_bounds_around(lane->stacks, (uintptr_t)&c).high;
 	const struct sp_call_frame *const odd[] = {
 		&c.frames[2], /* itself */
 		&c.frames[0], /* back */
@@ -128,7 +119,6 @@ static void test_odd_pointers(void **state)
 	};
 	bool is_cut;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
 		make_chain(&c);
 		c.frames[2].up = odd[i];
@@ -140,7 +130,7 @@ static void test_odd_pointers(void **state)
 
 /* On a stack that nothing is known of, up to its very last word and not
  * further. */
-static void test_end_of_unknown_stack(void **state)
+TEST(end_of_unknown_stack)
 {
 	char *stack = map_stack();
 	struct sp_call_frame *last =
@@ -148,7 +138,6 @@ static void test_end_of_unknown_stack(void **state)
 	struct sp_call_frame *first = last - 300;
 	bool is_cut;
 
-	(void)state;
 	*first = (struct sp_call_frame){last, return_address};
 	*last = (struct sp_call_frame){last + 1, return_address};
 	assert_int_equal(
@@ -168,20 +157,10 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stackend_init(environ);
+	sp_stack_bounds_init(environ);
 	lane = sp_lane_take(&hint);
 	take_return_address();
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_odd_chains),
-		cmocka_unit_test(test_calls),
-		cmocka_unit_test(test_odd_pointers),
-		cmocka_unit_test(test_end_of_unknown_stack),
-	};
-
-	return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_MAIN(begin, NULL)

@@ -9,24 +9,16 @@
  */
 #include <dlfcn.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <ucontext.h>
-
-#include <cmocka.h>
 
 #include "agent/thread/thread.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
-#include "agent/unwind/stackend.h"
-#include "support/agent_fixture.h"
+#include "agent/unwind/stack_bounds.h"
 #include "support/framewalk_lazy.h"
 #include "support/given_stack.h"
+#include "support/test.h"
 
 #define DEPTH_MAX 512
 #define OWN_MAX   16
@@ -143,13 +135,12 @@ static void check_pointers(const struct seen *s, int least)
 			    (size_t)s->n_pointers * sizeof(void *));
 }
 
-static void test_main_stack(void **state)
+TEST(main_stack)
 {
 	static const unsigned int depths[] = {0, 1, 2, 3, 10, 50, 200, 300};
 	/* Volatile, so that both times it is the same call. */
 	volatile int passes = 2;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
 		struct seen s = {.between = NULL};
 
@@ -174,12 +165,11 @@ static int through_library(const void *a, const void *b, void *arg)
 
 /* Called back by a library without frame pointers, that walk ends and says so;
  * rules lead through. */
-static void test_through_library(void **state)
+TEST(through_library)
 {
 	int numbers[] = {3, 1, 2};
 	struct seen s = {.between = NULL};
 
-	(void)state;
 	qsort_r(numbers, 3, sizeof(numbers[0]), through_library, &s);
 	assert_int_equal(numbers[0], 1);
 	check_tables(&s, 5);
@@ -220,11 +210,10 @@ static void check_whole(const struct seen *s)
 #endif
 }
 
-static void test_thread(void **state)
+TEST(thread)
 {
 	struct seen s = {.between = NULL};
 
-	(void)state;
 	run_thread(NULL, look_in_thread, &s);
 	check_tables(&s, 33);
 	/* As far as the C library's start of the thread. */
@@ -241,11 +230,10 @@ static int NOINLINE look_far_down(struct seen *s)
 }
 
 /* Beyond what is known without asking. */
-static void test_deep_thread(void **state)
+TEST(deep_thread)
 {
 	struct seen s = {.between = look_far_down};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		run_thread(NULL, look_in_thread, &s);
 		check_tables(&s, 34);
@@ -254,13 +242,12 @@ static void test_deep_thread(void **state)
 	}
 }
 
-static void test_given_stack(void **state)
+TEST(given_stack)
 {
 	struct seen s = {.between = NULL};
 	char *stack = map_stack();
 	pthread_attr_t attributes;
 
-	(void)state;
 	pthread_attr_init(&attributes);
 	pthread_attr_setstack(&attributes, stack, STACK_BYTES);
 	run_thread(&attributes, look_in_thread, &s);
@@ -320,12 +307,11 @@ static void interrupt_call(int flags)
 	check_pointers(&in_handler, 22);
 }
 
-static void test_signal(void **state)
+TEST(signal)
 {
 	/* Volatile, so that both times it is the same call. */
 	volatile int passes = 2;
 
-	(void)state;
 	for (int i = 0; i < passes; i++) {
 		interrupt_call(0);
 		interrupt_between(0);
@@ -333,12 +319,11 @@ static void test_signal(void **state)
 }
 
 /* From there back onto the stack that was interrupted. */
-static void test_alternate_stack(void **state)
+TEST(alternate_stack)
 {
 	stack_t alternate = {.ss_sp = map_stack(), .ss_size = STACK_BYTES}, old;
 	volatile int passes = 2;
 
-	(void)state;
 	assert_int_equal(sigaltstack(&alternate, &old), 0);
 	for (int i = 0; i < passes; i++) {
 		interrupt_call(SA_ONSTACK);
@@ -358,9 +343,8 @@ static void *interrupt_thread(void *arg)
 	return NULL;
 }
 
-static void test_signal_in_thread(void **state)
+TEST(signal_in_thread)
 {
-	(void)state;
 	run_thread(NULL, interrupt_thread, NULL);
 }
 
@@ -376,12 +360,11 @@ static int NOINLINE look_realigned(struct seen *s)
 	return descend(3, s) + first[0] + second[0];
 }
 
-static void test_realigned(void **state)
+TEST(realigned)
 {
 	struct seen s = {.between = NULL};
 	volatile int passes = 3;
 
-	(void)state;
 	for (int i = 0; i < passes; i++) {
 		look_realigned(&s);
 		check_tables(&s, 8);
@@ -396,9 +379,8 @@ static void look_in_resolver(void)
 	descend(3, &in_resolver);
 }
 
-static void test_lazy_binding(void **state)
+TEST(lazy_binding)
 {
-	(void)state;
 	framewalk_lazy_hook = look_in_resolver;
 	assert_int_equal(framewalk_lazy(), 42);
 	assert_int_equal(in_resolver.looks, 1);
@@ -427,13 +409,12 @@ static void switch_to_coroutine(char *stack)
 
 /* Nobody calls a coroutine: it ends at the function that makecontext has put
  * there, whose address is its own beginning. */
-static void test_coroutine(void **state)
+TEST(coroutine)
 {
 	char *stack = map_stack();
 	const struct seen *s = &in_coroutine;
 	volatile int passes = 2;
 
-	(void)state;
 	for (int i = 0; i < passes; i++) {
 		switch_to_coroutine(stack);
 		/* libunwind goes on, to what follows on the stack. */
@@ -472,13 +453,12 @@ static int NOINLINE look_briefly(struct seen *s)
 	return look(s);
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
 	/* By the same instruction, which is known then. */
 	static int (*const between[])(struct seen *) = {look, look_briefly};
 	struct seen s;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		s.between = between[i];
 		descend(40, &s);
@@ -525,22 +505,20 @@ static int NOINLINE wander(unsigned int depth, struct seen *s)
 }
 
 /* Thousands of walks, each beside libunwind's. */
-static void test_wandering(void **state)
+TEST(wandering)
 {
 	struct seen s = {.between = NULL};
 
-	(void)state;
 	wander(10, &s);
 	assert_true(s.looks > 1000);
 }
 
 /* Around the limit, so that a walk often ends there and the next one, nearer to
  * the outermost frame, has the same frames and some beyond. */
-static void test_deeper_than_the_limit(void **state)
+TEST(deeper_than_the_limit)
 {
 	struct seen s = {.between = NULL};
 
-	(void)state;
 	for (int i = 0; i < 500; i++) {
 		descend(DEPTH_MAX - 60 + draw(120), &s);
 		check_tables(&s, DEPTH_MAX - 60);
@@ -564,31 +542,11 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stackend_init(environ);
+	sp_stack_bounds_init(environ);
 	find_oracle();
 	lane = sp_lane_take(&hint);
 	other_lane = sp_lane_take(&hint);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_main_stack),
-		cmocka_unit_test(test_through_library),
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_deep_thread),
-		cmocka_unit_test(test_given_stack),
-		cmocka_unit_test(test_signal),
-		cmocka_unit_test(test_alternate_stack),
-		cmocka_unit_test(test_signal_in_thread),
-		cmocka_unit_test(test_realigned),
-		cmocka_unit_test(test_lazy_binding),
-		cmocka_unit_test(test_coroutine),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_wandering),
-		cmocka_unit_test(test_deeper_than_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_MAIN(begin, NULL)

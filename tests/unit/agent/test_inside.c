@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* Which calls into the agent were left, and what a thread gets back then. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <cmocka.h>
 
-#include "agent/event/marks.h"
-#include "agent/event/rate.h"
+#include "agent/event/period.h"
 #include "agent/event/recover.h"
 #include "agent/file/slots.h"
-#include "agent/sys/diag.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/lease.h"
 #include "agent/unwind/lane.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define DEEP    4096
 #define LONG_NS 1000000000000u
@@ -41,11 +34,10 @@ static void __attribute__((noinline)) leave_a_call(bool is_deep)
 	sp_inside_begin(&mark[is_deep ? 0 : DEEP - 64]);
 }
 
-static void test_goes_on(void **state)
+TEST_BETWEEN(goes_on, NULL, agent_fixture_teardown)
 {
 	volatile uint32_t mark, inner;
 
-	(void)state;
 	sp_inside_begin(&mark);
 	for (int i = 0; i < 10; i++)
 		assert_false(ask());
@@ -57,21 +49,19 @@ static void test_goes_on(void **state)
 	assert_null(sp_thread.inside);
 }
 
-static void test_in_our_own_frames(void **state)
+TEST_BETWEEN(in_our_own_frames, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	leave_a_call(false);
 	assert_true(ask());
 	sp_thread.inside = NULL;
 }
 
-static void test_changed_or_gone(void **state)
+TEST_BETWEEN(changed_or_gone, NULL, agent_fixture_teardown)
 {
 	void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	volatile uint32_t *page = memory;
 
-	(void)state;
 	assert_true(memory != MAP_FAILED);
 	/* A coroutine that waits, as far as can be told. */
 	sp_inside_begin(page);
@@ -86,12 +76,11 @@ static void test_changed_or_gone(void **state)
 }
 
 /* Further out, 31 times in a row, and not with others in between. */
-static void test_far_out(void **state)
+TEST_BETWEEN(far_out, NULL, agent_fixture_teardown)
 {
 	volatile uint32_t mark;
 	const volatile uint32_t *left;
 
-	(void)state;
 	leave_a_call(true);
 	left = sp_thread.inside;
 	for (int i = 0; i < 30; i++)
@@ -108,15 +97,14 @@ static void test_far_out(void **state)
 }
 
 /* Everything that is held is free again, and the counts are the slab's. */
-static void test_recover(void **state)
+TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_slots_totals totals;
-	struct sp_classes *slab;
+	struct sp_size_counts *slab;
 	struct sp_lane *lane;
 	uint16_t other;
 
-	(void)state;
 	agent_fixture_open(1 << 20);
 	sp_law_init(&law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
 	t->sampler.law = &law;
@@ -124,7 +112,7 @@ static void test_recover(void **state)
 	t->slot = sp_slots_claim(1);
 	slab = t->classes = sp_slots_classes(t->slot);
 	for (int i = 0; i < 10; i++)
-		sp_classes_count(t->classes, 100);
+		sp_size_counts_count(t->classes, 100);
 	/* Left while what is allocated was not the program's, and in the claim
 	 * of a slot. */
 	sp_inside_pause_counting();
@@ -133,7 +121,7 @@ static void test_recover(void **state)
 	sp_slots_add(t->slot, 700, 7);
 	t->limit = 12345;
 	t->remaining = 77;
-	t->parked = 1;
+	t->suspended = 1;
 	t->writing = 1;
 	lane = sp_lane_take(&t->lane_hint);
 	lane->walks[0].n = lane->walks[1].n = 7;
@@ -142,7 +130,7 @@ static void test_recover(void **state)
 	assert_ptr_equal(t->classes, slab);
 	assert_int_equal(sp_slots_claim(3), other);
 	assert_null(t->inside);
-	assert_int_equal(t->parked, 0);
+	assert_int_equal(t->suspended, 0);
 	assert_int_equal(t->writing, 0);
 	assert_null(lane->holder);
 	assert_int_equal(lane->walks[0].n + lane->walks[1].n, 0);
@@ -162,12 +150,11 @@ static void test_recover(void **state)
 }
 
 /* A lock of another thread is left alone. */
-static void test_locks(void **state)
+TEST_BETWEEN(locks, NULL, agent_fixture_teardown)
 {
 	static sp_inside_lock lock;
 	static _Atomic uint64_t lease;
 
-	(void)state;
 	assert_true(sp_inside_hold(&lock));
 	assert_false(sp_inside_hold(&lock));
 	sp_inside_give_left(&lock);
@@ -185,16 +172,4 @@ static void test_locks(void **state)
 	assert_false(sp_lease_take(&lease, LONG_NS));
 }
 
-#define TEST(f) cmocka_unit_test_teardown(f, agent_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_goes_on),         TEST(test_in_our_own_frames),
-		TEST(test_changed_or_gone), TEST(test_far_out),
-		TEST(test_recover),         TEST(test_locks),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Lanes are exclusive, all can be reached, and no thread waits for one. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 
 #include "agent/unwind/lane.h"
+#include "support/test.h"
 
 #define THREADS 8
 #define ROUNDS  60000u
@@ -36,11 +32,10 @@ static struct sp_lane *take_elsewhere(uint8_t hint)
 }
 
 /* From any hint all lanes are found, each once; then none. */
-static void test_all(void **state)
+TEST(all)
 {
 	struct sp_lane *lanes[SP_LANES];
 
-	(void)state;
 	for (unsigned int first = 0; first < 256; first += 5) {
 		uint8_t hint;
 
@@ -63,13 +58,12 @@ static void test_all(void **state)
 }
 
 /* A thread gets its own lane back, and a free low one rather than a new one. */
-static void test_preference(void **state)
+TEST(preference)
 {
 	uint8_t a = 0, b = 0, other = 30;
 	struct sp_lane *first = sp_lane_take(&a);
 	struct sp_lane *second = sp_lane_take(&b);
 
-	(void)state;
 	assert_int_equal(a, 0);
 	assert_int_equal(b, 1);
 	sp_lane_give(second);
@@ -84,9 +78,8 @@ static void test_preference(void **state)
 	give_all();
 }
 
-static void test_number(void **state)
+TEST(number)
 {
-	(void)state;
 	assert_null(sp_lane_of(0));
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		uint8_t hint = (uint8_t)i;
@@ -100,13 +93,12 @@ static void test_number(void **state)
 }
 
 /* After a fork everything is free and belongs to no file. */
-static void test_reset(void **state)
+TEST(reset)
 {
 	uint8_t chunk;
 	uint8_t hints[SP_LANES];
 	struct sp_lane *busy, *idle;
 
-	(void)state;
 	hints[0] = 0;
 	busy = take_elsewhere(0);
 	idle = sp_lane_take(&hints[0]);
@@ -129,13 +121,12 @@ static void test_reset(void **state)
 
 /* Those that the child is in the middle of using stay its own: two if a signal
  * handler interrupted the first use. */
-static void test_reset_but_own(void **state)
+TEST(reset_but_own)
 {
 	uint8_t chunk, hint = 0;
 	struct sp_lane *kept[2] = {sp_lane_take(&hint), sp_lane_take(&hint)};
 	struct sp_lane *other = take_elsewhere(0);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		kept[i]->tail.chunk = &chunk;
 		kept[i]->walks[0].n = 1;
@@ -193,14 +184,13 @@ static void *take_and_give(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
 	static struct worker workers[THREADS];
 	pthread_t threads[THREADS];
 	uint8_t hints[SP_LANES];
 	size_t total = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		hints[i] = 0;
 		sp_lane_take(&hints[i])->tail.populated = 0;
@@ -227,16 +217,4 @@ static void test_threads(void **state)
 	give_all();
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_preference),
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_reset_but_own),
-		cmocka_unit_test(test_number),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

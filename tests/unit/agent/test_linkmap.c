@@ -2,23 +2,14 @@
 /* The loader's tables, read directly, give the loader's own answers. */
 #include <dlfcn.h>
 #include <link.h>
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/sys/linkmap.h"
+#include "support/test.h"
 
-static void test_first(void **state)
+TEST(first)
 {
 	const struct link_map *first = sp_linkmap_first();
 
-	(void)state;
 	assert_ptr_equal(first, _r_debug.r_map);
 	/* This program stands for the library here. */
 	assert_ptr_equal(sp_linkmap_self(), first);
@@ -33,13 +24,12 @@ static const struct link_map *find_library(const char *part)
 	return map;
 }
 
-static void test_libc(void **state)
+TEST(libc)
 {
 	const struct link_map *libc = find_library("libc.so");
 	const struct link_map *provider = NULL;
 	void *handle = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
 
-	(void)state;
 	assert_non_null(libc);
 	assert_non_null(handle);
 	assert_non_null(sp_linkmap_find(libc, "malloc"));
@@ -72,13 +62,12 @@ int linkmap_test_function(void)
 	return 4711;
 }
 
-static void test_program(void **state)
+TEST(program)
 {
 	int (*function)(void) = NULL;
 	const struct link_map *provider = NULL;
 	void *address = sp_linkmap_global("linkmap_test_function", &provider);
 
-	(void)state;
 	memcpy(&function, &address, sizeof(address));
 	assert_non_null(function);
 	assert_int_equal(function(), 4711);
@@ -117,12 +106,11 @@ static void list_functions(const struct link_map *map, struct names *names)
 
 /* Many names of every loaded object that has them, the same answer as dlsym's
  * on that object alone. */
-static void test_like_dlsym(void **state)
+TEST(like_dlsym)
 {
 	static struct names names;
 	size_t compared = 0;
 
-	(void)state;
 	for (const struct link_map *map = sp_linkmap_first(); map;
 	     map = map->l_next) {
 		void *handle;
@@ -153,14 +141,4 @@ static void test_like_dlsym(void **state)
 	assert_true(compared >= 200);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first),
-		cmocka_unit_test(test_libc),
-		cmocka_unit_test(test_program),
-		cmocka_unit_test(test_like_dlsym),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

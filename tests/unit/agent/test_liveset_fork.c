@@ -3,16 +3,12 @@
  * A forked child finds the live set empty: forks before each atomic operation
  * of an insert, a take and a growth, as a signal handler may.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "support/liveset_ops.h"
+#include "support/test.h"
 
 static void assert_child(pid_t pid)
 {
@@ -24,6 +20,11 @@ static void assert_child(pid_t pid)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+static void reset_child(void)
+{
+	sp_liveset_reset(++generation);
+}
+
 /* The child's own life; its parent's entries are gone. */
 static bool child_is_right(uint64_t n, bool reset)
 {
@@ -31,11 +32,12 @@ static bool child_is_right(uint64_t n, bool reset)
 	struct sp_live live, old;
 
 	if (reset)
-		sp_liveset_reset();
+		reset_child();
 	for (uint64_t i = 0; i < n; i++)
 		if (sp_filter_may_have(pointer(address_of(i))) ||
 		    sp_liveset_take(pointer(address_of(i)), &live))
 			return false;
+	generation = reset ? generation : 0;
 	for (uint64_t i = 0; i < 2 * n; i++)
 		if (insert(address_of(i), i + 7, &old) != SP_LIVESET_ADDED)
 			return false;
@@ -44,16 +46,15 @@ static bool child_is_right(uint64_t n, bool reset)
 		    live.id != i + 7)
 			return false;
 	liveset_check(&c);
-	return c.addresses == n && c.live == n && !c.wrong && !c.uncounted &&
+	return c.addresses == n && c.live == n && !c.wrong && !c.in_transit &&
 	       !c.misplaced;
 }
 
-static void test_fork(void **test_state)
+TEST_BETWEEN(fork, begin, end)
 {
 	static const uint64_t sizes[] = {1, 500, 30000};
 	uint64_t n = 0;
 
-	(void)test_state;
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		for (; n < sizes[s]; n++)
 			add(address_of(n), n + 1);
@@ -88,7 +89,9 @@ static void fork_at_step(void)
 	/* Without the C library's handlers, which are not for this place. */
 	child = (pid_t)syscall(SYS_fork);
 	if (child == 0 && child_resets)
-		sp_liveset_reset();
+		reset_child();
+	else if (child == 0)
+		generation = 0;
 }
 
 static bool child_of_handler_is_right(void)
@@ -115,7 +118,7 @@ static bool child_of_handler_is_right(void)
 			return false;
 	}
 	liveset_check(&c);
-	return !c.addresses && !c.live && !c.uncounted && c.nonzero <= 1;
+	return !c.addresses && !c.live && !c.in_transit && c.nonzero <= 1;
 }
 
 /* Fork before operation `at` of an insert and a take of one more address than
@@ -152,11 +155,10 @@ static void begin_with(uint64_t others)
 		add(address_of(i), i + 1);
 }
 
-static void test_fork_in_signal_handler(void **test_state)
+TEST_BETWEEN(fork_in_signal_handler, begin, end)
 {
 	unsigned int n = 0;
 
-	(void)test_state;
 	/* Also the insert that makes the filter grow, whose walk is long. */
 	for (uint64_t others = 0; others <= 204; others += 204) {
 		unsigned int at = 1;
@@ -173,32 +175,20 @@ static void test_fork_in_signal_handler(void **test_state)
 }
 
 /* A child that begins anew can tell a fork of its own. */
-static void test_fork_in_signal_handler_of_child(void **test_state)
+TEST_BETWEEN(fork_in_signal_handler_of_child, begin, end)
 {
 	bool all = true;
 	pid_t pid = fork();
 
-	(void)test_state;
 	if (pid) {
 		assert_child(pid);
 		return;
 	}
-	sp_liveset_reset();
+	reset_child();
 	child_resets = false;
 	for (unsigned int at = 1; at < 30; at++)
 		all &= fork_before(at, 0);
 	_exit(all ? 0 : 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_fork, begin, end),
-		cmocka_unit_test_setup_teardown(test_fork_in_signal_handler,
-						begin, end),
-		cmocka_unit_test_setup_teardown(
-			test_fork_in_signal_handler_of_child, begin, end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

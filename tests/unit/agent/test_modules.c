@@ -2,20 +2,12 @@
 /* The snapshot of loaded objects beside the loader's list. */
 #include <dlfcn.h>
 #include <link.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include "agent/sys/diag.h"
 #include "agent/unwind/modules.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define EXE "/opt/program"
 
@@ -64,12 +56,11 @@ static int compare_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-static void test_snapshot(void **state)
+TEST(snapshot)
 {
 	struct seen seen = {0, 0};
-	const struct sp_module_entry *e = sp_modules_get(0);
+	struct sp_module_entry *e = sp_modules_get(0);
 
-	(void)state;
 	dl_iterate_phdr(compare_object, &seen);
 	assert_int_equal(seen.n, sp_modules_count());
 	assert_true(seen.loads > seen.n);
@@ -86,12 +77,11 @@ static void test_snapshot(void **state)
 	assert_true(agent_fixture_losses() == 0);
 }
 
-static void test_nothing_there(void **state)
+TEST(nothing_there)
 {
 	void *heap =
 		mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_null(sp_modules_find(0, NULL));
 	assert_null(sp_modules_find(UINTPTR_MAX, NULL));
 	assert_null(sp_modules_find((uintptr_t)heap, NULL));
@@ -99,9 +89,8 @@ static void test_nothing_there(void **state)
 	munmap(heap, 4096);
 }
 
-static void test_self(void **state)
+TEST(self)
 {
-	(void)state;
 	assert_true(sp_modules_is_self((uintptr_t)test_self));
 	assert_false(sp_modules_is_self((uintptr_t)dlsym(RTLD_NEXT, "qsort")));
 	assert_false(sp_modules_is_self(0));
@@ -120,7 +109,7 @@ static void *open_later(const char *path, uintptr_t *ret_pc)
 
 /* An object that comes later is added when its code is met, once, and known to
  * be gone when it is. */
-static void test_later_object(void **state)
+TEST(later_object)
 {
 	unsigned int before = sp_modules_count();
 	uintptr_t pc, start;
@@ -128,7 +117,6 @@ static void test_later_object(void **state)
 	struct sp_module_entry *e, *again;
 	struct link_map *map;
 
-	(void)state;
 	assert_int_equal(dlinfo(handle, RTLD_DI_LINKMAP, &map), 0);
 	e = sp_modules_find(pc, NULL);
 	assert_non_null(e);
@@ -158,7 +146,7 @@ static void test_later_object(void **state)
 }
 
 /* Memory of nobody is asked for before the object comes to lie there. */
-static void test_later_in_known_gap(void **state)
+TEST(later_in_known_gap)
 {
 	const size_t bytes = 256ul << 20;
 	uint8_t *gap = mmap(NULL, bytes, PROT_NONE,
@@ -166,7 +154,6 @@ static void test_later_in_known_gap(void **state)
 	uintptr_t pc;
 	void *handle;
 
-	(void)state;
 	assert_ptr_not_equal(gap, MAP_FAILED);
 	for (int i = 0; i < 3; i++)
 		for (size_t at = 0; at < bytes; at += 64ul << 10)
@@ -179,11 +166,10 @@ static void test_later_in_known_gap(void **state)
 }
 
 /* Between the segments of an object is nobody. */
-static void test_holes(void **state)
+TEST(holes)
 {
 	unsigned int holes = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < sp_modules_entries(); i++) {
 		const struct sp_module_entry *e = sp_modules_get(i);
 		uintptr_t end = 0;
@@ -211,11 +197,10 @@ static void test_holes(void **state)
 }
 
 /* The same plug-in again and again does not fill the table. */
-static void test_comes_back(void **state)
+TEST(comes_back)
 {
 	unsigned int before = sp_modules_count();
 
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		uintptr_t pc;
 		void *handle = open_later(LATER_OBJECT, &pc);
@@ -229,14 +214,13 @@ static void test_comes_back(void **state)
 
 /* Other plug-ins again and again, more than there are entries: each has its
  * name and an id of its own. */
-static void test_many_others(void **state)
+TEST(many_others)
 {
 	uintptr_t kept_pc, pc;
 	void *kept = open_later(LATER_OBJECT, &kept_pc);
 	struct sp_module_entry *kept_entry = sp_modules_find(kept_pc, NULL);
 	uint32_t last = 0;
 
-	(void)state;
 	assert_non_null(kept_entry);
 	for (int i = 0; i < 3000; i++) {
 		const char *path = agent_fixture_path("other.so");
@@ -269,18 +253,4 @@ static int begin(void **state)
 	return agent_fixture_begin(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_snapshot),
-		cmocka_unit_test(test_nothing_there),
-		cmocka_unit_test(test_self),
-		cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_later_object),
-		cmocka_unit_test(test_later_in_known_gap),
-		cmocka_unit_test(test_comes_back),
-		cmocka_unit_test(test_many_others),
-	};
-
-	return cmocka_run_group_tests(tests, begin, agent_fixture_end);
-}
+TEST_MAIN(begin, agent_fixture_end)

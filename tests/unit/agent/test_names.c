@@ -4,17 +4,11 @@
  * long, or not at all.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 static void assert_name(uint16_t slot, const char *want)
 {
@@ -24,12 +18,11 @@ static void assert_name(uint16_t slot, const char *want)
 	assert_string_equal(name, want);
 }
 
-static void test_named_by_itself(void **state)
+TEST_BETWEEN(named_by_itself, NULL, agent_fixture_teardown)
 {
 	uint16_t slot;
 	unsigned long self = (unsigned long)pthread_self();
 
-	(void)state;
 	agent_fixture_open(1 << 20);
 	sp_names_begin("program");
 	slot = sp_slots_claim(1);
@@ -54,9 +47,8 @@ static void expect(uint64_t tid, const char *want)
 	assert_string_equal(name, want);
 }
 
-static void test_table(void **state)
+TEST(table)
 {
-	(void)state;
 	sp_names_begin_program("/nowhere");
 	expect(7, "test_names");
 	sp_names_begin("a/name that is too long");
@@ -107,9 +99,8 @@ static void name_first(uint32_t index)
 	pthread_barrier_destroy(&named);
 }
 
-static void test_named_by_creator(void **state)
+TEST_BETWEEN(named_by_creator, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	sp_slots_init();
 	sp_names_begin("program");
 	name_first(1);
@@ -118,16 +109,4 @@ static void test_named_by_creator(void **state)
 	name_first(SP_FORMAT_SLOTS);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_named_by_itself,
-					  agent_fixture_teardown),
-		cmocka_unit_test(test_table),
-		cmocka_unit_test_teardown(test_named_by_creator,
-					  agent_fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

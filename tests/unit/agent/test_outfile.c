@@ -3,25 +3,21 @@
  * than a fresh regular file is ever opened. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/file/outfile.h"
+#include "format/layout.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define CHUNK 65536u
 #define LIMIT (4 * CHUNK)
+
+static const struct sp_outfile_limit limit = {.bytes = LIMIT};
 
 static void unmap(const struct sp_outfile *file)
 {
@@ -37,7 +33,7 @@ static int create(const char *pattern)
 
 	assert_true(sp_outfile_prepare(pattern, "/opt/my app/.tool", "no/de",
 				       1700000000));
-	err = sp_outfile_create(42, LIMIT, CHUNK, &file);
+	err = sp_outfile_create(42, 0, &limit, CHUNK, &file);
 	if (!err)
 		unmap(&file);
 	return err;
@@ -60,9 +56,8 @@ static void creates(const char *pattern, const char *want)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void test_patterns(void **state)
+TEST(patterns)
 {
-	(void)state;
 	umask(0);
 	creates("plain", "plain");
 	creates("%e", "_tool");
@@ -77,9 +72,8 @@ static void test_patterns(void **state)
 	creates("%ee", "_toole");
 }
 
-static void test_directory(void **state)
+TEST(directory)
 {
-	(void)state;
 	assert_int_equal(mkdir(agent_fixture_path("sub"), 0700), 0);
 	creates("sub", "sub/_tool.42.sprof");
 	creates("sub/", "sub/_tool.42.sprof");
@@ -90,18 +84,17 @@ static void test_directory(void **state)
 
 /* A relative pattern is meant where the process is when it is prepared; a
  * percent sign of that directory is no conversion. */
-static void test_relative(void **state)
+TEST(relative)
 {
 	struct sp_outfile file;
 	char before[4096];
 
-	(void)state;
 	assert_non_null(getcwd(before, sizeof(before)));
 	assert_int_equal(mkdir(agent_fixture_path("100%p"), 0700), 0);
 	assert_int_equal(chdir(agent_fixture_path("100%p")), 0);
 	assert_true(sp_outfile_prepare("r.%p", "/bin/true", "h", 0));
 	assert_int_equal(chdir("/"), 0);
-	assert_int_equal(sp_outfile_create(42, LIMIT, CHUNK, &file), 0);
+	assert_int_equal(sp_outfile_create(42, 0, &limit, CHUNK, &file), 0);
 	unmap(&file);
 	assert_string_equal(sp_outfile_name(),
 			    agent_fixture_path("100%p/r.42"));
@@ -110,12 +103,11 @@ static void test_relative(void **state)
 }
 
 /* What is there is never touched: the next sequence number is taken. */
-static void test_exclusive(void **state)
+TEST(exclusive)
 {
 	struct stat st;
 	FILE *f = fopen(agent_fixture_path("x.sprof"), "we");
 
-	(void)state;
 	assert_non_null(f);
 	fputs("precious", f);
 	fclose(f);
@@ -135,13 +127,12 @@ static void test_exclusive(void **state)
 }
 
 /* Links are not followed, wherever they lead. */
-static void test_symlink(void **state)
+TEST(symlink)
 {
 	struct stat st;
 	char victim[1024];
 	FILE *f;
 
-	(void)state;
 	snprintf(victim, sizeof(victim), "%s", agent_fixture_path("victim"));
 	f = fopen(victim, "we");
 	assert_non_null(f);
@@ -157,9 +148,8 @@ static void test_symlink(void **state)
 }
 
 /* A pipe nobody reads must not stop the program, nor a device be written. */
-static void test_special_files(void **state)
+TEST(special_files)
 {
-	(void)state;
 	assert_int_equal(mkfifo(agent_fixture_path("f.sprof"), 0600), 0);
 	alarm(10);
 	assert_int_equal(create(agent_fixture_path("f.sprof")), 0);
@@ -170,13 +160,12 @@ static void test_special_files(void **state)
 }
 
 /* The limit of file sizes is respected without a signal. */
-static void test_rlimit(void **state)
+TEST(rlimit)
 {
 	struct rlimit old, small;
 	struct sp_outfile file;
 	struct stat st;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_DFL);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	small = old;
@@ -184,7 +173,7 @@ static void test_rlimit(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
 	assert_true(sp_outfile_prepare(agent_fixture_path("small"), "/bin/x",
 				       "h", 0));
-	assert_int_equal(sp_outfile_create(1, LIMIT, LIMIT, &file), 0);
+	assert_int_equal(sp_outfile_create(1, 0, &limit, LIMIT, &file), 0);
 	assert_int_equal(file.limit, 2 * CHUNK);
 	assert_int_equal(file.mapped, 2 * CHUNK);
 	assert_int_equal(stat(sp_outfile_name(), &st), 0);
@@ -210,7 +199,7 @@ static unsigned int open_descriptors(void)
 }
 
 /* Two mappings of one file, no descriptor; holes are filled on demand. */
-static void test_mapping(void **state)
+TEST(mapping)
 {
 	unsigned int descriptors = open_descriptors();
 	struct sp_outfile file;
@@ -218,10 +207,9 @@ static void test_mapping(void **state)
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	assert_true(
 		sp_outfile_prepare(agent_fixture_path("m"), "/bin/x", "h", 0));
-	assert_int_equal(sp_outfile_create(1, LIMIT, 2 * CHUNK, &file), 0);
+	assert_int_equal(sp_outfile_create(1, 0, &limit, 2 * CHUNK, &file), 0);
 	assert_int_equal(open_descriptors(), descriptors);
 	assert_int_equal(file.mapped, 2 * CHUNK);
 	assert_int_equal(file.limit, LIMIT);
@@ -248,13 +236,12 @@ static void test_mapping(void **state)
 	unmap(&file);
 }
 
-static void test_too_long(void **state)
+TEST(too_long)
 {
 	char pattern[SP_OUTFILE_PATH_MAX + 8] = "";
 	struct sp_outfile file;
 	size_t start, n;
 
-	(void)state;
 	strcpy(pattern, agent_fixture_path(""));
 	start = strlen(pattern);
 	for (n = start; n + 3 <= sizeof(pattern); n += 2)
@@ -265,15 +252,107 @@ static void test_too_long(void **state)
 	n = start + (SP_OUTFILE_PATH_MAX - 5 - start) / 2 * 2;
 	strcpy(pattern + n, "a%t");
 	assert_true(sp_outfile_prepare(pattern, "/bin/x", "h", 1700000000));
-	assert_int_equal(sp_outfile_create(1, LIMIT, CHUNK, &file),
+	assert_int_equal(sp_outfile_create(1, 0, &limit, CHUNK, &file),
 			 -ENAMETOOLONG);
 	assert_string_equal(sp_outfile_name(), "");
 	/* A program's or host's name of any length is cut. */
 	assert_true(sp_outfile_prepare(agent_fixture_path("%e%h"), pattern,
 				       pattern, 0));
-	assert_int_equal(sp_outfile_create(1, LIMIT, CHUNK, &file), 0);
+	assert_int_equal(sp_outfile_create(1, 0, &limit, CHUNK, &file), 0);
 	unmap(&file);
 	assert_true(strlen(strrchr(sp_outfile_name(), '/')) < 130);
+}
+
+/* A profile of that process as far as its header says. */
+static void write_profile(const char *name, uint64_t pid, uint64_t ticks)
+{
+	struct sp_file_header h = {.pid = pid, .process_start_ticks = ticks};
+	FILE *f = fopen(agent_fixture_path(name), "wxe");
+
+	assert_non_null(f);
+	memcpy(h.magic, SP_FORMAT_MAGIC, SP_FORMAT_MAGIC_BYTES);
+	assert_int_equal(fwrite(&h, sizeof(h), 1, f), 1);
+	assert_int_equal(fclose(f), 0);
+}
+
+static bool is_empty(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(agent_fixture_path(name), &st), 0);
+	return st.st_blocks == 0;
+}
+
+/* A process that executes one program after the other: the last has the name.
+ * That of another process keeps it. */
+static void test_executed(void **state)
+{
+	static const struct {
+		const char *name;
+		uint64_t pid, ticks, own_ticks;
+		bool gives_way;
+	} cases[] = {
+		{"e1.sprof", 42, 7, 7, true},  {"e2.sprof", 42, 7, 8, false},
+		{"e3.sprof", 43, 7, 7, false}, {"e4.sprof", 42, 0, 0, false},
+		{"e5", 42, 7, 7, true},
+	};
+	struct sp_outfile file;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		write_profile(cases[i].name, cases[i].pid, cases[i].ticks);
+		assert_true(sp_outfile_prepare(
+			agent_fixture_path(cases[i].name), "/bin/x", "h", 0));
+		assert_int_equal(sp_outfile_create(42, cases[i].own_ticks,
+						   &limit, CHUNK, &file),
+				 0);
+		unmap(&file);
+		assert_int_equal(is_empty(cases[i].name), cases[i].gives_way);
+	}
+	assert_false(is_empty("e1.1.sprof"));
+	assert_true(is_empty("e2.1.sprof"));
+	assert_false(is_empty("e5.1"));
+	/* The next one, and nothing that is there is lost. */
+	assert_int_equal(unlink(agent_fixture_path("e5")), 0);
+	write_profile("e5", 42, 7);
+	assert_int_equal(sp_outfile_create(42, 7, &limit, CHUNK, &file), 0);
+	unmap(&file);
+	assert_true(is_empty("e5"));
+	assert_false(is_empty("e5.1"));
+	assert_false(is_empty("e5.2"));
+}
+
+static off_t size_of(const char *name)
+{
+	struct stat st;
+
+	assert_int_equal(stat(agent_fixture_path(name), &st), 0);
+	return st.st_size;
+}
+
+/* The file that was made, and no other that has its name by now. */
+static void test_shorten(void **state)
+{
+	(void)state;
+	assert_int_equal(create(agent_fixture_path("s")), 0);
+	sp_outfile_shorten(2 * LIMIT);
+	assert_int_equal(size_of("s"), LIMIT);
+	sp_outfile_shorten(CHUNK);
+	assert_int_equal(size_of("s"), CHUNK);
+	assert_int_equal(
+		rename(agent_fixture_path("s"), agent_fixture_path("moved")),
+		0);
+	sp_outfile_shorten(1);
+	write_profile("s", 42, 7);
+	sp_outfile_shorten(1);
+	assert_int_equal(size_of("moved"), CHUNK);
+	assert_int_equal(size_of("s"), sizeof(struct sp_file_header));
+	assert_int_equal(unlink(agent_fixture_path("s")), 0);
+	assert_int_equal(
+		symlink(agent_fixture_path("moved"), agent_fixture_path("s")),
+		0);
+	sp_outfile_shorten(1);
+	assert_int_equal(size_of("moved"), CHUNK);
 }
 
 int main(void)
@@ -288,6 +367,8 @@ int main(void)
 		cmocka_unit_test(test_rlimit),
 		cmocka_unit_test(test_mapping),
 		cmocka_unit_test(test_too_long),
+		cmocka_unit_test(test_executed),
+		cmocka_unit_test(test_shorten),
 	};
 
 	return cmocka_run_group_tests(tests, agent_fixture_begin,

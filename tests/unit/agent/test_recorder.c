@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* What samples and their frees leave in the file. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/event/recorder.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/unwind/lane.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/agent_fixture.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
 static struct sp_process process;
 static char object[64];
@@ -44,7 +39,7 @@ static int begin(void **state)
 	sp_thread.sampler.law = &process.law;
 	sp_thread.bytes = 1000;
 	sp_thread.limit = sp_thread.remaining = 500;
-	sp_thread.parked = 0;
+	sp_thread.suspended = 0;
 	return 0;
 }
 
@@ -64,12 +59,10 @@ static void sample(char *p, uint64_t size)
 
 static struct sp_profile *load(void)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p;
 
 	sp_writer_publish(1);
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
-	assert_string_equal(p->damage, "");
+	p = load_whole_profile(path);
 	assert_int_equal(p->unmatched_frees, 0);
 	return p;
 }
@@ -83,11 +76,10 @@ static uint64_t losses(enum sp_loss loss)
 }
 
 /* The age is what the thread allocated behind the object; errno is kept. */
-static void test_freed(void **state)
+TEST_BETWEEN(freed, begin, end)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	sample(&object[0], 100);
 	sample(&object[1], 200);
 	sp_thread.bytes += 60;
@@ -118,11 +110,10 @@ static void test_freed(void **state)
 
 /* Freed by a thread that is no one yet, by another, in the middle of an event:
  * there is no age. */
-static void test_without_age(void **state)
+TEST_BETWEEN(without_age, begin, end)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		sample(&object[i], 10);
 	sp_thread.generation = 0;
@@ -131,10 +122,10 @@ static void test_without_age(void **state)
 	sp_thread.index = 2;
 	sp_recorder_free(&object[1]);
 	sp_thread.index = 1;
-	sp_thread.parked = 1;
+	sp_thread.suspended = 1;
 	sp_recorder_free(&object[2]);
-	sp_thread.parked = 0;
-	sp_thread.remaining = SP_WORD_PARKED - 5;
+	sp_thread.suspended = 0;
+	sp_thread.remaining = SP_SUSPENDED - 5;
 	sp_recorder_free(&object[3]);
 	p = load();
 	assert_int_equal(p->n_samples, 4);
@@ -148,12 +139,11 @@ static void test_without_age(void **state)
 }
 
 /* What could not be freed is alive as before, with its old id. */
-static void test_cancel(void **state)
+TEST_BETWEEN(cancel, begin, end)
 {
 	struct sp_recorder_end tried;
 	struct sp_profile *p;
 
-	(void)state;
 	sample(object, 10);
 	sp_recorder_free_begin(object, &tried);
 	assert_false(sp_filter_may_have(object));
@@ -176,11 +166,10 @@ static void test_cancel(void **state)
 }
 
 /* An address that comes back was freed unseen. */
-static void test_missed(void **state)
+TEST_BETWEEN(missed, begin, end)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	sample(object, 10);
 	sample(object, 20);
 	assert_int_equal(losses(SP_LOSS_FREE_MISSED), 1);
@@ -193,13 +182,32 @@ static void test_missed(void **state)
 	sp_recorder_free(object);
 }
 
-/* Of its parent's objects a child records nothing, and counts no loss. */
-static void test_other_generation(void **state)
+/* Nowhere to write: counted; and what has no record is not in the live set. */
+TEST_BETWEEN(no_lane, begin, end)
+{
+	struct sp_lane *lanes[SP_LANES];
+	uint8_t hint = 0;
+
+	sample(&object[0], 10);
+	for (int i = 0; i < SP_LANES; i++)
+		lanes[i] = sp_lane_take(&hint);
+	sp_recorder_free(&object[0]);
+	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 1);
+	sample(&object[1], 10);
+	assert_int_equal(losses(SP_LOSS_NO_LANE), 1);
+	assert_false(sp_filter_may_have(&object[1]));
+	for (int i = 0; i < SP_LANES; i++)
+		sp_lane_give(lanes[i]);
+	assert_int_equal(sp_thread.writing, 0);
+}
+
+/* Of its parent's objects a child records nothing, and counts no loss.  Behind
+ * the others: generations only grow. */
+TEST_BETWEEN(other_generation, begin, end)
 {
 	struct sp_profile *p;
 	uint64_t before;
 
-	(void)state;
 	sample(&object[0], 10);
 	sample(&object[1], 10);
 	before = agent_fixture_losses();
@@ -218,53 +226,36 @@ static void test_other_generation(void **state)
 	sp_recorder_free(&object[1]);
 }
 
-/* Nowhere to write: counted; and what has no record is not in the live set. */
-static void test_no_lane(void **state)
-{
-	struct sp_lane *lanes[SP_LANES];
-	uint8_t hint = 0;
-
-	(void)state;
-	sample(&object[0], 10);
-	for (int i = 0; i < SP_LANES; i++)
-		lanes[i] = sp_lane_take(&hint);
-	sp_recorder_free(&object[0]);
-	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 1);
-	sample(&object[1], 10);
-	assert_int_equal(losses(SP_LOSS_NO_LANE), 1);
-	assert_false(sp_filter_may_have(&object[1]));
-	for (int i = 0; i < SP_LANES; i++)
-		sp_lane_give(lanes[i]);
-	assert_int_equal(sp_thread.writing, 0);
-}
-
-/* Resident memory, if it is wanted, and not again within 100 ms. */
-static void test_rss(void **state)
+/* Resident memory, unless it is not wanted, and not again within 100 ms. */
+TEST_BETWEEN(rss, begin, end)
 {
 	struct sp_profile *p;
 
-	(void)state;
-	sp_recorder_rss();
-	process.config.rss = SP_CONFIG_RSS_ON;
-	sp_recorder_rss();
+	process.config.rss = SP_CONFIG_RSS_OFF;
 	sp_recorder_rss();
 	process.config.rss = 0;
+	sp_recorder_rss();
+	sp_recorder_rss();
 	p = load();
 	assert_int_equal(p->n_rss, 1);
 	assert_in_range(p->rss[0].rss_bytes, 1 << 18, 1ull << 40);
 	sp_profile_free(p);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, begin, end)
-
-int main(void)
+/* None where a sandbox may be, in a child neither; that is counted.  The last
+ * test: it is for good. */
+TEST_BETWEEN(rss_in_sandbox, begin, end)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_freed),   TEST(test_without_age),
-		TEST(test_cancel),  TEST(test_missed),
-		TEST(test_no_lane), TEST(test_other_generation),
-		TEST(test_rss),
-	};
+	struct sp_profile *p;
 
-	return cmocka_run_group_tests(tests, begin_all, agent_fixture_end);
+	sp_recorder_forbid_files();
+	sp_recorder_rss();
+	sp_recorder_reset();
+	sp_recorder_rss();
+	p = load();
+	assert_int_equal(p->n_rss, 0);
+	assert_int_equal(losses(SP_LOSS_RSS), 2);
+	sp_profile_free(p);
 }
+
+TEST_MAIN(begin_all, agent_fixture_end)

@@ -3,17 +3,12 @@
  * The ring of chunks against a model that knows everything, with lanes whose
  * threads are stopped and turns that were left.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
 #include <time.h>
-#include <cmocka.h>
 
 #include "agent/file/ring.h"
 #include "base/rng.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define LANES 4u
 #define STEPS 200000u
@@ -43,7 +38,7 @@ static void begin(uint64_t n)
 		lane_chunks[i] = 0;
 		assert_non_null(lanes[i]);
 	}
-	sp_ring_begin(n);
+	sp_ring_begin(n, true);
 }
 
 /* What it says is free was free, and not in the hands of another lane that is
@@ -91,9 +86,9 @@ static void take_permanent(void)
 static void turn(bool is_full, bool is_recorded)
 {
 	struct sp_window window;
-	struct sp_ring_turn t;
+	struct sp_ring_rotation t;
 
-	if (!sp_ring_begin_turn(is_full, &t, &window)) {
+	if (!sp_ring_begin_rotation(is_full, &t, &window)) {
 		if (is_full)
 			assert_true(model.covered != model.current);
 		return;
@@ -107,8 +102,8 @@ static void turn(bool is_full, bool is_recorded)
 	} else {
 		assert_int_equal(model.oldest, 1);
 	}
-	assert_true(sp_ring_has_turn(&t));
-	sp_ring_end_turn(&t, is_recorded);
+	assert_true(sp_ring_has_rotation(&t));
+	sp_ring_end_rotation(&t, is_recorded);
 	if (!is_recorded)
 		return;
 	if (window.oldest)
@@ -122,7 +117,7 @@ static void cover(void)
 
 	if (model.covered == model.current)
 		return;
-	sp_ring_cover(model.current, &window);
+	sp_ring_set_complete(model.current, &window);
 	model.covered = model.current;
 }
 
@@ -131,7 +126,7 @@ static void check(void)
 	uint64_t extent = 1;
 
 	assert_int_equal(sp_ring_segment(), model.current);
-	assert_int_equal(sp_ring_covered(), model.covered);
+	assert_int_equal(sp_ring_complete(), model.covered);
 	for (uint32_t s = model.oldest; s <= model.current; s++) {
 		uint64_t at = 0;
 
@@ -178,7 +173,7 @@ static void step(struct sp_rng *rng)
 		break;
 	default:
 		/* Not so often that there is nothing left for the others. */
-		if (sp_ring_covered() == sp_ring_segment() ||
+		if (sp_ring_complete() == sp_ring_segment() ||
 		    sp_rng_next(rng) % 4 == 0)
 			take_sampled(lane);
 	}
@@ -200,9 +195,8 @@ static void run(uint64_t n)
 	assert_true(model.current - model.oldest < 16);
 }
 
-static void test_sizes(void **state)
+TEST_BETWEEN(sizes, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	run(16);
 	agent_fixture_close();
 	run(37);
@@ -211,11 +205,10 @@ static void test_sizes(void **state)
 }
 
 /* About half of the file is the past, if segments are covered in time. */
-static void test_share(void **state)
+TEST_BETWEEN(share, NULL, agent_fixture_teardown)
 {
 	bool is_used;
 
-	(void)state;
 	begin(100);
 	for (unsigned int i = 0; i < 10000; i++) {
 		turn(false, true);
@@ -237,11 +230,10 @@ static void test_share(void **state)
 }
 
 /* A lane whose holder stopped keeps its chunk, however often the ring turns. */
-static void test_stopped(void **state)
+TEST_BETWEEN(stopped, NULL, agent_fixture_teardown)
 {
 	uint64_t kept;
 
-	(void)state;
 	begin(40);
 	take_sampled(1);
 	kept = lane_chunks[1];
@@ -257,34 +249,67 @@ static void test_stopped(void **state)
 
 /* A turn that somebody has left is made by another, and not once more by him
  * who comes back late. */
-static void test_turn_that_was_left(void **state)
+TEST_BETWEEN(turn_that_was_left, NULL, agent_fixture_teardown)
 {
 	const struct timespec second = {1, 1000000};
-	struct sp_ring_turn left, other;
+	struct sp_ring_rotation left, other;
 	struct sp_window window;
 
-	(void)state;
 	begin(40);
-	assert_true(sp_ring_begin_turn(true, &left, &window));
-	assert_false(sp_ring_begin_turn(true, &other, &window));
+	assert_true(sp_ring_begin_rotation(true, &left, &window));
+	assert_false(sp_ring_begin_rotation(true, &other, &window));
 	nanosleep(&second, NULL);
-	assert_true(sp_ring_begin_turn(true, &other, &window));
-	assert_false(sp_ring_has_turn(&left));
-	sp_ring_end_turn(&left, true);
+	assert_true(sp_ring_begin_rotation(true, &other, &window));
+	assert_false(sp_ring_has_rotation(&left));
+	sp_ring_end_rotation(&left, true);
 	assert_int_equal(sp_ring_segment(), 1);
-	sp_ring_end_turn(&other, true);
+	sp_ring_end_rotation(&other, true);
 	assert_int_equal(sp_ring_segment(), 2);
-	sp_ring_end_turn(&left, true);
+	sp_ring_end_rotation(&left, true);
 	assert_int_equal(sp_ring_segment(), 2);
 	/* Likewise what covers it. */
-	sp_ring_cover(2, &(struct sp_window){.mark = 5});
-	sp_ring_cover(1, &(struct sp_window){.mark = 6});
-	assert_int_equal(sp_ring_covered(), 2);
+	sp_ring_set_complete(2, &(struct sp_window){.mark = 5});
+	sp_ring_set_complete(1, &(struct sp_window){.mark = 6});
+	assert_int_equal(sp_ring_complete(), 2);
+}
+
+/* One segment, of which nothing is ever discarded, and some room is kept. */
+static void test_without_turns(void **state)
+{
+	const uint64_t n = 100, kept = 16;
+	uint64_t taken = 0, permanent = 0;
+	struct sp_ring_rotation rotation;
+	struct sp_window window;
+	bool is_used;
+
+	(void)state;
+	begin(n);
+	sp_ring_begin(n, false);
+	for (;; taken++) {
+		const uint64_t chunk =
+			sp_ring_take(lanes[0], 1, false, &is_used);
+
+		if (!chunk)
+			break;
+		assert_int_equal(chunk, 1 + taken);
+		assert_false(is_used);
+		sp_ring_took(lanes[0], chunk);
+		assert_false(sp_ring_begin_rotation(true, &rotation, &window));
+	}
+	assert_int_equal(taken, n - kept);
+	for (; sp_ring_take_permanent(&is_used); permanent++)
+		assert_false(is_used);
+	assert_int_equal(permanent, kept - 1);
+	assert_int_equal(sp_ring_segment(), 1);
+	assert_int_equal(sp_ring_complete(), 1);
+	for (unsigned int i = 0; i < LANES; i++)
+		sp_lane_give(lanes[i]);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_without_turns),
 		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),

@@ -4,16 +4,10 @@
  * written by four threads.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
+#include "support/test.h"
 
 #define FEW  400u
 #define MANY 40000u
@@ -55,19 +49,17 @@ static void add(uintptr_t pc, bool is_permanent)
 	sp_rules_add(pc, &rule, is_permanent);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
-	(void)state;
 	assert_false(knows(address(0)));
 	assert_false(knows(0));
 }
 
 /* Few are all kept; of many, those that fit. */
-static void test_grows(void **state)
+TEST(grows)
 {
 	unsigned int known = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < FEW; i++) {
 		assert_false(knows(address(i)));
 		add(address(i), true);
@@ -84,12 +76,11 @@ static void test_grows(void **state)
 }
 
 /* The last one counts. */
-static void test_replaced(void **state)
+TEST(replaced)
 {
 	const uintptr_t pc = address(3 * MANY);
 	struct sp_cfi_rule end = {.kind = SP_CFI_END}, rule;
 
-	(void)state;
 	add(pc, true);
 	assert_true(knows(pc));
 	sp_rules_add(pc, &end, true);
@@ -98,12 +89,11 @@ static void test_replaced(void **state)
 }
 
 /* Rules of objects that can go are forgotten when another one is met. */
-static void test_new_object(void **state)
+TEST(new_object)
 {
 	const uintptr_t lasting = address(4 * MANY), passing = lasting + 16;
 	unsigned int before;
 
-	(void)state;
 	sp_modules_init("/opt/program");
 	before = sp_modules_count();
 	assert_true(before > 0);
@@ -132,13 +122,12 @@ static void *add_and_find(void *arg)
 }
 
 /* Entries are written over each other all the time. */
-static void test_threads(void **state)
+TEST(threads)
 {
 	unsigned int first[4] = {5 * MANY, 5 * MANY + 1000, 5 * MANY,
 				 5 * MANY + 2000};
 	pthread_t threads[4];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, add_and_find,
 						&first[i]),
@@ -149,15 +138,4 @@ static void test_threads(void **state)
 		knows(address(5 * MANY + i));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_grows),
-		cmocka_unit_test(test_replaced),
-		cmocka_unit_test(test_new_object),
-		cmocka_unit_test(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

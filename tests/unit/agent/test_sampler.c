@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The integer logarithm beside long double, and the lottery beside a walk over
- * every byte.  Whether the law is true is asked in tests/stat. */
+ * every byte.  Whether the law is true is asked in tests/statistics. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/thread/sampler.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 #define K_END (1ull << 53)
 
@@ -30,13 +25,12 @@ static uint64_t gap_of(uint64_t k, uint64_t period)
 	return sp_law_gap(&law, k);
 }
 
-static void test_golden(void **state)
+TEST(golden)
 {
 	const json_t *rows = golden_rows(golden_root, "gap_from_u53");
 	const json_t *row;
 	size_t i;
 
-	(void)state;
 	json_array_foreach(rows, i, row)
 	{
 		uint64_t k = (uint64_t)json_integer_value(golden_get(row, "k"));
@@ -112,9 +106,8 @@ static void check_gaps(const struct sp_law *law, long double mean)
 	}
 }
 
-static void test_logarithm(void **state)
+TEST(logarithm)
 {
-	(void)state;
 	for (size_t i = 0; i < PERIODS; i++) {
 		const struct sp_law law = law_of(periods[i]);
 
@@ -140,11 +133,10 @@ static void check_dotnet_mean(uint64_t period)
 			 (unsigned long long)period, got, want);
 }
 
-static void test_dotnet(void **state)
+TEST(dotnet)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 6, 7);
 	for (uint64_t r = 2; r < 20000; r++)
 		check_dotnet_mean(r);
@@ -160,9 +152,8 @@ static void test_dotnet(void **state)
 }
 
 /* Missing an always sampled object by chance would be less than 1 % likely. */
-static void test_always(void **state)
+TEST(always)
 {
-	(void)state;
 	for (size_t i = 0; i < PERIODS; i++) {
 		const struct sp_law law = law_of(periods[i]);
 		const long double x = logl(100) * periods[i];
@@ -173,11 +164,10 @@ static void test_always(void **state)
 }
 
 /* A greater uniform is a shorter gap. */
-static void test_monotonic(void **state)
+TEST(monotonic)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 6, 2);
 	for (int i = 0; i < 200000; i++) {
 		uint64_t k = sp_rng_next(&rng) >> (11 + i % 53);
@@ -284,11 +274,10 @@ static struct counts check_pass(enum sp_law_kind kind, uint64_t period,
 	return n;
 }
 
-static void test_pass(void **state)
+TEST(pass)
 {
 	struct counts n;
 
-	(void)state;
 	for (enum sp_law_kind k = SP_LAW_EXPONENTIAL; k <= SP_LAW_DOTNET; k++) {
 		n = check_pass(k, 2, 4, false);
 		assert_true(n.hollow > 10 && n.always == 0);
@@ -307,7 +296,7 @@ static void test_pass(void **state)
 }
 
 /* The stream of a thread depends on each of seed, generation and index. */
-static void test_begin(void **state)
+TEST(begin)
 {
 	static const struct {
 		uint64_t seed;
@@ -317,7 +306,6 @@ static void test_begin(void **state)
 	const struct sp_law law = law_of(1ull << 40);
 	struct sp_sampler s[N], again;
 
-	(void)state;
 	for (int i = 0; i < N; i++) {
 		sp_sampler_begin(&s[i], &law, of[i].seed, of[i].generation,
 				 of[i].thread);
@@ -329,13 +317,12 @@ static void test_begin(void **state)
 }
 
 /* Another period throws the pending gap away; skipping only shortens it. */
-static void test_change_and_skip(void **state)
+TEST(change_and_skip)
 {
 	const struct sp_law from = law_of(4096), to = law_of(64);
 	struct sp_sampler s;
 	struct model m = {.law = &to};
 
-	(void)state;
 	sp_sampler_begin(&s, &from, 8, 1, 1);
 	for (int i = 0; i < 1000; i++) {
 		uint64_t before = s.gap, step = before / 3;
@@ -354,13 +341,12 @@ static void test_change_and_skip(void **state)
 }
 
 /* A long gap that was skipped to its end hits nothing. */
-static void test_skip_hollow(void **state)
+TEST(skip_hollow)
 {
 	const struct sp_law law = law_of(1ull << 30);
 	struct sp_sampler s;
 	uint64_t offset;
 
-	(void)state;
 	sp_sampler_begin(&s, &law, 8, 1, 2);
 	s.is_hollow = true;
 	s.gap = 10;
@@ -371,9 +357,8 @@ static void test_skip_hollow(void **state)
 }
 
 /* Period 1 records every object at its first byte and draws nothing. */
-static void test_period_one(void **state)
+TEST(period_one)
 {
-	(void)state;
 	for (enum sp_law_kind k = SP_LAW_EXPONENTIAL; k <= SP_LAW_DOTNET; k++) {
 		uint64_t offset = 5;
 		struct sp_sampler s;
@@ -395,14 +380,13 @@ static void test_period_one(void **state)
 }
 
 /* Sizes near the end of the range, and both sides of the greatest gap. */
-static void test_huge(void **state)
+TEST(huge)
 {
 	const struct sp_law law = law_of(512);
 	const uint64_t always = law.always_bytes;
 	struct sp_sampler s;
 	uint64_t offset = 5;
 
-	(void)state;
 	sp_sampler_begin(&s, &law, 6, 1, 5);
 	s.is_hollow = false;
 	s.gap = 1000;
@@ -424,21 +408,4 @@ static void test_huge(void **state)
 	assert_true(offset == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_logarithm),
-		cmocka_unit_test(test_monotonic),
-		cmocka_unit_test(test_dotnet),
-		cmocka_unit_test(test_always),
-		cmocka_unit_test(test_pass),
-		cmocka_unit_test(test_begin),
-		cmocka_unit_test(test_change_and_skip),
-		cmocka_unit_test(test_skip_hollow),
-		cmocka_unit_test(test_period_one),
-		cmocka_unit_test(test_huge),
-	};
-
-	return cmocka_run_group_tests(tests, golden_load, golden_drop);
-}
+TEST_MAIN(golden_load, golden_drop)

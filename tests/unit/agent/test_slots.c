@@ -4,24 +4,17 @@
  * totals that threads have not published.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
-#include "agent/thread/classes.h"
+#include "agent/thread/size_counts.h"
 #include "base/rng.h"
 #include "format/record.h"
 #include "support/agent_fixture.h"
+#include "support/test.h"
 
 #define OWNED_MAX (SP_FORMAT_SLOTS - 1)
 
@@ -93,7 +86,7 @@ static unsigned int model_claim(struct model_slot *model, uint32_t index)
 }
 
 /* Random claims, additions and releases beside an array of plain numbers. */
-static void test_model(void **state)
+TEST_BETWEEN(model, NULL, agent_fixture_teardown)
 {
 	struct model_slot model[8] = {0};
 	const char *path = agent_fixture_open(1 << 20);
@@ -101,7 +94,6 @@ static void test_model(void **state)
 	uint32_t index = 0;
 	unsigned int owned = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 11, 1);
 	for (int i = 0; i < 4000; i++) {
 		uint64_t n = sp_rng_next(&rng) >> 34;
@@ -142,13 +134,12 @@ static void test_model(void **state)
 }
 
 /* Totals from before there was a file reach it with the next flush. */
-static void test_before_file(void **state)
+TEST_BETWEEN(before_file, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(9);
 	struct sp_slot_copy c;
 	const char *path;
 
-	(void)state;
 	sp_slots_add(slot, 100, 2);
 	path = agent_fixture_open(1 << 20);
 	assert_int_equal(read_slot(path, 1).seq, 0);
@@ -165,14 +156,13 @@ static void test_before_file(void **state)
 }
 
 /* More threads than slots: the last share slot 0 and are counted. */
-static void test_too_many(void **state)
+TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 {
 	static uint16_t slots[OWNED_MAX + 2];
 	const char *path = agent_fixture_open(1 << 20);
 	struct sp_slots_totals totals;
 	uint64_t losses[SP_FORMAT_LOSSES];
 
-	(void)state;
 	for (uint32_t i = 0; i < OWNED_MAX + 2; i++) {
 		slots[i] = sp_slots_claim(i + 1);
 		sp_slots_add(slots[i], 1000 + i, 1);
@@ -201,9 +191,8 @@ static void test_too_many(void **state)
 	assert_int_equal(read_slot(path, 0).base_bytes, 0);
 }
 
-static void test_tid(void **state)
+TEST_BETWEEN(tid, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	assert_int_equal(sp_slots_tid(), syscall(SYS_gettid));
 }
 
@@ -238,7 +227,7 @@ static void *add_and_release(void *arg)
 	return NULL;
 }
 
-static void test_threads(void **state)
+TEST_BETWEEN(threads, NULL, agent_fixture_teardown)
 {
 	struct worker workers[THREADS];
 	pthread_t threads[THREADS];
@@ -246,7 +235,6 @@ static void test_threads(void **state)
 	struct sp_slots_totals totals;
 	uint64_t bytes = 0, objects = 0, in_file = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++) {
 		workers[i] = (struct worker){i, 0, 0};
 		assert_int_equal(pthread_create(&threads[i], NULL,
@@ -298,12 +286,11 @@ static void *add_together(void *arg)
 
 /* Two additions at the same moment: one thread finds the other busy with the
  * copy, and goes away; both are in the file all the same. */
-static void test_at_once(void **state)
+TEST_BETWEEN(at_once, NULL, agent_fixture_teardown)
 {
 	struct pair p = {.missing = 0};
 	pthread_t other;
 
-	(void)state;
 	p.path = agent_fixture_open(1 << 20);
 	assert_int_equal(pthread_barrier_init(&p.barrier, NULL, 2), 0);
 	assert_int_equal(pthread_create(&other, NULL, add_together, &p), 0);
@@ -314,12 +301,11 @@ static void test_at_once(void **state)
 }
 
 /* A slab belongs to a slot and keeps its counts, whoever owns it. */
-static void test_slab(void **state)
+TEST_BETWEEN(slab, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
-	struct sp_classes *slab = sp_slots_classes(slot);
+	struct sp_size_counts *slab = sp_slots_classes(slot);
 
-	(void)state;
 	assert_non_null(slab);
 	assert_null(sp_slots_classes(0));
 	assert_ptr_not_equal(sp_slots_classes(other), slab);
@@ -335,7 +321,7 @@ static void test_slab(void **state)
 static void allocate(uint16_t slot, uint64_t n, uint64_t size)
 {
 	for (uint64_t i = 0; i < n; i++)
-		sp_classes_count(sp_slots_classes(slot), size);
+		sp_size_counts_count(sp_slots_classes(slot), size);
 	sp_slots_add(slot, n * size, n);
 }
 
@@ -348,13 +334,12 @@ static uint64_t objects_in_file(const char *path, uint16_t slot)
 }
 
 /* Slabs are copied when much has come together, or when it is demanded. */
-static void test_slab_in_file(void **state)
+TEST_BETWEEN(slab_in_file, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint16_t slot = sp_slots_claim(1);
 	struct sp_class_page page;
 
-	(void)state;
 	allocate(slot, 511, 20);
 	assert_int_equal(objects_in_file(path, slot), 0);
 	allocate(slot, 1, 20);
@@ -388,12 +373,11 @@ static void test_slab_in_file(void **state)
 }
 
 /* A file that comes late gets them with the next copy. */
-static void test_slab_before_file(void **state)
+TEST_BETWEEN(slab_before_file, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(1);
 	const char *path;
 
-	(void)state;
 	allocate(slot, 10000, 100);
 	path = agent_fixture_open(1 << 20);
 	assert_int_equal(objects_in_file(path, slot), 0);
@@ -403,15 +387,14 @@ static void test_slab_before_file(void **state)
 
 /* At the end of a process all slabs are copied, also those whose threads have
  * ended or never check in again; slots of several groups. */
-static void test_slabs_at_end(void **state)
+TEST_BETWEEN(slabs_at_end, NULL, agent_fixture_teardown)
 {
 	enum { SLOTS = 3 * SP_FORMAT_CLASS_SLOTS };
 	const char *path = agent_fixture_open(1 << 20);
 
-	(void)state;
 	for (uint32_t i = 1; i <= SLOTS; i++) {
 		assert_int_equal(sp_slots_claim(i), i);
-		sp_classes_count(sp_slots_classes((uint16_t)i), i);
+		sp_size_counts_count(sp_slots_classes((uint16_t)i), i);
 	}
 	sp_slots_release(5);
 	sp_slots_flush_all_classes();
@@ -428,13 +411,12 @@ static void test_slabs_at_end(void **state)
 
 /* A forked child counts from zero, in the memory of its parent's slabs, and
  * does not publish what stands there from before. */
-static void test_slab_after_fork(void **state)
+TEST_BETWEEN(slab_after_fork, NULL, agent_fixture_teardown)
 {
-	struct sp_classes *slab = sp_slots_classes(sp_slots_claim(1));
-	struct sp_classes *second = sp_slots_classes(sp_slots_claim(2));
+	struct sp_size_counts *slab = sp_slots_classes(sp_slots_claim(1));
+	struct sp_size_counts *second = sp_slots_classes(sp_slots_claim(2));
 	const char *path;
 
-	(void)state;
 	slab->small[8] = second->small[9] = 1000;
 	sp_slots_reset();
 	/* The event that the fork interrupted goes on. */
@@ -451,7 +433,7 @@ static void test_slab_after_fork(void **state)
 }
 
 /* No room in the file: counted, and nothing else happens. */
-static void test_slab_in_full_file(void **state)
+TEST_BETWEEN(slab_in_full_file, NULL, agent_fixture_teardown)
 {
 	struct sp_lane *lane;
 	const char *path = agent_fixture_open(2 * SP_FORMAT_CHUNK_BYTES);
@@ -459,7 +441,6 @@ static void test_slab_in_full_file(void **state)
 	uint64_t losses[SP_FORMAT_LOSSES];
 	uint8_t hint = 0;
 
-	(void)state;
 	lane = sp_lane_take(&hint);
 	sp_writer_info(lane, "key", "value", 5);
 	allocate(slot, 5000, 10);
@@ -475,22 +456,21 @@ static void test_slab_in_full_file(void **state)
 static void *count_on(void *slab)
 {
 	for (uint64_t i = 0; i < COUNTED; i++)
-		sp_classes_count(slab, i % 2000);
+		sp_size_counts_count(slab, i % 2000);
 	return NULL;
 }
 
 /* A slab is copied while its owner counts: there is a whole copy at any time,
  * and the last has everything. */
-static void test_slab_while_counting(void **state)
+TEST_BETWEEN(slab_while_counting, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint16_t slot = sp_slots_claim(1);
-	struct sp_classes *slab = sp_slots_classes(slot);
+	struct sp_size_counts *slab = sp_slots_classes(slot);
 	struct sp_class_page page;
 	pthread_t thread;
 	uint64_t last = 0;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, count_on, slab), 0);
 	for (int i = 0; i < 300; i++) {
 		sp_slots_flush_classes(slot);
@@ -503,38 +483,34 @@ static void test_slab_while_counting(void **state)
 	assert_int_equal(objects_in_file(path, slot), COUNTED);
 }
 
-#define TEST(function)                                                         \
-	cmocka_unit_test_teardown(function, agent_fixture_teardown)
-
 /* What the owner has counted but not added yet is in the total, on the side
  * where it belongs. */
-static void test_ahead(void **state)
+TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 {
 	struct sp_slots_totals totals;
-	struct sp_classes *classes;
+	struct sp_size_counts *classes;
 	uint16_t slot;
 
-	(void)state;
 	agent_fixture_open(1 << 20);
 	slot = sp_slots_claim(1);
 	classes = sp_slots_classes(slot);
 	assert_non_null(classes);
 	sp_slots_set_sampling(slot, true);
-	sp_classes_count(classes, 100);
-	sp_classes_count(classes, 5000);
+	sp_size_counts_count(classes, 100);
+	sp_size_counts_count(classes, 5000);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5100 && totals.objects == 2);
 	assert_true(!totals.unsampled_bytes && !totals.slack_bytes);
 	sp_slots_add(slot, 5100, 2);
 	sp_slots_set_sampling(slot, false);
-	sp_classes_count(classes, 0); /* counts as 1 */
+	sp_size_counts_count(classes, 0); /* counts as 1 */
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5101 && totals.objects == 3);
 	assert_true(totals.unsampled_bytes == 1);
 	assert_true(totals.unsampled_objects == 1);
 	sp_slots_add(slot, 1, 1);
 	sp_slots_set_sampling(slot, true);
-	sp_classes_count(classes, 7);
+	sp_size_counts_count(classes, 7);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5108 && totals.objects == 4);
 	assert_true(totals.unsampled_bytes == 1);
@@ -554,24 +530,6 @@ static void test_ahead(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(test_model),
-		TEST(test_before_file),
-		TEST(test_too_many),
-		TEST(test_tid),
-		TEST(test_ahead),
-		TEST(test_threads),
-		TEST(test_at_once),
-		TEST(test_slab),
-		TEST(test_slab_in_file),
-		TEST(test_slab_before_file),
-		TEST(test_slabs_at_end),
-		TEST(test_slab_after_fork),
-		TEST(test_slab_in_full_file),
-		TEST(test_slab_while_counting),
-	};
-
 	sp_slots_init();
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
+	return TEST_RUN(agent_fixture_begin, agent_fixture_end);
 }

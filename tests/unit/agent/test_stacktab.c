@@ -4,20 +4,14 @@
  * endlessly new stacks.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "agent/file/ring.h"
 #include "agent/file/stacktab.h"
 #include "base/rng.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/agent_fixture.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
 #define STACKS   600
 #define MAX_FILE (8u << 20)
@@ -109,17 +103,7 @@ static void check_in_profile(const struct sp_profile *p,
 	}
 }
 
-static struct sp_profile *load(const char *path)
-{
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
-	assert_string_equal(p->damage, "");
-	return p;
-}
-
-static void test_model(void **state)
+TEST_BETWEEN(model, NULL, agent_fixture_teardown)
 {
 	static struct model_stack model[STACKS];
 	const char *path = agent_fixture_open(MAX_FILE);
@@ -129,7 +113,6 @@ static void test_model(void **state)
 	struct sp_lane *lane = sp_lane_take(&hint);
 	size_t n = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 13, 1);
 	while (n < STACKS) {
 		struct model_stack s;
@@ -145,7 +128,7 @@ static void test_model(void **state)
 		assert_int_equal(s.id, model[i].id);
 	}
 	/* The file has each of them, and nothing else. */
-	p = load(path);
+	p = load_whole_profile(path);
 	assert_int_equal(p->n_stacks, STACKS);
 	for (size_t i = 0; i < n; i++)
 		check_in_profile(p, &model[i]);
@@ -153,7 +136,7 @@ static void test_model(void **state)
 	sp_lane_give(lane);
 }
 
-static void test_deep(void **state)
+TEST_BETWEEN(deep, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(MAX_FILE);
 	struct sp_profile *p;
@@ -163,7 +146,6 @@ static void test_deep(void **state)
 					   .flags = SP_STACK_TRUNCATED};
 	uint32_t id, other;
 
-	(void)state;
 	for (uint32_t i = 0; i < SP_LANE_DEPTH; i++)
 		lane->frames[i] = (struct sp_record_frame){i % 7, i * 977u};
 	id = sp_stacktab_intern(lane, &walk).id;
@@ -174,7 +156,7 @@ static void test_deep(void **state)
 	assert_int_not_equal(other, id);
 	lane->frames[SP_LANE_DEPTH - 1].offset--;
 	assert_int_equal(sp_stacktab_intern(lane, &walk).id, id);
-	p = load(path);
+	p = load_whole_profile(path);
 	assert_int_equal(p->n_stacks, 2);
 	for (uint32_t i = 0; i < SP_LANE_DEPTH; i++)
 		assert_true(p->stacks[0].frames[i].offset == i * 977u);
@@ -183,14 +165,13 @@ static void test_deep(void **state)
 }
 
 /* Flags, kinds of keys and the number of frames tell stacks apart, too. */
-static void test_near_copies(void **state)
+TEST_BETWEEN(near_copies, NULL, agent_fixture_teardown)
 {
 	struct model_stack s = {.n = 1, .frames = {{1, 7}, {0, 0}}};
 	uint32_t ids[4];
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
-	(void)state;
 	agent_fixture_open(MAX_FILE);
 	lane = sp_lane_take(&hint);
 	ids[0] = intern(lane, &s);
@@ -205,7 +186,7 @@ static void test_near_copies(void **state)
 }
 
 /* The child of a fork starts with a file that knows no stacks. */
-static void test_reset(void **state)
+TEST_BETWEEN(reset, NULL, agent_fixture_teardown)
 {
 	struct model_stack s = {.n = 1, .frames = {{1, 5}}};
 	uint8_t hint = 0;
@@ -213,7 +194,6 @@ static void test_reset(void **state)
 	struct sp_profile *p;
 	const char *path;
 
-	(void)state;
 	agent_fixture_open(MAX_FILE);
 	intern(lane, &(struct model_stack){.n = 1, .frames = {{1, 4}}});
 	intern(lane, &s);
@@ -222,7 +202,7 @@ static void test_reset(void **state)
 	lane = sp_lane_take(&hint);
 	s.id = intern(lane, &s);
 	assert_int_equal(intern(lane, &s), s.id);
-	p = load(path);
+	p = load_whole_profile(path);
 	assert_int_equal(p->n_stacks, 1);
 	check_in_profile(p, &s);
 	sp_profile_free(p);
@@ -230,7 +210,8 @@ static void test_reset(void **state)
 
 static void cover(void)
 {
-	sp_ring_cover(sp_ring_segment(), &(struct sp_window){.time_ns = 1});
+	sp_ring_set_complete(sp_ring_segment(),
+			     &(struct sp_window){.time_ns = 1});
 }
 
 static struct model_stack numbered(uint32_t i)
@@ -246,13 +227,12 @@ static struct model_stack numbered(uint32_t i)
 
 /* Endlessly new stacks: the file has room for each of them, since it forgets
  * old ones, and there is memory for no more of them than a segment has. */
-static void test_endless(void **state)
+TEST_BETWEEN(endless, NULL, agent_fixture_teardown)
 {
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 	uint32_t turns;
 
-	(void)state;
 	agent_fixture_open(1 << 20);
 	lane = sp_lane_take(&hint);
 	for (uint32_t i = 0; i < 300000; i++) {
@@ -269,7 +249,7 @@ static void test_endless(void **state)
 }
 
 /* In the next segment it is another record, found and carried under one id. */
-static void test_carry(void **state)
+TEST_BETWEEN(rewrite_live, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct model_stack s = numbered(0), other = numbered(1);
@@ -280,7 +260,6 @@ static void test_carry(void **state)
 	struct sp_profile *p;
 	uint32_t first, third;
 
-	(void)state;
 	s.id = intern(lane, &s);
 	other.id = intern(lane, &other);
 	first = sp_ring_segment();
@@ -310,7 +289,7 @@ static void test_carry(void **state)
 	wrong = UINT32_MAX;
 	assert_true(sp_stacktab_carry(lane, first, &wrong));
 	assert_int_equal(wrong, 0);
-	p = load(path);
+	p = load_whole_profile(path);
 	check_in_profile(p, &s);
 	s.id = (uint32_t)carried;
 	check_in_profile(p, &s);
@@ -328,14 +307,13 @@ static void test_carry(void **state)
 }
 
 /* A full file: what is there keeps its id, new stacks get none. */
-static void test_full(void **state)
+TEST_BETWEEN(full, NULL, agent_fixture_teardown)
 {
 	uint64_t refused = 0;
 	uint32_t first = 0;
 	uint8_t hint = 0;
 	struct sp_lane *lane;
 
-	(void)state;
 	agent_fixture_open(2 * 65536);
 	lane = sp_lane_take(&hint);
 	/* Nobody covers, so there is no second turn. */
@@ -352,7 +330,7 @@ static void test_full(void **state)
 }
 
 /* More than the table has at first: it grows, and none is written twice. */
-static void test_many(void **state)
+TEST_BETWEEN(many, NULL, agent_fixture_teardown)
 {
 	enum { MANY = 60000 };
 	static uint32_t ids[MANY];
@@ -360,7 +338,6 @@ static void test_many(void **state)
 	struct sp_lane *lane;
 	unsigned int again = 0;
 
-	(void)state;
 	agent_fixture_open(256u << 20);
 	lane = sp_lane_take(&hint);
 	for (unsigned int round = 0; round < 2; round++)
@@ -420,14 +397,13 @@ static void *intern_many(void *arg)
 }
 
 /* Whatever id a thread got for a stack, the file knows it. */
-static void test_threads(void **state)
+TEST_BETWEEN(threads, NULL, agent_fixture_teardown)
 {
 	static struct worker workers[THREADS];
 	const char *path = agent_fixture_open(MAX_FILE);
 	pthread_t threads[THREADS];
 	struct sp_profile *p;
 
-	(void)state;
 	for (unsigned int i = 0; i < THREADS; i++) {
 		workers[i].index = i;
 		assert_int_equal(pthread_create(&threads[i], NULL, intern_many,
@@ -438,7 +414,7 @@ static void test_threads(void **state)
 		pthread_join(threads[i], NULL);
 		assert_int_equal(workers[i].none, 0);
 	}
-	p = load(path);
+	p = load_whole_profile(path);
 	for (unsigned int kind = 0; kind < KINDS; kind++) {
 		struct model_stack s;
 
@@ -452,17 +428,4 @@ static void test_threads(void **state)
 	sp_profile_free(p);
 }
 
-#define TEST(function)                                                         \
-	cmocka_unit_test_teardown(function, agent_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_model), TEST(test_deep),    TEST(test_near_copies),
-		TEST(test_reset), TEST(test_endless), TEST(test_carry),
-		TEST(test_full),  TEST(test_many),    TEST(test_threads),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

@@ -4,22 +4,16 @@
  * taken for that of a dead thread.
  */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "agent/thread/thread.h"
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
-#include "agent/unwind/stackend.h"
+#include "agent/unwind/stack_bounds.h"
 #include "agent/unwind/step.h"
+#include "support/test.h"
 
 #define DEPTH_MAX  512
 #define PAGE_BYTES 4096ul
@@ -28,7 +22,7 @@ static struct sp_lane *lane;
 
 /* A frame of the library's function, as the program called it, with a stack
  * above it that nothing of the program is on. */
-static void test_wrong_stack(void **state)
+TEST(wrong_stack)
 {
 	struct {
 		struct sp_call_frame frame;
@@ -38,7 +32,6 @@ static void test_wrong_stack(void **state)
 	bool is_cut = false;
 	void *pc;
 
-	(void)state;
 	/* Where nothing was learned yet: behind a call of this function. */
 	pc = (char *)&&here;
 here:
@@ -70,7 +63,7 @@ here:
 
 static uintptr_t known_end(const void *here)
 {
-	return sp_stackend_around(lane->stacks, (uintptr_t)here).high;
+	return sp_stack_bounds_around(lane->stacks, (uintptr_t)here).high;
 }
 
 static void *begin_with_all(void *arg)
@@ -84,7 +77,7 @@ static void *begin_with_all(void *arg)
 static void *begin_with_half(void *arg)
 {
 	/* One that is looked for at the same place. */
-	sp_thread.index = 1 + SP_STACKEND_KNOWN;
+	sp_thread.index = 1 + SP_STACK_BOUNDS_KNOWN;
 	/* Its own stack, and memory of somebody else below a hole. */
 	assert_true(known_end(&arg) > (uintptr_t)&arg);
 	assert_true(known_end((char *)arg + PAGE_BYTES) <=
@@ -104,12 +97,11 @@ static void run_on(char *stack, size_t bytes, void *(*run)(void *), void *arg)
 	pthread_attr_destroy(&attributes);
 }
 
-static void test_stack_of_dead_thread(void **state)
+TEST(stack_of_dead_thread)
 {
 	char *block = mmap(NULL, BLOCK_BYTES, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(block != MAP_FAILED);
 	run_on(block, BLOCK_BYTES, begin_with_all, block);
 	assert_int_equal(
@@ -125,17 +117,9 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stackend_init(environ);
+	sp_stack_bounds_init(environ);
 	lane = sp_lane_take(&hint);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wrong_stack),
-		cmocka_unit_test(test_stack_of_dead_thread),
-	};
-
-	return cmocka_run_group_tests(tests, begin, NULL);
-}
+TEST_MAIN(begin, NULL)

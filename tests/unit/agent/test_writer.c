@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What the writer wrote, read back by the reader. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "agent/file/chunks.h"
 #include "agent/file/slots.h"
@@ -18,9 +10,10 @@
 #include "agent/sys/diag.h"
 #include "base/rng.h"
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/agent_fixture.h"
+#include "support/load_profile.h"
 #include "support/sample_list.h"
+#include "support/test.h"
 
 #define CHUNK 65536u
 
@@ -87,36 +80,27 @@ static void check_samples(const char *path, uint64_t n)
 	free(list.at);
 }
 
-static struct sp_profile *load(const char *path)
-{
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-
-	assert_int_equal(sp_profile_load(path, NULL, NULL, &p, &err), 0);
-	return p;
-}
-
-static void test_header(void **state)
+TEST_BETWEEN(header, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct sp_writer_options again = {0};
 	struct sample_list list = sample_list_read(path);
 
-	(void)state;
 	assert_int_equal(list.n, 0);
 	assert_string_equal(list.damage.text, "");
 	assert_int_equal(list.header.version, SP_FORMAT_VERSION);
 	assert_true(list.header.file_id == FIXTURE_FILE_ID);
 	assert_true(list.header.pid == UINT32_MAX);
-	assert_int_equal(list.header.process_start_ticks, 123);
+	assert_in_range(list.header.process_start_ticks, FIXTURE_TICKS,
+			FIXTURE_TICKS + 100);
 	assert_true(list.header.start_unix_ns == 1700000000000000000u);
 	assert_int_equal(list.header.period_bytes, FIXTURE_PERIOD);
 	assert_int_equal(list.header.seed, 42);
 	assert_int_equal(list.header.max_file_bytes, 1 << 20);
 	assert_int_equal(list.header.check_in_bytes, 1 << 20);
-	assert_int_equal(list.header.flags, SP_HEADER_ALWAYS_LARGE |
-						    SP_HEADER_SEGMENTS |
-						    SP_HEADER_STACK_STEPS);
+	assert_int_equal(list.header.flags,
+			 SP_HEADER_ALWAYS_LARGE | SP_HEADER_FREES |
+				 SP_HEADER_SEGMENTS | SP_HEADER_STACK_STEPS);
 	assert_int_equal(list.status.seq, 0);
 	free(list.at);
 	/* Open it is, and once only. */
@@ -233,35 +217,33 @@ static void check_threads(const struct sp_profile *p)
 	}
 }
 
-static void test_round_trip(void **state)
+TEST_BETWEEN(round_trip, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct sp_lane *lane = take_lane();
 	struct sp_profile *p;
 
-	(void)state;
 	write_all(lane);
 	sp_writer_publish(2);
-	p = load(path);
+	p = load_profile(path);
 	check_all(p);
 	check_threads(p);
 	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
 	assert_true(p->duration_ns >= 2000000);
 	sp_profile_free(p);
-	sp_writer_end(2);
-	p = load(path);
+	sp_writer_end(2, false);
+	p = load_profile(path);
 	check_all(p);
 	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
 	sp_profile_free(p);
 }
 
 /* An object's record is written once per file. */
-static void test_module_once(void **state)
+TEST_BETWEEN(module_once, NULL, agent_fixture_teardown)
 {
 	const char *path;
 	struct sp_profile *p;
 
-	(void)state;
 	for (int file = 0; file < 2; file++) {
 		struct sp_lane *lane;
 		size_t at;
@@ -272,7 +254,7 @@ static void test_module_once(void **state)
 		at = lane->tail.at;
 		sp_writer_module(lane, &module);
 		assert_int_equal(lane->tail.at, at);
-		p = load(path);
+		p = load_profile(path);
 		assert_int_equal(p->n_modules, 1);
 		sp_profile_free(p);
 		agent_fixture_close();
@@ -280,12 +262,11 @@ static void test_module_once(void **state)
 }
 
 /* At every moment the file holds what was appended so far. */
-static void test_every_moment(void **state)
+TEST_BETWEEN(every_moment, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct sp_lane *lane = take_lane();
 
-	(void)state;
 	for (uint64_t id = 1; id <= 300; id++) {
 		assert_true(append_sample(lane, id));
 		check_samples(path, id);
@@ -293,14 +274,13 @@ static void test_every_moment(void **state)
 }
 
 /* Several lanes, several chunks of each, several windows of 1 MiB. */
-static void test_windows(void **state)
+TEST_BETWEEN(windows, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(16 << 20);
 	struct sp_lane *lanes[3];
 	struct sample_list list;
 	uint64_t id = 0;
 
-	(void)state;
 	for (int i = 0; i < 3; i++)
 		lanes[i] = take_lane();
 	while (id < 200000) {
@@ -338,9 +318,8 @@ static void check_full(uint64_t limit, uint64_t max_chunks)
 	agent_fixture_close();
 }
 
-static void test_full(void **state)
+TEST_BETWEEN(full, NULL, agent_fixture_teardown)
 {
-	(void)state;
 	check_full(3 * CHUNK, 3);
 	/* Chunks that do not fit completely are not used. */
 	check_full(5 * CHUNK - 1, 4);
@@ -348,17 +327,16 @@ static void test_full(void **state)
 }
 
 /* The status never speaks of chunks that the file does not have. */
-static void test_full_status(void **state)
+TEST_BETWEEN(full_status, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(3 * CHUNK);
 	struct sp_lane *lane = take_lane();
 	struct sample_list list;
 	uint64_t id = 0;
 
-	(void)state;
 	while (append_sample(lane, id + 1))
 		id++;
-	sp_writer_end(1);
+	sp_writer_end(1, false);
 	list = sample_list_read(path);
 	assert_string_equal(list.damage.text, "");
 	assert_int_equal(list.status.chunks, 3);
@@ -367,7 +345,7 @@ static void test_full_status(void **state)
 }
 
 /* Records of every size at every distance from the end of a chunk. */
-static void test_large(void **state)
+TEST_BETWEEN(large, NULL, agent_fixture_teardown)
 {
 	static char text[SP_FORMAT_INFO_MAX + 100];
 	const char *path = agent_fixture_open(16 << 20);
@@ -375,7 +353,6 @@ static void test_large(void **state)
 	struct sp_profile *p;
 	size_t n_infos = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (char)('a' + i % 26);
 	/* The first record of a key counts, so each has its own. */
@@ -392,7 +369,7 @@ static void test_large(void **state)
 	for (uint32_t i = 1; i <= 20; i++)
 		assert_true(sp_chunks_append_stack(lane, 0,
 						   SP_FORMAT_FRAMES_MAX, 0));
-	p = load(path);
+	p = load_profile(path);
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_infos, n_infos + 1);
 	for (size_t i = 0; i < n_infos; i++) {
@@ -409,12 +386,11 @@ static void test_large(void **state)
 }
 
 /* Publications alternate between two copies; the newest counts. */
-static void test_status(void **state)
+TEST_BETWEEN(status, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint64_t last_time = 0;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 9; i++) {
 		struct sample_list list;
 
@@ -422,7 +398,7 @@ static void test_status(void **state)
 		if (i < 9)
 			sp_writer_publish(i);
 		else
-			sp_writer_end(i);
+			sp_writer_end(i, false);
 		list = sample_list_read(path);
 		assert_string_equal(list.damage.text, "");
 		assert_int_equal(list.status.seq, i);
@@ -438,13 +414,12 @@ static void test_status(void **state)
 }
 
 /* Slots beyond the first pages, which are backed one by one. */
-static void test_slot_pages(void **state)
+TEST_BETWEEN(slot_pages, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct sp_profile *p;
 	uint64_t want = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i += 31) {
 		struct sp_slot *slot = sp_writer_slot(i);
 
@@ -455,7 +430,7 @@ static void test_slot_pages(void **state)
 			sp_format_check(FIXTURE_FILE_ID, SP_CHECK_SLOT,
 					&slot->copy[1], sizeof(slot->copy[1]));
 		want += 1000 + i;
-		p = load(path);
+		p = load_profile(path);
 		assert_true(p->exact_alloc_bytes == want);
 		sp_profile_free(p);
 	}
@@ -465,12 +440,11 @@ static void test_slot_pages(void **state)
 }
 
 /* A file that cannot be made is not tried again. */
-static void test_failure_is_final(void **state)
+TEST_BETWEEN(failure_is_final, NULL, agent_fixture_teardown)
 {
 	struct sp_writer_options options = {.max_file_bytes = 1};
 	struct sp_lane *lane = take_lane();
 
-	(void)state;
 	assert_int_equal(sp_writer_open(&options), -EFBIG);
 	options.max_file_bytes = 1 << 20;
 	assert_int_equal(sp_writer_open(&options), -EIO);
@@ -497,7 +471,7 @@ static void run_child(struct sp_lane *lane)
 	agent_fixture_open(1 << 20);
 	if (!append_sample(lane, 1))
 		_exit(2);
-	sp_writer_end(1);
+	sp_writer_end(1, false);
 	_exit(0);
 }
 
@@ -512,14 +486,13 @@ static const char *next_name(const char *path)
 	return name;
 }
 
-static void test_fork(void **state)
+TEST_BETWEEN(fork, NULL, agent_fixture_teardown)
 {
 	char path[1024];
 	struct sp_lane *lane;
 	pid_t child;
 	int status;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s", agent_fixture_open(1 << 20));
 	lane = take_lane();
 	for (uint64_t id = 1; id <= 50; id++)
@@ -539,21 +512,4 @@ static void test_fork(void **state)
 	check_samples(next_name(path), 1);
 }
 
-#define TEST(function)                                                         \
-	cmocka_unit_test_teardown(function, agent_fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_header),           TEST(test_round_trip),
-		TEST(test_module_once),      TEST(test_every_moment),
-		TEST(test_windows),          TEST(test_full),
-		TEST(test_full_status),      TEST(test_large),
-		TEST(test_status),           TEST(test_slot_pages),
-		TEST(test_failure_is_final), TEST(test_fork),
-
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

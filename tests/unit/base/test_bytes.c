@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Variable-length integers and the bounded cursor. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 /* The definition in plain arithmetic: digits of base 128. */
 static size_t model_put(uint8_t *p, uint64_t v)
@@ -40,11 +33,10 @@ static void check_value(uint64_t v)
 	assert_ptr_equal(s.at, got + n);
 }
 
-static void test_varint(void **state)
+TEST(varint)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	for (unsigned int bit = 0; bit < 64; bit++) {
 		check_value(1ull << bit);
 		check_value((1ull << bit) - 1);
@@ -60,12 +52,11 @@ static void test_varint(void **state)
 }
 
 /* Every proper prefix of a varint is refused, and refusal lasts. */
-static void test_varint_cut_short(void **state)
+TEST(varint_cut_short)
 {
 	uint8_t bytes[SP_VARINT_MAX_BYTES];
 	size_t n = (size_t)(sp_varint_put(bytes, UINT64_MAX) - bytes);
 
-	(void)state;
 	for (size_t have = 0; have < n; have++) {
 		/* Of exactly that size, for AddressSanitizer. */
 		uint8_t *exact = malloc(have);
@@ -81,7 +72,7 @@ static void test_varint_cut_short(void **state)
 	}
 }
 
-static void test_varint_too_long(void **state)
+TEST(varint_too_long)
 {
 	/* 2^64, then the same value written with an eleventh byte. */
 	static const uint8_t over[] = {0x80, 0x80, 0x80, 0x80, 0x80,
@@ -90,7 +81,6 @@ static void test_varint_too_long(void **state)
 					 0x80, 0x80, 0x80, 0x80, 0x00};
 	struct sp_slice s = {over, over + sizeof(over), false};
 
-	(void)state;
 	assert_int_equal(sp_slice_varint(&s), 0);
 	assert_true(s.failed);
 	s = (struct sp_slice){eleven, eleven + sizeof(eleven), false};
@@ -98,12 +88,11 @@ static void test_varint_too_long(void **state)
 	assert_true(s.failed);
 }
 
-static void test_zigzag(void **state)
+TEST(zigzag)
 {
 	static const int64_t small[] = {0, -1, 1, -2, 2, -3};
 	struct sp_rng rng;
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++)
 		assert_int_equal(sp_zigzag(small[i]), i);
 	assert_true(sp_zigzag(INT64_MAX) == UINT64_MAX - 1);
@@ -119,12 +108,11 @@ static void test_zigzag(void **state)
 	}
 }
 
-static void test_slice(void **state)
+TEST(slice)
 {
 	static const uint8_t bytes[] = {1, 2, 3, 4, 5};
 	struct sp_slice s = {bytes, bytes + sizeof(bytes), false};
 
-	(void)state;
 	assert_int_equal(sp_slice_left(&s), 5);
 	assert_int_equal(sp_slice_u8(&s), 1);
 	assert_ptr_equal(sp_slice_take(&s, 3), bytes + 1);
@@ -147,15 +135,4 @@ static void test_slice(void **state)
 	assert_true(s.failed);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_varint),
-		cmocka_unit_test(test_varint_cut_short),
-		cmocka_unit_test(test_varint_too_long),
-		cmocka_unit_test(test_zigzag),
-		cmocka_unit_test(test_slice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

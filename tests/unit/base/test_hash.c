@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The running check: its definition, and what it promises to notice. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 /* Words collected byte by byte, little-endian, the last one padded. */
 static uint64_t model_bytes(uint64_t h, const uint8_t *p, size_t n)
@@ -26,12 +20,11 @@ static uint64_t model_bytes(uint64_t h, const uint8_t *p, size_t n)
 	return h;
 }
 
-static void test_model(void **state)
+TEST(model)
 {
 	uint8_t bytes[256];
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 1);
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)sp_rng_next(&rng);
@@ -63,11 +56,10 @@ static uint64_t unhash_word(uint64_t h, uint64_t word)
 	return (h * inverse) ^ word;
 }
 
-static void test_bijection(void **state)
+TEST(bijection)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 2);
 	for (int i = 0; i < 100000; i++) {
 		uint64_t h = sp_rng_next(&rng), word = sp_rng_next(&rng);
@@ -80,11 +72,10 @@ static void test_bijection(void **state)
 
 /* A record carries the top 16 bits: a flipped bit of the last word shows in
  * them, whatever came before. */
-static void test_last_word_shows(void **state)
+TEST(last_word_shows)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 3);
 	for (int i = 0; i < 20000; i++) {
 		uint64_t h = sp_rng_next(&rng), word = sp_rng_next(&rng);
@@ -96,13 +87,4 @@ static void test_last_word_shows(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_bijection),
-		cmocka_unit_test(test_last_word_shows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

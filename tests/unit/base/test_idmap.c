@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The map beside a plain list of pairs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/idmap.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 #define ENTRIES 3000
 
@@ -21,11 +16,10 @@ static uint32_t model_find(size_t n, uint32_t id)
 	return UINT32_MAX;
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	struct sp_idmap map = {0};
 
-	(void)state;
 	assert_true(sp_idmap_find(&map, 0) == UINT32_MAX);
 	assert_true(sp_idmap_find(&map, 7) == UINT32_MAX);
 	sp_idmap_done(&map);
@@ -90,21 +84,12 @@ static uint32_t draw_ends(struct sp_rng *rng, size_t i)
 	return v & 1 ? UINT32_MAX - v : v;
 }
 
-static void test_against_list(void **state)
+TEST(against_list)
 {
-	(void)state;
 	check_against_list(draw_any);
 	check_against_list(draw_dense);
 	check_against_list(draw_strided);
 	check_against_list(draw_ends);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_against_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The index beside a plain list, with hashes that are good, bad and equal. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 #define ENTRIES 3000
 
@@ -81,22 +76,20 @@ static void check_beside_list(uint64_t (*hash)(uint64_t value), size_t n)
 	assert_false(sp_index_next(&index, &(struct sp_index_probe){0}));
 }
 
-static void test_beside_list(void **state)
+TEST(beside_list)
 {
-	(void)state;
 	check_beside_list(hash_well, ENTRIES);
 	check_beside_list(hash_badly, 500);
 	check_beside_list(hash_alike, 300);
 }
 
 /* Growing keeps each one once: a hash gives as many positions as it has. */
-static void test_each_once(void **state)
+TEST(each_once)
 {
 	struct sp_index index = {0};
 	struct sp_index_probe probe;
 	size_t seen = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ENTRIES; i++) {
 		assert_int_equal(sp_index_reserve(&index), 0);
 		probe = sp_index_begin(i % 3 << 16);
@@ -113,12 +106,4 @@ static void test_each_once(void **state)
 	sp_index_done(&index);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_beside_list),
-		cmocka_unit_test(test_each_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Strict parsing: a table, and a naive parser beside it on random text. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/parse.h"
 #include "base/rng.h"
+#include "support/test.h"
 
 #define UNTOUCHED 0x1234567890abcdefull
 
@@ -33,7 +25,7 @@ static void refuses(parse_fn *parse, const char *text)
 		fail_msg("\"%s\" should be refused and touch nothing", text);
 }
 
-static void test_u64(void **state)
+TEST(u64)
 {
 	static const char *const bad[] = {
 		"",    " ",   "-1",  "+1",   " 1",
@@ -43,7 +35,6 @@ static void test_u64(void **state)
 		"1,0", "'1'", "٣",
 	};
 
-	(void)state;
 	accepts(sp_parse_u64, "0", 0);
 	accepts(sp_parse_u64, "007", 7);
 	accepts(sp_parse_u64, "18446744073709551615", UINT64_MAX);
@@ -55,7 +46,7 @@ static void test_u64(void **state)
 		refuses(sp_parse_u64, bad[i]);
 }
 
-static void test_size(void **state)
+TEST(size)
 {
 	static const char *const bad[] = {
 		"",
@@ -80,7 +71,6 @@ static void test_size(void **state)
 		"18014398509481984K",
 	};
 
-	(void)state;
 	accepts(sp_parse_size, "0", 0);
 	accepts(sp_parse_size, "0T", 0);
 	accepts(sp_parse_size, "512", 512);
@@ -128,13 +118,12 @@ static bool model_size(const char *text, uint64_t *ret)
 	return false;
 }
 
-static void test_random_text(void **state)
+TEST(random_text)
 {
 	static const char alphabet[] = "0123456789999kKmMgGtTiB x-";
 	struct sp_rng rng;
 	unsigned int accepted = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 1);
 	for (int i = 0; i < 400000; i++) {
 		char text[24];
@@ -163,7 +152,7 @@ static void test_random_text(void **state)
 	assert_true(accepted > 50000);
 }
 
-static void test_duration(void **state)
+TEST(duration)
 {
 	static const char *const bad[] = {
 		"",    "s",     "5",    "-1s",   "1 s",  "1.5s",
@@ -171,7 +160,6 @@ static void test_duration(void **state)
 		"end", "1ms1s", "0x1s", "1us1h", "1e3s", "18446744073710s",
 	};
 
-	(void)state;
 	accepts(sp_parse_duration, "0s", 0);
 	accepts(sp_parse_duration, "7ns", 7);
 	accepts(sp_parse_duration, "7us", 7000);
@@ -190,14 +178,13 @@ static void test_duration(void **state)
 }
 
 /* What is printed with every unit that is not 0 is read as what it was. */
-static void test_random_durations(void **state)
+TEST(random_durations)
 {
 	static const uint64_t units[] = {3600000000000, 60000000000, 1000000000,
 					 1000000,       1000,        1};
 	static const char *const names[] = {"h", "m", "s", "ms", "us", "ns"};
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 2);
 	for (int i = 0; i < 20000; i++) {
 		uint64_t ns = sp_rng_next(&rng) >> sp_rng_next(&rng) % 64;
@@ -217,7 +204,7 @@ static void test_random_durations(void **state)
 	}
 }
 
-static void test_milli(void **state)
+TEST(milli)
 {
 	static const char *const bad[] = {
 		"",      ".",    "1.",  ".5",   "-1",   "1.2345",
@@ -225,7 +212,6 @@ static void test_milli(void **state)
 		"0x10",  "1.-5", "nan", "inf",  "1.5x",
 	};
 
-	(void)state;
 	accepts(sp_parse_milli, "0", 0);
 	accepts(sp_parse_milli, "99.9", 99900);
 	accepts(sp_parse_milli, "99.99", 99990);
@@ -238,7 +224,7 @@ static void test_milli(void **state)
 		refuses(sp_parse_milli, bad[i]);
 }
 
-static void test_rate(void **state)
+TEST(period)
 {
 	static const char *const bad[] = {
 		"",          "500",    "/s",
@@ -249,7 +235,6 @@ static void test_rate(void **state)
 		"1000001/s", "1k/s",   "18446744073709551617/s",
 	};
 
-	(void)state;
 	accepts(sp_parse_rate, "off", 0);
 	accepts(sp_parse_rate, "1/s", 1);
 	accepts(sp_parse_rate, "0500/s", 500);
@@ -258,17 +243,4 @@ static void test_rate(void **state)
 		refuses(sp_parse_rate, bad[i]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_u64),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_random_text),
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_random_durations),
-		cmocka_unit_test(test_milli),
-		cmocka_unit_test(test_rate),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

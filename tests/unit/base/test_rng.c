@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The published generators, and independence of neighbouring streams. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
+#include "support/test.h"
 
 /* First outputs published with the algorithms' reference code. */
-static void test_splitmix64(void **state)
+TEST(splitmix64)
 {
 	static const uint64_t want[] = {
 		6457827717110365317u,  3203168211198807973u,
@@ -20,12 +15,11 @@ static void test_splitmix64(void **state)
 	};
 	uint64_t s = 1234567;
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		assert_true(sp_splitmix64(&s) == want[i]);
 }
 
-static void test_xoshiro256pp(void **state)
+TEST(xoshiro256pp)
 {
 	static const uint64_t want[] = {
 		41943041u,
@@ -41,7 +35,6 @@ static void test_xoshiro256pp(void **state)
 	};
 	struct sp_rng rng = {{1, 2, 3, 4}};
 
-	(void)state;
 	for (size_t i = 0; i < 10; i++)
 		assert_true(sp_rng_next(&rng) == want[i]);
 }
@@ -55,12 +48,11 @@ static int compare_u64(const void *a, const void *b)
 
 /* 64 seeds by 64 streams by 64 outputs: 2^18 numbers of 64 bits, all distinct
  * unless streams overlap (by accident: 2^-29). */
-static void test_streams_do_not_overlap(void **state)
+TEST(streams_do_not_overlap)
 {
 	size_t n = 64 * 64 * 64, at = 0;
 	uint64_t *all = malloc(n * sizeof(*all));
 
-	(void)state;
 	assert_non_null(all);
 	for (uint64_t seed = 0; seed < 64; seed++) {
 		for (uint64_t stream = 0; stream < 64; stream++) {
@@ -77,11 +69,10 @@ static void test_streams_do_not_overlap(void **state)
 	free(all);
 }
 
-static void test_repeatable(void **state)
+TEST(repeatable)
 {
 	struct sp_rng a, b;
 
-	(void)state;
 	sp_rng_init(&a, 42, (3ull << 32) | 7);
 	sp_rng_init(&b, 42, (3ull << 32) | 7);
 	for (int i = 0; i < 100; i++)
@@ -91,13 +82,12 @@ static void test_repeatable(void **state)
 /* Bit by bit, the first outputs of streams with neighbouring numbers: each bit
  * is a fair coin and agrees with the next stream's half of the time.  128
  * statistics, |z| <= 6: 2.5e-7. */
-static void test_first_outputs(void **state)
+TEST(first_outputs)
 {
 	enum { N = 65536 };
 	unsigned int ones[64] = {0}, same[64] = {0};
 	uint64_t previous = 0;
 
-	(void)state;
 	for (uint64_t stream = 0; stream <= N; stream++) {
 		struct sp_rng rng;
 		uint64_t v;
@@ -116,15 +106,4 @@ static void test_first_outputs(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_splitmix64),
-		cmocka_unit_test(test_xoshiro256pp),
-		cmocka_unit_test(test_streams_do_not_overlap),
-		cmocka_unit_test(test_repeatable),
-		cmocka_unit_test(test_first_outputs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

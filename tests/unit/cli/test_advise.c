@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The advice on a period, against profiles made by hand. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "cli/advise.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R (512ull * 1024)
 
@@ -71,12 +65,11 @@ static void assert_close(double value, double expected, double relative)
 
 /* 100 samples of small objects: an error of t / 10; 0.1 takes (t / 0.1)^2 of
  * them, which a period shorter by that factor gives. */
-static void test_small_objects(void **state)
+TEST(small_objects)
 {
 	struct advised *a = advised_new(R);
 	const struct sp_advise_site *site;
 
-	(void)state;
 	add(a, SMALL, 100, 64);
 	advise(a);
 	assert_true(sp_advise_can_tell(a->advice));
@@ -97,12 +90,11 @@ static void test_small_objects(void **state)
 }
 
 /* 1 % of all: a hundred times fewer samples. */
-static void test_small_share(void **state)
+TEST(small_share)
 {
 	struct advised *a = advised_new(R);
 	const double needed = (double)R * 100 / (T * T / 0.01);
 
-	(void)state;
 	add(a, SMALL, 10000, 64);
 	advise(a);
 	assert_true(needed > 128 * 1024 && needed < 256 * 1024);
@@ -113,11 +105,10 @@ static void test_small_share(void **state)
 }
 
 /* Nobody says that the small share is of large objects. */
-static void test_small_share_of_small_objects(void **state)
+TEST(small_share_of_small_objects)
 {
 	struct advised *a = advised_new(R);
 
-	(void)state;
 	add(a, LARGE, 1000, 3 * R);
 	advise(a);
 	assert_close(sp_advise_row(a->advice, R).error_small,
@@ -128,12 +119,11 @@ static void test_small_share_of_small_objects(void **state)
 	advised_free(a);
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
 	struct advised *a = advised_new(R);
 	const struct sp_advise_row *rows;
 
-	(void)state;
 	add(a, SMALL, 10000, 64);
 	advise(a);
 	rows = a->advice->rows;
@@ -156,12 +146,11 @@ static void test_rows(void **state)
 }
 
 /* What has too few samples is listed, and nothing is said of it. */
-static void test_too_few_of_a_site(void **state)
+TEST(too_few_of_a_site)
 {
 	struct advised *a = advised_new(R);
 	const struct sp_advice *v;
 
-	(void)state;
 	add(a, SMALL, 100, 64);
 	add(a, RARE, 5, 64);
 	advise(a);
@@ -176,11 +165,10 @@ static void test_too_few_of_a_site(void **state)
 	advised_free(a);
 }
 
-static void test_least_period_counts(void **state)
+TEST(least_period_counts)
 {
 	struct advised *a = advised_new(R);
 
-	(void)state;
 	add(a, SMALL, 100, 64);
 	add(a, RARE, 50, 64);
 	advise(a);
@@ -198,11 +186,10 @@ static void test_least_period_counts(void **state)
 	advised_free(a);
 }
 
-static void test_too_few_at_all(void **state)
+TEST(too_few_at_all)
 {
 	struct advised *a = advised_new(R);
 
-	(void)state;
 	add(a, SMALL, 29, 64);
 	advise(a);
 	assert_false(sp_advise_can_tell(a->advice));
@@ -218,12 +205,11 @@ static void test_too_few_at_all(void **state)
 }
 
 /* Everything was recorded: a few objects are enough, and nothing is unsure. */
-static void test_everything(void **state)
+TEST(everything)
 {
 	struct advised *a = advised_new(1);
 	const struct sp_advise_site *site;
 
-	(void)state;
 	add(a, SMALL, 3, 64);
 	advise(a);
 	assert_true(sp_advise_can_tell(a->advice));
@@ -237,12 +223,11 @@ static void test_everything(void **state)
 
 /* Objects of two periods are seldom missed: far fewer samples are needed, and
  * another law would do better. */
-static void test_large_objects(void **state)
+TEST(large_objects)
 {
 	struct advised *a = advised_new(R);
 	const struct sp_advise_site *site;
 
-	(void)state;
 	add(a, LARGE, 100, 2 * R);
 	add(a, SMALL, 2000, 64);
 	advise(a);
@@ -257,11 +242,10 @@ static void test_large_objects(void **state)
 }
 
 /* Where all objects are small, there is no better law for bytes. */
-static void test_no_better_law(void **state)
+TEST(no_better_law)
 {
 	struct advised *a = advised_new(R);
 
-	(void)state;
 	add(a, SMALL, 2000, 64);
 	advise(a);
 	assert_close(a->advice->worse_bytes, 1, 1e-3);
@@ -271,11 +255,10 @@ static void test_no_better_law(void **state)
 }
 
 /* Each sample counts with its own period. */
-static void test_mixed_periods(void **state)
+TEST(mixed_periods)
 {
 	struct advised *a = advised_new(R);
 
-	(void)state;
 	add(a, SMALL, 100, 64);
 	a->x->next.period_bytes = R / 4;
 	add(a, SMALL, 400, 64);
@@ -290,13 +273,12 @@ static void test_mixed_periods(void **state)
 }
 
 /* Exact totals by size are the sizes of the program. */
-static void test_exact_sizes(void **state)
+TEST(exact_sizes)
 {
 	struct advised *a = advised_new(R);
 	struct sp_profile *p = &a->x->profile;
 	const unsigned int class = sp_format_class(64);
 
-	(void)state;
 	p->has_classes = true;
 	p->classes[class].bytes = 64 * 1000000;
 	p->classes[class].objects = 1000000;
@@ -305,28 +287,10 @@ static void test_exact_sizes(void **state)
 	add(a, SMALL, 100, 64);
 	advise(a);
 	assert_true(a->advice->is_exact);
-	assert_close(sp_design_bytes(&a->advice->sizes), 64e6, 1e-12);
+	assert_close(sp_period_model_bytes(&a->advice->sizes), 64e6, 1e-12);
 	assert_close(sp_advise_row(a->advice, R).samples_per_s, 64e6 / R / 3.25,
 		     1e-3);
 	advised_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_small_objects),
-		cmocka_unit_test(test_small_share),
-		cmocka_unit_test(test_small_share_of_small_objects),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_too_few_of_a_site),
-		cmocka_unit_test(test_least_period_counts),
-		cmocka_unit_test(test_too_few_at_all),
-		cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_large_objects),
-		cmocka_unit_test(test_no_better_law),
-		cmocka_unit_test(test_mixed_periods),
-		cmocka_unit_test(test_exact_sizes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Which name a mistyped word was meant to be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cli/commands.h"
 #include "cli/nearest.h"
+#include "support/test.h"
 
 /* Among "report", "symbolize", "diff", "ps", "size", "sizes". */
 static void is_near(const char *word, const char *want)
@@ -27,9 +22,8 @@ static void is_near(const char *word, const char *want)
 		assert_string_equal(sp_nearest_name(&nearest), want);
 }
 
-static void test_distance(void **state)
+TEST(distance)
 {
-	(void)state;
 	is_near("report", "report");
 	is_near("reprot", "report");   /* swapped */
 	is_near("repotr", "report");   /* swapped */
@@ -44,9 +38,8 @@ static void test_distance(void **state)
 	is_near("sizess", "sizes");
 }
 
-static void test_prefix(void **state)
+TEST(prefix)
 {
-	(void)state;
 	is_near("sym", "symbolize");
 	is_near("rep", "report");
 	/* Two begin so, and none is nearer by distance than the other. */
@@ -54,24 +47,21 @@ static void test_prefix(void **state)
 }
 
 /* Nothing is known of a word in which every letter is wrong. */
-static void test_short(void **state)
+TEST(short)
 {
-	(void)state;
 	is_near("ls", "ps");
 	is_near("x", NULL);
 	is_near("ab", NULL);
 	is_near("", NULL);
 }
 
-static void test_long(void **state)
+TEST(long)
 {
-	(void)state;
 	is_near("a-word-that-is-longer-than-all-names-that-there-are", NULL);
 }
 
-static void test_commands(void **state)
+TEST(commands)
 {
-	(void)state;
 	assert_string_equal(sp_command_nearest("hlep"), "help");
 	assert_string_equal(sp_command_nearest("export-"), "export");
 	assert_null(sp_command_nearest("frobnicate"));
@@ -87,13 +77,4 @@ static void test_commands(void **state)
 	assert_string_equal(sp_command_implied("sampleprof-report"), "report");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_distance), cmocka_unit_test(test_prefix),
-		cmocka_unit_test(test_short),    cmocka_unit_test(test_long),
-		cmocka_unit_test(test_commands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

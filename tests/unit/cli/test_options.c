@@ -2,22 +2,15 @@
 /* The command line: what each option sets, and what is refused with which
  * words. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "cli/options.h"
 #include "support/close.h"
+#include "support/test.h"
 #include "support/words.h"
 
 static struct sp_error error;
 
-/* 0, or -EINVAL and `error`; what is borrowed stays until the next call. */
+/* 0, 1, or -EINVAL and `error`; what is borrowed stays until the next call. */
 static int parse(const char *line, struct sp_options *options)
 {
 	static struct words words;
@@ -31,7 +24,7 @@ static struct sp_options good(const char *line)
 {
 	struct sp_options options;
 
-	if (parse(line, &options) != 0)
+	if (parse(line, &options) < 0)
 		fail_msg("\"%s\" is refused: %s", line, error.message);
 	return options;
 }
@@ -41,7 +34,7 @@ static void refused(const char *line, const char *message)
 	struct sp_options options;
 	const char *why;
 
-	if (parse(line, &options) == 0)
+	if (parse(line, &options) >= 0)
 		fail_msg("\"%s\" is not refused", line);
 	why = error.message;
 	if (strcmp(why, message) != 0)
@@ -61,14 +54,13 @@ static const char *help(void)
 	return text;
 }
 
-static void test_defaults(void **state)
+TEST(defaults)
 {
 	struct sp_options o = good("a.sprof");
 
-	(void)state;
 	assert_string_equal(o.files[0], "a.sprof");
 	assert_string_equal(o.program, "report");
-	assert_int_equal(o.top, 30);
+	assert_int_equal(o.top, 15);
 	assert_int_equal(o.order, SP_AGGREGATE_BY_FLAT);
 	assert_false(o.has_stacks || o.json || o.csv || o.timeline || o.sizes);
 	assert_false(o.simultaneous || o.ascii || o.help || o.version);
@@ -85,16 +77,17 @@ static void test_defaults(void **state)
 	assert_int_equal(good("--csv --top 7 a").top, 7);
 }
 
-static void test_what_to_show(void **state)
+TEST(what_to_show)
 {
-	struct sp_options o = good("--top 5 a --sort cum --stacks=0");
+	struct sp_options o = good("--top 5 a --sort cum");
 
-	(void)state;
 	assert_string_equal(o.files[0], "a");
 	assert_int_equal(o.top, 5);
 	assert_int_equal(o.order, SP_AGGREGATE_BY_CUM);
+	o = good("a --stacks=0");
 	assert_true(o.has_stacks);
 	assert_int_equal(o.stacks, 0);
+	assert_true(good("--no-pager a").no_pager);
 	assert_true(good("--json a").json);
 	assert_true(good("--csv a").csv);
 	assert_true(good("--timeline a").timeline);
@@ -109,21 +102,19 @@ static void test_what_to_show(void **state)
 }
 
 /* They need no file. */
-static void test_help_and_version(void **state)
+TEST(help_and_version)
 {
-	(void)state;
 	assert_true(good("--help").help);
 	assert_true(good("--version --nonsense").version);
 	assert_non_null(strstr(help(), "usage: sampleprof-report"));
 }
 
-static void test_views(void **state)
+TEST(views)
 {
 	static const char *const names[] = {"alloc", "live", "peak", "leaks",
 					    "temporary"};
 	char line[64];
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		snprintf(line, sizeof(line), "--view %s a", names[i]);
 		assert_true(good(line).question.has_view);
@@ -133,11 +124,10 @@ static void test_views(void **state)
 }
 
 /* An option of one view asks for it. */
-static void test_options_of_a_view(void **state)
+TEST(options_of_a_view)
 {
 	struct sp_question q = good("--at 1m30s a").question;
 
-	(void)state;
 	assert_int_equal(q.view, SP_VIEW_LIVE);
 	assert_int_equal(q.at.kind, SP_MOMENT_TIME);
 	assert_true(q.at.ns == 90000000000);
@@ -183,7 +173,7 @@ static void assert_sizes(const char *range, uint64_t min, uint64_t max)
 	assert_true(q.max_size_bytes == max);
 }
 
-static void test_subsets(void **state)
+TEST(subsets)
 {
 	static const char *const bad[] = {"-",        "x",    "1-x",  "5-4",
 					  "1K-2K-3K", "1..2", "1-2s", "--5"};
@@ -191,7 +181,6 @@ static void test_subsets(void **state)
 		good("--from 10% --to 2s --thread pool a").question;
 	char line[64];
 
-	(void)state;
 	assert_int_equal(q.from.kind, SP_MOMENT_SHARE);
 	assert_int_equal(q.to.kind, SP_MOMENT_TIME);
 	assert_string_equal(q.thread, "pool");
@@ -208,11 +197,10 @@ static void test_subsets(void **state)
 	}
 }
 
-static void test_methods_and_levels(void **state)
+TEST(methods_and_levels)
 {
 	char line[64];
 
-	(void)state;
 	for (int i = 0; i < SP_METHOD_COUNT; i++) {
 		snprintf(line, sizeof(line), "--estimator %s a",
 			 sp_method_name((enum sp_method)i));
@@ -239,9 +227,8 @@ static void test_methods_and_levels(void **state)
 				       sp_method_name((enum sp_method)i)));
 }
 
-static void test_bad_values(void **state)
+TEST(bad_values)
 {
-	(void)state;
 	refused("--view dead a",
 		"--view takes alloc, live, peak, leaks or temporary");
 	refused("--from x a",
@@ -255,6 +242,8 @@ static void test_bad_values(void **state)
 		"--thread takes the number or the name of a thread");
 	refused("--top x a", "--top takes a number");
 	refused("--stacks -1 a", "--stacks takes a number");
+	refused("--stacks 1 --cum a", "--stacks shows call stacks: it goes "
+				      "without --top and --sort");
 	refused("--sort size a", "--sort takes flat, cum, count or name");
 	refused("--watch 2 a", "--watch takes a time from 100ms to 24h");
 	refused("--watch 99ms a", "--watch takes a time from 100ms to 24h");
@@ -263,9 +252,8 @@ static void test_bad_values(void **state)
 	refused("--json=1 a", "--json takes no value");
 }
 
-static void test_unknown_options(void **state)
+TEST(unknown_options)
 {
-	(void)state;
 	refused("--frobnicate a", "unknown option --frobnicate");
 	refused("--veiw=live a",
 		"unknown option --veiw=live: did you mean --view?");
@@ -281,7 +269,7 @@ static void test_unknown_options(void **state)
 	refused("--json", "which profile? no FILE was given");
 }
 
-static void test_combinations(void **state)
+TEST(combinations)
 {
 	static const char everything[] =
 		"--json shows everything: it goes without --top, --sort, "
@@ -293,7 +281,6 @@ static void test_combinations(void **state)
 		"--timeline shows what is alive: it goes without --view, "
 		"--at, --tail and --within";
 
-	(void)state;
 	refused("--json --csv a", "--json or --csv, not both");
 	refused("--timeline --sizes a", "--timeline or --sizes, not both");
 	refused("--json --top 30 a", everything);
@@ -314,24 +301,24 @@ static void test_combinations(void **state)
 }
 
 /* Every option is in the help, and each of those there is known. */
-static void test_help_is_complete(void **state)
+TEST(help_is_complete)
 {
 	static const char *const names[] = {
-		"view",       "at",           "from",        "to",
-		"tail",       "within",       "thread",      "size",
-		"phase",      "focus",        "ignore",      "hide",
-		"show",       "show-from",    "prune-from",  "estimator",
-		"confidence", "simultaneous", "top",         "sort",
-		"cum",        "nodefraction", "granularity", "by",
-		"unit",       "stacks",       "source-path", "timeline",
-		"sizes",      "json",         "csv",         "ascii",
-		"watch",      "debug-path",   "debuginfod",  "help",
-		"version",    "base",
+		"view",        "at",           "from",        "to",
+		"tail",        "within",       "thread",      "size",
+		"phase",       "focus",        "ignore",      "hide",
+		"show",        "show-from",    "prune-from",  "estimator",
+		"confidence",  "simultaneous", "top",         "sort",
+		"cum",         "nodefraction", "granularity", "by",
+		"unit",        "stacks",       "source-path", "timeline",
+		"sizes",       "json",         "csv",         "ascii",
+		"watch",       "debug-path",   "debuginfod",  "help",
+		"version",     "base",         "full-names",  "all-frames",
+		"see-through", "no-pager",
 	};
 	const char *text = help();
 	char line[64];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(line, sizeof(line), "--%s", names[i]);
 		assert_non_null(strstr(text, line));
@@ -350,11 +337,10 @@ static void test_help_is_complete(void **state)
 }
 
 /* Each command is a page, and takes what its page shows. */
-static void test_pages(void **state)
+TEST(pages)
 {
 	struct sp_options o;
 
-	(void)state;
 	assert_int_equal(good("a").page, SP_PAGE_REPORT);
 	assert_int_equal(good("report a").page, SP_PAGE_REPORT);
 	assert_int_equal(good("top a").page, SP_PAGE_TOP);
@@ -394,9 +380,8 @@ static void test_pages(void **state)
 	assert_non_null(strstr(error.message, "REGEX: "));
 }
 
-static void test_pages_refuse(void **state)
+TEST(pages_refuse)
 {
-	(void)state;
 	refused("tree --timeline a",
 		"--timeline, --sizes and --by go with report and top");
 	refused("peek --by size f a",
@@ -434,9 +419,8 @@ static void test_pages_refuse(void **state)
 		"--by");
 }
 
-static void test_rows(void **state)
+TEST(rows)
 {
-	(void)state;
 	assert_int_equal(good("--cum a").order, SP_AGGREGATE_BY_CUM);
 	assert_int_equal(good("--sort count a").order, SP_AGGREGATE_BY_COUNT);
 	assert_int_equal(good("--sort name a").order, SP_AGGREGATE_BY_NAME);
@@ -463,11 +447,10 @@ static void test_rows(void **state)
 }
 
 /* pprof's spelling too, in the report and in an export. */
-static void test_base(void **state)
+TEST(base)
 {
 	struct sp_options o = good("top --base a -diff_base b c");
 
-	(void)state;
 	assert_int_equal(o.n_base, 2);
 	assert_string_equal(o.base[0], "a");
 	assert_string_equal(o.base[1], "b");
@@ -493,14 +476,13 @@ static void test_base(void **state)
 	refused("top --watch 1s --base a c", "--watch goes without --base");
 }
 
-static void test_filters(void **state)
+TEST(filters)
 {
 	struct sp_filter_patterns f =
 		good("--focus a --ignore b --hide c --show d --show-from e "
 		     "--prune-from f x")
 			.question.filter;
 
-	(void)state;
 	assert_string_equal(f.text[SP_FILTER_FOCUS], "a");
 	assert_string_equal(f.text[SP_FILTER_IGNORE], "b");
 	assert_string_equal(f.text[SP_FILTER_HIDE], "c");
@@ -516,14 +498,13 @@ static void test_filters(void **state)
 	refused("--focus", "--focus takes a regular expression");
 }
 
-static void test_default_view(void **state)
+TEST(default_view)
 {
 	struct sp_profile p = {.has_frees = true,
 			       .end = SP_PROFILE_END_RUNNING};
 	struct sp_options o = good("a"), json = good("--json a"),
 			  csv = good("--csv a");
 
-	(void)state;
 	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_LIVE);
 	assert_int_equal(sp_options_fallback(&json, &p), SP_VIEW_ALLOC);
 	assert_int_equal(sp_options_fallback(&csv, &p), SP_VIEW_ALLOC);
@@ -536,35 +517,10 @@ static void test_default_view(void **state)
 	assert_int_equal(sp_options_fallback(&o, &p), SP_VIEW_ALLOC);
 }
 
-static void test_options_of_an_export(void **state)
+TEST(options_of_an_export)
 {
-	(void)state;
 	refused("a -o b", "-o goes with export FORMAT");
 	refused("a --metric bytes", "--metric goes with export FORMAT");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),
-		cmocka_unit_test(test_what_to_show),
-		cmocka_unit_test(test_help_and_version),
-		cmocka_unit_test(test_views),
-		cmocka_unit_test(test_options_of_a_view),
-		cmocka_unit_test(test_subsets),
-		cmocka_unit_test(test_methods_and_levels),
-		cmocka_unit_test(test_bad_values),
-		cmocka_unit_test(test_unknown_options),
-		cmocka_unit_test(test_combinations),
-		cmocka_unit_test(test_help_is_complete),
-		cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_pages_refuse),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_base),
-		cmocka_unit_test(test_filters),
-		cmocka_unit_test(test_default_view),
-		cmocka_unit_test(test_options_of_an_export),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

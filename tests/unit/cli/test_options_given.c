@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which options the next command needs too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "cli/options.h"
+#include "support/test.h"
 
 static const struct sp_options_given *given(const struct sp_options *o,
 					    size_t i, const char *name)
@@ -17,17 +12,16 @@ static const struct sp_options_given *given(const struct sp_options *o,
 }
 
 /* Each once, as it was given last; none that says what to show. */
-static void test_given(void **state)
+TEST(given)
 {
 	static const char *words[] = {
-		"report",  "--top", "3",          "--focus", "a",
-		"-view",   "live",  "--stacks=2", "--cum",   "--debuginfod",
-		"--focus", "b",     "x.sprof",    NULL};
+		"report",  "--top", "3",           "--focus", "a",
+		"-view",   "live",  "--unit=auto", "--cum",   "--debuginfod",
+		"--focus", "b",     "x.sprof",     NULL};
 	const int n = sizeof(words) / sizeof(*words) - 1;
 	struct sp_options o;
 	struct sp_error err;
 
-	(void)state;
 	assert_int_equal(
 		sp_options_parse(n, (char **)(uintptr_t)words, &o, &err), 0);
 	assert_int_equal(o.n_given, 3);
@@ -37,14 +31,13 @@ static void test_given(void **state)
 }
 
 /* There is room for all of them. */
-static void test_room(void **state)
+TEST(room)
 {
 	static const struct sp_argument_group *const groups[] = {
 		&sp_options_question, &sp_options_filter, &sp_options_method,
 		&sp_options_symbols};
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
 		for (const struct sp_argument *a = groups[i]->option; a->name;
 		     a++)
@@ -52,12 +45,4 @@ static void test_room(void **state)
 	assert_in_range(n, 15, SP_OPTIONS_GIVEN_MAX);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_given),
-		cmocka_unit_test(test_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,19 +4,12 @@
  * and changed files are refused.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "compare/baseline.h"
 #include "support/close.h"
 #include "support/gate_runs.h"
 #include "support/memfile.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 #define R 4096u
@@ -80,7 +73,7 @@ static void free_runs(struct sp_summary **runs, size_t n)
 		sp_summary_free(runs[i]);
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
 	struct sp_paths paths = {0}, again = {0};
 	struct sp_summary *runs[] = {run_of(&paths, 5), run_of(&paths, 0),
@@ -88,7 +81,6 @@ static void test_round_trip(void **state)
 	struct sp_side side = {runs, 3}, back;
 	char *text = written(&side, &paths), *second;
 
-	(void)state;
 	assert_has(text, "\"alloc_bytes\": 9007199262840992");
 	/* sorted by names, no run left out */
 	assert_true(strstr(text, "[\"a\", \"libz.so.1!\\\"x\\\\\"") <
@@ -123,14 +115,13 @@ static void test_round_trip(void **state)
 
 /* Rows of the peak are the mean of two moments, at one of which a sample may
  * not have been alive. */
-static void test_peak_rows(void **state)
+TEST(peak_rows)
 {
 	static const struct sp_law_used law;
 	static const struct sp_at_moments at[] = {
 		{true, false}, {false, true}, {true, true}};
 	static const uint64_t sizes[] = {1, 3, 100, 3 * R};
 
-	(void)state;
 	for (size_t i = 0; i < 3 * sizeof(sizes) / sizeof(*sizes); i++) {
 		struct sp_paths paths = {0}, again = {0};
 		struct sp_summary *run = run_of(&paths, 9);
@@ -162,7 +153,7 @@ static void test_peak_rows(void **state)
 }
 
 /* Of very many paths those with fewest bytes lose their callers, no bytes. */
-static void test_folding(void **state)
+TEST(folding)
 {
 	struct sp_paths paths = {0}, again = {0};
 	struct sp_summary *run = gate_run_new(R);
@@ -172,7 +163,6 @@ static void test_folding(void **state)
 	double bytes = 0, expected = 0;
 	char *text, name[64];
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_BASELINE_PATHS + 100; i++) {
 		snprintf(name, sizeof(name), "f%u<g%u<main", i % 3, i);
 		gate_run_add(run, &paths, SP_VIEW_ALLOC, name,
@@ -219,12 +209,11 @@ static char *changed(const char *part, const char *by)
 	return text;
 }
 
-static void test_hand_made(void **state)
+TEST(hand_made)
 {
 	struct sp_paths paths = {0};
 	struct sp_side back;
 
-	(void)state;
 	assert_int_equal(read_text(good, &paths, &back.run, &back.n), 0);
 	assert_false(back.run[0]->has_frees);
 	assert_false(back.run[0]->has_rows[SP_VIEW_LIVE]);
@@ -312,9 +301,8 @@ static const struct {
 	 "phases.a[0].runs[0] are no sums"},
 };
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text = changed(cases[i].part, cases[i].by);
 		struct sp_paths paths = {0};
@@ -331,12 +319,11 @@ static void test_refusals(void **state)
 }
 
 /* Cut anywhere, or with any byte changed: an answer, and nothing leaks. */
-static void test_damage(void **state)
+TEST(damage)
 {
 	static const char bytes[] = "\"{}[]:,09-\\x\xff";
 	char text[sizeof(good)];
 
-	(void)state;
 	for (size_t at = 0; at + 1 < sizeof(good); at++)
 		for (size_t k = 0; k < sizeof(bytes); k++) {
 			struct sp_paths paths = {0};
@@ -354,16 +341,4 @@ static void test_damage(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_peak_rows),
-		cmocka_unit_test(test_folding),
-		cmocka_unit_test(test_hand_made),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_damage),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

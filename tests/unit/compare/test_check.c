@@ -4,25 +4,17 @@
  * too uncertain for a verdict, and which function is named.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "compare/check.h"
 #include "support/close.h"
 #include "support/gate_scene.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
-static void test_exact_edges(void **state)
+TEST(exact_edges)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	s->new[0]->exact_alloc_bytes = 1030;
 	s->new[0]->exact_alloc_objects = 9;
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_PASS);
@@ -42,11 +34,10 @@ static void test_exact_edges(void **state)
 }
 
 /* Intervals: [90, 110] against limits below, within and above. */
-static void test_estimated_edges(void **state)
+TEST(estimated_edges)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	s->old[0]->bytes[SP_VIEW_PEAK] = (struct sp_interval){100, 100, 100};
 	s->new[0]->bytes[SP_VIEW_PEAK] = (struct sp_interval){100, 90, 110};
 	assert_verdict(s, "peak_bytes=110", SP_VERDICT_PASS);
@@ -64,12 +55,11 @@ static void test_estimated_edges(void **state)
 	scene_free(s);
 }
 
-static void test_sites(void **state)
+TEST(sites)
 {
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_summary *run = i ? s->new[0] : s->old[0];
 
@@ -105,13 +95,12 @@ static void test_sites(void **state)
 
 /* What matches nothing is said to be so, with its line; not where samples are
  * missing. */
-static void test_pattern_of_nothing(void **state)
+TEST(pattern_of_nothing)
 {
 	struct scene *s = scene_new(1);
 	struct sp_pair pair = {{s->old, 1}, {s->new, 1}, &s->paths};
 	struct sp_error err;
 
-	(void)state;
 	/* without a sample nothing can match */
 	assert_verdict(s, "site(f)=+1%", SP_VERDICT_CANNOT_TELL);
 	add(s, s->new[0], "f<main", 100);
@@ -140,12 +129,11 @@ static void test_pattern_of_nothing(void **state)
 }
 
 /* What the limit asks for has to be seen: 10 %, not twice as much. */
-static void test_sites_seen_to_be_within(void **state)
+TEST(sites_seen_to_be_within)
 {
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_summary *run = i ? s->new[0] : s->old[0];
 
@@ -177,11 +165,10 @@ static void test_sites_seen_to_be_within(void **state)
 	scene_free(s);
 }
 
-static void test_too_few_samples(void **state)
+TEST(too_few_samples)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	assert_verdict(s, "sites=+10%", SP_VERDICT_CANNOT_TELL);
 	add(s, s->old[0], "f<main", 20);
 	add(s, s->new[0], "f<main", 20);
@@ -190,11 +177,10 @@ static void test_too_few_samples(void **state)
 	scene_free(s);
 }
 
-static void test_what_cannot_be_compared(void **state)
+TEST(what_cannot_be_compared)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	s->new[0]->why_incomplete = "the process still runs";
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
@@ -221,11 +207,10 @@ static void test_what_cannot_be_compared(void **state)
 }
 
 /* Of what was allocated while sampling was off no estimate speaks. */
-static void test_sampling_was_off(void **state)
+TEST(sampling_was_off)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_summary *run = i ? s->new[0] : s->old[0];
 		struct sp_phase_sum *load = sp_summary_add_phase(run, "load");
@@ -266,11 +251,10 @@ static void test_sampling_was_off(void **state)
 }
 
 /* Exact totals of three runs that differ by chance. */
-static void test_noise_of_runs(void **state)
+TEST(noise_of_runs)
 {
 	struct scene *s = scene_new(3);
 
-	(void)state;
 	s->old[1]->exact_alloc_bytes = 1010;
 	s->old[2]->exact_alloc_bytes = 990;
 	s->new[0]->exact_alloc_bytes = 1035;
@@ -292,13 +276,12 @@ static void test_noise_of_runs(void **state)
 }
 
 /* Period 1: one object more in one function is seen. */
-static void test_exact_sites(void **state)
+TEST(exact_sites)
 {
 	struct scene *s = scene_new(1);
 	struct sp_acc one = gate_samples(1, 64, 1);
 	struct sp_acc two = gate_samples(2, 64, 1);
 
-	(void)state;
 	s->old[0]->period_bytes = 1;
 	s->new[0]->period_bytes = 1;
 	gate_run_add(s->old[0], &s->paths, SP_VIEW_ALLOC, "f<main", &one);
@@ -312,12 +295,11 @@ static void test_exact_sites(void **state)
 }
 
 /* Exact, but for what may be a neighbour's. */
-static void test_phases(void **state)
+TEST(phases)
 {
 	struct scene *s = scene_new(1);
 	struct sp_phase_sum *old, *new;
 
-	(void)state;
 	assert_verdict(s, "alloc_bytes@load=+1%", SP_VERDICT_CANNOT_TELL);
 	new = sp_summary_add_phase(s->new[0], "load");
 	assert_non_null(new);
@@ -341,14 +323,13 @@ static void test_phases(void **state)
 }
 
 /* Functions of a phase are not those of the run, whatever that has. */
-static void test_sites_by_phase(void **state)
+TEST(sites_by_phase)
 {
 	const struct sp_acc few = gate_samples(100, 64, R);
 	const struct sp_acc many = gate_samples(300, 64, R);
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 
-	(void)state;
 	add(s, s->old[0], "f<main", 1000);
 	add(s, s->new[0], "f<main", 1000);
 	gate_phase_add(sp_summary_add_phase(s->old[0], "load"), &s->paths,
@@ -371,13 +352,12 @@ static void test_sites_by_phase(void **state)
 }
 
 /* The largest of many call paths is not certain because it would be alone. */
-static void test_paths_of_noise(void **state)
+TEST(paths_of_noise)
 {
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 	char path[32];
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		snprintf(path, sizeof(path), "f<g%d<main", i);
 		add(s, s->old[0], path, i ? 20 : 10);
@@ -392,23 +372,4 @@ static void test_paths_of_noise(void **state)
 	scene_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_edges),
-		cmocka_unit_test(test_estimated_edges),
-		cmocka_unit_test(test_sites),
-		cmocka_unit_test(test_pattern_of_nothing),
-		cmocka_unit_test(test_sites_seen_to_be_within),
-		cmocka_unit_test(test_too_few_samples),
-		cmocka_unit_test(test_what_cannot_be_compared),
-		cmocka_unit_test(test_sampling_was_off),
-		cmocka_unit_test(test_noise_of_runs),
-		cmocka_unit_test(test_exact_sites),
-		cmocka_unit_test(test_phases),
-		cmocka_unit_test(test_sites_by_phase),
-		cmocka_unit_test(test_paths_of_noise),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

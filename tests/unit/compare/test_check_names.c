@@ -3,29 +3,20 @@
  * Which functions are the same on both sides: overloads, lambdas, other
  * inlining, other names.
  */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "compare/check.h"
 #include "gate/format.h"
 #include "support/gate_scene.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 /* Overloads are functions of their own, and read without parameters where that
  * is clear. */
-static void test_overloads(void **state)
+TEST(overloads)
 {
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_summary *run = i ? s->new[0] : s->old[0];
 
@@ -46,9 +37,8 @@ static void test_overloads(void **state)
 #define LAMBDA(n) "main::{lambda(int)#" #n "}::operator()(int) const<main"
 
 /* One more lambda in front of others gives them other numbers. */
-static void test_lambdas_with_other_numbers(void **state)
+TEST(lambdas_with_other_numbers)
 {
-	(void)state;
 	for (unsigned int grown = 0; grown < 2; grown++) {
 		struct scene *s = scene_new(1);
 		const struct sp_finding *f;
@@ -83,11 +73,10 @@ static void test_lambdas_with_other_numbers(void **state)
 
 /* A function that has no frame on one side, since it is inlined there: its
  * bytes are its caller's.  What is new in truth makes its caller grow, too. */
-static void test_other_inlining(void **state)
+TEST(other_inlining)
 {
 	const struct sp_finding *f;
 
-	(void)state;
 	for (int is_back = 0; is_back < 2; is_back++) {
 		struct scene *s = scene_new(1);
 		struct sp_summary *plain = is_back ? s->new[0] : s->old[0];
@@ -112,12 +101,11 @@ static void test_other_inlining(void **state)
 }
 
 /* Patterns, too: what is inlined on one side is not in them there. */
-static void test_patterns_and_inlining(void **state)
+TEST(patterns_and_inlining)
 {
 	struct scene *s = scene_new(1);
 	const struct sp_finding *f;
 
-	(void)state;
 	add(s, s->old[0], "work<main", 9000);
 	add(s, s->new[0], "work<main", 6000);
 	add(s, s->new[0], "parse_it<work<main", 3000);
@@ -157,12 +145,11 @@ static void add_nameless(struct sp_summary *run)
 }
 
 /* The old binary is gone: its functions have no names. */
-static void test_names_are_missing(void **state)
+TEST(names_are_missing)
 {
-	const struct sp_comparable *can;
+	const struct sp_caveats *can;
 	const struct sp_finding *f;
 
-	(void)state;
 	/* few samples tell only with the symbolizer's word */
 	for (int is_known = 0; is_known < 2; is_known++) {
 		struct scene *s = scene_new(1);
@@ -203,11 +190,10 @@ static void test_names_are_missing(void **state)
 }
 
 /* Where neither side has names, or by chance, nothing is mixed. */
-static void test_names_that_neither_side_has(void **state)
+TEST(names_that_neither_side_has)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		add(s, i ? s->new[0] : s->old[0], "libz.so![unknown]<main",
 		    i ? 600 : 300);
@@ -250,7 +236,7 @@ static void add_long(struct scene *s, struct sp_summary *run, unsigned int n)
 
 /* A name that is too long for a line is shown without what is in its brackets,
  * and nothing is wider than a screen. */
-static void test_long_names_on_a_screen(void **state)
+TEST(long_names_on_a_screen)
 {
 	struct scene *s = scene_new(1);
 	struct sp_result result = {.program = "app",
@@ -262,7 +248,6 @@ static void test_long_names_on_a_screen(void **state)
 	size_t size;
 	FILE *out;
 
-	(void)state;
 	add_long(s, s->old[0], 100);
 	add_long(s, s->new[0], 900);
 	judge(s, "sites=+10%");
@@ -283,9 +268,8 @@ static void test_long_names_on_a_screen(void **state)
 }
 
 /* With few samples a function may be on one side by chance. */
-static void test_too_few_to_be_renamed(void **state)
+TEST(too_few_to_be_renamed)
 {
-	(void)state;
 	for (uint64_t n = 11; n <= 12; n++) {
 		struct scene *s = scene_new(1);
 
@@ -299,11 +283,10 @@ static void test_too_few_to_be_renamed(void **state)
 	}
 }
 
-static void test_renamed(void **state)
+TEST(renamed)
 {
 	struct scene *s = scene_new(1);
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_summary *run = i ? s->new[0] : s->old[0];
 
@@ -331,19 +314,4 @@ static void test_renamed(void **state)
 	scene_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_overloads),
-		cmocka_unit_test(test_lambdas_with_other_numbers),
-		cmocka_unit_test(test_other_inlining),
-		cmocka_unit_test(test_patterns_and_inlining),
-		cmocka_unit_test(test_names_are_missing),
-		cmocka_unit_test(test_names_that_neither_side_has),
-		cmocka_unit_test(test_renamed),
-		cmocka_unit_test(test_long_names_on_a_screen),
-		cmocka_unit_test(test_too_few_to_be_renamed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Which rows a diff shows, in which order; the writers, by their readers, are
- * in tests/e2e/test_gate_diff.py. */
+ * in tests/programs/test_gate_diff.py. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "compare/amount.h"
 #include "compare/diff.h"
 #include "support/close.h"
 #include "support/gate_runs.h"
+#include "support/test.h"
 
 #define R 4096u
 
@@ -92,12 +86,11 @@ static void assert_rows(const struct sp_diff_table *t, const char *wanted)
 	assert_string_equal(text, wanted);
 }
 
-static void test_functions(void **state)
+TEST(functions)
 {
 	struct scene *s = scene_new();
 	struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT};
 
-	(void)state;
 	assert_rows(make(s, &plan), "read:600/900 write:300/150 "
 				    "~libz.so!inflate:40/45 ~rare:2/1 "
 				    "~serve:50/50");
@@ -117,12 +110,11 @@ static void test_functions(void **state)
 }
 
 /* What has a name, or a frame, on one side only. */
-static void test_incomparable(void **state)
+TEST(incomparable)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 	struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT};
 
-	(void)state;
 	assert_non_null(s);
 	s->old = gate_run_new(R);
 	s->new = gate_run_new(R);
@@ -171,12 +163,11 @@ static void test_incomparable(void **state)
 	scene_free(s);
 }
 
-static void test_tree(void **state)
+TEST(tree)
 {
 	struct scene *s = scene_new();
 	struct sp_diff_plan plan = {.rows = SP_DIFF_TREE};
 
-	(void)state;
 	assert_rows(make(s, &plan), "main:992/1146"
 				    "  serve:450/600"
 				    "   read:100/400"
@@ -199,7 +190,7 @@ static void test_tree(void **state)
 	scene_free(s);
 }
 
-static void test_edges(void **state)
+TEST(edges)
 {
 	struct scene *s = scene_new();
 	bool wants[16] = {0};
@@ -207,7 +198,6 @@ static void test_edges(void **state)
 					  .wants = wants};
 	const struct sp_diff_table *t;
 
-	(void)state;
 	for (uint32_t i = 0; i < s->paths.frames.n_entries; i++) {
 		const char *name = sp_paths_name(&s->paths, i);
 
@@ -229,13 +219,12 @@ static void test_edges(void **state)
 }
 
 /* No recursion: as deep as paths may be. */
-static void test_deep_tree(void **state)
+TEST(deep_tree)
 {
 	const struct sp_diff_plan plan = {.rows = SP_DIFF_TREE};
 	struct scene *s = scene_new();
 	char text[512] = "";
 
-	(void)state;
 	for (int i = 0; i < 60; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text),
 			 "%sf%d", i ? "<" : "", i % 7);
@@ -254,19 +243,18 @@ static const char *listed(size_t i)
 	return list[i];
 }
 
-static void test_listed(void **state)
+TEST(listed)
 {
 	struct scene *s = scene_new();
 	const struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT,
 					  .order = SP_DIFF_AS_LISTED,
 					  .name = listed};
 
-	(void)state;
 	assert_rows(make(s, &plan), "write:300/150 read:600/900");
 	scene_free(s);
 }
 
-static void test_exact(void **state)
+TEST(exact)
 {
 	struct scene *s = scene_new();
 	const struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT};
@@ -274,7 +262,6 @@ static void test_exact(void **state)
 	struct sp_diff_table *t;
 	struct sp_runs old, new;
 
-	(void)state;
 	make(s, &plan);
 	t = sp_diff_add_exact(s->diff, "sizes", "size", true, 2);
 	assert_non_null(t);
@@ -309,13 +296,12 @@ static const struct sp_diff_total *total_of(struct scene *s, const char *name,
 
 /* Limits that were taken at the level of the diff are used as they are; those
  * of a baseline, which has another one, are moved. */
-static void test_levels(void **state)
+TEST(levels)
 {
 	const double scale = 1.959963984540054 / 2.5758293035489004;
 	struct scene *s = scene_new();
 	const struct sp_diff_total *t;
 
-	(void)state;
 	s->old->bytes[SP_VIEW_PEAK] = (struct sp_interval){1000, 900, 1200};
 	s->new->bytes[SP_VIEW_PEAK] = (struct sp_interval){2000, 1500, 2100};
 	s->old->level = s->new->level = 0.95;
@@ -333,14 +319,13 @@ static void test_levels(void **state)
 }
 
 /* What a neighbour may have is no matter of chance: no level makes it less. */
-static void test_phase_slack(void **state)
+TEST(phase_slack)
 {
 	static const double levels[] = {0.9, 0.95, 0.99, 0.999};
 	struct scene *s = scene_new();
 	struct sp_phase_sum *phase = sp_summary_add_phase(s->new, "load");
 	struct sp_runs runs;
 
-	(void)state;
 	phase->exact_alloc_bytes = 1000;
 	phase->slack_bytes = 30;
 	assert_int_equal(sp_amount_sum(&s->pair.new, &s->paths,
@@ -362,19 +347,4 @@ static void test_phase_slack(void **state)
 	scene_free(s);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_incomparable),
-		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_edges),
-		cmocka_unit_test(test_deep_tree),
-		cmocka_unit_test(test_listed),
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_levels),
-		cmocka_unit_test(test_phase_slack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

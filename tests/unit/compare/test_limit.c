@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Limits: what they say, what is refused with which words, files of them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "compare/limit.h"
 #include "support/close.h"
 #include "support/memfile.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 static struct sp_error error;
@@ -34,7 +28,7 @@ static void refused(const char *text, const char *message)
 	sp_limits_done(&limits);
 }
 
-static void test_bounds(void **state)
+TEST(bounds)
 {
 	static const struct {
 		const char *text;
@@ -53,7 +47,6 @@ static void test_bounds(void **state)
 	};
 	struct sp_limits limits;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct sp_limit *l;
 
@@ -68,11 +61,10 @@ static void test_bounds(void **state)
 	}
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	struct sp_limits limits;
 
-	(void)state;
 	good(&limits, "site(^json_=a@b$)=+5%");
 	assert_int_equal(limits.at[0].kind, SP_LIMIT_SITE);
 	assert_non_null(limits.at[0].pattern);
@@ -98,9 +90,8 @@ static void test_names(void **state)
 	sp_limits_done(&limits);
 }
 
-static void test_refusals(void **state)
+TEST(refusals)
 {
-	(void)state;
 	refused("alloc_bytes", "has no '='");
 	refused("", "has no '='");
 	refused("=", "is of none of alloc_bytes");
@@ -132,12 +123,11 @@ static void put(struct memfile *file, const char *text)
 	memfile_write(file, 0, text, strlen(text));
 }
 
-static void test_files(void **state)
+TEST(files)
 {
 	struct sp_limits limits = {0};
 	struct memfile file;
 
-	(void)state;
 	memfile_open(&file);
 	put(&file, "# limits of app\n\n  alloc_bytes = +3%  # exact\r\n"
 		   "site(a#b)=+1%\n\t# indented\npeak_bytes=24M");
@@ -160,14 +150,4 @@ static void test_files(void **state)
 	sp_limits_done(&limits);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bounds),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_refusals),
-		cmocka_unit_test(test_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

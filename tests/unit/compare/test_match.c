@@ -2,17 +2,11 @@
 /* Rows of a comparison against a model that looks at every path for every row,
  * and which of them count as tests. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "compare/match.h"
 #include "support/gate_runs.h"
+#include "support/test.h"
 
 #define R     4096u
 #define PATHS 40
@@ -184,9 +178,8 @@ static void check_functions(struct scene *s, bool cum)
 	sp_keys_done(&keys);
 }
 
-static void test_functions(void **state)
+TEST(functions)
 {
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		struct scene *s = scene_new();
 
@@ -197,14 +190,13 @@ static void test_functions(void **state)
 }
 
 /* By module: 0 is the program, 3 liba.so, 5 libb.so. */
-static void test_modules(void **state)
+TEST(modules)
 {
 	static const size_t as_word[] = {0, 0, 0, 3, 3, 5};
 	static const char *const modules[] = {"[program]", "liba.so",
 					      "libb.so"};
 	static const size_t words[] = {0, 3, 5};
 
-	(void)state;
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
 		struct sp_match_row *rows;
@@ -273,9 +265,8 @@ static void read_place(const struct scene *s, const struct sp_keys *keys,
 		ret->words[ret->n++] = inwards[--n];
 }
 
-static void test_tree(void **state)
+TEST(tree)
 {
-	(void)state;
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
 		struct sp_match_row *rows;
@@ -326,9 +317,8 @@ static bool is_on_edge(const size_t *words, size_t n, const void *row)
 	return (first ? words[first - 1] : N_NAMES) == e->other;
 }
 
-static void test_edges(void **state)
+TEST(edges)
 {
-	(void)state;
 	for (int round = 0; round < 50; round++) {
 		struct scene *s = scene_new();
 		bool wants[N_NAMES + 1] = {0};
@@ -387,12 +377,11 @@ static size_t tested(const struct sp_match_row *rows, size_t n,
 
 /* Whether a row counts is a matter of all its samples, not of how they fell:
  * else to leave rows out would choose among the false ones. */
-static void test_testable(void **state)
+TEST(testable)
 {
 	static const double rates[] = {0.1, 0.05, 0.01, 0.001};
 	static const size_t least[] = {4, 5, 8, 11};
 
-	(void)state;
 	for (size_t k = 0; k < 4; k++) {
 		const struct sp_match_test test = {.both_ways = true,
 						   .rate = rates[k]};
@@ -415,21 +404,20 @@ static void test_testable(void **state)
 }
 
 /* Few samples of large objects tell more than many of small ones. */
-static void test_large_objects(void **state)
+TEST(large_objects)
 {
 	const struct sp_match_test test = {.rate = 0.01};
 	const struct sp_match_row large = row_of(0, 4, 6 * R);
 	const struct sp_match_row small = row_of(0, 4, 64);
 	double p;
 
-	(void)state;
 	assert_int_equal(tested(&large, 1, &test, &p), 1);
 	assert_true(p < 0.01);
 	assert_int_equal(tested(&small, 1, &test, &p), 0);
 }
 
 /* What the allowance leaves no room for is no test. */
-static void test_allowance(void **state)
+TEST(allowance)
 {
 	const struct sp_match_test test = {.allowance.amount = 100 * R,
 					   .rate = 0.01};
@@ -437,22 +425,11 @@ static void test_allowance(void **state)
 					    row_of(300, 300, 64)};
 	double p[2];
 
-	(void)state;
 	assert_int_equal(tested(rows, 2, &test, p), 1);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_functions),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_tree),
-		cmocka_unit_test(test_edges),
-		cmocka_unit_test(test_testable),
-		cmocka_unit_test(test_large_objects),
-		cmocka_unit_test(test_allowance),
-	};
-
 	sp_rng_init(&rng, 8, 0);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return TEST_RUN(NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "recorded_shapes.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
+#include "support/test.h"
 
 #include "base/rng.h"
 #include "support/format_model.h"

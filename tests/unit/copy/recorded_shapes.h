@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_RECORDED_SHAPES_H
-#define SP_TESTS_RECORDED_SHAPES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,5 +22,3 @@ extern const struct shape shapes[N_SHAPES];
 extern const struct shape *const many_events;
 
 void record(const struct shape *shape, uint64_t seed, const struct memfile *to);
-
-#endif

@@ -1,23 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packed copies of clean, killed and discarding processes beside their files,
- * all samples or folded; packed again the same bytes; cut after and within
+ * all samples or groups; packed again the same bytes; cut after and within
  * every chunk, damaged, without the header's bit.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "copy/packfile.h"
 #include "read/load.h"
 #include "stats/peak.h"
 #include "recorded_shapes.h"
 #include "support/close.h"
 #include "support/format_model.h"
+#include "support/test.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
 #define TICK  SP_PACKFILE_TICK_NS
@@ -28,11 +21,11 @@ static struct memfile recorded, packed, again;
 
 static struct sp_profile *load(const struct memfile *from, bool folded)
 {
-	const struct sp_fold_plan plan = {.confidence = 0.9};
+	const struct sp_plan plan = {.confidence = 0.9};
 	struct sp_profile *p = NULL;
 	struct sp_error err;
-	int r = folded ? sp_profile_load_folded(from->path, &plan, NULL, NULL,
-						&p, &err)
+	int r = folded ? sp_profile_read(from->path, &plan, NULL, NULL, &p,
+					 &err)
 		       : sp_profile_load(from->path, NULL, NULL, &p, &err);
 
 	if (r != 0)
@@ -262,8 +255,10 @@ static void same_totals(void)
 
 /* ---- folded ---- */
 
-static int compare_groups(const struct sp_profile *p, const struct sp_group *x,
-			  const struct sp_profile *q, const struct sp_group *y)
+static int compare_groups(const struct sp_profile *p,
+			  const struct sp_sample_group *x,
+			  const struct sp_profile *q,
+			  const struct sp_sample_group *y)
 {
 	const uint64_t k[][2] = {
 		{p->stacks[x->one.stack].id, q->stacks[y->one.stack].id},
@@ -290,14 +285,15 @@ static int compare_of_b(const void *x, const void *y)
 
 static void same_groups(void)
 {
-	assert_int_equal(a->n_folded, b->n_folded);
+	assert_int_equal(a->n_grouped, b->n_grouped);
 	assert_int_equal(a->n_groups, b->n_groups);
 	if (!a->peak)
 		return;
 	qsort(a->groups, a->n_groups, sizeof(a->groups[0]), compare_of_a);
 	qsort(b->groups, b->n_groups, sizeof(b->groups[0]), compare_of_b);
 	for (size_t i = 0; i < a->n_groups; i++) {
-		const struct sp_group *x = &a->groups[i], *y = &b->groups[i];
+		const struct sp_sample_group *x = &a->groups[i],
+					     *y = &b->groups[i];
 		const uint64_t off = x->lived_ns < y->lived_ns
 					     ? y->lived_ns - x->lived_ns
 					     : x->lived_ns - y->lived_ns;
@@ -336,11 +332,7 @@ static void same(const struct memfile *from, const struct memfile *to)
 		same_threads();
 		same_stretches();
 		assert_int_equal(sp_profile_samples(a), sp_profile_samples(b));
-		/* Frees without samples, which are left out, are no longer in
-		 * the way of that. */
-		assert_true(!a->peak || b->peak);
-		if (!a->peak == !b->peak)
-			same_samples();
+		same_samples();
 		sp_profile_free(x);
 		sp_profile_free(y);
 	}
@@ -353,7 +345,7 @@ static void check_shape(const struct shape *s)
 {
 	struct sp_profile *p = load(&recorded, true);
 
-	assert_int_equal(!p->peak, s->has_marks || s->has_unmatched);
+	assert_int_equal(!p->peak, s->has_no_frees);
 	assert_int_equal(p->n_stretches > 3, s->has_marks);
 	assert_int_equal(p->window_ns > 0, s->has_window);
 	assert_int_equal(p->unmatched_frees, s->has_unmatched ? 7 : 0);
@@ -364,9 +356,8 @@ static void check_shape(const struct shape *s)
 	sp_profile_free(p);
 }
 
-static void test_same(void **state)
+TEST(same)
 {
-	(void)state;
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		uint64_t n_facts;
 
@@ -393,9 +384,8 @@ static void same_bytes(const struct memfile *x, const struct memfile *y)
 }
 
 /* A copy of the copy is the same to the last byte. */
-static void test_again(void **state)
+TEST(again)
 {
-	(void)state;
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		uint64_t n;
 
@@ -419,11 +409,10 @@ static void is_cut_to(uint64_t bytes)
 	sp_profile_free(p);
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
 	uint64_t n, n_facts;
 
-	(void)state;
 	record(many_events, 53, &recorded);
 	n = pack(&recorded, &packed, true, &n_facts);
 	assert_true(n_facts > 2 && n - n_facts > 4);
@@ -437,13 +426,12 @@ static void test_cut(void **state)
 }
 
 /* Zeros behind the last column are no loss. */
-static void test_short(void **state)
+TEST(short)
 {
 	uint64_t n, n_facts;
 	struct sp_events_header h;
 	uint8_t *bytes;
 
-	(void)state;
 	record(many_events, 53, &recorded);
 	n = pack(&recorded, &packed, true, &n_facts);
 	bytes = memfile_read(&packed, &n_facts);
@@ -460,12 +448,11 @@ static void test_short(void **state)
 }
 
 /* Damage costs what is behind it, and is told; nothing else is. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	uint64_t n, n_facts;
 	size_t n_samples = 0;
 
-	(void)state;
 	record(many_events, 53, &recorded);
 	n = pack(&recorded, &packed, true, &n_facts);
 	for (uint64_t i = n_facts; i < n; i++) {
@@ -492,14 +479,13 @@ static void test_damaged(void **state)
 }
 
 /* What is damaged in one kind leaves the others. */
-static void test_damaged_stacks(void **state)
+TEST(damaged_stacks)
 {
 	uint64_t n_facts, bytes, at = 0;
 	struct sp_chunk_header h;
 	struct sp_profile *p;
 	uint8_t *all;
 
-	(void)state;
 	record(many_events, 53, &recorded);
 	pack(&recorded, &packed, true, &n_facts);
 	all = memfile_read(&packed, &bytes);
@@ -521,13 +507,12 @@ static void test_damaged_stacks(void **state)
 }
 
 /* Without the bit chunks of columns are as those of a later writer. */
-static void test_without_bit(void **state)
+TEST(without_bit)
 {
 	struct model_file copy = {0};
 	struct sp_profile *p;
 	uint64_t n, n_facts, bytes;
 
-	(void)state;
 	record(many_events, 54, &recorded);
 	n = pack(&recorded, &packed, true, &n_facts);
 	copy.bytes.data = memfile_read(&packed, &bytes);
@@ -568,17 +553,4 @@ static int close_files(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same),
-		cmocka_unit_test(test_again),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_short),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_damaged_stacks),
-		cmocka_unit_test(test_without_bit),
-	};
-
-	return cmocka_run_group_tests(tests, open_files, close_files);
-}
+TEST_MAIN(open_files, close_files)

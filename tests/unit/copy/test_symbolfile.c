@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Symbols into a file and out of it, and what a file may say of them. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "copy/symbolfile.h"
-#include "format/rewrite.h"
 #include "model/profile.h"
 #include "read/merge.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
+#include "support/test.h"
 
 #define FRAMES 6000
 #define LONG   40000 /* bytes of a name that is too long */
@@ -164,20 +156,20 @@ static void all_there(const struct sp_profile *p)
 	for (unsigned int i = 0; i < FRAMES; i++) {
 		const struct sp_frame frame = {1 + i % 2, i / 2 * 3};
 		const struct sp_symbols want = answer(frame);
-		const struct sp_stored_frame *got = sp_stored_find(p, frame);
+		const struct sp_embedded_frame *got =
+			sp_embedded_find(p, frame);
 
 		assert_non_null(got);
 		same(&got->symbols, &want, true);
 	}
-	assert_null(sp_stored_find(p, (struct sp_frame){1, 1}));
-	assert_null(sp_stored_find(p, (struct sp_frame){3, 0}));
+	assert_null(sp_embedded_find(p, (struct sp_frame){1, 1}));
+	assert_null(sp_embedded_find(p, (struct sp_frame){3, 0}));
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	make(0);
 	/* More than one chunk, or borders would not be seen. */
 	assert_true(n_chunks > 1);
@@ -190,11 +182,10 @@ static void test_round_trip(void **state)
 }
 
 /* Both files have the modules; each frame comes once. */
-static void test_merged(void **state)
+TEST(merged)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	make(0);
 	write_file(0);
 	make(1);
@@ -208,11 +199,10 @@ static void test_merged(void **state)
 
 /* Damage in one chunk costs what is behind it in that chunk, and what needed
  * a name from there. */
-static void test_damage(void **state)
+TEST(damage)
 {
 	size_t most = 0;
 
-	(void)state;
 	for (unsigned int i = 0; i < 40; i++) {
 		struct sp_profile *p;
 
@@ -236,7 +226,7 @@ static void test_damage(void **state)
 }
 
 /* Records that no writer would write, each with a right check. */
-static void test_hostile(void **state)
+TEST(hostile)
 {
 	const uint64_t payloads[][8] = {
 		/* module, offset, lines, then flags, function, file, line */
@@ -251,7 +241,6 @@ static void test_hostile(void **state)
 	const size_t n_fields[] = {3, 3, 5, 5, 6, 7, 7};
 	const bool is_damage[] = {true, true, true, true, true, false, false};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(n_fields) / sizeof(n_fields[0]); i++) {
 		struct model_bytes records = {0}, name = {0}, symbol = {0};
 		struct model_chunk chunk;
@@ -299,14 +288,4 @@ static int remove_paths(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_merged),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, make_paths, remove_paths);
-}
+TEST_MAIN(make_paths, remove_paths)

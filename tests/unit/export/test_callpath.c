@@ -3,16 +3,9 @@
  * Call paths as texts for Valgrind's formats: distinct paths stay apart; order,
  * address zero, no stack.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "export/callpath.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R 4096
 
@@ -82,9 +75,9 @@ static uint32_t length(const struct test *t, const struct sp_stack *stack)
 		.n_frames;
 }
 
-static void test_texts(void **state)
+TEST_BETWEEN(texts, setup, teardown)
 {
-	struct test *t = *state;
+	struct test *t = *test_state;
 	const struct sp_stack *s;
 	struct sp_stack *anonymous;
 
@@ -102,9 +95,9 @@ static void test_texts(void **state)
 }
 
 /* Nothing comes before address 0. */
-static void test_address_zero(void **state)
+TEST_BETWEEN(address_zero, setup, teardown)
 {
-	struct test *t = *state;
+	struct test *t = *test_state;
 	struct sp_stack *s;
 
 	fixture_symbol(t->x, 0, "zero", NULL, 0);
@@ -114,9 +107,9 @@ static void test_address_zero(void **state)
 	assert_string_equal(text(t, s, 0), "0x0: zero");
 }
 
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct test *t = *state;
+	struct test *t = *test_state;
 	const struct sp_stack *s = fixture_stack(t->x, NULL, 0, 1, 100);
 
 	make(t);
@@ -126,9 +119,9 @@ static void test_no_stack(void **state)
 
 /* Two stacks of the file with the same frames are one path: readers refuse a
  * path that comes twice.  A stack without samples has none. */
-static void test_distinct(void **state)
+TEST_BETWEEN(distinct, setup, teardown)
 {
-	struct test *t = *state;
+	struct test *t = *test_state;
 	const struct sp_stack *a, *b, *c;
 
 	a = fixture_stack(t->x, (size_t[]){F, MAIN}, 2, 1, 100);
@@ -158,10 +151,10 @@ static int compare(const struct sp_callpath *x, const struct sp_callpath *y)
 }
 
 /* In strict order, whatever the file's: all stacks of up to four frames. */
-static void test_order(void **state)
+TEST_BETWEEN(order, setup, teardown)
 {
 	static const size_t symbols[] = {MAIN, F, H_IN_G};
-	struct test *t = *state;
+	struct test *t = *test_state;
 	size_t n = 0;
 
 	for (size_t code = 0; code < 81; code++) {
@@ -196,23 +189,12 @@ static void test_order(void **state)
 		}
 }
 
-static void test_empty(void **state)
+TEST_BETWEEN(empty, setup, teardown)
 {
-	struct test *t = *state;
+	struct test *t = *test_state;
 
 	make(t);
 	assert_int_equal(t->paths.n_paths, 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_texts),    TEST(test_address_zero),
-		TEST(test_no_stack), TEST(test_distinct),
-		TEST(test_order),    TEST(test_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

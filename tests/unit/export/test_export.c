@@ -3,22 +3,14 @@
  * The formats of the export command: names, help, and rounding that is
  * unbiased, limited and repeatable.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "export/options.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
-static void test_formats(void **state)
+TEST(formats)
 {
 	size_t n = 0;
 
-	(void)state;
 	for (const struct sp_export_format *f = sp_export_formats; f->name;
 	     f++, n++) {
 		assert_ptr_equal(sp_export_find(f->name), f);
@@ -33,13 +25,12 @@ static void test_formats(void **state)
 }
 
 /* Over hashes that fill their range evenly, the mean is the value. */
-static void test_round_is_unbiased(void **state)
+TEST(round_is_unbiased)
 {
 	const double values[] = {0,     0.001, 0.25,        1,         1.5,
 				 1.999, 17.3,  1e9 + 0.125, 1e15 + 0.5};
 	const uint64_t n = 1 << 16;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 		const int64_t floor = (int64_t)values[i];
 		uint64_t up = 0;
@@ -58,9 +49,8 @@ static void test_round_is_unbiased(void **state)
 	}
 }
 
-static void test_round_is_limited(void **state)
+TEST(round_is_limited)
 {
-	(void)state;
 	assert_int_equal(sp_export_round(1e300, 0, INT64_MAX), INT64_MAX);
 	assert_int_equal(sp_export_round(0x1p63, 0, INT64_MAX), INT64_MAX);
 	assert_int_equal(sp_export_round(__builtin_inf(), 0, 7), 7);
@@ -72,7 +62,7 @@ static void test_round_is_limited(void **state)
 }
 
 /* Another process, another way to round. */
-static void test_seed(void **state)
+TEST(seed)
 {
 	const struct sp_profile profiles[] = {
 		{.seed = 1, .pid = 2, .start_unix_ns = 3},
@@ -81,7 +71,6 @@ static void test_seed(void **state)
 		{.seed = 1, .pid = 2, .start_unix_ns = 4},
 	};
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		for (int k = 0; k < 4; k++)
 			assert_int_equal(sp_export_seed(&profiles[i]) ==
@@ -89,13 +78,12 @@ static void test_seed(void **state)
 					 i == k);
 }
 
-static void test_help(void **state)
+TEST(help)
 {
 	char *text = NULL;
 	size_t n;
 	FILE *out = open_memstream(&text, &n);
 
-	(void)state;
 	sp_arguments_print_help(out, &sp_export_line, "sampleprof-report");
 	fclose(out);
 	for (const struct sp_export_format *f = sp_export_formats; f->name;
@@ -106,15 +94,4 @@ static void test_help(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_formats),
-		cmocka_unit_test(test_round_is_unbiased),
-		cmocka_unit_test(test_round_is_limited),
-		cmocka_unit_test(test_seed),
-		cmocka_unit_test(test_help),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

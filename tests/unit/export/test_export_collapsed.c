@@ -3,17 +3,9 @@
  * Collapsed stacks: order, merged lines, hostile names, samples without a
  * stack, views.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "export/collapsed.h"
 #include "support/export_fixture.h"
-#include "support/text_checks.h"
+#include "support/test.h"
 
 static int setup(void **state)
 {
@@ -36,9 +28,9 @@ static void assert_text(struct fixture *x, bool of_objects, const char *want)
 	free(text);
 }
 
-static void test_order(void **state)
+TEST_BETWEEN(order, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
 	fixture_stack(x, (size_t[]){NAMES_INLINED, NAMES_F, NAMES_MAIN}, 3, 2,
@@ -48,9 +40,9 @@ static void test_order(void **state)
 }
 
 /* What has the same names is one line. */
-static void test_merges(void **state)
+TEST_BETWEEN(merges, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
 	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
@@ -58,26 +50,26 @@ static void test_merges(void **state)
 	assert_text(x, false, "main;f 321\nf 50\n");
 }
 
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	fixture_stack(x, (size_t[]){NAMES_HOSTILE, NAMES_MAIN}, 2, 1, 9);
 	assert_text(x, false, "main;:a:b: 12\\x0a\\x1b[2J\\xff: 9\n");
 }
 
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	assert_text(x, false, "");
 	fixture_stack(x, NULL, 0, 1, 9);
 	assert_text(x, false, "[no stack] 9\n");
 }
 
-static void test_view(void **state)
+TEST_BETWEEN(view, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	x->profile.has_frees = true;
 	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
@@ -88,15 +80,4 @@ static void test_view(void **state)
 	assert_text(x, false, "f 50\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_merges, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_no_stack, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_view, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -6,17 +6,11 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "export/dhat.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define MS 1000000u
 
@@ -89,9 +83,9 @@ static json_t *export(struct document *d)
 	return d->root;
 }
 
-static void test_head(void **state)
+TEST_BETWEEN(head, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	json_t *root;
 
 	root = export(d);
@@ -111,9 +105,9 @@ static void test_head(void **state)
  *   stack 0   2 x 100 from 10 to 30 ms, 3 x 50 from 40 ms on
  *   stack 1   1 x 1000 from 20 to 50 ms, 1 x 10 from 1 to 5 ms
  */
-static void test_points(void **state)
+TEST_BETWEEN(points, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const struct sp_stack *a, *b;
 	const json_t *p;
 
@@ -146,9 +140,9 @@ static void test_points(void **state)
 }
 
 /* What is freed and made at one moment was not there twice. */
-static void test_frees_come_first(void **state)
+TEST_BETWEEN(frees_come_first, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const struct sp_stack *a = fixture_stack(d->x, (size_t[]){F}, 1, 0, 1);
 
 	add(d, a, 1, 100, 20, 30);
@@ -161,9 +155,9 @@ static void test_frees_come_first(void **state)
 }
 
 /* One path for stacks with the same frames: the viewer refuses another. */
-static void test_repeated_stacks(void **state)
+TEST_BETWEEN(repeated_stacks, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->next.born_ns = 0;
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 100);
@@ -174,9 +168,9 @@ static void test_repeated_stacks(void **state)
 	assert_int_equal(integer(d->root, "pps.0.eb"), 120);
 }
 
-static void test_without_frees(void **state)
+TEST_BETWEEN(without_frees, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->profile.has_frees = false;
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 100);
@@ -187,9 +181,9 @@ static void test_without_frees(void **state)
 	assert_int_equal(integer(d->root, "pps.0.tb"), 100);
 }
 
-static void test_a_view_is_refused(void **state)
+TEST_BETWEEN(a_view_is_refused, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_error err;
 
 	d->x->question.has_view = true;
@@ -205,9 +199,9 @@ static void test_a_view_is_refused(void **state)
  * R = 4096 the sum has standard deviation below 400^(1/2) / 2 = 10; 7 of them
  * are exceeded with probability 3e-12.
  */
-static void test_rounding(void **state)
+TEST_BETWEEN(rounding, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const double weight = 1 / sp_inclusion_probability(100, 4096);
 	long long bytes = 0, blocks = 0;
 	size_t n_up = 0;
@@ -236,10 +230,10 @@ static void test_rounding(void **state)
 	assert_true(fabs((double)bytes - 400 * 100 * weight) < 70);
 }
 
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
 	static const char name[] = "</script>\"\\\n\x1b]0;\x07\xff#{x}(y:1)";
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_symbol(d->x, 0x50, name, name, 1);
 	d->x->profile.command = name;
@@ -256,20 +250,4 @@ static void test_hostile(void **state)
 	assert_non_null(strstr(string(d->root, "ftbl.2"), "</script>\"\\\n"));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_head),
-		TEST(test_points),
-		TEST(test_frees_come_first),
-		TEST(test_repeated_stacks),
-		TEST(test_without_frees),
-		TEST(test_a_view_is_refused),
-		TEST(test_rounding),
-		TEST(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,17 +4,11 @@
  * without frees, hostile sizes.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "export/heap_v2.h"
 #include "support/export_fixture.h"
 #include "symbols/elffile.h"
+#include "support/test.h"
 
 enum { MAIN = 0x10, F = 0x20 };
 
@@ -71,17 +65,18 @@ static void assert_text(struct document *d, const char *want)
 	"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 "                     \
 	"/nonexistent/libz.so.1\n"
 
-static void test_empty(void **state)
+TEST_BETWEEN(empty, setup, teardown)
 {
-	assert_text(*state, "heap profile:      0:        0 [     0:        "
-			    "0] @ heap_v2/4096\n" MAPS);
+	assert_text(*test_state,
+		    "heap profile:      0:        0 [     0:        "
+		    "0] @ heap_v2/4096\n" MAPS);
 }
 
 /* A row for each stack and size, as sampled; the first address is in the call,
  * the others are where calls return to. */
-static void test_rows(void **state)
+TEST_BETWEEN(rows, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct fixture *x = d->x;
 
 	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
@@ -100,9 +95,9 @@ static void test_rows(void **state)
 }
 
 /* Readers need an address: no row may be lost. */
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_stack(d->x, NULL, 0, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
@@ -110,9 +105,9 @@ static void test_no_stack(void **state)
 		d->text, "\n     2:      200 [     2:      200] @ 0x1\n"));
 }
 
-static void test_without_frees(void **state)
+TEST_BETWEEN(without_frees, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->profile.has_frees = false;
 	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
@@ -122,9 +117,9 @@ static void test_without_frees(void **state)
 }
 
 /* Everything was recorded: a reader must not unbias it. */
-static void test_period_one(void **state)
+TEST_BETWEEN(period_one, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->next.period_bytes = 1;
 	fixture_stack(d->x, (size_t[]){F}, 1, 2, 3);
@@ -136,9 +131,9 @@ static void test_period_one(void **state)
 }
 
 /* The period is that of the samples, which need not be the first one. */
-static void test_periods(void **state)
+TEST_BETWEEN(periods, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_error err;
 
 	d->x->next.period_bytes = 512;
@@ -160,9 +155,9 @@ static void test_periods(void **state)
 }
 
 /* A path on one line. */
-static void test_paths(void **state)
+TEST_BETWEEN(paths, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->modules[0].path = "[vdso]";
 	d->x->modules[1].path = "/tmp/a b\n\xff\x1b\xc2\x9b.so";
@@ -174,10 +169,10 @@ static void test_paths(void **state)
 }
 
 /* The code of a module that is there is what the file says. */
-static void test_a_file(void **state)
+TEST_BETWEEN(a_file, setup, teardown)
 {
 	static const struct sp_build_id any = {NULL, 0};
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_module *m = &d->x->modules[1];
 	struct sp_elf_segment code;
 	char want[128];
@@ -195,26 +190,13 @@ static void test_a_file(void **state)
 	assert_non_null(strstr(d->text, want));
 }
 
-static void test_hostile_sizes(void **state)
+TEST_BETWEEN(hostile_sizes, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_stack(d->x, (size_t[]){F}, 1, 3, UINT64_MAX);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(d->text, "3: 9223372036854775807 ["));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_empty),         TEST(test_rows),
-		TEST(test_no_stack),      TEST(test_without_frees),
-		TEST(test_period_one),    TEST(test_periods),
-		TEST(test_paths),         TEST(test_a_file),
-		TEST(test_hostile_sizes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

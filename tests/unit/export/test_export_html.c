@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The data of the page: whole and with a base, hostile names, refusals, paths,
- * folded profiles.
+ * profiles with groups.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <errno.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include <jansson.h>
 
@@ -18,6 +11,7 @@
 #include "export/html_paths.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 enum {
@@ -91,9 +85,9 @@ static json_t *data_of(const char *page)
 }
 
 /* Two stacks read the same and are one path; kinds are counted. */
-static void test_data(void **state)
+TEST_BETWEEN(data, setup, teardown)
 {
-	char *page = page_of(*state, 0);
+	char *page = page_of(*test_state, 0);
 	json_t *json = data_of(page);
 
 	assert_int_equal(json_integer_value(at(json, "n_paths")), 4);
@@ -108,7 +102,7 @@ static void test_data(void **state)
 }
 
 /* What it is compared with is there as it would be alone. */
-static void test_base(void **state)
+TEST_BETWEEN(base, setup, teardown)
 {
 	struct sp_aggregate *base;
 	char *page, *alone;
@@ -117,7 +111,7 @@ static void test_base(void **state)
 
 	setup(&other);
 	base = fixture_aggregate(other);
-	page = page_of_both(*state, base, 0);
+	page = page_of_both(*test_state, base, 0);
 	sp_aggregate_free(base);
 	alone = page_of(other, 0);
 	fixture_free(other);
@@ -134,9 +128,9 @@ static void test_base(void **state)
 }
 
 /* No name leaves the text that it is part of, and all else is the build's. */
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
-	char *page = page_of(*state, 0), *at = page;
+	char *page = page_of(*test_state, 0), *at = page;
 	size_t ends = 0;
 
 	while ((at = strstr(at, "</script>"))) {
@@ -150,9 +144,9 @@ static void test_hostile(void **state)
 	free(page);
 }
 
-static void test_refusals(void **state)
+TEST_BETWEEN(refusals, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	x->profile.has_frees = true;
 	x->question.has_view = true;
@@ -174,9 +168,9 @@ static uint32_t number(struct sp_html_paths *paths, const char *name,
 	return n;
 }
 
-static void test_paths(void **state)
+TEST_BETWEEN(paths, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a = fixture_aggregate(x);
 	struct sp_html_paths paths;
 	const struct sp_html_path *path;
@@ -202,9 +196,9 @@ static void test_paths(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_fold(void **state)
+TEST_BETWEEN(fold, setup, teardown)
 {
-	struct sp_aggregate *a = fixture_aggregate(*state);
+	struct sp_aggregate *a = fixture_aggregate(*test_state);
 	struct sp_html_paths paths;
 	bool keep[4] = {false};
 	uint32_t place[4], other;
@@ -226,16 +220,4 @@ static void test_fold(void **state)
 	sp_aggregate_free(a);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_data, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_base, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_paths, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fold, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,17 +4,11 @@
  * views, hostile names.
  */
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "export/jsonl.h"
 #include "support/json_checks.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define LINES 16
 
@@ -78,9 +72,9 @@ static void export(struct document *d)
 	}
 }
 
-static void test_header(void **state)
+TEST_BETWEEN(header, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->profile.losses[SP_LOSS_FILE_FULL] = 3;
 	export(d);
@@ -100,9 +94,9 @@ static void test_header(void **state)
 	assert_null_at(d->lines[0], "damage");
 }
 
-static void test_a_sample(void **state)
+TEST_BETWEEN(a_sample, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_sample *next = &d->x->next;
 	struct sp_acc one;
 
@@ -153,9 +147,9 @@ static void test_a_sample(void **state)
 	assert_int_equal(integer(d->lines[4], "stack"), 1234);
 }
 
-static void test_what_is_not_known(void **state)
+TEST_BETWEEN(what_is_not_known, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_stack(d->x, NULL, 0, 1, 100);
 	export(d);
@@ -168,9 +162,9 @@ static void test_what_is_not_known(void **state)
 }
 
 /* Certain to be sampled: at period 1, and large where the law says so. */
-static void test_certain(void **state)
+TEST_BETWEEN(certain, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->next.period_bytes = 1;
 	fixture_stack(d->x, (size_t[]){MAIN}, 1, 1, 3);
@@ -187,9 +181,9 @@ static void test_certain(void **state)
 }
 
 /* Only what the view has, and only its stacks. */
-static void test_a_view(void **state)
+TEST_BETWEEN(a_view, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_stack(d->x, (size_t[]){MAIN}, 1, 2, 100);
 	d->x->next.freed_ns = 1000;
@@ -203,10 +197,10 @@ static void test_a_view(void **state)
 	assert_int_equal(integer(d->lines[1], "id"), 1);
 }
 
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
 	static const char name[] = "\"}\n{\"type\":\"sample\"}\n\x1b\xff";
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	fixture_symbol(d->x, 0x50, name, name, 1);
 	d->x->profile.command = name;
@@ -219,18 +213,4 @@ static void test_hostile(void **state)
 			    "\"}\n{\"type\":\"sample\"}\n\x1b\xef\xbf\xbd");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_header),
-		TEST(test_a_sample),
-		TEST(test_what_is_not_known),
-		TEST(test_certain),
-		TEST(test_a_view),
-		TEST(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -4,16 +4,10 @@
  * hostile names, deep stacks.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "export/massif.h"
 #include "support/export_fixture.h"
+#include "support/test.h"
 
 #define MS 1000000u
 
@@ -70,9 +64,9 @@ static void assert_has(const struct document *d, const char *want)
 	assert_non_null(strstr(d->text, want));
 }
 
-static void test_empty(void **state)
+TEST_BETWEEN(empty, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_memory_equal(d->text, "desc: ", 6);
@@ -87,9 +81,9 @@ static void test_empty(void **state)
 }
 
 /* 1000 and 500 bytes from 10 ms on, of which 1000 are freed at 20 ms. */
-static void test_trees(void **state)
+TEST_BETWEEN(trees, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const struct sp_stack *a, *b;
 
 	a = fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 0, 1);
@@ -119,9 +113,9 @@ static void test_trees(void **state)
 }
 
 /* A path may end where another goes on. */
-static void test_a_path_within_a_path(void **state)
+TEST_BETWEEN(a_path_within_a_path, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->next.born_ns = 5;
 	fixture_stack(d->x, (size_t[]){F}, 1, 1, 300);
@@ -132,9 +126,9 @@ static void test_a_path_within_a_path(void **state)
 		      "  n0: 300 (caller unknown)\n");
 }
 
-static void test_threshold(void **state)
+TEST_BETWEEN(threshold, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	d->x->next.born_ns = 5;
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 9900);
@@ -157,9 +151,9 @@ static void test_threshold(void **state)
 }
 
 /* 300 paths whose weights are no integers: what is printed adds up. */
-static void test_rounding(void **state)
+TEST_BETWEEN(rounding, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	unsigned long long total = 0, sum = 0, value;
 	const char *line;
 
@@ -185,9 +179,9 @@ static void test_rounding(void **state)
 		(unsigned long long)(d->x->analysis->peak.raw_bytes + 0.5));
 }
 
-static void test_refusals(void **state)
+TEST_BETWEEN(refusals, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_error err;
 
 	d->x->question.has_view = true;
@@ -202,12 +196,12 @@ static void test_refusals(void **state)
 }
 
 /* A name cannot begin a line or a comment. */
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
 	static const char name[] = "{lambda()#1}\nsnapshot=9\n\x1b]0;\xff";
 	static const char want[] = "{lambda()~1}\\x0asnapshot=9\\x0a\\x1b]0;"
 				   "\\xff";
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const char *at;
 	int n = 0;
 
@@ -224,9 +218,9 @@ static void test_hostile(void **state)
 }
 
 /* A chain that never ends is cut, and its lines do not grow for ever. */
-static void test_deep(void **state)
+TEST_BETWEEN(deep, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_stack *stack;
 	struct sp_frame *frames = calloc(5000, sizeof(*frames));
 	char *line, *rest;
@@ -244,20 +238,4 @@ static void test_deep(void **state)
 	free(frames);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_empty),
-		TEST(test_trees),
-		TEST(test_a_path_within_a_path),
-		TEST(test_threshold),
-		TEST(test_rounding),
-		TEST(test_refusals),
-		TEST(test_hostile),
-		TEST(test_deep),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

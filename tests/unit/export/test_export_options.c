@@ -1,21 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The command line of an export: what each option sets, and what is refused
  * with which words. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "export/options.h"
+#include "support/test.h"
 #include "support/words.h"
 
 static struct sp_error error;
 
-/* 0, or -EINVAL and `error`; what is borrowed stays until the next call. */
+/* 0, 1, or -EINVAL and `error`; what is borrowed stays until the next call. */
 static int parse(const char *line, struct sp_export_request *ret)
 {
 	static struct words words;
@@ -29,7 +22,7 @@ static struct sp_export_request good(const char *line)
 {
 	struct sp_export_request request;
 
-	if (parse(line, &request) != 0)
+	if (parse(line, &request) < 0)
 		fail_msg("\"%s\" is refused: %s", line, error.message);
 	return request;
 }
@@ -38,16 +31,15 @@ static void refused(const char *line, const char *message)
 {
 	struct sp_export_request request;
 
-	if (parse(line, &request) == 0)
+	if (parse(line, &request) >= 0)
 		fail_msg("\"%s\" is not refused", line);
 	assert_string_equal(error.message, message);
 }
 
-static void test_what_is_set(void **state)
+TEST(what_is_set)
 {
 	struct sp_export_request o = good("pprof --view peak a -o b");
 
-	(void)state;
 	assert_ptr_equal(o.format, sp_export_find("pprof"));
 	assert_string_equal(o.files[0], "a");
 	assert_int_equal(o.n_files, 1);
@@ -72,9 +64,8 @@ static void test_what_is_set(void **state)
 	assert_true(good("--version").version);
 }
 
-static void test_what_is_refused(void **state)
+TEST(what_is_refused)
 {
-	(void)state;
 	refused("csv a", "where to? no -o OUT was given (- is standard "
 			 "output)");
 	refused("csv a -o", "--output takes a path, or - for standard output");
@@ -93,12 +84,4 @@ static void test_what_is_refused(void **state)
 		"diff");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_is_set),
-		cmocka_unit_test(test_what_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof's profile.proto: types, samples, mappings, anonymous code, errors,
- * rounding, folded profiles, hostile names.
+ * rounding, profiles with groups, hostile names.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "export/pprof.h"
 #include "support/close.h"
 #include "support/pprof_walk.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 /* Everything is recorded: estimates are exact. */
 #define EVERYTHING 1
@@ -163,7 +156,7 @@ static void assert_types(const struct file *f, const char *const *types,
 	assert_text(f, nth(f, 14, 0).value, by_default);
 }
 
-static void test_types(void **state)
+TEST_BETWEEN(types, setup, teardown)
 {
 	static const char *const alloc[] = {"alloc_objects", "alloc_space",
 					    NULL};
@@ -176,7 +169,7 @@ static void test_types(void **state)
 					    "inuse_space_variance",
 					    "inuse_samples",
 					    NULL};
-	struct file *f = *state;
+	struct file *f = *test_state;
 
 	export(f);
 	assert_types(f, alloc, "alloc_space");
@@ -194,9 +187,9 @@ static void test_types(void **state)
 	assert_int_equal(nth(f, 12, 0).value, EVERYTHING);
 }
 
-static void test_samples(void **state)
+TEST_BETWEEN(samples, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_stack *s;
 	struct pb_field label;
 
@@ -226,9 +219,9 @@ static void test_samples(void **state)
 }
 
 /* The program is first, though it is the module with number 2. */
-static void test_mappings(void **state)
+TEST_BETWEEN(mappings, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(
 		f->x, (size_t[]){LIB_UNKNOWN, UNKNOWN, MAIN}, 3, 1, 8);
 
@@ -251,9 +244,9 @@ static void test_mappings(void **state)
 	assert_line(f, location(f, 0, 1), 0, "app+0x14", 0);
 }
 
-static void test_anonymous_code(void **state)
+TEST_BETWEEN(anonymous_code, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(f->x, (size_t[]){F, MAIN}, 2, 1, 8);
 
 	s->frames[0].module = 0;
@@ -263,18 +256,18 @@ static void test_anonymous_code(void **state)
 	assert_line(f, location(f, 0, 0), 0, "f", 0);
 }
 
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 
 	fixture_stack(f->x, NULL, 0, 1, 8);
 	export(f);
 	assert_line(f, location(f, 0, 0), 0, "[no stack]", 0);
 }
 
-static void test_error(void **state)
+TEST_BETWEEN(error, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_stack *s;
 
 	f->x->profile.has_frees = true;
@@ -296,9 +289,9 @@ static void test_error(void **state)
 
 /* Each row for itself: what 400 of them, of fractions of all sizes, are off in
  * all has a standard deviation of at most 10. */
-static void test_rounds_independently(void **state)
+TEST_BETWEEN(rounds_independently, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(f->x, (size_t[]){F}, 1, 0, 1);
 	const struct sp_analysis *a;
 	double objects = 0;
@@ -314,9 +307,9 @@ static void test_rounds_independently(void **state)
 		       a->view->all.all.est_count + 30);
 }
 
-static void test_folded(void **state)
+TEST_BETWEEN(folded, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 
 	f->options.max_samples = 2;
 	fixture_stack(f->x, (size_t[]){F}, 1, 1, 8);
@@ -330,9 +323,9 @@ static void test_folded(void **state)
 }
 
 /* export() looks for what is wrong. */
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
-	struct file *f = *state;
+	struct file *f = *test_state;
 	struct sp_profile *p = &f->x->profile;
 
 	p->command = "\x1b]0;x\x07\xff\nexact";
@@ -351,21 +344,4 @@ static void test_hostile(void **state)
 	assert_text(f, number(nth(f, 3, 1), 5), "\\xf4\\x90\\x80\\x80\\x0a");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_types),
-		TEST(test_samples),
-		TEST(test_mappings),
-		TEST(test_anonymous_code),
-		TEST(test_no_stack),
-		TEST(test_error),
-		TEST(test_rounds_independently),
-		TEST(test_folded),
-		TEST(test_hostile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* speedscope's JSON: stacks, views, hostile names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include <jansson.h>
 
 #include "export/speedscope.h"
 #include "support/export_fixture.h"
 #include "support/json_checks.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 #define OTHER_FILE (NAMES_MAIN_AGAIN + 1)
@@ -71,9 +65,9 @@ static void assert_stack(const json_t *json, size_t profile, size_t i,
 		weight);
 }
 
-static void test_stacks(void **state)
+TEST_BETWEEN(stacks, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	json_t *json;
 
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
@@ -96,9 +90,9 @@ static void test_stacks(void **state)
 	json_decref(json);
 }
 
-static void test_views(void **state)
+TEST_BETWEEN(views, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	json_t *json;
 
 	x->profile.has_frees = true;
@@ -120,9 +114,9 @@ static void test_views(void **state)
 	json_decref(json);
 }
 
-static void test_hostile(void **state)
+TEST_BETWEEN(hostile, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	json_t *json;
 
 	x->profile.command = "\xc3\x28 </script>";
@@ -135,13 +129,4 @@ static void test_hostile(void **state)
 	json_decref(json);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_stacks, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_views, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

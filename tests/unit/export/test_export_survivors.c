@@ -4,16 +4,11 @@
  * nothing about the allocations, but were alive, on call stacks that perhaps no
  * other sample has. Every format has their names.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include <jansson.h>
 
 #include "support/export_fixture.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 
 #define WINDOW_NS 1000u
@@ -56,13 +51,13 @@ static char *text_of(void **state, const char *format)
 	return export_text(*state, sp_export_find(format)->write, NULL, NULL);
 }
 
-static void test_names(void **state)
+TEST_BETWEEN(names, setup, teardown)
 {
 	static const char *const formats[] = {"dhat", "massif", "html",
 					      "speedscope"};
 
 	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		char *text = text_of(state, formats[i]);
+		char *text = text_of(test_state, formats[i]);
 
 		assert_has(text, "young_one");
 		assert_has(text, "old_one");
@@ -71,31 +66,31 @@ static void test_names(void **state)
 }
 
 /* The page says so. */
-static void test_page(void **state)
+TEST_BETWEEN(page, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	char *text;
 
 	x->profile.discarded_bytes = 12345;
-	text = text_of(state, "html");
+	text = text_of(test_state, "html");
 	assert_has(text, "\"discarded_bytes\": 12345,");
 	assert_has(text, "\"window_ns\": 1000,");
 	free(text);
 }
 
 /* Of dhat, "gone" too: it was alive at the peak. */
-static void test_dhat(void **state)
+TEST_BETWEEN(dhat, setup, teardown)
 {
-	char *text = text_of(state, "dhat");
+	char *text = text_of(test_state, "dhat");
 
 	assert_has(text, "gone_one");
 	free(text);
 }
 
 /* Every frame of a stack is one of the table. */
-static void test_speedscope(void **state)
+TEST_BETWEEN(speedscope, setup, teardown)
 {
-	char *text = text_of(state, "speedscope");
+	char *text = text_of(test_state, "speedscope");
 	json_t *json = json_loads(text, 0, NULL);
 	const json_t *frames =
 		json_object_get(json_object_get(json, "shared"), "frames");
@@ -125,15 +120,4 @@ static void test_speedscope(void **state)
 	free(text);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_page, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_dhat, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_speedscope, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

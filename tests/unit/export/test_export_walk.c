@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dhat and the lines of jsonl from a folded profile, whose samples are met
+ * dhat and the lines of jsonl from a profile with groups, whose samples are met
  * while the file is read again, are those from every sample, to the letter.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "export/export.h"
@@ -20,6 +12,7 @@
 #include "report/load.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/test.h"
 
 #define OBJECTS 600u
 #define STACKS  7u
@@ -153,7 +146,7 @@ static struct sp_profile *load(const struct sp_export_request *request,
 
 	if (r < 0)
 		fail_msg("%s", err.message);
-	assert_true(!p->peak == !folded);
+	assert_true(!p->n_groups == !folded);
 	return p;
 }
 
@@ -172,11 +165,10 @@ static char *export(const struct sp_export_request *request, bool folded)
 	return text;
 }
 
-static void test_dhat(void **state)
+TEST(dhat)
 {
 	const struct sp_export_request request = request_for("dhat");
 
-	(void)state;
 	for (unsigned int i = 0; i < 20; i++) {
 		char *folded, *full;
 
@@ -227,11 +219,10 @@ static size_t same_lines(const struct sp_export_request *request)
 	return n_samples;
 }
 
-static void test_jsonl(void **state)
+TEST(jsonl)
 {
 	struct sp_export_request request = request_for("jsonl");
 
-	(void)state;
 	for (unsigned int i = 0; i < 5; i++) {
 		write_file(OBJECTS, true);
 		request.question.has_view = false;
@@ -248,11 +239,10 @@ static void test_jsonl(void **state)
 }
 
 /* Another file has taken its place: an error, and no figures of both. */
-static void test_a_file_that_changed(void **state)
+TEST(a_file_that_changed)
 {
 	static const char *const formats[] = {"dhat", "jsonl"};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		const struct sp_export_request request =
 			request_for(formats[i]);
@@ -281,13 +271,4 @@ static int setup(void **state)
 	return scratch_make(state);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dhat),
-		cmocka_unit_test(test_jsonl),
-		cmocka_unit_test(test_a_file_that_changed),
-	};
-
-	return cmocka_run_group_tests(tests, setup, scratch_remove);
-}
+TEST_MAIN(setup, scratch_remove)

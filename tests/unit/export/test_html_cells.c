@@ -3,17 +3,10 @@
  * The cells of the page beside the samples themselves: every window, view and
  * size; fewer bins; survivors; which samples are certain.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "export/html_cells.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R       4096
 #define STACKS  12
@@ -189,30 +182,30 @@ static void check_windows(struct fixture *x, size_t cells_max,
 	sp_html_cells_done(&cells);
 }
 
-static void test_windows(void **state)
+TEST_BETWEEN(windows, setup, teardown)
 {
-	check_windows(*state, SIZE_MAX, SP_HTML_BINS_MAX);
+	check_windows(*test_state, SIZE_MAX, SP_HTML_BINS_MAX);
 }
 
 /* Fewer bins say the same of what begins and ends at theirs. */
-static void test_coarse(void **state)
+TEST_BETWEEN(coarse, setup, teardown)
 {
-	check_windows(*state, 1, SP_HTML_BINS_MIN);
+	check_windows(*test_state, 1, SP_HTML_BINS_MIN);
 }
 
 /* What survived the discarding of old samples was alive, and not allocated. */
-static void test_survivors(void **state)
+TEST_BETWEEN(survivors, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	x->profile.window_ns = RUN_NS / 3;
 	check_windows(x, SIZE_MAX, SP_HTML_BINS_MAX);
 	check_windows(x, 1, SP_HTML_BINS_MIN);
 }
 
-static void test_order(void **state)
+TEST_BETWEEN(order, setup, teardown)
 {
-	const struct sp_analysis *a = fixture_analysis(*state);
+	const struct sp_analysis *a = fixture_analysis(*test_state);
 	struct sp_html_cells cells;
 	uint64_t counts[4] = {0}, n = 0;
 
@@ -235,10 +228,10 @@ static void test_order(void **state)
 }
 
 /* All paths become one: what was counted stays. */
-static void test_renumber(void **state)
+TEST_BETWEEN(renumber, setup, teardown)
 {
 	static const uint32_t one[STACKS];
-	const struct sp_analysis *a = fixture_analysis(*state);
+	const struct sp_analysis *a = fixture_analysis(*test_state);
 	struct sp_html_cells cells;
 	size_t before;
 	uint64_t n = 0;
@@ -257,9 +250,9 @@ static void test_renumber(void **state)
 }
 
 /* What is certain (E16) is told from what is left to chance. */
-static void test_sure(void **state)
+TEST_BETWEEN(sure, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_html_cells cells;
 
 	x->profile.law.always_large = true;
@@ -273,17 +266,4 @@ static void test_sure(void **state)
 	sp_html_cells_done(&cells);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_coarse, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_survivors, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_renumber, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sure, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

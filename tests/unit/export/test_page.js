@@ -13,8 +13,9 @@ const vm = require('vm');
 
 const root = process.argv[2];
 const html = path.join(root, 'src', 'export', 'html');
-const names = ['special', 'estimate', 'model', 'tree', 'format', 'pair',
-	'table', 'changes', 'sizes', 'state', 'flame', 'timeline'];
+const names = ['special', 'estimate', 'strata', 'model', 'tree', 'format',
+	'shorten', 'pair', 'table', 'changes', 'sizes', 'state', 'layer', 'colours',
+	'flame', 'place', 'timeline'];
 const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'termsOf', 'bytesOf', 'objectsOf', 'estimate', 'estimateNamed', 'classOf', 'CLASSES',
 	'readColumn', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
@@ -22,12 +23,13 @@ const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'niceStep', 'Layer', 'findAt', 'neighbour', 'isFaint', 'SAMPLES', 'EST',
 	'estimateText', 'emptyTally', 'percent', 'normalQuantile', 'levelOf',
 	'changeOf', 'falseDiscoveries', 'joinFunctions', 'joinPaths',
-	'moveCells', 'signed', 'signedInterval', 'signedPercent'];
+	'moveCells', 'shorten', 'isGathered', 'stackOf', 'niceTime', 'tickText',
+	'Model', 'signed', 'signedInterval', 'signedPercent'];
 const page = vm.runInThisContext('(() => {' + names.map((name) =>
 	fs.readFileSync(path.join(html, `${name}.js`), 'utf8')).join('') +
 	`return {${exported}};})()`);
 const vectors = JSON.parse(fs.readFileSync(
-	path.join(root, 'tests', 'golden', 'statistics.json'), 'utf8'));
+	path.join(root, "tests", "format", "golden", 'statistics.json'), 'utf8'));
 
 let checks = 0;
 
@@ -191,7 +193,7 @@ const tests = {
 	layout() {
 		const next = random(7);
 		const {tree, model} = randomTree(next, 200);
-		const layer = new page.Layer(tree, page.sumTree(tree, model), false);
+		const layer = new page.Layer(tree, page.sumTree(tree, model));
 
 		layer.layOut(0);
 		for (const [depth, row] of layer.rows.entries())
@@ -208,6 +210,115 @@ const tests = {
 		layer.layOut(0);
 		assert.deepEqual(layer.rows[tree.depth[tree.n - 1]].slice(0, 3),
 			[0, 1, tree.n - 1]);
+	},
+
+	// Whatever is too narrow: each path is in a frame or among those that
+	// share one, but for less than the width of one.
+	gathered() {
+		for (const least of [0.002, 0.01, 0.1]) {
+			const {tree, model} = randomTree(random(5), 400);
+			const layer = new page.Layer(tree, page.sumTree(tree, model));
+			const {est} = layer.sums;
+
+			layer.layOut(least);
+			for (const row of layer.rows)
+				for (let i = 0; i < row.length; i += 3)
+					checkShared(layer, row[i + 2], least * est[0]);
+			assert.ok(layer.counts.size, 'nothing is too narrow');
+		}
+	},
+
+	names() {
+		const method = 'acme::storage::Cache<std::string, int (*)(int)>::' +
+			'insert_entry(std::string const&, unsigned long)';
+
+		for (const [name, room, want] of [
+			[method, 200, method],
+			[method, 50, 'acme::storage::Cache<…>::insert_entry(…)'],
+			[method, 30, 'acme::storag…::insert_entry(…)'],
+			[method, 14, '…insert_entry'],
+			[method, 8, 'inse…try'],
+			['std::map<K, V>::operator[](K const&)', 20,
+				'std…::operator[](…)'],
+			['a::operator<(int, long)', 15, 'a::operator<(…)'],
+			['a::operator()(int, long) const', 24,
+				'a::operator()(…) const'],
+			['(anonymous namespace)::f(int, long)', 30,
+				'(anonymous namespace)::f(…)'],
+			['<Vec<Thing> as core::iter::Extend<Thing>>::extend', 42,
+				'<Vec<…> as core::iter::Extend<…>>::extend'],
+			['__libc_start_call_main', 9, '__li…main'],
+			['f(int', 4, 'f(…t'],
+			['a<b::c', 4, '…c'],
+			['main', 2, ''],
+		]) {
+			assert.equal(page.shorten(name, room), want, `${room}`);
+			checks++;
+		}
+		// Whatever a name has in it, it fits.
+		const next = random(13), parts = ['<', '>', '(', ')', '::', 'f', '->',
+			'operator', ' ', '{lambda()#1}', '…'];
+		for (let round = 0; round < 2000; round++) {
+			const name = Array.from({length: next(20)},
+				() => parts[next(parts.length)]).join('');
+			const room = next(30), short = page.shorten(name, room);
+
+			assert.ok(short.length <= room, `${name} in ${room}: ${short}`);
+			checks++;
+		}
+		assert.ok(page.shorten('<'.repeat(1e6), 40).length <= 40);
+	},
+
+	axis() {
+		for (const [least, want] of [[1, 1], [3, 5], [1.2e9, 2e9],
+			[11e9, 15e9], [31e9, 60e9], [7 * 60e9, 600e9],
+			[2e12, 3600e9], [5 * 3600e9, 6 * 3600e9],
+			[13 * 3600e9, 24 * 3600e9], [30 * 3600e9, 48 * 3600e9]])
+			assert.equal(page.niceTime(least), want);
+		for (const [ns, last, want] of [[0, 1e9, '0'], [2e8, 1.1e9, '0.2 s'],
+			[3e8, 3e8, '300 ms'], [120e9, 900e9, '2 min'],
+			[5400e9, 3 * 3600e9, '1.5 h'], [150, 400, '150 ns']])
+			assert.equal(page.tickText(ns, last), want);
+		checks++;
+	},
+
+	// From the one that allocates outwards, whichever way the graph goes.
+	stacks() {
+		const functions = ['main', 'f', 'g'].map((name) =>
+			({name, module: '/bin/p', place: ''}));
+		const tree = (path) => page.buildTree([0],
+			(_, visit) => path.forEach(visit), [1]);
+		const of = (path, node, ways) => page.stackOf({functions},
+			{layer: new page.Layer(tree(path), {}, ways), node});
+
+		assert.equal(of([0, 1, 2], 3), 'g  (p)\nf  (p)\nmain  (p)');
+		assert.equal(of([0, 1, 2], 2), 'f  (p)\nmain  (p)');
+		assert.equal(of([2, 1, 0], 2, {isCallers: true}), 'g  (p)\nf  (p)');
+		assert.equal(of([2, 1, 0], 3, {goesUp: true}),
+			'g  (p)\nf  (p)\nmain  (p)');
+		assert.equal(of([0, 1, 2], ~2), 'f  (p)\nmain  (p)');
+		checks++;
+	},
+
+	openings() {
+		const of = (change) => page.Model.prototype.chooseOpening.call({
+			data: {has_frees: true, alloc_bytes: {value: 1000},
+				live_bytes: {value: 1, lo: 0}, peak_bytes: {value: 10},
+				timeline: [[0, 0, 0, 0, 9], [0, 0, 50, 40, 60],
+					[0, 0, 0, 0, 0]], ...change},
+			shareOf: () => change.temporary ?? 0,
+		});
+
+		assert.equal(of({}), 'alloc');
+		assert.equal(of({temporary: 0.6}), 'temporary');
+		assert.equal(of({has_frees: false, live_bytes: null}), 'alloc');
+		assert.equal(of({peak_bytes: {value: 300}}), 'peak');
+		const grown = {live_bytes: {value: 90, lo: 80}};
+		assert.equal(of({...grown, peak_bytes: {value: 100}}), 'live');
+		assert.equal(of({...grown, peak_bytes: {value: 300}}), 'peak');
+		assert.equal(of({live_bytes: {value: 90, lo: 70},
+			peak_bytes: {value: 100}}), 'peak', 'it may have stayed');
+		checks++;
 	},
 
 	keys() {
@@ -311,7 +422,8 @@ const tests = {
 
 	// Whatever the address says, the state is one that there is.
 	states() {
-		const model = {bins: 200, views: ['alloc'], functions: [1, 2]};
+		const model = {bins: 200, views: ['alloc'], opening: 'alloc',
+			functions: [1, 2]};
 		const s = {...page.readState('', model), from: 3, to: 9,
 			search: 'a&b=<c>', focus: 1, inverted: true};
 
@@ -341,6 +453,33 @@ function randomTree(next, n) {
 		model.est);
 
 	return {paths, model, tree};
+}
+
+// What is below a place and has none of its own is less than a frame.
+function checkShared(layer, place, least) {
+	const {tree, sums: {est}, rows} = layer;
+
+	if (page.isGathered(place)) {
+		const nodes = layer.gathered(place);
+
+		assert.equal(nodes.length, layer.counts.get(place));
+		assert.ok(nodes.every((n) => est[n] < least &&
+			tree.parent[n] === ~place));
+		assert.equal(layer.sumOf('est', place),
+			nodes.reduce((sum, n) => sum + est[n], 0));
+		assert.equal(layer.pathsOf(place).length,
+			layer.sumOf('samples', place));
+		checks++;
+		return;
+	}
+	const below = rows[tree.depth[place] + 1].filter((n, i) => i % 3 === 2 &&
+		(page.isGathered(n) ? ~n : tree.parent[n]) === place);
+	let all = 0;
+	for (let c = place + 1; c < tree.end[place]; c = tree.end[c])
+		all += est[c];
+	assert.ok(all - below.reduce((sum, n) => sum + layer.sumOf('est', n), 0) <
+		least + 1e-9, 'more is lost than a frame');
+	checks++;
 }
 
 // A side as export/html.c would write it, with functions of its own numbers.

@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The writer of protocol buffers: encoding, want of memory, gzip. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "export/proto.h"
 #include "support/pprof_walk.h"
+#include "support/test.h"
 
 static void assert_bytes(const struct sp_proto *p, const char *want, size_t n)
 {
@@ -21,12 +15,11 @@ static void assert_bytes(const struct sp_proto *p, const char *want, size_t n)
 }
 
 /* Byte for byte as the encoding is defined. */
-static void test_encoding(void **state)
+TEST(encoding)
 {
 	const uint64_t values[] = {0, 127, 128, UINT64_MAX};
 	struct sp_proto p = {0}, inner = {0};
 
-	(void)state;
 	sp_proto_uint(&p, 1, 150);
 	sp_proto_uint(&p, 2, 0);
 	sp_proto_uint(&p, 16, 1);
@@ -50,11 +43,10 @@ static void test_encoding(void **state)
 	sp_proto_done(&inner);
 }
 
-static void test_out_of_memory(void **state)
+TEST(out_of_memory)
 {
 	struct sp_proto p = {0}, outer = {0};
 
-	(void)state;
 	sp_proto_bytes(&p, 1, "x", SIZE_MAX / 2);
 	assert_true(p.failed);
 	sp_proto_uint(&p, 1, 1);
@@ -76,12 +68,11 @@ static char *gzip(const struct sp_proto *p, size_t *ret_n)
 }
 
 /* Sizes around those in which it is compressed; what is random stays long. */
-static void test_gzip(void **state)
+TEST(gzip)
 {
 	const size_t sizes[] = {0, 1, 65535, 65536, 65537, 131072, 300000};
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 1, 0);
 	for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(*sizes); i++) {
 		struct sp_proto p = {0};
@@ -108,13 +99,4 @@ static void test_gzip(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_encoding),
-		cmocka_unit_test(test_out_of_memory),
-		cmocka_unit_test(test_gzip),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Rows by call stack and size, each against a search through all samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "export/rows.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R 4096
 
@@ -89,9 +82,9 @@ static void assert_rows(const struct fixture *x, const struct sp_row *rows,
 	}
 }
 
-static void test_all(void **state)
+TEST_BETWEEN(all, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 	struct sp_row *rows;
 	size_t n;
@@ -104,11 +97,11 @@ static void test_all(void **state)
 	free(rows);
 }
 
-static void test_views(void **state)
+TEST_BETWEEN(views, setup, teardown)
 {
 	static const enum sp_view views[] = {SP_VIEW_LIVE, SP_VIEW_PEAK,
 					     SP_VIEW_LEAKS, SP_VIEW_TEMPORARY};
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	for (size_t i = 0; i < sizeof(views) / sizeof(*views); i++) {
 		const struct sp_analysis *a;
@@ -136,9 +129,9 @@ static void test_views(void **state)
 	}
 }
 
-static void test_nothing(void **state)
+TEST_BETWEEN(nothing, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_row *rows;
 	size_t n;
 
@@ -160,9 +153,9 @@ static void assert_sizes(const struct sp_row *rows, size_t n)
 
 /* Nothing is lost, and what stays apart has at least as much as what does
  * not. */
-static void test_fold(void **state)
+TEST_BETWEEN(fold, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 	const size_t n_stacks = 19;
 
@@ -203,14 +196,4 @@ static void test_fold(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_all, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_views, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_nothing, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_fold, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,16 +3,9 @@
  * What the decoder refuses: every field one beyond its range, every record cut
  * short, every changed bit.  The records are crafted, their checks are right.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "format/decode.h"
 #include "support/format_model.h"
+#include "support/test.h"
 
 #define BEYOND_U32  (UINT32_MAX + 1ull)
 #define VARINTS_MAX 12
@@ -121,6 +114,22 @@ static const struct payload payloads[] = {
 	{SP_RECORD_FREE, "free", 5, {0x83, 1, 2, 2, 2}, 0},
 	{SP_RECORD_FREE, "free thread", 4, {0x01, BEYOND_U32, 2, 2}, 0},
 
+	/* head, thread, time, address */
+	{SP_RECORD_FREE_ADDRESS, NULL, 3, {0x00, 2, 2}, 0},
+	{SP_RECORD_FREE_ADDRESS,
+	 NULL,
+	 4,
+	 {0x01, UINT32_MAX, UINT64_MAX, UINT64_MAX},
+	 0},
+	/* A field of a later writer. */
+	{SP_RECORD_FREE_ADDRESS, NULL, 3, {0x00, 2, 2}, 1},
+	{SP_RECORD_FREE_ADDRESS, "free", 0, {0}, 0},
+	{SP_RECORD_FREE_ADDRESS, "free", 2, {0x00, 2}, 0},
+	{SP_RECORD_FREE_ADDRESS, "free", 3, {0x01, 2, 2}, 0},
+	{SP_RECORD_FREE_ADDRESS, "free", 3, {0x02, 2, 2}, 0},
+	{SP_RECORD_FREE_ADDRESS, "free", 3, {0x80, 2, 2}, 0},
+	{SP_RECORD_FREE_ADDRESS, "free thread", 4, {0x01, BEYOND_U32, 2, 2}, 0},
+
 	/* time, bytes */
 	{SP_RECORD_RSS, NULL, 2, {UINT64_MAX, UINT64_MAX}, 0},
 	{SP_RECORD_RSS, NULL, 2, {0, 0}, 3},
@@ -157,7 +166,8 @@ static void craft(struct model_bytes *out, const struct payload *p)
 	for (size_t i = 0; i < p->n; i++) {
 		/* The head of a sample or a free is a byte. */
 		if (i == 0 &&
-		    (p->type == SP_RECORD_SAMPLE || p->type == SP_RECORD_FREE))
+		    (p->type == SP_RECORD_SAMPLE || p->type == SP_RECORD_FREE ||
+		     p->type == SP_RECORD_FREE_ADDRESS))
 			model_raw(&b, &(uint8_t){(uint8_t)p->varints[0]}, 1);
 		else
 			model_varint(&b, p->varints[i]);
@@ -187,11 +197,10 @@ static enum sp_decode_result decode(const uint8_t *bytes, size_t n,
 	return result;
 }
 
-static void test_ranges(void **state)
+TEST(ranges)
 {
 	struct sp_decoded d;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		const struct payload *p = &payloads[i];
 		struct model_bytes b = {0};
@@ -210,7 +219,7 @@ static void test_ranges(void **state)
 }
 
 /* A step of the stack's id that leaves its range. */
-static void test_stack_steps(void **state)
+TEST(stack_steps)
 {
 	static const struct {
 		uint64_t before, step; /* as it is stored */
@@ -226,7 +235,6 @@ static void test_stack_steps(void **state)
 		{7, UINT64_MAX, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
 		const struct payload p = {
 			SP_RECORD_SAMPLE,
@@ -253,11 +261,10 @@ static void test_stack_steps(void **state)
 }
 
 /* Prefixes: nothing, or a record without its end. */
-static void test_cut_short(void **state)
+TEST(cut_short)
 {
 	struct sp_decoded d;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		struct model_bytes b = {0};
 
@@ -274,11 +281,10 @@ static void test_cut_short(void **state)
 
 /* One record alone: every changed bit is noticed, except that a type of zero
  * is the end. */
-static void test_every_bit(void **state)
+TEST(every_bit)
 {
 	struct sp_decoded d;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
 		struct model_bytes b = {0};
 
@@ -297,13 +303,12 @@ static void test_every_bit(void **state)
 }
 
 /* A length that points far away. */
-static void test_length(void **state)
+TEST(length)
 {
 	static const uint64_t lengths[] = {
 		2, 1000, UINT32_MAX, INT64_MAX, UINT64_MAX - 2, UINT64_MAX};
 	struct sp_decoded d;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct model_bytes b = {0};
 
@@ -317,7 +322,7 @@ static void test_length(void **state)
 }
 
 /* A record is bound to its file, its chunk and what stood before it. */
-static void test_place(void **state)
+TEST(place)
 {
 	static const struct payload info = {SP_RECORD_INFO, NULL, 1, {3}, 3};
 	struct sp_chunk_state s;
@@ -325,7 +330,6 @@ static void test_place(void **state)
 	struct sp_decoded d;
 	size_t at = 0;
 
-	(void)state;
 	craft(&b, &info);
 	sp_chunk_state_init(&s, 2, 1);
 	assert_int_equal(sp_decode_next(&s, b.data, b.n, &at, &d),
@@ -344,16 +348,4 @@ static void test_place(void **state)
 	model_done(&b);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_stack_steps),
-		cmocka_unit_test(test_cut_short),
-		cmocka_unit_test(test_every_bit),
-		cmocka_unit_test(test_length),
-		cmocka_unit_test(test_place),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,47 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profiles in tests/golden/v1, kept for ever, are read as they were meant
- * when they were made, and the encoder still writes them byte for byte. What is
- * expected here never changes: see the README.md there.
+ * The profiles in tests/format/golden/v1, kept for ever, are read as they were
+ * meant when they were made, and the encoder still writes them byte for byte.
+ * What is expected here never changes: see the README.md there.
  */
 #include <inttypes.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/close.h"
 #include "support/golden_maker.h"
-#include "support/memfile.h"
+#include "support/one_file.h"
 #include "support/table_of.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1/"
 #define LENGTH (1u << 20) /* max_file_bytes in both headers */
-
-static struct memfile file;
-
-static struct sp_profile *load(const char *name, uint64_t length)
-{
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-	char path[1024];
-
-	snprintf(path, sizeof(path), "%s%s", GOLDEN, name);
-	assert_in_range(memfile_copy(&file, path), 2 * 65536 + 1, 150 * 1024);
-	memfile_resize(&file, length);
-	if (sp_profile_load(file.path, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s: %s", name, err.message);
-	return p;
-}
 
 static void check_header(const struct sp_profile *p)
 {
@@ -55,11 +30,10 @@ static void check_header(const struct sp_profile *p)
 	assert_string_equal(p->program, "/usr/bin/app");
 }
 
-static void test_clean_process(void **state)
+TEST(clean_process)
 {
-	struct sp_profile *p = load("clean.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 
-	(void)state;
 	check_header(p);
 	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
 	assert_int_equal(p->duration_ns, 5000000000u);
@@ -77,7 +51,7 @@ static void test_clean_process(void **state)
 	sp_profile_free(p);
 }
 
-static void test_clean_facts(void **state)
+TEST(clean_facts)
 {
 	static const char *const facts[][2] = {
 		{"agent", "libsampleprof 0.1.0"},
@@ -91,9 +65,8 @@ static void test_clean_facts(void **state)
 		{"diagnosis", ""},
 		{"not.yet.known", "a fact of a later writer"},
 	};
-	struct sp_profile *p = load("clean.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++) {
 		assert_non_null(sp_profile_info(p, facts[i][0]));
 		assert_string_equal(sp_profile_info(p, facts[i][0]),
@@ -103,7 +76,7 @@ static void test_clean_facts(void **state)
 	sp_profile_free(p);
 }
 
-static void test_clean_modules(void **state)
+TEST(clean_modules)
 {
 	static const uint8_t build_id[32] = {0x5a, 1,  2,  3,  4,  5,   6,
 					     7,    8,  9,  10, 11, 12,  13,
@@ -121,9 +94,8 @@ static void test_clean_modules(void **state)
 		{0x7e0000000000, 0x7e0000001000, 0x7dffffff0000, 1,
 		 "/opt/\xc3\xa9t\xc3\xa9 \xff/libx.so"},
 	};
-	struct sp_profile *p = load("clean.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 
-	(void)state;
 	assert_int_equal(p->n_modules, 4);
 	for (uint32_t i = 0; i < 4; i++) {
 		const struct sp_module *m = sp_profile_module(p, i + 1);
@@ -159,7 +131,8 @@ static void add_sample(struct sums *sums, uint64_t size, uint64_t offset,
 		(double)size / -expm1(-(double)size / (double)period);
 }
 
-static void check_sums(const struct sp_tally *tally, const struct sums *want)
+static void check_sums(const struct sp_class_sums *tally,
+		       const struct sums *want)
 {
 	const struct sp_acc *acc = &tally->all;
 
@@ -224,18 +197,17 @@ static void check_frames(const struct sp_stack *s, uint32_t flags,
 	}
 }
 
-static void test_clean_stacks(void **state)
+TEST(clean_stacks)
 {
 	static const struct sp_frame simple[] = {
 		{1, 0x234}, {2, 0x8000}, {1, 0x8000}};
 	static const struct sp_frame caller[] = {{0, 0x7e0000001234}};
 	static const struct sp_frame late[] = {{4, 0x10}, {99, 0x20}};
-	struct sp_profile *p = load("clean.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 	struct sums stacks[7], threads[6], all;
 	struct sp_frame deep[128];
 	struct sp_table *table;
 
-	(void)state;
 	for (uint32_t i = 0; i < 128; i++)
 		deep[i] = (struct sp_frame){1 + i % 2, 16 * i};
 	assert_int_equal(p->n_stacks, 6);
@@ -263,7 +235,7 @@ static void test_clean_stacks(void **state)
 	sp_profile_free(p);
 }
 
-static void test_clean_threads(void **state)
+TEST(clean_threads)
 {
 	static const struct {
 		uint64_t tid, bytes, objects;
@@ -275,11 +247,10 @@ static void test_clean_threads(void **state)
 		{4713, 70000, 21, "fifteen letters", false, true},
 		{0, 0, 0, "", false, false}, /* index 5 */
 	};
-	struct sp_profile *p = load("clean.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 	struct sums by_stack[7], by_thread[6], all;
 	struct sp_table *table;
 
-	(void)state;
 	clean_sums(by_stack, by_thread, &all);
 	table = table_of(p);
 	assert_int_equal(p->n_thread_infos, 4);
@@ -336,17 +307,16 @@ static void check_killed(const struct sp_profile *p)
 
 /* What was in the middle of being written is noted, and nothing else is lost;
  * the zeros at the end might have been chunks. */
-static void test_killed(void **state)
+TEST(killed)
 {
-	struct sp_profile *p = load("killed.sprof", LENGTH);
+	struct sp_profile *p = one_file_load(GOLDEN "killed.sprof", LENGTH);
 
-	(void)state;
 	check_killed(p);
 	assert_int_equal(p->unfinished_records, 3);
 	assert_int_equal(p->damaged_records, 0);
 	assert_string_equal(p->damage, "");
 	sp_profile_free(p);
-	p = load("killed.sprof", 3 * 65536);
+	p = one_file_load(GOLDEN "killed.sprof", 3 * 65536);
 	check_killed(p);
 	assert_int_equal(p->unfinished_records, 3);
 	assert_int_equal(p->damaged_records, 1);
@@ -354,54 +324,29 @@ static void test_killed(void **state)
 }
 
 /* After an orderly end, a file needs no more than its chunks. */
-static void test_trimmed(void **state)
+TEST(trimmed)
 {
-	struct sp_profile *p = load("clean.sprof", 3 * 65536);
+	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", 3 * 65536);
 
-	(void)state;
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_samples, 19);
 	sp_profile_free(p);
-	p = load("clean.sprof", 3 * 65536 - 1);
+	p = one_file_load(GOLDEN "clean.sprof", 3 * 65536 - 1);
 	assert_int_equal(p->damaged_records, 1);
 	assert_int_equal(p->n_samples, 19);
 	sp_profile_free(p);
 }
 
-static void test_encoder(void **state)
+TEST(encoder)
 {
 	static const char *const names[] = {"clean.sprof", "killed.sprof"};
 
-	(void)state;
+	/* What is kept is small: the rest is a hole. */
+	assert_in_range(memfile_copy(&one_file, GOLDEN "clean.sprof"),
+			2 * 65536 + 1, 150 * 1024);
+	assert_in_range(memfile_copy(&one_file, GOLDEN "killed.sprof"),
+			2 * 65536 + 1, 150 * 1024);
 	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	memfile_open(&file);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	memfile_close(&file);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_clean_process),
-		cmocka_unit_test(test_clean_facts),
-		cmocka_unit_test(test_clean_modules),
-		cmocka_unit_test(test_clean_stacks),
-		cmocka_unit_test(test_clean_threads),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_trimmed),
-		cmocka_unit_test(test_encoder),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_MAIN(one_file_open, one_file_close)

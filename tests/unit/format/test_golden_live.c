@@ -1,49 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same as unit.golden for tests/golden/v1-live: frees in any order, totals
- * by size class, resident memory.
+ * The same as unit.golden for tests/format/golden/v1-live: frees in any order,
+ * totals by size class, resident memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
-#include "read/load.h"
 #include "support/golden_maker.h"
-#include "support/memfile.h"
+#include "support/one_file.h"
 #include "support/table_of.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1-live/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1-live/"
 #define LENGTH (1u << 20) /* max_file_bytes in both headers */
 
-static struct memfile file;
-
-static struct sp_profile *load(const char *name)
+TEST(exit)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-	char path[1024];
+	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 
-	snprintf(path, sizeof(path), "%s%s", GOLDEN, name);
-	memfile_copy(&file, path);
-	memfile_resize(&file, LENGTH);
-	if (sp_profile_load(file.path, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s: %s", name, err.message);
-	return p;
-}
-
-static void test_exit(void **state)
-{
-	struct sp_profile *p = load("exit.sprof");
-
-	(void)state;
 	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
 	assert_string_equal(p->damage, "");
 	assert_string_equal(p->command, "app live");
@@ -56,7 +30,7 @@ static void test_exit(void **state)
 	sp_profile_free(p);
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
 	static const struct sp_sample want[] = {
 		/* id, born, freed, size, offset, period, age, stack, thread,
@@ -80,9 +54,8 @@ static void test_samples(void **state)
 		{12, 4000000, 5000000, 18863, 18862, 4096, SP_UNKNOWN, 0, 1, 0,
 		 0, 0, false, false},
 	};
-	struct sp_profile *p = load("exit.sprof");
+	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 
-	(void)state;
 	assert_int_equal(p->n_samples, 9);
 	assert_int_equal(p->stacks[0].id, 1);
 	assert_int_equal(p->thread_infos[0].index, 1);
@@ -104,11 +77,10 @@ static void test_samples(void **state)
 	sp_profile_free(p);
 }
 
-static void test_classes(void **state)
+TEST(size_counts)
 {
-	struct sp_profile *p = load("exit.sprof");
+	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 
-	(void)state;
 	assert_true(p->has_classes);
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
 		uint64_t bytes = 16 * (i + 1), objects = 1;
@@ -134,11 +106,10 @@ static void test_classes(void **state)
 	sp_profile_free(p);
 }
 
-static void test_rss(void **state)
+TEST(rss)
 {
-	struct sp_profile *p = load("exit.sprof");
+	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 
-	(void)state;
 	assert_int_equal(p->n_rss, 3);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(p->rss[i].time_ns, 1000000 * (i + 1));
@@ -149,18 +120,17 @@ static void test_rss(void **state)
 }
 
 /* The law is that of the flags: at 18863 bytes a sample is certain. */
-static void test_law(void **state)
+TEST(law)
 {
-	struct sp_profile *p = load("exit.sprof");
+	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 	struct sp_table *table = table_of(p);
 
-	(void)state;
 	assert_int_equal(table->all.all.samples, 9);
 	assert_int_equal(table->all.all.sure_samples, 2);
 	assert_int_equal(table->all.all.sure_bytes, 18863 + (1ull << 40));
 	sp_table_free(table, p);
 	sp_profile_free(p);
-	p = load("killed.sprof");
+	p = one_file_load(GOLDEN "killed.sprof", LENGTH);
 	table = table_of(p);
 	assert_int_equal(table->all.all.samples, 2);
 	assert_int_equal(table->all.all.dotnet_samples, 2);
@@ -169,11 +139,10 @@ static void test_law(void **state)
 	sp_profile_free(p);
 }
 
-static void test_killed(void **state)
+TEST(killed)
 {
-	struct sp_profile *p = load("killed.sprof");
+	struct sp_profile *p = one_file_load(GOLDEN "killed.sprof", LENGTH);
 
-	(void)state;
 	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
 	assert_true(p->law.is_dotnet);
 	assert_false(p->law.always_large);
@@ -195,36 +164,11 @@ static void test_killed(void **state)
 	sp_profile_free(p);
 }
 
-static void test_encoder(void **state)
+TEST(encoder)
 {
 	static const char *const names[] = {"exit.sprof", "killed.sprof"};
 
-	(void)state;
 	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	memfile_open(&file);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	memfile_close(&file);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exit),    cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_classes), cmocka_unit_test(test_rss),
-		cmocka_unit_test(test_law),     cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_encoder),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_MAIN(one_file_open, one_file_close)

@@ -1,26 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same as unit.golden for tests/golden/v1-marks: phases, snapshots and
- * changes of the sampling, out of order, killed in between.
+ * The same as unit.golden for tests/format/golden/v1-marks: phases, snapshots
+ * and changes of the sampling, out of order, killed in between.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-#include "model/profile.h"
-#include "read/load.h"
 #include "support/golden_maker.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1-marks/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1-marks/"
 
-static void test_killed(void **state)
+TEST(killed)
 {
 	static const struct sp_stretch want[] = {
 		{0, 0, 1000, "", 0, 15000, 150, 15000, 150, 0, 0, 0},
@@ -31,12 +20,8 @@ static void test_killed(void **state)
 		{4000, 4000, SP_NEVER, "serve", 2048, 25000, 250, 0, 0, 0, 77,
 		 0},
 	};
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p = load_profile(GOLDEN "killed.sprof");
 
-	(void)state;
-	if (sp_profile_load(GOLDEN "killed.sprof", NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
 	assert_int_equal(p->n_samples, 2);
 	/* The header's period was never in force. */
 	assert_int_equal(p->period_bytes, 2048);
@@ -52,20 +37,11 @@ static void test_killed(void **state)
 	sp_profile_free(p);
 }
 
-static void test_encoder(void **state)
+TEST(encoder)
 {
 	static const char *const names[] = {"killed.sprof"};
 
-	(void)state;
 	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_encoder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,34 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same as unit.golden for tests/golden/v1-segments: samples written again,
- * segments discarded, exact totals around the window.
+ * The same as unit.golden for tests/format/golden/v1-segments: samples written
+ * again, segments discarded, exact totals around the window.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-#include "model/profile.h"
 #include "read/load.h"
 #include "stats/table.h"
 #include "support/golden_maker.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1-segments/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1-segments/"
 
 static struct sp_profile *load(const char *path)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p = load_whole_profile(path);
 
-	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	assert_string_equal(p->damage, "");
 	assert_int_equal(p->unfinished_records, 0);
 	assert_int_equal(p->unmatched_frees, 0);
 	return p;
@@ -48,7 +34,7 @@ static uint64_t count(const struct sp_profile *p, enum sp_view view,
 	return n;
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
 	static const struct {
 		uint64_t id, born_ns, freed_ns;
@@ -60,7 +46,6 @@ static void test_samples(void **state)
 	};
 	struct sp_profile *p = load(GOLDEN "bounded.sprof");
 
-	(void)state;
 	assert_int_equal(p->n_samples, 4);
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(p->samples[i].id, want[i].id);
@@ -74,7 +59,7 @@ static void test_samples(void **state)
 	sp_profile_free(p);
 }
 
-static void test_totals(void **state)
+TEST(totals)
 {
 	static const struct sp_stretch want[] = {
 		{0, 0, 4000, "", 4096, 40000, 400, 40000, 400, 39000, 0, 0},
@@ -85,7 +70,6 @@ static void test_totals(void **state)
 	};
 	struct sp_profile *p = load(GOLDEN "bounded.sprof");
 
-	(void)state;
 	assert_int_equal(p->window_ns, 5000);
 	assert_int_equal(p->exact_alloc_bytes, 100000);
 	assert_int_equal(p->unsampled_bytes, 60000);
@@ -97,42 +81,30 @@ static void test_totals(void **state)
 	sp_profile_free(p);
 }
 
-static void test_whole(void **state)
+TEST(whole)
 {
-	const struct sp_fold_plan plan = {.confidence = 0.95};
+	const struct sp_plan plan = {.confidence = 0.95};
 	struct sp_profile *p = load(GOLDEN "whole.sprof");
 	struct sp_error err;
 
-	(void)state;
 	assert_int_equal(p->window_ns, 0);
 	assert_int_equal(p->discarded_bytes, 0);
 	assert_int_equal(p->n_samples, 1);
 	assert_int_equal(p->samples[0].id, 1);
 	assert_int_equal(p->samples[0].freed_ns, 2000);
 	sp_profile_free(p);
-	assert_int_equal(sp_profile_load_folded(GOLDEN "whole.sprof", &plan,
-						NULL, NULL, &p, &err),
+	assert_int_equal(sp_profile_read(GOLDEN "whole.sprof", &plan, NULL,
+					 NULL, &p, &err),
 			 0);
 	assert_int_equal(sp_profile_samples(p), 1);
 	sp_profile_free(p);
 }
 
-static void test_encoder(void **state)
+TEST(encoder)
 {
 	static const char *const names[] = {"bounded.sprof", "whole.sprof"};
 
-	(void)state;
 	golden_check_maker(SP_MAKER, GOLDEN, names, 2);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_encoder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,31 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The profile in tests/golden/v1-steps: as test_golden.c for stacks that are
- * differences. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <cmocka.h>
-
-#include "model/profile.h"
-#include "read/load.h"
+/* The profile in tests/format/golden/v1-steps: as test_golden.c for stacks that
+ * are differences. */
 #include "support/golden_maker.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1-steps/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1-steps/"
 
-static void test_stacks(void **state)
+TEST(stacks)
 {
 	/* Offset of the only frame, by sample; 0: not known. */
 	static const uint64_t want[] = {0x130,  0x118, 0x118, 0,
 					0x10ff, 0,     0x118, 0x118};
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	struct sp_profile *p = load_whole_profile(GOLDEN "steps.sprof");
 
-	(void)state;
-	if (sp_profile_load(GOLDEN "steps.sprof", NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_samples, 8);
 	for (size_t i = 0; i < 8; i++) {
 		const struct sp_sample *s = &p->samples[i];
@@ -41,20 +29,11 @@ static void test_stacks(void **state)
 	sp_profile_free(p);
 }
 
-static void test_encoder(void **state)
+TEST(encoder)
 {
 	static const char *const names[] = {"steps.sprof"};
 
-	(void)state;
 	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_encoder),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The same as unit.golden for tests/golden/v1-symbols: names that a profile
- * brings along.
+ * The same as unit.golden for tests/format/golden/v1-symbols: names that a
+ * profile brings along.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-#include <stdlib.h>
-#include <cmocka.h>
-
-#include "model/profile.h"
-#include "read/load.h"
 #include "support/golden_maker.h"
+#include "support/load_profile.h"
+#include "support/test.h"
 
-#define GOLDEN SP_TESTS_DIR "/golden/v1-symbols/"
+#define GOLDEN SP_TESTS_DIR "/format/golden/v1-symbols/"
 
 static void expect_line(const struct sp_symbol *s, const char *function,
 			const char *file, uint32_t line)
@@ -31,15 +20,11 @@ static void expect_line(const struct sp_symbol *s, const char *function,
 		assert_null(s->file);
 }
 
-static void test_carried(void **state)
+TEST(carried)
 {
-	const struct sp_stored_frame *known, *unknown;
-	struct sp_profile *p = NULL;
-	struct sp_error err;
+	const struct sp_embedded_frame *known, *unknown;
+	struct sp_profile *p = load_profile(GOLDEN "carried.sprof");
 
-	(void)state;
-	if (sp_profile_load(GOLDEN "carried.sprof", NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
 	assert_int_equal(p->damaged_records, 0);
 	assert_int_equal(p->n_samples, 1);
 	assert_int_equal(p->n_stored, 2);
@@ -62,20 +47,11 @@ static void test_carried(void **state)
 	sp_profile_free(p);
 }
 
-static void test_maker(void **state)
+TEST(maker)
 {
 	static const char *const names[] = {"carried.sprof"};
 
-	(void)state;
 	golden_check_maker(SP_MAKER, GOLDEN, names, 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_carried),
-		cmocka_unit_test(test_maker),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -5,31 +5,19 @@
  * directories. No crash, no waiting, 64 MiB of memory.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
-#include "support/memfile.h"
-#include "support/memory_limit.h"
+#include "support/one_file.h"
 #include "support/table_of.h"
+#include "support/test.h"
 
 #define CHUNK  65536u
-#define MEMORY (64u << 20)
 #define PERIOD 4096
-
-static struct memfile file;
 
 /* A file under construction: records of one chunk at a time. */
 static struct {
@@ -93,24 +81,14 @@ static void put_sample(uint64_t size, uint64_t offset, uint64_t stack,
 	model_encode(&made.records, &made.chunk, &r);
 }
 
-static struct sp_profile *load(const char *path)
-{
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-
-	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	return p;
-}
-
 static struct sp_profile *load_made(void)
 {
 	struct sp_profile *p;
 
 	model_file_put(&made.model, made.index, &made.records);
-	memfile_resize(&file, 0);
-	memfile_write(&file, 0, made.model.bytes.data, made.model.bytes.n);
-	p = load(file.path);
+	memfile_resize(&one_file, 0);
+	memfile_write(&one_file, 0, made.model.bytes.data, made.model.bytes.n);
+	p = load_profile(one_file.path);
 	model_done(&made.model.bytes);
 	model_done(&made.records);
 	return p;
@@ -145,11 +123,10 @@ static void begin_bad(void)
 		expect_damaged(field);                                         \
 	} while (0)
 
-static void test_ranges(void **state)
+TEST(ranges)
 {
 	const uint64_t max = UINT64_MAX;
 
-	(void)state;
 	EXPECT_DAMAGED("info key", SP_RECORD_INFO, max);
 	EXPECT_DAMAGED("info key", SP_RECORD_INFO, 1ull << 63);
 	EXPECT_DAMAGED("module id", SP_RECORD_MODULE, 0, 1, 1, 0, 0, 0);
@@ -184,7 +161,7 @@ static void test_ranges(void **state)
 }
 
 /* The length of a record leads out of the chunk, or does not end. */
-static void test_record_lengths(void **state)
+TEST(record_lengths)
 {
 	static const struct {
 		const char *bytes;
@@ -196,7 +173,6 @@ static void test_record_lengths(void **state)
 		{"\xff\xff\x03", 3},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		begin_bad();
 		model_raw(&made.records, "\x06", 1);
@@ -206,14 +182,13 @@ static void test_record_lengths(void **state)
 }
 
 /* The largest of everything is in order. */
-static void test_largest(void **state)
+TEST(largest)
 {
 	const uint32_t most = UINT32_MAX;
 	const struct sp_acc *acc;
 	struct sp_table *table;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	PUT(SP_RECORD_MODULE, most, UINT64_MAX, 0, 0, UINT64_MAX, 0);
 	PUT(SP_RECORD_STACK, most, UINT64_MAX, 1, most, UINT64_MAX);
@@ -240,11 +215,10 @@ static void test_largest(void **state)
 }
 
 /* An id that comes again: the first stands. */
-static void test_duplicates(void **state)
+TEST(duplicates)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	PUT_TEXT(SP_RECORD_MODULE, "/first", 1, 0x1000, 0x1000, 0, 1, 0);
 	PUT_TEXT(SP_RECORD_MODULE, "/second", 1, 0x5000, 0x1000, 0, 0, 0);
@@ -274,11 +248,10 @@ static void test_duplicates(void **state)
 }
 
 /* Records of a thread in any order: the last of its names stands. */
-static void test_names(void **state)
+TEST(names)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	PUT_TEXT(SP_RECORD_THREAD, "second", 1, 4711, 20);
 	PUT_TEXT(SP_RECORD_THREAD, "first", 1, 4711, 10);
@@ -293,12 +266,11 @@ static void test_names(void **state)
 }
 
 /* Modules on top of each other, in any order, each found by its id. */
-static void test_modules(void **state)
+TEST(modules)
 {
 	static const uint64_t ids[] = {7, 3, 4294967295u, 1, 5};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	for (size_t i = 0; i < 5; i++)
 		PUT(SP_RECORD_MODULE, ids[i], 0x1000, 0x1000 * ids[i], 0, 0, 0);
@@ -317,12 +289,11 @@ static void test_modules(void **state)
 	sp_profile_free(p);
 }
 
-static void test_texts(void **state)
+TEST(texts)
 {
 	struct sp_profile *p;
 	char quotes[2000];
 
-	(void)state;
 	memset(quotes, '\'', sizeof(quotes));
 	begin_file(1);
 	PUT_TEXT(SP_RECORD_INFO, "value without a key", 0);
@@ -352,12 +323,11 @@ static void test_texts(void **state)
 	sp_profile_free(p);
 }
 
-static void test_totals(void **state)
+TEST(totals)
 {
 	struct sp_profile *p;
 	struct sp_slot_copy *c;
 
-	(void)state;
 	begin_file(1);
 	for (size_t i = 0; i < 3; i++) {
 		c = model_file_slot(&made.model, i, 1);
@@ -391,12 +361,11 @@ static double seconds(void)
 #define STACKS 100000u
 
 /* Every sample of another stack and thread, and no record of either. */
-static void test_many_ids(void **state)
+TEST(many_ids)
 {
 	double start;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(64);
 	for (uint32_t i = 0; i < STACKS; i++) {
 		if (made.records.n > CHUNK - 100)
@@ -418,38 +387,37 @@ static void test_many_ids(void **state)
 #define LAST_CHUNK ((1ull << 26) - 1)
 
 /* Two samples, and between them a hole that would take minutes to read. */
-static void test_sparse(void **state)
+TEST(sparse)
 {
 	struct sp_chunk_header h = {SP_FORMAT_CHUNK_MAGIC, SP_CHUNK_RECORDS,
 				    LAST_CHUNK, 0};
 	double start;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	put_sample(10, 1, 0, 0);
 	model_file_put(&made.model, 1, &made.records);
-	memfile_resize(&file, 0);
-	memfile_write(&file, 0, made.model.bytes.data, made.model.bytes.n);
-	memfile_resize(&file, (LAST_CHUNK + 1) * CHUNK);
+	memfile_resize(&one_file, 0);
+	memfile_write(&one_file, 0, made.model.bytes.data, made.model.bytes.n);
+	memfile_resize(&one_file, (LAST_CHUNK + 1) * CHUNK);
 	made.records.n = 0;
 	model_chunk_begin(&made.chunk, made.model.file_id, LAST_CHUNK);
 	put_sample(20, 1, 0, 0);
 	model_seal(made.model.file_id, SP_CHECK_CHUNK, &h, sizeof(h));
-	memfile_write(&file, LAST_CHUNK * CHUNK, &h, sizeof(h));
-	memfile_write(&file, LAST_CHUNK * CHUNK + sizeof(h), made.records.data,
-		      made.records.n);
+	memfile_write(&one_file, LAST_CHUNK * CHUNK, &h, sizeof(h));
+	memfile_write(&one_file, LAST_CHUNK * CHUNK + sizeof(h),
+		      made.records.data, made.records.n);
 	model_done(&made.model.bytes);
 	model_done(&made.records);
 	start = seconds();
-	p = load(file.path);
+	p = load_profile(one_file.path);
 	assert_true(seconds() - start < 1);
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->samples[0].size_bytes + p->samples[1].size_bytes,
 			 30);
 	sp_profile_free(p);
-	memfile_resize(&file, 0);
+	memfile_resize(&one_file, 0);
 }
 
 static void expect_error(const char *path, int code, const char *field)
@@ -466,22 +434,21 @@ static void expect_error(const char *path, int code, const char *field)
 		assert_string_equal(err.field, field);
 }
 
-static void test_no_profiles(void **state)
+TEST(no_profiles)
 {
 	char dir[] = "/tmp/sampleprof-hostile-XXXXXX", fifo[64];
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(fifo, sizeof(fifo), "%s/fifo", dir);
 	assert_int_equal(mkfifo(fifo, 0600), 0);
-	memfile_resize(&file, 0);
-	expect_error(file.path, -EINVAL, "magic");
-	memfile_resize(&file, 1 << 20);
-	expect_error(file.path, -EINVAL, "magic");
-	memfile_write(&file, 0, "#!/bin/sh\n", 10);
-	expect_error(file.path, -EINVAL, "magic");
-	memfile_write(&file, 0, "\x89sprof\r\n\x02", 9);
-	expect_error(file.path, -EINVAL, "version");
+	memfile_resize(&one_file, 0);
+	expect_error(one_file.path, -EINVAL, "magic");
+	memfile_resize(&one_file, 1 << 20);
+	expect_error(one_file.path, -EINVAL, "magic");
+	memfile_write(&one_file, 0, "#!/bin/sh\n", 10);
+	expect_error(one_file.path, -EINVAL, "magic");
+	memfile_write(&one_file, 0, "\x89sprof\r\n\x02", 9);
+	expect_error(one_file.path, -EINVAL, "version");
 	expect_error(dir, -EINVAL, NULL);
 	expect_error(fifo, -EINVAL, NULL);
 	expect_error("/dev/zero", -EINVAL, NULL);
@@ -492,37 +459,4 @@ static void test_no_profiles(void **state)
 	rmdir(dir);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	memfile_open(&file);
-	memory_limit(MEMORY);
-	alarm(110);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	memfile_close(&file);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ranges),
-		cmocka_unit_test(test_record_lengths),
-		cmocka_unit_test(test_largest),
-		cmocka_unit_test(test_duplicates),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_texts),
-		cmocka_unit_test(test_totals),
-		cmocka_unit_test(test_many_ids),
-		cmocka_unit_test(test_sparse),
-		cmocka_unit_test(test_no_profiles),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_MAIN(one_file_open_limited, one_file_close)

@@ -5,28 +5,19 @@
  * before birth, class totals with wrong sums. No crash, no waiting, 64 MiB of
  * memory.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
 #include "read/load.h"
+#include "read/order.h"
 #include "support/format_model.h"
-#include "support/memfile.h"
-#include "support/memory_limit.h"
+#include "support/one_file.h"
 #include "support/table_of.h"
+#include "support/test.h"
 
 #define CHUNK  65536u
-#define MEMORY (64u << 20)
 #define PERIOD 4096
-
-static struct memfile file;
 
 /* Records go to the memory file chunk by chunk. */
 static struct {
@@ -40,9 +31,11 @@ static void begin_file(void)
 {
 	memset(&made, 0, sizeof(made));
 	model_file_init(&made.model, 2, PERIOD);
+	model_file_header(&made.model)->flags = SP_HEADER_FREES;
+	model_file_seal(&made.model);
 	made.index = 1;
 	model_chunk_begin(&made.chunk, made.model.file_id, 1);
-	memfile_resize(&file, 0);
+	memfile_resize(&one_file, 0);
 }
 
 static void end_chunk(void)
@@ -51,9 +44,9 @@ static void end_chunk(void)
 				    made.index, 0};
 
 	model_seal(made.model.file_id, SP_CHECK_CHUNK, &h, sizeof(h));
-	memfile_write(&file, made.index * CHUNK, &h, sizeof(h));
-	memfile_write(&file, made.index * CHUNK + sizeof(h), made.records.data,
-		      made.records.n);
+	memfile_write(&one_file, made.index * CHUNK, &h, sizeof(h));
+	memfile_write(&one_file, made.index * CHUNK + sizeof(h),
+		      made.records.data, made.records.n);
 	made.records.n = 0;
 	made.index++;
 	model_chunk_begin(&made.chunk, made.model.file_id, made.index);
@@ -85,35 +78,24 @@ static void put_free(uint64_t id, uint64_t time_ns)
 	put(&r);
 }
 
-static struct sp_profile *load(void)
-{
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-
-	if (sp_profile_load(file.path, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	return p;
-}
-
 static struct sp_profile *load_made(void)
 {
 	end_chunk();
-	memfile_write(&file, 0, made.model.bytes.data, CHUNK);
-	memfile_resize(&file, made.index * CHUNK);
+	memfile_write(&one_file, 0, made.model.bytes.data, CHUNK);
+	memfile_resize(&one_file, made.index * CHUNK);
 	model_done(&made.model.bytes);
 	model_done(&made.records);
-	return load();
+	return load_profile(one_file.path);
 }
 
 /* A small file with ids from everywhere takes little memory. */
-static void test_huge_ids(void **state)
+TEST(huge_ids)
 {
 	static const uint64_t ids[] = {1ull << 60, UINT64_MAX, 3,
 				       1ull << 32, 0,          (1ull << 60) + 1,
 				       UINT32_MAX, 1ull << 63};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	put_free(1ull << 60, 500);
 	put_free(1ull << 61, 500);
@@ -145,12 +127,11 @@ static double seconds(void)
 
 #define FREES 1000000u
 
-static void test_only_frees(void **state)
+TEST(only_frees)
 {
 	struct sp_profile *p;
 	double start;
 
-	(void)state;
 	begin_file();
 	for (uint64_t i = 0; i < FREES; i++)
 		put_free(i % 2 ? i : i << 40, i);
@@ -167,12 +148,11 @@ static void test_only_frees(void **state)
 #define SAMPLES 200000u
 
 /* In the worst order, each freed twice. */
-static void test_backwards(void **state)
+TEST(backwards)
 {
 	struct sp_profile *p;
 	double start;
 
-	(void)state;
 	begin_file();
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		uint64_t id = (SAMPLES - i) << (i % 2 ? 0 : 20);
@@ -192,11 +172,10 @@ static void test_backwards(void **state)
 }
 
 /* A thousand times the same sample: it was allocated once. */
-static void test_repeated_samples(void **state)
+TEST(repeated_samples)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	for (uint64_t i = 0; i < 1000; i++)
 		put_sample(7, 1000 - i);
@@ -207,14 +186,19 @@ static void test_repeated_samples(void **state)
 	sp_profile_free(p);
 }
 
+/* None is later than the latest that there is. */
+static uint64_t taken_time(uint64_t ns)
+{
+	return ns < SP_EVENT_LAST_NS ? ns : SP_EVENT_LAST_NS;
+}
+
 /* Whatever the times say, nothing ends before it began, and what was freed is
  * not alive. */
-static void test_times(void **state)
+TEST(times)
 {
 	static const uint64_t times[] = {0, 1, 1ull << 63, UINT64_MAX - 1};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	for (uint64_t i = 0; i < 16; i++) {
 		put_sample(i, times[i / 4]);
@@ -232,22 +216,22 @@ static void test_times(void **state)
 		assert_true(s->freed_ns >= s->born_ns);
 		assert_true(s->freed_ns != SP_NEVER);
 		assert_int_equal(s->freed_ns,
-				 i % 4 >= i / 4 ? times[i % 4] : times[i / 4]);
+				 taken_time(i % 4 >= i / 4 ? times[i % 4]
+							   : times[i / 4]));
 	}
 	/* A time that means never is none. */
-	assert_int_equal(p->samples[16].born_ns, SP_NEVER - 1);
-	assert_int_equal(p->samples[16].freed_ns, SP_NEVER - 1);
-	assert_int_equal(p->samples[17].freed_ns, SP_NEVER - 1);
+	assert_int_equal(p->samples[16].born_ns, SP_EVENT_LAST_NS);
+	assert_int_equal(p->samples[16].freed_ns, SP_EVENT_LAST_NS);
+	assert_int_equal(p->samples[17].freed_ns, SP_EVENT_LAST_NS);
 	sp_profile_free(p);
 }
 
 /* All header flags at once are in order, and change no number of samples. */
-static void test_flags(void **state)
+TEST(flags)
 {
 	struct sp_profile *p;
 	struct sp_table *table;
 
-	(void)state;
 	begin_file();
 	model_file_header(&made.model)->flags = SP_HEADER_KNOWN_FLAGS;
 	model_file_seal(&made.model);
@@ -277,20 +261,19 @@ static struct sp_class_page *put_page(struct model_file *model,
 static struct sp_profile *load_model(struct model_file *model)
 {
 	model_file_seal(model);
-	memfile_resize(&file, 0);
-	memfile_write(&file, 0, model->bytes.data, model->bytes.n);
+	memfile_resize(&one_file, 0);
+	memfile_write(&one_file, 0, model->bytes.data, model->bytes.n);
 	model_done(&model->bytes);
-	return load();
+	return load_profile(one_file.path);
 }
 
 /* Sums that do not fit: nothing of that page is used. */
-static void test_wrong_sums(void **state)
+TEST(wrong_sums)
 {
 	struct model_file model;
 	struct sp_class_page *page;
 	struct sp_profile *p;
 
-	(void)state;
 	model_file_init(&model, 2, PERIOD);
 	model_file_put_classes(&model, 1);
 	put_page(&model, 0, 0, 100);
@@ -312,12 +295,11 @@ static void test_wrong_sums(void **state)
 }
 
 /* More in the classes than in all, and more than there can be. */
-static void test_class_overflow(void **state)
+TEST(class_overflow)
 {
 	struct model_file model;
 	struct sp_profile *p;
 
-	(void)state;
 	model_file_init(&model, 2, PERIOD);
 	model_file_put_classes(&model, 1);
 	for (unsigned int i = 0; i < 7; i++)
@@ -344,34 +326,4 @@ static void test_class_overflow(void **state)
 	sp_profile_free(p);
 }
 
-static int begin(void **state)
-{
-	(void)state;
-	memfile_open(&file);
-	memory_limit(MEMORY);
-	alarm(110);
-	return 0;
-}
-
-static int end(void **state)
-{
-	(void)state;
-	memfile_close(&file);
-	return 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_huge_ids),
-		cmocka_unit_test(test_only_frees),
-		cmocka_unit_test(test_backwards),
-		cmocka_unit_test(test_repeated_samples),
-		cmocka_unit_test(test_times),
-		cmocka_unit_test(test_flags),
-		cmocka_unit_test(test_wrong_sums),
-		cmocka_unit_test(test_class_overflow),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_MAIN(one_file_open_limited, one_file_close)

@@ -5,20 +5,14 @@
  * unfinished, or no change where a byte has no meaning; never a number that is
  * silently different.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "format/decode.h"
 #include "read/load.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
 #include "support/table_of.h"
+#include "support/test.h"
 
 #define LENGTH     (1u << 20) /* max_file_bytes in both headers */
 #define CHUNK      SP_FORMAT_CHUNK_BYTES
@@ -94,7 +88,7 @@ static void begin_with(const struct subject *subject)
 	char path[1024];
 	struct sp_error err;
 
-	snprintf(path, sizeof(path), "%s/golden/%s", SP_TESTS_DIR,
+	snprintf(path, sizeof(path), "%s/format/golden/%s", SP_TESTS_DIR,
 		 subject->name);
 	whole.subject = subject;
 	memfile_open(&whole.file);
@@ -127,7 +121,8 @@ static bool same_stack(const struct sp_stack *a, const struct sp_stack *b)
 	return true;
 }
 
-static bool is_part(const struct sp_tally *part, const struct sp_tally *all)
+static bool is_part(const struct sp_class_sums *part,
+		    const struct sp_class_sums *all)
 {
 	const struct sp_acc *a = &part->all, *b = &all->all;
 
@@ -478,21 +473,18 @@ static void flip_everything(const struct subject *subject)
 	end();
 }
 
-static void test_flips_clean(void **state)
+TEST(flips_clean)
 {
-	(void)state;
 	flip_everything(&clean);
 }
 
-static void test_flips_killed(void **state)
+TEST(flips_killed)
 {
-	(void)state;
 	flip_everything(&killed);
 }
 
-static void test_flips_live(void **state)
+TEST(flips_live)
 {
-	(void)state;
 	flip_everything(&live);
 	flip_everything(&live_killed);
 }
@@ -524,21 +516,18 @@ static void cut_everywhere(const struct subject *subject)
 	end();
 }
 
-static void test_cuts_clean(void **state)
+TEST(cuts_clean)
 {
-	(void)state;
 	cut_everywhere(&clean);
 }
 
-static void test_cuts_killed(void **state)
+TEST(cuts_killed)
 {
-	(void)state;
 	cut_everywhere(&killed);
 }
 
-static void test_cuts_live(void **state)
+TEST(cuts_live)
 {
-	(void)state;
 	cut_everywhere(&live);
 	cut_everywhere(&live_killed);
 }
@@ -550,11 +539,10 @@ static void cut_now(void *arg, uint64_t done, uint64_t total)
 	memfile_resize(&whole.file, *(uint64_t *)arg);
 }
 
-static void test_cut_while_read(void **state)
+TEST(cut_while_read)
 {
 	uint64_t lengths[] = {0, CHUNK, CHUNK + 500, 2 * CHUNK};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
 		struct sp_profile *p = NULL;
 		struct sp_error err;
@@ -580,17 +568,4 @@ static int limit_memory(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flips_clean),
-		cmocka_unit_test(test_flips_killed),
-		cmocka_unit_test(test_flips_live),
-		cmocka_unit_test(test_cuts_clean),
-		cmocka_unit_test(test_cuts_killed),
-		cmocka_unit_test(test_cuts_live),
-		cmocka_unit_test(test_cut_while_read),
-	};
-
-	return cmocka_run_group_tests(tests, limit_memory, NULL);
-}
+TEST_MAIN(limit_memory, NULL)

@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Encoding and decoding beside the naive model of the format. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "format/decode.h"
 #include "format/encode.h"
 #include "support/format_model.h"
+#include "support/test.h"
 
 #define TEXT_MAX 300
 #define FRAMES   SP_FORMAT_FRAMES_MAX
@@ -130,7 +123,7 @@ static void random_record(struct maker *m, struct sp_record *r,
 			  const struct sp_record_sample *last)
 {
 	memset(r, 0, sizeof(*r));
-	r->type = 1 + sp_rng_next(&m->rng) % 10;
+	r->type = 1 + sp_rng_next(&m->rng) % 11;
 	if (r->type > SP_RECORD_RSS)
 		r->type += SP_RECORD_MARK - SP_RECORD_RSS - 1;
 	switch (r->type) {
@@ -166,6 +159,11 @@ static void random_record(struct maker *m, struct sp_record *r,
 		break;
 	case SP_RECORD_FREE:
 		random_free(m, &r->u.free, last);
+		break;
+	case SP_RECORD_FREE_ADDRESS:
+		r->u.free_address = (struct sp_record_free_address){
+			random_any(m), random_any(m),
+			random_upto(m, UINT32_MAX)};
 		break;
 	case SP_RECORD_RSS:
 		r->u.rss.time_ns = random_any(m);
@@ -305,6 +303,10 @@ static void assert_same(const struct sp_decoded *got,
 	case SP_RECORD_FREE:
 		assert_same_free(&got->u.free, &want->u.free);
 		break;
+	case SP_RECORD_FREE_ADDRESS:
+		assert_memory_equal(&got->u.free_address, &want->u.free_address,
+				    sizeof(got->u.free_address));
+		break;
 	case SP_RECORD_RSS:
 		assert_true(got->u.rss.time_ns == want->u.rss.time_ns);
 		assert_true(got->u.rss.rss_bytes == want->u.rss.rss_bytes);
@@ -393,11 +395,10 @@ static void check_chunk(struct maker *m, uint64_t index)
 	model_done(&want);
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
 	static struct maker m;
 
-	(void)state;
 	sp_rng_init(&m.rng, 5, 1);
 	for (uint64_t index = 1; index <= 60; index++)
 		check_chunk(&m, index);
@@ -421,7 +422,7 @@ static const uint8_t example[] =
 	"\x0c\x12\x01\x01\xa0\x9c\x01\xbc\x02\x02\x00\x00\x00\x80\x80"
 	"\x20\x6c\x6f\x61\x64\x7b\xa6";
 
-static void test_example(void **state)
+TEST(example)
 {
 	static const struct sp_record_frame frames[] = {{1, 0x234},
 							{0, 0x7f0000001000}};
@@ -436,7 +437,6 @@ static void test_example(void **state)
 	uint8_t got[sizeof(example)];
 	size_t at = 0;
 
-	(void)state;
 	r[0].u.info = (struct sp_record_info){"exe", 3, "/bin/true", 9};
 	r[1].u.module =
 		(struct sp_record_module){1,
@@ -472,50 +472,56 @@ static void test_example(void **state)
 	assert_memory_equal(got, example, at);
 }
 
-/* A thread that allocates small objects one after another, a microsecond apart,
- * each freed soon: the pair takes 24 bytes at most, the free 9 of them. */
-static void test_pair_size(void **state)
+/* A thread that allocates small objects one after another, each freed soon. */
+static void check_pair_size(uint64_t step_ns, const struct sp_record *end,
+			    size_t both, size_t one)
 {
-	struct sp_record born = {.type = SP_RECORD_SAMPLE};
-	struct sp_record freed = {.type = SP_RECORD_FREE};
+	struct sp_record born = {.type = SP_RECORD_SAMPLE}, freed = *end;
 	struct sp_chunk_state s;
 	uint8_t out[64];
 
-	(void)state;
 	sp_chunk_state_init(&s, 1, 1);
 	for (uint64_t i = 1; i <= 1000; i++) {
+		const uint64_t at = 0x7f1234567000 - 64 * i, now = step_ns * i;
 		size_t n, m;
 
-		born.u.sample =
-			(struct sp_record_sample){1000000 + i,
-						  5000000 + 1000 * i,
-						  0x7f1234567000 - 64 * i,
-						  48,
-						  i % 48,
-						  1,
-						  100 + i % 20,
-						  3,
-						  SP_ENTRY_MALLOC,
-						  false};
-		freed.u.free = (struct sp_record_free){
-			1000000 + i, 5000600 + 1000 * i, 3, 0, true, 96};
+		born.u.sample = (struct sp_record_sample){
+			1000000 + i,     now,  at,           48,
+			i % 48,          1,    100 + i % 20, 3,
+			SP_ENTRY_MALLOC, false};
+		if (end->type == SP_RECORD_FREE)
+			freed.u.free = (struct sp_record_free){
+				1000000 + i, now + step_ns * 3 / 5, 3, 0, true,
+				96};
+		else
+			freed.u.free_address = (struct sp_record_free_address){
+				at, now + step_ns * 3 / 5, 3};
 		n = sp_encode(&s, out, sizeof(out), &born).bytes;
 		m = sp_encode(&s, out, sizeof(out), &freed).bytes;
 		assert_true(n > 0 && m > 0);
 		if (i == 1)
 			continue;
-		assert_in_range(m, 1, 9);
-		assert_in_range(n + m, 1, 24);
+		assert_in_range(m, 1, one);
+		assert_in_range(n + m, 1, both);
 	}
 }
 
-static void test_no_record(void **state)
+/* Bytes of a pair, and of its free: by its sample, a microsecond apart, and by
+ * its address, between two readings of the clock. */
+TEST(pair_size)
+{
+	check_pair_size(1000, &(struct sp_record){.type = SP_RECORD_FREE}, 24,
+			9);
+	check_pair_size(2, &(struct sp_record){.type = SP_RECORD_FREE_ADDRESS},
+			19, 7);
+}
+
+TEST(no_record)
 {
 	struct sp_chunk_state s, before;
 	struct sp_record none = {.type = SP_RECORD_NONE};
 	uint8_t out[64];
 
-	(void)state;
 	sp_chunk_state_init(&s, 1, 1);
 	before = s;
 	assert_int_equal(sp_encode(&s, out, sizeof(out), &none).bytes, 0);
@@ -524,12 +530,11 @@ static void test_no_record(void **state)
 
 /* The check of a fixed structure depends on the file, on the kind and on every
  * byte before it, and not on itself. */
-static void test_fixed_check(void **state)
+TEST(fixed_check)
 {
 	uint8_t bytes[96], copy[96];
 	uint64_t check, stored;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)(i * 37);
 	memcpy(copy, bytes, sizeof(copy));
@@ -549,9 +554,8 @@ static void test_fixed_check(void **state)
 }
 
 /* Names of the positions that the file stores. */
-static void test_names(void **state)
+TEST(names)
 {
-	(void)state;
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
 		assert_true(strlen(sp_loss_name(i)) > 0);
 		assert_true(strlen(sp_loss_help(i)) > 0);
@@ -568,16 +572,4 @@ static void test_names(void **state)
 	assert_string_equal(sp_entry_name(31), "?");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_example),
-		cmocka_unit_test(test_pair_size),
-		cmocka_unit_test(test_no_record),
-		cmocka_unit_test(test_fixed_check),
-		cmocka_unit_test(test_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

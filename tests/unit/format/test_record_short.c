@@ -3,15 +3,10 @@
  * Samples and frees are encoded by a short cut, to the same bytes as other
  * records.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "base/bytes.h"
 #include "base/rng.h"
 #include "format/encode.h"
+#include "support/test.h"
 
 /* By the format's text: head byte, then numbers seven bits at a time. */
 static size_t plain_sample(uint8_t *to, const struct sp_record_sample *r)
@@ -54,12 +49,11 @@ static uint64_t random_number(struct sp_rng *rng)
 
 /* Numbers of every length, where there is much room and where there is just
  * enough or one byte too little: then nothing is touched. */
-static void test_short_records(void **state)
+TEST(short_records)
 {
 	struct sp_record born = {.type = SP_RECORD_SAMPLE};
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 8, 1);
 	for (unsigned int i = 0; i < 20000; i++) {
 		struct sp_chunk_state wide, tight;
@@ -99,11 +93,4 @@ static void test_short_records(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_short_records),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,18 +3,11 @@
  * The records of symbols against the naive model of the format: same bytes and
  * back, ids and lengths out of range.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "format/decode.h"
 #include "format/rewrite.h"
 #include "support/format_model.h"
+#include "support/test.h"
 
 static uint8_t chunk[SP_FORMAT_CHUNK_BYTES];
 static struct sp_rng rng;
@@ -202,9 +195,8 @@ static void check_chunk(uint64_t index)
 	model_done(&want);
 }
 
-static void test_round_trip(void **state)
+TEST(round_trip)
 {
-	(void)state;
 	sp_rng_init(&rng, 6, 1);
 	for (uint64_t index = 1; index <= 40; index++)
 		check_chunk(index);
@@ -233,7 +225,7 @@ static const char *decode(uint8_t type, const struct model_bytes *payload)
 	return d.field;
 }
 
-static void test_names_out_of_range(void **state)
+TEST(names_out_of_range)
 {
 	static const char text[SP_FORMAT_NAME_MAX + 1];
 	static const struct {
@@ -248,7 +240,6 @@ static void test_names_out_of_range(void **state)
 		{1, SP_FORMAT_NAME_MAX + 1, "name length"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_bytes b = {0};
 		const char *field;
@@ -264,7 +255,7 @@ static void test_names_out_of_range(void **state)
 	}
 }
 
-static void test_symbols_out_of_range(void **state)
+TEST(symbols_out_of_range)
 {
 	static const uint64_t max = UINT32_MAX, over = UINT32_MAX + 1ull;
 	static const struct {
@@ -287,7 +278,6 @@ static void test_symbols_out_of_range(void **state)
 		{1, 1, 1, {0, 1, 1, over}, "symbol line"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_bytes b = {0};
 		const char *field;
@@ -307,13 +297,4 @@ static void test_symbols_out_of_range(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_round_trip),
-		cmocka_unit_test(test_names_out_of_range),
-		cmocka_unit_test(test_symbols_out_of_range),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -2,17 +2,10 @@
 /*
  * The agent's reader of its own samples, against the records that were written.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "format/encode.h"
 #include "format/scan.h"
+#include "support/test.h"
 
 #define CHUNK  SP_FORMAT_CHUNK_BYTES
 #define BEGIN  SP_FORMAT_CHUNK_RECORDS_OFFSET
@@ -100,12 +93,11 @@ static void assert_same(const struct sp_record_sample *a,
 }
 
 /* However many records at a time. */
-static void test_same_samples(void **state)
+TEST(same_samples)
 {
 	struct sp_rng rng;
 	uint64_t samples = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 17, 0);
 	for (unsigned int round = 0; round < ROUNDS; round++) {
 		struct sp_chunk_state scanning = {.hash = 0};
@@ -133,12 +125,11 @@ static void test_same_samples(void **state)
 }
 
 /* Whatever the bytes are, it comes to an end inside of them. */
-static void test_garbage(void **state)
+TEST(garbage)
 {
 	uint8_t *bytes = malloc(CHUNK);
 	struct sp_rng rng;
 
-	(void)state;
 	assert_non_null(bytes);
 	sp_rng_init(&rng, 18, 0);
 	for (unsigned int round = 0; round < 50 * ROUNDS; round++) {
@@ -161,7 +152,7 @@ static void test_garbage(void **state)
 }
 
 /* A stack is found where it begins, by its id, and nowhere else. */
-static void test_stack(void **state)
+TEST(stack)
 {
 	static const struct sp_record_frame frames[] = {{1, 16},
 							{0, 1ull << 47}};
@@ -173,7 +164,6 @@ static void test_stack(void **state)
 	uint32_t flags = 0;
 	unsigned int n = 0;
 
-	(void)state;
 	r.u.stack = (struct sp_record_stack){0x10018, 2, frames, 2};
 	e = sp_encode(&writing, bytes + 40, sizeof(bytes) - 40, &r);
 	assert_true(e.bytes > 0);
@@ -195,13 +185,4 @@ static void test_stack(void **state)
 					   got, &n));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_samples),
-		cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_stack),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

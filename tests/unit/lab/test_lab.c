@@ -2,21 +2,14 @@
 /*
  * The lab's parts and each strategy, on traces small enough to see the right
  * result. Whether the strategies are what they are called is asked in
- * stat.strategies.
+ * statistics.strategies.
  */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "lab/trial.h"
 #include "lab/workload.h"
+#include "support/test.h"
 
 #define MS 1000000ull
 
@@ -47,11 +40,10 @@ static struct sp_lab_trace *new_trace(size_t n, const uint64_t *sizes,
 	return &trace;
 }
 
-static void test_trace(void **state)
+TEST(trace)
 {
 	struct sp_lab_trace *t = new_trace(30, (uint64_t[]){50, 7, 50}, 3);
 
-	(void)state;
 	assert_int_equal(t->bytes, 10 * 107);
 	assert_int_equal(t->sizes.n, 2);
 	assert_true(t->classes[0].size_bytes == 7);
@@ -93,11 +85,10 @@ static struct sp_acc run(const struct sp_lab_trace *trace, const char *name,
 
 /* A stride of ten objects takes each tenth, which stands for all ten; only the
  * first does for more or less. */
-static void test_stride(void **state)
+TEST(stride)
 {
 	struct sp_lab_trace *t = new_trace(1000, (uint64_t[]){16}, 1);
 
-	(void)state;
 	for (uint64_t seed = 1; seed < 50; seed++) {
 		const struct sp_acc acc = run(t, "stride", 160, seed);
 
@@ -109,11 +100,10 @@ static void test_stride(void **state)
 }
 
 /* Two threads, a buffer of ten objects each: one event for each buffer. */
-static void test_tlab(void **state)
+TEST(tlab)
 {
 	struct sp_lab_trace *t = new_trace(1000, (uint64_t[]){16}, 1);
 
-	(void)state;
 	for (uint64_t seed = 1; seed < 50; seed++) {
 		const struct sp_acc acc = run(t, "tlab", 160, seed);
 
@@ -131,11 +121,10 @@ static void test_tlab(void **state)
 
 /* Weights telescope: together they are what the threads had allocated at their
  * last samples. */
-static void test_jfr(void **state)
+TEST(jfr)
 {
 	struct sp_lab_trace *t = new_trace(20000, (uint64_t[]){64}, 1);
 
-	(void)state;
 	for (uint64_t seed = 1; seed < 20; seed++) {
 		const struct sp_acc acc = run(t, "jfr", 10, seed);
 
@@ -152,13 +141,12 @@ static void test_jfr(void **state)
 }
 
 /* Everything is taken with a probability of one. */
-static void test_certain(void **state)
+TEST(certain)
 {
 	struct sp_lab_trace *t = new_trace(100, (uint64_t[]){5000, 7000}, 2);
 	struct sp_interval interval;
 	struct sp_acc acc;
 
-	(void)state;
 	acc = run(t, "objects", 1, 1);
 	assert_int_equal(acc.samples, 100);
 	assert_true(acc.est_bytes == 600000 && acc.k2 == 0);
@@ -182,11 +170,10 @@ static void test_certain(void **state)
 
 /* Objects that are small against the period: all hits are of other objects, so
  * that a count of hits and a division of a sum are as good as any. */
-static void test_small_objects_agree(void **state)
+TEST(small_objects_agree)
 {
 	struct sp_lab_trace *t = new_trace(50000, (uint64_t[]){16}, 1);
 
-	(void)state;
 	for (uint64_t seed = 1; seed < 5; seed++) {
 		const struct sp_acc summed =
 			run(t, "jemalloc-summed", 16000, seed);
@@ -203,12 +190,11 @@ static void test_small_objects_agree(void **state)
 
 /* ---- trials ---- */
 
-static void test_same_seed(void **state)
+TEST(same_seed)
 {
 	struct sp_lab_trace *t = new_trace(5000, (uint64_t[]){16, 400, 48}, 3);
 	struct sp_lab_trial trial = {50, 20, 1};
 
-	(void)state;
 	for (const struct sp_lab_strategy *s = sp_lab_strategies; s->name;
 	     s++) {
 		struct sp_lab_result a, b, c;
@@ -235,7 +221,7 @@ static int run_constant(struct sp_lab_run *run)
 	return 0;
 }
 
-static void test_figures(void **state)
+TEST(figures)
 {
 	const struct sp_lab_strategy constant = {"constant", "",
 						 SP_LAB_FIT_CHANCE,
@@ -244,7 +230,6 @@ static void test_figures(void **state)
 	const struct sp_lab_trial trial = {10, 4, 1};
 	struct sp_lab_result r;
 
-	(void)state;
 	assert_int_equal(sp_lab_try(&trial, t, &constant, &r), 0);
 	assert_true(fabs(r.total.bias + 0.01) < 1e-12);
 	assert_true(r.total.sd < 1e-12);
@@ -258,9 +243,8 @@ static void test_figures(void **state)
 	sp_lab_trace_free(t);
 }
 
-static void test_workloads(void **state)
+TEST(workloads)
 {
-	(void)state;
 	for (const struct sp_lab_workload *w = sp_lab_workloads; w->name; w++) {
 		struct sp_lab_trace t;
 		uint64_t last_ns = 0;
@@ -283,19 +267,4 @@ static void test_workloads(void **state)
 	assert_null(sp_lab_strategy_find("nothing"));
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_trace),
-		cmocka_unit_test(test_stride),
-		cmocka_unit_test(test_tlab),
-		cmocka_unit_test(test_jfr),
-		cmocka_unit_test(test_certain),
-		cmocka_unit_test(test_small_objects_agree),
-		cmocka_unit_test(test_same_seed),
-		cmocka_unit_test(test_figures),
-		cmocka_unit_test(test_workloads),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

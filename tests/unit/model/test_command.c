@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A command line is shown as one would type it in a shell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "format/layout.h"
 #include "model/command.h"
+#include "support/test.h"
 
 /* The arguments joined, in exactly the room that was promised to be enough; a
  * zero byte follows what is in a file. */
@@ -25,7 +18,7 @@ static char *join(const char *raw, size_t n)
 	return out;
 }
 
-static void test_quotes(void **state)
+TEST(quotes)
 {
 	static const struct {
 		const char *raw;
@@ -45,7 +38,6 @@ static void test_quotes(void **state)
 		{"\xff\x1b[31m", 6, "'\xff\x1b[31m'"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char *got = join(table[i].raw, table[i].n);
 
@@ -55,12 +47,11 @@ static void test_quotes(void **state)
 }
 
 /* The longest text that quoting can make. */
-static void test_room(void **state)
+TEST(room)
 {
 	static char raw[SP_FORMAT_INFO_MAX];
 	static const char fill[] = {'\'', '\0', 'a', ' '};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(fill); i++) {
 		char *got;
 		size_t n;
@@ -76,12 +67,4 @@ static void test_room(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_quotes),
-		cmocka_unit_test(test_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

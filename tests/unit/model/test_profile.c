@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* From records to one profile, and its sums beside naive ones. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "model/profile.h"
@@ -17,6 +9,7 @@
 #include "support/format_model.h"
 #include "support/table_of.h"
 #include "support/scratch.h"
+#include "support/test.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
@@ -133,11 +126,10 @@ static const struct sp_thread_info *find_thread(const struct sp_profile *p,
 	return NULL;
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	p = load();
 	assert_int_equal(p->format_version, 1);
@@ -158,11 +150,10 @@ static void test_empty(void **state)
 	sp_profile_free(NULL);
 }
 
-static void test_failure(void **state)
+TEST(failure)
 {
 	struct sp_profile *p = (struct sp_profile *)&err;
 
-	(void)state;
 	begin_file(1);
 	sp_profile_free(load());
 	assert_int_equal(truncate(scratch, 100), 0);
@@ -179,7 +170,7 @@ static void test_failure(void **state)
 
 /* Records may come before what they refer to, in any chunk; the first of two
  * records for the same id is meant. */
-static void test_references(void **state)
+TEST(references)
 {
 	static const struct sp_record_frame frames[] = {{1, 5}, {9, 6}, {0, 7}};
 	static const struct sp_record_sample sample = {
@@ -188,7 +179,6 @@ static void test_references(void **state)
 	const struct sp_thread_info *t;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(4);
 	put_sample(1, &sample);
 	put_stack(2, 77, SP_STACK_TRUNCATED, frames, 3);
@@ -224,13 +214,12 @@ static void test_references(void **state)
 }
 
 /* A sample without a stack or a thread is kept. */
-static void test_unknown_references(void **state)
+TEST(unknown_references)
 {
 	struct sp_record_sample sample = {1,      1, 64, 100, 3,
 					  PERIOD, 0, 0,  0,   false};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(2);
 	put_sample(1, &sample);
 	sample.id = 2;
@@ -247,12 +236,11 @@ static void test_unknown_references(void **state)
 	sp_profile_free(p);
 }
 
-static void test_modules(void **state)
+TEST(modules)
 {
 	struct sp_profile *p;
 	char name[32];
 
-	(void)state;
 	begin_file(2);
 	/* Out of order, with gaps. */
 	for (uint64_t i = 0; i < 100; i++) {
@@ -283,11 +271,10 @@ static void test_modules(void **state)
 	sp_profile_free(p);
 }
 
-static void test_infos(void **state)
+TEST(infos)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(2);
 	put_info(1, "exe", "/usr/bin/one", 12);
 	put_info(1, "exe", "/usr/bin/two", 12);
@@ -307,13 +294,12 @@ static void test_infos(void **state)
 	sp_profile_free(p);
 }
 
-static void test_threads(void **state)
+TEST(threads)
 {
 	struct sp_record end = {.type = SP_RECORD_THREAD_END};
 	const struct sp_thread_info *t;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(2);
 	model_file_status(&file, 1)->threads = 9;
 	*model_file_slot(&file, 0, 1) =
@@ -359,11 +345,10 @@ static void test_threads(void **state)
 	sp_profile_free(p);
 }
 
-static void test_thread_name_length(void **state)
+TEST(thread_name_length)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(2);
 	put_thread(1, 1, "exactly fifteen and more", 24);
 	put_thread(1, 2, "sixteen letters!", 16);
@@ -373,12 +358,11 @@ static void test_thread_name_length(void **state)
 	sp_profile_free(p);
 }
 
-static void test_end_and_losses(void **state)
+TEST(end_and_losses)
 {
 	struct sp_status *s;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(1);
 	s = model_file_status(&file, 1);
 	s->end_kind = SP_END_NONE;
@@ -393,13 +377,12 @@ static void test_end_and_losses(void **state)
 	sp_profile_free(p);
 }
 
-static void test_damage(void **state)
+TEST(damage)
 {
 	struct sp_record_sample sample = {1,      1, 64, 100, 3,
 					  PERIOD, 1, 1,  0,   false};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(3);
 	put_sample(1, &sample);
 	sample.id = 2;
@@ -431,14 +414,13 @@ static void note_progress(void *arg, uint64_t done, uint64_t total)
 	p->calls++;
 }
 
-static void test_progress(void **state)
+TEST(progress)
 {
 	struct sp_record_sample sample = {1,      1, 64, 100, 3,
 					  PERIOD, 1, 1,  0,   false};
 	struct progress progress = {0, 0, 0};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(8);
 	for (size_t i = 1; i < 8; i++)
 		put_sample(i, &sample);
@@ -455,14 +437,14 @@ static void test_progress(void **state)
 #define THREADS 40
 #define SAMPLES 12000
 
-static void assert_same_acc(const struct sp_tally *got,
+static void assert_same_acc(const struct sp_class_sums *got,
 			    const struct sp_acc *want)
 {
 	assert_memory_equal(&got->all, want, sizeof(*want));
 }
 
 /* Thousands of samples in random order, summed up in plain arrays. */
-static void test_model(void **state)
+TEST(model)
 {
 	static struct sp_acc stacks[STACKS], threads[THREADS];
 	const struct sp_law_used law = {false, false};
@@ -471,7 +453,6 @@ static void test_model(void **state)
 	struct sp_table *table;
 	struct sp_rng rng;
 
-	(void)state;
 	begin_file(8);
 	sp_rng_init(&rng, 16, 1);
 	sp_acc_init(&all, PERIOD);
@@ -517,7 +498,7 @@ static void test_model(void **state)
 /* Segments repeat stacks under other ids, before and behind what names them:
  * samples name the one with the smallest id.  Flags tell stacks apart, and of
  * those without frames nothing is known. */
-static void test_alike_stacks(void **state)
+TEST(alike_stacks)
 {
 	const struct sp_record_frame frames[] = {{1, 16}, {1, 32}};
 	const uint32_t names[] = {900, 5, 70000, 6, 33, 44};
@@ -526,7 +507,6 @@ static void test_alike_stacks(void **state)
 					  .period_bytes = PERIOD};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file(3);
 	for (unsigned int i = 0; i < 6; i++) {
 		sample.id = i + 1;
@@ -544,23 +524,4 @@ static void test_alike_stacks(void **state)
 	sp_profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_failure),
-		cmocka_unit_test(test_references),
-		cmocka_unit_test(test_unknown_references),
-		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_infos),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_thread_name_length),
-		cmocka_unit_test(test_end_and_losses),
-		cmocka_unit_test(test_damage),
-		cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_model),
-		cmocka_unit_test(test_alike_stacks),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* What a profile says of frees, of totals by size class and of memory. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/test.h"
 
 #define PERIOD   4096u
 #define CHECK_IN (1u << 20) /* of model_file_init() */
@@ -26,6 +19,7 @@ static struct model_chunk chunk;
 static void begin_file(void)
 {
 	model_file_init(&file, 3, PERIOD);
+	model_file_header(&file)->flags = SP_HEADER_FREES;
 	model_file_put_classes(&file, 2);
 	records.n = 0;
 	model_chunk_begin(&chunk, file.file_id, 1);
@@ -68,12 +62,11 @@ static void put_free(const struct sp_record_free *end)
 	model_encode(&records, &chunk, &r);
 }
 
-static void test_frees(void **state)
+TEST(frees)
 {
 	const struct sp_sample *s;
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	put_sample(1, 100, 7);
 	put_sample(2, 110, 7);
@@ -103,9 +96,8 @@ static void test_frees(void **state)
 }
 
 /* Without the flag nothing is known of frees, whatever there is. */
-static void test_header_flags(void **state)
+TEST(header_flags)
 {
-	(void)state;
 	for (uint32_t flags = 0; flags <= SP_HEADER_KNOWN_FLAGS; flags++) {
 		struct sp_profile *p;
 
@@ -120,13 +112,12 @@ static void test_header_flags(void **state)
 	}
 }
 
-static void test_rss(void **state)
+TEST(rss)
 {
 	static const uint64_t times[] = {50, 10, 30, 20, 60};
 	struct sp_record r = {.type = SP_RECORD_RSS};
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	for (size_t i = 0; i < 5; i++) {
 		r.u.rss = (struct sp_record_rss){times[i], 1000 * times[i]};
@@ -161,11 +152,10 @@ static void put_slot(size_t slot, uint64_t bytes, uint64_t base, uint64_t owner)
 }
 
 /* What the classes lack of the totals. */
-static void test_slack_after_exit(void **state)
+TEST(slack_after_exit)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin_file();
 	put_slot(0, 100, 0, 0);
 	put_slot(1, 50000, 0, 1);
@@ -190,7 +180,7 @@ static void test_slack_after_exit(void **state)
 }
 
 /* And what threads may have had in hand when the process was killed. */
-static void test_slack_after_kill(void **state)
+TEST(slack_after_kill)
 {
 	static const struct {
 		uint64_t bytes, base, owner, more;
@@ -207,7 +197,6 @@ static void test_slack_after_kill(void **state)
 	struct sp_profile *p;
 	uint64_t sum = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		begin_file();
 		model_file_status(&file, 1)->end_kind = SP_END_NONE;
@@ -230,15 +219,4 @@ static void test_slack_after_kill(void **state)
 	sp_profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_frees),
-		cmocka_unit_test(test_header_flags),
-		cmocka_unit_test(test_rss),
-		cmocka_unit_test(test_slack_after_exit),
-		cmocka_unit_test(test_slack_after_kill),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

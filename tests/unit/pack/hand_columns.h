@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_HAND_COLUMNS_H
-#define SP_TESTS_HAND_COLUMNS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -86,5 +85,3 @@ void try_changes(const struct form *form, const struct change *changes,
 
 #define TRY(form, changes)                                                     \
 	try_changes(&(form), changes, sizeof(changes) / sizeof((changes)[0]))
-
-#endif

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "random_events.h"
+#include "support/test.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 

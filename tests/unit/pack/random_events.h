@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SP_TESTS_RANDOM_EVENTS_H
-#define SP_TESTS_RANDOM_EVENTS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,5 +77,3 @@ void pack_events(uint64_t tick_ns, const uint64_t *moments, size_t n_moments);
 struct sp_events_header chunk_header(size_t chunk);
 
 void events_free(void);
-
-#endif

@@ -5,15 +5,9 @@
  * moments a nanosecond apart; wrong orders refused.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "random_events.h"
+#include "support/test.h"
 
 #define CHUNK   SP_FORMAT_CHUNK_BYTES
 #define MOMENTS 60
@@ -144,9 +138,8 @@ static size_t make_moments(uint64_t *moments)
 
 /* ---- the tests ---- */
 
-static void test_exact(void **state)
+TEST(exact)
 {
-	(void)state;
 	events_seed(11);
 	for (size_t i = 0; i < 30; i++) {
 		make_events(1 + events_below(9000), 1ull << events_below(12),
@@ -157,9 +150,8 @@ static void test_exact(void **state)
 	}
 }
 
-static void test_many(void **state)
+TEST(many)
 {
-	(void)state;
 	events_seed(12);
 	make_events(100000, 5000, EVENT_ANY, 0, event_step_dense);
 	pack_events(0, NULL, 0);
@@ -178,11 +170,10 @@ static size_t time_bytes(void)
 	return n;
 }
 
-static void test_ticks(void **state)
+TEST(ticks)
 {
 	uint64_t moments[MOMENTS];
 
-	(void)state;
 	events_seed(13);
 	for (size_t i = 0; i < 40; i++) {
 		const size_t n_samples = i % 8 ? 1 + events_below(1500) : 12000;
@@ -204,9 +195,8 @@ static void test_ticks(void **state)
 }
 
 /* Each moment beside each event, nanoseconds apart. */
-static void test_near_moments(void **state)
+TEST(near_moments)
 {
-	(void)state;
 	events_seed(14);
 	for (unsigned int i = 0; i < 4000; i++) {
 		uint64_t moments[4];
@@ -230,11 +220,10 @@ static void test_near_moments(void **state)
 
 /* Each of them needs the most bytes that one can: a chunk must not be too
  * small for the last of its events. */
-static void test_largest(void **state)
+TEST(largest)
 {
 	const size_t n = 3000;
 
-	(void)state;
 	events_seed(17);
 	make_events(n, 9, EVENT_ANY, 0, event_step_gaps);
 	for (size_t i = 0; i < n_events; i++) {
@@ -264,9 +253,8 @@ static void test_largest(void **state)
 	same_back(0, NULL, 0);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
-	(void)state;
 	n_events = 0;
 	pack_events(0, NULL, 0);
 	assert_int_equal(n_chunks, 1);
@@ -274,14 +262,13 @@ static void test_empty(void **state)
 }
 
 /* Whatever is behind is missing, too: what is there does not say so. */
-static void test_incomplete(void **state)
+TEST(incomplete)
 {
 	struct sp_unpacker *u = sp_unpacker_new(EVENT_FILE_ID);
 	uint64_t frees, unfinished;
 	struct sp_decoded d;
 	size_t n = 0;
 
-	(void)state;
 	events_seed(15);
 	make_events(8000, 100, EVENT_ANY, 0, event_step_dense);
 	pack_events(0, NULL, 0);
@@ -299,7 +286,7 @@ static void test_incomplete(void **state)
 	sp_unpacker_free(u);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
 	const struct sp_record_sample sample = {.id = 5,
 						.time_ns = 100,
@@ -311,7 +298,6 @@ static void test_refused(void **state)
 	struct sp_record_free f = end;
 	struct sp_packer *p = events_packer(0, NULL, 0);
 
-	(void)state;
 	assert_int_equal(sp_pack_free(p, &f), -EILSEQ);
 	assert_int_equal(sp_pack_sample(p, &s), 0);
 	s.id = 6;
@@ -334,11 +320,10 @@ static void test_refused(void **state)
 }
 
 /* Whichever chunk is not taken. */
-static void test_not_taken(void **state)
+TEST(not_taken)
 {
 	size_t all;
 
-	(void)state;
 	events_seed(16);
 	make_events(4000, 100, EVENT_ANY, 0, event_step_dense);
 	pack_events(0, NULL, 0);
@@ -367,19 +352,4 @@ static int free_all(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_ticks),
-		cmocka_unit_test(test_near_moments),
-		cmocka_unit_test(test_largest),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_incomplete),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_not_taken),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, free_all);
-}
+TEST_MAIN(NULL, free_all)

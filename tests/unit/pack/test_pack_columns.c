@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Chunks of events hold what a naive writer of docs/format.md would put there,
  * byte for byte. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "random_events.h"
 #include "support/format_model.h"
+#include "support/test.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
 
@@ -189,9 +182,8 @@ static void same_as_naive(void)
 
 /* ---- the tests ---- */
 
-static void test_columns(void **state)
+TEST(columns)
 {
-	(void)state;
 	events_seed(21);
 	for (size_t i = 0; i < 30; i++) {
 		make_events(1 + events_below(9000), 1ull << events_below(12),
@@ -202,9 +194,8 @@ static void test_columns(void **state)
 	}
 }
 
-static void test_many(void **state)
+TEST(many)
 {
-	(void)state;
 	events_seed(22);
 	make_events(40000, 5000, EVENT_ANY, 0, event_step_dense);
 	pack_events(0, NULL, 0);
@@ -212,9 +203,8 @@ static void test_many(void **state)
 	same_as_naive();
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
-	(void)state;
 	n_events = 0;
 	pack_events(0, NULL, 0);
 	assert_int_equal(n_chunks, 1);
@@ -228,13 +218,4 @@ static int free_all(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, free_all);
-}
+TEST_MAIN(NULL, free_all)

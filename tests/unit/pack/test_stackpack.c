@@ -5,19 +5,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "copy/symbolfile.h"
 #include "pack/events.h"
 #include "pack/stackpack.h"
+#include "support/test.h"
 
 #define CHUNK      SP_FORMAT_CHUNK_BYTES
 #define FILE_ID    77
@@ -245,9 +238,8 @@ static void shares_all(void)
 	assert_int_equal(got, want);
 }
 
-static void test_stacks(void **state)
+TEST(stacks)
 {
-	(void)state;
 	sp_rng_init(&rng, 41, 0);
 	for (unsigned int i = 0; i < 20; i++) {
 		const size_t n = 1 + below(300);
@@ -271,9 +263,8 @@ static void test_stacks(void **state)
 }
 
 /* Little to write, but more than may come out of one chunk. */
-static void test_shared(void **state)
+TEST(shared)
 {
-	(void)state;
 	sp_rng_init(&rng, 42, 0);
 	for (unsigned int i = 0; i < 1200; i++) {
 		const struct sp_frame *from = stacks[below(i + 1) / 2].frames;
@@ -292,9 +283,8 @@ static void test_shared(void **state)
 }
 
 /* Nothing shared: as many bytes as fit. */
-static void test_distinct(void **state)
+TEST(distinct)
 {
-	(void)state;
 	sp_rng_init(&rng, 43, 0);
 	for (unsigned int i = 0; i < 60; i++) {
 		add_stack(SP_FORMAT_FRAMES_MAX, 1 << 20);
@@ -307,20 +297,18 @@ static void test_distinct(void **state)
 	free_stacks();
 }
 
-static void test_none(void **state)
+TEST(none)
 {
-	(void)state;
 	pack_stacks();
 	assert_int_equal(n_chunks, 0);
 	assert_int_equal(n_places, 0);
 	assert_non_null(places);
 }
 
-static void test_not_taken(void **state)
+TEST(not_taken)
 {
 	size_t all;
 
-	(void)state;
 	sp_rng_init(&rng, 44, 0);
 	for (unsigned int i = 0; i < 600; i++)
 		add_stack(SP_FORMAT_FRAMES_MAX, 3);
@@ -509,13 +497,12 @@ static void same_symbols(const struct said *packed, const struct said *plain)
 	}
 }
 
-static void test_symbols(void **state)
+TEST(symbols)
 {
 	static struct said packed, plain;
 	uint8_t *kept;
 	size_t n_stack_chunks, n_long = 0;
 
-	(void)state;
 	memset(long_name, 'x', LONG);
 	memset(other_long_name, 'y', LONG);
 	sp_rng_init(&rng, 45, 0);
@@ -549,16 +536,4 @@ static int free_all(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_shared),
-		cmocka_unit_test(test_distinct),
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_not_taken),
-		cmocka_unit_test(test_symbols),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, free_all);
-}
+TEST_MAIN(NULL, free_all)

@@ -5,20 +5,14 @@
  * changed; random columns.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "hand_columns.h"
+#include "support/test.h"
 
 /* ---- what the chunk that is right says ---- */
 
-static void test_events(void **state)
+TEST(events)
 {
 	static const struct sp_record_sample samples[] = {
 		{.id = 1,
@@ -45,7 +39,6 @@ static void test_events(void **state)
 	const struct sp_record_sample *want = samples;
 	struct sp_decoded d;
 
-	(void)state;
 	assert_null(sp_unpack_chunk(u, SP_CHUNK_EVENTS, chunk.bytes, chunk.n));
 	for (int i = 0; i < 5; i++) {
 		const struct sp_record_free *f = &d.u.free;
@@ -160,14 +153,13 @@ static const struct change hostile[] = {
 	{"columns length", COLUMN(AGE, 0, {0}), .more_bytes = UINT32_MAX},
 };
 
-static void test_hostile_events(void **state)
+TEST(hostile_events)
 {
-	(void)state;
 	TRY(events_form, hostile);
 }
 
 /* What was freed cannot be freed once more. */
-static void test_freed_again(void **state)
+TEST(freed_again)
 {
 	static const struct change again[] = {
 		{NULL, COLUMN(WHAT, 5, {0, 2, 1, 0, 1})},
@@ -177,14 +169,13 @@ static void test_freed_again(void **state)
 					    COLUMN(ORDER, 2, {1, DOWN(1)})};
 	struct form form = events_form;
 
-	(void)state;
 	TRY(form, again);
 	form.columns[SP_COLUMN_WHAT] = again[0].is;
 	try_changes(&form, &order, 1);
 }
 
 /* One after the other, the last of them once. */
-static void test_sequence(void **state)
+TEST(sequence)
 {
 	static const struct change last = {.column = -1, .first = 5, .and = 1};
 	static const struct change behind = {.column = -1, .first = 10};
@@ -192,7 +183,6 @@ static void test_sequence(void **state)
 	uint64_t frees, unfinished;
 	struct form second = events_form;
 
-	(void)state;
 	/* Two sites are known by then, and one sample of the first. */
 	second.columns[SP_COLUMN_SITE].n = 0;
 	second.columns[SP_COLUMN_THREAD].n = 0;
@@ -209,11 +199,10 @@ static void test_sequence(void **state)
 /* ---- checks that are wrong ---- */
 
 /* A byte that is another, or the end of the chunk that is missing. */
-static void test_changed(void **state)
+TEST(changed)
 {
 	static const uint8_t flips[] = {1, 2, 4, 8, 16, 32, 64, 128, 255};
 
-	(void)state;
 	for (size_t f = 0; f < 3; f++) {
 		struct chunk chunk = build_chunk(forms[f], &right);
 
@@ -243,9 +232,8 @@ static void test_changed(void **state)
 }
 
 /* Right, but of another file, or of another kind. */
-static void test_strange(void **state)
+TEST(strange)
 {
-	(void)state;
 	for (size_t f = 0; f < 3; f++) {
 		const struct chunk chunk = build_chunk(forms[f], &right);
 		struct sp_unpacker *u = sp_unpacker_new(HAND_FILE_ID + 1);
@@ -317,11 +305,10 @@ static void in_range(const struct sp_decoded *d)
 
 /* Two columns of something else, over and over: whatever comes out of that is
  * in its range, and no byte behind the chunk is read. */
-static void test_random(void **state)
+TEST(random)
 {
 	size_t n_right = 0, n_wrong = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 31, 0);
 	for (unsigned int i = 0; i < 30000; i++) {
 		struct form form = *forms[i % 3];
@@ -351,17 +338,4 @@ static void test_random(void **state)
 	assert_true(n_right > 1000 && n_wrong > 1000);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_events),
-		cmocka_unit_test(test_hostile_events),
-		cmocka_unit_test(test_freed_again),
-		cmocka_unit_test(test_sequence),
-		cmocka_unit_test(test_changed),
-		cmocka_unit_test(test_strange),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

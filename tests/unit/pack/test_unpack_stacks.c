@@ -3,19 +3,12 @@
  * Chunks of stacks and of names made by hand, right and wrong, up to the most
  * frames, lines and bytes that may be.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "hand_columns.h"
+#include "support/test.h"
 
 /* ---- what the chunks that are right say ---- */
 
-static void test_stacks(void **state)
+TEST(stacks)
 {
 	static const struct sp_record_frame a = {7, 100}, b = {0, 50},
 					    c = {7, 51};
@@ -27,7 +20,6 @@ static void test_stacks(void **state)
 	struct sp_record_frame got[3];
 	struct sp_decoded d;
 
-	(void)state;
 	assert_null(sp_unpack_chunk(u, SP_CHUNK_STACKS, chunk.bytes, chunk.n));
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(sp_unpack_next(u, &d), 1);
@@ -43,7 +35,7 @@ static void test_stacks(void **state)
 	free(chunk.bytes);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	static const struct sp_record_line want[] = {
 		{2, 1, 2, 10}, {1, 1, 0, 20}, {0, 2, 1, 30}};
@@ -53,7 +45,6 @@ static void test_names(void **state)
 	struct sp_record_line got[2];
 	struct sp_decoded d;
 
-	(void)state;
 	assert_null(sp_unpack_chunk(u, SP_CHUNK_NAMES, chunk.bytes, chunk.n));
 	for (size_t i = 0; i < 2; i++) {
 		assert_int_equal(sp_unpack_next(u, &d), 1);
@@ -83,7 +74,7 @@ static void test_names(void **state)
 
 /* ---- what is wrong with others ---- */
 
-static void test_hostile_stacks(void **state)
+TEST(hostile_stacks)
 {
 #define STACK(...) COLUMN(STACK, 12, {__VA_ARGS__})
 #define REST       UP(1), 5, UP(1), 1, DOWN(2), 0, UP(1), 1
@@ -128,7 +119,6 @@ static void test_hostile_stacks(void **state)
 		{"columns length", .column = SP_COLUMN_PLACE, .more_bytes = 1},
 	};
 
-	(void)state;
 	TRY(stacks_form, changes);
 }
 
@@ -162,12 +152,11 @@ static const char *read_deep(uint64_t depth, uint64_t n, uint64_t more)
 	return field;
 }
 
-static void test_deep(void **state)
+TEST(deep)
 {
 	const uint64_t most = SP_FORMAT_FRAMES_MAX;
 	const uint64_t stacks = SP_FORMAT_CHUNK_FRAMES_MAX / most;
 
-	(void)state;
 	assert_null(read_deep(most, 1, 0));
 	assert_string_equal(read_deep(most + 1, 1, 0), "stack");
 	assert_null(read_deep(most - 1, 1, 1));
@@ -177,7 +166,7 @@ static void test_deep(void **state)
 	assert_string_equal(read_deep(most, stacks + 1, 0), "stack");
 }
 
-static void test_hostile_names(void **state)
+TEST(hostile_names)
 {
 	static const struct change changes[] = {
 		{NULL, COLUMN(LENGTH, 2, {0, 4})},
@@ -217,7 +206,6 @@ static void test_hostile_names(void **state)
 		{"columns length", .column = SP_COLUMN_LINE, .more_bytes = 1},
 	};
 
-	(void)state;
 	TRY(names_form, changes);
 }
 
@@ -248,9 +236,8 @@ static const char *read_many(uint64_t text_bytes, uint64_t places,
 	return field;
 }
 
-static void test_many_names(void **state)
+TEST(many_names)
 {
-	(void)state;
 	assert_null(read_many(SP_FORMAT_NAME_MAX, 3, SP_FORMAT_LINES_MAX));
 	assert_string_equal(read_many(SP_FORMAT_NAME_MAX + 1, 3, 1), "text");
 	/* The stacks have three places. */
@@ -258,16 +245,4 @@ static void test_many_names(void **state)
 	assert_string_equal(read_many(1, 3, SP_FORMAT_LINES_MAX + 1), "lines");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_stacks),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_hostile_stacks),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_hostile_names),
-		cmocka_unit_test(test_many_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Marks as phases and snapshots, against a plain model. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "model/profile.h"
 #include "read/marks.h"
+#include "support/test.h"
 
 #define MARKS  40u
 #define PERIOD 4096u
@@ -143,12 +135,11 @@ static void check_sums(const struct sp_profile *p, const struct life *life)
 	assert_int_equal(p->unsampled_bytes, want);
 }
 
-static void test_model(void **state)
+TEST(model)
 {
 	struct sp_rng rng;
 	struct life life;
 
-	(void)state;
 	sp_rng_init(&rng, 17, 1);
 	for (int round = 0; round < 3000; round++) {
 		struct sp_profile *p;
@@ -170,12 +161,11 @@ static void test_model(void **state)
 }
 
 /* Killed after a mark, before its threads had published as much. */
-static void test_ahead(void **state)
+TEST(ahead)
 {
 	struct life life = {.n = 1, .alloc_bytes = 10, .alloc_objects = 1};
 	struct sp_profile *p;
 
-	(void)state;
 	life.marks[0] = (struct sp_record_mark){
 		1, SP_MARK_PHASE, 5, 100, 7, 0, 0, 3, PERIOD, "load", 4};
 	p = settle(&life, NULL);
@@ -189,12 +179,11 @@ static void test_ahead(void **state)
 }
 
 /* What only a forged file can have: a later mark with less, a number twice. */
-static void test_forged(void **state)
+TEST(forged)
 {
 	struct life life = {.n = 4, .alloc_bytes = 1000, .alloc_objects = 10};
 	struct sp_profile *p;
 
-	(void)state;
 	life.marks[0] = (struct sp_record_mark){
 		1, SP_MARK_PHASE, 50, 100, 7, 0, 0, 0, PERIOD, "a", 1};
 	life.marks[1] = (struct sp_record_mark){
@@ -211,14 +200,13 @@ static void test_forged(void **state)
 }
 
 /* Sampling was off before there was a mark: the file says so as a fact. */
-static void test_dormant(void **state)
+TEST(dormant)
 {
 	struct life life = {.alloc_bytes = 1000, .alloc_objects = 10};
 	struct sp_profile *p = empty_profile(&life);
 	struct sp_marks marks = {0};
 	struct sp_info info = {"sampling", "0"};
 
-	(void)state;
 	p->infos = malloc(sizeof(info));
 	assert_non_null(p->infos);
 	p->infos[p->n_infos++] = info;
@@ -231,12 +219,11 @@ static void test_dormant(void **state)
 }
 
 /* The largest period that was in force bounds what was not sampled. */
-static void test_period(void **state)
+TEST(period)
 {
 	struct life life = {.n = 2, .alloc_bytes = 1000, .alloc_objects = 10};
 	struct sp_profile *p;
 
-	(void)state;
 	life.marks[0] = (struct sp_record_mark){
 		1, SP_MARK_SAMPLING, 5, 100, 7, 0, 0, 0, 8 * PERIOD, "", 0};
 	life.marks[1] = (struct sp_record_mark){
@@ -249,7 +236,7 @@ static void test_period(void **state)
 
 /* What was asked for before; once of a mark that is not there, and once after
  * the mark. */
-static void test_asked(void **state)
+TEST(asked)
 {
 	static const struct sp_record_asked asked[] = {
 		{3, 45}, {7, 1}, {2, 90}, {1, 8}};
@@ -260,7 +247,6 @@ static void test_asked(void **state)
 	struct sp_record_mark mark = {.kind = SP_MARK_PHASE,
 				      .period_bytes = PERIOD};
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		assert_int_equal(sp_marks_add_asked(&marks, &asked[i]), 0);
 		mark.number = i + 1;
@@ -283,13 +269,4 @@ static void test_asked(void **state)
 	sp_profile_free(p);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_model),  cmocka_unit_test(test_ahead),
-		cmocka_unit_test(test_forged), cmocka_unit_test(test_dormant),
-		cmocka_unit_test(test_period), cmocka_unit_test(test_asked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

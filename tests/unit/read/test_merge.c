@@ -1,15 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Several files as one, held against the files one by one. */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "read/load.h"
@@ -19,6 +11,7 @@
 #include "support/close.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
+#include "support/test.h"
 
 #define FILES   4
 #define MODULES 6
@@ -254,9 +247,8 @@ static void each_once(const struct sp_profile *p)
 		}
 }
 
-static void test_parts(void **state)
+TEST(parts)
 {
-	(void)state;
 	for (unsigned int round = 0; round < 20; round++) {
 		uint64_t bytes = 0, objects = 0, losses = 0, end_ns = 0;
 		struct sp_profile *all;
@@ -304,11 +296,10 @@ static void test_parts(void **state)
 }
 
 /* Threads of the same number in two processes are two. */
-static void test_threads(void **state)
+TEST(threads)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	for (unsigned int i = 0; i < 2; i++) {
 		begin(i, 1);
 		put_object(1, 10, SP_NEVER, 100, 1, 0, 1);
@@ -366,14 +357,13 @@ static double live_bytes(const struct sp_profile *p, uint64_t at_ns)
 
 /* One after the other: what the first held at its end is there "at the end",
  * and no more while the second runs. */
-static void test_one_after_the_other(void **state)
+TEST(one_after_the_other)
 {
 	struct sp_profile *p = load_two(5000);
 	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
 	struct sp_timeline_point points[7];
 	struct sp_selection all;
 
-	(void)state;
 	assert_int_equal(p->duration_ns, 6000);
 	assert_close(live_bytes(p, SP_NEVER), 200, 0);
 	assert_close(live_bytes(p, 999), 100, 0);
@@ -388,11 +378,10 @@ static void test_one_after_the_other(void **state)
 	sp_profile_free(p);
 }
 
-static void test_side_by_side(void **state)
+TEST(side_by_side)
 {
 	struct sp_profile *p = load_two(50);
 
-	(void)state;
 	assert_close(live_bytes(p, SP_NEVER), 200, 0);
 	assert_close(live_bytes(p, 275), 260, 0);
 	assert_close(live_bytes(p, 1025), 100, 0);
@@ -401,12 +390,11 @@ static void test_side_by_side(void **state)
 }
 
 /* Age counts to the end of the process, not of all. */
-static void test_leaks(void **state)
+TEST(leaks)
 {
 	struct sp_profile *p = load_two(5000);
 	struct sp_selection leaks;
 
-	(void)state;
 	sp_selection_init(&leaks);
 	leaks.view = SP_VIEW_LEAKS;
 	leaks.tail_ns = 900;
@@ -429,11 +417,10 @@ static uint64_t rss_at(const struct sp_profile *p, uint64_t time_ns)
 	return now;
 }
 
-static void test_rss(void **state)
+TEST(rss)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin(0, 1);
 	model_file_status(&file, 1)->time_ns = 100;
 	put_info("setting.rss", "on");
@@ -480,9 +467,8 @@ static void refuse(size_t n, const char *words)
 	assert_null(p);
 }
 
-static void test_refused(void **state)
+TEST(refused)
 {
-	(void)state;
 	begin(0, 1);
 	end(0);
 	begin(1, 1);
@@ -496,11 +482,10 @@ static void test_refused(void **state)
 	refuse(2, "same recording");
 }
 
-static void test_one_file(void **state)
+TEST(one_file)
 {
 	struct sp_profile *p;
 
-	(void)state;
 	begin(0, 1);
 	put_object(7, 10, SP_NEVER, 100, 1, 0, 1);
 	end(0);
@@ -531,18 +516,4 @@ static int remove_paths(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_one_after_the_other),
-		cmocka_unit_test(test_side_by_side),
-		cmocka_unit_test(test_leaks),
-		cmocka_unit_test(test_rss),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_one_file),
-	};
-
-	return cmocka_run_group_tests(tests, make_paths, remove_paths);
-}
+TEST_MAIN(make_paths, remove_paths)

@@ -3,20 +3,13 @@
  * What a file proves of the exact totals, and how much more there may be:
  * slots, classes, samples and marks, each alone and against the others.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/test.h"
 
 #define CHECK_IN (1u << 20)
 
@@ -84,7 +77,7 @@ static void put_mark(uint64_t bytes)
 /* The same whether the profile is folded or not. */
 static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 {
-	const struct sp_fold_plan plan = {.confidence = 0.95};
+	const struct sp_plan plan = {.confidence = 0.95};
 	struct sp_profile *p[2];
 	struct sp_error err;
 
@@ -95,8 +88,7 @@ static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 	model_done(&file.bytes);
 	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p[0], &err), 0);
 	assert_int_equal(
-		sp_profile_load_folded(scratch, &plan, NULL, NULL, &p[1], &err),
-		0);
+		sp_profile_read(scratch, &plan, NULL, NULL, &p[1], &err), 0);
 	for (int i = 0; i < 2; i++) {
 		uint64_t known = p[i]->classes[6].bytes;
 
@@ -112,9 +104,8 @@ static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 }
 
 /* After an orderly end class pages have what threads had not published. */
-static void test_classes_are_ahead(void **state)
+TEST(classes_are_ahead)
 {
-	(void)state;
 	begin_file(SP_END_CLEAN);
 	put_slot(1, 5000, 50, 0, 1);
 	put_class(1, 80);
@@ -123,9 +114,8 @@ static void test_classes_are_ahead(void **state)
 	expect(8000 + 3000, 80 + 30, 0);
 }
 
-static void test_threads_went_on(void **state)
+TEST(threads_went_on)
 {
-	(void)state;
 	begin_file(SP_END_CLEAN);
 	model_file_status(&file, 1)->losses[SP_LOSS_AFTER_EXIT] = 4096;
 	put_slot(1, 5000, 50, 0, 1);
@@ -134,9 +124,8 @@ static void test_threads_went_on(void **state)
 }
 
 /* What a thread may hold back: 4 KiB, as much as it has, a check-in. */
-static void test_killed(void **state)
+TEST(killed)
 {
-	(void)state;
 	begin_file(SP_END_NONE);
 	put_slot(1, 100, 1, 0, 1);
 	put_slot(2, 7000, 2, 2000, 2);
@@ -145,9 +134,8 @@ static void test_killed(void **state)
 	expect(100 + 7000 + (90 << 20) + 500, 10, 4096 + 5000 + CHECK_IN);
 }
 
-static void test_killed_ahead(void **state)
+TEST(killed_ahead)
 {
-	(void)state;
 	begin_file(SP_END_NONE);
 	/* Published 5000, of 10000 that it may have: 8000 are proved. */
 	put_slot(1, 5000, 50, 0, 1);
@@ -158,9 +146,8 @@ static void test_killed_ahead(void **state)
 	expect(8000 + 10000, 180, 2000 + 3096);
 }
 
-static void test_samples(void **state)
+TEST(samples)
 {
-	(void)state;
 	begin_file(SP_END_NONE);
 	put_slot(1, 5000, 2, 1000, 1); /* 4000 of its own, 8096 at most */
 	put_class(1, 55);
@@ -172,9 +159,8 @@ static void test_samples(void **state)
 	expect(1000 + 7000 + 90000, 55 + 1, 1096 + 90000);
 }
 
-static void test_slotless(void **state)
+TEST(slotless)
 {
-	(void)state;
 	begin_file(SP_END_NONE);
 	model_file_status(&file, 1)->losses[SP_LOSS_NO_SLOT] = 3;
 	put_slot(0, 100, 1, 0, 0);
@@ -182,9 +168,8 @@ static void test_slotless(void **state)
 }
 
 /* A mark says what the process had: so much less is missing. */
-static void test_marks(void **state)
+TEST(marks)
 {
-	(void)state;
 	begin_file(SP_END_NONE);
 	put_slot(1, 10000, 10, 0, 1);
 	put_mark(12500);
@@ -195,17 +180,4 @@ static void test_marks(void **state)
 	expect(50000, 10, 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes_are_ahead),
-		cmocka_unit_test(test_threads_went_on),
-		cmocka_unit_test(test_killed),
-		cmocka_unit_test(test_killed_ahead),
-		cmocka_unit_test(test_samples),
-		cmocka_unit_test(test_slotless),
-		cmocka_unit_test(test_marks),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

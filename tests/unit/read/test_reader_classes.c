@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Totals by size class: which copy counts, what is torn, what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "read/reader.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/test.h"
 
 #define CHUNK  65536u
 #define PERIOD 4096u
@@ -74,9 +67,8 @@ static void expect_damage(uint64_t records, const char *text)
 		fail_msg("\"%s\" instead of \"%s\"", reader.damage.text, text);
 }
 
-static void test_none(void **state)
+TEST(none)
 {
-	(void)state;
 	begin_file(1);
 	model_file_header(&file)->flags =
 		SP_HEADER_KNOWN_FLAGS & ~SP_HEADER_PACKED;
@@ -88,9 +80,8 @@ static void test_none(void **state)
 }
 
 /* Of two whole copies the newer, whichever stands first. */
-static void test_newer_copy(void **state)
+TEST(newer_copy)
 {
-	(void)state;
 	begin_file(1);
 	put_page(2, 0, 0, 1, 3, 50);
 	read_bytes(0);
@@ -107,11 +98,10 @@ static void test_newer_copy(void **state)
 }
 
 /* A copy that was cut short: the one before it counts. */
-static void test_torn(void **state)
+TEST(torn)
 {
 	struct sp_class_page *newer, *older, good;
 
-	(void)state;
 	begin_file(1);
 	older = put_page(2, 1, 1, 4, 9, 160);
 	newer = put_page(2, 1, 1, 5, 9, 320);
@@ -150,12 +140,11 @@ static void test_torn(void **state)
 }
 
 /* A page that is whole, but of no slot that could stand there. */
-static void test_wrong_slot(void **state)
+TEST(wrong_slot)
 {
 	static const uint64_t slots[] = {3, 448, 455, UINT64_MAX,
 					 UINT64_MAX - 1};
 
-	(void)state;
 	begin_file(1);
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
 		put_page(2, 0, slots[i], 1, 0, 10);
@@ -171,9 +160,8 @@ static void test_wrong_slot(void **state)
 }
 
 /* The same slot once more: the first is meant. */
-static void test_repeated_slot(void **state)
+TEST(repeated_slot)
 {
-	(void)state;
 	begin_file(2);
 	put_page(2, 2, 9, 1, 0, 10);
 	put_page(3, 2, 9, 1, 0, 500);
@@ -184,13 +172,12 @@ static void test_repeated_slot(void **state)
 }
 
 /* Sums of many slots, beside a plain array; groups come in any order. */
-static void test_sum(void **state)
+TEST(sum)
 {
 	uint64_t bytes[SP_FORMAT_CLASSES] = {0};
 	uint64_t objects[SP_FORMAT_CLASSES] = {0};
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 1);
 	begin_file(64);
 	for (unsigned int slot = 0; slot < SP_FORMAT_SLOTS; slot++) {
@@ -213,11 +200,10 @@ static void test_sum(void **state)
 }
 
 /* Sums that only a forged file can have. */
-static void test_overflow(void **state)
+TEST(overflow)
 {
 	struct sp_class_page *page;
 
-	(void)state;
 	begin_file(1);
 	put_page(2, 0, 0, 1, 5, UINT64_MAX);
 	put_page(2, 1, 1, 1, 5, UINT64_MAX);
@@ -236,11 +222,10 @@ static void test_overflow(void **state)
 }
 
 /* The file ends within a page. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	size_t end = 2 * CHUNK + 4096 + 8192 + 4096 + 4096;
 
-	(void)state;
 	begin_file(1);
 	put_page(2, 0, 0, 1, 1, 32);
 	put_page(2, 1, 1, 1, 251, 1ull << 60);
@@ -256,11 +241,10 @@ static void test_cut(void **state)
 }
 
 /* Every size is in the class whose range has it. */
-static void test_classes(void **state)
+TEST(size_counts)
 {
 	uint64_t low = 1;
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++) {
 		uint64_t high = sp_format_class_max(i);
 
@@ -281,9 +265,8 @@ static void test_classes(void **state)
 }
 
 /* ceil(R ln 100), beside long double. */
-static void test_always_bytes(void **state)
+TEST(always_bytes)
 {
-	(void)state;
 	assert_int_equal(sp_format_always_bytes(1), 5);
 	assert_int_equal(sp_format_always_bytes(524288), 2414436);
 	for (uint64_t r = 1; r <= SP_FORMAT_PERIOD_MAX; r = r * 3 + 1) {
@@ -294,20 +277,4 @@ static void test_always_bytes(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none),
-		cmocka_unit_test(test_newer_copy),
-		cmocka_unit_test(test_torn),
-		cmocka_unit_test(test_wrong_slot),
-		cmocka_unit_test(test_repeated_slot),
-		cmocka_unit_test(test_sum),
-		cmocka_unit_test(test_overflow),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_always_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
-}
+TEST_MAIN(scratch_make, scratch_remove)

@@ -3,15 +3,7 @@
  * Compressed profiles say what the same file says uncompressed, or what is
  * wrong with them.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 #include <zstd.h>
 
 #include "model/profile.h"
@@ -19,6 +11,7 @@
 #include "read/source.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
+#include "support/test.h"
 
 #define CHUNKS  12
 #define SAMPLES 500
@@ -111,9 +104,8 @@ static void is_whole(void)
 	sp_profile_free(p);
 }
 
-static void test_whole(void **state)
+TEST(whole)
 {
-	(void)state;
 	store(file.bytes.data, file.bytes.n);
 	is_whole();
 	for (int with_size = 0; with_size < 2; with_size++) {
@@ -126,11 +118,10 @@ static void test_whole(void **state)
 
 /* Frame behind frame, as parallel compressors write them; no border of theirs
  * is one of a chunk. */
-static void test_frames(void **state)
+TEST(frames)
 {
 	const size_t step = 100003;
 
-	(void)state;
 	for (size_t at = 0; at < file.bytes.n; at += step)
 		pack(at, file.bytes.n - at < step ? file.bytes.n - at : step,
 		     at % 2);
@@ -140,12 +131,11 @@ static void test_frames(void **state)
 }
 
 /* The plain file was cut before it was packed. */
-static void test_cut_before(void **state)
+TEST(cut_before)
 {
 	struct sp_error err;
 	struct sp_profile *p;
 
-	(void)state;
 	for (int with_size = 0; with_size < 2; with_size++) {
 		pack(0, 6 * SP_FORMAT_CHUNK_BYTES, with_size);
 		store(packed, packed_bytes);
@@ -160,11 +150,10 @@ static void test_cut_before(void **state)
 }
 
 /* Cut or changed anywhere: an error, or less of the same and a note. */
-static void test_damaged(void **state)
+TEST(damaged)
 {
 	size_t loaded = 0;
 
-	(void)state;
 	pack(0, file.bytes.n, true);
 	for (size_t i = 1; i < 60; i++) {
 		const size_t at = i * packed_bytes / 60;
@@ -193,7 +182,7 @@ static void test_damaged(void **state)
 }
 
 /* A frame that promises more than any profile has is not begun. */
-static void test_too_long(void **state)
+TEST(too_long)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	uint8_t small[256];
@@ -201,7 +190,6 @@ static void test_too_long(void **state)
 	ZSTD_outBuffer out = {small, sizeof(small), 0};
 	struct sp_error err;
 
-	(void)state;
 	ZSTD_CCtx_setPledgedSrcSize(context, SP_SOURCE_UNPACKED_MAX + 1);
 	ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush);
 	ZSTD_freeCCtx(context);
@@ -226,15 +214,4 @@ static int tear_down(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_whole),
-		cmocka_unit_test(test_frames),
-		cmocka_unit_test(test_cut_before),
-		cmocka_unit_test(test_damaged),
-		cmocka_unit_test(test_too_long),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+TEST_MAIN(set_up, tear_down)

@@ -3,14 +3,7 @@
  * What a process leaves that is killed while it writes: records cut anywhere,
  * torn publications, half a chunk header are counted apart from damage.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/bytes.h"
 #include "model/profile.h"
@@ -18,6 +11,7 @@
 #include "read/merge.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
+#include "support/test.h"
 
 #define CHUNK  SP_FORMAT_CHUNK_BYTES
 #define PERIOD 4096u
@@ -116,11 +110,10 @@ static void end_cleanly(void)
 }
 
 /* A record without its type; other threads go on until the process is gone. */
-static void test_record(void **state)
+TEST(record)
 {
 	size_t before, bytes;
 
-	(void)state;
 	begin_killed();
 	expect(10, 0, 0);
 	before = fill_chunk(2, 9);
@@ -151,11 +144,10 @@ static void test_record(void **state)
 
 /* A type of zero in the middle: later records were committed, so this is no
  * unfinished one, and more is missing. */
-static void test_cleared_type(void **state)
+TEST(cleared_type)
 {
 	size_t before;
 
-	(void)state;
 	begin_killed();
 	before = fill_chunk(2, 5);
 	fill_chunk(2, 100);
@@ -165,9 +157,8 @@ static void test_cleared_type(void **state)
 }
 
 /* Each of the three with two copies, and both ways to be torn. */
-static void test_publications(void **state)
+TEST(publications)
 {
-	(void)state;
 	for (int what = 0; what < 3; what++) {
 		uint8_t *copies[2], *bad;
 
@@ -208,9 +199,8 @@ static void test_publications(void **state)
 }
 
 /* The first one of all goes to copy 1, and the other is still zero. */
-static void test_first_publication(void **state)
+TEST(first_publication)
 {
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_slot_copy *slot;
 		struct sp_class_page *page;
@@ -226,11 +216,10 @@ static void test_first_publication(void **state)
 }
 
 /* A chunk was taken, and its header not yet whole. */
-static void test_chunk(void **state)
+TEST(chunk)
 {
 	struct sp_chunk_header *h;
 
-	(void)state;
 	begin_killed();
 	h = (struct sp_chunk_header *)(file.bytes.data + 3 * CHUNK);
 	h->magic = SP_FORMAT_CHUNK_MAGIC;
@@ -245,13 +234,12 @@ static void test_chunk(void **state)
 }
 
 /* Of several files the counts are added. */
-static void test_merged(void **state)
+TEST(merged)
 {
 	const char *const both[] = {paths[0], paths[1]};
 	struct sp_profile *p = NULL;
 	struct sp_error err = {0};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		begin_killed();
 		model_file_slot(&file, 1, 0)->alloc_bytes ^= 1;
@@ -281,16 +269,4 @@ static int end(void **state)
 	return unlink(paths[0]) | unlink(paths[1]);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_record),
-		cmocka_unit_test(test_cleared_type),
-		cmocka_unit_test(test_publications),
-		cmocka_unit_test(test_first_publication),
-		cmocka_unit_test(test_chunk),
-		cmocka_unit_test(test_merged),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+TEST_MAIN(begin, end)

@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stacks to functions, flat and cumulative, with intervals: random stacks
- * against a search through every stack for each function.
- */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "base/rng.h"
+/* Stacks to functions, flat and cumulative, with intervals. */
 #include "report/aggregate.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define APP  "/bin/app"
 #define LIBZ "/lib/libz.so.1"
@@ -88,9 +77,9 @@ static void assert_function(const struct sp_aggregate *a, const char *name,
 	assert_int_equal(f->cum.all.size_bytes, 100 * cum);
 }
 
-static void test_flat_goes_to_innermost(void **state)
+TEST_BETWEEN(flat_goes_to_innermost, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, G, F, MAIN);
@@ -103,9 +92,9 @@ static void test_flat_goes_to_innermost(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_flat_passes_plumbing(void **state)
+TEST_BETWEEN(flat_passes_plumbing, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, NEW, NEW_IN_F, MAIN);
@@ -123,9 +112,9 @@ static void test_flat_passes_plumbing(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_recursion_counts_once(void **state)
+TEST_BETWEEN(recursion_counts_once, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, F, G, F, G, F, MAIN);
@@ -137,9 +126,9 @@ static void test_recursion_counts_once(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_inlines(void **state)
+TEST_BETWEEN(inlines, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 7, H_IN_G, MAIN);
@@ -152,9 +141,9 @@ static void test_inlines(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_identity_is_name_and_module(void **state)
+TEST_BETWEEN(identity_is_name_and_module, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 1, F, MAIN);
@@ -172,16 +161,16 @@ static void test_identity_is_name_and_module(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_estimates_come_from_merged_sums(void **state)
+TEST_BETWEEN(estimates_come_from_merged_sums, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_aggregate_function *f;
-	struct sp_tally merged;
+	struct sp_class_sums merged;
 	struct sp_interval got, want;
 	double sum_lo = 0, sum_hi = 0;
 	struct sp_aggregate *a;
 
-	sp_tally_init(&merged, R);
+	sp_class_sums_init(&merged, R);
 	for (size_t i = 0; i < 4; i++) {
 		size_t offsets[] = {F, i % 2 ? G : MAIN};
 
@@ -189,10 +178,10 @@ static void test_estimates_come_from_merged_sums(void **state)
 	}
 	a = fixture_aggregate(x);
 	for (size_t i = 0; i < 4; i++) {
-		const struct sp_tally *t = fixture_tally(x, &x->stacks[i]);
+		const struct sp_class_sums *t = fixture_tally(x, &x->stacks[i]);
 		struct sp_interval one = sp_estimate_bytes(&a->how, t);
 
-		assert_int_equal(sp_tally_merge(&merged, t), 0);
+		assert_int_equal(sp_class_sums_merge(&merged, t), 0);
 		sum_lo += one.lo;
 		sum_hi += one.hi;
 	}
@@ -204,7 +193,7 @@ static void test_estimates_come_from_merged_sums(void **state)
 	assert_close(got.hi, want.hi, 1e-12);
 	assert_close(f->flat_bytes, want.value, 1e-12);
 	assert_true(got.lo > 1.05 * sum_lo && got.hi < 0.95 * sum_hi);
-	sp_tally_free(&merged);
+	sp_class_sums_free(&merged);
 	sp_aggregate_free(a);
 }
 
@@ -219,9 +208,9 @@ static void assert_order(const struct sp_aggregate *a, const char *names)
 	assert_string_equal(got, names);
 }
 
-static void test_function_order(void **state)
+TEST_BETWEEN(function_order, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	/* flat: g 5, f 2, h 2, main 0; cum: main 8, g 7, f 3, h 2 */
@@ -238,9 +227,9 @@ static void test_function_order(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_order_of_equals_is_by_name(void **state)
+TEST_BETWEEN(order_of_equals_is_by_name, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, MAIN);
@@ -257,9 +246,9 @@ static void test_order_of_equals_is_by_name(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_stacks_by_bytes(void **state)
+TEST_BETWEEN(stacks_by_bytes, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, F);
@@ -273,9 +262,9 @@ static void test_stacks_by_bytes(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 1, F);
@@ -286,18 +275,18 @@ static void test_no_stack(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_empty(void **state)
+TEST_BETWEEN(empty, setup, teardown)
 {
-	struct sp_aggregate *a = fixture_aggregate(*state);
+	struct sp_aggregate *a = fixture_aggregate(*test_state);
 
 	assert_int_equal(a->n_functions, 0);
 	assert_int_equal(a->n_stacks, 0);
 	sp_aggregate_free(a);
 }
 
-static void test_line_of_heaviest_stack(void **state)
+TEST_BETWEEN(line_of_heaviest_stack, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, F, MAIN);
@@ -310,113 +299,6 @@ static void test_line_of_heaviest_stack(void **state)
 	sp_aggregate_free(a);
 }
 
-/*
- * Random stacks against the naive way: for each function, look through every
- * stack.  With more than 1024 functions, their table has grown twice.
- */
-#define N_NAMES 5000
-
-static struct sp_acc naive(const struct fixture *x, const char *name,
-			   bool only_innermost)
-{
-	struct sp_acc acc;
-
-	sp_acc_init(&acc, R);
-	for (size_t i = 0; i < x->profile.n_samples; i++) {
-		const struct sp_sample *sample = &x->profile.samples[i];
-		const struct sp_stack *s = &x->stacks[sample->stack];
-		size_t n = only_innermost ? 1 : s->n_frames;
-
-		for (size_t k = 0; k < n; k++) {
-			size_t offset = s->frames[k].offset;
-
-			if (strcmp(x->symbolizer.symbols[offset][0].function,
-				   name))
-				continue;
-			sp_acc_add(&acc, &x->profile.law, sample->size_bytes, 0,
-				   R);
-			break;
-		}
-	}
-	return acc;
-}
-
-static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
-{
-	assert_int_equal(got->samples, want->samples);
-	assert_int_equal(got->size_bytes, want->size_bytes);
-	assert_close(got->est_bytes, want->est_bytes, 1e-12);
-	assert_close(got->k2, want->k2, 1e-12);
-}
-
-/* The classes of a tally are the whole once more. */
-static void assert_classes_add_up(const struct sp_tally *tally)
-{
-	struct sp_acc sum;
-
-	sp_acc_init(&sum, R);
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		sp_acc_merge(&sum, &tally->classes[i].acc);
-	assert_same(&sum, &tally->all);
-}
-
-static void test_random_against_naive(void **state)
-{
-	static char names[N_NAMES][8];
-	struct fixture *x = *state;
-	struct sp_aggregate *a;
-	struct sp_rng rng;
-
-	sp_rng_init(&rng, 22, 0);
-	for (size_t i = 0; i < N_NAMES; i++) {
-		/* Two addresses in three have a name to themselves. */
-		snprintf(names[i], sizeof(names[i]), "n%zu", i - i % 3 / 2);
-		fixture_symbol(x, 10 + i, names[i], NULL, 0);
-	}
-	for (int i = 0; i < FIXTURE_STACKS; i++) {
-		size_t offsets[FIXTURE_FRAMES];
-		size_t n = 1 + sp_rng_next(&rng) % FIXTURE_FRAMES;
-		/* Half of the stacks recurse a lot. */
-		size_t range = i % 2 ? 5 : N_NAMES;
-
-		for (size_t k = 0; k < n; k++)
-			offsets[k] = 10 + sp_rng_next(&rng) % range;
-		fixture_stack(x, offsets, n, 1 + sp_rng_next(&rng) % 4,
-			      1 + sp_rng_next(&rng) % 100000);
-	}
-	a = fixture_aggregate(x);
-	assert_true(a->n_functions > 1024);
-	for (size_t i = 0; i < a->n_functions; i++) {
-		const struct sp_aggregate_function *f = &a->functions[i];
-		struct sp_acc flat = naive(x, f->name, true);
-		struct sp_acc cum = naive(x, f->name, false);
-
-		assert_same(&f->flat.all, &flat);
-		assert_same(&f->cum.all, &cum);
-		assert_classes_add_up(&f->flat);
-		assert_classes_add_up(&f->cum);
-		assert_true(i == 0 || f[-1].flat_bytes >= f->flat_bytes);
-	}
-	sp_aggregate_free(a);
-}
-
-static void test_flat_adds_up(void **state)
-{
-	struct fixture *x = *state;
-	struct sp_acc sum;
-	struct sp_aggregate *a;
-
-	ADD(x, 3, F, G, F, MAIN);
-	ADD(x, 4, F_IN_F, MAIN);
-	fixture_stack(x, NULL, 0, 5, 100000);
-	a = fixture_aggregate(x);
-	sp_acc_init(&sum, R);
-	for (size_t i = 0; i < a->n_functions; i++)
-		sp_acc_merge(&sum, &a->functions[i].flat.all);
-	assert_same(&sum, &a->analysis->view->all.all);
-	sp_aggregate_free(a);
-}
-
 static void count_progress(void *arg, uint64_t done, uint64_t total)
 {
 	uint64_t *calls = arg;
@@ -426,9 +308,9 @@ static void count_progress(void *arg, uint64_t done, uint64_t total)
 	assert_int_equal(total, 2);
 }
 
-static void test_progress(void **state)
+TEST_BETWEEN(progress, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a = NULL;
 	uint64_t calls = 0;
 
@@ -454,9 +336,9 @@ static void add_lives(struct fixture *x)
 	ADD(x, 4, NEW, G, MAIN);
 }
 
-static void test_live_beside_allocated(void **state)
+TEST_BETWEEN(live_beside_allocated, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	add_lives(x);
@@ -474,9 +356,9 @@ static void test_live_beside_allocated(void **state)
 }
 
 /* Only what is in the view has a row. */
-static void test_rows_of_a_view(void **state)
+TEST_BETWEEN(rows_of_a_view, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	add_lives(x);
@@ -491,9 +373,9 @@ static void test_rows_of_a_view(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_without_frees_nothing_is_live(void **state)
+TEST_BETWEEN(without_frees_nothing_is_live, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, F, MAIN);
@@ -503,9 +385,9 @@ static void test_without_frees_nothing_is_live(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_lifetimes(void **state)
+TEST_BETWEEN(lifetimes, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_lifetime *functions = NULL, *stacks = NULL;
 	struct sp_aggregate *a;
 	const struct sp_lifetime *f;
@@ -535,9 +417,9 @@ static void test_lifetimes(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_rows_that_hold_together(void **state)
+TEST_BETWEEN(rows_that_hold_together, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_aggregate_function *f;
 	struct sp_interval alone, together;
 	struct sp_aggregate *a;
@@ -561,32 +443,4 @@ static void test_rows_that_hold_together(void **state)
 	sp_aggregate_free(a);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_flat_goes_to_innermost),
-		TEST(test_flat_passes_plumbing),
-		TEST(test_recursion_counts_once),
-		TEST(test_inlines),
-		TEST(test_identity_is_name_and_module),
-		TEST(test_estimates_come_from_merged_sums),
-		TEST(test_function_order),
-		TEST(test_order_of_equals_is_by_name),
-		TEST(test_stacks_by_bytes),
-		TEST(test_no_stack),
-		TEST(test_empty),
-		TEST(test_line_of_heaviest_stack),
-		TEST(test_random_against_naive),
-		TEST(test_flat_adds_up),
-		TEST(test_progress),
-		TEST(test_live_beside_allocated),
-		TEST(test_rows_of_a_view),
-		TEST(test_without_frees_nothing_is_live),
-		TEST(test_lifetimes),
-		TEST(test_rows_that_hold_together),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -2,18 +2,12 @@
 /* Which samples stand behind which figure of a report. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "report/analysis.h"
 #include "stats/percentile.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R  4096
 #define MS 1000000ull
@@ -70,9 +64,9 @@ static const struct sp_analysis *ask(struct fixture *x, enum sp_view view)
 	return fixture_analysis(x);
 }
 
-static void test_alloc(void **state)
+TEST_BETWEEN(alloc, setup, teardown)
 {
-	const struct sp_analysis *a = fixture_analysis(*state);
+	const struct sp_analysis *a = fixture_analysis(*test_state);
 
 	assert_samples(a->view, 3, 5, 7);
 	assert_ptr_equal(a->alloc, a->view);
@@ -84,9 +78,9 @@ static void test_alloc(void **state)
 	assert_ptr_equal(a->how.population, &a->population);
 }
 
-static void test_live_at(void **state)
+TEST_BETWEEN(live_at, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	assert_true(sp_moment_parse("1500ms", &x->question.at));
@@ -97,9 +91,9 @@ static void test_live_at(void **state)
 	assert_true(a->live_at_ns == 1500 * MS);
 }
 
-static void test_peak(void **state)
+TEST_BETWEEN(peak, setup, teardown)
 {
-	const struct sp_analysis *a = ask(*state, SP_VIEW_PEAK);
+	const struct sp_analysis *a = ask(*test_state, SP_VIEW_PEAK);
 
 	assert_true(a->selection.at_ns == 3000 * MS);
 	assert_samples(a->view, 0, 5, 7);
@@ -108,9 +102,9 @@ static void test_peak(void **state)
 	assert_true(a->live_at_ns == SP_NEVER);
 }
 
-static void test_leaks(void **state)
+TEST_BETWEEN(leaks, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	assert_samples(ask(x, SP_VIEW_LEAKS)->view, 0, 5, 0);
@@ -123,15 +117,15 @@ static void test_leaks(void **state)
 	assert_true(a->live_at_ns == 2000 * MS);
 }
 
-static void test_temporary(void **state)
+TEST_BETWEEN(temporary, setup, teardown)
 {
-	assert_samples(ask(*state, SP_VIEW_TEMPORARY)->view, 0, 0, 7);
+	assert_samples(ask(*test_state, SP_VIEW_TEMPORARY)->view, 0, 0, 7);
 }
 
 /* A subset is one of every figure but of the population. */
-static void test_subset(void **state)
+TEST_BETWEEN(subset, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	x->question.thread = "2";
@@ -147,9 +141,9 @@ static void test_subset(void **state)
 	assert_int_equal(a->peak.samples, 7);
 }
 
-static void test_total_is_from_the_samples_alone(void **state)
+TEST_BETWEEN(total_is_from_the_samples_alone, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 
 	assert_int_equal(a->how.method, SP_METHOD_P3T);
@@ -164,9 +158,9 @@ static void test_total_is_from_the_samples_alone(void **state)
 	assert_int_equal(sp_analysis_total_how(a).method, SP_METHOD_P3T);
 }
 
-static void test_errors_are_passed_on(void **state)
+TEST_BETWEEN(errors_are_passed_on, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_analysis *a = (struct sp_analysis *)x;
 	struct sp_error err = {0};
 
@@ -178,9 +172,9 @@ static void test_errors_are_passed_on(void **state)
 	assert_true(err.message[0]);
 }
 
-static void test_share(void **state)
+TEST_BETWEEN(share, setup, teardown)
 {
-	const struct sp_analysis *a = fixture_analysis(*state);
+	const struct sp_analysis *a = fixture_analysis(*test_state);
 	const struct sp_acc *all = &a->view->all.all;
 	const struct sp_acc *part = &a->view->stacks[0].all;
 	struct sp_interval share = sp_analysis_share(part, all, 0.95);
@@ -194,10 +188,10 @@ static void test_share(void **state)
 	assert_true(share.value == 1 && share.hi == 1 && share.lo < 1);
 }
 
-static void test_rss(void **state)
+TEST_BETWEEN(rss, setup, teardown)
 {
 	struct sp_rss rss[] = {{10, 1}, {20, 5}, {20, 4}, {30, 2}};
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	uint64_t bytes = 77;
 
 	assert_int_equal(sp_analysis_peak_rss(&x->profile), 0);
@@ -215,9 +209,9 @@ static void test_rss(void **state)
 	}
 }
 
-static void test_percentiles(void **state)
+TEST_BETWEEN(percentiles, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_profile *p = &x->profile;
 
 	assert_int_equal(sp_analysis_size_percentile(p, false, 0.5), 0);
@@ -253,9 +247,9 @@ static void assert_same(struct sp_interval a, struct sp_interval b)
 	assert_true(a.value == b.value && a.lo == b.lo && a.hi == b.hi);
 }
 
-static void test_bytes_of_sizes(void **state)
+TEST_BETWEEN(bytes_of_sizes, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a = ask(x, SP_VIEW_TEMPORARY);
 	const unsigned int small = sp_format_class(100);
 	uint64_t samples;
@@ -278,9 +272,9 @@ static void test_bytes_of_sizes(void **state)
 }
 
 /* There is no more of a size than was allocated of it. */
-static void test_bytes_of_sizes_with_totals(void **state)
+TEST_BETWEEN(bytes_of_sizes_with_totals, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const unsigned int large = sp_format_class(2000);
 	const struct sp_analysis *a;
 	struct sp_interval bytes;
@@ -307,9 +301,9 @@ static void test_bytes_of_sizes_with_totals(void **state)
 	assert_true(sp_analysis_size_bytes(a, 1, 1, &samples).hi > 3 * R);
 }
 
-static void test_sizes_that_there_can_be(void **state)
+TEST_BETWEEN(sizes_that_there_can_be, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	x->question.min_size_bytes = 48;
@@ -348,10 +342,10 @@ static double begin_of(double size)
 
 /* Of sizes of different classes, they are those of the sizes; the limits
  * contain the sizes. */
-static void test_percentiles_of_view(void **state)
+TEST_BETWEEN(percentiles_of_view, setup, teardown)
 {
 	static const uint64_t sizes[] = {20, 100, 900, 3000, 20000};
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_value_group groups[5];
 	const struct sp_law_used law = {0};
 	const struct sp_analysis *a;
@@ -398,9 +392,9 @@ static void assert_limits(const struct sp_analysis *a, double lo, double end,
 }
 
 /* Five samples of one size, and what was not seen. */
-static void test_percentile_limits(void **state)
+TEST_BETWEEN(percentile_limits, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_interval size = {1, 2, 3};
 
 	assert_limits(ask(x, SP_VIEW_LIVE), 1, 2048, INFINITY);
@@ -425,13 +419,12 @@ static void test_percentile_limits(void **state)
 }
 
 /* Every size is the percentile of the share at which it stands. */
-static void test_percentile_is_exact_at_period_1(void **state)
+TEST_BETWEEN(percentile_is_exact_at_period_1, setup, teardown)
 {
 	struct fixture *x = fixture_new(1);
 	const struct sp_analysis *a;
 	uint64_t total = 0, below = 0;
 
-	(void)state;
 	fixture_symbol(x, 0, "main", "main.c", 10);
 	fixture_stack(x, (size_t[]){0}, 1, 0, 1);
 	for (uint64_t size = 7; size < 10000; size += 77) {
@@ -452,29 +445,4 @@ static void test_percentile_is_exact_at_period_1(void **state)
 	fixture_free(x);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_alloc),
-		TEST(test_live_at),
-		TEST(test_peak),
-		TEST(test_leaks),
-		TEST(test_temporary),
-		TEST(test_subset),
-		TEST(test_total_is_from_the_samples_alone),
-		TEST(test_errors_are_passed_on),
-		TEST(test_share),
-		TEST(test_rss),
-		TEST(test_percentiles),
-		TEST(test_bytes_of_sizes),
-		TEST(test_bytes_of_sizes_with_totals),
-		TEST(test_sizes_that_there_can_be),
-		TEST(test_percentiles_of_view),
-		TEST(test_percentile_limits),
-		TEST(test_percentile_is_exact_at_period_1),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

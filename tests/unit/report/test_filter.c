@@ -4,20 +4,13 @@
  * stacks beside a model of pprof's rules, and their effect on an analysis.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "report/analysis.h"
 #include "report/filter.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R 4096
 
@@ -97,9 +90,9 @@ static void assert_left(struct fixture *x, enum sp_filter_kind kind,
 		      sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t), 1,     \
 		      100)
 
-static void test_focus_and_ignore(void **state)
+TEST_BETWEEN(focus_and_ignore, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	ADD(x, C, B, A);
 	assert_left(x, SP_FILTER_FOCUS, "b", "c b a");
@@ -114,9 +107,9 @@ static void test_focus_and_ignore(void **state)
 	assert_left(x, SP_FILTER_IGNORE, "app", "");
 }
 
-static void test_hide_and_show(void **state)
+TEST_BETWEEN(hide_and_show, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	ADD(x, C, E_IN_B, A);
 	assert_left(x, SP_FILTER_HIDE, "^b$", "c e a");
@@ -129,9 +122,9 @@ static void test_hide_and_show(void **state)
 	assert_left(x, SP_FILTER_SHOW, "app", "c e b a");
 }
 
-static void test_show_from(void **state)
+TEST_BETWEEN(show_from, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	ADD(x, B, C, B, A);
 	assert_left(x, SP_FILTER_SHOW_FROM, "^a$", "b c b a");
@@ -144,9 +137,9 @@ static void test_show_from(void **state)
 	assert_left(x, SP_FILTER_SHOW_FROM, "^e$", "c e");
 }
 
-static void test_prune_from(void **state)
+TEST_BETWEEN(prune_from, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	ADD(x, D, B, C, B, A);
 	assert_left(x, SP_FILTER_PRUNE_FROM, "^a$", "a");
@@ -164,9 +157,9 @@ static void test_prune_from(void **state)
 	assert_left(x, SP_FILTER_FOCUS, "int", "c sizes<unsigned>(int) a");
 }
 
-static void test_names_with_parentheses(void **state)
+TEST_BETWEEN(names_with_parentheses, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	fixture_symbol(x, 100, "(anonymous namespace)::f", NULL, 0);
 	fixture_symbol(x, 101, "g::operator()", NULL, 0);
@@ -178,9 +171,9 @@ static void test_names_with_parentheses(void **state)
 }
 
 /* Samples without a stack are as those of one function. */
-static void test_no_stack(void **state)
+TEST_BETWEEN(no_stack, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	fixture_stack(x, NULL, 0, 1, 100);
 	assert_left(x, SP_FILTER_FOCUS, "a", "[no stack]");
@@ -191,13 +184,12 @@ static void test_no_stack(void **state)
 	assert_left(x, SP_FILTER_SHOW_FROM, "b", "");
 }
 
-static void test_bad_patterns(void **state)
+TEST_BETWEEN(bad_patterns, setup, teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_SHOW_FROM] = "a(b"}};
 	struct sp_error err = {0};
 
-	(void)state;
 	assert_true(sp_filter_is_given(&patterns));
 	assert_int_equal(sp_filter_check(&patterns, &err), -EINVAL);
 	assert_non_null(strstr(err.message, "--show-from: "));
@@ -359,13 +351,12 @@ static void random_sets(char sets[][4], char *chosen[], char texts[][8],
 	}
 }
 
-static void test_random_against_model(void **state)
+TEST_BETWEEN(random_against_model, setup, teardown)
 {
 	struct place places[MODEL_PLACES];
 	size_t n_left = 0, n_dropped = 0;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 7, 0);
 	for (int round = 0; round < 200; round++) {
 		char sets[SP_FILTER_COUNT][4], texts[SP_FILTER_COUNT][8];
@@ -412,11 +403,11 @@ static void test_random_against_model(void **state)
 
 /* ---- what becomes of an analysis ---- */
 
-static void test_rows_keep_their_values(void **state)
+TEST_BETWEEN(rows_keep_their_values, setup, teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_FOCUS] = "^c$"}};
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_stack *kept = ADD(x, C, A), *dropped = ADD(x, B, A);
 	const struct sp_analysis *whole;
 	struct sp_analysis *part;
@@ -447,11 +438,11 @@ static void test_rows_keep_their_values(void **state)
 }
 
 /* The peak of the rows is that of the program, whatever is dropped. */
-static void test_the_peak_stays(void **state)
+TEST_BETWEEN(the_peak_stays, setup, teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_FOCUS] = "^c$"}};
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_analysis *part;
 	struct sp_filter *f;
 	struct sp_stack *early, *late;
@@ -481,21 +472,4 @@ static void test_the_peak_stays(void **state)
 	sp_filter_free(f);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_focus_and_ignore),
-		TEST(test_hide_and_show),
-		TEST(test_show_from),
-		TEST(test_prune_from),
-		TEST(test_names_with_parentheses),
-		TEST(test_no_stack),
-		TEST(test_bad_patterns),
-		TEST(test_random_against_model),
-		TEST(test_rows_keep_their_values),
-		TEST(test_the_peak_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers for distinct strings, beside a plain list. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "report/intern.h"
+#include "support/test.h"
 
 #define STRINGS 5000
 
@@ -24,7 +17,7 @@ static size_t some_bytes(struct sp_rng *rng, char bytes[8])
 }
 
 /* Numbers as a search through a list gives them. */
-static void test_like_a_list(void **state)
+TEST(like_a_list)
 {
 	static struct {
 		char bytes[8];
@@ -34,7 +27,6 @@ static void test_like_a_list(void **state)
 	struct sp_rng rng;
 	uint32_t n_list = 0, number;
 
-	(void)state;
 	sp_rng_init(&rng, 1, 0);
 	for (int i = 0; i < STRINGS; i++) {
 		char bytes[8];
@@ -66,13 +58,12 @@ static void test_like_a_list(void **state)
 	sp_intern_done(&in);
 }
 
-static void test_long(void **state)
+TEST(long)
 {
 	static char bytes[100000];
 	struct sp_intern in = {0};
 	uint32_t number;
 
-	(void)state;
 	memset(bytes, 'x', sizeof(bytes));
 	for (uint32_t i = 0; i < 50; i++) {
 		assert_int_equal(sp_intern_add(&in, bytes, 99950 + i, &number),
@@ -84,12 +75,4 @@ static void test_long(void **state)
 	sp_intern_done(&in);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_like_a_list),
-		cmocka_unit_test(test_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Labels: the shortest texts that tell the functions of a report apart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "report/label.h"
+#include "support/test.h"
 
 /* Names and the labels that they get; up to the first NULL. */
 static void assert_labels(const char *const pairs[][2])
@@ -17,13 +12,13 @@ static void assert_labels(const char *const pairs[][2])
 
 	for (; pairs[n][0]; n++)
 		names[n] = pairs[n][0];
-	assert_int_equal(sp_labels_new(names, n, &labels), 0);
+	assert_int_equal(sp_labels_new(names, n, false, &labels), 0);
 	for (size_t i = 0; i < n; i++)
 		assert_string_equal(labels[i], pairs[i][1]);
 	sp_labels_free(labels, n);
 }
 
-static void test_alone(void **state)
+TEST(alone)
 {
 	static const char *const pairs[][2] = {
 		{"main", "main"},
@@ -35,12 +30,11 @@ static void test_alone(void **state)
 		{"operator()", "operator()"},
 		{NULL, NULL}};
 
-	(void)state;
 	assert_labels(pairs);
 	assert_labels(pairs + 6);
 }
 
-static void test_told_apart(void **state)
+TEST(told_apart)
 {
 	static const char *const pairs[][2] = {
 		/* by the first parameter, and more is not shown */
@@ -63,16 +57,46 @@ static void test_told_apart(void **state)
 		 "h(int)::{lambda(int)#1}::operator()"},
 		{NULL, NULL}};
 
-	(void)state;
 	assert_labels(pairs);
 }
 
+/* Those that read the same without what nobody writes. */
+static void test_spelled(void **state)
+{
+	static const char *const pairs[][2] = {
+		{"std::vector<int, std::allocator<int> >::clear()",
+		 "std::vector<int>::clear"},
+		{"libx.so!std::__cxx11::f(int)", "libx.so!std::f"},
+		/* by their traits */
+		{"<app::A as core::fmt::Display>::fmt",
+		 "<app::A as Display>::fmt"},
+		{"<app::A as core::fmt::Debug>::fmt", "<app::A as Debug>::fmt"},
+		{"<app::B as core::fmt::Debug>::fmt", "app::B::fmt"},
+		/* by all that there is */
+		{"std::__cxx11::g(int)", "std::__cxx11::g"},
+		{"std::g(int)", "std::g"},
+		/* parameters are spelled, too */
+		{"h(std::__cxx11::basic_string<char, "
+		 "std::char_traits<char>, std::allocator<char> >)",
+		 "h(std::string)"},
+		{"h(int)", "h(int)"},
+		{NULL, NULL}};
+	const char *const name = "std::vector<int, std::allocator<int> >::f()";
+	char **labels;
+
+	(void)state;
+	assert_labels(pairs);
+	assert_int_equal(sp_labels_new(&name, 1, true, &labels), 0);
+	assert_string_equal(labels[0],
+			    "std::vector<int, std::allocator<int> >::f");
+	sp_labels_free(labels, 1);
+}
+
 /* A name that comes later changes what the others need. */
-static void test_by_name(void **state)
+TEST(by_name)
 {
 	struct sp_labels labels = {0};
 
-	(void)state;
 	assert_null(sp_labels_find(&labels, "f(int)"));
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(sp_labels_add(&labels, "f(int)"), 0);
@@ -92,6 +116,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_told_apart),
+		cmocka_unit_test(test_spelled),
 		cmocka_unit_test(test_by_name),
 	};
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile folded for the page says of every part of the run what the samples
- * say, with births and frees at the very edges of its parts.
+ * A profile with groups for the page says of every part of the run what the
+ * samples say, with births and frees at the very edges of its parts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "read/load.h"
@@ -18,6 +12,7 @@
 #include "stats/timeline.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
+#include "support/test.h"
 
 #define POINTS  201
 #define RUN_NS  1000u /* five nanoseconds from point to point */
@@ -127,17 +122,16 @@ static uint64_t count(const struct sp_profile *p, const struct sp_selection *s)
 	return n;
 }
 
-static void test_parts(void **state)
+TEST(parts)
 {
 	struct sp_profile *folded =
 		load((struct sp_load_needs){.parts = true, .n_points = POINTS});
 	struct sp_profile *full = load_full();
 	uint64_t alive = 0;
 
-	(void)state;
 	assert_int_equal(folded->duration_ns, RUN_NS);
 	assert_non_null(folded->peak);
-	assert_true(folded->n_folded > OBJECTS / 2);
+	assert_true(folded->n_grouped > OBJECTS / 2);
 	assert_int_equal(full->n_samples, OBJECTS);
 	for (size_t i = 0; i < POINTS; i++) {
 		struct sp_selection s;
@@ -167,11 +161,4 @@ static int teardown(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parts),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

@@ -4,16 +4,10 @@
  * frees.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "report/question.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define MS 1000000ull
 
@@ -78,7 +72,7 @@ static void view(struct fixture *x, enum sp_view chosen)
 	x->question.view = chosen;
 }
 
-static void test_moments(void **state)
+TEST(moments)
 {
 	static const char *const bad[] = {
 		"",     "%",      "5",    "end ", "END", "-5%",
@@ -87,7 +81,6 @@ static void test_moments(void **state)
 	};
 	struct sp_moment m = {.kind = SP_MOMENT_NONE, .ns = 77};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (sp_moment_parse(bad[i], &m))
 			fail_msg("\"%s\" is a moment", bad[i]);
@@ -107,9 +100,9 @@ static void test_moments(void **state)
 	assert_int_equal(m.thousandths, 100000);
 }
 
-static void test_everything(void **state)
+TEST_BETWEEN(everything, setup, teardown)
 {
-	struct sp_selection s = select_good(*state);
+	struct sp_selection s = select_good(*test_state);
 
 	assert_int_equal(s.view, SP_VIEW_ALLOC);
 	assert_int_equal(s.from_ns, 0);
@@ -119,9 +112,9 @@ static void test_everything(void **state)
 	assert_false(sp_selection_is_subset(&s));
 }
 
-static void test_times(void **state)
+TEST_BETWEEN(times, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_selection s;
 
 	view(x, SP_VIEW_LIVE);
@@ -159,9 +152,9 @@ static void test_times(void **state)
 	refused(x, -ERANGE, "--from 4.0 s lies after the end");
 }
 
-static void test_tail(void **state)
+TEST_BETWEEN(tail, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	view(x, SP_VIEW_LEAKS);
 	assert_true(select_good(x).tail_ns == 325 * MS);
@@ -175,9 +168,9 @@ static void test_tail(void **state)
 	assert_true(select_good(x).at_ns == 1000 * MS);
 }
 
-static void test_within(void **state)
+TEST_BETWEEN(within, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	view(x, SP_VIEW_TEMPORARY);
 	assert_int_equal(select_good(x).within_bytes, 0);
@@ -187,9 +180,9 @@ static void test_within(void **state)
 	assert_int_equal(select_good(x).within_ns, 5);
 }
 
-static void test_threads(void **state)
+TEST_BETWEEN(threads, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	x->question.thread = "2";
 	assert_int_equal(select_good(x).thread, 2);
@@ -216,9 +209,9 @@ static void test_threads(void **state)
 	refused(x, -ENOENT, "there are none");
 }
 
-static void test_sizes(void **state)
+TEST_BETWEEN(sizes, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_selection s;
 
 	x->question.min_size_bytes = 10;
@@ -229,9 +222,9 @@ static void test_sizes(void **state)
 	assert_true(sp_selection_is_subset(&s));
 }
 
-static void test_views_that_need_frees(void **state)
+TEST_BETWEEN(views_that_need_frees, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 
 	x->profile.has_frees = false;
 	for (int v = SP_VIEW_LIVE; v <= SP_VIEW_TEMPORARY; v++) {
@@ -249,11 +242,10 @@ static void test_views_that_need_frees(void **state)
 	select_good(x);
 }
 
-static void test_view_names(void **state)
+TEST(view_names)
 {
 	enum sp_view v = SP_VIEW_PEAK;
 
-	(void)state;
 	assert_false(sp_view_parse("", &v));
 	assert_false(sp_view_parse("Live", &v));
 	assert_int_equal(v, SP_VIEW_PEAK);
@@ -263,21 +255,4 @@ static void test_view_names(void **state)
 	}
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_moments),
-		TEST(test_everything),
-		TEST(test_times),
-		TEST(test_tail),
-		TEST(test_within),
-		TEST(test_threads),
-		TEST(test_sizes),
-		TEST(test_views_that_need_frees),
-		cmocka_unit_test(test_view_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

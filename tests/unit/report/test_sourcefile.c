@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Untrusted names of source files: which are opened, and their lines. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
 
 #include "report/sourcefile.h"
+#include "support/test.h"
 
 static char dir[] = "/tmp/sourcefile-XXXXXX";
 static char path[256];
@@ -65,13 +58,12 @@ static int open_as(const char *name, const char *dirs)
 	return r;
 }
 
-static void test_lines(void **state)
+TEST(lines)
 {
 	static const char *const lines[] = {"one", "two", "", "four"};
 	struct sp_sourcefile *s;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(
 		sp_sourcefile_new(in_dir("lib/a.c"), NULL, true, &s, NULL), 0);
 	assert_int_equal(sp_sourcefile_lines(s), 4);
@@ -91,11 +83,10 @@ static void test_lines(void **state)
 }
 
 /* With fewer and fewer of the directories in front. */
-static void test_search(void **state)
+TEST(search)
 {
 	char dirs[128];
 
-	(void)state;
 	snprintf(dirs, sizeof(dirs), "/nonexistent::%s", dir);
 	assert_int_equal(open_as("/build/x/lib/a.c", dirs), 0);
 	assert_int_equal(open_as("../x/lib/a.c", dirs), 0);
@@ -110,12 +101,11 @@ static void test_search(void **state)
 }
 
 /* A name that a profile brought: below the directories or not at all. */
-static void test_not_anywhere(void **state)
+TEST(not_anywhere)
 {
 	struct sp_sourcefile *s = NULL;
 	struct sp_error err = {0};
 
-	(void)state;
 	assert_int_equal(
 		sp_sourcefile_new(in_dir("lib/a.c"), NULL, false, &s, &err),
 		-ENOENT);
@@ -125,11 +115,10 @@ static void test_not_anywhere(void **state)
 	sp_sourcefile_free(s);
 }
 
-static void test_what_is_no_file(void **state)
+TEST(what_is_no_file)
 {
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(mkfifo(in_dir("pipe"), 0600), 0);
 	assert_int_equal(open_as(in_dir("pipe"), NULL), -ENOENT);
 	assert_int_equal(open_as(dir, NULL), -ENOENT);
@@ -141,14 +130,4 @@ static void test_what_is_no_file(void **state)
 	assert_int_equal(open_as(in_dir("large"), NULL), -EFBIG);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_search),
-		cmocka_unit_test(test_not_anywhere),
-		cmocka_unit_test(test_what_is_no_file),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
-}
+TEST_MAIN(setup, teardown)

@@ -2,20 +2,13 @@
 /* The call tree and the call graph against sums over all stacks. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "report/edges.h"
 #include "report/tree.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 
 #define R       4096
 #define APP     "/bin/app"
@@ -103,11 +96,11 @@ static void assert_adds_up(const struct sp_tree *tree, size_t i)
 	assert_close(bytes, node->bytes.value, 1e-9 * node->bytes.value);
 }
 
-static void test_tree_against_model(void **state)
+TEST_BETWEEN(tree_against_model, setup, teardown)
 {
 	const struct sp_aggregate_function **by_row;
 	const char *path[FIXTURE_FRAMES];
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_tree *tree;
 	size_t n_places = 0;
@@ -153,9 +146,9 @@ static size_t count_places(const struct sp_aggregate *a, double least)
 }
 
 /* Small places are summed up, largest first, and nothing is lost. */
-static void test_tree_of_large_places(void **state)
+TEST_BETWEEN(tree_of_large_places, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_tree *tree;
 	size_t n_others = 0, n_places = 0;
@@ -189,9 +182,9 @@ static void test_tree_of_large_places(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_empty_tree(void **state)
+TEST_BETWEEN(empty_tree, setup, teardown)
 {
-	struct sp_aggregate *a = fixture_aggregate(*state);
+	struct sp_aggregate *a = fixture_aggregate(*test_state);
 	struct sp_tree *tree;
 
 	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
@@ -201,9 +194,9 @@ static void test_empty_tree(void **state)
 }
 
 /* What is inside of operator new is its caller's. */
-static void test_tree_without_plumbing(void **state)
+TEST_BETWEEN(tree_without_plumbing, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_tree *tree;
 
@@ -272,10 +265,10 @@ static void assert_edges(const struct fixture *x, const struct sp_edges *e,
 	assert_int_equal(samples, e->function->cum.all.samples);
 }
 
-static void test_edges_against_model(void **state)
+TEST_BETWEEN(edges_against_model, setup, teardown)
 {
 	const struct sp_aggregate_function **by_row;
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_edges *edges;
 	size_t n;
@@ -297,9 +290,9 @@ static void test_edges_against_model(void **state)
 	sp_aggregate_free(a);
 }
 
-static void test_no_such_function(void **state)
+TEST_BETWEEN(no_such_function, setup, teardown)
 {
-	struct fixture *x = *state;
+	struct fixture *x = *test_state;
 	struct sp_edges *edges;
 	struct sp_aggregate *a;
 	struct sp_error err;
@@ -314,17 +307,4 @@ static void test_no_such_function(void **state)
 	sp_aggregate_free(a);
 }
 
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(test_tree_against_model),
-		TEST(test_tree_of_large_places),
-		TEST(test_empty_tree),
-		TEST(test_tree_without_plumbing),
-		TEST(test_edges_against_model),
-		TEST(test_no_such_function),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

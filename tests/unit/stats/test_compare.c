@@ -2,17 +2,12 @@
 /* E27 to E33: contrasts, noise between runs, false discoveries, what can be
  * detected. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "stats/compare.h"
 #include "stats/special.h"
 #include "support/close.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define R        4096u
@@ -47,13 +42,12 @@ static struct sp_runs exact(const double *values, size_t n)
 	return runs;
 }
 
-static void test_exact_single_runs_are_points(void **state)
+TEST(exact_single_runs_are_points)
 {
 	const double old = 1000, new = 1031;
 	const struct sp_runs a = exact(&old, 1), b = exact(&new, 1);
 	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.99);
 
-	(void)state;
 	assert_true(c.value == 31 && c.lo == 31 && c.hi == 31);
 	assert_int_equal(sp_change_up(&a, &b, &(struct sp_allowance){0.03, 0},
 				      NULL, 0.99),
@@ -79,7 +73,7 @@ static void test_exact_single_runs_are_points(void **state)
 
 /* Welch's interval of two textbook samples, by hand: means 3 and 7, variances
  * 2.5 and 10, five values each: t at 5.882 degrees of freedom. */
-static void test_runs_by_welch(void **state)
+TEST(runs_by_welch)
 {
 	const double old[] = {1, 2, 3, 4, 5}, new[] = {3, 5, 7, 9, 11};
 	const struct sp_runs a = exact(old, 5), b = exact(new, 5);
@@ -88,7 +82,6 @@ static void test_runs_by_welch(void **state)
 	const double t = (c.hi - c.value) / sqrt(2.5);
 	double p;
 
-	(void)state;
 	assert_close(a.var, 2.5, 1e-12);
 	assert_close(b.var, 10, 1e-12);
 	assert_close(c.value, 4, 1e-12);
@@ -102,14 +95,13 @@ static void test_runs_by_welch(void **state)
 }
 
 /* One new run against several: it is as noisy as they are. */
-static void test_one_run_borrows_the_noise(void **state)
+TEST(one_run_borrows_the_noise)
 {
 	const double old[] = {98, 99, 100, 101, 102}, new = 104;
 	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
 	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
 	double mean = 0, squares = 0, t;
 
-	(void)state;
 	/* wider than t(4, 0.975) = 2.776 would make it */
 	assert_true(c.hi - c.value > 2.7764451 * sqrt(2.5 * (1 + 0.2)));
 	/* logarithms decide, with 0.45 of 4 degrees of freedom */
@@ -125,14 +117,13 @@ static void test_one_run_borrows_the_noise(void **state)
 }
 
 /* A value of 0 has no logarithm: the values decide. */
-static void test_one_run_against_nothing(void **state)
+TEST(one_run_against_nothing)
 {
 	const double old[] = {0, 1, 2, 1, 1}, new = 5;
 	const struct sp_runs a = exact(old, 5), b = exact(&new, 1);
 	const struct sp_interval c = sp_contrast(&a, &b, 1, NULL, 0.95);
 	const double t = (c.hi - c.value) / sqrt(0.5 * 1.2);
 
-	(void)state;
 	assert_close(sp_special_beta_lower(0.9, 0.5, 1.8 / (1.8 + t * t)), 0.05,
 		     1e-6);
 	assert_close(c.hi - c.value, c.value - c.lo, 1e-12);
@@ -177,12 +168,11 @@ static double false_alarms(double mean, double growth, double alpha)
 	return sum;
 }
 
-static void test_exact_false_alarms(void **state)
+TEST(exact_false_alarms)
 {
 	static const double means[] = {0.5, 1, 3, 10, 30, 100};
 	static const double alphas[] = {0.025, 0.005, 0.0005};
 
-	(void)state;
 	for (size_t i = 0; i < N(means); i++)
 		for (size_t k = 0; k < N(alphas); k++) {
 			assert_between(0, false_alarms(means[i], 0, alphas[k]),
@@ -195,13 +185,12 @@ static void test_exact_false_alarms(void **state)
 	assert_true(false_alarms(100, 0, 0.025) > 0.012);
 }
 
-static void test_p_value_is_where_the_interval_ends(void **state)
+TEST(p_value_is_where_the_interval_ends)
 {
 	const struct sp_runs a = sampled(40), b = sampled(90);
 	const struct sp_allowance allowance = {.growth = 0.1};
 	const double p = sp_change_p(&a, &b, &allowance, false, NULL, 0.4);
 
-	(void)state;
 	assert_between(1e-6, p, 0.01);
 	assert_int_equal(
 		sp_change_up(&a, &b, &allowance, NULL, 1 - 2 * p * 1.001),
@@ -226,14 +215,13 @@ static void test_p_value_is_where_the_interval_ends(void **state)
 
 /* Benjamini and Hochberg's own example has 15 values; at 0.05 four of them are
  * rejected. */
-static void test_false_discovery(void **state)
+TEST(false_discovery)
 {
 	static const double p[] = {0.0459, 0.0001, 0.0298, 0.0019, 0.0095,
 				   0.0201, 0.0278, 0.0004, 0.0344, 0.3240,
 				   0.4262, 0.5719, 0.6528, 0.7590, 1.0000};
 	double threshold;
 
-	(void)state;
 	assert_int_equal(sp_false_discovery(p, N(p), 0.05, &threshold), 0);
 	assert_true(threshold == 0.0095);
 	assert_int_equal(sp_false_discovery(p, N(p), 1e-9, &threshold), 0);
@@ -243,19 +231,18 @@ static void test_false_discovery(void **state)
 }
 
 /* A step up: a value is rejected because a larger one is. */
-static void test_false_discovery_steps_up(void **state)
+TEST(false_discovery_steps_up)
 {
 	static const double p[] = {0.04, 0.04, 0.04};
 	double threshold;
 
-	(void)state;
 	assert_int_equal(sp_false_discovery(p, 3, 0.05, &threshold), 0);
 	assert_true(threshold == 0.04);
 }
 
 /* The published numbers of samples (95 % power): growth d at one-sided alpha
  * needs n in each; so n samples detect d. */
-static void test_detectable_growth(void **state)
+TEST(detectable_growth)
 {
 	static const struct {
 		double samples, alpha, growth;
@@ -265,7 +252,6 @@ static void test_detectable_growth(void **state)
 		    {247, 0.0005, 0.5},
 		    {34, 0.05, 1}};
 
-	(void)state;
 	for (size_t i = 0; i < N(rows); i++)
 		assert_close(sp_detectable_growth(1 / rows[i].samples,
 						  1 / rows[i].samples, 0,
@@ -279,11 +265,10 @@ static void test_detectable_growth(void **state)
 
 /* With the variance that is "needed", the growth that is detected without an
  * allowance is the allowance, but for the higher noise of what has grown. */
-static void test_variance_needed(void **state)
+TEST(variance_needed)
 {
 	const double v = sp_variance_needed(0.05, 0.99, 0.95);
 
-	(void)state;
 	assert_close(sp_detectable_growth(v, v, 0, 0.99, 0.95), 0.05, 0.02);
 }
 
@@ -328,11 +313,10 @@ static struct sp_run_noise fitted(size_t n, double spread, double ratio,
 	return sp_run_noise_fit(rows, n);
 }
 
-static void test_noise_of_all_rows(void **state)
+TEST(noise_of_all_rows)
 {
 	struct sp_run_noise noise = fitted(ROWS, 0.01, 1, false, 1);
 
-	(void)state;
 	/* 4000 logarithms of standard deviation 0.8: 1.3 % */
 	assert_close(noise.ratio, 1, 0.05);
 	assert_close(noise.spread, 0.01, 0.1);
@@ -347,11 +331,10 @@ static void test_noise_of_all_rows(void **state)
 }
 
 /* Whatever the runs say, an interval is never narrower than the sampling. */
-static void test_runs_only_widen(void **state)
+TEST(runs_only_widen)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 4);
 	for (int i = 0; i < 300; i++) {
 		struct sp_acc old[3], new[3], all;
@@ -388,13 +371,12 @@ static void test_runs_only_widen(void **state)
 
 /* A mean of estimates: limits at another level than theirs stay on their
  * side. */
-static void test_estimated_runs(void **state)
+TEST(estimated_runs)
 {
 	const struct sp_interval runs[] = {{100, 90, 130}, {110, 95, 140}};
 	struct sp_interval i;
 	struct sp_runs r;
 
-	(void)state;
 	sp_runs_estimated(&r, runs, 2, 0.95);
 	i = sp_runs_mean(&r, 0.95);
 	assert_close(i.value, 105, 1e-12);
@@ -405,23 +387,4 @@ static void test_estimated_runs(void **state)
 		     1e-6);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_single_runs_are_points),
-		cmocka_unit_test(test_runs_by_welch),
-		cmocka_unit_test(test_one_run_borrows_the_noise),
-		cmocka_unit_test(test_one_run_against_nothing),
-		cmocka_unit_test(test_exact_false_alarms),
-		cmocka_unit_test(test_p_value_is_where_the_interval_ends),
-		cmocka_unit_test(test_false_discovery),
-		cmocka_unit_test(test_false_discovery_steps_up),
-		cmocka_unit_test(test_detectable_growth),
-		cmocka_unit_test(test_variance_needed),
-		cmocka_unit_test(test_noise_of_all_rows),
-		cmocka_unit_test(test_runs_only_widen),
-		cmocka_unit_test(test_estimated_runs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* The methods by name, and which totals a subset is held against. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "stats/adjust.h"
 #include "stats/estimate.h"
-#include "stats/named.h"
+#include "stats/other_estimators.h"
 #include "stats/strata.h"
 #include "support/close.h"
+#include "support/test.h"
 
 #define R0 65536u
 
@@ -53,15 +49,15 @@ static void total(struct sp_profile *p, uint64_t size_bytes, uint64_t objects)
 	p->exact_alloc_objects += objects;
 }
 
-static struct sp_tally tally_of(const struct sp_profile *p, unsigned int n,
-				uint64_t size_bytes)
+static struct sp_class_sums tally_of(const struct sp_profile *p, unsigned int n,
+				     uint64_t size_bytes)
 {
-	struct sp_tally t;
+	struct sp_class_sums t;
 
-	sp_tally_init(&t, p->period_bytes);
+	sp_class_sums_init(&t, p->period_bytes);
 	while (n--)
-		assert_int_equal(sp_tally_add(&t, &p->law, size_bytes, 0, R0),
-				 0);
+		assert_int_equal(
+			sp_class_sums_add(&t, &p->law, size_bytes, 0, R0), 0);
 	return t;
 }
 
@@ -80,11 +76,10 @@ static void assert_same(struct sp_interval a, struct sp_interval b)
 	assert_close(a.hi, b.hi, 1e-12);
 }
 
-static void test_names(void **state)
+TEST(names)
 {
 	enum sp_method method;
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++) {
 		const enum sp_method m = (enum sp_method)i;
 
@@ -102,27 +97,26 @@ static void test_names(void **state)
 }
 
 /* Each name is the estimate that it says. */
-static void test_dispatch(void **state)
+TEST(dispatch)
 {
 	const struct sp_profile p = profile_of();
-	struct sp_tally t = tally_of(&p, 9, 100000);
+	struct sp_class_sums t = tally_of(&p, 9, 100000);
 	const struct sp_acc *a = &t.all;
 	const struct sp_interval want[SP_METHOD_COUNT] = {
 		[SP_METHOD_P3T] = sp_estimate_bytes_p3(a, 0.9),
 		[SP_METHOD_P3] = sp_estimate_bytes_p3(a, 0.9),
-		[SP_METHOD_WEIGHTED] = sp_named_weighted(a, 0.9),
+		[SP_METHOD_WEIGHTED] = sp_other_weighted(a, 0.9),
 		[SP_METHOD_NEGBINOM] =
-			sp_named_negbinom(a, SP_COMPENSATE_END, 0.9),
+			sp_other_negbinom(a, SP_COMPENSATE_END, 0.9),
 		[SP_METHOD_NEGBINOM_AS_WRITTEN] =
-			sp_named_negbinom(a, SP_COMPENSATE_NONE, 0.9),
+			sp_other_negbinom(a, SP_COMPENSATE_NONE, 0.9),
 		[SP_METHOD_NEGBINOM_BOTH] =
-			sp_named_negbinom(a, SP_COMPENSATE_BOTH, 0.9),
-		[SP_METHOD_CAMP_PAULSON] = sp_named_camp_paulson(a, 0.9),
-		[SP_METHOD_HEAPPROFD] = sp_named_heapprofd(a, 0.9),
+			sp_other_negbinom(a, SP_COMPENSATE_BOTH, 0.9),
+		[SP_METHOD_CAMP_PAULSON] = sp_other_camp_paulson(a, 0.9),
+		[SP_METHOD_HEAPPROFD] = sp_other_heapprofd(a, 0.9),
 		[SP_METHOD_JEMALLOC] = sp_estimate_bytes_p3(a, 0.9),
 	};
 
-	(void)state;
 	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++) {
 		const struct sp_estimation how = {(enum sp_method)i, 0.9, NULL};
 
@@ -132,11 +126,11 @@ static void test_dispatch(void **state)
 			sp_estimate_objects_p3(a, SP_SMALLEST_UNKNOWN, 0.9));
 		assert_true(sp_estimate_bytes_value(&how, &t) == want[i].value);
 	}
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 }
 
 static struct sp_interval p3t(const struct sp_population *x,
-			      const struct sp_tally *t)
+			      const struct sp_class_sums *t)
 {
 	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, x};
 
@@ -144,12 +138,11 @@ static struct sp_interval p3t(const struct sp_population *x,
 }
 
 /* Totals are used if they cover what was sampled, and if not it is said why. */
-static void test_when_totals_are_used(void **state)
+TEST(when_totals_are_used)
 {
 	struct sp_profile p = profile_of();
 	struct sp_population x;
 
-	(void)state;
 	push(&p, 1000, 64);
 	total(&p, 64, 1000 * R0 / 64);
 	p.losses[SP_LOSS_NO_LANE] = 1;
@@ -204,38 +197,37 @@ static void test_when_totals_are_used(void **state)
 }
 
 /* Nothing is left to estimate, whatever the totals lack. */
-static void test_everything_recorded(void **state)
+TEST(everything_recorded)
 {
 	struct sp_profile p = profile_of();
 	struct sp_population x;
 	struct sp_interval i;
-	struct sp_tally t;
+	struct sp_class_sums t;
 
-	(void)state;
 	p.period_bytes = 1;
 	p.class_slack_bytes = 100000;
 	x = population_of(&p);
 	assert_true(x.has_totals);
-	sp_tally_init(&t, 1);
+	sp_class_sums_init(&t, 1);
 	i = p3t(&x, &t);
 	assert_true(i.lo == 0 && i.hi == 0);
-	assert_int_equal(sp_tally_add(&t, &p.law, 24, 0, 1), 0);
+	assert_int_equal(sp_class_sums_add(&t, &p.law, 24, 0, 1), 0);
 	i = p3t(&x, &t);
 	assert_true(i.lo == 24 && i.value == 24 && i.hi == 24);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 	sp_population_free(&x);
 }
 
 /* A subset in one large class is held against that class and no other. */
-static void test_class_alone(void **state)
+TEST(class_alone)
 {
 	struct sp_profile p = profile_of();
-	struct sp_tally t = tally_of(&p, 40, 64), rest = tally_of(&p, 60, 64);
+	struct sp_class_sums t = tally_of(&p, 40, 64),
+			     rest = tally_of(&p, 60, 64);
 	struct sp_stratum s[2] = {{.smallest.bytes = 49}};
 	struct sp_population x;
 	struct sp_estimation how;
 
-	(void)state;
 	push(&p, 100, 64);
 	push(&p, 300, 4096);
 	total(&p, 64, 100 * R0 / 64);
@@ -247,7 +239,7 @@ static void test_class_alone(void **state)
 	s[0].total_bytes = 100. * R0;
 	s[0].total_objects = 100. * R0 / 64;
 	/* and one for the other class, in which it was not seen */
-	sp_tally_free(&rest);
+	sp_class_sums_free(&rest);
 	rest = tally_of(&p, 300, 4096);
 	sp_acc_init(&s[1].part, R0);
 	s[1].rest = rest.all;
@@ -257,8 +249,8 @@ static void test_class_alone(void **state)
 	assert_same(p3t(&x, &t), sp_strata_bytes(s, 2, 0, 0.95));
 	assert_same(sp_estimate_objects(&how, &t),
 		    sp_strata_objects(s, 2, 0, 0.95));
-	sp_tally_free(&t);
-	sp_tally_free(&rest);
+	sp_class_sums_free(&t);
+	sp_class_sums_free(&rest);
 	sp_population_free(&x);
 }
 
@@ -266,13 +258,12 @@ static void test_class_alone(void **state)
  * Classes that expect fewer than 16 samples stand together, whatever was
  * sampled; and if even together they expect fewer, their total is a bound.
  */
-static void test_small_classes(void **state)
+TEST(small_classes)
 {
 	struct sp_profile p = profile_of();
-	struct sp_tally t;
+	struct sp_class_sums t;
 	struct sp_population x;
 
-	(void)state;
 	push(&p, 15, 64);
 	push(&p, 5, 1024);
 	push(&p, 16, 4096);
@@ -297,19 +288,18 @@ static void test_small_classes(void **state)
 		     1e-12);
 	assert_close(p3t(&x, &t).hi, 15. * R0, 1e-12);
 	sp_population_free(&x);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 }
 
 /* Counts of 1 to 16 bytes are held against their total only if all have 16. */
-static void test_tiny_objects(void **state)
+TEST(tiny_objects)
 {
 	struct sp_profile p = profile_of();
-	struct sp_tally t = tally_of(&p, 50, 16);
+	struct sp_class_sums t = tally_of(&p, 50, 16);
 	struct sp_interval n;
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
 
-	(void)state;
 	push(&p, 100, 16);
 	total(&p, 16, 100 * R0 / 16);
 	x = population_of(&p);
@@ -333,19 +323,18 @@ static void test_tiny_objects(void **state)
 			     .hi,
 		     1e-12);
 	sp_population_free(&x);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 }
 
 /* (E48) What was not seen of B bytes: as many objects as the sizes of all that
  * was allocated allow. */
-static void test_smallest(void **state)
+TEST(smallest)
 {
 	struct sp_profile p = profile_of();
-	struct sp_tally t;
+	struct sp_class_sums t;
 	struct sp_population x;
 	struct sp_interval n;
 
-	(void)state;
 	/* few small objects: 1000 of 40 bytes, and what else can be is of 1009
 	 */
 	total(&p, 40, 1000);
@@ -358,7 +347,7 @@ static void test_smallest(void **state)
 	n = sp_estimate_objects(
 		&(struct sp_estimation){SP_METHOD_P3T, 0.999, &x}, &t);
 	assert_true(n.hi < 2 * 50 * R0 / 1024. + 1000);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 	sp_population_free(&x);
 
 	/* many objects of one byte: any number of them may be unseen */
@@ -366,11 +355,11 @@ static void test_smallest(void **state)
 	x = population_of(&p);
 	assert_int_equal(x.smallest.bytes, 1);
 	assert_close(x.smallest.more, 0, 1e-12);
-	sp_tally_init(&t, R0);
+	sp_class_sums_init(&t, R0);
 	n = sp_estimate_objects(
 		&(struct sp_estimation){SP_METHOD_P3, 0.999, &x}, &t);
 	assert_true(n.hi > 7 * R0);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 	sp_population_free(&x);
 	/* of ten of them no more than ten */
 	p.classes[0] = (struct sp_class_total){10, 10};
@@ -383,7 +372,7 @@ static void test_smallest(void **state)
  * the value is the same where nobody asks for limits. */
 /* (E41) What is shown has a sample, which the lower limit knows: one sample
  * says nothing more than itself, at any level; many say what they did. */
-static void test_rows_that_are_shown(void **state)
+TEST(rows_that_are_shown)
 {
 	static const double levels[] = {0.9, 0.95, 0.99, 0.999, 0.9999};
 	static const struct {
@@ -392,35 +381,33 @@ static void test_rows_that_are_shown(void **state)
 	} rows[] = {{2, 0.0508}, {3, 0.4088}, {10, 4.789}};
 	const struct sp_profile p = profile_of();
 	struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
-	struct sp_tally t = tally_of(&p, 1, 16);
+	struct sp_class_sums t = tally_of(&p, 1, 16);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		how.confidence = levels[i];
 		assert_close(sp_estimate_bytes(&how, &t).lo, 16, 0);
 		assert_close(sp_estimate_objects(&how, &t).lo, 1, 0);
 	}
 	how.confidence = 0.95;
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		t = tally_of(&p, rows[i].samples, 16);
 		assert_between(rows[i].lo * 0.99,
 			       sp_estimate_bytes(&how, &t).lo / R0,
 			       rows[i].lo * 1.01);
-		sp_tally_free(&t);
+		sp_class_sums_free(&t);
 	}
 }
 
 /* (E44) What was allocated bounds estimates, also where totals are not used
  * otherwise; other methods, and damaged files, do without. */
-static void test_no_more_than_was_allocated(void **state)
+TEST(no_more_than_was_allocated)
 {
 	struct sp_profile p = profile_of();
-	struct sp_tally t = tally_of(&p, 2, 100);
+	struct sp_class_sums t = tally_of(&p, 2, 100);
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
 
-	(void)state;
 	total(&p, 100, 40);
 	p.unsampled_bytes = 1000;
 	x = population_of(&p);
@@ -437,7 +424,7 @@ static void test_no_more_than_was_allocated(void **state)
 	how.method = SP_METHOD_P3T;
 	assert_true(sp_estimate_bytes(&how, &t).hi > R0);
 	sp_population_free(&x);
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 }
 
 struct sums {
@@ -450,26 +437,25 @@ static void check_part(const struct sp_estimation *how,
 		       const struct sp_profile *p, unsigned int n,
 		       uint64_t size_bytes, struct sums *all)
 {
-	struct sp_tally t = tally_of(p, n, size_bytes);
+	struct sp_class_sums t = tally_of(p, n, size_bytes);
 	const struct sp_acc part = sp_adjusted(how, &t);
 
 	assert_close(part.est_bytes, sp_estimate_bytes_value(how, &t), 1e-12);
 	assert_close(part.est_count, sp_estimate_objects_value(how, &t), 1e-12);
 	all->bytes += part.est_bytes;
 	all->objects += part.est_count;
-	sp_tally_free(&t);
+	sp_class_sums_free(&t);
 }
 
 /* (E46) A class with too few samples, one with too many, and large and small
  * objects that share a stratum. */
-static void test_sums_over_samples(void **state)
+TEST(sums_over_samples)
 {
 	struct sp_profile p = profile_of();
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
 	struct sums all = {0};
 
-	(void)state;
 	push(&p, 40, 64);
 	push(&p, 30, 256);
 	push(&p, 9, 20);
@@ -491,15 +477,14 @@ static void test_sums_over_samples(void **state)
 	sp_population_free(&x);
 }
 
-static void test_ordering(void **state)
+TEST(ordering)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 7, 0);
 	for (int round = 0; round < 300; round++) {
 		struct sp_profile p = profile_of();
-		struct sp_tally t = tally_of(&p, 0, 1);
+		struct sp_class_sums t = tally_of(&p, 0, 1);
 		struct sp_population x;
 
 		for (uint64_t n = sp_rng_next(&rng) % 60; n; n--) {
@@ -510,7 +495,8 @@ static void test_ordering(void **state)
 			push(&p, 1, z);
 			if (sp_rng_next(&rng) % 2)
 				assert_int_equal(
-					sp_tally_add(&t, &p.law, z, 0, R0), 0);
+					sp_class_sums_add(&t, &p.law, z, 0, R0),
+					0);
 			if (sp_rng_next(&rng) % 8)
 				total(&p, z, sp_rng_next(&rng) % 100);
 		}
@@ -536,26 +522,8 @@ static void test_ordering(void **state)
 				    n.value);
 		}
 		sp_population_free(&x);
-		sp_tally_free(&t);
+		sp_class_sums_free(&t);
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_dispatch),
-		cmocka_unit_test(test_when_totals_are_used),
-		cmocka_unit_test(test_everything_recorded),
-		cmocka_unit_test(test_class_alone),
-		cmocka_unit_test(test_small_classes),
-		cmocka_unit_test(test_tiny_objects),
-		cmocka_unit_test(test_smallest),
-		cmocka_unit_test(test_rows_that_are_shown),
-		cmocka_unit_test(test_no_more_than_was_allocated),
-		cmocka_unit_test(test_sums_over_samples),
-		cmocka_unit_test(test_ordering),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

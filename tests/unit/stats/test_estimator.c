@@ -2,15 +2,12 @@
 /* E2 to E4, E7 to E9, E11, E15, E16 without vectors: accumulators, algebra,
  * exact coverage, limits. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/estimator.h"
 #include "support/close.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define R0       524288u
@@ -28,12 +25,11 @@ static void add_many(struct sp_acc *acc, unsigned int n, uint64_t size_bytes,
 }
 
 /* p (S / p) = S: no randomness is needed to see that a weight is right. */
-static void test_weight_algebra(void **state)
+TEST(weight_algebra)
 {
 	static const uint64_t periods[] = {1,    2,  3,          16,
 					   4096, R0, 1ull << 40, UINT64_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < N(periods); i++)
 		for (unsigned int bit = 0; bit < 64; bit++) {
 			const uint64_t z = 1ull << bit, r = periods[i];
@@ -57,11 +53,10 @@ static void test_weight_algebra(void **state)
 		}
 }
 
-static void test_everything_recorded(void **state)
+TEST(everything_recorded)
 {
 	struct sp_acc acc, rest;
 
-	(void)state;
 	sp_acc_init(&acc, 1);
 	sp_acc_init(&rest, 1);
 	for (int round = 0; round < 3; round++) {
@@ -86,9 +81,8 @@ static void test_everything_recorded(void **state)
 }
 
 /* Nothing sampled: no hit in B bytes has probability e^(-B/R). */
-static void test_empty(void **state)
+TEST(empty)
 {
-	(void)state;
 	for (uint64_t r = 2; r < 1ull << 45; r *= 5) {
 		struct sp_acc acc;
 		struct sp_interval p3, n;
@@ -164,11 +158,10 @@ static struct coverage p3_coverage(unsigned int n, uint64_t z, uint64_t r)
 
 /* The three-cumulant limits are no theorem; this is their ground: every number
  * of equal objects, of a thousandth of a period to nine. */
-static void test_p3_exact_coverage(void **state)
+TEST(p3_exact_coverage)
 {
 	double bytes = 1, objects = 1;
 
-	(void)state;
 	for (uint64_t z = R0 / 1000; z < 9 * R0; z += z / 4)
 		for (unsigned int n = 1; n < 4000; n += 1 + n / 3) {
 			const struct coverage c = p3_coverage(n, z, R0);
@@ -218,11 +211,10 @@ static void assert_same_acc(const struct sp_acc *a, const struct sp_acc *b)
 
 /* Sharing samples out and merging is the same as adding them one by one, in
  * either order, also when sizes overflow. */
-static void test_merge_is_add(void **state)
+TEST(merge_is_add)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 1, 0);
 	for (int round = 0; round < 200; round++) {
 		struct sp_acc all, left, right, merged;
@@ -247,11 +239,10 @@ static void test_merge_is_add(void **state)
 	}
 }
 
-static void test_sums_saturate(void **state)
+TEST(sums_saturate)
 {
 	struct sp_acc acc, other;
 
-	(void)state;
 	sp_acc_init(&acc, R0);
 	add_many(&acc, 3, 1ull << 63, R0);
 	assert_int_equal(acc.size_bytes, UINT64_MAX);
@@ -264,11 +255,10 @@ static void test_sums_saturate(void **state)
 }
 
 /* Estimates of disjoint subsets add up, whatever their periods. */
-static void test_additivity(void **state)
+TEST(additivity)
 {
 	struct sp_acc a, b, both;
 
-	(void)state;
 	sp_acc_init(&a, 4096);
 	sp_acc_init(&b, R0);
 	add_many(&a, 17, 100, 4096);
@@ -289,12 +279,11 @@ static void test_additivity(void **state)
 
 /* E9: the unseen is spoken of with the largest period; the cumulants carry each
  * sample's own. */
-static void test_mixed_periods(void **state)
+TEST(mixed_periods)
 {
 	struct sp_acc small, large, mixed;
 	struct sp_interval i, more;
 
-	(void)state;
 	sp_acc_init(&small, 128);
 	sp_acc_init(&large, 512);
 	mixed = small;
@@ -319,13 +308,12 @@ static void test_mixed_periods(void **state)
 
 /* E16: an object that is always sampled is known; it moves every limit by
  * itself, and one byte less is left to chance. */
-static void test_always_sampled(void **state)
+TEST(always_sampled)
 {
 	const uint64_t sure = sp_format_always_bytes(R0);
 	struct sp_acc acc;
 	struct sp_interval before, after, n, more;
 
-	(void)state;
 	assert_close((double)sure, R0 * log(100), 1e-6);
 	sp_acc_init(&acc, R0);
 	add_many(&acc, 7, 4096, R0);
@@ -352,11 +340,10 @@ static void test_always_sampled(void **state)
 }
 
 /* E15: (1 - 1/R)^z and nothing else; at period 2 the laws are far apart. */
-static void test_dotnet_law(void **state)
+TEST(dotnet_law)
 {
 	struct sp_acc acc;
 
-	(void)state;
 	for (uint64_t z = 1; z < 40; z++) {
 		const double q = pow(0.5, (double)z);
 
@@ -372,11 +359,10 @@ static void test_dotnet_law(void **state)
 }
 
 /* What was added apart can be taken away again; nothing leaves nothing. */
-static void test_subtract(void **state)
+TEST(subtract)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 0);
 	for (int round = 0; round < 200; round++) {
 		struct sp_acc part, rest, all;
@@ -408,11 +394,10 @@ static void test_subtract(void **state)
 /* E19: Bonferroni's bound. */
 /* (E42) Lower limits come down to what was seen as the level rises, whatever is
  * mixed: periods, sizes. */
-static void test_lower_limits_reach_what_was_seen(void **state)
+TEST(lower_limits_reach_what_was_seen)
 {
 	struct sp_acc acc;
 
-	(void)state;
 	sp_acc_init(&acc, 1000);
 	for (int i = 0; i < 30; i++)
 		sp_acc_add(&acc, &plain, 16, 0, 100);
@@ -426,9 +411,8 @@ static void test_lower_limits_reach_what_was_seen(void **state)
 	assert_true(sp_lower_objects_p3(&acc, 1e-9) < 31 + 1);
 }
 
-static void test_confidence_of_each(void **state)
+TEST(confidence_of_each)
 {
-	(void)state;
 	assert_close(sp_confidence_of_each(0.95, 10), 0.995, 1e-15);
 	assert_true(sp_confidence_of_each(0.95, 1) == 0.95);
 	assert_true(sp_confidence_of_each(0.95, 0) == 0.95);
@@ -460,12 +444,11 @@ static struct sp_acc random_acc(struct sp_rng *rng)
 
 /* Whatever the samples, periods and level: finite, ordered, and never below
  * what was seen. */
-static void test_ordering(void **state)
+TEST(ordering)
 {
 	static const double levels[] = {0.01, 0.5, 0.9, 0.95, 0.99, 0.999999};
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 0);
 	for (int round = 0; round < 4000; round++) {
 		const struct sp_acc a = random_acc(&rng), b = random_acc(&rng);
@@ -483,24 +466,4 @@ static void test_ordering(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_weight_algebra),
-		cmocka_unit_test(test_everything_recorded),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_p3_exact_coverage),
-		cmocka_unit_test(test_merge_is_add),
-		cmocka_unit_test(test_sums_saturate),
-		cmocka_unit_test(test_additivity),
-		cmocka_unit_test(test_mixed_periods),
-		cmocka_unit_test(test_always_sampled),
-		cmocka_unit_test(test_dotnet_law),
-		cmocka_unit_test(test_subtract),
-		cmocka_unit_test(test_lower_limits_reach_what_was_seen),
-		cmocka_unit_test(test_confidence_of_each),
-		cmocka_unit_test(test_ordering),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

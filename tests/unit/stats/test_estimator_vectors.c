@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* E2 to E12 against the vectors of tests/golden/statistics.json. */
+/* E2 to E12 against the vectors of tests/format/golden/statistics.json. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "stats/estimator.h"
 #include "stats/strata.h"
 #include "support/close.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 #define R0 524288u
 
@@ -58,13 +53,12 @@ static void assert_limits(struct sp_interval got, const json_t *want)
 }
 
 /* One sample's terms, by this project's law and by .NET's. */
-static void test_golden_terms(void **state)
+TEST(golden_terms)
 {
 	unsigned int used[2] = {0, 0};
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "ht"), i, row)
 	{
 		const char *conv = json_string_value(golden_get(row, "conv"));
@@ -94,14 +88,13 @@ static void test_golden_terms(void **state)
 	assert_int_equal(used[1], 55);
 }
 
-static void test_golden_inclusion(void **state)
+TEST(golden_inclusion)
 {
 	const json_t *claims = golden_get(golden_root, "heapprofd_claims");
 	const double unit = 1 << 20;
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "thinning"), i, row)
 	{
 		const uint64_t z = (uint64_t)golden_number(row, "z");
@@ -126,7 +119,7 @@ static void test_golden_inclusion(void **state)
 }
 
 /* Unbiasing the sum of the sizes instead of each sample misses 15 % here. */
-static void test_sum_then_unbias_trap(void **state)
+TEST(sum_then_unbias_trap)
 {
 	const json_t *trap = golden_get(golden_root, "sum_then_unbias_trap");
 	const uint64_t r = (uint64_t)golden_number(trap, "R");
@@ -134,18 +127,16 @@ static void test_sum_then_unbias_trap(void **state)
 	const double mean = (double)acc.size_bytes / (double)acc.samples;
 	const double wrong = (double)acc.size_bytes / -expm1(-mean / (double)r);
 
-	(void)state;
 	assert_close(sp_estimate_bytes_p3(&acc, 0.95).value,
 		     golden_number(trap, "unbias_then_sum"), 1e-12);
 	assert_close(wrong, golden_number(trap, "sum_then_unbias_wrong"), 1e-6);
 }
 
-static void test_golden_p3_quantile(void **state)
+TEST(golden_p3_quantile)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "p3_quantile"), i, row)
 		assert_close(sp_estimator_p3_quantile(golden_number(row, "k1"),
 						      golden_number(row, "k2"),
@@ -154,12 +145,11 @@ static void test_golden_p3_quantile(void **state)
 			     golden_number(row, "x"), 1e-9);
 }
 
-static void test_golden_intervals(void **state)
+TEST(golden_intervals)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "bytes_ci"), i, row)
 	{
 		const struct sp_acc acc =
@@ -209,12 +199,11 @@ static struct sp_interval of_total(const struct sp_acc *part,
 	return sp_strata_bytes(&one, 1, 0, 0.95);
 }
 
-static void test_golden_known_total(void **state)
+TEST(golden_known_total)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "bytes_ci_known_total"), i,
 			   row)
 	{
@@ -234,16 +223,4 @@ static void test_golden_known_total(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden_terms),
-		cmocka_unit_test(test_golden_inclusion),
-		cmocka_unit_test(test_sum_then_unbias_trap),
-		cmocka_unit_test(test_golden_p3_quantile),
-		cmocka_unit_test(test_golden_intervals),
-		cmocka_unit_test(test_golden_known_total),
-	};
-
-	return cmocka_run_group_tests(tests, golden_load, golden_drop);
-}
+TEST_MAIN(golden_load, golden_drop)

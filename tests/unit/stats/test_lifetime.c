@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* E26 against Kaplan and Meier's formula in fractions, and a published table.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "stats/lifetime.h"
 #include "support/close.h"
 #include "support/live_profile.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define END      1000u
@@ -84,13 +80,12 @@ static uint64_t exact_quantile(const struct sp_profile *profile, unsigned share)
 
 /* Few objects, so that the curve often meets a quantile exactly; many of them
  * lived equally long. */
-static void test_exact_at_period_1(void **state)
+TEST(exact_at_period_1)
 {
 	struct live_profile live;
 	unsigned int censored = 0, never = 0;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 1, 0);
 	live_profile_init(&live, 1, END);
 	for (unsigned int i = 0; i < 3000; i++) {
@@ -115,11 +110,10 @@ static void test_exact_at_period_1(void **state)
 
 /* 27/33 of the objects outlive 1 ns and 11/18 of those 3 ns, which is one half;
  * the product of the two rounded fractions is more. */
-static void test_quantile_met_exactly(void **state)
+TEST(quantile_met_exactly)
 {
 	struct live_profile live;
 
-	(void)state;
 	assert_true((27. / 33) * (11. / 18) > 0.5);
 	live_profile_init(&live, 1, END);
 	for (unsigned int i = 0; i < 33; i++)
@@ -136,7 +130,7 @@ static void test_quantile_met_exactly(void **state)
 
 /* Remission of 21 patients under 6-mercaptopurine (Freireich 1963), the usual
  * example: the curve is 0.538 after 22 weeks, 0.448 after 23. */
-static void test_published_table(void **state)
+TEST(published_table)
 {
 	static const struct {
 		uint8_t weeks;
@@ -149,7 +143,6 @@ static void test_published_table(void **state)
 	struct live_profile live;
 	struct sp_lifetime row;
 
-	(void)state;
 	live_profile_init(&live, 1, END);
 	for (size_t i = 0; i < N(lives); i++)
 		add_life(&live, lives[i].weeks, lives[i].ended);
@@ -163,12 +156,11 @@ static void test_published_table(void **state)
 
 /* A leak whose few freed objects were freed at once: who drops the survivors
  * says 5 ns. */
-static void test_survivors_count(void **state)
+TEST(survivors_count)
 {
 	struct live_profile live;
 	struct sp_lifetime row;
 
-	(void)state;
 	live_profile_init(&live, 1, END);
 	for (unsigned int i = 0; i < 100; i++)
 		add_life(&live, i < 10 ? 5 : 900, i < 10);
@@ -181,11 +173,10 @@ static void test_survivors_count(void **state)
 }
 
 /* And who takes survivors as freed at the end says 900 ns. */
-static void test_survivors_are_not_freed(void **state)
+TEST(survivors_are_not_freed)
 {
 	struct live_profile live;
 
-	(void)state;
 	live_profile_init(&live, 1, END);
 	for (unsigned int i = 0; i < 100; i++)
 		add_life(&live, i < 45 ? 5 : 900, i < 45);
@@ -196,13 +187,12 @@ static void test_survivors_are_not_freed(void **state)
 
 /* A sampled object of 16 bytes stands for many, one of many periods for
  * itself. */
-static void test_weights(void **state)
+TEST(weights)
 {
 	struct live_profile live;
 	struct sp_lifetime row;
 	struct sp_acc acc;
 
-	(void)state;
 	live_profile_init(&live, 4096, END);
 	for (unsigned int i = 0; i < 9; i++)
 		add_life(&live, 700, true)->size_bytes = 1 << 20;
@@ -258,12 +248,11 @@ static void assert_quantile(const struct sp_profile *profile, uint64_t ns,
 	assert_true(!ns || survival(profile, ns - 1) > left - 1e-11L);
 }
 
-static void test_weighted_against_formula(void **state)
+TEST(weighted_against_formula)
 {
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 0);
 	live_profile_init(&live, 512, END);
 	for (unsigned int i = 0; i < 60; i++) {
@@ -286,7 +275,7 @@ static void test_weighted_against_formula(void **state)
 }
 
 /* Stacks to rows, rows without samples, stacks without a row. */
-static void test_rows(void **state)
+TEST(rows)
 {
 	const uint32_t row_of_stack[] = {2, UINT32_MAX, 0, 2};
 	struct sp_selection selection;
@@ -294,7 +283,6 @@ static void test_rows(void **state)
 	struct sp_stack stacks[4] = {{.id = 1}};
 	struct live_profile live;
 
-	(void)state;
 	live_profile_init(&live, 1, END);
 	live.profile.stacks = stacks;
 	live.profile.n_stacks = 4;
@@ -318,18 +306,4 @@ static void test_rows(void **state)
 	live_profile_free(&live);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_at_period_1),
-		cmocka_unit_test(test_quantile_met_exactly),
-		cmocka_unit_test(test_published_table),
-		cmocka_unit_test(test_survivors_count),
-		cmocka_unit_test(test_survivors_are_not_freed),
-		cmocka_unit_test(test_weights),
-		cmocka_unit_test(test_weighted_against_formula),
-		cmocka_unit_test(test_rows),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* E5 and E14: the negative binomial law. */
-#include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "stats/negbinom.h"
 #include "support/close.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
 /* All 50 integers of the published table for p = 1 / 102400. */
-static void test_table(void **state)
+TEST(table)
 {
 	const json_t *table = golden_get(golden_root, "nb_table");
 	const double p = 1 / 102400.;
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	assert_int_equal(json_array_size(golden_rows(table, "rows")), 25);
 	json_array_foreach(golden_rows(table, "rows"), i, row)
 	{
@@ -34,12 +29,11 @@ static void test_table(void **state)
 	}
 }
 
-static void test_other_periods(void **state)
+TEST(other_periods)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "nb_other"), i, row)
 		assert_close(sp_negbinom_below(golden_number(row, "s"),
 					       1 / golden_number(row, "inv_p"),
@@ -63,7 +57,7 @@ static double mean_from_cdf(double s, double p)
 	return sum * step / 3 + 0.5;
 }
 
-static void test_worked_example(void **state)
+TEST(worked_example)
 {
 	const json_t *example = golden_get(golden_root, "nb_worked_example");
 	const json_t *interval = golden_rows(example, "interval");
@@ -73,7 +67,6 @@ static void test_worked_example(void **state)
 	const double lo = sp_negbinom_below(s, p, 0.025);
 	const double hi = sp_negbinom_below(s, p, 0.975);
 
-	(void)state;
 	assert_close(lo + u, json_number_value(json_array_get(interval, 0)), 0);
 	assert_close(hi + u, json_number_value(json_array_get(interval, 1)), 0);
 	/* printed with ten digits */
@@ -87,7 +80,7 @@ static void test_worked_example(void **state)
 
 /* The vectors' own "exact" column carries up to 1.3e-8 of error; these are the
  * same eight values with 40 digits. */
-static void test_camp_paulson(void **state)
+TEST(camp_paulson)
 {
 	static const double exact[] = {
 		0.0249949452092855594, 0.974999899496734493,
@@ -99,7 +92,6 @@ static void test_camp_paulson(void **state)
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	assert_int_equal(json_array_size(golden_rows(group, "values")),
 			 N(exact));
 	json_array_foreach(golden_rows(group, "values"), i, row)
@@ -115,7 +107,7 @@ static void test_camp_paulson(void **state)
 }
 
 /* The errors that negbinom.h states are the true maxima at p = 1e-5. */
-static void test_camp_paulson_error(void **state)
+TEST(camp_paulson_error)
 {
 	static const struct {
 		double s, error;
@@ -123,7 +115,6 @@ static void test_camp_paulson_error(void **state)
 		    {10, 6.1e-4}, {100, 5.4e-5}, {1000, 5.20e-6}};
 	const double p = 1e-5;
 
-	(void)state;
 	for (size_t i = 0; i < N(rows); i++) {
 		const double s = rows[i].s, spread = 8 * sqrt(s);
 		double worst = 0;
@@ -140,12 +131,11 @@ static void test_camp_paulson_error(void **state)
 }
 
 /* Naive: add up the probabilities, one failure more at a time. */
-static void test_against_sum(void **state)
+TEST(against_sum)
 {
 	static const double ps[] = {0.7, 0.393, 0.2, 0.01, 0.0005};
 	static const double alphas[] = {0.005, 0.025, 0.5, 0.975, 0.995};
 
-	(void)state;
 	for (size_t i = 0; i < N(ps); i++)
 		for (int s = 1; s <= 12; s += s < 4 ? 1 : 4) {
 			const double p = ps[i];
@@ -171,9 +161,8 @@ static void test_against_sum(void **state)
 }
 
 /* The definition itself, where k is beyond any table and any exact double. */
-static void test_definition_at_scale(void **state)
+TEST(definition_at_scale)
 {
-	(void)state;
 	for (double s = 1; s < 2e7; s *= 31)
 		for (double r = 2; r < 0x1p45; r *= 97) {
 			const double p = -expm1(-1 / r);
@@ -186,17 +175,4 @@ static void test_definition_at_scale(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_other_periods),
-		cmocka_unit_test(test_worked_example),
-		cmocka_unit_test(test_camp_paulson),
-		cmocka_unit_test(test_camp_paulson_error),
-		cmocka_unit_test(test_against_sum),
-		cmocka_unit_test(test_definition_at_scale),
-	};
-
-	return cmocka_run_group_tests(tests, golden_load, golden_drop);
-}
+TEST_MAIN(golden_load, golden_drop)

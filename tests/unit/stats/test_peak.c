@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* E22 to E25 against plain maxima; coverage and bias are in stat/test_live. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/peak.h"
 #include "support/close.h"
 #include "support/live_profile.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 #define R0       4096u
@@ -114,12 +111,11 @@ static struct maxima maxima_of(const struct sp_profile *profile,
 	return m;
 }
 
-static void test_exact_at_period_1(void **state)
+TEST(exact_at_period_1)
 {
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 1, 0);
 	for (unsigned int i = 0; i < 300; i++) {
 		struct maxima truth;
@@ -141,13 +137,12 @@ static void test_exact_at_period_1(void **state)
 }
 
 /* The walk's running sums, and the upper limits that it does not compute. */
-static void test_against_maxima(void **state)
+TEST(against_maxima)
 {
 	static const double confidences[] = {0.9, 0.95, 0.99, 0.999};
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 2, 0);
 	for (unsigned int i = 0; i < 240; i++) {
 		const double confidence = confidences[i % 4];
@@ -207,7 +202,7 @@ static struct sp_peak three_summits(uint64_t seed,
 }
 
 /* A summit that is not looked at closely must be the highest in no respect. */
-static void test_highest_in_one_respect(void **state)
+TEST(highest_in_one_respect)
 {
 	/* Of what was sampled, the upper limits, the estimates. */
 	static const struct summit each[] = {{0, 90}, {100, 0}, {20, 82.5}};
@@ -216,7 +211,6 @@ static void test_highest_in_one_respect(void **state)
 	struct maxima want;
 	struct sp_peak peak;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 50; seed++) {
 		peak = three_summits(seed, each, &want);
 		assert_true(want.size_bytes == 90 * R0);
@@ -235,12 +229,11 @@ static void test_highest_in_one_respect(void **state)
 
 /* All that was sampled was there at one time: no moment is chosen by luck, and
  * nothing is corrected. */
-static void test_nothing_to_choose(void **state)
+TEST(nothing_to_choose)
 {
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 3, 0);
 	for (unsigned int n = 1; n < 200; n += 7) {
 		struct sp_peak peak;
@@ -286,12 +279,11 @@ static struct sp_interval half_says(unsigned int n, unsigned int k, double size,
  * the level.  How many samples are in which half is the coin's secret. */
 /* All samples are in one half: the other measures where that has most, or the
  * value would be the bytes that were seen. */
-static void test_half_without_samples(void **state)
+TEST(half_without_samples)
 {
 	struct live_profile live;
 	struct sp_peak peak;
 
-	(void)state;
 	for (uint64_t seed = 0; seed < 8; seed++) {
 		live_profile_init(&live, R0, 1000);
 		live.profile.seed = seed;
@@ -304,14 +296,13 @@ static void test_half_without_samples(void **state)
 	}
 }
 
-static void test_lower_limit(void **state)
+TEST(lower_limit)
 {
 	static const uint64_t sizes[] = {16, R0 / 4, R0 / 2, R0};
 	const double each = 1 - (1 - 0.9) / 3;
 	const unsigned int n = 40;
 	struct live_profile live;
 
-	(void)state;
 	for (unsigned int i = 0; i < 8 * N(sizes); i++) {
 		const uint64_t freed = i < 4 * N(sizes) ? 500 : SP_NEVER;
 		const double size = (double)sizes[i % N(sizes)];
@@ -349,12 +340,11 @@ static void test_lower_limit(void **state)
 
 /* What is alive at the end, by an estimate that noise has no part in choosing,
  * is not more than the peak. */
-static void test_no_less_than_the_end(void **state)
+TEST(no_less_than_the_end)
 {
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 5, 0);
 	for (unsigned int i = 0; i < 200; i++) {
 		struct sp_peak peak;
@@ -373,11 +363,10 @@ static void test_no_less_than_the_end(void **state)
 }
 
 /* What is certain says when the peak was, to both halves. */
-static void test_certain_objects_choose(void **state)
+TEST(certain_objects_choose)
 {
 	struct live_profile live;
 
-	(void)state;
 	for (unsigned int seed = 0; seed < 50; seed++) {
 		struct sp_peak peak;
 
@@ -398,12 +387,11 @@ static void test_certain_objects_choose(void **state)
 
 /* Two equal peaks of unlike samples: the estimate at a moment that noise chose
  * is taken back, and never below what was certainly there. */
-static void test_noise_is_taken_back(void **state)
+TEST(noise_is_taken_back)
 {
 	struct live_profile live;
 	unsigned int lower = 0;
 
-	(void)state;
 	for (unsigned int seed = 0; seed < 200; seed++) {
 		struct sp_peak peak;
 
@@ -423,13 +411,12 @@ static void test_noise_is_taken_back(void **state)
 }
 
 /* Objects that are always sampled are known, and stay known in both halves. */
-static void test_certain_objects(void **state)
+TEST(certain_objects)
 {
 	const uint64_t large = sp_format_always_bytes(R0);
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 4, 0);
 	for (unsigned int i = 1; i < 60; i++) {
 		struct maxima want;
@@ -454,12 +441,11 @@ static void test_certain_objects(void **state)
 
 /* An address that a realloc frees and gets again is not there twice; what was
  * freed at its birth was never there. */
-static void test_one_nanosecond(void **state)
+TEST(one_nanosecond)
 {
 	struct live_profile live;
 	struct sp_peak peak;
 
-	(void)state;
 	live_profile_init(&live, 1, 100);
 	live_profile_add(&live, 10, 20, 100);
 	live_profile_add(&live, 20, 30, 200);
@@ -472,13 +458,12 @@ static void test_one_nanosecond(void **state)
 	live_profile_free(&live);
 }
 
-static void test_selection(void **state)
+TEST(selection)
 {
 	struct sp_selection selection;
 	struct live_profile live;
 	struct sp_peak peak;
 
-	(void)state;
 	live_profile_init(&live, 1, 100);
 	live_profile_add(&live, 5, SP_NEVER, 1);
 	live_profile_add(&live, 10, SP_NEVER, 10);
@@ -500,12 +485,11 @@ static void test_selection(void **state)
 	live_profile_free(&live);
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	struct live_profile live;
 	struct sp_peak peak;
 
-	(void)state;
 	live_profile_init(&live, R0, 100);
 	peak = peak_of(&live.profile, 0.95);
 	assert_true(peak.bytes.lo == 0 && peak.bytes.value == 0);
@@ -516,12 +500,11 @@ static void test_empty(void **state)
 }
 
 /* The largest numbers that a file can hold. */
-static void test_hostile_sizes(void **state)
+TEST(hostile_sizes)
 {
 	struct live_profile live;
 	struct sp_peak peak;
 
-	(void)state;
 	live_profile_init(&live, SP_FORMAT_PERIOD_MAX, UINT64_MAX - 1);
 	for (unsigned int k = 0; k < 50; k++) {
 		live_profile_add(&live, k, SP_NEVER - 1 - k, UINT64_MAX - k);
@@ -534,24 +517,4 @@ static void test_hostile_sizes(void **state)
 	live_profile_free(&live);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_at_period_1),
-		cmocka_unit_test(test_against_maxima),
-		cmocka_unit_test(test_highest_in_one_respect),
-		cmocka_unit_test(test_nothing_to_choose),
-		cmocka_unit_test(test_half_without_samples),
-		cmocka_unit_test(test_lower_limit),
-		cmocka_unit_test(test_no_less_than_the_end),
-		cmocka_unit_test(test_certain_objects_choose),
-		cmocka_unit_test(test_noise_is_taken_back),
-		cmocka_unit_test(test_certain_objects),
-		cmocka_unit_test(test_one_nanosecond),
-		cmocka_unit_test(test_selection),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_hostile_sizes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

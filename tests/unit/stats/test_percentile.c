@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* E20: percentiles over bytes. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "stats/percentile.h"
 #include "support/close.h"
+#include "support/test.h"
 
 #define R0     65536u
 #define GROUPS 40
@@ -27,11 +24,10 @@ static struct sp_value_group group_of(double value, unsigned int samples,
 }
 
 /* Period 1: the percentile itself, at each share. */
-static void test_everything_recorded(void **state)
+TEST(everything_recorded)
 {
 	struct sp_value_group g[10];
 
-	(void)state;
 	for (unsigned int i = 0; i < 10; i++)
 		g[i] = group_of(i, i + 1, 100, 1);
 	for (double share = 0.011; share < 1; share += 0.1) {
@@ -48,12 +44,11 @@ static void test_everything_recorded(void **state)
 }
 
 /* Each limit is where a limit of the share crosses. */
-static void test_definition(void **state)
+TEST(definition)
 {
 	struct sp_value_group g[GROUPS];
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 8, 0);
 	for (int round = 0; round < 100; round++) {
 		const size_t n = 1 + sp_rng_next(&rng) % GROUPS;
@@ -83,12 +78,11 @@ static void test_definition(void **state)
 }
 
 /* Few samples do not bound a percentile. */
-static void test_unbounded(void **state)
+TEST(unbounded)
 {
 	const struct sp_value_group g = group_of(7, 2, 16, R0);
 	const struct sp_interval p = sp_percentile(&g, 1, 0.5, 0.95);
 
-	(void)state;
 	assert_true(isinf(p.lo) && p.lo < 0);
 	assert_true(p.value == 7);
 	assert_true(isinf(p.hi) && p.hi > 0);
@@ -104,11 +98,10 @@ static double choose(unsigned int n, unsigned int k)
  * percentile independently of each other, each with the probability that it
  * stands for.
  */
-static void test_exact_coverage(void **state)
+TEST(exact_coverage)
 {
 	static const double shares[] = {0.1, 0.5, 0.9};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		for (unsigned int n = 1; n < 100; n += 1 + n / 3) {
 			const double p = shares[i];
@@ -132,14 +125,4 @@ static void test_exact_coverage(void **state)
 		}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_everything_recorded),
-		cmocka_unit_test(test_definition),
-		cmocka_unit_test(test_unbounded),
-		cmocka_unit_test(test_exact_coverage),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

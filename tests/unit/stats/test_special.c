@@ -2,14 +2,11 @@
 /* E13 and E7's ingredients: distribution functions and their quantiles. */
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "stats/special.h"
 #include "support/close.h"
 #include "support/golden.h"
+#include "support/test.h"
 
 #define N(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -18,12 +15,11 @@ static const double probs[] = {1e-12, 1e-6, 0.005, 0.025, 0.3,      0.5,
 static const double shapes[] = {1e-3, 0.05, 0.7,  1,   2.5, 9.99, 10,
 				15.9, 16.1, 1000, 5e4, 1e6, 1e7};
 
-static void test_golden_quantiles(void **state)
+TEST(golden_quantiles)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "gamma_quantile"), i, row)
 		assert_close(sp_special_gamma_quantile(golden_number(row, "a"),
 						       golden_number(row, "p")),
@@ -37,12 +33,11 @@ static void test_golden_quantiles(void **state)
 
 /* p-values of "the site has grown": a beta tail, down to 1e-20, whose shapes
  * come from a site of `before` and one of `after` objects of z bytes. */
-static void test_golden_growth(void **state)
+TEST(golden_growth)
 {
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(golden_root, "growth_p"), i, row)
 	{
 		const double r = golden_number(row, "R");
@@ -65,13 +60,12 @@ static void test_golden_growth(void **state)
 }
 
 /* Sample sizes for a given power, printed with one decimal. */
-static void test_golden_power(void **state)
+TEST(golden_power)
 {
 	const json_t *power = golden_get(golden_root, "power");
 	size_t i;
 	json_t *row;
 
-	(void)state;
 	json_array_foreach(golden_rows(power, "rows"), i, row)
 	{
 		const double d = golden_number(row, "growth");
@@ -87,9 +81,8 @@ static void test_golden_power(void **state)
 	}
 }
 
-static void test_normal_quantile(void **state)
+TEST(normal_quantile)
 {
-	(void)state;
 	assert_close(sp_special_normal_quantile(0.975), 1.959963984540054235,
 		     1e-14);
 	for (double p = 1e-300; p < 0.5; p *= 3.7) {
@@ -136,9 +129,8 @@ static double gamma_integral(double a, double x)
 	return sum * h / 3;
 }
 
-static void test_gamma_naive(void **state)
+TEST(gamma_naive)
 {
-	(void)state;
 	for (int n = 1; n <= 60; n++)
 		for (double x = 0.01; x < 200; x *= 1.3) {
 			assert_close(sp_special_gamma_upper(n, x),
@@ -166,9 +158,8 @@ static double binomial_sum(int a, int b, double x)
 	return sum;
 }
 
-static void test_beta_naive(void **state)
+TEST(beta_naive)
 {
-	(void)state;
 	for (int a = 1; a < 40; a += 3)
 		for (int b = 1; b < 60; b += 4)
 			for (double x = 0.02; x < 1; x += 0.06) {
@@ -218,9 +209,8 @@ static void round_trip_beta(double a, double b, double p)
 		assert_close(sp_special_beta_lower(b, a, 1 - x), 1 - p, 1e-10);
 }
 
-static void test_round_trips(void **state)
+TEST(round_trips)
 {
-	(void)state;
 	for (size_t i = 0; i < N(shapes); i++)
 		for (size_t j = 0; j < N(probs); j++) {
 			round_trip_gamma(shapes[i], probs[j]);
@@ -231,7 +221,7 @@ static void test_round_trips(void **state)
 
 /* Values computed once with 40 digits, where the easy formulas lose theirs:
  * large shapes, shapes of very different size, tiny shapes. */
-static void test_hard_values(void **state)
+TEST(hard_values)
 {
 	static const struct {
 		double a, b, x, lower;
@@ -266,7 +256,6 @@ static void test_hard_values(void **state)
 		{30.0, 5.0, 2.8175176155779226e-14, 0.99999999999997182},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < N(betas); i++)
 		assert_close(sp_special_beta_lower(betas[i].a, betas[i].b,
 						   betas[i].x),
@@ -292,9 +281,8 @@ static void test_hard_values(void **state)
 	}
 }
 
-static void test_ends(void **state)
+TEST(ends)
 {
-	(void)state;
 	assert_true(sp_special_gamma_lower(2, 0) == 0);
 	assert_true(sp_special_gamma_upper(2, 0) == 1);
 	assert_true(sp_special_gamma_lower(2, INFINITY) == 1);
@@ -321,19 +309,4 @@ static void test_ends(void **state)
 	assert_true(sp_special_beta_quantile(1e-5, 1, 0.5) == 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden_quantiles),
-		cmocka_unit_test(test_golden_growth),
-		cmocka_unit_test(test_golden_power),
-		cmocka_unit_test(test_normal_quantile),
-		cmocka_unit_test(test_gamma_naive),
-		cmocka_unit_test(test_beta_naive),
-		cmocka_unit_test(test_round_trips),
-		cmocka_unit_test(test_hard_values),
-		cmocka_unit_test(test_ends),
-	};
-
-	return cmocka_run_group_tests(tests, golden_load, golden_drop);
-}
+TEST_MAIN(golden_load, golden_drop)

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* E10, E17 without randomness: what follows from known totals; the coverage is
- * tests/stat/test_totals.c's. */
+ * tests/statistics/test_totals.c's. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "format/layout.h"
 #include "stats/strata.h"
 #include "support/close.h"
+#include "support/test.h"
 
 #define R0 524288u
 
@@ -58,13 +55,12 @@ static double width(struct sp_interval i)
 
 /* Two thirds of the samples: narrower by sqrt(1 - 2/3); and a total that the
  * samples exceed is none. */
-static void test_one_stratum(void **state)
+TEST(one_stratum)
 {
 	struct sp_stratum s = stratum_of(100, 50, 16, 150. * R0);
 	const struct sp_interval alone = sp_estimate_bytes_p3(&s.part, 0.95);
 	struct sp_interval with = bytes_of(&s, 1);
 
-	(void)state;
 	assert_between(0.55 * width(alone), width(with), 0.61 * width(alone));
 	assert_close(with.value, 100. * R0, 1e-4);
 	s.total_bytes = 150 * 16;
@@ -80,13 +76,12 @@ static void test_one_stratum(void **state)
 }
 
 /* A bound holds the limit and does nothing else. */
-static void test_alone(void **state)
+TEST(alone)
 {
 	struct sp_stratum s = stratum_of(100, 50, 16, 104. * R0);
 	const struct sp_interval alone = sp_estimate_bytes_p3(&s.part, 0.95);
 	struct sp_interval with;
 
-	(void)state;
 	s.bytes_alone = true;
 	with = bytes_of(&s, 1);
 	assert_close(with.lo, alone.lo, 1e-12);
@@ -106,7 +101,7 @@ static void test_alone(void **state)
 }
 
 /* Nothing is unseen: points, of any number of strata, also of period 1. */
-static void test_all_seen(void **state)
+TEST(all_seen)
 {
 	const uint64_t sure = sp_format_always_bytes(R0);
 	struct sp_stratum s[3] = {
@@ -115,7 +110,6 @@ static void test_all_seen(void **state)
 		stratum_of(7, 0, 5000, 35000),
 	};
 
-	(void)state;
 	assert_point(bytes_of(s, 3), 3. * (double)sure + 35000);
 	assert_point(sp_strata_objects(s, 3, 0, 0.95), 10);
 	assert_point(bytes_of(s, 0), 0);
@@ -131,13 +125,12 @@ static void test_all_seen(void **state)
 }
 
 /* Neither side has anything to estimate from: it may be anyone's. */
-static void test_nothing_to_go_by(void **state)
+TEST(nothing_to_go_by)
 {
 	const uint64_t sure = sp_format_always_bytes(R0);
 	struct sp_stratum s = stratum_of(1, 1, sure, 2. * (double)sure + 1000);
 	struct sp_interval i = bytes_of(&s, 1);
 
-	(void)state;
 	assert_close(i.lo, (double)sure, 0);
 	assert_close(i.value, (double)sure + 500, 0);
 	assert_close(i.hi, (double)sure + 1000, 0);
@@ -149,11 +142,10 @@ static void test_nothing_to_go_by(void **state)
 
 /* Values of a subset and of its rest add up to the totals, and limits lie
  * between what was sampled and what the rest leaves. */
-static void test_parts_add_up(void **state)
+TEST(parts_add_up)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 6, 0);
 	for (int round = 0; round < 500; round++) {
 		struct sp_stratum s[5], other[5];
@@ -188,7 +180,7 @@ static void test_parts_add_up(void **state)
 
 /* The limits follow the totals: nowhere does a larger one lower them; and slack
  * does at least what the worst place for it would do, and at most all of it. */
-static void test_monotone_in_totals(void **state)
+TEST(monotone_in_totals)
 {
 	struct sp_stratum s[2] = {
 		stratum_of(20, 30, 16, 50. * R0),
@@ -198,7 +190,6 @@ static void test_monotone_in_totals(void **state)
 	const struct sp_interval slack = sp_strata_bytes(s, 2, 1e5, 0.95);
 	double worst = 0;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct sp_interval is;
 
@@ -214,7 +205,7 @@ static void test_monotone_in_totals(void **state)
 
 /* One phantom, where it counts most: that nothing of the subset was sampled in
  * the large stratum says as much as it does alone. */
-static void test_one_phantom(void **state)
+TEST(one_phantom)
 {
 	const struct sp_stratum s[2] = {
 		stratum_of(0, 400, 16, 400. * R0),
@@ -222,7 +213,6 @@ static void test_one_phantom(void **state)
 	};
 	const double alone = R0 * log(40);
 
-	(void)state;
 	assert_between(0.97 * alone, bytes_of(s, 2).hi, 1.03 * alone);
 	assert_between(0.97 * alone, bytes_of(s, 1).hi, 1.03 * alone);
 	/* no more than there is */
@@ -231,7 +221,7 @@ static void test_one_phantom(void **state)
 }
 
 /* Objects are estimated as bytes are where all have one size. */
-static void test_objects(void **state)
+TEST(objects)
 {
 	struct sp_stratum s[2] = {
 		stratum_of(20, 30, 16, 50. * R0),
@@ -240,7 +230,6 @@ static void test_objects(void **state)
 	const struct sp_interval b = bytes_of(s, 1);
 	struct sp_interval n = sp_strata_objects(s, 1, 0, 0.95);
 
-	(void)state;
 	assert_close(16 * n.lo, b.lo, 1e-4);
 	assert_close(16 * n.value, b.value, 1e-9);
 	assert_close(16 * n.hi, b.hi, 1e-4);
@@ -249,32 +238,16 @@ static void test_objects(void **state)
 }
 
 /* What nobody was seen in is shared as all that was seen is. */
-static void test_nothing_seen(void **state)
+TEST(nothing_seen)
 {
 	struct sp_stratum s[2] = {
 		stratum_of(60, 20, 16, 80. * R0),
 		stratum_of(0, 0, 4096, 4. * R0),
 	};
 
-	(void)state;
 	assert_close(bytes_of(s, 2).value, 60. * R0 + 3. * R0, 1e-3);
 	s[0] = stratum_of(80, 0, 16, 80. * R0);
 	assert_close(bytes_of(s, 2).value, 84. * R0, 1e-12);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_one_stratum),
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_all_seen),
-		cmocka_unit_test(test_nothing_to_go_by),
-		cmocka_unit_test(test_parts_add_up),
-		cmocka_unit_test(test_monotone_in_totals),
-		cmocka_unit_test(test_one_phantom),
-		cmocka_unit_test(test_objects),
-		cmocka_unit_test(test_nothing_seen),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

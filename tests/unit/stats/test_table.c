@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Selections at their edges, and sums beside a loop over all samples. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "stats/table.h"
+#include "support/test.h"
 
 #define SAMPLES 4000u
 #define STACKS  20u
@@ -50,22 +43,20 @@ static bool has(const struct sp_selection *selection, struct sp_sample s)
 	return sp_selection_has(selection, &profile, &s);
 }
 
-static void test_all(void **state)
+TEST(all)
 {
 	struct sp_selection all;
 
-	(void)state;
 	sp_selection_init(&all);
 	assert_true(has(&all, sample(0, SP_NEVER)));
 	assert_true(has(&all, sample(0, 0)));
 	assert_true(has(&all, sample(SP_NEVER - 1, SP_NEVER - 1)));
 }
 
-static void test_birth(void **state)
+TEST(birth)
 {
 	struct sp_selection window;
 
-	(void)state;
 	sp_selection_init(&window);
 	window.from_ns = 10;
 	window.to_ns = 20;
@@ -80,12 +71,11 @@ static void test_birth(void **state)
 	assert_true(has(&window, sample(SP_NEVER - 1, SP_NEVER)));
 }
 
-static void test_size(void **state)
+TEST(size)
 {
 	struct sp_selection sizes;
 	struct sp_sample s = sample(1, 2);
 
-	(void)state;
 	sp_selection_init(&sizes);
 	sizes.min_size_bytes = 16;
 	sizes.max_size_bytes = 32;
@@ -99,12 +89,11 @@ static void test_size(void **state)
 }
 
 /* Threads are named by their index, samples have their position. */
-static void test_thread(void **state)
+TEST(thread)
 {
 	struct sp_selection selection;
 	struct sp_sample s = sample(1, 2);
 
-	(void)state;
 	for (uint32_t i = 0; i < THREADS; i++)
 		threads[i].index = 100 + i;
 	sp_selection_init(&selection);
@@ -118,12 +107,11 @@ static void test_thread(void **state)
 	assert_true(has(&selection, s));
 }
 
-static void test_live(void **state)
+TEST(live)
 {
 	static const enum sp_view views[] = {SP_VIEW_LIVE, SP_VIEW_PEAK};
 	struct sp_selection live;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		sp_selection_init(&live);
 		live.view = views[i];
@@ -141,11 +129,10 @@ static void test_live(void **state)
 	}
 }
 
-static void test_leaks(void **state)
+TEST(leaks)
 {
 	struct sp_selection leaks;
 
-	(void)state;
 	sp_selection_init(&leaks);
 	leaks.view = SP_VIEW_LEAKS;
 	leaks.tail_ns = 1000;
@@ -163,12 +150,11 @@ static void test_leaks(void **state)
 	assert_false(has(&leaks, sample(0, SP_NEVER)));
 }
 
-static void test_temporary(void **state)
+TEST(temporary)
 {
 	struct sp_selection soon;
 	struct sp_sample s = sample(100, 150);
 
-	(void)state;
 	sp_selection_init(&soon);
 	soon.view = SP_VIEW_TEMPORARY;
 	soon.within_bytes = 4096;
@@ -245,7 +231,7 @@ static void fill_selection(struct sp_selection *selection, uint64_t v)
 }
 
 /* The selected samples of one stack or thread, added in the plain way. */
-static void check_tally(const struct sp_tally *tally,
+static void check_tally(const struct sp_class_sums *tally,
 			const struct sp_selection *selection, int64_t stack,
 			int64_t thread)
 {
@@ -273,13 +259,12 @@ static void check_tally(const struct sp_tally *tally,
 	assert_int_equal(in_classes, n);
 }
 
-static void test_sums(void **state)
+TEST(sums)
 {
 	struct sp_error err;
 	struct sp_rng rng;
 	uint64_t most = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 77, 1);
 	fill(5);
 	for (int round = 0; round < 60; round++) {
@@ -306,11 +291,10 @@ static void test_sums(void **state)
 
 /* At any moment, what is alive and what was freed until then is all that was
  * born until then. */
-static void test_live_and_freed(void **state)
+TEST(live_and_freed)
 {
 	struct sp_selection live, born;
 
-	(void)state;
 	fill(6);
 	for (uint64_t at = 0; at <= END_NS + 3000; at += 97) {
 		uint64_t n_live = 0, n_born = 0, n_freed = 0;
@@ -329,14 +313,13 @@ static void test_live_and_freed(void **state)
 	}
 }
 
-static void test_empty(void **state)
+TEST(empty)
 {
 	static const struct sp_profile empty = {.path = "", .period_bytes = 1};
 	struct sp_selection all;
 	struct sp_table *table;
 	struct sp_error err;
 
-	(void)state;
 	sp_selection_init(&all);
 	assert_int_equal(sp_table_new(&empty, &all, &table, &err), 0);
 	assert_int_equal(table->all.all.samples, 0);
@@ -345,20 +328,4 @@ static void test_empty(void **state)
 	sp_table_free(NULL, &empty);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all),
-		cmocka_unit_test(test_birth),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_thread),
-		cmocka_unit_test(test_live),
-		cmocka_unit_test(test_leaks),
-		cmocka_unit_test(test_temporary),
-		cmocka_unit_test(test_sums),
-		cmocka_unit_test(test_live_and_freed),
-		cmocka_unit_test(test_empty),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -2,10 +2,6 @@
 /* E21 against sums that are made for each point by itself. */
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "stats/estimate.h"
@@ -13,6 +9,7 @@
 #include "support/close.h"
 #include "support/live_profile.h"
 #include "support/sanitized.h"
+#include "support/test.h"
 
 #define N(array)   (sizeof(array) / sizeof((array)[0]))
 #define R0         4096u
@@ -53,7 +50,7 @@ static void everything(struct sp_selection *selection)
 }
 
 /* With period 1 every number is the truth, in integers. */
-static void test_exact_at_period_1(void **state)
+TEST(exact_at_period_1)
 {
 	static const size_t points[] = {2, 3, 7, 16, 33, 64, POINTS_MAX};
 	struct sp_timeline_point out[POINTS_MAX];
@@ -62,7 +59,6 @@ static void test_exact_at_period_1(void **state)
 	struct sp_rng rng;
 	uint64_t alive = 0;
 
-	(void)state;
 	everything(&selection);
 	sp_rng_init(&rng, 1, 0);
 	for (size_t i = 0; i < N(points); i++) {
@@ -121,7 +117,7 @@ static struct sp_interval bytes_of(const struct sp_acc *acc, double confidence)
 {
 	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
 
-	return sp_estimate_bytes(&how, &(struct sp_tally){.all = *acc});
+	return sp_estimate_bytes(&how, &(struct sp_class_sums){.all = *acc});
 }
 
 static struct sp_interval objects_of(const struct sp_acc *acc,
@@ -129,7 +125,7 @@ static struct sp_interval objects_of(const struct sp_acc *acc,
 {
 	const struct sp_estimation how = {SP_METHOD_P3, confidence, NULL};
 
-	return sp_estimate_objects(&how, &(struct sp_tally){.all = *acc});
+	return sp_estimate_objects(&how, &(struct sp_class_sums){.all = *acc});
 }
 
 static void assert_same_interval(struct sp_interval a, struct sp_interval b,
@@ -141,7 +137,7 @@ static void assert_same_interval(struct sp_interval a, struct sp_interval b,
 }
 
 /* Sizes on both sides of the period, periods that change, and either law. */
-static void test_estimates(void **state)
+TEST(estimates)
 {
 	static const double confidences[] = {0.9, 0.95, 0.999};
 	struct sp_timeline_point out[POINTS_MAX];
@@ -149,7 +145,6 @@ static void test_estimates(void **state)
 	struct live_profile live;
 	struct sp_rng rng;
 
-	(void)state;
 	everything(&selection);
 	sp_rng_init(&rng, 2, 0);
 	for (unsigned int i = 0; i < 6; i++) {
@@ -182,14 +177,13 @@ static void test_estimates(void **state)
 
 /* What is gone leaves no trace, however large it was: a running sum that terms
  * are taken out of again would not know the small one any more. */
-static void test_large_objects_leave_no_trace(void **state)
+TEST(large_objects_leave_no_trace)
 {
 	struct sp_timeline_point out[5];
 	struct sp_selection selection;
 	struct live_profile live;
 	struct sp_acc alone;
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, R0, 4);
 	live_profile_add(&live, 0, SP_NEVER, 24);
@@ -207,13 +201,12 @@ static void test_large_objects_leave_no_trace(void **state)
 	live_profile_free(&live);
 }
 
-static void test_moments(void **state)
+TEST(moments)
 {
 	struct sp_timeline_point out[4];
 	struct sp_selection selection;
 	struct live_profile live;
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, 1, 30);
 	live_profile_add(&live, 10, 20, 100);     /* from its birth on */
@@ -230,13 +223,12 @@ static void test_moments(void **state)
 }
 
 /* A selection says when the points begin and end, and who takes part. */
-static void test_selection(void **state)
+TEST(selection)
 {
 	struct sp_timeline_point out[3];
 	struct sp_selection selection;
 	struct live_profile live;
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, 1, 100);
 	live_profile_add(&live, 9, SP_NEVER, 1);
@@ -268,13 +260,12 @@ static void test_selection(void **state)
 }
 
 /* Times of a damaged clock do not overflow. */
-static void test_longest_run(void **state)
+TEST(longest_run)
 {
 	struct sp_timeline_point out[POINTS_MAX];
 	struct sp_selection selection;
 	struct live_profile live;
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, 1, UINT64_MAX - 1);
 	live_profile_add(&live, UINT64_MAX / 2, SP_NEVER, 7);
@@ -290,13 +281,12 @@ static void test_longest_run(void **state)
 }
 
 /* Nothing sampled is a statement. */
-static void test_empty(void **state)
+TEST(empty)
 {
 	struct sp_timeline_point out[2];
 	struct sp_selection selection;
 	struct live_profile live;
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, R0, 10);
 	assert_int_equal(
@@ -307,7 +297,7 @@ static void test_empty(void **state)
 }
 
 /* More points than there is memory for.  Sanitizers stop the program there. */
-static void test_no_memory(void **state)
+TEST(no_memory)
 {
 #if !SP_SANITIZED
 	struct sp_timeline_point out[1];
@@ -315,7 +305,6 @@ static void test_no_memory(void **state)
 	struct live_profile live;
 	struct sp_error err = {.message = ""};
 
-	(void)state;
 	everything(&selection);
 	live_profile_init(&live, R0, 10);
 	assert_int_equal(sp_timeline(&live.profile, &selection, &p3, out,
@@ -323,23 +312,8 @@ static void test_no_memory(void **state)
 			 -ENOMEM);
 	assert_string_not_equal(err.message, "");
 #else
-	(void)state;
 	skip();
 #endif
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_exact_at_period_1),
-		cmocka_unit_test(test_estimates),
-		cmocka_unit_test(test_large_objects_leave_no_trace),
-		cmocka_unit_test(test_moments),
-		cmocka_unit_test(test_selection),
-		cmocka_unit_test(test_longest_run),
-		cmocka_unit_test(test_empty),
-		cmocka_unit_test(test_no_memory),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,21 +3,13 @@
  * Symbols and lines of one module agree with addr2line; every truncation and
  * random damage is survived.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
 #include <unistd.h>
 
 #include "symbols/debuginfo.h"
+#include "support/test.h"
 
 #define WHOLE SP_SYMBOL_FIXTURES "/libfixture_c.so"
 
@@ -30,13 +22,12 @@ static const struct sp_symbolizer_options options = {
 };
 static const struct sp_build_id any_build_id = {0};
 
-static void test_discarded_code_is_nowhere(void **state)
+TEST(discarded_code_is_nowhere)
 {
 	struct sp_location locations[SP_LOCATION_MAX];
 	struct sp_debuginfo *info;
 	struct sp_error err;
 
-	(void)state;
 	assert_int_equal(
 		sp_debuginfo_open(WHOLE, &any_build_id, &options, &info, &err),
 		0);
@@ -81,13 +72,12 @@ static void copy_file(const char *from, int to)
 	close(fd);
 }
 
-static void test_every_truncation_is_survived(void **state)
+TEST(every_truncation_is_survived)
 {
 	char path[] = "/tmp/test_debuginfo.XXXXXX";
 	int fd = mkstemp(path);
 	off_t size;
 
-	(void)state;
 	assert_true(fd >= 0);
 	copy_file(WHOLE, fd);
 	size = lseek(fd, 0, SEEK_END);
@@ -100,7 +90,7 @@ static void test_every_truncation_is_survived(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void test_random_damage_is_survived(void **state)
+TEST(random_damage_is_survived)
 {
 	char path[] = "/tmp/test_debuginfo.XXXXXX";
 	int fd = mkstemp(path);
@@ -108,7 +98,6 @@ static void test_random_damage_is_survived(void **state)
 	uint8_t byte;
 	off_t size;
 
-	(void)state;
 	assert_true(fd >= 0);
 	srandom(1);
 	for (round = 0; round < 1000; round++) {
@@ -167,7 +156,7 @@ static void check_reference(const struct sp_location *locations, size_t n,
 	assert_int_equal(pclose(pipe), 0);
 }
 
-static void test_agrees_with_addr2line(void **state)
+TEST(agrees_with_addr2line)
 {
 	struct sp_location locations[SP_LOCATION_MAX];
 	struct sp_debuginfo *info;
@@ -176,7 +165,6 @@ static void test_agrees_with_addr2line(void **state)
 	uint64_t address;
 	size_t n;
 
-	(void)state;
 	assert_int_equal(
 		sp_debuginfo_open(WHOLE, &any_build_id, &options, &info, &err),
 		0);
@@ -195,16 +183,4 @@ static void test_agrees_with_addr2line(void **state)
 }
 #endif
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_discarded_code_is_nowhere),
-		cmocka_unit_test(test_every_truncation_is_survived),
-		cmocka_unit_test(test_random_damage_is_survived),
-#ifdef SP_ADDR2LINE
-		cmocka_unit_test(test_agrees_with_addr2line),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

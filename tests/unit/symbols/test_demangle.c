@@ -3,17 +3,9 @@
  * Names of C++ and Rust: templates, parameters, suffixes, hashes; limits on
  * length and nesting.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "symbols/demangle.h"
+#include "support/test.h"
 
 static void check(const char *mangled, const char *expected)
 {
@@ -29,9 +21,8 @@ static void check(const char *mangled, const char *expected)
 	free(name);
 }
 
-static void test_cxx_keeps_templates_and_drops_parameters(void **state)
+TEST(cxx_keeps_templates_and_drops_parameters)
 {
-	(void)state;
 	check("_ZNSt6vectorIiSaIiEE9push_backERKi",
 	      "std::vector<int, std::allocator<int> >::push_back");
 	check("_Z3addIiET_S0_S0_", "add<int>");
@@ -51,7 +42,7 @@ static void check_full(const char *mangled, const char *expected)
 }
 
 /* What tells functions apart stays; the end of it is not read. */
-static void test_parameters(void **state)
+TEST(parameters)
 {
 	static const char *const whole[] = {
 		"main",
@@ -65,7 +56,6 @@ static void test_parameters(void **state)
 		"libz.so.1+0x2a40",
 		"<T as core::convert::Into<U>>::into"};
 
-	(void)state;
 	check_full("_ZN2ns1S4overEid", "ns::S::over(int, double)");
 	check_full("_Z1fILi0EEPFvvEi", "f<0>(int)");
 	check_full("_ZZ4mainENKUliE0_clEi.isra.0",
@@ -78,17 +68,15 @@ static void test_parameters(void **state)
 		assert_int_equal(sp_demangle_short(whole[i]), strlen(whole[i]));
 }
 
-static void test_suffixes_are_dropped(void **state)
+TEST(suffixes_are_dropped)
 {
-	(void)state;
 	check("_ZN3foo3barEi.part.0", "foo::bar");
 	check("_ZN3foo3barEi.constprop.1.cold", "foo::bar");
 	check("_Znwm@@GLIBCXX_3.4", "operator new");
 }
 
-static void test_rust_hashes_are_dropped(void **state)
+TEST(rust_hashes_are_dropped)
 {
-	(void)state;
 	check("_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
 	      "core::ptr::drop_in_place");
 	check("_ZN50_$LT$T$u20$as$u20$core..convert..Into$LT$U$GT$$GT$"
@@ -98,9 +86,8 @@ static void test_rust_hashes_are_dropped(void **state)
 	check("_RNvNtCs1234_7mycrate3foo3bar", "mycrate::foo::bar");
 }
 
-static void test_what_is_not_mangled_is_null(void **state)
+TEST(what_is_not_mangled_is_null)
 {
-	(void)state;
 	check("", NULL);
 	check("main", NULL);
 	check("_start", NULL);
@@ -111,11 +98,10 @@ static void test_what_is_not_mangled_is_null(void **state)
 	check("_ZN3fo", NULL);
 }
 
-static void test_length_limit(void **state)
+TEST(length_limit)
 {
 	char name[SP_MANGLED_MAX + 16];
 
-	(void)state;
 	memset(name, 'P', sizeof(name));
 	memcpy(name, "_Z1f", 4);
 	name[sizeof(name) - 1] = '\0';
@@ -126,12 +112,11 @@ static void test_length_limit(void **state)
 	check(name, "f");
 }
 
-static void test_deep_nesting_is_left_mangled(void **state)
+TEST(deep_nesting_is_left_mangled)
 {
 	char name[SP_MANGLED_MAX + 1];
 	size_t i;
 
-	(void)state;
 	strcpy(name, "_Z1fI");
 	for (i = 5; i < SP_MANGLED_MAX - 4; i++)
 		name[i] = 'P';
@@ -153,11 +138,10 @@ static void make_bomb(char *name, size_t size, int doublings)
 	snprintf(name + used, size - used, "Evv");
 }
 
-static void test_output_is_bounded(void **state)
+TEST(output_is_bounded)
 {
 	char bomb[1024];
 
-	(void)state;
 	make_bomb(bomb, sizeof(bomb), 2);
 	check(bomb, "f<a, b<f, f>, a<b, b>, a<b<f, f>, b<f, f> > >");
 	/* 2^34 names: without the bound this does not come back. */
@@ -165,18 +149,4 @@ static void test_output_is_bounded(void **state)
 	check(bomb, NULL);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cxx_keeps_templates_and_drops_parameters),
-		cmocka_unit_test(test_parameters),
-		cmocka_unit_test(test_suffixes_are_dropped),
-		cmocka_unit_test(test_rust_hashes_are_dropped),
-		cmocka_unit_test(test_what_is_not_mangled_is_null),
-		cmocka_unit_test(test_length_limit),
-		cmocka_unit_test(test_deep_nesting_is_left_mangled),
-		cmocka_unit_test(test_output_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

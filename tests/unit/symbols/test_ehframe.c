@@ -3,20 +3,13 @@
  * Where functions begin by the unwind tables, against a naive search; gaps,
  * damaged headers.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <gelf.h>
 #include <unistd.h>
 
 #include "symbols/ehframe.h"
+#include "support/test.h"
 
 #define BARE SP_SYMBOL_FIXTURES "/libfixture_bare.so"
 
@@ -35,12 +28,11 @@ static void make(struct table *t, uint64_t base, const int32_t *starts,
 	t->e = (struct sp_ehframe){(const uint8_t *)t->pairs, n, base};
 }
 
-static void test_find_against_naive(void **state)
+TEST(find_against_naive)
 {
 	static const int32_t starts[] = {-0x900, -0x800, -0x10, 0x20, 0x21};
 	struct table t;
 
-	(void)state;
 	make(&t, 0x1000, starts, 5);
 	for (uint64_t at = 0x600; at < 0x1100; at++) {
 		uint64_t found = 0, expected = 0;
@@ -57,13 +49,12 @@ static void test_find_against_naive(void **state)
 	}
 }
 
-static void test_gaps_and_emptiness(void **state)
+TEST(gaps_and_emptiness)
 {
 	static const int32_t starts[] = {0};
 	struct table t;
 	uint64_t found;
 
-	(void)state;
 	make(&t, 0x1000, starts, 1);
 	assert_true(sp_ehframe_find(&t.e, 0x1000 + (16 << 20), &found));
 	assert_false(sp_ehframe_find(&t.e, 0x1001 + (16 << 20), &found));
@@ -85,7 +76,7 @@ static Elf *open_copy(char *bytes, size_t n)
 /* Every byte of the header and of the program header that leads to it, changed:
  * never outside the file (the sanitizers watch), never a table that does not
  * fit. */
-static void test_damaged_headers(void **state)
+TEST(damaged_headers)
 {
 	char file[1 << 16];
 	int fd = open(BARE, O_RDONLY | O_CLOEXEC);
@@ -94,7 +85,6 @@ static void test_damaged_headers(void **state)
 	size_t phdrs, header = 0, usable = 0;
 	Elf *elf;
 
-	(void)state;
 	close(fd);
 	assert_true(n > 4096);
 	elf = open_copy(file, (size_t)n);
@@ -132,13 +122,4 @@ static void test_damaged_headers(void **state)
 	assert_in_range(usable, 1, 64 + phdrs * 56 + 12 - 4);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_find_against_naive),
-		cmocka_unit_test(test_gaps_and_emptiness),
-		cmocka_unit_test(test_damaged_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,15 +3,6 @@
  * Which module and debug file is opened: build ids, links, CRCs; special files,
  * hostile links, modules elsewhere.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +11,7 @@
 #include <unistd.h>
 
 #include "symbols/elffile.h"
+#include "support/test.h"
 
 #define WHOLE       SP_SYMBOL_FIXTURES "/libfixture_c.so"
 #define NO_ID       SP_SYMBOL_FIXTURES "/no_id/libfixture_linked.so"
@@ -123,12 +115,11 @@ static void check_opens(const char *path, const struct sp_build_id *want)
 	close(fd);
 }
 
-static void test_build_id_must_match_if_there_is_one(void **state)
+TEST(build_id_must_match_if_there_is_one)
 {
 	uint8_t other_bytes[sizeof(id_bytes)];
 	struct sp_build_id other = {other_bytes, sizeof(other_bytes)};
 
-	(void)state;
 	memcpy(other_bytes, id_bytes, sizeof(id_bytes));
 	check_opens(WHOLE, &fixture_id);
 	check_opens(WHOLE, &no_id);
@@ -144,9 +135,8 @@ static void test_build_id_must_match_if_there_is_one(void **state)
 		   "now 5a000102030405060708090a0b0c0d0e0f101112)");
 }
 
-static void test_what_is_no_regular_file(void **state)
+TEST(what_is_no_regular_file)
 {
-	(void)state;
 	assert_int_equal(mkfifo(in_scratch("fifo"), 0600), 0);
 	check_open(in_scratch("fifo"), &no_id, -EINVAL, "not a regular file");
 	check_open("/dev/zero", &no_id, -EINVAL, "not a regular file");
@@ -156,13 +146,12 @@ static void test_what_is_no_regular_file(void **state)
 	check_open("", &no_id, -ENOENT, "cannot be opened");
 }
 
-static void test_what_is_no_executable_or_library(void **state)
+TEST(what_is_no_executable_or_library)
 {
 	const char *path = in_scratch("contents");
 	uint8_t *elf;
 	size_t size;
 
-	(void)state;
 	check_open("/proc/self/environ", &no_id, -ENOEXEC, "is not an ELF");
 	write_file(path, "", 0);
 	check_open(path, &no_id, -ENOEXEC, "is not an ELF");
@@ -226,7 +215,7 @@ static void check_debug(const struct sp_debug_query *query,
 	free(path);
 }
 
-static void test_debug_file_by_build_id(void **state)
+TEST(debug_file_by_build_id)
 {
 	struct sp_debug_query query = {
 		.main_path = WHOLE,
@@ -234,7 +223,6 @@ static void test_debug_file_by_build_id(void **state)
 		.roots = ":/nonexistent::" BY_ID,
 	};
 
-	(void)state;
 	check_debug(&query, BY_ID "/.build-id/5a/"
 				  "000102030405060708090a0b0c0d0e0f101112"
 				  ".debug");
@@ -244,7 +232,7 @@ static void test_debug_file_by_build_id(void **state)
 	check_debug(&query, NULL);
 }
 
-static void test_file_at_a_build_id_must_have_it(void **state)
+TEST(file_at_a_build_id_must_have_it)
 {
 	static const uint8_t bytes[] = {0x12, 0x34};
 	const struct sp_debug_query query = {
@@ -253,14 +241,13 @@ static void test_file_at_a_build_id_must_have_it(void **state)
 		.roots = scratch,
 	};
 
-	(void)state;
 	assert_int_equal(mkdir(in_scratch(".build-id"), 0700), 0);
 	assert_int_equal(mkdir(in_scratch(".build-id/12"), 0700), 0);
 	copy_file(DEBUG, in_scratch(".build-id/12/34.debug"));
 	check_debug(&query, NULL);
 }
 
-static void test_link_beside_the_file(void **state)
+TEST(link_beside_the_file)
 {
 	struct sp_debug_query query = {
 		.main_path = in_scratch("lib.so"),
@@ -269,7 +256,6 @@ static void test_link_beside_the_file(void **state)
 		.build_id = fixture_id,
 	};
 
-	(void)state;
 	copy_file(WHOLE, in_scratch("lib.so"));
 	check_debug(&query, NULL);
 	assert_int_equal(mkdir(in_scratch(".debug"), 0700), 0);
@@ -282,7 +268,7 @@ static void test_link_beside_the_file(void **state)
 	check_debug(&query, in_scratch(".debug/lib.debug"));
 }
 
-static void test_link_to_itself_is_passed_over(void **state)
+TEST(link_to_itself_is_passed_over)
 {
 	const struct sp_debug_query query = {
 		.main_path = in_scratch("self"),
@@ -292,7 +278,6 @@ static void test_link_to_itself_is_passed_over(void **state)
 	};
 	char command[512];
 
-	(void)state;
 	copy_file(WHOLE, in_scratch("self"));
 	check_debug(&query, NULL);
 	/* ROOT/directory/of/the/file/self */
@@ -304,7 +289,7 @@ static void test_link_to_itself_is_passed_over(void **state)
 	check_debug(&query, command);
 }
 
-static void test_without_build_id_the_crc_decides(void **state)
+TEST(without_build_id_the_crc_decides)
 {
 	struct sp_debug_query query = {
 		.main_path = NO_ID,
@@ -313,13 +298,12 @@ static void test_without_build_id_the_crc_decides(void **state)
 		.roots = "/nonexistent",
 	};
 
-	(void)state;
 	check_debug(&query, NO_ID_DEBUG);
 	query.link_crc ^= 1u << 31;
 	check_debug(&query, NULL);
 }
 
-static void test_hostile_links(void **state)
+TEST(hostile_links)
 {
 	struct sp_debug_query query = {
 		.main_path = in_scratch("hostile.so"),
@@ -327,7 +311,6 @@ static void test_hostile_links(void **state)
 		.build_id = fixture_id,
 	};
 
-	(void)state;
 	copy_file(WHOLE, in_scratch("hostile.so"));
 	assert_int_equal(mkdir(in_scratch("sub"), 0700), 0);
 	copy_file(DEBUG, in_scratch("sub/x.debug"));
@@ -366,7 +349,7 @@ static void check_module(const char *path, const struct sp_build_id *id,
 
 /* Each place is better than those before it; what is no such module is passed
  * over at any of them. */
-static void test_module_elsewhere(void **state)
+TEST(module_elsewhere)
 {
 	static const char *const places[] = {
 		".build-id/5a/000102030405060708090a0b0c0d0e0f101112.debug",
@@ -379,7 +362,6 @@ static void test_module_elsewhere(void **state)
 	char *found = NULL;
 	int fd;
 
-	(void)state;
 	snprintf(roots, sizeof(roots), "/nonexistent:%s/bad:%s/good", scratch,
 		 scratch);
 	snprintf(command, sizeof(command),
@@ -416,12 +398,11 @@ static void test_module_elsewhere(void **state)
 }
 
 /* Names are no proof, and do not lead out of a root. */
-static void test_module_without_proof(void **state)
+TEST(module_without_proof)
 {
 	const struct sp_build_id short_id = {id_bytes, 1};
 	char *found = NULL;
 
-	(void)state;
 	check_module("/opt/lib/libx.so", &no_id, in_scratch("good"), NULL);
 	check_module("/opt/lib/libx.so", &short_id, in_scratch("good"), NULL);
 	check_module("/opt/lib/libx.so", &fixture_id, "", NULL);
@@ -435,7 +416,7 @@ static void test_module_without_proof(void **state)
 }
 
 /* What is mapped of this very program is at those places of its file. */
-static void test_code(void **state)
+TEST(code)
 {
 	uint8_t *here = (uint8_t *)(uintptr_t)test_hostile_links;
 	struct sp_elf_segment s[4];
@@ -444,7 +425,6 @@ static void test_code(void **state)
 	Dl_info info;
 	uint64_t at;
 
-	(void)state;
 	assert_true(dladdr(here, &info) != 0);
 	assert_int_equal(sp_elffile_code("/proc/self/exe", &no_id, s, 4), 1);
 	assert_int_equal(s[0].address % 4096, 0);
@@ -464,22 +444,4 @@ static void test_code(void **state)
 	assert_int_equal(sp_elffile_code(WHOLE, &fixture_id, s, 4), 1);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_build_id_must_match_if_there_is_one),
-		cmocka_unit_test(test_what_is_no_regular_file),
-		cmocka_unit_test(test_what_is_no_executable_or_library),
-		cmocka_unit_test(test_debug_file_by_build_id),
-		cmocka_unit_test(test_file_at_a_build_id_must_have_it),
-		cmocka_unit_test(test_link_beside_the_file),
-		cmocka_unit_test(test_link_to_itself_is_passed_over),
-		cmocka_unit_test(test_without_build_id_the_crc_decides),
-		cmocka_unit_test(test_hostile_links),
-		cmocka_unit_test(test_module_elsewhere),
-		cmocka_unit_test(test_module_without_proof),
-		cmocka_unit_test(test_code),
-	};
-
-	return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
-}
+TEST_MAIN(make_scratch, remove_scratch)

@@ -3,15 +3,9 @@
  * Addresses to ranges, against a model; the ends of the address space; an empty
  * map.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "symbols/rangemap.h"
+#include "support/test.h"
 
 #define NONE UINT32_MAX
 
@@ -92,13 +86,12 @@ static void check_against_model(const struct sp_range *ranges, size_t n,
 	sp_rangemap_clear(&map);
 }
 
-static void test_random_ranges_match_model(void **state)
+TEST(random_ranges_match_model)
 {
 	struct sp_range ranges[12];
 	size_t i, n;
 	int round;
 
-	(void)state;
 	srandom(20240611);
 	for (round = 0; round < 20000; round++) {
 		n = (size_t)(random() % 12) + 1;
@@ -120,7 +113,7 @@ static void test_random_ranges_match_model(void **state)
 	}
 }
 
-static void test_ends_of_the_address_space(void **state)
+TEST(ends_of_the_address_space)
 {
 	const struct sp_range ranges[] = {
 		{.start = 0, .end = 1, .value = 7},
@@ -131,7 +124,6 @@ static void test_ends_of_the_address_space(void **state)
 	struct sp_rangemap map = {0};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 4; i++)
 		assert_int_equal(sp_rangemap_add(&map, ranges[i]), 0);
 	assert_int_equal(sp_rangemap_seal(&map), 0);
@@ -143,23 +135,13 @@ static void test_ends_of_the_address_space(void **state)
 	sp_rangemap_clear(&map);
 }
 
-static void test_empty_map_finds_nothing(void **state)
+TEST(empty_map_finds_nothing)
 {
 	struct sp_rangemap map = {0};
 
-	(void)state;
 	assert_int_equal(sp_rangemap_seal(&map), 0);
 	assert_int_equal(find(&map, 0), NONE);
 	sp_rangemap_clear(&map);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_random_ranges_match_model),
-		cmocka_unit_test(test_ends_of_the_address_space),
-		cmocka_unit_test(test_empty_map_finds_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,17 +3,10 @@
  * Rust names that are safe to demangle: grammar, cut names, nesting, references
  * without end.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "symbols/demangle.h"
 #include "symbols/rustname.h"
+#include "support/test.h"
 
 /* As rustc writes them: every production of the grammar. */
 static const char *const good[] = {
@@ -40,11 +33,10 @@ static const char *const good[] = {
 	"_RNvC1a1f.llvm.123",
 };
 
-static void test_grammar(void **state)
+TEST(grammar)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		if (!sp_rustname_is_tame(good[i]))
 			fail_msg("%s was refused", good[i]);
@@ -52,11 +44,10 @@ static void test_grammar(void **state)
 
 /* Cut anywhere, nothing is read behind the end; cut names are refused or are
  * names themselves. */
-static void test_cut(void **state)
+TEST(cut)
 {
 	size_t i, n;
 
-	(void)state;
 	for (i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		for (n = 2; n < strlen(good[i]); n++) {
 			char *name = strndup(good[i], n);
@@ -72,9 +63,8 @@ static void test_cut(void **state)
 	assert_false(sp_rustname_is_tame("_RINvC1a1fh"));
 }
 
-static void test_lifetimes(void **state)
+TEST(lifetimes)
 {
-	(void)state;
 	/* "1A_" is 62 + 36 + 1 = 99, "1B_" one more. */
 	assert_true(sp_rustname_is_tame("_RINvC1a1fFG1A_hEuE"));
 	assert_false(sp_rustname_is_tame("_RINvC1a1fFG1B_hEuE"));
@@ -87,9 +77,8 @@ static void test_lifetimes(void **state)
 	assert_true(sp_rustname_is_tame("_RNvCs4GzzzzzP_1a1f"));
 }
 
-static void test_references(void **state)
+TEST(references)
 {
-	(void)state;
 	assert_true(sp_rustname_is_tame("_RINvC1a1fTlB8_EE"));
 	/* To itself, ahead, into an identifier, and into a number. */
 	assert_false(sp_rustname_is_tame("_RINvC1a1fTlB9_EE"));
@@ -98,12 +87,11 @@ static void test_references(void **state)
 	assert_false(sp_rustname_is_tame("_RINvCs0_1a1fTlB3_EE"));
 }
 
-static void test_nesting(void **state)
+TEST(nesting)
 {
 	char name[SP_MANGLED_MAX + 1];
 	size_t n;
 
-	(void)state;
 	for (n = 1; n < 1000; n++) {
 		strcpy(name, "_RINvC1a1f");
 		memset(name + 10, 'P', n);
@@ -114,12 +102,11 @@ static void test_nesting(void **state)
 
 /* A name that kept the demangler busy without end: the lifetimes of a function
  * type in a path that is not printed. */
-static void test_endless(void **state)
+TEST(endless)
 {
 	const char *name = "_RXFGzzzzzzzzzzzz_hEuC1aC1b";
 	char *plain = sp_demangle(name);
 
-	(void)state;
 	assert_null(plain);
 	plain = sp_demangle("_RNvXINvC1a1fFGzzzzzzzzzzzz_hEuEhC1b1g");
 	assert_null(plain);
@@ -128,16 +115,4 @@ static void test_endless(void **state)
 	free(plain);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_grammar),
-		cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_lifetimes),
-		cmocka_unit_test(test_references),
-		cmocka_unit_test(test_nesting),
-		cmocka_unit_test(test_endless),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,15 +3,6 @@
  * Frames to functions and lines: inlines, clones, C++ names, separate debug
  * files, stripped files, other builds, reloaded modules.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -21,6 +12,7 @@
 
 #include "support/symbol_fixture.h"
 #include "symbols/symbolizer.h"
+#include "support/test.h"
 
 #define WHOLE      SP_SYMBOL_FIXTURES "/libfixture_c.so"
 #define CXX        SP_SYMBOL_FIXTURES "/libfixture_cxx.so"
@@ -154,25 +146,23 @@ static void check_inlined_fixture(struct rig *rig)
 		     false);
 }
 
-static void test_inlines_innermost_first_with_call_sites(void **state)
+TEST(inlines_innermost_first_with_call_sites)
 {
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	set_build_id(&rig, fixture_build_id, sizeof(fixture_build_id));
 	check_inlined_fixture(&rig);
 	tear_down(&rig);
 }
 
-static void test_local_function_and_clone_go_by_name(void **state)
+TEST(local_function_and_clone_go_by_name)
 {
 	int lines[FIXTURE_DEPTH] = {0, 1, 0};
 	struct sp_symbols s;
 	uint64_t address;
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	address = run_fixture(WHOLE, "fixture_local", probe, lines);
 	s = look_up(&rig, address, true);
@@ -186,14 +176,13 @@ static void test_local_function_and_clone_go_by_name(void **state)
 	tear_down(&rig);
 }
 
-static void test_return_address_belongs_to_the_call(void **state)
+TEST(return_address_belongs_to_the_call)
 {
 	int lines[FIXTURE_DEPTH] = {0};
 	uint64_t address;
 	struct sp_symbols s;
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	address = run_fixture(WHOLE, "fixture_last", probe_and_escape, lines);
 	s = look_up(&rig, address, true);
@@ -224,11 +213,10 @@ static void check_cxx(const char *entry, const char *inlined,
 	tear_down(&rig);
 }
 
-static void test_cxx_names(void **state)
+TEST(cxx_names)
 {
 	const char *inlined = "shapes::Inliner::call";
 
-	(void)state;
 	check_cxx("fixture_template", NULL, "shapes::Box<char const*>::push");
 	check_cxx("fixture_method", inlined, "shapes::outer");
 	check_cxx("fixture_anonymous", inlined,
@@ -253,9 +241,8 @@ static void check_identity(const char *entry, const char *identity)
 
 /* Parameters tell functions of one name apart, and scopes those that have no
  * symbol, since they are inlined, and no linkage name. */
-static void test_cxx_identities(void **state)
+TEST(cxx_identities)
 {
-	(void)state;
 	check_cxx("fixture_second_lambda",
 		  "fixture_second_lambda::{lambda()#2}::operator()",
 		  "fixture_second_lambda");
@@ -287,30 +274,27 @@ static void check_no_dwarf(const char *entry, const char *function)
 	tear_down(&rig);
 }
 
-static void test_symbol_table_alone(void **state)
+TEST(symbol_table_alone)
 {
-	(void)state;
 	check_no_dwarf("fixture_local", "local_function");
 	check_no_dwarf("fixture_aliased_weak", "fixture_aliased");
 	check_no_dwarf("fixture_versioned", "fixture_versioned");
 	check_no_dwarf("fixture_label", "fixture_label");
 }
 
-static void test_separate_debug_file_by_build_id(void **state)
+TEST(separate_debug_file_by_build_id)
 {
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, BARE, NO_ROOTS ":" BY_ID);
 	check_inlined_fixture(&rig);
 	tear_down(&rig);
 }
 
-static void test_separate_debug_file_by_link(void **state)
+TEST(separate_debug_file_by_link)
 {
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, LINKED, NO_ROOTS);
 	check_inlined_fixture(&rig);
 	tear_down(&rig);
@@ -373,13 +357,12 @@ static void check_fallback(struct rig *rig, const char *entry,
 	assert_false(s.symbol->is_inlined);
 }
 
-static void test_stripped_file_has_its_exports_only(void **state)
+TEST(stripped_file_has_its_exports_only)
 {
 	int lines[FIXTURE_DEPTH] = {0};
 	struct sp_symbols s;
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, BARE, NO_ROOTS);
 	s = look_up(&rig, run_fixture(WHOLE, "fixture_inlined", probe, lines),
 		    true);
@@ -391,13 +374,12 @@ static void test_stripped_file_has_its_exports_only(void **state)
 	tear_down(&rig);
 }
 
-static void test_anonymous_code(void **state)
+TEST(anonymous_code)
 {
 	const struct sp_frame jit = {0, 0x7f1234};
 	struct sp_symbols s;
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	s = sp_symbolizer_lookup(rig.symbolizer, jit, true);
 	assert_int_equal(s.count, 1);
@@ -406,13 +388,12 @@ static void test_anonymous_code(void **state)
 	tear_down(&rig);
 }
 
-static void test_results_are_cached_and_stay(void **state)
+TEST(results_are_cached_and_stay)
 {
 	struct sp_symbols first[3000], again;
 	struct rig rig;
 	uint64_t i;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	for (i = 0; i < 3000; i++)
 		first[i] = look_up(&rig, 0x1000 + i / 2, i % 2);
@@ -466,12 +447,11 @@ static void check_unusable(const char *path, const char *reason)
 	tear_down(&rig);
 }
 
-static void test_other_build_is_not_used(void **state)
+TEST(other_build_is_not_used)
 {
 	uint8_t other[sizeof(fixture_build_id)];
 	struct rig rig;
 
-	(void)state;
 	memcpy(other, fixture_build_id, sizeof(other));
 	other[0] ^= 0xff;
 	set_up(&rig, WHOLE, NO_ROOTS);
@@ -492,14 +472,13 @@ static void test_other_build_is_not_used(void **state)
 	tear_down(&rig);
 }
 
-static void test_reloaded_module_shares_the_file(void **state)
+TEST(reloaded_module_shares_the_file)
 {
 	static const uint8_t other[] = {1, 2, 3};
 	struct sp_module modules[2];
 	struct problems problems = {0};
 	struct rig rig;
 
-	(void)state;
 	set_up(&rig, WHOLE, NO_ROOTS);
 	modules[0] = rig.module;
 	modules[1] = rig.module;
@@ -523,9 +502,8 @@ static void test_reloaded_module_shares_the_file(void **state)
 	tear_down(&rig);
 }
 
-static void test_paths_that_cannot_be_used(void **state)
+TEST(paths_that_cannot_be_used)
 {
-	(void)state;
 	check_unusable("/dev/zero", "is not a regular file");
 	check_unusable("/nonexistent/libx.so",
 		       "cannot be opened: No such file");
@@ -533,14 +511,13 @@ static void test_paths_that_cannot_be_used(void **state)
 	check_unusable("libx.so", "relative path");
 }
 
-static void test_names_of_no_file_are_no_problem(void **state)
+TEST(names_of_no_file_are_no_problem)
 {
 	static const char *const names[] = {"[vdso]", "linux-vdso.so.1"};
 	struct problems problems = {0};
 	struct rig rig;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		set_up(&rig, names[i], NO_ROOTS);
 		check_fallback(&rig, "fixture_inlined", names[i], false);
@@ -553,25 +530,4 @@ static void test_names_of_no_file_are_no_problem(void **state)
 	tear_down(&rig);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_inlines_innermost_first_with_call_sites),
-		cmocka_unit_test(test_local_function_and_clone_go_by_name),
-		cmocka_unit_test(test_return_address_belongs_to_the_call),
-		cmocka_unit_test(test_cxx_names),
-		cmocka_unit_test(test_cxx_identities),
-		cmocka_unit_test(test_symbol_table_alone),
-		cmocka_unit_test(test_separate_debug_file_by_build_id),
-		cmocka_unit_test(test_separate_debug_file_by_link),
-		cmocka_unit_test(test_stripped_file_has_its_exports_only),
-		cmocka_unit_test(test_anonymous_code),
-		cmocka_unit_test(test_results_are_cached_and_stay),
-		cmocka_unit_test(test_other_build_is_not_used),
-		cmocka_unit_test(test_reloaded_module_shares_the_file),
-		cmocka_unit_test(test_paths_that_cannot_be_used),
-		cmocka_unit_test(test_names_of_no_file_are_no_problem),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

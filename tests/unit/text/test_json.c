@@ -2,15 +2,9 @@
 /* The writer by itself: what it puts between values, and how numbers look.
  * What text becomes is tested by test_view_json. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "text/json.h"
+#include "support/test.h"
 
 struct output {
 	struct sp_json json;
@@ -31,11 +25,10 @@ static void ends_as(struct output *o, const char *want)
 	free(o->text);
 }
 
-static void test_groups(void **state)
+TEST(groups)
 {
 	struct output o;
 
-	(void)state;
 	begin(&o);
 	sp_json_open(&o.json, NULL, '{');
 	sp_json_u64(&o.json, "a", UINT64_MAX);
@@ -68,9 +61,8 @@ static void is_written_as(double value, const char *want)
 	ends_as(&o, want);
 }
 
-static void test_doubles(void **state)
+TEST(doubles)
 {
-	(void)state;
 	is_written_as(0, "0.0");
 	is_written_as(1, "1.0");
 	is_written_as(0.1, "0.1");
@@ -83,11 +75,10 @@ static void test_doubles(void **state)
 	is_written_as(-(double)INFINITY, "null");
 }
 
-static void test_times(void **state)
+TEST(times)
 {
 	struct output o;
 
-	(void)state;
 	begin(&o);
 	sp_json_open_flat(&o.json, NULL, '[');
 	sp_json_time(&o.json, NULL, 0);
@@ -97,13 +88,4 @@ static void test_times(void **state)
 	ends_as(&o, "[0, 18446744073709551614, null]");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups),
-		cmocka_unit_test(test_doubles),
-		cmocka_unit_test(test_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,21 +3,14 @@
  * A file appears once it is complete: abandoned, interrupted, name taken, no
  * space.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "support/test.h"
 #include "support/text_checks.h"
 #include "text/output.h"
 
@@ -68,9 +61,9 @@ static void assert_content(const char *path, const char *want)
 	assert_string_equal(text, want);
 }
 
-static void test_appears_when_complete(void **state)
+TEST_BETWEEN(appears_when_complete, setup, teardown)
 {
-	struct place *p = *state;
+	struct place *p = *test_state;
 	struct sp_output *o;
 
 	for (int round = 0; round < 2; round++) {
@@ -86,9 +79,9 @@ static void test_appears_when_complete(void **state)
 	}
 }
 
-static void test_abandoned(void **state)
+TEST_BETWEEN(abandoned, setup, teardown)
 {
-	struct place *p = *state;
+	struct place *p = *test_state;
 	struct sp_output *o;
 
 	put(p->path, "old");
@@ -99,9 +92,9 @@ static void test_abandoned(void **state)
 }
 
 /* As if killed: nobody is there to clean up. */
-static void test_interrupted(void **state)
+TEST_BETWEEN(interrupted, setup, teardown)
 {
-	struct place *p = *state;
+	struct place *p = *test_state;
 	int probe = open(p->dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	pid_t child;
 	int status;
@@ -126,9 +119,9 @@ static void test_interrupted(void **state)
 }
 
 /* The names that would be taken first are taken. */
-static void test_name_is_taken(void **state)
+TEST_BETWEEN(name_is_taken, setup, teardown)
 {
-	struct place *p = *state;
+	struct place *p = *test_state;
 	struct sp_output *o;
 	char other[160];
 
@@ -143,12 +136,11 @@ static void test_name_is_taken(void **state)
 	assert_int_equal(unlink(other), 0);
 }
 
-static void test_no_space(void **state)
+TEST(no_space)
 {
 	struct sp_error err = {0};
 	struct sp_output *o;
 
-	(void)state;
 	assert_int_equal(sp_output_open("/dev/full", &o, NULL), 0);
 	for (int i = 0; i < 100000; i++)
 		putc('x', o->stream);
@@ -158,9 +150,9 @@ static void test_no_space(void **state)
 }
 
 /* A directory came meanwhile. */
-static void test_cannot_replace(void **state)
+TEST_BETWEEN(cannot_replace, setup, teardown)
 {
-	struct place *p = *state;
+	struct place *p = *test_state;
 	struct sp_error err = {0};
 	struct sp_output *o;
 
@@ -171,33 +163,14 @@ static void test_cannot_replace(void **state)
 	assert_int_equal(rmdir(p->path), 0);
 }
 
-static void test_cannot_create(void **state)
+TEST(cannot_create)
 {
 	struct sp_error err = {0};
 	struct sp_output *o;
 
-	(void)state;
 	assert_int_equal(sp_output_open("/nonexistent/out", &o, &err), -ENOENT);
 	assert_has(err.message, "cannot create it");
 	assert_int_equal(sp_output_open("/tmp", &o, &err), -EISDIR);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_appears_when_complete,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(test_abandoned, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_interrupted, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(test_name_is_taken, setup,
-						teardown),
-		cmocka_unit_test(test_no_space),
-		cmocka_unit_test_setup_teardown(test_cannot_replace, setup,
-						teardown),
-		cmocka_unit_test(test_cannot_create),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

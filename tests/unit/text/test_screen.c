@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A text drawn over the last one in a terminal, and cut to its size. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "text/screen.h"
+#include "support/test.h"
 
 #define HOME "\033[H"
 #define LINE "\033[K"
@@ -27,18 +20,16 @@ static void draws(const char *text, unsigned int rows, unsigned int columns,
 	free(got);
 }
 
-static void test_draw(void **state)
+TEST(draw)
 {
-	(void)state;
 	draws("", 5, 5, HOME REST);
 	draws("a\nb\n", 5, 5, HOME "a" LINE "\nb" LINE REST);
 	/* The last line need not end. */
 	draws("a\n\nb", 5, 5, HOME "a" LINE "\n" LINE "\nb" LINE REST);
 }
 
-static void test_cut(void **state)
+TEST(cut)
 {
-	(void)state;
 	draws("abcdef\nabc\n", 5, 3, HOME "abc" LINE "\nabc" LINE REST);
 	draws("a\nb\nc\n", 2, 5, HOME "a" LINE "\nb" LINE REST);
 	draws("a\nb\n", 1, 1, HOME "a" LINE REST);
@@ -47,12 +38,4 @@ static void test_cut(void **state)
 	      HOME "\xe2\x96\x88\xc3\xa9" LINE REST);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_draw),
-		cmocka_unit_test(test_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

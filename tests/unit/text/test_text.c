@@ -4,21 +4,15 @@
  * random bytes.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "text/text.h"
+#include "support/test.h"
 
 #define KIB 1024.0
 #define MIB (1024 * KIB)
 
-static void test_bytes(void **state)
+TEST(bytes)
 {
 	static const struct {
 		double bytes;
@@ -40,15 +34,13 @@ static void test_bytes(void **state)
 		{18446744073709551615.0, "16.0 EiB"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(sp_text_bytes(cases[i].bytes).text,
 				    cases[i].text);
 }
 
-static void test_size(void **state)
+TEST(size)
 {
-	(void)state;
 	assert_string_equal(sp_text_size(0).text, "0 B");
 	assert_string_equal(sp_text_size(1).text, "1 B");
 	assert_string_equal(sp_text_size(512 << 10).text, "512 KiB");
@@ -67,9 +59,8 @@ static const char *interval(double lo, double hi)
 	return cell.text;
 }
 
-static void test_interval(void **state)
+TEST(interval)
 {
-	(void)state;
 	assert_string_equal(interval(192.7 * MIB, 230.1 * MIB),
 			    "[192, 231] MiB");
 	assert_string_equal(interval(0, 230 * MIB), "[0, 230] MiB");
@@ -103,11 +94,10 @@ static double unit_interval(struct sp_rng *rng)
 	return ldexp((double)(sp_rng_next(rng) >> 11), -53);
 }
 
-static void test_interval_contains_what_it_stands_for(void **state)
+TEST(interval_contains_what_it_stands_for)
 {
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 20, 0);
 	for (int i = 0; i < 20000; i++) {
 		double value = exp2(60 * unit_interval(&rng));
@@ -147,9 +137,8 @@ static void estimate(double value, double hi, uint64_t samples,
 	assert_string_equal(e.second.text, second);
 }
 
-static void test_estimate(void **state)
+TEST(estimate)
 {
-	(void)state;
 	estimate(KIB, 2 * KIB, 4, SP_TEXT_POINT_FIRST, "1.00 KiB",
 		 "[512 B, 2.00 KiB]");
 	estimate(KIB, 2 * KIB, 3, SP_TEXT_INTERVAL_FIRST, "[512 B, 2.00 KiB]",
@@ -172,8 +161,11 @@ static char *printed_estimate(double value, double hi, uint64_t samples,
 	sp_text_print_estimate(out, (struct sp_interval){value, value / 2, hi},
 			       samples, confidence);
 	putc(';', out);
-	sp_text_print_objects(out, (struct sp_interval){value, value / 2, hi},
-			      confidence);
+	sp_text_print_objects(out, (struct sp_interval){value, value / 2, hi});
+	fprintf(out, ";%s",
+		sp_text_estimate_cell(
+			(struct sp_interval){value, value / 2, hi}, samples)
+			.text);
 	fclose(out);
 	return text;
 }
@@ -187,24 +179,23 @@ static void prints(double value, double hi, uint64_t samples, double confidence,
 	free(got);
 }
 
-static void test_print_estimate(void **state)
+TEST(print_estimate)
 {
-	(void)state;
 	prints(2 * KIB, 3 * KIB, 9, 0.95,
-	       "2.00 KiB (95 %: [1.00, 3.00] KiB);2,048 objects (95 %: 1,024 "
-	       "to 3,072)");
+	       "2.00 KiB (95 %: [1.00, 3.00] KiB);2,048 objects [1,024, "
+	       "3,072];2.00 KiB [1.00, 3.00] KiB");
 	prints(2 * KIB, 3 * KIB, 2, 0.999,
-	       "[1.00, 3.00] KiB (99.9 %), ~2.00 KiB;2,048 objects (99.9 %: "
-	       "1,024 to 3,072)");
+	       "[1.00, 3.00] KiB (99.9 %), ~2.00 KiB;2,048 objects [1,024, "
+	       "3,072];[1.00, 3.00] KiB ~2.00 KiB");
 	prints(0, 3 * KIB, 0, 0.99,
-	       "less than 3.00 KiB with 99.5 %;0 objects (99 %: 0 to 3,072)");
+	       "less than 3.00 KiB with 99.5 %;0 objects [0, 3,072];< 3.00 "
+	       "KiB");
 	/* Objects are rounded outwards, too. */
-	prints(1, 2.1, 0, 0.9,
-	       "less than 3 B with 95 %;1 object (90 %: 0 to 3)");
-	prints(0, 0, 0, 0.9, "0 (90 %: exact);0 objects");
+	prints(1, 2.1, 0, 0.9, "less than 3 B with 95 %;1 object [0, 3];< 3 B");
+	prints(0, 0, 0, 0.9, "0 (90 %: exact);0 objects;0 exact");
 }
 
-static void test_level(void **state)
+TEST(level)
 {
 	static const struct {
 		double confidence;
@@ -217,7 +208,6 @@ static void test_level(void **state)
 		{0.99999, "99.99 %"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(sp_text_level(cases[i].confidence).text,
 				    cases[i].text);
@@ -225,7 +215,7 @@ static void test_level(void **state)
 			    "97.5 %");
 }
 
-static void test_moment(void **state)
+TEST(moment)
 {
 	static const struct {
 		uint64_t ns;
@@ -247,16 +237,14 @@ static void test_moment(void **state)
 		{3600000000000, "3600 s"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(sp_text_moment(cases[i].ns).text,
 				    cases[i].text);
 }
 
 /* No more is said of a time than what is known. */
-static void test_moment_within(void **state)
+TEST(moment_within)
 {
-	(void)state;
 	assert_string_equal(sp_text_moment_within(7794, 0).text, "7.794 us");
 	assert_string_equal(sp_text_moment_within(7794, 1000000).text,
 			    "< 1 ms");
@@ -270,7 +258,7 @@ static void test_moment_within(void **state)
 			    "3.2 s");
 }
 
-static void test_count(void **state)
+TEST(count)
 {
 	static const struct {
 		uint64_t count;
@@ -285,15 +273,13 @@ static void test_count(void **state)
 		{UINT64_MAX, "18,446,744,073,709,551,615"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_string_equal(sp_text_count(cases[i].count).text,
 				    cases[i].text);
 }
 
-static void test_percent(void **state)
+TEST(percent)
 {
-	(void)state;
 	assert_string_equal(sp_text_percent(0, 10).text, "0%");
 	assert_string_equal(sp_text_percent(10, 10).text, "100.0%");
 	assert_string_equal(sp_text_percent(3.5, 10).text, "35.0%");
@@ -303,7 +289,7 @@ static void test_percent(void **state)
 	assert_string_equal(sp_text_percent(1, 0).text, "-");
 }
 
-static void test_duration(void **state)
+TEST(duration)
 {
 	const uint64_t s = 1000000000;
 	static const struct {
@@ -319,7 +305,6 @@ static void test_duration(void **state)
 		{59999999999, "59.9 s"},
 	};
 
-	(void)state;
 	for (size_t i = 0;
 	     i < sizeof(below_a_minute) / sizeof(below_a_minute[0]); i++)
 		assert_string_equal(sp_text_duration(below_a_minute[i].ns).text,
@@ -333,9 +318,8 @@ static void test_duration(void **state)
 	assert_string_equal(sp_text_duration(UINT64_MAX).text, "213503 d 23 h");
 }
 
-static void test_time(void **state)
+TEST(time)
 {
-	(void)state;
 	assert_string_equal(sp_text_time(0).text, "1970-01-01 00:00:00 UTC");
 	assert_string_equal(sp_text_time(1795254012999999999).text,
 			    "2026-11-21 09:40:12 UTC");
@@ -363,11 +347,10 @@ static bool is_code(uint32_t code)
 	return code <= 0x10ffff && (code < 0xd800 || code > 0xdfff);
 }
 
-static void test_decode_every_code(void **state)
+TEST(decode_every_code)
 {
 	char text[5];
 
-	(void)state;
 	for (uint32_t code = 1; code < 0x200000; code++) {
 		unsigned int n = encode(code, text);
 		uint32_t got = 0;
@@ -379,12 +362,11 @@ static void test_decode_every_code(void **state)
 }
 
 /* Whatever is taken for a character is its one encoding. */
-static void test_decode_random_bytes(void **state)
+TEST(decode_random_bytes)
 {
 	struct sp_rng rng;
 	unsigned int accepted = 0;
 
-	(void)state;
 	sp_rng_init(&rng, 21, 0);
 	for (int i = 0; i < 2000000; i++) {
 		uint64_t bits = sp_rng_next(&rng) | 0x80;
@@ -425,9 +407,8 @@ static void assert_prints(const char *text, const char *want)
 	assert_string_equal(written(sp_text_print, text), want);
 }
 
-static void test_print_every_byte(void **state)
+TEST(print_every_byte)
 {
-	(void)state;
 	for (unsigned int byte = 1; byte < 256; byte++) {
 		char text[] = {'a', (char)byte, 'z', '\0'};
 		char want[16];
@@ -437,9 +418,8 @@ static void test_print_every_byte(void **state)
 	}
 }
 
-static void test_print_sequences(void **state)
+TEST(print_sequences)
 {
-	(void)state;
 	assert_prints("", "");
 	assert_prints("\x1b]52;c;eA==\x07", "\\x1b]52;c;eA==\\x07");
 	assert_prints("line\r\nline", "line\\x0d\\x0aline");
@@ -461,9 +441,8 @@ static void test_print_sequences(void **state)
 	assert_prints("\xe2\x82(\xc3\xa9", "\\xe2\\x82(\xc3\xa9");
 }
 
-static void test_print_ascii(void **state)
+TEST(print_ascii)
 {
-	(void)state;
 	sp_text_set_ascii(true);
 	assert_prints("Gr\xc3\xbc\xc3\x9f \xe2\x82\xac!",
 		      "Gr\\xc3\\xbc\\xc3\\x9f \\xe2\\x82\\xac!");
@@ -472,7 +451,7 @@ static void test_print_ascii(void **state)
 	assert_prints("\xc3\xbc", "\xc3\xbc");
 }
 
-static void test_print_unsafe_characters(void **state)
+TEST(print_unsafe_characters)
 {
 	static const uint32_t unsafe[] = {
 		0x80,   0x9f,   0x61c,  0x200e, 0x200f, 0x2028, 0x2029, 0x202a,
@@ -484,7 +463,6 @@ static void test_print_unsafe_characters(void **state)
 	};
 	char text[5];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(unsafe) / sizeof(unsafe[0]); i++) {
 		encode(unsafe[i], text);
 		assert_int_equal(strlen(written(sp_text_print, text)),
@@ -501,9 +479,8 @@ static void assert_shell(const char *text, const char *want)
 	assert_string_equal(written(sp_text_print_shell, text), want);
 }
 
-static void test_print_shell(void **state)
+TEST(print_shell)
 {
-	(void)state;
 	assert_shell("a/b-c_1.2.sprof", "a/b-c_1.2.sprof");
 	assert_shell("", "''");
 	assert_shell("my file", "'my file'");
@@ -516,9 +493,8 @@ static void test_print_shell(void **state)
 	assert_shell("\xe2\x80\xae", "$'\\xe2\\x80\\xae'");
 }
 
-static void test_base_name(void **state)
+TEST(base_name)
 {
-	(void)state;
 	assert_string_equal(sp_text_base_name("/usr/lib/libc.so.6"),
 			    "libc.so.6");
 	assert_string_equal(sp_text_base_name("app"), "app");
@@ -526,31 +502,4 @@ static void test_base_name(void **state)
 	assert_string_equal(sp_text_base_name(""), "");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes),
-		cmocka_unit_test(test_size),
-		cmocka_unit_test(test_interval),
-		cmocka_unit_test(test_interval_contains_what_it_stands_for),
-		cmocka_unit_test(test_estimate),
-		cmocka_unit_test(test_print_estimate),
-		cmocka_unit_test(test_level),
-		cmocka_unit_test(test_moment),
-		cmocka_unit_test(test_moment_within),
-		cmocka_unit_test(test_count),
-		cmocka_unit_test(test_percent),
-		cmocka_unit_test(test_duration),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_decode_every_code),
-		cmocka_unit_test(test_decode_random_bytes),
-		cmocka_unit_test(test_print_every_byte),
-		cmocka_unit_test(test_print_sequences),
-		cmocka_unit_test(test_print_ascii),
-		cmocka_unit_test(test_print_unsafe_characters),
-		cmocka_unit_test(test_print_shell),
-		cmocka_unit_test(test_base_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -3,17 +3,10 @@
  * The tables as CSV: functions, timeline, sizes; empty cells for unknown
  * values, hostile names.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
 #include "stats/timeline.h"
 #include "support/close.h"
 #include "support/report_fixture.h"
+#include "support/test.h"
 #include "support/text_checks.h"
 #include "view/view_csv.h"
 #include "view/view_json.h"
@@ -87,10 +80,10 @@ static const char *assert_numbers(const char *at, const double *want, int n)
 	return at;
 }
 
-static void test_functions(void **state)
+TEST_BETWEEN(functions, setup, teardown)
 {
-	struct table *t = *state;
-	const struct sp_tally *tally;
+	struct table *t = *test_state;
+	const struct sp_class_sums *tally;
 	const struct sp_estimation *how;
 	struct sp_interval b, o;
 	const char *text, *row;
@@ -117,9 +110,9 @@ static void test_functions(void **state)
 	assert_string_equal(functions(t, 1) + (row + 1 - text), "");
 }
 
-static void test_what_is_not_known_is_empty(void **state)
+TEST_BETWEEN(what_is_not_known_is_empty, setup, teardown)
 {
-	struct table *t = *state;
+	struct table *t = *test_state;
 	const char *text;
 
 	fixture_stack(t->x, (size_t[]){MAIN}, 1, 7, 100);
@@ -129,9 +122,9 @@ static void test_what_is_not_known_is_empty(void **state)
 	assert_string_equal(functions(t, 0), HEAD);
 }
 
-static void test_hostile_names(void **state)
+TEST_BETWEEN(hostile_names, setup, teardown)
 {
-	struct table *t = *state;
+	struct table *t = *test_state;
 
 	t->x->modules[0].path = "@\"";
 	fixture_stack(t->x, (size_t[]){HOSTILE}, 1, 7, 100);
@@ -139,10 +132,10 @@ static void test_hostile_names(void **state)
 				    "\"'-x\",3,");
 }
 
-static void test_timeline(void **state)
+TEST_BETWEEN(timeline, setup, teardown)
 {
 	struct sp_rss rss = {1625000000, 77};
-	struct table *t = *state;
+	struct table *t = *test_state;
 	struct sp_timeline_point points[SP_VIEW_TIMELINE_POINTS];
 	const struct sp_analysis *a;
 	const char *row;
@@ -182,9 +175,9 @@ static void test_timeline(void **state)
 	assert_string_equal(row, "\n");
 }
 
-static void test_sizes(void **state)
+TEST_BETWEEN(sizes, setup, teardown)
 {
-	struct table *t = *state;
+	struct table *t = *test_state;
 	FILE *out = open_memstream(&t->text, &t->size);
 
 	t->x->profile.has_classes = true;
@@ -198,9 +191,9 @@ static void test_sizes(void **state)
 				     "16,8,1\n1280,5000,4\n,9,2\n");
 }
 
-static void test_sizes_of_a_view(void **state)
+TEST_BETWEEN(sizes_of_a_view, setup, teardown)
 {
-	struct table *t = *state;
+	struct table *t = *test_state;
 	const struct sp_analysis *a;
 	const uint64_t sizes[] = {UINT64_MAX - 1, 100, 3};
 	const char *row;
@@ -238,15 +231,4 @@ static void test_sizes_of_a_view(void **state)
 	assert_string_equal(row, "");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_functions),     TEST(test_what_is_not_known_is_empty),
-		TEST(test_hostile_names), TEST(test_timeline),
-		TEST(test_sizes),         TEST(test_sizes_of_a_view),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

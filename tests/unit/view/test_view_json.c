@@ -5,21 +5,15 @@
  */
 #include <jansson.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "support/close.h"
 #include "support/json_document.h"
 #include "text/text.h"
+#include "support/test.h"
 
-static void test_run(void **state)
+TEST_BETWEEN(run, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	json_t *root;
 
 	d->x->profile.exact_alloc_bytes = INT64_MAX;
@@ -59,7 +53,7 @@ static void test_run(void **state)
 }
 
 /* Keys that a profile without frees cannot fill are there, and null. */
-static void test_without_frees(void **state)
+TEST_BETWEEN(without_frees, setup, teardown)
 {
 	static const char *const paths[] = {
 		"estimate.live_bytes",      "estimate.live_objects",
@@ -73,7 +67,7 @@ static void test_without_frees(void **state)
 		"selection.min_size_bytes", "selection.max_size_bytes",
 		"selection.thread",
 	};
-	struct document *d = *state;
+	struct document *d = *test_state;
 	json_t *root;
 
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 5, 100);
@@ -84,11 +78,11 @@ static void test_without_frees(void **state)
 	assert_int_equal(json_array_size(at(root, "rss")), 0);
 }
 
-static void test_ends(void **state)
+TEST_BETWEEN(ends, setup, teardown)
 {
 	static const char *const names[] = {"clean", "killed", "exec",
 					    "running"};
-	struct document *d = *state;
+	struct document *d = *test_state;
 
 	for (int end = 0; end < 4; end++) {
 		d->x->profile.end = (enum sp_profile_end)end;
@@ -101,9 +95,9 @@ static void test_ends(void **state)
 }
 
 /* One file is the only one of its list; several are each named. */
-static void test_parts(void **state)
+TEST_BETWEEN(parts, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_part parts[] = {
 		{.path = "a.sprof",
 		 .program = "/bin/a",
@@ -148,9 +142,9 @@ static void test_parts(void **state)
 	assert_int_equal(integer(p, "start_ns"), 9);
 }
 
-static void test_every_loss_and_damage(void **state)
+TEST_BETWEEN(every_loss_and_damage, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_profile *p = &d->x->profile;
 	json_t *root;
 
@@ -171,11 +165,11 @@ static void test_every_loss_and_damage(void **state)
 	assert_int_equal(integer(root, "unfinished_records"), 5);
 }
 
-static void test_functions(void **state)
+TEST_BETWEEN(functions, setup, teardown)
 {
-	struct document *d = *state;
-	const struct sp_tally *big, *small;
-	struct sp_tally both;
+	struct document *d = *test_state;
+	const struct sp_class_sums *big, *small;
+	struct sp_class_sums both;
 	const json_t *f;
 
 	fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
@@ -183,9 +177,9 @@ static void test_functions(void **state)
 	f = at(export(d), "functions");
 	big = fixture_tally(d->x, &d->x->stacks[0]);
 	small = fixture_tally(d->x, &d->x->stacks[1]);
-	sp_tally_init(&both, R);
-	assert_int_equal(sp_tally_merge(&both, big), 0);
-	assert_int_equal(sp_tally_merge(&both, small), 0);
+	sp_class_sums_init(&both, R);
+	assert_int_equal(sp_class_sums_merge(&both, big), 0);
+	assert_int_equal(sp_class_sums_merge(&both, small), 0);
 
 	assert_int_equal(json_array_size(f), 4);
 	assert_string_equal(string(f, "0.name"), "h");
@@ -208,12 +202,12 @@ static void test_functions(void **state)
 	assert_true(real(f, "2.cum_share.value") == 1);
 	assert_true(real(f, "2.cum_share.hi") == 1);
 	assert_true(real(f, "2.flat_share.lo") == 0);
-	sp_tally_free(&both);
+	sp_class_sums_free(&both);
 }
 
-static void test_stacks(void **state)
+TEST_BETWEEN(stacks, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_stack *s;
 	const json_t *stacks;
 
@@ -246,9 +240,9 @@ static void test_stacks(void **state)
 	assert_int_equal(integer(stacks, "2.samples"), 1);
 }
 
-static void test_threads(void **state)
+TEST_BETWEEN(threads, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_thread_info *t = d->x->threads;
 	const json_t *threads;
 
@@ -287,9 +281,9 @@ static void test_threads(void **state)
 	assert_true(json_is_null(at(threads, "1.exact")));
 }
 
-static void test_settings_have_no_doubles(void **state)
+TEST_BETWEEN(settings_have_no_doubles, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const json_t *settings;
 
 	d->x->infos[0] = (struct sp_info){"setting.period", "512K"};
@@ -306,9 +300,9 @@ static void test_settings_have_no_doubles(void **state)
 			    "/bin/app");
 }
 
-static void test_symbol_problems(void **state)
+TEST_BETWEEN(symbol_problems, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	json_t *root;
 
 	d->x->symbolizer.problem = &d->x->modules[1];
@@ -320,9 +314,9 @@ static void test_symbol_problems(void **state)
 			    "no such file");
 }
 
-static void test_empty(void **state)
+TEST_BETWEEN(empty, setup, teardown)
 {
-	json_t *root = export(*state);
+	json_t *root = export(*test_state);
 
 	assert_int_equal(json_array_size(at(root, "functions")), 0);
 	assert_int_equal(json_array_size(at(root, "stacks")), 0);
@@ -333,9 +327,9 @@ static void test_empty(void **state)
 }
 
 /* A period of 1 has no error, and no division by it. */
-static void test_exact_profile(void **state)
+TEST_BETWEEN(exact_profile, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const json_t *bytes;
 
 	d->x->profile.period_bytes = 1;
@@ -378,7 +372,7 @@ static const char *exported_name(struct document *d, const char *name)
 	return string(d->root, "functions.0.name");
 }
 
-static void test_every_valid_byte_survives(void **state)
+TEST_BETWEEN(every_valid_byte_survives, setup, teardown)
 {
 	char name[256];
 	size_t n = 0;
@@ -386,47 +380,25 @@ static void test_every_valid_byte_survives(void **state)
 	for (int byte = 1; byte < 0x80; byte++)
 		name[n++] = (char)byte;
 	name[n] = '\0';
-	assert_string_equal(exported_name(*state, name), name);
+	assert_string_equal(exported_name(*test_state, name), name);
 }
 
-static void test_hostile_names(void **state)
+TEST_BETWEEN(hostile_names, setup, teardown)
 {
 	static const char name[] =
 		"</script><img onerror=\"x\">&amp;\\\" \x1b]52;c;eA==\x07\r\n"
 		"\xe2\x80\xae\xe2\x80\xa8\xc2\x9b \xc3\xa9\xf0\x9f\x90\x98";
 
-	assert_string_equal(exported_name(*state, name), name);
+	assert_string_equal(exported_name(*test_state, name), name);
 }
 
-static void test_bytes_that_are_not_utf8(void **state)
+TEST_BETWEEN(bytes_that_are_not_utf8, setup, teardown)
 {
 	assert_string_equal(
-		exported_name(*state, "a\xff\xc0\xafz\xed\xa0\x80\xe2\x82"),
+		exported_name(*test_state,
+			      "a\xff\xc0\xafz\xed\xa0\x80\xe2\x82"),
 		"a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbdz"
 		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_run),
-		TEST(test_without_frees),
-		TEST(test_ends),
-		TEST(test_parts),
-		TEST(test_every_loss_and_damage),
-		TEST(test_functions),
-		TEST(test_stacks),
-		TEST(test_threads),
-		TEST(test_settings_have_no_doubles),
-		TEST(test_symbol_problems),
-		TEST(test_empty),
-		TEST(test_exact_profile),
-		TEST(test_every_valid_byte_survives),
-		TEST(test_hostile_names),
-		TEST(test_bytes_that_are_not_utf8),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The JSON of what is alive, of views and of object sizes. */
 #include <jansson.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
 
 #include "support/close.h"
 #include "support/json_document.h"
+#include "support/test.h"
 
 /* f's 9 samples live from 1 s to 2 s; main's 5 stay. */
 static void add_lives(struct fixture *x)
@@ -23,9 +17,9 @@ static void add_lives(struct fixture *x)
 	fixture_stack(x, (size_t[]){MAIN}, 1, 5, 100);
 }
 
-static void test_live(void **state)
+TEST_BETWEEN(live, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const struct sp_analysis *a;
 	json_t *root;
 
@@ -58,9 +52,9 @@ static void test_live(void **state)
 	assert_int_equal(integer(root, "stacks.1.lifetime.samples"), 5);
 }
 
-static void test_view_and_selection(void **state)
+TEST_BETWEEN(view_and_selection, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	json_t *root;
 
 	add_lives(d->x);
@@ -92,10 +86,10 @@ static void test_view_and_selection(void **state)
 	assert_true(real(root, "estimate.live_bytes.value") > 0);
 }
 
-static void test_timeline_and_rss(void **state)
+TEST_BETWEEN(timeline_and_rss, setup, teardown)
 {
 	struct sp_rss rss[] = {{1000000000, 77}, {2000000000, 88}};
-	struct document *d = *state;
+	struct document *d = *test_state;
 	const json_t *root, *points;
 
 	add_lives(d->x);
@@ -119,9 +113,9 @@ static void test_timeline_and_rss(void **state)
 	assert_int_equal(integer(root, "rss.1.rss_bytes"), 88);
 }
 
-static void test_sizes(void **state)
+TEST_BETWEEN(sizes, setup, teardown)
 {
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct sp_profile *p = &d->x->profile;
 	json_t *root;
 
@@ -141,10 +135,10 @@ static void test_sizes(void **state)
 		integer(root, "size_percentiles.unclassified_bytes_max"), 5);
 }
 
-static void test_sizes_of_the_view(void **state)
+TEST_BETWEEN(sizes_of_the_view, setup, teardown)
 {
 	static const double shares[] = {0.5, 0.9, 0.99};
-	struct document *d = *state;
+	struct document *d = *test_state;
 	struct fixture *x = d->x;
 	struct sp_interval want;
 	json_t *root;
@@ -173,26 +167,12 @@ static void test_sizes_of_the_view(void **state)
 	assert_null_at(root, "view_size_percentiles.2.hi");
 }
 
-static void test_sizes_of_an_empty_view(void **state)
+TEST_BETWEEN(sizes_of_an_empty_view, setup, teardown)
 {
-	const json_t *root = export(*state);
+	const json_t *root = export(*test_state);
 
 	assert_true(json_is_array(at(root, "view_size_percentiles")));
 	assert_int_equal(json_array_size(at(root, "view_size_percentiles")), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(test_live),
-		TEST(test_view_and_selection),
-		TEST(test_timeline_and_rss),
-		TEST(test_sizes),
-		TEST(test_sizes_of_the_view),
-		TEST(test_sizes_of_an_empty_view),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/file/livetable.h"
+
+#include <assert.h>
+
+#include "agent/sys/maponce.h"
+#include "base/hash.h"
+
+#include "agent/sys/poison.h"
+
+/* Small tables grow fourfold, then by an eighth to a quarter. */
+#define SMALL_TABLES 4u
+#define SMALL_BITS   6u /* log2 of the homes of the first: 24 KiB */
+
+#define TAG_SHIFT    8u /* of a hash; the bits below are of its step */
+#define PASSED_SHIFT (SP_LIVEWORD_ADDRESS_BITS + 2)
+#define PASSED_BITS  3u
+#define PASSED_MAX   7u
+
+static_assert(sizeof(struct sp_livetable_bucket) == SP_LIVETABLE_SLOTS * 24,
+	      "docs/internals.md says 24 bytes for an object");
+static_assert(PASSED_SHIFT + 2 * PASSED_BITS == 64, "it fits exactly");
+
+#define CARRIED       31ull /* marks */
+#define CARRIED_SHIFT SP_LIVESET_ID_BITS
+#define THREAD_SHIFT  48u
+#define CLOCK         ((1ull << SP_LIVESET_CLOCK_BITS) - 1)
+
+static_assert(CARRIED_SHIFT + 5 == THREAD_SHIFT, "it fits exactly");
+static_assert(SP_LIVESET_CLOCK_BITS == THREAD_SHIFT, "likewise");
+
+/* Each is set once, from NULL, by whoever first has the memory. */
+static void *_Atomic tables[SP_LIVETABLE_COUNT];
+
+/* ---- sizes ---- */
+
+static size_t homes_of(unsigned int table)
+{
+	const unsigned int more = table - SMALL_TABLES;
+
+	if (table < SMALL_TABLES)
+		return (size_t)1 << (SMALL_BITS + 2 * table);
+	return (size_t)(5 + more % 4)
+	       << (SMALL_BITS + 2 * (SMALL_TABLES - 1) - 2 + more / 4);
+}
+
+/* Of a small table less, for its filter (liveset.c). */
+size_t sp_livetable_fill(unsigned int table)
+{
+	const size_t sixteenths = table < SMALL_TABLES ? 13 : 14;
+
+	return homes_of(table) * SP_LIVETABLE_SLOTS / 16 * sixteenths;
+}
+
+size_t sp_livetable_buckets(unsigned int table)
+{
+	return homes_of(table) + SP_LIVETABLE_WINDOW - 1;
+}
+
+size_t sp_livetable_bytes(unsigned int table)
+{
+	return sp_livetable_buckets(table) * sizeof(struct sp_livetable_bucket);
+}
+
+bool sp_livetable_have(unsigned int table)
+{
+	return sp_map_once(&tables[table], sp_livetable_bytes(table));
+}
+
+struct sp_livetable_bucket *sp_livetable_first(unsigned int table)
+{
+	return atomic_load_explicit(&tables[table], memory_order_acquire);
+}
+
+/* ---- words ---- */
+
+bool sp_liveword_change(_Atomic uint64_t *at, uint64_t from, uint64_t to)
+{
+	uint64_t w = atomic_load_explicit(at, memory_order_relaxed);
+
+	/* What has passed may change meanwhile. */
+	while ((w & SP_LIVEWORD_CONTENT) == from)
+		if (atomic_compare_exchange_weak(at, &w, w ^ from ^ to))
+			return true;
+	return false;
+}
+
+static unsigned int tag_of(uint64_t hash)
+{
+	return (unsigned int)(hash >> TAG_SHIFT) & (2 * SP_LIVETABLE_SLOTS - 1);
+}
+
+static unsigned int shift_of_passed(unsigned int tag)
+{
+	return PASSED_SHIFT + tag % 2 * PASSED_BITS;
+}
+
+static unsigned int passed_of(struct sp_livetable_bucket *b, uint64_t hash)
+{
+	const unsigned int tag = tag_of(hash);
+
+	return (unsigned int)(atomic_load(&b->words[tag / 2]) >>
+			      shift_of_passed(tag)) &
+	       PASSED_MAX;
+}
+
+/* In a forked child the count may be 0 where it was not. */
+static void count_passed(struct sp_livetable_bucket *b, uint64_t hash,
+			 bool more)
+{
+	const unsigned int tag = tag_of(hash), shift = shift_of_passed(tag);
+	_Atomic uint64_t *at = &b->words[tag / 2];
+	uint64_t w = atomic_load_explicit(at, memory_order_relaxed), n;
+
+	do {
+		n = w >> shift & PASSED_MAX;
+		if (n == PASSED_MAX || (!more && !n))
+			return;
+	} while (!atomic_compare_exchange_weak(
+		at, &w, more ? w + (1ull << shift) : w - (1ull << shift)));
+}
+
+/* ---- values ---- */
+
+bool sp_livevalues_has_room(const struct sp_live *live)
+{
+	return live->id && !(live->id >> SP_LIVESET_ID_BITS);
+}
+
+struct sp_livevalues sp_livevalues_pack(const struct sp_live *live)
+{
+	const uint64_t low = live->thread & 0xffff, high = live->thread >> 16;
+
+	return (struct sp_livevalues){
+		live->id | low << THREAD_SHIFT,
+		(live->clock_bytes & CLOCK) | high << THREAD_SHIFT,
+	};
+}
+
+struct sp_live sp_livevalues_unpack(struct sp_livevalues v)
+{
+	return (struct sp_live){
+		.id = sp_livevalues_id(v.id_word),
+		.clock_bytes = v.clock_word & CLOCK,
+		.thread = (uint32_t)(v.id_word >> THREAD_SHIFT |
+				     v.clock_word >> THREAD_SHIFT << 16),
+	};
+}
+
+uint64_t sp_livevalues_mark(uint64_t id_word, uint32_t segment)
+{
+	const uint64_t mark = 1 + segment % CARRIED;
+
+	return (id_word & ~(CARRIED << CARRIED_SHIFT)) | mark << CARRIED_SHIFT;
+}
+
+/* ---- places ---- */
+
+uint64_t sp_livetable_hash(uint64_t address)
+{
+	return sp_hash_word(sp_hash_word(0, address), 0);
+}
+
+/* The bucket of a hash after so many passes: its home, then others of the
+ * window, each once. */
+static struct sp_livetable_bucket *bucket_after(unsigned int table,
+						uint64_t hash,
+						unsigned int passes)
+{
+	const unsigned __int128 scaled =
+		(unsigned __int128)hash * homes_of(table);
+	const uint64_t step = hash | 1;
+
+	return sp_livetable_first(table) + (size_t)(scaled >> 64) +
+	       step * passes % SP_LIVETABLE_WINDOW;
+}
+
+void sp_livetable_begin(struct sp_liveplace *place, unsigned int table,
+			uint64_t hash)
+{
+	*place = (struct sp_liveplace){
+		.hash = hash,
+		.table = table,
+		.bucket = bucket_after(table, hash, 0),
+	};
+}
+
+bool sp_livetable_next(struct sp_liveplace *place)
+{
+	if (!passed_of(place->bucket, place->hash) ||
+	    place->passes + 1 == SP_LIVETABLE_REACH)
+		return false;
+	place->bucket =
+		bucket_after(place->table, place->hash, ++place->passes);
+	return true;
+}
+
+static void count_passes(const struct sp_liveplace *p, bool more)
+{
+	for (unsigned int i = 0; i < p->passes; i++)
+		count_passed(bucket_after(p->table, p->hash, i), p->hash, more);
+}
+
+bool sp_livetable_claim(struct sp_liveplace *p, unsigned int table,
+			uint64_t hash)
+{
+	sp_livetable_begin(p, table, hash);
+	for (; p->passes < SP_LIVETABLE_REACH; p->passes++) {
+		p->bucket = bucket_after(table, hash, p->passes);
+		for (p->slot = 0; p->slot < SP_LIVETABLE_SLOTS; p->slot++) {
+			if (sp_liveword_change(sp_livetable_word(p),
+					       SP_LIVEWORD_EMPTY,
+					       SP_LIVEWORD_BUSY)) {
+				count_passes(p, true);
+				return true;
+			}
+		}
+	}
+	return false;
+}
+
+void sp_livetable_leave(const struct sp_liveplace *p)
+{
+	count_passes(p, false);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/sys/next.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/sys/linkmap.h"
+
+/* The first call of all may be a free (of NULL, or of what the loader allocated
+ * for itself). */
+static void first_free(void *p)
+{
+	if (sp_next_resolve())
+		sp_next.free(p);
+}
+
+struct sp_next sp_next = {.free = first_free};
+static _Atomic int resolved;
+static const struct link_map *malloc_provider;
+
+/* Fill one member: its address and whether malloc's provider defines it. */
+static void resolve_member(void *member, bool *is_own, const char *symbol)
+{
+	const struct link_map *provider = NULL;
+	void *address = sp_linkmap_next(symbol, &provider);
+
+	/* Function pointers through void: what POSIX grants for dlsym. */
+	__builtin_memcpy(member, &address, sizeof(address));
+	*is_own = address && provider == malloc_provider;
+}
+
+/* ---- musl ---- */
+
+/*
+ * musl's calloc, memalign, posix_memalign and valloc call malloc and
+ * aligned_alloc by their public names, which are ours: they would count twice.
+ * What follows does the same by those of musl itself.
+ */
+#define PAGE_BYTES 4096u
+
+/* Pages that are zero stay untouched: fresh ones have no memory yet. */
+static void clear_object(char *p, size_t n)
+{
+	while (n >= PAGE_BYTES) {
+		const uint64_t *word = (const uint64_t *)p;
+		unsigned int i = 0;
+
+		while (i < PAGE_BYTES / sizeof(*word) && word[i] == 0)
+			i++;
+		if (i < PAGE_BYTES / sizeof(*word))
+			memset(p, 0, PAGE_BYTES);
+		p += PAGE_BYTES;
+		n -= PAGE_BYTES;
+	}
+	memset(p, 0, n);
+}
+
+static void *calloc_by_malloc(size_t n, size_t size)
+{
+	size_t bytes;
+	void *p;
+
+	if (__builtin_mul_overflow(n, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	p = sp_next.malloc(bytes);
+	if (p)
+		clear_object(p, bytes);
+	return p;
+}
+
+static int posix_memalign_by_aligned(void **ret, size_t alignment, size_t n)
+{
+	void *p;
+
+	if (alignment < sizeof(void *))
+		return EINVAL;
+	p = sp_next.aligned_alloc(alignment, n);
+	if (!p)
+		return errno;
+	*ret = p;
+	return 0;
+}
+
+static void *valloc_by_aligned(size_t n)
+{
+	return sp_next.aligned_alloc(PAGE_BYTES, n);
+}
+
+static bool is_musls(const char *symbol)
+{
+	const struct link_map *provider = NULL;
+
+	return sp_linkmap_next(symbol, &provider) &&
+	       sp_linkmap_find(provider, "__libc_start_main") &&
+	       !sp_linkmap_find(provider, "gnu_get_libc_version");
+}
+
+static void bypass_own_names(void)
+{
+	if (is_musls("calloc"))
+		sp_next.calloc = calloc_by_malloc;
+	if (!sp_next.aligned_alloc)
+		return;
+	if (is_musls("memalign"))
+		sp_next.memalign = sp_next.aligned_alloc;
+	if (is_musls("posix_memalign"))
+		sp_next.posix_memalign = posix_memalign_by_aligned;
+	if (is_musls("valloc"))
+		sp_next.valloc = valloc_by_aligned;
+}
+
+bool sp_next_resolve(void)
+{
+	if (atomic_load_explicit(&resolved, memory_order_acquire))
+		return true;
+	if (!sp_linkmap_next("malloc", &malloc_provider))
+		return false;
+#define SP_NEXT(member, symbol, ret, args)                                     \
+	resolve_member(&sp_next.member, &sp_next.member##_is_own, symbol);
+#include "agent/sys/next.def"
+#undef SP_NEXT
+	bypass_own_names();
+	atomic_store_explicit(&resolved, 1, memory_order_release);
+	return true;
+}
+
+const char *sp_next_provider(void)
+{
+	return malloc_provider && malloc_provider->l_name
+		       ? malloc_provider->l_name
+		       : "";
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of the main thread's stack is where the name of the program stands;
+ * a thread's control block lies above its stack.
+ */
+#include "agent/unwind/stack_bounds.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <sys/auxv.h>
+
+#include "agent/sys/sys.h"
+#include "agent/thread/thread.h"
+
+#include "agent/sys/poison.h"
+
+/* No stack of a usual kind is deeper. */
+#define STACK_BYTES_MAX (8ul << 20)
+#define PAGE_BYTES      4096ul
+#define ARGUMENTS_MAX   65536u
+/* What glibc has on the stack above main: 272 bytes in 2.36. */
+#define START_BYTES_MAX 384u
+/* What musl has there: 48 bytes in 1.2.3.  What main calls is further away. */
+#define FIRST_BYTES_MAX 64u
+
+static uintptr_t main_end;
+/* The main thread's control block, which is not above its stack. */
+static uintptr_t main_thread;
+/* Where it began, at the number of arguments. */
+static uintptr_t main_start;
+static uintptr_t n_arguments;
+
+/* How the kernel leaves them: their number, the arguments, a null pointer, the
+ * environment.  0: the environment was moved. */
+static uintptr_t count_arguments(char *const *environment)
+{
+	if (environment[-1])
+		return 0;
+	for (uintptr_t n = 1; n < ARGUMENTS_MAX; n++)
+		if ((uintptr_t)environment[-2 - (intptr_t)n] == n)
+			return n;
+	return 0;
+}
+
+/* The address of the thread's control block, which is its first word. */
+static uintptr_t thread_pointer(void)
+{
+	uintptr_t self;
+
+	__asm__("movq %%fs:0, %0" : "=r"(self));
+	return self;
+}
+
+void sp_stack_bounds_init(char *const *environment)
+{
+	uintptr_t at = (uintptr_t)environment;
+
+	main_end = (getauxval(AT_EXECFN) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	main_thread = thread_pointer();
+	if (at < main_end && main_end - at < STACK_BYTES_MAX)
+		n_arguments = count_arguments(environment);
+	if (n_arguments)
+		main_start =
+			(uintptr_t)&environment[-2 - (intptr_t)n_arguments];
+}
+
+/* glibc leaves 0 there, or the number of arguments, which any function may have
+ * there; but only the C library's start is above main. */
+bool sp_stack_bounds_is_outermost(uintptr_t bp, uintptr_t sp)
+{
+	if (thread_pointer() != main_thread)
+		return bp == 0;
+	return (bp == 0 || bp == n_arguments) && sp < main_start &&
+	       main_start - sp < START_BYTES_MAX;
+}
+
+bool sp_stack_bounds_is_first(uintptr_t sp)
+{
+	return thread_pointer() == main_thread && sp < main_start &&
+	       main_start - sp < FIRST_BYTES_MAX;
+}
+
+/* Compares the word for a requeue of no waiters. */
+bool sp_stack_bounds_probe(uintptr_t address)
+{
+	static int nobody;
+	long ret =
+		sp_syscall(SYS_futex, (long)(address & ~3ul),
+			   FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, (long)&nobody, 0);
+
+	return ret != -EFAULT;
+}
+
+static uintptr_t page_of(uintptr_t at)
+{
+	return at & ~(PAGE_BYTES - 1);
+}
+
+/*
+ * Is all from `here` up to the thread's control block readable?  Then it is the
+ * thread's own stack.  What was found out is kept for the thread, and not only
+ * for the address of its control block, where the next one has another stack.
+ */
+static bool is_own_stack(struct sp_stack_bounds_known *known, uintptr_t here,
+			 uintptr_t self)
+{
+	const uint64_t owner =
+		(uint64_t)sp_thread.generation << 32 | sp_thread.index;
+	struct sp_stack_bounds_known *stack =
+		&known[sp_thread.index % SP_STACK_BOUNDS_KNOWN];
+	uintptr_t page = page_of(here);
+
+	if (stack->self != self || stack->owner != owner)
+		*stack = (struct sp_stack_bounds_known){owner, self,
+							page_of(self), 0};
+	if (page <= stack->gap)
+		return false;
+	for (; page < stack->from; page += PAGE_BYTES) {
+		if (!sp_stack_bounds_probe(page)) {
+			stack->gap = page;
+			return false;
+		}
+	}
+	if (page_of(here) < stack->from)
+		stack->from = page_of(here);
+	return true;
+}
+
+struct sp_stack_bounds_span sp_stack_bounds_around(
+	struct sp_stack_bounds_known known[SP_STACK_BOUNDS_KNOWN],
+	uintptr_t here)
+{
+	const uintptr_t self = thread_pointer(), page = page_of(here);
+
+	if (self == main_thread) {
+		if (main_end - here < STACK_BYTES_MAX)
+			return (struct sp_stack_bounds_span){page, main_end};
+	} else if (self - here < STACK_BYTES_MAX &&
+		   is_own_stack(known, here, self)) {
+		return (struct sp_stack_bounds_span){page, self};
+	}
+	return (struct sp_stack_bounds_span){page, page + PAGE_BYTES};
+}
+
+bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at)
+{
+	const uintptr_t first = page_of(at), last = page_of(at + 7);
+
+	if (at + 7 < at || !sp_stack_bounds_probe(first) ||
+	    (last != first && !sp_stack_bounds_probe(last)))
+		return false;
+	if (span->high < first || span->low > last + PAGE_BYTES)
+		*span = (struct sp_stack_bounds_span){first, last + PAGE_BYTES};
+	if (span->low > first)
+		span->low = first;
+	if (span->high < last + PAGE_BYTES)
+		span->high = last + PAGE_BYTES;
+	return true;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare/caveats.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/figures.h"
+#include "text/text.h"
+
+void sp_caveats_note(struct sp_caveats *c, const char *format, ...)
+{
+	va_list args;
+
+	if (c->n_notes == sizeof(c->note) / sizeof(c->note[0]))
+		return;
+	va_start(args, format);
+	vsnprintf(c->note[c->n_notes++], sizeof(c->note[0]), format, args);
+	va_end(args);
+}
+
+/* Look at the runs of one side; the first one stands for the others. */
+static void look_at(struct sp_caveats *c, const struct sp_side *side,
+		    const char *name, bool *incomplete, bool *has_frees)
+{
+	const struct sp_summary *first = side->n ? side->run[0] : NULL;
+	bool is_unsampled = false;
+
+	*has_frees = true;
+	for (size_t i = 0; i < side->n; i++) {
+		const struct sp_summary *run = side->run[i];
+
+		*has_frees &= run->has_frees;
+		if (run->why_incomplete && !*incomplete) {
+			sp_caveats_note(c,
+					"%s: %s: its totals are lower limits",
+					name, run->why_incomplete);
+			*incomplete = true;
+		}
+		if (run->why_doubtful && !c->doubtful) {
+			sp_caveats_note(c,
+					"%s: %s: its estimates may be too low",
+					name, run->why_doubtful);
+			c->doubtful = true;
+		}
+		if (sp_summary_unsampled(run, NULL) > 0 && !is_unsampled) {
+			sp_caveats_note(
+				c,
+				"%s: sampling was off for %s of what it "
+				"allocated: its estimates speak of the rest",
+				name,
+				sp_figure_share(sp_summary_unsampled(run, NULL))
+					.text);
+			c->unsampled = true;
+			is_unsampled = true;
+		}
+		if (strcmp(run->program, first->program) != 0 &&
+		    !c->other_program) {
+			sp_caveats_note(
+				c,
+				"%s: runs of different programs: %.60s, %.60s",
+				name, first->program, run->program);
+			c->other_program = true;
+		}
+	}
+}
+
+static const char *law_name(const struct sp_law_used *law)
+{
+	return law->is_dotnet ? "dotnet" : "exponential";
+}
+
+static void look_at_both(struct sp_caveats *c, const struct sp_summary *old,
+			 const struct sp_summary *new)
+{
+	if (strcmp(old->program, new->program) != 0) {
+		sp_caveats_note(c, "different programs: %.90s, %.90s",
+				old->program, new->program);
+		c->other_program = true;
+	}
+	if (old->period_bytes != new->period_bytes)
+		sp_caveats_note(
+			c,
+			"different sampling periods: %s, %s; what is estimated "
+			"is as exact as the longer one allows",
+			sp_text_size(old->period_bytes).text,
+			sp_text_size(new->period_bytes).text);
+	if (old->law.is_dotnet != new->law.is_dotnet)
+		sp_caveats_note(c, "different sampling laws: %s, %s",
+				law_name(&old->law), law_name(&new->law));
+}
+
+/* ---- names ---- */
+
+/* Modules of which is said that they lack names; the others are counted. */
+#define GAPS_MAX 3
+
+struct gaps {
+	struct sp_caveats *comparable;
+	size_t n;
+};
+
+static void note_gap(void *arg, const struct sp_names_gap *gap)
+{
+	struct gaps *gaps = arg;
+	char more[48] = "";
+
+	if (gaps->n++ >= GAPS_MAX)
+		return;
+	if (gap->n_more)
+		snprintf(more, sizeof(more), " and %zu more", gap->n_more);
+	sp_caveats_note(
+		gaps->comparable,
+		"%.50s%s: no names in %s%.90s, for %s of the bytes, %zu of %zu "
+		"call paths: %.60s",
+		sp_text_base_name(gap->run->path), more,
+		*gap->module ? "" : "the program", gap->module,
+		sp_figure_share(gap->share).text, gap->paths, gap->of,
+		gap->reason ? gap->reason : "there are no symbols");
+}
+
+static int look_at_names(struct sp_caveats *c, const struct sp_pair *pair)
+{
+	struct gaps gaps = {c, 0};
+	int r = sp_names_init(&c->names, pair, note_gap, &gaps);
+
+	if (r < 0 || !gaps.n)
+		return r;
+	if (gaps.n > GAPS_MAX)
+		sp_caveats_note(c, "no names in %zu more", gaps.n - GAPS_MAX);
+	if (c->names.n_mixed)
+		sp_caveats_note(c, "functions that have names in some runs "
+				   "only cannot be compared: ? marks them");
+	sp_caveats_note(c, "names stay with a profile if `sampleprof-report "
+			   "symbolize` is run before the next build; later, "
+			   "--debug-path DIR finds old builds");
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
+{
+	struct sp_caveats *c = ret;
+	int r;
+
+	memset(c, 0, sizeof(*c));
+	r = look_at_names(c, pair);
+	if (r < 0)
+		return r;
+	look_at(c, &pair->old, "old", &c->old_incomplete, &c->old_has_frees);
+	look_at(c, &pair->new, "new", &c->new_incomplete, &c->new_has_frees);
+	if (!pair->old.n)
+		return 0;
+	look_at_both(c, pair->old.run[0], pair->new.run[0]);
+	if (c->old_has_frees != c->new_has_frees)
+		sp_caveats_note(c,
+				"%s has no frees: what is alive, the peak "
+				"and temporary "
+				"objects cannot be compared",
+				c->old_has_frees ? "new" : "old");
+	return 0;
+}
+
+void sp_caveats_done(struct sp_caveats *c)
+{
+	sp_names_done(&c->names);
+}
+
+int sp_caveats_lambdas(struct sp_caveats *c, const struct sp_pair *pair)
+{
+	uint32_t *families;
+	size_t n;
+	int r = sp_match_lambdas(pair, &families, &n);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		sp_caveats_note(
+			c,
+			"lambdas with other numbers are compared together: "
+			"%.150s",
+			sp_paths_name(pair->paths, families[i]));
+	free(families);
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "compare/match.h"
+#include "compare/names.h"
+
+/*
+ * What has to be said before two sides are compared, one sentence each.
+ * Untrusted names are in it.
+ */
+struct sp_caveats {
+	char note[8][256];
+	size_t n_notes;
+	bool other_program; /* the sides are of programs of different names */
+	bool old_incomplete;
+	bool new_incomplete;
+	bool doubtful;  /* samples were lost: estimates may be too low */
+	bool unsampled; /* sampling was off for a part of a run */
+	bool old_has_frees;
+	bool new_has_frees;
+	struct sp_names names;
+};
+
+/* Add a sentence; one that there is no room for is left out. */
+__attribute__((format(printf, 2, 3))) void sp_caveats_note(
+	struct sp_caveats *comparable, const char *format, ...);
+
+/* 0 and *ret, to be released; -ENOMEM. */
+int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair);
+
+void sp_caveats_done(struct sp_caveats *comparable);
+
+/* sp_match_lambdas(), and a sentence for each family; 0 or -ENOMEM. */
+int sp_caveats_lambdas(struct sp_caveats *comparable,
+		       const struct sp_pair *pair);

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "compare/inputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/baseline.h"
+#include "read/load.h"
+
+static void free_runs(struct sp_summary **runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sp_summary_free(runs[i]);
+	free(runs);
+}
+
+void sp_inputs_done(struct sp_inputs *s)
+{
+	free_runs(s->old, s->n_old);
+	free_runs(s->new, s->n_new);
+	sp_paths_done(&s->paths);
+}
+
+bool sp_inputs_is_baseline(const char *path)
+{
+	const size_t n = strlen(path);
+
+	return n > 5 && strcmp(path + n - 5, ".json") == 0;
+}
+
+static bool shares_recording(const struct sp_summary *a,
+			     const struct sp_summary *b)
+{
+	for (size_t i = 0; i < a->n_recordings; i++)
+		for (size_t k = 0; k < b->n_recordings; k++)
+			if (a->recordings[i] == b->recordings[k])
+				return true;
+	return false;
+}
+
+/* One recording is one run, and no run its own baseline: what is the same on
+ * both sides has neither changed nor noise. */
+static int check_repeats(const struct sp_summary *run,
+			 struct sp_summary *const *others, size_t n,
+			 struct sp_error *err)
+{
+	for (size_t i = 0; i < n; i++)
+		if (shares_recording(run, others[i]))
+			return sp_error_set(
+				err, -EINVAL, run->path,
+				strcmp(run->path, others[i]->path) != 0
+					? "is the same recording as %.150s: "
+					  "name each once, and compare "
+					  "different runs"
+					: "is named twice, or has a recording "
+					  "twice: name each once, and compare "
+					  "different runs",
+				others[i]->path);
+	return 0;
+}
+
+static int check_all_repeats(const struct sp_inputs *s, bool is_new,
+			     struct sp_summary *const *more, size_t n_more,
+			     struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < n_more; i++) {
+		r = check_repeats(more[i], more, i, err);
+		if (!r && (is_new || !s->is_update))
+			r = check_repeats(more[i], s->new, s->n_new, err);
+		if (!r && (!is_new || !s->is_update))
+			r = check_repeats(more[i], s->old, s->n_old, err);
+	}
+	return r;
+}
+
+/* The runs go to that side, or away. */
+static int append_runs(struct sp_inputs *s, bool is_new,
+		       struct sp_summary **more, size_t n_more,
+		       const char *path, struct sp_error *err)
+{
+	struct sp_summary ***runs = is_new ? &s->new : &s->old;
+	size_t *n = is_new ? &s->n_new : &s->n_old;
+	struct sp_summary **grown = NULL;
+	int r = check_all_repeats(s, is_new, more, n_more, err);
+
+	if (!r)
+		grown = realloc(*runs, (*n + n_more) * sizeof(**runs));
+	if (!grown) {
+		for (size_t i = 0; i < n_more; i++)
+			sp_summary_free(more[i]);
+		if (!r)
+			return sp_error_set(err, -ENOMEM, path,
+					    "not enough memory");
+		err->file = path; /* not the run's, which went */
+		return r;
+	}
+	memcpy(grown + *n, more, n_more * sizeof(*more));
+	*runs = grown;
+	*n += n_more;
+	s->pair = (struct sp_pair){
+		{s->old, s->n_old}, {s->new, s->n_new}, &s->paths};
+	return 0;
+}
+
+/* What names are and what is seen through is alike on both sides. */
+static int prepare_paths(struct sp_inputs *s, struct sp_error *err)
+{
+	s->pair.paths = &s->paths;
+	s->paths.has_full_names = s->symbols->full_names;
+	return s->paths.see_through
+		       ? 0
+		       : sp_see_through_new(&s->symbols->see_through,
+					    &s->paths.see_through, err);
+}
+
+int sp_inputs_take(struct sp_inputs *s, bool is_new,
+		   const struct sp_profile *profile, struct sp_error *err)
+{
+	struct sp_summary *run;
+	int r = prepare_paths(s, err);
+
+	if (r >= 0)
+		r = sp_summary_take(profile, s->symbols, s->question, &s->wish,
+				    &s->paths, &run, err);
+	return r < 0 ? r : append_runs(s, is_new, &run, 1, profile->path, err);
+}
+
+static int load_profile(struct sp_inputs *s, bool is_new, const char *path,
+			struct sp_error *err)
+{
+	struct sp_profile *profile;
+	int r = sp_profile_load(path, NULL, NULL, &profile, err);
+
+	if (r < 0)
+		return r;
+	r = sp_inputs_take(s, is_new, profile, err);
+	if (r < 0)
+		err->file = path; /* not the profile's, which goes */
+	sp_profile_free(profile);
+	return r;
+}
+
+static int load_baseline(struct sp_inputs *s, bool is_new, const char *path,
+			 struct sp_error *err)
+{
+	struct sp_summary **runs;
+	size_t n;
+	int r;
+
+	if (!sp_question_is_whole(s->question))
+		return sp_error_set(err, -EINVAL, path,
+				    "a baseline has only whole runs: it goes "
+				    "without options that choose a part");
+	if (s->wish.tables)
+		return sp_error_set(err, -EINVAL, path,
+				    "a baseline has only call paths: compare "
+				    "profiles");
+	r = sp_baseline_read(path, &s->paths, &runs, &n, err);
+	if (r < 0)
+		return r;
+	r = append_runs(s, is_new, runs, n, path, err);
+	free(runs);
+	return r;
+}
+
+int sp_inputs_load(struct sp_inputs *s, bool is_new, const char *const *files,
+		   size_t n, struct sp_error *err)
+{
+	int r = prepare_paths(s, err);
+
+	for (size_t i = 0; !r && i < n; i++)
+		r = sp_inputs_is_baseline(files[i])
+			    ? load_baseline(s, is_new, files[i], err)
+			    : load_profile(s, is_new, files[i], err);
+	return r;
+}
+
+int sp_inputs_see_through(struct sp_inputs *s, struct sp_error *err)
+{
+	int r = 0;
+
+	for (size_t i = 0; !r && i < s->n_old; i++)
+		r = sp_summary_see_through(s->old[i], &s->paths);
+	for (size_t i = 0; !r && i < s->n_new; i++)
+		r = sp_summary_see_through(s->new[i], &s->paths);
+	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+}
+
+int sp_inputs_need(const struct sp_inputs *s, enum sp_view view,
+		   struct sp_error *err)
+{
+	const struct sp_side *const sides[] = {&s->pair.old, &s->pair.new};
+
+	for (int side = 0; side < 2; side++)
+		for (size_t i = 0; i < sides[side]->n; i++)
+			if (!sides[side]->run[i]->has_rows[view])
+				return sp_error_set(
+					err, -ENODATA, NULL,
+					"--view %s: run %zu of %s has no such "
+					"view (no frees, or a baseline "
+					"without it)",
+					sp_view_name(view), i + 1,
+					side ? "new" : "old");
+	return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "model/profile.h"
+#include "read/sample_groups.h"
+#include "read/plan.h"
+
+/*
+ * The sink that counts samples that ended: with those that are alike at their
+ * birth, in the stretch of the run that they were born in, and in what the plan
+ * asks of their end.
+ */
+
+/* Zero-initialise, but for `groups.key` and `plan`. */
+struct sp_group_sink {
+	const struct sp_plan *plan;
+	struct sp_sample_groups groups;
+	uint64_t *marks; /* times at which a stretch begins, ascending */
+	size_t n_marks, marks_room;
+};
+
+/* A stretch begins; none of the samples before was born later.  0 or -ENOMEM.
+ */
+int sp_group_sink_mark(struct sp_group_sink *sink, uint64_t time_ns);
+
+/* A sample that ended or of which no end is known, of the group with that
+ * position.  0 or -ENOMEM. */
+int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
+		      const struct sp_sample *sample);
+
+/* A sample with what its group says. */
+struct sp_sample sp_group_sink_sample(const struct sp_group_sink *sink,
+				      uint32_t group);
+
+/* All that were counted become the groups of a profile.  0 or -ENOMEM. */
+int sp_group_sink_end(struct sp_group_sink *sink, struct sp_profile *profile);
+
+void sp_group_sink_done(struct sp_group_sink *sink);

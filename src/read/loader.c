@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From records to one profile in memory.  Records of a chunk may refer to a
+ * stack or thread that another chunk introduces, earlier or later in the file,
+ * so both are made on first mention and filled in when their record comes.
+ */
+#include "read/loader.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/parse.h"
+#include "model/command.h"
+#include "read/alike.h"
+#include "read/totals.h"
+
+static struct sp_stack *get_stack(struct sp_loader *l, uint32_t id)
+{
+	struct sp_profile *p = l->p;
+	uint32_t i = sp_idmap_find(&l->stacks, id);
+	struct sp_stack *s;
+
+	if (i != UINT32_MAX)
+		return &p->stacks[i];
+	if (sp_array_reserve((void **)&p->stacks, &l->stacks_room, p->n_stacks,
+			     sizeof(*s)) ||
+	    sp_idmap_add(&l->stacks, id, (uint32_t)p->n_stacks))
+		return NULL;
+	s = &p->stacks[p->n_stacks++];
+	memset(s, 0, sizeof(*s));
+	s->id = id;
+	return s;
+}
+
+static struct sp_thread_info *get_thread(struct sp_loader *l, uint32_t index)
+{
+	struct sp_profile *p = l->p;
+	uint32_t i = sp_idmap_find(&l->threads, index);
+	struct sp_thread_info *t;
+
+	if (i != UINT32_MAX)
+		return &p->thread_infos[i];
+	if (sp_array_reserve((void **)&p->thread_infos, &l->threads_room,
+			     p->n_thread_infos, sizeof(*t)) ||
+	    sp_idmap_add(&l->threads, index, (uint32_t)p->n_thread_infos))
+		return NULL;
+	t = &p->thread_infos[p->n_thread_infos++];
+	memset(t, 0, sizeof(*t));
+	t->index = index;
+	return t;
+}
+
+/* The name that a thread had last: records of different chunks come in any
+ * order. */
+static void take_name(struct sp_thread_info *t, uint64_t time_ns,
+		      const char *name, size_t n)
+{
+	if (!n || time_ns < t->name_time_ns)
+		return;
+	if (n > SP_FORMAT_THREAD_NAME_MAX - 1)
+		n = SP_FORMAT_THREAD_NAME_MAX - 1;
+	memcpy(t->name, name, n);
+	t->name[n] = '\0';
+	t->name_time_ns = time_ns;
+}
+
+static int take_info(struct sp_loader *l, const struct sp_record_info *r)
+{
+	struct sp_profile *p = l->p;
+	struct sp_info info;
+
+	if (sp_array_reserve((void **)&p->infos, &l->infos_room, p->n_infos,
+			     sizeof(info)))
+		return -ENOMEM;
+	info.key = sp_blocks_text(&p->storage, r->key, r->key_bytes);
+	info.value = sp_blocks_text(&p->storage, r->value, r->value_bytes);
+	if (!info.key || !info.value)
+		return -ENOMEM;
+	if (strcmp(info.key, "command") == 0) {
+		if (!l->command) {
+			l->command = info.value;
+			l->command_bytes = r->value_bytes;
+		}
+		return 0;
+	}
+	p->infos[p->n_infos++] = info;
+	return 0;
+}
+
+static int take_module(struct sp_loader *l, const struct sp_record_module *r)
+{
+	struct sp_profile *p = l->p;
+	struct sp_module *m;
+	uint32_t id = (uint32_t)r->id;
+
+	/* Two threads may have written the same one. */
+	if (sp_idmap_find(&l->modules, id) != UINT32_MAX)
+		return 0;
+	if (sp_array_reserve((void **)&p->modules, &l->modules_room,
+			     p->n_modules, sizeof(*m)) ||
+	    sp_idmap_add(&l->modules, id, (uint32_t)p->n_modules))
+		return -ENOMEM;
+	m = &p->modules[p->n_modules];
+	memset(m, 0, sizeof(*m));
+	m->id = id;
+	m->start_pc = r->start_pc;
+	m->end_pc = r->end_pc;
+	m->bias = r->bias;
+	m->is_main = r->flags & SP_MODULE_MAIN;
+	m->build_id_len = (uint32_t)r->build_id_bytes;
+	if (r->build_id_bytes)
+		memcpy(m->build_id, r->build_id, r->build_id_bytes);
+	m->path = sp_blocks_text(&p->storage, r->path, r->path_bytes);
+	if (!m->path)
+		return -ENOMEM;
+	p->n_modules++;
+	return 0;
+}
+
+static int take_stack(struct sp_loader *l, const struct sp_decoded *d)
+{
+	struct sp_stack *s = get_stack(l, (uint32_t)d->u.stack.id);
+	uint32_t n = d->u.stack.n_frames;
+
+	if (!s)
+		return -ENOMEM;
+	if (s->frames)
+		return 0;
+	s->frames = sp_blocks_get(&l->p->storage, n * sizeof(*s->frames));
+	if (!s->frames)
+		return -ENOMEM;
+	sp_decode_frames(d, l->frames);
+	for (uint32_t i = 0; i < n; i++)
+		s->frames[i] = (struct sp_frame){(uint32_t)l->frames[i].module,
+						 l->frames[i].offset};
+	s->n_frames = n;
+	s->flags = (uint32_t)d->u.stack.flags;
+	return 0;
+}
+
+static int take_thread(struct sp_loader *l, const struct sp_record_thread *r)
+{
+	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
+
+	if (!t)
+		return -ENOMEM;
+	t->tid = r->tid;
+	take_name(t, r->time_ns, r->name, r->name_bytes);
+	return 0;
+}
+
+static void take_time(struct sp_loader *l, uint64_t time_ns)
+{
+	if (time_ns > l->last_time_ns)
+		l->last_time_ns = time_ns;
+}
+
+static int take_thread_end(struct sp_loader *l,
+			   const struct sp_record_thread_end *r)
+{
+	struct sp_thread_info *t = get_thread(l, (uint32_t)r->index);
+
+	if (!t)
+		return -ENOMEM;
+	take_name(t, r->time_ns, r->name, r->name_bytes);
+	t->exited = true;
+	t->has_totals = true;
+	t->exact_alloc_bytes = r->alloc_bytes;
+	t->exact_alloc_objects = r->alloc_objects;
+	take_time(l, r->time_ns);
+	return 0;
+}
+
+/* The position of a thread that a record refers to by its index, UINT32_MAX if
+ * it does not say which. */
+static int find_thread(struct sp_loader *l, uint64_t index, uint32_t *ret)
+{
+	struct sp_thread_info *t;
+
+	*ret = UINT32_MAX;
+	if (!index)
+		return 0;
+	if (index != l->last_index) {
+		t = get_thread(l, (uint32_t)index);
+		if (!t)
+			return -ENOMEM;
+		l->last_index = index;
+		l->last_thread = (uint32_t)(t - l->p->thread_infos);
+	}
+	*ret = l->last_thread;
+	return 0;
+}
+
+static int take_sample(struct sp_loader *l, const struct sp_record_sample *r)
+{
+	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
+	struct sp_sample sample;
+
+	if (!s)
+		return -ENOMEM;
+	/* Nothing was discarded: the first record of it is there. */
+	if (r->is_again && !l->reader->window.oldest)
+		return 0;
+	take_time(l, r->time_ns);
+	sample = (struct sp_sample){
+		.id = r->id,
+		.born_ns = r->time_ns,
+		.freed_ns = SP_NEVER,
+		.size_bytes = r->size_bytes,
+		.offset_bytes = r->offset_bytes,
+		.period_bytes = r->period_bytes,
+		.age_bytes = SP_UNKNOWN,
+		.stack = (uint32_t)(s - l->p->stacks),
+		.freed_by = UINT32_MAX,
+		.entry = r->entry,
+	};
+	if (find_thread(l, r->thread, &sample.thread))
+		return -ENOMEM;
+	return sp_stream_sample(l->stream, &sample, r->address);
+}
+
+static int take_free(struct sp_loader *l, const struct sp_record_free *r)
+{
+	struct sp_stream_free event = {
+		.id = r->id,
+		.time_ns = r->time_ns,
+		.age_bytes = r->has_age ? r->age_bytes : SP_UNKNOWN,
+		.missed = r->flags & SP_FREE_MISSED,
+	};
+
+	take_time(l, r->time_ns);
+	return find_thread(l, r->thread, &event.thread)
+		       ? -ENOMEM
+		       : sp_stream_free(l->stream, &event);
+}
+
+static int take_free_address(struct sp_loader *l,
+			     const struct sp_record_free_address *r)
+{
+	struct sp_stream_free event = {.id = r->address, .time_ns = r->time_ns};
+
+	if (!l->p->has_addresses)
+		return 0;
+	take_time(l, r->time_ns);
+	return find_thread(l, r->thread, &event.thread)
+		       ? -ENOMEM
+		       : sp_stream_free(l->stream, &event);
+}
+
+static int take_rss(struct sp_loader *l, const struct sp_record_rss *r)
+{
+	struct sp_profile *p = l->p;
+
+	take_time(l, r->time_ns);
+	if (sp_array_reserve((void **)&p->rss, &l->rss_room, p->n_rss,
+			     sizeof(*p->rss)))
+		return -ENOMEM;
+	p->rss[p->n_rss++] = (struct sp_rss){r->time_ns, r->rss_bytes};
+	return 0;
+}
+
+static int take_mark(struct sp_loader *l, const struct sp_record_mark *r)
+{
+	take_time(l, r->time_ns);
+	return sp_stream_mark(l->stream, r->time_ns) < 0
+		       ? -ENOMEM
+		       : sp_marks_add(&l->marks, r);
+}
+
+int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
+{
+	switch (d->type) {
+	case SP_RECORD_INFO:
+		return take_info(l, &d->u.info);
+	case SP_RECORD_MODULE:
+		return take_module(l, &d->u.module);
+	case SP_RECORD_STACK:
+		return take_stack(l, d);
+	case SP_RECORD_THREAD:
+		return take_thread(l, &d->u.thread);
+	case SP_RECORD_THREAD_END:
+		return take_thread_end(l, &d->u.thread_end);
+	case SP_RECORD_SAMPLE:
+		return take_sample(l, &d->u.sample);
+	case SP_RECORD_FREE:
+		return l->p->has_addresses ? 0 : take_free(l, &d->u.free);
+	case SP_RECORD_FREE_ADDRESS:
+		return take_free_address(l, &d->u.free_address);
+	case SP_RECORD_RSS:
+		return take_rss(l, &d->u.rss);
+	case SP_RECORD_MARK:
+		return take_mark(l, &d->u.mark);
+	case SP_RECORD_ASKED:
+		return sp_marks_add_asked(&l->marks, &d->u.asked);
+	case SP_RECORD_NAME:
+	case SP_RECORD_SYMBOL:
+		return sp_embedded_take(&l->stored, &l->p->storage, d);
+	default:
+		return 0; /* of a later minor version */
+	}
+}
+
+/* Exact totals, and the threads that were alive at the last publication. */
+static int take_totals(struct sp_loader *l)
+{
+	for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+		const uint64_t index = l->reader->slots[i].thread;
+		struct sp_thread_info *t = NULL;
+
+		if (index && index <= UINT32_MAX) {
+			t = get_thread(l, (uint32_t)index);
+			if (!t)
+				return -ENOMEM;
+		}
+		sp_totals_take_slot(l->p, l->reader, i, t);
+	}
+	sp_totals_finish(l->p, l->reader);
+	return 0;
+}
+
+/* The arguments as one would type them. */
+static char *join_command(struct sp_loader *l)
+{
+	char *out = sp_blocks_get(&l->p->storage,
+				  sp_command_room(l->command_bytes));
+
+	if (out)
+		sp_command_join(l->command, l->command_bytes, out);
+	return out;
+}
+
+static int compare_modules(const void *a, const void *b)
+{
+	const struct sp_module *x = a, *y = b;
+
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int compare_rss(const void *a, const void *b)
+{
+	const struct sp_rss *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+int sp_loader_finish(struct sp_loader *l)
+{
+	struct sp_profile *p = l->p;
+	const struct sp_reader *r = l->reader;
+	const char *time_error;
+	int err = sp_profile_drop_infos(p);
+
+	if (err)
+		return err;
+	err = sp_stream_end(l->stream);
+	if (!err)
+		err = sp_profile_join_stacks(p);
+	if (!err)
+		err = take_totals(l);
+	if (err)
+		return err;
+	sp_embedded_finish(&l->stored, p);
+	p->period_bytes = r->header.period_bytes;
+	if (sp_marks_settle(&l->marks, &r->window, p))
+		return -ENOMEM;
+	if (p->n_rss)
+		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
+	p->end = r->status.end_kind == SP_END_CLEAN  ? SP_PROFILE_END_CLEAN
+		 : r->is_running                     ? SP_PROFILE_END_RUNNING
+		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
+						     : SP_PROFILE_END_KILLED;
+	p->duration_ns = r->status.time_ns > l->last_time_ns ? r->status.time_ns
+							     : l->last_time_ns;
+	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
+							   : p->n_thread_infos;
+	memcpy(p->losses, r->status.losses, sizeof(p->losses));
+	p->damaged_records = r->damage.records;
+	p->ignored_bytes = r->damage.ignored_bytes;
+	p->is_cut = r->is_cut;
+	memcpy(p->damage, r->damage.text, sizeof(p->damage));
+	p->unfinished_records = r->unfinished;
+	p->unmatched_frees += r->unmatched_frees;
+	if (p->n_modules)
+		qsort(p->modules, p->n_modules, sizeof(p->modules[0]),
+		      compare_modules);
+	time_error = sp_profile_info(p, "time_error_ns");
+	if (time_error)
+		sp_parse_u64(time_error, &p->time_error_ns);
+	p->program = sp_profile_info(p, "exe");
+	if (!p->program)
+		p->program = "(unknown)";
+	p->host = sp_profile_info(p, "host");
+	if (!p->host)
+		p->host = "";
+	p->command = l->command ? join_command(l) : p->program;
+	return p->command ? 0 : -ENOMEM;
+}
+
+void sp_loader_begin(struct sp_loader *l)
+{
+	struct sp_profile *p = l->p;
+	const struct sp_file_header *h = &l->reader->header;
+
+	p->file_id = h->file_id;
+	p->format_version = h->version;
+	p->pid = h->pid;
+	p->start_unix_ns = h->start_unix_ns;
+	p->period_bytes = h->period_bytes;
+	p->seed = h->seed;
+	p->max_file_bytes = h->max_file_bytes;
+	p->check_in_bytes = h->check_in_bytes;
+	p->law.always_large = h->flags & SP_HEADER_ALWAYS_LARGE;
+	p->law.is_dotnet = h->flags & SP_HEADER_LAW_DOTNET;
+	p->has_frees = h->flags & SP_HEADER_FREES;
+	p->has_addresses = p->has_frees && h->flags & SP_HEADER_ADDRESSES;
+}
+
+void sp_loader_done(struct sp_loader *l)
+{
+	sp_embedded_done(&l->stored);
+	sp_marks_done(&l->marks);
+	sp_idmap_done(&l->stacks);
+	sp_idmap_done(&l->threads);
+	sp_idmap_done(&l->modules);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/idmap.h"
+#include "format/decode.h"
+#include "model/profile.h"
+#include "read/marks.h"
+#include "read/reader.h"
+#include "read/embedded_symbols.h"
+#include "read/stream.h"
+
+/* The records of one file, made a profile: zero-initialise, but for the first
+ * three, which are borrowed. */
+struct sp_loader {
+	struct sp_profile *p;     /* all zero but for its path */
+	struct sp_reader *reader; /* open */
+	struct sp_stream *stream; /* after sp_loader_begin() */
+	struct sp_idmap stacks;
+	struct sp_idmap threads;
+	uint64_t last_index; /* of the thread of the record before, or 0 */
+	uint32_t last_thread;
+	struct sp_idmap modules;
+	struct sp_embedded stored;
+	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
+	struct sp_marks marks;
+	uint64_t last_time_ns;
+	const char *command; /* raw, arguments separated by NUL */
+	size_t command_bytes;
+	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
+};
+
+/* What the header says. */
+void sp_loader_begin(struct sp_loader *loader);
+
+/* The next record.  0, -ENOMEM or what the stream's plan returned. */
+int sp_loader_take(struct sp_loader *loader, const struct sp_decoded *d);
+
+/* No more comes: everything else that the profile has.  As above. */
+int sp_loader_finish(struct sp_loader *loader);
+
+void sp_loader_done(struct sp_loader *loader);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/walk.h"
+
+/*
+ * What is wanted of the samples of a file.  All of these are found in one
+ * reading; what is zero is not wanted.
+ */
+struct sp_plan {
+	/* Each sample by itself; else those that are alive at the end, and
+	 * groups of the others: for what was allocated in the whole run and
+	 * what is alive at the end, and besides: */
+	bool every_sample;
+	/* The peak, its limits at that confidence in (0, 1). */
+	double confidence;
+	/* Lifetimes (sp_lifetimes()): those of a group are within 1/128 of each
+	 * other. */
+	bool has_lifetimes;
+	/* Which samples were temporary, by limits as in struct sp_selection
+	 * (stats/table.h); within_ns only without cuts. */
+	bool has_temporary;
+	uint64_t within_bytes;
+	uint64_t within_ns;
+	/* What is alive at these moments, ascending and distinct: of all times
+	 * of a group the same of them are earlier. */
+	const uint64_t *cuts; /* borrowed */
+	size_t n_cuts;        /* <= SP_PLAN_CUTS_MAX */
+	/* sp_timeline() of the whole run, with that many points: 0, or >= 2;
+	 * with a peak only. */
+	size_t n_points;
+	/* Of the file that is read again: struct sp_profile. */
+	bool is_unordered;
+	/* Is told of every sample, unless they are kept; of these the positions
+	 * of stacks are those of the file (struct sp_profile, `alike`). */
+	sp_sample_fn *tell;
+	void *tell_arg;
+};
+
+#define SP_PLAN_CUTS_MAX 511

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/stream.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "pack/open_samples.h"
+#include "read/early.h"
+#include "read/group_sink.h"
+#include "read/order.h"
+#include "read/pairing.h"
+#include "read/totals.h"
+#include "stats/curve.h"
+#include "stats/peak.h"
+
+struct sp_stream {
+	struct sp_profile *profile;
+	const struct sp_plan *plan;
+	struct sp_order order;
+	/* Born and not freed.  Each knows its group; with every_sample it is
+	 * one of the profile's samples, and `object` is the position. */
+	struct sp_open_samples open;
+	struct sp_early early;
+	struct sp_pairing pairing; /* if frees have addresses */
+	struct sp_group_sink sink;
+	uint64_t period_bytes; /* the largest */
+	uint64_t coins;
+	bool in_window; /* samples count, and sinks are told */
+	size_t samples_room;
+	struct sp_peak_walk *walk; /* NULL: nobody asks */
+	struct sp_curve curve;
+};
+
+/* ---- one event after the other ---- */
+
+static int tell(const struct sp_stream *st, enum sp_sample_event event,
+		const struct sp_sample *s)
+{
+	return st->plan->tell ? st->plan->tell(st->plan->tell_arg, event, s)
+			      : 0;
+}
+
+static int add_to_samples(struct sp_stream *st, const struct sp_sample *s)
+{
+	struct sp_profile *p = st->profile;
+
+	if (p->n_samples == UINT32_MAX ||
+	    sp_array_reserve((void **)&p->samples, &st->samples_room,
+			     p->n_samples, sizeof(*s)))
+		return -ENOMEM;
+	p->samples[p->n_samples++] = *s;
+	return 0;
+}
+
+static struct sp_sample open_sample(const struct sp_stream *st,
+				    const struct sp_open_sample *l)
+{
+	struct sp_sample s = sp_group_sink_sample(&st->sink, l->group - 1);
+
+	s.id = l->id;
+	s.born_ns = l->born_ns;
+	s.offset_bytes = l->offset_bytes;
+	return s;
+}
+
+static void sum_sample(const struct sp_stream *st, uint32_t group)
+{
+	const struct sp_sample_groups_key *key =
+		&st->sink.groups.groups[group].key;
+
+	sp_totals_take_sample(st->profile, key->thread, key->size_bytes);
+}
+
+/* It counts, and is alive from now on. */
+static int begin_sample(struct sp_stream *st, const struct sp_open_sample *l)
+{
+	struct sp_sample s;
+
+	sum_sample(st, l->group - 1);
+	if (st->walk)
+		sp_peak_walk_birth(st->walk, l->object, l->born_ns);
+	if (!st->plan->tell)
+		return 0;
+	s = open_sample(st, l);
+	return tell(st, SP_SAMPLE_BORN, &s);
+}
+
+/* It is over, as far as is known. */
+static int settle_sample(struct sp_stream *st, uint32_t group,
+			 const struct sp_sample *s)
+{
+	const int r = sp_group_sink_add(&st->sink, group, s);
+
+	return r < 0 ? r : tell(st, SP_SAMPLE_SETTLED, s);
+}
+
+/* It never was alive: it was freed at its birth, or nobody tells of frees. */
+static int pass_sample(struct sp_stream *st, const struct sp_open_sample *born,
+		       const struct sp_early_free *early)
+{
+	struct sp_sample s = open_sample(st, born);
+
+	if (early) {
+		s.freed_ns = s.born_ns;
+		s.age_bytes = early->age_bytes;
+		s.freed_by = early->thread;
+		s.free_missed = early->missed;
+	}
+	if (st->plan->every_sample)
+		return add_to_samples(st, &s);
+	if (!st->in_window)
+		return 0;
+	sum_sample(st, born->group - 1);
+	return settle_sample(st, born->group - 1, &s);
+}
+
+/* With every sample: it gets its place. */
+static int open_one_of_all(struct sp_stream *st, struct sp_open_sample *born)
+{
+	const struct sp_sample s = open_sample(st, born);
+	int r;
+
+	born->object = (uint32_t)st->profile->n_samples;
+	r = sp_open_samples_add(&st->open, born);
+	return r < 0 ? r : add_to_samples(st, &s);
+}
+
+static int take_birth(struct sp_stream *st, const struct sp_event *e)
+{
+	struct sp_open_sample born = {.id = e->id,
+				      .born_ns = e->when >> 1,
+				      .offset_bytes = e->u.birth.offset_bytes,
+				      .group = e->u.birth.group + 1,
+				      .object = e->u.birth.kind};
+	struct sp_early_free early;
+	int r = sp_early_take(&st->early, e->id, &early);
+
+	if (r < 0)
+		return r;
+	if (r || !st->profile->has_frees)
+		return pass_sample(st, &born, r ? &early : NULL);
+	r = st->plan->every_sample ? open_one_of_all(st, &born)
+				   : sp_open_samples_add(&st->open, &born);
+	/* The same sample once more. */
+	if (r == -EEXIST)
+		return 0;
+	return r < 0 || st->plan->every_sample || !st->in_window
+		       ? r
+		       : begin_sample(st, &born);
+}
+
+/* Its sample may come yet. */
+static int take_early_free(struct sp_stream *st, const struct sp_event *e)
+{
+	const struct sp_early_free early = {.id = e->id,
+					    .age_bytes = e->u.free.age_bytes,
+					    .thread = e->u.free.thread,
+					    .missed = e->u.free.missed};
+
+	return sp_early_add(&st->early, &early);
+}
+
+/* Here a free finds its sample. */
+static int take_free(struct sp_stream *st, const struct sp_event *e)
+{
+	struct sp_open_sample *found = sp_open_samples_find(&st->open, e->id);
+	struct sp_sample s, *kept;
+	uint32_t group, object;
+
+	if (!found)
+		return take_early_free(st, e);
+	group = found->group - 1;
+	object = found->object;
+	kept = st->plan->every_sample ? &st->profile->samples[object] : &s;
+	if (kept == &s)
+		s = open_sample(st, found);
+	sp_open_samples_drop(&st->open, found);
+	kept->freed_ns = e->when >> 1;
+	kept->age_bytes = e->u.free.age_bytes;
+	kept->freed_by = e->u.free.thread;
+	kept->free_missed = e->u.free.missed;
+	if (kept != &s || !st->in_window)
+		return 0;
+	if (st->walk)
+		sp_peak_walk_free(st->walk, object, s.freed_ns);
+	return settle_sample(st, group, &s);
+}
+
+/* The object of a sample has ended, as the free `e` of its address says, or the
+ * birth of another there. */
+static int end_paired(struct sp_stream *st, const struct sp_event *e,
+		      const struct sp_pairing_end *end)
+{
+	const bool missed = e->when & 1;
+
+	return take_free(st,
+			 &(struct sp_event){
+				 .when = e->when & ~1ull,
+				 .id = end->id,
+				 .u.free = {.age_bytes = end->age_bytes,
+					    .thread = missed ? UINT32_MAX
+							     : e->u.free.thread,
+					    .missed = missed}});
+}
+
+static uint32_t kind_of(const struct sp_stream *st, uint32_t group, uint64_t id,
+			uint64_t offset_bytes)
+{
+	if (!st->walk)
+		return 0;
+	return st->sink.groups.groups[group].kind << 1 |
+	       sp_peak_toss(st->coins, id, offset_bytes);
+}
+
+static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
+{
+	const uint32_t group = e->u.birth_at.group;
+	const uint64_t offset = e->u.birth_at.offset_bytes;
+	struct sp_event birth = {
+		.when = e->when,
+		.id = e->id,
+		.u.birth = {.offset_bytes = offset, .group = group}};
+	struct sp_sample s = sp_group_sink_sample(&st->sink, group);
+	struct sp_pairing_end missed;
+	int r;
+
+	s.id = e->id;
+	birth.u.birth.kind = kind_of(st, group, e->id, offset);
+	r = sp_pairing_birth(&st->pairing, &s, e->u.birth_at.address, &missed);
+	if (r > 0)
+		r = end_paired(st, e, &missed);
+	return r < 0 ? r : take_birth(st, &birth);
+}
+
+/* The free of an object that was no sample means nothing. */
+static int take_event(struct sp_stream *st, const struct sp_event *e)
+{
+	const bool is_birth = e->when & 1;
+	struct sp_pairing_end end;
+
+	if (!st->profile->has_addresses)
+		return is_birth ? take_birth(st, e) : take_free(st, e);
+	if (is_birth)
+		return take_birth_at(st, e);
+	return sp_pairing_free(&st->pairing, e->id, e->u.free.thread, &end)
+		       ? end_paired(st, e, &end)
+		       : 0;
+}
+
+static int compare_births(const void *a, const void *b)
+{
+	const struct sp_open_sample *x = *(struct sp_open_sample *const *)a;
+	const struct sp_open_sample *y = *(struct sp_open_sample *const *)b;
+
+	if (x->born_ns != y->born_ns)
+		return x->born_ns < y->born_ns ? -1 : 1;
+	return (x->id > y->id) - (x->id < y->id);
+}
+
+/* What is open; for the caller to free.  NULL without memory. */
+static struct sp_open_sample **list_open(const struct sp_stream *st)
+{
+	struct sp_open_sample **list =
+		malloc((st->open.n + 1) * sizeof(struct sp_open_sample *));
+	size_t n = 0;
+
+	for (size_t i = 0; list && i < st->open.n_cells; i++)
+		if (sp_open_samples_cell(&st->open, i)->group)
+			list[n++] = sp_open_samples_cell(&st->open, i);
+	return list;
+}
+
+/* What is open at the window counts, and begins. */
+static int open_window(struct sp_stream *st)
+{
+	struct sp_open_sample **list = list_open(st);
+	int r = list ? 0 : -ENOMEM;
+
+	st->in_window = true;
+	if (list)
+		qsort(list, st->open.n, sizeof(*list), compare_births);
+	for (size_t i = 0; !r && i < st->open.n; i++)
+		r = begin_sample(st, list[i]);
+	free(list);
+	return r;
+}
+
+/* All that may leave. */
+static int pass_events(struct sp_stream *st)
+{
+	const struct sp_event *e;
+	int r = 0;
+
+	while (r >= 0 && (e = sp_order_next(&st->order))) {
+		const uint64_t time_ns = e->when >> 1;
+
+		if (!st->in_window && time_ns > st->profile->window_ns)
+			r = open_window(st);
+		if (r >= 0 && st->walk)
+			r = sp_curve_pass(&st->curve, st->walk, time_ns);
+		if (r >= 0)
+			r = take_event(st, e);
+	}
+	return r;
+}
+
+/* ---- records of the file ---- */
+
+int sp_stream_chunk(struct sp_stream *st)
+{
+	const int r = sp_order_begin_run(&st->order);
+
+	return r < 0 ? r : pass_events(st);
+}
+
+static uint64_t clamp_time(uint64_t time_ns)
+{
+	return time_ns < SP_EVENT_LAST_NS ? time_ns : SP_EVENT_LAST_NS;
+}
+
+/* The peak's kind of a group, found once. */
+static int find_kind(struct sp_stream *st, uint32_t group,
+		     const struct sp_sample *s)
+{
+	uint32_t *kind = &st->sink.groups.groups[group].kind;
+
+	if (!st->walk)
+		return 0;
+	if (*kind == UINT32_MAX)
+		*kind = sp_peak_walk_kind(st->walk, s->size_bytes,
+					  s->period_bytes);
+	return *kind == UINT32_MAX ? -ENOMEM : 0;
+}
+
+int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
+		     uint64_t address)
+{
+	const struct sp_sample_groups_key key = {
+		.size_bytes = s->size_bytes,
+		.period_bytes = s->period_bytes,
+		.stack = s->stack,
+		.thread = s->thread,
+		.entry = s->entry,
+		.half = st->plan->n_cuts
+				? (uint16_t)(1 + sp_peak_toss(st->coins, s->id,
+							      s->offset_bytes))
+				: 0};
+	struct sp_event e = {.when = clamp_time(s->born_ns) << 1 | 1,
+			     .id = s->id};
+	const uint32_t group = sp_sample_groups_find(&st->sink.groups, &key);
+
+	if (s->period_bytes > st->period_bytes)
+		st->period_bytes = s->period_bytes;
+	if (group == UINT32_MAX || find_kind(st, group, s) < 0)
+		return -ENOMEM;
+	if (st->profile->has_addresses) {
+		e.u.birth_at.address = address;
+		e.u.birth_at.group = group;
+		e.u.birth_at.offset_bytes = s->offset_bytes < UINT32_MAX
+						    ? (uint32_t)s->offset_bytes
+						    : UINT32_MAX;
+	} else {
+		e.u.birth.offset_bytes = s->offset_bytes;
+		e.u.birth.group = group;
+		e.u.birth.kind = kind_of(st, group, s->id, s->offset_bytes);
+	}
+	return sp_order_put(&st->order, &e);
+}
+
+int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
+{
+
+	const struct sp_event e = {.when = clamp_time(event->time_ns) << 1,
+				   .id = event->id,
+				   .u.free = {.age_bytes = event->age_bytes,
+					      .thread = event->thread,
+					      .missed = event->missed}};
+
+	/* A file that says that it has none is forged if it has. */
+	return st->profile->has_frees ? sp_order_put(&st->order, &e) : 0;
+}
+
+int sp_stream_mark(struct sp_stream *st, uint64_t time_ns)
+{
+	time_ns = clamp_time(time_ns);
+	st->order.is_late |= time_ns << 1 < st->order.until;
+	return sp_group_sink_mark(&st->sink, time_ns);
+}
+
+bool sp_stream_is_late(const struct sp_stream *st)
+{
+	return st->order.is_late;
+}
+
+uint64_t sp_stream_period_bytes(const struct sp_stream *st)
+{
+	return st->period_bytes;
+}
+
+/* ---- the end ---- */
+
+static int compare_ids(const void *a, const void *b)
+{
+	const struct sp_sample *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
+}
+
+/* By ids: chunks were filled side by side. */
+static void sort_samples(struct sp_profile *p)
+{
+	for (size_t i = 1; i < p->n_samples; i++) {
+		if (p->samples[i - 1].id < p->samples[i].id)
+			continue;
+		qsort(p->samples, p->n_samples, sizeof(*p->samples),
+		      compare_ids);
+		break;
+	}
+}
+
+/* Every sample, each once, and without those that ended before the window. */
+static void give_every_sample(const struct sp_stream *st)
+{
+	struct sp_profile *p = st->profile;
+	size_t kept = 0;
+
+	sort_samples(p);
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		if ((kept && p->samples[kept - 1].id == s->id) ||
+		    (p->window_ns && s->freed_ns <= p->window_ns))
+			continue;
+		sp_totals_take_sample(p, s->thread, s->size_bytes);
+		p->samples[kept++] = *s;
+	}
+	p->n_samples = kept;
+}
+
+/* What is alive in the end is settled by ids. */
+static int give_open_samples(struct sp_stream *st)
+{
+	struct sp_profile *p = st->profile;
+	int r = 0;
+
+	for (size_t i = 0; !r && i < st->open.n_cells; i++) {
+		const struct sp_open_sample *l =
+			sp_open_samples_cell(&st->open, i);
+
+		if (l->group) {
+			const struct sp_sample s = open_sample(st, l);
+
+			r = add_to_samples(st, &s);
+		}
+	}
+	sort_samples(p);
+	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
+		r = tell(st, SP_SAMPLE_SETTLED, &p->samples[i]);
+	return r;
+}
+
+static int give_peak(struct sp_stream *st, struct sp_profile *p)
+{
+	struct sp_peak *peak = sp_blocks_get(&p->storage, sizeof(*peak));
+	int r = peak ? sp_curve_pass(&st->curve, st->walk, SP_NEVER) : -ENOMEM;
+
+	if (r >= 0)
+		r = sp_curve_give(&st->curve, p);
+	if (r < 0)
+		return r;
+	sp_peak_walk_end(st->walk, peak);
+	p->peak = peak;
+	return 0;
+}
+
+int sp_stream_end(struct sp_stream *st)
+{
+	struct sp_profile *p = st->profile;
+	int r = sp_order_end(&st->order);
+
+	if (r >= 0)
+		r = pass_events(st);
+	if (r >= 0 && !st->in_window)
+		r = open_window(st);
+	if (r >= 0 && st->plan->every_sample)
+		give_every_sample(st);
+	else if (r >= 0)
+		r = give_open_samples(st);
+	if (r >= 0)
+		r = sp_group_sink_end(&st->sink, p);
+	if (r >= 0 && st->walk)
+		r = give_peak(st, p);
+	p->unmatched_frees += sp_early_left(&st->early);
+	return r;
+}
+
+/* ---- begin ---- */
+
+struct sp_stream *sp_stream_new(struct sp_profile *profile,
+				const struct sp_plan *plan, bool keeps_all)
+{
+	struct sp_stream *st = calloc(1, sizeof(*st));
+	const bool has_peak = plan->confidence > 0 && profile->has_frees &&
+			      !plan->every_sample;
+
+	if (!st)
+		return NULL;
+	st->profile = profile;
+	st->plan = plan;
+	st->order.keeps_all = keeps_all;
+	sp_open_samples_init(&st->open);
+	sp_pairing_init(&st->pairing);
+	st->sink.groups.key = st->open.key;
+	st->coins = sp_peak_coins(profile);
+	st->sink.plan = plan;
+	st->early.key = st->open.key;
+	st->open.is_brief = plan->every_sample;
+	st->in_window = !profile->window_ns || plan->every_sample;
+	if (has_peak)
+		st->walk = sp_peak_walk_new(profile, plan->confidence);
+	if ((st->walk || !has_peak) &&
+	    sp_curve_init(&st->curve, profile, plan->n_points) == 0 &&
+	    sp_order_begin_run(&st->order) == 0 &&
+	    (!profile->window_ns ||
+	     sp_stream_mark(st, profile->window_ns) == 0))
+		return st;
+	sp_stream_destroy(st);
+	return NULL;
+}
+
+void sp_stream_destroy(struct sp_stream *st)
+{
+	if (!st)
+		return;
+	sp_order_done(&st->order);
+	sp_peak_walk_destroy(st->walk);
+	sp_group_sink_done(&st->sink);
+	sp_curve_done(&st->curve);
+	sp_open_samples_done(&st->open);
+	sp_pairing_done(&st->pairing);
+	sp_early_done(&st->early);
+	free(st);
+}

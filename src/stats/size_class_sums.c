@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+#include "stats/size_class_sums.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void sp_class_sums_init(struct sp_class_sums *tally, uint64_t period_bytes)
+{
+	*tally = (struct sp_class_sums){0};
+	sp_acc_init(&tally->all, period_bytes);
+}
+
+/* Most sets have objects of one or two classes. */
+static int reserve(struct sp_class_sums *tally, uint32_t n)
+{
+	uint32_t room = tally->room ? tally->room : 2;
+	struct sp_class_sums_class *grown;
+
+	if (n <= tally->room)
+		return 0;
+	while (room < n)
+		room *= 2;
+	grown = realloc(tally->classes, room * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	tally->classes = grown;
+	tally->room = room;
+	return 0;
+}
+
+/* The position of the first class that is not below that one. */
+static uint32_t position(const struct sp_class_sums *tally, uint32_t class)
+{
+	uint32_t lo = 0, hi = tally->n_classes;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (tally->classes[mid].class < class)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+int sp_class_sums_add_acc(struct sp_class_sums *tally, uint64_t size_bytes,
+			  const struct sp_acc *acc)
+{
+	const uint32_t class = sp_format_class(size_bytes);
+	const uint32_t at = position(tally, class);
+	struct sp_class_sums_class *c;
+
+	if (at == tally->n_classes || tally->classes[at].class != class) {
+		if (reserve(tally, tally->n_classes + 1) < 0)
+			return -ENOMEM;
+		c = &tally->classes[at];
+		memmove(c + 1, c, (tally->n_classes - at) * sizeof(*c));
+		c->class = class;
+		sp_acc_init(&c->acc, tally->all.period_bytes);
+		tally->n_classes++;
+	}
+	sp_acc_merge(&tally->classes[at].acc, acc);
+	sp_acc_merge(&tally->all, acc);
+	return 0;
+}
+
+int sp_class_sums_add_many(struct sp_class_sums *tally,
+			   const struct sp_law_used *law, uint64_t size_bytes,
+			   uint64_t n, uint64_t tail_bytes,
+			   uint64_t period_bytes)
+{
+	struct sp_acc one;
+
+	sp_acc_init(&one, period_bytes);
+	sp_acc_add_many(&one, law, size_bytes, n, tail_bytes, period_bytes);
+	return sp_class_sums_add_acc(tally, size_bytes, &one);
+}
+
+void sp_class_sums_halve(struct sp_class_sums *tally)
+{
+	tally->is_mean = true;
+	sp_acc_halve(&tally->all);
+	for (uint32_t i = 0; i < tally->n_classes; i++)
+		sp_acc_halve(&tally->classes[i].acc);
+}
+
+int sp_class_sums_add(struct sp_class_sums *tally,
+		      const struct sp_law_used *law, uint64_t size_bytes,
+		      uint64_t offset_bytes, uint64_t period_bytes)
+{
+	return sp_class_sums_add_many(tally, law, size_bytes, 1,
+				      size_bytes - offset_bytes, period_bytes);
+}
+
+int sp_class_sums_add_group(struct sp_class_sums *tally,
+			    const struct sp_law_used *law,
+			    const struct sp_sample_group *g)
+{
+	return sp_class_sums_add_many(tally, law, g->one.size_bytes, g->samples,
+				      g->tail_bytes, g->one.period_bytes);
+}
+
+/* Classes of b that a lacks. */
+static uint32_t missing(const struct sp_class_sums *a,
+			const struct sp_class_sums *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->n_classes; i++) {
+		const uint32_t at = position(a, b->classes[i].class);
+
+		n += at == a->n_classes ||
+		     a->classes[at].class != b->classes[i].class;
+	}
+	return n;
+}
+
+/*
+ * From the end, so that dst's classes move up before they are overwritten, as
+ * far as there is something to insert.  Mostly there is nothing: a stack has
+ * few classes, and functions that many stacks go through have them all.
+ */
+int sp_class_sums_merge(struct sp_class_sums *dst,
+			const struct sp_class_sums *src)
+{
+	uint32_t i = dst->n_classes, j = src->n_classes;
+	uint32_t n = i + missing(dst, src);
+
+	if (reserve(dst, n) < 0)
+		return -ENOMEM;
+	dst->n_classes = n;
+	while (n > i) {
+		struct sp_class_sums_class *to = &dst->classes[--n];
+		const struct sp_class_sums_class *from = &src->classes[j - 1];
+
+		if (i && dst->classes[i - 1].class >= from->class) {
+			*to = dst->classes[--i];
+			if (to->class != from->class)
+				continue;
+			sp_acc_merge(&to->acc, &from->acc);
+		} else {
+			*to = *from;
+		}
+		j--;
+	}
+	while (j--) {
+		const struct sp_class_sums_class *from = &src->classes[j];
+
+		sp_acc_merge(&dst->classes[position(dst, from->class)].acc,
+			     &from->acc);
+	}
+	sp_acc_merge(&dst->all, &src->all);
+	dst->is_mean |= src->is_mean;
+	return 0;
+}
+
+void sp_class_sums_free(struct sp_class_sums *tally)
+{
+	free(tally->classes);
+	tally->classes = NULL;
+	tally->n_classes = tally->room = 0;
+}

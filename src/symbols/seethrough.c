@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/seethrough.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "symbols/demangle.h"
+#include "symbols/pattern.h"
+#include "symbols/plainname.h"
+
+#define OPTION "--see-through"
+
+/* The expressions of one role and place as one, that is searched once. */
+#define RULES_BEGIN      "(?(DEFINE)(?<angle><(?:[^<>-]|->|-|(?&angle))*>))(?:^(?!)"
+#define RULES_END        ")"
+#define RULE(expression) "|" expression
+
+static const char allocator_names[] = RULES_BEGIN
+#define SP_SEE_THROUGH(role, where, expression, examples)                      \
+	role##_##where(expression)
+#define ALLOCATOR_NAME(expression) RULE(expression)
+#define LIBRARY_NAME(expression)
+#define LIBRARY_MODULE(expression)
+#include "symbols/see_through.def"
+	RULES_END;
+#undef ALLOCATOR_NAME
+#undef LIBRARY_NAME
+#undef LIBRARY_MODULE
+
+static const char library_names[] = RULES_BEGIN
+#define ALLOCATOR_NAME(expression)
+#define LIBRARY_NAME(expression) RULE(expression)
+#define LIBRARY_MODULE(expression)
+#include "symbols/see_through.def"
+	RULES_END;
+#undef ALLOCATOR_NAME
+#undef LIBRARY_NAME
+#undef LIBRARY_MODULE
+
+static const char library_modules[] = RULES_BEGIN
+#define ALLOCATOR_NAME(expression)
+#define LIBRARY_NAME(expression)
+#define LIBRARY_MODULE(expression) RULE(expression)
+#include "symbols/see_through.def"
+	RULES_END;
+
+struct sp_see_through {
+	bool all_frames;
+	struct sp_pattern *allocator_names;
+	struct sp_pattern *library_names;
+	struct sp_pattern *library_modules;
+	struct sp_pattern **more;
+	size_t n_more, more_room;
+};
+
+static int no_memory(struct sp_error *err)
+{
+	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+}
+
+/* ---- what the user adds ---- */
+
+static int add_more(struct sp_see_through *rules, const char *expression,
+		    struct sp_error *err)
+{
+	int r;
+
+	if (sp_array_reserve((void **)&rules->more, &rules->more_room,
+			     rules->n_more, sizeof(*rules->more)) < 0)
+		return no_memory(err);
+	r = sp_pattern_new(OPTION, expression, &rules->more[rules->n_more],
+			   err);
+	rules->n_more += r >= 0;
+	return r;
+}
+
+/* The expression in a line of the file, in place; "" if it has none. */
+static char *trim_line(char *line)
+{
+	size_t n;
+
+	line += strspn(line, " \t");
+	n = *line == '#' ? 0 : strlen(line);
+	while (n && strchr(" \t\r\n", line[n - 1]))
+		n--;
+	line[n] = '\0';
+	return line;
+}
+
+static int add_lines(struct sp_see_through *rules, FILE *in, const char *path,
+		     struct sp_error *err)
+{
+	char *line = NULL;
+	size_t room = 0, number = 0;
+	int r = 0;
+
+	while (!r && getline(&line, &room, in) >= 0) {
+		const char *expression = trim_line(line);
+		struct sp_error why;
+
+		number++;
+		if (!*expression)
+			continue;
+		r = add_more(rules, expression, &why);
+		if (r < 0)
+			sp_error_set(err, r, path, "line %zu: %.200s", number,
+				     why.message);
+	}
+	if (!r && ferror(in))
+		r = sp_error_set(err, -errno, path, "cannot read: %s",
+				 strerror(errno));
+	free(line);
+	return r;
+}
+
+static int add_file(struct sp_see_through *rules, const char *path,
+		    struct sp_error *err)
+{
+	FILE *in = fopen(path, "re");
+	int r;
+
+	if (!in)
+		return sp_error_set(err, -errno, path, OPTION ": %s",
+				    strerror(errno));
+	r = add_lines(rules, in, path, err);
+	fclose(in);
+	return r;
+}
+
+/* ---- all rules ---- */
+
+static int add_library(struct sp_see_through *rules, const char *more,
+		       struct sp_error *err)
+{
+	int r = sp_pattern_new(OPTION, library_names, &rules->library_names,
+			       err);
+
+	if (r >= 0)
+		r = sp_pattern_new(OPTION, library_modules,
+				   &rules->library_modules, err);
+	if (r < 0 || !more)
+		return r;
+	return *more == '@' ? add_file(rules, more + 1, err)
+			    : add_more(rules, more, err);
+}
+
+int sp_see_through_new(const struct sp_see_through_options *options,
+		       struct sp_see_through **ret, struct sp_error *err)
+{
+	struct sp_see_through *rules = calloc(1, sizeof(*rules));
+	int r;
+
+	if (!rules)
+		return no_memory(err);
+	rules->all_frames = options->all_frames;
+	r = sp_pattern_new(OPTION, allocator_names, &rules->allocator_names,
+			   err);
+	if (r >= 0)
+		r = add_library(rules, options->more, err);
+	if (r < 0) {
+		sp_see_through_free(rules);
+		return r;
+	}
+	*ret = rules;
+	return 0;
+}
+
+static bool matches(const struct sp_pattern *pattern, const char *text)
+{
+	struct sp_error ignored;
+
+	return sp_pattern_search(pattern, text, &ignored) > 0;
+}
+
+static bool matches_more(const struct sp_see_through *rules, const char *module,
+			 const char *name)
+{
+	char *plain = rules->n_more ? sp_plain_name(name, false) : NULL;
+	bool is_match = false;
+
+	if (plain)
+		plain[sp_demangle_short(plain)] = '\0';
+	for (size_t i = 0; i < rules->n_more; i++)
+		is_match |= matches(rules->more[i], name) ||
+			    matches(rules->more[i], module) ||
+			    (plain && matches(rules->more[i], plain));
+	free(plain);
+	return is_match;
+}
+
+enum sp_role sp_see_through_role(const struct sp_see_through *rules,
+				 const char *module, const char *name)
+{
+	if (matches(rules->allocator_names, name))
+		return SP_ROLE_ALLOCATOR;
+	if (rules->all_frames)
+		return SP_ROLE_OWN;
+	return matches(rules->library_names, name) ||
+			       matches(rules->library_modules, module) ||
+			       matches_more(rules, module, name)
+		       ? SP_ROLE_LIBRARY
+		       : SP_ROLE_OWN;
+}
+
+void sp_see_through_free(struct sp_see_through *rules)
+{
+	if (!rules)
+		return;
+	sp_pattern_free(rules->allocator_names);
+	sp_pattern_free(rules->library_names);
+	sp_pattern_free(rules->library_modules);
+	for (size_t i = 0; i < rules->n_more; i++)
+		sp_pattern_free(rules->more[i]);
+	free(rules->more);
+	free(rules);
+}

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: MIT
+"""What the end-to-end tests share: running a program under the library, and
+reading the profiles that it leaves.
+
+A preload that was silently ignored looks like a program that allocates
+nothing, so every check of a profile starts from samples or exact counts that
+are there (Profile.require_samples).
+"""
+
+import dataclasses
+import functools
+import glob
+import importlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+LIBDIR = "/usr/lib/x86_64-linux-gnu/"
+
+# Allocators below the library: name, file, Debian package.
+ALLOCATORS = {
+    "glibc": None,
+    "jemalloc": (LIBDIR + "libjemalloc.so.2", "libjemalloc2"),
+    "tcmalloc": (LIBDIR + "libtcmalloc_minimal.so.4",
+                 "libtcmalloc-minimal4"),
+    "mimalloc": (LIBDIR + "libmimalloc.so.2", "libmimalloc2.0"),
+}
+
+# A program that runs longer has hung, also where others want the processor.
+TIMEOUT_S = 240
+
+
+def _library():
+    return os.environ["SAMPLEPROF_SO"]
+
+
+def _report():
+    return os.environ["SAMPLEPROF_REPORT"]
+
+
+def target(name):
+    """Path of a program or library made from targets/."""
+    path = os.path.join(os.environ["SAMPLEPROF_TARGETS"], name)
+    if not os.path.exists(path):
+        raise AssertionError(
+            f"{path} was not built; a package that it is linked with was "
+            "missing when the build was configured")
+    return path
+
+
+def require(path, package):
+    """A file of the system, or a failure that says what to install."""
+    found = path if os.path.isabs(path) else shutil.which(path)
+    if not found or not os.path.exists(found):
+        raise AssertionError(f"{path} is missing: install the Debian package "
+                             f"{package}")
+    return found
+
+
+def wait_until(condition, why=lambda: ""):
+    """Until the condition holds; why() says what is there instead."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never came true: {why()}")
+        time.sleep(0.005)
+
+
+def wait_for_cpu(pid, seconds):
+    """Until a process has used so much CPU time from now on: what it does
+    meanwhile does not depend on who else wants the processor."""
+    clock = ~pid << 3 | 2  # as clock_getcpuclockid(3) has it
+    start = time.clock_gettime(clock)
+    wait_until(lambda: time.clock_gettime(clock) - start >= seconds)
+
+
+def allocator(name):
+    """What to preload after the library so that it works on `name`."""
+    if ALLOCATORS[name] is None:
+        return ()
+    return (require(*ALLOCATORS[name]),)
+
+
+class Profile:
+    """One profile file as sampleprof-report --json tells it."""
+
+    def __init__(self, path, damaged=False):
+        self.path = path
+        done = subprocess.run([_report(), "--json", path],
+                              capture_output=True, timeout=TIMEOUT_S,
+                              check=False)
+        if done.returncode != 0:
+            raise AssertionError(f"the report of {path} failed: "
+                                 f"{done.stderr.decode()}")
+        self.json = json.loads(done.stdout)
+        if self.json["damage"]["text"] and not damaged:
+            raise AssertionError(f"{path} is damaged: {self.json['damage']}")
+
+    @property
+    def end(self):
+        return self.json["end"]
+
+    @property
+    def samples(self):
+        return self.json["samples"]
+
+    @property
+    def exact(self):
+        """(bytes, objects) that were allocated."""
+        exact = self.json["exact"]
+        return exact["alloc_bytes"], exact["alloc_objects"]
+
+    @property
+    def estimate(self):
+        """(bytes, objects) as estimated."""
+        estimate = self.json["estimate"]
+        return (estimate["alloc_bytes"]["value"],
+                estimate["alloc_objects"]["value"])
+
+    @property
+    def settings(self):
+        return self.json["settings"]
+
+    def lost(self):
+        """The losses that happened, but for one that every process may have:
+        threads may be alive when it ends."""
+        return {k: v for k, v in self.json["losses"].items()
+                if v and k != "bytes_after_exit"}
+
+    @property
+    def stacks(self):
+        return self.json["stacks"]
+
+    def function(self, name):
+        """Figures of a function, all zero if it is not there."""
+        found = [f for f in self.json["functions"] if f["name"] == name]
+        if len(found) > 1:
+            raise AssertionError(f"{self.path}: {len(found)} functions {name}")
+        zero = {"value": 0, "lo": 0, "hi": 0}
+        return found[0] if found else {
+            "name": name, "module": None, "samples": 0, "cum_samples": 0,
+            "flat_bytes": zero, "cum_bytes": zero, "flat_objects": zero}
+
+    def modules(self):
+        """Names, without directories, of the modules in all stacks."""
+        return {os.path.basename(f["module"] or "")
+                for s in self.stacks for f in s["frames"]}
+
+    def stacks_with(self, name):
+        """The stacks with a frame of that function."""
+        return [s for s in self.stacks
+                if any(f["function"] == name for f in s["frames"])]
+
+    def allocated_under(self, name):
+        """(bytes, samples) of the stacks with a frame of that function: at
+        period 1 the exact bytes and the number of allocations."""
+        stacks = self.stacks_with(name)
+        return (sum(s["flat_bytes"]["value"] for s in stacks),
+                sum(s["samples"] for s in stacks))
+
+    def require_samples(self, least=1):
+        if self.samples < least:
+            raise AssertionError(
+                f"{self.path}: {self.samples} samples, expected at least "
+                f"{least}: was the library bypassed? {self.settings}")
+        return self
+
+
+@dataclasses.dataclass
+class Result:
+    """How a program ended, what it wrote, the profiles it left."""
+    returncode: int
+    stdout: bytes
+    stderr: bytes
+    paths: list
+    pid: int
+
+    def values(self):
+        """The lines "name number..." that the targets print; values of the
+        same name are added."""
+        values = {}
+        for line in self.stdout.decode().splitlines():
+            name, *numbers = line.split()
+            numbers = [int(n) for n in numbers]
+            if name in values:
+                numbers = [a + b for a, b in zip(values[name], numbers)]
+            values[name] = numbers
+        return {k: v[0] if len(v) == 1 else tuple(v)
+                for k, v in values.items()}
+
+    def profile(self):
+        """The only profile."""
+        if len(self.paths) != 1:
+            raise AssertionError(f"{len(self.paths)} profiles, expected one: "
+                                 f"{self.paths}; standard error was "
+                                 f"{self.stderr.decode()}")
+        return Profile(self.paths[0])
+
+    def profiles(self):
+        """By process id, as the names say; one per process."""
+        by_pid = {}
+        for path in self.paths:
+            pid = int(os.path.basename(path).split(".")[-2])
+            if pid in by_pid:
+                raise AssertionError(f"two profiles of {pid}: {self.paths}")
+            by_pid[pid] = Profile(path)
+        return by_pid
+
+
+class Case(unittest.TestCase):
+    """A test with a directory of its own."""
+
+    longMessage = True
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="sampleprof-test-")
+        self.addCleanup(shutil.rmtree, self.dir)
+        self.runs = 0
+        self.out = os.path.join(self.dir, "profiles")
+        os.mkdir(self.out)
+
+    def environment(self, preload=(), shim=True, env=None, **settings):
+        """Environment of a program; settings period="1" become
+        SAMPLEPROF_PERIOD=1."""
+        full = {k: v for k, v in os.environ.items()
+                if not k.startswith(("SAMPLEPROF_", "LD_", "MALLOC_"))}
+        full["LC_ALL"] = "C"
+        libraries = ([_library()] if shim else []) + list(preload)
+        if libraries:
+            full["LD_PRELOAD"] = " ".join(libraries)
+        if shim:
+            full["SAMPLEPROF_OUT"] = self.out
+            for name, value in settings.items():
+                full["SAMPLEPROF_" + name.upper()] = str(value)
+        full.update(env or {})
+        return full
+
+    def start(self, argv, preload=(), shim=True, env=None, settings=None,
+              **popen):
+        popen.setdefault("stdin", subprocess.DEVNULL)
+        popen.setdefault("cwd", self.dir)
+        # pylint: disable=consider-using-with
+        return subprocess.Popen(
+            [str(a) for a in argv], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=self.environment(preload, shim, env, **(settings or {})),
+            **popen)
+
+    def finish(self, process, stdin=None):
+        try:
+            stdout, stderr = process.communicate(stdin, timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self.fail(f"{process.args} hung for {TIMEOUT_S} s")
+        paths = sorted(glob.glob(os.path.join(self.out, "*.sprof*")))
+        return Result(process.returncode, stdout, stderr, paths, process.pid)
+
+    def execute(self, *argv, stdin=None, clean=True, preload=(), shim=True,
+                env=None, popen=None, **settings):
+        """Run to the end, with profiles in a new directory.  `clean`: it must
+        exit with 0."""
+        self.runs += 1
+        self.out = os.path.join(self.dir, f"profiles-{self.runs}")
+        os.mkdir(self.out)
+        popen = dict(popen or {})
+        if stdin is not None:
+            popen["stdin"] = subprocess.PIPE
+        process = self.start(argv, preload, shim, env, settings, **popen)
+        result = self.finish(process, stdin)
+        if clean:
+            self.assertEqual(
+                result.returncode, 0,
+                f"{argv}: {result.stdout.decode(errors='replace')[-2000:]} "
+                f"{result.stderr.decode(errors='replace')[-2000:]}")
+        return result
+
+    def fill_disk(self, size, disk, copy, objects):
+        """Record program_plain with so many objects, all of them, on a file
+        system of that size at `disk`; its profile is `copy`."""
+        script = (f"mount -t tmpfs -o size={size} none {disk} && "
+                  f"LD_PRELOAD=$LIBRARY {target('program_plain')} {objects}; "
+                  f"e=$?; cp --sparse=always {disk}/a.sprof {copy}; exit $e")
+        result = self.execute(
+            "unshare", "-m", "sh", "-c", script, shim=False, clean=False,
+            env={"LIBRARY": os.environ["SAMPLEPROF_SO"],
+                 "SAMPLEPROF_OUT": disk + "/a.sprof",
+                 "SAMPLEPROF_PERIOD": "1"})
+        if b"mount" in result.stderr or b"unshare" in result.stderr:
+            self.skipTest(f"cannot mount here: {result.stderr.decode()}")
+        self.assertEqual((result.returncode, result.stdout), (0, b"hello\n"))
+
+
+def main():
+    """harness.py TEST [--build-dir DIRECTORY] [unittest options]: run the
+    tests of tests/programs/test_TEST.py."""
+    test = "test_" + sys.argv.pop(1)
+    if "--build-dir" in sys.argv:
+        at = sys.argv.index("--build-dir")
+        build = os.path.abspath(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+        os.environ.setdefault("SAMPLEPROF_SO",
+                              build + "/src/agent/libsampleprof.so")
+        os.environ.setdefault("SAMPLEPROF_REPORT",
+                              build + "/tools/sampleprof-report")
+        os.environ.setdefault("SAMPLEPROF_TARGETS", build + "/tests/programs")
+    for name in ("SAMPLEPROF_SO", "SAMPLEPROF_REPORT", "SAMPLEPROF_TARGETS"):
+        if not os.path.exists(os.environ.get(name, "")):
+            sys.exit(f"give --build-dir, or {name} in the environment")
+    run = functools.partial(unittest.main, module=test, verbosity=2)
+    # What a module has to do around its tests.
+    getattr(importlib.import_module(test), "main", lambda run: run())(run)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: MIT
+"""Exact totals to the byte: every C function, every operator, `mallocx`; glibc,
+jemalloc, tcmalloc and mimalloc, preloaded or linked.
+
+A target counts what it asks for, compares with what the library measured in
+the same thread, and the profile must agree: what the file says of a run with
+the work, less what it says of a run without it, is the truth.  So do the
+totals by size class, and with every allocation recorded nothing is left alive
+but what lives without the work, too.
+
+A failed request is not counted if it is larger than what is left of the
+thread's window, which is at most the check-in distance of 1 MiB; the targets'
+failing requests are larger.
+"""
+
+import os
+import subprocess
+
+import harness
+
+TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
+
+ALLOCATORS = ("glibc", "jemalloc", "tcmalloc", "mimalloc")
+LINKED = {"jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal",
+          "mimalloc": "mimalloc"}
+
+# What the targets must leave out: Debian's jemalloc has no pvalloc, so the C
+# library's memory would reach jemalloc's free; mimalloc, being C, ends the
+# program instead of throwing.
+WITHOUT = {("program_entries", "jemalloc"): ["nopvalloc"],
+           ("program_operators", "mimalloc"): ["nothrow"]}
+
+
+def classes(profile):
+    """(bytes, objects) of all size classes."""
+    return tuple(sum(c[key] for c in profile.json["size_classes"])
+                 for key in ("alloc_bytes", "alloc_objects"))
+
+
+def live(profile):
+    """(bytes, objects) alive at the end, at period 1."""
+    estimate = profile.json["estimate"]
+    return (estimate["live_bytes"]["value"],
+            estimate["live_objects"]["value"])
+
+
+class Counts(harness.Case):
+
+    def check(self, program, *arguments, threads, rounds, preload=()):
+        """The truth of `program` by three ways of measuring."""
+        runs = {}
+        for n in (0, rounds):
+            result = self.execute(program, threads, n, *arguments,
+                                  preload=preload)
+            runs[n] = result.values(), result.profile()
+        work, idle = runs[rounds], runs[0]
+        truth = work[0]["truth"]
+        self.assertGreater(truth[0], 1 << 20)
+        self.assertEqual(idle[0]["truth"], (0, 0))
+        self.assertEqual(work[0]["measured"], truth, "by thread totals")
+        for key, way in (("process", "by process totals"), (None, "in file")):
+            of = [run[0][key] if key else run[1].exact for run in (work, idle)]
+            self.assertEqual((of[0][0] - of[1][0], of[0][1] - of[1][1]), truth,
+                             way)
+        of = [classes(run[1]) for run in (work, idle)]
+        self.assertEqual((of[0][0] - of[1][0], of[0][1] - of[1][1]), truth,
+                         "by size class")
+        for run in runs.values():
+            self.assertEqual(run[1].end, "clean")
+            self.assertEqual(run[1].lost(), {})
+        self.check_frees(program, *arguments, threads=threads, preload=preload)
+        return work
+
+    def check_frees(self, program, *arguments, threads=2, preload=()):
+        """Each object that the work allocates is seen being freed."""
+        work, idle = (
+            self.execute(program, threads, n, *arguments, preload=preload,
+                         period=1, max_file="256M").profile()
+            for n in (2, 0))
+        self.assertGreater(work.samples, idle.samples + 100)
+        self.assertEqual(work.samples, work.exact[1])
+        self.assertEqual(classes(work), work.exact)
+        self.assertEqual(live(work), live(idle))
+        for profile in (work, idle):
+            self.assertTrue(profile.json["has_frees"])
+            self.assertEqual(profile.json["unmatched_frees"], 0)
+            self.assertEqual(profile.lost(), {})
+
+    def check_preloaded(self, program, allocator):
+        """Under an allocator that is preloaded after the library."""
+        preload = harness.allocator(allocator)
+        for threads, rounds in ((1, 20), (8, 6)):
+            with self.subTest(allocator=allocator, threads=threads):
+                _, profile = self.check(
+                    harness.target(program),
+                    *WITHOUT.get((program, allocator), ()), threads=threads,
+                    rounds=rounds, preload=preload)
+                below = preload[0] if preload else "libc.so.6"
+                self.assertIn(below, profile.settings["allocator"])
+
+    def check_linked(self, program):
+        """Under the allocators that the program itself is linked with."""
+        for name, library in LINKED.items():
+            with self.subTest(allocator=name):
+                harness.allocator(name)
+                _, profile = self.check(
+                    harness.target(f"{program}_{library}"),
+                    *WITHOUT.get((program, name), ()), threads=8, rounds=4)
+                self.assertIn(library, profile.settings["allocator"])
+
+    def test_c_entry_points(self):
+        for name in ALLOCATORS:
+            self.check_preloaded("program_entries", name)
+
+    def test_c_entry_points_linked(self):
+        self.check_linked("program_entries")
+
+    def test_program_without_pie(self):
+        """Its weak references to the library's functions are not lost."""
+        self.check(harness.target("program_entries_no_pie"), threads=2, rounds=5)
+
+    def test_musl(self):
+        """Whose calloc, memalign, posix_memalign and valloc go by malloc and
+        aligned_alloc, once more."""
+        program = os.path.join(self.dir, "entries")
+        subprocess.run(
+            [harness.require("musl-gcc", "musl-tools"), "-O1", "-g",
+             "-fno-builtin", "-fno-optimize-sibling-calls",
+             "-I", os.path.join(TARGETS, "../../../include"),
+             os.path.join(TARGETS, "entries.c"), "-o", program],
+            check=True, timeout=harness.TIMEOUT_S)
+        # musl has no pvalloc.
+        for threads, rounds in ((1, 20), (8, 6)):
+            with self.subTest(threads=threads):
+                _, profile = self.check(program, "nopvalloc", threads=threads,
+                                        rounds=rounds)
+                self.assertIn("musl", profile.settings["allocator"])
+        for period in (1, "64K"):
+            with self.subTest(period=period):
+                alone = self.execute(program, 1, 2, "nopvalloc", shim=False)
+                under = self.execute(program, 1, 2, "nopvalloc",
+                                     period=period, max_file="256M")
+                for key in ("failures", "errno_changes"):
+                    self.assertEqual(under.values()[key], alone.values()[key])
+                self.assertEqual(under.values()["counted_failures"], (0, 0))
+
+    def test_cxx_operators(self):
+        for name in ALLOCATORS:
+            self.check_preloaded("program_operators", name)
+
+    def test_cxx_operators_linked(self):
+        self.check_linked("program_operators")
+
+    def test_exceptions_pass_through(self):
+        for name in ALLOCATORS[:3]:
+            with self.subTest(allocator=name):
+                result = self.execute(harness.target("program_operators"), 1, 1,
+                                      preload=harness.allocator(name))
+                result.profile()
+                self.assertEqual(result.values()["thrown"][0], 4)
+
+    def test_failures_and_errno_as_without_us(self):
+        """Failing requests end as they end without the library and are not
+        counted; errno survives calls that succeed.  Also when every call takes
+        the sampled path."""
+        for name in ALLOCATORS:
+            for period in ("1", "512K"):
+                with self.subTest(allocator=name, period=period):
+                    program = harness.target("program_entries")
+                    preload = harness.allocator(name)
+                    arguments = [1, 2, *WITHOUT.get(("program_entries", name), ())]
+                    plain = self.execute(program, *arguments, preload=preload,
+                                         shim=False).values()
+                    result = self.execute(program, *arguments,
+                                          preload=preload, period=period)
+                    result.profile()
+                    seen = result.values()
+                    self.assertEqual(plain["truth"], seen["truth"])
+                    self.assertEqual(plain["failures"], seen["failures"])
+                    self.assertEqual(seen["counted_failures"], (0, 0))
+                    self.assertEqual(plain["errno_changes"],
+                                     seen["errno_changes"])
+                    # Present for whoever tests for them, and working.
+                    self.assertEqual(seen["c23"], (1, 1))
+
+    def check_jemalloc_interface(self, program):
+        for name in ALLOCATORS:
+            preload = harness.allocator(name)
+            with self.subTest(allocator=name):
+                plain = self.execute(program, preload=preload, shim=False)
+                result = self.execute(program, preload=preload, period=1)
+                profile = result.profile()
+                seen = result.values()
+                self.assertEqual(seen["present"], plain.values()["present"])
+                if name == "jemalloc":
+                    self.assertEqual(seen["present"][0], 0x7f)
+                    self.assertGreater(seen["truth"][1], 20)
+                    self.assertEqual(seen["measured"], seen["truth"])
+                    # All but what C++ keeps for emergencies is freed.
+                    self.assertLessEqual(live(profile)[1], 1)
+                    self.assertEqual(profile.lost(), {})
+                else:
+                    self.assertEqual(seen["present"][0] & 1, 0)
+
+    def test_jemalloc_interface_of_program(self):
+        """It seems to exist exactly where it does, and is counted."""
+        self.check_jemalloc_interface(harness.target("program_jemalloc_program"))
+
+    def test_jemalloc_interface_of_library(self):
+        """The same for a shared library, which is relocated before us."""
+        self.check_jemalloc_interface(harness.target("program_jemalloc_library"))
+
+    def test_jemalloc_interface_says_nothing(self):
+        """Nor does the loader have anything to say about it."""
+        result = self.execute(harness.target("program_jemalloc_program"))
+        result.profile()
+        self.assertEqual(result.stderr, b"")
+
+    def test_jemalloc_interface_in_a_library(self):
+        """The loader reminds a library that refers to mallocx, once a symbol,
+        and does nothing else: the one message that the profiler causes."""
+        result = self.execute(harness.target("program_jemalloc_library"))
+        result.profile()
+        for line in result.stderr.splitlines():
+            self.assertIn(b"for IFUNC symbol", line)
+
+
+class Settings(harness.Case):
+    """What settings leave in the file."""
+
+    def record(self, **settings):
+        result = self.execute(harness.target("program_entries"), 1, 3, **settings)
+        return result.profile().require_samples().json
+
+    def test_default(self):
+        seen = self.record()
+        self.assertEqual(seen["law"], "exponential")
+        self.assertEqual(seen["period_bytes"], 512 << 10)
+        self.assertTrue(seen["has_frees"])
+        self.assertIsNotNone(seen["estimate"]["live_bytes"])
+        self.assertGreater(len(seen["rss"]), 0)
+        for point in seen["rss"]:
+            self.assertGreater(point["rss_bytes"], 1 << 20)
+
+    def test_frees_off(self):
+        seen = self.record(frees="off", period=1)
+        self.assertFalse(seen["has_frees"])
+        self.assertIsNone(seen["estimate"]["live_bytes"])
+        self.assertEqual(seen["samples"], seen["exact"]["alloc_objects"])
+
+    def test_law(self):
+        seen = self.record(law="dotnet")
+        self.assertEqual((seen["law"], seen["period_bytes"]),
+                         ("dotnet", 102400))
+        seen = self.record(law="dotnet", period="64K")
+        self.assertEqual((seen["law"], seen["period_bytes"]),
+                         ("dotnet", 65536))
+
+    def test_resident_memory(self):
+        self.assertEqual(self.record(rss="off")["rss"], [])

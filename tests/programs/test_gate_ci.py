@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""All blocks of docs/ci.md, run as they stand, with the installed programs."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import harness
+
+CI = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
+                  "docs", "ci.md")
+
+APP = """
+#include <stdlib.h>
+static void *volatile sink;
+__attribute__((noinline)) static void parse_all(void)
+{
+	for (int i = 0; i < 400000; i++) {
+		sink = malloc(200);
+		free(sink);
+	}
+}
+int main(void)
+{
+	parse_all();
+	sink = malloc(1000);
+	return 0;
+}
+"""
+
+# A program that knows nothing of these pages: forty functions, from some
+# kilobytes to some megabytes, and leaks.
+MANY = """
+#include <stdlib.h>
+static void *volatile sink;
+#define SITE(n) \\
+	__attribute__((noinline)) static void work_##n(int more) \\
+	{ \\
+		for (int i = 0; i < 30000 / (n) + more; i++) { \\
+			sink = malloc(40 + 3 * (n)); \\
+			if (i % 50) \\
+				free(sink); \\
+		} \\
+	}
+#define SITES(n) SITE(n##1) SITE(n##3) SITE(n##5) SITE(n##7) SITE(n##9)
+SITES() SITES(1) SITES(2) SITES(3)
+int main(void)
+{
+#define CALL(n) work_##n(MORE);
+#define CALLS(n) CALL(n##1) CALL(n##3) CALL(n##5) CALL(n##7) CALL(n##9)
+	CALLS() CALLS(1) CALLS(2) CALLS(3)
+	return 0;
+}
+"""
+
+MAKE_APP = "app: app.c\n\tcc -g -O1 -fno-builtin app.c -o app\n"
+
+
+class Documented(harness.Case):
+    """docs/ci.md, block by block, with the installed programs."""
+
+    @classmethod
+    def setUpClass(cls):
+        with open(CI, encoding="utf-8") as f:
+            cls.text = f.read()
+
+    def setUp(self):
+        super().setUp()
+        self.prefix = os.path.join(self.dir, "prefix")
+        build = os.path.dirname(os.path.dirname(
+            os.environ["SAMPLEPROF_TARGETS"].rstrip("/")))
+        self.run_in(None, "cmake", "--install", build, "--prefix",
+                    self.prefix)
+        self.work = os.path.join(self.dir, "work")
+        os.mkdir(self.work)
+        self.put("app.c", APP)
+        self.put("Makefile", MAKE_APP)
+        self.put("heap.limits", self.blocks("limits")[0])
+        self.shell("make app")
+
+    def put(self, name, text):
+        with open(os.path.join(self.work, name), "w", encoding="utf-8") as f:
+            f.write(text)
+
+    def blocks(self, kind):
+        found = re.findall(rf"<!-- try: {kind} -->\n\n(?:```\w+\n(.*?)```|"
+                           r"((?:    [^\n]*\n|\n)+))", self.text, re.S)
+        self.assertTrue(found, kind)
+        return [fenced or re.sub("^    ", "", indented, flags=re.M)
+                for fenced, indented in found]
+
+    def environment_of(self):
+        env = self.environment(shim=False)
+        env.update(PATH=f"{self.prefix}/bin:{env['PATH']}", SAMPLEPROF_SEED="1",
+                   CMAKE_PREFIX_PATH=self.prefix,
+                   GITHUB_STEP_SUMMARY=os.path.join(self.dir, "summary.md"))
+        return env
+
+    def run_in(self, env, *argv, code=0):
+        done = subprocess.run(argv, cwd=getattr(self, "work", None), env=env,
+                              capture_output=True,
+                              timeout=harness.TIMEOUT_S, check=False)
+        text = done.stdout.decode() + done.stderr.decode()
+        self.assertEqual(done.returncode, code, f"{argv}: {text}")
+        return text
+
+    def shell(self, script, code=0):
+        return self.run_in(self.environment_of(), "bash", "-ec", script,
+                           code=code)
+
+    def make_baseline(self):
+        self.shell(self.blocks("shell")[0])
+        self.assertTrue(os.path.exists(os.path.join(self.work, "heap.json")))
+
+    def grow(self):
+        self.put("app.c", APP.replace("malloc(200)", "malloc(260)"))
+
+    def test_shell(self):
+        for block in self.blocks("shell"):
+            self.assertIn("pass: 0 of 2 limits", self.shell(block))
+
+    def fits(self, text):
+        """On one screen."""
+        lines = text.splitlines()
+        self.assertLessEqual(len(lines), 24, text)
+        self.assertLessEqual(max(map(len, lines)), 80, text)
+
+    def test_pasted(self):
+        """Into another program: green while it does not change, red when all
+        of it does, each time on one screen."""
+        line = next(x for x in self.blocks("make")[0].splitlines()
+                    if "sampleprof-report check" in x).strip()
+        run = ("rm -rf heap base && mkdir -p heap base && make -s app &&"
+               "sampleprof run --quiet --period 16K ")
+        self.put("app.c", MANY.replace("MORE", "0"))
+        self.shell(run + "--out base ./app; sampleprof-report check "
+                   "base/app.*.sprof --baseline heap.json --update-baseline")
+        text = self.shell(run + "--out heap ./app; " + line)
+        self.fits(text)
+        self.assertNotIn("REGRESSION", text)
+        self.put("app.c", MANY.replace("MORE", "60000"))
+        text = self.shell(run + "--out heap ./app; " + line, code=3)
+        self.fits(text)
+        self.assertEqual(text.count("REGRESSION  "), 4, text)
+
+    def test_yaml(self):
+        import yaml  # pylint: disable=import-outside-toplevel
+        self.make_baseline()
+        github = yaml.safe_load(self.blocks("github")[0])
+        steps = [s["run"] for s in github["jobs"]["heap"]["steps"]
+                 if "run" in s]
+        gitlab = yaml.safe_load(self.blocks("gitlab")[0])
+        for script, mark in ((steps, "::error file=heap.limits,line="),
+                             (gitlab["heap"]["script"], "REGRESSION")):
+            shutil.rmtree(os.path.join(self.work, "heap"),
+                          ignore_errors=True)
+            self.put("app.c", APP)
+            for line in script:
+                self.shell(line)
+            shutil.rmtree(os.path.join(self.work, "heap"))
+            self.grow()
+            for line in script[:-1]:
+                self.shell(line)
+            self.assertIn(mark, self.shell(script[-1], code=3))
+            self.assertTrue(os.path.exists(os.path.join(
+                self.work, "heap/evidence/check.txt")))
+        for name in gitlab["heap"]["artifacts"]["reports"].values():
+            self.assertTrue(os.path.exists(os.path.join(self.work, name)))
+        self.assertTrue(os.path.exists(os.path.join(self.dir, "summary.md")))
+
+    def test_make(self):
+        self.make_baseline()
+        self.put("Makefile", MAKE_APP + self.blocks("make")[0])
+        self.shell("make check-heap")
+        self.grow()
+        self.assertIn("REGRESSION", self.shell("make check-heap", code=2))
+
+    def test_cmake(self):
+        self.put("CMakeLists.txt", self.blocks("cmake")[0])
+        self.shell("cmake -S . -B b && cmake --build b")
+        self.shell("cd b && SAMPLEPROF_UPDATE_BASELINE=1 ctest -R heap")
+        self.shell("cd b && ctest -R heap")
+        self.grow()
+        self.shell("cmake --build b")
+        self.assertIn("REGRESSION", self.shell(
+            "cd b && ctest -R heap --output-on-failure", code=8))
+        self.assertTrue(os.path.exists(os.path.join(
+            self.work, "b/gate-heap/junit.xml")))

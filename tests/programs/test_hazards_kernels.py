@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""Hazards: kernels that lack the calls that the library asks for."""
+
+import os
+import subprocess
+
+import harness
+import hazards
+
+# Advices of madvise(2): to back pages by storage, Linux 5.14; to empty memory
+# in a child, Linux 4.14.
+POPULATE, WIPE = "23", "18"
+
+
+class Kernels(hazards.Case):
+
+    def on(self, missing, *command, **options):
+        """Run it where that is missing: the result, and its profiles."""
+        result = self.execute(
+            harness.target("program_hazard_old_kernel"), missing, *command,
+            shim=False,
+            env={"PRELOAD": os.environ["SAMPLEPROF_SO"],
+                 "SAMPLEPROF_PERIOD": "1",
+                 "SAMPLEPROF_OUT": self.dir + "/%p." + missing + ".sprof"},
+            **options)
+        paths = [os.path.join(self.dir, name) for name in
+                 sorted(os.listdir(self.dir)) if name.endswith(".sprof")]
+        return result, [harness.Profile(path) for path in paths]
+
+    def report(self, *arguments):
+        return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
+                              capture_output=True, check=False, text=True)
+
+    def test_no_way_to_populate(self):
+        """Before Linux 5.14: nothing is missing."""
+        result, (profile,) = self.on(
+            POPULATE, harness.target("program_plain"), "8000", "0")
+        self.assertEqual((result.stdout, result.stderr), (b"hello\n", b""))
+        profile.require_samples(8000)
+        self.assertEqual(profile.samples, profile.exact[1])
+        self.assertEqual((profile.end, profile.lost()), ("clean", {}))
+
+    def test_no_way_to_wipe(self):
+        """Before Linux 4.14: the profile is there, and says why it does not
+        know what is alive."""
+        why = (b"sampleprof: it is not known what is freed: the kernel cannot "
+               b"wipe memory in a forked child (MADV_WIPEONFORK, Linux 4.14)\n")
+        result, (profile,) = self.on(
+            POPULATE + "," + WIPE, harness.target("program_plain"), "8000", "0")
+        self.assertEqual((result.stdout, result.stderr), (b"hello\n", why))
+        self.assertEqual(profile.samples, profile.exact[1])
+        self.assertGreaterEqual(profile.samples, 8000)
+        shown = self.report(profile.path).stdout
+        self.assertIn("\n  - it is not known what is freed: ", shown)
+        self.assertIn("MADV_WIPEONFORK", shown)
+        refused = self.report("--view", "live", profile.path).stderr
+        self.assertIn("although SAMPLEPROF_FREES was on", refused)
+        self.assertNotIn("record again", refused)
+
+    def test_children_without_wiping(self):
+        """A child is told from its parent all the same, also one that no
+        handler is told of."""
+        for kind, counts in (("fork", (300, 40, 5)),
+                             ("unannounced", (300, 40))):
+            with self.subTest(kind=kind):
+                result, profiles = self.on(
+                    POPULATE + "," + WIPE, harness.target("program_processes"),
+                    kind, *map(str, counts))
+                self.assertEqual(result.returncode, 0)
+                self.assertEqual(len(profiles), len(counts))
+                for profile in profiles:
+                    self.assertEqual(profile.json["damage"]["text"], "")
+                    self.assertEqual(profile.samples, profile.exact[1])
+                    os.unlink(profile.path)
+
+    def test_no_way_at_all(self):
+        """No safe way to store into the file: the program runs unprofiled,
+        and the reason has its name."""
+        result, profiles = self.on(
+            POPULATE + ",futex", harness.target("program_plain"), "100", "0")
+        self.assertEqual((result.stdout, profiles), (b"hello\n", []))
+        self.assertRegex(
+            result.stderr.decode(),
+            r"\Asampleprof: cannot create the profile, running unprofiled: "
+            r"the kernel cannot tell whether the disk is full "
+            r"\(EOPNOTSUPP\): .*\n\Z")

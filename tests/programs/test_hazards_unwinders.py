@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Hazards: a second unwinder in the process.
+
+SAMPLEPROF_TEST_UNWINDERS is how many runs there are of each kind (default 1),
+SAMPLEPROF_TEST_UNWINDERS_S how many seconds each takes (default 1)."""
+
+import os
+import shutil
+
+import harness
+import hazards
+
+RUNS = int(os.environ.get("SAMPLEPROF_TEST_UNWINDERS", "1"))
+SECONDS = float(os.environ.get("SAMPLEPROF_TEST_UNWINDERS_S", "1"))
+PLUGINS = 100
+PROFILER = harness.LIBDIR + "libprofiler.so.0"
+
+
+class Unwinders(hazards.Case):
+
+    def plugins(self):
+        """Objects that nobody knew, each time they are loaded."""
+        for i in range(PLUGINS):
+            path = os.path.join(self.dir, f"plugin{i}.so")
+            shutil.copy(harness.target("libprogram_plugin_a.so"), path)
+            yield path
+
+    def undisturbed(self, plugins, preload=(), **env):
+        for period in ("1", "4K", "512K"):
+            with self.subTest(period=period):
+                result = self.execute(
+                    harness.target("program_hazard_unwinders"),
+                    int(1000 * SECONDS), *plugins, period=period, env=env,
+                    preload=preload, max_file="16M")
+                self.assertIn(b"undisturbed\n", result.stdout)
+                profile = self.profile_of(result).require_samples()
+                self.assertEqual(profile.end, "clean")
+                for path in result.paths:
+                    os.unlink(path)
+
+    def test_program_that_walks_in_a_signal_handler(self):
+        """By the libunwind of the system, while we walk."""
+        for _ in range(RUNS):
+            self.undisturbed([], WALK="1")
+            self.undisturbed(list(self.plugins()), WALK="1")
+
+    def test_profiler_of_processor_time(self):
+        """gperftools, which walks in a handler of SIGPROF."""
+        profiler = harness.require(PROFILER, "libgoogle-perftools4")
+        for _ in range(RUNS):
+            self.undisturbed(list(self.plugins()), preload=(profiler,),
+                             CPUPROFILE=os.path.join(self.dir, "cpu"),
+                             CPUPROFILE_FREQUENCY="4000")

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: MIT
+"""Packed copies: the same reports of real programs, threads, killed processes,
+files that discarded samples, `tests/format/golden`; packed again the same bytes;
+damage stays, a cut is told."""
+
+import csv
+import glob
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import harness
+
+REPORT_S = 100
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+MS = 1000000
+VIEWS = [["--view", view] for view in ("alloc", "live", "peak", "leaks",
+                                       "temporary")]
+
+
+def report(*arguments):
+    return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
+                          capture_output=True, timeout=REPORT_S, check=False)
+
+
+def is_time(key):
+    return key == "time" or key.endswith("_ns")
+
+
+def rows(text):
+    """Of a table: numbers with a point are numbers."""
+    return [[float(cell) if re.fullmatch(r"\d+\.\d+", cell) else cell
+             for cell in row] for row in csv.reader(text.decode().split())]
+
+
+class Packed(harness.Case):
+
+    def json(self, path, *options):
+        # A function with few objects can have a lifetime that ends with the
+        # run, give or take a millisecond; with all frames none does.
+        done = report("--json", "--all-frames", *options, path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def pack(self, path, name="packed.sprof.zst"):
+        to = os.path.join(self.dir, name)
+        done = report("symbolize", path, "-o", to)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return to, done.stdout.decode()
+
+    def same(self, a, b, error_ns, where=""):
+        """All keys and values, but for times within the error."""
+        if is_time(where.rpartition(".")[2]) and isinstance(a, (int, float)):
+            unit = 1 if where.endswith("_ns") else 1e9
+            # A lifetime lies between two times; each may be that wrong, since
+            # events are spread evenly over their millisecond.
+            times = 2 if ".lifetime." in where else 1
+            self.assertLessEqual(abs(a - b) * unit, times * error_ns, where)
+            return
+        self.assertIs(type(a), type(b), where)
+        if isinstance(a, dict):
+            self.assertEqual(list(a), list(b), where)
+            for key, value in a.items():
+                self.same(value, b[key], error_ns, f"{where}.{key}")
+        elif isinstance(a, list):
+            self.assertEqual(len(a), len(b), where)
+            for i, value in enumerate(a):
+                self.same(value, b[i], error_ns, f"{where}[{i}]")
+        elif isinstance(a, float):  # summed up in another order
+            self.assertAlmostEqual(a, b, delta=1e-9 * abs(a), msg=where)
+        else:
+            self.assertEqual(a, b, where)
+
+    def check(self, path, error_ns, *options):
+        """Of one question; the symbols are those of the copy in both."""
+        plain, _ = self.pack(path, "plain.sprof")
+        packed, told = self.pack(path)
+        before, after = (self.json(p, *options) for p in (plain, packed))
+        self.assertEqual(after["time_error_ns"], error_ns)
+        self.assertEqual("to within 1 ms" in told, error_ns == MS)
+        for document in (before, after):
+            for key in ("file", "time_error_ns"):
+                document.pop(key)
+            for part in document["profiles"]:
+                part.pop("file")
+            document["settings"].pop("time_error_ns", None)
+            # In the order in which the file mentions them.
+            document["thread_infos"].sort(key=lambda t: t["index"])
+            if error_ns:  # its points fall between samples
+                document.pop("timeline", None)
+        self.same(before, after, error_ns)
+        return packed, after
+
+    def check_all(self, path, error_ns):
+        for view in VIEWS:
+            packed, _ = self.check(path, error_ns, *view)
+        with open(packed, "rb") as file:
+            first = file.read()
+        again, _ = self.pack(packed, "again.sprof.zst")
+        with open(again, "rb") as file:
+            self.assertEqual(file.read(), first)
+        return packed
+
+    # ---- programs ----
+
+    def test_every_allocation(self):
+        """Times to the millisecond, less than a fiftieth of the size."""
+        result = self.execute("perl", "-e", "for my $t (1..20) { my %h; "
+                              "$h{'k' . $_ % 300} .= 'x' x ($_ % 50) "
+                              "for 1..40000; }", period=1)
+        path, = result.paths
+        samples = harness.Profile(path).require_samples(10000).samples
+        packed = self.check_all(path, MS)
+        size = os.path.getsize(packed)
+        self.assertLess(size, 512 * os.stat(path).st_blocks / 50)
+        self.assertLess(size, 2 * samples)
+
+    def test_sampled(self):
+        """Few samples have all their nanoseconds."""
+        result = self.execute(harness.target("program_live_shapes"), "cache",
+                              period=1 << 20)
+        path, = result.paths
+        harness.Profile(path).require_samples(1)
+        self.check_all(path, 0)
+
+    def test_threads(self):
+        """Objects that other threads free."""
+        result = self.execute(harness.target("program_live_threads"), period=512)
+        path, = result.paths
+        harness.Profile(path).require_samples(100)
+        self.check_all(path, MS)
+
+    def test_without_frees(self):
+        result = self.execute(harness.target("program_live_threads"), period=64,
+                              frees="off")
+        path, = result.paths
+        harness.Profile(path).require_samples(100)
+        self.check(path, self.json(self.pack(path)[0])["time_error_ns"])
+
+    def test_killed(self):
+        """What was being written stays unfinished, and that is no damage."""
+        process = self.start([harness.target("program_kill_storm"), 4],
+                             env={"SAMPLEPROF_OUT": os.path.join(
+                                 self.dir, "killed.sprof")},
+                             settings={"period": "64"})
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        harness.wait_for_cpu(process.pid, 0.2)
+        process.send_signal(signal.SIGKILL)
+        self.finish(process)
+        _, document = self.check(os.path.join(self.dir, "killed.sprof"), MS)
+        self.assertEqual(document["end"], "killed")
+        self.assertGreater(document["samples"], 100)
+
+    def test_bounded(self):
+        """A file that has discarded samples."""
+        result = self.execute("perl", "-e", "for my $t (1..40) { my %h; "
+                              "$h{'k' . $_ % 300} .= 'x' x ($_ % 50) "
+                              "for 1..20000; }", period=1, max_file="1M")
+        path, = result.paths
+        before = self.json(path)
+        self.assertGreater(before["discarded_bytes"], 0)
+        self.check_all(path, MS)
+
+    # ---- files ----
+
+    def test_golden(self):
+        """They are kept without the zeros at their end."""
+        done = 0
+        for golden in sorted(glob.glob(os.path.join(
+                ROOT, "tests", "format", "golden", "*", "*.sprof"))):
+            path = shutil.copy(golden, os.path.join(self.dir, "golden.sprof"))
+            with open(path, "rb") as file:
+                head = file.read(96)
+            os.truncate(path, int.from_bytes(head[72:80], "little"))
+            with self.subTest(golden=golden):
+                error_ns = self.json(self.pack(path)[0])["time_error_ns"]
+                frees = self.json(path)["has_frees"]
+                for view in ["alloc"] + ["live"] * frees:
+                    self.check(path, error_ns, "--view", view)
+                for by in ("phase", "thread"):
+                    self.same(*(sorted(rows(report(
+                        "--csv", "--by", by, p).stdout)) for p in (
+                            path, self.pack(path)[0])), error_ns)
+            done += 1
+        self.assertGreater(done, 5)
+
+    def test_damage_stays(self):
+        """A copy of a damaged file has the damage."""
+        result = self.execute("perl", "-e", "my @a = map { 'x' x $_ } "
+                              "1..5000", period=1)
+        path, = result.paths
+        with open(path, "r+b") as file:
+            file.seek(2 * 65536 + 30000)
+            byte = file.read(1)
+            file.seek(-1, os.SEEK_CUR)
+            file.write(bytes([byte[0] ^ 1]))
+        before = self.json(path)["damage"]
+        self.assertTrue(before["text"])
+        after = self.json(self.pack(path)[0])
+        self.assertEqual(after["damage"], before)
+        self.assertEqual(after["time_error_ns"], 0)
+
+    def test_cut(self):
+        """Half of a packed file says that it is."""
+        result = self.execute("perl", "-e", "my @a = map { rand } 1..50000",
+                              period=1)
+        packed, _ = self.pack(result.paths[0])
+        os.truncate(packed, os.path.getsize(packed) * 9 // 10)
+        done = report(packed)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"cut short", done.stdout)
+
+    def test_name_decides(self):
+        """A packed file under a plain name is still one, and smaller."""
+        result = self.execute(harness.target("program_live_shapes"), "cache",
+                              period=4096)
+        path, = result.paths
+        packed, _ = self.pack(path)
+        plain, _ = self.pack(packed, "unpacked.sprof")
+        with open(plain, "rb") as file:
+            self.assertEqual(file.read(4), b"\x89spr")
+        for key in ("samples", "exact", "stacks", "estimate"):
+            self.assertEqual(self.json(plain)[key], self.json(packed)[key])

@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: MIT
+"""The page of `export html` as a reader meets it in Chromium: the view that it
+opens at, tooltips, a phone, names that do not fit, what can be taken away."""
+
+import json
+import os
+import re
+import time
+import xml.etree.ElementTree as xml
+
+import test_page
+from test_page import PageCase
+
+SVG = "{http://www.w3.org/2000/svg}"
+ROW = 19
+PHONE = 390
+
+
+def browser():
+    """The one of test_page, which is not there when this is imported."""
+    return test_page.browser
+
+
+class Reader(PageCase):
+    """A page of 20,000 stacks, at what was allocated."""
+
+    first = "view=alloc"
+
+    def setUp(self):
+        super().setUp()
+        self.path, self.profile = self.page("20000", period="16K")
+        self.renew(self.path, self.first)
+
+    def narrow(self, width=PHONE):
+        browser().size(width, 844)
+        self.addCleanup(browser().size, 1280, 900)
+
+    def is_hidden(self, identifier):
+        return browser().run(f"document.getElementById('{identifier}').hidden")
+
+    def point(self, row, share=0.5):
+        """A point of the graph."""
+        left, top, width, _ = self.box("flame")
+        return left + width * share, top + ROW * row + ROW / 2
+
+    def tips(self, step, until=""):
+        """Texts of the tooltips of the graph by row, from left to right; with
+        `until` [[point, text]] of the first that has it."""
+        return browser().run(
+            "(() => { const f = document.getElementById('flame');"
+            "f.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "const r = f.getBoundingClientRect(), rows = [];"
+            "const t = document.getElementById('tip');"
+            f"for (let y = r.top + 4; y < r.bottom; y += {ROW}) {{"
+            "const found = [];"
+            f"for (let x = r.left + 1; x < r.right; x += {step}) {{"
+            "f.dispatchEvent(new PointerEvent('pointermove',"
+            "{clientX: x, clientY: y}));"
+            f"if (!t.hidden && {json.dumps(until)} &&"
+            f"t.innerText.includes({json.dumps(until)}))"
+            "return [[[x, y], t.innerText]];"
+            "if (!t.hidden && t.innerText != found.at(-1))"
+            "found.push(t.innerText); }"
+            "rows.push(found); } return rows; })()")
+
+    def renew(self, path, state):
+        """Another page at the path of the one before."""
+        browser().open("about:blank")
+        self.show(path, state)
+
+
+class Head(Reader):
+    """What is said before anything is clicked."""
+
+    first = ""
+
+    def test_opens_at_the_view_that_matters(self):
+        """A third stays, a third is freed at the end: the peak."""
+        self.assertEqual(self.pressed(), ["Peak", "Bytes"])
+        self.assertIn("alive at the peak", self.text("chosen"))
+        browser().run("document.querySelector('[data-view=live]').click()")
+        self.until("location.hash == '#view=live'")
+        browser().run("history.back()")
+        self.until("location.hash == ''")
+        self.assertEqual(self.pressed(), ["Peak", "Bytes"])
+
+    def pressed(self):
+        return browser().run(
+            "[...document.querySelectorAll('#controls "
+            "[aria-pressed=true]')].map((e) => e.textContent)")
+
+    def test_each_quantity_once(self):
+        titles = browser().run("[...document.querySelectorAll('#cards h2')]"
+                               ".map((e) => e.textContent)")
+        self.assertEqual(titles, ["Allocated", "Alive at the end", "Peak"])
+        self.assertRegex(self.text("cards"), r"exact, in [0-9,]+ allocations")
+        page = browser().run("document.body.innerText")
+        for once in ("95 %", "p3t", "one sample in 16.0 KiB"):
+            self.assertEqual(page.count(once), 1, once)
+            self.assertIn(once, self.text("method"))
+        self.assertTrue(self.is_hidden("losses"), self.text("notes"))
+
+    def test_badge_of_a_file_that_lacks_something(self):
+        path, _ = self.page("60000", period="256", max_file="1M")
+        self.renew(path, "")
+        self.assertFalse(self.is_hidden("losses"))
+        self.assertRegex(self.text("losses"), r"^[0-9]+ notes?$")
+
+    def test_resident_memory(self):
+        """Of a run with no settings."""
+        self.assertIn("alive, with its interval", self.text("timeline-legend"))
+        points = browser().run("JSON.parse(document.getElementById('data')"
+                               ".textContent).timeline")
+        known = [p[8] for p in points if p[8] is not None]
+        self.assertGreater(len(known), 0)
+        self.assertGreater(min(known), 1 << 20)
+        self.assertIn("RSS", self.text("timeline-legend"))
+        path, _ = self.page("20000", period="16K", rss="off")
+        self.renew(path, "")
+        self.assertNotIn("RSS", self.text("timeline-legend"))
+
+    def test_toolbar(self):
+        """In sight wherever the page is, and each group in one line."""
+        for width, height in ((1280, 900), (800, 900), (PHONE, 844),
+                              (320, 700)):
+            browser().size(width, height)
+            self.addCleanup(browser().size, 1280, 900)
+            for top in (0, 700, 1e6):
+                browser().run(f"scrollTo({{top: {top}, behavior: 'instant'}})")
+                boxes = browser().run(
+                    "[...document.querySelectorAll('#views button')].map((e) =>"
+                    "{ const r = e.getBoundingClientRect();"
+                    "return [r.top, r.bottom, r.left, r.right]; })")
+                self.assertEqual(len(boxes), 5)
+                self.assertEqual(len({box[0] for box in boxes}), 1, boxes)
+                self.assertGreaterEqual(boxes[0][2], 0)
+                self.assertLessEqual(boxes[-1][3], width)
+                if top:
+                    self.assertGreaterEqual(boxes[0][0], -1)
+                    self.assertLess(boxes[0][1], 120)
+
+
+class Graph(Reader):
+    """The flame graph under a pointer."""
+
+    def test_no_stale_tooltip(self):
+        for change in ("2", "m", "i"):
+            browser().mouse("mouseMoved", 5, 5)
+            browser().mouse("mouseMoved", *self.point(4))
+            browser().wait("!document.getElementById('tip').hidden")
+            before = browser().run("location.hash")
+            browser().key(change, change)
+            self.until(f"location.hash != {json.dumps(before)}")
+            self.assertTrue(self.is_hidden("tip"), change)
+        browser().mouse("mouseMoved", *self.point(3))
+        browser().wait("!document.getElementById('tip').hidden")
+        browser().run("document.getElementById('flame').scrollTop = 0;"
+                      "document.getElementById('flame').dispatchEvent("
+                      "new Event('scroll'))")
+        self.assertTrue(self.is_hidden("tip"))
+
+    def test_narrow_frames_are_gathered(self):
+        (point, tip), = self.tips(2, "too narrow")
+        self.assertRegex(tip, r"^[0-9,]+ more callees, each too narrow to be "
+                         r"shown\s")
+        self.assertRegex(tip, r"iB\s[\s\S]*of the view\s+[0-9,]+ samples?")
+        # The names of some, of functions that there are.
+        self.assertRegex(tip.split("\n")[1], "north|east|south|west|descend")
+        browser().click(*point)
+        self.until("location.hash.includes('node')")
+        self.assertGreater(int(self.state()["node"]), 0)
+        self.assert_quiet()
+
+    def test_function_once_between_callers_and_callees(self):
+        browser().run("[...document.querySelectorAll('#functions button')]"
+                      ".find((b) => b.textContent == 'main').click()")
+        self.until("location.hash.includes('focus')")
+        rows = self.tips(400)
+        names = [row[0].split("\n")[0] for row in rows if row]
+        self.assertEqual(names.count("main"), 1, names)
+        at = names.index("main")
+        self.assertEqual(names[at - 1], "__libc_start_call_main", names)
+        self.assertIn(names[at + 1], ("descend", "north", "east", "south",
+                                      "west"))
+        # By keys from the function to its caller, and back.
+        browser().run("document.getElementById('flame').focus()")
+        self.assertRegex(self.text("selection"), "^main\\s")
+        for key, name in (("ArrowUp", "__libc_start_call_main"),
+                          ("ArrowDown", "main"), ("ArrowDown", names[at + 1]),
+                          ("ArrowUp", "main")):
+            browser().key(key)
+            self.assertRegex(self.text("selection"), f"^{name}\\s", key)
+        self.assert_quiet()
+
+    def test_copy(self):
+        browser().call("Browser.grantPermissions", permissions=[
+            "clipboardReadWrite", "clipboardSanitizedWrite"])
+        browser().call("Emulation.setFocusEmulationEnabled", enabled=True)
+        browser().run("document.getElementById('flame').focus()")
+        for _ in range(7):
+            browser().key("ArrowDown")
+        name = browser().run(
+            "document.querySelector('#selection strong').textContent")
+        for key, wanted in (("c", [name]), ("C", None)):
+            browser().key(key, key)
+            browser().wait("[...document.querySelectorAll('[data-do]')].some("
+                           "(b) => b.textContent == 'Copied')")
+            lines = browser().run("navigator.clipboard.readText()").split("\n")
+            if wanted:
+                self.assertEqual(lines, wanted)
+        self.assertEqual(lines[0].split("  ")[0], name)
+        self.assertTrue(any(re.match(r"main .*page_stacks\.c:[0-9]+  "
+                                     r"\(program_page_stacks\)", line)
+                            for line in lines), lines)
+        self.assertEqual(lines[-1].split()[0], "_start")
+        browser().wait("[...document.querySelectorAll('[data-do]')].every("
+                       "(b) => b.textContent != 'Copied')")
+        self.assert_quiet()
+
+    def save_svg(self):
+        """The picture, as its tree."""
+        browser().call("Browser.setDownloadBehavior", behavior="allow",
+                       downloadPath=self.dir)
+        browser().run("document.getElementById('svg').click()")
+        deadline = time.monotonic() + 60
+        while True:
+            names = [n for n in os.listdir(self.dir) if n.endswith(".svg")]
+            if names:
+                return names[0], xml.parse(
+                    os.path.join(self.dir, names[0])).getroot()
+            self.assertLess(time.monotonic(), deadline, os.listdir(self.dir))
+            time.sleep(0.05)
+
+    def test_svg(self):
+        shown = self.text("chosen")
+        name, root = self.save_svg()
+        self.assertEqual(name, "program_page_stacks-alloc.svg")
+        texts = [e.text or "" for e in root.iter(SVG + "text")]
+        self.assertEqual(texts[0], "program_page_stacks: Allocated")
+        self.assertEqual(texts[1], " ".join(shown.split("\n")))
+        self.assertLessEqual({"all", "main", "descend"}, set(texts))
+        titles = [e.text for e in root.iter(SVG + "title")]
+        self.assertRegex(titles[0], r"^all: [0-9.]+ .iB \(100\.0 %\)$")
+        self.assertTrue(any("too narrow" in t for t in titles))
+        # Frames are in the picture, and have the width of their bytes.
+        width = float(root.get("width"))
+        for rect in list(root.iter(SVG + "rect"))[1:]:
+            self.assertLessEqual(float(rect.get("x")) +
+                                 float(rect.get("width")), width)
+        self.assert_quiet()
+
+    def test_svg_of_markup(self):
+        """Names are text there, too."""
+        path, _ = self.page("200", "</script><script>document.title=2</script>",
+                            period="1")
+        number = next(i for i, name in enumerate(self.functions(path))
+                      if "img src" in name)
+        self.renew(path, f"view=alloc&focus={number}")
+        _, root = self.save_svg()
+        titles = [e.text for e in root.iter(SVG + "title")]
+        self.assertTrue(any("<img src=x onerror" in t for t in titles))
+        self.assertEqual({e.tag.replace(SVG, "") for e in root.iter()},
+                         {"svg", "g", "rect", "text", "title"})
+
+    @staticmethod
+    def functions(path):
+        with open(path, encoding="utf-8") as file:
+            data = json.loads(re.search(r'id="data">(.*?)</script>',
+                                        file.read(), re.S)[1])
+        return [data["strings"][n] for n in data["functions"][::2]]
+
+
+class Phone(Reader):
+    """A window of 390 pixels, and a finger."""
+
+    def setUp(self):
+        super().setUp()
+        self.narrow()
+        browser().call("Emulation.setTouchEmulationEnabled", enabled=True)
+        self.addCleanup(browser().call, "Emulation.setTouchEmulationEnabled",
+                        enabled=False)
+
+    @staticmethod
+    def tap(x, y):
+        browser().call("Input.dispatchTouchEvent", type="touchStart",
+                       touchPoints=[{"x": x, "y": y}])
+        browser().call("Input.dispatchTouchEvent", type="touchEnd",
+                       touchPoints=[])
+
+    def test_first_tap_says_figures(self):
+        point = self.point(5, 0.2)
+        self.tap(*point)
+        browser().wait("!document.getElementById('selection').hidden")
+        self.assertRegex(self.text("selection"),
+                         r"^[a-z_]+[\s\S]*iB[\s\S]*samples")
+        self.assertEqual(browser().run("location.hash"), "#view=alloc")
+        self.assertTrue(self.is_hidden("tip"))
+        left, top, width, height = browser().run(
+            "(() => { const r = document.getElementById('selection')"
+            ".getBoundingClientRect();"
+            "return [r.left, r.top, r.width, r.height]; })()")
+        self.assertLessEqual(top + height, 844.5, "it is in sight")
+        self.assertLessEqual(left + width, PHONE)
+        self.tap(*point)
+        self.until("location.hash.includes('node')")
+        self.assert_quiet()
+
+    def test_another_frame_is_a_first_tap(self):
+        for row in (5, 6, 5):
+            self.tap(*self.point(row, 0.2))
+            browser().wait("!document.getElementById('selection').hidden")
+        self.assertEqual(browser().run("location.hash"), "#view=alloc")
+        browser().run("document.querySelector('[data-do=focus]').click()")
+        self.until("location.hash.includes('focus')")
+
+    def test_timeline(self):
+        left, top, width, height = self.box("timeline")
+        x, y = left + width * 0.6, top + height / 2
+        self.tap(x, y)
+        browser().wait("!document.getElementById('tip').hidden")
+        self.assertRegex(self.text("tip"), "iB alive")
+        self.assertEqual(browser().run("location.hash"), "#view=alloc")
+        self.tap(x, y)
+        self.until("location.hash.includes('to=')")
+        self.assert_quiet()
+
+    def test_figures_have_labels(self):
+        """No number stands alone."""
+        texts = browser().run(
+            "[...document.querySelector('#functions tbody tr').cells].map("
+            "(e) => [getComputedStyle(e, '::before').content, e.textContent,"
+            "getComputedStyle(e, '::after').content].join(' '))")
+        self.assertRegex(texts[0], "^\"Flat \"")
+        self.assertRegex(texts[1], "^\"Cum \"")
+        for text in texts[2:4]:
+            self.assertRegex(text, r"[0-9,]+ .*samples?")
+
+    def test_nothing_is_wider(self):
+        for state in ("view=alloc", "view=alloc&focus=1", "view=live"):
+            self.show(self.path, state)
+            self.assertLessEqual(browser().run(
+                "document.documentElement.scrollWidth"), PHONE)
+
+
+def main(run):
+    test_page.main(run)

@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: MIT
+"""`sampleprof run` knows what it ran: with wrappers the summary is about the
+process that allocated most, of this run alone; names are in the profiles at the
+end; a name that is taken or a place that cannot be written to is an error.
+`sampleprof ls`, `preload-path` and the columns of `ps`."""
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+
+import harness
+
+
+def command():
+    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                        "sampleprof")
+
+
+class Command(harness.Case):
+
+    def setUp(self):
+        super().setUp()
+        self.plain = harness.target("program_plain")
+
+    def sampleprof(self, *argv, code=0, **popen):
+        popen.setdefault("cwd", self.dir)
+        popen.setdefault("env", self.environment(shim=False))
+        done = subprocess.run(
+            [command(), *map(str, argv)], capture_output=True, text=True,
+            timeout=harness.TIMEOUT_S, check=False, **popen)
+        self.assertEqual(done.returncode, code, done.stderr)
+        return done
+
+    def path(self, *names):
+        return os.path.join(self.dir, *names)
+
+    def files(self, directory=""):
+        return sorted(f for f in os.listdir(self.path(directory))
+                      if f.endswith(".sprof"))
+
+
+class Python(Command):
+
+    def test_settings(self):
+        """What Python needs is set for the program, and run says so."""
+        print_them = ("sh", "-c", "echo $PYTHONMALLOC $PYTHONPERFSUPPORT")
+        env = {k: v for k, v in self.environment(shim=False).items()
+               if not k.startswith("PYTHON")}
+        for options, want in (((), "\n"), (("--python",), "malloc 1\n")):
+            done = self.sampleprof("run", *options, "--", *print_them, env=env)
+            self.assertEqual(done.stdout, want)
+            self.assertEqual("PYTHONMALLOC=malloc" in done.stderr,
+                             bool(options))
+
+
+class Summary(Command):
+
+    def next_of(self, done):
+        [line] = re.findall(r"(?m)^sampleprof: next: sampleprof report (.*)$",
+                            done.stderr)
+        return self.path(line)
+
+    def check_next(self, done, program):
+        profile = harness.Profile(self.next_of(done))
+        profile.require_samples()
+        self.assertTrue(os.path.samefile(profile.json["program"], program))
+        return profile
+
+    def test_wrappers(self):
+        """Those that execute the program, that have it as a child, and that
+        allocate more than nothing themselves."""
+        for wrapper in (["env", "A=1"], ["timeout", "100"],
+                        ["sh", "-c", '"$@"', "sh"],
+                        ["sh", "-c", '"$@"; true', "sh"],
+                        ["sh", "-c", 'ls >/dev/null; "$@"; ls >/dev/null',
+                         "sh"]):
+            with self.subTest(wrapper=wrapper):
+                done = self.sampleprof("run", "--period", "1", *wrapper,
+                                       self.plain, 20000)
+                self.check_next(done, self.plain)
+                self.assertRegex(done.stderr, r"(?m)^sampleprof: program_plain:"
+                                 " .* exact; ")
+
+    def test_three_largest(self):
+        done = self.sampleprof(
+            "run", "--period", "1", "sh", "-c", " ".join(
+                f"{self.plain} {n};" for n in (3000, 20000, 100, 9000)))
+        rows = re.findall(r"(?m)^sampleprof: +(\S+ \S+)  (\S+)  (\S+)$",
+                          done.stderr)
+        self.assertIn("5 processes were recorded", done.stderr)
+        self.assertEqual([row[1] for row in rows], 3 * ["program_plain"])
+        exact = [harness.Profile(self.path(row[2])).exact[0] for row in rows]
+        self.assertEqual(exact, sorted(exact, reverse=True))
+        self.assertEqual(exact, sorted(
+            (harness.Profile(self.path(f)).exact[0] for f in self.files()),
+            reverse=True)[:3])
+        self.assertEqual(self.next_of(done), self.path(rows[0][2]))
+        self.assertIn("sampleprof ls .\n", done.stderr)
+
+    def test_other_runs(self):
+        """In the same directory, at the same time, and larger."""
+        script = (f"LD_PRELOAD= {command()} run --quiet --period 1 "
+                  f"{self.plain} 90000; exec {self.plain} 10")
+        done = self.sampleprof("run", "--period", "1", "sh", "-c", script)
+        profile = self.check_next(done, self.plain)
+        self.assertEqual(len(self.files()), 3)
+        self.assertLess(profile.exact[1], 90000)
+
+    def test_off(self):
+        """A smaller period is of no use to what was never sampled."""
+        self.sampleprof("run", "--quiet", "--off", "--out", "p.sprof",
+                        self.plain, 100000)
+        text = self.sampleprof("report", "p.sprof").stdout
+        self.assertIn("0 samples: sampling was off all the time", text)
+        self.assertNotIn("SAMPLEPROF_PERIOD", text)
+
+    def test_place(self):
+        """Files that are there, and places that cannot be written to."""
+        out = self.path("there.sprof")
+        with open(out, "w", encoding="ascii") as f:
+            f.write("precious")
+        for option in (["--out", out], []):
+            env = self.environment(shim=False)
+            if not option:
+                env["SAMPLEPROF_OUT"] = "there.sprof"
+            done = self.sampleprof("run", *option, "touch", self.path("ran"),
+                                   code=126, env=env)
+            self.assertRegex(done.stderr, "there.sprof: exists already: .*--out")
+        done = self.sampleprof("run", "--out", self.path("absent", "x"),
+                               "touch", self.path("ran"), code=126)
+        self.assertRegex(done.stderr, "absent/.*No such file.*--out")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(os.listdir(self.dir).count("there.1.sprof"), 0)
+        os.mkdir(self.path("d"))
+        for out in (self.path("d"), self.path("d", "x.%p.sprof"),
+                    self.path("d", "y.sprof")):
+            done = self.sampleprof("run", "--out", out, self.plain, 100)
+            self.assertTrue(os.path.exists(self.next_of(done)))
+
+
+class Names(Command):
+
+    def functions(self, file, **options):
+        done = subprocess.run(
+            [command(), "report", "--json", file], capture_output=True,
+            text=True, check=True, timeout=harness.TIMEOUT_S, **options)
+        return done.stdout
+
+    def run_copy(self, *options):
+        """A program that is gone afterwards."""
+        program = self.path("gone")
+        shutil.copy(self.plain, program)
+        self.sampleprof("run", "--quiet", "--period", "1", "--out", "p.sprof",
+                        *options, program, 100)
+        os.unlink(program)
+        path = self.path("p.sprof")
+        harness.Profile(path).require_samples()
+        names = {f["function"] for s in harness.Profile(path).stacks
+                 for f in s["frames"]}
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+        os.unlink(path)
+        return names, mode
+
+    def test_names(self):
+        self.assertIn("main", self.run_copy()[0])
+        self.assertNotIn("main", self.run_copy("--no-symbols")[0])
+
+    def test_file_is_its_owners(self):
+        """As before its names came."""
+        old = os.umask(0o022)
+        self.addCleanup(os.umask, old)
+        self.assertEqual(self.run_copy()[1], 0o600)
+
+    def test_children(self):
+        """Those that have ended; not one that goes on."""
+        program = self.path("gone")
+        shutil.copy(self.plain, program)
+        script = f"{program} 100; sleep 1000 >/dev/null 2>&1 & echo $!"
+        done = self.sampleprof("run", "--period", "1", "--quiet", "sh", "-c",
+                               script)
+        sleeper = int(done.stdout.split()[-1])
+        self.addCleanup(os.kill, sleeper, 15)
+        os.unlink(program)
+        [path] = [p for p in self.files() if p.startswith("gone")]
+        names = {f["function"] for s in harness.Profile(self.path(path)).stacks
+                 for f in s["frames"]}
+        self.assertIn("main", names)
+
+    def test_debug_file_comes_later(self):
+        """Names without lines are looked up again; nothing is said of a program
+        that is not there if the profile has its names."""
+        program = self.path("app")
+        shutil.copy(self.plain, program)
+        objcopy = harness.require("objcopy", "binutils")
+        subprocess.run([objcopy, "--only-keep-debug", program,
+                        program + ".debug"], check=True)
+        subprocess.run([objcopy, "--strip-debug", program], check=True)
+        self.sampleprof("run", "--quiet", "--period", "1", "--out", "p.sprof",
+                        program, 100)
+
+        def main_frame(*options):
+            done = self.sampleprof("report", "--json", *options, "p.sprof")
+            report = json.loads(done.stdout)
+            self.assertNotIn(program, [p["module"] for p in
+                                       report["symbol_problems"]])
+            frames = [f for s in report["stacks"] for f in s["frames"]
+                      if f["function"] == "main"]
+            return frames[0]["file"]
+
+        self.assertIsNone(main_frame())
+        with open(program, "rb") as f:
+            build_id = re.search(rb"\x04\0\0\0\x14\0\0\0\x03\0\0\0GNU\0"
+                                 rb"(.{20})", f.read(), re.S)[1].hex()
+        os.makedirs(self.path("debug", ".build-id", build_id[:2]))
+        os.rename(program + ".debug",
+                  self.path("debug", ".build-id", build_id[:2],
+                            build_id[2:] + ".debug"))
+        self.assertTrue(main_frame("--debug-path", self.path("debug")).endswith(
+            "plain.c"))
+        os.unlink(program)
+        self.assertIsNone(main_frame())
+
+    def test_standard_output_is_the_programs(self):
+        done = self.sampleprof("run", "echo", "hello")
+        self.assertEqual(done.stdout, "hello\n")
+
+    def test_without_the_report(self):
+        """The profile is as it was, and the exit status that of the
+        program."""
+        bin_dir = self.path("bin", "tools")
+        os.makedirs(bin_dir)
+        os.makedirs(self.path("bin", "src", "agent"))
+        shutil.copy(command(), bin_dir)
+        shutil.copy(os.environ["SAMPLEPROF_SO"],
+                    self.path("bin", "src", "agent"))
+        done = subprocess.run(
+            [os.path.join(bin_dir, "sampleprof"), "run", "--out", "p.sprof",
+             "sh", "-c", "exit 7"], capture_output=True, text=True, check=False,
+            cwd=self.dir, env=self.environment(shim=False),
+            timeout=harness.TIMEOUT_S)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("names were not added", done.stderr)
+        harness.Profile(self.path("p.sprof"))
+
+
+class Lists(Command):
+
+    def test_preload_path(self):
+        library = self.sampleprof("preload-path").stdout.rstrip("\n")
+        self.assertTrue(os.path.samefile(library, os.environ["SAMPLEPROF_SO"]))
+
+    def test_ls(self):
+        os.mkdir(self.path("d"))
+        self.assertRegex(self.sampleprof("ls", "d").stderr, "no profile in d")
+        self.sampleprof("run", "--quiet", "--period", "1", "--out", "d", "sh",
+                        "-c", f"{self.plain} 5000; kill -KILL $$", code=-9)
+        with open(self.path("d", "text"), "w", encoding="ascii") as f:
+            f.write("no profile")
+        shutil.copy(self.path("d", self.files("d")[1]),
+                    self.path("d", "other.sprof"))
+        text = self.sampleprof("ls", "d").stdout
+        self.assertEqual(self.sampleprof("ls", cwd=self.path("d")).stdout, text)
+        lines = text.splitlines()
+        self.assertLessEqual(max(map(len, lines)), 80)
+        self.assertEqual(lines[0].split(), ["pid", "parent", "start", "ran",
+                                            "allocated", "live", "end"])
+        self.assertRegex(lines[1], r"^\d{4}-\d\d-\d\d$")
+        self.assertTrue(lines[-1].startswith("+: at least"), text)
+        rows = dict(zip([l.split()[0] for l in lines[3:-1:2]],
+                        [l.split() for l in lines[2:-1:2]]))
+        self.assertEqual(set(rows), {*self.files("d")}, text)
+        self.assertIn("other.sprof  (program_plain)", text)
+        for file, row in rows.items():
+            profile = harness.Profile(self.path("d", file))
+            self.assertEqual(int(row[0]), profile.json["pid"])
+            self.assertEqual(row[1], profile.settings["parent"])
+            self.assertEqual(row[-1], "clean" if profile.end == "clean"
+                             else "killed?")
+        # The shell, and its child.
+        [shell] = [f for f in rows if "program_plain" not in f
+                   and f != "other.sprof"]
+        self.assertEqual(rows[self.files("d")[-1]][1], rows[shell][0])
+
+    def test_ls_errors(self):
+        self.assertIn("No such file", self.sampleprof(
+            "ls", self.path("absent"), code=1).stderr)
+        self.sampleprof("ls", "a", "b", code=2)
+        self.sampleprof("preload-path", "x", code=2)
+
+    def test_ps(self):
+        """The header stands above its columns, and the name is the present
+        one."""
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen(
+            ["/usr/bin/python3", "-c",
+             "import sys; open('/proc/self/comm', 'w').write('renamed'); "
+             "print(1, flush=True); sys.stdin.read()"], text=True,
+            cwd=self.dir, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            env=self.environment())
+        self.addCleanup(process.communicate)
+        self.assertEqual(process.stdout.readline(), "1\n")
+        lines = self.sampleprof("ps").stdout.splitlines()
+        [row] = [l for l in lines if l.split()[0] == str(process.pid)]
+        for word, name in ("name", "renamed"), ("command", "python3 -c"):
+            at = lines[0].index(word)
+            self.assertEqual(row[at:at + len(name)], name, lines)
+        at = lines[0].index("profile")
+        self.assertTrue(os.path.isfile(row[at:]), lines)

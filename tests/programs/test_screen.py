@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The report on a terminal: no line is wider, colours unless they are not
+wanted, a pager where git would use one; elsewhere plain text with whole names."""
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import termios
+import time
+
+import harness
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SHOP = os.path.join(HERE, "cli", "shop.sprof.zst")
+SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
+PAGES = ((), ("--view", "live"), ("--cum",), ("--view", "temporary"),
+         ("--stacks", "0"), ("tree",), ("peek", "a"), ("stats",),
+         ("list", "a", "--source-path", os.path.join(HERE, "cli")),
+         ("--timeline",), ("--sizes",), ("--sizes", "--view", "live"),
+         ("--by", "thread"), ("--by", "phase"), ("--granularity", "line"))
+
+
+def command(*arguments):
+    return [os.environ["SAMPLEPROF_REPORT"], *arguments]
+
+
+class Screen(harness.Case):
+    def setUp(self):
+        super().setUp()
+        profile = harness.Profile(SHOP)
+        profile.require_samples(500)
+
+    def terminal(self, *arguments, columns=80, rows=200, path=SHOP, **env):
+        """What reaches the terminal, and the exit status.  Of the variables
+        only those that are given are set."""
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        fcntl.ioctl(slave, termios.TIOCSWINSZ,
+                    struct.pack("HHHH", rows, columns, 0, 0))
+        path_of_tools = f"{self.dir}:/usr/bin:/bin"
+        with subprocess.Popen(
+                command(*arguments, path), stdin=subprocess.DEVNULL,
+                stdout=slave, stderr=slave,
+                env={"PATH": path_of_tools, "LC_ALL": "C.UTF-8",
+                     "TERM": "xterm", "PAGER": "cat", **env}) as process:
+            os.close(slave)
+            text = b""
+            deadline = time.monotonic() + harness.TIMEOUT_S
+            while select.select([master], [], [],
+                                max(0, deadline - time.monotonic()))[0]:
+                try:
+                    part = os.read(master, 65536)
+                except OSError:  # the last one has closed the other end
+                    break
+                text += part
+            code = process.wait(harness.TIMEOUT_S)
+        return text.decode().replace("\r\n", "\n"), code
+
+    def page(self, *arguments, **how):
+        text, code = self.terminal(*arguments, **how)
+        self.assertEqual(code, 0, text)
+        return text
+
+    def pager(self, script):
+        """A program that PAGER can name."""
+        path = os.path.join(self.dir, "my-pager")
+        with open(path, "w", encoding="ascii") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return "my-pager"
+
+    def fits(self, columns, *arguments, **how):
+        text = SEQUENCE.sub("", self.page(*arguments, columns=columns, **how))
+        # A word that is wider by itself cannot be helped: the path.
+        for line in text.splitlines():
+            if len(line) > columns:
+                self.assertIn(how.get("path", SHOP), line)
+        return text
+
+    def test_no_line_is_wider(self):
+        for columns in (60, 80, 100, 132):
+            for arguments in PAGES:
+                # A drawing is not broken: it has a width of its own.
+                if columns < 80 and "--timeline" in arguments:
+                    continue
+                with self.subTest(columns=columns, arguments=arguments):
+                    self.fits(columns, *arguments)
+
+    def test_long_names_lose_their_middle(self):
+        result = self.execute(harness.target("program_cxx_names"), period=1)
+        [path] = result.paths
+        harness.Profile(path).require_samples(100)
+        whole = subprocess.run(command(path), capture_output=True, check=True,
+                               timeout=harness.TIMEOUT_S).stdout.decode()
+        name = re.search(r"(?m)^.*%  (shop::.*::keep_it)  \(", whole)[1]
+        self.assertGreater(len(name), 60)
+        for columns in (70, 80, 100):
+            text = self.fits(columns, path=path)
+            self.assertNotIn(name, text)
+            self.assertRegex(text, r"(?m)  sh.*\u2026.*::keep_it  \(")
+
+    def test_colours(self):
+        self.assertIn("\x1b[1m", self.page())
+        self.assertNotIn("\x1b", self.page(NO_COLOR="1"))
+        self.assertIn("\x1b[1m", self.page(NO_COLOR=""))
+        self.assertNotIn("\x1b", self.page(TERM="dumb"))
+        self.assertNotIn("\x1b", self.page(TERM=""))
+        # With and without, the same text; elsewhere none, nor bars.
+        self.assertEqual(SEQUENCE.sub("", self.page()),
+                         self.page(NO_COLOR="1"))
+        self.assertIn("\u2588", self.page(columns=100))
+        done = subprocess.run(
+            command(SHOP), capture_output=True, check=True,
+            timeout=harness.TIMEOUT_S,
+            env={**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8",
+                 "PAGER": self.pager("echo paged\n")}).stdout.decode()
+        self.assertNotIn("\x1b", done)
+        self.assertNotIn("\u2588", done)
+        self.assertNotIn("paged", done)
+
+    def test_pager(self):
+        mine = self.pager("echo paged\ncat\n")
+        self.assertTrue(self.page(PAGER=mine).startswith("paged\n"))
+        self.assertIn("next: ", self.page(PAGER=mine))
+        # As the shell takes it.
+        self.assertTrue(self.page(PAGER=mine + " | tr a-z A-Z")
+                        .startswith("PAGED\n"))
+        for arguments, env in ((["--no-pager"], {"PAGER": mine}),
+                               ([], {"PAGER": ""}), ([], {"PAGER": "cat"}),
+                               ([], {"PAGER": mine, "TERM": "dumb"}),
+                               (["--json"], {"PAGER": mine}),
+                               (["--csv"], {"PAGER": mine})):
+            with self.subTest(arguments=arguments, env=env):
+                text = self.page(*arguments, **env)
+                self.assertNotIn("paged", text)
+        # What cannot be run is gone without.
+        self.assertIn("next: ", self.page(PAGER="no-such-pager"))
+        # An error is one with a pager, too.
+        text, code = self.terminal("--focus", "nobody", PAGER=mine)
+        self.assertEqual(code, 1)
+        self.assertIn("no function of this view matches --focus nobody", text)
+
+    def test_who_leaves_the_pager_has_seen_enough(self):
+        text, code = self.terminal("--stacks", "0", "--granularity", "line",
+                                   PAGER=self.pager("exec <&-\nsleep 0.2\n"))
+        self.assertEqual((text, code), ("", 0))
+
+    def test_less(self):
+        """What fits is printed, and less ends; else it waits."""
+        less = harness.require("/usr/bin/less", "less")
+        self.assertIn("next: ", self.page(PAGER=less))
+        self.assertIn("\x1b[1m", self.page(PAGER=less))
+        # Its own settings are respected; without R it would show codes.
+        self.assertNotIn("\x1b[1mallocated", self.page(PAGER=less, LESS="FX"))
+        self.assertNotIn("ESC", self.page(PAGER=less, LESS="FX"))

@@ -1,0 +1,431 @@
+#!/usr/bin/python3 -B
+# SPDX-License-Identifier: MIT
+"""Each wrong implementation of a list fails the statistical test that is named
+for it; a mutant that changes nothing is accepted. False alarm: 0; 9 s.
+
+A mutant is one textual change of one source file.  The build applies each to
+a copy, compiles it in place of the file, and `check` runs the result.
+
+    mutants.py list                     NAME:PATH:PROGRAM lines
+    mutants.py apply ROOT NAME DIR      ROOT/PATH, changed, as DIR/PATH
+    mutants.py check ROOT BIN [NAME...] run BIN/mutant_NAME: 1 if one is
+                                        accepted, or its text is not there once
+"""
+import collections
+import os
+import subprocess
+import sys
+
+Mutant = collections.namedtuple("Mutant", "name path text by new program")
+
+SAMPLER = "src/agent/thread/sampler.c"
+RNG = "src/base/rng.c"
+THREAD = "src/agent/thread/thread.h"
+HARNESS = "tests/statistics/one_thread.c"
+THREADS = "tests/statistics/many_threads.c"
+THROTTLE = "src/agent/event/rate_limit.c"
+RATE = "src/agent/event/period.c"
+ESTIMATOR = "src/stats/estimator.c"
+NAMED = "src/stats/other_estimators.c"
+STRATA = "src/stats/strata.c"
+ESTIMATE = "src/stats/estimate.c"
+COMPARE = "src/stats/compare.c"
+PEAK = "src/stats/peak.c"
+TABLE = "src/stats/table.c"
+ADJUST = "src/stats/adjust.c"
+BOUNDS = "src/stats/bounds.c"
+
+ANALYSIS = "src/report/analysis.c"
+CHECK = "src/compare/check.c"
+BASELINE_CHECK = "src/compare/baseline_check.c"
+MOVED = "src/compare/moved.c"
+NAMES = "src/compare/names.c"
+RENAME = "src/compare/rename.c"
+
+MUTANTS = []
+
+
+def mutant(name, path, by, text, new, program="acceptance"):
+    """`by`: the test of the program that must reject it."""
+    MUTANTS.append(Mutant(name, path, text, by, new, program))
+
+
+# ---- the law ----
+
+# The period is half a percent longer or shorter than it says.
+mutant("rate_low", SAMPLER, "gaps",
+       "law->mean = law->period_bytes << zeros;",
+       "law->mean = (law->period_bytes << zeros) / 1000 * 1005;")
+mutant("rate_high", SAMPLER, "gaps",
+       "law->mean = law->period_bytes << zeros;",
+       "law->mean = (law->period_bytes << zeros) / 1000 * 995;")
+# The hit byte is counted as one that passed.
+mutant("gap_plus_one", SAMPLER, "gaps",
+       "(58 + law->mean_shift));",
+       "(58 + law->mean_shift)) + 1;")
+# An object is hit by the byte behind it, too.
+mutant("less_or_equal", SAMPLER, "events",
+       "if (sampler->gap < left) {",
+       "if (sampler->gap <= left) {")
+# A hit every R bytes.
+mutant("fixed_stride", SAMPLER, "gaps",
+       "sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);",
+       "sampler->gap = law->period_bytes;")
+# Gaps that seem too long are drawn again.
+mutant("redraw_long", SAMPLER, "gaps",
+       "sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);",
+       "do sampler->gap = sp_law_gap(law, sp_rng_next(&sampler->rng) >> 11);"
+       " while (sampler->gap > 4 * law->period_bytes);")
+# 26 random bits.
+mutant("coarse_uniform", SAMPLER, "uniforms",
+       "sp_rng_next(&sampler->rng) >> 11",
+       "sp_rng_next(&sampler->rng) >> 38 << 27")
+# The same number twice.
+mutant("repeated_uniform", RNG, "gaps",
+       "s[3] = rotate_left(s[3], 45);\n\treturn result;",
+       "s[3] = rotate_left(s[3], 45);\n"
+       "\tstatic uint64_t held; static int turn;\n"
+       "\tif (++turn % 2) held = result;\n\treturn held;")
+# The next gap begins at the hit byte, cut at the end of the object.
+mutant("overshoot", SAMPLER, "objects",
+       "\tdraw_gap(sampler);\n\treturn true;\n}",
+       "\tdraw_gap(sampler);\n"
+       "\tsp_sampler_skip(sampler, size_bytes - *ret_offset);\n"
+       "\treturn true;\n}")
+# The pending gap begins anew after each event without a hit.
+mutant("forgets_gap", SAMPLER, "events",
+       "if (!pass_bytes(sampler, size_bytes, ret_offset))\n\t\treturn false;",
+       "uint64_t gap = sampler->gap;\n"
+       "\tif (!pass_bytes(sampler, size_bytes, ret_offset)) {\n"
+       "\t\tsampler->gap = gap;\n\t\treturn false;\n\t}")
+# The byte behind the hit byte is recorded.
+mutant("offset_plus_one", SAMPLER, "objects",
+       "*ret_offset = bytes - left + sampler->gap;",
+       "*ret_offset = bytes - left + sampler->gap + 1;")
+
+# ---- the charge ----
+
+# What passes is the allocator's rounded size.
+mutant("usable_size", HARNESS, "objects",
+       "uint64_t charge = size_bytes, used;",
+       "uint64_t charge = ((size_bytes + 8 + 15) & ~15ull) - 8, used;")
+# The fast path charges one byte more.
+mutant("charge_plus_one", THREAD, "objects",
+       '"cmpq $1, %2\\n\\t"', '"stc\\n\\t"')
+
+# ---- objects that are always sampled ----
+
+mutant("hollow_hits", SAMPLER, "gaps",
+       "sampler->is_hollow = true;", "sampler->is_hollow = false;")
+mutant("large_consumes_gap", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;",
+       "if (size_bytes >= sampler->law->always_bytes) {\n"
+       "\t\tsp_sampler_skip(sampler, size_bytes);\n\t\treturn true;\n\t}")
+mutant("large_redraws_gap", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;",
+       "if (size_bytes >= sampler->law->always_bytes) {\n"
+       "\t\tsampler->gap = 0;\n\t\treturn true;\n\t}")
+mutant("large_by_chance", SAMPLER, "objects",
+       "if (size_bytes >= sampler->law->always_bytes)\n\t\treturn true;\n", "")
+
+# ---- threads and periods ----
+
+# A thread's first object is always sampled.
+mutant("first_always", SAMPLER, "threads",
+       "\tsampler->law = law;\n\tdraw_gap(sampler);\n}\n\nvoid sp_sampler_change",
+       "\tsampler->law = law;\n\tdraw_gap(sampler);\n\tsampler->gap = 0;\n}\n\n"
+       "void sp_sampler_change")
+mutant("same_seed", SAMPLER, "threads",
+       "((uint64_t)generation << 32) | thread",
+       "((uint64_t)generation << 32)")
+mutant("shared_by_two", SAMPLER, "threads",
+       "((uint64_t)generation << 32) | thread",
+       "((uint64_t)generation << 32) | (thread >> 1)")
+# The stream's number reaches the generator without being mixed.
+mutant("correlated_seeds", RNG, "threads",
+       "rng->s[i] = sp_splitmix64(&state);",
+       "rng->s[i] = seed + stream;")
+mutant("no_redraw", SAMPLER, "periods",
+       "\tsampler->law = law;\n\tdraw_gap(sampler);\n}\n\nvoid sp_sampler_skip",
+       "\tsampler->law = law;\n}\n\nvoid sp_sampler_skip")
+
+# ---- a target of samples per second ----
+
+# Weighted with the period in force when it is recorded, not with that which
+# its gap was drawn with.
+mutant("foreign_period", THREADS, "bursts",
+       "\t\tsample(arg, size_bytes, offset, w->sampler.law->period_bytes,\n"
+       "\t\t       clock_ns);\n\t\tsp_period_charge();",
+       "\t\tsp_period_charge();\n\t\tadapt();\n"
+       "\t\tsample(arg, size_bytes, offset, sp_period_law()->period_bytes,\n"
+       "\t\t       clock_ns);")
+mutant("foreign_period_of_threads", THREADS, "storm",
+       "sample(arg, size_bytes, offset, w->sampler.law->period_bytes,",
+       "sample(arg, size_bytes, offset, sp_period_law()->period_bytes,")
+# The period changes, the gap stays.
+mutant("keeps_gap", THREADS, "bursts",
+       "sp_sampler_change(&w->sampler, law);", "w->sampler.law = law;")
+# Only gaps that are short anyway are drawn again.
+mutant("redraws_short", THREADS, "bursts",
+       "if (w->sampler.law != law)",
+       "if (w->sampler.law != law && w->sampler.gap < law->period_bytes)")
+# A check-in at which a long gap is pending draws another.
+mutant("looks_at_gap", THREADS, "bursts",
+       "\tfollow(w);\n}",
+       "\tfollow(w);\n\tif (w->sampler.gap > 2 * w->sampler.law->period_bytes)"
+       "\n\t\tsp_sampler_change(&w->sampler, w->sampler.law);\n}")
+# Nothing is sampled while there are too many samples.
+mutant("quota", THREADS, "ramp",
+       "\tfollow(w);\n}",
+       "\tfollow(w);\n\tif (sp_period_law()->period_bytes > 1 << 22)\n"
+       "\t\tw->sampler.gap += 1 << 22;\n}")
+# No end to the samples of a burst; of those that silence saves up; up and down
+# all the time.
+mutant("never_raises", THROTTLE, "silence",
+       "if (step < low)\n\t\treturn low;", "")
+mutant("unlimited_credit", THROTTLE, "silence",
+       "return (due_ns > oldest_ns ? due_ns : oldest_ns) +",
+       "return (due_ns ? due_ns : oldest_ns) +")
+mutant("nervous", THROTTLE, "large",
+       "return step > low + 1 ? low + 1 : step;", "return low;")
+
+# ---- weights ----
+
+mutant("foreign_weight", ESTIMATOR, "objects",
+       "-z * log1p(-1 / r) : z / r;",
+       "-z * log1p(-1 / r) : z / (1.005 * r);")
+mutant("large_weighted", ESTIMATOR, "objects",
+       "return law->always_large &&", "return 0 &&")
+# .NET's law with R in place of its own mean, in either half.
+mutant("dotnet_drawn_with_r", SAMPLER, "dotnet",
+       "if (kind == SP_LAW_DOTNET)", "if (kind == 99)")
+mutant("dotnet_weighted_with_r", ESTIMATOR, "dotnet",
+       "-z * log1p(-1 / r) : z / r;", "z / r : z / r;")
+
+# ---- intervals; `by` are the sizes of the subset ----
+
+# Samples divided by one probability, that of their mean size.
+mutant("sum_then_unbias", ESTIMATOR, "16 B and 3 R",
+       "dst->est_bytes += src->est_bytes;",
+       "const double mean = (double)dst->size_bytes / (double)dst->samples;\n"
+       "\tdst->est_bytes = (double)dst->size_bytes / "
+       "-expm1(-mean / (double)dst->period_bytes);",
+       program="coverage")
+mutant("no_phantom", ESTIMATOR, "16 B",
+       "m.k1 += r;\n\tm.k2 += r * r;\n\tm.k3 += 2 * r * r * r;",
+       "(void)r;", program="coverage")
+mutant("no_third_cumulant", ESTIMATOR, "exact",
+       "scale = k3 / k2 / 2;", "scale = 0;", program="coverage")
+mutant("no_lattice", ESTIMATOR, "exact",
+       ".step = acc->k2 > 0 ? acc->kz / acc->k2 : 0,", ".step = 0,",
+       program="coverage")
+mutant("no_phantom_in_share", ESTIMATOR, "16 B",
+       "ha + a.period + a.step / 2,\n"
+       "\t\t\t\t    a.k2 + a.period * a.period,",
+       "ha, a.k2,", program="coverage")
+# A count in which the smallest object is a whole period.
+mutant("no_small_objects", ESTIMATOR, "16 B",
+       "const uint64_t z = smallest.bytes, r = acc->period_bytes;",
+       "const uint64_t r = acc->period_bytes, z = r;", program="coverage")
+# Objects of 1 to 16 bytes are all taken for 16.
+mutant("tiny_are_large", BOUNDS, "1 B and 4 KiB",
+       "is_tiny ? (struct sp_smallest){1, 0}",
+       "is_tiny ? (struct sp_smallest){16, 0}", program="coverage")
+# What is smaller than the phantom is forgotten.
+mutant("no_smaller_objects", ESTIMATOR, "1 B and 4 KiB",
+       "const double more = fmax(objects - bytes / z, 0);",
+       "const double more = 0 * objects * bytes;", program="coverage")
+# As if each subset ended on its own sample.
+mutant("upper_with_s", NAMED, "16 B",
+       "quantile(below, t->hits + 1, t->p, 1 - half)",
+       "quantile(below, t->hits, t->p, 1 - half)", program="coverage")
+mutant("no_phantom_in_class", STRATA, "16 B",
+       "if (phantom == ON_PART)\n\t\tadd_phantom(&a);", "",
+       program="coverage")
+# A limit that is moved keeps its spread, or begins away from the end.
+mutant("keeps_spread", STRATA, "rows",
+       "scale_spread(&law, c, &a, &b, is_upper);", "", program="coverage")
+mutant("ends_away_from_all", STRATA, "rows",
+       "-sp_estimator_end_at_zero(most - all.k1, all.k2,\n"
+       "\t\t\t\t\t\t      -all.k3)", "all.k3", program="coverage")
+# What was not seen may be less than nothing (E42).
+mutant("ends_below_zero", ESTIMATOR, "rows",
+       "fmin(k3, 2 * k2 * (k2 / k1))", "k3", program="coverage")
+# The runs in which a row is not shown count as if it had been right.
+mutant("rows_not_shown", ESTIMATE, "rows",
+       "half * -expm1(-lo * hits)", "half", program="coverage")
+mutant("rows_not_shown_in_tables", ESTIMATE, "tables",
+       "half * -expm1(-lo * hits)", "half", program="simulated")
+# Each class held against its total, however few samples it has.
+mutant("each_class_alone", ESTIMATE, "Pareto 1.1",
+       "(double)population->low[i].bytes >= enough",
+       "population->low[i].bytes > 0 * enough", program="coverage")
+# Exact totals do not bound what is estimated without them; nor counts, by the
+# classes of a row; nor what the rows of a class have together.
+mutant("more_than_all", ESTIMATE, "test_own_class",
+       "return cut_interval(i, at_most(how, false));", "return i;", program="totals")
+mutant("more_than_its_class", ESTIMATE, "test_own_class",
+       "i.hi = fmin(i.hi, sp_bounds_objects(", "(void)(sp_bounds_objects(",
+       program="totals")
+mutant("class_of_weights", ADJUST, "test_own_class",
+       "is_alone[number] ? gain_of_class(population, c)",
+       "is_alone[number] ? 0", program="totals")
+# What is unseen beside many classes is as little as beside none.
+mutant("classes_are_no_hits", BOUNDS, "test_claims",
+       "tally->n_classes + 1.", "1.", program="totals")
+
+
+# ---- the peak ----
+
+# Of equally high moments the last: what falls meanwhile is not seen.
+mutant("last_of_equal_moments", PEAK, "test_programs",
+       "is_higher[k] = now[k] > half[k].best",
+       "is_higher[k] = now[k] >= half[k].best", program="live")
+# A half without a sample measures where nothing was.
+mutant("half_without_moment", PEAK, "peaks",
+       "(half[k].best > 0 || !is_higher[!k])", "true", program="simulated")
+
+# Totals and the limits of a moment named in advance, where the halves agree.
+mutant("halves_that_agree", TABLE, "sums",
+       "selection->chosen_ns[0] != SP_NEVER",
+       "selection->chosen_ns[0] != selection->chosen_ns[1]",
+       program="simulated")
+
+# ---- sums over samples ----
+
+# Weights are added up as they are.
+mutant("sums_of_weights", ADJUST, "test_sums",
+       "acc->est_bytes + bytes->by_k2 * acc->k2", "acc->est_bytes",
+       program="totals")
+
+# ---- two sides ----
+
+# Runs without a sample do not vary, and what does not vary is certain.
+mutant("silent_runs", COMPARE, "test_unlike_noise",
+       "is_single ? fmax(old->noise, new->noise) : 0",
+       "0 * is_single", program="gate")
+# One new run is held against several as if noise were normal.
+mutant("no_tails", COMPARE, "test_totals_with_tails",
+       "if (!isfinite(many->log_var) || !(new->mean > 0))",
+       "return both_ways(half);\n\tif (!isfinite(many->log_var))",
+       program="tails")
+
+# ---- what unit tests must reject: `program` is theirs, and `by` the test ----
+
+# The end of a class is all that is said of a percentile.
+mutant("percentile_is_a_class_end", ANALYSIS, "test_percentile_limits",
+       "size.lo = class_begin(&a->selection, first);",
+       "size.lo = class_end(&a->selection, last);", program="test_analysis")
+# What was not sampled passes every limit.
+mutant("unsampled_passes", CHECK, "test_sampling_was_off",
+       "(doubt_unsampled(c, f) || doubt_incomplete(c, f))",
+       "(false || doubt_incomplete(c, f))", program="test_check")
+# A limit whose pattern is a slip of the pen is kept.
+mutant("pattern_of_nothing", CHECK, "test_pattern_of_nothing",
+       "if (!limit->pattern || !n || can->doubtful",
+       "if (limit->pattern || !n || can->doubtful", program="test_check")
+# A baseline may have more samples than allocations.
+mutant("any_sum", BASELINE_CHECK, "test_refusals",
+       "if (size <= bytes && samples <= (double)alloc_objects &&",
+       "if (size >= 0 ||", program="test_baseline")
+# A function that is inlined on one side is new, and a regression.
+mutant("inlining_is_new", MOVED, "test_other_inlining",
+       "if (is_own[frame] && d + 1 < depth &&",
+       "if (false && d + 1 < depth &&", program="test_check_names")
+# Functions without a name on one side are gone, and new.
+mutant("missing_names_are_gone", NAMES, "test_names_are_missing",
+       "l.is_mixed[m] = is_mixed(&l, m);",
+       "l.is_mixed[m] = false;", program="test_check_names")
+# A lambda whose number is another is another function.
+mutant("lambdas_by_number", RENAME, "test_lambdas_with_other_numbers",
+       "*to++ = '*';", "*to++ = c[mark];", program="test_check_names")
+
+# Built like the others, and the judge must complain about both: one changes
+# nothing, so that it is accepted; one does not apply.
+CONTROLS = [
+    Mutant("control", SAMPLER, "sampler->law = law;\n\tdraw_gap(sampler);\n}\n\n"
+           "void sp_sampler_skip", "periods",
+           "sampler->law = law;\n\t\tdraw_gap(sampler);\n}\n\n"
+           "void sp_sampler_skip", "acceptance"),
+    Mutant("control_absent", SAMPLER, "no such text", "periods", "",
+           "acceptance"),
+]
+
+
+def find(name):
+    for m in MUTANTS + CONTROLS:
+        if m.name == name:
+            return m
+    sys.exit(f"mutants.py: no mutant {name}")
+
+
+def read(root, path):
+    with open(os.path.join(root, path), encoding="utf-8") as f:
+        return f.read()
+
+
+def apply(root, name, directory):
+    """A text that does not apply leaves the copy unchanged: `check` says so."""
+    m = find(name)
+    source = read(root, m.path)
+    if source.count(m.text) == 1:
+        source = source.replace(m.text, m.new)
+    out = os.path.join(directory, m.path)
+    os.makedirs(os.path.dirname(out), exist_ok=True)
+    with open(out, "w", encoding="utf-8") as f:
+        f.write(source)
+
+
+def judge(root, binaries, m):
+    """What is wrong with the test of this mutant, or None."""
+    n = read(root, m.path).count(m.text)
+    if n != 1:
+        return f"its text occurs {n} times in {m.path}"
+    is_unit = m.program.startswith("test_")
+    run = subprocess.run([os.path.join(binaries, "mutant_" + m.name),
+                          *([] if is_unit else [m.by])],
+                         stdout=subprocess.PIPE,
+                         stderr=subprocess.STDOUT if is_unit else None,
+                         text=True, errors="replace", check=False)
+    sign = f"[  FAILED  ] {m.by}" if is_unit else "!"
+    rejections = [l for l in run.stdout.splitlines() if l.startswith(sign)]
+    if is_unit:
+        print(f"{m.name} ({m.by}):", *rejections[:1], sep="\n    ")
+        return None if run.returncode and rejections else "it was accepted"
+    print(f"{m.name} ({m.by}):", *rejections, sep="\n    ")
+    if run.returncode == 0:
+        return "it was accepted"
+    if run.returncode != 1 or not rejections:
+        return f"it did not run: status {run.returncode}"
+    return None
+
+
+def check(root, binaries, names):
+    wrong = 0
+    for m in [find(n) for n in names] or MUTANTS:
+        fault = judge(root, binaries, m)
+        if fault:
+            print(f"mutants.py: {m.name}: {fault}", file=sys.stderr)
+            wrong = 1
+    for m in [] if names else CONTROLS:
+        if judge(root, binaries, m) is None:
+            print(f"mutants.py: {m.name} was not noticed", file=sys.stderr)
+            wrong = 1
+    return wrong
+
+
+def main():
+    command = sys.argv[1] if len(sys.argv) > 1 else ""
+    if command == "list" and len(sys.argv) == 2:
+        for m in MUTANTS + CONTROLS:
+            print(f"{m.name}:{m.path}:{m.program}")
+    elif command == "apply" and len(sys.argv) == 5:
+        apply(*sys.argv[2:])
+    elif command == "check" and len(sys.argv) >= 4:
+        sys.exit(check(sys.argv[2], sys.argv[3], sys.argv[4:]))
+    else:
+        sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()

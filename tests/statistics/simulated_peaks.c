@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The peak's value and rows, of small objects that four functions make in turn,
+ * as a report has them: with the exact totals of what was allocated, of which
+ * as many objects as the peak has are freed at once.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "stats/estimate.h"
+#include "stats/peak.h"
+#include "simulated.h"
+#include "support/live_profile.h"
+
+#define PERIOD     4096u
+#define SIZE_BYTES 16u
+#define FUNCTIONS  4
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+
+enum shape {
+	RAMP,     /* all is kept */
+	PLATEAU,  /* each object is freed when the n-th after it is born */
+	SAWTOOTH, /* n objects, then all are freed, again and again */
+	HILLS,    /* up and down, five times, never as high as the third time */
+};
+
+struct program {
+	const char *name;
+	enum shape shape;
+	unsigned int rounds;  /* lifetimes of a plateau, teeth of a saw */
+	unsigned int samples; /* at the peak */
+	unsigned int runs;
+	bool ends_high;
+};
+
+static const struct program programs[] = {
+	{"ramp", RAMP, 1, 10, 5000, true},
+	{"ramp", RAMP, 1, 100, 5000, true},
+	{"summit", PLATEAU, 1, 1, 5000, false},
+	{"summit", PLATEAU, 1, 3, 5000, false},
+	{"summit", PLATEAU, 1, 10, 5000, false},
+	{"summit", PLATEAU, 1, 100, 5000, false},
+	{"summit", PLATEAU, 1, 1000, 1000, false},
+	{"plateau, 10 lifetimes", PLATEAU, 10, 3, 5000, false},
+	{"plateau, 10 lifetimes", PLATEAU, 10, 10, 5000, false},
+	{"plateau, 10 lifetimes", PLATEAU, 10, 100, 5000, false},
+	{"plateau, 10 lifetimes", PLATEAU, 10, 1000, 300, false},
+	{"plateau to the end", PLATEAU, 10, 10, 5000, true},
+	{"plateau to the end", PLATEAU, 10, 100, 2000, true},
+	{"plateau, 100 lifetimes", PLATEAU, 100, 10, 2000, false},
+	{"plateau, 100 lifetimes", PLATEAU, 100, 100, 500, false},
+	{"sawtooth, 10 peaks", SAWTOOTH, 10, 10, 5000, false},
+	{"sawtooth, 10 peaks", SAWTOOTH, 10, 100, 5000, false},
+	{"sawtooth, 1000 peaks", SAWTOOTH, 1000, 10, 500, false},
+	{"hills, one a little higher", HILLS, 5, 10, 5000, false},
+	{"hills, one a little higher", HILLS, 5, 100, 5000, false},
+};
+
+enum { SUMMIT = 5 }; /* of a hundred samples */
+
+enum what { VALUE, ALL_ROWS, ROWS, TOGETHER, WHATS };
+
+static const char *const names[WHATS] = {"the peak", "its rows added up",
+					 "its rows",
+					 "its rows, --simultaneous"};
+
+struct life {
+	uint64_t born_ns, freed_ns;
+};
+
+/* Of object `i`, where n are alive at the peak. */
+static struct life life_of(enum shape shape, uint64_t i, uint64_t n)
+{
+	static const double heights[] = {0.8, 0.9, 1, 0.95, 0.85};
+	uint64_t begin = 0, part;
+
+	switch (shape) {
+	case RAMP:
+		return (struct life){i, SP_NEVER};
+	case PLATEAU:
+		return (struct life){i, i + n};
+	case SAWTOOTH:
+		return (struct life){i, (i / n + 1) * n};
+	case HILLS:
+		break;
+	}
+	for (unsigned int k = 0; k < COUNT(heights); k++) {
+		part = (uint64_t)(heights[k] * (double)n);
+		if (i < part)
+			return (struct life){begin + i, begin + part + i};
+		i -= part;
+		begin += 2 * part;
+	}
+	return (struct life){SP_NEVER, SP_NEVER};
+}
+
+struct result {
+	struct score scores[WHATS][SIMULATED_LEVELS];
+	double value, squares, highest; /* sums over the runs, relative */
+	double below;                   /* runs with the peak below 95 % */
+};
+
+static void record(const struct program *p, uint64_t n, struct sp_rng *rng,
+		   struct live_profile *live)
+{
+	const double x = (double)SIZE_BYTES / PERIOD;
+	const double last = (double)(n * p->rounds);
+
+	live_profile_clear(live);
+	live->profile.seed = sp_rng_next(rng);
+	live->profile.duration_ns =
+		n * p->rounds * (p->shape == HILLS ? 2 : 1) +
+		(p->ends_high ? 0 : n);
+	for (double i = missed_objects(rng, x); i < last;
+	     i += 1 + missed_objects(rng, x)) {
+		const struct life life = life_of(p->shape, (uint64_t)i, n);
+		const bool stays = life.freed_ns > live->profile.duration_ns;
+
+		if (life.born_ns == SP_NEVER)
+			break;
+		live_profile_add(live, life.born_ns,
+				 stays ? SP_NEVER : life.freed_ns, SIZE_BYTES)
+			->stack = (uint32_t)i % FUNCTIONS;
+	}
+	for (double i = missed_objects(rng, x); i < (double)n;
+	     i += 1 + missed_objects(rng, x))
+		live_profile_add(live, 0, 0, SIZE_BYTES);
+}
+
+/* The exact totals of all that is allocated, also of what is freed at once. */
+static void count_objects(enum shape shape, uint64_t most, uint64_t n,
+			  struct sp_profile *profile)
+{
+	struct sp_class_total *total =
+		&profile->classes[sp_format_class(SIZE_BYTES)];
+
+	while (life_of(shape, most - 1, n).born_ns == SP_NEVER)
+		most--;
+	most += n;
+	*total = (struct sp_class_total){.bytes = most * SIZE_BYTES,
+					 .objects = most};
+	profile->has_classes = true;
+	profile->exact_alloc_bytes = total->bytes;
+	profile->exact_alloc_objects = total->objects;
+}
+
+/* As a report does with the exact totals. */
+static void raise_peak(const struct sp_profile *profile,
+		       const struct sp_estimation *how, struct sp_peak *peak)
+{
+	struct sp_selection end;
+	struct sp_table *live;
+
+	sp_selection_init(&end);
+	end.view = SP_VIEW_LIVE;
+	if (sp_table_new(profile, &end, &live, NULL))
+		abort();
+	sp_peak_raise(peak, sp_estimate_bytes_value(how, &live->all));
+	sp_table_free(live, profile);
+}
+
+static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
+		       double truth, struct result *r)
+{
+	struct sp_population population;
+	struct sp_estimation how = {SP_METHOD_P3T, 0, &population}, each = how;
+	struct sp_selection selection;
+	struct sp_table *table;
+	unsigned int shown = 0;
+
+	if (sp_population_init(&population, profile))
+		abort();
+	raise_peak(profile, &how, &peak);
+	sp_selection_init(&selection);
+	selection.view = SP_VIEW_PEAK;
+	for (int k = 0; k < 2; k++)
+		selection.chosen_ns[k] = peak.chosen_ns[k];
+	if (sp_table_new(profile, &selection, &table, NULL))
+		abort();
+	for (unsigned int k = 0; k < FUNCTIONS; k++)
+		shown += table->stacks[k].all.samples > 0;
+	for (unsigned int l = 0; l < SIMULATED_LEVELS; l++) {
+		unsigned int held = 0, all_hold = shown > 0;
+
+		how.confidence = simulated_levels[l];
+		each.confidence = sp_confidence_of_each(how.confidence, shown);
+		for (unsigned int k = 0; k < FUNCTIONS; k++) {
+			const struct sp_class_sums *row = &table->stacks[k];
+
+			if (!row->all.samples)
+				continue;
+			held += interval_holds(sp_estimate_bytes(&how, row),
+					       truth / FUNCTIONS);
+			all_hold &=
+				interval_holds(sp_estimate_bytes(&each, row),
+					       truth / FUNCTIONS);
+		}
+		score_add(&r->scores[ROWS][l], shown, held);
+		score_add(&r->scores[TOGETHER][l], shown > 0, all_hold);
+		score_add(&r->scores[ALL_ROWS][l], 1,
+			  interval_holds(sp_estimate_bytes(&how, &table->all),
+					 truth));
+	}
+	sp_table_free(table, profile);
+	sp_population_free(&population);
+}
+
+static void judge_run(const struct sp_profile *profile, double truth,
+		      struct result *r)
+{
+	struct sp_selection selection;
+	struct sp_peak peak;
+
+	sp_selection_init(&selection);
+	for (unsigned int l = 0; l < SIMULATED_LEVELS; l++) {
+		if (sp_peak(profile, &selection, simulated_levels[l], &peak,
+			    NULL))
+			abort();
+		score_add(&r->scores[VALUE][l], 1,
+			  interval_holds(peak.bytes, truth));
+		if (simulated_levels[l] > 0.94 && simulated_levels[l] < 0.96) {
+			const double value = peak.bytes.value / truth - 1;
+
+			r->below += peak.bytes.lo > truth * (1 + 1e-9);
+			r->value += value;
+			r->squares += value * value;
+			r->highest += peak.raw_bytes / truth - 1;
+			judge_rows(profile, peak, truth, r);
+		}
+	}
+}
+
+/* With the exact totals at hand, and both halves of one opinion. */
+static bool adds_up(const struct sp_profile *profile)
+{
+	struct sp_population population;
+	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
+	struct sp_selection selection;
+	struct sp_table *table;
+	struct sp_peak peak;
+	double value;
+
+	sp_selection_init(&selection);
+	if (sp_peak(profile, &selection, how.confidence, &peak, NULL))
+		abort();
+	selection.view = SP_VIEW_PEAK;
+	for (int k = 0; k < 2; k++)
+		selection.chosen_ns[k] = peak.chosen_ns[k];
+	if (sp_population_init(&population, profile) ||
+	    sp_table_new(profile, &selection, &table, NULL))
+		abort();
+	value = sp_estimate_bytes_value(&how, &table->all);
+	sp_table_free(table, profile);
+	sp_population_free(&population);
+	return peak.chosen_ns[0] == peak.chosen_ns[1] &&
+	       fabs(value / peak.bytes.value - 1) < 1e-9;
+}
+
+static void live_init(struct live_profile *live, const struct program *p)
+{
+	static struct sp_stack stacks[FUNCTIONS];
+	const uint64_t n = (uint64_t)p->samples * PERIOD / SIZE_BYTES;
+
+	live_profile_init(live, PERIOD, 0);
+	live->profile.stacks = stacks;
+	live->profile.n_stacks = FUNCTIONS;
+	count_objects(p->shape, n * p->rounds, n, &live->profile);
+}
+
+static void simulate_peak(const struct program *p, unsigned int runs)
+{
+	const uint64_t n = (uint64_t)p->samples * PERIOD / SIZE_BYTES;
+	struct result r = {0};
+	struct live_profile live;
+	struct sp_rng rng;
+	double mean;
+
+	live_init(&live, p);
+	sp_rng_init(&rng, 20261124, (uint64_t)(p - programs));
+	for (unsigned int i = 0; i < runs; i++) {
+		record(p, n, &rng, &live);
+		judge_run(&live.profile, (double)(n * SIZE_BYTES), &r);
+	}
+	live_profile_free(&live);
+	mean = r.value / runs;
+	printf("bias\t%s\t%u\t%u\t%.5f\t%.5f\t%.5f\t%.5f\n", p->name,
+	       p->samples, runs, r.highest / runs, mean,
+	       sqrt((r.squares / runs - mean * mean) / runs), r.below / runs);
+	/* Rows are about the moments that the halves chose. */
+	for (unsigned int w = 0; w < WHATS; w++)
+		score_put(p->name, p->samples, names[w], runs, r.scores[w],
+			  w == VALUE || p->shape != HILLS);
+}
+
+void simulate_peaks(unsigned int scale)
+{
+	for (unsigned int i = 0; i < COUNT(programs); i++)
+		simulate_peak(&programs[i], programs[i].runs / scale);
+}
+
+/* Of a single summit, before which nothing is freed (E47). */
+void simulate_sums(unsigned int scale)
+{
+	const struct program *p = &programs[SUMMIT];
+	struct live_profile live;
+	struct sp_rng rng;
+	unsigned int wrong = 0;
+
+	live_init(&live, p);
+	sp_rng_init(&rng, 20261125, 0);
+	for (unsigned int i = 0; i < p->runs / scale; i++) {
+		record(p, (uint64_t)p->samples * PERIOD / SIZE_BYTES, &rng,
+		       &live);
+		wrong += !adds_up(&live.profile);
+	}
+	live_profile_free(&live);
+	if (wrong)
+		claim_fails(p->name, "rows add up to the peak");
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "model/profile.h"
+#include "read/load.h"
+#include "support/test.h"
+
+/* The profile in a file that can be read; fails the test if it cannot.  For the
+ * caller to free. */
+static inline struct sp_profile *load_profile(const char *path)
+{
+	struct sp_profile *p = NULL;
+	struct sp_error err;
+
+	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
+		fail_msg("%s: %s", path, err.message);
+	return p;
+}
+
+/* The same of one that is whole. */
+static inline struct sp_profile *load_whole_profile(const char *path)
+{
+	struct sp_profile *p = load_profile(path);
+
+	assert_string_equal(p->damage, "");
+	return p;
+}

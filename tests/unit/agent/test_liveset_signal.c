@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A signal handler uses the live set, or leaves for good, before each atomic
+ * operation of an insert that moves entries to a larger table.
+ */
+#include "support/liveset_ops.h"
+#include "support/test.h"
+
+#define FILL 416u /* of the first table */
+
+static unsigned int steps_left;
+static void (*handler)(void);
+static uint64_t n_there; /* addresses 0 to n_there - 1 */
+
+static void handle_at_step(void)
+{
+	if (--steps_left)
+		return;
+	liveset_check_step = NULL;
+	handler();
+}
+
+/* An insert, with the handler before operation `at`; false: there are not so
+ * many. */
+static bool insert_with(void (*of)(void), unsigned int at, uint64_t i)
+{
+	struct sp_live old;
+
+	handler = of;
+	steps_left = at;
+	liveset_check_step = handle_at_step;
+	insert(address_of(i), i + 1, &old);
+	liveset_check_step = NULL;
+	return steps_left == 0;
+}
+
+static unsigned int step_after(unsigned int at)
+{
+	return at + (at < 400 ? 1 : 7);
+}
+
+/* The next insert moves: the first buckets, or some behind those. */
+static void begin_with(void **test_state, uint64_t n)
+{
+	begin(test_state);
+	for (uint64_t i = 0; i < n; i++)
+		add(address_of(i), i + 1);
+	n_there = n;
+}
+
+static void take_all(void)
+{
+	for (uint64_t i = 0; i < n_there; i++)
+		assert_taken(address_of(i), i + 1);
+}
+
+/* What a handler takes is there once, wherever the mover has it. */
+TEST_BETWEEN(takes_in_between, NULL, end)
+{
+	unsigned int n = 0;
+
+	for (uint64_t more = 0; more <= 4; more += 2) {
+		for (unsigned int at = 1;; at = step_after(at), n++) {
+			begin_with(test_state, FILL + more);
+			if (!insert_with(take_all, at, n_there))
+				break;
+			for (uint64_t i = 0; i < n_there; i++)
+				assert_absent(address_of(i));
+			assert_sound(1);
+			assert_taken(address_of(n_there), n_there + 1);
+			assert_int_equal(assert_sound(0).nonzero, 0);
+		}
+	}
+	assert_in_range(n, 1000, 100000);
+}
+
+static void add_some(void)
+{
+	for (uint64_t i = 0; i < 100; i++)
+		add(address_of(10000 + i), 10001 + i);
+}
+
+/* What it inserts stays, while it cannot move. */
+TEST_BETWEEN(inserts_in_between, NULL, end)
+{
+	for (unsigned int at = 1;; at = step_after(at)) {
+		begin_with(test_state, FILL + 1);
+		if (!insert_with(add_some, at, n_there))
+			break;
+		n_there++;
+		assert_sound(n_there + 100);
+		take_all();
+		for (uint64_t i = 0; i < 100; i++)
+			assert_taken(address_of(10000 + i), 10001 + i);
+		assert_sound(0);
+	}
+}
+
+static jmp_buf outside;
+
+static void leave(void)
+{
+	longjmp(outside, 1);
+}
+
+/* Leave an insert before operation `at`; false: there are not so many. */
+static bool leave_insert(unsigned int at)
+{
+	if (setjmp(outside))
+		return true;
+	return insert_with(leave, at, n_there);
+}
+
+/* Others go on, and the next moves clear up. */
+static void assert_others_go_on(uint64_t from, uint64_t until)
+{
+	struct liveset_check c;
+	struct sp_live live;
+
+	sp_liveset_take(pointer(address_of(n_there)), &live);
+	for (uint64_t i = from; i < until; i++)
+		add(address_of(i), i + 1);
+	for (uint64_t i = 0; i < until; i++)
+		if (i != n_there)
+			assert_taken(address_of(i), i + 1);
+	liveset_check(&c);
+	assert_int_equal(c.addresses, 0);
+	assert_int_equal(c.tables, 1);
+	assert_int_equal(c.in_transit + c.busy, 0);
+}
+
+TEST_BETWEEN(left, NULL, end)
+{
+	unsigned int at = 1;
+
+	for (; begin_with(test_state, FILL + 1), leave_insert(at);
+	     at = step_after(at)) {
+		sp_liveset_give_left();
+		assert_others_go_on(n_there + 1, 2000);
+		liveset_check_clear();
+	}
+	assert_in_range(at, 400, 100000);
+}
+
+/* Whoever left does not come back to give back the lock: nothing moves, there
+ * are more and more tables, and nothing is lost. */
+TEST_BETWEEN(left_for_good, NULL, end)
+{
+	for (unsigned int at = 600; at < 1000; at += 37) {
+		struct liveset_check c;
+
+		begin_with(test_state, FILL + 1);
+		assert_true(leave_insert(at));
+		for (uint64_t i = n_there + 1; i < 40000; i++)
+			add(address_of(i), i + 1);
+		liveset_check(&c);
+		assert_in_range(c.tables, 4, 6);
+		sp_liveset_give_left();
+		assert_others_go_on(40000, 60000);
+	}
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums by size class, beside one plain accumulator for each class. */
+#include <math.h>
+
+#include "base/rng.h"
+#include "stats/size_class_sums.h"
+#include "support/close.h"
+#include "support/test.h"
+
+#define R0 524288u
+
+static const struct sp_law_used law = {.always_large = true};
+
+struct model {
+	struct sp_acc all;
+	struct sp_acc classes[SP_FORMAT_CLASSES];
+};
+
+static void model_init(struct model *m)
+{
+	sp_acc_init(&m->all, R0);
+	for (unsigned int i = 0; i < SP_FORMAT_CLASSES; i++)
+		sp_acc_init(&m->classes[i], R0);
+}
+
+static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
+{
+	assert_int_equal(got->samples, want->samples);
+	assert_int_equal(got->size_bytes, want->size_bytes);
+	assert_int_equal(got->tail_bytes, want->tail_bytes);
+	assert_int_equal(got->sure_bytes, want->sure_bytes);
+	assert_int_equal(got->period_bytes, want->period_bytes);
+	assert_close(got->est_bytes, want->est_bytes, 1e-12);
+	assert_close(got->k2, want->k2, 1e-12);
+	assert_close(got->c3, want->c3, 1e-12);
+}
+
+static void assert_is(const struct sp_class_sums *tally, const struct model *m)
+{
+	uint32_t at = 0;
+
+	assert_same(&tally->all, &m->all);
+	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
+		if (!m->classes[i].samples)
+			continue;
+		assert_true(at < tally->n_classes);
+		assert_int_equal(tally->classes[at].class, i);
+		assert_same(&tally->classes[at].acc, &m->classes[i]);
+		at++;
+	}
+	assert_int_equal(at, tally->n_classes);
+}
+
+static uint64_t random_size(struct sp_rng *rng)
+{
+	return 1 + sp_rng_next(rng) % (1ull << sp_rng_next(rng) % 44);
+}
+
+static void add(struct sp_class_sums *tally, struct model *m,
+		struct sp_rng *rng)
+{
+	const uint64_t z = random_size(rng), offset = sp_rng_next(rng) % z;
+	const uint64_t r = sp_rng_next(rng) % 8 ? R0 : 4096;
+
+	assert_int_equal(sp_class_sums_add(tally, &law, z, offset, r), 0);
+	sp_acc_add(&m->all, &law, z, offset, r);
+	sp_acc_add(&m->classes[sp_format_class(z)], &law, z, offset, r);
+}
+
+TEST(add)
+{
+	struct sp_class_sums tally;
+	struct model m;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 4, 0);
+	sp_class_sums_init(&tally, R0);
+	model_init(&m);
+	assert_is(&tally, &m);
+	for (int i = 0; i < 2000; i++) {
+		add(&tally, &m, &rng);
+		if (i % 50 == 0)
+			assert_is(&tally, &m);
+	}
+	assert_is(&tally, &m);
+	sp_class_sums_free(&tally);
+}
+
+/* Of any number of classes each, few and many in common. */
+TEST(merge)
+{
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 5, 0);
+	for (int round = 0; round < 500; round++) {
+		struct sp_class_sums sum, other;
+		struct model m;
+		uint64_t n;
+
+		sp_class_sums_init(&sum, R0);
+		sp_class_sums_init(&other, R0);
+		model_init(&m);
+		for (n = sp_rng_next(&rng) % 40; n; n--)
+			add(&sum, &m, &rng);
+		for (n = sp_rng_next(&rng) % 40; n; n--)
+			add(&other, &m, &rng);
+		assert_int_equal(sp_class_sums_merge(&sum, &other), 0);
+		assert_is(&sum, &m);
+		sp_class_sums_free(&sum);
+		sp_class_sums_free(&other);
+	}
+}
+
+/* A zeroed tally is empty, and so is one that was freed. */
+TEST(empty)
+{
+	struct sp_class_sums zero = {0}, tally;
+
+	sp_class_sums_init(&tally, R0);
+	assert_int_equal(sp_class_sums_merge(&zero, &tally), 0);
+	assert_int_equal(zero.n_classes, 0);
+	assert_int_equal(zero.all.period_bytes, R0);
+	assert_int_equal(sp_class_sums_add(&tally, &law, 48, 0, R0), 0);
+	assert_int_equal(sp_class_sums_merge(&zero, &tally), 0);
+	assert_int_equal(zero.n_classes, 1);
+	sp_class_sums_free(&zero);
+	sp_class_sums_free(&zero);
+	sp_class_sums_free(&tally);
+}
+
+TEST_MAIN(NULL, NULL)

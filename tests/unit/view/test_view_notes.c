@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* The notes below the report: none in an ordinary run. */
+#include "base/parse.h"
+#include "support/report_fixture.h"
+#include "support/test.h"
+#include "support/text_checks.h"
+#include "view/view_notes.h"
+
+#define R (512 * 1024)
+
+enum {
+	MAIN,
+	F,
+	H_IN_G,
+	NAMELESS,
+};
+
+struct page {
+	struct fixture *x;
+	char *text;
+	size_t size;
+};
+
+static int setup(void **state)
+{
+	struct page *page = calloc(1, sizeof(*page));
+	struct fixture *x = fixture_new(R);
+
+	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
+	fixture_symbol(x, F, "f", "f.c", 0);
+	fixture_symbol(x, H_IN_G, "h", "h.c", 40);
+	fixture_symbol(x, H_IN_G, "g", "g.c", 31);
+	fixture_symbol(x, NAMELESS, "libz.so.1+0x1f", NULL, 0);
+	x->symbolizer.symbols[NAMELESS][0].is_fallback = true;
+	page->x = x;
+	*state = page;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct page *page = *state;
+
+	free(page->text);
+	fixture_free(page->x);
+	free(page);
+	return 0;
+}
+
+/* Three stacks with 1000, 50 and 2 samples. */
+static void add_stacks(struct fixture *x)
+{
+	fixture_stack(x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
+	fixture_stack(x, (size_t[]){F, F, MAIN}, 3, 50, 64);
+	fixture_stack(x, (size_t[]){NAMELESS, MAIN}, 2, 2, 64);
+	x->stacks[2].frames[0].module = 2;
+}
+
+static const char *print(struct page *page)
+{
+	struct sp_aggregate *a = fixture_aggregate(page->x);
+	FILE *out;
+
+	free(page->text);
+	out = open_memstream(&page->text, &page->size);
+	sp_view_notes_print(out, a->analysis, a);
+	fclose(out);
+	sp_aggregate_free(a);
+	return page->text;
+}
+
+/* What is lost is a share of the bytes, where it can be one; a little is no
+ * news. */
+TEST_BETWEEN(every_loss_is_a_note, setup, teardown)
+{
+	struct page *page = *test_state;
+	struct sp_profile *p = &page->x->profile;
+
+	add_stacks(page->x);
+	p->exact_alloc_bytes = 526 << 20;
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
+		char want[512];
+		const char *text;
+
+		snprintf(want, sizeof(want), ": %s\n", sp_loss_help(i));
+		assert_has_not(print(page), want + 2);
+		p->losses[i] = 1ull << 40;
+		assert_has(print(page), want + 2);
+		text = line_with(page->text, sp_loss_help(i));
+		assert_true(strstr(text, "about 99.9% of the ") ||
+			    strstr(text, "about 100.0% of the ") ||
+			    strstr(text, "  - 1,099,511,627,776 "));
+		assert_has_not(text, sp_loss_name(i));
+		p->losses[i] = 0;
+	}
+	p->losses[SP_LOSS_NO_LANE] = 1;
+	assert_has_not(print(page), "dropped");
+	p->losses[SP_LOSS_NO_LANE] = 2;
+	assert_has(print(page),
+		   "  - about 0.2% of the bytes: samples dropped because every "
+		   "writer lane was busy; estimates are low\n");
+}
+
+TEST_BETWEEN(notes, setup, teardown)
+{
+	struct page *page = *test_state;
+	struct sp_profile *p = &page->x->profile;
+	const char *text;
+
+	add_stacks(page->x);
+	page->x->stacks[0].flags = SP_STACK_CALLER_ONLY;
+	page->x->stacks[1].flags = SP_STACK_TRUNCATED;
+	page->x->symbolizer.problem = &page->x->modules[1];
+	page->x->symbolizer.reason = "is not there";
+	page->x->infos[0] = (struct sp_info){"diagnosis", "nothing seen"};
+	p->n_infos = 1;
+	p->damaged_records = 1;
+	p->ignored_bytes = 4096;
+	strcpy(p->damage, "offset 65536: check");
+	text = print(page);
+	assert_has(text, "  - nothing seen\n");
+	assert_has(text, "damaged: 1 bad record, 4 KiB ignored; first: "
+			 "offset 65536: check\n");
+	assert_has(text, "  - 4.8% of the bytes are in stacks deeper");
+	assert_has_not(text, "callers");
+	assert_has(text,
+		   "  - 0.2% of the bytes are in functions without "
+		   "names: /lib/libz.so.1 is not there; keep the names in "
+		   "the profile before a rebuild or a move: sampleprof run "
+		   "does it, or sampleprof symbolize\n");
+	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
+	assert_has(print(page),
+		   "  - 95.1% of the bytes are in stacks that end at code "
+		   "whose callers cannot be found: outer functions are "
+		   "missing\n");
+	page->x->infos[0] = (struct sp_info){"unwinder", "fp"};
+	assert_has(print(page), "SAMPLEPROF_UNWIND=tables finds");
+	/* Stripped: only what is flat for it is worth a word. */
+	page->x->symbolizer.problem = NULL;
+	assert_has(print(page),
+		   "names: libz.so.1 is stripped: build it with -g");
+}
+
+/* What a kill leaves is no damage, and where names come from is no news. */
+TEST_BETWEEN(no_notes_in_ordinary_runs, setup, teardown)
+{
+	struct page *page = *test_state;
+	struct sp_profile *p = &page->x->profile;
+
+	/* A frame that is not flat needs no name in a stripped file. */
+	fixture_stack(page->x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
+	fixture_stack(page->x, (size_t[]){F, NAMELESS}, 2, 100, 64);
+	page->x->stacks[1].frames[1].module = 2;
+	p->exact_alloc_bytes = 550 << 20;
+	p->end = SP_PROFILE_END_KILLED;
+	p->unfinished_records = 1;
+	p->losses[SP_LOSS_UNWIND_EARLY] = 1;
+	p->time_error_ns = p->duration_ns / 2000;
+	page->x->symbolizer.named = 1500;
+	page->x->symbolizer.stored = 1100;
+	assert_has_not(print(page), "notes:");
+	page->x->symbolizer.problem = &page->x->modules[1];
+	page->x->symbolizer.reason = "is not there";
+	assert_has(print(page), "9.1% of the bytes are in functions "
+				"without names: /lib/libz.so.1 is ");
+}
+
+/* Which runtimes keep memory to themselves, and which setting undoes it. */
+TEST_BETWEEN(runtimes, setup, teardown)
+{
+	static const struct {
+		const char *program;
+		const char *module;
+		const char *want;
+	} cases[] = {
+		{"/usr/bin/python3.11", "/lib/libz.so", "PYTHONMALLOC=malloc"},
+		{"/usr/bin/blender", "/lib/libpython3.13.so.1.0", "Python"},
+		{"/usr/bin/java", "/lib/libz.so", "Java heap is not seen"},
+		{"/opt/app", "/jre/lib/server/libjvm.so", "Java heap"},
+		{"/usr/bin/node", "/lib/libz.so", "JavaScript objects"},
+		{"/opt/app", "/usr/share/dotnet/libcoreclr.so", ".NET heap"},
+		{"/usr/bin/php8.2", "/lib/libz.so", "USE_ZEND_ALLOC=0"},
+	};
+	struct page *page = *test_state;
+	struct sp_profile *p = &page->x->profile;
+
+	add_stacks(page->x);
+	p->exact_alloc_bytes = 526 << 20;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		p->program = cases[i].program;
+		page->x->modules[1].path = cases[i].module;
+		assert_has(print(page), cases[i].want);
+	}
+	p->program = "/usr/bin/python3.11";
+	page->x->infos[0] = (struct sp_info){"PYTHONMALLOC", "malloc"};
+	p->n_infos = 1;
+	assert_has_not(print(page), "Python");
+	page->x->infos[0].value = "pymalloc";
+	assert_has(print(page), "Python");
+}
+
+/* The estimate of all is a check of the whole: it speaks when it fails. */
+TEST_BETWEEN(self_check, setup, teardown)
+{
+	struct page *page = *test_state;
+	static const char failed[] = "the samples do not fit the exact total: "
+				     "by them 526.0 MiB were allocated "
+				     "(99.99 %: [";
+
+	add_stacks(page->x);
+	page->x->profile.exact_alloc_bytes = 526 << 20;
+	assert_has_not(print(page), "do not fit");
+	/* Outside the 95 % interval, as one run of 20 is. */
+	page->x->profile.exact_alloc_bytes = 485 << 20;
+	assert_has_not(print(page), "do not fit");
+	page->x->profile.exact_alloc_bytes = 400 << 20;
+	assert_has(print(page), failed);
+	page->x->profile.exact_alloc_bytes = 700 << 20;
+	assert_has(print(page), failed);
+	/* Whatever method the rows are made with. */
+	page->x->question.method = SP_METHOD_NEGBINOM_AS_WRITTEN;
+	page->x->question.confidence = 0.99;
+	assert_has(print(page), failed);
+	page->x->question.method = SP_METHOD_P3T;
+	page->x->question.confidence = 0.95;
+
+	/* Much may not have been published. */
+	page->x->profile.end = SP_PROFILE_END_KILLED;
+	page->x->profile.missing_bytes_max = 200 << 20;
+	page->x->profile.exact_alloc_bytes = 400 << 20;
+	assert_has_not(print(page), "do not fit");
+	page->x->profile.exact_alloc_bytes = 250 << 20;
+	assert_has(print(page), "do not fit");
+	page->x->profile.exact_alloc_bytes = 700 << 20;
+	assert_has(print(page), "do not fit");
+}
+
+/* The suggested period has to be one that the agent takes, and help. */
+TEST_BETWEEN(no_samples, setup, teardown)
+{
+	struct page *page = *test_state;
+	const char *text;
+
+	page->x->profile.exact_alloc_bytes = 312 << 10;
+	text = print(page);
+	assert_has(text, "0 samples: 312.0 KiB allocated, period 512 KiB; to "
+			 "see more use SAMPLEPROF_PERIOD=4K\n");
+
+	for (uint64_t bytes = 1; bytes < 1ull << 50; bytes = bytes * 3 + 1) {
+		char *period;
+		uint64_t period_bytes = 0;
+
+		page->x->profile.period_bytes = 1ull << 50;
+		page->x->profile.exact_alloc_bytes = bytes;
+		text = print(page);
+		assert_has(text, "SAMPLEPROF_PERIOD=");
+		period = strdup(strstr(text, "_PERIOD=") + 8);
+		period[strcspn(period, "\n")] = '\0';
+		assert_true(sp_parse_size(period, &period_bytes));
+		free(period);
+		assert_true(period_bytes >= 1);
+		assert_true(period_bytes == 1 || bytes / period_bytes >= 64);
+		assert_true(bytes / period_bytes < 128);
+	}
+	/* There is no better one. */
+	page->x->profile.period_bytes = R;
+	page->x->profile.exact_alloc_bytes = 0;
+	assert_has(print(page), "0 samples: no allocation was seen");
+	page->x->profile.exact_alloc_bytes = 1ull << 40;
+	assert_has_not(print(page), "SAMPLEPROF_PERIOD");
+	/* A smaller period is of no use where sampling was off. */
+	page->x->profile.period_bytes = 1ull << 50;
+	page->x->profile.unsampled_bytes = 1ull << 40;
+	text = print(page);
+	assert_has(text, "0 samples: sampling was off all the time");
+	assert_has_not(text, "SAMPLEPROF_PERIOD");
+	page->x->profile.unsampled_bytes = (1ull << 40) - (1 << 20);
+	assert_has(print(page),
+		   "0 samples: 1.00 MiB allocated, period 1 PiB; to see more "
+		   "use SAMPLEPROF_PERIOD=16K\n");
+}
+
+TEST_MAIN(NULL, NULL)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* sampleprof ls: the profiles in a directory. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "control/files.h"
+#include "text/text.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+#include "tools/recordings.h"
+
+/* Of a date and of a time of day in sp_text_time(). */
+#define DATE_BYTES 10
+#define TIME_AT    11
+#define TIME_BYTES 8
+
+#define END_COLUMNS    7
+#define FIGURE_COLUMNS (58 + END_COLUMNS)
+
+struct ls_options {
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};
+
+static const struct sp_argument arguments[] = {
+	SP_ARGUMENTS_ABOUT(struct ls_options)};
+
+static const struct sp_argument_group group = {"Options", arguments, NULL};
+
+const struct sp_command_line ls_line = {
+	.forms = "ls [DIR]",
+	.about = "List the profiles in a directory, here by default, in the "
+		 "order in which their\n"
+		 "processes began: process id and parent, start (UTC), how "
+		 "long it ran, bytes\n"
+		 "allocated (exact), estimate of what was alive at the end, "
+		 "how it ended. The\n"
+		 "program, or what the process called itself, follows where "
+		 "the name of the file\n"
+		 "does not say it.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+};
+
+static const char *end_word(enum sp_profile_end end)
+{
+	switch (end) {
+	case SP_PROFILE_END_CLEAN:
+		return "clean";
+	case SP_PROFILE_END_KILLED:
+		return "killed?";
+	case SP_PROFILE_END_EXEC:
+		return "exec";
+	case SP_PROFILE_END_RUNNING:
+		return "running";
+	}
+	return "";
+}
+
+static struct sp_text_cell live_cell(const struct recording *r)
+{
+	struct sp_text_cell cell = {"-"};
+
+	if (!r->has_live)
+		return cell;
+	if (r->live_samples)
+		return sp_text_bytes(r->live_bytes.value);
+	return sp_text_estimate(r->live_bytes, 0).first;
+}
+
+static void print_figures(const struct recording *r)
+{
+	char parent[24] = "-";
+
+	if (r->parent)
+		snprintf(parent, sizeof(parent), "%" PRIu64, r->parent);
+	printf("%7" PRIu64 " %7s %.*s %10s %11s%c %10s %s", r->pid, parent,
+	       TIME_BYTES, sp_text_time(r->start_unix_ns).text + TIME_AT,
+	       sp_text_duration(r->duration_ns).text,
+	       sp_text_bytes((double)r->alloc_bytes).text,
+	       r->is_exact ? ' ' : '+', live_cell(r).text, end_word(r->end));
+}
+
+/* What the name of the file does not say; NULL: nothing. */
+static const char *other_name(const struct recording *r)
+{
+	const char *file = sp_text_base_name(r->path);
+
+	if (r->title)
+		return r->title;
+	return strncmp(file, r->program, strlen(r->program)) != 0 ? r->program
+								  : NULL;
+}
+
+/* Columns that the widest name takes, below the directory. */
+static size_t name_columns(const struct recordings *all, size_t skip)
+{
+	size_t widest = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const char *other = other_name(&all->list[i]);
+		size_t n = strlen(all->list[i].path + skip);
+
+		if (other)
+			n += strlen(other) + sizeof("  ()") - 1;
+		if (n > widest)
+			widest = n;
+	}
+	return widest;
+}
+
+static void print_name(const struct recording *r, size_t skip)
+{
+	const char *other = other_name(r);
+
+	sp_text_print(stdout, r->path + skip);
+	if (other) {
+		fputs("  (", stdout);
+		sp_console_print_cut(stdout, other, sp_console_width() / 2);
+		putchar(')');
+	}
+	putchar('\n');
+}
+
+/* Names have lines of their own where not all of them fit. */
+static void print_recordings(const struct recordings *all, size_t skip)
+{
+	const bool is_wide = FIGURE_COLUMNS + 2 + name_columns(all, skip) <=
+			     sp_console_width();
+	char date[DATE_BYTES + 1] = "";
+	bool has_at_least = false;
+
+	printf("%7s %7s %-8s %10s %11s  %10s end%s\n", "pid", "parent", "start",
+	       "ran", "allocated", "live", is_wide ? "      file" : "");
+	for (size_t i = 0; i < all->n; i++) {
+		const struct recording *r = &all->list[i];
+		const struct sp_text_cell start =
+			sp_text_time(r->start_unix_ns);
+
+		if (strncmp(date, start.text, DATE_BYTES) != 0) {
+			snprintf(date, sizeof(date), "%.*s", DATE_BYTES,
+				 start.text);
+			printf("%s\n", date);
+		}
+		print_figures(r);
+		if (is_wide)
+			printf("%*s",
+			       END_COLUMNS + 2 - (int)strlen(end_word(r->end)),
+			       "");
+		else
+			fputs("\n        ", stdout);
+		print_name(r, skip);
+		has_at_least |= !r->is_exact;
+	}
+	if (has_at_least)
+		puts("+: at least; what was cut off may have allocated a "
+		     "little "
+		     "more");
+}
+
+static int list_directory(const char *name)
+{
+	char dir[SP_LAUNCH_PATH_MAX];
+	struct recordings all;
+	struct sp_error err;
+
+	snprintf(dir, sizeof(dir), "%s%s", name,
+		 *name && name[strlen(name) - 1] != '/' ? "/" : "");
+	if (recordings_find(dir, 0, NULL, &all, &err) < 0)
+		return sp_console_fail_with(&err);
+	if (all.n) {
+		qsort(all.list, all.n, sizeof(*all.list), recordings_by_start);
+		print_recordings(&all, strlen(dir));
+	} else {
+		fprintf(stderr, "%s: no profile in ", sp_console_program());
+		sp_text_print(stderr, *name ? name : "this directory");
+		putc('\n', stderr);
+	}
+	recordings_free(&all);
+	return sp_console_finish();
+}
+
+int run_ls(int argc, char **argv)
+{
+	struct ls_options options = {0};
+	const char *const *words;
+	struct sp_error err;
+	size_t n;
+
+	if (sp_arguments_parse(&ls_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "ls");
+	if (options.help)
+		return sp_console_print_help(&ls_line);
+	if (options.version)
+		return sp_console_print_version();
+	if (n > 1)
+		return sp_console_fail_usage("ls takes one directory", "ls");
+	return list_directory(n ? words[0] : "");
+}

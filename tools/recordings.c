@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/recordings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "control/files.h"
+#include "read/load.h"
+#include "text/text.h"
+
+int recordings_analyse(const char *path, struct sp_profile **ret_profile,
+		       struct sp_analysis **ret_analysis, struct sp_error *err)
+{
+	struct sp_question question;
+	int r = sp_profile_load(path, NULL, NULL, ret_profile, err);
+
+	if (r < 0)
+		return r;
+	sp_question_init(&question);
+	r = sp_analysis_new(*ret_profile, &question, SP_VIEW_ALLOC,
+			    ret_analysis, err);
+	if (r < 0)
+		sp_profile_free(*ret_profile);
+	return r;
+}
+
+static char *copy_text(const char *text)
+{
+	return text ? strdup(text) : NULL;
+}
+
+static bool describe(struct recording *to, const char *path,
+		     const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+	const char *title = sp_profile_info(p, "title.end");
+	const char *parent = sp_profile_info(p, "parent");
+
+	*to = (struct recording){
+		.path = strdup(path),
+		.program = strdup(sp_text_base_name(p->program)),
+		.title = copy_text(title ? title : sp_profile_info(p, "title")),
+		.pid = p->pid,
+		.start_unix_ns = p->start_unix_ns,
+		.duration_ns = p->duration_ns,
+		.alloc_bytes = p->exact_alloc_bytes,
+		.is_exact = sp_profile_is_exact(p),
+		.end = p->end,
+		.has_live = a->live != NULL,
+	};
+	if (!parent || !sp_parse_u64(parent, &to->parent))
+		to->parent = 0;
+	if (a->live) {
+		to->live_bytes = sp_estimate_bytes(&a->how, &a->live->all);
+		to->live_samples = a->live->all.all.samples;
+	}
+	return to->path && to->program;
+}
+
+static void free_recording(struct recording *r)
+{
+	free(r->path);
+	free(r->program);
+	free(r->title);
+}
+
+static bool is_of_run(const struct sp_profile *profile, const char *run)
+{
+	const char *of = sp_profile_info(profile, "setting.run");
+
+	return !run || (of && strcmp(of, run) == 0);
+}
+
+static bool add_recording(struct recordings *to, const char *path,
+			  const char *run)
+{
+	struct sp_analysis *analysis;
+	struct sp_profile *profile;
+	struct sp_error err;
+	bool is_fine = true;
+
+	/* It may have gone, or be half written. */
+	if (recordings_analyse(path, &profile, &analysis, &err) < 0)
+		return true;
+	if (is_of_run(profile, run)) {
+		is_fine = describe(&to->list[to->n], path, analysis);
+		to->n++;
+	}
+	sp_analysis_free(analysis);
+	sp_profile_free(profile);
+	return is_fine;
+}
+
+int recordings_find(const char *dir, uint64_t since_unix_ns, const char *run,
+		    struct recordings *ret, struct sp_error *err)
+{
+	struct sp_files files;
+	bool is_fine;
+	int r = sp_files_list(dir, since_unix_ns, &files, err);
+
+	*ret = (struct recordings){.n = 0};
+	if (r < 0)
+		return r;
+	ret->list = calloc(files.n + 1, sizeof(*ret->list));
+	is_fine = ret->list != NULL;
+	for (size_t i = 0; is_fine && i < files.n; i++)
+		is_fine = add_recording(ret, files.paths[i], run);
+	sp_files_free(&files);
+	if (is_fine)
+		return 0;
+	recordings_free(ret);
+	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+}
+
+void recordings_free(struct recordings *recordings)
+{
+	for (size_t i = 0; i < recordings->n; i++)
+		free_recording(&recordings->list[i]);
+	free(recordings->list);
+	*recordings = (struct recordings){.n = 0};
+}
+
+/* Equal ones by name, so that the order does not depend on the directory's. */
+int recordings_by_bytes(const void *a, const void *b)
+{
+	const struct recording *x = a, *y = b;
+
+	if (x->alloc_bytes != y->alloc_bytes)
+		return x->alloc_bytes < y->alloc_bytes ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+int recordings_by_start(const void *a, const void *b)
+{
+	const struct recording *x = a, *y = b;
+
+	if (x->start_unix_ns != y->start_unix_ns)
+		return x->start_unix_ns < y->start_unix_ns ? -1 : 1;
+	return strcmp(x->path, y->path);
+}
