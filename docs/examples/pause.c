@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A harness that is not in its own measurement. */
+/* In the checkout: cc -Iinclude -o pause docs/examples/pause.c */
 #include <sampleprof/sampleprof.h>
 #include <stdio.h>
 #include <stdlib.h>

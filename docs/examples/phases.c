@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Phases: exact totals for each, and samples that fall in one. */
+/* In the checkout: cc -Iinclude -o phases docs/examples/phases.c */
 #include <sampleprof/sampleprof.h>
 #include <stdlib.h>
 

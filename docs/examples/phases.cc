@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The same in C++: a phase is an object. */
+/* In the checkout: c++ -Iinclude -o phases docs/examples/phases.cc */
 #include <memory>
 #include <sampleprof/sampleprof.h>
 #include <string>

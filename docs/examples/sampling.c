@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sample one part of a program only, and that part closely. */
+/* In the checkout: cc -Iinclude -o sampling docs/examples/sampling.c */
 #include <sampleprof/sampleprof.h>
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A moment with a name: sampleprof-report --at warm FILE shows what was alive
  * then. */
+/* In the checkout: cc -Iinclude -o snapshot docs/examples/snapshot.c */
 #include <sampleprof/sampleprof.h>
 #include <stdlib.h>
 

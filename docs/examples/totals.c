@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Exact counts: how much does a piece of code allocate? */
+/* In the checkout: cc -Iinclude -o totals docs/examples/totals.c */
 #include <sampleprof/sampleprof.h>
 #include <stdio.h>
 #include <stdlib.h>

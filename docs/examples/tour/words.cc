@@ -11,7 +11,8 @@ int main()
 	const std::regex word("[a-z]+");
 
 	for (std::string line; std::getline(std::cin, line);)
-		for (std::sregex_iterator i(line.begin(), line.end(), word), end;
+		for (std::sregex_iterator i(line.begin(), line.end(), word),
+		     end;
 		     i != end; ++i)
 			count[i->str()]++;
 	for (const auto &[text, n] : count)
