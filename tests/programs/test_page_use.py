@@ -75,7 +75,7 @@ class Head(Reader):
     first = ""
 
     def test_opens_at_the_view_that_matters(self):
-        """A third stays, a third is freed at the end: the peak."""
+        """A sixth stays, half is freed at the end: the peak."""
         self.assertEqual(self.pressed(), ["Peak", "Bytes"])
         self.assertIn("alive at the peak", self.text("chosen"))
         browser().run("document.querySelector('[data-view=live]').click()")
