@@ -192,12 +192,9 @@ const struct sp_argument_group sp_options_filter = {
 };
 
 static const struct sp_argument method[] = {
-	{"estimator", 0, "NAME",
-	 "one of p3t, p3, weighted, negbinom, negbinom-as-written, "
-	 "negbinom-both, camp-paulson, heapprofd, jemalloc",
-	 take_estimator, 0,
-	 "p3t (default), p3, weighted, negbinom, ...; an\n"
-	 "unknown name lists them"},
+	{"estimator", 0, "NAME", "p3t or p3", take_estimator, 0,
+	 "p3t (default), which uses the exact totals of size\n"
+	 "classes, or p3, which uses the samples alone"},
 	{"confidence", 0, "LEVEL", "90, 95, 99 or 99.9 (percent)",
 	 take_confidence, 0,
 	 "of the intervals, in percent: 90, 95 (default), 99 or\n"

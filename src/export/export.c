@@ -83,15 +83,10 @@ const struct sp_export_format sp_export_formats[] = {
 	{"json",
 	 "everything, as --json",
 	 false,
-	 SP_EXPORT_KNOWS_METHODS,
+	 0,
 	 write_json,
 	 {.lifetimes = true, .n_points = SP_VIEW_TIMELINE_POINTS}},
-	{"csv",
-	 "functions, as --csv",
-	 false,
-	 SP_EXPORT_KNOWS_METHODS,
-	 write_csv,
-	 {0}},
+	{"csv", "functions, as --csv", false, 0, write_csv, {0}},
 	{"jsonl",
 	 "a line for each sample, for statistics of your own",
 	 false,
@@ -179,33 +174,14 @@ static int write_with_base(FILE *out, struct sp_aggregate *aggregate,
 	return r;
 }
 
-/* What is added up by others has to be a sum. */
-static int check_method(const struct sp_export_request *request,
-			const char *path, struct sp_error *err)
-{
-	const enum sp_method method = request->question.method;
-
-	if ((request->format->knows & SP_EXPORT_KNOWS_METHODS) ||
-	    method == SP_METHOD_P3T || method == SP_METHOD_P3 ||
-	    method == SP_METHOD_WEIGHTED || method == SP_METHOD_JEMALLOC)
-		return 0;
-	return sp_error_set(err, -EINVAL, path,
-			    "%s adds up samples, and the values of %s are no "
-			    "such sums: leave out --estimator",
-			    request->format->name, sp_method_name(method));
-}
-
 int sp_export_write(FILE *out, const struct sp_profile *profile,
 		    const struct sp_export_request *request,
 		    sp_progress_fn *progress, void *progress_arg,
 		    struct sp_error *err)
 {
 	struct side side;
-	int r = check_method(request, profile->path, err);
+	int r = side_init(&side, profile, request, progress, progress_arg, err);
 
-	if (r < 0)
-		return r;
-	r = side_init(&side, profile, request, progress, progress_arg, err);
 	if (r >= 0 && request->how.n_base_files)
 		r = write_with_base(out, side.aggregate, request, progress,
 				    progress_arg, err);

@@ -32,10 +32,8 @@ enum sp_export_knows {
 	SP_EXPORT_KNOWS_METRIC = 1,
 	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
 	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
-	/* --estimator with values that are not sums over samples. */
-	SP_EXPORT_KNOWS_METHODS = 8,
 	/* No choice: call stacks that the view does not have. */
-	SP_EXPORT_KNOWS_OTHERS = 16,
+	SP_EXPORT_KNOWS_OTHERS = 8,
 };
 
 /*

@@ -58,22 +58,6 @@ static int no_memory(const struct document *d, struct sp_error *err)
 			    d->profile->n_stacks);
 }
 
-static int check(struct document *d, struct sp_error *err)
-{
-	const enum sp_method method = d->analysis->how.method;
-	int r = sp_selection_births(&d->analysis->selection, d->profile,
-				    "the page", &d->births, err);
-
-	if (r < 0)
-		return r;
-	if (method != SP_METHOD_P3T && method != SP_METHOD_P3)
-		return sp_error_set(err, -EINVAL, d->profile->path,
-				    "the page makes its intervals by p3t or "
-				    "p3: leave out --estimator %s",
-				    sp_method_name(method));
-	return 0;
-}
-
 /* What the report calls a leak if it is not told otherwise. */
 static int choose_tail(struct document *d, struct sp_error *err)
 {
@@ -530,7 +514,8 @@ static int document_init(struct document *d,
 		.analysis = aggregate->analysis,
 		.profile = aggregate->analysis->profile,
 	};
-	r = check(d, err);
+	r = sp_selection_births(&d->analysis->selection, d->profile, "the page",
+				&d->births, err);
 	return r < 0 ? r : prepare(d, err);
 }
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "stats/other_estimators.h"
+#include "lab/other_estimators.h"
 #include "stats/special.h"
 
 void sp_lab_add_chance(struct sp_acc *acc, uint64_t size_bytes, double chance)

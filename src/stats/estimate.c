@@ -9,7 +9,6 @@
 #include "base/saturate.h"
 #include "stats/adjust.h"
 #include "stats/bounds.h"
-#include "stats/other_estimators.h"
 
 static const struct {
 	const char *name;
@@ -22,34 +21,6 @@ static const struct {
 	[SP_METHOD_P3] = {"p3", "three-cumulant limits from the samples alone; "
 				"valid for all sizes and any number of "
 				"samples"},
-	[SP_METHOD_WEIGHTED] = {"weighted",
-				"normal limits; assumes very many samples, "
-				"covers far too little with few"},
-	[SP_METHOD_NEGBINOM] = {"negbinom",
-				"failed trials, negative binomial limits with "
-				"s + 1 above; valid, but wide for objects of "
-				"a period and more"},
-	[SP_METHOD_NEGBINOM_AS_WRITTEN] =
-		{"negbinom-as-written",
-		 "failed trials, negative binomial limits with s above; "
-		 "assumes that the last byte allocated was a hit, covers too "
-		 "little with few samples"},
-	[SP_METHOD_NEGBINOM_BOTH] =
-		{"negbinom-both", "failed trials, negative binomial limits "
-				  "with s - 1 below and s + 1 above; assumes "
-				  "that the first gap began before the "
-				  "profile"},
-	[SP_METHOD_CAMP_PAULSON] =
-		{"camp-paulson",
-		 "as negbinom, by Camp and Paulson's approximation; assumes "
-		 "more than 5 samples"},
-	[SP_METHOD_HEAPPROFD] = {"heapprofd",
-				 "hits times the period, limits of a Poisson "
-				 "count; all hits of an object count, those "
-				 "after the first by their average"},
-	[SP_METHOD_JEMALLOC] = {"jemalloc",
-				"each sample divided by 1 - exp(-Z / R); has "
-				"no limits of its own, these are p3's"},
 };
 
 const char *sp_method_name(enum sp_method method)
@@ -416,28 +387,6 @@ static struct sp_interval cut_interval(struct sp_interval i, double most)
 				    fmin(i.hi, most)};
 }
 
-static struct sp_interval bytes_by_name(enum sp_method method,
-					const struct sp_acc *acc,
-					double confidence)
-{
-	switch (method) {
-	case SP_METHOD_WEIGHTED:
-		return sp_other_weighted(acc, confidence);
-	case SP_METHOD_NEGBINOM:
-		return sp_other_negbinom(acc, SP_COMPENSATE_END, confidence);
-	case SP_METHOD_NEGBINOM_AS_WRITTEN:
-		return sp_other_negbinom(acc, SP_COMPENSATE_NONE, confidence);
-	case SP_METHOD_NEGBINOM_BOTH:
-		return sp_other_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
-	case SP_METHOD_CAMP_PAULSON:
-		return sp_other_camp_paulson(acc, confidence);
-	case SP_METHOD_HEAPPROFD:
-		return sp_other_heapprofd(acc, confidence);
-	default:
-		return sp_estimate_bytes_p3(acc, confidence);
-	}
-}
-
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 				     const struct sp_class_sums *tally)
 {
@@ -447,9 +396,8 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 	struct sp_interval i;
 
 	if (!population) {
-		i = bytes_by_name(how->method, row.acc, how->confidence);
-		if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
-			i = shown_interval(i, &row, how->confidence);
+		i = sp_estimate_bytes_p3(row.acc, how->confidence);
+		i = shown_interval(i, &row, how->confidence);
 		return cut_interval(i, at_most(how, false));
 	}
 	row.strata = strata;
@@ -529,9 +477,7 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 		return sp_strata_bytes_value(
 			strata, sp_population_strata(population, tally, strata),
 			(double)population->slack_bytes);
-	if (how->method == SP_METHOD_P3T || how->method == SP_METHOD_P3)
-		return fmin(tally->all.est_bytes, at_most(how, false));
-	return sp_estimate_bytes(how, tally).value;
+	return fmin(tally->all.est_bytes, at_most(how, false));
 }
 
 double sp_estimate_objects_value(const struct sp_estimation *how,

@@ -15,13 +15,6 @@
 enum sp_method {
 	SP_METHOD_P3T, /* the default: three cumulants, exact class totals */
 	SP_METHOD_P3,  /* three cumulants */
-	SP_METHOD_WEIGHTED, /* .NET's first: normal limits */
-	SP_METHOD_NEGBINOM, /* .NET's second, exact CDF, s + 1 above */
-	SP_METHOD_NEGBINOM_AS_WRITTEN, /* without compensation */
-	SP_METHOD_NEGBINOM_BOTH,       /* s - 1 below, s + 1 above */
-	SP_METHOD_CAMP_PAULSON,        /* .NET's second by the approximation */
-	SP_METHOD_HEAPPROFD,           /* Poisson counts, 99 % cut-off */
-	SP_METHOD_JEMALLOC, /* 1 - exp(-Z / R), each sample by itself */
 	SP_METHOD_COUNT,
 };
 
@@ -83,7 +76,7 @@ struct sp_estimation {
 /*
  * Bytes, and objects, of the subset of allocations whose samples the tally
  * sums up; the subset was chosen without looking at the samples.  Always
- * lo <= value <= hi.  Methods that know no interval for objects use P3's.
+ * lo <= value <= hi.
  */
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 				     const struct sp_class_sums *tally);

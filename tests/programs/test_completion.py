@@ -159,7 +159,7 @@ class Completion(harness.Case):
                  "alloc live peak leaks temporary"),
                 (("top", "--view", "=", "le"), "leaks"),
                 (("tree", "-view", "p"), "peak"),
-                (("diff", "--estimator", "camp"), "camp-paulson"),
+                (("report", "--estimator", ""), "p3t p3"),
                 (("report", "--sort", "c"), "cum count"),
                 (("export", "h"), "heap_v2 html"),
                 (("export", "--view", "live", "p"), "pprof"),

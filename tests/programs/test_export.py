@@ -242,16 +242,14 @@ class Export(harness.Case):
             self.assertEqual(p.types[4:], [
                 (kind + "_space_variance", "KiB^2"),
                 (kind + "_samples", "count")])
-            d = json.loads(run("--json", "--estimator", "weighted", "--view",
-                               view, self.paths["leak"])[0])
-            e = d["estimate"]["view_bytes"]
-            sigma = (e["hi"] - e["value"]) / 1.959964
+            samples = [s for s in map(json.loads, self.export(
+                "jsonl", "leak").splitlines()) if s["type"] == "sample" and
+                (view == "alloc" or s["freed_ns"] is None)]
+            want = sum(s["weight_bytes"] ** 2 * (1 - s["p"]) for s in samples)
             variance = p.total(kind + "_space_variance") * 1024 ** 2
-            # the default upper limit adds little for what was not sampled
             self.assertGreater(variance, 0)
-            self.assertAlmostEqual(variance / sigma ** 2, 1, delta=0.1)
-            self.assertEqual(p.total(kind + "_samples"),
-                             sum(s["samples"] for s in d["stacks"]))
+            self.assertAlmostEqual(variance / want, 1, delta=0.1)
+            self.assertEqual(p.total(kind + "_samples"), len(samples))
 
     def test_pprof_folding(self):
         whole = Pprof(self.export("pprof", "vector"))

@@ -48,7 +48,7 @@ MORE = [
     "report FILE --sizes",
     "report FILE --by=size",
     "report FILE --granularity=line --hide=x",
-    "report FILE --estimator=negbinom --simultaneous",
+    "report FILE --estimator=p3 --simultaneous",
     "report /nonexistent",
     "top FILE",
     "--help",

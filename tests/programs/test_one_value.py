@@ -334,11 +334,3 @@ class OneValue(harness.Case):
     def same_own(self, own, got):
         for name, value in own.items():
             self.near(got.get(name, 0), value, 3 * self.stacks + 20)
-
-    def test_other_methods_are_refused(self):
-        out = os.path.join(self.dir, "none")
-        for form in ("pprof", "speedscope", "collapsed", "dhat", "massif"):
-            with self.assertRaisesRegex(AssertionError, "no such sums"):
-                report("export", form, "--estimator", "negbinom", self.new,
-                       "-o", out)
-            self.assertFalse(os.path.exists(out))

@@ -192,11 +192,9 @@ class Report(harness.Case):
     # ---- methods ----
 
     def test_estimators(self):
-        names = re.search(r"takes one of (.*)\n", report(
-            "--estimator", "?", self.path, code=2))[1].split(", ")
-        self.assertEqual(names[:2], ["p3t", "p3"])
-        self.assertGreaterEqual(len(names), 9)
-        for name in names:
+        self.assertIn("takes p3t or p3\n", report(
+            "--estimator", "?", self.path, code=2))
+        for name in ("p3t", "p3"):
             d = self.json("--estimator", name)
             self.assertEqual(d["method"], name)
             text = self.text("--estimator", name)

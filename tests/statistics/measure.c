@@ -4,22 +4,22 @@
 #include <math.h>
 
 #include "format/layout.h"
+#include "lab/other_estimators.h"
 #include "replicate.h"
 
 const double levels[LEVELS] = {0.95, 0.90, 0.99, 0.999};
 
 static const struct {
 	const char *name;
-	enum sp_method method;
+	enum sp_method method; /* of those that the report has */
 	double slack; /* below the confidence is claimed, times 1 - confidence
 		       */
 	bool is_valid;
 } answers[ANSWERS] = {
 	[ANSWER_P3] = {"p3", SP_METHOD_P3, 0, true},
 	[ANSWER_P3T] = {"p3t", SP_METHOD_P3T, 0, true},
-	[ANSWER_NEGBINOM] = {"negbinom", SP_METHOD_NEGBINOM, 0, true},
-	[ANSWER_AS_WRITTEN] = {"as-written", SP_METHOD_NEGBINOM_AS_WRITTEN, 0,
-			       false},
+	[ANSWER_NEGBINOM] = {"negbinom", 0, 0, true},
+	[ANSWER_AS_WRITTEN] = {"as-written", 0, 0, false},
 	[ANSWER_OBJECTS] = {"objects", SP_METHOD_P3, 0.1, true},
 	[ANSWER_OBJECTS_P3T] = {"objects-p3t", SP_METHOD_P3T, 0.1, true},
 	[ANSWER_SHARE] = {"share", SP_METHOD_P3, 0, true},
@@ -77,6 +77,12 @@ static struct sp_interval answer_of(enum answer answer, double confidence,
 					  rec->population};
 
 	switch (answer) {
+	case ANSWER_NEGBINOM:
+		return sp_other_negbinom(&rec->subset.all, SP_COMPENSATE_END,
+					 confidence);
+	case ANSWER_AS_WRITTEN:
+		return sp_other_negbinom(&rec->subset.all, SP_COMPENSATE_NONE,
+					 confidence);
 	case ANSWER_OBJECTS:
 	case ANSWER_OBJECTS_P3T:
 		return sp_estimate_objects(&how, &rec->subset);

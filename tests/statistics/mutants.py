@@ -26,7 +26,7 @@ THREADS = "tests/statistics/many_threads.c"
 THROTTLE = "src/agent/event/rate_limit.c"
 RATE = "src/agent/event/period.c"
 ESTIMATOR = "src/stats/estimator.c"
-NAMED = "src/stats/other_estimators.c"
+NAMED = "src/lab/other_estimators.c"
 STRATA = "src/stats/strata.c"
 ESTIMATE = "src/stats/estimate.c"
 COMPARE = "src/stats/compare.c"
@@ -237,8 +237,8 @@ mutant("no_smaller_objects", ESTIMATOR, "1 B and 4 KiB",
        "const double more = 0 * objects * bytes;", program="coverage")
 # As if each subset ended on its own sample.
 mutant("upper_with_s", NAMED, "16 B",
-       "quantile(below, t->hits + 1, t->p, 1 - half)",
-       "quantile(below, t->hits, t->p, 1 - half)", program="coverage")
+       "trials_quantile(t->hits + 1, t->p, 1 - half)",
+       "trials_quantile(t->hits, t->p, 1 - half)", program="coverage")
 mutant("no_phantom_in_class", STRATA, "16 B",
        "if (phantom == ON_PART)\n\t\tadd_phantom(&a);", "",
        program="coverage")

@@ -153,8 +153,6 @@ TEST_BETWEEN(refusals, setup, teardown)
 	x->question.view = SP_VIEW_LIVE;
 	free(page_of(x, -EINVAL));
 	x->question.view = SP_VIEW_ALLOC;
-	x->question.method = SP_METHOD_WEIGHTED;
-	free(page_of(x, -EINVAL));
 	x->question.method = SP_METHOD_P3;
 	free(page_of(x, 0));
 }

@@ -148,9 +148,6 @@ TEST_BETWEEN(total_is_from_the_samples_alone, setup, teardown)
 
 	assert_int_equal(a->how.method, SP_METHOD_P3T);
 	assert_int_equal(sp_analysis_total_how(a).method, SP_METHOD_P3);
-	x->question.method = SP_METHOD_NEGBINOM;
-	a = fixture_analysis(x);
-	assert_int_equal(sp_analysis_total_how(a).method, SP_METHOD_NEGBINOM);
 	/* Of a part, nothing exact stands beside it. */
 	x->question.method = SP_METHOD_P3T;
 	x->question.max_size_bytes = 100;

@@ -5,7 +5,6 @@
 #include "base/rng.h"
 #include "stats/adjust.h"
 #include "stats/estimate.h"
-#include "stats/other_estimators.h"
 #include "stats/strata.h"
 #include "support/close.h"
 #include "support/test.h"
@@ -105,16 +104,6 @@ TEST(dispatch)
 	const struct sp_interval want[SP_METHOD_COUNT] = {
 		[SP_METHOD_P3T] = sp_estimate_bytes_p3(a, 0.9),
 		[SP_METHOD_P3] = sp_estimate_bytes_p3(a, 0.9),
-		[SP_METHOD_WEIGHTED] = sp_other_weighted(a, 0.9),
-		[SP_METHOD_NEGBINOM] =
-			sp_other_negbinom(a, SP_COMPENSATE_END, 0.9),
-		[SP_METHOD_NEGBINOM_AS_WRITTEN] =
-			sp_other_negbinom(a, SP_COMPENSATE_NONE, 0.9),
-		[SP_METHOD_NEGBINOM_BOTH] =
-			sp_other_negbinom(a, SP_COMPENSATE_BOTH, 0.9),
-		[SP_METHOD_CAMP_PAULSON] = sp_other_camp_paulson(a, 0.9),
-		[SP_METHOD_HEAPPROFD] = sp_other_heapprofd(a, 0.9),
-		[SP_METHOD_JEMALLOC] = sp_estimate_bytes_p3(a, 0.9),
 	};
 
 	for (unsigned int i = 0; i < SP_METHOD_COUNT; i++) {

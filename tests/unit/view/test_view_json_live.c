@@ -64,11 +64,11 @@ TEST_BETWEEN(view_and_selection, setup, teardown)
 	d->x->question.view = SP_VIEW_LEAKS;
 	d->x->question.min_size_bytes = 100;
 	d->x->question.max_size_bytes = 200;
-	d->x->question.method = SP_METHOD_NEGBINOM;
+	d->x->question.method = SP_METHOD_P3;
 	d->x->question.confidence = 0.99;
 	root = export(d);
 	assert_string_equal(string(root, "view"), "leaks");
-	assert_string_equal(string(root, "method"), "negbinom");
+	assert_string_equal(string(root, "method"), "p3");
 	assert_true(real(root, "confidence") == 0.99);
 	assert_int_equal(integer(root, "selection.from_ns"), 0);
 	assert_true(integer(root, "selection.to_ns") == 3000000000);

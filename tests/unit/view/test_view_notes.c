@@ -218,7 +218,7 @@ TEST_BETWEEN(self_check, setup, teardown)
 	page->x->profile.exact_alloc_bytes = 700 << 20;
 	assert_has(print(page), failed);
 	/* Whatever method the rows are made with. */
-	page->x->question.method = SP_METHOD_NEGBINOM_AS_WRITTEN;
+	page->x->question.method = SP_METHOD_P3;
 	page->x->question.confidence = 0.99;
 	assert_has(print(page), failed);
 	page->x->question.method = SP_METHOD_P3T;

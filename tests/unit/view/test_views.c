@@ -143,13 +143,12 @@ TEST_BETWEEN(header_names_the_method, setup, teardown)
 	char want[256];
 
 	add_stacks(page->x);
-	page->x->question.method = SP_METHOD_WEIGHTED;
+	page->x->question.method = SP_METHOD_P3;
 	page->x->question.confidence = 0.999;
 	snprintf(want, sizeof(want),
-		 "\nintervals 99.9 %%, method weighted (%s); period",
-		 sp_method_assumes(SP_METHOD_WEIGHTED));
+		 "\nintervals 99.9 %%, method p3 (%s); period",
+		 sp_method_assumes(SP_METHOD_P3));
 	assert_has(print(page, HEADER, 0), want);
-	page->x->question.method = SP_METHOD_P3;
 	page->x->question.confidence = 0.9;
 	page->n_together = 10;
 	/* What is no row is at the level that was asked for. */

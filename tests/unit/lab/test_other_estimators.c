@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* E6, E14, E18: estimates by other profilers' names, against what those
+/* E6, E18: estimates by other profilers' names, against what those
  * profilers publish. */
 #include <math.h>
 
 #include "format/layout.h"
-#include "stats/other_estimators.h"
-#include "stats/negbinom.h"
+#include "lab/negbinom.h"
+#include "lab/other_estimators.h"
 #include "stats/special.h"
 #include "support/close.h"
 #include "support/golden.h"
@@ -73,8 +73,8 @@ TEST(dotnet_worked_example)
 		     1e-14);
 }
 
-/* (E6) By its definition: one failure less has a probability below the level;
- * and the compensations are those of one sample more and one less. */
+/* (E6) By its definition: one failure less has a probability below the level.
+ */
 TEST(limits_are_quantiles)
 {
 	const uint64_t r = 40;
@@ -84,20 +84,12 @@ TEST(limits_are_quantiles)
 		const struct sp_acc acc = acc_of_bytes(s, r, &plain);
 		const struct sp_interval i =
 			sp_other_negbinom(&acc, SP_COMPENSATE_END, 0.95);
-		const struct sp_interval both =
-			sp_other_negbinom(&acc, SP_COMPENSATE_BOTH, 0.95);
 		const double lo = i.lo - s, hi = i.hi - s;
 
 		assert_true(sp_negbinom_cdf(s, p, lo - 1) < 0.025);
 		assert_true(sp_negbinom_cdf(s, p, lo) >= 0.025);
 		assert_true(sp_negbinom_cdf(s + 1, p, hi - 1) < 0.975);
 		assert_true(sp_negbinom_cdf(s + 1, p, hi) >= 0.975);
-		assert_true(both.hi == i.hi && both.value == i.value);
-		if (s == 1)
-			assert_true(both.lo == 1);
-		else
-			assert_true(both.lo - s ==
-				    sp_negbinom_below(s - 1, p, 0.025) + 1);
 	}
 }
 
@@ -107,11 +99,6 @@ typedef struct sp_interval method_fn(const struct sp_acc *acc,
 static struct sp_interval end(const struct sp_acc *acc, double confidence)
 {
 	return sp_other_negbinom(acc, SP_COMPENSATE_END, confidence);
-}
-
-static struct sp_interval both(const struct sp_acc *acc, double confidence)
-{
-	return sp_other_negbinom(acc, SP_COMPENSATE_BOTH, confidence);
 }
 
 static struct sp_interval none(const struct sp_acc *acc, double confidence)
@@ -160,7 +147,7 @@ static void worst_rates(method_fn *method, uint64_t r, double confidence,
 }
 
 /* Neither limit may miss more often than promised, and both come close to the
- * promise for some n; with both compensations the lower one does not. */
+ * promise for some n. */
 TEST(exact_coverage)
 {
 	static const uint64_t periods[] = {2, 3, 7, 40};
@@ -173,9 +160,6 @@ TEST(exact_coverage)
 
 			worst_rates(end, periods[i], levels[j], &low, &high);
 			assert_between(0.6 * half, low, half + 1e-10);
-			assert_between(0.6 * half, high, half + 1e-10);
-			worst_rates(both, periods[i], levels[j], &low, &high);
-			assert_between(0, low, half + 1e-10);
 			assert_between(0.6 * half, high, half + 1e-10);
 		}
 }
@@ -202,36 +186,11 @@ TEST(methods_agree_on_small_objects)
 		const struct sp_acc acc = acc_of_bytes(s, R0, &plain);
 		const struct sp_interval p3 = sp_estimate_bytes_p3(&acc, 0.95);
 		const struct sp_interval nb = end(&acc, 0.95);
-		const struct sp_interval hits = sp_other_heapprofd(&acc, 0.95);
 		const double off = (double)s + 2;
 
 		assert_between(nb.value - off, p3.value, nb.value + off);
 		assert_between(nb.lo - off, p3.lo, nb.lo + off);
 		assert_between(nb.hi - off, p3.hi, nb.hi + off);
-		assert_between(hits.lo - off, p3.lo, hits.lo + off);
-		assert_between(hits.hi - off, p3.hi, hits.hi + off);
-	}
-}
-
-/* Off by 48 % at one sample and level with the exact limits from 100 on. */
-TEST(camp_paulson)
-{
-	static const struct {
-		uint64_t samples;
-		double lower_error;
-		double upper_error;
-	} row[] = {{1, 0.5, 0.002}, {10, 0.002, 1e-4}, {1000, 1e-6, 1e-6}};
-
-	for (size_t i = 0; i < N(row); i++) {
-		const struct sp_acc acc =
-			acc_of_bytes(row[i].samples, 100000, &plain);
-		const struct sp_interval cp = sp_other_camp_paulson(&acc, 0.95);
-		const struct sp_interval nb = end(&acc, 0.95);
-
-		assert_between(0.9 * row[0].lower_error * (i == 0),
-			       fabs(cp.lo / nb.lo - 1), row[i].lower_error);
-		assert_between(0, fabs(cp.hi / nb.hi - 1), row[i].upper_error);
-		assert_true(cp.value == nb.value);
 	}
 }
 
@@ -240,11 +199,8 @@ TEST(sure_objects_shift)
 {
 	static method_fn *const methods[] = {
 		end,
-		both,
 		none,
 		sp_other_weighted,
-		sp_other_camp_paulson,
-		sp_other_heapprofd,
 	};
 	const uint64_t sure = sp_format_always_bytes(4096);
 
@@ -276,7 +232,7 @@ TEST(mixed_periods_and_laws)
 	acc = acc_of_bytes(5, 128, &plain);
 	sp_acc_add(&acc, &dotnet, 1, 0, 128);
 	p3 = sp_estimate_bytes_p3(&acc, 0.95);
-	nb = sp_other_camp_paulson(&acc, 0.95);
+	nb = none(&acc, 0.95);
 	assert_true(nb.lo == p3.lo && nb.value == p3.value && nb.hi == p3.hi);
 }
 
@@ -303,8 +259,7 @@ static void moments(method_fn *method, uint64_t z, uint64_t r, double *ret_mean,
 	*ret_sd = sqrt(square - mean * mean);
 }
 
-/* Each is unbiased; the average of the hits that were not recorded is quieter
- * than the hits, and the weights (E3) are quieter than both. */
+/* Both are unbiased, and the weights (E3) are quieter than the trials. */
 TEST(one_object)
 {
 	const uint64_t r = 500;
@@ -318,9 +273,6 @@ TEST(one_object)
 		moments(end, z, r, &mean, &sd);
 		assert_close(mean, (double)z, 1e-9);
 		assert_between(weights * (1 - 1e-9), sd, hits * 1.001);
-		moments(sp_other_heapprofd, z, r, &mean, &sd);
-		assert_close(mean, (double)z, 1.1 / (double)r);
-		assert_between(weights * 0.998, sd, hits * 1.001);
 		moments(sp_other_weighted, z, r, &mean, &sd);
 		assert_close(mean, (double)z, 1e-9);
 		assert_close(sd, weights, 1e-6);
@@ -348,7 +300,7 @@ static void check_curve(const double *row)
 	assert_between(row[4] - 6e-10, (error - (1 - pi)) / pi, row[4] + 6e-10);
 	sp_acc_init(&acc, r);
 	sp_acc_add(&acc, &always, z, 0, r);
-	cut = sp_other_heapprofd(&acc, 0.95);
+	cut = sp_other_weighted(&acc, 0.95);
 	/* known exactly, or left to chance */
 	if (row[5] > 0)
 		assert_true(acc.k2 > 0 && acc.sure_samples == 0);

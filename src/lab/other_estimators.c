@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/other_estimators.h"
+#include "lab/other_estimators.h"
 
 #include <math.h>
 #include <stdbool.h>
 
-#include "stats/negbinom.h"
+#include "lab/negbinom.h"
 #include "stats/special.h"
 
 /* A value in a subset is known to lie at or above `floor`. */
@@ -51,23 +51,19 @@ static struct trials trials_of(const struct sp_acc *acc)
 	return t;
 }
 
-typedef double below_fn(double successes, double p, double prob);
-
-/* The smallest k whose probability reaches `prob`. */
-static double quantile(below_fn *below, double hits, double p, double prob)
+/* (E6) The smallest k whose probability reaches `prob`. */
+static double trials_quantile(double hits, double p, double prob)
 {
-	return hits > 0 ? below(hits, p, prob) + 1 : 0;
+	return hits > 0 ? sp_negbinom_below(hits, p, prob) + 1 : 0;
 }
 
-static struct sp_interval of_trials(const struct trials *t, below_fn *below,
-				    bool is_open_below, double confidence)
+static struct sp_interval compensated(const struct trials *t, double confidence)
 {
 	const double half = (1 - confidence) / 2;
 	const double value = t->hits * (1 - t->p) / t->p + t->tail;
-	const double first = is_open_below ? fmax(t->hits - 1, 0) : t->hits;
 
-	return raised(value, quantile(below, first, t->p, half) + t->tail,
-		      quantile(below, t->hits + 1, t->p, 1 - half) + t->tail,
+	return raised(value, trials_quantile(t->hits, t->p, half) + t->tail,
+		      trials_quantile(t->hits + 1, t->p, 1 - half) + t->tail,
 		      t->floor);
 }
 
@@ -93,42 +89,6 @@ struct sp_interval sp_other_negbinom(const struct sp_acc *acc,
 
 	if (!(t.p > 0))
 		return sp_estimate_bytes_p3(acc, confidence);
-	if (compensation == SP_COMPENSATE_NONE)
-		return as_written(&t, confidence);
-	return of_trials(&t, sp_negbinom_below,
-			 compensation == SP_COMPENSATE_BOTH, confidence);
-}
-
-struct sp_interval sp_other_camp_paulson(const struct sp_acc *acc,
-					 double confidence)
-{
-	const struct trials t = trials_of(acc);
-
-	if (!(t.p > 0))
-		return sp_estimate_bytes_p3(acc, confidence);
-	return of_trials(&t, sp_negbinom_camp_paulson_below, false, confidence);
-}
-
-/*
- * Of an object's hits only the first was recorded.  The bytes behind it had
- * their own chance, independent of it: `rest / R` more hits on average, and
- * their average stands for them.  Drawing them would add noise, not truth.
- */
-struct sp_interval sp_other_heapprofd(const struct sp_acc *acc,
-				      double confidence)
-{
-	const double half = (1 - confidence) / 2;
-	const struct trials t = trials_of(acc);
-	const double r = (double)acc->period_bytes;
-	const double sure = (double)acc->sure_bytes;
-	const double rest = t.tail - sure - t.hits;
-	const double hits = t.hits + rest / r;
-	double lo;
-
-	if (!(t.p > 0))
-		return sp_estimate_bytes_p3(acc, confidence);
-	lo = t.hits > 0 ? r * sp_special_gamma_quantile(hits, half) : 0;
-	return raised(sure + r * hits, sure + lo,
-		      sure + r * sp_special_gamma_quantile(hits + 1, 1 - half),
-		      t.floor);
+	return compensation == SP_COMPENSATE_NONE ? as_written(&t, confidence)
+						  : compensated(&t, confidence);
 }

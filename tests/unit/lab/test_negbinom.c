@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* E5 and E14: the negative binomial law. */
+/* E5: the negative binomial law. */
 #include <math.h>
 
-#include "stats/negbinom.h"
+#include "lab/negbinom.h"
 #include "support/close.h"
 #include "support/golden.h"
 #include "support/test.h"
@@ -76,58 +76,6 @@ TEST(worked_example)
 		     golden_number(example, "cdf_hi"), 5e-10);
 	assert_close(mean_from_cdf(s, p) + u,
 		     golden_number(example, "estimate_sq_over_p_plus_u"), 1e-7);
-}
-
-/* The vectors' own "exact" column carries up to 1.3e-8 of error; these are the
- * same eight values with 40 digits. */
-TEST(camp_paulson)
-{
-	static const double exact[] = {
-		0.0249949452092855594, 0.974999899496734493,
-		0.0249988693379750663, 0.0249998915120020011,
-		0.974999910681145231,  0.024999932464006351,
-		0.974999966325737651,  0.02499996577599356,
-	};
-	const json_t *group = golden_get(golden_root, "camp_paulson");
-	size_t i;
-	json_t *row;
-
-	assert_int_equal(json_array_size(golden_rows(group, "values")),
-			 N(exact));
-	json_array_foreach(golden_rows(group, "values"), i, row)
-	{
-		const double s = golden_number(row, "s");
-		const double p = 1 / golden_number(row, "inv_p");
-		const double k = golden_number(row, "f");
-
-		assert_close(sp_negbinom_camp_paulson(s, p, k),
-			     golden_number(row, "cp"), 1e-9);
-		assert_close(sp_negbinom_cdf(s, p, k), exact[i], 1e-11);
-	}
-}
-
-/* The errors that negbinom.h states are the true maxima at p = 1e-5. */
-TEST(camp_paulson_error)
-{
-	static const struct {
-		double s, error;
-	} rows[] = {{1, 0.01219}, {2, 0.00327},  {3, 0.00217},   {5, 0.00127},
-		    {10, 6.1e-4}, {100, 5.4e-5}, {1000, 5.20e-6}};
-	const double p = 1e-5;
-
-	for (size_t i = 0; i < N(rows); i++) {
-		const double s = rows[i].s, spread = 8 * sqrt(s);
-		double worst = 0;
-
-		for (int j = 1; j <= 4000; j++) {
-			const double k = floor((s + spread) / p * j / 4000);
-
-			worst = fmax(worst,
-				     fabs(sp_negbinom_camp_paulson(s, p, k) -
-					  sp_negbinom_cdf(s, p, k)));
-		}
-		assert_close(worst, rows[i].error, 0.01);
-	}
 }
 
 /* Naive: add up the probabilities, one failure more at a time. */

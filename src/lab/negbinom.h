@@ -15,13 +15,3 @@ double sp_negbinom_cdf(double successes, double p, double k);
  * P(failures <= 0) reaches prob.  The ordinary quantile is one more.
  */
 double sp_negbinom_below(double successes, double p, double prob);
-
-/*
- * The same probability as sp_negbinom_cdf by Camp and Paulson's normal
- * approximation (E14), for k >= 0.  Its absolute error is 0.012 at 1 success,
- * 0.0013 at 5 and falls as 1 / successes; too coarse for a 95 % limit up to 5.
- */
-double sp_negbinom_camp_paulson(double successes, double p, double k);
-
-/* sp_negbinom_below() with that approximation in place of the probability. */
-double sp_negbinom_camp_paulson_below(double successes, double p, double prob);

@@ -6,19 +6,18 @@
 /*
  * The bytes of a subset as other profilers estimate them (E6, E18), to compare
  * with; docs/statistics.md says what each of them assumes.  Objects that were
- * certain to be sampled are added apart in all of them: they are known, and
- * they were no trials.
+ * certain to be sampled are added apart: they are known, and they were no
+ * trials.
  */
 
 /* Weighted estimate, normal limits. */
 struct sp_interval sp_other_weighted(const struct sp_acc *acc,
 				     double confidence);
 
-/* On which sample the tested bytes are taken to begin and to end. */
+/* On which sample the tested bytes are taken to end. */
 enum sp_compensation {
-	SP_COMPENSATE_NONE, /* on a sample: s below and above, as published */
-	SP_COMPENSATE_END,  /* they end before a sample: s + 1 above (E6) */
-	SP_COMPENSATE_BOTH, /* they also begin after one: s - 1 below */
+	SP_COMPENSATE_NONE, /* on the last one: s above, as published */
+	SP_COMPENSATE_END,  /* before one: s + 1 above (E6) */
 };
 
 /*
@@ -29,11 +28,3 @@ enum sp_compensation {
 struct sp_interval sp_other_negbinom(const struct sp_acc *acc,
 				     enum sp_compensation compensation,
 				     double confidence);
-
-/* The same with s + 1 above, by Camp and Paulson's approximation (E14). */
-struct sp_interval sp_other_camp_paulson(const struct sp_acc *acc,
-					 double confidence);
-
-/* Hits times the period, with the limits of a Poisson count. */
-struct sp_interval sp_other_heapprofd(const struct sp_acc *acc,
-				      double confidence);
