@@ -9,6 +9,7 @@
 # shellcheck disable=SC2034 # the lists are for the scripts that source this
 BUILD_PACKAGES=(
 	build-essential cmake ninja-build pkg-config
+	systemtap-sdt-dev    # the library has probes
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
 	zlib1g-dev           # exports are compressed

@@ -351,6 +351,14 @@ static int fail_run(const struct sp_error *err, int r)
 	return r == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
 }
 
+/* The samples are for probes alone. */
+static bool wants_no_file(void)
+{
+	const char *out = getenv("SAMPLEPROF_OUT");
+
+	return out && strcmp(out, "none") == 0;
+}
+
 /* What the program and its children have left. */
 static void take_stock(const struct run_options *o, const char *run,
 		       uint64_t since, pid_t pid)
@@ -359,6 +367,8 @@ static void take_stock(const struct run_options *o, const char *run,
 	struct recordings all;
 	struct sp_error err;
 
+	if (wants_no_file())
+		return;
 	if (!sp_files_directory(getenv("SAMPLEPROF_OUT"), dir)) {
 		if (!o->quiet)
 			fputs(PROGRAM ": the profiles are where --out says; "
@@ -404,7 +414,8 @@ static int run_program(char **argv, const struct run_options *o)
 		return fail_run(&err, r);
 	if (note)
 		fprintf(stderr, PROGRAM ": %s\n", note);
-	if (sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
+	if (!wants_no_file() &&
+	    sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
 		return fail_run(&err, -ENOEXEC);
 	if (!name_run(run, since))
 		return sp_console_fail("not enough memory");

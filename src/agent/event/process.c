@@ -386,6 +386,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	sp_period_init(&process->law, kind,
 		       process->config.start != SP_CONFIG_START_OFF,
 		       process->config.samples_per_s);
+	process->has_no_file = strcmp(process->config.out, "none") == 0;
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {

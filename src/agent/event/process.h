@@ -20,6 +20,7 @@ struct sp_process {
 	struct sp_law law;
 	bool follows_frees; /* there is a live set */
 	bool records_all;   /* or every free is recorded, by its address */
+	bool has_no_file;   /* on request: the samples are for probes alone */
 	uint64_t seed;
 	uint64_t start_unix_ns;
 	uint64_t start_clock_ns;

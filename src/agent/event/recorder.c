@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/event/probes.h"
 #include "agent/event/stamp.h"
 #include "agent/file/chunks.h"
 #include "agent/file/rewrite_live.h"
@@ -101,7 +102,7 @@ static bool open_file(struct sp_lane *lane)
 
 	if (sp_writer_is_open())
 		return true;
-	if (sp_writer_has_failed())
+	if (process->has_no_file || sp_writer_has_failed())
 		return false;
 	is_blocked = sp_sys_block_signals(&signals);
 	is_made = make_file(lane);
@@ -175,6 +176,8 @@ bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
 {
 	struct sp_record r = {.type = SP_RECORD_MARK, .u.mark = *mark};
 
+	if (process->has_no_file)
+		return true;
 	return sp_recorder_open_file(t) && append_record(&r);
 }
 
@@ -256,6 +259,9 @@ static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 {
 	struct sp_record r = {.type = SP_RECORD_FREE};
 
+	sp_probes_free(end->p);
+	if (process->has_no_file)
+		return;
 	r.u.free = (struct sp_record_free){
 		.id = end->live.id,
 		.time_ns = end->time_ns,
@@ -283,16 +289,19 @@ static bool records_all_frees(void)
 	return process && process->records_all;
 }
 
-static void record_address(uintptr_t address, uint64_t time_ns)
+static void record_address(const void *p, uint64_t time_ns)
 {
 	const struct sp_thread *t = &sp_thread;
 	struct sp_record r = {.type = SP_RECORD_FREE_ADDRESS};
 
-	sp_modules_freed(address);
-	if (!address || !sp_writer_is_open() || sp_process_is_new(process))
+	sp_modules_freed((uintptr_t)p);
+	if (!p || sp_process_is_new(process))
+		return;
+	sp_probes_free(p);
+	if (!sp_writer_is_open())
 		return;
 	r.u.free_address = (struct sp_record_free_address){
-		.address = address,
+		.address = (uintptr_t)p,
 		.time_ns = time_ns,
 		.thread = t->generation == fork_count() ? t->index : 0,
 	};
@@ -305,9 +314,9 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 	const struct sp_thread *t = &sp_thread;
 	uint64_t clock;
 
-	*end = (struct sp_recorder_end){.segment = segment_at_rest()};
+	*end = (struct sp_recorder_end){.p = p, .segment = segment_at_rest()};
 	if (records_all_frees()) {
-		end->address = (uintptr_t)p;
+		end->is_by_address = true;
 		end->time_ns = sp_stamp_free();
 		return;
 	}
@@ -329,16 +338,16 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 
 void sp_recorder_free_commit(const struct sp_recorder_end *end)
 {
-	if (end->address)
-		record_address(end->address, end->time_ns);
+	if (end->is_by_address)
+		record_address(end->p, end->time_ns);
 	else if (end->is_sample && end->live.generation == fork_count())
 		record_end(end, 0);
 }
 
-static void record_missed_free(const struct sp_live *old)
+static void record_missed_free(const void *p, const struct sp_live *old)
 {
-	struct sp_recorder_end end = {.live = *old,
-				      .time_ns = sp_writer_time()};
+	struct sp_recorder_end end = {
+		.p = p, .live = *old, .time_ns = sp_writer_time()};
 
 	if (old->generation != fork_count())
 		return;
@@ -354,7 +363,7 @@ static void insert_sample(const void *p, const struct sp_live *live)
 	case SP_LIVESET_ADDED:
 		break;
 	case SP_LIVESET_REPLACED:
-		record_missed_free(&old);
+		record_missed_free(p, &old);
 		break;
 	case SP_LIVESET_FULL:
 		sp_diag_lose(SP_LOSS_LIVE_TABLE, 1);
@@ -499,35 +508,50 @@ static void follow_object(struct sp_lane *lane, const struct sp_event *event,
 		sp_liveset_carried(&place, segment);
 }
 
+/* The sample, and until it is freed that it is one; false: it is lost. */
+static bool keep_sample(struct sp_thread *t, const struct sp_event *event,
+			const struct sp_live *live)
+{
+	struct sp_lane *lane;
+	struct sp_record r;
+	uint32_t segment;
+	bool is_kept;
+
+	if (process->has_no_file) {
+		if (process->follows_frees)
+			insert_sample(event->p, live);
+		return true;
+	}
+	lane = sp_lane_take(&t->lane_hint);
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_NO_LANE, 1);
+		return false;
+	}
+	if (process->follows_frees)
+		sp_liveset_prefetch(event->p);
+	is_kept = record_sample(t, lane, event, live->id, &r, &segment);
+	if (is_kept && process->follows_frees)
+		follow_object(lane, event, live, &r, segment);
+	/* Without room, too: it makes some. */
+	if (sp_writer_is_open())
+		sp_rewrite_live_step(lane);
+	sp_lane_give(lane);
+	return is_kept;
+}
+
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event)
 {
-	struct sp_live live = {
+	const struct sp_live live = {
 		.id = 1 + atomic_fetch_add_explicit(&last_sample, 1,
 						    memory_order_relaxed),
 		.clock_bytes = t->bytes,
 		.thread = t->index,
 		.generation = t->generation,
 	};
-	struct sp_lane *lane;
-	struct sp_record r;
-	uint32_t segment;
 
-	if (atomic_load_explicit(&has_said_full, memory_order_relaxed)) {
+	if (atomic_load_explicit(&has_said_full, memory_order_relaxed))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
-		return;
-	}
-	lane = sp_lane_take(&t->lane_hint);
-	if (!lane) {
-		sp_diag_lose(SP_LOSS_NO_LANE, 1);
-		return;
-	}
-	if (process->follows_frees)
-		sp_liveset_prefetch(event->p);
-	if (record_sample(t, lane, event, live.id, &r, &segment) &&
-	    process->follows_frees)
-		follow_object(lane, event, &live, &r, segment);
-	/* Without room, too: it makes some. */
-	if (sp_writer_is_open())
-		sp_rewrite_live_step(lane);
-	sp_lane_give(lane);
+	else if (keep_sample(t, event, &live))
+		sp_probes_alloc(event->p, event->size_bytes, t->sampler.law,
+				process->seed + live.id);
 }

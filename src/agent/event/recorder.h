@@ -78,12 +78,13 @@ void sp_recorder_free(const void *p);
 /* The same where freeing may fail: begin before the call, then either commit or
  * cancel, which leaves the object alive with its old identity. */
 struct sp_recorder_end {
-	uintptr_t address; /* where every free is recorded; 0: this is none */
+	const void *p;
 	struct sp_live live;
 	uint64_t time_ns;
 	uint64_t age_bytes;
-	uint32_t thread;  /* that frees; 0 unknown */
-	uint32_t segment; /* of the file; 0: of which samples are carried */
+	uint32_t thread;    /* that frees; 0 unknown */
+	uint32_t segment;   /* of the file; 0: of which samples are carried */
+	bool is_by_address; /* every free is recorded */
 	bool is_sample;
 	bool has_age;
 };

@@ -23,6 +23,7 @@ typedef unsigned __int128 u128;
 #define TERMS        13
 #define NEVER        ((1ull << 63) - 1) /* a gap */
 #define DOTNET_TERMS 20                 /* 9^-20 < 2^-62 */
+#define WEIGHT_TERMS 18                 /* 0.58^18 / 19! < 2^-62 */
 
 /* 2 atanh(s) with 58 fractional bits, s in Q62. */
 static uint64_t two_atanh_q58(uint64_t s)
@@ -104,6 +105,34 @@ uint64_t sp_law_gap(const struct sp_law *law, uint64_t k)
 		return 0;
 	return (uint64_t)(((u128)minus_ln_q58(k) * law->mean) >>
 			  (58 + law->mean_shift));
+}
+
+/*
+ * With R = mean * 2^-shift, x = size / R and g(x) = (1 - e^-x) / x the weight
+ * is R / g(x).  x is less than ln 100; x / 8 <= 0.58 is small enough for the
+ * series g(y) = 1 - y/2 (1 - y/3 (1 - y/4 ...)), and g(2y) = g(y) (1 + e^-y)
+ * / 2.
+ */
+uint64_t sp_law_weight(const struct sp_law *law, uint64_t size_bytes,
+		       uint64_t random)
+{
+	uint64_t y, g = ONE_Q62;
+	u128 mean;
+
+	if (law->period_bytes <= 1 || size_bytes >= law->always_bytes)
+		return size_bytes;
+	y = (uint64_t)(((u128)size_bytes << (59 + law->mean_shift)) /
+		       law->mean);
+	for (unsigned int n = WEIGHT_TERMS; n > 1; n--)
+		g = ONE_Q62 - (uint64_t)(((u128)g * y) >> 62) / n;
+	for (unsigned int i = 0; i < 3; i++, y *= 2) {
+		const uint64_t m = (uint64_t)(((u128)g * y) >> 62);
+
+		g = (uint64_t)(((u128)g * (ONE_Q62 - m / 2)) >> 62);
+	}
+	mean = ((u128)law->mean << 62) >> law->mean_shift;
+	/* The remainder decides, by chance, whether it is rounded up. */
+	return (uint64_t)((mean + (((u128)random * g) >> 64)) / g);
 }
 
 static void draw_gap(struct sp_sampler *sampler)

@@ -41,6 +41,14 @@ void sp_law_init(struct sp_law *ret, enum sp_law_kind kind,
 uint64_t sp_law_gap(const struct sp_law *law, uint64_t k);
 
 /*
+ * How many allocated bytes a sample of size_bytes >= 1 stands for, size_bytes
+ * divided by the probability that it was sampled (E3), as an integer whose mean
+ * over uniform `random` is that.  The period is not 0.
+ */
+uint64_t sp_law_weight(const struct sp_law *law, uint64_t size_bytes,
+		       uint64_t random);
+
+/*
  * The lottery of one thread.  `gap` bytes remain until the hit byte; a gap of
  * always_bytes - 1 or more is held as that many with `is_hollow` set: when they
  * have passed, another is drawn (memorylessness) and no object is hit.  So gap

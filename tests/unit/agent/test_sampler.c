@@ -408,4 +408,53 @@ TEST(huge)
 	assert_true(offset == 0);
 }
 
+/* The weight beside long double, for all sizes that are left to chance: less
+ * than 1 off, and rounded up as often as its fraction says. */
+static void check_weight(const struct sp_law *law, uint64_t size,
+			 long double exact)
+{
+	const uint64_t lo = sp_law_weight(law, size, 0);
+	const uint64_t hi = sp_law_weight(law, size, UINT64_MAX);
+	const long double fraction = exact - floorl(exact);
+	const long double near = 1e-4L + exact * 1e-15L;
+	/* The share of `random` that does not reach the next integer. */
+	const long double below = (1 - fraction) * 0x1p64L;
+
+	assert_true((long double)lo > exact - 1 - near);
+	assert_true((long double)lo <= exact + near);
+	assert_true(hi - lo <= 1);
+	if (fraction < 0.01L || fraction > 0.99L || exact > 1e9L)
+		return;
+	assert_int_equal(hi, lo + 1);
+	assert_int_equal(sp_law_weight(law, size, (uint64_t)(below * 0.99L)),
+			 lo);
+	if (below * 1.01L < 0x1p64L)
+		assert_int_equal(
+			sp_law_weight(law, size, (uint64_t)(below * 1.01L)),
+			hi);
+}
+
+TEST(weight)
+{
+	for (size_t i = 0; i < sizeof(periods) / sizeof(periods[0]); i++) {
+		const long double r = (long double)periods[i];
+		struct sp_law plain = law_of(periods[i]), dotnet;
+
+		sp_law_init(&dotnet, SP_LAW_DOTNET, periods[i]);
+		for (uint64_t z = 1; z < plain.always_bytes; z += 1 + z / 5) {
+			const long double size = (long double)z;
+
+			check_weight(&plain, z, -size / expm1l(-size / r));
+			check_weight(&dotnet, z,
+				     -size / expm1l(size * log1pl(-1 / r)));
+		}
+		assert_int_equal(
+			sp_law_weight(&plain, plain.always_bytes, UINT64_MAX),
+			plain.always_bytes);
+	}
+	assert_int_equal(sp_law_weight(&(struct sp_law){.period_bytes = 1}, 7,
+				       UINT64_MAX),
+			 7);
+}
+
 TEST_MAIN(golden_load, golden_drop)
