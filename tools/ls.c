@@ -41,7 +41,8 @@ const struct sp_command_line ls_line = {
 		 "the name of the file\n"
 		 "does not say it.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
-	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.ending = "Labels (SAMPLEPROF_LABELS) have a line of their "
+		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",
 };
 
 static const char *end_word(enum sp_profile_end end)
@@ -124,6 +125,16 @@ static void print_name(const struct recording *r, size_t skip)
 	putchar('\n');
 }
 
+/* Below the figures, in lines of the terminal's width. */
+static void print_labels(const struct recording *r)
+{
+	if (!r->labels)
+		return;
+	fputs("        ", stdout);
+	sp_console_print_cut(stdout, r->labels, sp_console_width() - 8);
+	putchar('\n');
+}
+
 /* Names have lines of their own where not all of them fit. */
 static void print_recordings(const struct recordings *all, size_t skip)
 {
@@ -152,6 +163,7 @@ static void print_recordings(const struct recordings *all, size_t skip)
 		else
 			fputs("\n        ", stdout);
 		print_name(r, skip);
+		print_labels(r);
 		has_at_least |= !r->is_exact;
 	}
 	if (has_at_least)

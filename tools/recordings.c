@@ -2,6 +2,7 @@
 #include "tools/recordings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,25 @@ static char *copy_text(const char *text)
 	return text ? strdup(text) : NULL;
 }
 
+/* NULL: there are none, or no memory. */
+static char *join_labels(const struct sp_profile *p)
+{
+	const char *key, *value;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	if (!sp_profile_label(p, 0, &value))
+		return NULL;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return NULL;
+	for (size_t i = 0; (key = sp_profile_label(p, i, &value)); i++)
+		fprintf(out, "%s%s=%s", i ? ", " : "", key, value);
+	fclose(out);
+	return text;
+}
+
 static bool describe(struct recording *to, const char *path,
 		     const struct sp_analysis *a)
 {
@@ -42,6 +62,7 @@ static bool describe(struct recording *to, const char *path,
 		.path = strdup(path),
 		.program = strdup(sp_text_base_name(p->program)),
 		.title = copy_text(title ? title : sp_profile_info(p, "title")),
+		.labels = join_labels(p),
 		.pid = p->pid,
 		.start_unix_ns = p->start_unix_ns,
 		.duration_ns = p->duration_ns,
@@ -64,6 +85,7 @@ static void free_recording(struct recording *r)
 	free(r->path);
 	free(r->program);
 	free(r->title);
+	free(r->labels);
 }
 
 static bool is_of_run(const struct sp_profile *profile, const char *run)

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/labels.h"
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "control/files.h"
@@ -52,6 +53,8 @@ struct run_options {
 	const char *rate;
 	const char *out;
 	const char *follow;
+	const char *fraction;
+	char labels[SP_LABELS_BYTES_MAX + 1]; /* all of them; "": none */
 	bool off;
 	bool python;
 	bool no_symbols;
@@ -95,6 +98,27 @@ static bool take_follow(void *part, const char *text)
 	return *text && strlen(text) <= FOLLOW_MAX;
 }
 
+static bool take_fraction(void *part, const char *text)
+{
+	struct run_options *o = part;
+	uint64_t millionths;
+
+	o->fraction = text;
+	return sp_parse_fraction(text, &millionths);
+}
+
+/* One of them, behind those that were given before. */
+static bool take_label(void *part, const char *text)
+{
+	struct run_options *o = part;
+	const size_t n = strlen(o->labels);
+
+	if (strchr(text, ',') || !*text || sp_labels_check(text))
+		return false;
+	return (size_t)snprintf(o->labels + n, sizeof(o->labels) - n, "%s%s",
+				n ? "," : "", text) < sizeof(o->labels) - n;
+}
+
 #define FLAG(name, member, help)                                               \
 	SP_ARGUMENT_FLAG(struct run_options, name, member, help)
 
@@ -111,6 +135,14 @@ static const struct sp_argument arguments[] = {
 	 "which processes are recorded: all that the program\n"
 	 "starts (default), itself alone, or those of programs\n"
 	 "with that name"},
+	{"label", 0, "KEY=VALUE", "KEY=VALUE, of letters, digits and ._-:/@+",
+	 take_label, 0,
+	 "a label of the processes, such as service=checkout; may\n"
+	 "be given again"},
+	{"fraction", 0, "SHARE", "a share such as 5% or 0.25%", take_fraction,
+	 0,
+	 "record only that share of the processes, drawn by chance\n"
+	 "(default 100%)"},
 	FLAG("off", off, "sample nothing until ctl PID start"),
 	FLAG("python", python,
 	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
@@ -163,9 +195,33 @@ static bool export_settings(const struct run_options *o)
 	       (!o->rate || set("SAMPLEPROF_RATE", o->rate)) &&
 	       (!o->out || set("SAMPLEPROF_OUT", o->out)) &&
 	       (!o->follow || set("SAMPLEPROF_FOLLOW", o->follow)) &&
+	       (!o->fraction || set("SAMPLEPROF_FRACTION", o->fraction)) &&
 	       (!o->off || set("SAMPLEPROF_START", "off")) &&
 	       (!o->python || (set("PYTHONMALLOC", "malloc") &&
 			       set("PYTHONPERFSUPPORT", "1")));
+}
+
+/* Those of the environment come first.  EXIT_FINE, or what was said. */
+static int export_labels(const struct run_options *o)
+{
+	const char *before = getenv("SAMPLEPROF_LABELS");
+	char all[2 * SP_LABELS_BYTES_MAX + 2], error[256];
+	const char *why;
+
+	if (!*o->labels)
+		return EXIT_FINE;
+	snprintf(all, sizeof(all), "%.*s%s%s", (int)SP_LABELS_BYTES_MAX,
+		 before ? before : "", before && *before ? "," : "", o->labels);
+	why = sp_labels_check(all);
+	if (why) {
+		snprintf(error, sizeof(error), "%s: the text of all labels %s",
+			 before ? "SAMPLEPROF_LABELS with --label" : "--label",
+			 why);
+		return sp_console_fail_usage(error, "run");
+	}
+	return set("SAMPLEPROF_LABELS", all)
+		       ? EXIT_FINE
+		       : sp_console_fail("not enough memory");
 }
 
 static int preload(struct sp_error *err)
@@ -359,6 +415,15 @@ static bool wants_no_file(void)
 	return out && strcmp(out, "none") == 0;
 }
 
+static bool is_drawn_by_chance(void)
+{
+	const char *text = getenv("SAMPLEPROF_FRACTION");
+	uint64_t millionths;
+
+	return text && sp_parse_fraction(text, &millionths) &&
+	       millionths < SP_PARSE_FRACTION_ALL;
+}
+
 /* What the program and its children have left. */
 static void take_stock(const struct run_options *o, const char *run,
 		       uint64_t since, pid_t pid)
@@ -383,7 +448,11 @@ static void take_stock(const struct run_options *o, const char *run,
 	if (all.n)
 		qsort(all.list, all.n, sizeof(*all.list), recordings_by_bytes);
 	if (!all.n && !o->quiet)
-		fputs(PROGRAM ": no profile of the program was found\n",
+		fputs(is_drawn_by_chance() ? PROGRAM
+			      ": no profile: SAMPLEPROF_FRACTION did "
+			      "not draw the program\n"
+					   : PROGRAM
+			      ": no profile of the program was found\n",
 		      stderr);
 	if (all.n && !o->quiet)
 		summarize(&all, dir);
@@ -440,6 +509,7 @@ int run_run(int argc, char **argv)
 	const char *const *words;
 	struct sp_error err;
 	size_t n;
+	int code;
 
 	if (sp_arguments_parse(&run_line, argc, argv, &options, &words, &n,
 			       &err) < 0)
@@ -450,6 +520,9 @@ int run_run(int argc, char **argv)
 		return sp_console_print_version();
 	if (!n)
 		return sp_console_fail_usage("run needs a program", "run");
+	code = export_labels(&options);
+	if (code)
+		return code;
 	if (!export_settings(&options))
 		return sp_console_fail("not enough memory");
 	if (options.python && !options.quiet)

@@ -150,26 +150,51 @@ bool sp_parse_rate(const char *text, uint64_t *ret_per_s)
 	return true;
 }
 
-bool sp_parse_milli(const char *text, uint64_t *ret_thousandths)
+/* A number with at most `places` digits after the point, in units of the last
+ * of them: NULL, or what follows it. */
+static const char *parse_decimal(const char *text, int places, uint64_t *ret)
 {
-	uint64_t v, fraction = 0, scale = 1000;
+	uint64_t v, fraction = 0, unit = 1;
 	const char *end = parse_digits(text, 10, &v);
 
-	if (!end)
-		return false;
+	for (int i = 0; i < places; i++)
+		unit *= 10;
+	if (!end || __builtin_mul_overflow(v, unit, &v))
+		return NULL;
 	if (*end == '.') {
 		const char *digits = end + 1;
 
 		end = parse_digits(digits, 10, &fraction);
-		if (!end || end - digits > 3)
-			return false;
+		if (!end || end - digits > places)
+			return NULL;
 		for (; digits < end; digits++)
-			scale /= 10;
-		fraction *= scale;
+			unit /= 10;
+		fraction *= unit;
 	}
-	if (*end || __builtin_mul_overflow(v, 1000u, &v) ||
-	    __builtin_add_overflow(v, fraction, &v))
+	if (__builtin_add_overflow(v, fraction, &v))
+		return NULL;
+	*ret = v;
+	return end;
+}
+
+bool sp_parse_milli(const char *text, uint64_t *ret_thousandths)
+{
+	uint64_t v;
+	const char *end = parse_decimal(text, 3, &v);
+
+	if (!end || *end)
 		return false;
 	*ret_thousandths = v;
+	return true;
+}
+
+bool sp_parse_fraction(const char *text, uint64_t *ret_millionths)
+{
+	uint64_t v;
+	const char *end = parse_decimal(text, 4, &v);
+
+	if (!end || end[0] != '%' || end[1] || !v || v > SP_PARSE_FRACTION_ALL)
+		return false;
+	*ret_millionths = v;
 	return true;
 }

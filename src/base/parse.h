@@ -28,3 +28,8 @@ bool sp_parse_rate(const char *text, uint64_t *ret_per_s);
 /* A decimal number with at most three digits after the point, in thousandths:
  * "99.9" is 99900. */
 bool sp_parse_milli(const char *text, uint64_t *ret_thousandths);
+
+/* A share of more than nothing, "5%" or "0.25%", with at most four digits after
+ * the point, in millionths: 1 to SP_PARSE_FRACTION_ALL. */
+#define SP_PARSE_FRACTION_ALL 1000000u
+bool sp_parse_fraction(const char *text, uint64_t *ret_millionths);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "base/hash.h"
 
 static int compare_ids(const void *a, const void *b)
@@ -73,6 +74,33 @@ const char *sp_profile_info(const struct sp_profile *profile, const char *key)
 		if (strcmp(profile->infos[i].key, key) == 0)
 			return profile->infos[i].value;
 	return NULL;
+}
+
+const char *sp_profile_label(const struct sp_profile *profile, size_t n,
+			     const char **ret)
+{
+	static const char prefix[] = "label.";
+	const size_t skip = sizeof(prefix) - 1;
+
+	for (size_t i = 0; i < profile->n_infos; i++) {
+		const struct sp_info *info = &profile->infos[i];
+
+		if (strncmp(info->key, prefix, skip) != 0 || n--)
+			continue;
+		*ret = info->value;
+		return info->key + skip;
+	}
+	return NULL;
+}
+
+double sp_profile_fraction(const struct sp_profile *profile)
+{
+	const char *text = sp_profile_info(profile, "setting.fraction");
+	uint64_t millionths;
+
+	if (!text || !sp_parse_fraction(text, &millionths))
+		return 1;
+	return (double)millionths / SP_PARSE_FRACTION_ALL;
 }
 
 const char *sp_profile_rate(const struct sp_profile *profile)

@@ -368,6 +368,15 @@ const struct sp_embedded_frame *sp_embedded_find(
 /* The value of an info key ("setting.period", "exe", ...), or NULL. */
 const char *sp_profile_info(const struct sp_profile *profile, const char *key);
 
+/* The n-th of the profile's labels (base/labels.h), from 0: its key, and *ret
+ * its value, both untrusted text; NULL: there are no more. */
+const char *sp_profile_label(const struct sp_profile *profile, size_t n,
+			     const char **ret);
+
+/* The probability with which the process was recorded, in (0, 1]: 1 unless the
+ * file says otherwise. */
+double sp_profile_fraction(const struct sp_profile *profile);
+
 /* The target of samples per second that the period followed, as text like
  * "500/s", untrusted; NULL if there was none: period_bytes is then what was
  * asked for, and not the largest that was in force. */

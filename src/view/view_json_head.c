@@ -144,6 +144,16 @@ static void put_parts(struct sp_json *json, const struct sp_profile *p)
 	sp_json_close(json, ']');
 }
 
+static void put_labels(struct sp_json *json, const struct sp_profile *p)
+{
+	const char *key, *value;
+
+	sp_json_open_flat(json, "labels", '{');
+	for (size_t i = 0; (key = sp_profile_label(p, i, &value)); i++)
+		sp_json_string(json, key, value);
+	sp_json_close(json, '}');
+}
+
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -156,6 +166,9 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_string(json, "program", p->program);
 	sp_json_string(json, "command", p->command);
 	sp_json_string(json, "host", p->host);
+	put_labels(json, p);
+	sp_json_string(json, "container", sp_profile_info(p, "container"));
+	sp_json_double(json, "fraction", sp_profile_fraction(p));
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
 	sp_json_u64(json, "duration_ns", p->duration_ns);

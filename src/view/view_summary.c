@@ -63,6 +63,32 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
 }
 
+/* Those that all files have. */
+static void print_labels(FILE *out, const struct sp_profile *p)
+{
+	const char *key, *value;
+
+	for (size_t i = 0; (key = sp_profile_label(p, i, &value)); i++) {
+		fputs(i ? ", " : "  labels    ", out);
+		sp_text_print(out, key);
+		putc('=', out);
+		sp_text_print(out, value);
+	}
+	if (sp_profile_label(p, 0, &value))
+		putc('\n', out);
+}
+
+/* The process stands for others that were not recorded. */
+static void print_fraction(FILE *out, const struct sp_profile *p)
+{
+	if (sp_profile_fraction(p) == 1)
+		return;
+	fprintf(out,
+		"  fraction  %s of the processes were recorded: nothing below "
+		"speaks of the others\n",
+		sp_profile_info(p, "setting.fraction"));
+}
+
 /* What was discarded to keep the file to its size. */
 static void print_window(FILE *out, const struct sp_profile *p)
 {
@@ -359,6 +385,8 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 {
 	print_run(out, a);
+	print_labels(out, a->profile);
+	print_fraction(out, a->profile);
 	print_exact(out, a->profile);
 	if (a->selection.phase)
 		print_phase(out, a);

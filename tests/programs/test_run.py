@@ -56,6 +56,103 @@ class Python(Command):
                              bool(options))
 
 
+class Labels(Command):
+
+    def test_labels(self):
+        """Labels of the environment and of the command line are in the file,
+        in the report, in its JSON and in ls."""
+        env = self.environment(
+            shim=False, env={"SAMPLEPROF_LABELS": "service=shop"})
+        self.sampleprof("run", "--label", "version=1.7", "--label=env=prod",
+                        "--out", "a.sprof", self.plain, env=env)
+        text = self.sampleprof("report", "a.sprof").stdout
+        self.assertIn("\n  labels    service=shop, version=1.7, env=prod\n",
+                      text)
+        said = json.loads(self.sampleprof("report", "--json", "a.sprof").stdout)
+        self.assertEqual(said["labels"], {"service": "shop", "version": "1.7",
+                                          "env": "prod"})
+        self.assertEqual(said["fraction"], 1)
+        self.assertIn("\n        service=shop, version=1.7, env=prod\n",
+                      self.sampleprof("ls").stdout)
+
+    def test_hostile(self):
+        """What is no label is an error of run.  From the environment it is
+        ignored as a whole; the library says so once, and the report again."""
+        for text in ('a="b"', "a=b\nc", "a=\x1b[31m", "a", "=b", "a=1,b=2",
+                     "", "a=" + "x" * 129, "a=" + "x" * 100000):
+            done = self.sampleprof("run", "--label", text, self.plain, code=2)
+            self.assertIn("--label takes KEY=VALUE", done.stderr)
+            self.assertNotIn("\x1b", done.stderr)
+        done = self.sampleprof("run", "--label", "a=1", "--label", "a=2",
+                               self.plain, code=2)
+        self.assertIn("the same key twice", done.stderr)
+        self.assertEqual(self.files(), [])
+        for n, text in enumerate(("a=1,b='; DROP TABLE x", "a=" + "x" * 100000,
+                                  "a=b\nc", "a=1,a=2")):
+            env = self.environment(shim=False,
+                                   env={"SAMPLEPROF_LABELS": text})
+            done = self.sampleprof("run", "--out", f"{n}.sprof", "sh", "-c",
+                                   f"{self.plain}; {self.plain}", env=env)
+            self.assertEqual(done.stderr.count("SAMPLEPROF_LABELS is ignored"),
+                             1, done.stderr)
+            text = self.sampleprof("report", f"{n}.sprof").stdout
+            self.assertIn("SAMPLEPROF_LABELS was ignored", text)
+            self.assertNotIn("  labels ", text)
+
+
+class Fraction(Command):
+    RUNS = 300
+    SHARE = 0.3
+
+    def test_share(self):
+        """Of 300 processes 30 % leave a profile, which says so; the others run
+        as always.  z at most 5: by chance it fails once in 1.7 million runs;
+        a share of 50 % has z = 7.6."""
+        self.sampleprof("run", "--fraction", "30%", "--quiet", "--no-symbols",
+                        "--follow", "program_plain", "--out", "%e.%p.sprof",
+                        "sh", "-c",
+                        f"for i in $(seq {self.RUNS}); do {self.plain} || "
+                        "exit 1; done")
+        files = [f for f in self.files() if f.startswith("program_plain")]
+        sigma = (self.RUNS * self.SHARE * (1 - self.SHARE)) ** 0.5
+        self.assertLess(abs(len(files) - self.RUNS * self.SHARE), 5 * sigma)
+        said = json.loads(self.sampleprof("report", "--json", files[0]).stdout)
+        self.assertEqual(said["fraction"], 0.3)
+
+    def test_forks(self):
+        """Forked children are there where their parent is, and share its
+        draw."""
+        fork = ("import os, sys\nx = [b'y' * 100000 for i in range(300)]\n"
+                "if not os.fork(): x += [b'z' * 100000 for i in range(300)]\n"
+                "else: os.wait()")
+        drawn = []
+        for n in range(20):
+            self.sampleprof("run", "--fraction", "50%", "--quiet",
+                            "--no-symbols", "--out", f"{n}.%n.sprof",
+                            "/usr/bin/python3", "-c", fork)
+            drawn.append(len([f for f in self.files()
+                              if f.startswith(f"{n}.")]))
+        self.assertEqual(set(drawn), {0, 2})
+
+    def test_seed_does_not_decide(self):
+        """With a seed that is the same everywhere, each process is still drawn
+        by itself: of 40 some are recorded, some are not (2e-12)."""
+        env = self.environment(shim=False, env={"SAMPLEPROF_SEED": "7"})
+        for n in range(40):
+            self.sampleprof("run", "--fraction=50%", "--quiet", "--no-symbols",
+                            "--out", f"{n}.sprof", self.plain, env=env)
+        self.assertNotIn(len(self.files()), (0, 40))
+
+    def test_not_drawn(self):
+        """Nothing is left, and run says why."""
+        done = self.sampleprof("run", "--fraction", "0.0001%", self.plain)
+        self.assertIn("SAMPLEPROF_FRACTION did not draw", done.stderr)
+        for text in ("5", "0%", "101%", "0.00001%", ""):
+            done = self.sampleprof("run", "--fraction", text, self.plain,
+                                   code=2)
+            self.assertIn("--fraction takes a share", done.stderr)
+
+
 class Summary(Command):
 
     def next_of(self, done):

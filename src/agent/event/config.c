@@ -4,11 +4,20 @@
 #include <string.h>
 
 #include "agent/sys/diag.h"
+#include "base/labels.h"
 #include "base/parse.h"
 
 #include "agent/sys/poison.h"
 
-enum knob_type { KNOB_SIZE, KNOB_NUMBER, KNOB_RATE, KNOB_TEXT, KNOB_CHOICE };
+enum knob_type {
+	KNOB_SIZE,
+	KNOB_NUMBER,
+	KNOB_RATE,
+	KNOB_FRACTION,
+	KNOB_TEXT,
+	KNOB_LABELS,
+	KNOB_CHOICE
+};
 
 struct knob {
 	enum knob_type type;
@@ -32,6 +41,11 @@ static const struct knob knobs[] = {
 	{KNOB_RATE, #name, FIELD(field), 0, 0, 0, NULL, help},
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	{KNOB_TEXT, #name, FIELD(field), 0, 1, max, def, help},
+#define SP_KNOB_FRACTION(name, field, help)                                    \
+	{KNOB_FRACTION, #name, FIELD(field), SP_PARSE_FRACTION_ALL, 0, 0,      \
+	 NULL,          help},
+#define SP_KNOB_LABELS(name, field, help)                                      \
+	{KNOB_LABELS, #name, FIELD(field), 0, 0, 0, "", help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	{KNOB_CHOICE, #name, FIELD(field), def, 0, 0, choices, help},
 #include "agent/event/config.def"
@@ -39,6 +53,8 @@ static const struct knob knobs[] = {
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
+#undef SP_KNOB_FRACTION
+#undef SP_KNOB_LABELS
 #undef SP_KNOB_CHOICE
 };
 
@@ -82,6 +98,23 @@ static void add_rate(char *buf, size_t size, uint64_t per_s)
 	}
 	add_number(buf, size, per_s);
 	add_text(buf, size, "/s");
+}
+
+/* Of millionths, with no more digits than it needs. */
+static void add_fraction(char *buf, size_t size, uint64_t millionths)
+{
+	char digits[6] = {'.'};
+	size_t n = 0;
+
+	add_number(buf, size, millionths / 10000);
+	for (uint64_t rest = millionths % 10000, unit = 1000; rest;
+	     unit /= 10) {
+		digits[++n] = (char)('0' + rest / unit);
+		rest %= unit;
+	}
+	if (n)
+		add_text(buf, size, digits);
+	add_text(buf, size, "%");
 }
 
 /* Position of `value` among "a|b|c", or -1. */
@@ -134,6 +167,12 @@ static void describe_range(const struct knob *k, char *buf, size_t size)
 		add_text(buf, size, "off, or 1/s to ");
 		add_rate(buf, size, SP_PARSE_RATE_MAX);
 		break;
+	case KNOB_FRACTION:
+		add_text(buf, size, "more than 0% to 100%");
+		break;
+	case KNOB_LABELS:
+		add_text(buf, size, "KEY=VALUE, more of them after commas");
+		break;
 	case KNOB_TEXT:
 		add_text(buf, size, "text of 1 to ");
 		add_number(buf, size, k->max);
@@ -174,6 +213,19 @@ static bool set_knob(const struct knob *k, struct sp_config *config,
 			return false;
 		memcpy(field_of(config, k), &v, sizeof(v));
 		return true;
+	case KNOB_FRACTION:
+		if (!sp_parse_fraction(value, &v))
+			return false;
+		memcpy(field_of(config, k), &v, sizeof(v));
+		return true;
+	case KNOB_LABELS:
+		/* They change nothing of the recording: no reason to go without
+		 * it. */
+		config->labels_refused = sp_labels_check(value);
+		if (config->labels_refused)
+			value = "";
+		memcpy(field_of(config, k), &value, sizeof(value));
+		return true;
 	case KNOB_TEXT:
 		if (!value[0] || strlen(value) > k->max)
 			return false;
@@ -189,11 +241,16 @@ static bool set_knob(const struct knob *k, struct sp_config *config,
 	return false;
 }
 
+static bool is_text(const struct knob *k)
+{
+	return k->type == KNOB_TEXT || k->type == KNOB_LABELS;
+}
+
 static void set_default(const struct knob *k, struct sp_config *config)
 {
 	unsigned int choice = (unsigned int)k->number;
 
-	if (k->type == KNOB_TEXT)
+	if (is_text(k))
 		memcpy(field_of(config, k), &k->text, sizeof(k->text));
 	else if (k->type == KNOB_CHOICE)
 		memcpy(field_of(config, k), &choice, sizeof(choice));
@@ -243,6 +300,7 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 
 	memset(err, 0, sizeof(*err));
 	config->has_max_file = false;
+	config->labels_refused = NULL;
 	for (size_t i = 0; i < KNOBS; i++)
 		set_default(&knobs[i], config);
 	for (; environment && *environment; environment++) {
@@ -288,7 +346,7 @@ void sp_config_describe(const struct sp_config *config,
 		for (char *p = key; *p; p++)
 			if (*p >= 'A' && *p <= 'Z')
 				*p = (char)(*p - 'A' + 'a');
-		if (k->type == KNOB_TEXT) {
+		if (is_text(k)) {
 			memcpy(&text, field, sizeof(text));
 		} else if (k->type == KNOB_CHOICE) {
 			memcpy(&choice, field, sizeof(choice));
@@ -297,6 +355,8 @@ void sp_config_describe(const struct sp_config *config,
 			memcpy(&number, field, sizeof(number));
 			if (k->type == KNOB_RATE)
 				add_rate(value, sizeof(value), number);
+			else if (k->type == KNOB_FRACTION)
+				add_fraction(value, sizeof(value), number);
 			else
 				add_number(value, sizeof(value), number);
 		}
@@ -312,13 +372,15 @@ void sp_config_help(void (*emit)(void *arg, const char *line), void *arg)
 
 		add_text(line, sizeof(line), k->name);
 		add_text(line, sizeof(line), "=");
-		if (k->type == KNOB_TEXT)
+		if (is_text(k))
 			add_text(line, sizeof(line), k->text);
 		else if (k->type == KNOB_CHOICE)
 			add_choice(line, sizeof(line), k->text,
 				   (unsigned int)k->number);
 		else if (k->type == KNOB_RATE)
 			add_rate(line, sizeof(line), k->number);
+		else if (k->type == KNOB_FRACTION)
+			add_fraction(line, sizeof(line), k->number);
 		else
 			add_number(line, sizeof(line), k->number);
 		describe_range(k, range, sizeof(range));

@@ -15,17 +15,24 @@ struct sp_config {
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help) uint64_t field;
 #define SP_KNOB_RATE(name, field, help)                        uint64_t field;
 #define SP_KNOB_TEXT(name, field, def, max, help)              const char *field;
+#define SP_KNOB_FRACTION(name, field, help)                    uint64_t field;
+#define SP_KNOB_LABELS(name, field, help)                      const char *field;
 #define SP_KNOB_CHOICE(name, field, def, choices, help)        unsigned int field;
 #include "agent/event/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
+#undef SP_KNOB_FRACTION
+#undef SP_KNOB_LABELS
 #undef SP_KNOB_CHOICE
 	/* The file has every allocation and every free, and nothing of it is
 	 * discarded: at period 1, from the start on, if the file may be large.
 	 */
 	bool records_all;
+	/* What is wrong with the labels that were given, so that there are none
+	 * (base/labels.h); else NULL. */
+	const char *labels_refused;
 	bool has_max_file;   /* max_file_bytes is not the default */
 	uint64_t file_bytes; /* the limit that follows from all */
 };

@@ -9,9 +9,9 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/utsname.h>
 
 #include "agent/event/checkin.h"
+#include "agent/event/origin.h"
 #include "agent/event/period.h"
 #include "agent/file/filter.h"
 #include "agent/file/liveset.h"
@@ -25,14 +25,15 @@
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
 #include "agent/unwind/modules.h"
+#include "base/labels.h"
+#include "base/parse.h"
 #include "base/rng.h"
 
 #include "agent/sys/poison.h"
 
-#define COMMAND_MAX       16384
-#define ENVIRONMENT_PIECE (132u << 10)
-#define ALIVE             0x73707266u
-#define ROOM_SHARE        4u /* the file may have a quarter of the free room */
+#define COMMAND_MAX 16384
+#define ALIVE       0x73707266u
+#define ROOM_SHARE  4u /* the file may have a quarter of the free room */
 
 #define TITLE_BYTES 256 /* of what a program calls itself */
 
@@ -122,56 +123,6 @@ static void read_command(struct sp_process *process)
 			       "without samples leave files, too");
 }
 
-/* `name` as seen from the root; how long it is. */
-static long make_absolute(char *path, size_t size, const char *name)
-{
-	size_t at = 0;
-
-	if (name[0] != '/') {
-		/* With the 0 behind it, which becomes a slash. */
-		long n = SP_SYS2(getcwd, path, size);
-
-		if (n > 0 && path[0] == '/') {
-			at = (size_t)n;
-			path[at - 1] = '/';
-		}
-		if (name[0] == '.' && name[1] == '/')
-			name += 2;
-	}
-	while (*name && at + 1 < size)
-		path[at++] = *name++;
-	return (long)at;
-}
-
-/* Without /proc: the name that was executed.  If that is a loader, with the
- * program as an argument, only the loader knows: glibc corrects AT_EXECFN, musl
- * names its first object. */
-static void read_exe(struct sp_process *process)
-{
-	char *path = process->exe_path;
-	const size_t size = sizeof(process->exe_path);
-	const struct link_map *first = sp_linkmap_first();
-	const char *name = (const char *)getauxval(AT_EXECFN);
-	long n = 0;
-
-	if (getauxval(AT_BASE))
-		n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path,
-			    size - 1);
-	else if (first && first->l_name && first->l_name[0])
-		name = first->l_name;
-	if (n <= 0)
-		n = name ? make_absolute(path, size, name) : 0;
-	path[n] = '\0';
-}
-
-static void read_host(struct sp_process *process)
-{
-	struct utsname name;
-
-	if (SP_SYS1(uname, &name) == 0)
-		memcpy(process->host, name.nodename, sizeof(process->host));
-}
-
 /* Field 22 of /proc/self/stat: with the process id it names this process for
  * as long as the machine runs. */
 static uint64_t start_ticks(void)
@@ -191,77 +142,6 @@ static uint64_t start_ticks(void)
 	for (; p && *p >= '0' && *p <= '9'; p++)
 		v = v * 10 + (uint64_t)(*p - '0');
 	return v;
-}
-
-static bool find_in(const char *at, const char *end, const char *what)
-{
-	size_t n = strlen(what);
-
-	for (; (size_t)(end - at) >= n; at++)
-		if (memcmp(at, what, n) == 0)
-			return true;
-	return false;
-}
-
-static const char preload[] = "LD_PRELOAD=";
-
-static bool is_preload(const char *variable)
-{
-	return strncmp(variable, preload, sizeof(preload) - 1) == 0;
-}
-
-/* LD_PRELOAD among the variables in the text, each with a 0 behind it; else the
- * one that goes on behind the text, which is its end if there is none. */
-static const char *find_preload(const char *text, const char *end)
-{
-	while (text + strlen(text) < end && !is_preload(text))
-		text += strlen(text) + 1;
-	return text;
-}
-
-/* Does that environment have us in LD_PRELOAD?  It may be of any size, so it is
- * read in pieces; each variable has 128 KiB at most. */
-static bool is_under_us(long fd)
-{
-	static char text[ENVIRONMENT_PIECE + 1];
-	size_t have = 0;
-	const char *at;
-	long n;
-
-	while ((n = SP_SYS3(read, fd, text + have, ENVIRONMENT_PIECE - have)) >
-	       0) {
-		have += (size_t)n;
-		text[have] = '\0';
-		at = find_preload(text, text + have);
-		if (at + strlen(at) < text + have)
-			break;
-		have = (size_t)(text + have - at);
-		for (size_t i = 0; i <= have; i++)
-			text[i] = at[i];
-	}
-	at = find_preload(text, text + have);
-	return is_preload(at) &&
-	       find_in(at, at + strlen(at), "libsampleprof.so");
-}
-
-/* Was the parent started under us?  Then this process is one of possibly
- * thousands that no setting names. */
-static bool parent_is_profiled(void)
-{
-	char path[64] = "/proc/";
-	char digits[24];
-	bool is_ours;
-	long fd;
-
-	strcpy(path + strlen(path),
-	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
-	strcpy(path + strlen(path), "/environ");
-	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
-	if (fd < 0)
-		return false;
-	is_ours = is_under_us(fd);
-	SP_SYS1(close, fd);
-	return is_ours;
 }
 
 static uint64_t random_number(void)
@@ -356,6 +236,43 @@ static bool may_be_large(const struct sp_config *config)
 	       limit.rlim_cur >= SP_CONFIG_RING_MAX;
 }
 
+bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths)
+{
+	/* 2^64 / 10^6 is no integer: the bias is below 10^-13. */
+	return (unsigned __int128)random * SP_PARSE_FRACTION_ALL >> 64 <
+	       fraction_millionths;
+}
+
+/*
+ * The draw is that of a program that was started: of a process, until it
+ * executes another program.  Forked children share it, for they cannot be drawn
+ * where the parent does not run our code; so each profile is there with the
+ * same probability, and those of one draw are there together.
+ */
+static bool draw_process(struct sp_process *process)
+{
+	const uint64_t fraction = process->config.fraction_millionths;
+
+	if (fraction == SP_PARSE_FRACTION_ALL)
+		return true;
+	/* Not by the seed: two settings that are the same everywhere would
+	 * record every process, or none. */
+	process->draw = random_number();
+	return sp_process_is_drawn(process->draw, fraction);
+}
+
+static void refuse_labels(struct sp_process *process)
+{
+	if (process->config.labels_refused)
+		keep_diagnosis(process,
+			       "SAMPLEPROF_LABELS was ignored: the text ",
+			       process->config.labels_refused, "");
+	/* Each child would say it, too. */
+	if (process->config.labels_refused && process->is_root)
+		sp_diag_say("SAMPLEPROF_LABELS is ignored: the text ",
+			    process->config.labels_refused, NULL);
+}
+
 bool sp_process_init(struct sp_process *process, char *const *environment)
 {
 	enum sp_law_kind kind;
@@ -363,21 +280,23 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	/* A set-uid program is not ours to write files for. */
 	if (getauxval(AT_SECURE))
 		return false;
-	if (!read_settings(process, environment))
+	if (!read_settings(process, environment) || !draw_process(process))
 		return false;
 	read_runtime_settings(environment);
 	atomic_store(&process->generation, 1);
 	sp_clock_find();
 	sp_slots_init();
-	read_exe(process);
-	read_host(process);
+	sp_origin_read_exe(process->exe_path, sizeof(process->exe_path));
+	sp_origin_read_host(process->host);
+	sp_origin_read_container(process->container);
 	read_clocks(process);
 	map_alive_page(process);
 	refuse_huge_pages();
 	read_command(process);
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
-	process->is_root = !parent_is_profiled();
+	process->is_root = !sp_origin_parent_is_profiled();
+	refuse_labels(process);
 	if (!is_followed(process))
 		return false;
 	kind = process->config.law == SP_CONFIG_LAW_DOTNET ? SP_LAW_DOTNET
@@ -461,6 +380,18 @@ static void emit_setting(void *arg, const char *key, const char *value)
 	e->emit(e->arg, key, value, strlen(value));
 }
 
+static void emit_labels(struct emitter *e, const char *labels)
+{
+	struct sp_label label;
+
+	while (sp_labels_next(&labels, &label)) {
+		char key[sizeof("label.") + SP_LABEL_KEY_BYTES_MAX] = "label.";
+
+		memcpy(key + strlen(key), label.key, label.key_bytes);
+		e->emit(e->arg, key, label.value, label.value_bytes);
+	}
+}
+
 /* A server's processes write over their arguments what they do. */
 static void emit_title(struct emitter *e, const char *key)
 {
@@ -485,6 +416,12 @@ void sp_process_describe(const struct sp_process *process,
 	emit_setting(&e, "exe", process->exe_path);
 	emit(arg, "command", command, command_bytes);
 	emit_setting(&e, "host", process->host);
+	if (process->container[0])
+		emit_setting(&e, "container", process->container);
+	if (process->draw)
+		emit_setting(&e, "draw",
+			     sp_diag_decimal(digits, process->draw));
+	emit_labels(&e, process->config.labels);
 	emit_setting(&e, "parent",
 		     sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	sp_config_describe(&process->config, emit_setting, &e);

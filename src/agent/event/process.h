@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "agent/event/config.h"
+#include "agent/event/origin.h"
 #include "agent/thread/sampler.h"
 
 /*
@@ -25,7 +26,10 @@ struct sp_process {
 	uint64_t start_unix_ns;
 	uint64_t start_clock_ns;
 	char exe_path[4096];
-	char host[65];
+	char host[SP_ORIGIN_HOST_BYTES];
+	char container[SP_ORIGIN_CONTAINER_BYTES];
+	/* Of a process that was drawn, which its forked children share. */
+	uint64_t draw;
 	/* Nobody above us is profiled: the user started this very process under
 	 * the profiler, so it leaves a file whatever happens. */
 	bool is_root;
@@ -43,10 +47,15 @@ struct sp_process {
 
 /*
  * Settings from the environment and facts from the kernel.  False: this process
- * is to be left alone (set-uid, unusable settings, nowhere to write); the
- * reason has been said on standard error unless quiet.  Context: cold.
+ * is to be left alone (set-uid, not drawn, unusable settings, nowhere to
+ * write); the last two have been said on standard error unless quiet.
+ * Context: cold.
  */
 bool sp_process_init(struct sp_process *process, char *const *environment);
+
+/* Does a number, of which all are as likely, draw a process that is recorded
+ * with that probability, in millionths? */
+bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths);
 
 /* Create the profile file.  0, -EBUSY, or a negative errno. */
 int sp_process_open_file(struct sp_process *process);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "agent/event/config.h"
+#include "base/labels.h"
 #include "base/parse.h"
 #include "format/fuzz/target.h"
 
@@ -48,6 +49,10 @@ static void check_limits(const struct sp_config *c)
 	check_range(c->field, min, max);
 #define SP_KNOB_RATE(name, field, help)                                        \
 	check_range(c->field, 0, SP_PARSE_RATE_MAX);
+#define SP_KNOB_FRACTION(name, field, help)                                    \
+	check_range(c->field, 1, SP_PARSE_FRACTION_ALL);
+#define SP_KNOB_LABELS(name, field, help)                                      \
+	FUZZ_ASSERT(!sp_labels_check(c->field));
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	FUZZ_ASSERT(c->field[0] && strlen(c->field) <= (max));
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
@@ -57,12 +62,15 @@ static void check_limits(const struct sp_config *c)
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
+#undef SP_KNOB_FRACTION
+#undef SP_KNOB_LABELS
 #undef SP_KNOB_CHOICE
 }
 
 static void take_setting(void *arg, const char *key, const char *value)
 {
-	FUZZ_ASSERT(strncmp(key, "setting.", 8) == 0 && value[0]);
+	FUZZ_ASSERT(strncmp(key, "setting.", 8) == 0 &&
+		    (value[0] || strcmp(key, "setting.labels") == 0));
 	++*(unsigned int *)arg;
 }
 

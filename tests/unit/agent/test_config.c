@@ -8,7 +8,7 @@
 #include "support/test.h"
 
 /* A second reading of config.def, made for the tests. */
-enum kind { SIZE, NUMBER, RATE, TEXT, CHOICE };
+enum kind { SIZE, NUMBER, RATE, FRACTION, TEXT, LABELS, CHOICE };
 
 struct knob {
 	enum kind kind;
@@ -30,6 +30,10 @@ static const struct knob knobs[] = {
 	{RATE, #name, AT(field), 0, 0, SP_PARSE_RATE_MAX, "off", help},
 #define SP_KNOB_TEXT(name, field, def, max, help)                              \
 	{TEXT, #name, AT(field), 0, 1, max, def, help},
+#define SP_KNOB_FRACTION(name, field, help)                                    \
+	{FRACTION, #name, AT(field), 1000000, 0, 0, "100%", help},
+#define SP_KNOB_LABELS(name, field, help)                                      \
+	{LABELS, #name, AT(field), 0, 0, 0, "", help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	{CHOICE, #name, AT(field), def, 0, 0, choices, help},
 #include "agent/event/config.def"
@@ -37,6 +41,8 @@ static const struct knob knobs[] = {
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE
 #undef SP_KNOB_TEXT
+#undef SP_KNOB_FRACTION
+#undef SP_KNOB_LABELS
 #undef SP_KNOB_CHOICE
 };
 
@@ -68,7 +74,7 @@ static const char *text_of(const struct sp_config *c, const struct knob *k)
 
 static void assert_default(const struct sp_config *c, const struct knob *k)
 {
-	if (k->kind == TEXT)
+	if (k->kind == TEXT || k->kind == LABELS)
 		assert_string_equal(text_of(c, k), k->text);
 	else if (k->kind == CHOICE)
 		assert_int_equal(choice_of(c, k), k->def);
@@ -188,6 +194,38 @@ static void check_text(const struct knob *k)
 	assert_string_equal(text_of(&c, k), "=");
 }
 
+static void check_fraction(const struct knob *k)
+{
+	static const char *const bad[] = {"", "5", "%", "0%", "100.0001%"};
+
+	accepts_number(k, "100%", 1000000);
+	accepts_number(k, "5%", 50000);
+	accepts_number(k, "33.3333%", 333333);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(k, bad[i]);
+}
+
+/* What is wrong with labels is kept, and they are none: the process is recorded
+ * all the same. */
+static void check_labels(const struct knob *k)
+{
+	static const char *const bad[] = {"a", "a=", "=b", "a=\"b\"",
+					  "a=1,a=2"};
+	struct sp_config c;
+	struct sp_config_error err;
+
+	assert_true(parse_one(k, "service=checkout,env=prod", &c, &err));
+	assert_string_equal(text_of(&c, k), "service=checkout,env=prod");
+	assert_null(c.labels_refused);
+	assert_true(parse_one(k, "", &c, &err));
+	assert_null(c.labels_refused);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_true(parse_one(k, bad[i], &c, &err));
+		assert_non_null(c.labels_refused);
+		assert_default(&c, k);
+	}
+}
+
 static void check_choice(const struct knob *k)
 {
 	struct sp_config c;
@@ -220,6 +258,10 @@ TEST(knobs)
 			check_choice(&knobs[i]);
 		else if (knobs[i].kind == RATE)
 			check_rate(&knobs[i]);
+		else if (knobs[i].kind == FRACTION)
+			check_fraction(&knobs[i]);
+		else if (knobs[i].kind == LABELS)
+			check_labels(&knobs[i]);
 		else
 			check_number(&knobs[i]);
 	}
@@ -338,7 +380,7 @@ static void check_round_trip(const struct sp_config *c)
 	for (size_t i = 0; i < KNOBS; i++) {
 		const struct knob *k = &knobs[i];
 
-		if (k->kind == TEXT)
+		if (k->kind == TEXT || k->kind == LABELS)
 			assert_string_equal(text_of(&back, k), text_of(c, k));
 		else if (k->kind == CHOICE)
 			assert_int_equal(choice_of(&back, k), choice_of(c, k));
@@ -366,6 +408,12 @@ TEST(describe)
 			if (k->kind == TEXT)
 				memcpy(field, &(const char *){"a b=%c"},
 				       sizeof(char *));
+			else if (k->kind == LABELS)
+				memcpy(field, &(const char *){"a=1,b=2"},
+				       sizeof(char *));
+			else if (k->kind == FRACTION)
+				memcpy(field, &(uint64_t){1 + v % 1000000},
+				       sizeof(v));
 			else if (k->kind == CHOICE)
 				memcpy(field, &choice, sizeof(choice));
 			else if (k->max - k->min == UINT64_MAX)
@@ -414,6 +462,8 @@ TEST(help)
 			assert_non_null(strstr(line, k->text));
 			continue;
 		}
+		if (k->kind == LABELS || k->kind == FRACTION)
+			continue;
 		if (k->kind == RATE) {
 			assert_non_null(strstr(line, "=off  (off, or 1/s to "
 						     "1000000/s) "));

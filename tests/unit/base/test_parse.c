@@ -243,4 +243,21 @@ TEST(period)
 		refuses(sp_parse_rate, bad[i]);
 }
 
+TEST(fraction)
+{
+	static const char *const bad[] = {
+		"",        "5",      "%",        "0%",
+		"0.0000%", ".5%",    "5.",       "5.%",
+		"-1%",     "100.1%", "0.00001%", "5%%",
+		"5 %",     " 5%",    "1e1%",     "18446744073709551615%",
+	};
+
+	accepts(sp_parse_fraction, "100%", SP_PARSE_FRACTION_ALL);
+	accepts(sp_parse_fraction, "5%", 50000);
+	accepts(sp_parse_fraction, "0.0001%", 1);
+	accepts(sp_parse_fraction, "099.9999%", 999999);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		refuses(sp_parse_fraction, bad[i]);
+}
+
 TEST_MAIN(NULL, NULL)

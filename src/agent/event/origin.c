@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/event/origin.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/utsname.h>
+
+#include "agent/sys/diag.h"
+#include "agent/sys/linkmap.h"
+#include "agent/sys/sys.h"
+
+#include "agent/sys/poison.h"
+
+#define ENVIRONMENT_PIECE (132u << 10)
+
+/* `name` as seen from the root; how long it is. */
+static long make_absolute(char *path, size_t size, const char *name)
+{
+	size_t at = 0;
+
+	if (name[0] != '/') {
+		/* With the 0 behind it, which becomes a slash. */
+		long n = SP_SYS2(getcwd, path, size);
+
+		if (n > 0 && path[0] == '/') {
+			at = (size_t)n;
+			path[at - 1] = '/';
+		}
+		if (name[0] == '.' && name[1] == '/')
+			name += 2;
+	}
+	while (*name && at + 1 < size)
+		path[at++] = *name++;
+	return (long)at;
+}
+
+/* Without /proc: the name that was executed.  If that is a loader, with the
+ * program as an argument, only the loader knows: glibc corrects AT_EXECFN, musl
+ * names its first object. */
+void sp_origin_read_exe(char *path, size_t size)
+{
+	const struct link_map *first = sp_linkmap_first();
+	const char *name = (const char *)getauxval(AT_EXECFN);
+	long n = 0;
+
+	if (getauxval(AT_BASE))
+		n = SP_SYS4(readlinkat, AT_FDCWD, "/proc/self/exe", path,
+			    size - 1);
+	else if (first && first->l_name && first->l_name[0])
+		name = first->l_name;
+	if (n <= 0)
+		n = name ? make_absolute(path, size, name) : 0;
+	path[n] = '\0';
+}
+
+void sp_origin_read_host(char host[SP_ORIGIN_HOST_BYTES])
+{
+	struct utsname name;
+
+	if (SP_SYS1(uname, &name) == 0)
+		memcpy(host, name.nodename, SP_ORIGIN_HOST_BYTES);
+}
+
+#define CONTAINER_DIGITS (SP_ORIGIN_CONTAINER_BYTES - 1)
+
+static size_t count_hex(const char *text)
+{
+	size_t n = 0;
+
+	while ((text[n] >= '0' && text[n] <= '9') ||
+	       (text[n] >= 'a' && text[n] <= 'f'))
+		n++;
+	return n;
+}
+
+/* The first id of a container behind `mark`, if there is one. */
+static bool find_container(char *id, const char *text, const char *mark)
+{
+	const size_t n = strlen(mark);
+
+	for (const char *p = text; *p; p++) {
+		size_t digits;
+
+		if (strncmp(p, mark, n) != 0)
+			continue;
+		digits = count_hex(p + n);
+		if (digits == CONTAINER_DIGITS) {
+			memcpy(id, p + n, CONTAINER_DIGITS);
+			return true;
+		}
+		p += n ? n - 1 + digits : digits;
+		if (!*p)
+			break;
+	}
+	return false;
+}
+
+/* By the name of the control group, /docker/ID or cri-containerd-ID.scope;
+ * where the container sees none of that, by the files that are mounted into it.
+ * Only the beginning is read: that has it, or nothing. */
+void sp_origin_read_container(char id[SP_ORIGIN_CONTAINER_BYTES])
+{
+	static char text[8192];
+
+	id[CONTAINER_DIGITS] = '\0';
+	id[0] = '\0';
+
+	if (sp_sys_read_file("/proc/self/cgroup", text, sizeof(text)) > 0 &&
+	    find_container(id, text, ""))
+		return;
+	if (sp_sys_read_file("/proc/self/mountinfo", text, sizeof(text)) > 0)
+		find_container(id, text, "/containers/");
+}
+
+static bool find_in(const char *at, const char *end, const char *what)
+{
+	size_t n = strlen(what);
+
+	for (; (size_t)(end - at) >= n; at++)
+		if (memcmp(at, what, n) == 0)
+			return true;
+	return false;
+}
+
+static const char preload[] = "LD_PRELOAD=";
+
+static bool is_preload(const char *variable)
+{
+	return strncmp(variable, preload, sizeof(preload) - 1) == 0;
+}
+
+/* LD_PRELOAD among the variables in the text, each with a 0 behind it; else the
+ * one that goes on behind the text, which is its end if there is none. */
+static const char *find_preload(const char *text, const char *end)
+{
+	while (text + strlen(text) < end && !is_preload(text))
+		text += strlen(text) + 1;
+	return text;
+}
+
+/* Does that environment have us in LD_PRELOAD?  It may be of any size, so it is
+ * read in pieces; each variable has 128 KiB at most. */
+static bool is_under_us(long fd)
+{
+	static char text[ENVIRONMENT_PIECE + 1];
+	size_t have = 0;
+	const char *at;
+	long n;
+
+	while ((n = SP_SYS3(read, fd, text + have, ENVIRONMENT_PIECE - have)) >
+	       0) {
+		have += (size_t)n;
+		text[have] = '\0';
+		at = find_preload(text, text + have);
+		if (at + strlen(at) < text + have)
+			break;
+		have = (size_t)(text + have - at);
+		for (size_t i = 0; i <= have; i++)
+			text[i] = at[i];
+	}
+	at = find_preload(text, text + have);
+	return is_preload(at) &&
+	       find_in(at, at + strlen(at), "libsampleprof.so");
+}
+
+bool sp_origin_parent_is_profiled(void)
+{
+	char path[64] = "/proc/";
+	char digits[24];
+	bool is_ours;
+	long fd;
+
+	strcpy(path + strlen(path),
+	       sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
+	strcpy(path + strlen(path), "/environ");
+	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	is_ours = is_under_us(fd);
+	SP_SYS1(close, fd);
+	return is_ours;
+}
