@@ -16,11 +16,15 @@ int run_ps(int argc, char **argv);
 int run_ls(int argc, char **argv);
 int run_ctl(int argc, char **argv);
 
+/* That of sampleprof-serve. */
+int run_serve(int argc, char **argv);
+
 extern const struct sp_command_line run_line;
 extern const struct sp_command_line preload_path_line;
 extern const struct sp_command_line ps_line;
 extern const struct sp_command_line ls_line;
 extern const struct sp_command_line ctl_line;
+extern const struct sp_command_line serve_line;
 
 /* Of sampleprof without a command, into struct help_options. */
 struct help_options {

@@ -16,6 +16,7 @@ BUILD_PACKAGES=(
 	libjansson-dev       # baselines are JSON
 	libzstd-dev          # profiles may be compressed
 	libpcre2-dev         # filters of the report
+	libmicrohttpd-dev    # sampleprof serve
 )
 
 # To run every test.
@@ -32,6 +33,7 @@ TEST_PACKAGES=(
 	python3-jsonschema python3-yaml make                # of checks, and docs
 	libjemalloc-dev google-perftools nodejs             # likewise
 	golang-go golang-github-google-pprof-dev            # google/pprof
+	prometheus                                          # promtool
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1                                      # --debuginfod
 	libunwind8 libgoogle-perftools4                     # other unwinders

@@ -23,8 +23,8 @@ static const struct {
 	{"ls", run_ls},
 };
 
-/* The other program, under our name.  argv[0] is of no use but for that. */
-static int exec_offline(char **argv)
+/* Another program, under our name.  argv[0] is of no use but for that. */
+static int exec_beside(const char *program, char **argv)
 {
 	static char name[] = SP_COMMAND_PROGRAM;
 	char path[SP_LAUNCH_PATH_MAX];
@@ -32,12 +32,11 @@ static int exec_offline(char **argv)
 
 	if (strcmp(sp_command_program(argv[0]), SP_COMMAND_PROGRAM) != 0)
 		argv[0] = name;
-	if (sp_launch_beside(SP_COMMAND_OFFLINE, path, &err) < 0)
+	if (sp_launch_beside(program, path, &err) < 0)
 		return sp_console_fail_with(&err);
 	execv(path, argv);
 	sp_error_set(&err, -errno, path,
-		     "has the commands that read profiles, and cannot be run: "
-		     "%s",
+		     "has the command %.40s, and cannot be run: %s", argv[1],
 		     strerror(errno));
 	return sp_console_fail_with(&err);
 }
@@ -75,6 +74,7 @@ static int fail_unknown(const char *word)
 
 static int run_command(int argc, char **argv)
 {
+	const struct sp_command *command;
 	char *const name = argv[0];
 
 	for (size_t i = 0; i < sizeof(own_commands) / sizeof(*own_commands);
@@ -84,8 +84,13 @@ static int run_command(int argc, char **argv)
 		argv[1] = name;
 		return own_commands[i].run(argc - 1, argv + 1);
 	}
-	return sp_command_find(argv[1]) ? exec_offline(argv)
-					: fail_unknown(argv[1]);
+	command = sp_command_find(argv[1]);
+	if (!command)
+		return fail_unknown(argv[1]);
+	return exec_beside(command->place == SP_COMMAND_SERVED
+				   ? SP_COMMAND_SERVER
+				   : SP_COMMAND_OFFLINE,
+			   argv);
 }
 
 /* The words are help and what follows. */

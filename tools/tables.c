@@ -30,6 +30,7 @@ static const struct {
 	{"ps", &ps_line},
 	{"ctl", &ctl_line},
 	{"ls", &ls_line},
+	{"serve", &serve_line},
 	{"report", &sp_report_line},
 	{"export", &sp_export_line},
 	{"symbolize", &sp_symbolize_line},
@@ -121,7 +122,8 @@ static bool is_any(const struct sp_command *command)
 
 static bool is_reading(const struct sp_command *command)
 {
-	return command->place != SP_COMMAND_LAUNCHER;
+	return command->place == SP_COMMAND_PAGE ||
+	       command->place == SP_COMMAND_OTHER;
 }
 
 static bool is_page(const struct sp_command *command)

@@ -38,6 +38,8 @@ const struct sp_command sp_commands[] = {
 	{"check", SP_COMMAND_OTHER, "NEW",
 	 "hold a profile against limits, for CI"},
 	{"advise", SP_COMMAND_OTHER, "FILE", "which sampling period to use"},
+	{"serve", SP_COMMAND_SERVED, "[DIR]",
+	 "profiles over HTTP: Prometheus, go tool pprof"},
 	{"lab", SP_COMMAND_OTHER, "[FILE]",
 	 "compare ways to sample by simulation"},
 	{0},
@@ -64,8 +66,8 @@ const char *sp_command_nearest(const char *word)
 
 const char *sp_command_program(const char *argv0)
 {
-	static const char *const programs[] = {SP_COMMAND_PROGRAM,
-					       "sampleprof-lab"};
+	static const char *const programs[] = {
+		SP_COMMAND_PROGRAM, "sampleprof-lab", SP_COMMAND_SERVER};
 	const char *slash = strrchr(argv0, '/');
 	const char *name = slash ? slash + 1 : argv0;
 

@@ -10,11 +10,13 @@
 
 #define SP_COMMAND_PROGRAM "sampleprof"
 #define SP_COMMAND_OFFLINE "sampleprof-report"
+#define SP_COMMAND_SERVER  "sampleprof-serve"
 
 enum sp_command_place {
 	SP_COMMAND_LAUNCHER, /* the program sampleprof */
-	SP_COMMAND_PAGE,  /* sampleprof-report: shares the options of report */
-	SP_COMMAND_OTHER, /* sampleprof-report: has its own */
+	SP_COMMAND_PAGE,   /* sampleprof-report: shares the options of report */
+	SP_COMMAND_OTHER,  /* sampleprof-report: has its own */
+	SP_COMMAND_SERVED, /* sampleprof-serve: needs what no report does */
 };
 
 struct sp_command {

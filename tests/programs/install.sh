@@ -20,7 +20,7 @@ fail() {
 "$cmake" --install "$build" --prefix "$prefix"
 cd "$scratch"
 
-for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab \
+for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab bin/sampleprof-serve \
 	share/bash-completion/completions/sampleprof{,-report,-lab} \
 	include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"

@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: MIT
+"""sampleprof serve: what it says of profiles over HTTP is what the report says,
+as promtool and google/pprof read it; requests that are wrong, hostile names,
+and how it ends."""
+
+import concurrent.futures
+import contextlib
+import gzip
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import harness
+from test_export import Pprof
+
+OPEN_METRICS = "application/openmetrics-text"
+SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\}'
+                    r" (\S+)")
+LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+
+
+def command():
+    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                        "sampleprof")
+
+
+class Serve(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.served = os.path.join(self.dir, "served")
+        os.mkdir(self.served)
+        self.port = None
+
+    def begin(self, *arguments):
+        """Start it on a port that is free."""
+        # pylint: disable=consider-using-with
+        process = subprocess.Popen(
+            [command(), "serve", "--listen", "127.0.0.1:0", *arguments,
+             self.served], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        line = process.stderr.readline().decode()
+        self.port = int(re.search(r":(\d+)/metrics", line)[1])
+        return process
+
+    def get(self, path, method="GET", **headers):
+        """(status, type, body)"""
+        to = http.client.HTTPConnection("127.0.0.1", self.port,
+                                        timeout=harness.TIMEOUT_S)
+        try:
+            to.request(method, path, headers=headers)
+            answer = to.getresponse()
+            return (answer.status, answer.getheader("Content-Type"),
+                    answer.read())
+        finally:
+            to.close()
+
+    def metrics(self):
+        """{name: {labels as JSON: value}}, each line well formed."""
+        status, kind, body = self.get("/metrics", Accept=OPEN_METRICS)
+        self.assertEqual(status, 200)
+        self.assertTrue(kind.startswith(OPEN_METRICS), kind)
+        lines = body.decode().split("\n")
+        self.assertEqual(lines[-2:], ["# EOF", ""])
+        found, family = {}, None
+        for line in lines[:-2]:
+            if line.startswith("# "):
+                family = line.split()[2]
+                continue
+            name, labels, value = SAMPLE.fullmatch(line).groups()
+            self.assertIn(name, (family, family + "_total"))
+            key = json.dumps(dict(LABEL.findall(labels)), sort_keys=True)
+            self.assertNotIn(key, found.setdefault(name, {}))
+            found[name][key] = float(value)
+        return found
+
+    def record(self, name, *argv, **settings):
+        """A profile of that name, in the directory."""
+        run = self.execute(*argv, **settings)
+        os.rename(run.paths[0], os.path.join(self.served, name))
+        return os.path.join(self.served, name)
+
+    def record_stacks(self, name, **settings):
+        return self.record(name, harness.target("program_page_stacks"),
+                           "20000", period="16K", **settings)
+
+    def start_idle(self, **settings):
+        self.out = self.served
+        process = self.start([harness.target("program_idle")],
+                             settings={"period": "1", **settings},
+                             stdin=subprocess.PIPE, bufsize=0)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+        self.allocate(process, 1)
+        harness.wait_until(lambda: os.listdir(self.served))
+        return process
+
+    def allocate(self, process, kib):
+        process.stdin.write(bytes([kib]))
+        self.assertEqual(process.stdout.read(1), bytes([kib]))
+
+
+class Metrics(Serve):
+    def test_the_same_as_the_report(self):
+        profile = harness.Profile(self.record_stacks(
+            "a.sprof", labels="service=checkout,version=1.7,pid=x,9.lives=y"))
+        profile.require_samples(100)
+        self.begin("--keep", "1h")
+        found = self.metrics()
+        exact, estimate = profile.json["exact"], profile.json["estimate"]
+
+        def one(name):
+            (key, value), = found["sampleprof_" + name].items()
+            labels = json.loads(key)
+            self.assertEqual(
+                {k: v for k, v in labels.items() if k != "host"},
+                {"profile": "a.sprof", "program": "program_page_stacks",
+                 "pid": str(profile.json["pid"]), "service": "checkout",
+                 "version": "1.7", "label_pid": "x", "label_9_lives": "y"})
+            return value
+
+        self.assertEqual(one("allocated_bytes_total"), exact["alloc_bytes"])
+        self.assertEqual(one("allocated_objects_total"),
+                         exact["alloc_objects"])
+        self.assertEqual(one("running"), 0)
+        self.assertEqual(one("resident_bytes"),
+                         profile.json["rss"][-1]["rss_bytes"])
+        for name in ("live_bytes", "live_objects", "peak_bytes"):
+            for end, key in (("", "value"), ("_lo", "lo"), ("_hi", "hi")):
+                self.assertAlmostEqual(one(name + end), estimate[name][key],
+                                       delta=0.5)
+        for of, field in (("bytes", "alloc_bytes"),
+                          ("objects", "alloc_objects")):
+            classes = found[f"sampleprof_class_allocated_{of}_total"]
+            self.assertGreater(len(classes), 20)
+            self.assertEqual(sum(classes.values()), exact[field])
+
+    def test_promtool(self):
+        self.record_stacks("a.sprof", labels="a.b=c")
+        self.record_stacks('quote" and \\ and\nnewline.sprof')
+        self.begin()
+        status, kind, body = self.get("/metrics")
+        self.assertEqual((status, kind),
+                         (200, "text/plain; version=0.0.4; charset=utf-8"))
+        done = subprocess.run(
+            [harness.require("promtool", "prometheus"), "check", "metrics"],
+            input=body, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr),
+                         (0, b"", b""))
+        self.assertEqual(len(self.metrics()["sampleprof_running"]), 2)
+
+    def test_running(self):
+        """Read anew each time, exact at each."""
+        process = self.start_idle(labels="service=a")
+        self.begin("--keep", "1s")
+        before = self.metrics()
+        self.assertEqual(list(before["sampleprof_running"].values()), [1])
+        self.allocate(process, 200)
+        self.assertEqual(
+            sum(self.metrics()["sampleprof_allocated_bytes_total"].values()) -
+            sum(before["sampleprof_allocated_bytes_total"].values()),
+            200 << 10)
+        process.stdin.close()
+        process.wait()
+        harness.wait_until(
+            lambda: not self.metrics().get("sampleprof_running"))
+
+    def test_what_is_no_profile(self):
+        path = self.record_stacks("a.sprof")
+        with open(path, "rb") as file:
+            data = file.read()
+        for name, content in (("b.sprof", b""), ("c.sprof", b"text\n" * 999),
+                              ("d.sprof", data[:9000])):
+            with open(os.path.join(self.served, name), "wb") as file:
+                file.write(content)
+        os.mkdir(os.path.join(self.served, "e.sprof"))
+        os.mkfifo(os.path.join(self.served, "f.sprof"))
+        self.begin()
+        names = {json.loads(k)["profile"]
+                 for k in self.metrics()["sampleprof_running"]}
+        self.assertIn("a.sprof", names)
+        self.assertLessEqual(names, {"a.sprof", "d.sprof"})
+        os.unlink(path)
+        names = {json.loads(k)["profile"]
+                 for k in self.metrics().get("sampleprof_running", {})}
+        self.assertNotIn("a.sprof", names)
+
+
+class Profiles(Serve):
+    def test_the_same_as_the_export(self):
+        path = self.record_stacks("a.sprof")
+        self.begin()
+        for name, view in (("allocs", "alloc"), ("heap", "live"),
+                           ("peak", "peak")):
+            status, kind, body = self.get("/debug/pprof/" + name)
+            self.assertEqual((status, kind),
+                             (200, "application/octet-stream"))
+            done = subprocess.run(
+                [os.environ["SAMPLEPROF_REPORT"], "export", "pprof", "--view",
+                 view, path, "-o", "-"], check=True, capture_output=True)
+            self.assertEqual(gzip.decompress(body),
+                             gzip.decompress(done.stdout))
+
+    def test_google_pprof(self):
+        self.record_stacks("a.sprof")
+        self.begin()
+        done = subprocess.run(
+            [harness.require("go", "golang-go"), "tool", "pprof", "-top",
+             f"http://127.0.0.1:{self.port}/debug/pprof/heap"],
+            env={**os.environ, "HOME": self.dir, "PPROF_TMPDIR": self.dir},
+            capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"Type: inuse_space")
+        self.assertRegex(done.stdout, r"% +descend")
+
+    def test_seconds(self):
+        """What is allocated while it waits, and nothing else."""
+        process = self.start_idle()
+        self.allocate(process, 100)
+        self.begin()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            waits = pool.submit(self.get, "/debug/pprof/allocs?seconds=3")
+            time.sleep(1)
+            self.allocate(process, 50)
+            # Another is answered meanwhile.
+            self.assertEqual(self.get("/metrics")[0], 200)
+            self.assertFalse(waits.done())
+            status, _, body = waits.result()
+        self.assertEqual(status, 200, body)
+        whole = Pprof(self.get("/debug/pprof/allocs")[2])
+        self.assertEqual(Pprof(body).total("alloc_space"), 50 << 10)
+        self.assertGreaterEqual(whole.total("alloc_space"), 151 << 10)
+
+    def test_longer_than_a_connection_may_be_idle(self):
+        process = self.start_idle()
+        self.begin()
+        allocating = threading.Timer(32, self.allocate, (process, 7))
+        allocating.start()
+        status, _, body = self.get("/debug/pprof/allocs?seconds=33")
+        allocating.join()
+        self.assertEqual((status, Pprof(body).total("alloc_space")),
+                         (200, 7 << 10))
+
+    def test_several_processes(self):
+        first, second = self.start_idle(), self.start_idle()
+        self.begin()
+        status, _, body = self.get("/debug/pprof/allocs")
+        self.assertEqual((status, body),
+                         (400, b"2 processes run: say which one by ?pid=N; / "
+                          b"lists them\n"))
+        self.allocate(second, 9)
+        for process, kib in ((first, 1), (second, 10)):
+            status, _, body = self.get(
+                f"/debug/pprof/allocs?pid={process.pid}")
+            self.assertEqual((status, Pprof(body).total("alloc_space")),
+                             (200, kib << 10))
+            self.assertRegex(self.get("/")[2].decode(),
+                             rf"\n +{process.pid}  running  program_idle\n")
+
+    def test_wrong_requests(self):
+        self.record_stacks("a.sprof")
+        self.begin()
+        for path, status, text in (
+                ("/nowhere", 404, "not found; / says what there is"),
+                ("/debug/pprof/profile", 404, "there are allocs, heap and "
+                 "peak"),
+                ("/debug/pprof/heap?pid=1", 404, "no profile of that process "
+                 "is here"),
+                ("/debug/pprof/heap?pid=-1", 400, "pid takes a process id"),
+                ("/debug/pprof/heap?seconds=601", 400, "seconds takes 0 to "
+                 "600"),
+                ("/debug/pprof/heap?seconds=", 400, "seconds takes 0 to 600"),
+                ("/debug/pprof/heap?seconds=1", 400, "the process has ended: "
+                 "leave out seconds"),
+                ("/" + "x" * 5000, 404, "not found; / says what there is")):
+            self.assertEqual(self.get(path)[::2],
+                             (status, text.encode() + b"\n"))
+        self.assertEqual(self.get("/metrics", "POST")[0], 405)
+        self.assertEqual(self.get("/metrics", "HEAD")[0], 200)
+
+    def test_many_at_a_time(self):
+        self.record_stacks("a.sprof")
+        self.begin()
+        paths = ["/metrics", "/debug/pprof/heap", "/debug/pprof/allocs"] * 5
+        with concurrent.futures.ThreadPoolExecutor(15) as pool:
+            self.assertEqual({a[0] for a in pool.map(self.get, paths)}, {200})
+
+
+class Command(Serve):
+    def fails(self, *arguments):
+        done = subprocess.run([command(), "serve", *arguments],
+                              capture_output=True, text=True, check=False,
+                              timeout=harness.TIMEOUT_S)
+        return done.returncode, done.stderr
+
+    def test_ends(self):
+        """At once, also if a request waits."""
+        self.start_idle()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            process = self.begin()
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                waits = pool.submit(self.get,
+                                    "/debug/pprof/heap?seconds=600")
+                time.sleep(0.5)
+                process.send_signal(number)
+                self.assertEqual(process.wait(harness.TIMEOUT_S), 0)
+                with contextlib.suppress(http.client.RemoteDisconnected):
+                    self.assertEqual(waits.result()[0], 503)
+
+    def test_listen(self):
+        for text in ("9400", "localhost:9400", "127.0.0.1:70000", "::1", ""):
+            code, error = self.fails("--listen", text)
+            self.assertEqual(code, 2, text)
+            self.assertIn("--listen takes an address and a port", error)
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            code, error = self.fails(
+                "--listen", "127.0.0.1:%d" % taken.getsockname()[1])
+        self.assertEqual(code, 1)
+        self.assertIn("Address already in use", error)
+        self.assertEqual(self.fails("a", "b")[0], 2)
+        self.assertEqual(self.fails("--keep", "soon")[0], 2)
+
+    def test_no_directory(self):
+        self.served = os.path.join(self.dir, "gone")
+        self.begin()
+        status, _, body = self.get("/metrics")
+        self.assertEqual(status, 500)
+        self.assertIn(b"No such file", body)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* sampleprof serve: profiles of a directory over HTTP. */
+#include "tools/serve.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "control/launch.h"
+#include "serve/server.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+static void say_ready(void *arg, unsigned int port)
+{
+	const struct serve_options *o = arg;
+	const char *colon = strrchr(o->listen, ':');
+
+	fprintf(stderr, "%s: serving http://%.*s:%u/metrics; Ctrl-C ends it\n",
+		sp_console_program(), (int)(colon - o->listen), o->listen,
+		port);
+}
+
+int run_serve(int argc, char **argv)
+{
+	struct serve_options options = {.listen = SP_SERVER_LISTEN,
+					.keep_ns = SP_SERVER_KEEP_NS};
+	char dir[SP_LAUNCH_PATH_MAX];
+	struct sp_server_options server = {.dir = dir};
+	const char *const *words;
+	struct sp_error err;
+	size_t n;
+
+	if (sp_arguments_parse(&serve_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "serve");
+	if (options.help)
+		return sp_console_print_help(&serve_line);
+	if (options.version)
+		return sp_console_print_version();
+	if (n > 1)
+		return sp_console_fail_usage("serve takes one directory",
+					     "serve");
+	if (!sp_server_can_listen(options.listen))
+		return sp_console_fail_usage(
+			"--listen takes an address and a port, as numbers: "
+			"127.0.0.1:9400 or [::1]:9400",
+			"serve");
+	if (n)
+		snprintf(dir, sizeof(dir), "%s%s", words[0],
+			 words[0][0] && words[0][strlen(words[0]) - 1] != '/'
+				 ? "/"
+				 : "");
+	else
+		dir[0] = '\0';
+	server.listen = options.listen;
+	server.keep_ns = options.keep_ns;
+	if (sp_server_run(&server, say_ready, &options, &err) < 0)
+		return sp_console_fail_with(&err);
+	return EXIT_FINE;
+}

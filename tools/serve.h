@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The command line of sampleprof serve. */
+struct serve_options {
+	const char *listen; /* NULL: not said */
+	uint64_t keep_ns;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};

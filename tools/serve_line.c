@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of sampleprof serve. */
+#include <stddef.h>
+
+#include "base/parse.h"
+#include "tools/commands.h"
+#include "tools/serve.h"
+
+static bool take_listen(void *part, const char *text)
+{
+	struct serve_options *o = part;
+
+	o->listen = text;
+	return true;
+}
+
+static bool take_keep(void *part, const char *text)
+{
+	struct serve_options *o = part;
+
+	return sp_parse_duration(text, &o->keep_ns);
+}
+
+static const struct sp_argument arguments[] = {
+	{"listen", 0, "HOST:PORT", "an address and a port, 127.0.0.1:9400",
+	 take_listen, 0,
+	 "address and port as numbers, 127.0.0.1:9400 by\n"
+	 "default; port 0 is any that is free"},
+	{"keep", 0, "TIME", "a time such as 10m or 1h", take_keep, 0,
+	 "how long /metrics has a process that has ended; 10m\n"
+	 "by default"},
+	SP_ARGUMENTS_ABOUT(struct serve_options)};
+
+static const struct sp_argument_group group = {"Options", arguments, NULL};
+
+const struct sp_command_line serve_line = {
+	.forms = "serve [OPTION]... [DIR]",
+	.about =
+		"Serve the profiles in a directory, here by default, over "
+		"HTTP until it is\n"
+		"interrupted:\n"
+		"\n"
+		"  /metrics               exact totals, estimates with limits, "
+		"RSS: OpenMetrics\n"
+		"  /debug/pprof/allocs    what was allocated: go tool pprof, "
+		"Parca, Grafana\n"
+		"  /debug/pprof/heap      what is alive\n"
+		"  /debug/pprof/peak      what was alive at the peak\n"
+		"\n"
+		"?pid=N chooses a process, ?seconds=N waits so long and has "
+		"what was allocated\n"
+		"meanwhile. There is no password: whoever reaches the address "
+		"reads the profiles.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 interrupted, 1 error, 2 usage.\n",
+};
