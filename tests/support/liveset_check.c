@@ -75,7 +75,9 @@ static bool and_step(bool result)
 #define atomic_compare_exchange_weak(p, old, new)                              \
 	atomic_compare_exchange_weak_explicit(                                 \
 		p, old, new, memory_order_seq_cst, memory_order_seq_cst)
-#define sp_sys_map_wiped limited_map
+/* The filter is published by it. */
+#define __atomic_store_n(p, v, order) (step(), __atomic_store_n(p, v, order))
+#define sp_sys_map_wiped              limited_map
 #include "agent/file/filter.c"
 #include "agent/file/livetable.c"
 

@@ -41,7 +41,8 @@
  *     and so is everything that was under `moving`.  Who finds another epoch
  *     than he began with has been interrupted by a fork and leaves no word
  *     behind.  The number of live samples changes only together with a look at
- *     the epoch.
+ *     the epoch.  One thing may be left: the values of an entry of the child,
+ * if its handler got the very place that was BUSY.
  *
  * The free of an address that is in a table never misses it: the program
  * ordered it behind the insert, so it sees the filter that was published then
@@ -240,6 +241,19 @@ static void count_taken(uint64_t address, const struct sp_liveplace *p)
 
 /* ---- moves ---- */
 
+/* Read once: in a child whose handler has moved meanwhile (I7), `from` is a
+ * table that the child has nothing in. */
+struct move {
+	struct state *state;
+	uint32_t epoch;
+	unsigned int from, to;
+};
+
+static bool is_same_process(const struct move *m)
+{
+	return epoch_of(atomic_load(&m->state->census)) == m->epoch;
+}
+
 /* Drop copies of the address that another mover left (I5). */
 static void drop_copies(uint64_t address, uint64_t hash, unsigned int from)
 {
@@ -265,8 +279,8 @@ static void finish_copy(uint64_t address, uint64_t id, unsigned int from)
 }
 
 /* I5; false: there is no room for it. */
-static bool move_entry(const struct state *s, uint32_t epoch,
-		       const struct sp_liveplace *from, uint64_t address)
+static bool move_entry(const struct move *m, const struct sp_liveplace *from,
+		       uint64_t address)
 {
 	const uint64_t hash = sp_livetable_hash(address);
 	_Atomic uint64_t *const at = sp_livetable_word(from);
@@ -274,7 +288,7 @@ static bool move_entry(const struct state *s, uint32_t epoch,
 	struct sp_liveplace to;
 
 	drop_copies(address, hash, from->table + 1);
-	if (!sp_livetable_claim(&to, atomic_load(&newest), hash))
+	if (!sp_livetable_claim(&to, m->to, hash))
 		return false;
 	copy = sp_livetable_word(&to);
 	sp_livetable_store(&to, sp_livetable_load(from));
@@ -286,18 +300,18 @@ static bool move_entry(const struct state *s, uint32_t epoch,
 		return true;
 	}
 	sp_liveword_change(copy, address | COPY, EMPTY);
-	if (epoch_of(atomic_load(&s->census)) == epoch) {
+	if (is_same_process(m)) {
 		sp_livetable_leave(&to);
 		count_beyond(address, from->table, to.table, -1);
 	}
 	return true;
 }
 
-/* Move what is in a bucket; false: not all of it. */
-static bool empty_bucket(const struct state *s, uint32_t epoch,
-			 unsigned int table, struct sp_livetable_bucket *b)
+/* Move what is in a bucket; false: not all of it.  What others left as MOVED or
+ * COPY may stay: the sample is not MOVED any more. */
+static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 {
-	struct sp_liveplace p = {.table = table, .bucket = b};
+	struct sp_liveplace p = {.table = m->from, .bucket = b};
 
 	for (p.slot = 0; p.slot < SLOTS; p.slot++) {
 		const uint64_t w = sp_livetable_content(&p);
@@ -305,15 +319,13 @@ static bool empty_bucket(const struct state *s, uint32_t epoch,
 
 		if (!sp_liveword_is_address(address))
 			continue;
-		if (w == (address | LIVE) && !move_entry(s, epoch, &p, address))
+		if (w == (address | LIVE) && !move_entry(m, &p, address))
 			return false;
 		if (w == (address | MOVED))
 			finish_copy(
 				address,
 				sp_livevalues_id(sp_livetable_load(&p).id_word),
-				table + 1);
-		if (w != (address | LIVE))
-			sp_liveword_change(sp_livetable_word(&p), w, EMPTY);
+				m->from + 1);
 	}
 	return true;
 }
@@ -331,37 +343,35 @@ static void release_pages(struct state *s, unsigned int table, size_t n)
 	if (n < sp_livetable_buckets(table))
 		end = (n - SP_LIVETABLE_WINDOW) * bucket_bytes / PIECE_BYTES *
 		      PIECE_BYTES;
-	if (end == s->released_bytes)
+	if (end <= s->released_bytes)
 		return;
 	SP_SYS3(madvise, map + s->released_bytes, end - s->released_bytes,
 		MADV_DONTNEED);
 	s->released_bytes = end;
 }
 
-/* Some more of the current table. */
-static void move_some(struct state *s)
+/* Some more of the table. */
+static void move_some(const struct move *m)
 {
-	const unsigned int table = atomic_load(&current);
-	const size_t n = sp_livetable_buckets(table);
-	const uint32_t epoch = epoch_of(atomic_load(&s->census));
+	struct state *const s = m->state;
+	const size_t n = sp_livetable_buckets(m->from);
 	size_t end;
 
-	if (s->table != table) {
-		s->table = table;
+	if (s->table != m->from) {
+		s->table = m->from;
 		s->emptied = 0;
 		s->released_bytes = 0;
 	}
 	end = s->emptied + MOVED_BUCKETS < n ? s->emptied + MOVED_BUCKETS : n;
-	if (atomic_load(&walked[table]) < end)
-		atomic_store(&walked[table], end);
+	if (atomic_load(&walked[m->from]) < end)
+		atomic_store(&walked[m->from], end);
 	for (; s->emptied < end; s->emptied++)
-		if (!empty_bucket(s, epoch, table,
-				  sp_livetable_first(table) + s->emptied))
+		if (!empty_bucket(m, sp_livetable_first(m->from) + s->emptied))
 			return;
-	release_pages(s, table, end);
-	if (end == n && epoch_of(atomic_load(&s->census)) == epoch) {
-		sp_filter_use(generation_of(table + 1));
-		atomic_store(&current, table + 1);
+	release_pages(s, m->from, end);
+	if (end == n && is_same_process(m)) {
+		sp_filter_use(generation_of(m->from + 1));
+		atomic_store(&current, m->from + 1);
 	}
 }
 
@@ -380,14 +390,18 @@ static void announce(unsigned int table)
 static void grow(struct state *s, uint32_t live)
 {
 	const unsigned int last = atomic_load(&newest);
+	struct move m = {.state = s};
 
 	if (live > sp_livetable_fill(last))
 		announce(last);
 	if (atomic_load(&newest) == atomic_load(&current) ||
 	    !sp_inside_hold(&s->moving))
 		return;
-	if (atomic_load(&newest) != atomic_load(&current))
-		move_some(s);
+	m.epoch = epoch_of(atomic_load(&s->census));
+	m.from = atomic_load(&current);
+	m.to = atomic_load(&newest);
+	if (m.from < m.to)
+		move_some(&m);
 	sp_inside_give(&s->moving);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The live set beside a plain array, and counted again from inside. */
+#include "agent/file/livetable.h"
 #include "base/rng.h"
 #include "support/liveset_ops.h"
 #include "support/test.h"
@@ -98,7 +99,12 @@ TEST_BETWEEN(carried, begin, end)
 	assert_absent(address);
 	add(address, 7);
 	assert_true(is_missing(address, 7, 99));
+	/* The word is of another sample by now. */
+	assert_true(sp_liveset_is_missing(pointer(address), 7, 99, &place));
 	assert_taken(address, 7);
+	add(address, 8);
+	sp_liveset_carried(&place, 99);
+	assert_taken(address, 8);
 }
 
 /* What a program may free that no allocator returned. */
@@ -272,6 +278,55 @@ static void test_coming_and_going(void **test_state)
 	assert_int_equal(c.nonzero, 0);
 }
 
+/* The next address, behind *last, whose hash has `want` in these bits. */
+static uint64_t next_alike(uint64_t *last, uint64_t bits, uint64_t want)
+{
+	do
+		*last += 16;
+	while ((sp_livetable_hash(*last) & bits) != want);
+	return *last;
+}
+
+/* More addresses of one tag have passed a bucket than its count can say: none
+ * is lost when some of them go. */
+TEST_BETWEEN(passed_by_many, begin, end)
+{
+	const uint64_t home = 63ull << 58, tag = 15u << 8;
+	uint64_t same[60], last = 0;
+	struct liveset_check c;
+
+	for (size_t i = 0; i < 60; i++) {
+		same[i] = next_alike(&last, home | tag, tag);
+		add(same[i], i + 1);
+	}
+	for (size_t i = 0; i < 60; i++) {
+		c = assert_sound(60 - i);
+		assert_int_equal(c.tables, 1);
+		assert_taken(same[i], i + 1);
+	}
+	assert_sound(0);
+}
+
+/* More addresses of one home than all buckets of its window have places, in
+ * tables of any size: a move that finds no room goes on in the next table. */
+TEST_BETWEEN(crowded, begin, end)
+{
+	static uint64_t same[1100];
+	const size_t n = sizeof(same) / sizeof(same[0]);
+	uint64_t last = 0;
+	struct liveset_check c;
+
+	for (size_t i = 0; i < n; i++) {
+		same[i] = next_alike(&last, 4095ull << 52, 0);
+		add(same[i], i + 1);
+	}
+	c = assert_sound(n);
+	assert_in_range(c.tables, 2, 8);
+	for (size_t i = 0; i < n; i++)
+		assert_taken(same[i], i + 1);
+	assert_sound(0);
+}
+
 /* Without memory for a larger filter there are more hits; without memory for
  * the table, entries are refused, and nothing that is there suffers. */
 TEST_BETWEEN(no_memory_to_grow, begin, end)
@@ -411,6 +466,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),
 		cmocka_unit_test_setup_teardown(test_coming_and_going, begin,
 						end),
+		cmocka_unit_test_setup_teardown(test_passed_by_many, begin,
+						end),
+		cmocka_unit_test_setup_teardown(test_crowded, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_memory_to_grow, begin,
 						end),
 		cmocka_unit_test_setup_teardown(test_sticky_counter, begin,

@@ -126,16 +126,17 @@ static bool child_of_handler_is_right(void)
 static bool fork_before(unsigned int at, uint64_t others)
 {
 	struct sp_live live = {0}, old;
-	bool taken;
+	bool taken, inserted;
 
 	steps_left = at;
 	child = -1;
 	liveset_check_step = fork_at_step;
 	insert(address_of(others), others + 1, &old);
+	inserted = child != 0;
 	taken = sp_liveset_take(pointer(address_of(others)), &live);
 	liveset_check_step = NULL;
 	if (child == 0)
-		_exit((!taken || live.id == others + 1) &&
+		_exit((!taken || (inserted && live.id == others + 1)) &&
 				      child_of_handler_is_right()
 			      ? 0
 			      : 1);
@@ -172,6 +173,77 @@ TEST_BETWEEN(fork_in_signal_handler, begin, end)
 		}
 	}
 	assert_in_range(n, 60, 1000);
+}
+
+#define FILL 416u /* of the first table */
+
+static uint64_t n_grown;
+
+static void fork_and_grow_at_step(void)
+{
+	struct sp_live old;
+
+	fork_at_step();
+	if (child != 0)
+		return;
+	for (uint64_t i = 0; i < n_grown; i++)
+		insert(address_of(i), i + 9, &old);
+}
+
+static bool child_has_grown(uint64_t interrupted)
+{
+	unsigned int overwritten = 0;
+	struct sp_live live;
+
+	for (uint64_t i = 0; i < n_grown; i++) {
+		const void *p = pointer(address_of(i));
+
+		if (i == interrupted)
+			continue;
+		if (!sp_filter_may_have(p) || !sp_liveset_take(p, &live))
+			return false;
+		overwritten += live.id != i + 9;
+	}
+	return overwritten <= 1;
+}
+
+/* With so many others, before operation `at` of an insert; false: there are not
+ * so many. */
+static bool fork_and_grow(uint64_t others, unsigned int at)
+{
+	struct sp_live old;
+
+	begin_with(others);
+	steps_left = at;
+	child = -1;
+	child_resets = true;
+	liveset_check_step = fork_and_grow_at_step;
+	insert(address_of(others), 1, &old);
+	liveset_check_step = NULL;
+	if (child == 0)
+		_exit(child_has_grown(others) ? 0 : 1);
+	if (child > 0)
+		assert_child(child);
+	return child > 0;
+}
+
+/* The handler goes on in the child, and what it inserts there stays: also what
+ * has the addresses that the parent was moving, in the second table, and in the
+ * third. */
+TEST_BETWEEN(fork_and_grow_in_signal_handler, begin, end)
+{
+	unsigned int n = 0;
+
+	/* The insert that begins a move goes on; the other ends it. */
+	for (uint64_t more = 1; more <= 15; more += 14) {
+		n_grown = 100;
+		for (unsigned int at = 1; fork_and_grow(FILL + more, at); n++)
+			at += 3;
+		n_grown = 3000;
+		for (unsigned int at = 1; fork_and_grow(FILL + more, at); n++)
+			at += 31;
+	}
+	assert_in_range(n, 100, 10000);
 }
 
 /* A child that begins anew can tell a fork of its own. */

@@ -96,6 +96,56 @@ TEST_BETWEEN(inserts_in_between, NULL, end)
 	}
 }
 
+/* What it inserts and takes again is found by the filter meanwhile. */
+static void add_and_take(void)
+{
+	for (uint64_t i = 0; i < 3; i++)
+		add(address_of(20000 + i), 20001 + i);
+	for (uint64_t i = 0; i < 3; i++)
+		assert_taken(address_of(20000 + i), 20001 + i);
+}
+
+/* The insert that empties the first table is one of the last of these. */
+TEST_BETWEEN(comes_and_goes_in_between, NULL, end)
+{
+	for (uint64_t more = 14; more <= 18; more++) {
+		for (unsigned int at = 1;; at = step_after(at)) {
+			begin_with(test_state, FILL + more);
+			if (!insert_with(add_and_take, at, n_there))
+				break;
+			n_there++;
+			assert_sound(n_there);
+			take_all();
+			assert_sound(0);
+		}
+	}
+}
+
+#define SECOND_FILL 1664u
+
+/* Until most of the second table has been moved. */
+static void grow_twice(void)
+{
+	for (uint64_t i = n_there + 1; i < SECOND_FILL + 36; i++)
+		add(address_of(i), i + 1);
+}
+
+/* The insert comes too late for its bucket. */
+TEST_BETWEEN(growth_in_between, NULL, end)
+{
+	unsigned int tables = 0;
+
+	for (unsigned int at = 1; at < 60; at++) {
+		begin_with(test_state, FILL + 1);
+		assert_true(insert_with(grow_twice, at, n_there));
+		n_there = SECOND_FILL + 36;
+		tables += assert_sound(n_there).tables;
+		take_all();
+		assert_int_equal(assert_sound(0).nonzero, 0);
+	}
+	assert_in_range(tables, 2 * 59, 3 * 59);
+}
+
 static jmp_buf outside;
 
 static void leave(void)
@@ -140,6 +190,33 @@ TEST_BETWEEN(left, NULL, end)
 		liveset_check_clear();
 	}
 	assert_in_range(at, 400, 100000);
+}
+
+/* Who moves after one that has left a COPY, before the word was MOVED, is
+ * interrupted in turn: what the handler takes is there once. */
+TEST_BETWEEN(takes_after_left, NULL, end)
+{
+	unsigned int n = 0;
+
+	for (unsigned int left_at = 1; n < 2000; left_at++) {
+		struct liveset_check c;
+		unsigned int at = 1;
+		bool more = true;
+
+		for (; more; at = step_after(at), n++) {
+			begin_with(test_state, FILL + 1);
+			assert_true(leave_insert(left_at));
+			sp_liveset_give_left();
+			liveset_check(&c);
+			if (c.in_transit != 1 || c.addresses <= n_there)
+				break;
+			more = insert_with(take_all, at, n_there + 1);
+			if (!more)
+				break;
+			for (uint64_t i = 0; i < n_there; i++)
+				assert_absent(address_of(i));
+		}
+	}
 }
 
 /* Whoever left does not come back to give back the lock: nothing moves, there
