@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * There are tables of rising size (livetable.h).  Each has a generation of the
- * filter (filter.h).
- *
- * Entries are inserted into the newest table.  When that has its fill, a larger
- * one is announced, and each insert moves some buckets of the oldest table, the
- * current one, into it, until there is nothing left; then the next one is the
- * current one, and its generation of the filter is published.  So there is one
- * table most of the time, and two for as long as it takes to move one.  More
- * there are only while whoever moves is stopped.  The order of buckets is that
- * of the hashes, so both tables are gone through from end to end, and the pages
- * of the old one go back meanwhile.  The address range stays, since a thread
- * may have been stopped in it.
+ * There are tables of rising size (livetable.h), each with a generation of the
+ * filter (filter.h).  Entries are inserted into the newest table.  When that
+ * has its fill, a larger one is announced, and each insert moves some buckets
+ * of the oldest table, the current one, into it, until there is nothing left;
+ * then the next one is the current one, and its generation of the filter is
+ * published.  So there is one table most of the time, and two for as long as it
+ * takes to move one.  There are more while whoever moves is stopped.  The order
+ * of buckets is that of the hashes, so both tables are gone through from end to
+ * end, and the pages of the old one go back meanwhile.  Its addresses stay,
+ * since a thread may have been stopped in it.
  *
  * I1  A word is EMPTY, BUSY, or an address and its state.  Only who made it
  *     BUSY touches what belongs to it, and makes it something else; nobody
  *     waits for that.
  * I2  An address is in its home or in another bucket of its window.  Each that
  *     it was too late for counts it, with others of its tag, before it is there
- *     and until it is not: a look goes on only behind a bucket that counts
- * some. I3  What is LIVE in table t is counted once in each of the filter's
+ *     and until it is not: a look goes on only where some are counted.
+ * I3  What is LIVE in table t is counted once in each of the filter's
  *     generations of the tables current to t.  It is counted before it is
  *     LIVE, and taken back after it is not.
  * I4  Nothing is inserted into a table that is not the newest: who has claimed
@@ -232,11 +230,10 @@ static bool take_out(uint64_t address, uint64_t hash, struct sp_liveplace *p,
 
 static void count_taken(uint64_t address, const struct sp_liveplace *p)
 {
-	const unsigned int from = atomic_load(&current);
+	const unsigned int t = p->table, from = atomic_load(&current);
 
 	sp_livetable_leave(p);
-	count_in_filter(address, from < p->table ? from : p->table, p->table,
-			-1);
+	count_in_filter(address, from < t ? from : t, t, -1);
 }
 
 /* ---- moves ---- */
@@ -265,12 +262,13 @@ static void drop_copies(uint64_t address, uint64_t hash, unsigned int from)
 				   EMPTY);
 }
 
-/* Go on with what another mover left as MOVED, of that sample. */
-static void finish_copy(uint64_t address, uint64_t id, unsigned int from)
+/* Go on with what another mover left as MOVED. */
+static void finish_copy(const struct sp_liveplace *from, uint64_t address)
 {
 	const uint64_t hash = sp_livetable_hash(address);
+	const uint64_t id = sp_livevalues_id(sp_livetable_load(from).id_word);
 	struct sp_liveplace p;
-	bool is_there = find_first(&p, address, hash, from);
+	bool is_there = find_first(&p, address, hash, from->table + 1);
 
 	for (; is_there; is_there = find_next(&p, address))
 		if (sp_livevalues_id(sp_livetable_load(&p).id_word) == id)
@@ -322,10 +320,7 @@ static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 		if (w == (address | LIVE) && !move_entry(m, &p, address))
 			return false;
 		if (w == (address | MOVED))
-			finish_copy(
-				address,
-				sp_livevalues_id(sp_livetable_load(&p).id_word),
-				m->from + 1);
+			finish_copy(&p, address);
 	}
 	return true;
 }
@@ -442,9 +437,10 @@ struct added {
 	unsigned int counted_from;
 };
 
-/* In the newest table; false: it is full, or not the newest any more. */
-static bool place_address(uint64_t address, const struct sp_live *live,
-			  struct added *ret)
+/* In the newest table; false: it is full, or not the newest any more.  A word
+ * that is not BUSY any more went back with its page, or is of before a fork. */
+static bool place_address(const struct state *s, uint64_t address,
+			  const struct sp_live *live, struct added *ret)
 {
 	const unsigned int table = atomic_load(&newest);
 	struct sp_liveplace *p = &ret->place;
@@ -459,8 +455,11 @@ static bool place_address(uint64_t address, const struct sp_live *live,
 	sp_livetable_store(p, sp_livevalues_pack(live));
 	ret->counted_from = atomic_load(&current);
 	count_in_filter(address, ret->counted_from, table, 1);
-	sp_liveword_change(sp_livetable_word(p), BUSY, address | LIVE);
-	return true;
+	if (sp_liveword_change(sp_livetable_word(p), BUSY, address | LIVE))
+		return true;
+	if (epoch_of(atomic_load(&s->census)) == live->generation)
+		count_in_filter(address, ret->counted_from, table, -1);
+	return false;
 }
 
 /* I4: what was added too late is taken back. */
@@ -483,13 +482,13 @@ static bool has_come_late(uint64_t address, const struct added *added)
 }
 
 /* False: there is no room. */
-static bool add_address(uint64_t address, const struct sp_live *live,
-			struct added *ret)
+static bool add_address(const struct state *s, uint64_t address,
+			const struct sp_live *live, struct added *ret)
 {
 	while (true) {
 		const unsigned int table = atomic_load(&newest);
 
-		if (place_address(address, live, ret)) {
+		if (place_address(s, address, live, ret)) {
 			if (!has_come_late(address, ret))
 				return true;
 			continue;
@@ -519,7 +518,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	if (epoch != live->generation)
 		return SP_LIVESET_ADDED;
 	was_there = sp_filter_may_have(p) && sp_liveset_take(p, ret_old);
-	if (!add_address(address, live, &added))
+	if (!add_address(s, address, live, &added))
 		return SP_LIVESET_FULL;
 	if (!count_live(s, epoch, 1, &n)) {
 		/* Its counters may be of before: they are left alone. */

@@ -103,7 +103,7 @@ static _Thread_local struct sp_rng hesitation;
 /* Now and then, in the middle of an operation, others do a lot. */
 static void hesitate(void)
 {
-	if (sp_rng_next(&hesitation) % 32768 == 0)
+	if (sp_rng_next(&hesitation) % 4096 == 0)
 		usleep(200);
 }
 
