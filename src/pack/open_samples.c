@@ -54,6 +54,12 @@ struct sp_open_sample *sp_open_samples_find(const struct sp_open_samples *l,
 	return cell && cell->group ? cell : NULL;
 }
 
+void sp_open_samples_prefetch(const struct sp_open_samples *l, uint64_t id)
+{
+	if (l->n_cells)
+		__builtin_prefetch(sp_open_samples_cell(l, home_of(l, id)), 1);
+}
+
 static int grow_cells(struct sp_open_samples *l)
 {
 	struct sp_open_samples bigger = {

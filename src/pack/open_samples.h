@@ -49,6 +49,10 @@ void sp_open_samples_init(struct sp_open_samples *living);
 struct sp_open_sample *sp_open_samples_find(
 	const struct sp_open_samples *living, uint64_t id);
 
+/* It will be asked for soon: its cell is far away. */
+void sp_open_samples_prefetch(const struct sp_open_samples *living,
+			      uint64_t id);
+
 /* Add one with group > 0.  0; -EEXIST if the id is there, or -ENOMEM. */
 int sp_open_samples_add(struct sp_open_samples *living,
 			const struct sp_open_sample *sample);

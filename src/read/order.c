@@ -83,6 +83,14 @@ const struct sp_event *sp_order_next(struct sp_order *o)
 	return NULL;
 }
 
+const struct sp_event *sp_order_ahead(const struct sp_order *o, size_t n)
+{
+	const struct sp_run *run = o->n_heads ? o->heads[0].run : NULL;
+
+	return run && run->at + n <= run->n ? &run->events[run->at + n - 1]
+					    : NULL;
+}
+
 static int compare_events(const void *a, const void *b)
 {
 	const struct sp_event *x = a, *y = b;

@@ -78,4 +78,7 @@ int sp_order_end(struct sp_order *order);
  * no more before the next run. */
 const struct sp_event *sp_order_next(struct sp_order *order);
 
+/* An event that may leave so many after the last one; NULL: not known. */
+const struct sp_event *sp_order_ahead(const struct sp_order *order, size_t n);
+
 void sp_order_done(struct sp_order *order);

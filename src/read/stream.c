@@ -116,15 +116,21 @@ static int pass_sample(struct sp_stream *st, const struct sp_open_sample *born,
 	return settle_sample(st, born->group - 1, &s);
 }
 
+static int add_open_sample(struct sp_stream *st, const struct sp_open_sample *l)
+{
+	const struct sp_sample s = open_sample(st, l);
+
+	return add_to_samples(st, &s);
+}
+
 /* With every sample: it gets its place. */
 static int open_one_of_all(struct sp_stream *st, struct sp_open_sample *born)
 {
-	const struct sp_sample s = open_sample(st, born);
 	int r;
 
 	born->object = (uint32_t)st->profile->n_samples;
 	r = sp_open_samples_add(&st->open, born);
-	return r < 0 ? r : add_to_samples(st, &s);
+	return r < 0 ? r : add_open_sample(st, born);
 }
 
 static int take_birth(struct sp_stream *st, const struct sp_event *e)
@@ -162,21 +168,16 @@ static int take_early_free(struct sp_stream *st, const struct sp_event *e)
 	return sp_early_add(&st->early, &early);
 }
 
-/* Here a free finds its sample. */
-static int take_free(struct sp_stream *st, const struct sp_event *e)
+/* What was open has ended, by that free. */
+static int end_sample(struct sp_stream *st, const struct sp_open_sample *was,
+		      const struct sp_event *e)
 {
-	struct sp_open_sample *found = sp_open_samples_find(&st->open, e->id);
-	struct sp_sample s, *kept;
-	uint32_t group, object;
+	struct sp_sample s, *kept = &s;
 
-	if (!found)
-		return take_early_free(st, e);
-	group = found->group - 1;
-	object = found->object;
-	kept = st->plan->every_sample ? &st->profile->samples[object] : &s;
-	if (kept == &s)
-		s = open_sample(st, found);
-	sp_open_samples_drop(&st->open, found);
+	if (st->plan->every_sample)
+		kept = &st->profile->samples[was->object];
+	else
+		s = open_sample(st, was);
 	kept->freed_ns = e->when >> 1;
 	kept->age_bytes = e->u.free.age_bytes;
 	kept->freed_by = e->u.free.thread;
@@ -184,8 +185,21 @@ static int take_free(struct sp_stream *st, const struct sp_event *e)
 	if (kept != &s || !st->in_window)
 		return 0;
 	if (st->walk)
-		sp_peak_walk_free(st->walk, object, s.freed_ns);
-	return settle_sample(st, group, &s);
+		sp_peak_walk_free(st->walk, was->object, s.freed_ns);
+	return settle_sample(st, was->group - 1, &s);
+}
+
+/* Here a free finds its sample. */
+static int take_free(struct sp_stream *st, const struct sp_event *e)
+{
+	struct sp_open_sample *found = sp_open_samples_find(&st->open, e->id);
+	int r;
+
+	if (!found)
+		return take_early_free(st, e);
+	r = end_sample(st, found, e);
+	sp_open_samples_drop(&st->open, found);
+	return r;
 }
 
 /* The object of a sample has ended, as the free `e` of its address says, or the
@@ -194,15 +208,13 @@ static int end_paired(struct sp_stream *st, const struct sp_event *e,
 		      const struct sp_pairing_end *end)
 {
 	const bool missed = e->when & 1;
+	const struct sp_event ended = {
+		.when = e->when & ~1ull,
+		.u.free = {.age_bytes = end->age_bytes,
+			   .thread = missed ? UINT32_MAX : e->u.free.thread,
+			   .missed = missed}};
 
-	return take_free(st,
-			 &(struct sp_event){
-				 .when = e->when & ~1ull,
-				 .id = end->id,
-				 .u.free = {.age_bytes = end->age_bytes,
-					    .thread = missed ? UINT32_MAX
-							     : e->u.free.thread,
-					    .missed = missed}});
+	return end_sample(st, &end->sample, &ended);
 }
 
 static uint32_t kind_of(const struct sp_stream *st, uint32_t group, uint64_t id,
@@ -218,20 +230,28 @@ static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 {
 	const uint32_t group = e->u.birth_at.group;
 	const uint64_t offset = e->u.birth_at.offset_bytes;
-	struct sp_event birth = {
-		.when = e->when,
-		.id = e->id,
-		.u.birth = {.offset_bytes = offset, .group = group}};
-	struct sp_sample s = sp_group_sink_sample(&st->sink, group);
+	const struct sp_sample_groups_key *key =
+		&st->sink.groups.groups[group].key;
+	struct sp_open_object born = {
+		.sample = {.id = e->id,
+			   .born_ns = e->when >> 1,
+			   .offset_bytes = offset,
+			   .group = group + 1,
+			   .object = kind_of(st, group, e->id, offset)},
+		.address = e->u.birth_at.address,
+		.thread = key->thread};
 	struct sp_pairing_end missed;
 	int r;
 
-	s.id = e->id;
-	birth.u.birth.kind = kind_of(st, group, e->id, offset);
-	r = sp_pairing_birth(&st->pairing, &s, e->u.birth_at.address, &missed);
+	if (st->plan->every_sample)
+		born.sample.object = (uint32_t)st->profile->n_samples;
+	r = sp_pairing_birth(&st->pairing, &born, key->size_bytes,
+			     key->period_bytes, &missed);
 	if (r > 0)
 		r = end_paired(st, e, &missed);
-	return r < 0 ? r : take_birth(st, &birth);
+	if (r >= 0 && st->plan->every_sample)
+		return add_open_sample(st, &born.sample);
+	return r < 0 || !st->in_window ? r : begin_sample(st, &born.sample);
 }
 
 /* The free of an object that was no sample means nothing. */
@@ -259,32 +279,72 @@ static int compare_births(const void *a, const void *b)
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-/* What is open; for the caller to free.  NULL without memory. */
-static struct sp_open_sample **list_open(const struct sp_stream *st)
+/* The next one that is open, from position *i on; NULL: there is none. */
+static const struct sp_open_sample *next_open(const struct sp_stream *st,
+					      size_t *i)
 {
-	struct sp_open_sample **list =
-		malloc((st->open.n + 1) * sizeof(struct sp_open_sample *));
-	size_t n = 0;
+	const bool is_paired = st->profile->has_addresses;
+	const size_t n = is_paired ? st->pairing.n_objects : st->open.n_cells;
 
-	for (size_t i = 0; list && i < st->open.n_cells; i++)
-		if (sp_open_samples_cell(&st->open, i)->group)
-			list[n++] = sp_open_samples_cell(&st->open, i);
+	while (*i < n) {
+		const struct sp_open_sample *l =
+			is_paired ? &st->pairing.objects[*i].sample
+				  : sp_open_samples_cell(&st->open, *i);
+
+		++*i;
+		if (l->group)
+			return l;
+	}
+	return NULL;
+}
+
+/* All of them; for the caller to free.  NULL without memory. */
+static const struct sp_open_sample **list_open(const struct sp_stream *st,
+					       size_t *ret_n)
+{
+	const size_t room = st->open.n + st->pairing.n + 1;
+	const struct sp_open_sample *l, **list = malloc(room * sizeof(*list));
+
+	*ret_n = 0;
+	for (size_t i = 0; list && (l = next_open(st, &i));)
+		list[(*ret_n)++] = l;
 	return list;
 }
 
 /* What is open at the window counts, and begins. */
 static int open_window(struct sp_stream *st)
 {
-	struct sp_open_sample **list = list_open(st);
+	size_t n;
+	const struct sp_open_sample **list = list_open(st, &n);
 	int r = list ? 0 : -ENOMEM;
 
 	st->in_window = true;
 	if (list)
-		qsort(list, st->open.n, sizeof(*list), compare_births);
-	for (size_t i = 0; !r && i < st->open.n; i++)
+		qsort(list, n, sizeof(*list), compare_births);
+	for (size_t i = 0; !r && i < n; i++)
 		r = begin_sample(st, list[i]);
 	free(list);
 	return r;
+}
+
+/* Where much is open its memory is far away: events ask for it before they
+ * come, those with addresses twice, since a cell says where the object is. */
+static void prefetch_events(const struct sp_stream *st)
+{
+	const struct sp_event *e = sp_order_ahead(&st->order, 16);
+	const struct sp_event *next = sp_order_ahead(&st->order, 8);
+
+	if (!st->profile->has_addresses) {
+		if (e)
+			sp_open_samples_prefetch(&st->open, e->id);
+		return;
+	}
+	if (e)
+		sp_pairing_prefetch_cell(&st->pairing,
+					 e->when & 1 ? e->u.birth_at.address
+						     : e->id);
+	if (next && !(next->when & 1))
+		sp_pairing_prefetch_object(&st->pairing, next->id);
 }
 
 /* All that may leave. */
@@ -296,6 +356,7 @@ static int pass_events(struct sp_stream *st)
 	while (r >= 0 && (e = sp_order_next(&st->order))) {
 		const uint64_t time_ns = e->when >> 1;
 
+		prefetch_events(st);
 		if (!st->in_window && time_ns > st->profile->window_ns)
 			r = open_window(st);
 		if (r >= 0 && st->walk)
@@ -371,7 +432,6 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 
 int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
 {
-
 	const struct sp_event e = {.when = clamp_time(event->time_ns) << 1,
 				   .id = event->id,
 				   .u.free = {.age_bytes = event->age_bytes,
@@ -445,18 +505,11 @@ static void give_every_sample(const struct sp_stream *st)
 static int give_open_samples(struct sp_stream *st)
 {
 	struct sp_profile *p = st->profile;
+	const struct sp_open_sample *l;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < st->open.n_cells; i++) {
-		const struct sp_open_sample *l =
-			sp_open_samples_cell(&st->open, i);
-
-		if (l->group) {
-			const struct sp_sample s = open_sample(st, l);
-
-			r = add_to_samples(st, &s);
-		}
-	}
+	for (size_t i = 0; !r && (l = next_open(st, &i));)
+		r = add_open_sample(st, l);
 	sort_samples(p);
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
 		r = tell(st, SP_SAMPLE_SETTLED, &p->samples[i]);

@@ -50,18 +50,19 @@ static uint64_t model_age(const struct event *born, uint32_t thread)
 
 static void check_birth(struct sp_pairing *p, const struct event *e)
 {
-	const struct sp_sample sample = {.id = e->id,
-					 .size_bytes = e->size_bytes,
-					 .period_bytes = e->period_bytes,
-					 .thread = e->thread};
+	const struct sp_open_object born = {
+		.sample = {.id = e->id, .group = 1 + (uint32_t)e->id},
+		.address = e->address,
+		.thread = e->thread};
 	struct event *old = model_open(e->address);
 	struct sp_pairing_end end;
 
-	assert_int_equal(sp_pairing_birth(p, &sample, e->address, &end),
+	assert_int_equal(sp_pairing_birth(p, &born, e->size_bytes,
+					  e->period_bytes, &end),
 			 old != NULL);
 	if (!old)
 		return;
-	assert_true(end.id == old->id && end.age_bytes == SP_UNKNOWN);
+	assert_true(end.sample.id == old->id && end.age_bytes == SP_UNKNOWN);
 	old->is_over = true;
 }
 
@@ -74,7 +75,7 @@ static void check_free(struct sp_pairing *p, const struct event *e)
 			 old != NULL);
 	if (!old)
 		return;
-	assert_true(end.id == old->id);
+	assert_true(end.sample.id == old->id);
 	assert_true(end.age_bytes == model_age(old, e->thread));
 	old->is_over = true;
 }
@@ -103,7 +104,7 @@ static void check(uint64_t addresses, uint64_t step, size_t n,
 			check_free(&p, &e);
 		events[n_events++] = e;
 	}
-	assert_in_range(p.open.n, 1, addresses);
+	assert_in_range(p.n, 1, addresses);
 	sp_pairing_done(&p);
 }
 
