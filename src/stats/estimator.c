@@ -438,8 +438,10 @@ struct sp_interval sp_estimate_objects_p3(const struct sp_acc *acc,
 	const double s = (double)acc->samples, unseen = acc->est_count - s;
 	double hi;
 
+	/* Of a mean that is not the number of samples (sp_acc_halve). */
 	if (r == 1)
-		return (struct sp_interval){s, s, s};
+		return (struct sp_interval){acc->est_count, acc->est_count,
+					    acc->est_count};
 	hi = s + 0.5 + smallest.more +
 	     sp_estimator_p3_quantile(unseen + q * n, acc->c2 + q * n * n,
 				      acc->c3 + q * (1 + q) * n * n * n,

@@ -207,6 +207,26 @@ TEST(everything_recorded)
 	sp_population_free(&x);
 }
 
+/* At both moments of a peak, so in their mean. */
+TEST(everything_at_the_peak)
+{
+	struct sp_profile p = profile_of();
+	struct sp_estimation how = {.method = SP_METHOD_P3T, .confidence = 0.9};
+	struct sp_class_sums t;
+	struct sp_interval i;
+
+	sp_class_sums_init(&t, 1);
+	t.is_mean = true;
+	sp_acc_add_moments(&t.all, &p.law, 24, 10, 240, 1,
+			   (struct sp_at_moments){true, true});
+	sp_acc_halve(&t.all);
+	i = sp_estimate_bytes(&how, &t);
+	assert_true(i.lo == 240 && i.value == 240 && i.hi == 240);
+	i = sp_estimate_objects(&how, &t);
+	assert_true(i.lo == 10 && i.value == 10 && i.hi == 10);
+	sp_class_sums_free(&t);
+}
+
 /* A subset in one large class is held against that class and no other. */
 TEST(class_alone)
 {
