@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define KIB          1024u
-#define THREADS_MAX  8
+#define THREADS_MAX  100
 #define BATCH        1024
 #define LARSON_SLOTS 4096
 #define LARSON_TURNS 16384 /* before the slots go to another thread */
@@ -249,6 +249,19 @@ static void run_frees(struct worker *w)
 	free(objects);
 }
 
+/* All objects of all threads are alive at once. */
+static void run_hold(struct worker *w)
+{
+	void **objects = calloc((size_t)w->times + 1, sizeof(*objects));
+
+	touch(objects);
+	for (long i = 0; i < w->times; i++)
+		objects[i] = touch(malloc(draw_size(w)));
+	pthread_barrier_wait(&barrier);
+	free_all(objects, w->times);
+	free(objects);
+}
+
 static const struct work {
 	const char *name;
 	void (*run)(struct worker *w);
@@ -264,6 +277,7 @@ static const struct work {
 	{"large-calloc", run_large_calloc, false},
 	{"new", run_cxx, false},
 	{"live", run_live, false},
+	{"hold", run_hold, false},
 	{"frees", run_frees, false},
 };
 

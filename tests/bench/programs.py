@@ -159,6 +159,7 @@ MICRO = [
     ("large-calloc", 150, 1, {}),
     ("new", 6_000_000, 1, {}),
     ("live", 20_000_000, 1, {"main_only": True, "most_rounds": 3}),
+    ("hold", 1_000_000, 100, {"most_rounds": 3}),
 ]
 
 
