@@ -306,10 +306,50 @@ static void test_without_turns(void **state)
 		sp_lane_give(lanes[i]);
 }
 
+/* Chunks of a closed file that are left for what comes after its end. */
+#define SPARE 2u
+
+/* With n chunks, of which `used` were taken: no chunk beyond the length of the
+ * file is given from then on, and of those before it each that never was, once.
+ */
+static void check_close(bool turns, uint64_t n, uint64_t used)
+{
+	const uint64_t most = used + 1 + SPARE;
+	const uint64_t want = most < n ? most : n;
+	uint64_t chunk, left = 0;
+	bool is_used;
+
+	sp_ring_begin(n, turns);
+	for (uint64_t i = 0; i < used; i++)
+		assert_int_equal(sp_ring_take_permanent(&is_used), i + 1);
+	assert_int_equal(sp_ring_extent(), used + 1);
+	assert_int_equal(sp_ring_close(), want);
+	for (; (chunk = sp_ring_take_permanent(&is_used)); left++) {
+		assert_int_equal(chunk, used + 1 + left);
+		assert_false(is_used);
+	}
+	assert_int_equal(used + 1 + left, want);
+	assert_int_equal(sp_ring_extent(), want);
+}
+
+TEST(close)
+{
+	for (int turns = 0; turns < 2; turns++) {
+		check_close(turns, 100, 0);
+		check_close(turns, 100, 1);
+		check_close(turns, 100, 50);
+		/* Near the end of the file there are fewer. */
+		check_close(turns, 6, 3);
+		check_close(turns, 6, 4);
+		check_close(turns, 6, 5);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_turns),
+		cmocka_unit_test(test_close),
 		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),
