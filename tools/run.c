@@ -245,18 +245,20 @@ static int preload(struct sp_error *err)
 static void print_figures(const struct sp_analysis *a, const char *program)
 {
 	const struct sp_profile *p = a->profile;
+	const bool is_exact = sp_profile_is_exact(p);
 
 	fputs(PROGRAM ": ", stderr);
 	if (program) {
 		sp_text_print(stderr, program);
 		fputs(": ", stderr);
 	}
-	fprintf(stderr, "%s%s in %s allocation%s, exact; %s sample%s",
-		sp_profile_is_exact(p) ? "" : "at least ",
+	fprintf(stderr, "%s%s in %s allocation%s%s; %s sample%s",
+		is_exact ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects),
-		sp_text_count(p->n_samples).text, sp_text_plural(p->n_samples));
+		is_exact ? ", exact" : "", sp_text_count(p->n_samples).text,
+		sp_text_plural(p->n_samples));
 	if (p->unsampled_bytes)
 		fprintf(stderr, " of all but %s",
 			sp_text_bytes((double)p->unsampled_bytes).text);
@@ -269,7 +271,7 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 	fputs("\n" PROGRAM ": peak ", stderr);
 	sp_text_print_estimate(stderr, a->peak.bytes, a->peak.samples,
 			       a->how.confidence);
-	fputs("; alive at the end ", stderr);
+	fputs("\n" PROGRAM ": alive at the end ", stderr);
 	sp_text_print_estimate(stderr,
 			       sp_estimate_bytes(&a->how, &a->live->all),
 			       a->live->all.all.samples, a->how.confidence);
