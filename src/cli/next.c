@@ -173,17 +173,26 @@ void sp_next_print(FILE *out, const struct sp_options *options,
 	}
 }
 
-static struct sp_next propose_view(const struct sp_analysis *a)
+/* A heap that is gone at the end can still have been too large before. */
+static size_t propose_views(const struct sp_analysis *a,
+			    struct sp_next *ret_next)
 {
 	const double live = sp_estimate_bytes_value(&a->how, &a->live->all);
 	const double peak = a->peak.bytes.value;
+	size_t n = 0;
 
-	if (live >= GROWN_SHARE * peak)
-		return (struct sp_next){"--view live", "what is alive"};
+	if (live >= GROWN_SHARE * peak) {
+		ret_next[n++] =
+			(struct sp_next){"--view live", "what is alive"};
+		return n;
+	}
 	if ((double)a->profile->exact_alloc_bytes >= CHURN_TIMES * peak)
-		return (struct sp_next){"--view temporary",
-					"what is freed at once"};
-	return (struct sp_next){"--view peak", "what the peak is made of"};
+		ret_next[n++] = (struct sp_next){"--view temporary",
+						 "what is freed at once"};
+	if (!n || a->peak.samples > SP_TEXT_FEW_SAMPLES)
+		ret_next[n++] = (struct sp_next){"--view peak",
+						 "what the peak is made of"};
+	return n;
 }
 
 size_t sp_next_after_report(const struct sp_options *options,
@@ -194,7 +203,7 @@ size_t sp_next_after_report(const struct sp_options *options,
 	size_t n = 0;
 
 	if (is_alloc && analysis->live && !options->has_stacks)
-		ret_next[n++] = propose_view(analysis);
+		n = propose_views(analysis, ret_next);
 	else if (!options->has_stacks)
 		ret_next[n++] = (struct sp_next){"--stacks 5", "call stacks"};
 	ret_next[n++] = (struct sp_next){"tree", "who calls them"};

@@ -16,7 +16,7 @@ struct sp_next {
 	const char *why; /* "" or what stands behind it as a comment */
 };
 
-#define SP_NEXT_MAX 3
+#define SP_NEXT_MAX 4
 
 /* Lines with these commands, each with the options that choose the same samples
  * and symbols. */
@@ -25,8 +25,8 @@ void sp_next_print(FILE *out, const struct sp_options *options,
 		   size_t n);
 
 /*
- * What fits to what the report found: a heap that is still there, memory that
- * is freed at once, a peak; then who calls, then the page.  How many of
+ * What fits to what the report found: a heap that is still there; or memory that
+ * is freed at once, and a peak, if there is one; then who calls, then the page.  How many of
  * ret_next, of SP_NEXT_MAX.
  */
 size_t sp_next_after_report(const struct sp_options *options,

@@ -88,18 +88,29 @@ TEST(long_command)
 
 enum { MAIN, LEAK, PUSH };
 
-static struct sp_next propose(struct fixture *x)
+/* What propose_with() found behind the first. */
+static struct sp_next second;
+
+/* The first, after a look at the others; `n_more` of them are in front of those
+ * that are always there. */
+static struct sp_next propose_with(struct fixture *x, size_t n_more)
 {
 	struct sp_next next[SP_NEXT_MAX];
 	const struct sp_options asked = {.program = "sampleprof-report"};
 	struct sp_aggregate *a = fixture_aggregate(x);
 	size_t n = sp_next_after_report(&asked, a->analysis, next);
 
-	assert_int_equal(n, 3);
-	assert_string_equal(next[1].arguments, "tree");
-	assert_string_equal(next[2].arguments, "export html");
+	assert_int_equal(n, 3 + n_more);
+	assert_string_equal(next[n - 2].arguments, "tree");
+	assert_string_equal(next[n - 1].arguments, "export html");
+	second = next[1];
 	sp_aggregate_free(a);
 	return next[0];
+}
+
+static struct sp_next propose(struct fixture *x)
+{
+	return propose_with(x, 0);
 }
 
 static struct fixture *fixture(void)
@@ -132,10 +143,20 @@ TEST(what_fits)
 	fixture_stack(x, (size_t[]){LEAK, MAIN}, 2, 100, 64);
 	assert_string_equal(propose(x).arguments, "--view peak");
 	x->profile.exact_alloc_bytes = 10000ull * R;
-	assert_string_equal(propose(x).arguments, "--view temporary");
+	assert_string_equal(propose_with(x, 1).arguments, "--view temporary");
+	assert_string_equal(second.arguments, "--view peak");
 	x->question.has_view = true;
 	x->question.view = SP_VIEW_PEAK;
 	assert_string_equal(propose(x).arguments, "--stacks 5");
+	fixture_free(x);
+
+	/* No peak that is worth a look. */
+	x = fixture();
+	x->profile.has_frees = true;
+	x->next.freed_ns = 200 * MS;
+	fixture_stack(x, (size_t[]){LEAK, MAIN}, 2, 2, 64);
+	x->profile.exact_alloc_bytes = 10000ull * R;
+	assert_string_equal(propose(x).arguments, "--view temporary");
 	fixture_free(x);
 }
 
