@@ -8,7 +8,7 @@
 # To compile the library and the report.
 # shellcheck disable=SC2034 # the lists are for the scripts that source this
 BUILD_PACKAGES=(
-	build-essential cmake ninja-build pkg-config
+	build-essential cmake pkg-config
 	systemtap-sdt-dev    # the library has probes
 	libdw-dev libelf-dev # the report reads symbols and line tables
 	libiberty-dev        # the report demangles C++ and Rust names
@@ -22,7 +22,7 @@ BUILD_PACKAGES=(
 # To run every test.
 # shellcheck disable=SC2034
 TEST_PACKAGES=(
-	git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
+	ninja-build git clang libclang-rt-14-dev libstdc++-12-dev libcmocka-dev
 	clang-format-14 shellcheck                          # lints
 	binutils groff-base man-db jq                       # lints, installation
 	lld                                                 # other linkers
@@ -102,10 +102,10 @@ install_packages() {
 	shift
 	local as_root=()
 	if [ "$(id -u)" -ne 0 ]; then
-		command -v sudo >/dev/null ||
-			die "please have these packages installed (this needs" \
-				"root, and there is no sudo here): $*"
-		sudo -v || die "please have these packages installed: $*"
+		if ! command -v sudo >/dev/null || ! sudo -v; then
+			die "packages are missing; please run as root:"$'\n' \
+				" apt-get install $*"
+		fi
 		as_root=(sudo)
 	fi
 	as_root+=(env DEBIAN_FRONTEND=noninteractive)
