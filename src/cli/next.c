@@ -179,14 +179,19 @@ static size_t propose_views(const struct sp_analysis *a,
 {
 	const double live = sp_estimate_bytes_value(&a->how, &a->live->all);
 	const double peak = a->peak.bytes.value;
+	const bool is_churn =
+		(double)a->profile->exact_alloc_bytes >= CHURN_TIMES * peak;
 	size_t n = 0;
 
-	if (live >= GROWN_SHARE * peak) {
+	/* Where little is alive at any time, a sample or two of it may well
+	 * stay. */
+	if (live >= GROWN_SHARE * peak &&
+	    (!is_churn || a->live->all.all.samples > SP_TEXT_FEW_SAMPLES)) {
 		ret_next[n++] =
 			(struct sp_next){"--view live", "what is alive"};
 		return n;
 	}
-	if ((double)a->profile->exact_alloc_bytes >= CHURN_TIMES * peak)
+	if (is_churn)
 		ret_next[n++] = (struct sp_next){"--view temporary",
 						 "what is freed at once"};
 	if (!n || a->peak.samples > SP_TEXT_FEW_SAMPLES)

@@ -150,13 +150,22 @@ TEST(what_fits)
 	assert_string_equal(propose(x).arguments, "--stacks 5");
 	fixture_free(x);
 
-	/* No peak that is worth a look. */
+	/* No peak that is worth a look; nor if its samples stay. */
 	x = fixture();
 	x->profile.has_frees = true;
 	x->next.freed_ns = 200 * MS;
 	fixture_stack(x, (size_t[]){LEAK, MAIN}, 2, 2, 64);
 	x->profile.exact_alloc_bytes = 10000ull * R;
 	assert_string_equal(propose(x).arguments, "--view temporary");
+	fixture_free(x);
+
+	x = fixture();
+	x->profile.has_frees = true;
+	fixture_stack(x, (size_t[]){LEAK, MAIN}, 2, 2, 64);
+	x->profile.exact_alloc_bytes = 10000ull * R;
+	assert_string_equal(propose(x).arguments, "--view temporary");
+	x->profile.exact_alloc_bytes = 2ull * R;
+	assert_string_equal(propose(x).arguments, "--view live");
 	fixture_free(x);
 }
 
