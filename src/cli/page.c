@@ -84,8 +84,9 @@ static int print_text(const struct page *page,
 
 	print_head(page);
 	if (options->has_stacks)
-		r = sp_view_stacks_print(page->out, aggregate, options->stacks,
-					 err);
+		r = sp_view_stacks_print(
+			page->out, aggregate, options->stacks,
+			options->symbols.see_through.all_frames, err);
 	else if (!a->selection.phase)
 		r = sp_view_phases_print(page->out, a, PHASES_SHOWN, err);
 	if (r >= 0 && !options->has_stacks)
@@ -230,7 +231,7 @@ static int print_traces(const struct page *page, struct sp_aggregate *aggregate,
 		return 0;
 	}
 	print_head(page);
-	r = sp_view_stacks_print(page->out, aggregate, o->stacks, err);
+	r = sp_view_stacks_print(page->out, aggregate, o->stacks, true, err);
 	if (r >= 0)
 		print_foot(page, aggregate, "tree");
 	return r;

@@ -7,6 +7,10 @@
 
 #define MODULES_MAX 3
 
+/* Of a library that is stripped, so that its callers have names.  The pool that
+ * libstdc++ takes at the start of every C++ program is less, as a rule. */
+#define STRIPPED_SHARE_MIN 0.01
+
 /* Of a module, by its position in the profile. */
 struct unnamed {
 	const struct sp_module *module;
@@ -73,6 +77,12 @@ static double lost_bytes(const struct unnamed *u)
 	return u->reason ? u->any_bytes : u->flat_bytes;
 }
 
+static bool matters(const struct unnamed *u, double whole)
+{
+	return sp_view_note_matters(lost_bytes(u), whole) &&
+	       (u->reason || lost_bytes(u) > STRIPPED_SHARE_MIN * whole);
+}
+
 static int compare_unnamed(const void *a, const void *b)
 {
 	const double x = lost_bytes(a), y = lost_bytes(b);
@@ -129,11 +139,9 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 		add_stack(&all, aggregate, i);
 	sp_symbolizer_problems(aggregate->symbolizer, take_reason, &all);
 	qsort(all.modules, n, sizeof(*all.modules), compare_unnamed);
-	while (n_matter < n &&
-	       sp_view_note_matters(lost_bytes(&all.modules[n_matter]), whole))
-		n_matter++;
-	for (size_t i = 0; i < n_matter && i < MODULES_MAX; i++)
-		note_module(notes, &all.modules[i], whole);
+	for (size_t i = 0; i < n; i++)
+		if (matters(&all.modules[i], whole) && n_matter++ < MODULES_MAX)
+			note_module(notes, &all.modules[i], whole);
 	if (all.jit_reason) {
 		fputs("no names of code made at run time: ",
 		      sp_view_note(notes));

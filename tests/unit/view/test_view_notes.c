@@ -135,10 +135,22 @@ TEST_BETWEEN(notes, setup, teardown)
 		   "missing\n");
 	page->x->infos[0] = (struct sp_info){"unwinder", "fp"};
 	assert_has(print(page), "SAMPLEPROF_UNWIND=tables finds");
-	/* Stripped: only what is flat for it is worth a word. */
+	/* Stripped: only what is flat for it is worth a word, and only a
+	 * hundredth of all. */
 	page->x->symbolizer.problem = NULL;
+	assert_has_not(print(page), "libz.so.1");
+}
+
+TEST_BETWEEN(stripped_module, setup, teardown)
+{
+	struct page *page = *test_state;
+
+	fixture_stack(page->x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
+	fixture_stack(page->x, (size_t[]){NAMELESS, MAIN}, 2, 50, 64);
+	page->x->stacks[1].frames[0].module = 2;
 	assert_has(print(page),
-		   "names: libz.so.1 is stripped: build it with -g");
+		   "  - 4.8% of the bytes are in functions without names: "
+		   "libz.so.1 is stripped: build it with -g");
 }
 
 /* What a kill leaves is no damage, and where names come from is no news. */
