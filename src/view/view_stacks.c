@@ -2,6 +2,7 @@
 #include "view/view_stacks.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "text/lines.h"
@@ -29,9 +30,32 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 	putc('\n', out);
 }
 
-static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
-			 const struct sp_stack *stack)
+/* Lines that are not worth a line which says that they are left out. */
+#define FEW_LINES 1
+
+/* How many lines are in front of that of the flat function. */
+static size_t lines_before_flat(const struct sp_aggregate *aggregate,
+				const struct sp_stack *stack)
 {
+	uint32_t flat;
+	size_t symbol;
+
+	sp_aggregate_find_flat(aggregate, stack, &flat, &symbol);
+	for (uint32_t i = 0; i < flat; i++)
+		symbol +=
+			sp_aggregate_symbols(aggregate, stack->frames[i]).count;
+	return symbol;
+}
+
+/* Of the library's functions only the outermost, which the program calls, and
+ * the innermost, unless all are wanted. */
+static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_stack *stack, bool is_whole)
+{
+	const size_t n_before =
+		is_whole ? 0 : lines_before_flat(aggregate, stack);
+	size_t line = 0;
+
 	if (!stack->n_frames)
 		fputs("    " SP_LABEL_NO_STACK "\n", out);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
@@ -40,9 +64,20 @@ static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
 		const char *module =
 			sp_aggregate_module_path(aggregate, stack->frames[i]);
 
-		for (size_t k = 0; k < symbols.count; k++)
-			print_symbol(out, aggregate, &symbols.symbol[k],
-				     module);
+		for (size_t k = 0; k < symbols.count; k++, line++) {
+			const bool is_left_out = n_before > 2 + FEW_LINES &&
+						 line > 0 &&
+						 line < n_before - 1;
+
+			if (!is_left_out)
+				print_symbol(out, aggregate, &symbols.symbol[k],
+					     module);
+			else if (line == 1)
+				fprintf(out,
+					"    ... %zu library functions: see "
+					"--all-frames\n",
+					n_before - 2);
+		}
 	}
 	if (stack->flags & SP_STACK_TRUNCATED)
 		fputs("    ... deeper than SAMPLEPROF_DEPTH\n", out);
@@ -90,7 +125,8 @@ static void print_lifetime(FILE *out, const struct sp_lifetime *lifetime,
 }
 
 static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
-			size_t number, const struct sp_lifetime *lifetimes)
+			size_t number, const struct sp_lifetime *lifetimes,
+			bool is_whole)
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
@@ -111,11 +147,11 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 		print_lifetime(out,
 			       &lifetimes[stack->stack - a->profile->stacks],
 			       a->profile->time_error_ns);
-	print_frames(out, aggregate, stack->stack);
+	print_frames(out, aggregate, stack->stack, is_whole);
 }
 
 int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
-			 size_t n_max, struct sp_error *err)
+			 size_t n_max, bool is_whole, struct sp_error *err)
 {
 	struct sp_lifetime *functions = NULL, *stacks = NULL;
 	size_t n = aggregate->n_stacks;
@@ -133,7 +169,7 @@ int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,
 	fprintf(out, "\nShowing %s of %s call stacks, innermost frame first:\n",
 		sp_text_count(n).text, sp_text_count(aggregate->n_stacks).text);
 	for (size_t i = 0; i < n; i++)
-		print_stack(out, aggregate, i + 1, stacks);
+		print_stack(out, aggregate, i + 1, stacks, is_whole);
 	free(functions);
 	free(stacks);
 	return 0;

@@ -19,6 +19,8 @@ enum {
 	F,
 	H_IN_G,
 	NAMELESS,
+	NEW,
+	INSERT,
 };
 
 struct page {
@@ -95,7 +97,8 @@ static const char *print(struct page *page, enum part part, size_t n)
 						   page->has_bars, NULL),
 				 0);
 	if (part == STACKS || part == ALL)
-		assert_int_equal(sp_view_stacks_print(out, a, n, NULL), 0);
+		assert_int_equal(sp_view_stacks_print(out, a, n, false, NULL),
+				 0);
 	if (part == NOTES || part == ALL) {
 		sp_view_notes_print(out, a->analysis, a);
 		sp_view_notes_print_completeness(out, &page->x->profile);
@@ -363,6 +366,46 @@ TEST_BETWEEN(stacks, setup, teardown)
 	text = print(page, STACKS, 1);
 	assert_has(text, "Showing 1 of 3");
 	assert_has_not(text, "#2");
+}
+
+/* Between the program's own function and the allocator only the library's
+ * outermost is shown; what a line would save alone is. */
+TEST_BETWEEN(stack_of_library_functions, setup, teardown)
+{
+	struct page *page = *test_state;
+	struct fixture *x = page->x;
+	struct sp_aggregate *a;
+	char *text = NULL;
+	size_t size;
+	FILE *out;
+
+	fixture_symbol(x, NEW, "operator new", NULL, 0);
+	fixture_symbol(x, INSERT, "std::a", "a.h", 1);
+	fixture_symbol(x, INSERT, "std::b", "b.h", 2);
+	fixture_symbol(x, INSERT, "std::c", "c.h", 3);
+	fixture_stack(x, (size_t[]){NEW, INSERT, MAIN}, 3, 100, 64);
+	fixture_stack(x, (size_t[]){NEW, NEW, NEW, MAIN}, 4, 10, 64);
+	assert_has(print(page, STACKS, 0),
+		   "    operator new  (app)\n"
+		   "    ... 2 library functions: see --all-frames\n"
+		   "    std::c  c.h:3  (app)\n"
+		   "    main  src/main.c:10  (app)\n");
+	assert_has(page->text, "    operator new  (app)\n"
+			       "    operator new  (app)\n"
+			       "    operator new  (app)\n"
+			       "    main  src/main.c:10  (app)\n");
+
+	a = fixture_aggregate(x);
+	out = open_memstream(&text, &size);
+	assert_int_equal(sp_view_stacks_print(out, a, 0, true, NULL), 0);
+	fclose(out);
+	assert_has(text, "    operator new  (app)\n"
+			 "    std::a (inline)  a.h:1  (app)\n"
+			 "    std::b (inline)  b.h:2  (app)\n"
+			 "    std::c  c.h:3  (app)\n"
+			 "    main  src/main.c:10  (app)\n");
+	sp_aggregate_free(a);
+	free(text);
 }
 
 TEST_BETWEEN(stack_of_no_frames, setup, teardown)

@@ -91,7 +91,8 @@ static const char *print(struct page *page, enum part part)
 		sp_view_summary_print_view(out, a->analysis);
 		break;
 	case STACKS:
-		assert_int_equal(sp_view_stacks_print(out, a, 0, NULL), 0);
+		assert_int_equal(sp_view_stacks_print(out, a, 0, true, NULL),
+				 0);
 		break;
 	case NOTES:
 		sp_view_notes_print(out, a->analysis, a);
