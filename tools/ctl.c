@@ -200,13 +200,17 @@ static void say_waiting(const struct sp_target *target, uint64_t number)
 	say_when(target);
 }
 
-static int say_queued(const struct sp_target *target, uint64_t number)
+static int say_queued(const struct sp_target *target, uint64_t number,
+		      bool said_when)
 {
 	fprintf(stderr,
-		PROGRAM ": not yet: it stays queued as order %" PRIu64
-			"\n" PROGRAM ": process %" PRIu64 " carries it out ",
-		number, target->pid);
-	say_when(target);
+		PROGRAM ": not yet: it stays queued as order %" PRIu64 "\n",
+		number);
+	if (!said_when) {
+		fprintf(stderr, PROGRAM ": process %" PRIu64 " carries it out ",
+			target->pid);
+		say_when(target);
+	}
 	return EXIT_QUEUED;
 }
 
@@ -227,7 +231,7 @@ static int obey_order(const struct sp_target *target,
 				   &time_ns, &err);
 	}
 	if (r == -ETIMEDOUT)
-		return say_queued(target, number);
+		return say_queued(target, number, timeout_ns > grace_ns);
 	if (r < 0)
 		return sp_console_fail_with(&err);
 	printf("done at %s\n", sp_text_moment(time_ns).text);
