@@ -9,10 +9,10 @@
 const AT_PEAK = 1, IS_LEAK = 2, IS_TEMPORARY = 4, AT_END = 8, IS_SURVIVOR = 16,
 	AT_OTHER_PEAK = 32;
 const FLAGS = 64;
-// Of a point of the timeline, the upper limit of what is alive.
-const LIVE_HI = 4;
-// What is alive grows if it is so many times what it was in the middle of the
-// run; a peak matters if it is that part of what was allocated.
+// Of a point of the timeline: what is alive, and its upper limit.
+const LIVE = 2, LIVE_HI = 4;
+// What is alive grows if it is more than so many times what it was in the middle
+// of the run; a peak matters if it is that part of what was allocated.
 const GROWTH = 1.25, PEAK_SHARE = 0.05;
 
 // The numbers of a column (base/bytes.h).
@@ -247,8 +247,12 @@ class Model extends Code {
 
 		if (!this.data.has_frees || !end || !peak.value)
 			return 'alloc';
+		// Beyond the noise of both, taken as independent: they are less far
+		// apart than that, as what stays is in both.
+		const noise = Math.hypot(end.value - end.lo,
+			GROWTH * (middle[LIVE_HI] - middle[LIVE]));
 		if (end.value >= peak.value / 2 &&
-		    end.lo > GROWTH * middle[LIVE_HI])
+		    end.value - GROWTH * middle[LIVE] > noise)
 			return 'live';
 		if (peak.value >= PEAK_SHARE * this.data.alloc_bytes.value)
 			return 'peak';
