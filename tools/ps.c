@@ -98,21 +98,21 @@ static void add_process(void *arg, const struct sp_target *target)
 }
 
 #define NAME_COLUMNS    15u
-#define COMMAND_COLUMNS 24u
+#define COMMAND_COLUMNS 54u
 
-/* Profiles are what is copied from here, so they are never cut. */
+/* Profiles are what is copied from here, so they are never cut: they have lines
+ * of their own, as in `ls`. */
 static void print_processes(const struct processes *all)
 {
-	printf("%7s  %-*s  %-*s  %s\n", "pid", (int)NAME_COLUMNS, "name",
-	       (int)COMMAND_COLUMNS, "command", "profile");
+	printf("%7s  %-*s  %s\n", "pid", (int)NAME_COLUMNS, "name", "command");
 	for (size_t i = 0; i < all->n; i++) {
 		const struct process *p = &all->list[i];
 
 		printf("%7" PRIu64 "  ", p->pid);
 		sp_console_print_cell(stdout, p->name, NAME_COLUMNS);
 		fputs("  ", stdout);
-		sp_console_print_cell(stdout, p->command, COMMAND_COLUMNS);
-		fputs("  ", stdout);
+		sp_console_print_cut(stdout, p->command, COMMAND_COLUMNS);
+		fputs("\n        ", stdout);
 		sp_text_print(stdout, p->profile);
 		putchar('\n');
 	}
