@@ -260,8 +260,15 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		is_exact ? ", exact" : "", sp_text_count(p->n_samples).text,
 		sp_text_plural(p->n_samples));
 	if (p->unsampled_bytes)
-		fprintf(stderr, " of all but %s",
+		fprintf(stderr,
+			"\n" PROGRAM ": sampling was off while %s of that were "
+			"allocated",
 			sp_text_bytes((double)p->unsampled_bytes).text);
+	if (p->unsampled_bytes && !p->n_samples) {
+		fputs("\n" PROGRAM ": `" PROGRAM " ctl PID start` starts it\n",
+		      stderr);
+		return;
+	}
 	if (!a->live) {
 		fputs("\n" PROGRAM ": what was alive is not known "
 		      "(SAMPLEPROF_FREES=off)\n",

@@ -47,13 +47,25 @@ class Run(Command):
             "program_plain"), 100)
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stderr.splitlines()
-        self.assertEqual(len(lines), 3, done.stderr)
+        self.assertEqual(len(lines), 4, done.stderr)
         [file] = self.files()
         self.assertIn(" exact; ", lines[0])
         self.assertIn("peak ", lines[1])
-        self.assertEqual(lines[2],
+        self.assertIn("alive at the end ", lines[2])
+        self.assertEqual(lines[3],
                          f"sampleprof: next: sampleprof report {file}")
         harness.Profile(os.path.join(self.dir, file)).require_samples()
+
+    def test_unsampled(self):
+        """Nothing is said of what was alive: nobody knows."""
+        done = self.sampleprof("run", "--off", harness.target(
+            "program_plain"), 100)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first, off, start, following = done.stderr.splitlines()
+        self.assertIn(" 0 samples", first)
+        self.assertRegex(off, "sampling was off while [0-9.]+ .iB of that ")
+        self.assertIn("`sampleprof ctl PID start`", start)
+        self.assertIn(" next: ", following)
 
     def test_output_is_the_programs(self):
         plain = harness.target("program_plain")
