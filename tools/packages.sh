@@ -39,7 +39,7 @@ TEST_PACKAGES=(
 	libunwind8 libgoogle-perftools4                     # other unwinders
 	default-jdk-headless                          # other languages
 	valgrind
-	chromium # the page
+	chromium tmux # the page, and a terminal
 	musl-tools libc6-i386 libfaketime gdb       # hazards: other worlds
 	lld                                         # other linkers
 	e2fsprogs xfsprogs btrfs-progs bindfs mount # hazards: file systems
