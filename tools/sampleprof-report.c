@@ -325,6 +325,8 @@ static int run_advise(int argc, char **argv)
 	if (options.version)
 		return sp_console_print_version();
 	sp_text_set_ascii(!sp_console_is_utf8() && !options.json);
+	if (!options.json)
+		sp_console_begin_page(false);
 	out = sp_console_open();
 	code = advise_period(out, &options);
 	close_code = sp_console_close(out);

@@ -132,5 +132,5 @@ int sp_advise_print(FILE *out, const struct sp_profile *profile,
 		    bool *ret_can_tell, struct sp_error *err);
 
 /* As text, or, if the options say so, as JSON.  Write errors stay in the
- * stream. */
-void sp_advise_write(FILE *out, const struct sp_advice *advice);
+ * stream.  0 or -ENOMEM. */
+int sp_advise_write(FILE *out, const struct sp_advice *advice);

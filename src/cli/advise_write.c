@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "cli/advise.h"
 #include "stats/estimate.h"
 #include "text/json.h"
+#include "text/lines.h"
 #include "text/text.h"
 
 /* ---- for people ---- */
@@ -114,8 +117,8 @@ static void print_setting(FILE *out, const struct sp_advice *a,
 	const struct sp_advise_row row = sp_advise_row(a, period_bytes);
 
 	fprintf(out,
-		"SAMPLEPROF_PERIOD=%s: %s samples/s, %s of a processor, "
-		"%s of file in an hour\n",
+		"SAMPLEPROF_PERIOD=%s: %s samples/s, %s of a processor,\n"
+		"      %s of file in an hour\n",
 		setting_cell(period_bytes).text,
 		rate_text(row.samples_per_s).text,
 		sp_text_percent(row.processor, 1).text,
@@ -138,23 +141,15 @@ static void print_settings(FILE *out, const struct sp_advice *a)
 static void print_site(FILE *out, size_t position,
 		       const struct sp_advise_site *s)
 {
-	const struct sp_text_estimate bytes =
-		sp_text_estimate(s->bytes, s->samples);
-
-	fprintf(out, "%4zu  %12s %24s  %7s  ", position, bytes.first.text,
-		bytes.second.text, sp_text_count(s->samples).text);
-	if (s->can_tell)
-		fprintf(out, "%7s  %10s %24s  ", error_text(s->error).text,
-			sp_text_bytes(s->period.value).text,
-			s->period.lo < s->period.hi
-				? sp_text_interval(s->period).text
-				: "");
-	else
-		fprintf(out, "%7s  %10s %24s  ", "?", "too few", "samples");
-	sp_text_print(out, s->name);
+	fprintf(out, "%4zu  %11s  %7s  %7s  %10s  ", position,
+		sp_text_bytes(s->bytes.value).text,
+		sp_text_count(s->samples).text,
+		s->can_tell ? error_text(s->error).text : "?",
+		s->can_tell ? sp_text_bytes(s->period.value).text : "too few");
+	sp_lines_print_name(out, s->name);
 	if (*s->module) {
 		fputs("  (", out);
-		sp_text_print(out, sp_text_base_name(s->module));
+		sp_lines_print_name(out, sp_text_base_name(s->module));
 		putc(')', out);
 	}
 	putc('\n', out);
@@ -166,9 +161,8 @@ static void print_sites(FILE *out, const struct sp_advice *a)
 		return;
 	fprintf(out,
 		"\nThe functions that allocated most, themselves:\n\n"
-		"%4s  %12s %24s  %7s  %7s  %10s %24s  %s\n",
-		"no.", "bytes", "[95 % interval]", "samples", "error", "needs",
-		"[by the interval]", "function");
+		"%4s  %11s  %7s  %7s  %10s  %s\n",
+		"no.", "bytes", "samples", "error", "needs", "function");
 	for (size_t i = 0; i < a->n_sites; i++)
 		print_site(out, i + 1, &a->sites[i]);
 }
@@ -177,14 +171,14 @@ static void print_law(FILE *out, const struct sp_advice *a)
 {
 	fprintf(out,
 		"\nObject sizes: with a period of %s, no law by size has a "
-		"standard error of all bytes\nthat is more than %s smaller "
-		"with as many samples; %s more samples make up for it.\n",
+		"standard error of\nall bytes that is more than %s smaller "
+		"with as many samples; %s more\nsamples make up for it.\n",
 		sp_text_size(a->compared_bytes).text,
 		sp_text_percent(1 - 1 / a->worse_bytes, 1).text,
 		sp_text_percent(a->worse_samples, 1).text);
 	fprintf(out,
 		"For the number of objects, which is counted exactly in all, "
-		"the best law is %.3g\ntimes as good; it takes each object "
+		"the best law\nis %.3g times as good; it takes each object "
 		"alike and is useless for bytes.\n",
 		a->worse_objects);
 }
@@ -339,10 +333,24 @@ static void write_json(FILE *out, const struct sp_advice *a)
 	putc('\n', out);
 }
 
-void sp_advise_write(FILE *out, const struct sp_advice *a)
+/* The text fitted to the screen. */
+static int print_fitted(FILE *out, const struct sp_advice *a)
 {
-	if (a->options->json)
-		write_json(out, a);
-	else
-		print_text(out, a);
+	char *lines = NULL;
+	size_t size;
+	FILE *text = open_memstream(&lines, &size);
+
+	if (!text)
+		return -ENOMEM;
+	sp_lines_begin_page();
+	print_text(text, a);
+	return sp_lines_close_page(out, text, &lines);
+}
+
+int sp_advise_write(FILE *out, const struct sp_advice *a)
+{
+	if (!a->options->json)
+		return print_fitted(out, a);
+	write_json(out, a);
+	return 0;
 }
