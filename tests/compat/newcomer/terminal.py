@@ -14,7 +14,8 @@ COLUMNS, ROWS = 80, 24
 # Stands between what is typed and what is printed.
 MARK = "-- output --"
 # Number of the command, how the one before it ended.
-PROMPT = re.compile(r"^<(\d+):(\d+)> ?$")
+# It may stand behind a line that has no end.
+PROMPT = re.compile(r"<(\d+):(\d+)> ?$")
 PAGER = re.compile(r"^(:|\(END\)|.*lines \d+-\d+.*|--More--.*)$")
 
 
@@ -110,7 +111,7 @@ class Terminal:
         deadline = time.monotonic() + limit_s
         while True:
             last = self._last()
-            prompt = PROMPT.match(last)
+            prompt = PROMPT.search(last)
             if prompt and is_new(int(prompt[1])):
                 self.count = int(prompt[1])
                 return prompt
@@ -124,7 +125,7 @@ class Terminal:
         """So that the prompt is all that the terminal has."""
         self.keys("C-l")
         deadline = time.monotonic() + 60
-        while not PROMPT.match(self.screen().strip()):
+        while not PROMPT.fullmatch(self.screen().strip()):
             if time.monotonic() > deadline:
                 raise TerminalError(f"no prompt:\n{self.screen()}")
             time.sleep(0.02)
@@ -158,6 +159,8 @@ class Terminal:
             if line.endswith(MARK):
                 lines = lines[n + 1:]
                 break
-        if lines and (PROMPT.match(lines[-1]) or PAGER.match(lines[-1])):
+        if lines and PAGER.match(lines[-1]):
             lines.pop()
+        elif lines and PROMPT.search(lines[-1]):
+            lines[-1:] = [rest for rest in [PROMPT.sub("", lines[-1])] if rest]
         return lines

@@ -94,6 +94,10 @@ class Screen(unittest.TestCase):
         self.assertEqual(self.terminal.run("true").status, 0)
         self.assertEqual(self.terminal.run("(exit 42)").status, 42)
 
+    def test_no_end_of_line(self):
+        self.assertEqual(self.terminal.run("printf x").lines, ["x"])
+        self.assertEqual(self.terminal.run("true").lines, [])
+
     def test_width(self):
         for n in (COLUMNS - 1, COLUMNS, COLUMNS + 1, 3 * COLUMNS):
             seen = self.terminal.run(f"printf '%0{n}d\\n' 0")
