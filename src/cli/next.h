@@ -25,9 +25,9 @@ void sp_next_print(FILE *out, const struct sp_options *options,
 		   size_t n);
 
 /*
- * What fits to what the report found: a heap that is still there; or memory that
- * is freed at once, and a peak, if there is one; then who calls, then the page.  How many of
- * ret_next, of SP_NEXT_MAX.
+ * What fits to what the report found: a heap that is still there; or memory
+ * that is freed at once, and a peak, if there is one; then who calls, then the
+ * page.  How many of ret_next, of SP_NEXT_MAX.
  */
 size_t sp_next_after_report(const struct sp_options *options,
 			    const struct sp_analysis *analysis,
