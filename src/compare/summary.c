@@ -111,19 +111,63 @@ static int find_role(struct sp_paths *paths, uint32_t frame, enum sp_role *ret)
 	return 0;
 }
 
+static int find_interpreter(struct sp_paths *paths, uint32_t path,
+			    struct sp_interpreter *ret)
+{
+	const size_t n = sp_paths_depth(paths, path);
+	enum sp_role role;
+
+	for (size_t d = 0; d < n; d++) {
+		if (find_role(paths, sp_paths_frame(paths, path, d), &role) < 0)
+			return -ENOMEM;
+		if (sp_interpreter_look(ret, role, d))
+			break;
+	}
+	return 0;
+}
+
+static bool is_same_module(const struct sp_paths *paths, uint32_t a, uint32_t b)
+{
+	const char *name_a = sp_paths_name(paths, a);
+	const char *name_b = sp_paths_name(paths, b);
+	size_t bytes_a, bytes_b;
+
+	sp_paths_function(name_a, &bytes_a);
+	sp_paths_function(name_b, &bytes_b);
+	return bytes_a == bytes_b && memcmp(name_a, name_b, bytes_a) == 0;
+}
+
+/* OWN, LIBRARY or ALLOCATOR. */
+static enum sp_role role_in(const struct sp_paths *paths, uint32_t path,
+			    const struct sp_interpreter *in, size_t depth,
+			    enum sp_role role)
+{
+	if (role >= SP_ROLE_LIBRARY)
+		return role;
+	return role != SP_ROLE_SCRIPT && in->is_found &&
+			       is_same_module(
+				       paths,
+				       sp_paths_frame(paths, path, depth),
+				       sp_paths_frame(paths, path, in->at))
+		       ? SP_ROLE_LIBRARY
+		       : SP_ROLE_OWN;
+}
+
 int sp_paths_find_flat(struct sp_paths *paths, uint32_t path, size_t *ret_depth)
 {
 	const size_t n = sp_paths_depth(paths, path);
 	enum sp_role role, least = SP_ROLE_ALLOCATOR;
+	struct sp_interpreter in = {0};
 
 	*ret_depth = 0;
 	if (!paths->see_through)
 		return 0;
-	if (grow_roles(paths) < 0)
+	if (grow_roles(paths) < 0 || find_interpreter(paths, path, &in) < 0)
 		return -ENOMEM;
 	for (size_t d = 0; d < n && least != SP_ROLE_OWN; d++) {
 		if (find_role(paths, sp_paths_frame(paths, path, d), &role) < 0)
 			return -ENOMEM;
+		role = role_in(paths, path, &in, d, role);
 		if (role >= least)
 			continue;
 		least = role;

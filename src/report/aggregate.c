@@ -301,30 +301,6 @@ static int add_function(struct builder *b, size_t stack_number,
 	return 0;
 }
 
-void sp_aggregate_find_flat(const struct sp_aggregate *a,
-			    const struct sp_stack *stack, uint32_t *ret_frame,
-			    size_t *ret_symbol)
-{
-	enum sp_role least = SP_ROLE_ALLOCATOR;
-
-	*ret_frame = 0;
-	*ret_symbol = 0;
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_symbols symbols =
-			sp_aggregate_symbols(a, stack->frames[i]);
-
-		for (size_t k = 0; k < symbols.count; k++) {
-			if (symbols.symbol[k].role >= least)
-				continue;
-			*ret_frame = i;
-			*ret_symbol = k;
-			least = symbols.symbol[k].role;
-			if (least == SP_ROLE_OWN)
-				return;
-		}
-	}
-}
-
 static int add_stack(struct builder *b, size_t stack_number)
 {
 	static const struct sp_symbol no_stack = {

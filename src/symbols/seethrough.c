@@ -17,39 +17,59 @@
 #define RULES_BEGIN      "(?(DEFINE)(?<angle><(?:[^<>-]|->|-|(?&angle))*>))(?:^(?!)"
 #define RULES_END        ")"
 #define RULE(expression) "|" expression
-
-static const char allocator_names[] = RULES_BEGIN
 #define SP_SEE_THROUGH(role, where, expression, examples)                      \
 	role##_##where(expression)
+
+/* nothing, but where it is a list's turn */
+#define ALLOCATOR_NAME(expression)
+#define SCRIPT_NAME(expression)
+#define INTERPRETER_NAME(expression)
+#define LIBRARY_NAME(expression)
+#define LIBRARY_MODULE(expression)
+
+#undef ALLOCATOR_NAME
 #define ALLOCATOR_NAME(expression) RULE(expression)
-#define LIBRARY_NAME(expression)
-#define LIBRARY_MODULE(expression)
+static const char allocator_names[] = RULES_BEGIN
 #include "symbols/see_through.def"
 	RULES_END;
 #undef ALLOCATOR_NAME
-#undef LIBRARY_NAME
-#undef LIBRARY_MODULE
-
-static const char library_names[] = RULES_BEGIN
 #define ALLOCATOR_NAME(expression)
+
+#undef SCRIPT_NAME
+#define SCRIPT_NAME(expression) RULE(expression)
+static const char script_names[] = RULES_BEGIN
+#include "symbols/see_through.def"
+	RULES_END;
+#undef SCRIPT_NAME
+#define SCRIPT_NAME(expression)
+
+#undef INTERPRETER_NAME
+#define INTERPRETER_NAME(expression) RULE(expression)
+static const char interpreter_names[] = RULES_BEGIN
+#include "symbols/see_through.def"
+	RULES_END;
+#undef INTERPRETER_NAME
+#define INTERPRETER_NAME(expression)
+
+#undef LIBRARY_NAME
 #define LIBRARY_NAME(expression) RULE(expression)
-#define LIBRARY_MODULE(expression)
+static const char library_names[] = RULES_BEGIN
 #include "symbols/see_through.def"
 	RULES_END;
-#undef ALLOCATOR_NAME
 #undef LIBRARY_NAME
-#undef LIBRARY_MODULE
-
-static const char library_modules[] = RULES_BEGIN
-#define ALLOCATOR_NAME(expression)
 #define LIBRARY_NAME(expression)
+
+#undef LIBRARY_MODULE
 #define LIBRARY_MODULE(expression) RULE(expression)
+static const char library_modules[] = RULES_BEGIN
 #include "symbols/see_through.def"
 	RULES_END;
 
 struct sp_see_through {
 	bool all_frames;
 	struct sp_pattern *allocator_names;
+	struct sp_pattern *script_names;
+	struct sp_pattern *interpreter_names;
 	struct sp_pattern *library_names;
 	struct sp_pattern *library_modules;
 	struct sp_pattern **more;
@@ -141,6 +161,12 @@ static int add_library(struct sp_see_through *rules, const char *more,
 	if (r >= 0)
 		r = sp_pattern_new(OPTION, library_modules,
 				   &rules->library_modules, err);
+	if (r >= 0)
+		r = sp_pattern_new(OPTION, script_names, &rules->script_names,
+				   err);
+	if (r >= 0)
+		r = sp_pattern_new(OPTION, interpreter_names,
+				   &rules->interpreter_names, err);
 	if (r < 0 || !more)
 		return r;
 	return *more == '@' ? add_file(rules, more + 1, err)
@@ -198,11 +224,25 @@ enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 		return SP_ROLE_ALLOCATOR;
 	if (rules->all_frames)
 		return SP_ROLE_OWN;
-	return matches(rules->library_names, name) ||
-			       matches(rules->library_modules, module) ||
-			       matches_more(rules, module, name)
-		       ? SP_ROLE_LIBRARY
-		       : SP_ROLE_OWN;
+	if (matches(rules->library_names, name) ||
+	    matches(rules->library_modules, module) ||
+	    matches_more(rules, module, name))
+		return SP_ROLE_LIBRARY;
+	if (matches(rules->interpreter_names, name))
+		return SP_ROLE_INTERPRETER;
+	return !*module && matches(rules->script_names, name) ? SP_ROLE_SCRIPT
+							      : SP_ROLE_OWN;
+}
+
+bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,
+			 size_t at)
+{
+	in->is_found = in->is_inside && role == SP_ROLE_SCRIPT;
+	if (in->is_found)
+		return true;
+	in->is_inside = role == SP_ROLE_INTERPRETER;
+	in->at = at;
+	return false;
 }
 
 void sp_see_through_free(struct sp_see_through *rules)
@@ -210,6 +250,8 @@ void sp_see_through_free(struct sp_see_through *rules)
 	if (!rules)
 		return;
 	sp_pattern_free(rules->allocator_names);
+	sp_pattern_free(rules->script_names);
+	sp_pattern_free(rules->interpreter_names);
 	sp_pattern_free(rules->library_names);
 	sp_pattern_free(rules->library_modules);
 	for (size_t i = 0; i < rules->n_more; i++)

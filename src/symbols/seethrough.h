@@ -33,4 +33,23 @@ int sp_see_through_new(const struct sp_see_through_options *options,
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 				 const char *module, const char *name);
 
+/*
+ * The interpreter of a stack: the functions of a script are in no file, and
+ * the innermost of them that calls an interpreter tells in which module that
+ * is.  What that module does is done for the script's function, and so its
+ * functions count as SP_ROLE_LIBRARY further in.  In a stack without a script
+ * they are what they are: a program that only links an interpreter keeps all.
+ */
+struct sp_interpreter {
+	bool is_found;
+	size_t at; /* the interpreter's frame if is_found */
+	bool is_inside;
+};
+
+/* Takes the roles of all functions of a stack, from the innermost outwards,
+ * and which frame each is in; true: found, and no more are needed.  `in` begins
+ * as zeros. */
+bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,
+			 size_t at);
+
 void sp_see_through_free(struct sp_see_through *rules);

@@ -314,6 +314,7 @@ static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
 	*ret = (struct sp_symbol){.function = found.function,
 				  .file = found.file,
 				  .line = found.line};
+	ret->role = role_of(s, NULL, ret);
 	if (found.is_reused) {
 		char buf[512];
 

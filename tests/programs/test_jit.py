@@ -3,6 +3,7 @@
 perf's map or a jitdump; node's, CPython's, and a target's own.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -124,6 +125,31 @@ class Target(Case):
             self.assertIn("framed", text)
             self.assertNotIn("[anonymous]", text)
 
+    def test_interpreter(self):
+        """Flat for the script's function, in the report as in a baseline; what
+        is called so, but not by a script, keeps its bytes."""
+        result = self.run_and_note(harness.target("program_jit"), "map",
+                                   self.OBJECTS, "python", period=1)
+        path = result.profile().require_samples().path
+        self.assertEqual(self.flat(path)["py::large"], self.OBJECTS)
+        self.assertEqual(self.flat(path)["allocate"], 5 * self.OBJECTS)
+        self.assertEqual(self.flat(path, "--all-frames")["allocate"],
+                         6 * self.OBJECTS)
+        base = os.path.join(self.dir, "base.json")
+        self.report("check", path, "--update-baseline", "--baseline", base)
+        again = self.run_and_note(harness.target("program_jit"), "map",
+                                  self.OBJECTS, "python", period=1)
+        rows = json.loads(self.report("diff", "--json", base, again.paths[0]))
+        self.assertEqual(
+            {row["name"]: row["old_samples"] for row in rows["functions"]
+             if row["old_samples"] >= self.OBJECTS},
+            {"py::large": self.OBJECTS, "allocate": 5 * self.OBJECTS})
+
+    def flat(self, path, *options):
+        report = json.loads(self.report("--json", *options, path))
+        return {f["name"]: f["samples"] for f in report["functions"]
+                if f["samples"]}
+
     def test_another_user(self):
         """/tmp is everybody's."""
         if os.geteuid():
@@ -171,3 +197,12 @@ class Runtimes(Case):
                                    period=1024)
         profile = result.profile().require_samples(100)
         self.assertGreaterEqual(self.share_named(profile, "py::outer"), 0.95)
+        # What the interpreter allocates below a function is flat for that.
+        report = json.loads(subprocess.run(
+            [os.environ["SAMPLEPROF_REPORT"], "--json", "--focus=^py::outer$",
+             profile.path], capture_output=True, check=True).stdout)
+        flat = {f["name"]: f["samples"] for f in report["functions"]
+                if f["samples"]}
+        self.assertGreater(flat["py::hold"], 100)
+        for name in ("PyBytes_FromStringAndSize", "_PyEval_EvalFrameDefault"):
+            self.assertNotIn(name, flat)

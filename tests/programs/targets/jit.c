@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * jit map|dump OBJECTS: makes functions at run time, as a just-in-time compiler
- * does, names them for perf in /tmp/perf-PID.map or /tmp/jit-PID.dump, and
- * allocates OBJECTS objects of 1000 bytes below each.  Where "old" was, "new"
- * is.
+ * jit map|dump OBJECTS [python]: makes functions at run time, as a just-in-time
+ * compiler does, names them for perf in /tmp/perf-PID.map or /tmp/jit-PID.dump,
+ * and allocates OBJECTS objects of 1000 bytes below each, with "python" by what
+ * is called as CPython's interpreter is.  Where "old" was, "new" is.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -49,6 +49,12 @@ static NOINLINE void allocate(void)
 	STAY();
 }
 
+static NOINLINE void _PyEval_EvalFrameDefault(void)
+{
+	allocate();
+	STAY();
+}
+
 static void put_map(FILE *f, const struct made *m, uint64_t start)
 {
 	fprintf(f, "%" PRIx64 " %zx %s\n", start, sizeof(m->code), m->text);
@@ -89,6 +95,7 @@ int main(int argc, char **argv)
 {
 	const int is_dump = argc > 1 && strcmp(argv[1], "dump") == 0;
 	const int n = argc > 2 ? atoi(argv[2]) : 1;
+	void (*callee)(void) = argc > 3 ? _PyEval_EvalFrameDefault : allocate;
 	/* A page that cannot be read is before the first. */
 	uint8_t *block = mmap(NULL, (N + 1) * PAGE, PROT_NONE,
 			      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -105,7 +112,7 @@ int main(int argc, char **argv)
 		EXPECT(!mprotect(at, PAGE, PROT_READ | PROT_EXEC));
 		(is_dump ? put_load : put_map)(f, &made[i], (uintptr_t)at);
 		for (int k = 0; k < n; k++)
-			((function *)(uintptr_t)at)(allocate);
+			((function *)(uintptr_t)at)(callee);
 	}
 	EXPECT(fclose(f) == 0);
 	return 0;

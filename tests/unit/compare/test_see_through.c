@@ -19,15 +19,21 @@ static struct sp_error error;
 static const struct {
 	const char *name;
 	int role; /* 0 own, 1 a library's, 2 an allocator */
+	/* What a script is, an interpreter, or else of an interpreter. */
+	enum { NOTHING, SCRIPT, INTERPRETER, INSIDE } python;
 } words[] = {
-	{"f", 0},
-	{"main", 0},
-	{"liba.so!g", 0},
-	{"libc.so.6!strdup", 1},
-	{"libc.so.6![unknown]", 1},
-	{"std::vector<int, std::allocator<int> >::push_back(int&&)", 1},
-	{"zmalloc", 1},
-	{"operator new(unsigned long)", 2},
+	{"f", 0, NOTHING},
+	{"py::load", 0, SCRIPT},
+	{"py::main", 0, SCRIPT},
+	{"libpython3.13.so.1.0!_PyEval_EvalFrameDefault", 0, INTERPRETER},
+	{"libpython3.13.so.1.0!PyList_New", 0, INSIDE},
+	{"liba.so!g", 0, NOTHING},
+	{"libc.so.6!strdup", 1, NOTHING},
+	{"libc.so.6![unknown]", 1, NOTHING},
+	{"std::vector<int, std::allocator<int> >::push_back(int&&)", 1,
+	 NOTHING},
+	{"zmalloc", 1, NOTHING},
+	{"operator new(unsigned long)", 2, NOTHING},
 };
 
 #define N_WORDS (sizeof(words) / sizeof(words[0]))
@@ -71,12 +77,27 @@ static uint32_t add_path(struct sp_paths *paths, const size_t *at, size_t n)
 	return path;
 }
 
+static bool is_of_script(const size_t *at, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++)
+		if (words[at[i]].python == INTERPRETER &&
+		    words[at[i + 1]].python == SCRIPT)
+			return true;
+	return false;
+}
+
 static size_t model_flat(const size_t *at, size_t n)
 {
+	const bool is_script = is_of_script(at, n);
+
 	for (int role = 0; role <= 2; role++)
-		for (size_t i = 0; i < n; i++)
-			if (words[at[i]].role == role)
+		for (size_t i = 0; i < n; i++) {
+			const bool is_seen_through =
+				is_script && words[at[i]].python >= INTERPRETER;
+
+			if (words[at[i]].role + is_seen_through == role)
 				return i;
+		}
 	return 0;
 }
 
@@ -225,6 +246,13 @@ TEST(flat)
 {
 	const char *const own[] = {"zmalloc", "std::f()", "f", "main"};
 	const char *const none[] = {"malloc", "zmalloc", "std::f()"};
+	const char *const script[] = {"PyList_New", "_PyEval_EvalFrameDefault",
+				      "py::load"};
+	const char *const embedded[] = {
+		"libpython3.so!PyList_New", "f",
+		"libpython3.so!_PyEval_EvalFrameDefault", "py::load"};
+	const char *const no_script[] = {"PyList_New",
+					 "_PyEval_EvalFrameDefault", "main"};
 	const char *const folded[] = {"zmalloc", "[other callers]"};
 	struct sp_paths paths = {0};
 
@@ -232,6 +260,9 @@ TEST(flat)
 	set_rules(&paths, false);
 	check_flat(&paths, 2, own, 4);
 	check_flat(&paths, 1, none, 3);
+	check_flat(&paths, 2, script, 3);
+	check_flat(&paths, 1, embedded, 4);
+	check_flat(&paths, 0, no_script, 3);
 	/* nobody knows who they were */
 	check_flat(&paths, 0, folded, 2);
 	sp_paths_done(&paths);
@@ -240,6 +271,7 @@ TEST(flat)
 	set_rules(&paths, true);
 	check_flat(&paths, 0, own, 4);
 	check_flat(&paths, 1, none, 3);
+	check_flat(&paths, 0, script, 3);
 	sp_paths_done(&paths);
 }
 

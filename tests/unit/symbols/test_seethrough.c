@@ -110,6 +110,28 @@ TEST(own)
 	check(SP_ROLE_OWN, names);
 }
 
+TEST(scripts)
+{
+	static const char *const scripts[] = {
+		"py::load", "py::<module>", "py::Order.__init__",
+		"py::load.<locals>.<genexpr>", NULL};
+
+	check(SP_ROLE_SCRIPT, scripts);
+	/* of a file; Rust's */
+	assert_int_equal(role(NULL, false, "liba.so", "py::load"), SP_ROLE_OWN);
+	assert_int_equal(role(NULL, false, "", "py::load::step"), SP_ROLE_OWN);
+	assert_int_equal(role(NULL, false, "libpython3.13.so.1.0",
+			      "_PyEval_EvalFrameDefault"),
+			 SP_ROLE_INTERPRETER);
+	assert_int_equal(role(NULL, false, "", "_PyEval_EvalFrameDefault.cold"),
+			 SP_ROLE_INTERPRETER);
+	assert_int_equal(role(NULL, false, "", "_PyEval_EvalFrameDefaults"),
+			 SP_ROLE_OWN);
+	assert_int_equal(role(NULL, true, "", "py::load"), SP_ROLE_OWN);
+	assert_int_equal(role(NULL, true, "", "_PyEval_EvalFrameDefault"),
+			 SP_ROLE_OWN);
+}
+
 TEST(modules)
 {
 	static const char *const libraries[] = {"libc.so.6",
