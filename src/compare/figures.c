@@ -34,15 +34,24 @@ struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 {
 	struct sp_text_cell (*const text)(double, bool) =
 		is_change ? sp_figure_change : sp_figure;
-	struct sp_text_cell cell;
+	struct sp_text_cell cell, lo, hi;
+	char *lo_unit, *hi_unit;
 
 	if (!(interval.lo < interval.hi)) {
 		strcpy(cell.text, "exact");
 		return cell;
 	}
-	snprintf(cell.text, sizeof(cell.text), "[%.21s, %.21s]",
-		 text(interval.lo, is_bytes).text,
-		 text(interval.hi, is_bytes).text);
+	lo = text(interval.lo, is_bytes);
+	hi = text(interval.hi, is_bytes);
+	lo_unit = strchr(lo.text, ' ');
+	hi_unit = strchr(hi.text, ' ');
+	if (lo_unit && hi_unit && strcmp(lo_unit, hi_unit) == 0)
+		*lo_unit = '\0';
+	else
+		hi_unit = NULL;
+	snprintf(cell.text, sizeof(cell.text), "[%.21s, %.*s]%.6s", lo.text,
+		 hi_unit ? (int)(hi_unit - hi.text) : 21, hi.text,
+		 hi_unit ? hi_unit : "");
 	return cell;
 }
 

@@ -13,8 +13,8 @@ struct sp_text_cell sp_figure(double value, bool is_bytes);
 /* "+1.20 MiB", "-3.4 KiB", "0 B" */
 struct sp_text_cell sp_figure_change(double value, bool is_bytes);
 
-/* "[-3.4 KiB, +1.20 MiB]" of a change, "[1.1 MiB, 1.3 MiB]" of values; "exact"
- * if the limits meet. */
+/* "[-3.4 KiB, +1.20 MiB]" of a change, "[1.1, 1.3] MiB" of values; "exact" if
+ * the limits meet. */
 struct sp_text_cell sp_figure_interval(struct sp_interval interval,
 				       bool is_bytes, bool is_change);
 

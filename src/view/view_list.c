@@ -12,7 +12,11 @@
 
 #define MARGIN    4 /* lines around those with samples */
 #define LINE_MAX  160
-#define TAB_WIDTH 8
+#define LINE_MIN  8 /* however narrow the screen is */
+#define TAB_WIDTH 4
+
+/* Of the number of a line. */
+#define LINE_DIGITS 5
 
 /* Of a cell with its interval, and without, on a screen that is narrower than
  * that. */
@@ -51,10 +55,10 @@ static void print_source(const struct list *list, const char *text, size_t n)
 {
 	static const char more[] = " ...";
 	char line[LINE_MAX + TAB_WIDTH + sizeof(more)];
-	const int room = list->source_columns - (int)sizeof(more) + 1;
+	const size_t room = (size_t)list->source_columns;
 	size_t used = 0, i = 0;
 
-	for (; i < n && (int)used < room; i++) {
+	for (; i < n && used <= room; i++) {
 		if (text[i] != '\t') {
 			/* A NUL would end the line. */
 			line[used++] = text[i] ? text[i] : '?';
@@ -64,7 +68,9 @@ static void print_source(const struct list *list, const char *text, size_t n)
 			line[used++] = ' ';
 		while (used % TAB_WIDTH);
 	}
-	strcpy(line + used, i < n ? more : "");
+	line[used] = '\0';
+	if (used > room)
+		strcpy(line + room - strlen(more), more);
 	sp_lines_print_name(list->out, line);
 }
 
@@ -79,9 +85,9 @@ static void print_line(struct list *list, const struct sp_sourcefile *source,
 	print_cell(list, line ? &line->flat : &nothing);
 	print_cell(list, line ? &line->cum : &nothing);
 	if (number)
-		fprintf(list->out, "  %6" PRIu32 "  ", number);
+		fprintf(list->out, "  %*" PRIu32 "  ", LINE_DIGITS, number);
 	else
-		fprintf(list->out, "  %6s  ", "?");
+		fprintf(list->out, "  %*s  ", LINE_DIGITS, "?");
 	if (source && number && number <= sp_sourcefile_lines(source)) {
 		text = sp_sourcefile_line(source, number, &n);
 		print_source(list, text, n);
@@ -158,19 +164,21 @@ void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
 		.cell_width =
 			columns < INTERVAL_COLUMNS ? CELL_NARROW : CELL_WIDTH,
 	};
-	const int before = 2 * (list.cell_width + 2) + 10;
+	const int before = 2 * (list.cell_width + 2) + LINE_DIGITS + 4;
 
 	list.source_columns = LINE_MAX;
-	if (sp_lines_is_terminal() && (int)columns < before + LINE_MAX)
-		list.source_columns = (int)columns - before;
+	if ((int)columns < before + LINE_MAX)
+		list.source_columns = (int)columns - before > LINE_MIN
+					      ? (int)columns - before
+					      : LINE_MIN;
 	fprintf(out, "\nSource lines; %% %s%s:\n\n",
 		sp_view_row_whole(functions->analysis->selection.view),
 		list.cell_width == CELL_WIDTH
 			? ""
 			: "; intervals need a wider terminal");
 	sp_style_begin(out, SP_STYLE_HEAD);
-	fprintf(out, "  %*s  %*s  %6s", list.cell_width, "flat",
-		list.cell_width, "cum", "line");
+	fprintf(out, "  %*s  %*s  %*s", list.cell_width, "flat",
+		list.cell_width, "cum", LINE_DIGITS, "line");
 	sp_style_begin(out, SP_STYLE_PLAIN);
 	putc('\n', out);
 	for (size_t i = 0; i < listings->n_listings; i++)

@@ -120,8 +120,9 @@ class Differences(PairCase):
         text = report("diff", "--confidence", level, *files).decode()
         cards = self.text("cards").replace("\N{MINUS SIGN}", "-")
         for name in ("live_bytes", "peak_bytes"):
-            low, high = re.search(rf"{name} .*\[(.*), (.*)\]",
-                                  text).groups()
+            low, high, unit = re.search(
+                rf"\[(.*), (.*)\]( .iB)? +{name}\n", text).groups()
+            low, high = low + (unit or ""), high + (unit or "")
             found = [(self.bytes_of(a), self.bytes_of(b)) for a, b in
                      re.findall(r"\[([^\[\],]*), ([^\[\],]*)\]", cards)]
             want = (self.bytes_of(low), self.bytes_of(high))

@@ -16,12 +16,15 @@ import harness
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SHOP = os.path.join(HERE, "cli", "shop.sprof.zst")
+NEW = os.path.join(HERE, "cli", "shop-new.sprof.zst")
 SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[=>]")
 PAGES = ((), ("--view", "live"), ("--cum",), ("--view", "temporary"),
          ("--stacks", "0"), ("tree",), ("peek", "a"), ("stats",),
          ("list", "a", "--source-path", os.path.join(HERE, "cli")),
          ("--timeline",), ("--sizes",), ("--sizes", "--view", "live"),
-         ("--by", "thread"), ("--by", "phase"), ("--granularity", "line"))
+         ("--by", "thread"), ("--by", "phase"), ("--granularity", "line"),
+         ("diff", NEW), ("diff", "--stacks", "0", NEW), ("tree", "--base", NEW),
+         ("peek", "a", "--base", NEW), ("--sizes", "--base", NEW))
 
 
 def command(*arguments):
@@ -89,6 +92,19 @@ class Screen(harness.Case):
                     continue
                 with self.subTest(columns=columns, arguments=arguments):
                     self.fits(columns, *arguments)
+
+    def test_elsewhere(self):
+        """80 columns, but for whole names: they are at the end."""
+        for arguments in PAGES:
+            text = subprocess.run(command(*arguments, SHOP), check=True,
+                                  capture_output=True,
+                                  timeout=harness.TIMEOUT_S).stdout.decode()
+            for line in text.splitlines():
+                with self.subTest(arguments=arguments, line=line):
+                    # The path of a source file; a name and its file; a path.
+                    line = re.sub(r"^  in \S+", "", line)
+                    line = re.sub(r"(?:\S+ < )*\S+(?:  \(\S+\))?$", "", line)
+                    self.assertLessEqual(len(line), 80)
 
     def test_long_names_lose_their_middle(self):
         result = self.execute(harness.target("program_cxx_names"), period=1)
