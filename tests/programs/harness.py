@@ -251,6 +251,29 @@ class Case(unittest.TestCase):
             env=self.environment(preload, shim, env, **(settings or {})),
             **popen)
 
+    def start_redis(self, **how):
+        """A server that keeps nothing, once it answers: the process, a function
+        that says a command to it and returns what it says, and its socket.
+        `how` as for start()."""
+        server = require("redis-server", "redis-server")
+        client = require("redis-cli", "redis-tools")
+        socket = os.path.join(self.dir, "redis.sock")
+        process = self.start(
+            [server, "--port", "0", "--unixsocket", socket, "--save", "",
+             "--appendonly", "no", "--dir", self.dir, "--loglevel", "warning"],
+            **how)
+        self.addCleanup(process.kill)
+
+        def ask(*command):
+            return subprocess.run([client, "-s", socket, *command],
+                                  capture_output=True, check=False,
+                                  timeout=TIMEOUT_S).stdout
+
+        wait_until(lambda: process.poll() is not None or
+                   ask("ping") == b"PONG\n")
+        self.assertIsNone(process.poll(), "the server ended")
+        return process, ask, socket
+
     def finish(self, process, stdin=None):
         try:
             stdout, stderr = process.communicate(stdin, timeout=TIMEOUT_S)

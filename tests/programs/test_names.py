@@ -178,23 +178,7 @@ class Others(harness.Case):
         self.assertIn("_PyObject_GC_New", flat(path, "--all-frames"))
 
     def test_redis(self):
-        server = harness.require("redis-server", "redis-server")
-        client = harness.require("redis-cli", "redis-tools")
-        socket = os.path.join(self.dir, "redis.sock")
-        process = self.start(
-            [server, "--port", "0", "--unixsocket", socket, "--save", "",
-             "--appendonly", "no", "--dir", self.dir, "--loglevel", "warning"],
-            settings={"period": "4K"})
-        self.addCleanup(process.kill)
-
-        def ask(*command):
-            return subprocess.run([client, "-s", socket, *command],
-                                  capture_output=True, check=False,
-                                  timeout=harness.TIMEOUT_S).stdout
-
-        harness.wait_until(lambda: process.poll() is not None or
-                           ask("ping") == b"PONG\n")
-        self.assertIsNone(process.poll(), "the server ended")
+        process, ask, _ = self.start_redis(settings={"period": "4K"})
         ask("eval", "for i=1,5000 do redis.call('set','key:'..i,"
             "string.rep('x',100)) end", "0")
         ask("shutdown", "nosave")

@@ -264,26 +264,10 @@ class Redis(harness.Case):
 
     def serve(self, shim, **settings):
         """Start, load, stop: (replies, result)."""
-        server = harness.require("redis-server", "redis-server")
-        client = harness.require("redis-cli", "redis-tools")
         benchmark = harness.require("redis-benchmark", "redis-tools")
-        socket = os.path.join(self.dir, "redis.sock")
         shutil.rmtree(self.out)
         os.mkdir(self.out)
-        process = self.start(
-            [server, "--port", "0", "--unixsocket", socket, "--save", "",
-             "--appendonly", "no", "--dir", self.dir, "--loglevel", "warning"],
-            shim=shim, settings=settings)
-        self.addCleanup(process.kill)
-
-        def ask(*command):
-            return subprocess.run([client, "-s", socket, *command],
-                                  capture_output=True, check=False,
-                                  timeout=harness.TIMEOUT_S).stdout
-
-        harness.wait_until(lambda: process.poll() is not None or
-                           ask("ping") == b"PONG\n")
-        self.assertIsNone(process.poll(), "the server ended")
+        process, ask, socket = self.start_redis(shim=shim, settings=settings)
         subprocess.run([benchmark, "-s", socket, "-n", "3000", "-q", "-d",
                         "200", "-t", "set,get,lpush,sadd,hset,zadd,mset"],
                        capture_output=True, check=True,
