@@ -159,6 +159,14 @@ class Graph(Reader):
                       "new Event('scroll'))")
         self.assertTrue(self.is_hidden("tip"))
 
+    def test_no_tooltip_stays_behind(self):
+        """When the page scrolls, what it is about is elsewhere."""
+        browser().mouse("mouseMoved", *self.point(3))
+        browser().wait("!document.getElementById('tip').hidden")
+        self.addCleanup(browser().run, "scrollTo(0, 0)")
+        browser().run("scrollBy(0, 100)")
+        browser().wait("document.getElementById('tip').hidden")
+
     def test_narrow_frames_are_gathered(self):
         (point, tip), = self.tips(2, "too narrow")
         self.assertRegex(tip, r"^[0-9,]+ more callees, each too narrow to be "

@@ -336,6 +336,10 @@ class App {
 		byId('reset').addEventListener('click', () => this.reset());
 		byId('svg').addEventListener('click', () => this.saveSvg());
 		document.addEventListener('pointerdown', () => this.tip.hide());
+		// It would stay where what it is about no longer is.
+		document.addEventListener('scroll',
+			() => scrollY !== this.tip.scrolled && this.tip.hide(),
+			{passive: true});
 		byId('whole').addEventListener('click',
 			() => this.go({from: 0, to: this.model.bins}));
 		byId('theme').addEventListener('click', () => this.turnTheme());

@@ -190,6 +190,7 @@ class Tip {
 			element('span', {class: 'where'}, where),
 			element('div', {class: 'figures'}, ...figures(lines)));
 		box.hidden = false;
+		this.scrolled = scrollY; // of the window, when this was right
 		const {clientWidth, clientHeight} = document.documentElement;
 		const {offsetWidth, offsetHeight} = box;
 		const below = clientY + 18;
