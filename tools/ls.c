@@ -84,15 +84,28 @@ static void print_figures(const struct recording *r)
 	       r->is_exact ? ' ' : '+', live_cell(r).text, end_word(r->end));
 }
 
-/* What the name of the file does not say; NULL: nothing. */
+/* What the name of the file does not say: another name, or the arguments, which
+ * tell the commands of git apart.  NULL: nothing. */
 static const char *other_name(const struct recording *r)
 {
 	const char *file = sp_text_base_name(r->path);
 
 	if (r->title)
 		return r->title;
-	return strncmp(file, r->program, strlen(r->program)) != 0 ? r->program
-								  : NULL;
+	return strncmp(file, r->program, strlen(r->program)) != 0
+		       ? r->program
+		       : r->arguments;
+}
+
+#define AROUND_OTHER (sizeof("  ()") - 1)
+#define OTHER_MIN    12 /* however long the name of the file is */
+
+/* Beside the figures it has half of the screen at most. */
+static size_t other_columns(const char *other)
+{
+	const size_t most = sp_console_width() / 2, n = strlen(other);
+
+	return n < most ? n : most;
 }
 
 /* Columns that the widest name takes, below the directory. */
@@ -105,21 +118,29 @@ static size_t name_columns(const struct recordings *all, size_t skip)
 		size_t n = strlen(all->list[i].path + skip);
 
 		if (other)
-			n += strlen(other) + sizeof("  ()") - 1;
+			n += other_columns(other) + AROUND_OTHER;
 		if (n > widest)
 			widest = n;
 	}
 	return widest;
 }
 
-static void print_name(const struct recording *r, size_t skip)
+/* `before`: columns in front of it. */
+static void print_name(const struct recording *r, size_t skip, size_t before)
 {
 	const char *other = other_name(r);
+	const size_t width = sp_console_width();
+	size_t columns;
 
 	sp_text_print(stdout, r->path + skip);
+	before += strlen(r->path + skip) + AROUND_OTHER;
 	if (other) {
+		columns = other_columns(other);
+		if (before + columns > width)
+			columns = width > before + OTHER_MIN ? width - before
+							     : OTHER_MIN;
 		fputs("  (", stdout);
-		sp_console_print_cut(stdout, other, sp_console_width() / 2);
+		sp_console_print_cut(stdout, other, (unsigned int)columns);
 		putchar(')');
 	}
 	putchar('\n');
@@ -162,7 +183,7 @@ static void print_recordings(const struct recordings *all, size_t skip)
 			       "");
 		else
 			fputs("\n        ", stdout);
-		print_name(r, skip);
+		print_name(r, skip, is_wide ? FIGURE_COLUMNS + 2 : 8);
 		print_labels(r);
 		has_at_least |= !r->is_exact;
 	}

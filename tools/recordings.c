@@ -51,6 +51,15 @@ static char *join_labels(const struct sp_profile *p)
 	return text;
 }
 
+/* What is behind the program in a command; NULL: nothing. */
+static char *copy_arguments(const char *command)
+{
+	const char *blank =
+		command && *command != '\'' ? strchr(command, ' ') : NULL;
+
+	return blank && blank[1] ? strdup(blank + 1) : NULL;
+}
+
 static bool describe(struct recording *to, const char *path,
 		     const struct sp_analysis *a)
 {
@@ -63,6 +72,7 @@ static bool describe(struct recording *to, const char *path,
 		.program = strdup(sp_text_base_name(p->program)),
 		.title = copy_text(title ? title : sp_profile_info(p, "title")),
 		.labels = join_labels(p),
+		.arguments = copy_arguments(p->command),
 		.pid = p->pid,
 		.start_unix_ns = p->start_unix_ns,
 		.duration_ns = p->duration_ns,
@@ -86,6 +96,7 @@ static void free_recording(struct recording *r)
 	free(r->program);
 	free(r->title);
 	free(r->labels);
+	free(r->arguments);
 }
 
 static bool is_of_run(const struct sp_profile *profile, const char *run)

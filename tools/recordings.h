@@ -16,6 +16,7 @@ struct recording {
 	char *program; /* name without directories; untrusted text */
 	char *title;   /* what the process called itself, untrusted; or NULL */
 	char *labels;  /* "service=checkout, env=prod", untrusted; or NULL */
+	char *arguments; /* of the program, untrusted; or NULL */
 	uint64_t pid;
 	uint64_t parent; /* 0: not known */
 	uint64_t start_unix_ns;

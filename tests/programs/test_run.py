@@ -370,6 +370,9 @@ class Lists(Command):
                         [l.split() for l in lines[2:-1:2]]))
         self.assertEqual(set(rows), {*self.files("d")}, text)
         self.assertIn("other.sprof  (program_plain)", text)
+        # What tells processes of one program apart.
+        self.assertRegex(text, r"program_plain\.\d+\.sprof  \(5000\)\n")
+        self.assertRegex(text, r"sh\.\d+\.sprof  \(-c .*\.\.\.\)\n")
         for file, row in rows.items():
             profile = harness.Profile(self.path("d", file))
             self.assertEqual(int(row[0]), profile.json["pid"])
