@@ -75,7 +75,8 @@ TEST(libraries)
 		"os::malloc(unsigned long, int)",
 		"node::Malloc<char>(unsigned long)",
 		"Node::operator new(unsigned long)", "PyMem_RawMalloc",
-		"_PyObject_GC_New", "sqlite3DbMallocRaw", "apr_palloc", NULL};
+		"_PyObject_GC_New", "sqlite3DbMallocRaw", "apr_palloc",
+		"jv_mem_alloc", NULL};
 
 	check(SP_ROLE_LIBRARY, names);
 	for (const char *const *name = names; *name; name++)
