@@ -222,14 +222,13 @@ static bool set_knob(const struct knob *k, struct sp_config *config,
 		/* They change nothing of the recording: no reason to go without
 		 * it. */
 		config->labels_refused = sp_labels_check(value);
-		if (config->labels_refused)
-			value = "";
-		memcpy(field_of(config, k), &value, sizeof(value));
+		strcpy(field_of(config, k),
+		       config->labels_refused ? "" : value);
 		return true;
 	case KNOB_TEXT:
 		if (!value[0] || strlen(value) > k->max)
 			return false;
-		memcpy(field_of(config, k), &value, sizeof(value));
+		strcpy(field_of(config, k), value);
 		return true;
 	case KNOB_CHOICE:
 		choice = find_choice(k->text, current_name(k, value));
@@ -251,7 +250,7 @@ static void set_default(const struct knob *k, struct sp_config *config)
 	unsigned int choice = (unsigned int)k->number;
 
 	if (is_text(k))
-		memcpy(field_of(config, k), &k->text, sizeof(k->text));
+		strcpy(field_of(config, k), k->text);
 	else if (k->type == KNOB_CHOICE)
 		memcpy(field_of(config, k), &choice, sizeof(choice));
 	else
@@ -347,7 +346,7 @@ void sp_config_describe(const struct sp_config *config,
 			if (*p >= 'A' && *p <= 'Z')
 				*p = (char)(*p - 'A' + 'a');
 		if (is_text(k)) {
-			memcpy(&text, field, sizeof(text));
+			text = field;
 		} else if (k->type == KNOB_CHOICE) {
 			memcpy(&choice, field, sizeof(choice));
 			add_choice(value, sizeof(value), k->text, choice);

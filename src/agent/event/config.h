@@ -5,18 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/labels.h"
+
 /*
- * The settings of a process, from its environment (config.def).  Text fields
- * point into the environment as it was at start-up or to literals; they are
- * read before the program runs.
+ * The settings of a process, from its environment (config.def).  Nothing points
+ * into the environment: a program may write its title there (PostgreSQL), and
+ * a forked child puts the settings into a file of its own after that.
  */
 struct sp_config {
 #define SP_KNOB_SIZE(name, field, def, min, max, unit, help)   uint64_t field;
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help) uint64_t field;
 #define SP_KNOB_RATE(name, field, help)                        uint64_t field;
-#define SP_KNOB_TEXT(name, field, def, max, help)              const char *field;
+#define SP_KNOB_TEXT(name, field, def, max, help)              char field[(max) + 1];
 #define SP_KNOB_FRACTION(name, field, help)                    uint64_t field;
-#define SP_KNOB_LABELS(name, field, help)                      const char *field;
+#define SP_KNOB_LABELS(name, field, help)                                      \
+	char field[SP_LABELS_BYTES_MAX + 1];
 #define SP_KNOB_CHOICE(name, field, def, choices, help)        unsigned int field;
 #include "agent/event/config.def"
 #undef SP_KNOB_SIZE

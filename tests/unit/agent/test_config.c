@@ -66,10 +66,7 @@ static unsigned int choice_of(const struct sp_config *c, const struct knob *k)
 
 static const char *text_of(const struct sp_config *c, const struct knob *k)
 {
-	const char *v;
-
-	memcpy(&v, (const char *)c + k->field, sizeof(v));
-	return v;
+	return (const char *)c + k->field;
 }
 
 static void assert_default(const struct sp_config *c, const struct knob *k)
@@ -329,6 +326,21 @@ TEST(first_error)
 }
 
 /* The last of two settings holds. */
+/* A program may write over its environment, as PostgreSQL does. */
+TEST(environment_is_not_kept)
+{
+	char out[] = "SAMPLEPROF_OUT=a.sprof", run[] = "SAMPLEPROF_RUN=7-ab";
+	char *const environment[] = {out, run, NULL};
+	struct sp_config_error err;
+	struct sp_config c;
+
+	assert_true(sp_config_parse(environment, &c, &err));
+	memset(out, 'x', sizeof(out) - 1);
+	memset(run, 0, sizeof(run));
+	assert_string_equal(c.out, "a.sprof");
+	assert_string_equal(c.run, "7-ab");
+}
+
 TEST(repeated)
 {
 	const char *const environment[] = {"SAMPLEPROF_DEPTH=3",
