@@ -280,7 +280,7 @@ const struct sp_command_line ctl_line = {
 	.about = "Give an order to a process that is being profiled. It "
 		 "carries out its orders in\n"
 		 "turn, when one of its threads has allocated another 4 KiB. "
-		 "8 can wait.\n",
+		 "At most 8 can wait.\n",
 	.describe = describe_orders,
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage, 3 the order stays "

@@ -36,10 +36,10 @@ const struct sp_command_line ls_line = {
 		 "processes began: process id and parent, start (UTC), how "
 		 "long it ran, bytes\n"
 		 "allocated (exact), estimate of what was alive at the end, "
-		 "how it ended. The\n"
-		 "program, or what the process called itself, follows where "
-		 "the name of the file\n"
-		 "does not say it.\n",
+		 "how it ended.\n"
+		 "Behind the file stands what its name does not say: what the "
+		 "process called\n"
+		 "itself, its program, or its arguments.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Labels (SAMPLEPROF_LABELS) have a line of their "
 		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",

@@ -129,7 +129,8 @@ static const struct sp_argument arguments[] = {
 	 "at most N samples per second, over seconds: the period\n"
 	 "grows beyond that (default off)"},
 	{"out", 0, "FILE", "a path", take_out, 0,
-	 "profile, or a directory (default %e.%p.sprof)"},
+	 "profile, or a directory that is there (default\n"
+	 "%e.%p.sprof)"},
 	{"follow", 0, "all|none|NAME", "all, none or the name of a program",
 	 take_follow, 0,
 	 "which processes are recorded: all that the program\n"

@@ -171,8 +171,8 @@ static const struct sp_argument report_arguments[] = {
 	 "before it looks where they were compiled"},
 	FLAG("timeline", timeline, "live bytes over time instead of functions"),
 	FLAG("sizes", sizes,
-	     "bytes by object size instead of functions: exact, of\n"
-	     "a view or a part estimated"),
+	     "bytes by object size instead of functions: exact for\n"
+	     "all allocations, estimated for a view or a part"),
 	FLAG("json", json, "everything, or the page, as JSON"),
 	FLAG("csv", csv, "the table as CSV"),
 	FLAG("simultaneous", simultaneous,

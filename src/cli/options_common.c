@@ -118,7 +118,7 @@ static const struct sp_argument question[] = {
 	 0,
 	 "alloc: what was allocated\n"
 	 "live: what is alive at the end, or --at TIME\n"
-	 "peak: what was alive when most was\n"
+	 "peak: what was alive at the peak of live bytes\n"
 	 "leaks: what is alive and older than --tail TIME\n"
 	 "temporary: what was freed soon, see --within\n"
 	 "default: live of a process that runs or was killed,\n"
@@ -134,9 +134,9 @@ static const struct sp_argument question[] = {
 	 "allocated bytes, or 10ms (default 0: before the\n"
 	 "thread allocated anything else)"},
 	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
-	 0, "only what was born at or after it"},
+	 0, "only what was allocated then or later"},
 	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
-	 take_to, 0, "only what was born before it"},
+	 take_to, 0, "only what was allocated before that"},
 	{"phase", 0, "NAME", "the name of a phase", NULL,
 	 offsetof(struct sp_question, phase),
 	 "only what was allocated in phases of that name;\n"

@@ -90,7 +90,7 @@ static const struct sp_argument check_arguments[] = {
 	 "what to compare with: a .json that --update-baseline\n"
 	 "wrote, or profiles; all words up to the next option"},
 	{"limit", 0, "LIMIT", "a limit, such as alloc_bytes=+3%", take_limit, 0,
-	 "what may not change, or not by more; see below"},
+	 "what may not change, or by how much at most: Limits"},
 	{"limits", 0, "FILE", "a file of limits", take_limits, 0,
 	 "limits from a file, one in a line, # comments"},
 	{"format", 0, "FORMAT[=FILE]", "a format", take_format, 0,
@@ -198,7 +198,7 @@ const struct sp_command_line sp_diff_line = {
 		 "module: code that only\n"
 		 "moved is the same code.  Changes that cannot be told from "
 		 "noise are marked ~,\n"
-		 "functions with names or frames on one side only ?.\n",
+		 "those that cannot be compared ?.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			PART(sp_options_question, question),

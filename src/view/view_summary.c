@@ -238,7 +238,7 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 	case SP_VIEW_PEAK:
 		fputs("peak: what was alive", out);
 		print_when_peak(out, s->at_ns, p);
-		fputs(", when most was", out);
+		fputs(", at the peak of live bytes", out);
 		return;
 	case SP_VIEW_LEAKS:
 		fputs("leaks: what is alive", out);
