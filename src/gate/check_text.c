@@ -152,7 +152,7 @@ static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
 	if (name && name[fits] && end && c->is_path) {
 		name[end] = '\0';
 		sp_text_print(out, name);
-		fputs(" < ...", out);
+		fputs(end + 6 <= room ? " < ..." : "", out);
 	} else {
 		sp_text_print(out, name ? name : c->name);
 	}

@@ -257,7 +257,9 @@ TEST(long_names_on_a_screen)
 	assert_int_equal(sp_check_text_write(out, &result), 0);
 	fclose(out);
 	assert_has(text, " std::vector<...>::insert_all_of\n");
-	assert_has(text, "std::vector<...>::insert_all_of < ...\n");
+	/* of the call path too: there is no room for " < ..." */
+	assert_has(strstr(text, "insert_all_of\n") + 1,
+		   " std::vector<...>::insert_all_of\n");
 	rest = text;
 	while ((line = strsep(&rest, "\n"))) {
 		assert_true(strlen(line) <= 80);

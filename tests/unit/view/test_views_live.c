@@ -158,8 +158,8 @@ TEST_BETWEEN(peak, setup, teardown)
 
 	view(page, SP_VIEW_PEAK);
 	text = print(page, HEADER);
-	assert_has(text, "  view      peak: what was alive at 1.000 s, when "
-			 "most was\n");
+	assert_has(text, "  view      peak: what was alive at 1.000 s, at the "
+			 "peak of live bytes\n");
 	/* The live line is still of the end. */
 	assert_has(line_with(text, "  live  "), "] at the end");
 	/* 150 samples, before g's go. */
