@@ -8,6 +8,7 @@
 /* Commands by name: argv[0] is the program, what follows the command's words.
  * Each says what is wrong, and returns an exit code. */
 int run_lab(int argc, char **argv);
+int run_fleet(int argc, char **argv);
 
 /* Those of the launcher. */
 int run_run(int argc, char **argv);

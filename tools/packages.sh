@@ -17,6 +17,7 @@ BUILD_PACKAGES=(
 	libzstd-dev          # profiles may be compressed
 	libpcre2-dev         # filters of the report
 	libmicrohttpd-dev    # sampleprof serve
+	libsqlite3-dev       # the profiles of a fleet are in a database
 )
 
 # To run every test.

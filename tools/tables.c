@@ -16,6 +16,7 @@
 #include "cli/options.h"
 #include "cli/symbolize.h"
 #include "export/options.h"
+#include "fleet/options.h"
 #include "gate/gate_options.h"
 #include "lab/options.h"
 #include "tools/commands.h"
@@ -37,6 +38,7 @@ static const struct {
 	{"diff", &sp_diff_line},
 	{"check", &sp_check_line},
 	{"advise", &sp_advise_line},
+	{"fleet", &sp_fleet_line},
 	{"lab", &sp_lab_line},
 };
 

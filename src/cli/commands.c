@@ -40,6 +40,8 @@ const struct sp_command sp_commands[] = {
 	{"advise", SP_COMMAND_OTHER, "FILE", "which sampling period to use"},
 	{"serve", SP_COMMAND_SERVED, "[DIR]",
 	 "profiles over HTTP: Prometheus, go tool pprof"},
+	{"fleet", SP_COMMAND_OTHER, "ACTION",
+	 "many processes in a database, asked together"},
 	{"lab", SP_COMMAND_OTHER, "[FILE]",
 	 "compare ways to sample by simulation"},
 	{0},

@@ -162,7 +162,7 @@ void sp_next_print(FILE *out, const struct sp_options *options,
 		   const struct sp_profile *profile, const struct sp_next *next,
 		   size_t n)
 {
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n && !options->no_next; i++) {
 		char *text = command_text(options, profile, next[i].arguments);
 
 		if (!text)

@@ -78,6 +78,8 @@ struct sp_options {
 	bool ascii;
 	uint64_t watch_ns; /* 0: once */
 	bool no_pager;
+	/* No next command is proposed: the profile is of no file. */
+	bool no_next;
 	bool help;    /* asked for; nothing else counts */
 	bool version; /* likewise */
 };

@@ -14,6 +14,18 @@
 #include "text/output.h"
 #include "text/text.h"
 
+/* ---- both sides ---- */
+
+static int load_side(const struct sp_gate_options *o, struct sp_inputs *s,
+		     bool is_new, struct sp_error *err)
+{
+	if (o->source)
+		return o->source(o->source_arg, s, is_new, err);
+	return is_new ? sp_inputs_load(s, true, o->files, o->n_files, err)
+		      : sp_inputs_load(s, false, o->baselines.at,
+				       o->baselines.n, err);
+}
+
 /* ---- diff ---- */
 
 static int add_tables(struct sp_diff *diff, const struct sp_pair *pair,
@@ -65,10 +77,10 @@ int sp_gate_diff(FILE *out, const struct sp_gate_options *o,
 			      .wish.views = 1u << view |
 					    (whole ? SP_BASELINE_VIEWS : 0)};
 	struct sp_diff *diff = NULL;
-	int r = sp_inputs_load(&s, false, o->baselines.at, o->baselines.n, err);
+	int r = load_side(o, &s, false, err);
 
 	if (r >= 0)
-		r = sp_inputs_load(&s, true, o->files, o->n_files, err);
+		r = load_side(o, &s, true, err);
 	if (r >= 0)
 		r = sp_inputs_see_through(&s, err);
 	if (r >= 0)
@@ -382,7 +394,7 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		.wish = {.views = SP_BASELINE_VIEWS, .phases = true},
 		.is_update = o->update};
 	struct sp_check *check;
-	int r = sp_inputs_load(&s, true, o->files, o->n_files, err);
+	int r = load_side(o, &s, true, err);
 
 	if (r >= 0 && o->update) {
 		r = update_baseline(out, o, &s, ret_verdict, err);
@@ -390,8 +402,7 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		return r;
 	}
 	if (r >= 0)
-		r = sp_inputs_load(&s, false, o->baselines.at, o->baselines.n,
-				   err);
+		r = load_side(o, &s, false, err);
 	if (r >= 0)
 		r = sp_inputs_see_through(&s, err);
 	if (r >= 0)

@@ -26,7 +26,15 @@ struct sp_check_output {
 	const char *path; /* NULL: standard output */
 };
 
+struct sp_inputs;
+
+/* The runs of a side from elsewhere: as sp_inputs_load(). */
+typedef int sp_gate_source_fn(void *arg, struct sp_inputs *sides, bool is_new,
+			      struct sp_error *err);
+
 struct sp_gate_options {
+	sp_gate_source_fn *source; /* NULL: the files below */
+	void *source_arg;
 	struct sp_words baselines; /* --baseline; diff: the old files */
 	const char *const *files;  /* the new ones */
 	size_t n_files;

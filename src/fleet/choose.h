@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "fleet/db.h"
+
+/* Which processes of a database: those that everything here holds for. */
+
+#define SP_FLEET_LABELS_MAX 32u
+
+struct sp_fleet_filter {
+	const char *labels[SP_FLEET_LABELS_MAX]; /* KEY=VALUE, checked */
+	size_t n_labels;
+	/* Likewise: a process has none of them. */
+	const char *without[SP_FLEET_LABELS_MAX];
+	size_t n_without;
+	const char *host; /* NULL: any */
+	/* Running at some moment of that time. */
+	uint64_t from_unix_ns;
+	uint64_t to_unix_ns; /* INT64_MAX: no limit */
+};
+
+/* The processes that match become those of temp.chosen.  0 and *ret_n;
+ * -ENOENT and *err if there are none; other negative errno and *err. */
+int sp_fleet_choose(struct sp_fleet_db *db,
+		    const struct sp_fleet_filter *filter, uint64_t *ret_n,
+		    struct sp_error *err);

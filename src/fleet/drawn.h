@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "fleet/load.h"
+#include "report/aggregate.h"
+#include "stats/two_stage.h"
+
+/*
+ * What processes allocated of which only a share was recorded: each figure is
+ * that of all of them, estimated from both stages (stats/two_stage.h).
+ */
+struct sp_fleet_row {
+	const struct sp_aggregate_function *function;
+	struct sp_two_stage flat;
+	struct sp_two_stage cum;
+};
+
+struct sp_fleet_drawn {
+	const struct sp_aggregate *aggregate; /* borrowed */
+	struct sp_fleet_row
+		*rows; /* with samples in the view; most flat bytes first */
+	size_t n_rows;
+	struct sp_two_stage view; /* all of the view */
+	/* The same of exact totals, which units know of themselves. */
+	struct sp_two_stage processes;
+	struct sp_two_stage exact_bytes;
+	struct sp_two_stage exact_objects;
+	size_t n_units; /* drawn together count once */
+};
+
+/* Was any of the n > 0 processes drawn from others? */
+bool sp_fleet_is_drawn(const struct sp_fleet_part *parts, size_t n);
+
+/*
+ * The functions of an aggregate, of which `parts` are the processes; the view
+ * is no mean (SP_VIEW_PEAK).  0, to be released; -ENOMEM, -EINVAL and *err.
+ */
+int sp_fleet_drawn_init(struct sp_fleet_drawn *drawn,
+			const struct sp_aggregate *aggregate,
+			const struct sp_fleet_part *parts,
+			struct sp_error *err);
+void sp_fleet_drawn_done(struct sp_fleet_drawn *drawn);
+
+/* `top` rows (0: all) as text, by flat or cumulative bytes; or all as JSON,
+ * with the keys of the report. */
+void sp_fleet_drawn_print(FILE *out, const struct sp_fleet_drawn *drawn,
+			  uint64_t top);
+void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *drawn);

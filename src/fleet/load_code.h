@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "fleet/db.h"
+#include "model/profile.h"
+
+/* Call stacks of a database in a profile.  Zero-initialise. */
+struct sp_fleet_code {
+	uint64_t *stacks; /* id of each of the profile's, ascending */
+	size_t n_stacks;
+};
+
+/* The stacks of the samples of temp.chosen, with their modules and names; the
+ * profile has none yet.  0; -EUCLEAN and others and *err. */
+int sp_fleet_code_load(struct sp_fleet_code *code, struct sp_fleet_db *db,
+		       struct sp_profile *profile, struct sp_error *err);
+
+/* *ret is the position of the stack with that id; false: there is none. */
+bool sp_fleet_code_find(const struct sp_fleet_code *code, uint64_t id,
+			uint32_t *ret);
+
+void sp_fleet_code_done(struct sp_fleet_code *code);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/labels.h"
+#include "cli/nearest.h"
+#include "fleet/db.h"
+
+/* ---- values ---- */
+
+bool sp_fleet_parse_time(const char *text, uint64_t *ret_unix_ns)
+{
+	static const char *const formats[] = {"%Y-%m-%dT%H:%M:%S",
+					      "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+	char plain[32];
+	const size_t n = strlen(text);
+
+	/* Times are UTC in any case. */
+	if (!n || n >= sizeof(plain))
+		return false;
+	memcpy(plain, text, n + 1);
+	if (plain[n - 1] == 'Z')
+		plain[n - 1] = '\0';
+	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+		struct tm tm = {.tm_mday = 1};
+		const char *end = strptime(plain, formats[i], &tm);
+		time_t seconds;
+
+		if (!end || *end || tm.tm_year < 70 || tm.tm_year > 350)
+			continue;
+		seconds = timegm(&tm);
+		if (seconds < 0)
+			return false;
+		*ret_unix_ns = (uint64_t)seconds * 1000000000u;
+		return true;
+	}
+	return false;
+}
+
+static bool take_url(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	o->url = text;
+	return *text != '\0';
+}
+
+static bool take_one_label(const char **list, size_t *n, const char *text)
+{
+	if (*n == SP_FLEET_LABELS_MAX || !*text || strchr(text, ',') ||
+	    sp_labels_check(text))
+		return false;
+	list[(*n)++] = text;
+	return true;
+}
+
+static bool take_label(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	return take_one_label(o->filter.labels, &o->filter.n_labels, text);
+}
+
+static bool take_base(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	return take_one_label(o->base, &o->n_base, text);
+}
+
+static bool take_host(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	o->filter.host = text;
+	return *text != '\0';
+}
+
+static bool take_from(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	return sp_fleet_parse_time(text, &o->filter.from_unix_ns);
+}
+
+static bool take_to(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	return sp_fleet_parse_time(text, &o->filter.to_unix_ns);
+}
+
+#define A_LABEL "KEY=VALUE, of letters, digits and ._-:/@+"
+#define A_TIME  "a time (UTC) such as 2026-11-23 or 2026-11-23T04:55"
+
+static const struct sp_argument arguments[] = {
+	{"db", 0, "URL", "a URL such as " SP_FLEET_URL, take_url, 0,
+	 "the database (default " SP_FLEET_URL ")"},
+	{"label", 0, "KEY=VALUE", A_LABEL, take_label, 0,
+	 "processes with that label alone; may be given again:\n"
+	 "with all of them"},
+	{"host", 0, "NAME", "the name of a host", take_host, 0,
+	 "processes of that host alone"},
+	{"from", 0, "TIME", A_TIME, take_from, 0,
+	 "what was allocated from then on, by processes that ran\n"
+	 "then: 2026-11-23 or 2026-11-23T04:55, UTC"},
+	{"to", 0, "TIME", A_TIME, take_to, 0, "what was allocated before"},
+	{"base", 0, "KEY=VALUE", A_LABEL, take_base, 0,
+	 "of diff and check: processes with that label are the old\n"
+	 "side, those without it the new one"},
+	SP_ARGUMENTS_ABOUT(struct sp_fleet_options),
+};
+
+static const struct sp_argument_group group = {"Options of all of them",
+					       arguments, NULL};
+
+/* ---- actions ---- */
+
+static const struct action {
+	const char *name;
+	enum sp_fleet_action action;
+	/* Words for the command: before what was given, and behind. */
+	const char *before[3];
+	const char *behind[3];
+} actions[] = {
+	{"init", SP_FLEET_INIT, {NULL}, {NULL}},
+	{"add", SP_FLEET_ADD, {NULL}, {NULL}},
+	{"report", SP_FLEET_PAGE, {"report"}, {"fleet"}},
+	{"top", SP_FLEET_PAGE, {"top"}, {"fleet"}},
+	{"tree", SP_FLEET_PAGE, {"tree"}, {"fleet"}},
+	{"peek", SP_FLEET_PAGE, {"peek"}, {"fleet"}},
+	{"traces", SP_FLEET_PAGE, {"traces"}, {"fleet"}},
+	{"stats", SP_FLEET_PAGE, {"stats"}, {"fleet"}},
+	{"live", SP_FLEET_LIVE, {"report", "--view=live"}, {"fleet"}},
+	{"export", SP_FLEET_EXPORT, {NULL}, {"fleet"}},
+	{"diff", SP_FLEET_DIFF, {NULL}, {"fleet", "fleet"}},
+	{"check", SP_FLEET_CHECK, {"--baseline=fleet"}, {"fleet"}},
+};
+
+#define N_ACTIONS (sizeof(actions) / sizeof(*actions))
+
+static const char *action_word(size_t i)
+{
+	return i < N_ACTIONS ? actions[i].name : NULL;
+}
+
+const struct sp_command_line sp_fleet_line = {
+	.forms = "fleet init [--db URL]\n"
+		 "fleet add [--db URL] FILE...\n"
+		 "fleet report|top|tree|traces|stats|live [OPTION]...\n"
+		 "fleet peek [OPTION]... REGEX\n"
+		 "fleet export [OPTION]... FORMAT [-o FILE]\n"
+		 "fleet diff [OPTION]... --base KEY=VALUE\n"
+		 "fleet check [OPTION]... --base KEY=VALUE --limit LIMIT...",
+	.about = "Put the profiles of many processes into a database, and ask "
+		 "them together: by\n"
+		 "label, host and time, with the words, the options and the "
+		 "intervals of report,\n"
+		 "export, diff and check. A profile that is added twice "
+		 "counts once.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Other options are those of the command: `sampleprof help "
+		  "report`, `export`, `diff`\n"
+		  "or `check`. In diff and check a process is a run, so that "
+		  "differences between\n"
+		  "processes count as noise.\n\n"
+		  "Exit status: 0 fine, 1 error, 2 usage; of check also 3 and "
+		  "4.\n",
+	.listed_word = 1,
+	.word = action_word,
+};
+
+static const struct action *find_action(const char *word, struct sp_error *err)
+{
+	struct sp_nearest nearest;
+
+	sp_nearest_init(&nearest, word);
+	for (size_t i = 0; i < N_ACTIONS; i++) {
+		if (strcmp(actions[i].name, word) == 0)
+			return &actions[i];
+		sp_nearest_try(&nearest, actions[i].name);
+	}
+	if (sp_nearest_name(&nearest))
+		sp_error_set(err, -EINVAL, NULL,
+			     "fleet cannot %.80s: did you mean fleet %s?", word,
+			     sp_nearest_name(&nearest));
+	else
+		sp_error_set(err, -EINVAL, NULL, "fleet cannot %.80s", word);
+	return NULL;
+}
+
+/* ---- whose option is it? ---- */
+
+/* One of ours: *ret_takes, whether a value follows as a word of its own. */
+static bool is_own(const char *word, bool has_base, bool *ret_takes)
+{
+	if (strncmp(word, "--", 2) != 0)
+		return false;
+	for (const struct sp_argument *a = arguments; a->name; a++) {
+		const size_t n = strlen(a->name);
+
+		if (strncmp(word + 2, a->name, n) != 0 ||
+		    (word[2 + n] && word[2 + n] != '=') ||
+		    (strcmp(a->name, "base") == 0 && !has_base))
+			continue;
+		*ret_takes = a->takes && !word[2 + n];
+		return true;
+	}
+	return false;
+}
+
+/* Words of the command line, in two lists. */
+struct split {
+	char **own, **rest;
+	int n_own, n_rest;
+};
+
+static void split_words(struct split *to, int argc, char **argv, bool has_base)
+{
+	bool takes;
+
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "--") == 0) {
+			while (i < argc)
+				to->rest[to->n_rest++] = argv[i++];
+			return;
+		}
+		if (!is_own(argv[i], has_base, &takes)) {
+			to->rest[to->n_rest++] = argv[i];
+			continue;
+		}
+		to->own[to->n_own++] = argv[i];
+		if (takes && i + 1 < argc)
+			to->own[to->n_own++] = argv[++i];
+	}
+}
+
+static void put_words(struct split *to, const char *const words[3])
+{
+	for (size_t i = 0; i < 3 && words[i]; i++)
+		to->rest[to->n_rest++] = (char *)(uintptr_t)words[i];
+}
+
+static int refuse(const struct sp_fleet_options *o, struct sp_error *err)
+{
+	const struct sp_fleet_filter *f = &o->filter;
+	const bool is_filtered = f->n_labels || f->host || f->from_unix_ns ||
+				 f->to_unix_ns != INT64_MAX;
+	const bool compares =
+		o->action == SP_FLEET_DIFF || o->action == SP_FLEET_CHECK;
+
+	if (f->from_unix_ns >= f->to_unix_ns)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--from has to be earlier than --to");
+	if (compares && !o->n_base)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "compared with what? --base KEY=VALUE "
+				    "chooses the old side");
+	if (is_filtered && o->action <= SP_FLEET_ADD)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "init and add take no process in "
+				    "particular: they go without --label, "
+				    "--host, --from and --to");
+	return 0;
+}
+
+/* `own` and `rest` have room for all words and those of the action. */
+static int parse_words(struct sp_fleet_options *ret, struct split *s, int argc,
+		       char **argv, struct sp_error *err)
+{
+	const struct action *action = NULL;
+	const char *const *words;
+	size_t n;
+	int r;
+
+	s->own[s->n_own++] = s->rest[s->n_rest++] = argv[0];
+	if (argc > 1 && argv[1][0] != '-') {
+		action = find_action(argv[1], err);
+		if (!action)
+			return -EINVAL;
+		ret->action = action->action;
+		put_words(s, action->before);
+		split_words(s, argc, argv,
+			    action->action == SP_FLEET_DIFF ||
+				    action->action == SP_FLEET_CHECK);
+		put_words(s, action->behind);
+	} else if (argc > 1) {
+		s->own[s->n_own++] = argv[1];
+	}
+	r = sp_arguments_parse(&sp_fleet_line, s->n_own, s->own, ret, &words,
+			       &n, err);
+	if (r)
+		return r;
+	if (!action)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "fleet what? init, add, top, live, tree, "
+				    "diff, check, export, ...");
+	return refuse(ret, err);
+}
+
+int sp_fleet_options_parse(int argc, char **argv, struct sp_fleet_options *ret,
+			   struct sp_error *err)
+{
+	const size_t room = (size_t)argc + 8;
+	struct split s = {.own = calloc(room, sizeof(*s.own)),
+			  .rest = calloc(room, sizeof(*s.rest))};
+	int r;
+
+	*ret = (struct sp_fleet_options){
+		.url = SP_FLEET_URL,
+		.filter.to_unix_ns = INT64_MAX,
+	};
+	r = s.own && s.rest
+		    ? parse_words(ret, &s, argc, argv, err)
+		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	ret->argc = s.n_rest;
+	ret->argv = s.rest;
+	free(s.own);
+	return r;
+}
+
+void sp_fleet_options_done(struct sp_fleet_options *options)
+{
+	free(options->argv);
+	options->argv = NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "compare/inputs.h"
+#include "fleet/options.h"
+
+/* Both sides of a comparison from a database: each process is a run. */
+struct sp_fleet_runs {
+	struct sp_fleet_db *db;
+	const struct sp_fleet_options *options;
+};
+
+/* As sp_inputs_load(), of that side; `arg` is a struct sp_fleet_runs. */
+int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
+		       struct sp_error *err);

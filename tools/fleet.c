@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: MIT */
+/* The command fleet: a database of profiles, filled and asked. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "cli/page.h"
+#include "export/export.h"
+#include "export/options.h"
+#include "fleet/add.h"
+#include "fleet/drawn.h"
+#include "fleet/load.h"
+#include "fleet/options.h"
+#include "fleet/runs.h"
+#include "gate/gate.h"
+#include "model/profile.h"
+#include "report/answer.h"
+#include "text/output.h"
+#include "text/text.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+/* A profile of the chosen processes, and the database that it is of. */
+struct fleet {
+	struct sp_fleet_db db;
+	struct sp_profile *profile;
+	struct sp_fleet_part *parts;
+};
+
+static void fleet_done(struct fleet *fleet)
+{
+	if (fleet->profile)
+		sp_profile_free(fleet->profile);
+	free(fleet->parts);
+	sp_fleet_db_close(&fleet->db);
+}
+
+/* What was allocated from --from on, and before --to, as the question of a
+ * profile has it. */
+static void narrow_question(struct sp_question *q, const struct fleet *fleet,
+			    const struct sp_fleet_filter *f)
+{
+	const uint64_t start = fleet->profile->start_unix_ns;
+
+	if (f->from_unix_ns > start)
+		q->from = (struct sp_moment){.kind = SP_MOMENT_TIME,
+					     .ns = f->from_unix_ns - start};
+	if (f->to_unix_ns < start + fleet->profile->duration_ns)
+		q->to = (struct sp_moment){.kind = SP_MOMENT_TIME,
+					   .ns = f->to_unix_ns - start};
+}
+
+/* 0; negative errno and *err.  To be released in every case. */
+static int fleet_load(struct fleet *fleet, const struct sp_fleet_options *o,
+		      struct sp_question *question, struct sp_error *err)
+{
+	uint64_t n;
+	int r;
+
+	*fleet = (struct fleet){.profile = NULL};
+	sp_console_begin_progress("reading");
+	r = sp_fleet_db_open(&fleet->db, o->url, err);
+	if (r >= 0)
+		r = sp_fleet_choose(&fleet->db, &o->filter, &n, err);
+	if (r >= 0)
+		r = sp_fleet_load(&fleet->db, &fleet->profile, &fleet->parts,
+				  err);
+	if (r >= 0)
+		narrow_question(question, fleet, &o->filter);
+	return r;
+}
+
+/* ---- filling it ---- */
+
+static int init_database(const struct sp_fleet_options *o)
+{
+	struct sp_error err;
+
+	if (o->argc > 1)
+		return sp_console_fail_usage("fleet init takes no files",
+					     "fleet");
+	return sp_fleet_db_init(o->url, &err) < 0 ? sp_console_fail_with(&err)
+						  : EXIT_FINE;
+}
+
+/* A file that cannot be added does not keep the others out. */
+static int add_files(const struct sp_fleet_options *o)
+{
+	const struct sp_symbolizer_options symbols = {.debug_path = NULL};
+	size_t counts[SP_FLEET_SAME + 1] = {0}, failed = 0;
+	enum sp_fleet_added added;
+	struct sp_fleet_db db;
+	struct sp_error err;
+
+	if (o->argc < 2)
+		return sp_console_fail_usage("fleet add needs a FILE", "fleet");
+	for (int i = 1; i < o->argc; i++)
+		if (o->argv[i][0] == '-')
+			return sp_console_fail_usage(
+				"fleet add takes --db and files, nothing else "
+				"(a file of that name is ./-...)",
+				"fleet");
+	if (sp_fleet_db_open(&db, o->url, &err) < 0) {
+		sp_console_fail_with(&err);
+		sp_fleet_db_close(&db);
+		return EXIT_ERROR;
+	}
+	for (int i = 1; i < o->argc; i++) {
+		if (sp_fleet_add(&db, o->argv[i], &symbols, &added, &err) < 0) {
+			sp_console_fail_with(&err);
+			failed++;
+		} else {
+			counts[added]++;
+		}
+	}
+	sp_fleet_db_close(&db);
+	printf("%zu added, %zu updated, %zu there already",
+	       counts[SP_FLEET_ADDED], counts[SP_FLEET_UPDATED],
+	       counts[SP_FLEET_SAME]);
+	if (failed)
+		printf(", %zu not added", failed);
+	putchar('\n');
+	return failed ? EXIT_ERROR : sp_console_finish();
+}
+
+/* ---- asking it ---- */
+
+/* Only tables of functions are estimated from both stages. */
+static int print_drawn(FILE *out, const struct fleet *fleet,
+		       const struct sp_options *page, struct sp_error *err)
+{
+	struct sp_answer answer = {.profile = fleet->profile,
+				   .question = &page->question,
+				   .symbols = &page->symbols};
+	struct sp_aggregate *aggregate = NULL;
+	struct sp_fleet_drawn drawn;
+	int r;
+
+	if ((page->page != SP_PAGE_REPORT && page->page != SP_PAGE_TOP) ||
+	    page->has_stacks || page->timeline || page->sizes || page->csv ||
+	    page->rows != SP_ROWS_BY_CODE ||
+	    (page->question.has_view && page->question.view == SP_VIEW_PEAK))
+		return sp_error_set(
+			err, -EINVAL, fleet->db.path,
+			"of some processes only a share was recorded "
+			"(SAMPLEPROF_FRACTION): report, top and live, without "
+			"--stacks, --timeline, --sizes, --by, --csv and "
+			"--view peak, estimate all of them");
+	r = sp_answer_analyse(&answer, SP_VIEW_ALLOC, err);
+	if (r >= 0)
+		r = sp_answer_aggregate(&answer, page->granularity, &aggregate,
+					err);
+	if (r >= 0) {
+		sp_aggregate_sort(aggregate, page->order);
+		r = sp_fleet_drawn_init(&drawn, aggregate, fleet->parts, err);
+		if (r >= 0 && page->json)
+			sp_fleet_drawn_json(out, &drawn);
+		else if (r >= 0)
+			sp_fleet_drawn_print(out, &drawn, page->top);
+		sp_fleet_drawn_done(&drawn);
+		sp_aggregate_free(aggregate);
+	}
+	sp_answer_done(&answer);
+	return r;
+}
+
+static int print_fleet(FILE *out, const struct fleet *fleet,
+		       const struct sp_options *page, struct sp_error *err)
+{
+	if (sp_fleet_is_drawn(fleet->parts, fleet->profile->n_parts))
+		return print_drawn(out, fleet, page, err);
+	return sp_page_print(out, fleet->profile, page, NULL, NULL, err);
+}
+
+static int print_page(const struct sp_fleet_options *o)
+{
+	struct sp_options page;
+	struct fleet fleet;
+	struct sp_error err;
+	int code = EXIT_FINE, close_code;
+	FILE *out;
+
+	if (sp_options_parse(o->argc, o->argv, &page, &err) < 0)
+		return sp_console_fail_usage(err.message, "fleet");
+	if (page.help)
+		return sp_console_print_help(&sp_fleet_line);
+	if (page.n_files > 1 || page.n_base || page.watch_ns)
+		return sp_console_fail_usage(
+			"fleet takes no FILE, --base and --watch here: "
+			"--label, --host, --from and --to choose processes",
+			"fleet");
+	page.no_next = true;
+	if (!sp_console_is_utf8())
+		page.ascii = true;
+	if (!page.json && !page.csv)
+		sp_console_begin_page(!page.no_pager);
+	out = sp_console_open();
+	if (fleet_load(&fleet, o, &page.question, &err) < 0 ||
+	    print_fleet(out, &fleet, &page, &err) < 0)
+		code = sp_console_fail_with(&err);
+	close_code = sp_console_close(out);
+	fleet_done(&fleet);
+	return code ? code : close_code;
+}
+
+static int write_export(FILE *out, const struct sp_fleet_options *o,
+			struct sp_export_request *request)
+{
+	struct fleet fleet;
+	struct sp_error err;
+	int code = EXIT_FINE;
+
+	if (fleet_load(&fleet, o, &request->question, &err) < 0) {
+		code = sp_console_fail_with(&err);
+		fleet_done(&fleet);
+		return code;
+	}
+	if (sp_fleet_is_drawn(fleet.parts, fleet.profile->n_parts))
+		fprintf(stderr,
+			"%s: of some processes only a share was recorded: the "
+			"export has those that were, and stands for no "
+			"others\n",
+			sp_console_program());
+	if (sp_export_write(out, fleet.profile, request, NULL, NULL, &err) < 0)
+		code = sp_console_fail_with(&err);
+	fleet_done(&fleet);
+	return code;
+}
+
+static int export_fleet(const struct sp_fleet_options *o)
+{
+	struct sp_export_request request;
+	struct sp_output *output;
+	struct sp_error err;
+	int code;
+	FILE *out;
+
+	if (sp_export_options_parse(o->argc, o->argv, &request, &err) < 0)
+		return sp_console_fail_usage(err.message, "fleet");
+	if (request.n_files > 1)
+		return sp_console_fail_usage("fleet export takes a format and "
+					     "no FILE",
+					     "fleet");
+	if (strcmp(request.output, "-") == 0) {
+		if (request.format->is_binary && isatty(STDOUT_FILENO))
+			return sp_console_fail("this format is binary and no "
+					       "text for a terminal: give -o "
+					       "FILE, or a pipe");
+		out = sp_console_open();
+		code = write_export(out, o, &request);
+		return sp_console_close(out) ? EXIT_ERROR : code;
+	}
+	if (sp_output_open(request.output, &output, &err) < 0)
+		return sp_console_fail_with(&err);
+	code = write_export(output->stream, o, &request);
+	if (code) {
+		sp_output_abandon(output);
+		return code;
+	}
+	sp_console_erase_progress();
+	return sp_output_commit(output, &err) < 0 ? sp_console_fail_with(&err)
+						  : EXIT_FINE;
+}
+
+/* ---- two sides ---- */
+
+static int check_code(enum sp_verdict verdict,
+		      const struct sp_gate_options *gate)
+{
+	switch (verdict) {
+	case SP_VERDICT_PASS:
+		return EXIT_FINE;
+	case SP_VERDICT_CANNOT_TELL:
+		return gate->undecided == SP_UNDECIDED_FAIL ? EXIT_CANNOT_TELL
+							    : EXIT_FINE;
+	default:
+		return EXIT_REGRESSION;
+	}
+}
+
+static int run_gate(const struct sp_fleet_options *o,
+		    struct sp_gate_options *gate, struct sp_fleet_db *db)
+{
+	struct sp_fleet_runs runs = {db, o};
+	enum sp_verdict verdict = SP_VERDICT_PASS;
+	struct sp_error err = {0};
+	int code, close_code, r;
+	FILE *out;
+
+	gate->source = sp_fleet_runs_load;
+	gate->source_arg = &runs;
+	if (o->action == SP_FLEET_DIFF && !gate->json && !gate->csv)
+		sp_console_begin_page(!gate->no_pager);
+	out = sp_console_open();
+	sp_text_set_ascii(!sp_console_is_utf8() && !gate->json && !gate->csv);
+	r = sp_fleet_db_open(db, o->url, &err);
+	if (r >= 0)
+		r = o->action == SP_FLEET_DIFF
+			    ? sp_gate_diff(out, gate, &err)
+			    : sp_gate_check(out, gate, &verdict, &err);
+	code = r < 0 ? sp_console_fail_with(&err) : check_code(verdict, gate);
+	close_code = sp_console_close(out);
+	return close_code ? close_code : code;
+}
+
+static int compare_sides(const struct sp_fleet_options *o)
+{
+	struct sp_gate_options gate = {.n_files = 0};
+	struct sp_fleet_db db = {.path = ""};
+	struct sp_error err;
+	int code;
+	int r = o->action == SP_FLEET_DIFF
+			? sp_gate_options_parse_diff(o->argc, o->argv, &gate,
+						     &err)
+			: sp_gate_options_parse_check(o->argc, o->argv, &gate,
+						      &err);
+
+	if (r < 0)
+		code = r == -EINVAL
+			       ? sp_console_fail_usage(err.message, "fleet")
+			       : sp_console_fail_with(&err);
+	else if (gate.update || gate.evidence)
+		code = sp_console_fail_usage("fleet check goes without "
+					     "--update-baseline and "
+					     "--evidence",
+					     "fleet");
+	else
+		code = run_gate(o, &gate, &db);
+	sp_gate_options_done(&gate);
+	sp_fleet_db_close(&db);
+	return code;
+}
+
+static int run_action(const struct sp_fleet_options *o)
+{
+	switch (o->action) {
+	case SP_FLEET_INIT:
+		return init_database(o);
+	case SP_FLEET_ADD:
+		return add_files(o);
+	case SP_FLEET_PAGE:
+	case SP_FLEET_LIVE:
+		return print_page(o);
+	case SP_FLEET_EXPORT:
+		return export_fleet(o);
+	case SP_FLEET_DIFF:
+	case SP_FLEET_CHECK:
+		return compare_sides(o);
+	}
+	return EXIT_USAGE;
+}
+
+int run_fleet(int argc, char **argv)
+{
+	struct sp_fleet_options options;
+	struct sp_error err;
+	int code;
+
+	if (sp_fleet_options_parse(argc, argv, &options, &err) < 0)
+		code = sp_console_fail_usage(err.message, "fleet");
+	else if (options.help)
+		code = sp_console_print_help(&sp_fleet_line);
+	else if (options.version)
+		code = sp_console_print_version();
+	else
+		code = run_action(&options);
+	sp_fleet_options_done(&options);
+	return code;
+}
