@@ -165,10 +165,10 @@ const struct sp_command_line sp_fleet_line = {
 		 "counts once.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Other options are those of the command: `sampleprof help "
-		  "report`, `export`, `diff`\n"
-		  "or `check`. In diff and check a process is a run, so that "
-		  "differences between\n"
-		  "processes count as noise.\n\n"
+		  "report`, `export`,\n"
+		  "`diff` or `check`. In diff and check a process is a run, so "
+		  "that differences\n"
+		  "between processes count as noise.\n\n"
 		  "Exit status: 0 fine, 1 error, 2 usage; of check also 3 and "
 		  "4.\n",
 	.listed_word = 1,
