@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/hash.h"
 #include "base/index.h"
 #include "fleet/code.h"
 #include "read/codemap.h"
@@ -22,6 +23,7 @@ struct reader {
 	struct sp_codemap map; /* of the modules alone */
 	struct module_id *modules;
 	size_t n_modules, modules_room;
+	struct sp_index by_id;
 	size_t stacks_room, ids_room;
 	struct sp_error *err;
 };
@@ -75,9 +77,9 @@ static int load_module(struct reader *r, uint64_t id, uint32_t *ret)
 	return row < 0 ? fail_memory(r) : 0;
 }
 
-/* There are few of them, and one follows itself. */
 static int find_module(struct reader *r, uint64_t id, uint32_t *ret)
 {
+	struct sp_index_probe probe = sp_index_begin(sp_hash_word(0, id));
 	struct module_id *m;
 	int code;
 
@@ -85,20 +87,23 @@ static int find_module(struct reader *r, uint64_t id, uint32_t *ret)
 		*ret = id == SP_FLEET_ANONYMOUS ? 0 : SP_CODEMAP_NO_MODULE;
 		return 0;
 	}
-	for (size_t i = r->n_modules; i--;)
-		if (r->modules[i].id == id) {
-			*ret = r->modules[i].number;
-			return 0;
-		}
-	if (sp_array_reserve((void **)&r->modules, &r->modules_room,
+	if (sp_index_reserve(&r->by_id) ||
+	    sp_array_reserve((void **)&r->modules, &r->modules_room,
 			     r->n_modules, sizeof(*r->modules)))
 		return fail_memory(r);
+	while (sp_index_next(&r->by_id, &probe))
+		if (r->modules[probe.position].id == id) {
+			*ret = r->modules[probe.position].number;
+			return 0;
+		}
 	m = &r->modules[r->n_modules];
 	m->id = id;
 	code = load_module(r, id, &m->number);
-	r->n_modules += code >= 0;
+	if (code < 0)
+		return code;
 	*ret = m->number;
-	return code;
+	sp_index_put(&r->by_id, &probe, r->n_modules++);
+	return 0;
 }
 
 /* ---- stacks ---- */
@@ -268,6 +273,7 @@ int sp_fleet_code_load(struct sp_fleet_code *code, struct sp_fleet_db *db,
 	if (c >= 0 && sp_codemap_spread(&r.map) < 0)
 		c = fail_memory(&r);
 	sp_codemap_done(&r.map);
+	sp_index_done(&r.by_id);
 	free(r.modules);
 	return c;
 }

@@ -307,9 +307,12 @@ class Settings(harness.Case):
                "UNWIND": (["dwarf", "FP"], "one of tables|fp"),
                "RATE": (["500", "0/s", "1000001/s", ""],
                         "off, or 1/s to 1000000/s"),
+               "FRACTION": (["5", "0%", "101%", "0.00001%", ""],
+                            "more than 0% to 100%"),
                "HELP": (["yes"], "one of 0|1"),
                "OUT": (["", "x" * 1025], "text of 1 to 1024 bytes")}
-        self.assertEqual(set(bad), set(self.knobs()))
+        # Labels change nothing of a recording: test_run.py.
+        self.assertEqual(set(bad) | {"LABELS"}, set(self.knobs()))
         for knob, (values, expected) in bad.items():
             for value in values:
                 with self.subTest(knob=knob, value=value):

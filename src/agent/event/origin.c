@@ -62,6 +62,16 @@ void sp_origin_read_host(char host[SP_ORIGIN_HOST_BYTES])
 		memcpy(host, name.nodename, SP_ORIGIN_HOST_BYTES);
 }
 
+static bool find_in(const char *at, const char *end, const char *what)
+{
+	size_t n = strlen(what);
+
+	for (; (size_t)(end - at) >= n; at++)
+		if (memcmp(at, what, n) == 0)
+			return true;
+	return false;
+}
+
 #define CONTAINER_DIGITS (SP_ORIGIN_CONTAINER_BYTES - 1)
 
 static size_t count_hex(const char *text)
@@ -102,25 +112,17 @@ static bool find_container(char *id, const char *text, const char *mark)
 void sp_origin_read_container(char id[SP_ORIGIN_CONTAINER_BYTES])
 {
 	static char text[8192];
+	long n;
 
 	id[CONTAINER_DIGITS] = '\0';
 	id[0] = '\0';
-
-	if (sp_sys_read_file("/proc/self/cgroup", text, sizeof(text)) > 0 &&
-	    find_container(id, text, ""))
+	n = sp_sys_read_file("/proc/self/cgroup", text, sizeof(text));
+	/* A container that does not see its group sees that as the root. */
+	if (n > 0 &&
+	    (find_container(id, text, "") || !find_in(text, text + n, ":/\n")))
 		return;
 	if (sp_sys_read_file("/proc/self/mountinfo", text, sizeof(text)) > 0)
 		find_container(id, text, "/containers/");
-}
-
-static bool find_in(const char *at, const char *end, const char *what)
-{
-	size_t n = strlen(what);
-
-	for (; (size_t)(end - at) >= n; at++)
-		if (memcmp(at, what, n) == 0)
-			return true;
-	return false;
 }
 
 static const char preload[] = "LD_PRELOAD=";
