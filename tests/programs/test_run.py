@@ -75,6 +75,21 @@ class Labels(Command):
         self.assertIn("\n        service=shop, version=1.7, env=prod\n",
                       self.sampleprof("ls").stdout)
 
+    def test_container(self):
+        """The id in the name of the control group is in the file."""
+        container = f"{os.getpid():064x}"
+        group = f"/sys/fs/cgroup/memory/docker-{container}.scope"
+        try:
+            os.mkdir(group)
+            self.addCleanup(os.rmdir, group)
+        except OSError as error:
+            self.skipTest(f"no control group to be had: {error}")
+        self.sampleprof("run", "--quiet", "--out", "a.sprof", "sh", "-c",
+                        f"echo $$ > {group}/cgroup.procs; exec {self.plain}")
+        said = [json.loads(self.sampleprof("report", "--json", file).stdout)
+                for file in self.files()]
+        self.assertIn(container, [s["container"] for s in said])
+
     def test_hostile(self):
         """What is no label is an error of run.  From the environment it is
         ignored as a whole; the library says so once, and the report again."""
