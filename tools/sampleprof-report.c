@@ -24,7 +24,6 @@
 #include "gate/views.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "read/merge.h"
 #include "text/lines.h"
 #include "text/output.h"
 #include "text/screen.h"

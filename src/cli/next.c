@@ -87,17 +87,12 @@ static void print_command(FILE *out, const struct sp_options *options,
 		fputs(" report", out);
 	fprintf(out, "%s%s", *arguments ? " " : "", arguments);
 	print_given(out, options, arguments);
-	if (!profile->n_parts) {
-		putc(' ', out);
-		print_path(out, profile->path);
-	}
 	for (size_t i = 0; i < profile->n_parts; i++) {
 		putc(' ', out);
 		print_path(out, profile->parts[i].path);
 	}
 	if (strcmp(arguments, EXPORT_HTML) == 0)
-		print_page_name(out, profile->n_parts ? profile->parts[0].path
-						      : profile->path);
+		print_page_name(out, profile->parts[0].path);
 }
 
 /* NULL without memory. */

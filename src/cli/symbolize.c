@@ -374,8 +374,8 @@ int sp_symbolize(const struct sp_symbolize_options *options,
 {
 	const struct sp_plan plan = {.every_sample = false};
 	struct sp_profile *profile;
-	int r = sp_profile_read(options->file, &plan, progress, progress_arg,
-				&profile, err);
+	int r = sp_profile_read(&options->file, 1, &plan, progress,
+				progress_arg, &profile, err);
 
 	if (r < 0)
 		return r;

@@ -474,13 +474,11 @@ static int take_recordings(struct taker *t)
 {
 	const struct sp_profile *p = t->profile;
 	struct sp_summary *s = t->summary;
-	const size_t n = p->n_parts ? p->n_parts : 1;
 
-	s->recordings = calloc(n, sizeof(*s->recordings));
+	s->recordings = calloc(p->n_parts, sizeof(*s->recordings));
 	if (!s->recordings)
 		return -ENOMEM;
-	s->n_recordings = n;
-	s->recordings[0] = p->file_id;
+	s->n_recordings = p->n_parts;
 	for (size_t i = 0; i < p->n_parts; i++)
 		s->recordings[i] = p->parts[i].file_id;
 	return 0;
@@ -492,7 +490,7 @@ static int take_head(struct taker *t, struct sp_error *err)
 	struct sp_summary *s = t->summary;
 
 	s->program = strdup(sp_text_base_name(p->program ? p->program : ""));
-	s->path = strdup(p->n_parts ? p->parts[0].path : p->path);
+	s->path = strdup(p->parts[0].path);
 	if (!s->program || !s->path || take_recordings(t) < 0 ||
 	    take_phases(t) < 0 || take_classes(t) < 0)
 		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");

@@ -253,7 +253,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	const struct sp_selection *s = &d->analysis->selection;
 
 	sp_json_string(json, "file", p->path);
-	sp_json_u64(json, "files", p->n_parts ? p->n_parts : 1);
+	sp_json_u64(json, "files", p->n_parts);
 	sp_json_string(json, "main_module", main_module(p));
 	sp_json_open(json, "nameless", '[');
 	sp_symbolizer_problems(d->aggregate->symbolizer, put_nameless, json);

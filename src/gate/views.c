@@ -10,7 +10,7 @@
 #include "compare/baseline.h"
 #include "compare/diff.h"
 #include "compare/inputs.h"
-#include "read/merge.h"
+#include "read/load.h"
 #include "symbols/pattern.h"
 #include "report/phases.h"
 #include "view/view_sizes.h"

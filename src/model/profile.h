@@ -9,7 +9,7 @@
 #include "format/layout.h"
 
 /*
- * One profile file in memory, or several as one.  Everything is owned by the
+ * What one or several files say, in memory.  Everything is owned by the
  * profile.  Estimates are made from it by selecting samples (stats/table.h).
  */
 
@@ -96,7 +96,7 @@ struct sp_peak;
 
 /* A sampled object and what became of it. */
 struct sp_sample {
-	uint64_t id;           /* of the file, distinct */
+	uint64_t id;           /* distinct */
 	uint64_t born_ns;      /* since the start; not SP_NEVER */
 	uint64_t freed_ns;     /* >= born_ns; SP_NEVER: alive at the end */
 	uint64_t size_bytes;   /* >= 1 */
@@ -108,7 +108,7 @@ struct sp_sample {
 	uint32_t stack;    /* position in `stacks` */
 	uint32_t thread;   /* position in `thread_infos`; UINT32_MAX unknown */
 	uint32_t freed_by; /* likewise; UINT32_MAX unknown or not freed */
-	uint16_t part;     /* position in `parts`, if there are any */
+	uint16_t part;     /* position in `parts` */
 	uint8_t entry;     /* enum sp_entry */
 	bool free_missed : 1; /* freed_ns is when its address came back */
 	uint8_t half : 2;     /* 1 + that of sp_peak_half(); 0: by its id */
@@ -127,23 +127,32 @@ struct sp_sample_group {
 	uint64_t lived_ns;   /* sum of their lifetimes */
 };
 
-/* One of the files that make up a merged profile (read/merge.h). */
+/* One of the files that a profile was read from. */
 struct sp_part {
 	const char *path;    /* of the file */
 	const char *program; /* as in struct sp_profile */
 	const char *command; /* likewise */
-	uint64_t file_id;    /* likewise */
+	uint64_t file_id;    /* the same in every copy of a file */
 	uint64_t pid;
 	uint64_t period_bytes;
 	uint64_t exact_alloc_bytes;
 	uint64_t exact_alloc_objects;
 	uint64_t missing_bytes_max;
 	enum sp_profile_end end;
-	/* When its process began, and when it ended or was heard of last; the
-	 * end of the profile if it is running. */
-	uint64_t start_ns;
+	uint64_t start_ns; /* when its process began */
+	/* When that ended, or was heard of last; SP_NEVER: not before the end
+	 * of the profile, or it is running. */
 	uint64_t stop_ns;
-	uint64_t window_ns; /* as in struct sp_profile */
+	/* What was alive then is there, of what had ended nothing: struct
+	 * sp_profile. */
+	uint64_t window_ns;
+	/* What ids, positions of threads and positions of stacks of the file
+	 * are in the profile: so much more, and stacks[]. */
+	uint64_t first_id;
+	uint32_t first_thread;
+	uint32_t n_threads;
+	const uint32_t *stacks;
+	size_t n_stacks;
 };
 
 /*
@@ -204,7 +213,7 @@ struct sp_info { /* "key=value" facts and settings stored in the file */
 
 struct sp_profile {
 	const char *path; /* of the profile file, or words for several */
-	uint64_t file_id; /* the same in every copy of a file */
+	uint64_t file_id; /* of the first part */
 	uint32_t format_version;
 	uint64_t pid;
 	uint64_t start_unix_ns; /* wall clock at start */
@@ -257,9 +266,6 @@ struct sp_profile {
 	size_t n_modules;
 	struct sp_stack *stacks;
 	size_t n_stacks;
-	/* By position of a stack that of the one with the same frames which
-	 * samples name. */
-	const uint32_t *alike;
 	/* Every sample is either one of `samples`, by ascending ids, or one of
 	 * a group.  Those that were alive at the end are in no group. */
 	struct sp_sample *samples;
@@ -297,25 +303,37 @@ struct sp_profile {
 	size_t n_infos;
 	struct sp_embedded_frame *stored; /* by module and offset */
 	size_t n_stored;
-	/* The files of a merged profile; none of one that is a file itself. */
-	struct sp_part *parts;
+	struct sp_part *parts; /* at least one */
 	size_t n_parts;
 	struct sp_blocks storage; /* what all of that points to */
 };
 
+/* The end of the process of a part, as far as it is known. */
+static inline uint64_t sp_part_stop_ns(const struct sp_profile *profile,
+				       uint16_t part)
+{
+	const uint64_t stop_ns = profile->parts[part].stop_ns;
+
+	return stop_ns < profile->duration_ns ? stop_ns : profile->duration_ns;
+}
+
+/* That of the sampled object's process. */
+static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
+					 const struct sp_sample *sample)
+{
+	return sp_part_stop_ns(profile, sample->part);
+}
+
 /*
- * From when on the sampled object is no more: freed_ns, or in a merged profile
- * the end of its process, if other processes went on; else SP_NEVER.
+ * From when on the sampled object is no more: freed_ns, or the end of its
+ * process, if other processes went on; else SP_NEVER.
  */
 static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
 					 const struct sp_sample *sample)
 {
-	uint64_t stop_ns;
-
-	if (sample->freed_ns != SP_NEVER || !profile->n_parts)
-		return sample->freed_ns;
-	stop_ns = profile->parts[sample->part].stop_ns;
-	return stop_ns < profile->duration_ns ? stop_ns : SP_NEVER;
+	return sample->freed_ns != SP_NEVER
+		       ? sample->freed_ns
+		       : profile->parts[sample->part].stop_ns;
 }
 
 /* Was it born when samples were discarded that ended soon, so that it says
@@ -323,17 +341,7 @@ static inline uint64_t sp_sample_gone_ns(const struct sp_profile *profile,
 static inline bool sp_sample_is_survivor(const struct sp_profile *profile,
 					 const struct sp_sample *sample)
 {
-	return sample->born_ns <
-	       (profile->n_parts ? profile->parts[sample->part].window_ns
-				 : profile->window_ns);
-}
-
-/* The end of the sampled object's process, as far as it is known. */
-static inline uint64_t sp_sample_stop_ns(const struct sp_profile *profile,
-					 const struct sp_sample *sample)
-{
-	return profile->n_parts ? profile->parts[sample->part].stop_ns
-				: profile->duration_ns;
+	return sample->born_ns < profile->parts[sample->part].window_ns;
 }
 
 /* Are the exact totals all that was allocated?  Else they are the least that

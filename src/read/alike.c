@@ -53,7 +53,8 @@ int sp_profile_join_stacks(struct sp_profile *p)
 	sp_index_done(&index);
 	if (r < 0)
 		return r;
-	p->alike = alike;
+	p->parts->stacks = alike;
+	p->parts->n_stacks = p->n_stacks;
 	if (r)
 		return 0;
 	for (size_t i = 0; i < p->n_samples; i++)

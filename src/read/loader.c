@@ -345,6 +345,33 @@ static int compare_rss(const void *a, const void *b)
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
 
+/* The file as the only one. */
+static void fill_part(struct sp_profile *p)
+{
+	struct sp_part *part = p->parts;
+
+	part->path = p->path;
+	part->program = p->program;
+	part->command = p->command;
+	part->file_id = p->file_id;
+	part->pid = p->pid;
+	part->period_bytes = p->period_bytes;
+	part->exact_alloc_bytes = p->exact_alloc_bytes;
+	part->exact_alloc_objects = p->exact_alloc_objects;
+	part->missing_bytes_max = p->missing_bytes_max;
+	part->end = p->end;
+	part->stop_ns = SP_NEVER;
+	part->window_ns = p->window_ns;
+	part->n_threads = (uint32_t)p->n_thread_infos;
+}
+
+uint64_t sp_loader_duration_ns(const struct sp_loader *l)
+{
+	const uint64_t published_ns = l->reader->status.time_ns;
+
+	return published_ns > l->last_time_ns ? published_ns : l->last_time_ns;
+}
+
 int sp_loader_finish(struct sp_loader *l)
 {
 	struct sp_profile *p = l->p;
@@ -371,8 +398,7 @@ int sp_loader_finish(struct sp_loader *l)
 		 : r->is_running                     ? SP_PROFILE_END_RUNNING
 		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
 						     : SP_PROFILE_END_KILLED;
-	p->duration_ns = r->status.time_ns > l->last_time_ns ? r->status.time_ns
-							     : l->last_time_ns;
+	p->duration_ns = sp_loader_duration_ns(l);
 	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
 							   : p->n_thread_infos;
 	memcpy(p->losses, r->status.losses, sizeof(p->losses));
@@ -395,6 +421,7 @@ int sp_loader_finish(struct sp_loader *l)
 	if (!p->host)
 		p->host = "";
 	p->command = l->command ? join_command(l) : p->program;
+	fill_part(p);
 	return p->command ? 0 : -ENOMEM;
 }
 

@@ -15,7 +15,7 @@
 /* The records of one file, made a profile: zero-initialise, but for the first
  * three, which are borrowed. */
 struct sp_loader {
-	struct sp_profile *p;     /* all zero but for its path */
+	struct sp_profile *p;     /* all zero but for its path, and a part */
 	struct sp_reader *reader; /* open */
 	struct sp_stream *stream; /* after sp_loader_begin() */
 	struct sp_idmap stacks;
@@ -38,7 +38,11 @@ void sp_loader_begin(struct sp_loader *loader);
 /* The next record.  0, -ENOMEM or what the stream's plan returned. */
 int sp_loader_take(struct sp_loader *loader, const struct sp_decoded *d);
 
-/* No more comes: everything else that the profile has.  As above. */
+/* How long the file goes on, by what was read of it so far. */
+uint64_t sp_loader_duration_ns(const struct sp_loader *loader);
+
+/* No more comes, and the stream has passed all: everything else that the
+ * profile has.  As above. */
 int sp_loader_finish(struct sp_loader *loader);
 
 void sp_loader_done(struct sp_loader *loader);

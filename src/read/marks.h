@@ -36,14 +36,3 @@ int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 		    struct sp_profile *profile);
 
 void sp_marks_done(struct sp_marks *marks);
-
-/*
- * Add the stretches, snapshots and discarded totals of a file to a merged
- * profile, of which it becomes part number n_parts: each has a stretch at
- * least. 0 or -ENOMEM.
- */
-int sp_marks_merge(struct sp_profile *profile, const struct sp_profile *part);
-
-/* When all are there, and their start_ns is known: put all on one clock.  There
- * are no stretches if no part had any. */
-void sp_marks_merged(struct sp_profile *profile);

@@ -8,7 +8,7 @@
 #include "model/walk.h"
 
 /*
- * What is wanted of the samples of a file.  All of these are found in one
+ * What is wanted of the samples of some files.  All of these are found in one
  * reading; what is zero is not wanted.
  */
 struct sp_plan {
@@ -33,10 +33,13 @@ struct sp_plan {
 	/* sp_timeline() of the whole run, with that many points: 0, or >= 2;
 	 * with a peak only. */
 	size_t n_points;
-	/* Of the file that is read again: struct sp_profile. */
+	/* What a reading of the same files has found (struct sp_profile);
+	 * false and 0 if there was none. */
 	bool is_unordered;
+	uint64_t duration_ns;
 	/* Is told of every sample, unless they are kept; of these the positions
-	 * of stacks are those of the file (struct sp_profile, `alike`). */
+	 * of stacks and threads, and ids, are those of their file (struct
+	 * sp_part). */
 	sp_sample_fn *tell;
 	void *tell_arg;
 };

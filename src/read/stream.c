@@ -6,19 +6,23 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/saturate.h"
 #include "pack/open_samples.h"
 #include "read/early.h"
 #include "read/group_sink.h"
 #include "read/order.h"
 #include "read/pairing.h"
 #include "read/totals.h"
-#include "stats/curve.h"
-#include "stats/peak.h"
 
 struct sp_stream {
 	struct sp_profile *profile;
 	const struct sp_plan *plan;
+	struct sp_sinks *sinks;
+	uint64_t start_ns;  /* of the file, on the clock of all */
+	uint64_t window_ns; /* on that clock */
+	uint16_t part;
 	struct sp_order order;
+	const struct sp_event *next; /* NULL: none is known */
 	/* Born and not freed.  Each knows its group; with every_sample it is
 	 * one of the profile's samples, and `object` is the position. */
 	struct sp_open_samples open;
@@ -26,20 +30,34 @@ struct sp_stream {
 	struct sp_pairing pairing; /* if frees have addresses */
 	struct sp_group_sink sink;
 	uint64_t period_bytes; /* the largest */
+	uint64_t last_id;      /* the largest */
 	uint64_t coins;
 	bool in_window; /* samples count, and sinks are told */
 	size_t samples_room;
-	struct sp_peak_walk *walk; /* NULL: nobody asks */
-	struct sp_curve curve;
+	struct sp_peak_walk *walk; /* of the sinks; NULL: nobody asks */
 };
 
 /* ---- one event after the other ---- */
 
+/* The same whichever files are read. */
+static void set_half(const struct sp_stream *st, struct sp_sample *s)
+{
+	const unsigned int half =
+		sp_peak_toss(st->coins, s->id, s->offset_bytes);
+
+	s->half = (uint8_t)((1 + half) & 3);
+}
+
 static int tell(const struct sp_stream *st, enum sp_sample_event event,
 		const struct sp_sample *s)
 {
-	return st->plan->tell ? st->plan->tell(st->plan->tell_arg, event, s)
-			      : 0;
+	struct sp_sample told;
+
+	if (!st->plan->tell)
+		return 0;
+	told = *s;
+	set_half(st, &told);
+	return st->plan->tell(st->plan->tell_arg, event, &told);
 }
 
 static int add_to_samples(struct sp_stream *st, const struct sp_sample *s)
@@ -50,7 +68,8 @@ static int add_to_samples(struct sp_stream *st, const struct sp_sample *s)
 	    sp_array_reserve((void **)&p->samples, &st->samples_room,
 			     p->n_samples, sizeof(*s)))
 		return -ENOMEM;
-	p->samples[p->n_samples++] = *s;
+	p->samples[p->n_samples] = *s;
+	set_half(st, &p->samples[p->n_samples++]);
 	return 0;
 }
 
@@ -62,6 +81,7 @@ static struct sp_sample open_sample(const struct sp_stream *st,
 	s.id = l->id;
 	s.born_ns = l->born_ns;
 	s.offset_bytes = l->offset_bytes;
+	s.part = st->part;
 	return s;
 }
 
@@ -347,37 +367,49 @@ static void prefetch_events(const struct sp_stream *st)
 		sp_pairing_prefetch_object(&st->pairing, next->id);
 }
 
-/* All that may leave. */
-static int pass_events(struct sp_stream *st)
+static int pass_curve(const struct sp_stream *st, uint64_t time_ns)
 {
-	const struct sp_event *e;
+	return st->walk ? sp_curve_pass(&st->sinks->curve, st->walk, time_ns)
+			: 0;
+}
+
+int sp_stream_pass(struct sp_stream *st, uint64_t limit)
+{
 	int r = 0;
 
-	while (r >= 0 && (e = sp_order_next(&st->order))) {
-		const uint64_t time_ns = e->when >> 1;
+	while (r >= 0 && (st->next || (st->next = sp_order_next(&st->order)))) {
+		const uint64_t time_ns = st->next->when >> 1;
 
+		if (st->next->when >= limit)
+			break;
 		prefetch_events(st);
-		if (!st->in_window && time_ns > st->profile->window_ns)
+		if (!st->in_window && time_ns > st->window_ns)
 			r = open_window(st);
-		if (r >= 0 && st->walk)
-			r = sp_curve_pass(&st->curve, st->walk, time_ns);
 		if (r >= 0)
-			r = take_event(st, e);
+			r = pass_curve(st, time_ns);
+		if (r >= 0)
+			r = take_event(st, st->next);
+		st->next = NULL;
 	}
 	return r;
+}
+
+uint64_t sp_stream_next(const struct sp_stream *st)
+{
+	return st->next ? st->next->when : UINT64_MAX;
 }
 
 /* ---- records of the file ---- */
 
 int sp_stream_chunk(struct sp_stream *st)
 {
-	const int r = sp_order_begin_run(&st->order);
-
-	return r < 0 ? r : pass_events(st);
+	return sp_order_begin_run(&st->order);
 }
 
-static uint64_t clamp_time(uint64_t time_ns)
+/* On the clock of all files. */
+static uint64_t common_time(const struct sp_stream *st, uint64_t time_ns)
 {
+	sp_sat_add(&time_ns, st->start_ns);
 	return time_ns < SP_EVENT_LAST_NS ? time_ns : SP_EVENT_LAST_NS;
 }
 
@@ -408,12 +440,12 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 				? (uint16_t)(1 + sp_peak_toss(st->coins, s->id,
 							      s->offset_bytes))
 				: 0};
-	struct sp_event e = {.when = clamp_time(s->born_ns) << 1 | 1,
+	struct sp_event e = {.when = common_time(st, s->born_ns) << 1 | 1,
 			     .id = s->id};
 	const uint32_t group = sp_sample_groups_find(&st->sink.groups, &key);
 
-	if (s->period_bytes > st->period_bytes)
-		st->period_bytes = s->period_bytes;
+	sp_raise(&st->period_bytes, s->period_bytes);
+	sp_raise(&st->last_id, s->id);
 	if (group == UINT32_MAX || find_kind(st, group, s) < 0)
 		return -ENOMEM;
 	if (st->profile->has_addresses) {
@@ -432,7 +464,8 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 
 int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
 {
-	const struct sp_event e = {.when = clamp_time(event->time_ns) << 1,
+
+	const struct sp_event e = {.when = common_time(st, event->time_ns) << 1,
 				   .id = event->id,
 				   .u.free = {.age_bytes = event->age_bytes,
 					      .thread = event->thread,
@@ -444,7 +477,7 @@ int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
 
 int sp_stream_mark(struct sp_stream *st, uint64_t time_ns)
 {
-	time_ns = clamp_time(time_ns);
+	time_ns = common_time(st, time_ns);
 	st->order.is_late |= time_ns << 1 < st->order.until;
 	return sp_group_sink_mark(&st->sink, time_ns);
 }
@@ -457,6 +490,11 @@ bool sp_stream_is_late(const struct sp_stream *st)
 uint64_t sp_stream_period_bytes(const struct sp_stream *st)
 {
 	return st->period_bytes;
+}
+
+uint64_t sp_stream_last_id(const struct sp_stream *st)
+{
+	return st->last_id;
 }
 
 /* ---- the end ---- */
@@ -493,7 +531,7 @@ static void give_every_sample(const struct sp_stream *st)
 		const struct sp_sample *s = &p->samples[i];
 
 		if ((kept && p->samples[kept - 1].id == s->id) ||
-		    (p->window_ns && s->freed_ns <= p->window_ns))
+		    (p->window_ns && s->freed_ns <= st->window_ns))
 			continue;
 		sp_totals_take_sample(p, s->thread, s->size_bytes);
 		p->samples[kept++] = *s;
@@ -516,37 +554,39 @@ static int give_open_samples(struct sp_stream *st)
 	return r;
 }
 
-static int give_peak(struct sp_stream *st, struct sp_profile *p)
+int sp_stream_stop(struct sp_stream *st, uint64_t time_ns)
 {
-	struct sp_peak *peak = sp_blocks_get(&p->storage, sizeof(*peak));
-	int r = peak ? sp_curve_pass(&st->curve, st->walk, SP_NEVER) : -ENOMEM;
+	struct sp_open_sample **list;
+	int r = pass_curve(st, time_ns);
 
-	if (r >= 0)
-		r = sp_curve_give(&st->curve, p);
-	if (r < 0)
+	if (r < 0 || !st->walk)
 		return r;
-	sp_peak_walk_end(st->walk, peak);
-	p->peak = peak;
+	list = list_open(st);
+	if (!list)
+		return -ENOMEM;
+	qsort(list, st->open.n, sizeof(*list), compare_births);
+	for (size_t i = 0; i < st->open.n; i++)
+		sp_peak_walk_free(st->walk, list[i]->object, time_ns);
+	free(list);
 	return 0;
+}
+
+int sp_stream_last(struct sp_stream *st)
+{
+	return sp_order_end(&st->order);
 }
 
 int sp_stream_end(struct sp_stream *st)
 {
 	struct sp_profile *p = st->profile;
-	int r = sp_order_end(&st->order);
+	int r = st->in_window ? 0 : open_window(st);
 
-	if (r >= 0)
-		r = pass_events(st);
-	if (r >= 0 && !st->in_window)
-		r = open_window(st);
 	if (r >= 0 && st->plan->every_sample)
 		give_every_sample(st);
 	else if (r >= 0)
 		r = give_open_samples(st);
 	if (r >= 0)
 		r = sp_group_sink_end(&st->sink, p);
-	if (r >= 0 && st->walk)
-		r = give_peak(st, p);
 	p->unmatched_frees += sp_early_left(&st->early);
 	return r;
 }
@@ -554,30 +594,28 @@ int sp_stream_end(struct sp_stream *st)
 /* ---- begin ---- */
 
 struct sp_stream *sp_stream_new(struct sp_profile *profile,
-				const struct sp_plan *plan, bool keeps_all)
+				struct sp_sinks *sinks, uint16_t part,
+				uint64_t start_ns, bool keeps_all)
 {
 	struct sp_stream *st = calloc(1, sizeof(*st));
-	const bool has_peak = plan->confidence > 0 && profile->has_frees &&
-			      !plan->every_sample;
 
 	if (!st)
 		return NULL;
 	st->profile = profile;
-	st->plan = plan;
+	st->plan = st->sink.plan = sinks->plan;
+	st->sinks = sinks;
+	st->walk = sinks->walk;
+	st->part = part;
+	st->start_ns = start_ns;
+	st->window_ns = common_time(st, profile->window_ns);
 	st->order.keeps_all = keeps_all;
 	sp_open_samples_init(&st->open);
 	sp_pairing_init(&st->pairing);
-	st->sink.groups.key = st->open.key;
+	st->sink.groups.key = st->early.key = st->open.key;
 	st->coins = sp_peak_coins(profile);
-	st->sink.plan = plan;
-	st->early.key = st->open.key;
-	st->open.is_brief = plan->every_sample;
-	st->in_window = !profile->window_ns || plan->every_sample;
-	if (has_peak)
-		st->walk = sp_peak_walk_new(profile, plan->confidence);
-	if ((st->walk || !has_peak) &&
-	    sp_curve_init(&st->curve, profile, plan->n_points) == 0 &&
-	    sp_order_begin_run(&st->order) == 0 &&
+	st->open.is_brief = st->plan->every_sample;
+	st->in_window = !profile->window_ns || st->plan->every_sample;
+	if (sp_order_begin_run(&st->order) == 0 &&
 	    (!profile->window_ns ||
 	     sp_stream_mark(st, profile->window_ns) == 0))
 		return st;
@@ -590,9 +628,7 @@ void sp_stream_destroy(struct sp_stream *st)
 	if (!st)
 		return;
 	sp_order_done(&st->order);
-	sp_peak_walk_destroy(st->walk);
 	sp_group_sink_done(&st->sink);
-	sp_curve_done(&st->curve);
 	sp_open_samples_done(&st->open);
 	sp_pairing_done(&st->pairing);
 	sp_early_done(&st->early);

@@ -115,7 +115,7 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
 			    err);
 	/* What several processes left need not have been there at one time. */
-	if (r >= 0 && !a->profile->n_parts)
+	if (r >= 0 && a->profile->n_parts == 1)
 		r = raise_rows(a, &all, err);
 	a->selection.at_ns = all.time_ns;
 	for (int k = 0; k < 2; k++)
@@ -148,7 +148,7 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 	r = add_tables(a, err);
 	if (r < 0)
 		return r;
-	if (p->has_frees && !p->n_parts)
+	if (p->has_frees && p->n_parts == 1)
 		raise_peak(a);
 	if (p->has_frees)
 		bound_peak(a);

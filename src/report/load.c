@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "read/load.h"
-#include "read/merge.h"
 #include "stats/peak.h"
 #include "stats/timeline.h"
 
@@ -77,15 +76,15 @@ static size_t choose_cuts(const struct sp_profile *p,
 
 /* When the peak was, and how long the run, is known at the end: what was alive
  * at such moments, if the file is read again. */
-static int load_twice(const char *file, const struct sp_load_needs *needs,
-		      struct sp_plan *plan, sp_progress_fn *progress,
-		      void *progress_arg, struct sp_profile **ret_profile,
-		      struct sp_error *err)
+static int load_twice(const char *const *files, size_t n,
+		      const struct sp_load_needs *needs, struct sp_plan *plan,
+		      sp_progress_fn *progress, void *progress_arg,
+		      struct sp_profile **ret_profile, struct sp_error *err)
 {
 	const struct sp_plan first = {.confidence = plan->confidence};
 	uint64_t cuts[SP_PLAN_CUTS_MAX], again[SP_PLAN_CUTS_MAX];
 	bool is_same;
-	int r = sp_profile_read(file, &first, progress, progress_arg,
+	int r = sp_profile_read(files, n, &first, progress, progress_arg,
 				ret_profile, err);
 
 	/* Samples that are there by themselves say it at once. */
@@ -94,8 +93,9 @@ static int load_twice(const char *file, const struct sp_load_needs *needs,
 	plan->cuts = cuts;
 	plan->n_cuts = choose_cuts(*ret_profile, needs, cuts);
 	plan->is_unordered = (*ret_profile)->is_unordered;
+	plan->duration_ns = (*ret_profile)->duration_ns;
 	sp_profile_free(*ret_profile);
-	r = sp_profile_read(file, plan, progress, progress_arg, ret_profile,
+	r = sp_profile_read(files, n, plan, progress, progress_arg, ret_profile,
 			    err);
 	if (r < 0 || !(*ret_profile)->n_groups)
 		return r;
@@ -104,7 +104,8 @@ static int load_twice(const char *file, const struct sp_load_needs *needs,
 	if (is_same)
 		return 0;
 	sp_profile_free(*ret_profile);
-	return sp_profile_load(file, progress, progress_arg, ret_profile, err);
+	return sp_profile_load_many(files, n, progress, progress_arg,
+				    ret_profile, err);
 }
 
 int sp_load(const char *const *files, size_t n, const struct sp_question *q,
@@ -114,13 +115,13 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 {
 	struct sp_plan plan = plan_of(q, needs);
 
-	if (n > 1 || !is_whole(q))
+	if (!is_whole(q))
 		return sp_profile_load_many(files, n, progress, progress_arg,
 					    ret_profile, err);
 	if (needs->peak || needs->parts ||
 	    (q->has_view && q->view == SP_VIEW_PEAK))
-		return load_twice(files[0], needs, &plan, progress,
+		return load_twice(files, n, needs, &plan, progress,
 				  progress_arg, ret_profile, err);
-	return sp_profile_read(files[0], &plan, progress, progress_arg,
+	return sp_profile_read(files, n, &plan, progress, progress_arg,
 			       ret_profile, err);
 }

@@ -76,8 +76,7 @@ static uint32_t find_phase(struct builder *b, const char *name)
 static uint64_t stop_ns(const struct sp_profile *profile,
 			const struct sp_stretch *s)
 {
-	return profile->n_parts ? profile->parts[s->part].stop_ns
-				: profile->duration_ns;
+	return sp_part_stop_ns(profile, s->part);
 }
 
 /* Does it only have another period than the one before? */

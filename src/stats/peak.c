@@ -463,7 +463,6 @@ struct births {
 	const struct sp_profile *profile;
 	const struct sp_selection *selection;
 	struct sp_peak_walk *walk;
-	uint64_t coins;
 };
 
 static bool has_birth(const void *arg, const struct sp_sample *s)
@@ -481,8 +480,7 @@ static int take_event(void *arg, enum sp_sample_event event,
 	const uint64_t gone_ns = sp_sample_gone_ns(b->profile, s);
 	const uint32_t kind =
 		sp_peak_walk_kind(b->walk, s->size_bytes, s->period_bytes);
-	const uint32_t object =
-		kind << 1 | sp_peak_toss(b->coins, s->id, s->offset_bytes);
+	const uint32_t object = kind << 1 | sp_peak_half(b->profile, s);
 
 	if (kind == UINT32_MAX)
 		return -ENOMEM;
@@ -496,7 +494,7 @@ static int take_event(void *arg, enum sp_sample_event event,
 static int walk_over(struct sp_peak_walk *w, const struct sp_profile *p,
 		     const struct sp_selection *selection)
 {
-	struct births births = {p, selection, w, sp_peak_coins(p)};
+	struct births births = {p, selection, w};
 
 	for (size_t i = 0; i < p->n_samples; i++)
 		if (p->samples[i].period_bytes > w->period_bytes &&

@@ -304,7 +304,7 @@ static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
 {
 	struct sp_jit_symbol found;
 
-	if (s->profile->n_parts)
+	if (s->profile->n_parts > 1)
 		return false;
 	if (!s->has_jit && sp_jitmap_open(&s->jit, s->profile) < 0)
 		sp_jitmap_done(&s->jit);

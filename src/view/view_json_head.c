@@ -12,15 +12,19 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 }
 
 /* The same of a process, and how far it can be trusted. */
-static void put_exact(struct sp_json *json, const struct sp_part *part)
+#define PUT_EXACT(json, of)                                                    \
+	put_exact(json, (of)->exact_alloc_bytes, (of)->exact_alloc_objects,    \
+		  (of)->missing_bytes_max, (of)->end)
+
+static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects,
+		      uint64_t missing_bytes_max, enum sp_profile_end end)
 {
 	sp_json_open_flat(json, "exact", '{');
-	sp_json_u64(json, "alloc_bytes", part->exact_alloc_bytes);
-	sp_json_u64(json, "alloc_objects", part->exact_alloc_objects);
+	sp_json_u64(json, "alloc_bytes", bytes);
+	sp_json_u64(json, "alloc_objects", objects);
 	sp_json_bool(json, "is_complete",
-		     part->end == SP_PROFILE_END_CLEAN &&
-			     !part->missing_bytes_max);
-	sp_json_u64(json, "missing_bytes_max", part->missing_bytes_max);
+		     end == SP_PROFILE_END_CLEAN && !missing_bytes_max);
+	sp_json_u64(json, "missing_bytes_max", missing_bytes_max);
 	sp_json_close(json, '}');
 }
 
@@ -99,48 +103,30 @@ static const char *end_name(enum sp_profile_end end)
 	return NULL;
 }
 
-static void put_part(struct sp_json *json, const struct sp_part *part)
+static void put_part(struct sp_json *json, const struct sp_profile *p,
+		     uint16_t i)
 {
+	const struct sp_part *part = &p->parts[i];
+
 	sp_json_open(json, NULL, '{');
 	sp_json_string(json, "file", part->path);
 	sp_json_string(json, "program", part->program);
 	sp_json_string(json, "command", part->command);
 	sp_json_u64(json, "pid", part->pid);
 	sp_json_u64(json, "start_ns", part->start_ns);
-	sp_json_u64(json, "stop_ns", part->stop_ns);
+	sp_json_u64(json, "stop_ns", sp_part_stop_ns(p, i));
 	sp_json_string(json, "end", end_name(part->end));
 	sp_json_u64(json, "period_bytes", part->period_bytes);
-	put_exact(json, part);
+	PUT_EXACT(json, part);
 	sp_json_close(json, '}');
-}
-
-/* A profile as the only part of one. */
-static struct sp_part whole_part(const struct sp_profile *p)
-{
-	return (struct sp_part){
-		.path = p->path,
-		.program = p->program,
-		.command = p->command,
-		.pid = p->pid,
-		.period_bytes = p->period_bytes,
-		.exact_alloc_bytes = p->exact_alloc_bytes,
-		.exact_alloc_objects = p->exact_alloc_objects,
-		.missing_bytes_max = p->missing_bytes_max,
-		.end = p->end,
-		.stop_ns = p->duration_ns,
-	};
 }
 
 /* The files that were read, even if it is but one. */
 static void put_parts(struct sp_json *json, const struct sp_profile *p)
 {
-	const struct sp_part only = whole_part(p);
-
 	sp_json_open(json, "profiles", '[');
 	for (size_t i = 0; i < p->n_parts; i++)
-		put_part(json, &p->parts[i]);
-	if (!p->n_parts)
-		put_part(json, &only);
+		put_part(json, p, (uint16_t)i);
 	sp_json_close(json, ']');
 }
 
@@ -157,7 +143,6 @@ static void put_labels(struct sp_json *json, const struct sp_profile *p)
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
-	const struct sp_part all = whole_part(p);
 	char seed[24];
 
 	snprintf(seed, sizeof(seed), "%" PRIu64, p->seed);
@@ -184,7 +169,7 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_u64(json, "threads", p->threads);
 	sp_json_bool(json, "has_frees", p->has_frees);
 	sp_json_u64(json, "unmatched_frees", p->unmatched_frees);
-	put_exact(json, &all);
+	PUT_EXACT(json, p);
 	sp_json_u64(json, "unsampled_bytes", p->unsampled_bytes);
 	sp_json_u64(json, "unsampled_objects", p->unsampled_objects);
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);

@@ -172,7 +172,7 @@ static void note_peak(struct sp_view_notes *notes, const struct sp_analysis *a)
 		"rows do not add up to the peak above: %s\n",
 		a->filter ? "they are of the moment at which most of all was "
 			    "alive"
-		: a->profile->n_parts
+		: a->profile->n_parts > 1
 			? "several processes need not have had theirs at one "
 			  "time"
 			: "it is moved to the nearer of its limits");

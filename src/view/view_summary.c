@@ -37,9 +37,7 @@ static void print_command(FILE *out, const char *command)
 
 static void print_pids(FILE *out, const struct sp_profile *p)
 {
-	fprintf(out, "\n  pid%s ", p->n_parts ? "s" : "");
-	if (!p->n_parts)
-		fprintf(out, "%" PRIu64, p->pid);
+	fprintf(out, "\n  pid%s ", p->n_parts > 1 ? "s" : "");
 	for (size_t i = 0; i < p->n_parts && i < PIDS_MAX; i++)
 		fprintf(out, "%s%" PRIu64, i ? ", " : "", p->parts[i].pid);
 	if (p->n_parts > PIDS_MAX)
@@ -152,11 +150,11 @@ static void print_when(FILE *out, uint64_t at_ns, const struct sp_profile *p)
 {
 	if (at_ns != SP_NEVER)
 		fprintf(out, " at %s", sp_text_moment(at_ns).text);
-	else if (p->end == SP_PROFILE_END_RUNNING && !p->n_parts)
+	else if (p->end == SP_PROFILE_END_RUNNING && p->n_parts == 1)
 		fputs(" now", out);
 	else
 		fprintf(out, " at the end%s",
-			p->n_parts ? " of each process" : "");
+			p->n_parts > 1 ? " of each process" : "");
 }
 
 /* Chosen from the samples' times, which a packed file knows less well. */

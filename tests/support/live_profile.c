@@ -14,9 +14,12 @@ void live_profile_init(struct live_profile *live, uint64_t period_bytes,
 				.duration_ns = duration_ns,
 				.has_frees = true,
 				.n_stacks = 1,
+				.n_parts = 1,
 			},
 	};
 	live->profile.stacks = &live->stack;
+	live->part = (struct sp_part){.stop_ns = SP_NEVER};
+	live->profile.parts = &live->part;
 }
 
 struct sp_sample *live_profile_add(struct live_profile *live, uint64_t born_ns,

@@ -11,6 +11,7 @@ struct live_profile {
 	struct sp_profile profile;
 	size_t room;
 	struct sp_stack stack;
+	struct sp_part part;
 };
 
 void live_profile_init(struct live_profile *live, uint64_t period_bytes,

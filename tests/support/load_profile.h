@@ -17,6 +17,14 @@ static inline struct sp_profile *load_profile(const char *path)
 	return p;
 }
 
+/* sp_profile_read() of one file. */
+static inline int read_profile(const char *path, const struct sp_plan *plan,
+			       struct sp_profile **ret_profile,
+			       struct sp_error *err)
+{
+	return sp_profile_read(&path, 1, plan, NULL, NULL, ret_profile, err);
+}
+
 /* The same of one that is whole. */
 static inline struct sp_profile *load_whole_profile(const char *path)
 {

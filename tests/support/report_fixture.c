@@ -76,6 +76,26 @@ static enum sp_role role_of(const char *name)
 	return role;
 }
 
+/* As a loader does at the end. */
+static void set_part(struct fixture *fixture)
+{
+	const struct sp_profile *p = &fixture->profile;
+
+	fixture->part = (struct sp_part){
+		.path = p->path,
+		.program = p->program,
+		.command = p->command,
+		.pid = p->pid,
+		.period_bytes = p->period_bytes,
+		.exact_alloc_bytes = p->exact_alloc_bytes,
+		.exact_alloc_objects = p->exact_alloc_objects,
+		.missing_bytes_max = p->missing_bytes_max,
+		.end = p->end,
+		.stop_ns = SP_NEVER,
+		.window_ns = p->window_ns,
+	};
+}
+
 struct fixture *fixture_new(uint64_t period_bytes)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -103,7 +123,10 @@ struct fixture *fixture_new(uint64_t period_bytes)
 		.stacks = fixture->stacks,
 		.thread_infos = fixture->threads,
 		.infos = fixture->infos,
+		.parts = &fixture->part,
+		.n_parts = 1,
 	};
+	set_part(fixture);
 	fixture->modules[0] = (struct sp_module){.id = 1, .path = "/bin/app"};
 	fixture->modules[1] =
 		(struct sp_module){.id = 2, .path = "/lib/libz.so.1"};
@@ -176,6 +199,7 @@ const struct sp_analysis *fixture_analysis(struct fixture *fixture)
 
 	sp_analysis_free(fixture->analysis);
 	fixture->analysis = NULL;
+	set_part(fixture);
 	r = sp_analysis_new(&fixture->profile, &fixture->question,
 			    SP_VIEW_ALLOC, &fixture->analysis, NULL);
 	require(r == 0);

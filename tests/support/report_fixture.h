@@ -30,6 +30,7 @@ struct fixture {
 	struct sp_frame frames[FIXTURE_STACKS][FIXTURE_FRAMES];
 	struct sp_thread_info threads[2];
 	struct sp_info infos[4];
+	struct sp_part part;   /* as the profile says, in an analysis */
 	struct sp_sample next; /* what samples are copies of: alive */
 	struct sp_question question;
 	struct sp_analysis *analysis; /* the last one */

@@ -34,7 +34,6 @@
 #include "format/fuzz/target.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "read/merge.h"
 #include "support/format_model.h"
 #include "support/memfile.h"
 
@@ -410,7 +409,8 @@ static void check_folded(const char *path, const struct sp_profile *whole,
 	struct sp_profile *p;
 	struct sp_error err;
 
-	FUZZ_ASSERT(sp_profile_read(path, &plan, NULL, NULL, &p, &err) == 0);
+	FUZZ_ASSERT(sp_profile_read(&path, 1, &plan, NULL, NULL, &p, &err) ==
+		    0);
 	FUZZ_ASSERT(sp_profile_samples(p) >= whole->n_samples);
 	FUZZ_ASSERT(p->exact_alloc_bytes == whole->exact_alloc_bytes);
 	FUZZ_ASSERT(p->n_stacks == whole->n_stacks);

@@ -24,7 +24,9 @@ static struct sp_options options = {
 
 static char *next_text(const char *path, const char *arguments, const char *why)
 {
-	const struct sp_profile profile = {.path = path};
+	struct sp_part part = {.path = path};
+	const struct sp_profile profile = {
+		.path = path, .parts = &part, .n_parts = 1};
 	const struct sp_next next = {arguments, why};
 	char *text = NULL;
 	size_t size;

@@ -10,6 +10,7 @@
 #include "recorded_shapes.h"
 #include "support/close.h"
 #include "support/format_model.h"
+#include "support/load_profile.h"
 #include "support/test.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
@@ -24,8 +25,7 @@ static struct sp_profile *load(const struct memfile *from, bool folded)
 	const struct sp_plan plan = {.confidence = 0.9};
 	struct sp_profile *p = NULL;
 	struct sp_error err;
-	int r = folded ? sp_profile_read(from->path, &plan, NULL, NULL, &p,
-					 &err)
+	int r = folded ? read_profile(from->path, &plan, &p, &err)
 		       : sp_profile_load(from->path, NULL, NULL, &p, &err);
 
 	if (r != 0)

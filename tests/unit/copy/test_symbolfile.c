@@ -5,7 +5,7 @@
 
 #include "copy/symbolfile.h"
 #include "model/profile.h"
-#include "read/merge.h"
+#include "read/load.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
 #include "support/test.h"

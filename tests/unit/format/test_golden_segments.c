@@ -93,8 +93,7 @@ TEST(whole)
 	assert_int_equal(p->samples[0].id, 1);
 	assert_int_equal(p->samples[0].freed_ns, 2000);
 	sp_profile_free(p);
-	assert_int_equal(sp_profile_read(GOLDEN "whole.sprof", &plan, NULL,
-					 NULL, &p, &err),
+	assert_int_equal(read_profile(GOLDEN "whole.sprof", &plan, &p, &err),
 			 0);
 	assert_int_equal(sp_profile_samples(p), 1);
 	sp_profile_free(p);

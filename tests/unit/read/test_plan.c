@@ -12,6 +12,7 @@
 #include "support/close.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/load_profile.h"
 #include "support/test.h"
 
 #define THREADS 5
@@ -134,7 +135,7 @@ static struct sp_profile *load(bool grouped)
 {
 	struct sp_profile *p = NULL;
 	struct sp_error err;
-	int r = grouped ? sp_profile_read(scratch, &plan, NULL, NULL, &p, &err)
+	int r = grouped ? read_profile(scratch, &plan, &p, &err)
 			: sp_profile_load(scratch, NULL, NULL, &p, &err);
 
 	if (r != 0)

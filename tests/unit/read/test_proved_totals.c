@@ -9,6 +9,7 @@
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/scratch.h"
+#include "support/load_profile.h"
 #include "support/test.h"
 
 #define CHECK_IN (1u << 20)
@@ -87,8 +88,7 @@ static void expect(uint64_t bytes, uint64_t objects, uint64_t missing)
 	model_done(&records);
 	model_done(&file.bytes);
 	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p[0], &err), 0);
-	assert_int_equal(
-		sp_profile_read(scratch, &plan, NULL, NULL, &p[1], &err), 0);
+	assert_int_equal(read_profile(scratch, &plan, &p[1], &err), 0);
 	for (int i = 0; i < 2; i++) {
 		uint64_t known = p[i]->classes[6].bytes;
 

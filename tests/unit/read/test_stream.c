@@ -9,6 +9,7 @@
 
 static struct sp_thread_info threads[THREADS];
 static struct sp_profile profile;
+static struct sp_sinks sinks;
 static const struct sp_plan plan = {.every_sample = true};
 static struct sp_stream *stream; /* NULL: nothing came yet */
 
@@ -20,7 +21,8 @@ static void begin(void)
 				      .period_bytes = 4096,
 				      .thread_infos = threads,
 				      .n_thread_infos = THREADS};
-	stream = sp_stream_new(&profile, &plan, false);
+	assert_int_equal(sp_sinks_init(&sinks, &profile, &plan), 0);
+	stream = sp_stream_new(&profile, &sinks, 0, 0, false);
 	assert_non_null(stream);
 }
 
@@ -60,9 +62,12 @@ static void add_free(uint64_t id, uint64_t time_ns, uint64_t age_bytes)
 static struct sp_sample *join(size_t want_n, uint64_t want_unmatched)
 {
 	begin();
+	assert_int_equal(sp_stream_last(stream), 0);
+	assert_int_equal(sp_stream_pass(stream, UINT64_MAX), 0);
 	assert_int_equal(sp_stream_end(stream), 0);
 	assert_false(sp_stream_is_late(stream));
 	sp_stream_destroy(stream);
+	sp_sinks_done(&sinks);
 	stream = NULL;
 	assert_int_equal(profile.n_samples, want_n);
 	assert_int_equal(profile.unmatched_frees, want_unmatched);

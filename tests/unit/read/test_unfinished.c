@@ -8,7 +8,6 @@
 #include "base/bytes.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "read/merge.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
 #include "support/test.h"

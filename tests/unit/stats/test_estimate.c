@@ -7,6 +7,7 @@
 #include "stats/estimate.h"
 #include "stats/strata.h"
 #include "support/close.h"
+#include "support/only_part.h"
 #include "support/test.h"
 
 #define R0 65536u
@@ -23,6 +24,8 @@ static struct sp_profile profile_of(void)
 		.has_classes = true,
 		.law = {.always_large = true},
 		.samples = samples,
+		.parts = &only_part,
+		.n_parts = 1,
 	};
 }
 

@@ -2,6 +2,7 @@
 /* Selections at their edges, and sums beside a loop over all samples. */
 #include "base/rng.h"
 #include "stats/table.h"
+#include "support/only_part.h"
 #include "support/test.h"
 
 #define SAMPLES 4000u
@@ -22,6 +23,8 @@ static struct sp_profile profile = {
 	.n_stacks = STACKS,
 	.thread_infos = threads,
 	.n_thread_infos = THREADS,
+	.parts = &only_part,
+	.n_parts = 1,
 };
 
 static struct sp_sample sample(uint64_t born_ns, uint64_t freed_ns)

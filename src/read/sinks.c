@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include "read/sinks.h"
+
+#include <errno.h>
+
+int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *p,
+		  const struct sp_plan *plan)
+{
+	*sinks = (struct sp_sinks){.plan = plan};
+	if (plan->confidence > 0 && p->has_frees && !plan->every_sample) {
+		sinks->walk = sp_peak_walk_new(p, plan->confidence);
+		if (!sinks->walk)
+			return -ENOMEM;
+	}
+	return sp_curve_init(&sinks->curve, p, plan->n_points);
+}
+
+int sp_sinks_end(struct sp_sinks *sinks, struct sp_profile *p)
+{
+	struct sp_peak *peak;
+	int r;
+
+	if (!sinks->walk)
+		return 0;
+	peak = sp_blocks_get(&p->storage, sizeof(*peak));
+	r = peak ? sp_curve_pass(&sinks->curve, sinks->walk, SP_NEVER)
+		 : -ENOMEM;
+	if (r >= 0)
+		r = sp_curve_give(&sinks->curve, p);
+	if (r < 0)
+		return r;
+	sp_peak_walk_end(sinks->walk, peak);
+	p->peak = peak;
+	return 0;
+}
+
+void sp_sinks_done(struct sp_sinks *sinks)
+{
+	sp_peak_walk_destroy(sinks->walk);
+	sp_curve_done(&sinks->curve);
+}
