@@ -11,7 +11,7 @@
 #include "format/rewrite.h"
 #include "pack/events.h"
 #include "pack/stackpack.h"
-#include "read/load.h"
+#include "model/walk.h"
 #include "read/reader.h"
 
 #define CHUNK SP_FORMAT_CHUNK_BYTES
@@ -307,7 +307,7 @@ int sp_packfile_write_events(const struct sp_profile *profile,
 
 	sp_error_set(err, r, profile->path, "not enough memory");
 	if (moments && t.packer)
-		r = sp_profile_walk(profile, pack_event, &t, err);
+		r = sp_profile_walk(profile, NULL, NULL, pack_event, &t, err);
 	if (r >= 0)
 		r = sp_pack_end(t.packer, profile->unmatched_frees, unfinished);
 	sp_packer_free(t.packer);

@@ -11,7 +11,7 @@
 
 #include "base/hash.h"
 #include "export/callpath.h"
-#include "read/load.h"
+#include "model/walk.h"
 #include "text/json.h"
 
 /* Readers in JavaScript know no integers beyond. */
@@ -134,7 +134,7 @@ static int sum_up(struct document *d, struct sp_error *err)
 	d->points = calloc(d->paths.n_paths + 1, sizeof(*d->points));
 	if (!d->points)
 		return no_memory(p, err);
-	return sp_profile_walk(p, take_event, d, err);
+	return sp_profile_walk(p, NULL, NULL, take_event, d, err);
 }
 
 /* ---- writing ---- */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "read/load.h"
+#include "model/walk.h"
 #include "text/json.h"
 #include "view/view_json.h"
 
@@ -166,5 +166,5 @@ int sp_export_jsonl_write(FILE *out, const struct sp_aggregate *aggregate,
 	put_header(out, a);
 	put_threads(out, p);
 	put_stacks(out, aggregate);
-	return sp_profile_walk(p, take_event, &d, err);
+	return sp_profile_walk(p, NULL, NULL, take_event, &d, err);
 }

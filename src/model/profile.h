@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/blocks.h"
+#include "base/error.h"
 #include "format/layout.h"
 
 /*
@@ -113,6 +114,24 @@ struct sp_sample {
 	bool free_missed : 1; /* freed_ns is when its address came back */
 	uint8_t half : 2;     /* 1 + that of sp_peak_half(); 0: by its id */
 };
+
+/*
+ * Samples as a stream of events in the order of time.  Each is settled once:
+ * when it ends, and those that are alive at the end of their process then, by
+ * ids.  Before, each that is alive for a nanosecond at least is born; at one
+ * moment others end first.  Where no frees were recorded all are only settled.
+ */
+enum sp_sample_event {
+	/* It is alive from now on: until it has ended freed_ns may be
+	 * SP_NEVER. */
+	SP_SAMPLE_BORN,
+	/* All is known of it: it has ended, or the file does not tell more. */
+	SP_SAMPLE_SETTLED,
+};
+
+/* 0 or negative errno, which ends the stream. */
+typedef int sp_sample_fn(void *arg, enum sp_sample_event event,
+			 const struct sp_sample *sample);
 
 /*
  * Samples that ended and are alike: `one` of them stands for all.  It has no id
@@ -273,6 +292,10 @@ struct sp_profile {
 	struct sp_sample_group *groups;
 	size_t n_groups;
 	uint64_t n_grouped; /* samples in all groups */
+	/* Reads the files again, and tells of every sample: model/walk.h.  Not
+	 * NULL if there are groups. */
+	int (*read_again)(const struct sp_profile *profile, sp_sample_fn *fn,
+			  void *arg, struct sp_error *err);
 	/* The peak of the whole run, and what was alive at the points where
 	 * sp_timeline() places them in it, as far as they were found while the
 	 * file was read; else NULL and 0. */

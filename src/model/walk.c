@@ -27,8 +27,9 @@ static bool was_alive(const struct sp_profile *p, const struct sp_sample *s)
 	return p->has_frees && sp_sample_gone_ns(p, s) > s->born_ns;
 }
 
-int sp_samples_walk(const struct sp_profile *p, sp_sample_has_fn *has,
-		    const void *has_arg, sp_sample_fn *fn, void *arg)
+/* Each is there by itself. */
+static int walk_samples(const struct sp_profile *p, sp_sample_has_fn *has,
+			const void *has_arg, sp_sample_fn *fn, void *arg)
 {
 	struct moment *moments = calloc(p->n_samples + 1, 2 * sizeof(*moments));
 	size_t n = 0;
@@ -55,4 +56,34 @@ int sp_samples_walk(const struct sp_profile *p, sp_sample_has_fn *has,
 	}
 	free(moments);
 	return r;
+}
+
+/* What is wanted of a reading. */
+struct choice {
+	sp_sample_has_fn *has;
+	const void *has_arg;
+	sp_sample_fn *fn;
+	void *arg;
+};
+
+static int pass_on(void *arg, enum sp_sample_event event,
+		   const struct sp_sample *s)
+{
+	const struct choice *c = arg;
+
+	return !c->has || c->has(c->has_arg, s) ? c->fn(c->arg, event, s) : 0;
+}
+
+int sp_profile_walk(const struct sp_profile *p, sp_sample_has_fn *has,
+		    const void *has_arg, sp_sample_fn *fn, void *arg,
+		    struct sp_error *err)
+{
+	struct choice choice = {has, has_arg, fn, arg};
+	int r;
+
+	if (p->n_groups)
+		return p->read_again(p, pass_on, &choice, err);
+	r = walk_samples(p, has, has_arg, fn, arg);
+	return r == -ENOMEM ? sp_error_set(err, r, p->path, "not enough memory")
+			    : r;
 }

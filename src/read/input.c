@@ -54,6 +54,8 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 	f->loader.stream = sp_stream_new(
 		f->loader.p, sinks, in->part, in->start_ns,
 		in->is_unordered || in->is_running || f->reader.window.oldest);
+	/* Who is told of samples has their stacks from an earlier reading. */
+	f->loader.has_no_code = sinks->plan->tell;
 	return f->loader.stream ? 0 : no_memory(in, err);
 }
 

@@ -156,13 +156,6 @@ static int copy_text(struct sp_profile *p, const char **text)
 	return *text ? 0 : -ENOMEM;
 }
 
-/* On the clock of all; no time is SP_NEVER. */
-static uint64_t shift_time(uint64_t time_ns, uint64_t by_ns)
-{
-	sp_sat_add(&time_ns, by_ns);
-	return time_ns == SP_NEVER ? SP_NEVER - 1 : time_ns;
-}
-
 /* Each file has a stretch at least. */
 static int add_stretches(struct sp_join *j, size_t i,
 			 const struct sp_profile *file)
@@ -185,10 +178,10 @@ static int add_stretches(struct sp_join *j, size_t i,
 		struct sp_stretch *s = &p->stretches[k];
 
 		s->part = (uint16_t)i;
-		s->from_ns = shift_time(s->from_ns, by_ns);
-		s->asked_ns = shift_time(s->asked_ns, by_ns);
+		s->from_ns = sp_join_time(s->from_ns, by_ns);
+		s->asked_ns = sp_join_time(s->asked_ns, by_ns);
 		if (s->to_ns != SP_NEVER)
-			s->to_ns = shift_time(s->to_ns, by_ns);
+			s->to_ns = sp_join_time(s->to_ns, by_ns);
 		r = copy_text(p, &s->phase);
 	}
 	return r;
@@ -206,8 +199,8 @@ static int add_snapshots(struct sp_join *j, size_t i,
 		struct sp_snapshot *s = &p->snapshots[k];
 
 		s->part = (uint16_t)i;
-		s->time_ns = shift_time(s->time_ns, by_ns);
-		s->asked_ns = shift_time(s->asked_ns, by_ns);
+		s->time_ns = sp_join_time(s->time_ns, by_ns);
+		s->asked_ns = sp_join_time(s->asked_ns, by_ns);
 		r = copy_text(p, &s->name);
 	}
 	return r;
@@ -286,7 +279,7 @@ static int add_part(struct sp_profile *p, size_t i,
 	struct sp_part *part = &p->parts[i];
 
 	*part = *file->parts;
-	part->window_ns = shift_time(part->window_ns, part->start_ns);
+	part->window_ns = sp_join_time(part->window_ns, part->start_ns);
 	part->stacks = stacks;
 	return copy_text(p, &part->path) || copy_text(p, &part->program) ||
 			       copy_text(p, &part->command)
@@ -435,85 +428,6 @@ static bool has_no_marks(const struct sp_profile *p)
 	return true;
 }
 
-/* A step of one file's resident size: what it was and what it is from then. */
-struct step {
-	uint64_t time_ns;
-	uint64_t before;
-	uint64_t after;
-};
-
-static int compare_steps(const void *a, const void *b)
-{
-	const struct step *x = a, *y = b;
-
-	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
-}
-
-/* The files' steps in order of time; *ret_n <= n_rss + n_parts. */
-static struct step *make_steps(const struct sp_join *j, size_t *ret_n)
-{
-	const struct sp_profile *p = j->p;
-	struct step *steps =
-		malloc((p->n_rss + p->n_parts + 1) * sizeof(*steps));
-	size_t n = 0, k = 0;
-
-	for (size_t i = 0; steps && i < p->n_parts; i++) {
-		const struct sp_part *part = &p->parts[i];
-		uint64_t last = 0;
-
-		for (size_t left = j->files[i].spans[SP_JOIN_RSS].n; left--;
-		     k++) {
-			const uint64_t now = p->rss[k].rss_bytes;
-
-			steps[n++] = (struct step){
-				shift_time(p->rss[k].time_ns, part->start_ns),
-				last, now};
-			last = now;
-		}
-		if (part->stop_ns != SP_NEVER)
-			steps[n++] = (struct step){part->stop_ns, last, 0};
-	}
-	if (steps)
-		qsort(steps, n, sizeof(*steps), compare_steps);
-	*ret_n = n;
-	return steps;
-}
-
-static int sum_rss(struct sp_join *j)
-{
-	struct sp_profile *p = j->p;
-	unsigned __int128 sum = 0;
-	struct sp_rss *rss;
-	struct step *steps;
-	size_t n;
-
-	for (size_t i = 0; i < p->n_parts; i++)
-		if (!j->files[i].may_have_rss)
-			p->n_rss = 0;
-	if (!p->n_rss)
-		return 0;
-	steps = make_steps(j, &n);
-	rss = malloc((n + 1) * sizeof(*rss));
-	if (!steps || !rss) {
-		free(steps);
-		free(rss);
-		return -ENOMEM;
-	}
-	free(p->rss);
-	p->rss = rss;
-	p->n_rss = 0;
-	for (size_t i = 0; i < n; i++) {
-		sum = sum - steps[i].before + steps[i].after;
-		if (i + 1 < n && steps[i + 1].time_ns == steps[i].time_ns)
-			continue;
-		rss[p->n_rss++] = (struct sp_rss){
-			steps[i].time_ns,
-			sum > UINT64_MAX ? UINT64_MAX : (uint64_t)sum};
-	}
-	free(steps);
-	return 0;
-}
-
 /* "3 profiles: app -x; app -y": of equal neighbours the first. */
 static char *join_commands(struct sp_profile *p)
 {
@@ -570,7 +484,7 @@ int sp_join_finish(struct sp_join *j)
 	if (has_no_marks(p))
 		p->n_stretches = 0;
 	sp_embedded_finish(&j->stored, p);
-	r = sum_rss(j);
+	r = sp_join_sum_rss(j);
 	if (!r)
 		r = sp_codemap_spread(&j->code);
 	if (r < 0)

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/saturate.h"
 #include "model/profile.h"
 #include "read/codemap.h"
 #include "read/embedded_symbols.h"
@@ -70,3 +71,14 @@ int sp_join_add(struct sp_join *join, size_t i, struct sp_profile *file,
 int sp_join_finish(struct sp_join *join);
 
 void sp_join_done(struct sp_join *join);
+
+/* A time of a file on the clock of all; never SP_NEVER. */
+static inline uint64_t sp_join_time(uint64_t time_ns, uint64_t start_ns)
+{
+	sp_sat_add(&time_ns, start_ns);
+	return time_ns == SP_NEVER ? SP_NEVER - 1 : time_ns;
+}
+
+/* (join_rss.c) What the processes had together, once all are in order: none if
+ * a process did not record it.  0 or -ENOMEM. */
+int sp_join_sum_rss(struct sp_join *join);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
+#include "read/again.h"
 #include "read/input.h"
 #include "read/join.h"
 #include "read/order.h"
@@ -334,6 +335,7 @@ static int read_all(struct reading *r, struct sp_error *err)
 	    (r->n > 1 && sp_join_finish(&r->join) < 0))
 		return -ENOMEM;
 	check_guess(r);
+	r->p->read_again = sp_read_again;
 	return 0;
 }
 

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "model/walk.h"
 #include "read/plan.h"
 
 /* Profiles from files. */
@@ -47,12 +46,3 @@ int sp_profile_load_many(const char *const *paths, size_t n,
 int sp_profile_load(const char *path, sp_progress_fn *progress,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err);
-
-/*
- * Tell `fn` of every sample of a profile (model/walk.h), by reading its files
- * again if it has groups.  0, what `fn` returned, or negative errno and *err,
- * which may come after any number of calls: -ESTALE if another file is there by
- * now, or `fn` said so.
- */
-int sp_profile_walk(const struct sp_profile *profile, sp_sample_fn *fn,
-		    void *arg, struct sp_error *err);

@@ -13,11 +13,12 @@
 #include "read/stream.h"
 
 /* The records of one file, made a profile: zero-initialise, but for the first
- * three, which are borrowed. */
+ * four, of which the pointers are borrowed. */
 struct sp_loader {
 	struct sp_profile *p;     /* all zero but for its path, and a part */
 	struct sp_reader *reader; /* open */
 	struct sp_stream *stream; /* after sp_loader_begin() */
+	bool has_no_code;         /* nobody asks for frames and their symbols */
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
 	uint64_t last_index; /* of the thread of the record before, or 0 */

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/walk.h"
+#include "model/profile.h"
 
 /*
  * What is wanted of the samples of some files.  All of these are found in one
@@ -37,7 +37,8 @@ struct sp_plan {
 	 * false and 0 if there was none. */
 	bool is_unordered;
 	uint64_t duration_ns;
-	/* Is told of every sample, unless they are kept; of these the positions
+	/* Is told of every sample, unless they are kept; the profile has no
+	 * frames and no symbols then.  Of these samples the positions
 	 * of stacks and threads, and ids, are those of their file (struct
 	 * sp_part). */
 	sp_sample_fn *tell;

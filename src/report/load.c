@@ -8,12 +8,11 @@
 #include "stats/peak.h"
 #include "stats/timeline.h"
 
+/* Does it ask for all of the run, and for no other moment than its end? */
 static bool is_whole(const struct sp_question *q)
 {
-	for (size_t i = 0; i < SP_FILTER_COUNT; i++)
-		if (q->filter.text[i])
-			return false;
-	return q->from.kind == SP_MOMENT_NONE && q->to.kind == SP_MOMENT_NONE &&
+	return !sp_filter_is_given(&q->filter) &&
+	       q->from.kind == SP_MOMENT_NONE && q->to.kind == SP_MOMENT_NONE &&
 	       (q->at.kind == SP_MOMENT_NONE || q->at.kind == SP_MOMENT_END) &&
 	       q->min_size_bytes <= 1 && q->max_size_bytes == UINT64_MAX &&
 	       !q->thread && !q->phase;
@@ -44,68 +43,141 @@ static int compare_times(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A point is two cuts: what is born at it is after it, what ends at it before.
- * Returns how many there are. */
-static size_t choose_cuts(const struct sp_profile *p,
-			  const struct sp_load_needs *needs,
-			  uint64_t cuts[SP_PLAN_CUTS_MAX])
+struct cuts {
+	uint64_t at[SP_PLAN_CUTS_MAX];
+	size_t n;
+};
+
+/* Ascending, each once. */
+static void sort_cuts(struct cuts *cuts)
+{
+	size_t n = 0;
+
+	qsort(cuts->at, cuts->n, sizeof(*cuts->at), compare_times);
+	for (size_t i = 0; i < cuts->n; i++)
+		if (!i || cuts->at[i] != cuts->at[i - 1])
+			cuts->at[n++] = cuts->at[i];
+	cuts->n = n;
+}
+
+/* What is at that time is after the cut, or before it. */
+static void cut_before(struct cuts *cuts, uint64_t time_ns)
+{
+	if (time_ns && time_ns != SP_NEVER)
+		cuts->at[cuts->n++] = time_ns - 1;
+}
+
+static void cut_after(struct cuts *cuts, uint64_t time_ns)
+{
+	if (time_ns != SP_NEVER)
+		cuts->at[cuts->n++] = time_ns;
+}
+
+/* A point is two cuts: what is born at it is after it, what ends at it
+ * before. */
+static void cut_at_peak(const struct sp_profile *p,
+			const struct sp_load_needs *needs, struct cuts *cuts)
 {
 	const uint64_t end_ns =
 		p->duration_ns > p->window_ns ? p->duration_ns : p->window_ns;
-	size_t n = 0, n_distinct = 0;
 
-	if (p->peak)
-		cuts[n++] = p->peak->time_ns;
-	for (size_t i = 0; p->peak && i < 2; i++)
-		if (p->peak->chosen_ns[i] != SP_NEVER)
-			cuts[n++] = p->peak->chosen_ns[i];
+	if (p->peak) {
+		cut_after(cuts, p->peak->time_ns);
+		cut_after(cuts, p->peak->chosen_ns[0]);
+		cut_after(cuts, p->peak->chosen_ns[1]);
+	}
 	for (size_t i = 0; needs->parts && i < needs->n_points; i++) {
 		const uint64_t at = sp_timeline_place(p->window_ns, end_ns, i,
 						      needs->n_points);
 
-		if (at)
-			cuts[n++] = at - 1;
-		cuts[n++] = at;
+		cut_before(cuts, at);
+		cut_after(cuts, at);
 	}
-	qsort(cuts, n, sizeof(*cuts), compare_times);
-	for (size_t i = 0; i < n; i++)
-		if (!i || cuts[i] != cuts[i - 1])
-			cuts[n_distinct++] = cuts[i];
-	return n_distinct;
+	sort_cuts(cuts);
 }
 
-/* When the peak was, and how long the run, is known at the end: what was alive
- * at such moments, if the file is read again. */
-static int load_twice(const char *const *files, size_t n,
-		      const struct sp_load_needs *needs, struct sp_plan *plan,
-		      sp_progress_fn *progress, void *progress_arg,
+/* Where the question divides the run.  What is wrong with it is said later. */
+static void cut_at_moments(const struct sp_profile *p,
+			   const struct sp_question *q, struct cuts *cuts)
+{
+	struct sp_selection s;
+	struct sp_error err;
+
+	if (sp_question_select(q, p, SP_VIEW_ALLOC, &s, &err) < 0)
+		return;
+	cut_before(cuts, s.from_ns);
+	cut_before(cuts, s.to_ns);
+	cut_after(cuts, s.at_ns);
+	if (s.view == SP_VIEW_LEAKS && s.at_ns != SP_NEVER)
+		cut_after(cuts, s.at_ns - s.tail_ns);
+	sort_cuts(cuts);
+}
+
+/* Files that are read once or twice. */
+struct wish {
+	const char *const *files;
+	size_t n;
+	const struct sp_question *question;
+	const struct sp_load_needs *needs;
+	bool is_whole;
+	sp_progress_fn *progress;
+	void *progress_arg;
+};
+
+static void choose_cuts(const struct wish *w, const struct sp_profile *p,
+			struct cuts *cuts)
+{
+	cuts->n = 0;
+	if (w->is_whole)
+		cut_at_peak(p, w->needs, cuts);
+	else
+		cut_at_moments(p, w->question, cuts);
+}
+
+static int read_files(const struct wish *w, const struct sp_plan *plan,
 		      struct sp_profile **ret_profile, struct sp_error *err)
 {
-	const struct sp_plan first = {.confidence = plan->confidence};
-	uint64_t cuts[SP_PLAN_CUTS_MAX], again[SP_PLAN_CUTS_MAX];
-	bool is_same;
-	int r = sp_profile_read(files, n, &first, progress, progress_arg,
-				ret_profile, err);
+	return sp_profile_read(w->files, w->n, plan, w->progress,
+			       w->progress_arg, ret_profile, err);
+}
+
+static int load_samples(const struct wish *w, struct sp_profile **ret_profile,
+			struct sp_error *err)
+{
+	return sp_profile_load_many(w->files, w->n, w->progress,
+				    w->progress_arg, ret_profile, err);
+}
+
+/* When the peak was, how long the run is, and what the moments of a question
+ * are, is known at the end of `first`: what was alive at such moments, if the
+ * files are read again. */
+static int load_twice(const struct wish *w, const struct sp_plan *first,
+		      struct sp_plan *plan, struct sp_profile **ret_profile,
+		      struct sp_error *err)
+{
+	struct cuts cuts, again;
+	int r = read_files(w, first, ret_profile, err);
 
 	/* Samples that are there by themselves say it at once. */
 	if (r < 0 || !(*ret_profile)->n_groups)
 		return r;
-	plan->cuts = cuts;
-	plan->n_cuts = choose_cuts(*ret_profile, needs, cuts);
+	choose_cuts(w, *ret_profile, &cuts);
+	if (!cuts.n && !w->is_whole)
+		return 0;
+	plan->cuts = cuts.at;
+	plan->n_cuts = cuts.n;
 	plan->is_unordered = (*ret_profile)->is_unordered;
 	plan->duration_ns = (*ret_profile)->duration_ns;
 	sp_profile_free(*ret_profile);
-	r = sp_profile_read(files, n, plan, progress, progress_arg, ret_profile,
-			    err);
+	r = read_files(w, plan, ret_profile, err);
 	if (r < 0 || !(*ret_profile)->n_groups)
 		return r;
-	is_same = choose_cuts(*ret_profile, needs, again) == plan->n_cuts &&
-		  memcmp(cuts, again, plan->n_cuts * sizeof(*cuts)) == 0;
-	if (is_same)
+	choose_cuts(w, *ret_profile, &again);
+	if (again.n == cuts.n &&
+	    memcmp(cuts.at, again.at, cuts.n * sizeof(*cuts.at)) == 0)
 		return 0;
 	sp_profile_free(*ret_profile);
-	return sp_profile_load_many(files, n, progress, progress_arg,
-				    ret_profile, err);
+	return load_samples(w, ret_profile, err);
 }
 
 int sp_load(const char *const *files, size_t n, const struct sp_question *q,
@@ -113,15 +185,23 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	    void *progress_arg, struct sp_profile **ret_profile,
 	    struct sp_error *err)
 {
-	struct sp_plan plan = plan_of(q, needs);
+	const struct wish w = {files,       n,        q,           needs,
+			       is_whole(q), progress, progress_arg};
+	const bool needs_peak = needs->peak || needs->parts ||
+				(q->has_view && q->view == SP_VIEW_PEAK);
+	struct sp_plan plan = plan_of(q, needs), first;
 
-	if (!is_whole(q))
-		return sp_profile_load_many(files, n, progress, progress_arg,
-					    ret_profile, err);
-	if (needs->peak || needs->parts ||
-	    (q->has_view && q->view == SP_VIEW_PEAK))
-		return load_twice(files, n, needs, &plan, progress,
-				  progress_arg, ret_profile, err);
-	return sp_profile_read(files, n, &plan, progress, progress_arg,
-			       ret_profile, err);
+	if (w.is_whole && !needs_peak)
+		return read_files(&w, &plan, ret_profile, err);
+	if (w.is_whole) {
+		first = (struct sp_plan){.confidence = plan.confidence};
+		return load_twice(&w, &first, &plan, ret_profile, err);
+	}
+	if (needs_peak || plan.within_ns != SP_NEVER)
+		return load_samples(&w, ret_profile, err);
+	/* Of a part they are found by other readings. */
+	plan.confidence = 0;
+	plan.n_points = 0;
+	first = plan;
+	return load_twice(&w, &first, &plan, ret_profile, err);
 }

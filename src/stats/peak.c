@@ -16,6 +16,7 @@
 #include "stats/peak.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -491,40 +492,49 @@ static int take_event(void *arg, enum sp_sample_event event,
 	return 0;
 }
 
-static int walk_over(struct sp_peak_walk *w, const struct sp_profile *p,
-		     const struct sp_selection *selection)
+/* The largest period of what is selected. */
+static uint64_t largest_period(const struct births *b)
 {
-	struct births births = {p, selection, w};
+	const struct sp_profile *p = b->profile;
+	uint64_t period_bytes = p->period_bytes;
 
 	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].period_bytes > w->period_bytes &&
-		    has_birth(&births, &p->samples[i]))
-			w->period_bytes = p->samples[i].period_bytes;
-	return sp_samples_walk(p, has_birth, &births, take_event, &births);
+		if (p->samples[i].period_bytes > period_bytes &&
+		    has_birth(b, &p->samples[i]))
+			period_bytes = p->samples[i].period_bytes;
+	for (size_t i = 0; i < p->n_groups; i++)
+		if (p->groups[i].one.period_bytes > period_bytes &&
+		    sp_selection_has(b->selection, p, &p->groups[i].one))
+			period_bytes = p->groups[i].one.period_bytes;
+	return period_bytes;
 }
 
 int sp_peak(const struct sp_profile *profile,
 	    const struct sp_selection *selection, double confidence,
 	    struct sp_peak *ret, struct sp_error *err)
 {
-	struct sp_selection births = *selection;
-	struct sp_peak_walk *w;
-	int r;
+	struct sp_selection of = *selection;
+	struct births births = {.profile = profile, .selection = &of};
+	int r = -ENOMEM;
 
 	if (profile->peak) {
 		*ret = *profile->peak;
 		return 0;
 	}
-	births.view = SP_VIEW_ALLOC;
-	births.has_survivors = true;
-	w = sp_peak_walk_new(profile, confidence);
-	r = w ? walk_over(w, profile, &births) : -ENOMEM;
+	of.view = SP_VIEW_ALLOC;
+	of.has_survivors = true;
+	births.walk = sp_peak_walk_new(profile, confidence);
+	if (births.walk) {
+		births.walk->period_bytes = largest_period(&births);
+		r = sp_profile_walk(profile, has_birth, &births, take_event,
+				    &births, err);
+	}
 	if (r >= 0)
-		sp_peak_walk_end(w, ret);
-	sp_peak_walk_destroy(w);
-	return r < 0 ? sp_error_set(err, r, profile->path,
-				    "not enough memory for the peak of %zu "
-				    "samples",
-				    profile->n_samples)
-		     : 0;
+		sp_peak_walk_end(births.walk, ret);
+	sp_peak_walk_destroy(births.walk);
+	return r == -ENOMEM ? sp_error_set(err, r, profile->path,
+					   "not enough memory for the peak of "
+					   "%" PRIu64 " samples",
+					   sp_profile_samples(profile))
+			    : r;
 }

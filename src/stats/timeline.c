@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "model/walk.h"
 #include "stats/estimate.h"
 
 /* From the selection's beginning to its end. */
@@ -67,27 +68,50 @@ static int add_range(struct sp_class_sums *tree, size_t n, size_t begin,
 	return r;
 }
 
-static int add_samples(const struct sp_profile *profile,
-		       const struct sp_selection *births,
-		       const struct sp_timeline_point *points, size_t n,
-		       struct sp_class_sums *tree)
+/* What the walk over the samples adds to. */
+struct tree {
+	const struct sp_profile *profile;
+	const struct sp_selection *births;
+	const struct sp_timeline_point *points;
+	size_t n;
+	struct sp_class_sums *nodes;
+};
+
+static bool has_birth(const void *arg, const struct sp_sample *s)
 {
+	const struct tree *t = arg;
+
+	return sp_selection_has(t->births, t->profile, s);
+}
+
+static int take_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
+{
+	const struct tree *t = arg;
+	const uint64_t gone_ns = sp_sample_gone_ns(t->profile, s);
+	struct sp_acc one;
+
+	if (event != SP_SAMPLE_SETTLED)
+		return 0;
+	sp_acc_init(&one, s->period_bytes);
+	sp_acc_add(&one, &t->profile->law, s->size_bytes, s->offset_bytes,
+		   s->period_bytes);
+	return add_range(
+		t->nodes, t->n, first_point(t->points, t->n, s->born_ns),
+		first_point(t->points, t->n, gone_ns), s->size_bytes, &one);
+}
+
+/* In any order, if each is there by itself. */
+static int add_samples(struct tree *t, struct sp_error *err)
+{
+	const struct sp_profile *p = t->profile;
 	int r = 0;
 
-	for (size_t i = 0; !r && i < profile->n_samples; i++) {
-		const struct sp_sample *s = &profile->samples[i];
-		struct sp_acc one;
-
-		if (!sp_selection_has(births, profile, s))
-			continue;
-		sp_acc_init(&one, s->period_bytes);
-		sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
-			   s->period_bytes);
-		r = add_range(
-			tree, n, first_point(points, n, s->born_ns),
-			first_point(points, n, sp_sample_gone_ns(profile, s)),
-			s->size_bytes, &one);
-	}
+	if (p->n_groups)
+		return sp_profile_walk(p, has_birth, t, take_event, t, err);
+	for (size_t i = 0; !r && i < p->n_samples; i++)
+		if (has_birth(t, &p->samples[i]))
+			r = take_event(t, SP_SAMPLE_SETTLED, &p->samples[i]);
 	return r;
 }
 
@@ -139,21 +163,23 @@ int sp_timeline(const struct sp_profile *profile,
 	births.view = SP_VIEW_ALLOC;
 	births.has_survivors = true;
 	if (tree) {
+		struct tree t = {profile, &births, out, n, tree};
+
 		place_points(profile, selection, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
 			sp_class_sums_init(&tree[i], profile->period_bytes);
-		r = profile->n_curve
-			    ? add_curve(profile, n, tree)
-			    : add_samples(profile, &births, out, n, tree);
+		r = profile->n_curve ? add_curve(profile, n, tree)
+				     : add_samples(&t, err);
 		if (!r)
 			r = estimate_points(how, tree, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
 			sp_class_sums_free(&tree[i]);
 	}
 	free(tree);
-	return r < 0 ? sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory for a timeline of %zu "
-				    "points",
-				    n)
-		     : 0;
+	return r == -ENOMEM
+		       ? sp_error_set(err, r, profile->path,
+				      "not enough memory for a timeline of %zu "
+				      "points",
+				      n)
+		       : r;
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "model/walk.h"
 #include "read/load.h"
 #include "stats/lifetime.h"
 #include "stats/peak.h"
@@ -459,8 +460,9 @@ TEST(walk)
 		w.is_born = calloc(full->n_samples, sizeof(bool));
 		w.is_settled = calloc(full->n_samples, sizeof(bool));
 		w.stop_at = i == 7;
-		assert_int_equal(sp_profile_walk(grouped, meet, &w, NULL),
-				 i == 7 ? -EINTR : 0);
+		assert_int_equal(
+			sp_profile_walk(grouped, NULL, NULL, meet, &w, NULL),
+			i == 7 ? -EINTR : 0);
 		assert_int_equal(w.n_settled, i == 7 ? 1 : full->n_samples);
 		free(w.is_born);
 		free(w.is_settled);

@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A profile with groups for the page says of every part of the run what the
- * samples say, with births and frees at the very edges of its parts.
+ * A profile with groups says of every part of the run what the samples say,
+ * with births and frees at the very edges of its parts: for the page, which
+ * asks of many, and for a question.
  */
 #include <unistd.h>
 
 #include "base/rng.h"
 #include "read/load.h"
 #include "report/load.h"
+#include "stats/peak.h"
 #include "stats/table.h"
 #include "stats/timeline.h"
+#include "support/close.h"
 #include "support/format_model.h"
 #include "support/temp_path.h"
 #include "support/test.h"
@@ -64,19 +67,21 @@ static int setup(void **state)
 	for (size_t i = 0; i < n; i++) {
 		struct sp_record r = {.type = SP_RECORD_SAMPLE};
 
-		r.u.sample =
-			(struct sp_record_sample){.id = events[i].id,
-						  .time_ns = events[i].time_ns,
-						  .size_bytes = 16,
-						  .period_bytes = 64,
-						  .stack = 1 + events[i].id % 3,
-						  .thread = 1};
+		r.u.sample = (struct sp_record_sample){
+			.id = events[i].id,
+			.time_ns = events[i].time_ns,
+			.size_bytes = 12 + events[i].id % 8,
+			.period_bytes = 64,
+			.stack = 1 + events[i].id % 3,
+			.thread = 1 + events[i].id % 2};
 		if (events[i].is_free) {
 			r.type = SP_RECORD_FREE;
 			r.u.free = (struct sp_record_free){
 				.id = events[i].id,
 				.time_ns = events[i].time_ns,
-				.thread = 1};
+				.thread = 1 + events[i].id % 2,
+				.has_age = true,
+				.age_bytes = events[i].id % 3};
 		}
 		model_encode(&records, &chunk, &r);
 	}
@@ -151,6 +156,91 @@ TEST(parts)
 	}
 	assert_true(alive > POINTS);
 	sp_profile_free(folded);
+	sp_profile_free(full);
+}
+
+static struct sp_question random_question(struct sp_rng *rng)
+{
+	static const enum sp_view views[] = {SP_VIEW_ALLOC, SP_VIEW_LIVE,
+					     SP_VIEW_LEAKS, SP_VIEW_TEMPORARY};
+	const uint64_t a = sp_rng_next(rng) % RUN_NS;
+	const uint64_t b = sp_rng_next(rng) % RUN_NS;
+	struct sp_question q;
+
+	sp_question_init(&q);
+	q.has_view = true;
+	q.view = views[sp_rng_next(rng) % 4];
+	if (sp_rng_next(rng) % 2)
+		q.from = (struct sp_moment){SP_MOMENT_TIME, a < b ? a : b, 0,
+					    NULL};
+	if (sp_rng_next(rng) % 2)
+		q.to = (struct sp_moment){SP_MOMENT_TIME, 1 + (a < b ? b : a),
+					  0, NULL};
+	if (q.view != SP_VIEW_ALLOC && sp_rng_next(rng) % 2)
+		q.at = (struct sp_moment){SP_MOMENT_SHARE, 0, 30000 + a * 70,
+					  NULL};
+	q.min_size_bytes = 1 + sp_rng_next(rng) % 20;
+	if (sp_rng_next(rng) % 4 == 0)
+		q.thread = "2";
+	return q;
+}
+
+/* A part of the run, of the sizes or of the threads has the same samples, peak
+ * and timeline whether each sample is kept or not. */
+static void same_answer(const struct sp_question *q,
+			const struct sp_profile *grouped,
+			const struct sp_profile *full)
+{
+	const struct sp_estimation p3 = {SP_METHOD_P3, 0.95, NULL};
+	struct sp_timeline_point x[POINTS], y[POINTS];
+	struct sp_peak a, b;
+	struct sp_selection s, t;
+
+	assert_int_equal(
+		sp_question_select(q, grouped, SP_VIEW_ALLOC, &s, NULL), 0);
+	assert_int_equal(sp_question_select(q, full, SP_VIEW_ALLOC, &t, NULL),
+			 0);
+	assert_int_equal(count(grouped, &s), count(full, &t));
+	assert_int_equal(sp_peak(grouped, &s, 0.95, &a, NULL), 0);
+	assert_int_equal(sp_peak(full, &t, 0.95, &b, NULL), 0);
+	assert_int_equal(a.time_ns, b.time_ns);
+	assert_int_equal(a.samples, b.samples);
+	assert_close(a.bytes.value, b.bytes.value, 1e-9);
+	assert_close(a.bytes.hi, b.bytes.hi, 1e-9);
+	assert_int_equal(sp_timeline(grouped, &s, &p3, x, POINTS, NULL), 0);
+	assert_int_equal(sp_timeline(full, &t, &p3, y, POINTS, NULL), 0);
+	for (size_t i = 0; i < POINTS; i++) {
+		assert_int_equal(x[i].time_ns, y[i].time_ns);
+		assert_int_equal(x[i].samples, y[i].samples);
+		assert_close(x[i].live_bytes.value, y[i].live_bytes.value,
+			     1e-9);
+	}
+}
+
+TEST(questions)
+{
+	const char *const files[] = {path};
+	const struct sp_load_needs needs = {.lifetimes = true};
+	struct sp_profile *full = load_full();
+	unsigned int grouped = 0;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 2, 0);
+	for (unsigned int i = 0; i < 300; i++) {
+		const struct sp_question q = random_question(&rng);
+		struct sp_selection s;
+		struct sp_profile *p;
+		struct sp_error err;
+
+		if (sp_question_select(&q, full, SP_VIEW_ALLOC, &s, &err) < 0)
+			continue;
+		assert_int_equal(
+			sp_load(files, 1, &q, &needs, NULL, NULL, &p, &err), 0);
+		same_answer(&q, p, full);
+		grouped += p->n_groups > 0;
+		sp_profile_free(p);
+	}
+	assert_true(grouped > 150);
 	sp_profile_free(full);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "read/again.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model/profile.h"
 #include "read/load.h"
 
 struct walk {
@@ -41,8 +42,8 @@ static bool is_same(const struct sp_profile *p, const struct sp_profile *again)
 }
 
 /* The files once more. */
-static int read_again(const struct sp_profile *p, const struct sp_plan *plan,
-		      struct sp_error *err)
+static int read_all(const struct sp_profile *p, const struct sp_plan *plan,
+		    struct sp_error *err)
 {
 	const char **paths = malloc(p->n_parts * sizeof(*paths));
 	struct sp_profile *again;
@@ -62,23 +63,16 @@ static int read_again(const struct sp_profile *p, const struct sp_plan *plan,
 	return r;
 }
 
-int sp_profile_walk(const struct sp_profile *p, sp_sample_fn *fn, void *arg,
-		    struct sp_error *err)
+int sp_read_again(const struct sp_profile *p, sp_sample_fn *fn, void *arg,
+		  struct sp_error *err)
 {
 	struct walk walk = {p, fn, arg};
 	const struct sp_plan plan = {.is_unordered = p->is_unordered,
 				     .duration_ns = p->duration_ns,
 				     .tell = pass_on,
 				     .tell_arg = &walk};
-	int r;
+	const int r = read_all(p, &plan, err);
 
-	if (!p->n_groups) {
-		r = sp_samples_walk(p, NULL, NULL, fn, arg);
-		return r == -ENOMEM ? sp_error_set(err, r, p->path,
-						   "not enough memory")
-				    : r;
-	}
-	r = read_again(p, &plan, err);
 	return r == -ESTALE || r == -EAGAIN
 		       ? sp_error_set(err, r, p->path,
 				      "it changed while it was read: try "
