@@ -224,16 +224,9 @@ static inline void same_frame(const struct sp_profile *a, struct sp_frame x,
 static inline void each_once(const struct sp_profile *p)
 {
 	for (size_t i = 0; i < p->n_stacks; i++)
-		for (size_t k = 0; k < i; k++) {
-			const struct sp_stack *a = &p->stacks[i];
-			const struct sp_stack *b = &p->stacks[k];
-
-			assert_false(a->n_frames == b->n_frames &&
-				     a->flags == b->flags &&
-				     memcmp(a->frames, b->frames,
-					    a->n_frames * sizeof(*a->frames)) ==
-					     0);
-		}
+		for (size_t k = 0; k < i; k++)
+			assert_false(
+				sp_stack_is_same(&p->stacks[i], &p->stacks[k]));
 	for (size_t i = 0; i < p->n_modules; i++)
 		for (size_t k = 0; k < i; k++) {
 			const struct sp_module *a = &p->modules[i];
