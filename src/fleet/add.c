@@ -9,6 +9,7 @@
 #include "base/parse.h"
 #include "fleet/code.h"
 #include "model/profile.h"
+#include "model/walk.h"
 #include "read/load.h"
 
 struct adding {
@@ -282,7 +283,9 @@ static int put_profile(struct adding *a)
 		r = put_totals(a);
 	if (r >= 0)
 		r = put_threads(a);
-	return r < 0 ? r : sp_profile_walk(a->profile, put_sample, a, a->err);
+	return r < 0 ? r
+		     : sp_profile_walk(a->profile, NULL, NULL, put_sample, a,
+				       a->err);
 }
 
 /* Names are looked for also if the file was there: a copy may bring them. */
@@ -327,7 +330,7 @@ int sp_fleet_add(struct sp_fleet_db *db, const char *path,
 	const struct sp_plan plan = {.every_sample = false};
 	struct sp_profile *profile;
 	struct adding a = {.db = db, .err = err};
-	int r = sp_profile_read(path, &plan, NULL, NULL, &profile, err);
+	int r = sp_profile_read(&path, 1, &plan, NULL, NULL, &profile, err);
 
 	if (r < 0)
 		return r;

@@ -12,6 +12,7 @@
 #include "read/group_sink.h"
 #include "read/order.h"
 #include "read/pairing.h"
+#include "read/still_open.h"
 #include "read/totals.h"
 
 struct sp_stream {
@@ -289,58 +290,21 @@ static int take_event(struct sp_stream *st, const struct sp_event *e)
 		       : 0;
 }
 
-static int compare_births(const void *a, const void *b)
+/* Where frees have addresses. */
+static const struct sp_pairing *pairing_of(const struct sp_stream *st)
 {
-	const struct sp_open_sample *x = *(struct sp_open_sample *const *)a;
-	const struct sp_open_sample *y = *(struct sp_open_sample *const *)b;
-
-	if (x->born_ns != y->born_ns)
-		return x->born_ns < y->born_ns ? -1 : 1;
-	return (x->id > y->id) - (x->id < y->id);
-}
-
-/* The next one that is open, from position *i on; NULL: there is none. */
-static const struct sp_open_sample *next_open(const struct sp_stream *st,
-					      size_t *i)
-{
-	const bool is_paired = st->profile->has_addresses;
-	const size_t n = is_paired ? st->pairing.n_objects : st->open.n_cells;
-
-	while (*i < n) {
-		const struct sp_open_sample *l =
-			is_paired ? &st->pairing.objects[*i].sample
-				  : sp_open_samples_cell(&st->open, *i);
-
-		++*i;
-		if (l->group)
-			return l;
-	}
-	return NULL;
-}
-
-/* All of them; for the caller to free.  NULL without memory. */
-static const struct sp_open_sample **list_open(const struct sp_stream *st,
-					       size_t *ret_n)
-{
-	const size_t room = st->open.n + st->pairing.n + 1;
-	const struct sp_open_sample *l, **list = malloc(room * sizeof(*list));
-
-	*ret_n = 0;
-	for (size_t i = 0; list && (l = next_open(st, &i));)
-		list[(*ret_n)++] = l;
-	return list;
+	return st->profile->has_addresses ? &st->pairing : NULL;
 }
 
 /* What is open at the window counts, and begins. */
 static int open_window(struct sp_stream *st)
 {
 	size_t n;
-	const struct sp_open_sample **list = list_open(st, &n);
+	const struct sp_open_sample **list =
+		sp_still_open_list(&st->open, pairing_of(st), &n);
 	int r = list ? 0 : -ENOMEM;
 
 	st->in_window = true;
-	if (list)
-		qsort(list, n, sizeof(*list), compare_births);
 	for (size_t i = 0; !r && i < n; i++)
 		r = begin_sample(st, list[i]);
 	free(list);
@@ -464,7 +428,6 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 
 int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
 {
-
 	const struct sp_event e = {.when = common_time(st, event->time_ns) << 1,
 				   .id = event->id,
 				   .u.free = {.age_bytes = event->age_bytes,
@@ -546,7 +509,8 @@ static int give_open_samples(struct sp_stream *st)
 	const struct sp_open_sample *l;
 	int r = 0;
 
-	for (size_t i = 0; !r && (l = next_open(st, &i));)
+	for (size_t i = 0;
+	     !r && (l = sp_still_open_next(&st->open, pairing_of(st), &i));)
 		r = add_open_sample(st, l);
 	sort_samples(p);
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
@@ -556,16 +520,16 @@ static int give_open_samples(struct sp_stream *st)
 
 int sp_stream_stop(struct sp_stream *st, uint64_t time_ns)
 {
-	struct sp_open_sample **list;
+	const struct sp_open_sample **list;
 	int r = pass_curve(st, time_ns);
+	size_t n;
 
 	if (r < 0 || !st->walk)
 		return r;
-	list = list_open(st);
+	list = sp_still_open_list(&st->open, pairing_of(st), &n);
 	if (!list)
 		return -ENOMEM;
-	qsort(list, st->open.n, sizeof(*list), compare_births);
-	for (size_t i = 0; i < st->open.n; i++)
+	for (size_t i = 0; i < n; i++)
 		sp_peak_walk_free(st->walk, list[i]->object, time_ns);
 	free(list);
 	return 0;

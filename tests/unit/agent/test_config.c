@@ -37,13 +37,6 @@ static const struct knob knobs[] = {
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	{CHOICE, #name, AT(field), def, 0, 0, choices, help},
 #include "agent/event/config.def"
-#undef SP_KNOB_SIZE
-#undef SP_KNOB_NUMBER
-#undef SP_KNOB_RATE
-#undef SP_KNOB_TEXT
-#undef SP_KNOB_FRACTION
-#undef SP_KNOB_LABELS
-#undef SP_KNOB_CHOICE
 };
 
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
@@ -418,11 +411,9 @@ TEST(describe)
 			void *field = (char *)&c + k->field;
 
 			if (k->kind == TEXT)
-				memcpy(field, &(const char *){"a b=%c"},
-				       sizeof(char *));
+				strcpy(field, "a b=%c");
 			else if (k->kind == LABELS)
-				memcpy(field, &(const char *){"a=1,b=2"},
-				       sizeof(char *));
+				strcpy(field, "a=1,b=2");
 			else if (k->kind == FRACTION)
 				memcpy(field, &(uint64_t){1 + v % 1000000},
 				       sizeof(v));
