@@ -254,6 +254,7 @@ static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 	const json_int_t bytes = json_integer_value(json_array_get(value, 1));
 
 	const double least = is_mean ? 0.5 : 1;
+	const double r = (double)period_bytes;
 
 	if ((n != 2 && n != 2 + N_SUMS) || samples < 1 ||
 	    bytes < (is_mean ? samples / 2 : samples))
@@ -275,13 +276,15 @@ static bool get_acc(const json_t *value, uint64_t period_bytes, bool is_mean,
 			return false;
 		*sums[i] = json_number_value(sum);
 	}
-	/* rounding aside, a sample stands for itself at least; a sum of squares
-	 * is not above the square of the sum, nor twice that of the one that is
-	 * held against totals (E46) */
+	/* Rounding aside, a sample stands for itself at least.  A sum of
+	 * squares is not above the square of the sum, nor twice that of the one
+	 * that is held against totals (E46).  These may leave a sample no more
+	 * than itself, and as uncertain as the rest of a period. */
 	return ret->est_bytes >= 0.9999 * (double)bytes &&
 	       ret->est_count >= 0.9999 * least * (double)samples &&
-	       ret->k2 <= 4 * ret->est_bytes * ret->est_bytes &&
-	       ret->c2 <= 4 * ret->est_count * ret->est_count;
+	       ret->k2 <= 4 * ret->est_bytes *
+				  fmax(ret->est_bytes, (double)bytes + r) &&
+	       ret->c2 <= 4 * ret->est_count * fmax(ret->est_count, 1 + r);
 }
 
 static int get_path(struct reading *r, const json_t *names, const char *list,

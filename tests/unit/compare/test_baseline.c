@@ -152,6 +152,37 @@ TEST(peak_rows)
 	}
 }
 
+/* A class of which one object is all, which was sampled: by the totals it
+ * counts as one, with the variance of a sixteenth of a period. */
+TEST(rows_held_against_totals)
+{
+	static const struct sp_law_used law;
+	struct sp_paths paths = {0}, again = {0};
+	struct sp_summary *run = run_of(&paths, 9);
+	struct sp_side side = {&run, 1}, back;
+	struct sp_acc one;
+	char *text;
+
+	sp_acc_init(&one, R);
+	sp_acc_add(&one, &law, R / 16, 3, R);
+	one.c2 /= one.est_count;
+	one.c3 /= one.est_count;
+	one.est_count = 1;
+	assert_true(one.c2 > 4);
+	gate_run_add(run, &paths, SP_VIEW_TEMPORARY, "a<main", &one);
+	text = written(&side, &paths);
+	if (read_text(text, &again, &back.run, &back.n) < 0)
+		fail_msg("%s", error.message);
+	assert_close(back.run[0]->rows[SP_VIEW_TEMPORARY].at[0].acc.c2, one.c2,
+		     1e-6);
+	free(text);
+	free_runs(back.run, back.n);
+	free(back.run);
+	sp_summary_free(run);
+	sp_paths_done(&paths);
+	sp_paths_done(&again);
+}
+
 /* Of very many paths those with fewest bytes lose their callers, no bytes. */
 TEST(folding)
 {
