@@ -28,15 +28,15 @@ bool sp_advise_can_tell(const struct sp_advice *a)
 
 /* ---- sizes ---- */
 
-/* The classes of a tally, each as objects of its mean size.  Into `to`, which
+/* The classes of sums, each as objects of its mean size.  Into `to`, which
  * has the room. */
-static struct sp_period_model design_of_tally(const struct sp_class_sums *tally,
+static struct sp_period_model design_of_tally(const struct sp_class_sums *sums,
 					      struct sp_period_model_class *to)
 {
 	size_t n = 0;
 
-	for (uint32_t i = 0; i < tally->n_classes; i++) {
-		const struct sp_acc *acc = &tally->classes[i].acc;
+	for (uint32_t i = 0; i < sums->n_classes; i++) {
+		const struct sp_acc *acc = &sums->classes[i].acc;
 
 		if (acc->est_count <= 0)
 			continue;

@@ -142,7 +142,7 @@ static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 		r = add_path(t, aggregate,
 			     functions[aggregate->row_of_stack[at]], s->stack,
 			     &row->path);
-		row->acc = sp_adjusted(&aggregate->analysis->how, s->tally);
+		row->acc = sp_adjusted(&aggregate->analysis->how, s->sums);
 		rows->n += !r;
 		if (path_of_stack)
 			path_of_stack[at] = row->path;

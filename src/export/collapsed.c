@@ -115,7 +115,7 @@ int sp_export_collapsed_write(FILE *out, const struct sp_aggregate *aggregate,
 
 	for (size_t i = 0; !r && i < aggregate->n_stacks; i++) {
 		const struct sp_acc acc = sp_adjusted(
-			&aggregate->analysis->how, aggregate->stacks[i].tally);
+			&aggregate->analysis->how, aggregate->stacks[i].sums);
 
 		r = add_line(&lines, aggregate, aggregate->stacks[i].stack,
 			     options->of_objects ? acc.est_count

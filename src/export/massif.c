@@ -74,18 +74,18 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 		  enum sp_view view, uint64_t *sums, struct sp_error *err)
 {
 	const uint32_t n = d->paths.n_paths;
-	struct sp_selection living = *births;
+	struct sp_selection alive = *births;
 	double *bytes = calloc((size_t)n + 1, sizeof(*bytes)), sum = 0;
 	struct sp_table *table;
 	int r;
 
 	if (!bytes)
 		return no_memory(d, err);
-	living.view = view;
-	living.at_ns = SP_NEVER;
+	alive.view = view;
+	alive.at_ns = SP_NEVER;
 	for (int k = 0; k < 2; k++)
-		living.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
-	r = sp_table_new(d->profile, &living, &table, err);
+		alive.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
+	r = sp_table_new(d->profile, &alive, &table, err);
 	if (r < 0) {
 		free(bytes);
 		return r;

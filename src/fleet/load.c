@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "fleet/load_code.h"
+#include "stats/peak.h"
 
 struct loader {
 	struct sp_fleet_db *db;
@@ -168,10 +169,11 @@ static int add_part(struct loader *l, sqlite3_stmt *s)
 	    sp_array_reserve((void **)&p->parts, &l->parts_room, p->n_parts,
 			     sizeof(*p->parts)))
 		return fail_memory(l);
-	l->parts[p->n_parts] =
-		(struct sp_fleet_part){sp_fleet_u64(s, AT_PROCESS),
-				       sqlite3_column_double(s, AT_FRACTION),
-				       sp_fleet_u64(s, AT_DRAW)};
+	l->parts[p->n_parts] = (struct sp_fleet_part){
+		sp_fleet_u64(s, AT_PROCESS),
+		sqlite3_column_double(s, AT_FRACTION), sp_fleet_u64(s, AT_DRAW),
+		sp_peak_coins(sp_fleet_u64(s, AT_SEED),
+			      sp_fleet_u64(s, AT_START))};
 	to = &p->parts[p->n_parts++];
 	*to = (struct sp_part){
 		.path = keep_text(l, s, AT_FILE),
@@ -212,8 +214,9 @@ static int load_processes(struct loader *l)
 			return r;
 	}
 	for (size_t i = 0; i < l->p->n_parts; i++)
-		if (l->p->parts[i].end == SP_PROFILE_END_RUNNING)
-			l->p->parts[i].stop_ns = l->p->duration_ns;
+		if (l->p->parts[i].end == SP_PROFILE_END_RUNNING ||
+		    l->p->parts[i].stop_ns == l->p->duration_ns)
+			l->p->parts[i].stop_ns = SP_NEVER;
 	return r;
 }
 
@@ -354,6 +357,10 @@ static int add_sample(struct loader *l, sqlite3_stmt *s, size_t part,
 		sp_sat_add(&to->freed_ns, start_ns);
 	if (to->born_ns == SP_NEVER)
 		return sp_fleet_damaged(l->db, "a time of a sample", l->err);
+	to->half = (uint8_t)((1 + sp_peak_toss(l->parts[part].coins,
+					       sp_fleet_u64(s, 1),
+					       to->offset_bytes)) &
+			     3);
 	p->n_samples++;
 	return 0;
 }

@@ -13,11 +13,12 @@ struct sp_fleet_part {
 	uint64_t process; /* in the database */
 	double fraction;  /* probability with which it was recorded, (0, 1] */
 	uint64_t draw;    /* 0: it was not drawn */
+	uint64_t coins;   /* of its samples: stats/peak.h */
 };
 
 /*
  * The processes of temp.chosen as one profile, as if their files were reported
- * together (read/merge.h): parts in the order of their starts, every sample by
+ * together (read/join.h): parts in the order of their starts, every sample by
  * itself, names embedded.  Resident memory, phases and snapshots are not there.
  * 0, *ret and *ret_parts, to be freed (sp_profile_free(), free()); -EINVAL and
  * *err if there are too many, or they were sampled by different laws; -EUCLEAN

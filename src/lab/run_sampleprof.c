@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is profiled by: the agent's own sampler and throttle, one for each
+/* What is profiled by: the agent's own sampler and rate limit, one for each
  * thread and one for all of them. */
 #include <errno.h>
 #include <math.h>
@@ -57,7 +57,7 @@ int sp_lab_run_sampleprof(struct sp_lab_run *run)
 
 /* What all threads share. */
 struct pace {
-	struct sp_rate_limit throttle;
+	struct sp_rate_limit rate_limit;
 	struct sp_law laws[SP_RATE_LIMIT_STEPS_MAX + 1];
 	unsigned int step;
 	uint64_t due_ns;
@@ -71,7 +71,7 @@ static void init_pace(struct pace *pace, const struct sp_lab_run *run)
 
 	pace->step = 0;
 	pace->due_ns = 0;
-	sp_rate_limit_init(&pace->throttle,
+	sp_rate_limit_init(&pace->rate_limit,
 			   (uint64_t)fmax(1, run->parameter + 0.5));
 	for (unsigned int i = 0; i <= SP_RATE_LIMIT_STEPS_MAX; i++)
 		sp_law_init(&pace->laws[i], SP_LAW_EXPONENTIAL,
@@ -83,7 +83,7 @@ static void follow_rate(struct pace *pace, struct sp_sampler *sampler,
 {
 	const struct sp_law *law;
 
-	pace->step = sp_rate_limit_step(&pace->throttle, pace->step,
+	pace->step = sp_rate_limit_step(&pace->rate_limit, pace->step,
 					pace->due_ns, now_ns);
 	law = &pace->laws[pace->step];
 	if (sampler->law != law)
@@ -107,7 +107,7 @@ static void run_paced(struct sp_lab_run *run, struct pace *pace,
 			sp_acc_add(sp_lab_take(run, a), &used, a->size_bytes,
 				   offset, drawn->period_bytes);
 			pace->due_ns = sp_rate_limit_charge(
-				&pace->throttle, pace->due_ns, a->time_ns);
+				&pace->rate_limit, pace->due_ns, a->time_ns);
 		} else if (unchecked[a->thread] < SP_CHECKIN_BYTES_MAX) {
 			continue;
 		}

@@ -8,7 +8,7 @@
 void sp_events_init(struct sp_events_state *s)
 {
 	*s = (struct sp_events_state){0};
-	sp_open_samples_init(&s->living);
+	sp_open_samples_init(&s->open);
 	s->position = UINT32_MAX;
 }
 
@@ -17,7 +17,7 @@ void sp_events_done(struct sp_events_state *s)
 	free(s->sites);
 	free(s->allocated);
 	sp_idmap_done(&s->threads);
-	sp_open_samples_done(&s->living);
+	sp_open_samples_done(&s->open);
 }
 
 int sp_events_set_thread(struct sp_events_state *s, uint32_t index)

@@ -33,7 +33,7 @@ struct sp_events_state {
 	uint64_t *allocated; /* bytes in samples of each thread, by position */
 	size_t n_threads, threads_room;
 	struct sp_idmap threads; /* index to position */
-	struct sp_open_samples living;
+	struct sp_open_samples open;
 	uint64_t n_events;
 	uint64_t time_ns;
 	uint64_t period_bytes;

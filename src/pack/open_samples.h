@@ -43,22 +43,21 @@ static inline struct sp_open_sample *sp_open_samples_cell(
 }
 
 /* Empty, with a random key: no file can choose ids that collide. */
-void sp_open_samples_init(struct sp_open_samples *living);
+void sp_open_samples_init(struct sp_open_samples *open);
 
 /* NULL if there is none of that id. */
-struct sp_open_sample *sp_open_samples_find(
-	const struct sp_open_samples *living, uint64_t id);
+struct sp_open_sample *sp_open_samples_find(const struct sp_open_samples *open,
+					    uint64_t id);
 
 /* It will be asked for soon: its cell is far away. */
-void sp_open_samples_prefetch(const struct sp_open_samples *living,
-			      uint64_t id);
+void sp_open_samples_prefetch(const struct sp_open_samples *open, uint64_t id);
 
 /* Add one with group > 0.  0; -EEXIST if the id is there, or -ENOMEM. */
-int sp_open_samples_add(struct sp_open_samples *living,
+int sp_open_samples_add(struct sp_open_samples *open,
 			const struct sp_open_sample *sample);
 
 /* Take out what sp_open_samples_find() gave. */
-void sp_open_samples_drop(struct sp_open_samples *living,
+void sp_open_samples_drop(struct sp_open_samples *open,
 			  struct sp_open_sample *sample);
 
-void sp_open_samples_done(struct sp_open_samples *living);
+void sp_open_samples_done(struct sp_open_samples *open);

@@ -260,7 +260,7 @@ static void put_fields(struct sp_packer *p, const struct sp_record_sample *r)
 int sp_pack_sample(struct sp_packer *p, const struct sp_record_sample *r)
 {
 	struct sp_events_state *s = &p->state;
-	struct sp_open_sample living = {.id = r->id};
+	struct sp_open_sample open = {.id = r->id};
 	uint32_t site;
 	int code = begin_event(p, r->time_ns, r->thread);
 
@@ -271,23 +271,23 @@ int sp_pack_sample(struct sp_packer *p, const struct sp_record_sample *r)
 	put_value(p, SP_COLUMN_WHAT, (uint64_t)site << 1);
 	put_fields(p, r);
 	s->allocated[s->position] += r->size_bytes;
-	living.group = site + 1;
-	living.object = s->sites[site].samples++;
-	living.sample = s->position;
-	living.allocated_bytes = s->allocated[s->position];
-	code = sp_open_samples_add(&s->living, &living);
+	open.group = site + 1;
+	open.object = s->sites[site].samples++;
+	open.sample = s->position;
+	open.allocated_bytes = s->allocated[s->position];
+	code = sp_open_samples_add(&s->open, &open);
 	return code == -EEXIST ? -EILSEQ : code;
 }
 
 /* What is told of the end, if it is not what was expected. */
-static void put_age(struct sp_packer *p, const struct sp_open_sample *living,
+static void put_age(struct sp_packer *p, const struct sp_open_sample *open,
 		    const struct sp_record_free *r)
 {
 	const bool missed = r->flags & SP_FREE_MISSED;
 	uint64_t bytes;
 	const bool is_known =
-		sp_events_expected_age(&p->state, (uint32_t)living->sample,
-				       living->allocated_bytes, &bytes);
+		sp_events_expected_age(&p->state, (uint32_t)open->sample,
+				       open->allocated_bytes, &bytes);
 
 	if (!missed && r->has_age == is_known &&
 	    (!is_known || bytes == r->age_bytes)) {
@@ -304,27 +304,27 @@ static void put_age(struct sp_packer *p, const struct sp_open_sample *living,
 
 int sp_pack_free(struct sp_packer *p, const struct sp_record_free *r)
 {
-	struct sp_open_sample *living =
-		sp_open_samples_find(&p->state.living, r->id);
+	struct sp_open_sample *open =
+		sp_open_samples_find(&p->state.open, r->id);
 	struct sp_events_site *site;
 	int code;
 
-	if (!living)
+	if (!open)
 		return -EILSEQ;
 	code = begin_event(p, r->time_ns, r->thread);
 	if (code < 0)
 		return code;
-	site = &p->state.sites[living->group - 1];
-	put_value(p, SP_COLUMN_WHAT, (uint64_t)(living->group - 1) << 1 | 1);
-	if (living->object == site->expected) {
+	site = &p->state.sites[open->group - 1];
+	put_value(p, SP_COLUMN_WHAT, (uint64_t)(open->group - 1) << 1 | 1);
+	if (open->object == site->expected) {
 		as_expected(p, SP_COLUMN_ORDER);
 	} else {
 		put_exception(p, SP_COLUMN_ORDER);
 		put_signed(p, SP_COLUMN_ORDER,
-			   (uint64_t)living->object - site->expected);
+			   (uint64_t)open->object - site->expected);
 	}
-	site->expected = living->object + 1;
-	put_age(p, living, r);
-	sp_open_samples_drop(&p->state.living, living);
+	site->expected = open->object + 1;
+	put_age(p, open, r);
+	sp_open_samples_drop(&p->state.open, open);
 	return 0;
 }

@@ -266,7 +266,7 @@ static int take_sample(struct sp_unpacker *u, uint64_t number,
 {
 	struct sp_events_state *s = &u->state;
 	struct sp_record_sample *r = &ret->u.sample;
-	struct sp_open_sample living = {.group = 1, .object = s->position};
+	struct sp_open_sample open = {.group = 1, .object = s->position};
 	struct sp_events_site *site;
 	int code;
 
@@ -289,12 +289,12 @@ static int take_sample(struct sp_unpacker *u, uint64_t number,
 	r->entry = site->entry;
 	s->sample_id = r->id;
 	s->allocated[s->position] += r->size_bytes;
-	living.id = key_of(number, site->samples++);
-	living.sample = r->id;
-	living.allocated_bytes = s->allocated[s->position];
+	open.id = key_of(number, site->samples++);
+	open.sample = r->id;
+	open.allocated_bytes = s->allocated[s->position];
 	ret->type = SP_RECORD_SAMPLE;
 	ret->field = "event";
-	code = sp_open_samples_add(&s->living, &living);
+	code = sp_open_samples_add(&s->open, &open);
 	return code == -EEXIST ? -EBADMSG : code;
 }
 
@@ -316,7 +316,7 @@ static struct sp_open_sample *take_order(struct sp_unpacker *u, uint64_t number)
 	if (order->in.failed || at >= site->samples)
 		return NULL;
 	site->expected = (uint32_t)at + 1;
-	return sp_open_samples_find(&u->state.living,
+	return sp_open_samples_find(&u->state.open,
 				    key_of(number, (uint32_t)at));
 }
 
@@ -326,18 +326,17 @@ static int take_free(struct sp_unpacker *u, uint64_t number,
 	struct sp_events_state *s = &u->state;
 	struct exceptions *age = &u->exceptions[SP_COLUMN_AGE];
 	struct sp_record_free *r = &ret->u.free;
-	struct sp_open_sample *living = take_order(u, number);
+	struct sp_open_sample *open = take_order(u, number);
 	uint64_t flags;
 
 	ret->field = "free";
-	if (!living)
+	if (!open)
 		return -EBADMSG;
-	*r = (struct sp_record_free){.id = living->sample,
-				     .time_ns = s->time_ns,
-				     .thread = s->thread};
+	*r = (struct sp_record_free){
+		.id = open->sample, .time_ns = s->time_ns, .thread = s->thread};
 	r->has_age = sp_events_expected_age(
-		s, living->object, living->allocated_bytes, &r->age_bytes);
-	sp_open_samples_drop(&s->living, living);
+		s, open->object, open->allocated_bytes, &r->age_bytes);
+	sp_open_samples_drop(&s->open, open);
 	if (is_exception(age)) {
 		flags = sp_slice_varint(&age->in);
 		if (flags & SP_AGE_KNOWN)

@@ -153,7 +153,7 @@ static void read_window(struct sp_reader *r, const uint8_t *first_chunk,
 		  "unreadable; samples that were discarded may be missing");
 }
 
-/* Status and slots; again if a living writer was in the middle of them. */
+/* Status and slots; again if a writer was in the middle of them. */
 static int read_totals(struct sp_reader *r, struct sp_error *err)
 {
 	for (int attempt = 0;; attempt++) {

@@ -576,7 +576,7 @@ struct sp_stream *sp_stream_new(struct sp_profile *profile,
 	sp_open_samples_init(&st->open);
 	sp_pairing_init(&st->pairing);
 	st->sink.groups.key = st->early.key = st->open.key;
-	st->coins = sp_peak_coins(profile);
+	st->coins = sp_peak_coins(profile->seed, profile->start_unix_ns);
 	st->open.is_brief = st->plan->every_sample;
 	st->in_window = !profile->window_ns || st->plan->every_sample;
 	if (sp_order_begin_run(&st->order) == 0 &&

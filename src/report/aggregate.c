@@ -207,7 +207,7 @@ static int add_flat(struct sp_aggregate *a, size_t stack_number, size_t index)
 	size_t position = (size_t)(stack->stack - a->analysis->profile->stacks);
 
 	a->row_of_stack[position] = (uint32_t)index;
-	if (sp_class_sums_merge(&f->flat, stack->tally) < 0)
+	if (sp_class_sums_merge(&f->flat, stack->sums) < 0)
 		return -ENOMEM;
 	return stack->live ? sp_class_sums_merge(&f->live, stack->live) : 0;
 }
@@ -295,9 +295,9 @@ static int add_function(struct builder *b, size_t stack_number,
 	if (visit->last_stack == stack_number)
 		return 0;
 	visit->last_stack = stack_number;
-	if (sp_class_sums_merge(&a->functions[index].cum, stack->tally) < 0)
+	if (sp_class_sums_merge(&a->functions[index].cum, stack->sums) < 0)
 		return -ENOMEM;
-	note_line(b, index, symbol, stack->tally->all.est_bytes);
+	note_line(b, index, symbol, stack->sums->all.est_bytes);
 	return 0;
 }
 
@@ -377,7 +377,7 @@ static int select_stacks(struct sp_aggregate *a)
 			continue;
 		a->stacks[a->n_stacks++] = (struct sp_aggregate_stack){
 			.stack = &profile->stacks[i],
-			.tally = &view->stacks[i],
+			.sums = &view->stacks[i],
 			.live = live ? &live->stacks[i] : NULL,
 		};
 	}
@@ -415,7 +415,7 @@ static void estimate_values(struct sp_aggregate *a)
 	}
 	for (size_t i = 0; i < a->n_stacks; i++)
 		a->stacks[i].bytes =
-			sp_estimate_bytes_value(&a->how, a->stacks[i].tally);
+			sp_estimate_bytes_value(&a->how, a->stacks[i].sums);
 }
 
 int sp_aggregate_new(const struct sp_analysis *analysis,

@@ -28,7 +28,7 @@ const char *sp_granularity_name(enum sp_granularity granularity);
 /*
  * A function over all call stacks, known by its demangled name, parameters
  * included, and the path of its module, or what else the granularity asks for.
- * Estimates are made from the merged tallies when they are shown: limits of
+ * Estimates are made from the merged sums when they are shown: limits of
  * estimates do not add up.
  */
 struct sp_aggregate_function {
@@ -53,9 +53,9 @@ struct sp_aggregate_function {
 
 struct sp_aggregate_stack {
 	const struct sp_stack *stack;
-	const struct sp_class_sums *tally; /* of the view */
-	const struct sp_class_sums *live;  /* NULL without frees */
-	double bytes;                      /* value of the estimate */
+	const struct sp_class_sums *sums; /* of the view */
+	const struct sp_class_sums *live; /* NULL without frees */
+	double bytes;                     /* value of the estimate */
 	/* Its rows, in aggregate->rows: the one for which it is flat, that
 	 * one's caller, ...  Files and modules that follow themselves are one.
 	 */
@@ -75,7 +75,7 @@ enum sp_aggregate_order {
 
 /*
  * Functions and stacks with at least one sample in the view.  Samples without a
- * stack belong to the function SP_LABEL_NO_STACK, so that the flat tallies
+ * stack belong to the function SP_LABEL_NO_STACK, so that the flat sums
  * of all functions add up to those of all stacks.  All text is borrowed from
  * the profile and the symbolizer, which have to outlive the aggregate, and so
  * does the analysis.

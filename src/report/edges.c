@@ -100,16 +100,16 @@ static int fill_edges(const struct builder *b, const struct saying *sayings,
 		if (!edge || edge->row != sayings[i].other) {
 			edge = &(*ret)[(*ret_n)++];
 			edge->row = sayings[i].other;
-			sp_class_sums_init(&edge->tally,
+			sp_class_sums_init(&edge->sums,
 					   a->analysis->profile->period_bytes);
 		}
-		if (sp_class_sums_merge(&edge->tally,
-					a->stacks[sayings[i].stack].tally) < 0)
+		if (sp_class_sums_merge(&edge->sums,
+					a->stacks[sayings[i].stack].sums) < 0)
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < *ret_n; i++)
 		(*ret)[i].bytes =
-			sp_estimate_bytes_value(&a->how, &(*ret)[i].tally);
+			sp_estimate_bytes_value(&a->how, &(*ret)[i].sums);
 	qsort_r(*ret, *ret_n, sizeof(**ret), compare_edges, (void *)b->by_row);
 	return 0;
 }
@@ -240,7 +240,7 @@ int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 static void free_list(struct sp_edge *list, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		sp_class_sums_free(&list[i].tally);
+		sp_class_sums_free(&list[i].sums);
 	free(list);
 }
 

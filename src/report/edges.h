@@ -23,7 +23,7 @@
 struct sp_edge {
 	uint32_t row; /* of the other function, or SP_EDGE_NOBODY */
 	double bytes; /* value of the estimate */
-	struct sp_class_sums tally;
+	struct sp_class_sums sums;
 };
 
 /* Of one function; both lists with most bytes first, then by name. */

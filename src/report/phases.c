@@ -66,7 +66,7 @@ static uint32_t find_phase(struct builder *b, const char *name)
 		if (strcmp(p->phases[probe.position].name, name) == 0)
 			return probe.position;
 	p->phases[p->n] = (struct sp_phase){.name = name};
-	sp_class_sums_init(&p->phases[p->n].tally, b->profile->period_bytes);
+	sp_class_sums_init(&p->phases[p->n].sums, b->profile->period_bytes);
 	p->has_names |= *name != '\0';
 	sp_index_put(&b->index, &probe, p->n);
 	return (uint32_t)p->n++;
@@ -141,7 +141,7 @@ static int add_to_phase(struct builder *b, const struct sp_selection *chosen,
 	if (!stretch)
 		return 0;
 	phase = &b->phases->phases[b->of_stretch[stretch - p->stretches]];
-	return sp_class_sums_add_acc(&phase->tally, s->size_bytes, &terms);
+	return sp_class_sums_add_acc(&phase->sums, s->size_bytes, &terms);
 }
 
 static int add_samples(struct builder *b, const struct sp_analysis *a,
@@ -170,7 +170,7 @@ static int add_samples(struct builder *b, const struct sp_analysis *a,
 	}
 	for (size_t i = 0; i < b->phases->n && sp_selection_is_mean(&chosen);
 	     i++)
-		sp_class_sums_halve(&b->phases->phases[i].tally);
+		sp_class_sums_halve(&b->phases->phases[i].sums);
 	return 0;
 }
 
@@ -215,7 +215,7 @@ void sp_phases_free(struct sp_phases *phases)
 	if (!phases)
 		return;
 	for (size_t i = 0; i < phases->n; i++)
-		sp_class_sums_free(&phases->phases[i].tally);
+		sp_class_sums_free(&phases->phases[i].sums);
 	free(phases->phases);
 	free(phases);
 }

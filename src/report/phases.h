@@ -19,9 +19,9 @@ struct sp_phase {
 	uint64_t alloc_bytes;
 	uint64_t alloc_objects;
 	uint64_t unsampled_bytes;
-	uint64_t discarded_bytes;   /* of unsampled_bytes */
-	uint64_t slack_bytes;       /* at most that belongs to a neighbour */
-	struct sp_class_sums tally; /* samples that were born in it */
+	uint64_t discarded_bytes;  /* of unsampled_bytes */
+	uint64_t slack_bytes;      /* at most that belongs to a neighbour */
+	struct sp_class_sums sums; /* samples that were born in it */
 	/* Which began the longest after it had been asked for; NULL: none. */
 	const struct sp_stretch *late;
 };

@@ -2,7 +2,7 @@
 /*
  * Stacks sorted by their callers make the tree without building it: a place is
  * a run of stacks that begin alike.  Sums of values decide which places are
- * large enough; only for these are tallies merged, which estimates with limits
+ * large enough; only for these are sums merged, which estimates with limits
  * need.
  */
 #include "report/tree.h"
@@ -65,12 +65,12 @@ static int compare_runs(const void *a, const void *b, void *arg)
 				    builder->by_row[rb->row]);
 }
 
-/* Merge the stacks begin..end - 1 into a tally that is empty. */
+/* Merge the stacks begin..end - 1 into sums that are empty. */
 static int merge_paths(const struct builder *b, size_t begin, size_t end,
 		       struct sp_class_sums *sum)
 {
 	for (size_t i = begin; i < end; i++)
-		if (sp_class_sums_merge(sum, b->stacks[i]->tally) < 0)
+		if (sp_class_sums_merge(sum, b->stacks[i]->sums) < 0)
 			return -ENOMEM;
 	return 0;
 }
@@ -90,10 +90,10 @@ static struct sp_tree_node *add_node(struct builder *b, enum sp_tree_kind kind,
 }
 
 static void set_bytes(const struct builder *b, struct sp_tree_node *node,
-		      const struct sp_class_sums *tally)
+		      const struct sp_class_sums *sums)
 {
-	node->bytes = sp_estimate_bytes(&b->aggregate->how, tally);
-	node->samples = tally->all.samples;
+	node->bytes = sp_estimate_bytes(&b->aggregate->how, sums);
+	node->samples = sums->all.samples;
 }
 
 /* A node that is to be written, and the stacks below a place. */

@@ -95,17 +95,17 @@ void sp_adjust(const struct sp_estimation *how, uint32_t class,
 }
 
 struct sp_acc sp_adjusted(const struct sp_estimation *how,
-			  const struct sp_class_sums *tally)
+			  const struct sp_class_sums *sums)
 {
 	struct sp_acc sum;
 
-	if (tally->is_mean)
-		return tally->all;
-	sp_acc_init(&sum, tally->all.period_bytes);
-	for (uint32_t i = 0; i < tally->n_classes; i++) {
-		struct sp_acc one = tally->classes[i].acc;
+	if (sums->is_mean)
+		return sums->all;
+	sp_acc_init(&sum, sums->all.period_bytes);
+	for (uint32_t i = 0; i < sums->n_classes; i++) {
+		struct sp_acc one = sums->classes[i].acc;
 
-		sp_adjust(how, tally->classes[i].class, &one);
+		sp_adjust(how, sums->classes[i].class, &one);
 		sp_acc_merge(&sum, &one);
 	}
 	return sum;

@@ -48,18 +48,18 @@ void sp_bounds_add_smallest(struct sp_smallest *best, uint32_t class,
 		sp_smallest_improve(best, z, n, bytes, period_bytes);
 }
 
-static bool has_class(const struct sp_class_sums *tally, uint32_t class)
+static bool has_class(const struct sp_class_sums *sums, uint32_t class)
 {
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		if (tally->classes[i].class == class)
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		if (sums->classes[i].class == class)
 			return true;
 	return false;
 }
 
-/* Of all classes but those of the tally, which may be NULL; `bytes` is
+/* Of all classes but those of the sums, which may be NULL; `bytes` is
  * UINT64_MAX if nothing was allocated in them. */
 static struct sp_smallest smallest_but(const struct sp_population *population,
-				       const struct sp_class_sums *tally)
+				       const struct sp_class_sums *sums)
 {
 	const uint64_t period = population->all.all.period_bytes;
 	struct sp_smallest best = {.bytes = UINT64_MAX};
@@ -69,7 +69,7 @@ static struct sp_smallest smallest_but(const struct sp_population *population,
 		const struct sp_class_total *total = &population->low[i];
 
 		if ((!total->objects && !population->slack_bytes) ||
-		    (tally && has_class(tally, i)))
+		    (sums && has_class(sums, i)))
 			continue;
 		sp_bounds_add_smallest(&best, i, total, below,
 				       (double)population->slack_bytes, period);
@@ -91,27 +91,27 @@ void sp_bounds_init(struct sp_population *population,
 		population->smallest = SP_SMALLEST_UNKNOWN;
 }
 
-/* What was allocated in the classes of the tally. */
+/* What was allocated in the classes of the sums. */
 static double objects_of_classes(const struct sp_population *population,
-				 const struct sp_class_sums *tally)
+				 const struct sp_class_sums *sums)
 {
 	double objects = (double)population->slack_bytes;
 
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		objects += (double)population->low[tally->classes[i].class]
-				   .objects;
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		objects +=
+			(double)population->low[sums->classes[i].class].objects;
 	return objects;
 }
 
 /* (E49) Each class with samples counts as one hit, so that what the others have
  * together is no more than what is unseen behind so many. */
 double sp_bounds_objects(const struct sp_population *population,
-			 const struct sp_class_sums *tally, double confidence)
+			 const struct sp_class_sums *sums, double confidence)
 {
 	const double r = (double)population->all.all.period_bytes;
-	const double hits = tally->n_classes + 1.;
-	const struct sp_smallest others = smallest_but(population, tally);
-	const double most = objects_of_classes(population, tally);
+	const double hits = sums->n_classes + 1.;
+	const struct sp_smallest others = smallest_but(population, sums);
+	const double most = objects_of_classes(population, sums);
 
 	if (others.bytes == UINT64_MAX)
 		return most;
@@ -123,9 +123,9 @@ double sp_bounds_objects(const struct sp_population *population,
 }
 
 double sp_bounds_objects_value(const struct sp_population *population,
-			       const struct sp_class_sums *tally, double value)
+			       const struct sp_class_sums *sums, double value)
 {
-	return tally->n_classes == 1
-		       ? fmin(value, objects_of_classes(population, tally))
+	return sums->n_classes == 1
+		       ? fmin(value, objects_of_classes(population, sums))
 		       : value;
 }

@@ -26,6 +26,6 @@ void sp_bounds_add_smallest(struct sp_smallest *best, uint32_t class,
  * value, which is cut at the total of its class if it has one only.  Not before
  * most_objects is known. */
 double sp_bounds_objects(const struct sp_population *population,
-			 const struct sp_class_sums *tally, double confidence);
+			 const struct sp_class_sums *sums, double confidence);
 double sp_bounds_objects_value(const struct sp_population *population,
-			       const struct sp_class_sums *tally, double value);
+			       const struct sp_class_sums *sums, double value);

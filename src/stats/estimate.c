@@ -177,13 +177,13 @@ void sp_population_free(struct sp_population *population)
 	sp_class_sums_free(&population->all);
 }
 
-static const struct sp_acc *class_acc(const struct sp_class_sums *tally,
+static const struct sp_acc *class_acc(const struct sp_class_sums *sums,
 				      uint32_t class, uint32_t *at)
 {
-	while (*at < tally->n_classes && tally->classes[*at].class < class)
+	while (*at < sums->n_classes && sums->classes[*at].class < class)
 		++*at;
-	if (*at < tally->n_classes && tally->classes[*at].class == class)
-		return &tally->classes[*at].acc;
+	if (*at < sums->n_classes && sums->classes[*at].class == class)
+		return &sums->classes[*at].acc;
 	return NULL;
 }
 
@@ -243,7 +243,7 @@ static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
  * first: there the subset has nothing to be estimated from (E17).
  */
 uint32_t sp_population_strata(const struct sp_population *population,
-			      const struct sp_class_sums *tally,
+			      const struct sp_class_sums *sums,
 			      struct sp_stratum *strata)
 {
 	const uint64_t period = population->all.all.period_bytes;
@@ -251,13 +251,13 @@ uint32_t sp_population_strata(const struct sp_population *population,
 	uint32_t place[SP_STRATA_MAX] = {0}, n = 1, at = 0, at_all = 0;
 
 	stratum_init(&strata[0], period);
-	for (uint32_t i = 0; i < tally->n_classes; i++) {
-		uint32_t *p = &place[stratum[tally->classes[i].class]];
+	for (uint32_t i = 0; i < sums->n_classes; i++) {
+		uint32_t *p = &place[stratum[sums->classes[i].class]];
 
 		if (!*p) {
 			*p = n++;
 			stratum_init(&strata[*p], period);
-			strata[*p].number = stratum[tally->classes[i].class];
+			strata[*p].number = stratum[sums->classes[i].class];
 		}
 	}
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
@@ -267,7 +267,7 @@ uint32_t sp_population_strata(const struct sp_population *population,
 
 		if (all || total->objects || population->slack_bytes)
 			add_class(&strata[place[stratum[i]]], i, population,
-				  class_acc(tally, i, &at), all);
+				  class_acc(sums, i, &at), all);
 	}
 	restrict_totals(place[0] ? &strata[place[0]] : NULL,
 			place[stratum[0]] ? &strata[place[stratum[0]]] : NULL,
@@ -280,10 +280,10 @@ uint32_t sp_population_strata(const struct sp_population *population,
 /* The totals, if the method and the profile have them, and if there is anything
  * that they do not know by the samples. */
 static const struct sp_population *class_totals(
-	const struct sp_estimation *how, const struct sp_class_sums *tally)
+	const struct sp_estimation *how, const struct sp_class_sums *sums)
 {
-	if (how->method != SP_METHOD_P3T || tally->is_mean ||
-	    !how->population || !how->population->has_totals ||
+	if (how->method != SP_METHOD_P3T || sums->is_mean || !how->population ||
+	    !how->population->has_totals ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;
@@ -388,11 +388,11 @@ static struct sp_interval cut_interval(struct sp_interval i, double most)
 }
 
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
-				     const struct sp_class_sums *tally)
+				     const struct sp_class_sums *sums)
 {
-	const struct sp_population *population = class_totals(how, tally);
+	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	struct row row = {.acc = &tally->all, .lower = lower_bytes};
+	struct row row = {.acc = &sums->all, .lower = lower_bytes};
 	struct sp_interval i;
 
 	if (!population) {
@@ -401,7 +401,7 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 		return cut_interval(i, at_most(how, false));
 	}
 	row.strata = strata;
-	row.n = sp_population_strata(population, tally, strata);
+	row.n = sp_population_strata(population, sums, strata);
 	row.slack_bytes = (double)population->slack_bytes;
 	i = sp_strata_bytes(strata, row.n, row.slack_bytes, how->confidence);
 	return shown_interval(i, &row, how->confidence);
@@ -409,53 +409,53 @@ struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
 
 /* (E49) of a row with samples, if totals are known. */
 static const struct sp_population *class_bounds(
-	const struct sp_estimation *how, const struct sp_class_sums *tally)
+	const struct sp_estimation *how, const struct sp_class_sums *sums)
 {
-	if (isinf(at_most(how, true)) || !tally->all.samples ||
+	if (isinf(at_most(how, true)) || !sums->all.samples ||
 	    how->population->all.all.period_bytes == 1)
 		return NULL;
 	return how->population;
 }
 
 static double bound_value(const struct sp_estimation *how,
-			  const struct sp_class_sums *tally, double value)
+			  const struct sp_class_sums *sums, double value)
 {
-	const struct sp_population *population = class_bounds(how, tally);
+	const struct sp_population *population = class_bounds(how, sums);
 
 	if (population)
-		value = sp_bounds_objects_value(population, tally, value);
+		value = sp_bounds_objects_value(population, sums, value);
 	return fmin(value, at_most(how, true));
 }
 
 static struct sp_interval bound_objects(const struct sp_estimation *how,
-					const struct sp_class_sums *tally,
+					const struct sp_class_sums *sums,
 					struct sp_interval i)
 {
-	const struct sp_population *population = class_bounds(how, tally);
+	const struct sp_population *population = class_bounds(how, sums);
 
 	if (population)
-		i.hi = fmin(i.hi, sp_bounds_objects(population, tally,
+		i.hi = fmin(i.hi, sp_bounds_objects(population, sums,
 						    how->confidence));
-	return cut_interval(sp_interval_around(bound_value(how, tally, i.value),
-					       i.lo, i.hi),
-			    at_most(how, true));
+	return cut_interval(
+		sp_interval_around(bound_value(how, sums, i.value), i.lo, i.hi),
+		at_most(how, true));
 }
 
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
-				       const struct sp_class_sums *tally)
+				       const struct sp_class_sums *sums)
 {
-	const struct sp_population *population = class_totals(how, tally);
+	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	struct sp_acc acc = tally->all;
+	struct sp_acc acc = sums->all;
 	struct row row = {.acc = &acc, .lower = lower_objects};
 	struct sp_interval i;
 
 	/* of a mean, a sample is half an object at least */
-	if (tally->is_mean)
+	if (sums->is_mean)
 		acc.samples /= 2;
 	if (population) {
 		row.strata = strata;
-		row.n = sp_population_strata(population, tally, strata);
+		row.n = sp_population_strata(population, sums, strata);
 		row.slack_bytes = (double)population->slack_bytes;
 		i = sp_strata_objects(strata, row.n, row.slack_bytes,
 				      how->confidence);
@@ -463,33 +463,33 @@ struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
 		i = sp_estimate_objects_p3(row.acc, smallest_of(how),
 					   how->confidence);
 	}
-	return bound_objects(how, tally,
+	return bound_objects(how, sums,
 			     shown_interval(i, &row, how->confidence));
 }
 
 double sp_estimate_bytes_value(const struct sp_estimation *how,
-			       const struct sp_class_sums *tally)
+			       const struct sp_class_sums *sums)
 {
-	const struct sp_population *population = class_totals(how, tally);
+	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
 
 	if (population)
 		return sp_strata_bytes_value(
-			strata, sp_population_strata(population, tally, strata),
+			strata, sp_population_strata(population, sums, strata),
 			(double)population->slack_bytes);
-	return fmin(tally->all.est_bytes, at_most(how, false));
+	return fmin(sums->all.est_bytes, at_most(how, false));
 }
 
 double sp_estimate_objects_value(const struct sp_estimation *how,
-				 const struct sp_class_sums *tally)
+				 const struct sp_class_sums *sums)
 {
-	const struct sp_population *population = class_totals(how, tally);
+	const struct sp_population *population = class_totals(how, sums);
 	struct sp_stratum strata[SP_STRATA_MAX];
-	double value = tally->all.est_count;
+	double value = sums->all.est_count;
 
 	if (population)
 		value = sp_strata_objects_value(
-			strata, sp_population_strata(population, tally, strata),
+			strata, sp_population_strata(population, sums, strata),
 			(double)population->slack_bytes);
-	return bound_value(how, tally, value);
+	return bound_value(how, sums, value);
 }

@@ -9,7 +9,7 @@
 #include "stats/size_class_sums.h"
 
 /*
- * From the tally of a set of samples to an estimate with an interval, by the
+ * From the sums of a set of samples to an estimate with an interval, by the
  * method that the user chose; what every row of a report calls.
  */
 enum sp_method {
@@ -64,7 +64,7 @@ void sp_population_free(struct sp_population *population);
  * others, those as one; `strata` has room for SP_STRATA_MAX.  Returns how many.
  */
 uint32_t sp_population_strata(const struct sp_population *population,
-			      const struct sp_class_sums *tally,
+			      const struct sp_class_sums *sums,
 			      struct sp_stratum *strata);
 
 struct sp_estimation {
@@ -74,17 +74,17 @@ struct sp_estimation {
 };
 
 /*
- * Bytes, and objects, of the subset of allocations whose samples the tally
- * sums up; the subset was chosen without looking at the samples.  Always
+ * Bytes, and objects, of the subset of allocations whose samples the sums
+ * are; the subset was chosen without looking at the samples.  Always
  * lo <= value <= hi.
  */
 struct sp_interval sp_estimate_bytes(const struct sp_estimation *how,
-				     const struct sp_class_sums *tally);
+				     const struct sp_class_sums *sums);
 struct sp_interval sp_estimate_objects(const struct sp_estimation *how,
-				       const struct sp_class_sums *tally);
+				       const struct sp_class_sums *sums);
 
 /* Their values, to the bit, at a fraction of the time. */
 double sp_estimate_bytes_value(const struct sp_estimation *how,
-			       const struct sp_class_sums *tally);
+			       const struct sp_class_sums *sums);
 double sp_estimate_objects_value(const struct sp_estimation *how,
-				 const struct sp_class_sums *tally);
+				 const struct sp_class_sums *sums);

@@ -135,10 +135,9 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 	return (uint32_t)w->n_kinds++;
 }
 
-uint64_t sp_peak_coins(const struct sp_profile *profile)
+uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns)
 {
-	uint64_t seed = profile->seed ^ profile->start_unix_ns;
-
+	seed ^= start_unix_ns;
 	return sp_splitmix64(&seed);
 }
 
@@ -154,8 +153,9 @@ unsigned int sp_peak_half(const struct sp_profile *profile,
 			  const struct sp_sample *s)
 {
 	return s->half ? s->half - 1u
-		       : sp_peak_toss(sp_peak_coins(profile), s->id,
-				      s->offset_bytes);
+		       : sp_peak_toss(sp_peak_coins(profile->seed,
+						    profile->start_unix_ns),
+				      s->id, s->offset_bytes);
 }
 
 /* ---- the walk ---- */

@@ -50,7 +50,7 @@ static inline void sp_peak_raise(struct sp_peak *peak, double end_bytes)
 
 /* Halves are chosen by coins: the same in every report, another in every run,
  * and without regard to when an object was alive. */
-uint64_t sp_peak_coins(const struct sp_profile *profile);
+uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns);
 
 /* The half, 0 or 1, of a sample with that id and offset. */
 unsigned int sp_peak_toss(uint64_t coins, uint64_t id, uint64_t offset_bytes);

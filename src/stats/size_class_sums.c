@@ -5,39 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-void sp_class_sums_init(struct sp_class_sums *tally, uint64_t period_bytes)
+void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes)
 {
-	*tally = (struct sp_class_sums){0};
-	sp_acc_init(&tally->all, period_bytes);
+	*sums = (struct sp_class_sums){0};
+	sp_acc_init(&sums->all, period_bytes);
 }
 
 /* Most sets have objects of one or two classes. */
-static int reserve(struct sp_class_sums *tally, uint32_t n)
+static int reserve(struct sp_class_sums *sums, uint32_t n)
 {
-	uint32_t room = tally->room ? tally->room : 2;
+	uint32_t room = sums->room ? sums->room : 2;
 	struct sp_class_sums_class *grown;
 
-	if (n <= tally->room)
+	if (n <= sums->room)
 		return 0;
 	while (room < n)
 		room *= 2;
-	grown = realloc(tally->classes, room * sizeof(*grown));
+	grown = realloc(sums->classes, room * sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	tally->classes = grown;
-	tally->room = room;
+	sums->classes = grown;
+	sums->room = room;
 	return 0;
 }
 
 /* The position of the first class that is not below that one. */
-static uint32_t position(const struct sp_class_sums *tally, uint32_t class)
+static uint32_t position(const struct sp_class_sums *sums, uint32_t class)
 {
-	uint32_t lo = 0, hi = tally->n_classes;
+	uint32_t lo = 0, hi = sums->n_classes;
 
 	while (lo < hi) {
 		const uint32_t mid = lo + (hi - lo) / 2;
 
-		if (tally->classes[mid].class < class)
+		if (sums->classes[mid].class < class)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -45,28 +45,28 @@ static uint32_t position(const struct sp_class_sums *tally, uint32_t class)
 	return lo;
 }
 
-int sp_class_sums_add_acc(struct sp_class_sums *tally, uint64_t size_bytes,
+int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,
 			  const struct sp_acc *acc)
 {
 	const uint32_t class = sp_format_class(size_bytes);
-	const uint32_t at = position(tally, class);
+	const uint32_t at = position(sums, class);
 	struct sp_class_sums_class *c;
 
-	if (at == tally->n_classes || tally->classes[at].class != class) {
-		if (reserve(tally, tally->n_classes + 1) < 0)
+	if (at == sums->n_classes || sums->classes[at].class != class) {
+		if (reserve(sums, sums->n_classes + 1) < 0)
 			return -ENOMEM;
-		c = &tally->classes[at];
-		memmove(c + 1, c, (tally->n_classes - at) * sizeof(*c));
+		c = &sums->classes[at];
+		memmove(c + 1, c, (sums->n_classes - at) * sizeof(*c));
 		c->class = class;
-		sp_acc_init(&c->acc, tally->all.period_bytes);
-		tally->n_classes++;
+		sp_acc_init(&c->acc, sums->all.period_bytes);
+		sums->n_classes++;
 	}
-	sp_acc_merge(&tally->classes[at].acc, acc);
-	sp_acc_merge(&tally->all, acc);
+	sp_acc_merge(&sums->classes[at].acc, acc);
+	sp_acc_merge(&sums->all, acc);
 	return 0;
 }
 
-int sp_class_sums_add_many(struct sp_class_sums *tally,
+int sp_class_sums_add_many(struct sp_class_sums *sums,
 			   const struct sp_law_used *law, uint64_t size_bytes,
 			   uint64_t n, uint64_t tail_bytes,
 			   uint64_t period_bytes)
@@ -75,30 +75,30 @@ int sp_class_sums_add_many(struct sp_class_sums *tally,
 
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add_many(&one, law, size_bytes, n, tail_bytes, period_bytes);
-	return sp_class_sums_add_acc(tally, size_bytes, &one);
+	return sp_class_sums_add_acc(sums, size_bytes, &one);
 }
 
-void sp_class_sums_halve(struct sp_class_sums *tally)
+void sp_class_sums_halve(struct sp_class_sums *sums)
 {
-	tally->is_mean = true;
-	sp_acc_halve(&tally->all);
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		sp_acc_halve(&tally->classes[i].acc);
+	sums->is_mean = true;
+	sp_acc_halve(&sums->all);
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		sp_acc_halve(&sums->classes[i].acc);
 }
 
-int sp_class_sums_add(struct sp_class_sums *tally,
-		      const struct sp_law_used *law, uint64_t size_bytes,
-		      uint64_t offset_bytes, uint64_t period_bytes)
+int sp_class_sums_add(struct sp_class_sums *sums, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t offset_bytes,
+		      uint64_t period_bytes)
 {
-	return sp_class_sums_add_many(tally, law, size_bytes, 1,
+	return sp_class_sums_add_many(sums, law, size_bytes, 1,
 				      size_bytes - offset_bytes, period_bytes);
 }
 
-int sp_class_sums_add_group(struct sp_class_sums *tally,
+int sp_class_sums_add_group(struct sp_class_sums *sums,
 			    const struct sp_law_used *law,
 			    const struct sp_sample_group *g)
 {
-	return sp_class_sums_add_many(tally, law, g->one.size_bytes, g->samples,
+	return sp_class_sums_add_many(sums, law, g->one.size_bytes, g->samples,
 				      g->tail_bytes, g->one.period_bytes);
 }
 
@@ -156,9 +156,9 @@ int sp_class_sums_merge(struct sp_class_sums *dst,
 	return 0;
 }
 
-void sp_class_sums_free(struct sp_class_sums *tally)
+void sp_class_sums_free(struct sp_class_sums *sums)
 {
-	free(tally->classes);
-	tally->classes = NULL;
-	tally->n_classes = tally->room = 0;
+	free(sums->classes);
+	sums->classes = NULL;
+	sums->n_classes = sums->room = 0;
 }

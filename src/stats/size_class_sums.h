@@ -11,8 +11,8 @@
 
 /*
  * The sums over a set of samples, in all and by size class (so that the exact
- * totals of the classes can be used).  Tallies of disjoint sets add up.  A
- * zeroed tally is empty.
+ * totals of the classes can be used).  Those of disjoint sets add up.  A
+ * zeroed one is empty.
  */
 struct sp_class_sums_class {
 	uint32_t class; /* of sp_format_class() */
@@ -30,33 +30,33 @@ struct sp_class_sums {
 };
 
 /* Empty, for samples drawn with period_bytes. */
-void sp_class_sums_init(struct sp_class_sums *tally, uint64_t period_bytes);
+void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes);
 
 /* 0 or -ENOMEM.  Arguments as for sp_acc_add(). */
-int sp_class_sums_add(struct sp_class_sums *tally,
-		      const struct sp_law_used *law, uint64_t size_bytes,
-		      uint64_t offset_bytes, uint64_t period_bytes);
+int sp_class_sums_add(struct sp_class_sums *sums, const struct sp_law_used *law,
+		      uint64_t size_bytes, uint64_t offset_bytes,
+		      uint64_t period_bytes);
 
 /* n samples, as for sp_acc_add_many(); 0 or -ENOMEM. */
-int sp_class_sums_add_many(struct sp_class_sums *tally,
+int sp_class_sums_add_many(struct sp_class_sums *sums,
 			   const struct sp_law_used *law, uint64_t size_bytes,
 			   uint64_t n, uint64_t tail_bytes,
 			   uint64_t period_bytes);
 
 /* All samples of a group (model/profile.h); 0 or -ENOMEM. */
-int sp_class_sums_add_group(struct sp_class_sums *tally,
+int sp_class_sums_add_group(struct sp_class_sums *sums,
 			    const struct sp_law_used *law,
 			    const struct sp_sample_group *group);
 
 /* Samples of that size that were summed up already; 0 or -ENOMEM. */
-int sp_class_sums_add_acc(struct sp_class_sums *tally, uint64_t size_bytes,
+int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,
 			  const struct sp_acc *acc);
 
 /* Twice a mean becomes one (sp_acc_halve()). */
-void sp_class_sums_halve(struct sp_class_sums *tally);
+void sp_class_sums_halve(struct sp_class_sums *sums);
 
 /* dst += src; 0 or -ENOMEM. */
 int sp_class_sums_merge(struct sp_class_sums *dst,
 			const struct sp_class_sums *src);
 
-void sp_class_sums_free(struct sp_class_sums *tally);
+void sp_class_sums_free(struct sp_class_sums *sums);

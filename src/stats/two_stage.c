@@ -86,9 +86,9 @@ struct sp_interval sp_two_stage_bytes(const struct sp_two_stage *sum,
 {
 	const struct sp_estimation how = {.method = SP_METHOD_P3,
 					  .confidence = confidence};
-	const struct sp_class_sums tally = {.all = sum->bytes};
+	const struct sp_class_sums sums = {.all = sum->bytes};
 
-	return sp_estimate_bytes(&how, &tally);
+	return sp_estimate_bytes(&how, &sums);
 }
 
 struct sp_interval sp_two_stage_objects(const struct sp_two_stage *sum,
@@ -96,7 +96,7 @@ struct sp_interval sp_two_stage_objects(const struct sp_two_stage *sum,
 {
 	const struct sp_estimation how = {.method = SP_METHOD_P3,
 					  .confidence = confidence};
-	const struct sp_class_sums tally = {.all = sum->objects};
+	const struct sp_class_sums sums = {.all = sum->objects};
 
-	return sp_estimate_objects(&how, &tally);
+	return sp_estimate_objects(&how, &sums);
 }

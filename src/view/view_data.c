@@ -170,8 +170,8 @@ static void put_edges(struct sp_json *json, const char *key,
 		else
 			put_identity(json, a->granularity,
 				     by_row[edges[i].row]);
-		sp_json_u64(json, "samples", edges[i].tally.all.samples);
-		sp_view_json_bytes(json, "bytes", &a->how, &edges[i].tally);
+		sp_json_u64(json, "samples", edges[i].sums.all.samples);
+		sp_view_json_bytes(json, "bytes", &a->how, &edges[i].sums);
 		sp_json_close(json, '}');
 	}
 	sp_json_close(json, ']');
@@ -221,8 +221,8 @@ static void put_edges_csv(FILE *out, const struct sp_aggregate *a,
 		put_identity_csv(out, a->granularity,
 				 is_somebody ? by_row[edges[i].row] : NULL);
 		sp_view_csv_interval(
-			out, sp_estimate_bytes(&a->how, &edges[i].tally));
-		fprintf(out, ",%" PRIu64 "\n", edges[i].tally.all.samples);
+			out, sp_estimate_bytes(&a->how, &edges[i].sums));
+		fprintf(out, ",%" PRIu64 "\n", edges[i].sums.all.samples);
 	}
 }
 
@@ -319,9 +319,9 @@ void sp_view_data_traces(FILE *out, const struct sp_aggregate *a, size_t n_max)
 
 		sp_json_open(&json, NULL, '{');
 		sp_view_json_frames(&json, a, s->stack);
-		sp_json_u64(&json, "samples", s->tally->all.samples);
-		sp_view_json_bytes(&json, "bytes", &a->how, s->tally);
-		sp_view_json_objects(&json, "objects", &a->how, s->tally);
+		sp_json_u64(&json, "samples", s->sums->all.samples);
+		sp_view_json_bytes(&json, "bytes", &a->how, s->sums);
+		sp_view_json_objects(&json, "objects", &a->how, s->sums);
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, ']');
@@ -403,7 +403,7 @@ void sp_view_data_threads(FILE *out, const struct sp_analysis *a)
 	      out);
 	for (size_t i = 0; i < a->profile->n_thread_infos; i++) {
 		const struct sp_thread_info *t = &a->profile->thread_infos[i];
-		const struct sp_class_sums *tally = &a->view->threads[i];
+		const struct sp_class_sums *sums = &a->view->threads[i];
 		char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
 
 		memcpy(name, t->name, sizeof(t->name));
@@ -414,7 +414,7 @@ void sp_view_data_threads(FILE *out, const struct sp_analysis *a)
 				t->exact_alloc_bytes, t->exact_alloc_objects);
 		else
 			fputs(",,", out);
-		sp_view_csv_interval(out, sp_estimate_bytes(&a->how, tally));
-		fprintf(out, ",%" PRIu64 "\n", tally->all.samples);
+		sp_view_csv_interval(out, sp_estimate_bytes(&a->how, sums));
+		fprintf(out, ",%" PRIu64 "\n", sums->all.samples);
 	}
 }

@@ -110,11 +110,10 @@ static void put_live(struct sp_json *json, const struct sp_estimation *how,
 
 static void put_share(struct sp_json *json, const char *key,
 		      const struct sp_aggregate *g,
-		      const struct sp_class_sums *tally)
+		      const struct sp_class_sums *sums)
 {
 	sp_json_interval(json, key,
-			 sp_analysis_share(&tally->all,
-					   &g->analysis->whole->all,
+			 sp_analysis_share(&sums->all, &g->analysis->whole->all,
 					   g->how.confidence));
 }
 
@@ -175,11 +174,11 @@ static void put_stack(struct sp_json *json, const struct document *d,
 
 	sp_json_open(json, NULL, '{');
 	sp_view_json_frames(json, g, stack);
-	sp_json_u64(json, "samples", s->tally->all.samples);
-	sp_view_json_bytes(json, "flat_bytes", &g->how, s->tally);
+	sp_json_u64(json, "samples", s->sums->all.samples);
+	sp_view_json_bytes(json, "flat_bytes", &g->how, s->sums);
 	/* Nothing is called from inside a whole stack. */
-	sp_view_json_bytes(json, "cum_bytes", &g->how, s->tally);
-	sp_view_json_objects(json, "flat_objects", &g->how, s->tally);
+	sp_view_json_bytes(json, "cum_bytes", &g->how, s->sums);
+	sp_view_json_objects(json, "flat_objects", &g->how, s->sums);
 	put_live(json, &g->how, s->live);
 	put_lifetime(json,
 		     d->stacks

@@ -30,16 +30,16 @@ static void put_exact(struct sp_json *json, uint64_t bytes, uint64_t objects,
 
 void sp_view_json_bytes(struct sp_json *json, const char *key,
 			const struct sp_estimation *how,
-			const struct sp_class_sums *tally)
+			const struct sp_class_sums *sums)
 {
-	sp_json_interval(json, key, sp_estimate_bytes(how, tally));
+	sp_json_interval(json, key, sp_estimate_bytes(how, sums));
 }
 
 void sp_view_json_objects(struct sp_json *json, const char *key,
 			  const struct sp_estimation *how,
-			  const struct sp_class_sums *tally)
+			  const struct sp_class_sums *sums)
 {
-	sp_json_interval(json, key, sp_estimate_objects(how, tally));
+	sp_json_interval(json, key, sp_estimate_objects(how, sums));
 }
 
 /* A limit that is there, or null. */

@@ -18,10 +18,10 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects);
 /* An estimate with its limits. */
 void sp_view_json_bytes(struct sp_json *json, const char *key,
 			const struct sp_estimation *how,
-			const struct sp_class_sums *tally);
+			const struct sp_class_sums *sums);
 void sp_view_json_objects(struct sp_json *json, const char *key,
 			  const struct sp_estimation *how,
-			  const struct sp_class_sums *tally);
+			  const struct sp_class_sums *sums);
 
 /* A limit that is there, or null. */
 void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,

@@ -32,21 +32,20 @@ struct list {
 	bool has_few;
 };
 
-static void print_cell(struct list *list, const struct sp_class_sums *tally)
+static void print_cell(struct list *list, const struct sp_class_sums *sums)
 {
 	struct sp_text_estimate e = sp_text_estimate(
-		sp_estimate_bytes(list->how, tally), tally->all.samples);
+		sp_estimate_bytes(list->how, sums), sums->all.samples);
 	char joined[2 * sizeof(e.first.text)] = ".";
 
-	if (tally->all.samples && list->cell_width == CELL_WIDTH)
+	if (sums->all.samples && list->cell_width == CELL_WIDTH)
 		snprintf(joined, sizeof(joined), "%s%s%s", e.first.text,
 			 *e.second.text ? " " : "", e.second.text);
-	else if (tally->all.samples)
+	else if (sums->all.samples)
 		snprintf(joined, sizeof(joined), "%s",
 			 e.order == SP_TEXT_INTERVAL_FIRST ? e.second.text
 							   : e.first.text);
-	list->has_few |=
-		tally->all.samples && e.order == SP_TEXT_INTERVAL_FIRST;
+	list->has_few |= sums->all.samples && e.order == SP_TEXT_INTERVAL_FIRST;
 	fprintf(list->out, "  %*s", list->cell_width, joined);
 }
 

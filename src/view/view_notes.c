@@ -290,7 +290,7 @@ static void note_stacks(struct sp_view_notes *notes,
 
 	for (size_t i = 0; i < aggregate->n_stacks; i++)
 		if (aggregate->stacks[i].stack->flags & flag)
-			flagged += aggregate->stacks[i].tally->all.est_bytes;
+			flagged += aggregate->stacks[i].sums->all.est_bytes;
 	if (sp_view_note_matters(flagged, whole))
 		fprintf(sp_view_note(notes),
 			"%s of the bytes are in stacks %s\n",

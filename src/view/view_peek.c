@@ -32,7 +32,7 @@ static int print_others(struct peek *peek, const struct sp_edge *edges,
 
 	sp_class_sums_init(&sum, a->analysis->profile->period_bytes);
 	for (size_t i = 0; i < n && !r; i++)
-		r = sp_class_sums_merge(&sum, &edges[i].tally);
+		r = sp_class_sums_merge(&sum, &edges[i].sums);
 	if (!r) {
 		sp_view_row_print(&peek->rows, sp_estimate_bytes(&a->how, &sum),
 				  sum.all.samples);
@@ -56,8 +56,8 @@ static int print_edges(struct peek *peek, const struct sp_edge *edges, size_t n,
 
 		sp_view_row_print(
 			&peek->rows,
-			sp_estimate_bytes(&peek->aggregate->how, &e->tally),
-			e->tally.all.samples);
+			sp_estimate_bytes(&peek->aggregate->how, &e->sums),
+			e->sums.all.samples);
 		fputs("    ", peek->rows.out);
 		if (e->row == SP_EDGE_NOBODY)
 			fprintf(peek->rows.out, "%s\n", nobody);

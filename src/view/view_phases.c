@@ -29,7 +29,7 @@ static void print_row(FILE *out, const struct sp_phase *phase,
 				(double)p->exact_alloc_bytes)
 			.text,
 		sp_text_count(phase->alloc_objects).text,
-		sp_text_count(phase->tally.all.samples).text);
+		sp_text_count(phase->sums.all.samples).text);
 	fprintf(out, " %6zu  ", phase->n_times);
 	sp_text_print(out, sp_phase_name(phase->name));
 	if (phase->unsampled_bytes > phase->discarded_bytes)
@@ -132,14 +132,14 @@ int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 	for (size_t i = 0; i < phases->n; i++) {
 		const struct sp_phase *phase = &phases->phases[i];
 		const struct sp_interval bytes =
-			sp_estimate_bytes(&analysis->how, &phase->tally);
+			sp_estimate_bytes(&analysis->how, &phase->sums);
 		const struct sp_text_estimate text =
-			sp_text_estimate(bytes, phase->tally.all.samples);
+			sp_text_estimate(bytes, phase->sums.all.samples);
 
 		has_few |= text.order == SP_TEXT_INTERVAL_FIRST;
 		has_bound |= text.order == SP_TEXT_BOUND;
 		fprintf(out, "  %*s %6s %12s %14s  ", ESTIMATE_WIDTH,
-			sp_text_estimate_cell(bytes, phase->tally.all.samples)
+			sp_text_estimate_cell(bytes, phase->sums.all.samples)
 				.text,
 			sp_text_percent(bytes.value, whole).text,
 			sp_text_bytes((double)phase->alloc_bytes).text,
@@ -171,11 +171,11 @@ int sp_view_phases_csv(FILE *out, const struct sp_analysis *analysis,
 
 		sp_view_csv_text(out, phase->name);
 		sp_view_csv_interval(
-			out, sp_estimate_bytes(&analysis->how, &phase->tally));
+			out, sp_estimate_bytes(&analysis->how, &phase->sums));
 		fprintf(out,
 			",%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64
 			",%" PRIu64 ",%zu\n",
-			phase->tally.all.samples, phase->alloc_bytes,
+			phase->sums.all.samples, phase->alloc_bytes,
 			phase->alloc_objects, phase->unsampled_bytes,
 			phase->duration_ns, phase->n_stretches);
 	}
@@ -197,9 +197,9 @@ static void put_phase(struct sp_json *json, const struct sp_phase *phase,
 	sp_json_u64(json, "unsampled_bytes", phase->unsampled_bytes);
 	sp_json_u64(json, "discarded_bytes", phase->discarded_bytes);
 	sp_json_u64(json, "slack_bytes", phase->slack_bytes);
-	sp_json_u64(json, "samples", phase->tally.all.samples);
+	sp_json_u64(json, "samples", phase->sums.all.samples);
 	sp_json_interval(json, "estimated_bytes",
-			 sp_estimate_bytes(how, &phase->tally));
+			 sp_estimate_bytes(how, &phase->sums));
 	sp_json_close(json, '}');
 }
 

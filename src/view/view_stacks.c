@@ -130,7 +130,7 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 {
 	const struct sp_analysis *a = aggregate->analysis;
 	const struct sp_aggregate_stack *stack = &aggregate->stacks[number - 1];
-	const uint64_t samples = stack->tally->all.samples;
+	const uint64_t samples = stack->sums->all.samples;
 	double total = sp_estimate_bytes(&a->how, a->whole).value;
 
 	putc('\n', out);
@@ -138,7 +138,7 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 	fprintf(out, "#%zu  ", number);
 	fprintf(out, "%s  %s\n",
 		sp_text_estimate_cell(
-			sp_estimate_bytes(&aggregate->how, stack->tally),
+			sp_estimate_bytes(&aggregate->how, stack->sums),
 			samples)
 			.text,
 		sp_text_percent(stack->bytes, total).text);

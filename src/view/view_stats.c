@@ -86,12 +86,12 @@ static void print_thread(struct sp_view_rows *rows, const struct sp_analysis *a,
 			 size_t i)
 {
 	const struct sp_thread_info *t = &a->profile->thread_infos[i];
-	const struct sp_class_sums *tally = &a->view->threads[i];
+	const struct sp_class_sums *sums = &a->view->threads[i];
 	char name[SP_FORMAT_THREAD_NAME_MAX + 1] = "";
 
 	memcpy(name, t->name, sizeof(t->name));
-	sp_view_row_print(rows, sp_estimate_bytes(&a->how, tally),
-			  tally->all.samples);
+	sp_view_row_print(rows, sp_estimate_bytes(&a->how, sums),
+			  sums->all.samples);
 	fprintf(rows->out, "%12s  %6" PRIu32 "  ",
 		t->has_totals ? sp_text_bytes((double)t->exact_alloc_bytes).text
 			      : "-",

@@ -166,18 +166,18 @@ static void print_when_peak(FILE *out, uint64_t at_ns,
 }
 
 static void print_tally(FILE *out, const struct sp_analysis *a,
-			const struct sp_class_sums *tally)
+			const struct sp_class_sums *sums)
 {
 	const struct sp_estimation *how = &a->how;
 
-	fputs(sp_text_estimate_cell(sp_estimate_bytes(how, tally),
-				    tally->all.samples)
+	fputs(sp_text_estimate_cell(sp_estimate_bytes(how, sums),
+				    sums->all.samples)
 		      .text,
 	      out);
-	if (!tally->all.samples)
+	if (!sums->all.samples)
 		return;
 	fputs(" in ", out);
-	sp_text_print_objects(out, sp_estimate_objects(how, tally));
+	sp_text_print_objects(out, sp_estimate_objects(how, sums));
 }
 
 /* Where only some of the allocations are looked at. */

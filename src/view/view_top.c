@@ -77,17 +77,16 @@ struct table {
 };
 
 static struct sp_text_estimate estimate_cell(const struct table *table,
-					     const struct sp_class_sums *tally)
+					     const struct sp_class_sums *sums)
 {
-	return sp_text_estimate(
-		sp_estimate_bytes(&table->aggregate->how, tally),
-		tally->all.samples);
+	return sp_text_estimate(sp_estimate_bytes(&table->aggregate->how, sums),
+				sums->all.samples);
 }
 
 static void widen_parts(struct table *table, struct part_widths *widths,
-			const struct sp_class_sums *tally)
+			const struct sp_class_sums *sums)
 {
-	struct sp_text_estimate e = estimate_cell(table, tally);
+	struct sp_text_estimate e = estimate_cell(table, sums);
 	int first = (int)strlen(e.first.text);
 	int second = (int)strlen(e.second.text);
 
@@ -102,12 +101,12 @@ static void widen_parts(struct table *table, struct part_widths *widths,
 
 static struct sp_text_cell join_cell(const struct table *table,
 				     struct part_widths widths,
-				     const struct sp_class_sums *tally)
+				     const struct sp_class_sums *sums)
 {
-	struct sp_text_estimate e = estimate_cell(table, tally);
+	struct sp_text_estimate e = estimate_cell(table, sums);
 	struct sp_text_cell cell = {"."};
 
-	if (!tally->all.samples)
+	if (!sums->all.samples)
 		return cell;
 	if (e.order == SP_TEXT_INTERVAL_FIRST)
 		widths = (struct part_widths){0, 0};
@@ -118,10 +117,10 @@ static struct sp_text_cell join_cell(const struct table *table,
 
 /* "1,200 [1,050, 1,380]" */
 static struct sp_text_cell objects_cell(const struct table *table,
-					const struct sp_class_sums *tally)
+					const struct sp_class_sums *sums)
 {
 	struct sp_interval n =
-		sp_estimate_objects(&table->aggregate->how, tally);
+		sp_estimate_objects(&table->aggregate->how, sums);
 	struct sp_text_cell cell;
 
 	if (n.lo < n.hi)

@@ -93,10 +93,14 @@ class PageCase(harness.Case):
                            "location.hash.slice(1)))")
 
     def box(self, identifier):
-        """(left, top, width, height) of an element that is made visible."""
+        """(left, top, width, height) of an element that is made visible.  What
+        the page does when it has scrolled is over then: two frames."""
         return browser.run(
-            f"(() => {{ const e = document.getElementById('{identifier}');"
+            "(async () => {"
+            f"const e = document.getElementById('{identifier}');"
             "e.scrollIntoView({block: 'center', behavior: 'instant'});"
+            "for (let i = 0; i < 2; i++)"
+            "await new Promise((f) => requestAnimationFrame(f));"
             "const r = e.getBoundingClientRect();"
             "return [r.left, r.top, r.width, r.height]; })()")
 

@@ -150,7 +150,7 @@ void test_dotnet(struct statistics *s)
 
 /* A program with its small and its large objects in turns. */
 static double run_program(const struct sp_law *law, uint32_t run,
-			  struct sp_class_sums *tally)
+			  struct sp_class_sums *sums)
 {
 	static const uint64_t mixed[8] = {16, 16, 100, 16, 48, 900, 16, 1500};
 	const struct sp_law_used used = {.always_large = true};
@@ -163,8 +163,7 @@ static double run_program(const struct sp_law *law, uint32_t run,
 
 		bytes += (double)size;
 		if (thread_allocate(size, &at) &&
-		    sp_class_sums_add(tally, &used, size, at,
-				      law->period_bytes))
+		    sp_class_sums_add(sums, &used, size, at, law->period_bytes))
 			return NAN;
 	}
 	return bytes;
@@ -179,14 +178,14 @@ void test_coverage(struct statistics *s)
 	sp_law_init(&law, SP_LAW_EXPONENTIAL, PERIOD);
 	for (uint32_t run = 1; run <= REPLICATES; run++) {
 		struct sp_interval in;
-		struct sp_class_sums tally;
+		struct sp_class_sums sums;
 		double bytes;
 
-		sp_class_sums_init(&tally, PERIOD);
-		bytes = run_program(&law, run, &tally);
-		in = sp_estimate_bytes(&how, &tally);
+		sp_class_sums_init(&sums, PERIOD);
+		bytes = run_program(&law, run, &sums);
+		in = sp_estimate_bytes(&how, &sums);
 		covered += in.lo <= bytes && bytes <= in.hi;
-		sp_class_sums_free(&tally);
+		sp_class_sums_free(&sums);
 	}
 	add_check(s, "covered", covered >= COVERED_MIN);
 }

@@ -272,7 +272,7 @@ mutant("class_of_weights", ADJUST, "test_own_class",
        "is_alone[number] ? 0", program="totals")
 # What is unseen beside many classes is as little as beside none.
 mutant("classes_are_no_hits", BOUNDS, "test_claims",
-       "tally->n_classes + 1.", "1.", program="totals")
+       "sums->n_classes + 1.", "1.", program="totals")
 
 
 # ---- the peak ----

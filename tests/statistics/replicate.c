@@ -15,11 +15,11 @@
 
 #define BITS 40
 
-/* The tally of the subset or of the rest, in room of its own. */
+/* The sums of the subset or of the rest, in room of its own. */
 struct side {
 	struct sp_acc of_class[SP_FORMAT_CLASSES];
 	struct sp_class_sums_class classes[SP_FORMAT_CLASSES];
-	struct sp_class_sums tally;
+	struct sp_class_sums sums;
 };
 
 struct replicator {
@@ -149,9 +149,9 @@ static void side_init(struct side *s, uint64_t period_bytes)
 {
 	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++)
 		s->of_class[c].samples = 0;
-	sp_class_sums_init(&s->tally, period_bytes);
-	s->tally.classes = s->classes;
-	s->tally.room = SP_FORMAT_CLASSES;
+	sp_class_sums_init(&s->sums, period_bytes);
+	s->sums.classes = s->classes;
+	s->sums.room = SP_FORMAT_CLASSES;
 }
 
 /* Add the samples of one kind. */
@@ -164,7 +164,7 @@ static void side_add(struct side *s, const struct replicator *r,
 	if (!r->hits[kind])
 		return;
 	if (!acc->samples)
-		sp_acc_init(acc, s->tally.all.period_bytes);
+		sp_acc_init(acc, s->sums.all.period_bytes);
 	for (int bit = 0; bit < BITS; bit++)
 		if (r->hits[kind] >> bit & 1)
 			sp_acc_merge(acc, &r->power[kind][bit]);
@@ -176,9 +176,9 @@ static void side_finish(struct side *s)
 	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
 		if (!s->of_class[c].samples)
 			continue;
-		s->classes[s->tally.n_classes++] =
+		s->classes[s->sums.n_classes++] =
 			(struct sp_class_sums_class){c, s->of_class[c]};
-		sp_acc_merge(&s->tally.all, &s->of_class[c]);
+		sp_acc_merge(&s->sums.all, &s->of_class[c]);
 	}
 }
 
@@ -204,8 +204,8 @@ void replicator_run(struct replicator *r, uint64_t seed, uint32_t run,
 	side_finish(&r->side[0]);
 	side_finish(&r->side[1]);
 	side_finish(&r->both);
-	r->population.all = r->both.tally;
-	ret->subset = r->side[0].tally;
-	ret->rest = r->side[1].tally;
+	r->population.all = r->both.sums;
+	ret->subset = r->side[0].sums;
+	ret->rest = r->side[1].sums;
 	ret->population = &r->population;
 }

@@ -58,7 +58,7 @@ struct run {
 	struct change change[CHANGES_MAX + 1]; /* ends with one at the end */
 	unsigned int changes;
 	struct sp_sampler sampler;
-	struct sp_class_sums tally[WHATS];
+	struct sp_class_sums sums[WHATS];
 };
 
 static void run_begin(struct run *r, const struct program *p,
@@ -78,7 +78,7 @@ static void run_begin(struct run *r, const struct program *p,
 	qsort(r->change, changes, sizeof(r->change[0]), compare_changes);
 	r->change[changes].first = p->objects;
 	for (unsigned int w = 0; w < WHATS; w++)
-		sp_class_sums_init(&r->tally[w], r->law[largest].period_bytes);
+		sp_class_sums_init(&r->sums[w], r->law[largest].period_bytes);
 }
 
 /* Objects from `i` on, up to `end` or to the first sample; the one to go on
@@ -100,7 +100,7 @@ static double pass_objects(struct run *r, double i, double end)
 		return i + 1;
 	for (unsigned int w = 0; w < WHATS; w++)
 		if ((w == TOTAL || (uint64_t)i % EVERY == 0) &&
-		    sp_class_sums_add(&r->tally[w], &used, SIZE_BYTES, offset,
+		    sp_class_sums_add(&r->sums[w], &used, SIZE_BYTES, offset,
 				      period) < 0)
 			abort();
 	return i + 1;
@@ -113,7 +113,7 @@ static void run_objects(struct run *r)
 
 	for (unsigned int k = 0; k <= r->changes; k++) {
 		const double first = r->change[k].first;
-		const uint64_t samples = r->tally[TOTAL].all.samples;
+		const uint64_t samples = r->sums[TOTAL].all.samples;
 		double seen;
 
 		while (i < first)
@@ -123,7 +123,7 @@ static void run_objects(struct run *r)
 		/* the next change may come before this one was seen */
 		seen = fmin(ceil((first + 1) / look) * look,
 			    r->change[k + 1].first);
-		while (i < seen && r->tally[TOTAL].all.samples == samples)
+		while (i < seen && r->sums[TOTAL].all.samples == samples)
 			i = pass_objects(r, i, seen);
 		if (r->sampler.law != &r->law[r->change[k].law])
 			sp_sampler_change(&r->sampler,
@@ -141,7 +141,7 @@ static void score_run(const struct run *r, const double *truth,
 			how.confidence = simulated_levels[l];
 			score_add(&scores[w][l], 1,
 				  interval_holds(
-					  sp_estimate_bytes(&how, &r->tally[w]),
+					  sp_estimate_bytes(&how, &r->sums[w]),
 					  truth[w]));
 		}
 }
@@ -162,10 +162,10 @@ static void simulate_program(const struct program *p, unsigned int runs)
 	for (unsigned int i = 0; i < runs; i++) {
 		run_begin(&r, p, &rng);
 		run_objects(&r);
-		samples += (double)r.tally[TOTAL].all.samples / runs;
+		samples += (double)r.sums[TOTAL].all.samples / runs;
 		score_run(&r, truth, scores);
 		for (unsigned int w = 0; w < WHATS; w++)
-			sp_class_sums_free(&r.tally[w]);
+			sp_class_sums_free(&r.sums[w]);
 	}
 	for (unsigned int w = 0; w < WHATS; w++)
 		score_put(p->name, round(samples), names[w], runs, scores[w],

@@ -91,14 +91,14 @@ static void population_of(const struct table *t, struct sp_population *ret)
 }
 
 static void record(const struct function *f, struct sp_rng *rng,
-		   struct sp_class_sums *tally, struct sp_class_sums *all)
+		   struct sp_class_sums *sums, struct sp_class_sums *all)
 {
 	const struct sp_law_used law = {.always_large = true};
 	const double x = (double)f->size_bytes / PERIOD;
 
 	for (double i = missed_objects(rng, x); i < f->objects;
 	     i += 1 + missed_objects(rng, x))
-		if (sp_class_sums_add(tally, &law, f->size_bytes, 0, PERIOD) <
+		if (sp_class_sums_add(sums, &law, f->size_bytes, 0, PERIOD) <
 			    0 ||
 		    sp_class_sums_add(all, &law, f->size_bytes, 0, PERIOD) < 0)
 			abort();

@@ -130,7 +130,7 @@ static double uniform(struct sp_rng *rng)
 
 /* Each object by itself, from one sampled one to the next. */
 static void sample_kind(const struct kind *k, struct sp_rng *rng,
-			struct sp_class_sums *tally, struct sp_class_sums *all)
+			struct sp_class_sums *sums, struct sp_class_sums *all)
 {
 	const bool sure = k->size_bytes >= sp_format_always_bytes(PERIOD);
 	const double x = (double)k->size_bytes / PERIOD;
@@ -140,8 +140,8 @@ static void sample_kind(const struct kind *k, struct sp_rng *rng,
 			i += floor(-log(uniform(rng)) / x);
 		if (i >= (double)k->count)
 			return;
-		if (tally)
-			assert_int_equal(sp_class_sums_add(tally, &law,
+		if (sums)
+			assert_int_equal(sp_class_sums_add(sums, &law,
 							   k->size_bytes, 0,
 							   PERIOD),
 					 0);
@@ -153,27 +153,27 @@ static void sample_kind(const struct kind *k, struct sp_rng *rng,
 
 /* What looks natural: a stratum for each class with samples of the subset. */
 static struct sp_interval by_samples(const struct sp_population *population,
-				     const struct sp_class_sums *tally)
+				     const struct sp_class_sums *sums)
 {
 	struct sp_population mutant = *population;
 	uint8_t n = 1;
 
 	memset(mutant.stratum, 0, sizeof(mutant.stratum));
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		mutant.stratum[tally->classes[i].class] = n++;
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		mutant.stratum[sums->classes[i].class] = n++;
 	return sp_estimate_bytes(
-		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, tally);
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, sums);
 }
 
 static struct sp_interval each_alone(const struct sp_population *population,
-				     const struct sp_class_sums *tally)
+				     const struct sp_class_sums *sums)
 {
 	struct sp_population mutant = *population;
 
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++)
 		mutant.stratum[i] = (uint8_t)(i + 1);
 	return sp_estimate_bytes(
-		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, tally);
+		&(struct sp_estimation){SP_METHOD_P3T, 0.95, &mutant}, sums);
 }
 
 struct result {
@@ -194,26 +194,26 @@ static void replicate(const struct world *w, const struct sp_population *totals,
 	struct sp_population population = *totals;
 	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
 	struct sp_interval bytes, p3;
-	struct sp_class_sums tally;
+	struct sp_class_sums sums;
 
 	sp_class_sums_init(&population.all, PERIOD);
-	sp_class_sums_init(&tally, PERIOD);
+	sp_class_sums_init(&sums, PERIOD);
 	for (unsigned int i = 0; i < w->kinds; i++)
-		sample_kind(&w->kind[i], rng, i < w->parts ? &tally : NULL,
+		sample_kind(&w->kind[i], rng, i < w->parts ? &sums : NULL,
 			    &population.all);
 	sp_adjust_init(&population);
 	if (mutant == STRATA_BY_SAMPLES)
-		bytes = by_samples(&population, &tally);
+		bytes = by_samples(&population, &sums);
 	else if (mutant == EACH_CLASS_ALONE)
-		bytes = each_alone(&population, &tally);
+		bytes = each_alone(&population, &sums);
 	else
-		bytes = sp_estimate_bytes(&how, &tally);
-	p3 = sp_estimate_bytes_p3(&tally.all, 0.95);
+		bytes = sp_estimate_bytes(&how, &sums);
+	p3 = sp_estimate_bytes_p3(&sums.all, 0.95);
 	r->bytes += covers(bytes, w->bytes);
-	r->objects += covers(sp_estimate_objects(&how, &tally), w->objects);
+	r->objects += covers(sp_estimate_objects(&how, &sums), w->objects);
 	widths[0] += bytes.hi - bytes.lo;
 	widths[1] += p3.hi - p3.lo;
-	sp_class_sums_free(&tally);
+	sp_class_sums_free(&sums);
 	sp_class_sums_free(&population.all);
 }
 

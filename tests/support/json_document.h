@@ -75,14 +75,14 @@ static inline json_t *export(struct document *d)
 
 static inline void assert_bytes(const struct document *d, const json_t *root,
 				const char *path,
-				const struct sp_class_sums *tally)
+				const struct sp_class_sums *sums)
 {
-	assert_interval(root, path, sp_estimate_bytes(&d->how, tally));
+	assert_interval(root, path, sp_estimate_bytes(&d->how, sums));
 }
 
 static inline void assert_objects(const struct document *d, const json_t *root,
 				  const char *path,
-				  const struct sp_class_sums *tally)
+				  const struct sp_class_sums *sums)
 {
-	assert_interval(root, path, sp_estimate_objects(&d->how, tally));
+	assert_interval(root, path, sp_estimate_objects(&d->how, sums));
 }

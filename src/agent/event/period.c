@@ -25,8 +25,8 @@ struct known {
 static enum sp_law_kind kind;
 static const struct sp_law *first; /* of the start */
 static const struct known *known_laws;
-static struct sp_rate_limit throttle;
-static _Atomic uint64_t due_ns; /* throttle.h */
+static struct sp_rate_limit rate_limit;
+static _Atomic uint64_t due_ns; /* rate_limit.h */
 
 /* Written under the lock of marks.c. */
 static _Atomic uint64_t base_bytes;
@@ -40,7 +40,7 @@ void sp_period_init(const struct sp_law *law, enum sp_law_kind of_kind,
 		known_laws = NULL;
 	kind = of_kind;
 	first = law;
-	sp_rate_limit_init(&throttle, samples_per_s);
+	sp_rate_limit_init(&rate_limit, samples_per_s);
 	atomic_store(&due_ns, 0);
 	atomic_store(&base_bytes, law->period_bytes);
 	atomic_store(&step, 0);
@@ -73,28 +73,28 @@ void sp_period_charge(void)
 {
 	uint64_t now_ns, due, next;
 
-	if (!throttle.interval_ns)
+	if (!rate_limit.interval_ns)
 		return;
 	now_ns = sp_clock_now_ns();
 	due = atomic_load_explicit(&due_ns, memory_order_relaxed);
 	do
-		next = sp_rate_limit_charge(&throttle, due, now_ns);
+		next = sp_rate_limit_charge(&rate_limit, due, now_ns);
 	while (!atomic_compare_exchange_weak(&due_ns, &due, next));
 }
 
 static unsigned int next_step(void)
 {
 	return sp_rate_limit_step(
-		&throttle, atomic_load_explicit(&step, memory_order_relaxed),
+		&rate_limit, atomic_load_explicit(&step, memory_order_relaxed),
 		atomic_load_explicit(&due_ns, memory_order_relaxed),
-		throttle.interval_ns ? sp_clock_now_ns() : 0);
+		rate_limit.interval_ns ? sp_clock_now_ns() : 0);
 }
 
 bool sp_period_is_due(void)
 {
 	const struct sp_law *now = sp_period_law();
 
-	return throttle.interval_ns && now != &sp_period_off &&
+	return rate_limit.interval_ns && now != &sp_period_off &&
 	       now->period_bytes !=
 		       sp_rate_limit_period(
 			       atomic_load_explicit(&base_bytes,

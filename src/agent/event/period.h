@@ -14,7 +14,7 @@
  * process, so that threads compare addresses.
  *
  * With a target of samples per second the period is the base, which is what
- * was asked for, times what the throttle says (throttle.h).
+ * was asked for, times what the rate limit says (rate_limit.h).
  */
 
 /* The law that samples nothing: a period of 0. */

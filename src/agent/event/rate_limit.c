@@ -28,26 +28,26 @@ void sp_rate_limit_init(struct sp_rate_limit *ret, uint64_t samples_per_s)
 	ret->step_ns = (efold_ns / 4 * LN2_Q16) >> 16;
 }
 
-uint64_t sp_rate_limit_charge(const struct sp_rate_limit *throttle,
+uint64_t sp_rate_limit_charge(const struct sp_rate_limit *rate_limit,
 			      uint64_t due_ns, uint64_t now_ns)
 {
-	const uint64_t credit_ns = throttle->credit_ns;
+	const uint64_t credit_ns = rate_limit->credit_ns;
 	const uint64_t oldest_ns = now_ns > credit_ns ? now_ns - credit_ns : 0;
 
 	return (due_ns > oldest_ns ? due_ns : oldest_ns) +
-	       throttle->interval_ns;
+	       rate_limit->interval_ns;
 }
 
-unsigned int sp_rate_limit_step(const struct sp_rate_limit *throttle,
+unsigned int sp_rate_limit_step(const struct sp_rate_limit *rate_limit,
 				unsigned int step, uint64_t due_ns,
 				uint64_t now_ns)
 {
 	uint64_t lead_steps;
 	unsigned int low;
 
-	if (!throttle->interval_ns || due_ns <= now_ns)
+	if (!rate_limit->interval_ns || due_ns <= now_ns)
 		return 0;
-	lead_steps = (due_ns - now_ns) / throttle->step_ns;
+	lead_steps = (due_ns - now_ns) / rate_limit->step_ns;
 	low = lead_steps < SP_RATE_LIMIT_STEPS_MAX ? (unsigned int)lead_steps
 						   : SP_RATE_LIMIT_STEPS_MAX;
 	if (step < low)

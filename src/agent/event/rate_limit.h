@@ -32,7 +32,7 @@ void sp_rate_limit_init(struct sp_rate_limit *ret, uint64_t samples_per_s);
 
 /* A sample was taken at now_ns, of any clock that does not go back: due_ns from
  * then on.  At first it is 0. */
-uint64_t sp_rate_limit_charge(const struct sp_rate_limit *throttle,
+uint64_t sp_rate_limit_charge(const struct sp_rate_limit *rate_limit,
 			      uint64_t due_ns, uint64_t now_ns);
 
 /*
@@ -40,7 +40,7 @@ uint64_t sp_rate_limit_charge(const struct sp_rate_limit *throttle,
  * it rises at once, and falls when the lead has shrunk by more than a step, so
  * that a steady program does not go to and fro between two.
  */
-unsigned int sp_rate_limit_step(const struct sp_rate_limit *throttle,
+unsigned int sp_rate_limit_step(const struct sp_rate_limit *rate_limit,
 				unsigned int step, uint64_t due_ns,
 				uint64_t now_ns);
 

@@ -491,7 +491,7 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 }
 
 /* From now on the sample, which is in `segment`, is alive.  If that has ended
- * before, a pass over it may have taken it for dead (carry.c). */
+ * before, a pass over it may have taken it for dead (rewrite_live.c). */
 static void follow_object(struct sp_lane *lane, const struct sp_event *event,
 			  const struct sp_live *live, struct sp_record *r,
 			  uint32_t segment)

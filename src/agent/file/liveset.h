@@ -62,8 +62,9 @@ struct sp_liveset_place {
 };
 
 /* Is the object of that sample in the set, and not known to be carried to that
- * segment (carry.c)?  It may have left it by the time of the answer.  Segments
- * are told apart within 31 that follow each other.  Context: sampled. */
+ * segment (rewrite_live.c)?  It may have left it by the time of the answer.
+ * Segments are told apart within 31 that follow each other.  Context: sampled.
+ */
 bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
 			   struct sp_liveset_place *ret);
 

@@ -15,8 +15,8 @@ struct sp_size_counts;
  * Slot 0 is nobody's: threads that found no other, or have ended, add to it.
  *
  * The totals live here and are copied into the profile file when there is one.
- * So are the totals by size class (classes.h), which the owner counts by itself
- * in the slab of the slot.
+ * So are the totals by size class (size_counts.h), which the owner counts by
+ * itself in the slab of the slot.
  */
 
 /* A slot for thread `index` (loss counted if it is the shared one), until

@@ -23,7 +23,7 @@ enum sp_law_kind {
  * and more do not take part in the lottery: they are always sampled.
  */
 struct sp_law {
-	/* R, 1 to 2^40; 1 records everything; 0 nothing (rate.h). */
+	/* R, 1 to 2^40; 1 records everything; 0 nothing (period.h). */
 	uint64_t period_bytes;
 	uint64_t always_bytes; /* > 0 */
 	/* Gaps are -ln(u) * mean * 2^-mean_shift: R exactly, or .NET's

@@ -54,7 +54,19 @@ static void make_samples(void)
 
 static void show(const char *path, uint64_t choice)
 {
+	struct sp_part part = {
+		.path = path,
+		.program = "program",
+		.command = "program --option",
+		.period_bytes = 4096,
+		.exact_alloc_bytes = 1 << 20,
+		.exact_alloc_objects = 4 * STACKS,
+		.end = SP_PROFILE_END_CLEAN,
+		.stop_ns = 1000,
+	};
 	const struct sp_profile profile = {
+		.parts = &part,
+		.n_parts = 1,
 		.path = path,
 		.program = "program",
 		.command = "program --option",

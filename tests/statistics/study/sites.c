@@ -40,7 +40,7 @@ static void die(const char *what)
 }
 
 static void put_estimates(const struct sites *s,
-			  const struct sp_class_sums *tally)
+			  const struct sp_class_sums *sums)
 {
 	static const enum sp_method methods[] = {SP_METHOD_P3, SP_METHOD_P3T};
 
@@ -50,7 +50,7 @@ static void put_estimates(const struct sites *s,
 			.confidence = CONFIDENCE,
 			.population = &s->population,
 		};
-		struct sp_interval b = sp_estimate_bytes(&how, tally);
+		struct sp_interval b = sp_estimate_bytes(&how, sums);
 
 		printf("\t%.17g\t%.17g\t%.17g", b.value, b.lo, b.hi);
 	}

@@ -131,10 +131,10 @@ static void add_sample(struct sums *sums, uint64_t size, uint64_t offset,
 		(double)size / -expm1(-(double)size / (double)period);
 }
 
-static void check_sums(const struct sp_class_sums *tally,
+static void check_sums(const struct sp_class_sums *sums,
 		       const struct sums *want)
 {
-	const struct sp_acc *acc = &tally->all;
+	const struct sp_acc *acc = &sums->all;
 
 	assert_int_equal(acc->samples, want->samples);
 	assert_int_equal(acc->size_bytes, want->size_bytes);

@@ -455,7 +455,7 @@ TEST(later_additions)
 	close_all();
 }
 
-/* A living writer, which is this process here: half a publication or half a
+/* A running writer, which is this process here: half a publication or half a
  * record is no damage. */
 TEST(running)
 {

@@ -350,7 +350,7 @@ TEST_BETWEEN(live_beside_allocated, setup, teardown)
 	for (size_t i = 0; i < a->n_stacks; i++) {
 		assert_non_null(a->stacks[i].live);
 		assert_true(a->stacks[i].live->all.samples <=
-			    a->stacks[i].tally->all.samples);
+			    a->stacks[i].sums->all.samples);
 	}
 	sp_aggregate_free(a);
 }

@@ -96,16 +96,16 @@ TEST_BETWEEN(edges, setup, teardown)
 	assert_int_equal(sp_edges_match(a, "^xmalloc$", &edges, &n, NULL), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(edges->n_callers, 2);
-	assert_int_equal(edges->callers[0].tally.all.samples, 3);
+	assert_int_equal(edges->callers[0].sums.all.samples, 3);
 	assert_int_equal(edges->n_callees, 1);
 	assert_int_equal(edges->callees[0].row, SP_EDGE_NOBODY);
 	sp_edges_free(edges, n);
 	assert_int_equal(sp_edges_match(a, "^f$", &edges, &n, NULL), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(edges->n_callees, 2);
-	assert_int_equal(edges->callees[0].tally.all.samples, 3);
+	assert_int_equal(edges->callees[0].sums.all.samples, 3);
 	assert_int_equal(edges->callees[1].row, SP_EDGE_NOBODY);
-	assert_int_equal(edges->callees[1].tally.all.samples, 1);
+	assert_int_equal(edges->callees[1].sums.all.samples, 1);
 	sp_edges_free(edges, n);
 	sp_aggregate_free(a);
 }
@@ -169,15 +169,15 @@ static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
 	assert_close(got->k2, want->k2, 1e-12);
 }
 
-/* The classes of a tally are the whole once more. */
-static void assert_classes_add_up(const struct sp_class_sums *tally)
+/* The classes of the sums are the whole once more. */
+static void assert_classes_add_up(const struct sp_class_sums *sums)
 {
 	struct sp_acc sum;
 
 	sp_acc_init(&sum, R);
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		sp_acc_merge(&sum, &tally->classes[i].acc);
-	assert_same(&sum, &tally->all);
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		sp_acc_merge(&sum, &sums->classes[i].acc);
+	assert_same(&sum, &sums->all);
 }
 
 TEST_BETWEEN(random_against_naive, setup, teardown)

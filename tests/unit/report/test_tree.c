@@ -257,10 +257,10 @@ static void assert_edges(const struct fixture *x, const struct sp_edges *e,
 					    : by_row[list[i].row]->name;
 
 		assert_int_equal(
-			list[i].tally.all.samples,
+			list[i].sums.all.samples,
 			count_edge(x, e->function->name, other, is_callee));
 		assert_true(!i || list[i - 1].bytes >= list[i].bytes);
-		samples += list[i].tally.all.samples;
+		samples += list[i].sums.all.samples;
 	}
 	assert_int_equal(samples, e->function->cum.all.samples);
 }

@@ -35,20 +35,20 @@ static void assert_same(const struct sp_acc *got, const struct sp_acc *want)
 	assert_close(got->c3, want->c3, 1e-12);
 }
 
-static void assert_is(const struct sp_class_sums *tally, const struct model *m)
+static void assert_is(const struct sp_class_sums *sums, const struct model *m)
 {
 	uint32_t at = 0;
 
-	assert_same(&tally->all, &m->all);
+	assert_same(&sums->all, &m->all);
 	for (uint32_t i = 0; i < SP_FORMAT_CLASSES; i++) {
 		if (!m->classes[i].samples)
 			continue;
-		assert_true(at < tally->n_classes);
-		assert_int_equal(tally->classes[at].class, i);
-		assert_same(&tally->classes[at].acc, &m->classes[i]);
+		assert_true(at < sums->n_classes);
+		assert_int_equal(sums->classes[at].class, i);
+		assert_same(&sums->classes[at].acc, &m->classes[i]);
 		at++;
 	}
-	assert_int_equal(at, tally->n_classes);
+	assert_int_equal(at, sums->n_classes);
 }
 
 static uint64_t random_size(struct sp_rng *rng)
@@ -56,34 +56,33 @@ static uint64_t random_size(struct sp_rng *rng)
 	return 1 + sp_rng_next(rng) % (1ull << sp_rng_next(rng) % 44);
 }
 
-static void add(struct sp_class_sums *tally, struct model *m,
-		struct sp_rng *rng)
+static void add(struct sp_class_sums *sums, struct model *m, struct sp_rng *rng)
 {
 	const uint64_t z = random_size(rng), offset = sp_rng_next(rng) % z;
 	const uint64_t r = sp_rng_next(rng) % 8 ? R0 : 4096;
 
-	assert_int_equal(sp_class_sums_add(tally, &law, z, offset, r), 0);
+	assert_int_equal(sp_class_sums_add(sums, &law, z, offset, r), 0);
 	sp_acc_add(&m->all, &law, z, offset, r);
 	sp_acc_add(&m->classes[sp_format_class(z)], &law, z, offset, r);
 }
 
 TEST(add)
 {
-	struct sp_class_sums tally;
+	struct sp_class_sums sums;
 	struct model m;
 	struct sp_rng rng;
 
 	sp_rng_init(&rng, 4, 0);
-	sp_class_sums_init(&tally, R0);
+	sp_class_sums_init(&sums, R0);
 	model_init(&m);
-	assert_is(&tally, &m);
+	assert_is(&sums, &m);
 	for (int i = 0; i < 2000; i++) {
-		add(&tally, &m, &rng);
+		add(&sums, &m, &rng);
 		if (i % 50 == 0)
-			assert_is(&tally, &m);
+			assert_is(&sums, &m);
 	}
-	assert_is(&tally, &m);
-	sp_class_sums_free(&tally);
+	assert_is(&sums, &m);
+	sp_class_sums_free(&sums);
 }
 
 /* Of any number of classes each, few and many in common. */
@@ -111,21 +110,21 @@ TEST(merge)
 	}
 }
 
-/* A zeroed tally is empty, and so is one that was freed. */
+/* Zeroed sums are empty, and so are those that were freed. */
 TEST(empty)
 {
-	struct sp_class_sums zero = {0}, tally;
+	struct sp_class_sums zero = {0}, sums;
 
-	sp_class_sums_init(&tally, R0);
-	assert_int_equal(sp_class_sums_merge(&zero, &tally), 0);
+	sp_class_sums_init(&sums, R0);
+	assert_int_equal(sp_class_sums_merge(&zero, &sums), 0);
 	assert_int_equal(zero.n_classes, 0);
 	assert_int_equal(zero.all.period_bytes, R0);
-	assert_int_equal(sp_class_sums_add(&tally, &law, 48, 0, R0), 0);
-	assert_int_equal(sp_class_sums_merge(&zero, &tally), 0);
+	assert_int_equal(sp_class_sums_add(&sums, &law, 48, 0, R0), 0);
+	assert_int_equal(sp_class_sums_merge(&zero, &sums), 0);
 	assert_int_equal(zero.n_classes, 1);
 	sp_class_sums_free(&zero);
 	sp_class_sums_free(&zero);
-	sp_class_sums_free(&tally);
+	sp_class_sums_free(&sums);
 }
 
 TEST_MAIN(NULL, NULL)

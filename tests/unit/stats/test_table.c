@@ -234,7 +234,7 @@ static void fill_selection(struct sp_selection *selection, uint64_t v)
 }
 
 /* The selected samples of one stack or thread, added in the plain way. */
-static void check_tally(const struct sp_class_sums *tally,
+static void check_tally(const struct sp_class_sums *sums,
 			const struct sp_selection *selection, int64_t stack,
 			int64_t thread)
 {
@@ -254,11 +254,11 @@ static void check_tally(const struct sp_class_sums *tally,
 		sp_acc_add(&want, &profile.law, s->size_bytes, s->offset_bytes,
 			   s->period_bytes);
 	}
-	assert_int_equal(tally->all.samples, n);
-	assert_int_equal(tally->all.size_bytes, bytes);
-	assert_memory_equal(&tally->all, &want, sizeof(want));
-	for (uint32_t i = 0; i < tally->n_classes; i++)
-		in_classes += tally->classes[i].acc.samples;
+	assert_int_equal(sums->all.samples, n);
+	assert_int_equal(sums->all.size_bytes, bytes);
+	assert_memory_equal(&sums->all, &want, sizeof(want));
+	for (uint32_t i = 0; i < sums->n_classes; i++)
+		in_classes += sums->classes[i].acc.samples;
 	assert_int_equal(in_classes, n);
 }
 

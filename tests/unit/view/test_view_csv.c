@@ -83,7 +83,7 @@ static const char *assert_numbers(const char *at, const double *want, int n)
 TEST_BETWEEN(functions, setup, teardown)
 {
 	struct table *t = *test_state;
-	const struct sp_class_sums *tally;
+	const struct sp_class_sums *sums;
 	const struct sp_estimation *how;
 	struct sp_interval b, o;
 	const char *text, *row;
@@ -96,10 +96,10 @@ TEST_BETWEEN(functions, setup, teardown)
 	row = text + strlen(HEAD);
 	assert_true(strncmp(row, "\"f<a, \"\"b\"\">\",\"/bin/app\",\"\",",
 			    28) == 0);
-	tally = fixture_tally(t->x, &t->x->stacks[0]);
+	sums = fixture_tally(t->x, &t->x->stacks[0]);
 	how = &t->x->analysis->how;
-	b = sp_estimate_bytes(how, tally);
-	o = sp_estimate_objects(how, tally);
+	b = sp_estimate_bytes(how, sums);
+	o = sp_estimate_objects(how, sums);
 	row = assert_numbers(row + 28,
 			     (double[]){b.value, b.lo, b.hi, 7, b.value, b.lo,
 					b.hi, 7, o.value, o.lo, o.hi, b.value,
