@@ -94,8 +94,8 @@ def peak(way):
     way.hold(report, judge.proposes(report, "--view peak"))
     way.follow(report)
     profile = way.profile("python3*")
-    shown = way.see(f"sampleprof tree --view peak --show ^py:: {profile}")
-    way.hold(shown, judge.names(shown, "sort_by_price"))
+    shown = way.see(f"sampleprof report --view peak {profile}")
+    way.hold(shown, judge.answer(shown, "py::sort_by_price"))
 
 
 def churn(way):
@@ -117,7 +117,7 @@ def diff(way):
     """Was it the right fix?  The old program is gone by then."""
     way.type("g++ -g -O2 -pthread -DFIXED -o chat chat.cc")
     way.see("sampleprof run --out fixed.sprof ./chat")
-    shown = way.type("sampleprof diff --view live leak.sprof fixed.sprof")
+    shown = way.see("sampleprof diff --view live leak.sprof fixed.sprof")
     way.hold(shown, judge.answer(shown, "chat::room::note_typing") +
              judge.names(shown, "gone"))
     old = way.see("sampleprof report --view live leak.sprof")
