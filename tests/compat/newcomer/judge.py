@@ -34,8 +34,8 @@ def answer(shown, name):
 
 
 def names(shown, name):
-    """The first screen has that word."""
-    if re.search(rf"\b{re.escape(name)}\b", "\n".join(shown.first)):
+    """The first screen has these words."""
+    if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", "\n".join(shown.first)):
         return []
     return [f"{name} is not on the first screen:\n" + "\n".join(shown.first)]
 
