@@ -118,7 +118,7 @@ def diff(way):
     way.type("g++ -g -O2 -pthread -DFIXED -o chat chat.cc")
     way.see("sampleprof run --out fixed.sprof ./chat")
     shown = way.see("sampleprof diff --view live leak.sprof fixed.sprof")
-    way.hold(shown, judge.names(shown, "chat::room::note_typing  (gone)"))
+    way.hold(shown, judge.names(shown, "note_typing  (gone)"))
     old = way.see("sampleprof report --view live leak.sprof")
     way.hold(old, judge.answer(old, "chat::room::note_typing"))
 
