@@ -35,6 +35,7 @@ TEST_PACKAGES=(
 	libjemalloc-dev google-perftools nodejs             # likewise
 	golang-go golang-github-google-pprof-dev            # google/pprof
 	prometheus                                          # promtool
+	less                                                # a pager
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1                                      # --debuginfod
 	libunwind8 libgoogle-perftools4                     # other unwinders
