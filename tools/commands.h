@@ -16,16 +16,22 @@ int run_preload_path(int argc, char **argv);
 int run_ps(int argc, char **argv);
 int run_ls(int argc, char **argv);
 int run_ctl(int argc, char **argv);
+int run_attach(int argc, char **argv);
+int run_detach(int argc, char **argv);
 
-/* That of sampleprof-serve. */
+/* Those of sampleprof-serve. */
 int run_serve(int argc, char **argv);
+int run_push(int argc, char **argv);
 
 extern const struct sp_command_line run_line;
 extern const struct sp_command_line preload_path_line;
 extern const struct sp_command_line ps_line;
 extern const struct sp_command_line ls_line;
 extern const struct sp_command_line ctl_line;
+extern const struct sp_command_line attach_line;
+extern const struct sp_command_line detach_line;
 extern const struct sp_command_line serve_line;
+extern const struct sp_command_line push_line;
 
 /* Of sampleprof without a command, into struct help_options. */
 struct help_options {

@@ -11,10 +11,12 @@
 #include "export/export.h"
 #include "export/options.h"
 #include "fleet/add.h"
+#include "fleet/choose.h"
 #include "fleet/drawn.h"
 #include "fleet/load.h"
 #include "fleet/options.h"
 #include "fleet/runs.h"
+#include "fleet/watch.h"
 #include "gate/gate.h"
 #include "model/profile.h"
 #include "report/answer.h"
@@ -53,24 +55,70 @@ static void narrow_question(struct sp_question *q, const struct fleet *fleet,
 					   .ns = f->to_unix_ns - start};
 }
 
-/* 0; negative errno and *err.  To be released in every case. */
-static int fleet_load(struct fleet *fleet, const struct sp_fleet_options *o,
-		      struct sp_question *question, struct sp_error *err)
+/* The report takes a time of the day for the name of a snapshot, of which a
+ * database has none. */
+static int place_moment(struct sp_question *q, const struct fleet *fleet,
+			struct sp_error *err)
 {
-	uint64_t n;
+	const uint64_t start = fleet->profile->start_unix_ns;
+	uint64_t at;
+
+	if (q->at.kind != SP_MOMENT_SNAPSHOT ||
+	    !sp_fleet_parse_time(q->at.name, &at))
+		return 0;
+	if (at < start)
+		return sp_error_set(err, -ERANGE, fleet->db.path,
+				    "--at %s is before the first of the "
+				    "processes started",
+				    q->at.name);
+	q->at = (struct sp_moment){.kind = SP_MOMENT_TIME, .ns = at - start};
+	return 0;
+}
+
+/* Is it about amounts alone, of whole hours, so that the rollup answers it? */
+static bool asks_for_sums(const struct sp_options *page,
+			  const struct sp_fleet_options *o)
+{
+	const struct sp_question *q = &page->question;
+	const bool is_table =
+		page->page == SP_PAGE_TOP || page->page == SP_PAGE_TREE ||
+		page->page == SP_PAGE_PEEK || o->action == SP_FLEET_LIVE;
+	const bool has_view = !q->has_view || q->view == SP_VIEW_ALLOC ||
+			      q->view == SP_VIEW_LIVE;
+	const struct sp_fleet_span span = {o->filter.from_unix_ns,
+					   o->filter.to_unix_ns};
+
+	return is_table && has_view && !page->json && !page->has_stacks &&
+	       !page->timeline && !page->sizes &&
+	       page->rows == SP_ROWS_BY_CODE && !q->thread && !q->phase &&
+	       q->at.kind == SP_MOMENT_NONE && q->from.kind == SP_MOMENT_NONE &&
+	       q->to.kind == SP_MOMENT_NONE && sp_fleet_span_is_hours(&span);
+}
+
+/* 0; negative errno and *err.  To be released in every case.  By the rollup if
+ * `of_hours`. */
+static int fleet_load(struct fleet *fleet, const struct sp_fleet_options *o,
+		      struct sp_question *question, bool of_hours,
+		      struct sp_error *err)
+{
+	const struct sp_fleet_span span = {o->filter.from_unix_ns,
+					   o->filter.to_unix_ns};
+	struct sp_fleet_chosen chosen = {.n = 0};
 	int r;
 
 	*fleet = (struct fleet){.profile = NULL};
 	sp_console_begin_progress("reading");
 	r = sp_fleet_db_open(&fleet->db, o->url, err);
 	if (r >= 0)
-		r = sp_fleet_choose(&fleet->db, &o->filter, &n, err);
+		r = sp_fleet_choose(&fleet->db, &o->filter, &chosen, err);
 	if (r >= 0)
-		r = sp_fleet_load(&fleet->db, &fleet->profile, &fleet->parts,
-				  err);
-	if (r >= 0)
-		narrow_question(question, fleet, &o->filter);
-	return r;
+		r = sp_fleet_load(&fleet->db, &chosen, of_hours ? &span : NULL,
+				  &fleet->profile, &fleet->parts, err);
+	sp_fleet_chosen_done(&chosen);
+	if (r < 0)
+		return r;
+	narrow_question(question, fleet, &o->filter);
+	return place_moment(question, fleet, err);
 }
 
 /* ---- filling it ---- */
@@ -124,6 +172,31 @@ static int add_files(const struct sp_fleet_options *o)
 		printf(", %zu not added", failed);
 	putchar('\n');
 	return failed ? EXIT_ERROR : sp_console_finish();
+}
+
+static int watch_directory(const struct sp_fleet_options *o)
+{
+	struct sp_watch_options watch = {o->url, NULL, o->interval_ns,
+					 o->running_ns, o->backlog_bytes};
+	char dir[4096];
+	struct sp_error err;
+	int n;
+
+	if (o->argc > 2 || (o->argc == 2 && o->argv[1][0] == '-'))
+		return sp_console_fail_usage(
+			"fleet watch takes --db, --interval, --running, "
+			"--backlog and one directory",
+			"fleet");
+	n = snprintf(dir, sizeof(dir), "%s%s", o->argc > 1 ? o->argv[1] : "",
+		     o->argc > 1 ? "/" : "");
+	if ((size_t)n >= sizeof(dir))
+		return sp_console_fail("the name of the directory is too long");
+	while (n > 1 && dir[n - 2] == '/')
+		dir[--n] = '\0';
+	watch.dir = dir;
+	return sp_watch_run(&watch, stderr, &err) < 0
+		       ? sp_console_fail_with(&err)
+		       : EXIT_FINE;
 }
 
 /* ---- asking it ---- */
@@ -198,7 +271,8 @@ static int print_page(const struct sp_fleet_options *o)
 	if (!page.json && !page.csv)
 		sp_console_begin_page(!page.no_pager);
 	out = sp_console_open();
-	if (fleet_load(&fleet, o, &page.question, &err) < 0 ||
+	if (fleet_load(&fleet, o, &page.question, asks_for_sums(&page, o),
+		       &err) < 0 ||
 	    print_fleet(out, &fleet, &page, &err) < 0)
 		code = sp_console_fail_with(&err);
 	close_code = sp_console_close(out);
@@ -213,7 +287,7 @@ static int write_export(FILE *out, const struct sp_fleet_options *o,
 	struct sp_error err;
 	int code = EXIT_FINE;
 
-	if (fleet_load(&fleet, o, &request->question, &err) < 0) {
+	if (fleet_load(&fleet, o, &request->question, false, &err) < 0) {
 		code = sp_console_fail_with(&err);
 		fleet_done(&fleet);
 		return code;
@@ -284,7 +358,7 @@ static int check_code(enum sp_verdict verdict,
 static int run_gate(const struct sp_fleet_options *o,
 		    struct sp_gate_options *gate, struct sp_fleet_db *db)
 {
-	struct sp_fleet_runs runs = {db, o};
+	struct sp_fleet_runs runs = {.db = db, .options = o};
 	enum sp_verdict verdict = SP_VERDICT_PASS;
 	struct sp_error err = {0};
 	int code, close_code, r;
@@ -341,6 +415,8 @@ static int run_action(const struct sp_fleet_options *o)
 		return init_database(o);
 	case SP_FLEET_ADD:
 		return add_files(o);
+	case SP_FLEET_WATCH:
+		return watch_directory(o);
 	case SP_FLEET_PAGE:
 	case SP_FLEET_LIVE:
 		return print_page(o);

@@ -45,19 +45,29 @@ const struct sp_command_line ls_line = {
 		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",
 };
 
-static const char *end_word(enum sp_profile_end end)
+/* At most END_COLUMNS. */
+static struct sp_text_cell end_word(const struct recording *r)
 {
-	switch (end) {
+	struct sp_text_cell word = {"killed?"};
+
+	switch (r->end) {
 	case SP_PROFILE_END_CLEAN:
-		return "clean";
+		return (struct sp_text_cell){"clean"};
 	case SP_PROFILE_END_KILLED:
-		return "killed?";
+		break;
 	case SP_PROFILE_END_EXEC:
-		return "exec";
+		return (struct sp_text_cell){"exec"};
 	case SP_PROFILE_END_RUNNING:
-		return "running";
+		return (struct sp_text_cell){"running"};
 	}
-	return "";
+	if (r->end_kind == SP_END_NO_MEMORY)
+		return (struct sp_text_cell){"oom"};
+	if (r->end_kind == SP_END_EXIT)
+		return (struct sp_text_cell){"_exit"};
+	if (r->end_kind > SP_END_SIGNAL && r->end_kind <= SP_END_SIGNAL + 64)
+		snprintf(word.text, sizeof(word.text), "sig%u",
+			 (unsigned int)(r->end_kind - SP_END_SIGNAL));
+	return word;
 }
 
 static struct sp_text_cell live_cell(const struct recording *r)
@@ -81,7 +91,7 @@ static void print_figures(const struct recording *r)
 	       TIME_BYTES, sp_text_time(r->start_unix_ns).text + TIME_AT,
 	       sp_text_duration(r->duration_ns).text,
 	       sp_text_bytes((double)r->alloc_bytes).text,
-	       r->is_exact ? ' ' : '+', live_cell(r).text, end_word(r->end));
+	       r->is_exact ? ' ' : '+', live_cell(r).text, end_word(r).text);
 }
 
 /* What the name of the file does not say: another name, or the arguments, which
@@ -179,7 +189,7 @@ static void print_recordings(const struct recordings *all, size_t skip)
 		print_figures(r);
 		if (is_wide)
 			printf("%*s",
-			       END_COLUMNS + 2 - (int)strlen(end_word(r->end)),
+			       END_COLUMNS + 2 - (int)strlen(end_word(r).text),
 			       "");
 		else
 			fputs("\n        ", stdout);

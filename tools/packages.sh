@@ -17,6 +17,7 @@ BUILD_PACKAGES=(
 	libzstd-dev          # profiles may be compressed
 	libpcre2-dev         # filters of the report
 	libmicrohttpd-dev    # sampleprof serve
+	libcurl4-openssl-dev # sampleprof push, and a fleet on a server
 	libsqlite3-dev       # the profiles of a fleet are in a database
 )
 
@@ -36,6 +37,7 @@ TEST_PACKAGES=(
 	golang-go golang-github-google-pprof-dev            # google/pprof
 	prometheus                                          # promtool
 	less                                                # a pager
+	clickhouse-server                                   # a fleet's database
 	heaptrack zstd strace                               # to compare with
 	libdebuginfod1                                      # --debuginfod
 	libunwind8 libgoogle-perftools4                     # other unwinders

@@ -79,6 +79,7 @@ static bool describe(struct recording *to, const char *path,
 		.alloc_bytes = p->exact_alloc_bytes,
 		.is_exact = sp_profile_is_exact(p),
 		.end = p->end,
+		.end_kind = p->end_kind,
 		.has_live = a->live != NULL,
 	};
 	if (!parent || !sp_parse_u64(parent, &to->parent))

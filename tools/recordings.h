@@ -24,6 +24,7 @@ struct recording {
 	uint64_t alloc_bytes; /* exact, or at least */
 	bool is_exact;
 	enum sp_profile_end end;
+	uint64_t end_kind; /* enum sp_end_kind, or unknown */
 	bool has_live;
 	struct sp_interval live_bytes; /* at the end */
 	uint64_t live_samples;

@@ -16,6 +16,7 @@
 #include "base/labels.h"
 #include "base/parse.h"
 #include "cli/commands.h"
+#include "control/death.h"
 #include "control/files.h"
 #include "control/launch.h"
 #include "control/target.h"
@@ -434,9 +435,22 @@ static bool is_drawn_by_chance(void)
 	       millionths < SP_PARSE_FRACTION_ALL;
 }
 
+/* How the program ended that we waited for, as far as its own file does not say
+ * it: in the file, before anybody reads that. */
+static void store_end(const struct recordings *all, pid_t pid, uint64_t kind)
+{
+	struct sp_error err;
+
+	for (size_t i = 0; i < all->n; i++)
+		if (all->list[i].pid == (uint64_t)pid &&
+		    all->list[i].end == SP_PROFILE_END_KILLED &&
+		    sp_death_store(all->list[i].path, pid, kind, &err) < 0)
+			sp_console_fail_with(&err);
+}
+
 /* What the program and its children have left. */
 static void take_stock(const struct run_options *o, const char *run,
-		       uint64_t since, pid_t pid)
+		       uint64_t since, pid_t pid, uint64_t end_kind)
 {
 	char dir[SP_LAUNCH_PATH_MAX];
 	struct recordings all;
@@ -464,6 +478,7 @@ static void take_stock(const struct run_options *o, const char *run,
 					   : PROGRAM
 			      ": no profile of the program was found\n",
 		      stderr);
+	store_end(&all, pid, end_kind);
 	if (all.n && !o->quiet)
 		summarize(&all, dir);
 	if (all.n && !o->no_symbols)
@@ -478,11 +493,25 @@ static bool name_run(char run[RUN_BYTES], uint64_t since)
 	return set("SAMPLEPROF_RUN", run);
 }
 
+/* The shell says which signal, but not who sent it. */
+static void print_kill(uint64_t kind, bool is_known)
+{
+	if (kind == SP_END_NO_MEMORY)
+		fputs(PROGRAM ": the kernel's OOM killer killed the program\n",
+		      stderr);
+	else if (kind == SP_END_SIGNAL + SIGKILL && is_known)
+		fputs(PROGRAM ": another process killed the program "
+			      "with SIGKILL, not the kernel's OOM killer\n",
+		      stderr);
+}
+
 static int run_program(char **argv, const struct run_options *o)
 {
 	char path[SP_LAUNCH_PATH_MAX], run[RUN_BYTES];
 	const char *before = getenv("LD_PRELOAD");
 	const uint64_t since = unix_ns();
+	uint64_t kind;
+	struct sp_death_kills kills;
 	struct sp_error err;
 	const char *note;
 	int r, status = 0;
@@ -501,15 +530,19 @@ static int run_program(char **argv, const struct run_options *o)
 	before = before ? strdup(before) : NULL;
 	if (preload(&err) < 0)
 		return fail_run(&err, -ENOEXEC);
+	sp_death_count_kills(&kills);
 	r = sp_launch_run(argv, &pid, &status, &err);
 	if (r < 0)
 		return fail_run(&err, r);
+	kind = sp_death_kind(status, &kills);
+	if (!o->quiet)
+		print_kill(kind, kills.is_known);
 	/* What runs from here on is not to be recorded. */
 	if (before)
 		setenv("LD_PRELOAD", before, 1);
 	else
 		unsetenv("LD_PRELOAD");
-	take_stock(o, run, since, pid);
+	take_stock(o, run, since, pid, kind);
 	return end_as(status);
 }
 

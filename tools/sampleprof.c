@@ -18,9 +18,10 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } own_commands[] = {
-	{"run", run_run}, {"preload-path", run_preload_path},
-	{"ps", run_ps},   {"ctl", run_ctl},
-	{"ls", run_ls},
+	{"run", run_run},       {"preload-path", run_preload_path},
+	{"ps", run_ps},         {"ctl", run_ctl},
+	{"ls", run_ls},         {"attach", run_attach},
+	{"detach", run_detach},
 };
 
 /* Another program, under our name.  argv[0] is of no use but for that. */

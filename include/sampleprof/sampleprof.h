@@ -45,6 +45,11 @@ struct sampleprof_phase {
 #define SAMPLEPROF_ADDRESS_(name, ret)                                         \
 	__asm__(".weak " #name "\n\tmovq " #name "@GOTPCREL(%%rip), %0"        \
 		: "=r"(ret))
+#elif defined(__aarch64__) && !defined(__ILP32__)
+#define SAMPLEPROF_ADDRESS_(name, ret)                                         \
+	__asm__(".weak " #name "\n\tadrp %0, :got:" #name                      \
+		"\n\tldr %0, [%0, :got_lo12:" #name "]"                        \
+		: "=r"(ret))
 #else
 #define SAMPLEPROF_ADDRESS_(name, ret) ((ret) = 0)
 #endif

@@ -9,6 +9,10 @@
 
 const struct sp_command sp_commands[] = {
 	{"run", SP_COMMAND_LAUNCHER, "PROGRAM", "run a program and record it"},
+	{"attach", SP_COMMAND_LAUNCHER, "PID",
+	 "record a process that already runs"},
+	{"detach", SP_COMMAND_LAUNCHER, "PID",
+	 "end that, and leave the process as it was"},
 	{"preload-path", SP_COMMAND_LAUNCHER, NULL,
 	 "print the library, for LD_PRELOAD"},
 	{"ps", SP_COMMAND_LAUNCHER, NULL,
@@ -40,6 +44,8 @@ const struct sp_command sp_commands[] = {
 	{"advise", SP_COMMAND_OTHER, "FILE", "which sampling period to use"},
 	{"serve", SP_COMMAND_SERVED, "[DIR]",
 	 "profiles over HTTP: Prometheus, go tool pprof"},
+	{"push", SP_COMMAND_SERVED, "[DIR|FILE]",
+	 "what is allocated, sent to a Pyroscope server"},
 	{"fleet", SP_COMMAND_OTHER, "ACTION",
 	 "many processes in a database, asked together"},
 	{"lab", SP_COMMAND_OTHER, "[FILE]",

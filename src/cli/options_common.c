@@ -31,6 +31,14 @@ static bool take_from(void *part, const char *text)
 	return sp_moment_parse(text, &q->from);
 }
 
+static bool take_last(void *part, const char *text)
+{
+	struct sp_question *q = part;
+
+	q->from = (struct sp_moment){.kind = SP_MOMENT_LAST};
+	return sp_parse_duration(text, &q->from.ns) && q->from.ns;
+}
+
 static bool take_to(void *part, const char *text)
 {
 	struct sp_question *q = part;
@@ -135,6 +143,9 @@ static const struct sp_argument question[] = {
 	 "thread allocated anything else)"},
 	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
 	 0, "only what was allocated then or later"},
+	{"last", 0, "TIME", "a length of time: 10s, 500ms", take_last, 0,
+	 "only what was allocated in the last TIME of the run:\n"
+	 "as --from, but counted from the end"},
 	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
 	 take_to, 0, "only what was allocated before that"},
 	{"phase", 0, "NAME", "the name of a phase", NULL,

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "cli/growth.h"
 #include "cli/near_function.h"
 #include "cli/next.h"
 #include "read/load.h"
@@ -80,9 +81,15 @@ static int print_text(const struct page *page,
 	const struct sp_options *options = page->options;
 	const struct sp_analysis *a = page->analysis;
 	struct sp_next next[SP_NEXT_MAX];
-	int r = 0;
+	int r;
 
-	print_head(page);
+	sp_view_summary_print_header(page->out, a);
+	r = sp_growth_print(page->out, options, a->profile,
+			    page->answer->progress, page->answer->progress_arg,
+			    err);
+	if (r < 0)
+		return r;
+	sp_view_summary_print_view(page->out, a);
 	if (options->has_stacks)
 		r = sp_view_stacks_print(
 			page->out, aggregate, options->stacks,

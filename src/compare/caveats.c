@@ -97,7 +97,7 @@ static void look_at_both(struct sp_caveats *c, const struct sp_summary *old,
 #define GAPS_MAX 3
 
 struct gaps {
-	struct sp_caveats *comparable;
+	struct sp_caveats *caveats;
 	size_t n;
 };
 
@@ -111,7 +111,7 @@ static void note_gap(void *arg, const struct sp_names_gap *gap)
 	if (gap->n_more)
 		snprintf(more, sizeof(more), " and %zu more", gap->n_more);
 	sp_caveats_note(
-		gaps->comparable,
+		gaps->caveats,
 		"%.50s%s: no names in %s%.90s, for %s of the bytes, %zu of %zu "
 		"call paths: %.60s",
 		sp_text_base_name(gap->run->path), more,

@@ -26,13 +26,12 @@ struct sp_caveats {
 
 /* Add a sentence; one that there is no room for is left out. */
 __attribute__((format(printf, 2, 3))) void sp_caveats_note(
-	struct sp_caveats *comparable, const char *format, ...);
+	struct sp_caveats *caveats, const char *format, ...);
 
 /* 0 and *ret, to be released; -ENOMEM. */
 int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair);
 
-void sp_caveats_done(struct sp_caveats *comparable);
+void sp_caveats_done(struct sp_caveats *caveats);
 
 /* sp_match_lambdas(), and a sentence for each family; 0 or -ENOMEM. */
-int sp_caveats_lambdas(struct sp_caveats *comparable,
-		       const struct sp_pair *pair);
+int sp_caveats_lambdas(struct sp_caveats *caveats, const struct sp_pair *pair);

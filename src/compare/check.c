@@ -151,7 +151,7 @@ static int check_pattern(const struct sp_checker *c,
 			 const struct sp_limit *limit,
 			 const struct sp_frame_set *only)
 {
-	const struct sp_caveats *can = &c->check->comparable;
+	const struct sp_caveats *can = &c->check->caveats;
 	const size_t n = c->pair->paths->frames.n_entries;
 	char line[32] = "";
 
@@ -214,7 +214,7 @@ static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 static bool doubt_names(const struct sp_checker *c, struct sp_finding *f,
 			const struct sp_frame_set *only)
 {
-	const struct sp_names *names = &c->check->comparable.names;
+	const struct sp_names *names = &c->check->caveats.names;
 	const struct sp_paths *paths = c->pair->paths;
 	bool is_any = false, is_mixed = false;
 
@@ -292,7 +292,7 @@ static const char *lack_of_phase(const struct sp_side *side,
 /* Is there anything to look at?  If not, the finding says why. */
 static bool is_answerable(const struct sp_checker *c, struct sp_finding *f)
 {
-	const struct sp_caveats *can = &c->check->comparable;
+	const struct sp_caveats *can = &c->check->caveats;
 	const struct sp_limit *limit = f->limit;
 
 	const char *new_lacks =
@@ -352,7 +352,7 @@ static bool doubt_unsampled(const struct sp_checker *c, struct sp_finding *f)
 /* Figures that may be too low: what is too much as it is stays too much. */
 static bool doubt_incomplete(const struct sp_checker *c, struct sp_finding *f)
 {
-	const struct sp_caveats *can = &c->check->comparable;
+	const struct sp_caveats *can = &c->check->caveats;
 	const bool is_exact = sp_limit_is_exact(f->limit);
 	const bool is_low = can->new_incomplete || (can->doubtful && !is_exact);
 
@@ -421,9 +421,9 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 		goto out;
 	check->level = SP_SUMMARY_LEVEL;
 	check->findings = calloc(limits->n + 1, sizeof(*check->findings));
-	if (!check->findings || sp_caveats_init(&check->comparable, pair) < 0)
+	if (!check->findings || sp_caveats_init(&check->caveats, pair) < 0)
 		goto out;
-	r = pair->old.n ? sp_caveats_lambdas(&check->comparable, pair) : 0;
+	r = pair->old.n ? sp_caveats_lambdas(&check->caveats, pair) : 0;
 	if (!r && pair->old.n)
 		r = rename_old(pair, check);
 	if (!r)
@@ -469,7 +469,7 @@ void sp_check_free(struct sp_check *check)
 		free(check->renamed[i].old);
 		free(check->renamed[i].new);
 	}
-	sp_caveats_done(&check->comparable);
+	sp_caveats_done(&check->caveats);
 	free(check->findings);
 	free(check->renamed);
 	free(check);

@@ -85,7 +85,7 @@ struct sp_renamed_text {
 
 struct sp_check {
 	enum sp_verdict verdict; /* the worst */
-	struct sp_caveats comparable;
+	struct sp_caveats caveats;
 	struct sp_renamed_text *renamed;
 	size_t n_renamed;
 	struct sp_finding *findings; /* one for each limit, in their order */

@@ -223,8 +223,8 @@ static size_t leave_unnamed(const struct sp_checker *c,
 	for (size_t i = 0; i < n; i++) {
 		const struct sp_match_row row = rows[i];
 
-		if (sp_names_is_mixed(&c->check->comparable.names,
-				      c->pair->paths, row.key))
+		if (sp_names_is_mixed(&c->check->caveats.names, c->pair->paths,
+				      row.key))
 			continue;
 		rows[i] = rows[n_kept];
 		rows[n_kept++] = row;

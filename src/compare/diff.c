@@ -40,7 +40,7 @@ static int add_totals(struct sp_diff *d, const struct sp_pair *pair)
 		struct sp_diff_total *t = &d->totals[d->n_totals];
 		struct sp_runs old, new;
 
-		if (!has_amount(&d->comparable, view) || !has_view(pair, view))
+		if (!has_amount(&d->caveats, view) || !has_view(pair, view))
 			continue;
 		if (sp_amount_sum(&pair->old, pair->paths, kinds[i].kind, NULL,
 				  NULL, &old) < 0 ||
@@ -95,7 +95,7 @@ static int set_head(struct sp_diff *d, const struct sp_pair *pair)
 	d->n_new = pair->new.n;
 	d->old_period_bytes = old->period_bytes;
 	d->new_period_bytes = new->period_bytes;
-	return sp_caveats_init(&d->comparable, pair);
+	return sp_caveats_init(&d->caveats, pair);
 }
 
 int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
@@ -111,7 +111,7 @@ int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 	d->level = level;
 	r = set_head(d, pair);
 	if (!r)
-		r = sp_caveats_lambdas(&d->comparable, pair);
+		r = sp_caveats_lambdas(&d->caveats, pair);
 	if (!r)
 		r = rename_old(d, pair);
 	if (!r)
@@ -145,6 +145,6 @@ void sp_diff_free(struct sp_diff *diff)
 		free(diff->renamed[i]);
 	free(diff->renamed);
 	sp_moved_done(&diff->moved);
-	sp_caveats_done(&diff->comparable);
+	sp_caveats_done(&diff->caveats);
 	free(diff);
 }

@@ -56,7 +56,7 @@ struct sp_diff_total {
 #define SP_DIFF_TABLES 4
 
 struct sp_diff {
-	struct sp_caveats comparable;
+	struct sp_caveats caveats;
 	const char *old_program; /* borrowed from the pair */
 	const char *new_program;
 	size_t n_old, n_new;

@@ -74,7 +74,7 @@ static char *name_of(const struct filler *f, uint32_t key,
  * place of a tree is what its callers make it. */
 static bool is_mixed(const struct filler *f, uint32_t key)
 {
-	const struct sp_names *names = &f->diff->comparable.names;
+	const struct sp_names *names = &f->diff->caveats.names;
 	const struct sp_paths *paths = f->pair->paths;
 	struct sp_key said;
 
@@ -149,7 +149,7 @@ static int fill_rows(struct filler *f, const double *p, double threshold,
 			.old_samples = m->old_samples,
 			.new_samples = m->new_samples,
 			.is_told = p[i] <= threshold &&
-				   !f->diff->comparable.unsampled,
+				   !f->diff->caveats.unsampled,
 			.is_comparable = true,
 		};
 		set_figures(f->diff, row, &m->old, &m->new, noise);

@@ -125,9 +125,8 @@ static int find_candidates(const struct sp_checker *c,
 		r = sp_match_test(rows, n, &test, noise, p, &threshold,
 				  &n_tested);
 	for (size_t i = 0; r >= 0 && i < n; i++) {
-		const bool has_names =
-			!sp_names_is_mixed_path(&c->check->comparable.names,
-						c->pair->paths, rows[i].key);
+		const bool has_names = !sp_names_is_mixed_path(
+			&c->check->caveats.names, c->pair->paths, rows[i].key);
 
 		r = has_names && p[i] <= threshold
 			    ? is_real(c, of, &rows[i], noise)

@@ -14,11 +14,25 @@
 /* Files that one side of a comparison may be made of. */
 #define SP_EXPORT_BASE_MAX 1024u
 
+struct sp_row;
+
+/* A part of a profile, for whoever sends it in parts. */
+struct sp_export_part {
+	uint64_t start_unix_ns; /* instead of the process's */
+	uint64_t duration_ns;
+	/* Change the values of `rows`, one for each stack, and move those that
+	 * are wanted to the front.  Returns how many; SIZE_MAX: no memory. */
+	size_t (*choose)(void *arg, const struct sp_profile *profile,
+			 struct sp_row *rows, size_t n);
+	void *arg;
+};
+
 /* What only exports are asked for. */
 struct sp_export_options {
 	bool of_objects;      /* --metric objects: weights count objects */
 	bool pprof_error;     /* two more sample types: variance, samples */
 	uint64_t max_samples; /* fold pprof samples beyond; 0: no limit */
+	const struct sp_export_part *part; /* of pprof; NULL: all of it */
 	/* --base: what to compare with; several files are added up. */
 	const char *base_files[SP_EXPORT_BASE_MAX];
 	size_t n_base_files;

@@ -264,7 +264,7 @@ static void put_run(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_double(json, "start_ms", (double)p->start_unix_ns / 1e6);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
-	sp_json_string(json, "end", sp_text_end(p->end));
+	sp_json_string(json, "end", sp_text_end(p->end, p->end_kind).text);
 	sp_json_u64(json, "threads", p->threads);
 	sp_json_u64(json, "samples", sp_profile_samples(p));
 	sp_json_u64(json, "period_bytes", p->period_bytes);

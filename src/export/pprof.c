@@ -485,6 +485,9 @@ static void put_strings(struct writer *w)
 
 static void put_profile(struct writer *w)
 {
+	const struct sp_export_part *part = w->options->part;
+	const struct sp_profile *p = w->profile;
+
 	own_string(w, ""); /* number 0 has to be that */
 	put_types(w);
 	put_samples(w);
@@ -494,11 +497,27 @@ static void put_profile(struct writer *w)
 	put_functions(w);
 	sp_proto_uint(&w->out, PROFILE_DROP_FRAMES, own_string(w, drop_frames));
 	sp_proto_uint(&w->out, PROFILE_TIME_NANOS,
-		      (uint64_t)limited_value(w->profile->start_unix_ns));
+		      (uint64_t)limited_value(part ? part->start_unix_ns
+						   : p->start_unix_ns));
 	sp_proto_uint(&w->out, PROFILE_DURATION_NANOS,
-		      (uint64_t)limited_value(w->profile->duration_ns));
+		      (uint64_t)limited_value(part ? part->duration_ns
+						   : p->duration_ns));
 	put_comments(w);
 	put_strings(w);
+}
+
+/* Sizes are one row, so that a stack is the same row in each part. */
+static void choose_rows(struct writer *w)
+{
+	const struct sp_export_part *part = w->options->part;
+	size_t n_stacks = 0;
+
+	for (size_t i = 0; i < w->n_rows; i++)
+		n_stacks += !i || w->rows[i].stack != w->rows[i - 1].stack;
+	if (n_stacks)
+		sp_rows_fold(w->rows, &w->n_rows, n_stacks, false);
+	w->n_rows = part->choose(part->arg, w->profile, w->rows, w->n_rows);
+	w->failed = w->n_rows == SIZE_MAX;
 }
 
 int sp_export_pprof_write(FILE *out, const struct sp_aggregate *aggregate,
@@ -520,6 +539,8 @@ int sp_export_pprof_write(FILE *out, const struct sp_aggregate *aggregate,
 		return r;
 	w.mappings = calloc(w.profile->n_modules + 1, sizeof(*w.mappings));
 	w.failed = !w.mappings;
+	if (!w.failed && options->part)
+		choose_rows(&w);
 	if (!w.failed) {
 		w.n_folded = sp_rows_fold(w.rows, &w.n_rows,
 					  options->max_samples, w.is_of_inuse);

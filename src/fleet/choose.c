@@ -3,55 +3,63 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-static int apply_label(struct sp_fleet_db *db, enum sp_fleet_statement which,
-		       const char *label, struct sp_error *err)
+#include "base/array.h"
+#include "fleet/sql.h"
+
+/* A question that is put together, with its values. */
+struct asked {
+	char sql[2048 + 2 * SP_FLEET_LABELS_MAX * 128];
+	struct sp_fleet_value values[3 + 4 * SP_FLEET_LABELS_MAX];
+	size_t n;
+};
+
+static void add_words(struct asked *q, const char *sql)
 {
-	sqlite3_stmt *s = sp_fleet_statement(db, which, err);
+	strncat(q->sql, sql, sizeof(q->sql) - strlen(q->sql) - 1);
+}
+
+static void add_label(struct asked *q, const char *sql, const char *label)
+{
 	const char *value = strchr(label, '=') + 1;
 
-	if (s) {
-		sqlite3_bind_text(s, 1, label, (int)(value - 1 - label),
-				  SQLITE_STATIC);
-		sp_fleet_bind_text(s, 2, value);
+	add_words(q, sql);
+	q->values[q->n++] = sp_fleet_bytes(label, (size_t)(value - 1 - label));
+	q->values[q->n++] = sp_fleet_text(value);
+}
+
+static void write_question(struct asked *q, const struct sp_fleet_filter *f)
+{
+	add_words(q, sp_fleet_choose_running);
+	q->values[q->n++] = sp_fleet_number(f->from_unix_ns);
+	q->values[q->n++] = sp_fleet_number(f->to_unix_ns);
+	if (f->host) {
+		add_words(q, sp_fleet_choose_host);
+		q->values[q->n++] = sp_fleet_text(f->host);
 	}
-	return sp_fleet_run(db, s, err);
+	for (size_t i = 0; i < f->n_labels; i++)
+		add_label(q, sp_fleet_choose_label, f->labels[i]);
+	for (size_t i = 0; i < f->n_without; i++)
+		add_label(q, sp_fleet_choose_without, f->without[i]);
+	add_words(q, sp_fleet_choose_order);
 }
 
-static int apply_host(struct sp_fleet_db *db, const char *host,
-		      struct sp_error *err)
+static int read_numbers(struct sp_fleet_db *db, struct sp_fleet_rows *rows,
+			struct sp_fleet_chosen *to, struct sp_error *err)
 {
-	sqlite3_stmt *s = sp_fleet_statement(db, SP_FLEET_KEEP_HOST, err);
+	size_t room = 0;
+	int r;
 
-	if (s)
-		sp_fleet_bind_text(s, 1, host);
-	return sp_fleet_run(db, s, err);
-}
-
-static int apply_time(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
-		      struct sp_error *err)
-{
-	sqlite3_stmt *s = sp_fleet_statement(db, SP_FLEET_KEEP_TIME, err);
-
-	if (s) {
-		sp_fleet_bind(s, 1, f->from_unix_ns);
-		sp_fleet_bind(s, 2, f->to_unix_ns);
+	while ((r = sp_fleet_next(rows, err)) > 0) {
+		if (sp_array_reserve((void **)&to->processes, &room, to->n,
+				     sizeof(*to->processes)))
+			return sp_error_set(err, -ENOMEM, db->path,
+					    "not enough memory");
+		to->processes[to->n++] = sp_fleet_get(rows, 0);
 	}
-	return sp_fleet_run(db, s, err);
-}
-
-static int count_chosen(struct sp_fleet_db *db, uint64_t *ret_n,
-			struct sp_error *err)
-{
-	sqlite3_stmt *s = sp_fleet_statement(db, SP_FLEET_COUNT_CHOSEN, err);
-	int r = s ? sp_fleet_step(db, s, err) : -EIO;
-
-	if (r <= 0)
-		return r;
-	*ret_n = sp_fleet_u64(s, 0);
-	sqlite3_reset(s);
-	return 0;
+	return r;
 }
 
 static int fail_none(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
@@ -70,25 +78,48 @@ static int fail_none(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
 			    f->host ? " --host " : "", f->host ? f->host : "");
 }
 
-int sp_fleet_choose(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
-		    uint64_t *ret_n, struct sp_error *err)
+static int fail_unmatched(struct sp_fleet_db *db,
+			  const struct sp_fleet_filter *f, struct sp_error *err)
 {
+	struct sp_fleet_rows *rows;
 	uint64_t all = 0;
-	int r = sp_fleet_exec(db, SP_FLEET_CHOOSE_NONE, err);
+	int r = sp_fleet_ask(db, sp_fleet_count_processes, NULL, 0, &rows, err);
 
+	if (r < 0)
+		return r;
+	r = sp_fleet_next(rows, err);
+	if (r > 0)
+		all = sp_fleet_get(rows, 0);
+	sp_fleet_rows_free(rows);
+	return r < 0 ? r : fail_none(db, f, all, err);
+}
+
+int sp_fleet_choose(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
+		    struct sp_fleet_chosen *ret, struct sp_error *err)
+{
+	struct asked *q = calloc(1, sizeof(*q));
+	struct sp_fleet_rows *rows = NULL;
+	int r;
+
+	*ret = (struct sp_fleet_chosen){.n = 0};
+	if (!q)
+		return sp_error_set(err, -ENOMEM, db->path,
+				    "not enough memory");
+	write_question(q, f);
+	r = sp_fleet_ask(db, q->sql, q->values, q->n, &rows, err);
 	if (r >= 0)
-		r = sp_fleet_exec(db, SP_FLEET_CHOOSE_ALL, err);
-	if (r >= 0)
-		r = count_chosen(db, &all, err);
-	for (size_t i = 0; i < f->n_labels && r >= 0; i++)
-		r = apply_label(db, SP_FLEET_KEEP_LABEL, f->labels[i], err);
-	for (size_t i = 0; i < f->n_without && r >= 0; i++)
-		r = apply_label(db, SP_FLEET_DROP_LABEL, f->without[i], err);
-	if (r >= 0 && f->host)
-		r = apply_host(db, f->host, err);
-	if (r >= 0)
-		r = apply_time(db, f, err);
-	if (r >= 0)
-		r = count_chosen(db, ret_n, err);
-	return r >= 0 && !*ret_n ? fail_none(db, f, all, err) : r;
+		r = read_numbers(db, rows, ret, err);
+	sp_fleet_rows_free(rows);
+	free(q);
+	if (r >= 0 && !ret->n)
+		r = fail_unmatched(db, f, err);
+	if (r < 0)
+		sp_fleet_chosen_done(ret);
+	return r;
+}
+
+void sp_fleet_chosen_done(struct sp_fleet_chosen *chosen)
+{
+	free(chosen->processes);
+	*chosen = (struct sp_fleet_chosen){.n = 0};
 }

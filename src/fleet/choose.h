@@ -23,8 +23,15 @@ struct sp_fleet_filter {
 	uint64_t to_unix_ns; /* INT64_MAX: no limit */
 };
 
-/* The processes that match become those of temp.chosen.  0 and *ret_n;
- * -ENOENT and *err if there are none; other negative errno and *err. */
+/* Processes by their numbers in the database, in the order of their starts. */
+struct sp_fleet_chosen {
+	uint64_t *processes;
+	size_t n;
+};
+
+/* Those that match, to be released.  0; -ENOENT and *err if there are none;
+ * other negative errno and *err. */
 int sp_fleet_choose(struct sp_fleet_db *db,
-		    const struct sp_fleet_filter *filter, uint64_t *ret_n,
-		    struct sp_error *err);
+		    const struct sp_fleet_filter *filter,
+		    struct sp_fleet_chosen *ret, struct sp_error *err);
+void sp_fleet_chosen_done(struct sp_fleet_chosen *chosen);

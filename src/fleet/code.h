@@ -22,8 +22,10 @@
 /* A frame of the column stacks.frames: two little-endian words. */
 #define SP_FLEET_FRAME_BYTES 16u
 
-/* Put all of a profile's.  0 and *ret_stacks, the id for each of its stacks, to
- * be freed (free()); negative errno and *err. */
+/* Put all of a profile's, of which the number in the database is `process`.  0
+ * and *ret_stacks, the id for each of its stacks, to be freed (free());
+ * negative errno and *err. */
 int sp_fleet_put_code(struct sp_fleet_db *db, const struct sp_profile *profile,
+		      uint64_t process,
 		      const struct sp_symbolizer_options *symbols,
 		      uint64_t **ret_stacks, struct sp_error *err);

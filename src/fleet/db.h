@@ -1,28 +1,38 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include <sqlite3.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/error.h"
-#include "fleet/sql.h"
+#include "fleet/known.h"
+#include "fleet/schema.h"
 
 /*
- * A database of profiles.  What is in it is untrusted: it may come from another
- * machine.  One thread uses it; other processes may at the same time.
+ * A database of profiles, on any engine (fleet/engine.h).  What is in it is
+ * untrusted: it may come from another machine.  One thread uses it; other
+ * processes may at the same time.
+ *
+ * Questions are written once, in fleet/sql.c, in the SQL that the engines have
+ * in common.  Where they differ, a word in braces stands for what each of them
+ * has (`words` of its struct sp_fleet_engine).  Values take the place of ?, in
+ * turn; they are bound or escaped, and a list is written as (1, 2, 3).
  */
 struct sp_fleet_db {
-	char path[4096];
-	sqlite3 *sqlite;
-	sqlite3_stmt *statements[SP_FLEET_STATEMENTS]; /* NULL: not yet */
+	char path[4096]; /* to name it in messages; no password is in it */
+	const struct sp_fleet_engine *engine;
+	void *state; /* the engine's */
+	/* Code that is there for certain (fleet/code.c). */
+	struct sp_fleet_known known;
 };
 
 /* The default of --db. */
 #define SP_FLEET_URL "sqlite:fleet.db"
 
-/* Make an empty database at "sqlite:PATH"; one that is there stays as it is. 0;
- * negative errno and *err. */
+/* Make an empty database; one that is there stays as it is.  0; negative errno
+ * and *err. */
 int sp_fleet_db_init(const char *url, struct sp_error *err);
 
 /* Open one.  0; -ENOENT, -EINVAL (no fleet database, or one of another version)
@@ -31,66 +41,134 @@ int sp_fleet_db_open(struct sp_fleet_db *db, const char *url,
 		     struct sp_error *err);
 void sp_fleet_db_close(struct sp_fleet_db *db);
 
-/* What SQLite said last, as an error: negative errno. */
-int sp_fleet_db_fail(struct sp_fleet_db *db, struct sp_error *err);
+/* ---- values ---- */
 
-/* The statement, ready to be bound from 1 on; NULL and *err. */
-sqlite3_stmt *sp_fleet_statement(struct sp_fleet_db *db,
-				 enum sp_fleet_statement which,
-				 struct sp_error *err);
+enum sp_fleet_kind {
+	SP_FLEET_IS_NULL,
+	SP_FLEET_IS_NUMBER,
+	SP_FLEET_IS_REAL,
+	SP_FLEET_IS_BYTES,
+	SP_FLEET_IS_LIST,
+};
 
-/* Run a statement that gives no row, and forget its values.  0; negative errno
- * and *err.  NULL is passed on as an error that was told. */
-int sp_fleet_run(struct sp_fleet_db *db, sqlite3_stmt *s, struct sp_error *err);
+/* Bytes and lists are borrowed until the call that they are given to ended. */
+struct sp_fleet_value {
+	enum sp_fleet_kind kind;
+	size_t n; /* bytes, or numbers of the list */
+	union {
+		uint64_t number;
+		double real;
+		const void *bytes;
+		const uint64_t *list;
+	};
+};
 
-/* The same without values. */
-int sp_fleet_exec(struct sp_fleet_db *db, enum sp_fleet_statement which,
-		  struct sp_error *err);
+/* A list of at most so many is given at once: longer ones are asked for in
+ * parts. */
+#define SP_FLEET_LIST_MAX 1000u
+
+static inline struct sp_fleet_value sp_fleet_number(uint64_t v)
+{
+	return (struct sp_fleet_value){SP_FLEET_IS_NUMBER, .number = v};
+}
+
+/* SQL's null for the number that stands for "not known". */
+static inline struct sp_fleet_value sp_fleet_number_but(uint64_t v,
+							uint64_t unknown)
+{
+	return (struct sp_fleet_value){v == unknown ? SP_FLEET_IS_NULL
+						    : SP_FLEET_IS_NUMBER,
+				       .number = v};
+}
+
+static inline struct sp_fleet_value sp_fleet_real(double v)
+{
+	return (struct sp_fleet_value){SP_FLEET_IS_REAL, .real = v};
+}
+
+static inline struct sp_fleet_value sp_fleet_bytes(const void *bytes, size_t n)
+{
+	return (struct sp_fleet_value){SP_FLEET_IS_BYTES, n, .bytes = bytes};
+}
+
+/* NULL is SQL's null. */
+static inline struct sp_fleet_value sp_fleet_text(const char *text)
+{
+	return (struct sp_fleet_value){text ? SP_FLEET_IS_BYTES
+					    : SP_FLEET_IS_NULL,
+				       text ? strlen(text) : 0, .bytes = text};
+}
+
+static inline struct sp_fleet_value sp_fleet_list(const uint64_t *list,
+						  size_t n)
+{
+	return (struct sp_fleet_value){SP_FLEET_IS_LIST, n, .list = list};
+}
+
+/* ---- asking ---- */
+
+/* Rows of an answer.  One answer of a database is open at a time. */
+struct sp_fleet_rows;
+
+/* 0 and *ret, to be released (sp_fleet_rows_free()); negative errno and *err.
+ * `n` is the number of ? in `sql`. */
+int sp_fleet_ask(struct sp_fleet_db *db, const char *sql,
+		 const struct sp_fleet_value *values, size_t n,
+		 struct sp_fleet_rows **ret, struct sp_error *err);
 
 /* 1: there is a row, 0: no more; negative errno and *err. */
-int sp_fleet_step(struct sp_fleet_db *db, sqlite3_stmt *s,
-		  struct sp_error *err);
+int sp_fleet_next(struct sp_fleet_rows *rows, struct sp_error *err);
 
-/* The row does not make sense: -EUCLEAN and *err. */
+/* May be NULL. */
+void sp_fleet_rows_free(struct sp_fleet_rows *rows);
+
+/* Columns of the row, from 0.  What is of another type is converted or 0. */
+bool sp_fleet_is_null(struct sp_fleet_rows *rows, int i);
+uint64_t sp_fleet_get(struct sp_fleet_rows *rows, int i);
+double sp_fleet_get_real(struct sp_fleet_rows *rows, int i);
+/* Never NULL; terminated; until the next row.  *ret_n may be NULL. */
+const char *sp_fleet_get_bytes(struct sp_fleet_rows *rows, int i,
+			       size_t *ret_n);
+
+static inline const char *sp_fleet_get_text(struct sp_fleet_rows *rows, int i)
+{
+	return sp_fleet_get_bytes(rows, i, NULL);
+}
+
+static inline uint64_t sp_fleet_get_or(struct sp_fleet_rows *rows, int i,
+				       uint64_t unknown)
+{
+	return sp_fleet_is_null(rows, i) ? unknown : sp_fleet_get(rows, i);
+}
+
+/* The answer does not make sense: -EUCLEAN and *err. */
 int sp_fleet_damaged(struct sp_fleet_db *db, const char *what,
 		     struct sp_error *err);
 
-static inline void sp_fleet_bind(sqlite3_stmt *s, int i, uint64_t v)
-{
-	sqlite3_bind_int64(s, i, (sqlite3_int64)v);
-}
+/* ---- writing ---- */
 
-/* SQL's null for the value that stands for "not known". */
-static inline void sp_fleet_bind_but(sqlite3_stmt *s, int i, uint64_t v,
-				     uint64_t unknown)
-{
-	if (v == unknown)
-		sqlite3_bind_null(s, i);
-	else
-		sp_fleet_bind(s, i, v);
-}
+/*
+ * What is written from here on belongs together: with sp_fleet_commit() all of
+ * it counts, else nothing does, whatever is killed or cut in between.  Only the
+ * code of programs (modules, stacks, names), which means nothing by itself, may
+ * stay.  *ret_process is a number that no process has.  0; negative errno and
+ * *err.
+ */
+int sp_fleet_begin(struct sp_fleet_db *db, uint64_t *ret_process,
+		   struct sp_error *err);
+int sp_fleet_commit(struct sp_fleet_db *db, struct sp_error *err);
+/* After an error of any of these; forgets it. */
+void sp_fleet_rollback(struct sp_fleet_db *db);
 
-/* Borrowed until the statement ran; NULL is SQL's null. */
-static inline void sp_fleet_bind_text(sqlite3_stmt *s, int i, const char *text)
-{
-	sqlite3_bind_text(s, i, text, -1, SQLITE_STATIC);
-}
+/* Put a row, of all columns; a key that is there is -EIO.  0; negative errno
+ * and *err. */
+int sp_fleet_put(struct sp_fleet_db *db, enum sp_fleet_table table,
+		 const struct sp_fleet_value *row, struct sp_error *err);
 
-static inline uint64_t sp_fleet_u64(sqlite3_stmt *s, int i)
-{
-	return (uint64_t)sqlite3_column_int64(s, i);
-}
-
-static inline uint64_t sp_fleet_u64_or(sqlite3_stmt *s, int i, uint64_t unknown)
-{
-	return sqlite3_column_type(s, i) == SQLITE_NULL ? unknown
-							: sp_fleet_u64(s, i);
-}
-
-/* Never NULL; until the next step. */
-static inline const char *sp_fleet_text(sqlite3_stmt *s, int i)
-{
-	const char *text = (const char *)sqlite3_column_text(s, i);
-
-	return text ? text : "";
-}
+/*
+ * The rows whose key begins with these numbers are to be replaced.  An engine
+ * that keeps them ranks them below those that follow: readers take of a file
+ * the latest state, and of an address the best names.
+ */
+int sp_fleet_erase(struct sp_fleet_db *db, enum sp_fleet_table table,
+		   const uint64_t *key, size_t n, struct sp_error *err);

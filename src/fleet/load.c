@@ -9,19 +9,11 @@
 
 #include "base/array.h"
 #include "base/saturate.h"
-#include "fleet/load_code.h"
+#include "fleet/loader.h"
+#include "fleet/sql.h"
 #include "stats/peak.h"
 
-struct loader {
-	struct sp_fleet_db *db;
-	struct sp_profile *p;
-	struct sp_fleet_part *parts;
-	size_t parts_room, facts_room, threads_room, samples_room, infos_room;
-	struct sp_fleet_code code;
-	struct sp_error *err;
-};
-
-static int fail_memory(struct loader *l)
+int sp_fleet_load_fail_memory(struct loader *l)
 {
 	return sp_error_set(l->err, -ENOMEM, l->db->path,
 			    "not enough memory for %zu samples of %zu "
@@ -30,9 +22,49 @@ static int fail_memory(struct loader *l)
 			    l->p->n_samples, l->p->n_parts);
 }
 
-static const char *keep_text(struct loader *l, sqlite3_stmt *s, int i)
+int sp_fleet_load_fail_changed(struct loader *l)
 {
-	const char *text = sp_fleet_text(s, i);
+	return sp_error_set(l->err, -EAGAIN, l->db->path,
+			    "has not all of a process: it was changed while "
+			    "it was read, or a part of the database is away; "
+			    "try again");
+}
+
+struct sp_fleet_value sp_fleet_load_list(const struct loader *l, size_t from)
+{
+	const size_t left = l->chosen->n - from;
+
+	return sp_fleet_list(&l->chosen->processes[from],
+			     left < SP_FLEET_LIST_MAX ? left
+						      : SP_FLEET_LIST_MAX);
+}
+
+static int load_some(struct loader *l, const char *sql, size_t from,
+		     sp_fleet_take_fn *take)
+{
+	const struct sp_fleet_value list = sp_fleet_load_list(l, from);
+	struct sp_fleet_rows *rows;
+	int r = sp_fleet_ask(l->db, sql, &list, 1, &rows, l->err);
+
+	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0)
+		r = take(l, rows);
+	sp_fleet_rows_free(rows);
+	return r;
+}
+
+int sp_fleet_load_table(struct loader *l, const char *sql,
+			sp_fleet_take_fn *take)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->chosen->n && r >= 0; i += SP_FLEET_LIST_MAX)
+		r = load_some(l, sql, i, take);
+	return r;
+}
+
+static const char *keep_text(struct loader *l, struct sp_fleet_rows *s, int i)
+{
+	const char *text = sp_fleet_get_text(s, i);
 
 	return sp_blocks_text(&l->p->storage, text, strlen(text));
 }
@@ -77,9 +109,11 @@ enum column {
 	AT_IGNORED,
 	AT_UNFINISHED,
 	AT_DAMAGE,
+	AT_SAMPLES,
+	AT_MAY_HAVE_RSS,
 };
 
-static void add_totals(struct sp_profile *p, sqlite3_stmt *s)
+static void add_totals(struct sp_profile *p, struct sp_fleet_rows *s)
 {
 	const struct {
 		uint64_t *sum;
@@ -101,37 +135,37 @@ static void add_totals(struct sp_profile *p, sqlite3_stmt *s)
 	};
 
 	for (size_t i = 0; i < sizeof(sums) / sizeof(*sums); i++)
-		sp_sat_add(sums[i].sum, sp_fleet_u64(s, sums[i].column));
-	sp_raise(&p->period_bytes, sp_fleet_u64(s, AT_PERIOD));
-	sp_raise(&p->check_in_bytes, sp_fleet_u64(s, AT_CHECK_IN));
-	sp_raise(&p->max_file_bytes, sp_fleet_u64(s, AT_MAX_FILE));
-	sp_raise(&p->time_error_ns, sp_fleet_u64(s, AT_TIME_ERROR));
-	p->has_classes &= sqlite3_column_int(s, AT_HAS_CLASSES) == 1;
-	p->has_frees &= sqlite3_column_int(s, AT_HAS_FREES) == 1;
-	p->seed ^= sp_fleet_u64(s, AT_SEED);
-	if (*sp_fleet_text(s, AT_DAMAGE) && !*p->damage)
+		sp_sat_add(sums[i].sum, sp_fleet_get(s, sums[i].column));
+	sp_raise(&p->period_bytes, sp_fleet_get(s, AT_PERIOD));
+	sp_raise(&p->check_in_bytes, sp_fleet_get(s, AT_CHECK_IN));
+	sp_raise(&p->max_file_bytes, sp_fleet_get(s, AT_MAX_FILE));
+	sp_raise(&p->time_error_ns, sp_fleet_get(s, AT_TIME_ERROR));
+	p->has_classes &= sp_fleet_get(s, AT_HAS_CLASSES) == 1;
+	p->has_frees &= sp_fleet_get(s, AT_HAS_FREES) == 1;
+	p->seed ^= sp_fleet_get(s, AT_SEED);
+	if (*sp_fleet_get_text(s, AT_DAMAGE) && !*p->damage)
 		snprintf(p->damage, sizeof(p->damage), "%.100s: %.140s",
-			 sp_fleet_text(s, AT_FILE),
-			 sp_fleet_text(s, AT_DAMAGE));
+			 sp_fleet_get_text(s, AT_FILE),
+			 sp_fleet_get_text(s, AT_DAMAGE));
 }
 
-static void begin_profile(struct sp_profile *p, sqlite3_stmt *s)
+static void begin_profile(struct sp_profile *p, struct sp_fleet_rows *s)
 {
-	const uint64_t law = sp_fleet_u64(s, AT_LAW);
+	const uint64_t law = sp_fleet_get(s, AT_LAW);
 
 	p->law = (struct sp_law_used){law & 1, law & 2};
 	p->has_classes = p->has_frees = true;
-	p->format_version = (uint32_t)sp_fleet_u64(s, AT_FORMAT);
-	p->pid = sp_fleet_u64(s, AT_PID);
-	p->start_unix_ns = sp_fleet_u64(s, AT_START);
+	p->format_version = (uint32_t)sp_fleet_get(s, AT_FORMAT);
+	p->pid = sp_fleet_get(s, AT_PID);
+	p->start_unix_ns = sp_fleet_get(s, AT_START);
 }
 
-static int check_row(struct loader *l, sqlite3_stmt *s)
+static int check_row(struct loader *l, struct sp_fleet_rows *s)
 {
 	const struct sp_law_used *law = &l->p->law;
-	const double fraction = sqlite3_column_double(s, AT_FRACTION);
+	const double fraction = sp_fleet_get_real(s, AT_FRACTION);
 
-	if (sp_fleet_u64(s, AT_LAW) !=
+	if (sp_fleet_get(s, AT_LAW) !=
 	    (law->is_dotnet | (law->always_large ? 2u : 0u)))
 		return sp_error_set(
 			l->err, -EINVAL, l->db->path,
@@ -139,15 +173,15 @@ static int check_row(struct loader *l, sqlite3_stmt *s)
 			"(SAMPLEPROF_LAW, or another version): choose with "
 			"--label or --host");
 	if (!(fraction > 0 && fraction <= 1) ||
-	    sp_fleet_u64(s, AT_ENDING) > SP_PROFILE_END_RUNNING ||
-	    !sp_fleet_u64(s, AT_PERIOD) ||
-	    sp_fleet_u64(s, AT_PERIOD) > SP_FORMAT_PERIOD_MAX ||
-	    sp_fleet_u64(s, AT_START) < l->p->start_unix_ns)
+	    sp_fleet_get(s, AT_ENDING) > SP_PROFILE_END_RUNNING ||
+	    !sp_fleet_get(s, AT_PERIOD) ||
+	    sp_fleet_get(s, AT_PERIOD) > SP_FORMAT_PERIOD_MAX ||
+	    sp_fleet_get(s, AT_START) < l->p->start_unix_ns)
 		return sp_fleet_damaged(l->db, "a row of processes", l->err);
 	return 0;
 }
 
-static int add_part(struct loader *l, sqlite3_stmt *s)
+static int add_part(struct loader *l, struct sp_fleet_rows *s)
 {
 	struct sp_profile *p = l->p;
 	struct sp_part *to;
@@ -164,33 +198,38 @@ static int add_part(struct loader *l, sqlite3_stmt *s)
 	r = check_row(l, s);
 	if (r < 0)
 		return r;
-	if (sp_array_reserve((void **)&l->parts, &l->facts_room, p->n_parts,
+	if (sp_array_reserve((void **)&l->parts, &l->ours_room, p->n_parts,
 			     sizeof(*l->parts)) ||
+	    sp_array_reserve((void **)&l->places, &l->places_room, p->n_parts,
+			     sizeof(*l->places)) ||
 	    sp_array_reserve((void **)&p->parts, &l->parts_room, p->n_parts,
 			     sizeof(*p->parts)))
-		return fail_memory(l);
+		return sp_fleet_load_fail_memory(l);
 	l->parts[p->n_parts] = (struct sp_fleet_part){
-		sp_fleet_u64(s, AT_PROCESS),
-		sqlite3_column_double(s, AT_FRACTION), sp_fleet_u64(s, AT_DRAW),
-		sp_peak_coins(sp_fleet_u64(s, AT_SEED),
-			      sp_fleet_u64(s, AT_START))};
+		sp_fleet_get(s, AT_PROCESS), sp_fleet_get_real(s, AT_FRACTION),
+		sp_fleet_get(s, AT_DRAW),
+		sp_peak_coins(sp_fleet_get(s, AT_SEED),
+			      sp_fleet_get(s, AT_START))};
+	l->places[p->n_parts] = (struct place){
+		.n_samples = sp_fleet_get(s, AT_SAMPLES),
+		.may_have_rss = sp_fleet_get(s, AT_MAY_HAVE_RSS) == 1};
 	to = &p->parts[p->n_parts++];
 	*to = (struct sp_part){
 		.path = keep_text(l, s, AT_FILE),
 		.program = keep_text(l, s, AT_PROGRAM),
 		.command = keep_text(l, s, AT_COMMAND),
-		.file_id = sp_fleet_u64(s, AT_FILE_ID),
-		.pid = sp_fleet_u64(s, AT_PID),
-		.period_bytes = sp_fleet_u64(s, AT_PERIOD),
-		.exact_alloc_bytes = sp_fleet_u64(s, AT_BYTES),
-		.exact_alloc_objects = sp_fleet_u64(s, AT_OBJECTS),
-		.missing_bytes_max = sp_fleet_u64(s, AT_MISSING),
-		.end = (enum sp_profile_end)sp_fleet_u64(s, AT_ENDING),
-		.start_ns = sp_fleet_u64(s, AT_START) - p->start_unix_ns,
-		.window_ns = sp_fleet_u64(s, AT_WINDOW),
+		.file_id = sp_fleet_get(s, AT_FILE_ID),
+		.pid = sp_fleet_get(s, AT_PID),
+		.period_bytes = sp_fleet_get(s, AT_PERIOD),
+		.exact_alloc_bytes = sp_fleet_get(s, AT_BYTES),
+		.exact_alloc_objects = sp_fleet_get(s, AT_OBJECTS),
+		.missing_bytes_max = sp_fleet_get(s, AT_MISSING),
+		.end = (enum sp_profile_end)sp_fleet_get(s, AT_ENDING),
+		.start_ns = sp_fleet_get(s, AT_START) - p->start_unix_ns,
+		.window_ns = sp_fleet_get(s, AT_WINDOW),
 	};
 	to->stop_ns = to->start_ns;
-	sp_sat_add(&to->stop_ns, sp_fleet_u64(s, AT_DURATION));
+	sp_sat_add(&to->stop_ns, sp_fleet_get(s, AT_DURATION));
 	if (to->stop_ns == SP_NEVER)
 		return sp_fleet_damaged(l->db, "a duration", l->err);
 	if (to->window_ns)
@@ -199,187 +238,134 @@ static int add_part(struct loader *l, sqlite3_stmt *s)
 	add_totals(p, s);
 	if (to->end == SP_PROFILE_END_RUNNING || p->end == SP_PROFILE_END_CLEAN)
 		p->end = to->end;
-	return to->path && to->program && to->command ? 0 : fail_memory(l);
+	return to->path && to->program && to->command
+		       ? 0
+		       : sp_fleet_load_fail_memory(l);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	return (x->process > y->process) - (x->process < y->process);
+}
+
+/* Room for all samples, and where each part begins. */
+static int place_samples(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+	size_t n = 0;
+
+	l->by_process = calloc(p->n_parts + 1, sizeof(*l->by_process));
+	if (!l->by_process)
+		return sp_fleet_load_fail_memory(l);
+	for (size_t i = 0; i < p->n_parts; i++) {
+		l->by_process[i] = (struct numbered){l->parts[i].process, i};
+		l->places[i].first_sample = n;
+		if (__builtin_add_overflow(n, l->places[i].n_samples, &n))
+			return sp_fleet_damaged(l->db, "a number of samples",
+						l->err);
+	}
+	qsort(l->by_process, p->n_parts, sizeof(*l->by_process),
+	      compare_numbers);
+	if (l->hours)
+		n = 0;
+	p->samples = calloc(n + (n < SIZE_MAX), sizeof(*p->samples));
+	p->n_samples = n;
+	return p->samples ? 0 : sp_fleet_load_fail_memory(l);
+}
+
+/* Are numbers of samples enough, so that nobody asks when they were taken and
+ * by which process? */
+static bool hours_do(const struct loader *l)
+{
+	for (size_t i = 0; i < l->p->n_parts; i++)
+		if (l->parts[i].fraction < 1 || l->p->parts[i].window_ns)
+			return false;
+	return l->hours != NULL;
 }
 
 static int load_processes(struct loader *l)
 {
-	sqlite3_stmt *s =
-		sp_fleet_statement(l->db, SP_FLEET_GET_PROCESSES, l->err);
-	int r = -EIO;
+	int r = sp_fleet_load_table(l, sp_fleet_get_processes, add_part);
 
-	while (s && (r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		r = add_part(l, s);
-		if (r < 0)
-			return r;
-	}
+	if (r >= 0 && l->p->n_parts != l->chosen->n)
+		r = sp_fleet_load_fail_changed(l);
 	for (size_t i = 0; i < l->p->n_parts; i++)
 		if (l->p->parts[i].end == SP_PROFILE_END_RUNNING ||
 		    l->p->parts[i].stop_ns == l->p->duration_ns)
 			l->p->parts[i].stop_ns = SP_NEVER;
+	if (!hours_do(l))
+		l->hours = NULL;
+	l->p->is_timeless = l->hours != NULL;
+	return r < 0 ? r : place_samples(l);
+}
+
+/* ---- facts that all of them have ---- */
+
+/* Those of some processes, of which all that were asked for have them. */
+struct facts {
+	struct sp_info *infos;
+	size_t n, room;
+};
+
+static int read_facts(struct loader *l, const struct sp_fleet_value *list,
+		      struct facts *to)
+{
+	const struct sp_fleet_value values[] = {*list,
+						sp_fleet_number(list->n)};
+	struct sp_fleet_rows *rows;
+	int r = sp_fleet_ask(l->db, sp_fleet_get_facts, values, 2, &rows,
+			     l->err);
+
+	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0) {
+		struct sp_info *info;
+
+		if (sp_array_reserve((void **)&to->infos, &to->room, to->n,
+				     sizeof(*to->infos))) {
+			r = sp_fleet_load_fail_memory(l);
+			break;
+		}
+		info = &to->infos[to->n++];
+		*info = (struct sp_info){keep_text(l, rows, 0),
+					 keep_text(l, rows, 1)};
+		if (!info->key || !info->value)
+			r = sp_fleet_load_fail_memory(l);
+	}
+	sp_fleet_rows_free(rows);
 	return r;
+}
+
+static bool has_fact(const struct facts *facts, const struct sp_info *info)
+{
+	for (size_t i = 0; i < facts->n; i++)
+		if (strcmp(facts->infos[i].key, info->key) == 0 &&
+		    strcmp(facts->infos[i].value, info->value) == 0)
+			return true;
+	return false;
 }
 
 static int load_facts(struct loader *l)
 {
-	sqlite3_stmt *s = sp_fleet_statement(l->db, SP_FLEET_GET_FACTS, l->err);
 	struct sp_profile *p = l->p;
-	int r = -EIO;
+	int r = 0;
 
-	while (s && (r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		if (sp_array_reserve((void **)&p->infos, &l->infos_room,
-				     p->n_infos, sizeof(*p->infos)))
-			return fail_memory(l);
-		p->infos[p->n_infos++] = (struct sp_info){keep_text(l, s, 0),
-							  keep_text(l, s, 1)};
-		if (!p->infos[p->n_infos - 1].key ||
-		    !p->infos[p->n_infos - 1].value)
-			return fail_memory(l);
-	}
-	return r;
-}
+	for (size_t i = 0; i < l->chosen->n && r >= 0; i += SP_FLEET_LIST_MAX) {
+		const struct sp_fleet_value list = sp_fleet_load_list(l, i);
+		struct facts facts = {.n = 0};
+		size_t kept = 0;
 
-/* ---- what belongs to each ---- */
-
-/* The statement for the rows of a part; NULL and *err. */
-static sqlite3_stmt *rows_of(struct loader *l, enum sp_fleet_statement which,
-			     size_t part)
-{
-	sqlite3_stmt *s = sp_fleet_statement(l->db, which, l->err);
-
-	if (s)
-		sp_fleet_bind(s, 1, l->parts[part].process);
-	return s;
-}
-
-static int load_totals(struct loader *l, size_t part)
-{
-	sqlite3_stmt *s = rows_of(l, SP_FLEET_GET_TOTALS, part);
-	int r = -EIO;
-
-	while (s && (r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		const uint64_t class = sp_fleet_u64(s, 0);
-
-		if (class >= SP_FORMAT_CLASSES)
-			return sp_fleet_damaged(l->db, "a size class", l->err);
-		sp_sat_add(&l->p->classes[class].bytes, sp_fleet_u64(s, 1));
-		sp_sat_add(&l->p->classes[class].objects, sp_fleet_u64(s, 2));
-	}
-	s = r < 0 ? NULL : rows_of(l, SP_FLEET_GET_LOSSES, part);
-	while (s && (r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		const uint64_t kind = sp_fleet_u64(s, 0);
-
-		/* A later version may know more of them. */
-		if (kind < SP_LOSS_COUNT)
-			sp_sat_add(&l->p->losses[kind], sp_fleet_u64(s, 1));
-	}
-	return s ? r : -EIO;
-}
-
-static int load_threads(struct loader *l, size_t part)
-{
-	sqlite3_stmt *s = rows_of(l, SP_FLEET_GET_THREADS, part);
-	struct sp_profile *p = l->p;
-	int r = -EIO;
-
-	while (s && (r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		const int n = sqlite3_column_bytes(s, 4);
-		struct sp_thread_info *t;
-
-		if (n > SP_FORMAT_THREAD_NAME_MAX ||
-		    p->n_thread_infos >= UINT32_MAX - 1)
-			return sp_fleet_damaged(l->db, "a thread", l->err);
-		if (sp_array_reserve((void **)&p->thread_infos,
-				     &l->threads_room, p->n_thread_infos,
-				     sizeof(*t)))
-			return fail_memory(l);
-		t = &p->thread_infos[p->n_thread_infos++];
-		*t = (struct sp_thread_info){
-			.index = (uint32_t)p->n_thread_infos,
-			.tid = sp_fleet_u64(s, 3),
-			.has_totals = sqlite3_column_int(s, 5) == 1,
-			.exited = sqlite3_column_int(s, 6) == 1,
-			.exact_alloc_bytes = sp_fleet_u64(s, 7),
-			.exact_alloc_objects = sp_fleet_u64(s, 8),
-		};
-		if (n > 0)
-			memcpy(t->name, sqlite3_column_blob(s, 4), (size_t)n);
-	}
-	return r;
-}
-
-static uint32_t thread_at(sqlite3_stmt *s, int i, size_t first, size_t n)
-{
-	const uint64_t v = sp_fleet_u64_or(s, i, UINT64_MAX);
-
-	return v < n ? (uint32_t)(first + v) : UINT32_MAX;
-}
-
-static bool is_sane(const struct sp_sample *s, const struct sp_profile *p)
-{
-	return s->size_bytes && s->offset_bytes < s->size_bytes &&
-	       s->period_bytes && s->period_bytes <= p->period_bytes &&
-	       s->born_ns < SP_NEVER && s->freed_ns >= s->born_ns &&
-	       s->entry < SP_ENTRY_COUNT;
-}
-
-static int add_sample(struct loader *l, sqlite3_stmt *s, size_t part,
-		      size_t first_thread)
-{
-	struct sp_profile *p = l->p;
-	const size_t n_threads = p->n_thread_infos - first_thread;
-	const uint64_t start_ns = p->parts[part].start_ns;
-	struct sp_sample *to;
-
-	if (sp_array_reserve((void **)&p->samples, &l->samples_room,
-			     p->n_samples, sizeof(*to)))
-		return fail_memory(l);
-	to = &p->samples[p->n_samples];
-	*to = (struct sp_sample){
-		.id = p->n_samples + 1,
-		.born_ns = sp_fleet_u64(s, 3),
-		.freed_ns = sp_fleet_u64_or(s, 4, SP_NEVER),
-		.size_bytes = sp_fleet_u64(s, 5),
-		.offset_bytes = sp_fleet_u64(s, 6),
-		.period_bytes = sp_fleet_u64(s, 7),
-		.age_bytes = sp_fleet_u64_or(s, 8, SP_UNKNOWN),
-		.thread = thread_at(s, 9, first_thread, n_threads),
-		.freed_by = thread_at(s, 10, first_thread, n_threads),
-		.part = (uint16_t)part,
-		.entry = (uint8_t)sp_fleet_u64(s, 11),
-		.free_missed = sqlite3_column_int(s, 12) == 1,
-	};
-	if (!is_sane(to, p) ||
-	    !sp_fleet_code_find(&l->code, sp_fleet_u64(s, 2), &to->stack))
-		return sp_fleet_damaged(l->db, "a sample", l->err);
-	sp_sat_add(&to->born_ns, start_ns);
-	if (to->freed_ns != SP_NEVER)
-		sp_sat_add(&to->freed_ns, start_ns);
-	if (to->born_ns == SP_NEVER)
-		return sp_fleet_damaged(l->db, "a time of a sample", l->err);
-	to->half = (uint8_t)((1 + sp_peak_toss(l->parts[part].coins,
-					       sp_fleet_u64(s, 1),
-					       to->offset_bytes)) &
-			     3);
-	p->n_samples++;
-	return 0;
-}
-
-static int load_part(struct loader *l, size_t part)
-{
-	const size_t first_thread = l->p->n_thread_infos;
-	sqlite3_stmt *s;
-	int r = load_totals(l, part);
-
-	if (r >= 0)
-		r = load_threads(l, part);
-	s = r < 0 ? NULL : rows_of(l, SP_FLEET_GET_SAMPLES, part);
-	if (!s)
-		return r < 0 ? r : -EIO;
-	while ((r = sp_fleet_step(l->db, s, l->err)) > 0) {
-		r = add_sample(l, s, part, first_thread);
-		if (r < 0)
-			return r;
+		r = read_facts(l, &list, &facts);
+		if (!i) {
+			p->infos = facts.infos;
+			p->n_infos = facts.n;
+			continue;
+		}
+		for (size_t k = 0; k < p->n_infos; k++)
+			if (has_fact(&facts, &p->infos[k]))
+				p->infos[kept++] = p->infos[k];
+		p->n_infos = kept;
+		free(facts.infos);
 	}
 	return r;
 }
@@ -397,7 +383,7 @@ static int name_profile(struct loader *l)
 				   strlen(text) + strlen(l->db->path) + 1);
 	p->path = sp_blocks_text(&p->storage, l->db->path, strlen(l->db->path));
 	if (!p->command || !p->path)
-		return fail_memory(l);
+		return sp_fleet_load_fail_memory(l);
 	strcat(strcpy((char *)(uintptr_t)p->command, text), l->db->path);
 	p->program = p->parts[0].program;
 	for (size_t i = 1; i < p->n_parts; i++)
@@ -413,26 +399,38 @@ static int name_profile(struct loader *l)
 	return 0;
 }
 
-int sp_fleet_load(struct sp_fleet_db *db, struct sp_profile **ret,
+static int load_all(struct loader *l)
+{
+	int r = load_processes(l);
+
+	if (r >= 0)
+		r = load_facts(l);
+	if (r >= 0)
+		r = sp_fleet_code_load(&l->code, l->db, l->chosen,
+				       l->hours ? sp_fleet_get_hour_stacks
+						: sp_fleet_get_stacks,
+				       l->p, l->err);
+	if (r >= 0)
+		r = sp_fleet_load_rows(l);
+	return r < 0 ? r : name_profile(l);
+}
+
+int sp_fleet_load(struct sp_fleet_db *db, const struct sp_fleet_chosen *chosen,
+		  const struct sp_fleet_span *hours, struct sp_profile **ret,
 		  struct sp_fleet_part **ret_parts, struct sp_error *err)
 {
-	struct loader l = {.db = db, .err = err};
+	struct loader l = {
+		.db = db, .chosen = chosen, .hours = hours, .err = err};
 	int r;
 
 	l.p = calloc(1, sizeof(*l.p));
 	if (!l.p)
 		return sp_error_set(err, -ENOMEM, db->path,
 				    "not enough memory");
-	r = load_processes(&l);
-	if (r >= 0)
-		r = load_facts(&l);
-	if (r >= 0)
-		r = sp_fleet_code_load(&l.code, db, l.p, err);
-	for (size_t i = 0; i < l.p->n_parts && r >= 0; i++)
-		r = load_part(&l, i);
-	if (r >= 0)
-		r = name_profile(&l);
+	r = load_all(&l);
 	sp_fleet_code_done(&l.code);
+	free(l.places);
+	free(l.by_process);
 	if (r < 0) {
 		sp_profile_free(l.p);
 		free(l.parts);

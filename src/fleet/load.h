@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "fleet/choose.h"
 #include "fleet/db.h"
 #include "model/profile.h"
 
@@ -16,13 +17,31 @@ struct sp_fleet_part {
 	uint64_t coins;   /* of its samples: stats/peak.h */
 };
 
+/* Of what was allocated from then on, and before. */
+struct sp_fleet_span {
+	uint64_t from_unix_ns;
+	uint64_t to_unix_ns;
+};
+
+/* Does it begin and end where hours do, or nowhere (0, INT64_MAX)? */
+bool sp_fleet_span_is_hours(const struct sp_fleet_span *span);
+
 /*
- * The processes of temp.chosen as one profile, as if their files were reported
- * together (read/join.h): parts in the order of their starts, every sample by
- * itself, names embedded.  Resident memory, phases and snapshots are not there.
+ * The chosen processes as one profile, as if their files were reported together
+ * (read/join.h): parts in the order of their starts, every sample by itself,
+ * names embedded.
+ *
+ * Unless `hours` is NULL, the samples that were born in these hours are groups
+ * of the rollup (fleet/hours.h), which have no times and no threads
+ * (`is_timeless`), and there is nothing else that has a time.  Where that would
+ * change an answer, all samples are there nevertheless: of processes that were
+ * drawn or whose samples were discarded.
+ *
  * 0, *ret and *ret_parts, to be freed (sp_profile_free(), free()); -EINVAL and
- * *err if there are too many, or they were sampled by different laws; -EUCLEAN
- * and *err if the database does not make sense; other negative errno and *err.
+ * *err if there are too many, or they were sampled by different laws; -EAGAIN
+ * if some were changed meanwhile; -EUCLEAN and *err if the database does not
+ * make sense; other negative errno and *err.
  */
-int sp_fleet_load(struct sp_fleet_db *db, struct sp_profile **ret,
+int sp_fleet_load(struct sp_fleet_db *db, const struct sp_fleet_chosen *chosen,
+		  const struct sp_fleet_span *hours, struct sp_profile **ret,
 		  struct sp_fleet_part **ret_parts, struct sp_error *err);

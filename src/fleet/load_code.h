@@ -6,18 +6,23 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/index.h"
+#include "fleet/choose.h"
 #include "fleet/db.h"
 #include "model/profile.h"
 
 /* Call stacks of a database in a profile.  Zero-initialise. */
 struct sp_fleet_code {
-	uint64_t *stacks; /* id of each of the profile's, ascending */
-	size_t n_stacks;
+	uint64_t *stacks; /* id of each of the profile's */
+	size_t room;
+	struct sp_index by_id;
 };
 
-/* The stacks of the samples of temp.chosen, with their modules and names; the
- * profile has none yet.  0; -EUCLEAN and others and *err. */
+/* The stacks that the chosen processes have in a table, with their modules and
+ * names; `sql` asks for them; the profile has none yet.  0; -EUCLEAN and others
+ * and *err. */
 int sp_fleet_code_load(struct sp_fleet_code *code, struct sp_fleet_db *db,
+		       const struct sp_fleet_chosen *chosen, const char *sql,
 		       struct sp_profile *profile, struct sp_error *err);
 
 /* *ret is the position of the stack with that id; false: there is none. */

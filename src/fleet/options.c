@@ -8,8 +8,10 @@
 #include <time.h>
 
 #include "base/labels.h"
+#include "base/parse.h"
 #include "cli/nearest.h"
 #include "fleet/db.h"
+#include "fleet/watch.h"
 
 /* ---- values ---- */
 
@@ -95,12 +97,55 @@ static bool take_to(void *part, const char *text)
 	return sp_fleet_parse_time(text, &o->filter.to_unix_ns);
 }
 
+#define SECOND_NS   1000000000ull
+#define POLL_MIN_NS (SECOND_NS / 10)
+#define POLL_MAX_NS (24 * 3600 * SECOND_NS)
+#define BACKLOG_MIN (1ull << 20)
+#define BACKLOG_MAX (1ull << 50)
+
+static bool take_poll(struct sp_fleet_options *o, const char *text,
+		      uint64_t *ret_ns)
+{
+	o->has_watch = true;
+	return sp_parse_duration(text, ret_ns) && *ret_ns >= POLL_MIN_NS &&
+	       *ret_ns <= POLL_MAX_NS;
+}
+
+static bool take_interval(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	return take_poll(o, text, &o->interval_ns);
+}
+
+static bool take_running(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	if (strcmp(text, "off") != 0)
+		return take_poll(o, text, &o->running_ns);
+	o->has_watch = true;
+	o->running_ns = 0;
+	return true;
+}
+
+static bool take_backlog(void *part, const char *text)
+{
+	struct sp_fleet_options *o = part;
+
+	o->has_watch = true;
+	return sp_parse_size(text, &o->backlog_bytes) &&
+	       o->backlog_bytes >= BACKLOG_MIN &&
+	       o->backlog_bytes <= BACKLOG_MAX;
+}
+
 #define A_LABEL "KEY=VALUE, of letters, digits and ._-:/@+"
 #define A_TIME  "a time (UTC) such as 2026-11-23 or 2026-11-23T04:55"
 
 static const struct sp_argument arguments[] = {
 	{"db", 0, "URL", "a URL such as " SP_FLEET_URL, take_url, 0,
-	 "the database (default " SP_FLEET_URL ")"},
+	 "the database: sqlite:PATH (default " SP_FLEET_URL ") or\n"
+	 "clickhouse://[USER@]HOST[:PORT]/DATABASE"},
 	{"label", 0, "KEY=VALUE", A_LABEL, take_label, 0,
 	 "processes with that label alone; may be given again:\n"
 	 "with all of them"},
@@ -113,6 +158,15 @@ static const struct sp_argument arguments[] = {
 	{"base", 0, "KEY=VALUE", A_LABEL, take_base, 0,
 	 "of diff and check: processes with that label are the old\n"
 	 "side, those without it the new one"},
+	{"interval", 0, "TIME", "a time of 100ms to 24h", take_interval, 0,
+	 "of watch: how often it looks at the directory (10s)"},
+	{"running", 0, "TIME", "a time of 100ms to 24h, or off", take_running,
+	 0,
+	 "of watch: how often the state of a process that runs is\n"
+	 "sent (1m); off: only what has ended"},
+	{"backlog", 0, "SIZE", "a size from 1M on", take_backlog, 0,
+	 "of watch: most that is kept, for a database that is away,\n"
+	 "of profiles that were deleted meanwhile (1G)"},
 	SP_ARGUMENTS_ABOUT(struct sp_fleet_options),
 };
 
@@ -130,6 +184,7 @@ static const struct action {
 } actions[] = {
 	{"init", SP_FLEET_INIT, {NULL}, {NULL}},
 	{"add", SP_FLEET_ADD, {NULL}, {NULL}},
+	{"watch", SP_FLEET_WATCH, {NULL}, {NULL}},
 	{"report", SP_FLEET_PAGE, {"report"}, {"fleet"}},
 	{"top", SP_FLEET_PAGE, {"top"}, {"fleet"}},
 	{"tree", SP_FLEET_PAGE, {"tree"}, {"fleet"}},
@@ -152,6 +207,7 @@ static const char *action_word(size_t i)
 const struct sp_command_line sp_fleet_line = {
 	.forms = "fleet init [--db URL]\n"
 		 "fleet add [--db URL] FILE...\n"
+		 "fleet watch [OPTION]... [DIR]\n"
 		 "fleet report|top|tree|traces|stats|live [OPTION]...\n"
 		 "fleet peek [OPTION]... REGEX\n"
 		 "fleet export [OPTION]... FORMAT [-o FILE]\n"
@@ -261,11 +317,15 @@ static int refuse(const struct sp_fleet_options *o, struct sp_error *err)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "compared with what? --base KEY=VALUE "
 				    "chooses the old side");
-	if (is_filtered && o->action <= SP_FLEET_ADD)
+	if (is_filtered && o->action <= SP_FLEET_WATCH)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "init and add take no process in "
+				    "init, add and watch take no process in "
 				    "particular: they go without --label, "
 				    "--host, --from and --to");
+	if (o->has_watch && o->action != SP_FLEET_WATCH)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--interval, --running and --backlog are "
+				    "of fleet watch");
 	return 0;
 }
 
@@ -297,9 +357,10 @@ static int parse_words(struct sp_fleet_options *ret, struct split *s, int argc,
 	if (r)
 		return r;
 	if (!action)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "fleet what? init, add, top, live, tree, "
-				    "diff, check, export, ...");
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"fleet what? init, add, watch, top, live, tree, "
+			"diff, check, export, ...");
 	return refuse(ret, err);
 }
 
@@ -314,6 +375,9 @@ int sp_fleet_options_parse(int argc, char **argv, struct sp_fleet_options *ret,
 	*ret = (struct sp_fleet_options){
 		.url = SP_FLEET_URL,
 		.filter.to_unix_ns = INT64_MAX,
+		.interval_ns = SP_WATCH_INTERVAL_NS,
+		.running_ns = SP_WATCH_RUNNING_NS,
+		.backlog_bytes = SP_WATCH_BACKLOG_BYTES,
 	};
 	r = s.own && s.rest
 		    ? parse_words(ret, &s, argc, argv, err)

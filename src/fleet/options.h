@@ -7,11 +7,12 @@
 #include "cli/arguments.h"
 #include "fleet/choose.h"
 
-/* What `sampleprof fleet` does; all but the first two also take the options of
- * the command of that name. */
+/* What `sampleprof fleet` does; all but the first three also take the options
+ * of the command of that name. */
 enum sp_fleet_action {
 	SP_FLEET_INIT,
 	SP_FLEET_ADD,
+	SP_FLEET_WATCH,
 	SP_FLEET_PAGE, /* report, top, tree, ... */
 	SP_FLEET_LIVE, /* report --view live */
 	SP_FLEET_EXPORT,
@@ -27,8 +28,11 @@ struct sp_fleet_options {
 	 * besides those of the filter. */
 	const char *base[SP_FLEET_LABELS_MAX];
 	size_t n_base;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	/* Of watch, as in struct sp_watch_options. */
+	uint64_t interval_ns, running_ns, backlog_bytes;
+	bool has_watch; /* one of these was given */
+	bool help;      /* asked for; nothing else counts */
+	bool version;   /* likewise */
 	/* What is left for the command: argv[0], what was not taken, and where
 	 * it needs files "fleet" for each of them; owned (free()). */
 	int argc;

@@ -8,6 +8,7 @@
 struct sp_fleet_runs {
 	struct sp_fleet_db *db;
 	const struct sp_fleet_options *options;
+	double fraction[2]; /* of the old and the new side; 0: not yet known */
 };
 
 /* As sp_inputs_load(), of that side; `arg` is a struct sp_fleet_runs. */

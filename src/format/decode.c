@@ -6,8 +6,10 @@
  */
 #include "format/decode.h"
 
-#include <emmintrin.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -110,6 +112,30 @@ struct cursor {
 
 #define WIDE 32
 
+/* The top bits of WIDE bytes: bit i is that of at[i]. */
+static inline uint32_t top_bits(const uint8_t *at)
+{
+#ifdef __SSE2__
+	return (uint32_t)_mm_movemask_epi8(
+		       _mm_loadu_si128((const __m128i *)at)) |
+	       (uint32_t)_mm_movemask_epi8(
+		       _mm_loadu_si128((const __m128i *)(at + 16)))
+		       << 16;
+#else
+	uint32_t bits = 0;
+
+	for (unsigned int i = 0; i < WIDE; i += 8) {
+		uint64_t w;
+
+		memcpy(&w, at + i, sizeof(w));
+		/* Byte k is multiplied to bit 56 + k, and nothing carries. */
+		w = (w >> 7 & 0x0101010101010101ull) * 0x0102040810204080ull;
+		bits |= (uint32_t)(w >> 56) << i;
+	}
+	return bits;
+#endif
+}
+
 /* What may be read ends at `readable`. */
 static inline struct cursor begin_record(const uint8_t *at, const uint8_t *end,
 					 const uint8_t *readable)
@@ -119,11 +145,7 @@ static inline struct cursor begin_record(const uint8_t *at, const uint8_t *end,
 
 	if (readable - at < WIDE + 8)
 		return (struct cursor){at, end, 0, false};
-	bits = ~((uint32_t)_mm_movemask_epi8(
-			 _mm_loadu_si128((const __m128i *)at)) |
-		 (uint32_t)_mm_movemask_epi8(
-			 _mm_loadu_si128((const __m128i *)(at + 16)))
-			 << 16);
+	bits = ~top_bits(at);
 	if (n < WIDE)
 		bits &= (1u << n) - 1;
 	return (struct cursor){at, end, bits, false};

@@ -199,9 +199,9 @@ struct short_record {
  * its length says, by which readers know it. */
 static void set_length(uint8_t *start, size_t payload_bytes)
 {
-	atomic_signal_fence(memory_order_seq_cst);
+	atomic_thread_fence(memory_order_release);
 	start[1] = (uint8_t)payload_bytes;
-	atomic_signal_fence(memory_order_seq_cst);
+	atomic_thread_fence(memory_order_release);
 }
 
 static void short_begin(struct short_record *s, uint8_t *out, size_t room)

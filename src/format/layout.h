@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/wide.h"
+
 /*
  * Every constant and fixed layout of the profile file; docs/format.md is the
  * specification.  All integers are little-endian; fixed structures are read
@@ -24,7 +26,9 @@
 #define SP_FORMAT_FRAMES_MAX      1024u
 #define SP_FORMAT_INFO_MAX        32768u
 #define SP_FORMAT_MARK_NAME_MAX   64
-#define SP_FORMAT_PERIOD_MAX      (1ull << 40)
+/* The snapshot of a process that has come near its limit of memory. */
+#define SP_MARK_NEAR_LIMIT   "near-limit"
+#define SP_FORMAT_PERIOD_MAX (1ull << 40)
 
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 	      "the file is mapped in place and little-endian");
@@ -95,8 +99,7 @@ static_assert(sizeof(struct sp_file_header) == 96, "layout is the format");
  * likely, so that such objects are not left to chance. */
 static inline uint64_t sp_format_always_bytes(uint64_t period_bytes)
 {
-	unsigned __int128 scaled =
-		(unsigned __int128)period_bytes * 4605170185988ull;
+	sp_u128 scaled = (sp_u128)period_bytes * 4605170185988ull;
 
 	return (uint64_t)((scaled + 999999999999ull) / 1000000000000ull);
 }
@@ -108,6 +111,10 @@ enum sp_end_kind {
 	SP_END_NONE = 0, /* running, or ended without our destructor */
 	SP_END_CLEAN = 1,
 	SP_END_EXEC = 2, /* another program is being executed */
+	/* Stored by whoever waited for the process, after its end. */
+	SP_END_NO_MEMORY = 3, /* the kernel killed it, for memory */
+	SP_END_EXIT = 4,      /* _exit, which runs no destructor */
+	SP_END_SIGNAL = 256,  /* and more: by signal end_kind - 256 */
 };
 
 /*

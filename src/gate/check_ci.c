@@ -205,9 +205,9 @@ int sp_check_summary_write(FILE *out, const struct sp_result *r)
 		put_row(out, cell, &c->findings[i], c->level);
 	for (size_t i = 0; i < c->n_findings; i++)
 		put_explanation(out, cell, &c->findings[i]);
-	for (size_t i = 0; i < c->comparable.n_notes; i++) {
+	for (size_t i = 0; i < c->caveats.n_notes; i++) {
 		fputs("\nNote: ", out);
-		sp_text_print(cell, c->comparable.note[i]);
+		sp_text_print(cell, c->caveats.note[i]);
 		putc('\n', out);
 	}
 	fprintf(out, "\nIntervals at %s.\n", sp_text_level(c->level).text);

@@ -98,8 +98,8 @@ int sp_check_json_write(FILE *out, const struct sp_result *result)
 	sp_json_double(&json, "false_discovery_rate", 1 - check->level);
 	sp_json_double(&json, "power", SP_CHECK_POWER);
 	sp_json_open(&json, "notes", '[');
-	for (size_t i = 0; i < check->comparable.n_notes; i++)
-		sp_json_string(&json, NULL, check->comparable.note[i]);
+	for (size_t i = 0; i < check->caveats.n_notes; i++)
+		sp_json_string(&json, NULL, check->caveats.note[i]);
 	sp_json_close(&json, ']');
 	sp_json_open(&json, "renamed", '[');
 	for (size_t i = 0; i < check->n_renamed; i++) {

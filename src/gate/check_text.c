@@ -251,9 +251,9 @@ static void print_head(FILE *out, const struct sp_result *r)
 
 static void print_notes(FILE *out, const struct sp_check *check)
 {
-	for (size_t i = 0; i < check->comparable.n_notes; i++) {
+	for (size_t i = 0; i < check->caveats.n_notes; i++) {
 		fputs("note: ", out);
-		sp_text_print(out, check->comparable.note[i]);
+		sp_text_print(out, check->caveats.note[i]);
 		putc('\n', out);
 	}
 	for (size_t i = 0; i < check->n_renamed; i++) {

@@ -19,9 +19,9 @@ static void print_side(FILE *out, const char *name, const char *program,
 
 static void print_notes(FILE *out, const struct sp_diff *d)
 {
-	for (size_t i = 0; i < d->comparable.n_notes; i++) {
+	for (size_t i = 0; i < d->caveats.n_notes; i++) {
 		fputs("note: ", out);
-		sp_text_print(out, d->comparable.note[i]);
+		sp_text_print(out, d->caveats.note[i]);
 		putc('\n', out);
 	}
 	for (size_t i = 0; i < d->n_renamed; i++) {

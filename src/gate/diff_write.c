@@ -76,8 +76,8 @@ void sp_diff_json_write(FILE *out, const struct sp_diff *d)
 	put_side(&json, "old", d->old_program, d->n_old, d->old_period_bytes);
 	put_side(&json, "new", d->new_program, d->n_new, d->new_period_bytes);
 	sp_json_open(&json, "notes", '[');
-	for (size_t i = 0; i < d->comparable.n_notes; i++)
-		sp_json_string(&json, NULL, d->comparable.note[i]);
+	for (size_t i = 0; i < d->caveats.n_notes; i++)
+		sp_json_string(&json, NULL, d->caveats.note[i]);
 	sp_json_close(&json, ']');
 	sp_json_open(&json, "renamed", '[');
 	for (size_t i = 0; i < d->n_renamed; i++)

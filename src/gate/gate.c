@@ -163,7 +163,7 @@ static int add_amounts(struct sp_result *result, const struct sp_inputs *s,
 
 			if (l->kind != SP_LIMIT_SITES && !l->phase &&
 			    (view == SP_VIEW_ALLOC ||
-			     result->check->comparable.new_has_frees) &&
+			     result->check->caveats.new_has_frees) &&
 			    !has_amount(result, l->name))
 				r = add_amount(result, s, l, err);
 		}

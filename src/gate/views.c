@@ -415,7 +415,7 @@ static int make_views(struct views *v)
 				sp_question_is_whole(&o->question), &v->diff,
 				v->err);
 	if (r >= 0 && v->sides.n_old == 1 && o->n_base != o->n_files)
-		sp_caveats_note(&v->diff->comparable,
+		sp_caveats_note(&v->diff->caveats,
 				"%zu files against %zu: the sums of each "
 				"are compared, not the means",
 				o->n_base, o->n_files);

@@ -103,6 +103,40 @@ double sp_profile_fraction(const struct sp_profile *profile)
 	return (double)millionths / SP_PARSE_FRACTION_ALL;
 }
 
+uint64_t sp_profile_memory_limit(const struct sp_profile *profile)
+{
+	static const char key[] = "limit.memory";
+	uint64_t limit = SP_NEVER, since = 0;
+
+	/* A change has the time behind the key: limit.memory.1500000000. */
+	for (size_t i = 0; i < profile->n_infos; i++) {
+		const struct sp_info *info = &profile->infos[i];
+		const char *rest = info->key + sizeof(key) - 1;
+		uint64_t bytes, time_ns = 0;
+
+		if (strncmp(info->key, key, sizeof(key) - 1) != 0 ||
+		    (*rest &&
+		     (*rest != '.' || !sp_parse_u64(rest + 1, &time_ns))) ||
+		    time_ns < since || !sp_parse_u64(info->value, &bytes))
+			continue;
+		limit = bytes ? bytes : SP_NEVER;
+		since = time_ns;
+	}
+	return limit;
+}
+
+bool sp_profile_is_killed_for_memory(const struct sp_profile *profile)
+{
+	const uint64_t limit = sp_profile_memory_limit(profile);
+
+	if (profile->end != SP_PROFILE_END_KILLED || profile->n_parts != 1)
+		return false;
+	if (profile->end_kind)
+		return profile->end_kind == SP_END_NO_MEMORY;
+	return limit != SP_NEVER && profile->n_rss &&
+	       profile->rss[profile->n_rss - 1].rss_bytes >= limit / 10 * 9;
+}
+
 const char *sp_profile_rate(const struct sp_profile *profile)
 {
 	const char *rate = sp_profile_info(profile, "setting.rate");

@@ -91,6 +91,7 @@ struct sp_law_used {
 
 struct sp_acc;
 struct sp_peak;
+struct sp_selection;
 
 #define SP_NEVER   UINT64_MAX
 #define SP_UNKNOWN UINT64_MAX
@@ -113,6 +114,8 @@ struct sp_sample {
 	uint8_t entry;     /* enum sp_entry */
 	bool free_missed : 1; /* freed_ns is when its address came back */
 	uint8_t half : 2;     /* 1 + that of sp_peak_half(); 0: by its id */
+	/* Of a group: it was temporary, by the limits of the plan. */
+	bool is_temporary : 1;
 };
 
 /*
@@ -240,6 +243,7 @@ struct sp_profile {
 	uint64_t period_bytes;  /* the largest sampling period in force */
 	uint64_t seed;
 	enum sp_profile_end end;
+	uint64_t end_kind;   /* of one file: enum sp_end_kind, or unknown */
 	const char *program; /* path of the executable; untrusted text */
 	const char *command; /* arguments joined for display; untrusted text */
 	const char *host;    /* untrusted text */
@@ -265,7 +269,10 @@ struct sp_profile {
 	uint64_t class_slack_bytes;
 	struct sp_law_used law; /* how samples were drawn */
 	bool has_frees;         /* frees of samples were recorded */
-	bool has_addresses;     /* of all objects, by their addresses */
+	/* Samples have no times and no threads, and those that were alive at
+	 * the end are in groups too: there is no peak, and no moment. */
+	bool is_timeless;
+	bool has_addresses; /* of all objects, by their addresses */
 	/* Of samples that are not there, or that ended already.  While the
 	 * process runs also of those that came after their chunk was read. */
 	uint64_t unmatched_frees;
@@ -296,9 +303,11 @@ struct sp_profile {
 	 * NULL if there are groups. */
 	int (*read_again)(const struct sp_profile *profile, sp_sample_fn *fn,
 			  void *arg, struct sp_error *err);
-	/* The peak of the whole run, and what was alive at the points where
-	 * sp_timeline() places them in it, as far as they were found while the
-	 * file was read; else NULL and 0. */
+	/* The peak of what `found_of` selects by birth (its view and at_ns
+	 * take no part), and what was alive of it at the points where
+	 * sp_timeline() places them, as far as they were found while the file
+	 * was read; else NULL and 0. */
+	const struct sp_selection *found_of;
 	const struct sp_peak *peak;
 	const struct sp_class_sums *curve;
 	size_t n_curve;
@@ -410,6 +419,14 @@ const char *sp_profile_label(const struct sp_profile *profile, size_t n,
 /* The probability with which the process was recorded, in (0, 1]: 1 unless the
  * file says otherwise. */
 double sp_profile_fraction(const struct sp_profile *profile);
+
+/* The limit of memory of the process's control group that was in force last, in
+ * bytes; SP_NEVER: none, or the file does not say. */
+uint64_t sp_profile_memory_limit(const struct sp_profile *profile);
+
+/* Was it killed, by the kernel for memory or with 90 % and more of that limit
+ * resident?  Of one file. */
+bool sp_profile_is_killed_for_memory(const struct sp_profile *profile);
 
 /* The target of samples per second that the period followed, as text like
  * "500/s", untrusted; NULL if there was none: period_bytes is then what was

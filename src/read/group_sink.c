@@ -147,10 +147,7 @@ static struct sp_sample ended_sample(const struct sp_group_sink *sink,
 		return s;
 	freed_ns = time_after(sink->plan, c->class >> CLASS_END & CLASS_CUTS);
 	s.freed_ns = freed_ns > s.born_ns ? freed_ns : s.born_ns;
-	if (c->class & CLASS_TEMPORARY) {
-		s.freed_by = s.thread;
-		s.age_bytes = 0;
-	}
+	s.is_temporary = c->class & CLASS_TEMPORARY;
 	return s;
 }
 

@@ -82,3 +82,7 @@ static inline uint64_t sp_join_time(uint64_t time_ns, uint64_t start_ns)
 /* (join_rss.c) What the processes had together, once all are in order: none if
  * a process did not record it.  0 or -ENOMEM. */
 int sp_join_sum_rss(struct sp_join *join);
+
+/* The same of any profile whose rss is that of its parts, one after the other,
+ * counts[i] of part i, at times of its own. */
+int sp_join_add_up_rss(struct sp_profile *profile, const size_t *counts);

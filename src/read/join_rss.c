@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/wide.h"
 #include "read/join.h"
 
 /* A step of one file's resident size: what it was and what it is from then. */
@@ -19,10 +20,10 @@ static int compare_steps(const void *a, const void *b)
 	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
 }
 
-/* The files' steps in order of time; *ret_n <= n_rss + n_parts. */
-static struct step *make_steps(const struct sp_join *j, size_t *ret_n)
+/* The parts' steps in order of time; *ret_n <= n_rss + n_parts. */
+static struct step *make_steps(const struct sp_profile *p, const size_t *counts,
+			       size_t *ret_n)
 {
-	const struct sp_profile *p = j->p;
 	struct step *steps =
 		malloc((p->n_rss + p->n_parts + 1) * sizeof(*steps));
 	size_t n = 0, k = 0;
@@ -31,8 +32,7 @@ static struct step *make_steps(const struct sp_join *j, size_t *ret_n)
 		const struct sp_part *part = &p->parts[i];
 		uint64_t last = 0;
 
-		for (size_t left = j->files[i].spans[SP_JOIN_RSS].n; left--;
-		     k++) {
+		for (size_t left = counts[i]; left--; k++) {
 			const uint64_t now = p->rss[k].rss_bytes;
 
 			steps[n++] = (struct step){
@@ -49,20 +49,16 @@ static struct step *make_steps(const struct sp_join *j, size_t *ret_n)
 	return steps;
 }
 
-int sp_join_sum_rss(struct sp_join *j)
+int sp_join_add_up_rss(struct sp_profile *p, const size_t *counts)
 {
-	struct sp_profile *p = j->p;
-	unsigned __int128 sum = 0;
+	sp_u128 sum = 0;
 	struct sp_rss *rss;
 	struct step *steps;
 	size_t n;
 
-	for (size_t i = 0; i < p->n_parts; i++)
-		if (!j->files[i].may_have_rss)
-			p->n_rss = 0;
 	if (!p->n_rss)
 		return 0;
-	steps = make_steps(j, &n);
+	steps = make_steps(p, counts, &n);
 	rss = malloc((n + 1) * sizeof(*rss));
 	if (!steps || !rss) {
 		free(steps);
@@ -82,4 +78,22 @@ int sp_join_sum_rss(struct sp_join *j)
 	}
 	free(steps);
 	return 0;
+}
+
+int sp_join_sum_rss(struct sp_join *j)
+{
+	struct sp_profile *p = j->p;
+	size_t *counts = calloc(p->n_parts + 1, sizeof(*counts));
+	int r;
+
+	if (!counts)
+		return -ENOMEM;
+	for (size_t i = 0; i < p->n_parts; i++) {
+		counts[i] = j->files[i].spans[SP_JOIN_RSS].n;
+		if (!j->files[i].may_have_rss)
+			p->n_rss = 0;
+	}
+	r = sp_join_add_up_rss(p, counts);
+	free(counts);
+	return r;
 }

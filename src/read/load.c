@@ -435,6 +435,30 @@ int sp_profile_read(const char *const *paths, size_t n,
 				      "again");
 }
 
+int sp_profile_look(const char *const *paths, size_t n, struct sp_profile *ret,
+		    struct sp_error *err)
+{
+	struct reading r = {.n = n, .p = ret};
+	int code = reading_init(&r, paths);
+
+	*ret = (struct sp_profile){.path = paths[0]};
+	if (code < 0)
+		sp_error_set(err, code, paths[0], "not enough memory");
+	else
+		code = look_at_inputs(&r, err);
+	if (!code) {
+		guess_facts(&r);
+		ret->has_frees = r.p->has_frees;
+		ret->window_ns = r.p->window_ns;
+		ret->duration_ns = r.p->duration_ns;
+	}
+	for (size_t i = 0; r.inputs && i < n; i++)
+		sp_input_close(&r.inputs[i]);
+	free(r.inputs);
+	free(r.heap);
+	return code;
+}
+
 int sp_profile_load_many(const char *const *paths, size_t n,
 			 sp_progress_fn *progress, void *progress_arg,
 			 struct sp_profile **ret_profile, struct sp_error *err)

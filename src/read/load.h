@@ -39,6 +39,12 @@ int sp_profile_read(const char *const *paths, size_t n,
 		    void *progress_arg, struct sp_profile **ret_profile,
 		    struct sp_error *err);
 
+/* What the headers of these files say, and their status of the time: path,
+ * has_frees, window_ns and duration_ns of the profile that they would make; all
+ * else is zero, and nothing of *ret to be freed.  Errors as above. */
+int sp_profile_look(const char *const *paths, size_t n, struct sp_profile *ret,
+		    struct sp_error *err);
+
 /* With every sample: of several files, or of one. */
 int sp_profile_load_many(const char *const *paths, size_t n,
 			 sp_progress_fn *progress, void *progress_arg,

@@ -400,6 +400,7 @@ int sp_loader_finish(struct sp_loader *l)
 		 : r->is_running                     ? SP_PROFILE_END_RUNNING
 		 : r->status.end_kind == SP_END_EXEC ? SP_PROFILE_END_EXEC
 						     : SP_PROFILE_END_KILLED;
+	p->end_kind = r->status.end_kind;
 	p->duration_ns = sp_loader_duration_ns(l);
 	p->threads = r->status.threads > p->n_thread_infos ? r->status.threads
 							   : p->n_thread_infos;

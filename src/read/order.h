@@ -26,7 +26,7 @@ struct sp_event {
 			uint64_t offset_bytes;
 			uint32_t
 				group; /* position in struct sp_sample_groups */
-			uint32_t kind; /* of struct sp_peak_walk */
+			uint32_t object; /* as for sp_sinks_birth() */
 		} birth;
 		/* Where frees have addresses.  Beyond 4 GiB an offset is of a
 		 * period that such a file does not have. */

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "model/profile.h"
+#include "stats/table.h"
 
 /*
  * What is wanted of the samples of some files.  All of these are found in one
@@ -22,7 +23,7 @@ struct sp_plan {
 	 * other. */
 	bool has_lifetimes;
 	/* Which samples were temporary, by limits as in struct sp_selection
-	 * (stats/table.h); within_ns only without cuts. */
+	 * (stats/table.h). */
 	bool has_temporary;
 	uint64_t within_bytes;
 	uint64_t within_ns;
@@ -30,17 +31,19 @@ struct sp_plan {
 	 * of a group the same of them are earlier. */
 	const uint64_t *cuts; /* borrowed */
 	size_t n_cuts;        /* <= SP_PLAN_CUTS_MAX */
-	/* sp_timeline() of the whole run, with that many points: 0, or >= 2;
-	 * with a peak only. */
+	/* sp_timeline() with that many points: 0, or >= 2; with a peak only. */
 	size_t n_points;
+	/* What peak and timeline are of: by birth and size, and of a single
+	 * file by thread, on the clock of all files; NULL: everything. */
+	const struct sp_selection *births; /* borrowed */
 	/* What a reading of the same files has found (struct sp_profile);
 	 * false and 0 if there was none. */
 	bool is_unordered;
 	uint64_t duration_ns;
 	/* Is told of every sample, unless they are kept; the profile has no
-	 * frames and no symbols then.  Of these samples the positions
-	 * of stacks and threads, and ids, are those of their file (struct
-	 * sp_part). */
+	 * frames, no symbols and no groups then.  Of these samples the
+	 * positions of stacks and threads, and ids, are those of their file
+	 * (struct sp_part). */
 	sp_sample_fn *tell;
 	void *tell_arg;
 };

@@ -6,31 +6,41 @@
 int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *p,
 		  const struct sp_plan *plan)
 {
+	struct sp_selection all;
+
 	*sinks = (struct sp_sinks){.plan = plan};
+	sp_selection_init(&all);
+	sinks->births = plan->births ? *plan->births : all;
+	sinks->births.view = SP_VIEW_ALLOC;
+	sinks->births.has_survivors = true;
+	sinks->has_all = sp_selection_is_same(&sinks->births, &all);
 	if (plan->confidence > 0 && p->has_frees && !plan->every_sample) {
 		sinks->walk = sp_peak_walk_new(p, plan->confidence);
 		if (!sinks->walk)
 			return -ENOMEM;
 	}
-	return sp_curve_init(&sinks->curve, p, plan->n_points);
+	return sp_curve_init(&sinks->curve, p, &sinks->births, plan->n_points);
 }
 
 int sp_sinks_end(struct sp_sinks *sinks, struct sp_profile *p)
 {
+	struct sp_selection *births;
 	struct sp_peak *peak;
 	int r;
 
 	if (!sinks->walk)
 		return 0;
 	peak = sp_blocks_get(&p->storage, sizeof(*peak));
-	r = peak ? sp_curve_pass(&sinks->curve, sinks->walk, SP_NEVER)
-		 : -ENOMEM;
+	births = sp_blocks_copy(&p->storage, &sinks->births, sizeof(*births));
+	r = peak && births ? sp_curve_pass(&sinks->curve, sinks->walk, SP_NEVER)
+			   : -ENOMEM;
 	if (r >= 0)
 		r = sp_curve_give(&sinks->curve, p);
 	if (r < 0)
 		return r;
 	sp_peak_walk_end(sinks->walk, peak);
 	p->peak = peak;
+	p->found_of = births;
 	return 0;
 }
 

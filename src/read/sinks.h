@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/profile.h"
@@ -14,7 +15,9 @@
  */
 struct sp_sinks {
 	const struct sp_plan *plan;
-	struct sp_peak_walk *walk; /* NULL: nobody asks */
+	struct sp_selection births; /* of the plan, with survivors */
+	bool has_all;               /* these are everything */
+	struct sp_peak_walk *walk;  /* NULL: nobody asks */
 	struct sp_curve curve;
 };
 
@@ -25,6 +28,43 @@ struct sp_sinks {
  */
 int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *profile,
 		  const struct sp_plan *plan);
+
+/* What stands for a sample in the walk: twice its kind, + 1 for half 1; or this
+ * if the walk is of others, or there is none. */
+#define SP_SINKS_NONE UINT32_MAX
+
+/* Is the walk of that sample?  Its time is on the clock of all files, its
+ * thread a position in that profile of its file. */
+static inline bool sp_sinks_want(const struct sp_sinks *sinks,
+				 const struct sp_profile *profile,
+				 const struct sp_sample *sample)
+{
+	return sinks->walk &&
+	       (sinks->has_all ||
+		sp_selection_has(&sinks->births, profile, sample));
+}
+
+/* In the order of time, as sp_peak_walk_birth() and sp_peak_walk_free(). */
+static inline void sp_sinks_birth(const struct sp_sinks *sinks, uint32_t object,
+				  uint64_t time_ns)
+{
+	if (sinks->walk && object != SP_SINKS_NONE)
+		sp_peak_walk_birth(sinks->walk, object, time_ns);
+}
+
+static inline void sp_sinks_free(const struct sp_sinks *sinks, uint32_t object,
+				 uint64_t time_ns)
+{
+	if (sinks->walk && object != SP_SINKS_NONE)
+		sp_peak_walk_free(sinks->walk, object, time_ns);
+}
+
+/* Everything before that time was told.  0 or -ENOMEM. */
+static inline int sp_sinks_pass(struct sp_sinks *sinks, uint64_t time_ns)
+{
+	return sinks->walk ? sp_curve_pass(&sinks->curve, sinks->walk, time_ns)
+			   : 0;
+}
 
 /* All was passed: what the sinks have becomes the profile's.  0 or -ENOMEM. */
 int sp_sinks_end(struct sp_sinks *sinks, struct sp_profile *profile);

@@ -35,7 +35,6 @@ struct sp_stream {
 	uint64_t coins;
 	bool in_window; /* samples count, and sinks are told */
 	size_t samples_room;
-	struct sp_peak_walk *walk; /* of the sinks; NULL: nobody asks */
 };
 
 /* ---- one event after the other ---- */
@@ -100,8 +99,7 @@ static int begin_sample(struct sp_stream *st, const struct sp_open_sample *l)
 	struct sp_sample s;
 
 	sum_sample(st, l->group - 1);
-	if (st->walk)
-		sp_peak_walk_birth(st->walk, l->object, l->born_ns);
+	sp_sinks_birth(st->sinks, l->object, l->born_ns);
 	if (!st->plan->tell)
 		return 0;
 	s = open_sample(st, l);
@@ -112,9 +110,10 @@ static int begin_sample(struct sp_stream *st, const struct sp_open_sample *l)
 static int settle_sample(struct sp_stream *st, uint32_t group,
 			 const struct sp_sample *s)
 {
-	const int r = sp_group_sink_add(&st->sink, group, s);
-
-	return r < 0 ? r : tell(st, SP_SAMPLE_SETTLED, s);
+	if (!st->plan->tell)
+		return sp_group_sink_add(&st->sink, group, s);
+	st->profile->n_grouped++;
+	return tell(st, SP_SAMPLE_SETTLED, s);
 }
 
 /* It never was alive: it was freed at its birth, or nobody tells of frees. */
@@ -160,7 +159,7 @@ static int take_birth(struct sp_stream *st, const struct sp_event *e)
 				      .born_ns = e->when >> 1,
 				      .offset_bytes = e->u.birth.offset_bytes,
 				      .group = e->u.birth.group + 1,
-				      .object = e->u.birth.kind};
+				      .object = e->u.birth.object};
 	struct sp_early_free early;
 	int r = sp_early_take(&st->early, e->id, &early);
 
@@ -205,8 +204,7 @@ static int end_sample(struct sp_stream *st, const struct sp_open_sample *was,
 	kept->free_missed = e->u.free.missed;
 	if (kept != &s || !st->in_window)
 		return 0;
-	if (st->walk)
-		sp_peak_walk_free(st->walk, was->object, s.freed_ns);
+	sp_sinks_free(st->sinks, was->object, s.freed_ns);
 	return settle_sample(st, was->group - 1, &s);
 }
 
@@ -238,34 +236,37 @@ static int end_paired(struct sp_stream *st, const struct sp_event *e,
 	return end_sample(st, &end->sample, &ended);
 }
 
-static uint32_t kind_of(const struct sp_stream *st, uint32_t group, uint64_t id,
-			uint64_t offset_bytes)
+/* What the shared sinks know the sample of that group by. */
+static uint32_t object_of(const struct sp_stream *st, uint32_t group,
+			  const struct sp_sample *s)
 {
-	if (!st->walk)
-		return 0;
-	return st->sink.groups.groups[group].kind << 1 |
-	       sp_peak_toss(st->coins, id, offset_bytes);
+	return sp_sinks_want(st->sinks, st->profile, s)
+		       ? st->sink.groups.groups[group].kind << 1 |
+				 sp_peak_toss(st->coins, s->id, s->offset_bytes)
+		       : SP_SINKS_NONE;
 }
 
 static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 {
 	const uint32_t group = e->u.birth_at.group;
-	const uint64_t offset = e->u.birth_at.offset_bytes;
 	const struct sp_sample_groups_key *key =
 		&st->sink.groups.groups[group].key;
 	struct sp_open_object born = {
 		.sample = {.id = e->id,
 			   .born_ns = e->when >> 1,
-			   .offset_bytes = offset,
+			   .offset_bytes = e->u.birth_at.offset_bytes,
 			   .group = group + 1,
-			   .object = kind_of(st, group, e->id, offset)},
+			   .object = (uint32_t)st->profile->n_samples},
 		.address = e->u.birth_at.address,
 		.thread = key->thread};
 	struct sp_pairing_end missed;
 	int r;
 
-	if (st->plan->every_sample)
-		born.sample.object = (uint32_t)st->profile->n_samples;
+	if (!st->plan->every_sample) {
+		const struct sp_sample s = open_sample(st, &born.sample);
+
+		born.sample.object = object_of(st, group, &s);
+	}
 	r = sp_pairing_birth(&st->pairing, &born, key->size_bytes,
 			     key->period_bytes, &missed);
 	if (r > 0)
@@ -331,12 +332,6 @@ static void prefetch_events(const struct sp_stream *st)
 		sp_pairing_prefetch_object(&st->pairing, next->id);
 }
 
-static int pass_curve(const struct sp_stream *st, uint64_t time_ns)
-{
-	return st->walk ? sp_curve_pass(&st->sinks->curve, st->walk, time_ns)
-			: 0;
-}
-
 int sp_stream_pass(struct sp_stream *st, uint64_t limit)
 {
 	int r = 0;
@@ -350,7 +345,7 @@ int sp_stream_pass(struct sp_stream *st, uint64_t limit)
 		if (!st->in_window && time_ns > st->window_ns)
 			r = open_window(st);
 		if (r >= 0)
-			r = pass_curve(st, time_ns);
+			r = sp_sinks_pass(st->sinks, time_ns);
 		if (r >= 0)
 			r = take_event(st, st->next);
 		st->next = NULL;
@@ -383,10 +378,10 @@ static int find_kind(struct sp_stream *st, uint32_t group,
 {
 	uint32_t *kind = &st->sink.groups.groups[group].kind;
 
-	if (!st->walk)
+	if (!st->sinks->walk)
 		return 0;
 	if (*kind == UINT32_MAX)
-		*kind = sp_peak_walk_kind(st->walk, s->size_bytes,
+		*kind = sp_peak_walk_kind(st->sinks->walk, s->size_bytes,
 					  s->period_bytes);
 	return *kind == UINT32_MAX ? -ENOMEM : 0;
 }
@@ -404,11 +399,14 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 				? (uint16_t)(1 + sp_peak_toss(st->coins, s->id,
 							      s->offset_bytes))
 				: 0};
-	struct sp_event e = {.when = common_time(st, s->born_ns) << 1 | 1,
-			     .id = s->id};
+	struct sp_sample born = *s;
+	struct sp_event e = {.id = s->id};
 	const uint32_t group = sp_sample_groups_find(&st->sink.groups, &key);
 
-	sp_raise(&st->period_bytes, s->period_bytes);
+	born.born_ns = common_time(st, s->born_ns);
+	e.when = born.born_ns << 1 | 1;
+	if (!st->sinks->walk || sp_sinks_want(st->sinks, st->profile, &born))
+		sp_raise(&st->period_bytes, s->period_bytes);
 	sp_raise(&st->last_id, s->id);
 	if (group == UINT32_MAX || find_kind(st, group, s) < 0)
 		return -ENOMEM;
@@ -421,7 +419,7 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 	} else {
 		e.u.birth.offset_bytes = s->offset_bytes;
 		e.u.birth.group = group;
-		e.u.birth.kind = kind_of(st, group, s->id, s->offset_bytes);
+		e.u.birth.object = object_of(st, group, &born);
 	}
 	return sp_order_put(&st->order, &e);
 }
@@ -521,16 +519,16 @@ static int give_open_samples(struct sp_stream *st)
 int sp_stream_stop(struct sp_stream *st, uint64_t time_ns)
 {
 	const struct sp_open_sample **list;
-	int r = pass_curve(st, time_ns);
+	int r = sp_sinks_pass(st->sinks, time_ns);
 	size_t n;
 
-	if (r < 0 || !st->walk)
+	if (r < 0 || !st->sinks->walk)
 		return r;
 	list = sp_still_open_list(&st->open, pairing_of(st), &n);
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sp_peak_walk_free(st->walk, list[i]->object, time_ns);
+		sp_sinks_free(st->sinks, list[i]->object, time_ns);
 	free(list);
 	return 0;
 }
@@ -568,7 +566,6 @@ struct sp_stream *sp_stream_new(struct sp_profile *profile,
 	st->profile = profile;
 	st->plan = st->sink.plan = sinks->plan;
 	st->sinks = sinks;
-	st->walk = sinks->walk;
 	st->part = part;
 	st->start_ns = start_ns;
 	st->window_ns = common_time(st, profile->window_ns);

@@ -140,18 +140,17 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 					.population = &a->population};
 	a->live_at_ns =
 		has_moment(a->selection.view) ? a->selection.at_ns : SP_NEVER;
-	if (p->has_frees) {
+	if (p->has_frees && !p->is_timeless) {
 		r = add_peak(a, err);
 		if (r < 0)
 			return r;
 	}
 	r = add_tables(a, err);
-	if (r < 0)
+	if (r < 0 || !p->has_frees || p->is_timeless)
 		return r;
-	if (p->has_frees && p->n_parts == 1)
+	if (p->n_parts == 1)
 		raise_peak(a);
-	if (p->has_frees)
-		bound_peak(a);
+	bound_peak(a);
 	return 0;
 }
 

@@ -8,16 +8,6 @@
 #include "stats/peak.h"
 #include "stats/timeline.h"
 
-/* Does it ask for all of the run, and for no other moment than its end? */
-static bool is_whole(const struct sp_question *q)
-{
-	return !sp_filter_is_given(&q->filter) &&
-	       q->from.kind == SP_MOMENT_NONE && q->to.kind == SP_MOMENT_NONE &&
-	       (q->at.kind == SP_MOMENT_NONE || q->at.kind == SP_MOMENT_END) &&
-	       q->min_size_bytes <= 1 && q->max_size_bytes == UINT64_MAX &&
-	       !q->thread && !q->phase;
-}
-
 static struct sp_plan plan_of(const struct sp_question *q,
 			      const struct sp_load_needs *needs)
 {
@@ -75,43 +65,38 @@ static void cut_after(struct cuts *cuts, uint64_t time_ns)
 
 /* A point is two cuts: what is born at it is after it, what ends at it
  * before. */
-static void cut_at_peak(const struct sp_profile *p,
-			const struct sp_load_needs *needs, struct cuts *cuts)
+static void cut_at_points(const struct sp_profile *p,
+			  const struct sp_selection *births, size_t n,
+			  struct cuts *cuts)
 {
-	const uint64_t end_ns =
-		p->duration_ns > p->window_ns ? p->duration_ns : p->window_ns;
+	uint64_t from_ns, to_ns;
 
-	if (p->peak) {
-		cut_after(cuts, p->peak->time_ns);
-		cut_after(cuts, p->peak->chosen_ns[0]);
-		cut_after(cuts, p->peak->chosen_ns[1]);
-	}
-	for (size_t i = 0; needs->parts && i < needs->n_points; i++) {
-		const uint64_t at = sp_timeline_place(p->window_ns, end_ns, i,
-						      needs->n_points);
+	sp_timeline_span(p, births, &from_ns, &to_ns);
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t at = sp_timeline_place(from_ns, to_ns, i, n);
 
 		cut_before(cuts, at);
 		cut_after(cuts, at);
 	}
-	sort_cuts(cuts);
 }
 
-/* Where the question divides the run.  What is wrong with it is said later. */
-static void cut_at_moments(const struct sp_profile *p,
-			   const struct sp_question *q, struct cuts *cuts)
+/* Where the question divides the run. */
+static void cut_at_moments(const struct sp_selection *s, struct cuts *cuts)
 {
-	struct sp_selection s;
-	struct sp_error err;
-
-	if (sp_question_select(q, p, SP_VIEW_ALLOC, &s, &err) < 0)
-		return;
-	cut_before(cuts, s.from_ns);
-	cut_before(cuts, s.to_ns);
-	cut_after(cuts, s.at_ns);
-	if (s.view == SP_VIEW_LEAKS && s.at_ns != SP_NEVER)
-		cut_after(cuts, s.at_ns - s.tail_ns);
-	sort_cuts(cuts);
+	cut_before(cuts, s->from_ns);
+	cut_before(cuts, s->to_ns);
+	cut_after(cuts, s->at_ns);
+	if (s->view == SP_VIEW_LEAKS && s->at_ns != SP_NEVER)
+		cut_after(cuts, s->at_ns - s->tail_ns);
 }
+
+/* What the answer needs to be known before the files are read. */
+struct aim {
+	bool is_known;              /* the question has an answer there */
+	struct sp_selection births; /* only if peak and timeline are of it */
+	bool has_births;
+	struct cuts cuts;
+};
 
 /* Files that are read once or twice. */
 struct wish {
@@ -119,19 +104,36 @@ struct wish {
 	size_t n;
 	const struct sp_question *question;
 	const struct sp_load_needs *needs;
-	bool is_whole;
+	bool needs_peak; /* what was alive then */
 	sp_progress_fn *progress;
 	void *progress_arg;
 };
 
-static void choose_cuts(const struct wish *w, const struct sp_profile *p,
-			struct cuts *cuts)
+/* By what is known of the files so far.  What is wrong with the question is
+ * said later. */
+static void take_aim(const struct wish *w, const struct sp_profile *p,
+		     struct aim *aim)
 {
-	cuts->n = 0;
-	if (w->is_whole)
-		cut_at_peak(p, w->needs, cuts);
-	else
-		cut_at_moments(p, w->question, cuts);
+	const struct sp_question *q = w->question;
+	struct sp_selection *births = &aim->births;
+	struct sp_error err;
+
+	*aim = (struct aim){.is_known = false};
+	if (sp_question_select(q, p, SP_VIEW_ALLOC, births, &err) < 0)
+		return;
+	aim->is_known = true;
+	cut_at_moments(births, &aim->cuts);
+	/* Threads of several files have other numbers in each. */
+	aim->has_births = !sp_filter_is_given(&q->filter) && !q->phase &&
+			  (!q->thread || w->n == 1);
+	if (w->needs_peak && p->peak) {
+		cut_after(&aim->cuts, p->peak->time_ns);
+		cut_after(&aim->cuts, p->peak->chosen_ns[0]);
+		cut_after(&aim->cuts, p->peak->chosen_ns[1]);
+	}
+	if (w->needs->parts)
+		cut_at_points(p, births, w->needs->n_points, &aim->cuts);
+	sort_cuts(&aim->cuts);
 }
 
 static int read_files(const struct wish *w, const struct sp_plan *plan,
@@ -141,43 +143,70 @@ static int read_files(const struct wish *w, const struct sp_plan *plan,
 			       w->progress_arg, ret_profile, err);
 }
 
-static int load_samples(const struct wish *w, struct sp_profile **ret_profile,
-			struct sp_error *err)
+/* All that is needed, as far as the aim knows it. */
+static struct sp_plan plan_for(const struct wish *w, const struct aim *aim)
 {
-	return sp_profile_load_many(w->files, w->n, w->progress,
-				    w->progress_arg, ret_profile, err);
+	struct sp_plan plan = plan_of(w->question, w->needs);
+
+	plan.cuts = aim->cuts.at;
+	plan.n_cuts = aim->cuts.n;
+	plan.births = &aim->births;
+	/* Of other births they are found by other readings. */
+	if (!aim->has_births) {
+		plan.confidence = 0;
+		plan.n_points = 0;
+	}
+	return plan;
 }
 
-/* When the peak was, how long the run is, and what the moments of a question
- * are, is known at the end of `first`: what was alive at such moments, if the
- * files are read again. */
-static int load_twice(const struct wish *w, const struct sp_plan *first,
-		      struct sp_plan *plan, struct sp_profile **ret_profile,
-		      struct sp_error *err)
+/* The aim was found by what that reading told: does it leave anything open? */
+static bool is_hit(const struct wish *w, const struct aim *aim,
+		   const struct aim *found)
 {
-	struct cuts cuts, again;
-	int r = read_files(w, first, ret_profile, err);
+	if (!found->is_known)
+		return true;
+	if (!aim->is_known)
+		return !found->cuts.n &&
+		       !(found->has_births && w->needs->n_points);
+	return (!found->has_births ||
+		sp_selection_is_same(&aim->births, &found->births)) &&
+	       aim->cuts.n == found->cuts.n &&
+	       memcmp(aim->cuts.at, found->cuts.at,
+		      found->cuts.n * sizeof(*found->cuts.at)) == 0;
+}
 
-	/* Samples that are there by themselves say it at once. */
-	if (r < 0 || !(*ret_profile)->n_groups)
-		return r;
-	choose_cuts(w, *ret_profile, &cuts);
-	if (!cuts.n && !w->is_whole)
-		return 0;
-	plan->cuts = cuts.at;
-	plan->n_cuts = cuts.n;
-	plan->is_unordered = (*ret_profile)->is_unordered;
-	plan->duration_ns = (*ret_profile)->duration_ns;
-	sp_profile_free(*ret_profile);
-	r = read_files(w, plan, ret_profile, err);
-	if (r < 0 || !(*ret_profile)->n_groups)
-		return r;
-	choose_cuts(w, *ret_profile, &again);
-	if (again.n == cuts.n &&
-	    memcmp(cuts.at, again.at, cuts.n * sizeof(*cuts.at)) == 0)
-		return 0;
-	sp_profile_free(*ret_profile);
-	return load_samples(w, ret_profile, err);
+/* What the moments of a question are may be known by the headers; when the peak
+ * was is known at the end of a reading that looks for nothing else. */
+static int load_groups(const struct wish *w, struct aim *aim,
+		       struct sp_profile **ret_profile, struct sp_error *err)
+{
+	struct sp_plan plan = plan_for(w, aim);
+	struct aim found;
+
+	if (w->needs_peak)
+		plan = (struct sp_plan){.confidence = plan.confidence,
+					.births = plan.births};
+	for (int i = 0; i < 3; i++) {
+		struct sp_profile *p;
+		int r = read_files(w, &plan, &p, err);
+
+		if (r < 0)
+			return r;
+		*ret_profile = p;
+		/* Samples that are there by themselves say it at once. */
+		if (!p->n_groups)
+			return 0;
+		take_aim(w, p, &found);
+		if ((i || !w->needs_peak) && is_hit(w, aim, &found))
+			return 0;
+		*aim = found;
+		plan = plan_for(w, aim);
+		plan.is_unordered = p->is_unordered;
+		plan.duration_ns = p->duration_ns;
+		sp_profile_free(p);
+	}
+	return sp_profile_load_many(w->files, w->n, w->progress,
+				    w->progress_arg, ret_profile, err);
 }
 
 int sp_load(const char *const *files, size_t n, const struct sp_question *q,
@@ -185,23 +214,24 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	    void *progress_arg, struct sp_profile **ret_profile,
 	    struct sp_error *err)
 {
-	const struct wish w = {files,       n,        q,           needs,
-			       is_whole(q), progress, progress_arg};
-	const bool needs_peak = needs->peak || needs->parts ||
-				(q->has_view && q->view == SP_VIEW_PEAK);
-	struct sp_plan plan = plan_of(q, needs), first;
+	const struct wish w = {files,
+			       n,
+			       q,
+			       needs,
+			       needs->peak || needs->parts ||
+				       (q->has_view && q->view == SP_VIEW_PEAK),
+			       progress,
+			       progress_arg};
+	struct sp_profile facts;
+	struct aim aim;
 
-	if (w.is_whole && !needs_peak)
-		return read_files(&w, &plan, ret_profile, err);
-	if (w.is_whole) {
-		first = (struct sp_plan){.confidence = plan.confidence};
-		return load_twice(&w, &first, &plan, ret_profile, err);
-	}
-	if (needs_peak || plan.within_ns != SP_NEVER)
-		return load_samples(&w, ret_profile, err);
-	/* Of a part they are found by other readings. */
-	plan.confidence = 0;
-	plan.n_points = 0;
-	first = plan;
-	return load_twice(&w, &first, &plan, ret_profile, err);
+	/* What is wrong with the files is said by the reading. */
+	if (sp_profile_look(files, n, &facts, err) < 0)
+		aim = (struct aim){.is_known = false};
+	else
+		take_aim(&w, &facts, &aim);
+	if (w.needs_peak && !aim.has_births)
+		return sp_profile_load_many(files, n, progress, progress_arg,
+					    ret_profile, err);
+	return load_groups(&w, &aim, ret_profile, err);
 }

@@ -25,9 +25,10 @@ struct sp_load_needs {
 };
 
 /*
- * Read files[0..n), n >= 1, to answer the question.  Every sample is kept of
- * several files, and for a part of the run, of the samples or of the stacks,
- * and for moments that are not the end.  As sp_profile_load_many().
+ * Read files[0..n), n >= 1, to answer the question.  Every sample is kept of a
+ * file that is being written, and for what was alive at the peak of some call
+ * stacks, of a phase, or of a thread that is given by its name.  As
+ * sp_profile_load_many().
  */
 int sp_load(const char *const *files, size_t n,
 	    const struct sp_question *question,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/parse.h"
+#include "base/wide.h"
 #include "report/phases.h"
 #include "text/text.h"
 
@@ -92,7 +93,7 @@ bool sp_question_is_whole(const struct sp_question *q)
 
 static uint64_t share_of(uint64_t ns, uint64_t thousandths)
 {
-	return (uint64_t)((unsigned __int128)ns * thousandths / PERCENT_100);
+	return (uint64_t)((sp_u128)ns * thousandths / PERCENT_100);
 }
 
 /* When the last one of that name was taken. */
@@ -123,6 +124,10 @@ static int resolve(const struct sp_moment *moment,
 
 	if (moment->kind == SP_MOMENT_TIME)
 		ns = moment->ns;
+	if (moment->kind == SP_MOMENT_LAST)
+		ns = profile->duration_ns > moment->ns
+			     ? profile->duration_ns - moment->ns
+			     : 0;
 	if (moment->kind == SP_MOMENT_SNAPSHOT &&
 	    !find_snapshot(profile, moment->name, &ns))
 		return sp_error_set(err, -ENOENT, profile->path,

@@ -21,6 +21,7 @@ enum sp_moment_kind {
 	SP_MOMENT_SHARE, /* `thousandths` of a percent of the run */
 	SP_MOMENT_END,
 	SP_MOMENT_SNAPSHOT, /* of the snapshot `name` */
+	SP_MOMENT_LAST,     /* `ns` before the end, or the start */
 };
 
 struct sp_moment {

@@ -33,8 +33,8 @@ struct sp_metrics_process {
 
 /*
  * Read what is new in the directory at now_unix_ns.  Profiles of processes that
- * run are read anew, others once.  What cannot be read is left out.  0, or
- * negative errno and *err.
+ * run are read anew if they have changed, others once.  What cannot be read is
+ * left out.  0, or negative errno and *err.
  */
 int sp_metrics_read(struct sp_metrics *m, uint64_t now_unix_ns,
 		    struct sp_error *err);

@@ -22,6 +22,7 @@
 #include "export/options.h"
 #include "report/load.h"
 #include "serve/metrics.h"
+#include "symbols/symbol_cache.h"
 #include "text/text.h"
 
 #define CONNECTIONS_MAX 32u
@@ -33,9 +34,16 @@
 #define OPEN_METRICS_TYPE  OPEN_TYPE "; version=1.0.0; charset=utf-8"
 #define PPROF_TYPE         "application/octet-stream"
 
+/* Names of functions: bytes that are kept, and for how long. */
+#define SYMBOLS_BYTES  (64u << 20)
+#define SYMBOLS_AGE_NS 3600000000000ull
+
 struct server {
 	struct sp_metrics *metrics; /* `reading` */
 	pthread_mutex_t reading;
+	/* One profile at a time is in memory; /metrics does not wait for it. */
+	pthread_mutex_t exporting;
+	struct sp_symbol_cache *symbols; /* `exporting` */
 	pthread_mutex_t ending;
 	pthread_cond_t ends;
 	bool is_ending; /* `ending` */
@@ -271,9 +279,10 @@ static bool wait_seconds(struct server *s, uint64_t seconds)
 	return !is_ending;
 }
 
-/* As `export pprof` would; `from` is NULL or a moment. */
-static int write_profile(FILE *out, const struct request *q, char *from,
-			 struct sp_error *err)
+/* As `export pprof` would; `from` is NULL or a moment.  Context: `exporting`.
+ */
+static int write_profile(struct server *s, FILE *out, const struct request *q,
+			 char *from, struct sp_error *err)
 {
 	static char name[] = "serve", format[] = "pprof", output[] = "-o",
 		    stdout_name[] = "-", view[] = "--view", born[] = "--from",
@@ -296,6 +305,7 @@ static int write_profile(FILE *out, const struct request *q, char *from,
 	r = sp_export_options_parse(n, words, &request, err);
 	if (r < 0)
 		return r;
+	request.symbols.cache = s->symbols;
 	r = sp_load(request.files, request.n_files, &request.question,
 		    &request.format->needs, NULL, NULL, &profile, err);
 	if (r < 0)
@@ -328,10 +338,10 @@ static void answer_profile(struct server *s, struct request *q,
 	out = begin_answer(ret, PPROF_TYPE);
 	if (!out)
 		return;
-	pthread_mutex_lock(&s->reading);
-	r = write_profile(out, q, q->seconds ? from : NULL, &err);
-	/* The error may borrow from the answer. */
-	pthread_mutex_unlock(&s->reading);
+	pthread_mutex_lock(&s->exporting);
+	sp_symbol_cache_trim(s->symbols, unix_ns(), SYMBOLS_AGE_NS);
+	r = write_profile(s, out, q, q->seconds ? from : NULL, &err);
+	pthread_mutex_unlock(&s->exporting);
 	end_answer(ret, out);
 	if (r == -ERANGE)
 		answer_text(ret, MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -489,39 +499,56 @@ static void end_waits(struct server *s)
 	pthread_mutex_unlock(&s->ending);
 }
 
+static int serve_until_end(struct server *s, const char *listen,
+			   const union address *address,
+			   void (*on_ready)(void *arg, unsigned int port),
+			   void *arg, struct sp_error *err)
+{
+	const union MHD_DaemonInfo *info;
+	struct MHD_Daemon *daemon;
+	int code;
+
+	block_signals();
+	daemon = start_daemon(s, address);
+	if (!daemon) {
+		code = errno ? -errno : -EIO;
+		return sp_error_set(err, code, NULL,
+				    "cannot listen on %.100s: %s", listen,
+				    strerror(-code));
+	}
+	info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
+	on_ready(arg, info ? info->port : 0);
+	wait_for_end();
+	end_waits(s);
+	MHD_stop_daemon(daemon);
+	return 0;
+}
+
 int sp_server_run(const struct sp_server_options *options,
 		  void (*on_ready)(void *arg, unsigned int port), void *arg,
 		  struct sp_error *err)
 {
 	struct server s = {
-		.metrics = sp_metrics_new(options->dir, options->keep_ns),
 		.reading = PTHREAD_MUTEX_INITIALIZER,
+		.exporting = PTHREAD_MUTEX_INITIALIZER,
 		.ending = PTHREAD_MUTEX_INITIALIZER,
 		.ends = PTHREAD_COND_INITIALIZER,
 	};
-	const union MHD_DaemonInfo *info;
-	struct MHD_Daemon *daemon;
 	union address address;
-	int code;
+	int r;
 
-	if (!s.metrics)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-	block_signals();
 	if (!parse_address(options->listen, &address))
-		address.v4.sin_family = AF_UNSPEC;
-	daemon = start_daemon(&s, &address);
-	if (!daemon) {
-		code = errno ? -errno : -EIO;
-		sp_metrics_free(s.metrics);
-		return sp_error_set(err, code, NULL,
-				    "cannot listen on %.100s: %s",
-				    options->listen, strerror(-code));
-	}
-	info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
-	on_ready(arg, info ? info->port : 0);
-	wait_for_end();
-	end_waits(&s);
-	MHD_stop_daemon(daemon);
+		return sp_error_set(err, -EINVAL, NULL,
+				    "%.100s is no address to listen on: give "
+				    "one such as " SP_SERVER_LISTEN,
+				    options->listen);
+	s.metrics = sp_metrics_new(options->dir, options->keep_ns);
+	s.symbols = sp_symbol_cache_new(SYMBOLS_BYTES);
+	r = s.metrics && s.symbols
+		    ? serve_until_end(&s, options->listen, &address, on_ready,
+				      arg, err)
+		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	sp_symbol_cache_free(s.symbols);
 	sp_metrics_free(s.metrics);
-	return 0;
+	return r;
 }

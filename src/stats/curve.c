@@ -17,17 +17,14 @@ static void find_next(struct sp_curve *curve)
 }
 
 int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
-		  size_t n_points)
+		  const struct sp_selection *births, size_t n_points)
 {
 	*curve = (struct sp_curve){
 		.points = calloc(n_points + 1, sizeof(*curve->points)),
 		.n_points = n_points,
-		.from_ns = profile->window_ns,
-		.to_ns = profile->duration_ns > profile->window_ns
-				 ? profile->duration_ns
-				 : profile->window_ns,
 		.period_bytes = profile->period_bytes,
 	};
+	sp_timeline_span(profile, births, &curve->from_ns, &curve->to_ns);
 	find_next(curve);
 	return curve->points ? 0 : -ENOMEM;
 }

@@ -18,9 +18,10 @@ struct sp_curve {
 	uint64_t period_bytes;
 };
 
-/* 0 or -ENOMEM; borrows nothing. */
+/* Points of what the selection names by birth.  0 or -ENOMEM; borrows nothing.
+ */
 int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
-		  size_t n_points);
+		  const struct sp_selection *births, size_t n_points);
 
 /* All points before that time are over: what is alive now is alive at them.  0
  * or -ENOMEM. */

@@ -24,6 +24,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/rng.h"
+#include "base/wide.h"
 #include "model/walk.h"
 #include "stats/special.h"
 #include "stats/sums.h"
@@ -31,7 +32,7 @@
 /* Sums that go up and down, of samples that are alive. */
 struct alive {
 	uint64_t samples;
-	unsigned __int128 size_bytes;
+	sp_u128 size_bytes;
 	struct sp_sums sums;
 };
 
@@ -42,10 +43,10 @@ struct alive {
  */
 struct half {
 	double curve_hi, curve_lo;
-	unsigned __int128 known_bytes; /* of this half, or certain */
-	struct alive rest;             /* of the other, by (E22) */
+	sp_u128 known_bytes; /* of this half, or certain */
+	struct alive rest;   /* of the other, by (E22) */
 	double best;
-	unsigned __int128 best_known_bytes;
+	sp_u128 best_known_bytes;
 	struct alive best_rest;
 	uint64_t best_ns;
 };
@@ -71,7 +72,7 @@ struct sp_peak_walk {
 	double confidence;
 	struct alive now;
 	/* The highest so far. */
-	unsigned __int128 most_size_bytes;
+	sp_u128 most_size_bytes;
 	double upper;
 	double spread; /* normal quantile of the upper limit */
 	struct candidate candidates[CANDIDATES];
@@ -517,7 +518,8 @@ int sp_peak(const struct sp_profile *profile,
 	struct births births = {.profile = profile, .selection = &of};
 	int r = -ENOMEM;
 
-	if (profile->peak) {
+	if (profile->peak &&
+	    sp_selection_is_same(selection, profile->found_of)) {
 		*ret = *profile->peak;
 		return 0;
 	}

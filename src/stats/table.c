@@ -87,6 +87,8 @@ static bool is_at_peak(const struct sp_selection *selection,
 bool sp_sample_is_temporary(const struct sp_sample *s, uint64_t within_bytes,
 			    uint64_t within_ns)
 {
+	if (s->is_temporary)
+		return true;
 	if (s->freed_ns == SP_NEVER || s->freed_by == UINT32_MAX ||
 	    s->freed_by != s->thread)
 		return false;
@@ -124,6 +126,21 @@ static bool in_phase(const struct sp_profile *profile,
 		sp_stretch_at(profile, s->part, s->born_ns);
 
 	return stretch && strcmp(stretch->phase, phase) == 0;
+}
+
+static uint64_t least_size(const struct sp_selection *s)
+{
+	return s->min_size_bytes ? s->min_size_bytes : 1;
+}
+
+bool sp_selection_is_same(const struct sp_selection *a,
+			  const struct sp_selection *b)
+{
+	return a->from_ns == b->from_ns && a->to_ns == b->to_ns &&
+	       least_size(a) == least_size(b) &&
+	       a->max_size_bytes == b->max_size_bytes &&
+	       a->thread == b->thread && a->phase == b->phase &&
+	       a->keeps == b->keeps;
 }
 
 bool sp_selection_has(const struct sp_selection *selection,

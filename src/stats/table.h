@@ -42,6 +42,10 @@ struct sp_selection {
 /* Everything that was allocated. */
 void sp_selection_init(struct sp_selection *selection);
 
+/* Do both name the same objects by birth, size, thread and stack? */
+bool sp_selection_is_same(const struct sp_selection *a,
+			  const struct sp_selection *b);
+
 bool sp_selection_has(const struct sp_selection *selection,
 		      const struct sp_profile *profile,
 		      const struct sp_sample *sample);

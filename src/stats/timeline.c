@@ -16,10 +16,9 @@
 #include "model/walk.h"
 #include "stats/estimate.h"
 
-/* From the selection's beginning to its end. */
-static void place_points(const struct sp_profile *profile,
-			 const struct sp_selection *selection,
-			 struct sp_timeline_point *out, size_t n)
+void sp_timeline_span(const struct sp_profile *profile,
+		      const struct sp_selection *selection,
+		      uint64_t *ret_from_ns, uint64_t *ret_to_ns)
 {
 	const uint64_t from = selection->from_ns > profile->window_ns
 				      ? selection->from_ns
@@ -28,8 +27,17 @@ static void place_points(const struct sp_profile *profile,
 
 	if (selection->to_ns < to)
 		to = selection->to_ns;
-	if (to < from)
-		to = from;
+	*ret_from_ns = from;
+	*ret_to_ns = to < from ? from : to;
+}
+
+static void place_points(const struct sp_profile *profile,
+			 const struct sp_selection *selection,
+			 struct sp_timeline_point *out, size_t n)
+{
+	uint64_t from, to;
+
+	sp_timeline_span(profile, selection, &from, &to);
 	for (size_t i = 0; i < n; i++)
 		out[i].time_ns = sp_timeline_place(from, to, i, n);
 }
@@ -168,8 +176,10 @@ int sp_timeline(const struct sp_profile *profile,
 		place_points(profile, selection, out, n);
 		for (size_t i = 0; i < 2 * n; i++)
 			sp_class_sums_init(&tree[i], profile->period_bytes);
-		r = profile->n_curve ? add_curve(profile, n, tree)
-				     : add_samples(&t, err);
+		r = profile->n_curve && sp_selection_is_same(selection,
+							     profile->found_of)
+			    ? add_curve(profile, n, tree)
+			    : add_samples(&t, err);
 		if (!r)
 			r = estimate_points(how, tree, out, n);
 		for (size_t i = 0; i < 2 * n; i++)

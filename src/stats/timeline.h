@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/wide.h"
 #include "model/profile.h"
 #include "stats/estimate.h"
 #include "stats/table.h"
@@ -27,17 +28,21 @@ struct sp_timeline_point {
 static inline uint64_t sp_timeline_place(uint64_t from_ns, uint64_t to_ns,
 					 size_t i, size_t n)
 {
-	return from_ns +
-	       (uint64_t)((unsigned __int128)(to_ns - from_ns) * i / (n - 1));
+	return from_ns + (uint64_t)((sp_u128)(to_ns - from_ns) * i / (n - 1));
 }
 
+/* From where to where the points of a selection are: its beginning or, if that
+ * is later, that of what the file has of the past; and its end (or the
+ * profile's). */
+void sp_timeline_span(const struct sp_profile *profile,
+		      const struct sp_selection *selection,
+		      uint64_t *ret_from_ns, uint64_t *ret_to_ns);
+
 /*
- * `n` >= 2 points of equal distance, the first at the beginning of the
- * selection or, if that is later, of what the file has of the past (0 if
- * neither has one), the last at its end (or the profile's).  If
- * points were found while the file was read, the selection is everything, and n
- * that of the plan.  By p3t if that
- * is asked for, else by p3.  0 and out[0..n), or -ENOMEM and *err.
+ * `n` >= 2 points of equal distance, the first at the beginning of the span,
+ * the last at its end.  If points of that selection were found while the file
+ * was read, n is that of the plan.  By p3t if that is asked for, else by p3.  0
+ * and out[0..n), or -ENOMEM and *err.
  */
 int sp_timeline(const struct sp_profile *profile,
 		const struct sp_selection *selection,

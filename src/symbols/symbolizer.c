@@ -45,7 +45,8 @@ struct sp_symbolizer {
 	struct image **images;
 	size_t n_images;
 	struct image **module_images; /* by index of the profile's modules */
-	struct sp_index index;        /* of entries */
+	struct sp_symbol_cache_key *module_keys; /* likewise; 0: not asked */
+	struct sp_index index;                   /* of entries */
 	struct entry *entries;
 	size_t n_entries, entries_room;
 	size_t n_named;       /* entries with a name */
@@ -83,7 +84,11 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 	s->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
 	s->module_images =
 		calloc(profile->n_modules + 1, sizeof(*s->module_images));
-	if (!s->debug_path || !s->module_images) {
+	if (options->cache)
+		s->module_keys =
+			calloc(profile->n_modules + 1, sizeof(*s->module_keys));
+	if (!s->debug_path || !s->module_images ||
+	    (options->cache && !s->module_keys)) {
 		sp_symbolizer_free(s);
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
@@ -114,6 +119,7 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 	sp_blocks_free(&s->storage);
 	free(s->images);
 	free(s->module_images);
+	free(s->module_keys);
 	sp_index_done(&s->index);
 	free(s->entries);
 	free(s->debug_path);
@@ -372,6 +378,30 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 	return kept ? (struct sp_symbols){kept, n} : failed;
 }
 
+static struct sp_symbols symbolize_cached(struct sp_symbolizer *s,
+					  const struct sp_module *module,
+					  uint64_t address,
+					  uint64_t lookup_address)
+{
+	struct sp_symbol_cache *cache = s->options.cache;
+	struct sp_symbol_cache_key *key;
+	struct sp_symbols found;
+
+	if (!cache || !module)
+		return symbolize_address(s, module, address, lookup_address);
+	key = &s->module_keys[module - s->profile->modules];
+	if (!key->module)
+		key->module = sp_symbol_cache_module(cache, module);
+	key->address = address;
+	key->is_return_address = address != lookup_address;
+	if (key->module && sp_symbol_cache_find(cache, *key, &found))
+		return found;
+	found = symbolize_address(s, module, address, lookup_address);
+	if (key->module && found.symbol != &unknown)
+		sp_symbol_cache_put(cache, *key, &found);
+	return found;
+}
+
 /* Those that the profile brought, as they are called here. */
 static struct sp_symbols rename_stored(struct sp_symbolizer *s,
 				       const struct sp_module *module,
@@ -420,8 +450,8 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 		s->n_stored++;
 		return rename_stored(s, module, *stored);
 	}
-	here = symbolize_address(s, module, address, lookup_address);
-	image = module ? image_of(s, module) : NULL;
+	here = symbolize_cached(s, module, address, lookup_address);
+	image = module ? s->module_images[module - s->profile->modules] : NULL;
 	if (image)
 		image->is_needed |= !is_named;
 	if (!is_named || has_line(&here))

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "model/profile.h"
 #include "symbols/seethrough.h"
+#include "symbols/symbol_cache.h"
 
 /*
  * From (module, offset) to functions and source lines, with elfutils' libdw:
@@ -25,6 +26,10 @@ struct sp_symbolizer_options {
 	bool use_debuginfod;    /* may ask $DEBUGINFOD_URLS; off by default */
 	bool full_names;        /* functions are called all that they are */
 	struct sp_see_through_options see_through;
+	/* What earlier symbolizers with these options found, borrowed; NULL:
+	 * nothing is kept.  Modules whose addresses are all in it are not
+	 * opened, and are no problem. */
+	struct sp_symbol_cache *cache;
 };
 
 struct sp_symbolizer;

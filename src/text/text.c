@@ -430,19 +430,36 @@ void sp_text_print(FILE *out, const char *text)
 	}
 }
 
-const char *sp_text_end(enum sp_profile_end end)
+static struct sp_text_cell end_of_killed(uint64_t end_kind)
+{
+	struct sp_text_cell cell = {"was killed or left without exit()"};
+
+	if (end_kind == SP_END_NO_MEMORY)
+		snprintf(cell.text, sizeof(cell.text),
+			 "was killed by the kernel's OOM killer");
+	else if (end_kind == SP_END_EXIT)
+		snprintf(cell.text, sizeof(cell.text), "ended by _exit()");
+	else if (end_kind > SP_END_SIGNAL && end_kind <= SP_END_SIGNAL + 64)
+		snprintf(cell.text, sizeof(cell.text),
+			 "was killed by signal %u",
+			 (unsigned int)(end_kind - SP_END_SIGNAL));
+	return cell;
+}
+
+struct sp_text_cell sp_text_end(enum sp_profile_end end, uint64_t end_kind)
 {
 	switch (end) {
 	case SP_PROFILE_END_CLEAN:
-		return "ended cleanly";
+		return (struct sp_text_cell){"ended cleanly"};
 	case SP_PROFILE_END_KILLED:
-		return "was killed or left without exit()";
+		return end_of_killed(end_kind);
 	case SP_PROFILE_END_EXEC:
-		return "ended as it executed another program";
+		return (struct sp_text_cell){
+			"ended as it executed another program"};
 	case SP_PROFILE_END_RUNNING:
-		return "still running";
+		return (struct sp_text_cell){"still running"};
 	}
-	return "";
+	return (struct sp_text_cell){""};
 }
 
 const char *sp_text_plural(uint64_t n)

@@ -144,8 +144,8 @@ bool sp_text_is_unsafe(uint32_t code);
  */
 void sp_text_print(FILE *out, const char *text);
 
-/* "ended cleanly", ... */
-const char *sp_text_end(enum sp_profile_end end);
+/* "ended cleanly", ...; end_kind: enum sp_end_kind, or unknown. */
+struct sp_text_cell sp_text_end(enum sp_profile_end end, uint64_t end_kind);
 
 /* "" for 1, else "s". */
 const char *sp_text_plural(uint64_t n);

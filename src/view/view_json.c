@@ -314,6 +314,17 @@ static void put_rss(struct sp_json *json, const struct sp_profile *p)
 	sp_json_close(json, ']');
 }
 
+/* Of the control group of the process, or null. */
+static void put_limit(struct sp_json *json, const struct sp_profile *p)
+{
+	const uint64_t limit = sp_profile_memory_limit(p);
+
+	sp_view_json_limit(json, "memory_limit_bytes", limit,
+			   limit != SP_NEVER);
+	sp_json_bool(json, "is_killed_for_memory",
+		     sp_profile_is_killed_for_memory(p));
+}
+
 static void put_rows(struct sp_json *json, const struct document *d)
 {
 	const struct sp_aggregate *g = d->aggregate;
@@ -349,6 +360,7 @@ static void put_document(struct sp_json *json, const struct document *d)
 	put_sizes(json, p);
 	put_view_percentiles(json, g->analysis);
 	put_timeline(json, d);
+	put_limit(json, p);
 	put_rss(json, p);
 	sp_view_phases_json(json, g->analysis, d->phases);
 	sp_json_close(json, '}');

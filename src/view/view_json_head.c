@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/parse.h"
 #include "view/view_json_head.h"
 
 #include <inttypes.h>
@@ -140,6 +141,22 @@ static void put_labels(struct sp_json *json, const struct sp_profile *p)
 	sp_json_close(json, '}');
 }
 
+/* Of a process that was running before; nothing of any other. */
+static void put_attached(struct sp_json *json, const struct sp_profile *p)
+{
+	const char *age = sp_profile_info(p, "attached.age_ms");
+	const char *before = sp_profile_info(p, "attached.before_bytes");
+	uint64_t number;
+
+	if (!age || !sp_parse_u64(age, &number))
+		return;
+	sp_json_u64(json, "attached_age_ms", number);
+	if (before && sp_parse_u64(before, &number))
+		sp_json_u64(json, "attached_before_bytes", number);
+	else
+		sp_json_null(json, "attached_before_bytes");
+}
+
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -156,6 +173,7 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_double(json, "fraction", sp_profile_fraction(p));
 	sp_json_u64(json, "pid", p->pid);
 	sp_json_u64(json, "start_unix_ns", p->start_unix_ns);
+	put_attached(json, p);
 	sp_json_u64(json, "duration_ns", p->duration_ns);
 	sp_json_u64(json, "time_error_ns", p->time_error_ns);
 	sp_json_string(json, "end", end_name(p->end));

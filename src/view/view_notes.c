@@ -117,6 +117,26 @@ static void note_diagnosis(struct sp_view_notes *notes,
 	putc('\n', notes->out);
 }
 
+/* Of a process that was running before. */
+static void note_attached(struct sp_view_notes *notes,
+			  const struct sp_profile *p)
+{
+	const char *age = sp_profile_info(p, "attached.age_ms");
+	const char *before = sp_profile_info(p, "attached.before_bytes");
+	uint64_t ms, bytes;
+
+	if (!age || !sp_parse_u64(age, &ms) || ms > UINT64_MAX / 1000000)
+		return;
+	fprintf(sp_view_note(notes),
+		"attached %s after the process began: all figures are of what "
+		"it allocated since",
+		sp_text_duration(ms * 1000000).text);
+	if (before && sp_parse_u64(before, &bytes))
+		fprintf(notes->out, "; %s were alive then",
+			sp_text_bytes((double)bytes).text);
+	putc('\n', notes->out);
+}
+
 static void note_programs(struct sp_view_notes *notes,
 			  const struct sp_profile *p)
 {
@@ -209,6 +229,24 @@ static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 		"then; set SAMPLEPROF_MAX_FILE (by default 64G or a quarter of "
 		"the free disk), or SAMPLEPROF_PERIOD to more than 1\n",
 		sp_text_moment(ns).text, sp_text_size(p->max_file_bytes).text);
+}
+
+static void note_crowded(struct sp_view_notes *notes,
+			 const struct sp_profile *p)
+{
+	const char *text = sp_profile_info(p, "crowded_ns");
+	const char *period = sp_profile_info(p, "setting.period");
+	uint64_t ns, asked;
+
+	if (!text || !period || !sp_parse_u64(text, &ns) ||
+	    !sp_parse_u64(period, &asked))
+		return;
+	fprintf(sp_view_note(notes),
+		"what is alive took a sixth of the file (limit %s) at %s: from "
+		"then on the period is longer, at most %s instead of %s; a "
+		"larger SAMPLEPROF_MAX_FILE keeps it\n",
+		sp_text_size(p->max_file_bytes).text, sp_text_moment(ns).text,
+		sp_text_size(p->period_bytes).text, sp_text_size(asked).text);
 }
 
 /* What a loss counts, where that is a part of what was allocated. */
@@ -360,11 +398,13 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	note_no_samples(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
+	note_attached(&notes, p);
 	note_programs(&notes, p);
 	note_self_check(&notes, analysis);
 	note_peak(&notes, analysis);
 	note_live(&notes, analysis);
 	note_full(&notes, p);
+	note_crowded(&notes, p);
 	note_losses(&notes, p);
 	note_damage(&notes, p);
 	note_times(&notes, p);

@@ -58,7 +58,8 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		sp_text_print(out, p->host);
 	}
 	fprintf(out, ", %s, ran %s, %s\n", sp_text_time(p->start_unix_ns).text,
-		sp_text_duration(p->duration_ns).text, sp_text_end(p->end));
+		sp_text_duration(p->duration_ns).text,
+		sp_text_end(p->end, p->end_kind).text);
 }
 
 /* Those that all files have. */
@@ -197,7 +198,10 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	fputs("  live      ", out);
 	print_tally(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
-	fprintf(out, "\n  peak      %s",
+	putc('\n', out);
+	if (a->profile->is_timeless)
+		return;
+	fprintf(out, "  peak      %s",
 		sp_text_estimate_cell(a->peak.bytes, a->peak.samples).text);
 	if (a->peak.samples)
 		print_when_peak(out, a->peak.time_ns, a->profile);
@@ -218,6 +222,29 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 		"keeps, stacks, code, mapped files\n",
 		sp_text_bytes((double)sp_analysis_peak_rss(p)).text,
 		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text);
+}
+
+/* Of a process that is there, or was killed. */
+static void print_limit(FILE *out, const struct sp_profile *p)
+{
+	const uint64_t limit = sp_profile_memory_limit(p);
+	const struct sp_rss *last = p->n_rss ? &p->rss[p->n_rss - 1] : NULL;
+
+	if (limit == SP_NEVER || p->n_parts != 1 ||
+	    (p->end != SP_PROFILE_END_KILLED &&
+	     p->end != SP_PROFILE_END_RUNNING))
+		return;
+	fprintf(out, "  limit     %s of memory in its control group",
+		sp_text_bytes((double)limit).text);
+	if (last)
+		fprintf(out, "; RSS at %s: %s, %.1f %% of it",
+			sp_text_moment(last->time_ns).text,
+			sp_text_bytes((double)last->rss_bytes).text,
+			100 * (double)last->rss_bytes / (double)limit);
+	fputs(!p->end_kind && sp_profile_is_killed_for_memory(p)
+		      ? ": probably killed for memory\n"
+		      : "\n",
+	      out);
 }
 
 static void print_view_moment(FILE *out, const struct sp_analysis *a)
@@ -385,6 +412,7 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 	print_run(out, a);
 	print_labels(out, a->profile);
 	print_fraction(out, a->profile);
+	print_limit(out, a->profile);
 	print_exact(out, a->profile);
 	if (a->selection.phase)
 		print_phase(out, a);

@@ -95,6 +95,7 @@ class Traits:
     group: str = "program"  # the table that it is in
     small: bool = False  # bearable at fifty times its time
     main_only: bool = False  # for the main comparisons alone
+    long: bool = False  # for those of every allocation alone
     most_rounds: int = 100
     calls: int = 0  # of allocation functions that return memory, if known
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The works: loops of micro.c, and real programs with something to do that
 allocates, some tenths of a second each, and little memory at a time, since what
-caches do would drown the differences."""
+caches do would drown the differences.  Two that hold much are for the tools that
+record every allocation."""
 
 import os
 import shutil
@@ -27,6 +28,13 @@ for turn in range(50):
     for i in range(12000):
         words.setdefault(str(i * 7919 % 5021), []).append((i, [i] * 3))
     print(sum(len(v) for v in words.values()), len(sorted(words)))
+"""
+
+# Prints how many rows there are, all of them alive.
+PYTHON_JSON = """
+import json, sys
+with open(sys.argv[1]) as file:
+    print(len(json.load(file)))
 """
 
 PERL = """
@@ -106,17 +114,17 @@ def _c_source(path, count):
     return _write(path, "int f0(int *a, int n);\n" + functions)
 
 
-def _xml(path):
+def _xml(path, repeats=1):
     rows = "".join(f'<row id="{i}" kind="k{i % 7}"><name>n{i}</name>'
                    f"<text>some text {i * 31}</text></row>\n"
                    for i in range(50000))
-    return _write(path, f"<table>\n{rows}</table>\n")
+    return _write(path, f"<table>\n{rows * repeats}</table>\n")
 
 
-def _json(path):
+def _json(path, repeats=1):
     rows = ",".join(f'{{"id":{i},"tags":["a{i % 9}","b"],"v":{{"x":{i}.5}}}}'
                     for i in range(30000))
-    return _write(path, f"[{rows}]\n")
+    return _write(path, f"[{','.join([rows] * repeats)}]\n")
 
 
 def _repository(path):
@@ -199,6 +207,12 @@ def programs(directory):
         Program("gcc -O2", ["gcc", "-O2", "-c", source, "-o", at("2.o")]),
         Program("clang -O2", ["clang++", "-O2", "-c", at("x.cc", CXX), "-o",
                               at("x.o")]),
+        Program("python3, 40 MB of JSON",
+                ["/usr/bin/python3", "-S", at("j.py", PYTHON_JSON),
+                 _json(at("long.json"), 28)],
+                ["PYTHONMALLOC=malloc", "PYTHONHASHSEED=0"], long=True),
+        Program("xmllint, 24 MB", ["xmllint", "--noout",
+                                   _xml(at("long.xml"), 6)], long=True),
         Redis(400_000),
     ]
 

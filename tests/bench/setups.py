@@ -59,6 +59,7 @@ class Comparison:
     quick_rounds: int = 0
     main: bool = False
     small: bool = False  # too slow for most works
+    every: bool = False  # allocation is recorded: for long works, too
 
     @property
     def name(self):
@@ -158,7 +159,8 @@ class Setups:
             second += [Comparison(none, self.profiler(
                 f"{period} KiB, {name}", f"{period}K", **setting), 3)
                 for period in (64, 4)]
-        every = [Comparison(none, self.profiler("every byte", "1"), 2, 1)]
+        every = [Comparison(none, self.profiler("every byte", "1"), 2, 1,
+                            every=True)]
         every += [Comparison(none, self.profiler(
             f"every byte, {name}", "1", **setting), 1)
             for name, setting in variants]
@@ -170,7 +172,7 @@ class Setups:
                                           "HEAPPROFILE={out}tc")
         valgrind = ("valgrind", "-q")
         return [
-            Comparison(none, self.heaptrack, 2, 1),
+            Comparison(none, self.heaptrack, 2, 1, every=True),
             Comparison(self.tcmalloc, heap_profile, 1, small=True),
             Comparison(none, self.jemalloc, 2),
             Comparison(none, self.tcmalloc, 2),

@@ -106,6 +106,35 @@ def spreads(results, group, name):
                            "file, KiB", "pairs"], rows)
 
 
+def every_allocation(results):
+    """The programs with nothing, with every allocation recorded, and under
+    heaptrack: medians of the runs, and of the ratios to nothing."""
+    ours, theirs = (results.in_group("program", f"{name} / no library")
+                    for name in ("every byte", "heaptrack"))
+    keys = (("wall", 1, 2), ("cpu", 1, 2), ("rss", MIB, 0))
+    rows, quotients = [], []
+    for work in [w for w in ours if w in theirs]:
+        both = ours[work], theirs[work]
+        bare = [pair[::-1] for pairs in both for pair in pairs]
+        cells = [[f"{of_row(pairs, key)['median'] / unit:.{digits}f}"
+                  for pairs in (bare, *both)] for key, unit, digits in keys]
+        quotients.append([ratios(ours[work], key)["median"] /
+                          ratios(theirs[work], key)["median"]
+                          for key in ("wall", "cpu")])
+        for i, quotient in enumerate(quotients[-1]):
+            cells[i].append(f"{quotient:.2f}")
+        rows.append([work, *sum(cells, [])])
+    if not rows:
+        return None
+    means = [f"{geometric_mean(q):.2f}" for q in zip(*quotients)]
+    rows.append(["geometric mean", "", "", "", means[0], "", "", "", means[1],
+                 "", "", ""])
+    three = ["bare", "every byte", "heaptrack"]
+    return table(["program"] + [f"wall s, {three[0]}", *three[1:], "quotient",
+                                f"CPU s, {three[0]}", *three[1:], "quotient",
+                                f"RSS MiB, {three[0]}", *three[1:]], rows)
+
+
 def servers(results):
     rows = []
     for name in results.comparisons():
@@ -302,6 +331,7 @@ def document(record):
     section("Real programs", overview(results, "program"),
             spreads(results, "program", "512 KiB / jump"))
     section("Real programs, wall time", matrix(results, "program", "wall"))
+    section("Every allocation", every_allocation(results))
     section("Loops", overview(results, "loop"),
             spreads(results, "loop", "512 KiB / jump"))
     section("Loops, wall time", matrix(results, "loop", "wall"))

@@ -135,6 +135,23 @@ class Tables(unittest.TestCase):
                           f"({values[0]:.3f} to {values[2]:.3f}) | {told} |",
                           text)
 
+    def test_every_allocation_beside_heaptrack(self):
+        record = self.record()
+        names = "every byte / no library", "heaptrack / no library"
+        record["comparisons"] = names
+        for work, ours, theirs in (("one", 3, 6), ("two", 8, 4)):
+            for name, row in zip(names, (ours, theirs)):
+                record["pairs"][f"{work} | {name}"] = [pair(2, row)] * 3
+        text = document(record)
+        self.assertIn("| one | 2.00 | 3.00 | 6.00 | 0.50 | 2.00 | 3.00 | 6.00 "
+                      "| 0.50 | 1 | 3 | 3 |", text)
+        self.assertIn("| two | 2.00 | 8.00 | 4.00 | 2.00 |", text)
+        self.assertIn("| geometric mean |  |  |  | 1.00 |", text)
+        del record["pairs"]["two | heaptrack / no library"]
+        text = document(record)
+        self.assertNotIn("| two | 2.00 | 8.00", text)
+        self.assertIn("| geometric mean |  |  |  | 0.50 |", text)
+
     def test_instructions_of_programs(self):
         record = self.record()
         record["whole"] = {"one": {"jump": 100, "512 KiB": 102, "off": 101},

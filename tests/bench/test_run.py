@@ -60,6 +60,26 @@ class Run(unittest.TestCase):
         self.assertEqual(again["pairs"][f"{WORK} | 512 KiB / jump"], pairs)
         self.assertEqual(again["failed"], {})
 
+    def test_one_comparison_alone(self):
+        name = f"{WORK} | every byte / no library"
+        _, record = self.run_bench("--compare", "^every byte / ", "--rounds",
+                                   "1")
+        self.assertEqual([key for key, pairs in record["pairs"].items()
+                          if pairs], [name])
+        self.assertEqual(len(record["pairs"][name]), 1)
+        self.assertNotIn("instructions", record)
+        _, record = self.run_bench("--compare", "^every byte / ", "--rounds",
+                                   "2")
+        self.assertEqual(len(record["pairs"][name]), 2)
+
+    def test_rounds_that_are_none(self):
+        for rounds in ("0", "101", "-1", "x"):
+            done = subprocess.run(self.command("--rounds", rounds), text=True,
+                                  capture_output=True, timeout=TIMEOUT_S,
+                                  check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("not 1 to 100", done.stderr)
+
     def test_time_ends_it(self):
         done, record = self.run_bench("--minutes", "1e-6")
         self.assertIn("the time is over", done.stderr)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# groff has no warning about the man pages.
-# Usage: man.sh DIRECTORY; status 77 (skipped) without groff.
+# groff has no warning about the man pages, and each names the version of the
+# project.
+# Usage: man.sh DIRECTORY VERSION; status 77 (skipped) without groff.
 
 set -euo pipefail
 
@@ -18,6 +19,10 @@ for page in "$1"/*.[1-9]; do
 	if ! words=$(groff -mandoc -Tutf8 -ww -z "$page" 2>&1) ||
 		[ -n "$words" ]; then
 		printf '%s: %s\n' "$page" "$words"
+		bad=1
+	fi
+	if ! grep -q "^\.TH .* \"sampleprof $2\" " "$page"; then
+		echo "$page: its .TH does not name sampleprof $2"
 		bad=1
 	fi
 done

@@ -54,9 +54,10 @@ tree() {
 	printf 'int sampleprof_on(void);\n' >include/sampleprof/sampleprof.h
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >tools/main.c
 	printf '#!/bin/sh\necho "$1"\n' >tools/run
-	printf '.TH A 1\n.SH NAME\na \\- b\n' >docs/man/a.1
+	printf '.TH A 1 2026-01-01 "sampleprof 1.2.3" "B"\n.SH NAME\na \\- b\n' >docs/man/a.1
 	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/event/config.def
-	printf 'SAMPLEPROF_ONE\n' | tee README.md >docs/man/sampleprof.7
+	printf 'SAMPLEPROF_ONE\n' | tee README.md |
+		cat docs/man/a.1 - >docs/man/sampleprof.7
 }
 
 # statements N: a function of N + 2 lines.
@@ -107,7 +108,7 @@ test_tree() {
 	accepts size "$lint/size.sh" .
 	accepts knobs "$lint/knobs.sh" .
 	[ -z "$(command -v shellcheck)" ] || accepts shell "$lint/shell.sh" .
-	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man
+	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man 1.2.3
 
 	tree
 	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/event/config.def
@@ -133,6 +134,16 @@ test_tree() {
 	echo '#include "b.h"' >src/agent/event/b.c
 	refuses "header without its layer" 'should be written "layer/b.h"' \
 		"$lint/layers.sh" .
+	tree
+	accepts arch "$lint/arch.sh" .
+	printf '#ifdef __x86_64__\n#endif\n' >>src/agent/event/b.c
+	refuses "question about the architecture" "b.c:1:#ifdef" \
+		"$lint/arch.sh" .
+	tree
+	printf '\t__asm__ volatile("nop");\n' >>src/agent/event/b.c
+	refuses "assembly" "b.c:1:" "$lint/arch.sh" .
+	mv src/agent/event/b.c src/agent/event/b_x86_64.c
+	accepts "assembly in its place" "$lint/arch.sh" .
 	tree
 	mkdir src/new
 	echo '#include "base/a.h"' >src/new/n.c
@@ -175,8 +186,12 @@ test_tree() {
 	printf '#!/bin/sh\necho $1\n' >tools/run
 	refuses "unquoted variable" SC2086 "$lint/shell.sh" .
 	tree
-	printf '.TH A 1\n.SH NAME\n.NOSUCH\n' >docs/man/a.1
-	refuses "man page with an unknown macro" NOSUCH "$lint/man.sh" docs/man
+	printf '.NOSUCH\n' >>docs/man/a.1
+	refuses "man page with an unknown macro" NOSUCH \
+		"$lint/man.sh" docs/man 1.2.3
+	tree
+	refuses "man page of another version" 1.2.4 \
+		"$lint/man.sh" docs/man 1.2.4
 }
 
 # library NAME [COMPILER-OPTION...] <SOURCE: make $scratch/NAME.so.
@@ -344,7 +359,19 @@ test_man_options() {
 	refuses "entry of no option" "run has no --size" "${check[@]}"
 }
 
+test_fleet_plan() {
+	tree
+	cp "$root/docs/fleet.md" docs/
+	accepts fleet_plan "$lint/fleet_plan.py" .
+	sed -i 's/ bytes a sample/1&/' docs/fleet.md
+	refuses "plan of other figures" "fleet_plan.py --write" \
+		"$lint/fleet_plan.py" .
+	sed -i '/^| `fleet top` /d' docs/fleet.md
+	refuses "plan without a figure" "no figure like" "$lint/fleet_plan.py" .
+}
+
 test_tree
+test_fleet_plan
 test_library
 test_pictures
 test_tests

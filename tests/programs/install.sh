@@ -25,6 +25,9 @@ for name in bin/sampleprof-report bin/sampleprof bin/sampleprof-lab bin/samplepr
 	include/sampleprof/sampleprof.h; do
 	[ -s "$prefix/$name" ] || fail "$name is not installed"
 done
+cmp "$prefix/share/doc/sampleprof/copyright" \
+	"$prefix/share/doc/sampleprof-agent/copyright" ||
+	fail "the licence is not in both packages"
 mapfile -t configs < <(find "$prefix" -name sampleprof.pc)
 [ "${#configs[@]}" -eq 1 ] || fail "${#configs[@]} files sampleprof.pc"
 PKG_CONFIG_PATH=$(dirname "${configs[0]}")
@@ -104,7 +107,7 @@ cp -R "$prefix" "$scratch/prefix"
 pages=0
 while IFS= read -r page; do
 	pages=$((pages + 1))
-	name=$(basename "$page")
+	name=$(basename "$page" .gz)
 	MANPATH="$prefix/share/man" man "${name##*.}" "${name%.*}" \
 		>page.txt 2>page.err || fail "$page: $(cat page.err)"
 	grep -q NAME page.txt || fail "$page renders as nothing"

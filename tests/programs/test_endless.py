@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """300,000 call stacks in a file of 2 MiB, as a JIT or an interpreter makes
-them: memory and file stay bounded, live and later samples are complete."""
+them: memory and file stay bounded, live and later samples are complete. More
+alive than a file has room for: the period grows, and nothing is lost."""
 
 import json
 import os
@@ -56,3 +57,45 @@ class Endless(harness.Case):
         # What was allocated first, and lives, has its stack.
         live = self.live()
         self.assertEqual(self.under(live["stacks"], "keep"), KEPT)
+
+
+class Crowded(harness.Case):
+    """300,000 objects in a file of 2 MiB, which has room for 100,000."""
+
+    OBJECTS, BYTES = 300000, 48
+
+    def record(self, *arguments):
+        result = self.execute(harness.target("program_crowded"), self.OBJECTS,
+                              *arguments, period=16, max_file="2M", seed=1)
+        profile = result.profile().require_samples(1000)
+        self.assertEqual(profile.lost(), {})
+        self.assertEqual(profile.exact[1] // 1000, self.OBJECTS // 1000)
+        # The rest of the samples was not taken.
+        self.assertLess(profile.samples, self.OBJECTS // 2)
+        self.assertGreater(profile.json["period_bytes"], 16)
+        return profile
+
+    def report(self, profile, *options):
+        return subprocess.run(
+            [os.environ["SAMPLEPROF_REPORT"], *options, profile.path],
+            capture_output=True, check=True, text=True).stdout
+
+    def test_all_alive(self):
+        live = json.loads(self.report(self.record(), "--view", "live",
+                                      "--confidence", "99.9",
+                                      "--json"))["estimate"]
+        for name, truth in (("live_bytes", self.OBJECTS * self.BYTES),
+                            ("live_objects", self.OBJECTS)):
+            self.assertTrue(live[name]["lo"] <= truth <= live[name]["hi"],
+                            (name, truth, live[name]))
+
+    def test_all_freed(self):
+        # Frees are recorded, though no allocation comes between them.
+        text = self.report(self.record("free"))
+        self.assertIn("SAMPLEPROF_MAX_FILE", text)
+        self.assertRegex(" ".join(text.split()),
+                         r"what is alive took a sixth of the file \(limit 2 "
+                         r"MiB\) at .* at most \d+ [KM]?i?B instead of 16 B")
+        live = json.loads(self.report(self.record("free"), "--view", "live",
+                                      "--json"))
+        self.assertEqual(live["estimate"]["live_objects"]["value"], 0)

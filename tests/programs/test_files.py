@@ -296,6 +296,8 @@ class Settings(harness.Case):
                "DEPTH": (["0", "1001", "many"], "frames from 1 to 1000"),
                "MAX_FILE": (["1K", "65G"],
                             "bytes from 1048576 to 68719476736"),
+               "NEAR_LIMIT": (["101", "-1", "90%", ""],
+                              "percent from 0 to 100"),
                "LOG": (["loud", "norma", ""], "one of normal|quiet"),
                "LAW": (["net", "Exponential"], "one of exponential|dotnet"),
                "FREES": (["no", "1"], "one of on|off"),
@@ -357,6 +359,8 @@ class Settings(harness.Case):
             r"\Asampleprof: unknown setting SAMPLEPROF_PREIOD=1 .*\n\Z")
         result.profile()
         self.assertEqual(self.hello(preiod="1", log="quiet").stderr, b"")
+        # It is for the tools, and nobody is to see it.
+        self.assertEqual(self.hello(db_password="secret").stderr, b"")
 
     def test_says_nothing_if_all_is_well(self):
         result = self.hello(100)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""All blocks of docs/ci.md, run as they stand, with the installed programs."""
+"""All blocks of docs/ci.md and all steps of action.yml, run as they stand, with
+the installed programs."""
 
 import os
 import re
@@ -57,8 +58,8 @@ int main(void)
 MAKE_APP = "app: app.c\n\tcc -g -O1 -fno-builtin app.c -o app\n"
 
 
-class Documented(harness.Case):
-    """docs/ci.md, block by block, with the installed programs."""
+class Ci(harness.Case):
+    """With the installed programs, and a program of somebody else."""
 
     @classmethod
     def setUpClass(cls):
@@ -109,12 +110,16 @@ class Documented(harness.Case):
         return self.run_in(self.environment_of(), "bash", "-ec", script,
                            code=code)
 
+    def grow(self):
+        self.put("app.c", APP.replace("malloc(200)", "malloc(260)"))
+
+
+class Documented(Ci):
+    """docs/ci.md, block by block."""
+
     def make_baseline(self):
         self.shell(self.blocks("shell")[0])
         self.assertTrue(os.path.exists(os.path.join(self.work, "heap.json")))
-
-    def grow(self):
-        self.put("app.c", APP.replace("malloc(200)", "malloc(260)"))
 
     def test_shell(self):
         for block in self.blocks("shell"):
@@ -187,3 +192,78 @@ class Documented(harness.Case):
             "cd b && ctest -R heap --output-on-failure", code=8))
         self.assertTrue(os.path.exists(os.path.join(
             self.work, "b/gate-heap/junit.xml")))
+
+
+class Action(Ci):
+    """action.yml, step by step as GitHub's runner does it."""
+
+    def setUp(self):
+        super().setUp()
+        import yaml  # pylint: disable=import-outside-toplevel
+        self.root = os.path.dirname(os.path.dirname(os.path.abspath(CI)))
+        with open(os.path.join(self.root, "action.yml"),
+                  encoding="utf-8") as f:
+            self.action = yaml.safe_load(f)
+        self.temp = os.path.join(self.dir, "temp")
+        os.mkdir(self.temp)
+
+    def act(self, code=0, path=True, **inputs):
+        """All steps, the last of which ends with that status; what it says.
+        `path`: is sampleprof installed already?"""
+        values = {}
+        for name, about in self.action["inputs"].items():
+            value = inputs.pop(name.replace("-", "_"), about.get("default"))
+            self.assertIsNotNone(value, name)
+            values[f"inputs.{name}"] = value
+        self.assertFalse(inputs)
+        values["github.action_path"] = self.root
+        files = {name: os.path.join(self.temp, name.lower())
+                 for name in ("GITHUB_PATH", "GITHUB_OUTPUT")}
+        env = {**self.environment_of(), **files, "RUNNER_TEMP": self.temp}
+        if not path:
+            env["PATH"] = env["PATH"].partition(":")[2]
+        *first, last = self.action["runs"]["steps"]
+        for step in (*first, last):
+            self.assertEqual(step["shell"], "bash")
+            self.assertNotIn("${{", step["run"])
+            own = {name: re.sub(r"\$\{\{ *(.*?) *\}\}",
+                                lambda m: values[m[1]], value)
+                   for name, value in step["env"].items()}
+            text = self.run_in({**env, **own}, "bash", "--noprofile",
+                               "--norc", "-eo", "pipefail", "-c", step["run"],
+                               code=code if step is last else 0)
+            if os.path.exists(files["GITHUB_PATH"]):
+                with open(files["GITHUB_PATH"], encoding="utf-8") as f:
+                    env["PATH"] = ":".join([*f.read().split(), env["PATH"]])
+                os.unlink(files["GITHUB_PATH"])
+        return text
+
+    def test_action(self):
+        inputs = {"command": "./app 'one argument'", "period": "16K",
+                  "limits": "heap.limits", "runs": "2"}
+        self.act(update_baseline="true", **inputs)
+        text = self.act(**inputs)
+        self.assertNotIn("::error", text)
+        for run in "12":
+            self.assertEqual(len(os.listdir(os.path.join(
+                self.temp, "sampleprof-heap", run))), 1)
+        self.grow()
+        self.shell("make app")
+        text = self.act(code=3, **inputs)
+        self.assertIn("::error file=heap.limits,line=", text)
+        with open(os.path.join(self.temp, "github_output"),
+                  encoding="utf-8") as f:
+            evidence = f.read().split()[-1].partition("evidence=")[2]
+        self.assertTrue(os.path.exists(evidence + "/check.txt"))
+        self.assertTrue(os.path.exists(os.path.join(self.dir, "summary.md")))
+
+    def test_action_archive(self):
+        """With nothing installed, from an archive."""
+        archive = os.path.join(self.dir, "release.tar.gz")
+        self.run_in(None, "tar", "-C", self.dir, "-czf", archive, "prefix")
+        inputs = {"command": "./app", "limits": "heap.limits",
+                  "archive": archive, "path": False}
+        self.act(update_baseline="true", **inputs)
+        self.act(**inputs)
+        self.assertTrue(os.path.exists(os.path.join(
+            self.temp, "sampleprof/bin/sampleprof")))

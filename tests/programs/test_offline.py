@@ -83,6 +83,38 @@ class Offline(harness.Case):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"name each file once", done.stderr)
 
+    def test_newer_format(self):
+        """A file of a later version is refused by its number and left as it
+        is, nothing is written, and other files are not lost."""
+        good = self.execute(harness.target("program_known"), "main", 1,
+                            period=512).paths[0]
+        newer = os.path.join(self.dir, "newer.sprof")
+        with open(good, "rb") as file:
+            content = bytearray(file.read())
+        content[8] += 1
+        with open(newer, "wb") as file:
+            file.write(content)
+        to = os.path.join(self.dir, "to")
+        database = "sqlite:" + os.path.join(self.dir, "fleet.db")
+        self.assertEqual(report("fleet", "init", "--db", database).returncode,
+                         0)
+        for arguments in (
+                (newer,), (good, newer), ("top", newer),
+                ("export", "collapsed", newer, "-o", to),
+                ("symbolize", newer, "-o", to), ("diff", good, newer),
+                ("check", newer, "--limit", "alloc_bytes=1G"),
+                ("advise", newer), ("lab", newer),
+                ("fleet", "add", "--db", database, newer, good)):
+            done = report(*arguments)
+            self.assertEqual(done.returncode, 1, arguments)
+            self.assertIn(newer.encode() + b": offset 8: version: format "
+                          b"version 2, but this sampleprof-report reads "
+                          b"version 1; use", done.stderr, arguments)
+            self.assertFalse(os.path.exists(to), arguments)
+        self.assertIn(b"1 added", done.stdout + done.stderr)
+        with open(newer, "rb") as file:
+            self.assertEqual(file.read(), content)
+
     # ---- on another machine ----
 
     def test_symbolize(self):

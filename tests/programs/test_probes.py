@@ -201,6 +201,18 @@ class Events(harness.Case):
         self.assertGreaterEqual(total, truth["alloc"][0])
         self.assertLess(total, truth["alloc"][0] + 8 * 200001 + 16384)
 
+    def test_losses(self):
+        """Without a file they are said at the end, if there are any."""
+        for log, expected in (
+                ("normal", rb"sampleprof: SAMPLEPROF_OUT=none: what the probes "
+                 rb"have not seen, or not right: .*calls_left \d+\n"),
+                ("quiet", b"")):
+            result = self.execute(harness.target("program_left"), "alarm", 1,
+                                  period=1, out="none", log=log,
+                                  preload=(harness.target(
+                                      "libprogram_bump.so"),))
+            self.assertRegex(result.stderr, rb"\A" + expected + rb"\Z")
+
     def test_nobody_watches(self):
         """Semaphores are zero again, and nothing is left behind."""
         with Trace():

@@ -174,6 +174,19 @@ class Metrics(Serve):
         harness.wait_until(
             lambda: not self.metrics().get("sampleprof_running"))
 
+    def test_running_without_a_change(self):
+        """The file is not read again; that its process was killed is seen."""
+        process = self.start_idle()
+        self.begin("--keep", "1h")
+        before = self.metrics()
+        self.assertEqual(self.metrics(), before)
+        self.allocate(process, 3)
+        self.assertNotEqual(self.metrics(), before)
+        process.kill()
+        process.wait()
+        self.assertEqual(
+            list(self.metrics()["sampleprof_running"].values()), [0])
+
     def test_what_is_no_profile(self):
         path = self.record_stacks("a.sprof")
         with open(path, "rb") as file:
@@ -199,8 +212,9 @@ class Profiles(Serve):
     def test_the_same_as_the_export(self):
         path = self.record_stacks("a.sprof")
         self.begin()
-        for name, view in (("allocs", "alloc"), ("heap", "live"),
-                           ("peak", "peak")):
+        # The second of each comes without opening a module.
+        for name, view in 2 * (("allocs", "alloc"), ("heap", "live"),
+                               ("peak", "peak")):
             status, kind, body = self.get("/debug/pprof/" + name)
             self.assertEqual((status, kind),
                              (200, "application/octet-stream"))

@@ -20,7 +20,8 @@ Mutant = collections.namedtuple("Mutant", "name path text by new program")
 
 SAMPLER = "src/agent/thread/sampler.c"
 RNG = "src/base/rng.c"
-THREAD = "src/agent/thread/thread.h"
+# On the one that the tests run on.
+ARCH = "src/agent/sys/arch_x86_64.h"
 HARNESS = "tests/statistics/one_thread.c"
 THREADS = "tests/statistics/many_threads.c"
 THROTTLE = "src/agent/event/rate_limit.c"
@@ -110,7 +111,7 @@ mutant("usable_size", HARNESS, "objects",
        "uint64_t charge = size_bytes, used;",
        "uint64_t charge = ((size_bytes + 8 + 15) & ~15ull) - 8, used;")
 # The fast path charges one byte more.
-mutant("charge_plus_one", THREAD, "objects",
+mutant("charge_plus_one", ARCH, "objects",
        '"cmpq $1, %2\\n\\t"', '"stc\\n\\t"')
 
 # ---- objects that are always sampled ----

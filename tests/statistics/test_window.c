@@ -60,7 +60,7 @@ static int begin_all(void **state)
 	process.follows_frees = sp_liveset_init();
 	assert_true(process.follows_frees);
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, PERIOD);
-	sp_recorder_init(&process);
+	sp_recorder_init(&process, sp_marks_complete);
 	return agent_fixture_begin(state);
 }
 

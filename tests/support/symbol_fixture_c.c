@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "support/arch.h"
 #include "support/symbol_fixture.h"
 
 fixture_entry_fn fixture_inlined, fixture_local, fixture_cold, fixture_last;
@@ -89,12 +90,7 @@ __asm__(".symver version_1, fixture_versioned@@FIXTURE_1");
  * symbols: it would take their place. */
 __asm__(".pushsection fixture_text, \"ax\"\n"
 	".globl fixture_label\n"
-	"fixture_label:\n"
-	"	sub $8, %rsp\n"
-	"	call *%rdi\n"
-	"	add $8, %rsp\n"
-	"	ret\n"
-	".popsection\n");
+	"fixture_label:\n" TEST_CALL_FIRST ".popsection\n");
 
 /* The linker drops it, but not its DWARF. */
 __attribute__((visibility("hidden"))) fixture_entry_fn discarded;

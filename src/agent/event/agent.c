@@ -29,15 +29,17 @@
 #include "agent/event/period.h"
 #include "agent/event/recorder.h"
 #include "agent/event/recover.h"
+#include "agent/event/resident.h"
+#include "agent/event/suspend.h"
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
 #include "agent/file/stack.h"
-#include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"
 #include "agent/sys/hooks.h"
 #include "agent/sys/next.h"
+#include "agent/sys/sys.h"
 #include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/thread.h"
@@ -50,7 +52,8 @@
 /* Threads begin like this: see I4 of thread.h. */
 _Thread_local struct sp_thread sp_thread = {.classes = sp_size_counts_voids};
 
-enum { NOTHING, STARTING, RUNNING, OFF };
+/* ENDED: as NOTHING, and only attaching begins it again. */
+enum { NOTHING, STARTING, RUNNING, OFF, ENDED };
 
 static _Atomic int phase;
 static _Atomic int ending; /* the process is past our destructor */
@@ -68,81 +71,21 @@ static uint32_t threads_seen(void)
 
 /* ---- one thread ---- */
 
-/* Keep the word away from allocations made while the agent works.  Returns
- * bytes that were counted since the last event, to be added; 0 while paused.
- * `mark` is in the frame of the caller, which resumes sampling. */
-static uint64_t suspend_sampling(struct sp_thread *t, volatile uint32_t *mark)
-{
-	sp_inside_begin(mark);
-	t->suspended = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	if (t->paused)
-		return 0;
-	sp_thread_set_countdown(SP_THREAD_ROOM);
-	return sp_thread_take_used();
-}
-
 static bool publishes_each_call(const struct sp_thread *t)
 {
 	return t->ended || atomic_load_explicit(&ending, memory_order_relaxed);
 }
 
-/*
- * The word until the next event: the next sample, the next check-in, or the
- * next allocation if each is to be published.
- *
- * A signal handler that interrupted the agent may have allocated: that passed
- * unsampled and counted its objects, and its bytes went off the suspended word.
- * They take no part in the sampling.  One that comes between the new word and
- * resuming leaves a word of its own, so the word is restored again.
- */
-static void restore_word(struct sp_thread *t)
+/* The next allocation is an event: it is published, or the first of a child
+ * that was forked in here. */
+static bool must_come_back(const struct sp_thread *t)
 {
-	uint64_t pending, limit;
-
-	do {
-		t->suspended = 1;
-		atomic_signal_fence(memory_order_seq_cst);
-		limit = sp_checkin_left(t);
-		if (t->sampler.gap < limit)
-			limit = t->sampler.gap;
-		/* In a child that was forked in here: begin anew. */
-		if (publishes_each_call(t) || t->generation != fork_count())
-			limit = 0;
-		sp_thread_set_countdown(limit);
-		pending = sp_thread_take_used();
-		if (pending) {
-			t->bytes += pending;
-			t->looks = 0;
-			sp_diag_lose(SP_LOSS_NESTED, 1);
-		}
-		t->suspended = 0;
-		atomic_signal_fence(memory_order_seq_cst);
-	} while (*(volatile uint64_t *)&t->remaining > limit);
+	return publishes_each_call(t) || t->generation != fork_count();
 }
 
 static void resume_sampling(struct sp_thread *t, const volatile uint32_t *mark)
 {
-	/* What passed in here while paused goes on passing. */
-	if (!t->paused)
-		restore_word(t);
-	atomic_signal_fence(memory_order_seq_cst);
-	t->suspended = 0;
-	sp_inside_end(mark);
-}
-
-/* Have thread_ends called when this thread exits.  Threads older than our
- * constructor get here at their next check-in. */
-static void watch_end(struct sp_thread *t)
-{
-	struct sp_inside_pause pause;
-
-	if (t->watched || t->ended)
-		return;
-	/* Beyond the 32nd key the C library allocates for that. */
-	pause = sp_inside_pause_counting();
-	t->watched = sp_hooks_watch_thread(t);
-	sp_inside_resume_counting(&pause);
+	sp_suspend_end(t, mark, must_come_back);
 }
 
 static bool is_sampling(const struct sp_thread *t)
@@ -169,8 +112,8 @@ static void publish_totals(struct sp_thread *t)
 	if (!is_sampling(t) && !sp_writer_is_open())
 		sp_recorder_open_file(t);
 	sp_writer_publish(threads_seen());
-	sp_recorder_rss();
-	watch_end(t);
+	sp_resident_record(&process);
+	sp_inside_watch_end(t);
 }
 
 /* Another period is in force, or none: what was allocated so far counts as
@@ -218,7 +161,7 @@ static void attach_thread(struct sp_thread *t)
 	sp_checkin_begin(t);
 	/* Last: a handler may leave by siglongjmp before. */
 	t->generation = fork_count();
-	watch_end(t);
+	sp_inside_watch_end(t);
 }
 
 /* Bytes that were counted up to now. */
@@ -234,24 +177,16 @@ static void recover_thread(const struct sp_thread *t)
 	sp_recover_left(t->generation == fork_count());
 }
 
-static SP_COLD bool still_in_event(const struct sp_thread *t,
-				   volatile uint32_t *mark)
-{
-	if (!t->inside || sp_inside_was_left(mark))
-		recover_thread(t);
-	return t->suspended;
-}
-
 /* Is the thread in an event that goes on, which a signal handler interrupted
  * that calls now?  If it has left one, that is made good. */
 static inline bool is_in_event(const struct sp_thread *t,
 			       volatile uint32_t *mark)
 {
-	return (t->inside || t->suspended) && still_in_event(t, mark);
+	return (t->inside || t->suspended) &&
+	       sp_recover_is_in_event(mark, t->generation == fork_count());
 }
 
-/* Not counting, or not yet: leave the allocations of this thread alone, with
- * that word. */
+/* Not counting, or not yet: what this thread allocates passes, by that word. */
 static void rest_thread(struct sp_thread *t, uint64_t word)
 {
 	t->classes = sp_size_counts_void(t);
@@ -270,10 +205,12 @@ static void thread_ends(void *arg)
 	uint64_t used;
 	int saved_errno = errno;
 
+	if (atomic_load(&phase) == ENDED)
+		return;
 	/* Whatever it was in the middle of it does not come back to. */
 	if (t->inside || t->suspended)
 		recover_thread(t);
-	used = suspend_sampling(t, &mark);
+	used = sp_suspend_begin(t, &mark);
 	if (sp_process_is_new(&process)) {
 		/* All that an unannounced child has done is to end. */
 		rest_thread(t, SP_SUSPENDED);
@@ -300,35 +237,45 @@ static void open_early(struct sp_thread *t)
 {
 	if (sp_recorder_open_file(t) || !process.file_error)
 		return;
-	/* The name comes last: it may be too long for the line. */
-	sp_diag_say("cannot create the profile, running unprofiled: ",
-		    sp_diag_errno(-process.file_error), ": ", sp_process_out(),
-		    NULL);
+	sp_process_explain_file(&process);
 	atomic_store(&phase, OFF);
 }
 
-/* From "nothing known" to "started", once the environment is there. */
-static void start_process(struct sp_thread *t, char *const *environment)
+/* From "nothing known" to "started", once the settings are there, which stand
+ * in the environment. */
+static void start_process(struct sp_thread *t, char *const *settings)
 {
 	int expected = NOTHING;
 
-	if (!environment ||
+	if (!settings ||
 	    !atomic_compare_exchange_strong(&phase, &expected, STARTING))
 		return;
-	if (!sp_process_init(&process, environment)) {
+	if (!sp_process_init(&process, settings)) {
 		atomic_store(&phase, OFF);
 		return;
 	}
-	sp_recorder_init(&process);
+	sp_recorder_init(&process, sp_marks_complete);
 	sp_names_begin_program(process.exe_path);
-	sp_modules_init(process.exe_path);
-	sp_stack_bounds_init(environment);
+	if (process.attached.is_it)
+		sp_modules_init_running(process.exe_path);
+	else
+		sp_modules_init(process.exe_path);
+	sp_stack_bounds_init(environ, process.attached.main_thread);
 	if (process.config.unwind == SP_CONFIG_UNWIND_FP)
 		sp_stack_follow_pointers();
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
 	attach_thread(t);
 	if (process.is_root || !is_sampling(t))
 		open_early(t);
+}
+
+/* All that is of one profile. */
+static void forget_profile(void)
+{
+	atomic_fetch_add(&process.generation, 1);
+	sp_agent_reset_records();
+	atomic_store(&process.threads, 0);
+	atomic_store(&ending, 0);
 }
 
 /* This is a forked child: begin anew, with a file of its own when it samples.
@@ -339,18 +286,7 @@ static void begin_child(struct sp_thread *t)
 
 	sp_slots_name(t->slot, name);
 	sp_names_begin(name);
-	atomic_fetch_add(&process.generation, 1);
-	sp_writer_reset();
-	sp_lane_reset();
-	sp_recorder_reset();
-	sp_stacktab_reset();
-	sp_modules_reset();
-	sp_slots_reset();
-	sp_diag_reset();
-	sp_marks_reset();
-	sp_remote_reset();
-	atomic_store(&process.threads, 0);
-	atomic_store(&ending, 0);
+	forget_profile();
 	sp_process_reseed(&process);
 	if (!process.follows_forks)
 		atomic_store(&phase, OFF);
@@ -376,7 +312,7 @@ static void after_fork_in_child(void)
 		if (!t->suspended)
 			sp_thread_swap(0);
 	} else {
-		suspend_sampling(t, &mark);
+		sp_suspend_begin(t, &mark);
 		begin_child(t);
 		attach_thread(t);
 		resume_sampling(t, &mark);
@@ -427,9 +363,8 @@ static bool make_ready(struct sp_thread *t, uint64_t *used)
 
 /* Aligned: a program that calls with a stack that is not gets here, and what
  * others compiled (the loader) stores vectors on it. */
-void __attribute__((force_align_arg_pointer))
-sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
-	       const struct sp_call_frame *frame)
+SP_ARCH_ALIGNED void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
+				    const struct sp_call_frame *frame)
 {
 	struct sp_thread *t = &sp_thread;
 	uint64_t size = n ? n : 1;
@@ -447,7 +382,7 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		t->remaining = SP_SUSPENDED;
 		return;
 	}
-	used = suspend_sampling(t, &mark);
+	used = sp_suspend_begin(t, &mark);
 	if (!make_ready(t, &used)) {
 		errno = saved_errno;
 		return;
@@ -458,7 +393,7 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		sp_recorder_sample(t, &event);
 		sp_period_charge();
 	}
-	t->objects++;
+	sp_thread_count_object();
 	sp_size_counts_count(t->classes, n);
 	if (!sp_checkin_left(t)) {
 		sp_checkin_choose(t, sp_writer_time());
@@ -477,7 +412,7 @@ sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 /* Counts of now, whatever the thread is in the middle of. */
 static void go_in(struct sp_thread *t, volatile uint32_t *mark)
 {
-	uint64_t used = suspend_sampling(t, mark);
+	uint64_t used = sp_suspend_begin(t, mark);
 
 	notice_child(t);
 	if (t->generation != fork_count())
@@ -526,8 +461,8 @@ void sp_agent_enter_sandbox(void)
 
 /* ---- before main and after exit ---- */
 
-/* The slabs have it all.  Without a page that the kernel wipes this may be a
- * child that has not noticed: its parent's file is not mapped in it. */
+/* The size counts have it all.  Without a page that the kernel wipes this may
+ * be a child that has not noticed: its parent's file is not mapped in it. */
 void sp_agent_leaving(bool is_exec)
 {
 	int saved_errno = errno;
@@ -540,12 +475,26 @@ void sp_agent_leaving(bool is_exec)
 	errno = saved_errno;
 }
 
+/* What needs a process that is past its start: the agent is running, and this
+ * thread in it. */
+static void finish_start(struct sp_thread *t)
+{
+	/* What is allocated meanwhile is ours. */
+	struct sp_inside_pause pause = sp_inside_pause_counting();
+
+	sp_hooks_install(after_fork_in_child, thread_ends);
+	sp_remote_listen(&process);
+	sp_inside_watch_end(t);
+	atomic_store(&process.constructed, true);
+	sp_recorder_describe_late(t);
+	sp_inside_resume_counting(&pause);
+}
+
 /* Only glibc gives arguments to constructors. */
 static void __attribute__((constructor)) construct(void)
 {
 	struct sp_thread *t = &sp_thread;
 	volatile uint32_t mark;
-	struct sp_inside_pause pause;
 	int saved_errno = errno;
 
 	if (!sp_next_resolve())
@@ -553,33 +502,24 @@ static void __attribute__((constructor)) construct(void)
 	if (sp_agent_is_running()) {
 		go_in(t, &mark);
 	} else {
-		suspend_sampling(t, &mark);
+		sp_suspend_begin(t, &mark);
 		start_process(t, environ);
 	}
 	if (!sp_agent_is_running()) {
 		rest_thread(t, atomic_load(&phase) == OFF ? SP_SUSPENDED : 0);
 		return;
 	}
-	/* What is allocated meanwhile is ours. */
-	pause = sp_inside_pause_counting();
 	sp_process_explain_bypass(&process);
-	sp_hooks_install(after_fork_in_child, thread_ends);
-	sp_remote_listen(&process);
-	watch_end(t);
-	atomic_store(&process.constructed, true);
-	sp_recorder_describe_late(t);
-	sp_inside_resume_counting(&pause);
+	finish_start(t);
 	resume_sampling(t, &mark);
 	errno = saved_errno;
 }
 
-static void __attribute__((destructor)) destruct(void)
+/* The last word of the profile, but for calls that other threads are in. */
+static void end_profile(struct sp_thread *t, bool may_go_on)
 {
-	struct sp_thread *t = &sp_thread;
 	volatile uint32_t mark;
 
-	if (!sp_agent_is_running())
-		return;
 	/* A handler that exits does not go back to what it interrupted. */
 	if (t->inside || t->suspended)
 		recover_thread(t);
@@ -591,10 +531,62 @@ static void __attribute__((destructor)) destruct(void)
 	/* From here on other threads publish each call, as soon as they have an
 	 * event.  What they allocate until then is as much as they may. */
 	atomic_store(&ending, 1);
-	sp_diag_lose(SP_LOSS_AFTER_EXIT,
-		     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
+	if (may_go_on)
+		sp_diag_lose(SP_LOSS_AFTER_EXIT,
+			     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();
 	sp_writer_end(threads_seen(), !process.is_sandboxed);
 	resume_sampling(t, &mark);
+}
+
+static void __attribute__((destructor)) destruct(void)
+{
+	if (sp_agent_is_running())
+		end_profile(&sp_thread, true);
+}
+
+/* ---- a program that was running before ---- */
+
+int sp_agent_begin_attached(const struct sp_process_attached *attached,
+			    char *const *settings)
+{
+	struct sp_thread *t = &sp_thread;
+	volatile uint32_t mark;
+	int now = atomic_load(&phase);
+
+	if (now != NOTHING && now != ENDED)
+		return -EBUSY;
+	process.attached = *attached;
+	process.constructed = false;
+	atomic_store(&phase, NOTHING);
+	sp_suspend_begin(t, &mark);
+	start_process(t, settings);
+	if (sp_agent_is_running()) {
+		finish_start(t);
+		resume_sampling(t, &mark);
+		return 0;
+	}
+	rest_thread(t, 0);
+	atomic_store(&phase, ENDED);
+	forget_profile();
+	return process.file_error ? process.file_error : -EINVAL;
+}
+
+bool sp_agent_stop(void)
+{
+	if (sp_agent_is_running()) {
+		end_profile(&sp_thread, false);
+		atomic_store(&phase, ENDED);
+		return true;
+	}
+	return atomic_load(&phase) == ENDED && process.constructed;
+}
+
+void sp_agent_forget(void)
+{
+	process.constructed = false;
+	forget_profile();
+	sp_sys_wipe();
+	sp_process_mark_seen(&process);
 }

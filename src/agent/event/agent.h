@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "agent/thread/frame.h"
+#include "agent/sys/arch.h"
 #include "format/layout.h"
 
 /*
@@ -53,6 +53,30 @@ void sp_agent_leave(const volatile uint32_t *mark);
  * Errno is preserved.
  */
 void sp_agent_leaving(bool is_exec);
+
+/*
+ * Begin a profile in a program that was running before, as attached says, with
+ * these settings (NAME=VALUE, a null pointer at the end): before its calls come
+ * in.  0; -EBUSY: there is one; -EINVAL: not with these settings, or not in
+ * this process; another negative errno: there can be no file.  Context: cold,
+ * the loader's lock is held.
+ */
+struct sp_process_attached;
+int sp_agent_begin_attached(const struct sp_process_attached *attached,
+			    char *const *settings);
+
+/*
+ * End it, after calls have stopped to come in: the file is complete and mapped
+ * no longer, and all memory but a few tables went back.  0, or -EAGAIN while
+ * another thread has not left: to be called again; -ESRCH: there is none.
+ */
+int sp_agent_end_attached(void);
+
+/* For that: the last word of the profile, if it has not been said; false: there
+ * is none.  And when nobody uses it any more, forget all of it. */
+bool sp_agent_stop(void);
+void sp_agent_forget(void);
+void sp_agent_reset_records(void);
 
 /* Inside the agent: add the thread's counts to the totals. */
 void sp_agent_publish(void);

@@ -168,7 +168,7 @@ SP_EXPORT int sampleprof_pause(void)
 	 * totals and in the classes, or in neither. */
 	t->classes = sp_size_counts_void(t);
 	sp_thread_set_countdown(SP_SUSPENDED);
-	t->bytes += sp_thread_take_used();
+	sp_arch_add(&t->bytes, sp_thread_take_used());
 	sp_agent_publish();
 	t->paused = 1;
 	sp_agent_leave(&mark);

@@ -61,6 +61,8 @@ static const struct knob knobs[] = {
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))
 
 static const char prefix[] = "SAMPLEPROF_";
+/* Is for the tools, and has a value that is not to be shown. */
+static const char password[] = "DB_PASSWORD=";
 
 static void *field_of(struct sp_config *config, const struct knob *k)
 {
@@ -307,7 +309,8 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 		const struct knob *k;
 		const char *value;
 
-		if (strncmp(*environment, prefix, sizeof(prefix) - 1) != 0)
+		if (strncmp(*environment, prefix, sizeof(prefix) - 1) != 0 ||
+		    strncmp(name, password, sizeof(password) - 1) == 0)
 			continue;
 		k = find_knob(name);
 		value = strchr(name, '=');

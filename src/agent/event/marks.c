@@ -47,6 +47,7 @@ void sp_marks_reset(void)
 {
 	const struct sp_law *law = sp_period_law();
 
+	sp_period_reset();
 	sp_period_use(law, law->period_bytes);
 	last_number = 0;
 	phase.bytes = 0;
@@ -62,7 +63,7 @@ static int take_lease(void)
 			sp_diag_lose(SP_LOSS_MARK_DROPPED, 1);
 			return -EBUSY;
 		}
-		__builtin_ia32_pause();
+		sp_arch_pause();
 	}
 	return 0;
 }
@@ -164,7 +165,7 @@ static bool is_to_sample(enum sp_marks_switch to)
 int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
 		      uint64_t period_bytes)
 {
-	const struct sp_marks_name none = {.bytes = 0};
+	static const struct sp_marks_name none;
 	const struct sp_law *law;
 	int err = take_lease();
 
@@ -183,11 +184,20 @@ int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
 	return err;
 }
 
+/* Context: `busy` is ours. */
+static __attribute__((noinline)) void record_near_limit(struct sp_thread *t)
+{
+	const struct sp_marks_name near = sp_marks_name(SP_MARK_NEAR_LIMIT);
+
+	record_mark(t, SP_MARK_SNAPSHOT, &near, sp_period_ceiling());
+}
+
 void sp_marks_adapt(struct sp_thread *t)
 {
-	const struct sp_marks_name none = {.bytes = 0};
+	static const struct sp_marks_name none;
 	const struct sp_law *law;
 	uint64_t ceiling_bytes;
+	bool is_alarm;
 
 	/* Not waited for: there will be another event. */
 	if (!sp_period_is_due() || !sp_inside_hold(&busy))
@@ -201,7 +211,12 @@ void sp_marks_adapt(struct sp_thread *t)
 		}
 		sp_period_use(law, ceiling_bytes);
 	}
+	is_alarm = sp_period_take_alarm();
+	if (is_alarm)
+		record_near_limit(t);
 	give_lease();
+	if (is_alarm)
+		sp_slots_flush_all_classes();
 }
 
 void sp_marks_complete(void)
@@ -223,13 +238,15 @@ void sp_marks_complete(void)
 		window.unsampled_objects = totals.unsampled_objects;
 		window.slack_bytes = totals.slack_bytes;
 		sp_ring_set_complete(segment, &window);
+		if (sp_period_fit(sp_ring_rewritten_percent()))
+			sp_recorder_crowded();
 	}
 	give_lease();
 }
 
 void sp_marks_end(struct sp_thread *t)
 {
-	const struct sp_marks_name none = {.bytes = 0};
+	static const struct sp_marks_name none;
 
 	if ((!last_number && sp_period_law() != &sp_period_off) || take_lease())
 		return;

@@ -62,12 +62,15 @@ enum sp_marks_switch {
 int sp_marks_sampling(struct sp_thread *t, enum sp_marks_switch to,
 		      uint64_t period_bytes);
 
-/* The period that the target of samples per second asks for now.  A mark is
- * made where it is longer than any before: 160 times at most for one base. */
+/* The period that the target of samples per second, what is alive in a limited
+ * file, and the limit of memory ask for now.  A mark is made where it is longer
+ * than any before: 160 times at most for one base; and a snapshot where the
+ * process has come near the limit. */
 void sp_marks_adapt(struct sp_thread *t);
 
-/* If everything was carried to the current segment of the file (carry.h): the
- * moment and the totals from which on it can do without those before. */
+/* If everything was rewritten into the current segment of the file
+ * (rewrite_live.h): the moment and the totals from which on it can do without
+ * those before. */
 void sp_marks_complete(void);
 
 /* The process ends: final totals, if there was any mark or sampling is off. */

@@ -32,6 +32,18 @@ static _Atomic uint64_t due_ns; /* rate_limit.h */
 static _Atomic uint64_t base_bytes;
 static _Atomic unsigned int step; /* of the period above the base */
 static _Atomic uint64_t ceiling_bytes;
+/* How often the period is doubled for the file: in force, and wanted. */
+static _Atomic unsigned int doublings;
+static _Atomic unsigned int wanted_doublings;
+static unsigned int last_percent; /* sp_period_fit */
+
+/* Near the limit of memory: in force, and wanted. */
+static atomic_bool was_pressed;
+static atomic_bool is_pressed;
+static atomic_bool has_alarm; /* has come there */
+
+#define PRESSED_SHARE 8u
+#define PRESSED_MIN   4096u
 
 void sp_period_init(const struct sp_law *law, enum sp_law_kind of_kind,
 		    bool is_on, uint64_t samples_per_s)
@@ -42,8 +54,13 @@ void sp_period_init(const struct sp_law *law, enum sp_law_kind of_kind,
 	first = law;
 	sp_rate_limit_init(&rate_limit, samples_per_s);
 	atomic_store(&due_ns, 0);
+	atomic_store(&is_pressed, false);
+	atomic_store(&was_pressed, false);
+	atomic_store(&has_alarm, false);
 	atomic_store(&base_bytes, law->period_bytes);
 	atomic_store(&step, 0);
+	atomic_store(&doublings, 0);
+	sp_period_reset();
 	sp_period_use(is_on ? law : &sp_period_off, law->period_bytes);
 }
 
@@ -82,6 +99,32 @@ void sp_period_charge(void)
 	while (!atomic_compare_exchange_weak(&due_ns, &due, next));
 }
 
+void sp_period_press(bool is_near)
+{
+	if (!atomic_exchange(&is_pressed, is_near) && is_near)
+		atomic_store(&has_alarm, true);
+}
+
+bool sp_period_take_alarm(void)
+{
+	return atomic_load_explicit(&has_alarm, memory_order_relaxed) &&
+	       atomic_exchange(&has_alarm, false);
+}
+
+static bool is_near_limit(void)
+{
+	return atomic_load_explicit(&is_pressed, memory_order_relaxed);
+}
+
+static uint64_t press(uint64_t base, bool is_near)
+{
+	const uint64_t share = base / PRESSED_SHARE;
+
+	if (!is_near || base <= PRESSED_MIN)
+		return base;
+	return share > PRESSED_MIN ? share : PRESSED_MIN;
+}
+
 static unsigned int next_step(void)
 {
 	return sp_rate_limit_step(
@@ -90,27 +133,89 @@ static unsigned int next_step(void)
 		rate_limit.interval_ns ? sp_clock_now_ns() : 0);
 }
 
+/* ---- the file ---- */
+
+/* From CROWDED on the period rises with each turn, unless there is less than
+ * with the one before: at 37 percent turns follow each other without room for
+ * more.  Below ROOMY half the period keeps clear of CROWDED. */
+#define CROWDED_PERCENT 16u
+#define ROOMY_PERCENT   6u
+#define RISE            2u  /* doublings */
+#define DOUBLINGS_MAX   40u /* from a period of 1 to 2^40 */
+
+bool sp_period_fit(unsigned int live_percent)
+{
+	const unsigned int n = atomic_load(&wanted_doublings);
+	unsigned int to = n;
+
+	if (live_percent >= CROWDED_PERCENT && live_percent >= last_percent)
+		to += RISE;
+	else if (live_percent < ROOMY_PERCENT && n)
+		to--;
+	if (to > DOUBLINGS_MAX)
+		to = DOUBLINGS_MAX;
+	last_percent = live_percent;
+	atomic_store(&wanted_doublings, to);
+	return to > n;
+}
+
+void sp_period_reset(void)
+{
+	last_percent = 0;
+	atomic_store(&wanted_doublings, 0);
+}
+
+static unsigned int wanted(void)
+{
+	return atomic_load_explicit(&wanted_doublings, memory_order_relaxed);
+}
+
+static uint64_t period_of(uint64_t base, unsigned int of_target,
+			  unsigned int of_file)
+{
+	const unsigned int steps = of_target + 4 * of_file;
+
+	return sp_rate_limit_period(base, steps < SP_RATE_LIMIT_STEPS_MAX
+						  ? steps
+						  : SP_RATE_LIMIT_STEPS_MAX);
+}
+
 bool sp_period_is_due(void)
 {
 	const struct sp_law *now = sp_period_law();
 
-	return rate_limit.interval_ns && now != &sp_period_off &&
+	if (now == &sp_period_off)
+		return atomic_load_explicit(&has_alarm, memory_order_relaxed);
+	if (atomic_load_explicit(&doublings, memory_order_relaxed) !=
+		    wanted() ||
+	    atomic_load_explicit(&was_pressed, memory_order_relaxed) !=
+		    is_near_limit())
+		return true;
+	return rate_limit.interval_ns &&
 	       now->period_bytes !=
-		       sp_rate_limit_period(
-			       atomic_load_explicit(&base_bytes,
-						    memory_order_relaxed),
-			       next_step());
+		       period_of(
+			       press(atomic_load_explicit(&base_bytes,
+							  memory_order_relaxed),
+				     is_near_limit()),
+			       next_step(), wanted());
 }
 
 /* ---- changes ---- */
 
 static const struct sp_law *find_step(uint64_t base, unsigned int to)
 {
-	const struct sp_law *law = find_law(sp_rate_limit_period(base, to));
+	const unsigned int of_file = wanted();
+	const bool is_near = is_near_limit();
+	const struct sp_law *law =
+		find_law(period_of(press(base, is_near), to, of_file));
 
 	if (law) {
 		atomic_store_explicit(&base_bytes, base, memory_order_relaxed);
 		atomic_store_explicit(&step, to, memory_order_relaxed);
+		atomic_store_explicit(&doublings, of_file,
+				      memory_order_relaxed);
+		atomic_store_explicit(&was_pressed, is_near,
+				      memory_order_relaxed);
 	}
 	return law;
 }

@@ -18,6 +18,9 @@
 volatile unsigned short otel_memory_alloc_semaphore SEMAPHORE;
 volatile unsigned short otel_memory_free_semaphore SEMAPHORE;
 
+/* The macros of sys/sdt.h leave a variable argument out. */
+#pragma GCC diagnostic ignored "-Wpedantic"
+
 void sp_probes_alloc(const void *p, uint64_t size_bytes,
 		     const struct sp_law *law, uint64_t number)
 {

@@ -9,6 +9,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "agent/event/checkin.h"
 #include "agent/event/origin.h"
@@ -28,6 +29,7 @@
 #include "base/labels.h"
 #include "base/parse.h"
 #include "base/rng.h"
+#include "base/wide.h"
 
 #include "agent/sys/poison.h"
 
@@ -86,7 +88,7 @@ static void read_runtime_settings(char *const *environment)
 		char *value = runtime_settings[i].value;
 		const size_t n = strlen(name);
 
-		for (char *const *e = environment; *e; e++)
+		for (char *const *e = environment; e && *e; e++)
 			if (strncmp(*e, name, n) == 0 && (*e)[n] == '=')
 				for (size_t k = 0;
 				     (*e)[n + 1 + k] &&
@@ -185,8 +187,10 @@ static bool follow_frees(struct sp_process *process)
 {
 	if (process->config.frees == SP_CONFIG_FREES_OFF)
 		return false;
-	if (sp_liveset_init())
+	if (sp_liveset_init()) {
+		sp_liveset_reset(atomic_load(&process->generation));
 		return true;
+	}
 	sp_process_diagnose(process, "it is not known what is freed: ",
 			    process->is_wiped
 				    ? "there is no memory for it"
@@ -202,8 +206,9 @@ static void refuse_huge_pages(void)
 {
 	extern char __bss_start[] __attribute__((visibility("hidden")));
 	extern char _end[] __attribute__((visibility("hidden")));
-	uintptr_t start = ((uintptr_t)__bss_start + 4095) & ~4095ul;
-	uintptr_t end = (uintptr_t)_end & ~4095ul;
+	const uintptr_t page = sp_sys_page_bytes();
+	uintptr_t start = ((uintptr_t)__bss_start + page - 1) & -page;
+	uintptr_t end = (uintptr_t)_end & -page;
 
 	if (start < end)
 		SP_SYS3(madvise, start, end - start, MADV_NOHUGEPAGE);
@@ -239,7 +244,7 @@ static bool may_be_large(const struct sp_config *config)
 bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths)
 {
 	/* 2^64 / 10^6 is no integer: the bias is below 10^-13. */
-	return (unsigned __int128)random * SP_PARSE_FRACTION_ALL >> 64 <
+	return (sp_u128)random * SP_PARSE_FRACTION_ALL >> 64 <
 	       fraction_millionths;
 }
 
@@ -282,20 +287,24 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 		return false;
 	if (!read_settings(process, environment) || !draw_process(process))
 		return false;
-	read_runtime_settings(environment);
-	atomic_store(&process->generation, 1);
+	read_runtime_settings(environ);
+	if (!atomic_load(&process->generation))
+		atomic_store(&process->generation, 1);
 	sp_clock_find();
 	sp_slots_init();
 	sp_origin_read_exe(process->exe_path, sizeof(process->exe_path));
 	sp_origin_read_host(process->host);
 	sp_origin_read_container(process->container);
+	sp_memory_limit_find(&process->limit);
 	read_clocks(process);
-	map_alive_page(process);
+	if (!process->alive)
+		map_alive_page(process);
 	refuse_huge_pages();
 	read_command(process);
 	process->seed =
 		process->config.seed ? process->config.seed : random_number();
-	process->is_root = !sp_origin_parent_is_profiled();
+	process->is_root =
+		process->attached.is_it || !sp_origin_parent_is_profiled();
 	refuse_labels(process);
 	if (!is_followed(process))
 		return false;
@@ -306,6 +315,8 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 		       process->config.start != SP_CONFIG_START_OFF,
 		       process->config.samples_per_s);
 	process->has_no_file = strcmp(process->config.out, "none") == 0;
+	if (process->has_no_file)
+		sp_diag_remember_output();
 	if (!sp_outfile_prepare(process->config.out, process->exe_path,
 				process->host,
 				process->start_unix_ns / 1000000000u)) {
@@ -314,6 +325,8 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 			    NULL);
 		return false;
 	}
+	process->follows_frees = false;
+	sp_filter_pass_none();
 	process->records_all = process->is_wiped &&
 			       process->config.records_all &&
 			       may_be_large(&process->config);
@@ -341,8 +354,28 @@ static uint32_t header_flags(const struct sp_process *process)
 	return flags;
 }
 
+/* Said once, not by each child. */
+static void warn_of_tmpfs(struct sp_process *process)
+{
+	static const char about[] = "the profile is on tmpfs, where it counts "
+				    "against the memory limit of the ";
+	static const char remedy[] = "control group: another SAMPLEPROF_OUT, "
+				     "or a small SAMPLEPROF_MAX_FILE, helps";
+	static bool is_said;
+
+	if (is_said || process->limit.group_bytes == SP_MEMORY_LIMIT_NONE ||
+	    !sp_outfile_is_in_memory())
+		return;
+	is_said = true;
+	keep_diagnosis(process, about, remedy, "");
+	if (process->is_root)
+		sp_diag_say(about, remedy, NULL);
+}
+
 int sp_process_open_file(struct sp_process *process)
 {
+	int err;
+
 	struct sp_writer_options options = {
 		.pid = (uint64_t)SP_SYS0(getpid),
 		.process_start_ticks = start_ticks(),
@@ -360,12 +393,18 @@ int sp_process_open_file(struct sp_process *process)
 		.flags = header_flags(process),
 	};
 
-	return sp_writer_open(&options);
+	err = sp_writer_open(&options);
+	if (!err)
+		warn_of_tmpfs(process);
+	return err;
 }
 
-const char *sp_process_out(void)
+void sp_process_explain_file(const struct sp_process *process)
 {
-	return sp_outfile_pattern();
+	/* The name comes last: it may be too long for the line. */
+	sp_diag_say("cannot create the profile, running unprofiled: ",
+		    sp_diag_errno(-process->file_error), ": ",
+		    sp_outfile_pattern(), NULL);
 }
 
 struct emitter {
@@ -392,6 +431,21 @@ static void emit_labels(struct emitter *e, const char *labels)
 	}
 }
 
+static void emit_limit(struct emitter *e, const struct sp_memory_limit *limit)
+{
+	char digits[24];
+
+	if (limit->group_bytes != SP_MEMORY_LIMIT_NONE) {
+		emit_setting(e, "limit.memory",
+			     sp_diag_decimal(digits, limit->group_bytes));
+		emit_setting(e, "limit.memory.file", limit->group_file);
+	}
+	if (limit->address_space_bytes != SP_MEMORY_LIMIT_NONE)
+		emit_setting(
+			e, "limit.address_space",
+			sp_diag_decimal(digits, limit->address_space_bytes));
+}
+
 /* A server's processes write over their arguments what they do. */
 static void emit_title(struct emitter *e, const char *key)
 {
@@ -403,6 +457,21 @@ static void emit_title(struct emitter *e, const char *key)
 		return;
 	title[n < TITLE_BYTES ? n : TITLE_BYTES] = '\0';
 	emit_setting(e, key, title);
+}
+
+/* Not of its forked children: they are recorded from their beginning. */
+static void emit_attached(struct emitter *e, const struct sp_process *process)
+{
+	const struct sp_process_attached *attached = &process->attached;
+	char digits[24];
+
+	if (!attached->is_it || !process->is_root)
+		return;
+	emit_setting(e, "attached.age_ms",
+		     sp_diag_decimal(digits, attached->age_ms));
+	if (attached->knows_before)
+		emit_setting(e, "attached.before_bytes",
+			     sp_diag_decimal(digits, attached->before_bytes));
 }
 
 void sp_process_describe(const struct sp_process *process,
@@ -422,6 +491,8 @@ void sp_process_describe(const struct sp_process *process,
 		emit_setting(&e, "draw",
 			     sp_diag_decimal(digits, process->draw));
 	emit_labels(&e, process->config.labels);
+	emit_attached(&e, process);
+	emit_limit(&e, &process->limit);
 	emit_setting(&e, "parent",
 		     sp_diag_decimal(digits, (uint64_t)SP_SYS0(getppid)));
 	sp_config_describe(&process->config, emit_setting, &e);
@@ -429,7 +500,7 @@ void sp_process_describe(const struct sp_process *process,
 		if (runtime_settings[i].value[0])
 			emit_setting(&e, runtime_settings[i].name,
 				     runtime_settings[i].value);
-	if (atomic_load(&process->generation) > 1) {
+	if (process->is_child) {
 		emit_setting(&e, "forked", "1");
 		emit_title(&e, "title");
 	}
@@ -508,5 +579,6 @@ void sp_process_reseed(struct sp_process *process)
 	state = process->seed ^ (id << 20);
 	process->seed = sp_splitmix64(&state);
 	process->is_root = false;
+	process->is_child = true;
 	process->file_error = 0;
 }

@@ -5,18 +5,30 @@
 #include <stdint.h>
 
 #include "agent/event/config.h"
+#include "agent/event/memory_limit.h"
 #include "agent/event/origin.h"
 #include "agent/thread/sampler.h"
 
+/* Of a program that was running before the library was loaded into it. */
+struct sp_process_attached {
+	bool is_it;
+	uintptr_t main_thread; /* its control block; 0: the calling one's */
+	uint64_t age_ms;       /* since the process began */
+	/* What was alive, as the allocator counts it. */
+	bool knows_before;
+	uint64_t before_bytes;
+};
+
 /*
  * What there is to know about the process: settings, identity, and the facts
- * that the profile carries.  Written while the process starts; afterwards only
+ * that the profile has.  Written while the process starts; afterwards only
  * a forked child changes its seed, and the atomics count.
  */
 struct sp_process {
 	/* Changes in a forked child; 1.. */
 	_Atomic uint32_t generation;
 	_Atomic uint32_t threads; /* seen so far, in this generation */
+	struct sp_process_attached attached;
 	struct sp_config config;
 	struct sp_law law;
 	bool follows_frees; /* there is a live set */
@@ -28,11 +40,13 @@ struct sp_process {
 	char exe_path[4096];
 	char host[SP_ORIGIN_HOST_BYTES];
 	char container[SP_ORIGIN_CONTAINER_BYTES];
+	struct sp_memory_limit limit; /* at the start */
 	/* Of a process that was drawn, which its forked children share. */
 	uint64_t draw;
 	/* Nobody above us is profiled: the user started this very process under
 	 * the profiler, so it leaves a file whatever happens. */
 	bool is_root;
+	bool is_child;            /* it was forked under us */
 	bool follows_forks;       /* its forked children are to be recorded */
 	_Atomic bool constructed; /* the late facts are known */
 	/* Files may not be opened any more: it filters system calls. */
@@ -60,8 +74,8 @@ bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths);
 /* Create the profile file.  0, -EBUSY, or a negative errno. */
 int sp_process_open_file(struct sp_process *process);
 
-/* Where the file goes, for messages. */
-const char *sp_process_out(void);
+/* Say on standard error why there is no file. */
+void sp_process_explain_file(const struct sp_process *process);
 
 typedef void sp_process_emit(void *arg, const char *key, const char *value,
 			     uint64_t value_bytes);

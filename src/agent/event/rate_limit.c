@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/event/rate_limit.h"
 
+#include "base/wide.h"
 #include "format/layout.h"
 
 #include "agent/sys/poison.h"
@@ -60,10 +61,8 @@ uint64_t sp_rate_limit_period(uint64_t base_bytes, unsigned int step)
 	/* 2^(i / 4) with 32 fractional bits. */
 	static const uint64_t root[] = {0x100000000, 0x1306fe0a3, 0x16a09e668,
 					0x1ae89f996};
-	const unsigned __int128 period =
-		(((unsigned __int128)base_bytes * root[step % 4])
-		 << step / 4) >>
-		32;
+	const sp_u128 period =
+		(((sp_u128)base_bytes * root[step % 4]) << step / 4) >> 32;
 
 	return period < SP_FORMAT_PERIOD_MAX ? (uint64_t)period
 					     : SP_FORMAT_PERIOD_MAX;

@@ -30,20 +30,18 @@
 
 #include "agent/sys/poison.h"
 
-#define RSS_INTERVAL_NS 100000000u
-#define PAGE_BYTES      4096u
-#define TURNS_MAX       4u /* of the ring, while one sample is written */
+#define TURNS_MAX 4u /* of the ring, while one sample is written */
 
 static struct sp_process *process;
+static void (*complete_segment)(void);
 static _Atomic uint64_t last_sample;
-static _Atomic uint64_t next_rss_ns;
-/* Of the process and its children: they keep the system call filter, too. */
-static atomic_bool forbids_files;
 static _Atomic bool has_said_full;
+static _Atomic bool has_said_crowded;
 
-void sp_recorder_init(struct sp_process *of)
+void sp_recorder_init(struct sp_process *of, void (*complete)(void))
 {
 	process = of;
+	complete_segment = complete;
 }
 
 static uint32_t fork_count(void)
@@ -54,9 +52,9 @@ static uint32_t fork_count(void)
 void sp_recorder_reset(void)
 {
 	atomic_store(&last_sample, 0);
-	atomic_store(&next_rss_ns, 0);
 	sp_rewrite_live_reset();
 	atomic_store(&has_said_full, false);
+	atomic_store(&has_said_crowded, false);
 	if (process->follows_frees)
 		sp_liveset_reset(fork_count());
 }
@@ -137,10 +135,20 @@ void sp_recorder_describe_late(struct sp_thread *t)
 	sp_lane_give(lane);
 }
 
+/* What is about samples and their frees; the others are about a file. */
+#define PROBE_LOSSES                                                           \
+	(1u << SP_LOSS_INIT_RACE | 1u << SP_LOSS_NESTED |                      \
+	 1u << SP_LOSS_LIVE_TABLE | 1u << SP_LOSS_FREE_DROPPED |               \
+	 1u << SP_LOSS_FREE_MISSED | 1u << SP_LOSS_LEFT |                      \
+	 1u << SP_LOSS_PERIOD)
+
 void sp_recorder_describe_end(struct sp_thread *t)
 {
-	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+	struct sp_lane *lane;
 
+	if (process->has_no_file && !process->is_sandboxed)
+		sp_diag_say_losses(PROBE_LOSSES);
+	lane = sp_lane_take(&t->lane_hint);
 	if (!lane)
 		return;
 	if (sp_writer_is_open() && !process->is_sandboxed)
@@ -148,24 +156,52 @@ void sp_recorder_describe_end(struct sp_thread *t)
 	sp_lane_give(lane);
 }
 
+static void say_moment(struct sp_lane *lane, const char *key, uint64_t time_ns)
+{
+	char digits[24];
+	const char *text = sp_diag_decimal(digits, time_ns);
+
+	sp_writer_info(lane, key, text, strlen(text));
+}
+
+void sp_recorder_crowded(void)
+{
+	struct sp_lane *lane;
+
+	if (atomic_exchange(&has_said_crowded, true))
+		return;
+	lane = sp_lane_take(&sp_thread.lane_hint);
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+		return;
+	}
+	say_moment(lane, "crowded_ns", sp_writer_time());
+	sp_lane_give(lane);
+}
+
 /* ---- records of any thread at any time ---- */
 
-/* With whatever lane is free: the thread may hold one already. */
-static bool append_record(const struct sp_record *record)
+bool sp_recorder_append(const struct sp_record *record)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_lane *lane;
-	bool written = false;
+	bool written = false, is_at_rest;
 	volatile uint32_t mark;
 
 	sp_inside_begin(&mark);
 	t->writing++;
 	atomic_signal_fence(memory_order_seq_cst);
 	lane = sp_lane_take(&t->lane_hint);
+	is_at_rest = sp_ring_at_rest();
 	if (lane) {
 		written = sp_writer_append(lane, record);
+		/* A program may free for long without an event. */
+		if (!is_at_rest && sp_writer_is_open())
+			sp_rewrite_live_step(lane);
 		sp_lane_give(lane);
 	}
+	if (!is_at_rest && !t->suspended && sp_rewrite_live_finished())
+		complete_segment();
 	atomic_signal_fence(memory_order_seq_cst);
 	t->writing--;
 	sp_inside_end(&mark);
@@ -178,14 +214,14 @@ bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark)
 
 	if (process->has_no_file)
 		return true;
-	return sp_recorder_open_file(t) && append_record(&r);
+	return sp_recorder_open_file(t) && sp_recorder_append(&r);
 }
 
 void sp_recorder_asked(const struct sp_record_asked *asked)
 {
 	struct sp_record r = {.type = SP_RECORD_ASKED, .u.asked = *asked};
 
-	if (!append_record(&r))
+	if (!sp_recorder_append(&r))
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
@@ -199,48 +235,8 @@ void sp_recorder_thread_end(struct sp_thread *t)
 		t->index, sp_writer_time(), t->bytes, t->objects,
 		name,     strlen(name),
 	};
-	if (!append_record(&r))
+	if (!sp_recorder_append(&r))
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
-}
-
-/* The second number of the file: resident pages.  Its stack is not that of the
- * record that is written after it. */
-static __attribute__((noinline)) uint64_t resident_bytes(void)
-{
-	char text[48]; /* two numbers */
-	const char *p = text;
-	uint64_t pages = 0;
-
-	if (sp_sys_read_file("/proc/self/statm", text, sizeof(text)) <= 0)
-		return 0;
-	while (*p && *p != ' ')
-		p++;
-	for (p += *p == ' '; *p >= '0' && *p <= '9'; p++)
-		pages = pages * 10 + (uint64_t)(*p - '0');
-	return pages * PAGE_BYTES;
-}
-
-void sp_recorder_rss(void)
-{
-	struct sp_record r = {.type = SP_RECORD_RSS};
-	uint64_t now,
-		due = atomic_load_explicit(&next_rss_ns, memory_order_relaxed);
-
-	if (process->config.rss == SP_CONFIG_RSS_OFF || !sp_writer_is_open())
-		return;
-	now = sp_writer_time();
-	if (now < due || !atomic_compare_exchange_strong(&next_rss_ns, &due,
-							 now + RSS_INTERVAL_NS))
-		return;
-	if (!atomic_load(&forbids_files))
-		r.u.rss = (struct sp_record_rss){now, resident_bytes()};
-	if (!r.u.rss.rss_bytes || !append_record(&r))
-		sp_diag_lose(SP_LOSS_RSS, 1);
-}
-
-void sp_recorder_forbid_files(void)
-{
-	atomic_store(&forbids_files, true);
 }
 
 /* ---- the end of a sample ---- */
@@ -270,16 +266,8 @@ static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 		.has_age = end->has_age,
 		.age_bytes = end->age_bytes,
 	};
-	if (!append_record(&r) && end->live.generation == fork_count())
+	if (!sp_recorder_append(&r) && end->live.generation == fork_count())
 		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
-}
-
-/* The present segment, if no pass over the one before is under way; else 0. */
-static uint32_t segment_at_rest(void)
-{
-	const uint32_t segment = sp_ring_segment();
-
-	return sp_ring_complete() == segment ? segment : 0;
 }
 
 /* Before anything of the process is known, and in a child of it that was not
@@ -305,7 +293,7 @@ static void record_address(const void *p, uint64_t time_ns)
 		.time_ns = time_ns,
 		.thread = t->generation == fork_count() ? t->index : 0,
 	};
-	if (sp_chunks_is_full() || !append_record(&r))
+	if (sp_chunks_is_full() || !sp_recorder_append(&r))
 		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
 }
 
@@ -314,7 +302,7 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 	const struct sp_thread *t = &sp_thread;
 	uint64_t clock;
 
-	*end = (struct sp_recorder_end){.p = p, .segment = segment_at_rest()};
+	*end = (struct sp_recorder_end){.p = p, .segment = sp_ring_at_rest()};
 	if (records_all_frees()) {
 		end->is_by_address = true;
 		end->time_ns = sp_stamp_free();
@@ -378,7 +366,7 @@ void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
 	insert_sample(p, &end->live);
 	/* A pass that came by meanwhile took it for dead. */
 	if (end->live.generation == fork_count() &&
-	    (!end->segment || end->segment != segment_at_rest()))
+	    (!end->segment || end->segment != sp_ring_at_rest()))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 
@@ -450,14 +438,9 @@ static bool append_sample(struct sp_lane *lane,
 /* From when on a file that keeps all keeps nothing any more. */
 static void say_full(struct sp_lane *lane, uint64_t time_ns)
 {
-	const char *text;
-	char digits[24];
-
-	if (!process->records_all || !sp_chunks_is_full() ||
-	    atomic_exchange(&has_said_full, true))
-		return;
-	text = sp_diag_decimal(digits, time_ns);
-	sp_writer_info(lane, "full_ns", text, strlen(text));
+	if (process->records_all && sp_chunks_is_full() &&
+	    !atomic_exchange(&has_said_full, true))
+		say_moment(lane, "full_ns", time_ns);
 }
 
 static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
@@ -505,7 +488,7 @@ static void follow_object(struct sp_lane *lane, const struct sp_event *event,
 	if (!append_sample(lane, event->frame, r, &segment))
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 	else if (sp_liveset_is_missing(event->p, live->id, segment, &place))
-		sp_liveset_carried(&place, segment);
+		sp_liveset_rewritten(&place, segment);
 }
 
 /* The sample, and until it is freed that it is one; false: it is lost. */

@@ -7,20 +7,23 @@
 #include "agent/event/process.h"
 #include "agent/file/filter.h"
 #include "agent/file/liveset.h"
-#include "agent/thread/frame.h"
+#include "agent/sys/arch.h"
 #include "agent/thread/thread.h"
-#include "format/record.h"
+#include "format/encode.h"
 
 /*
  * What happens to the program, as records in its file: samples with their
- * stacks, the frees of samples, threads, resident memory.  Creates the file
+ * stacks, the frees of samples, threads.  Creates the file
  * when the first sample needs it.
  *
  * A record that cannot be written is a loss of its own kind, and counted.
  */
 
-/* The process whose file it is; borrowed for good.  Context: cold. */
-void sp_recorder_init(struct sp_process *process);
+/* The process whose file it is; borrowed for good.  `complete` is called with
+ * the free of a sample after which all that is alive was rewritten into the
+ * current segment (marks.h); an event finds that out by itself.  Context: cold.
+ */
+void sp_recorder_init(struct sp_process *process, void (*complete)(void));
 
 /* In a forked child: nothing is recorded or alive yet. */
 void sp_recorder_reset(void);
@@ -32,6 +35,9 @@ bool sp_recorder_open_file(struct sp_thread *t);
 
 /* The facts that are known after construction, if there is a file. */
 void sp_recorder_describe_late(struct sp_thread *t);
+
+/* What is alive takes much of the file: the period is longer from now on. */
+void sp_recorder_crowded(void);
 
 /* Likewise those that are known at the end. */
 void sp_recorder_describe_end(struct sp_thread *t);
@@ -58,15 +64,9 @@ void sp_recorder_asked(const struct sp_record_asked *asked);
 /* The totals of a thread that the file knows.  t is suspended. */
 void sp_recorder_thread_end(struct sp_thread *t);
 
-/*
- * Resident memory, if it is wanted and 100 ms have passed: opens, reads and
- * closes a file of the kernel, which is the only such call after the start.
- */
-void sp_recorder_rss(void);
-
-/* No file of the kernel is opened from now on, in children neither.  Context:
- * any. */
-void sp_recorder_forbid_files(void);
+/* Any record, with whatever lane is free: the thread may hold one already.
+ * False: it could not be written.  Context: any. */
+bool sp_recorder_append(const struct sp_record *record);
 
 /*
  * An object is about to be freed: call this before its memory goes back, if
@@ -83,7 +83,7 @@ struct sp_recorder_end {
 	uint64_t time_ns;
 	uint64_t age_bytes;
 	uint32_t thread;    /* that frees; 0 unknown */
-	uint32_t segment;   /* of the file; 0: of which samples are carried */
+	uint32_t segment;   /* of the file; 0: of which samples are rewritten */
 	bool is_by_address; /* every free is recorded */
 	bool is_sample;
 	bool has_age;

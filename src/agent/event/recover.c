@@ -19,8 +19,8 @@
 
 #include "agent/sys/poison.h"
 
-/* From the slab, where they are right; without one what the word says, if that
- * makes sense. */
+/* From the size counts, where they are right; without these what the word says,
+ * if that makes sense. */
 static void recover_counts(struct sp_thread *t)
 {
 	struct sp_slots_own own;
@@ -78,4 +78,11 @@ void sp_recover_left(bool is_of_process)
 	}
 	t->suspended = 0;
 	t->inside = NULL;
+}
+
+bool sp_recover_is_in_event(volatile uint32_t *mark, bool is_of_process)
+{
+	if (!sp_thread.inside || sp_inside_was_left(mark))
+		sp_recover_left(is_of_process);
+	return sp_thread.suspended;
 }

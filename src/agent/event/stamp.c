@@ -15,9 +15,6 @@
 #include "agent/sys/poison.h"
 
 #define STEP_NS 2u
-/* Of the processor's counter between two readings of the clock: a microsecond
- * at 2 GHz.  Only how old a time may be depends on that counter. */
-#define TICKS_MAX 2048u
 
 static struct {
 	_Alignas(64) _Atomic uint64_t last_ns; /* as sp_clock_now_ns() */
@@ -36,12 +33,13 @@ static void read_clock(uint64_t ticks)
 		;
 }
 
+/* Only how old a time may be depends on the processor's counter. */
 static inline void catch_up_clock(void)
 {
 	const uint64_t ticks = sp_clock_ticks();
 
 	if (ticks - atomic_load_explicit(&now.ticks, memory_order_relaxed) >
-	    TICKS_MAX)
+	    sp_arch_microsecond())
 		read_clock(ticks);
 }
 

@@ -10,8 +10,8 @@
  *     file says is discarded, until the rest of it is zero.
  * I4  A thread that leaves a tail in the middle of a record, by siglongjmp,
  *     leaves `is_writing` set.  That chunk is not written to any more.
- * I5  A keeper belongs to one holding of a lane.  If the lane was released, or
- *     its holder comes here again, the keeper was abandoned.
+ * I5  A permanent tail belongs to one holding of a lane.  If the lane was
+ *     released, or its holder comes here again, the tail was abandoned.
  */
 #include "agent/file/chunks.h"
 
@@ -48,11 +48,11 @@ static _Atomic uint64_t window_seq;
 
 /* Of permanent chunks: as many in use as threads write such records at the same
  * moment. */
-#define KEEPERS SP_LANES
-static struct keeper {
+#define PERMANENTS SP_LANES
+static struct permanent {
 	_Atomic uint64_t holder; /* number of a lane, takes << 8; 0: nobody */
 	struct sp_tail tail;
-} keepers[KEEPERS];
+} permanents[PERMANENTS];
 
 void sp_chunks_begin(uint64_t id, uint64_t n, bool turns)
 {
@@ -72,16 +72,16 @@ bool sp_chunks_is_full(void)
 
 void sp_chunks_reset(void)
 {
-	for (unsigned int i = 0; i < KEEPERS; i++) {
-		const uint64_t holder = atomic_load(&keepers[i].holder);
+	for (unsigned int i = 0; i < PERMANENTS; i++) {
+		const uint64_t holder = atomic_load(&permanents[i].holder);
 
 		/* As in sp_lane_reset: in use, below a signal handler. */
 		if (holder &&
 		    atomic_load(&sp_lane_of((uint8_t)holder)->holder) ==
 			    &sp_thread)
 			continue;
-		keepers[i].tail.chunk = NULL;
-		atomic_store(&keepers[i].holder, 0);
+		permanents[i].tail.chunk = NULL;
+		atomic_store(&permanents[i].holder, 0);
 	}
 	atomic_store(&full, 0);
 	atomic_store(&closed, 0);
@@ -121,7 +121,7 @@ static bool clear_chunk(uint8_t *at)
 		return false;
 	memset(at + SP_FORMAT_CHUNK_RECORDS_OFFSET, 0,
 	       CHUNK - SP_FORMAT_CHUNK_RECORDS_OFFSET);
-	atomic_signal_fence(memory_order_release);
+	atomic_thread_fence(memory_order_release);
 	return true;
 }
 
@@ -241,7 +241,7 @@ static void turn_segment(bool is_full)
 						 write_window(&t, &window));
 }
 
-static bool next_of_ring(struct sp_lane *lane, bool covers)
+static bool next_of_ring(struct sp_lane *lane, bool completes)
 {
 	const uint32_t of = sp_mapping_generation();
 	struct taken taken = {.segment = sp_ring_segment()};
@@ -249,7 +249,7 @@ static bool next_of_ring(struct sp_lane *lane, bool covers)
 		!lane->tail.chunk || lane->tail.segment != taken.segment;
 	bool is_made;
 
-	taken.n = sp_ring_take(lane, taken.segment, covers || is_first,
+	taken.n = sp_ring_take(lane, taken.segment, completes || is_first,
 			       &taken.is_used);
 	if (!taken.n) {
 		if (!atomic_load(&closed))
@@ -264,7 +264,7 @@ static bool next_of_ring(struct sp_lane *lane, bool covers)
 
 /* Give the lane a chunk of the current segment.  It ends when a thread has
  * filled a chunk of it, not when one comes that has none yet. */
-static bool next_sampled(struct sp_lane *lane, bool covers)
+static bool next_sampled(struct sp_lane *lane, bool completes)
 {
 	const struct sp_tail *tail = &lane->tail;
 
@@ -275,12 +275,12 @@ static bool next_sampled(struct sp_lane *lane, bool covers)
 		turn_segment(false);
 	if (tail->chunk && tail->generation == sp_mapping_generation())
 		sp_outfile_release(tail->chunk, CHUNK);
-	if (next_of_ring(lane, covers))
+	if (next_of_ring(lane, completes))
 		return true;
 	if (atomic_load(&closed) || !may_take())
 		return false;
 	turn_segment(true);
-	return next_of_ring(lane, covers);
+	return next_of_ring(lane, completes);
 }
 
 const uint8_t *sp_chunks_read(uint64_t n, uint32_t segment, size_t *ret_bytes)
@@ -324,10 +324,12 @@ static bool has_chunk(const struct sp_tail *tail)
 
 /* More of the tail's chunk, or another chunk: the lane's, or without one a
  * permanent one. */
-static bool more_room(struct sp_tail *tail, struct sp_lane *lane, bool covers)
+static bool more_room(struct sp_tail *tail, struct sp_lane *lane,
+		      bool completes)
 {
 	if (!has_chunk(tail) || tail->populated == CHUNK)
-		return lane ? next_sampled(lane, covers) : next_permanent(tail);
+		return lane ? next_sampled(lane, completes)
+			    : next_permanent(tail);
 	if (!sp_outfile_populate(tail->chunk + tail->populated, POPULATE)) {
 		stop_recording(tail->generation);
 		return false;
@@ -365,7 +367,7 @@ struct target {
 	struct sp_tail *tail;
 	struct sp_lane *lane;
 	uint32_t segment;
-	bool covers;
+	bool completes;
 };
 
 /* Where in the tail's chunk it stands; 0: there is no room. */
@@ -395,7 +397,7 @@ static size_t write_record(const struct target *to,
 			tail->at += e.bytes;
 			return at;
 		}
-		if (!more_room(tail, to->lane, to->covers))
+		if (!more_room(tail, to->lane, to->completes))
 			return 0;
 	}
 	return 0;
@@ -418,7 +420,7 @@ static size_t append_record(const struct target *to,
 }
 
 /* The lane is held by the caller: a signal handler has another one. */
-static bool take_keeper(struct keeper *k, const struct sp_lane *lane)
+static bool take_permanent(struct permanent *k, const struct sp_lane *lane)
 {
 	const uint64_t mine = sp_lane_number(lane) |
 			      (uint64_t)atomic_load_explicit(
@@ -437,11 +439,11 @@ static bool take_keeper(struct keeper *k, const struct sp_lane *lane)
 static __attribute__((noinline)) bool append_for_good(
 	struct sp_lane *lane, const struct sp_record *record)
 {
-	for (unsigned int i = 0; i < KEEPERS; i++) {
-		struct keeper *k = &keepers[i];
+	for (unsigned int i = 0; i < PERMANENTS; i++) {
+		struct permanent *k = &permanents[i];
 		bool written;
 
-		if (!take_keeper(k, lane))
+		if (!take_permanent(k, lane))
 			continue;
 		written = append_record(&(struct target){.tail = &k->tail},
 					record);
@@ -478,17 +480,17 @@ bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record)
 }
 
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment, bool covers)
+			 uint32_t segment, bool completes)
 {
-	const struct target to = {&lane->tail, lane, segment, covers};
+	const struct target to = {&lane->tail, lane, segment, completes};
 
 	return append_record(&to, record) != 0;
 }
 
 uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
-				unsigned int n, uint32_t covers)
+				unsigned int n, uint32_t completes)
 {
-	const struct target to = {&lane->tail, lane, covers, covers};
+	const struct target to = {&lane->tail, lane, completes, completes};
 	struct sp_record r = {.type = SP_RECORD_STACK};
 	size_t at;
 

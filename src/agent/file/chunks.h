@@ -30,15 +30,16 @@ void sp_chunks_reset(void);
 /* See sp_writer_append. */
 bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record);
 
-/* The same, but only as long as `segment` is the current one; `covers`: with
- * the room that is left for what covers it. */
+/* The same, but only as long as `segment` is the current one; `completes`: with
+ * the room that is left for what completes it. */
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment, bool covers);
+			 uint32_t segment, bool completes);
 
 /* A STACK of lane->frames[0..n): its id, in the segment of the lane's tail; 0:
- * there is no room.  With `covers` into that segment alone, to cover it. */
+ * there is no room.  With `completes` into that segment alone, to complete it.
+ */
 uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
-				unsigned int n, uint32_t covers);
+				unsigned int n, uint32_t completes);
 
 /* Such a STACK of that segment into lane->frames; false: it is not there.
  * Context: sampled. */

@@ -8,6 +8,8 @@
 #include "agent/sys/poison.h"
 
 #define COUNTER_MAX 255u
+#define PAGE_BYTES  4096u
+#define TOUCHED     8u /* pages at once: some 12 us for the kernel */
 
 /* Set once, from NULL, by whoever first has the memory. */
 static void *_Atomic generations[SP_FILTER_GENERATIONS];
@@ -47,6 +49,21 @@ static void *first_counter(unsigned int generation)
 	return map + shift_of(generation);
 }
 
+/* Adding nothing is a store that no other thread notices. */
+bool sp_filter_touch(unsigned int generation, unsigned int *pages)
+{
+	const size_t bytes = sp_filter_counters_of(generation) + 64;
+	const unsigned int end =
+		(unsigned int)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
+	counter *map = atomic_load_explicit(&generations[generation],
+					    memory_order_acquire);
+
+	for (unsigned int i = 0; i < TOUCHED && *pages < end; i++)
+		atomic_fetch_add_explicit(&map[PAGE_BYTES * (*pages)++], 0,
+					  memory_order_relaxed);
+	return *pages == end;
+}
+
 static counter *counter_of(unsigned int generation, uint64_t address)
 {
 	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;
@@ -72,6 +89,11 @@ void sp_filter_use(unsigned int generation)
 	const uint8_t *counters = first_counter(generation);
 
 	__atomic_store_n(&sp_filter, counters, __ATOMIC_RELEASE);
+}
+
+void sp_filter_pass_none(void)
+{
+	__atomic_store_n(&sp_filter, nothing + 63, __ATOMIC_RELEASE);
 }
 
 void sp_filter_pass_all(void)

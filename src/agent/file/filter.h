@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "agent/sys/arch.h"
+
 /*
  * A counting filter in front of the live set (liveset.h): an array of bytes
  * indexed by a hash of the address.  A zero byte proves that the address is not
@@ -41,11 +43,7 @@ static inline const uint8_t *sp_filter_counter(const void *p)
 /* May p be in the set?  Context: hot. */
 static inline bool sp_filter_may_have(const void *p)
 {
-	bool is_set;
-
-	/* As one instruction; others change the byte meanwhile. */
-	__asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*sp_filter_counter(p)));
-	return is_set;
+	return sp_arch_is_set(sp_filter_counter(p));
 }
 
 /* The counters of a generation. */
@@ -53,6 +51,10 @@ size_t sp_filter_counters_of(unsigned int generation);
 
 /* Have memory for it: false if there is none.  Context: sampled. */
 bool sp_filter_have(unsigned int generation);
+
+/* Touch some pages of it before they are used, from *pages on, which is moved
+ * on; true: it has all of them.  Context: sampled. */
+bool sp_filter_touch(unsigned int generation, unsigned int *pages);
 
 /* Count the address up or down by 1 in a generation that there is; not below
  * zero, which a child may meet, and not beyond 255, where a counter stays.
@@ -62,5 +64,7 @@ void sp_filter_adjust(unsigned int generation, uint64_t address, int by);
 /* From now on frees look in that generation. */
 void sp_filter_use(unsigned int generation);
 
-/* From now on every address may be in the set, for good.  Context: cold. */
+/* From now on no address is in the set, or every one may be, until one of the
+ * three is called again.  Context: cold. */
+void sp_filter_pass_none(void);
 void sp_filter_pass_all(void);

@@ -75,20 +75,21 @@
 #define COPY  SP_LIVEWORD_COPY
 #define SLOTS SP_LIVETABLE_SLOTS
 
-#define COUNTERS      4u     /* of the filter for each sample, at least */
-#define MOVED_BUCKETS 8u     /* with one insert: some us */
-#define PIECE_BYTES   65536u /* of the old table that go back together */
+#define COUNTERS      4u /* of the filter for each sample, at least */
+#define MOVED_BUCKETS 8u /* with one insert: some us */
+#define TABLE_SHIFT   48u
 
 /* All that describes the contents, and so must vanish with them in a child. */
 struct state {
 	/* The epoch above, the number of live samples in the lower half. */
 	_Atomic uint64_t census;
 	sp_inside_lock moving;
-	/* Under `moving`: of which table that many buckets were emptied, and so
-	 * many bytes gave back their pages. */
-	unsigned int table;
-	size_t emptied;
-	size_t released_bytes;
+	/* Under `moving`: table << 48 | buckets of it that were emptied.  One
+	 * word, since a handler may fork in the middle of a move, and move in
+	 * the child, before the interrupted one goes on there (I7). */
+	_Atomic uint64_t progress;
+	/* Of each generation of the filter: touched before it is moved to. */
+	unsigned int touched_pages[SP_FILTER_GENERATIONS];
 };
 
 /* Set once, from NULL, by whoever first has the memory. */
@@ -325,45 +326,39 @@ static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 	return true;
 }
 
-/* Pages go back when the first n buckets are empty: not those of buckets that
- * may still have been passed. */
-static void release_pages(struct state *s, unsigned int table, size_t n)
+/* What is moved is counted in pages that lie anywhere: the first moves would
+ * need a fresh one with each entry.  True: none of them is fresh. */
+static bool has_pages(const struct move *m)
 {
-	char *map = (char *)sp_livetable_first(table);
-	const size_t bucket_bytes = sizeof(struct sp_livetable_bucket);
-	size_t end = sp_livetable_bytes(table);
+	for (unsigned int t = m->from + 1; t <= m->to; t++) {
+		const unsigned int g = generation_of(t);
 
-	if (n < SP_LIVETABLE_WINDOW)
-		return;
-	if (n < sp_livetable_buckets(table))
-		end = (n - SP_LIVETABLE_WINDOW) * bucket_bytes / PIECE_BYTES *
-		      PIECE_BYTES;
-	if (end <= s->released_bytes)
-		return;
-	SP_SYS3(madvise, map + s->released_bytes, end - s->released_bytes,
-		MADV_DONTNEED);
-	s->released_bytes = end;
+		if (!sp_filter_touch(g, &m->state->touched_pages[g]))
+			return false;
+	}
+	return true;
 }
 
 /* Some more of the table. */
 static void move_some(const struct move *m)
 {
-	struct state *const s = m->state;
+	const uint64_t none = (uint64_t)m->from << TABLE_SHIFT;
 	const size_t n = sp_livetable_buckets(m->from);
-	size_t end;
+	uint64_t before = atomic_load(&m->state->progress);
+	const size_t from =
+		before >> TABLE_SHIFT == m->from ? (size_t)(before - none) : 0;
+	const size_t end = from + MOVED_BUCKETS < n ? from + MOVED_BUCKETS : n;
+	size_t i = from;
 
-	if (s->table != m->from) {
-		s->table = m->from;
-		s->emptied = 0;
-		s->released_bytes = 0;
-	}
-	end = s->emptied + MOVED_BUCKETS < n ? s->emptied + MOVED_BUCKETS : n;
 	if (atomic_load(&walked[m->from]) < end)
 		atomic_store(&walked[m->from], end);
-	for (; s->emptied < end; s->emptied++)
-		if (!empty_bucket(m, sp_livetable_first(m->from) + s->emptied))
-			return;
-	release_pages(s, m->from, end);
+	while (i < end && empty_bucket(m, sp_livetable_first(m->from) + i))
+		i++;
+	if (!atomic_compare_exchange_strong(&m->state->progress, &before,
+					    none + i) ||
+	    i < end)
+		return;
+	sp_livetable_release(m->from, from, end);
 	if (end == n && is_same_process(m)) {
 		sp_filter_use(generation_of(m->from + 1));
 		atomic_store(&current, m->from + 1);
@@ -395,7 +390,7 @@ static void grow(struct state *s, uint32_t live)
 	m.epoch = epoch_of(atomic_load(&s->census));
 	m.from = atomic_load(&current);
 	m.to = atomic_load(&newest);
-	if (m.from < m.to)
+	if (m.from < m.to && has_pages(&m))
 		move_some(&m);
 	sp_inside_give(&s->moving);
 }
@@ -426,7 +421,7 @@ bool sp_liveset_init(void)
 	if (!s)
 		return false;
 	atomic_store(&s->census, 1ull << 32);
-	sp_filter_use(generation_of(0));
+	sp_filter_use(generation_of(atomic_load(&current)));
 	return true;
 }
 
@@ -550,7 +545,7 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 	return true;
 }
 
-/* ---- what is carried ---- */
+/* ---- what is rewritten ---- */
 
 /* What belongs to the sample, and what it says; NULL: it is not there. */
 static _Atomic uint64_t *find_sample(uint64_t address, uint64_t id,
@@ -575,7 +570,8 @@ bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
 	return ret->word && sp_livevalues_mark(ret->said, segment) != ret->said;
 }
 
-void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment)
+void sp_liveset_rewritten(const struct sp_liveset_place *place,
+			  uint32_t segment)
 {
 	uint64_t said = place->said;
 

@@ -61,17 +61,19 @@ struct sp_liveset_place {
 	uint64_t said;
 };
 
-/* Is the object of that sample in the set, and not known to be carried to that
- * segment (rewrite_live.c)?  It may have left it by the time of the answer.
- * Segments are told apart within 31 that follow each other.  Context: sampled.
+/* Is the object of that sample in the set, and not known to be rewritten into
+ * that segment (rewrite_live.c)?  It may have left it by the time of the
+ * answer.  Segments are told apart within 31 that follow each other.
+ * Context: sampled.
  */
 bool sp_liveset_is_missing(const void *p, uint64_t id, uint32_t segment,
 			   struct sp_liveset_place *ret);
 
 /* The sample that was missing is in that segment now.  Nothing is said if the
- * object has left meanwhile, or has been moved: then it may be carried once
- * more.  Context: sampled. */
-void sp_liveset_carried(const struct sp_liveset_place *place, uint32_t segment);
+ * object has left meanwhile, or has been moved: then it may be rewritten
+ * once more.  Context: sampled. */
+void sp_liveset_rewritten(const struct sp_liveset_place *place,
+			  uint32_t segment);
 
 /* The calling thread has left an insert or a take for good (inside.h). */
 void sp_liveset_give_left(void);

@@ -5,12 +5,15 @@
 
 #include "agent/sys/maponce.h"
 #include "base/hash.h"
+#include "base/wide.h"
 
 #include "agent/sys/poison.h"
 
 /* Small tables grow fourfold, then by an eighth to a quarter. */
 #define SMALL_TABLES 4u
 #define SMALL_BITS   6u /* log2 of the homes of the first: 24 KiB */
+
+#define PIECE_BYTES 65536u /* that go back together */
 
 #define TAG_SHIFT    8u /* of a hash; the bits below are of its step */
 #define PASSED_SHIFT (SP_LIVEWORD_ADDRESS_BITS + 2)
@@ -21,12 +24,12 @@ static_assert(sizeof(struct sp_livetable_bucket) == SP_LIVETABLE_SLOTS * 24,
 	      "docs/internals.md says 24 bytes for an object");
 static_assert(PASSED_SHIFT + 2 * PASSED_BITS == 64, "it fits exactly");
 
-#define CARRIED       31ull /* marks */
-#define CARRIED_SHIFT SP_LIVESET_ID_BITS
-#define THREAD_SHIFT  48u
-#define CLOCK         ((1ull << SP_LIVESET_CLOCK_BITS) - 1)
+#define REWRITTEN       31ull /* marks */
+#define REWRITTEN_SHIFT SP_LIVESET_ID_BITS
+#define THREAD_SHIFT    48u
+#define CLOCK           ((1ull << SP_LIVESET_CLOCK_BITS) - 1)
 
-static_assert(CARRIED_SHIFT + 5 == THREAD_SHIFT, "it fits exactly");
+static_assert(REWRITTEN_SHIFT + 5 == THREAD_SHIFT, "it fits exactly");
 static_assert(SP_LIVESET_CLOCK_BITS == THREAD_SHIFT, "likewise");
 
 /* Each is set once, from NULL, by whoever first has the memory. */
@@ -70,6 +73,30 @@ bool sp_livetable_have(unsigned int table)
 struct sp_livetable_bucket *sp_livetable_first(unsigned int table)
 {
 	return atomic_load_explicit(&tables[table], memory_order_acquire);
+}
+
+/* Bytes of a table that gave back their pages when its first n buckets are
+ * empty: not those of buckets that may still have been passed. */
+static size_t released_bytes(unsigned int table, size_t n)
+{
+	const size_t bucket_bytes = sizeof(struct sp_livetable_bucket);
+
+	if (n == sp_livetable_buckets(table))
+		return sp_livetable_bytes(table);
+	if (n < SP_LIVETABLE_WINDOW)
+		return 0;
+	return (n - SP_LIVETABLE_WINDOW) * bucket_bytes / PIECE_BYTES *
+	       PIECE_BYTES;
+}
+
+void sp_livetable_release(unsigned int table, size_t from, size_t to)
+{
+	const size_t begin = released_bytes(table, from);
+	const size_t end = released_bytes(table, to);
+	char *map = (char *)sp_livetable_first(table);
+
+	if (begin < end)
+		SP_SYS3(madvise, map + begin, end - begin, MADV_DONTNEED);
 }
 
 /* ---- words ---- */
@@ -149,9 +176,10 @@ struct sp_live sp_livevalues_unpack(struct sp_livevalues v)
 
 uint64_t sp_livevalues_mark(uint64_t id_word, uint32_t segment)
 {
-	const uint64_t mark = 1 + segment % CARRIED;
+	const uint64_t mark = 1 + segment % REWRITTEN;
 
-	return (id_word & ~(CARRIED << CARRIED_SHIFT)) | mark << CARRIED_SHIFT;
+	return (id_word & ~(REWRITTEN << REWRITTEN_SHIFT)) |
+	       mark << REWRITTEN_SHIFT;
 }
 
 /* ---- places ---- */
@@ -167,8 +195,7 @@ static struct sp_livetable_bucket *bucket_after(unsigned int table,
 						uint64_t hash,
 						unsigned int passes)
 {
-	const unsigned __int128 scaled =
-		(unsigned __int128)hash * homes_of(table);
+	const sp_u128 scaled = (sp_u128)hash * homes_of(table);
 	const uint64_t step = hash | 1;
 
 	return sp_livetable_first(table) + (size_t)(scaled >> 64) +

@@ -37,8 +37,8 @@
 #define SP_LIVEWORD_CONTENT      ((4ull << SP_LIVEWORD_ADDRESS_BITS) - 1)
 
 /* What belongs to a word, packed: the id, the segment that the sample was
- * carried to, as one of 31 marks (0: none), and half of the thread; its clock,
- * and the other half. */
+ * rewritten into, as one of 31 marks (0: none), and half of the thread; its
+ * clock, and the other half. */
 struct sp_livevalues {
 	uint64_t id_word;
 	uint64_t clock_word;
@@ -63,7 +63,7 @@ bool sp_livevalues_has_room(const struct sp_live *live);
 struct sp_livevalues sp_livevalues_pack(const struct sp_live *live);
 struct sp_live sp_livevalues_unpack(struct sp_livevalues values);
 
-/* The word of an id, as of a sample that was carried to that segment. */
+/* The word of an id, as of a sample that was rewritten into that segment. */
 uint64_t sp_livevalues_mark(uint64_t id_word, uint32_t segment);
 
 static inline uint64_t sp_livevalues_id(uint64_t id_word)
@@ -82,6 +82,9 @@ size_t sp_livetable_bytes(unsigned int table);
  * sampled. */
 bool sp_livetable_have(unsigned int table);
 struct sp_livetable_bucket *sp_livetable_first(unsigned int table);
+
+/* Buckets `from` to `to` are empty, too: pages go back.  Context: sampled. */
+void sp_livetable_release(unsigned int table, size_t from, size_t to);
 
 uint64_t sp_livetable_hash(uint64_t address);
 

@@ -88,6 +88,21 @@ void sp_mapping_detach(void)
 		cover_page(atomic_load(&windows[i]), window_chunks * CHUNK);
 }
 
+void sp_mapping_unmap(void)
+{
+	for (unsigned int i = 0; i < WINDOWS_MAX; i++) {
+		uint8_t *window = atomic_exchange(&windows[i], NULL);
+		const uint64_t left = n_chunks - (uint64_t)i * window_chunks;
+		const uint64_t n = left < window_chunks ? left : window_chunks;
+
+		/* The others begin with their predecessor's last chunk. */
+		if (window && i)
+			SP_SYS2(munmap, window - CHUNK, (n + 1) * CHUNK);
+		else if (window)
+			SP_SYS2(munmap, window, window_chunks * CHUNK);
+	}
+}
+
 uint8_t *sp_mapping_base(void)
 {
 	return atomic_load_explicit(&windows[0], memory_order_acquire);

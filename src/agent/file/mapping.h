@@ -32,6 +32,10 @@ void sp_mapping_drop(void);
 /* See sp_writer_detach. */
 void sp_mapping_detach(void);
 
+/* Nothing of the file is mapped any more.  Context: cold, while no other thread
+ * is in the agent. */
+void sp_mapping_unmap(void);
+
 /* Chunk 0, or NULL in a child that was forked in here. */
 uint8_t *sp_mapping_base(void);
 

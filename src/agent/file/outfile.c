@@ -30,6 +30,7 @@ static uint64_t start_time;
 static char file_name[SP_OUTFILE_PATH_MAX];
 static dev_t file_device; /* with the inode: which file has that name */
 static ino_t file_inode;
+static bool is_in_memory;
 static bool has_populate; /* MADV_POPULATE_WRITE; else touch_page() */
 
 /* A string under construction; `full` once something did not fit. */
@@ -259,6 +260,7 @@ static void ask_disk(int fd, uint32_t room_share, struct sp_outfile *ret)
 	if (SP_SYS2(fstatfs, fd, &fs))
 		return;
 	ret->moves = moves_file(fd, &fs);
+	is_in_memory = fs.f_type == TMPFS_MAGIC;
 	if (!room_share)
 		return;
 	room = (uint64_t)fs.f_bavail * (uint64_t)fs.f_bsize / room_share;
@@ -391,8 +393,13 @@ static long touch_page(uint8_t *at, uint64_t bytes)
 	return err < 0 ? err : 0;
 }
 
+/* All pages that have any of it: the file's own may be smaller. */
 static long populate_pages(uint8_t *at, uint64_t bytes)
 {
+	const uint64_t before = (uintptr_t)at % sp_sys_page_bytes();
+
+	at -= before;
+	bytes += before;
 	return has_populate ? SP_SYS3(madvise, at, bytes, MADV_POPULATE_WRITE)
 			    : touch_page(at, bytes);
 }
@@ -424,9 +431,12 @@ void sp_outfile_release(uint8_t *at, uint64_t bytes)
 
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes)
 {
-	uint64_t before = (uintptr_t)at % SP_FORMAT_PAGE_BYTES;
+	return populate_pages(at, bytes) != -EFAULT;
+}
 
-	return populate_pages(at - before, bytes + before) != -EFAULT;
+bool sp_outfile_is_in_memory(void)
+{
+	return is_in_memory;
 }
 
 const char *sp_outfile_pattern(void)

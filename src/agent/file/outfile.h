@@ -88,6 +88,10 @@ void sp_outfile_release(uint8_t *at, uint64_t bytes);
  */
 bool sp_outfile_hold(uint8_t *at, uint64_t bytes);
 
+/* Is the file made last on tmpfs, whose pages count as memory of the control
+ * group that first touched them? */
+bool sp_outfile_is_in_memory(void);
+
 /* The absolute pattern, and the name of the file made last ("" if none). */
 const char *sp_outfile_pattern(void);
 const char *sp_outfile_name(void);

@@ -6,20 +6,20 @@
  * Nothing that is alive is missed.  A sample is written to segment s, inserted
  * into the live set, and then its thread looks at the number of the current
  * segment.  If a pass over s finds the record and the object in the set, it is
- * carried.  If not, s had ended before the insert, so that its thread finds
+ * rewritten.  If not, s had ended before the insert, so that its thread finds
  * another number and writes the sample once more by itself.
  *
- * Nothing that is dead is carried for good.  The free of a sample that a pass
+ * Nothing that is dead is rewritten for good.  The free of a sample that a pass
  * found alive takes it out of the set afterwards, so that its record goes to
- * the segment that the sample is carried to, or to a later one.  What is
- * carried so late that there has been a turn meanwhile is not written.
+ * the segment that the sample is rewritten into, or to a later one.  What is
+ * rewritten so late that there has been a turn meanwhile is not written.
  *
- * A sample that two have carried, or that its thread wrote once more, is in a
- * segment twice.  Only the first is carried on: the live set knows what the
- * segment has.  Otherwise they would double with every such accident, for as
- * long as the object lives.
+ * A sample that two have rewritten, or that its thread wrote once more, is in a
+ * segment twice.  Only the first is rewritten again: the live set knows what
+ * the segment has.  Otherwise they would double with every such accident, for
+ * as long as the object lives.
  *
- * The stacks of what is carried are taken along (stacktab.c), so that the new
+ * The stacks of what is rewritten are taken along (stacktab.c), so that the new
  * segment can be read without the old one.
  *
  * I1  Whoever goes on with `pass` has a lease, and a copy of it.  Who needs
@@ -30,8 +30,9 @@
  * I2  Two may store `pass` at the same time then.  What comes of that is not
  *     what its `check` says, and the pass begins anew.
  * I3  Who comes late writes to the segment that his pass is for, or not at all,
- *     and finds `covered` and `finished` as they are, or sets them back to what
- *     the next step finds out again.
+ *     and finds `complete` and `finished` as they are, or sets them back to
+ *     what the next step finds out again.  The same holds for sp_ring_passed,
+ *     which another's late step may make too low, or of a segment before.
  */
 #include "agent/file/rewrite_live.h"
 
@@ -130,17 +131,17 @@ static bool next_chunk(struct pass *p)
 }
 
 /* Into the next segment; false: not now. */
-static bool carry_sample(struct sp_lane *lane, uint32_t from,
-			 struct sp_record *r,
-			 const struct sp_liveset_place *place)
+static bool rewrite_sample(struct sp_lane *lane, uint32_t from,
+			   struct sp_record *r,
+			   const struct sp_liveset_place *place)
 {
 	struct sp_record_sample *sample = &r->u.sample;
 	const uint64_t stack = sample->stack;
 
 	sample->is_again = true;
-	if (sp_stacktab_carry(lane, from, &sample->stack) &&
+	if (sp_stacktab_rewrite(lane, from, &sample->stack) &&
 	    sp_chunks_append_to(lane, r, from + 1, true)) {
-		sp_liveset_carried(place, from + 1);
+		sp_liveset_rewritten(place, from + 1);
 		if (stack && !sample->stack)
 			sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
 		return true;
@@ -166,8 +167,8 @@ static void prefetch_some(const struct pass *p, const uint8_t *chunk,
 }
 
 /* What is alive of the next records in the chunk; false: not now. */
-static bool carry_some(struct pass *p, struct sp_lane *lane,
-		       unsigned int *records)
+static bool rewrite_some(struct pass *p, struct sp_lane *lane,
+			 unsigned int *records)
 {
 	size_t bytes, offset = p->offset;
 	const uint8_t *chunk = sp_chunks_read(p->chunk, p->segment, &bytes);
@@ -182,7 +183,7 @@ static bool carry_some(struct pass *p, struct sp_lane *lane,
 		if (sp_liveset_is_missing(
 			    (const void *)(uintptr_t)r.u.sample.address,
 			    r.u.sample.id, p->segment + 1, &place) &&
-		    !carry_sample(lane, p->segment, &r, &place))
+		    !rewrite_sample(lane, p->segment, &r, &place))
 			return false;
 		p->state = state;
 		p->offset = offset;
@@ -206,29 +207,36 @@ static bool go_on(struct pass *p, struct sp_lane *lane)
 	while (records) {
 		if (!p->in_chunk && !next_chunk(p))
 			return false;
-		if (!carry_some(p, lane, &records))
+		if (!rewrite_some(p, lane, &records))
 			break;
 	}
 	return true;
 }
 
-void sp_rewrite_live_step(struct sp_lane *lane)
+static __attribute__((noinline)) void step(struct sp_lane *lane)
 {
 	const uint32_t now = sp_ring_segment();
 	struct pass mine;
 	uint64_t token;
 
-	if (sp_ring_complete() == now || sp_rewrite_live_finished())
-		return;
 	token = sp_lease_take(&lease, TAKEN_NS);
 	if (!token)
 		return;
 	read_pass(&mine);
 	if (mine.segment != now - 1)
 		mine = (struct pass){.segment = now - 1};
-	if (!go_on(&mine, lane))
+	if (!go_on(&mine, lane)) {
+		sp_ring_passed(now - 1, UINT32_MAX);
 		atomic_store_explicit(&finished, now, memory_order_release);
-	else if (atomic_load(&lease) == token)
+	} else if (atomic_load(&lease) == token) {
+		sp_ring_passed(now - 1, (uint32_t)mine.chunk);
 		store_pass(&mine);
+	}
 	sp_lease_give(&lease, token);
+}
+
+void sp_rewrite_live_step(struct sp_lane *lane)
+{
+	if (!sp_ring_at_rest() && !sp_rewrite_live_finished())
+		step(lane);
 }

@@ -6,14 +6,14 @@
 /*
  * After each turn of the ring, the samples of the segment before that are alive
  * are written once more, into the current one: a few records with each sample
- * that is taken, so that no thread is held up.
+ * that is taken or freed, so that no thread is held up.
  */
 
 /* Go some way, with the lane that the caller holds.  Context: sampled. */
 void sp_rewrite_live_step(struct sp_lane *lane);
 
-/* The segment into which everything was carried, but which is not covered yet;
- * 0: none. */
+/* The segment into which everything was rewritten, but which is not complete
+ * yet; 0: none. */
 uint32_t sp_rewrite_live_finished(void);
 
 /* The calling thread has left a step for good (inside.h). */

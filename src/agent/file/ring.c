@@ -3,18 +3,18 @@
  * I1  The owner of a chunk is one word, changed by compare-and-swap: whoever
  *     takes it alone has it.  It is FREE, PERMANENT for good, or a segment and
  *     the number of the lane that filled it.
- * I2  oldest <= covered <= current <= covered + 1.  A chunk of a segment before
- *     `oldest` is free again; `oldest` changes when the file says so, and with
- *     it `current`, in one step.
+ * I2  oldest <= complete <= current <= complete + 1.  A chunk of a segment
+ *     before `oldest` is free again; `oldest` changes when the file says so,
+ *     and with it `current`, in one step.
  * I3  A lane stores only into a chunk of the segment that it found to be the
  *     current one after it was taken.  So nobody stores into a chunk of a
  *     discarded segment but a holder of its lane who found that long ago and
  *     was stopped since: such a chunk is left alone until he goes on.
  * I4  Whoever leaves a turn for good, by siglongjmp out of a signal handler
- * that interrupted it, loses it after TURN_NS, and so does whoever is stopped
- * in it.  He goes on in vain: the range is another by then.  Only a window that
- * he is in the middle of writing may spoil one of its copies until the next
- * turn.
+ *     that interrupted it, loses it after TURN_NS, and so does whoever is
+ *     stopped in it.  He goes on in vain: the range is another by then.  Only a
+ *     window that he is in the middle of writing may spoil one of its copies
+ *     until the next turn.
  */
 #include "agent/file/ring.h"
 
@@ -57,14 +57,17 @@ static _Atomic uint64_t spare_next;
 static _Atomic uint64_t spare_end;
 
 static _Atomic uint64_t range; /* oldest << 32 | current */
-static _Atomic uint32_t covered;
-static _Atomic uint32_t n_used;    /* chunks that the current segment took */
-static _Atomic uint32_t n_carried; /* of these: full when it was covered */
+static _Atomic uint32_t complete;
+static _Atomic uint32_t n_used;      /* chunks that the current segment took */
+static _Atomic uint32_t n_rewritten; /* of these: full when all was rewritten */
+
+/* sp_ring_passed: segment << 32 | chunk. */
+static _Atomic uint64_t passed;
 
 static _Atomic uint64_t turning; /* lease of a turn */
 /* The oldest segment that the file may say is left; `range` follows. */
 static _Atomic uint32_t announced;
-/* Of kept segments, by number modulo SEGMENTS_MAX; published by `covered`. */
+/* Of kept segments, by number modulo SEGMENTS_MAX; published by `complete`. */
 static struct sp_window windows[SEGMENTS_MAX];
 
 static uint32_t segment_of(uint64_t owner)
@@ -95,9 +98,10 @@ void sp_ring_begin(uint64_t chunks, bool turns)
 	atomic_store(&extent, 1);
 	atomic_store(&n_permanent, 0);
 	atomic_store(&spare_end, 0);
-	atomic_store(&covered, 1);
+	atomic_store(&complete, 1);
 	atomic_store(&n_used, 0);
-	atomic_store(&n_carried, 0);
+	atomic_store(&n_rewritten, 0);
+	atomic_store(&passed, 0);
 	atomic_store(&turning, 0);
 	atomic_store(&announced, 1);
 	atomic_store(&range, range_of(1, 1));
@@ -108,9 +112,18 @@ uint32_t sp_ring_segment(void)
 	return (uint32_t)atomic_load(&range);
 }
 
+uint32_t sp_ring_at_rest(void)
+{
+	const uint32_t now = (uint32_t)atomic_load(&range);
+
+	return atomic_load_explicit(&complete, memory_order_acquire) == now
+		       ? now
+		       : 0;
+}
+
 uint32_t sp_ring_complete(void)
 {
-	return atomic_load_explicit(&covered, memory_order_acquire);
+	return atomic_load_explicit(&complete, memory_order_acquire);
 }
 
 uint64_t sp_ring_extent(void)
@@ -250,28 +263,46 @@ uint64_t sp_ring_close(void)
 	return end;
 }
 
+void sp_ring_passed(uint32_t segment, uint32_t chunk)
+{
+	const uint32_t used = atomic_load(&n_used), lanes = sp_lane_count();
+
+	if (chunk == UINT32_MAX && segment + 1 == sp_ring_segment())
+		atomic_store(&n_rewritten, used < lanes ? 0 : used - lanes);
+	atomic_store(&passed, (uint64_t)segment << 32 | chunk);
+}
+
+static uint32_t first_to_pass(uint32_t segment)
+{
+	const uint64_t p = atomic_load(&passed);
+
+	return (uint32_t)(p >> 32) == segment ? (uint32_t)p : 0;
+}
+
 /*
- * Is there more than what is needed to cover the current segment?  All that the
- * one before has may be alive, and each lane begins a chunk.  Without that,
- * whoever finds no room could not make room.
+ * Is there more than what is needed to complete the current segment?  All that
+ * is still to be passed of the one before may be alive, and each lane begins a
+ * chunk.  Without that, whoever finds no room could not make room.
  */
 static bool has_spare(uint8_t own)
 {
 	const uint32_t first = oldest_segment();
 	const uint32_t before = sp_ring_segment() - 1;
+	const uint32_t to_pass = first_to_pass(before);
 	const uint64_t begun = atomic_load(&n_used), lanes = sp_lane_count();
 	uint64_t n_free = 0, needed = begun < lanes ? lanes - begun : 0;
 
 	if (!has_turns)
 		return begun + atomic_load(&n_permanent) + KEPT < n_chunks;
-	if (atomic_load(&covered) != before)
+	if (atomic_load(&complete) != before)
 		return true;
 	for (uint64_t n = 1; n < n_chunks; n++) {
 		const uint64_t owner =
 			atomic_load_explicit(&owners[n], memory_order_relaxed);
 
 		n_free += is_free(owner, n, first, own);
-		needed += owner != PERMANENT && segment_of(owner) == before;
+		needed += n >= to_pass && owner != PERMANENT &&
+			  segment_of(owner) == before;
 	}
 	return n_free > needed;
 }
@@ -286,13 +317,13 @@ bool sp_ring_has_room(void)
 	return false;
 }
 
-uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool covers,
+uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool completes,
 		      bool *ret_used)
 {
 	uint64_t n = 0;
 
 	atomic_store(&lane->chunk_number, ANY_CHUNK);
-	if (covers || has_spare(sp_lane_number(lane)))
+	if (completes || has_spare(sp_lane_number(lane)))
 		n = take((uint64_t)sp_lane_number(lane) << 32 | segment,
 			 ret_used);
 	if (n)
@@ -326,6 +357,14 @@ static uint64_t ring_chunks(void)
 	return n_chunks - 1 - atomic_load(&n_permanent);
 }
 
+unsigned int sp_ring_rewritten_percent(void)
+{
+	const uint64_t ring = ring_chunks();
+
+	return (unsigned int)(100ull * atomic_load(&n_rewritten) /
+			      (ring ? ring : 1));
+}
+
 /* Chunks that make a segment. */
 static uint64_t share(void)
 {
@@ -335,32 +374,33 @@ static uint64_t share(void)
 }
 
 /* The same where much is alive: the next segment is to get as much that is new
- * as was carried to it, so that carrying costs each sample the like of itself.
- * But what is in two segments has to fit, with something to spare. */
+ * as was rewritten into it, so that rewriting costs each sample the like of
+ * itself.  But what is in two segments has to fit, with something to spare. */
 static uint64_t fill_of_segment(void)
 {
-	const uint64_t wanted = 2 * (uint64_t)atomic_load(&n_carried);
+	const uint64_t wanted = 2 * (uint64_t)atomic_load(&n_rewritten);
 	const uint64_t most = 3 * ring_chunks() / 8;
-	const uint64_t carried = wanted < most ? wanted : most;
+	const uint64_t rewritten = wanted < most ? wanted : most;
 
-	return carried < share() ? share() : carried;
+	return rewritten < share() ? share() : rewritten;
 }
 
 static bool is_due(bool is_full)
 {
-	return has_turns && atomic_load(&covered) == sp_ring_segment() &&
+	return has_turns && atomic_load(&complete) == sp_ring_segment() &&
 	       (is_full || atomic_load(&n_used) >= fill_of_segment());
 }
 
 /* The segment that is to be the oldest, so that the next one has room to be
- * covered (has_spare()), for twice its share, since it is not ended before, and
- * a chunk for each lane, since those that the lanes have now are not filled. */
+ * complete (has_spare()), for twice its share, since it is not ended before,
+ * and a chunk for each lane, since those that the lanes have now are not
+ * filled. */
 static uint32_t choose_oldest(void)
 {
 	const uint64_t wanted =
 		atomic_load(&n_used) + 2 * share() + sp_lane_count();
 	const uint32_t first = oldest_segment();
-	const uint32_t last = atomic_load(&covered);
+	const uint32_t last = atomic_load(&complete);
 	uint64_t chunks[SEGMENTS_MAX] = {0}, n_free = 0;
 	uint32_t o;
 
@@ -433,14 +473,11 @@ void sp_ring_end_rotation(const struct sp_ring_rotation *turn, bool is_recorded)
 /* Once: who was stopped before it comes too late. */
 void sp_ring_set_complete(uint32_t segment, const struct sp_window *window)
 {
-	const uint32_t lanes = sp_lane_count();
-	uint32_t before = segment - 1, used;
+	uint32_t before = segment - 1;
 
-	if (atomic_load(&covered) != before)
+	if (atomic_load(&complete) != before)
 		return;
 	windows[segment % SEGMENTS_MAX] = *window;
 	windows[segment % SEGMENTS_MAX].oldest = segment;
-	used = atomic_load(&n_used);
-	atomic_store(&n_carried, used < lanes ? 0 : used - lanes);
-	atomic_compare_exchange_strong(&covered, &before, segment);
+	atomic_compare_exchange_strong(&complete, &before, segment);
 }

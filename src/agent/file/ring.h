@@ -14,7 +14,7 @@
  * What has to stay for good (modules, marks, totals) is in permanent chunks.
  * What comes with each sample and each free, and the stacks of the samples,
  * goes to the current segment, which is ended by a turn.  A segment is
- * *covered* once it has every sample that was alive at a moment within it, its
+ * *complete* once it has every sample that was alive at a moment within it, its
  * window: then whatever is older can do without the segments before it, and a
  * turn that needs their room discards them, the oldest first.
  */
@@ -32,21 +32,25 @@ uint64_t sp_ring_take_permanent(bool *ret_used);
 
 /*
  * Likewise a chunk of `segment` for the lane that the caller holds, or 0: none
- * is free, or those that are may be needed to cover the segment (but not for
- * that: `covers`, nor for the first chunk of a lane in it).  The lane has it
+ * is free, or those that are may be needed to complete the segment (but not for
+ * that: `completes`, nor for the first chunk of a lane in it).  The lane has it
  * from sp_ring_took() on, until it takes another.
  */
-uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool covers,
+uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool completes,
 		      bool *ret_used);
 void sp_ring_took(struct sp_lane *lane, uint64_t chunk);
 
-/* Is there a chunk to be had, if only to cover the segment? */
+/* Is there a chunk to be had, if only to complete the segment? */
 bool sp_ring_has_room(void);
 
 /* The segment that is written to now. */
 uint32_t sp_ring_segment(void);
 
-/* The latest one that is covered: the current one, or the one before. */
+/* The same, if it is complete, and so no pass over the one before is under way;
+ * else 0. */
+uint32_t sp_ring_at_rest(void);
+
+/* The latest one that is complete: the current one, or the one before. */
 uint32_t sp_ring_complete(void);
 
 /* 1 + the highest chunk that was ever taken. */
@@ -61,7 +65,7 @@ uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
 
 /*
  * Is a turn due, and is it ours to make?  Due it is if the current segment is
- * covered and has its share of the file; `is_full`: or there is no room.  Then
+ * complete and has its share of the file; `is_full`: or there is no room.  Then
  * *ret_window, of which `seq` and `check` are left alone, has to be in the file
  * before sp_ring_end_rotation(true); it is all zero if nothing was discarded
  * yet. Without that (false) there is no turn.
@@ -81,5 +85,14 @@ bool sp_ring_has_rotation(const struct sp_ring_rotation *turn);
 void sp_ring_end_rotation(const struct sp_ring_rotation *turn,
 			  bool is_recorded);
 
-/* The current segment is covered, at the moment and with the totals given. */
+/* All that is alive of that segment was rewritten from its chunks below that
+ * number; UINT32_MAX: from all.  Too low means less room for others, no harm.
+ * Context: sampled. */
+void sp_ring_passed(uint32_t segment, uint32_t chunk);
+
+/* The current segment is complete, at the moment and with the totals given. */
 void sp_ring_set_complete(uint32_t segment, const struct sp_window *window);
+
+/* How much of the room for samples, in percent, was rewritten into the segment
+ * that was completed last. */
+unsigned int sp_ring_rewritten_percent(void);

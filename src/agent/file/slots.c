@@ -8,12 +8,12 @@
  *     always reaches the file.
  * I3  `changes` is odd while the owner's fields are being replaced: no copy is
  *     made then, since the thread that replaces them flushes afterwards.
- * I4  The slab's copy is written under `classes_busy`.  A thread that wants a
- *     copy sets a flag first, and the holder reads the flag after it has
- *     released the lock: as in I2, the last state reaches the file.
- * I5  The slab is ahead of the totals, never behind: the owner counts there
- *     first.  So what it is ahead by is what the owner has not added yet,
- *     unless `adding` is odd.
+ * I4  The copy of the size counts is written under `classes_busy`.  A thread
+ * that wants a copy sets a flag first, and the holder reads the flag after it
+ * has released the lock: as in I2, the last state reaches the file. I5  The
+ * size counts are ahead of the totals, never behind: the owner counts there
+ * first.  So what they are ahead by is what the owner has not added yet, unless
+ * `adding` is odd.
  */
 #include "agent/file/slots.h"
 
@@ -30,13 +30,14 @@
 #include "agent/sys/linkmap.h"
 #include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
+#include "agent/unwind/stack_bounds.h"
 #include "format/record.h"
 
 #include "agent/sys/poison.h"
 
-/* A slab is copied when that many objects have come since the last copy: few at
- * first, then as many as there were.  A copy takes as long as some hundred
- * allocations. */
+/* Size counts are copied when that many objects have come since the last copy:
+ * few at first, then as many as there were.  A copy takes as long as some
+ * hundred allocations. */
 #define CLASSES_OBJECTS_MIN 512u
 #define CLASSES_OBJECTS_MAX 16384u
 #define CLASSES_BYTES       (8u << 20)
@@ -176,7 +177,7 @@ static void write_copy(struct owner *slot, struct sp_slot *to, uint64_t bytes,
 	memcpy(at + sizeof(c) - sizeof(c.check), &c.check, sizeof(c.check));
 }
 
-/* One slot without its slab. */
+/* One slot without its size counts. */
 static struct sp_slots_totals read_slot(const struct owner *slot)
 {
 	return (struct sp_slots_totals){
@@ -187,7 +188,7 @@ static struct sp_slots_totals read_slot(const struct owner *slot)
 	};
 }
 
-/* What the owner has not added yet, by its slab. */
+/* What the owner has not added yet, by its size counts. */
 static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
 					const struct sp_size_counts *classes)
 {
@@ -247,7 +248,7 @@ static struct sp_slots_totals look_at(const struct owner *slot,
 
 /* Its totals to the file; with what the owner has not added yet, or without:
  * then the owner's next copy has no less. */
-static void flush_slab(struct owner *slot, bool is_ahead)
+static void flush_totals(struct owner *slot, bool is_ahead)
 {
 	struct sp_slot *to = sp_writer_slot((unsigned int)(slot - slots));
 	struct sp_slots_totals now;
@@ -271,8 +272,8 @@ static void flush_slab(struct owner *slot, bool is_ahead)
 		 atomic_load(&slot->changes) != changes);
 }
 
-/* The totals are looked at before the slab: what is added in between counts
- * towards the next copy. */
+/* The totals are looked at before the size counts: what is added in between
+ * counts towards the next copy. */
 static void write_classes(struct owner *slot,
 			  const struct sp_size_counts *classes, uint8_t *to)
 {
@@ -336,7 +337,7 @@ uint16_t sp_slots_claim(uint32_t index)
 		sp_names_get(sp_slots_tid(), slot->name);
 		sp_names_forget(sp_slots_tid());
 		/* A reader knows from now on what may be missing. */
-		flush_slab(slot, false);
+		flush_totals(slot, false);
 		return (uint16_t)i;
 	}
 	atomic_fetch_add(&slotless, 1);
@@ -346,7 +347,7 @@ uint16_t sp_slots_claim(uint32_t index)
 
 static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_size_counts) <
 		      SP_ARENA_CLASSES_BYTES,
-	      "each slot has a slab");
+	      "each slot has size counts");
 
 struct sp_size_counts *sp_slots_classes(uint16_t n)
 {
@@ -384,7 +385,7 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 	atomic_fetch_add(&slot->bytes, bytes);
 	atomic_fetch_add(&slot->objects, objects);
 	atomic_fetch_add(&slot->adding, 1);
-	flush_slab(slot, false);
+	flush_totals(slot, false);
 	if (is_classes_due(slot))
 		flush_classes(slot);
 }
@@ -445,7 +446,7 @@ uint16_t sp_slots_release(uint16_t n)
 		return 0;
 	}
 	set_owner(slot, 0, 0, get_field(&slot->tid));
-	flush_slab(slot, false);
+	flush_totals(slot, false);
 	sp_inside_give(&slot->owned);
 	return 0;
 }
@@ -488,7 +489,7 @@ void sp_slots_flush_all(void)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 0; i <= n; i++)
-		flush_slab(&slots[i], true);
+		flush_totals(&slots[i], true);
 }
 
 void sp_slots_flush_all_classes(void)
@@ -516,11 +517,11 @@ void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
 	}
 }
 
-/* What is greater: the slab is behind if a signal handler has left a count
- * between the two. */
-static uint64_t later_count(uint64_t slab, uint64_t slot)
+/* What is greater: the size counts are behind if a signal handler has left a
+ * count between the two. */
+static uint64_t later_count(uint64_t by_size, uint64_t slot)
 {
-	return slab > slot ? slab : slot;
+	return by_size > slot ? by_size : slot;
 }
 
 void sp_slots_give_left(uint16_t mine)
@@ -566,6 +567,18 @@ bool sp_slots_own(uint16_t n, struct sp_slots_own *ret)
 		.added_objects = objects - get_field(&slot->base_objects),
 	};
 	return true;
+}
+
+/* One that ended unseen has left its memory. */
+bool sp_slots_any_owner(bool (*test)(struct sp_thread *))
+{
+	for (unsigned int i = 1; i <= atomic_load(&used); i++) {
+		uintptr_t t = (uintptr_t)atomic_load(&slots[i].owned);
+
+		if (t && sp_stack_bounds_probe(t) && test((void *)t))
+			return true;
+	}
+	return false;
 }
 
 void sp_slots_reset(void)

@@ -7,6 +7,7 @@
 #include "format/layout.h"
 
 struct sp_size_counts;
+struct sp_thread;
 
 /*
  * Exact totals.  A thread owns a slot while it lives and adds what it has
@@ -16,19 +17,19 @@ struct sp_size_counts;
  *
  * The totals live here and are copied into the profile file when there is one.
  * So are the totals by size class (size_counts.h), which the owner counts by
- * itself in the slab of the slot.
+ * itself in the size counts of the slot.
  */
 
 /* A slot for thread `index` (loss counted if it is the shared one), until
  * sp_slots_release. */
 uint16_t sp_slots_claim(uint32_t index);
 
-/* The slab of a slot that the caller owns: what was counted there since the
- * process began.  NULL for slot 0, or if there is no memory (loss counted). */
+/* The size counts of a slot that the caller owns, since the process began.
+ * NULL for slot 0, or if there is no memory (loss counted). */
 struct sp_size_counts *sp_slots_classes(uint16_t slot);
 
-/* Add to the totals and copy them to the file; and the slab, too, if much was
- * added since the last time.  Any thread may. */
+/* Add to the totals and copy them to the file; and the size counts, too, if
+ * much was added since the last time.  Any thread may. */
 void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
 
 /* The owner adds to the slot before it has allocated more than step_bytes since
@@ -41,10 +42,10 @@ uint64_t sp_slots_check_in(uint16_t slot, uint64_t now_ns);
 
 /*
  * Bytes that all threads but the owner of `mine` may allocate, at most, before
- * they add to their slots again, beyond what their slabs have; check_in_bytes
- * is the step of those without a slot.  It does not cover bytes of an owner
- * that adds to its slot during this call: after adding, that owner sees
- * everything that the caller stored before the call.
+ * they add to their slots again, beyond what their size counts have;
+ * check_in_bytes is the step of those without a slot.  It does not cover bytes
+ * of an owner that adds to its slot during this call: after adding, that owner
+ * sees everything that the caller stored before the call.
  */
 uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
 
@@ -53,7 +54,7 @@ uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
  * any thread. */
 void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
 
-/* Copy the slab to the file, however little was added. */
+/* Copy the size counts to the file, however little was added. */
 void sp_slots_flush_classes(uint16_t slot);
 
 /* The owner ends: the slot is free for another thread.  Returns slot 0. */
@@ -71,15 +72,16 @@ uint64_t sp_slots_tid(void);
 void sp_slots_init(void);
 
 /* Copy every slot, with what its owner has not added yet, into a file that was
- * just made, or is about to end; in the second case the slabs, too. */
+ * just made, or is about to end; in the second case the size counts, too. */
 void sp_slots_flush_all(void);
 void sp_slots_flush_all_classes(void);
 
 /*
  * Exact totals of the process up to now: also what running threads have not
- * added yet, from their slabs.  Each thread is cut somewhere within the call.
- * What cannot be told, at most check_in_bytes for each thread that has no slot
- * or whose slot has no slab, is in slack_bytes.  Takes some 1 us for each slot.
+ * added yet, from their size counts.  Each thread is cut somewhere within the
+ * call. What cannot be told, at most check_in_bytes for each thread that has no
+ * slot or whose slot has no size counts, is in slack_bytes.  Takes some 1 us
+ * for each slot.
  */
 struct sp_slots_totals {
 	uint64_t bytes;
@@ -99,8 +101,8 @@ void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
  */
 void sp_slots_give_left(uint16_t mine);
 
-/* What the owner of slot n has counted, by its slab, and how much of that it
- * has added; false if the slot has no slab.  The owner's. */
+/* What the owner of slot n has counted, by its size counts, and how much of
+ * that it has added; false if the slot has no size counts.  The owner's. */
 struct sp_slots_own {
 	struct sp_size_counts *classes;
 	uint64_t bytes, objects;
@@ -109,5 +111,10 @@ struct sp_slots_own {
 
 bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
 
-/* In a forked child: nothing is owned, all totals are zero. */
+/* Is test(thread) true of a thread that owns a slot?  Those behind it are not
+ * asked.  Context: cold. */
+bool sp_slots_any_owner(bool (*test)(struct sp_thread *thread));
+
+/* In a forked child, or for another profile: nothing is owned, all totals are
+ * zero. */
 void sp_slots_reset(void);

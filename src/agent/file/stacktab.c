@@ -24,6 +24,7 @@
 #include "agent/file/ring.h"
 #include "agent/sys/sys.h"
 #include "base/hash.h"
+#include "base/wide.h"
 #include "format/scan.h"
 
 #include "agent/sys/poison.h"
@@ -35,8 +36,6 @@
 #define BITS_MORE   2u
 #define LEVELS      5u
 #define BITS(level) (FIRST_BITS + (level)*BITS_MORE)
-
-typedef unsigned __int128 u128;
 
 struct entry {
 	_Atomic uint64_t check;
@@ -93,15 +92,15 @@ static struct key key_of(enum kind kind, uint32_t flags, const void *from,
 	const uint64_t *words = from;
 	const uint64_t *const end = words + (n & ~(size_t)1);
 	uint64_t a = FACTOR_A, b = FACTOR_B;
-	u128 sum = n;
+	sp_u128 sum = n;
 
 	for (; words < end; words += 2) {
-		sum += (u128)(words[0] + a) * (words[1] + b);
+		sum += (sp_u128)(words[0] + a) * (words[1] + b);
 		a *= FACTOR_A;
 		b *= FACTOR_B;
 	}
 	if (n % 2)
-		sum += (u128)(words[0] + a) * b;
+		sum += (sp_u128)(words[0] + a) * b;
 	return finish_key(kind, flags, (uint64_t)sum, (uint64_t)(sum >> 64));
 }
 
@@ -254,18 +253,18 @@ struct sp_stack_place sp_stacktab_find(const struct sp_stack_walk *walk)
 }
 
 /* Of lane->frames[0..n), in the current segment or, if that is not 0, in the
- * one to be covered. */
+ * one to be completed. */
 static struct sp_stack_place place_frames(struct sp_lane *lane, uint32_t flags,
-					  unsigned int n, uint32_t covers)
+					  unsigned int n, uint32_t completes)
 {
 	const struct key key = key_by_frames(lane, flags, n);
-	struct sp_stack_place place = {.segment = covers ? covers
-							 : sp_ring_segment()};
+	struct sp_stack_place place = {
+		.segment = completes ? completes : sp_ring_segment()};
 
 	place.id = find_place(&key, place.segment);
 	if (place.id)
 		return place;
-	place.id = sp_chunks_append_stack(lane, flags, n, covers);
+	place.id = sp_chunks_append_stack(lane, flags, n, completes);
 	place.segment = lane->tail.segment;
 	if (place.id)
 		remember_place(&key, place);
@@ -287,7 +286,7 @@ struct sp_stack_place sp_stacktab_intern(struct sp_lane *lane,
 	return place;
 }
 
-bool sp_stacktab_carry(struct sp_lane *lane, uint32_t from, uint64_t *id)
+bool sp_stacktab_rewrite(struct sp_lane *lane, uint32_t from, uint64_t *id)
 {
 	const struct key key = key_by_id((uint32_t)*id, from);
 	struct sp_stack_place place = {.segment = from + 1};

@@ -30,12 +30,12 @@ struct sp_stack_place sp_stacktab_intern(struct sp_lane *lane,
 					 const struct sp_stack_walk *walk);
 
 /*
- * Take a stack along from segment `from` into the next one, to cover that: *id
+ * Rewrite a stack of segment `from` into the next one, to complete that: *id
  * is its id there, 0 if the record is not to be found.  False, and *id is what
  * it was: the segment has ended, or there is no room.  Uses lane->frames.
  * Context: sampled.
  */
-bool sp_stacktab_carry(struct sp_lane *lane, uint32_t from, uint64_t *id);
+bool sp_stacktab_rewrite(struct sp_lane *lane, uint32_t from, uint64_t *id);
 
 /* In a forked child: its file knows no stacks yet. */
 void sp_stacktab_reset(void);

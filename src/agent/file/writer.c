@@ -102,7 +102,7 @@ static void write_header(uint8_t *base, uint64_t limit)
 	h.check_in_bytes = facts.check_in_bytes;
 	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
 	memcpy(base + 8, (const uint8_t *)&h + 8, sizeof(h) - 8);
-	atomic_signal_fence(memory_order_release);
+	atomic_thread_fence(memory_order_release);
 	for (int i = 7; i >= 0; i--)
 		magic[i] = h.magic[i];
 }
@@ -287,7 +287,7 @@ static bool publish_header(uint64_t threads, unsigned int spins_max)
 		return false;
 	while (!(token = sp_lease_take(&status_busy, LEASE_NS)) &&
 	       spins < spins_max) {
-		__builtin_ia32_pause();
+		sp_arch_pause();
 		spins++;
 	}
 	if (!token && !spins_max)

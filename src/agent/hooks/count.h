@@ -26,7 +26,7 @@ static inline void sp_count(void *p, uint64_t n, enum sp_entry entry,
 	if (sp_thread_charge(n)) {
 		sp_agent_count(p, n, entry, frame);
 	} else {
-		sp_thread.objects++;
+		sp_thread_count_object();
 		sp_size_counts_count(sp_thread.classes, n);
 	}
 }

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "agent/event/recorder.h"
+#include "agent/event/resident.h"
 #include "agent/hooks/count.h"
 #include "agent/sys/export.h"
 #include "agent/sys/next.h"
@@ -70,7 +71,7 @@ SP_EXPORT void *malloc(size_t n)
 {
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_malloc(n);
-	sp_thread.objects++;
+	sp_thread_count_object();
 	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_malloc(n);
 	sp_size_counts_count_small(sp_thread.classes, n);
@@ -110,7 +111,7 @@ SP_EXPORT void *calloc(size_t n, size_t size)
 		return impossible_calloc(n, size);
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_calloc(n, size);
-	sp_thread.objects++;
+	sp_thread_count_object();
 	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_calloc(n, size);
 	sp_size_counts_count_small(sp_thread.classes, bytes);
@@ -168,7 +169,7 @@ SP_EXPORT void *realloc(void *old, size_t n)
 		return followed_realloc(old, n, SP_ENTRY_REALLOC);
 	if (UNLIKELY(sp_thread_charge(n)))
 		return cold_realloc(old, n, SP_ENTRY_REALLOC);
-	sp_thread.objects++;
+	sp_thread_count_object();
 	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, n);
 	sp_size_counts_count_small(sp_thread.classes, n);
@@ -187,7 +188,7 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 		return followed_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
 	if (UNLIKELY(sp_thread_charge(bytes)))
 		return cold_realloc(old, bytes, SP_ENTRY_REALLOCARRAY);
-	sp_thread.objects++;
+	sp_thread_count_object();
 	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, bytes);
 	sp_size_counts_count_small(sp_thread.classes, bytes);
@@ -324,7 +325,7 @@ SP_EXPORT int prctl(int option, unsigned long a, unsigned long b,
 		return -1;
 	}
 	if (option == PR_SET_NO_NEW_PRIVS || option == PR_SET_SECCOMP) {
-		sp_recorder_forbid_files();
+		sp_resident_forbid_files();
 		sp_agent_enter_sandbox();
 	}
 	result = sp_next.prctl(option, a, b, c, d);

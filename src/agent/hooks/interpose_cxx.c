@@ -99,7 +99,7 @@ static void *without_operator(size_t n, size_t alignment)
 		}                                                              \
 		if (UNLIKELY(sp_thread_charge(n)))                             \
 			return cold_##member args;                             \
-		sp_thread.objects++;                                           \
+		sp_thread_count_object();                                      \
 		if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))                    \
 			return large_##member args;                            \
 		sp_size_counts_count_small(sp_thread.classes, n);              \

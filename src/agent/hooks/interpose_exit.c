@@ -10,12 +10,13 @@
  * were not there.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
 #include "agent/event/agent.h"
-#include "agent/sys/export.h"
+#include "agent/sys/arch.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
 
@@ -34,50 +35,33 @@ static void end_process(int status)
 		SP_SYS1(exit_group, status);
 }
 
-/* Where to go on: the original of a function that returns with a failure, or of
- * one that ends the process.  `offset` is that of its member in sp_next. */
-static __attribute__((used)) const void *sp_leave(size_t offset, int is_end)
+/* A function of another object that the program leaves by. */
+struct leaving {
+	size_t offset; /* of its member in sp_next */
+	bool is_end;   /* ends the process; else it returns if it fails */
+};
+
+/* Where to go on: the original. */
+static __attribute__((used)) const void *sp_leave(const struct leaving *leaving)
 {
 	const void *original = NULL;
 
 	if (sp_next_resolve())
-		__builtin_memcpy(&original, (const char *)&sp_next + offset,
+		__builtin_memcpy(&original,
+				 (const char *)&sp_next + leaving->offset,
 				 sizeof(original));
-	sp_agent_leaving(!is_end);
+	sp_agent_leaving(!leaving->is_end);
 	if (original)
 		return original;
-	return is_end ? (const void *)(uintptr_t)end_process
-		      : (const void *)(uintptr_t)not_there;
+	return leaving->is_end ? (const void *)(uintptr_t)end_process
+			       : (const void *)(uintptr_t)not_there;
 }
 
-/* rax says how many vector registers a call with any number of arguments has.
- * None of the library's code touches them. */
 #define SP_LEAVING(symbol, member, is_end)                                     \
-	void sp_leaving_##member(void) __asm__(symbol);                        \
-	__attribute__((naked)) SP_EXPORT void sp_leaving_##member(void)        \
-	{                                                                      \
-		__asm__("push %%rdi\n\t.cfi_adjust_cfa_offset 8\n\t"           \
-			"push %%rsi\n\t.cfi_adjust_cfa_offset 8\n\t"           \
-			"push %%rdx\n\t.cfi_adjust_cfa_offset 8\n\t"           \
-			"push %%rcx\n\t.cfi_adjust_cfa_offset 8\n\t"           \
-			"push %%r8\n\t.cfi_adjust_cfa_offset 8\n\t"            \
-			"push %%r9\n\t.cfi_adjust_cfa_offset 8\n\t"            \
-			"push %%rax\n\t.cfi_adjust_cfa_offset 8\n\t"           \
-			"mov %0, %%edi\n\t"                                    \
-			"mov %1, %%esi\n\t"                                    \
-			"call sp_leave\n\t"                                    \
-			"mov %%rax, %%r11\n\t"                                 \
-			"pop %%rax\n\t.cfi_adjust_cfa_offset -8\n\t"           \
-			"pop %%r9\n\t.cfi_adjust_cfa_offset -8\n\t"            \
-			"pop %%r8\n\t.cfi_adjust_cfa_offset -8\n\t"            \
-			"pop %%rcx\n\t.cfi_adjust_cfa_offset -8\n\t"           \
-			"pop %%rdx\n\t.cfi_adjust_cfa_offset -8\n\t"           \
-			"pop %%rsi\n\t.cfi_adjust_cfa_offset -8\n\t"           \
-			"pop %%rdi\n\t.cfi_adjust_cfa_offset -8\n\t"           \
-			"jmp *%%r11"                                           \
-			:                                                      \
-			: "i"(offsetof(struct sp_next, member)), "i"(is_end)); \
-	}
+	static const struct leaving leaving_##member __asm__(                  \
+		"leaving_" symbol) __attribute__((used)) = {                   \
+		offsetof(struct sp_next, member), is_end};                     \
+	SP_ARCH_PASS_ON(symbol, "sp_leave", "leaving_" symbol);
 
 SP_LEAVING("_exit", exit_now, 1)
 SP_LEAVING("_Exit", exit_now_c, 1)

@@ -10,9 +10,11 @@
  */
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "agent/event/recorder.h"
 #include "agent/hooks/count.h"
+#include "agent/hooks/jemalloc.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
@@ -106,3 +108,24 @@ DEFINE_OPTIONAL(sallocx, size_t, (const void *p, int flags));
 DEFINE_OPTIONAL(dallocx, void, (void *p, int flags));
 DEFINE_OPTIONAL(sdallocx, void, (void *p, size_t n, int flags));
 DEFINE_OPTIONAL(nallocx, size_t, (size_t n, int flags));
+
+#define HOOK(name)                                                             \
+	{                                                                      \
+#name, (const void *)(uintptr_t)hooked_##name                  \
+	}
+
+const void *sp_jemalloc_hook(const char *symbol)
+{
+	static const struct {
+		const char *symbol;
+		const void *hook;
+	} hooks[] = {
+		HOOK(mallocx), HOOK(rallocx),  HOOK(xallocx), HOOK(sallocx),
+		HOOK(dallocx), HOOK(sdallocx), HOOK(nallocx),
+	};
+
+	for (size_t i = 0; i < sizeof(hooks) / sizeof(*hooks); i++)
+		if (strcmp(hooks[i].symbol, symbol) == 0)
+			return hooks[i].hook;
+	return NULL;
+}

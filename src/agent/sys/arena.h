@@ -11,7 +11,7 @@
 enum sp_arena_use {
 	SP_ARENA_MODULES, /* 16 MiB: names and headers of objects */
 	SP_ARENA_WALKS,   /* 24 MiB: last walks, two of each lane */
-	SP_ARENA_CLASSES, /* 8 MiB: slabs of class totals, by slot */
+	SP_ARENA_CLASSES, /* 8 MiB: size counts, by slot */
 	SP_ARENA_LAWS,    /* 1 MiB: periods that were ever in force */
 	SP_ARENA_USES
 };

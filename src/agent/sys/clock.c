@@ -22,7 +22,7 @@ void sp_clock_find(void)
 	while (map && map->l_addr != vdso)
 		map = map->l_next;
 	if (vdso && map)
-		address = sp_linkmap_find(map, "__vdso_clock_gettime");
+		address = sp_linkmap_find(map, SP_ARCH_VDSO_CLOCK);
 	memcpy(&vdso_clock, &address, sizeof(address));
 }
 

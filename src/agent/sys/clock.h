@@ -3,6 +3,8 @@
 
 #include <stdint.h>
 
+#include "agent/sys/arch.h"
+
 /*
  * Read the clock by the function that the kernel maps into every process: no
  * system call, and not the clock_gettime of the program, which may be a
@@ -15,7 +17,7 @@ void sp_clock_find(void);
  * than a clock, and fit only to tell that little time has passed. */
 static inline uint64_t sp_clock_ticks(void)
 {
-	return __builtin_ia32_rdtsc();
+	return sp_arch_ticks();
 }
 
 /* Monotonic clock, and time of day since 1970, in nanoseconds. */

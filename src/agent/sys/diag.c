@@ -2,9 +2,11 @@
 #include "agent/sys/diag.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/sys/sys.h"
 
@@ -13,6 +15,7 @@
 /* Written with relaxed adds by any thread; readers need no order. */
 static _Atomic uint64_t counters[SP_LOSS_COUNT];
 static int quiet_mode;
+static struct stat output; /* standard error; all zero: not there */
 
 void sp_diag_lose(enum sp_loss loss, uint64_t n)
 {
@@ -63,6 +66,48 @@ void sp_diag_say(const char *part, ...)
 	va_end(args);
 	line[at++] = '\n';
 	SP_SYS3(write, 2, line, at);
+}
+
+void sp_diag_remember_output(void)
+{
+	if (SP_SYS2(fstat, 2, &output))
+		memset(&output, 0, sizeof(output));
+}
+
+/* A pipe without a reader would be a signal, and a full one would stop us. */
+static bool takes_a_line(void)
+{
+	const struct timespec now = {0};
+	struct pollfd error = {.fd = 2, .events = POLLOUT};
+	struct stat st;
+
+	return SP_SYS2(fstat, 2, &st) == 0 && st.st_ino == output.st_ino &&
+	       st.st_dev == output.st_dev && st.st_rdev == output.st_rdev &&
+	       SP_SYS4(ppoll, &error, 1, &now, NULL) == 1 &&
+	       error.revents == POLLOUT;
+}
+
+void sp_diag_say_losses(uint64_t kinds)
+{
+	char text[480], digits[21];
+	size_t at = 0, room = sizeof(text) - 1;
+
+	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
+		const uint64_t n = atomic_load_explicit(&counters[i],
+							memory_order_relaxed);
+
+		if (!n || !(kinds >> i & 1))
+			continue;
+		at = append_text(text, at, room, at ? ", " : "");
+		at = append_text(text, at, room, sp_loss_name(i));
+		at = append_text(text, at, room, " ");
+		at = append_text(text, at, room, sp_diag_decimal(digits, n));
+	}
+	text[at] = '\0';
+	if (at && !quiet_mode && takes_a_line())
+		sp_diag_say("SAMPLEPROF_OUT=none: what the probes have not "
+			    "seen, or not right: ",
+			    text, NULL);
 }
 
 const char *sp_diag_decimal(char *buf, uint64_t v)

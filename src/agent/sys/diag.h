@@ -8,7 +8,7 @@
 /*
  * Loss counters: what could not be recorded is counted here and published in
  * the file's status page.  The agent says nothing else to anybody after
- * start-up.
+ * start-up, but where there is to be no file, at the end.
  */
 
 /* Context: any, also from a signal handler. */
@@ -26,6 +26,15 @@ void sp_diag_reset(void);
  */
 void sp_diag_set_quiet(int quiet);
 void sp_diag_say(const char *part, ...) __attribute__((sentinel));
+
+/*
+ * One line with the counters of `kinds` (1 << enum sp_loss) that are not zero,
+ * if any is.  Standard error has to be the file that it was when
+ * sp_diag_remember_output() was called, by then the host may have put another
+ * there, and has to take the line at once.  Context: cold; 1 KiB of stack.
+ */
+void sp_diag_remember_output(void);
+void sp_diag_say_losses(uint64_t kinds);
 
 /* The decimal digits of v in buf (at least 21 bytes); returns buf. */
 const char *sp_diag_decimal(char *buf, uint64_t v);

@@ -41,10 +41,14 @@ static void install_fork_handler(void (*forked)(void))
 
 void sp_hooks_install(void (*forked)(void), void (*thread_ended)(void *))
 {
+	static bool is_installed;
 	int (*create)(pthread_key_t *, void (*)(void *));
 	void *address = sp_linkmap_global("pthread_key_create", NULL);
 	void *setter = sp_linkmap_global("pthread_setspecific", NULL);
 
+	if (is_installed)
+		return;
+	is_installed = true;
 	install_fork_handler(forked);
 	if (!address || !setter)
 		return;

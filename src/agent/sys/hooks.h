@@ -6,8 +6,8 @@
 /*
  * Being told of forks and of the end of threads, by the C library's own means:
  * a fork handler that runs in the child, and the destructor of a
- * thread-specific value.  Context: cold; installed once, for good, like the
- * library (nodelete).
+ * thread-specific value.  Context: cold; installed by the first call,
+ * for good, like the library (nodelete).
  */
 void sp_hooks_install(void (*forked)(void), void (*thread_ended)(void *));
 

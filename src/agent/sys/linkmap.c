@@ -134,13 +134,16 @@ static bool matches_symbol(const struct symbols *s, uint32_t i,
 	return same_text(s->strings + sym->st_name, name);
 }
 
+/* The first in the table's order that comes behind symbol `after`; 0: all do.
+ */
 static uint32_t find_gnu(const struct symbols *s, const uint32_t *table,
-			 const char *name)
+			 const char *name, uint32_t after)
 {
 	uint32_t n_buckets = table[0], first = table[1], bloom_words = table[2];
 	const uint32_t *buckets = table + 4 + bloom_words * 2;
 	const uint32_t *chain = buckets + n_buckets;
 	uint32_t h = gnu_hash(name);
+	bool is_behind = !after;
 	uint32_t i;
 
 	if (!n_buckets)
@@ -151,26 +154,31 @@ static uint32_t find_gnu(const struct symbols *s, const uint32_t *table,
 	for (;; i++) {
 		uint32_t entry = chain[i - first];
 
-		if ((entry | 1) == (h | 1) && matches_symbol(s, i, name))
+		if (is_behind && (entry | 1) == (h | 1) &&
+		    matches_symbol(s, i, name))
 			return i;
+		is_behind |= i == after;
 		if (entry & 1)
 			return 0;
 	}
 }
 
 static uint32_t find_sysv(const struct symbols *s, const uint32_t *table,
-			  const char *name)
+			  const char *name, uint32_t after)
 {
 	uint32_t n_buckets = table[0];
 	const uint32_t *buckets = table + 2;
 	const uint32_t *chain = buckets + n_buckets;
+	bool is_behind = !after;
 	uint32_t i;
 
 	if (!n_buckets)
 		return 0;
-	for (i = buckets[sysv_hash(name) % n_buckets]; i; i = chain[i])
-		if (matches_symbol(s, i, name))
+	for (i = buckets[sysv_hash(name) % n_buckets]; i; i = chain[i]) {
+		if (is_behind && matches_symbol(s, i, name))
 			return i;
+		is_behind |= i == after;
+	}
 	return 0;
 }
 
@@ -183,9 +191,9 @@ static struct symbols symbols_of(const struct link_map *map)
 	};
 }
 
-/* The symbol's number, or 0. */
+/* The symbol's number, or 0; `after` as of find_gnu. */
 static uint32_t find_symbol(const struct link_map *map, const struct symbols *s,
-			    const char *name)
+			    const char *name, uint32_t after)
 {
 	const uint32_t *gnu =
 		(const void *)sp_linkmap_dynamic(map, DT_GNU_HASH);
@@ -194,21 +202,34 @@ static uint32_t find_symbol(const struct link_map *map, const struct symbols *s,
 	if (!s->table || !s->strings)
 		return 0;
 	if (gnu)
-		return find_gnu(s, gnu, name);
-	return sysv ? find_sysv(s, sysv, name) : 0;
+		return find_gnu(s, gnu, name, after);
+	return sysv ? find_sysv(s, sysv, name, after) : 0;
+}
+
+const ElfW(Sym) * sp_linkmap_symbol(const struct link_map *map,
+				    const char *name, const ElfW(Sym) * after)
+{
+	struct symbols s = symbols_of(map);
+	uint32_t i;
+
+	s.versions = NULL; /* all of them */
+	i = find_symbol(map, &s, name, after ? (uint32_t)(after - s.table) : 0);
+	return i ? &s.table[i] : NULL;
 }
 
 void *sp_linkmap_find(const struct link_map *map, const char *name)
 {
 	const struct symbols s = symbols_of(map);
-	uint32_t i = find_symbol(map, &s, name);
+	uint32_t i = find_symbol(map, &s, name, 0);
 	void *address;
 
 	if (!i)
 		return NULL;
 	address = (void *)(map->l_addr + s.table[i].st_value);
 	if (ELF64_ST_TYPE(s.table[i].st_info) == STT_GNU_IFUNC) {
-		void *(*resolver)(void) = (void *(*)(void))address;
+		/* POSIX allows the conversion, ISO C does not. */
+		void *(*resolver)(void) =
+			__extension__(void *(*)(void)) address;
 
 		address = resolver();
 	}
@@ -250,10 +271,10 @@ static const struct r_debug *debug_of(const struct link_map *map)
 		if (d->d_tag == DT_DEBUG && d->d_un.d_ptr)
 			return (const void *)d->d_un.d_ptr;
 	s.is_data = true;
-	i = find_symbol(map, &s, "_r_debug");
+	i = find_symbol(map, &s, "_r_debug", 0);
 	if (i)
 		return (const void *)(map->l_addr + s.table[i].st_value);
-	i = find_symbol(map, &s, "_dl_debug_addr"); /* musl */
+	i = find_symbol(map, &s, "_dl_debug_addr", 0); /* musl */
 	if (i)
 		return *(const struct r_debug *const *)(map->l_addr +
 							s.table[i].st_value);
@@ -302,6 +323,50 @@ const struct link_map *sp_linkmap_self(void)
 	while (map && map->l_ld != _DYNAMIC)
 		map = map->l_next;
 	return map;
+}
+
+/* ---- who needs whom ---- */
+
+static bool is_called(const struct link_map *map, const char *name)
+{
+	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
+	const char *end = map->l_name;
+
+	for (const ElfW(Dyn) *d = map->l_ld; strings && d->d_tag; d++)
+		if (d->d_tag == DT_SONAME &&
+		    same_text(strings + d->d_un.d_val, name))
+			return true;
+	for (const char *p = map->l_name; *p; p++)
+		if (*p == '/')
+			end = p + 1;
+	return same_text(end, name);
+}
+
+static bool needs(const struct link_map *map, const struct link_map *other)
+{
+	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
+
+	for (const ElfW(Dyn) *d = map->l_ld; d && strings && d->d_tag; d++)
+		if (d->d_tag == DT_NEEDED &&
+		    is_called(other, strings + d->d_un.d_val))
+			return true;
+	return false;
+}
+
+/* Whoever needs an object of the start stands before it. */
+static bool is_needed(const struct link_map *map)
+{
+	for (const struct link_map *by = sp_linkmap_first(); by && by != map;
+	     by = by->l_next)
+		if (needs(by, map) && sp_linkmap_is_kept(by))
+			return true;
+	return false;
+}
+
+bool sp_linkmap_is_kept(const struct link_map *map)
+{
+	return map == sp_linkmap_first() || map == sp_linkmap_self() ||
+	       is_called(map, "linux-vdso.so.1") || is_needed(map);
 }
 
 static void *find_from(const struct link_map *map, const char *name,

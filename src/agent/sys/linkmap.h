@@ -29,11 +29,21 @@ const ElfW(Phdr) * sp_linkmap_executable(unsigned long *ret_n);
 /* This library; NULL while the list is not known. */
 const struct link_map *sp_linkmap_self(void);
 
+/* Does it stay for as long as the process runs, since the executable needs it,
+ * directly or not?  So does this library.  Context: cold, and slow. */
+bool sp_linkmap_is_kept(const struct link_map *map);
+
 /*
  * Address of the function `name` that `map` defines in its default version
  * (IFUNCs resolved), or NULL.
  */
 void *sp_linkmap_find(const struct link_map *map, const char *name);
+
+/* An entry of the symbol table of `map` that defines the function `name`, in
+ * any version: the first, or the one that comes behind `after`.  NULL: there is
+ * no other. */
+const ElfW(Sym) * sp_linkmap_symbol(const struct link_map *map,
+				    const char *name, const ElfW(Sym) * after);
 
 /* The first definition behind this library in load order, which is what
  * RTLD_NEXT means for a preloaded one; *ret_provider (may be NULL) is the

@@ -17,8 +17,12 @@ static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
 	if (there)
 		return there;
 	fresh = sp_sys_map_wiped(bytes);
-	if (!fresh || atomic_compare_exchange_strong(slot, &there, fresh))
+	if (!fresh)
+		return NULL;
+	if (atomic_compare_exchange_strong(slot, &there, fresh)) {
+		sp_sys_note_wiped(fresh, bytes);
 		return fresh;
+	}
 	SP_SYS2(munmap, fresh, bytes);
 	return there;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/sys/linkmap.h"
+#include "agent/sys/sys.h"
 
 /* The first call of all may be a free (of NULL, or of what the loader allocated
  * for itself). */
@@ -20,11 +21,24 @@ struct sp_next sp_next = {.free = first_free};
 static _Atomic int resolved;
 static const struct link_map *malloc_provider;
 
+/* Below a preloaded library is what comes behind it; below one that a running
+ * program has loaded, last of all, is what the program reaches. */
+static bool is_last;
+
+static void *find_below(const char *symbol, const struct link_map **ret)
+{
+	return is_last ? sp_linkmap_global(symbol, ret)
+		       : sp_linkmap_next(symbol, ret);
+}
+
 /* Fill one member: its address and whether malloc's provider defines it. */
 static void resolve_member(void *member, bool *is_own, const char *symbol)
 {
 	const struct link_map *provider = NULL;
-	void *address = sp_linkmap_next(symbol, &provider);
+	void *address = find_below(symbol, &provider);
+
+	if (provider == sp_linkmap_self())
+		address = NULL;
 
 	/* Function pointers through void: what POSIX grants for dlsym. */
 	__builtin_memcpy(member, &address, sizeof(address));
@@ -38,7 +52,7 @@ static void resolve_member(void *member, bool *is_own, const char *symbol)
  * aligned_alloc by their public names, which are ours: they would count twice.
  * What follows does the same by those of musl itself.
  */
-#define PAGE_BYTES 4096u
+#define PAGE_BYTES 4096u /* the least that there is */
 
 /* Pages that are zero stay untouched: fresh ones have no memory yet. */
 static void clear_object(char *p, size_t n)
@@ -87,7 +101,7 @@ static int posix_memalign_by_aligned(void **ret, size_t alignment, size_t n)
 
 static void *valloc_by_aligned(size_t n)
 {
-	return sp_next.aligned_alloc(PAGE_BYTES, n);
+	return sp_next.aligned_alloc(sp_sys_page_bytes(), n);
 }
 
 static bool is_musls(const char *symbol)
@@ -117,7 +131,8 @@ bool sp_next_resolve(void)
 {
 	if (atomic_load_explicit(&resolved, memory_order_acquire))
 		return true;
-	if (!sp_linkmap_next("malloc", &malloc_provider))
+	if (!find_below("malloc", &malloc_provider) ||
+	    malloc_provider == sp_linkmap_self())
 		return false;
 #define SP_NEXT(member, symbol, ret, args)                                     \
 	resolve_member(&sp_next.member, &sp_next.member##_is_own, symbol);
@@ -126,6 +141,17 @@ bool sp_next_resolve(void)
 	bypass_own_names();
 	atomic_store_explicit(&resolved, 1, memory_order_release);
 	return true;
+}
+
+bool sp_next_resolve_last(void)
+{
+	is_last = true;
+	return sp_next_resolve();
+}
+
+const struct link_map *sp_next_provider_map(void)
+{
+	return malloc_provider;
 }
 
 const char *sp_next_provider(void)

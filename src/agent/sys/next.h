@@ -34,5 +34,14 @@ extern struct sp_next sp_next __attribute__((visibility("hidden")));
  * before there are threads. */
 bool sp_next_resolve(void);
 
+/* The same for a library that a running program has loaded: the allocator below
+ * is the one that the program reaches, wherever it stands.  Context: cold, by
+ * one thread, before any of our functions is called. */
+bool sp_next_resolve_last(void);
+
+/* The object that provides malloc below; NULL before sp_next_resolve. */
+struct link_map;
+const struct link_map *sp_next_provider_map(void);
+
 /* Path of the object that provides malloc below, "" if unknown. */
 const char *sp_next_provider(void);

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include "agent/sys/poison.h"
@@ -13,8 +15,13 @@
 #define MADV_WIPEONFORK 18 /* Linux 4.14 */
 #endif
 
-#define PAGE_BYTES ((size_t)4096)
 #define HUGE_BYTES ((size_t)2 << 20)
+#define WIPED_MAX  256u
+
+size_t sp_sys_page_bytes(void)
+{
+	return getauxval(AT_PAGESZ);
+}
 
 static void *checked_address(long address)
 {
@@ -45,28 +52,57 @@ static void *map_huge(size_t bytes)
 	return start;
 }
 
-void *sp_sys_map(size_t bytes)
+static void *map_small(size_t bytes)
 {
-	void *p;
+	void *p = map_pages(bytes);
 
-	bytes = (bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	if (bytes >= HUGE_BYTES)
-		return map_huge(bytes);
-	p = map_pages(bytes);
 	if (p)
 		SP_SYS3(madvise, p, bytes, MADV_NOHUGEPAGE);
 	return p;
 }
 
+void *sp_sys_map(size_t bytes)
+{
+	bytes = (bytes + sp_sys_page_bytes() - 1) & -sp_sys_page_bytes();
+	return bytes >= HUGE_BYTES ? map_huge(bytes) : map_small(bytes);
+}
+
 void *sp_sys_map_wiped(size_t bytes)
 {
-	void *p = sp_sys_map(bytes);
+	void *p = map_small(bytes);
 
 	if (p && SP_SYS3(madvise, p, bytes, MADV_WIPEONFORK) < 0) {
 		SP_SYS2(munmap, p, bytes);
 		return NULL;
 	}
 	return p;
+}
+
+/* More than there are uses of sp_map_once. */
+static struct {
+	_Atomic(void *) start;
+	size_t bytes;
+} wiped[WIPED_MAX];
+static _Atomic unsigned int n_wiped;
+
+void sp_sys_note_wiped(void *p, size_t bytes)
+{
+	const unsigned int i = atomic_fetch_add(&n_wiped, 1);
+
+	if (i >= WIPED_MAX)
+		return;
+	wiped[i].bytes = bytes;
+	atomic_store(&wiped[i].start, p);
+}
+
+void sp_sys_wipe(void)
+{
+	for (unsigned int i = 0; i < WIPED_MAX; i++) {
+		void *start = atomic_load(&wiped[i].start);
+
+		if (start)
+			SP_SYS3(madvise, start, wiped[i].bytes, MADV_DONTNEED);
+	}
 }
 
 long sp_sys_map_file(int fd, size_t bytes)

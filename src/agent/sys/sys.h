@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "agent/sys/arch.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
@@ -23,17 +25,7 @@
 static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 			      long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
-	long ret;
-
-	__asm__ volatile("syscall"
-			 : "=a"(ret)
-			 : "a"(n), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8),
-			   "r"(r9)
-			 : "rcx", "r11", "memory");
-	return ret;
+	return sp_arch_syscall(n, a, b, c, d, e, f);
 }
 
 #define SP_SYS0(n)       sp_syscall(SYS_##n, 0, 0, 0, 0, 0, 0)
@@ -43,6 +35,9 @@ static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 	sp_syscall(SYS_##n, (long)(a), (long)(b), (long)(c), 0, 0, 0)
 #define SP_SYS4(n, a, b, c, d)                                                 \
 	sp_syscall(SYS_##n, (long)(a), (long)(b), (long)(c), (long)(d), 0, 0)
+
+/* Bytes of a page: 4, 16 or 64 KiB. */
+size_t sp_sys_page_bytes(void);
 
 /*
  * Anonymous private memory, zeroed; NULL on failure.  Less than 2 MiB has no
@@ -55,6 +50,12 @@ void *sp_sys_map(size_t bytes);
  * never has huge pages, each of which the kernel takes 100 us to clear; NULL
  * also before Linux 4.14. */
 void *sp_sys_map_wiped(size_t bytes);
+
+/* Such memory stays mapped for good: sp_sys_wipe does to all that was noted
+ * what the kernel does in a forked child.  Context: the first any, the second
+ * cold, while no thread uses it. */
+void sp_sys_note_wiped(void *p, size_t bytes);
+void sp_sys_wipe(void);
 
 /* Map `bytes` of fd from its beginning, shared: the address, or a negative
  * errno. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/thread/inside.h"
 
+#include "agent/sys/hooks.h"
 #include "agent/sys/sys.h"
 #include "agent/thread/size_counts.h"
 
@@ -49,7 +50,7 @@ void sp_inside_pass(uint64_t n)
 	}
 	sp_thread_set_countdown(SP_THREAD_ROOM);
 	sp_thread_raise_limit(n ? n : 1);
-	t->objects++;
+	sp_thread_count_object();
 	sp_size_counts_count(t->classes, n);
 }
 
@@ -71,4 +72,16 @@ void sp_inside_resume_counting(const struct sp_inside_pause *pause)
 	t->objects = pause->objects;
 	t->limit = pause->limit;
 	t->remaining = pause->word;
+}
+
+void sp_inside_watch_end(struct sp_thread *t)
+{
+	struct sp_inside_pause pause;
+
+	if (t->watched || t->ended)
+		return;
+	/* Beyond the 32nd key the C library allocates for that. */
+	pause = sp_inside_pause_counting();
+	t->watched = sp_hooks_watch_thread(t);
+	sp_inside_resume_counting(&pause);
 }

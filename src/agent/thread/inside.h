@@ -57,6 +57,11 @@ struct sp_inside_pause {
 struct sp_inside_pause sp_inside_pause_counting(void);
 void sp_inside_resume_counting(const struct sp_inside_pause *pause);
 
+/* Have it noticed that this thread exits (sp_hooks_watch_thread), if that is
+ * possible by now.  Threads older than our constructor get here at their next
+ * check-in. */
+void sp_inside_watch_end(struct sp_thread *t);
+
 /* Try-locks that are given back when their holder has left. */
 typedef _Atomic(const void *) sp_inside_lock;
 

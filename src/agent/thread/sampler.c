@@ -11,11 +11,10 @@
  */
 #include "agent/thread/sampler.h"
 
+#include "base/wide.h"
 #include "format/layout.h"
 
 #include "agent/sys/poison.h"
-
-typedef unsigned __int128 u128;
 
 #define ONE_Q62      (1ull << 62)
 #define LN2_Q64      0xb17217f7d1cf79abull /* floor(ln 2 * 2^64) */
@@ -28,19 +27,19 @@ typedef unsigned __int128 u128;
 /* 2 atanh(s) with 58 fractional bits, s in Q62. */
 static uint64_t two_atanh_q58(uint64_t s)
 {
-	uint64_t s2 = (uint64_t)(((u128)s * s) >> 62);
+	uint64_t s2 = (uint64_t)(((sp_u128)s * s) >> 62);
 	uint64_t sum = ONE_Q62 / (2 * TERMS - 1);
 
 	for (unsigned int n = TERMS - 1; n > 0; n--)
 		sum = ONE_Q62 / (2 * n - 1) +
-		      (uint64_t)(((u128)sum * s2) >> 62);
-	return (uint64_t)(((u128)s * sum) >> 65);
+		      (uint64_t)(((sp_u128)sum * s2) >> 62);
+	return (uint64_t)(((sp_u128)s * sum) >> 65);
 }
 
 /* n ln 2 with 58 fractional bits. */
 static uint64_t ln2_q58(unsigned int n)
 {
-	return (uint64_t)(((u128)LN2_Q64 * n) >> 6);
+	return (uint64_t)(((sp_u128)LN2_Q64 * n) >> 6);
 }
 
 /* -ln((2k + 1) / 2^54) with 58 fractional bits; x = F * 2^(9 - shift). */
@@ -53,12 +52,12 @@ static uint64_t minus_ln_q58(uint64_t k)
 
 	if (f < SQRT2_Q63) {
 		/* s = (F - 1) / (F + 1) */
-		s = (uint64_t)(((u128)(f - (1ull << 63)) << 61) /
+		s = (uint64_t)(((sp_u128)(f - (1ull << 63)) << 61) /
 			       ((f >> 1) + (1ull << 62)));
 		return ln2_q58(shift - 9) - two_atanh_q58(s);
 	}
 	/* F / 2 instead: its logarithm is negative, -s = (2 - F) / (2 + F) */
-	s = (uint64_t)(((u128)(0 - f) << 61) / ((f >> 1) + (1ull << 63)));
+	s = (uint64_t)(((sp_u128)(0 - f) << 61) / ((f >> 1) + (1ull << 63)));
 	return ln2_q58(shift - 10) + two_atanh_q58(s);
 }
 
@@ -83,8 +82,8 @@ static void mean_dotnet(struct sp_law *law)
 	uint64_t t = 0;
 
 	for (unsigned int i = DOTNET_TERMS; i-- > 0;)
-		t = ONE_Q62 / (2 * i + 1) + (uint64_t)(((u128)t * s2) >> 62);
-	law->mean = (uint64_t)(((u128)(n << zeros) << 62) / t);
+		t = ONE_Q62 / (2 * i + 1) + (uint64_t)(((sp_u128)t * s2) >> 62);
+	law->mean = (uint64_t)(((sp_u128)(n << zeros) << 62) / t);
 	law->mean_shift = zeros + 1;
 }
 
@@ -103,7 +102,7 @@ uint64_t sp_law_gap(const struct sp_law *law, uint64_t k)
 {
 	if (law->period_bytes <= 1)
 		return 0;
-	return (uint64_t)(((u128)minus_ln_q58(k) * law->mean) >>
+	return (uint64_t)(((sp_u128)minus_ln_q58(k) * law->mean) >>
 			  (58 + law->mean_shift));
 }
 
@@ -117,22 +116,22 @@ uint64_t sp_law_weight(const struct sp_law *law, uint64_t size_bytes,
 		       uint64_t random)
 {
 	uint64_t y, g = ONE_Q62;
-	u128 mean;
+	sp_u128 mean;
 
 	if (law->period_bytes <= 1 || size_bytes >= law->always_bytes)
 		return size_bytes;
-	y = (uint64_t)(((u128)size_bytes << (59 + law->mean_shift)) /
+	y = (uint64_t)(((sp_u128)size_bytes << (59 + law->mean_shift)) /
 		       law->mean);
 	for (unsigned int n = WEIGHT_TERMS; n > 1; n--)
-		g = ONE_Q62 - (uint64_t)(((u128)g * y) >> 62) / n;
+		g = ONE_Q62 - (uint64_t)(((sp_u128)g * y) >> 62) / n;
 	for (unsigned int i = 0; i < 3; i++, y *= 2) {
-		const uint64_t m = (uint64_t)(((u128)g * y) >> 62);
+		const uint64_t m = (uint64_t)(((sp_u128)g * y) >> 62);
 
-		g = (uint64_t)(((u128)g * (ONE_Q62 - m / 2)) >> 62);
+		g = (uint64_t)(((sp_u128)g * (ONE_Q62 - m / 2)) >> 62);
 	}
-	mean = ((u128)law->mean << 62) >> law->mean_shift;
+	mean = ((sp_u128)law->mean << 62) >> law->mean_shift;
 	/* The remainder decides, by chance, whether it is rounded up. */
-	return (uint64_t)((mean + (((u128)random * g) >> 64)) / g);
+	return (uint64_t)((mean + (((sp_u128)random * g) >> 64)) / g);
 }
 
 static void draw_gap(struct sp_sampler *sampler)

@@ -3,10 +3,11 @@
 
 #include <stdint.h>
 
+#include "agent/sys/arch.h"
 #include "format/layout.h"
 
 /*
- * Exact totals by size, counted in a slab per thread slot: one counter for each
+ * Exact totals by size, for each thread slot its own: one counter for each
  * size up to 1 KiB, so that the fast path adds one number; bytes and objects of
  * the larger classes.  Only the owner writes; anyone may read.
  */
@@ -17,7 +18,7 @@ struct sp_size_counts {
 	struct sp_class_total large[SP_FORMAT_CLASSES];
 };
 
-/* Slabs whose counts mean nothing, for threads that have no other: several,
+/* Those whose counts mean nothing, for threads that have no other: several,
  * so that such threads do not all write to the same cache lines. */
 #define SP_SIZE_COUNTS_VOIDS 16u
 
@@ -27,11 +28,10 @@ extern struct sp_size_counts sp_size_counts_voids[SP_SIZE_COUNTS_VOIDS]
 /* One of them, by the address of something of the calling thread's own. */
 struct sp_size_counts *sp_size_counts_void(const void *of_thread);
 
-/* In one instruction: a signal handler may count anywhere, and other threads
- * read. */
+/* A signal handler may count anywhere, and other threads read. */
 static inline void sp_size_counts_add(uint64_t *counter, uint64_t n)
 {
-	__asm__("addq %1, %0" : "+m"(*counter) : "er"(n));
+	sp_arch_add(counter, n);
 }
 
 /* Count an object of n bytes: at most, or more than, SP_SIZE_COUNTS_SMALL_MAX.

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/sys/arch.h"
 #include "agent/thread/sampler.h"
 
 struct sp_size_counts;
@@ -28,11 +29,11 @@ struct sp_size_counts;
  * I3  sampler.gap >= limit - remaining: the hit byte has not been passed,
  *     except by a signal handler's allocation behind a borrow.
  * I4  `classes` can be counted in at any time, also before the thread is set up
- *     (a signal handler may allocate behind a borrow): it is the slab of the
- *     thread's slot, or one whose counts mean nothing.
+ *     (a signal handler may allocate behind a borrow): the size
+ *     counts of the thread's slot, or some that mean nothing.
  * I5  While the thread has paused, its word is about SP_SUSPENDED,
  * also in the agent; bytes and objects are those that it published, and
- * `classes` is a slab whose counts mean nothing.
+ * `classes` are size counts that mean nothing.
  *
  * Only the thread itself, and signal handlers on it, touch this structure.
  */
@@ -74,18 +75,22 @@ static_assert(sizeof(struct sp_thread) <= 128, "comes out of every stack");
 extern _Thread_local struct sp_thread sp_thread
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
-/* Swap the word in one instruction: a signal handler may allocate anywhere. */
-static inline uint64_t sp_thread_swap(uint64_t word)
+/* Count an object.  Context: hot. */
+static inline void sp_thread_count_object(void)
 {
-	__asm__ volatile("xchgq %0, %1"
-			 : "+r"(word), "+m"(sp_thread.remaining));
-	return word;
+	sp_arch_add(&sp_thread.objects, 1);
 }
 
-/* In one instruction, for the same reason. */
+/* Swap the word at once: a signal handler may allocate anywhere. */
+static inline uint64_t sp_thread_swap(uint64_t word)
+{
+	return sp_arch_swap(&sp_thread.remaining, word);
+}
+
+/* At once, for the same reason. */
 static inline void sp_thread_raise_limit(uint64_t by)
 {
-	__asm__ volatile("addq %1, %0" : "+m"(sp_thread.limit) : "er"(by));
+	sp_arch_add(&sp_thread.limit, by);
 }
 
 /* Another word; what was counted so far stays what it is (I1). */
@@ -110,7 +115,6 @@ static inline uint64_t sp_thread_take_used(void)
  * nothing is charged, if it must take the cold path.  There it is counted when
  * it was made: the call in between may fail, throw or never return.
  *
- * One compare and one subtract with borrow, so that zero costs nothing extra.
  * What is less than nothing goes cold and is taken back at once.  In between a
  * signal handler's allocation goes cold, too, and its event has that charge
  * among what was used (I1): the taking back sets that right.  If the handler
@@ -121,22 +125,12 @@ static inline uint64_t sp_thread_take_used(void)
  */
 static inline bool sp_thread_charge(uint64_t n)
 {
-	bool is_less;
-
-	__asm__("cmpq $1, %2\n\t"
-		"sbbq %2, %0"
-		: "+m"(sp_thread.remaining), "=@ccs"(is_less)
-		: "r"(n));
-	if (__builtin_expect(!is_less, 1))
+	if (__builtin_expect(!sp_arch_charge(&sp_thread.remaining, n), 1))
 		return false;
-	__asm__("cmpq $1, %1\n\t"
-		"adcq %1, %0"
-		: "+m"(sp_thread.remaining)
-		: "r"(n)
-		: "cc");
+	sp_arch_uncharge(&sp_thread.remaining, n);
 	/* More than there was: that event has begun the word anew. */
 	if (sp_thread.remaining - sp_thread.limit - 1 < SP_SUSPENDED) {
-		sp_thread.bytes += sp_thread_take_used();
+		sp_arch_add(&sp_thread.bytes, sp_thread_take_used());
 		sp_thread_set_countdown(sp_thread.remaining - (n ? n : 1));
 	}
 	return true;
@@ -145,6 +139,6 @@ static inline bool sp_thread_charge(uint64_t n)
 /* A request that passed, and that no allocator can fulfil. */
 static inline void sp_thread_take_back(uint64_t n)
 {
-	__asm__("addq %1, %0" : "+m"(sp_thread.remaining) : "r"(n) : "cc");
-	sp_thread.objects--;
+	sp_arch_add(&sp_thread.remaining, n);
+	sp_arch_add(&sp_thread.objects, -1ull);
 }

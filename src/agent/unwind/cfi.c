@@ -123,7 +123,8 @@ static bool read_augmentation(struct sp_slice *s, const char *letters,
 			common->is_signal = true;
 			break;
 		default:
-			return false;
+			if (!sp_arch_is_signed(*letters))
+				return false;
 		}
 	}
 	return !s->failed;
@@ -146,7 +147,7 @@ static bool read_cie(struct sp_cfi_run *r, struct sp_slice s,
 		;
 	r->code_align = sp_slice_varint(&s);
 	r->data_align = sp_cfi_read_sleb(&s);
-	if (sp_slice_varint(&s) != SP_CFI_PC || s.failed ||
+	if (sp_slice_varint(&s) != SP_ARCH_RETURN || s.failed ||
 	    (version != 1 && version != 3))
 		return false;
 	if (letters[0] == 'z') {
@@ -284,7 +285,7 @@ static bool is_word_at_bp(const uint8_t *expression, bool is_read,
 	struct sp_slice s = {expression + 1, expression + 1 + expression[0],
 			     false};
 
-	if (expression[0] >= 0x80 || sp_slice_u8(&s) != 0x70 + SP_CFI_RBP)
+	if (expression[0] >= 0x80 || sp_slice_u8(&s) != 0x70 + SP_ARCH_FP)
 		return false;
 	*ret_offset = sp_cfi_read_sleb(&s);
 	return (!is_read || sp_slice_u8(&s) == 0x06) && !s.failed &&
@@ -293,54 +294,56 @@ static bool is_word_at_bp(const uint8_t *expression, bool is_read,
 
 static bool is_return_saved(const struct sp_cfi_state *s)
 {
-	return s->where[SP_CFI_PC] == SP_CFI_SAVED &&
-	       s->place[SP_CFI_PC].value == -8 &&
-	       s->where[SP_CFI_RSP] == SP_CFI_UNTOUCHED;
+	return s->where[SP_ARCH_RETURN] == SP_CFI_SAVED &&
+	       s->where[SP_ARCH_SP] == SP_CFI_UNTOUCHED;
 }
 
 /* gcc's frames whose stack was aligned for vectors: the caller's stack pointer
  * is kept in a word of the frame, and rbp points at that of the caller. */
 static struct sp_cfi_rule make_realigned(const struct sp_cfi_state *s)
 {
+	const int64_t pc = s->place[SP_ARCH_RETURN].value;
 	int64_t cfa = 0, bp = 0;
 
-	if (s->where[SP_CFI_RBP] == SP_CFI_SAVED_BY &&
+	if (s->where[SP_ARCH_FP] == SP_CFI_SAVED_BY &&
 	    is_word_at_bp(s->cfa_expression, true, &cfa) &&
-	    is_word_at_bp(s->place[SP_CFI_RBP].expression, false, &bp) &&
-	    cfa >= INT32_MIN && cfa <= INT32_MAX && bp >= INT16_MIN &&
-	    bp <= INT16_MAX)
+	    is_word_at_bp(s->place[SP_ARCH_FP].expression, false, &bp) &&
+	    sp_arch_fits(cfa, bp, pc))
 		return (struct sp_cfi_rule){.kind = SP_CFI_REALIGNED,
 					    .cfa_bytes = (int32_t)cfa,
-					    .bp_bytes = (int16_t)bp};
+					    .bp_bytes = (int32_t)bp,
+					    .pc_bytes = (int32_t)pc};
 	return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
 }
 
 static bool is_simple(const struct sp_cfi_state *s)
 {
-	const int64_t bp = s->place[SP_CFI_RBP].value;
+	const bool is_saved = s->where[SP_ARCH_FP] == SP_CFI_SAVED;
+	const int64_t bp = is_saved ? s->place[SP_ARCH_FP].value : 0;
+	const int64_t pc = s->place[SP_ARCH_RETURN].value;
 
-	return s->cfa_offset >= 8 && s->cfa_offset <= INT32_MAX &&
-	       (s->cfa_register == SP_CFI_RSP ||
-		s->cfa_register == SP_CFI_RBP) &&
-	       (s->where[SP_CFI_RBP] == SP_CFI_UNTOUCHED ||
-		(s->where[SP_CFI_RBP] == SP_CFI_SAVED && bp <= -16 &&
-		 bp >= INT16_MIN));
+	return s->cfa_offset >= 8 && sp_arch_fits(s->cfa_offset, bp, pc) &&
+	       (s->cfa_register == SP_ARCH_SP ||
+		s->cfa_register == SP_ARCH_FP) &&
+	       (is_saved ? bp <= -8 && bp != pc
+			 : s->where[SP_ARCH_FP] == SP_CFI_UNTOUCHED);
 }
 
 static struct sp_cfi_rule make_rule(const struct sp_cfi_state *s)
 {
-	if (s->where[SP_CFI_PC] == SP_CFI_UNDEFINED)
+	if (s->where[SP_ARCH_RETURN] == SP_CFI_UNDEFINED)
 		return (struct sp_cfi_rule){.kind = SP_CFI_END};
 	if (is_return_saved(s) && s->cfa_expression)
 		return make_realigned(s);
 	if (!is_return_saved(s) || !is_simple(s))
 		return (struct sp_cfi_rule){.kind = SP_CFI_OTHER};
 	return (struct sp_cfi_rule){
-		.kind = s->cfa_register == SP_CFI_RSP ? SP_CFI_SP : SP_CFI_BP,
+		.kind = s->cfa_register == SP_ARCH_SP ? SP_CFI_SP : SP_CFI_BP,
 		.cfa_bytes = (int32_t)s->cfa_offset,
-		.bp_bytes = s->where[SP_CFI_RBP] == SP_CFI_SAVED
-				    ? (int16_t)s->place[SP_CFI_RBP].value
+		.bp_bytes = s->where[SP_ARCH_FP] == SP_CFI_SAVED
+				    ? (int32_t)s->place[SP_ARCH_FP].value
 				    : 0,
+		.pc_bytes = (int32_t)s->place[SP_ARCH_RETURN].value,
 	};
 }
 
@@ -393,7 +396,7 @@ static bool find_cfa(const struct sp_cfi_state *s,
 	if (s->cfa_expression)
 		return sp_cfi_evaluate(s->cfa_expression, registers, NULL,
 				       memory, ret);
-	if (s->cfa_register >= SP_CFI_REGISTERS ||
+	if (s->cfa_register >= SP_ARCH_REGISTERS ||
 	    !(registers->known >> s->cfa_register & 1))
 		return false;
 	*ret = registers->value[s->cfa_register] + (uint64_t)s->cfa_offset;
@@ -411,9 +414,9 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 
 	switch (s->where[i]) {
 	case SP_CFI_UNTOUCHED:
-		*ret = i == SP_CFI_RSP ? cfa : registers->value[i];
-		return i == SP_CFI_RSP ||
-		       (registers->known & SP_CFI_KEPT) >> i & 1;
+		*ret = i == SP_ARCH_SP ? cfa : registers->value[i];
+		return i == SP_ARCH_SP ||
+		       (registers->known & SP_ARCH_KEPT) >> i & 1;
 	case SP_CFI_SAVED:
 		return sp_stack_bounds_read(memory, cfa + (uint64_t)place.value,
 					    ret);
@@ -421,7 +424,7 @@ static bool find_register(const struct sp_cfi_state *s, unsigned int i,
 		*ret = cfa + (uint64_t)place.value;
 		return true;
 	case SP_CFI_REGISTER:
-		if ((uint64_t)place.value >= SP_CFI_REGISTERS ||
+		if ((uint64_t)place.value >= SP_ARCH_REGISTERS ||
 		    !(registers->known >> place.value & 1))
 			return false;
 		*ret = registers->value[place.value];
@@ -443,7 +446,8 @@ bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
 		 struct sp_stack_bounds_span *memory, bool *is_signal)
 {
 	struct sp_cfi_registers caller = {.known = 0};
-	uint64_t *pc = &registers->value[SP_CFI_PC], cfa;
+	uint64_t *pc = &registers->value[SP_ARCH_PC], cfa, back;
+	bool is_found;
 
 	if (find_state(run, e, *pc, is_signal) != FOUND)
 		return false;
@@ -451,14 +455,16 @@ bool sp_cfi_step(struct sp_cfi_run *run, const struct sp_module_entry *e,
 	--*pc;
 	if (!find_cfa(&run->now, registers, memory, &cfa))
 		return false;
-	for (unsigned int i = 0; i < SP_CFI_REGISTERS; i++)
+	is_found = find_register(&run->now, SP_ARCH_RETURN, registers, cfa,
+				 memory, &back);
+	for (unsigned int i = 0; i < SP_ARCH_PC; i++)
 		if (find_register(&run->now, i, registers, cfa, memory,
 				  &caller.value[i]))
-			caller.known |= 1u << i;
+			caller.known |= 1ull << i;
 	*registers = caller;
-	if (!(caller.known >> SP_CFI_PC & 1) ||
-	    !(caller.known >> SP_CFI_RSP & 1))
+	if (!is_found || !(caller.known >> SP_ARCH_SP & 1))
 		return false;
-	*pc += *is_signal;
+	*pc = sp_arch_return(back) + *is_signal;
+	registers->known |= 1ull << SP_ARCH_PC;
 	return true;
 }

@@ -53,7 +53,7 @@ static void push_register(struct machine *m, uint64_t reg)
 {
 	int64_t offset = sp_cfi_read_sleb(&m->code);
 
-	if (reg >= SP_CFI_REGISTERS || !(m->registers->known >> reg & 1))
+	if (reg >= SP_ARCH_REGISTERS || !(m->registers->known >> reg & 1))
 		m->failed = true;
 	else
 		push_value(m, m->registers->value[reg] + (uint64_t)offset);

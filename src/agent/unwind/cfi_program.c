@@ -50,7 +50,7 @@ static const uint8_t *read_expression(struct sp_slice *s)
 static void set_place(struct sp_cfi_run *r, uint64_t reg,
 		      enum sp_cfi_where where, union sp_cfi_place place)
 {
-	if (reg >= SP_CFI_REGISTERS)
+	if (reg >= SP_ARCH_REGISTERS)
 		return;
 	r->now.where[reg] = (uint8_t)where;
 	r->now.place[reg] = place;
@@ -66,7 +66,7 @@ static void set_saved(struct sp_cfi_run *r, uint64_t reg, int64_t factored)
 
 static void restore_rule(struct sp_cfi_run *r, uint64_t reg)
 {
-	if (reg < SP_CFI_REGISTERS)
+	if (reg < SP_ARCH_REGISTERS)
 		set_place(r, reg, r->initial.where[reg], r->initial.place[reg]);
 }
 
@@ -223,6 +223,8 @@ static void execute_program(struct sp_cfi_run *r)
 		break;
 	case 0x2e: /* GNU_args_size */
 		sp_slice_varint(&r->code);
+		break;
+	case SP_ARCH_SIGNS: /* every return address is taken for a signed one */
 		break;
 	default:
 		if ((op >= 0x0c && op <= 0x0f) || op == 0x12 || op == 0x13)

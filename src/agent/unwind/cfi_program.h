@@ -4,34 +4,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/sys/arch.h"
 #include "base/bytes.h"
 
 struct sp_stack_bounds_span;
 
-/* DWARF's numbers of the registers of x86-64. */
-enum {
-	SP_CFI_RAX,
-	SP_CFI_RDX,
-	SP_CFI_RCX,
-	SP_CFI_RBX,
-	SP_CFI_RSI,
-	SP_CFI_RDI,
-	SP_CFI_RBP,
-	SP_CFI_RSP,
-	SP_CFI_R8,
-	SP_CFI_R12 = 12,
-	SP_CFI_R15 = 15,
-	SP_CFI_PC,
-	SP_CFI_REGISTERS,
-};
-
-/* Those that a function leaves as they were. */
-#define SP_CFI_KEPT (1u << SP_CFI_RBX | 1u << SP_CFI_RBP | 0xfu << SP_CFI_R12)
-
-/* Registers of one frame; those in the mask `known` mean something. */
+/* Registers of one frame, by DWARF's numbers; those in the mask `known` mean
+ * something. */
 struct sp_cfi_registers {
-	uint64_t value[SP_CFI_REGISTERS];
-	uint32_t known;
+	uint64_t value[SP_ARCH_REGISTERS];
+	uint64_t known;
 };
 
 /* Where a register of the caller is. */
@@ -51,12 +33,12 @@ struct sp_cfi_state {
 	uint64_t cfa_register;
 	int64_t cfa_offset;
 	const uint8_t *cfa_expression;
-	uint8_t where[SP_CFI_REGISTERS];
+	uint8_t where[SP_ARCH_REGISTERS];
 	union sp_cfi_place {
 		int64_t value;
 		/* Its length and itself, inside of the tables. */
 		const uint8_t *expression;
-	} place[SP_CFI_REGISTERS];
+	} place[SP_ARCH_REGISTERS];
 };
 
 #define SP_CFI_SAVED_STATES 8

@@ -24,10 +24,11 @@ bool sp_code_is_behind_call(uintptr_t pc, uintptr_t low);
  * to go back to what the signal interrupted?  Readable up to `high`. */
 bool sp_code_is_trampoline(uintptr_t pc, uintptr_t high);
 
-/* From the stack pointer to the return address; and to the word that rbp is
- * popped from, negative if it is not. */
+/* From the stack pointer to that of the caller, to the return address, and to
+ * the caller's frame pointer, negative if that is not loaded. */
 struct sp_code_epilogue {
-	int32_t up_bytes;
+	int32_t cfa_bytes;
+	int32_t pc_bytes;
 	int32_t bp_bytes;
 };
 

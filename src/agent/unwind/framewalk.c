@@ -43,14 +43,17 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	/* Below is as far as above. */
 	if (at - p->at.sp > SP_STEP_FRAME_BYTES_MAX || at % 8 ||
 	    !sp_stack_bounds_read(&way->stack, at, &up) ||
-	    !sp_stack_bounds_read(&way->stack, at + 8, &pc) ||
-	    !sp_step_is_return_address(way->lane, pc))
+	    !sp_stack_bounds_read(&way->stack, at + 8, &pc))
+		return SP_STEP_LOST;
+	pc = sp_arch_return(pc);
+	if (!sp_step_is_return_address(way->lane, pc))
 		return SP_STEP_LOST;
 	p->pc = pc;
 	p->at = (struct sp_walk_registers){
-		.sp = at + sizeof(struct sp_call_frame),
+		.sp = at + 2 * sizeof(up),
 		.bp = up,
 		.bp_at = (const uintptr_t *)at,
+		.pc_at = (const uintptr_t *)(at + 8),
 	};
 	return SP_STEP_WENT;
 }
@@ -133,6 +136,7 @@ static unsigned int put_end(struct sp_walk *walk)
 	walk->at[end] = (struct sp_walk_registers){
 		.sp = (uintptr_t)(words + 2),
 		.bp = 1,
+		.pc_at = &words[1],
 	};
 	walk->hashes[end] = SP_WALK_HASH_OUTSIDE;
 	return end;
@@ -150,7 +154,7 @@ static inline __attribute__((always_inline)) unsigned int find_change(
 	for (;; at++, pc++)
 		if ((by_pointers ? word_at(at->sp - 16) != at->bp
 				 : at->bp_at && *at->bp_at != at->bp) ||
-		    word_at(at->sp - 8) != (uintptr_t)*pc)
+		    sp_arch_return(*at->pc_at) != (uintptr_t)*pc)
 			break;
 	return (unsigned int)(pc - last->pcs);
 }
@@ -182,6 +186,8 @@ static struct sp_walk *join_walks(struct sp_walk *walk, struct sp_walk *last,
 	if (change == end && walk->n + same <= max &&
 	    (ends || i - fresh + max <= last->room)) {
 		copy_frames(last, i - fresh, walk, walk->first, fresh);
+		/* Where its words are: it may have been the first. */
+		last->at[i] = walk->at[walk->first + fresh];
 		last->first = i - fresh;
 		last->n = end - last->first;
 		return last;

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/thread/frame.h"
+#include "agent/sys/arch.h"
 #include "agent/unwind/lane.h"
 
 /*

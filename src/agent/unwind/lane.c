@@ -83,6 +83,16 @@ void sp_lane_give_left(void)
 	}
 }
 
+bool sp_lane_is_any_taken(void)
+{
+	unsigned int used = atomic_load(&n_used);
+
+	for (unsigned int i = 0; i < used; i++)
+		if (atomic_load(&lanes[i].holder))
+			return true;
+	return false;
+}
+
 void sp_lane_reset(void)
 {
 	unsigned int used = atomic_load_explicit(&n_used, memory_order_relaxed);

@@ -9,6 +9,7 @@
 #include "agent/unwind/cfi_program.h"
 #include "agent/unwind/stack_bounds.h"
 #include "base/hash.h"
+#include "base/wide.h"
 #include "format/encode.h"
 
 /*
@@ -48,9 +49,8 @@ struct sp_walk_hash {
 static inline struct sp_walk_hash sp_walk_hash_add(struct sp_walk_hash outside,
 						   const void *pc)
 {
-	const unsigned __int128 product =
-		(unsigned __int128)(outside.low ^ (uintptr_t)pc) *
-		(outside.high + SP_HASH_MULTIPLIER);
+	const sp_u128 product = (sp_u128)(outside.low ^ (uintptr_t)pc) *
+				(outside.high + SP_HASH_MULTIPLIER);
 
 	return (struct sp_walk_hash){(uint64_t)product,
 				     (uint64_t)(product >> 64)};
@@ -73,6 +73,7 @@ struct sp_walk {
 		uintptr_t sp;
 		uintptr_t bp;
 		const uintptr_t *bp_at; /* where bp was found, or NULL */
+		const uintptr_t *pc_at; /* where the address was found */
 	} * at;
 	struct sp_walk_hash *hashes; /* [i]: of pcs[i] */
 };
@@ -121,3 +122,6 @@ struct sp_lane *sp_lane_of(uint8_t number);
  * a lane that was busy starts without one.
  */
 void sp_lane_reset(void);
+
+/* Is a thread recording something at this moment? */
+bool sp_lane_is_any_taken(void);

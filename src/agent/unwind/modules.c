@@ -384,7 +384,7 @@ static void add_ranges(struct sp_module_entry *e)
 	insert_range(range);
 }
 
-void sp_modules_init(const char *exe_path)
+static void take_snapshot(const char *exe_path, bool was_running)
 {
 	const struct link_map *first = sp_linkmap_first();
 	const struct link_map *self_map = sp_linkmap_self();
@@ -396,6 +396,8 @@ void sp_modules_init(const char *exe_path)
 		struct sp_loaded loaded;
 		const char *name;
 
+		if (was_running && !sp_linkmap_is_kept(map))
+			continue;
 		if (sp_loaded_describe(map, &loaded)) {
 			name = loaded.name;
 			if (map == first)
@@ -412,6 +414,17 @@ void sp_modules_init(const char *exe_path)
 			self = e;
 	}
 	n_at_start = sp_modules_entries();
+}
+
+void sp_modules_init(const char *exe_path)
+{
+	take_snapshot(exe_path, false);
+}
+
+void sp_modules_init_running(const char *exe_path)
+{
+	if (!sp_modules_entries())
+		take_snapshot(exe_path, true);
 }
 
 static struct sp_module_entry *find_permanent(uintptr_t pc)
@@ -489,7 +502,7 @@ static bool hold_adding(void)
 			return true;
 		if (atomic_load(&adding) == &sp_thread)
 			break;
-		__builtin_ia32_pause();
+		sp_arch_pause();
 	}
 	return false;
 }

@@ -41,6 +41,11 @@ struct sp_module_entry {
 /* Take the snapshot at start-up.  Context: cold, before main. */
 void sp_modules_init(const char *exe_path);
 
+/* The same in a program that was running, and has loaded others since: those
+ * may go.  Nothing happens the second time.  Context: cold, the loader's lock
+ * is held. */
+void sp_modules_init_running(const char *exe_path);
+
 /*
  * The object that has pc in one of its segments now, or NULL (anonymous memory,
  * table full).  `last` (may be NULL) is the answer for a neighbouring frame.

@@ -39,11 +39,10 @@ struct table {
 
 /* A rule in a word. */
 struct packed {
-	int32_t cfa_bytes;
-	int16_t bp_bytes;
-	uint16_t kind : 3; /* SP_CFI_UNKNOWN: none */
-	uint16_t is_exact : 1;
-	uint16_t epoch : 12; /* modules known then; 0: at any time */
+	uint64_t bytes : 48; /* sp_arch_pack() */
+	uint64_t kind : 3;   /* SP_CFI_UNKNOWN: none */
+	uint64_t is_exact : 1;
+	uint64_t epoch : 12; /* modules known then; 0: at any time */
 };
 
 static_assert(sizeof(struct packed) == sizeof(uint64_t), "one word");
@@ -59,8 +58,9 @@ static uint16_t epoch_now(void)
 static uint64_t pack_rule(const struct sp_cfi_rule *rule, bool is_permanent)
 {
 	struct packed p = {
-		.cfa_bytes = rule->cfa_bytes,
-		.bp_bytes = rule->bp_bytes,
+		.bytes = sp_arch_pack(rule->cfa_bytes, rule->bp_bytes,
+				      rule->pc_bytes) &
+			 0xffffffffffffull,
 		.kind = rule->kind & 7u,
 		.is_exact = rule->is_exact,
 		.epoch = is_permanent ? 0 : epoch_now(),
@@ -124,8 +124,7 @@ bool sp_rules_find(uintptr_t pc, struct sp_cfi_rule *ret)
 	if (!p.kind)
 		return false;
 	ret->is_exact = p.is_exact;
-	ret->cfa_bytes = p.cfa_bytes;
-	ret->bp_bytes = p.bp_bytes;
+	sp_arch_unpack(word, &ret->cfa_bytes, &ret->bp_bytes, &ret->pc_bytes);
 	return !p.epoch || check_epoch(p.epoch, ret);
 }
 

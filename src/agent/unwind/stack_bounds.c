@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <sys/auxv.h>
 
+#include "agent/sys/arch.h"
 #include "agent/sys/sys.h"
 #include "agent/thread/thread.h"
 
@@ -42,21 +43,12 @@ static uintptr_t count_arguments(char *const *environment)
 	return 0;
 }
 
-/* The address of the thread's control block, which is its first word. */
-static uintptr_t thread_pointer(void)
-{
-	uintptr_t self;
-
-	__asm__("movq %%fs:0, %0" : "=r"(self));
-	return self;
-}
-
-void sp_stack_bounds_init(char *const *environment)
+void sp_stack_bounds_init(char *const *environment, uintptr_t of_main)
 {
 	uintptr_t at = (uintptr_t)environment;
 
 	main_end = (getauxval(AT_EXECFN) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
-	main_thread = thread_pointer();
+	main_thread = of_main ? of_main : sp_arch_thread();
 	if (at < main_end && main_end - at < STACK_BYTES_MAX)
 		n_arguments = count_arguments(environment);
 	if (n_arguments)
@@ -68,7 +60,7 @@ void sp_stack_bounds_init(char *const *environment)
  * there; but only the C library's start is above main. */
 bool sp_stack_bounds_is_outermost(uintptr_t bp, uintptr_t sp)
 {
-	if (thread_pointer() != main_thread)
+	if (sp_arch_thread() != main_thread)
 		return bp == 0;
 	return (bp == 0 || bp == n_arguments) && sp < main_start &&
 	       main_start - sp < START_BYTES_MAX;
@@ -76,7 +68,7 @@ bool sp_stack_bounds_is_outermost(uintptr_t bp, uintptr_t sp)
 
 bool sp_stack_bounds_is_first(uintptr_t sp)
 {
-	return thread_pointer() == main_thread && sp < main_start &&
+	return sp_arch_thread() == main_thread && sp < main_start &&
 	       main_start - sp < FIRST_BYTES_MAX;
 }
 
@@ -130,7 +122,7 @@ struct sp_stack_bounds_span sp_stack_bounds_around(
 	struct sp_stack_bounds_known known[SP_STACK_BOUNDS_KNOWN],
 	uintptr_t here)
 {
-	const uintptr_t self = thread_pointer(), page = page_of(here);
+	const uintptr_t self = sp_arch_thread(), page = page_of(here);
 
 	if (self == main_thread) {
 		if (main_end - here < STACK_BYTES_MAX)

@@ -9,9 +9,10 @@
  * within malloc: the C library's answer takes a lock and allocates.
  */
 
-/* On the main thread, with the environment that the process began with.
+/* With the environment that the process began with, or whatever it has become;
+ * `of_main` is the main thread's control block, 0 if the main thread calls.
  * Context: cold. */
-void sp_stack_bounds_init(char *const *environment);
+void sp_stack_bounds_init(char *const *environment, uintptr_t of_main);
 
 /* Memory from low up to high, whole pages of it, that can be read. */
 struct sp_stack_bounds_span {

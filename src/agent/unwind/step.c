@@ -26,17 +26,12 @@
 /* More own frames than there are below the program's. */
 #define REGISTER_STEPS_MAX 1100
 
-/* Where the kernel keeps registers in the ucontext_t of a signal's frame. */
-#define CONTEXT_BP 120u
-#define CONTEXT_SP 160u
-#define CONTEXT_PC 168u
-
-/* A place for I2. */
-static const uintptr_t *other_address(uintptr_t bp)
+/* I2 */
+static void set_elsewhere(struct sp_walk_registers *at)
 {
 	static const uintptr_t words[2] = {0, 1};
 
-	return &words[bp == 0];
+	at->bp_at = at->pc_at = &words[at->bp == 0];
 }
 
 /* ---- addresses of code ---- */
@@ -96,6 +91,17 @@ static bool is_made_code(struct sp_step_way *way, uintptr_t pc)
 	return true;
 }
 
+/* The code that a signal handler returns to may be in no object, too. */
+static bool is_unknown_trampoline(struct sp_step_way *way, uintptr_t pc)
+{
+	uintptr_t words[2];
+
+	return sp_stack_bounds_read(&way->code, pc, &words[0]) &&
+	       sp_stack_bounds_read(&way->code, pc + sizeof(words[0]),
+				    &words[1]) &&
+	       sp_code_is_trampoline((uintptr_t)words, (uintptr_t)(words + 2));
+}
+
 /* Can this be the address of a frame? */
 static bool is_code(struct sp_step_way *way, uintptr_t pc)
 {
@@ -105,8 +111,9 @@ static bool is_code(struct sp_step_way *way, uintptr_t pc)
 
 	if (!is && pc >= ADDRESS_MIN) {
 		e = module_at(way, pc);
-		is = e ? sp_cfi_find(&way->lane->cfi, e, pc).is_exact
-		       : is_behind_unknown_call(way, pc);
+		is = (e ? sp_cfi_find(&way->lane->cfi, e, pc).is_exact
+			: is_behind_unknown_call(way, pc)) ||
+		     is_unknown_trampoline(way, pc);
 	}
 	if (is)
 		way->checked = pc;
@@ -114,6 +121,30 @@ static bool is_code(struct sp_step_way *way, uintptr_t pc)
 }
 
 /* ---- by the frame pointer ---- */
+
+/*
+ * The stack pointer of the caller, which is at `pc`, of a frame whose record is
+ * at `at`.  Where records may be anywhere in their frames, the rule of the
+ * caller finds its own at `up`.
+ */
+static uintptr_t end_of_frame(struct sp_step_way *way, uintptr_t at,
+			      uintptr_t up, uintptr_t pc)
+{
+	struct sp_cfi_rule rule = {.kind = SP_CFI_NONE};
+	struct sp_module_entry *e;
+	uintptr_t end = at + 16, sp;
+
+	if (SP_ARCH_RECORD_LAST)
+		return end;
+	e = module_at(way, pc);
+	if (e)
+		rule = sp_cfi_find(&way->lane->cfi, e, pc);
+	if (rule.kind != SP_CFI_SP || !rule.bp_bytes ||
+	    rule.pc_bytes != rule.bp_bytes + 8)
+		return end;
+	sp = up - (uintptr_t)(intptr_t)(rule.bp_bytes + rule.cfa_bytes);
+	return sp >= end && sp - end <= SP_STEP_FRAME_BYTES_MAX ? sp : end;
+}
 
 /*
  * Code without tables, in object `e` or in none (NULL): made at run time, by
@@ -137,6 +168,7 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 	if (at % 8 || !sp_stack_bounds_read(&way->stack, at, &up) ||
 	    !sp_stack_bounds_read(&way->stack, at + 8, &pc))
 		return SP_STEP_LOST;
+	pc = sp_arch_return(pc);
 	is_near = at - sp <= SP_STEP_FRAME_BYTES_MAX;
 	if (!pc && is_near)
 		return SP_STEP_ENDED;
@@ -150,7 +182,9 @@ static enum sp_step_outcome step_by_pointer(struct sp_step_way *way,
 		    sp_cfi_find(&way->lane->cfi, other, pc).kind != SP_CFI_NONE)
 			return SP_STEP_LOST;
 	}
-	*p = (struct sp_step_position){pc, {at + 16, up, other_address(up)}};
+	*p = (struct sp_step_position){
+		pc, {end_of_frame(way, at, up, pc), up, NULL, NULL}};
+	set_elsewhere(&p->at);
 	return SP_STEP_WENT;
 }
 
@@ -174,17 +208,19 @@ static bool step_by_epilogue(struct sp_step_way *way,
 		n++;
 	if (!sp_code_find_epilogue((const uint8_t *)code, n * sizeof(*code),
 				   &e) ||
-	    !sp_stack_bounds_read(&way->stack, p->at.sp + (uintptr_t)e.up_bytes,
+	    !sp_stack_bounds_read(&way->stack, p->at.sp + (uintptr_t)e.pc_bytes,
 				  &pc) ||
 	    (e.bp_bytes >= 0 &&
 	     !sp_stack_bounds_read(&way->stack,
-				   p->at.sp + (uintptr_t)e.bp_bytes, &bp)) ||
-	    !is_code(way, pc))
+				   p->at.sp + (uintptr_t)e.bp_bytes, &bp)))
+		return false;
+	pc = sp_arch_return(pc);
+	if (!is_code(way, pc))
 		return false;
 	p->pc = pc;
-	p->at.sp += (uintptr_t)e.up_bytes + sizeof(pc);
+	p->at.sp += (uintptr_t)e.cfa_bytes;
 	p->at.bp = bp;
-	p->at.bp_at = other_address(bp);
+	set_elsewhere(&p->at);
 	return true;
 }
 
@@ -196,17 +232,21 @@ static enum sp_step_outcome step_by_signal(struct sp_step_way *way,
 	const uintptr_t context = p->at.sp;
 	struct sp_step_position to;
 
-	if (!sp_stack_bounds_read(&way->stack, context + CONTEXT_BP,
+	if (!sp_stack_bounds_read(&way->stack,
+				  context + sp_arch_context(SP_ARCH_FP),
 				  &to.at.bp) ||
-	    !sp_stack_bounds_read(&way->stack, context + CONTEXT_SP,
+	    !sp_stack_bounds_read(&way->stack,
+				  context + sp_arch_context(SP_ARCH_SP),
 				  &to.at.sp) ||
-	    !sp_stack_bounds_read(&way->stack, context + CONTEXT_PC, &to.pc) ||
+	    !sp_stack_bounds_read(&way->stack,
+				  context + sp_arch_context(SP_ARCH_PC),
+				  &to.pc) ||
 	    to.pc < ADDRESS_MIN)
 		return SP_STEP_LOST;
 	/* It may be another stack. */
 	way->stack = sp_stack_bounds_around(way->lane->stacks, to.at.sp);
 	way->checked = ++to.pc;
-	to.at.bp_at = other_address(to.at.bp);
+	set_elsewhere(&to.at);
 	*p = to;
 	return SP_STEP_WENT;
 }
@@ -223,54 +263,43 @@ static enum sp_step_outcome step_by_word(struct sp_step_way *way,
 	if (!sp_stack_bounds_read(&way->stack, cfa_at, &cfa) ||
 	    cfa <= p->at.sp || cfa - p->at.sp > SP_STEP_FRAME_BYTES_MAX ||
 	    cfa % 8 || !sp_stack_bounds_read(&way->stack, bp_at, &p->at.bp) ||
-	    !sp_stack_bounds_read(&way->stack, cfa - 8, &p->pc))
+	    !sp_step_to(way, p, cfa, cfa + (uintptr_t)(intptr_t)rule->pc_bytes))
 		return SP_STEP_LOST;
-	p->at.sp = cfa;
-	p->at.bp_at = other_address(p->at.bp);
+	set_elsewhere(&p->at);
 	return SP_STEP_WENT;
 }
 
 /* ---- by all registers ---- */
 
-/* Those that a function must keep, at an instruction in the middle of the one
- * that this becomes part of. */
-static inline __attribute__((always_inline)) void take_registers(
-	struct sp_cfi_registers *r)
-{
-	uint64_t *v = r->value, pc;
-
-	__asm__ volatile("movq %%rbx, %0\n\t"
-			 "movq %%rbp, %1\n\t"
-			 "movq %%rsp, %2\n\t"
-			 "movq %%r12, %3\n\t"
-			 "movq %%r13, %4\n\t"
-			 "movq %%r14, %5\n\t"
-			 "movq %%r15, %6\n\t"
-			 "leaq 1f(%%rip), %7\n"
-			 "1:"
-			 : "=m"(v[SP_CFI_RBX]), "=m"(v[SP_CFI_RBP]),
-			   "=m"(v[SP_CFI_RSP]), "=m"(v[SP_CFI_R12]),
-			   "=m"(v[SP_CFI_R12 + 1]), "=m"(v[SP_CFI_R12 + 2]),
-			   "=m"(v[SP_CFI_R15]), "=r"(pc));
-	v[SP_CFI_PC] = pc + 1;
-	r->known = SP_CFI_KEPT | 1u << SP_CFI_RSP | 1u << SP_CFI_PC;
-}
-
-/* What the kernel has kept, in the order of DWARF's numbers. */
+/* What the kernel has kept. */
 static bool take_context(struct sp_step_way *way, struct sp_cfi_registers *r)
 {
-	static const uint8_t at[SP_CFI_REGISTERS] = {
-		144, 136, 152, 128, 112, 104, CONTEXT_BP, CONTEXT_SP, 40,
-		48,  56,  64,  72,  80,  88,  96,         CONTEXT_PC};
-	const uint64_t context = r->value[SP_CFI_RSP];
+	const uint64_t context = r->value[SP_ARCH_SP];
 
-	for (unsigned int i = 0; i < SP_CFI_REGISTERS; i++)
-		if (!sp_stack_bounds_read(&way->stack, context + at[i],
+	for (unsigned int i = 0; i < SP_ARCH_REGISTERS; i++)
+		if (!sp_stack_bounds_read(&way->stack,
+					  context + sp_arch_context(i),
 					  &r->value[i]))
 			return false;
-	r->value[SP_CFI_PC]++;
-	r->known = (1u << SP_CFI_REGISTERS) - 1;
+	r->value[SP_ARCH_PC]++;
+	r->known = (1ull << SP_ARCH_REGISTERS) - 1;
 	return true;
+}
+
+/* The rule of an address that is not known yet. */
+static struct sp_cfi_rule find_rule(struct sp_step_way *way,
+				    const struct sp_module_entry *e,
+				    uintptr_t pc)
+{
+	struct sp_cfi_rule rule = {.kind = SP_CFI_NONE};
+
+	if (e)
+		rule = sp_cfi_find(&way->lane->cfi, e, pc);
+	/* It may begin where an object ends. */
+	if (rule.kind == SP_CFI_NONE && is_unknown_trampoline(way, pc))
+		rule = (struct sp_cfi_rule){.kind = SP_CFI_SIGNAL,
+					    .is_exact = true};
+	return rule;
 }
 
 /* From the registers of one frame to those of its caller.  *is_signal: it was
@@ -278,32 +307,35 @@ static bool take_context(struct sp_step_way *way, struct sp_cfi_registers *r)
 static bool step_registers(struct sp_step_way *way, bool *is_signal)
 {
 	struct sp_cfi_registers *r = &way->registers;
-	const uintptr_t pc = r->value[SP_CFI_PC];
+	const uintptr_t pc = r->value[SP_ARCH_PC];
 	struct sp_module_entry *e = module_at(way, pc);
 	struct sp_step_position p = {
-		pc, {r->value[SP_CFI_RSP], r->value[SP_CFI_RBP], NULL}};
-	enum sp_cfi_kind kind =
-		e ? sp_cfi_find(&way->lane->cfi, e, pc).kind : SP_CFI_NONE;
+		pc, {r->value[SP_ARCH_SP], r->value[SP_ARCH_FP], NULL, NULL}};
+	enum sp_cfi_kind kind = find_rule(way, e, pc).kind;
 
 	*is_signal = kind == SP_CFI_SIGNAL;
 	if (*is_signal)
 		return take_context(way, r);
-	if (kind != SP_CFI_NONE)
-		return kind != SP_CFI_END &&
-		       sp_cfi_step(&way->lane->cfi, e, r, &way->stack,
-				   is_signal);
+	if (kind != SP_CFI_NONE) {
+		if (kind == SP_CFI_END ||
+		    !sp_cfi_step(&way->lane->cfi, e, r, &way->stack, is_signal))
+			return false;
+		if (!*is_signal)
+			r->known &= ~SP_ARCH_INNERMOST;
+		return true;
+	}
 	if (!e && step_by_epilogue(way, &p)) {
-		r->known &= SP_CFI_KEPT;
+		r->known &= SP_ARCH_KEPT;
 	} else {
-		if (!(r->known >> SP_CFI_RBP & 1) ||
+		if (!(r->known >> SP_ARCH_FP & 1) ||
 		    step_by_pointer(way, &p, e) != SP_STEP_WENT)
 			return false;
-		r->known = 1u << SP_CFI_RBP;
+		r->known = 1ull << SP_ARCH_FP;
 	}
-	r->value[SP_CFI_PC] = p.pc;
-	r->value[SP_CFI_RSP] = p.at.sp;
-	r->value[SP_CFI_RBP] = p.at.bp;
-	r->known |= 1u << SP_CFI_PC | 1u << SP_CFI_RSP;
+	r->value[SP_ARCH_PC] = p.pc;
+	r->value[SP_ARCH_SP] = p.at.sp;
+	r->value[SP_ARCH_FP] = p.at.bp;
+	r->known |= 1ull << SP_ARCH_PC | 1ull << SP_ARCH_SP;
 	return true;
 }
 
@@ -318,21 +350,24 @@ static __attribute__((noinline)) enum sp_step_outcome step_by_registers(
 	struct sp_cfi_registers *r = &way->registers;
 	bool is_signal = false;
 
-	if (!way->has_registers)
-		take_registers(r);
+	if (!way->has_registers) {
+		r->known = sp_arch_registers(r->value);
+		r->value[SP_ARCH_PC]++;
+	}
 	way->has_registers = true;
 	for (int i = 0;
-	     r->value[SP_CFI_PC] != p->pc || r->value[SP_CFI_RSP] != p->at.sp;
+	     r->value[SP_ARCH_PC] != p->pc || r->value[SP_ARCH_SP] != p->at.sp;
 	     i++)
 		if (i == REGISTER_STEPS_MAX || !step_registers(way, &is_signal))
 			return SP_STEP_LOST;
 	if (!step_registers(way, &is_signal))
 		return SP_STEP_LOST;
 	*p = (struct sp_step_position){
-		r->value[SP_CFI_PC],
-		{r->value[SP_CFI_RSP],
-		 r->known >> SP_CFI_RBP & 1 ? r->value[SP_CFI_RBP] : 0, NULL}};
-	p->at.bp_at = other_address(p->at.bp);
+		r->value[SP_ARCH_PC],
+		{r->value[SP_ARCH_SP],
+		 r->known >> SP_ARCH_FP & 1 ? r->value[SP_ARCH_FP] : 0, NULL,
+		 NULL}};
+	set_elsewhere(&p->at);
 	if (is_signal) {
 		way->stack =
 			sp_stack_bounds_around(way->lane->stacks, p->at.sp);
@@ -387,11 +422,8 @@ enum sp_step_outcome sp_step_slowly(struct sp_step_way *way,
 			return SP_STEP_WRONG;
 		e = module_at(way, pc);
 	}
-	if (rule.kind == SP_CFI_UNKNOWN) {
-		rule = (struct sp_cfi_rule){.kind = SP_CFI_NONE};
-		if (e)
-			rule = sp_cfi_find(&way->lane->cfi, e, pc);
-	}
+	if (rule.kind == SP_CFI_UNKNOWN)
+		rule = find_rule(way, e, pc);
 	outcome = step_by_rule(way, p, &rule, e, recorded);
 	if (known->kind != SP_CFI_UNKNOWN)
 		return outcome;

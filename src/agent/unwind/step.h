@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/thread/frame.h"
+#include "agent/sys/arch.h"
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/stack_bounds.h"
@@ -52,7 +52,8 @@ static inline struct sp_step_position sp_step_begin(
 	way->has_registers = false;
 	return (struct sp_step_position){
 		.pc = (uintptr_t)from->pc,
-		.at = {(uintptr_t)(from + 1), (uintptr_t)from->up, NULL},
+		.at = {sp_call_frame_end(from), (uintptr_t)from->up, NULL,
+		       NULL},
 	};
 }
 
@@ -79,6 +80,22 @@ static inline bool sp_step_is_return_address(struct sp_lane *lane, uintptr_t pc)
 	       sp_step_find_return_address(lane, pc);
 }
 
+/* To the caller's, whose stack pointer and return address that are; false: the
+ * latter cannot be read. */
+static inline bool sp_step_to(struct sp_step_way *way,
+			      struct sp_step_position *p, uintptr_t sp,
+			      uintptr_t pc_at)
+{
+	uintptr_t pc;
+
+	if (!sp_stack_bounds_read(&way->stack, pc_at, &pc))
+		return false;
+	p->pc = sp_arch_return(pc);
+	p->at.sp = sp;
+	p->at.pc_at = (const uintptr_t *)pc_at;
+	return true;
+}
+
 /* To the caller's by what most rules say: false: that is no frame.  Context:
  * sampled. */
 static inline bool sp_step_simply(struct sp_step_way *way,
@@ -99,6 +116,6 @@ static inline bool sp_step_simply(struct sp_step_way *way,
 			return false;
 		p->at.bp_at = (const uintptr_t *)at;
 	}
-	p->at.sp = cfa;
-	return sp_stack_bounds_read(&way->stack, cfa - 8, &p->pc);
+	return sp_step_to(way, p, cfa,
+			  cfa + (uintptr_t)(intptr_t)rule->pc_bytes);
 }

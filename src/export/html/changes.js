@@ -297,7 +297,7 @@ function pairSettings(older, newer) {
 
 function showPairNotes(older, newer, pair) {
 	showNotes(newer, [
-		...pair.comparable.mixed.size ? [`${WHY_NAMES}: ? marks them`] : [],
+		...pair.caveats.mixed.size ? [`${WHY_NAMES}: ? marks them`] : [],
 		...pair.renamed.map((both) => `taken for renamed: ${both}`),
 		...pairNotes(older, newer),
 	], pairMethod(older, newer), pairSettings(older, newer));

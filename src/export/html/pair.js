@@ -192,7 +192,7 @@ class Pair extends Code {
 		this.rate = 1 - newer.data.confidence;
 		this.level = levelOf(this.rate);
 		this.net = new Float64Array(this.nPaths);
-		this.comparable = new Comparable(this);
+		this.caveats = new Caveats(this);
 	}
 
 	get isPair() {
@@ -300,7 +300,7 @@ class Pair extends Code {
 				this.estimateOf(acc, this.level));
 
 			return {f, old: a, new: b, change: changeOf(a, b),
-				...this.comparable.verdict(this.comparable.isMixed(f),
+				...this.caveats.verdict(this.caveats.isMixed(f),
 					isTold.has(row), pathsOf(f))};
 		});
 	}
@@ -336,10 +336,10 @@ class Verdicts {
 
 	// A place of a tree is what its callers make it.
 	isMixed(node) {
-		const {pair: {comparable}, tree} = this;
+		const {pair: {caveats}, tree} = this;
 
 		for (let n = node; n > 0; n = tree.parent[n])
-			if (comparable.isMixed(tree.fn[n]))
+			if (caveats.isMixed(tree.fn[n]))
 				return true;
 		return false;
 	}
@@ -352,7 +352,7 @@ class Verdicts {
 				isNotZero(this.pair.changeOfSums(
 					this.pair.sumsOf(paths), this.level));
 
-			this.known.set(node, this.pair.comparable.verdict(
+			this.known.set(node, this.pair.caveats.verdict(
 				this.isMixed(node), isTold, paths));
 		}
 		return this.known.get(node);

@@ -126,24 +126,63 @@ class Release(System):
                        ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get",
                         "install", "-y", *wanted]], self.log)
 
-    def build(self, source):
-        """From a clean clone of what is committed in `source`."""
+    def clone(self, source):
+        """What is committed in `source`, clean."""
         clone = self.path(self.work + "/source")
-        for part in ("source", "build", "own"):
-            shutil.rmtree(self.path(f"{self.work}/{part}"),
-                          ignore_errors=True)
+        shutil.rmtree(clone, ignore_errors=True)
         call(["git", "clone", "-q", "--no-hardlinks", source, clone],
              self.log)
-        build, prefix = self.work + "/build", self.work + "/own"
+
+    def build(self, source, name="own", compilers=("cc", "c++")):
+        """Of a clean clone, with these compilers for C and for C++."""
+        folder = "build" if name == "own" else "build-" + name.replace(" ", "")
+        build = f"{self.work}/{folder}"
+        prefix = f"{self.work}/{name.replace(' ', '')}"
+        if name == "own":
+            self.clone(source)
+        for part in (build, prefix):
+            shutil.rmtree(self.path(part), ignore_errors=True)
         self.make([
             ["cmake", "-S", self.work + "/source", "-B", build, "-G", "Ninja",
              "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
              "-DSAMPLEPROF_WERROR=ON", "-DCMAKE_C_COMPILER_LAUNCHER=ccache",
              "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache",
+             f"-DCMAKE_C_COMPILER={compilers[0]}",
+             f"-DCMAKE_CXX_COMPILER={compilers[1]}",
              f"-DCMAKE_INSTALL_PREFIX={prefix}"],
             ["cmake", "--build", build],
             ["cmake", "--install", build]], self.log)
-        return installed(self, "own", prefix)
+        return installed(self, name, prefix)
+
+    def test(self):
+        """Build the tests of modules, too, and run them: "passed/all"."""
+        build = self.work + "/build-tests"
+        self.make([
+            ["cmake", "-S", self.work + "/source", "-B", build, "-G", "Ninja",
+             "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=ON",
+             "-DCMAKE_C_COMPILER_LAUNCHER=ccache",
+             "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"],
+            ["cmake", "--build", build]], self.log)
+        done = subprocess.run(
+            self.command(["ctest", "--test-dir", build, "-L", "unit", "-j",
+                          str(os.cpu_count())]),
+            capture_output=True, check=False, cwd="/")
+        text = done.stdout.decode(errors="replace")
+        with open(self.log, "a", encoding="utf-8") as file:
+            file.write(text)
+        found = re.search(r"(\d+) tests failed out of (\d+)", text)
+        if not found:
+            raise Failed(f"ctest ran nothing; the output is in {self.log}")
+        failed, number = map(int, found.groups())
+        return f"{number - failed}/{number}"
+
+    def compiler(self, command):
+        """Its kind and first number, such as "gcc 12"."""
+        done = self.run([command, "--version"])
+        first = done.stdout.decode().partition("\n")[0]
+        return "{} {}".format(
+            "clang" if "clang" in first else "gcc",
+            re.search(r"(\d+)\.\d+\.\d+", first).group(1))
 
 
 def installed(system, name, prefix):

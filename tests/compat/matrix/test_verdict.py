@@ -130,6 +130,25 @@ class Table(unittest.TestCase):
                         "c, own, x: not run", "  nobody offers it", "",
                         "1 good, 2 bad, 1 not run"])
 
+    def test_platforms(self):
+        cells = [Cell("Debian 13 no libunwind", "of 11", "x", 9, 9, 99.96, 100,
+                      True),
+                 Cell("Debian 13 no libunwind", "of 11", "y", 9, 9, 99.0, 100,
+                      False),
+                 Cell("Debian 11", "clang", "x", problems=["one"]),
+                 Cell("c", "own", "x", not_run="nobody offers it")]
+        lines = list(verdict.platforms(cells, {
+            ("Debian 13 no libunwind", "of 11"):
+                verdict.About("clang 19", "archive, apt", "141/141")}))
+        self.assertEqual(lines[1:], [
+            "Debian 13 no libunwind of 11   clang 19   archive, apt  99.0    "
+            "no      141/141",
+            "Debian 11              clang   -          -             bad     "
+            "-       -",
+            "c                      own     -          -             -       "
+            "-       -"])
+        self.assertLessEqual(max(map(len, lines)), 80)
+
 
 if __name__ == "__main__":
     unittest.main()

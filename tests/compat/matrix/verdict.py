@@ -148,7 +148,16 @@ def _judge_leaves(bad, profile, printed):
                    f"the program says {printed.strip()}")
 
 
-WIDTHS = (23, 6, 13, 7, 7, 6, 6, 6)
+@dataclasses.dataclass
+class About:
+    """Of a build on a system, beside its cells: what it was compiled with, how
+    it was installed, and its tests that passed."""
+    compiler: str = "-"
+    install: str = "-"
+    suite: str = "-"
+
+
+WIDTHS = (23, 7, 13, 7, 6, 6, 6, 6)
 HEADS = ("system", "build", "program", "samples", "stacks", "whole", "named",
          "exact")
 
@@ -195,8 +204,38 @@ def table(cells):
                     for state in ("good", "bad", "not run"))
 
 
-def write_json(path, cells):
+PLATFORM_WIDTHS = (23, 8, 11, 14, 8, 8)
+PLATFORM_HEADS = ("platform", "build", "compiler", "install", "whole", "exact",
+                  "suite")
+
+
+def platforms(cells, about):
+    """Lines: a row for each build on each platform, with the worst of its
+    cells.  `about`: About by (system, build)."""
+    def line(values):
+        return "".join(text.ljust(width) for text, width in zip(
+            values, (*PLATFORM_WIDTHS, 0))).rstrip()
+
+    yield line(PLATFORM_HEADS)
+    found = {}
+    for cell in cells:
+        found.setdefault((cell.system, cell.build), []).append(cell)
+    for key, group in found.items():
+        known = about.get(key, About())
+        ran = [cell for cell in group if cell.samples]
+        bad = any(cell.state == "bad" for cell in group)
+        whole = (f"{min(cell.whole_percent for cell in ran):.1f}" if ran
+                 else "bad" if bad else "-")
+        exact = ("-" if not ran else
+                 "yes" if all(cell.exact for cell in ran) else "no")
+        yield line((*key, known.compiler, known.install, whole, exact,
+                    known.suite))
+
+
+def write_json(path, cells, about):
     with open(path, "w", encoding="utf-8") as file:
-        json.dump([{**dataclasses.asdict(c), "state": c.state} for c in cells],
-                  file, indent=1)
+        json.dump([{**dataclasses.asdict(c), "state": c.state,
+                    **dataclasses.asdict(about.get((c.system, c.build),
+                                                   About()))}
+                   for c in cells], file, indent=1)
         file.write("\n")

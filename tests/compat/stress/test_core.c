@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Eight threads live 400 lives and write 800,000 samples through lanes, stack
- * table, modules, writer and slots with their slabs, while the file is read.
- * The file then has what each of them did; again with a file that is soon full.
+ * table, modules, writer and slots with their size counts, while the file is
+ * read.  The file then has what each of them did; again with a file that is
+ * soon full.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -171,14 +172,14 @@ static void write_free(uint32_t thread, uint64_t id, uint8_t *hint)
 static void allocate(uint16_t slot, struct life *life, uint64_t bytes,
 		     uint64_t objects)
 {
-	struct sp_size_counts *slab = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_classes(slot);
 
 	for (uint64_t i = 0; i < objects; i++) {
 		uint64_t size = i ? 1 : bytes - (objects - 1);
 		struct sp_class_total *total =
 			&life->classes[sp_format_class(size)];
 
-		sp_size_counts_count(slab, size);
+		sp_size_counts_count(counts, size);
 		total->bytes += size;
 		total->objects++;
 	}
@@ -309,7 +310,7 @@ static void run_threads(unsigned int looks_wanted)
 	for (unsigned int i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	/* The last addition to each slot is in the file by itself, and so is
-	 * the last count in each slab. */
+	 * the last count by size. */
 	sp_writer_end(atomic_load(&last_thread), false);
 }
 
@@ -406,8 +407,8 @@ static void check_stacks(const struct sp_profile *p)
 	free(by_id);
 }
 
-/* Totals of the process by size class: all but what slot 0 took, and slabs for
- * which the file had no room.  The slack covers what is missing. */
+/* Totals of the process by size class: all but what slot 0 took, and size
+ * counts for which the file had no room.  The slack covers what is missing. */
 static void check_classes(const struct sp_profile *p)
 {
 	bool whole = p->losses[SP_LOSS_CLASS_TOTALS] == 0;

@@ -243,8 +243,11 @@ static void do_sandboxed_child(char **arguments)
 static void do_refused_memory(char **arguments)
 {
 	static const int calls[] = {
-		SYS_mmap,   SYS_mremap,    SYS_madvise, SYS_brk,
-		SYS_openat, SYS_ftruncate, SYS_open,
+		SYS_mmap, SYS_mremap, SYS_madvise,
+		SYS_brk,  SYS_openat, SYS_ftruncate,
+#ifdef SYS_open
+		SYS_open,
+#endif
 	};
 	pthread_t thread;
 

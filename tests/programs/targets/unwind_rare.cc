@@ -20,6 +20,8 @@
 #include <unistd.h>
 #include <vector>
 
+#include "../../support/arch.h"
+
 #define NOINLINE __attribute__((noinline))
 
 static void *volatile sink;
@@ -71,14 +73,14 @@ static void handle(int)
 static NOINLINE void interrupted()
 {
 	sink = nullptr;
-	__asm__ volatile("ud2"); /* this line was interrupted */
+	__asm__ volatile(TEST_TRAP); /* this line was interrupted */
 	sink = nullptr;
 }
 
 static void handle_and_step(int, siginfo_t *, void *context)
 {
 	take(1004);
-	static_cast<ucontext_t *>(context)->uc_mcontext.gregs[REG_RIP] += 2;
+	TEST_STEP(static_cast<ucontext_t *>(context));
 }
 
 static void take_signals(int flags)

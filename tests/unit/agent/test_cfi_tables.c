@@ -7,6 +7,7 @@
 #include "agent/unwind/cfi.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/stack_bounds.h"
+#include "support/arch.h"
 #include "support/test.h"
 
 static struct sp_cfi_run run;
@@ -43,14 +44,20 @@ static uint8_t *put_word(uint8_t *at, int64_t value)
 	return put(at, &word, sizeof(word));
 }
 
+#define RETURN SP_ARCH_RETURN
+#define FP     SP_ARCH_FP
+#define SP     SP_ARCH_SP
+/* A return address that is not the last word of its frame. */
+#define ELSEWHERE (SP_ARCH_RECORD_LAST ? SP_CFI_OTHER : SP_CFI_SP)
+
 /* A CIE with that augmentation and its data, and an FDE with that program. */
 static void make(const char *letters, const void *data, size_t data_bytes,
 		 const void *program, size_t bytes)
 {
-	/* Aligned by 1 and -8, return address in register 16, CFA = rsp + 8,
-	 * return address there. */
-	static const uint8_t aligns[] = {1, 0x78, 16};
-	static const uint8_t initial[] = {0x0c, 7, 8, 0x90, 1};
+	/* Aligned by 1 and -8, CFA = stack pointer + 8, return address there.
+	 */
+	static const uint8_t aligns[] = {1, 0x78, RETURN};
+	static const uint8_t initial[] = {0x0c, SP, 8, 0x80 + RETURN, 1};
 	uint8_t *at = object.frame, *fde;
 
 	memset(&object, 0, sizeof(object));
@@ -108,13 +115,15 @@ static void check_at(int offset, enum sp_cfi_kind kind, int cfa, int bp)
 TEST(by_hand)
 {
 	static const uint8_t program[] = {
-		0x41, 0x0e, 16,   0x86, 2,       /* push %rbp */
-		0x43, 0x0d, 6,                   /* mov %rsp,%rbp */
-		0x02, 60,   0x0a,                /* remember: an early return */
-		0x0c, 7,    8,                   /* leave */
-		0x41, 0x0b,                      /* restore: go on */
-		0x03, 50,   0,    0x09, 3, 12,   /* rbx is in r12: who cares */
-		0x04, 10,   0,    0,    0, 0xc6, /* rbp is untouched again */
+		0x41,      0x0e, 16,   0x80 + FP, 2, /* push %rbp */
+		0x43,      0x0d, FP,                 /* mov %rsp,%rbp */
+		0x02,      60,   0x0a, /* remember: an early return */
+		0x0c,      SP,   8,    /* leave */
+		0x41,      0x0b,       /* restore: go on */
+		0x03,      50,   0,    0x09,      3,
+		12, /* rbx is in r12: who cares */
+		0x04,      10,   0,    0,         0,
+		0xc0 + FP, /* rbp is untouched again */
 	};
 
 	make("zR", usual_data, 1, program, sizeof(program));
@@ -133,8 +142,9 @@ TEST(by_hand)
 	/* Nobody calls there: its beginning, as the end of a stack. */
 	check_at(-1, SP_CFI_END, 0, 0);
 	assert_true(sp_cfi_find(&run, &entry, (uintptr_t)object.code).is_exact);
-	((uint8_t *)&object)[offsetof(struct object, code) - 2] = 0xff;
-	((uint8_t *)&object)[offsetof(struct object, code) - 1] = 0xd0;
+	memcpy((uint8_t *)&object + offsetof(struct object, code) -
+		       (sizeof(TEST_CALL) - 1),
+	       TEST_CALL, sizeof(TEST_CALL) - 1);
 	check_at(-1, SP_CFI_NONE, 0, 0);
 }
 
@@ -152,19 +162,19 @@ static void check_program(const void *program, size_t bytes,
 /* All that is not as simple as a rule. */
 TEST(others)
 {
-	CHECK(SP_CFI_SP, 0);                   /* nothing at all */
-	CHECK(SP_CFI_END, 0x07, 16);           /* the outermost function */
-	CHECK(SP_CFI_OTHER, 0x0c, 3, 8);       /* by rbx */
-	CHECK(SP_CFI_OTHER, 0x0f, 1, 0x30);    /* by an expression */
-	CHECK(SP_CFI_OTHER, 0x90, 2);          /* returns elsewhere */
-	CHECK(SP_CFI_OTHER, 0x09, 16, 0);      /* by a register */
-	CHECK(SP_CFI_OTHER, 0x07, 6);          /* rbp is lost */
-	CHECK(SP_CFI_OTHER, 0x10, 6, 1, 0x30); /* or somewhere */
-	CHECK(SP_CFI_OTHER, 0x14, 6, 2);
-	CHECK(SP_CFI_OTHER, 0x86, 1); /* where the return address is */
-	CHECK(SP_CFI_OTHER, 0x0e, 4); /* the caller's stack is not above */
-	CHECK(SP_CFI_OTHER, 0x0b);    /* restores what was not remembered */
-	CHECK(SP_CFI_OTHER, 0x3f);    /* an instruction of the future */
+	CHECK(SP_CFI_SP, 0);                    /* nothing at all */
+	CHECK(SP_CFI_END, 0x07, RETURN);        /* the outermost function */
+	CHECK(SP_CFI_OTHER, 0x0c, 3, 8);        /* by rbx */
+	CHECK(SP_CFI_OTHER, 0x0f, 1, 0x30);     /* by an expression */
+	CHECK(ELSEWHERE, 0x80 + RETURN, 2);     /* returns elsewhere */
+	CHECK(SP_CFI_OTHER, 0x09, RETURN, 0);   /* by a register */
+	CHECK(SP_CFI_OTHER, 0x07, FP);          /* rbp is lost */
+	CHECK(SP_CFI_OTHER, 0x10, FP, 1, 0x30); /* or somewhere */
+	CHECK(SP_CFI_OTHER, 0x14, FP, 2);
+	CHECK(SP_CFI_OTHER, 0x80 + FP, 1); /* where the return address is */
+	CHECK(SP_CFI_OTHER, 0x0e, 4);      /* the caller's stack is not above */
+	CHECK(SP_CFI_OTHER, 0x0b); /* restores what was not remembered */
+	CHECK(SP_CFI_OTHER, 0x3f); /* an instruction of the future */
 	CHECK(SP_CFI_OTHER, 0x0f, 0xff, 0xff, 0x03); /* beyond the end */
 	CHECK(SP_CFI_OTHER, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a, 0x0a,
 	      0x0a); /* remembers more than anybody */
@@ -187,17 +197,21 @@ TEST(others)
 TEST(realigned)
 {
 	static const uint8_t program[] = {
-		0x10, 6, 2,    0x76, 0,    /* rbp is at rbp */
-		0x0f, 3, 0x76, 0x78, 0x06, /* CFA is the word at rbp - 8 */
+		0x10,      FP,   2,
+		0x70 + FP, 0, /* rbp is at rbp */
+		0x0f,      3,    0x70 + FP,
+		0x78,      0x06, /* CFA is the word at rbp - 8 */
 	};
 
 	make("zR", usual_data, 1, program, sizeof(program));
 	check_at(100, SP_CFI_REALIGNED, -8, 0);
-	CHECK(SP_CFI_OTHER, 0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x73, 0x78, 0x06);
-	CHECK(SP_CFI_OTHER, 0x10, 6, 2, 0x76, 0, 0x0f, 2, 0x76, 0x78);
-	CHECK(SP_CFI_OTHER, 0x10, 6, 3, 0x76, 0, 0x06, 0x0f, 3, 0x76, 0x78,
+	CHECK(SP_CFI_OTHER, 0x10, FP, 2, 0x70 + FP, 0, 0x0f, 3, 0x73, 0x78,
 	      0x06);
-	CHECK(SP_CFI_OTHER, 0x0f, 3, 0x76, 0x78, 0x06);
+	CHECK(SP_CFI_OTHER, 0x10, FP, 2, 0x70 + FP, 0, 0x0f, 2, 0x70 + FP,
+	      0x78);
+	CHECK(SP_CFI_OTHER, 0x10, FP, 3, 0x70 + FP, 0, 0x06, 0x0f, 3, 0x70 + FP,
+	      0x78, 0x06);
+	CHECK(SP_CFI_OTHER, 0x0f, 3, 0x70 + FP, 0x78, 0x06);
 }
 
 /* ---- expressions ---- */
@@ -205,10 +219,10 @@ TEST(realigned)
 static bool evaluate_bytes(const uint8_t *bytes, uint64_t *ret)
 {
 	static const uint64_t word = 0x8877665544332211;
-	struct sp_cfi_registers registers = {.known = 1u << SP_CFI_RSP};
+	struct sp_cfi_registers registers = {.known = 1ull << SP_ARCH_SP};
 	struct sp_stack_bounds_span nothing = {0, 0};
 
-	registers.value[SP_CFI_RSP] = (uintptr_t)&word;
+	registers.value[SP_ARCH_SP] = (uintptr_t)&word;
 	return sp_cfi_evaluate(bytes, &registers, NULL, &nothing, ret);
 }
 
@@ -246,9 +260,9 @@ TEST(expressions)
 	VALUE(0x0807060504030201, 0x0e, 1, 2, 3, 4, 5, 6, 7, 8);
 	VALUE(300, 0x10, 0xac, 0x02);
 	VALUE(-1, 0x11, 0x7f);
-	VALUE(0x8877665544332211, 0x77, 0, 0x06);
-	VALUE(0x8877665544332211, 0x92, 7, 0, 0x06);
-	VALUE(0x2211, 0x77, 0, 0x94, 2);
+	VALUE(0x8877665544332211, 0x70 + SP, 0, 0x06);
+	VALUE(0x8877665544332211, 0x92, SP, 0, 0x06);
+	VALUE(0x2211, 0x70 + SP, 0, 0x94, 2);
 	VALUE(3, 0x31, 0x32, 0x22);  /* plus */
 	VALUE(-1, 0x31, 0x32, 0x1c); /* minus */
 	VALUE(6, 0x32, 0x33, 0x1e);  /* mul */
@@ -288,7 +302,7 @@ TEST(no_values)
 	NO_VALUE(0x31, 0x16);
 	NO_VALUE(0x31, 0x15, 1);
 	NO_VALUE(0x30, 0x06); /* address 0 */
-	NO_VALUE(0x77, 0, 0x94, 9);
+	NO_VALUE(0x70 + SP, 0, 0x94, 9);
 	NO_VALUE(0x70, 0);     /* a register that is not known */
 	NO_VALUE(0x92, 99, 0); /* or none */
 	NO_VALUE(0x0e, 1, 2);  /* beyond the end */
@@ -303,9 +317,11 @@ TEST(no_values)
 TEST(damage)
 {
 	static const uint8_t program[] = {
-		0x41, 0x0e, 16,   0x86, 2,    0x43, 0x0d, 6,    0x0a, 0x0b,
-		0x10, 6,    2,    0x76, 0,    0x16, 3,    4,    0x77, 8,
-		0x06, 0x31, 0x0f, 3,    0x76, 0x78, 0x06, 0x09, 12,   13};
+		0x41,      0x0e,      16,   0x80 + FP, 2,    0x43,
+		0x0d,      FP,        0x0a, 0x0b,      0x10, FP,
+		2,         0x70 + FP, 0,    0x16,      3,    4,
+		0x70 + SP, 8,         0x06, 0x31,      0x0f, 3,
+		0x70 + FP, 0x78,      0x06, 0x09,      12,   13};
 	/* A stack that is all zero, with each register in the middle. */
 	static uint64_t stack[1u << 16];
 	struct sp_stack_bounds_span memory = {(uintptr_t)stack,
@@ -313,7 +329,7 @@ TEST(damage)
 	uint32_t random = 1;
 
 	for (int i = 0; i < 200000; i++) {
-		struct sp_cfi_registers registers = {.known = ~0u};
+		struct sp_cfi_registers registers = {.known = ~0ull};
 		uintptr_t pc = (uintptr_t)object.code + 101;
 		bool is_signal = false;
 
@@ -324,9 +340,9 @@ TEST(damage)
 				(uint8_t)(random >> 24);
 		}
 		sp_cfi_find(&run, &entry, pc);
-		for (int k = 0; k < SP_CFI_REGISTERS; k++)
+		for (int k = 0; k < SP_ARCH_REGISTERS; k++)
 			registers.value[k] = (uintptr_t)&stack[1u << 15];
-		registers.value[SP_CFI_PC] = pc;
+		registers.value[SP_ARCH_PC] = pc;
 		sp_cfi_step(&run, &entry, &registers, &memory, &is_signal);
 	}
 }

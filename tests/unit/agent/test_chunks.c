@@ -15,7 +15,7 @@
 #include "support/load_profile.h"
 #include "support/test.h"
 
-#define TIMES 300u /* more than there are keepers */
+#define TIMES 300u /* more than there are tails */
 
 static sigjmp_buf out;
 static const char *unreadable;

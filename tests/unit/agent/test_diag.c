@@ -138,6 +138,76 @@ TEST(say)
 	assert_int_equal(capture_end(&c, text, sizeof(text)), 0);
 }
 
+#define ALL UINT64_MAX
+#define LINE                                                                   \
+	"sampleprof: SAMPLEPROF_OUT=none: what the probes have not seen, or "  \
+	"not right: samples_not_followed 7, calls_left 2\n"
+
+/* Fill a pipe to its last byte. */
+static void fill(int fd)
+{
+	static const char block[4096];
+
+	while (write(fd, block, sizeof(block)) > 0 || write(fd, block, 1) > 0)
+		;
+}
+
+TEST(say_losses)
+{
+	struct capture c, other;
+	char text[2000];
+
+	sp_diag_reset();
+	capture_begin(&c);
+	sp_diag_remember_output();
+	sp_diag_say_losses(ALL);
+	sp_diag_lose(SP_LOSS_RSS, 9);
+	sp_diag_say_losses(1u << SP_LOSS_LEFT);
+	sp_diag_lose(SP_LOSS_LEFT, 2);
+	sp_diag_lose(SP_LOSS_LIVE_TABLE, 7);
+	sp_diag_say_losses(1u << SP_LOSS_LEFT | 1u << SP_LOSS_LIVE_TABLE);
+	sp_diag_set_quiet(1);
+	sp_diag_say_losses(ALL);
+	sp_diag_set_quiet(0);
+	/* Another file got the number meanwhile. */
+	capture_begin(&other);
+	sp_diag_say_losses(ALL);
+	assert_int_equal(capture_end(&other, text, sizeof(text)), 0);
+	capture_end(&c, text, sizeof(text));
+	assert_string_equal(text, LINE);
+	sp_diag_reset();
+}
+
+/* No wait and no signal. */
+TEST(say_losses_to_nobody)
+{
+	struct capture c;
+	char text[10];
+
+	sp_diag_lose(SP_LOSS_LEFT, 2);
+	capture_begin(&c);
+	sp_diag_remember_output();
+	fill(2);
+	assert_int_equal(fcntl(2, F_SETFL, 0), 0);
+	alarm(60);
+	sp_diag_say_losses(ALL);
+	alarm(0);
+	capture_end(&c, text, sizeof(text));
+	capture_begin(&c);
+	sp_diag_remember_output();
+	close(c.read_end);
+	sp_diag_say_losses(ALL);
+	capture_end(&c, text, sizeof(text));
+	c.saved = dup(2);
+	close(2);
+	sp_diag_say_losses(ALL);
+	sp_diag_remember_output();
+	sp_diag_say_losses(ALL);
+	dup2(c.saved, 2);
+	close(c.saved);
+	sp_diag_reset();
+}
+
 TEST(errno_names)
 {
 	assert_string_equal(sp_diag_errno(ENOSPC),

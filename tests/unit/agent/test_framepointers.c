@@ -8,6 +8,7 @@
 #include "agent/unwind/framewalk.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/stack_bounds.h"
+#include "support/arch.h"
 #include "support/given_stack.h"
 #include "support/test.h"
 
@@ -16,28 +17,24 @@
 
 static struct sp_lane *lane;
 
-struct chain {
-	struct sp_call_frame frames[6];
+__asm__(".pushsection .text\n" TEST_CALLS ".popsection\n"
+	".pushsection .data.rel.local, \"aw\"\n"
+	"behind_calls: .quad " TEST_BEHIND_CALLS "\n"
+	"behind_others: .quad " TEST_NOT_BEHIND "\n"
+	".popsection");
+extern void *const behind_calls[TEST_N_CALLS]
+	__attribute__((visibility("hidden")));
+extern void *const behind_others[3] __attribute__((visibility("hidden")));
+
+/* What a frame pointer is at. */
+struct record {
+	const struct record *up;
+	void *pc;
 };
 
-/* Every kind of instruction that calls, and behind which addresses that is;
- * then something else.  It is never run. */
-__asm__(".pushsection .text\n"
-	"	.skip 16, 0x90\n"
-	"	call *%rax\n1:	call *%r11\n2:	call *(%rbx)\n"
-	"3:	call *(%r12)\n4:	call *8(%rbp)\n5:	call *8(%rsp)\n"
-	"6:	call *0x100(%rcx)\n7:	call *0x100(%r12)\n"
-	"8:	call *(%rax,%rbx,8)\n9:	call *0x1234(,%rbx,8)\n"
-	"10:	call *10b(%rip)\n11:	call 11b\n12:	notrack call *%rdx\n"
-	"13:	jmp *%rax\n"
-	"14:	.skip 16, 0x90\n"
-	"	.popsection\n"
-	"	.pushsection .data.rel.local, \"aw\"\n"
-	"behind_calls: .quad 1b, 2b, 3b, 4b, 5b, 6b, 7b, 8b, 9b, 10b, 11b, "
-	"12b, 13b\n"
-	"behind_others: .quad 14b, 14b + 8, 1b - 2\n"
-	"	.popsection");
-extern void *const behind_calls[13], *const behind_others[3];
+struct chain {
+	struct record frames[6];
+};
 
 static void *return_address; /* a real one */
 
@@ -50,15 +47,21 @@ static int NOINLINE take_return_address(void)
 static void make_chain(struct chain *c)
 {
 	for (int i = 0; i < 6; i++)
-		c->frames[i] = (struct sp_call_frame){
-			i < 5 ? &c->frames[i + 1] : NULL, return_address};
+		c->frames[i] = (struct record){i < 5 ? &c->frames[i + 1] : NULL,
+					       return_address};
+}
+
+/* From the function whose record that is. */
+static int walk_from(const struct record *first, bool *is_cut)
+{
+	const struct sp_call_frame *frame = test_frame(first);
+
+	return (int)sp_framewalk_pointers(lane, frame, DEPTH_MAX, is_cut)->n;
 }
 
 static int walk_chain(const struct chain *c, bool *is_cut)
 {
-	return (int)sp_framewalk_pointers(lane, &c->frames[0], DEPTH_MAX,
-					  is_cut)
-		->n;
+	return walk_from(&c->frames[0], is_cut);
 }
 
 /* Each oddity ends the walk where it is. */
@@ -87,7 +90,7 @@ TEST(calls)
 	struct chain c;
 	bool is_cut;
 
-	for (int i = 0; i < 13; i++) {
+	for (int i = 0; i < TEST_N_CALLS; i++) {
 		make_chain(&c);
 		c.frames[3].pc = behind_calls[i];
 		assert_int_equal(walk_chain(&c, &is_cut), 6);
@@ -106,16 +109,16 @@ TEST(odd_pointers)
 	struct chain c;
 	const uintptr_t end =
 		sp_stack_bounds_around(lane->stacks, (uintptr_t)&c).high;
-	const struct sp_call_frame *const odd[] = {
+	const struct record *const odd[] = {
 		&c.frames[2], /* itself */
 		&c.frames[0], /* back */
-		(const struct sp_call_frame *)((char *)&c.frames[3] + 4),
-		(const struct sp_call_frame *)~15ul,
-		(const struct sp_call_frame *)(1ul << 63),
-		(const struct sp_call_frame *)(stack + STACK_BYTES),
-		(const struct sp_call_frame *)(end - 8),
-		(const struct sp_call_frame *)end,
-		(const struct sp_call_frame *)((uintptr_t)&c + (2ul << 20)),
+		(const struct record *)((char *)&c.frames[3] + 4),
+		(const struct record *)~15ul,
+		(const struct record *)(1ul << 63),
+		(const struct record *)(stack + STACK_BYTES),
+		(const struct record *)(end - 8),
+		(const struct record *)end,
+		(const struct record *)((uintptr_t)&c + (2ul << 20)),
 	};
 	bool is_cut;
 
@@ -133,20 +136,17 @@ TEST(odd_pointers)
 TEST(end_of_unknown_stack)
 {
 	char *stack = map_stack();
-	struct sp_call_frame *last =
-		(struct sp_call_frame *)(stack + STACK_BYTES) - 1;
-	struct sp_call_frame *first = last - 300;
+	struct record *last = (struct record *)(stack + STACK_BYTES) - 1;
+	struct record *first = last - 300;
 	bool is_cut;
 
-	*first = (struct sp_call_frame){last, return_address};
-	*last = (struct sp_call_frame){last + 1, return_address};
-	assert_int_equal(
-		sp_framewalk_pointers(lane, first, DEPTH_MAX, &is_cut)->n, 2);
+	*first = (struct record){last, return_address};
+	*last = (struct record){last + 1, return_address};
+	assert_int_equal(walk_from(first, &is_cut), 2);
 	assert_true(is_cut);
 	/* Half a frame. */
-	first->up = (struct sp_call_frame *)((char *)last + 8);
-	assert_int_equal(
-		sp_framewalk_pointers(lane, first, DEPTH_MAX, &is_cut)->n, 1);
+	first->up = (struct record *)((char *)last + 8);
+	assert_int_equal(walk_from(first, &is_cut), 1);
 	assert_true(is_cut);
 	unmap_stack(stack);
 }
@@ -157,7 +157,7 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stack_bounds_init(environ);
+	sp_stack_bounds_init(environ, 0);
 	lane = sp_lane_take(&hint);
 	take_return_address();
 	return 0;

@@ -18,6 +18,7 @@
 #include "agent/unwind/stack_bounds.h"
 #include "support/framewalk_lazy.h"
 #include "support/given_stack.h"
+#include "support/arch.h"
 #include "support/test.h"
 
 #define DEPTH_MAX 512
@@ -66,6 +67,8 @@ static int NOINLINE look(struct seen *s)
 
 	s->looks++;
 	s->n_truth = unw_backtrace_fn(s->truth, DEPTH_MAX + OWN_MAX);
+	for (int i = 0; i < s->n_truth; i++)
+		s->truth[i] = test_backtrace_pc(s->truth[i]);
 	/* libunwind's own view has frames below ours. */
 	while (own < s->n_truth && s->truth[own] != frame->pc)
 		own++;
@@ -174,6 +177,8 @@ TEST(through_library)
 	assert_int_equal(numbers[0], 1);
 	check_tables(&s, 5);
 	check_pointers(&s, 2);
+	if (TEST_ARE_POINTERS_KEPT)
+		return;
 	assert_true(s.n_pointers < s.n_truth);
 	assert_true(s.is_cut);
 }
@@ -275,7 +280,7 @@ static void handle_and_step(int signal, siginfo_t *info, void *context)
 	(void)signal;
 	(void)info;
 	descend(20, &in_handler);
-	c->uc_mcontext.gregs[REG_RIP] += 2;
+	TEST_STEP(c);
 }
 
 static void NOINLINE interrupt_between(int flags)
@@ -286,9 +291,7 @@ static void NOINLINE interrupt_between(int flags)
 	void *place;
 
 	sigaction(SIGILL, &action, NULL);
-	__asm__ volatile("leaq 1f(%%rip), %0\n"
-			 "1:	ud2"
-			 : "=r"(place));
+	TEST_PLACE(place);
 	signal(SIGILL, SIG_DFL);
 	check_signal(&in_handler, 25);
 	for (int i = 0; i < in_handler.n_tables; i++)
@@ -384,6 +387,12 @@ TEST(lazy_binding)
 	framewalk_lazy_hook = look_in_resolver;
 	assert_int_equal(framewalk_lazy(), 42);
 	assert_int_equal(in_resolver.looks, 1);
+	if (!SP_ARCH_RECORD_LAST) {
+		/* glibc 2.36 says for aarch64 that the frame of its resolver
+		 * ends 16 bytes before it does; libunwind is lost, too. */
+		assert_true(in_resolver.n_tables >= 9);
+		return;
+	}
 	check_tables(&in_resolver, 10);
 }
 
@@ -542,7 +551,7 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stack_bounds_init(environ);
+	sp_stack_bounds_init(environ, 0);
 	find_oracle();
 	lane = sp_lane_take(&hint);
 	other_lane = sp_lane_take(&hint);

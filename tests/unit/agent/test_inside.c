@@ -96,12 +96,12 @@ TEST_BETWEEN(far_out, NULL, agent_fixture_teardown)
 	sp_thread.looks = 0;
 }
 
-/* Everything that is held is free again, and the counts are the slab's. */
+/* Everything that is held is free again, and the counts are the thread's. */
 TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_slots_totals totals;
-	struct sp_size_counts *slab;
+	struct sp_size_counts *counts;
 	struct sp_lane *lane;
 	uint16_t other;
 
@@ -110,7 +110,7 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	t->sampler.law = &law;
 	t->generation = 1;
 	t->slot = sp_slots_claim(1);
-	slab = t->classes = sp_slots_classes(t->slot);
+	counts = t->classes = sp_slots_classes(t->slot);
 	for (int i = 0; i < 10; i++)
 		sp_size_counts_count(t->classes, 100);
 	/* Left while what is allocated was not the program's, and in the claim
@@ -127,7 +127,7 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	lane->walks[0].n = lane->walks[1].n = 7;
 	leave_a_call(true);
 	sp_recover_left(true);
-	assert_ptr_equal(t->classes, slab);
+	assert_ptr_equal(t->classes, counts);
 	assert_int_equal(sp_slots_claim(3), other);
 	assert_null(t->inside);
 	assert_int_equal(t->suspended, 0);

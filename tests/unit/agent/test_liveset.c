@@ -65,8 +65,8 @@ static bool is_missing(uint64_t address, uint64_t id, uint32_t segment)
 	return sp_liveset_is_missing(pointer(address), id, segment, &place);
 }
 
-/* What a segment has is known until the object goes, or is carried on. */
-TEST_BETWEEN(carried, begin, end)
+/* What a segment has is known until the object goes, or is rewritten. */
+TEST_BETWEEN(rewritten, begin, end)
 {
 	const uint64_t address = 0x7f0000001010;
 	struct sp_liveset_place place;
@@ -79,7 +79,7 @@ TEST_BETWEEN(carried, begin, end)
 		assert_true(sp_liveset_is_missing(pointer(address), 5, segment,
 						  &place));
 		assert_true(is_missing(address, 5, segment));
-		sp_liveset_carried(&place, segment);
+		sp_liveset_rewritten(&place, segment);
 		assert_false(is_missing(address, 5, segment));
 		assert_sound(1);
 	}
@@ -88,14 +88,14 @@ TEST_BETWEEN(carried, begin, end)
 		add(0x10000000 + 16 * a, 5 + a);
 	assert_false(is_missing(address, 5, 99));
 	/* Of a word that has changed nothing is said. */
-	sp_liveset_carried(&place, 100);
+	sp_liveset_rewritten(&place, 100);
 	assert_true(sp_liveset_is_missing(pointer(address), 5, 100, &place));
 	assert_sound(1 + LIVE_MOST);
 	for (uint64_t a = 1; a <= LIVE_MOST; a++)
 		assert_taken(0x10000000 + 16 * a, 5 + a);
 	assert_taken(address, 5);
 	assert_sound(0);
-	sp_liveset_carried(&place, 100);
+	sp_liveset_rewritten(&place, 100);
 	assert_absent(address);
 	add(address, 7);
 	assert_true(is_missing(address, 7, 99));
@@ -103,7 +103,7 @@ TEST_BETWEEN(carried, begin, end)
 	assert_true(sp_liveset_is_missing(pointer(address), 7, 99, &place));
 	assert_taken(address, 7);
 	add(address, 8);
-	sp_liveset_carried(&place, 99);
+	sp_liveset_rewritten(&place, 99);
 	assert_taken(address, 8);
 }
 
@@ -460,7 +460,7 @@ int main(void)
 		cmocka_unit_test(test_not_begun),
 		cmocka_unit_test(test_no_memory_to_begin),
 		cmocka_unit_test_setup_teardown(test_one, begin, end),
-		cmocka_unit_test_setup_teardown(test_carried, begin, end),
+		cmocka_unit_test_setup_teardown(test_rewritten, begin, end),
 		cmocka_unit_test_setup_teardown(test_no_addresses, begin, end),
 		cmocka_unit_test_setup_teardown(test_as_an_array, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),

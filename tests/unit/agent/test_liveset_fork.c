@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "support/liveset_ops.h"
+#include "support/arch.h"
 #include "support/test.h"
 
 static void assert_child(pid_t pid)
@@ -87,7 +88,7 @@ static void fork_at_step(void)
 		return;
 	liveset_check_step = NULL;
 	/* Without the C library's handlers, which are not for this place. */
-	child = (pid_t)syscall(SYS_fork);
+	child = (pid_t)TEST_FORK();
 	if (child == 0 && child_resets)
 		reset_child();
 	else if (child == 0)
@@ -241,7 +242,7 @@ TEST_BETWEEN(fork_and_grow_in_signal_handler, begin, end)
 			at += 3;
 		n_grown = 3000;
 		for (unsigned int at = 1; fork_and_grow(FILL + more, at); n++)
-			at += 31;
+			at += 5;
 	}
 	assert_in_range(n, 100, 10000);
 }

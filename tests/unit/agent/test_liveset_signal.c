@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A signal handler uses the live set, or leaves for good, before each atomic
- * operation of an insert that moves entries to a larger table.
+ * operation of an insert that moves entries to a larger table.  At the end, two
+ * threads: one moves while an insert of the other is asleep.
  */
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "agent/file/livetable.h"
 #include "support/liveset_ops.h"
 #include "support/test.h"
 
@@ -239,6 +244,115 @@ TEST_BETWEEN(left_for_good, NULL, end)
 		assert_in_range(c.tables, 4, 6);
 		sp_liveset_give_left();
 		assert_others_go_on(40000, 60000);
+	}
+}
+
+/*
+ * Two threads are asleep at once: an insert, somewhere, and then one that moves
+ * the first buckets, somewhere.  The first goes on to its end, then the other.
+ * If the mover announced its buckets after it has read the words (I4), the
+ * insert would leave its word in a table that is given up.
+ */
+#define LATE 1000000u /* what is inserted late; the first i that is tried */
+
+static sem_t to_insert, to_mover;
+static unsigned int mover_at, mover_inserts;
+static bool mover_slept;
+
+static void insert_sleeps(void)
+{
+	if (--steps_left)
+		return;
+	liveset_check_step = NULL;
+	sem_post(&to_mover);
+	sem_wait(&to_insert);
+}
+
+static void mover_sleeps(void)
+{
+	if (--steps_left)
+		return;
+	liveset_check_step = NULL;
+	mover_slept = true;
+	sem_post(&to_insert);
+	sem_wait(&to_mover);
+}
+
+static void *move_at_step(void *unused)
+{
+	struct sp_live old;
+
+	sem_wait(&to_mover);
+	for (unsigned int i = 1; i < mover_inserts; i++, n_there++)
+		insert(address_of(n_there), n_there + 1, &old);
+	steps_left = mover_at;
+	liveset_check_step = mover_sleeps;
+	insert(address_of(n_there), n_there + 1, &old);
+	liveset_check_step = NULL;
+	n_there++;
+	if (!mover_slept)
+		sem_post(&to_insert);
+	return unused;
+}
+
+/* An address whose home is among the first buckets of the first table, and has
+ * room. */
+static uint64_t late_one(void)
+{
+	for (uint64_t i = LATE;; i++) {
+		struct sp_liveplace p;
+
+		sp_livetable_begin(&p, 0, sp_livetable_hash(address_of(i)));
+		if (p.bucket - sp_livetable_first(0) >= 4)
+			continue;
+		for (; p.slot < SP_LIVETABLE_SLOTS; p.slot++)
+			if (sp_livetable_content(&p) == SP_LIVEWORD_EMPTY)
+				return i;
+	}
+}
+
+/* False: the mover has not so many operations. */
+static bool insert_beside_mover(unsigned int insert_at, uint64_t late)
+{
+	pthread_t mover;
+	struct sp_live old;
+
+	mover_slept = false;
+	assert_int_equal(sem_init(&to_insert, 0, 0), 0);
+	assert_int_equal(sem_init(&to_mover, 0, 0), 0);
+	assert_int_equal(pthread_create(&mover, NULL, move_at_step, NULL), 0);
+	steps_left = insert_at;
+	liveset_check_step = insert_sleeps;
+	assert_int_equal(insert(address_of(late), late + 1, &old),
+			 SP_LIVESET_ADDED);
+	assert_null(liveset_check_step); /* it has slept */
+	sem_post(&to_mover);
+	assert_int_equal(pthread_join(mover, NULL), 0);
+	sem_destroy(&to_insert);
+	sem_destroy(&to_mover);
+	return mover_slept;
+}
+
+TEST_BETWEEN(inserts_beside_a_mover, NULL, end)
+{
+	uint64_t late;
+
+	mover_inserts = 3; /* the last of these moves */
+	for (unsigned int insert_at = 1; insert_at < 30; insert_at += 2) {
+		bool more = true;
+
+		for (mover_at = 1; more; mover_at += mover_at < 60 ? 7 : 31) {
+			begin_with(test_state, FILL - 1);
+			late = late_one();
+			more = insert_beside_mover(insert_at, late);
+			assert_sound(n_there + 1);
+			for (; n_there < 700; n_there++)
+				add(address_of(n_there), n_there + 1);
+			assert_taken(address_of(late), late + 1);
+			take_all();
+			assert_sound(0);
+		}
+		assert_in_range(mover_at, 1500, 100000); /* it has moved */
 	}
 }
 

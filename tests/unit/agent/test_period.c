@@ -35,7 +35,7 @@ static const char *open_all(bool is_on, uint64_t samples_per_s)
 	path = agent_fixture_open(1 << 20);
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
 	sp_period_init(&process.law, SP_LAW_EXPONENTIAL, is_on, samples_per_s);
-	sp_recorder_init(&process);
+	sp_recorder_init(&process, sp_marks_complete);
 	sp_marks_reset();
 	return path;
 }
@@ -149,6 +149,110 @@ TEST_BETWEEN(child, NULL, agent_fixture_teardown)
 	sp_marks_reset();
 	assert_true(sp_period_ceiling() == period());
 	assert_true(period() > FIXTURE_PERIOD);
+}
+
+static uint64_t fit(unsigned int live_percent, bool is_longer)
+{
+	assert_int_equal(sp_period_fit(live_percent), is_longer);
+	sp_marks_adapt(&sp_thread);
+	assert_false(sp_period_is_due());
+	return period() / FIXTURE_PERIOD;
+}
+
+/* The more of the file is alive, the longer the period, and back. */
+TEST_BETWEEN(room_in_the_file, NULL, agent_fixture_teardown)
+{
+	const char *path = open_all(true, 0);
+	struct sp_profile *p;
+
+	assert_int_equal(fit(15, false), 1);
+	assert_int_equal(fit(16, true), 4);
+	assert_int_equal(fit(30, true), 16);
+	assert_int_equal(fit(30, true), 64);
+	/* What it did so far is enough. */
+	assert_int_equal(fit(29, false), 64);
+	assert_int_equal(fit(6, false), 64);
+	assert_int_equal(fit(5, false), 32);
+	assert_true(sp_period_ceiling() == 64 * FIXTURE_PERIOD);
+	/* Orders are about the base. */
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_ON, 1000), 0);
+	assert_true(period() == 32000);
+	/* A child begins with an empty file. */
+	sp_marks_reset();
+	assert_true(sp_period_is_due());
+	sp_marks_adapt(&sp_thread);
+	assert_true(period() == 1000);
+	p = load_profile(path);
+	/* A mark where it is longer than ever, and one of the order. */
+	assert_int_equal(p->n_stretches, 1 + 3 + 1);
+	sp_profile_free(p);
+	for (unsigned int i = 0; i < 40; i++)
+		sp_period_fit(40);
+	sp_marks_adapt(&sp_thread);
+	assert_true(period() == SP_FORMAT_PERIOD_MAX);
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_OFF, 0), 0);
+	assert_false(sp_period_is_due());
+}
+
+/* Near the limit of memory the base is an eighth, and a snapshot says when;
+ * behind it all is as before.  Nothing is marked that was not longer before. */
+TEST_BETWEEN(near_limit, NULL, agent_fixture_teardown)
+{
+	const uint64_t base = 1 << 20;
+	const char *path = open_all(true, 0);
+	struct sp_profile *p;
+
+	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, base);
+	sp_period_init(&process.law, SP_LAW_EXPONENTIAL, true, 0);
+	sp_period_press(false);
+	assert_false(sp_period_is_due());
+	for (int round = 0; round < 2; round++) {
+		sp_period_press(true);
+		sp_period_press(true);
+		assert_true(sp_period_is_due());
+		sp_marks_adapt(&sp_thread);
+		assert_true(period() == base / 8);
+		assert_true(sp_period_ceiling() == base);
+		assert_false(sp_period_is_due());
+		sp_period_press(false);
+		assert_true(sp_period_is_due());
+		sp_marks_adapt(&sp_thread);
+		assert_true(period() == base);
+		assert_false(sp_period_is_due());
+	}
+	p = load_profile(path);
+	assert_int_equal(p->n_snapshots, 2);
+	assert_string_equal(p->snapshots[0].name, SP_MARK_NEAR_LIMIT);
+	assert_int_equal(p->n_stretches, 1);
+	sp_profile_free(p);
+}
+
+/* What is asked for there is an eighth of that, 4 KiB at least; a smaller one,
+ * and off, stay as they are. */
+TEST_BETWEEN(near_limit_orders, NULL, agent_fixture_teardown)
+{
+	static const uint64_t asked[][2] = {
+		{1 << 20, 1 << 17}, {32768, 4096}, {16384, 4096},
+		{4096, 4096},       {100, 100},    {1, 1},
+	};
+
+	open_all(true, 0);
+	sp_period_press(true);
+	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+		assert_int_equal(
+			sp_marks_sampling(&sp_thread, SP_MARKS_ON, asked[i][0]),
+			0);
+		assert_true(period() == asked[i][1]);
+		sp_marks_adapt(&sp_thread);
+		assert_false(sp_period_is_due());
+	}
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_OFF, 0), 0);
+	sp_period_press(false);
+	sp_marks_adapt(&sp_thread);
+	assert_true(period() == 0);
+	assert_int_equal(sp_marks_sampling(&sp_thread, SP_MARKS_ON, 1 << 20),
+			 0);
+	assert_true(period() == 1 << 20);
 }
 
 /* No more laws than there are steps, whatever happens for however long. */

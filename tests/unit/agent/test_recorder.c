@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "agent/event/marks.h"
 #include "agent/event/recorder.h"
+#include "agent/event/resident.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/unwind/lane.h"
@@ -22,7 +24,7 @@ static int begin_all(void **state)
 	process.follows_frees = sp_liveset_init();
 	assert_true(process.follows_frees);
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
-	sp_recorder_init(&process);
+	sp_recorder_init(&process, sp_marks_complete);
 	return agent_fixture_begin(state);
 }
 
@@ -232,10 +234,10 @@ TEST_BETWEEN(rss, begin, end)
 	struct sp_profile *p;
 
 	process.config.rss = SP_CONFIG_RSS_OFF;
-	sp_recorder_rss();
+	sp_resident_record(&process);
 	process.config.rss = 0;
-	sp_recorder_rss();
-	sp_recorder_rss();
+	sp_resident_record(&process);
+	sp_resident_record(&process);
 	p = load();
 	assert_int_equal(p->n_rss, 1);
 	assert_in_range(p->rss[0].rss_bytes, 1 << 18, 1ull << 40);
@@ -248,10 +250,11 @@ TEST_BETWEEN(rss_in_sandbox, begin, end)
 {
 	struct sp_profile *p;
 
-	sp_recorder_forbid_files();
-	sp_recorder_rss();
-	sp_recorder_reset();
-	sp_recorder_rss();
+	sp_resident_forbid_files();
+	atomic_store(&process.generation, 3);
+	sp_resident_record(&process);
+	atomic_store(&process.generation, 4);
+	sp_resident_record(&process);
 	p = load();
 	assert_int_equal(p->n_rss, 0);
 	assert_int_equal(losses(SP_LOSS_RSS), 2);

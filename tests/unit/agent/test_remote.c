@@ -47,7 +47,7 @@ static const char *open_all(void)
 
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
 	sp_period_init(&process.law, SP_LAW_EXPONENTIAL, true, 0);
-	sp_recorder_init(&process);
+	sp_recorder_init(&process, sp_marks_complete);
 	sp_marks_reset();
 	sp_remote_reset();
 	return path;

@@ -21,7 +21,7 @@ static struct model {
 	uint64_t n;
 	uint64_t n_permanent;
 	uint32_t oldest; /* as was told at the last turn */
-	uint32_t covered;
+	uint32_t complete;
 	uint32_t current;
 } model;
 
@@ -32,7 +32,8 @@ static void begin(uint64_t n)
 {
 	uint8_t hint = 0;
 
-	model = (struct model){.n = n, .oldest = 1, .covered = 1, .current = 1};
+	model = (struct model){
+		.n = n, .oldest = 1, .complete = 1, .current = 1};
 	for (unsigned int i = 0; i < LANES; i++) {
 		lanes[i] = sp_lane_take(&hint);
 		lane_chunks[i] = 0;
@@ -90,14 +91,14 @@ static void turn(bool is_full, bool is_recorded)
 
 	if (!sp_ring_begin_rotation(is_full, &t, &window)) {
 		if (is_full)
-			assert_true(model.covered != model.current);
+			assert_true(model.complete != model.current);
 		return;
 	}
-	assert_true(model.covered == model.current);
+	assert_true(model.complete == model.current);
 	/* The window's own totals, and never before what was said. */
 	if (window.oldest) {
 		assert_true(window.oldest >= model.oldest);
-		assert_true(window.oldest <= model.covered);
+		assert_true(window.oldest <= model.complete);
 		assert_true(window.alloc_bytes == 1000 * window.oldest);
 	} else {
 		assert_int_equal(model.oldest, 1);
@@ -111,14 +112,14 @@ static void turn(bool is_full, bool is_recorded)
 	model.current++;
 }
 
-static void cover(void)
+static void complete(void)
 {
 	const struct sp_window window = {.alloc_bytes = 1000 * model.current};
 
-	if (model.covered == model.current)
+	if (model.complete == model.current)
 		return;
 	sp_ring_set_complete(model.current, &window);
-	model.covered = model.current;
+	model.complete = model.current;
 }
 
 static void check(void)
@@ -126,7 +127,7 @@ static void check(void)
 	uint64_t extent = 1;
 
 	assert_int_equal(sp_ring_segment(), model.current);
-	assert_int_equal(sp_ring_complete(), model.covered);
+	assert_int_equal(sp_ring_complete(), model.complete);
 	for (uint32_t s = model.oldest; s <= model.current; s++) {
 		uint64_t at = 0;
 
@@ -163,7 +164,7 @@ static void step(struct sp_rng *rng)
 	case 4:
 	case 5:
 	case 6:
-		cover();
+		complete();
 		break;
 	case 7:
 		/* Somebody else may take the chunk of an idle lane. */
@@ -204,7 +205,7 @@ TEST_BETWEEN(sizes, NULL, agent_fixture_teardown)
 	run(200);
 }
 
-/* About half of the file is the past, if segments are covered in time. */
+/* About half of the file is the past, if segments are completed in time. */
 TEST_BETWEEN(share, NULL, agent_fixture_teardown)
 {
 	bool is_used;
@@ -212,7 +213,7 @@ TEST_BETWEEN(share, NULL, agent_fixture_teardown)
 	begin(100);
 	for (unsigned int i = 0; i < 10000; i++) {
 		turn(false, true);
-		cover();
+		complete();
 		take_sampled(0);
 		assert_true(lane_chunks[0]);
 		if (i > 200) {
@@ -229,6 +230,33 @@ TEST_BETWEEN(share, NULL, agent_fixture_teardown)
 	assert_true(model.n_permanent <= 75);
 }
 
+/* Chunks that a pass is behind need no room any more, so that others get it;
+ * what was rewritten is known when the pass is at its end. */
+TEST_BETWEEN(passed, NULL, agent_fixture_teardown)
+{
+	const unsigned int half = 32;
+	bool is_used;
+
+	begin(2 * half + 1);
+	for (unsigned int i = 0; i < half; i++)
+		take_sampled(0);
+	turn(true, true);
+	for (unsigned int i = 0; i < half / 4; i++)
+		take_sampled(0);
+	assert_int_equal(sp_ring_take(lanes[1], model.current, false, &is_used),
+			 0);
+	/* Of another segment nothing is said. */
+	sp_ring_passed(model.current, half);
+	assert_int_equal(sp_ring_take(lanes[1], model.current, false, &is_used),
+			 0);
+	sp_ring_passed(model.current - 1, half / 2);
+	assert_true(sp_ring_take(lanes[1], model.current, false, &is_used) > 0);
+	assert_int_equal(sp_ring_rewritten_percent(), 0);
+	sp_ring_passed(model.current - 1, UINT32_MAX);
+	assert_int_equal(sp_ring_rewritten_percent(),
+			 100 * (half / 4 + 1 - LANES) / (2 * half));
+}
+
 /* A lane whose holder stopped keeps its chunk, however often the ring turns. */
 TEST_BETWEEN(stopped, NULL, agent_fixture_teardown)
 {
@@ -239,7 +267,7 @@ TEST_BETWEEN(stopped, NULL, agent_fixture_teardown)
 	kept = lane_chunks[1];
 	for (unsigned int i = 0; i < 1000; i++) {
 		turn(false, true);
-		cover();
+		complete();
 		take_sampled(0); /* take() looks at it */
 	}
 	assert_int_equal(lane_chunks[1], kept);
@@ -267,7 +295,7 @@ TEST_BETWEEN(turn_that_was_left, NULL, agent_fixture_teardown)
 	assert_int_equal(sp_ring_segment(), 2);
 	sp_ring_end_rotation(&left, true);
 	assert_int_equal(sp_ring_segment(), 2);
-	/* Likewise what covers it. */
+	/* Likewise what completes it. */
 	sp_ring_set_complete(2, &(struct sp_window){.mark = 5});
 	sp_ring_set_complete(1, &(struct sp_window){.mark = 6});
 	assert_int_equal(sp_ring_complete(), 2);

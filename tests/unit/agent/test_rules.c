@@ -15,12 +15,15 @@
 /* A rule that its address tells. */
 static struct sp_cfi_rule rule_of(uintptr_t pc)
 {
-	return (struct sp_cfi_rule){
+	struct sp_cfi_rule rule = {
 		.kind = (enum sp_cfi_kind)(1 + pc / 16 % 7),
-		.cfa_bytes = (int32_t)(pc * 2654435761u >> 8),
-		.bp_bytes = (int16_t)(pc >> 3),
 		.is_exact = pc / 32 % 2,
 	};
+
+	/* Any that fits. */
+	sp_arch_unpack(pc * 2654435761u >> 8, &rule.cfa_bytes, &rule.bp_bytes,
+		       &rule.pc_bytes);
+	return rule;
 }
 
 static uintptr_t address(unsigned int i)
@@ -38,6 +41,7 @@ static bool knows(uintptr_t pc)
 	assert_int_equal(rule.kind, expected.kind);
 	assert_int_equal(rule.cfa_bytes, expected.cfa_bytes);
 	assert_int_equal(rule.bp_bytes, expected.bp_bytes);
+	assert_int_equal(rule.pc_bytes, expected.pc_bytes);
 	assert_int_equal(rule.is_exact, expected.is_exact);
 	return true;
 }

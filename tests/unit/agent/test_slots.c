@@ -175,7 +175,7 @@ TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 	assert_true(losses[SP_LOSS_NO_SLOT] == 2);
 	sp_slots_total(&totals, 1 << 20);
 	assert_int_equal(totals.objects, OWNED_MAX + 2);
-	/* None has a slab, nor have two a slot. */
+	/* None has size counts, nor have two a slot. */
 	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 2) << 20);
 	assert_int_equal(sp_slots_unseen(slots[0], 1 << 20), 2 << 20);
 	assert_int_equal(sp_slots_unseen(0, 1 << 20), 1 << 20);
@@ -300,21 +300,21 @@ TEST_BETWEEN(at_once, NULL, agent_fixture_teardown)
 	assert_int_equal(p.missing, 0);
 }
 
-/* A slab belongs to a slot and keeps its counts, whoever owns it. */
-TEST_BETWEEN(slab, NULL, agent_fixture_teardown)
+/* Size counts belong to a slot and stay, whoever owns it. */
+TEST_BETWEEN(size_counts, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
-	struct sp_size_counts *slab = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_classes(slot);
 
-	assert_non_null(slab);
+	assert_non_null(counts);
 	assert_null(sp_slots_classes(0));
-	assert_ptr_not_equal(sp_slots_classes(other), slab);
-	slab->small[5] = 7;
-	assert_ptr_equal(sp_slots_classes(slot), slab);
+	assert_ptr_not_equal(sp_slots_classes(other), counts);
+	counts->small[5] = 7;
+	assert_ptr_equal(sp_slots_classes(slot), counts);
 	sp_slots_release(slot);
 	assert_int_equal(sp_slots_claim(3), slot);
-	assert_ptr_equal(sp_slots_classes(slot), slab);
-	assert_int_equal(slab->small[5], 7);
+	assert_ptr_equal(sp_slots_classes(slot), counts);
+	assert_int_equal(counts->small[5], 7);
 }
 
 /* Count n objects of size bytes the way a thread does. */
@@ -333,8 +333,9 @@ static uint64_t objects_in_file(const char *path, uint16_t slot)
 	return page.alloc_objects;
 }
 
-/* Slabs are copied when much has come together, or when it is demanded. */
-TEST_BETWEEN(slab_in_file, NULL, agent_fixture_teardown)
+/* Size counts are copied when much has come together, or when it is demanded.
+ */
+TEST_BETWEEN(size_counts_in_file, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint16_t slot = sp_slots_claim(1);
@@ -373,7 +374,7 @@ TEST_BETWEEN(slab_in_file, NULL, agent_fixture_teardown)
 }
 
 /* A file that comes late gets them with the next copy. */
-TEST_BETWEEN(slab_before_file, NULL, agent_fixture_teardown)
+TEST_BETWEEN(size_counts_before_file, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(1);
 	const char *path;
@@ -385,9 +386,9 @@ TEST_BETWEEN(slab_before_file, NULL, agent_fixture_teardown)
 	assert_int_equal(objects_in_file(path, slot), 10001);
 }
 
-/* At the end of a process all slabs are copied, also those whose threads have
- * ended or never check in again; slots of several groups. */
-TEST_BETWEEN(slabs_at_end, NULL, agent_fixture_teardown)
+/* At the end of a process all size counts are copied, also those whose threads
+ * have ended or never check in again; slots of several groups. */
+TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
 {
 	enum { SLOTS = 3 * SP_FORMAT_CLASS_SLOTS };
 	const char *path = agent_fixture_open(1 << 20);
@@ -409,22 +410,22 @@ TEST_BETWEEN(slabs_at_end, NULL, agent_fixture_teardown)
 	assert_true(agent_fixture_losses() == 0);
 }
 
-/* A forked child counts from zero, in the memory of its parent's slabs, and
+/* A forked child counts from zero, in the memory of its parent's counts, and
  * does not publish what stands there from before. */
-TEST_BETWEEN(slab_after_fork, NULL, agent_fixture_teardown)
+TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 {
-	struct sp_size_counts *slab = sp_slots_classes(sp_slots_claim(1));
+	struct sp_size_counts *counts = sp_slots_classes(sp_slots_claim(1));
 	struct sp_size_counts *second = sp_slots_classes(sp_slots_claim(2));
 	const char *path;
 
-	slab->small[8] = second->small[9] = 1000;
+	counts->small[8] = second->small[9] = 1000;
 	sp_slots_reset();
 	/* The event that the fork interrupted goes on. */
-	slab->small[8]++;
+	counts->small[8]++;
 	path = agent_fixture_open(1 << 20);
 	assert_int_equal(sp_slots_claim(1), 1);
-	assert_ptr_equal(sp_slots_classes(1), slab);
-	assert_int_equal(slab->small[8], 0);
+	assert_ptr_equal(sp_slots_classes(1), counts);
+	assert_int_equal(counts->small[8], 0);
 	assert_int_equal(sp_slots_claim(2), 2);
 	sp_slots_flush_all_classes();
 	assert_int_equal(objects_in_file(path, 2), 0);
@@ -433,7 +434,7 @@ TEST_BETWEEN(slab_after_fork, NULL, agent_fixture_teardown)
 }
 
 /* No room in the file: counted, and nothing else happens. */
-TEST_BETWEEN(slab_in_full_file, NULL, agent_fixture_teardown)
+TEST_BETWEEN(size_counts_in_full_file, NULL, agent_fixture_teardown)
 {
 	struct sp_lane *lane;
 	const char *path = agent_fixture_open(2 * SP_FORMAT_CHUNK_BYTES);
@@ -453,25 +454,25 @@ TEST_BETWEEN(slab_in_full_file, NULL, agent_fixture_teardown)
 
 #define COUNTED 3000000u
 
-static void *count_on(void *slab)
+static void *count_on(void *counts)
 {
 	for (uint64_t i = 0; i < COUNTED; i++)
-		sp_size_counts_count(slab, i % 2000);
+		sp_size_counts_count(counts, i % 2000);
 	return NULL;
 }
 
-/* A slab is copied while its owner counts: there is a whole copy at any time,
- * and the last has everything. */
-TEST_BETWEEN(slab_while_counting, NULL, agent_fixture_teardown)
+/* Size counts are copied while their owner counts: there is a whole copy at any
+ * time, and the last has everything. */
+TEST_BETWEEN(size_counts_while_counting, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint16_t slot = sp_slots_claim(1);
-	struct sp_size_counts *slab = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_classes(slot);
 	struct sp_class_page page;
 	pthread_t thread;
 	uint64_t last = 0;
 
-	assert_int_equal(pthread_create(&thread, NULL, count_on, slab), 0);
+	assert_int_equal(pthread_create(&thread, NULL, count_on, counts), 0);
 	for (int i = 0; i < 300; i++) {
 		sp_slots_flush_classes(slot);
 		assert_true(agent_fixture_read_classes(path, slot, &page));
@@ -514,7 +515,7 @@ TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5108 && totals.objects == 4);
 	assert_true(totals.unsampled_bytes == 1);
-	/* Nobody's slot has no slab, and counts at once. */
+	/* Nobody's slot has no size counts, and counts at once. */
 	sp_slots_set_sampling(0, false);
 	sp_slots_add(0, 10, 1);
 	sp_slots_set_sampling(0, true);
@@ -522,7 +523,7 @@ TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5128 && totals.unsampled_bytes == 11);
 	assert_true(!totals.slack_bytes);
-	/* An owner without a slab: what he has not added is not known. */
+	/* An owner without size counts: what he has not added is not known. */
 	assert_int_equal(sp_slots_claim(2), slot + 1);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.slack_bytes == 1 << 20);

@@ -208,7 +208,7 @@ TEST_BETWEEN(reset, NULL, agent_fixture_teardown)
 	sp_profile_free(p);
 }
 
-static void cover(void)
+static void complete(void)
 {
 	sp_ring_set_complete(sp_ring_segment(),
 			     &(struct sp_window){.time_ns = 1});
@@ -241,20 +241,21 @@ TEST_BETWEEN(endless, NULL, agent_fixture_teardown)
 
 		assert_int_not_equal(id, 0);
 		assert_int_equal(intern(lane, &s), id);
-		cover();
+		complete();
 	}
 	turns = sp_ring_segment();
 	assert_true(turns > 30);
 	assert_int_equal(agent_fixture_losses(), 0);
 }
 
-/* In the next segment it is another record, found and carried under one id. */
+/* In the next segment it is another record, found and rewritten under one id.
+ */
 TEST_BETWEEN(rewrite_live, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	struct model_stack s = numbered(0), other = numbered(1);
 	struct model_stack a_third = numbered(2);
-	uint64_t carried, also, nothing = 0, wrong;
+	uint64_t rewritten, also, nothing = 0, wrong;
 	uint8_t hint = 0;
 	struct sp_lane *lane = sp_lane_take(&hint);
 	struct sp_profile *p;
@@ -269,41 +270,41 @@ TEST_BETWEEN(rewrite_live, NULL, agent_fixture_teardown)
 
 		intern(lane, &more);
 	}
-	carried = also = s.id;
-	assert_true(sp_stacktab_carry(lane, first, &carried));
-	assert_true(carried && carried != s.id);
-	assert_true(sp_stacktab_carry(lane, first, &also));
-	assert_int_equal(also, carried);
-	assert_int_equal(intern(lane, &s), carried);
+	rewritten = also = s.id;
+	assert_true(sp_stacktab_rewrite(lane, first, &rewritten));
+	assert_true(rewritten && rewritten != s.id);
+	assert_true(sp_stacktab_rewrite(lane, first, &also));
+	assert_int_equal(also, rewritten);
+	assert_int_equal(intern(lane, &s), rewritten);
 	/* The other way round. */
 	also = other.id;
 	wrong = intern(lane, &other);
-	assert_true(sp_stacktab_carry(lane, first, &also));
+	assert_true(sp_stacktab_rewrite(lane, first, &also));
 	assert_int_equal(also, wrong);
 	/* What is none. */
-	assert_true(sp_stacktab_carry(lane, first, &nothing));
+	assert_true(sp_stacktab_rewrite(lane, first, &nothing));
 	assert_int_equal(nothing, 0);
 	wrong = s.id + 1;
-	assert_true(sp_stacktab_carry(lane, first, &wrong));
+	assert_true(sp_stacktab_rewrite(lane, first, &wrong));
 	assert_int_equal(wrong, 0);
 	wrong = UINT32_MAX;
-	assert_true(sp_stacktab_carry(lane, first, &wrong));
+	assert_true(sp_stacktab_rewrite(lane, first, &wrong));
 	assert_int_equal(wrong, 0);
 	p = load_whole_profile(path);
 	check_in_profile(p, &s);
-	s.id = (uint32_t)carried;
+	s.id = (uint32_t)rewritten;
 	check_in_profile(p, &s);
 	sp_profile_free(p);
 	/* Not into a segment that has ended. */
-	cover();
+	complete();
 	for (uint32_t i = 3; sp_ring_segment() == first + 1; i++) {
 		struct model_stack more = numbered(i);
 
 		intern(lane, &more);
 	}
-	carried = third;
-	assert_false(sp_stacktab_carry(lane, first, &carried));
-	assert_int_equal(carried, third);
+	rewritten = third;
+	assert_false(sp_stacktab_rewrite(lane, first, &rewritten));
+	assert_int_equal(rewritten, third);
 }
 
 /* A full file: what is there keeps its id, new stacks get none. */
@@ -316,7 +317,7 @@ TEST_BETWEEN(full, NULL, agent_fixture_teardown)
 
 	agent_fixture_open(2 * 65536);
 	lane = sp_lane_take(&hint);
-	/* Nobody covers, so there is no second turn. */
+	/* Nobody completes it, so there is no second turn. */
 	for (uint32_t i = 0; i < 20000; i++) {
 		struct model_stack s = numbered(i);
 		const uint32_t id = intern(lane, &s);

@@ -13,6 +13,7 @@
 #include "agent/unwind/rules.h"
 #include "agent/unwind/stack_bounds.h"
 #include "agent/unwind/step.h"
+#include "support/arch.h"
 #include "support/test.h"
 
 #define DEPTH_MAX  512
@@ -27,7 +28,7 @@ TEST(wrong_stack)
 	struct {
 		struct sp_call_frame frame;
 		uintptr_t words[600];
-	} made = {.frame = {NULL, NULL}};
+	} made = {.frame = {.pc = NULL}};
 	struct sp_cfi_rule rule;
 	bool is_cut = false;
 	void *pc;
@@ -44,8 +45,8 @@ here:
 	for (int value = 0; value < 3; value++) {
 		const uintptr_t words[] = {1, (uintptr_t)&made, ~0ul};
 
-		made.frame.pc = pc;
-		made.frame.up = &made.frame + 4;
+		made.frame = (struct sp_call_frame)TEST_FRAME(&made.frame + 4,
+							      pc, made.words);
 		for (int i = 0; i < 600; i++)
 			made.words[i] = words[value];
 		assert_int_equal(sp_framewalk_tables(lane, &made.frame,
@@ -117,7 +118,7 @@ static int begin(void **state)
 
 	(void)state;
 	sp_modules_init("/opt/program");
-	sp_stack_bounds_init(environ);
+	sp_stack_bounds_init(environ, 0);
 	lane = sp_lane_take(&hint);
 	return 0;
 }

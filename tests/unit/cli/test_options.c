@@ -184,6 +184,11 @@ TEST(subsets)
 	assert_int_equal(q.from.kind, SP_MOMENT_SHARE);
 	assert_int_equal(q.to.kind, SP_MOMENT_TIME);
 	assert_string_equal(q.thread, "pool");
+	q = good("--last 10s a").question;
+	assert_int_equal(q.from.kind, SP_MOMENT_LAST);
+	assert_true(q.from.ns == 10000000000);
+	refused("--last 0s a", "--last takes a length of time: 10s, 500ms");
+	refused("--last 50% a", "--last takes a length of time: 10s, 500ms");
 	assert_false(q.has_view);
 	assert_sizes("64", 64, 64);
 	assert_sizes("1K-64K", 1024, 65536);
@@ -309,7 +314,7 @@ TEST(help_is_complete)
 		"sizes",       "json",         "csv",         "ascii",
 		"watch",       "debug-path",   "debuginfod",  "help",
 		"version",     "base",         "full-names",  "all-frames",
-		"see-through", "no-pager",
+		"see-through", "no-pager",     "last",
 	};
 	const char *text = help();
 	char line[64];

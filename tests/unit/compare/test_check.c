@@ -184,7 +184,7 @@ TEST(what_cannot_be_compared)
 	s->new[0]->why_incomplete = "the process still runs";
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	assert_has(s->check->comparable.note[0], "the process still runs");
+	assert_has(s->check->caveats.note[0], "the process still runs");
 	s->new[0]->why_incomplete = NULL;
 	s->old[0]->why_incomplete = "the file is damaged";
 	s->new[0]->exact_alloc_bytes = 9999;
@@ -200,8 +200,7 @@ TEST(what_cannot_be_compared)
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_REGRESSION);
 	strcpy(s->new[0]->program, "App");
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
-	assert_has(s->check->comparable.note[0],
-		   "different programs: app, App");
+	assert_has(s->check->caveats.note[0], "different programs: app, App");
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
 	scene_free(s);
 }
@@ -227,8 +226,7 @@ TEST(sampling_was_off)
 	assert_string_equal(s->check->findings[0].why,
 			    "new: sampling was off for 37 % of what was "
 			    "allocated");
-	assert_has(s->check->comparable.note[0],
-		   "new: sampling was off for 37 %");
+	assert_has(s->check->caveats.note[0], "new: sampling was off for 37 %");
 	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "peak_bytes=+99%", SP_VERDICT_CANNOT_TELL);
 	/* a cap that is exceeded is exceeded; what is counted is counted */

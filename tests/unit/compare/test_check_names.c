@@ -58,8 +58,8 @@ TEST(lambdas_with_other_numbers)
 		}
 		add(s, s->new[0], "g::{lambda()#2}::operator()<main", 5);
 		f = judge(s, "sites=+10%&64K");
-		assert_int_equal(s->check->comparable.n_notes, 1);
-		assert_has(s->check->comparable.note[0],
+		assert_int_equal(s->check->caveats.n_notes, 1);
+		assert_has(s->check->caveats.note[0],
 			   "main::{lambda(int)#*}::operator()(int) const");
 		assert_int_equal(f->verdict, grown ? SP_VERDICT_REGRESSION
 						   : SP_VERDICT_PASS);
@@ -163,7 +163,7 @@ TEST(names_are_missing)
 		if (is_known)
 			add_nameless(s->old[0]);
 		f = judge(s, "sites=+10%&4K");
-		can = &s->check->comparable;
+		can = &s->check->caveats;
 		assert_int_equal(can->names.n_mixed, 1);
 		assert_has(can->note[0], is_known ? "old.sprof: no names in "
 						    "/bin/app"
@@ -202,12 +202,12 @@ TEST(names_that_neither_side_has)
 	add(s, s->old[0], "liby.so![unknown]<main", 11);
 	add(s, s->new[0], "liby.so!f<main", 11);
 	assert_verdict(s, "site(^.unknown.$)=+10%", SP_VERDICT_REGRESSION);
-	assert_int_equal(s->check->comparable.names.n_mixed, 0);
-	assert_int_equal(s->check->comparable.n_notes, 0);
+	assert_int_equal(s->check->caveats.names.n_mixed, 0);
+	assert_int_equal(s->check->caveats.n_notes, 0);
 	add(s, s->old[0], "liby.so![unknown]<x<main", 1);
 	add(s, s->new[0], "liby.so!f<main", 1);
 	judge(s, "sites=+10%");
-	assert_int_equal(s->check->comparable.names.n_mixed, 1);
+	assert_int_equal(s->check->caveats.names.n_mixed, 1);
 	scene_free(s);
 }
 

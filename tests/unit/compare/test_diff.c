@@ -133,7 +133,7 @@ TEST(incomparable)
 		    "?inner:0/900 ?work:900/0 "
 		    "?libz.so![unknown]:500/0 ?libz.so!inflate:0/500");
 	assert_int_equal(s->diff->n_moved, 2);
-	assert_int_equal(s->diff->comparable.names.n_mixed, 1);
+	assert_int_equal(s->diff->caveats.names.n_mixed, 1);
 	plan.rows = SP_DIFF_PATHS;
 	assert_rows(make(s, &plan), "fresh < main:0/100 a < of < main:60/0 "
 				    "b < of < main:50/0 c < of < main:0/40 "

@@ -34,25 +34,26 @@ TEST(samples)
 {
 	static const struct sp_sample want[] = {
 		/* id, born, freed, size, offset, period, age, stack, thread,
-		 * freed by, part, entry, missed, half */
-		{1, 1001000, 1009000, 100, 99, 4096, 0, 1, 0, 0, 0, 0, false,
+		 * freed by, part, entry, missed, half,
+		 * temporary */
+		{1, 1001000, 1009000, 100, 99, 4096, 0, 1, 0, 0, 0, 0, false, 0,
 		 false},
 		{2, 1002000, 1004500, 200, 199, 4096, 700, 0, 0, 0, 0, 0, false,
-		 false},
+		 0, false},
 		{3, 1003000, 1ull << 62, 300, 299, 4096, SP_UNKNOWN, 1, 0, 1, 0,
-		 0, false, false},
+		 0, false, 0, false},
 		{4, 1004000, 1004000, 400, 399, 4096, SP_UNKNOWN, 0, 0, 1, 0, 0,
-		 false, false},
+		 false, 0, false},
 		{5, 1005000, SP_NEVER, 500, 499, 4096, SP_UNKNOWN, 1, 0,
-		 UINT32_MAX, 0, 0, false, false},
+		 UINT32_MAX, 0, 0, false, 0, false},
 		{6, 1006000, SP_NEVER, 600, 599, 4096, SP_UNKNOWN, 0, 0,
-		 UINT32_MAX, 0, 0, false, false},
+		 UINT32_MAX, 0, 0, false, 0, false},
 		{10, 2000000, 2600000, 5000, 4999, 4096, SP_UNKNOWN, 0, 1,
-		 UINT32_MAX, 0, 0, true, false},
+		 UINT32_MAX, 0, 0, true, 0, false},
 		{11, 2500000, SP_NEVER, 1ull << 40, (1ull << 40) - 1, 4096,
-		 SP_UNKNOWN, 1, 1, UINT32_MAX, 0, 0, false, false},
+		 SP_UNKNOWN, 1, 1, UINT32_MAX, 0, 0, false, 0, false},
 		{12, 4000000, 5000000, 18863, 18862, 4096, SP_UNKNOWN, 0, 1, 0,
-		 0, 0, false, false},
+		 0, 0, false, 0, false},
 	};
 	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
 

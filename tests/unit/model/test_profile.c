@@ -524,4 +524,40 @@ TEST(alike_stacks)
 	sp_profile_free(p);
 }
 
+/* The limit of memory that was in force last, whatever the order of the facts;
+ * what is no number is none. */
+TEST(memory_limit)
+{
+	static struct sp_info infos[] = {
+		{"limit.memory.2000", "300"}, {"limit.memory", "100"},
+		{"limit.memory.1000", "200"}, {"limit.memory.file", "9"},
+		{"limit.memory.x", "9"},      {"limit.memory2", "9"},
+		{"limit.memory.3000", "-9"},  {"limit.memory.4000", "0"},
+	};
+	struct sp_rss rss[] = {{1, 269}, {2, 270}};
+	struct sp_profile p = {.end = SP_PROFILE_END_KILLED,
+			       .n_parts = 1,
+			       .infos = infos,
+			       .rss = rss,
+			       .n_rss = 2};
+
+	assert_true(sp_profile_memory_limit(&p) == SP_NEVER);
+	assert_false(sp_profile_is_killed_for_memory(&p));
+	p.n_infos = 7;
+	assert_true(sp_profile_memory_limit(&p) == 300);
+	assert_true(sp_profile_is_killed_for_memory(&p));
+	p.n_rss = 1;
+	assert_false(sp_profile_is_killed_for_memory(&p));
+	p.end_kind = SP_END_NO_MEMORY;
+	assert_true(sp_profile_is_killed_for_memory(&p));
+	p.end_kind = SP_END_SIGNAL + 9;
+	p.n_rss = 2;
+	assert_false(sp_profile_is_killed_for_memory(&p));
+	p.end = SP_PROFILE_END_CLEAN;
+	p.end_kind = SP_END_NONE;
+	assert_false(sp_profile_is_killed_for_memory(&p));
+	p.n_infos = 8;
+	assert_true(sp_profile_memory_limit(&p) == SP_NEVER);
+}
+
 TEST_MAIN(scratch_make, scratch_remove)

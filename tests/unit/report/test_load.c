@@ -162,23 +162,27 @@ TEST(parts)
 static struct sp_question random_question(struct sp_rng *rng)
 {
 	static const enum sp_view views[] = {SP_VIEW_ALLOC, SP_VIEW_LIVE,
-					     SP_VIEW_LEAKS, SP_VIEW_TEMPORARY};
+					     SP_VIEW_LEAKS, SP_VIEW_TEMPORARY,
+					     SP_VIEW_PEAK};
 	const uint64_t a = sp_rng_next(rng) % RUN_NS;
 	const uint64_t b = sp_rng_next(rng) % RUN_NS;
 	struct sp_question q;
 
 	sp_question_init(&q);
 	q.has_view = true;
-	q.view = views[sp_rng_next(rng) % 4];
+	q.view = views[sp_rng_next(rng) % 5];
 	if (sp_rng_next(rng) % 2)
 		q.from = (struct sp_moment){SP_MOMENT_TIME, a < b ? a : b, 0,
 					    NULL};
 	if (sp_rng_next(rng) % 2)
 		q.to = (struct sp_moment){SP_MOMENT_TIME, 1 + (a < b ? b : a),
 					  0, NULL};
-	if (q.view != SP_VIEW_ALLOC && sp_rng_next(rng) % 2)
+	if (q.view != SP_VIEW_ALLOC && q.view != SP_VIEW_PEAK &&
+	    sp_rng_next(rng) % 2)
 		q.at = (struct sp_moment){SP_MOMENT_SHARE, 0, 30000 + a * 70,
 					  NULL};
+	if (q.view == SP_VIEW_TEMPORARY && sp_rng_next(rng) % 2)
+		q.within_ns = sp_rng_next(rng) % 100;
 	q.min_size_bytes = 1 + sp_rng_next(rng) % 20;
 	if (sp_rng_next(rng) % 4 == 0)
 		q.thread = "2";
@@ -200,9 +204,13 @@ static void same_answer(const struct sp_question *q,
 		sp_question_select(q, grouped, SP_VIEW_ALLOC, &s, NULL), 0);
 	assert_int_equal(sp_question_select(q, full, SP_VIEW_ALLOC, &t, NULL),
 			 0);
-	assert_int_equal(count(grouped, &s), count(full, &t));
 	assert_int_equal(sp_peak(grouped, &s, 0.95, &a, NULL), 0);
 	assert_int_equal(sp_peak(full, &t, 0.95, &b, NULL), 0);
+	for (int k = 0; k < 2; k++) {
+		assert_int_equal(a.chosen_ns[k], b.chosen_ns[k]);
+		s.chosen_ns[k] = t.chosen_ns[k] = a.chosen_ns[k];
+	}
+	assert_int_equal(count(grouped, &s), count(full, &t));
 	assert_int_equal(a.time_ns, b.time_ns);
 	assert_int_equal(a.samples, b.samples);
 	assert_close(a.bytes.value, b.bytes.value, 1e-9);
@@ -220,14 +228,16 @@ static void same_answer(const struct sp_question *q,
 TEST(questions)
 {
 	const char *const files[] = {path};
-	const struct sp_load_needs needs = {.lifetimes = true};
 	struct sp_profile *full = load_full();
-	unsigned int grouped = 0;
+	unsigned int grouped = 0, found = 0;
 	struct sp_rng rng;
 
 	sp_rng_init(&rng, 2, 0);
 	for (unsigned int i = 0; i < 300; i++) {
 		const struct sp_question q = random_question(&rng);
+		/* The points of a timeline are found with the groups. */
+		const struct sp_load_needs needs = {
+			.lifetimes = true, .n_points = i % 2 ? POINTS : 0};
 		struct sp_selection s;
 		struct sp_profile *p;
 		struct sp_error err;
@@ -238,9 +248,11 @@ TEST(questions)
 			sp_load(files, 1, &q, &needs, NULL, NULL, &p, &err), 0);
 		same_answer(&q, p, full);
 		grouped += p->n_groups > 0;
+		found += p->n_curve > 0;
 		sp_profile_free(p);
 	}
 	assert_true(grouped > 150);
+	assert_true(found > 70);
 	sp_profile_free(full);
 }
 

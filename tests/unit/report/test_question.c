@@ -136,6 +136,10 @@ TEST_BETWEEN(times, setup, teardown)
 	refused(x, -ERANGE, "covers 3.2 s so far");
 
 	set(&x->question.at, "end");
+	x->question.from = (struct sp_moment){SP_MOMENT_LAST, .ns = 250 * MS};
+	assert_true(select_good(x).from_ns == 3000 * MS);
+	x->question.from.ns = 9999 * MS;
+	assert_true(select_good(x).from_ns == 0);
 	set(&x->question.from, "1s");
 	set(&x->question.to, "75%");
 	s = select_good(x);

@@ -220,6 +220,27 @@ TEST(one_phantom)
 	assert_between(2.8 * R0, bytes_of(&s[1], 1).hi, 3.2 * R0);
 }
 
+/* Part and rest alike: sums that differ by what another order of adding makes
+ * of them give the same limits. */
+TEST(order_of_sums)
+{
+	struct sp_stratum s[2] = {
+		stratum_of(0, 400, 16, 400. * R0),
+		stratum_of(40, 40, 32, 88. * R0),
+	};
+	const struct sp_interval bytes = bytes_of(s, 2);
+	const struct sp_interval objects = sp_strata_objects(s, 2, 0, 0.95);
+
+	for (int sign = -1; sign <= 1; sign += 2) {
+		s[1].rest = acc_of(40, 32, R0);
+		s[1].rest.k3 *= 1 + sign * 1e-13;
+		s[1].rest.c3 *= 1 + sign * 1e-13;
+		assert_close(bytes_of(s, 2).hi, bytes.hi, 1e-12);
+		assert_close(sp_strata_objects(s, 2, 0, 0.95).hi, objects.hi,
+			     1e-12);
+	}
+}
+
 /* Objects are estimated as bytes are where all have one size. */
 TEST(objects)
 {

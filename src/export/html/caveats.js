@@ -98,7 +98,7 @@ function findKinds(sides) {
 	return {kinds, kindOf, isWhole};
 }
 
-class Comparable {
+class Caveats {
 	constructor(pair) {
 		this.pair = pair;
 		this.mixed = findMixed(pair.sides);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "agent/event/process.h"
+
+/*
+ * Resident memory over time, and how near it is to the limit (memory_limit.h):
+ * from SAMPLEPROF_NEAR_LIMIT on the period is shorter (period.h).
+ */
+
+/*
+ * Record it, if it is wanted and 100 ms have passed, or 10 ms where it is more
+ * than half of the limit: opens, reads and closes a file of the kernel, and at
+ * times that of the limit, if there is one.  These are the only such calls
+ * after the start.
+ */
+void sp_resident_record(const struct sp_process *process);
+
+/* No file of the kernel is opened from now on, in children neither.  Context:
+ * any. */
+void sp_resident_forbid_files(void);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* How many bytes are allocated now, as the allocator below counts them, which
+ * may be in blocks as large as it rounds them to; false: it has no such count.
+ * Takes its locks.  Context: cold, in a thread that is in no allocator. */
+bool sp_alive_bytes(uint64_t *ret);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Attaching to a program that runs: `sampleprof attach` loads the library into
+ * it (RTLD_LOCAL), and has one of its threads call the function here, on a
+ * stack of its own, while that thread is in neither an allocator nor the
+ * loader. From then on all is as under preload.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "agent/event/agent.h"
+#include "agent/event/process.h"
+#include "agent/event/recorder.h"
+#include "agent/event/resident.h"
+#include "agent/hooks/alive.h"
+#include "agent/hooks/patch.h"
+#include "agent/sys/export.h"
+#include "agent/sys/linkmap.h"
+#include "agent/sys/next.h"
+#include "format/attach.h"
+
+#define SETTINGS_MAX 64
+
+void sampleprof_agent_attach(struct sp_attach_request *request);
+void sampleprof_agent_under_lock(void);
+
+static bool is_attached;
+
+/* ---- under the loader's lock ---- */
+
+/*
+ * While words are written, no object may come, go, or be half relocated.  The
+ * loader's lock cannot be asked for; but dlsym holds it while an indirect
+ * function's resolver runs, so the work is a resolver's.
+ */
+static struct {
+	void (*work)(struct sp_attach_request *request);
+	struct sp_attach_request *request;
+} locked;
+
+static void nothing(void)
+{
+}
+
+static __attribute__((used)) void (*resolve_under_lock(void))(void)
+{
+	if (locked.work)
+		locked.work(locked.request);
+	locked.work = NULL;
+	return nothing;
+}
+
+SP_EXPORT void sampleprof_agent_under_lock(void)
+	__attribute__((ifunc("resolve_under_lock")));
+
+static bool call_under_lock(void (*work)(struct sp_attach_request *),
+			    struct sp_attach_request *request)
+{
+	void *(*find)(void *, const char *);
+	void *address = sp_linkmap_global("dlsym", NULL);
+	void *handle = (void *)(uintptr_t)sp_linkmap_self();
+
+	if (!address || !handle)
+		return false;
+	memcpy(&find, &address, sizeof(address));
+	locked.work = work;
+	locked.request = request;
+	find(handle, "sampleprof_agent_under_lock");
+	if (!locked.work)
+		return true;
+	locked.work = NULL;
+	return false;
+}
+
+/* ---- beginning ---- */
+
+/* Settings that are kept for as long as the process runs. */
+static char **unpack_settings(const char *packed)
+{
+	static char text[SP_ATTACH_SETTINGS];
+	static char *settings[SETTINGS_MAX + 1];
+	char *at = text;
+	size_t n = 0;
+
+	memcpy(text, packed, sizeof(text) - 2);
+	while (*at && n < SETTINGS_MAX) {
+		settings[n++] = at;
+		at += strlen(at) + 1;
+	}
+	settings[n] = NULL;
+	return settings;
+}
+
+static void answer(struct sp_attach_request *request, uint32_t result,
+		   int error)
+{
+	request->result = result;
+	request->error = error;
+}
+
+static bool begin_profile(struct sp_attach_request *request)
+{
+	struct sp_process_attached attached = {
+		.is_it = true,
+		.main_thread = request->main_thread,
+		.age_ms = request->age_ms,
+	};
+	int r;
+
+	attached.knows_before = sp_alive_bytes(&attached.before_bytes);
+	r = sp_agent_begin_attached(&attached,
+				    unpack_settings(request->settings));
+	if (r == -EBUSY)
+		answer(request, SP_ATTACH_IS_PRELOADED, 0);
+	else if (r == -EINVAL)
+		answer(request, SP_ATTACH_REFUSED, 0);
+	else if (r < 0)
+		answer(request, SP_ATTACH_NO_FILE, r);
+	return r == 0;
+}
+
+static void begin(struct sp_attach_request *request)
+{
+	size_t places = 0;
+	int r;
+
+	if (!is_attached && sp_agent_is_running()) {
+		answer(request, SP_ATTACH_IS_PRELOADED, 0);
+		return;
+	}
+	if (!sp_next_resolve_last()) {
+		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		return;
+	}
+	if (!is_attached && !begin_profile(request))
+		return;
+	r = sp_patch_write(&places);
+	request->places = places;
+	/* A thread may have been binding a call: by now it is done. */
+	if (r == 0)
+		r = sp_patch_write(&places);
+	if (r < 0 && !is_attached)
+		sp_agent_end_attached();
+	else
+		is_attached = true;
+	/* As before prctl would filter them. */
+	if (is_attached && request->is_filtered) {
+		sp_resident_forbid_files();
+		sp_agent_enter_sandbox();
+	}
+	answer(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
+}
+
+/* ---- end ---- */
+
+static void restore(struct sp_attach_request *request)
+{
+	size_t places = 0;
+	int r = sp_patch_restore(&places);
+
+	request->places = places;
+	answer(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
+}
+
+static void end(struct sp_attach_request *request)
+{
+	int r;
+
+	if (is_attached && !call_under_lock(restore, request)) {
+		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		return;
+	}
+	if (is_attached && request->result != SP_ATTACH_DONE)
+		return;
+	is_attached = false;
+	r = sp_agent_end_attached();
+	answer(request,
+	       r == -EAGAIN ? SP_ATTACH_BUSY
+	       : r < 0      ? SP_ATTACH_NOT_THERE
+			    : SP_ATTACH_DONE,
+	       0);
+}
+
+SP_EXPORT void sampleprof_agent_attach(struct sp_attach_request *request)
+{
+	const int saved_errno = errno;
+
+	request->places = 0;
+	if (request->version != SP_ATTACH_VERSION)
+		answer(request, SP_ATTACH_OTHER_VERSION, 0);
+	else if (request->command == SP_ATTACH_END)
+		end(request);
+	else if (!call_under_lock(begin, request))
+		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+	errno = saved_errno;
+}

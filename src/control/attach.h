@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "control/launch.h"
+
+/* Profiling a process that was not started under the library, and letting it be
+ * again. */
+
+struct sp_attach_done {
+	uint64_t thread;     /* that was stopped */
+	uint64_t stopped_ns; /* for how long */
+	uint64_t places;     /* pointers and symbols that were written */
+};
+
+/*
+ * Load the library into process `pid` and begin a profile with these settings
+ * (SAMPLEPROF_NAME=VALUE, n of them).  0, or a negative errno and *err, and the
+ * process is as it was, but may have the library loaded.
+ */
+int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
+		    struct sp_attach_done *ret, struct sp_error *err);
+
+/* End it.  0; -ESRCH: nothing is attached there; or another negative errno;
+ * with *err. */
+int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
+		  struct sp_error *err);
+
+/* Does the process see our files by the same names? */
+bool sp_attach_sees_our_files(uint64_t pid);

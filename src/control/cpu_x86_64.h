@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/user.h>
+
+/*
+ * What calling a function in another process needs to know of the processor and
+ * of the kernel's conventions: all of it is here.  x86-64.
+ */
+typedef struct user_regs_struct sp_cpu_regs;
+
+#define SP_CPU_RED_ZONE 128
+/* The largest state of vector registers that there is: AVX-512 and AMX. */
+#define SP_CPU_VECTOR_MAX 16384
+
+static inline uint64_t sp_cpu_pc(const sp_cpu_regs *r)
+{
+	return r->rip;
+}
+
+static inline uint64_t sp_cpu_sp(const sp_cpu_regs *r)
+{
+	return r->rsp;
+}
+
+static inline uint64_t sp_cpu_thread_pointer(const sp_cpu_regs *r)
+{
+	return r->fs_base;
+}
+
+static inline uint64_t sp_cpu_result(const sp_cpu_regs *r)
+{
+	return r->rax;
+}
+
+/* Of the system call that the thread is in, or that was interrupted; negative:
+ * it is in none. */
+static inline long sp_cpu_syscall(const sp_cpu_regs *r)
+{
+	return (long)r->orig_rax;
+}
+
+/* Registers in the order of DWARF, the address last. */
+#define SP_CPU_DWARF_REGS 17
+
+static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
+				uint64_t ret[SP_CPU_DWARF_REGS])
+{
+	const uint64_t regs[SP_CPU_DWARF_REGS] = {
+		r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+		r->rbp, r->rsp, r->r8,  r->r9,  r->r10, r->r11,
+		r->r12, r->r13, r->r14, r->r15, r->rip,
+	};
+
+	memcpy(ret, regs, sizeof(regs));
+}
+
+#define SP_CPU_SYSCALL_BYTES 2
+static const unsigned char sp_cpu_syscall_code[SP_CPU_SYSCALL_BYTES] = {0x0f,
+									0x05};
+
+/*
+ * Code that makes n calls, one after the other, of what struct sp_cpu_call
+ * says, and then sends its thread SIGWINCH, which is ignored unless somebody
+ * traces the thread: who does is to take it from there.  If nobody does, the
+ * thread goes back by the signal frame.
+ */
+static const unsigned char sp_cpu_code[] = {
+	0x4d, 0x85,
+	0xe4,       /* next: test %r12, %r12 */
+	0x74, 0x29, /* je done */
+	0x48, 0x8b,
+	0x7b, 0x08, /* mov 8(%rbx), %rdi */
+	0x48, 0x8b,
+	0x73, 0x10, /* mov 16(%rbx), %rsi */
+	0x48, 0x8b,
+	0x53, 0x18, /* mov 24(%rbx), %rdx */
+	0x48, 0x8b,
+	0x4b, 0x20, /* mov 32(%rbx), %rcx */
+	0x4c, 0x8b,
+	0x43, 0x28, /* mov 40(%rbx), %r8 */
+	0x4c, 0x8b,
+	0x4b, 0x30, /* mov 48(%rbx), %r9 */
+	0x31, 0xc0, /* xor %eax, %eax */
+	0xff, 0x13, /* call *(%rbx) */
+	0x48, 0x89,
+	0x43, 0x38, /* mov %rax, 56(%rbx) */
+	0x48, 0x83,
+	0xc3, 0x40, /* add $64, %rbx */
+	0x49, 0xff,
+	0xcc,       /* dec %r12 */
+	0xeb, 0xd2, /* jmp next */
+	0xb8, SYS_getpid,
+	0,    0,
+	0,          /* done: mov $SYS_getpid, %eax */
+	0x0f, 0x05, /* syscall */
+	0x49, 0x89,
+	0xc5, /* mov %rax, %r13 */
+	0xb8, SYS_gettid,
+	0,    0,
+	0,          /* mov $SYS_gettid, %eax */
+	0x0f, 0x05, /* syscall */
+	0x48, 0x89,
+	0xc6, /* mov %rax, %rsi */
+	0x4c, 0x89,
+	0xef, /* mov %r13, %rdi */
+	0xba, SIGWINCH,
+	0,    0,
+	0, /* mov $SIGWINCH, %edx */
+	0xb8, SYS_tgkill,
+	0,    0,
+	0,          /* mov $SYS_tgkill, %eax */
+	0x0f, 0x05, /* syscall */
+	0x48, 0x89,
+	0xec, /* mov %rbp, %rsp */
+	0xb8, SYS_rt_sigreturn,
+	0,    0,
+	0,          /* mov $SYS_rt_sigreturn, %eax */
+	0x0f, 0x05, /* syscall */
+};
+
+#define SP_CPU_CODE_END     0x51 /* where the signal comes */
+#define SP_CPU_CODE_SYSCALL 0x33 /* a system call */
+
+struct sp_cpu_call {
+	uint64_t function, args[6], result;
+};
+
+/* To run the code at pc: `frame` is the signal frame, above the stack. */
+static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
+				  uint64_t n, uint64_t frame)
+{
+	r->rip = pc;
+	r->rbx = calls;
+	r->r12 = n;
+	r->rbp = frame + 8;
+	r->rsp = (frame & ~15ull) - SP_CPU_RED_ZONE;
+	r->orig_rax = (unsigned long long)-1;
+	r->eflags &= ~0x400ull; /* the direction flag: the ABI's */
+}
+
+/* To make a system call by the instruction at pc. */
+static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
+				      const uint64_t args[6])
+{
+	r->rip = pc;
+	r->rax = (unsigned long long)n;
+	r->orig_rax = (unsigned long long)-1;
+	r->rdi = args[0];
+	r->rsi = args[1];
+	r->rdx = args[2];
+	r->r10 = args[3];
+	r->r8 = args[4];
+	r->r9 = args[5];
+}
+
+/* The frame of a signal handler, as the kernel makes it and takes it back. */
+struct sp_cpu_frame {
+	uint64_t return_address;
+	struct {
+		uint64_t flags, link;
+		uint64_t stack[3];
+		uint64_t r8, r9, r10, r11, r12, r13, r14, r15;
+		uint64_t rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip;
+		uint64_t eflags;
+		uint16_t cs, gs, fs, ss;
+		uint64_t err, trapno, oldmask, cr2;
+		uint64_t fpstate;
+		uint64_t reserved[8];
+		uint64_t sigmask;
+	} context;
+	char info[128];
+};
+
+#define SP_CPU_RESTART_FIRST   (-514) /* to -512: as it was */
+#define SP_CPU_RESTART_LAST    (-512)
+#define SP_CPU_RESTART_BLOCK   (-516)
+#define SP_CPU_VECTOR_MAGIC1   0x46505853u
+#define SP_CPU_VECTOR_MAGIC2   0x46505845u
+#define SP_CPU_VECTOR_SOFTWARE 464 /* where in the vector state */
+
+/* Flags of the frame: there is more than the oldest vector registers; ss is
+ * saved, and is to be restored. */
+#define SP_CPU_FRAME_FLAGS 7u
+
+/*
+ * The frame that takes a thread back to these registers, also an interrupted
+ * system call, if nobody does so from outside.  `vector` of n bytes, as ptrace
+ * gives it, is made what the frame needs, with 4 bytes behind it.  The
+ * alternate stack is left alone: the kernel refuses one of no bytes, and goes
+ * on.
+ */
+static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
+				     const sp_cpu_regs *r, uint64_t sigmask,
+				     unsigned char *vector, uint32_t n,
+				     uint64_t vector_there)
+{
+	const uint32_t end = SP_CPU_VECTOR_MAGIC2;
+	struct {
+		uint32_t magic, extended_bytes;
+		uint64_t features;
+		uint32_t bytes;
+	} software = {SP_CPU_VECTOR_MAGIC1, n + 4, 0, n};
+	const long result = (long)r->rax;
+
+	memset(f, 0, sizeof(*f));
+	f->context.flags = SP_CPU_FRAME_FLAGS;
+	f->context.r8 = r->r8;
+	f->context.r9 = r->r9;
+	f->context.r10 = r->r10;
+	f->context.r11 = r->r11;
+	f->context.r12 = r->r12;
+	f->context.r13 = r->r13;
+	f->context.r14 = r->r14;
+	f->context.r15 = r->r15;
+	f->context.rdi = r->rdi;
+	f->context.rsi = r->rsi;
+	f->context.rbp = r->rbp;
+	f->context.rbx = r->rbx;
+	f->context.rdx = r->rdx;
+	f->context.rax = r->rax;
+	f->context.rcx = r->rcx;
+	f->context.rsp = r->rsp;
+	f->context.rip = r->rip;
+	f->context.eflags = r->eflags;
+	f->context.cs = (uint16_t)r->cs;
+	f->context.ss = (uint16_t)r->ss;
+	f->context.fpstate = vector_there;
+	f->context.sigmask = sigmask;
+	memcpy(&software.features, vector + SP_CPU_VECTOR_SOFTWARE, 8);
+	memcpy(vector + SP_CPU_VECTOR_SOFTWARE, &software, sizeof(software));
+	memcpy(vector + n, &end, sizeof(end));
+	if ((long)r->orig_rax < 0)
+		return;
+	if (result >= SP_CPU_RESTART_FIRST && result <= SP_CPU_RESTART_LAST)
+		f->context.rax = r->orig_rax;
+	else if (result == SP_CPU_RESTART_BLOCK)
+		f->context.rax = SYS_restart_syscall;
+	else
+		return;
+	f->context.rip -= SP_CPU_SYSCALL_BYTES;
+}

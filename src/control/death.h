@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/*
+ * How a process ended that this one has waited for: what its own profile cannot
+ * say, since nobody is there any more to write it.
+ */
+
+/* How often the kernel has killed a process for memory so far. */
+struct sp_death_kills {
+	uint64_t group;   /* in the control group of this process */
+	uint64_t machine; /* anywhere */
+	bool is_known;    /* one of them is */
+};
+
+void sp_death_count_kills(struct sp_death_kills *ret);
+
+/*
+ * The SP_END_* of a process with that status of waitpid.  A SIGKILL counts as
+ * the kernel's if there was a kill for memory since `before`, in the group of
+ * this process or, since the other may have left that, on the machine.
+ */
+uint64_t sp_death_kind(int status, const struct sp_death_kills *before);
+
+/*
+ * Store that in the profile of the process `pid`, which is no more, unless the
+ * file says how it ended, or belongs to another process.  0; negative errno and
+ * *err if it could not be written.
+ */
+int sp_death_store(const char *path, pid_t pid, uint64_t kind,
+		   struct sp_error *err);

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/ending.h"
+
+#include <signal.h>
+#include <time.h>
+
+static void fill(sigset_t *signals)
+{
+	sigemptyset(signals);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+}
+
+void sp_ending_block(void)
+{
+	sigset_t signals;
+
+	fill(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+}
+
+bool sp_ending_wait(uint64_t wait_ns)
+{
+	const struct timespec wait = {
+		.tv_sec = (time_t)(wait_ns / 1000000000u),
+		.tv_nsec = (long)(wait_ns % 1000000000u),
+	};
+	sigset_t signals;
+
+	fill(&signals);
+	return sigtimedwait(&signals, NULL, &wait) > 0;
+}

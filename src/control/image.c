@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/image.h"
+
+#include <elfutils/libdwfl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/image_inner.h"
+#include "format/attach.h"
+
+#define FRAMES_MAX  4096
+#define STACK_BYTES 65536u /* read at once */
+#define WAITING_MAX 64
+#define PATH_BYTES  4400
+
+/* ---- files ---- */
+
+struct mapping {
+	uint64_t start, end, offset, inode;
+	char path[PATH_BYTES];
+};
+
+static bool parse_mapping(char *line, struct mapping *ret)
+{
+	int path = 0;
+
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*x:%*x %" SCNu64
+		   " %n",
+		   &ret->start, &ret->end, &ret->offset, &ret->inode,
+		   &path) != 4 ||
+	    !ret->inode || !path)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	snprintf(ret->path, sizeof(ret->path), "%s", line + path);
+	return true;
+}
+
+static int open_checked(const char *path, uint64_t inode)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == inode)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* The file itself: by its name as the process sees it, or, where that is gone,
+ * by the mapping, for which one has to be root. */
+static int open_mapped(pid_t pid, const struct mapping *m)
+{
+	char path[PATH_BYTES + 64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path);
+	fd = open_checked(path, m->inode);
+	if (fd >= 0)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
+		 pid, m->start, m->end);
+	return open_checked(path, m->inode);
+}
+
+static bool is_elf(int fd)
+{
+	char magic[SELFMAG];
+
+	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
+	       memcmp(magic, ELFMAG, SELFMAG) == 0;
+}
+
+/* An object begins where its first bytes are mapped. */
+static void report_mapping(struct sp_image *image, const struct mapping *m)
+{
+	int fd = m->offset ? -1 : open_mapped(image->pid, m);
+
+	if (fd < 0)
+		return;
+	if (!is_elf(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path, fd,
+					    m->start, false))
+		close(fd);
+}
+
+static int report_mappings(struct sp_image *image)
+{
+	char name[64], *line = NULL;
+	struct mapping mapping;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(name, sizeof(name), "/proc/%d/maps", image->pid);
+	maps = fopen(name, "re");
+	if (!maps)
+		return -errno;
+	dwfl_report_begin(image->dwfl);
+	while (getline(&line, &room, maps) > 0)
+		if (parse_mapping(line, &mapping))
+			report_mapping(image, &mapping);
+	dwfl_report_end(image->dwfl, NULL, NULL);
+	free(line);
+	fclose(maps);
+	return 0;
+}
+
+/* ---- symbols ---- */
+
+static Elf_Data *find_symbols(Elf *elf, GElf_Shdr *ret)
+{
+	Elf_Scn *section = NULL;
+
+	while ((section = elf_nextscn(elf, section)) != NULL)
+		if (gelf_getshdr(section, ret) && ret->sh_type == SHT_DYNSYM &&
+		    ret->sh_entsize)
+			return elf_getdata(section, NULL);
+	return NULL;
+}
+
+bool sp_image_function(Dwfl_Module *mod, const char *wanted,
+		       struct sp_image_range *ret)
+{
+	GElf_Addr bias;
+	Elf *elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
+	GElf_Shdr header;
+	Elf_Data *data = elf ? find_symbols(elf, &header) : NULL;
+	size_t n = data ? data->d_size / header.sh_entsize : 0;
+
+	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
+		GElf_Sym symbol;
+		const char *name;
+
+		if (!gelf_getsym(data, (int)i, &symbol) ||
+		    symbol.st_shndx == SHN_UNDEF ||
+		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+			continue;
+		name = elf_strptr(elf, header.sh_link, symbol.st_name);
+		if (!name || strcmp(name, wanted) != 0)
+			continue;
+		ret->start = symbol.st_value + bias;
+		ret->end = ret->start + symbol.st_size;
+		return true;
+	}
+	return false;
+}
+
+uint64_t sp_image_libc(const struct sp_image *image, const char *name)
+{
+	struct sp_image_range range;
+
+	for (size_t i = 0; i < image->n_libc; i++)
+		if (sp_image_function(image->libc[i], name, &range))
+			return range.start;
+	return 0;
+}
+
+uint64_t sp_image_ours(const struct sp_image *image, const char *name)
+{
+	struct sp_image_range range;
+
+	return sp_image_function(image->ours, name, &range) ? range.start : 0;
+}
+
+uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
+			    size_t n)
+{
+	GElf_Addr bias;
+	Elf *elf = image->n_libc ? dwfl_module_getelf(image->libc[0], &bias)
+				 : NULL;
+	Elf_Scn *section = NULL;
+
+	while (elf && (section = elf_nextscn(elf, section)) != NULL) {
+		GElf_Shdr header;
+		const unsigned char *found;
+		Elf_Data *data;
+
+		if (!gelf_getshdr(section, &header) ||
+		    !(header.sh_flags & SHF_EXECINSTR))
+			continue;
+		data = elf_getdata(section, NULL);
+		if (!data || !data->d_buf)
+			continue;
+		found = memmem(data->d_buf, data->d_size, bytes, n);
+		if (found)
+			return header.sh_addr + bias +
+			       (uint64_t)(found -
+					  (const unsigned char *)data->d_buf);
+	}
+	return 0;
+}
+
+/* ---- which module is what ---- */
+
+/* Of the auxiliary vector. */
+static uint64_t read_auxiliary(pid_t pid, uint64_t type)
+{
+	char path[64];
+	uint64_t pair[2], value = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	f = fopen(path, "re");
+	while (f && fread(pair, sizeof(pair), 1, f) == 1)
+		if (pair[0] == type)
+			value = pair[1];
+	if (f)
+		fclose(f);
+	return value;
+}
+
+static int classify_module(Dwfl_Module *mod, void **data, const char *name,
+			   Dwarf_Addr start, void *arg)
+{
+	struct sp_image *image = arg;
+	const char *base = strrchr(name, '/');
+	struct sp_image_range range;
+	enum sp_image_kind kind = OTHER;
+
+	(void)start;
+	base = base ? base + 1 : name;
+	if (sp_image_function(mod, SP_ATTACH_FUNCTION, &range)) {
+		kind = OURS;
+		image->ours = mod;
+	} else if (mod == image->loader) {
+		kind = LOADER;
+	} else if (sp_image_function(mod, "gnu_get_libc_version", &range) ||
+		   strncmp(base, "libpthread", 10) == 0 ||
+		   strncmp(base, "libdl", 5) == 0) {
+		kind = LIBC;
+		if (image->n_libc < sizeof(image->libc) / sizeof(*image->libc))
+			image->libc[image->n_libc++] = mod;
+	} else if (sp_image_function(mod, "malloc", &range)) {
+		kind = ALLOCATOR;
+	}
+	*data = (void *)(uintptr_t)kind;
+	return DWARF_CB_OK;
+}
+
+bool sp_image_has_loader(const struct sp_image *image)
+{
+	return image->loader != NULL;
+}
+
+bool sp_image_has_glibc(const struct sp_image *image)
+{
+	return sp_image_libc(image, "gnu_get_libc_version") != 0;
+}
+
+bool sp_image_has_own_malloc(const struct sp_image *image)
+{
+	struct sp_image_range range;
+
+	return sp_image_function(image->executable, "malloc", &range);
+}
+
+/* ---- the whole ---- */
+
+static int find_debuginfo(Dwfl_Module *mod, void **data, const char *name,
+			  Dwarf_Addr base, const char *file, const char *link,
+			  GElf_Word crc, char **ret)
+{
+	(void)mod;
+	(void)data;
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)link;
+	(void)crc;
+	(void)ret;
+	return -1;
+}
+
+static int find_elf(Dwfl_Module *mod, void **data, const char *name,
+		    Dwarf_Addr base, char **file, Elf **elf)
+{
+	(void)mod;
+	(void)data;
+	(void)name;
+	(void)base;
+	(void)file;
+	(void)elf;
+	return -1;
+}
+
+/* Unwinding opens what it needs of a file when it first needs it: not while a
+ * thread is stopped. */
+static int warm_module(Dwfl_Module *mod, void **data, const char *name,
+		       Dwarf_Addr start, void *arg)
+{
+	Dwarf_Addr bias;
+
+	(void)data;
+	(void)name;
+	(void)start;
+	(void)arg;
+	dwfl_module_eh_cfi(mod, &bias);
+	return DWARF_CB_OK;
+}
+
+static int read_image(struct sp_image *image, struct sp_error *err)
+{
+	GElf_Addr bias;
+	int r = report_mappings(image);
+
+	if (r < 0)
+		return sp_error_set(err, r, NULL,
+				    "what process %d has loaded cannot be "
+				    "read: %s",
+				    image->pid, strerror(-r));
+	image->executable = dwfl_addrmodule(
+		image->dwfl, read_auxiliary(image->pid, AT_PHDR));
+	image->loader = dwfl_addrmodule(image->dwfl,
+					read_auxiliary(image->pid, AT_BASE));
+	dwfl_getmodules(image->dwfl, classify_module, image, 0);
+	dwfl_getmodules(image->dwfl, warm_module, NULL, 0);
+	if (!image->executable || !dwfl_module_getelf(image->executable, &bias))
+		return sp_error_set(err, -ENOEXEC, NULL,
+				    "the program that process %d runs cannot "
+				    "be read",
+				    image->pid);
+	if (!sp_image_prepare_stacks(image))
+		return sp_error_set(err, -ENOEXEC, NULL,
+				    "stacks of process %d cannot be read: %s",
+				    image->pid, dwfl_errmsg(-1));
+	return 0;
+}
+
+int sp_image_open(pid_t pid, struct sp_image **ret, struct sp_error *err)
+{
+	struct sp_image *image = calloc(1, sizeof(*image));
+	int r;
+
+	if (!image)
+		return sp_error_set(err, -ENOMEM, NULL, "out of memory");
+	image->pid = pid;
+	image->callbacks.find_elf = find_elf;
+	image->callbacks.find_debuginfo = find_debuginfo;
+	image->dwfl = dwfl_begin(&image->callbacks);
+	r = image->dwfl ? read_image(image, err)
+			: sp_error_set(err, -ENOMEM, NULL, "out of memory");
+	if (r < 0) {
+		sp_image_close(image);
+		image = NULL;
+	}
+	*ret = image;
+	return r;
+}
+
+void sp_image_close(struct sp_image *image)
+{
+	if (!image)
+		return;
+	if (image->dwfl)
+		dwfl_end(image->dwfl);
+	free(image);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+/* Where a stopped thread is. */
+#include <string.h>
+
+#include "control/image_inner.h"
+
+/* Functions of the C library in which a thread only waits. */
+static const char *const waiting_names[] = {
+	"pthread_cond_wait",
+	"pthread_cond_timedwait",
+	"pthread_cond_clockwait",
+	"pthread_mutex_lock",
+	"pthread_mutex_timedlock",
+	"pthread_rwlock_rdlock",
+	"pthread_rwlock_wrlock",
+	"sem_wait",
+	"sem_timedwait",
+	"sem_clockwait",
+	"pthread_join",
+	"sched_yield",
+	"syscall",
+};
+
+/* What allocators and loaders do not wait in.  (The loader reads, but that is
+ * its own code.) */
+static const long waiting_calls[] = {
+	SYS_read,          SYS_write,           SYS_readv,
+	SYS_writev,        SYS_pread64,         SYS_pwrite64,
+	SYS_poll,          SYS_ppoll,           SYS_select,
+	SYS_pselect6,      SYS_epoll_wait,      SYS_epoll_pwait,
+	SYS_nanosleep,     SYS_clock_nanosleep, SYS_accept,
+	SYS_accept4,       SYS_recvfrom,        SYS_recvmsg,
+	SYS_recvmmsg,      SYS_sendto,          SYS_sendmsg,
+	SYS_sendmmsg,      SYS_connect,         SYS_wait4,
+	SYS_waitid,        SYS_pause,           SYS_rt_sigtimedwait,
+	SYS_rt_sigsuspend, SYS_fsync,           SYS_fdatasync,
+	SYS_flock,         SYS_io_getevents,    SYS_splice,
+	SYS_sendfile,
+};
+
+static enum sp_image_kind kind_at(const struct sp_image *image, uint64_t pc)
+{
+	Dwfl_Module *mod = dwfl_addrmodule(image->dwfl, pc);
+	void **data;
+
+	if (!mod)
+		return UNKNOWN;
+	dwfl_module_info(mod, &data, NULL, NULL, NULL, NULL, NULL, NULL);
+	return (enum sp_image_kind)(uintptr_t)*data;
+}
+
+static void find_waiting(struct sp_image *image)
+{
+	for (size_t i = 0; i < sizeof(waiting_names) / sizeof(*waiting_names);
+	     i++)
+		for (size_t k = 0; k < image->n_libc; k++)
+			if (image->n_waiting < SP_IMAGE_WAITING &&
+			    sp_image_function(
+				    image->libc[k], waiting_names[i],
+				    &image->waiting[image->n_waiting]))
+				image->n_waiting++;
+}
+
+/* ---- stacks ---- */
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	struct sp_image *image = arg;
+
+	(void)dwfl;
+	if (*thread_arg)
+		return 0;
+	*thread_arg = image;
+	return image->thread->tid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	struct sp_image *image = arg;
+
+	(void)dwfl;
+	*thread_arg = image;
+	return tid == image->thread->tid;
+}
+
+static bool read_word(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret, void *arg)
+{
+	struct sp_image *image = arg;
+	const uint64_t from = at - sp_cpu_sp(&image->thread->regs);
+
+	(void)dwfl;
+	if (from <= image->stack_bytes &&
+	    image->stack_bytes - from >= sizeof(*ret)) {
+		memcpy(ret, image->stack + from, sizeof(*ret));
+		return true;
+	}
+	return sp_tracee_read(image->pid, at, ret, sizeof(*ret));
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *thread_arg)
+{
+	struct sp_image *image = thread_arg;
+	Dwarf_Word regs[SP_CPU_DWARF_REGS];
+
+	sp_cpu_dwarf(&image->thread->regs, regs);
+	return dwfl_thread_state_registers(thread, 0, SP_CPU_DWARF_REGS, regs);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_word,
+	.set_initial_registers = set_registers,
+};
+
+static int note_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct sp_image *image = arg;
+	Dwarf_Addr pc;
+	bool is_activation;
+
+	if (image->n_frames == SP_IMAGE_FRAMES ||
+	    !dwfl_frame_pc(frame, &pc, &is_activation))
+		return DWARF_CB_ABORT;
+	/* The innermost one is always at its next instruction. */
+	image->frames[image->n_frames] = (struct frame){
+		is_activation ? pc : pc - 1,
+		is_activation && image->n_frames > 0,
+	};
+	image->n_frames++;
+	return DWARF_CB_OK;
+}
+
+/* What lies above the stack pointer, up to the end of its mapping. */
+static void read_stack(struct sp_image *image)
+{
+	const uint64_t sp = sp_cpu_sp(&image->thread->regs);
+
+	for (image->stack_bytes = SP_IMAGE_STACK; image->stack_bytes >= 4096;
+	     image->stack_bytes /= 2)
+		if (sp_tracee_read(image->pid, sp, image->stack,
+				   image->stack_bytes))
+			return;
+	image->stack_bytes = 0;
+}
+
+static bool read_frames(struct sp_image *image, const struct sp_tracee *t)
+{
+	image->thread = t;
+	image->n_frames = 0;
+	read_stack(image);
+	return dwfl_getthread_frames(image->dwfl, t->tid, note_frame, image) ==
+	       0;
+}
+
+/* ---- where a thread may be ---- */
+
+static bool is_in(const struct sp_image_range *r, uint64_t pc)
+{
+	return pc >= r->start && pc < r->end;
+}
+
+static bool waits_by_call(long n)
+{
+	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(*waiting_calls);
+	     i++)
+		if (waiting_calls[i] == n)
+			return true;
+	return false;
+}
+
+static bool waits_by_name(const struct sp_image *image, uint64_t pc)
+{
+	for (size_t i = 0; i < image->n_waiting; i++)
+		if (is_in(&image->waiting[i], pc))
+			return true;
+	return false;
+}
+
+/* The innermost frames are n of the C library: does it wait there? */
+static bool is_waiting(const struct sp_image *image, size_t n)
+{
+	const long call = sp_cpu_syscall(&image->thread->regs);
+
+	return waits_by_call(call) ||
+	       (call == SYS_futex &&
+		waits_by_name(image, image->frames[n - 1].pc));
+}
+
+/* The outermost frames are of the C library, from `at` on: those that call
+ * main, or the first function of a thread, and nothing else? */
+static bool is_start(const struct sp_image *image, size_t at)
+{
+	size_t n = 0;
+
+	for (; at + n < image->n_frames; n++)
+		if (kind_at(image, image->frames[at + n].pc) != LIBC)
+			break;
+	/* _start, or what a runtime has there. */
+	return n <= 2 && at + n + 1 >= image->n_frames;
+}
+
+bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t)
+{
+	size_t inner = 0;
+
+	if (!read_frames(image, t) || !image->n_frames)
+		return false;
+	while (inner < image->n_frames &&
+	       kind_at(image, image->frames[inner].pc) == LIBC)
+		inner++;
+	if (inner == image->n_frames || (inner && !is_waiting(image, inner)))
+		return false;
+	for (size_t i = 0; i < image->n_frames; i++) {
+		const enum sp_image_kind kind =
+			kind_at(image, image->frames[i].pc);
+
+		if (image->frames[i].is_signals || kind == LOADER ||
+		    kind == ALLOCATOR || kind == OURS || kind == UNKNOWN)
+			return false;
+		if (kind == LIBC && i >= inner)
+			return is_start(image, i);
+	}
+	return true;
+}
+
+bool sp_image_prepare_stacks(struct sp_image *image)
+{
+	GElf_Addr bias;
+
+	find_waiting(image);
+	return dwfl_attach_state(image->dwfl,
+				 dwfl_module_getelf(image->executable, &bias),
+				 image->pid, &thread_callbacks, image);
+}

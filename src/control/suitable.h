@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "control/image.h"
+
+/* Can that process be attached to?  What speaks against it has its own words,
+ * with the remedy. */
+
+/* By what the kernel says.  0, and whether its system calls are filtered; or a
+ * negative errno and *err. */
+int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err);
+
+/* By what it has loaded.  0; -ENOEXEC; *err. */
+int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
+			    struct sp_error *err);
+
+/* The kernel has refused tracing: -EPERM and *err. */
+int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err);
+
+/* How long the process has run. */
+uint64_t sp_suitable_age_ms(uint64_t pid);

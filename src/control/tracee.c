@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/tracee.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#define OPTIONS (PTRACE_O_TRACESYSGOOD)
+#ifndef PTRACE_O_SUSPEND_SECCOMP
+#define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
+#endif
+
+#define SYSCALL_STOP (SIGTRAP | 0x80)
+#define POLL_NS      20000
+#define SYSCALL_NS   500000000ull
+#define AT_CALLS     256u
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- stops ---- */
+
+static long trace(const struct sp_tracee *t, int request, long address,
+		  long data)
+{
+	return ptrace(request, t->tid, address, data);
+}
+
+/* The next stop: its status, or -ETIMEDOUT, or -EIO if the thread is gone. */
+static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
+{
+	const uint64_t until = now_ns() + timeout_ns;
+	int status;
+
+	for (unsigned int looks = 0;; looks++) {
+		pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+		struct timespec nap = {0, POLL_NS};
+
+		if (got < 0 && errno != EINTR)
+			return -EIO;
+		if (got == t->tid) {
+			if (!WIFSTOPPED(status)) {
+				t->is_traced = false;
+				return -EIO;
+			}
+			t->is_stopped = true;
+			return status;
+		}
+		if (now_ns() > until)
+			return -ETIMEDOUT;
+		if (looks > 20)
+			nanosleep(&nap, NULL);
+	}
+}
+
+static bool resume(struct sp_tracee *t, int request, int signal)
+{
+	if (trace(t, request, 0, signal) != 0)
+		return false;
+	t->is_stopped = false;
+	return true;
+}
+
+static bool is_event(int status)
+{
+	return status >> 16 == PTRACE_EVENT_STOP;
+}
+
+/* Until the stop that we asked for: signals that come before it are the
+ * program's.  A stop of the whole process is its own affair. */
+static int wait_interrupted(struct sp_tracee *t, uint64_t timeout_ns)
+{
+	for (;;) {
+		int status = wait_stop(t, timeout_ns);
+
+		if (status < 0)
+			return status;
+		if (is_event(status))
+			return WSTOPSIG(status) == SIGTRAP ? 0 : -EAGAIN;
+		if (!resume(t, PTRACE_CONT, WSTOPSIG(status)))
+			return -EIO;
+	}
+}
+
+int sp_tracee_stop(struct sp_tracee *t, pid_t pid, pid_t tid,
+		   bool without_filter, uint64_t timeout_ns,
+		   struct sp_error *err)
+{
+	const long options =
+		OPTIONS | (without_filter ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	struct iovec regs = {&t->regs, sizeof(t->regs)};
+	int r;
+
+	*t = (struct sp_tracee){.pid = pid, .tid = tid};
+	if (trace(t, PTRACE_SEIZE, 0, options) != 0)
+		return sp_error_set(err, -errno, NULL,
+				    "thread %d cannot be "
+				    "traced",
+				    tid);
+	t->is_traced = true;
+	t->stopped_ns = now_ns();
+	r = trace(t, PTRACE_INTERRUPT, 0, 0) == 0
+		    ? wait_interrupted(t, timeout_ns)
+		    : -errno;
+	if (r == 0 && trace(t, PTRACE_GETREGSET, NT_PRSTATUS,
+			    (long)(uintptr_t)&regs) != 0)
+		r = -errno;
+	if (r == 0)
+		return 0;
+	sp_tracee_release(t);
+	if (r == -ETIMEDOUT)
+		r = -EAGAIN;
+	return sp_error_set(err, r, NULL, "thread %d does not stop", tid);
+}
+
+/* ---- registers ---- */
+
+static bool set_regs(struct sp_tracee *t, const sp_cpu_regs *to)
+{
+	sp_cpu_regs copy = *to;
+	struct iovec regs = {&copy, sizeof(copy)};
+
+	return trace(t, PTRACE_SETREGSET, NT_PRSTATUS,
+		     (long)(uintptr_t)&regs) == 0;
+}
+
+static bool get_regs(struct sp_tracee *t)
+{
+	struct iovec regs = {&t->now, sizeof(t->now)};
+
+	return trace(t, PTRACE_GETREGSET, NT_PRSTATUS,
+		     (long)(uintptr_t)&regs) == 0;
+}
+
+static bool save_state(struct sp_tracee *t)
+{
+	struct iovec vector = {t->vector, sizeof(t->vector) - 64};
+
+	if (trace(t, PTRACE_GETREGSET, NT_X86_XSTATE,
+		  (long)(uintptr_t)&vector) != 0 ||
+	    trace(t, PTRACE_GETSIGMASK, sizeof(t->sigmask),
+		  (long)(uintptr_t)&t->sigmask) != 0)
+		return false;
+	t->vector_bytes = (uint32_t)vector.iov_len;
+	return true;
+}
+
+/* Signals wait; but a fault is an event that we see, and one that is blocked
+ * would take the program's handler away.  SIGWINCH is the end of our code. */
+static bool hold_signals(struct sp_tracee *t)
+{
+	const int faults[] = {SIGSEGV, SIGBUS,  SIGILL,
+			      SIGFPE,  SIGTRAP, SIGWINCH};
+	uint64_t mask = UINT64_MAX;
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
+		mask &= ~(1ull << (faults[i] - 1));
+	return trace(t, PTRACE_SETSIGMASK, sizeof(mask),
+		     (long)(uintptr_t)&mask) == 0;
+}
+
+/* In a stop that is no system call's: from there the kernel goes on with an
+ * interrupted system call as if nothing had been. */
+static void give_back(struct sp_tracee *t)
+{
+	struct iovec vector = {t->vector, t->vector_bytes};
+
+	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
+	    !resume(t, PTRACE_CONT, 0) || wait_interrupted(t, SYSCALL_NS) != 0)
+		return;
+	set_regs(t, &t->regs);
+	trace(t, PTRACE_SETREGSET, NT_X86_XSTATE, (long)(uintptr_t)&vector);
+	trace(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
+	      (long)(uintptr_t)&t->sigmask);
+	t->is_borrowed = false;
+}
+
+void sp_tracee_release(struct sp_tracee *t)
+{
+	const uint64_t memory[6] = {t->memory, SP_TRACEE_MEMORY};
+
+	if (!t->is_traced)
+		return;
+	if (t->is_borrowed && t->is_stopped) {
+		if (t->memory)
+			sp_tracee_syscall(t, SYS_munmap, memory);
+		give_back(t);
+	}
+	/* A thread that runs can be let go by our end alone. */
+	if (t->is_stopped || trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
+	    wait_interrupted(t, SYSCALL_NS) != -EIO)
+		trace(t, PTRACE_DETACH, 0, 0);
+	t->is_traced = t->is_stopped = false;
+	for (int signal = 1; signal < 64; signal++)
+		if (t->missed >> (signal - 1) & 1)
+			kill(t->pid, signal);
+}
+
+/* ---- calls ---- */
+
+/* On to the next beginning or end of a system call. */
+static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
+{
+	for (;;) {
+		int status;
+
+		if (!resume(t, PTRACE_SYSCALL, 0))
+			return -EIO;
+		status = wait_stop(t, timeout_ns);
+		if (status < 0)
+			return status;
+		if (WSTOPSIG(status) == SYSCALL_STOP)
+			return get_regs(t) ? 0 : -EIO;
+		/* A signal that was under way is the process's: it waits. */
+		if (!is_event(status) && WSTOPSIG(status) != SIGSTOP)
+			return -EFAULT;
+	}
+}
+
+long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
+{
+	sp_cpu_regs r = t->regs;
+
+	sp_cpu_set_syscall(&r, t->syscall, n, args);
+	if (!set_regs(t, &r) || next_syscall_stop(t, SYSCALL_NS) != 0 ||
+	    next_syscall_stop(t, SYSCALL_NS) != 0)
+		return -EIO;
+	return (long)sp_cpu_result(&t->now);
+}
+
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+	       signal == SIGFPE || signal == SIGTRAP;
+}
+
+/* Until the code has sent its signal.  Others that cannot be held back, or were
+ * under way, are sent again at the end. */
+static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns)
+{
+	const uint64_t until = now_ns() + timeout_ns;
+
+	for (;;) {
+		const uint64_t now = now_ns();
+		int status;
+
+		if (!resume(t, PTRACE_CONT, 0))
+			return -EIO;
+		status = wait_stop(t, now < until ? until - now : 0);
+		if (status < 0)
+			return status;
+		if (is_event(status))
+			continue;
+		if (is_fault(WSTOPSIG(status)))
+			return -EFAULT;
+		if (!get_regs(t))
+			return -EIO;
+		if (WSTOPSIG(status) == SIGWINCH &&
+		    sp_cpu_pc(&t->now) == t->memory + SP_CPU_CODE_END)
+			return 0;
+		t->missed |= 1ull << (WSTOPSIG(status) - 1);
+	}
+}
+
+int sp_tracee_run(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		  uint64_t timeout_ns)
+{
+	const uint64_t at = t->memory + AT_CALLS;
+	const size_t bytes = n * sizeof(*calls);
+	sp_cpu_regs r = t->regs;
+
+	sp_cpu_set_run(&r, t->memory, at, n, t->frame);
+	if (n > SP_TRACEE_CALLS || !sp_tracee_write(t, at, calls, bytes) ||
+	    !set_regs(t, &r))
+		return -EIO;
+	return sp_tracee_go_on(t, calls, n, timeout_ns);
+}
+
+int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		    uint64_t timeout_ns)
+{
+	int r = wait_end_of_code(t, timeout_ns);
+
+	if (r < 0)
+		return r;
+	return sp_tracee_read(t->pid, t->memory + AT_CALLS, calls,
+			      n * sizeof(*calls))
+		       ? 0
+		       : -EIO;
+}
+
+bool sp_tracee_abandon(struct sp_tracee *t)
+{
+	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
+	    wait_interrupted(t, SYSCALL_NS) != 0 || !get_regs(t))
+		return false;
+	return sp_cpu_syscall(&t->now) == SYS_futex;
+}
+
+/* ---- memory ---- */
+
+bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes)
+{
+	struct iovec here = {to, bytes};
+	struct iovec there = {(void *)(uintptr_t)from, bytes};
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)bytes;
+}
+
+bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
+		     size_t bytes)
+{
+	struct iovec here = {(void *)(uintptr_t)from, bytes};
+	struct iovec there = {(void *)(uintptr_t)to, bytes};
+
+	return process_vm_writev(t->pid, &here, 1, &there, 1, 0) ==
+	       (ssize_t)bytes;
+}
+
+/* The frame that takes the thread back, at the end of the memory. */
+static bool write_frame(struct sp_tracee *t)
+{
+	const uint64_t end = t->memory + SP_TRACEE_MEMORY;
+	const uint64_t vector = (end - t->vector_bytes - 64) & ~63ull;
+	unsigned char *copy = malloc(t->vector_bytes + 4);
+	struct sp_cpu_frame frame;
+	bool ok;
+
+	if (!copy)
+		return false;
+	t->frame = ((vector - sizeof(frame)) & ~15ull) - 8;
+	memcpy(copy, t->vector, t->vector_bytes);
+	sp_cpu_make_frame(&frame, &t->regs, t->sigmask, copy, t->vector_bytes,
+			  vector);
+	ok = sp_tracee_write(t, vector, copy, t->vector_bytes + 4) &&
+	     sp_tracee_write(t, t->frame, &frame, sizeof(frame)) &&
+	     sp_tracee_write(t, t->memory, sp_cpu_code, sizeof(sp_cpu_code));
+	free(copy);
+	return ok;
+}
+
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
+		     struct sp_error *err)
+{
+	const uint64_t map[6] = {0,
+				 SP_TRACEE_MEMORY,
+				 PROT_READ | PROT_WRITE | PROT_EXEC,
+				 MAP_PRIVATE | MAP_ANONYMOUS,
+				 UINT64_MAX,
+				 0};
+	long memory;
+
+	t->syscall = syscall;
+	if (!save_state(t) || !hold_signals(t))
+		return sp_error_set(err, -errno, NULL,
+				    "the registers of thread %d cannot be read",
+				    t->tid);
+	t->is_borrowed = true;
+	memory = sp_tracee_syscall(t, SYS_mmap, map);
+	if (memory < 0 && memory > -4096)
+		return sp_error_set(err, (int)memory, NULL,
+				    "process %d gets no memory for a call: %s",
+				    t->pid, strerror((int)-memory));
+	t->memory = (uint64_t)memory;
+	if (!write_frame(t))
+		return sp_error_set(err, -EIO, NULL,
+				    "the memory of process %d cannot be "
+				    "written",
+				    t->pid);
+	return 0;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "control/cpu_x86_64.h"
+
+/*
+ * One thread of another process: stopped, made to call functions on a stack of
+ * its own, and let go as it was.  The other threads run on.  While it is made
+ * to call, signals of its process go to other threads, or wait.
+ *
+ * Whatever comes between, even the end of this program: a function that the
+ * thread is in then returns to a frame that takes the thread back to where it
+ * was.
+ */
+struct sp_tracee {
+	pid_t pid, tid;
+	bool is_traced, is_stopped;
+	bool is_borrowed;      /* its registers are ours */
+	uint64_t stopped_ns;   /* when, by CLOCK_MONOTONIC */
+	sp_cpu_regs regs, now; /* as they were; as they are */
+	unsigned char vector[SP_CPU_VECTOR_MAX];
+	uint32_t vector_bytes;
+	uint64_t sigmask;
+	uint64_t syscall; /* where it has a system call */
+	uint64_t memory;  /* of ours in it, or 0 */
+	uint64_t frame;   /* in that */
+	uint64_t missed;  /* signals to be sent again, by their bits */
+};
+
+/* Of the memory: the code, the calls, and what is free for us, below a stack.
+ */
+#define SP_TRACEE_CALLS  4u
+#define SP_TRACEE_FREE   1024u
+#define SP_TRACEE_ROOM   8192u
+#define SP_TRACEE_MEMORY (256u << 10)
+
+/*
+ * Trace thread `tid` and stop it, within timeout_ns.  0; -EAGAIN: it does not
+ * stop, or is stopped for another reason; -ESRCH: there is none; -EPERM; with
+ * *err.  `without_filter`: system calls that we make it do are not filtered,
+ * which only root may ask for.
+ */
+int sp_tracee_stop(struct sp_tracee *t, pid_t pid, pid_t tid,
+		   bool without_filter, uint64_t timeout_ns,
+		   struct sp_error *err);
+
+/* Let it go on: as it was, where it was. */
+void sp_tracee_release(struct sp_tracee *t);
+
+/* Take its registers, and make it map memory, of which SP_TRACEE_FREE to
+ * SP_TRACEE_ROOM are the caller's; `syscall` is the address of
+ * sp_cpu_syscall_code in its code.  0, or negative errno and *err. */
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
+		     struct sp_error *err);
+
+/* A system call.  What the kernel gave, or -EIO, and the thread is lost.  (If
+ * this program is killed just then, so is the other: the calls below have no
+ * such moment.) */
+long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
+
+/*
+ * Make n calls, at most SP_TRACEE_CALLS, and read their results.  0;
+ * -ETIMEDOUT: they are not done within timeout_ns, and the thread is still
+ * there; -EFAULT: one made a fault; -EIO: the process has ended.  After these
+ * only sp_tracee_abandon or sp_tracee_release.
+ */
+int sp_tracee_run(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		  uint64_t timeout_ns);
+
+/* After -ETIMEDOUT: stop the thread.  If it waits for a lock, it is as if the
+ * last of the calls had not been made.  False: it does not, and may go on. */
+bool sp_tracee_abandon(struct sp_tracee *t);
+int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		    uint64_t timeout_ns);
+
+/* Memory of the process. */
+bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes);
+bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
+		     size_t bytes);

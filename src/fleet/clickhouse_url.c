@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/clickhouse_url.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+
+#define PASSWORD     "SAMPLEPROF_DB_PASSWORD"
+#define PASSWORD_MAX 1024u
+#define TIMEOUT_S    300L
+#define TIMEOUT_MAX  86400u
+
+static int fail(struct sp_error *err, const char *what)
+{
+	return sp_error_set(err, -EINVAL, NULL,
+			    "--db clickhouse://[USER@]HOST[:PORT]/DATABASE: "
+			    "%s",
+			    what);
+}
+
+/* Texts of SQL are made of these: they need no quotes. */
+static bool is_identifier(const char *text, size_t n)
+{
+	if (!n || isdigit((unsigned char)*text))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return true;
+}
+
+static bool copy(char *to, size_t room, const char *from, size_t n)
+{
+	if (n >= room)
+		return false;
+	memcpy(to, from, n);
+	to[n] = '\0';
+	return true;
+}
+
+/* ---- the password ---- */
+
+/* It goes into a header of the request. */
+static int check_password(const char *password, struct sp_error *err)
+{
+	return password[strcspn(password, "\r\n")]
+		       ? sp_error_set(err, -EINVAL, NULL,
+				      "the password has a line break")
+		       : 0;
+}
+
+static int read_password(const char *path, struct sp_clickhouse_url *url,
+			 struct sp_error *err)
+{
+	FILE *in = fopen(path, "re");
+	size_t n;
+
+	if (!in)
+		return sp_error_set(err, -errno, NULL,
+				    "password-file %.120s cannot be opened: %s",
+				    path, strerror(errno));
+	free(url->password);
+	url->password = calloc(1, PASSWORD_MAX + 1);
+	n = url->password ? fread(url->password, 1, PASSWORD_MAX, in) : 0;
+	fclose(in);
+	if (!n)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "password-file %.120s is empty", path);
+	if (url->password[n - 1] == '\n')
+		url->password[n - 1] = '\0';
+	return check_password(url->password, err);
+}
+
+static int take_environment(struct sp_clickhouse_url *url, struct sp_error *err)
+{
+	const char *password = getenv(PASSWORD);
+
+	if (!password || !*password)
+		return 0;
+	url->password = strdup(password);
+	if (!url->password)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	return check_password(password, err);
+}
+
+/* ---- parameters ---- */
+
+static int take_timeout(struct sp_clickhouse_url *url, const char *value,
+			struct sp_error *err)
+{
+	char number[16];
+	uint64_t s;
+	const size_t n = strlen(value);
+
+	if (n < 2 || value[n - 1] != 's' ||
+	    !copy(number, sizeof(number), value, n - 1) ||
+	    !sp_parse_u64(number, &s) || !s || s > TIMEOUT_MAX)
+		return fail(err, "timeout is seconds of silence, 1s to 86400s");
+	url->timeout_s = (long)s;
+	return 0;
+}
+
+static int take_parameter(struct sp_clickhouse_url *url, const char *name,
+			  const char *value, bool *is_secure,
+			  struct sp_error *err)
+{
+	const size_t n = strlen(value);
+
+	if (strcmp(name, "cluster") == 0)
+		return is_identifier(value, n) &&
+				       copy(url->cluster, sizeof(url->cluster),
+					    value, n)
+			       ? 0
+			       : fail(err,
+				      "cluster is a name of the server's "
+				      "settings, of letters, digits and _");
+	if (strcmp(name, "password-file") == 0)
+		return read_password(value, url, err);
+	if (strcmp(name, "timeout") == 0)
+		return take_timeout(url, value, err);
+	if (strcmp(name, "ca") == 0)
+		return n && copy(url->ca_file, sizeof(url->ca_file), value, n)
+			       ? 0
+			       : fail(err, "ca is a file of certificates");
+	if (strcmp(name, "secure") == 0 &&
+	    (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)) {
+		*is_secure = strcmp(value, "on") == 0;
+		return 0;
+	}
+	return fail(err, "parameters are cluster=NAME, password-file=PATH, "
+			 "secure=on, ca=PATH and timeout=300s");
+}
+
+static int take_parameters(struct sp_clickhouse_url *url, const char *at,
+			   bool *is_secure, struct sp_error *err)
+{
+	char word[1200], *value;
+	int r = 0;
+
+	while (*at && r >= 0) {
+		const size_t n = strcspn(at, "&");
+
+		if (!copy(word, sizeof(word), at, n))
+			return fail(err, "a parameter is too long");
+		value = strchr(word, '=');
+		if (!value)
+			return fail(err, "parameters are NAME=VALUE");
+		*value++ = '\0';
+		r = take_parameter(url, word, value, is_secure, err);
+		at += n + (at[n] == '&');
+	}
+	return r;
+}
+
+/* ---- the whole ---- */
+
+static int take_server(struct sp_clickhouse_url *url, const char *host,
+		       size_t n, bool is_secure, struct sp_error *err)
+{
+	const char *bracket = memchr(host, ']', n);
+	const char *from = bracket ? bracket : host;
+	const bool has_port = memchr(from, ':', n - (size_t)(from - host));
+
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)host[i]) &&
+		    !strchr("._-:[]", host[i]))
+			n = 0;
+	if (!n || n > 300)
+		return fail(err, "HOST is wanted, of letters, digits and .-_");
+	snprintf(url->server, sizeof(url->server), "http%s://%.*s%s/",
+		 is_secure ? "s" : "", (int)n, host,
+		 has_port    ? ""
+		 : is_secure ? ":8443"
+			     : ":8123");
+	return 0;
+}
+
+static int take_user(struct sp_clickhouse_url *url, const char *user, size_t n,
+		     struct sp_error *err)
+{
+	if (memchr(user, ':', n))
+		return fail(err, "a password does not go in here, where "
+				 "others see it: set " PASSWORD
+				 ", or add ?password-file=PATH");
+	for (size_t i = 0; i < n; i++)
+		if ((unsigned char)user[i] <= ' ')
+			return fail(err, "USER has a blank");
+	return n && copy(url->user, sizeof(url->user), user, n)
+		       ? 0
+		       : fail(err, "USER has 1 to 127 letters");
+}
+
+int sp_clickhouse_url_parse(const char *rest, struct sp_clickhouse_url *url,
+			    struct sp_error *err)
+{
+	const size_t end = strcspn(rest, "/");
+	const char *at = memrchr(rest, '@', end);
+	const char *host = at ? at + 1 : rest;
+	const char *database = rest + end + (rest[end] == '/');
+	const size_t n = strcspn(database, "?");
+	bool is_secure = false;
+	int r;
+
+	*url = (struct sp_clickhouse_url){.timeout_s = TIMEOUT_S};
+	r = at ? take_user(url, rest, (size_t)(at - rest), err) : 0;
+	if (r >= 0 &&
+	    (!is_identifier(database, n) ||
+	     !copy(url->database, sizeof(url->database), database, n)))
+		r = fail(err, "DATABASE is wanted, of letters, digits and _");
+	if (r >= 0)
+		r = take_environment(url, err);
+	if (r >= 0 && database[n])
+		r = take_parameters(url, database + n + 1, &is_secure, err);
+	return r < 0 ? r
+		     : take_server(url, host, (size_t)(rest + end - host),
+				   is_secure, err);
+}
+
+void sp_clickhouse_url_done(struct sp_clickhouse_url *url)
+{
+	if (url->password)
+		explicit_bzero(url->password, strlen(url->password));
+	free(url->password);
+	url->password = NULL;
+}

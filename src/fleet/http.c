@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/http.h"
+
+#define CURL_DISABLE_TYPECHECK
+#include <curl/curl.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONNECT_S 10L
+/* Slower than that is silence. */
+#define SLOW_BYTES 100L
+/* An answer waits in the network when so much of it is here. */
+#define BUFFER_BYTES ((size_t)4 << 20)
+#define REST_BYTES   4096u
+
+#undef curl_easy_setopt
+#undef curl_easy_getinfo
+
+/* The part of libcurl that is used. */
+static struct {
+	CURL *(*easy_init)(void);
+	void (*easy_cleanup)(CURL *);
+	CURLcode (*easy_setopt)(CURL *, CURLoption, ...);
+	CURLcode (*easy_getinfo)(CURL *, CURLINFO, ...);
+	CURLcode (*easy_pause)(CURL *, int);
+	const char *(*easy_strerror)(CURLcode);
+	CURLM *(*multi_init)(void);
+	CURLMcode (*multi_cleanup)(CURLM *);
+	CURLMcode (*multi_add_handle)(CURLM *, CURL *);
+	CURLMcode (*multi_remove_handle)(CURLM *, CURL *);
+	CURLMcode (*multi_perform)(CURLM *, int *);
+	CURLMcode (*multi_wait)(CURLM *, struct curl_waitfd *, unsigned int,
+				int, int *);
+	CURLMsg *(*multi_info_read)(CURLM *, int *);
+	struct curl_slist *(*slist_append)(struct curl_slist *, const char *);
+	void (*slist_free_all)(struct curl_slist *);
+} lib;
+
+struct sp_http {
+	const char *name;
+	char *url, *password;
+	CURL *easy;
+	CURLM *multi;
+	struct curl_slist *headers;
+	long timeout_s;
+	bool is_running, is_paused, has_end;
+	CURLcode code; /* when it is not running */
+	unsigned char *bytes;
+	size_t from, to, room; /* of bytes, what is to be read */
+	char rest[REST_BYTES];
+};
+
+static bool open_library(void)
+{
+	static const struct {
+		const char *name;
+		void *to;
+	} all[] = {
+		{"curl_easy_init", &lib.easy_init},
+		{"curl_easy_cleanup", &lib.easy_cleanup},
+		{"curl_easy_setopt", &lib.easy_setopt},
+		{"curl_easy_getinfo", &lib.easy_getinfo},
+		{"curl_easy_pause", &lib.easy_pause},
+		{"curl_easy_strerror", &lib.easy_strerror},
+		{"curl_multi_init", &lib.multi_init},
+		{"curl_multi_cleanup", &lib.multi_cleanup},
+		{"curl_multi_add_handle", &lib.multi_add_handle},
+		{"curl_multi_remove_handle", &lib.multi_remove_handle},
+		{"curl_multi_perform", &lib.multi_perform},
+		{"curl_multi_wait", &lib.multi_wait},
+		{"curl_multi_info_read", &lib.multi_info_read},
+		{"curl_slist_append", &lib.slist_append},
+		{"curl_slist_free_all", &lib.slist_free_all},
+	};
+	void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		handle = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
+	for (size_t i = 0; handle && i < sizeof(all) / sizeof(*all); i++) {
+		*(void **)all[i].to = dlsym(handle, all[i].name);
+		if (!*(void **)all[i].to)
+			return false;
+	}
+	return handle;
+}
+
+/* ---- what comes ---- */
+
+static size_t take_bytes(char *data, size_t size, size_t n, void *arg)
+{
+	struct sp_http *h = arg;
+	unsigned char *bytes;
+
+	n *= size;
+	if (h->to - h->from > BUFFER_BYTES) {
+		h->is_paused = true;
+		return CURL_WRITEFUNC_PAUSE;
+	}
+	if (h->from) {
+		memmove(h->bytes, h->bytes + h->from, h->to - h->from);
+		h->to -= h->from;
+		h->from = 0;
+	}
+	if (h->room - h->to < n) {
+		bytes = realloc(h->bytes, 2 * (h->to + n));
+		if (!bytes)
+			return 0;
+		h->bytes = bytes;
+		h->room = 2 * (h->to + n);
+	}
+	memcpy(h->bytes + h->to, data, n);
+	h->to += n;
+	return n;
+}
+
+/* An answer that ends where the connection does may have been cut. */
+static size_t take_header(char *data, size_t size, size_t n, void *arg)
+{
+	static const char *const ends[] = {"Transfer-Encoding: chunked",
+					   "Content-Length:"};
+	struct sp_http *h = arg;
+
+	for (size_t i = 0; i < 2; i++)
+		if (size * n >= strlen(ends[i]) &&
+		    strncasecmp(data, ends[i], strlen(ends[i])) == 0)
+			h->has_end = true;
+	return size * n;
+}
+
+/* What a server says may hold anything, even what it was told. */
+static void clean_text(const struct sp_http *h, char *text)
+{
+	char *at;
+
+	while (h->password && *h->password &&
+	       (at = strstr(text, h->password)) != NULL)
+		memset(at, '*', strlen(h->password));
+	for (at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || (unsigned char)*at >= 127)
+			*at = ' ';
+	while (at > text && at[-1] == ' ')
+		*--at = '\0';
+}
+
+static int fail_curl(struct sp_http *h, struct sp_error *err)
+{
+	switch (h->code) {
+	case CURLE_OUT_OF_MEMORY:
+	case CURLE_WRITE_ERROR:
+		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+	case CURLE_OPERATION_TIMEDOUT:
+		return sp_error_set(err, -ETIMEDOUT, h->name,
+				    "the server was silent for %ld s: see "
+				    "whether it is well, and try again",
+				    h->timeout_s);
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return sp_error_set(err, -ECONNREFUSED, h->name,
+				    "the server cannot be reached (%s)",
+				    lib.easy_strerror(h->code));
+	default:
+		return sp_error_set(err, -EIO, h->name,
+				    "the connection failed (%s): try again",
+				    lib.easy_strerror(h->code));
+	}
+}
+
+static void stop(struct sp_http *h)
+{
+	if (h->is_running)
+		lib.multi_remove_handle(h->multi, h->easy);
+	h->is_running = h->is_paused = false;
+}
+
+/* Until there are n bytes, or there is no more to come. */
+static void receive(struct sp_http *h, size_t n)
+{
+	int running = 0, left;
+	CURLMsg *message;
+
+	while (h->is_running && h->to - h->from < n) {
+		if (h->is_paused) {
+			h->is_paused = false;
+			lib.easy_pause(h->easy, CURLPAUSE_CONT);
+		}
+		if (lib.multi_perform(h->multi, &running) != CURLM_OK) {
+			h->code = CURLE_RECV_ERROR;
+			stop(h);
+			return;
+		}
+		while ((message = lib.multi_info_read(h->multi, &left)))
+			if (message->msg == CURLMSG_DONE) {
+				h->code = message->data.result;
+				stop(h);
+				return;
+			}
+		if (h->to - h->from < n)
+			lib.multi_wait(h->multi, NULL, 0, 1000, NULL);
+	}
+}
+
+int sp_http_read(struct sp_http *h, void *to, size_t n, struct sp_error *err)
+{
+	unsigned char *out = to;
+
+	while (n) {
+		size_t some;
+
+		receive(h, 1);
+		some = h->to - h->from < n ? h->to - h->from : n;
+		if (!some)
+			break;
+		memcpy(out, h->bytes + h->from, some);
+		out += some;
+		h->from += some;
+		n -= some;
+	}
+	if (!n)
+		return 1;
+	if (h->code != CURLE_OK)
+		return fail_curl(h, err);
+	if (!h->has_end || out != to)
+		return sp_error_set(err, h->has_end ? -EPIPE : -EIO, h->name,
+				    "the answer of the server was cut: try "
+				    "again");
+	return 0;
+}
+
+const char *sp_http_rest(struct sp_http *h)
+{
+	size_t n;
+
+	receive(h, sizeof(h->rest));
+	n = h->to - h->from;
+	if (n > sizeof(h->rest) - 1)
+		n = sizeof(h->rest) - 1;
+	memcpy(h->rest, n ? h->bytes + h->from : (const void *)"", n);
+	h->rest[n] = '\0';
+	for (size_t i = 0; i < n; i++)
+		if (!h->rest[i])
+			h->rest[i] = ' ';
+	clean_text(h, h->rest);
+	return h->rest;
+}
+
+/* ---- requests ---- */
+
+static int fail_status(struct sp_http *h, long status, struct sp_error *err)
+{
+	const char *said = sp_http_rest(h);
+
+	if (status == 401 || status == 403 ||
+	    strstr(said, "Password required") ||
+	    strstr(said, "Wrong password") ||
+	    strstr(said, "Authentication failed"))
+		return sp_error_set(err, -EPERM, h->name,
+				    "the server does not let this user in: "
+				    "set SAMPLEPROF_DB_PASSWORD, or add "
+				    "?password-file=PATH to --db");
+	return sp_error_set(err, -EIO, h->name,
+			    "the server refused (%ld): %.170s", status,
+			    *said ? said : "no reason given");
+}
+
+int sp_http_post(struct sp_http *h, const char *query, const void *body,
+		 size_t n, struct sp_error *err)
+{
+	const size_t room = strlen(h->url) + strlen(query) + 1;
+	char *url = malloc(room);
+	long status = 0;
+
+	stop(h);
+	h->from = h->to = 0;
+	h->has_end = false;
+	h->code = CURLE_OK;
+	if (!url)
+		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+	snprintf(url, room, "%s%s", h->url, query);
+	lib.easy_setopt(h->easy, CURLOPT_URL, url);
+	free(url);
+	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
+	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	if (lib.multi_add_handle(h->multi, h->easy) != CURLM_OK)
+		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+	h->is_running = true;
+	receive(h, 1);
+	if (h->code != CURLE_OK)
+		return fail_curl(h, err);
+	lib.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
+	return status == 200 ? 0 : fail_status(h, status, err);
+}
+
+static void set_options(struct sp_http *h, const struct sp_http_server *s)
+{
+	CURL *e = h->easy;
+
+	lib.easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	lib.easy_setopt(e, CURLOPT_POST, 1L);
+	lib.easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
+	lib.easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+	lib.easy_setopt(e, CURLOPT_CONNECTTIMEOUT,
+			s->timeout_s < CONNECT_S ? s->timeout_s : CONNECT_S);
+	lib.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
+	lib.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, s->timeout_s);
+	lib.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes);
+	lib.easy_setopt(e, CURLOPT_WRITEDATA, h);
+	lib.easy_setopt(e, CURLOPT_HEADERFUNCTION, take_header);
+	lib.easy_setopt(e, CURLOPT_HEADERDATA, h);
+	lib.easy_setopt(e, CURLOPT_HTTPHEADER, h->headers);
+	lib.easy_setopt(e, CURLOPT_BUFFERSIZE, 256L << 10);
+	lib.easy_setopt(e, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+	if (s->ca_file)
+		lib.easy_setopt(e, CURLOPT_CAINFO, s->ca_file);
+}
+
+static bool add_header(struct sp_http *h, const char *name, const char *value)
+{
+	char *line;
+	struct curl_slist *list;
+
+	if (!value)
+		return true;
+	if (asprintf(&line, "%s%s", name, value) < 0)
+		return false;
+	list = lib.slist_append(h->headers, line);
+	explicit_bzero(line, strlen(line));
+	free(line);
+	if (list)
+		h->headers = list;
+	return list;
+}
+
+int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
+		struct sp_error *err)
+{
+	struct sp_http *h;
+
+	*ret = NULL;
+	if (!open_library())
+		return sp_error_set(err, -ENOSYS, s->name,
+				    "libcurl.so.4 is not installed, which "
+				    "this kind of database needs");
+	*ret = h = calloc(1, sizeof(*h));
+	if (!h)
+		return sp_error_set(err, -ENOMEM, s->name, "not enough memory");
+	h->name = s->name;
+	h->timeout_s = s->timeout_s;
+	h->url = strdup(s->url);
+	h->password = s->password ? strdup(s->password) : NULL;
+	h->easy = lib.easy_init();
+	h->multi = lib.multi_init();
+	if (!h->url || (s->password && !h->password) || !h->easy || !h->multi ||
+	    !add_header(h, "Expect:", "") ||
+	    !add_header(h, "Content-Type: ", "application/octet-stream") ||
+	    !add_header(h, "X-ClickHouse-User: ", s->user) ||
+	    !add_header(h, "X-ClickHouse-Key: ", s->password))
+		return sp_error_set(err, -ENOMEM, s->name, "not enough memory");
+	set_options(h, s);
+	return 0;
+}
+
+void sp_http_free(struct sp_http *h)
+{
+	if (!h)
+		return;
+	stop(h);
+	if (h->easy)
+		lib.easy_cleanup(h->easy);
+	if (h->multi)
+		lib.multi_cleanup(h->multi);
+	if (h->headers)
+		lib.slist_free_all(h->headers);
+	if (h->password)
+		explicit_bzero(h->password, strlen(h->password));
+	free(h->password);
+	free(h->url);
+	free(h->bytes);
+	free(h);
+}
+
+char *sp_http_escape(const char *text)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	char *escaped = malloc(3 * strlen(text) + 1), *to = escaped;
+
+	for (; escaped && *text; text++) {
+		const unsigned char c = (unsigned char)*text;
+
+		if ((c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
+		    (c >= 'a' && c <= 'z') || c == '_' || c == '-' ||
+		    c == '.') {
+			*to++ = *text;
+			continue;
+		}
+		*to++ = '%';
+		*to++ = digits[c >> 4];
+		*to++ = digits[c & 15];
+	}
+	if (escaped)
+		*to = '\0';
+	return escaped;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+/* What has a time and is no sample: resident memory, phases, snapshots. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "fleet/loader.h"
+#include "fleet/sql.h"
+#include "read/join.h"
+
+/* Rows as they come, those of a process together: to be put in the order of the
+ * parts. */
+struct items {
+	void *at;
+	uint16_t *parts; /* of each */
+	size_t *counts;  /* of each part */
+	size_t n, room, parts_room;
+	size_t bytes; /* of one */
+};
+
+/* Room for a row of the process in the first column; negative errno and *err.
+ */
+static int new_item(struct loader *l, struct items *items,
+		    struct sp_fleet_rows *s, void **ret)
+{
+	size_t part = 0;
+	int r = sp_fleet_load_find_part(l, s, &part);
+
+	if (r < 0)
+		return r;
+	if (sp_array_reserve(&items->at, &items->room, items->n,
+			     items->bytes) ||
+	    sp_array_reserve((void **)&items->parts, &items->parts_room,
+			     items->n, sizeof(*items->parts)))
+		return sp_fleet_load_fail_memory(l);
+	items->parts[items->n] = (uint16_t)part;
+	items->counts[part]++;
+	*ret = (char *)items->at + items->n++ * items->bytes;
+	return 0;
+}
+
+/* By parts, those of a part as they came. */
+static int sort_items(struct loader *l, struct items *items)
+{
+	const size_t n_parts = l->p->n_parts;
+	size_t *next = calloc(n_parts + 1, sizeof(*next));
+	char *sorted = calloc(items->n + 1, items->bytes);
+
+	if (!next || !sorted) {
+		free(next);
+		free(sorted);
+		return sp_fleet_load_fail_memory(l);
+	}
+	for (size_t i = 0; i < n_parts; i++)
+		next[i + 1] = next[i] + items->counts[i];
+	for (size_t i = 0; i < items->n; i++)
+		memcpy(sorted + next[items->parts[i]]++ * items->bytes,
+		       (char *)items->at + i * items->bytes, items->bytes);
+	free(next);
+	free(items->at);
+	items->at = sorted;
+	return 0;
+}
+
+static int init_items(struct loader *l, struct items *items, size_t bytes)
+{
+	*items = (struct items){.bytes = bytes};
+	items->counts = calloc(l->p->n_parts + 1, sizeof(*items->counts));
+	return items->counts ? 0 : sp_fleet_load_fail_memory(l);
+}
+
+static void free_items(struct items *items)
+{
+	free(items->at);
+	free(items->parts);
+	free(items->counts);
+}
+
+typedef int take_item_fn(struct loader *l, struct items *items,
+			 struct sp_fleet_rows *s);
+
+static int ask_some(struct loader *l, const char *sql, size_t from,
+		    struct items *items, take_item_fn *take)
+{
+	const struct sp_fleet_value list = sp_fleet_load_list(l, from);
+	struct sp_fleet_rows *rows;
+	int r = sp_fleet_ask(l->db, sql, &list, 1, &rows, l->err);
+
+	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0)
+		r = take(l, items, rows);
+	sp_fleet_rows_free(rows);
+	return r;
+}
+
+static int ask_all(struct loader *l, const char *sql, struct items *items,
+		   take_item_fn *take)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < l->chosen->n && r >= 0; i += SP_FLEET_LIST_MAX)
+		r = ask_some(l, sql, i, items, take);
+	return r < 0 ? r : sort_items(l, items);
+}
+
+/* ---- resident memory ---- */
+
+static int take_rss(struct loader *l, struct items *items,
+		    struct sp_fleet_rows *s)
+{
+	struct sp_rss *to;
+	void *at = NULL;
+	int r = new_item(l, items, s, &at);
+
+	if (r < 0)
+		return r;
+	to = at;
+	*to = (struct sp_rss){sp_fleet_get(s, 2), sp_fleet_get(s, 3)};
+	return 0;
+}
+
+/* Of all together, if all recorded it. */
+static int load_rss(struct loader *l)
+{
+	struct sp_profile *p = l->p;
+	struct items items;
+	int r;
+
+	for (size_t i = 0; i < p->n_parts; i++)
+		if (!l->places[i].may_have_rss)
+			return 0;
+	r = init_items(l, &items, sizeof(struct sp_rss));
+	if (r >= 0)
+		r = ask_all(l, sp_fleet_get_rss, &items, take_rss);
+	if (r >= 0) {
+		p->rss = items.at;
+		p->n_rss = items.n;
+		items.at = NULL;
+		if (sp_join_add_up_rss(p, items.counts) < 0)
+			r = sp_fleet_load_fail_memory(l);
+	}
+	free_items(&items);
+	return r;
+}
+
+/* ---- phases ---- */
+
+static const char *keep_text(struct loader *l, struct sp_fleet_rows *s, int i)
+{
+	const char *text = sp_fleet_get_text(s, i);
+
+	return sp_blocks_text(&l->p->storage, text, strlen(text));
+}
+
+static int take_stretch(struct loader *l, struct items *items,
+			struct sp_fleet_rows *s)
+{
+	struct sp_stretch *to;
+	void *at = NULL;
+	int r = new_item(l, items, s, &at);
+	uint64_t start_ns;
+
+	if (r < 0)
+		return r;
+	to = at;
+	*to = (struct sp_stretch){
+		.from_ns = sp_fleet_get(s, 2),
+		.asked_ns = sp_fleet_get(s, 3),
+		.to_ns = sp_fleet_get_or(s, 4, SP_NEVER),
+		.phase = keep_text(l, s, 5),
+		.period_bytes = sp_fleet_get(s, 6),
+		.alloc_bytes = sp_fleet_get(s, 7),
+		.alloc_objects = sp_fleet_get(s, 8),
+		.unsampled_bytes = sp_fleet_get(s, 9),
+		.unsampled_objects = sp_fleet_get(s, 10),
+		.discarded_bytes = sp_fleet_get(s, 11),
+		.slack_bytes = sp_fleet_get(s, 12),
+		.part = items->parts[items->n - 1],
+	};
+	if (!to->phase)
+		return sp_fleet_load_fail_memory(l);
+	if (to->from_ns > to->to_ns || to->asked_ns > to->from_ns ||
+	    to->period_bytes > SP_FORMAT_PERIOD_MAX)
+		return sp_fleet_damaged(l->db, "a stretch", l->err);
+	start_ns = l->p->parts[to->part].start_ns;
+	to->from_ns = sp_join_time(to->from_ns, start_ns);
+	to->asked_ns = sp_join_time(to->asked_ns, start_ns);
+	if (to->to_ns != SP_NEVER)
+		to->to_ns = sp_join_time(to->to_ns, start_ns);
+	return 0;
+}
+
+static struct sp_stretch whole_of(const struct sp_profile *p, size_t i)
+{
+	const struct sp_part *part = &p->parts[i];
+
+	return (struct sp_stretch){
+		.from_ns = part->start_ns,
+		.asked_ns = part->start_ns,
+		.to_ns = SP_NEVER,
+		.phase = "",
+		.period_bytes = part->period_bytes,
+		.alloc_bytes = part->exact_alloc_bytes,
+		.alloc_objects = part->exact_alloc_objects,
+		.part = (uint16_t)i,
+	};
+}
+
+/* A process that changed nothing is one stretch, where others did. */
+static int keep_stretches(struct loader *l, const struct items *items)
+{
+	const struct sp_stretch *from = items->at;
+	struct sp_profile *p = l->p;
+
+	if (!items->n)
+		return 0;
+	p->stretches = calloc(items->n + p->n_parts + 1, sizeof(*p->stretches));
+	if (!p->stretches)
+		return sp_fleet_load_fail_memory(l);
+	for (size_t i = 0; i < p->n_parts; i++) {
+		if (!items->counts[i])
+			p->stretches[p->n_stretches++] = whole_of(p, i);
+		for (size_t k = 0; k < items->counts[i]; k++, from++) {
+			if (k && from->from_ns < from[-1].from_ns)
+				return sp_fleet_damaged(l->db, "a stretch",
+							l->err);
+			p->stretches[p->n_stretches++] = *from;
+		}
+	}
+	return 0;
+}
+
+static int load_stretches(struct loader *l)
+{
+	struct items items;
+	int r = init_items(l, &items, sizeof(struct sp_stretch));
+
+	if (r >= 0)
+		r = ask_all(l, sp_fleet_get_stretches, &items, take_stretch);
+	if (r >= 0)
+		r = keep_stretches(l, &items);
+	free_items(&items);
+	return r;
+}
+
+static int take_snapshot(struct loader *l, struct items *items,
+			 struct sp_fleet_rows *s)
+{
+	struct sp_snapshot *to;
+	void *at = NULL;
+	int r = new_item(l, items, s, &at);
+	uint64_t start_ns;
+
+	if (r < 0)
+		return r;
+	to = at;
+	*to = (struct sp_snapshot){
+		.name = keep_text(l, s, 2),
+		.time_ns = sp_fleet_get(s, 3),
+		.asked_ns = sp_fleet_get(s, 4),
+		.alloc_bytes = sp_fleet_get(s, 5),
+		.alloc_objects = sp_fleet_get(s, 6),
+		.part = items->parts[items->n - 1],
+	};
+	if (!to->name)
+		return sp_fleet_load_fail_memory(l);
+	if (to->asked_ns > to->time_ns)
+		return sp_fleet_damaged(l->db, "a snapshot", l->err);
+	start_ns = l->p->parts[to->part].start_ns;
+	to->time_ns = sp_join_time(to->time_ns, start_ns);
+	to->asked_ns = sp_join_time(to->asked_ns, start_ns);
+	return 0;
+}
+
+static int load_snapshots(struct loader *l)
+{
+	struct items items;
+	int r = init_items(l, &items, sizeof(struct sp_snapshot));
+
+	if (r >= 0)
+		r = ask_all(l, sp_fleet_get_snapshots, &items, take_snapshot);
+	if (r >= 0) {
+		l->p->snapshots = items.at;
+		l->p->n_snapshots = items.n;
+		items.at = NULL;
+	}
+	free_items(&items);
+	return r;
+}
+
+int sp_fleet_load_times(struct loader *l)
+{
+	int r = load_rss(l);
+
+	if (r >= 0)
+		r = load_stretches(l);
+	return r < 0 ? r : load_snapshots(l);
+}

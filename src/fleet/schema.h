@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The tables of docs/fleet.md, which every engine makes in its own types.
+ * Columns are in the order of their rows everywhere.
+ */
+
+#define SP_FLEET_APPLICATION_ID 0x53504654 /* "SPFT" */
+#define SP_FLEET_VERSION        4
+
+enum sp_fleet_type {
+	SP_FLEET_U64,  /* a number of 64 bits */
+	SP_FLEET_FLAG, /* 0 or 1 */
+	SP_FLEET_REAL,
+	SP_FLEET_TEXT,
+	SP_FLEET_BYTES,
+};
+
+struct sp_fleet_column {
+	const char *name;
+	enum sp_fleet_type type;
+	bool may_be_null;
+};
+
+enum sp_fleet_table {
+	SP_FLEET_PROCESSES, /* a row of it makes all others of its process
+			     * count */
+	SP_FLEET_FACTS,     /* first of those that belong to a process */
+	SP_FLEET_LABELS,
+	SP_FLEET_TOTALS,
+	SP_FLEET_LOSSES,
+	SP_FLEET_THREADS,
+	SP_FLEET_SAMPLES,
+	SP_FLEET_HOURS,
+	SP_FLEET_RSS,
+	SP_FLEET_STRETCHES,
+	SP_FLEET_SNAPSHOTS, /* last of those */
+	SP_FLEET_MODULES,
+	SP_FLEET_STACKS,
+	SP_FLEET_NAMES,
+	SP_FLEET_TABLES
+};
+
+#define SP_FLEET_COLUMNS_MAX 40u
+
+struct sp_fleet_schema {
+	const char *name;
+	const struct sp_fleet_column *columns;
+	size_t n_columns;
+	size_t n_key; /* the first so many columns are the key */
+};
+
+extern const struct sp_fleet_schema sp_fleet_schema[SP_FLEET_TABLES];

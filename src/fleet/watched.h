@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/error.h"
+
+/*
+ * The profiles of a directory that is watched, and those that are kept for a
+ * database that is away.  What is kept is a second name of the file, in
+ * DIR/.sampleprof-backlog: it costs nothing while the first is there, and keeps
+ * the profile when that is deleted.  Files are known by their inode, so that
+ * both names are one file.
+ */
+
+enum sp_watched_state {
+	SP_WATCHED_ENDED,   /* with an end that was recorded */
+	SP_WATCHED_RUNNING, /* its process is seen from here */
+	SP_WATCHED_SILENT,  /* killed, or in another namespace of processes */
+};
+
+struct sp_watched {
+	dev_t dev;
+	ino_t ino;
+	char *path; /* to read it by */
+	char *link; /* its name in the backlog; NULL: it is not kept */
+	uint64_t disk_bytes;
+	struct timespec mtime; /* now, as `bytes` */
+	off_t bytes;
+	nlink_t n_links;
+	bool is_there; /* at the last look */
+	/* Of whoever sends it; all zero for a file that is new. */
+	bool is_sent;    /* some state of it is in the database */
+	bool is_refused; /* it can not be sent before it changes */
+	bool waits;      /* for a database that is away */
+	enum sp_watched_state sent_state;
+	struct timespec sent_mtime;
+	off_t sent_bytes;
+	unsigned int n_failures; /* since it was sent last */
+	uint64_t wait_ns;        /* between two states of it */
+	uint64_t due_ns;         /* when the next is wanted */
+};
+
+struct sp_watched_files {
+	const char *dir;    /* as of sp_files_directory(), borrowed */
+	char *backlog;      /* with a slash at its end */
+	uint64_t max_bytes; /* of what only the backlog holds */
+	struct sp_watched **list;
+	size_t n;
+};
+
+/* `dir` is borrowed. 0; -ENOMEM, or -EPERM if the backlog of that directory is
+ * another user's, and *err. */
+int sp_watched_init(struct sp_watched_files *files, const char *dir,
+		    uint64_t max_bytes, struct sp_error *err);
+void sp_watched_done(struct sp_watched_files *files);
+
+/*
+ * Look at the directory and the backlog.  Calls `gone` for each file that was
+ * there and is no more, which is freed then.  0, or negative errno and *err:
+ * then all that was known stays.
+ */
+typedef void sp_watched_fn(void *arg, const struct sp_watched *file);
+int sp_watched_look(struct sp_watched_files *files, sp_watched_fn *gone,
+		    void *arg, struct sp_error *err);
+
+/* What its writer says of it now. */
+enum sp_watched_state sp_watched_state(const struct sp_watched *file);
+
+/* Give it a name in the backlog.  0, or negative errno and *err. */
+int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *file,
+		    struct sp_error *err);
+
+/* It was sent: the backlog need not have it any more. */
+void sp_watched_release(struct sp_watched *file);
+
+/* Delete what only the backlog holds, from the oldest on, until that is no more
+ * than max_bytes; calls `dropped` for each, which is gone with the next look.
+ */
+void sp_watched_limit(struct sp_watched_files *files, sp_watched_fn *dropped,
+		      void *arg);
+
+/* The name for people: without directories, and as it was in the first one. */
+const char *sp_watched_name(const struct sp_watched *file);

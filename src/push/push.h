@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/*
+ * What processes allocate, sent to a Pyroscope server in deltas (push/deltas.h)
+ * with what is alive.  Nothing is stored here for a server that is away: what
+ * was not taken is part of the next delta.
+ */
+
+#define SP_PUSH_INTERVAL_NS 15000000000ull
+
+struct sp_push_options {
+	const char *url;   /* checked by sp_pyroscope_check() */
+	const char *token; /* or NULL */
+	/* Of a directory (as of sp_files_directory()) what its processes
+	 * allocate from now on, until SIGINT or SIGTERM; or NULL. */
+	const char *dir;
+	/* Else of files what their processes have allocated, all of it, and do
+	 * until they end. */
+	const char *const *files;
+	size_t n_files;
+	uint64_t interval_ns; /* between two deltas of a process */
+};
+
+/* Writes a line to `log` for each thing that happens.  SIGINT and SIGTERM are
+ * blocked.  0; negative errno and *err: of files not all was sent, or nobody
+ * knows. */
+int sp_push_run(const struct sp_push_options *options, FILE *log,
+		struct sp_error *err);

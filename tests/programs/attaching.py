@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""What tests of `sampleprof attach` share: rounds of it against a process."""
+
+import os
+import re
+import subprocess
+
+import harness
+
+COMMAND = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                       "sampleprof")
+UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
+
+
+def run(*words, check=True):
+    """The command's output."""
+    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True,
+                          timeout=harness.TIMEOUT_S, check=False, text=True)
+    if check and done.returncode:
+        raise AssertionError(f"{words}: {done.returncode}: {done.stderr}")
+    return done
+
+
+def attach(pid, out, *options):
+    """The profile, and for how many milliseconds a thread was stopped."""
+    text = run("attach", pid, "--out", out, *options).stdout
+    path = re.search(r"is recorded into (.*)\n", text).group(1)
+    value, unit = re.search(r"was stopped for (\S+) (\w+)\n", text).groups()
+    return path, float(value) * UNITS_MS[unit]
+
+
+def detach(pid):
+    run("detach", pid)
+
+
+class Talk:
+    """A process that is told lines, and answers with lines."""
+
+    def __init__(self, case, argv, **how):
+        how.setdefault("shim", False)
+        how.setdefault("bufsize", 0)
+        self.process = case.start(argv, stdin=subprocess.PIPE, **how)
+        case.addCleanup(self.process.kill)
+        self.pid = self.process.pid
+        self.answer = self.listen()
+
+    def listen(self):
+        """A line as (name, number...)."""
+        line = self.process.stdout.readline().decode()
+        if not line:
+            raise AssertionError(f"{self.process.args} ended: "
+                                 f"{self.process.stderr.read().decode()}")
+        name, *numbers = line.split()
+        return (name, *map(int, numbers))
+
+    def say(self, word):
+        self.process.stdin.write(word.encode() + b"\n")
+        return self.listen()
+
+    def end(self):
+        """It ends by itself, and found nothing wrong."""
+        stdout, stderr = self.process.communicate(b"end\n",
+                                                  timeout=harness.TIMEOUT_S)
+        if (self.process.returncode, stdout) != (0, b"ok\n"):
+            raise AssertionError(f"{self.process.args}: "
+                                 f"{self.process.returncode} {stdout} "
+                                 f"{stderr.decode()}")

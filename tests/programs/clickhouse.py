@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: MIT
+"""A ClickHouse server of Debian's on loopback, in a folder of its own; and
+servers that are none: they answer what a test tells them to."""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import harness
+
+PASSWORD = "se'cr\\et&1"
+
+CONFIG = """<yandex>
+<logger><level>warning</level><console>1</console></logger>
+<listen_host>127.0.0.1</listen_host>
+<http_port>{http}</http_port><tcp_port>{tcp}</tcp_port>
+<interserver_http_port>{inter}</interserver_http_port>
+<interserver_http_host>127.0.0.1</interserver_http_host>
+<path>{dir}/data/</path><tmp_path>{dir}/tmp/</tmp_path>
+<users_config>{dir}/users.xml</users_config>
+<default_profile>default</default_profile>
+<default_database>default</default_database>
+<mark_cache_size>67108864</mark_cache_size>
+<timezone>UTC</timezone>
+{more}
+</yandex>
+"""
+
+USERS = """<yandex>
+<profiles><default><max_memory_usage>4000000000</max_memory_usage>
+{settings}</default></profiles>
+<users><default><password>{password}</password>
+<networks><ip>127.0.0.1</ip></networks>
+<profile>default</profile><quota>default</quota></default></users>
+<quotas><default/></quotas>
+</yandex>
+"""
+
+
+def free_ports(n):
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class Server:
+    """`more` goes into its settings; "" needs no other server."""
+
+    def __init__(self, folder, more="", ports=None, settings="", wrap=()):
+        self.folder = folder
+        self.http, self.tcp, self.inter = ports or free_ports(3)
+        self.wrap = wrap
+        os.makedirs(os.path.join(folder, "data"), exist_ok=True)
+        os.makedirs(os.path.join(folder, "tmp"), exist_ok=True)
+        self.write("config.xml", CONFIG.format(
+            dir=folder, http=self.http, tcp=self.tcp, inter=self.inter,
+            more=more))
+        self.write("users.xml", USERS.format(
+            settings=settings, password=PASSWORD.replace("&", "&amp;")))
+        self.process = None
+
+    def write(self, name, text):
+        with open(os.path.join(self.folder, name), "w",
+                  encoding="ascii") as out:
+            out.write(text)
+
+    def start(self):
+        program = harness.require("/usr/sbin/clickhouse-server",
+                                  "clickhouse-server")
+        with open(os.path.join(self.folder, "log"), "ab") as log:
+            # pylint: disable=consider-using-with
+            self.process = subprocess.Popen(
+                [*self.wrap, program,
+                 f"--config-file={self.folder}/config.xml"],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+                cwd=self.folder)
+        harness.wait_until(self.is_up, lambda: self.said()[-2000:])
+
+    def said(self):
+        with open(os.path.join(self.folder, "log"), encoding="utf-8",
+                  errors="replace") as log:
+            return log.read()
+
+    def is_up(self):
+        if self.process.poll() is not None:
+            raise AssertionError("clickhouse-server: " + self.said()[-2000:])
+        try:
+            return self.ask("SELECT 1") == "1\n"
+        except OSError:
+            return False
+
+    def ask(self, sql):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.http}/", sql.encode(),
+            {"X-ClickHouse-User": "default", "X-ClickHouse-Key": PASSWORD})
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+
+    def kill(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def remove(self):
+        self.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database, **parameters):
+        words = "&".join(f"{k.replace('_', '-')}={v}"
+                         for k, v in parameters.items())
+        return (f"clickhouse://default@127.0.0.1:{self.http}/{database}" +
+                (f"?{words}" if words else ""))
+
+
+class Stub:
+    """Serves each connection with `answer`(socket), until closed."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self.socket.getsockname()[1]
+        self.is_open = True
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        while self.is_open:
+            try:
+                client, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve_one, args=(client,),
+                             daemon=True).start()
+
+    def serve_one(self, client):
+        with client, contextlib.suppress(OSError):
+            self.answer(client)
+
+    def close(self):
+        self.is_open = False
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+def says(data, wait=0):
+    """An answer that reads the request and sends these bytes."""
+    def answer(client):
+        client.recv(1 << 16)
+        client.sendall(data)
+        time.sleep(wait)
+    return answer
+
+
+def body(data, status="200 OK"):
+    return (f"HTTP/1.1 {status}\r\nContent-Length: {len(data)}\r\n\r\n"
+            .encode() + data)
+
+
+def cutting_proxy(port, limits):
+    """Passes on what comes for `port`; the n-th connection ends when
+    limits(n) bytes went through it, either way.  None: never."""
+    lock = threading.Lock()
+    state = {"n": 0}
+
+    def answer(client):
+        with lock:
+            left = limits(state["n"])
+            state["n"] += 1
+        budget = {"left": left}
+        with socket.create_connection(("127.0.0.1", port)) as server:
+            def pump(from_, to):
+                with contextlib.suppress(OSError):
+                    while data := from_.recv(4096):
+                        with lock:
+                            if budget["left"] is not None:
+                                data = data[:budget["left"]]
+                                budget["left"] -= len(data)
+                        to.sendall(data)
+                        if budget["left"] == 0:
+                            break
+                for s in (from_, to):
+                    with contextlib.suppress(OSError):
+                        s.shutdown(socket.SHUT_RDWR)
+            back = threading.Thread(target=pump, args=(server, client),
+                                    daemon=True)
+            back.start()
+            pump(client, server)
+            back.join()
+    return Stub(answer)

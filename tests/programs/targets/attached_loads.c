@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A process to be attached to that loads and unloads the library argv[1] all
+ * the time (attached_plugin.c), lazily bound and not, or, with "fork", forks
+ * children that allocate; each round checks itself.  A line on standard input
+ * ends it, with "ok".
+ */
+#include <dlfcn.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "truth.h"
+
+static void load_once(const char *path, int flags)
+{
+	void *handle = dlopen(path, flags);
+	char *(*make)(int);
+
+	EXPECT(handle);
+	make = (char *(*)(int))dlsym(handle, "attached_make");
+	EXPECT(make);
+	for (int i = 0; i < 20; i++) {
+		char *p = make(i);
+
+		EXPECT(p && strcmp(p, "made") == 0);
+		free(p);
+	}
+	EXPECT(dlclose(handle) == 0);
+}
+
+static void fork_once(void)
+{
+	char *mine = malloc(5000);
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		for (int i = 0; i < 50; i++)
+			free(memset(malloc(30000), 1, 30000));
+		_exit(7);
+	}
+	EXPECT(child > 0 && waitpid(child, &status, 0) == child);
+	EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	free(mine);
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd input = {STDIN_FILENO, POLLIN, 0};
+
+	EXPECT(argc == 2);
+	for (int i = 0; poll(&input, 1, 10) == 0; i++) {
+		if (strcmp(argv[1], "fork") == 0)
+			fork_once();
+		else
+			load_once(argv[1], i & 1 ? RTLD_NOW : RTLD_LAZY);
+	}
+	puts("ok");
+	return 0;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * grow MIB_PER_S MIB [wait]: hold 20 MiB of base_tables, then let a cache grow
+ * at that rate, beside objects that are freed at once, until it has so many MiB
+ * or somebody ends us.  Prints how many bytes of the cache are alive after each
+ * MiB; with `wait` a byte on standard input ends the rest.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MIB        1048576.0
+#define BASE_BYTES 16384u
+#define ITEM_BYTES 2000u
+#define ITEMS_MAX  (1u << 20)
+
+static void *volatile base[1280];
+static void *volatile cache[ITEMS_MAX];
+
+static double now_s(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static __attribute__((noinline)) void *touch(void *p, size_t bytes)
+{
+	return memset(p, 1, bytes);
+}
+
+static __attribute__((noinline)) void base_tables(void)
+{
+	for (size_t i = 0; i < sizeof(base) / sizeof(*base); i++)
+		base[i] = touch(malloc(BASE_BYTES), BASE_BYTES);
+}
+
+static __attribute__((noinline)) void fill_cache(size_t at)
+{
+	cache[at] = touch(malloc(ITEM_BYTES), ITEM_BYTES);
+}
+
+static __attribute__((noinline)) void churn(void)
+{
+	char *volatile p = malloc(3000);
+
+	free(p);
+}
+
+int main(int argc, char **argv)
+{
+	const double rate = argc > 2 ? atof(argv[1]) * MIB : 0;
+	const double most = argc > 2 ? atof(argv[2]) * MIB : 0;
+	const double start = now_s();
+	double have = 0;
+	size_t n = 0;
+	char c;
+
+	base_tables();
+	while (have < most && n < ITEMS_MAX) {
+		if (have > (now_s() - start) * rate) {
+			usleep(1000);
+			continue;
+		}
+		fill_cache(n++);
+		churn();
+		have += ITEM_BYTES;
+	}
+	printf("cache %.0f\n", have);
+	fflush(stdout);
+	if (argc > 3 && read(STDIN_FILENO, &c, 1) < 0)
+		return 1;
+	return 0;
+}

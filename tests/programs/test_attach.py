@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: MIT
+"""`sampleprof attach` and `detach`: totals to the byte between the two, over
+four allocators, again and again; what was alive before; libraries that come and
+go, children, other root directories; that the program notices nothing; and each
+refusal."""
+
+import glob
+import os
+import shutil
+import signal
+import subprocess
+import unittest
+
+import attaching
+import harness
+
+ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "2"))
+THREADS = 4
+
+
+class Totals(harness.Case):
+
+    def profile(self, path):
+        found = harness.Profile(path)
+        self.assertEqual(found.end, "clean")
+        self.assertEqual(found.lost(), {})
+        return found
+
+    def storm(self, *preload):
+        talk = attaching.Talk(self, [harness.target("program_attached"),
+                                     THREADS], preload=preload)
+        self.assertEqual(talk.answer, ("totals", 0, 0))
+        for i in range(ROUNDS):
+            talk.say("go")
+            talk.say("stop")  # not counted
+            path, _ = attaching.attach(talk.pid, self.out + "/",
+                                       "--period", "64K" if i or preload else "1")
+            talk.say("go")
+            truth = talk.say("stop")
+            attaching.detach(talk.pid)
+            profile = self.profile(path).require_samples()
+            self.assertEqual(profile.exact, truth[1:])
+        talk.end()
+
+    def test_glibc(self):
+        self.storm()
+
+    def test_allocators(self):
+        for name in "jemalloc", "tcmalloc", "mimalloc":
+            with self.subTest(name):
+                self.storm(*harness.allocator(name))
+
+    def test_before(self):
+        talk = attaching.Talk(self, [harness.target("program_attached"), 1])
+        talk.say("old")
+        path, _ = attaching.attach(talk.pid, self.out + "/", "--period", "1")
+        talk.say("free")
+        talk.say("keep")
+        attaching.detach(talk.pid)
+        profile = self.profile(path)
+        self.assertEqual(profile.exact, (10_000_000, 1))
+        live = profile.json["estimate"]["live_bytes"]
+        self.assertEqual((live["value"], live["lo"]), (10_000_000, 10_000_000))
+        self.assertGreater(profile.json["attached_before_bytes"], 20_000_000)
+        text = attaching.run("report", path).stdout
+        self.assertRegex(" ".join(text.split()),
+                         r"attached \S+ \w+ after the process began: all "
+                         r"figures are of what it allocated since; "
+                         r"(19|2\d)\.\d+ MiB were alive then")
+        talk.end()
+
+    def test_busy(self):
+        """While all threads allocate: totals within what was allocated."""
+        talk = attaching.Talk(self, [harness.target("program_attached"),
+                                     THREADS])
+        talk.say("go")
+        for _ in range(ROUNDS):
+            path, _ = attaching.attach(talk.pid, self.out + "/")
+            attaching.detach(talk.pid)
+            self.profile(path)
+        truth = talk.say("stop")
+        self.assertLess(harness.Profile(path).exact[0], truth[1])
+        talk.end()
+
+    def test_end_and_kill(self):
+        """Other ends than detach."""
+        for kill in False, True:
+            talk = attaching.Talk(self, [harness.target("program_attached"),
+                                         1])
+            path, _ = attaching.attach(talk.pid, self.out + "/")
+            talk.say("go")
+            truth = talk.say("stop")
+            if kill:
+                talk.process.kill()
+                talk.process.wait()
+                self.assertEqual(harness.Profile(path).end, "killed")
+            else:
+                talk.end()
+                self.assertEqual(self.profile(path).exact, truth[1:])
+
+    def test_control(self):
+        talk = attaching.Talk(self, [harness.target("program_attached"), 1])
+        path, _ = attaching.attach(talk.pid, self.out + "/", "--rate", "500/s")
+        self.assertIn(path, attaching.run("ps").stdout)
+        talk.say("go")
+        attaching.run("ctl", talk.pid, "mark", "middle")
+        attaching.run("ctl", talk.pid, "period", "4K")
+        talk.say("stop")
+        attaching.detach(talk.pid)
+        phases = [p["name"] for p in self.profile(path).json["phases"]]
+        self.assertIn("middle", phases)
+        talk.end()
+
+    def test_for(self):
+        talk = attaching.Talk(self, [harness.target("program_attached"), 1])
+        text = attaching.run("attach", talk.pid, "--for", "300ms", "--out",
+                             self.out + "/").stdout
+        self.assertIn("is not recorded any more; next: sampleprof report",
+                      text)
+        self.profile(*glob.glob(self.out + "/*.sprof"))
+        talk.end()
+
+
+class Unnoticed(harness.Case):
+
+    def rounds(self, name, argument):
+        process = self.start([harness.target(name), argument],
+                             stdin=subprocess.PIPE, shim=False)
+        self.addCleanup(process.kill)
+        for _ in range(ROUNDS):
+            attaching.attach(process.pid, self.out + "/")
+            harness.wait_for_cpu(process.pid, 0.01)
+            attaching.detach(process.pid)
+        stdout, stderr = process.communicate(b"end\n", harness.TIMEOUT_S)
+        self.assertEqual((process.returncode, stdout, stderr),
+                         (0, b"ok\n", b""))
+
+    def test_libraries_that_come_and_go(self):
+        self.rounds("program_attached_loads", os.path.join(
+            os.environ["SAMPLEPROF_TARGETS"], "libprogram_attached_plugin.so"))
+
+    def test_children(self):
+        self.rounds("program_attached_loads", "fork")
+        children = [p for p in glob.glob(self.out + "/*.sprof")
+                    if harness.Profile(p).json["settings"].get("forked")]
+        self.assertIsInstance(children, list)
+
+    def test_state(self):
+        talk = attaching.Talk(self, [harness.target("program_attached"),
+                                     "state"])
+        for _ in range(ROUNDS):
+            attaching.attach(talk.pid, self.out + "/")
+            self.assertEqual(talk.say("look")[0], "same")
+            attaching.detach(talk.pid)
+            self.assertEqual(talk.say("look")[0], "same")
+        talk.end()
+
+    def test_root_directory_without_our_files(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        jail = os.path.join(self.dir, "jail")
+        program = harness.target("program_attached")
+        lines = subprocess.run(["ldd", program], capture_output=True,
+                               check=True, text=True).stdout.split()
+        for path in [program] + [w for w in lines if w.startswith("/")]:
+            os.makedirs(jail + os.path.dirname(path), exist_ok=True)
+            shutil.copy(path, jail + path)
+        # The build may be in /tmp, and is there then.
+        os.makedirs(jail + "/tmp", exist_ok=True)
+        before = os.listdir(jail + "/tmp")
+        talk = attaching.Talk(self, ["chroot", jail, program, 1])
+        text = attaching.run("attach", talk.pid).stdout
+        self.assertIn("/tmp/", text)
+        talk.say("go")
+        truth = talk.say("stop")
+        attaching.detach(talk.pid)
+        left = [n for n in os.listdir(jail + "/tmp") if n not in before]
+        self.assertEqual(len(left), 1, left)
+        self.assertEqual(self.profile_in(jail + "/tmp/" + left[0]), truth[1:])
+        talk.end()
+
+    def profile_in(self, path):
+        return harness.Profile(path).exact
+
+
+class Refused(harness.Case):
+
+    def refused(self, pid, *words, code=1):
+        done = attaching.run("attach", pid, "--out", self.out + "/",
+                             check=False)
+        self.assertEqual((done.returncode, done.stdout), (code, ""))
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+    def sleeper(self, *argv, **how):
+        how.setdefault("shim", False)
+        process = self.start(argv or [harness.target("program_attached"), 1],
+                             stdin=subprocess.PIPE, **how)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        return process
+
+    def test_no_process(self):
+        self.refused("x", "not a process id: x", code=2)
+        self.refused(2**22 + 5, "there is no process")
+
+    def test_ended(self):
+        process = self.start(["true"], shim=False)
+        harness.wait_until(lambda: "Z" in open(
+            f"/proc/{process.pid}/stat", encoding="ascii").read())
+        self.refused(process.pid, "has ended")
+
+    def test_stopped(self):
+        process = self.sleeper()
+        process.send_signal(signal.SIGSTOP)
+        harness.wait_until(lambda: ") T" in open(
+            f"/proc/{process.pid}/stat", encoding="ascii").read())
+        self.refused(process.pid, "is stopped", "kill -CONT")
+
+    def test_traced(self):
+        process = self.sleeper()
+        strace = self.start([harness.require("strace", "strace"), "-o",
+                             "/dev/null", "-p", process.pid], shim=False)
+        self.addCleanup(strace.kill)
+        harness.wait_until(lambda: "TracerPid:\t0" not in open(
+            f"/proc/{process.pid}/status", encoding="ascii").read())
+        self.refused(process.pid, f"is being traced by process {strace.pid}")
+
+    def test_recorded(self):
+        process = self.sleeper(shim=True)
+        self.refused(process.pid, "being recorded already", "sampleprof ctl")
+
+    def test_static(self):
+        self.refused(self.sleeper(
+            harness.target("program_attached_static"), 1).pid,
+            "is linked statically")
+
+    def test_own_malloc(self):
+        self.refused(self.sleeper(
+            harness.target("program_attached_own_malloc"), 1).pid,
+            "has its own malloc")
+
+    def test_another_user(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+        process = self.sleeper()
+        done = subprocess.run(
+            ["setpriv", "--reuid", "65534", "--clear-groups",
+             attaching.COMMAND, "attach", str(process.pid)],
+            capture_output=True, check=False, text=True)
+        if "cannot" in done.stderr and "run" in done.stderr:
+            self.skipTest("the build cannot be read by others")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "may not be traced|failed to execute|"
+                         "Permission denied")
+
+    def test_no_file(self):
+        process = self.sleeper()
+        done = attaching.run("attach", process.pid, "--out",
+                             "/proc/no/such/", check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cannot create its profile", done.stderr)
+        attaching.attach(process.pid, self.out + "/")
+        attaching.detach(process.pid)
+
+    def test_detach(self):
+        process = self.sleeper()
+        done = attaching.run("detach", process.pid, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("nothing is attached", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

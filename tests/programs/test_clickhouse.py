@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: MIT
+"""`sampleprof fleet` on ClickHouse: the same numbers as from SQLite and from the
+files, to 1e-9; a file counts once, whatever is cut or killed; servers that
+answer nonsense, slowly or never; passwords stay out of what is said."""
+
+import json
+import random
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import harness
+from clickhouse import PASSWORD, Server, Stub, body, cutting_proxy, says
+from test_fleet import Fleet, tool
+
+COUNTED = ("SELECT count(), sum(samples) FROM (SELECT * FROM processes "
+           "ORDER BY file_id, samples DESC LIMIT 1 BY file_id)")
+
+
+class Click(Fleet):
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # The longest way to a socket or a lock is short.
+        cls.server = Server(tempfile.mkdtemp(prefix="sampleprof-click-"))
+        cls.addClassCleanup(cls.server.remove)
+        cls.server.start()
+
+    def setUp(self):
+        super().setUp()
+        self.database = "f" + str(random.SystemRandom().getrandbits(60))
+        self.db = "--db=" + self.server.url(self.database)
+
+    def fleet(self, *argv, password=PASSWORD, **options):
+        options.setdefault("env", self.environment(
+            shim=False, env={"SAMPLEPROF_DB_PASSWORD": password}))
+        done = super().fleet(*argv, **options)
+        self.assertNotIn(PASSWORD, done.stdout + done.stderr)
+        return done
+
+    def ask(self, sql):
+        return self.server.ask(sql.replace("processes", f"{self.database}.processes", 1))
+
+    @staticmethod
+    def comparable(said):
+        """Nor with the order of functions, of which some are as large."""
+        said["functions"].sort(key=lambda f: f["name"])
+        return Fleet.comparable(said)
+
+    def said(self, *argv):
+        return self.comparable(json.loads(self.fleet(
+            *argv, "--json").stdout))
+
+
+class Numbers(Click):
+
+    def test_as_sqlite_and_the_report(self):
+        """All, a service, a version; views; two versions compared."""
+        files = self.record(3) + self.record(2, version="22") + \
+            self.record(1, service="search")
+        for db in (self.db, "--db=sqlite:fleet.db"):
+            self.fleet("init", db)
+            done = self.fleet("add", db, *files)
+            self.assertEqual(done.stdout,
+                             "6 added, 0 updated, 0 there already\n")
+        for chosen in ((), ("--label=service=shop",),
+                       ("--label=service=shop", "--label=version=22")):
+            for view in ((), ("--view=live",), ("--view=peak",),
+                         ("--at=50%",)):
+                with self.subTest(chosen=chosen, view=view):
+                    words = ("report", *chosen, *view)
+                    self.assert_same(self.said(*words),
+                                     self.said(*words, self.db))
+        whole = self.said("report", self.db)
+        self.assertGreater(whole["samples"], 1000)
+        self.assert_same(self.comparable(self.json("report", *files)), whole)
+        diff = ("diff", "--base=version=1", "--label=service=shop", "--json")
+        self.assertEqual(self.fleet(*diff).stdout,
+                         self.fleet(*diff, self.db).stdout)
+
+    def test_once(self):
+        """Twice, a copy and with names: the file counts once; a later state
+        replaces an earlier one."""
+        files = self.record(2)
+        self.fleet("init", self.db)
+        self.fleet("add", self.db, files[0])
+        before = self.ask(COUNTED)
+        shutil.copy(self.path(files[0]), self.path("copy.sprof"))
+        self.sampleprof("symbolize", files[0], "-o", "packed.sprof.zst")
+        done = self.fleet("add", self.db, "copy.sprof", "packed.sprof.zst",
+                          files[0])
+        self.assertEqual(done.stdout, "0 added, 0 updated, 3 there already\n")
+        self.assertEqual(self.ask(COUNTED), before)
+        self.fleet("init", self.db)
+        self.assertEqual(self.ask(COUNTED), before)
+
+    def test_rows_twice(self):
+        """Every row of every table is there twice, as after a block that was
+        sent again: each counts once. Phases, snapshots and resident memory are
+        among them."""
+        files = self.record_phases()
+        self.fleet("init", self.db)
+        self.fleet("add", self.db, *files)
+        said = self.comparable(self.json("report", *files))
+        self.assertIn("second", json.dumps(said["phases"]))
+        self.assertGreater(len(said["rss"]), 2)
+        self.assert_same(said, self.said("report", self.db))
+        for table, row in (("snapshots", "0, 'named', 1, 1, 0, 0"),
+                           ("losses", "0, 3")):
+            self.server.ask(f"INSERT INTO {self.database}.{table} SELECT "
+                            f"process, {row} FROM {self.database}.processes")
+        said = self.said("report", self.db)
+        self.assertEqual(len(said["snapshots"]), 3)
+        hours = self.fleet("top", self.db, "--json").stdout
+        for table in self.server.ask(
+                "SELECT name FROM system.tables WHERE engine LIKE '%MergeTree'"
+                f" AND database = '{self.database}'").split():
+            name = f"{self.database}.{table}"
+            self.server.ask(f"INSERT INTO {name} SELECT * FROM {name}")
+        self.assert_same(said, self.said("report", self.db))
+        self.assertEqual(hours, self.fleet("top", self.db, "--json").stdout)
+
+    def test_hostile_words(self):
+        """What is asked for reaches SQL as a text, whatever it has."""
+        self.record(1)
+        self.fleet("init", self.db)
+        self.fleet("add", self.db, "shop-1-0.sprof")
+        for host in ("'; DROP TABLE processes; --", "a\\", "\\'", "\n", "'",
+                     "{processes}", "?", "%s%n", "x" * 100000):
+            done = self.fleet("top", self.db, "--host", host, code=1)
+            self.assertIn("has 1 process, and none of them matches",
+                          done.stderr)
+        self.assertEqual(self.ask(COUNTED).split()[0], "1")
+
+
+class Cut(Click):
+
+    def test_connections(self):
+        """A proxy ends connections after some bytes: a file is there whole or
+        not at all, and adding again adds what is missing."""
+        files = self.record(3)
+        whole = self.json("report", *files)["samples"]
+        self.fleet("init", self.db)
+        rng = random.Random(1)
+        failed = 0
+        for limit in (0, 1, 100, 300, 700, 1500, 4000, 9000, 30000):
+            proxy = cutting_proxy(self.server.http,
+                                  lambda n, limit=limit: limit + n % 7)
+            self.addCleanup(proxy.close)
+            done = subprocess.run(
+                [tool("sampleprof"), "fleet", "add",
+                 f"--db=clickhouse://default@127.0.0.1:{proxy.port}/"
+                 f"{self.database}?timeout=5s", rng.choice(files)],
+                cwd=self.dir, capture_output=True, text=True, check=False,
+                timeout=harness.TIMEOUT_S, env=self.environment(
+                    shim=False, env={"SAMPLEPROF_DB_PASSWORD": PASSWORD}))
+            failed += done.returncode != 0
+            self.assertIn(done.returncode, (0, 1), done.stderr)
+            self.check_whole()
+        self.assertGreater(failed, 4)
+        self.fleet("add", self.db, *files)
+        self.assertEqual(self.ask(COUNTED), f"3\t{whole}\n")
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
+    def check_whole(self):
+        """Every process that counts has all of its samples, once."""
+        self.assertEqual(self.server.ask(
+            "SELECT count() FROM (SELECT process, samples FROM "
+            f"{self.database}.processes) ANY LEFT JOIN (SELECT process, "
+            "count() AS n, uniqExact(sample) AS u FROM "
+            f"{self.database}.samples GROUP BY process) USING process "
+            "WHERE samples != n OR n != u"), "0\n")
+
+    def test_kill(self):
+        """`add` is killed at any moment: likewise."""
+        files = self.record(2)
+        whole = self.json("report", *files)["samples"]
+        rng = random.Random(2)
+        self.fleet("init", self.db)
+        for _ in range(8):
+            process = subprocess.Popen(  # pylint: disable=R1732
+                [tool("sampleprof"), "fleet", "add", self.db, *files],
+                cwd=self.dir, stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL, env=self.environment(
+                    shim=False, env={"SAMPLEPROF_DB_PASSWORD": PASSWORD}))
+            time.sleep(rng.random() * 0.2)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            self.check_whole()
+        self.fleet("add", self.db, *files)
+        self.assertEqual(self.ask(COUNTED), f"2\t{whole}\n")
+
+
+class Servers(Click):
+
+    def refused(self, answer, *parameters):
+        stub = Stub(answer)
+        self.addCleanup(stub.close)
+        words = "&".join(("timeout=1s", *parameters))
+        begin = time.monotonic()
+        done = self.fleet("top", f"--db=clickhouse://u@127.0.0.1:{stub.port}/"
+                          f"d?{words}", code=1)
+        self.assertLess(time.monotonic() - begin, 60)
+        self.assertNotIn("\x1b", done.stderr)
+        return done.stderr
+
+    def test_that_are_none(self):
+        """Nonsense, silence, a drip, lies about lengths: an error that says
+        so, soon."""
+        chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+        huge = b"\x01" + b"\xff" * 8 + b"\x01"
+        for answer, why in (
+                (says(b""), "the connection failed"),
+                (says(b"SSH-2.0-OpenSSH\r\n"), "the connection failed"),
+                (says(body(b"<html>hello</html>" * 9)), "makes no sense"),
+                (says(body(b"\x01\x01\x04name\x06String")), "makes no sense"),
+                (says(body(b"\x01\x01\x04name\x07UInt128" + bytes(99))),
+                 "makes no sense"),
+                (says(body(huge)), "makes no sense"),
+                (says(body(b"\x01\x01\x04name\x06String" + b"\xff" * 9)),
+                 "makes no sense"),
+                (says(body(b"Code: 241, e.displayText() = DB::Exception: "
+                           b"Memory limit\x1b[31m")), "Exception: Memory"),
+                (says(body(b"DB::Exception: no " + PASSWORD.encode() +
+                           b"\x1b[31m", "500 Oh")), "the server refused (500)"),
+                (says(body(b"", "401 No")), "does not let this user in"),
+                (says(body(b"", "302 Found")), "the server refused (302)"),
+                (says(b"HTTP/1.1 200 OK\r\n\r\n\x01\x00\x04name\x06String"),
+                 "was cut"),
+                (says(chunked + b"5\r\n\x01\x01\x04na"), "the connection"),
+                (says(b"", wait=20), "silent for 1 s"),
+                (says(chunked, wait=20), "silent for 1 s")):
+            with self.subTest(why=why):
+                self.assertIn(why, self.refused(answer))
+
+        def drip(client):
+            client.recv(1 << 16)
+            client.sendall(chunked)
+            while True:
+                client.sendall(b"1\r\n\x00\r\n")
+                time.sleep(0.1)
+        self.assertIn("silent for 1 s", self.refused(drip))
+
+    def test_who(self):
+        """Passwords come from the environment or a file, and nowhere else."""
+        done = self.fleet("init", self.db, password="wrong", code=1)
+        self.assertIn("does not let this user in", done.stderr)
+        with open(self.path("secret"), "w", encoding="ascii") as out:
+            out.write(PASSWORD + "\n")
+        self.fleet("init", self.db + "?password-file=secret", password="wrong")
+        done = self.fleet("top", "--db=clickhouse://u:pw@h/d", code=1)
+        self.assertIn("a password does not go in here", done.stderr)
+        self.assertNotIn("pw", done.stderr.replace("password", ""))
+        for url, why in (("h", "DATABASE is wanted"), ("/d", "HOST is wanted"),
+                         ("h/d;x", "DATABASE is wanted"),
+                         ("h'/d", "HOST is wanted"),
+                         ("h/d?cluster=a'b", "cluster is a name"),
+                         ("h/d?timeout=0s", "1s to 86400s"),
+                         ("h/d?timeout=5", "1s to 86400s"),
+                         ("h/d?other=1", "parameters are"),
+                         ("h/d?password-file=none", "cannot be opened"),
+                         ("127.0.0.1:1/d", "cannot be reached")):
+            done = self.fleet("top", f"--db=clickhouse://{url}", code=1)
+            self.assertIn(why, done.stderr)
+
+    def test_versions(self):
+        """A database of another version, and of something else."""
+        done = self.fleet("top", self.db, code=1)
+        self.assertIn("sampleprof fleet init", done.stderr)
+        self.server.ask(f"CREATE DATABASE {self.database}")
+        self.server.ask(f"CREATE TABLE {self.database}.sampleprof_fleet_7 "
+                        "(version UInt64) ENGINE = Null")
+        for action in ("top", "init"):
+            done = self.fleet(action, self.db, code=1)
+            self.assertIn("version 7", done.stderr)
+
+

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: MIT
+"""A process that is killed for memory, by the kernel itself: at the limit of a
+control group, growing slowly and fast.  Its profile names the limit, how near
+it was, and the function that grew; `run` says who sent the signal; a change of
+the limit, the shorter period near it, and a profile on tmpfs are noticed.  How
+processes ended that `run` waited for; `--last`."""
+
+import os
+import signal
+import subprocess
+
+import harness
+
+MIB = 1 << 20
+LIMIT = 96 * MIB
+
+
+def own_group():
+    """The directory of the control group that limits the memory of this
+    process, and the name of the file with its limit; None: there is none."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        lines = [line.rstrip("\n").split(":", 2) for line in file]
+    for _, controllers, path in lines:
+        if "memory" in controllers.split(","):
+            root = "/sys/fs/cgroup/memory"
+            at = root + path.rstrip("/")
+            return (at if os.path.isdir(at) else root,
+                    "memory.limit_in_bytes")
+    return None
+
+
+class Group:
+    """A control group with a limit of memory, as a context."""
+
+    def __init__(self, test, limit):
+        found = own_group()
+        if not found:
+            test.skipTest("no control group of the first version limits "
+                          "memory here")
+        parent, self.file = found
+        self.path = os.path.join(parent, f"sampleprof-{os.getpid()}")
+        try:
+            os.mkdir(self.path)
+        except OSError as error:
+            test.skipTest(f"no control group can be made: {error}")
+        test.addCleanup(self.remove)
+        self.set_limit(limit)
+
+    def set_limit(self, limit):
+        with open(os.path.join(self.path, self.file), "w",
+                  encoding="ascii") as file:
+            file.write(str(limit))
+
+    def join(self):
+        """In a child, before it executes."""
+        with open(os.path.join(self.path, "cgroup.procs"), "w",
+                  encoding="ascii") as file:
+            file.write("0")
+
+    def remove(self):
+        def is_gone():
+            try:
+                os.rmdir(self.path)
+            except FileNotFoundError:
+                return True
+            except OSError:
+                return False
+            return True
+        harness.wait_until(is_gone)
+
+
+def command():
+    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                        "sampleprof")
+
+
+def sampleprof(*argv):
+    return subprocess.run([command(), *argv],
+                          capture_output=True, check=True,
+                          timeout=harness.TIMEOUT_S).stdout.decode()
+
+
+class AtTheLimit(harness.Case):
+
+    def grow(self, rate, mib, group=None, **settings):
+        popen = {"preexec_fn": group.join} if group else {}
+        return self.execute(harness.target("program_grow"), rate, mib,
+                            clean=False, popen=popen, **settings)
+
+    def check_killed(self, rate):
+        group = Group(self, LIMIT)
+        result = self.grow(rate, 1000, group, period="64K")
+        self.assertEqual(result.returncode, -signal.SIGKILL)
+        profile = result.profile().require_samples(500)
+        self.assertEqual(profile.end, "killed")
+        self.assertEqual(profile.json["memory_limit_bytes"], LIMIT)
+        self.assertTrue(profile.json["is_killed_for_memory"])
+        self.assertGreater(profile.json["rss"][-1]["rss_bytes"], LIMIT * 0.9)
+        rows = harness.json.loads(sampleprof(
+            "report", "--view", "live", "--json", profile.path))["functions"]
+        self.assertEqual(rows[0]["name"], "fill_cache")
+        # What is resident beside the cache is less than 12 MiB; a limit of 95 %
+        # is off by 15 MiB here with a chance of 1e-8.
+        live = profile.json["estimate"]["live_bytes"]
+        self.assertGreater(live["value"], LIMIT - 27 * MIB)
+        self.assertLess(live["value"], LIMIT + 15 * MIB)
+        text = sampleprof("report", profile.path)
+        self.assertIn("limit     96.0 MiB of memory in its control group",
+                      text)
+        self.assertIn("probably killed for memory", " ".join(text.split()))
+        self.assertRegex(" ".join(text.split()),
+                         r"growth [^a-z]*MiB.* allocated in the last "
+                         r"[0-9.]+ m?s, most by fill_cache ")
+        return profile
+
+    def test_slowly(self):
+        profile = self.check_killed(40)
+        [snapshot] = profile.json["snapshots"]
+        self.assertEqual(snapshot["name"], "near-limit")
+        # From there on the period is 8K.
+        near = snapshot["time_ns"]
+        lines = subprocess.run(
+            [command(), "export", "jsonl",
+             profile.path, "-o", "-"], capture_output=True, check=True,
+            timeout=harness.TIMEOUT_S).stdout.decode().splitlines()
+        periods = {True: set(), False: set()}
+        for line in lines:
+            sample = harness.json.loads(line)
+            if sample["type"] == "sample":
+                periods[sample["born_ns"] > near + 10**7].add(
+                    sample["period_bytes"])
+        self.assertEqual(periods, {True: {8192}, False: {65536, 8192}})
+
+    def test_fast(self):
+        """Where the whole limit is filled between two readings of RSS, only
+        `run` knows: Ends.test_memory."""
+        self.check_killed(200)
+
+    def test_no_limit_below(self):
+        """A process that stays below the limit is not near it."""
+        profile = self.grow(1000, 20, Group(self, 2 * LIMIT)).profile()
+        self.assertEqual(profile.json["memory_limit_bytes"], 2 * LIMIT)
+        self.assertFalse(profile.json["is_killed_for_memory"])
+        self.assertEqual(profile.json["snapshots"], [])
+
+    def test_near_limit_off(self):
+        result = self.grow(200, 1000, Group(self, LIMIT), near_limit=0)
+        self.assertEqual(result.returncode, -signal.SIGKILL)
+        profile = result.profile()
+        self.assertEqual(profile.json["snapshots"], [])
+        self.assertTrue(profile.json["is_killed_for_memory"])
+
+    def test_another_limit(self):
+        """Who raises the limit while the process runs is believed."""
+        group = Group(self, LIMIT)
+        process = self.start(
+            [harness.target("program_grow"), 1000, 40, "wait"],
+            preexec_fn=group.join, stdin=subprocess.PIPE)
+        line = process.stdout.readline()
+        self.assertTrue(line.startswith(b"cache "), line)
+        group.set_limit(3 * LIMIT)
+        result = self.finish(process, b"x")
+        self.assertEqual(result.returncode, 0)
+        # It did nothing since, and so it noticed nothing.
+        self.assertEqual(result.profile().json["memory_limit_bytes"], LIMIT)
+        group.set_limit(2 * LIMIT)
+        process = self.start(
+            [harness.target("program_grow"), 40, 150],
+            preexec_fn=group.join)
+        [path] = self.wait_for_profiles(2, result.paths)
+        harness.wait_until(lambda: harness.Profile(path).exact[0] > 60 * MIB)
+        group.set_limit(3 * LIMIT)
+        result = self.finish(process)
+        self.assertEqual(result.returncode, 0)
+        profile = harness.Profile(path)
+        self.assertEqual(profile.json["memory_limit_bytes"], 3 * LIMIT)
+
+    def wait_for_profiles(self, n, known):
+        def fresh():
+            return [os.path.join(self.out, name)
+                    for name in os.listdir(self.out)]
+        harness.wait_until(lambda: len(fresh()) == n)
+        return [path for path in fresh() if path not in known]
+
+    def test_on_tmpfs(self):
+        group = Group(self, LIMIT)
+        out = f"/dev/shm/sampleprof-{os.getpid()}.sprof"
+        self.addCleanup(lambda: os.path.exists(out) and os.remove(out))
+        result = self.grow(1000, 20, group, out=out)
+        self.assertIn(b"the profile is on tmpfs", result.stderr)
+        self.assertIn("the profile is on tmpfs",
+                      " ".join(sampleprof("report", out).split()))
+        os.remove(out)
+        # Without a limit nobody cares.
+        result = self.grow(1000, 20, out=out)
+        self.assertEqual(result.stderr, b"")
+
+
+class Ends(harness.Case):
+    """What `run` knows of the end, and adds to the profile."""
+
+    def run_it(self, *argv, **popen):
+        out = os.path.join(self.dir, f"{self.runs}.sprof")
+        self.runs += 1
+        done = subprocess.run(
+            [command(), "run", "--out", out, *argv],
+            capture_output=True, check=False, timeout=harness.TIMEOUT_S,
+            cwd=self.dir, **popen)
+        head = sampleprof("report", out).splitlines()[:3]
+        return done, " ".join(" ".join(head).split()), out
+
+    def test_memory(self):
+        group = Group(self, LIMIT)
+        done, head, out = self.run_it(harness.target("program_grow"), "1000",
+                                      "1000", preexec_fn=group.join)
+        self.assertEqual(done.returncode, -signal.SIGKILL)
+        self.assertIn(b"the kernel's OOM killer killed the program",
+                      done.stderr)
+        self.assertIn("was killed by the kernel's OOM killer", head)
+        self.assertTrue(harness.Profile(out).json["is_killed_for_memory"])
+        self.assertIn(" oom", sampleprof("ls", self.dir))
+
+    def test_signals(self):
+        for name, number, word in (("KILL", 9, b"not the kernel's OOM"),
+                                   ("SEGV", 11, b"")):
+            with self.subTest(signal=name):
+                done, head, out = self.run_it("sh", "-c", f"kill -{name} $$")
+                self.assertEqual(done.returncode, -number)
+                self.assertIn(word, done.stderr)
+                self.assertIn(f"was killed by signal {number}", head)
+                profile = harness.Profile(out)
+                self.assertEqual(profile.end, "killed")
+                self.assertFalse(profile.json["is_killed_for_memory"])
+                self.assertIn(f" sig{number}", sampleprof("ls", self.dir))
+
+    def test_exit(self):
+        done, head, _ = self.run_it("perl", "-MPOSIX", "-e", "POSIX::_exit(3)")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("ended by _exit()", head)
+        self.assertIn(" _exit", sampleprof("ls", self.dir))
+
+    def test_clean(self):
+        _, head, _ = self.run_it("true")
+        self.assertIn("ended cleanly", head)
+
+    def test_last(self):
+        """--last is --from, counted from the end; it never comes before the
+        start."""
+        _, _, out = self.run_it("--period", "4K",
+                                harness.target("program_grow"), "40", "20")
+        profile = harness.Profile(out).require_samples(1000)
+        run_ns = profile.json["duration_ns"]
+        self.assertGreater(run_ns, 2 * 10**8)
+
+        def view(*options):
+            answer = harness.json.loads(sampleprof("report", "--json",
+                                                   *options, out))
+            return answer["selection"]["from_ns"], answer["functions"]
+
+        last = view("--last", "100ms")
+        self.assertEqual(last, view("--from", f"{run_ns - 10**8}ns"))
+        self.assertTrue(last[1])
+        self.assertEqual(view("--last", "1h")[1], view()[1])
+
+
+if __name__ == "__main__":
+    harness.unittest.main()

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: MIT */
+/* sampleprof attach and detach: a profile of a process that already runs. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/parse.h"
+#include "control/attach.h"
+#include "control/target.h"
+#include "text/text.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+#define SETTINGS_MAX 60
+#define POLL_NS      100000000
+
+/* Where a process with other files than ours puts its profile. */
+#define ELSEWHERE "/tmp/%e.%p.sprof"
+
+/* NULL: not given, so the environment decides. */
+struct attach_options {
+	const char *period;
+	const char *rate;
+	const char *out;
+	const char *follow;
+	uint64_t for_ns; /* 0: until detach, or its end */
+	bool help;       /* asked for; nothing else counts */
+	bool version;    /* likewise */
+};
+
+static bool take_period(void *part, const char *text)
+{
+	struct attach_options *o = part;
+	uint64_t bytes;
+
+	o->period = text;
+	return sp_parse_size(text, &bytes) && bytes &&
+	       bytes <= SP_FORMAT_PERIOD_MAX;
+}
+
+static bool take_rate(void *part, const char *text)
+{
+	struct attach_options *o = part;
+	uint64_t rate;
+
+	o->rate = text;
+	return sp_parse_rate(text, &rate);
+}
+
+static bool take_out(void *part, const char *text)
+{
+	struct attach_options *o = part;
+
+	o->out = text;
+	return *text != '\0';
+}
+
+static bool take_follow(void *part, const char *text)
+{
+	struct attach_options *o = part;
+
+	o->follow = text;
+	return strcmp(text, "all") == 0 || strcmp(text, "none") == 0;
+}
+
+static bool take_for(void *part, const char *text)
+{
+	struct attach_options *o = part;
+
+	return sp_parse_duration(text, &o->for_ns) && o->for_ns;
+}
+
+static const struct sp_argument arguments[] = {
+	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
+	 0, "mean bytes between two samples (default 512K)"},
+	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
+	 "at most N samples per second, over seconds: the period\n"
+	 "grows beyond that (default off)"},
+	{"out", 0, "FILE", "a path", take_out, 0,
+	 "profile, or a directory that is there; its user creates\n"
+	 "it (default %e.%p.sprof, or in its /tmp if the process\n"
+	 "sees other files than this command)"},
+	{"follow", 0, "all|none", "all or none", take_follow, 0,
+	 "whether processes that it forks are recorded, too, until\n"
+	 "they execute another program (default all)"},
+	{"for", 0, "TIME", "a time such as 30s", take_for, 0,
+	 "detach after that time, or when interrupted"},
+	SP_ARGUMENTS_ABOUT(struct attach_options),
+};
+
+static const char *follow_word(size_t i)
+{
+	static const char *const words[] = {"all", "none", NULL};
+
+	return words[i];
+}
+
+static const struct sp_argument_values values[] = {{"follow", follow_word},
+						   {0}};
+
+static const struct sp_argument_group group = {"How to record", arguments,
+					       values};
+
+const struct sp_command_line attach_line = {
+	.forms = "attach [OPTION]... PID",
+	.about = "Profile a process that already runs, and was not started "
+		 "under the\nprofiler: load the library into it, and count and "
+		 "sample what it allocates\nfrom now on. One of its threads is "
+		 "stopped for some milliseconds; the process\nhas to use "
+		 "glibc.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 fine, 1 the process cannot be attached to, 2 "
+		  "usage.\n",
+};
+
+static const struct sp_argument detach_arguments[] = {
+	SP_ARGUMENTS_ABOUT(struct help_options),
+};
+
+static const struct sp_argument_group detach_group = {"Options",
+						      detach_arguments, NULL};
+
+const struct sp_command_line detach_line = {
+	.forms = "detach PID",
+	.about = "End the profile of a process that was attached to: its calls "
+		 "go to its allocator\n"
+		 "alone again. The library stays loaded, and is not called.\n",
+	.parts = (const struct sp_argument_part[]){{&detach_group, 0}, {0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+};
+
+/* ---- settings ---- */
+
+struct settings {
+	char *texts[SETTINGS_MAX];
+	size_t n;
+};
+
+static bool add_setting(struct settings *s, const char *name, const char *value)
+{
+	if (s->n == SETTINGS_MAX ||
+	    asprintf(&s->texts[s->n], "SAMPLEPROF_%s=%s", name, value) < 0)
+		return false;
+	s->n++;
+	return true;
+}
+
+static void free_settings(struct settings *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->texts[i]);
+}
+
+/* Those of our environment hold, but for what is the command's own. */
+static bool add_environment(struct settings *s)
+{
+	static const char *const own[] = {"OUT=", "LOG=", "HELP=", "RUN="};
+	const size_t prefix = strlen("SAMPLEPROF_");
+
+	for (char **e = environ; *e; e++) {
+		bool is_own = strncmp(*e, "SAMPLEPROF_", prefix) != 0;
+
+		for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+			is_own |= strncmp(*e + prefix, own[i],
+					  strlen(own[i])) == 0;
+		if (is_own)
+			continue;
+		if (s->n == SETTINGS_MAX || !(s->texts[s->n] = strdup(*e)))
+			return false;
+		s->n++;
+	}
+	return true;
+}
+
+/* Relative to our directory, for the process has another. */
+static bool add_out(struct settings *s, const char *out)
+{
+	char path[2 * SP_TARGET_PATH_MAX] = "", *cwd;
+	size_t at = 0;
+	bool ok;
+
+	if (*out == '/')
+		return add_setting(s, "OUT", out);
+	cwd = getcwd(NULL, 0);
+	/* A percent sign in the directory is no conversion. */
+	for (const char *p = cwd; p && *p && at + 3 < sizeof(path); p++) {
+		if (*p == '%')
+			path[at++] = '%';
+		path[at++] = *p;
+	}
+	free(cwd);
+	ok = at && snprintf(path + at, sizeof(path) - at, "/%s", out) <
+			   (int)(sizeof(path) - at);
+	return ok && add_setting(s, "OUT", path);
+}
+
+static int collect_settings(uint64_t pid, const struct attach_options *o,
+			    struct settings *s, struct sp_error *err)
+{
+	const char *out = o->out ? o->out : getenv("SAMPLEPROF_OUT");
+	const bool is_near = sp_attach_sees_our_files(pid);
+
+	if (out && *out != '/' && !is_near)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "process %" PRIu64 " sees other files than "
+				    "this command: --out needs a path as the "
+				    "process sees it, beginning with /",
+				    pid);
+	if (!out)
+		out = is_near ? "%e.%p.sprof" : ELSEWHERE;
+	if (add_environment(s) && add_out(s, out) &&
+	    (!o->period || add_setting(s, "PERIOD", o->period)) &&
+	    (!o->rate || add_setting(s, "RATE", o->rate)) &&
+	    (!o->follow || add_setting(s, "FOLLOW", o->follow)) &&
+	    add_setting(s, "LOG", "quiet"))
+		return 0;
+	return sp_error_set(err, -ENOMEM, NULL, "out of memory");
+}
+
+/* ---- attach ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void note_interrupt(int signal)
+{
+	(void)signal;
+	interrupted = 1;
+}
+
+/* Until the time is over, the user has enough, or the process has ended. */
+static void wait_for_end(uint64_t pid, uint64_t for_ns)
+{
+	const struct sigaction action = {.sa_handler = note_interrupt};
+	uint64_t left = for_ns;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (left && !interrupted && kill((pid_t)pid, 0) == 0) {
+		const uint64_t ns = left < POLL_NS ? left : POLL_NS;
+		const struct timespec nap = {0, (long)ns};
+
+		nanosleep(&nap, NULL);
+		left -= ns;
+	}
+}
+
+static int detach(uint64_t pid, const char *path)
+{
+	struct sp_attach_done done;
+	struct sp_error err;
+
+	if (sp_attach_end(pid, &done, &err) < 0)
+		return sp_console_fail_with(&err);
+	printf("process %" PRIu64 " is not recorded any more", pid);
+	if (*path) {
+		fputs("; next: sampleprof report ", stdout);
+		sp_text_print_shell(stdout, path);
+	}
+	putchar('\n');
+	return sp_console_finish();
+}
+
+/* As a word for a shell, or without a profile "". */
+static void find_profile(uint64_t pid, char path[SP_TARGET_PATH_MAX])
+{
+	struct sp_target target;
+
+	if (sp_target_open(&target, pid, NULL) < 0)
+		target.path[0] = '\0';
+	snprintf(path, SP_TARGET_PATH_MAX, "%s", target.path);
+	sp_target_close(&target);
+}
+
+static int fail_recorded(uint64_t pid, const char *path)
+{
+	struct sp_error err;
+
+	sp_error_set(&err, -EEXIST, path,
+		     "is the profile of process %" PRIu64 ", which is being "
+		     "recorded already: sampleprof ctl %" PRIu64 " status",
+		     pid, pid);
+	return sp_console_fail_with(&err);
+}
+
+static int attach(uint64_t pid, const struct attach_options *o)
+{
+	char path[SP_TARGET_PATH_MAX];
+	struct settings settings = {.n = 0};
+	struct sp_attach_done done;
+	struct sp_error err;
+	int r;
+
+	find_profile(pid, path);
+	if (*path)
+		return fail_recorded(pid, path);
+	r = collect_settings(pid, o, &settings, &err);
+	if (r == 0)
+		r = sp_attach_begin(pid, (const char *const *)settings.texts,
+				    settings.n, &done, &err);
+	free_settings(&settings);
+	if (r < 0)
+		return sp_console_fail_with(&err);
+	find_profile(pid, path);
+	printf("process %" PRIu64 " is recorded into ", pid);
+	sp_text_print(stdout, *path ? path : "no file");
+	printf("\nthread %" PRIu64 " was stopped for %s\n", done.thread,
+	       sp_text_duration(done.stopped_ns).text);
+	if (!o->for_ns)
+		return sp_console_finish();
+	fflush(stdout);
+	wait_for_end(pid, o->for_ns);
+	if (kill((pid_t)pid, 0) == 0)
+		return detach(pid, path);
+	puts("the process has ended");
+	return sp_console_finish();
+}
+
+/* The only word as a process id, or 0 and what is wrong was said. */
+static uint64_t take_pid(const char *const *words, size_t n,
+			 const char *command)
+{
+	uint64_t pid;
+	struct sp_error err;
+
+	if (n == 1 && sp_parse_u64(words[0], &pid) && pid && pid <= INT32_MAX)
+		return pid;
+	if (n == 1)
+		sp_error_set(&err, -EINVAL, NULL, "not a process id: %.80s",
+			     words[0]);
+	else
+		sp_error_set(&err, -EINVAL, NULL, "%s needs one process id",
+			     command);
+	sp_console_fail_usage(err.message, command);
+	return 0;
+}
+
+int run_attach(int argc, char **argv)
+{
+	struct attach_options options = {.for_ns = 0};
+	const char *const *words;
+	struct sp_error err;
+	uint64_t pid;
+	size_t n;
+
+	if (sp_arguments_parse(&attach_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "attach");
+	if (options.help)
+		return sp_console_print_help(&attach_line);
+	if (options.version)
+		return sp_console_print_version();
+	pid = take_pid(words, n, "attach");
+	return pid ? attach(pid, &options) : EXIT_USAGE;
+}
+
+int run_detach(int argc, char **argv)
+{
+	struct help_options options = {0};
+	char path[SP_TARGET_PATH_MAX];
+	const char *const *words;
+	struct sp_error err;
+	uint64_t pid;
+	size_t n;
+
+	if (sp_arguments_parse(&detach_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "detach");
+	if (options.help)
+		return sp_console_print_help(&detach_line);
+	if (options.version)
+		return sp_console_print_version();
+	pid = take_pid(words, n, "detach");
+	if (!pid)
+		return EXIT_USAGE;
+	find_profile(pid, path);
+	return detach(pid, path);
+}

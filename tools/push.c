@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* sampleprof push: what processes allocate, sent to a server. */
+#include "push/push.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "push/pyroscope.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+#include "tools/push.h"
+
+#define TOKEN_MAX 4096
+
+/* The first line of the file, or the environment's; "": there is none. */
+static int read_token(const char *path, char token[TOKEN_MAX],
+		      struct sp_error *err)
+{
+	const char *given = getenv("PYROSCOPE_AUTH_TOKEN");
+	FILE *file = path ? fopen(path, "re") : NULL;
+
+	token[0] = '\0';
+	if (path && !file)
+		return sp_error_set(err, -errno, path, "%s", strerror(errno));
+	if (file && !fgets(token, TOKEN_MAX, file))
+		token[0] = '\0';
+	if (file)
+		fclose(file);
+	else if (given)
+		snprintf(token, TOKEN_MAX, "%s", given);
+	token[strcspn(token, "\r\n")] = '\0';
+	if (path && !*token)
+		return sp_error_set(err, -EINVAL, path,
+				    "has no token in its first line");
+	if (strlen(token) == TOKEN_MAX - 1)
+		return sp_error_set(err, -EINVAL, path,
+				    "the token is too long");
+	for (const char *c = token; *c; c++)
+		if (*c < ' ' || *c > '~')
+			return sp_error_set(err, -EINVAL, path,
+					    "the token has characters that no "
+					    "token has");
+	return 0;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static int push_words(const struct push_options *o, const char *const *words,
+		      size_t n)
+{
+	char dir[4096] = "", token[TOKEN_MAX];
+	struct sp_push_options push = {.url = o->pyroscope,
+				       .interval_ns = o->interval_ns};
+	struct sp_error err;
+
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (is_directory(words[i]))
+			return sp_console_fail_usage(
+				"push takes one directory, or files", "push");
+	if (!n || is_directory(words[0])) {
+		if (n && snprintf(dir, sizeof(dir), "%s%s", words[0],
+				  words[0][strlen(words[0]) - 1] == '/'
+					  ? ""
+					  : "/") >= (int)sizeof(dir))
+			return sp_console_fail(
+				"the name of the directory is too long");
+		push.dir = dir;
+	} else {
+		push.files = words;
+		push.n_files = n;
+	}
+	if (read_token(o->token_file, token, &err) < 0)
+		return sp_console_fail_with(&err);
+	push.token = *token ? token : NULL;
+	return sp_push_run(&push, stderr, &err) < 0 ? sp_console_fail_with(&err)
+						    : EXIT_FINE;
+}
+
+int run_push(int argc, char **argv)
+{
+	struct push_options options = {.interval_ns = SP_PUSH_INTERVAL_NS};
+	const char *const *words;
+	const char *wrong;
+	struct sp_error err;
+	char text[300];
+	size_t n;
+
+	if (sp_arguments_parse(&push_line, argc, argv, &options, &words, &n,
+			       &err) < 0)
+		return sp_console_fail_usage(err.message, "push");
+	if (options.help)
+		return sp_console_print_help(&push_line);
+	if (options.version)
+		return sp_console_print_version();
+	if (!options.pyroscope)
+		return sp_console_fail_usage(
+			"where to? --pyroscope URL names a server", "push");
+	wrong = sp_pyroscope_check(options.pyroscope);
+	if (wrong) {
+		/* The URL may have a password: it is not shown. */
+		snprintf(text, sizeof(text), "--pyroscope: the URL %s", wrong);
+		return sp_console_fail_usage(text, "push");
+	}
+	return push_words(&options, words, n);
+}

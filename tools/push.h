@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The command line of sampleprof push. */
+struct push_options {
+	const char *pyroscope;  /* URL; NULL: not said */
+	const char *token_file; /* likewise */
+	uint64_t interval_ns;
+	bool help;    /* asked for; nothing else counts */
+	bool version; /* likewise */
+};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of sampleprof push. */
+#include <stddef.h>
+
+#include "base/parse.h"
+#include "tools/commands.h"
+#include "tools/push.h"
+
+#define SECOND_NS 1000000000ull
+
+static bool take_pyroscope(void *part, const char *text)
+{
+	struct push_options *o = part;
+
+	o->pyroscope = text;
+	return *text != '\0';
+}
+
+static bool take_token_file(void *part, const char *text)
+{
+	struct push_options *o = part;
+
+	o->token_file = text;
+	return *text != '\0';
+}
+
+static bool take_interval(void *part, const char *text)
+{
+	struct push_options *o = part;
+
+	return sp_parse_duration(text, &o->interval_ns) &&
+	       o->interval_ns >= SECOND_NS / 10 &&
+	       o->interval_ns <= 3600 * SECOND_NS;
+}
+
+static const struct sp_argument arguments[] = {
+	{"pyroscope", 0, "URL", "a URL such as http://127.0.0.1:4040",
+	 take_pyroscope, 0, "the server, such as http://127.0.0.1:4040"},
+	{"interval", 0, "TIME", "a time of 100ms to 1h", take_interval, 0,
+	 "between two profiles of a process; 15s by default"},
+	{"token-file", 0, "FILE", "the name of a file", take_token_file, 0,
+	 "what the server wants as a bearer token; else\n"
+	 "$PYROSCOPE_AUTH_TOKEN is it, if there is one"},
+	SP_ARGUMENTS_ABOUT(struct push_options)};
+
+static const struct sp_argument_group group = {"Options", arguments, NULL};
+
+const struct sp_command_line push_line = {
+	.forms = "push --pyroscope URL [OPTION]... [DIR]\n"
+		 "push --pyroscope URL [OPTION]... FILE...",
+	.about =
+		"Send what processes allocate to a Pyroscope server, with what "
+		"is alive: of a\n"
+		"directory, here by default, what its processes allocate from "
+		"now on, until it\n"
+		"is interrupted; of files all that their processes allocate "
+		"until they end.\n"
+		"\n"
+		"Each profile has what was allocated since the last one, so "
+		"that their sum is\n"
+		"the exact total. What the server did not take is part of the "
+		"next one. What it\n"
+		"left without an answer is not sent again: nothing counts "
+		"twice.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 all was sent, or interrupted; 1 error, 2 "
+		  "usage.\n",
+};
