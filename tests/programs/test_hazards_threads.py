@@ -138,6 +138,20 @@ class Threads(hazards.Case):
             self.assertLess(profile.lost().get("samples_file_full", 0),
                             objects // 20)
 
+    def test_left_for_a_frame_that_nobody_writes_to(self):
+        """The mark of what was left is still there; the thread is sampled
+        all the same, but for the objects until its next event."""
+        for unwind in ("tables", "fp"):
+            profile, jumps, objects = self.left_busy("hole", unwind=unwind,
+                                                     max_file="1G")
+            self.assertEqual(jumps, 1000)
+            self.assertLessEqual(abs(profile.exact[1] - objects), 1100)
+            left = profile.lost()["calls_left"]
+            self.assertGreater(left, 100)
+            # 4 KiB each.
+            self.assertGreater(profile.allocated_under("in_hole")[1],
+                               400 * jumps - 70 * left)
+
     def test_left_while_plug_ins_come_and_go(self):
         """What is loaded afterwards has its name."""
         late = os.path.join(self.dir, "late.so")

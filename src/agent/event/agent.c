@@ -180,10 +180,12 @@ static void recover_thread(const struct sp_thread *t)
 /* Is the thread in an event that goes on, which a signal handler interrupted
  * that calls now?  If it has left one, that is made good. */
 static inline bool is_in_event(const struct sp_thread *t,
-			       volatile uint32_t *mark)
+			       volatile uint32_t *mark,
+			       const struct sp_call_frame *from)
 {
 	return (t->inside || t->suspended) &&
-	       sp_recover_is_in_event(mark, t->generation == fork_count());
+	       sp_recover_is_in_event(mark, from,
+				      t->generation == fork_count());
 }
 
 /* Not counting, or not yet: what this thread allocates passes, by that word. */
@@ -303,7 +305,7 @@ static void after_fork_in_child(void)
 	if (atomic_load(&phase) != RUNNING ||
 	    (process.alive && !sp_process_is_new(&process)))
 		return;
-	if (is_in_event(t, &mark) || t->writing) {
+	if (is_in_event(t, &mark, NULL) || t->writing) {
 		/* A signal handler forked while it interrupted the agent, which
 		 * will go on in this child: let it write into nowhere, and
 		 * begin anew with the next event. */
@@ -373,7 +375,7 @@ SP_ARCH_ALIGNED void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 	int saved_errno = errno;
 	uint64_t used;
 
-	if (is_in_event(t, &mark)) {
+	if (is_in_event(t, &mark, frame)) {
 		sp_inside_pass(n);
 		return;
 	}
@@ -430,7 +432,7 @@ bool sp_agent_enter(volatile uint32_t *mark)
 {
 	struct sp_thread *t = &sp_thread;
 
-	if (!sp_agent_is_running() || is_in_event(t, mark))
+	if (!sp_agent_is_running() || is_in_event(t, mark, NULL))
 		return false;
 	go_in(t, mark);
 	return true;

@@ -14,6 +14,7 @@
 #include "agent/sys/diag.h"
 #include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
+#include "agent/unwind/framewalk.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
 
@@ -80,9 +81,36 @@ void sp_recover_left(bool is_of_process)
 	t->inside = NULL;
 }
 
-bool sp_recover_is_in_event(volatile uint32_t *mark, bool is_of_process)
+/*
+ * The mark of what was left stays as it was where nobody writes: in this call's
+ * own frames, which are from `here` up to `from`, or in the middle of a large
+ * variable of a function that goes on, and calls.
+ */
+static bool has_passed(const volatile uint32_t *here,
+		       const struct sp_call_frame *from)
 {
-	if (!sp_thread.inside || sp_inside_was_left(mark))
+	const uintptr_t mark = (uintptr_t)sp_thread.inside;
+	struct sp_lane *lane;
+	bool has;
+
+	if (!from || mark < (uintptr_t)here)
+		return false;
+	if (mark < (uintptr_t)from)
+		return true;
+	lane = sp_lane_take(&sp_thread.lane_hint);
+	if (!lane)
+		return false;
+	has = sp_framewalk_passes(lane, from, mark);
+	sp_lane_give(lane);
+	return has;
+}
+
+bool sp_recover_is_in_event(volatile uint32_t *mark,
+			    const struct sp_call_frame *from,
+			    bool is_of_process)
+{
+	if (!sp_thread.inside || sp_inside_was_left(mark) ||
+	    has_passed(mark, from))
 		sp_recover_left(is_of_process);
 	return sp_thread.suspended;
 }

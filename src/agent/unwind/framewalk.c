@@ -23,7 +23,8 @@
 
 #include "agent/sys/poison.h"
 
-#define NONE UINT32_MAX
+#define NONE       UINT32_MAX
+#define PASSED_MAX 1000 /* frames */
 
 static inline uintptr_t word_at(uintptr_t at)
 {
@@ -304,4 +305,31 @@ const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
 					  unsigned int max, bool *is_cut)
 {
 	return walk_up(lane, from, max, false, is_cut);
+}
+
+bool sp_framewalk_passes(struct sp_lane *lane, const struct sp_call_frame *from,
+			 uintptr_t place)
+{
+	struct sp_step_way way;
+	struct sp_step_position p = sp_step_begin(&way, lane, from);
+	struct sp_module_entry *e = NULL;
+	struct sp_cfi_rule rule;
+	void *recorded = NULL; /* changes where a signal came in */
+
+	if (place >= way.stack.high)
+		return false;
+	for (unsigned int i = 0; i < PASSED_MAX; i++) {
+		if (p.at.sp > place)
+			return true;
+		e = p.pc ? sp_modules_find(p.pc - 1, e) : NULL;
+		if (!e || sp_modules_is_self(p.pc - 1))
+			return false;
+		rule = sp_cfi_find(&lane->cfi, e, p.pc);
+		if (rule.kind == SP_CFI_NONE || rule.kind == SP_CFI_SIGNAL ||
+		    sp_step_slowly(&way, &p, &rule, &recorded) !=
+			    SP_STEP_WENT ||
+		    recorded)
+			return false;
+	}
+	return false;
 }

@@ -32,3 +32,12 @@ const struct sp_walk *sp_framewalk_pointers(struct sp_lane *lane,
 const struct sp_walk *sp_framewalk_tables(struct sp_lane *lane,
 					  const struct sp_call_frame *from,
 					  unsigned int max, bool *is_cut);
+
+/*
+ * Do the program's own calls lead from `from` to beyond `place`, further out on
+ * the same stack?  Then no call of this library is there, and no signal came
+ * in between.  False also where the unwind tables alone do not say it.
+ * Context: sampled.
+ */
+bool sp_framewalk_passes(struct sp_lane *lane, const struct sp_call_frame *from,
+			 uintptr_t place);

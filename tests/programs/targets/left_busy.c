@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * left_busy threads | plugins A B LATE | vfork: more of what left.c does, in
- * the places that a process has only one of.
+ * left_busy threads | hole | plugins A B LATE | vfork: more of what left.c
+ * does, in the places that a process has only one of.
  *
  *   threads  three threads are made to leave malloc and free, a thousand times
  *            a second each, for some two seconds; then each allocates under
  *            afterwards()
+ *   hole     malloc and free are left a thousand times, each time for a
+ * function that allocates HOLE_OBJECTS and does not write to most of its frame
  *   plugins  the function of a plug-in is left, after some microseconds, while
  *            two plug-ins come and go in each other's place; then LATE comes
  *   vfork    a child that shares the memory is killed by a filter while the
@@ -31,15 +33,18 @@
 
 #include "truth.h"
 
-#define THREADS     3
-#define SIZE        64
-#define OBJECTS_MAX 700000 /* of a thread: the allocator has 256 MiB */
-#define SECONDS     2
-#define AFTER       6000  /* calls of the last plug-in */
-#define AFTERWARDS  20000 /* objects of a thread: five segments in all */
-#define STEP        100
-#define LOADS       3000
-#define DELAYS_US   40
+#define THREADS      3
+#define SIZE         64
+#define OBJECTS_MAX  700000 /* of a thread: the allocator has 256 MiB */
+#define SECONDS      2
+#define AFTER        6000  /* calls of the last plug-in */
+#define AFTERWARDS   20000 /* objects of a thread: five segments in all */
+#define STEP         100
+#define LOADS        3000
+#define DELAYS_US    40
+#define HOLES        1000
+#define HOLE_BYTES   32768
+#define HOLE_OBJECTS 400
 
 static __thread sigjmp_buf surface;
 static __thread volatile sig_atomic_t armed;
@@ -102,8 +107,8 @@ static NOINLINE void at_depth(struct worker *w, int depth)
 
 /*
  * In step with the others, so that a window of time has something of each; and
- * long enough for segments to turn while nobody leaves: what was carried twice
- * before must not fill them.
+ * long enough for segments to turn while nobody leaves: what was rewritten
+ * twice before must not fill them.
  */
 static NOINLINE void afterwards(struct worker *w)
 {
@@ -160,14 +165,47 @@ static int run_threads(void)
 	return 0;
 }
 
-/* ---- plug-ins ---- */
-
 static void set_alarm(int microseconds)
 {
 	const struct itimerval once = {{0, 0}, {0, microseconds}};
 
 	setitimer(ITIMER_REAL, &once, NULL);
 }
+
+/* ---- a frame that is not written to ---- */
+
+/* What was left in the library is in there, as it was. */
+static NOINLINE void in_hole(struct worker *w)
+{
+	char hole[HOLE_BYTES];
+
+	__asm__ volatile("" : : "r"(hole) : "memory");
+	for (int i = 0; i < HOLE_OBJECTS; i++)
+		at_depth(w, i % 5);
+	STAY();
+}
+
+static int run_hole(void)
+{
+	struct worker w = {.jumps = 0};
+	volatile int i;
+
+	for (i = 0; i < HOLES; i++) {
+		if (sigsetjmp(surface, 1) == 0) {
+			armed = 1;
+			set_alarm(1 + i % DELAYS_US);
+			for (;;)
+				at_depth(&w, 5);
+		}
+		armed = 0;
+		w.jumps++;
+		in_hole(&w);
+	}
+	printf("%lu %lu %d\n", w.jumps, w.objects, sampleprof_mark("left"));
+	return 0;
+}
+
+/* ---- plug-ins ---- */
 
 static NOINLINE void run_plugin(const char *path, const char *name, int times)
 {
@@ -272,6 +310,8 @@ int main(int argc, char **argv)
 	handle_alarms();
 	if (strcmp(mode, "threads") == 0)
 		return run_threads();
+	if (strcmp(mode, "hole") == 0)
+		return run_hole();
 	if (strcmp(mode, "plugins") == 0 && argc == 5)
 		return run_plugins(argv + 2);
 	return strcmp(mode, "vfork") == 0 ? run_vfork() : 2;
