@@ -338,7 +338,7 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 	const struct sp_aggregate *aggregate = arg;
 	const struct sp_aggregate_stack *ra = a, *rb = b;
 	const struct sp_stack *sa = ra->stack, *sb = rb->stack;
-	int c = (ra->bytes < rb->bytes) - (ra->bytes > rb->bytes);
+	int c = sp_aggregate_compare_values(ra->bytes, rb->bytes);
 
 	for (uint32_t i = 0; !c && i < sa->n_frames && i < sb->n_frames; i++) {
 		struct sp_symbols a_symbols =

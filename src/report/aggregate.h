@@ -152,6 +152,10 @@ int sp_aggregate_matches(const struct sp_aggregate_function *function,
 void sp_aggregate_sort(struct sp_aggregate *aggregate,
 		       enum sp_aggregate_order order);
 
+/* The order by values of estimates, the larger first; those that differ by a
+ * rounding are equal. */
+int sp_aggregate_compare_values(double a, double b);
+
 /* The order by identity, module, file, line, offset: less than, equal to or
  * greater than 0. */
 int sp_aggregate_compare(const struct sp_aggregate_function *a,

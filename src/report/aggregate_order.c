@@ -98,9 +98,20 @@ int sp_aggregate_label_with(struct sp_aggregate *aggregate,
 		 : 0;
 }
 
-static int descending_value(double a, double b)
+/* To 32 bits: the last ones of a sum depend on the order in which it was summed
+ * up, and rows that are equal have to come by their names. */
+static double rounded(double value)
 {
-	return (a < b) - (a > b);
+	const double high = value * (double)((1u << 21) + 1);
+
+	return high - (high - value);
+}
+
+int sp_aggregate_compare_values(double a, double b)
+{
+	const double x = rounded(a), y = rounded(b);
+
+	return (x < y) - (x > y);
 }
 
 static int compare_text(const char *a, const char *b)
@@ -133,15 +144,18 @@ int sp_aggregate_matches(const struct sp_aggregate_function *f,
 static int compare_rows(const void *a, const void *b, void *arg)
 {
 	const struct sp_aggregate_function *fa = a, *fb = b;
-	const int by_flat = descending_value(fa->flat_bytes, fb->flat_bytes);
-	const int by_cum = descending_value(fa->cum_bytes, fb->cum_bytes);
+	const int by_flat =
+		sp_aggregate_compare_values(fa->flat_bytes, fb->flat_bytes);
+	const int by_cum =
+		sp_aggregate_compare_values(fa->cum_bytes, fb->cum_bytes);
 	int c = 0;
 
 	switch (*(const enum sp_aggregate_order *)arg) {
 	case SP_AGGREGATE_BY_NAME:
 		return sp_aggregate_compare(fa, fb);
 	case SP_AGGREGATE_BY_COUNT:
-		c = descending_value(fa->flat_objects, fb->flat_objects);
+		c = sp_aggregate_compare_values(fa->flat_objects,
+						fb->flat_objects);
 		break;
 	case SP_AGGREGATE_BY_CUM:
 		c = by_cum;

@@ -79,8 +79,10 @@ static int compare_edges(const void *a, const void *b, void *arg)
 	const struct sp_aggregate_function **by_row = arg;
 	const struct sp_edge *x = a, *y = b;
 
-	if (x->bytes != y->bytes)
-		return x->bytes < y->bytes ? 1 : -1;
+	const int c = sp_aggregate_compare_values(x->bytes, y->bytes);
+
+	if (c)
+		return c;
 	if (x->row == SP_EDGE_NOBODY || y->row == SP_EDGE_NOBODY)
 		return x->row == SP_EDGE_NOBODY ? -1 : 1;
 	return sp_aggregate_compare(by_row[x->row], by_row[y->row]);

@@ -59,10 +59,11 @@ static int compare_runs(const void *a, const void *b, void *arg)
 	const struct run *ra = a, *rb = b;
 	const struct builder *builder = arg;
 
-	if (ra->bytes != rb->bytes)
-		return ra->bytes < rb->bytes ? 1 : -1;
-	return sp_aggregate_compare(builder->by_row[ra->row],
-				    builder->by_row[rb->row]);
+	const int c = sp_aggregate_compare_values(ra->bytes, rb->bytes);
+
+	return c ? c
+		 : sp_aggregate_compare(builder->by_row[ra->row],
+					builder->by_row[rb->row]);
 }
 
 /* Merge the stacks begin..end - 1 into sums that are empty. */

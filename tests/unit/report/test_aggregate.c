@@ -246,6 +246,21 @@ TEST_BETWEEN(order_of_equals_is_by_name, setup, teardown)
 	sp_aggregate_free(a);
 }
 
+/* What a sum is depends on the order of its terms, in its last bits. */
+TEST_BETWEEN(order_of_almost_equals_is_by_name, setup, teardown)
+{
+	const double sum = 0.1 + 0.2 + 0.3, other = 0.3 + 0.2 + 0.1;
+
+	assert_true(sum > other);
+	assert_int_equal(sp_aggregate_compare_values(sum, other), 0);
+	assert_int_equal(sp_aggregate_compare_values(sum * 1e9, other * 1e9),
+			 0);
+	assert_int_equal(sp_aggregate_compare_values(1e9, 1e9 + 1), 1);
+	assert_int_equal(sp_aggregate_compare_values(1e9 + 1, 1e9), -1);
+	assert_int_equal(sp_aggregate_compare_values(0, 1e-300), 1);
+	assert_int_equal(sp_aggregate_compare_values(-1, 1), 1);
+}
+
 TEST_BETWEEN(stacks_by_bytes, setup, teardown)
 {
 	struct fixture *x = *test_state;
