@@ -189,6 +189,9 @@ def programs(directory):
         return _write(path, text) if text else path
 
     source = _c_source(at("c.c"), 120)
+    # Not gcc, which starts it: heaptrack follows no child.
+    cc1 = subprocess.run(["gcc", "-print-prog-name=cc1"], check=True,
+                         capture_output=True, text=True).stdout.strip()
     return [
         Program("sqlite3", ["sqlite3", ":memory:", ".read " + at("s.sql", SQL)],
                 small=True),
@@ -203,8 +206,8 @@ def programs(directory):
         Program("z3", ["z3", at("z.smt2", SMT)]),
         Program("git log", ["git", "-C", _repository(at("repository")), "log",
                             "-p", "--stat"]),
-        Program("gcc -O0", ["gcc", "-O0", "-c", source, "-o", at("0.o")]),
-        Program("gcc -O2", ["gcc", "-O2", "-c", source, "-o", at("2.o")]),
+        Program("gcc -O0", [cc1, "-quiet", "-O0", source, "-o", at("0.s")]),
+        Program("gcc -O2", [cc1, "-quiet", "-O2", source, "-o", at("2.s")]),
         Program("clang -O2", ["clang++", "-O2", "-c", at("x.cc", CXX), "-o",
                               at("x.o")]),
         Program("python3, 40 MB of JSON",
