@@ -5,25 +5,29 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "control/choose.h"
+#include "control/clock.h"
 #include "control/image.h"
 #include "control/library.h"
 #include "control/suitable.h"
-#include "control/threads.h"
 #include "control/tracee.h"
 #include "format/attach.h"
 
 #define GIVE_UP_NS 2000000000ull
-#define STOP_NS    50000000ull
 #define LOCK_NS    100000000ull
+#define SUMS_NS    5000000ull
 #define ROUND_NS   1000000
 #define START_NS   1000000000ull
 
@@ -34,7 +38,8 @@
 static_assert(AT_REQUEST + sizeof(struct sp_attach_request) <= AT_PATH,
 	      "has room");
 
-/* What is to be done in one thread, and with what it needs of the process. */
+/* What is to be done in one thread, and with what it needs of the process.  In
+ * memory that is shared with the process that does it. */
 struct job {
 	pid_t pid;
 	struct sp_image *image;
@@ -42,16 +47,24 @@ struct job {
 	struct sp_attach_request request;
 	bool is_filtered; /* its system calls are */
 	uint64_t syscall, load, close, error, errno_location, lock_probe;
+	uint64_t sums;     /* mallinfo2, or 0 */
+	uint64_t until;    /* by then the thread is let go */
 	uint64_t function; /* of ours, 0: not loaded yet */
 	struct sp_attach_done done;
+	/* The thread that is run before others for the moment, or 0. */
+	pid_t hurried;
+	int nice; /* what it has otherwise */
+	/* Of the process that does the work. */
+	struct sp_choice choice;
+	struct sp_error err;
+	int result;
 };
 
-static uint64_t now_ns(void)
+static uint64_t left_ns(const struct job *job)
 {
-	struct timespec t;
+	const uint64_t now = sp_clock_ns();
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+	return now < job->until ? job->until - now : 0;
 }
 
 /* ---- in a thread that is ours for the moment ---- */
@@ -105,7 +118,8 @@ static int load_library(struct job *job, struct sp_tracee *t,
 	calls[1].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
 			    strlen(there.path) + 1)
-		    ? sp_tracee_run(t, calls, there.fd < 0 ? 1 : 2, GIVE_UP_NS)
+		    ? sp_tracee_run(t, calls, there.fd < 0 ? 1 : 2,
+				    left_ns(job))
 		    : -EIO;
 	sp_library_clean_up(t->pid, &there);
 	if (r < 0)
@@ -123,12 +137,29 @@ static int call_library(struct job *job, struct sp_tracee *t,
 
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "the library", err);
-	r = sp_tracee_run(t, &call, 1, GIVE_UP_NS);
+	r = sp_tracee_run(t, &call, 1, left_ns(job));
 	if (r < 0)
 		return fail_call(t, r, "the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "the library", err);
 	return 0;
+}
+
+/* Calls that wait for locks.  -EAGAIN: the last of them does, for longer than
+ * the limit, and it is as if it had not been made. */
+static int run_or_abandon(const struct job *job, struct sp_tracee *t,
+			  struct sp_cpu_call *calls, size_t n,
+			  uint64_t limit_ns)
+{
+	int r = sp_tracee_run(t, calls, n, limit_ns);
+
+	while (r == -ETIMEDOUT && left_ns(job)) {
+		if (sp_tracee_abandon(t))
+			return -EAGAIN;
+		/* It only was not run. */
+		r = sp_tracee_go_on(t, calls, n, limit_ns);
+	}
+	return r;
 }
 
 /*
@@ -142,17 +173,63 @@ static int begin_work(struct job *job, struct sp_tracee *t, uint64_t *ret_errno)
 		{job->errno_location, {0}, 0},
 		{job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0},
 	};
-	const uint64_t until = now_ns() + GIVE_UP_NS;
-	int r = sp_tracee_run(t, calls, 2, LOCK_NS);
+	int r = run_or_abandon(job, t, calls, 2, LOCK_NS);
 
-	while (r == -ETIMEDOUT && now_ns() < until) {
-		if (sp_tracee_abandon(t))
-			return -EAGAIN;
-		/* It only was not run. */
-		r = sp_tracee_go_on(t, calls, 2, LOCK_NS);
-	}
 	*ret_errno = calls[0].result;
 	return r;
+}
+
+/* struct mallinfo2 of glibc. */
+struct sums {
+	uint64_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks,
+		uordblks, fordblks, keepcost;
+};
+
+/*
+ * What was alive before, as glibc counts it, if that goes quickly: it locks one
+ * arena after the other, and each lock may be wanted by many threads.  Not the
+ * library does it, for that has the loader's lock meanwhile.
+ */
+static int ask_before(struct job *job, struct sp_tracee *t,
+		      struct sp_error *err)
+{
+	struct sp_cpu_call call = {job->sums, {t->memory + AT_INFO}, 0};
+	struct sums sums;
+	int r;
+
+	job->request.knows_glibc = 0;
+	if (!job->sums || job->request.command != SP_ATTACH_BEGIN)
+		return 0;
+	r = run_or_abandon(job, t, &call, 1, SUMS_NS);
+	if (r == -EAGAIN)
+		return 0;
+	if (r < 0)
+		return fail_call(t, r, "its allocator", err);
+	if (sp_tracee_read(t->pid, t->memory + AT_INFO, &sums, sizeof(sums))) {
+		job->request.glibc_bytes = sums.uordblks + sums.hblkhd;
+		job->request.knows_glibc = 1;
+	}
+	return 0;
+}
+
+/* While it works the thread may have the loader's lock, and on a busy machine
+ * it would mostly wait for a processor.  Only root may do that. */
+static void hurry(struct job *job, pid_t tid)
+{
+	errno = 0;
+	job->nice = getpriority(PRIO_PROCESS, (id_t)tid);
+	if (errno)
+		return;
+	job->hurried = tid;
+	if (setpriority(PRIO_PROCESS, (id_t)tid, -20) != 0)
+		job->hurried = 0;
+}
+
+static void stop_hurry(struct job *job)
+{
+	if (job->hurried)
+		setpriority(PRIO_PROCESS, (id_t)job->hurried, job->nice);
+	job->hurried = 0;
 }
 
 /* 0, and the answer is in the request; -EAGAIN: in another thread. */
@@ -161,6 +238,7 @@ static int work_in(struct job *job, struct sp_tracee *t, struct sp_error *err)
 	uint64_t errno_at = 0;
 	int saved_errno, r;
 
+	job->until = sp_clock_ns() + GIVE_UP_NS;
 	r = sp_tracee_borrow(t, job->syscall, err);
 	if (r < 0)
 		return r;
@@ -172,6 +250,8 @@ static int work_in(struct job *job, struct sp_tracee *t, struct sp_error *err)
 		return fail_call(t, -EIO, "its C library", err);
 	if (!job->function)
 		r = load_library(job, t, err);
+	if (r == 0)
+		r = ask_before(job, t, err);
 	if (r == 0)
 		r = call_library(job, t, err);
 	sp_tracee_write(t, errno_at, &saved_errno, sizeof(saved_errno));
@@ -192,58 +272,47 @@ static int refuse_trace(const struct job *job, struct sp_error *err)
 }
 
 /* -EAGAIN: not in this one, or not now. */
-static int try_thread(struct job *job, pid_t tid, struct sp_error *err)
+static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 {
-	struct sp_tracee *t = malloc(sizeof(*t));
+	struct job *job = arg;
 	int r;
 
-	if (!t)
-		return sp_error_set(err, -ENOMEM, NULL, "out of memory");
-	r = sp_tracee_stop(t, job->pid, tid, job->is_filtered, STOP_NS, err);
-	if (r == 0 && tid == job->pid)
-		job->request.main_thread = sp_cpu_thread_pointer(&t->regs);
-	if (r == 0) {
-		/* The main thread was not there to be asked. */
-		if (!job->request.main_thread)
-			job->request.main_thread = 1;
-		r = sp_image_may_call(job->image, t) ? work_in(job, t, err)
-						     : -EAGAIN;
-		sp_tracee_release(t);
-		job->done.thread = (uint64_t)tid;
-		job->done.stopped_ns = now_ns() - t->stopped_ns;
-	}
-	free(t);
-	if (r == -EPERM)
-		return refuse_trace(job, err);
-	return r == -ESRCH ? -EAGAIN : r;
-}
-
-static int try_threads(struct job *job, struct sp_error *err)
-{
-	struct sp_threads threads;
-	int r = sp_threads_list(job->pid, &threads);
-
-	if (r < 0)
-		return sp_error_set(err, -ESRCH, NULL, "process %d has ended",
-				    job->pid);
-	r = -EAGAIN;
-	for (size_t i = 0; i < threads.n && r == -EAGAIN; i++)
-		r = try_thread(job, threads.tids[i], err);
-	sp_threads_free(&threads);
+	if (!sp_image_may_call(job->image, t))
+		return -EAGAIN;
+	/* 1: it was not there to be asked. */
+	job->request.main_thread =
+		job->choice.main_thread ? job->choice.main_thread : 1;
+	hurry(job, t->tid);
+	r = work_in(job, t, err);
+	stop_hurry(job);
+	sp_tracee_release(t);
+	job->done.thread = (uint64_t)t->tid;
+	job->done.stopped_ns = sp_clock_ns() - t->stopped_ns;
 	return r;
 }
 
-static int work(struct job *job, struct sp_error *err)
+static int search(struct job *job, struct sp_error *err)
 {
-	const uint64_t until = now_ns() + GIVE_UP_NS;
+	const uint64_t until = sp_clock_ns() + GIVE_UP_NS;
 	const struct timespec pause = {0, ROUND_NS};
+	const struct sched_param first = {.sched_priority = 1};
 	int r;
 
-	/* Every stop of the thread waits for us to be run; if we may not, it is
-	 * longer on a busy machine. */
-	setpriority(PRIO_PROCESS, 0, -20);
-	while ((r = try_threads(job, err)) == -EAGAIN && now_ns() < until)
+	/* Every stop of a thread waits for us to be run.  If we may not go
+	 * before all others, it is longer on a busy machine. */
+	if (sched_setscheduler(0, SCHED_RR, &first) != 0)
+		setpriority(PRIO_PROCESS, 0, -20);
+	job->choice = (struct sp_choice){
+		.pid = job->pid,
+		.without_filter = job->is_filtered,
+		.look = try_thread,
+		.arg = job,
+	};
+	while ((r = sp_choice_round(&job->choice, err)) == -EAGAIN &&
+	       sp_clock_ns() < until)
 		nanosleep(&pause, NULL);
+	if (r == -EPERM)
+		return refuse_trace(job, err);
 	if (r != -EAGAIN)
 		return r;
 	return sp_error_set(err, -EBUSY, NULL,
@@ -252,6 +321,32 @@ static int work(struct job *job, struct sp_error *err)
 			    "allocator, its loader and signal handlers); try "
 			    "again",
 			    job->pid);
+}
+
+/* In a process of its own: whatever it still traces at its end goes on as if it
+ * had not been asked to stop. */
+static int work(struct job *job, struct sp_error *err)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		job->result = search(job, &job->err);
+		_exit(0);
+	}
+	if (child < 0)
+		return sp_error_set(err, -errno, NULL, "out of memory");
+	while (waitpid(child, &status, 0) < 0)
+		if (errno != EINTR)
+			break;
+	stop_hurry(job);
+	if (!WIFEXITED(status))
+		return sp_error_set(err, -EINTR, NULL,
+				    "attaching to process %d was interrupted",
+				    job->pid);
+	if (job->result < 0 && err)
+		*err = job->err;
+	return job->result;
 }
 
 /* ---- beginning and end ---- */
@@ -268,6 +363,7 @@ static int find_functions(struct job *job, struct sp_error *err)
 	job->error = sp_image_libc(image, "dlerror");
 	job->lock_probe = sp_image_libc(image, "dladdr");
 	job->errno_location = sp_image_libc(image, "__errno_location");
+	job->sums = sp_image_libc(image, "mallinfo2");
 	job->function = sp_image_ours(image, SP_ATTACH_FUNCTION);
 	if (job->syscall && job->load && job->error && job->lock_probe &&
 	    job->errno_location && job->close)
@@ -292,13 +388,14 @@ static int read_image(struct job *job, struct sp_error *err)
 static int open_job(struct job *job, uint64_t pid, struct sp_error *err)
 {
 	const struct timespec pause = {0, START_NS / 50};
-	const uint64_t until = now_ns() + START_NS;
+	const uint64_t until = sp_clock_ns() + START_NS;
 	int r = sp_suitable_check(pid, &job->is_filtered, err);
 
 	job->pid = (pid_t)pid;
 	if (r < 0)
 		return r;
-	while ((r = read_image(job, err)) == -ENOEXEC && now_ns() < until &&
+	while ((r = read_image(job, err)) == -ENOEXEC &&
+	       sp_clock_ns() < until &&
 	       sp_suitable_age_ms(pid) < START_NS / 1000000) {
 		sp_image_close(job->image);
 		job->image = NULL;
@@ -311,14 +408,15 @@ static void close_job(struct job *job)
 {
 	sp_image_close(job->image);
 	sp_library_free(&job->library);
-	free(job);
+	munmap(job, sizeof(*job));
 }
 
 static struct job *new_job(enum sp_attach_command command, struct sp_error *err)
 {
-	struct job *job = calloc(1, sizeof(*job));
+	struct job *job = mmap(NULL, sizeof(*job), PROT_READ | PROT_WRITE,
+			       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (!job) {
+	if (job == MAP_FAILED) {
 		sp_error_set(err, -ENOMEM, NULL, "out of memory");
 		return NULL;
 	}
@@ -419,7 +517,7 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 		  struct sp_error *err)
 {
-	const uint64_t until = now_ns() + GIVE_UP_NS;
+	const uint64_t until = sp_clock_ns() + GIVE_UP_NS;
 	const struct timespec pause = {0, ROUND_NS};
 	struct job *job = new_job(SP_ATTACH_END, err);
 	int r;
@@ -434,7 +532,7 @@ int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 	while (r == 0) {
 		r = work(job, err);
 		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
-		    now_ns() > until)
+		    sp_clock_ns() > until)
 			break;
 		nanosleep(&pause, NULL);
 	}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -42,6 +43,21 @@ static inline uint64_t sp_cpu_result(const sp_cpu_regs *r)
 static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 {
 	return (long)r->orig_rax;
+}
+
+#define SP_CPU_RESTART_FIRST (-514) /* to -512: as it was */
+#define SP_CPU_RESTART_LAST  (-512)
+#define SP_CPU_RESTART_BLOCK (-516)
+
+/* Is that system call to be begun again, since it was interrupted before it had
+ * a result? */
+static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
+{
+	const long result = (long)r->rax;
+
+	return (result >= SP_CPU_RESTART_FIRST &&
+		result <= SP_CPU_RESTART_LAST) ||
+	       result == SP_CPU_RESTART_BLOCK;
 }
 
 /* Registers in the order of DWARF, the address last. */
@@ -176,9 +192,6 @@ struct sp_cpu_frame {
 	char info[128];
 };
 
-#define SP_CPU_RESTART_FIRST   (-514) /* to -512: as it was */
-#define SP_CPU_RESTART_LAST    (-512)
-#define SP_CPU_RESTART_BLOCK   (-516)
 #define SP_CPU_VECTOR_MAGIC1   0x46505853u
 #define SP_CPU_VECTOR_MAGIC2   0x46505845u
 #define SP_CPU_VECTOR_SOFTWARE 464 /* where in the vector state */

@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "control/clock.h"
+
 #define OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
@@ -20,14 +22,6 @@
 #define POLL_NS      20000
 #define SYSCALL_NS   500000000ull
 #define AT_CALLS     256u
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- stops ---- */
 
@@ -40,7 +34,7 @@ static long trace(const struct sp_tracee *t, int request, long address,
 /* The next stop: its status, or -ETIMEDOUT, or -EIO if the thread is gone. */
 static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 {
-	const uint64_t until = now_ns() + timeout_ns;
+	const uint64_t until = sp_clock_ns() + timeout_ns;
 	int status;
 
 	for (unsigned int looks = 0;; looks++) {
@@ -57,8 +51,10 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 			t->is_stopped = true;
 			return status;
 		}
-		if (now_ns() > until)
+		if (sp_clock_ns() > until)
 			return -ETIMEDOUT;
+		if (t->idle)
+			t->idle(t->idle_arg);
 		if (looks > 20)
 			nanosleep(&nap, NULL);
 	}
@@ -93,35 +89,53 @@ static int wait_interrupted(struct sp_tracee *t, uint64_t timeout_ns)
 	}
 }
 
-int sp_tracee_stop(struct sp_tracee *t, pid_t pid, pid_t tid,
-		   bool without_filter, uint64_t timeout_ns,
-		   struct sp_error *err)
+int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
+		  bool without_filter, struct sp_error *err)
 {
 	const long options =
 		OPTIONS | (without_filter ? PTRACE_O_SUSPEND_SECCOMP : 0);
-	struct iovec regs = {&t->regs, sizeof(t->regs)};
-	int r;
 
-	*t = (struct sp_tracee){.pid = pid, .tid = tid};
+	*t = (struct sp_tracee){.pid = pid,
+				.tid = tid,
+				.idle = t->idle,
+				.idle_arg = t->idle_arg};
 	if (trace(t, PTRACE_SEIZE, 0, options) != 0)
 		return sp_error_set(err, -errno, NULL,
 				    "thread %d cannot be "
 				    "traced",
 				    tid);
 	t->is_traced = true;
-	t->stopped_ns = now_ns();
-	r = trace(t, PTRACE_INTERRUPT, 0, 0) == 0
-		    ? wait_interrupted(t, timeout_ns)
-		    : -errno;
-	if (r == 0 && trace(t, PTRACE_GETREGSET, NT_PRSTATUS,
-			    (long)(uintptr_t)&regs) != 0)
-		r = -errno;
-	if (r == 0)
+	t->stopped_ns = sp_clock_ns();
+	/* If it fails the thread has ended, as the first look says. */
+	trace(t, PTRACE_INTERRUPT, 0, 0);
+	return 0;
+}
+
+int sp_tracee_look(struct sp_tracee *t)
+{
+	struct iovec regs = {&t->regs, sizeof(t->regs)};
+	const uint64_t now = sp_clock_ns();
+	int status;
+	pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
+
+	if (got == 0) {
+		t->stopped_ns = now;
+		return -EAGAIN;
+	}
+	if (got != t->tid || !WIFSTOPPED(status)) {
+		t->is_traced = false;
+		return -ESRCH;
+	}
+	t->is_stopped = true;
+	if (!is_event(status))
+		return resume(t, PTRACE_CONT, WSTOPSIG(status)) ? -EAGAIN
+								: -ESRCH;
+	if (WSTOPSIG(status) == SIGTRAP &&
+	    trace(t, PTRACE_GETREGSET, NT_PRSTATUS, (long)(uintptr_t)&regs) ==
+		    0)
 		return 0;
 	sp_tracee_release(t);
-	if (r == -ETIMEDOUT)
-		r = -EAGAIN;
-	return sp_error_set(err, r, NULL, "thread %d does not stop", tid);
+	return -EBUSY;
 }
 
 /* ---- registers ---- */
@@ -249,10 +263,10 @@ static bool is_fault(int signal)
  * under way, are sent again at the end. */
 static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns)
 {
-	const uint64_t until = now_ns() + timeout_ns;
+	const uint64_t until = sp_clock_ns() + timeout_ns;
 
 	for (;;) {
-		const uint64_t now = now_ns();
+		const uint64_t now = sp_clock_ns();
 		int status;
 
 		if (!resume(t, PTRACE_CONT, 0))
@@ -305,7 +319,9 @@ bool sp_tracee_abandon(struct sp_tracee *t)
 	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
 	    wait_interrupted(t, SYSCALL_NS) != 0 || !get_regs(t))
 		return false;
-	return sp_cpu_syscall(&t->now) == SYS_futex;
+	/* One that was woken has to take the lock, or to wake the next one. */
+	return sp_cpu_syscall(&t->now) == SYS_futex &&
+	       sp_cpu_is_interrupted(&t->now);
 }
 
 /* ---- memory ---- */

@@ -27,10 +27,12 @@ struct sp_tracee {
 	unsigned char vector[SP_CPU_VECTOR_MAX];
 	uint32_t vector_bytes;
 	uint64_t sigmask;
-	uint64_t syscall; /* where it has a system call */
-	uint64_t memory;  /* of ours in it, or 0 */
-	uint64_t frame;   /* in that */
-	uint64_t missed;  /* signals to be sent again, by their bits */
+	uint64_t syscall;        /* where it has a system call */
+	uint64_t memory;         /* of ours in it, or 0 */
+	uint64_t frame;          /* in that */
+	uint64_t missed;         /* signals to be sent again, by their bits */
+	void (*idle)(void *arg); /* called while it is waited for, or NULL */
+	void *idle_arg;
 };
 
 /* Of the memory: the code, the calls, and what is free for us, below a stack.
@@ -41,14 +43,16 @@ struct sp_tracee {
 #define SP_TRACEE_MEMORY (256u << 10)
 
 /*
- * Trace thread `tid` and stop it, within timeout_ns.  0; -EAGAIN: it does not
- * stop, or is stopped for another reason; -ESRCH: there is none; -EPERM; with
- * *err.  `without_filter`: system calls that we make it do are not filtered,
- * which only root may ask for.
+ * Trace thread `tid` and ask it to stop.  0; -ESRCH: there is none; -EPERM,
+ * also if it is ending; with *err.  `without_filter`: system calls that we make
+ * it do are not filtered, which only root may ask for.
  */
-int sp_tracee_stop(struct sp_tracee *t, pid_t pid, pid_t tid,
-		   bool without_filter, uint64_t timeout_ns,
-		   struct sp_error *err);
+int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
+		  bool without_filter, struct sp_error *err);
+
+/* 0: it has stopped; -EAGAIN: not yet; -ESRCH: it has ended; -EBUSY: it is
+ * stopped for another reason.  After the last two it is traced no more. */
+int sp_tracee_look(struct sp_tracee *t);
 
 /* Let it go on: as it was, where it was. */
 void sp_tracee_release(struct sp_tracee *t);
@@ -73,8 +77,9 @@ long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 int sp_tracee_run(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		  uint64_t timeout_ns);
 
-/* After -ETIMEDOUT: stop the thread.  If it waits for a lock, it is as if the
- * last of the calls had not been made.  False: it does not, and may go on. */
+/* After -ETIMEDOUT: stop the thread.  If it waits for a lock, and nobody has
+ * woken it, it is as if the last of the calls had not been made.  False: it
+ * does not, and may go on. */
 bool sp_tracee_abandon(struct sp_tracee *t);
 int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		    uint64_t timeout_ns);

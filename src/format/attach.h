@@ -8,7 +8,7 @@
  * other: a block of memory of that process, which the command writes, has the
  * library called with, and reads again.
  */
-#define SP_ATTACH_VERSION  1u
+#define SP_ATTACH_VERSION  2u
 #define SP_ATTACH_FUNCTION "sampleprof_agent_attach"
 #define SP_ATTACH_SETTINGS 4096u /* bytes */
 
@@ -49,7 +49,9 @@ struct sp_attach_request {
 	uint64_t age_ms; /* since the process began */
 	/* Its system calls are: the library opens no file later. */
 	uint32_t is_filtered;
-	uint32_t reserved;
+	/* Whether it is known how many bytes glibc's malloc had given. */
+	uint32_t knows_glibc;
+	uint64_t glibc_bytes;
 	/* NAME=VALUE, each with a 0 behind it; another 0 ends them. */
 	char settings[SP_ATTACH_SETTINGS];
 	/* The answer. */

@@ -9,12 +9,6 @@
 
 #include "agent/sys/poison.h"
 
-/* struct mallinfo2 of glibc. */
-struct glibc_sums {
-	size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks,
-		uordblks, fordblks, keepcost;
-};
-
 static bool find_function(const char *name, void *ret)
 {
 	void *address = sp_linkmap_find(sp_next_provider_map(), name);
@@ -51,21 +45,14 @@ static bool ask_tcmalloc(uint64_t *ret)
 	return true;
 }
 
-static bool ask_glibc(uint64_t *ret)
+bool sp_alive_bytes(bool knows_glibc, uint64_t glibc_bytes, uint64_t *ret)
 {
-	struct glibc_sums (*ask)(void);
-	struct glibc_sums sums;
 	void *version;
 
-	if (!find_function("gnu_get_libc_version", &version) ||
-	    !find_function("mallinfo2", &ask))
+	if (ask_jemalloc(ret) || ask_tcmalloc(ret))
+		return true;
+	if (!knows_glibc || !find_function("gnu_get_libc_version", &version))
 		return false;
-	sums = ask();
-	*ret = sums.uordblks + sums.hblkhd;
+	*ret = glibc_bytes;
 	return true;
-}
-
-bool sp_alive_bytes(uint64_t *ret)
-{
-	return ask_jemalloc(ret) || ask_tcmalloc(ret) || ask_glibc(ret);
 }

@@ -110,7 +110,9 @@ static bool begin_profile(struct sp_attach_request *request)
 	};
 	int r;
 
-	attached.knows_before = sp_alive_bytes(&attached.before_bytes);
+	attached.knows_before =
+		sp_alive_bytes(request->knows_glibc, request->glibc_bytes,
+			       &attached.before_bytes);
 	r = sp_agent_begin_attached(&attached,
 				    unpack_settings(request->settings));
 	if (r == -EBUSY)

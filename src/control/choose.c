@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/choose.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "control/clock.h"
+#include "control/threads.h"
+
+#define POLL_NS 20000
+#define MAIN_NS 300000000ull
+#define REST_NS 300000000ull
+
+/* ---- those that are asked ---- */
+
+static struct sp_tracee *find_asked(struct sp_choice *c, pid_t tid)
+{
+	for (size_t i = 0; i < SP_CHOICE_ASKED; i++)
+		if (c->asked[i].is_traced && c->asked[i].tid == tid)
+			return &c->asked[i];
+	return NULL;
+}
+
+static struct sp_tracee *find_free(struct sp_choice *c)
+{
+	for (size_t i = 0; i < SP_CHOICE_ASKED; i++)
+		if (!c->asked[i].is_traced)
+			return &c->asked[i];
+	return NULL;
+}
+
+static size_t count_asked(const struct sp_choice *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < SP_CHOICE_ASKED; i++)
+		n += c->asked[i].is_traced;
+	return n;
+}
+
+/* It has ended, or is ending: the kernel refuses to trace it then, as if we had
+ * no right to. */
+static bool is_ending(pid_t pid, pid_t tid)
+{
+	char path[64], text[512] = "";
+	const char *state;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, tid);
+	f = fopen(path, "re");
+	if (!f)
+		return true;
+	if (fread(text, 1, sizeof(text) - 1, f) == 0)
+		text[0] = '\0';
+	fclose(f);
+	state = strrchr(text, ')');
+	return !state || strchr("ZXx", state[1] ? state[2] : 'X');
+}
+
+/* 0, also if the thread has ended: -EPERM. */
+static int ask(struct sp_choice *c, pid_t tid, struct sp_error *err)
+{
+	struct sp_tracee *t = find_free(c);
+	int r;
+
+	if (!t || find_asked(c, tid))
+		return 0;
+	r = sp_tracee_ask(t, c->pid, tid, c->without_filter, err);
+	return r == -EPERM && !is_ending(c->pid, tid) ? r : 0;
+}
+
+/* -EAGAIN: it has not stopped yet, or was let go. */
+static int look(struct sp_choice *c, struct sp_tracee *t, struct sp_error *err)
+{
+	int r = sp_tracee_look(t);
+
+	if (r == 0 && t->tid == t->pid)
+		c->main_thread = sp_cpu_thread_pointer(&t->regs);
+	if (r == 0) {
+		c->chosen = t;
+		r = c->look(c->arg, t, err);
+		c->chosen = NULL;
+		sp_tracee_release(t);
+		return r;
+	}
+	return -EAGAIN;
+}
+
+/* While one works: the others that stop only now. */
+static void let_others_go(void *arg)
+{
+	struct sp_choice *c = arg;
+
+	for (size_t i = 0; i < SP_CHOICE_ASKED; i++) {
+		struct sp_tracee *t = &c->asked[i];
+
+		if (t == c->chosen || !t->is_traced || sp_tracee_look(t) != 0)
+			continue;
+		if (t->tid == t->pid)
+			c->main_thread = sp_cpu_thread_pointer(&t->regs);
+		sp_tracee_release(t);
+	}
+}
+
+/* ---- a round ---- */
+
+static void nap(void)
+{
+	const struct timespec t = {0, POLL_NS};
+
+	nanosleep(&t, NULL);
+}
+
+static int look_at_asked(struct sp_choice *c, struct sp_error *err)
+{
+	int r = -EAGAIN;
+
+	for (size_t i = 0; i < SP_CHOICE_ASKED && r == -EAGAIN; i++)
+		if (c->asked[i].is_traced)
+			r = look(c, &c->asked[i], err);
+	return r;
+}
+
+/* Where the process mostly waits, if it waits: then nobody else is asked.  And
+ * the library wants to know which one it is. */
+static int try_main(struct sp_choice *c, struct sp_error *err)
+{
+	const uint64_t until = sp_clock_ns() + MAIN_NS;
+	int r = ask(c, c->pid, err);
+
+	if (r == 0)
+		r = -EAGAIN;
+	while (r == -EAGAIN && find_asked(c, c->pid)) {
+		r = look_at_asked(c, err);
+		if (r != -EAGAIN || sp_clock_ns() > until)
+			break;
+		nap();
+	}
+	return r;
+}
+
+static int try_rest(struct sp_choice *c, const struct sp_threads *threads,
+		    struct sp_error *err)
+{
+	uint64_t until = sp_clock_ns() + REST_NS;
+	/* The first one is the main thread. */
+	size_t next = 1, n = SIZE_MAX;
+	int r = -EAGAIN;
+
+	while (r == -EAGAIN && (next < threads->n || n) &&
+	       sp_clock_ns() < until) {
+		const size_t before = next;
+
+		r = 0;
+		while (r == 0 && next < threads->n && find_free(c))
+			r = ask(c, threads->tids[next++], err);
+		if (r < 0)
+			break;
+		r = look_at_asked(c, err);
+		if (next != before)
+			until = sp_clock_ns() + REST_NS;
+		n = count_asked(c);
+		if (r == -EAGAIN && n)
+			nap();
+	}
+	return r;
+}
+
+int sp_choice_round(struct sp_choice *c, struct sp_error *err)
+{
+	struct sp_threads threads;
+	int r;
+
+	for (size_t i = 0; i < SP_CHOICE_ASKED; i++) {
+		c->asked[i].idle = let_others_go;
+		c->asked[i].idle_arg = c;
+	}
+	r = try_main(c, err);
+	if (r != -EAGAIN)
+		return r;
+	r = sp_threads_list(c->pid, &threads);
+	if (r < 0)
+		return sp_error_set(err, -ESRCH, NULL, "process %d has ended",
+				    c->pid);
+	r = try_rest(c, &threads, err);
+	sp_threads_free(&threads);
+	return r;
+}
