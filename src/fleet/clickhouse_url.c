@@ -53,6 +53,7 @@ static int check_password(const char *password, struct sp_error *err)
 		       : 0;
 }
 
+/* The first line of the file. */
 static int read_password(const char *path, struct sp_clickhouse_url *url,
 			 struct sp_error *err)
 {
@@ -63,16 +64,25 @@ static int read_password(const char *path, struct sp_clickhouse_url *url,
 		return sp_error_set(err, -errno, NULL,
 				    "password-file %.120s cannot be opened: %s",
 				    path, strerror(errno));
-	free(url->password);
-	url->password = calloc(1, PASSWORD_MAX + 1);
-	n = url->password ? fread(url->password, 1, PASSWORD_MAX, in) : 0;
+	sp_clickhouse_url_done(url);
+	url->password = calloc(1, PASSWORD_MAX + 2);
+	n = url->password ? fread(url->password, 1, PASSWORD_MAX + 1, in) : 0;
 	fclose(in);
+	if (!url->password)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	n = strcspn(url->password, "\r\n");
+	explicit_bzero(url->password + n, PASSWORD_MAX + 1 - n);
 	if (!n)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "password-file %.120s is empty", path);
-	if (url->password[n - 1] == '\n')
-		url->password[n - 1] = '\0';
-	return check_password(url->password, err);
+				    "password-file %.120s has no password in "
+				    "its first line",
+				    path);
+	return n <= PASSWORD_MAX
+		       ? 0
+		       : sp_error_set(err, -EINVAL, NULL,
+				      "password-file %.120s: its first line "
+				      "has more than %u bytes",
+				      path, PASSWORD_MAX);
 }
 
 static int take_environment(struct sp_clickhouse_url *url, struct sp_error *err)
@@ -158,24 +168,36 @@ static int take_parameters(struct sp_clickhouse_url *url, const char *at,
 
 /* ---- the whole ---- */
 
+/* A name or an address; of the sixth version in brackets.  Its length, or 0. */
+static size_t host_length(const char *host, size_t n)
+{
+	const bool is_bracketed = n && *host == '[';
+	size_t i = is_bracketed;
+
+	while (i < n && (isalnum((unsigned char)host[i]) ||
+			 strchr(is_bracketed ? ".:" : ".-_", host[i])))
+		i++;
+	if (!is_bracketed)
+		return i;
+	return i > 1 && i < n && host[i] == ']' ? i + 1 : 0;
+}
+
 static int take_server(struct sp_clickhouse_url *url, const char *host,
 		       size_t n, bool is_secure, struct sp_error *err)
 {
-	const char *bracket = memchr(host, ']', n);
-	const char *from = bracket ? bracket : host;
-	const bool has_port = memchr(from, ':', n - (size_t)(from - host));
+	const size_t name = host_length(host, n);
+	const bool has_port = name < n && host[name] == ':';
+	uint64_t port = is_secure ? 8443 : 8123;
+	char number[8];
 
-	for (size_t i = 0; i < n; i++)
-		if (!isalnum((unsigned char)host[i]) &&
-		    !strchr("._-:[]", host[i]))
-			n = 0;
-	if (!n || n > 300)
+	if (!name || n > 300 || (name < n && !has_port))
 		return fail(err, "HOST is wanted, of letters, digits and .-_");
-	snprintf(url->server, sizeof(url->server), "http%s://%.*s%s/",
-		 is_secure ? "s" : "", (int)n, host,
-		 has_port    ? ""
-		 : is_secure ? ":8443"
-			     : ":8123");
+	if (has_port &&
+	    (!copy(number, sizeof(number), host + name + 1, n - name - 1) ||
+	     !sp_parse_u64(number, &port) || !port || port > 65535))
+		return fail(err, "PORT is a number, 1 to 65535");
+	snprintf(url->server, sizeof(url->server), "http%s://%.*s:%u/",
+		 is_secure ? "s" : "", (int)name, host, (unsigned int)port);
 	return 0;
 }
 

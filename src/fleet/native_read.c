@@ -11,6 +11,10 @@
 #define ROWS_MAX    ((uint64_t)1 << 20)
 #define TEXT_MAX    ((uint64_t)64 << 20)
 #define NAME_MAX_   256u
+/* Blocks without rows come at the ends of an answer, not for ever. */
+#define EMPTY_MAX 1000u
+/* A text takes memory as it comes, not as it is announced. */
+#define STEP_BYTES ((size_t)256 << 10)
 
 enum kind { NUMBER, REAL, TEXT };
 
@@ -21,13 +25,14 @@ struct column {
 	bool is_signed, has_nulls;
 	unsigned char *nulls;
 	uint64_t *values; /* numbers, bits of reals, or where a text begins */
+	size_t room;      /* rows of both */
 	char *text;       /* each followed by a zero */
 	size_t n_text, text_room;
 };
 
 struct sp_native_block {
 	struct column columns[COLUMNS_MAX];
-	size_t n_columns, n_rows, room;
+	size_t n_columns, n_rows;
 	bool has_head; /* columns are known, and stay */
 };
 
@@ -153,33 +158,57 @@ static int read_head(struct reader *r, struct column *c)
 		       : fail_nonsense(r);
 }
 
+static int reserve_text(struct reader *r, struct column *c, size_t n)
+{
+	char *more;
+
+	if (c->text_room - c->n_text >= n)
+		return 1;
+	more = realloc(c->text, 2 * (c->n_text + n));
+	if (!more)
+		return fail_memory(r);
+	c->text = more;
+	c->text_room = 2 * (c->n_text + n);
+	return 1;
+}
+
+/* One of n bytes, with a zero behind. */
+static int read_text(struct reader *r, struct column *c, size_t n)
+{
+	int code = 1;
+
+	while (n && code > 0) {
+		const size_t some = n < STEP_BYTES ? n : STEP_BYTES;
+
+		code = reserve_text(r, c, some);
+		if (code > 0)
+			code = read_bytes(r, c->text + c->n_text, some);
+		c->n_text += some;
+		n -= some;
+	}
+	if (code > 0)
+		code = reserve_text(r, c, 1);
+	if (code > 0)
+		c->text[c->n_text++] = '\0';
+	return code;
+}
+
 static int read_texts(struct reader *r, struct column *c)
 {
-	c->n_text = 0;
-	for (size_t i = 0; i < r->b->n_rows; i++) {
-		uint64_t n;
-		int code = read_varint(r, &n, false);
-		char *more;
+	int code = 1;
 
+	c->n_text = 0;
+	for (size_t i = 0; i < r->b->n_rows && code > 0; i++) {
+		uint64_t n;
+
+		c->values[i] = c->n_text;
+		code = read_varint(r, &n, false);
 		if (code > 0 && (n > TEXT_MAX || c->n_text > TEXT_MAX * 4))
 			code = fail_nonsense(r);
-		if (code <= 0)
-			return code;
-		if (c->text_room - c->n_text < n + 1) {
-			more = realloc(c->text, 2 * (c->n_text + n + 1));
-			if (!more)
-				return fail_memory(r);
-			c->text = more;
-			c->text_room = 2 * (c->n_text + n + 1);
-		}
-		code = read_bytes(r, c->text + c->n_text, (size_t)n);
-		if (code <= 0)
-			return code;
-		c->values[i] = c->n_text;
-		c->n_text += n;
-		c->text[c->n_text++] = '\0';
+		if (code > 0)
+			code = read_text(r, c, (size_t)n);
 	}
-	return 1;
+	return code;
 }
 
 /* Numbers come in their own width, at the end of the room for them. */
@@ -200,10 +229,30 @@ static int read_numbers(struct reader *r, struct column *c)
 	return code;
 }
 
+static int reserve_rows(struct reader *r, struct column *c, size_t n)
+{
+	void *values, *nulls;
+
+	if (n <= c->room)
+		return 1;
+	values = realloc(c->values, n * sizeof(*c->values));
+	c->values = values ? values : c->values;
+	nulls = values ? realloc(c->nulls, n) : NULL;
+	c->nulls = nulls ? nulls : c->nulls;
+	if (!nulls)
+		return fail_memory(r);
+	c->room = n;
+	return 1;
+}
+
+/* Its memory is there when its turn comes: a number of columns costs nothing
+ * that does not come. */
 static int read_column(struct reader *r, struct column *c)
 {
 	int code = read_head(r, c);
 
+	if (code > 0)
+		code = reserve_rows(r, c, r->b->n_rows);
 	if (code > 0 && c->has_nulls)
 		code = read_bytes(r, c->nulls, r->b->n_rows);
 	if (code > 0)
@@ -212,25 +261,6 @@ static int read_column(struct reader *r, struct column *c)
 }
 
 /* ---- blocks ---- */
-
-static int reserve_rows(struct reader *r, size_t n)
-{
-	if (n <= r->b->room)
-		return 0;
-	for (size_t i = 0; i < r->b->n_columns; i++) {
-		struct column *c = &r->b->columns[i];
-		void *values = realloc(c->values, n * sizeof(*c->values));
-		void *nulls;
-
-		c->values = values ? values : c->values;
-		nulls = values ? realloc(c->nulls, n) : NULL;
-		c->nulls = nulls ? nulls : c->nulls;
-		if (!nulls)
-			return fail_memory(r);
-	}
-	r->b->room = n;
-	return 0;
-}
 
 static int read_block(struct reader *r)
 {
@@ -246,10 +276,6 @@ static int read_block(struct reader *r)
 		return fail_nonsense(r);
 	r->b->n_columns = (size_t)n_columns;
 	r->b->n_rows = (size_t)n_rows;
-	code = reserve_rows(r, (size_t)n_rows);
-	if (code < 0)
-		return code;
-	code = 1;
 	for (size_t i = 0; i < n_columns && code > 0; i++)
 		code = read_column(r, &r->b->columns[i]);
 	r->b->has_head = true;
@@ -260,6 +286,7 @@ int sp_native_next(struct sp_native_block **block, struct sp_http *http,
 		   const char *name, struct sp_error *err)
 {
 	struct reader r = {.http = http, .name = name, .err = err};
+	unsigned int n_empty = 0;
 	int code;
 
 	if (!*block)
@@ -268,7 +295,8 @@ int sp_native_next(struct sp_native_block **block, struct sp_http *http,
 	if (!r.b)
 		return fail_memory(&r);
 	do
-		code = read_block(&r);
+		code = n_empty++ < EMPTY_MAX ? read_block(&r)
+					     : fail_nonsense(&r);
 	while (code > 0 && !r.b->n_rows);
 	return code;
 }
