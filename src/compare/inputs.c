@@ -7,6 +7,11 @@
 
 #include "compare/baseline.h"
 #include "read/load.h"
+#include "symbols/images.h"
+#include "symbols/symbol_cache.h"
+
+/* Names beyond that are looked up once more in each run. */
+#define CACHE_BYTES ((size_t)64 << 20)
 
 static void free_runs(struct sp_summary **runs, size_t n)
 {
@@ -20,6 +25,8 @@ void sp_inputs_done(struct sp_inputs *s)
 	free_runs(s->old, s->n_old);
 	free_runs(s->new, s->n_new);
 	sp_paths_done(&s->paths);
+	sp_symbol_cache_free(s->cache);
+	sp_images_free(s->images);
 }
 
 bool sp_inputs_is_baseline(const char *path)
@@ -116,14 +123,30 @@ static int prepare_paths(struct sp_inputs *s, struct sp_error *err)
 					    &s->paths.see_through, err);
 }
 
+/* Runs are mostly of one program, whose files are opened once.  Without memory
+ * for this each run opens them. */
+static struct sp_symbolizer_options share_symbols(struct sp_inputs *s)
+{
+	struct sp_symbolizer_options symbols = *s->symbols;
+
+	if (!s->images)
+		s->images = sp_images_new(&symbols);
+	if (!s->cache)
+		s->cache = sp_symbol_cache_new(CACHE_BYTES);
+	symbols.images = s->images;
+	symbols.cache = s->cache;
+	return symbols;
+}
+
 int sp_inputs_take(struct sp_inputs *s, bool is_new,
 		   const struct sp_profile *profile, struct sp_error *err)
 {
+	const struct sp_symbolizer_options symbols = share_symbols(s);
 	struct sp_summary *run;
 	int r = prepare_paths(s, err);
 
 	if (r >= 0)
-		r = sp_summary_take(profile, s->symbols, s->question, &s->wish,
+		r = sp_summary_take(profile, &symbols, s->question, &s->wish,
 				    &s->paths, &run, err);
 	return r < 0 ? r : append_runs(s, is_new, &run, 1, profile->path, err);
 }

@@ -22,6 +22,9 @@ struct sp_inputs {
 	const struct sp_symbolizer_options *symbols;
 	struct sp_summary_wish wish;
 	bool is_update; /* the new runs may be those of the baseline */
+	/* What runs have in common; made with the first of them. */
+	struct sp_symbol_cache *cache;
+	struct sp_images *images;
 };
 
 /* Is it the name of a baseline?  Else of a profile. */

@@ -15,19 +15,14 @@
 #include "symbols/debuginfo.h"
 #include "symbols/debuginfod.h"
 #include "symbols/demangle.h"
+#include "symbols/images.h"
 #include "symbols/jitmap.h"
 #include "symbols/plainname.h"
 
-#define DEFAULT_DEBUG_PATH "/usr/lib/debug"
-
-/* One file, however often it was mapped.  Without `info` it is of no use, for
- * `reason`, which is empty if it never was a file. */
+/* A file of the profile. */
 struct image {
-	const char *path; /* borrowed from the profile */
-	struct sp_build_id build_id;
-	struct sp_debuginfo *info;
+	const struct sp_image *file;
 	bool is_needed; /* some address has no name without it */
-	char reason[sizeof(((struct sp_error *)0)->message)];
 };
 
 /* What a lookup was asked for and what it gave. */
@@ -41,7 +36,7 @@ struct sp_symbolizer {
 	const struct sp_profile *profile;
 	struct sp_symbolizer_options options;
 	struct sp_see_through *see_through;
-	char *debug_path;
+	struct sp_images *images_owned; /* NULL: they are the options' */
 	struct image **images;
 	size_t n_images;
 	struct image **module_images; /* by index of the profile's modules */
@@ -70,7 +65,6 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		      struct sp_symbolizer **ret_symbolizer,
 		      struct sp_error *err)
 {
-	const char *debug_path = options->debug_path;
 	int r = options->use_debuginfod ? sp_debuginfod_check(err) : 0;
 	struct sp_symbolizer *s;
 
@@ -81,20 +75,20 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
 	s->profile = profile;
-	s->debug_path = strdup(debug_path ? debug_path : DEFAULT_DEBUG_PATH);
+	s->options = *options;
+	if (!options->images)
+		s->options.images = s->images_owned = sp_images_new(options);
 	s->module_images =
 		calloc(profile->n_modules + 1, sizeof(*s->module_images));
 	if (options->cache)
 		s->module_keys =
 			calloc(profile->n_modules + 1, sizeof(*s->module_keys));
-	if (!s->debug_path || !s->module_images ||
+	if (!s->options.images || !s->module_images ||
 	    (options->cache && !s->module_keys)) {
 		sp_symbolizer_free(s);
 		return sp_error_set(err, -ENOMEM, profile->path,
 				    "out of memory");
 	}
-	s->options = *options;
-	s->options.debug_path = s->debug_path;
 	r = sp_see_through_new(&options->see_through, &s->see_through, err);
 	if (r < 0) {
 		sp_symbolizer_free(s);
@@ -110,10 +104,9 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 
 	if (!s)
 		return;
-	for (i = 0; i < s->n_images; i++) {
-		sp_debuginfo_close(s->images[i]->info);
+	for (i = 0; i < s->n_images; i++)
 		free(s->images[i]);
-	}
+	sp_images_free(s->images_owned);
 	sp_jitmap_done(&s->jit);
 	sp_see_through_free(s->see_through);
 	sp_blocks_free(&s->storage);
@@ -122,69 +115,24 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 	free(s->module_keys);
 	sp_index_done(&s->index);
 	free(s->entries);
-	free(s->debug_path);
 	free(s);
-}
-
-/* Names of the loader and the kernel for what is not on disk. */
-static bool is_file_name(const char *path)
-{
-	return path[0] && path[0] != '[' &&
-	       strcmp(path, "linux-vdso.so.1") != 0 &&
-	       strcmp(path, "linux-gate.so.1") != 0;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-	size_t len = strlen(text), end_len = strlen(end);
-
-	return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
-static void open_image(const struct sp_symbolizer *s, struct image *image)
-{
-	struct sp_error err;
-	int r;
-
-	if (!is_file_name(image->path))
-		return;
-	/* A relative name means another place than it did to the program. */
-	if (image->path[0] != '/' && !image->build_id.len) {
-		snprintf(image->reason, sizeof(image->reason),
-			 "has a relative path and no build id");
-		return;
-	}
-	r = sp_debuginfo_open(image->path, &image->build_id, &s->options,
-			      &image->info, &err);
-	if (r == -ENOENT && ends_with(image->path, " (deleted)"))
-		snprintf(image->reason, sizeof(image->reason),
-			 "was deleted while the program ran");
-	else if (r < 0)
-		memcpy(image->reason, err.message, sizeof(err.message));
-}
-
-static bool is_image_of(const struct image *image,
-			const struct sp_module *module)
-{
-	return image->build_id.len == module->build_id_len &&
-	       memcmp(image->build_id.bytes, module->build_id,
-		      module->build_id_len) == 0 &&
-	       strcmp(image->path, module->path) == 0;
 }
 
 static struct image *image_of(struct sp_symbolizer *s,
 			      const struct sp_module *module)
 {
 	struct image **slot = &s->module_images[module - s->profile->modules];
+	const struct sp_image *file;
 	struct image **grown;
 	struct image *image;
-	size_t i;
 
-	for (i = 0; i < s->n_images && !*slot; i++) {
-		if (is_image_of(s->images[i], module))
-			*slot = s->images[i];
-	}
 	if (*slot)
+		return *slot;
+	file = sp_images_get(s->options.images, module);
+	for (size_t i = 0; i < s->n_images && file && !*slot; i++)
+		if (s->images[i]->file == file)
+			*slot = s->images[i];
+	if (*slot || !file)
 		return *slot;
 	grown = reallocarray(s->images, s->n_images + 1, sizeof(*grown));
 	if (!grown)
@@ -193,10 +141,7 @@ static struct image *image_of(struct sp_symbolizer *s,
 	image = calloc(1, sizeof(*image));
 	if (!image)
 		return NULL;
-	image->path = module->path;
-	image->build_id =
-		(struct sp_build_id){module->build_id, module->build_id_len};
-	open_image(s, image);
+	image->file = file;
 	s->images[s->n_images++] = image;
 	*slot = image;
 	return image;
@@ -212,8 +157,8 @@ void sp_symbolizer_problems(const struct sp_symbolizer *s,
 
 	for (i = 0; i < s->profile->n_modules; i++) {
 		image = s->module_images[i];
-		if (image && image->is_needed && image->reason[0])
-			fn(arg, &s->profile->modules[i], image->reason);
+		if (image && image->is_needed && image->file->reason[0])
+			fn(arg, &s->profile->modules[i], image->file->reason);
 	}
 	if (s->jit.problem[0])
 		fn(arg, &jit_module, s->jit.problem);
@@ -230,7 +175,7 @@ static const char *base_name(const char *path)
  * call sites are one function; else the address itself. */
 static const char *fallback_name(struct sp_symbolizer *s,
 				 const struct sp_module *module,
-				 const struct image *image, uint64_t address,
+				 const struct sp_image *image, uint64_t address,
 				 uint64_t lookup_address)
 {
 	const char *name = "[anonymous]";
@@ -342,7 +287,8 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 	const struct sp_symbols failed = {&unknown, 1};
 	struct sp_location locations[SP_LOCATION_MAX] = {{0}};
 	struct sp_symbol symbols[SP_LOCATION_MAX];
-	struct image *image = module ? image_of(s, module) : NULL;
+	const struct image *mine = module ? image_of(s, module) : NULL;
+	const struct sp_image *image = mine ? mine->file : NULL;
 	struct sp_symbol *kept;
 	size_t i, n = 1;
 
@@ -394,8 +340,11 @@ static struct sp_symbols symbolize_cached(struct sp_symbolizer *s,
 		key->module = sp_symbol_cache_module(cache, module);
 	key->address = address;
 	key->is_return_address = address != lookup_address;
-	if (key->module && sp_symbol_cache_find(cache, *key, &found))
+	if (key->module && sp_symbol_cache_find(cache, *key, &found)) {
+		if (!s->images_owned)
+			image_of(s, module);
 		return found;
+	}
 	found = symbolize_address(s, module, address, lookup_address);
 	if (key->module && found.symbol != &unknown)
 		sp_symbol_cache_put(cache, *key, &found);

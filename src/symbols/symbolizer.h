@@ -19,6 +19,8 @@
  * line that is found here.  All text is untrusted: it comes from binaries and
  * files as it is.
  */
+struct sp_images;
+
 struct sp_symbolizer_options {
 	const char *debug_path; /* colon-separated roots of separate debug
 				 * files and of modules that are not where
@@ -30,6 +32,10 @@ struct sp_symbolizer_options {
 	 * nothing is kept.  Modules whose addresses are all in it are not
 	 * opened, and are no problem. */
 	struct sp_symbol_cache *cache;
+	/* What they opened, borrowed (symbols/images.h); NULL: a symbolizer
+	 * opens and closes files itself.  Then a module that is of no use is a
+	 * problem also if its addresses are in the cache. */
+	struct sp_images *images;
 };
 
 struct sp_symbolizer;
