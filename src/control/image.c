@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control/image_inner.h"
+#include "control/library.h"
 #include "format/attach.h"
 
 #define FRAMES_MAX  4096
@@ -57,7 +58,8 @@ static int open_checked(const char *path, uint64_t inode)
 }
 
 /* The file itself: by its name as the process sees it, or, where that is gone,
- * by the mapping, for which one has to be root. */
+ * by the mapping, for which one has to be root; our library, which has no name
+ * there, also from here. */
 static int open_mapped(pid_t pid, const struct mapping *m)
 {
 	char path[PATH_BYTES + 64];
@@ -69,7 +71,8 @@ static int open_mapped(pid_t pid, const struct mapping *m)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 		 pid, m->start, m->end);
-	return open_checked(path, m->inode);
+	fd = open_checked(path, m->inode);
+	return fd >= 0 ? fd : sp_library_open_same(pid, m->start, m->path);
 }
 
 static bool is_elf(int fd)

@@ -17,6 +17,9 @@
 
 #define NAME "libsampleprof.so" /* as /proc/PID/maps shows it */
 
+/* A page at least, of any processor. */
+#define SAME_BYTES 4096
+
 /* The value of our function in the symbol table. */
 static uint64_t find_symbol(Elf *elf)
 {
@@ -218,4 +221,24 @@ uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 	if (maps)
 		fclose(maps);
 	return found;
+}
+
+/* The first page has the build's id. */
+int sp_library_open_same(pid_t pid, uint64_t start, const char *name)
+{
+	char path[SP_LAUNCH_PATH_MAX];
+	unsigned char here[SAME_BYTES], there[SAME_BYTES];
+	int fd;
+
+	if (!strstr(name, NAME) || sp_launch_library(path, NULL) < 0)
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 &&
+	    pread(fd, here, sizeof(here), 0) == (ssize_t)sizeof(here) &&
+	    sp_tracee_read(pid, start, there, sizeof(there)) &&
+	    memcmp(here, there, sizeof(here)) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }

@@ -40,3 +40,7 @@ void sp_library_clean_up(pid_t pid, const struct sp_library_there *there);
 /* Where its function is once it has been loaded; 0: it was not. */
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			 const struct sp_library_there *there);
+
+/* Where the process has mapped our own library, of the same build, at `start`:
+ * its file here; else -1.  `name` is the mapping's. */
+int sp_library_open_same(pid_t pid, uint64_t start, const char *name);

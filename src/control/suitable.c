@@ -69,6 +69,14 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 			"(kernel.yama.ptrace_scope is %d): be root, "
 			"or have CAP_SYS_PTRACE",
 			pid, yama);
+	if (geteuid() == 0)
+		return sp_error_set(err, -EPERM, NULL,
+				    "process %" PRIu64 " may not be traced, "
+				    "not even by this root: CAP_SYS_PTRACE is "
+				    "missing (in a container: "
+				    "--cap-add=SYS_PTRACE), or the process "
+				    "belongs to another container",
+				    pid);
 	return sp_error_set(err, -EPERM, NULL,
 			    "process %" PRIu64 " may not be traced: be its "
 			    "user, or root (in a container: "
