@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: MIT
+"""`sampleprof attach` where that is hard: a process that executes another
+program, hangs, or filters its system calls; other users, namespaces and
+allocators; and programs that the library cannot be loaded into."""
+
+import os
+import platform
+import shutil
+import subprocess
+import unittest
+
+import attaching
+import harness
+
+YAMA = "/proc/sys/kernel/yama/ptrace_scope"
+NOBODY = 65534
+TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
+OBJECTS = ("totals", 1_000_000, 1000)
+
+# pause(), without a C library of that kind.
+PAUSE_32 = "void _start(void) { for (;;) __asm__ volatile" \
+    "(\"int $0x80\" :: \"a\"(29)); }"
+
+
+def as_nobody(*argv):
+    return ["setpriv", "--reuid", NOBODY, "--clear-groups", *argv]
+
+
+class Case(harness.Case):
+
+    def talk(self, *words, **how):
+        target = harness.target("program_attached_places")
+        return attaching.Talk(self, [target, *words], **how)
+
+    def check_round(self, talk, lost=()):
+        path, _ = attaching.attach(talk.pid, self.out + "/")
+        self.assertEqual(talk.say("go"), OBJECTS)
+        attaching.detach(talk.pid)
+        profile = harness.Profile(path)
+        self.assertEqual((profile.end, profile.exact, set(profile.lost())),
+                         ("clean", OBJECTS[1:], set(lost)))
+        os.unlink(path)
+        self.assertEqual(talk.say("go"), OBJECTS)
+
+    def refused(self, pid, *words, command=(attaching.COMMAND,)):
+        done = subprocess.run(
+            [*map(str, command), "attach", str(pid), "--out", self.out + "/"],
+            capture_output=True, check=False, text=True,
+            timeout=harness.TIMEOUT_S)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        for word in words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(os.listdir(self.out), [])
+
+    def command_for_all(self):
+        """The command where every user can run it."""
+        os.chmod(self.dir, 0o755)
+        os.chmod(self.out, 0o777)
+        for path in (attaching.COMMAND, os.environ["SAMPLEPROF_REPORT"],
+                     os.environ["SAMPLEPROF_SO"]):
+            folder = "src/agent" if path.endswith(".so") else "tools"
+            os.makedirs(os.path.join(self.dir, folder), exist_ok=True)
+            os.chmod(shutil.copy(path, os.path.join(self.dir, folder)), 0o755)
+        return os.path.join(self.dir, "tools",
+                            os.path.basename(attaching.COMMAND))
+
+    def target_for_all(self, name):
+        copy = shutil.copy(harness.target(name), self.dir)
+        os.chmod(copy, 0o755)
+        return copy
+
+
+class Process(Case):
+
+    def test_exec(self):
+        talk = self.talk()
+        path, _ = attaching.attach(talk.pid, self.out + "/")
+        self.assertEqual(talk.say("go"), OBJECTS)
+        self.assertEqual(talk.say("exec")[0], "begun")
+        profile = harness.Profile(path)
+        self.assertEqual((profile.end, profile.exact), ("exec", OBJECTS[1:]))
+        os.unlink(path)
+        self.check_round(talk)
+        talk.end()
+
+    def check_hang(self, talk, *words):
+        """Refused, at once or after the 2 s that are left to it; and nobody
+        traces it any more."""
+        self.refused(talk.pid, *words)
+        with open(f"/proc/{talk.pid}/status", encoding="ascii") as f:
+            self.assertIn("TracerPid:\t0\n", f.read())
+
+    def test_uninterruptible(self):
+        talk = self.talk()
+        talk.process.stdin.write(b"vfork\n")
+        harness.wait_until(lambda: ") D" in open(
+            f"/proc/{talk.pid}/stat", encoding="ascii").read())
+        self.check_hang(talk, "in 2 s no thread was found")
+        children = f"/proc/{talk.pid}/task/{talk.pid}/children"
+        with open(children, encoding="ascii") as f:
+            os.kill(int(f.read()), 9)
+        self.assertEqual(talk.listen()[0], "back")
+        self.check_round(talk)
+        talk.end()
+
+    def test_loader_that_is_held(self):
+        talk = self.talk(os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                                      "libprogram_attached_holding.so"))
+        self.assertEqual(talk.say("hold")[0], "held")
+        self.check_hang(talk, "in 2 s no thread was found")
+        self.assertEqual(talk.say("drop")[0], "dropped")
+        self.check_round(talk)
+        talk.end()
+
+
+class Rights(Case):
+
+    def setUp(self):
+        super().setUp()
+        if os.geteuid() != 0:
+            self.skipTest("needs root")
+
+    def test_filter(self):
+        """Which kills for what loading a library needs: root may suspend it,
+        others are told."""
+        talk = self.talk()
+        self.assertEqual(talk.say("filter")[0], "filtered")
+        for _ in range(2):
+            self.check_round(talk, lost=["rss_not_recorded"])
+        talk.end()
+        command = self.command_for_all()
+        talk = attaching.Talk(self, as_nobody(self.target_for_all(
+            "program_attached_places")))
+        self.assertEqual(talk.say("filter")[0], "filtered")
+        self.refused(talk.pid, "filters its system calls (seccomp)", "be root",
+                     command=as_nobody(command))
+        self.assertEqual(talk.say("go"), OBJECTS)
+        talk.end()
+
+    def test_root_without_the_right(self):
+        talk = self.talk()
+        self.refused(talk.pid, "not even by this root", "CAP_SYS_PTRACE",
+                     command=("setpriv", "--bounding-set", "-sys_ptrace",
+                              "--inh-caps", "-sys_ptrace", attaching.COMMAND))
+        talk.end()
+
+    def test_another_user(self):
+        command = self.command_for_all()
+        talk = self.talk()
+        self.refused(talk.pid, "may not be traced", "be its user, or root",
+                     command=as_nobody(command))
+        self.assertEqual(talk.say("go"), OBJECTS)
+        talk.end()
+
+    def test_same_user(self):
+        """Without any rights besides."""
+        command = self.command_for_all()
+        if os.path.exists(YAMA):
+            self.skipTest("yama may forbid it")
+        talk = attaching.Talk(self, as_nobody(self.target_for_all(
+            "program_attached_places")))
+        for word in "attach", "detach":
+            options = ["--out", self.out + "/"] if word == "attach" else []
+            done = subprocess.run(
+                [*map(str, as_nobody(command)), word, str(talk.pid), *options],
+                capture_output=True, check=False, text=True,
+                timeout=harness.TIMEOUT_S)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(talk.say("go"), OBJECTS)
+        path, = (os.path.join(self.out, n) for n in os.listdir(self.out))
+        self.assertEqual(harness.Profile(path).exact, OBJECTS[1:])
+        talk.end()
+
+    def test_yama(self):
+        if not os.path.exists(YAMA):
+            self.skipTest("this kernel has no yama")
+        with open(YAMA, encoding="ascii") as f:
+            scope = int(f.read())
+        if scope == 0:
+            self.skipTest("yama allows all")
+        command = self.command_for_all()
+        talk = attaching.Talk(self, as_nobody(self.target_for_all(
+            "program_attached_places")))
+        self.refused(talk.pid, "kernel.yama.ptrace_scope is",
+                     command=as_nobody(command))
+        talk.end()
+
+    def test_namespaces(self):
+        """Another process id, and other mounts; the profile is where the
+        process finds it."""
+        talk = self.talk_in_namespaces()
+        mounted = os.path.join(self.out, "mounted")
+        self.assertEqual(os.listdir(mounted), [])
+        path, _ = attaching.attach(talk.pid, mounted + "/")
+        self.assertEqual(talk.say("go"), OBJECTS)
+        attaching.detach(talk.pid)
+        self.assertEqual(os.listdir(mounted), [])
+        name, = os.listdir(f"/proc/{talk.pid}/root{mounted}")
+        self.assertEqual(os.path.basename(path), name)
+        profile = harness.Profile(f"/proc/{talk.pid}/root{mounted}/{name}")
+        self.assertEqual((profile.end, profile.exact),
+                         ("clean", OBJECTS[1:]))
+        talk.process.stdin.write(b"end\n")
+
+    def talk_in_namespaces(self):
+        mounted = os.path.join(self.out, "mounted")
+        os.mkdir(mounted)
+        script = f"mount -t tmpfs none {mounted} && exec " + \
+            harness.target("program_attached_places")
+        if subprocess.run(["unshare", "-pmf", "true"], check=False,
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no namespaces here")
+        talk = attaching.Talk(self, ["unshare", "--pid", "--mount", "--fork",
+                                     "--kill-child", "sh", "-c", script])
+        with open(f"/proc/{talk.pid}/task/{talk.pid}/children",
+                  encoding="ascii") as f:
+            talk.pid = int(f.read())
+        return talk
+
+
+class Allocators(Case):
+
+    def test_linked(self):
+        for name in "jemalloc", "tcmalloc_minimal", "mimalloc":
+            with self.subTest(name):
+                talk = attaching.Talk(self, [
+                    harness.target("program_attached_" + name), 2])
+                path, _ = attaching.attach(talk.pid, self.out + "/")
+                talk.say("go")
+                truth = talk.say("stop")
+                attaching.detach(talk.pid)
+                profile = harness.Profile(path)
+                self.assertEqual((profile.end, profile.exact, profile.lost()),
+                                 ("clean", truth[1:], {}))
+                talk.end()
+
+    def test_own_operator_new(self):
+        """What it asks malloc for is counted, once."""
+        talk = attaching.Talk(self, [
+            harness.target("program_attached_operators")])
+        path, _ = attaching.attach(talk.pid, self.out + "/", "--period", "1")
+        truth = talk.say("go")
+        attaching.detach(talk.pid)
+        profile = harness.Profile(path)
+        self.assertEqual(profile.exact, truth[1:])
+        self.assertEqual(profile.allocated_under("operator new"), truth[1:])
+        talk.end()
+
+
+class Foreign(Case):
+
+    def compile(self, *argv, source=None):
+        subprocess.run([*argv, "-o", os.path.join(self.dir, "program")],
+                       input=source, check=True, text=True,
+                       timeout=harness.TIMEOUT_S)
+        return os.path.join(self.dir, "program")
+
+    def test_musl(self):
+        program = self.compile(
+            harness.require("musl-gcc", "musl-tools"), "-O1",
+            "-I", os.path.join(TARGETS, "../../../include"),
+            os.path.join(TARGETS, "attached.c"))
+        talk = attaching.Talk(self, [program, "1"])
+        self.refused(talk.pid, "another C library than glibc (musl?)",
+                     "sampleprof run")
+        talk.end()
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "other machines")
+    def test_32_bit(self):
+        program = self.compile(
+            "gcc", "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie",
+            "-fno-stack-protector", "-x", "c", "-", source=PAUSE_32)
+        try:
+            process = self.start([program], shim=False)
+        except OSError as e:
+            self.skipTest(f"this kernel has no 32 bits: {e}")
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.refused(process.pid, "is a program of 32 bits")
+
+
+if __name__ == "__main__":
+    unittest.main()
