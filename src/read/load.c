@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/saturate.h"
-#include "read/again.h"
 #include "read/input.h"
 #include "read/join.h"
 #include "read/order.h"
@@ -323,6 +322,85 @@ static int take_all(struct reading *r, struct sp_error *err)
 	return is_ordered ? take_in_order(r, err) : take_one_by_one(r, err);
 }
 
+/* ---- the files once more ---- */
+
+/* A profile whose files are read once more. */
+struct second {
+	const struct sp_profile *profile;
+	sp_sample_fn *fn;
+	void *arg;
+};
+
+/* As it is in the profile.  Another file may be there by now. */
+static int pass_on(void *arg, enum sp_sample_event event,
+		   const struct sp_sample *s)
+{
+	const struct second *w = arg;
+	const struct sp_part *part = &w->profile->parts[s->part];
+	struct sp_sample mapped = *s;
+
+	if (s->stack >= part->n_stacks ||
+	    (s->thread != UINT32_MAX && s->thread >= part->n_threads) ||
+	    (s->freed_by != UINT32_MAX && s->freed_by >= part->n_threads))
+		return -ESTALE;
+	mapped.id += part->first_id;
+	mapped.stack = part->stacks[s->stack];
+	if (s->thread != UINT32_MAX)
+		mapped.thread += part->first_thread;
+	if (s->freed_by != UINT32_MAX)
+		mapped.freed_by += part->first_thread;
+	return w->fn(w->arg, event, &mapped);
+}
+
+static bool is_same(const struct sp_profile *p, const struct sp_profile *again)
+{
+	for (size_t i = 0; i < p->n_parts; i++)
+		if (p->parts[i].file_id != again->parts[i].file_id)
+			return false;
+	return sp_profile_samples(p) == sp_profile_samples(again);
+}
+
+static int read_once_more(const struct sp_profile *p,
+			  const struct sp_plan *plan, struct sp_error *err)
+{
+	const char **paths = malloc(p->n_parts * sizeof(*paths));
+	struct sp_profile *again;
+	int r;
+
+	if (!paths)
+		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+	for (size_t i = 0; i < p->n_parts; i++)
+		paths[i] = p->parts[i].path;
+	r = sp_profile_read(paths, p->n_parts, plan, NULL, NULL, &again, err);
+	free(paths);
+	if (r < 0)
+		return r;
+	if (!is_same(p, again))
+		r = -ESTALE;
+	sp_profile_free(again);
+	return r;
+}
+
+/* What sp_profile_walk() says (model/walk.h). */
+static int read_again(const struct sp_profile *p, sp_sample_fn *fn, void *arg,
+		      struct sp_error *err)
+{
+	struct second second = {p, fn, arg};
+	const struct sp_plan plan = {.is_unordered = p->is_unordered,
+				     .duration_ns = p->duration_ns,
+				     .tell = pass_on,
+				     .tell_arg = &second};
+	const int r = read_once_more(p, &plan, err);
+
+	return r == -ESTALE || r == -EAGAIN
+		       ? sp_error_set(err, r, p->path,
+				      "it changed while it was read: try "
+				      "again")
+		       : r;
+}
+
+/* ---- a reading ---- */
+
 static int read_all(struct reading *r, struct sp_error *err)
 {
 	int code = take_all(r, err);
@@ -335,7 +413,7 @@ static int read_all(struct reading *r, struct sp_error *err)
 	    (r->n > 1 && sp_join_finish(&r->join) < 0))
 		return -ENOMEM;
 	check_guess(r);
-	r->p->read_again = sp_read_again;
+	r->p->read_again = read_again;
 	return 0;
 }
 

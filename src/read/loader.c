@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/index.h"
 #include "base/parse.h"
 #include "model/command.h"
-#include "read/alike.h"
 #include "read/totals.h"
 
 static struct sp_stack *get_stack(struct sp_loader *l, uint32_t id)
@@ -374,6 +374,70 @@ uint64_t sp_loader_duration_ns(const struct sp_loader *l)
 	return published_ns > l->last_time_ns ? published_ns : l->last_time_ns;
 }
 
+/*
+ * Into alike[i] the stack of the smallest id that is like stack i: of the first
+ * of these that at once, of the others the first until the end.  0; 1 if each
+ * stack is the only one, or -ENOMEM.
+ */
+static int find_alike(const struct sp_profile *p, struct sp_index *index,
+		      uint32_t *alike)
+{
+	const uint64_t key = sp_index_key(p);
+	int r = 1;
+
+	for (uint32_t i = 0; i < p->n_stacks; i++) {
+		const struct sp_stack *s = &p->stacks[i];
+		struct sp_index_probe probe =
+			sp_index_begin(sp_stack_hash(key, s));
+
+		alike[i] = i;
+		if (!s->n_frames)
+			continue;
+		if (sp_index_reserve(index) < 0)
+			return -ENOMEM;
+		while (alike[i] == i && sp_index_next(index, &probe))
+			if (sp_stack_is_same(&p->stacks[probe.position], s))
+				alike[i] = probe.position;
+		if (alike[i] == i) {
+			sp_index_put(index, &probe, i);
+			continue;
+		}
+		r = 0;
+		if (s->id < p->stacks[alike[alike[i]]].id)
+			alike[alike[i]] = i;
+	}
+	for (uint32_t i = 0; i < p->n_stacks; i++)
+		if (alike[i] < i)
+			alike[i] = alike[alike[i]];
+	return r;
+}
+
+/*
+ * A file has a stack once in each of its segments, each time under another id.
+ * Have all samples of a stack, and all groups of samples, name the one with the
+ * smallest id.  0 or -ENOMEM.
+ */
+static int join_stacks(struct sp_profile *p)
+{
+	struct sp_index index = {0};
+	uint32_t *alike =
+		sp_blocks_get(&p->storage, (p->n_stacks + 1) * sizeof(*alike));
+	int r = alike ? find_alike(p, &index, alike) : -ENOMEM;
+
+	sp_index_done(&index);
+	if (r < 0)
+		return r;
+	p->parts->stacks = alike;
+	p->parts->n_stacks = p->n_stacks;
+	if (r)
+		return 0;
+	for (size_t i = 0; i < p->n_samples; i++)
+		p->samples[i].stack = alike[p->samples[i].stack];
+	for (size_t i = 0; i < p->n_groups; i++)
+		p->groups[i].one.stack = alike[p->groups[i].one.stack];
+	return 0;
+}
+
 int sp_loader_finish(struct sp_loader *l)
 {
 	struct sp_profile *p = l->p;
@@ -385,7 +449,7 @@ int sp_loader_finish(struct sp_loader *l)
 		return err;
 	err = sp_stream_end(l->stream);
 	if (!err)
-		err = sp_profile_join_stacks(p);
+		err = join_stacks(p);
 	if (!err)
 		err = take_totals(l);
 	if (err)

@@ -67,3 +67,20 @@ void sp_pairing_prefetch_object(const struct sp_pairing *pairing,
 				uint64_t address);
 
 void sp_pairing_done(struct sp_pairing *pairing);
+
+/*
+ * Samples of a stream that are open, whether their frees come by id or by
+ * address: `paired` is NULL in the first case, and counts alone in the other.
+ */
+
+/* The next one from position *i on, which moves behind it; NULL: there is
+ * none. */
+const struct sp_open_sample *sp_pairing_next_open(
+	const struct sp_open_samples *open, const struct sp_pairing *paired,
+	size_t *i);
+
+/* All of them in the order of birth, *ret_n, for the caller to free.  NULL
+ * without memory. */
+const struct sp_open_sample **sp_pairing_list_open(
+	const struct sp_open_samples *open, const struct sp_pairing *paired,
+	size_t *ret_n);

@@ -12,7 +12,6 @@
 #include "read/group_sink.h"
 #include "read/order.h"
 #include "read/pairing.h"
-#include "read/still_open.h"
 #include "read/totals.h"
 
 struct sp_stream {
@@ -302,7 +301,7 @@ static int open_window(struct sp_stream *st)
 {
 	size_t n;
 	const struct sp_open_sample **list =
-		sp_still_open_list(&st->open, pairing_of(st), &n);
+		sp_pairing_list_open(&st->open, pairing_of(st), &n);
 	int r = list ? 0 : -ENOMEM;
 
 	st->in_window = true;
@@ -508,7 +507,7 @@ static int give_open_samples(struct sp_stream *st)
 	int r = 0;
 
 	for (size_t i = 0;
-	     !r && (l = sp_still_open_next(&st->open, pairing_of(st), &i));)
+	     !r && (l = sp_pairing_next_open(&st->open, pairing_of(st), &i));)
 		r = add_open_sample(st, l);
 	sort_samples(p);
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
@@ -524,7 +523,7 @@ int sp_stream_stop(struct sp_stream *st, uint64_t time_ns)
 
 	if (r < 0 || !st->sinks->walk)
 		return r;
-	list = sp_still_open_list(&st->open, pairing_of(st), &n);
+	list = sp_pairing_list_open(&st->open, pairing_of(st), &n);
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
