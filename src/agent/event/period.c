@@ -135,9 +135,9 @@ static unsigned int next_step(void)
 
 /* ---- the file ---- */
 
-/* From CROWDED on the period rises with each turn, unless there is less than
- * with the one before: at 37 percent turns follow each other without room for
- * more.  Below ROOMY half the period keeps clear of CROWDED. */
+/* From CROWDED on the period rises with each rotation, unless there is less
+ * than with the one before: at 37 percent rotations follow each other without
+ * room for more.  Below ROOMY half the period keeps clear of CROWDED. */
 #define CROWDED_PERCENT 16u
 #define ROOMY_PERCENT   6u
 #define RISE            2u  /* doublings */

@@ -30,7 +30,7 @@
 
 #include "agent/sys/poison.h"
 
-#define TURNS_MAX 4u /* of the ring, while one sample is written */
+#define ROTATIONS_MAX 4u /* of the ring, while one sample is written */
 
 static struct sp_process *process;
 static void (*complete_segment)(void);
@@ -411,13 +411,13 @@ static struct sp_stack_place place_stack(struct sp_lane *lane,
 	return sp_stacktab_intern(lane, &walk);
 }
 
-/* The sample with its stack, both in one segment: *ret_segment.  A turn may
+/* The sample with its stack, both in one segment: *ret_segment.  A rotation may
  * come between them. */
 static bool append_sample(struct sp_lane *lane,
 			  const struct sp_call_frame *frame,
 			  struct sp_record *r, uint32_t *ret_segment)
 {
-	for (unsigned int i = 0; i < TURNS_MAX; i++) {
+	for (unsigned int i = 0; i < ROTATIONS_MAX; i++) {
 		const struct sp_stack_place place = place_stack(lane, frame);
 		/* Without a stack it is at home anywhere. */
 		const uint32_t only = place.id ? place.segment : 0;

@@ -41,9 +41,9 @@ static uint64_t file_id;
 static _Atomic uint8_t backed[SP_RING_CHUNKS_MAX];
 static _Atomic int full;     /* the disk */
 static _Atomic int closed;   /* the file: see sp_chunks_end */
-static _Atomic int at_limit; /* a file without turns */
-static bool has_turns;
-static _Atomic uint32_t last_stack; /* without turns: the last id */
+static _Atomic int at_limit; /* a file without rotation */
+static bool is_rotated;
+static _Atomic uint32_t last_stack; /* without rotation: the last id */
 static _Atomic uint64_t window_seq;
 
 /* Of permanent chunks: as many in use as threads write such records at the same
@@ -54,14 +54,14 @@ static struct permanent {
 	struct sp_tail tail;
 } permanents[PERMANENTS];
 
-void sp_chunks_begin(uint64_t id, uint64_t n, bool turns)
+void sp_chunks_begin(uint64_t id, uint64_t n, bool rotates)
 {
 	file_id = id;
-	has_turns = turns;
+	is_rotated = rotates;
 	atomic_store(&window_seq, 0);
-	for (uint64_t i = 0; turns && i < n && i < SP_RING_CHUNKS_MAX; i++)
+	for (uint64_t i = 0; is_rotated && i < n && i < SP_RING_CHUNKS_MAX; i++)
 		atomic_store_explicit(&backed[i], 0, memory_order_relaxed);
-	sp_ring_begin(n, turns);
+	sp_ring_begin(n, is_rotated);
 }
 
 bool sp_chunks_is_full(void)
@@ -146,7 +146,7 @@ static uint8_t *make_chunk(const struct taken *taken, enum sp_chunk_kind kind,
 		return NULL;
 	}
 	/* Nobody reads it until it is whole. */
-	if (has_turns)
+	if (is_rotated)
 		atomic_store_explicit(&backed[taken->n], 0,
 				      memory_order_relaxed);
 	if (taken->is_used && !clear_chunk(at))
@@ -167,7 +167,7 @@ static bool may_take(void)
 static void note_backed(struct sp_tail *tail, uint64_t bytes)
 {
 	tail->populated = bytes;
-	if (!has_turns)
+	if (!is_rotated)
 		return;
 	atomic_store_explicit(&backed[tail->number],
 			      (uint8_t)(bytes / POPULATE),
@@ -208,7 +208,7 @@ static bool next_permanent(struct sp_tail *tail)
 }
 
 /* What a reader has to know before a chunk is used again. */
-static bool write_window(const struct sp_ring_rotation *turn,
+static bool write_window(const struct sp_ring_rotation *rotation,
 			 const struct sp_window *window)
 {
 	uint8_t *to = sp_mapping_base();
@@ -221,7 +221,7 @@ static bool write_window(const struct sp_ring_rotation *turn,
 		return false;
 	w.seq = 1 + atomic_fetch_add(&window_seq, 1);
 	/* An old window would be the newest then. */
-	if (!sp_ring_has_rotation(turn))
+	if (!sp_ring_has_rotation(rotation))
 		return false;
 	w.check = sp_format_check(file_id, SP_CHECK_WINDOW, &w, sizeof(w));
 	to += (w.seq & 1) * sizeof(w);
@@ -253,7 +253,7 @@ static bool next_of_ring(struct sp_lane *lane, bool completes)
 			       &taken.is_used);
 	if (!taken.n) {
 		if (!atomic_load(&closed))
-			atomic_store_explicit(&at_limit, !has_turns,
+			atomic_store_explicit(&at_limit, !is_rotated,
 					      memory_order_relaxed);
 		return false;
 	}
@@ -495,17 +495,17 @@ uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
 	size_t at;
 
 	r.u.stack = (struct sp_record_stack){0, flags, lane->frames, n};
-	/* Without turns nobody looks for it again, and there may be more chunks
-	 * than such ids. */
-	if (!has_turns)
+	/* Without rotation nobody looks for it again, and there may be more
+	 * chunks than such ids. */
+	if (!is_rotated)
 		r.u.stack.id =
 			1 + atomic_fetch_add_explicit(&last_stack, 1,
 						      memory_order_relaxed);
 	at = append_record(&to, &r);
 	if (!at)
 		return 0;
-	return has_turns ? sp_format_stack_id(lane->tail.number, at)
-			 : (uint32_t)r.u.stack.id;
+	return is_rotated ? sp_format_stack_id(lane->tail.number, at)
+			  : (uint32_t)r.u.stack.id;
 }
 
 bool sp_chunks_read_stack(struct sp_lane *lane, uint32_t id, uint32_t segment,

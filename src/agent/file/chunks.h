@@ -13,11 +13,11 @@
  */
 #define SP_CHUNKS_POPULATE 16384u /* bytes backed by storage at a time */
 
-/* A file of n chunks begins; `turns` as in ring.h.  Context: cold. */
-void sp_chunks_begin(uint64_t file_id, uint64_t n, bool turns);
+/* A file of n chunks begins; `rotates` as in ring.h.  Context: cold. */
+void sp_chunks_begin(uint64_t file_id, uint64_t n, bool rotates);
 
-/* Has a file without turns met its limit, or its disk?  Then it takes no more
- * samples. */
+/* Has a file without rotation met its limit, or its disk?  Then it takes no
+ * more samples. */
 bool sp_chunks_is_full(void);
 
 /* No chunk is taken from now on; 1 + the highest that ever was.  What does not

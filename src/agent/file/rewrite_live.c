@@ -12,7 +12,7 @@
  * Nothing that is dead is rewritten for good.  The free of a sample that a pass
  * found alive takes it out of the set afterwards, so that its record goes to
  * the segment that the sample is rewritten into, or to a later one.  What is
- * rewritten so late that there has been a turn meanwhile is not written.
+ * rewritten so late that there has been a rotation meanwhile is not written.
  *
  * A sample that two have rewritten, or that its thread wrote once more, is in a
  * segment twice.  Only the first is rewritten again: the live set knows what

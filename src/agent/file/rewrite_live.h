@@ -4,9 +4,9 @@
 #include "agent/unwind/lane.h"
 
 /*
- * After each turn of the ring, the samples of the segment before that are alive
- * are written once more, into the current one: a few records with each sample
- * that is taken or freed, so that no thread is held up.
+ * After each rotation of the ring, the samples of the segment before that are
+ * alive are written once more, into the current one: a few records with each
+ * sample that is taken or freed, so that no thread is held up.
  */
 
 /* Go some way, with the lane that the caller holds.  Context: sampled. */

@@ -10,11 +10,11 @@
  *     current one after it was taken.  So nobody stores into a chunk of a
  *     discarded segment but a holder of its lane who found that long ago and
  *     was stopped since: such a chunk is left alone until he goes on.
- * I4  Whoever leaves a turn for good, by siglongjmp out of a signal handler
- *     that interrupted it, loses it after TURN_NS, and so does whoever is
+ * I4  Whoever leaves a rotation for good, by siglongjmp out of a signal handler
+ *     that interrupted it, loses it after ROTATION_NS, and so does whoever is
  *     stopped in it.  He goes on in vain: the range is another by then.  Only a
  *     window that he is in the middle of writing may spoil one of its copies
- *     until the next turn.
+ *     until the next rotation.
  */
 #include "agent/file/ring.h"
 
@@ -33,14 +33,15 @@
 #define SHARES       8u
 #define SEGMENTS_MAX 16u
 
-/* Without turns, for what comes after the last sample: modules, marks, totals.
+/* Without rotation, for what comes after the last sample: modules, marks,
+ * totals.
  */
 #define KEPT 16u
 
 /* Chunks of a file that is closed for what comes after its end. */
 #define SPARE 2u
 
-#define TURN_NS 1000000000u
+#define ROTATION_NS 1000000000u
 
 /* What a lane has while it is taking a chunk: any. */
 #define ANY_CHUNK UINT64_MAX
@@ -49,10 +50,10 @@ static _Atomic uint64_t owners[SP_RING_CHUNKS_MAX];
 static uint64_t n_chunks;
 static _Atomic uint64_t cursor; /* chunks are looked for from here on */
 static _Atomic uint64_t extent;
-static bool has_turns;
+static bool is_rotated;
 static _Atomic uint64_t n_permanent;
-/* Without turns, once the file is closed: what is left, up to spare_end, which
- * is set last; 0: it is not closed. */
+/* Without rotation, once the file is closed: what is left, up to spare_end,
+ * which is set last; 0: it is not closed. */
 static _Atomic uint64_t spare_next;
 static _Atomic uint64_t spare_end;
 
@@ -64,7 +65,7 @@ static _Atomic uint32_t n_rewritten; /* of these: full when all was rewritten */
 /* sp_ring_passed: segment << 32 | chunk. */
 static _Atomic uint64_t passed;
 
-static _Atomic uint64_t turning; /* lease of a turn */
+static _Atomic uint64_t rotating; /* lease of a rotation */
 /* The oldest segment that the file may say is left; `range` follows. */
 static _Atomic uint32_t announced;
 /* Of kept segments, by number modulo SEGMENTS_MAX; published by `complete`. */
@@ -85,13 +86,13 @@ static uint32_t oldest_segment(void)
 	return (uint32_t)(atomic_load(&range) >> 32);
 }
 
-void sp_ring_begin(uint64_t chunks, bool turns)
+void sp_ring_begin(uint64_t chunks, bool rotates)
 {
-	has_turns = turns;
+	is_rotated = rotates;
 	n_chunks = chunks;
-	if (turns && chunks > SP_RING_CHUNKS_MAX)
+	if (is_rotated && chunks > SP_RING_CHUNKS_MAX)
 		n_chunks = SP_RING_CHUNKS_MAX;
-	for (uint64_t i = 0; turns && i < n_chunks; i++)
+	for (uint64_t i = 0; is_rotated && i < n_chunks; i++)
 		atomic_store_explicit(&owners[i], FREE, memory_order_relaxed);
 	memset(windows, 0, sizeof(windows));
 	atomic_store(&cursor, 0);
@@ -102,7 +103,7 @@ void sp_ring_begin(uint64_t chunks, bool turns)
 	atomic_store(&n_used, 0);
 	atomic_store(&n_rewritten, 0);
 	atomic_store(&passed, 0);
-	atomic_store(&turning, 0);
+	atomic_store(&rotating, 0);
 	atomic_store(&announced, 1);
 	atomic_store(&range, range_of(1, 1));
 }
@@ -180,7 +181,7 @@ static uint64_t take_spare(void)
 	return n;
 }
 
-/* Without turns: one after the other, and none has an owner to be known. */
+/* Without rotation: one after the other, and none has an owner to be known. */
 static uint64_t take_next(void)
 {
 	uint64_t n = atomic_load_explicit(&cursor, memory_order_relaxed);
@@ -200,7 +201,7 @@ static uint64_t take(uint64_t as, bool *ret_used)
 	const uint32_t first = oldest_segment();
 
 	*ret_used = false;
-	if (!has_turns)
+	if (!is_rotated)
 		return take_next();
 	for (uint64_t i = 0; i + 1 < n_chunks; i++) {
 		const uint64_t n = 1 + (from + i) % (n_chunks - 1);
@@ -243,7 +244,7 @@ uint64_t sp_ring_close(void)
 {
 	uint64_t n, end;
 
-	if (!has_turns) {
+	if (!is_rotated) {
 		n = 1 + atomic_exchange(&cursor, n_chunks);
 		end = with_spare(n < n_chunks ? n : n_chunks);
 		atomic_store(&spare_next, n);
@@ -292,7 +293,7 @@ static bool has_spare(uint8_t own)
 	const uint64_t begun = atomic_load(&n_used), lanes = sp_lane_count();
 	uint64_t n_free = 0, needed = begun < lanes ? lanes - begun : 0;
 
-	if (!has_turns)
+	if (!is_rotated)
 		return begun + atomic_load(&n_permanent) + KEPT < n_chunks;
 	if (atomic_load(&complete) != before)
 		return true;
@@ -350,7 +351,7 @@ uint64_t sp_ring_next_of(uint32_t segment, uint64_t after)
 	return 0;
 }
 
-/* ---- turns ---- */
+/* ---- rotation ---- */
 
 static uint64_t ring_chunks(void)
 {
@@ -387,7 +388,7 @@ static uint64_t fill_of_segment(void)
 
 static bool is_due(bool is_full)
 {
-	return has_turns && atomic_load(&complete) == sp_ring_segment() &&
+	return is_rotated && atomic_load(&complete) == sp_ring_segment() &&
 	       (is_full || atomic_load(&n_used) >= fill_of_segment());
 }
 
@@ -421,53 +422,54 @@ static uint32_t choose_oldest(void)
 	return o;
 }
 
-bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_turn,
+bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_rotation,
 			    struct sp_window *ret_window)
 {
 	uint32_t oldest;
 
 	if (!is_due(is_full))
 		return false;
-	ret_turn->token = sp_lease_take(&turning, TURN_NS);
-	if (!ret_turn->token)
+	ret_rotation->token = sp_lease_take(&rotating, ROTATION_NS);
+	if (!ret_rotation->token)
 		return false;
-	ret_turn->from = atomic_load(&range);
+	ret_rotation->from = atomic_load(&range);
 	if (!is_due(is_full)) {
-		sp_lease_give(&turning, ret_turn->token);
+		sp_lease_give(&rotating, ret_rotation->token);
 		return false;
 	}
 	oldest = choose_oldest();
-	/* Of two that make the same turn, the later one. */
+	/* Of two that make the same rotation, the later one. */
 	if (oldest < atomic_load(&announced))
 		oldest = atomic_load(&announced);
 	atomic_store(&announced, oldest);
-	ret_turn->to = range_of(oldest, (uint32_t)ret_turn->from + 1);
+	ret_rotation->to = range_of(oldest, (uint32_t)ret_rotation->from + 1);
 	*ret_window = windows[oldest % SEGMENTS_MAX];
 	return true;
 }
 
 void sp_ring_give_left(void)
 {
-	sp_lease_give_left(&turning);
+	sp_lease_give_left(&rotating);
 }
 
-bool sp_ring_has_rotation(const struct sp_ring_rotation *turn)
+bool sp_ring_has_rotation(const struct sp_ring_rotation *rotation)
 {
-	return atomic_load(&turning) == turn->token;
+	return atomic_load(&rotating) == rotation->token;
 }
 
 /* The order of I2 and I3: chunks are free before anybody needs them. */
-void sp_ring_end_rotation(const struct sp_ring_rotation *turn, bool is_recorded)
+void sp_ring_end_rotation(const struct sp_ring_rotation *rotation,
+			  bool is_recorded)
 {
-	uint64_t from = turn->from;
+	uint64_t from = rotation->from;
 
 	/* A child, forked in here, has begun anew. */
-	if (!sp_ring_has_rotation(turn))
+	if (!sp_ring_has_rotation(rotation))
 		return;
 	if (is_recorded &&
-	    atomic_compare_exchange_strong(&range, &from, turn->to))
+	    atomic_compare_exchange_strong(&range, &from, rotation->to))
 		atomic_store(&n_used, 0);
-	sp_lease_give(&turning, turn->token);
+	sp_lease_give(&rotating, rotation->token);
 }
 
 /* Once: who was stopped before it comes too late. */

@@ -13,18 +13,18 @@
  *
  * What has to stay for good (modules, marks, totals) is in permanent chunks.
  * What comes with each sample and each free, and the stacks of the samples,
- * goes to the current segment, which is ended by a turn.  A segment is
+ * goes to the current segment, which is ended by a rotation.  A segment is
  * *complete* once it has every sample that was alive at a moment within it, its
  * window: then whatever is older can do without the segments before it, and a
- * turn that needs their room discards them, the oldest first.
+ * rotation that needs their room discards them, the oldest first.
  */
 #define SP_RING_CHUNKS_MAX 65536u /* 4 GiB */
 
 /* All chunks are free but chunk 0; the file has that many.  Segment 1 begins,
- * and is complete.  Without `turns` it never ends: there may be more chunks
+ * and is complete.  Without `rotates` it never ends: there may be more chunks
  * than SP_RING_CHUNKS_MAX, and a file that is full takes no more samples.
  * Context: cold. */
-void sp_ring_begin(uint64_t chunks, bool turns);
+void sp_ring_begin(uint64_t chunks, bool rotates);
 
 /* A chunk for good, or 0: three quarters are permanent, or none is free.
  * *ret_used: it has been used before, and is not zero.  Context: sampled. */
@@ -64,11 +64,11 @@ uint64_t sp_ring_close(void);
 uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
 
 /*
- * Is a turn due, and is it ours to make?  Due it is if the current segment is
- * complete and has its share of the file; `is_full`: or there is no room.  Then
- * *ret_window, of which `seq` and `check` are left alone, has to be in the file
- * before sp_ring_end_rotation(true); it is all zero if nothing was discarded
- * yet. Without that (false) there is no turn.
+ * Is a rotation due, and is it ours to make?  Due it is if the current segment
+ * is complete and has its share of the file; `is_full`: or there is no room.
+ * Then *ret_window, of which `seq` and `check` are left alone, has to be in the
+ * file before sp_ring_end_rotation(true); it is all zero if nothing was
+ * discarded yet. Without that (false) there is no rotation.
  */
 struct sp_ring_rotation {
 	uint64_t token;
@@ -76,13 +76,13 @@ struct sp_ring_rotation {
 	uint64_t to;   /* ... and behind it */
 };
 
-bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_turn,
+bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_rotation,
 			    struct sp_window *ret_window);
 /* The calling thread has left one for good (inside.h). */
 void sp_ring_give_left(void);
 /* Has nobody taken it over? */
-bool sp_ring_has_rotation(const struct sp_ring_rotation *turn);
-void sp_ring_end_rotation(const struct sp_ring_rotation *turn,
+bool sp_ring_has_rotation(const struct sp_ring_rotation *rotation);
+void sp_ring_end_rotation(const struct sp_ring_rotation *rotation,
 			  bool is_recorded);
 
 /* All that is alive of that segment was rewritten from its chunks below that

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The ring of chunks against a model that knows everything, with lanes whose
- * threads are stopped and turns that were left.
+ * threads are stopped and rotations that were left.
  */
 #include <time.h>
 
@@ -277,7 +277,7 @@ TEST_BETWEEN(stopped, NULL, agent_fixture_teardown)
 
 /* A turn that somebody has left is made by another, and not once more by him
  * who comes back late. */
-TEST_BETWEEN(turn_that_was_left, NULL, agent_fixture_teardown)
+TEST_BETWEEN(rotation_that_was_left, NULL, agent_fixture_teardown)
 {
 	const struct timespec second = {1, 1000000};
 	struct sp_ring_rotation left, other;
@@ -381,7 +381,7 @@ int main(void)
 		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
 		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_turn_that_was_left,
+		cmocka_unit_test_teardown(test_rotation_that_was_left,
 					  agent_fixture_teardown),
 	};
 
