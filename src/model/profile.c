@@ -240,3 +240,23 @@ const struct sp_embedded_frame *sp_embedded_find(
 	return bsearch(&frame, profile->stored, profile->n_stored,
 		       sizeof(*profile->stored), sp_profile_compare_frames);
 }
+
+static int compare_sample_ids(const void *a, const void *b)
+{
+	const struct sp_sample *x = a, *y = b;
+
+	if (x->id != y->id)
+		return x->id < y->id ? -1 : 1;
+	return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
+}
+
+void sp_profile_sort_samples(struct sp_profile *p)
+{
+	for (size_t i = 1; i < p->n_samples; i++) {
+		if (p->samples[i - 1].id < p->samples[i].id)
+			continue;
+		qsort(p->samples, p->n_samples, sizeof(*p->samples),
+		      compare_sample_ids);
+		break;
+	}
+}

@@ -441,6 +441,9 @@ struct sp_frame *sp_profile_frames(const struct sp_profile *profile,
 /* That order, for qsort() and bsearch(). */
 int sp_profile_compare_frames(const void *a, const void *b);
 
+/* Samples by their ids: chunks were filled side by side. */
+void sp_profile_sort_samples(struct sp_profile *profile);
+
 /* Of facts with the same key only the first stays, which is the one that is
  * meant.  0 or -ENOMEM. */
 int sp_profile_drop_infos(struct sp_profile *profile);

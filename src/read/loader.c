@@ -193,12 +193,27 @@ static int find_thread(struct sp_loader *l, uint64_t index, uint32_t *ret)
 	return 0;
 }
 
+static int find_stack(struct sp_loader *l, uint32_t id, uint32_t *ret)
+{
+	const struct sp_stack *s;
+
+	if (!l->last_stack || id != l->last_stack_id) {
+		s = get_stack(l, id);
+		if (!s)
+			return -ENOMEM;
+		l->last_stack_id = id;
+		l->last_stack = 1 + (uint32_t)(s - l->p->stacks);
+	}
+	*ret = l->last_stack - 1;
+	return 0;
+}
+
 static int take_sample(struct sp_loader *l, const struct sp_record_sample *r)
 {
-	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
 	struct sp_sample sample;
+	uint32_t stack;
 
-	if (!s)
+	if (find_stack(l, (uint32_t)r->stack, &stack))
 		return -ENOMEM;
 	/* Nothing was discarded: the first record of it is there. */
 	if (r->is_again && !l->reader->window.oldest)
@@ -212,7 +227,7 @@ static int take_sample(struct sp_loader *l, const struct sp_record_sample *r)
 		.offset_bytes = r->offset_bytes,
 		.period_bytes = r->period_bytes,
 		.age_bytes = SP_UNKNOWN,
-		.stack = (uint32_t)(s - l->p->stacks),
+		.stack = stack,
 		.freed_by = UINT32_MAX,
 		.entry = r->entry,
 	};

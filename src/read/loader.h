@@ -21,8 +21,11 @@ struct sp_loader {
 	bool has_no_code;         /* nobody asks for frames and their symbols */
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
-	uint64_t last_index; /* of the thread of the record before, or 0 */
+	/* Of the record before: the thread's index, or 0, and its position; the
+	 * stack's id, and 1 + its position, or 0. */
+	uint64_t last_index;
 	uint32_t last_thread;
+	uint32_t last_stack_id, last_stack;
 	struct sp_idmap modules;
 	struct sp_embedded stored;
 	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;

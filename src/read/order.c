@@ -162,17 +162,20 @@ int sp_order_begin_run(struct sp_order *o)
 	return 0;
 }
 
-int sp_order_put(struct sp_order *o, const struct sp_event *event)
+struct sp_event *sp_order_put(struct sp_order *o, uint64_t when)
 {
 	struct sp_run *run = o->filling;
+	struct sp_event *event;
 
-	if (sp_array_reserve((void **)&run->events, &run->room, run->n,
+	if (run->n == run->room &&
+	    sp_array_reserve((void **)&run->events, &run->room, run->n,
 			     sizeof(*run->events)))
-		return -ENOMEM;
-	if (run->n && event->when < run->events[run->n - 1].when)
+		return NULL;
+	event = &run->events[run->n];
+	if (run->n++ && when < event[-1].when)
 		run->is_sorted = false;
-	run->events[run->n++] = *event;
-	return 0;
+	event->when = when;
+	return event;
 }
 
 int sp_order_end(struct sp_order *o)

@@ -68,8 +68,9 @@ struct sp_order {
 /* A run begins, before the first event too.  0 or -ENOMEM. */
 int sp_order_begin_run(struct sp_order *order);
 
-/* 0 or -ENOMEM. */
-int sp_order_put(struct sp_order *order, const struct sp_event *event);
+/* An event of that `when`: the caller fills in the rest.  NULL without
+ * memory. */
+struct sp_event *sp_order_put(struct sp_order *order, uint64_t when);
 
 /* No run follows: all events leave.  0 or -ENOMEM. */
 int sp_order_end(struct sp_order *order);

@@ -22,6 +22,15 @@ int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *p,
 	return sp_curve_init(&sinks->curve, p, &sinks->births, plan->n_points);
 }
 
+bool sp_sinks_choose(const struct sp_sinks *sinks, const struct sp_profile *p,
+		     const struct sp_sample *sample, uint64_t born_ns)
+{
+	struct sp_sample born = *sample;
+
+	born.born_ns = born_ns;
+	return sp_selection_has(&sinks->births, p, &born);
+}
+
 int sp_sinks_end(struct sp_sinks *sinks, struct sp_profile *p)
 {
 	struct sp_selection *births;

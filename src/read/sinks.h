@@ -33,15 +33,21 @@ int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *profile,
  * if the walk is of others, or there is none. */
 #define SP_SINKS_NONE UINT32_MAX
 
-/* Is the walk of that sample?  Its time is on the clock of all files, its
- * thread a position in that profile of its file. */
+/* Of some of the samples: is the walk of that one?  Its thread is a position in
+ * that profile of its file; `born_ns` is on the clock of all files. */
+bool sp_sinks_choose(const struct sp_sinks *sinks,
+		     const struct sp_profile *profile,
+		     const struct sp_sample *sample, uint64_t born_ns);
+
+/* The same of any samples: most walks are of all. */
 static inline bool sp_sinks_want(const struct sp_sinks *sinks,
 				 const struct sp_profile *profile,
-				 const struct sp_sample *sample)
+				 const struct sp_sample *sample,
+				 uint64_t born_ns)
 {
 	return sinks->walk &&
 	       (sinks->has_all ||
-		sp_selection_has(&sinks->births, profile, sample));
+		sp_sinks_choose(sinks, profile, sample, born_ns));
 }
 
 /* In the order of time, as sp_peak_walk_birth() and sp_peak_walk_free(). */

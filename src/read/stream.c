@@ -235,14 +235,24 @@ static int end_paired(struct sp_stream *st, const struct sp_event *e,
 	return end_sample(st, &end->sample, &ended);
 }
 
-/* What the shared sinks know the sample of that group by. */
-static uint32_t object_of(const struct sp_stream *st, uint32_t group,
-			  const struct sp_sample *s)
+/* What the shared sinks know a sample of that group by, which they want. */
+static inline uint32_t object_of(const struct sp_stream *st, uint32_t group,
+				 uint64_t id, uint64_t offset_bytes)
 {
-	return sp_sinks_want(st->sinks, st->profile, s)
-		       ? st->sink.groups.groups[group].kind << 1 |
-				 sp_peak_toss(st->coins, s->id, s->offset_bytes)
-		       : SP_SINKS_NONE;
+	return st->sink.groups.groups[group].kind << 1 |
+	       sp_peak_toss(st->coins, id, offset_bytes);
+}
+
+/* Do they?  It is born, and paired with its free. */
+static bool is_wanted(const struct sp_stream *st,
+		      const struct sp_open_sample *born)
+{
+	struct sp_sample s;
+
+	if (!st->sinks->walk || st->sinks->has_all)
+		return st->sinks->walk;
+	s = open_sample(st, born);
+	return sp_sinks_choose(st->sinks, st->profile, &s, s.born_ns);
 }
 
 static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
@@ -261,11 +271,12 @@ static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 	struct sp_pairing_end missed;
 	int r;
 
-	if (!st->plan->every_sample) {
-		const struct sp_sample s = open_sample(st, &born.sample);
-
-		born.sample.object = object_of(st, group, &s);
-	}
+	if (!st->plan->every_sample)
+		born.sample.object =
+			is_wanted(st, &born.sample)
+				? object_of(st, group, born.sample.id,
+					    born.sample.offset_bytes)
+				: SP_SINKS_NONE;
 	r = sp_pairing_birth(&st->pairing, &born, key->size_bytes,
 			     key->period_bytes, &missed);
 	if (r > 0)
@@ -333,22 +344,23 @@ static void prefetch_events(const struct sp_stream *st)
 
 int sp_stream_pass(struct sp_stream *st, uint64_t limit)
 {
+	const struct sp_event *e = st->next;
 	int r = 0;
 
-	while (r >= 0 && (st->next || (st->next = sp_order_next(&st->order)))) {
-		const uint64_t time_ns = st->next->when >> 1;
+	while (r >= 0 && (e || (e = sp_order_next(&st->order))) &&
+	       e->when < limit) {
+		const uint64_t time_ns = e->when >> 1;
 
-		if (st->next->when >= limit)
-			break;
 		prefetch_events(st);
 		if (!st->in_window && time_ns > st->window_ns)
 			r = open_window(st);
 		if (r >= 0)
 			r = sp_sinks_pass(st->sinks, time_ns);
 		if (r >= 0)
-			r = take_event(st, st->next);
-		st->next = NULL;
+			r = take_event(st, e);
+		e = NULL;
 	}
+	st->next = e;
 	return r;
 }
 
@@ -398,41 +410,52 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 				? (uint16_t)(1 + sp_peak_toss(st->coins, s->id,
 							      s->offset_bytes))
 				: 0};
-	struct sp_sample born = *s;
-	struct sp_event e = {.id = s->id};
+	const uint64_t born_ns = common_time(st, s->born_ns);
+	const bool is_wanted =
+		sp_sinks_want(st->sinks, st->profile, s, born_ns);
 	const uint32_t group = sp_sample_groups_find(&st->sink.groups, &key);
+	struct sp_event *e;
 
-	born.born_ns = common_time(st, s->born_ns);
-	e.when = born.born_ns << 1 | 1;
-	if (!st->sinks->walk || sp_sinks_want(st->sinks, st->profile, &born))
+	if (!st->sinks->walk || is_wanted)
 		sp_raise(&st->period_bytes, s->period_bytes);
 	sp_raise(&st->last_id, s->id);
 	if (group == UINT32_MAX || find_kind(st, group, s) < 0)
 		return -ENOMEM;
+	e = sp_order_put(&st->order, born_ns << 1 | 1);
+	if (!e)
+		return -ENOMEM;
+	e->id = s->id;
 	if (st->profile->has_addresses) {
-		e.u.birth_at.address = address;
-		e.u.birth_at.group = group;
-		e.u.birth_at.offset_bytes = s->offset_bytes < UINT32_MAX
-						    ? (uint32_t)s->offset_bytes
-						    : UINT32_MAX;
+		e->u.birth_at.address = address;
+		e->u.birth_at.group = group;
+		e->u.birth_at.offset_bytes = s->offset_bytes < UINT32_MAX
+						     ? (uint32_t)s->offset_bytes
+						     : UINT32_MAX;
 	} else {
-		e.u.birth.offset_bytes = s->offset_bytes;
-		e.u.birth.group = group;
-		e.u.birth.object = object_of(st, group, &born);
+		e->u.birth.offset_bytes = s->offset_bytes;
+		e->u.birth.group = group;
+		e->u.birth.object =
+			is_wanted ? object_of(st, group, s->id, s->offset_bytes)
+				  : SP_SINKS_NONE;
 	}
-	return sp_order_put(&st->order, &e);
+	return 0;
 }
 
 int sp_stream_free(struct sp_stream *st, const struct sp_stream_free *event)
 {
-	const struct sp_event e = {.when = common_time(st, event->time_ns) << 1,
-				   .id = event->id,
-				   .u.free = {.age_bytes = event->age_bytes,
-					      .thread = event->thread,
-					      .missed = event->missed}};
+	struct sp_event *e;
 
 	/* A file that says that it has none is forged if it has. */
-	return st->profile->has_frees ? sp_order_put(&st->order, &e) : 0;
+	if (!st->profile->has_frees)
+		return 0;
+	e = sp_order_put(&st->order, common_time(st, event->time_ns) << 1);
+	if (!e)
+		return -ENOMEM;
+	e->id = event->id;
+	e->u.free.age_bytes = event->age_bytes;
+	e->u.free.thread = event->thread;
+	e->u.free.missed = event->missed;
+	return 0;
 }
 
 int sp_stream_mark(struct sp_stream *st, uint64_t time_ns)
@@ -459,34 +482,13 @@ uint64_t sp_stream_last_id(const struct sp_stream *st)
 
 /* ---- the end ---- */
 
-static int compare_ids(const void *a, const void *b)
-{
-	const struct sp_sample *x = a, *y = b;
-
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
-}
-
-/* By ids: chunks were filled side by side. */
-static void sort_samples(struct sp_profile *p)
-{
-	for (size_t i = 1; i < p->n_samples; i++) {
-		if (p->samples[i - 1].id < p->samples[i].id)
-			continue;
-		qsort(p->samples, p->n_samples, sizeof(*p->samples),
-		      compare_ids);
-		break;
-	}
-}
-
 /* Every sample, each once, and without those that ended before the window. */
 static void give_every_sample(const struct sp_stream *st)
 {
 	struct sp_profile *p = st->profile;
 	size_t kept = 0;
 
-	sort_samples(p);
+	sp_profile_sort_samples(p);
 	for (size_t i = 0; i < p->n_samples; i++) {
 		const struct sp_sample *s = &p->samples[i];
 
@@ -509,7 +511,7 @@ static int give_open_samples(struct sp_stream *st)
 	for (size_t i = 0;
 	     !r && (l = sp_pairing_next_open(&st->open, pairing_of(st), &i));)
 		r = add_open_sample(st, l);
-	sort_samples(p);
+	sp_profile_sort_samples(p);
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
 		r = tell(st, SP_SAMPLE_SETTLED, &p->samples[i]);
 	return r;
