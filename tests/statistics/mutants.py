@@ -42,6 +42,7 @@ BASELINE_CHECK = "src/compare/baseline_check.c"
 MOVED = "src/compare/moved.c"
 NAMES = "src/compare/names.c"
 RENAME = "src/compare/rename.c"
+PATCH = "src/agent/hooks/patch.c"
 
 MUTANTS = []
 
@@ -340,6 +341,26 @@ mutant("missing_names_are_gone", NAMES, "test_names_are_missing",
 # A lambda whose number is another is another function.
 mutant("lambdas_by_number", RENAME, "test_lambdas_with_other_numbers",
        "*to++ = '*';", "*to++ = c[mark];", program="test_check_names")
+
+# ---- attaching: against the naive model of unit.patch ----
+
+# A page that was read-only after relocation stays writable.
+mutant("relro_stays_open", PATCH, "test_model",
+       "SP_SYS3(mprotect, pass->page, page_bytes(), pass->protection);",
+       "(void)pass;", program="test_patch")
+# Of two names of one function, the first gets all calls.
+mutant("first_of_two_names", PATCH, "test_model",
+       "if (strcmp(p->symbol, symbol) == 0)",
+       "if (symbol && strcmp(p->symbol, p->symbol) == 0)",
+       program="test_patch")
+# A definition of that name is taken for the allocator's.
+mutant("symbol_of_another", PATCH, "test_model",
+       "if (bias + s->st_value == from)", "if (s->st_value)",
+       program="test_patch")
+# Operators that call malloc are counted there, and here.
+mutant("operators_twice", PATCH, "test_model",
+       "p->below = p->ours = 0;\n}", "(void)is_wanted;\n}",
+       program="test_patch")
 
 # Built like the others, and the judge must complain about both: one changes
 # nothing, so that it is accepted; one does not apply.
