@@ -10,7 +10,7 @@
 #include "cli/page.h"
 #include "export/export.h"
 #include "export/options.h"
-#include "fleet/add.h"
+#include "fleet/batch.h"
 #include "fleet/choose.h"
 #include "fleet/drawn.h"
 #include "fleet/load.h"
@@ -134,13 +134,48 @@ static int init_database(const struct sp_fleet_options *o)
 						  : EXIT_FINE;
 }
 
+struct adding {
+	size_t counts[SP_FLEET_SAME + 1], failed;
+};
+
+static void note_added(void *arg, void *item, enum sp_fleet_added added)
+{
+	struct adding *a = arg;
+
+	(void)item;
+	a->counts[added]++;
+}
+
+/* Of files that waited for each other each is named. */
+static void note_failed(void *arg, void *item, int code,
+			const struct sp_error *err)
+{
+	struct adding *a = arg;
+	char text[700], *line = NULL;
+
+	(void)code;
+	a->failed++;
+	if (err->file && strcmp(err->file, item) == 0) {
+		sp_console_fail_with(err);
+		return;
+	}
+	sp_error_describe(err, text, sizeof(text));
+	if (asprintf(&line, "%s was not added: %s", (char *)item, text) < 0)
+		line = NULL;
+	sp_console_fail(line ? line : text);
+	free(line);
+}
+
 /* A file that cannot be added does not keep the others out. */
 static int add_files(const struct sp_fleet_options *o)
 {
 	const struct sp_symbolizer_options symbols = {.debug_path = NULL};
-	size_t counts[SP_FLEET_SAME + 1] = {0}, failed = 0;
-	enum sp_fleet_added added;
+	struct adding a = {.failed = 0};
 	struct sp_fleet_db db;
+	struct sp_fleet_batch batch = {.db = &db,
+				       .done = note_added,
+				       .failed = note_failed,
+				       .arg = &a};
 	struct sp_error err;
 
 	if (o->argc < 2)
@@ -156,22 +191,18 @@ static int add_files(const struct sp_fleet_options *o)
 		sp_fleet_db_close(&db);
 		return EXIT_ERROR;
 	}
-	for (int i = 1; i < o->argc; i++) {
-		if (sp_fleet_add(&db, o->argv[i], &symbols, &added, &err) < 0) {
-			sp_console_fail_with(&err);
-			failed++;
-		} else {
-			counts[added]++;
-		}
-	}
+	for (int i = 1; i < o->argc; i++)
+		sp_fleet_batch_add(&batch, o->argv[i], &symbols, o->argv[i],
+				   &err);
+	sp_fleet_batch_flush(&batch, &err);
 	sp_fleet_db_close(&db);
 	printf("%zu added, %zu updated, %zu there already",
-	       counts[SP_FLEET_ADDED], counts[SP_FLEET_UPDATED],
-	       counts[SP_FLEET_SAME]);
-	if (failed)
-		printf(", %zu not added", failed);
+	       a.counts[SP_FLEET_ADDED], a.counts[SP_FLEET_UPDATED],
+	       a.counts[SP_FLEET_SAME]);
+	if (a.failed)
+		printf(", %zu not added", a.failed);
 	putchar('\n');
-	return failed ? EXIT_ERROR : sp_console_finish();
+	return a.failed ? EXIT_ERROR : sp_console_finish();
 }
 
 static int watch_directory(const struct sp_fleet_options *o)

@@ -307,7 +307,12 @@ static int look_for(struct adding *a, enum sp_fleet_added *ret)
 	const struct sp_fleet_value id = sp_fleet_number(a->profile->file_id);
 	struct sp_fleet_rows *rows;
 	uint64_t process = 0;
-	int r = sp_fleet_ask(a->db, sp_fleet_find_file, &id, 1, &rows, a->err);
+	int r;
+
+	if (sp_fleet_knows(&a->db->waiting, a->profile->file_id))
+		return sp_error_set(a->err, -EALREADY, a->profile->path,
+				    "waits to be sent");
+	r = sp_fleet_ask(a->db, sp_fleet_find_file, &id, 1, &rows, a->err);
 
 	if (r < 0)
 		return r;
@@ -363,7 +368,7 @@ static int add_profile(struct adding *a,
 	if (r >= 0 && *ret != SP_FLEET_SAME)
 		r = put_profile(a);
 	if (r >= 0)
-		r = sp_fleet_commit(a->db, a->err);
+		r = sp_fleet_commit(a->db, a->profile->file_id, a->err);
 	if (r < 0)
 		sp_fleet_rollback(a->db);
 	sp_fleet_hours_done(&a->hours);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "fleet/clickhouse_tables.h"
 #include "fleet/clickhouse_url.h"
 #include "fleet/engine.h"
 #include "fleet/http.h"
@@ -19,6 +20,11 @@
  * it: that is sent last.  An attempt that failed leaves rows that nobody asks
  * for.  Of several rows of processes for one file, whoever sent them, readers
  * take the same one.
+ *
+ * A request costs as much as many rows, so that what several files have is
+ * gathered and sent together, a table at a time, with `processes` last.  If a
+ * request fails, nobody knows whether its rows are there: nothing of it is
+ * sent again under the same numbers, and all files that waited failed.
  */
 
 /* So many rows and bytes of a table are sent together, at most. */
@@ -29,6 +35,10 @@ struct clickhouse {
 	struct sp_clickhouse_url url;
 	struct sp_http *http;
 	struct sp_native_rows rows[SP_FLEET_TABLES];
+	/* Of the files before the one at hand. */
+	struct sp_native_mark marks[SP_FLEET_TABLES];
+	size_t n_waiting;  /* commits that are not sent */
+	bool is_broken;    /* rows of some file may be there, or not */
 	bool has_database; /* it is there: requests are about it */
 };
 
@@ -240,9 +250,6 @@ static void close_server(struct sp_fleet_db *db)
 	db->state = NULL;
 }
 
-/* A table of that name and no rows says which version the others are of. */
-#define MARK "sampleprof_fleet_"
-
 /* The version that the database is of, 0: none; and how many tables it has. */
 static int get_version(struct sp_fleet_db *db, uint64_t *ret_version,
 		       uint64_t *ret_tables, struct sp_error *err)
@@ -260,9 +267,11 @@ static int get_version(struct sp_fleet_db *db, uint64_t *ret_version,
 		const char *table = get_bytes(rows, 0, NULL);
 
 		++*ret_tables;
-		if (strncmp(table, MARK, sizeof(MARK) - 1) == 0)
+		if (strncmp(table, SP_CLICKHOUSE_MARK,
+			    sizeof(SP_CLICKHOUSE_MARK) - 1) == 0)
 			*ret_version =
-				strtoul(table + sizeof(MARK) - 1, NULL, 10);
+				strtoul(table + sizeof(SP_CLICKHOUSE_MARK) - 1,
+					NULL, 10);
 	}
 	free_rows(rows);
 	return r;
@@ -300,103 +309,8 @@ static int open_database(struct sp_fleet_db *db, const char *rest,
 
 /* ---- the tables ---- */
 
-/* Where that is not by their keys, and in a cluster by the first column: how
- * rows are sorted, which is what they are searched by, and which shard has
- * them.  Rows of code that are the same may become one. */
-static const struct layout {
-	const char *order, *shard;
-	bool is_code;
-	unsigned int granularity; /* rows that are read for one, at least */
-} layouts[SP_FLEET_TABLES] = {
-	[SP_FLEET_PROCESSES] = {"file_id, process", "file_id", false, 1024},
-	[SP_FLEET_LABELS] = {"key, value, process", NULL, false, 0},
-	[SP_FLEET_MODULES] = {"module, path, build_id", NULL, true, 256},
-	[SP_FLEET_STACKS] = {"stack, flags, frames", NULL, true, 256},
-	[SP_FLEET_NAMES] = {"module, offset, depth, source", "offset", true,
-			    1024},
-};
-
-#define GRANULARITY 8192u
-
-static void write_columns(FILE *out, const struct sp_fleet_schema *table)
-{
-	char type[32];
-
-	for (size_t i = 0; i < table->n_columns; i++) {
-		sp_native_type(&table->columns[i], type);
-		fprintf(out, "%s%s %s", i ? ", " : " (", table->columns[i].name,
-			type);
-	}
-	putc(')', out);
-}
-
-/* The table of one server, or of one shard with its replicas. */
-static void write_table(FILE *out, const struct clickhouse *c, unsigned int i)
-{
-	const struct sp_fleet_schema *table = &sp_fleet_schema[i];
-	const bool is_cluster = *c->url.cluster;
-
-	fprintf(out, "CREATE TABLE IF NOT EXISTS %s.%s%s%s%s", c->url.database,
-		table->name, is_cluster ? "_local" : "",
-		is_cluster ? " ON CLUSTER " : "", c->url.cluster);
-	write_columns(out, table);
-	fprintf(out, " ENGINE = %s%sMergeTree", is_cluster ? "Replicated" : "",
-		layouts[i].is_code ? "Replacing" : "");
-	if (is_cluster)
-		fprintf(out,
-			"('/clickhouse/tables/{shard}/%s/%s', '{replica}')",
-			c->url.database, table->name);
-	else
-		fputs("()", out);
-	fputs(" ORDER BY (", out);
-	if (layouts[i].order)
-		fputs(layouts[i].order, out);
-	for (size_t k = 0; k < table->n_key && !layouts[i].order; k++)
-		fprintf(out, "%s%s", k ? ", " : "", table->columns[k].name);
-	fprintf(out, ") SETTINGS index_granularity = %u",
-		layouts[i].granularity ? layouts[i].granularity : GRANULARITY);
-}
-
-static void write_distributed(FILE *out, const struct clickhouse *c,
-			      unsigned int i)
-{
-	const struct sp_fleet_schema *table = &sp_fleet_schema[i];
-
-	fprintf(out, "CREATE TABLE IF NOT EXISTS %s.%s ON CLUSTER %s",
-		c->url.database, table->name, c->url.cluster);
-	write_columns(out, table);
-	fprintf(out, " ENGINE = Distributed(%s, %s, %s_local, %s)",
-		c->url.cluster, c->url.database, table->name,
-		layouts[i].shard ? layouts[i].shard : table->columns[0].name);
-}
-
-static void write_on_cluster(FILE *out, const struct clickhouse *c,
-			     const char *before, const char *behind)
-{
-	fprintf(out, "%s%s%s%s", before, *c->url.cluster ? " ON CLUSTER " : "",
-		c->url.cluster, behind);
-}
-
-typedef void write_fn(FILE *out, const struct clickhouse *c, unsigned int i);
-
-static void write_database(FILE *out, const struct clickhouse *c,
-			   unsigned int i)
-{
-	(void)i;
-	fprintf(out, "CREATE DATABASE IF NOT EXISTS %s", c->url.database);
-	write_on_cluster(out, c, "", "");
-}
-
-static void write_mark(FILE *out, const struct clickhouse *c, unsigned int i)
-{
-	(void)i;
-	fprintf(out, "CREATE TABLE IF NOT EXISTS %s." MARK "%d",
-		c->url.database, SP_FLEET_VERSION);
-	write_on_cluster(out, c, "", " (version UInt64) ENGINE = Null");
-}
-
-static int create(struct sp_fleet_db *db, write_fn *write, unsigned int i,
-		  struct sp_error *err)
+static int create(struct sp_fleet_db *db, sp_clickhouse_write_fn *write,
+		  unsigned int i, struct sp_error *err)
 {
 	char *sql = NULL;
 	size_t n;
@@ -405,7 +319,7 @@ static int create(struct sp_fleet_db *db, write_fn *write, unsigned int i,
 
 	if (!out)
 		return fail_memory(db, err);
-	write(out, state_of(db), i);
+	write(out, &state_of(db)->url, i);
 	r = fclose(out) == 0 ? run_sql(db, sql, err) : fail_memory(db, err);
 	free(sql);
 	return r;
@@ -413,14 +327,14 @@ static int create(struct sp_fleet_db *db, write_fn *write, unsigned int i,
 
 static int make_tables(struct sp_fleet_db *db, struct sp_error *err)
 {
-	int r = create(db, write_database, 0, err);
+	int r = create(db, sp_clickhouse_write_database, 0, err);
 
 	for (unsigned int i = 0; i < SP_FLEET_TABLES && r >= 0; i++)
-		r = create(db, write_table, i, err);
+		r = create(db, sp_clickhouse_write_table, i, err);
 	for (unsigned int i = 0;
 	     i < SP_FLEET_TABLES && r >= 0 && *state_of(db)->url.cluster; i++)
-		r = create(db, write_distributed, i, err);
-	return r < 0 ? r : create(db, write_mark, 0, err);
+		r = create(db, sp_clickhouse_write_distributed, i, err);
+	return r < 0 ? r : create(db, sp_clickhouse_write_mark, 0, err);
 }
 
 /* An init that was cut is finished by another one. */
@@ -469,9 +383,12 @@ static int send_rows(struct sp_fleet_db *db, unsigned int i,
 	if (r >= 0)
 		r = finish(db, err);
 	free(block);
-	if (r >= 0)
-		sp_native_clear(&c->rows[i]);
-	return r;
+	c->is_broken |= r < 0;
+	if (r < 0)
+		return r;
+	sp_native_clear(&c->rows[i]);
+	sp_native_mark(&c->rows[i], &c->marks[i]);
+	return 0;
 }
 
 static void forget_rows(struct sp_fleet_db *db)
@@ -480,7 +397,8 @@ static void forget_rows(struct sp_fleet_db *db)
 
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
 		sp_native_clear(&c->rows[i]);
-	sp_fleet_forget(&db->known);
+	c->n_waiting = 0;
+	c->is_broken = false;
 }
 
 /* Code first, and last what makes processes count. */
@@ -492,12 +410,17 @@ static int flush(struct sp_fleet_db *db, struct sp_error *err)
 		r = send_rows(db, i, err);
 	if (r < 0)
 		forget_rows(db);
+	state_of(db)->n_waiting = 0;
 	return r;
 }
 
 static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
 		 struct sp_error *err)
 {
+	struct clickhouse *c = state_of(db);
+
+	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
+		sp_native_mark(&c->rows[i], &c->marks[i]);
 	if (getrandom(ret_process, sizeof(*ret_process), 0) !=
 	    sizeof(*ret_process))
 		return sp_error_set(err, -EIO, db->path,
@@ -509,12 +432,33 @@ static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
 
 static int commit(struct sp_fleet_db *db, struct sp_error *err)
 {
-	return flush(db, err);
+	struct clickhouse *c = state_of(db);
+	bool has_rows = false;
+
+	(void)err;
+	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
+		has_rows |= c->rows[i].n > c->marks[i].n;
+	c->n_waiting += has_rows;
+	return 0;
 }
 
 static void rollback(struct sp_fleet_db *db)
 {
-	forget_rows(db);
+	struct clickhouse *c = state_of(db);
+
+	if (c->is_broken) {
+		forget_rows(db);
+		return;
+	}
+	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
+		sp_native_cut(&c->rows[i], &c->marks[i]);
+}
+
+static size_t count_waiting(const struct sp_fleet_db *db)
+{
+	const struct clickhouse *c = db->state;
+
+	return c->n_waiting;
 }
 
 static int put(struct sp_fleet_db *db, enum sp_fleet_table which,
@@ -568,6 +512,8 @@ const struct sp_fleet_engine sp_fleet_clickhouse = {
 	.begin = begin,
 	.commit = commit,
 	.rollback = rollback,
+	.waiting = count_waiting,
+	.flush = flush,
 	.put = put,
 	.erase = erase,
 };

@@ -64,6 +64,7 @@ void sp_fleet_db_close(struct sp_fleet_db *db)
 	if (db->engine)
 		db->engine->close(db);
 	sp_fleet_forget(&db->known);
+	sp_fleet_forget(&db->waiting);
 	db->engine = NULL;
 }
 
@@ -193,15 +194,38 @@ int sp_fleet_begin(struct sp_fleet_db *db, uint64_t *ret_process,
 	return db->engine->begin(db, ret_process, err);
 }
 
-int sp_fleet_commit(struct sp_fleet_db *db, struct sp_error *err)
+int sp_fleet_commit(struct sp_fleet_db *db, uint64_t file_id,
+		    struct sp_error *err)
 {
-	return db->engine->commit(db, err);
+	const size_t before = sp_fleet_waiting(db);
+	int r = db->engine->commit(db, err);
+
+	if (r >= 0 && sp_fleet_waiting(db) > before)
+		sp_fleet_learn(&db->waiting, file_id);
+	return r;
 }
 
 void sp_fleet_rollback(struct sp_fleet_db *db)
 {
 	sp_fleet_forget(&db->known);
 	db->engine->rollback(db);
+	if (!sp_fleet_waiting(db))
+		sp_fleet_forget(&db->waiting);
+}
+
+size_t sp_fleet_waiting(const struct sp_fleet_db *db)
+{
+	return db->engine->waiting ? db->engine->waiting(db) : 0;
+}
+
+int sp_fleet_flush(struct sp_fleet_db *db, struct sp_error *err)
+{
+	int r = db->engine->flush ? db->engine->flush(db, err) : 0;
+
+	sp_fleet_forget(&db->waiting);
+	if (r < 0)
+		sp_fleet_forget(&db->known);
+	return r;
 }
 
 int sp_fleet_put(struct sp_fleet_db *db, enum sp_fleet_table table,

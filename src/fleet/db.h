@@ -24,8 +24,9 @@ struct sp_fleet_db {
 	char path[4096]; /* to name it in messages; no password is in it */
 	const struct sp_fleet_engine *engine;
 	void *state; /* the engine's */
-	/* Code that is there for certain (fleet/code.c). */
+	/* Code that is there for certain, or waits (fleet/code.c). */
 	struct sp_fleet_known known;
+	struct sp_fleet_known waiting; /* files that were committed and wait */
 };
 
 /* The default of --db. */
@@ -156,9 +157,20 @@ int sp_fleet_damaged(struct sp_fleet_db *db, const char *what,
  */
 int sp_fleet_begin(struct sp_fleet_db *db, uint64_t *ret_process,
 		   struct sp_error *err);
-int sp_fleet_commit(struct sp_fleet_db *db, struct sp_error *err);
-/* After an error of any of these; forgets it. */
+int sp_fleet_commit(struct sp_fleet_db *db, uint64_t file_id,
+		    struct sp_error *err);
+/* After an error of any of these; forgets it.  And what waits, if nobody can
+ * say how much of it the server has. */
 void sp_fleet_rollback(struct sp_fleet_db *db);
+
+/*
+ * An engine may gather what several commits have, and send it together: it
+ * counts after sp_fleet_flush(), or not at all.  How many files wait; to close
+ * the database forgets them.
+ */
+size_t sp_fleet_waiting(const struct sp_fleet_db *db);
+/* 0; negative errno and *err, and nothing waits any more. */
+int sp_fleet_flush(struct sp_fleet_db *db, struct sp_error *err);
 
 /* Put a row, of all columns; a key that is there is -EIO.  0; negative errno
  * and *err. */

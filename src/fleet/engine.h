@@ -43,6 +43,9 @@ struct sp_fleet_engine {
 		     struct sp_error *err);
 	int (*commit)(struct sp_fleet_db *db, struct sp_error *err);
 	void (*rollback)(struct sp_fleet_db *db);
+	/* NULL: nothing waits. */
+	size_t (*waiting)(const struct sp_fleet_db *db);
+	int (*flush)(struct sp_fleet_db *db, struct sp_error *err);
 	int (*put)(struct sp_fleet_db *db, enum sp_fleet_table table,
 		   const struct sp_fleet_value *row, struct sp_error *err);
 	int (*erase)(struct sp_fleet_db *db, enum sp_fleet_table table,

@@ -52,6 +52,7 @@ struct sp_http {
 	unsigned char *bytes;
 	size_t from, to, room; /* of bytes, what is to be read */
 	char rest[REST_BYTES];
+	char detail[CURL_ERROR_SIZE]; /* what libcurl says of a failure */
 };
 
 static bool open_library(void)
@@ -146,17 +147,56 @@ static void clean_text(const struct sp_http *h, char *text)
 		*--at = '\0';
 }
 
+static long connect_s(long timeout_s)
+{
+	return timeout_s < CONNECT_S ? timeout_s : CONNECT_S;
+}
+
+/* A connection that was made and silent, or none within the time for that. */
+static int fail_timeout(struct sp_http *h, struct sp_error *err)
+{
+	double s = 0;
+
+	lib.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME, &s);
+	if (s > 0)
+		return sp_error_set(err, -ETIMEDOUT, h->name,
+				    "the server was silent for %ld s: see "
+				    "whether it is well, and try again",
+				    h->timeout_s);
+	return sp_error_set(err, -ETIMEDOUT, h->name,
+			    "the server made no connection within %ld s: are "
+			    "host, port and secure= right?",
+			    connect_s(h->timeout_s));
+}
+
 static int fail_curl(struct sp_http *h, struct sp_error *err)
 {
+	const char *detail = h->detail;
+
+	clean_text(h, h->detail);
+	if (!*detail)
+		detail = lib.easy_strerror(h->code);
 	switch (h->code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
 		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
 	case CURLE_OPERATION_TIMEDOUT:
-		return sp_error_set(err, -ETIMEDOUT, h->name,
-				    "the server was silent for %ld s: see "
-				    "whether it is well, and try again",
-				    h->timeout_s);
+		return fail_timeout(h, err);
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return sp_error_set(err, -EPERM, h->name,
+				    "the server's certificate is not trusted "
+				    "(%.100s): name what signed it with "
+				    "?ca=PATH",
+				    detail);
+	case CURLE_SSL_CACERT_BADFILE:
+		return sp_error_set(err, -EINVAL, h->name,
+				    "the file of ca= has no certificate that "
+				    "can be read");
+	case CURLE_SSL_CONNECT_ERROR:
+		return sp_error_set(err, -EIO, h->name,
+				    "no TLS with the server (%.100s): is that "
+				    "its port for https?",
+				    detail);
 	case CURLE_COULDNT_CONNECT:
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return sp_error_set(err, -ECONNREFUSED, h->name,
@@ -277,6 +317,7 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	h->from = h->to = 0;
 	h->has_end = false;
 	h->code = CURLE_OK;
+	h->detail[0] = '\0';
 	if (!url)
 		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
 	snprintf(url, room, "%s%s", h->url, query);
@@ -302,8 +343,8 @@ static void set_options(struct sp_http *h, const struct sp_http_server *s)
 	lib.easy_setopt(e, CURLOPT_POST, 1L);
 	lib.easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
 	lib.easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	lib.easy_setopt(e, CURLOPT_CONNECTTIMEOUT,
-			s->timeout_s < CONNECT_S ? s->timeout_s : CONNECT_S);
+	lib.easy_setopt(e, CURLOPT_CONNECTTIMEOUT, connect_s(s->timeout_s));
+	lib.easy_setopt(e, CURLOPT_ERRORBUFFER, h->detail);
 	lib.easy_setopt(e, CURLOPT_LOW_SPEED_LIMIT, SLOW_BYTES);
 	lib.easy_setopt(e, CURLOPT_LOW_SPEED_TIME, s->timeout_s);
 	lib.easy_setopt(e, CURLOPT_WRITEFUNCTION, take_bytes);

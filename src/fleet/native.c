@@ -93,6 +93,24 @@ void sp_native_clear(struct sp_native_rows *rows)
 	rows->n = rows->bytes = 0;
 }
 
+void sp_native_mark(const struct sp_native_rows *rows,
+		    struct sp_native_mark *ret)
+{
+	for (size_t i = 0; i < SP_FLEET_COLUMNS_MAX; i++)
+		ret->columns[i] = rows->columns[i].n;
+	ret->n = rows->n;
+	ret->bytes = rows->bytes;
+}
+
+void sp_native_cut(struct sp_native_rows *rows,
+		   const struct sp_native_mark *mark)
+{
+	for (size_t i = 0; i < SP_FLEET_COLUMNS_MAX; i++)
+		rows->columns[i].n = mark->columns[i];
+	rows->n = mark->n;
+	rows->bytes = mark->bytes;
+}
+
 void sp_native_done(struct sp_native_rows *rows)
 {
 	for (size_t i = 0; i < SP_FLEET_COLUMNS_MAX; i++) {

@@ -32,6 +32,17 @@ int sp_native_put(struct sp_native_rows *rows,
 		  const struct sp_fleet_schema *table,
 		  const struct sp_fleet_value *row);
 void sp_native_clear(struct sp_native_rows *rows);
+
+/* What is there now, to return to by sp_native_cut(): what was put since is
+ * forgotten, also half of a row. */
+struct sp_native_mark {
+	size_t columns[SP_FLEET_COLUMNS_MAX];
+	size_t n, bytes;
+};
+void sp_native_mark(const struct sp_native_rows *rows,
+		    struct sp_native_mark *ret);
+void sp_native_cut(struct sp_native_rows *rows,
+		   const struct sp_native_mark *mark);
 void sp_native_done(struct sp_native_rows *rows);
 
 /* The type of a column. */

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "control/ending.h"
-#include "fleet/add.h"
+#include "fleet/batch.h"
 #include "fleet/watched.h"
 #include "text/log.h"
 #include "text/text.h"
@@ -24,7 +24,7 @@ struct watch {
 	FILE *log;
 	struct sp_watched_files files;
 	struct sp_fleet_db db;
-	bool is_open;
+	bool is_away;            /* as this round found out */
 	bool cannot_look;        /* said already */
 	bool cannot_keep;        /* likewise */
 	unsigned int n_failures; /* of the database, one after the other */
@@ -152,45 +152,52 @@ static void note_refused(struct watch *w, struct sp_watched *f,
 	f->waits = false;
 }
 
-/* False: the database is away. */
-static bool send_file(struct watch *w, struct sp_watched *f,
-		      enum sp_watched_state state)
-{
-	const struct sp_symbolizer_options symbols = {.debug_path = NULL};
-	const struct timespec mtime = f->mtime;
-	const off_t bytes = f->bytes;
-	enum sp_fleet_added added;
-	struct sp_error err = {0};
-	int r = 0;
-
-	if (!w->is_open) {
-		r = sp_fleet_db_open(&w->db, w->options->url, &err);
-		w->is_open = true;
-	}
-	if (r >= 0)
-		r = sp_fleet_add(&w->db, f->path, &symbols, &added, &err);
-	if (r < 0 && !(err.file && strcmp(err.file, f->path) == 0)) {
-		note_away(w, f, &err);
-		return false;
-	}
-	w->n_failures = 0;
-	f->sent_mtime = mtime;
-	f->sent_bytes = bytes;
-	if (r == -ENOENT)
-		return true;
-	if (r < 0)
-		note_refused(w, f, state, &err);
-	else
-		note_sent(w, f, state, added);
-	return true;
-}
-
 /* ---- all files ---- */
 
 struct task {
 	struct sp_watched *file;
 	enum sp_watched_state state;
 };
+
+/* Before it is read: what comes later is news. */
+static void note_state(struct sp_watched *f)
+{
+	f->read_mtime = f->mtime;
+	f->read_bytes = f->bytes;
+}
+
+static void settle_file(struct watch *w, struct sp_watched *f)
+{
+	w->n_failures = 0;
+	f->sent_mtime = f->read_mtime;
+	f->sent_bytes = f->read_bytes;
+}
+
+static void note_done(void *arg, void *item, enum sp_fleet_added added)
+{
+	const struct task *t = item;
+
+	settle_file(arg, t->file);
+	note_sent(arg, t->file, t->state, added);
+}
+
+/* Of files that wait for each other the first speaks. */
+static void note_failed(void *arg, void *item, int code,
+			const struct sp_error *err)
+{
+	const struct task *t = item;
+	struct watch *w = arg;
+
+	if (!err->file || strcmp(err->file, t->file->path) != 0) {
+		if (!w->is_away)
+			note_away(w, t->file, err);
+		w->is_away = true;
+		return;
+	}
+	settle_file(w, t->file);
+	if (code != -ENOENT)
+		note_refused(w, t->file, t->state, err);
+}
 
 /* What failed least, then what is oldest. */
 static int compare_tasks(const void *a, const void *b)
@@ -225,6 +232,37 @@ static struct task *list_tasks(struct watch *w, size_t *ret_n)
 	return tasks;
 }
 
+/* True: this ends.  After a failure one is sent at a time, lest one that the
+ * database cannot take holds up the others. */
+static bool send_tasks(struct watch *w, struct task *tasks, size_t n)
+{
+	const struct sp_symbolizer_options symbols = {.debug_path = NULL};
+	struct sp_fleet_batch batch = {.db = &w->db,
+				       .done = note_done,
+				       .failed = note_failed,
+				       .arg = w};
+	struct sp_error err = {0};
+	bool ends = false;
+
+	w->is_away = false;
+	if (sp_fleet_db_open(&w->db, w->options->url, &err) < 0) {
+		note_away(w, tasks->file, &err);
+		n = 0;
+	}
+	for (size_t i = 0; i < n && !ends && !w->is_away; i++) {
+		note_state(tasks[i].file);
+		sp_fleet_batch_add(&batch, tasks[i].file->path, &symbols,
+				   &tasks[i], &err);
+		if (w->n_failures)
+			sp_fleet_batch_flush(&batch, &err);
+		ends = sp_ending_wait(0);
+	}
+	if (n)
+		sp_fleet_batch_flush(&batch, &err);
+	sp_fleet_db_close(&w->db);
+	return ends;
+}
+
 /* True: this ends. */
 static bool send_files(struct watch *w)
 {
@@ -237,21 +275,13 @@ static bool send_files(struct watch *w)
 		sp_log(w->log, "not enough memory");
 		return false;
 	}
-	if (now_ns() < w->retry_ns)
-		n = 0;
 	w->n_running = 0;
-	for (size_t i = 0; i < n && !ends; i++) {
-		if (!send_file(w, tasks[i].file, tasks[i].state))
-			break;
-		ends = sp_ending_wait(0);
-	}
+	if (n && now_ns() >= w->retry_ns)
+		ends = send_tasks(w, tasks, n);
 	if (w->n_running)
 		sp_log(w->log,
 		       "updated %" PRIu64 " of processes without an end",
 		       w->n_running);
-	if (w->is_open)
-		sp_fleet_db_close(&w->db);
-	w->is_open = false;
 	free(tasks);
 	return ends;
 }

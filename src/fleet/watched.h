@@ -39,6 +39,8 @@ struct sp_watched {
 	enum sp_watched_state sent_state;
 	struct timespec sent_mtime;
 	off_t sent_bytes;
+	struct timespec read_mtime; /* when it was read to be sent */
+	off_t read_bytes;
 	unsigned int n_failures; /* since it was sent last */
 	uint64_t wait_ns;        /* between two states of it */
 	uint64_t due_ns;         /* when the next is wanted */

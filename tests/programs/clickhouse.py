@@ -52,6 +52,25 @@ def free_ports(n):
     return ports
 
 
+# A server that speaks TLS as well, with a certificate that it signed itself.
+SECURE = """<https_port>{port}</https_port>
+<openSSL><server><certificateFile>{dir}/cert.pem</certificateFile>
+<privateKeyFile>{dir}/key.pem</privateKeyFile>
+<verificationMode>none</verificationMode>
+<loadDefaultCAFile>false</loadDefaultCAFile></server></openSSL>
+"""
+
+
+def make_certificate(folder):
+    """cert.pem and key.pem, for 127.0.0.1 and no name."""
+    subprocess.run(
+        [harness.require("openssl", "openssl"), "req", "-x509", "-newkey",
+         "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+         "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1",
+         "-keyout", os.path.join(folder, "key.pem"), "-out",
+         os.path.join(folder, "cert.pem")], check=True, capture_output=True)
+
+
 class Server:
     """`more` goes into its settings; "" needs no other server."""
 

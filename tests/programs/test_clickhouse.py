@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """`sampleprof fleet` on ClickHouse: the same numbers as from SQLite and from the
 files, to 1e-9; a file counts once, whatever is cut or killed; servers that
-answer nonsense, slowly or never; passwords stay out of what is said."""
+answer nonsense, slowly or never; TLS; passwords stay out of what is said."""
 
+import glob
 import json
+import os
 import random
 import shutil
 import signal
@@ -12,7 +14,8 @@ import tempfile
 import time
 
 import harness
-from clickhouse import PASSWORD, Server, Stub, body, cutting_proxy, says
+from clickhouse import (PASSWORD, SECURE, Server, Stub, body, cutting_proxy,
+                        free_ports, make_certificate, says)
 from test_fleet import Fleet, tool
 
 COUNTED = ("SELECT count(), sum(samples) FROM (SELECT * FROM processes "
@@ -123,6 +126,32 @@ class Numbers(Click):
         self.assert_same(said, self.said("report", self.db))
         self.assertEqual(hours, self.fleet("top", self.db, "--json").stdout)
 
+    def queries(self):
+        return int(self.server.ask("SELECT value FROM system.events WHERE "
+                                   "event = 'Query'"))
+
+    def test_requests(self):
+        """Files are sent together: some 20 requests for all that they have, and
+        at most 4 for each to know what is there. One that cannot be added does
+        not keep the others out, nor a copy of one that waits."""
+        files = self.record(8)
+        self.fleet("init", self.db)
+        before = self.queries()
+        self.fleet("add", self.db, *files[:7])
+        self.assertLess(self.queries() - before, 20 + 4 * 7)
+        shutil.copy(self.path(files[7]), self.path("copy.sprof"))
+        with open(self.path(files[0]), "rb") as whole, \
+                open(self.path("cut.sprof"), "wb") as part:
+            part.write(whole.read()[:20000])
+        done = self.fleet("add", self.db, files[7], "cut.sprof", "copy.sprof",
+                          "none.sprof", files[0], code=1)
+        self.assertEqual(done.stdout, "1 added, 0 updated, 2 there already, "
+                         "2 not added\n")
+        self.assertIn("cut.sprof: was cut short", done.stderr)
+        self.assertIn("none.sprof", done.stderr)
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
     def test_hostile_words(self):
         """What is asked for reaches SQL as a text, whatever it has."""
         self.record(1)
@@ -153,7 +182,8 @@ class Cut(Click):
             done = subprocess.run(
                 [tool("sampleprof"), "fleet", "add",
                  f"--db=clickhouse://default@127.0.0.1:{proxy.port}/"
-                 f"{self.database}?timeout=5s", rng.choice(files)],
+                 f"{self.database}?timeout=5s",
+                 *rng.sample(files, rng.randrange(1, 4))],
                 cwd=self.dir, capture_output=True, text=True, check=False,
                 timeout=harness.TIMEOUT_S, env=self.environment(
                     shim=False, env={"SAMPLEPROF_DB_PASSWORD": PASSWORD}))
@@ -193,6 +223,103 @@ class Cut(Click):
             self.check_whole()
         self.fleet("add", self.db, *files)
         self.assertEqual(self.ask(COUNTED), f"2\t{whole}\n")
+
+
+class Following(Click):
+
+    def begin(self):
+        """`fleet watch` of in/, which writes the log."""
+        with open(self.path("log"), "ab") as log:
+            # pylint: disable=consider-using-with
+            process = subprocess.Popen(
+                [tool("sampleprof"), "fleet", "watch", "--interval=100ms",
+                 self.db, "in"], cwd=self.dir, stderr=log, env=self.environment(
+                     shim=False, env={"SAMPLEPROF_DB_PASSWORD": PASSWORD}))
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def log(self):
+        with open(self.path("log"), encoding="utf-8") as log:
+            return log.read()
+
+    def test_watch(self):
+        """The server is killed while files come, of which some are deleted
+        before it is back; then the watch is, and begins again: each file counts
+        once."""
+        files = self.record(5)
+        os.mkdir(self.path("in"))
+
+        def put(names):
+            for name in names:
+                shutil.copy(self.path(name), self.path("in/.part"))
+                os.rename(self.path("in/.part"), self.path("in/" + name))
+        self.fleet("init", self.db)
+        put(files[:2])
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[1]}" in self.log(), self.log)
+        self.server.kill()
+        put(files[2:4])
+        harness.wait_until(lambda: len(glob.glob(
+            self.path("in/.sampleprof-backlog/*"))) == 2, self.log)
+        self.assertIn("cannot be reached", self.log())
+        os.unlink(self.path("in/" + files[2]))
+        self.server.start()
+        harness.wait_until(lambda: all(f"added {f}" in self.log()
+                                       for f in files[:4]), self.log)
+        watch.kill()
+        watch.wait()
+        put(files[4:])
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[4]}" in self.log(), self.log)
+        watch.send_signal(signal.SIGTERM)
+        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.assertNotIn(PASSWORD, self.log())
+        self.assertEqual(self.ask("SELECT count(), uniqExact(file_id) FROM "
+                                  "processes"), "5\t5\n")
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
+
+class Secure(harness.Case):
+
+    def test_tls(self):
+        """With the certificate's own file; without it, for another name, for a
+        file that is none and from one kind of port to the other: an error that
+        says which."""
+        folder = tempfile.mkdtemp(prefix="sampleprof-click-")
+        make_certificate(folder)
+        port, = free_ports(1)
+        server = Server(folder, SECURE.format(port=port, dir=folder))
+        self.addCleanup(server.remove)
+        server.start()
+
+        def init(host, port, *words):
+            done = subprocess.run(
+                [tool("sampleprof"), "fleet", "init", "--db=clickhouse://"
+                 f"default@{host}:{port}/d?" + "&".join(("timeout=9s", *words))],
+                capture_output=True, text=True, check=False,
+                timeout=harness.TIMEOUT_S, env=self.environment(
+                    shim=False, env={"SAMPLEPROF_DB_PASSWORD": PASSWORD}))
+            self.assertNotIn(PASSWORD, done.stderr)
+            return done.returncode, done.stderr
+        cert = f"ca={folder}/cert.pem"
+        self.assertEqual(init("127.0.0.1", port, "secure=on", cert), (0, ""))
+        self.assertIn("sampleprof_fleet_", server.ask("SHOW TABLES FROM d"))
+        for host, to, words, why in (
+                ("127.0.0.1", port, ("secure=on",),
+                 "certificate is not trusted"),
+                ("localhost", port, ("secure=on", cert),
+                 "certificate is not trusted"),
+                ("127.0.0.1", port, ("secure=on", f"ca={folder}/key.pem"),
+                 "the file of ca= has no certificate"),
+                ("127.0.0.1", server.http, ("secure=on", cert),
+                 "is that its port for https?"),
+                ("127.0.0.1", port, (), "the connection failed")):
+            with self.subTest(host=host, words=words):
+                code, said = init(host, to, *words)
+                self.assertEqual(code, 1)
+                self.assertIn(why, said)
 
 
 class Servers(Click):

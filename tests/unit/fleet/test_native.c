@@ -237,6 +237,7 @@ TEST(what_is_written)
 {
 	struct sp_native_rows rows = {.n = 0};
 	struct sp_native_block *block = NULL;
+	struct sp_native_mark mark;
 	struct sp_http http;
 	size_t n, packed;
 	void *sent, *bytes;
@@ -245,6 +246,10 @@ TEST(what_is_written)
 	put_rows(&rows);
 	sp_native_clear(&rows);
 	put_rows(&rows);
+	/* Nor what was taken back. */
+	sp_native_mark(&rows, &mark);
+	put_rows(&rows);
+	sp_native_cut(&rows, &mark);
 	sent = sp_native_block(&rows, &table, &packed);
 	assert_non_null(sent);
 	sp_native_done(&rows);
