@@ -218,6 +218,20 @@ static int read_answer(const struct sp_target *target, uint64_t number,
 	return order->result ? -(int)(order->result & 0xfff) : 0;
 }
 
+bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
+			   struct sp_control_memory *ret)
+{
+	struct sp_control block;
+	const struct sp_control_order *order =
+		&block.queue[number % SP_FORMAT_ORDERS];
+
+	if (!sp_target_read_orders(target, &block) || order->number != number ||
+	    order->command != SP_CONTROL_MEMORY || order->result)
+		return false;
+	memcpy(ret, order->name, sizeof(*ret));
+	return true;
+}
+
 int sp_target_wait(const struct sp_target *target, uint64_t number,
 		   uint64_t timeout_ns, uint64_t *ret_time_ns,
 		   struct sp_error *err)

@@ -150,7 +150,40 @@ enum sp_control_command {
 	SP_CONTROL_PERIOD = 3,
 	SP_CONTROL_MARK = 4,
 	SP_CONTROL_SNAPSHOT = 5,
+	SP_CONTROL_MEMORY = 6, /* the answer is a struct sp_control_memory */
 };
+
+enum sp_allocator {
+	SP_ALLOCATOR_UNKNOWN = 0, /* it has no counts */
+	SP_ALLOCATOR_GLIBC = 1,
+	SP_ALLOCATOR_JEMALLOC = 2,
+	SP_ALLOCATOR_TCMALLOC = 3,
+};
+
+/*
+ * What the allocator counts, and where the library's own memory is.  In place
+ * of the order's name.
+ */
+struct sp_control_memory {
+	uint64_t allocator;   /* enum sp_allocator, or a later one */
+	uint64_t alive_bytes; /* in objects, each as it was rounded */
+	uint64_t free_bytes;  /* kept for objects to come */
+	/* Had from the system and not given back, without large_bytes. */
+	uint64_t system_bytes;
+	uint64_t large_bytes; /* of alive_bytes: objects mapped by themselves */
+	uint64_t own_bytes;   /* of system_bytes: for itself, as it counts it */
+	uint64_t ranges;      /* address of struct sp_control_range[n_ranges] */
+	uint64_t n_ranges;
+};
+
+/* Memory of the library: anonymous, private.  No bytes: it has gone. */
+struct sp_control_range {
+	uint64_t start;
+	uint64_t bytes;
+};
+
+static_assert(sizeof(struct sp_control_memory) == SP_FORMAT_MARK_NAME_MAX,
+	      "an answer in the place of a name");
 
 #define SP_FORMAT_ORDERS 8u
 

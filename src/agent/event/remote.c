@@ -12,14 +12,18 @@
 
 #include "agent/event/marks.h"
 #include "agent/file/writer.h"
+#include "agent/sys/allocator.h"
 #include "agent/sys/linkmap.h"
+#include "agent/sys/sys.h"
 #include "agent/thread/inside.h"
 
 #include "agent/sys/poison.h"
 
 /* Numbers of the last order that was begun, was done, and has its answer. */
 static _Atomic uint64_t begun, carried_out, answered;
-static uint64_t last_result;         /* of `carried_out`; under `busy` */
+/* Of `carried_out`; under `busy`. */
+static uint64_t last_result;
+static struct sp_control_memory last_memory;
 static _Atomic unsigned int toggles; /* signals seen */
 static _Atomic unsigned int toggled; /* and answered */
 static sp_inside_lock busy;          /* of carrying out */
@@ -30,6 +34,14 @@ void sp_remote_reset(void)
 	atomic_store(&carried_out, 0);
 	atomic_store(&answered, 0);
 	atomic_store(&busy, NULL);
+}
+
+static int take_memory(void)
+{
+	last_memory = (struct sp_control_memory){0};
+	sp_allocator_ask(&last_memory);
+	last_memory.ranges = (uintptr_t)sp_sys_ranges(&last_memory.n_ranges);
+	return 0;
 }
 
 static int obey_order(struct sp_thread *t, const struct sp_control_order *order,
@@ -55,6 +67,8 @@ static int obey_order(struct sp_thread *t, const struct sp_control_order *order,
 		return sp_marks_phase(t, &name, asked_ns, NULL);
 	case SP_CONTROL_SNAPSHOT:
 		return sp_marks_snapshot(t, &name, asked_ns);
+	case SP_CONTROL_MEMORY:
+		return take_memory();
 	default:
 		return -ENOSYS;
 	}
@@ -116,6 +130,9 @@ static void answer_order(struct sp_thread *t, struct sp_control *block,
 		block->result = last_result;
 		block->time_ns = sp_writer_time();
 		if (is_queued) {
+			if (order.command == SP_CONTROL_MEMORY)
+				memcpy(at->name, &last_memory,
+				       sizeof(at->name));
 			at->result = last_result;
 			at->time_ns = block->time_ns;
 		}

@@ -156,7 +156,7 @@ static struct entry *map_level(unsigned int level)
 		return NULL;
 	if (atomic_compare_exchange_strong(&levels[level], &none, fresh))
 		return fresh;
-	SP_SYS2(munmap, fresh, level_bytes(level));
+	sp_sys_unmap(fresh, level_bytes(level));
 	return none;
 }
 

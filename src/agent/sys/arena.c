@@ -40,7 +40,7 @@ static struct block *next_block(struct block *full)
 	if (!atomic_compare_exchange_strong_explicit(&current, &full, fresh,
 						     memory_order_acq_rel,
 						     memory_order_acquire)) {
-		SP_SYS2(munmap, fresh, BLOCK_BYTES);
+		sp_sys_unmap(fresh, BLOCK_BYTES);
 		return full;
 	}
 	return fresh;

@@ -23,6 +23,6 @@ static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
 		sp_sys_note_wiped(fresh, bytes);
 		return fresh;
 	}
-	SP_SYS2(munmap, fresh, bytes);
+	sp_sys_unmap(fresh, bytes);
 	return there;
 }

@@ -17,6 +17,7 @@
 
 #define HUGE_BYTES ((size_t)2 << 20)
 #define WIPED_MAX  256u
+#define RANGES_MAX 512u
 
 size_t sp_sys_page_bytes(void)
 {
@@ -61,10 +62,48 @@ static void *map_small(size_t bytes)
 	return p;
 }
 
+/* An entry belongs to who took its number; it counts once it has bytes. */
+static struct sp_control_range ranges[RANGES_MAX];
+static _Atomic unsigned int n_ranges;
+
+static void *note_range(void *p, size_t bytes)
+{
+	const unsigned int i = p ? atomic_fetch_add(&n_ranges, 1) : RANGES_MAX;
+
+	if (i < RANGES_MAX) {
+		ranges[i].start = (uintptr_t)p;
+		__atomic_store_n(&ranges[i].bytes, bytes, __ATOMIC_RELEASE);
+	}
+	return p;
+}
+
+const struct sp_control_range *sp_sys_ranges(uint64_t *ret_n)
+{
+	const unsigned int n = atomic_load(&n_ranges);
+
+	*ret_n = n < RANGES_MAX ? n : RANGES_MAX;
+	return ranges;
+}
+
+static size_t whole_pages(size_t bytes)
+{
+	return (bytes + sp_sys_page_bytes() - 1) & -sp_sys_page_bytes();
+}
+
 void *sp_sys_map(size_t bytes)
 {
-	bytes = (bytes + sp_sys_page_bytes() - 1) & -sp_sys_page_bytes();
-	return bytes >= HUGE_BYTES ? map_huge(bytes) : map_small(bytes);
+	bytes = whole_pages(bytes);
+	return note_range(bytes >= HUGE_BYTES ? map_huge(bytes)
+					      : map_small(bytes),
+			  bytes);
+}
+
+void sp_sys_unmap(void *p, size_t bytes)
+{
+	for (unsigned int i = 0; i < RANGES_MAX; i++)
+		if (ranges[i].start == (uintptr_t)p)
+			__atomic_store_n(&ranges[i].bytes, 0, __ATOMIC_RELAXED);
+	SP_SYS2(munmap, p, bytes);
 }
 
 void *sp_sys_map_wiped(size_t bytes)
@@ -75,7 +114,7 @@ void *sp_sys_map_wiped(size_t bytes)
 		SP_SYS2(munmap, p, bytes);
 		return NULL;
 	}
-	return p;
+	return note_range(p, whole_pages(bytes));
 }
 
 /* More than there are uses of sp_map_once. */

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "agent/sys/arch.h"
+#include "format/layout.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -50,6 +51,16 @@ void *sp_sys_map(size_t bytes);
  * never has huge pages, each of which the kernel takes 100 us to clear; NULL
  * also before Linux 4.14. */
 void *sp_sys_map_wiped(size_t bytes);
+
+/* Give that memory back.  Context: as mapping it. */
+void sp_sys_unmap(void *p, size_t bytes);
+
+/*
+ * Where all of it is, for who looks at the process from outside: of *ret_n
+ * entries those that have no bytes are none.  What is beyond their number is
+ * missing.  Context: any.
+ */
+const struct sp_control_range *sp_sys_ranges(uint64_t *ret_n);
 
 /* Such memory stays mapped for good: sp_sys_wipe does to all that was noted
  * what the kernel does in a forked child.  Context: the first any, the second

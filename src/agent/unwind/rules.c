@@ -179,7 +179,7 @@ static struct table *grow_table(struct table *old)
 						    memory_order_acq_rel,
 						    memory_order_acquire))
 		return t;
-	SP_SYS2(munmap, t, table_bytes(n_slots));
+	sp_sys_unmap(t, table_bytes(n_slots));
 	return old;
 }
 
