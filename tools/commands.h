@@ -9,6 +9,7 @@
  * Each says what is wrong, and returns an exit code. */
 int run_lab(int argc, char **argv);
 int run_fleet(int argc, char **argv);
+int run_rss(int argc, char **argv);
 
 /* Those of the launcher. */
 int run_run(int argc, char **argv);

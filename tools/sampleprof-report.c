@@ -444,7 +444,7 @@ static const struct {
 	{"export", run_export}, {"symbolize", run_symbolize},
 	{"diff", run_diff},     {"check", run_check},
 	{"advise", run_advise}, {"fleet", run_fleet},
-	{"lab", run_lab},
+	{"lab", run_lab},       {"rss", run_rss},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

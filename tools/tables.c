@@ -19,6 +19,7 @@
 #include "fleet/options.h"
 #include "gate/gate_options.h"
 #include "lab/options.h"
+#include "rss/options.h"
 #include "tools/commands.h"
 
 static const struct {
@@ -30,6 +31,7 @@ static const struct {
 	{"preload-path", &preload_path_line},
 	{"ps", &ps_line},
 	{"ctl", &ctl_line},
+	{"rss", &sp_rss_line},
 	{"attach", &attach_line},
 	{"detach", &detach_line},
 	{"ls", &ls_line},

@@ -41,6 +41,8 @@ const struct sp_command sp_commands[] = {
 	{"diff", SP_COMMAND_OTHER, "OLD NEW", "what changed"},
 	{"check", SP_COMMAND_OTHER, "NEW",
 	 "hold a profile against limits, for CI"},
+	{"rss", SP_COMMAND_OTHER, "PID",
+	 "where the resident memory of a process is"},
 	{"advise", SP_COMMAND_OTHER, "FILE", "which sampling period to use"},
 	{"serve", SP_COMMAND_SERVED, "[DIR]",
 	 "profiles over HTTP: Prometheus, go tool pprof"},

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Sums, all in bytes that are resident and were written to.
+ *
+ * `found` is what is known to be the allocator's by where it lies.  An
+ * allocator that takes anonymous mappings like anybody else says how much it
+ * has; how much of the other anonymous memory that is follows from it.
+ *
+ * What the allocator keeps it counts in addresses, of which some may not be
+ * resident: given back to the kernel, or never written to.  All of its memory
+ * that is not resident is of that kind, but for objects in pages that nobody
+ * has written to (E60).  What an allocator has for itself is in none of that.
+ */
+#include "rss/heap.h"
+
+#include <math.h>
+
+struct heap {
+	double found; /* where only the allocator has memory */
+	double other; /* where it may have, too */
+	double large; /* of `found`: objects that are mapped by themselves */
+	double swap;
+	struct sp_interval taken; /* of `other`: the allocator's */
+	struct sp_interval kept, alive;
+};
+
+static double clamp(double value, double lo, double hi)
+{
+	return fmax(lo, fmin(value, hi));
+}
+
+static double resident(const struct sp_rss_parts *parts, enum sp_rss_kind kind)
+{
+	return (double)(parts->rss[kind] - parts->zero[kind]);
+}
+
+/* Of an interval. */
+static struct sp_interval clamped(struct sp_interval i, double lo, double hi)
+{
+	return (struct sp_interval){clamp(i.value, lo, hi), clamp(i.lo, lo, hi),
+				    clamp(i.hi, lo, hi)};
+}
+
+static struct sp_interval minus(double from, struct sp_interval i)
+{
+	return (struct sp_interval){from - i.value, from - i.hi, from - i.lo};
+}
+
+/*
+ * What the allocator has of the memory that anybody may have.  By its own
+ * counts it is that, less what it has for itself at most, of which nobody knows
+ * how much is resident.  Without counts it is the objects at least, and the
+ * mappings that they are in at most.  These are the value where both agree.
+ */
+static struct sp_interval taken_of_other(const struct heap *h,
+					 const struct sp_control_memory *m,
+					 const struct sp_rss_objects *o)
+{
+	const double around = (double)o->around_bytes;
+	struct sp_interval i = {around, fmin(o->elsewhere.lo, around), around};
+
+	if (m->allocator && m->allocator != SP_ALLOCATOR_GLIBC) {
+		i.hi = (double)m->system_bytes - o->untouched_small.value -
+		       h->swap - (h->found - h->large);
+		i.lo = i.hi - (double)m->own_bytes;
+	}
+	i = clamped(i, 0, h->other);
+	i.value = floor(clamp(i.value, i.lo, i.hi));
+	i.lo = fmin(i.lo, i.value);
+	return i;
+}
+
+/* Free, and resident: if nothing alive is untouched, the least. */
+static double kept_if(const struct heap *h, const struct sp_control_memory *m,
+		      double untouched)
+{
+	const double small = h->found - h->large + h->taken.value;
+	const double absent = (double)m->system_bytes - (double)m->own_bytes -
+			      small - h->swap;
+
+	return clamp((double)m->free_bytes - fmax(0, absent - untouched), 0,
+		     small);
+}
+
+static struct sp_interval alive_of(const struct sp_rss_objects *o)
+{
+	return (struct sp_interval){fmax(0, o->live.value - o->untouched.value),
+				    fmax(0, o->live.lo - o->untouched.hi),
+				    fmax(0, o->live.hi - o->untouched.lo)};
+}
+
+static void fill_known(struct heap *h, const struct sp_control_memory *m,
+		       const struct sp_rss_objects *o, struct sp_rss_row *rows)
+{
+	const double all = h->found + h->taken.value;
+	const struct sp_interval untouched = o->untouched_small;
+	struct sp_interval rest;
+
+	if (m->allocator)
+		h->kept = (struct sp_interval){kept_if(h, m, untouched.value),
+					       kept_if(h, m, untouched.lo),
+					       kept_if(h, m, untouched.hi)};
+	h->kept.value = floor(h->kept.value);
+	h->kept.lo = fmin(h->kept.lo, h->kept.value);
+	h->alive = clamped(alive_of(o), 0, all - h->kept.value);
+	/* Whole bytes, so that the rows add up. */
+	h->alive.value = floor(h->alive.value);
+	h->alive.lo = fmin(h->alive.lo, h->alive.value);
+	rows[SP_RSS_ROW_ALIVE].bytes = h->alive;
+	rows[SP_RSS_ROW_KEPT].bytes = h->kept;
+	rest = minus(all - h->kept.value, h->alive);
+	rest.lo = fmax(0, rest.lo - (h->taken.value - h->taken.lo));
+	rest.hi += h->taken.hi - h->taken.value;
+	rows[SP_RSS_ROW_REST].bytes = rest;
+	rows[SP_RSS_ROW_ALIVE].is_there = true;
+	rows[SP_RSS_ROW_KEPT].is_there = m->allocator;
+	rows[SP_RSS_ROW_REST].is_there = true;
+}
+
+static struct sp_interval exactly(double value)
+{
+	return (struct sp_interval){value, value, value};
+}
+
+void sp_rss_heap_fill(const struct sp_rss_parts *parts,
+		      const struct sp_control_memory *memory,
+		      const struct sp_rss_objects *objects,
+		      struct sp_rss_row *rows)
+{
+	struct heap h = {
+		.found = resident(parts, SP_RSS_HEAP) +
+			 resident(parts, SP_RSS_LARGE),
+		.other = resident(parts, SP_RSS_OTHER),
+		.large = resident(parts, SP_RSS_LARGE),
+		.swap = (double)parts->swap[SP_RSS_HEAP],
+	};
+
+	h.taken = taken_of_other(&h, memory, objects);
+	if (objects->is_known) {
+		fill_known(&h, memory, objects, rows);
+	} else {
+		rows[SP_RSS_ROW_HEAP].bytes = exactly(h.found + h.taken.value);
+		rows[SP_RSS_ROW_HEAP].is_there = true;
+	}
+	rows[SP_RSS_ROW_ANONYMOUS].bytes = minus(h.other, h.taken);
+	rows[SP_RSS_ROW_ANONYMOUS].is_there = true;
+}

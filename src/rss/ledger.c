@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "rss/ledger.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "control/target.h"
+#include "rss/heap.h"
+#include "rss/maps.h"
+#include "rss/objects.h"
+#include "rss/pages.h"
+#include "rss/parts.h"
+
+#define RANGES_MAX 4096u
+
+struct maker {
+	const struct sp_rss_options *options;
+	struct sp_rss_ledger *ledger;
+	struct sp_target target;
+	struct sp_rss_maps maps;
+	struct sp_rss_pages *pages;
+	struct sp_rss_parts parts;
+	struct sp_rss_hints hints;
+	struct sp_rss_objects objects;
+	struct sp_control_range *ranges;
+};
+
+/* ---- what the process says ---- */
+
+/* Of a process that allocates nothing there is no answer. */
+static bool ask_process(struct maker *m)
+{
+	const struct sp_order order = {.command = SP_CONTROL_MEMORY};
+	struct sp_error err;
+	uint64_t number, time_ns;
+
+	return sp_target_ask(&m->target, &order, &number, &err) == 0 &&
+	       sp_target_wait(&m->target, number, m->options->timeout_ns,
+			      &time_ns, &err) == 0 &&
+	       sp_target_read_memory(&m->target, number, &m->ledger->memory);
+}
+
+static void read_ranges(struct maker *m)
+{
+	const struct sp_control_memory *answer = &m->ledger->memory;
+	const size_t n = answer->n_ranges;
+
+	if (!n || n > RANGES_MAX)
+		return;
+	m->ranges = calloc(n, sizeof(*m->ranges));
+	if (!m->ranges || !sp_rss_pages_read(m->pages, answer->ranges,
+					     m->ranges, n * sizeof(*m->ranges)))
+		return;
+	m->hints.ours = m->ranges;
+	m->hints.n_ours = n;
+}
+
+/* ---- what can be seen of it ---- */
+
+static bool is_32_bit(uint64_t pid)
+{
+	unsigned char head[EI_NIDENT] = {0};
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/exe", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, head, sizeof(head)) != (ssize_t)sizeof(head))
+		head[EI_CLASS] = 0;
+	close(fd);
+	return head[EI_CLASS] == ELFCLASS32;
+}
+
+static bool has_mapped(const struct sp_rss_maps *maps, const char *part)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		const char *slash = strrchr(maps->list[i].path, '/');
+
+		if (slash && strstr(slash, part))
+			return true;
+	}
+	return false;
+}
+
+/* Whose malloc it is can be told for certain by the process alone. */
+static bool has_glibc_malloc(const struct maker *m)
+{
+	if (m->ledger->memory.allocator)
+		return m->ledger->memory.allocator == SP_ALLOCATOR_GLIBC;
+	return has_mapped(&m->maps, "/libc.so.6") ||
+	       has_mapped(&m->maps, "/libc-2.");
+}
+
+static bool has_other_malloc(const struct maker *m)
+{
+	static const char *const names[] = {"jemalloc", "tcmalloc", "mimalloc",
+					    "snmalloc", "hoard"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (has_mapped(&m->maps, names[i]))
+			return true;
+	return !has_glibc_malloc(m);
+}
+
+static void fill_hints(struct maker *m)
+{
+	struct stat st;
+
+	m->hints.is_32_bit = is_32_bit(m->options->pid);
+	m->ledger->is_32_bit = m->hints.is_32_bit;
+	m->ledger->has_other_malloc = has_other_malloc(m);
+	m->hints.is_glibc = !m->ledger->has_other_malloc;
+	m->hints.large_bytes = m->ledger->memory.allocator
+				       ? m->ledger->memory.large_bytes
+				       : UINT64_MAX;
+	if (m->target.fd >= 0 && fstat(m->target.fd, &st) == 0)
+		m->hints.profile_inode = st.st_ino;
+	if (m->ledger->was_asked)
+		read_ranges(m);
+}
+
+/* ---- the rows ---- */
+
+static void set_row(struct maker *m, enum sp_rss_row_name name,
+		    enum sp_rss_kind kind, bool has_zero)
+{
+	const double bytes = (double)(m->parts.rss[kind] -
+				      (has_zero ? m->parts.zero[kind] : 0));
+	struct sp_rss_row *row = &m->ledger->rows[name];
+
+	row->bytes = (struct sp_interval){bytes, bytes, bytes};
+	row->swap = m->parts.swap[kind];
+	row->is_there = bytes > 0 || row->swap;
+}
+
+/* What is zero is taken from the others. */
+static void fill_huge(struct maker *m)
+{
+	static const enum sp_rss_kind kinds[] = {SP_RSS_HEAP, SP_RSS_LARGE,
+						 SP_RSS_OTHER, SP_RSS_THREADS,
+						 SP_RSS_STACK};
+	struct sp_rss_row *row = &m->ledger->rows[SP_RSS_ROW_HUGE];
+	double sum = 0;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		sum += (double)m->parts.zero[kinds[i]];
+	row->bytes = (struct sp_interval){sum, sum, sum};
+	row->is_there = sum > 0;
+}
+
+static void fill_rows(struct maker *m)
+{
+	struct sp_rss_ledger *l = m->ledger;
+
+	set_row(m, SP_RSS_ROW_THREADS, SP_RSS_THREADS, true);
+	set_row(m, SP_RSS_ROW_STACK, SP_RSS_STACK, true);
+	set_row(m, SP_RSS_ROW_CODE, SP_RSS_CODE, false);
+	set_row(m, SP_RSS_ROW_DATA, SP_RSS_DATA, false);
+	set_row(m, SP_RSS_ROW_FILES, SP_RSS_FILES, false);
+	set_row(m, SP_RSS_ROW_SHARED, SP_RSS_SHARED, false);
+	set_row(m, SP_RSS_ROW_PROFILE, SP_RSS_OURS, false);
+	sp_rss_heap_fill(&m->parts, &l->memory, &m->objects, l->rows);
+	l->rows[l->has_objects ? SP_RSS_ROW_ALIVE : SP_RSS_ROW_HEAP].swap =
+		m->parts.swap[SP_RSS_HEAP] + m->parts.swap[SP_RSS_LARGE];
+	l->rows[SP_RSS_ROW_ANONYMOUS].swap = m->parts.swap[SP_RSS_OTHER];
+	fill_huge(m);
+	l->rss = m->maps.rss;
+	l->vm_rss = m->maps.vm_rss;
+	l->swap = m->maps.swap;
+	l->hugetlb = m->maps.hugetlb;
+	l->threads = m->maps.threads;
+	l->stacks = m->parts.stacks;
+	memcpy(l->name, m->maps.name, sizeof(l->name));
+}
+
+static void fill_objects(struct maker *m)
+{
+	struct sp_rss_ledger *l = m->ledger;
+	struct sp_error err;
+
+	if (!l->has_profile ||
+	    sp_rss_objects_find(m->target.path, m->pages, &m->parts,
+				m->options->confidence, &m->objects, &err) < 0)
+		return;
+	l->has_objects = m->objects.is_known;
+	l->untouched = m->objects.untouched;
+	l->unsampled_bytes = m->objects.unsampled_bytes;
+	l->before_bytes = m->objects.before_bytes;
+}
+
+/* The kernel's figures are read last, and what they are split by next to them:
+ * a process does not wait. */
+static int make(struct maker *m, struct sp_error *err)
+{
+	struct sp_rss_ledger *l = m->ledger;
+	int r;
+
+	l->has_profile = sp_target_open(&m->target, m->options->pid, NULL) == 0;
+	l->was_asked = l->has_profile && ask_process(m);
+	r = sp_rss_maps_read(m->options->pid, &m->maps, err);
+	if (r < 0)
+		return r;
+	m->pages = sp_rss_pages_new(&m->maps);
+	if (!m->pages)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	l->is_unreadable = !sp_rss_pages_can_read(m->pages) ||
+			   !sp_rss_pages_can_ask(m->pages);
+	fill_hints(m);
+	if (sp_rss_parts_find(&m->maps, m->pages, &m->hints, &m->parts) < 0)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	fill_objects(m);
+	fill_rows(m);
+	return 0;
+}
+
+int sp_rss_ledger_make(const struct sp_rss_options *options,
+		       struct sp_rss_ledger *ret, struct sp_error *err)
+{
+	struct maker m = {.options = options, .ledger = ret};
+	int r;
+
+	memset(ret, 0, sizeof(*ret));
+	ret->pid = options->pid;
+	ret->confidence = options->confidence;
+	r = make(&m, err);
+	sp_rss_parts_free(&m.parts);
+	sp_rss_pages_free(m.pages);
+	sp_rss_maps_free(&m.maps);
+	sp_target_close(&m.target);
+	free(m.ranges);
+	return r;
+}

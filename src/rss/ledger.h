@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "format/layout.h"
+#include "stats/estimator.h"
+
+/*
+ * What the resident memory of a process is made of: rows that add up to what
+ * the kernel says.
+ */
+enum sp_rss_row_name {
+	SP_RSS_ROW_ALIVE, /* objects of the program, as it asked for them */
+	SP_RSS_ROW_KEPT,  /* free, and kept by the allocator */
+	SP_RSS_ROW_REST,  /* of the heap: what rounding adds, and its own */
+	SP_RSS_ROW_HEAP,  /* all of it, where the three are not known */
+	SP_RSS_ROW_ANONYMOUS,
+	SP_RSS_ROW_HUGE, /* zero in huge pages */
+	SP_RSS_ROW_THREADS,
+	SP_RSS_ROW_STACK,
+	SP_RSS_ROW_CODE,
+	SP_RSS_ROW_DATA,
+	SP_RSS_ROW_FILES,
+	SP_RSS_ROW_SHARED,
+	SP_RSS_ROW_PROFILE,
+	SP_RSS_ROWS
+};
+
+struct sp_rss_row {
+	/* Bytes: limits where it is estimated, else equal to the value. */
+	struct sp_interval bytes;
+	uint64_t swap; /* of it, or of all of the heap in its first row */
+	bool is_there; /* it may have something */
+};
+
+struct sp_rss_ledger {
+	uint64_t pid;
+	char name[32]; /* untrusted text */
+	uint64_t rss;  /* the sum of all rows */
+	uint64_t vm_rss, swap, hugetlb;
+	uint64_t threads, stacks; /* stacks that were found */
+	struct sp_rss_row rows[SP_RSS_ROWS];
+	double confidence;
+	/* Who was asked: enum sp_allocator; the figures are as it said. */
+	struct sp_control_memory memory;
+	/* Alive, and not in pages that are resident: in no row. */
+	struct sp_interval untouched;
+	/* Why there is less than there might be. */
+	bool has_profile, has_objects;
+	bool was_asked;     /* of the allocator: it has answered */
+	bool is_unreadable; /* the memory of the process */
+	bool is_32_bit;
+	bool has_other_malloc; /* not glibc's, as far as one can tell */
+	uint64_t unsampled_bytes, before_bytes;
+};
+
+struct sp_rss_options {
+	uint64_t pid;
+	uint64_t timeout_ns; /* how long the allocator's answer is waited for */
+	double confidence;   /* in (0, 1) */
+	bool json;
+	bool help, version; /* asked for; nothing else counts */
+};
+
+/* 0 and *ret; negative errno and *err.  An error of the profile makes none: the
+ * rows are those without it. */
+int sp_rss_ledger_make(const struct sp_rss_options *options,
+		       struct sp_rss_ledger *ret, struct sp_error *err);
+
+/* "heap_alive", ... */
+const char *sp_rss_row_name(enum sp_rss_row_name row);
+
+void sp_rss_print(FILE *out, const struct sp_rss_ledger *ledger);
+void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *ledger);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "rss/pages.h"
+#include "rss/parts.h"
+#include "stats/estimator.h"
+
+/*
+ * What the objects of a running process have of its memory, estimated from
+ * those of its profile that are alive and from which of their pages are
+ * resident.  In bytes as they were asked for.
+ */
+struct sp_rss_objects {
+	bool is_known;           /* else the rest is zero: no frees recorded */
+	struct sp_interval live; /* alive, as --view live says */
+	/* That and the next two at the confidence of which two intervals
+	 * together have what was asked for, if there is something untouched.
+	 * Of these: in pages that are not resident, or zero in huge pages;
+	 * everywhere, but for large objects, and what is resident where other
+	 * anonymous memory is (E60). */
+	struct sp_interval untouched, untouched_small, elsewhere;
+	/* All that is resident and not zero of the parts of other anonymous
+	 * memory that have an object of the profile. */
+	uint64_t around_bytes;
+	uint64_t samples; /* alive, and their addresses known */
+	uint64_t others;  /* alive, and their addresses are not known */
+	/* Allocated while nothing was sampled, and alive before the process was
+	 * attached to: what is alive of it nobody knows. */
+	uint64_t unsampled_bytes, before_bytes;
+};
+
+/* The profile in that file, of the process whose pages these are.  0; negative
+ * errno and *err. */
+int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
+			const struct sp_rss_parts *parts, double confidence,
+			struct sp_rss_objects *ret, struct sp_error *err);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* The command line of rss. */
+#include "rss/options.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/parse.h"
+
+#define DEFAULT_TIMEOUT_NS 5000000000ull
+#define DEFAULT_CONFIDENCE 0.95
+
+static bool take_timeout(void *part, const char *text)
+{
+	struct sp_rss_options *o = part;
+
+	return sp_parse_duration(text, &o->timeout_ns);
+}
+
+static const struct sp_argument arguments[] = {
+	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
+	 "wait that long for what the allocator counts (default\n"
+	 "5s): a process answers when it allocates"},
+	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
+			 "everything as JSON"),
+	SP_ARGUMENTS_ABOUT(struct sp_rss_options),
+};
+
+static const struct sp_argument_group group = {"Options", arguments, NULL};
+
+const struct sp_command_line sp_rss_line = {
+	.forms = "rss [OPTION]... PID",
+	.about =
+		"Where the resident memory of a process is: rows that add up "
+		"to what the kernel\n"
+		"says.  Of a process that is being profiled also what is alive "
+		"in its heap, and\n"
+		"what its allocator keeps though it is free.  The process goes "
+		"on meanwhile.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+};
+
+int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
+		 struct sp_error *err)
+{
+	const char *const *words;
+	size_t n;
+	int r;
+
+	*ret = (struct sp_rss_options){.timeout_ns = DEFAULT_TIMEOUT_NS,
+				       .confidence = DEFAULT_CONFIDENCE};
+	r = sp_arguments_parse(&sp_rss_line, argc, argv, ret, &words, &n, err);
+	if (r)
+		return r;
+	if (n != 1)
+		return sp_error_set(err, -EINVAL, NULL, "%s",
+				    n ? "one process at a time: there is more "
+					"than one PID"
+				      : "which process? no PID was given");
+	if (!sp_parse_u64(words[0], &ret->pid) || !ret->pid ||
+	    ret->pid > INT32_MAX)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "not a process id: %.120s (sampleprof ps "
+				    "lists those that are profiled)",
+				    words[0]);
+	return 0;
+}

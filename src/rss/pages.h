@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rss/maps.h"
+
+/*
+ * The pages of a process and their content, from outside.  What the process
+ * does meanwhile makes no error: its pages are then as they were at some time.
+ */
+struct sp_rss_pages;
+
+/* NULL without memory.  What may not be read is as if it were not resident.
+ * Borrows nothing. */
+struct sp_rss_pages *sp_rss_pages_new(const struct sp_rss_maps *maps);
+void sp_rss_pages_free(struct sp_rss_pages *pages);
+
+uint64_t sp_rss_pages_size(const struct sp_rss_pages *pages);
+
+/* May the pages be asked for, and their content be read? */
+bool sp_rss_pages_can_ask(const struct sp_rss_pages *pages);
+bool sp_rss_pages_can_read(const struct sp_rss_pages *pages);
+
+/* Bytes of [start, end) in pages that are resident. */
+uint64_t sp_rss_pages_resident(struct sp_rss_pages *pages, uint64_t start,
+			       uint64_t end);
+
+/* The first resident page at or after `start`, before `end`, or `end`. */
+uint64_t sp_rss_pages_next(struct sp_rss_pages *pages, uint64_t start,
+			   uint64_t end);
+
+/* Bytes at that address; false if not all can be read. */
+bool sp_rss_pages_read(const struct sp_rss_pages *pages, uint64_t at, void *to,
+		       size_t bytes);
+
+/*
+ * Look for pages that are zero all over in the huge pages of a mapping: the
+ * kernel made them with the huge page, and nobody has written to them but
+ * zeros.  From then on they count as not resident.  Nothing is found where the
+ * kernel does not say which pages are huge.  0 or -ENOMEM.
+ */
+int sp_rss_pages_find_zero(struct sp_rss_pages *pages,
+			   const struct sp_rss_map *map);
+
+/* Bytes of [start, end) in the pages found by that. */
+uint64_t sp_rss_pages_zero(const struct sp_rss_pages *pages, uint64_t start,
+			   uint64_t end);

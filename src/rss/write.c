@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rss/ledger.h"
+#include "text/json.h"
+#include "text/lines.h"
+#include "text/style.h"
+#include "text/text.h"
+
+static const struct {
+	const char *name;
+	const char *label;
+	const char *words; /* in the sentence on top */
+} rows[SP_RSS_ROWS] = {
+	[SP_RSS_ROW_ALIVE] = {"heap_alive", "heap: alive, as requested",
+			      "alive"},
+	[SP_RSS_ROW_KEPT] = {"heap_kept", "heap: free, kept by the allocator",
+			     "free but kept"},
+	[SP_RSS_ROW_REST] = {"heap_rest", "heap: rounding, headers, caches",
+			     "in the rest of the heap"},
+	[SP_RSS_ROW_HEAP] = {"heap", "heap", "heap"},
+	[SP_RSS_ROW_ANONYMOUS] = {"anonymous", "other anonymous memory",
+				  "other anonymous"},
+	[SP_RSS_ROW_HUGE] = {"huge_zero", "huge pages, what is zero in them",
+			     "zero in huge pages"},
+	[SP_RSS_ROW_THREADS] = {"thread_stacks", "stacks of threads",
+				"thread stacks"},
+	[SP_RSS_ROW_STACK] = {"main_stack", "stack of the main thread",
+			      "stack"},
+	[SP_RSS_ROW_CODE] = {"code", "program and libraries, code", "code"},
+	[SP_RSS_ROW_DATA] = {"data", "program and libraries, variables",
+			     "variables"},
+	[SP_RSS_ROW_FILES] = {"files", "mapped files", "mapped files"},
+	[SP_RSS_ROW_SHARED] = {"shared", "shared memory", "shared"},
+	[SP_RSS_ROW_PROFILE] = {"profile", "the profile, and its library",
+				"the profile"},
+};
+
+const char *sp_rss_row_name(enum sp_rss_row_name row)
+{
+	return rows[row].name;
+}
+
+static const char *allocator_name(const struct sp_rss_ledger *l)
+{
+	static const char *const names[] = {
+		[SP_ALLOCATOR_UNKNOWN] = NULL,
+		[SP_ALLOCATOR_GLIBC] = "glibc",
+		[SP_ALLOCATOR_JEMALLOC] = "jemalloc",
+		[SP_ALLOCATOR_TCMALLOC] = "tcmalloc",
+	};
+	const uint64_t allocator = l->memory.allocator;
+
+	return allocator < sizeof(names) / sizeof(*names) ? names[allocator]
+							  : NULL;
+}
+
+static bool is_estimate(const struct sp_rss_row *row)
+{
+	return row->bytes.lo < row->bytes.hi;
+}
+
+/* ---- for people ---- */
+
+struct order {
+	enum sp_rss_row_name row[SP_RSS_ROWS];
+	size_t n;
+};
+
+/* Those of the heap first, then the others, each by size. */
+static int is_behind(const struct sp_rss_ledger *l, enum sp_rss_row_name a,
+		     enum sp_rss_row_name b)
+{
+	const bool heap_a = a <= SP_RSS_ROW_HEAP, heap_b = b <= SP_RSS_ROW_HEAP;
+
+	if (heap_a != heap_b)
+		return heap_b;
+	return l->rows[a].bytes.value < l->rows[b].bytes.value;
+}
+
+static struct order order_rows(const struct sp_rss_ledger *l)
+{
+	struct order o = {.n = 0};
+
+	for (enum sp_rss_row_name i = 0; i < SP_RSS_ROWS; i++) {
+		size_t k = o.n;
+
+		if (!l->rows[i].is_there)
+			continue;
+		while (k && is_behind(l, o.row[k - 1], i)) {
+			o.row[k] = o.row[k - 1];
+			k--;
+		}
+		o.row[k] = i;
+		o.n++;
+	}
+	return o;
+}
+
+static const char *words_of(const struct sp_rss_ledger *l,
+			    enum sp_rss_row_name row)
+{
+	return row == SP_RSS_ROW_REST && !l->rows[SP_RSS_ROW_KEPT].is_there
+		       ? "free or rounding"
+		       : rows[row].words;
+}
+
+#define SENTENCE_COLUMNS 66 /* and what is left */
+
+/* What is alive and what is kept, then what is large, as long as there is room.
+ * The rest is one amount. */
+static void print_sentence(FILE *out, const struct sp_rss_ledger *l,
+			   const struct order *order)
+{
+	static const enum sp_rss_row_name first[] = {SP_RSS_ROW_ALIVE,
+						     SP_RSS_ROW_KEPT};
+	double left = (double)l->rss;
+	int columns;
+
+	sp_style_begin(out, SP_STYLE_HEAD);
+	columns = fprintf(out, "RSS %s:", sp_text_bytes(left).text);
+	for (size_t i = 0; i < 2 + order->n; i++) {
+		const enum sp_rss_row_name row =
+			i < 2 ? first[i] : order->row[i - 2];
+		const double bytes = l->rows[row].bytes.value;
+
+		if (!l->rows[row].is_there ||
+		    (i >= 2 && (row == first[0] || row == first[1] ||
+				bytes < 0.05 * (double)l->rss)) ||
+		    columns + 13 + (int)strlen(words_of(l, row)) >
+			    SENTENCE_COLUMNS)
+			continue;
+		columns += fprintf(out, " %s %s,", sp_text_bytes(bytes).text,
+				   words_of(l, row));
+		left -= bytes;
+	}
+	fprintf(out, " %s else\n", sp_text_bytes(left > 0 ? left : 0).text);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+}
+
+/* Columns of it. */
+static int print_label(FILE *out, const struct sp_rss_ledger *l,
+		       enum sp_rss_row_name row)
+{
+	const char *allocator = allocator_name(l);
+
+	if (row == SP_RSS_ROW_KEPT && allocator)
+		return fprintf(out, "heap: free, kept by %s", allocator);
+	if (row == SP_RSS_ROW_REST && !l->rows[SP_RSS_ROW_KEPT].is_there)
+		return fprintf(out, "heap: free, rounding, headers");
+	if (row == SP_RSS_ROW_THREADS && l->stacks)
+		return fprintf(out, "stacks of %s thread%s",
+			       sp_text_count(l->stacks).text,
+			       sp_text_plural(l->stacks));
+	if (row == SP_RSS_ROW_ANONYMOUS && !l->has_objects &&
+	    l->has_other_malloc)
+		return fprintf(out, "anonymous memory, heap or not");
+	return fprintf(out, "%s", rows[row].label);
+}
+
+#define LABEL_COLUMNS 36
+
+static void print_row(FILE *out, const struct sp_rss_ledger *l,
+		      enum sp_rss_row_name row)
+{
+	const struct sp_rss_row *r = &l->rows[row];
+	int n;
+
+	fprintf(out, "  %10s  %6s  ", sp_text_bytes(r->bytes.value).text,
+		sp_text_percent(r->bytes.value, (double)l->rss).text);
+	n = print_label(out, l, row);
+	if (is_estimate(r))
+		fprintf(out, "%*s%s", n < LABEL_COLUMNS ? LABEL_COLUMNS - n : 1,
+			"", sp_text_interval(r->bytes).text);
+	putc('\n', out);
+}
+
+static void print_outside(FILE *out, const struct sp_rss_ledger *l)
+{
+	if (l->untouched.value >= 4096)
+		fprintf(out,
+			"besides: %s%s%s alive, never touched or swapped "
+			"out\n",
+			sp_text_bytes(l->untouched.value).text,
+			l->untouched.lo < l->untouched.hi ? " " : "",
+			l->untouched.lo < l->untouched.hi
+				? sp_text_interval(l->untouched).text
+				: "");
+	if (l->swap) {
+		fprintf(out, "besides: %s are swapped out:",
+			sp_text_bytes((double)l->swap).text);
+		for (enum sp_rss_row_name i = 0; i < SP_RSS_ROWS; i++)
+			if (l->rows[i].swap)
+				fprintf(out, " %s %s", rows[i].words,
+					sp_text_bytes((double)l->rows[i].swap)
+						.text);
+		putc('\n', out);
+	}
+	if (l->hugetlb)
+		fprintf(out,
+			"besides: %s in huge pages of hugetlbfs, which the "
+			"kernel does not count\n",
+			sp_text_bytes((double)l->hugetlb).text);
+}
+
+static void note(FILE *out, const char *text)
+{
+	sp_style_begin(out, SP_STYLE_WARNING);
+	fputs("note:", out);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	fprintf(out, " %s\n", text);
+}
+
+/* Why the heap is not known better, and what to do. */
+static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
+{
+	if (!l->has_profile)
+		note(out, "there is no profile: started with `sampleprof run`, "
+			  "or after `sampleprof attach`, the heap is split "
+			  "into what is alive, by call site, and what the "
+			  "allocator keeps");
+	else if (!l->has_objects)
+		note(out, "frees are not recorded (SAMPLEPROF_FREES=off): what "
+			  "is alive is not known");
+	else if (!l->was_asked)
+		note(out, "the process has not said what its allocator keeps: "
+			  "it does when it allocates; try again while it "
+			  "works, or with --timeout 1m");
+	else if (!l->memory.allocator)
+		note(out, "this allocator does not say what it keeps: that is "
+			  "in the row of rounding, or in other anonymous "
+			  "memory");
+	if (l->before_bytes && l->has_objects)
+		note(out, "what was alive when the process was attached to is "
+			  "not in the row of what is alive");
+	else if (l->unsampled_bytes && l->has_objects)
+		note(out, "what was allocated while nothing was sampled is not "
+			  "in the row of what is alive");
+}
+
+static void print_notes(FILE *out, const struct sp_rss_ledger *l)
+{
+	print_heap_notes(out, l);
+	if (l->is_unreadable)
+		note(out, "its memory may not be read (as a debugger does: be "
+			  "root): stacks of threads and large objects are in "
+			  "other anonymous memory");
+	else if (l->is_32_bit)
+		note(out, "it is a 32-bit process: stacks of threads and large "
+			  "objects are in other anonymous memory");
+}
+
+static void print_page(FILE *out, const struct sp_rss_ledger *l)
+{
+	const struct order order = order_rows(l);
+
+	print_sentence(out, l, &order);
+	fprintf(out, "process %" PRIu64 ", ", l->pid);
+	sp_text_print(out, l->name);
+	fprintf(out, ", %s thread%s\n\n", sp_text_count(l->threads).text,
+		sp_text_plural(l->threads));
+	for (size_t i = 0; i < order.n; i++)
+		print_row(out, l, order.row[i]);
+	fprintf(out, "  %10s  %6s  resident, as the kernel counts it\n\n",
+		sp_text_bytes((double)l->rss).text, "100%");
+	print_outside(out, l);
+	print_notes(out, l);
+	if (l->has_objects)
+		fprintf(out, "[ ]: interval of %s; the other rows are exact\n",
+			sp_text_level(l->confidence).text);
+}
+
+void sp_rss_print(FILE *out, const struct sp_rss_ledger *l)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *page = open_memstream(&text, &size);
+
+	if (!page)
+		return;
+	print_page(page, l);
+	sp_lines_close(out, page, &text);
+}
+
+/* ---- for programs ---- */
+
+static void write_row(struct sp_json *json, const struct sp_rss_row *row,
+		      const char *name)
+{
+	sp_json_open_flat(json, NULL, '{');
+	sp_json_string(json, "name", name);
+	sp_json_u64(json, "bytes", sp_text_to_count(row->bytes.value));
+	if (is_estimate(row)) {
+		sp_json_u64(json, "lo", sp_text_to_count(row->bytes.lo));
+		sp_json_u64(json, "hi", sp_text_to_count(row->bytes.hi));
+	}
+	sp_json_u64(json, "swap_bytes", row->swap);
+	sp_json_close(json, '}');
+}
+
+static void write_allocator(struct sp_json *json, const struct sp_rss_ledger *l)
+{
+	if (!l->was_asked) {
+		sp_json_null(json, "allocator");
+		return;
+	}
+	sp_json_open(json, "allocator", '{');
+	sp_json_string(json, "name", allocator_name(l));
+	sp_json_u64(json, "alive_bytes", l->memory.alive_bytes);
+	sp_json_u64(json, "free_bytes", l->memory.free_bytes);
+	sp_json_u64(json, "system_bytes", l->memory.system_bytes);
+	sp_json_u64(json, "large_bytes", l->memory.large_bytes);
+	sp_json_close(json, '}');
+}
+
+void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
+{
+	struct sp_json json = {.out = out, .is_first = true};
+
+	sp_json_open(&json, NULL, '{');
+	sp_json_u64(&json, "pid", l->pid);
+	sp_json_string(&json, "name", l->name);
+	sp_json_u64(&json, "rss_bytes", l->rss);
+	sp_json_u64(&json, "vm_rss_bytes", l->vm_rss);
+	sp_json_u64(&json, "swap_bytes", l->swap);
+	sp_json_u64(&json, "hugetlb_bytes", l->hugetlb);
+	sp_json_u64(&json, "threads", l->threads);
+	sp_json_u64(&json, "thread_stacks", l->stacks);
+	sp_json_bool(&json, "has_profile", l->has_profile);
+	sp_json_bool(&json, "is_readable", !l->is_unreadable);
+	sp_json_double(&json, "confidence", l->confidence);
+	sp_json_open(&json, "rows", '[');
+	for (enum sp_rss_row_name i = 0; i < SP_RSS_ROWS; i++)
+		if (l->rows[i].is_there)
+			write_row(&json, &l->rows[i], rows[i].name);
+	sp_json_close(&json, ']');
+	if (l->has_objects)
+		sp_json_interval(&json, "alive_untouched_bytes", l->untouched);
+	else
+		sp_json_null(&json, "alive_untouched_bytes");
+	write_allocator(&json, l);
+	sp_json_close(&json, '}');
+	putc('\n', out);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory whose parts are known: "NAME BYTES..." of each on standard output,
+ * then "ready".  From then on it allocates a little now and then, so that it
+ * answers, until standard input ends.
+ *
+ * program_ledger FILE: the file is mapped, and has FILE_BYTES.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define OBJECTS    80000u
+#define OBJECT     1024u
+#define EACH       64u /* of so many objects one stays */
+#define MAPPED     ((size_t)1 << 30)
+#define TOUCHED    ((size_t)32 << 20)
+#define LARGE      ((size_t)256 << 20)
+#define LARGE_USED ((size_t)16 << 20)
+#define THREADS    8u
+#define STACK_USED ((size_t)1 << 20)
+#define FILE_BYTES ((size_t)8 << 20)
+#define HUGE       ((size_t)2 << 20)
+#define HUGE_PAGES 4u
+#define HUGE_USED  3u /* pages of each */
+
+static void *objects[OBJECTS];
+static pthread_barrier_t barrier;
+
+static void touch(char *p, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 4096)
+		((volatile char *)p)[i] = 1;
+}
+
+/* Objects of which the last of each group stays: what is free cannot go back.
+ */
+static void make_holes(void)
+{
+	unsigned int alive = 0;
+
+	for (unsigned int i = 0; i < OBJECTS; i++)
+		objects[i] = memset(malloc(OBJECT), 1, OBJECT);
+	for (unsigned int i = 0; i < OBJECTS; i++)
+		if (i % EACH == EACH - 1)
+			alive++;
+		else
+			free(objects[i]);
+	printf("alive %zu\nfreed %u\n", (size_t)alive * OBJECT,
+	       OBJECTS - alive);
+}
+
+static void make_large(void)
+{
+	char *large = malloc(LARGE);
+
+	touch(large, LARGE_USED);
+	printf("large %zu %zu\n", LARGE_USED, LARGE - LARGE_USED);
+}
+
+static char *map(size_t bytes, int flags, int fd)
+{
+	char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
+
+	if (p == MAP_FAILED)
+		exit(72);
+	return p;
+}
+
+static void make_mapping(void)
+{
+	char *p = map(MAPPED, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	madvise(p, MAPPED, MADV_NOHUGEPAGE);
+	touch(p + MAPPED / 2, TOUCHED);
+	printf("anonymous %zu\n", TOUCHED);
+}
+
+static void make_file(const char *name)
+{
+	int fd = open(name, O_RDWR);
+
+	if (fd < 0)
+		exit(73);
+	touch(map(FILE_BYTES, MAP_SHARED, fd), FILE_BYTES);
+	close(fd);
+	printf("file %zu\n", FILE_BYTES);
+}
+
+/* Where the kernel gives some: three small pages of each are written to. */
+static void make_huge(void)
+{
+	char *p = map((HUGE_PAGES + 2) * HUGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+
+	p += -(size_t)p % HUGE;
+	madvise(p, HUGE_PAGES * HUGE, MADV_HUGEPAGE);
+	for (unsigned int i = 0; i < HUGE_PAGES; i++)
+		touch(p + i * HUGE, HUGE_USED * 4096);
+	printf("huge %zu %zu\n", HUGE_PAGES * HUGE_USED * (size_t)4096,
+	       HUGE_PAGES * HUGE);
+}
+
+static void *work(void *arg)
+{
+	char room[STACK_USED];
+
+	touch(room, sizeof(room));
+	pthread_barrier_wait(&barrier);
+	pause();
+	return arg;
+}
+
+static void make_threads(void)
+{
+	pthread_t thread;
+
+	pthread_barrier_init(&barrier, NULL, THREADS + 1);
+	for (unsigned int i = 0; i < THREADS; i++)
+		if (pthread_create(&thread, NULL, work, NULL))
+			exit(71);
+	pthread_barrier_wait(&barrier);
+	printf("threads %zu\n", THREADS * STACK_USED);
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+	setvbuf(stdout, NULL, _IONBF, 0);
+	if (argc != 2)
+		return 70;
+	make_holes();
+	make_large();
+	make_mapping();
+	make_huge();
+	make_file(argv[1]);
+	make_threads();
+	puts("ready");
+	while (poll(&input, 1, 20) == 0)
+		free(malloc(5000));
+	return 0;
+}

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""The command rss: a program whose memory is constructed, under each allocator,
+every row within 2 % of the construction or a page of each mapping, and their
+sum what the kernel says; without a profile; stopped; of another user."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+
+import harness
+
+PAGE = os.sysconf("SC_PAGESIZE")
+MIB = 1 << 20
+FILE_BYTES = 8 * MIB
+# What a free object of 1024 bytes takes.
+CHUNK = {"glibc": 1040, "jemalloc": 1024, "tcmalloc": 1024}
+# Free memory stays: by default these two give it back after a while.
+KEEP = {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
+        "TCMALLOC_RELEASE_RATE": "0"}
+
+
+def rss(*argv, **how):
+    return subprocess.run([os.environ["SAMPLEPROF_REPORT"], "rss",
+                           *map(str, argv)], capture_output=True, text=True,
+                          check=False, **how)
+
+
+class Ledger:
+    """What the command says of a process, and what the kernel says."""
+
+    def __init__(self, pid, *argv):
+        with open(f"/proc/{pid}/smaps", encoding="ascii") as file:
+            smaps = file.read()
+        done = rss("--json", *argv, pid)
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        self.json = json.loads(done.stdout)
+        self.rows = {r["name"]: r for r in self.json["rows"]}
+        self.mappings = len(re.findall(r"^Rss:", smaps, re.M))
+        self.huge = sum(int(n) for n in
+                        re.findall(r"^AnonHugePages: *(\d+)", smaps, re.M))
+
+    def bytes(self, *names):
+        return sum(self.rows[n]["bytes"] for n in names if n in self.rows)
+
+
+class Case(harness.Case):
+    def start_ledger(self, **how):
+        """The program, when all is made, and what it made."""
+        file = os.path.join(self.dir, "mapped")
+        with open(file, "wb") as mapped:
+            mapped.write(b"x" * FILE_BYTES)
+        process = self.start([harness.target("program_ledger"), file],
+                             stdin=subprocess.PIPE, **how)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        made = {}
+        for line in process.stdout:
+            if line == b"ready\n":
+                break
+            name, *numbers = line.decode().split()
+            made[name] = [int(n) for n in numbers]
+        else:
+            self.fail(process.stderr.read().decode())
+        return process, made
+
+    def check_sum(self, ledger):
+        """A page of each mapping may come or go meanwhile."""
+        room = ledger.mappings * PAGE
+        self.assertEqual(sum(r["bytes"] for r in ledger.json["rows"]) //
+                         PAGE, ledger.json["rss_bytes"] // PAGE)
+        self.assertLess(abs(ledger.json["rss_bytes"] -
+                            ledger.json["vm_rss_bytes"]), room)
+
+    def check(self, got, want, mappings=1, share=0.02):
+        self.assertLess(abs(got - want),
+                        max(share * want, mappings * PAGE), (got, want))
+
+
+class Constructed(Case):
+    def check_outside(self, ledger, made):
+        """What has nothing to do with the heap."""
+        self.check(ledger.bytes("files"), made["file"][0])
+        self.check(ledger.bytes("thread_stacks"), made["threads"][0], 8)
+        self.assertEqual(ledger.json["thread_stacks"], 8)
+        used, huge = made["huge"]
+        if ledger.huge:
+            self.check(ledger.bytes("huge_zero"), huge - used)
+        else:
+            self.assertEqual(ledger.bytes("huge_zero"), 0)
+
+    def check_heap(self, ledger, made, allocator):
+        large, untouched = made["large"]
+        self.check(ledger.bytes("heap_alive"), made["alive"][0] + large)
+        self.check(ledger.json["alive_untouched_bytes"]["value"], untouched)
+        if allocator in CHUNK:
+            self.assertEqual(ledger.json["allocator"]["name"], allocator)
+            self.check(ledger.bytes("heap_kept"),
+                       made["freed"][0] * CHUNK[allocator])
+            self.check(ledger.bytes("anonymous"),
+                       made["anonymous"][0] + made["huge"][0], 4)
+
+    def test_allocators(self):
+        for name in harness.ALLOCATORS:
+            with self.subTest(allocator=name):
+                process, made = self.start_ledger(
+                    preload=harness.allocator(name), env=KEEP,
+                    settings={"period": 1})
+                ledger = Ledger(process.pid, "--timeout", "1m")
+                self.check_sum(ledger)
+                self.check_outside(ledger, made)
+                self.check_heap(ledger, made, name)
+                process.kill()
+
+    def test_estimated(self):
+        """At a longer period with limits, which contain the value."""
+        process, made = self.start_ledger(settings={"period": "64K"})
+        ledger = Ledger(process.pid, "--timeout", "1m")
+        self.check_sum(ledger)
+        self.check_outside(ledger, made)
+        for name in ("heap_alive", "heap_rest"):
+            row = ledger.rows[name]
+            self.assertLess(row["lo"], row["hi"])
+            self.assertLessEqual(row["lo"], row["bytes"])
+            self.assertLessEqual(row["bytes"], row["hi"])
+        text = rss("--timeout", "1m", process.pid).stdout
+        self.assertRegex(text, r"^RSS [0-9.]+ MiB: [0-9.]+ [MK]iB alive, "
+                         r"[0-9.]+ MiB free but kept, ")
+        self.assertRegex(text, r"heap: alive, as requested +\[.*\] MiB\n")
+        self.assertIn("heap: free, kept by glibc\n", text)
+        self.assertIn("stacks of 8 threads\n", text)
+        self.assertIn("alive, never touched or swapped out", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+
+class Less(Case):
+    """Where less is known."""
+
+    def test_no_profile(self):
+        process, made = self.start_ledger(shim=False)
+        ledger = Ledger(process.pid)
+        self.check_sum(ledger)
+        self.assertFalse(ledger.json["has_profile"])
+        self.assertIsNone(ledger.json["allocator"])
+        self.check(ledger.bytes("thread_stacks"), made["threads"][0], 8)
+        self.check(ledger.bytes("files"), made["file"][0])
+        self.check(ledger.bytes("heap"), made["large"][0] +
+                   80000 * CHUNK["glibc"])
+        self.check(ledger.bytes("anonymous"),
+                   made["anonymous"][0] + made["huge"][0], 4)
+        self.assertIn("there is no profile: started with `sampleprof run`",
+                      rss(process.pid).stdout)
+
+    def test_no_answer(self):
+        """A process that is stopped: what is free is part of another row."""
+        process, made = self.start_ledger(settings={"period": 1})
+        process.send_signal(signal.SIGSTOP)
+        ledger = Ledger(process.pid, "--timeout", "1ms")
+        self.check_sum(ledger)
+        self.assertIsNone(ledger.json["allocator"])
+        self.check(ledger.bytes("heap_alive"),
+                   made["alive"][0] + made["large"][0])
+        self.assertNotIn("heap_kept", ledger.rows)
+        self.assertGreaterEqual(ledger.bytes("heap_rest"),
+                                made["freed"][0] * CHUNK["glibc"])
+        self.assertIn("has not said what its allocator keeps",
+                      rss("--timeout", "1ms", process.pid).stdout)
+
+    def test_no_frees(self):
+        process, _ = self.start_ledger(settings={"frees": "off"})
+        ledger = Ledger(process.pid)
+        self.check_sum(ledger)
+        self.assertNotIn("heap_alive", ledger.rows)
+        self.assertIn("frees are not recorded", rss(process.pid).stdout)
+
+    def check_error(self, done, code, text):
+        self.assertEqual((done.returncode, done.stdout), (code, ""))
+        self.assertIn(text, done.stderr)
+
+    def test_errors(self):
+        self.check_error(rss(), 2, "which process?")
+        self.check_error(rss("app.sprof"), 2, "not a process id: app.sprof")
+        self.check_error(rss(1, 2), 2, "one process at a time")
+        ended = subprocess.Popen(["true"])
+        harness.wait_until(lambda: os.waitid(os.P_PID, ended.pid, os.WEXITED |
+                                             os.WNOWAIT | os.WNOHANG))
+        self.check_error(rss(ended.pid), 1, "has no memory of its own")
+        ended.wait()
+        self.check_error(rss(2**31 - 1), 1,
+                         f"there is no process {2**31 - 1}")
+        if os.geteuid() == 0:
+            self.check_error(rss(os.getpid(), user=65534), 1,
+                             "is not ours to look at: be its user, or root")

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* sampleprof rss: what the resident memory of a process is made of. */
+#include "rss/ledger.h"
+#include "rss/options.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+static int print_ledger(const struct sp_rss_options *options)
+{
+	struct sp_rss_ledger ledger;
+	struct sp_error err;
+	FILE *out;
+
+	if (sp_rss_ledger_make(options, &ledger, &err) < 0)
+		return sp_console_fail_with(&err);
+	if (!options->json)
+		sp_console_begin_page(false);
+	out = sp_console_open();
+	if (options->json)
+		sp_rss_print_json(out, &ledger);
+	else
+		sp_rss_print(out, &ledger);
+	return sp_console_close(out);
+}
+
+int run_rss(int argc, char **argv)
+{
+	struct sp_rss_options options;
+	struct sp_error err;
+	int r = sp_rss_parse(argc, argv, &options, &err);
+
+	if (r < 0)
+		return sp_console_fail_usage(err.message, "rss");
+	if (options.help)
+		return sp_console_print_help(&sp_rss_line);
+	if (options.version)
+		return sp_console_print_version();
+	return print_ledger(&options);
+}
