@@ -173,12 +173,13 @@ void sp_remote_give_left(void)
 	sp_inside_give_left(&busy);
 }
 
-void sp_remote_poll(struct sp_thread *t)
+/* By itself: what each sample passes needs few registers. */
+static __attribute__((noinline)) void take_orders(struct sp_thread *t,
+						  struct sp_control *block)
 {
-	struct sp_control *block = sp_writer_control();
 	unsigned int seen;
 
-	if ((!is_ordered(block) && !is_toggled()) || !sp_inside_hold(&busy))
+	if (!sp_inside_hold(&busy))
 		return;
 	if (is_ordered(block))
 		answer_all(t, block);
@@ -187,6 +188,14 @@ void sp_remote_poll(struct sp_thread *t)
 	if ((seen - atomic_exchange(&toggled, seen)) & 1)
 		sp_marks_sampling(t, SP_MARKS_TOGGLE, 0);
 	sp_inside_give(&busy);
+}
+
+void sp_remote_poll(struct sp_thread *t)
+{
+	struct sp_control *block = sp_writer_control();
+
+	if (is_ordered(block) || is_toggled())
+		take_orders(t, block);
 }
 
 static void note_signal(int signal)
