@@ -137,19 +137,21 @@ class Profile:
         self.state = {"id": 0, "time_ns": 0, "address": 0, "period_bytes": 0,
                       "thread": 0, "stack": 0}
         self.freed_id = 0
+        take = {1: self._info, 2: self._module, 3: self._stack,
+                4: self._thread, 5: self._thread_end, 6: self._sample,
+                7: self._free, 8: self._rss, 12: self._mark,
+                13: self._asked, 14: self._free_address}
+        if kind == 3:
+            take = {10: self._name, 11: self._symbol}
         while at < len(data) and data[at]:
-            record = Payload(data[at + 1:])
+            record = Payload(data[at + 1:at + 11])
             length = record.varint()
+            # The record alone, and its check: chunks are large.
+            record.data = data[at + 1:at + 1 + record.at + length + 2]
             payload = record.take(length)
             h = hash_bytes(step(h, data[at]), record.data[:record.at])
             if int.from_bytes(record.take(2), "little") != h >> 48:
                 raise Damage("check")
-            take = {1: self._info, 2: self._module, 3: self._stack,
-                    4: self._thread, 5: self._thread_end, 6: self._sample,
-                    7: self._free, 8: self._rss, 12: self._mark,
-                    13: self._asked, 14: self._free_address}
-            if kind == 3:
-                take = {10: self._name, 11: self._symbol}
             if data[at] in take:
                 take[data[at]](Payload(payload))
             at += 1 + record.at
