@@ -59,7 +59,8 @@ static const struct command {
 static void print_order(const struct sp_control_order *order)
 {
 	char name[SP_FORMAT_MARK_NAME_MAX + 1] = "";
-	const char *command = "?";
+	/* Which is not given by this command, but by rss. */
+	const char *command = order->command == SP_CONTROL_MEMORY ? "rss" : "?";
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (commands[i].command == order->command)

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof rss: what the resident memory of a process is made of. */
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "rss/ledger.h"
 #include "rss/options.h"
 #include "tools/commands.h"
 #include "tools/console.h"
+
+static void say_waiting(uint64_t pid)
+{
+	fprintf(stderr,
+		"%s: waiting until a thread of process %" PRIu64
+		" has allocated\nanother 4 KiB, and says what its allocator "
+		"keeps\n",
+		sp_console_program(), pid);
+}
 
 static int print_ledger(const struct sp_rss_options *options)
 {
@@ -28,6 +40,8 @@ int run_rss(int argc, char **argv)
 	struct sp_rss_options options;
 	struct sp_error err;
 	int r = sp_rss_parse(argc, argv, &options, &err);
+
+	options.on_wait = say_waiting;
 
 	if (r < 0)
 		return sp_console_fail_usage(err.message, "rss");

@@ -33,16 +33,54 @@ struct maker {
 
 /* ---- what the process says ---- */
 
+/* Nothing is said of a process that answers within that. */
+#define GRACE_NS 200000000ull
+
+static int wait_for_answer(struct maker *m, uint64_t number)
+{
+	const uint64_t all = m->options->timeout_ns;
+	const uint64_t grace = all < GRACE_NS ? all : GRACE_NS;
+	struct sp_error err;
+	uint64_t time_ns;
+	int r = sp_target_wait(&m->target, number, grace, &time_ns, &err);
+
+	if (r != -ETIMEDOUT || all == grace)
+		return r;
+	if (m->options->on_wait)
+		m->options->on_wait(m->options->pid);
+	return sp_target_wait(&m->target, number, all - grace, &time_ns, &err);
+}
+
+/* Does the last order ask that already, and wait?  Then it is not asked again:
+ * there is room for few orders. */
+static bool is_asked(const struct maker *m, uint64_t *ret_number)
+{
+	struct sp_control orders;
+	const struct sp_control_order *last;
+
+	if (!sp_target_read_orders(&m->target, &orders) ||
+	    !sp_target_waiting(&orders))
+		return false;
+	last = &orders.queue[orders.request % SP_FORMAT_ORDERS];
+	if (last->number != orders.request ||
+	    last->command != SP_CONTROL_MEMORY)
+		return false;
+	*ret_number = orders.request;
+	return true;
+}
+
 /* Of a process that allocates nothing there is no answer. */
 static bool ask_process(struct maker *m)
 {
 	const struct sp_order order = {.command = SP_CONTROL_MEMORY};
 	struct sp_error err;
-	uint64_t number, time_ns;
+	uint64_t number;
 
-	return sp_target_ask(&m->target, &order, &number, &err) == 0 &&
-	       sp_target_wait(&m->target, number, m->options->timeout_ns,
-			      &time_ns, &err) == 0 &&
+	m->ledger->is_stopped = sp_target_is_stopped(&m->target);
+	return !m->ledger->is_stopped &&
+	       (is_asked(m, &number) ||
+		sp_target_ask(&m->target, &order, &number, &err) == 0) &&
+	       wait_for_answer(m, number) == 0 &&
 	       sp_target_read_memory(&m->target, number, &m->ledger->memory);
 }
 

@@ -55,12 +55,15 @@ struct sp_rss_ledger {
 	bool was_asked;     /* of the allocator: it has answered */
 	bool is_unreadable; /* the memory of the process */
 	bool is_32_bit;
+	bool is_stopped;       /* so that it was not asked */
 	bool has_other_malloc; /* not glibc's, as far as one can tell */
 	uint64_t unsampled_bytes, before_bytes;
 };
 
 struct sp_rss_options {
 	uint64_t pid;
+	/* Called if the answer does not come at once; or NULL. */
+	void (*on_wait)(uint64_t pid);
 	uint64_t timeout_ns; /* how long the allocator's answer is waited for */
 	double confidence;   /* in (0, 1) */
 	bool json;

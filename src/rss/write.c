@@ -224,6 +224,9 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 	else if (!l->has_objects)
 		note(out, "frees are not recorded (SAMPLEPROF_FREES=off): what "
 			  "is alive is not known");
+	else if (l->is_stopped)
+		note(out, "the process is stopped, so its allocator cannot be "
+			  "asked what it keeps");
 	else if (!l->was_asked)
 		note(out, "the process has not said what its allocator keeps: "
 			  "it does when it allocates; try again while it "

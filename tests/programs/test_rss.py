@@ -47,12 +47,12 @@ class Ledger:
 
 
 class Case(harness.Case):
-    def start_ledger(self, **how):
+    def start_ledger(self, *argv, **how):
         """The program, when all is made, and what it made."""
         file = os.path.join(self.dir, "mapped")
         with open(file, "wb") as mapped:
             mapped.write(b"x" * FILE_BYTES)
-        process = self.start([harness.target("program_ledger"), file],
+        process = self.start([harness.target("program_ledger"), file, *argv],
                              stdin=subprocess.PIPE, **how)
         self.addCleanup(process.communicate)
         self.addCleanup(process.kill)
@@ -154,9 +154,8 @@ class Less(Case):
                       rss(process.pid).stdout)
 
     def test_no_answer(self):
-        """A process that is stopped: what is free is part of another row."""
-        process, made = self.start_ledger(settings={"period": 1})
-        process.send_signal(signal.SIGSTOP)
+        """What is free is part of another row then."""
+        process, made = self.start_ledger("idle", settings={"period": 1})
         ledger = Ledger(process.pid, "--timeout", "1ms")
         self.check_sum(ledger)
         self.assertIsNone(ledger.json["allocator"])
@@ -167,6 +166,22 @@ class Less(Case):
                                 made["freed"][0] * CHUNK["glibc"])
         self.assertIn("has not said what its allocator keeps",
                       rss("--timeout", "1ms", process.pid).stdout)
+        self.assertIn(f"waiting until a thread of process {process.pid} has",
+                      rss("--timeout", "201ms", process.pid).stderr)
+        sampleprof = os.path.join(os.path.dirname(
+            os.environ["SAMPLEPROF_REPORT"]), "sampleprof")
+        status = subprocess.run([sampleprof, "ctl", str(process.pid), "status"],
+                                capture_output=True, text=True, check=True)
+        self.assertEqual(status.stdout.count("waits: rss"), 1, status.stdout)
+
+    def test_stopped(self):
+        """Nobody waits for it, and no order is left to it."""
+        process, _ = self.start_ledger(settings={"period": "64K"})
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        done = rss("--timeout", "10m", process.pid)
+        self.assertIn("the process is stopped, so its allocator", done.stdout)
+        self.assertEqual(done.stderr, "")
 
     def test_no_frees(self):
         process, _ = self.start_ledger(settings={"frees": "off"})
