@@ -357,6 +357,10 @@ mutant("first_of_two_names", PATCH, "test_model",
 mutant("symbol_of_another", PATCH, "test_model",
        "if (bias + s->st_value == from)", "if (s->st_value)",
        program="test_patch")
+# For a moment allocations come in whose frees do not.
+mutant("frees_first_on_the_way_back", PATCH, "test_model",
+       "pass.step = is_back ? STEPS - 1 - i : i;", "pass.step = i;",
+       program="test_patch")
 # Operators that call malloc are counted there, and here.
 mutant("operators_twice", PATCH, "test_model",
        "p->below = p->ours = 0;\n}", "(void)is_wanted;\n}",

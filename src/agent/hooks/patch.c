@@ -3,6 +3,9 @@
  * I1  A word is changed only from the address of one function to that of its
  *     pair: so a word that means something else, or is not bound yet, stays.
  * I2  Memory is made writable for the stores, and then what it was before.
+ * I3  While others run, whoever's allocations come in has its frees come in, in
+ *     all objects: frees are the first to be changed, and the last to be
+ *     changed back.
  */
 #include "agent/hooks/patch.h"
 
@@ -28,7 +31,11 @@ extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
 struct pair {
 	const char *symbol;
 	uintptr_t below, ours; /* both 0: there is none */
+	unsigned int step;     /* in which it is changed */
 };
+
+/* What frees; what may free, and allocates; all else. */
+enum { FREES, MOVES, REST, STEPS };
 
 #define SP_NEXT(member, symbol, ret, args)                                     \
 	extern const char ours_##member[] __asm__(symbol);
@@ -48,6 +55,22 @@ enum {
 
 static struct pair pairs[PAIRS];
 
+static unsigned int step_of(const char *symbol)
+{
+	/* "free" is also the beginning of its sized forms. */
+	static const char *const frees[] = {"free", "cfree",   "_Zdl",
+					    "_Zda", "dallocx", "sdallocx"};
+	static const char *const moves[] = {"realloc", "rallocx", "xallocx"};
+
+	for (size_t i = 0; i < sizeof(frees) / sizeof(*frees); i++)
+		if (strncmp(symbol, frees[i], strlen(frees[i])) == 0)
+			return FREES;
+	for (size_t i = 0; i < sizeof(moves) / sizeof(*moves); i++)
+		if (strcmp(symbol, moves[i]) == 0)
+			return MOVES;
+	return REST;
+}
+
 static void fill_pair(struct pair *p, const char *symbol, const void *member,
 		      bool is_own, const void *ours)
 {
@@ -55,6 +78,7 @@ static void fill_pair(struct pair *p, const char *symbol, const void *member,
 	const bool is_wanted = is_own || strncmp(symbol, "_Z", 2) != 0;
 
 	p->symbol = symbol;
+	p->step = step_of(symbol);
 	memcpy(&p->below, member, sizeof(p->below));
 	p->ours = (uintptr_t)ours;
 	if (!p->below || !p->ours || !is_wanted)
@@ -78,6 +102,7 @@ static void fill_pairs(void)
 /* One way through all objects. */
 struct pass {
 	bool is_back; /* from ours to what is below */
+	unsigned int step;
 	size_t places;
 	int error;
 	/* The page that was made writable, and how it was before. */
@@ -201,7 +226,7 @@ static void change_symbols(struct pass *pass, const struct object *o)
 		const uintptr_t from = pass->is_back ? p->ours : p->below;
 		const ElfW(Sym) *s = NULL;
 
-		if (!p->below)
+		if (!p->below || p->step != pass->step)
 			continue;
 		while ((s = sp_linkmap_symbol(&o->map, p->symbol, s)) != NULL)
 			if (bias + s->st_value == from)
@@ -231,7 +256,7 @@ static void change_relocated(struct pass *pass, const struct object *o,
 		    (uintptr_t)at % sizeof(*at))
 			continue;
 		p = find_pair(pass, *at, names + symbol->st_name);
-		if (p)
+		if (p && p->step == pass->step)
 			store_word(pass, o, (uintptr_t)at, target_of(pass, p));
 	}
 }
@@ -253,7 +278,8 @@ static void change_loader(struct pass *pass, const struct object *o)
 			const struct pair *pair =
 				find_pair(pass, *(uintptr_t *)at, "");
 
-			if (pair && pair - pairs < LOADERS_PAIRS)
+			if (pair && pair - pairs < LOADERS_PAIRS &&
+			    pair->step == pass->step)
 				store_word(pass, o, at, target_of(pass, pair));
 		}
 	}
@@ -306,8 +332,11 @@ static int change_all(bool is_back, size_t *ret_places)
 	if (!address)
 		return -ENOSYS;
 	memcpy(&iterate, &address, sizeof(address));
-	iterate(visit_object, &symbols);
-	iterate(visit_object, &pointers);
+	for (unsigned int i = 0; i < STEPS; i++) {
+		pass.step = is_back ? STEPS - 1 - i : i;
+		iterate(visit_object, &symbols);
+		iterate(visit_object, &pointers);
+	}
 	*ret_places = pass.places;
 	return pass.error;
 }

@@ -168,10 +168,13 @@ struct object {
 	bool is_loader;
 	/* The words of all pages as the model wants them, and as they were. */
 	unsigned char wanted[PAGES * PAGE], before[PAGES * PAGE];
+	/* Before this way. */
+	unsigned char first[PAGES * PAGE];
 };
 
 static struct object objects[OBJECTS];
 static uintptr_t loader_base;
+static bool is_going_back;
 
 unsigned long __real_getauxval(unsigned long type);
 unsigned long __wrap_getauxval(unsigned long type);
@@ -180,9 +183,46 @@ unsigned long __wrap_getauxval(unsigned long type)
 	return type == AT_BASE ? loader_base : __real_getauxval(type);
 }
 
+static bool frees(uintptr_t ours)
+{
+	for (size_t i = 0; i < n_known; i++)
+		if (known[i].ours == ours)
+			return strstr(known[i].symbol, "free") ||
+			       strstr(known[i].symbol, "dallocx") ||
+			       strncmp(known[i].symbol, "_Zd", 3) == 0;
+	return false;
+}
+
+/* Between two ways through the objects: no allocation comes in whose free would
+ * not. */
+static void expect_order(void)
+{
+	bool allocations = false, all_frees = true;
+
+	for (size_t i = 0; i < OBJECTS; i++)
+		for (size_t at = RELRO * PAGE; at < SYMTAB * PAGE; at += 8) {
+			const struct object *o = &objects[i];
+			uintptr_t now, first, last, ours;
+
+			memcpy(&now, o->base + at, sizeof(now));
+			memcpy(&first, o->first + at, sizeof(first));
+			memcpy(&last, o->wanted + at, sizeof(last));
+			ours = is_going_back ? first : last;
+			if (first == last)
+				continue;
+			if (frees(ours))
+				all_frees &= now == ours;
+			else if (now == ours)
+				allocations = true;
+		}
+	/* realloc is in between, and one of both. */
+	assert_true(all_frees || !allocations);
+}
+
 static int iterate(int (*visit)(struct dl_phdr_info *, size_t, void *),
 		   void *arg)
 {
+	expect_order();
 	for (size_t i = 0; i < OBJECTS; i++) {
 		struct dl_phdr_info info = {
 			.dlpi_addr = (uintptr_t)objects[i].base,
@@ -429,6 +469,8 @@ static void make_object(struct object *o, struct sp_rng *rng)
 
 static void wish(struct object *o, bool is_back)
 {
+	is_going_back = is_back;
+	memcpy(o->first, o->wanted, sizeof(o->first));
 	wish_symbols(o->wanted, (uintptr_t)o->base, is_back);
 	wish_relocations(o, o->wanted, is_back);
 	if (o->is_loader)
