@@ -452,8 +452,10 @@ static int explain_answer(const struct job *job, struct sp_error *err)
 	case SP_ATTACH_IS_PRELOADED:
 		return sp_error_set(err, -EEXIST, NULL,
 				    "process %d was started under sampleprof: "
-				    "sampleprof ctl %d start",
-				    job->pid, job->pid);
+				    "sampleprof ctl %d %s",
+				    job->pid, job->pid,
+				    q->command == SP_ATTACH_END ? "stop"
+								: "start");
 	case SP_ATTACH_NO_ALLOCATOR:
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %d: no allocator was found",

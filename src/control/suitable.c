@@ -13,7 +13,7 @@
 
 struct status {
 	char state;
-	uint64_t tracer, seccomp, shadow_stack;
+	uint64_t tracer, seccomp, shadow_stack, threads;
 	bool is_there;
 };
 
@@ -31,6 +31,7 @@ static struct status read_status(uint64_t pid)
 		sscanf(line, "State: %c", &status.state);
 		sscanf(line, "TracerPid: %" SCNu64, &status.tracer);
 		sscanf(line, "Seccomp: %" SCNu64, &status.seccomp);
+		sscanf(line, "Threads: %" SCNu64, &status.threads);
 		if (strncmp(line, "x86_Thread_features:", 20) == 0 &&
 		    strstr(line, "shstk"))
 			status.shadow_stack = 1;
@@ -121,6 +122,13 @@ int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 	if (!status.is_there)
 		return sp_error_set(err, -ESRCH, NULL,
 				    "there is no process %" PRIu64, pid);
+	/* What the kernel shows of a process is its main thread's. */
+	if (status.state == 'Z' && status.threads > 1)
+		return sp_error_set(err, -ENOEXEC, NULL,
+				    "the main thread of process %" PRIu64 " "
+				    "has ended, and others run on: start the "
+				    "program under sampleprof run",
+				    pid);
 	if (status.state == 'Z' || status.state == 'X')
 		return sp_error_set(err, -ESRCH, NULL,
 				    "process %" PRIu64 " has ended: its parent "

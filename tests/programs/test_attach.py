@@ -273,6 +273,12 @@ class Refused(harness.Case):
     def test_recorded(self):
         process = self.sleeper(shim=True)
         self.refused(process.pid, "being recorded already", "sampleprof ctl")
+        done = attaching.run("detach", process.pid, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("was started under sampleprof: sampleprof ctl "
+                      f"{process.pid} stop", done.stderr)
+        self.assertIn("sampling  on",
+                      attaching.run("ctl", process.pid, "status").stdout)
 
     def test_static(self):
         self.refused(self.sleeper(

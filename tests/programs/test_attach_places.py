@@ -83,6 +83,15 @@ class Process(Case):
         self.check_round(talk)
         talk.end()
 
+    def test_main_thread_that_ends(self):
+        talk = self.talk()
+        self.assertEqual(talk.say("leave")[0], "left")
+        harness.wait_until(lambda: ") Z" in open(
+            f"/proc/{talk.pid}/stat", encoding="ascii").read())
+        self.refused(talk.pid, "the main thread", "has ended",
+                     "sampleprof run")
+        talk.process.kill()
+
     def check_hang(self, talk, *words):
         """Refused, at once or after the 2 s that are left to it; and nobody
         traces it any more."""

@@ -27,7 +27,9 @@
 void sampleprof_agent_attach(struct sp_attach_request *request);
 void sampleprof_agent_under_lock(void);
 
-static bool is_attached;
+/* Pointers are ours; and there is a profile for that, which a thread may still
+ * be in after they are no more. */
+static bool is_attached, has_profile;
 
 /* ---- under the loader's lock ---- */
 
@@ -129,7 +131,7 @@ static void begin(struct sp_attach_request *request)
 	size_t places = 0;
 	int r;
 
-	if (!is_attached && sp_agent_is_running()) {
+	if (!has_profile && sp_agent_is_running()) {
 		answer(request, SP_ATTACH_IS_PRELOADED, 0);
 		return;
 	}
@@ -139,13 +141,14 @@ static void begin(struct sp_attach_request *request)
 	}
 	if (!is_attached && !begin_profile(request))
 		return;
+	has_profile = true;
 	r = sp_patch_write(&places);
 	request->places = places;
 	/* A thread may have been binding a call: by now it is done. */
 	if (r == 0)
 		r = sp_patch_write(&places);
 	if (r < 0 && !is_attached)
-		sp_agent_end_attached();
+		has_profile = sp_agent_end_attached() == -EAGAIN;
 	else
 		is_attached = true;
 	/* As before prctl would filter them. */
@@ -171,6 +174,13 @@ static void end(struct sp_attach_request *request)
 {
 	int r;
 
+	if (!has_profile) {
+		answer(request,
+		       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
+					     : SP_ATTACH_NOT_THERE,
+		       0);
+		return;
+	}
 	if (is_attached && !call_under_lock(restore, request)) {
 		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
@@ -179,6 +189,7 @@ static void end(struct sp_attach_request *request)
 		return;
 	is_attached = false;
 	r = sp_agent_end_attached();
+	has_profile = r == -EAGAIN;
 	answer(request,
 	       r == -EAGAIN ? SP_ATTACH_BUSY
 	       : r < 0      ? SP_ATTACH_NOT_THERE

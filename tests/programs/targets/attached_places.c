@@ -8,6 +8,7 @@
  *   vfork   wait for a child as vfork does, until somebody kills the child
  *   hold    load the library argv[1] in a thread, whose constructor waits, with
  *           the loader's lock; "drop": until now
+ *   leave   end the main thread; another one stays
  *   filter  die from here on of opening a file, of making one in memory, and of
  *           mapping code
  *
@@ -91,6 +92,22 @@ static void drop_lock(pthread_t t)
 	answer("dropped");
 }
 
+static void *stay(void *arg)
+{
+	for (;;)
+		pause();
+	return arg;
+}
+
+static void leave_alone(void)
+{
+	pthread_t t;
+
+	EXPECT(pthread_create(&t, NULL, stay, NULL) == 0);
+	answer("left");
+	pthread_exit(NULL);
+}
+
 #define LOAD(field)                                                            \
 	BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define DIES BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
@@ -135,6 +152,8 @@ int main(int argc, char **argv)
 			holder = hold_lock(argv[1]);
 		else if (strcmp(line, "drop\n") == 0)
 			drop_lock(holder);
+		else if (strcmp(line, "leave\n") == 0)
+			leave_alone();
 		else if (strcmp(line, "filter\n") == 0)
 			filter_calls();
 	}
