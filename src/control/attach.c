@@ -284,8 +284,8 @@ static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 		job->choice.main_thread ? job->choice.main_thread : 1;
 	hurry(job, t->tid);
 	r = work_in(job, t, err);
-	stop_hurry(job);
 	sp_tracee_release(t);
+	stop_hurry(job);
 	job->done.thread = (uint64_t)t->tid;
 	job->done.stopped_ns = sp_clock_ns() - t->stopped_ns;
 	return r;

@@ -20,8 +20,11 @@
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
 #define POLL_NS      20000
-#define SYSCALL_NS   500000000ull
-#define AT_CALLS     256u
+/* A thread that has our registers would crash if it were let go with them, so
+ * it is waited for: it needs but a processor, or a lock of the kernel. */
+#define HELD_NS   60000000000ull
+#define LET_GO_NS 500000000ull
+#define AT_CALLS  256u
 
 /* ---- stops ---- */
 
@@ -190,8 +193,11 @@ static void give_back(struct sp_tracee *t)
 {
 	struct iovec vector = {t->vector, t->vector_bytes};
 
-	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
-	    !resume(t, PTRACE_CONT, 0) || wait_interrupted(t, SYSCALL_NS) != 0)
+	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 || !resume(t, PTRACE_CONT, 0))
+		return;
+	/* Or in a stop of the whole process, which is as good. */
+	wait_interrupted(t, HELD_NS);
+	if (!t->is_stopped)
 		return;
 	set_regs(t, &t->regs);
 	trace(t, PTRACE_SETREGSET, NT_X86_XSTATE, (long)(uintptr_t)&vector);
@@ -211,9 +217,10 @@ void sp_tracee_release(struct sp_tracee *t)
 			sp_tracee_syscall(t, SYS_munmap, memory);
 		give_back(t);
 	}
-	/* A thread that runs can be let go by our end alone. */
+	/* One that runs is on its way back by itself; if it does not stop, our
+	 * end lets it go. */
 	if (t->is_stopped || trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
-	    wait_interrupted(t, SYSCALL_NS) != -EIO)
+	    wait_interrupted(t, LET_GO_NS) != -EIO)
 		trace(t, PTRACE_DETACH, 0, 0);
 	t->is_traced = t->is_stopped = false;
 	for (int signal = 1; signal < 64; signal++)
@@ -222,6 +229,12 @@ void sp_tracee_release(struct sp_tracee *t)
 }
 
 /* ---- calls ---- */
+
+static bool is_fault(int signal)
+{
+	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
+	       signal == SIGFPE || signal == SIGTRAP;
+}
 
 /* On to the next beginning or end of a system call. */
 static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
@@ -236,9 +249,12 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 			return status;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return get_regs(t) ? 0 : -EIO;
-		/* A signal that was under way is the process's: it waits. */
-		if (!is_event(status) && WSTOPSIG(status) != SIGSTOP)
+		if (is_event(status))
+			continue;
+		if (is_fault(WSTOPSIG(status)))
 			return -EFAULT;
+		/* One that was under way is the process's. */
+		t->missed |= 1ull << (WSTOPSIG(status) - 1);
 	}
 }
 
@@ -247,16 +263,10 @@ long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 	sp_cpu_regs r = t->regs;
 
 	sp_cpu_set_syscall(&r, t->syscall, n, args);
-	if (!set_regs(t, &r) || next_syscall_stop(t, SYSCALL_NS) != 0 ||
-	    next_syscall_stop(t, SYSCALL_NS) != 0)
+	if (!set_regs(t, &r) || next_syscall_stop(t, HELD_NS) != 0 ||
+	    next_syscall_stop(t, HELD_NS) != 0)
 		return -EIO;
 	return (long)sp_cpu_result(&t->now);
-}
-
-static bool is_fault(int signal)
-{
-	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
-	       signal == SIGFPE || signal == SIGTRAP;
 }
 
 /* Until the code has sent its signal.  Others that cannot be held back, or were
@@ -317,7 +327,7 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 bool sp_tracee_abandon(struct sp_tracee *t)
 {
 	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
-	    wait_interrupted(t, SYSCALL_NS) != 0 || !get_regs(t))
+	    wait_interrupted(t, HELD_NS) != 0 || !get_regs(t))
 		return false;
 	/* One that was woken has to take the lock, or to wake the next one. */
 	return sp_cpu_syscall(&t->now) == SYS_futex &&
