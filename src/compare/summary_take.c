@@ -341,9 +341,10 @@ static int take_tables(struct taker *t, const struct sp_analysis *analysis)
 static void take_bytes(struct sp_summary *s, enum sp_view view,
 		       const struct sp_analysis *a)
 {
-	s->bytes[view] = view == SP_VIEW_PEAK
-				 ? a->peak.bytes
-				 : sp_estimate_bytes(&a->how, &a->view->all);
+	if (view == SP_VIEW_PEAK)
+		s->bytes[view] = a->peak.bytes;
+	else if (view != SP_VIEW_ALLOC && view != SP_VIEW_LEAKS)
+		s->bytes[view] = sp_estimate_bytes(&a->how, &a->view->all);
 }
 
 /* All that is wished for of one view. */
