@@ -199,8 +199,13 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	print_tally(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
 	putc('\n', out);
-	if (a->profile->is_timeless)
+	if (a->profile->is_timeless) {
+		fputs("  peak      not known of sums by the hour: sampleprof "
+		      "fleet "
+		      "report has it\n",
+		      out);
 		return;
+	}
 	fprintf(out, "  peak      %s",
 		sp_text_estimate_cell(a->peak.bytes, a->peak.samples).text);
 	if (a->peak.samples)

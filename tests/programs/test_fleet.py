@@ -306,8 +306,9 @@ class Rollup(Fleet):
         self.assertIn("nothing", done.stdout)
         done = self.fleet("live", "--at=2025-12-31", code=1)
         self.assertIn("before the first of the processes", done.stderr)
-        self.assertIn("  peak  ", self.fleet("report").stdout)
-        self.assertNotIn("  peak  ", self.fleet("top").stdout)
+        self.assertRegex(self.fleet("report").stdout, r"  peak +[\d.]+ [KM]iB")
+        self.assertIn("  peak      not known of sums by the hour",
+                      self.fleet("top").stdout)
 
 
 class Versions(Fleet):
