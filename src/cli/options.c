@@ -364,6 +364,8 @@ static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
 		{o->question.method != SP_METHOD_P3T,
 		 "--base goes without --estimator"},
 		{o->watch_ns, "--watch goes without --base"},
+		{o->question.samples_of != SP_SAMPLES_ALLOCATED,
+		 "--view mapped and reserved go without --base"},
 	};
 
 	return o->n_base ? REFUSE_BY(rules, err) : 0;
@@ -400,6 +402,9 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 		{o->timeline && o->question.has_view,
 		 "--timeline shows what is alive: it goes without --view, "
 		 "--at, --tail and --within"},
+		{o->sizes && o->question.samples_of != SP_SAMPLES_ALLOCATED,
+		 "--sizes shows what was allocated: it goes without --view "
+		 "mapped and reserved"},
 		{o->watch_ns && (o->json || o->csv),
 		 "--watch goes without --json and --csv"},
 	};

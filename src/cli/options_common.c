@@ -8,10 +8,7 @@
 
 static bool take_view(void *part, const char *text)
 {
-	struct sp_question *q = part;
-
-	q->has_view = true;
-	return sp_view_parse(text, &q->view);
+	return sp_question_parse_view(part, text);
 }
 
 static bool take_at(void *part, const char *text)
@@ -122,13 +119,17 @@ static bool take_confidence(void *part, const char *text)
 }
 
 static const struct sp_argument question[] = {
-	{"view", 0, "VIEW", "alloc, live, peak, leaks or temporary", take_view,
+	{"view", 0, "VIEW",
+	 "alloc, live, peak, leaks, temporary, mapped or reserved", take_view,
 	 0,
 	 "alloc: what was allocated\n"
 	 "live: what is alive at the end, or --at TIME\n"
 	 "peak: what was alive at the peak of live bytes\n"
 	 "leaks: what is alive and older than --tail TIME\n"
 	 "temporary: what was freed soon, see --within\n"
+	 "mapped: memory that the program took by mmap itself and\n"
+	 "that is there at the end, or --at TIME\n"
+	 "reserved: the same of address space without access\n"
 	 "default: live of a process that runs or was killed,\n"
 	 "else alloc; alloc for other programs"},
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
@@ -159,13 +160,8 @@ static const struct sp_argument question[] = {
 	{0},
 };
 
-static const char *view_word(size_t i)
-{
-	return i <= SP_VIEW_TEMPORARY ? sp_view_name((enum sp_view)i) : NULL;
-}
-
-static const struct sp_argument_values question_values[] = {{"view", view_word},
-							    {0}};
+static const struct sp_argument_values question_values[] = {
+	{"view", sp_question_view_word}, {0}};
 
 const struct sp_argument_group sp_options_question = {
 	"What to look at (TIME: 2s, 500ms, 1m30s since the start, 50%, end)",

@@ -58,7 +58,8 @@ static void put_header(FILE *out, const struct sp_analysis *a)
 	sp_json_bool(&json, "always_large", p->law.always_large);
 	sp_json_bool(&json, "has_frees", p->has_frees);
 	sp_json_u64(&json, "unmatched_frees", p->unmatched_frees);
-	sp_json_string(&json, "view", sp_view_name(a->selection.view));
+	sp_json_string(&json, "view",
+		       sp_view_name_of(a->profile, a->selection.view));
 	sp_json_u64(&json, "samples", a->view->all.all.samples);
 	put_totals(&json, p);
 	sp_json_string(&json, "damage", *p->damage ? p->damage : NULL);

@@ -164,8 +164,9 @@ static size_t choose_parts(const struct sp_analysis *a, struct part parts[2])
 {
 	parts[0] = (struct part){"alloc", a->alloc};
 	if (a->view != a->alloc)
-		parts[1] =
-			(struct part){sp_view_name(a->selection.view), a->view};
+		parts[1] = (struct part){
+			sp_view_name_of(a->profile, a->selection.view),
+			a->view};
 	else
 		parts[1] = (struct part){"live", a->live};
 	return parts[1].table ? 2 : 1;

@@ -346,6 +346,44 @@ static const char *decode_asked(struct sp_slice *s, struct sp_record_asked *r)
 	return s->failed || r->number == 0 ? "asked" : NULL;
 }
 
+/* No byte of it is beyond the last address. */
+static bool is_range(uint64_t start, uint64_t bytes)
+{
+	return bytes && bytes <= UINT64_MAX - start;
+}
+
+static const char *decode_map(struct sp_slice *s, struct sp_record_map *r)
+{
+	r->number = sp_slice_varint(s);
+	r->flags = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	r->start = sp_slice_varint(s);
+	r->bytes = sp_slice_varint(s);
+	r->thread = sp_slice_varint(s);
+	r->stack = sp_slice_varint(s);
+	if (s->failed || r->number == 0)
+		return "mapping";
+	if (!is_range(r->start, r->bytes))
+		return "mapping range";
+	if (r->thread > UINT32_MAX)
+		return "mapping thread";
+	return r->stack > UINT32_MAX ? "mapping stack" : NULL;
+}
+
+static const char *decode_unmap(struct sp_slice *s, struct sp_record_unmap *r)
+{
+	r->number = sp_slice_varint(s);
+	r->time_ns = sp_slice_varint(s);
+	r->start = sp_slice_varint(s);
+	r->bytes = sp_slice_varint(s);
+	r->thread = sp_slice_varint(s);
+	if (s->failed || r->number == 0)
+		return "unmapping";
+	if (!is_range(r->start, r->bytes))
+		return "unmapping range";
+	return r->thread > UINT32_MAX ? "unmapping thread" : NULL;
+}
+
 static const char *decode_name(struct sp_slice *s, struct sp_record_name *r)
 {
 	r->id = sp_slice_varint(s);
@@ -408,6 +446,10 @@ static const char *decode_other(struct sp_slice *s, struct sp_decoded *d)
 		return decode_mark(s, &d->u.mark);
 	case SP_RECORD_ASKED:
 		return decode_asked(s, &d->u.asked);
+	case SP_RECORD_MAP:
+		return decode_map(s, &d->u.map);
+	case SP_RECORD_UNMAP:
+		return decode_unmap(s, &d->u.unmap);
 	default:
 		return NULL;
 	}

@@ -45,6 +45,8 @@ struct sp_decoded {
 		} symbol;
 		struct sp_record_mark mark;
 		struct sp_record_asked asked;
+		struct sp_record_map map;
+		struct sp_record_unmap unmap;
 	} u;
 };
 

@@ -406,6 +406,46 @@ static struct sp_encoded encode_asked(struct sp_chunk_state *state,
 	return finish_record(state, &f, SP_RECORD_ASKED);
 }
 
+/* A record of numbers alone. */
+static struct sp_encoded encode_numbers(struct sp_chunk_state *state,
+					uint8_t *out, size_t room,
+					enum sp_record_type type,
+					const uint64_t *fields, size_t n)
+{
+	size_t bytes = 0;
+	struct frame f;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += sp_varint_bytes(fields[i]);
+	f = begin_record(out, room, bytes);
+	if (!f.at)
+		return does_not_fit;
+	for (size_t i = 0; i < n; i++)
+		put_varint(&f, fields[i]);
+	return finish_record(state, &f, (uint8_t)type);
+}
+
+static struct sp_encoded encode_map(struct sp_chunk_state *state, uint8_t *out,
+				    size_t room, const struct sp_record_map *r)
+{
+	const uint64_t fields[] = {r->number, r->flags,  r->time_ns, r->start,
+				   r->bytes,  r->thread, r->stack};
+
+	return encode_numbers(state, out, room, SP_RECORD_MAP, fields,
+			      sizeof(fields) / sizeof(fields[0]));
+}
+
+static struct sp_encoded encode_unmap(struct sp_chunk_state *state,
+				      uint8_t *out, size_t room,
+				      const struct sp_record_unmap *r)
+{
+	const uint64_t fields[] = {r->number, r->time_ns, r->start, r->bytes,
+				   r->thread};
+
+	return encode_numbers(state, out, room, SP_RECORD_UNMAP, fields,
+			      sizeof(fields) / sizeof(fields[0]));
+}
+
 struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 			    size_t room, const struct sp_record *record)
 {
@@ -434,6 +474,10 @@ struct sp_encoded sp_encode(struct sp_chunk_state *state, uint8_t *out,
 		return encode_mark(state, out, room, &record->u.mark);
 	case SP_RECORD_ASKED:
 		return encode_asked(state, out, room, &record->u.asked);
+	case SP_RECORD_MAP:
+		return encode_map(state, out, room, &record->u.map);
+	case SP_RECORD_UNMAP:
+		return encode_unmap(state, out, room, &record->u.unmap);
 	/* Of the offline side: format/rewrite.h. */
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:

@@ -31,6 +31,8 @@ struct sp_record {
 		struct sp_record_rss rss;
 		struct sp_record_mark mark;
 		struct sp_record_asked asked;
+		struct sp_record_map map;
+		struct sp_record_unmap unmap;
 	} u;
 };
 

@@ -465,7 +465,17 @@ enum sp_record_type {
 	SP_RECORD_MARK = 12,
 	SP_RECORD_ASKED = 13,
 	SP_RECORD_FREE_ADDRESS = 14,
+	SP_RECORD_MAP = 15,
+	SP_RECORD_UNMAP = 16,
 };
+
+/* Flags of a MAP record. */
+#define SP_MAP_NO_ACCESS 1u /* PROT_NONE: address space alone */
+#define SP_MAP_MOVED     2u /* by mremap */
+#define SP_MAP_OPENED    4u /* by mprotect, of what had been without access */
+
+/* Smaller mappings have no record of their own. */
+#define SP_FORMAT_MAP_BYTES_MIN 65536u
 
 /* What a MARK record is about. */
 enum sp_mark_kind {

@@ -166,6 +166,27 @@ struct sp_record_asked {
 	uint64_t time_ns; /* when it was asked for */
 };
 
+/* The program has mapped anonymous memory; of what was there before, nothing is
+ * any more. */
+struct sp_record_map {
+	uint64_t number; /* of the call, with unmappings, from 1 in order */
+	uint64_t flags;  /* SP_MAP_* */
+	uint64_t time_ns;
+	uint64_t start;  /* start + bytes does not overflow */
+	uint64_t bytes;  /* >= 1 */
+	uint64_t thread; /* index; 0: not known */
+	uint64_t stack;  /* 0: not known */
+};
+
+/* Of these addresses no mapping of an earlier number is there any more. */
+struct sp_record_unmap {
+	uint64_t number;
+	uint64_t time_ns;
+	uint64_t start; /* as above */
+	uint64_t bytes;
+	uint64_t thread;
+};
+
 /* A text that SYMBOL records name by its id. */
 struct sp_record_name {
 	uint64_t id; /* 1..UINT32_MAX */

@@ -215,6 +215,28 @@ struct sp_rss {
 	uint64_t rss_bytes;
 };
 
+/* What the samples of a profile are. */
+enum sp_samples_of {
+	SP_SAMPLES_ALLOCATED, /* drawn of what malloc returned */
+	/* Every anonymous mapping of the program, with a period of 1: what it
+	 * could access when it mapped it, or what it could not (PROT_NONE). */
+	SP_SAMPLES_MAPPED,
+	SP_SAMPLES_RESERVED,
+};
+
+/* Anonymous memory that the program has mapped by itself. */
+struct sp_mapped {
+	bool is_known;           /* there are records of it */
+	uint64_t bytes;          /* at the end */
+	uint64_t live;           /* mappings at the end, or parts of some */
+	uint64_t made;           /* mappings, and their bytes, in all */
+	uint64_t made_bytes;     /* stops at UINT64_MAX */
+	uint64_t peak_bytes;     /* the most at any time; 0: of several files */
+	uint64_t peak_ns;        /* the first such time */
+	uint64_t reserved_bytes; /* at the end, without access; in none of the
+				    others */
+};
+
 struct sp_thread_info {
 	uint32_t index; /* 1.. in order of appearance in the process */
 	uint64_t tid;   /* kernel's thread id */
@@ -329,6 +351,8 @@ struct sp_profile {
 	uint64_t discarded_objects;
 	struct sp_rss *rss; /* by time */
 	size_t n_rss;
+	struct sp_mapped mapped;
+	enum sp_samples_of samples_of;
 	struct sp_thread_info *thread_infos;
 	size_t n_thread_infos;
 	struct sp_info *infos;

@@ -32,7 +32,7 @@ int sp_input_open(struct sp_input *in, struct sp_error *err)
 	r = sp_reader_open(&f->reader, in->path, err);
 	if (r < 0)
 		return r;
-	sp_loader_begin(&f->loader);
+	sp_loader_begin(&f->loader, in->samples_of);
 	if (f->reader.window.oldest)
 		p->window_ns = f->reader.window.time_ns;
 	in->file_id = p->file_id;
@@ -53,7 +53,8 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 	/* Segments of a ring are not in the order of time. */
 	f->loader.stream = sp_stream_new(
 		f->loader.p, sinks, in->part, in->start_ns,
-		in->is_unordered || in->is_running || f->reader.window.oldest);
+		in->is_unordered || in->is_running || f->reader.window.oldest ||
+			in->samples_of != SP_SAMPLES_ALLOCATED);
 	/* Who is told of samples has their stacks from an earlier reading. */
 	f->loader.has_no_code = sinks->plan->tell;
 	return f->loader.stream ? 0 : no_memory(in, err);
@@ -75,7 +76,8 @@ static int read_chunk(struct sp_input_file *f, struct sp_error *err)
 	if (r < 0)
 		return r;
 	f->is_read = true;
-	return sp_stream_last(f->loader.stream);
+	r = sp_loader_end_records(&f->loader);
+	return r < 0 ? r : sp_stream_last(f->loader.stream);
 }
 
 int sp_input_advance(struct sp_input *in, uint64_t limit, struct sp_error *err)

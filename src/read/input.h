@@ -15,6 +15,7 @@
 struct sp_input {
 	const char *path; /* borrowed */
 	uint16_t part;    /* its number */
+	enum sp_samples_of samples_of;
 	/* By its header and its status. */
 	uint64_t file_id;
 	uint64_t start_unix_ns;

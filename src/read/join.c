@@ -206,6 +206,16 @@ static int add_snapshots(struct sp_join *j, size_t i,
 	return r;
 }
 
+static void add_mapped(struct sp_mapped *sum, const struct sp_mapped *m)
+{
+	sum->is_known |= m->is_known;
+	sp_sat_add(&sum->bytes, m->bytes);
+	sp_sat_add(&sum->live, m->live);
+	sp_sat_add(&sum->made, m->made);
+	sp_sat_add(&sum->made_bytes, m->made_bytes);
+	sp_sat_add(&sum->reserved_bytes, m->reserved_bytes);
+}
+
 static void add_totals(struct sp_join *j, size_t i,
 		       const struct sp_profile *file)
 {
@@ -216,6 +226,7 @@ static void add_totals(struct sp_join *j, size_t i,
 	sp_raise(&p->max_file_bytes, file->max_file_bytes);
 	sp_raise(&p->time_error_ns, file->time_error_ns);
 	sp_sat_add(&p->exact_alloc_bytes, file->exact_alloc_bytes);
+	add_mapped(&p->mapped, &file->mapped);
 	sp_sat_add(&p->exact_alloc_objects, file->exact_alloc_objects);
 	sp_sat_add(&p->missing_bytes_max, file->missing_bytes_max);
 	sp_sat_add(&p->unsampled_bytes, file->unsampled_bytes);

@@ -265,6 +265,7 @@ static void guess_facts(struct reading *r)
 	uint64_t duration_ns = 0, period_bytes = 0;
 
 	p->law = r->inputs[0].law;
+	p->samples_of = r->plan.samples_of;
 	p->has_frees = true;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct sp_input *in = &r->inputs[i];
@@ -470,6 +471,7 @@ static int reading_init(struct reading *r, const char *const *paths)
 		r->inputs[i] = (struct sp_input){
 			.path = paths[i],
 			.part = (uint16_t)i,
+			.samples_of = r->plan.samples_of,
 			.is_unordered = r->plan.is_unordered,
 		};
 	r->duration_ns = r->plan.duration_ns;

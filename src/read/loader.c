@@ -284,8 +284,43 @@ static int take_mark(struct sp_loader *l, const struct sp_record_mark *r)
 		       : sp_marks_add(&l->marks, r);
 }
 
+/* ---- mappings ---- */
+
+static int take_map(struct sp_loader *l, const struct sp_record_map *r)
+{
+	struct sp_stack *s = get_stack(l, (uint32_t)r->stack);
+	uint32_t thread;
+
+	if (!s || find_thread(l, r->thread, &thread))
+		return -ENOMEM;
+	take_time(l, r->time_ns);
+	return sp_mappings_add(&l->mappings, r, (uint32_t)(s - l->p->stacks),
+			       thread);
+}
+
+static int take_unmap(struct sp_loader *l, const struct sp_record_unmap *r)
+{
+	take_time(l, r->time_ns);
+	return sp_mappings_end(&l->mappings, r);
+}
+
+/* Of the objects: what has to do with mappings alone is not there. */
+static bool is_left_out(const struct sp_loader *l, const struct sp_decoded *d)
+{
+	return l->p->samples_of != SP_SAMPLES_ALLOCATED &&
+	       (d->type == SP_RECORD_SAMPLE || d->type == SP_RECORD_FREE ||
+		d->type == SP_RECORD_FREE_ADDRESS);
+}
+
 int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 {
+	if (is_left_out(l, d)) {
+		take_time(l, d->type == SP_RECORD_SAMPLE ? d->u.sample.time_ns
+			     : d->type == SP_RECORD_FREE
+				     ? d->u.free.time_ns
+				     : d->u.free_address.time_ns);
+		return 0;
+	}
 	switch (d->type) {
 	case SP_RECORD_INFO:
 		return take_info(l, &d->u.info);
@@ -309,6 +344,10 @@ int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 		return take_mark(l, &d->u.mark);
 	case SP_RECORD_ASKED:
 		return sp_marks_add_asked(&l->marks, &d->u.asked);
+	case SP_RECORD_MAP:
+		return take_map(l, &d->u.map);
+	case SP_RECORD_UNMAP:
+		return take_unmap(l, &d->u.unmap);
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 		return l->has_no_code ? 0
@@ -473,6 +512,8 @@ int sp_loader_finish(struct sp_loader *l)
 	p->period_bytes = r->header.period_bytes;
 	if (sp_marks_settle(&l->marks, &r->window, p))
 		return -ENOMEM;
+	if (p->samples_of != SP_SAMPLES_ALLOCATED)
+		sp_loader_set_mapped_totals(l);
 	if (p->n_rss)
 		qsort(p->rss, p->n_rss, sizeof(p->rss[0]), compare_rss);
 	p->end = r->status.end_kind == SP_END_CLEAN  ? SP_PROFILE_END_CLEAN
@@ -507,7 +548,7 @@ int sp_loader_finish(struct sp_loader *l)
 	return p->command ? 0 : -ENOMEM;
 }
 
-void sp_loader_begin(struct sp_loader *l)
+void sp_loader_begin(struct sp_loader *l, enum sp_samples_of samples_of)
 {
 	struct sp_profile *p = l->p;
 	const struct sp_file_header *h = &l->reader->header;
@@ -524,12 +565,19 @@ void sp_loader_begin(struct sp_loader *l)
 	p->law.is_dotnet = h->flags & SP_HEADER_LAW_DOTNET;
 	p->has_frees = h->flags & SP_HEADER_FREES;
 	p->has_addresses = p->has_frees && h->flags & SP_HEADER_ADDRESSES;
+	p->samples_of = samples_of;
+	if (samples_of == SP_SAMPLES_ALLOCATED)
+		return;
+	p->has_frees = true;
+	p->has_addresses = false;
+	p->period_bytes = 1;
 }
 
 void sp_loader_done(struct sp_loader *l)
 {
 	sp_embedded_done(&l->stored);
 	sp_marks_done(&l->marks);
+	sp_mappings_done(&l->mappings);
 	sp_idmap_done(&l->stacks);
 	sp_idmap_done(&l->threads);
 	sp_idmap_done(&l->modules);

@@ -7,6 +7,7 @@
 #include "base/idmap.h"
 #include "format/decode.h"
 #include "model/profile.h"
+#include "read/mappings.h"
 #include "read/marks.h"
 #include "read/reader.h"
 #include "read/embedded_symbols.h"
@@ -19,6 +20,8 @@ struct sp_loader {
 	struct sp_reader *reader; /* open */
 	struct sp_stream *stream; /* after sp_loader_begin() */
 	bool has_no_code;         /* nobody asks for frames and their symbols */
+	uint64_t n_parts;         /* of mappings: the last id of a sample */
+	uint64_t part_bytes;      /* of those that became samples */
 	struct sp_idmap stacks;
 	struct sp_idmap threads;
 	/* Of the record before: the thread's index, or 0, and its position; the
@@ -30,17 +33,25 @@ struct sp_loader {
 	struct sp_embedded stored;
 	size_t stacks_room, threads_room, modules_room, infos_room, rss_room;
 	struct sp_marks marks;
+	struct sp_mappings mappings;
 	uint64_t last_time_ns;
 	const char *command; /* raw, arguments separated by NUL */
 	size_t command_bytes;
 	struct sp_record_frame frames[SP_FORMAT_FRAMES_MAX]; /* scratch */
 };
 
-/* What the header says. */
-void sp_loader_begin(struct sp_loader *loader);
+/* What the header says; the samples will be of that. */
+void sp_loader_begin(struct sp_loader *loader, enum sp_samples_of samples_of);
 
 /* The next record.  0, -ENOMEM or what the stream's plan returned. */
 int sp_loader_take(struct sp_loader *loader, const struct sp_decoded *d);
+
+/* There is no further one.  As above. */
+int sp_loader_end_records(struct sp_loader *loader);
+
+/* The exact totals, once all else is there, of a profile of mappings: they have
+ * no sizes by class, and no phases with totals of their own. */
+void sp_loader_set_mapped_totals(const struct sp_loader *loader);
 
 /* How long the file goes on, by what was read of it so far. */
 uint64_t sp_loader_duration_ns(const struct sp_loader *loader);

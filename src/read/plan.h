@@ -13,6 +13,8 @@
  * reading; what is zero is not wanted.
  */
 struct sp_plan {
+	/* Mappings instead of sampled objects: with every_sample only. */
+	enum sp_samples_of samples_of;
 	/* Each sample by itself; else those that are alive at the end, and
 	 * groups of the others: for what was allocated in the whole run and
 	 * what is alive at the end, and besides: */

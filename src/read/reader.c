@@ -528,6 +528,10 @@ static bool is_later(const struct sp_reader *r, const struct sp_decoded *d)
 		return d->u.rss.time_ns > r->opened_ns;
 	case SP_RECORD_MARK:
 		return d->u.mark.time_ns > r->opened_ns;
+	case SP_RECORD_MAP:
+		return d->u.map.time_ns > r->opened_ns;
+	case SP_RECORD_UNMAP:
+		return d->u.unmap.time_ns > r->opened_ns;
 	default:
 		return false;
 	}

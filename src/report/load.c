@@ -222,9 +222,13 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 				       (q->has_view && q->view == SP_VIEW_PEAK),
 			       progress,
 			       progress_arg};
+	const struct sp_plan mapped = {.every_sample = true,
+				       .samples_of = q->samples_of};
 	struct sp_profile facts;
 	struct aim aim;
 
+	if (q->samples_of != SP_SAMPLES_ALLOCATED)
+		return read_files(&w, &mapped, ret_profile, err);
 	/* What is wrong with the files is said by the reading. */
 	if (sp_profile_look(files, n, &facts, err) < 0)
 		aim = (struct aim){.is_known = false};

@@ -39,6 +39,44 @@ bool sp_view_parse(const char *name, enum sp_view *ret)
 	return false;
 }
 
+static const char *const samples_names[] = {
+	[SP_SAMPLES_MAPPED] = "mapped",
+	[SP_SAMPLES_RESERVED] = "reserved",
+};
+
+#define N_SAMPLES (sizeof(samples_names) / sizeof(samples_names[0]))
+
+const char *sp_view_name_of(const struct sp_profile *profile, enum sp_view view)
+{
+	const char *name = samples_names[profile->samples_of];
+
+	return name ? name : sp_view_name(view);
+}
+
+bool sp_question_parse_view(struct sp_question *question, const char *name)
+{
+	question->has_view = true;
+	question->samples_of = SP_SAMPLES_ALLOCATED;
+	if (sp_view_parse(name, &question->view))
+		return true;
+	for (size_t i = SP_SAMPLES_MAPPED; i < N_SAMPLES; i++) {
+		if (strcmp(name, samples_names[i]) != 0)
+			continue;
+		question->view = SP_VIEW_LIVE;
+		question->samples_of = (enum sp_samples_of)i;
+		return true;
+	}
+	return false;
+}
+
+const char *sp_question_view_word(size_t i)
+{
+	if (i < N_VIEWS)
+		return view_names[i];
+	i += SP_SAMPLES_MAPPED;
+	return i - N_VIEWS < N_SAMPLES ? samples_names[i - N_VIEWS] : NULL;
+}
+
 bool sp_moment_parse(const char *text, struct sp_moment *ret)
 {
 	struct sp_moment moment = {.kind = SP_MOMENT_END};
@@ -82,8 +120,8 @@ bool sp_question_is_whole(const struct sp_question *q)
 	struct sp_question plain;
 
 	sp_question_init(&plain);
-	return !q->at.kind && !q->from.kind && !q->to.kind && !q->tail.kind &&
-	       !q->thread && !q->phase &&
+	return !q->samples_of && !q->at.kind && !q->from.kind && !q->to.kind &&
+	       !q->tail.kind && !q->thread && !q->phase &&
 	       q->within_bytes == plain.within_bytes &&
 	       q->within_ns == plain.within_ns &&
 	       q->min_size_bytes == plain.min_size_bytes &&

@@ -37,6 +37,8 @@ bool sp_moment_parse(const char *text, struct sp_moment *ret);
 struct sp_question {
 	bool has_view;
 	enum sp_view view;
+	/* "mapped", "reserved": the live view of these. */
+	enum sp_samples_of samples_of;
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
 	struct sp_moment to;   /* born before */
@@ -95,3 +97,10 @@ bool sp_selection_is_subset(const struct sp_selection *selection);
 /* "alloc", "live", ...; and back. */
 const char *sp_view_name(enum sp_view view);
 bool sp_view_parse(const char *name, enum sp_view *ret);
+
+/* The same of what the samples of the profile are: also "mapped", "reserved".
+ * Words for all that can be asked for, from 0; NULL: there are no more. */
+const char *sp_view_name_of(const struct sp_profile *profile,
+			    enum sp_view view);
+bool sp_question_parse_view(struct sp_question *question, const char *name);
+const char *sp_question_view_word(size_t i);

@@ -157,6 +157,31 @@ static void put_attached(struct sp_json *json, const struct sp_profile *p)
 		sp_json_null(json, "attached_before_bytes");
 }
 
+/* null: the file has no record of any. */
+static void put_mapped(struct sp_json *json, const struct sp_profile *p)
+{
+	const struct sp_mapped *m = &p->mapped;
+
+	if (!m->is_known) {
+		sp_json_null(json, "mapped");
+		return;
+	}
+	sp_json_open_flat(json, "mapped", '{');
+	sp_json_u64(json, "bytes", m->bytes);
+	sp_json_u64(json, "mappings", m->live);
+	sp_json_u64(json, "reserved_bytes", m->reserved_bytes);
+	sp_json_u64(json, "made_bytes", m->made_bytes);
+	sp_json_u64(json, "made_mappings", m->made);
+	if (p->n_parts == 1) {
+		sp_json_u64(json, "peak_bytes", m->peak_bytes);
+		sp_json_u64(json, "peak_ns", m->peak_ns);
+	} else {
+		sp_json_null(json, "peak_bytes");
+		sp_json_null(json, "peak_ns");
+	}
+	sp_json_close(json, '}');
+}
+
 static void put_run(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -193,18 +218,20 @@ static void put_run(struct sp_json *json, const struct sp_analysis *a)
 	sp_json_u64(json, "discarded_bytes", p->discarded_bytes);
 	sp_json_u64(json, "discarded_objects", p->discarded_objects);
 	sp_json_u64(json, "window_from_ns", p->window_ns);
+	put_mapped(json, p);
 	put_parts(json, p);
 	put_estimate(json, a);
 }
 
-static void put_selection(struct sp_json *json, const struct sp_selection *s)
+static void put_selection(struct sp_json *json, const struct sp_analysis *a)
 {
+	const struct sp_selection *s = &a->selection;
 	const bool is_leaks = s->view == SP_VIEW_LEAKS;
 	const bool is_temporary = s->view == SP_VIEW_TEMPORARY;
 	const bool has_moment =
 		is_leaks || s->view == SP_VIEW_LIVE || s->view == SP_VIEW_PEAK;
 
-	sp_json_string(json, "view", sp_view_name(s->view));
+	sp_json_string(json, "view", sp_view_name_of(a->profile, s->view));
 	sp_json_open(json, "selection", '{');
 	sp_json_u64(json, "from_ns", s->from_ns);
 	sp_json_time(json, "to_ns", s->to_ns);
@@ -263,7 +290,7 @@ void sp_view_json_head(struct sp_json *json,
 	const struct sp_analysis *a = aggregate->analysis;
 
 	put_run(json, a);
-	put_selection(json, &a->selection);
+	put_selection(json, a);
 	put_filter(json, a->filter);
 	put_method(json, aggregate);
 }

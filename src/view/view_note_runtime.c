@@ -16,6 +16,7 @@ struct runtime {
 	const char *setting;
 	const char *value;
 	const char *text;
+	bool maps; /* its heap, by functions that the library sees */
 };
 
 static const struct runtime runtimes[] = {
@@ -29,14 +30,17 @@ static const struct runtime runtimes[] = {
 	{.programs = "java ",
 	 .modules = "libjvm.so ",
 	 .text = "the Java heap is not seen, the JVM maps it; what is seen is "
-		 "its native memory: JNI, the compiler, direct buffers"},
+		 "its native memory: JNI, the compiler, direct buffers",
+	 .maps = true},
 	{.programs = "node nodejs ",
 	 .modules = "libnode.so libv8.so ",
 	 .text = "JavaScript objects are not seen, V8 maps its heap; what is "
-		 "seen is native memory: buffers, add-ons, node itself"},
+		 "seen is native memory: buffers, add-ons, node itself",
+	 .maps = true},
 	{.modules = "libcoreclr.so libmonosgen libmono-2.0 ",
 	 .text = "the .NET heap is not seen, the runtime maps it; what is seen "
-		 "is its native memory"},
+		 "is its native memory",
+	 .maps = true},
 	{.programs = "php ",
 	 .modules = "libphp ",
 	 .setting = "USE_ZEND_ALLOC",
@@ -91,10 +95,17 @@ void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate)
 {
+	/* What a runtime maps is what such a view has. */
+	if (profile->samples_of != SP_SAMPLES_ALLOCATED)
+		return;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {
 		const struct runtime *r = &runtimes[i];
 
-		if (!is_set(r, profile) && is_used(r, profile, aggregate))
-			fprintf(sp_view_note(notes), "%s\n", r->text);
+		if (is_set(r, profile) || !is_used(r, profile, aggregate))
+			continue;
+		fprintf(sp_view_note(notes), "%s%s\n", r->text,
+			r->maps && profile->mapped.is_known
+				? "; --view mapped shows what it maps"
+				: "");
 	}
 }

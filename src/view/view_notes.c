@@ -51,6 +51,17 @@ static void print_period(FILE *out, uint64_t bytes)
 	fprintf(out, "SAMPLEPROF_PERIOD=%" PRIu64 "%s", bytes, suffixes[unit]);
 }
 
+static void note_no_mapping(struct sp_view_notes *notes,
+			    const struct sp_profile *p)
+{
+	if (!sp_profile_samples(p))
+		fprintf(sp_view_note(notes),
+			"no anonymous mapping of %s and more was seen: what "
+			"the C library maps (malloc, stacks of threads), what "
+			"an allocator maps, and what Go maps is not recorded\n",
+			sp_text_size(SP_FORMAT_MAP_BYTES_MIN).text);
+}
+
 static void note_no_samples(struct sp_view_notes *notes,
 			    const struct sp_profile *p)
 {
@@ -395,7 +406,10 @@ void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,
 	const struct sp_profile *p = analysis->profile;
 	struct sp_view_notes notes = {.out = out};
 
-	note_no_samples(&notes, p);
+	if (p->samples_of == SP_SAMPLES_ALLOCATED)
+		note_no_samples(&notes, p);
+	else
+		note_no_mapping(&notes, p);
 	note_empty_view(&notes, analysis);
 	note_diagnosis(&notes, p);
 	note_attached(&notes, p);

@@ -109,10 +109,45 @@ static void print_window(FILE *out, const struct sp_profile *p)
 	      out);
 }
 
+/* Instead of what was allocated. */
+static void print_made(FILE *out, const struct sp_profile *p)
+{
+	const struct sp_mapped *m = &p->mapped;
+
+	fprintf(out, "  mapped    %s in %s mapping%s by the program itself%s\n",
+		sp_text_bytes((double)m->made_bytes).text,
+		sp_text_count(m->made).text, sp_text_plural(m->made),
+		p->window_ns ? ", as far as the file has them" : ", in all");
+	if (m->reserved_bytes && p->samples_of == SP_SAMPLES_MAPPED)
+		fprintf(out,
+			"  reserved  %s more, without access: --view "
+			"reserved\n",
+			sp_text_bytes((double)m->reserved_bytes).text);
+}
+
+/* Much of what a program has may not be its heap. */
+static void print_mapped(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_mapped *m = &a->profile->mapped;
+
+	if (a->profile->samples_of != SP_SAMPLES_ALLOCATED || !a->live ||
+	    (double)m->bytes <=
+		    0.1 * sp_estimate_bytes_value(&a->how, &a->live->all))
+		return;
+	fprintf(out, "  mapped    %s by the program itself%s: --view mapped\n",
+		sp_text_bytes((double)m->bytes).text,
+		a->profile->end == SP_PROFILE_END_RUNNING ? " now"
+							  : " at the end");
+}
+
 static void print_exact(FILE *out, const struct sp_profile *p)
 {
 	const bool is_exact = sp_profile_is_exact(p);
 
+	if (p->samples_of != SP_SAMPLES_ALLOCATED) {
+		print_made(out, p);
+		return;
+	}
 	fprintf(out, "  allocated %s%s in %s allocation%s%s",
 		is_exact ? "" : "at least ",
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
@@ -178,6 +213,12 @@ static void print_tally(FILE *out, const struct sp_analysis *a,
 	if (!sums->all.samples)
 		return;
 	fputs(" in ", out);
+	if (a->profile->samples_of != SP_SAMPLES_ALLOCATED) {
+		fprintf(out, "%s mapping%s",
+			sp_text_count(sums->all.samples).text,
+			sp_text_plural(sums->all.samples));
+		return;
+	}
 	sp_text_print_objects(out, sp_estimate_objects(how, sums));
 }
 
@@ -219,7 +260,8 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 	const enum sp_view view = a->selection.view;
 	const struct sp_profile *p = a->profile;
 
-	if (!p->n_rss || (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK))
+	if (!p->n_rss || p->samples_of != SP_SAMPLES_ALLOCATED ||
+	    (view != SP_VIEW_LIVE && view != SP_VIEW_PEAK))
 		return;
 	fprintf(out,
 		"  RSS       %s at its peak, %s last: what it has beyond live "
@@ -262,7 +304,12 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 		fputs("alloc: what was allocated", out);
 		return;
 	case SP_VIEW_LIVE:
-		fputs("live: what is alive", out);
+		fputs(p->samples_of == SP_SAMPLES_MAPPED
+			      ? "mapped: what is mapped"
+		      : p->samples_of == SP_SAMPLES_RESERVED
+			      ? "reserved: what is mapped without access"
+			      : "live: what is alive",
+		      out);
 		print_when(out, s->at_ns, p);
 		return;
 	case SP_VIEW_PEAK:
@@ -385,6 +432,15 @@ static void print_level(FILE *out, const struct sp_analysis *a,
 			a->population.why_without);
 }
 
+static void print_places(FILE *out, const struct sp_profile *p, size_t n_stacks)
+{
+	fprintf(out, " %s stack%s, %s thread%s", sp_text_count(n_stacks).text,
+		sp_text_plural(n_stacks), sp_text_count(p->threads).text,
+		sp_text_plural(p->threads));
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	putc('\n', out);
+}
+
 void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 				  const struct sp_estimation *how,
 				  size_t n_together)
@@ -394,6 +450,12 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 
 	putc('\n', out);
 	sp_style_begin(out, SP_STYLE_QUIET);
+	if (p->samples_of != SP_SAMPLES_ALLOCATED) {
+		fprintf(out, "every mapping of %s and more, exact,",
+			sp_text_size(SP_FORMAT_MAP_BYTES_MIN).text);
+		print_places(out, p, n_stacks);
+		return;
+	}
 	if (sp_profile_samples(p)) {
 		print_level(out, a, how, n_together);
 		fputs("; ", out);
@@ -405,11 +467,7 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 		p->law.is_dotnet ? " by .NET's law" : "",
 		sp_text_count(sp_profile_samples(p)).text,
 		sp_text_plural(sp_profile_samples(p)));
-	fprintf(out, " %s stack%s, %s thread%s", sp_text_count(n_stacks).text,
-		sp_text_plural(n_stacks), sp_text_count(p->threads).text,
-		sp_text_plural(p->threads));
-	sp_style_begin(out, SP_STYLE_PLAIN);
-	putc('\n', out);
+	print_places(out, p, n_stacks);
 }
 
 void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
@@ -423,6 +481,7 @@ void sp_view_summary_print_header(FILE *out, const struct sp_analysis *a)
 		print_phase(out, a);
 	print_chosen(out, a);
 	print_live(out, a);
+	print_mapped(out, a);
 	print_rss(out, a);
 }
 

@@ -175,6 +175,26 @@ static void put_thread_end(struct model_bytes *b,
 	model_raw(b, r->name, r->name_bytes);
 }
 
+static void put_map(struct model_bytes *b, const struct sp_record_map *r)
+{
+	model_varint(b, r->number);
+	model_varint(b, r->flags);
+	model_varint(b, r->time_ns);
+	model_varint(b, r->start);
+	model_varint(b, r->bytes);
+	model_varint(b, r->thread);
+	model_varint(b, r->stack);
+}
+
+static void put_unmap(struct model_bytes *b, const struct sp_record_unmap *r)
+{
+	model_varint(b, r->number);
+	model_varint(b, r->time_ns);
+	model_varint(b, r->start);
+	model_varint(b, r->bytes);
+	model_varint(b, r->thread);
+}
+
 static void put_mark(struct model_bytes *b, const struct sp_record_mark *r)
 {
 	model_varint(b, r->number);
@@ -236,6 +256,12 @@ void model_encode(struct model_bytes *out, struct model_chunk *chunk,
 	case SP_RECORD_ASKED:
 		model_varint(&b, record->u.asked.number);
 		model_varint(&b, record->u.asked.time_ns);
+		break;
+	case SP_RECORD_MAP:
+		put_map(&b, &record->u.map);
+		break;
+	case SP_RECORD_UNMAP:
+		put_unmap(&b, &record->u.unmap);
 		break;
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:

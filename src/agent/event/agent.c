@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "agent/event/checkin.h"
+#include "agent/event/maps.h"
 #include "agent/event/marks.h"
 #include "agent/event/remote.h"
 #include "agent/event/process.h"
@@ -257,6 +258,7 @@ static void start_process(struct sp_thread *t, char *const *settings)
 		return;
 	}
 	sp_recorder_init(&process, sp_marks_complete);
+	sp_maps_init(&process);
 	sp_names_begin_program(process.exe_path);
 	if (process.attached.is_it)
 		sp_modules_init_running(process.exe_path);

@@ -6,6 +6,7 @@
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
 #include "agent/event/remote.h"
+#include "agent/file/livemaps.h"
 #include "agent/file/mapping.h"
 #include "agent/file/slots.h"
 #include "agent/file/stacktab.h"
@@ -23,6 +24,7 @@ void sp_agent_reset_records(void)
 	sp_writer_reset();
 	sp_lane_reset();
 	sp_recorder_reset();
+	sp_livemaps_reset();
 	sp_stacktab_reset();
 	sp_modules_reset();
 	sp_slots_reset();

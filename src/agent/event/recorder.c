@@ -382,7 +382,7 @@ void sp_recorder_free(const void *p)
 
 /* ---- a sample ---- */
 
-static void record_thread(struct sp_thread *t, struct sp_lane *lane)
+void sp_recorder_thread(struct sp_thread *t, struct sp_lane *lane)
 {
 	struct sp_record r = {.type = SP_RECORD_THREAD};
 	char name[SP_FORMAT_THREAD_NAME_MAX];
@@ -452,7 +452,7 @@ static bool record_sample(struct sp_thread *t, struct sp_lane *lane,
 		return false;
 	}
 	if (t->recorded != sp_chunks_thread_mark(t->index))
-		record_thread(t, lane);
+		sp_recorder_thread(t, lane);
 	r->type = SP_RECORD_SAMPLE;
 	r->u.sample = (struct sp_record_sample){
 		.id = id,

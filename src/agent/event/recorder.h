@@ -54,6 +54,10 @@ struct sp_event {
 /* t is suspended, and its clock stands behind the object.  Context: sampled. */
 void sp_recorder_sample(struct sp_thread *t, const struct sp_event *event);
 
+/* The record of a thread, into the file that is there.  t is suspended. */
+struct sp_lane;
+void sp_recorder_thread(struct sp_thread *t, struct sp_lane *lane);
+
 /* A mark, into a file that is made if it is not there; false: it could not be
  * written.  t is suspended. */
 bool sp_recorder_mark(struct sp_thread *t, const struct sp_record_mark *mark);

@@ -6,6 +6,7 @@
 #include "agent/event/remote.h"
 #include "agent/event/period.h"
 #include "agent/file/rewrite_live.h"
+#include "agent/file/livemaps.h"
 #include "agent/file/liveset.h"
 #include "agent/file/names.h"
 #include "agent/file/ring.h"
@@ -46,6 +47,7 @@ static void give_left_locks(struct sp_thread *t, bool is_of_process)
 {
 	sp_rewrite_live_give_left();
 	sp_lane_give_left();
+	sp_livemaps_give_left();
 	sp_liveset_give_left();
 	sp_marks_give_left();
 	sp_modules_give_left();

@@ -466,6 +466,8 @@ static bool is_for_good(const struct sp_record *r)
 	case SP_RECORD_FREE:
 	case SP_RECORD_FREE_ADDRESS:
 	case SP_RECORD_RSS:
+	case SP_RECORD_MAP:
+	case SP_RECORD_UNMAP:
 		return false;
 	default:
 		return true;

@@ -42,6 +42,7 @@
 #include <string.h>
 
 #include "agent/file/chunks.h"
+#include "agent/file/livemaps.h"
 #include "agent/file/liveset.h"
 #include "agent/file/ring.h"
 #include "agent/file/stacktab.h"
@@ -225,6 +226,12 @@ static __attribute__((noinline)) void step(struct sp_lane *lane)
 	read_pass(&mine);
 	if (mine.segment != now - 1)
 		mine = (struct pass){.segment = now - 1};
+	/* First, while all of the room that the segment before took is kept for
+	 * what is rewritten of it. */
+	if (!sp_livemaps_rewrite(lane, now - 1)) {
+		sp_lease_give(&lease, token);
+		return;
+	}
 	if (!go_on(&mine, lane)) {
 		sp_ring_passed(now - 1, UINT32_MAX);
 		atomic_store_explicit(&finished, now, memory_order_release);

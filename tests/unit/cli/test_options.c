@@ -230,7 +230,8 @@ TEST(methods_and_levels)
 TEST(bad_values)
 {
 	refused("--view dead a",
-		"--view takes alloc, live, peak, leaks or temporary");
+		"--view takes alloc, live, peak, leaks, temporary, "
+		"mapped or reserved");
 	refused("--from x a",
 		"--from takes a time since the start: 2s, 500ms, 50%");
 	refused("--to % a",

@@ -153,6 +153,35 @@ static const struct payload payloads[] = {
 	{SP_RECORD_ASKED, "asked", 1, {1}, 0},
 	{SP_RECORD_MARK, "mark name", 9, {1, 1, 5, 9, 8, 0, 0, 0, 1}, 65},
 
+	/* number, flags, time, start, bytes, thread, stack */
+	{SP_RECORD_MAP, NULL, 7, {1, 0, 0, 0, 1, 0, 0}, 0},
+	{SP_RECORD_MAP,
+	 NULL,
+	 7,
+	 {UINT64_MAX, UINT64_MAX, UINT64_MAX, 1, UINT64_MAX - 1, UINT32_MAX,
+	  UINT32_MAX},
+	 0},
+	{SP_RECORD_MAP, NULL, 7, {1, 0, 0, 0, 1, 0, 0}, 1},
+	{SP_RECORD_MAP, "mapping", 7, {0, 0, 0, 0, 1, 0, 0}, 0},
+	{SP_RECORD_MAP, "mapping", 6, {1, 0, 0, 0, 1, 0}, 0},
+	{SP_RECORD_MAP, "mapping range", 7, {1, 0, 0, 0, 0, 0, 0}, 0},
+	{SP_RECORD_MAP,
+	 "mapping range",
+	 7,
+	 {1, 0, 0, 2, UINT64_MAX - 1, 0, 0},
+	 0},
+	{SP_RECORD_MAP, "mapping thread", 7, {1, 0, 0, 0, 1, BEYOND_U32, 0}, 0},
+	{SP_RECORD_MAP, "mapping stack", 7, {1, 0, 0, 0, 1, 0, BEYOND_U32}, 0},
+
+	/* number, time, start, bytes, thread */
+	{SP_RECORD_UNMAP, NULL, 5, {1, 0, 0, 1, 0}, 0},
+	{SP_RECORD_UNMAP, NULL, 5, {1, 0, 0, 1, 0}, 1},
+	{SP_RECORD_UNMAP, "unmapping", 5, {0, 0, 0, 1, 0}, 0},
+	{SP_RECORD_UNMAP, "unmapping", 4, {1, 0, 0, 1}, 0},
+	{SP_RECORD_UNMAP, "unmapping range", 5, {1, 0, 0, 0, 0}, 0},
+	{SP_RECORD_UNMAP, "unmapping range", 5, {1, 0, UINT64_MAX, 1, 0}, 0},
+	{SP_RECORD_UNMAP, "unmapping thread", 5, {1, 0, 0, 1, BEYOND_U32}, 0},
+
 	/* Of a later version: passed over. */
 	{99, NULL, 2, {1, 2}, 50},
 	{255, NULL, 0, {0}, 0},

@@ -176,9 +176,7 @@ static void random_record(struct maker *m, struct sp_record *r,
 		r->u.asked.number = random_id(m);
 		r->u.asked.time_ns = random_any(m);
 		break;
-	case SP_RECORD_NAME: /* test_rewrite.c */
-	case SP_RECORD_SYMBOL:
-	case SP_RECORD_NONE:
+	default: /* test_record_maps.c, test_rewrite.c */
 		fail();
 	}
 }
@@ -318,6 +316,8 @@ static void assert_same(const struct sp_decoded *got,
 		assert_true(got->u.asked.number == want->u.asked.number);
 		assert_true(got->u.asked.time_ns == want->u.asked.time_ns);
 		break;
+	case SP_RECORD_MAP:
+	case SP_RECORD_UNMAP:
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
 	case SP_RECORD_NONE:

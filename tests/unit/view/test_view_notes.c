@@ -203,6 +203,10 @@ TEST_BETWEEN(runtimes, setup, teardown)
 		page->x->modules[1].path = cases[i].module;
 		assert_has(print(page), cases[i].want);
 	}
+	p->mapped.is_known = true;
+	assert_has_not(print(page), "--view mapped");
+	p->program = "/usr/bin/node";
+	assert_has(print(page), "node itself; --view mapped shows");
 	p->program = "/usr/bin/python3.11";
 	page->x->infos[0] = (struct sp_info){"PYTHONMALLOC", "malloc"};
 	p->n_infos = 1;

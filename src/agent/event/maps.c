@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/event/maps.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+
+#include "agent/event/agent.h"
+#include "agent/event/marks.h"
+#include "agent/event/process.h"
+#include "agent/event/recorder.h"
+#include "agent/file/chunks.h"
+#include "agent/file/livemaps.h"
+#include "agent/file/rewrite_live.h"
+#include "agent/file/ring.h"
+#include "agent/file/stack.h"
+#include "agent/file/stacktab.h"
+#include "agent/file/writer.h"
+#include "agent/sys/diag.h"
+#include "agent/sys/next.h"
+#include "agent/sys/sys.h"
+#include "agent/thread/inside.h"
+#include "agent/unwind/lane.h"
+#include "agent/unwind/modules.h"
+
+#include "agent/sys/poison.h"
+
+#define TURNS_MAX 4u /* of the ring, while one record is written */
+/* Of mappings that one call makes accessible. */
+#define PARTS_MAX 64u
+
+static const struct sp_process *process;
+
+void sp_maps_init(const struct sp_process *of)
+{
+	process = of;
+	sp_livemaps_begin(of->config.file_bytes);
+}
+
+/* Is it recorded in this process? */
+static bool is_recording(void)
+{
+	return sp_agent_is_running() && process && !process->has_no_file &&
+	       !sp_process_is_new(process);
+}
+
+static uint32_t thread_index(void)
+{
+	const struct sp_thread *t = &sp_thread;
+
+	return t->generation == atomic_load_explicit(&process->generation,
+						     memory_order_relaxed)
+		       ? t->index
+		       : 0;
+}
+
+static uint64_t whole_pages(size_t bytes)
+{
+	const uint64_t mask = sp_sys_page_bytes() - 1;
+
+	return ((uint64_t)bytes + mask) & ~mask;
+}
+
+/* ---- ends ---- */
+
+struct sp_maps_call sp_maps_begin(void)
+{
+	if (!sp_livemaps_any())
+		return (struct sp_maps_call){.number = 0};
+	return (struct sp_maps_call){sp_livemaps_number(), sp_writer_time()};
+}
+
+static void record_end(const struct sp_maps_call *call, uint64_t start,
+		       uint64_t bytes)
+{
+	struct sp_record r = {.type = SP_RECORD_UNMAP};
+
+	r.u.unmap = (struct sp_record_unmap){call->number, call->time_ns, start,
+					     bytes, thread_index()};
+	if (!sp_recorder_append(&r))
+		sp_diag_lose(SP_LOSS_MAP, 1);
+}
+
+SP_ARCH_ALIGNED bool sp_maps_ended(const struct sp_maps_call *call,
+				   const void *p, size_t bytes)
+{
+	const uint64_t start = (uintptr_t)p, length = whole_pages(bytes);
+	volatile uint32_t mark;
+	int saved_errno = errno, pieces;
+
+	if (!call->number || !length || !is_recording())
+		return false;
+	sp_inside_begin(&mark);
+	pieces = sp_livemaps_cut(start, start + length, call->number, NULL,
+				 NULL);
+	sp_inside_end(&mark);
+	if (pieces < 0)
+		sp_diag_lose(SP_LOSS_MAP, 1);
+	if (pieces)
+		record_end(call, start, length);
+	errno = saved_errno;
+	return pieces != 0;
+}
+
+/* ---- mappings ---- */
+
+/* From now on it is there. */
+static void begin_span(struct sp_span *s)
+{
+	s->number = sp_livemaps_number();
+	s->time_ns = sp_writer_time();
+	s->thread = thread_index();
+}
+
+static void to_record(const struct sp_span *s, struct sp_record *r)
+{
+	r->type = SP_RECORD_MAP;
+	r->u.map = (struct sp_record_map){
+		s->number,         s->flags,  s->time_ns, s->start,
+		s->end - s->start, s->thread, s->stack};
+}
+
+static struct sp_stack_place place_stack(struct sp_lane *lane,
+					 const struct sp_call_frame *frame)
+{
+	const unsigned int depth = (unsigned int)process->config.depth;
+	struct sp_stack_walk walk;
+	struct sp_stack_place place;
+
+	sp_stack_walk(lane, depth, frame, &walk);
+	place = sp_stacktab_find(&walk);
+	if (place.id)
+		return place;
+	sp_stack_resolve(lane, depth, frame, &walk);
+	return sp_stacktab_intern(lane, &walk);
+}
+
+/* With its stack, both in one segment.  A turn may come between them. */
+static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
+			   const struct sp_call_frame *frame)
+{
+	struct sp_record r;
+
+	for (unsigned int i = 0; i < TURNS_MAX; i++) {
+		const struct sp_stack_place place = place_stack(lane, frame);
+		const uint32_t only = place.id ? place.segment : 0;
+
+		s->stack = place.id;
+		to_record(s, &r);
+		if (sp_chunks_append_to(lane, &r, only, false)) {
+			s->segment = lane->tail.segment;
+			return true;
+		}
+		if (!only || only == sp_ring_segment())
+			return false;
+	}
+	return false;
+}
+
+/* A reader takes it for unmapped: its end would not be recorded. */
+static void give_up(const struct sp_span *s)
+{
+	const struct sp_maps_call call = {sp_livemaps_number(), s->time_ns};
+
+	sp_diag_lose(SP_LOSS_MAP, 1);
+	record_end(&call, s->start, s->end - s->start);
+}
+
+static void record_mapping(struct sp_lane *lane, struct sp_span *s,
+			   const struct sp_call_frame *frame)
+{
+	if (!append_mapping(lane, s, frame)) {
+		sp_diag_lose(SP_LOSS_MAP, 1);
+		return;
+	}
+	if (!sp_livemaps_put(s)) {
+		give_up(s);
+		return;
+	}
+	if (sp_ring_segment() == s->segment)
+		return;
+	if (append_mapping(lane, s, frame))
+		sp_livemaps_set_place(s);
+	else
+		sp_diag_lose(SP_LOSS_MAP, 1);
+}
+
+/* An allocator in a library of its own maps by the same function; what the C
+ * library maps for its own does not come here. */
+static bool is_allocators(const struct sp_call_frame *frame)
+{
+	struct sp_module_entry *e =
+		sp_modules_find((uintptr_t)frame->pc - 1, NULL);
+
+	return e && atomic_load_explicit(&e->map, memory_order_relaxed) ==
+			    sp_next_provider_map();
+}
+
+/* The thread is in the agent, and suspended. */
+static void take_mapping(struct sp_span *s, const struct sp_call_frame *frame)
+{
+	struct sp_thread *t = &sp_thread;
+	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
+
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_MAP, 1);
+		return;
+	}
+	if (!is_allocators(frame)) {
+		if (sp_recorder_open_file(t)) {
+			if (t->recorded != sp_chunks_thread_mark(t->index))
+				sp_recorder_thread(t, lane);
+			begin_span(s);
+			record_mapping(lane, s, frame);
+			sp_rewrite_live_step(lane);
+		} else {
+			sp_diag_lose(SP_LOSS_MAP, 1);
+		}
+	}
+	sp_lane_give(lane);
+	sp_marks_complete();
+}
+
+/* A signal handler has interrupted the agent: without a stack.  Which segment
+ * the record goes to is not known; too early a one means that it is written
+ * twice. */
+static void take_nested(struct sp_span *s)
+{
+	struct sp_record r;
+	volatile uint32_t mark;
+
+	if (!sp_writer_is_open())
+		return;
+	sp_inside_begin(&mark);
+	begin_span(s);
+	s->segment = sp_ring_segment();
+	to_record(s, &r);
+	if (!sp_recorder_append(&r))
+		sp_diag_lose(SP_LOSS_MAP, 1);
+	else if (!sp_livemaps_put(s))
+		give_up(s);
+	else if (sp_ring_segment() != s->segment && !sp_recorder_append(&r))
+		sp_diag_lose(SP_LOSS_MAP, 1);
+	sp_inside_end(&mark);
+}
+
+SP_ARCH_ALIGNED void sp_maps_made(const void *p, size_t bytes, uint32_t flags,
+				  const struct sp_call_frame *frame)
+{
+	const uint64_t start = (uintptr_t)p;
+	struct sp_span s = {.start = start,
+			    .end = start + whole_pages(bytes),
+			    .flags = flags};
+	volatile uint32_t mark;
+	int saved_errno = errno;
+
+	if (!process || process->has_no_file || sp_thread.paused ||
+	    s.end <= start)
+		return;
+	if (sp_agent_enter(&mark)) {
+		take_mapping(&s, frame);
+		sp_agent_leave(&mark);
+	} else if (is_recording()) {
+		take_nested(&s);
+	}
+	errno = saved_errno;
+}
+
+SP_ARCH_ALIGNED void sp_maps_opened(const void *p, size_t bytes,
+				    const struct sp_call_frame *frame)
+{
+	const uint64_t end = (uintptr_t)p + whole_pages(bytes);
+	uint64_t at = (uintptr_t)p;
+	volatile uint32_t mark;
+	struct sp_span closed;
+	bool is_found;
+
+	if (!sp_livemaps_any() || !is_recording())
+		return;
+	for (unsigned int i = 0; i < PARTS_MAX && at < end; i++) {
+		sp_inside_begin(&mark);
+		is_found = sp_livemaps_find(at, end, SP_MAP_NO_ACCESS, &closed);
+		sp_inside_end(&mark);
+		if (!is_found)
+			return;
+		sp_maps_made((const void *)(uintptr_t)closed.start,
+			     closed.end - closed.start, SP_MAP_OPENED, frame);
+		at = closed.end;
+	}
+}
