@@ -271,7 +271,9 @@ static void print_page(FILE *out, const struct sp_rss_ledger *l)
 	print_outside(out, l);
 	print_notes(out, l);
 	if (l->has_objects)
-		fprintf(out, "[ ]: interval of %s; the other rows are exact\n",
+		fprintf(out,
+			"[ ]: interval of %s; the kernel and the allocator "
+			"count the others\n",
 			sp_text_level(l->confidence).text);
 }
 
