@@ -10,6 +10,7 @@
 int run_lab(int argc, char **argv);
 int run_fleet(int argc, char **argv);
 int run_rss(int argc, char **argv);
+int run_leaks(int argc, char **argv);
 
 /* Those of the launcher. */
 int run_run(int argc, char **argv);

@@ -445,6 +445,7 @@ static const struct {
 	{"diff", run_diff},     {"check", run_check},
 	{"advise", run_advise}, {"fleet", run_fleet},
 	{"lab", run_lab},       {"rss", run_rss},
+	{"leaks", run_leaks},
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))

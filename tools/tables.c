@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/advise.h"
+#include "cli/leaks.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/symbolize.h"
@@ -43,6 +44,7 @@ static const struct {
 	{"diff", &sp_diff_line},
 	{"check", &sp_check_line},
 	{"advise", &sp_advise_line},
+	{"leaks", &sp_leaks_line},
 	{"fleet", &sp_fleet_line},
 	{"lab", &sp_lab_line},
 };

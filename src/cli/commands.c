@@ -43,6 +43,8 @@ const struct sp_command sp_commands[] = {
 	 "hold a profile against limits, for CI"},
 	{"rss", SP_COMMAND_OTHER, "PID",
 	 "where the resident memory of a process is"},
+	{"leaks", SP_COMMAND_OTHER, "FILE",
+	 "which call sites leak, and which only fill"},
 	{"advise", SP_COMMAND_OTHER, "FILE", "which sampling period to use"},
 	{"serve", SP_COMMAND_SERVED, "[DIR]",
 	 "profiles over HTTP: Prometheus, go tool pprof"},

@@ -35,6 +35,8 @@ PEAK = "src/stats/peak.c"
 TABLE = "src/stats/table.c"
 ADJUST = "src/stats/adjust.c"
 BOUNDS = "src/stats/bounds.c"
+GROWTH = "src/stats/growth.c"
+LEAK = "src/stats/leak.c"
 
 ANALYSIS = "src/report/analysis.c"
 CHECK = "src/compare/check.c"
@@ -292,6 +294,25 @@ mutant("halves_that_agree", TABLE, "sums",
        "selection->chosen_ns[0] != SP_NEVER",
        "selection->chosen_ns[0] != selection->chosen_ns[1]",
        program="simulated")
+
+# ---- leaks ----
+
+# What slows down is a leak.
+mutant("slow_growth_leaks", GROWTH, "test_no_false_leaks",
+       ".p_slows = fmax(p_of_contrast(g, -SLOWS_HALF, 1, 1),",
+       ".p_slows = fmin(p_of_contrast(g, 1, 1, 1),", program="leak")
+# The program has no noise of its own.
+mutant("windows_do_not_scatter", GROWTH, "test_no_false_leaks",
+       "return fmax(by_samples, by_windows);",
+       "(void)by_windows;\n\treturn by_samples;", program="leak")
+# A leak is soon called a cache.
+mutant("leaks_are_filling", LEAK, "test_no_false_leaks",
+       "#define FILLING_LEVEL 0.005", "#define FILLING_LEVEL 0.2",
+       program="leak")
+# A shorter run than is needed is promised to be enough.
+mutant("promises_too_much", LEAK, "test_found_when_stated",
+       "#define TWO_TESTS      1.15", "#define TWO_TESTS 0.6",
+       program="leak")
 
 # ---- sums over samples ----
 

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+#include "cli/leaks.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/options.h"
+#include "report/answer.h"
+#include "text/lines.h"
+
+#define DEFAULT_TOP 10
+
+/* ---- the command line ---- */
+
+static bool take_from(void *part, const char *text)
+{
+	struct sp_leaks_options *o = part;
+
+	return sp_moment_parse(text, &o->question.from);
+}
+
+static bool take_to(void *part, const char *text)
+{
+	struct sp_leaks_options *o = part;
+
+	return sp_moment_parse(text, &o->question.to);
+}
+
+static bool take_granularity(void *part, const char *text)
+{
+	struct sp_leaks_options *o = part;
+
+	for (int i = SP_BY_FUNCTION; i <= SP_BY_ADDRESS; i++) {
+		o->granularity = (enum sp_granularity)i;
+		if (strcmp(text, sp_granularity_name(o->granularity)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool take_top(void *part, const char *text)
+{
+	struct sp_leaks_options *o = part;
+
+	return sp_parse_u64(text, &o->top);
+}
+
+static const struct sp_argument arguments[] = {
+	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
+	 0,
+	 "judge the run from then on; what it needs to start is\n"
+	 "best left out"},
+	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
+	 take_to, 0,
+	 "judge it until then (default: the end, or when it\n"
+	 "begins to free all that it has)"},
+	{"granularity", 0, "WHAT", "function, file, line, module or address",
+	 take_granularity, 0,
+	 "what a call site is: function (default), file, line,\n"
+	 "module, address"},
+	{"top", 0, "N", "a number", take_top, 0,
+	 "sites of each verdict; 0 shows all (default 10)"},
+	SP_ARGUMENT_FLAG(struct sp_leaks_options, "json", json,
+			 "everything as JSON"),
+	{0},
+};
+
+static const char *granularity_word(size_t i)
+{
+	return i <= SP_BY_ADDRESS ? sp_granularity_name((enum sp_granularity)i)
+				  : NULL;
+}
+
+static const struct sp_argument_values values[] = {
+	{"granularity", granularity_word}, {0}};
+
+static const struct sp_argument other_arguments[] = {
+	SP_ARGUMENTS_ABOUT(struct sp_leaks_options)};
+
+static const struct sp_argument_group group = {"What is judged", arguments,
+					       values};
+static const struct sp_argument_group other_group = {NULL, other_arguments,
+						     NULL};
+
+#define PART(group, member)                                                    \
+	SP_ARGUMENT_PART(struct sp_leaks_options, group, member)
+
+const struct sp_command_line sp_leaks_line = {
+	.forms = "leaks [OPTION]... FILE",
+	.about = "Which call sites leak, which fill a cache, and which keep "
+		 "what they have: judged\n"
+		 "by how what they keep grows in the course of the run, of a "
+		 "process that runs,\n"
+		 "too. What cannot be told yet is undecided, with what would "
+		 "decide it.\n",
+	.parts =
+		(const struct sp_argument_part[]){
+			{&group, 0},
+			PART(sp_options_functions, symbols),
+			PART(sp_options_symbols, symbols),
+			{&other_group, 0},
+			{0}},
+	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+};
+
+int sp_leaks_parse(int argc, char **argv, struct sp_leaks_options *ret,
+		   struct sp_error *err)
+{
+	const char *const *words;
+	size_t n;
+	int r;
+
+	*ret = (struct sp_leaks_options){.top = DEFAULT_TOP};
+	sp_question_init(&ret->question);
+	r = sp_arguments_parse(&sp_leaks_line, argc, argv, ret, &words, &n,
+			       err);
+	if (r)
+		return r;
+	r = sp_options_settle_functions(&ret->symbols, err);
+	if (r < 0)
+		return r;
+	if (n != 1)
+		return sp_error_set(err, -EINVAL, NULL, "%s",
+				    n ? "one profile at a time: there is more "
+					"than one FILE"
+				      : "which profile? no FILE was given");
+	ret->file = words[0];
+	return 0;
+}
+
+/* ---- the verdicts ---- */
+
+/* When the run begins and ends that is judged. */
+static int find_span(const struct sp_profile *profile,
+		     const struct sp_leaks_options *o, uint64_t *from_ns,
+		     uint64_t *to_ns, struct sp_error *err)
+{
+	struct sp_selection births;
+	int r = sp_question_needs_frees(profile, "leaks", err);
+
+	if (r >= 0)
+		r = sp_question_select(&o->question, profile, SP_VIEW_ALLOC,
+				       &births, err);
+	if (r < 0)
+		return r;
+	*from_ns = o->question.from.kind == SP_MOMENT_NONE ? SP_NEVER
+							   : births.from_ns;
+	*to_ns = births.to_ns;
+	if (o->question.to.kind != SP_MOMENT_NONE && *to_ns == SP_NEVER)
+		*to_ns = profile->duration_ns;
+	return 0;
+}
+
+static int write_fitted(FILE *out, const struct sp_aggregate *aggregate,
+			const struct sp_leak_sites *sites,
+			const struct sp_leaks_options *options,
+			struct sp_error *err)
+{
+	char *lines = NULL;
+	size_t size;
+	FILE *text;
+	int r;
+
+	if (options->json) {
+		sp_leaks_write_json(out, aggregate, sites);
+		return 0;
+	}
+	text = open_memstream(&lines, &size);
+	if (!text)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	sp_lines_begin_page();
+	sp_leaks_write_text(text, aggregate, sites, options);
+	r = sp_lines_close_page(out, text, &lines);
+	return r < 0 ? sp_error_set(err, r, NULL, "not enough memory") : 0;
+}
+
+static int write_verdicts(FILE *out, const struct sp_aggregate *aggregate,
+			  const struct sp_leaks_options *options,
+			  struct sp_error *err)
+{
+	struct sp_leak_sites *sites;
+	uint64_t from_ns, to_ns;
+	int r = find_span(aggregate->analysis->profile, options, &from_ns,
+			  &to_ns, err);
+
+	if (r >= 0)
+		r = sp_leak_sites_new(aggregate, from_ns, to_ns, &sites, err);
+	if (r < 0)
+		return r;
+	r = write_fitted(out, aggregate, sites, options, err);
+	sp_leak_sites_free(sites);
+	return r;
+}
+
+int sp_leaks_print(FILE *out, const struct sp_profile *profile,
+		   const struct sp_leaks_options *options,
+		   sp_progress_fn *progress, void *progress_arg,
+		   struct sp_error *err)
+{
+	struct sp_question question;
+	struct sp_answer answer = {
+		.profile = profile,
+		.question = &question,
+		.symbols = &options->symbols,
+		.progress = progress,
+		.progress_arg = progress_arg,
+	};
+	struct sp_aggregate *aggregate = NULL;
+	int r;
+
+	sp_question_init(&question);
+	r = sp_answer_analyse(&answer, SP_VIEW_ALLOC, err);
+	if (r >= 0)
+		r = sp_answer_aggregate(&answer, options->granularity,
+					&aggregate, err);
+	if (r >= 0)
+		r = write_verdicts(out, aggregate, options, err);
+	sp_aggregate_free(aggregate);
+	sp_answer_done(&answer);
+	return r;
+}

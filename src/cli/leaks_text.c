@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/leaks.h"
+#include "stats/estimate.h"
+#include "text/lines.h"
+#include "text/style.h"
+#include "text/text.h"
+
+#define LEVEL      0.95
+#define RATE_WIDTH 31
+/* Windows in one column of the curve, of those after the start. */
+#define PER_COLUMN 2u
+#define COLUMNS    ((SP_GROWTH_WINDOWS - SP_GROWTH_START) / PER_COLUMN)
+#define CALLERS    3
+/* A shorter period is no advice. */
+#define PERIOD_MIN 1024
+
+struct page {
+	FILE *out;
+	const struct sp_aggregate *aggregate;
+	const struct sp_leak_sites *sites;
+	const struct sp_profile *profile;
+	uint64_t top;
+	const struct sp_aggregate_function **by_row; /* NULL: no memory */
+};
+
+/* What is alive over time, from 0 to the most. */
+static void print_curve(FILE *out, const struct sp_growth *g)
+{
+	static const char *const marks[2][9] = {
+		{" ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
+		 "\u2586", "\u2587", "\u2588"},
+		{" ", "_", ".", "-", "-", "=", "=", "#", "#"},
+	};
+	double most = 0;
+
+	for (unsigned int i = SP_GROWTH_START; i < SP_GROWTH_WINDOWS; i++)
+		most = g->alive[i] > most ? g->alive[i] : most;
+	for (unsigned int i = SP_GROWTH_START + PER_COLUMN - 1;
+	     i < SP_GROWTH_WINDOWS; i += PER_COLUMN) {
+		const double share = most > 0 ? g->alive[i] / most : 0;
+		int mark = (int)(share * 8 + 0.5);
+
+		if (!mark && share > 0)
+			mark = 1;
+		fputs(marks[sp_text_is_ascii()][mark], out);
+	}
+}
+
+/* ---- the head ---- */
+
+static void print_rate(FILE *out, const struct sp_leak_site *s)
+{
+	const struct sp_interval rate = s->per_s;
+
+	if (rate.lo > 0)
+		fprintf(out, "%s/s more (%s: %s)",
+			sp_text_bytes(rate.value).text,
+			sp_text_level(LEVEL).text, sp_text_interval(rate).text);
+	else if (rate.hi > 0)
+		fprintf(out, "at most %s/s more", sp_text_bytes(rate.hi).text);
+	else
+		fprintf(out, "%s/s less", sp_text_bytes(-rate.value).text);
+}
+
+static const char *words_of(const struct sp_leak *leak)
+{
+	switch (leak->verdict) {
+	case SP_LEAK_LEAK:
+		return "grows, and does not slow down";
+	case SP_LEAK_FILLING:
+		return "grows, and slows down";
+	case SP_LEAK_STEADY:
+		return "steady";
+	default:
+		return leak->grows ? "grows; undecided whether it slows down"
+				   : "undecided whether it grows";
+	}
+}
+
+static void print_head(const struct page *page)
+{
+	const struct sp_leak_sites *s = page->sites;
+	const struct sp_profile *p = page->profile;
+	const uint64_t *edge = s->leaks->clock.edge_ns;
+	FILE *out = page->out;
+
+	sp_style_begin(out, SP_STYLE_HEAD);
+	fputs("sampleprof leaks: ", out);
+	sp_text_print(out, p->program);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	fprintf(out, "\n  judged    %s of %s%s, from %s on",
+		sp_text_duration((uint64_t)(s->seconds * 1e9)).text,
+		sp_text_duration(p->duration_ns).text,
+		p->end == SP_PROFILE_END_RUNNING ? " so far" : "",
+		sp_text_moment(edge[SP_GROWTH_START]).text);
+	fprintf(out, ", in %u windows\n", SP_GROWTH_WINDOWS - SP_GROWTH_START);
+	fprintf(out, "  all       %s", words_of(s->all.leak));
+	if (s->all.samples) {
+		fputs(": ", out);
+		print_rate(out, &s->all);
+	}
+	putc('\n', out);
+}
+
+/* ---- tables ---- */
+
+/* "< caller < caller", of the call stack that keeps most of it. */
+static void print_callers(const struct page *page, const struct sp_leak_site *s)
+{
+	const struct sp_aggregate *a = page->aggregate;
+	FILE *out = page->out;
+
+	if (!s->stack || s->stack->n_rows < 2 || !page->by_row)
+		return;
+	fprintf(out, "%*s", RATE_WIDTH + 4, "");
+	for (uint32_t i = 1; i < s->stack->n_rows && i <= CALLERS; i++) {
+		const uint32_t row = a->rows[s->stack->first_row + i];
+
+		fputs(i > 1 ? " < " : "< ", out);
+		sp_lines_print_name(out, page->by_row[row]->name);
+	}
+	if (s->stack->n_rows > CALLERS + 1)
+		fputs(" < ...", out);
+	if (s->stack_share < 0.995)
+		fprintf(out, "  (%s)", sp_text_percent(s->stack_share, 1).text);
+	putc('\n', out);
+}
+
+static void print_name(const struct page *page,
+		       const struct sp_aggregate_function *f)
+{
+	FILE *out = page->out;
+
+	sp_lines_print_name(out, f->name);
+	if (page->aggregate->granularity == SP_BY_LINE && f->line)
+		fprintf(out, ":%" PRIu32, f->line);
+	putc('\n', out);
+}
+
+enum section { LEAKS, GROWING, FILLING, OTHERS, STEADY, SECTIONS };
+
+static enum section section_of(const struct sp_leak *leak)
+{
+	switch (leak->verdict) {
+	case SP_LEAK_LEAK:
+		return LEAKS;
+	case SP_LEAK_FILLING:
+		return FILLING;
+	case SP_LEAK_STEADY:
+		return STEADY;
+	default:
+		return leak->grows ? GROWING : OTHERS;
+	}
+}
+
+/* What would decide, in a column; of others by allocated MiB. */
+static struct sp_text_cell second_cell(const struct sp_leak_site *s,
+				       enum section section)
+{
+	struct sp_text_cell cell = {"in steps"};
+
+	if (section != GROWING)
+		return sp_text_bytes(s->per_mib.value);
+	if (s->longer_ns)
+		return sp_text_duration(s->longer_ns);
+	if (!s->leak->in_steps)
+		snprintf(cell.text, sizeof(cell.text), "-");
+	return cell;
+}
+
+static void print_section(const struct page *page, size_t first, size_t n,
+			  enum section section)
+{
+	static const char *const heads[SECTIONS] = {
+		[LEAKS] = "Leaks: they grow, and do not slow down",
+		[GROWING] = "Undecided: they grow; whether they slow down "
+			    "cannot be told yet",
+		[FILLING] = "Filling: they grow, and slow down",
+	};
+	const size_t shown = page->top && page->top < n ? (size_t)page->top : n;
+	FILE *out = page->out;
+
+	sp_style_begin(out, SP_STYLE_HEAD);
+	fprintf(out, "\n%s", heads[section]);
+	sp_style_begin(out, SP_STYLE_PLAIN);
+	fprintf(out, "\n\n  %*s %10s  %-*s  %s\n", RATE_WIDTH,
+		"bytes a second, with 95 %",
+		section == GROWING ? "run longer" : "per MiB", (int)COLUMNS,
+		"alive", sp_granularity_name(page->aggregate->granularity));
+	for (size_t i = first; i < first + shown; i++) {
+		const struct sp_leak_site *s = &page->sites->sites[i];
+
+		fprintf(out, "  %*s %10s  ", RATE_WIDTH,
+			sp_text_estimate_cell(s->per_s, s->samples).text,
+			second_cell(s, section).text);
+		print_curve(out, &s->leak->growth[SP_LEAK_BY_TIME]);
+		fputs("  ", out);
+		print_name(page, s->function);
+		print_callers(page, s);
+	}
+	if (shown < n)
+		fprintf(out, "  and %zu more: --top 0 has all\n", n - shown);
+}
+
+static int compare_periods(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The period that tells of half of them; 0: of fewer. */
+static uint64_t usual_period(const struct sp_leak_site *sites, size_t n)
+{
+	uint64_t *periods = calloc(n + 1, sizeof(*periods)), usual;
+
+	if (!periods)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		periods[i] = sites[i].period_bytes;
+	qsort(periods, n, sizeof(*periods), compare_periods);
+	usual = periods[n / 2];
+	free(periods);
+	return usual;
+}
+
+static const char *noun_of(const struct page *page, size_t n)
+{
+	static const char *const nouns[][2] = {
+		[SP_BY_FUNCTION] = {"function", "functions"},
+		[SP_BY_FILE] = {"file", "files"},
+		[SP_BY_LINE] = {"line", "lines"},
+		[SP_BY_MODULE] = {"module", "modules"},
+		[SP_BY_ADDRESS] = {"address", "addresses"},
+	};
+
+	return nouns[page->aggregate->granularity][n != 1];
+}
+
+static void print_others(const struct page *page, size_t first, size_t n)
+{
+	const uint64_t period = usual_period(&page->sites->sites[first], n);
+	FILE *out = page->out;
+
+	fprintf(out,
+		"\nUndecided whether they grow, with too few samples: "
+		"%zu %s.\n",
+		n, noun_of(page, n));
+	if (period)
+		fprintf(out, "  a period of %s would tell of half of them\n",
+			sp_text_size(period).text);
+}
+
+static void print_steady(const struct page *page, size_t first, size_t n)
+{
+	const struct sp_leak_site *s = &page->sites->sites[first];
+	double most = 0;
+
+	/* in the second half: what grew before has stopped */
+	for (size_t i = 0; i < n; i++)
+		if (s[i].leak->half_bytes.hi > most)
+			most = s[i].leak->half_bytes.hi;
+	most /= page->sites->seconds / 2;
+	fprintf(page->out, "\nSteady: %zu %s", n, noun_of(page, n));
+	if (most > 0)
+		fprintf(page->out, ", each with at most %s/s more at last",
+			sp_text_bytes(most).text);
+	fputs(".\n", page->out);
+}
+
+static void print_sections(const struct page *page)
+{
+	const struct sp_leak_sites *s = page->sites;
+	size_t first = 0, n;
+
+	if (!s->leaks->judging.n_leaks)
+		fputs("\nNothing is seen to leak.\n", page->out);
+	for (enum section at = LEAKS; at < SECTIONS; at++, first += n) {
+		for (n = 0; first + n < s->n_sites &&
+			    section_of(s->sites[first + n].leak) == at;)
+			n++;
+		if (!n)
+			continue;
+		if (at == OTHERS)
+			print_others(page, first, n);
+		else if (at == STEADY)
+			print_steady(page, first, n);
+		else
+			print_section(page, first, n, at);
+	}
+}
+
+/* ---- notes ---- */
+
+static void print_notes(const struct page *page)
+{
+	const struct sp_profile *p = page->profile;
+	const struct sp_leaks *l = page->sites->leaks;
+	const uint64_t *edge = l->clock.edge_ns;
+	const uint64_t lost = sp_profile_lost_samples(p);
+	FILE *out = page->out;
+	bool in_steps = false;
+
+	for (size_t i = 0; i < page->sites->n_sites; i++)
+		in_steps |= page->sites->sites[i].leak->in_steps;
+	fputs("\nnotes:\n", out);
+	if (l->judging.n_leaks)
+		fprintf(out,
+			"  - of what is called a leak at most %.0f %% is none, "
+			"on average\n"
+			"  - a cache below its limit looks like a leak, and so "
+			"does what a program builds\n"
+			"    up until it ends\n",
+			SP_LEAK_RATE * 100);
+	fputs("  - what lived for less than a window is in no figure\n", out);
+	if (in_steps)
+		fputs("  - in steps: by few objects, or in few of the "
+		      "windows\n",
+		      out);
+	if (l->teardown_ns != SP_NEVER)
+		fprintf(out,
+			"  - from %s on the program freed what it had: that is "
+			"left out\n",
+			sp_text_moment(l->teardown_ns).text);
+	if (l->left_idle)
+		fprintf(out,
+			"  - judged from %s to %s: it was idle before or "
+			"after that\n",
+			sp_text_moment(edge[0]).text,
+			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text);
+	if (l->is_uneven)
+		fputs("  - it allocated unevenly: windows were also cut by "
+		      "bytes\n",
+		      out);
+	if (p->unsampled_bytes)
+		fprintf(out,
+			"  - %s were allocated while nothing was sampled, and "
+			"are not judged\n",
+			sp_text_bytes((double)p->unsampled_bytes).text);
+	if (lost)
+		fprintf(out, "  - %s samples were lost\n",
+			sp_text_count(lost).text);
+}
+
+void sp_leaks_write_text(FILE *out, const struct sp_aggregate *aggregate,
+			 const struct sp_leak_sites *sites,
+			 const struct sp_leaks_options *options)
+{
+	const struct page page = {
+		.out = out,
+		.aggregate = aggregate,
+		.sites = sites,
+		.profile = aggregate->analysis->profile,
+		.top = options->top,
+		.by_row = sp_aggregate_by_row(aggregate),
+	};
+
+	print_head(&page);
+	print_sections(&page);
+	print_notes(&page);
+	free(page.by_row);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From growth to verdicts.  "Leak" is claimed of sites together, at a
+ * false-discovery rate (E31, E54); the others are claims of a site by itself,
+ * and each needs an interval that excludes its contrary.
+ */
+#include "stats/leak.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "stats/compare.h"
+#include "stats/special.h"
+
+/* One-sided, of what is said about a site by itself. */
+#define LEVEL 0.025
+/* "Filling" says of a leak that it is none: more rarely. */
+#define FILLING_LEVEL 0.005
+/* Windows of each half that a leak grows in. */
+#define WINDOWS_MIN 4u
+
+/* Growth of fewer objects, were they all of one size, tells nothing. */
+#define OBJECTS_MIN 5
+
+/* What steady may grow by in half of the run: a part of what is alive, or of
+ * what was allocated. */
+#define STEADY_ALIVE 0.25
+#define STEADY_BORN  0.001
+
+const char *sp_leak_verdict_name(enum sp_leak_verdict verdict)
+{
+	static const char *const names[] = {
+		[SP_LEAK_UNDECIDED] = "undecided",
+		[SP_LEAK_STEADY] = "steady",
+		[SP_LEAK_FILLING] = "filling",
+		[SP_LEAK_LEAK] = "leak",
+	};
+
+	return names[verdict];
+}
+
+/* p-value of "no leak" by one clock. */
+static double p_of_clock(const struct sp_growth_test *t, bool *in_steps)
+{
+	const double p = fmax(t->p_none, t->p_slows);
+
+	if (t->windows[0] >= WINDOWS_MIN && t->windows[1] >= WINDOWS_MIN)
+		return p;
+	*in_steps |= p <= SP_LEAK_RATE;
+	return 1;
+}
+
+/* It has to go on at the end by every clock. */
+static bool is_late(const struct sp_leak *row, unsigned int n_clocks)
+{
+	for (unsigned int c = 0; c < n_clocks; c++)
+		if (!sp_growth_is_late(&row->growth[c], LEVEL))
+			return false;
+	return true;
+}
+
+/* (E54) */
+static void test_row(struct sp_leak *row, const struct sp_growth_test *tests,
+		     unsigned int n_clocks)
+{
+	double p = 1;
+
+	row->p = 1;
+	row->is_tested = row->growth[0].old >= SP_LEAK_SAMPLES;
+	for (unsigned int c = 0; c < n_clocks; c++)
+		p = fmin(p, n_clocks * p_of_clock(&tests[c], &row->in_steps));
+	if (row->is_tested && is_late(row, n_clocks))
+		row->p = p;
+}
+
+/* (E55) What half the run may add to a site that is steady. */
+static double steady_bytes(const struct sp_growth *g)
+{
+	return fmax(STEADY_ALIVE * sp_growth_level(g),
+		    STEADY_BORN * g->born_bytes);
+}
+
+static void judge_other(struct sp_leak *row, const struct sp_growth_test *t)
+{
+	const double steady = steady_bytes(&row->growth[SP_LEAK_BY_TIME]);
+
+	row->verdict = SP_LEAK_UNDECIDED;
+	/* One object says nothing about the next. */
+	if (row->grows && sp_growth_objects(&row->growth[0]) < OBJECTS_MIN) {
+		row->in_steps = true;
+		return;
+	}
+	if (row->half_bytes.hi <= steady &&
+	    (t->p_half > LEVEL || t->p_goes_on <= FILLING_LEVEL))
+		row->verdict = SP_LEAK_STEADY;
+	else if (row->grows && row->is_tested && t->p_goes_on <= FILLING_LEVEL)
+		row->verdict = SP_LEAK_FILLING;
+}
+
+/* (E53) Both p-values of a test have to be small, of which one knows its
+ * variance from 16 windows alone. */
+#define POWER_QUANTILE 1.29
+#define TWO_TESTS      1.15
+/* Beyond that a run says little about a longer one. */
+#define LONGER_MAX 100
+
+/* What would decide, where a leak is found at that level. */
+static void look_ahead(struct sp_leak *row, const struct sp_growth_test *t,
+		       double level)
+{
+	const double steady = steady_bytes(&row->growth[SP_LEAK_BY_TIME]);
+	const double wanted = TWO_TESTS * (POWER_QUANTILE -
+					   sp_special_normal_quantile(level));
+	const double longer = pow(wanted / t->strength, 2);
+
+	/* At least twice: what was strong enough is between two verdicts. */
+	if (row->half_bytes.value > 0 && longer <= LONGER_MAX && !row->in_steps)
+		row->longer = fmax(longer, 2);
+	if (!row->grows && steady > 0 && row->half_bytes.hi > steady)
+		row->shorter = pow(row->half_bytes.hi / steady, 2);
+}
+
+int sp_leak_judge(struct sp_leak *rows, size_t n, size_t n_sites,
+		  unsigned int n_clocks, struct sp_leak_judging *ret)
+{
+	double *p = calloc(n + 1, sizeof(*p)), largest, level;
+	struct sp_growth_test *tests = calloc(n + 1, sizeof(*tests));
+	int r = -ENOMEM;
+
+	*ret = (struct sp_leak_judging){0, 0};
+	if (!p || !tests)
+		goto out;
+	for (size_t i = 0; i < n; i++) {
+		struct sp_growth_test by[SP_LEAK_CLOCKS] = {0};
+		struct sp_leak *row = &rows[i];
+
+		for (unsigned int c = 0; c < n_clocks; c++)
+			by[c] = sp_growth_test(&row->growth[c]);
+		test_row(row, by, n_clocks);
+		tests[i] = by[0];
+		for (unsigned int c = 1; c < n_clocks; c++) {
+			tests[i].p_goes_on =
+				fmax(tests[i].p_goes_on, by[c].p_goes_on);
+			tests[i].strength =
+				fmax(tests[i].strength, by[c].strength);
+		}
+		row->bytes =
+			sp_growth_bytes(&row->growth[0], false, 1 - 2 * LEVEL);
+		row->half_bytes =
+			sp_growth_bytes(&row->growth[0], true, 1 - 2 * LEVEL);
+		row->grows = row->bytes.lo > 0;
+		if (row->is_tested && i < n_sites)
+			p[ret->n_tests++] = row->p;
+	}
+	r = sp_false_discovery(p, ret->n_tests, SP_LEAK_RATE, &largest);
+	if (r < 0)
+		goto out;
+	for (size_t i = 0; i < n_sites; i++)
+		ret->n_leaks += rows[i].is_tested && rows[i].p <= largest;
+	level = SP_LEAK_RATE * (double)(ret->n_leaks + 1) /
+		fmax((double)ret->n_tests, (double)ret->n_leaks + 1);
+	for (size_t i = 0; i < n; i++) {
+		struct sp_leak *row = &rows[i];
+		const double limit = i < n_sites ? largest : SP_LEAK_RATE;
+
+		if (row->is_tested && row->p <= limit) {
+			row->verdict = SP_LEAK_LEAK;
+			continue;
+		}
+		judge_other(row, &tests[i]);
+		if (row->verdict == SP_LEAK_UNDECIDED)
+			look_ahead(row, &tests[i], level);
+	}
+out:
+	free(p);
+	free(tests);
+	return r;
+}

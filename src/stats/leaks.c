@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the samples of a profile to the growth of its sites.  Samples are told
+ * one by one, twice: first, how much is born and freed when, which says where
+ * the run ends and whether time alone may cut it; then, what each site has in
+ * each window.  So memory is proportional to the rows, whatever the samples.
+ */
+#include "stats/leaks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "model/walk.h"
+
+/* How finely the run is known after the first reading. */
+#define BINS 1024
+
+/* A teardown leaves at most that much of what was alive, and frees so many
+ * times what it allocates. */
+#define TEARDOWN_LEFT  0.5
+#define TEARDOWN_TIMES 10
+
+/* Before and after what is judged a program is idle while it allocates at less
+ * than that share of its usual rate, for as long as a window. */
+#define IDLE 0.01
+
+/* A run is uneven if the busier half of its windows has so much of its bytes:
+ * also where other programs kept the processor for a while. */
+#define UNEVEN 0.55
+
+struct teardown {
+	uint64_t begin_ns;
+	double freed; /* since then, less TEARDOWN_TIMES of what was born */
+	double alive_before;
+	double alive;
+};
+
+/* What the first reading finds. */
+struct bins {
+	double born[BINS];
+	struct teardown teardown;
+};
+
+struct reading {
+	const struct sp_profile *profile;
+	const uint32_t *row_of_stack;
+	struct sp_leaks *leaks;
+	struct bins *bins; /* of the first reading; else NULL */
+	struct sp_growth_clock clocks[SP_LEAK_CLOCKS];
+	unsigned int n_clocks;
+};
+
+static int bin_at(const struct sp_profile *p, uint64_t time_ns)
+{
+	const double share = (double)time_ns / (double)p->duration_ns;
+	const int bin = (int)(share * BINS);
+
+	return bin < BINS ? bin : BINS - 1;
+}
+
+static uint64_t bin_begin(const struct sp_profile *p, int bin)
+{
+	return p->duration_ns / BINS * (uint64_t)bin +
+	       p->duration_ns % BINS * (uint64_t)bin / BINS;
+}
+
+/* ---- where the run ends ---- */
+
+/* One of the events of the first reading, in the order of time.  The teardown
+ * is the end of the run in which, from wherever one begins to count, ten times
+ * as much is freed as born. */
+static void add_event(struct teardown *t, uint64_t time_ns, double born,
+		      double freed)
+{
+	if (!(t->freed > 0)) {
+		t->begin_ns = time_ns;
+		t->freed = 0;
+		t->alive_before = t->alive;
+	}
+	t->freed += freed - TEARDOWN_TIMES * born;
+	t->alive += born - freed;
+}
+
+/* SP_NEVER: it frees nothing but what it does not need. */
+static uint64_t teardown_of(const struct sp_profile *p,
+			    const struct teardown *t)
+{
+	const bool is_there = p->end == SP_PROFILE_END_CLEAN && t->freed > 0 &&
+			      t->alive <= TEARDOWN_LEFT * t->alive_before;
+
+	return is_there ? t->begin_ns : SP_NEVER;
+}
+
+/* ---- samples ---- */
+
+static void add_to_rows(const struct reading *r, const struct sp_sample *s,
+			uint64_t gone_ns, const struct sp_acc *one)
+{
+	struct sp_leaks *l = r->leaks;
+	const uint32_t row = r->row_of_stack[s->stack];
+	const uint64_t to_ns = r->clocks[0].edge_ns[SP_GROWTH_WINDOWS];
+
+	if (row >= l->n_rows)
+		return;
+	for (unsigned int c = 0; c < r->n_clocks; c++) {
+		sp_growth_add(&l->rows[row].growth[c], &r->clocks[c],
+			      s->born_ns, gone_ns, one);
+		sp_growth_add(&l->rows[l->n_rows].growth[c], &r->clocks[c],
+			      s->born_ns, gone_ns, one);
+	}
+	if (gone_ns >= to_ns &&
+	    s->born_ns >= r->clocks[0].edge_ns[SP_GROWTH_START - 1] &&
+	    s->born_ns < r->clocks[0].edge_ns[SP_GROWTH_WINDOWS - 1])
+		l->gained_bytes[s->stack] += one->est_bytes;
+}
+
+static int take_sample(void *arg, enum sp_sample_event event,
+		       const struct sp_sample *s)
+{
+	const struct reading *r = arg;
+	const uint64_t gone_ns = sp_sample_gone_ns(r->profile, s);
+	struct sp_acc one;
+
+	if (!r->bins && event != SP_SAMPLE_SETTLED)
+		return 0;
+	sp_acc_init(&one, s->period_bytes);
+	sp_acc_add(&one, &r->profile->law, s->size_bytes, s->offset_bytes,
+		   s->period_bytes);
+	if (!r->bins)
+		add_to_rows(r, s, gone_ns, &one);
+	else if (event == SP_SAMPLE_BORN)
+		add_event(&r->bins->teardown, s->born_ns, one.est_bytes, 0);
+	else
+		r->bins->born[bin_at(r->profile, s->born_ns)] += one.est_bytes;
+	/* what ended in the moment of its birth does not matter */
+	if (r->bins && event == SP_SAMPLE_SETTLED && gone_ns > s->born_ns &&
+	    gone_ns != SP_NEVER)
+		add_event(&r->bins->teardown, gone_ns, 0, one.est_bytes);
+	return 0;
+}
+
+/* ---- windows by bytes ---- */
+
+static int compare_doubles(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static bool is_uneven(const struct sp_profile *p, const struct bins *b,
+		      const struct sp_growth_clock *clock)
+{
+	double windows[SP_GROWTH_WINDOWS] = {0}, all = 0, least = 0;
+	unsigned int at = 0;
+
+	for (int i = 0; i < BINS; i++) {
+		const uint64_t begin = bin_begin(p, i);
+
+		while (at < SP_GROWTH_WINDOWS &&
+		       clock->edge_ns[at + 1] <= begin)
+			at++;
+		if (at == SP_GROWTH_WINDOWS || begin < clock->edge_ns[0])
+			continue;
+		windows[at] += b->born[i];
+		all += b->born[i];
+	}
+	qsort(windows, SP_GROWTH_WINDOWS, sizeof(*windows), compare_doubles);
+	for (unsigned int i = 0; i < SP_GROWTH_WINDOWS / 2; i++)
+		least += windows[i];
+	return least < (1 - UNEVEN) * all;
+}
+
+/* As many bytes in each, as far as the bins tell. */
+static struct sp_growth_clock clock_by_bytes(const struct sp_profile *p,
+					     const struct bins *b,
+					     const struct sp_growth_clock *even)
+{
+	const uint64_t from_ns = even->edge_ns[0];
+	const uint64_t to_ns = even->edge_ns[SP_GROWTH_WINDOWS];
+	struct sp_growth_clock clock = *even;
+	double all = 0, sum = 0;
+	unsigned int at = 1;
+
+	for (int i = bin_at(p, from_ns); i < BINS; i++)
+		if (bin_begin(p, i) < to_ns)
+			all += b->born[i];
+	for (int i = bin_at(p, from_ns); i < BINS; i++) {
+		sum += b->born[i];
+		for (; at < SP_GROWTH_WINDOWS &&
+		       sum >= all * at / SP_GROWTH_WINDOWS;
+		     at++) {
+			const uint64_t end = bin_begin(p, i + 1);
+
+			clock.edge_ns[at] = end < to_ns ? end : to_ns;
+		}
+	}
+	return clock;
+}
+
+/* ---- all of it ---- */
+
+static double born_after_start(const struct sp_profile *p, const struct bins *b,
+			       const struct sp_growth_clock *clock)
+{
+	double sum = 0;
+
+	for (int i = bin_at(p, clock->edge_ns[SP_GROWTH_START]); i < BINS; i++)
+		if (bin_begin(p, i) < clock->edge_ns[SP_GROWTH_WINDOWS])
+			sum += b->born[i];
+	return sum;
+}
+
+/* The moment from which on the profile has all samples. */
+static uint64_t all_samples_from(const struct sp_profile *p)
+{
+	uint64_t from_ns = p->window_ns;
+
+	/* Recorded from the first stretch on that was sampled. */
+	for (size_t i = 0; i < p->n_stretches; i++) {
+		const struct sp_stretch *s = &p->stretches[i];
+
+		if (s->part)
+			break;
+		if (!s->period_bytes)
+			continue;
+		if (s->from_ns > from_ns)
+			from_ns = s->from_ns;
+		break;
+	}
+	return from_ns;
+}
+
+/* The rate of the usual bin in which anything was sampled. */
+static double usual_bin(const struct bins *b)
+{
+	double sorted[BINS];
+	size_t n = 0;
+
+	for (int i = 0; i < BINS; i++)
+		if (b->born[i] > 0)
+			sorted[n++] = b->born[i];
+	qsort(sorted, n, sizeof(*sorted), compare_doubles);
+	return n ? sorted[n / 2] : 0;
+}
+
+/* Leave out what is idle.  Time makes objects old, and those of a cache would
+ * seem to stay. */
+static bool leave_idle(const struct sp_profile *p, const struct bins *b,
+		       bool at_begin, bool at_end, uint64_t *from_ns,
+		       uint64_t *to_ns)
+{
+	const double least = IDLE * usual_bin(b);
+	int first = bin_at(p, *from_ns), last = bin_at(p, *to_ns);
+	const int window = (last - first) / (int)SP_GROWTH_WINDOWS;
+	int begin = first, end = last;
+
+	if (bin_begin(p, last) == *to_ns)
+		end = --last;
+	while (begin < last && b->born[begin] <= least)
+		begin++;
+	while (end > begin && b->born[end] <= least)
+		end--;
+	at_begin &= begin - first > window;
+	at_end &= last - end > window;
+	if (at_begin)
+		*from_ns = bin_begin(p, begin);
+	if (at_end)
+		*to_ns = bin_begin(p, end + 1);
+	return at_begin || at_end;
+}
+
+/* After the first reading. */
+static int cut_run(struct reading *r, uint64_t from_ns, uint64_t to_ns,
+		   struct sp_error *err)
+{
+	const bool is_from = from_ns == SP_NEVER, is_to = to_ns == SP_NEVER;
+	const struct sp_profile *p = r->profile;
+	struct sp_leaks *l = r->leaks;
+
+	l->teardown_ns = to_ns == SP_NEVER ? teardown_of(p, &r->bins->teardown)
+					   : SP_NEVER;
+	if (is_from)
+		from_ns = all_samples_from(p);
+	if (is_to)
+		to_ns = p->duration_ns;
+	if (l->teardown_ns < to_ns && l->teardown_ns > from_ns)
+		to_ns = l->teardown_ns;
+	if (from_ns < to_ns)
+		l->left_idle = leave_idle(p, r->bins, is_from, is_to, &from_ns,
+					  &to_ns);
+	if (to_ns <= from_ns || to_ns - from_ns < SP_GROWTH_WINDOWS)
+		return sp_error_set(err, -ENODATA, p->path,
+				    "the run is too short to be cut into "
+				    "windows");
+	l->clock = sp_growth_clock_even(from_ns, to_ns);
+	l->is_uneven = is_uneven(p, r->bins, &l->clock);
+	l->alloc_bytes = born_after_start(p, r->bins, &l->clock);
+	r->clocks[SP_LEAK_BY_TIME] = l->clock;
+	r->clocks[SP_LEAK_BY_BYTES] = clock_by_bytes(p, r->bins, &l->clock);
+	r->n_clocks = l->is_uneven ? 2 : 1;
+	r->bins = NULL;
+	return 0;
+}
+
+static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
+		      struct sp_error *err)
+{
+	struct sp_leaks *l = r->leaks;
+	int e = sp_profile_walk(r->profile, NULL, NULL, take_sample, r, err);
+
+	if (e >= 0)
+		e = cut_run(r, from_ns, to_ns, err);
+	if (e >= 0)
+		e = sp_profile_walk(r->profile, NULL, NULL, take_sample, r,
+				    err);
+	if (e >= 0 && sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows,
+				    r->n_clocks, &l->judging) < 0)
+		e = sp_error_set(err, -ENOMEM, r->profile->path,
+				 "not enough memory");
+	return e;
+}
+
+int sp_leaks_new(const struct sp_profile *p, const uint32_t *row_of_stack,
+		 size_t n_rows, uint64_t from_ns, uint64_t to_ns,
+		 struct sp_leaks **ret, struct sp_error *err)
+{
+	struct sp_leaks *l;
+	struct bins *bins;
+	struct reading r = {.profile = p, .row_of_stack = row_of_stack};
+	int e;
+
+	if (!p->has_frees || p->is_timeless)
+		return sp_error_set(err, -ENODATA, p->path,
+				    "the profile has no %s: nobody knows what "
+				    "stayed",
+				    p->has_frees ? "times" : "frees");
+	l = calloc(1, sizeof(*l));
+	r.leaks = l;
+	r.bins = calloc(1, sizeof(*r.bins));
+	if (l) {
+		l->n_rows = n_rows;
+		l->rows = calloc(n_rows + 1, sizeof(*l->rows));
+		l->gained_bytes = calloc(p->n_stacks + 1, sizeof(double));
+	}
+	if (!l || !r.bins || !l->rows || !l->gained_bytes) {
+		free(r.bins);
+		sp_leaks_free(l);
+		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+	}
+	for (size_t i = 0; i <= n_rows; i++)
+		for (int c = 0; c < SP_LEAK_CLOCKS; c++)
+			sp_growth_init(&l->rows[i].growth[c], p->period_bytes);
+	bins = r.bins;
+	e = read_twice(&r, from_ns, to_ns, err);
+	free(bins);
+	if (e < 0) {
+		sp_leaks_free(l);
+		return e;
+	}
+	*ret = l;
+	return 0;
+}
+
+void sp_leaks_free(struct sp_leaks *leaks)
+{
+	if (!leaks)
+		return;
+	free(leaks->rows);
+	free(leaks->gained_bytes);
+	free(leaks);
+}

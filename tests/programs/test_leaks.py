@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""The command leaks on a server that loses one object in a hundred: that site
+is the leak, a cache of fixed size and what it loaded are none; while it runs,
+after it freed all at its end, and as a limit of `check`. False alarm: 1e-9.
+
+Of the leaks 750 samples are expected, and 5 % of error; the bounds are six
+times that.
+"""
+
+import json
+import os
+import subprocess
+
+import harness
+
+
+def leaks(path, *arguments):
+    done = subprocess.run(
+        [os.environ["SAMPLEPROF_REPORT"], "leaks", *arguments, path],
+        capture_output=True, timeout=harness.TIMEOUT_S, check=False)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def judged(path, *arguments):
+    """(all of it, sites by name)"""
+    code, out, err = leaks(path, "--json", *arguments)
+    if code:
+        raise AssertionError(err)
+    answer = json.loads(out)
+    return answer, {site["function"]: site for site in answer["sites"]}
+
+
+class Leaks(harness.Case):
+
+    def check_verdicts(self, path, truth):
+        _, lost, everything = truth
+        answer, sites = judged(path)
+        self.assertEqual(sites["handle"]["verdict"], "leak", answer)
+        # where others want the processor it may be undecided
+        self.assertIn(sites["remember"]["verdict"], ("steady", "undecided"))
+        self.assertEqual(sites["load"]["verdict"], "steady")
+        self.assertEqual(answer["leaks"], 1)
+        self.assertEqual(answer["sites"][0]["function"], "handle")
+        self.assertEqual(sites["handle"]["path"][:3],
+                         ["handle", "serve", "main"])
+        self.assertEqual(sites["handle"]["path_share"], 1)
+        rate = sites["handle"]["bytes_per_mib"]
+        expected = lost / everything * 2**20
+        self.assertLess(abs(rate["value"] / expected - 1), 0.3)
+        self.assertLess(rate["lo"], rate["value"])
+        self.assertLess(rate["value"], rate["hi"])
+        return answer
+
+    def serve(self, *arguments):
+        """The profile, what the server says, and what is judged while it
+        waits."""
+        process = self.start(
+            [harness.target("program_leaky"), *arguments],
+            stdin=subprocess.PIPE,
+            settings={"period": 400, "seed": 7, "log": "quiet"})
+        line = process.stdout.readline().decode().split()
+        self.assertEqual(line[0], "served")
+        truth = tuple(map(int, line[1:]))
+        out = os.path.join(self.out, os.listdir(self.out)[0])
+        running = self.check_verdicts(out, truth)
+        result = self.finish(process)
+        self.assertEqual(result.returncode, 0)
+        return out, truth, running
+
+    def test_server(self):
+        out, truth, running = self.serve()
+        self.assertTrue(running["running"])
+        answer = self.check_verdicts(out, truth)
+        self.assertFalse(answer["running"])
+        self.assertIsNone(answer["teardown_ns"])
+        code, text, _ = leaks(out)
+        self.assertEqual(code, 0)
+        self.assertIn("Leaks: they grow, and do not slow down", text)
+        self.assertIn("< serve < main", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80, text)
+        _, sites = judged(out, "--granularity", "module")
+        self.assertIn("program_leaky", " ".join(sites))
+
+    def test_tidy(self):
+        """What is freed at the end was lost until then."""
+        out, truth, _ = self.serve("tidy")
+        answer = self.check_verdicts(out, truth)
+        self.assertIsNotNone(answer["teardown_ns"])
+        # as it is asked for: all went
+        answer, _ = judged(out, "--to", "end")
+        self.assertEqual(answer["leaks"], 0)
+
+    def test_few(self):
+        """With 5 samples of the leak, of which 20 are wanted."""
+        result = self.execute(harness.target("program_leaky"), period=100000,
+                              seed=7)
+        path = result.profile().require_samples().path
+        answer, sites = judged(path)
+        self.assertEqual(answer["leaks"], 0)
+        if "handle" in sites:
+            self.assertNotEqual(sites["handle"]["verdict"], "leak")
+        self.assertIn("Nothing is seen to leak.", leaks(path)[1])
+
+    def test_refused(self):
+        """What cannot be judged says why."""
+        result = self.execute(harness.target("program_sites"),
+                              frees="off")
+        code, _, err = leaks(result.profile().path)
+        self.assertEqual(code, 1)
+        self.assertIn("SAMPLEPROF_FREES", err)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Verdicts of whole profiles: where a run begins and ends that is judged, and
+ * uneven runs. */
+#include <errno.h>
+
+#include "stats/leaks.h"
+#include "support/live_profile.h"
+#include "support/test.h"
+
+#define RUN_NS 1000000u
+#define SIZE   100u
+
+static struct sp_leaks *judge_span(struct live_profile *live, uint64_t from_ns,
+				   uint64_t to_ns)
+{
+	const uint32_t row_of_stack[] = {0};
+	struct sp_leaks *leaks;
+
+	assert_int_equal(sp_leaks_new(&live->profile, row_of_stack, 1, from_ns,
+				      to_ns, &leaks, NULL),
+			 0);
+	return leaks;
+}
+
+/* The verdict, and that of all, which is the same. */
+static enum sp_leak_verdict verdict_of(struct live_profile *live)
+{
+	struct sp_leaks *leaks = judge_span(live, SP_NEVER, SP_NEVER);
+	const enum sp_leak_verdict verdict = leaks->rows[0].verdict;
+
+	assert_int_equal(leaks->rows[1].verdict, verdict);
+	assert_int_equal(leaks->judging.n_leaks, verdict == SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	return verdict;
+}
+
+/* From `from` to `to`, each `step`; gone after that long, or at `end`. */
+static void add(struct live_profile *live, uint64_t from, uint64_t to,
+		uint64_t step, uint64_t length, uint64_t end)
+{
+	for (uint64_t t = from; t < to; t += step)
+		live_profile_add(live, t, length == SP_NEVER ? end : t + length,
+				 SIZE);
+}
+
+TEST(leak_and_steady)
+{
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	add(&live, 0, RUN_NS, 1000, SP_NEVER, SP_NEVER);
+	assert_int_equal(verdict_of(&live), SP_LEAK_LEAK);
+	live_profile_clear(&live);
+	add(&live, 0, RUN_NS - 1000, 1000, 200000, 0);
+	assert_int_equal(verdict_of(&live), SP_LEAK_STEADY);
+	live_profile_free(&live);
+}
+
+/* All of it is freed at the end, or by --to END it was. */
+TEST(teardown)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	live.profile.end = SP_PROFILE_END_CLEAN;
+	add(&live, 0, RUN_NS - 2000, 1000, SP_NEVER, RUN_NS - 1000);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_int_equal(leaks->teardown_ns, RUN_NS - 1000);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	leaks = judge_span(&live, SP_NEVER, RUN_NS);
+	assert_int_equal(leaks->teardown_ns, SP_NEVER);
+	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	/* a process that goes on has none */
+	live.profile.end = SP_PROFILE_END_RUNNING;
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_int_equal(leaks->teardown_ns, SP_NEVER);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* Idle at first and at last: what is there then does not grow old. */
+TEST(idle)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	add(&live, 300000, 700000, 200, SP_NEVER, SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->left_idle);
+	assert_in_range(leaks->clock.edge_ns[0], 298000, 300000);
+	assert_in_range(leaks->clock.edge_ns[SP_GROWTH_WINDOWS], 700000,
+			702000);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	/* as it was asked for */
+	leaks = judge_span(&live, 0, RUN_NS);
+	assert_false(leaks->left_idle);
+	assert_int_equal(leaks->clock.edge_ns[0], 0);
+	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* Busy in the first third of the run, and at the end: by time it grows in
+ * steps, by bytes in a line. */
+TEST(uneven)
+{
+	struct sp_leaks *leaks;
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	for (int i = 0; i < 3; i++)
+		add(&live, 50000 + 400000 * (uint64_t)i,
+		    150000 + 400000 * (uint64_t)i, 100, SP_NEVER, SP_NEVER);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->is_uneven);
+	assert_int_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	/* loaded at first, in much of all bytes, and then nothing more */
+	live_profile_clear(&live);
+	add(&live, 0, 50000, 10, SP_NEVER, SP_NEVER);
+	add(&live, 50000, RUN_NS, 1000, 500, 0);
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_true(leaks->is_uneven);
+	assert_int_not_equal(leaks->rows[0].verdict, SP_LEAK_LEAK);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+/* One object that doubles tells nothing. */
+TEST(doubling)
+{
+	struct live_profile live;
+
+	live_profile_init(&live, 1, RUN_NS);
+	add(&live, 0, RUN_NS, 1000, 500, 0);
+	for (uint64_t t = 1000; t < RUN_NS; t *= 2)
+		live_profile_add(&live, t, 2 * t < RUN_NS ? 2 * t : SP_NEVER,
+				 100 * t);
+	assert_int_equal(verdict_of(&live), SP_LEAK_UNDECIDED);
+	live_profile_free(&live);
+}
+
+TEST(refused)
+{
+	const uint32_t row_of_stack[] = {0};
+	struct sp_leaks *leaks;
+	struct live_profile live;
+	struct sp_error err;
+
+	live_profile_init(&live, 1, RUN_NS);
+	assert_int_equal(sp_leaks_new(&live.profile, row_of_stack, 1, 500, 510,
+				      &leaks, &err),
+			 -ENODATA);
+	live.profile.has_frees = false;
+	assert_int_equal(sp_leaks_new(&live.profile, row_of_stack, 1, SP_NEVER,
+				      SP_NEVER, &leaks, &err),
+			 -ENODATA);
+	assert_non_null(strstr(err.message, "frees"));
+	live.profile.has_frees = true;
+	live.profile.is_timeless = true;
+	assert_int_equal(sp_leaks_new(&live.profile, row_of_stack, 1, SP_NEVER,
+				      SP_NEVER, &leaks, &err),
+			 -ENODATA);
+	assert_non_null(strstr(err.message, "times"));
+	/* nothing was sampled: nothing is said */
+	live.profile.is_timeless = false;
+	leaks = judge_span(&live, SP_NEVER, SP_NEVER);
+	assert_int_equal(leaks->judging.n_tests, 0);
+	sp_leaks_free(leaks);
+	live_profile_free(&live);
+}
+
+TEST_MAIN(NULL, NULL)
