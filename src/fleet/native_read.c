@@ -324,11 +324,12 @@ size_t sp_native_rows_of(const struct sp_native_block *b)
 static const struct column *value_at(const struct sp_native_block *b,
 				     size_t row, int i)
 {
-	const struct column *c = &b->columns[i];
+	const struct column *c;
 
-	return (size_t)i >= b->n_columns || (c->has_nulls && c->nulls[row])
-		       ? NULL
-		       : c;
+	if ((size_t)i >= b->n_columns)
+		return NULL;
+	c = &b->columns[i];
+	return c->has_nulls && c->nulls[row] ? NULL : c;
 }
 
 bool sp_native_is_null(const struct sp_native_block *b, size_t row, int i)
