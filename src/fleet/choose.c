@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "fleet/sql.h"
+#include "db/sql.h"
 
 /* A question that is put together, with its values. */
 struct asked {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "fleet/db.h"
+#include "db/db.h"
 
 /* Which processes of a database: those that everything here holds for. */
 

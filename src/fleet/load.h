@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "fleet/choose.h"
-#include "fleet/db.h"
+#include "db/db.h"
 #include "model/profile.h"
 
 /* More are not parts of one profile (struct sp_sample). */

@@ -9,7 +9,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "fleet/code.h"
-#include "fleet/sql.h"
+#include "db/sql.h"
 #include "read/codemap.h"
 
 struct reader {

@@ -5,7 +5,7 @@
 #include "base/saturate.h"
 #include "fleet/hours.h"
 #include "fleet/loader.h"
-#include "fleet/sql.h"
+#include "db/sql.h"
 
 bool sp_fleet_span_is_hours(const struct sp_fleet_span *span)
 {

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "fleet/loader.h"
-#include "fleet/sql.h"
+#include "db/sql.h"
 #include "stats/peak.h"
 
 /* ---- what belongs to each ---- */

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fleet/native.h"
+#include "db/native.h"
 #include "format/fuzz/target.h"
 #include "support/http_of_bytes.h"
 

@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "fleet/db.h"
-#include "fleet/http.h"
+#include "db/db.h"
+#include "db/http.h"
 
 /*
  * ClickHouse's format Native: blocks of rows, column by column.  A block is the
@@ -64,7 +64,7 @@ int sp_native_next(struct sp_native_block **block, struct sp_http *http,
 		   const char *name, struct sp_error *err);
 void sp_native_free(struct sp_native_block *block);
 
-/* As those of fleet/db.h, of a row below sp_native_rows_of(). */
+/* As those of db/db.h, of a row below sp_native_rows_of(). */
 size_t sp_native_rows_of(const struct sp_native_block *block);
 bool sp_native_is_null(const struct sp_native_block *b, size_t row, int i);
 uint64_t sp_native_get(const struct sp_native_block *b, size_t row, int i);

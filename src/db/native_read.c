@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fleet/native.h"
+#include "db/native.h"
 
 /* A server sends less in one block; what claims more is nonsense. */
 #define COLUMNS_MAX 64u

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fleet/engine.h"
+#include "db/engine.h"
 
 /* How long to wait for another process that writes. */
 #define BUSY_MS 30000

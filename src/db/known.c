@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/known.h"
+#include "db/known.h"
 
 #include <stdlib.h>
 

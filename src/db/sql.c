@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/sql.h"
+#include "db/sql.h"
 
 /* ---- what is there ---- */
 

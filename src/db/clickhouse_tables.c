@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/clickhouse_tables.h"
+#include "db/clickhouse_tables.h"
 
-#include "fleet/native.h"
+#include "db/native.h"
 
 /* Where that is not by their keys, and in a cluster by the first column: how
  * rows are sorted, which is what they are searched by, and which shard has

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/schema.h"
+#include "db/schema.h"
 
 static const struct sp_fleet_column processes[] = {
 	{"process", SP_FLEET_U64, false},

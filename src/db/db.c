@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/db.h"
+#include "db/db.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "fleet/engine.h"
+#include "db/engine.h"
 
 static const struct sp_fleet_engine *const engines[] = {&sp_fleet_sqlite,
 							&sp_fleet_clickhouse};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/native.h"
+#include "db/native.h"
 
 #include <errno.h>
 #include <stdio.h>

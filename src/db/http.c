@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/http.h"
+#include "db/http.h"
 
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>

@@ -2,7 +2,7 @@
 /* Blocks of ClickHouse's format Native: what is written is read again, every
  * type and size; cut, too long, too wide and endless ones are refused, and take
  * no memory for what does not come. */
-#include "fleet/native.h"
+#include "db/native.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,11 +7,11 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "fleet/clickhouse_tables.h"
-#include "fleet/clickhouse_url.h"
-#include "fleet/engine.h"
-#include "fleet/http.h"
-#include "fleet/native.h"
+#include "db/clickhouse_tables.h"
+#include "db/clickhouse_url.h"
+#include "db/engine.h"
+#include "db/http.h"
+#include "db/native.h"
 
 /*
  * There are no transactions, and a row that was sent twice is there twice.  So
