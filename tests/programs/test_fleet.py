@@ -19,7 +19,7 @@ import harness
 SAME = 1e-9
 
 # Of the whole, and parts; keys that the database does not answer.
-NOT_THERE = {"file", "command", "symbol_problems"}
+NOT_THERE = {"file", "command", "symbol_problems", "mapped"}
 VIEWS = ((), ("--view=live",), ("--view=peak",), ("--view=temporary",),
          ("--at=50%",), ("--confidence=99",), ("--size=1K-",),
          ("--focus=allocate",))
