@@ -215,9 +215,13 @@ static int read_texts(struct reader *r, struct column *c)
 static int read_numbers(struct reader *r, struct column *c)
 {
 	const size_t n = r->b->n_rows, w = c->width;
-	unsigned char *from = (unsigned char *)c->values + n * (8 - w);
-	int code = read_bytes(r, from, n * w);
+	unsigned char *from;
+	int code;
 
+	if (!n)
+		return 1;
+	from = (unsigned char *)c->values + n * (8 - w);
+	code = read_bytes(r, from, n * w);
 	for (size_t i = 0; i < n && code > 0 && w < 8; i++, from += w) {
 		uint64_t v = 0;
 

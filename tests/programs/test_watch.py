@@ -231,10 +231,10 @@ class Faults(Watch):
                 # On disk, where files have holes.
                 profile.write(data)
         large = [os.path.getsize(self.path(f)) for f in files]
-        self.assertGreater(3 * min(large), 1 << 20)
-        self.assertLess(2 * max(large), 1 << 20)
+        self.assertGreater(3 * min(large), 1280 << 10)
+        self.assertLess(2 * max(large), 1280 << 10)
         self.fleet("init")
-        process = self.begin("--backlog=1M")
+        process = self.begin("--backlog=1280K")
         os.rename(self.path("fleet.db"), self.path("away.db"))
         for i, file in enumerate(files):
             self.put(file)
@@ -251,7 +251,7 @@ class Faults(Watch):
         self.assertEqual((added, waiting, lost), (3, 0, 1))
         self.assertNotEqual(size, "0 B")
         self.assertRegex(self.said(), rf"dropped {files[0]} \([\d.]+ KiB\): the "
-                         "backlog is above its limit of 1 MiB; it is lost")
+                         "backlog is above its limit of 1.25 MiB; it is lost")
         self.assertEqual(self.sums(), self.truth(files[1:]))
 
     def test_another_writer(self):
