@@ -103,7 +103,8 @@ const struct sp_command_line sp_leaks_line = {
 			PART(sp_options_symbols, symbols),
 			{&other_group, 0},
 			{0}},
-	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
+	.ending = "Exit status: 0 fine, 1 error, 2 usage. For CI: check "
+		  "--limit leak_rate=SIZE.\n",
 };
 
 int sp_leaks_parse(int argc, char **argv, struct sp_leaks_options *ret,

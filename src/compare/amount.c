@@ -14,6 +14,7 @@ enum sp_view sp_amount_view(enum sp_limit_kind kind)
 	case SP_LIMIT_PEAK_BYTES:
 		return SP_VIEW_PEAK;
 	case SP_LIMIT_LIVE_BYTES:
+	case SP_LIMIT_LEAK_RATE:
 		return SP_VIEW_LIVE;
 	case SP_LIMIT_TEMPORARY_BYTES:
 		return SP_VIEW_TEMPORARY;

@@ -20,7 +20,8 @@ int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
 /*
  * `only` is of sp_amount_frames(); the runs have frees where the kind needs
  * them.  In the phase of that name; a run without it has nothing in it; NULL:
- * the whole run.  Not of SP_LIMIT_SITES.  0 and *ret, or -ENOMEM.
+ * the whole run.  Not of SP_LIMIT_SITES and
+ * SP_LIMIT_LEAK_RATE.  0 and *ret, or -ENOMEM.
  */
 int sp_amount_sum(const struct sp_side *side, const struct sp_paths *paths,
 		  enum sp_limit_kind kind, const char *phase,

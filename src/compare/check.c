@@ -374,8 +374,11 @@ static int check_limit(const struct sp_checker *c, struct sp_finding *f)
 
 	if (!is_answerable(c, f))
 		return 0;
-	r = f->limit->kind == SP_LIMIT_SITES ? sp_check_sites(c, f)
-					     : check_amount(c, f);
+	if (f->limit->kind == SP_LIMIT_LEAK_RATE)
+		r = sp_check_leaks(c, f);
+	else
+		r = f->limit->kind == SP_LIMIT_SITES ? sp_check_sites(c, f)
+						     : check_amount(c, f);
 	/* another period would not help then */
 	if (!r && (doubt_unsampled(c, f) || doubt_incomplete(c, f)))
 		f->period_needed = 0;

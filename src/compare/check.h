@@ -123,6 +123,10 @@ __attribute__((format(printf, 2, 3))) void sp_check_cannot_tell(
 /* The samples that a limit is about. */
 struct sp_match_of sp_check_samples_of(const struct sp_limit *limit);
 
+/* A finding of SP_LIMIT_LEAK_RATE; -ENOMEM or 0. */
+int sp_check_leaks(const struct sp_checker *checker,
+		   struct sp_finding *finding);
+
 /* A finding of SP_LIMIT_SITES; -ENOMEM or 0. */
 int sp_check_sites(const struct sp_checker *checker,
 		   struct sp_finding *finding);

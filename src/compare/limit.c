@@ -19,11 +19,12 @@ static const char *const names[SP_LIMIT_KINDS] = {
 	[SP_LIMIT_SITES] = "sites",
 	[SP_LIMIT_SITE] = "site",
 	[SP_LIMIT_MODULE] = "module",
+	[SP_LIMIT_LEAK_RATE] = "leak_rate",
 };
 
 #define KNOWN                                                                  \
 	"alloc_bytes, alloc_objects, peak_bytes, live_bytes, "                 \
-	"temporary_bytes, sites, site(REGEX), module(REGEX)"
+	"temporary_bytes, leak_rate, sites, site(REGEX), module(REGEX)"
 
 bool sp_limit_is_exact(const struct sp_limit *limit)
 {
@@ -105,7 +106,14 @@ static int parse_bound(struct sp_limit *limit, char *bound,
 				    "+3%%&64K (both), +-3%% (either way), or "
 				    "24M (at most)",
 				    limit->text);
+	if (!limit->is_cap && limit->kind == SP_LIMIT_LEAK_RATE)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "the limit %.60s: a leak is none of a "
+				    "baseline; leak_rate=10K is at most 10 KiB "
+				    "a second",
+				    limit->text);
 	if (limit->phase && (limit->kind == SP_LIMIT_PEAK_BYTES ||
+			     limit->kind == SP_LIMIT_LEAK_RATE ||
 			     limit->kind == SP_LIMIT_LIVE_BYTES ||
 			     limit->kind == SP_LIMIT_TEMPORARY_BYTES))
 		return sp_error_set(err, -EINVAL, NULL,

@@ -19,6 +19,7 @@
  *   module(libxml2) = +64K       all paths through such a module
  *   alloc_bytes@load = +1%       in the phase "load"
  *   sites@load = +10%&64K        likewise, each function by itself
+ *   leak_rate = 10K              no function leaks more in a second
  */
 enum sp_limit_kind {
 	SP_LIMIT_ALLOC_BYTES,
@@ -29,6 +30,7 @@ enum sp_limit_kind {
 	SP_LIMIT_SITES,
 	SP_LIMIT_SITE,
 	SP_LIMIT_MODULE,
+	SP_LIMIT_LEAK_RATE,
 	SP_LIMIT_KINDS,
 };
 

@@ -435,6 +435,9 @@ void sp_summary_free(struct sp_summary *summary)
 		free(summary->nameless[i].path);
 		free(summary->nameless[i].reason);
 	}
+	for (size_t i = 0; i < summary->n_leak_rates; i++)
+		free(summary->leak_rates[i].name);
+	free(summary->leak_rates);
 	free(summary->nameless);
 	free(summary->classes);
 	free(summary->phases);

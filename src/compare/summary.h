@@ -11,6 +11,7 @@
 #include "symbols/pattern.h"
 #include "report/question.h"
 #include "stats/estimator.h"
+#include "stats/leak.h"
 #include "symbols/symbolizer.h"
 
 /*
@@ -106,6 +107,16 @@ struct sp_summary_wish {
 	 * exact totals by size. */
 	bool tables;
 	enum sp_view tables_of;
+	bool leaks; /* verdicts on its functions */
+};
+
+/* How fast a function grows, and what that is. */
+struct sp_leak_rate {
+	char *name; /* as people read it; untrusted text; owned */
+	enum sp_leak_verdict verdict;
+	struct sp_interval per_s; /* at the summary's level */
+	double p;                 /* of "no leak" */
+	uint64_t longer_ns;       /* as in struct sp_leak_site */
 };
 
 /* The stretches of a run that the program gave one name. */
@@ -161,6 +172,12 @@ struct sp_summary {
 	 * some from `rows`. */
 	bool has_whole;
 	struct sp_path_rows whole[SP_SUMMARY_VIEWS];
+	/* Of functions with samples, if that was wished for; else, or if they
+	 * cannot be judged, why not: a clause. */
+	struct sp_leak_rate *leak_rates;
+	size_t n_leak_rates;
+	bool has_leaks;
+	const char *why_no_leaks; /* NULL: it is of a baseline */
 	/* Exact, of SP_FORMAT_CLASSES size classes; NULL: not known; owned. */
 	struct sp_class_total *classes;
 };
@@ -181,6 +198,14 @@ int sp_summary_take(const struct sp_profile *profile,
 		    const struct sp_question *question,
 		    const struct sp_summary_wish *wish, struct sp_paths *paths,
 		    struct sp_summary **ret_summary, struct sp_error *err);
+
+/* For summary_take.c: the leak rates of a profile; 0, or negative errno and
+ * *err. */
+int sp_summary_take_leaks(struct sp_summary *summary,
+			  const struct sp_profile *profile,
+			  const struct sp_symbolizer_options *symbols,
+			  const struct sp_question *question,
+			  struct sp_error *err);
 
 /* The phase of that name, or NULL; and a new one, all zero, or NULL without
  * memory. */

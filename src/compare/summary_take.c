@@ -532,6 +532,9 @@ int sp_summary_take(const struct sp_profile *profile,
 		if ((wish->views & (1u << v)) &&
 		    (v == SP_VIEW_ALLOC || profile->has_frees))
 			r = take_view(&t, question, (enum sp_view)v, err);
+	if (r >= 0 && wish->leaks)
+		r = sp_summary_take_leaks(t.summary, profile, symbols, question,
+					  err);
 	if (r >= 0 && sp_names_take(t.summary, t.symbolizer) < 0)
 		r = sp_error_set(err, -ENOMEM, profile->path,
 				 "not enough memory");

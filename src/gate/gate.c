@@ -161,7 +161,8 @@ static int add_amounts(struct sp_result *result, const struct sp_inputs *s,
 			const struct sp_limit *l = &lists[list]->at[i];
 			const enum sp_view view = sp_amount_view(l->kind);
 
-			if (l->kind != SP_LIMIT_SITES && !l->phase &&
+			if (l->kind != SP_LIMIT_SITES &&
+			    l->kind != SP_LIMIT_LEAK_RATE && !l->phase &&
 			    (view == SP_VIEW_ALLOC ||
 			     result->check->caveats.new_has_frees) &&
 			    !has_amount(result, l->name))
@@ -394,7 +395,11 @@ int sp_gate_check(FILE *out, const struct sp_gate_options *o,
 		.wish = {.views = SP_BASELINE_VIEWS, .phases = true},
 		.is_update = o->update};
 	struct sp_check *check;
-	int r = load_side(o, &s, true, err);
+	int r;
+
+	for (size_t i = 0; i < o->limits.n; i++)
+		s.wish.leaks |= o->limits.at[i].kind == SP_LIMIT_LEAK_RATE;
+	r = load_side(o, &s, true, err);
 
 	if (r >= 0 && o->update) {
 		r = update_baseline(out, o, &s, ret_verdict, err);

@@ -171,6 +171,8 @@ const struct sp_command_line sp_check_line = {
 		 "baseline stale\n"
 		 "  peak_bytes=24M          at most that; needs no baseline\n"
 		 "  live_bytes, temporary_bytes=+64K\n"
+		 "  leak_rate=10K           bytes a second that a function "
+		 "leaks (leaks)\n"
 		 "  sites=+10%&64K          each function by itself, new ones "
 		 "too\n"
 		 "  site(^json_)=+5%        call paths through functions that "

@@ -51,6 +51,18 @@ class Leaks(harness.Case):
         self.assertLess(rate["value"], rate["hi"])
         return answer
 
+    def check_limit(self, path, per_s):
+        """It leaks at most so much in a second, as it takes no less time."""
+        for limit, code, words in (
+                (f"{per_s / 1000:.0f}", 3, "handle"),
+                (f"{per_s * 1000:.0f}", 0, "pass")):
+            done = subprocess.run(
+                [os.environ["SAMPLEPROF_REPORT"], "check", path, "--limit",
+                 f"leak_rate={limit}"],
+                capture_output=True, timeout=harness.TIMEOUT_S, check=False)
+            self.assertEqual(done.returncode, code, done.stdout)
+            self.assertIn(words, done.stdout.decode())
+
     def serve(self, *arguments):
         """The profile, what the server says, and what is judged while it
         waits."""
@@ -86,6 +98,7 @@ class Leaks(harness.Case):
         out, truth, _ = self.serve("tidy")
         answer = self.check_verdicts(out, truth)
         self.assertIsNotNone(answer["teardown_ns"])
+        self.check_limit(out, truth[1] / 1.5)
         # as it is asked for: all went
         answer, _ = judged(out, "--to", "end")
         self.assertEqual(answer["leaks"], 0)

@@ -42,6 +42,7 @@ TEST(bounds)
 		{"peak_bytes=+3%&64KiB", 0.03, 65536, 0, false, false},
 		{"live_bytes=+-3%", 0.03, 0, 0, false, true},
 		{"temporary_bytes=24M", 0, 0, 24 << 20, true, false},
+		{"leak_rate=10K", 0, 0, 10 << 10, true, false},
 		{"alloc_objects=1000", 0, 0, 1000, true, false},
 		{"sites=+0%", 0, 0, 0, false, false},
 	};
@@ -114,6 +115,8 @@ TEST(refusals)
 	refused("alloc_bytes=+-100%", "nothing can shrink");
 	refused("sites=24M", "sites are compared");
 	refused("live_bytes@load=+3%", "only what was allocated");
+	refused("leak_rate=+3%", "at most 10 KiB");
+	refused("leak_rate@load=3K", "only what was allocated");
 	refused("peak_bytes@load=+3%", "only what was allocated");
 }
 

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* The limit on leaks: each function of each new run by itself.  A function that
+ * fills or is steady is within any limit; so is one that cannot be more. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "compare/check.h"
+#include "text/text.h"
+
+static int compare_culprits(const void *a, const void *b)
+{
+	const struct sp_culprit *x = a, *y = b;
+
+	return (x->new.value < y->new.value) - (x->new.value > y->new.value);
+}
+
+static bool is_same(const struct sp_culprit *c, const struct sp_leak_rate *rate)
+{
+	return strcmp(c->name, rate->name) == 0;
+}
+
+/* The runs of a side have the same functions: the fastest is shown. */
+static int add_culprit(struct sp_finding *f, const struct sp_leak_rate *rate)
+{
+	struct sp_culprit *c = f->culprits;
+	char *name;
+
+	while (c < f->culprits + f->n_culprits && !is_same(c, rate))
+		c++;
+	if (c == f->culprits + f->n_culprits) {
+		name = strdup(rate->name);
+		if (!name)
+			return -ENOMEM;
+		*c = (struct sp_culprit){.name = name,
+					 .is_certain = true,
+					 .is_comparable = true};
+		f->n_culprits++;
+	} else if (rate->per_s.value <= c->new.value) {
+		return 0;
+	}
+	c->new = rate->per_s;
+	c->change = rate->per_s;
+	c->p = rate->p;
+	return 0;
+}
+
+/* Of one run; *longest: what would decide of all that is open. */
+static int judge_run(struct sp_finding *f, const struct sp_summary *run,
+		     uint64_t *longest_ns, size_t *n_unknown)
+{
+	const double cap = f->limit->cap;
+
+	for (size_t i = 0; i < run->n_leak_rates; i++) {
+		const struct sp_leak_rate *rate = &run->leak_rates[i];
+		const bool is_leak = rate->verdict == SP_LEAK_LEAK;
+		int r;
+
+		if ((!is_leak && rate->verdict != SP_LEAK_UNDECIDED) ||
+		    rate->per_s.hi <= cap)
+			continue;
+		if (!is_leak || rate->per_s.lo <= cap) {
+			f->n_undecided++;
+			*n_unknown += !is_leak && !rate->longer_ns;
+			if (rate->longer_ns > *longest_ns)
+				*longest_ns = rate->longer_ns;
+			continue;
+		}
+		r = add_culprit(f, rate);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void say_undecided(struct sp_finding *f, uint64_t longest_ns,
+			  size_t n_unknown)
+{
+	if (longest_ns && !n_unknown)
+		sp_check_cannot_tell(f,
+				     "%zu function%s may leak more: runs that "
+				     "are %s longer would tell",
+				     f->n_undecided,
+				     sp_text_plural(f->n_undecided),
+				     sp_text_duration(longest_ns).text);
+	else
+		sp_check_cannot_tell(f,
+				     "%zu function%s may leak more: longer "
+				     "runs, or a shorter period, tell more",
+				     f->n_undecided,
+				     sp_text_plural(f->n_undecided));
+}
+
+int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
+{
+	const struct sp_side *new = &c->pair->new;
+	uint64_t longest_ns = 0;
+	size_t room = 1, n_unknown = 0;
+	int r = 0;
+
+	for (size_t i = 0; i < new->n; i++) {
+		room += new->run[i]->n_leak_rates;
+		if (new->run[i]->has_leaks)
+			continue;
+		sp_check_cannot_tell(f, "%s",
+				     new->run[i]->why_no_leaks
+					     ? new->run[i]->why_no_leaks
+					     : "a baseline knows no leaks");
+		return 0;
+	}
+	f->culprits = calloc(room, sizeof(*f->culprits));
+	if (!f->culprits)
+		return -ENOMEM;
+	for (size_t i = 0; r >= 0 && i < new->n; i++)
+		r = judge_run(f, new->run[i], &longest_ns, &n_unknown);
+	if (r < 0)
+		return r;
+	qsort(f->culprits, f->n_culprits, sizeof(*f->culprits),
+	      compare_culprits);
+	if (f->n_culprits) {
+		f->verdict = SP_VERDICT_REGRESSION;
+		f->has_figures = true;
+		f->new = f->culprits[0].new;
+		snprintf(f->why, sizeof(f->why),
+			 "bytes a second: %zu function%s, see sampleprof leaks",
+			 f->n_culprits, sp_text_plural(f->n_culprits));
+	} else if (f->n_undecided) {
+		say_undecided(f, longest_ns, n_unknown);
+	}
+	return 0;
+}
