@@ -166,10 +166,12 @@ static const ElfW(Phdr) segments[] = {
 struct object {
 	unsigned char *base;
 	bool is_loader;
-	/* The words of all pages as the model wants them, and as they were. */
-	unsigned char wanted[PAGES * PAGE], before[PAGES * PAGE];
+	/* The words of all pages as the model wants them, and as they were;
+	 * symbols and relocations are read where they are. */
+	_Alignas(16) unsigned char wanted[PAGES * PAGE];
+	unsigned char before[PAGES * PAGE];
 	/* Before this way. */
-	unsigned char first[PAGES * PAGE];
+	_Alignas(16) unsigned char first[PAGES * PAGE];
 };
 
 static struct object objects[OBJECTS];
