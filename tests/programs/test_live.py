@@ -9,6 +9,7 @@ implementation with new seeds fails with the stated probability.  A longer form:
 SAMPLEPROF_TEST_SEEDS=1000 (default 25).
 """
 
+import bisect
 import collections
 import itertools
 import json
@@ -79,9 +80,11 @@ def product_limit(samples, end_ns):
     lives = [((s["freed_ns"] or end_ns) - s["born_ns"],
               s["freed_ns"] is not None) for s in samples]
     surviving, reached = Fraction(1), {}
-    for time in sorted({t for t, freed in lives if freed}):
-        at_risk = sum(t >= time for t, _ in lives)
-        surviving *= 1 - Fraction(lives.count((time, True)), at_risk)
+    times = sorted(t for t, _ in lives)
+    for time, n in sorted(collections.Counter(
+            t for t, freed in lives if freed).items()):
+        at_risk = len(times) - bisect.bisect_left(times, time)
+        surviving *= 1 - Fraction(n, at_risk)
         for share in (Fraction(1, 2), Fraction(1, 10)):
             if surviving <= share:
                 reached.setdefault(share, time)
