@@ -407,13 +407,13 @@ int sp_watch_run(const struct sp_watch_options *options, FILE *log,
 		r = sp_watched_look(&w.files, note_gone, &w, err);
 	if (r >= 0) {
 		sp_ending_block();
+		r = check_database(&w, err);
+	}
+	if (r >= 0) {
 		sp_log(w.log, "watching %s every %s, for %s",
 		       *options->dir ? options->dir : "this directory",
 		       sp_text_duration(options->interval_ns).text,
 		       options->url);
-		r = check_database(&w, err);
-	}
-	if (r >= 0) {
 		watch_until_end(&w);
 		say_end(&w);
 	}
