@@ -472,6 +472,12 @@ static int explain_answer(const struct job *job, struct sp_error *err)
 				    "name a directory that its user may write "
 				    "to: --out DIR/",
 				    job->pid, strerror(-q->error));
+	case SP_ATTACH_BUSY:
+		return sp_error_set(err, -EBUSY, NULL,
+				    "process %d: a thread is still in the "
+				    "library, for the profile before; try "
+				    "again",
+				    job->pid);
 	case SP_ATTACH_NOT_THERE:
 		return sp_error_set(err, -ESRCH, NULL,
 				    "nothing is attached to process %d",

@@ -88,9 +88,13 @@ class Totals(Case):
                                      THREADS_BUSY])
         talk.say("go")
         for _ in range(ROUNDS):
-            path, _ = attaching.attach(talk.pid, self.out + "/")
+            # Often a thread is in a sample when the profile ends.
+            path, _ = attaching.attach(talk.pid, self.out + "/", "--period",
+                                       "32K")
             attaching.detach(talk.pid)
+            talk.process.send_signal(signal.SIGSTOP)
             found = harness.Profile(path)
+            talk.process.send_signal(signal.SIGCONT)
             self.assertEqual(found.end, "clean")
             # A thread without a processor may be just counting.
             self.assertLessEqual(set(found.lost()),

@@ -33,6 +33,7 @@
 #include "agent/event/resident.h"
 #include "agent/event/suspend.h"
 #include "agent/file/names.h"
+#include "agent/file/mapping.h"
 #include "agent/file/slots.h"
 #include "agent/file/stack.h"
 #include "agent/file/writer.h"
@@ -214,7 +215,7 @@ static void thread_ends(void *arg)
 	if (t->inside || t->suspended)
 		recover_thread(t);
 	used = sp_suspend_begin(t, &mark);
-	if (sp_process_is_new(&process)) {
+	if (atomic_load(&phase) == ENDED || sp_process_is_new(&process)) {
 		/* All that an unannounced child has done is to end. */
 		rest_thread(t, SP_SUSPENDED);
 		return;
@@ -540,7 +541,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 			     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
 	sp_slots_flush_all_classes();
-	sp_writer_end(threads_seen(), !process.is_sandboxed);
+	sp_writer_end(threads_seen(), may_go_on && !process.is_sandboxed);
 	resume_sampling(t, &mark);
 }
 
@@ -563,6 +564,7 @@ int sp_agent_begin_attached(const struct sp_process_attached *attached,
 		return -EBUSY;
 	process.attached = *attached;
 	process.constructed = false;
+	sp_lane_open();
 	atomic_store(&phase, NOTHING);
 	sp_suspend_begin(t, &mark);
 	start_process(t, settings);
@@ -589,6 +591,8 @@ bool sp_agent_stop(void)
 
 void sp_agent_forget(void)
 {
+	sp_writer_end(threads_seen(), !process.is_sandboxed);
+	sp_mapping_unmap();
 	process.constructed = false;
 	forget_profile();
 	sp_sys_wipe();

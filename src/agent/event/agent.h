@@ -73,7 +73,8 @@ int sp_agent_begin_attached(const struct sp_process_attached *attached,
 int sp_agent_end_attached(void);
 
 /* For that: the last word of the profile, if it has not been said; false: there
- * is none.  And when nobody uses it any more, forget all of it. */
+ * is none.  And when nobody uses it any more, shorten the file and forget all
+ * of it. */
 bool sp_agent_stop(void);
 void sp_agent_forget(void);
 void sp_agent_reset_records(void);

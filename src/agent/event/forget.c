@@ -7,7 +7,6 @@
 #include "agent/event/recorder.h"
 #include "agent/event/remote.h"
 #include "agent/file/livemaps.h"
-#include "agent/file/mapping.h"
 #include "agent/file/slots.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
@@ -48,14 +47,20 @@ static bool restart_thread(struct sp_thread *t)
 	return false;
 }
 
+/*
+ * Whoever is about to come in when the profile ends finds that it has ended, or
+ * is inside by the time of the next call; without a lane nobody records.
+ */
 int sp_agent_end_attached(void)
 {
+	const bool ends_now = sp_agent_is_running();
+
 	if (!sp_agent_stop())
 		return -ESRCH;
-	if (sp_slots_any_owner(is_inside) || sp_lane_is_any_taken())
+	if (ends_now || sp_slots_any_owner(is_inside) || !sp_lane_close() ||
+	    sp_slots_any_owner(is_inside))
 		return -EAGAIN;
 	sp_slots_any_owner(restart_thread);
-	sp_mapping_unmap();
 	sp_agent_forget();
 	return 0;
 }

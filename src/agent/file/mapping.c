@@ -31,6 +31,11 @@ static _Atomic uint32_t generation;
 static _Atomic(uint8_t *) windows[WINDOWS_MAX];
 static uint64_t n_chunks;
 static uint64_t window_chunks;
+/* Where the file before this one was. */
+static struct {
+	uint8_t *at;
+	uint64_t bytes;
+} covers[WINDOWS_MAX];
 static bool moves;                  /* see struct sp_outfile */
 static _Atomic uint64_t no_room_ns; /* until then there is none */
 
@@ -70,37 +75,53 @@ void sp_mapping_reset(void)
 	atomic_store(&no_room_ns, 0);
 }
 
-/* Memory where a part of the file was mapped in the parent, unless something
- * else is there by now. */
-static void cover_page(uint8_t *at, size_t bytes)
+/* Memory where a part of the file was mapped. */
+static bool cover_page(uint8_t *at, size_t bytes, int how)
 {
-	if (at)
-		sp_syscall(SYS_mmap, (long)at, (long)bytes,
-			   PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE |
-				   MAP_FIXED_NOREPLACE,
-			   -1, 0);
+	const long p = sp_syscall(
+		SYS_mmap, (long)at, (long)bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | how, -1, 0);
+
+	return p == (long)at;
 }
 
+/* Unless something else is there by now. */
 void sp_mapping_detach(void)
 {
-	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
-		cover_page(atomic_load(&windows[i]), window_chunks * CHUNK);
+	for (unsigned int i = 0; i < WINDOWS_MAX; i++) {
+		uint8_t *window = atomic_load(&windows[i]);
+
+		if (window)
+			cover_page(window, window_chunks * CHUNK,
+				   MAP_FIXED_NOREPLACE);
+	}
+}
+
+static void unmap_window(unsigned int i)
+{
+	uint8_t *at = atomic_exchange(&windows[i], NULL);
+	const uint64_t left = n_chunks - (uint64_t)i * window_chunks;
+	uint64_t n = window_chunks;
+
+	if (covers[i].at)
+		SP_SYS2(munmap, covers[i].at, covers[i].bytes);
+	/* The others begin with their predecessor's last chunk. */
+	if (at && i) {
+		n = 1 + (left < window_chunks ? left : window_chunks);
+		at -= CHUNK;
+	}
+	covers[i].at = at;
+	covers[i].bytes = n * CHUNK;
+	if (at && !cover_page(at, n * CHUNK, MAP_FIXED)) {
+		SP_SYS2(munmap, at, n * CHUNK);
+		covers[i].at = NULL;
+	}
 }
 
 void sp_mapping_unmap(void)
 {
-	for (unsigned int i = 0; i < WINDOWS_MAX; i++) {
-		uint8_t *window = atomic_exchange(&windows[i], NULL);
-		const uint64_t left = n_chunks - (uint64_t)i * window_chunks;
-		const uint64_t n = left < window_chunks ? left : window_chunks;
-
-		/* The others begin with their predecessor's last chunk. */
-		if (window && i)
-			SP_SYS2(munmap, window - CHUNK, (n + 1) * CHUNK);
-		else if (window)
-			SP_SYS2(munmap, window, window_chunks * CHUNK);
-	}
+	for (unsigned int i = 0; i < WINDOWS_MAX; i++)
+		unmap_window(i);
 }
 
 uint8_t *sp_mapping_base(void)

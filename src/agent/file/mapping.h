@@ -32,8 +32,9 @@ void sp_mapping_drop(void);
 /* See sp_writer_detach. */
 void sp_mapping_detach(void);
 
-/* Nothing of the file is mapped any more.  Context: cold, while no other thread
- * is in the agent. */
+/* Nothing of the file is mapped any more.  Where it was there is memory, until
+ * the same is said of the next file: what a thread that is late still stores
+ * there goes nowhere.  Context: cold. */
 void sp_mapping_unmap(void);
 
 /* Chunk 0, or NULL in a child that was forked in here. */

@@ -81,7 +81,7 @@ void sp_writer_leave(uint64_t threads, bool is_exec);
 
 /* The last word: the process ends in an orderly way.  `may_shorten`: the file
  * gets the length that it needs, which takes system calls that a sandbox may
- * kill for.  Context: cold. */
+ * kill for, and takes little more.  It may be said again.  Context: cold. */
 void sp_writer_end(uint64_t threads, bool may_shorten);
 
 /* Slot i of the thread slots, backed by storage, or NULL.  Context: sampled. */

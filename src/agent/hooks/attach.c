@@ -139,6 +139,11 @@ static void begin(struct sp_attach_request *request)
 		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
 	}
+	/* Of the one before a thread is still to leave. */
+	if (has_profile && !is_attached && sp_agent_end_attached() == -EAGAIN) {
+		answer(request, SP_ATTACH_BUSY, 0);
+		return;
+	}
 	if (!is_attached && !begin_profile(request))
 		return;
 	has_profile = true;
@@ -148,7 +153,8 @@ static void begin(struct sp_attach_request *request)
 	if (r == 0)
 		r = sp_patch_write(&places);
 	if (r < 0 && !is_attached)
-		has_profile = sp_agent_end_attached() == -EAGAIN;
+		has_profile = sp_agent_end_attached() == -EAGAIN &&
+			      sp_agent_end_attached() == -EAGAIN;
 	else
 		is_attached = true;
 	/* As before prctl would filter them. */

@@ -10,6 +10,7 @@ static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
 /* Touched lane by lane: an unused one costs address space only. */
 static struct sp_lane lanes[SP_LANES];
 static _Atomic unsigned int n_used; /* lanes [0, n_used) were ever taken */
+static const char closed;           /* holds those that nobody is to take */
 
 struct sp_lane *sp_lane_take(uint8_t *hint)
 {
@@ -83,14 +84,28 @@ void sp_lane_give_left(void)
 	}
 }
 
-bool sp_lane_is_any_taken(void)
+bool sp_lane_close(void)
 {
-	unsigned int used = atomic_load(&n_used);
+	bool is_closed = true;
 
-	for (unsigned int i = 0; i < used; i++)
-		if (atomic_load(&lanes[i].holder))
-			return true;
-	return false;
+	for (unsigned int i = 0; i < SP_LANES; i++) {
+		const void *holder = NULL;
+
+		if (!atomic_compare_exchange_strong(&lanes[i].holder, &holder,
+						    &closed) &&
+		    holder != &closed)
+			is_closed = false;
+	}
+	return is_closed;
+}
+
+void sp_lane_open(void)
+{
+	for (unsigned int i = 0; i < SP_LANES; i++) {
+		const void *holder = &closed;
+
+		atomic_compare_exchange_strong(&lanes[i].holder, &holder, NULL);
+	}
 }
 
 void sp_lane_reset(void)
@@ -107,6 +122,8 @@ void sp_lane_reset(void)
 		if (holder)
 			forget_walks(lane);
 		lane->tail.chunk = NULL;
+		if (holder == &closed)
+			continue;
 		atomic_store_explicit(&lane->holder, NULL,
 				      memory_order_relaxed);
 	}

@@ -123,5 +123,7 @@ struct sp_lane *sp_lane_of(uint8_t number);
  */
 void sp_lane_reset(void);
 
-/* Is a thread recording something at this moment? */
-bool sp_lane_is_any_taken(void);
+/* Give no lane any more, until they are open again; false: a thread still has
+ * one.  Context: cold. */
+bool sp_lane_close(void);
+void sp_lane_open(void);

@@ -153,6 +153,33 @@ TEST(reset_but_own)
 	assert_null(kept[0]->tail.chunk);
 }
 
+/* Closed once nobody has one; what a fork resets stays closed. */
+TEST(closed)
+{
+	uint8_t chunk, hint = 3;
+	struct sp_lane *lane = sp_lane_take(&hint);
+
+	assert_false(sp_lane_close());
+	for (unsigned int i = 0; i < SP_LANES; i++) {
+		hint = (uint8_t)i;
+		assert_null(sp_lane_take(&hint));
+	}
+	sp_lane_give(lane);
+	assert_true(sp_lane_close());
+	assert_true(sp_lane_close());
+	lane->tail.chunk = &chunk;
+	sp_lane_reset();
+	assert_null(lane->tail.chunk);
+	assert_null(sp_lane_take(&hint));
+	sp_lane_open();
+	assert_non_null(sp_lane_take(&hint));
+	sp_lane_open();
+	for (unsigned int i = 1; i < SP_LANES; i++)
+		assert_non_null(sp_lane_take(&hint));
+	assert_null(sp_lane_take(&hint));
+	give_all();
+}
+
 struct worker {
 	unsigned int index;
 	unsigned int taken, missed, shared;
