@@ -456,6 +456,14 @@ static int explain_answer(const struct job *job, struct sp_error *err)
 				    job->pid, job->pid,
 				    q->command == SP_ATTACH_END ? "stop"
 								: "start");
+	case SP_ATTACH_IS_OFF:
+		return sp_error_set(err, -EEXIST, NULL,
+				    "process %d has the library, switched "
+				    "off: it is a child that was not to be "
+				    "recorded, was not drawn, or can have no "
+				    "file; begin with its parent, and follow "
+				    "children",
+				    job->pid);
 	case SP_ATTACH_NO_ALLOCATOR:
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %d: no allocator was found",

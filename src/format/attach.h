@@ -39,6 +39,8 @@ enum sp_attach_result {
 	SP_ATTACH_NO_WRITE = 7,
 	/* The library in the process is of another version. */
 	SP_ATTACH_OTHER_VERSION = 8,
+	/* The library is there, and was told not to record this process. */
+	SP_ATTACH_IS_OFF = 9,
 };
 
 struct sp_attach_request {

@@ -18,6 +18,15 @@ import harness
 ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "2"))
 THREADS = 4
 THREADS_BUSY = 64
+FORKS = """
+import os, signal, sys
+print(flush=True)
+sys.stdin.readline()
+child = os.fork()
+if child:
+    print(child, flush=True)
+signal.pause()
+"""
 
 
 def voluntary_switches(pid):
@@ -283,6 +292,21 @@ class Refused(harness.Case):
                       f"{process.pid} stop", done.stderr)
         self.assertIn("sampling  on",
                       attaching.run("ctl", process.pid, "status").stdout)
+
+    def test_child(self):
+        """A child that is not followed has the library, which rests."""
+        parent = self.sleeper("/usr/bin/python3", "-c", FORKS)
+        attaching.attach(parent.pid, self.out + "/", "--follow", "none")
+        parent.stdin.write(b"\n")
+        parent.stdin.flush()
+        child = int(parent.stdout.readline())
+        self.addCleanup(os.kill, child, signal.SIGKILL)
+        for _ in range(2):
+            self.refused(child, "has the library, switched off",
+                         "begin with its parent")
+        done = attaching.run("detach", child, check=False)
+        self.assertIn("nothing is attached", done.stderr)
+        attaching.detach(parent.pid)
 
     def test_static(self):
         self.refused(self.sleeper(

@@ -118,7 +118,10 @@ static bool begin_profile(struct sp_attach_request *request)
 	r = sp_agent_begin_attached(&attached,
 				    unpack_settings(request->settings));
 	if (r == -EBUSY)
-		answer(request, SP_ATTACH_IS_PRELOADED, 0);
+		answer(request,
+		       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
+					     : SP_ATTACH_IS_OFF,
+		       0);
 	else if (r == -EINVAL)
 		answer(request, SP_ATTACH_REFUSED, 0);
 	else if (r < 0)
@@ -137,6 +140,11 @@ static void begin(struct sp_attach_request *request)
 	}
 	if (!sp_next_resolve_last()) {
 		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		return;
+	}
+	/* A child that is not followed. */
+	if (is_attached && !sp_agent_is_running()) {
+		answer(request, SP_ATTACH_IS_OFF, 0);
 		return;
 	}
 	/* Of the one before a thread is still to leave. */
