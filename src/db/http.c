@@ -47,8 +47,9 @@ struct sp_http {
 	CURLM *multi;
 	struct curl_slist *headers;
 	long timeout_s;
-	bool is_running, is_paused, has_end;
-	CURLcode code; /* when it is not running */
+	bool is_running, is_paused;
+	bool has_answer, has_end; /* it began; it says where it ends */
+	CURLcode code;            /* when it is not running */
 	unsigned char *bytes;
 	size_t from, to, room; /* of bytes, what is to be read */
 	char rest[REST_BYTES];
@@ -125,6 +126,7 @@ static size_t take_header(char *data, size_t size, size_t n, void *arg)
 					   "Content-Length:"};
 	struct sp_http *h = arg;
 
+	h->has_answer = true;
 	for (size_t i = 0; i < 2; i++)
 		if (size * n >= strlen(ends[i]) &&
 		    strncasecmp(data, ends[i], strlen(ends[i])) == 0)
@@ -169,6 +171,17 @@ static int fail_timeout(struct sp_http *h, struct sp_error *err)
 			    connect_s(h->timeout_s));
 }
 
+/* Nothing that is HTTP came back: so does a port for https end what is sent to
+ * it in plain text. */
+static bool may_want_tls(const struct sp_http *h)
+{
+	return !h->has_answer && strncmp(h->url, "http:", 5) == 0 &&
+	       (h->code == CURLE_GOT_NOTHING || h->code == CURLE_RECV_ERROR ||
+		h->code == CURLE_SEND_ERROR ||
+		h->code == CURLE_UNSUPPORTED_PROTOCOL ||
+		h->code == CURLE_WEIRD_SERVER_REPLY);
+}
+
 static int fail_curl(struct sp_http *h, struct sp_error *err)
 {
 	const char *detail = h->detail;
@@ -204,8 +217,12 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 				    lib.easy_strerror(h->code));
 	default:
 		return sp_error_set(err, -EIO, h->name,
-				    "the connection failed (%s): try again",
-				    lib.easy_strerror(h->code));
+				    "the connection failed (%s): try again%s",
+				    lib.easy_strerror(h->code),
+				    may_want_tls(h)
+					    ? "; if that is a port for https, "
+					      "add ?secure=on to --db"
+					    : "");
 	}
 }
 
@@ -315,7 +332,7 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 
 	stop(h);
 	h->from = h->to = 0;
-	h->has_end = false;
+	h->has_answer = h->has_end = false;
 	h->code = CURLE_OK;
 	h->detail[0] = '\0';
 	if (!url)

@@ -315,7 +315,7 @@ class Secure(harness.Case):
                  "the file of ca= has no certificate"),
                 ("127.0.0.1", server.http, ("secure=on", cert),
                  "is that its port for https|made no connection within"),
-                ("127.0.0.1", port, (), "the connection failed")):
+                ("127.0.0.1", port, (), r"add \?secure=on to --db")):
             with self.subTest(host=host, words=words):
                 code, said = init(host, to, *words)
                 self.assertEqual(code, 1)
@@ -342,8 +342,11 @@ class Servers(Click):
         chunked = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         huge = b"\x01" + b"\xff" * 8 + b"\x01"
         for answer, why in (
-                (says(b""), "the connection failed"),
+                (says(b""), "try again; if that is a port for https"),
+                (says(b"\x15\x03\x01\0\x02\x02\x46"), "add ?secure=on to"),
                 (says(b"SSH-2.0-OpenSSH\r\n"), "the connection failed"),
+                (says(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n\0"),
+                 "): try again\n"),
                 (says(body(b"<html>hello</html>" * 9)), "makes no sense"),
                 (says(body(b"\x01\x01\x04name\x06String")), "makes no sense"),
                 (says(body(b"\x01\x01\x04name\x07UInt128" + bytes(99))),
