@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <zstd.h>
 
 #include "support/http_of_bytes.h"
 #include "support/memory_limit.h"
+#include "support/native_frames.h"
 #include "support/test.h"
 
 static struct sp_error err;
@@ -153,30 +153,6 @@ TEST(nulls_and_texts)
 
 /* ---- what this side writes ---- */
 
-/* The blocks in the frames of the compression. */
-static void *unpack(const unsigned char *from, size_t n, size_t *ret_n)
-{
-	unsigned char *all = NULL;
-
-	*ret_n = 0;
-	while (n) {
-		uint32_t sizes[2];
-		size_t got;
-
-		assert_true(n > 25 && from[16] == 0x90);
-		memcpy(sizes, from + 17, 8);
-		assert_true(sizes[0] > 9 && sizes[0] + 16 <= n);
-		all = realloc(all, *ret_n + sizes[1]);
-		got = ZSTD_decompress(all + *ret_n, sizes[1], from + 25,
-				      sizes[0] - 9);
-		assert_int_equal(got, sizes[1]);
-		*ret_n += got;
-		from += sizes[0] + 16;
-		n -= sizes[0] + 16;
-	}
-	return all;
-}
-
 static const struct sp_fleet_column columns[] = {
 	{"a", SP_FLEET_U64, false},  {"b", SP_FLEET_U64, true},
 	{"c", SP_FLEET_FLAG, false}, {"d", SP_FLEET_REAL, false},
@@ -253,7 +229,7 @@ TEST(what_is_written)
 	sent = sp_native_block(&rows, &table, &packed);
 	assert_non_null(sent);
 	sp_native_done(&rows);
-	bytes = unpack(sent, packed, &n);
+	bytes = native_unpack(sent, packed, &n);
 	assert_true(n > LONG);
 	http = (struct sp_http){bytes, n, 0};
 	assert_int_equal(sp_native_next(&block, &http, "server", &err), 1);

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* What is sent to ClickHouse, and when: more rows than a request takes, files
+ * that wait for each other, requests that fail. */
+#include <errno.h>
+
+#include "db/db.h"
+#include "db/http.h"
+#include "db/native.h"
+#include "support/http_of_bytes.h"
+#include "support/native_frames.h"
+#include "support/test.h"
+
+/* As db/clickhouse.c has them. */
+#define ROWS_MAX  65536u
+#define BYTES_MAX (8u << 20)
+
+/* ---- a server that takes everything, but for one request ---- */
+
+static const char version[] = "\x01\x01\x04name\x06String\x12"
+			      "sampleprof_fleet_4";
+
+/* What it was sent, a request each. */
+static struct request {
+	char table[32];
+	size_t rows;
+	uint64_t first, last; /* first columns but one: processes have one */
+	uint64_t process;     /* of all rows; 0: they differ */
+} requests[32];
+static size_t n_requests, failing; /* 1 + the number of that */
+
+int sp_http_new(const struct sp_http_server *server, struct sp_http **ret,
+		struct sp_error *err)
+{
+	(void)err;
+	assert_string_equal(server->url, "http://host:8123/");
+	*ret = calloc(1, sizeof(**ret));
+	assert_non_null(*ret);
+	return 0;
+}
+
+void sp_http_free(struct sp_http *http)
+{
+	free(http);
+}
+
+char *sp_http_escape(const char *text)
+{
+	return strdup(text);
+}
+
+/* Numbers of samples follow each other. */
+static void read_block(struct request *to, const struct sp_native_block *b)
+{
+	const size_t n = sp_native_rows_of(b);
+
+	if (!to->rows) {
+		to->first = sp_native_get(b, 0, 1);
+		to->process = sp_native_get(b, 0, 0);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (sp_native_get(b, i, 0) != to->process)
+			to->process = 0;
+		to->last = sp_native_get(b, i, 1);
+		if (strcmp(to->table, "samples") == 0 && to->process)
+			assert_int_equal(to->last, to->first + to->rows + i);
+	}
+	to->rows += n;
+}
+
+static void take_rows(struct request *to, const void *body, size_t n)
+{
+	struct sp_native_block *block = NULL;
+	struct sp_http http = {.at = 0};
+	struct sp_error err;
+	unsigned char *bytes = native_unpack(body, n, &http.n);
+	int r;
+
+	http.bytes = bytes;
+	while ((r = sp_native_next(&block, &http, "server", &err)) > 0)
+		read_block(to, block);
+	assert_int_equal(r, 0);
+	sp_native_free(block);
+	free(bytes);
+}
+
+int sp_http_post(struct sp_http *http, const char *query, const void *body,
+		 size_t n, struct sp_error *err)
+{
+	static const char insert[] = "&query=INSERT INTO ";
+	const char *at = strstr(query, insert);
+	struct request *to = &requests[n_requests];
+
+	*http = (struct sp_http){.n = 0};
+	if (!at) {
+		http->bytes = (const unsigned char *)version;
+		http->n = sizeof(version) - 1;
+		return 0;
+	}
+	assert_true(n_requests < sizeof(requests) / sizeof(*requests));
+	*to = (struct request){.rows = 0};
+	assert_int_equal(sscanf(at + sizeof(insert) - 1, "%31s", to->table), 1);
+	take_rows(to, body, n);
+	return ++n_requests == failing
+		       ? sp_error_set(err, -EIO, "host", "it was cut")
+		       : 0;
+}
+
+static void check_request(size_t i, const char *table, size_t rows,
+			  uint64_t process)
+{
+	assert_true(i < n_requests);
+	assert_string_equal(requests[i].table, table);
+	assert_int_equal(requests[i].rows, rows);
+	assert_int_equal(requests[i].process, process);
+}
+
+/* ---- files ---- */
+
+static struct sp_fleet_db db;
+static struct sp_error err;
+
+static void open_db(size_t fail_at)
+{
+	n_requests = 0;
+	failing = fail_at;
+	assert_int_equal(sp_fleet_db_open(&db, "clickhouse://host/d", &err), 0);
+}
+
+static uint64_t begin_file(void)
+{
+	uint64_t process;
+
+	assert_int_equal(sp_fleet_begin(&db, &process, &err), 0);
+	assert_true(process);
+	return process;
+}
+
+/* The rest of a row is 0. */
+static int put(enum sp_fleet_table table, uint64_t process, uint64_t second)
+{
+	struct sp_fleet_value row[SP_FLEET_COLUMNS_MAX];
+	const struct sp_fleet_schema *schema = &sp_fleet_schema[table];
+
+	for (size_t i = 0; i < schema->n_columns; i++)
+		row[i] = schema->columns[i].type == SP_FLEET_TEXT ||
+					 schema->columns[i].type ==
+						 SP_FLEET_BYTES
+				 ? sp_fleet_text("")
+			 : schema->columns[i].type == SP_FLEET_REAL
+				 ? sp_fleet_real(0)
+				 : sp_fleet_number(0);
+	row[0] = sp_fleet_number(process);
+	row[1] = sp_fleet_number(second);
+	return sp_fleet_put(&db, table, row, &err);
+}
+
+/* The number of the first that could not be put, or n. */
+static size_t put_samples(uint64_t process, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (put(SP_FLEET_SAMPLES, process, i) < 0)
+			return i;
+	return n;
+}
+
+static void end_file(uint64_t process, uint64_t file)
+{
+	assert_int_equal(put(SP_FLEET_PROCESSES, process, file), 0);
+	assert_int_equal(sp_fleet_commit(&db, file, &err), 0);
+}
+
+/* Rows that are as many as a request takes go at once; what makes them count
+ * goes last. */
+TEST(many_rows)
+{
+	const size_t n = 2 * ROWS_MAX + 10;
+	uint64_t process;
+
+	open_db(0);
+	process = begin_file();
+	assert_int_equal(put_samples(process, ROWS_MAX - 1), ROWS_MAX - 1);
+	assert_int_equal(n_requests, 0);
+	for (size_t i = ROWS_MAX - 1; i < n; i++)
+		assert_int_equal(put(SP_FLEET_SAMPLES, process, i), 0);
+	assert_int_equal(n_requests, 2);
+	end_file(process, 7);
+	assert_int_equal(sp_fleet_waiting(&db), 1);
+	assert_int_equal(n_requests, 2);
+	assert_int_equal(sp_fleet_flush(&db, &err), 0);
+	assert_int_equal(n_requests, 4);
+	check_request(0, "samples", ROWS_MAX, process);
+	check_request(1, "samples", ROWS_MAX, process);
+	check_request(2, "samples", 10, process);
+	check_request(3, "processes", 1, process);
+	assert_int_equal(requests[1].first, ROWS_MAX);
+	assert_int_equal(requests[2].last, n - 1);
+	/* Nothing of it is sent again. */
+	assert_int_equal(sp_fleet_flush(&db, &err), 0);
+	assert_int_equal(n_requests, 4);
+	sp_fleet_db_close(&db);
+}
+
+/* Likewise bytes. */
+TEST(many_bytes)
+{
+	static unsigned char frames[1 << 20];
+	uint64_t process;
+
+	open_db(0);
+	process = begin_file();
+	for (uint64_t i = 0; i < BYTES_MAX / sizeof(frames); i++) {
+		const struct sp_fleet_value row[] = {
+			sp_fleet_number(process), sp_fleet_number(i),
+			sp_fleet_bytes(frames, sizeof(frames))};
+
+		assert_int_equal(n_requests, 0);
+		assert_int_equal(sp_fleet_put(&db, SP_FLEET_STACKS, row, &err),
+				 0);
+	}
+	check_request(0, "stacks", BYTES_MAX / sizeof(frames), process);
+	sp_fleet_db_close(&db);
+}
+
+/* A file that is given up does not take along one that waits, of which some
+ * rows were sent with its own. */
+TEST(one_gives_up)
+{
+	uint64_t whole, other;
+
+	open_db(0);
+	whole = begin_file();
+	assert_int_equal(put_samples(whole, 10), 10);
+	end_file(whole, 7);
+	other = begin_file();
+	assert_true(other != whole);
+	assert_int_equal(put_samples(other, ROWS_MAX), ROWS_MAX);
+	check_request(0, "samples", ROWS_MAX, 0);
+	sp_fleet_rollback(&db);
+	assert_int_equal(sp_fleet_waiting(&db), 1);
+	assert_int_equal(sp_fleet_flush(&db, &err), 0);
+	assert_int_equal(n_requests, 2);
+	check_request(1, "processes", 1, whole);
+	sp_fleet_db_close(&db);
+}
+
+/* Where a request fails nobody knows what of it is there: no row of any file
+ * that waited is sent under its number again. */
+TEST(a_request_fails)
+{
+	for (size_t at = 1; at <= 4; at++) {
+		uint64_t first, second, third;
+		const size_t n = ROWS_MAX + 5;
+		size_t before;
+
+		open_db(at);
+		first = begin_file();
+		assert_int_equal(put_samples(first, 20), 20);
+		end_file(first, 7);
+		second = begin_file();
+		if (at == 1) {
+			assert_int_equal(put_samples(second, n), ROWS_MAX - 21);
+			sp_fleet_rollback(&db);
+		} else {
+			assert_int_equal(put_samples(second, n), n);
+			assert_int_equal(put(SP_FLEET_STACKS, 1, 0), 0);
+			end_file(second, 8);
+			assert_int_equal(sp_fleet_flush(&db, &err), -EIO);
+			assert_string_equal(requests[at - 1].table,
+					    at == 2   ? "stacks"
+					    : at == 3 ? "samples"
+						      : "processes");
+		}
+		before = n_requests;
+		assert_int_equal(before, at);
+		assert_int_equal(sp_fleet_waiting(&db), 0);
+		assert_int_equal(sp_fleet_flush(&db, &err), 0);
+		assert_int_equal(n_requests, before);
+		third = begin_file();
+		assert_true(third != first && third != second);
+		assert_int_equal(put_samples(third, 3), 3);
+		end_file(third, 7);
+		assert_int_equal(sp_fleet_flush(&db, &err), 0);
+		assert_int_equal(n_requests, before + 2);
+		check_request(before, "samples", 3, third);
+		check_request(before + 1, "processes", 1, third);
+		sp_fleet_db_close(&db);
+	}
+}
+
+TEST_MAIN(NULL, NULL)
