@@ -316,7 +316,6 @@ TEST(first_error)
 	assert_true(c.period_bytes == 512 * 1024);
 }
 
-/* The last of two settings holds. */
 /* A program may write over its environment, as PostgreSQL does. */
 TEST(environment_is_not_kept)
 {
@@ -332,6 +331,7 @@ TEST(environment_is_not_kept)
 	assert_string_equal(c.run, "7-ab");
 }
 
+/* The last of two settings holds. */
 TEST(repeated)
 {
 	const char *const environment[] = {"SAMPLEPROF_DEPTH=3",
@@ -536,7 +536,7 @@ TEST(choices)
 }
 
 /* At period 1 from the start on the file keeps all, and may be large. */
-static void test_records_all(void **state)
+TEST(records_all)
 {
 #define GIB (1ull << 30)
 	static const struct {
@@ -570,7 +570,6 @@ static void test_records_all(void **state)
 		 64 << 20},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct sp_config c;
 		struct sp_config_error err;
@@ -581,20 +580,4 @@ static void test_records_all(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_records_all),
-		cmocka_unit_test(test_knobs),
-		cmocka_unit_test(test_nothing_set),
-		cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_first_error),
-		cmocka_unit_test(test_repeated),
-		cmocka_unit_test(test_describe),
-		cmocka_unit_test(test_help),
-		cmocka_unit_test(test_law),
-		cmocka_unit_test(test_choices),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
