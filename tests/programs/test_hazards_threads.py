@@ -131,10 +131,8 @@ class Threads(hazards.Case):
                 if thread["exited"]:
                     self.assertGreater(thread["samples"], 5000, thread)
             late = profile.stacks_with("afterwards")
-            # Not samples: passes that are left write again what was written,
-            # and where that seems to fill the file the period grows.
-            self.assertGreater(profile.allocated_under("afterwards")[0],
-                               64 * 20000)
+            # Passes that are held up do not make the file seem full.
+            self.assertGreater(sum(s["samples"] for s in late), 20000)
             self.assertTrue(all(s in profile.stacks_with("work")
                                 for s in late))
             # Turns and passes went on meanwhile.

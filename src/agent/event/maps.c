@@ -146,7 +146,7 @@ static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
 
 		s->stack = place.id;
 		to_record(s, &r);
-		if (sp_chunks_append_to(lane, &r, only, false)) {
+		if (sp_chunks_append_to(lane, &r, only)) {
 			s->segment = lane->tail.segment;
 			return true;
 		}

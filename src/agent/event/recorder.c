@@ -423,7 +423,7 @@ static bool append_sample(struct sp_lane *lane,
 		const uint32_t only = place.id ? place.segment : 0;
 
 		r->u.sample.stack = place.id;
-		if (sp_chunks_append_to(lane, r, only, false)) {
+		if (sp_chunks_append_to(lane, r, only)) {
 			if (!place.id)
 				sp_diag_lose(SP_LOSS_STACK_TABLE, 1);
 			*ret_segment = lane->tail.segment;

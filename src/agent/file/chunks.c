@@ -476,23 +476,40 @@ static bool is_for_good(const struct sp_record *r)
 
 bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record)
 {
-	return is_for_good(record)
-		       ? append_for_good(lane, record)
-		       : sp_chunks_append_to(lane, record, 0, false);
+	return is_for_good(record) ? append_for_good(lane, record)
+				   : sp_chunks_append_to(lane, record, 0);
 }
 
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment, bool completes)
+			 uint32_t segment)
 {
-	const struct target to = {&lane->tail, lane, segment, completes};
+	const struct target to = {&lane->tail, lane, segment, false};
 
 	return append_record(&to, record) != 0;
+}
+
+/* Of what is alive, and counted as that. */
+static size_t append_again(struct sp_lane *lane, const struct sp_record *record,
+			   uint32_t segment)
+{
+	const struct target to = {&lane->tail, lane, segment, true};
+	const size_t at = append_record(&to, record);
+
+	if (at)
+		sp_ring_rewrote(segment, (uint32_t)(lane->tail.at - at));
+	return at;
+}
+
+bool sp_chunks_rewrite(struct sp_lane *lane, const struct sp_record *record,
+		       uint32_t segment)
+{
+	return append_again(lane, record, segment) != 0;
 }
 
 uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
 				unsigned int n, uint32_t completes)
 {
-	const struct target to = {&lane->tail, lane, completes, completes};
+	const struct target to = {.tail = &lane->tail, .lane = lane};
 	struct sp_record r = {.type = SP_RECORD_STACK};
 	size_t at;
 
@@ -503,7 +520,8 @@ uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
 		r.u.stack.id =
 			1 + atomic_fetch_add_explicit(&last_stack, 1,
 						      memory_order_relaxed);
-	at = append_record(&to, &r);
+	at = completes ? append_again(lane, &r, completes)
+		       : append_record(&to, &r);
 	if (!at)
 		return 0;
 	return is_rotated ? sp_format_stack_id(lane->tail.number, at)

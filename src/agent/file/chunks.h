@@ -30,14 +30,20 @@ void sp_chunks_reset(void);
 /* See sp_writer_append. */
 bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record);
 
-/* The same, but only as long as `segment` is the current one; `completes`: with
- * the room that is left for what completes it. */
+/* The same, but only as long as `segment`, if that is not 0, is the current
+ * one.
+ */
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
-			 uint32_t segment, bool completes);
+			 uint32_t segment);
+
+/* What completes `segment`, with the room that is left for that, and counted as
+ * such (sp_ring_rewrote()). */
+bool sp_chunks_rewrite(struct sp_lane *lane, const struct sp_record *record,
+		       uint32_t segment);
 
 /* A STACK of lane->frames[0..n): its id, in the segment of the lane's tail; 0:
- * there is no room.  With `completes` into that segment alone, to complete it.
- */
+ * there is no room.  With `completes` into that segment alone, as
+ * sp_chunks_rewrite(). */
 uint32_t sp_chunks_append_stack(struct sp_lane *lane, uint32_t flags,
 				unsigned int n, uint32_t completes);
 

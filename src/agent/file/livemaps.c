@@ -211,7 +211,7 @@ static bool rewrite_span(struct sp_lane *lane, uint32_t from, struct sp_span *s)
 		r.u.map = (struct sp_record_map){
 			s->number,         s->flags,  s->time_ns, s->start,
 			s->end - s->start, s->thread, stack};
-		if (sp_chunks_append_to(lane, &r, from + 1, true)) {
+		if (sp_chunks_rewrite(lane, &r, from + 1)) {
 			s->stack = (uint32_t)stack;
 			s->segment = from + 1;
 			return true;

@@ -141,7 +141,7 @@ static bool rewrite_sample(struct sp_lane *lane, uint32_t from,
 
 	sample->is_again = true;
 	if (sp_stacktab_rewrite(lane, from, &sample->stack) &&
-	    sp_chunks_append_to(lane, r, from + 1, true)) {
+	    sp_chunks_rewrite(lane, r, from + 1)) {
 		sp_liveset_rewritten(place, from + 1);
 		if (stack && !sample->stack)
 			sp_diag_lose(SP_LOSS_STACK_TABLE, 1);

@@ -33,6 +33,10 @@
 #define SHARES       8u
 #define SEGMENTS_MAX 16u
 
+/* Of a chunk, for records: bytes. */
+#define ROOM                                                                   \
+	((uint64_t)(SP_FORMAT_CHUNK_BYTES - SP_FORMAT_CHUNK_RECORDS_OFFSET))
+
 /* Without rotation, for what comes after the last sample: modules, marks,
  * totals.
  */
@@ -59,8 +63,11 @@ static _Atomic uint64_t spare_end;
 
 static _Atomic uint64_t range; /* oldest << 32 | current */
 static _Atomic uint32_t complete;
-static _Atomic uint32_t n_used;      /* chunks that the current segment took */
-static _Atomic uint32_t n_rewritten; /* of these: full when all was rewritten */
+static _Atomic uint32_t n_used; /* chunks that the current segment took */
+/* Segment << 32 | bytes that passes wrote into it, new samples left out; and
+ * those of the segment that was passed last. */
+static _Atomic uint64_t rewriting;
+static _Atomic uint32_t rewritten_bytes;
 
 /* sp_ring_passed: segment << 32 | chunk. */
 static _Atomic uint64_t passed;
@@ -101,7 +108,8 @@ void sp_ring_begin(uint64_t chunks, bool rotates)
 	atomic_store(&spare_end, 0);
 	atomic_store(&complete, 1);
 	atomic_store(&n_used, 0);
-	atomic_store(&n_rewritten, 0);
+	atomic_store(&rewriting, 0);
+	atomic_store(&rewritten_bytes, 0);
 	atomic_store(&passed, 0);
 	atomic_store(&rotating, 0);
 	atomic_store(&announced, 1);
@@ -264,12 +272,27 @@ uint64_t sp_ring_close(void)
 	return end;
 }
 
+/* Whoever comes late, or of a parent's file, finds another segment; what he may
+ * store all the same is taken for nothing by the next one. */
+void sp_ring_rewrote(uint32_t segment, uint32_t bytes)
+{
+	uint64_t now = atomic_load(&rewriting), next;
+
+	do {
+		if (segment != sp_ring_segment())
+			return;
+		next = now >> 32 == segment ? now : (uint64_t)segment << 32;
+		next += bytes;
+	} while (!atomic_compare_exchange_weak(&rewriting, &now, next));
+}
+
 void sp_ring_passed(uint32_t segment, uint32_t chunk)
 {
-	const uint32_t used = atomic_load(&n_used), lanes = sp_lane_count();
+	const uint64_t now = atomic_load(&rewriting);
 
 	if (chunk == UINT32_MAX && segment + 1 == sp_ring_segment())
-		atomic_store(&n_rewritten, used < lanes ? 0 : used - lanes);
+		atomic_store(&rewritten_bytes,
+			     now >> 32 == segment + 1 ? (uint32_t)now : 0);
 	atomic_store(&passed, (uint64_t)segment << 32 | chunk);
 }
 
@@ -362,8 +385,8 @@ unsigned int sp_ring_rewritten_percent(void)
 {
 	const uint64_t ring = ring_chunks();
 
-	return (unsigned int)(100ull * atomic_load(&n_rewritten) /
-			      (ring ? ring : 1));
+	return (unsigned int)(100ull * atomic_load(&rewritten_bytes) /
+			      ((ring ? ring : 1) * ROOM));
 }
 
 /* Chunks that make a segment. */
@@ -379,11 +402,12 @@ static uint64_t share(void)
  * itself.  But what is in two segments has to fit, with something to spare. */
 static uint64_t fill_of_segment(void)
 {
-	const uint64_t wanted = 2 * (uint64_t)atomic_load(&n_rewritten);
+	const uint64_t bytes = 2ull * atomic_load(&rewritten_bytes);
+	const uint64_t wanted = (bytes + ROOM - 1) / ROOM;
 	const uint64_t most = 3 * ring_chunks() / 8;
-	const uint64_t rewritten = wanted < most ? wanted : most;
+	const uint64_t chunks = wanted < most ? wanted : most;
 
-	return rewritten < share() ? share() : rewritten;
+	return chunks < share() ? share() : chunks;
 }
 
 static bool is_due(bool is_full)

@@ -90,9 +90,13 @@ void sp_ring_end_rotation(const struct sp_ring_rotation *rotation,
  * Context: sampled. */
 void sp_ring_passed(uint32_t segment, uint32_t chunk);
 
+/* So many bytes of the current segment, if that is `segment`, are what a pass
+ * wrote.  Context: sampled. */
+void sp_ring_rewrote(uint32_t segment, uint32_t bytes);
+
 /* The current segment is complete, at the moment and with the totals given. */
 void sp_ring_set_complete(uint32_t segment, const struct sp_window *window);
 
 /* How much of the room for samples, in percent, was rewritten into the segment
- * that was completed last. */
+ * that was passed last: new samples of that time are not in it. */
 unsigned int sp_ring_rewritten_percent(void);

@@ -228,12 +228,11 @@ TEST_BETWEEN(late_thread, NULL, end)
 
 /* Where more is alive than a segment's share of the file, no more than twice as
  * much is rewritten as comes anew. */
-static void test_much_alive(void **state)
+TEST_BETWEEN(much_alive, NULL, end)
 {
 	const uint64_t max_file_bytes = 4 << 20;
 	struct sp_rng rng;
 
-	(void)state;
 	sp_rng_init(&rng, 92, 1);
 	begin(max_file_bytes, 1);
 	while (n_objects < OBJECTS) {
@@ -269,8 +268,8 @@ static unsigned int count_in(uint32_t segment, uint64_t id)
 	return n;
 }
 
-/* As two leave it that rewrite the same sample (rewrite_live.c, I1). */
-static void write_again(uint64_t id, size_t place)
+/* Behind the back of the recorder, so that no pass goes on. */
+static void write_sample(uint64_t id, size_t place, bool is_again)
 {
 	struct sp_record r = {.type = SP_RECORD_SAMPLE};
 	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
@@ -283,13 +282,14 @@ static void write_again(uint64_t id, size_t place)
 		.period_bytes = 1,
 		.thread = 1,
 		.entry = SP_ENTRY_MALLOC,
-		.is_again = true,
+		.is_again = is_again,
 	};
-	assert_true(sp_chunks_append_to(lane, &r, 0, false));
+	assert_true(sp_chunks_append_to(lane, &r, 0));
 	sp_lane_give(lane);
 }
 
-/* What is twice in one segment is once in the next, however long it lives. */
+/* What two leave that rewrite the same sample (rewrite_live.c, I1): what is
+ * twice in one segment is once in the next, however long it lives. */
 TEST_BETWEEN(twice_in_a_segment, NULL, end)
 {
 	begin(1 << 20, 1);
@@ -297,7 +297,7 @@ TEST_BETWEEN(twice_in_a_segment, NULL, end)
 		allocate(place, 64);
 	for (size_t place = 0; place < 100; place++)
 		for (unsigned int i = 0; i < place % 4; i++)
-			write_again(1 + place, place);
+			write_sample(1 + place, place, true);
 	assert_int_equal(count_in(1, 4), 4);
 	for (size_t place = 100; sp_ring_complete() < 30; place++) {
 		if (place >= 200)
@@ -309,15 +309,71 @@ TEST_BETWEEN(twice_in_a_segment, NULL, end)
 	check(1 << 20);
 }
 
-int main(void)
+/* Bytes of samples that were written again to a segment. */
+static uint64_t bytes_again(uint32_t segment)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(test_few_alive, end),
-		cmocka_unit_test_teardown(test_many_alive, end),
-		cmocka_unit_test_teardown(test_late_thread, end),
-		cmocka_unit_test_teardown(test_much_alive, end),
-		cmocka_unit_test_teardown(test_twice_in_a_segment, end),
-	};
+	uint64_t sum = 0;
 
-	return cmocka_run_group_tests(tests, begin_all, agent_fixture_end);
+	for (uint64_t c = 0; (c = sp_ring_next_of(segment, c));) {
+		struct sp_chunk_state state = {.hash = 0};
+		size_t bytes, at, offset = SP_FORMAT_CHUNK_RECORDS_OFFSET;
+		const uint8_t *chunk = sp_chunks_read(c, segment, &bytes);
+		unsigned int records = UINT32_MAX;
+		struct sp_record_sample s;
+
+		for (at = offset;
+		     chunk && sp_scan_sample(&state, chunk, bytes, &offset,
+					     &records, &s);
+		     at = offset)
+			sum += s.is_again ? offset - at : 0;
+		if (chunk)
+			sp_chunks_leave(c);
+	}
+	return sum;
 }
+
+/* What a pass has written is what is alive, although it is held up while a
+ * third of the file is filled with samples that are new. */
+static void check_held_up(size_t n_alive)
+{
+	const uint64_t room = 4 << 20, new_bytes = room / 3;
+	const size_t last = LIVE_MAX - 1;
+	uint64_t sum;
+	uint32_t segment;
+
+	begin(room, 1);
+	for (size_t place = 0; place < n_alive; place++)
+		allocate(place, 64);
+	while (sp_ring_at_rest() || sp_ring_segment() < 4) {
+		allocate(last, 64);
+		release(last);
+	}
+	segment = sp_ring_segment();
+	for (uint64_t n = 0; n < new_bytes / SP_FORMAT_CHUNK_BYTES; n++) {
+		const uint64_t before = sp_ring_extent();
+
+		while (sp_ring_extent() == before)
+			write_sample(1, 0, false);
+	}
+	while (sp_ring_complete() != segment) {
+		allocate(last, 64);
+		release(last);
+	}
+	sum = bytes_again(segment);
+	assert_true(sum >= 8 * n_alive);
+	/* With their stacks. */
+	assert_in_range(sp_ring_rewritten_percent(), 100 * sum / room,
+			100 * sum / room + 2);
+}
+
+TEST_BETWEEN(held_up_with_few, NULL, end)
+{
+	check_held_up(100);
+}
+
+TEST_BETWEEN(held_up_with_many, NULL, end)
+{
+	check_held_up(LIVE_MAX / 2);
+}
+
+TEST_MAIN(begin_all, agent_fixture_end)

@@ -7,11 +7,15 @@
 
 #include "agent/file/ring.h"
 #include "base/rng.h"
+#include "format/layout.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
 
 #define LANES 4u
 #define STEPS 200000u
+
+/* Bytes of a chunk, for records. */
+#define ROOM (SP_FORMAT_CHUNK_BYTES - SP_FORMAT_CHUNK_RECORDS_OFFSET)
 
 enum { PERMANENT = -1, FREE = 0 };
 
@@ -230,8 +234,7 @@ TEST_BETWEEN(share, NULL, agent_fixture_teardown)
 	assert_true(model.n_permanent <= 75);
 }
 
-/* Chunks that a pass is behind need no room any more, so that others get it;
- * what was rewritten is known when the pass is at its end. */
+/* Chunks that a pass is behind need no room any more, so that others get it. */
 TEST_BETWEEN(passed, NULL, agent_fixture_teardown)
 {
 	const unsigned int half = 32;
@@ -251,10 +254,60 @@ TEST_BETWEEN(passed, NULL, agent_fixture_teardown)
 			 0);
 	sp_ring_passed(model.current - 1, half / 2);
 	assert_true(sp_ring_take(lanes[1], model.current, false, &is_used) > 0);
+}
+
+/* A segment gets so many chunks, into which a pass writes so many bytes; true:
+ * another may begin.  Bytes of other segments do not count. */
+static bool fill_segment(unsigned int chunks, uint32_t bytes)
+{
+	const uint32_t before = model.current;
+
+	for (unsigned int i = 0; i < chunks; i++) {
+		take_sampled(0);
+		assert_true(lane_chunks[0]);
+	}
+	sp_ring_rewrote(before - 1, 7 * ROOM);
+	if (bytes)
+		sp_ring_rewrote(before, bytes / 2);
+	sp_ring_rewrote(before + 1, 9 * ROOM);
+	if (bytes)
+		sp_ring_rewrote(before, bytes - bytes / 2);
+	sp_ring_passed(before - 1, UINT32_MAX);
+	/* Of another segment nothing is said. */
+	sp_ring_passed(before - 2, UINT32_MAX);
+	complete();
+	turn(false, true);
+	return model.current != before;
+}
+
+/* What is alive is what passes wrote, however much is new meanwhile; a segment
+ * gets twice as much, in whole chunks, if that is more than an eighth. */
+TEST_BETWEEN(rewritten, NULL, agent_fixture_teardown)
+{
+	const unsigned int n = 64;
+
+	begin(n + 1);
+	assert_false(fill_segment(n / 8 - 1, 0));
+	assert_true(fill_segment(1, 0));
 	assert_int_equal(sp_ring_rewritten_percent(), 0);
-	sp_ring_passed(model.current - 1, UINT32_MAX);
-	assert_int_equal(sp_ring_rewritten_percent(),
-			 100 * (half / 4 + 1 - LANES) / (2 * half));
+	/* A pass that was held up while samples went on. */
+	assert_true(fill_segment(3 * n / 8, 0));
+	assert_int_equal(sp_ring_rewritten_percent(), 0);
+	assert_true(fill_segment(n / 8, ROOM));
+	assert_int_equal(sp_ring_rewritten_percent(), 100 / n);
+	assert_false(fill_segment(n / 8, n / 8 * ROOM));
+	assert_int_equal(sp_ring_rewritten_percent(), 100 / 8);
+	assert_false(fill_segment(n / 8 - 1, 0));
+	assert_true(fill_segment(1, 0));
+	assert_int_equal(sp_ring_rewritten_percent(), 100 / 8);
+	/* A byte more is a chunk more. */
+	assert_false(fill_segment(10, 5 * ROOM + 1));
+	assert_true(fill_segment(1, 0));
+	/* Without a pass nothing was rewritten; more than 3/8 never fit. */
+	assert_true(fill_segment(n / 8, 0));
+	assert_false(fill_segment(3 * n / 8 - 1, n / 4 * ROOM));
+	assert_true(fill_segment(1, 0));
+	assert_int_equal(sp_ring_rewritten_percent(), 100 / 4);
 }
 
 /* A lane whose holder stopped keeps its chunk, however often the ring turns. */
@@ -302,7 +355,7 @@ TEST_BETWEEN(rotation_that_was_left, NULL, agent_fixture_teardown)
 }
 
 /* One segment, of which nothing is ever discarded, and some room is kept. */
-static void test_without_turns(void **state)
+TEST_BETWEEN(without_turns, NULL, agent_fixture_teardown)
 {
 	const uint64_t n = 100, kept = 16;
 	uint64_t taken = 0, permanent = 0;
@@ -310,7 +363,6 @@ static void test_without_turns(void **state)
 	struct sp_window window;
 	bool is_used;
 
-	(void)state;
 	begin(n);
 	sp_ring_begin(n, false);
 	for (;; taken++) {
@@ -330,8 +382,6 @@ static void test_without_turns(void **state)
 	assert_int_equal(permanent, kept - 1);
 	assert_int_equal(sp_ring_segment(), 1);
 	assert_int_equal(sp_ring_complete(), 1);
-	for (unsigned int i = 0; i < LANES; i++)
-		sp_lane_give(lanes[i]);
 }
 
 /* Chunks of a closed file that are left for what comes after its end. */
@@ -373,18 +423,4 @@ TEST(close)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_without_turns),
-		cmocka_unit_test(test_close),
-		cmocka_unit_test_teardown(test_sizes, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_share, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_stopped, agent_fixture_teardown),
-		cmocka_unit_test_teardown(test_rotation_that_was_left,
-					  agent_fixture_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

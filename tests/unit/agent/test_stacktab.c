@@ -307,6 +307,34 @@ TEST_BETWEEN(rewrite_live, NULL, agent_fixture_teardown)
 	assert_int_equal(rewritten, third);
 }
 
+/* What a pass writes again is known in bytes, and no new stack is in it. */
+TEST_BETWEEN(rewritten_bytes, NULL, agent_fixture_teardown)
+{
+	static uint64_t ids[65536];
+	uint8_t hint = 0;
+	struct sp_lane *lane;
+	uint32_t n = 0;
+
+	agent_fixture_open(1 << 20);
+	lane = sp_lane_take(&hint);
+	for (; sp_ring_segment() == 1; n++) {
+		struct model_stack s = numbered(n);
+
+		assert_in_range(n, 0, 65535);
+		ids[n] = intern(lane, &s);
+	}
+	sp_ring_passed(1, UINT32_MAX);
+	assert_int_equal(sp_ring_rewritten_percent(), 0);
+	/* The last one is in the new segment. */
+	for (uint32_t i = 0; i < n - 1; i++)
+		assert_true(sp_stacktab_rewrite(lane, 1, &ids[i]));
+	sp_ring_passed(1, UINT32_MAX);
+	/* At least 8 bytes each, and no more than the segment had. */
+	assert_in_range(sp_ring_rewritten_percent(), 8 * 100 * n / (1 << 20),
+			100 / 4);
+	assert_true(sp_ring_rewritten_percent() > 0);
+}
+
 /* A full file: what is there keeps its id, new stacks get none. */
 TEST_BETWEEN(full, NULL, agent_fixture_teardown)
 {
