@@ -12,25 +12,31 @@ COMMAND = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
 UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 
 
-def run(*words, check=True):
-    """The command's output."""
-    done = subprocess.run([COMMAND, *map(str, words)], capture_output=True,
-                          timeout=harness.TIMEOUT_S, check=False, text=True)
+def run(*words, check=True, tries=1):
+    """The command's output.  Against a process that is too busy it gives up
+    after 2 s, and says so: then it has that many tries."""
+    for left in range(tries - 1, -1, -1):
+        done = subprocess.run([COMMAND, *map(str, words)],
+                              capture_output=True, check=False, text=True,
+                              timeout=harness.TIMEOUT_S)
+        if not left or not done.returncode or " again" not in done.stderr:
+            break
     if check and done.returncode:
         raise AssertionError(f"{words}: {done.returncode}: {done.stderr}")
     return done
 
 
-def attach(pid, out, *options):
+def attach(pid, out, *options, tries=1):
     """The profile, and for how many milliseconds a thread was stopped."""
-    text = run("attach", pid, "--out", out, *options).stdout
+    text = run("attach", pid, "--out", out, *options,
+               tries=tries).stdout
     path = re.search(r"is recorded into (.*)\n", text).group(1)
     value, unit = re.search(r"was stopped for (\S+) (\w+)\n", text).groups()
     return path, float(value) * UNITS_MS[unit]
 
 
-def detach(pid):
-    run("detach", pid)
+def detach(pid, tries=1):
+    run("detach", pid, tries=tries)
 
 
 class Talk:

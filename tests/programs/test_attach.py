@@ -99,8 +99,8 @@ class Totals(Case):
         for _ in range(ROUNDS):
             # Often a thread is in a sample when the profile ends.
             path, _ = attaching.attach(talk.pid, self.out + "/", "--period",
-                                       "32K")
-            attaching.detach(talk.pid)
+                                       "32K", tries=5)
+            attaching.detach(talk.pid, tries=5)
             talk.process.send_signal(signal.SIGSTOP)
             found = harness.Profile(path)
             talk.process.send_signal(signal.SIGCONT)
