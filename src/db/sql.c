@@ -19,7 +19,7 @@ const char sp_fleet_find_names[] =
 
 const char sp_fleet_count_processes[] = "SELECT count(*) FROM {processes}";
 const char sp_fleet_choose_running[] =
-	"SELECT process FROM {processes}"
+	"SELECT process, samples FROM {processes}"
 	" WHERE start_unix_ns + duration_ns >= ? AND start_unix_ns < ?";
 const char sp_fleet_choose_host[] = " AND host = ?";
 const char sp_fleet_choose_label[] =
@@ -39,6 +39,9 @@ const char sp_fleet_get_facts[] =
 	"SELECT key, value FROM facts WHERE process IN ?"
 	" GROUP BY key, value HAVING count(DISTINCT process) = ?"
 	" ORDER BY key, value";
+const char sp_fleet_get_each_facts[] =
+	"SELECT {unique} process, key, value FROM facts WHERE process IN ?"
+	" ORDER BY process, key, value";
 const char sp_fleet_get_totals[] =
 	"SELECT {unique} process, class, bytes, objects FROM totals"
 	" WHERE process IN ? ORDER BY process, class";

@@ -49,14 +49,17 @@ static void write_question(struct asked *q, const struct sp_fleet_filter *f)
 static int read_numbers(struct sp_fleet_db *db, struct sp_fleet_rows *rows,
 			struct sp_fleet_chosen *to, struct sp_error *err)
 {
-	size_t room = 0;
+	size_t room = 0, samples_room = 0;
 	int r;
 
 	while ((r = sp_fleet_next(rows, err)) > 0) {
 		if (sp_array_reserve((void **)&to->processes, &room, to->n,
-				     sizeof(*to->processes)))
+				     sizeof(*to->processes)) ||
+		    sp_array_reserve((void **)&to->samples, &samples_room,
+				     to->n, sizeof(*to->samples)))
 			return sp_error_set(err, -ENOMEM, db->path,
 					    "not enough memory");
+		to->samples[to->n] = sp_fleet_get(rows, 1);
 		to->processes[to->n++] = sp_fleet_get(rows, 0);
 	}
 	return r;
@@ -121,5 +124,6 @@ int sp_fleet_choose(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
 void sp_fleet_chosen_done(struct sp_fleet_chosen *chosen)
 {
 	free(chosen->processes);
+	free(chosen->samples);
 	*chosen = (struct sp_fleet_chosen){.n = 0};
 }

@@ -26,6 +26,7 @@ struct sp_fleet_filter {
 /* Processes by their numbers in the database, in the order of their starts. */
 struct sp_fleet_chosen {
 	uint64_t *processes;
+	uint64_t *samples; /* how many each of them has; NULL: not known */
 	size_t n;
 };
 

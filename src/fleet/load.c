@@ -30,6 +30,18 @@ int sp_fleet_load_fail_changed(struct loader *l)
 			    "try again");
 }
 
+int sp_fleet_load_fail_number(struct loader *l)
+{
+	return sp_fleet_damaged(l->db, "a number of a process", l->err);
+}
+
+int sp_fleet_load_compare(const void *a, const void *b)
+{
+	const struct numbered *x = a, *y = b;
+
+	return (x->process > y->process) - (x->process < y->process);
+}
+
 struct sp_fleet_value sp_fleet_load_list(const struct loader *l, size_t from)
 {
 	const size_t left = l->chosen->n - from;
@@ -39,6 +51,26 @@ struct sp_fleet_value sp_fleet_load_list(const struct loader *l, size_t from)
 						      : SP_FLEET_LIST_MAX);
 }
 
+struct loader *sp_fleet_load_whose(struct loader *l, struct sp_fleet_rows *s)
+{
+	const struct numbered key = {sp_fleet_get(s, 0), 0}, *found;
+
+	if (!l->n_each)
+		return l;
+	found = bsearch(&key, l->by_process, l->n_each, sizeof(key),
+			sp_fleet_load_compare);
+	return found ? &l->each[found->part] : NULL;
+}
+
+int sp_fleet_load_finish(struct loader *l, sp_fleet_load_fn *fn)
+{
+	int r = l->n_each ? 0 : fn(l);
+
+	for (size_t i = 0; i < l->n_each && r >= 0; i++)
+		r = fn(&l->each[i]);
+	return r;
+}
+
 static int load_some(struct loader *l, const char *sql, size_t from,
 		     sp_fleet_take_fn *take)
 {
@@ -46,8 +78,11 @@ static int load_some(struct loader *l, const char *sql, size_t from,
 	struct sp_fleet_rows *rows;
 	int r = sp_fleet_ask(l->db, sql, &list, 1, &rows, l->err);
 
-	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0)
-		r = take(l, rows);
+	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0) {
+		struct loader *to = sp_fleet_load_whose(l, rows);
+
+		r = to ? take(to, rows) : sp_fleet_load_fail_number(l);
+	}
 	sp_fleet_rows_free(rows);
 	return r;
 }
@@ -243,13 +278,6 @@ static int add_part(struct loader *l, struct sp_fleet_rows *s)
 		       : sp_fleet_load_fail_memory(l);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-	const struct numbered *x = a, *y = b;
-
-	return (x->process > y->process) - (x->process < y->process);
-}
-
 /* Room for all samples, and where each part begins. */
 static int place_samples(struct loader *l)
 {
@@ -267,7 +295,7 @@ static int place_samples(struct loader *l)
 						l->err);
 	}
 	qsort(l->by_process, p->n_parts, sizeof(*l->by_process),
-	      compare_numbers);
+	      sp_fleet_load_compare);
 	if (l->hours)
 		n = 0;
 	p->samples = calloc(n + (n < SIZE_MAX), sizeof(*p->samples));
@@ -285,12 +313,10 @@ static bool hours_do(const struct loader *l)
 	return l->hours != NULL;
 }
 
-static int load_processes(struct loader *l)
+static int end_processes(struct loader *l)
 {
-	int r = sp_fleet_load_table(l, sp_fleet_get_processes, add_part);
-
-	if (r >= 0 && l->p->n_parts != l->chosen->n)
-		r = sp_fleet_load_fail_changed(l);
+	if (l->p->n_parts != l->chosen->n)
+		return sp_fleet_load_fail_changed(l);
 	for (size_t i = 0; i < l->p->n_parts; i++)
 		if (l->p->parts[i].end == SP_PROFILE_END_RUNNING ||
 		    l->p->parts[i].stop_ns == l->p->duration_ns)
@@ -298,7 +324,14 @@ static int load_processes(struct loader *l)
 	if (!hours_do(l))
 		l->hours = NULL;
 	l->p->is_timeless = l->hours != NULL;
-	return r < 0 ? r : place_samples(l);
+	return place_samples(l);
+}
+
+int sp_fleet_load_processes(struct loader *l)
+{
+	const int r = sp_fleet_load_table(l, sp_fleet_get_processes, add_part);
+
+	return r < 0 ? r : sp_fleet_load_finish(l, end_processes);
 }
 
 /* ---- facts that all of them have ---- */
@@ -370,9 +403,27 @@ static int load_facts(struct loader *l)
 	return r;
 }
 
+static int add_fact(struct loader *l, struct sp_fleet_rows *rows)
+{
+	struct sp_profile *p = l->p;
+	struct sp_info *info;
+
+	if (sp_array_reserve((void **)&p->infos, &l->infos_room, p->n_infos,
+			     sizeof(*p->infos)))
+		return sp_fleet_load_fail_memory(l);
+	info = &p->infos[p->n_infos++];
+	*info = (struct sp_info){keep_text(l, rows, 1), keep_text(l, rows, 2)};
+	return info->key && info->value ? 0 : sp_fleet_load_fail_memory(l);
+}
+
+int sp_fleet_load_each_facts(struct loader *l)
+{
+	return sp_fleet_load_table(l, sp_fleet_get_each_facts, add_fact);
+}
+
 /* ---- all of it ---- */
 
-static int name_profile(struct loader *l)
+int sp_fleet_load_name(struct loader *l)
 {
 	struct sp_profile *p = l->p;
 	char text[64];
@@ -401,7 +452,7 @@ static int name_profile(struct loader *l)
 
 static int load_all(struct loader *l)
 {
-	int r = load_processes(l);
+	int r = sp_fleet_load_processes(l);
 
 	if (r >= 0)
 		r = load_facts(l);
@@ -412,7 +463,7 @@ static int load_all(struct loader *l)
 				       l->p, l->err);
 	if (r >= 0)
 		r = sp_fleet_load_rows(l);
-	return r < 0 ? r : name_profile(l);
+	return r < 0 ? r : sp_fleet_load_name(l);
 }
 
 int sp_fleet_load(struct sp_fleet_db *db, const struct sp_fleet_chosen *chosen,

@@ -45,3 +45,18 @@ bool sp_fleet_span_is_hours(const struct sp_fleet_span *span);
 int sp_fleet_load(struct sp_fleet_db *db, const struct sp_fleet_chosen *chosen,
 		  const struct sp_fleet_span *hours, struct sp_profile **ret,
 		  struct sp_fleet_part **ret_parts, struct sp_error *err);
+
+/* Takes one of several profiles, borrowed; 0, or negative errno and *err, which
+ * ends it. */
+typedef int sp_fleet_each_fn(void *arg, const struct sp_profile *profile,
+			     const struct sp_fleet_part *part,
+			     struct sp_error *err);
+
+/*
+ * Each of the chosen processes as a profile by itself, in their order, with all
+ * of its samples.  They are asked for together, as many as a few hundred
+ * thousand samples are of.  Results as those of sp_fleet_load().
+ */
+int sp_fleet_load_each(struct sp_fleet_db *db,
+		       const struct sp_fleet_chosen *chosen,
+		       sp_fleet_each_fn *take, void *arg, struct sp_error *err);

@@ -29,7 +29,7 @@ int sp_fleet_load_find_part(struct loader *l, struct sp_fleet_rows *s,
 		else
 			hi = mid;
 	}
-	return sp_fleet_damaged(l->db, "a number of a process", l->err);
+	return sp_fleet_load_fail_number(l);
 }
 
 static int add_class(struct loader *l, struct sp_fleet_rows *s)
@@ -175,14 +175,19 @@ static int add_sample(struct loader *l, struct sp_fleet_rows *s)
 	return 0;
 }
 
+static int check_samples(struct loader *l)
+{
+	for (size_t i = 0; i < l->p->n_parts; i++)
+		if (l->places[i].filled != l->places[i].n_samples)
+			return sp_fleet_load_fail_changed(l);
+	return 0;
+}
+
 static int load_samples(struct loader *l)
 {
-	int r = sp_fleet_load_table(l, sp_fleet_get_samples, add_sample);
+	const int r = sp_fleet_load_table(l, sp_fleet_get_samples, add_sample);
 
-	for (size_t i = 0; i < l->p->n_parts && r >= 0; i++)
-		if (l->places[i].filled != l->places[i].n_samples)
-			r = sp_fleet_load_fail_changed(l);
-	return r;
+	return r < 0 ? r : sp_fleet_load_finish(l, check_samples);
 }
 
 int sp_fleet_load_rows(struct loader *l)
@@ -194,7 +199,7 @@ int sp_fleet_load_rows(struct loader *l)
 	if (r >= 0)
 		r = sp_fleet_load_table(l, sp_fleet_get_threads, add_thread);
 	if (r >= 0)
-		r = sort_threads(l);
+		r = sp_fleet_load_finish(l, sort_threads);
 	if (r < 0)
 		return r;
 	if (l->hours)

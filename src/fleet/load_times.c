@@ -80,6 +80,15 @@ static void free_items(struct items *items)
 typedef int take_item_fn(struct loader *l, struct items *items,
 			 struct sp_fleet_rows *s);
 
+/* Keeps what is sorted in the loader's profile. */
+typedef int keep_items_fn(struct loader *l, struct items *items);
+
+/* The i-th loader that rows go to. */
+static struct loader *loader_at(struct loader *l, size_t i)
+{
+	return l->n_each ? &l->each[i] : l;
+}
+
 static int ask_some(struct loader *l, const char *sql, size_t from,
 		    struct items *items, take_item_fn *take)
 {
@@ -87,8 +96,13 @@ static int ask_some(struct loader *l, const char *sql, size_t from,
 	struct sp_fleet_rows *rows;
 	int r = sp_fleet_ask(l->db, sql, &list, 1, &rows, l->err);
 
-	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0)
-		r = take(l, items, rows);
+	while (r >= 0 && (r = sp_fleet_next(rows, l->err)) > 0) {
+		struct loader *to = sp_fleet_load_whose(l, rows);
+		const size_t i = to && l->n_each ? (size_t)(to - l->each) : 0;
+
+		r = to ? take(to, &items[i], rows)
+		       : sp_fleet_load_fail_number(l);
+	}
 	sp_fleet_rows_free(rows);
 	return r;
 }
@@ -100,7 +114,30 @@ static int ask_all(struct loader *l, const char *sql, struct items *items,
 
 	for (size_t i = 0; i < l->chosen->n && r >= 0; i += SP_FLEET_LIST_MAX)
 		r = ask_some(l, sql, i, items, take);
-	return r < 0 ? r : sort_items(l, items);
+	return r;
+}
+
+/* `bytes` is the size of one. */
+static int load_items(struct loader *l, const char *sql, size_t bytes,
+		      take_item_fn *take, keep_items_fn *keep)
+{
+	const size_t n = l->n_each ? l->n_each : 1;
+	struct items *items = calloc(n, sizeof(*items));
+	int r = items ? 0 : sp_fleet_load_fail_memory(l);
+
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = init_items(loader_at(l, i), &items[i], bytes);
+	if (r >= 0)
+		r = ask_all(l, sql, items, take);
+	for (size_t i = 0; i < n && r >= 0; i++) {
+		r = sort_items(loader_at(l, i), &items[i]);
+		if (r >= 0)
+			r = keep(loader_at(l, i), &items[i]);
+	}
+	for (size_t i = 0; i < n && items; i++)
+		free_items(&items[i]);
+	free(items);
+	return r;
 }
 
 /* ---- resident memory ---- */
@@ -120,27 +157,37 @@ static int take_rss(struct loader *l, struct items *items,
 }
 
 /* Of all together, if all recorded it. */
-static int load_rss(struct loader *l)
+static bool has_rss(const struct loader *l)
+{
+	for (size_t i = 0; i < l->p->n_parts; i++)
+		if (!l->places[i].may_have_rss)
+			return false;
+	return true;
+}
+
+static int keep_rss(struct loader *l, struct items *items)
 {
 	struct sp_profile *p = l->p;
-	struct items items;
-	int r;
 
-	for (size_t i = 0; i < p->n_parts; i++)
-		if (!l->places[i].may_have_rss)
-			return 0;
-	r = init_items(l, &items, sizeof(struct sp_rss));
-	if (r >= 0)
-		r = ask_all(l, sp_fleet_get_rss, &items, take_rss);
-	if (r >= 0) {
-		p->rss = items.at;
-		p->n_rss = items.n;
-		items.at = NULL;
-		if (sp_join_add_up_rss(p, items.counts) < 0)
-			r = sp_fleet_load_fail_memory(l);
-	}
-	free_items(&items);
-	return r;
+	if (!has_rss(l))
+		return 0;
+	p->rss = items->at;
+	p->n_rss = items->n;
+	items->at = NULL;
+	return sp_join_add_up_rss(p, items->counts) < 0
+		       ? sp_fleet_load_fail_memory(l)
+		       : 0;
+}
+
+static int load_rss(struct loader *l)
+{
+	bool is_asked = false;
+
+	for (size_t i = 0; i < (l->n_each ? l->n_each : 1); i++)
+		is_asked |= has_rss(loader_at(l, i));
+	return is_asked ? load_items(l, sp_fleet_get_rss, sizeof(struct sp_rss),
+				     take_rss, keep_rss)
+			: 0;
 }
 
 /* ---- phases ---- */
@@ -207,7 +254,7 @@ static struct sp_stretch whole_of(const struct sp_profile *p, size_t i)
 }
 
 /* A process that changed nothing is one stretch, where others did. */
-static int keep_stretches(struct loader *l, const struct items *items)
+static int keep_stretches(struct loader *l, struct items *items)
 {
 	const struct sp_stretch *from = items->at;
 	struct sp_profile *p = l->p;
@@ -228,19 +275,6 @@ static int keep_stretches(struct loader *l, const struct items *items)
 		}
 	}
 	return 0;
-}
-
-static int load_stretches(struct loader *l)
-{
-	struct items items;
-	int r = init_items(l, &items, sizeof(struct sp_stretch));
-
-	if (r >= 0)
-		r = ask_all(l, sp_fleet_get_stretches, &items, take_stretch);
-	if (r >= 0)
-		r = keep_stretches(l, &items);
-	free_items(&items);
-	return r;
 }
 
 static int take_snapshot(struct loader *l, struct items *items,
@@ -272,20 +306,12 @@ static int take_snapshot(struct loader *l, struct items *items,
 	return 0;
 }
 
-static int load_snapshots(struct loader *l)
+static int keep_snapshots(struct loader *l, struct items *items)
 {
-	struct items items;
-	int r = init_items(l, &items, sizeof(struct sp_snapshot));
-
-	if (r >= 0)
-		r = ask_all(l, sp_fleet_get_snapshots, &items, take_snapshot);
-	if (r >= 0) {
-		l->p->snapshots = items.at;
-		l->p->n_snapshots = items.n;
-		items.at = NULL;
-	}
-	free_items(&items);
-	return r;
+	l->p->snapshots = items->at;
+	l->p->n_snapshots = items->n;
+	items->at = NULL;
+	return 0;
 }
 
 int sp_fleet_load_times(struct loader *l)
@@ -293,6 +319,11 @@ int sp_fleet_load_times(struct loader *l)
 	int r = load_rss(l);
 
 	if (r >= 0)
-		r = load_stretches(l);
-	return r < 0 ? r : load_snapshots(l);
+		r = load_items(l, sp_fleet_get_stretches,
+			       sizeof(struct sp_stretch), take_stretch,
+			       keep_stretches);
+	return r < 0 ? r
+		     : load_items(l, sp_fleet_get_snapshots,
+				  sizeof(struct sp_snapshot), take_snapshot,
+				  keep_snapshots);
 }

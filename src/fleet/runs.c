@@ -46,24 +46,23 @@ static int check_fraction(struct sp_fleet_runs *runs, bool is_new,
 			    is_new ? "new" : "old", *of_side, fraction);
 }
 
-static int take_one(struct sp_fleet_runs *runs, struct sp_inputs *sides,
-		    bool is_new, uint64_t process, struct sp_error *err)
-{
-	const struct sp_fleet_chosen one = {&process, 1};
-	struct sp_fleet_part *parts;
-	struct sp_profile *profile;
-	int r = sp_fleet_load(runs->db, &one, NULL, &profile, &parts, err);
+struct taking {
+	struct sp_fleet_runs *runs;
+	struct sp_inputs *sides;
+	bool is_new;
+};
 
-	if (r < 0)
-		return r;
-	r = check_fraction(runs, is_new, parts->fraction, err);
+static int take_one(void *arg, const struct sp_profile *profile,
+		    const struct sp_fleet_part *part, struct sp_error *err)
+{
+	const struct taking *t = arg;
+	int r = check_fraction(t->runs, t->is_new, part->fraction, err);
+
 	if (r >= 0)
-		r = sp_inputs_take(sides, is_new, profile, err);
+		r = sp_inputs_take(t->sides, t->is_new, profile, err);
 	/* It may borrow the profile's. */
 	if (r < 0)
-		err->file = runs->db->path;
-	sp_profile_free(profile);
-	free(parts);
+		err->file = t->runs->db->path;
 	return r;
 }
 
@@ -71,6 +70,7 @@ int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
 		       struct sp_error *err)
 {
 	struct sp_fleet_runs *runs = arg;
+	struct taking taking = {runs, sides, is_new};
 	struct sp_fleet_chosen chosen = {.n = 0};
 	int r;
 	const struct sp_fleet_filter filter =
@@ -83,8 +83,9 @@ int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
 			     "has no process for the %s side: --base says "
 			     "which label the old ones have",
 			     is_new ? "new" : "old");
-	for (size_t i = 0; i < chosen.n && r >= 0; i++)
-		r = take_one(runs, sides, is_new, chosen.processes[i], err);
+	if (r >= 0)
+		r = sp_fleet_load_each(runs->db, &chosen, take_one, &taking,
+				       err);
 	sp_fleet_chosen_done(&chosen);
 	return r;
 }

@@ -81,8 +81,11 @@ class Numbers(Click):
         self.assertGreater(whole["samples"], 1000)
         self.assert_same(self.comparable(self.json("report", *files)), whole)
         diff = ("diff", "--base=version=1", "--label=service=shop", "--json")
+        before = self.queries()
         self.assertEqual(self.fleet(*diff).stdout,
                          self.fleet(*diff, self.db).stdout)
+        # A side's processes are asked for together.
+        self.assertLess(self.queries() - before, 36)
 
     def test_once(self):
         """Twice, a copy and with names: the file counts once; a later state
