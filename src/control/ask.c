@@ -219,7 +219,7 @@ static int read_answer(const struct sp_target *target, uint64_t number,
 }
 
 bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
-			   struct sp_control_memory *ret)
+			   struct sp_control_memory *ret, uint64_t *ret_classes)
 {
 	struct sp_control block;
 	const struct sp_control_order *order =
@@ -229,6 +229,7 @@ bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
 	    order->command != SP_CONTROL_MEMORY || order->result)
 		return false;
 	memcpy(ret, order->name, sizeof(*ret));
+	*ret_classes = order->period_bytes;
 	return true;
 }
 

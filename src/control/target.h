@@ -68,9 +68,11 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 		   struct sp_error *err);
 
 /* What the process answered to an order SP_CONTROL_MEMORY of that number, which
- * it has carried out; false: another order has its place by now. */
+ * it has carried out, and where its allocator's size classes are (0: nowhere;
+ * see struct sp_control_order); false: another order has its place by now. */
 bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
-			   struct sp_control_memory *ret);
+			   struct sp_control_memory *ret,
+			   uint64_t *ret_classes);
 
 /* What is queued, and what was carried out; false if it cannot be read. */
 bool sp_target_read_orders(const struct sp_target *target,

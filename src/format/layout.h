@@ -193,6 +193,8 @@ struct sp_control_order {
 	uint64_t number;
 	uint32_t command; /* enum sp_control_command */
 	uint32_t name_bytes;
+	/* SP_CONTROL_PERIOD; in the answer to SP_CONTROL_MEMORY the address of
+	 * uint32_t n, size classes[n] of the allocator, ascending; 0: none. */
 	uint64_t period_bytes;
 	char name[SP_FORMAT_MARK_NAME_MAX];
 	uint64_t asked_ns; /* when, since the start, by the wall clock */

@@ -21,7 +21,7 @@ struct heap {
 	double large; /* of `found`: objects that are mapped by themselves */
 	double swap;
 	struct sp_interval taken; /* of `other`: the allocator's */
-	struct sp_interval kept, alive;
+	struct sp_interval kept, alive, rounding;
 };
 
 static double clamp(double value, double lo, double hi)
@@ -82,11 +82,48 @@ static double kept_if(const struct heap *h, const struct sp_control_memory *m,
 		     small);
 }
 
+/* Of estimates from the same samples, which are large together and small
+ * together: so the limits add up, too. */
+static struct sp_interval plus(struct sp_interval a, struct sp_interval b)
+{
+	return (struct sp_interval){a.value + b.value, a.lo + b.lo,
+				    a.hi + b.hi};
+}
+
 static struct sp_interval alive_of(const struct sp_rss_objects *o)
 {
 	return (struct sp_interval){fmax(0, o->live.value - o->untouched.value),
 				    fmax(0, o->live.lo - o->untouched.hi),
 				    fmax(0, o->live.hi - o->untouched.lo)};
+}
+
+/* Whole bytes, so that the rows add up. */
+static struct sp_interval whole(struct sp_interval i, double value)
+{
+	value = floor(value);
+	return (struct sp_interval){value, fmin(i.lo, value),
+				    fmax(i.hi, value)};
+}
+
+/*
+ * What is alive and its rounding have `room` bytes together.  If they are
+ * estimated as more, the samples stand for too much, in both alike: then each
+ * has its share of the room.
+ */
+static void fit_objects(struct heap *h, const struct sp_rss_objects *o,
+			double room)
+{
+	const struct sp_interval alive = alive_of(o);
+	const double sum = alive.value + o->rounding.value;
+	const bool fits = sum <= room;
+	const double rounding =
+		fits ? o->rounding.value : o->rounding.value * room / sum;
+
+	h->rounding = whole(o->rounding, rounding);
+	h->alive = whole(clamped(alive, 0, room),
+			 fits ? alive.value : room - h->rounding.value);
+	h->rounding.hi = fmax(h->rounding.value,
+			      fmin(h->rounding.hi, room - h->alive.lo));
 }
 
 static void fill_known(struct heap *h, const struct sp_control_memory *m,
@@ -102,18 +139,17 @@ static void fill_known(struct heap *h, const struct sp_control_memory *m,
 					       kept_if(h, m, untouched.hi)};
 	h->kept.value = floor(h->kept.value);
 	h->kept.lo = fmin(h->kept.lo, h->kept.value);
-	h->alive = clamped(alive_of(o), 0, all - h->kept.value);
-	/* Whole bytes, so that the rows add up. */
-	h->alive.value = floor(h->alive.value);
-	h->alive.lo = fmin(h->alive.lo, h->alive.value);
+	fit_objects(h, o, all - h->kept.value);
 	rows[SP_RSS_ROW_ALIVE].bytes = h->alive;
 	rows[SP_RSS_ROW_KEPT].bytes = h->kept;
-	rest = minus(all - h->kept.value, h->alive);
+	rows[SP_RSS_ROW_ROUNDING].bytes = h->rounding;
+	rest = minus(all - h->kept.value, plus(h->alive, h->rounding));
 	rest.lo = fmax(0, rest.lo - (h->taken.value - h->taken.lo));
 	rest.hi += h->taken.hi - h->taken.value;
 	rows[SP_RSS_ROW_REST].bytes = rest;
 	rows[SP_RSS_ROW_ALIVE].is_there = true;
 	rows[SP_RSS_ROW_KEPT].is_there = m->allocator;
+	rows[SP_RSS_ROW_ROUNDING].is_there = o->has_rounding;
 	rows[SP_RSS_ROW_REST].is_there = true;
 }
 

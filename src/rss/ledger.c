@@ -16,8 +16,10 @@
 #include "rss/objects.h"
 #include "rss/pages.h"
 #include "rss/parts.h"
+#include "rss/rounding.h"
 
-#define RANGES_MAX 4096u
+#define RANGES_MAX  4096u
+#define CLASSES_MAX 4096u
 
 struct maker {
 	const struct sp_rss_options *options;
@@ -29,6 +31,9 @@ struct maker {
 	struct sp_rss_hints hints;
 	struct sp_rss_objects objects;
 	struct sp_control_range *ranges;
+	uint64_t classes_at; /* where the process has its size classes; or 0 */
+	uint32_t *classes;
+	struct sp_rss_rounding rounding;
 };
 
 /* ---- what the process says ---- */
@@ -81,7 +86,8 @@ static bool ask_process(struct maker *m)
 	       (is_asked(m, &number) ||
 		sp_target_ask(&m->target, &order, &number, &err) == 0) &&
 	       wait_for_answer(m, number) == 0 &&
-	       sp_target_read_memory(&m->target, number, &m->ledger->memory);
+	       sp_target_read_memory(&m->target, number, &m->ledger->memory,
+				     &m->classes_at);
 }
 
 static void read_ranges(struct maker *m)
@@ -97,6 +103,31 @@ static void read_ranges(struct maker *m)
 		return;
 	m->hints.ours = m->ranges;
 	m->hints.n_ours = n;
+}
+
+/* Ascending, or none. */
+static void read_classes(struct maker *m)
+{
+	struct sp_rss_rounding *r = &m->rounding;
+	uint32_t n;
+
+	if (!m->classes_at ||
+	    !sp_rss_pages_read(m->pages, m->classes_at, &n, sizeof(n)) ||
+	    n < 2 || n > CLASSES_MAX)
+		return;
+	m->classes = calloc(n, sizeof(*m->classes));
+	if (!m->classes ||
+	    !sp_rss_pages_read(m->pages, m->classes_at + sizeof(n), m->classes,
+			       n * sizeof(*m->classes)))
+		return;
+	for (size_t i = 0; i + 1 < n; i++)
+		if (m->classes[i] >= m->classes[i + 1])
+			return;
+	r->classes = m->classes;
+	r->n = n;
+	r->rule = m->ledger->memory.allocator == SP_ALLOCATOR_JEMALLOC
+			  ? SP_RSS_RULE_DOUBLING
+			  : SP_RSS_RULE_PAGES;
 }
 
 /* ---- what can be seen of it ---- */
@@ -163,6 +194,11 @@ static void fill_hints(struct maker *m)
 		m->hints.profile_inode = st.st_ino;
 	if (m->ledger->was_asked)
 		read_ranges(m);
+	if (m->hints.is_glibc && !m->hints.is_32_bit &&
+	    (m->ledger->memory.allocator || sp_rss_pages_can_read(m->pages)))
+		m->rounding.rule = SP_RSS_RULE_GLIBC;
+	else
+		read_classes(m);
 }
 
 /* ---- the rows ---- */
@@ -226,7 +262,8 @@ static void fill_objects(struct maker *m)
 
 	if (!l->has_profile ||
 	    sp_rss_objects_find(m->target.path, m->pages, &m->parts,
-				m->options->confidence, &m->objects, &err) < 0)
+				&m->rounding, m->options->confidence,
+				&m->objects, &err) < 0)
 		return;
 	l->has_objects = m->objects.is_known;
 	l->untouched = m->objects.untouched;
@@ -274,5 +311,6 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	sp_rss_maps_free(&m.maps);
 	sp_target_close(&m.target);
 	free(m.ranges);
+	free(m.classes);
 	return r;
 }

@@ -15,10 +15,11 @@
  * the kernel says.
  */
 enum sp_rss_row_name {
-	SP_RSS_ROW_ALIVE, /* objects of the program, as it asked for them */
-	SP_RSS_ROW_KEPT,  /* free, and kept by the allocator */
-	SP_RSS_ROW_REST,  /* of the heap: what rounding adds, and its own */
-	SP_RSS_ROW_HEAP,  /* all of it, where the three are not known */
+	SP_RSS_ROW_ALIVE,    /* objects of the program, as it asked for them */
+	SP_RSS_ROW_KEPT,     /* free, and kept by the allocator */
+	SP_RSS_ROW_ROUNDING, /* what each of the objects takes beyond that */
+	SP_RSS_ROW_REST, /* of the heap: caches, its own, and what is unknown */
+	SP_RSS_ROW_HEAP, /* all of it, where these are not known */
 	SP_RSS_ROW_ANONYMOUS,
 	SP_RSS_ROW_HUGE, /* zero in huge pages */
 	SP_RSS_ROW_THREADS,

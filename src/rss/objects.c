@@ -2,6 +2,7 @@
 #include "rss/objects.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@
 struct object {
 	const struct sp_sample *sample;
 	uint64_t address;
+	uint64_t rounding_bytes; /* resident, beyond its size */
 };
 
 struct objects {
@@ -110,19 +112,66 @@ static void add_object(struct sums *sums, const struct sp_profile *profile,
 		add_share(&sums->elsewhere, profile, o->sample, share);
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const struct object *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* Without a sample nothing is claimed: that there may be some is the same for
  * all parts of what is alive, which has limits of its own. */
 static struct sp_interval limits_of(const struct sp_acc *acc, double confidence)
 {
 	return acc->samples ? sp_estimate_bytes_p3(acc, confidence)
 			    : (struct sp_interval){0, 0, 0};
+}
+
+/* ---- rounding ---- */
+
+static uint64_t rounding_at(struct sp_rss_rounding *rounding,
+			    struct sp_rss_pages *pages, const struct object *o)
+{
+	const uint64_t end = o->address + o->sample->size_bytes;
+	const struct sp_rss_extent e = sp_rss_rounding_of(
+		rounding, pages, o->address, o->sample->size_bytes);
+
+	return e.end ? sp_rss_pages_resident(pages, e.start, o->address) +
+			       sp_rss_pages_resident(pages, end, e.end)
+		     : 0;
+}
+
+static double rounding_share(const struct object *o)
+{
+	return (double)o->rounding_bytes / (double)o->sample->size_bytes;
+}
+
+/* The rounding of a small object is more than its size, but a share is at most
+ * 1.  So all are shares of the largest, and the sum is so much larger (E60). */
+static void add_rounding(const struct sp_profile *profile,
+			 struct sp_rss_pages *pages,
+			 struct sp_rss_rounding *rounding, struct objects *all,
+			 double confidence, struct sp_rss_objects *ret)
+{
+	double largest = 1;
+	struct sp_acc sum;
+
+	for (size_t i = 0; i < all->n; i++) {
+		all->list[i].rounding_bytes =
+			rounding_at(rounding, pages, &all->list[i]);
+		largest = fmax(largest, rounding_share(&all->list[i]));
+	}
+	ret->has_rounding = !ret->others && sp_rss_rounding_is_right(rounding);
+	if (!ret->has_rounding)
+		return;
+	sp_acc_init(&sum, 1);
+	for (size_t i = 0; i < all->n; i++)
+		add_share(&sum, profile, all->list[i].sample,
+			  rounding_share(&all->list[i]) / largest);
+	ret->rounding = limits_of(&sum, confidence);
+	ret->rounding.value *= largest;
+	ret->rounding.lo *= largest;
+	ret->rounding.hi *= largest;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const struct object *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
 }
 
 static void add_objects(const struct sp_profile *profile,
@@ -168,6 +217,7 @@ static int list_alive(const struct sp_profile *profile, struct objects *ret)
 static int find_alive(const char *path, const struct sp_analysis *a,
 		      struct sp_rss_pages *pages,
 		      const struct sp_rss_parts *parts,
+		      struct sp_rss_rounding *rounding,
 		      struct sp_rss_objects *ret, struct sp_error *err)
 {
 	const struct sp_profile *profile = a->profile;
@@ -188,6 +238,8 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 		ret->is_known = true;
 		add_objects(profile, pages, parts, &all,
 			    sp_confidence_of_each(a->how.confidence, 2), ret);
+		add_rounding(profile, pages, rounding, &all, a->how.confidence,
+			     ret);
 		if (ret->untouched.value > 0)
 			how.confidence =
 				sp_confidence_of_each(how.confidence, 2);
@@ -198,7 +250,8 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 }
 
 int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
-			const struct sp_rss_parts *parts, double confidence,
+			const struct sp_rss_parts *parts,
+			struct sp_rss_rounding *rounding, double confidence,
 			struct sp_rss_objects *ret, struct sp_error *err)
 {
 	static const struct sp_load_needs needs = {.parts = false};
@@ -216,7 +269,8 @@ int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
 		return r;
 	r = sp_analysis_new(profile, &question, SP_VIEW_ALLOC, &analysis, err);
 	if (r >= 0) {
-		r = find_alive(path, analysis, pages, parts, ret, err);
+		r = find_alive(path, analysis, pages, parts, rounding, ret,
+			       err);
 		sp_analysis_free(analysis);
 	}
 	sp_profile_free(profile);

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "rss/pages.h"
 #include "rss/parts.h"
+#include "rss/rounding.h"
 #include "stats/estimator.h"
 
 /*
@@ -23,6 +24,10 @@ struct sp_rss_objects {
 	 * everywhere, but for large objects, and what is resident where other
 	 * anonymous memory is (E60). */
 	struct sp_interval untouched, untouched_small, elsewhere;
+	/* What they take beyond that, where it is resident, at the confidence
+	 * that was asked for. */
+	struct sp_interval rounding;
+	bool has_rounding; /* the allocator's rule is known */
 	/* All that is resident and not zero of the parts of other anonymous
 	 * memory that have an object of the profile. */
 	uint64_t around_bytes;
@@ -33,8 +38,9 @@ struct sp_rss_objects {
 	uint64_t unsampled_bytes, before_bytes;
 };
 
-/* The profile in that file, of the process whose pages these are.  0; negative
- * errno and *err. */
+/* The profile in that file, of the process whose pages these are, and whose
+ * allocator rounds like that.  0; negative errno and *err. */
 int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
-			const struct sp_rss_parts *parts, double confidence,
+			const struct sp_rss_parts *parts,
+			struct sp_rss_rounding *rounding, double confidence,
 			struct sp_rss_objects *ret, struct sp_error *err);

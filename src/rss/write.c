@@ -18,6 +18,9 @@ static const struct {
 			      "alive"},
 	[SP_RSS_ROW_KEPT] = {"heap_kept", "heap: free, kept by the allocator",
 			     "free but kept"},
+	[SP_RSS_ROW_ROUNDING] = {"heap_rounding",
+				 "heap: rounding, headers of objects",
+				 "rounding"},
 	[SP_RSS_ROW_REST] = {"heap_rest", "heap: rounding, headers, caches",
 			     "in the rest of the heap"},
 	[SP_RSS_ROW_HEAP] = {"heap", "heap", "heap"},
@@ -140,6 +143,18 @@ static void print_sentence(FILE *out, const struct sp_rss_ledger *l,
 	sp_style_begin(out, SP_STYLE_PLAIN);
 }
 
+/* What is not in a row of its own is in this one. */
+static const char *rest_label(const struct sp_rss_ledger *l)
+{
+	const bool has_rounding = l->rows[SP_RSS_ROW_ROUNDING].is_there;
+
+	if (!l->rows[SP_RSS_ROW_KEPT].is_there)
+		return has_rounding ? "free, caches, tables"
+				    : "free, rounding, headers";
+	return has_rounding ? "caches, tables, unused"
+			    : "rounding, headers, caches";
+}
+
 /* Columns of it. */
 static int print_label(FILE *out, const struct sp_rss_ledger *l,
 		       enum sp_rss_row_name row)
@@ -148,8 +163,8 @@ static int print_label(FILE *out, const struct sp_rss_ledger *l,
 
 	if (row == SP_RSS_ROW_KEPT && allocator)
 		return fprintf(out, "heap: free, kept by %s", allocator);
-	if (row == SP_RSS_ROW_REST && !l->rows[SP_RSS_ROW_KEPT].is_there)
-		return fprintf(out, "heap: free, rounding, headers");
+	if (row == SP_RSS_ROW_REST)
+		return fprintf(out, "heap: %s", rest_label(l));
 	if (row == SP_RSS_ROW_THREADS && l->stacks)
 		return fprintf(out, "stacks of %s thread%s",
 			       sp_text_count(l->stacks).text,

@@ -16,6 +16,8 @@ MIB = 1 << 20
 FILE_BYTES = 8 * MIB
 # What a free object of 1024 bytes takes.
 CHUNK = {"glibc": 1040, "jemalloc": 1024, "tcmalloc": 1024}
+# And the header of each object.
+HEADER = {"glibc": 8}
 # Free memory stays: by default these two give it back after a while.
 KEEP = {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
         "TCMALLOC_RELEASE_RATE": "0"}
@@ -93,12 +95,17 @@ class Constructed(Case):
 
     def check_heap(self, ledger, made, allocator):
         large, untouched = made["large"]
-        self.check(ledger.bytes("heap_alive"), made["alive"][0] + large)
+        objects, small, usable = made["small"]
+        self.check(ledger.bytes("heap_alive"),
+                   made["alive"][0] + large + small)
         self.check(ledger.json["alive_untouched_bytes"]["value"], untouched)
         if allocator in CHUNK:
             self.assertEqual(ledger.json["allocator"]["name"], allocator)
             self.check(ledger.bytes("heap_kept"),
                        made["freed"][0] * CHUNK[allocator])
+            self.check(ledger.bytes("heap_rounding"),
+                       usable - small + objects * HEADER.get(allocator, 0) +
+                       made["alive"][0] * (CHUNK[allocator] - 1024) // 1024)
             self.check(ledger.bytes("anonymous"),
                        made["anonymous"][0] + made["huge"][0], 4)
 
@@ -120,7 +127,7 @@ class Constructed(Case):
         ledger = Ledger(process.pid, "--timeout", "1m")
         self.check_sum(ledger)
         self.check_outside(ledger, made)
-        for name in ("heap_alive", "heap_rest"):
+        for name in ("heap_alive", "heap_rounding", "heap_rest"):
             row = ledger.rows[name]
             self.assertLess(row["lo"], row["hi"])
             self.assertLessEqual(row["lo"], row["bytes"])
@@ -146,8 +153,9 @@ class Less(Case):
         self.assertIsNone(ledger.json["allocator"])
         self.check(ledger.bytes("thread_stacks"), made["threads"][0], 8)
         self.check(ledger.bytes("files"), made["file"][0])
-        self.check(ledger.bytes("heap"), made["large"][0] +
-                   80000 * CHUNK["glibc"])
+        objects, _, usable = made["small"]
+        self.check(ledger.bytes("heap"), made["large"][0] + usable +
+                   objects * HEADER["glibc"] + 80000 * CHUNK["glibc"])
         self.check(ledger.bytes("anonymous"),
                    made["anonymous"][0] + made["huge"][0], 4)
         self.assertIn("there is no profile: started with `sampleprof run`",
@@ -160,10 +168,10 @@ class Less(Case):
         self.check_sum(ledger)
         self.assertIsNone(ledger.json["allocator"])
         self.check(ledger.bytes("heap_alive"),
-                   made["alive"][0] + made["large"][0])
+                   made["alive"][0] + made["large"][0] + made["small"][1])
         self.assertNotIn("heap_kept", ledger.rows)
-        self.assertGreaterEqual(ledger.bytes("heap_rest"),
-                                made["freed"][0] * CHUNK["glibc"])
+        self.check(ledger.bytes("heap_rest"),
+                   made["freed"][0] * CHUNK["glibc"])
         self.assertIn("has not said what its allocator keeps",
                       rss("--timeout", "1ms", process.pid).stdout)
         self.assertIn(f"waiting until a thread of process {process.pid} has",

@@ -24,6 +24,7 @@ static _Atomic uint64_t begun, carried_out, answered;
 /* Of `carried_out`; under `busy`. */
 static uint64_t last_result;
 static struct sp_control_memory last_memory;
+static uint32_t last_classes[SP_ALLOCATOR_CLASSES];
 static _Atomic unsigned int toggles; /* signals seen */
 static _Atomic unsigned int toggled; /* and answered */
 static sp_inside_lock busy;          /* of carrying out */
@@ -40,6 +41,7 @@ static int take_memory(void)
 {
 	last_memory = (struct sp_control_memory){0};
 	sp_allocator_ask(&last_memory);
+	sp_allocator_classes(last_classes);
 	last_memory.ranges = (uintptr_t)sp_sys_ranges(&last_memory.n_ranges);
 	return 0;
 }
@@ -130,9 +132,11 @@ static void answer_order(struct sp_thread *t, struct sp_control *block,
 		block->result = last_result;
 		block->time_ns = sp_writer_time();
 		if (is_queued) {
-			if (order.command == SP_CONTROL_MEMORY)
+			if (order.command == SP_CONTROL_MEMORY) {
 				memcpy(at->name, &last_memory,
 				       sizeof(at->name));
+				at->period_bytes = (uintptr_t)last_classes;
+			}
 			at->result = last_result;
 			at->time_ns = block->time_ns;
 		}

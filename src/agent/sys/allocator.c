@@ -117,3 +117,34 @@ bool sp_allocator_ask(struct sp_control_memory *ret)
 	*ret = m;
 	return true;
 }
+
+/* jemalloc and tcmalloc have it by one name, with flags; mimalloc by another.
+ */
+static size_t rounded(size_t (*of_both)(size_t, int), size_t (*of_one)(size_t),
+		      size_t bytes)
+{
+	return of_both ? of_both(bytes, 0) : of_one(bytes);
+}
+
+void sp_allocator_classes(uint32_t ret[SP_ALLOCATOR_CLASSES])
+{
+	size_t (*of_both)(size_t, int) = NULL;
+	size_t (*of_one)(size_t) = NULL;
+	size_t bytes = 0;
+	uint32_t n = 0;
+
+	ret[0] = 0;
+	if (!find_function("nallocx", &of_both) &&
+	    !find_function("mi_good_size", &of_one))
+		return;
+	while (bytes < SP_ALLOCATOR_CLASSES_TOP &&
+	       n + 1 < SP_ALLOCATOR_CLASSES) {
+		const size_t next = rounded(of_both, of_one, bytes + 1);
+
+		if (next <= bytes || next > UINT32_MAX)
+			return;
+		bytes = next;
+		ret[++n] = (uint32_t)bytes;
+	}
+	ret[0] = n;
+}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "format/layout.h"
 
@@ -13,5 +14,14 @@
  */
 bool sp_allocator_ask(struct sp_control_memory *ret);
 
-/* The same, but glibc is not asked. */
+/*
+ * The sizes that the allocator below rounds to, ascending, up to
+ * SP_ALLOCATOR_CLASSES_TOP or the room for them: ret[0] of them from ret[1] on.
+ * None if it does not say: glibc has a rule instead.  Takes no lock.
+ */
+#define SP_ALLOCATOR_CLASSES     256u
+#define SP_ALLOCATOR_CLASSES_TOP (512u << 10)
+void sp_allocator_classes(uint32_t ret[SP_ALLOCATOR_CLASSES]);
+
+/* The same as sp_allocator_ask(), but glibc is not asked. */
 bool sp_allocator_ask_other(struct sp_control_memory *ret);

@@ -8,6 +8,7 @@
  * not allocate then.
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #define OBJECTS    80000u
 #define OBJECT     1024u
 #define EACH       64u /* of so many objects one stays */
+#define SMALL      20000u
+#define SMALL_MAX  300u
 #define MAPPED     ((size_t)1 << 30)
 #define TOUCHED    ((size_t)32 << 20)
 #define LARGE      ((size_t)256 << 20)
@@ -37,6 +40,21 @@ static void touch(char *p, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 4096)
 		((volatile char *)p)[i] = 1;
+}
+
+/* Their number, their bytes, and what the allocator made of these. */
+static void make_small(void)
+{
+	size_t bytes = 0, usable = 0;
+
+	for (size_t i = 0; i < SMALL; i++) {
+		const size_t size = i * 7 % SMALL_MAX + 1;
+		void *p = memset(malloc(size), 1, size);
+
+		bytes += size;
+		usable += malloc_usable_size(p);
+	}
+	printf("small %u %zu %zu\n", SMALL, bytes, usable);
 }
 
 /* Objects of which the last of each group stays: what is free cannot go back.
@@ -135,6 +153,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc < 2)
 		return 70;
+	make_small();
 	make_holes();
 	make_large();
 	make_mapping();

@@ -54,6 +54,49 @@ TEST(glibc)
 	expect(rows, SP_RSS_ROW_REST, 1 * MIB);
 }
 
+/* Of 100 MiB, 60 are kept: 40 for what is alive and its rounding. */
+TEST(rounding)
+{
+	struct sp_rss_parts parts = {.n = 0};
+	struct sp_rss_row rows[SP_RSS_ROWS] = {{.swap = 0}};
+	const struct sp_control_memory memory = {.allocator =
+							 SP_ALLOCATOR_GLIBC,
+						 .free_bytes = 60 * MIB,
+						 .system_bytes = 100 * MIB};
+	struct sp_rss_objects objects = {
+		.is_known = true,
+		.live = {30.0 * MIB, 24.0 * MIB, 36.0 * MIB},
+		.has_rounding = true,
+		.rounding = {6.0 * MIB, 4.0 * MIB, 9.0 * MIB}};
+
+	parts.rss[SP_RSS_HEAP] = 100 * MIB;
+	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	expect(rows, SP_RSS_ROW_ALIVE, 30 * MIB);
+	expect(rows, SP_RSS_ROW_ROUNDING, 6 * MIB);
+	expect(rows, SP_RSS_ROW_REST, 4 * MIB);
+	assert_true(rows[SP_RSS_ROW_ROUNDING].bytes.lo == 4.0 * MIB);
+	assert_true(rows[SP_RSS_ROW_ROUNDING].bytes.hi == 9.0 * MIB);
+	assert_true(rows[SP_RSS_ROW_REST].bytes.lo == 0);
+	assert_true(rows[SP_RSS_ROW_REST].bytes.hi == 12.0 * MIB);
+	/* Twice as much does not fit: both lose alike, and the limits stay as
+	 * far as there is room. */
+	objects.live = (struct sp_interval){60.0 * MIB, 24.0 * MIB, 72.0 * MIB};
+	objects.rounding =
+		(struct sp_interval){20.0 * MIB, 4.0 * MIB, 30.0 * MIB};
+	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	expect(rows, SP_RSS_ROW_ALIVE, 30 * MIB);
+	expect(rows, SP_RSS_ROW_ROUNDING, 10 * MIB);
+	expect(rows, SP_RSS_ROW_REST, 0);
+	assert_true(rows[SP_RSS_ROW_ROUNDING].bytes.lo == 4.0 * MIB);
+	assert_true(rows[SP_RSS_ROW_ROUNDING].bytes.hi == 16.0 * MIB);
+	/* The rule is not known. */
+	objects.has_rounding = false;
+	objects.rounding = point(0);
+	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	assert_false(rows[SP_RSS_ROW_ROUNDING].is_there);
+	expect(rows, SP_RSS_ROW_ALIVE, 40 * MIB);
+}
+
 /* It takes mappings like anybody else: up to 4 MiB for itself. */
 TEST(jemalloc)
 {
@@ -136,6 +179,8 @@ TEST(adds_up)
 			.live = random_interval(&rng),
 			.untouched = random_interval(&rng),
 			.untouched_small = random_interval(&rng),
+			.rounding = random_interval(&rng),
+			.has_rounding = true,
 			.elsewhere = random_interval(&rng),
 			.around_bytes = sp_rng_next(&rng) % (300 * MIB)};
 		double sum = 0, whole = 0;
