@@ -151,6 +151,15 @@ static int explain(uint64_t pid, int error, struct sp_error *err)
 	switch (error) {
 	case EACCES:
 	case EPERM:
+		if (geteuid() == 0)
+			return sp_error_set(
+				err, -EACCES, NULL,
+				"the kernel does not show the memory of "
+				"process %" PRIu64
+				" to this root: CAP_SYS_PTRACE is missing, as "
+				"in a container, or a security module forbids "
+				"it",
+				pid);
 		return sp_error_set(err, -EACCES, NULL,
 				    "the memory of process %" PRIu64
 				    " is not ours to look at: be its user, or "
