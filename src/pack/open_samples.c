@@ -31,7 +31,10 @@ static size_t home_of(const struct sp_open_samples *l, uint64_t id)
 static void put_cell(const struct sp_open_samples *l, struct sp_open_sample *to,
 		     const struct sp_open_sample *from)
 {
-	memcpy(to, from, l->is_brief ? BRIEF : sizeof(*to));
+	memcpy(to, from, BRIEF);
+	if (!l->is_brief)
+		memcpy((char *)to + BRIEF, (const char *)from + BRIEF,
+		       sizeof(*to) - BRIEF);
 }
 
 /* The cell of an id, or the free one where it belongs. */

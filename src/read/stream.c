@@ -326,14 +326,14 @@ static int open_window(struct sp_stream *st)
  * come, those with addresses twice, since a cell says where the object is. */
 static void prefetch_events(const struct sp_stream *st)
 {
-	const struct sp_event *e = sp_order_ahead(&st->order, 16);
-	const struct sp_event *next = sp_order_ahead(&st->order, 8);
+	const struct sp_event *e = sp_order_ahead(&st->order, 16), *next;
 
 	if (!st->profile->has_addresses) {
 		if (e)
 			sp_open_samples_prefetch(&st->open, e->id);
 		return;
 	}
+	next = sp_order_ahead(&st->order, 8);
 	if (e)
 		sp_pairing_prefetch_cell(&st->pairing,
 					 e->when & 1 ? e->u.birth_at.address
