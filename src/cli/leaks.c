@@ -201,22 +201,15 @@ int sp_leaks_print(FILE *out, const struct sp_profile *profile,
 		   sp_progress_fn *progress, void *progress_arg,
 		   struct sp_error *err)
 {
-	struct sp_question question;
 	struct sp_answer answer = {
 		.profile = profile,
-		.question = &question,
 		.symbols = &options->symbols,
 		.progress = progress,
 		.progress_arg = progress_arg,
 	};
-	struct sp_aggregate *aggregate = NULL;
-	int r;
+	struct sp_aggregate *aggregate;
+	int r = sp_answer_whole(&answer, options->granularity, &aggregate, err);
 
-	sp_question_init(&question);
-	r = sp_answer_analyse(&answer, SP_VIEW_ALLOC, err);
-	if (r >= 0)
-		r = sp_answer_aggregate(&answer, options->granularity,
-					&aggregate, err);
 	if (r >= 0)
 		r = write_verdicts(out, aggregate, options, err);
 	sp_aggregate_free(aggregate);

@@ -24,6 +24,7 @@ struct sp_answer {
 	struct sp_symbolizer *symbolizer; /* NULL until it is needed */
 	struct sp_filter *filter;         /* NULL: none */
 	struct sp_analysis *analysis;
+	struct sp_question all; /* of sp_answer_whole() */
 };
 
 /* `answer` has its first five fields.  0; negative errno and *err.  To be
@@ -36,5 +37,11 @@ int sp_answer_analyse(struct sp_answer *answer, enum sp_view fallback,
 int sp_answer_aggregate(struct sp_answer *answer,
 			enum sp_granularity granularity,
 			struct sp_aggregate **ret, struct sp_error *err);
+
+/* Both at once, for what was allocated in all of the profile: `answer` has no
+ * question.  *ret as of sp_answer_aggregate(), NULL if it fails.  To be
+ * released in both cases. */
+int sp_answer_whole(struct sp_answer *answer, enum sp_granularity granularity,
+		    struct sp_aggregate **ret, struct sp_error *err);
 
 void sp_answer_done(struct sp_answer *answer);
