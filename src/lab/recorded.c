@@ -111,17 +111,10 @@ static int make_trace(const struct sp_profile *profile,
 		      const struct sp_symbolizer_options *symbols,
 		      struct sp_lab_trace *ret, struct sp_error *err)
 {
-	struct sp_question question;
-	struct sp_answer answer = {
-		.profile = profile, .question = &question, .symbols = symbols};
-	struct sp_aggregate *aggregate = NULL;
-	int r;
+	struct sp_answer answer = {.profile = profile, .symbols = symbols};
+	struct sp_aggregate *aggregate;
+	int r = sp_answer_whole(&answer, SP_BY_FUNCTION, &aggregate, err);
 
-	sp_question_init(&question);
-	r = sp_answer_analyse(&answer, SP_VIEW_ALLOC, err);
-	if (r >= 0)
-		r = sp_answer_aggregate(&answer, SP_BY_FUNCTION, &aggregate,
-					err);
 	if (r >= 0 && (name_sites(aggregate, ret) < 0 ||
 		       add_samples(profile, aggregate, ret) < 0))
 		r = no_memory(err);
