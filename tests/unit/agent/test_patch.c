@@ -329,8 +329,8 @@ static void wish_symbols(unsigned char *wanted, uintptr_t bias, bool is_back)
 /* The first three are of pointers. */
 static const uint32_t types[] = {
 #ifdef __aarch64__
-	R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT,    R_AARCH64_ABS64,
-	R_AARCH64_RELATIVE, R_AARCH64_TLS_DTPMOD64, R_AARCH64_COPY,
+	R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT,  R_AARCH64_ABS64,
+	R_AARCH64_RELATIVE, R_AARCH64_TLS_DTPMOD, R_AARCH64_COPY,
 #else
 	R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT, R_X86_64_64,
 	R_X86_64_RELATIVE, R_X86_64_DTPMOD64,  R_X86_64_COPY,

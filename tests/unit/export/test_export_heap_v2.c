@@ -180,7 +180,7 @@ TEST_BETWEEN(a_file, setup, teardown)
 	m->path = "/proc/self/exe";
 	m->bias = 0x10000;
 	assert_int_equal(sp_elffile_code(m->path, &any, &code, 1), 1);
-	assert_true(code.offset > 0);
+	assert_true(code.bytes > 0);
 	snprintf(want, sizeof(want),
 		 "\n%08llx-%08llx r-xp %08llx 00:00 0 /proc/self/exe\n",
 		 (unsigned long long)code.address + 0x10000,
