@@ -358,6 +358,8 @@ static int find_functions(struct job *job, struct sp_error *err)
 
 	job->syscall = sp_image_find_code(image, sp_cpu_syscall_code,
 					  sizeof(sp_cpu_syscall_code));
+	if (job->syscall)
+		job->syscall += SP_CPU_SYSCALL_AT;
 	job->close = sp_image_libc(image, "close");
 	job->load = sp_image_libc(image, "dlopen");
 	job->error = sp_image_libc(image, "dlerror");

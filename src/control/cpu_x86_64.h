@@ -1,22 +1,60 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <elf.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 
-/*
- * What calling a function in another process needs to know of the processor and
- * of the kernel's conventions: all of it is here.  x86-64.
- */
+/* What these promise: cpu.h. */
+
+#define SP_CPU_MACHINE EM_X86_64
+#define SP_CPU_NAME    "x86-64"
+
+/* ---- registers ---- */
+
 typedef struct user_regs_struct sp_cpu_regs;
 
 #define SP_CPU_RED_ZONE 128
 /* The largest state of vector registers that there is: AVX-512 and AMX. */
 #define SP_CPU_VECTOR_MAX 16384
+
+static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
+{
+	struct iovec regs = {ret, sizeof(*ret)};
+
+	return ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &regs) == 0;
+}
+
+static inline bool sp_cpu_write(pid_t tid, const sp_cpu_regs *to)
+{
+	sp_cpu_regs copy = *to;
+	struct iovec regs = {&copy, sizeof(copy)};
+
+	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &regs) == 0;
+}
+
+static inline bool sp_cpu_read_vector(pid_t tid, void *ret, uint32_t *ret_bytes)
+{
+	struct iovec vector = {ret, SP_CPU_VECTOR_MAX};
+
+	if (ptrace(PTRACE_GETREGSET, tid, NT_X86_XSTATE, &vector) != 0)
+		return false;
+	*ret_bytes = (uint32_t)vector.iov_len;
+	return true;
+}
+
+static inline void sp_cpu_write_vector(pid_t tid, void *from, uint32_t bytes)
+{
+	struct iovec vector = {from, bytes};
+
+	ptrace(PTRACE_SETREGSET, tid, NT_X86_XSTATE, &vector);
+}
 
 static inline uint64_t sp_cpu_pc(const sp_cpu_regs *r)
 {
@@ -38,8 +76,6 @@ static inline uint64_t sp_cpu_result(const sp_cpu_regs *r)
 	return r->rax;
 }
 
-/* Of the system call that the thread is in, or that was interrupted; negative:
- * it is in none. */
 static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 {
 	return (long)r->orig_rax;
@@ -49,8 +85,6 @@ static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 #define SP_CPU_RESTART_LAST  (-512)
 #define SP_CPU_RESTART_BLOCK (-516)
 
-/* Is that system call to be begun again, since it was interrupted before it had
- * a result? */
 static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
 {
 	const long result = (long)r->rax;
@@ -60,7 +94,32 @@ static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
 	       result == SP_CPU_RESTART_BLOCK;
 }
 
-/* Registers in the order of DWARF, the address last. */
+/* The kernel shows that it has interrupted a system call. */
+static inline bool sp_cpu_hides_restart(const sp_cpu_regs *r)
+{
+	(void)r;
+	return false;
+}
+
+static inline void sp_cpu_take_restart(sp_cpu_regs *r, const sp_cpu_regs *begun)
+{
+	(void)r;
+	(void)begun;
+}
+
+/* The kernel sees to it. */
+static inline void sp_cpu_end_wait(sp_cpu_regs *r)
+{
+	(void)r;
+}
+
+static inline bool sp_cpu_skip(pid_t tid)
+{
+	(void)tid;
+	return false;
+}
+
+/* The address is the last. */
 #define SP_CPU_DWARF_REGS 17
 
 static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
@@ -75,16 +134,23 @@ static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
 	memcpy(ret, regs, sizeof(regs));
 }
 
+static inline uint64_t sp_cpu_return(const sp_cpu_regs *r, uint64_t address)
+{
+	(void)r;
+	return address;
+}
+
+/* ---- system calls ---- */
+
+#define SP_CPU_OLD_WAITS SYS_poll, SYS_select, SYS_epoll_wait, SYS_pause
+
+#define SP_CPU_SYSCALL_AT    0
 #define SP_CPU_SYSCALL_BYTES 2
 static const unsigned char sp_cpu_syscall_code[SP_CPU_SYSCALL_BYTES] = {0x0f,
 									0x05};
 
-/*
- * Code that makes n calls, one after the other, of what struct sp_cpu_call
- * says, and then sends its thread SIGWINCH, which is ignored unless somebody
- * traces the thread: who does is to take it from there.  If nobody does, the
- * thread goes back by the signal frame.
- */
+/* ---- calls ---- */
+
 static const unsigned char sp_cpu_code[] = {
 	0x4d, 0x85,
 	0xe4,       /* next: test %r12, %r12 */
@@ -139,14 +205,8 @@ static const unsigned char sp_cpu_code[] = {
 	0x0f, 0x05, /* syscall */
 };
 
-#define SP_CPU_CODE_END     0x51 /* where the signal comes */
-#define SP_CPU_CODE_SYSCALL 0x33 /* a system call */
+#define SP_CPU_CODE_END 0x51
 
-struct sp_cpu_call {
-	uint64_t function, args[6], result;
-};
-
-/* To run the code at pc: `frame` is the signal frame, above the stack. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 				  uint64_t n, uint64_t frame)
 {
@@ -159,7 +219,6 @@ static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 	r->eflags &= ~0x400ull; /* the direction flag: the ABI's */
 }
 
-/* To make a system call by the instruction at pc. */
 static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 				      const uint64_t args[6])
 {
@@ -174,7 +233,11 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 	r->r9 = args[5];
 }
 
-/* The frame of a signal handler, as the kernel makes it and takes it back. */
+/* ---- the frame ---- */
+
+/* The stack is as behind a call. */
+#define SP_CPU_FRAME_ODD 8
+
 struct sp_cpu_frame {
 	uint64_t return_address;
 	struct {
@@ -200,13 +263,8 @@ struct sp_cpu_frame {
  * saved, and is to be restored. */
 #define SP_CPU_FRAME_FLAGS 7u
 
-/*
- * The frame that takes a thread back to these registers, also an interrupted
- * system call, if nobody does so from outside.  `vector` of n bytes, as ptrace
- * gives it, is made what the frame needs, with 4 bytes behind it.  The
- * alternate stack is left alone: the kernel refuses one of no bytes, and goes
- * on.
- */
+/* The alternate stack is left alone: the kernel refuses one of no bytes, and
+ * goes on. */
 static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 				     const sp_cpu_regs *r, uint64_t sigmask,
 				     unsigned char *vector, uint32_t n,

@@ -26,17 +26,15 @@ static const char *const waiting_names[] = {
 static const long waiting_calls[] = {
 	SYS_read,          SYS_write,           SYS_readv,
 	SYS_writev,        SYS_pread64,         SYS_pwrite64,
-	SYS_poll,          SYS_ppoll,           SYS_select,
-	SYS_pselect6,      SYS_epoll_wait,      SYS_epoll_pwait,
+	SYS_ppoll,         SYS_pselect6,        SYS_epoll_pwait,
 	SYS_nanosleep,     SYS_clock_nanosleep, SYS_accept,
 	SYS_accept4,       SYS_recvfrom,        SYS_recvmsg,
 	SYS_recvmmsg,      SYS_sendto,          SYS_sendmsg,
 	SYS_sendmmsg,      SYS_connect,         SYS_wait4,
-	SYS_waitid,        SYS_pause,           SYS_rt_sigtimedwait,
+	SYS_waitid,        SYS_rt_sigtimedwait, SYS_restart_syscall,
 	SYS_rt_sigsuspend, SYS_fsync,           SYS_fdatasync,
 	SYS_flock,         SYS_io_getevents,    SYS_splice,
-	SYS_sendfile,
-};
+	SYS_sendfile,      SP_CPU_OLD_WAITS};
 
 static enum sp_image_kind kind_at(const struct sp_image *image, uint64_t pc)
 {
@@ -83,18 +81,31 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return tid == image->thread->tid;
 }
 
+/* A return address may be signed: libdw wants to look it up as it is. */
+static Dwarf_Word unsign(const struct sp_image *image, Dwarf_Word word)
+{
+	const uint64_t address = sp_cpu_return(&image->thread->regs, word);
+
+	return address != word && dwfl_addrmodule(image->dwfl, address)
+		       ? address
+		       : word;
+}
+
 static bool read_word(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret, void *arg)
 {
 	struct sp_image *image = arg;
 	const uint64_t from = at - sp_cpu_sp(&image->thread->regs);
+	bool ok = true;
 
 	(void)dwfl;
 	if (from <= image->stack_bytes &&
-	    image->stack_bytes - from >= sizeof(*ret)) {
+	    image->stack_bytes - from >= sizeof(*ret))
 		memcpy(ret, image->stack + from, sizeof(*ret));
-		return true;
-	}
-	return sp_tracee_read(image->pid, at, ret, sizeof(*ret));
+	else
+		ok = sp_tracee_read(image->pid, at, ret, sizeof(*ret));
+	if (ok)
+		*ret = unsign(image, *ret);
+	return ok;
 }
 
 static bool set_registers(Dwfl_Thread *thread, void *thread_arg)
@@ -103,7 +114,10 @@ static bool set_registers(Dwfl_Thread *thread, void *thread_arg)
 	Dwarf_Word regs[SP_CPU_DWARF_REGS];
 
 	sp_cpu_dwarf(&image->thread->regs, regs);
-	return dwfl_thread_state_registers(thread, 0, SP_CPU_DWARF_REGS, regs);
+	if (!dwfl_thread_state_registers(thread, 0, SP_CPU_DWARF_REGS, regs))
+		return false;
+	dwfl_thread_state_register_pc(thread, sp_cpu_pc(&image->thread->regs));
+	return true;
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {

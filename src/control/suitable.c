@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/cpu.h"
+
 struct status {
 	char state;
 	uint64_t tracer, seccomp, shadow_stack, threads;
@@ -103,7 +105,7 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 		header.e_machine = 0;
 	close(fd);
 	if (header.e_ident[EI_CLASS] == ELFCLASS64 &&
-	    header.e_machine == EM_X86_64)
+	    header.e_machine == SP_CPU_MACHINE)
 		return 0;
 	return sp_error_set(err, -ENOEXEC, NULL,
 			    "process %" PRIu64 " is a program of %s: the "
@@ -111,7 +113,7 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 			    pid,
 			    header.e_ident[EI_CLASS] == ELFCLASS32
 				    ? "32 bits"
-				    : "another architecture than x86-64");
+				    : "another architecture than " SP_CPU_NAME);
 }
 
 int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "control/tracee.h"
 
-#include <elf.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
@@ -114,11 +115,55 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 	return 0;
 }
 
+/* ---- registers ---- */
+
+static bool set_regs(struct sp_tracee *t, const sp_cpu_regs *to)
+{
+	return sp_cpu_write(t->tid, to);
+}
+
+static bool get_regs(struct sp_tracee *t)
+{
+	return sp_cpu_read(t->tid, &t->now);
+}
+
+static bool save_state(struct sp_tracee *t)
+{
+	return sp_cpu_read_vector(t->tid, t->vector, &t->vector_bytes) &&
+	       trace(t, PTRACE_GETSIGMASK, sizeof(t->sigmask),
+		     (long)(uintptr_t)&t->sigmask) == 0;
+}
+
+/*
+ * The thread is let begin the system call that it was interrupted in, which
+ * shows how the kernel goes on with it, and the call is left out.  0: its
+ * registers begin it once more; -EAGAIN: a signal came first, and it was asked
+ * to stop again; -ESRCH or -EBUSY, and it has to be released.
+ */
+static int reveal_restart(struct sp_tracee *t)
+{
+	int status = resume(t, PTRACE_SYSCALL, 0) ? wait_stop(t, HELD_NS) : -1;
+
+	if (status < 0)
+		return -ESRCH;
+	if (is_event(status))
+		return -EBUSY;
+	if (WSTOPSIG(status) != SYSCALL_STOP)
+		return resume(t, PTRACE_CONT, WSTOPSIG(status)) &&
+				       trace(t, PTRACE_INTERRUPT, 0, 0) == 0
+			       ? -EAGAIN
+			       : -ESRCH;
+	if (!get_regs(t) || !sp_cpu_skip(t->tid) ||
+	    !resume(t, PTRACE_SYSCALL, 0) || wait_stop(t, HELD_NS) < 0)
+		return -ESRCH;
+	sp_cpu_take_restart(&t->regs, &t->now);
+	return set_regs(t, &t->regs) ? 0 : -ESRCH;
+}
+
 int sp_tracee_look(struct sp_tracee *t)
 {
-	struct iovec regs = {&t->regs, sizeof(t->regs)};
 	const uint64_t now = sp_clock_ns();
-	int status;
+	int status, r = -EBUSY;
 	pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
 
 	if (got == 0) {
@@ -133,44 +178,11 @@ int sp_tracee_look(struct sp_tracee *t)
 	if (!is_event(status))
 		return resume(t, PTRACE_CONT, WSTOPSIG(status)) ? -EAGAIN
 								: -ESRCH;
-	if (WSTOPSIG(status) == SIGTRAP &&
-	    trace(t, PTRACE_GETREGSET, NT_PRSTATUS, (long)(uintptr_t)&regs) ==
-		    0)
-		return 0;
-	sp_tracee_release(t);
-	return -EBUSY;
-}
-
-/* ---- registers ---- */
-
-static bool set_regs(struct sp_tracee *t, const sp_cpu_regs *to)
-{
-	sp_cpu_regs copy = *to;
-	struct iovec regs = {&copy, sizeof(copy)};
-
-	return trace(t, PTRACE_SETREGSET, NT_PRSTATUS,
-		     (long)(uintptr_t)&regs) == 0;
-}
-
-static bool get_regs(struct sp_tracee *t)
-{
-	struct iovec regs = {&t->now, sizeof(t->now)};
-
-	return trace(t, PTRACE_GETREGSET, NT_PRSTATUS,
-		     (long)(uintptr_t)&regs) == 0;
-}
-
-static bool save_state(struct sp_tracee *t)
-{
-	struct iovec vector = {t->vector, sizeof(t->vector) - 64};
-
-	if (trace(t, PTRACE_GETREGSET, NT_X86_XSTATE,
-		  (long)(uintptr_t)&vector) != 0 ||
-	    trace(t, PTRACE_GETSIGMASK, sizeof(t->sigmask),
-		  (long)(uintptr_t)&t->sigmask) != 0)
-		return false;
-	t->vector_bytes = (uint32_t)vector.iov_len;
-	return true;
+	if (WSTOPSIG(status) == SIGTRAP && sp_cpu_read(t->tid, &t->regs))
+		r = sp_cpu_hides_restart(&t->regs) ? reveal_restart(t) : 0;
+	if (r == -ESRCH || r == -EBUSY)
+		sp_tracee_release(t);
+	return r;
 }
 
 /* Signals wait; but a fault is an event that we see, and one that is blocked
@@ -187,20 +199,41 @@ static bool hold_signals(struct sp_tracee *t)
 		     (long)(uintptr_t)&mask) == 0;
 }
 
+/* Does a signal wait that the program handles, and lets in? */
+static bool is_signalled(const struct sp_tracee *t)
+{
+	uint64_t own = 0, shared = 0, handled = 0;
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/status", t->pid, t->tid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0) {
+		sscanf(line, "SigPnd: %" SCNx64, &own);
+		sscanf(line, "ShdPnd: %" SCNx64, &shared);
+		sscanf(line, "SigCgt: %" SCNx64, &handled);
+	}
+	free(line);
+	if (f)
+		fclose(f);
+	return (own | shared) & handled & ~t->sigmask;
+}
+
 /* In a stop that is no system call's: from there the kernel goes on with an
  * interrupted system call as if nothing had been. */
 static void give_back(struct sp_tracee *t)
 {
-	struct iovec vector = {t->vector, t->vector_bytes};
-
 	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 || !resume(t, PTRACE_CONT, 0))
 		return;
 	/* Or in a stop of the whole process, which is as good. */
 	wait_interrupted(t, HELD_NS);
 	if (!t->is_stopped)
 		return;
+	if (is_signalled(t))
+		sp_cpu_end_wait(&t->regs);
 	set_regs(t, &t->regs);
-	trace(t, PTRACE_SETREGSET, NT_X86_XSTATE, (long)(uintptr_t)&vector);
+	sp_cpu_write_vector(t->tid, t->vector, t->vector_bytes);
 	trace(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
 	      (long)(uintptr_t)&t->sigmask);
 	t->is_borrowed = false;
@@ -354,6 +387,25 @@ bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
 	       (ssize_t)bytes;
 }
 
+/* By ptrace, which makes what is written known to where processors fetch
+ * instructions from. */
+static bool write_code(const struct sp_tracee *t)
+{
+	long word;
+
+	for (size_t at = 0; at < sizeof(sp_cpu_code); at += sizeof(word)) {
+		const size_t left = sizeof(sp_cpu_code) - at;
+
+		word = 0;
+		memcpy(&word, (const char *)sp_cpu_code + at,
+		       left < sizeof(word) ? left : sizeof(word));
+		if (trace(t, PTRACE_POKETEXT, (long)(t->memory + at), word) !=
+		    0)
+			return false;
+	}
+	return true;
+}
+
 /* The frame that takes the thread back, at the end of the memory. */
 static bool write_frame(struct sp_tracee *t)
 {
@@ -365,13 +417,13 @@ static bool write_frame(struct sp_tracee *t)
 
 	if (!copy)
 		return false;
-	t->frame = ((vector - sizeof(frame)) & ~15ull) - 8;
+	t->frame = ((vector - sizeof(frame)) & ~15ull) - SP_CPU_FRAME_ODD;
 	memcpy(copy, t->vector, t->vector_bytes);
 	sp_cpu_make_frame(&frame, &t->regs, t->sigmask, copy, t->vector_bytes,
 			  vector);
 	ok = sp_tracee_write(t, vector, copy, t->vector_bytes + 4) &&
 	     sp_tracee_write(t, t->frame, &frame, sizeof(frame)) &&
-	     sp_tracee_write(t, t->memory, sp_cpu_code, sizeof(sp_cpu_code));
+	     write_code(t);
 	free(copy);
 	return ok;
 }

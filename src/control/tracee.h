@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "control/cpu_x86_64.h"
+#include "control/cpu.h"
 
 /*
  * One thread of another process: stopped, made to call functions on a stack of
@@ -59,7 +59,8 @@ void sp_tracee_release(struct sp_tracee *t);
 
 /* Take its registers, and make it map memory, of which SP_TRACEE_FREE to
  * SP_TRACEE_ROOM are the caller's; `syscall` is the address of
- * sp_cpu_syscall_code in its code.  0, or negative errno and *err. */
+ * SP_CPU_SYSCALL_AT in sp_cpu_syscall_code in its code.  0, or negative errno
+ * and *err. */
 int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
 		     struct sp_error *err);
 
