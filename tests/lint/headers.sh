@@ -23,9 +23,9 @@ alone() {
 }
 
 # poison.h forbids names for the rest of a file and declares nothing; arch.h
-# includes the one of its two that is for this machine.
+# and cpu.h include the one of their two that is for this machine.
 mapfile -t private < <(find src -name '*.h' ! -name poison.h \
-	! -name 'arch_*.h' | sort)
+	! -name 'arch_*.h' ! -name 'cpu_*.h' | sort)
 mapfile -t public < <(find include -name '*.h' | sort)
 [ "${#private[@]}" -gt 0 ] || { echo "no headers under $root" >&2; exit 1; }
 for header in "${private[@]}"; do
