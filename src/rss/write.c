@@ -248,8 +248,8 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 			  "works, or with --timeout 1m");
 	else if (!l->memory.allocator)
 		note(out, "this allocator does not say what it keeps: that is "
-			  "in the row of rounding, or in other anonymous "
-			  "memory");
+			  "in the last row of the heap, or in other "
+			  "anonymous memory");
 	if (l->before_bytes && l->has_objects)
 		note(out, "what was alive when the process was attached to is "
 			  "not in the row of what is alive");
