@@ -11,7 +11,8 @@ int sp_http_read(struct sp_http *h, void *to, size_t n, struct sp_error *err)
 	const size_t left = h->n - h->at;
 	const size_t some = left < n ? left : n;
 
-	memcpy(to, h->bytes + h->at, some);
+	if (some)
+		memcpy(to, h->bytes + h->at, some);
 	h->at += some;
 	if (some == n)
 		return 1;
