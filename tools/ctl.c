@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/parse.h"
 #include "cli/nearest.h"
@@ -14,6 +15,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "report/phases.h"
+#include "rss/look.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
@@ -60,7 +62,10 @@ static void print_order(const struct sp_control_order *order)
 {
 	char name[SP_FORMAT_MARK_NAME_MAX + 1] = "";
 	/* Which is not given by this command, but by rss. */
-	const char *command = order->command == SP_CONTROL_MEMORY ? "rss" : "?";
+	const char *command = order->command == SP_CONTROL_MEMORY ||
+					      order->command == SP_CONTROL_LOOK
+				      ? "rss"
+				      : "?";
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (commands[i].command == order->command)
@@ -113,7 +118,7 @@ static int print_status(const struct sp_target *target)
 	       sp_text_plural(p->threads));
 	sp_profile_free(p);
 	print_orders(target);
-	return sp_console_finish();
+	return EXIT_FINE;
 }
 
 /* What is wrong, at which word. */
@@ -236,11 +241,51 @@ static int obey_order(const struct sp_target *target,
 	if (r < 0)
 		return sp_console_fail_with(&err);
 	printf("done at %s\n", sp_text_moment(time_ns).text);
-	return sp_console_finish();
+	return EXIT_FINE;
+}
+
+/* The ledger of its resident memory, which the process puts into its profile:
+ * it is asked to come to a socket of ours. */
+static int take_ledger(const struct sp_target *target, const char *mark,
+		       uint64_t timeout_ns)
+{
+	struct sp_order order = {.command = SP_CONTROL_LOOK};
+	char name[SP_FORMAT_MARK_NAME_MAX];
+	struct sp_rss_ledger ledger;
+	struct sp_error err;
+	uint64_t number, time_ns;
+	int fd, r;
+
+	snprintf(name, sizeof(name), "%ld-%" PRIu64 "-%" PRIx64, (long)getpid(),
+		 target->pid, target->header.file_id);
+	order.name = name;
+	fd = sp_rss_look_open(name, &err);
+	if (fd < 0)
+		return sp_console_fail_with(&err);
+	r = sp_target_ask(target, &order, &number, &err);
+	if (r == 0)
+		r = sp_rss_look_serve(fd, -1, mark, timeout_ns, &ledger, &err);
+	close(fd);
+	if (r == -ETIMEDOUT)
+		/* It may have been refused: then it says so. */
+		r = sp_target_wait(target, number, 0, &time_ns, &err);
+	else if (r == 0)
+		r = sp_target_wait(target, number, GRACE_NS, &time_ns, &err);
+	if (r == -ETIMEDOUT)
+		return sp_console_fail("no ledger: the process has not "
+				       "allocated another 4 KiB meanwhile; try "
+				       "again while it works, or with a longer "
+				       "--timeout");
+	if (r < 0)
+		return sp_console_fail_with(&err);
+	putchar('\n');
+	sp_rss_print(stdout, &ledger);
+	return EXIT_FINE;
 }
 
 struct ctl_options {
 	uint64_t timeout_ns;
+	bool rss;
 	bool help;    /* asked for; nothing else counts */
 	bool version; /* likewise */
 };
@@ -256,6 +301,9 @@ static const struct sp_argument arguments[] = {
 	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
 	 "wait that long until the order is carried out (default\n"
 	 "5s); then it stays queued"},
+	SP_ARGUMENT_FLAG(struct ctl_options, "rss", rss,
+			 "with snapshot: say what its resident memory is made\n"
+			 "of, and put that into the profile (sampleprof rss)"),
 	SP_ARGUMENTS_ABOUT(struct ctl_options),
 };
 
@@ -293,7 +341,7 @@ const struct sp_command_line ctl_line = {
 
 /* `n` words, of which the first is the process. */
 static int control_target(const char *const *words, size_t n,
-			  uint64_t timeout_ns)
+			  const struct ctl_options *o)
 {
 	struct sp_order order = {.name = NULL};
 	struct sp_target target;
@@ -313,14 +361,19 @@ static int control_target(const char *const *words, size_t n,
 		if (r)
 			return r;
 	}
+	if (o->rss && order.command != SP_CONTROL_SNAPSHOT)
+		return sp_console_fail_usage("--rss goes with snapshot NAME",
+					     "ctl");
 	if (sp_target_open(&target, pid, &err) < 0)
 		r = sp_console_fail_with(&err);
 	else if (is_status)
 		r = print_status(&target);
 	else
-		r = obey_order(&target, &order, timeout_ns);
+		r = obey_order(&target, &order, o->timeout_ns);
+	if (r == EXIT_FINE && o->rss)
+		r = take_ledger(&target, order.name, o->timeout_ns);
 	sp_target_close(&target);
-	return r;
+	return r ? r : sp_console_finish();
 }
 
 int run_ctl(int argc, char **argv)
@@ -337,5 +390,5 @@ int run_ctl(int argc, char **argv)
 		return sp_console_print_help(&ctl_line);
 	if (options.version)
 		return sp_console_print_version();
-	return control_target(words, n, options.timeout_ns);
+	return control_target(words, n, &options);
 }

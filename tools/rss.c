@@ -2,9 +2,11 @@
 /* sampleprof rss: what the resident memory of a process is made of. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "rss/ledger.h"
 #include "rss/options.h"
+#include "rss/stored.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
@@ -15,6 +17,30 @@ static void say_waiting(uint64_t pid)
 		" has allocated\nanother 4 KiB, and says what its allocator "
 		"keeps\n",
 		sp_console_program(), pid);
+}
+
+static int print_stored(const struct sp_rss_options *options)
+{
+	struct sp_error err;
+	char *text = NULL;
+	size_t size;
+	FILE *page = open_memstream(&text, &size), *out;
+	int r;
+
+	if (!page)
+		return sp_console_fail("not enough memory");
+	r = sp_rss_print_stored(page, options, &err);
+	fclose(page);
+	if (r < 0) {
+		free(text);
+		return sp_console_fail_with(&err);
+	}
+	if (!options->json)
+		sp_console_begin_page(false);
+	out = sp_console_open();
+	fputs(text, out);
+	free(text);
+	return sp_console_close(out);
 }
 
 static int print_ledger(const struct sp_rss_options *options)
@@ -49,5 +75,5 @@ int run_rss(int argc, char **argv)
 		return sp_console_print_help(&sp_rss_line);
 	if (options.version)
 		return sp_console_print_version();
-	return print_ledger(&options);
+	return options.path ? print_stored(&options) : print_ledger(&options);
 }

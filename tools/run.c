@@ -26,6 +26,7 @@
 #include "tools/commands.h"
 #include "tools/console.h"
 #include "tools/recordings.h"
+#include "tools/run_ledger.h"
 
 #define PROGRAM "sampleprof"
 
@@ -58,6 +59,8 @@ struct run_options {
 	char labels[SP_LABELS_BYTES_MAX + 1]; /* all of them; "": none */
 	bool off;
 	bool python;
+	bool rss;
+	bool rss_at_peak;
 	bool no_symbols;
 	bool quiet;
 	bool help;    /* asked for; nothing else counts */
@@ -150,6 +153,11 @@ static const struct sp_argument arguments[] = {
 	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
 	     "from Python 3.12 on, the names of its functions\n"
 	     "(PYTHONPERFSUPPORT=1)"),
+	FLAG("rss", rss,
+	     "look at each process as it ends, and put what its\n"
+	     "resident memory is made of into its profile"),
+	FLAG("rss-at-peak", rss_at_peak,
+	     "also whenever it has grown by 5 %: the last one stays"),
 	FLAG("no-symbols", no_symbols,
 	     "do not put the names of functions into the profiles at\n"
 	     "the end"),
@@ -190,6 +198,13 @@ static bool set(const char *name, const char *value)
 	return setenv(name, value, 1) == 0;
 }
 
+static bool export_ledger(const struct run_options *o)
+{
+	if (!o->rss)
+		return unsetenv("SAMPLEPROF_LEDGER") == 0;
+	return set("SAMPLEPROF_LEDGER", o->rss_at_peak ? "peak" : "end");
+}
+
 /* The options as the settings of the program. */
 static bool export_settings(const struct run_options *o)
 {
@@ -199,6 +214,7 @@ static bool export_settings(const struct run_options *o)
 	       (!o->follow || set("SAMPLEPROF_FOLLOW", o->follow)) &&
 	       (!o->fraction || set("SAMPLEPROF_FRACTION", o->fraction)) &&
 	       (!o->off || set("SAMPLEPROF_START", "off")) &&
+	       export_ledger(o) &&
 	       (!o->python || (set("PYTHONMALLOC", "malloc") &&
 			       set("PYTHONPERFSUPPORT", "1")));
 }
@@ -287,7 +303,6 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 	putc('\n', stderr);
 }
 
-/* The three largest, where there are several. */
 static void print_largest(const struct recordings *all)
 {
 	if (all->n == 1)
@@ -317,9 +332,9 @@ static void print_next(const struct recordings *all, const char *dir)
 	putc('\n', stderr);
 }
 
-/* Exact totals, the live heap, what to do next: of the process that allocated
- * most. */
-static int summarize(const struct recordings *all, const char *dir)
+/* Of the process that allocated most. */
+static int summarize(const struct recordings *all, const char *dir,
+		     bool has_ledger)
 {
 	const struct recording *most = &all->list[0];
 	struct sp_analysis *analysis;
@@ -332,6 +347,8 @@ static int summarize(const struct recordings *all, const char *dir)
 	print_largest(all);
 	print_figures(analysis, all->n > 1 ? most->program : NULL);
 	print_next(all, dir);
+	if (has_ledger)
+		run_ledger_print(profile);
 	sp_analysis_free(analysis);
 	sp_profile_free(profile);
 	return 0;
@@ -480,7 +497,7 @@ static void take_stock(const struct run_options *o, const char *run,
 		      stderr);
 	store_end(&all, pid, end_kind);
 	if (all.n && !o->quiet)
-		summarize(&all, dir);
+		summarize(&all, dir, o->rss);
 	if (all.n && !o->no_symbols)
 		add_symbols(&all, pid, o->quiet);
 	recordings_free(&all);
@@ -512,6 +529,7 @@ static int run_program(char **argv, const struct run_options *o)
 	const uint64_t since = unix_ns();
 	uint64_t kind;
 	struct sp_death_kills kills;
+	struct run_ledger ledger;
 	struct sp_error err;
 	const char *note;
 	int r, status = 0;
@@ -530,8 +548,12 @@ static int run_program(char **argv, const struct run_options *o)
 	before = before ? strdup(before) : NULL;
 	if (preload(&err) < 0)
 		return fail_run(&err, -ENOEXEC);
+	if (o->rss && run_ledger_begin(&ledger, run, &err) < 0)
+		return fail_run(&err, -ENOEXEC);
 	sp_death_count_kills(&kills);
 	r = sp_launch_run(argv, &pid, &status, &err);
+	if (o->rss)
+		run_ledger_end(&ledger);
 	if (r < 0)
 		return fail_run(&err, r);
 	kind = sp_death_kind(status, &kills);
@@ -563,6 +585,7 @@ int run_run(int argc, char **argv)
 		return sp_console_print_version();
 	if (!n)
 		return sp_console_fail_usage("run needs a program", "run");
+	options.rss |= options.rss_at_peak;
 	code = export_labels(&options);
 	if (code)
 		return code;

@@ -151,6 +151,8 @@ enum sp_control_command {
 	SP_CONTROL_MARK = 4,
 	SP_CONTROL_SNAPSHOT = 5,
 	SP_CONTROL_MEMORY = 6, /* the answer is a struct sp_control_memory */
+	/* Connect to the socket of that name, and wait (look.h). */
+	SP_CONTROL_LOOK = 7,
 };
 
 enum sp_allocator {

@@ -81,6 +81,11 @@ static bool ask_process(struct maker *m)
 	struct sp_error err;
 	uint64_t number;
 
+	if (m->options->answer) {
+		m->ledger->memory = m->options->answer->memory;
+		m->classes_at = m->options->answer->classes;
+		return true;
+	}
 	m->ledger->is_stopped = sp_target_is_stopped(&m->target);
 	return !m->ledger->is_stopped &&
 	       (is_asked(m, &number) ||
@@ -305,6 +310,7 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	memset(ret, 0, sizeof(*ret));
 	ret->pid = options->pid;
 	ret->confidence = options->confidence;
+	ret->waited_ns = options->timeout_ns;
 	r = make(&m, err);
 	sp_rss_parts_free(&m.parts);
 	sp_rss_pages_free(m.pages);

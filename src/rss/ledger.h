@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "format/layout.h"
+#include "report/ledgers.h"
 #include "stats/estimator.h"
 
 /*
@@ -40,6 +41,10 @@ struct sp_rss_row {
 };
 
 struct sp_rss_ledger {
+	/* When it was made, where that is not now. */
+	enum sp_ledger_why why;
+	uint64_t time_ns;
+	char mark[SP_FORMAT_MARK_NAME_MAX + 1]; /* untrusted text */
 	uint64_t pid;
 	char name[32]; /* untrusted text */
 	uint64_t rss;  /* the sum of all rows */
@@ -56,13 +61,24 @@ struct sp_rss_ledger {
 	bool was_asked;     /* of the allocator: it has answered */
 	bool is_unreadable; /* the memory of the process */
 	bool is_32_bit;
+	uint64_t waited_ns;    /* at most, for the answer */
 	bool is_stopped;       /* so that it was not asked */
 	bool has_other_malloc; /* not glibc's, as far as one can tell */
 	uint64_t unsampled_bytes, before_bytes;
 };
 
+/* What a process says by itself of its allocator. */
+struct sp_rss_answer {
+	struct sp_control_memory memory;
+	uint64_t classes; /* where its size classes are; 0: nowhere */
+};
+
 struct sp_rss_options {
 	uint64_t pid;
+	const char *path; /* of a profile instead; or NULL */
+	const char *when; /* which of its ledgers; NULL: the one at the end */
+	/* Then it is not asked; NULL: it is. */
+	const struct sp_rss_answer *answer;
 	/* Called if the answer does not come at once; or NULL. */
 	void (*on_wait)(uint64_t pid);
 	uint64_t timeout_ns; /* how long the allocator's answer is waited for */
@@ -75,6 +91,9 @@ struct sp_rss_options {
  * rows are those without it. */
 int sp_rss_ledger_make(const struct sp_rss_options *options,
 		       struct sp_rss_ledger *ret, struct sp_error *err);
+
+/* "glibc", ...; NULL: of no such number. */
+const char *sp_rss_allocator_name(uint64_t allocator);
 
 /* "heap_alive", ... */
 const char *sp_rss_row_name(enum sp_rss_row_name row);

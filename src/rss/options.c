@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/parse.h"
 
@@ -17,10 +18,21 @@ static bool take_timeout(void *part, const char *text)
 	return sp_parse_duration(text, &o->timeout_ns);
 }
 
+static bool take_when(void *part, const char *text)
+{
+	struct sp_rss_options *o = part;
+
+	o->when = text;
+	return *text != '\0';
+}
+
 static const struct sp_argument arguments[] = {
 	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
 	 "wait that long for what the allocator counts (default\n"
 	 "5s): a process answers when it allocates"},
+	{"when", 0, "WHAT", "end, peak or the name of a snapshot", take_when, 0,
+	 "of a FILE: the one at the end (default), near the\n"
+	 "peak, or at the snapshot of that name"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
 			 "everything as JSON"),
 	SP_ARGUMENTS_ABOUT(struct sp_rss_options),
@@ -29,14 +41,16 @@ static const struct sp_argument arguments[] = {
 static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line sp_rss_line = {
-	.forms = "rss [OPTION]... PID",
+	.forms = "rss [OPTION]... PID|FILE",
 	.about =
 		"Where the resident memory of a process is: rows that add up "
 		"to what the kernel\n"
 		"says.  Of a process that is being profiled also what is alive "
 		"in its heap, and\n"
 		"what its allocator keeps though it is free.  The process goes "
-		"on meanwhile.\n",
+		"on meanwhile.\n"
+		"Of the profile of a process that has ended what was put into "
+		"it: run --rss.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
@@ -56,8 +70,18 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
 				    n ? "one process at a time: there is more "
-					"than one PID"
+					"than one PID or FILE"
 				      : "which process? no PID was given");
+	/* A number is a process, anything else the name of a file. */
+	if (words[0][strspn(words[0], "0123456789")] || !*words[0]) {
+		ret->path = words[0];
+		return 0;
+	}
+	if (ret->when)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--when is for a FILE: process %.20s is "
+				    "looked at now",
+				    words[0]);
 	if (!sp_parse_u64(words[0], &ret->pid) || !ret->pid ||
 	    ret->pid > INT32_MAX)
 		return sp_error_set(err, -EINVAL, NULL,

@@ -46,7 +46,7 @@ const char *sp_rss_row_name(enum sp_rss_row_name row)
 	return rows[row].name;
 }
 
-static const char *allocator_name(const struct sp_rss_ledger *l)
+const char *sp_rss_allocator_name(uint64_t allocator)
 {
 	static const char *const names[] = {
 		[SP_ALLOCATOR_UNKNOWN] = NULL,
@@ -54,8 +54,6 @@ static const char *allocator_name(const struct sp_rss_ledger *l)
 		[SP_ALLOCATOR_JEMALLOC] = "jemalloc",
 		[SP_ALLOCATOR_TCMALLOC] = "tcmalloc",
 	};
-	const uint64_t allocator = l->memory.allocator;
-
 	return allocator < sizeof(names) / sizeof(*names) ? names[allocator]
 							  : NULL;
 }
@@ -143,6 +141,10 @@ static void print_sentence(FILE *out, const struct sp_rss_ledger *l,
 	sp_style_begin(out, SP_STYLE_PLAIN);
 }
 
+struct label {
+	char text[SP_LEDGER_TEXT_MAX];
+};
+
 /* What is not in a row of its own is in this one. */
 static const char *rest_label(const struct sp_rss_ledger *l)
 {
@@ -155,24 +157,28 @@ static const char *rest_label(const struct sp_rss_ledger *l)
 			    : "rounding, headers, caches";
 }
 
-/* Columns of it. */
-static int print_label(FILE *out, const struct sp_rss_ledger *l,
-		       enum sp_rss_row_name row)
+static struct label label_of(const struct sp_rss_ledger *l,
+			     enum sp_rss_row_name row)
 {
-	const char *allocator = allocator_name(l);
+	const char *allocator = sp_rss_allocator_name(l->memory.allocator);
+	struct label label;
+	char *to = label.text;
 
 	if (row == SP_RSS_ROW_KEPT && allocator)
-		return fprintf(out, "heap: free, kept by %s", allocator);
-	if (row == SP_RSS_ROW_REST)
-		return fprintf(out, "heap: %s", rest_label(l));
-	if (row == SP_RSS_ROW_THREADS && l->stacks)
-		return fprintf(out, "stacks of %s thread%s",
-			       sp_text_count(l->stacks).text,
-			       sp_text_plural(l->stacks));
-	if (row == SP_RSS_ROW_ANONYMOUS && !l->has_objects &&
-	    l->has_other_malloc)
-		return fprintf(out, "anonymous memory, heap or not");
-	return fprintf(out, "%s", rows[row].label);
+		snprintf(to, sizeof(label), "heap: free, kept by %s",
+			 allocator);
+	else if (row == SP_RSS_ROW_REST)
+		snprintf(to, sizeof(label), "heap: %s", rest_label(l));
+	else if (row == SP_RSS_ROW_THREADS && l->stacks)
+		snprintf(to, sizeof(label), "stacks of %s thread%s",
+			 sp_text_count(l->stacks).text,
+			 sp_text_plural(l->stacks));
+	else if (row == SP_RSS_ROW_ANONYMOUS && !l->has_objects &&
+		 l->has_other_malloc)
+		snprintf(to, sizeof(label), "anonymous memory, heap or not");
+	else
+		snprintf(to, sizeof(label), "%s", rows[row].label);
+	return label;
 }
 
 #define LABEL_COLUMNS 36
@@ -185,7 +191,7 @@ static void print_row(FILE *out, const struct sp_rss_ledger *l,
 
 	fprintf(out, "  %10s  %6s  ", sp_text_bytes(r->bytes.value).text,
 		sp_text_percent(r->bytes.value, (double)l->rss).text);
-	n = print_label(out, l, row);
+	n = fprintf(out, "%s", label_of(l, row).text);
 	if (is_estimate(r))
 		fprintf(out, "%*s%s", n < LABEL_COLUMNS ? LABEL_COLUMNS - n : 1,
 			"", sp_text_interval(r->bytes).text);
@@ -228,6 +234,19 @@ static void note(FILE *out, const char *text)
 	fprintf(out, " %s\n", text);
 }
 
+/* The process did not answer. */
+static void note_silence(FILE *out, const struct sp_rss_ledger *l)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "the process has not said within %s what its allocator "
+		 "keeps: it does when it allocates; try again while it works, "
+		 "or with --timeout 1m",
+		 sp_text_duration(l->waited_ns).text);
+	note(out, text);
+}
+
 /* Why the heap is not known better, and what to do. */
 static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
@@ -239,13 +258,14 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 	else if (!l->has_objects)
 		note(out, "frees are not recorded (SAMPLEPROF_FREES=off): what "
 			  "is alive is not known");
+	else if (l->why == SP_LEDGER_END && !l->was_asked)
+		note(out, "it left by _exit or quick_exit, where its allocator "
+			  "cannot be asked what it keeps");
 	else if (l->is_stopped)
 		note(out, "the process is stopped, so its allocator cannot be "
 			  "asked what it keeps");
 	else if (!l->was_asked)
-		note(out, "the process has not said what its allocator keeps: "
-			  "it does when it allocates; try again while it "
-			  "works, or with --timeout 1m");
+		note_silence(out, l);
 	else if (!l->memory.allocator)
 		note(out, "this allocator does not say what it keeps: that is "
 			  "in the last row of the heap, or in other "
@@ -270,6 +290,23 @@ static void print_notes(FILE *out, const struct sp_rss_ledger *l)
 			  "objects are in other anonymous memory");
 }
 
+static void print_when(FILE *out, const struct sp_rss_ledger *l)
+{
+	static const char *const words[] = {
+		[SP_LEDGER_NOW] = "",
+		[SP_LEDGER_SNAPSHOT] = ", at snapshot ",
+		[SP_LEDGER_PEAK] = ", near its peak",
+		[SP_LEDGER_END] = ", as it ended",
+	};
+
+	fputs(words[l->why], out);
+	if (l->why == SP_LEDGER_SNAPSHOT)
+		sp_text_print(out, l->mark);
+	if (l->why != SP_LEDGER_NOW)
+		fprintf(out, ", at %s", sp_text_moment(l->time_ns).text);
+	fputs("\n\n", out);
+}
+
 static void print_page(FILE *out, const struct sp_rss_ledger *l)
 {
 	const struct order order = order_rows(l);
@@ -277,8 +314,9 @@ static void print_page(FILE *out, const struct sp_rss_ledger *l)
 	print_sentence(out, l, &order);
 	fprintf(out, "process %" PRIu64 ", ", l->pid);
 	sp_text_print(out, l->name);
-	fprintf(out, ", %s thread%s\n\n", sp_text_count(l->threads).text,
+	fprintf(out, ", %s thread%s", sp_text_count(l->threads).text,
 		sp_text_plural(l->threads));
+	print_when(out, l);
 	for (size_t i = 0; i < order.n; i++)
 		print_row(out, l, order.row[i]);
 	fprintf(out, "  %10s  %6s  resident, as the kernel counts it\n\n",
@@ -306,11 +344,14 @@ void sp_rss_print(FILE *out, const struct sp_rss_ledger *l)
 
 /* ---- for programs ---- */
 
-static void write_row(struct sp_json *json, const struct sp_rss_row *row,
-		      const char *name)
+static void write_row(struct sp_json *json, const struct sp_rss_ledger *l,
+		      enum sp_rss_row_name name)
 {
+	const struct sp_rss_row *row = &l->rows[name];
+
 	sp_json_open_flat(json, NULL, '{');
-	sp_json_string(json, "name", name);
+	sp_json_string(json, "name", rows[name].name);
+	sp_json_string(json, "label", label_of(l, name).text);
 	sp_json_u64(json, "bytes", sp_text_to_count(row->bytes.value));
 	if (is_estimate(row)) {
 		sp_json_u64(json, "lo", sp_text_to_count(row->bytes.lo));
@@ -327,7 +368,8 @@ static void write_allocator(struct sp_json *json, const struct sp_rss_ledger *l)
 		return;
 	}
 	sp_json_open(json, "allocator", '{');
-	sp_json_string(json, "name", allocator_name(l));
+	sp_json_string(json, "name",
+		       sp_rss_allocator_name(l->memory.allocator));
 	sp_json_u64(json, "alive_bytes", l->memory.alive_bytes);
 	sp_json_u64(json, "free_bytes", l->memory.free_bytes);
 	sp_json_u64(json, "system_bytes", l->memory.system_bytes);
@@ -340,6 +382,11 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
 	struct sp_json json = {.out = out, .is_first = true};
 
 	sp_json_open(&json, NULL, '{');
+	sp_json_string(&json, "why", sp_ledger_why_name(l->why));
+	if (l->why != SP_LEDGER_NOW)
+		sp_json_time(&json, "time_ns", l->time_ns);
+	if (l->why == SP_LEDGER_SNAPSHOT)
+		sp_json_string(&json, "mark", l->mark);
 	sp_json_u64(&json, "pid", l->pid);
 	sp_json_string(&json, "name", l->name);
 	sp_json_u64(&json, "rss_bytes", l->rss);
@@ -350,11 +397,15 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
 	sp_json_u64(&json, "thread_stacks", l->stacks);
 	sp_json_bool(&json, "has_profile", l->has_profile);
 	sp_json_bool(&json, "is_readable", !l->is_unreadable);
+	sp_json_bool(&json, "is_32_bit", l->is_32_bit);
+	sp_json_bool(&json, "has_other_malloc", l->has_other_malloc);
+	sp_json_u64(&json, "unsampled_bytes", l->unsampled_bytes);
+	sp_json_u64(&json, "before_bytes", l->before_bytes);
 	sp_json_double(&json, "confidence", l->confidence);
 	sp_json_open(&json, "rows", '[');
 	for (enum sp_rss_row_name i = 0; i < SP_RSS_ROWS; i++)
 		if (l->rows[i].is_there)
-			write_row(&json, &l->rows[i], rows[i].name);
+			write_row(&json, l, i);
 	sp_json_close(&json, ']');
 	if (l->has_objects)
 		sp_json_interval(&json, "alive_untouched_bytes", l->untouched);

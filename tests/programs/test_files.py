@@ -302,6 +302,7 @@ class Settings(harness.Case):
                "LAW": (["net", "Exponential"], "one of exponential|dotnet"),
                "FREES": (["no", "1"], "one of on|off"),
                "RSS": (["yes", "ON"], "one of on|off"),
+               "LEDGER": (["yes", ""], "one of off|end|peak"),
                "FOLLOW": (["", "x" * 256], "text of 1 to 255 bytes"),
                "RUN": (["", "x" * 33], "text of 1 to 32 bytes"),
                "START": (["yes", ""], "one of on|off"),

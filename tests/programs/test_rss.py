@@ -121,6 +121,14 @@ class Constructed(Case):
                 self.check_heap(ledger, made, name)
                 process.kill()
 
+    def test_many_threads(self):
+        process, made = self.start_ledger("threads", settings={"period": 1})
+        ledger = Ledger(process.pid, "--timeout", "1m")
+        self.check_sum(ledger)
+        self.assertEqual(ledger.json["thread_stacks"], 200)
+        self.check(ledger.bytes("thread_stacks"), made["threads"][0], 200)
+        self.check_heap(ledger, made, "glibc")
+
     def test_estimated(self):
         """At a longer period with limits, which contain the value."""
         process, made = self.start_ledger(settings={"period": "64K"})
@@ -172,7 +180,7 @@ class Less(Case):
         self.assertNotIn("heap_kept", ledger.rows)
         self.check(ledger.bytes("heap_rest"),
                    made["freed"][0] * CHUNK["glibc"])
-        self.assertIn("has not said what its allocator keeps",
+        self.assertIn("has not said within 1 ms",
                       rss("--timeout", "1ms", process.pid).stdout)
         self.assertIn(f"waiting until a thread of process {process.pid} has",
                       rss("--timeout", "201ms", process.pid).stderr)
@@ -204,7 +212,9 @@ class Less(Case):
 
     def test_errors(self):
         self.check_error(rss(), 2, "which process?")
-        self.check_error(rss("app.sprof"), 2, "not a process id: app.sprof")
+        self.check_error(rss("4294967296"), 2, "not a process id: 4294967296")
+        self.check_error(rss("--when", "end", 1), 2, "--when is for a FILE")
+        self.check_error(rss("app.sprof"), 1, "No such file")
         self.check_error(rss(1, 2), 2, "one process at a time")
         ended = subprocess.Popen(["true"])
         harness.wait_until(lambda: os.waitid(os.P_PID, ended.pid, os.WEXITED |

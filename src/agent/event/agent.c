@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of a process under the agent, and the way of an allocation through
- * it.  The one file that wires the modules together.
+ * The life of a process under the agent: what wires the modules together.
  *
  * A process goes through: nothing known (the loader allocates) -> started (the
  * environment is there: settings, modules, seed, file) -> constructed (thread
@@ -23,6 +22,7 @@
 #include <unistd.h>
 
 #include "agent/event/checkin.h"
+#include "agent/event/look.h"
 #include "agent/event/maps.h"
 #include "agent/event/marks.h"
 #include "agent/event/remote.h"
@@ -283,8 +283,8 @@ static void forget_profile(void)
 	atomic_store(&ending, 0);
 }
 
-/* This is a forked child: begin anew, with a file of its own when it samples.
- * The thread that calls is the only one. */
+/* Begin anew, with a file of its own.  The thread that calls is the only one.
+ */
 static void begin_child(struct sp_thread *t)
 {
 	char name[SP_FORMAT_THREAD_NAME_MAX];
@@ -474,14 +474,14 @@ void sp_agent_leaving(bool is_exec)
 
 	if (sp_agent_is_running() && process.alive &&
 	    !sp_process_is_new(&process)) {
+		sp_look_at_end(&process, is_exec, true);
 		sp_slots_flush_all_classes();
 		sp_writer_leave(threads_seen(), is_exec);
 	}
 	errno = saved_errno;
 }
 
-/* What needs a process that is past its start: the agent is running, and this
- * thread in it. */
+/* What needs a process past its start, and this thread in the agent. */
 static void finish_start(struct sp_thread *t)
 {
 	/* What is allocated meanwhile is ours. */
@@ -520,7 +520,6 @@ static void __attribute__((constructor)) construct(void)
 	errno = saved_errno;
 }
 
-/* The last word of the profile, but for calls that other threads are in. */
 static void end_profile(struct sp_thread *t, bool may_go_on)
 {
 	volatile uint32_t mark;
@@ -531,6 +530,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	go_in(t, &mark);
 	sp_remote_poll(t);
 	publish_totals(t);
+	sp_look_at_end(&process, !may_go_on, false);
 	sp_marks_end(t);
 	sp_recorder_describe_end(t);
 	/* From here on other threads publish each call, as soon as they have an

@@ -44,14 +44,16 @@ struct sp_config {
 #define SP_CONFIG_RING_MAX (4ull << 30)
 #define SP_CONFIG_ALL_MAX  (64ull << 30)
 
-#define SP_CONFIG_LOG_QUIET  1
-#define SP_CONFIG_LAW_DOTNET 1
-#define SP_CONFIG_UNWIND_FP  1
-#define SP_CONFIG_FREES_OFF  1
-#define SP_CONFIG_RSS_OFF    1
-#define SP_CONFIG_START_OFF  1
-#define SP_CONFIG_USR1       1
-#define SP_CONFIG_USR2       2
+#define SP_CONFIG_LOG_QUIET   1
+#define SP_CONFIG_LAW_DOTNET  1
+#define SP_CONFIG_UNWIND_FP   1
+#define SP_CONFIG_FREES_OFF   1
+#define SP_CONFIG_RSS_OFF     1
+#define SP_CONFIG_LEDGER_OFF  0
+#define SP_CONFIG_LEDGER_PEAK 2
+#define SP_CONFIG_START_OFF   1
+#define SP_CONFIG_USR1        1
+#define SP_CONFIG_USR2        2
 
 /* The period under LAW=dotnet if none is given: .NET's own. */
 #define SP_CONFIG_DOTNET_PERIOD 102400u

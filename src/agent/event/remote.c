@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/event/look.h"
 #include "agent/event/marks.h"
 #include "agent/file/writer.h"
 #include "agent/sys/allocator.h"
@@ -31,6 +32,7 @@ static sp_inside_lock busy;          /* of carrying out */
 
 void sp_remote_reset(void)
 {
+	sp_look_reset();
 	atomic_store(&begun, 0);
 	atomic_store(&carried_out, 0);
 	atomic_store(&answered, 0);
@@ -71,6 +73,8 @@ static int obey_order(struct sp_thread *t, const struct sp_control_order *order,
 		return sp_marks_snapshot(t, &name, asked_ns);
 	case SP_CONTROL_MEMORY:
 		return take_memory();
+	case SP_CONTROL_LOOK:
+		return sp_look(name.text, (unsigned int)name.bytes);
 	default:
 		return -ENOSYS;
 	}

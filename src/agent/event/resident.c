@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/event/look.h"
 #include "agent/event/memory_limit.h"
 #include "agent/event/period.h"
 #include "agent/event/recorder.h"
@@ -137,12 +138,19 @@ void sp_resident_record(const struct sp_process *process)
 		return;
 	if (!atomic_load(&forbids_files))
 		rss_bytes = resident_bytes();
-	if (rss_bytes)
+	if (rss_bytes) {
 		watch_limit(process, now, rss_bytes);
+		sp_look_at_peak(process, rss_bytes);
+	}
 	append_rss(now, rss_bytes);
 }
 
 void sp_resident_forbid_files(void)
 {
 	atomic_store(&forbids_files, true);
+}
+
+bool sp_resident_forbids_files(void)
+{
+	return atomic_load(&forbids_files);
 }

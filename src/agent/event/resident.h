@@ -19,3 +19,4 @@ void sp_resident_record(const struct sp_process *process);
 /* No file of the kernel is opened from now on, in children neither.  Context:
  * any. */
 void sp_resident_forbid_files(void);
+bool sp_resident_forbids_files(void);

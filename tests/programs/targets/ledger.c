@@ -4,34 +4,41 @@
  * then "ready".  From then on it allocates a little now and then, so that it
  * answers, until standard input ends.
  *
- * program_ledger FILE [idle]: the file is mapped, and has FILE_BYTES; it does
- * not allocate then.
+ * program_ledger FILE [HOW]: the file is mapped, and has FILE_BYTES.  HOW:
+ *   idle     it does not allocate then
+ *   threads  200 of them
+ *   _exit, kill, exec: how it ends; else it returns from main
+ *   vfork    a child of vfork ends before, by _exit
+ *   peak     before it is ready it frees a large object
  */
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define OBJECTS    80000u
-#define OBJECT     1024u
-#define EACH       64u /* of so many objects one stays */
-#define SMALL      20000u
-#define SMALL_MAX  300u
-#define MAPPED     ((size_t)1 << 30)
-#define TOUCHED    ((size_t)32 << 20)
-#define LARGE      ((size_t)256 << 20)
-#define LARGE_USED ((size_t)16 << 20)
-#define THREADS    8u
-#define STACK_USED ((size_t)1 << 20)
-#define FILE_BYTES ((size_t)8 << 20)
-#define HUGE       ((size_t)2 << 20)
-#define HUGE_PAGES 4u
-#define HUGE_USED  3u /* pages of each */
+#define OBJECTS      80000u
+#define OBJECT       1024u
+#define EACH         64u /* of so many objects one stays */
+#define SMALL        20000u
+#define SMALL_MAX    300u
+#define MAPPED       ((size_t)1 << 30)
+#define TOUCHED      ((size_t)32 << 20)
+#define LARGE        ((size_t)256 << 20)
+#define LARGE_USED   ((size_t)16 << 20)
+#define THREADS      8u
+#define THREADS_MANY 200u
+#define STACK_USED   ((size_t)1 << 20)
+#define PEAK         ((size_t)96 << 20)
+#define FILE_BYTES   ((size_t)8 << 20)
+#define HUGE         ((size_t)2 << 20)
+#define HUGE_PAGES   4u
+#define HUGE_USED    3u /* pages of each */
 
 static void *objects[OBJECTS];
 static pthread_barrier_t barrier;
@@ -134,21 +141,49 @@ static void *work(void *arg)
 	return arg;
 }
 
-static void make_threads(void)
+static void make_threads(unsigned int n)
 {
 	pthread_t thread;
 
-	pthread_barrier_init(&barrier, NULL, THREADS + 1);
-	for (unsigned int i = 0; i < THREADS; i++)
+	pthread_barrier_init(&barrier, NULL, n + 1);
+	for (unsigned int i = 0; i < n; i++)
 		if (pthread_create(&thread, NULL, work, NULL))
 			exit(71);
 	pthread_barrier_wait(&barrier);
-	printf("threads %zu\n", THREADS * STACK_USED);
+	printf("threads %zu\n", n * STACK_USED);
+}
+
+/* Large objects come and go; the peak lasts until a reading of RSS. */
+static void make_peak(void)
+{
+	char *large = malloc(PEAK);
+
+	touch(large, PEAK);
+	for (int i = 0; i < 40; i++) {
+		usleep(10000);
+		for (int k = 0; k < 20; k++)
+			free(malloc(5000));
+	}
+	free(large);
+	printf("peak %zu\n", PEAK);
+}
+
+static void end(const char *how)
+{
+	if (strcmp(how, "_exit") == 0)
+		_exit(0);
+	if (strcmp(how, "kill") == 0)
+		raise(SIGKILL);
+	if (strcmp(how, "exec") == 0)
+		execl("/bin/true", "true", (char *)NULL);
+	if (strcmp(how, "vfork") == 0 && vfork() == 0)
+		_exit(0);
 }
 
 int main(int argc, char **argv)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+	const char *how = argc > 2 ? argv[2] : "";
 
 	setvbuf(stdout, NULL, _IONBF, 0);
 	if (argc < 2)
@@ -159,10 +194,13 @@ int main(int argc, char **argv)
 	make_mapping();
 	make_huge();
 	make_file(argv[1]);
-	make_threads();
+	make_threads(strcmp(how, "threads") == 0 ? THREADS_MANY : THREADS);
+	if (strcmp(how, "peak") == 0)
+		make_peak();
 	puts("ready");
 	while (poll(&input, 1, 20) == 0)
-		if (argc == 2)
+		if (strcmp(how, "idle") != 0)
 			free(malloc(5000));
+	end(how);
 	return 0;
 }

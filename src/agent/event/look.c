@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/event/look.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+
+#include "agent/event/resident.h"
+#include "agent/file/mapping.h"
+#include "agent/file/writer.h"
+#include "agent/sys/allocator.h"
+#include "agent/sys/diag.h"
+#include "agent/sys/sys.h"
+#include "agent/thread/inside.h"
+#include "agent/unwind/lane.h"
+
+#include "agent/sys/poison.h"
+
+#define WAIT_S 10
+/* Peaks that are looked at: a doubling takes 15 of them. */
+#define PEAKS_MAX 400u
+/* Below that nobody asks where it is. */
+#define PEAK_BYTES_MIN (4u << 20)
+
+static sp_inside_lock busy;
+/* Under `busy`, and with no handler on this thread. */
+static uint32_t classes[SP_ALLOCATOR_CLASSES];
+static char text[SP_LOOK_TEXT_MAX];
+
+static _Atomic uint64_t peak_bytes;
+static _Atomic uint32_t peaks;
+static atomic_bool has_ended;
+
+void sp_look_reset(void)
+{
+	atomic_store(&busy, NULL);
+	atomic_store(&peak_bytes, 0);
+	atomic_store(&peaks, 0);
+	atomic_store(&has_ended, false);
+}
+
+static long limit_wait(long fd, int option)
+{
+	const struct timeval wait = {.tv_sec = WAIT_S};
+
+	return sp_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, (long)&wait,
+			  sizeof(wait), 0);
+}
+
+/* The descriptor, or a negative errno. */
+static long call_out(const char *name, unsigned int name_bytes)
+{
+	static const char prefix[] = SP_LOOK_PREFIX;
+	const size_t at = 1 + sizeof(prefix) - 1;
+	struct sockaddr_un to = {.sun_family = AF_UNIX};
+	long fd, r;
+
+	if (!name_bytes || at + name_bytes > sizeof(to.sun_path))
+		return -EINVAL;
+	memcpy(to.sun_path + 1, prefix, sizeof(prefix) - 1);
+	memcpy(to.sun_path + at, name, name_bytes);
+	fd = SP_SYS3(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return fd;
+	r = limit_wait(fd, SO_SNDTIMEO);
+	if (r >= 0)
+		r = limit_wait(fd, SO_RCVTIMEO);
+	if (r >= 0)
+		r = SP_SYS3(connect, fd, &to,
+			    offsetof(struct sockaddr_un, sun_path) + at +
+				    name_bytes);
+	if (r < 0)
+		SP_SYS1(close, fd);
+	return r < 0 ? r : fd;
+}
+
+/* Bytes of text, or a negative errno. */
+static long ask(long fd, const struct sp_look *look)
+{
+	long r = sp_syscall(SYS_sendto, fd, (long)look, sizeof(*look),
+			    MSG_NOSIGNAL, 0, 0);
+
+	return r < 0 ? r
+		     : sp_syscall(SYS_recvfrom, fd, (long)text, sizeof(text), 0,
+				  0, 0);
+}
+
+static void record(uint64_t time_ns, uint64_t bytes)
+{
+	char key[40] = "ledger.";
+	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+
+	if (!lane) {
+		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
+		return;
+	}
+	sp_diag_decimal(key + strlen(key), time_ns);
+	sp_writer_info(lane, key, text, bytes);
+	sp_lane_give(lane);
+}
+
+static long be_looked_at(const char *name, unsigned int name_bytes,
+			 enum sp_look_why why)
+{
+	struct sp_look look = {.version = SP_LOOK_VERSION,
+			       .why = why,
+			       .time_ns = sp_writer_time()};
+	long fd, r;
+
+	if (why != SP_LOOK_END_AT_ONCE) {
+		sp_allocator_ask(&look.memory);
+		sp_allocator_classes(classes);
+		look.classes = (uintptr_t)classes;
+	}
+	look.memory.ranges = (uintptr_t)sp_sys_ranges(&look.memory.n_ranges);
+	fd = call_out(name, name_bytes);
+	if (fd < 0)
+		return fd;
+	r = ask(fd, &look);
+	SP_SYS1(close, fd);
+	if (r > 0)
+		record(look.time_ns, (uint64_t)r);
+	return r > 0 ? 0 : r < 0 ? r : -ENODATA;
+}
+
+static int look_at(const char *name, unsigned int name_bytes,
+		   enum sp_look_why why)
+{
+	uint64_t signals;
+	long r = -EPERM;
+
+	if (sp_resident_forbids_files())
+		return EPERM;
+	if (!sp_inside_hold(&busy))
+		return EBUSY;
+	if (sp_sys_block_signals(&signals)) {
+		r = be_looked_at(name, name_bytes, why);
+		sp_sys_restore_signals(signals);
+	}
+	sp_inside_give(&busy);
+	return (int)-r;
+}
+
+int sp_look(const char *name, unsigned int name_bytes)
+{
+	return look_at(name, name_bytes, SP_LOOK_SNAPSHOT);
+}
+
+static int look_at_run(const struct sp_process *process, enum sp_look_why why)
+{
+	const char *run = process->config.run;
+
+	return look_at(run, (unsigned int)strlen(run), why);
+}
+
+void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes)
+{
+	const uint64_t before = atomic_load(&peak_bytes);
+
+	if (process->config.ledger != SP_CONFIG_LEDGER_PEAK ||
+	    rss_bytes < PEAK_BYTES_MIN || rss_bytes < before + before / 20 ||
+	    atomic_fetch_add(&peaks, 1) >= PEAKS_MAX)
+		return;
+	atomic_store(&peak_bytes, rss_bytes);
+	look_at_run(process, SP_LOOK_PEAK);
+}
+
+/* Not so in a child of vfork, which has our memory.  The kernel is asked where
+ * that is wanted alone. */
+static bool is_own_process(void)
+{
+	const struct sp_file_header *header = (void *)sp_mapping_base();
+
+	return header && (uint64_t)SP_SYS0(getpid) == header->pid;
+}
+
+void sp_look_at_end(const struct sp_process *process, bool goes_on,
+		    bool is_at_once)
+{
+	if (goes_on || process->config.ledger == SP_CONFIG_LEDGER_OFF ||
+	    !sp_writer_is_open() || !is_own_process() ||
+	    atomic_exchange(&has_ended, true))
+		return;
+	/* Another thread may be looked at, at its peak. */
+	for (int i = 0; i < WAIT_S * 100; i++) {
+		const struct timespec step = {.tv_nsec = 10000000};
+
+		if (look_at_run(process, is_at_once ? SP_LOOK_END_AT_ONCE
+						    : SP_LOOK_END) != EBUSY)
+			break;
+		SP_SYS2(nanosleep, &step, NULL);
+	}
+}

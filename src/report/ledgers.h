@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/profile.h"
+#include "stats/estimator.h"
+
+/*
+ * What the resident memory of a process was made of at moments of its run, as
+ * somebody who looked at it has put it into its profile: facts ledger.TIME,
+ * each a text of `sampleprof rss --json`.  Untrusted.
+ */
+enum sp_ledger_why {
+	SP_LEDGER_NOW, /* of a process that runs */
+	SP_LEDGER_SNAPSHOT,
+	SP_LEDGER_PEAK,
+	SP_LEDGER_END,
+};
+
+#define SP_LEDGER_ROWS_MAX 32u
+#define SP_LEDGER_TEXT_MAX 96u
+
+struct sp_ledger_row {
+	char name[SP_LEDGER_TEXT_MAX];
+	char label[SP_LEDGER_TEXT_MAX]; /* for people */
+	struct sp_interval bytes;       /* lo == hi: it is no estimate */
+	uint64_t swap_bytes;
+};
+
+struct sp_ledger {
+	const char *text; /* the whole of it, in the profile */
+	enum sp_ledger_why why;
+	uint64_t time_ns;
+	char mark[SP_LEDGER_TEXT_MAX]; /* the name of a snapshot */
+	uint64_t rss_bytes;
+	double confidence;
+	struct sp_ledger_row rows[SP_LEDGER_ROWS_MAX];
+	size_t n_rows;
+};
+
+/* "end", "peak", "snapshot", "now" */
+const char *sp_ledger_why_name(enum sp_ledger_why why);
+
+/* In the order of time, the last of those that are called the same. */
+struct sp_ledgers {
+	struct sp_ledger *list;
+	size_t n;
+};
+
+/* What cannot be read is left out.  0, or -ENOMEM.  Borrows the profile's
+ * text; free it in any case. */
+int sp_ledgers_read(const struct sp_profile *profile, struct sp_ledgers *ret);
+void sp_ledgers_free(struct sp_ledgers *ledgers);
+
+/*
+ * The one that is asked for: "end", "peak", or the name of a snapshot; NULL:
+ * the one at the end, or the last that there is.  NULL: there is none.
+ */
+const struct sp_ledger *sp_ledgers_find(const struct sp_ledgers *ledgers,
+					const char *which);
+
+/* How it is asked for. */
+const char *sp_ledger_name(const struct sp_ledger *ledger);

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+#include "rss/look.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "format/look.h"
+
+#define CONFIDENCE 0.95
+#define BACKLOG    256
+/* Who connects has something to say. */
+#define GREETING_S 2
+
+int sp_rss_look_open(const char *name, struct sp_error *err)
+{
+	struct sockaddr_un at = {.sun_family = AF_UNIX};
+	const int room = (int)sizeof(at.sun_path) - 1;
+	/* Behind the zero byte of the kernel's own names. */
+	const int n = snprintf(at.sun_path + 1, (size_t)room, "%s%s",
+			       SP_LOOK_PREFIX, name);
+	int fd, r = 0;
+
+	if (n < 0 || n >= room)
+		return sp_error_set(err, -ENAMETOOLONG, NULL,
+				    "the name of a socket is too long");
+	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	if (fd < 0 ||
+	    bind(fd, (struct sockaddr *)&at,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 +
+			     (size_t)n)) != 0 ||
+	    listen(fd, BACKLOG) != 0)
+		r = -errno;
+	if (r == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return sp_error_set(err, r, NULL,
+			    "no socket can be made, by which a process says "
+			    "that it waits to be looked at: %s",
+			    strerror(-r));
+}
+
+/* A process of ours, or of anybody if we are root. */
+static int read_peer(int fd, uint64_t *ret_pid, struct sp_look *ret)
+{
+	const struct timeval wait = {.tv_sec = GREETING_S};
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0 ||
+	    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
+		return -errno;
+	if (peer.pid <= 0 || (geteuid() && peer.uid != geteuid()))
+		return -EACCES;
+	if (recv(fd, ret, sizeof(*ret), 0) != (ssize_t)sizeof(*ret) ||
+	    ret->version != SP_LOOK_VERSION)
+		return -EPROTO;
+	*ret_pid = (uint64_t)peer.pid;
+	return 0;
+}
+
+static enum sp_ledger_why why_of(const struct sp_look *look)
+{
+	return look->why == SP_LOOK_PEAK       ? SP_LEDGER_PEAK
+	       : look->why == SP_LOOK_SNAPSHOT ? SP_LEDGER_SNAPSHOT
+					       : SP_LEDGER_END;
+}
+
+static int send_text(int fd, const struct sp_rss_ledger *ledger)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out = open_memstream(&text, &size);
+	int r = 0;
+
+	if (!out)
+		return -ENOMEM;
+	sp_rss_print_json(out, ledger);
+	if (fclose(out) != 0)
+		r = -ENOMEM;
+	else if (size > SP_LOOK_TEXT_MAX)
+		r = -EMSGSIZE;
+	else if (send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size)
+		r = -errno;
+	free(text);
+	return r;
+}
+
+static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
+		   struct sp_error *err)
+{
+	struct sp_rss_options options = {.confidence = CONFIDENCE};
+	struct sp_rss_answer answer;
+	struct sp_look look;
+	int r = read_peer(fd, &options.pid, &look);
+
+	if (r < 0)
+		return sp_error_set(err, r, NULL,
+				    "who asked to be looked at: %s",
+				    strerror(-r));
+	answer = (struct sp_rss_answer){look.memory, look.classes};
+	options.answer = &answer;
+	r = sp_rss_ledger_make(&options, ret, err);
+	if (r < 0)
+		return r;
+	/* Where its memory is the process has said in any case. */
+	if (look.why == SP_LOOK_END_AT_ONCE)
+		ret->was_asked = false;
+	ret->why = why_of(&look);
+	ret->time_ns = look.time_ns;
+	if (ret->why == SP_LEDGER_SNAPSHOT)
+		snprintf(ret->mark, sizeof(ret->mark), "%s", mark ? mark : "");
+	r = send_text(fd, ret);
+	return r < 0 ? sp_error_set(err, r, NULL,
+				    "process %ld did not take its ledger: %s",
+				    (long)options.pid, strerror(-r))
+		     : 0;
+}
+
+int sp_rss_look_serve(int fd, int stop, const char *mark, uint64_t timeout_ns,
+		      struct sp_rss_ledger *ret, struct sp_error *err)
+{
+	struct pollfd wait[] = {{.fd = fd, .events = POLLIN},
+				{.fd = stop, .events = POLLIN}};
+	const uint64_t ms = timeout_ns / 1000000;
+	int peer, r;
+
+	r = poll(wait, 2, ms < INT32_MAX ? (int)ms : -1);
+	if (r <= 0 || !(wait[0].revents & POLLIN))
+		return sp_error_set(err, -ETIMEDOUT, NULL, "nobody came");
+	peer = accept4(fd, NULL, NULL, SOCK_CLOEXEC);
+	if (peer < 0)
+		return sp_error_set(err, -errno, NULL, "%s", strerror(errno));
+	r = look_at(peer, mark, ret, err);
+	close(peer);
+	return r;
+}
