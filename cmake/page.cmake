@@ -6,7 +6,7 @@
 
 # What runs, in this order.
 set(scripts special estimate strata model tree format shorten pair rename
-  caveats layer colours flame place svg timeline table changes sizes summary
+  caveats layer colours flame place svg timeline table changes sizes resident summary
   state app)
 
 # base64 of the SHA-256 of a text.

@@ -15,7 +15,9 @@
 #include "export/html_asset.h"
 #include "export/html_cells.h"
 #include "export/html_columns.h"
+#include "export/html_ledgers.h"
 #include "export/html_paths.h"
+#include "report/ledgers.h"
 #include "report/phases.h"
 #include "stats/adjust.h"
 #include "stats/special.h"
@@ -444,6 +446,8 @@ static void put_settings(struct sp_json *json, const struct sp_profile *p)
 {
 	sp_json_open(json, "settings", '[');
 	for (size_t i = 0; i < p->n_infos; i++) {
+		if (sp_ledger_is_one(&p->infos[i]))
+			continue;
 		sp_json_open_flat(json, NULL, '[');
 		sp_json_string(json, NULL, p->infos[i].key);
 		sp_json_string(json, NULL, p->infos[i].value);
@@ -478,6 +482,7 @@ static int put_side(struct sp_json *json, const struct document *d)
 	put_chosen(json, d->analysis);
 	put_population(json, d);
 	put_timeline(json, d);
+	sp_html_ledgers_put(json, d->profile);
 	put_settings(json, d->profile);
 	put_functions(json, d);
 	put_places(json, d);

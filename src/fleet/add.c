@@ -13,6 +13,7 @@
 #include "model/profile.h"
 #include "model/walk.h"
 #include "read/load.h"
+#include "report/ledgers.h"
 
 struct adding {
 	struct sp_fleet_db *db;
@@ -121,7 +122,8 @@ static int put_facts(struct adding *a)
 	int r = 0;
 
 	for (size_t i = 0; i < p->n_infos && r >= 0; i++)
-		if (sp_profile_info(p, p->infos[i].key) == p->infos[i].value)
+		if (!sp_ledger_is_one(&p->infos[i]) &&
+		    sp_profile_info(p, p->infos[i].key) == p->infos[i].value)
 			r = put_pair(a, SP_FLEET_FACTS, p->infos[i].key,
 				     p->infos[i].value);
 	for (size_t i = 0; r >= 0 && (key = sp_profile_label(p, i, &value));

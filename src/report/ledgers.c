@@ -79,14 +79,20 @@ static bool read_json(const json_t *json, struct sp_ledger *ret)
 	return true;
 }
 
+#define PREFIX "ledger."
+
+bool sp_ledger_is_one(const struct sp_info *info)
+{
+	return strncmp(info->key, PREFIX, sizeof(PREFIX) - 1) == 0;
+}
+
 static bool read_info(const struct sp_info *info, struct sp_ledger *ret)
 {
-	static const char prefix[] = "ledger.";
 	bool is_read;
 	json_t *json;
 
-	if (strncmp(info->key, prefix, sizeof(prefix) - 1) != 0 ||
-	    !sp_parse_u64(info->key + sizeof(prefix) - 1, &ret->time_ns))
+	if (!sp_ledger_is_one(info) ||
+	    !sp_parse_u64(info->key + sizeof(PREFIX) - 1, &ret->time_ns))
 		return false;
 	json = json_loads(info->value, 0, NULL);
 	ret->text = info->value;

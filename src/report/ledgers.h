@@ -41,6 +41,9 @@ struct sp_ledger {
 	size_t n_rows;
 };
 
+/* Is the fact one of them, readable or not?  They are long, and no setting. */
+bool sp_ledger_is_one(const struct sp_info *info);
+
 /* "end", "peak", "snapshot", "now" */
 const char *sp_ledger_why_name(enum sp_ledger_why why);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/ledgers.h"
 #include "stats/timeline.h"
 #include "text/json.h"
 #include "view/view_json_head.h"
@@ -63,7 +64,8 @@ static void put_settings(struct sp_json *json, const struct sp_info **infos,
 {
 	sp_json_open(json, "settings", '{');
 	for (size_t i = 0; i < n_infos; i++)
-		if (!i || strcmp(infos[i]->key, infos[i - 1]->key))
+		if (!sp_ledger_is_one(infos[i]) &&
+		    (!i || strcmp(infos[i]->key, infos[i - 1]->key)))
 			sp_json_string(json, infos[i]->key, infos[i]->value);
 	sp_json_close(json, '}');
 }

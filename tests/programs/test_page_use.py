@@ -5,9 +5,11 @@ opens at, tooltips, a phone, names that do not fit, what can be taken away."""
 import json
 import os
 import re
+import subprocess
 import time
 import xml.etree.ElementTree as xml
 
+import harness
 import test_page
 from test_page import PageCase
 
@@ -348,6 +350,82 @@ class Phone(Reader):
             self.show(self.path, state)
             self.assertLessEqual(browser().run(
                 "document.documentElement.scrollWidth"), PHONE)
+
+
+class Resident(PageCase):
+    """The panel of resident memory is what `rss FILE` says."""
+
+    def rows(self):
+        return {name: float(value) for name, value in browser().run(
+            "[...document.querySelectorAll('#resident-rows tr')].map("
+            "(r) => [r.dataset.name, r.dataset.value])")}
+
+    def stored(self, path, when):
+        ledger = json.loads(test_page.report("rss", "--json", "--when", when,
+                                             path))
+        return ({r["name"]: r["bytes"] for r in ledger["rows"]},
+                ledger["rss_bytes"])
+
+    def record(self, mark):
+        """A run with a ledger at a snapshot of that name, and at the end."""
+        command = os.path.join(os.path.dirname(
+            os.environ["SAMPLEPROF_REPORT"]), "sampleprof")
+        path = os.path.join(self.dir, "p.sprof")
+        mapped = os.path.join(self.dir, "mapped")
+        with open(mapped, "wb") as file:
+            file.write(b"x" * (8 << 20))
+        process = self.start(
+            [command, "run", "--rss", "--no-symbols", "--out", path,
+             harness.target("program_ledger"), mapped], shim=False,
+            stdin=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while process.stdout.readline() != b"ready\n":
+            self.assertIsNone(process.poll())
+        with open(f"/proc/{process.pid}/task/{process.pid}/children",
+                  encoding="ascii") as children:
+            pid = children.read().split()[0]
+        subprocess.run([command, "ctl", "--timeout", "1m", "--rss", pid,
+                        "snapshot", mark], check=True, capture_output=True)
+        process.communicate(b"x")
+        self.assertEqual(process.returncode, 0)
+        page = os.path.join(self.dir, "p.html")
+        test_page.report("export", "html", path, "-o", page)
+        return path, page
+
+    def test_rows(self):
+        mark = "<i>a</i>"
+        path, page = self.record(mark)
+        browser().open("about:blank")
+        self.show(page)
+        self.assertFalse(browser().run(
+            "document.getElementById('resident').hidden"))
+        end, rss = self.stored(path, "end")
+        self.assertEqual(self.rows(), end)
+        self.assertEqual(sum(end.values()) // 4096, rss // 4096)
+        text = self.text("resident")
+        self.assertIn("heap: free, kept by glibc", text)
+        self.assertIn("Snapshot " + mark, text)
+        browser().run("document.querySelector('#resident-which button')"
+                      ".click()")
+        self.assertEqual(self.rows(), self.stored(path, mark)[0])
+        self.assert_quiet()
+
+    def test_on_a_phone(self):
+        _, page = self.record("loaded")
+        browser().size(PHONE, 844)
+        self.addCleanup(browser().size, 1280, 900)
+        browser().open("about:blank")
+        self.show(page)
+        self.assertLessEqual(browser().run(
+            "document.documentElement.scrollWidth"), PHONE)
+
+    def test_none(self):
+        page, _ = self.page("2000", period="16K")
+        browser().open("about:blank")
+        self.show(page)
+        self.assertTrue(browser().run(
+            "document.getElementById('resident').hidden"))
 
 
 def main(run):

@@ -159,7 +159,10 @@ class During(Case):
         with subprocess.Popen(
                 [os.environ["SAMPLEPROF_REPORT"], "--json", self.out],
                 stdout=subprocess.PIPE) as report:
-            recorded = json.load(report.stdout)["rss"]
+            profile = json.load(report.stdout)
+        recorded = profile["rss"]
+        self.assertFalse([k for k in profile["settings"]
+                          if k.startswith("ledger.")])
         most = max(r["rss_bytes"] for r in recorded)
         self.assertGreater(ledger["rss_bytes"], most / 1.06)
         alive = {r["name"]: r["bytes"] for r in ledger["rows"]}["heap_alive"]

@@ -138,6 +138,7 @@ class App {
 		showRun(data);
 		showCards(byId('cards'), data);
 		showNotes(data);
+		showLedgers(byId('resident'), data);
 		this.showModules(this.modules);
 	}
 
