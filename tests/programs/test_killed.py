@@ -3,16 +3,22 @@
 control group, growing slowly and fast.  Its profile names the limit, how near
 it was, and the function that grew; `run` says who sent the signal; a change of
 the limit, the shorter period near it, and a profile on tmpfs are noticed.  How
-processes ended that `run` waited for; `--last`."""
+processes ended that `run` waited for; `--last`.
 
+SAMPLEPROF_TEST_GROUPS=20 has 20 of them killed at 10 MiB/s and 20 at 1 GiB/s,
+in some two minutes."""
+
+import concurrent.futures
 import os
 import signal
 import subprocess
+import unittest
 
 import harness
 
 MIB = 1 << 20
 LIMIT = 96 * MIB
+KILLS = int(os.environ.get("SAMPLEPROF_TEST_GROUPS", "0"))
 
 
 def own_group():
@@ -32,13 +38,13 @@ def own_group():
 class Group:
     """A control group with a limit of memory, as a context."""
 
-    def __init__(self, test, limit):
+    def __init__(self, test, limit, name=""):
         found = own_group()
         if not found:
             test.skipTest("no control group of the first version limits "
                           "memory here")
         parent, self.file = found
-        self.path = os.path.join(parent, f"sampleprof-{os.getpid()}")
+        self.path = os.path.join(parent, f"sampleprof-{os.getpid()}{name}")
         try:
             os.mkdir(self.path)
         except OSError as error:
@@ -261,6 +267,48 @@ class Ends(harness.Case):
         self.assertEqual(last, view("--from", f"{run_ns - 10**8}ns"))
         self.assertTrue(last[1])
         self.assertEqual(view("--last", "1h")[1], view()[1])
+
+
+class Rates(harness.Case):
+    """In a group of 200 MiB, at 10 MiB/s and at 1 GiB/s: what grew is named
+    first, with the limit and who killed."""
+
+    def check_kill(self, rate, out, group):
+        done = subprocess.run(
+            [command(), "run", "--out", out, harness.target("program_grow"),
+             str(rate), "2000"], capture_output=True, check=False,
+            cwd=self.dir, preexec_fn=group.join)
+        self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        self.assertIn(b"the kernel's OOM killer killed the program",
+                      done.stderr)
+        profile = harness.Profile(out)
+        self.assertEqual(profile.json["memory_limit_bytes"], 200 * MIB)
+        self.assertTrue(profile.json["is_killed_for_memory"])
+        rows = harness.json.loads(sampleprof(
+            "report", "--view", "live", "--json", out))["functions"]
+        self.assertEqual(rows[0]["name"], "fill_cache")
+        text = " ".join(sampleprof("report", out).split())
+        self.assertIn("was killed by the kernel's OOM killer", text)
+        self.assertIn("limit 200.0 MiB of memory in its control group", text)
+        self.assertRegex(text, "growth .*, most by fill_cache ")
+
+    def kill_some(self, rate, n):
+        """As many at once as there is room for; each in a group of its own."""
+        def one(i):
+            self.check_kill(rate, os.path.join(self.dir, f"{rate}-{i}.sprof"),
+                            groups[i])
+            return 1
+
+        groups = [Group(self, 200 * MIB, f"-{i}") for i in range(n)]
+        with concurrent.futures.ThreadPoolExecutor(10) as pool:
+            self.assertEqual(sum(pool.map(one, range(n))), n)
+
+    def test_fast(self):
+        self.kill_some(1024, KILLS or 1)
+
+    @unittest.skipUnless(KILLS, "the long form: SAMPLEPROF_TEST_GROUPS=20")
+    def test_slow(self):
+        self.kill_some(10, KILLS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The command leaks on a server that loses one object in a hundred: that site
 is the leak, a cache of fixed size and what it loaded are none; while it runs,
-after it freed all at its end, and as a limit of `check`. False alarm: 1e-9.
+after it freed all at its end, and as a limit of `check`; a redis that is full
+leaks nothing. False alarm: 1e-9.
 
 Of the leaks 750 samples are expected, and 5 % of error; the bounds are six
 times that.
@@ -121,3 +122,33 @@ class Leaks(harness.Case):
         code, _, err = leaks(result.profile().path)
         self.assertEqual(code, 1)
         self.assertIn("SAMPLEPROF_FREES", err)
+
+
+class Redis(harness.Case):
+    """A cache that is full is no leak: redis with maxmemory."""
+
+    def test_maxmemory(self):
+        """Written to four times as much as it may keep; what it says that it
+        has stays where it is.  Nothing is called a leak, in any length."""
+        bench = harness.require("redis-benchmark", "redis-tools")
+        process, ask, socket = self.start_redis(
+            settings={"period": "4K", "seed": 3})
+        ask("config", "set", "maxmemory", "8mb")
+        ask("config", "set", "maxmemory-policy", "allkeys-lru")
+        for _ in range(4):
+            subprocess.run([bench, "-s", socket, "-q", "-t", "set", "-r",
+                            "1000000", "-n", "30000", "-d", "300", "-P",
+                            "16"], check=True, capture_output=True,
+                           timeout=harness.TIMEOUT_S)
+        path = os.path.join(self.out, os.listdir(self.out)[0])
+        answer, _ = judged(path)
+        self.assertTrue(answer["running"])
+        self.assertEqual(answer["leaks"], 0, answer["sites"][:3])
+        evicted = [line for line in ask("info", "stats").splitlines()
+                   if line.startswith(b"evicted_keys:")]
+        self.assertGreater(int(evicted[0].split(b":")[1]), 20000)
+        ask("shutdown", "nosave")
+        self.finish(process)
+        answer, _ = judged(path)
+        self.assertEqual(answer["leaks"], 0, answer["sites"][:3])
+        self.assertIn("Nothing is seen to leak.", leaks(path)[1])
