@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -267,11 +268,15 @@ static void expect_niceness(void)
 	DIR *dir = opendir("/proc/self/task");
 	const struct dirent *entry;
 
-	while (dir && (entry = readdir(dir)))
-		if (atoi(entry->d_name))
-			EXPECT(getpriority(PRIO_PROCESS,
-					   (id_t)atoi(entry->d_name)) ==
-			       getpriority(PRIO_PROCESS, 0));
+	while (dir && (entry = readdir(dir))) {
+		const int tid = atoi(entry->d_name);
+
+		if (!tid)
+			continue;
+		EXPECT(getpriority(PRIO_PROCESS, (id_t)tid) ==
+		       getpriority(PRIO_PROCESS, 0));
+		EXPECT(sched_getscheduler(tid) == SCHED_OTHER);
+	}
 	if (dir)
 		closedir(dir);
 }
