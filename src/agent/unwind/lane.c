@@ -104,7 +104,11 @@ void sp_lane_open(void)
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		const void *holder = &closed;
 
-		atomic_compare_exchange_strong(&lanes[i].holder, &holder, NULL);
+		/* A lane that is only read takes no memory. */
+		if (atomic_load_explicit(&lanes[i].holder,
+					 memory_order_relaxed) == holder)
+			atomic_compare_exchange_strong(&lanes[i].holder,
+						       &holder, NULL);
 	}
 }
 
