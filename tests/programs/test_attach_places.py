@@ -16,6 +16,7 @@ YAMA = "/proc/sys/kernel/yama/ptrace_scope"
 NOBODY = 65534
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 OBJECTS = ("totals", 1_000_000, 1000)
+EXEC_ROUNDS = 8
 
 # pause(), without a C library of that kind.
 PAUSE_32 = "void _start(void) { for (;;) __asm__ volatile" \
@@ -82,6 +83,27 @@ class Process(Case):
         os.unlink(path)
         self.check_round(talk)
         talk.end()
+
+    def test_exec_while_it_is_detached(self):
+        """Whatever comes first: the profile is whole, and the next program is
+        let be."""
+        for _ in range(EXEC_ROUNDS):
+            talk = self.talk()
+            path, _ = attaching.attach(talk.pid, self.out + "/")
+            self.assertEqual(talk.say("go"), OBJECTS)
+            detaching = subprocess.Popen(
+                [attaching.COMMAND, "detach", str(talk.pid)],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            self.assertEqual(talk.say("exec")[0], "begun")
+            _, said = detaching.communicate(timeout=harness.TIMEOUT_S)
+            if detaching.returncode:
+                self.assertRegex(said, "nothing is attached|has ended|again")
+            profile = harness.Profile(path)
+            self.assertIn(profile.end, ("clean", "exec"))
+            self.assertEqual(profile.exact, OBJECTS[1:])
+            os.unlink(path)
+            self.check_round(talk)
+            talk.end()
 
     def test_main_thread_that_ends(self):
         talk = self.talk()

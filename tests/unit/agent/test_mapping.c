@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* Memory that takes the place of a file that has ended: who is late stores
+ * there, and the file stays as it is. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent/file/mapping.h"
+#include "agent/file/outfile.h"
+#include "format/layout.h"
+#include "support/agent_fixture.h"
+#include "support/test.h"
+
+#define CHUNK   ((uint64_t)SP_FORMAT_CHUNK_BYTES)
+#define CHUNKS  40u /* two whole windows, and a part of one */
+#define WINDOW  16u
+#define ROUNDS  20
+#define OF_FILE 1
+#define LATE    2
+
+/* A file with a byte in each chunk; where the chunks are. */
+static void begin(uint8_t *chunks[CHUNKS])
+{
+	const struct sp_outfile_limit limit = {.bytes = CHUNKS * CHUNK};
+	struct sp_outfile file;
+
+	assert_true(sp_outfile_prepare(agent_fixture_path("file"), "/bin/x",
+				       "host", 1700000000));
+	assert_int_equal(sp_outfile_create(42, 0, &limit,
+					   sp_mapping_window(limit.bytes),
+					   &file),
+			 0);
+	assert_int_equal(file.mapped, WINDOW * CHUNK);
+	sp_mapping_begin(&file);
+	for (unsigned int i = 0; i < CHUNKS; i++) {
+		chunks[i] = sp_mapping_chunk(i);
+		assert_non_null(chunks[i]);
+		chunks[i][0] = OF_FILE;
+		chunks[i][CHUNK - 1] = OF_FILE;
+	}
+}
+
+static void expect_file(void)
+{
+	int fd = open(sp_outfile_name(), O_RDONLY);
+	uint8_t bytes[SP_FORMAT_CHUNK_BYTES];
+
+	assert_true(fd >= 0);
+	for (unsigned int i = 0; i < CHUNKS; i++) {
+		assert_int_equal(read(fd, bytes, sizeof(bytes)), CHUNK);
+		assert_int_equal(bytes[0], OF_FILE);
+		assert_int_equal(bytes[1], 0);
+		assert_int_equal(bytes[CHUNK - 1], OF_FILE);
+	}
+	close(fd);
+}
+
+static unsigned int count_mappings_of_file(void)
+{
+	FILE *f = fopen("/proc/self/maps", "re");
+	char line[4096];
+	unsigned int n = 0;
+
+	assert_non_null(f);
+	while (fgets(line, sizeof(line), f))
+		n += strstr(line, sp_outfile_name()) != NULL;
+	fclose(f);
+	return n;
+}
+
+static uint64_t mapped_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "re");
+	unsigned long pages;
+
+	assert_non_null(f);
+	assert_int_equal(fscanf(f, "%lu", &pages), 1);
+	fclose(f);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+TEST(late_stores)
+{
+	uint8_t *chunks[CHUNKS];
+
+	begin(chunks);
+	assert_true(count_mappings_of_file() >= 3);
+	sp_mapping_unmap();
+	sp_mapping_reset();
+	assert_int_equal(count_mappings_of_file(), 0);
+	assert_null(sp_mapping_base());
+	for (unsigned int i = 0; i < CHUNKS; i++) {
+		/* Nothing of the file is to be seen, either. */
+		assert_int_equal(chunks[i][0], 0);
+		chunks[i][0] = chunks[i][1] = chunks[i][CHUNK - 1] = LATE;
+		assert_int_equal(chunks[i][1], LATE);
+	}
+	expect_file();
+	assert_int_equal(unlink(sp_outfile_name()), 0);
+}
+
+/* However often: what is left of them all is the last one. */
+TEST(many_files)
+{
+	uint8_t *chunks[CHUNKS];
+	uint64_t before = 0;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		begin(chunks);
+		sp_mapping_unmap();
+		sp_mapping_reset();
+		chunks[CHUNKS - 1][1] = LATE;
+		expect_file();
+		assert_int_equal(unlink(sp_outfile_name()), 0);
+		if (i == 1)
+			before = mapped_bytes();
+	}
+	assert_true(mapped_bytes() < before + CHUNKS * CHUNK);
+}
+
+TEST(nothing_mapped)
+{
+	sp_mapping_unmap();
+	sp_mapping_reset();
+	sp_mapping_unmap();
+	assert_null(sp_mapping_base());
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late_stores),
+		cmocka_unit_test(test_many_files),
+		cmocka_unit_test(test_nothing_mapped),
+	};
+
+	return cmocka_run_group_tests(tests, agent_fixture_begin,
+				      agent_fixture_end);
+}
