@@ -4,12 +4,10 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "control/clock.h"
 #include "control/threads.h"
 
-#define POLL_NS 20000
 #define MAIN_NS 300000000ull
 #define REST_NS 300000000ull
 
@@ -106,13 +104,6 @@ static void let_others_go(void *arg)
 
 /* ---- a round ---- */
 
-static void nap(void)
-{
-	const struct timespec t = {0, POLL_NS};
-
-	nanosleep(&t, NULL);
-}
-
 static int look_at_asked(struct sp_choice *c, struct sp_error *err)
 {
 	int r = -EAGAIN;
@@ -136,7 +127,7 @@ static int try_main(struct sp_choice *c, struct sp_error *err)
 		r = look_at_asked(c, err);
 		if (r != -EAGAIN || sp_clock_ns() > until)
 			break;
-		nap();
+		sp_tracee_nap();
 	}
 	return r;
 }
@@ -163,7 +154,7 @@ static int try_rest(struct sp_choice *c, const struct sp_threads *threads,
 			until = sp_clock_ns() + REST_NS;
 		n = count_asked(c);
 		if (r == -EAGAIN && n)
-			nap();
+			sp_tracee_nap();
 	}
 	return r;
 }

@@ -38,8 +38,9 @@
  * goes), and then sends its thread SIGWINCH, which is ignored unless somebody
  * traces the thread: who does is to take it from there, at SP_CPU_CODE_END.  If
  * nobody does, the thread goes back by the signal frame.  sp_cpu_set_run: to
- * run it at pc; `frame` is the signal frame, above the stack.
- * sp_cpu_set_syscall: to make a system call by the instruction at pc.
+ * run it at pc; `frame` is the signal frame, above the stack; `calms`: before
+ * it goes back, it makes itself SCHED_OTHER. sp_cpu_set_syscall: to make a
+ * system call by the instruction at pc.
  *
  * struct sp_cpu_frame: of a signal handler, as the kernel makes it and takes it
  * back; SP_CPU_FRAME_ODD bytes below an address of 16.  sp_cpu_make_frame: one

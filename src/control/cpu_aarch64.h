@@ -252,28 +252,35 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 
 /* x8: where a large result goes. */
 static const uint32_t sp_cpu_code[] = {
-	0xb4000174,                          /* next: cbz x20, done */
-	0xa9408660,                          /* ldp x0, x1, [x19, #8] */
-	0xa9418e62,                          /* ldp x2, x3, [x19, #24] */
-	0xa9429664,                          /* ldp x4, x5, [x19, #40] */
-	0xaa0003e8,                          /* mov x8, x0 */
-	0xf9400270,                          /* ldr x16, [x19] */
-	0xd63f0200,                          /* blr x16 */
-	0xf9001e60,                          /* str x0, [x19, #56] */
-	0x91010273,                          /* add x19, x19, #64 */
-	0xd1000694,                          /* sub x20, x20, #1 */
-	0x17fffff6,                          /* b next */
-	0xd2800008u | SYS_getpid << 5,       /* done: mov x8, #SYS_getpid */
-	SP_CPU_SVC,                          /* svc #0 */
-	0xaa0003f6,                          /* mov x22, x0 */
-	0xd2800008u | SYS_gettid << 5,       /* mov x8, #SYS_gettid */
-	SP_CPU_SVC,                          /* svc #0 */
-	0xaa0003e1,                          /* mov x1, x0 */
-	0xaa1603e0,                          /* mov x0, x22 */
-	0xd2800002u | SIGWINCH << 5,         /* mov x2, #SIGWINCH */
-	0xd2800008u | SYS_tgkill << 5,       /* mov x8, #SYS_tgkill */
-	SP_CPU_SVC,                          /* svc #0 */
-	0x910002bf,                          /* mov sp, x21 */
+	0xb4000174,                    /* next: cbz x20, done */
+	0xa9408660,                    /* ldp x0, x1, [x19, #8] */
+	0xa9418e62,                    /* ldp x2, x3, [x19, #24] */
+	0xa9429664,                    /* ldp x4, x5, [x19, #40] */
+	0xaa0003e8,                    /* mov x8, x0 */
+	0xf9400270,                    /* ldr x16, [x19] */
+	0xd63f0200,                    /* blr x16 */
+	0xf9001e60,                    /* str x0, [x19, #56] */
+	0x91010273,                    /* add x19, x19, #64 */
+	0xd1000694,                    /* sub x20, x20, #1 */
+	0x17fffff6,                    /* b next */
+	0xd2800008u | SYS_getpid << 5, /* done: mov x8, #SYS_getpid */
+	SP_CPU_SVC,                    /* svc #0 */
+	0xaa0003f6,                    /* mov x22, x0 */
+	0xd2800008u | SYS_gettid << 5, /* mov x8, #SYS_gettid */
+	SP_CPU_SVC,                    /* svc #0 */
+	0xaa0003e1,                    /* mov x1, x0 */
+	0xaa1603e0,                    /* mov x0, x22 */
+	0xd2800002u | SIGWINCH << 5,   /* mov x2, #SIGWINCH */
+	0xd2800008u | SYS_tgkill << 5, /* mov x8, #SYS_tgkill */
+	SP_CPU_SVC,                    /* svc #0 */
+	0xb40000f7,                    /* cbz x23, back */
+	0xd2800000,                    /* mov x0, #0 */
+	0xd2800001,                    /* mov x1, #SCHED_OTHER */
+	0xf81f0fff,                    /* str xzr, [sp, #-16]! */
+	0x910003e2,                    /* mov x2, sp */
+	0xd2800008u | SYS_sched_setscheduler << 5, /* mov x8, #... */
+	SP_CPU_SVC,                                /* svc #0 */
+	0x910002bf,                                /* back: mov sp, x21 */
 	0xd2800008u | SYS_rt_sigreturn << 5, /* mov x8, #SYS_rt_sigreturn */
 	SP_CPU_SVC,                          /* svc #0 */
 };
@@ -282,9 +289,10 @@ static const uint32_t sp_cpu_code[] = {
 
 /* x0 is none of the results that interrupted system calls have. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame)
+				  uint64_t n, uint64_t frame, bool calms)
 {
 	r->general.pc = pc;
+	r->general.regs[23] = calms;
 	r->general.sp = frame;
 	r->general.pstate &= ~(uint64_t)SP_CPU_BRANCHED;
 	r->general.regs[0] = 0;

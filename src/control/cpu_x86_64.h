@@ -197,8 +197,20 @@ static const unsigned char sp_cpu_code[] = {
 	0,    0,
 	0,          /* mov $SYS_tgkill, %eax */
 	0x0f, 0x05, /* syscall */
+	0x4d, 0x85,
+	0xf6,       /* test %r14, %r14 */
+	0x74, 0x10, /* je back */
+	0x31, 0xff, /* xor %edi, %edi */
+	0x31, 0xf6, /* xor %esi, %esi: SCHED_OTHER */
+	0x6a, 0x00, /* push $0 */
 	0x48, 0x89,
-	0xec, /* mov %rbp, %rsp */
+	0xe2, /* mov %rsp, %rdx */
+	0xb8, SYS_sched_setscheduler,
+	0,    0,
+	0,          /* mov $SYS_sched_setscheduler, %eax */
+	0x0f, 0x05, /* syscall */
+	0x48, 0x89,
+	0xec, /* back: mov %rbp, %rsp */
 	0xb8, SYS_rt_sigreturn,
 	0,    0,
 	0,          /* mov $SYS_rt_sigreturn, %eax */
@@ -208,9 +220,10 @@ static const unsigned char sp_cpu_code[] = {
 #define SP_CPU_CODE_END 0x51
 
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame)
+				  uint64_t n, uint64_t frame, bool calms)
 {
 	r->rip = pc;
+	r->r14 = calms;
 	r->rbx = calls;
 	r->r12 = n;
 	r->rbp = frame + 8;

@@ -243,6 +243,7 @@ static int classify_module(Dwfl_Module *mod, void **data, const char *name,
 			image->libc[image->n_libc++] = mod;
 	} else if (sp_image_function(mod, "malloc", &range)) {
 		kind = ALLOCATOR;
+		image->has_allocator = true;
 	}
 	*data = (void *)(uintptr_t)kind;
 	return DWARF_CB_OK;
@@ -263,6 +264,11 @@ bool sp_image_has_own_malloc(const struct sp_image *image)
 	struct sp_image_range range;
 
 	return sp_image_function(image->executable, "malloc", &range);
+}
+
+bool sp_image_has_allocator(const struct sp_image *image)
+{
+	return image->has_allocator;
 }
 
 /* ---- the whole ---- */

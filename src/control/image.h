@@ -35,6 +35,9 @@ bool sp_image_has_loader(const struct sp_image *image);
 bool sp_image_has_glibc(const struct sp_image *image);
 bool sp_image_has_own_malloc(const struct sp_image *image);
 
+/* Has it loaded an allocator besides that of the C library? */
+bool sp_image_has_allocator(const struct sp_image *image);
+
 /*
  * May a stopped thread be made to load a library where it is?  Yes, if every
  * frame of its stack is known, none is of the loader, of an allocator or of a

@@ -37,7 +37,7 @@ struct sp_image {
 		bool is_signals; /* a handler has interrupted it */
 	} frames[SP_IMAGE_FRAMES];
 	size_t n_frames;
-	bool is_whole;
+	bool has_allocator;
 };
 
 /* Where the process has a function that the module exports. */

@@ -13,6 +13,8 @@
 
 #include "control/cpu.h"
 
+#define ARENA_BYTES (64u << 20)
+
 struct status {
 	char state;
 	uint64_t tracer, seccomp, shadow_stack, threads;
@@ -210,4 +212,28 @@ uint64_t sp_suitable_age_ms(uint64_t pid)
 	if (!ticks || !ticks_per_s || ticks * 1000 / ticks_per_s > now_ms)
 		return 0;
 	return now_ms - ticks * 1000 / ticks_per_s;
+}
+
+/* The program break's, and further arenas, each in its own aligned region. */
+uint64_t sp_suitable_heap_bytes(uint64_t pid)
+{
+	uint64_t start, end, offset, inode, bytes = 0;
+	char path[64], *line = NULL;
+	size_t room = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", pid);
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0)
+		if (sscanf(line,
+			   "%" SCNx64 "-%" SCNx64 " rw-p %" SCNx64
+			   " %*x:%*x %" SCNu64,
+			   &start, &end, &offset, &inode) == 4 &&
+		    !inode &&
+		    (start % ARENA_BYTES == 0 || strstr(line, "[heap]")))
+			bytes += end - start;
+	free(line);
+	if (f)
+		fclose(f);
+	return bytes;
 }

@@ -24,3 +24,7 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err);
 
 /* How long the process has run. */
 uint64_t sp_suitable_age_ms(uint64_t pid);
+
+/* Of the heap of glibc's malloc: its address space, or a little more; without
+ * large blocks. */
+uint64_t sp_suitable_heap_bytes(uint64_t pid);

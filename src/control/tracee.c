@@ -20,7 +20,8 @@
 #endif
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
-#define POLL_NS      20000
+/* The kernel tells of each stop; if it does not. */
+#define POLL_NS 1000000
 /* A thread that has our registers would crash if it were let go with them, so
  * it is waited for: it needs but a processor, or a lock of the kernel. */
 #define HELD_NS   60000000000ull
@@ -28,6 +29,29 @@
 #define AT_CALLS  256u
 
 /* ---- stops ---- */
+
+static void fill_told(sigset_t *told)
+{
+	sigemptyset(told);
+	sigaddset(told, SIGCHLD);
+}
+
+void sp_tracee_begin(void)
+{
+	sigset_t told;
+
+	fill_told(&told);
+	sigprocmask(SIG_BLOCK, &told, NULL);
+}
+
+void sp_tracee_nap(void)
+{
+	const struct timespec poll = {0, POLL_NS};
+	sigset_t told;
+
+	fill_told(&told);
+	sigtimedwait(&told, NULL, &poll);
+}
 
 static long trace(const struct sp_tracee *t, int request, long address,
 		  long data)
@@ -41,9 +65,8 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	const uint64_t until = sp_clock_ns() + timeout_ns;
 	int status;
 
-	for (unsigned int looks = 0;; looks++) {
+	for (;;) {
 		pid_t got = waitpid(t->tid, &status, __WALL | WNOHANG);
-		struct timespec nap = {0, POLL_NS};
 
 		if (got < 0 && errno != EINTR)
 			return -EIO;
@@ -59,8 +82,7 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 			return -ETIMEDOUT;
 		if (t->idle)
 			t->idle(t->idle_arg);
-		if (looks > 20)
-			nanosleep(&nap, NULL);
+		sp_tracee_nap();
 	}
 }
 
@@ -239,17 +261,22 @@ static void give_back(struct sp_tracee *t)
 	t->is_borrowed = false;
 }
 
-void sp_tracee_release(struct sp_tracee *t)
+void sp_tracee_return(struct sp_tracee *t)
 {
 	const uint64_t memory[6] = {t->memory, SP_TRACEE_MEMORY};
 
+	if (!t->is_borrowed || !t->is_stopped)
+		return;
+	if (t->memory)
+		sp_tracee_syscall(t, SYS_munmap, memory);
+	give_back(t);
+}
+
+void sp_tracee_release(struct sp_tracee *t)
+{
 	if (!t->is_traced)
 		return;
-	if (t->is_borrowed && t->is_stopped) {
-		if (t->memory)
-			sp_tracee_syscall(t, SYS_munmap, memory);
-		give_back(t);
-	}
+	sp_tracee_return(t);
 	/* One that runs is on its way back by itself; if it does not stop, our
 	 * end lets it go. */
 	if (t->is_stopped || trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
@@ -303,8 +330,10 @@ long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 }
 
 /* Until the code has sent its signal.  Others that cannot be held back, or were
- * under way, are sent again at the end. */
-static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns)
+ * under way, are sent again at the end.  -EAGAIN: it was asked to stop, and
+ * has, before that. */
+static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
+			    bool is_asked)
 {
 	const uint64_t until = sp_clock_ns() + timeout_ns;
 
@@ -312,11 +341,13 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns)
 		const uint64_t now = sp_clock_ns();
 		int status;
 
-		if (!resume(t, PTRACE_CONT, 0))
+		if (t->is_stopped && !resume(t, PTRACE_CONT, 0))
 			return -EIO;
 		status = wait_stop(t, now < until ? until - now : 0);
 		if (status < 0)
 			return status;
+		if (is_event(status) && is_asked)
+			return -EAGAIN;
 		if (is_event(status))
 			continue;
 		if (is_fault(WSTOPSIG(status)))
@@ -330,24 +361,29 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns)
 	}
 }
 
-int sp_tracee_run(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
-		  uint64_t timeout_ns)
+bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
+		       size_t n, bool calms)
 {
 	const uint64_t at = t->memory + AT_CALLS;
 	const size_t bytes = n * sizeof(*calls);
 	sp_cpu_regs r = t->regs;
 
-	sp_cpu_set_run(&r, t->memory, at, n, t->frame);
-	if (n > SP_TRACEE_CALLS || !sp_tracee_write(t, at, calls, bytes) ||
-	    !set_regs(t, &r))
-		return -EIO;
-	return sp_tracee_go_on(t, calls, n, timeout_ns);
+	sp_cpu_set_run(&r, t->memory, at, n, t->frame, calms);
+	t->ended = 1;
+	return n <= SP_TRACEE_CALLS && sp_tracee_write(t, at, calls, bytes) &&
+	       set_regs(t, &r);
 }
 
 int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		    uint64_t timeout_ns)
 {
-	int r = wait_end_of_code(t, timeout_ns);
+	int r = t->ended;
+
+	/* Unless it was noticed already. */
+	if (r > 0)
+		r = wait_end_of_code(t, timeout_ns, false);
+	else
+		t->ended = 1;
 
 	if (r < 0)
 		return r;
@@ -359,8 +395,14 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 
 bool sp_tracee_abandon(struct sp_tracee *t)
 {
-	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
-	    wait_interrupted(t, HELD_NS) != 0 || !get_regs(t))
+	int r;
+
+	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0)
+		return false;
+	r = wait_end_of_code(t, HELD_NS, true);
+	if (r != -EAGAIN)
+		t->ended = r;
+	if (r != -EAGAIN || !get_regs(t))
 		return false;
 	/* One that was woken has to take the lock, or to wake the next one. */
 	return sp_cpu_syscall(&t->now) == SYS_futex &&

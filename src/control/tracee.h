@@ -30,6 +30,7 @@ struct sp_tracee {
 	uint64_t syscall;        /* where it has a system call */
 	uint64_t memory;         /* of ours in it, or 0 */
 	uint64_t frame;          /* in that */
+	int ended;               /* how the calls did, 1: they go on */
 	uint64_t missed;         /* signals to be sent again, by their bits */
 	void (*idle)(void *arg); /* called while it is waited for, or NULL */
 	void *idle_arg;
@@ -42,6 +43,13 @@ struct sp_tracee {
 #define SP_TRACEE_ROOM   8192u
 #define SP_TRACEE_MEMORY (256u << 10)
 
+/* Before the first, in the process that traces, and for as long as it runs. */
+void sp_tracee_begin(void);
+
+/* Wait until a thread that is traced has stopped or ended since the last time,
+ * or for a moment. */
+void sp_tracee_nap(void);
+
 /*
  * Trace thread `tid` and ask it to stop.  0; -ESRCH: there is none; -EPERM,
  * also if it is ending; with *err.  `without_filter`: system calls that we make
@@ -53,6 +61,10 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 /* 0: it has stopped; -EAGAIN: not yet; -ESRCH: it has ended; -EBUSY: it is
  * stopped for another reason.  After the last two it is traced no more. */
 int sp_tracee_look(struct sp_tracee *t);
+
+/* Give a thread that was borrowed what was its, if it is stopped: it still is
+ * then. */
+void sp_tracee_return(struct sp_tracee *t);
 
 /* Let it go on: as it was, where it was. */
 void sp_tracee_release(struct sp_tracee *t);
@@ -69,21 +81,24 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
  * such moment.) */
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 
-/*
- * Make n calls, at most SP_TRACEE_CALLS, and read their results.  0;
- * -ETIMEDOUT: they are not done within timeout_ns, and the thread is still
- * there; -EFAULT: one made a fault; -EIO: the process has ended.  After these
- * only sp_tracee_abandon or sp_tracee_release.
- */
-int sp_tracee_run(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
-		  uint64_t timeout_ns);
+/* n calls, at most SP_TRACEE_CALLS, which it makes once it goes on: even if it
+ * is not we who let it.  `calms`: as of sp_cpu_set_run. */
+bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
+		       size_t n, bool calms);
 
-/* After -ETIMEDOUT: stop the thread.  If it waits for a lock, and nobody has
- * woken it, it is as if the last of the calls had not been made.  False: it
- * does not, and may go on. */
-bool sp_tracee_abandon(struct sp_tracee *t);
+/*
+ * Let it make them, and read the results of the first n.  0; -ETIMEDOUT: they
+ * are not done within timeout_ns, and go on; call it again to wait for longer;
+ * -EFAULT: one made a fault; -EIO: the process has ended.  After these only
+ * sp_tracee_go_on, sp_tracee_abandon or sp_tracee_release.
+ */
 int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		    uint64_t timeout_ns);
+
+/* After -ETIMEDOUT: stop the thread.  If it waits for a lock, and nobody has
+ * woken it, it is as if the call that it is in had not been made.  False: it
+ * does not, and may go on. */
+bool sp_tracee_abandon(struct sp_tracee *t);
 
 /* Memory of the process. */
 bool sp_tracee_read(pid_t pid, uint64_t from, void *to, size_t bytes);

@@ -18,6 +18,11 @@ import harness
 ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "2"))
 THREADS = 4
 THREADS_BUSY = 64
+LARGE = """
+kept = [bytearray(1000) for i in range(160000)]
+print(flush=True)
+input()
+"""
 FORKS = """
 import os, signal, sys
 print(flush=True)
@@ -89,6 +94,31 @@ class Totals(Case):
                          r"figures are of what it allocated since; "
                          r"(19|2\d)\.\d+ MiB were alive then")
         talk.end()
+
+    def test_before_of_a_large_heap(self):
+        """glibc would walk its free blocks, with a lock that all want: only
+        when that is asked for."""
+        process = self.start(["/usr/bin/python3", "-c", LARGE],
+                             stdin=subprocess.PIPE, shim=False)
+        self.addCleanup(process.kill)
+        process.stdout.readline()
+        for words in (), ("--before",):
+            done = attaching.run("attach", process.pid, "--out",
+                                 self.out + "/", *words)
+            attaching.detach(process.pid)
+            path, = glob.glob(self.out + "/*.sprof")
+            before = self.profile(path).json["attached_before_bytes"]
+            os.unlink(path)
+            said = "was not asked: its heap has" in done.stdout
+            with self.subTest(words):
+                self.assertEqual(said, not words, done.stdout)
+                if words:
+                    self.assertGreater(before, 150_000_000)
+                    self.assertLess(before, 300_000_000)
+                else:
+                    self.assertIsNone(before)
+        process.communicate(b"\n", timeout=harness.TIMEOUT_S)
+        self.assertEqual(process.returncode, 0)
 
     def test_busy(self):
         """While many threads do nothing but allocate, so that hardly one is
@@ -168,6 +198,29 @@ class Unnoticed(Case):
     def test_libraries_that_come_and_go(self):
         self.rounds("program_attached_loads", os.path.join(
             os.environ["SAMPLEPROF_TARGETS"], "libprogram_attached_plugin.so"))
+
+    def test_threads_that_end(self):
+        """Also while it is detached, and with objects that others free: these
+        are no objects of the next profile."""
+        process = self.start([harness.target("program_attached_loads"),
+                              "threads"], stdin=subprocess.PIPE, shim=False)
+        self.addCleanup(process.kill)
+        for _ in range(ROUNDS + 2):
+            path, _ = attaching.attach(process.pid, self.out + "/",
+                                       "--period", "32K", tries=5)
+            harness.wait_for_cpu(process.pid, 0.05)
+            attaching.detach(process.pid, tries=5)
+            found = harness.Profile(path)
+            self.assertEqual(found.end, "clean")
+            self.assertLessEqual(set(found.lost()),
+                                 {"class_totals_not_published"})
+            bytes_, objects = found.exact
+            # But for what a thread is made of.
+            self.assertGreater(bytes_, 25_000 * objects)
+            os.unlink(path)
+        stdout, stderr = process.communicate(b"end\n", harness.TIMEOUT_S)
+        self.assertEqual((process.returncode, stdout, stderr),
+                         (0, b"ok\n", b""))
 
     def test_children(self):
         """Recorded or not, as asked; each has what it allocates itself."""

@@ -15,6 +15,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -247,6 +248,8 @@ struct state {
 	struct sigaction actions[N_SIGNALS];
 };
 
+static int niceness;
+
 static void read_state(struct state *s)
 {
 	memset(s, 0, sizeof(*s));
@@ -256,6 +259,25 @@ static void read_state(struct state *s)
 	s->n_files = count_files();
 	for (int i = 1; i < N_SIGNALS; i++)
 		sigaction(i, NULL, &s->actions[i]);
+}
+
+/* Of each thread, for one of them was run before others. */
+static void expect_priorities(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	const struct dirent *entry;
+
+	EXPECT(dir);
+	while ((entry = readdir(dir))) {
+		const pid_t tid = atoi(entry->d_name);
+
+		if (!tid)
+			continue;
+		EXPECT(sched_getscheduler(tid) == sched_getscheduler(0));
+		EXPECT(getpriority(PRIO_PROCESS, (id_t)tid) == niceness);
+	}
+	closedir(dir);
+	EXPECT(sched_getscheduler(0) == SCHED_OTHER);
 }
 
 static void expect_same(const struct state *a, const struct state *b)
@@ -292,12 +314,14 @@ static void run_state(void)
 	for (size_t i = 0; i < sizeof(t) / sizeof(*t); i++)
 		EXPECT(pthread_create(&t[i], NULL, threads[i], NULL) == 0);
 	read_state(&before);
+	niceness = getpriority(PRIO_PROCESS, 0);
 	truth_print("going", &all);
 	errno = 79;
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		EXPECT(errno == 79);
 		read_state(&after);
 		expect_same(&before, &after);
+		expect_priorities();
 		truth_print("same", &all);
 		errno = 79;
 	}
