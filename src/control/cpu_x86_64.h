@@ -289,7 +289,6 @@ static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 		uint64_t features;
 		uint32_t bytes;
 	} software = {SP_CPU_VECTOR_MAGIC1, n + 4, 0, n};
-	const long result = (long)r->rax;
 
 	memset(f, 0, sizeof(*f));
 	f->context.flags = SP_CPU_FRAME_FLAGS;
@@ -320,11 +319,10 @@ static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 	memcpy(vector + n, &end, sizeof(end));
 	if ((long)r->orig_rax < 0)
 		return;
-	if (result >= SP_CPU_RESTART_FIRST && result <= SP_CPU_RESTART_LAST)
-		f->context.rax = r->orig_rax;
-	else if (result == SP_CPU_RESTART_BLOCK)
-		f->context.rax = SYS_restart_syscall;
-	else
+	/* What the kernel has kept of a wait with a time limit is gone after a
+	 * frame: it begins anew, which is longer, but no error. */
+	if (!sp_cpu_is_interrupted(r))
 		return;
+	f->context.rax = r->orig_rax;
 	f->context.rip -= SP_CPU_SYSCALL_BYTES;
 }
