@@ -7,6 +7,7 @@
 #include "rss/ledger.h"
 #include "rss/options.h"
 #include "rss/stored.h"
+#include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
@@ -51,13 +52,15 @@ static int print_ledger(const struct sp_rss_options *options)
 
 	if (sp_rss_ledger_make(options, &ledger, &err) < 0)
 		return sp_console_fail_with(&err);
+	sp_text_set_ascii(!sp_console_is_utf8() && !options->json);
 	if (!options->json)
-		sp_console_begin_page(false);
+		sp_console_begin_page(options->pins);
 	out = sp_console_open();
 	if (options->json)
 		sp_rss_print_json(out, &ledger);
 	else
 		sp_rss_print(out, &ledger);
+	sp_rss_pins_free(ledger.pins);
 	return sp_console_close(out);
 }
 
@@ -68,6 +71,7 @@ int run_rss(int argc, char **argv)
 	int r = sp_rss_parse(argc, argv, &options, &err);
 
 	options.on_wait = say_waiting;
+	options.progress = sp_console_progress_fn();
 
 	if (r < 0)
 		return sp_console_fail_usage(err.message, "rss");

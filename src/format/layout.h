@@ -178,6 +178,17 @@ struct sp_control_memory {
 	uint64_t n_ranges;
 };
 
+/* More of glibc, which has no size classes, in their place.  In bytes. */
+struct sp_control_glibc {
+	uint32_t n_classes; /* 0 */
+	uint32_t has_more;  /* 0: an older library, the rest is zero */
+	/* Of free_bytes: at the end of the main arena, and in small objects
+	 * that were freed and look as if they were not. */
+	uint64_t top_bytes;
+	uint64_t fast_bytes;
+	uint64_t fast_objects;
+};
+
 /* Memory of the library: anonymous, private.  No bytes: it has gone. */
 struct sp_control_range {
 	uint64_t start;
@@ -196,7 +207,8 @@ struct sp_control_order {
 	uint32_t command; /* enum sp_control_command */
 	uint32_t name_bytes;
 	/* SP_CONTROL_PERIOD; in the answer to SP_CONTROL_MEMORY the address of
-	 * uint32_t n, size classes[n] of the allocator, ascending; 0: none. */
+	 * uint32_t n, size classes[n] of the allocator, ascending, or of
+	 * struct sp_control_glibc; 0: none. */
 	uint64_t period_bytes;
 	char name[SP_FORMAT_MARK_NAME_MAX];
 	uint64_t asked_ns; /* when, since the start, by the wall clock */

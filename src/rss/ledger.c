@@ -34,6 +34,7 @@ struct maker {
 	uint64_t classes_at; /* where the process has its size classes; or 0 */
 	uint32_t *classes;
 	struct sp_rss_rounding rounding;
+	struct sp_control_glibc glibc; /* zero if it did not say */
 };
 
 /* ---- what the process says ---- */
@@ -135,6 +136,16 @@ static void read_classes(struct maker *m)
 			  : SP_RSS_RULE_PAGES;
 }
 
+static void read_glibc(struct maker *m)
+{
+	if (m->ledger->memory.allocator != SP_ALLOCATOR_GLIBC ||
+	    !m->classes_at ||
+	    !sp_rss_pages_read(m->pages, m->classes_at, &m->glibc,
+			       sizeof(m->glibc)) ||
+	    m->glibc.n_classes || m->glibc.has_more != 1)
+		memset(&m->glibc, 0, sizeof(m->glibc));
+}
+
 /* ---- what can be seen of it ---- */
 
 static bool is_32_bit(uint64_t pid)
@@ -197,8 +208,10 @@ static void fill_hints(struct maker *m)
 				       : UINT64_MAX;
 	if (m->target.fd >= 0 && fstat(m->target.fd, &st) == 0)
 		m->hints.profile_inode = st.st_ino;
-	if (m->ledger->was_asked)
+	if (m->ledger->was_asked) {
 		read_ranges(m);
+		read_glibc(m);
+	}
 	if (m->hints.is_glibc && !m->hints.is_32_bit &&
 	    (m->ledger->memory.allocator || sp_rss_pages_can_read(m->pages)))
 		m->rounding.rule = SP_RSS_RULE_GLIBC;
@@ -276,6 +289,56 @@ static void fill_objects(struct maker *m)
 	l->before_bytes = m->objects.before_bytes;
 }
 
+/* ---- who pins ---- */
+
+/* Heaps of the arenas but the main one: how many. */
+static size_t list_arenas(struct maker *m, uint64_t *to)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->maps.n; i++)
+		if (sp_rss_blocks_is_arena(&m->maps.list[i], m->pages))
+			to[n++] = m->maps.list[i].start;
+	return n;
+}
+
+static int find_pins(struct maker *m, struct sp_error *err)
+{
+	static const struct sp_symbolizer_options symbols;
+	const struct sp_rss_options *o = m->options;
+	struct sp_rss_ledger *l = m->ledger;
+	uint64_t *arenas = calloc(m->maps.n + 1, sizeof(*arenas));
+	const struct sp_rss_pins_question question = {
+		.path = m->target.path,
+		.symbols = o->symbols ? o->symbols : &symbols,
+		.granularity = o->granularity,
+		.confidence = o->confidence,
+		.progress = o->progress,
+	};
+	const struct sp_rss_pins_process process = {
+		.pages = m->pages,
+		.rounding = &m->rounding,
+		.allocator = l->memory.allocator,
+		.is_glibc = m->hints.is_glibc && !m->hints.is_32_bit,
+		.threads = m->maps.threads,
+		.free_bytes = l->memory.free_bytes,
+		.glibc = m->glibc,
+		.arenas = arenas,
+		.n_arenas = arenas ? list_arenas(m, arenas) : 0,
+	};
+	int r = 0;
+
+	l->pins_top = o->top;
+	if (!arenas)
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	if (l->has_profile)
+		r = sp_rss_pins_find(&question, &process, &l->pins, err);
+	else
+		l->pins = sp_rss_pins_without_profile();
+	free(arenas);
+	return r;
+}
+
 /* The kernel's figures are read last, and what they are split by next to them:
  * a process does not wait. */
 static int make(struct maker *m, struct sp_error *err)
@@ -298,7 +361,7 @@ static int make(struct maker *m, struct sp_error *err)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	fill_objects(m);
 	fill_rows(m);
-	return 0;
+	return m->options->pins ? find_pins(m, err) : 0;
 }
 
 int sp_rss_ledger_make(const struct sp_rss_options *options,

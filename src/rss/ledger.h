@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "format/layout.h"
 #include "report/ledgers.h"
+#include "rss/pins.h"
 #include "stats/estimator.h"
 
 /*
@@ -65,6 +66,10 @@ struct sp_rss_ledger {
 	bool is_stopped;       /* so that it was not asked */
 	bool has_other_malloc; /* not glibc's, as far as one can tell */
 	uint64_t unsampled_bytes, before_bytes;
+	/* Who pins what is free (rss/pins.h), if that was asked for: to be
+	 * freed by sp_rss_pins_free().  NULL: it was not. */
+	struct sp_rss_pins *pins;
+	uint64_t pins_top; /* sites of these to print; 0: all */
 };
 
 /* What a process says by itself of its allocator. */
@@ -83,6 +88,12 @@ struct sp_rss_options {
 	void (*on_wait)(uint64_t pid);
 	uint64_t timeout_ns; /* how long the allocator's answer is waited for */
 	double confidence;   /* in (0, 1) */
+	bool pins;           /* by call site, with their names */
+	bool has_top;
+	uint64_t top;                    /* sites of these; 0: all */
+	sp_progress_fn *progress;        /* of their names; may be NULL */
+	enum sp_granularity granularity; /* what a site is */
+	const struct sp_symbolizer_options *symbols; /* or NULL */
 	bool json;
 	bool help, version; /* asked for; nothing else counts */
 };

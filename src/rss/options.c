@@ -10,6 +10,7 @@
 
 #define DEFAULT_TIMEOUT_NS 5000000000ull
 #define DEFAULT_CONFIDENCE 0.95
+#define DEFAULT_TOP        10
 
 static bool take_timeout(void *part, const char *text)
 {
@@ -26,7 +27,22 @@ static bool take_when(void *part, const char *text)
 	return *text != '\0';
 }
 
+static bool take_top(void *part, const char *text)
+{
+	struct sp_rss_options *o = part;
+
+	o->has_top = true;
+	return sp_parse_u64(text, &o->top);
+}
+
 static const struct sp_argument arguments[] = {
+	SP_ARGUMENT_FLAG(struct sp_rss_options, "pins", pins,
+			 "besides, who pins free memory: by call site, what "
+			 "cannot\n"
+			 "go back because live objects of that site lie beside "
+			 "it"),
+	{"top", 0, "N", "a number", take_top, 0,
+	 "call sites of --pins; 0 shows all (default 10)"},
 	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
 	 "wait that long for what the allocator counts (default\n"
 	 "5s): a process answers when it allocates"},
@@ -63,10 +79,15 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 	int r;
 
 	*ret = (struct sp_rss_options){.timeout_ns = DEFAULT_TIMEOUT_NS,
+				       .top = DEFAULT_TOP,
 				       .confidence = DEFAULT_CONFIDENCE};
 	r = sp_arguments_parse(&sp_rss_line, argc, argv, ret, &words, &n, err);
 	if (r)
 		return r;
+	if (ret->has_top && (!ret->pins || ret->json))
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--top goes with --pins, and without "
+				    "--json, which has all sites");
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
 				    n ? "one process at a time: there is more "
@@ -75,7 +96,11 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 	/* A number is a process, anything else the name of a file. */
 	if (words[0][strspn(words[0], "0123456789")] || !*words[0]) {
 		ret->path = words[0];
-		return 0;
+		if (!ret->pins)
+			return 0;
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--pins is for a PID, whose memory is "
+				    "looked at now");
 	}
 	if (ret->when)
 		return sp_error_set(err, -EINVAL, NULL,

@@ -108,6 +108,12 @@ static const char *words_of(const struct sp_rss_ledger *l,
 		       : rows[row].words;
 }
 
+static bool is_pinned(const struct sp_rss_ledger *l)
+{
+	return l->pins && l->pins->state == SP_RSS_PINS_KNOWN &&
+	       l->pins->can_tell;
+}
+
 #define SENTENCE_COLUMNS 66 /* and what is left */
 
 /* What is alive and what is kept, then what is large, as long as there is room.
@@ -136,6 +142,10 @@ static void print_sentence(FILE *out, const struct sp_rss_ledger *l,
 		columns += fprintf(out, " %s %s,", sp_text_bytes(bytes).text,
 				   words_of(l, row));
 		left -= bytes;
+		if (row == SP_RSS_ROW_KEPT && is_pinned(l))
+			columns = fprintf(
+				out, "\nof which %s is pinned by site,",
+				sp_text_bytes(l->pins->pinned.value).text);
 	}
 	fprintf(out, " %s else\n", sp_text_bytes(left > 0 ? left : 0).text);
 	sp_style_begin(out, SP_STYLE_PLAIN);
@@ -339,6 +349,10 @@ void sp_rss_print(FILE *out, const struct sp_rss_ledger *l)
 	if (!page)
 		return;
 	print_page(page, l);
+	if (l->pins) {
+		putc('\n', page);
+		sp_rss_pins_print(page, l->pins, l->pins_top);
+	}
 	sp_lines_close(out, page, &text);
 }
 
@@ -412,6 +426,11 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
 	else
 		sp_json_null(&json, "alive_untouched_bytes");
 	write_allocator(&json, l);
+	if (l->pins) {
+		sp_json_open(&json, "pins", '{');
+		sp_rss_pins_write_json(&json, l->pins);
+		sp_json_close(&json, '}');
+	}
 	sp_json_close(&json, '}');
 	putc('\n', out);
 }

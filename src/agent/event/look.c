@@ -110,10 +110,11 @@ static long be_looked_at(const char *name, unsigned int name_bytes,
 	struct sp_look look = {.version = SP_LOOK_VERSION,
 			       .why = why,
 			       .time_ns = sp_writer_time()};
+	struct sp_control_glibc glibc;
 	long fd, r;
 
 	if (why != SP_LOOK_END_AT_ONCE) {
-		sp_allocator_ask(&look.memory);
+		sp_allocator_ask(&look.memory, &glibc);
 		sp_allocator_classes(classes);
 		look.classes = (uintptr_t)classes;
 	}

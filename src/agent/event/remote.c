@@ -25,7 +25,10 @@ static _Atomic uint64_t begun, carried_out, answered;
 /* Of `carried_out`; under `busy`. */
 static uint64_t last_result;
 static struct sp_control_memory last_memory;
-static uint32_t last_classes[SP_ALLOCATOR_CLASSES];
+static union {
+	uint32_t classes[SP_ALLOCATOR_CLASSES];
+	struct sp_control_glibc glibc;
+} last_more;
 static _Atomic unsigned int toggles; /* signals seen */
 static _Atomic unsigned int toggled; /* and answered */
 static sp_inside_lock busy;          /* of carrying out */
@@ -41,9 +44,13 @@ void sp_remote_reset(void)
 
 static int take_memory(void)
 {
+	struct sp_control_glibc glibc;
+
 	last_memory = (struct sp_control_memory){0};
-	sp_allocator_ask(&last_memory);
-	sp_allocator_classes(last_classes);
+	sp_allocator_ask(&last_memory, &glibc);
+	sp_allocator_classes(last_more.classes);
+	if (!last_more.classes[0])
+		last_more.glibc = glibc;
 	last_memory.ranges = (uintptr_t)sp_sys_ranges(&last_memory.n_ranges);
 	return 0;
 }
@@ -139,7 +146,7 @@ static void answer_order(struct sp_thread *t, struct sp_control *block,
 			if (order.command == SP_CONTROL_MEMORY) {
 				memcpy(at->name, &last_memory,
 				       sizeof(at->name));
-				at->period_bytes = (uintptr_t)last_classes;
+				at->period_bytes = (uintptr_t)&last_more;
 			}
 			at->result = last_result;
 			at->time_ns = block->time_ns;

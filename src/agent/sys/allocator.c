@@ -78,7 +78,8 @@ static bool ask_tcmalloc(struct sp_control_memory *m)
 	return true;
 }
 
-static bool ask_glibc(struct sp_control_memory *m)
+static bool ask_glibc(struct sp_control_memory *m,
+		      struct sp_control_glibc *ret_more)
 {
 	struct glibc_sums (*ask)(void);
 	struct glibc_sums sums;
@@ -93,6 +94,10 @@ static bool ask_glibc(struct sp_control_memory *m)
 	m->free_bytes = sums.fordblks;
 	m->system_bytes = sums.arena;
 	m->large_bytes = sums.hblkhd;
+	*ret_more = (struct sp_control_glibc){.has_more = 1,
+					      .top_bytes = sums.keepcost,
+					      .fast_bytes = sums.fsmblks,
+					      .fast_objects = sums.smblks};
 	return true;
 }
 
@@ -106,13 +111,15 @@ bool sp_allocator_ask_other(struct sp_control_memory *ret)
 	return true;
 }
 
-bool sp_allocator_ask(struct sp_control_memory *ret)
+bool sp_allocator_ask(struct sp_control_memory *ret,
+		      struct sp_control_glibc *ret_glibc)
 {
 	struct sp_control_memory m = {0};
 
+	*ret_glibc = (struct sp_control_glibc){0};
 	if (sp_allocator_ask_other(ret))
 		return true;
-	if (!ask_glibc(&m))
+	if (!ask_glibc(&m, ret_glibc))
 		return false;
 	*ret = m;
 	return true;

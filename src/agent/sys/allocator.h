@@ -8,11 +8,13 @@
 
 /*
  * What the allocator below counts of itself, in bytes; the library's own memory
- * is zero.  False, and *ret untouched: it has no such counts.  Takes its locks,
- * all of them in turn, as the program's own question would.  Context: sampled,
- * in a thread that is in no allocator.
+ * is zero.  False, and *ret untouched: it has no such counts.  *ret_glibc is
+ * all zero unless it is glibc.  Takes its locks, all of them in turn, as the
+ * program's own question would.  Context: sampled, in a thread that is in no
+ * allocator.
  */
-bool sp_allocator_ask(struct sp_control_memory *ret);
+bool sp_allocator_ask(struct sp_control_memory *ret,
+		      struct sp_control_glibc *ret_glibc);
 
 /*
  * The sizes that the allocator below rounds to, ascending, up to

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#pragma once
+
+#include "rss/alive.h"
+#include "rss/pins.h"
+#include "rss/places.h"
+
+/*
+ * Whose objects were in the holes beside those of each site: the sites that
+ * leave what this one pins.  A pair of a live and a freed sample stands for
+ * the product of what each stands for, since they were drawn independently
+ * (E73).  Fills `left` of pins->sites.  0 or -ENOMEM.
+ */
+int sp_rss_left_find(struct sp_rss_pins *pins, const struct sp_rss_alive *alive,
+		     const struct sp_rss_places *places);

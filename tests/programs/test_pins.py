@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: MIT
+"""Who pins free memory: a heap that is laid out, whose program walks over all of
+it. With every object recorded the answer is the walk's, to the byte, in the main
+arena and in another; with periods of 16K and 64K the intervals have the truth;
+asked again and again of a program that allocates and frees all the time it says
+nothing absurd. False alarm: 7e-4; PINS_SEEDS=100 PINS_ASKS=200 is the long form.
+
+Of six runs at each period at most three intervals of each of four amounts may
+miss: with 95 % each more do with a chance of 9e-5.  Of 100 at most seven may.
+"""
+
+import json
+import os
+import subprocess
+
+import harness
+
+SEEDS = int(os.environ.get("PINS_SEEDS", "6"))
+ASKS = int(os.environ.get("PINS_ASKS", "10"))
+MISSES = {6: 3, 100: 7}.get(SEEDS, SEEDS // 5 + 1)
+
+
+def report(*argv):
+    return subprocess.run([os.environ["SAMPLEPROF_REPORT"],
+                           *map(str, argv)], capture_output=True, text=True,
+                          check=False)
+
+
+class Case(harness.Case):
+    def start_heap(self, *argv, **settings):
+        """The program, once its heap is there: {site: [objects, pinned,
+        trim]}."""
+        process = self.start([harness.target("program_pins"), *argv],
+                             stdin=subprocess.PIPE, settings=settings)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        truth = {}
+        for line in process.stdout:
+            if line == b"ready\n":
+                return process, truth
+            name, *numbers = line.decode().split()
+            truth[name] = [int(n) for n in numbers]
+        return self.fail(process.stderr.read().decode())
+
+    def pins(self, pid):
+        done = report("rss", "--pins", "--json", "--timeout", "1m", pid)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        ledger = json.loads(done.stdout)
+        pins = ledger["pins"]
+        if pins["state"] == "known":
+            pins["by_site"] = {s["function"]: s for s in pins["sites"]}
+        return ledger, pins
+
+    def check_between(self, interval):
+        self.assertLessEqual(0, interval["lo"])
+        self.assertLessEqual(interval["lo"], interval["value"])
+        # Without a sample nobody knows how much there is.
+        if interval["hi"] is not None:
+            self.assertLessEqual(interval["value"], interval["hi"])
+
+
+class Exact(Case):
+    def check_exact(self, *argv):
+        process, truth = self.start_heap(*argv, period=1)
+        ledger, pins = self.pins(process.pid)
+        self.assertTrue(pins["is_exact"])
+        self.assertEqual(pins["rule"], "headers")
+        for site in ("pinner", "churn", "cache", "bulk"):
+            _, pinned, trim = truth[site]
+            found = pins["by_site"].get(site)
+            if not pinned and not trim:
+                self.assertIsNone(found)
+                continue
+            exact = {"value": pinned, "lo": pinned, "hi": pinned}
+            self.assertEqual(found["pinned_bytes"], exact, site)
+            exact = {"value": trim, "lo": trim, "hi": trim}
+            self.assertEqual(found["trim_bytes"], exact, site)
+            self.assertIsNone(found["needs_period_bytes"])
+            self.assertEqual(found["path"][:2], [site, "make"])
+        sites = sum(s["pinned_bytes"]["value"] for s in pins["sites"])
+        self.assertEqual(pins["pinned_bytes"]["value"], sites)
+        # All that is free is some site's, or beside a freed object that looks
+        # alive.
+        self.assertEqual(truth["free"][0],
+                         sum(t[1] + t[2] for n, t in truth.items()
+                             if len(t) == 3))
+        self.assertGreater(ledger["allocator"]["free_bytes"],
+                           truth["free"][0])
+        return pins
+
+    def test_main_arena(self):
+        pins = self.check_exact()
+        # Of what was freed 92 % was bulk's, and the rest churn's.
+        left = {e["function"]: e["share"]
+                for e in pins["by_site"]["pinner"]["left_by"]}
+        self.assertEqual(list(left), ["bulk", "churn"])
+        self.assertAlmostEqual(left["bulk"], 0.917, delta=0.02)
+        self.assertAlmostEqual(sum(left.values()), 1)
+
+    def test_thread_arena(self):
+        self.check_exact(40000, "thread")
+
+    def test_top(self):
+        """What is behind the last object is in no hole, and is said."""
+        process, truth = self.start_heap(period="4K")
+        ledger, pins = self.pins(process.pid)
+        self.assertEqual(pins["top_bytes"] + pins["fast_bytes"] +
+                         truth["free"][0], ledger["allocator"]["free_bytes"])
+        self.assertEqual(pins["free_in_holes_bytes"], truth["free"][0])
+
+
+class Estimated(Case):
+    def check_period(self, period, objects):
+        missed = {}
+        looked = 0
+        for seed in range(SEEDS):
+            process, truth = self.start_heap(objects, period=period,
+                                             seed=1000 + seed)
+            _, pins = self.pins(process.pid)
+            process.kill()
+            self.check_between(pins["pinned_bytes"])
+            for site in ("pinner", "churn"):
+                found = pins["by_site"].get(site)
+                if not found or not pins["can_tell"]:
+                    continue
+                looked += 1
+                for key, want in (("pinned_bytes", truth[site][1]),
+                                  ("trim_bytes", truth[site][2])):
+                    self.check_between(found[key])
+                    if not found[key]["lo"] <= want <= found[key]["hi"]:
+                        name = site + " " + key
+                        missed[name] = missed.get(name, 0) + 1
+        print(f"{period}: missed {missed or 'none'} of {SEEDS}", flush=True)
+        self.assertGreater(looked, SEEDS)
+        self.assertLessEqual(max(missed.values(), default=0), MISSES, missed)
+
+    def test_16k(self):
+        self.check_period("16K", 200000)
+
+    def test_64k(self):
+        self.check_period("64K", 300000)
+
+    def test_text(self):
+        process, _ = self.start_heap(400000, period="16K", seed=5)
+        text = report("rss", "--pins", "--timeout", "1m", process.pid).stdout
+        self.assertRegex(text, r"^RSS [0-9.]+ MiB: [0-9.]+ MiB alive, [0-9.]+ "
+                         r"MiB free but kept,\nof which [0-9.]+ MiB is pinned "
+                         r"by site, ")
+        self.assertRegex(text, r"\npinned   [0-9.]+ MiB \[.*\] MiB free in "
+                         r"pages that have a live object\n")
+        self.assertRegex(text, r"(?m)^ .* MiB  pinner  \(period [0-9]+ KiB\)\n"
+                         r" +< make < make_heap < lay_out < ...\n"
+                         r" +left by bulk [0-9.]+%")
+        self.assertIn("look alive, and what they pin", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_too_few(self):
+        """At a period of 4 MiB no sample lies beside a hole: nothing is
+        claimed, and the whole is the limit."""
+        process, truth = self.start_heap(40000, period="4M", seed=5)
+        _, pins = self.pins(process.pid)
+        self.assertFalse(pins["can_tell"])
+        self.assertEqual(pins["pinned_bytes"]["lo"], 0)
+        self.assertEqual(pins["pinned_bytes"]["hi"], truth["free"][0])
+        text = report("rss", "--pins", "--timeout", "1m", process.pid).stdout
+        self.assertIn("pinned   not known yet: 20.7 MiB at most", text)
+        self.assertIn("that is too few samples to tell", text)
+        self.assertNotIn("pinned by site", text)
+
+
+class Races(Case):
+    def test_busy(self):
+        """Two threads make and free objects all the time."""
+        process, truth = self.start_heap(200000, "busy", period="16K",
+                                         max_file="256M")
+        torn = 0
+        for _ in range(ASKS):
+            ledger, pins = self.pins(process.pid)
+            self.check_between(pins["pinned_bytes"])
+            self.check_between(pins["trim_bytes"])
+            self.assertLess(pins["pinned_bytes"]["value"],
+                            ledger["vm_rss_bytes"])
+            pinner = pins["by_site"]["pinner"]["pinned_bytes"]
+            self.assertLess(pinner["lo"], truth["pinner"][1])
+            self.assertGreater(pinner["hi"], truth["pinner"][1] / 2)
+            for name, site in pins["by_site"].items():
+                self.check_between(site["pinned_bytes"])
+                self.assertIn(name, ("pinner", "churn", "cache", "bulk",
+                                     "stay_busy"))
+            torn += pins["torn"] + pins["freed_meanwhile"]
+        self.assertIsNone(process.poll())
+        self.assertGreater(torn, 0)
+
+
+class Others(Case):
+    """Other allocators."""
+
+    def test_no_profile(self):
+        process = self.start([harness.target("program_pins"), 1000],
+                             stdin=subprocess.PIPE, shim=False)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        for line in process.stdout:
+            if line == b"ready\n":
+                break
+        _, pins = self.pins(process.pid)
+        self.assertEqual(pins["state"], "no_profile")
+        self.assertIn("start the program", pins["why_not"])
+
+    def test_errors(self):
+        done = report("rss", "--top", 5, os.getpid())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--top goes with --pins", done.stderr)
