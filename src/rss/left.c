@@ -10,7 +10,7 @@
 #define PAIRS_MAX (1u << 20)
 
 struct pair {
-	uint32_t row, left; /* rows of the aggregate */
+	uint32_t row, left; /* rows of the two aggregates */
 	double bytes;
 };
 
@@ -102,7 +102,7 @@ static int add_freed(const struct sp_rss_pins *pins,
 		     const struct sp_rss_freed *f, struct pairs *pairs)
 {
 	const uint64_t end = f->address + f->size_bytes;
-	const uint32_t left = pins->aggregate->row_of_stack[f->stack];
+	const uint32_t left = pins->left_aggregate->row_of_stack[f->stack];
 	const double many = weight(f->size_bytes, f->period_bytes);
 	int r = 0;
 
@@ -139,7 +139,7 @@ static void take_left(struct sp_rss_pins *pins, struct sp_rss_pin_site *site,
 			site->n_left++;
 		for (size_t k = site->n_left - 1; k > at; k--)
 			site->left[k] = site->left[k - 1];
-		site->left[at].function = pins->by_row[list[i].left];
+		site->left[at].function = pins->left_by_row[list[i].left];
 		site->left[at].share = list[i].bytes;
 	}
 	for (size_t i = 0; i < site->n_left; i++)

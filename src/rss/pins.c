@@ -360,6 +360,40 @@ static int find_objects(struct finder *f, struct sp_error *err)
 	return r;
 }
 
+/* What is alive has rows of its own: of a file that discarded samples some of
+ * it is in no view of what was allocated. */
+static int name_sites(struct finder *f, struct sp_error *err)
+{
+	struct sp_rss_pins *pins = f->pins;
+	const struct sp_answer answer = {
+		.profile = pins->profile,
+		.question = &pins->question,
+		.symbols = f->question->symbols,
+		.progress = f->question->progress,
+	};
+	int r;
+
+	sp_question_init(&pins->question);
+	if (f->question->question)
+		pins->question.at = f->question->question->at;
+	pins->answer = answer;
+	pins->left_answer = answer;
+	r = sp_answer_analyse(&pins->answer, SP_VIEW_LIVE, err);
+	if (r >= 0)
+		r = sp_answer_aggregate(&pins->answer, f->question->granularity,
+					&pins->aggregate, err);
+	if (r >= 0)
+		r = sp_answer_whole(&pins->left_answer,
+				    f->question->granularity,
+				    &pins->left_aggregate, err);
+	if (r < 0)
+		return r;
+	pins->by_row = sp_aggregate_by_row(pins->aggregate);
+	pins->left_by_row = sp_aggregate_by_row(pins->left_aggregate);
+	f->n_rows = pins->aggregate->n_functions;
+	return pins->by_row && pins->left_by_row ? 0 : fail_memory(err);
+}
+
 static int find(struct finder *f, struct sp_error *err)
 {
 	struct sp_rss_pins *pins = f->pins;
@@ -376,18 +410,10 @@ static int find(struct finder *f, struct sp_error *err)
 	r = look(f, err);
 	if (r < 0)
 		return r;
-	pins->answer = (struct sp_answer){
-		.profile = pins->profile,
-		.symbols = f->question->symbols,
-		.progress = f->question->progress,
-	};
-	r = sp_answer_whole(&pins->answer, f->question->granularity,
-			    &pins->aggregate, err);
+	r = name_sites(f, err);
 	if (r < 0)
 		return r;
-	pins->by_row = sp_aggregate_by_row(pins->aggregate);
-	f->n_rows = pins->aggregate->n_functions;
-	return !pins->by_row || estimate(f) < 0 ? fail_memory(err) : 0;
+	return estimate(f) < 0 ? fail_memory(err) : 0;
 }
 
 static int load(struct finder *f, struct sp_error *err)
@@ -454,6 +480,10 @@ void sp_rss_pins_free(struct sp_rss_pins *pins)
 		return;
 	free(pins->sites);
 	free(pins->by_row);
+	free(pins->left_by_row);
+	if (pins->left_aggregate)
+		sp_aggregate_free(pins->left_aggregate);
+	sp_answer_done(&pins->left_answer);
 	if (pins->aggregate)
 		sp_aggregate_free(pins->aggregate);
 	sp_answer_done(&pins->answer);

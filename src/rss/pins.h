@@ -90,6 +90,11 @@ struct sp_rss_pins {
 	struct sp_answer answer;
 	struct sp_aggregate *aggregate;
 	const struct sp_aggregate_function **by_row;
+	/* Those that may have left holes: of all that was allocated. */
+	struct sp_answer left_answer;
+	struct sp_aggregate *left_aggregate;
+	const struct sp_aggregate_function **left_by_row;
+	struct sp_question question; /* of `answer`: what is alive */
 };
 
 /* A process that is there. */

@@ -192,6 +192,18 @@ class Races(Case):
         self.assertGreater(torn, 0)
 
 
+    def test_discarded(self):
+        """A file that has discarded samples still has what is alive."""
+        process, truth = self.start_heap(100000, "busy", period="4K",
+                                         max_file="1M")
+        harness.wait_until(lambda: self.pins(process.pid)[1]
+                           ["free_in_holes_bytes"] is None)
+        _, pins = self.pins(process.pid)
+        pinner = pins["by_site"]["pinner"]["pinned_bytes"]
+        self.assertGreater(pinner["hi"], truth["pinner"][1] / 2)
+        self.assertLess(pinner["lo"], truth["pinner"][1])
+
+
 class Others(Case):
     """Other allocators."""
 
@@ -211,3 +223,38 @@ class Others(Case):
         done = report("rss", "--top", 5, os.getpid())
         self.assertEqual(done.returncode, 2)
         self.assertIn("--top goes with --pins", done.stderr)
+
+
+class Jemalloc(Case):
+    def test_redis(self):
+        """Nine in ten of its keys go: what the allocator itself says of slabs
+        that are used in part, to 10 %."""
+        process, ask, _ = self.start_redis(settings={"period": 1})
+        ask("eval", "for i = 0, 59999 do redis.call('set', 'key:' .. i, "
+            "string.rep('x', 100)) end", "0")
+        ask("eval", "for i = 0, 59999 do if i % 10 ~= 0 then "
+            "redis.call('del', 'key:' .. i) end end", "0")
+        self.assertEqual(ask("dbsize"), b"6000\n")
+        info = dict(line.split(":", 1) for line in
+                    ask("info", "memory").decode().split("\r\n")
+                    if ":" in line)
+        if "jemalloc" not in info["mem_allocator"]:
+            self.skipTest("this redis is not built with jemalloc")
+        _, pins = self.pins(process.pid)
+        print(f"redis: {pins['pinned_bytes']['value']:.0f} bytes, "
+              f"allocator_frag_bytes {info['allocator_frag_bytes']}",
+              flush=True)
+        self.assertEqual(pins["rule"], "slabs")
+        frag = int(info["allocator_frag_bytes"])
+        self.assertLess(abs(pins["pinned_bytes"]["value"] / frag - 1), 0.1)
+        # The survivors: values, keys and entries of the dictionary.
+        first = sum(s["pinned_bytes"]["value"] for s in pins["sites"][:5])
+        self.assertGreater(first, 0.8 * pins["pinned_bytes"]["value"])
+
+    def test_sampled(self):
+        process, _, _ = self.start_redis(settings={"period": "16K"})
+        done = report("rss", "--pins", "--json", "--timeout", "1ms",
+                      process.pid)
+        pins = json.loads(done.stdout)["pins"]
+        self.assertEqual(pins["state"], "needs_period_1")
+        self.assertIn("SAMPLEPROF_PERIOD=1", pins["why_not"])
