@@ -2,8 +2,9 @@
 /*
  * What the live set costs with 10 to 10 million live samples: time of an
  * insert, a take and a take of what is not there, the longest insert while the
- * set grows (in processor time, so what the kernel clears is in it), memory,
- * and how many other addresses hit the filter.
+ * set grows (in processor time, so what the kernel clears is in it), the
+ * longest turn of a loop that only reads the clock for as long, memory, and how
+ * many other addresses hit the filter.
  *
  *     bench_liveset [LIVE...]
  *
@@ -88,6 +89,22 @@ static double fill(const struct family *f, uint64_t live)
 	return longest;
 }
 
+/* The longest turn of a loop that does nothing else, for that time: what the
+ * machine alone makes of it. */
+static double idle(double duration_ns)
+{
+	const double begin = now_ns();
+	double longest = 0, before = begin, now = begin;
+
+	while (now < begin + duration_ns) {
+		now = now_ns();
+		if (now - before > longest)
+			longest = now - before;
+		before = now;
+	}
+	return longest;
+}
+
 static void drain(const struct family *f, uint64_t live)
 {
 	struct sp_live s;
@@ -143,16 +160,18 @@ static double measure_hits(const struct family *f, uint64_t live)
 static void measure(uint64_t live)
 {
 	const long before = resident_pages();
-	double longest, bytes;
+	double longest, bytes, begin, rest;
 
 	if (!sp_liveset_init())
 		exit(1);
+	begin = now_ns();
 	longest = fill(&families[0], live);
+	rest = idle(now_ns() - begin);
 	bytes = (double)(resident_pages() - before) *
 		(double)sysconf(_SC_PAGESIZE) / (double)live;
 	printf("%9" PRIu64, live);
 	measure_time(&families[0], live);
-	printf(" %8.1f %8.1f", longest / 1e3, bytes);
+	printf(" %8.1f %6.1f %8.1f", longest / 1e3, rest / 1e3, bytes);
 	drain(&families[0], live);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		fill(&families[i], live);
@@ -166,9 +185,9 @@ int main(int argc, char **argv)
 {
 	uint64_t live = 10;
 
-	printf("     live  insert    take  absent  longest    bytes"
+	printf("     live  insert    take  absent  longest   idle    bytes"
 	       "  %% of others that hit\n"
-	       "              ns      ns      ns       us     each"
+	       "              ns      ns      ns       us     us     each"
 	       "  random  32 B  48 B  page  2 MiB\n");
 	for (int i = 1; argc < 2 ? i <= 7 : i < argc; i++, live *= 10) {
 		fflush(stdout);

@@ -11,10 +11,13 @@
 /* agent.c has it in the library. */
 _Thread_local struct sp_thread sp_thread;
 
+struct liveset_work liveset_work;
+
 static uint32_t maps_allowed = UINT32_MAX;
 
 static void *limited_map(size_t bytes)
 {
+	liveset_work.maps++;
 	if (maps_allowed == 0)
 		return NULL;
 	if (maps_allowed != UINT32_MAX)
@@ -81,6 +84,49 @@ static bool and_step(bool result)
 #include "agent/file/filter.c"
 #include "agent/file/livetable.c"
 
+/* What the set does, counted. */
+static bool touch(unsigned int generation, unsigned int *pages)
+{
+	const unsigned int before = *pages;
+	const bool has_all = sp_filter_touch(generation, pages);
+
+	liveset_work.touched += *pages - before;
+	return has_all;
+}
+
+static void release(unsigned int table, size_t from, size_t to)
+{
+	liveset_work.released +=
+		released_bytes(table, to) - released_bytes(table, from);
+	sp_livetable_release(table, from, to);
+}
+
+static void begin_place(struct sp_liveplace *place, unsigned int table,
+			uint64_t hash)
+{
+	liveset_work.buckets++;
+	sp_livetable_begin(place, table, hash);
+}
+
+static bool next_place(struct sp_liveplace *place)
+{
+	const bool is_there = sp_livetable_next(place);
+
+	liveset_work.buckets += is_there;
+	return is_there;
+}
+
+static bool claim(struct sp_liveplace *place, unsigned int table, uint64_t hash)
+{
+	liveset_work.claims++;
+	return sp_livetable_claim(place, table, hash);
+}
+
+#define sp_filter_touch      touch
+#define sp_livetable_release release
+#define sp_livetable_begin   begin_place
+#define sp_livetable_next    next_place
+#define sp_livetable_claim   claim
 #include "agent/file/liveset.c"
 
 void liveset_check_allow_maps(uint32_t n)

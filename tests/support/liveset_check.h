@@ -44,3 +44,14 @@ extern _Thread_local void (*liveset_check_step)(void);
 
 /* The index of an address among 2^bits counters. */
 size_t liveset_check_index(uint64_t address, unsigned int bits);
+
+/* What the set has done since it was zero. */
+struct liveset_work {
+	uint64_t maps;     /* of tables and counters */
+	uint64_t claims;   /* of places: of what is inserted or moved */
+	uint64_t buckets;  /* that a look has come by */
+	uint64_t touched;  /* pages of counters */
+	uint64_t released; /* bytes of a table that is left */
+};
+
+extern struct liveset_work liveset_work;

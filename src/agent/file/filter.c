@@ -29,6 +29,16 @@ static unsigned int shift_of(unsigned int generation)
 	return 64 - (SP_FILTER_BITS + generation);
 }
 
+unsigned int sp_filter_generation(size_t counters, unsigned int least)
+{
+	unsigned int g = least;
+
+	while (g + 1 < SP_FILTER_GENERATIONS &&
+	       sp_filter_counters_of(g) < counters)
+		g++;
+	return g;
+}
+
 size_t sp_filter_counters_of(unsigned int generation)
 {
 	return (size_t)1 << (64 - shift_of(generation));

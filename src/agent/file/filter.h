@@ -46,6 +46,10 @@ static inline bool sp_filter_may_have(const void *p)
 	return sp_arch_is_set(sp_filter_counter(p));
 }
 
+/* The least generation with so many counters, not below `least`; the last, if
+ * there is none. */
+unsigned int sp_filter_generation(size_t counters, unsigned int least);
+
 /* The counters of a generation. */
 size_t sp_filter_counters_of(unsigned int generation);
 

@@ -3,13 +3,11 @@
  * There are tables of rising size (livetable.h), each with a generation of the
  * filter (filter.h).  Entries are inserted into the newest table.  When that
  * has its fill, a larger one is announced, and each insert moves some buckets
- * of the oldest table, the current one, into it, until there is nothing left;
- * then the next one is the current one, and its generation of the filter is
- * published.  So there is one table most of the time, and two for as long as it
- * takes to move one.  There are more while whoever moves is stopped.  The order
- * of buckets is that of the hashes, so both tables are gone through from end to
- * end, and the pages of the old one go back meanwhile.  Its addresses stay,
- * since a thread may have been stopped in it.
+ * of the oldest table, the current one, into it; then the next one is the
+ * current one, and its generation of the filter is published.  There are more
+ * than two while whoever moves is stopped.  The order of buckets is that of the
+ * hashes, so both tables are gone through from end to end, and the pages of the
+ * old one go back.  Its addresses stay: a thread may have been stopped in it.
  *
  * I1  A word is EMPTY, BUSY, or an address and its state.  Only who made it
  *     BUSY touches what belongs to it, and makes it something else; nobody
@@ -92,7 +90,7 @@ struct state {
 	unsigned int touched_pages[SP_FILTER_GENERATIONS];
 };
 
-/* Set once, from NULL, by whoever first has the memory. */
+/* Set once, by whoever first has the memory. */
 static void *_Atomic state;
 
 /* current <= newest; the first is written under `moving`. */
@@ -108,8 +106,7 @@ static uint32_t epoch_of(uint64_t census)
 	return (uint32_t)(census >> 32);
 }
 
-/* A change of the number of live samples, 1 or -1; false: a fork has come
- * between (I7). */
+/* Of live samples, by 1 or -1; false: a fork has come between (I7). */
 static bool count_live(struct state *s, uint32_t epoch, int change,
 		       uint32_t *ret_live)
 {
@@ -131,18 +128,12 @@ static bool count_live(struct state *s, uint32_t epoch, int change,
  * much is alive, a look for what is not there costs less than memory. */
 static unsigned int generation_of(unsigned int table)
 {
-	const size_t wanted = COUNTERS * sp_livetable_fill(table);
-	const unsigned int bits =
-		64 - (unsigned int)__builtin_clzll(wanted - 1);
-	unsigned int least = 2 * table < 6 ? 2 * table : 6, g;
-
-	g = bits < SP_FILTER_BITS ? 0 : bits - SP_FILTER_BITS;
-	g = g < least ? least : g;
-	return g < SP_FILTER_GENERATIONS ? g : SP_FILTER_GENERATIONS - 1;
+	return sp_filter_generation(COUNTERS * sp_livetable_fill(table),
+				    2 * table < 6 ? 2 * table : 6);
 }
 
-/* Count the address in the filter's generations of the tables behind `from`
- * that are not that of `from`, too, up to that of `to`. */
+/* Count the address in the filter's generations of the tables behind `from`, up
+ * to `to`, that are not that of `from` too, or take it back. */
 static void count_beyond(uint64_t address, unsigned int from, unsigned int to,
 			 int by)
 {
@@ -151,8 +142,7 @@ static void count_beyond(uint64_t address, unsigned int from, unsigned int to,
 			sp_filter_adjust(generation_of(t), address, by);
 }
 
-/* Count the address in the filter's generations of the tables `from` to `to`,
- * or take it back (I3). */
+/* Or in all of them, from that of `from` (I3). */
 static void count_in_filter(uint64_t address, unsigned int from,
 			    unsigned int to, int by)
 {
@@ -183,6 +173,23 @@ static bool find_next(struct sp_liveplace *p, uint64_t address)
 		} while (!sp_livetable_has(p->bucket, address));
 		p->slot = UINT32_MAX;
 	}
+}
+
+/* The table to ask first: not the current one if all buckets that may have the
+ * address were emptied.  Whoever is about to leave a word in one of them will
+ * find that (I4), and only then have inserted it. */
+static unsigned int first_table(uint64_t hash)
+{
+	const unsigned int t = atomic_load(&current);
+	struct state *s = atomic_load(&state);
+	uint64_t done;
+
+	if (t == atomic_load(&newest))
+		return t;
+	done = atomic_load(&s->progress) - ((uint64_t)t << TABLE_SHIFT);
+	if (done >> TABLE_SHIFT)
+		return t;
+	return t + (sp_livetable_home(t, hash) + SP_LIVETABLE_WINDOW <= done);
 }
 
 /* The first one of the tables `from` to the newest. */
@@ -222,7 +229,7 @@ static bool take_out(uint64_t address, uint64_t hash, struct sp_liveplace *p,
 		     struct sp_livevalues *ret)
 {
 	uint64_t moved = 0;
-	bool is_there = find_first(p, address, hash, atomic_load(&current));
+	bool is_there = find_first(p, address, hash, first_table(hash));
 
 	while (is_there && !take_entry(p, address, &moved, ret))
 		is_there = find_next(p, address);
@@ -239,8 +246,7 @@ static void count_taken(uint64_t address, const struct sp_liveplace *p)
 
 /* ---- moves ---- */
 
-/* Read once: in a child whose handler has moved meanwhile (I7), `from` is a
- * table that the child has nothing in. */
+/* Read once: in a child whose handler has moved (I7), it has nothing there. */
 struct move {
 	struct state *state;
 	uint32_t epoch;
@@ -306,8 +312,7 @@ static bool move_entry(const struct move *m, const struct sp_liveplace *from,
 	return true;
 }
 
-/* Move what is in a bucket; false: not all of it.  What others left as MOVED or
- * COPY may stay: the sample is not MOVED any more. */
+/* False: not all of it.  What others left as MOVED or COPY may stay. */
 static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 {
 	struct sp_liveplace p = {.table = m->from, .bucket = b};
@@ -326,8 +331,8 @@ static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 	return true;
 }
 
-/* What is moved is counted in pages that lie anywhere: the first moves would
- * need a fresh one with each entry.  True: none of them is fresh. */
+/* What is moved is counted in pages that lie anywhere: is none of them fresh?
+ */
 static bool has_pages(const struct move *m)
 {
 	for (unsigned int t = m->from + 1; t <= m->to; t++) {
@@ -339,7 +344,6 @@ static bool has_pages(const struct move *m)
 	return true;
 }
 
-/* Some more of the table. */
 static void move_some(const struct move *m)
 {
 	const uint64_t none = (uint64_t)m->from << TABLE_SHIFT;
@@ -365,7 +369,7 @@ static void move_some(const struct move *m)
 	}
 }
 
-/* The table after that one, and its generation of the filter. */
+/* The table after that one, and its counters: enough for one insert. */
 static void announce(unsigned int table)
 {
 	if (table + 1 < SP_LIVETABLE_COUNT && sp_livetable_have(table + 1) &&
@@ -377,14 +381,14 @@ static void announce(unsigned int table)
  * finds `moving` free, and moves what is zero from the beginning.  `current`
  * comes after the filter, for sp_liveset_insert: what it does not count in
  * older generations is looked for in this one or a newer one. */
-static void grow(struct state *s, uint32_t live)
+static void grow(struct state *s, uint32_t live, unsigned int before)
 {
 	const unsigned int last = atomic_load(&newest);
 	struct move m = {.state = s};
 
 	if (live > sp_livetable_fill(last))
 		announce(last);
-	if (atomic_load(&newest) == atomic_load(&current) ||
+	if (atomic_load(&newest) != before || before == atomic_load(&current) ||
 	    !sp_inside_hold(&s->moving))
 		return;
 	m.epoch = epoch_of(atomic_load(&s->census));
@@ -425,8 +429,7 @@ bool sp_liveset_init(void)
 	return true;
 }
 
-/* An entry that is being added: its place, and the table from which on it was
- * counted in the filter. */
+/* An entry that is being added, and the first table that it is counted of. */
 struct added {
 	struct sp_liveplace place;
 	unsigned int counted_from;
@@ -502,6 +505,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	struct state *s = atomic_load(&state);
 	const uint64_t address = (uintptr_t)p;
 	struct added added;
+	const unsigned int before = atomic_load(&newest);
 	uint32_t epoch, n;
 	bool was_there;
 
@@ -521,7 +525,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 				   address | LIVE, EMPTY);
 		return SP_LIVESET_ADDED;
 	}
-	grow(s, n);
+	grow(s, n, before);
 	return was_there ? SP_LIVESET_REPLACED : SP_LIVESET_ADDED;
 }
 
@@ -553,7 +557,7 @@ static _Atomic uint64_t *find_sample(uint64_t address, uint64_t id,
 {
 	const uint64_t hash = sp_livetable_hash(address);
 	struct sp_liveplace p;
-	bool is_there = find_first(&p, address, hash, atomic_load(&current));
+	bool is_there = find_first(&p, address, hash, first_table(hash));
 
 	for (; is_there; is_there = find_next(&p, address)) {
 		*ret_said = sp_livetable_load(&p).id_word;

@@ -13,7 +13,7 @@
 #define SMALL_TABLES 4u
 #define SMALL_BITS   6u /* log2 of the homes of the first: 24 KiB */
 
-#define PIECE_BYTES 65536u /* that go back together */
+#define PIECE_BYTES 16384u /* that go back together */
 
 #define TAG_SHIFT    8u /* of a hash; the bits below are of its step */
 #define PASSED_SHIFT (SP_LIVEWORD_ADDRESS_BITS + 2)
@@ -189,16 +189,20 @@ uint64_t sp_livetable_hash(uint64_t address)
 	return sp_hash_word(sp_hash_word(0, address), 0);
 }
 
+size_t sp_livetable_home(unsigned int table, uint64_t hash)
+{
+	return (size_t)((sp_u128)hash * homes_of(table) >> 64);
+}
+
 /* The bucket of a hash after so many passes: its home, then others of the
  * window, each once. */
 static struct sp_livetable_bucket *bucket_after(unsigned int table,
 						uint64_t hash,
 						unsigned int passes)
 {
-	const sp_u128 scaled = (sp_u128)hash * homes_of(table);
 	const uint64_t step = hash | 1;
 
-	return sp_livetable_first(table) + (size_t)(scaled >> 64) +
+	return sp_livetable_first(table) + sp_livetable_home(table, hash) +
 	       step * passes % SP_LIVETABLE_WINDOW;
 }
 

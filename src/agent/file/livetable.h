@@ -88,6 +88,10 @@ void sp_livetable_release(unsigned int table, size_t from, size_t to);
 
 uint64_t sp_livetable_hash(uint64_t address);
 
+/* The number of its home, the first of the SP_LIVETABLE_WINDOW buckets that may
+ * have it. */
+size_t sp_livetable_home(unsigned int table, uint64_t hash);
+
 /* To the home of the hash in that table; and to the next bucket that may have
  * it, false: there is none. */
 void sp_livetable_begin(struct sp_liveplace *place, unsigned int table,

@@ -253,6 +253,83 @@ TEST_BETWEEN(growth, begin, end)
 	assert_int_equal(c.nonzero, 0);
 }
 
+/* What one insert does is bounded, however much is alive: no pause.  A table is
+ * mapped, or eight buckets of 8 are moved, to the newest table, which is
+ * written from end to end. */
+TEST_BETWEEN(bounded_work, begin, end)
+{
+	struct liveset_work most = {0}, *w = &liveset_work;
+	struct liveset_check c;
+	uint64_t two_tables = 0;
+	const uint64_t n = 1000000;
+
+	for (uint64_t i = 0; i < n; i++) {
+		memset(w, 0, sizeof(*w));
+		add(address_of(i), i + 1);
+		assert_true(w->maps == 0 ||
+			    (w->claims <= 2 && w->touched + w->released == 0));
+		two_tables += w->claims > 1;
+		if (w->maps > most.maps)
+			most.maps = w->maps;
+		if (w->claims > most.claims)
+			most.claims = w->claims;
+		if (w->touched > most.touched)
+			most.touched = w->touched;
+		if (w->released > most.released)
+			most.released = w->released;
+	}
+	/* A table, and a generation of the filter. */
+	assert_int_equal(most.maps, 2);
+	assert_in_range(most.claims, 2, 1 + 8 * SP_LIVETABLE_SLOTS);
+	assert_int_equal(most.touched, 8);
+	/* The last buckets of a table have less than one window more. */
+	assert_in_range(most.released, 16384,
+			2 * 16384 + SP_LIVETABLE_WINDOW *
+					    sizeof(struct sp_livetable_bucket));
+	/* And the moves are done before the next one is due. */
+	assert_in_range(two_tables, n / 20, n / 4);
+	c = assert_sound(n);
+	assert_in_range(c.tables, 1, 2);
+}
+
+/* Buckets that a take, and a look for what is not there, come by: one, but for
+ * few. */
+TEST_BETWEEN(one_bucket, begin, end)
+{
+	static const uint64_t sizes[] = {10,    100,    1000,   10000,
+					 26000, 100000, 1000000};
+	struct sp_live live;
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const uint64_t size = sizes[i],
+			       part = size < 1000 ? size : 1000;
+		uint64_t found, absent;
+
+		for (; n < size; n++)
+			add(address_of(n), n + 1);
+		memset(&liveset_work, 0, sizeof(liveset_work));
+		for (uint64_t k = 0; k < part; k++)
+			sp_liveset_take(pointer(address_of(size + 7 * k)),
+					&live);
+		absent = liveset_work.buckets;
+		memset(&liveset_work, 0, sizeof(liveset_work));
+		for (uint64_t k = 0; k < part; k++)
+			assert_taken(address_of(k * (size / part)),
+				     k * (size / part) + 1);
+		found = liveset_work.buckets;
+		print_message("%8lu alive: %.3f buckets for a take, %.3f for "
+			      "one of nothing\n",
+			      size, (double)found / (double)part,
+			      (double)absent / (double)part);
+		assert_in_range(found, part, part * 6 / 5);
+		assert_in_range(absent, part, part * 11 / 10);
+		for (uint64_t k = 0; k < part; k++)
+			add(address_of(k * (size / part)),
+			    k * (size / part) + 1);
+	}
+}
+
 /* Addresses come and go, as many as ever: the set does not grow for that, and
  * what has passed a bucket does not stay. */
 static void test_coming_and_going(void **test_state)
@@ -464,6 +541,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_addresses, begin, end),
 		cmocka_unit_test_setup_teardown(test_as_an_array, begin, end),
 		cmocka_unit_test_setup_teardown(test_growth, begin, end),
+		cmocka_unit_test_setup_teardown(test_bounded_work, begin, end),
+		cmocka_unit_test_setup_teardown(test_one_bucket, begin, end),
 		cmocka_unit_test_setup_teardown(test_coming_and_going, begin,
 						end),
 		cmocka_unit_test_setup_teardown(test_passed_by_many, begin,
