@@ -532,9 +532,9 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	publish_totals(t);
 	sp_look_at_end(&process, !may_go_on, false);
 	sp_marks_end(t);
+	sp_maps_finish();
 	sp_recorder_describe_end(t);
-	/* From here on other threads publish each call, as soon as they have an
-	 * event.  What they allocate until then is as much as they may. */
+	/* Other threads publish each call, as soon as they have an event. */
 	atomic_store(&ending, 1);
 	if (may_go_on)
 		sp_diag_lose(SP_LOSS_AFTER_EXIT,

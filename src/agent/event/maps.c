@@ -25,8 +25,6 @@
 #include "agent/sys/poison.h"
 
 #define TURNS_MAX 4u /* of the ring, while one record is written */
-/* Of mappings that one call makes accessible. */
-#define PARTS_MAX 64u
 
 static const struct sp_process *process;
 
@@ -66,7 +64,23 @@ struct sp_maps_call sp_maps_begin(void)
 {
 	if (!sp_livemaps_any())
 		return (struct sp_maps_call){.number = 0};
-	return (struct sp_maps_call){sp_livemaps_number(), sp_writer_time()};
+	return (struct sp_maps_call){sp_livemaps_number(), sp_writer_time(), 0};
+}
+
+struct sp_maps_call sp_maps_begin_move(const void *p, size_t bytes)
+{
+	struct sp_maps_call call = sp_maps_begin();
+	const uint64_t start = (uintptr_t)p;
+	volatile uint32_t mark;
+	struct sp_span any;
+
+	if (!call.number || !is_recording())
+		return call;
+	sp_inside_begin(&mark);
+	call.moves =
+		sp_livemaps_find(start, start + whole_pages(bytes), 0, &any);
+	sp_inside_end(&mark);
+	return call;
 }
 
 static void record_end(const struct sp_maps_call *call, uint64_t start,
@@ -80,25 +94,65 @@ static void record_end(const struct sp_maps_call *call, uint64_t start,
 		sp_diag_lose(SP_LOSS_MAP, 1);
 }
 
-SP_ARCH_ALIGNED bool sp_maps_ended(const struct sp_maps_call *call,
-				   const void *p, size_t bytes)
+/* What another's change has left to us; with whatever lane is free. */
+static void write_owed(void)
 {
-	const uint64_t start = (uintptr_t)p, length = whole_pages(bytes);
-	volatile uint32_t mark;
-	int saved_errno = errno, pieces;
+	struct sp_thread *t = &sp_thread;
+	struct sp_lane *lane;
 
-	if (!call->number || !length || !is_recording())
-		return false;
-	sp_inside_begin(&mark);
-	pieces = sp_livemaps_cut(start, start + length, call->number, NULL,
-				 NULL);
-	sp_inside_end(&mark);
-	if (pieces < 0)
+	if (!sp_writer_is_open())
+		return;
+	/* As sp_recorder_append(): a child goes on into nowhere. */
+	t->writing++;
+	atomic_signal_fence(memory_order_seq_cst);
+	lane = sp_lane_take(&t->lane_hint);
+	if (lane) {
+		sp_livemaps_write(lane);
+		sp_lane_give(lane);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	t->writing--;
+}
+
+/* Pieces as of sp_livemaps_cut().  An end that is about nothing does no harm:
+ * it is recorded if that is not known. */
+static void note_end(const struct sp_maps_call *call, uint64_t start,
+		     uint64_t bytes, int pieces)
+{
+	if (pieces < 0 && pieces != -EAGAIN)
 		sp_diag_lose(SP_LOSS_MAP, 1);
 	if (pieces)
-		record_end(call, start, length);
+		record_end(call, start, bytes);
+}
+
+static void take_end(const struct sp_maps_call *call, uint64_t start,
+		     uint64_t bytes)
+{
+	note_end(call, start, bytes,
+		 sp_livemaps_cut(start, start + bytes, call->number));
+	if (sp_livemaps_owes())
+		write_owed();
+}
+
+SP_ARCH_ALIGNED void sp_maps_ended(const struct sp_maps_call *call,
+				   const void *p, size_t bytes)
+{
+	const uint64_t length = whole_pages(bytes);
+	volatile uint32_t mark;
+	int saved_errno = errno;
+
+	if (!call->number || !length || !is_recording())
+		return;
+	sp_inside_begin(&mark);
+	take_end(call, (uintptr_t)p, length);
+	sp_inside_end(&mark);
 	errno = saved_errno;
-	return pieces != 0;
+}
+
+void sp_maps_finish(void)
+{
+	if (process && !process->has_no_file)
+		write_owed();
 }
 
 /* ---- mappings ---- */
@@ -159,7 +213,7 @@ static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
 /* A reader takes it for unmapped: its end would not be recorded. */
 static void give_up(const struct sp_span *s)
 {
-	const struct sp_maps_call call = {sp_livemaps_number(), s->time_ns};
+	const struct sp_maps_call call = {sp_livemaps_number(), s->time_ns, 0};
 
 	sp_diag_lose(SP_LOSS_MAP, 1);
 	record_end(&call, s->start, s->end - s->start);
@@ -172,7 +226,7 @@ static void record_mapping(struct sp_lane *lane, struct sp_span *s,
 		sp_diag_lose(SP_LOSS_MAP, 1);
 		return;
 	}
-	if (!sp_livemaps_put(s)) {
+	if (sp_livemaps_put(s)) {
 		give_up(s);
 		return;
 	}
@@ -195,8 +249,43 @@ static bool is_allocators(const struct sp_call_frame *frame)
 			    sp_next_provider_map();
 }
 
+/* A mapping; of a call that found the table taken it is not known whether there
+ * is one: its old place had one, or parts of its range are without access. */
+struct made {
+	struct sp_span span;
+	enum { IS_MADE, IS_MOVED, IS_OPENED } how;
+	bool is_changed; /* the table, or it will be */
+	struct sp_maps_call call;
+	uint64_t old_start, old_bytes;
+};
+
+/* Its stack, if it has one, is in the segment that it names. */
+static void change_later(struct made *m)
+{
+	const int r = m->how == IS_OPENED
+			      ? sp_livemaps_open(&m->span)
+			      : sp_livemaps_move(m->old_start,
+						 m->old_start + m->old_bytes,
+						 m->call.number, &m->span);
+
+	m->is_changed = true;
+	if (r < 0)
+		sp_diag_lose(SP_LOSS_MAP, 1);
+}
+
+static void record_later(struct sp_lane *lane, struct made *m,
+			 const struct sp_call_frame *frame)
+{
+	const struct sp_stack_place place = place_stack(lane, frame);
+
+	m->span.stack = place.id;
+	m->span.segment = place.id ? place.segment : sp_ring_segment();
+	change_later(m);
+	sp_livemaps_write(lane);
+}
+
 /* The thread is in the agent, and suspended. */
-static void take_mapping(struct sp_span *s, const struct sp_call_frame *frame)
+static void take_mapping(struct made *m, const struct sp_call_frame *frame)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_lane *lane = sp_lane_take(&t->lane_hint);
@@ -209,8 +298,11 @@ static void take_mapping(struct sp_span *s, const struct sp_call_frame *frame)
 		if (sp_recorder_open_file(t)) {
 			if (t->recorded != sp_chunks_thread_mark(t->index))
 				sp_recorder_thread(t, lane);
-			begin_span(s);
-			record_mapping(lane, s, frame);
+			begin_span(&m->span);
+			if (m->how == IS_MADE)
+				record_mapping(lane, &m->span, frame);
+			else
+				record_later(lane, m, frame);
 			sp_rewrite_live_step(lane);
 		} else {
 			sp_diag_lose(SP_LOSS_MAP, 1);
@@ -220,47 +312,110 @@ static void take_mapping(struct sp_span *s, const struct sp_call_frame *frame)
 	sp_marks_complete();
 }
 
-/* A signal handler has interrupted the agent: without a stack.  Which segment
- * the record goes to is not known; too early a one means that it is written
- * twice. */
-static void take_nested(struct sp_span *s)
+/* Which segment the record goes to is not known; too early a one means that it
+ * is written twice. */
+static void record_nested(struct sp_span *s)
 {
 	struct sp_record r;
+
+	to_record(s, &r);
+	if (!sp_recorder_append(&r))
+		sp_diag_lose(SP_LOSS_MAP, 1);
+	else if (sp_livemaps_put(s))
+		give_up(s);
+	else if (sp_ring_segment() != s->segment && !sp_recorder_append(&r))
+		sp_diag_lose(SP_LOSS_MAP, 1);
+}
+
+/* A signal handler has interrupted the agent: without a stack. */
+static void take_nested(struct made *m)
+{
 	volatile uint32_t mark;
 
 	if (!sp_writer_is_open())
 		return;
 	sp_inside_begin(&mark);
-	begin_span(s);
-	s->segment = sp_ring_segment();
-	to_record(s, &r);
-	if (!sp_recorder_append(&r))
-		sp_diag_lose(SP_LOSS_MAP, 1);
-	else if (!sp_livemaps_put(s))
-		give_up(s);
-	else if (sp_ring_segment() != s->segment && !sp_recorder_append(&r))
-		sp_diag_lose(SP_LOSS_MAP, 1);
+	begin_span(&m->span);
+	m->span.segment = sp_ring_segment();
+	if (m->how == IS_MADE) {
+		record_nested(&m->span);
+	} else {
+		change_later(m);
+		write_owed();
+	}
 	sp_inside_end(&mark);
+}
+
+static void take_made(struct made *m, const struct sp_call_frame *frame)
+{
+	volatile uint32_t mark;
+
+	if (!process || process->has_no_file || sp_thread.paused ||
+	    m->span.end <= m->span.start)
+		return;
+	if (sp_agent_enter(&mark)) {
+		take_mapping(m, frame);
+		sp_agent_leave(&mark);
+	} else if (is_recording()) {
+		take_nested(m);
+	}
 }
 
 SP_ARCH_ALIGNED void sp_maps_made(const void *p, size_t bytes, uint32_t flags,
 				  const struct sp_call_frame *frame)
 {
 	const uint64_t start = (uintptr_t)p;
-	struct sp_span s = {.start = start,
-			    .end = start + whole_pages(bytes),
-			    .flags = flags};
-	volatile uint32_t mark;
+	struct made m = {.span = {.start = start,
+				  .end = start + whole_pages(bytes),
+				  .flags = flags}};
 	int saved_errno = errno;
 
-	if (!process || process->has_no_file || sp_thread.paused ||
-	    s.end <= start)
+	take_made(&m, frame);
+	errno = saved_errno;
+}
+
+/* The table was taken before the call. */
+static void move_later(struct made *m, const struct sp_call_frame *frame)
+{
+	volatile uint32_t mark;
+
+	m->how = IS_MOVED;
+	record_end(&m->call, m->old_start, m->old_bytes);
+	take_made(m, frame);
+	/* An allocator's, for instance. */
+	if (m->is_changed)
 		return;
-	if (sp_agent_enter(&mark)) {
-		take_mapping(&s, frame);
-		sp_agent_leave(&mark);
-	} else if (is_recording()) {
-		take_nested(&s);
+	sp_inside_begin(&mark);
+	if (sp_livemaps_cut(m->old_start, m->old_start + m->old_bytes,
+			    m->call.number) == -EBUSY)
+		sp_diag_lose(SP_LOSS_MAP, 1);
+	sp_inside_end(&mark);
+}
+
+SP_ARCH_ALIGNED void sp_maps_moved(const struct sp_maps_call *call,
+				   const void *old, size_t old_bytes,
+				   const void *made, size_t bytes,
+				   const struct sp_call_frame *frame)
+{
+	const uint64_t start = (uintptr_t)made;
+	struct made m = {.span = {.start = start,
+				  .end = start + whole_pages(bytes),
+				  .flags = SP_MAP_MOVED},
+			 .call = *call,
+			 .old_start = (uintptr_t)old,
+			 .old_bytes = whole_pages(old_bytes)};
+	int saved_errno = errno;
+
+	if (!call->number || !is_recording())
+		return;
+	if (made != old)
+		sp_maps_ended(call, made, bytes);
+	if (call->moves == -EAGAIN) {
+		move_later(&m, frame);
+	} else {
+		sp_maps_ended(call, old, old_bytes);
+		if (call->moves)
+			take_made(&m, frame);
 	}
 	errno = saved_errno;
 }
@@ -269,21 +424,24 @@ SP_ARCH_ALIGNED void sp_maps_opened(const void *p, size_t bytes,
 				    const struct sp_call_frame *frame)
 {
 	const uint64_t end = (uintptr_t)p + whole_pages(bytes);
-	uint64_t at = (uintptr_t)p;
+	struct made m = {.span = {.end = (uintptr_t)p}};
 	volatile uint32_t mark;
-	struct sp_span closed;
-	bool is_found;
+	int saved_errno = errno, found = 1;
 
 	if (!sp_livemaps_any() || !is_recording())
 		return;
-	for (unsigned int i = 0; i < PARTS_MAX && at < end; i++) {
+	for (unsigned int i = 0; i < SP_LIVEMAPS_PARTS && found == 1; i++) {
+		const uint64_t at = m.span.end;
+
 		sp_inside_begin(&mark);
-		is_found = sp_livemaps_find(at, end, SP_MAP_NO_ACCESS, &closed);
+		found = sp_livemaps_find(at, end, SP_MAP_NO_ACCESS, &m.span);
 		sp_inside_end(&mark);
-		if (!is_found)
-			return;
-		sp_maps_made((const void *)(uintptr_t)closed.start,
-			     closed.end - closed.start, SP_MAP_OPENED, frame);
-		at = closed.end;
+		if (found == -EAGAIN)
+			m = (struct made){.how = IS_OPENED,
+					  .span = {.start = at, .end = end}};
+		m.span.flags = SP_MAP_OPENED;
+		if (found)
+			take_made(&m, frame);
 	}
+	errno = saved_errno;
 }

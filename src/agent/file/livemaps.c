@@ -1,83 +1,302 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  Only the holder of `busy` touches `live` and the state of the pass.
- * I2  A mapping is written to segment s, put into the table, and then its
- *     thread looks at the number of the current segment.  If a pass over the
- *     table comes after the putting it finds it.  If it came before, s had
- *     ended, so that the thread finds another number and writes it once more.
- * I3  An unmapping leaves the table before its record is written.  So what a
- *     pass still finds has its end, if it has one, in the new segment or a
- *     later one.
+ * I2  Who holds `busy` first applies what waits, and whoever puts a change into
+ *     the queue tries to get `busy` after that.  The holder looks at the queue
+ *     again after he gave `busy` back: all of that is sequentially consistent,
+ *     so one of the two applies it.  After many rounds he leaves it to the next
+ *     holder.  Nobody sees the table without what was put before he took it.
+ * I3  A mapping is written to segment s, put into the table or the queue, and
+ *     then its thread looks at the number of the current segment.  If a pass
+ *     over the table comes after the putting it finds it.  If it came before, s
+ *     had ended, so that the thread finds another number and writes it once
+ *     more.
+ * I4  An unmapping leaves the table, or is in the queue, before its record is
+ *     written.  So what a pass still finds has its end, if it has one, in the
+ *     new segment or a later one.
+ * I5  What was moved or opened by a change that waited is in the table before
+ *     it has a record, and says so (UNWRITTEN) until it has one.  It is written
+ *     to the segment that is the current one after that, or else the pass to
+ *     the next one finds it in the table, as anything else.  Two may write it;
+ *     what records of one number have in common counts once.
+ * I6  The table is of an epoch, and so is each change that waits.  A child has
+ *     another, so nothing of its parent's counts, even if a signal handler has
+ *     forked while it interrupted the holder, who goes on in the child.
  */
 #include "agent/file/livemaps.h"
 
 #include <errno.h>
-#include <linux/futex.h>
 #include <stdatomic.h>
-#include <time.h>
+#include <string.h>
 
 #include "agent/file/chunks.h"
+#include "agent/file/mapqueue.h"
 #include "agent/file/ring.h"
 #include "agent/file/stacktab.h"
-#include "agent/sys/arch.h"
 #include "agent/sys/diag.h"
-#include "agent/sys/sys.h"
 #include "agent/thread/inside.h"
 
 #include "agent/sys/poison.h"
 
-#define SPINS_MAX 2000u /* some tens of us */
-#define NAPS_MAX  200u
-#define NAP_NS    1000000u /* 1 ms: the holder has lost its processor */
-#define PER_CHUNK 32u      /* mappings, of the file */
-#define STEP      4u       /* that a pass takes at a time */
-#define STEPS_MAX 4u       /* some us */
+#define ROUNDS_MAX 16u /* of what others leave meanwhile */
+#define COVERED    64u
+#define PER_CHUNK  32u /* mappings, of the file */
+#define STEP       4u  /* that a pass takes at a time */
+#define STEPS_MAX  4u  /* some us */
+
+/* Among the flags of a span: no flag of a record. */
+#define UNWRITTEN 0x80000000u
 
 static sp_inside_lock busy;
 static _Atomic uint64_t last_number;
+static _Atomic uint32_t epoch;
 static _Atomic uint32_t n_live; /* that of `live`, for whoever has no lock */
+static _Atomic bool owes;       /* something may be UNWRITTEN */
+static uint32_t table_epoch;
 static struct sp_span places[SP_LIVEMAPS_MAX];
 static struct sp_spans live = {places, 0, SP_LIVEMAPS_MAX};
+/* The last that were mapped over: from, to, their call, and the one that did.
+ */
+static struct covered {
+	uint64_t start, end, number, by;
+} covered[COVERED];
+static unsigned int n_covered;
 /* The pass has come to that address, on the way to that segment. */
 static uint64_t pass_at;
 static uint32_t pass_to;
 
-/* Nobody wakes it. */
-static void take_nap(void)
-{
-	static const uint32_t never = 0;
-	const struct timespec time = {0, NAP_NS};
+/* ---- changes; `busy` is ours ---- */
 
-	SP_SYS4(futex, &never, FUTEX_WAIT_PRIVATE, 0, &time);
+static void count_piece(void *arg, const struct sp_span *piece)
+{
+	int *pieces = arg;
+
+	(void)piece;
+	++*pieces;
 }
 
-static bool take_lock(void)
+static int cut_table(uint64_t start, uint64_t end, uint64_t number)
 {
-	for (unsigned int i = 0; i < SPINS_MAX + NAPS_MAX; i++) {
-		if (sp_inside_hold(&busy))
+	int pieces = 0;
+
+	return sp_spans_cut(&live, start, end, number, count_piece, &pieces)
+		       ? pieces
+		       : -ENOSPC;
+}
+
+/* What is mapped over was unmapped or moved by a thread that has not said so
+ * yet. */
+static void note_covered(void *arg, const struct sp_span *piece)
+{
+	const struct sp_span *by = arg;
+
+	covered[n_covered++ % COVERED] = (struct covered){
+		piece->start, piece->end, piece->number, by->number};
+}
+
+/* Was something there before that call, and is known to be covered since? */
+static bool was_covered(uint64_t start, uint64_t end, uint64_t number)
+{
+	for (unsigned int i = 0; i < COVERED; i++) {
+		const struct covered *c = &covered[i];
+
+		if (c->start < end && c->end > start && c->number < number &&
+		    c->by > number)
 			return true;
-		if (atomic_load(&busy) == &sp_thread)
-			return false;
-		if (i < SPINS_MAX)
-			sp_arch_pause();
-		else
-			take_nap();
 	}
 	return false;
 }
 
-static void give_lock(void)
+static int put_span(const struct sp_span *span)
 {
-	atomic_store_explicit(&n_live, (uint32_t)live.n, memory_order_relaxed);
-	sp_inside_give(&busy);
+	struct sp_span by = *span;
+
+	return sp_spans_cut(&live, span->start, span->end, span->number,
+			    note_covered, &by) &&
+			       sp_spans_put(&live, span)
+		       ? 0
+		       : -ENOSPC;
+}
+
+static int put_unwritten(struct sp_span span)
+{
+	span.flags |= UNWRITTEN;
+	atomic_store(&owes, true);
+	return put_span(&span);
+}
+
+static bool is_older_with(const struct sp_span *s, uint64_t number,
+			  uint32_t flags)
+{
+	return s->number < number && (s->flags & flags) == flags;
+}
+
+/* The first that has these flags and is older; false: there is none. */
+static bool find_part(uint64_t start, uint64_t end, uint64_t number,
+		      uint32_t flags, struct sp_span *ret)
+{
+	size_t i = sp_spans_find(&live, start);
+
+	while (i < live.n && live.at[i].start < end &&
+	       !is_older_with(&live.at[i], number, flags))
+		i++;
+	if (i == live.n || live.at[i].start >= end)
+		return false;
+	*ret = live.at[i];
+	if (ret->start < start)
+		ret->start = start;
+	if (ret->end > end)
+		ret->end = end;
+	return true;
+}
+
+static int open_parts(const struct sp_span *span)
+{
+	struct sp_span part = *span, closed;
+	int r = 0;
+
+	part.end = span->start;
+	for (unsigned int i = 0; i < SP_LIVEMAPS_PARTS && !r; i++) {
+		if (!find_part(part.end, span->end, span->number,
+			       SP_MAP_NO_ACCESS, &closed))
+			return 0;
+		part.start = closed.start;
+		part.end = closed.end;
+		r = put_unwritten(part);
+	}
+	return r;
+}
+
+static int set_place(const struct sp_span *of)
+{
+	size_t i = sp_spans_find(&live, of->start);
+
+	for (; i < live.n && live.at[i].start < of->end; i++) {
+		if (live.at[i].number != of->number)
+			continue;
+		live.at[i].stack = of->stack;
+		live.at[i].segment = of->segment;
+		live.at[i].flags &= ~UNWRITTEN;
+	}
+	return 0;
+}
+
+static int move_span(const struct sp_mapchange *c)
+{
+	const bool was_there = was_covered(c->start, c->end, c->number);
+
+	return cut_table(c->start, c->end, c->number) || was_there
+		       ? put_unwritten(c->span)
+		       : 0;
+}
+
+static int change_table(const struct sp_mapchange *c)
+{
+	switch (c->kind) {
+	case SP_MAPCHANGE_PUT:
+		return put_span(&c->span);
+	case SP_MAPCHANGE_MOVE:
+		return move_span(c);
+	case SP_MAPCHANGE_OPEN:
+		return open_parts(&c->span);
+	case SP_MAPCHANGE_PLACE:
+		return set_place(&c->span);
+	default:
+		return cut_table(c->start, c->end, c->number);
+	}
 }
 
 static void forget_all(void)
 {
 	live.n = 0;
+	memset(covered, 0, sizeof(covered));
 	pass_at = 0;
 	pass_to = 0;
 }
+
+/* A fork may come at any time (I6). */
+static void begin_epoch(void)
+{
+	const uint32_t now = atomic_load(&epoch);
+
+	if (table_epoch == now)
+		return;
+	forget_all();
+	table_epoch = now;
+}
+
+static void change_later(const struct sp_mapchange *c)
+{
+	begin_epoch();
+	if (c->epoch == table_epoch && change_table(c) < 0)
+		sp_diag_lose(SP_LOSS_MAP, 1);
+}
+
+/* ---- the lock ---- */
+
+/* True: nothing waits that was there. */
+static bool settle(void)
+{
+	begin_epoch();
+	return sp_mapqueue_take(change_later);
+}
+
+/* What others leave from here on they find `busy` free for (I2). */
+static void give_lock(void)
+{
+	unsigned int rounds = 0;
+
+	do {
+		if (rounds)
+			settle();
+		atomic_store(&n_live, (uint32_t)live.n);
+		sp_inside_give(&busy);
+	} while (++rounds < ROUNDS_MAX && sp_mapqueue_any() &&
+		 sp_inside_hold(&busy));
+}
+
+/* False: it is another's, or so much waits that this has its turn later. */
+static bool take_lock(void)
+{
+	if (!sp_inside_hold(&busy))
+		return false;
+	if (settle())
+		return true;
+	give_lock();
+	return false;
+}
+
+/* -EAGAIN: it waits; -EBUSY: too many do. */
+static int leave_change(const struct sp_mapchange *c)
+{
+	if (!sp_mapqueue_put(c))
+		return -EBUSY;
+	if (sp_inside_hold(&busy)) {
+		settle();
+		give_lock();
+	}
+	return -EAGAIN;
+}
+
+static int try_change(const struct sp_mapchange *c)
+{
+	int r;
+
+	if (!take_lock())
+		return -EAGAIN;
+	r = c->epoch == table_epoch ? change_table(c) : 0;
+	give_lock();
+	return r;
+}
+
+static int make_change(const struct sp_mapchange *c)
+{
+	const int r = try_change(c);
+
+	return r == -EAGAIN ? leave_change(c) : r;
+}
+
+/* ---- interface ---- */
 
 void sp_livemaps_begin(uint64_t max_file_bytes)
 {
@@ -88,21 +307,29 @@ void sp_livemaps_begin(uint64_t max_file_bytes)
 			    : SP_LIVEMAPS_MAX;
 }
 
+/* Whoever was interrupted while he held `busy` gives it back in the child. */
 void sp_livemaps_reset(void)
 {
-	forget_all();
+	atomic_fetch_add(&epoch, 1);
+	sp_mapqueue_reset();
 	atomic_store(&last_number, 0);
 	atomic_store(&n_live, 0);
-	atomic_store(&busy, NULL);
+	atomic_store(&owes, false);
+	if (atomic_load(&busy) != &sp_thread)
+		atomic_store(&busy, NULL);
 }
 
 void sp_livemaps_give_left(void)
 {
-	if (atomic_load(&busy) != &sp_thread)
-		return;
-	sp_diag_lose(SP_LOSS_MAP, live.n + 1);
-	forget_all();
-	give_lock();
+	unsigned int lost = sp_mapqueue_give_left();
+
+	if (atomic_load(&busy) == &sp_thread) {
+		lost += (unsigned int)live.n + 1;
+		forget_all();
+		give_lock();
+	}
+	if (lost)
+		sp_diag_lose(SP_LOSS_MAP, lost);
 }
 
 uint64_t sp_livemaps_number(void)
@@ -110,93 +337,163 @@ uint64_t sp_livemaps_number(void)
 	return 1 + atomic_fetch_add(&last_number, 1);
 }
 
+/* In that order: what was taken out of the queue is in the table before `busy`
+ * is given back, and `n_live` says so. */
 bool sp_livemaps_any(void)
 {
-	return atomic_load_explicit(&n_live, memory_order_relaxed) != 0;
+	return sp_mapqueue_any() || atomic_load(&busy) || atomic_load(&n_live);
 }
 
-bool sp_livemaps_put(const struct sp_span *span)
+/* What a fork interrupts from here on is the parent's (I6). */
+static struct sp_mapchange begin_change(enum sp_mapchange_kind kind,
+					const struct sp_span *span)
 {
-	bool is_put;
+	return (struct sp_mapchange){
+		.kind = kind, .epoch = atomic_load(&epoch), .span = *span};
+}
+
+static struct sp_mapchange begin_cut(enum sp_mapchange_kind kind,
+				     uint64_t start, uint64_t end,
+				     uint64_t number)
+{
+	return (struct sp_mapchange){.kind = kind,
+				     .epoch = atomic_load(&epoch),
+				     .start = start,
+				     .end = end,
+				     .number = number};
+}
+
+/* Its result is the holder's affair. */
+static int hand_over(const struct sp_mapchange *c)
+{
+	const int r = leave_change(c);
+
+	return r == -EAGAIN ? 0 : r;
+}
+
+int sp_livemaps_put(const struct sp_span *span)
+{
+	const struct sp_mapchange c = begin_change(SP_MAPCHANGE_PUT, span);
+	const int r = try_change(&c);
+
+	if (r != -EAGAIN)
+		return r;
+	if (atomic_load(&n_live) >= live.room)
+		return -ENOSPC;
+	return hand_over(&c);
+}
+
+int sp_livemaps_cut(uint64_t start, uint64_t end, uint64_t number)
+{
+	const struct sp_mapchange c =
+		begin_cut(SP_MAPCHANGE_CUT, start, end, number);
+
+	return make_change(&c);
+}
+
+int sp_livemaps_move(uint64_t start, uint64_t end, uint64_t number,
+		     const struct sp_span *span)
+{
+	struct sp_mapchange c =
+		begin_cut(SP_MAPCHANGE_MOVE, start, end, number);
+
+	c.span = *span;
+	return hand_over(&c);
+}
+
+int sp_livemaps_open(const struct sp_span *span)
+{
+	const struct sp_mapchange c = begin_change(SP_MAPCHANGE_OPEN, span);
+
+	return hand_over(&c);
+}
+
+int sp_livemaps_find(uint64_t start, uint64_t end, uint32_t flags,
+		     struct sp_span *ret)
+{
+	bool is_found;
 
 	if (!take_lock())
-		return false;
-	is_put = sp_spans_cut(&live, span->start, span->end, span->number, NULL,
-			      NULL) &&
-		 sp_spans_put(&live, span);
+		return -EAGAIN;
+	is_found = find_part(start, end, UINT64_MAX, flags, ret);
 	give_lock();
-	return is_put;
-}
-
-struct told {
-	sp_span_fn *fn;
-	void *arg;
-	int pieces;
-};
-
-static void tell_piece(void *arg, const struct sp_span *piece)
-{
-	struct told *told = arg;
-
-	told->pieces++;
-	if (told->fn)
-		told->fn(told->arg, piece);
-}
-
-int sp_livemaps_cut(uint64_t start, uint64_t end, uint64_t number,
-		    sp_span_fn *fn, void *arg)
-{
-	struct told told = {fn, arg, 0};
-	bool has_room;
-
-	if (!take_lock())
-		return -EBUSY;
-	has_room = sp_spans_cut(&live, start, end, number, tell_piece, &told);
-	give_lock();
-	return has_room ? told.pieces : -ENOSPC;
-}
-
-bool sp_livemaps_find(uint64_t start, uint64_t end, uint32_t flags,
-		      struct sp_span *ret)
-{
-	size_t i;
-
-	if (!take_lock())
-		return false;
-	i = sp_spans_find(&live, start);
-	while (i < live.n && live.at[i].start < end &&
-	       (live.at[i].flags & flags) != flags)
-		i++;
-	*ret = (struct sp_span){.number = 0};
-	if (i < live.n && live.at[i].start < end)
-		*ret = live.at[i];
-	give_lock();
-	if (ret->start < start)
-		ret->start = start;
-	if (ret->end > end)
-		ret->end = end;
-	return ret->number != 0;
-}
-
-/* Context: `busy` is ours. */
-static void set_place(const struct sp_span *of)
-{
-	size_t i = sp_spans_find(&live, of->start);
-
-	for (; i < live.n && live.at[i].start < of->end; i++) {
-		if (live.at[i].number != of->number)
-			continue;
-		live.at[i].stack = of->stack;
-		live.at[i].segment = of->segment;
-	}
+	return is_found;
 }
 
 void sp_livemaps_set_place(const struct sp_span *span)
 {
+	const struct sp_mapchange c = begin_change(SP_MAPCHANGE_PLACE, span);
+
+	/* Without it the next pass leaves out the stack. */
+	make_change(&c);
+}
+
+/* ---- records ---- */
+
+static void to_record(const struct sp_span *s, uint64_t stack,
+		      struct sp_record *r)
+{
+	r->type = SP_RECORD_MAP;
+	r->u.map = (struct sp_record_map){
+		s->number, s->flags & ~UNWRITTEN, s->time_ns,
+		s->start,  s->end - s->start,     s->thread,
+		stack};
+}
+
+bool sp_livemaps_owes(void)
+{
+	return atomic_load_explicit(&owes, memory_order_relaxed);
+}
+
+/* False: there is none, or the table is taken. */
+static bool copy_unwritten(struct sp_span *ret)
+{
+	bool is_found;
+
 	if (!take_lock())
-		return;
-	set_place(span);
+		return false;
+	is_found = find_part(0, UINT64_MAX, UINT64_MAX, UNWRITTEN, ret);
+	if (!is_found)
+		atomic_store(&owes, false);
 	give_lock();
+	return is_found;
+}
+
+/* Into that segment, while it is the current one. */
+static bool write_span(struct sp_lane *lane, struct sp_span *s,
+		       uint32_t segment)
+{
+	uint64_t stack = s->stack;
+	struct sp_record r;
+
+	if (s->segment + 1 == segment &&
+	    !sp_stacktab_rewrite(lane, s->segment, &stack))
+		return false;
+	if (s->segment != segment && s->segment + 1 != segment)
+		stack = 0;
+	to_record(s, stack, &r);
+	if (!sp_chunks_append_to(lane, &r, segment))
+		return false;
+	s->stack = (uint32_t)stack;
+	s->segment = segment;
+	return true;
+}
+
+void sp_livemaps_write(struct sp_lane *lane)
+{
+	struct sp_span s;
+
+	for (unsigned int i = 0; i < SP_LIVEMAPS_PARTS && copy_unwritten(&s);
+	     i++) {
+		const uint32_t segment = sp_ring_segment();
+
+		if (!write_span(lane, &s, segment)) {
+			if (sp_ring_segment() != segment)
+				continue;
+			sp_diag_lose(SP_LOSS_MAP, 1);
+		}
+		sp_livemaps_set_place(&s);
+	}
 }
 
 /* ---- a pass ---- */
@@ -205,12 +502,10 @@ void sp_livemaps_set_place(const struct sp_span *span)
 static bool rewrite_span(struct sp_lane *lane, uint32_t from, struct sp_span *s)
 {
 	uint64_t stack = s->segment == from ? s->stack : 0;
-	struct sp_record r = {.type = SP_RECORD_MAP};
+	struct sp_record r;
 
 	if (sp_stacktab_rewrite(lane, from, &stack)) {
-		r.u.map = (struct sp_record_map){
-			s->number,         s->flags,  s->time_ns, s->start,
-			s->end - s->start, s->thread, stack};
+		to_record(s, stack, &r);
 		if (sp_chunks_rewrite(lane, &r, from + 1)) {
 			s->stack = (uint32_t)stack;
 			s->segment = from + 1;
@@ -228,7 +523,7 @@ static bool rewrite_span(struct sp_lane *lane, uint32_t from, struct sp_span *s)
 static bool copy_next(uint32_t from, struct sp_span copies[STEP],
 		      unsigned int *ret_n)
 {
-	if (!sp_inside_hold(&busy))
+	if (!take_lock())
 		return false;
 	if (pass_to != from + 1) {
 		pass_to = from + 1;
@@ -245,7 +540,7 @@ static bool copy_next(uint32_t from, struct sp_span copies[STEP],
 /* A thread that comes late changes nothing of a later pass. */
 static bool note_rewritten(uint32_t from, const struct sp_span *s)
 {
-	if (!sp_inside_hold(&busy))
+	if (!take_lock())
 		return false;
 	if (pass_to == from + 1) {
 		if (s->segment == pass_to)

@@ -120,8 +120,7 @@ SP_EXPORT int mprotect(void *p, size_t n, int protection)
  * `to` is what the register has, where the program gave none. */
 SP_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, void *to)
 {
-	const struct sp_maps_call ends = sp_maps_begin();
-	bool was_recorded;
+	const struct sp_maps_call ends = sp_maps_begin_move(old, old_n);
 	void *made;
 
 	if (sp_next_resolve() && sp_next.mremap)
@@ -138,10 +137,6 @@ SP_EXPORT void *mremap(void *old, size_t old_n, size_t n, int flags, void *to)
 			sp_maps_ended(&ends, (char *)old + n, old_n - n);
 		return made;
 	}
-	was_recorded = sp_maps_ended(&ends, old, old_n);
-	if (made != old)
-		sp_maps_ended(&ends, made, n);
-	if (was_recorded)
-		sp_maps_made(made, n, SP_MAP_MOVED, SP_FRAME_HERE);
+	sp_maps_moved(&ends, old, old_n, made, n, SP_FRAME_HERE);
 	return made;
 }
