@@ -187,21 +187,24 @@ static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 	/* of n samples alike on both sides all are old by chance in 2^-n */
 	const bool is_gone = f->verdict == SP_VERDICT_PASS &&
 			     old->acc.samples >= 12 && !new->acc.samples;
-	bool *changed;
+	struct sp_path_list changed = {0};
+	uint32_t *paths;
 	int r;
 
 	if (f->limit->kind != SP_LIMIT_SITE ||
 	    (f->verdict != SP_VERDICT_REGRESSION &&
 	     f->verdict != SP_VERDICT_IMPROVED && !is_gone))
 		return 0;
-	changed = calloc(c->moved->n_paths + 1, sizeof(*changed));
-	if (!changed)
+	paths = calloc(c->moved->n_paths + 1, sizeof(*paths));
+	if (!paths)
 		return -ENOMEM;
+	changed.at = paths;
 	for (uint32_t i = 0; i < c->moved->n_paths; i++)
-		changed[i] = sp_frame_set_has(only, c->pair->paths, i);
-	r = is_gone ? sp_moved_is_alone(c->moved, changed)
-		    : sp_moved_is_real(c->moved, changed, &test);
-	free(changed);
+		if (sp_frame_set_has(only, c->pair->paths, i))
+			paths[changed.n++] = i;
+	r = is_gone ? sp_moved_is_alone(c->moved, &changed)
+		    : sp_moved_is_real(c->moved, &changed, &test);
+	free(paths);
 	if (r)
 		return r < 0 ? r : 0;
 	f->n_moved = 1;

@@ -192,24 +192,26 @@ static int leave_moved(const struct sp_checker *c, struct sp_finding *f,
 		       const struct sp_match_row *rows, double *p, size_t n,
 		       double threshold)
 {
-	int r = 0;
+	struct sp_key_paths paths;
+	int r = sp_key_paths_init(&paths, keys);
 
+	if (r < 0)
+		return r;
 	for (size_t i = 0; r >= 0 && i < n; i++) {
+		const struct sp_path_list changed =
+			sp_key_paths_of(&paths, rows[i].key);
 		struct sp_moved_test of_row = *test;
-		bool *changed;
 
 		if (p[i] > threshold)
 			continue;
-		changed = sp_moved_paths_of(c->moved, keys, rows[i].key);
 		of_row.is_down = rows[i].new.mean < rows[i].old.mean;
-		r = changed ? sp_moved_is_real(c->moved, changed, &of_row)
-			    : -ENOMEM;
-		free(changed);
+		r = sp_moved_is_real(c->moved, &changed, &of_row);
 		if (r)
 			continue;
 		p[i] = 1;
 		f->n_moved++;
 	}
+	sp_key_paths_done(&paths);
 	return r < 0 ? r : 0;
 }
 

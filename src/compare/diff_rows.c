@@ -13,6 +13,7 @@ struct filler {
 	const struct sp_pair *pair;
 	const struct sp_diff_plan *plan;
 	struct sp_keys keys;
+	struct sp_key_paths paths; /* of each key */
 	struct sp_match_row *match;
 	size_t n;
 	struct sp_diff_row *rows; /* of the same numbers */
@@ -110,8 +111,7 @@ static int look_at_row(struct filler *f, const struct sp_match_row *m,
 					   .is_down = m->new.mean < m->old.mean,
 					   .noise = noise,
 					   .p = 1 - f->diff->level};
-	struct sp_moved *moved = &f->diff->moved;
-	bool *changed;
+	const struct sp_path_list changed = sp_key_paths_of(&f->paths, m->key);
 	int r = 1;
 
 	if (!is_of_functions(f->plan))
@@ -119,9 +119,7 @@ static int look_at_row(struct filler *f, const struct sp_match_row *m,
 	if (is_mixed(f, m->key)) {
 		r = 0;
 	} else if (row->is_told) {
-		changed = sp_moved_paths_of(moved, &f->keys, m->key);
-		r = changed ? sp_moved_is_real(moved, changed, &test) : -ENOMEM;
-		free(changed);
+		r = sp_moved_is_real(&f->diff->moved, &changed, &test);
 		f->diff->n_moved += r == 0;
 	}
 	row->is_comparable = r != 0;
@@ -488,6 +486,7 @@ static void filler_done(struct filler *f)
 		free(f->rows[i].name);
 	free(f->rows);
 	free(f->match);
+	sp_key_paths_done(&f->paths);
 	sp_keys_done(&f->keys);
 }
 
@@ -507,7 +506,9 @@ int sp_diff_add(struct sp_diff *diff, const struct sp_pair *pair,
 	};
 	if (r < 0)
 		return r;
-	r = make_rows(&f);
+	r = sp_key_paths_init(&f.paths, &f.keys);
+	if (!r)
+		r = make_rows(&f);
 	if (!r)
 		r = set_least(&f);
 	table->rows = calloc(f.n + 1, sizeof(*table->rows));

@@ -93,18 +93,9 @@ static int is_real(const struct sp_checker *c, const struct sp_match_of *of,
 					   .is_down = change_of(row) < 0,
 					   .noise = noise,
 					   .p = 1 - c->check->level};
-	bool *changed;
-	int r;
+	const struct sp_path_list changed = {&row->key, 1};
 
-	if (!c->moved)
-		return 1;
-	changed = calloc(c->moved->n_paths + 1, sizeof(*changed));
-	if (!changed)
-		return -ENOMEM;
-	changed[row->key] = true;
-	r = sp_moved_is_real(c->moved, changed, &test);
-	free(changed);
-	return r;
+	return c->moved ? sp_moved_is_real(c->moved, &changed, &test) : 1;
 }
 
 /* The paths as candidates, to be freed (free()): the largest of many are not

@@ -151,7 +151,7 @@ static int build(struct keyer *k, int (*add_of)(struct keyer *k), size_t n)
 	struct sp_keys *keys = k->keys;
 	int r = 0;
 
-	*keys = (struct sp_keys){.n = n};
+	*keys = (struct sp_keys){.n = n, .n_paths = n_paths};
 	keys->first = calloc(n_paths + 1, sizeof(*keys->first));
 	k->seen = calloc(k->paths->frames.n_entries + 1, sizeof(*k->seen));
 	if (!keys->first || !k->seen)
@@ -218,6 +218,40 @@ struct sp_key sp_keys_said(const struct sp_keys *keys, uint32_t key)
 	/* the bytes are not aligned */
 	memcpy(&said, sp_intern_bytes(&keys->said, key), sizeof(said));
 	return said;
+}
+
+int sp_key_paths_init(struct sp_key_paths *ret, const struct sp_keys *keys)
+{
+	ret->first = calloc(keys->n + 2, sizeof(*ret->first));
+	ret->at = calloc(keys->n_at + 1, sizeof(*ret->at));
+	if (!ret->first || !ret->at) {
+		sp_key_paths_done(ret);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < keys->n_at; i++)
+		ret->first[keys->at[i] + 2]++;
+	for (size_t i = 2; i < keys->n + 2; i++)
+		ret->first[i] += ret->first[i - 1];
+	/* first[key + 1] goes from where it begins to where it ends */
+	for (size_t path = 0; path < keys->n_paths; path++)
+		for (size_t i = keys->first[path]; i < keys->first[path + 1];
+		     i++)
+			ret->at[ret->first[keys->at[i] + 1]++] = (uint32_t)path;
+	return 0;
+}
+
+struct sp_path_list sp_key_paths_of(const struct sp_key_paths *paths,
+				    uint32_t key)
+{
+	return (struct sp_path_list){paths->at + paths->first[key],
+				     paths->first[key + 1] - paths->first[key]};
+}
+
+void sp_key_paths_done(struct sp_key_paths *paths)
+{
+	free(paths->first);
+	free(paths->at);
+	*paths = (struct sp_key_paths){0};
 }
 
 void sp_keys_done(struct sp_keys *keys)

@@ -13,7 +13,8 @@
  * samples belong, one at most of each.
  */
 struct sp_keys {
-	size_t n;      /* there may be rows of the keys 0..n - 1 */
+	size_t n; /* there may be rows of the keys 0..n - 1 */
+	size_t n_paths;
 	size_t *first; /* of each path, and one more: where its keys begin */
 	uint32_t *at;  /* keys of all paths */
 	size_t n_at, room;
@@ -64,6 +65,24 @@ int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
 
 /* What a key of a tree or of edges stands for. */
 struct sp_key sp_keys_said(const struct sp_keys *keys, uint32_t key);
+
+/* The paths of each key, ascending. */
+struct sp_key_paths {
+	size_t *first; /* of each key, and one more: where its paths begin */
+	uint32_t *at;
+};
+
+/* Some paths, ascending and distinct; borrowed. */
+struct sp_path_list {
+	const uint32_t *at;
+	size_t n;
+};
+
+/* 0 and *ret, to be released; -ENOMEM, and nothing to be released. */
+int sp_key_paths_init(struct sp_key_paths *ret, const struct sp_keys *keys);
+struct sp_path_list sp_key_paths_of(const struct sp_key_paths *paths,
+				    uint32_t key);
+void sp_key_paths_done(struct sp_key_paths *paths);
 
 void sp_keys_done(struct sp_keys *keys);
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compare/path_runs.h"
+
 bool sp_frame_set_has(const struct sp_frame_set *set,
 		      const struct sp_paths *paths, uint32_t path)
 {
@@ -23,17 +25,6 @@ bool sp_frame_set_has(const struct sp_frame_set *set,
 	return false;
 }
 
-static const struct sp_path_rows *rows_of(const struct sp_summary *run,
-					  const struct sp_match_of *of)
-{
-	static const struct sp_path_rows none;
-	const struct sp_path_rows *rows =
-		of->is_whole ? sp_summary_whole(run, of->table, of->phase)
-			     : sp_summary_rows(run, of->table, of->phase);
-
-	return rows ? rows : &none;
-}
-
 int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
 		 const struct sp_match_of *of, const struct sp_frame_set *only,
 		 struct sp_runs *ret)
@@ -43,7 +34,8 @@ int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
 	if (!accs)
 		return -ENOMEM;
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = rows_of(side->run[i], of);
+		const struct sp_path_rows *rows =
+			sp_path_runs_rows(side->run[i], of);
 
 		sp_acc_init(&accs[i], side->run[i]->period_bytes);
 		for (size_t k = 0; k < rows->n; k++)
@@ -57,18 +49,12 @@ int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
 
 /* ---- rows ---- */
 
-/* The accumulators of one side: of each run, one for each row. */
-struct grid {
-	const struct sp_side *side;
-	struct sp_acc *at; /* row-major: all runs of a row together */
-};
-
 struct matcher {
 	const struct sp_pair *pair;
 	const struct sp_match_of *of;
 	const struct sp_keys *keys;
 	const struct sp_frame_set *only;
-	uint32_t *row_of_key; /* 1 + row; 0: none */
+	bool *is_row;         /* of each key */
 	uint32_t *key_of_row; /* ascending */
 	size_t n;
 };
@@ -78,7 +64,8 @@ static void mark_keys(struct matcher *m, const struct sp_side *side)
 	const struct sp_keys *keys = m->keys;
 
 	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = rows_of(side->run[i], m->of);
+		const struct sp_path_rows *rows =
+			sp_path_runs_rows(side->run[i], m->of);
 
 		for (size_t k = 0; k < rows->n; k++) {
 			const uint32_t path = rows->at[k].path;
@@ -87,7 +74,7 @@ static void mark_keys(struct matcher *m, const struct sp_side *side)
 				continue;
 			for (size_t at = keys->first[path];
 			     at < keys->first[path + 1]; at++)
-				m->row_of_key[keys->at[at]] = 1;
+				m->is_row[keys->at[at]] = true;
 		}
 	}
 }
@@ -95,64 +82,70 @@ static void mark_keys(struct matcher *m, const struct sp_side *side)
 static void number_keys(struct matcher *m)
 {
 	for (size_t key = 0; key < m->keys->n; key++)
-		if (m->row_of_key[key]) {
+		if (m->is_row[key])
 			m->key_of_row[m->n++] = (uint32_t)key;
-			m->row_of_key[key] = (uint32_t)m->n;
-		}
 }
 
-/* The samples of one path of run number i. */
-static void fill_path(const struct matcher *m, struct grid *grid, size_t i,
-		      const struct sp_path_row *path)
+/* What one side has of a row, one run beside the other. */
+static void sum_row(const struct matcher *m, const struct sp_side *side,
+		    const struct sp_path_runs *runs,
+		    const struct sp_path_list *paths, struct sp_acc *accs,
+		    struct sp_runs *ret)
 {
-	const struct sp_keys *keys = m->keys;
+	for (size_t i = 0; i < side->n; i++)
+		sp_acc_init(&accs[i], side->run[i]->period_bytes);
+	for (size_t i = 0; i < paths->n; i++) {
+		const uint32_t path = paths->at[i];
 
-	for (size_t at = keys->first[path->path];
-	     at < keys->first[path->path + 1]; at++) {
-		const uint32_t row = m->row_of_key[keys->at[at]];
-
-		sp_acc_merge(&grid->at[(row - 1) * grid->side->n + i],
-			     &path->acc);
+		if (!sp_frame_set_has(m->only, m->pair->paths, path))
+			continue;
+		for (size_t k = runs->first[path]; k < runs->first[path + 1];
+		     k++)
+			sp_acc_merge(&accs[runs->at[k].run], runs->at[k].acc);
 	}
+	sp_runs_sampled(ret, accs, side->n, m->of->is_count);
 }
 
-static int fill_grid(const struct matcher *m, const struct sp_side *side,
-		     struct grid *grid)
+/* One side of all rows, row by row: memory is that of one. */
+static int sum_side(const struct matcher *m, const struct sp_key_paths *paths,
+		    bool is_new, struct sp_match_row *rows)
 {
-	grid->side = side;
-	grid->at = calloc(m->n * side->n + 1, sizeof(*grid->at));
-	if (!grid->at)
-		return -ENOMEM;
-	for (size_t i = 0; i < side->n; i++) {
-		const struct sp_path_rows *rows = rows_of(side->run[i], m->of);
+	const struct sp_side *side = is_new ? &m->pair->new : &m->pair->old;
+	struct sp_acc *accs = calloc(side->n + 1, sizeof(*accs));
+	struct sp_path_runs runs = {0};
+	int r = accs ? sp_path_runs_init(&runs, side, m->of, m->keys->n_paths)
+		     : -ENOMEM;
 
-		for (size_t row = 0; row < m->n; row++)
-			sp_acc_init(&grid->at[row * side->n + i],
-				    side->run[i]->period_bytes);
-		for (size_t k = 0; k < rows->n; k++)
-			if (sp_frame_set_has(m->only, m->pair->paths,
-					     rows->at[k].path))
-				fill_path(m, grid, i, &rows->at[k]);
+	for (size_t i = 0; !r && i < m->n; i++) {
+		struct sp_match_row *row = &rows[i];
+		struct sp_path_list of_row;
+
+		row->key = m->key_of_row[i];
+		of_row = sp_key_paths_of(paths, row->key);
+		sum_row(m, side, &runs, &of_row, accs,
+			is_new ? &row->new : &row->old);
 	}
-	return 0;
+	sp_path_runs_done(&runs);
+	free(accs);
+	return r;
 }
 
-static void set_rows(const struct matcher *m, const struct grid *old,
-		     const struct grid *new, struct sp_match_row *rows)
+static int sum_rows(const struct matcher *m, struct sp_match_row *rows)
 {
-	const bool is_count = m->of->is_count;
+	struct sp_key_paths paths;
+	int r = sp_key_paths_init(&paths, m->keys);
 
-	for (size_t row = 0; row < m->n; row++) {
-		struct sp_match_row *r = &rows[row];
-
-		r->key = m->key_of_row[row];
-		sp_runs_sampled(&r->old, &old->at[row * old->side->n],
-				old->side->n, is_count);
-		sp_runs_sampled(&r->new, &new->at[row * new->side->n],
-				new->side->n, is_count);
-		r->old_samples = r->old.acc.samples;
-		r->new_samples = r->new.acc.samples;
+	if (r < 0)
+		return r;
+	r = sum_side(m, &paths, false, rows);
+	if (!r)
+		r = sum_side(m, &paths, true, rows);
+	for (size_t i = 0; !r && i < m->n; i++) {
+		rows[i].old_samples = rows[i].old.acc.samples;
+		rows[i].new_samples = rows[i].new.acc.samples;
 	}
+	sp_key_paths_done(&paths);
+	return r;
 }
 
 int sp_match_new(const struct sp_pair *pair, const struct sp_match_of *of,
@@ -160,31 +153,26 @@ int sp_match_new(const struct sp_pair *pair, const struct sp_match_of *of,
 		 struct sp_match_row **ret_rows, size_t *ret_n)
 {
 	struct matcher m = {.pair = pair, .of = of, .keys = keys, .only = only};
-	struct grid old = {0}, new = {0};
 	struct sp_match_row *rows = NULL;
 	int r = -ENOMEM;
 
-	m.row_of_key = calloc(keys->n + 1, sizeof(*m.row_of_key));
+	m.is_row = calloc(keys->n + 1, sizeof(*m.is_row));
 	m.key_of_row = calloc(keys->n + 1, sizeof(*m.key_of_row));
-	if (!m.row_of_key || !m.key_of_row)
+	if (!m.is_row || !m.key_of_row)
 		goto out;
 	mark_keys(&m, &pair->old);
 	mark_keys(&m, &pair->new);
 	number_keys(&m);
 	rows = calloc(m.n + 1, sizeof(*rows));
-	if (!rows || fill_grid(&m, &pair->old, &old) < 0 ||
-	    fill_grid(&m, &pair->new, &new) < 0)
+	if (!rows || sum_rows(&m, rows) < 0)
 		goto out;
-	set_rows(&m, &old, &new, rows);
 	*ret_rows = rows;
 	*ret_n = m.n;
 	r = 0;
 out:
 	if (r < 0)
 		free(rows);
-	free(old.at);
-	free(new.at);
-	free(m.row_of_key);
+	free(m.is_row);
 	free(m.key_of_row);
 	return r;
 }

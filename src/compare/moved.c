@@ -62,6 +62,24 @@ static bool *find_own(const struct sp_pair *pair)
 	return old;
 }
 
+/* Paths of each kind together. */
+static int sort_kinds(struct sp_moved *m)
+{
+	m->first = calloc(m->n_kinds + 2, sizeof(*m->first));
+	m->by_kind = calloc(m->n_paths + 1, sizeof(*m->by_kind));
+	m->n_changed = calloc(m->n_kinds + 1, sizeof(*m->n_changed));
+	if (!m->first || !m->by_kind || !m->n_changed)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->n_paths; i++)
+		m->first[m->kind[i] + 2]++;
+	for (size_t i = 2; i < m->n_kinds + 2; i++)
+		m->first[i] += m->first[i - 1];
+	/* first[kind + 1] goes from where it begins to where it ends */
+	for (uint32_t i = 0; i < m->n_paths; i++)
+		m->by_kind[m->first[m->kind[i] + 1]++] = i;
+	return 0;
+}
+
 int sp_moved_init(struct sp_moved *ret, const struct sp_pair *pair)
 {
 	const size_t n = pair->paths->paths.n_entries;
@@ -74,13 +92,14 @@ int sp_moved_init(struct sp_moved *ret, const struct sp_pair *pair)
 	*ret = (struct sp_moved){.pair = pair, .n_paths = n};
 	ret->kind = calloc(n + 1, sizeof(*ret->kind));
 	ret->is_whole = calloc(n + 1, sizeof(*ret->is_whole));
-	ret->is_chosen = calloc(n + 1, sizeof(*ret->is_chosen));
-	ret->paths = calloc(n + 1, sizeof(*ret->paths));
-	if (!ret->kind || !ret->is_whole || !ret->is_chosen || !ret->paths)
+	if (!ret->kind || !ret->is_whole)
 		r = -ENOMEM;
 	for (uint32_t i = 0; !r && i < n; i++)
 		r = add_kind(ret, &kinds, buffer, is_own, i);
+	ret->n_kinds = kinds.n_entries;
 	sp_intern_done(&kinds);
+	if (!r)
+		r = sort_kinds(ret);
 	free(is_own);
 	free(buffer);
 	if (r < 0)
@@ -88,48 +107,218 @@ int sp_moved_init(struct sp_moved *ret, const struct sp_pair *pair)
 	return r;
 }
 
-/* `paths` becomes all that is alike; false: there is no more than `changed`. */
-static bool choose_rows(struct sp_moved *m, const bool *changed)
+/* ---- what paths and kinds have ---- */
+
+/* All paths of a kind together: a sum for each run that has any. */
+struct sp_moved_kind {
+	bool is_made;
+	size_t n;
+	struct sp_path_run *at;
+	struct sp_acc *accs; /* of these */
+};
+
+static void side_done(struct sp_moved_side *side, size_t n_kinds)
+{
+	for (size_t i = 0; side->kinds && i < n_kinds; i++) {
+		free(side->kinds[i].at);
+		free(side->kinds[i].accs);
+	}
+	free(side->kinds);
+	free(side->accs);
+	sp_path_runs_done(&side->runs);
+	*side = (struct sp_moved_side){0};
+}
+
+static int side_init(struct sp_moved_side *ret, const struct sp_moved *m,
+		     const struct sp_side *side)
+{
+	ret->kinds = calloc(m->n_kinds + 1, sizeof(*ret->kinds));
+	ret->accs = calloc(side->n + 1, sizeof(*ret->accs));
+	if (!ret->kinds || !ret->accs)
+		return -ENOMEM;
+	return sp_path_runs_init(&ret->runs, side, &m->of, m->n_paths);
+}
+
+static void sides_done(struct sp_moved *m)
+{
+	side_done(&m->old, m->n_kinds);
+	side_done(&m->new, m->n_kinds);
+	m->has_sides = false;
+}
+
+/* Sums of these samples from now on. */
+static int choose_of(struct sp_moved *m, const struct sp_match_of *of)
+{
+	int r;
+
+	if (m->has_sides && m->of.table == of->table &&
+	    m->of.phase == of->phase && m->of.is_whole == of->is_whole)
+		return 0;
+	sides_done(m);
+	m->of = *of;
+	r = side_init(&m->old, m, &m->pair->old);
+	if (!r)
+		r = side_init(&m->new, m, &m->pair->new);
+	m->has_sides = !r;
+	return r;
+}
+
+static void begin_sum(struct sp_moved_side *s, const struct sp_side *side)
+{
+	for (size_t i = 0; i < side->n; i++)
+		sp_acc_init(&s->accs[i], side->run[i]->period_bytes);
+}
+
+static void add_runs(struct sp_moved *m, struct sp_moved_side *s,
+		     const struct sp_path_run *runs, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		sp_acc_merge(&s->accs[runs[i].run], runs[i].acc);
+	m->n_added += n;
+}
+
+static void add_path(struct sp_moved *m, struct sp_moved_side *s, uint32_t path)
+{
+	const size_t first = s->runs.first[path];
+
+	add_runs(m, s, &s->runs.at[first], s->runs.first[path + 1] - first);
+}
+
+/* Of `accs`, which have just this kind, those that have samples. */
+static int keep_sums(const struct sp_moved_side *s, size_t n_runs,
+		     struct sp_moved_kind *kind)
+{
+	for (size_t i = 0; i < n_runs; i++)
+		kind->n += s->accs[i].samples > 0;
+	kind->at = calloc(kind->n + 1, sizeof(*kind->at));
+	kind->accs = calloc(kind->n + 1, sizeof(*kind->accs));
+	if (!kind->at || !kind->accs)
+		return -ENOMEM;
+	kind->n = 0;
+	for (uint32_t i = 0; i < n_runs; i++) {
+		if (!s->accs[i].samples)
+			continue;
+		kind->accs[kind->n] = s->accs[i];
+		kind->at[kind->n] =
+			(struct sp_path_run){&kind->accs[kind->n], i};
+		kind->n++;
+	}
+	return 0;
+}
+
+/* Uses `accs`. */
+static int make_kind(struct sp_moved *m, struct sp_moved_side *s,
+		     const struct sp_side *side, uint32_t kind)
+{
+	struct sp_moved_kind *made = &s->kinds[kind];
+
+	if (made->is_made)
+		return 0;
+	begin_sum(s, side);
+	for (size_t i = m->first[kind]; i < m->first[kind + 1]; i++)
+		add_path(m, s, m->by_kind[i]);
+	made->is_made = true;
+	return keep_sums(s, side->n, made);
+}
+
+/* ---- changes ---- */
+
+/* n_changed becomes what the changed paths are of; false: no path that is not
+ * among them is alike. */
+static bool choose_kinds(struct sp_moved *m, const struct sp_path_list *changed)
 {
 	bool is_more = false;
 
-	memset(m->is_chosen, 0, m->n_paths * sizeof(*m->is_chosen));
-	for (size_t i = 0; i < m->n_paths; i++)
-		m->is_chosen[m->kind[i]] |=
-			changed[i] && m->is_whole[m->kind[i]];
-	for (size_t i = 0; i < m->n_paths; i++) {
-		m->paths[i] = changed[i] || m->is_chosen[m->kind[i]];
-		is_more |= m->paths[i] && !changed[i];
+	for (size_t i = 0; i < changed->n; i++)
+		m->n_changed[m->kind[changed->at[i]]]++;
+	for (size_t i = 0; i < changed->n; i++) {
+		const uint32_t kind = m->kind[changed->at[i]];
+
+		is_more |= m->is_whole[kind] &&
+			   m->n_changed[kind] <
+				   m->first[kind + 1] - m->first[kind];
 	}
 	return is_more;
 }
 
-static int sum_rows(const struct sp_moved *m, const struct sp_match_of *of,
-		    const bool *of_paths, struct sp_runs *old,
-		    struct sp_runs *new)
+static void forget_kinds(struct sp_moved *m, const struct sp_path_list *changed)
 {
-	const struct sp_frame_set only = {.paths = of_paths};
-	const struct sp_pair *pair = m->pair;
-	int r = sp_match_sum(&pair->old, pair->paths, of, &only, old);
-
-	return r ? r : sp_match_sum(&pair->new, pair->paths, of, &only, new);
+	for (size_t i = 0; i < changed->n; i++)
+		m->n_changed[m->kind[changed->at[i]]] = 0;
 }
 
-int sp_moved_is_real(struct sp_moved *m, const bool *changed,
+static int sum_changed(struct sp_moved *m, struct sp_moved_side *s,
+		       const struct sp_side *side,
+		       const struct sp_path_list *changed, struct sp_runs *ret)
+{
+	begin_sum(s, side);
+	for (size_t i = 0; i < changed->n; i++)
+		add_path(m, s, changed->at[i]);
+	sp_runs_sampled(ret, s->accs, side->n, m->of.is_count);
+	return 0;
+}
+
+/* With what is alike: each kind where it comes first. */
+static int sum_alike(struct sp_moved *m, struct sp_moved_side *s,
+		     const struct sp_side *side,
+		     const struct sp_path_list *changed, struct sp_runs *ret)
+{
+	for (size_t i = 0; i < changed->n; i++) {
+		const uint32_t kind = m->kind[changed->at[i]];
+
+		if (m->is_whole[kind] && make_kind(m, s, side, kind) < 0)
+			return -ENOMEM;
+		m->n_changed[kind] = 0;
+	}
+	begin_sum(s, side);
+	for (size_t i = 0; i < changed->n; i++) {
+		const uint32_t kind = m->kind[changed->at[i]];
+
+		if (!m->is_whole[kind])
+			add_path(m, s, changed->at[i]);
+		else if (!m->n_changed[kind]++)
+			add_runs(m, s, s->kinds[kind].at, s->kinds[kind].n);
+	}
+	sp_runs_sampled(ret, s->accs, side->n, m->of.is_count);
+	return 0;
+}
+
+typedef int sum_fn(struct sp_moved *m, struct sp_moved_side *s,
+		   const struct sp_side *side,
+		   const struct sp_path_list *changed, struct sp_runs *ret);
+
+static int sum_sides(struct sp_moved *m, sum_fn *sum,
+		     const struct sp_path_list *changed, struct sp_runs *old,
+		     struct sp_runs *new)
+{
+	const int r = sum(m, &m->old, &m->pair->old, changed, old);
+
+	return r ? r : sum(m, &m->new, &m->pair->new, changed, new);
+}
+
+int sp_moved_is_real(struct sp_moved *m, const struct sp_path_list *changed,
 		     const struct sp_moved_test *test)
 {
 	struct sp_allowance amount = {.amount = test->allowance.amount};
+	const bool is_more = choose_kinds(m, changed);
 	struct sp_runs old, new;
-	double change;
+	double change = 0;
+	int r = 0;
 
-	if (!choose_rows(m, changed))
-		return 1;
-	if (sum_rows(m, test->of, changed, &old, &new) < 0)
-		return -ENOMEM;
-	change = new.mean - old.mean;
-	amount.amount = fmax(amount.amount, test->allowance.growth * old.mean);
-	if (sum_rows(m, test->of, m->paths, &old, &new) < 0)
-		return -ENOMEM;
+	if (is_more)
+		r = choose_of(m, test->of);
+	m->of.is_count = test->of->is_count;
+	if (!r && is_more)
+		r = sum_sides(m, sum_changed, changed, &old, &new);
+	if (!r && is_more) {
+		change = new.mean - old.mean;
+		amount.amount =
+			fmax(amount.amount, test->allowance.growth * old.mean);
+		r = sum_sides(m, sum_alike, changed, &old, &new);
+	}
+	forget_kinds(m, changed);
+	if (r < 0 || !is_more)
+		return r < 0 ? r : 1;
 	/* most of it is no more than others have less */
 	if (fabs(new.mean - old.mean) < fabs(change) / 2)
 		return 0;
@@ -137,27 +326,21 @@ int sp_moved_is_real(struct sp_moved *m, const bool *changed,
 				   test->noise, test->p);
 }
 
-bool sp_moved_is_alone(struct sp_moved *m, const bool *changed)
+bool sp_moved_is_alone(struct sp_moved *m, const struct sp_path_list *changed)
 {
-	return !choose_rows(m, changed);
-}
+	const bool is_more = choose_kinds(m, changed);
 
-bool *sp_moved_paths_of(const struct sp_moved *m, const struct sp_keys *keys,
-			uint32_t key)
-{
-	bool *has = calloc(m->n_paths + 1, sizeof(*has));
-
-	for (size_t i = 0; has && i < m->n_paths; i++)
-		for (size_t at = keys->first[i]; at < keys->first[i + 1]; at++)
-			has[i] |= keys->at[at] == key;
-	return has;
+	forget_kinds(m, changed);
+	return !is_more;
 }
 
 void sp_moved_done(struct sp_moved *m)
 {
+	sides_done(m);
 	free(m->kind);
 	free(m->is_whole);
-	free(m->is_chosen);
-	free(m->paths);
+	free(m->first);
+	free(m->by_kind);
+	free(m->n_changed);
 	*m = (struct sp_moved){0};
 }

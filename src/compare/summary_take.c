@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "compare/names.h"
+#include "compare/stack_paths.h"
 #include "compare/summary.h"
 #include "model/profile.h"
 #include "report/aggregate.h"
@@ -16,112 +17,22 @@
 #include "text/text.h"
 #include "view/view_sizes.h"
 
-#define ANONYMOUS "[anonymous]"
-#define UNNAMED   "[unnamed]"
-#define NO_PHASE  UINT32_MAX
+#define UNNAMED  "[unnamed]"
+#define NO_PHASE UINT32_MAX
 
 struct taker {
 	const struct sp_profile *profile;
 	struct sp_symbolizer *symbolizer;
 	struct sp_filter *filter;      /* NULL: none */
 	const struct sp_stack *stacks; /* that the filter left */
-	struct sp_paths *paths;
 	struct sp_summary *summary;
 	const struct sp_summary_wish *wish;
 	uint32_t *path_of_stack; /* of what was allocated; NULL: not wanted */
 	uint32_t *phase_of_stretch; /* NO_PHASE before the first named one */
-	/* of the stack at hand */
-	uint32_t *frames;
-	size_t n_frames, room;
-	char *name;
-	size_t name_room;
+	struct sp_stack_paths of_stacks;
 };
 
-static int reserve_name(struct taker *t, size_t bytes)
-{
-	char *grown;
-
-	if (bytes <= t->name_room)
-		return 0;
-	grown = realloc(t->name, bytes);
-	if (!grown)
-		return -ENOMEM;
-	t->name = grown;
-	t->name_room = bytes;
-	return 0;
-}
-
 /* ---- call paths ---- */
-
-/* "module!function", "function" or "!function" */
-static int add_frame(struct taker *t, const struct sp_symbol *symbol,
-		     const struct sp_module *module)
-{
-	const bool is_program = !module || module->is_main;
-	const char *base = is_program ? "" : sp_text_base_name(module->path);
-	const char *function = symbol->is_fallback && !module ? ANONYMOUS
-			       : symbol->is_fallback ? SP_SUMMARY_UNKNOWN
-			       : symbol->identity    ? symbol->identity
-						     : symbol->function;
-	const bool is_bare = is_program && !strchr(function, '!');
-	void *array = t->frames;
-	uint32_t number;
-	char *end;
-
-	if (reserve_name(t, 3 * (strlen(base) + strlen(function)) + 1) < 0 ||
-	    sp_array_reserve(&array, &t->room, t->n_frames,
-			     sizeof(*t->frames)) < 0)
-		return -ENOMEM;
-	t->frames = array;
-	end = sp_summary_put_module(t->name, module);
-	*end++ = '!';
-	end = sp_summary_put_utf8(end, function);
-	if (sp_intern_add(&t->paths->frames, t->name + is_bare,
-			  (size_t)(end - t->name) - is_bare, &number) < 0)
-		return -ENOMEM;
-	t->frames[t->n_frames++] = number;
-	return 0;
-}
-
-static bool is_of(const struct sp_symbol *symbol,
-		  const struct sp_aggregate_function *function)
-{
-	return strcmp(symbol->identity ? symbol->identity : symbol->function,
-		      function->identity) == 0;
-}
-
-/* From the function that the stack is flat for outwards; what is further in
- * only passes the allocation on. */
-static int add_path(struct taker *t, const struct sp_aggregate *aggregate,
-		    const struct sp_aggregate_function *flat,
-		    const struct sp_stack *stack, uint32_t *ret_path)
-{
-	bool is_inside = flat->name != NULL && stack->n_frames > 0;
-
-	t->n_frames = 0;
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		const struct sp_frame frame = stack->frames[i];
-		const struct sp_symbols symbols =
-			sp_aggregate_symbols(aggregate, frame);
-		const struct sp_module *module =
-			sp_profile_module(t->profile, frame.module);
-
-		for (size_t k = 0; k < symbols.count; k++) {
-			if (is_of(&symbols.symbol[k], flat))
-				is_inside = false;
-			if (!is_inside &&
-			    add_frame(t, &symbols.symbol[k], module) < 0)
-				return -ENOMEM;
-		}
-	}
-	if (!t->n_frames) {
-		const struct sp_symbol none = {.function = SP_LABEL_NO_STACK};
-
-		if (add_frame(t, &none, NULL) < 0)
-			return -ENOMEM;
-	}
-	return sp_paths_add(t->paths, t->frames, t->n_frames, ret_path);
-}
 
 /* *path_of_stack, unless NULL, is set for each of the profile's stacks. */
 static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
@@ -139,9 +50,9 @@ static int take_rows(struct taker *t, const struct sp_aggregate *aggregate,
 		const size_t at = (size_t)(s->stack - t->stacks);
 		struct sp_path_row *row = &rows->at[rows->n];
 
-		r = add_path(t, aggregate,
-			     functions[aggregate->row_of_stack[at]], s->stack,
-			     &row->path);
+		r = sp_stack_paths_add(&t->of_stacks, aggregate,
+				       functions[aggregate->row_of_stack[at]],
+				       s->stack, at, &row->path);
 		row->acc = sp_adjusted(&aggregate->analysis->how, s->sums);
 		rows->n += !r;
 		if (path_of_stack)
@@ -268,20 +179,6 @@ static int take_phase_rows(struct taker *t, const struct sp_analysis *analysis)
 	return r;
 }
 
-/* A path of one frame with that name, which is untrusted. */
-static int add_label(struct taker *t, const char *name, uint32_t *ret_path)
-{
-	uint32_t frame;
-
-	if (reserve_name(t, 3 * strlen(name) + 1) < 0 ||
-	    sp_intern_add(
-		    &t->paths->frames, t->name,
-		    (size_t)(sp_summary_put_utf8(t->name, name) - t->name),
-		    &frame) < 0)
-		return -ENOMEM;
-	return sp_paths_add(t->paths, &frame, 1, ret_path);
-}
-
 static int add_label_of(struct taker *t, unsigned int table,
 			const struct sp_sample *s, uint32_t *ret_path)
 {
@@ -289,19 +186,22 @@ static int add_label_of(struct taker *t, unsigned int table,
 
 	switch (table) {
 	case SP_SUMMARY_BY_ENTRY:
-		return add_label(t, sp_entry_name(s->entry), ret_path);
+		return sp_stack_paths_label(&t->of_stacks,
+					    sp_entry_name(s->entry), ret_path);
 	case SP_SUMMARY_BY_SIZE:
-		return add_label(t,
-				 sp_view_sizes_row_name(
-					 sp_view_sizes_row(sp_format_class(
-						 s->size_bytes)))
-					 .text,
-				 ret_path);
+		return sp_stack_paths_label(
+			&t->of_stacks,
+			sp_view_sizes_row_name(
+				sp_view_sizes_row(
+					sp_format_class(s->size_bytes)))
+				.text,
+			ret_path);
 	default:
 		if (s->thread != UINT32_MAX)
 			memcpy(name, t->profile->thread_infos[s->thread].name,
 			       SP_FORMAT_THREAD_NAME_MAX);
-		return add_label(t, *name ? name : UNNAMED, ret_path);
+		return sp_stack_paths_label(&t->of_stacks,
+					    *name ? name : UNNAMED, ret_path);
 	}
 }
 
@@ -512,7 +412,9 @@ int sp_summary_take(const struct sp_profile *profile,
 		    const struct sp_summary_wish *wish, struct sp_paths *paths,
 		    struct sp_summary **ret_summary, struct sp_error *err)
 {
-	struct taker t = {.profile = profile, .paths = paths, .wish = wish};
+	struct taker t = {.profile = profile,
+			  .of_stacks = {.profile = profile, .paths = paths},
+			  .wish = wish};
 	struct sp_symbolizer_options all = *symbols;
 	int r;
 
@@ -543,8 +445,7 @@ int sp_summary_take(const struct sp_profile *profile,
 		sp_symbolizer_free(t.symbolizer);
 	free(t.path_of_stack);
 	free(t.phase_of_stretch);
-	free(t.frames);
-	free(t.name);
+	sp_stack_paths_done(&t.of_stacks);
 	if (r < 0) {
 		sp_summary_free(t.summary);
 		return r;

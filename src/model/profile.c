@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/parse.h"
+#include "base/array.h"
 #include "base/hash.h"
+#include "base/index.h"
+#include "base/parse.h"
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -187,27 +189,51 @@ int sp_profile_compare_frames(const void *a, const void *b)
 	return (x->offset > y->offset) - (x->offset < y->offset);
 }
 
+/* Distinct frames as they come. */
+struct frames {
+	struct sp_frame *at;
+	size_t n, room;
+	struct sp_index index;
+};
+
+static int add_frame(struct frames *to, const struct sp_frame *frame)
+{
+	struct sp_index_probe probe =
+		sp_index_begin(sp_hash_word(frame->module, frame->offset));
+
+	if (sp_index_reserve(&to->index) < 0 ||
+	    sp_array_reserve((void **)&to->at, &to->room, to->n,
+			     sizeof(*to->at)) < 0)
+		return -ENOMEM;
+	while (sp_index_next(&to->index, &probe)) {
+		const struct sp_frame *at = &to->at[probe.position];
+
+		if (at->module == frame->module && at->offset == frame->offset)
+			return 0;
+	}
+	sp_index_put(&to->index, &probe, to->n);
+	to->at[to->n++] = *frame;
+	return 0;
+}
+
+/* Stacks have most frames in common: few of all are to be sorted. */
 struct sp_frame *sp_profile_frames(const struct sp_profile *p, size_t *ret_n)
 {
-	struct sp_frame *frames;
-	size_t n = 0, kept = 0;
+	struct frames frames = {.at = malloc(sizeof(*frames.at)), .room = 1};
+	int r = frames.at ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < p->n_stacks; i++)
-		n += p->stacks[i].n_frames;
-	frames = malloc((n + 1) * sizeof(*frames));
-	if (!frames)
+	for (size_t i = 0; !r && i < p->n_stacks; i++)
+		for (uint32_t k = 0; !r && k < p->stacks[i].n_frames; k++)
+			r = add_frame(&frames, &p->stacks[i].frames[k]);
+	sp_index_done(&frames.index);
+	if (r < 0) {
+		free(frames.at);
 		return NULL;
-	n = 0;
-	for (size_t i = 0; i < p->n_stacks; i++)
-		for (uint32_t k = 0; k < p->stacks[i].n_frames; k++)
-			frames[n++] = p->stacks[i].frames[k];
-	qsort(frames, n, sizeof(*frames), sp_profile_compare_frames);
-	for (size_t i = 0; i < n; i++)
-		if (!kept || sp_profile_compare_frames(&frames[kept - 1],
-						       &frames[i]) != 0)
-			frames[kept++] = frames[i];
-	*ret_n = kept;
-	return frames;
+	}
+	qsort(frames.at, frames.n, sizeof(*frames.at),
+	      sp_profile_compare_frames);
+	*ret_n = frames.n;
+	return frames.at;
 }
 
 const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,

@@ -37,19 +37,24 @@ struct logs {
 
 static void add_log(struct logs *logs, double value)
 {
-	const double from_mean = log(value) - logs->mean;
+	double logarithm, from_mean;
 
-	logs->mean += from_mean / ++logs->n;
-	logs->squares += from_mean * (log(value) - logs->mean);
+	logs->n++;
 	if (!(value > 0))
 		logs->squares = INFINITY;
+	/* nothing makes it finite again */
+	if (isinf(logs->squares))
+		return;
+	logarithm = log(value);
+	from_mean = logarithm - logs->mean;
+	logs->mean += from_mean / logs->n;
+	logs->squares += from_mean * (logarithm - logs->mean);
 }
 
 static double log_variance(const struct logs *logs)
 {
 	if (logs->n < 2)
 		return 0;
-	/* after a 0 comes NaN */
 	return isfinite(logs->squares) ? logs->squares / (logs->n - 1)
 				       : INFINITY;
 }
