@@ -7,43 +7,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/saturate.h"
 #include "control/files.h"
 #include "format/layout.h"
+#include "read/reader.h"
 #include "read/running.h"
 #include "report/analysis.h"
 #include "report/load.h"
+#include "serve/entry.h"
 #include "text/escape.h"
 #include "text/text.h"
 
-/* A file as it was read. */
-struct process {
-	char *path;
-	char *program;
-	char *labels; /* as between braces, escaped; NULL: it is no profile */
-	uint64_t pid;
-	uint64_t start_unix_ns, stop_unix_ns;
-	struct timespec changed;
-	off_t bytes;
-	ino_t inode;
-	uint64_t content; /* of a running one: content_of() */
-	bool is_running;
-	bool is_there; /* at the last look */
-	uint64_t alloc_bytes, alloc_objects;
-	bool has_classes, has_live, has_rss;
-	struct sp_class_total classes[SP_FORMAT_CLASSES];
-	struct sp_interval live_bytes, live_objects, peak_bytes;
-	uint64_t rss_bytes;
-};
-
-struct sp_metrics {
-	const char *dir;
-	uint64_t keep_ns, now_unix_ns;
-	struct process **processes;
-	size_t n;
-};
+/* A running file of more is read by sp_metrics_refresh(), so that nobody waits
+ * for it, and so seldom that this takes a tenth of a processor. */
+#define SLOW_BYTES  (4 << 20)
+#define SLOW_FACTOR 10
 
 struct sp_metrics *sp_metrics_new(const char *dir, uint64_t keep_ns)
 {
@@ -56,14 +38,15 @@ struct sp_metrics *sp_metrics_new(const char *dir, uint64_t keep_ns)
 	return m;
 }
 
-static void forget_figures(struct process *p)
+static void forget_figures(struct sp_metrics_entry *p)
 {
 	free(p->program);
 	free(p->labels);
-	*p = (struct process){.path = p->path, .is_there = p->is_there};
+	*p = (struct sp_metrics_entry){.path = p->path,
+				       .is_there = p->is_there};
 }
 
-static void free_process(struct process *p)
+static void free_process(struct sp_metrics_entry *p)
 {
 	forget_figures(p);
 	free(p->path);
@@ -139,7 +122,8 @@ static char *labels_of(const struct sp_profile *profile)
 
 /* ---- reading ---- */
 
-static bool take_figures(struct process *p, const struct sp_analysis *a)
+static bool take_figures(struct sp_metrics_entry *p,
+			 const struct sp_analysis *a)
 {
 	const struct sp_profile *profile = a->profile;
 
@@ -164,7 +148,7 @@ static bool take_figures(struct process *p, const struct sp_analysis *a)
 }
 
 /* 0, also of a file that is no profile, or -ENOMEM. */
-static int read_process(struct process *p)
+static int read_process(struct sp_metrics_entry *p)
 {
 	static const struct sp_load_needs needs = {.peak = true};
 	const char *files[] = {p->path};
@@ -188,8 +172,8 @@ static int read_process(struct process *p)
 	return r == -ENOMEM ? r : 0;
 }
 
-static struct process *find_process(const struct sp_metrics *m,
-				    const char *path)
+static struct sp_metrics_entry *find_process(const struct sp_metrics *m,
+					     const char *path)
 {
 	for (size_t i = 0; i < m->n; i++)
 		if (strcmp(m->processes[i]->path, path) == 0)
@@ -197,11 +181,12 @@ static struct process *find_process(const struct sp_metrics *m,
 	return NULL;
 }
 
-static struct process *add_process(struct sp_metrics *m, const char *path)
+static struct sp_metrics_entry *add_process(struct sp_metrics *m,
+					    const char *path)
 {
-	struct process **more =
+	struct sp_metrics_entry **more =
 		realloc(m->processes, (m->n + 1) * sizeof(*m->processes));
-	struct process *p = calloc(1, sizeof(*p));
+	struct sp_metrics_entry *p = calloc(1, sizeof(*p));
 
 	if (more)
 		m->processes = more;
@@ -243,8 +228,8 @@ static uint64_t content_of(const char *path)
 
 /* A mapped file may change without a new time: of what runs the content
  * decides, and whether its process is still there. */
-static bool is_as_before(const struct process *p, const struct stat *now,
-			 const uint64_t *content)
+static bool is_as_before(const struct sp_metrics_entry *p,
+			 const struct stat *now, const uint64_t *content)
 {
 	const struct sp_file_header header = {.pid = p->pid};
 
@@ -257,9 +242,42 @@ static bool is_as_before(const struct process *p, const struct stat *now,
 	       p->changed.tv_nsec == now->st_mtim.tv_nsec;
 }
 
+/* What threads have published, and whether the process is still there, without
+ * a record.  What was read of the records may be more. */
+static void read_totals(struct sp_metrics_entry *p)
+{
+	struct sp_reader *reader = malloc(sizeof(*reader));
+	uint64_t bytes = 0, objects = 0;
+	struct sp_error err;
+
+	if (!reader)
+		return;
+	if (sp_reader_open(reader, p->path, &err) >= 0) {
+		for (unsigned int i = 0; i < SP_FORMAT_SLOTS; i++) {
+			sp_sat_add(&bytes, reader->slots[i].alloc_bytes);
+			sp_sat_add(&objects, reader->slots[i].alloc_objects);
+		}
+		p->is_late |= p->is_running && !reader->is_running;
+		p->is_running = reader->is_running;
+	}
+	sp_reader_close(reader);
+	free(reader);
+	sp_raise(&p->alloc_bytes, bytes);
+	sp_raise(&p->alloc_objects, objects);
+}
+
+/* Was it read, as the same file, when it was large and running?  Once more when
+ * it has ended. */
+static bool is_slow(const struct sp_metrics_entry *p, const struct stat *now)
+{
+	return p->labels && (p->is_running || p->is_late) &&
+	       p->inode == now->st_ino &&
+	       (off_t)now->st_blocks * 512 > SLOW_BYTES;
+}
+
 static int look_at(struct sp_metrics *m, const char *path)
 {
-	struct process *p = find_process(m, path);
+	struct sp_metrics_entry *p = find_process(m, path);
 	uint64_t content;
 	struct stat now;
 	int r;
@@ -271,7 +289,9 @@ static int look_at(struct sp_metrics *m, const char *path)
 	if (!p)
 		return -ENOMEM;
 	p->is_there = true;
-	if (is_as_before(p, &now, NULL))
+	if (is_slow(p, &now))
+		read_totals(p);
+	if (is_slow(p, &now) || is_as_before(p, &now, NULL))
 		return 0;
 	/* Before it is read: what comes meanwhile is a change. */
 	content = content_of(path);
@@ -284,6 +304,97 @@ static int look_at(struct sp_metrics *m, const char *path)
 	p->inode = now.st_ino;
 	p->changed = now.st_mtim;
 	return r;
+}
+
+/* ---- slow files ---- */
+
+/* A file that is read while others are asked for. */
+struct sp_metrics_file {
+	struct sp_metrics_entry is,
+		was; /* of which `was` has what decides alone */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct sp_metrics_file *sp_metrics_begin_slow(const struct sp_metrics *m)
+{
+	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const struct sp_metrics_entry *first = NULL;
+	struct sp_metrics_file *file;
+	struct stat now;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const struct sp_metrics_entry *p = m->processes[i];
+
+		if ((p->is_late || p->next_ns <= now_ns) &&
+		    stat(p->path, &now) == 0 && is_slow(p, &now) &&
+		    (!first || p->next_ns < first->next_ns))
+			first = p;
+	}
+	file = first ? calloc(1, sizeof(*file)) : NULL;
+	if (!file)
+		return NULL;
+	file->was.content = first->content;
+	file->was.is_late = first->is_late;
+	file->is.path = strdup(first->path);
+	if (!file->is.path) {
+		free(file);
+		return NULL;
+	}
+	return file;
+}
+
+void sp_metrics_read_slow(struct sp_metrics_file *file)
+{
+	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct sp_metrics_entry *p = &file->is;
+	struct stat now;
+	int r = stat(p->path, &now) == 0 ? 0 : -errno;
+
+	if (!r) {
+		p->content = content_of(p->path);
+		p->bytes = now.st_size;
+		p->inode = now.st_ino;
+		p->changed = now.st_mtim;
+		if (p->content != file->was.content || file->was.is_late)
+			r = read_process(p);
+	}
+	if (r < 0)
+		forget_figures(p);
+	p->next_ns =
+		clock_ns(CLOCK_MONOTONIC) +
+		SLOW_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+}
+
+void sp_metrics_end_slow(struct sp_metrics *m, struct sp_metrics_file *file)
+{
+	struct sp_metrics_entry *p = find_process(m, file->is.path);
+	struct sp_metrics_entry *is = &file->is;
+
+	if (p)
+		p->next_ns = is->next_ns;
+	if (p && is->labels && p->inode == is->inode) {
+		/* A request may have seen more meanwhile. */
+		sp_raise(&is->alloc_bytes, p->alloc_bytes);
+		sp_raise(&is->alloc_objects, p->alloc_objects);
+		is->is_late = is->is_running && !p->is_running;
+		is->is_running &= p->is_running;
+		forget_figures(p);
+		free(is->path);
+		is->path = p->path;
+		is->is_there = p->is_there;
+		*p = *is;
+		*is = (struct sp_metrics_entry){.path = NULL};
+	}
+	forget_figures(is);
+	free(is->path);
+	free(file);
 }
 
 static void forget_missing(struct sp_metrics *m)
@@ -323,7 +434,7 @@ bool sp_metrics_process(const struct sp_metrics *m, size_t i,
 	size_t seen = 0;
 
 	for (size_t k = 0; k < m->n; k++) {
-		const struct process *p = m->processes[k];
+		const struct sp_metrics_entry *p = m->processes[k];
 
 		if (!p->labels || seen++ != i)
 			continue;
@@ -333,194 +444,4 @@ bool sp_metrics_process(const struct sp_metrics *m, size_t i,
 		return true;
 	}
 	return false;
-}
-
-/* ---- writing ---- */
-
-static bool is_shown(const struct sp_metrics *m, const struct process *p)
-{
-	return p->labels && (p->is_running ||
-			     p->stop_unix_ns + m->keep_ns >= m->now_unix_ns);
-}
-
-typedef bool value_fn(const struct process *p, double *ret);
-
-static bool value_running(const struct process *p, double *ret)
-{
-	*ret = p->is_running;
-	return true;
-}
-
-static bool value_bytes(const struct process *p, double *ret)
-{
-	*ret = (double)p->alloc_bytes;
-	return true;
-}
-
-static bool value_objects(const struct process *p, double *ret)
-{
-	*ret = (double)p->alloc_objects;
-	return true;
-}
-
-static bool value_rss(const struct process *p, double *ret)
-{
-	*ret = (double)p->rss_bytes;
-	return p->has_rss;
-}
-
-static const struct sp_interval *live_bytes(const struct process *p)
-{
-	return &p->live_bytes;
-}
-
-static const struct sp_interval *live_objects(const struct process *p)
-{
-	return &p->live_objects;
-}
-
-static const struct sp_interval *peak_bytes(const struct process *p)
-{
-	return &p->peak_bytes;
-}
-
-static const struct {
-	const char *name, *type, *unit, *help;
-	value_fn *value;
-} families[] = {
-	{"running", "gauge", "", "1 while the process runs", value_running},
-	{"allocated_bytes", "counter", "bytes", "Bytes allocated, exact",
-	 value_bytes},
-	{"allocated_objects", "counter", "", "Objects allocated, exact",
-	 value_objects},
-	{"resident_bytes", "gauge", "bytes",
-	 "Resident memory as it was last recorded", value_rss},
-};
-
-static const struct {
-	const char *name, *unit, *help;
-	const struct sp_interval *(*of)(const struct process *p);
-} estimates[] = {
-	{"live_bytes", "bytes", "Bytes alive, estimated", live_bytes},
-	{"live_objects", "", "Objects alive, estimated", live_objects},
-	{"peak_bytes", "bytes", "Most bytes alive at a time, estimated",
-	 peak_bytes},
-};
-
-static const struct {
-	const char *suffix, *what;
-	size_t at; /* of the double in struct sp_interval */
-} bounds[] = {
-	{"", "", offsetof(struct sp_interval, value)},
-	{"_lo", ": the lower limit at 95 %", offsetof(struct sp_interval, lo)},
-	{"_hi", ": the upper limit at 95 %", offsetof(struct sp_interval, hi)},
-};
-
-/* How a family is written.  OpenMetrics names a counter without the end of its
- * samples' name. */
-struct style {
-	FILE *out;
-	bool is_open;
-};
-
-static void put_head(const struct style *style, const char *name,
-		     const char *suffix, const char *type, const char *unit,
-		     const char *help)
-{
-	const bool is_counter = strcmp(type, "counter") == 0;
-	const char *end = is_counter && !style->is_open ? "_total" : "";
-	FILE *out = style->out;
-
-	fprintf(out, "# TYPE sampleprof_%s%s%s %s\n", name, suffix, end, type);
-	if (style->is_open && *unit && !*suffix)
-		fprintf(out, "# UNIT sampleprof_%s %s\n", name, unit);
-	fprintf(out, "# HELP sampleprof_%s%s%s %s", name, suffix, end, help);
-}
-
-static void write_family(const struct sp_metrics *m, const struct style *style,
-			 size_t f)
-{
-	FILE *out = style->out;
-	const bool is_counter = strcmp(families[f].type, "counter") == 0;
-	double value;
-
-	put_head(style, families[f].name, "", families[f].type,
-		 families[f].unit, families[f].help);
-	fputs(".\n", out);
-	for (size_t i = 0; i < m->n; i++)
-		if (is_shown(m, m->processes[i]) &&
-		    families[f].value(m->processes[i], &value))
-			fprintf(out, "sampleprof_%s%s{%s} %.0f\n",
-				families[f].name, is_counter ? "_total" : "",
-				m->processes[i]->labels, value);
-}
-
-static void write_estimate(const struct sp_metrics *m,
-			   const struct style *style, size_t e, size_t b)
-{
-	FILE *out = style->out;
-
-	put_head(style, estimates[e].name, bounds[b].suffix, "gauge",
-		 estimates[e].unit, estimates[e].help);
-	fprintf(out, "%s.\n", bounds[b].what);
-	for (size_t i = 0; i < m->n; i++) {
-		const struct process *p = m->processes[i];
-		double value;
-
-		if (!is_shown(m, p) || !p->has_live)
-			continue;
-		memcpy(&value, (const char *)estimates[e].of(p) + bounds[b].at,
-		       sizeof(value));
-		fprintf(out, "sampleprof_%s%s{%s} %.0f\n", estimates[e].name,
-			bounds[b].suffix, p->labels, value);
-	}
-}
-
-static void write_classes(const struct sp_metrics *m, const struct style *style,
-			  bool of_bytes)
-{
-	FILE *out = style->out;
-	const char *name =
-		of_bytes ? "class_allocated_bytes" : "class_allocated_objects";
-
-	put_head(style, name, "", "counter", of_bytes ? "bytes" : "",
-		 of_bytes ? "Bytes allocated by size class, exact"
-			  : "Objects allocated by size class, exact");
-	fputs(".\n", out);
-	for (size_t i = 0; i < m->n; i++) {
-		const struct process *p = m->processes[i];
-
-		if (!is_shown(m, p) || !p->has_classes)
-			continue;
-		for (unsigned int k = 0; k < SP_FORMAT_CLASSES; k++) {
-			const uint64_t max = sp_format_class_max(k);
-			char limit[24] = "+Inf";
-
-			if (!p->classes[k].objects)
-				continue;
-			if (max != UINT64_MAX)
-				snprintf(limit, sizeof(limit), "%" PRIu64, max);
-			fprintf(out,
-				"sampleprof_%s_total{%s,size_max=\"%s\"} "
-				"%" PRIu64 "\n",
-				name, p->labels, limit,
-				of_bytes ? p->classes[k].bytes
-					 : p->classes[k].objects);
-		}
-	}
-}
-
-void sp_metrics_write(const struct sp_metrics *m, bool is_open, FILE *out)
-{
-	const struct style style = {out, is_open};
-
-	for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++)
-		write_family(m, &style, f);
-	for (size_t e = 0; e < sizeof(estimates) / sizeof(*estimates); e++)
-		for (size_t b = 0; b < sizeof(bounds) / sizeof(*bounds); b++)
-			write_estimate(m, &style, e, b);
-	write_classes(m, &style, true);
-	write_classes(m, &style, false);
-	if (is_open)
-		fputs("# EOF\n", out);
 }

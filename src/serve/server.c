@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A thread for each connection; one at a time reads profiles (`reading`).  A
- * request that waits for its seconds holds nothing.
+ * request that waits for its seconds holds nothing.  One more thread reads what
+ * nobody should wait for.
  */
 #include "serve/server.h"
 
@@ -89,9 +90,11 @@ static bool parse_address(const char *text, union address *ret)
 		ret->v4.sin_port = htons((uint16_t)port);
 		return true;
 	}
+	if (inet_pton(AF_INET6, host, &ret->v6.sin6_addr) != 1)
+		return false;
 	ret->v6.sin6_family = AF_INET6;
 	ret->v6.sin6_port = htons((uint16_t)port);
-	return inet_pton(AF_INET6, host, &ret->v6.sin6_addr) == 1;
+	return true;
 }
 
 bool sp_server_can_listen(const char *text)
@@ -452,6 +455,26 @@ static enum MHD_Result serve_request(void *arg, struct MHD_Connection *c,
 	return send_answer(c, &answer, is_get);
 }
 
+/* Looks each second for a large file that it is time for. */
+static void *read_slow_files(void *arg)
+{
+	struct server *s = arg;
+	struct sp_metrics_file *file;
+
+	while (wait_seconds(s, 1)) {
+		pthread_mutex_lock(&s->reading);
+		file = sp_metrics_begin_slow(s->metrics);
+		pthread_mutex_unlock(&s->reading);
+		if (!file)
+			continue;
+		sp_metrics_read_slow(file);
+		pthread_mutex_lock(&s->reading);
+		sp_metrics_end_slow(s->metrics, file);
+		pthread_mutex_unlock(&s->reading);
+	}
+	return NULL;
+}
+
 static void wait_for_end(void)
 {
 	sigset_t signals;
@@ -506,12 +529,19 @@ static int serve_until_end(struct server *s, const char *listen,
 {
 	const union MHD_DaemonInfo *info;
 	struct MHD_Daemon *daemon;
+	pthread_t reader;
 	int code;
 
 	block_signals();
+	code = pthread_create(&reader, NULL, read_slow_files, s);
+	if (code)
+		return sp_error_set(err, -code, NULL, "no thread: %s",
+				    strerror(code));
 	daemon = start_daemon(s, address);
 	if (!daemon) {
 		code = errno ? -errno : -EIO;
+		end_waits(s);
+		pthread_join(reader, NULL);
 		return sp_error_set(err, code, NULL,
 				    "cannot listen on %.100s: %s", listen,
 				    strerror(-code));
@@ -521,6 +551,7 @@ static int serve_until_end(struct server *s, const char *listen,
 	wait_for_end();
 	end_waits(s);
 	MHD_stop_daemon(daemon);
+	pthread_join(reader, NULL);
 	return 0;
 }
 

@@ -187,6 +187,50 @@ class Metrics(Serve):
         self.assertEqual(
             list(self.metrics()["sampleprof_running"].values()), [0])
 
+    def read_bytes(self, process):
+        with open(f"/proc/{process.pid}/io", encoding="ascii") as io:
+            return int(re.search(r"rchar: (\d+)", io.read())[1])
+
+    def test_large_and_running(self):
+        """Nobody waits for a large file of a running process: a request
+        reads its published totals, and no more of a longer file.  The rest
+        comes later, and is what the report says; so does its end."""
+        process = self.start_idle(period="1", SAMPLEPROF_MAX_FILE="64M")
+        for _ in range(80):
+            self.allocate(process, 255)
+        path, = (os.path.join(self.served, f)
+                 for f in os.listdir(self.served))
+        self.assertGreater(os.stat(path).st_blocks * 512, 5 << 20)
+        server = self.begin("--keep", "1h")
+        def allocated():
+            return sum(self.metrics()[
+                "sampleprof_allocated_bytes_total"].values())
+        truth = least = allocated()
+        for kib in (200, 7, 255, 255, 255, 255):
+            self.allocate(process, kib)
+            truth += kib << 10
+            read = self.read_bytes(server)
+            now = allocated()
+            self.assertLess(self.read_bytes(server) - read, 2 << 20)
+            # What a thread has not published yet.
+            self.assertTrue(max(least, truth - (1 << 20)) <= now <= truth)
+            least = now
+
+        def is_as_reported():
+            said = harness.Profile(path).json["estimate"]["live_bytes"]
+            found = self.metrics()
+            if allocated() != truth:
+                return False
+            return all(abs(said[key] - sum(
+                found["sampleprof_live_bytes" + end].values())) < 1
+                for end, key in (("", "value"), ("_lo", "lo"), ("_hi", "hi")))
+        harness.wait_until(is_as_reported)
+        process.kill()
+        process.wait()
+        self.assertEqual(
+            list(self.metrics()["sampleprof_running"].values()), [0])
+        harness.wait_until(is_as_reported)
+
     def test_what_is_no_profile(self):
         path = self.record_stacks("a.sprof")
         with open(path, "rb") as file:

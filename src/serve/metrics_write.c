@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The figures as text (metrics.h). */
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "serve/entry.h"
+#include "serve/metrics.h"
+
+static bool is_shown(const struct sp_metrics *m,
+		     const struct sp_metrics_entry *p)
+{
+	return p->labels && (p->is_running ||
+			     p->stop_unix_ns + m->keep_ns >= m->now_unix_ns);
+}
+
+typedef bool value_fn(const struct sp_metrics_entry *p, double *ret);
+
+static bool value_running(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = p->is_running;
+	return true;
+}
+
+static bool value_bytes(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = (double)p->alloc_bytes;
+	return true;
+}
+
+static bool value_objects(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = (double)p->alloc_objects;
+	return true;
+}
+
+static bool value_rss(const struct sp_metrics_entry *p, double *ret)
+{
+	*ret = (double)p->rss_bytes;
+	return p->has_rss;
+}
+
+static const struct sp_interval *live_bytes(const struct sp_metrics_entry *p)
+{
+	return &p->live_bytes;
+}
+
+static const struct sp_interval *live_objects(const struct sp_metrics_entry *p)
+{
+	return &p->live_objects;
+}
+
+static const struct sp_interval *peak_bytes(const struct sp_metrics_entry *p)
+{
+	return &p->peak_bytes;
+}
+
+static const struct {
+	const char *name, *type, *unit, *help;
+	value_fn *value;
+} families[] = {
+	{"running", "gauge", "", "1 while the process runs", value_running},
+	{"allocated_bytes", "counter", "bytes", "Bytes allocated, exact",
+	 value_bytes},
+	{"allocated_objects", "counter", "", "Objects allocated, exact",
+	 value_objects},
+	{"resident_bytes", "gauge", "bytes",
+	 "Resident memory as it was last recorded", value_rss},
+};
+
+static const struct {
+	const char *name, *unit, *help;
+	const struct sp_interval *(*of)(const struct sp_metrics_entry *p);
+} estimates[] = {
+	{"live_bytes", "bytes", "Bytes alive, estimated", live_bytes},
+	{"live_objects", "", "Objects alive, estimated", live_objects},
+	{"peak_bytes", "bytes", "Most bytes alive at a time, estimated",
+	 peak_bytes},
+};
+
+static const struct {
+	const char *suffix, *what;
+	size_t at; /* of the double in struct sp_interval */
+} bounds[] = {
+	{"", "", offsetof(struct sp_interval, value)},
+	{"_lo", ": the lower limit at 95 %", offsetof(struct sp_interval, lo)},
+	{"_hi", ": the upper limit at 95 %", offsetof(struct sp_interval, hi)},
+};
+
+/* How a family is written.  OpenMetrics names a counter without the end of its
+ * samples' name. */
+struct style {
+	FILE *out;
+	bool is_open;
+};
+
+static void put_head(const struct style *style, const char *name,
+		     const char *suffix, const char *type, const char *unit,
+		     const char *help)
+{
+	const bool is_counter = strcmp(type, "counter") == 0;
+	const char *end = is_counter && !style->is_open ? "_total" : "";
+	FILE *out = style->out;
+
+	fprintf(out, "# TYPE sampleprof_%s%s%s %s\n", name, suffix, end, type);
+	if (style->is_open && *unit && !*suffix)
+		fprintf(out, "# UNIT sampleprof_%s %s\n", name, unit);
+	fprintf(out, "# HELP sampleprof_%s%s%s %s", name, suffix, end, help);
+}
+
+static void write_family(const struct sp_metrics *m, const struct style *style,
+			 size_t f)
+{
+	FILE *out = style->out;
+	const bool is_counter = strcmp(families[f].type, "counter") == 0;
+	double value;
+
+	put_head(style, families[f].name, "", families[f].type,
+		 families[f].unit, families[f].help);
+	fputs(".\n", out);
+	for (size_t i = 0; i < m->n; i++)
+		if (is_shown(m, m->processes[i]) &&
+		    families[f].value(m->processes[i], &value))
+			fprintf(out, "sampleprof_%s%s{%s} %.0f\n",
+				families[f].name, is_counter ? "_total" : "",
+				m->processes[i]->labels, value);
+}
+
+static void write_estimate(const struct sp_metrics *m,
+			   const struct style *style, size_t e, size_t b)
+{
+	FILE *out = style->out;
+
+	put_head(style, estimates[e].name, bounds[b].suffix, "gauge",
+		 estimates[e].unit, estimates[e].help);
+	fprintf(out, "%s.\n", bounds[b].what);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct sp_metrics_entry *p = m->processes[i];
+		double value;
+
+		if (!is_shown(m, p) || !p->has_live)
+			continue;
+		memcpy(&value, (const char *)estimates[e].of(p) + bounds[b].at,
+		       sizeof(value));
+		fprintf(out, "sampleprof_%s%s{%s} %.0f\n", estimates[e].name,
+			bounds[b].suffix, p->labels, value);
+	}
+}
+
+static void write_classes(const struct sp_metrics *m, const struct style *style,
+			  bool of_bytes)
+{
+	FILE *out = style->out;
+	const char *name =
+		of_bytes ? "class_allocated_bytes" : "class_allocated_objects";
+
+	put_head(style, name, "", "counter", of_bytes ? "bytes" : "",
+		 of_bytes ? "Bytes allocated by size class, exact"
+			  : "Objects allocated by size class, exact");
+	fputs(".\n", out);
+	for (size_t i = 0; i < m->n; i++) {
+		const struct sp_metrics_entry *p = m->processes[i];
+
+		if (!is_shown(m, p) || !p->has_classes)
+			continue;
+		for (unsigned int k = 0; k < SP_FORMAT_CLASSES; k++) {
+			const uint64_t max = sp_format_class_max(k);
+			char limit[24] = "+Inf";
+
+			if (!p->classes[k].objects)
+				continue;
+			if (max != UINT64_MAX)
+				snprintf(limit, sizeof(limit), "%" PRIu64, max);
+			fprintf(out,
+				"sampleprof_%s_total{%s,size_max=\"%s\"} "
+				"%" PRIu64 "\n",
+				name, p->labels, limit,
+				of_bytes ? p->classes[k].bytes
+					 : p->classes[k].objects);
+		}
+	}
+}
+
+void sp_metrics_write(const struct sp_metrics *m, bool is_open, FILE *out)
+{
+	const struct style style = {out, is_open};
+
+	for (size_t f = 0; f < sizeof(families) / sizeof(*families); f++)
+		write_family(m, &style, f);
+	for (size_t e = 0; e < sizeof(estimates) / sizeof(*estimates); e++)
+		for (size_t b = 0; b < sizeof(bounds) / sizeof(*bounds); b++)
+			write_estimate(m, &style, e, b);
+	write_classes(m, &style, true);
+	write_classes(m, &style, false);
+	if (is_open)
+		fputs("# EOF\n", out);
+}
