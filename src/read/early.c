@@ -9,12 +9,16 @@
 #include "base/array.h"
 #include "base/hash.h"
 
-int sp_early_add(struct sp_early *e, const struct sp_early_free *event)
+int sp_early_add(struct sp_early *e, const struct sp_event *event)
 {
 	if (sp_array_reserve((void **)&e->frees, &e->room, e->n,
 			     sizeof(*e->frees)))
 		return -ENOMEM;
-	e->frees[e->n++] = *event;
+	e->frees[e->n++] =
+		(struct sp_early_free){.id = event->id,
+				       .age_bytes = event->u.free.age_bytes,
+				       .thread = event->u.free.thread,
+				       .missed = event->u.free.missed};
 	return 0;
 }
 
@@ -43,7 +47,8 @@ static int add_to_index(struct sp_early *e)
 	return 0;
 }
 
-int sp_early_take(struct sp_early *e, uint64_t id, struct sp_early_free *ret)
+int sp_early_take(struct sp_early *e, const struct sp_event *birth,
+		  struct sp_event *ret)
 {
 	struct sp_index_probe probe;
 	struct sp_early_free *found;
@@ -52,14 +57,18 @@ int sp_early_take(struct sp_early *e, uint64_t id, struct sp_early_free *ret)
 		return 0;
 	if (add_to_index(e) < 0)
 		return -ENOMEM;
-	if (!find_free(e, id, &probe))
+	if (!find_free(e, birth->id, &probe))
 		return 0;
 	found = &e->frees[probe.position];
 	if (found->is_over)
 		return 0;
 	found->is_over = true;
 	e->n_over++;
-	*ret = *found;
+	*ret = (struct sp_event){.when = birth->when & ~1ull,
+				 .id = birth->id,
+				 .u.free = {.age_bytes = found->age_bytes,
+					    .thread = found->thread,
+					    .missed = found->missed}};
 	return 1;
 }
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
+#include "read/order.h"
 
 /*
  * Frees that came before their sample, or have none.  Memory is proportional to
@@ -29,13 +30,13 @@ struct sp_early {
 	struct sp_index index;
 };
 
-/* 0 or -ENOMEM. */
-int sp_early_add(struct sp_early *early, const struct sp_early_free *event);
+/* A free; 0 or -ENOMEM. */
+int sp_early_add(struct sp_early *early, const struct sp_event *event);
 
-/* Take the first free of that id, if there is one: 1 and *ret.  0: none; or
- * -ENOMEM. */
-int sp_early_take(struct sp_early *early, uint64_t id,
-		  struct sp_early_free *ret);
+/* Take the first free of a sample, by its birth, if there is one: 1 and *ret,
+ * at the time of the birth.  0: none; or -ENOMEM. */
+int sp_early_take(struct sp_early *early, const struct sp_event *birth,
+		  struct sp_event *ret);
 
 /* Frees without a sample. */
 static inline size_t sp_early_left(const struct sp_early *early)

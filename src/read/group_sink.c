@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "read/totals.h"
 #include "stats/table.h"
 
 /* How many of the ascending times are earlier. */
@@ -51,23 +52,30 @@ static uint32_t lifetime_class(uint64_t ns)
 #define CLASS_LIFETIME  18
 #define CLASS_TEMPORARY (1u << 31)
 
-static uint32_t class_of(const struct sp_plan *plan, const struct sp_sample *s)
+static uint32_t class_of(const struct sp_group_sink *sink, uint32_t group,
+			 uint64_t born_ns, const struct sp_event *end)
 {
+	const struct sp_plan *plan = sink->plan;
+	const uint64_t freed_ns = end ? end->when >> 1 : 0;
 	uint32_t class = 0;
+	struct sp_sample s;
 
 	if (plan->n_cuts)
-		class = cuts_before(plan, s->born_ns);
-	if (s->freed_ns == SP_NEVER)
+		class = cuts_before(plan, born_ns);
+	if (!end)
 		return class;
 	if (plan->n_cuts)
-		class |= cuts_before(plan, s->freed_ns) << CLASS_END;
+		class |= cuts_before(plan, freed_ns) << CLASS_END;
 	if (plan->has_lifetimes)
-		class |= lifetime_class(s->freed_ns - s->born_ns)
-			 << CLASS_LIFETIME;
-	if (plan->has_temporary &&
-	    sp_sample_is_temporary(s, plan->within_bytes, plan->within_ns))
-		class |= CLASS_TEMPORARY;
-	return class;
+		class |= lifetime_class(freed_ns - born_ns) << CLASS_LIFETIME;
+	if (!plan->has_temporary)
+		return class;
+	s = (struct sp_sample){.born_ns = born_ns,
+			       .thread = sink->groups.groups[group].key.thread};
+	sp_event_end(end, &s);
+	return sp_sample_is_temporary(&s, plan->within_bytes, plan->within_ns)
+		       ? class | CLASS_TEMPORARY
+		       : class;
 }
 
 struct sp_sample sp_group_sink_sample(const struct sp_group_sink *sink,
@@ -100,27 +108,31 @@ int sp_group_sink_mark(struct sp_group_sink *sink, uint64_t time_ns)
 	return 0;
 }
 
-int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
-		      const struct sp_sample *s)
+/* What is known by now was not when the sample was read: 0 or -ENOMEM. */
+static int find_stretch(struct sp_group_sink *sink, uint64_t born_ns,
+			uint32_t *group)
 {
-	const bool ended = s->freed_ns != SP_NEVER;
 	const uint32_t stretch =
-		count_before(sink->marks, sink->n_marks, s->born_ns + 1);
+		count_before(sink->marks, sink->n_marks, born_ns + 1);
+	struct sp_sample_groups_key key = sink->groups.groups[*group].key;
 
-	/* What is known by now was not when the sample was read. */
-	if (stretch) {
-		struct sp_sample_groups_key key =
-			sink->groups.groups[group].key;
+	if (!stretch)
+		return 0;
+	key.stretch = stretch;
+	*group = sp_sample_groups_find(&sink->groups, &key);
+	return *group == UINT32_MAX ? -ENOMEM : 0;
+}
 
-		key.stretch = stretch;
-		group = sp_sample_groups_find(&sink->groups, &key);
-		if (group == UINT32_MAX)
-			return -ENOMEM;
-	}
-	return sp_sample_groups_add(&sink->groups, group,
-				    class_of(sink->plan, s),
-				    s->size_bytes - s->offset_bytes,
-				    ended ? s->freed_ns - s->born_ns : 0);
+int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
+		      uint64_t born_ns, uint64_t offset_bytes,
+		      const struct sp_event *end)
+{
+	if (sink->n_marks && find_stretch(sink, born_ns, &group) < 0)
+		return -ENOMEM;
+	return sp_sample_groups_add(
+		&sink->groups, group, class_of(sink, group, born_ns, end),
+		sink->groups.groups[group].key.size_bytes - offset_bytes,
+		end ? (end->when >> 1) - born_ns : 0);
 }
 
 /* The first moment that is later than n of the cuts. */
@@ -156,6 +168,13 @@ int sp_group_sink_end(struct sp_group_sink *sink, struct sp_profile *p)
 	struct sp_sample_groups *g = &sink->groups;
 
 	sp_sample_groups_end(g);
+	for (size_t i = 0; i < g->n_classes; i++) {
+		const struct sp_sample_groups_key *key =
+			&g->groups[g->classes[i].group].key;
+
+		sp_totals_take_samples(p, key->thread, key->size_bytes,
+				       g->classes[i].samples);
+	}
 	p->groups = malloc((g->n_classes + 1) * sizeof(*p->groups));
 	if (!p->groups)
 		return -ENOMEM;

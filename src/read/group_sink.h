@@ -2,6 +2,7 @@
 #pragma once
 
 #include "model/profile.h"
+#include "read/order.h"
 #include "read/sample_groups.h"
 #include "read/plan.h"
 
@@ -23,16 +24,18 @@ struct sp_group_sink {
  */
 int sp_group_sink_mark(struct sp_group_sink *sink, uint64_t time_ns);
 
-/* A sample that ended or of which no end is known, of the group with that
- * position.  0 or -ENOMEM. */
+/* A sample of the group with that position has ended by the free `end`; NULL:
+ * no end is known.  0 or -ENOMEM. */
 int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
-		      const struct sp_sample *sample);
+		      uint64_t born_ns, uint64_t offset_bytes,
+		      const struct sp_event *end);
 
 /* A sample with what its group says. */
 struct sp_sample sp_group_sink_sample(const struct sp_group_sink *sink,
 				      uint32_t group);
 
-/* All that were counted become the groups of a profile.  0 or -ENOMEM. */
+/* All that were counted become the groups of a profile, and part of the sums of
+ * its threads.  0 or -ENOMEM. */
 int sp_group_sink_end(struct sp_group_sink *sink, struct sp_profile *profile);
 
 void sp_group_sink_done(struct sp_group_sink *sink);

@@ -305,16 +305,15 @@ static int take_unmap(struct sp_loader *l, const struct sp_record_unmap *r)
 }
 
 /* Of the objects: what has to do with mappings alone is not there. */
-static bool is_left_out(const struct sp_loader *l, const struct sp_decoded *d)
+static bool is_left_out(const struct sp_decoded *d)
 {
-	return l->p->samples_of != SP_SAMPLES_ALLOCATED &&
-	       (d->type == SP_RECORD_SAMPLE || d->type == SP_RECORD_FREE ||
-		d->type == SP_RECORD_FREE_ADDRESS);
+	return d->type == SP_RECORD_SAMPLE || d->type == SP_RECORD_FREE ||
+	       d->type == SP_RECORD_FREE_ADDRESS;
 }
 
 int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 {
-	if (is_left_out(l, d)) {
+	if (l->p->samples_of != SP_SAMPLES_ALLOCATED && is_left_out(d)) {
 		take_time(l, d->type == SP_RECORD_SAMPLE ? d->u.sample.time_ns
 			     : d->type == SP_RECORD_FREE
 				     ? d->u.free.time_ns

@@ -10,12 +10,6 @@
  * a thread may be off the processor between the clock and the chunk. */
 #define SLACK_NS 100000000ull
 
-struct sp_run {
-	struct sp_event *events;
-	size_t n, room, at;
-	bool is_sorted;
-};
-
 static void free_run(struct sp_run *run)
 {
 	if (run)
@@ -71,24 +65,21 @@ static void next_run(struct sp_order *o)
 	set_limit(o);
 }
 
-const struct sp_event *sp_order_next(struct sp_order *o)
+const struct sp_event *sp_order_look(struct sp_order *o,
+				     const struct sp_event **ret_end,
+				     uint64_t *ret_limit)
 {
 	while (o->n_heads && o->heads[0].when < o->until) {
-		struct sp_run *run = o->heads[0].run;
+		const struct sp_run *run = o->heads[0].run;
 
-		if (run->at < run->n && run->events[run->at].when < o->limit)
-			return &run->events[run->at++];
+		if (run->at < run->n && run->events[run->at].when < o->limit) {
+			*ret_end = run->events + run->n;
+			*ret_limit = o->limit;
+			return &run->events[run->at];
+		}
 		next_run(o);
 	}
 	return NULL;
-}
-
-const struct sp_event *sp_order_ahead(const struct sp_order *o, size_t n)
-{
-	const struct sp_run *run = o->n_heads ? o->heads[0].run : NULL;
-
-	return run && run->at + n <= run->n ? &run->events[run->at + n - 1]
-					    : NULL;
 }
 
 static int compare_events(const void *a, const void *b)
@@ -162,20 +153,14 @@ int sp_order_begin_run(struct sp_order *o)
 	return 0;
 }
 
-struct sp_event *sp_order_put(struct sp_order *o, uint64_t when)
+struct sp_event *sp_order_put_more(struct sp_order *o, uint64_t when)
 {
 	struct sp_run *run = o->filling;
-	struct sp_event *event;
 
-	if (run->n == run->room &&
-	    sp_array_reserve((void **)&run->events, &run->room, run->n,
-			     sizeof(*run->events)))
-		return NULL;
-	event = &run->events[run->n];
-	if (run->n++ && when < event[-1].when)
-		run->is_sorted = false;
-	event->when = when;
-	return event;
+	return sp_array_reserve((void **)&run->events, &run->room, run->n,
+				sizeof(*run->events)) < 0
+		       ? NULL
+		       : sp_order_put(o, when);
 }
 
 int sp_order_end(struct sp_order *o)

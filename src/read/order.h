@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/profile.h"
+
 /*
  * Births and frees of samples, put into the order of time.
  *
@@ -43,10 +45,25 @@ struct sp_event {
 	} u;
 };
 
+/* The sample has ended by the event, which is a free. */
+static inline void sp_event_end(const struct sp_event *end,
+				struct sp_sample *sample)
+{
+	sample->freed_ns = end->when >> 1;
+	sample->age_bytes = end->u.free.age_bytes;
+	sample->freed_by = end->u.free.thread;
+	sample->free_missed = end->u.free.missed;
+}
+
 /* Later times, which only a forged file has, are taken as this one. */
 #define SP_EVENT_LAST_NS (UINT64_MAX / 2 - 1)
 
-struct sp_run;
+/* Events of one chunk. */
+struct sp_run {
+	struct sp_event *events;
+	size_t n, room, at;
+	bool is_sorted;
+};
 
 struct sp_order_head {
 	uint64_t when; /* of the next event of the run */
@@ -70,16 +87,37 @@ int sp_order_begin_run(struct sp_order *order);
 
 /* An event of that `when`: the caller fills in the rest.  NULL without
  * memory. */
-struct sp_event *sp_order_put(struct sp_order *order, uint64_t when);
+struct sp_event *sp_order_put_more(struct sp_order *order, uint64_t when);
+static inline struct sp_event *sp_order_put(struct sp_order *order,
+					    uint64_t when)
+{
+	struct sp_run *run = order->filling;
+	struct sp_event *event;
+
+	if (run->n == run->room)
+		return sp_order_put_more(order, when);
+	event = &run->events[run->n];
+	if (run->n++ && when < event[-1].when)
+		run->is_sorted = false;
+	event->when = when;
+	return event;
+}
 
 /* No run follows: all events leave.  0 or -ENOMEM. */
 int sp_order_end(struct sp_order *order);
 
-/* The next event that leaves, valid until the next call of any function; NULL:
- * no more before the next run. */
-const struct sp_event *sp_order_next(struct sp_order *order);
+/*
+ * The events that are next, up to *ret_end; those of them leave that are before
+ * *ret_limit, the first at least.  NULL: none leaves before the next run.
+ */
+const struct sp_event *sp_order_look(struct sp_order *order,
+				     const struct sp_event **ret_end,
+				     uint64_t *ret_limit);
 
-/* An event that may leave so many after the last one; NULL: not known. */
-const struct sp_event *sp_order_ahead(const struct sp_order *order, size_t n);
+/* So many of them have left. */
+static inline void sp_order_leave(struct sp_order *order, size_t n)
+{
+	order->heads[0].run->at += n;
+}
 
 void sp_order_done(struct sp_order *order);

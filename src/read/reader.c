@@ -554,7 +554,8 @@ int sp_reader_next(struct sp_reader *r, struct sp_decoded *ret,
 		}
 		result = sp_decode_next(&r->state, r->chunk, r->chunk_bytes,
 					&r->offset, ret);
-		if (result == SP_DECODE_RECORD && is_later(r, ret))
+		if (result == SP_DECODE_RECORD && r->is_running &&
+		    is_later(r, ret))
 			continue;
 		if (result == SP_DECODE_RECORD)
 			return 1;

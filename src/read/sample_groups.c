@@ -2,22 +2,11 @@
 #include "read/sample_groups.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/hash.h"
-#include "base/saturate.h"
-
-static bool same_key(const struct sp_sample_groups_key *a,
-		     const struct sp_sample_groups_key *b)
-{
-	return a->stack == b->stack && a->size_bytes == b->size_bytes &&
-	       a->thread == b->thread && a->period_bytes == b->period_bytes &&
-	       a->entry == b->entry && a->half == b->half &&
-	       a->stretch == b->stretch;
-}
 
 static int reserve_hint(struct sp_sample_groups *g, uint32_t stack)
 {
@@ -37,15 +26,12 @@ static int reserve_hint(struct sp_sample_groups *g, uint32_t stack)
 	return 0;
 }
 
-uint32_t sp_sample_groups_find(struct sp_sample_groups *g,
-			       const struct sp_sample_groups_key *key)
+uint32_t sp_sample_groups_search(struct sp_sample_groups *g,
+				 const struct sp_sample_groups_key *key)
 {
 	struct sp_index_probe probe;
 	uint64_t h;
 
-	if (key->stack < g->n_hints && g->hints[key->stack] &&
-	    same_key(&g->groups[g->hints[key->stack] - 1].key, key))
-		return g->hints[key->stack] - 1;
 	if (sp_index_reserve(&g->group_index) < 0 ||
 	    reserve_hint(g, key->stack) < 0)
 		return UINT32_MAX;
@@ -56,7 +42,8 @@ uint32_t sp_sample_groups_find(struct sp_sample_groups *g,
 		h = sp_hash_word(h, key->stretch);
 	probe = sp_index_begin(h);
 	while (sp_index_next(&g->group_index, &probe))
-		if (same_key(&g->groups[probe.position].key, key)) {
+		if (sp_sample_groups_same(&g->groups[probe.position].key,
+					  key)) {
 			g->hints[key->stack] = probe.position + 1;
 			return probe.position;
 		}
@@ -69,45 +56,31 @@ uint32_t sp_sample_groups_find(struct sp_sample_groups *g,
 	return (uint32_t)g->n_groups++;
 }
 
-static struct sp_sample_groups_class *find_class(struct sp_sample_groups *g,
-						 uint32_t group, uint32_t class)
+int sp_sample_groups_find_class(struct sp_sample_groups *g, uint32_t group,
+				uint32_t class)
 {
 	struct sp_index_probe probe = sp_index_begin(
 		sp_hash_word(g->key, (uint64_t)group << 32 | class));
-	struct sp_sample_groups_class *c;
+	uint32_t *last = &g->groups[group].last;
 
 	if (sp_index_reserve(&g->class_index) < 0)
-		return NULL;
+		return -ENOMEM;
 	while (sp_index_next(&g->class_index, &probe)) {
-		c = &g->classes[probe.position];
-		if (c->group == group && c->class == class)
-			return c;
+		const struct sp_sample_groups_class *c =
+			&g->classes[probe.position];
+
+		if (c->group != group || c->class != class)
+			continue;
+		*last = probe.position + 1;
+		return 0;
 	}
 	if (sp_array_reserve((void **)&g->classes, &g->classes_room,
 			     g->n_classes, sizeof(*g->classes)))
-		return NULL;
+		return -ENOMEM;
 	sp_index_put(&g->class_index, &probe, g->n_classes);
-	c = &g->classes[g->n_classes++];
-	*c = (struct sp_sample_groups_class){.group = group, .class = class};
-	return c;
-}
-
-int sp_sample_groups_add(struct sp_sample_groups *g, uint32_t group,
-			 uint32_t class, uint64_t tail_bytes, uint64_t lived_ns)
-{
-	uint32_t *last = &g->groups[group].last;
-	struct sp_sample_groups_class *c;
-
-	if (!*last || g->classes[*last - 1].class != class) {
-		c = find_class(g, group, class);
-		if (!c)
-			return -ENOMEM;
-		*last = (uint32_t)(c - g->classes) + 1;
-	}
-	c = &g->classes[*last - 1];
-	c->samples++;
-	sp_sat_add(&c->tail_bytes, tail_bytes);
-	sp_sat_add(&c->lived_ns, lived_ns);
+	g->classes[g->n_classes++] =
+		(struct sp_sample_groups_class){.group = group, .class = class};
+	*last = (uint32_t)g->n_classes;
 	return 0;
 }
 

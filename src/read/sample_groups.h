@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/index.h"
+#include "base/saturate.h"
 #include "model/profile.h"
 
 /*
@@ -51,14 +54,48 @@ struct sp_sample_groups {
 	struct sp_index class_index;
 };
 
+static inline bool sp_sample_groups_same(const struct sp_sample_groups_key *a,
+					 const struct sp_sample_groups_key *b)
+{
+	return a->stack == b->stack && a->size_bytes == b->size_bytes &&
+	       a->thread == b->thread && a->period_bytes == b->period_bytes &&
+	       a->entry == b->entry && a->half == b->half &&
+	       a->stretch == b->stretch;
+}
+
 /* The position in `groups`, UINT32_MAX without memory. */
-uint32_t sp_sample_groups_find(struct sp_sample_groups *groups,
-			       const struct sp_sample_groups_key *key);
+uint32_t sp_sample_groups_search(struct sp_sample_groups *groups,
+				 const struct sp_sample_groups_key *key);
+static inline uint32_t sp_sample_groups_find(
+	struct sp_sample_groups *g, const struct sp_sample_groups_key *key)
+{
+	const uint32_t hint =
+		key->stack < g->n_hints ? g->hints[key->stack] : 0;
+
+	return hint && sp_sample_groups_same(&g->groups[hint - 1].key, key)
+		       ? hint - 1
+		       : sp_sample_groups_search(g, key);
+}
 
 /* Count one sample.  0 or -ENOMEM. */
-int sp_sample_groups_add(struct sp_sample_groups *groups, uint32_t group,
-			 uint32_t class, uint64_t tail_bytes,
-			 uint64_t lived_ns);
+int sp_sample_groups_find_class(struct sp_sample_groups *groups, uint32_t group,
+				uint32_t class);
+static inline int sp_sample_groups_add(struct sp_sample_groups *g,
+				       uint32_t group, uint32_t class,
+				       uint64_t tail_bytes, uint64_t lived_ns)
+{
+	const uint32_t *last = &g->groups[group].last;
+	struct sp_sample_groups_class *c;
+
+	if ((!*last || g->classes[*last - 1].class != class) &&
+	    sp_sample_groups_find_class(g, group, class) < 0)
+		return -ENOMEM;
+	c = &g->classes[*last - 1];
+	c->samples++;
+	sp_sat_add(&c->tail_bytes, tail_bytes);
+	sp_sat_add(&c->lived_ns, lived_ns);
+	return 0;
+}
 
 /* Nothing more will be looked up: the memory for that is freed. */
 void sp_sample_groups_end(struct sp_sample_groups *groups);

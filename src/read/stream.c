@@ -22,7 +22,7 @@ struct sp_stream {
 	uint64_t window_ns; /* on that clock */
 	uint16_t part;
 	struct sp_order order;
-	const struct sp_event *next; /* NULL: none is known */
+	uint64_t next; /* when the next event is; UINT64_MAX: none is known */
 	/* Born and not freed.  Each knows its group; with every_sample it is
 	 * one of the profile's samples, and `object` is the position. */
 	struct sp_open_samples open;
@@ -84,20 +84,12 @@ static struct sp_sample open_sample(const struct sp_stream *st,
 	return s;
 }
 
-static void sum_sample(const struct sp_stream *st, uint32_t group)
-{
-	const struct sp_sample_groups_key *key =
-		&st->sink.groups.groups[group].key;
-
-	sp_totals_take_sample(st->profile, key->thread, key->size_bytes);
-}
-
 /* It counts, and is alive from now on. */
-static int begin_sample(struct sp_stream *st, const struct sp_open_sample *l)
+static inline int begin_sample(struct sp_stream *st,
+			       const struct sp_open_sample *l)
 {
 	struct sp_sample s;
 
-	sum_sample(st, l->group - 1);
 	sp_sinks_birth(st->sinks, l->object, l->born_ns);
 	if (!st->plan->tell)
 		return 0;
@@ -105,34 +97,35 @@ static int begin_sample(struct sp_stream *st, const struct sp_open_sample *l)
 	return tell(st, SP_SAMPLE_BORN, &s);
 }
 
-/* It is over, as far as is known. */
-static int settle_sample(struct sp_stream *st, uint32_t group,
-			 const struct sp_sample *s)
+/* It is over, by that free; NULL: as far as is known. */
+static inline int settle_sample(struct sp_stream *st,
+				const struct sp_open_sample *l,
+				const struct sp_event *end)
 {
+	struct sp_sample s;
+
 	if (!st->plan->tell)
-		return sp_group_sink_add(&st->sink, group, s);
+		return sp_group_sink_add(&st->sink, l->group - 1, l->born_ns,
+					 l->offset_bytes, end);
+	s = open_sample(st, l);
+	if (end)
+		sp_event_end(end, &s);
 	st->profile->n_grouped++;
-	return tell(st, SP_SAMPLE_SETTLED, s);
+	return tell(st, SP_SAMPLE_SETTLED, &s);
 }
 
 /* It never was alive: it was freed at its birth, or nobody tells of frees. */
 static int pass_sample(struct sp_stream *st, const struct sp_open_sample *born,
-		       const struct sp_early_free *early)
+		       const struct sp_event *end)
 {
-	struct sp_sample s = open_sample(st, born);
+	struct sp_sample s;
 
-	if (early) {
-		s.freed_ns = s.born_ns;
-		s.age_bytes = early->age_bytes;
-		s.freed_by = early->thread;
-		s.free_missed = early->missed;
-	}
-	if (st->plan->every_sample)
-		return add_to_samples(st, &s);
-	if (!st->in_window)
-		return 0;
-	sum_sample(st, born->group - 1);
-	return settle_sample(st, born->group - 1, &s);
+	if (!st->plan->every_sample)
+		return st->in_window ? settle_sample(st, born, end) : 0;
+	s = open_sample(st, born);
+	if (end)
+		sp_event_end(end, &s);
+	return add_to_samples(st, &s);
 }
 
 static int add_open_sample(struct sp_stream *st, const struct sp_open_sample *l)
@@ -152,20 +145,22 @@ static int open_one_of_all(struct sp_stream *st, struct sp_open_sample *born)
 	return r < 0 ? r : add_open_sample(st, born);
 }
 
-static int take_birth(struct sp_stream *st, const struct sp_event *e)
+static inline int take_birth(struct sp_stream *st, const struct sp_event *e)
 {
 	struct sp_open_sample born = {.id = e->id,
 				      .born_ns = e->when >> 1,
 				      .offset_bytes = e->u.birth.offset_bytes,
 				      .group = e->u.birth.group + 1,
 				      .object = e->u.birth.object};
-	struct sp_early_free early;
-	int r = sp_early_take(&st->early, e->id, &early);
+	struct sp_event early;
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	if (r || !st->profile->has_frees)
-		return pass_sample(st, &born, r ? &early : NULL);
+	if (sp_early_left(&st->early))
+		r = sp_early_take(&st->early, e, &early);
+	if (r)
+		return r < 0 ? r : pass_sample(st, &born, &early);
+	if (!st->profile->has_frees)
+		return pass_sample(st, &born, NULL);
 	r = st->plan->every_sample ? open_one_of_all(st, &born)
 				   : sp_open_samples_add(&st->open, &born);
 	/* The same sample once more. */
@@ -176,45 +171,28 @@ static int take_birth(struct sp_stream *st, const struct sp_event *e)
 		       : begin_sample(st, &born);
 }
 
-/* Its sample may come yet. */
-static int take_early_free(struct sp_stream *st, const struct sp_event *e)
-{
-	const struct sp_early_free early = {.id = e->id,
-					    .age_bytes = e->u.free.age_bytes,
-					    .thread = e->u.free.thread,
-					    .missed = e->u.free.missed};
-
-	return sp_early_add(&st->early, &early);
-}
-
 /* What was open has ended, by that free. */
-static int end_sample(struct sp_stream *st, const struct sp_open_sample *was,
-		      const struct sp_event *e)
+static inline int end_sample(struct sp_stream *st,
+			     const struct sp_open_sample *was,
+			     const struct sp_event *e)
 {
-	struct sp_sample s, *kept = &s;
-
 	if (st->plan->every_sample)
-		kept = &st->profile->samples[was->object];
-	else
-		s = open_sample(st, was);
-	kept->freed_ns = e->when >> 1;
-	kept->age_bytes = e->u.free.age_bytes;
-	kept->freed_by = e->u.free.thread;
-	kept->free_missed = e->u.free.missed;
-	if (kept != &s || !st->in_window)
+		sp_event_end(e, &st->profile->samples[was->object]);
+	if (st->plan->every_sample || !st->in_window)
 		return 0;
-	sp_sinks_free(st->sinks, was->object, s.freed_ns);
-	return settle_sample(st, was->group - 1, &s);
+	sp_sinks_free(st->sinks, was->object, e->when >> 1);
+	return settle_sample(st, was, e);
 }
 
 /* Here a free finds its sample. */
-static int take_free(struct sp_stream *st, const struct sp_event *e)
+static inline int take_free(struct sp_stream *st, const struct sp_event *e)
 {
 	struct sp_open_sample *found = sp_open_samples_find(&st->open, e->id);
 	int r;
 
+	/* Its sample may come yet. */
 	if (!found)
-		return take_early_free(st, e);
+		return sp_early_add(&st->early, e);
 	r = end_sample(st, found, e);
 	sp_open_samples_drop(&st->open, found);
 	return r;
@@ -287,7 +265,7 @@ static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 }
 
 /* The free of an object that was no sample means nothing. */
-static int take_event(struct sp_stream *st, const struct sp_event *e)
+static inline int take_event(struct sp_stream *st, const struct sp_event *e)
 {
 	const bool is_birth = e->when & 1;
 	struct sp_pairing_end end;
@@ -324,49 +302,61 @@ static int open_window(struct sp_stream *st)
 
 /* Where much is open its memory is far away: events ask for it before they
  * come, those with addresses twice, since a cell says where the object is. */
-static void prefetch_events(const struct sp_stream *st)
+static inline void prefetch_events(const struct sp_stream *st,
+				   const struct sp_event *e,
+				   const struct sp_event *end)
 {
-	const struct sp_event *e = sp_order_ahead(&st->order, 16), *next;
-
+	if (end - e <= 16)
+		return;
 	if (!st->profile->has_addresses) {
-		if (e)
-			sp_open_samples_prefetch(&st->open, e->id);
+		sp_open_samples_prefetch(&st->open, e[16].id);
 		return;
 	}
-	next = sp_order_ahead(&st->order, 8);
-	if (e)
-		sp_pairing_prefetch_cell(&st->pairing,
-					 e->when & 1 ? e->u.birth_at.address
-						     : e->id);
-	if (next && !(next->when & 1))
-		sp_pairing_prefetch_object(&st->pairing, next->id);
+	sp_pairing_prefetch_cell(&st->pairing,
+				 e[16].when & 1 ? e[16].u.birth_at.address
+						: e[16].id);
+	if (!(e[8].when & 1))
+		sp_pairing_prefetch_object(&st->pairing, e[8].id);
+}
+
+static inline int pass_event(struct sp_stream *st, const struct sp_event *e)
+{
+	const uint64_t time_ns = e->when >> 1;
+	int r = 0;
+
+	if (!st->in_window && time_ns > st->window_ns)
+		r = open_window(st);
+	if (r >= 0)
+		r = sp_sinks_pass(st->sinks, time_ns);
+	return r < 0 ? r : take_event(st, e);
 }
 
 int sp_stream_pass(struct sp_stream *st, uint64_t limit)
 {
-	const struct sp_event *e = st->next;
-	int r = 0;
+	const struct sp_event *first, *e, *end;
+	uint64_t until;
 
-	while (r >= 0 && (e || (e = sp_order_next(&st->order))) &&
-	       e->when < limit) {
-		const uint64_t time_ns = e->when >> 1;
+	while ((first = sp_order_look(&st->order, &end, &until)) &&
+	       first->when < limit) {
+		if (until > limit)
+			until = limit;
+		for (e = first; e < end && e->when < until; e++) {
+			int r;
 
-		prefetch_events(st);
-		if (!st->in_window && time_ns > st->window_ns)
-			r = open_window(st);
-		if (r >= 0)
-			r = sp_sinks_pass(st->sinks, time_ns);
-		if (r >= 0)
-			r = take_event(st, e);
-		e = NULL;
+			prefetch_events(st, e, end);
+			r = pass_event(st, e);
+			if (r < 0)
+				return r;
+		}
+		sp_order_leave(&st->order, (size_t)(e - first));
 	}
-	st->next = e;
-	return r;
+	st->next = first ? first->when : UINT64_MAX;
+	return 0;
 }
 
 uint64_t sp_stream_next(const struct sp_stream *st)
 {
-	return st->next ? st->next->when : UINT64_MAX;
+	return st->next;
 }
 
 /* ---- records of the file ---- */
@@ -495,7 +485,7 @@ static void give_every_sample(const struct sp_stream *st)
 		if ((kept && p->samples[kept - 1].id == s->id) ||
 		    (p->window_ns && s->freed_ns <= st->window_ns))
 			continue;
-		sp_totals_take_sample(p, s->thread, s->size_bytes);
+		sp_totals_take_samples(p, s->thread, s->size_bytes, 1);
 		p->samples[kept++] = *s;
 	}
 	p->n_samples = kept;
@@ -512,8 +502,12 @@ static int give_open_samples(struct sp_stream *st)
 	     !r && (l = sp_pairing_next_open(&st->open, pairing_of(st), &i));)
 		r = add_open_sample(st, l);
 	sp_profile_sort_samples(p);
-	for (size_t i = 0; i < p->n_samples && r >= 0; i++)
-		r = tell(st, SP_SAMPLE_SETTLED, &p->samples[i]);
+	for (size_t i = 0; i < p->n_samples && r >= 0; i++) {
+		const struct sp_sample *s = &p->samples[i];
+
+		sp_totals_take_samples(p, s->thread, s->size_bytes, 1);
+		r = tell(st, SP_SAMPLE_SETTLED, s);
+	}
 	return r;
 }
 
@@ -571,6 +565,7 @@ struct sp_stream *sp_stream_new(struct sp_profile *profile,
 	st->start_ns = start_ns;
 	st->window_ns = common_time(st, profile->window_ns);
 	st->order.keeps_all = keeps_all;
+	st->next = UINT64_MAX;
 	sp_open_samples_init(&st->open);
 	sp_pairing_init(&st->pairing);
 	st->sink.groups.key = st->early.key = st->open.key;

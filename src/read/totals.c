@@ -8,16 +8,19 @@
 /* A young thread publishes its totals after that many bytes. */
 #define FIRST_CHECK_IN_BYTES 4096u
 
-void sp_totals_take_sample(struct sp_profile *p, uint32_t thread,
-			   uint64_t size_bytes)
+void sp_totals_take_samples(struct sp_profile *p, uint32_t thread,
+			    uint64_t size_bytes, uint64_t n)
 {
 	struct sp_class_total *sum;
+	uint64_t bytes;
 
 	if (thread == UINT32_MAX)
 		return;
+	if (__builtin_mul_overflow(size_bytes, n, &bytes))
+		bytes = UINT64_MAX;
 	sum = &p->thread_infos[thread].sampled;
-	sp_sat_add(&sum->bytes, size_bytes);
-	sp_sat_add(&sum->objects, 1);
+	sp_sat_add(&sum->bytes, bytes);
+	sp_sat_add(&sum->objects, n);
 }
 
 /*

@@ -11,9 +11,10 @@
  * whichever is most; so no part of a report contradicts another.
  */
 
-/* Each sample once, before the slots; its thread as in struct sp_sample. */
-void sp_totals_take_sample(struct sp_profile *profile, uint32_t thread,
-			   uint64_t size_bytes);
+/* Each sample once, `n` of one size and thread (as in struct sp_sample), before
+ * the slots. */
+void sp_totals_take_samples(struct sp_profile *profile, uint32_t thread,
+			    uint64_t size_bytes, uint64_t n);
 
 /* One slot of a file that was read to its end; `owner` is the thread that has
  * it, or NULL. */

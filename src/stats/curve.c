@@ -29,7 +29,7 @@ int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
 	return curve->points ? 0 : -ENOMEM;
 }
 
-int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
+int sp_curve_take(struct sp_curve *curve, const struct sp_peak_walk *walk,
 		  uint64_t time_ns)
 {
 	while (time_ns > curve->next_ns) {

@@ -25,8 +25,15 @@ int sp_curve_init(struct sp_curve *curve, const struct sp_profile *profile,
 
 /* All points before that time are over: what is alive now is alive at them.  0
  * or -ENOMEM. */
-int sp_curve_pass(struct sp_curve *curve, const struct sp_peak_walk *walk,
+int sp_curve_take(struct sp_curve *curve, const struct sp_peak_walk *walk,
 		  uint64_t time_ns);
+static inline int sp_curve_pass(struct sp_curve *curve,
+				const struct sp_peak_walk *walk,
+				uint64_t time_ns)
+{
+	return time_ns > curve->next_ns ? sp_curve_take(curve, walk, time_ns)
+					: 0;
+}
 
 /* The points become the profile's.  0 or -ENOMEM. */
 int sp_curve_give(const struct sp_curve *curve, struct sp_profile *profile);
