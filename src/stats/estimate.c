@@ -187,18 +187,25 @@ static const struct sp_acc *class_acc(const struct sp_class_sums *sums,
 	return NULL;
 }
 
+/* What the value of bytes needs of a class without samples of the subset: its
+ * samples say nothing of the subset, and only keep the total down. */
+static void add_other_bytes(struct sp_stratum *others,
+			    const struct sp_class_total *total,
+			    const struct sp_acc *all)
+{
+	others->total_bytes += (double)total->bytes;
+	if (!all)
+		return;
+	others->rest.samples += all->samples;
+	sp_sat_add(&others->rest.size_bytes, all->size_bytes);
+}
+
 static void add_class(struct sp_stratum *stratum, uint32_t class,
 		      const struct sp_population *population,
 		      const struct sp_acc *part, const struct sp_acc *all)
 {
 	const struct sp_class_total *total = &population->low[class];
-	const struct sp_class_total below = {
-		.bytes = (uint64_t)stratum->total_bytes,
-		.objects = (uint64_t)stratum->total_objects};
 
-	sp_bounds_add_smallest(&stratum->smallest, class, total, below,
-			       (double)population->slack_bytes,
-			       stratum->rest.period_bytes);
 	if (all) {
 		struct sp_acc rest = *all;
 
@@ -213,6 +220,19 @@ static void add_class(struct sp_stratum *stratum, uint32_t class,
 	}
 	stratum->total_bytes += (double)total->bytes;
 	stratum->total_objects += (double)total->objects;
+}
+
+/* Before its total has the class. */
+static void add_smallest(struct sp_stratum *stratum, uint32_t class,
+			 const struct sp_population *population)
+{
+	const struct sp_class_total below = {
+		.bytes = (uint64_t)stratum->total_bytes,
+		.objects = (uint64_t)stratum->total_objects};
+
+	sp_bounds_add_smallest(
+		&stratum->smallest, class, &population->low[class], below,
+		(double)population->slack_bytes, stratum->rest.period_bytes);
 }
 
 static void stratum_init(struct sp_stratum *stratum, uint64_t period_bytes)
@@ -242,13 +262,15 @@ static void restrict_totals(struct sp_stratum *mixed, struct sp_stratum *tiny,
  * The strata in which the subset has samples, and all the others as one, the
  * first: there the subset has nothing to be estimated from (E17).
  */
-uint32_t sp_population_strata(const struct sp_population *population,
-			      const struct sp_class_sums *sums,
-			      struct sp_stratum *strata)
+static inline __attribute__((always_inline)) uint32_t find_strata(
+	const struct sp_population *population,
+	const struct sp_class_sums *sums, bool for_bytes_value,
+	struct sp_stratum *strata)
 {
 	const uint64_t period = population->all.all.period_bytes;
 	const uint8_t *stratum = population->stratum;
 	uint32_t place[SP_STRATA_MAX] = {0}, n = 1, at = 0, at_all = 0;
+	bool has_others = false;
 
 	stratum_init(&strata[0], period);
 	for (uint32_t i = 0; i < sums->n_classes; i++) {
@@ -264,17 +286,32 @@ uint32_t sp_population_strata(const struct sp_population *population,
 		const struct sp_class_total *total = &population->low[i];
 		const struct sp_acc *all =
 			class_acc(&population->all, i, &at_all);
+		struct sp_stratum *s = &strata[place[stratum[i]]];
 
-		if (all || total->objects || population->slack_bytes)
-			add_class(&strata[place[stratum[i]]], i, population,
-				  class_acc(sums, i, &at), all);
+		if (!all && !total->objects && !population->slack_bytes)
+			continue;
+		has_others |= s == strata;
+		if (for_bytes_value && s == strata) {
+			add_other_bytes(s, total, all);
+			continue;
+		}
+		if (!for_bytes_value)
+			add_smallest(s, i, population);
+		add_class(s, i, population, class_acc(sums, i, &at), all);
 	}
 	restrict_totals(place[0] ? &strata[place[0]] : NULL,
 			place[stratum[0]] ? &strata[place[stratum[0]]] : NULL,
 			&population->low[0], SAMPLES_MIN * (double)period);
-	if (strata[0].smallest.bytes == UINT64_MAX)
+	if (!has_others)
 		strata[0] = strata[--n];
 	return n;
+}
+
+uint32_t sp_population_strata(const struct sp_population *population,
+			      const struct sp_class_sums *sums,
+			      struct sp_stratum *strata)
+{
+	return find_strata(population, sums, false, strata);
 }
 
 /* The totals, if the method and the profile have them, and if there is anything
@@ -475,7 +512,7 @@ double sp_estimate_bytes_value(const struct sp_estimation *how,
 
 	if (population)
 		return sp_strata_bytes_value(
-			strata, sp_population_strata(population, sums, strata),
+			strata, find_strata(population, sums, true, strata),
 			(double)population->slack_bytes);
 	return fmin(sums->all.est_bytes, at_most(how, false));
 }
