@@ -45,11 +45,9 @@ static int push(struct sp_html_paths *paths, uint32_t function)
 }
 
 static int push_frame(struct sp_html_paths *paths,
-		      const struct sp_aggregate *aggregate,
-		      struct sp_frame frame)
+		      const struct sp_aggregate *aggregate, const char *module,
+		      struct sp_symbols s)
 {
-	const struct sp_symbols s = sp_aggregate_symbols(aggregate, frame);
-	const char *module = sp_aggregate_module_path(aggregate, frame);
 	uint32_t number, at;
 
 	for (size_t k = s.count; k-- > 0;)
@@ -64,29 +62,24 @@ static int push_frame(struct sp_html_paths *paths,
 	return 0;
 }
 
-/* Functions within the one that the stack's bytes are flat for. */
-static uint32_t count_inner(const struct sp_aggregate *aggregate,
-			    const struct sp_stack *stack)
-{
-	uint32_t frame;
-	size_t n;
-
-	sp_aggregate_find_flat(aggregate, stack, &frame, &n);
-	for (uint32_t i = 0; i < frame; i++)
-		n += sp_aggregate_symbols(aggregate, stack->frames[i]).count;
-	return (uint32_t)n;
-}
-
 static int add_path(struct sp_html_paths *paths,
 		    const struct sp_aggregate *aggregate,
 		    const struct sp_stack *stack)
 {
 	struct sp_html_path *path = &paths->paths[paths->n_paths++];
-	uint32_t number;
+	struct sp_symbols symbols[SP_FORMAT_FRAMES_MAX];
+	uint32_t number, flat, n_inner;
 
+	sp_aggregate_stack_symbols(aggregate, stack, symbols);
+	sp_aggregate_find_flat(aggregate, stack, symbols, &flat, &n_inner);
+	for (uint32_t i = 0; i < flat; i++)
+		n_inner += (uint32_t)symbols[i].count;
 	path->at = paths->n_frames;
 	for (uint32_t i = stack->n_frames; i-- > 0;)
-		if (push_frame(paths, aggregate, stack->frames[i]) < 0)
+		if (push_frame(paths, aggregate,
+			       sp_aggregate_module_path(aggregate,
+							stack->frames[i]),
+			       symbols[i]) < 0)
 			return -ENOMEM;
 	if (!stack->n_frames &&
 	    (sp_html_paths_function(paths, SP_LABEL_NO_STACK, "", &number) <
@@ -94,7 +87,7 @@ static int add_path(struct sp_html_paths *paths,
 	     push(paths, number) < 0))
 		return -ENOMEM;
 	path->n_frames = (uint32_t)(paths->n_frames - path->at);
-	path->flat = path->n_frames - 1 - count_inner(aggregate, stack);
+	path->flat = path->n_frames - 1 - n_inner;
 	return 0;
 }
 

@@ -307,22 +307,27 @@ static int add_stack(struct builder *b, size_t stack_number)
 		.function = SP_LABEL_NO_STACK,
 	};
 	const struct sp_aggregate *a = b->aggregate;
-	const struct sp_stack *stack = a->stacks[stack_number - 1].stack;
-	uint32_t flat_frame;
-	size_t flat_symbol;
+	struct sp_aggregate_stack *of = &a->stacks[stack_number - 1];
+	const struct sp_stack *stack = of->stack;
+	struct sp_symbols symbols[SP_FORMAT_FRAMES_MAX];
 
 	if (!stack->n_frames)
 		return add_function(b, stack_number, &no_stack,
 				    (struct sp_frame){0}, true);
-	sp_aggregate_find_flat(a, stack, &flat_frame, &flat_symbol);
+	sp_aggregate_stack_symbols(a, stack, symbols);
+	sp_aggregate_find_flat(a, stack, symbols, &of->flat_frame,
+			       &of->flat_symbol);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_frame frame = stack->frames[i];
-		struct sp_symbols symbols = sp_aggregate_symbols(a, frame);
-
-		for (size_t k = 0; k < symbols.count; k++) {
+		if (symbols[i].symbol[0].is_fallback)
+			of->unnamed_modules |=
+				1ull << (stack->frames[i].module < 63
+						 ? stack->frames[i].module
+						 : 63);
+		for (size_t k = 0; k < symbols[i].count; k++) {
 			int r = add_function(
-				b, stack_number, &symbols.symbol[k], frame,
-				i == flat_frame && k == flat_symbol);
+				b, stack_number, &symbols[i].symbol[k],
+				stack->frames[i],
+				i == of->flat_frame && k == of->flat_symbol);
 
 			if (r < 0)
 				return r;
@@ -507,6 +512,14 @@ struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 	return filter ? sp_filter_symbols(filter, frame)
 		      : sp_symbolizer_lookup(aggregate->symbolizer, frame,
 					     true);
+}
+
+void sp_aggregate_stack_symbols(const struct sp_aggregate *a,
+				const struct sp_stack *stack,
+				struct sp_symbols ret[SP_FORMAT_FRAMES_MAX])
+{
+	for (uint32_t i = 0; i < stack->n_frames; i++)
+		ret[i] = sp_aggregate_symbols(a, stack->frames[i]);
 }
 
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,

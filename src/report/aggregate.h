@@ -64,6 +64,10 @@ struct sp_aggregate_stack {
 	/* Rows before them: within the one for which it is flat, from the
 	 * innermost that is no allocator on. */
 	uint32_t n_inner;
+	uint32_t flat_frame, flat_symbol; /* sp_aggregate_find_flat() */
+	/* Bit i < 63: the module with that id has a function without a name
+	 * there; bit 63: others have. */
+	uint64_t unnamed_modules;
 };
 
 enum sp_aggregate_order {
@@ -192,13 +196,19 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame);
 
+/* The same of all frames of a stack. */
+void sp_aggregate_stack_symbols(const struct sp_aggregate *aggregate,
+				const struct sp_stack *stack,
+				struct sp_symbols ret[SP_FORMAT_FRAMES_MAX]);
+
 /* The function that the stack's bytes are flat for: the innermost that is the
  * program's own; without one the innermost that is no allocator; else simply
  * the innermost (enum sp_role).  As a frame and one of its symbols; 0 and 0 of
- * a stack without frames. */
+ * a stack without frames.  `symbols` has those of each frame. */
 void sp_aggregate_find_flat(const struct sp_aggregate *aggregate,
-			    const struct sp_stack *stack, uint32_t *ret_frame,
-			    size_t *ret_symbol);
+			    const struct sp_stack *stack,
+			    const struct sp_symbols *symbols,
+			    uint32_t *ret_frame, uint32_t *ret_symbol);
 
 /* Path of a frame's module; "" if it is in none. */
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,

@@ -5,19 +5,16 @@
 #include "report/analysis.h"
 #include "symbols/seethrough.h"
 
-static struct sp_interpreter find_interpreter(const struct sp_aggregate *a,
-					      const struct sp_stack *stack)
+static struct sp_interpreter find_interpreter(const struct sp_symbols *symbols,
+					      uint32_t n_frames)
 {
 	struct sp_interpreter in = {0};
 
-	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_symbols symbols =
-			sp_aggregate_symbols(a, stack->frames[i]);
-
-		for (size_t k = 0; k < symbols.count; k++)
-			if (sp_interpreter_look(&in, symbols.symbol[k].role, i))
+	for (uint32_t i = 0; i < n_frames; i++)
+		for (size_t k = 0; k < symbols[i].count; k++)
+			if (sp_interpreter_look(&in, symbols[i].symbol[k].role,
+						i))
 				return in;
-	}
 	return in;
 }
 
@@ -46,21 +43,20 @@ static enum sp_role role_in(const struct sp_aggregate *a,
 }
 
 void sp_aggregate_find_flat(const struct sp_aggregate *a,
-			    const struct sp_stack *stack, uint32_t *ret_frame,
-			    size_t *ret_symbol)
+			    const struct sp_stack *stack,
+			    const struct sp_symbols *symbols,
+			    uint32_t *ret_frame, uint32_t *ret_symbol)
 {
-	const struct sp_interpreter in = find_interpreter(a, stack);
+	const struct sp_interpreter in =
+		find_interpreter(symbols, stack->n_frames);
 	enum sp_role least = SP_ROLE_ALLOCATOR;
 
 	*ret_frame = 0;
 	*ret_symbol = 0;
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
-		struct sp_symbols symbols =
-			sp_aggregate_symbols(a, stack->frames[i]);
-
-		for (size_t k = 0; k < symbols.count; k++) {
+		for (uint32_t k = 0; k < symbols[i].count; k++) {
 			enum sp_role role = role_in(a, stack, &in, i,
-						    symbols.symbol[k].role);
+						    symbols[i].symbol[k].role);
 
 			if (role >= least)
 				continue;

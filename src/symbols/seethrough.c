@@ -13,8 +13,9 @@
 
 #define OPTION "--see-through"
 
-/* The expressions of one role and place as one, that is searched once. */
-#define RULES_BEGIN      "(?(DEFINE)(?<angle><(?:[^<>-]|->|-|(?&angle))*>))(?:^(?!)"
+/* The expressions of one role and place as one, which is tried once: each
+ * begins with ^. */
+#define RULES_BEGIN      "^(?(DEFINE)(?<angle><(?:[^<>-]|->|-|(?&angle))*>))(?:(?!)"
 #define RULES_END        ")"
 #define RULE(expression) "|" expression
 #define SP_SEE_THROUGH(role, where, expression, examples)                      \

@@ -25,6 +25,17 @@ struct image {
 	bool is_needed; /* some address has no name without it */
 };
 
+/* What a function is called, which comes again at each of its addresses. */
+struct name {
+	const struct sp_module *module; /* NULL: none */
+	/* As in the file or in the profile; NULL: it has none, but begins
+	 * at that address. */
+	const char *raw;
+	uint64_t address;
+	const char *full, *function; /* of struct sp_symbol */
+	enum sp_role role;
+};
+
 /* What a lookup was asked for and what it gave. */
 struct entry {
 	struct sp_frame frame;
@@ -44,6 +55,9 @@ struct sp_symbolizer {
 	struct sp_index index;                   /* of entries */
 	struct entry *entries;
 	size_t n_entries, entries_room;
+	struct sp_index name_index; /* of names, by their addresses in memory */
+	struct name *names;
+	size_t n_names, names_room;
 	size_t n_named;       /* entries with a name */
 	size_t n_stored;      /* of these, with one that the profile brought */
 	struct sp_jitmap jit; /* once a frame was in no module */
@@ -115,6 +129,8 @@ void sp_symbolizer_free(struct sp_symbolizer *s)
 	free(s->module_keys);
 	sp_index_done(&s->index);
 	free(s->entries);
+	sp_index_done(&s->name_index);
+	free(s->names);
 	free(s);
 }
 
@@ -171,21 +187,16 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* "libz.so.1+0x2a40": where the function begins if that is known, so that its
- * call sites are one function; else the address itself. */
+/* "libz.so.1+0x2a40". */
 static const char *fallback_name(struct sp_symbolizer *s,
 				 const struct sp_module *module,
-				 const struct sp_image *image, uint64_t address,
-				 uint64_t lookup_address)
+				 uint64_t address)
 {
 	const char *name = "[anonymous]";
 	char buf[512];
 
 	if (module && module->path[0])
 		name = base_name(module->path);
-	if (image && image->info)
-		sp_debuginfo_function_start(image->info, lookup_address,
-					    &address);
 	snprintf(buf, sizeof(buf), "%.400s+0x%" PRIx64, name, address);
 	return sp_blocks_text(&s->storage, buf, strlen(buf));
 }
@@ -230,6 +241,59 @@ static enum sp_role role_of(const struct sp_symbolizer *s,
 		s->see_through,
 		module && !module->is_main ? base_name(module->path) : "",
 		symbol->identity ? symbol->identity : symbol->function);
+}
+
+/* Where it is, or, if it is not there, belongs. */
+static struct sp_index_probe find_name(const struct sp_symbolizer *s,
+				       const struct name *name,
+				       const struct name **ret)
+{
+	uint64_t h =
+		sp_hash_word((uintptr_t)name->module, (uintptr_t)name->raw);
+	struct sp_index_probe probe =
+		sp_index_begin(sp_hash_word(h, name->address));
+
+	*ret = NULL;
+	while (!*ret && sp_index_next(&s->name_index, &probe)) {
+		const struct name *n = &s->names[probe.position];
+
+		if (n->raw == name->raw && n->address == name->address &&
+		    n->module == name->module)
+			*ret = n;
+	}
+	return probe;
+}
+
+/* Give the symbol the name that has module, raw or address, and with raw text
+ * that is all of the name `full`.  Texts live as long as the symbolizer.  False
+ * if memory is short. */
+static bool give_name(struct sp_symbolizer *s, struct name name,
+		      struct sp_symbol *symbol)
+{
+	struct sp_index_probe probe;
+	const struct name *known;
+
+	if (sp_index_reserve(&s->name_index) < 0 ||
+	    sp_array_reserve((void **)&s->names, &s->names_room, s->n_names,
+			     sizeof(*s->names)))
+		return false;
+	probe = find_name(s, &name, &known);
+	if (known)
+		name = *known;
+	else if (!name.raw)
+		name.function = fallback_name(s, name.module, name.address);
+	else if (name.full || (name.full = full_name(s, name.raw)))
+		name.function = display_name(s, name.full);
+	symbol->function = name.function;
+	symbol->identity = name.full;
+	if (known || !name.function) {
+		symbol->role = name.role;
+		return known;
+	}
+	symbol->role = name.role = role_of(s, name.module, symbol);
+	sp_index_put(&s->name_index, &probe, s->n_names);
+	s->names[s->n_names++] = name;
+	return true;
 }
 
 /* The path of the source file; NULL also if memory is short. */
@@ -298,26 +362,26 @@ static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 		n = 0;
 	for (i = 0; i < n; i++) {
 		const struct sp_location *location = &locations[i];
-		const char *full = location->function
-					   ? full_name(s, location->function)
-					   : NULL;
+		struct sp_symbol *symbol = &symbols[i];
 
-		symbols[i] = (struct sp_symbol){
-			.function = full ? display_name(s, full)
-				    : location->function
-					    ? NULL
-					    : fallback_name(s, module, image,
-							    address,
-							    lookup_address),
-			.identity = full,
+		*symbol = (struct sp_symbol){
 			.file = source_path(s, location),
 			.line = location->line,
 			.is_inlined = location->is_inlined,
 			.is_fallback = !location->function,
 		};
-		if (!symbols[i].function)
+		/* Where the function begins, so that its call sites are one. */
+		if (symbol->is_fallback && image && image->info)
+			sp_debuginfo_function_start(image->info, lookup_address,
+						    &address);
+		if (!give_name(s,
+			       (struct name){.module = module,
+					     .raw = location->function,
+					     .address = location->function
+								? 0
+								: address},
+			       symbol))
 			return failed;
-		symbols[i].role = role_of(s, module, &symbols[i]);
 	}
 	n += !n;
 	kept = sp_blocks_copy(&s->storage, symbols, n * sizeof(*symbols));
@@ -360,12 +424,13 @@ static struct sp_symbols rename_stored(struct sp_symbolizer *s,
 		sp_blocks_copy(&s->storage, stored.symbol,
 			       stored.count * sizeof(*stored.symbol));
 
-	for (size_t i = 0; kept && i < stored.count; i++) {
-		kept[i].function = display_name(s, kept[i].identity);
-		if (!kept[i].function)
+	for (size_t i = 0; kept && i < stored.count; i++)
+		if (!give_name(s,
+			       (struct name){.module = module,
+					     .raw = kept[i].identity,
+					     .full = kept[i].identity},
+			       &kept[i]))
 			return (struct sp_symbols){&unknown, 1};
-		kept[i].role = role_of(s, module, &kept[i]);
-	}
 	return kept ? (struct sp_symbols){kept, stored.count}
 		    : (struct sp_symbols){&unknown, 1};
 }
@@ -409,31 +474,21 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 	return rename_stored(s, module, *stored);
 }
 
-struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
-				       struct sp_frame frame,
-				       bool is_return_address)
+/* A frame that was not asked for before. */
+static struct sp_symbols add_entry(struct sp_symbolizer *s,
+				   struct sp_frame frame,
+				   bool is_return_address,
+				   struct sp_index_probe probe)
 {
+	const struct sp_module *module =
+		sp_profile_module(s->profile, frame.module);
 	const struct sp_embedded_frame *stored;
-	const struct sp_module *module;
-	uint64_t address, lookup_address;
-	struct sp_index_probe probe = sp_index_begin(sp_hash_word(
-		sp_hash_word(frame.module, frame.offset), is_return_address));
+	uint64_t address = frame.offset, lookup_address;
 	struct entry *entry;
 
-	if (sp_index_reserve(&s->index) < 0 ||
-	    sp_array_reserve((void **)&s->entries, &s->entries_room,
+	if (sp_array_reserve((void **)&s->entries, &s->entries_room,
 			     s->n_entries, sizeof(*s->entries)))
 		return (struct sp_symbols){&unknown, 1};
-	while (sp_index_next(&s->index, &probe)) {
-		entry = &s->entries[probe.position];
-		if (entry->frame.module == frame.module &&
-		    entry->frame.offset == frame.offset &&
-		    entry->is_return_address == is_return_address)
-			return entry->result;
-	}
-
-	module = sp_profile_module(s->profile, frame.module);
-	address = frame.offset;
 	if (module)
 		address += module->start_pc - module->bias;
 	/* The byte before the first belongs to something else. */
@@ -446,6 +501,26 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 				       stored ? &stored->symbols : NULL);
 	s->n_named += !entry->result.symbol->is_fallback;
 	return entry->result;
+}
+
+struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
+				       struct sp_frame frame,
+				       bool is_return_address)
+{
+	struct sp_index_probe probe = sp_index_begin(sp_hash_word(
+		sp_hash_word(frame.module, frame.offset), is_return_address));
+
+	if (sp_index_reserve(&s->index) < 0)
+		return (struct sp_symbols){&unknown, 1};
+	while (sp_index_next(&s->index, &probe)) {
+		const struct entry *entry = &s->entries[probe.position];
+
+		if (entry->frame.module == frame.module &&
+		    entry->frame.offset == frame.offset &&
+		    entry->is_return_address == is_return_address)
+			return entry->result;
+	}
+	return add_entry(s, frame, is_return_address, probe);
 }
 
 void sp_symbolizer_count(const struct sp_symbolizer *s, size_t *ret_named,

@@ -34,28 +34,43 @@ static struct unnamed *unnamed_of(struct unnamed_modules *all,
 	return m ? &all->modules[m - all->profile->modules] : NULL;
 }
 
+static bool is_unnamed(const struct sp_aggregate *aggregate,
+		       const struct sp_aggregate_stack *s, uint32_t frame)
+{
+	return frame < s->stack->n_frames &&
+	       sp_aggregate_symbols(aggregate, s->stack->frames[frame])
+		       .symbol[0]
+		       .is_fallback;
+}
+
+static void add_bytes(struct unnamed_modules *all, uint32_t module_id, size_t i,
+		      double bytes)
+{
+	struct unnamed *u = unnamed_of(all, module_id);
+
+	if (!u || u->last == i + 1)
+		return;
+	u->any_bytes += bytes;
+	u->last = (uint32_t)(i + 1);
+}
+
 static void add_stack(struct unnamed_modules *all,
 		      const struct sp_aggregate *aggregate, size_t i)
 {
 	const struct sp_aggregate_stack *s = &aggregate->stacks[i];
-	uint32_t flat;
-	size_t symbol;
+	const uint64_t modules = s->unnamed_modules;
+	struct unnamed *flat;
 
-	sp_aggregate_find_flat(aggregate, s->stack, &flat, &symbol);
-	for (uint32_t k = 0; k < s->stack->n_frames; k++) {
-		const struct sp_frame frame = s->stack->frames[k];
-		struct sp_symbols symbols =
-			sp_aggregate_symbols(aggregate, frame);
-		struct unnamed *u = unnamed_of(all, frame.module);
-
-		if (!u || !symbols.symbol[0].is_fallback)
-			continue;
-		if (k == flat)
-			u->flat_bytes += s->bytes;
-		if (u->last != i + 1)
-			u->any_bytes += s->bytes;
-		u->last = (uint32_t)(i + 1);
-	}
+	for (uint64_t left = modules << 1 >> 1; left; left &= left - 1)
+		add_bytes(all, (uint32_t)__builtin_ctzll(left), i, s->bytes);
+	for (uint32_t k = 0; modules >> 63 && k < s->stack->n_frames; k++)
+		if (is_unnamed(aggregate, s, k))
+			add_bytes(all, s->stack->frames[k].module, i, s->bytes);
+	if (!modules || !is_unnamed(aggregate, s, s->flat_frame))
+		return;
+	flat = unnamed_of(all, s->stack->frames[s->flat_frame].module);
+	if (flat)
+		flat->flat_bytes += s->bytes;
 }
 
 static void take_reason(void *arg, const struct sp_module *module,

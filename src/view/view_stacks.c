@@ -35,25 +35,23 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 
 /* How many lines are in front of that of the flat function. */
 static size_t lines_before_flat(const struct sp_aggregate *aggregate,
-				const struct sp_stack *stack)
+				const struct sp_aggregate_stack *stack)
 {
-	uint32_t flat;
-	size_t symbol;
+	size_t n = stack->flat_symbol;
 
-	sp_aggregate_find_flat(aggregate, stack, &flat, &symbol);
-	for (uint32_t i = 0; i < flat; i++)
-		symbol +=
-			sp_aggregate_symbols(aggregate, stack->frames[i]).count;
-	return symbol;
+	for (uint32_t i = 0; i < stack->flat_frame; i++)
+		n += sp_aggregate_symbols(aggregate, stack->stack->frames[i])
+			     .count;
+	return n;
 }
 
 /* Of the library's functions only the outermost, which the program calls, and
  * the innermost, unless all are wanted. */
 static void print_frames(FILE *out, const struct sp_aggregate *aggregate,
-			 const struct sp_stack *stack, bool is_whole)
+			 const struct sp_aggregate_stack *of, bool is_whole)
 {
-	const size_t n_before =
-		is_whole ? 0 : lines_before_flat(aggregate, stack);
+	const size_t n_before = is_whole ? 0 : lines_before_flat(aggregate, of);
+	const struct sp_stack *stack = of->stack;
 	size_t line = 0;
 
 	if (!stack->n_frames)
@@ -147,7 +145,7 @@ static void print_stack(FILE *out, const struct sp_aggregate *aggregate,
 		print_lifetime(out,
 			       &lifetimes[stack->stack - a->profile->stacks],
 			       a->profile->time_error_ns);
-	print_frames(out, aggregate, stack->stack, is_whole);
+	print_frames(out, aggregate, stack, is_whole);
 }
 
 int sp_view_stacks_print(FILE *out, const struct sp_aggregate *aggregate,

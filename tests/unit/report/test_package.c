@@ -13,6 +13,7 @@ static const struct {
 	{"libc6:amd64.list", "/usr/lib/x/libc.so.6\n"},
 	{"tool.list", "/usr/bin/tool\n/usr/bin/tool-more"},
 	{"tool.md5sums", "/usr/bin/other\n"},
+	{"some-suite.list", "/usr/bin/far/away/\n/usr/bin/far\n"},
 };
 
 #define N_LISTS (sizeof(lists) / sizeof(*lists))
@@ -75,6 +76,11 @@ TEST(packages)
 	belongs_to("/usr/bin/tool-more", "tool-dbgsym");
 	belongs_to("/usr/bin/too", NULL);
 	belongs_to("/usr/bin/other", NULL);
+	belongs_to("/usr/bin/far", "some-suite-dbgsym");
+	belongs_to("/bin/far", "some-suite-dbgsym");
+	belongs_to("/usr/bin/far/away", NULL);
+	belongs_to("/far", NULL);
+	belongs_to("/usr/bin", NULL);
 	belongs_to("", NULL);
 }
 

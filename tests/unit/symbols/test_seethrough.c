@@ -227,6 +227,20 @@ TEST(errors)
 	memfile_close(&file);
 }
 
+/* All of a list are tried at one place. */
+TEST(rules_begin_at_the_beginning)
+{
+	static const char *const expressions[] = {
+#define SP_SEE_THROUGH(role, where, expression, text) expression,
+#include "symbols/see_through.def"
+#undef SP_SEE_THROUGH
+	};
+
+	for (size_t i = 0; i < sizeof(expressions) / sizeof(*expressions); i++)
+		if (*expressions[i] != '^')
+			fail_msg("%s", expressions[i]);
+}
+
 /* The guide has the list, each rule by its examples. */
 TEST(documented)
 {
