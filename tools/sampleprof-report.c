@@ -24,6 +24,7 @@
 #include "gate/views.h"
 #include "model/profile.h"
 #include "read/load.h"
+#include "rss/weigh.h"
 #include "text/lines.h"
 #include "text/output.h"
 #include "text/screen.h"
@@ -42,6 +43,7 @@ static int load_profile(const struct work *work, sp_progress_fn *fn,
 {
 	const struct sp_options *o = work->options;
 	struct sp_load_needs needs;
+	int r;
 
 	if (!o)
 		return sp_load(work->export->files, work->export->n_files,
@@ -49,8 +51,17 @@ static int load_profile(const struct work *work, sp_progress_fn *fn,
 			       &work->export->format->needs, fn, NULL,
 			       ret_profile, err);
 	needs = sp_options_needs(o);
-	return sp_load(o->files, o->n_files, &o->question, &needs, fn, NULL,
-		       ret_profile, err);
+	r = sp_load(o->files, o->n_files, &o->question, &needs, fn, NULL,
+		    ret_profile, err);
+	if (r < 0 || !o->question.of_resident)
+		return r;
+	r = o->n_files == 1
+		    ? sp_rss_weigh(o->files[0], *ret_profile, err)
+		    : sp_error_set(err, -EINVAL, NULL,
+				   "--view resident is about one process");
+	if (r < 0)
+		sp_profile_free(*ret_profile);
+	return r;
 }
 
 static int write_work(FILE *out, const struct sp_profile *profile,

@@ -364,8 +364,9 @@ static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
 		{o->question.method != SP_METHOD_P3T,
 		 "--base goes without --estimator"},
 		{o->watch_ns, "--watch goes without --base"},
-		{o->question.samples_of != SP_SAMPLES_ALLOCATED,
-		 "--view mapped and reserved go without --base"},
+		{o->question.samples_of != SP_SAMPLES_ALLOCATED ||
+			 o->question.of_resident,
+		 "--view resident, mapped and reserved go without --base"},
 	};
 
 	return o->n_base ? REFUSE_BY(rules, err) : 0;

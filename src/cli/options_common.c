@@ -120,13 +120,15 @@ static bool take_confidence(void *part, const char *text)
 
 static const struct sp_argument question[] = {
 	{"view", 0, "VIEW",
-	 "alloc, live, peak, leaks, temporary, mapped or reserved", take_view,
-	 0,
+	 "alloc, live, peak, leaks, temporary, resident, mapped or reserved",
+	 take_view, 0,
 	 "alloc: what was allocated\n"
 	 "live: what is alive at the end, or --at TIME\n"
 	 "peak: what was alive at the peak of live bytes\n"
 	 "leaks: what is alive and older than --tail TIME\n"
 	 "temporary: what was freed soon, see --within\n"
+	 "resident: live, without what is in no resident page, of\n"
+	 "a process that runs\n"
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
 	 "reserved: the same of address space without access\n"

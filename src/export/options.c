@@ -169,6 +169,10 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 				    "%s is about allocated objects: it goes "
 				    "without --view mapped and reserved",
 				    o->format->name);
+	if (o->question.of_resident)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--view resident is for the report: "
+				    "export goes without it");
 	if (!o->output)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "where to? no -o OUT was given (- is "

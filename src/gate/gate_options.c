@@ -286,11 +286,12 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 	r = sp_options_settle(&o->question, err);
 	if (r < 0)
 		return r;
-	if (o->question.samples_of)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "diff compares what was allocated: --view "
-				    "mapped and reserved go with the report of "
-				    "one version");
+	if (o->question.samples_of || o->question.of_resident)
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"diff compares what was allocated: --view "
+			"resident, mapped and reserved go with the report of "
+			"one version");
 	if (!o->has_top)
 		o->top = DEFAULT_TOP;
 	if (o->json && o->csv)

@@ -48,6 +48,7 @@ void sp_profile_free(struct sp_profile *profile)
 	free(profile->modules);
 	free(profile->stacks);
 	free(profile->samples);
+	free(profile->resident);
 	free(profile->groups);
 	free(profile->stretches);
 	free(profile->snapshots);

@@ -318,6 +318,10 @@ struct sp_profile {
 	 * a group.  Those that were alive at the end are in no group. */
 	struct sp_sample *samples;
 	size_t n_samples;
+	/* Of each of them, if it was asked for: the share of its bytes in pages
+	 * that are resident (0 to 1), by which the live view weighs it; or
+	 * NULL. */
+	float *resident;
 	struct sp_sample_group *groups;
 	size_t n_groups;
 	uint64_t n_grouped; /* samples in all groups */

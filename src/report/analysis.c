@@ -138,6 +138,9 @@ static int answer(struct sp_analysis *a, const struct sp_question *question,
 	a->how = (struct sp_estimation){.method = question->method,
 					.confidence = question->confidence,
 					.population = &a->population};
+	/* Totals say nothing of a part of each object. */
+	if (p->resident)
+		a->how.method = SP_METHOD_P3;
 	a->live_at_ns =
 		has_moment(a->selection.view) ? a->selection.at_ns : SP_NEVER;
 	if (p->has_frees && !p->is_timeless) {

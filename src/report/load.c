@@ -227,7 +227,7 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	struct sp_profile facts;
 	struct aim aim;
 
-	if (q->samples_of != SP_SAMPLES_ALLOCATED)
+	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->of_resident)
 		return read_files(&w, &mapped, ret_profile, err);
 	/* What is wrong with the files is said by the reading. */
 	if (sp_profile_look(files, n, &facts, err) < 0)

@@ -44,12 +44,17 @@ static const char *const samples_names[] = {
 	[SP_SAMPLES_RESERVED] = "reserved",
 };
 
+/* The live view by other weights. */
+#define RESIDENT "resident"
+
 #define N_SAMPLES (sizeof(samples_names) / sizeof(samples_names[0]))
 
 const char *sp_view_name_of(const struct sp_profile *profile, enum sp_view view)
 {
 	const char *name = samples_names[profile->samples_of];
 
+	if (profile->resident && view == SP_VIEW_LIVE)
+		return RESIDENT;
 	return name ? name : sp_view_name(view);
 }
 
@@ -57,6 +62,11 @@ bool sp_question_parse_view(struct sp_question *question, const char *name)
 {
 	question->has_view = true;
 	question->samples_of = SP_SAMPLES_ALLOCATED;
+	question->of_resident = strcmp(name, RESIDENT) == 0;
+	if (question->of_resident) {
+		question->view = SP_VIEW_LIVE;
+		return true;
+	}
 	if (sp_view_parse(name, &question->view))
 		return true;
 	for (size_t i = SP_SAMPLES_MAPPED; i < N_SAMPLES; i++) {
@@ -74,6 +84,8 @@ const char *sp_question_view_word(size_t i)
 	if (i < N_VIEWS)
 		return view_names[i];
 	i += SP_SAMPLES_MAPPED;
+	if (i - N_VIEWS == N_SAMPLES)
+		return RESIDENT;
 	return i - N_VIEWS < N_SAMPLES ? samples_names[i - N_VIEWS] : NULL;
 }
 
@@ -120,9 +132,9 @@ bool sp_question_is_whole(const struct sp_question *q)
 	struct sp_question plain;
 
 	sp_question_init(&plain);
-	return !q->samples_of && !q->at.kind && !q->from.kind && !q->to.kind &&
-	       !q->tail.kind && !q->thread && !q->phase &&
-	       q->within_bytes == plain.within_bytes &&
+	return !q->samples_of && !q->of_resident && !q->at.kind &&
+	       !q->from.kind && !q->to.kind && !q->tail.kind && !q->thread &&
+	       !q->phase && q->within_bytes == plain.within_bytes &&
 	       q->within_ns == plain.within_ns &&
 	       q->min_size_bytes == plain.min_size_bytes &&
 	       q->max_size_bytes == plain.max_size_bytes &&
@@ -380,6 +392,11 @@ int sp_question_select(const struct sp_question *question,
 	r = resolve_moments(question, profile, &s, err);
 	if (r < 0)
 		return r;
+	if (question->of_resident && s.view == SP_VIEW_LIVE &&
+	    (!profile->resident || s.at_ns != SP_NEVER))
+		return sp_error_set(err, -ENODATA, profile->path,
+				    "--view resident is about a process that "
+				    "runs, as it is now");
 	s.within_bytes = question->within_bytes;
 	s.within_ns = question->within_ns;
 	if (s.within_bytes == SP_NEVER && s.within_ns == SP_NEVER)

@@ -39,6 +39,8 @@ struct sp_question {
 	enum sp_view view;
 	/* "mapped", "reserved": the live view of these. */
 	enum sp_samples_of samples_of;
+	/* "resident": the live view, by what is resident (sp_profile). */
+	bool of_resident;
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
 	struct sp_moment to;   /* born before */

@@ -77,13 +77,7 @@ static void add_share(struct sp_acc *sums, const struct sp_profile *profile,
 	sp_acc_init(&one, s->period_bytes);
 	sp_acc_add(&one, &profile->law, s->size_bytes, s->offset_bytes,
 		   s->period_bytes);
-	one.size_bytes = (uint64_t)((double)one.size_bytes * share);
-	one.sure_bytes = (uint64_t)((double)one.sure_bytes * share);
-	one.tail_bytes = (uint64_t)((double)one.tail_bytes * share);
-	one.est_bytes *= share;
-	one.k2 *= share * share;
-	one.k3 *= share * share * share;
-	one.kz *= share * share;
+	sp_acc_share(&one, share);
 	sp_acc_merge(sums, &one);
 }
 
@@ -212,6 +206,33 @@ static int list_alive(const struct sp_profile *profile, struct objects *ret)
 		if (profile->samples[i].freed_ns == SP_NEVER)
 			ret->list[ret->n++].sample = &profile->samples[i];
 	return ret->list ? 0 : -ENOMEM;
+}
+
+int sp_rss_objects_weigh(const char *path, struct sp_profile *profile,
+			 struct sp_rss_pages *pages, struct sp_error *err)
+{
+	struct objects all = {.n = 0};
+	int r = list_alive(profile, &all);
+
+	profile->resident = calloc(profile->n_samples + 1, sizeof(float));
+	if (r < 0 || !profile->resident) {
+		free(all.list);
+		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	}
+	r = read_addresses(path, &all, err);
+	if (r >= 0 && all.n)
+		qsort(all.list, all.n, sizeof(*all.list), compare_addresses);
+	for (size_t i = 0; r >= 0 && i < all.n; i++) {
+		const struct object *o = &all.list[i];
+		const uint64_t bytes = o->sample->size_bytes;
+
+		profile->resident[o->sample - profile->samples] =
+			(float)((double)sp_rss_pages_resident(
+					pages, o->address, o->address + bytes) /
+				(double)bytes);
+	}
+	free(all.list);
+	return r < 0 ? r : 0;
 }
 
 static int find_alive(const char *path, const struct sp_analysis *a,

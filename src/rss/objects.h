@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/profile.h"
 #include "rss/pages.h"
 #include "rss/parts.h"
 #include "rss/rounding.h"
@@ -44,3 +45,8 @@ int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
 			const struct sp_rss_parts *parts,
 			struct sp_rss_rounding *rounding, double confidence,
 			struct sp_rss_objects *ret, struct sp_error *err);
+
+/* Weigh the live view of that profile, which was loaded from `path`, by what is
+ * resident (profile->resident).  As above. */
+int sp_rss_objects_weigh(const char *path, struct sp_profile *profile,
+			 struct sp_rss_pages *pages, struct sp_error *err);

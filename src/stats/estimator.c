@@ -146,6 +146,19 @@ static void scale_terms(struct sp_acc *acc, double factor)
 	acc->c3 *= cubed;
 }
 
+void sp_acc_share(struct sp_acc *acc, double share)
+{
+	const double squared = share * share;
+
+	acc->size_bytes = (uint64_t)((double)acc->size_bytes * share);
+	acc->sure_bytes = (uint64_t)((double)acc->sure_bytes * share);
+	acc->tail_bytes = (uint64_t)((double)acc->tail_bytes * share);
+	acc->est_bytes *= share;
+	acc->k2 *= squared;
+	acc->k3 *= squared * share;
+	acc->kz *= squared;
+}
+
 /* (E43) The moment that its half chose knows the sample, the other one is
  * estimated from it. */
 void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,

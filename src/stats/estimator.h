@@ -79,6 +79,10 @@ void sp_acc_add_moments(struct sp_acc *acc, const struct sp_law_used *law,
 			uint64_t period_bytes, struct sp_at_moments at);
 void sp_acc_halve(struct sp_acc *acc);
 
+/* Samples that are summed up with that share of their bytes, 0 to 1 (E60); how
+ * many objects they stand for stays. */
+void sp_acc_share(struct sp_acc *acc, double share);
+
 /* What one sample adds if it is of the half that estimates what is not in the
  * other (E22): from what it adds otherwise. */
 struct sp_acc sp_acc_of_half(struct sp_acc one);

@@ -236,7 +236,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 {
 	if (!a->live)
 		return;
-	fputs("  live      ", out);
+	fputs(a->profile->resident ? "  resident  " : "  live      ", out);
 	print_tally(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
 	putc('\n', out);
@@ -308,7 +308,9 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 			      ? "mapped: what is mapped"
 		      : p->samples_of == SP_SAMPLES_RESERVED
 			      ? "reserved: what is mapped without access"
-			      : "live: what is alive",
+		      : p->resident ? "resident: what is alive in resident "
+				      "pages"
+				    : "live: what is alive",
 		      out);
 		print_when(out, s->at_ns, p);
 		return;

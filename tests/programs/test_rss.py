@@ -150,6 +150,56 @@ class Constructed(Case):
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
 
+class Weighed(Case):
+    """--view resident: the live view without what is in no resident page."""
+
+    def report(self, *argv):
+        [path] = [os.path.join(self.out, n) for n in os.listdir(self.out)]
+        return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *argv, path],
+                              capture_output=True, text=True, check=False)
+
+    def functions(self, view):
+        done = self.report("--json", "--view", view)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["view"], view)
+        return {f["name"]: f["flat_bytes"] for f in answer["functions"]}
+
+    def test_all_known(self):
+        _, made = self.start_ledger(settings={"period": 1})
+        large, untouched = made["large"]
+        live, resident = self.functions("live"), self.functions("resident")
+        self.assertEqual(live["make_large"]["value"], large + untouched)
+        self.check(resident["make_large"]["value"], large)
+        # All of these were written to.
+        for name, bytes_made in (("make_small", made["small"][1]),
+                                 ("make_holes", made["alive"][0])):
+            self.assertEqual(live[name]["value"], bytes_made)
+            self.assertEqual(resident[name]["value"], bytes_made)
+
+    def test_estimated(self):
+        process, made = self.start_ledger(settings={"period": "16K",
+                                                    "seed": 5})
+        resident = self.functions("resident")
+        for name, bytes_made in (("make_large", made["large"][0]),
+                                 ("make_small", made["small"][1]),
+                                 ("make_holes", made["alive"][0])):
+            flat = resident[name]
+            # A page of an object's ends counts in part.
+            self.assertLessEqual(flat["lo"], bytes_made + PAGE)
+            self.assertLessEqual(bytes_made - PAGE, flat["hi"])
+        done = self.report("top", "--view", "resident")
+        self.assertIn("resident: what is alive in resident pages now",
+                      done.stdout)
+        done = self.report("--view", "resident", "--at", "1ms")
+        self.assertIn("a process that runs, as it is now", done.stderr)
+        self.assertEqual(done.returncode, 1)
+        process.communicate(b"x")
+        done = self.report("--view", "resident")
+        self.assertIn("and this one has ended", done.stderr)
+        self.assertEqual(done.returncode, 1)
+
+
 class Less(Case):
     """Where less is known."""
 

@@ -231,7 +231,7 @@ TEST(bad_values)
 {
 	refused("--view dead a",
 		"--view takes alloc, live, peak, leaks, temporary, "
-		"mapped or reserved");
+		"resident, mapped or reserved");
 	refused("--from x a",
 		"--from takes a time since the start: 2s, 500ms, 50%");
 	refused("--to % a",
