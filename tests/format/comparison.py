@@ -124,6 +124,8 @@ def compare(name, mine, theirs):
          classes_of_report(theirs))
     same(f"{name}: resident memory", mine["rss"],
          [list(r.values()) for r in theirs["rss"]])
+    same(f"{name}: mapped", mine["mapped"], theirs["mapped"] and [
+        theirs["mapped"]["bytes"], theirs["mapped"]["reserved_bytes"]])
     same(f"{name}: stretches", mine["stretches"], [
         [s["phase"], s["from_ns"], s["period_bytes"], s["alloc_bytes"],
          s["unsampled_bytes"], s["asked_ns"]] for s in theirs["stretches"]])

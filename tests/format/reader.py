@@ -41,6 +41,7 @@ class Profile:
     def __init__(self, data):
         self.infos, self.modules, self.stacks, self.threads = {}, {}, {}, {}
         self.samples, self.frees, self.rss = [], [], []
+        self.calls = {}
         self.addresses = []
         self.marks, self.asked = [], {}
         self.classes, self.damaged_chunks = {}, 0
@@ -140,7 +141,8 @@ class Profile:
         take = {1: self._info, 2: self._module, 3: self._stack,
                 4: self._thread, 5: self._thread_end, 6: self._sample,
                 7: self._free, 8: self._rss, 12: self._mark,
-                13: self._asked, 14: self._free_address}
+                13: self._asked, 14: self._free_address, 15: self._map,
+                16: self._unmap}
         if kind == 3:
             take = {10: self._name, 11: self._symbol}
         while at < len(data) and data[at]:
@@ -256,6 +258,39 @@ class Profile:
 
     def _rss(self, p):
         self.rss.append([p.varint(), p.varint()])
+
+    def _map(self, p):
+        number, flags, _ = p.varint(1), p.varint(), p.varint()
+        start = p.varint()
+        end = start + p.varint(1, MASK - start)
+        p.varint(0, ID_MAX)
+        p.varint(0, ID_MAX)
+        self.calls.setdefault(number, []).append((start, end, flags))
+
+    def _unmap(self, p):
+        number, _ = p.varint(1), p.varint()
+        start = p.varint()
+        end = start + p.varint(1, MASK - start)
+        p.varint(0, ID_MAX)
+        self.calls.setdefault(number, []).append((start, end, None))
+
+    def mapped(self):
+        """[bytes, bytes without access] that are mapped at the end; None
+        without a record of it.  Every call, piece by piece."""
+        there = []
+        for _, records in sorted(self.calls.items()):
+            for start, end, flags in records:
+                pieces = []
+                for low, high, before in there:
+                    pieces += [(low, min(high, start), before),
+                               (max(low, end), high, before)]
+                there = [p for p in pieces if p[0] < p[1]]
+                if flags is not None:
+                    there.append((start, end, flags))
+        sums = [0, 0]
+        for low, high, flags in there:
+            sums[flags & 1] += high - low
+        return sums if self.calls else None
 
     def _mark(self, p):
         number, kind, time, *totals = [p.varint(1)] + \
@@ -466,7 +501,7 @@ def summary(profile):
         "threads": [{"index": number, "tid": 0, "exact": None, "name": "",
                      "samples": of_thread[number], **thread}
                     for number, thread in sorted(profile.threads.items())],
-        "infos": profile.infos, "damaged_chunks": profile.damaged_chunks,
+        "mapped": profile.mapped(), "infos": profile.infos, "damaged_chunks": profile.damaged_chunks,
     }
 
 

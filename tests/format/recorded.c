@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <sampleprof/sampleprof.h>
@@ -85,11 +86,38 @@ static void drop(int thread)
 		free(kept[thread][i]);
 }
 
+static char *map(char *at, size_t bytes, int access, int flags)
+{
+	return mmap(at, bytes, access, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1,
+		    0);
+}
+
+/* Holes, mappings over others, moves, and address space without access. */
+static void map_some(void)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const int both = PROT_READ | PROT_WRITE;
+	char *p = map(NULL, 64 * page, both, 0);
+	char *reserved = map(NULL, 256 * page, PROT_NONE, 0);
+
+	munmap(p + 8 * page, 4 * page);
+	map(p + 16 * page, 32 * page, both, MAP_FIXED);
+	munmap(p + 60 * page, 4 * page);
+	mprotect(reserved + 32 * page, 32 * page, both);
+	munmap(reserved + 128 * page, page);
+	p = map(NULL, 32 * page, both, 0);
+	p = mremap(p, 32 * page, 96 * page, MREMAP_MAYMOVE);
+	p = mremap(p, 96 * page, 40 * page, 0);
+	for (int i = 0; i < 20; i++)
+		munmap(map(NULL, 32 * page, both, 0), 32 * page);
+}
+
 int main(int argc, char **argv)
 {
 	const char *end = argc > 1 ? argv[1] : "exit";
 	pthread_t threads[THREADS];
 
+	map_some();
 	sampleprof_mark("workers");
 	for (int i = 0; i < THREADS; i++)
 		if (pthread_create(&threads[i], NULL, work,
