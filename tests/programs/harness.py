@@ -13,6 +13,7 @@ import glob
 import importlib
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -20,7 +21,12 @@ import tempfile
 import time
 import unittest
 
-LIBDIR = "/usr/lib/x86_64-linux-gnu/"
+MACHINE = platform.machine()
+LIBDIR = f"/usr/lib/{MACHINE}-linux-gnu/"
+# The dynamic loaders of glibc and of musl.
+LOADER = {"x86_64": "/lib64/ld-linux-x86-64.so.2",
+          "aarch64": "/lib/ld-linux-aarch64.so.1"}[MACHINE]
+MUSL_LOADER = f"/lib/ld-musl-{MACHINE}.so.1"
 
 # Allocators below the library: name, file, Debian package.
 ALLOCATORS = {

@@ -4,7 +4,6 @@ program, hangs, or filters its system calls; other users, namespaces and
 allocators; and programs that the library cannot be loaded into."""
 
 import os
-import platform
 import shutil
 import subprocess
 import unittest
@@ -296,7 +295,7 @@ class Foreign(Case):
                      "sampleprof run")
         talk.end()
 
-    @unittest.skipUnless(platform.machine() == "x86_64", "other machines")
+    @unittest.skipUnless(harness.MACHINE == "x86_64", "other machines")
     def test_32_bit(self):
         program = self.compile(
             "gcc", "-m32", "-nostdlib", "-static", "-fno-pie", "-no-pie",

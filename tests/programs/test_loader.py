@@ -11,8 +11,6 @@ import harness
 
 TARGETS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 INCLUDE = os.path.join(TARGETS, "../../../include")
-LOADER = "/lib64/ld-linux-x86-64.so.2"
-MUSL_LOADER = "/lib/ld-musl-x86_64.so.1"
 PLAIN = (300000, 300)
 CLONE_NEWNS = 0x20000
 MS_REC_PRIVATE = 0x44000
@@ -75,8 +73,11 @@ class Segments(harness.Case):
         # A string object, and its 99 characters with a 0.
         self.assertEqual(profile.allocated_under("fill")[1], 1000)
         self.assertEqual(profile.allocated_under("run")[1], 1001)
-        self.assertEqual(profile.allocated_under("main"),
-                         profile.allocated_under("_start"))
+        # aarch64's loader begins at a _start of its own, below which a
+        # constructor of libstdc++ allocates one object.
+        constructed = harness.MACHINE == "aarch64"
+        self.assertEqual(profile.allocated_under("main")[1] + constructed,
+                         profile.allocated_under("_start")[1])
         self.assertEqual(profile.lost(), {})
 
 
@@ -102,8 +103,8 @@ class Commands(harness.Case):
     def run_all(self, **popen):
         """glibc and musl, by their loaders and as usual; the profiles."""
         profiles = []
-        for loader, path in ((LOADER, harness.target("program_plain")),
-                             (MUSL_LOADER, self.build_musl())):
+        for loader, path in ((harness.LOADER, harness.target("program_plain")),
+                             (harness.MUSL_LOADER, self.build_musl())):
             program = os.path.realpath(path)
             cwd, name = os.path.split(program)
             for argv in ([program], ["./" + name], [loader, program],

@@ -5,9 +5,10 @@
 
 #include "support/test.h"
 
-/* A stack of the program's own, between pages that cannot be read. */
+/* A stack of the program's own, between pages that cannot be read.
+ * Pages have at most 64 KiB. */
 #define STACK_BYTES (64ul << 10)
-#define PAGE_BYTES  4096ul
+#define PAGE_BYTES  (64ul << 10)
 
 static inline char *map_stack(void)
 {
