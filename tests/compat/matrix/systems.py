@@ -102,7 +102,9 @@ class Release(System):
         call(["debootstrap", "--variant=minbase", self.codename, root,
               self.mirror], self.log)
         suites = [f"{self.mirror} {self.codename}"]
-        if self.codename != "sid":
+        # Of Debian 11 the mirrors have the release, and of its security
+        # updates only the list.
+        if self.codename not in ("bullseye", "sid"):
             suites += [f"{self.mirror} {self.codename}-updates",
                        f"{self.mirror}-security {self.codename}-security"]
         with open(root + "/etc/apt/sources.list", "w",

@@ -21,6 +21,9 @@ import container  # noqa: E402
 PACKAGES = ["debootstrap", "git", "lintian", "rpm", "musl-tools", "gcc",
             "busybox-static", "python3-yaml"]
 BUILDING = ["ninja-build", "ccache", "rpm", "file", "dpkg-dev"]
+# To build there for aarch64, and to run what was built.
+BUILDING_ARM64 = ["crossbuild-essential-arm64", "qemu-user-static"]
+QEMU = "qemu-aarch64-static"
 OLDEST = "bullseye"
 INSTALLED_ON = ["bullseye", "bookworm", "trixie"]
 # What the library and the programs may need of glibc.
@@ -53,10 +56,36 @@ def wanted(source, name):
 
 # ---- what is made ----
 
-def make(release, out):
+def build_arm64(release, wanted_packages):
+    """Of the sources that the release has, with its cross compilers."""
+    release.make([["dpkg", "--add-architecture", "arm64"]], release.log)
+    shutil.copy("/etc/resolv.conf", release.path("/etc/resolv.conf"))
+    apt(release, "update")
+    apt(release, "install", *BUILDING_ARM64,
+        *(p + ":arm64" for p in wanted_packages if p.endswith("-dev")))
+    build = release.work + "/build-arm64"
+    shutil.rmtree(release.path(build), ignore_errors=True)
+    release.make([
+        ["env", "PKG_CONFIG_LIBDIR=/usr/lib/aarch64-linux-gnu/pkgconfig"
+         ":/usr/share/pkgconfig",
+         "cmake", "-S", release.work + "/source", "-B", build, "-G", "Ninja",
+         "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
+         "-DCMAKE_SYSTEM_NAME=Linux", "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
+         "-DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc",
+         "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
+         "-DCMAKE_LIBRARY_ARCHITECTURE=aarch64-linux-gnu",
+         f"-DCMAKE_CROSSCOMPILING_EMULATOR={QEMU}",
+         "-DCMAKE_C_COMPILER_LAUNCHER=ccache",
+         "-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"],
+        ["cmake", "--build", build]], release.log)
+    # One of them takes the place of that of this architecture.
+    apt(release, "install", *wanted_packages)
+
+
+def make(release, out, build="build", env=()):
     """All packages of what the release has built in `out`, older ones in
     out/old."""
-    build, made = release.work + "/build", release.work + "/packages"
+    build, made = f"{release.work}/{build}", release.work + "/packages"
     shutil.rmtree(release.path(made), ignore_errors=True)
     config, older = build + "/CPackConfig.cmake", build + "/Older.cmake"
     with open(release.path(config), encoding="utf-8") as file:
@@ -64,8 +93,9 @@ def make(release, out):
     version = re.search(r'CPACK_PACKAGE_VERSION "(.*?)"', text).group(1)
     with open(release.path(older), "w", encoding="utf-8") as file:
         file.write(text.replace(version, OLD))
-    release.make([["cpack", "--config", config, "-B", made],
-                  ["cpack", "--config", older, "-B", made + "/old"]],
+    release.make([["env", *env, "cpack", "--config", config, "-B", made],
+                  ["env", *env, "cpack", "--config", older, "-B",
+                   made + "/old"]],
                  release.log)
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(release.path(made), out,
@@ -184,6 +214,36 @@ def try_archive(system, out):
     inside = os.path.basename(archive(out)).replace(".tar.gz", "")
     profile(system, f"/opt/elsewhere/{inside}/bin/sampleprof", PROGRAM)
     system.run(["rm", "-rf", "/opt/elsewhere"])
+
+
+def try_arm64(system, out):
+    """The programs of the archive, profiled and read on aarch64, and what the
+    packages say of themselves."""
+    shutil.rmtree(system.path("/opt/arm64"), ignore_errors=True)
+    output_of(system, ["mkdir", "-p", "/opt/arm64"])
+    shutil.copy(archive(out), system.path("/opt/arm64/a.tar.gz"))
+    output_of(system, ["tar", "-C", "/opt/arm64", "--strip-components=1",
+                       "-xzf", "/opt/arm64/a.tar.gz"])
+    clean = ["env", "-i", "PATH=/usr/bin:/bin", QEMU]
+    program, path = "/opt/arm64/bin/sampleprof", "/tmp/arm64.sprof"
+    system.run(["rm", "-f", path])
+    bare = output_of(system, [*clean, program, "help"])
+    under = output_of(system, [
+        *clean, "-E", "LD_PRELOAD=/opt/arm64/" + LIBRARY, "-E",
+        "SAMPLEPROF_PERIOD=1", "-E", "SAMPLEPROF_OUT=" + path, program,
+        "help"])
+    expect(bare == under, "it prints something else when profiled")
+    # qemu-user does not start another program of aarch64.
+    container.judge(output_of(
+        system, [*clean, program + "-report", "--json", path]))
+    for package in packages(out, ".deb"):
+        field = subprocess.run(
+            ["dpkg-deb", "-f", package, "Architecture"], check=True,
+            stdout=subprocess.PIPE).stdout.decode().strip()
+        expect(field == "arm64", f"{package} is for {field}")
+    for package in packages(out, ".rpm"):
+        expect(package.endswith(".aarch64.rpm"), f"{package} has this name")
+    system.run(["rm", "-rf", "/opt/arm64"])
 
 
 def copy_in(system, paths):
