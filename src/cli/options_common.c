@@ -120,7 +120,8 @@ static bool take_confidence(void *part, const char *text)
 
 static const struct sp_argument question[] = {
 	{"view", 0, "VIEW",
-	 "alloc, live, peak, leaks, temporary, resident, mapped or reserved",
+	 "alloc, live, peak, leaks, temporary, resident, mapped, reserved or "
+	 "pinned",
 	 take_view, 0,
 	 "alloc: what was allocated\n"
 	 "live: what is alive at the end, or --at TIME\n"
@@ -132,6 +133,8 @@ static const struct sp_argument question[] = {
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
 	 "reserved: the same of address space without access\n"
+	 "pinned: free memory that cannot go back since something\n"
+	 "alive lies beside it\n"
 	 "default: live of a process that runs or was killed,\n"
 	 "else alloc; alloc for other programs"},
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",

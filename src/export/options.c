@@ -164,11 +164,13 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 				    "%s goes without --base: html shows two "
 				    "sides, and so does diff",
 				    o->format->name);
-	if (o->question.samples_of && !(knows & SP_EXPORT_KNOWS_MAPPED))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "%s is about allocated objects: it goes "
-				    "without --view mapped and reserved",
-				    o->format->name);
+	if (o->question.is_pinned ||
+	    (o->question.samples_of && !(knows & SP_EXPORT_KNOWS_MAPPED)))
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"%s is about allocated objects: it goes "
+			"without --view mapped, reserved and pinned",
+			o->format->name);
 	if (o->question.of_resident)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--view resident is for the report: "

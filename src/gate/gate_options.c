@@ -286,12 +286,13 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 	r = sp_options_settle(&o->question, err);
 	if (r < 0)
 		return r;
-	if (o->question.samples_of || o->question.of_resident)
+	if (o->question.samples_of || o->question.of_resident ||
+	    o->question.is_pinned)
 		return sp_error_set(
 			err, -EINVAL, NULL,
 			"diff compares what was allocated: --view "
-			"resident, mapped and reserved go with the report of "
-			"one version");
+			"resident, mapped, reserved and pinned go with the "
+			"report of one version");
 	if (!o->has_top)
 		o->top = DEFAULT_TOP;
 	if (o->json && o->csv)

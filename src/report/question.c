@@ -46,6 +46,7 @@ static const char *const samples_names[] = {
 
 /* The live view by other weights. */
 #define RESIDENT "resident"
+#define PINNED   "pinned"
 
 #define N_SAMPLES (sizeof(samples_names) / sizeof(samples_names[0]))
 
@@ -63,7 +64,8 @@ bool sp_question_parse_view(struct sp_question *question, const char *name)
 	question->has_view = true;
 	question->samples_of = SP_SAMPLES_ALLOCATED;
 	question->of_resident = strcmp(name, RESIDENT) == 0;
-	if (question->of_resident) {
+	question->is_pinned = strcmp(name, PINNED) == 0;
+	if (question->of_resident || question->is_pinned) {
 		question->view = SP_VIEW_LIVE;
 		return true;
 	}
@@ -84,9 +86,11 @@ const char *sp_question_view_word(size_t i)
 	if (i < N_VIEWS)
 		return view_names[i];
 	i += SP_SAMPLES_MAPPED;
+	if (i - N_VIEWS < N_SAMPLES)
+		return samples_names[i - N_VIEWS];
 	if (i - N_VIEWS == N_SAMPLES)
 		return RESIDENT;
-	return i - N_VIEWS < N_SAMPLES ? samples_names[i - N_VIEWS] : NULL;
+	return i - N_VIEWS == N_SAMPLES + 1 ? PINNED : NULL;
 }
 
 bool sp_moment_parse(const char *text, struct sp_moment *ret)

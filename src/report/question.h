@@ -41,6 +41,8 @@ struct sp_question {
 	enum sp_samples_of samples_of;
 	/* "resident": the live view, by what is resident (sp_profile). */
 	bool of_resident;
+	/* "pinned": the live view, by what it pins (rss/pins.h). */
+	bool is_pinned;
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
 	struct sp_moment to;   /* born before */

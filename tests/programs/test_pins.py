@@ -258,3 +258,49 @@ class Jemalloc(Case):
         pins = json.loads(done.stdout)["pins"]
         self.assertEqual(pins["state"], "needs_period_1")
         self.assertIn("SAMPLEPROF_PERIOD=1", pins["why_not"])
+
+
+class Finished(Case):
+    """report --view pinned."""
+
+    def record(self, **settings):
+        process, truth = self.start_heap(20000, **settings)
+        file = os.path.join(self.out, os.listdir(self.out)[0])
+        return process, truth, file
+
+    def view(self, file, *argv):
+        done = report("--view", "pinned", "--json", *argv, file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pins = json.loads(done.stdout)["pins"]
+        return {s["function"]: s["pinned_bytes"]["value"]
+                for s in pins["sites"]}, pins
+
+    def test_running_and_ended(self):
+        process, truth, file = self.record(period=1)
+        sites, pins = self.view(file)
+        self.assertEqual(pins["rule"], "headers")
+        self.assertEqual(sites["pinner"], truth["pinner"][1])
+        process.communicate(timeout=harness.TIMEOUT_S)
+        # By pages, of which caches of threads and the heap's end are part.
+        sites, pins = self.view(file)
+        self.assertEqual(pins["rule"], "pages")
+        self.assertIsNone(pins["trim_bytes"])
+        self.assertLess(abs(sites["pinner"] / truth["pinner"][1] - 1), 0.15)
+        # Nothing was free before something was freed.
+        early, _ = self.view(file, "--at", "0%")
+        self.assertLess(sum(early.values()), 4096)
+        text = report("--view", "pinned", file).stdout
+        self.assertIn("page by page", text)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_ended_sampled(self):
+        process, _, file = self.record(period="16K")
+        process.communicate(timeout=harness.TIMEOUT_S)
+        done = report("--view", "pinned", file)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("SAMPLEPROF_PERIOD=1", done.stderr)
+
+    def test_refused(self):
+        for options in (["--timeline"], ["--thread", "1"], ["--csv"]):
+            done = report("--view", "pinned", *options, "x.sprof")
+            self.assertEqual(done.returncode, 2, options)
