@@ -156,7 +156,8 @@ class Completion(harness.Case):
     def test_values(self):
         for words, want in (
                 (("report", "--view", ""),
-                 "alloc live peak leaks temporary mapped reserved"),
+                 "alloc live peak leaks temporary mapped reserved "
+                 "resident pinned"),
                 (("top", "--view", "=", "le"), "leaks"),
                 (("tree", "-view", "p"), "peak"),
                 (("report", "--estimator", ""), "p3t p3"),
