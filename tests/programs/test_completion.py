@@ -159,7 +159,7 @@ class Completion(harness.Case):
                  "alloc live peak leaks temporary mapped reserved "
                  "resident pinned"),
                 (("top", "--view", "=", "le"), "leaks"),
-                (("tree", "-view", "p"), "peak"),
+                (("tree", "-view", "p"), "peak pinned"),
                 (("report", "--estimator", ""), "p3t p3"),
                 (("report", "--sort", "c"), "cum count"),
                 (("export", "h"), "heap_v2 html"),
