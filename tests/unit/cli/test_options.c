@@ -231,7 +231,7 @@ TEST(bad_values)
 {
 	refused("--view dead a",
 		"--view takes alloc, live, peak, leaks, temporary, "
-		"resident, mapped or reserved");
+		"resident, mapped, reserved or pinned");
 	refused("--from x a",
 		"--from takes a time since the start: 2s, 500ms, 50%");
 	refused("--to % a",
