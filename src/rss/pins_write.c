@@ -245,8 +245,8 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 				sp_text_size(p->needs_period_bytes).text,
 				SP_RSS_PINS_ERROR * 100);
 		else
-			fputs("; `sampleprof advise FILE` names a period that "
-			      "would",
+			fputs(": none of them lies beside a hole; a shorter "
+			      "period is needed",
 			      out);
 		putc('\n', out);
 	}

@@ -217,24 +217,24 @@ TEST_BETWEEN(hostile, setup, teardown)
 	assert_has(d, "mem_heap_B=9223372036854775808\n");
 }
 
-/* The longest chain that a file can have is cut at 1,000 levels. */
+/* A chain that never ends is cut, and its lines do not grow for ever. */
 TEST_BETWEEN(deep, setup, teardown)
 {
 	struct document *d = *test_state;
 	struct sp_stack *stack;
-	struct sp_frame *frames = calloc(SP_FORMAT_FRAMES_MAX, sizeof(*frames));
+	struct sp_frame *frames = calloc(5000, sizeof(*frames));
 	char *line, *rest;
 
 	d->x->next.born_ns = 5;
 	stack = fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
-	for (size_t i = 0; i < SP_FORMAT_FRAMES_MAX; i++)
+	for (size_t i = 0; i < 5000; i++)
 		frames[i] = (struct sp_frame){1, F};
 	stack->frames = frames;
-	stack->n_frames = SP_FORMAT_FRAMES_MAX;
+	stack->n_frames = 5000;
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_has(d, "\n  n1: 100 0x1f: f (f.c:1)\n");
 	for (rest = d->text; (line = strsep(&rest, "\n"));)
-		assert_true(strspn(line, " ") <= 1000);
+		assert_true(strlen(line) < 1100);
 	free(frames);
 }
 
