@@ -64,22 +64,23 @@ static int push_frame(struct sp_html_paths *paths,
 
 static int add_path(struct sp_html_paths *paths,
 		    const struct sp_aggregate *aggregate,
-		    const struct sp_stack *stack)
+		    const struct sp_stack *stack,
+		    struct sp_aggregate_symbols *symbols)
 {
 	struct sp_html_path *path = &paths->paths[paths->n_paths++];
-	struct sp_symbols symbols[SP_FORMAT_FRAMES_MAX];
 	uint32_t number, flat, n_inner;
 
-	sp_aggregate_stack_symbols(aggregate, stack, symbols);
-	sp_aggregate_find_flat(aggregate, stack, symbols, &flat, &n_inner);
+	if (sp_aggregate_stack_symbols(aggregate, stack, symbols) < 0)
+		return -ENOMEM;
+	sp_aggregate_find_flat(aggregate, stack, symbols->of, &flat, &n_inner);
 	for (uint32_t i = 0; i < flat; i++)
-		n_inner += (uint32_t)symbols[i].count;
+		n_inner += (uint32_t)symbols->of[i].count;
 	path->at = paths->n_frames;
 	for (uint32_t i = stack->n_frames; i-- > 0;)
 		if (push_frame(paths, aggregate,
 			       sp_aggregate_module_path(aggregate,
 							stack->frames[i]),
-			       symbols[i]) < 0)
+			       symbols->of[i]) < 0)
 			return -ENOMEM;
 	if (!stack->n_frames &&
 	    (sp_html_paths_function(paths, SP_LABEL_NO_STACK, "", &number) <
@@ -139,12 +140,13 @@ static int collect(struct sp_html_paths *paths,
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
 	uint32_t *united = malloc((p->n_stacks + 1) * sizeof(*united));
+	struct sp_aggregate_symbols symbols = {0};
 	int r = united ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !r && i < p->n_stacks; i++) {
 		paths->of_stack[i] = (uint32_t)paths->n_paths;
 		if (wanted[i])
-			r = add_path(paths, aggregate, &p->stacks[i]);
+			r = add_path(paths, aggregate, &p->stacks[i], &symbols);
 	}
 	if (!r)
 		r = unite(paths, united);
@@ -152,6 +154,7 @@ static int collect(struct sp_html_paths *paths,
 		paths->of_stack[i] =
 			wanted[i] ? united[paths->of_stack[i]] : UINT32_MAX;
 	free(united);
+	free(symbols.of);
 	return r;
 }
 

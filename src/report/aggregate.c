@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
 #include "read/load.h"
@@ -39,6 +40,7 @@ struct builder {
 	size_t room;           /* for functions and visits */
 	struct sp_index index; /* of functions */
 	size_t rows_room;      /* for the paths of stacks */
+	struct sp_aggregate_symbols symbols; /* of the stack */
 };
 
 /* What tells a row from others; what does not is zero. */
@@ -309,12 +311,14 @@ static int add_stack(struct builder *b, size_t stack_number)
 	const struct sp_aggregate *a = b->aggregate;
 	struct sp_aggregate_stack *of = &a->stacks[stack_number - 1];
 	const struct sp_stack *stack = of->stack;
-	struct sp_symbols symbols[SP_FORMAT_FRAMES_MAX];
+	const struct sp_symbols *symbols;
 
 	if (!stack->n_frames)
 		return add_function(b, stack_number, &no_stack,
 				    (struct sp_frame){0}, true);
-	sp_aggregate_stack_symbols(a, stack, symbols);
+	if (sp_aggregate_stack_symbols(a, stack, &b->symbols) < 0)
+		return -ENOMEM;
+	symbols = b->symbols.of;
 	sp_aggregate_find_flat(a, stack, symbols, &of->flat_frame,
 			       &of->flat_symbol);
 	for (uint32_t i = 0; i < stack->n_frames; i++) {
@@ -406,6 +410,7 @@ static int build_rows(struct sp_aggregate *a, sp_progress_fn *progress,
 	free(b.visits);
 	sp_index_done(&b.index);
 	free(b.remembered);
+	free(b.symbols.of);
 	return r;
 }
 
@@ -514,12 +519,17 @@ struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 					     true);
 }
 
-void sp_aggregate_stack_symbols(const struct sp_aggregate *a,
-				const struct sp_stack *stack,
-				struct sp_symbols ret[SP_FORMAT_FRAMES_MAX])
+int sp_aggregate_stack_symbols(const struct sp_aggregate *a,
+			       const struct sp_stack *stack,
+			       struct sp_aggregate_symbols *ret)
 {
+	while (ret->room < stack->n_frames)
+		if (sp_array_reserve((void **)&ret->of, &ret->room, ret->room,
+				     sizeof(*ret->of)) < 0)
+			return -ENOMEM;
 	for (uint32_t i = 0; i < stack->n_frames; i++)
-		ret[i] = sp_aggregate_symbols(a, stack->frames[i]);
+		ret->of[i] = sp_aggregate_symbols(a, stack->frames[i]);
+	return 0;
 }
 
 const char *sp_aggregate_module_path(const struct sp_aggregate *aggregate,

@@ -196,10 +196,16 @@ int sp_aggregate_lifetimes(const struct sp_aggregate *aggregate,
 struct sp_symbols sp_aggregate_symbols(const struct sp_aggregate *aggregate,
 				       struct sp_frame frame);
 
-/* The same of all frames of a stack. */
-void sp_aggregate_stack_symbols(const struct sp_aggregate *aggregate,
-				const struct sp_stack *stack,
-				struct sp_symbols ret[SP_FORMAT_FRAMES_MAX]);
+/* The same of all frames of a stack, one stack after the other; free() `of`. */
+struct sp_aggregate_symbols {
+	struct sp_symbols *of;
+	size_t room;
+};
+
+/* 0 or -ENOMEM. */
+int sp_aggregate_stack_symbols(const struct sp_aggregate *aggregate,
+			       const struct sp_stack *stack,
+			       struct sp_aggregate_symbols *ret);
 
 /* The function that the stack's bytes are flat for: the innermost that is the
  * program's own; without one the innermost that is no allocator; else simply
