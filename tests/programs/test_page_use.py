@@ -334,6 +334,18 @@ class Phone(Reader):
         self.until("location.hash.includes('to=')")
         self.assert_quiet()
 
+    def test_timeline_without_room(self):
+        """Hidden, or narrower than its axis, nothing is painted: it had a tick
+        for every nanosecond."""
+        for style in ("display: none", "width: 30px", ""):
+            browser().run(
+                "(async () => {"
+                f"document.getElementById('timeline').style = '{style}';"
+                "for (let i = 0; i < 3; i++)"
+                "await new Promise((f) => requestAnimationFrame(f)); })()")
+        self.assertGreater(self.box("timeline")[3], 50)
+        self.assert_quiet()
+
     def test_figures_have_labels(self):
         """No number stands alone."""
         texts = browser().run(

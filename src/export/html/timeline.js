@@ -99,6 +99,9 @@ class Timeline extends Drawing {
 
 		this.width = this.box.clientWidth;
 		this.height = this.box.clientHeight;
+		// Hidden, or no room for an axis, whose ticks would have no end.
+		if (!(this.width > MARGIN.left + MARGIN.right))
+			return;
 		this.canvas.width = Math.round(this.width * ratio);
 		this.canvas.height = Math.round(this.height * ratio);
 		g.setTransform(ratio, 0, 0, ratio, 0, 0);
