@@ -24,7 +24,7 @@
 #include "gate/views.h"
 #include "model/profile.h"
 #include "read/load.h"
-#include "rss/weigh.h"
+#include "resident/weigh.h"
 #include "text/lines.h"
 #include "text/output.h"
 #include "text/screen.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "rss/ledger.h"
-#include "rss/objects.h"
-#include "rss/parts.h"
+#include "resident/objects.h"
+#include "resident/parts.h"
 
 /*
  * The rows of the heap and of other anonymous memory, of what the allocator

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "format/layout.h"
 #include "report/ledgers.h"
-#include "rss/pins.h"
+#include "pins/pins.h"
 #include "stats/estimator.h"
 
 /*

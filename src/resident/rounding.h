@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rss/pages.h"
+#include "resident/pages.h"
 
 /*
  * What an object takes of the allocator's memory beyond what the program asked

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/maps.h"
+#include "resident/maps.h"
 
 #include <errno.h>
 #include <fcntl.h>

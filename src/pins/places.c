@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/places.h"
+#include "pins/places.h"
 
 #include <errno.h>
 #include <stdbool.h>

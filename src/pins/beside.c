@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/beside.h"
+#include "pins/beside.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "rss/chunks.h"
+#include "pins/chunks.h"
 
 /* Where the top is in an arena of glibc since 2.27. */
 #define ARENA_TOP  96u

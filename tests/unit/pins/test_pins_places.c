@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "rss/places.h"
+#include "pins/places.h"
 #include "support/test.h"
 
 #define PAGE  4096u

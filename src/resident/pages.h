@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rss/maps.h"
+#include "resident/maps.h"
 
 /*
  * The pages of a process and their content, from outside.  What the process

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "rss/alive.h"
-#include "rss/pins.h"
-#include "rss/places.h"
+#include "pins/alive.h"
+#include "pins/pins.h"
+#include "pins/places.h"
 
 /*
  * What is free beside each object that is alive, by pins->rule: fills hole,

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/rng.h"
-#include "rss/chunks.h"
+#include "pins/chunks.h"
 #include "support/sanitized.h"
 #include "support/test.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/parts.h"
+#include "resident/parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "rss/alive.h"
-#include "rss/pins.h"
-#include "rss/places.h"
+#include "pins/alive.h"
+#include "pins/pins.h"
+#include "pins/places.h"
 
 /*
  * Whose objects were in the holes beside those of each site: the sites that

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/objects.h"
+#include "resident/objects.h"
 
 #include <errno.h>
 #include <math.h>

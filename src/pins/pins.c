@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/pins.h"
+#include "pins/pins.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "report/load.h"
-#include "rss/alive.h"
-#include "rss/beside.h"
-#include "rss/left.h"
+#include "pins/alive.h"
+#include "pins/beside.h"
+#include "pins/left.h"
 
 /* Objects in the caches of a thread of glibc, by default: 7 of each of 64
  * sizes. */

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "format/layout.h"
-#include "rss/maps.h"
-#include "rss/pages.h"
+#include "resident/maps.h"
+#include "resident/pages.h"
 
 /*
  * What the mappings of a process are for.  A mapping may be of several parts:

@@ -6,7 +6,7 @@
  * the stack itself, where the block with the guard begins and how long it is,
  * one behind the other, glibc and musl alike.
  */
-#include "rss/parts.h"
+#include "resident/parts.h"
 
 /* Of what is resident. */
 #define SEARCHED_BYTES (16ull << 20)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/weigh.h"
+#include "resident/weigh.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "control/target.h"
-#include "rss/maps.h"
-#include "rss/objects.h"
-#include "rss/pages.h"
+#include "resident/maps.h"
+#include "resident/objects.h"
+#include "resident/pages.h"
 
 struct search {
 	uint64_t file_id;

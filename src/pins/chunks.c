@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/chunks.h"
+#include "pins/chunks.h"
 
 #define FLAGS       7u
 #define PREV_IN_USE 1u

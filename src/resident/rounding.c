@@ -5,7 +5,7 @@
  * its header says up to 32 bytes more.  A header that says anything else is
  * none: the object is gone meanwhile, or it is not glibc's.
  */
-#include "rss/rounding.h"
+#include "resident/rounding.h"
 
 #define HEADER_BYTES 8u /* of its own; the one before it only if mapped */
 #define LEAST_BYTES  32u

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "rss/places.h"
+#include "pins/places.h"
 
 /*
  * The sampled objects that are alive, each with its address, and what was in

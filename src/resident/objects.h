@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "rss/pages.h"
-#include "rss/parts.h"
-#include "rss/rounding.h"
+#include "resident/pages.h"
+#include "resident/parts.h"
+#include "resident/rounding.h"
 #include "stats/estimator.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "rss/rounding.h"
+#include "resident/rounding.h"
 #include "support/sanitized.h"
 #include "support/test.h"
 

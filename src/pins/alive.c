@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/alive.h"
+#include "pins/alive.h"
 
 #include <errno.h>
 #include <stdlib.h>

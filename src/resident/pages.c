@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/pages.h"
+#include "resident/pages.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "rss/left.h"
+#include "pins/left.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * unused, and the length of all with a bit that says how it came to be.  An
  * arena's heaps begin with theirs at a multiple of their largest size.
  */
-#include "rss/parts.h"
+#include "resident/parts.h"
 
 #define IS_MAPPED 2u /* the only bit of such a header */
 /* Pages that are looked at where nobody says how much is to be found. */

@@ -3,7 +3,7 @@
  * that nobody knows; what has an address. */
 #include <string.h>
 
-#include "rss/maps.h"
+#include "resident/maps.h"
 #include "support/test.h"
 
 #define TEXT                                                                   \

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "rss/pins.h"
+#include "pins/pins.h"
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/style.h"

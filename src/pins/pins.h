@@ -10,8 +10,8 @@
 #include "format/layout.h"
 #include "report/aggregate.h"
 #include "report/answer.h"
-#include "rss/pages.h"
-#include "rss/rounding.h"
+#include "resident/pages.h"
+#include "resident/rounding.h"
 #include "stats/amounts.h"
 
 /*
