@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/figures.h"
+#include "text/figures.h"
 #include "text/text.h"
 
 void sp_caveats_note(struct sp_caveats *c, const char *format, ...)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "compare/amount.h"
-#include "compare/figures.h"
+#include "text/figures.h"
 
 const char *sp_verdict_name(enum sp_verdict verdict)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "compare/check.h"
-#include "compare/figures.h"
+#include "text/figures.h"
 
 /* Bytes of a new function that would have been found among n. */
 static double new_site_bytes(const struct sp_checker *c,

@@ -3,6 +3,7 @@
 
 #include "fleet/drawn.h"
 #include "model/profile.h"
+#include "report/function_json.h"
 #include "text/json.h"
 #include "text/text.h"
 
@@ -119,13 +120,7 @@ static void put_row(struct sp_json *json, const struct sp_fleet_drawn *d,
 	const struct sp_aggregate_function *f = row->function;
 
 	sp_json_open(json, NULL, '{');
-	sp_json_string(json, "name", f->name);
-	sp_json_string(json, "full_name", f->identity);
-	sp_json_string(json, "module", *f->module ? f->module : NULL);
-	sp_json_string(json, "file", f->file);
-	sp_json_u64(json, "line", f->line);
-	sp_json_u64(json, "samples", f->flat.all.samples);
-	sp_json_u64(json, "cum_samples", f->cum.all.samples);
+	sp_function_json(json, f);
 	sp_json_interval(json, "flat_bytes",
 			 sp_two_stage_bytes(&row->flat, level(d)));
 	sp_json_interval(json, "cum_bytes",

@@ -10,7 +10,7 @@
 #include "base/index.h"
 #include "fleet/code.h"
 #include "db/sql.h"
-#include "read/codemap.h"
+#include "model/codemap.h"
 
 struct reader {
 	struct sp_fleet_db *db;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/figures.h"
+#include "text/figures.h"
 #include "gate/format.h"
 #include "text/lines.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/saturate.h"
 #include "model/profile.h"
-#include "read/codemap.h"
+#include "model/codemap.h"
 #include "read/embedded_symbols.h"
 
 /*

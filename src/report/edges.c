@@ -180,9 +180,10 @@ static int build_edges(struct builder *b, const bool *wants,
 	return 0;
 }
 
-int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
-		 struct sp_edges **ret_edges, size_t *ret_n,
-		 struct sp_error *err)
+/* Of the functions for which wants[row] is true. */
+static int make_edges(const struct sp_aggregate *aggregate, const bool *wants,
+		      struct sp_edges **ret_edges, size_t *ret_n,
+		      struct sp_error *err)
 {
 	struct builder b = {.aggregate = aggregate};
 	struct sp_edges *edges = NULL;
@@ -233,7 +234,7 @@ int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 				 "no function of this view matches %.80s",
 				 regex);
 	if (r >= 0)
-		r = sp_edges_new(aggregate, wants, ret_edges, ret_n, err);
+		r = make_edges(aggregate, wants, ret_edges, ret_n, err);
 	sp_pattern_free(pattern);
 	free(wants);
 	return r;

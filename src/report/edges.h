@@ -36,16 +36,11 @@ struct sp_edges {
 };
 
 /*
- * Of the functions for which wants[row] is true, in the present order of the
- * aggregate.  0, *ret_edges, to be freed with sp_edges_free(), and *ret_n;
- * -ENOMEM and *err.
+ * Of the functions whose names match the regular expression, in the present
+ * order of the aggregate.  0, *ret_edges, to be freed with sp_edges_free(), and
+ * *ret_n; -ENOMEM, -ENOENT if there are none, or the errors of
+ * symbols/pattern.h, and *err.
  */
-int sp_edges_new(const struct sp_aggregate *aggregate, const bool *wants,
-		 struct sp_edges **ret_edges, size_t *ret_n,
-		 struct sp_error *err);
-
-/* The same of the functions whose names match the regular expression.  Besides,
- * -ENOENT and *err if there are none, and the errors of symbols/pattern.h. */
 int sp_edges_match(const struct sp_aggregate *aggregate, const char *regex,
 		   struct sp_edges **ret_edges, size_t *ret_n,
 		   struct sp_error *err);

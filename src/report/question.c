@@ -348,7 +348,8 @@ static int find_phase(const struct sp_question *question,
 			    question->phase);
 }
 
-bool sp_question_wanted_frees(const struct sp_profile *profile)
+/* Has it no frees although they were asked for?  Its diagnosis says why. */
+static bool wanted_frees(const struct sp_profile *profile)
 {
 	const char *frees = sp_profile_info(profile, "setting.frees");
 
@@ -360,7 +361,7 @@ int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 {
 	if (profile->has_frees)
 		return 0;
-	if (sp_question_wanted_frees(profile))
+	if (wanted_frees(profile))
 		return sp_error_set(err, -ENODATA, profile->path,
 				    "%s needs to know what was freed, and this "
 				    "profile does not, although "

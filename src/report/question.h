@@ -77,9 +77,6 @@ int sp_question_select(const struct sp_question *question,
 		       const struct sp_profile *profile, enum sp_view fallback,
 		       struct sp_selection *ret, struct sp_error *err);
 
-/* Has it no frees although they were asked for?  Its diagnosis says why. */
-bool sp_question_wanted_frees(const struct sp_profile *profile);
-
 /* -ENODATA and *err if the profile has no frees, else 0; `what` begins the
  * sentence ("--view live"). */
 int sp_question_needs_frees(const struct sp_profile *profile, const char *what,

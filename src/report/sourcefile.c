@@ -145,11 +145,6 @@ int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
 	return 0;
 }
 
-const char *sp_sourcefile_path(const struct sp_sourcefile *s)
-{
-	return s->path;
-}
-
 uint64_t sp_sourcefile_changed_ns(const struct sp_sourcefile *s)
 {
 	return s->changed_ns;

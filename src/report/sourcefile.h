@@ -25,9 +25,6 @@ struct sp_sourcefile;
 int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
 		      struct sp_sourcefile **ret, struct sp_error *err);
 
-/* Where it was found. */
-const char *sp_sourcefile_path(const struct sp_sourcefile *source);
-
 /* Nanoseconds since 1970 of its last change. */
 uint64_t sp_sourcefile_changed_ns(const struct sp_sourcefile *source);
 

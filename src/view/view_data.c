@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report/edges.h"
+#include "report/function_json.h"
 #include "report/tree.h"
 #include "text/json.h"
 #include "view/view_csv.h"
@@ -33,11 +34,7 @@ static void end_data(struct sp_json *json)
 static void put_identity(struct sp_json *json, enum sp_granularity granularity,
 			 const struct sp_aggregate_function *f)
 {
-	sp_json_string(json, "name", f->name);
-	sp_json_string(json, "full_name", f->identity);
-	sp_json_string(json, "module", *f->module ? f->module : NULL);
-	sp_json_string(json, "file", f->file);
-	sp_json_u64(json, "line", f->line);
+	sp_function_json_identity(json, f);
 	if (granularity == SP_BY_ADDRESS)
 		sp_json_u64(json, "offset", f->offset);
 }

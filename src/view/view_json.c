@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/function_json.h"
 #include "report/ledgers.h"
 #include "stats/timeline.h"
 #include "text/json.h"
@@ -125,13 +126,7 @@ static void put_function(struct sp_json *json, const struct document *d,
 	const struct sp_aggregate *g = d->aggregate;
 
 	sp_json_open(json, NULL, '{');
-	sp_json_string(json, "name", f->name);
-	sp_json_string(json, "full_name", f->identity);
-	sp_json_string(json, "module", *f->module ? f->module : NULL);
-	sp_json_string(json, "file", f->file);
-	sp_json_u64(json, "line", f->line);
-	sp_json_u64(json, "samples", f->flat.all.samples);
-	sp_json_u64(json, "cum_samples", f->cum.all.samples);
+	sp_function_json(json, f);
 	sp_view_json_bytes(json, "flat_bytes", &g->how, &f->flat);
 	sp_view_json_bytes(json, "cum_bytes", &g->how, &f->cum);
 	sp_view_json_objects(json, "flat_objects", &g->how, &f->flat);

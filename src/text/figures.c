@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/figures.h"
+#include "text/figures.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/codemap.h"
+#include "model/codemap.h"
 
 #include <errno.h>
 #include <stdlib.h>
