@@ -295,6 +295,7 @@ struct sp_profile {
 	 * the end are in groups too: there is no peak, and no moment. */
 	bool is_timeless;
 	bool has_addresses; /* of all objects, by their addresses */
+	bool has_no_code;   /* stacks have no frames: nobody wants them */
 	/* Of samples that are not there, or that ended already.  While the
 	 * process runs also of those that came after their chunk was read. */
 	uint64_t unmatched_frees;

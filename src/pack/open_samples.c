@@ -49,12 +49,20 @@ void sp_open_samples_drop(struct sp_open_samples *l,
 	const size_t mask = l->n_cells - 1;
 	size_t hole =
 		(size_t)((char *)sample - l->cells) >> (l->is_brief ? 4 : 5);
+	uint64_t eight = sample->id >> 3;
+	size_t home_of_eight = sp_open_samples_home(l, eight << 3);
 
 	for (size_t i = (hole + 1) & mask; sp_open_samples_cell(l, i)->group;
 	     i = (i + 1) & mask) {
-		const size_t home =
-			sp_open_samples_home(l, sp_open_samples_cell(l, i)->id);
+		const struct sp_open_sample *cell = sp_open_samples_cell(l, i);
+		size_t home;
 
+		/* One hash serves eight ids. */
+		if (cell->id >> 3 != eight) {
+			eight = cell->id >> 3;
+			home_of_eight = sp_open_samples_home(l, eight << 3);
+		}
+		home = home_of_eight | (cell->id & 7);
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
 		sp_open_samples_copy(l, sp_open_samples_cell(l, hole),

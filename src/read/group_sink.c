@@ -123,9 +123,9 @@ static int find_stretch(struct sp_group_sink *sink, uint64_t born_ns,
 	return *group == UINT32_MAX ? -ENOMEM : 0;
 }
 
-int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
-		      uint64_t born_ns, uint64_t offset_bytes,
-		      const struct sp_event *end)
+int sp_group_sink_classify(struct sp_group_sink *sink, uint32_t group,
+			   uint64_t born_ns, uint64_t offset_bytes,
+			   const struct sp_event *end)
 {
 	if (sink->n_marks && find_stretch(sink, born_ns, &group) < 0)
 		return -ENOMEM;

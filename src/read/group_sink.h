@@ -26,9 +26,25 @@ int sp_group_sink_mark(struct sp_group_sink *sink, uint64_t time_ns);
 
 /* A sample of the group with that position has ended by the free `end`; NULL:
  * no end is known.  0 or -ENOMEM. */
-int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
-		      uint64_t born_ns, uint64_t offset_bytes,
-		      const struct sp_event *end);
+int sp_group_sink_classify(struct sp_group_sink *sink, uint32_t group,
+			   uint64_t born_ns, uint64_t offset_bytes,
+			   const struct sp_event *end);
+static inline int sp_group_sink_add(struct sp_group_sink *sink, uint32_t group,
+				    uint64_t born_ns, uint64_t offset_bytes,
+				    const struct sp_event *end)
+{
+	const struct sp_plan *plan = sink->plan;
+
+	/* Most readings ask nothing of when it was. */
+	if (sink->n_marks || plan->n_cuts || plan->has_lifetimes ||
+	    plan->has_temporary)
+		return sp_group_sink_classify(sink, group, born_ns,
+					      offset_bytes, end);
+	return sp_sample_groups_add(&sink->groups, group, 0,
+				    sink->groups.groups[group].key.size_bytes -
+					    offset_bytes,
+				    end ? (end->when >> 1) - born_ns : 0);
+}
 
 /* A sample with what its group says. */
 struct sp_sample sp_group_sink_sample(const struct sp_group_sink *sink,

@@ -56,7 +56,9 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 		in->is_unordered || in->is_running || f->reader.window.oldest ||
 			in->samples_of != SP_SAMPLES_ALLOCATED);
 	/* Who is told of samples has their stacks from an earlier reading. */
-	f->loader.has_no_code = sinks->plan->tell;
+	f->loader.p->has_no_code =
+		sinks->plan->tell ||
+		(sinks->plan->only_peak && !sinks->plan->every_sample);
 	return f->loader.stream ? 0 : no_memory(in, err);
 }
 

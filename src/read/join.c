@@ -246,6 +246,7 @@ static void add_totals(struct sp_join *j, size_t i,
 		sp_sat_add(&p->classes[k].objects, file->classes[k].objects);
 	}
 	p->has_classes &= file->has_classes;
+	p->has_no_code |= file->has_no_code;
 	p->is_unordered |= file->is_unordered;
 	p->seed ^= file->seed;
 	if (!file->damage[0] || i > j->damaged)

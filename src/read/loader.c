@@ -126,7 +126,7 @@ static int take_stack(struct sp_loader *l, const struct sp_decoded *d)
 
 	if (!s)
 		return -ENOMEM;
-	if (s->frames || l->has_no_code)
+	if (s->frames || l->p->has_no_code)
 		return 0;
 	s->frames = sp_blocks_get(&l->p->storage, n * sizeof(*s->frames));
 	if (!s->frames)
@@ -349,9 +349,9 @@ int sp_loader_take(struct sp_loader *l, const struct sp_decoded *d)
 		return take_unmap(l, &d->u.unmap);
 	case SP_RECORD_NAME:
 	case SP_RECORD_SYMBOL:
-		return l->has_no_code ? 0
-				      : sp_embedded_take(&l->stored,
-							 &l->p->storage, d);
+		return l->p->has_no_code ? 0
+					 : sp_embedded_take(&l->stored,
+							    &l->p->storage, d);
 	default:
 		return 0; /* of a later minor version */
 	}

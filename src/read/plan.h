@@ -42,6 +42,10 @@ struct sp_plan {
 	 * false and 0 if there was none. */
 	bool is_unordered;
 	uint64_t duration_ns;
+	/* Only the peak is wanted: unless every sample is kept, there are no
+	 * groups, and nothing that has to do with them, and stacks have no
+	 * frames (has_no_code). */
+	bool only_peak;
 	/* Is told of every sample, unless they are kept; the profile has no
 	 * frames, no symbols and no groups then.  Of these samples the
 	 * positions of stacks and threads, and ids, are those of their file

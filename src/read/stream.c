@@ -104,6 +104,8 @@ static inline int settle_sample(struct sp_stream *st,
 {
 	struct sp_sample s;
 
+	if (st->plan->only_peak)
+		return 0;
 	if (!st->plan->tell)
 		return sp_group_sink_add(&st->sink, l->group - 1, l->born_ns,
 					 l->offset_bytes, end);
@@ -217,6 +219,10 @@ static int end_paired(struct sp_stream *st, const struct sp_event *e,
 static inline uint32_t object_of(const struct sp_stream *st, uint32_t group,
 				 uint64_t id, uint64_t offset_bytes)
 {
+	const uint16_t half = st->sink.groups.groups[group].key.half;
+
+	if (half)
+		return st->sink.groups.groups[group].kind << 1 | (half - 1u);
 	return st->sink.groups.groups[group].kind << 1 |
 	       sp_peak_toss(st->coins, id, offset_bytes);
 }

@@ -185,7 +185,8 @@ static int load_groups(const struct wish *w, struct aim *aim,
 
 	if (w->needs_peak)
 		plan = (struct sp_plan){.confidence = plan.confidence,
-					.births = plan.births};
+					.births = plan.births,
+					.only_peak = true};
 	for (int i = 0; i < 3; i++) {
 		struct sp_profile *p;
 		int r = read_files(w, &plan, &p, err);
@@ -194,7 +195,7 @@ static int load_groups(const struct wish *w, struct aim *aim,
 			return r;
 		*ret_profile = p;
 		/* Samples that are there by themselves say it at once. */
-		if (!p->n_groups)
+		if (!p->n_groups && !p->has_no_code)
 			return 0;
 		take_aim(w, p, &found);
 		if ((i || !w->needs_peak) && is_hit(w, aim, &found))
