@@ -6,6 +6,7 @@
 
 #include "text/figures.h"
 #include "gate/format.h"
+#include "text/cutname.h"
 #include "text/lines.h"
 
 const char *sp_undecided_name(enum sp_undecided undecided)
@@ -95,46 +96,6 @@ void sp_check_print_culprits(FILE *out, const struct sp_finding *f,
  * one screen, and the other formats have the rest. */
 #define CULPRITS 3
 
-/* The end of what the bracket at `open` encloses; NULL: it encloses nothing, as
- * in "operator<". */
-static const char *end_of_bracket(const char *open)
-{
-	size_t depth = 0;
-
-	for (const char *c = open; *c; c++) {
-		if (*c == '<' || *c == '(')
-			depth++;
-		else if ((*c == '>' && c[-1] != '-') || *c == ')')
-			depth--;
-		if (!depth)
-			return c;
-	}
-	return NULL;
-}
-
-#define SHORT_BRACKET 8 /* bytes that stay */
-
-/* What is in long brackets becomes dots, in place: arguments of templates and
- * functions, of which the other formats have all. */
-static void cut_brackets(char *name)
-{
-	char *to = name;
-
-	for (const char *c = name; *c;) {
-		const bool is_open = (*c == '<' && c[1] != ' ') || *c == '(';
-		const char *end = is_open ? end_of_bracket(c) : NULL;
-
-		if (!end || end - c <= SHORT_BRACKET) {
-			*to++ = *c++;
-			continue;
-		}
-		*to++ = *c;
-		to = (char *)mempcpy(to, "...", 3);
-		c = end;
-	}
-	*to = '\0';
-}
-
 /* A call path without the outermost callers that there is no room for; a name
  * that needs more room without what is in its brackets. */
 static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
@@ -143,7 +104,7 @@ static void print_name(FILE *out, const struct sp_culprit *c, size_t room)
 	size_t fits = sp_lines_bytes(c->name, room), end = 0;
 
 	if (name && name[fits]) {
-		cut_brackets(name);
+		sp_cut_brackets(name, room, SP_CUT_ASCII);
 		fits = sp_lines_bytes(name, room);
 	}
 	for (char *at = name; at && (at = strstr(at, " < ")); at += 3)

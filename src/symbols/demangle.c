@@ -102,22 +102,3 @@ size_t sp_demangle_short(const char *name)
 	/* "operator()" is a name */
 	return depth || !n || ends_with(name, n, "operator") ? all : n;
 }
-
-size_t sp_demangle_operator(const char *text)
-{
-	/* the longest first */
-	static const char *const symbols[] = {
-		"<=>", "<<=", ">>=", "->*", "->", "<<", ">>", "<=", ">=", "==",
-		"!=",  "&&",  "||",  "++",  "--", "+=", "-=", "*=", "/=", "%=",
-		"^=",  "&=",  "|=",  "()",  "[]", "<",  ">",  "=",  "!",  "&",
-		"|",   "+",   "-",   "*",   "/",  "%",  "^",  "~",  ","};
-	static const char word[] = "operator";
-	const size_t n = sizeof(word) - 1;
-
-	if (strncmp(text, word, n) != 0)
-		return 0;
-	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++)
-		if (strncmp(text + n, symbols[i], strlen(symbols[i])) == 0)
-			return n + strlen(symbols[i]);
-	return 0;
-}

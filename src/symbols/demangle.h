@@ -25,7 +25,3 @@ char *sp_demangle(const char *name);
  * encloses a lambda or local class stay.  Of any other text all of it.
  */
 size_t sp_demangle_short(const char *name);
-
-/* Bytes of "operator<<" or the like, which is no bracket, where the text begins
- * so; 0 else, and of "operator bool" and "operator new". */
-size_t sp_demangle_operator(const char *text);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/operator.h"
 #include "symbols/demangle.h"
 
 /* Brackets within each other; deeper text stays as it is. */
@@ -259,7 +260,7 @@ static void rewrite_self(struct rewrite *w)
 /* From "operator" on, to behind its template arguments. */
 static void rewrite_operator(struct rewrite *w)
 {
-	copy(w, sp_demangle_operator(w->in));
+	copy(w, sp_operator_bytes(w->in));
 	/* "operator<< <char>" */
 	if (starts_with(w->in, " <"))
 		copy(w, 1);
@@ -318,7 +319,7 @@ static void rewrite_word(struct rewrite *w)
 	    starts_with(w->in + n, "::")) {
 		w->in += n + 2;
 	} else if (!w->is_rust && n == strlen("operator") &&
-		   sp_demangle_operator(w->in)) {
+		   sp_operator_bytes(w->in)) {
 		rewrite_operator(w);
 	} else if (!use_alias_again(w, n)) {
 		copy(w, n);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/cutname.h"
 #include "text/text.h"
 
 /* Where a line that begins at the margin goes on: below the limit. */
@@ -19,7 +20,7 @@
 /* What a line has room for at most, and what a cut leaves of a name at least.
  */
 #define NAMES_MAX    4
-#define NAME_COLUMNS 8
+#define NAME_COLUMNS SP_CUT_NAME_MIN
 
 static unsigned int terminal_columns; /* 0: no terminal */
 static bool marks_names;
@@ -178,23 +179,23 @@ static size_t shorten_names(struct name *names, size_t n, size_t excess)
 	return excess;
 }
 
-/* The end of a name, the method, tells more than its beginning. */
 static void print_short_name(FILE *out, const struct name *name)
 {
-	const char *dots = sp_text_is_ascii() ? "..." : "\u2026";
-	const size_t n_dots = sp_text_is_ascii() ? 3 : 1;
-	const size_t head = (name->shown - n_dots) / 3;
-	const size_t tail = name->shown - n_dots - head;
-	size_t begin;
+	char *text = name->shown < name->columns
+			     ? strndup(name->text, name->bytes)
+			     : NULL;
+	char *cut = text ? sp_cut_name(text, name->shown,
+				       sp_text_is_ascii() ? SP_CUT_ASCII
+							  : SP_CUT_UTF8)
+			 : NULL;
 
-	if (name->shown == name->columns) {
+	/* all of it without memory */
+	if (cut)
+		fputs(cut, out);
+	else
 		fwrite(name->text, 1, name->bytes, out);
-		return;
-	}
-	fwrite(name->text, 1, sp_lines_bytes(name->text, head), out);
-	fputs(dots, out);
-	begin = sp_lines_bytes(name->text, name->columns - tail);
-	fwrite(name->text + begin, 1, name->bytes - begin, out);
+	free(cut);
+	free(text);
 }
 
 static void print_names(FILE *out, const char *line, const struct name *names,

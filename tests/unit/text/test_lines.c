@@ -45,11 +45,15 @@ TEST_BETWEEN(names_are_cut_on_a_terminal, NULL, reset)
 {
 	sp_lines_set_terminal(20);
 	prints("12 ", "ns::box::push", " (m)", "12 ns::box::push (m)\n");
-	/* More of the end: that is the method. */
 	prints("12 ", "ns::abcdefghij::push", " (m)",
-	       "12 ns::\u2026ij::push (m)\n");
+	       "12 ns::\u2026::push (m)\n");
+	prints("12 ", "ns::box<abcdef>::push", " (m)",
+	       "12 ns::\u2026::push (m)\n");
+	/* More of the end: that is the method. */
+	prints("12 ", "abcdefghijklmnopqrst", " (m)",
+	       "12 abcd\u2026mnopqrst (m)\n");
 	sp_text_set_ascii(true);
-	prints("12 ", "ns::abcdefghij::push", " (m)", "12 ns:...j::push (m)\n");
+	prints("12 ", "ns::abcdefghij::push", " (m)", "12 ns::...::push (m)\n");
 	/* Characters, not bytes. */
 	sp_text_set_ascii(false);
 	sp_lines_set_terminal(11);

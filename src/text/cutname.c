@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: MIT */
+#include "text/cutname.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/operator.h"
+
+/* Either has as many bytes. */
+static const char *const texts[] = {
+	[SP_CUT_ASCII] = "...", [SP_CUT_UTF8] = "\u2026"};
+#define N_DOTS 3u
+
+static size_t dots_columns(enum sp_cut_dots dots)
+{
+	return dots == SP_CUT_ASCII ? 3 : 1;
+}
+
+static bool is_start(char c)
+{
+	return ((unsigned char)c & 0xc0) != 0x80;
+}
+
+static size_t count_columns(const char *text, size_t n)
+{
+	size_t columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += is_start(text[i]);
+	return columns;
+}
+
+static bool is_longer(const char *text, size_t columns)
+{
+	return count_columns(text, strlen(text)) > columns;
+}
+
+/* ---- brackets ---- */
+
+/* Bytes at `at` that are no bracket though they look so: of "operator<", of
+ * "->", of " < " between the functions of a path. */
+static size_t find_symbol(const char *name, size_t at)
+{
+	const bool is_word_start =
+		!at || !(name[at - 1] == '_' ||
+			 (name[at - 1] >= '0' && name[at - 1] <= '9') ||
+			 (name[at - 1] >= 'A' && name[at - 1] <= 'Z') ||
+			 (name[at - 1] >= 'a' && name[at - 1] <= 'z'));
+	const size_t n = is_word_start ? sp_operator_bytes(name + at) : 0;
+
+	if (n)
+		return n;
+	if (strncmp(name + at, "->", 2) == 0)
+		return 2;
+	return strncmp(name + at, " < ", 3) == 0 ? 3 : 0;
+}
+
+/* 1 of each bracket that opens, -1 of each that closes, 0 of other bytes.  To
+ * be freed; NULL without memory, or if they do not match. */
+static signed char *find_brackets(const char *name)
+{
+	signed char *steps = calloc(strlen(name) + 1, sizeof(*steps));
+	size_t depth = 0;
+
+	for (size_t i = 0; steps && name[i]; i++) {
+		const size_t n = find_symbol(name, i);
+
+		if (n) {
+			i += n - 1;
+			continue;
+		}
+		steps[i] = (signed char)((strchr("<([{", name[i]) != NULL) -
+					 (strchr(">)]}", name[i]) != NULL));
+		if (steps[i] < 0 && !depth--) {
+			free(steps);
+			return NULL;
+		}
+		depth += steps[i] > 0;
+	}
+	if (!depth)
+		return steps;
+	free(steps);
+	return NULL;
+}
+
+static size_t deepest_bracket(const char *name, const signed char *steps)
+{
+	size_t depth = 0, most = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		depth += (size_t)steps[i];
+		most = depth > most ? depth : most;
+	}
+	return most;
+}
+
+/* Dots for what brackets of that depth hold, in both texts. */
+static void empty_brackets(char *name, signed char *steps, size_t level,
+			   const char *dots)
+{
+	size_t depth = 0, n = 0, open = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		const signed char step = steps[i];
+		const char c = name[i];
+
+		if (step < 0 && depth-- == level && n - open > N_DOTS) {
+			memcpy(name + open, dots, N_DOTS);
+			memset(steps + open, 0, N_DOTS);
+			n = open + N_DOTS;
+		}
+		name[n] = c;
+		steps[n++] = step;
+		if (step > 0 && ++depth == level)
+			open = n;
+	}
+	name[n] = '\0';
+}
+
+void sp_cut_brackets(char *name, size_t columns, enum sp_cut_dots dots)
+{
+	signed char *steps =
+		is_longer(name, columns) ? find_brackets(name) : NULL;
+
+	for (size_t level = steps ? deepest_bracket(name, steps) : 0;
+	     level && is_longer(name, columns); level--)
+		empty_brackets(name, steps, level, texts[dots]);
+	free(steps);
+}
+
+/* ---- scopes and characters ---- */
+
+/* Where the "::" of a scope is that can follow the dots so that no more than
+ * `columns` are needed; the last one, if there is none.  0 if all come before
+ * `from`. */
+static size_t find_scope(const char *name, const signed char *steps,
+			 size_t from, size_t columns)
+{
+	size_t depth = 0, found = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		depth += (size_t)steps[i];
+		if (depth || i < from || strncmp(name + i, "::", 2) != 0)
+			continue;
+		found = i++;
+		if (!is_longer(name + found, columns))
+			break;
+	}
+	return found;
+}
+
+/* How much of the beginning has no more columns, and no bracket that closes
+ * later. */
+static size_t find_begin(const char *name, const signed char *steps,
+			 size_t columns)
+{
+	size_t depth = 0, found = 0;
+
+	for (size_t i = 0; name[i]; i++) {
+		if (is_start(name[i]) && !depth)
+			found = i;
+		if (is_start(name[i]) && !columns--)
+			break;
+		depth += (size_t)steps[i];
+	}
+	return found;
+}
+
+/* "a::b::c::d" to "a::...::d"; to "a...::d" if that is still too long. */
+static void cut_scopes(char *name, size_t columns, enum sp_cut_dots dots)
+{
+	const size_t room = columns - dots_columns(dots);
+	signed char *steps = find_brackets(name);
+	const size_t first = steps ? find_scope(name, steps, 0, SIZE_MAX) : 0;
+	size_t begin = first + 2, end = 0, n = 0;
+
+	if (first && count_columns(name, begin) < room)
+		end = find_scope(name, steps, begin + N_DOTS,
+				 room - count_columns(name, begin));
+	if (end)
+		n = count_columns(name, begin) +
+		    count_columns(name + end, strlen(name + end));
+	if (first && (!end || n > room)) {
+		end = find_scope(name, steps, N_DOTS, room);
+		n = count_columns(name + end, strlen(name + end));
+		begin = n < room ? find_begin(name, steps, room - n) : 0;
+	}
+	free(steps);
+	if (!end)
+		return;
+	memmove(name + begin + N_DOTS, name + end, strlen(name + end) + 1);
+	memcpy(name + begin, texts[dots], N_DOTS);
+}
+
+/* Let the part from *begin to *end grow until its brackets match: those that it
+ * cuts go as a whole.  They hold no more than dots. */
+static void widen_to_brackets(const char *name, size_t *begin, size_t *end)
+{
+	signed char *steps = find_brackets(name);
+	size_t depth = 0, least = SIZE_MAX, at_begin = 0;
+
+	for (size_t i = 0; steps && i <= *end; depth += (size_t)steps[i++]) {
+		if (i == *begin)
+			at_begin = depth;
+		if (i >= *begin && depth < least)
+			least = depth;
+	}
+	if (steps) {
+		depth -= (size_t)steps[*end];
+		while (at_begin > least)
+			at_begin -= (size_t)steps[--*begin];
+		while (depth > least)
+			depth += (size_t)steps[(*end)++];
+	}
+	free(steps);
+}
+
+/* Two thirds of what is left are the end, where the function is; all of it if
+ * the beginning has gone. */
+static void cut_characters(char *name, size_t columns, enum sp_cut_dots dots)
+{
+	const size_t room = columns - dots_columns(dots);
+	const bool has_begin = strncmp(name, texts[dots], N_DOTS) != 0;
+	const size_t n_begin = has_begin ? room / 3 : 0;
+	size_t left = count_columns(name, strlen(name)) - n_begin;
+	size_t begin = 0, end, n = 0;
+
+	while (n < n_begin || !is_start(name[begin]))
+		n += is_start(name[begin++]);
+	for (end = begin; left > room - n_begin || !is_start(name[end]);)
+		left -= is_start(name[end++]);
+	widen_to_brackets(name, &begin, &end);
+	memmove(name + begin + N_DOTS, name + end, strlen(name + end) + 1);
+	memcpy(name + begin, texts[dots], N_DOTS);
+}
+
+char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots)
+{
+	const size_t most =
+		columns < SP_CUT_NAME_MIN ? SP_CUT_NAME_MIN : columns;
+	char *cut = malloc(strlen(name) + N_DOTS + 1);
+
+	if (!cut)
+		return NULL;
+	strcpy(cut, name);
+	sp_cut_brackets(cut, most, dots);
+	if (is_longer(cut, most))
+		cut_scopes(cut, most, dots);
+	if (is_longer(cut, most))
+		cut_characters(cut, most, dots);
+	return cut;
+}

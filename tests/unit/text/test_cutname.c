@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+/* Names that are cut: never wider than asked for, and what tells most stays. */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "text/cutname.h"
+#include "support/test.h"
+
+static void check(const char *name, size_t columns, const char *expected)
+{
+	char *cut = sp_cut_name(name, columns, SP_CUT_ASCII);
+
+	assert_non_null(cut);
+	assert_string_equal(cut, expected);
+	free(cut);
+}
+
+TEST(brackets)
+{
+	const char *name = "std::map<std::pair<int, long>, Order>::insert";
+	const char *table = "hash_table<default_hash_traits<tree_node const*>, "
+			    "false, xcallocator>::expand()";
+
+	check(name, 45, name);
+	check(name, 44, "std::map<std::pair<...>, Order>::insert");
+	check(name, 30, "std::map<...>::insert");
+	check(name, 21, "std::map<...>::insert");
+	check(table, 75,
+	      "hash_table<default_hash_traits<...>, false, xcallocator>"
+	      "::expand()");
+	check(table, 40, "hash_table<...>::expand()");
+	check(table, 20, "hash_ta...::expand()");
+	/* operators are no brackets, nor are names that end like them */
+	check("ns::operator<(a::b<ccccc> const&)", 31,
+	      "ns::operator<(a::b<...> const&)");
+	check("cooperator<a::b, c::d>::run", 20, "cooperator<...>::run");
+	/* several functions of a path */
+	check("get<a::b, c::d> < put<a::b, c::d> < main", 35,
+	      "get<...> < put<...> < main");
+}
+
+TEST(scopes)
+{
+	const char *name = "app::model::detail::storage::load";
+
+	check(name, 32, "app::...::detail::storage::load");
+	check(name, 24, "app::...::storage::load");
+	check(name, 20, "app::...::load");
+	check("app::model::detail::storage::load_everything", 20,
+	      "...::load_everything");
+	check("a_very_long_namespace::detail::load", 17, "...::detail::load");
+	check("a_very_long_namespace::detail::load", 16, "a_very_...::load");
+}
+
+TEST(characters)
+{
+	check("parse_configuration_file_of_user", 20, "parse...file_of_user");
+	check("a::parse_configuration_file_of_user", 20,
+	      "a::pa...file_of_user");
+	/* characters, not bytes */
+	check("\u00fcberpr\u00fcfe_die_l\u00e4nge_\u00fcberall", 18,
+	      "\u00fcberp...ge_\u00fcberall");
+	/* a bracket goes as a whole */
+	check("abc<x>defghijklmnopqrst", 20, "abc...ijklmnopqrst");
+	check("abcdefghijklmn<...>pqr", 20, "abcde...klmn<...>pqr");
+	check("abcdefghijklmn(...)pqr", 12, "abc...pqr");
+	/* never less than this */
+	check("parse_configuration", 1, "p...tion");
+}
+
+TEST(dots)
+{
+	char *cut = sp_cut_name("std::map<int, int>::insert", 20, SP_CUT_UTF8);
+
+	assert_string_equal(cut, "std::map<\u2026>::insert");
+	free(cut);
+	cut = sp_cut_name("parse_configuration", 10, SP_CUT_UTF8);
+	assert_string_equal(cut, "par\u2026ration");
+	free(cut);
+}
+
+static size_t columns_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* As people read them, of what has neither operators nor arrows. */
+static bool has_matching_brackets(const char *text)
+{
+	int depth = 0;
+
+	for (; *text && depth >= 0; text++)
+		depth += (strchr("([{<", *text) != NULL) -
+			 (strchr(")]}>", *text) != NULL);
+	return depth == 0;
+}
+
+static void check_any(const char *text, size_t columns, enum sp_cut_dots dots)
+{
+	char *cut = sp_cut_name(text, columns, dots);
+
+	assert_non_null(cut);
+	assert_true(columns_of(cut) <= columns);
+	if (columns_of(text) <= columns)
+		assert_string_equal(cut, text);
+	if (!strstr(text, "operator") && !strstr(text, "->") &&
+	    has_matching_brackets(text) && !has_matching_brackets(cut))
+		fail_msg("%s in %zu: %s", text, columns, cut);
+	free(cut);
+}
+
+TEST(anything)
+{
+	static const char *const words[] = {
+		"std", "::", "<", ">",  "(",      ")", "operator", "<<",
+		"->",  "{",  "}", "ab", "\u00fc", ".", "...",      "[x]"};
+	struct sp_rng rng;
+	char text[300];
+
+	sp_rng_init(&rng, 7, 0);
+	for (int i = 0; i < 100000; i++) {
+		const size_t columns = SP_CUT_NAME_MIN + sp_rng_next(&rng) % 40;
+		size_t n = sp_rng_next(&rng) % 40;
+
+		*text = '\0';
+		while (n--)
+			strcat(text, words[sp_rng_next(&rng) %
+					   (sizeof(words) / sizeof(*words))]);
+		check_any(text, columns, i % 2 ? SP_CUT_ASCII : SP_CUT_UTF8);
+	}
+}
+
+/* Names with brackets that match: they still do at any width. */
+TEST(brackets_still_match)
+{
+	static const char *const words[] = {"std",    "::", "ab",
+					    "\u00fc", ", ", "a_long_word"};
+	static const char *const pairs[] = {"<>", "()", "{}"};
+	struct sp_rng rng;
+	char text[400], open[40];
+
+	sp_rng_init(&rng, 8, 0);
+	for (int i = 0; i < 100000; i++) {
+		const size_t columns = SP_CUT_NAME_MIN + sp_rng_next(&rng) % 40;
+		size_t n = sp_rng_next(&rng) % 30, n_open = 0;
+
+		for (*text = '\0'; n || n_open; n -= n > 0) {
+			const uint64_t dice = n ? sp_rng_next(&rng) % 10 : 0;
+			const char *pair = pairs[sp_rng_next(&rng) % 3];
+
+			if (dice < 3 && n_open)
+				strncat(text, &open[--n_open], 1);
+			else if (dice < 6 && n) {
+				strncat(text, pair, 1);
+				open[n_open++] = pair[1];
+			} else {
+				strcat(text,
+				       words[sp_rng_next(&rng) %
+					     (sizeof(words) / sizeof(*words))]);
+			}
+		}
+		assert_true(has_matching_brackets(text));
+		check_any(text, columns, i % 2 ? SP_CUT_ASCII : SP_CUT_UTF8);
+	}
+}
+
+TEST_MAIN(NULL, NULL)
