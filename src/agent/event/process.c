@@ -162,8 +162,10 @@ static uint64_t random_number(void)
 
 static void read_clocks(struct sp_process *process)
 {
-	process->start_unix_ns = sp_clock_wall_ns();
-	process->start_clock_ns = sp_clock_now_ns();
+	const struct sp_clock_both both = sp_clock_both();
+
+	process->start_unix_ns = both.wall_ns;
+	process->start_clock_ns = both.now_ns;
 }
 
 /* Before Linux 4.14, and in some sandboxes, memory cannot be wiped in a child;

@@ -74,9 +74,10 @@ uint64_t sp_writer_time(void)
 
 uint64_t sp_writer_time_of_wall(uint64_t since_start_ns)
 {
-	const uint64_t now_ns = sp_writer_time();
+	const struct sp_clock_both both = sp_clock_both();
+	const uint64_t now_ns = sp_writer_time_of(both.now_ns);
 	const uint64_t ago_ns =
-		sp_clock_wall_ns() - facts.start_unix_ns - since_start_ns;
+		both.wall_ns - facts.start_unix_ns - since_start_ns;
 
 	return ago_ns < now_ns ? now_ns - ago_ns : now_ns;
 }

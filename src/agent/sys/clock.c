@@ -11,6 +11,11 @@
 
 #include "agent/sys/poison.h"
 
+/* As close as two readings are that nothing comes between; and how often a
+ * closer pair is looked for, on a machine that is slow or busy. */
+#define CLOSE_NS 500u
+#define READINGS 20u
+
 static int (*vdso_clock)(clockid_t, struct timespec *);
 
 void sp_clock_find(void)
@@ -43,4 +48,25 @@ uint64_t sp_clock_now_ns(void)
 uint64_t sp_clock_wall_ns(void)
 {
 	return read_clock(CLOCK_REALTIME);
+}
+
+struct sp_clock_both sp_clock_both(void)
+{
+	struct sp_clock_both both = {0, 0};
+	uint64_t least = UINT64_MAX;
+
+	/* A thread that has to wait for its processor between two readings may
+	 * wait for long, and every time of the file would be off by that. */
+	for (unsigned int i = 0; i < READINGS && least > CLOSE_NS; i++) {
+		const uint64_t before = sp_clock_now_ns();
+		const uint64_t wall = sp_clock_wall_ns();
+		const uint64_t apart = sp_clock_now_ns() - before;
+
+		if (apart < least) {
+			both.now_ns = before + apart / 2;
+			both.wall_ns = wall;
+			least = apart;
+		}
+	}
+	return both;
 }
