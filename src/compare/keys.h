@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "compare/summary.h"
+#include "runs/summary.h"
 
 /*
  * What the rows of a table stand for: functions, call paths, places in a call

@@ -6,21 +6,8 @@
 #include <stdint.h>
 
 #include "compare/keys.h"
-#include "compare/summary.h"
+#include "runs/summary.h"
 #include "stats/compare.h"
-
-/* The runs of one side, borrowed. */
-struct sp_side {
-	struct sp_summary **run;
-	size_t n;
-};
-
-/* Both sides of a comparison; the paths are of both. */
-struct sp_pair {
-	struct sp_side old; /* n may be 0 where only `new` is asked about */
-	struct sp_side new;
-	struct sp_paths *paths;
-};
 
 /* One function, call path, or what else the keys say, on both sides. */
 struct sp_match_row {

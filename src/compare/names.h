@@ -19,10 +19,6 @@ struct sp_names {
 	bool are_missing; /* a run lacks names that it ought to have */
 };
 
-/* Note in the summary what the symbolizer could not read; 0 or -ENOMEM. */
-int sp_names_take(struct sp_summary *summary,
-		  const struct sp_symbolizer *symbolizer);
-
 /* What one run lacks in one module. */
 struct sp_names_gap {
 	const struct sp_summary *run;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "compare/inputs.h"
+#include "runs/inputs.h"
 #include "fleet/options.h"
 
 /* Both sides of a comparison from a database: each process is a run. */

@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "compare/amount.h"
-#include "compare/baseline.h"
+#include "runs/baseline.h"
 #include "compare/diff.h"
-#include "compare/inputs.h"
+#include "runs/inputs.h"
 #include "gate/evidence.h"
 #include "text/lines.h"
 #include "text/output.h"

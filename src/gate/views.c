@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "compare/amount.h"
-#include "compare/baseline.h"
+#include "runs/baseline.h"
 #include "compare/diff.h"
-#include "compare/inputs.h"
+#include "runs/inputs.h"
 #include "read/load.h"
 #include "symbols/pattern.h"
 #include "report/phases.h"

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/parse.h"
+#include "base/saturate.h"
 
 static int compare_ids(const void *a, const void *b)
 {
@@ -275,6 +276,21 @@ static int compare_sample_ids(const void *a, const void *b)
 	if (x->id != y->id)
 		return x->id < y->id ? -1 : 1;
 	return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
+}
+
+void sp_profile_count_samples(struct sp_profile *p, uint32_t thread,
+			      uint64_t size_bytes, uint64_t n)
+{
+	struct sp_class_total *sum;
+	uint64_t bytes;
+
+	if (thread == UINT32_MAX)
+		return;
+	if (__builtin_mul_overflow(size_bytes, n, &bytes))
+		bytes = UINT64_MAX;
+	sum = &p->thread_infos[thread].sampled;
+	sp_sat_add(&sum->bytes, bytes);
+	sp_sat_add(&sum->objects, n);
 }
 
 void sp_profile_sort_samples(struct sp_profile *p)

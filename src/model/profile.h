@@ -140,7 +140,7 @@ typedef int sp_sample_fn(void *arg, enum sp_sample_event event,
  * Samples that ended and are alike: `one` of them stands for all.  It has no id
  * and no offset; of its times and its end is known in which stretch it was born
  * and whether that was in the window, and what the plan asked for (struct
- * sp_plan, read/plan.h).
+ * sp_plan, events/plan.h).
  */
 struct sp_sample_group {
 	struct sp_sample one;
@@ -469,6 +469,11 @@ struct sp_frame *sp_profile_frames(const struct sp_profile *profile,
 
 /* That order, for qsort() and bsearch(). */
 int sp_profile_compare_frames(const void *a, const void *b);
+
+/* Add `n` samples of one size to those of their thread (as in struct
+ * sp_sample). */
+void sp_profile_count_samples(struct sp_profile *profile, uint32_t thread,
+			      uint64_t size_bytes, uint64_t n);
 
 /* Samples by their ids: chunks were filled side by side. */
 void sp_profile_sort_samples(struct sp_profile *profile);

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "read/plan.h"
+#include "events/plan.h"
 
 /* Profiles from files. */
 

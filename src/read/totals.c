@@ -8,21 +8,6 @@
 /* A young thread publishes its totals after that many bytes. */
 #define FIRST_CHECK_IN_BYTES 4096u
 
-void sp_totals_take_samples(struct sp_profile *p, uint32_t thread,
-			    uint64_t size_bytes, uint64_t n)
-{
-	struct sp_class_total *sum;
-	uint64_t bytes;
-
-	if (thread == UINT32_MAX)
-		return;
-	if (__builtin_mul_overflow(size_bytes, n, &bytes))
-		bytes = UINT64_MAX;
-	sum = &p->thread_infos[thread].sampled;
-	sp_sat_add(&sum->bytes, bytes);
-	sp_sat_add(&sum->objects, n);
-}
-
 /*
  * What a thread has allocated at most when it has published that much: it does
  * so after 4 KiB, then at the latest after as much as it has, at most

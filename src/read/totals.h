@@ -11,13 +11,8 @@
  * whichever is most; so no part of a report contradicts another.
  */
 
-/* Each sample once, `n` of one size and thread (as in struct sp_sample), before
- * the slots. */
-void sp_totals_take_samples(struct sp_profile *profile, uint32_t thread,
-			    uint64_t size_bytes, uint64_t n);
-
-/* One slot of a file that was read to its end; `owner` is the thread that has
- * it, or NULL. */
+/* After all samples (sp_profile_count_samples()): one slot of a file that was
+ * read to its end; `owner` is the thread that has it, or NULL. */
 void sp_totals_take_slot(struct sp_profile *profile,
 			 const struct sp_reader *reader, unsigned int slot,
 			 struct sp_thread_info *owner);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/baseline.h"
+#include "runs/baseline.h"
 
 static void *need(void *p)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/baseline.h"
+#include "runs/baseline.h"
 #include "compare/check.h"
 #include "compare/diff.h"
 #include "format/fuzz/show.h"

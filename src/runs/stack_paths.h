@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/index.h"
-#include "compare/summary.h"
+#include "runs/summary.h"
 #include "model/profile.h"
 #include "report/aggregate.h"
 

@@ -5,9 +5,9 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "compare/match.h"
 #include "model/profile.h"
 #include "report/question.h"
+#include "runs/summary.h"
 #include "symbols/symbolizer.h"
 
 /* The runs of both sides, from the names of files. */

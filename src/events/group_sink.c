@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/group_sink.h"
+#include "events/group_sink.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "read/totals.h"
 #include "stats/table.h"
 
 /* How many of the ascending times are earlier. */
@@ -172,8 +171,8 @@ int sp_group_sink_end(struct sp_group_sink *sink, struct sp_profile *p)
 		const struct sp_sample_groups_key *key =
 			&g->groups[g->classes[i].group].key;
 
-		sp_totals_take_samples(p, key->thread, key->size_bytes,
-				       g->classes[i].samples);
+		sp_profile_count_samples(p, key->thread, key->size_bytes,
+					 g->classes[i].samples);
 	}
 	p->groups = malloc((g->n_classes + 1) * sizeof(*p->groups));
 	if (!p->groups)

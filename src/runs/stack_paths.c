@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/stack_paths.h"
+#include "runs/stack_paths.h"
 
 #include <errno.h>
 #include <stdlib.h>

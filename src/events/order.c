@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/order.h"
+#include "events/order.h"
 
 #include <errno.h>
 #include <stdlib.h>

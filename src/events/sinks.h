@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "model/profile.h"
-#include "read/plan.h"
+#include "events/plan.h"
 #include "stats/curve.h"
 #include "stats/peak.h"
 

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "compare/names.h"
-#include "compare/stack_paths.h"
-#include "compare/summary.h"
+#include "runs/stack_paths.h"
+#include "runs/summary.h"
 #include "model/profile.h"
 #include "report/aggregate.h"
 #include "report/analysis.h"
@@ -437,7 +436,7 @@ int sp_summary_take(const struct sp_profile *profile,
 	if (r >= 0 && wish->leaks)
 		r = sp_summary_take_leaks(t.summary, profile, symbols, question,
 					  err);
-	if (r >= 0 && sp_names_take(t.summary, t.symbolizer) < 0)
+	if (r >= 0 && sp_summary_take_nameless(t.summary, t.symbolizer) < 0)
 		r = sp_error_set(err, -ENOMEM, profile->path,
 				 "not enough memory");
 	sp_filter_free(t.filter);

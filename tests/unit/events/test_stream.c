@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples and their frees, which come in any order, beside a plain array. */
 #include "base/rng.h"
-#include "read/order.h"
-#include "read/stream.h"
+#include "events/order.h"
+#include "events/stream.h"
 #include "support/test.h"
 
 #define THREADS 10

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/summary.h"
+#include "runs/summary.h"
 #include "report/answer.h"
 #include "report/leak_sites.h"
 

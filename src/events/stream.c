@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/stream.h"
+#include "events/stream.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,11 +8,10 @@
 #include "base/array.h"
 #include "base/saturate.h"
 #include "pack/open_samples.h"
-#include "read/early.h"
-#include "read/group_sink.h"
-#include "read/order.h"
-#include "read/pairing.h"
-#include "read/totals.h"
+#include "events/early.h"
+#include "events/group_sink.h"
+#include "events/order.h"
+#include "events/pairing.h"
 
 struct sp_stream {
 	struct sp_profile *profile;
@@ -491,7 +490,7 @@ static void give_every_sample(const struct sp_stream *st)
 		if ((kept && p->samples[kept - 1].id == s->id) ||
 		    (p->window_ns && s->freed_ns <= st->window_ns))
 			continue;
-		sp_totals_take_samples(p, s->thread, s->size_bytes, 1);
+		sp_profile_count_samples(p, s->thread, s->size_bytes, 1);
 		p->samples[kept++] = *s;
 	}
 	p->n_samples = kept;
@@ -511,7 +510,7 @@ static int give_open_samples(struct sp_stream *st)
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++) {
 		const struct sp_sample *s = &p->samples[i];
 
-		sp_totals_take_samples(p, s->thread, s->size_bytes, 1);
+		sp_profile_count_samples(p, s->thread, s->size_bytes, 1);
 		r = tell(st, SP_SAMPLE_SETTLED, s);
 	}
 	return r;

@@ -207,6 +207,10 @@ int sp_summary_take_leaks(struct sp_summary *summary,
 			  const struct sp_question *question,
 			  struct sp_error *err);
 
+/* For the same: what the symbolizer could not read; 0 or -ENOMEM. */
+int sp_summary_take_nameless(struct sp_summary *summary,
+			     const struct sp_symbolizer *symbolizer);
+
 /* The phase of that name, or NULL; and a new one, all zero, or NULL without
  * memory. */
 const struct sp_phase_sum *sp_summary_phase(const struct sp_summary *summary,
@@ -234,9 +238,10 @@ const struct sp_path_rows *sp_summary_whole(const struct sp_summary *summary,
  * that was read or taken: a baseline is written before.  0 or -ENOMEM. */
 int sp_summary_see_through(struct sp_summary *summary, struct sp_paths *paths);
 
-/* For summary_take.c and names.c, of the names of frames: text as UTF-8, of
- * which a byte that is none becomes U+FFFD, as it would in a baseline; and the
- * module's part.  At most three bytes for each; return the end. */
+/* For summary_take.c and summary_nameless.c, of the names of frames: text as
+ * UTF-8, of which a byte that is none becomes U+FFFD, as it would in a
+ * baseline; and the module's part.  At most three bytes for each; return the
+ * end. */
 char *sp_summary_put_utf8(char *to, const char *text);
 char *sp_summary_put_module(char *to, const struct sp_module *module);
 
@@ -244,3 +249,16 @@ char *sp_summary_put_module(char *to, const struct sp_module *module);
 void sp_path_rows_settle(struct sp_path_rows *rows);
 
 void sp_summary_free(struct sp_summary *summary);
+
+/* The runs of one side, borrowed. */
+struct sp_side {
+	struct sp_summary **run;
+	size_t n;
+};
+
+/* Both sides of a comparison; the paths are of both. */
+struct sp_pair {
+	struct sp_side old; /* n may be 0 where only `new` is asked about */
+	struct sp_side new;
+	struct sp_paths *paths;
+};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "compare/inputs.h"
+#include "runs/inputs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "compare/baseline.h"
+#include "runs/baseline.h"
 #include "read/load.h"
 #include "symbols/images.h"
 #include "symbols/symbol_cache.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Frees of addresses and their samples, beside a search through all events. */
 #include "base/rng.h"
-#include "read/pairing.h"
+#include "events/pairing.h"
 #include "support/test.h"
 
 #define EVENTS  20000u

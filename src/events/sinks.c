@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "read/sinks.h"
+#include "events/sinks.h"
 
 #include <errno.h>
 
