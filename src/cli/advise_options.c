@@ -90,11 +90,5 @@ int sp_advise_parse(int argc, char **argv, struct sp_advise_options *ret,
 			       err);
 	if (r)
 		return r;
-	if (n != 1)
-		return sp_error_set(err, -EINVAL, NULL, "%s",
-				    n ? "one profile at a time: there is more "
-					"than one FILE"
-				      : "which profile? no FILE was given");
-	ret->file = words[0];
-	return 0;
+	return sp_arguments_take_file(words, n, &ret->file, err);
 }

@@ -219,6 +219,18 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 	return r;
 }
 
+int sp_arguments_take_file(const char *const *words, size_t n,
+			   const char **ret_file, struct sp_error *err)
+{
+	if (n != 1)
+		return sp_error_set(err, -EINVAL, NULL, "%s",
+				    n ? "one profile at a time: there is more "
+					"than one FILE"
+				      : "which profile? no FILE was given");
+	*ret_file = words[0];
+	return 0;
+}
+
 void sp_arguments_print_lines(FILE *out, const char *text)
 {
 	for (;;) {

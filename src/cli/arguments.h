@@ -108,6 +108,11 @@ int sp_arguments_parse(const struct sp_command_line *line, int argc,
 		       const char *const **ret_words, size_t *ret_n,
 		       struct sp_error *err);
 
+/* The only one of these words, which names a profile.  0; or -EINVAL and *err
+ * if there is none, or more than one. */
+int sp_arguments_take_file(const char *const *words, size_t n,
+			   const char **ret_file, struct sp_error *err);
+
 /* Column of --help in which explanations begin. */
 #define SP_ARGUMENTS_HELP_COLUMN 21
 

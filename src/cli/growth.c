@@ -48,11 +48,9 @@ static int print_growth(FILE *out, struct sp_answer *answer, uint64_t last_ns,
 			struct sp_error *err)
 {
 	struct sp_aggregate *functions;
-	int r = sp_answer_analyse(answer, SP_VIEW_LIVE, err);
+	const int r = sp_answer_rows(answer, SP_VIEW_LIVE, SP_BY_FUNCTION,
+				     &functions, err);
 
-	if (r >= 0)
-		r = sp_answer_aggregate(answer, SP_BY_FUNCTION, &functions,
-					err);
 	if (r < 0)
 		return r;
 	print_line(out, answer->analysis, functions, last_ns);

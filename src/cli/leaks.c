@@ -123,13 +123,7 @@ int sp_leaks_parse(int argc, char **argv, struct sp_leaks_options *ret,
 	r = sp_options_settle_functions(&ret->symbols, err);
 	if (r < 0)
 		return r;
-	if (n != 1)
-		return sp_error_set(err, -EINVAL, NULL, "%s",
-				    n ? "one profile at a time: there is more "
-					"than one FILE"
-				      : "which profile? no FILE was given");
-	ret->file = words[0];
-	return 0;
+	return sp_arguments_take_file(words, n, &ret->file, err);
 }
 
 /* ---- the verdicts ---- */

@@ -76,15 +76,12 @@ int sp_symbolize_parse(int argc, char **argv, struct sp_symbolize_options *ret,
 			       err);
 	if (r)
 		return r;
-	if (n != 1)
-		return sp_error_set(err, -EINVAL, NULL, "%s",
-				    n ? "one profile at a time: there is more "
-					"than one FILE"
-				      : "which profile? no FILE was given");
+	r = sp_arguments_take_file(words, n, &ret->file, err);
+	if (r < 0)
+		return r;
 	if (!ret->output)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "where to? no -o OUT was given");
-	ret->file = words[0];
 	return 0;
 }
 

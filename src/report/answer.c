@@ -38,16 +38,22 @@ int sp_answer_aggregate(struct sp_answer *a, enum sp_granularity granularity,
 					   a->progress_arg, ret, err);
 }
 
+int sp_answer_rows(struct sp_answer *a, enum sp_view fallback,
+		   enum sp_granularity granularity, struct sp_aggregate **ret,
+		   struct sp_error *err)
+{
+	const int r = sp_answer_analyse(a, fallback, err);
+
+	*ret = NULL;
+	return r < 0 ? r : sp_answer_aggregate(a, granularity, ret, err);
+}
+
 int sp_answer_whole(struct sp_answer *a, enum sp_granularity granularity,
 		    struct sp_aggregate **ret, struct sp_error *err)
 {
-	int r;
-
-	*ret = NULL;
 	sp_question_init(&a->all);
 	a->question = &a->all;
-	r = sp_answer_analyse(a, SP_VIEW_ALLOC, err);
-	return r < 0 ? r : sp_answer_aggregate(a, granularity, ret, err);
+	return sp_answer_rows(a, SP_VIEW_ALLOC, granularity, ret, err);
 }
 
 void sp_answer_done(struct sp_answer *a)

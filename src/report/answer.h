@@ -38,9 +38,14 @@ int sp_answer_aggregate(struct sp_answer *answer,
 			enum sp_granularity granularity,
 			struct sp_aggregate **ret, struct sp_error *err);
 
-/* Both at once, for what was allocated in all of the profile: `answer` has no
- * question.  *ret as of sp_answer_aggregate(), NULL if it fails.  To be
- * released in both cases. */
+/* Both at once.  *ret as of sp_answer_aggregate(), NULL if it fails; the answer
+ * is to be released in both cases. */
+int sp_answer_rows(struct sp_answer *answer, enum sp_view fallback,
+		   enum sp_granularity granularity, struct sp_aggregate **ret,
+		   struct sp_error *err);
+
+/* The same for what was allocated in all of the profile: `answer` has no
+ * question. */
 int sp_answer_whole(struct sp_answer *answer, enum sp_granularity granularity,
 		    struct sp_aggregate **ret, struct sp_error *err);
 

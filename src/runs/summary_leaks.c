@@ -39,13 +39,11 @@ static int take_sites(struct sp_summary *s, const struct sp_leak_sites *sites)
 static int judge_functions(struct sp_summary *s, struct sp_answer *answer,
 			   struct sp_error *err)
 {
-	struct sp_aggregate *aggregate = NULL;
+	struct sp_aggregate *aggregate;
 	struct sp_leak_sites *sites;
-	int r = sp_answer_analyse(answer, SP_VIEW_ALLOC, err);
+	int r = sp_answer_rows(answer, SP_VIEW_ALLOC, SP_BY_FUNCTION,
+			       &aggregate, err);
 
-	if (r >= 0)
-		r = sp_answer_aggregate(answer, SP_BY_FUNCTION, &aggregate,
-					err);
 	if (r < 0)
 		return r;
 	r = sp_leak_sites_new(aggregate, SP_NEVER, SP_NEVER, &sites, err);

@@ -173,21 +173,6 @@ static void to_record(const struct sp_span *s, struct sp_record *r)
 		s->end - s->start, s->thread, s->stack};
 }
 
-static struct sp_stack_place place_stack(struct sp_lane *lane,
-					 const struct sp_call_frame *frame)
-{
-	const unsigned int depth = (unsigned int)process->config.depth;
-	struct sp_stack_walk walk;
-	struct sp_stack_place place;
-
-	sp_stack_walk(lane, depth, frame, &walk);
-	place = sp_stacktab_find(&walk);
-	if (place.id)
-		return place;
-	sp_stack_resolve(lane, depth, frame, &walk);
-	return sp_stacktab_intern(lane, &walk);
-}
-
 /* With its stack, both in one segment.  A turn may come between them. */
 static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
 			   const struct sp_call_frame *frame)
@@ -195,7 +180,8 @@ static bool append_mapping(struct sp_lane *lane, struct sp_span *s,
 	struct sp_record r;
 
 	for (unsigned int i = 0; i < TURNS_MAX; i++) {
-		const struct sp_stack_place place = place_stack(lane, frame);
+		const struct sp_stack_place place = sp_stacktab_place(
+			lane, (unsigned int)process->config.depth, frame);
 		const uint32_t only = place.id ? place.segment : 0;
 
 		s->stack = place.id;
@@ -276,7 +262,8 @@ static void change_later(struct made *m)
 static void record_later(struct sp_lane *lane, struct made *m,
 			 const struct sp_call_frame *frame)
 {
-	const struct sp_stack_place place = place_stack(lane, frame);
+	const struct sp_stack_place place = sp_stacktab_place(
+		lane, (unsigned int)process->config.depth, frame);
 
 	m->span.stack = place.id;
 	m->span.segment = place.id ? place.segment : sp_ring_segment();

@@ -396,21 +396,6 @@ void sp_recorder_thread(struct sp_thread *t, struct sp_lane *lane)
 		sp_diag_lose(SP_LOSS_RECORD_DROPPED, 1);
 }
 
-static struct sp_stack_place place_stack(struct sp_lane *lane,
-					 const struct sp_call_frame *frame)
-{
-	unsigned int depth = (unsigned int)process->config.depth;
-	struct sp_stack_walk walk;
-	struct sp_stack_place place;
-
-	sp_stack_walk(lane, depth, frame, &walk);
-	place = sp_stacktab_find(&walk);
-	if (place.id)
-		return place;
-	sp_stack_resolve(lane, depth, frame, &walk);
-	return sp_stacktab_intern(lane, &walk);
-}
-
 /* The sample with its stack, both in one segment: *ret_segment.  A rotation may
  * come between them. */
 static bool append_sample(struct sp_lane *lane,
@@ -418,7 +403,8 @@ static bool append_sample(struct sp_lane *lane,
 			  struct sp_record *r, uint32_t *ret_segment)
 {
 	for (unsigned int i = 0; i < ROTATIONS_MAX; i++) {
-		const struct sp_stack_place place = place_stack(lane, frame);
+		const struct sp_stack_place place = sp_stacktab_place(
+			lane, (unsigned int)process->config.depth, frame);
 		/* Without a stack it is at home anywhere. */
 		const uint32_t only = place.id ? place.segment : 0;
 

@@ -29,6 +29,23 @@ struct sp_stack_place sp_stacktab_find(const struct sp_stack_walk *walk);
 struct sp_stack_place sp_stacktab_intern(struct sp_lane *lane,
 					 const struct sp_stack_walk *walk);
 
+/* The stack at `frame`, at most that deep: found, or resolved and put there.
+ * Context: sampled. */
+static inline struct sp_stack_place sp_stacktab_place(
+	struct sp_lane *lane, unsigned int depth,
+	const struct sp_call_frame *frame)
+{
+	struct sp_stack_walk walk;
+	struct sp_stack_place place;
+
+	sp_stack_walk(lane, depth, frame, &walk);
+	place = sp_stacktab_find(&walk);
+	if (place.id)
+		return place;
+	sp_stack_resolve(lane, depth, frame, &walk);
+	return sp_stacktab_intern(lane, &walk);
+}
+
 /*
  * Rewrite a stack of segment `from` into the next one, to complete that: *id
  * is its id there, 0 if the record is not to be found.  False, and *id is what
