@@ -6,6 +6,7 @@
  *     live_sparse calloc|realloc     prints the size reached and the pages used
  */
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "live.h"
 
@@ -56,7 +57,9 @@ int main(int argc, char **argv)
 	unsigned long long before = resident_pages();
 	size_t n;
 
-	if (argc != 2)
+	/* Where they stand decides which objects the kernel gives huge pages.
+	 */
+	if (argc != 2 || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
 		return 64;
 	n = strcmp(argv[1], "calloc") == 0 ? sparse() : ladder();
 	printf("reached %zu\npages %llu\n", n, resident_pages() - before);
