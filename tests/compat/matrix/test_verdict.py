@@ -4,8 +4,10 @@ profile of one run; the look of its table."""
 
 import copy
 import dataclasses
+import tempfile
 import unittest
 
+import emulated
 import targets
 import verdict
 from verdict import Cell
@@ -148,6 +150,35 @@ class Table(unittest.TestCase):
             "c                      own     -          -             -       "
             "-       -"])
         self.assertLessEqual(max(map(len, lines)), 80)
+
+    def test_platform_without_cells(self):
+        lines = list(verdict.platforms([], {
+            ("aarch64 qemu-user", "cross"):
+                verdict.About("gcc 12", suite="190/191")}))
+        self.assertEqual(lines[1:], [
+            "aarch64 qemu-user      cross   gcc 12     -             -       "
+            "-       190/191"])
+
+
+class Emulated(unittest.TestCase):
+    def test_cells(self):
+        """What a machine prints of itself are cells of that machine."""
+        cells = [Cell("here", "build", "sqlite3", 9, 5, 99.5, 100.0, True),
+                 Cell("here no /proc", "build", "x", not_run="may not")]
+        with tempfile.TemporaryDirectory() as work:
+            verdict.write_json(work + "/json", cells, {})
+            with open(work + "/json", encoding="utf-8") as file:
+                found = emulated.cells_of("aarch64 16K", file.read())
+        self.assertEqual(
+            [(c.system, c.build, c.state) for c in found],
+            [("aarch64 16K", "cross", "good"),
+             ("aarch64 16K no /proc", "cross", "not run")])
+        self.assertEqual(found[0].whole_percent, 99.5)
+
+    def test_passed(self):
+        self.assertEqual(emulated.passed(
+            "98% tests passed, 2 tests failed out of 26\n"), "24/26")
+        self.assertEqual(emulated.passed("No tests were found!!!\n"), "-")
 
 
 if __name__ == "__main__":

@@ -220,6 +220,8 @@ def platforms(cells, about):
     found = {}
     for cell in cells:
         found.setdefault((cell.system, cell.build), []).append(cell)
+    for key in about:
+        found.setdefault(key, [])
     for key, group in found.items():
         known = about.get(key, About())
         ran = [cell for cell in group if cell.samples]
