@@ -51,8 +51,9 @@ static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 		job->choice.main_thread ? job->choice.main_thread : 1;
 	sp_hurry_begin(&job->hurry, t->tid);
 	r = sp_attach_work(job, t, err);
-	sp_tracee_return(t);
+	/* While the thread would undo it by itself. */
 	sp_hurry_end(&job->hurry);
+	sp_tracee_return(t);
 	sp_tracee_release(t);
 	stopped_ns = sp_clock_ns() - t->stopped_ns;
 	job->done.thread = (uint64_t)t->tid;
@@ -145,6 +146,8 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 					  sizeof(sp_cpu_syscall_code));
 	if (job->syscall)
 		job->syscall += SP_CPU_SYSCALL_AT;
+	job->way_back = sp_image_find_code(image, sp_cpu_return_code,
+					   sizeof(sp_cpu_return_code));
 	job->close = sp_image_libc(image, "close");
 	job->load = sp_image_libc(image, "dlopen");
 	job->error = sp_image_libc(image, "dlerror");

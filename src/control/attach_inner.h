@@ -27,7 +27,8 @@ struct sp_attach_job {
 	bool is_filtered; /* its system calls are */
 	/* Functions of its C library, which the thread calls; the last two may
 	 * be missing: 0. */
-	uint64_t syscall, load, close, error, errno_location, lock_probe;
+	uint64_t syscall, way_back, load, close, error, errno_location;
+	uint64_t lock_probe;
 	uint64_t sums, allocator_probe;
 	uint64_t until;    /* by then the thread is let go */
 	uint64_t function; /* of ours, 0: not loaded yet */

@@ -45,7 +45,8 @@ static int run(struct sp_attach_job *job, struct sp_tracee *t,
 	const bool may_be_first = !job->is_filtered;
 	int r;
 
-	if (!sp_tracee_prepare(t, calls, n, may_be_first))
+	if (!sp_tracee_prepare(t, calls, n,
+			       may_be_first ? &job->hurry.nice : NULL))
 		return -EIO;
 	if (may_be_first)
 		sp_hurry_first(&job->hurry);
@@ -118,6 +119,8 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 	struct sp_library_there there;
 	int r;
 
+	/* By a system call, from which the way back does not undo it. */
+	sp_hurry_pause(&job->hurry);
 	sp_library_hand_over(&job->library, t, t->memory + AT_PATH, &there);
 	calls[1].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
@@ -244,7 +247,7 @@ int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 	int saved_errno, r;
 
 	job->until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
-	r = sp_tracee_borrow(t, job->syscall, err);
+	r = sp_tracee_borrow(t, job->syscall, job->way_back, err);
 	if (r < 0)
 		return r;
 	r = begin_work(job, t, &errno_at);

@@ -31,22 +31,28 @@
  * SP_CPU_OLD_WAITS         system calls that wait, and that newer
  *                          architectures do not have
  * sp_cpu_syscall_code      code of the C library with a system call at
- *                          SP_CPU_SYSCALL_AT, in which no thread waits
+ *                          SP_CPU_SYSCALL_AT, in which no thread waits, and a
+ *                          return behind it
+ * sp_cpu_return_code       code of the C library that ends a signal handler
  *
  * sp_cpu_code: makes n calls, one after the other, of what struct sp_cpu_call
  * says (of a function with a large result, the first argument is where that
  * goes), and then sends its thread SIGWINCH, which is ignored unless somebody
  * traces the thread: who does is to take it from there, at SP_CPU_CODE_END.  If
  * nobody does, the thread goes back by the signal frame.  sp_cpu_set_run: to
- * run it at pc; `frame` is the signal frame, above the stack; `calms`: before
- * it goes back, it makes itself SCHED_OTHER. sp_cpu_set_syscall: to make a
- * system call by the instruction at pc.
+ * run it at pc; `frame` is the signal frame, above the stack; `nice`, or
+ * NULL: before it goes back, it makes itself SCHED_OTHER with that niceness.
+ * sp_cpu_set_syscall: to make a
+ * system call by the instruction at pc.  sp_cpu_set_way_back: unless somebody
+ * stops it behind that, it returns to `code`, sp_cpu_return_code, which takes
+ * it back by the signal frame.
  *
  * struct sp_cpu_frame: of a signal handler, as the kernel makes it and takes it
  * back; SP_CPU_FRAME_ODD bytes below an address of 16.  sp_cpu_make_frame: one
  * that takes a thread back to these registers, also an interrupted system call,
  * if nobody does so from outside.  `vector` of n bytes, as sp_cpu_read_vector
- * gives it, is made what the frame needs, with 4 bytes behind it.
+ * gives it, is made what the frame needs, with 4 bytes behind it.  `code`: as
+ * of sp_cpu_set_way_back, or 0.
  */
 #include <stdint.h>
 

@@ -34,6 +34,7 @@ typedef struct {
 	uint32_t code[2];   /* the instruction before pc, and the one at it */
 } sp_cpu_regs;
 
+#define SP_CPU_RED_ZONE 0
 /* The state of vectors of 2048 bits: less than 9 KiB. */
 #define SP_CPU_VECTOR_MAX 16384
 
@@ -231,6 +232,10 @@ static inline bool sp_cpu_skip(pid_t tid)
 #define SP_CPU_SYSCALL_AT 4
 static const uint32_t sp_cpu_syscall_code[] = {
 	0xd2800008u | SYS_getppid << 5, /* mov x8, #SYS_getppid */
+	SP_CPU_SVC, 0xd65f03c0,         /* ret */
+};
+static const uint32_t sp_cpu_return_code[] = {
+	0xd2800008u | SYS_rt_sigreturn << 5, /* mov x8, #SYS_rt_sigreturn */
 	SP_CPU_SVC,
 };
 
@@ -246,6 +251,13 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 	r->general.regs[8] = (uint64_t)n;
 	for (int i = 0; i < 6; i++)
 		r->general.regs[i] = args[i];
+}
+
+static inline void sp_cpu_set_way_back(sp_cpu_regs *r, uint64_t frame,
+				       uint64_t code)
+{
+	r->general.sp = frame;
+	r->general.regs[30] = code;
 }
 
 /* ---- calls ---- */
@@ -273,12 +285,17 @@ static const uint32_t sp_cpu_code[] = {
 	0xd2800002u | SIGWINCH << 5,   /* mov x2, #SIGWINCH */
 	0xd2800008u | SYS_tgkill << 5, /* mov x8, #SYS_tgkill */
 	SP_CPU_SVC,                    /* svc #0 */
-	0xb40000f7,                    /* cbz x23, back */
+	0xb4000197,                    /* cbz x23, back */
 	0xd2800000,                    /* mov x0, #0 */
 	0xd2800001,                    /* mov x1, #SCHED_OTHER */
 	0xf81f0fff,                    /* str xzr, [sp, #-16]! */
 	0x910003e2,                    /* mov x2, sp */
 	0xd2800008u | SYS_sched_setscheduler << 5, /* mov x8, #... */
+	SP_CPU_SVC,                                /* svc #0 */
+	0xd2800000,                                /* mov x0, #PRIO_PROCESS */
+	0xd2800001,                                /* mov x1, #0 */
+	0xaa1803e2,                                /* mov x2, x24 */
+	0xd2800008u | SYS_setpriority << 5,        /* mov x8, #... */
 	SP_CPU_SVC,                                /* svc #0 */
 	0x910002bf,                                /* back: mov sp, x21 */
 	0xd2800008u | SYS_rt_sigreturn << 5, /* mov x8, #SYS_rt_sigreturn */
@@ -289,10 +306,11 @@ static const uint32_t sp_cpu_code[] = {
 
 /* x0 is none of the results that interrupted system calls have. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame, bool calms)
+				  uint64_t n, uint64_t frame, const int *nice)
 {
 	r->general.pc = pc;
-	r->general.regs[23] = calms;
+	r->general.regs[23] = nice != NULL;
+	r->general.regs[24] = nice ? (unsigned long long)*nice : 0;
 	r->general.sp = frame;
 	r->general.pstate &= ~(uint64_t)SP_CPU_BRANCHED;
 	r->general.regs[0] = 0;
@@ -362,9 +380,10 @@ static inline void sp_cpu_make_vectors(unsigned char *to, size_t room,
 static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 				     const sp_cpu_regs *r, uint64_t sigmask,
 				     unsigned char *vector, uint32_t n,
-				     uint64_t vector_there)
+				     uint64_t vector_there, uint64_t code)
 {
 	(void)vector_there;
+	(void)code;
 	memset(f, 0, sizeof(*f));
 	f->sigmask = sigmask;
 	memcpy(f->context.regs, r->general.regs, sizeof(f->context.regs));

@@ -146,8 +146,15 @@ static inline uint64_t sp_cpu_return(const sp_cpu_regs *r, uint64_t address)
 
 #define SP_CPU_SYSCALL_AT    0
 #define SP_CPU_SYSCALL_BYTES 2
-static const unsigned char sp_cpu_syscall_code[SP_CPU_SYSCALL_BYTES] = {0x0f,
-									0x05};
+static const unsigned char sp_cpu_syscall_code[] = {
+	0x0f, 0x05, /* syscall */
+	0xc3,       /* ret */
+};
+static const unsigned char sp_cpu_return_code[] = {
+	0x48, 0xc7, 0xc0, SYS_rt_sigreturn,
+	0,    0,    0, /* mov $SYS_rt_sigreturn, %rax */
+	0x0f, 0x05,    /* syscall */
+};
 
 /* ---- calls ---- */
 
@@ -199,7 +206,7 @@ static const unsigned char sp_cpu_code[] = {
 	0x0f, 0x05, /* syscall */
 	0x4d, 0x85,
 	0xf6,       /* test %r14, %r14 */
-	0x74, 0x10, /* je back */
+	0x74, 0x1e, /* je back */
 	0x31, 0xff, /* xor %edi, %edi */
 	0x31, 0xf6, /* xor %esi, %esi: SCHED_OTHER */
 	0x6a, 0x00, /* push $0 */
@@ -208,6 +215,14 @@ static const unsigned char sp_cpu_code[] = {
 	0xb8, SYS_sched_setscheduler,
 	0,    0,
 	0,          /* mov $SYS_sched_setscheduler, %eax */
+	0x0f, 0x05, /* syscall */
+	0x4c, 0x89,
+	0xfa,       /* mov %r15, %rdx */
+	0x31, 0xff, /* xor %edi, %edi: PRIO_PROCESS */
+	0x31, 0xf6, /* xor %esi, %esi */
+	0xb8, SYS_setpriority,
+	0,    0,
+	0,          /* mov $SYS_setpriority, %eax */
 	0x0f, 0x05, /* syscall */
 	0x48, 0x89,
 	0xec, /* back: mov %rbp, %rsp */
@@ -220,10 +235,11 @@ static const unsigned char sp_cpu_code[] = {
 #define SP_CPU_CODE_END 0x51
 
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
-				  uint64_t n, uint64_t frame, bool calms)
+				  uint64_t n, uint64_t frame, const int *nice)
 {
 	r->rip = pc;
-	r->r14 = calms;
+	r->r14 = nice != NULL;
+	r->r15 = nice ? (unsigned long long)*nice : 0;
 	r->rbx = calls;
 	r->r12 = n;
 	r->rbp = frame + 8;
@@ -244,6 +260,14 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 	r->r10 = args[3];
 	r->r8 = args[4];
 	r->r9 = args[5];
+}
+
+/* The instruction behind the system call takes the address from the frame. */
+static inline void sp_cpu_set_way_back(sp_cpu_regs *r, uint64_t frame,
+				       uint64_t code)
+{
+	(void)code;
+	r->rsp = frame;
 }
 
 /* ---- the frame ---- */
@@ -281,7 +305,7 @@ struct sp_cpu_frame {
 static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 				     const sp_cpu_regs *r, uint64_t sigmask,
 				     unsigned char *vector, uint32_t n,
-				     uint64_t vector_there)
+				     uint64_t vector_there, uint64_t code)
 {
 	const uint32_t end = SP_CPU_VECTOR_MAGIC2;
 	struct {
@@ -291,6 +315,7 @@ static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 	} software = {SP_CPU_VECTOR_MAGIC1, n + 4, 0, n};
 
 	memset(f, 0, sizeof(*f));
+	f->return_address = code;
 	f->context.flags = SP_CPU_FRAME_FLAGS;
 	f->context.r8 = r->r8;
 	f->context.r9 = r->r9;

@@ -20,10 +20,7 @@ void sp_hurry_begin(struct sp_hurry *h, pid_t tid)
 	h->nice = getpriority(PRIO_PROCESS, (id_t)tid);
 	if (errno)
 		return;
-	/* Before the change: whoever is left is to undo it. */
 	h->tid = tid;
-	if (setpriority(PRIO_PROCESS, (id_t)tid, BEFORE_OTHERS) != 0)
-		h->tid = 0;
 }
 
 /* A control group may have no real time to give. */
@@ -31,7 +28,9 @@ void sp_hurry_first(struct sp_hurry *h)
 {
 	if (h->is_first || !h->tid || sched_getscheduler(h->tid) != SCHED_OTHER)
 		return;
-	h->is_first = true;
+	/* Before the changes: whoever is left is to undo them. */
+	h->is_first = h->is_changed = true;
+	setpriority(PRIO_PROCESS, (id_t)h->tid, BEFORE_OTHERS);
 	if (!set_policy(h->tid, SCHED_RR, 1))
 		h->is_first = false;
 }
@@ -43,10 +42,16 @@ void sp_hurry_calm(struct sp_hurry *h)
 	h->is_first = false;
 }
 
-void sp_hurry_end(struct sp_hurry *h)
+void sp_hurry_pause(struct sp_hurry *h)
 {
 	sp_hurry_calm(h);
-	if (h->tid)
+	if (h->is_changed)
 		setpriority(PRIO_PROCESS, (id_t)h->tid, h->nice);
+	h->is_changed = false;
+}
+
+void sp_hurry_end(struct sp_hurry *h)
+{
+	sp_hurry_pause(h);
 	h->tid = 0;
 }

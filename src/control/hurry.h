@@ -13,15 +13,17 @@
 struct sp_hurry {
 	pid_t tid; /* 0: nobody */
 	int nice;  /* what it has otherwise */
-	bool is_first;
+	bool is_first, is_changed;
 };
 
-/* Before others of its kind. */
 void sp_hurry_begin(struct sp_hurry *h, pid_t tid);
 
-/* Before all, until sp_hurry_calm; or until it makes itself SCHED_OTHER again,
- * which whoever is killed meanwhile can rely on. */
+/* Before all, until sp_hurry_calm, and before others of its kind, until
+ * sp_hurry_end; or until it makes itself what it was, which whoever is killed
+ * meanwhile can rely on. */
 void sp_hurry_first(struct sp_hurry *h);
 void sp_hurry_calm(struct sp_hurry *h);
 
+/* As it was, until sp_hurry_first. */
+void sp_hurry_pause(struct sp_hurry *h);
 void sp_hurry_end(struct sp_hurry *h);

@@ -254,10 +254,11 @@ static void give_back(struct sp_tracee *t)
 		return;
 	if (is_signalled(t))
 		sp_cpu_end_wait(&t->regs);
-	set_regs(t, &t->regs);
-	sp_cpu_write_vector(t->tid, t->vector, t->vector_bytes);
+	/* The registers last: until then it has a way back. */
 	trace(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
 	      (long)(uintptr_t)&t->sigmask);
+	sp_cpu_write_vector(t->tid, t->vector, t->vector_bytes);
+	set_regs(t, &t->regs);
 	t->is_borrowed = false;
 }
 
@@ -318,15 +319,27 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	}
 }
 
-long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
+static bool prepare_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 {
 	sp_cpu_regs r = t->regs;
 
 	sp_cpu_set_syscall(&r, t->syscall, n, args);
-	if (!set_regs(t, &r) || next_syscall_stop(t, HELD_NS) != 0 ||
+	if (t->stack_frame)
+		sp_cpu_set_way_back(&r, t->stack_frame, t->way_back);
+	return set_regs(t, &r);
+}
+
+static long make_syscall(struct sp_tracee *t)
+{
+	if (next_syscall_stop(t, HELD_NS) != 0 ||
 	    next_syscall_stop(t, HELD_NS) != 0)
 		return -EIO;
 	return (long)sp_cpu_result(&t->now);
+}
+
+long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
+{
+	return prepare_syscall(t, n, args) ? make_syscall(t) : -EIO;
 }
 
 /* Until the code has sent its signal.  Others that cannot be held back, or were
@@ -362,13 +375,13 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 }
 
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
-		       size_t n, bool calms)
+		       size_t n, const int *nice)
 {
 	const uint64_t at = t->memory + AT_CALLS;
 	const size_t bytes = n * sizeof(*calls);
 	sp_cpu_regs r = t->regs;
 
-	sp_cpu_set_run(&r, t->memory, at, n, t->frame, calms);
+	sp_cpu_set_run(&r, t->memory, at, n, t->frame, nice);
 	t->ended = 1;
 	return n <= SP_TRACEE_CALLS && sp_tracee_write(t, at, calls, bytes) &&
 	       set_regs(t, &r);
@@ -448,29 +461,74 @@ static bool write_code(const struct sp_tracee *t)
 	return true;
 }
 
-/* The frame that takes the thread back, at the end of the memory. */
-static bool write_frame(struct sp_tracee *t)
+/* The frame that takes the thread back, in memory from `start` to `end`: where
+ * it is, or 0. */
+static uint64_t write_frame(struct sp_tracee *t, uint64_t start, uint64_t end)
 {
-	const uint64_t end = t->memory + SP_TRACEE_MEMORY;
 	const uint64_t vector = (end - t->vector_bytes - 64) & ~63ull;
-	unsigned char *copy = malloc(t->vector_bytes + 4);
+	const uint64_t at = ((vector - sizeof(struct sp_cpu_frame)) & ~15ull) -
+			    SP_CPU_FRAME_ODD;
+	unsigned char *copy;
 	struct sp_cpu_frame frame;
 	bool ok;
 
+	if (at < start || at > end)
+		return 0;
+	copy = malloc(t->vector_bytes + 4);
 	if (!copy)
-		return false;
-	t->frame = ((vector - sizeof(frame)) & ~15ull) - SP_CPU_FRAME_ODD;
+		return 0;
 	memcpy(copy, t->vector, t->vector_bytes);
 	sp_cpu_make_frame(&frame, &t->regs, t->sigmask, copy, t->vector_bytes,
-			  vector);
+			  vector, t->way_back);
 	ok = sp_tracee_write(t, vector, copy, t->vector_bytes + 4) &&
-	     sp_tracee_write(t, t->frame, &frame, sizeof(frame)) &&
-	     write_code(t);
+	     sp_tracee_write(t, at, &frame, sizeof(frame));
 	free(copy);
-	return ok;
+	return ok ? at : 0;
 }
 
-int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
+/*
+ * Where the mapping begins that its stack is in, if that holds stacks only: the
+ * main thread's, or one that the C library has made, which has the thread's own
+ * data at its end.  Of any other stack, what is below may be anything.  0:
+ * none.
+ */
+static uint64_t find_stack(const struct sp_tracee *t)
+{
+	const uint64_t sp = sp_cpu_sp(&t->regs);
+	const uint64_t own = sp_cpu_thread_pointer(&t->regs);
+	uint64_t start, end, ret = 0;
+	char path[32], *line = NULL;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &room, maps) > 0) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
+		    sp < start || sp >= end)
+			continue;
+		if (strstr(line, "[stack]") || (own >= start && own < end))
+			ret = start;
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return ret;
+}
+
+/* A signal handler would have its frame there. */
+static void write_stack_frame(struct sp_tracee *t)
+{
+	const uint64_t start = t->way_back ? find_stack(t) : 0;
+
+	t->stack_frame =
+		start ? write_frame(t, start,
+				    sp_cpu_sp(&t->regs) - SP_CPU_RED_ZONE)
+		      : 0;
+}
+
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 		     struct sp_error *err)
 {
 	const uint64_t map[6] = {0,
@@ -482,18 +540,26 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
 	long memory;
 
 	t->syscall = syscall;
-	if (!save_state(t) || !hold_signals(t))
+	t->way_back = way_back;
+	if (!save_state(t))
 		return sp_error_set(err, -errno, NULL,
 				    "the registers of thread %d cannot be read",
 				    t->tid);
+	write_stack_frame(t);
+	/* Signals are held once it has a way back, which lets them in again. */
 	t->is_borrowed = true;
-	memory = sp_tracee_syscall(t, SYS_mmap, map);
+	if (!prepare_syscall(t, SYS_mmap, map) || !hold_signals(t))
+		return sp_error_set(err, -EIO, NULL,
+				    "thread %d cannot be made to map memory",
+				    t->tid);
+	memory = make_syscall(t);
 	if (memory < 0 && memory > -4096)
 		return sp_error_set(err, (int)memory, NULL,
 				    "process %d gets no memory for a call: %s",
 				    t->pid, strerror((int)-memory));
 	t->memory = (uint64_t)memory;
-	if (!write_frame(t))
+	t->frame = write_frame(t, t->memory, t->memory + SP_TRACEE_MEMORY);
+	if (!t->frame || !write_code(t))
 		return sp_error_set(err, -EIO, NULL,
 				    "the memory of process %d cannot be "
 				    "written",

@@ -14,9 +14,9 @@
  * its own, and let go as it was.  The other threads run on.  While it is made
  * to call, signals of its process go to other threads, or wait.
  *
- * Whatever comes between, even the end of this program: a function that the
- * thread is in then returns to a frame that takes the thread back to where it
- * was.
+ * Whatever comes between, even the end of this program: what the thread is in
+ * then, a function or a system call, returns to a frame that takes the thread
+ * back to where it was.
  */
 struct sp_tracee {
 	pid_t pid, tid;
@@ -28,6 +28,8 @@ struct sp_tracee {
 	uint32_t vector_bytes;
 	uint64_t sigmask;
 	uint64_t syscall;        /* where it has a system call */
+	uint64_t way_back;       /* and a return from a signal handler, or 0 */
+	uint64_t stack_frame;    /* below its stack, or 0: it has no room */
 	uint64_t memory;         /* of ours in it, or 0 */
 	uint64_t frame;          /* in that */
 	int ended;               /* how the calls did, 1: they go on */
@@ -71,20 +73,20 @@ void sp_tracee_release(struct sp_tracee *t);
 
 /* Take its registers, and make it map memory, of which SP_TRACEE_FREE to
  * SP_TRACEE_ROOM are the caller's; `syscall` is the address of
- * SP_CPU_SYSCALL_AT in sp_cpu_syscall_code in its code.  0, or negative errno
- * and *err. */
-int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall,
+ * SP_CPU_SYSCALL_AT in sp_cpu_syscall_code in its code, `way_back` that of
+ * sp_cpu_return_code.  0, or negative errno and *err. */
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 		     struct sp_error *err);
 
 /* A system call.  What the kernel gave, or -EIO, and the thread is lost.  (If
- * this program is killed just then, so is the other: the calls below have no
- * such moment.) */
+ * this program is killed just then, so is the other if it has no stack_frame:
+ * the calls below have no such moment.) */
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 
 /* n calls, at most SP_TRACEE_CALLS, which it makes once it goes on: even if it
- * is not we who let it.  `calms`: as of sp_cpu_set_run. */
+ * is not we who let it.  `nice`: as of sp_cpu_set_run. */
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
-		       size_t n, bool calms);
+		       size_t n, const int *nice);
 
 /*
  * Let it make them, and read the results of the first n.  0; -ETIMEDOUT: they

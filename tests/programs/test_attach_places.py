@@ -5,6 +5,7 @@ allocators; and programs that the library cannot be loaded into."""
 
 import os
 import shutil
+import signal
 import subprocess
 import unittest
 
@@ -68,6 +69,46 @@ class Case(harness.Case):
         copy = shutil.copy(harness.target(name), self.dir)
         os.chmod(copy, 0o755)
         return copy
+
+
+class Killed(Case):
+
+    def is_killed(self, when, n, *words):
+        """Was the command, before or after its n-th request?"""
+        preload = os.path.join(os.environ["SAMPLEPROF_TARGETS"],
+                               "libprogram_attached_killed.so")
+        done = subprocess.run(
+            [attaching.COMMAND, *map(str, words)],
+            env={**os.environ, "LD_PRELOAD": preload,
+                 "KILLED": f"{when}:{n}"},
+            capture_output=True, check=False, start_new_session=True,
+            timeout=harness.TIMEOUT_S)
+        self.assertIn(done.returncode, (0, -signal.SIGKILL), done.stderr)
+        return done.returncode != 0
+
+    def test_each_request(self):
+        """The command and its worker at once, at each point: the thread goes
+        back to where it was, also from a system call for them."""
+        talk = attaching.Talk(self, [harness.target("program_attached"),
+                                     "killed"])
+        attach = ("attach", talk.pid, "--out", self.out + "/")
+        detach = ("detach", talk.pid)
+        for when, words, undo in (("before", attach, detach),
+                                  ("after", attach, detach),
+                                  ("before", detach, attach)):
+            n = 1
+            if words == detach:
+                attaching.run(*attach)
+            while self.is_killed(when, n, *words):
+                with self.subTest(f"{words[0]}: {when} {n}"):
+                    self.assertEqual(talk.say("look")[0], "same")
+                attaching.run(*undo, check=False)
+                n += 1
+            self.assertGreater(n, 10)
+            self.assertEqual(talk.say("look")[0], "same")
+            if words == attach:
+                attaching.run(*detach)
+        talk.end()
 
 
 class Process(Case):
