@@ -20,6 +20,7 @@
 #define STACK_BYTES 65536u /* read at once */
 #define WAITING_MAX 64
 #define PATH_BYTES  4400
+#define VDSO_BYTES  8192u /* where its code is */
 
 /* ---- files ---- */
 
@@ -173,6 +174,38 @@ uint64_t sp_image_ours(const struct sp_image *image, const char *name)
 	return sp_image_function(image->ours, name, &range) ? range.start : 0;
 }
 
+/* Of the auxiliary vector. */
+static uint64_t read_auxiliary(pid_t pid, uint64_t type)
+{
+	char path[64];
+	uint64_t pair[2], value = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
+	f = fopen(path, "re");
+	while (f && fread(pair, sizeof(pair), 1, f) == 1)
+		if (pair[0] == type)
+			value = pair[1];
+	if (f)
+		fclose(f);
+	return value;
+}
+
+/* In what the kernel maps into every process. */
+static uint64_t find_in_vdso(const struct sp_image *image, const void *bytes,
+			     size_t n)
+{
+	const uint64_t start = read_auxiliary(image->pid, AT_SYSINFO_EHDR);
+	unsigned char all[VDSO_BYTES];
+	const unsigned char *found;
+	size_t there = start ? sizeof(all) : 0;
+
+	while (there && !sp_tracee_read(image->pid, start, all, there))
+		there /= 2;
+	found = there ? memmem(all, there, bytes, n) : NULL;
+	return found ? start + (uint64_t)(found - all) : 0;
+}
+
 uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			    size_t n)
 {
@@ -198,27 +231,10 @@ uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			       (uint64_t)(found -
 					  (const unsigned char *)data->d_buf);
 	}
-	return 0;
+	return find_in_vdso(image, bytes, n);
 }
 
 /* ---- which module is what ---- */
-
-/* Of the auxiliary vector. */
-static uint64_t read_auxiliary(pid_t pid, uint64_t type)
-{
-	char path[64];
-	uint64_t pair[2], value = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/auxv", pid);
-	f = fopen(path, "re");
-	while (f && fread(pair, sizeof(pair), 1, f) == 1)
-		if (pair[0] == type)
-			value = pair[1];
-	if (f)
-		fclose(f);
-	return value;
-}
 
 static int classify_module(Dwfl_Module *mod, void **data, const char *name,
 			   Dwarf_Addr start, void *arg)

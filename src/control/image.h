@@ -25,7 +25,7 @@ void sp_image_close(struct sp_image *image);
 uint64_t sp_image_libc(const struct sp_image *image, const char *name);
 uint64_t sp_image_ours(const struct sp_image *image, const char *name);
 
-/* Bytes in the code of the C library: where, or 0. */
+/* Bytes in the code of the C library, or of the vDSO: where, or 0. */
 uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			    size_t n);
 
