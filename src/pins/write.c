@@ -69,14 +69,6 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 
 /* ---- for people ---- */
 
-static void note(FILE *out, const char *text)
-{
-	sp_style_begin(out, SP_STYLE_WARNING);
-	fputs("note:", out);
-	sp_style_begin(out, SP_STYLE_PLAIN);
-	fprintf(out, " %s\n", text);
-}
-
 static void print_amount(FILE *out, struct sp_interval i)
 {
 	fputs(sp_text_bytes(i.value).text, out);
@@ -259,15 +251,20 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 			sp_text_bytes((double)p->fast_bytes).text,
 			sp_text_count(p->cached_objects_max).text);
 	if (p->rule == SP_RSS_PINS_BY_PAGES && path && *path)
-		note(out, "by the addresses of objects, page by page: what the "
-			  "allocator gives back in larger pieces only is not "
-			  "here");
+		sp_style_print_note(
+			out,
+			"by the addresses of objects, page by page: what the "
+			"allocator gives back in larger pieces only is not "
+			"here");
 	if (p->profile->unsampled_bytes)
-		note(out, "what was allocated while nothing was sampled pins, "
-			  "too, and is not here");
+		sp_style_print_note(
+			out,
+			"what was allocated while nothing was sampled pins, "
+			"too, and is not here");
 	else if (sp_profile_info(p->profile, "attached.before_bytes"))
-		note(out, "what was alive when the process was attached to "
-			  "pins, too, and is not here");
+		sp_style_print_note(
+			out, "what was alive when the process was attached to "
+			     "pins, too, and is not here");
 }
 
 void sp_rss_pins_print(FILE *out, const struct sp_rss_pins *p, uint64_t top)
@@ -275,7 +272,7 @@ void sp_rss_pins_print(FILE *out, const struct sp_rss_pins *p, uint64_t top)
 	const char *why = sp_rss_pins_why_not(p);
 
 	if (why) {
-		note(out, why);
+		sp_style_print_note(out, why);
 		return;
 	}
 	print_head(out, p);

@@ -207,21 +207,3 @@ void sp_rss_maps_free(struct sp_rss_maps *maps)
 	free(maps->texts);
 	memset(maps, 0, sizeof(*maps));
 }
-
-const struct sp_rss_map *sp_rss_maps_find(const struct sp_rss_maps *maps,
-					  uint64_t address)
-{
-	size_t low = 0, high = maps->n;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (maps->list[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < maps->n && maps->list[low].start <= address
-		       ? &maps->list[low]
-		       : NULL;
-}

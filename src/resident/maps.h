@@ -40,10 +40,6 @@ int sp_rss_maps_read(uint64_t pid, struct sp_rss_maps *ret,
 		     struct sp_error *err);
 void sp_rss_maps_free(struct sp_rss_maps *maps);
 
-/* The mapping that has the address; NULL: none. */
-const struct sp_rss_map *sp_rss_maps_find(const struct sp_rss_maps *maps,
-					  uint64_t address);
-
 /* The same from the text of /proc/PID/smaps alone, which is borrowed and
  * changed.  0 or -ENOMEM. */
 int sp_rss_maps_parse(char *text, struct sp_rss_maps *ret);

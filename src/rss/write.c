@@ -236,14 +236,6 @@ static void print_outside(FILE *out, const struct sp_rss_ledger *l)
 			sp_text_bytes((double)l->hugetlb).text);
 }
 
-static void note(FILE *out, const char *text)
-{
-	sp_style_begin(out, SP_STYLE_WARNING);
-	fputs("note:", out);
-	sp_style_begin(out, SP_STYLE_PLAIN);
-	fprintf(out, " %s\n", text);
-}
-
 /* The process did not answer. */
 static void note_silence(FILE *out, const struct sp_rss_ledger *l)
 {
@@ -254,50 +246,68 @@ static void note_silence(FILE *out, const struct sp_rss_ledger *l)
 		 "keeps: it does when it allocates; try again while it works, "
 		 "or with --timeout 1m",
 		 sp_text_duration(l->waited_ns).text);
-	note(out, text);
+	sp_style_print_note(out, text);
 }
 
 /* Why the heap is not known better, and what to do. */
 static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
 	if (!l->has_profile)
-		note(out, "there is no profile: started with `sampleprof run`, "
-			  "or after `sampleprof attach`, the heap is split "
-			  "into what is alive, by call site, and what the "
-			  "allocator keeps");
+		sp_style_print_note(
+			out,
+			"there is no profile: started with `sampleprof run`, "
+			"or after `sampleprof attach`, the heap is split "
+			"into what is alive, by call site, and what the "
+			"allocator keeps");
 	else if (!l->has_objects)
-		note(out, "frees are not recorded (SAMPLEPROF_FREES=off): what "
-			  "is alive is not known");
+		sp_style_print_note(
+			out,
+			"frees are not recorded (SAMPLEPROF_FREES=off): what "
+			"is alive is not known");
 	else if (l->why == SP_LEDGER_END && !l->was_asked)
-		note(out, "it left by _exit or quick_exit, where its allocator "
-			  "cannot be asked what it keeps");
+		sp_style_print_note(
+			out,
+			"it left by _exit or quick_exit, where its allocator "
+			"cannot be asked what it keeps");
 	else if (l->is_stopped)
-		note(out, "the process is stopped, so its allocator cannot be "
-			  "asked what it keeps");
+		sp_style_print_note(
+			out,
+			"the process is stopped, so its allocator cannot be "
+			"asked what it keeps");
 	else if (!l->was_asked)
 		note_silence(out, l);
 	else if (!l->memory.allocator)
-		note(out, "this allocator does not say what it keeps: that is "
-			  "in the last row of the heap, or in other "
-			  "anonymous memory");
+		sp_style_print_note(
+			out,
+			"this allocator does not say what it keeps: that is "
+			"in the last row of the heap, or in other "
+			"anonymous memory");
 	if (l->before_bytes && l->has_objects)
-		note(out, "what was alive when the process was attached to is "
-			  "not in the row of what is alive");
+		sp_style_print_note(
+			out,
+			"what was alive when the process was attached to is "
+			"not in the row of what is alive");
 	else if (l->unsampled_bytes && l->has_objects)
-		note(out, "what was allocated while nothing was sampled is not "
-			  "in the row of what is alive");
+		sp_style_print_note(
+			out,
+			"what was allocated while nothing was sampled is not "
+			"in the row of what is alive");
 }
 
 static void print_notes(FILE *out, const struct sp_rss_ledger *l)
 {
 	print_heap_notes(out, l);
 	if (l->is_unreadable)
-		note(out, "its memory may not be read (as a debugger does: be "
-			  "root): stacks of threads and large objects are in "
-			  "other anonymous memory");
+		sp_style_print_note(
+			out,
+			"its memory may not be read (as a debugger does: be "
+			"root): stacks of threads and large objects are in "
+			"other anonymous memory");
 	else if (l->is_32_bit)
-		note(out, "it is a 32-bit process: stacks of threads and large "
-			  "objects are in other anonymous memory");
+		sp_style_print_note(
+			out,
+			"it is a 32-bit process: stacks of threads and large "
+			"objects are in other anonymous memory");
 }
 
 static void print_when(FILE *out, const struct sp_rss_ledger *l)

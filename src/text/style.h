@@ -22,6 +22,9 @@ void sp_style_set_colours(bool has_colours);
 /* In that style until SP_STYLE_PLAIN; nothing without colours. */
 void sp_style_begin(FILE *out, enum sp_style style);
 
+/* "note: ...", a line of its own. */
+void sp_style_print_note(FILE *out, const char *text);
+
 /* In that of a share in [0, 1]. */
 void sp_style_begin_share(FILE *out, double share);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text of /proc/PID/smaps: mappings, their amounts, sums over them; lines
- * that nobody knows; what has an address. */
+ * that nobody knows. */
 #include <string.h>
 
 #include "resident/maps.h"
@@ -54,21 +54,6 @@ TEST(smaps)
 	assert_string_equal(m->path, "");
 	assert_true(m->is_shared && !m->can_read);
 	assert_int_equal(m->rss, 0);
-	free(maps.list);
-}
-
-TEST(finds_addresses)
-{
-	char text[] = TEXT;
-	struct sp_rss_maps maps = {.n = 0};
-
-	assert_int_equal(sp_rss_maps_parse(text, &maps), 0);
-	assert_null(sp_rss_maps_find(&maps, 0x55cf));
-	assert_ptr_equal(sp_rss_maps_find(&maps, 0x55d0), &maps.list[0]);
-	assert_null(sp_rss_maps_find(&maps, 0x55d8));
-	assert_ptr_equal(sp_rss_maps_find(&maps, 0x6ffff), &maps.list[1]);
-	assert_ptr_equal(sp_rss_maps_find(&maps, 0x70000), &maps.list[2]);
-	assert_null(sp_rss_maps_find(&maps, UINT64_MAX));
 	free(maps.list);
 }
 
