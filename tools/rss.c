@@ -57,7 +57,7 @@ static int print_ledger(const struct sp_rss_options *options)
 		sp_console_begin_page(options->pins);
 	out = sp_console_open();
 	if (options->json)
-		sp_rss_print_json(out, &ledger);
+		sp_rss_print_json(out, &ledger, NULL, 0);
 	else
 		sp_rss_print(out, &ledger);
 	sp_rss_pins_free(ledger.pins);

@@ -43,7 +43,6 @@ static int load_profile(const struct work *work, sp_progress_fn *fn,
 {
 	const struct sp_options *o = work->options;
 	struct sp_load_needs needs;
-	int r;
 
 	if (!o)
 		return sp_load(work->export->files, work->export->n_files,
@@ -51,17 +50,8 @@ static int load_profile(const struct work *work, sp_progress_fn *fn,
 			       &work->export->format->needs, fn, NULL,
 			       ret_profile, err);
 	needs = sp_options_needs(o);
-	r = sp_load(o->files, o->n_files, &o->question, &needs, fn, NULL,
-		    ret_profile, err);
-	if (r < 0 || !o->question.of_resident)
-		return r;
-	r = o->n_files == 1
-		    ? sp_rss_weigh(o->files[0], *ret_profile, err)
-		    : sp_error_set(err, -EINVAL, NULL,
-				   "--view resident is about one process");
-	if (r < 0)
-		sp_profile_free(*ret_profile);
-	return r;
+	return sp_load(o->files, o->n_files, &o->question, &needs, fn, NULL,
+		       ret_profile, err);
 }
 
 static int write_work(FILE *out, const struct sp_profile *profile,
@@ -251,6 +241,7 @@ static int run_export(int argc, char **argv)
 
 	if (sp_export_options_parse(argc, argv, &request, &err) < 0)
 		return sp_console_fail_usage(err.message, "export");
+	request.question.weigh = sp_resident_weigh;
 	if (request.help)
 		return sp_console_print_help(&sp_export_line);
 	if (request.version)
@@ -425,6 +416,7 @@ static int run_gate(const struct gate_command *command, int argc, char **argv)
 	int r = command->parse(argc, argv, &options, &err);
 	int code;
 
+	options.question.weigh = sp_resident_weigh;
 	if (r < 0)
 		code = fail_options(r, &err, command->name);
 	else if (options.help)
@@ -542,6 +534,7 @@ static int run_report(int argc, char **argv)
 		return sp_console_print_help(&sp_report_line);
 	if (options.version)
 		return sp_console_print_version();
+	options.question.weigh = sp_resident_weigh;
 	if (is_command(options.files[0]))
 		return fail_late(options.files[0]);
 	nearest = mistyped_command(&options);

@@ -364,9 +364,8 @@ static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
 		{o->question.method != SP_METHOD_P3T,
 		 "--base goes without --estimator"},
 		{o->watch_ns, "--watch goes without --base"},
-		{o->question.samples_of != SP_SAMPLES_ALLOCATED ||
-			 o->question.of_resident,
-		 "--view resident, mapped and reserved go without --base"},
+		{o->question.samples_of != SP_SAMPLES_ALLOCATED,
+		 "--view mapped and reserved go without --base"},
 	};
 
 	return o->n_base ? REFUSE_BY(rules, err) : 0;
@@ -413,6 +412,9 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 		{is_report && o->has_stacks && (o->has_top || o->has_order),
 		 "--stacks shows call stacks: it goes without --top and "
 		 "--sort"},
+		{o->question.of_objects,
+		 "--metric objects is for export collapsed: the report shows "
+		 "objects besides"},
 		{o->timeline && o->question.has_view,
 		 "--timeline shows what is alive: it goes without --view, "
 		 "--at, --tail and --within"},

@@ -11,6 +11,11 @@ static bool take_view(void *part, const char *text)
 	return sp_question_parse_view(part, text);
 }
 
+static bool take_metric(void *part, const char *text)
+{
+	return sp_question_parse_metric(part, text);
+}
+
 static bool take_at(void *part, const char *text)
 {
 	struct sp_question *q = part;
@@ -128,8 +133,7 @@ static const struct sp_argument question[] = {
 	 "peak: what was alive at the peak of live bytes\n"
 	 "leaks: what is alive and older than --tail TIME\n"
 	 "temporary: what was freed soon, see --within\n"
-	 "resident: live, without what is in no resident page, of\n"
-	 "a process that runs\n"
+	 "resident: live, as --metric resident\n"
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
 	 "reserved: the same of address space without access\n"
@@ -137,6 +141,12 @@ static const struct sp_argument question[] = {
 	 "alive lies beside it\n"
 	 "default: live of a process that runs or was killed,\n"
 	 "else alloc; alloc for other programs"},
+	{"metric", 0, "METRIC", "bytes, objects or resident", take_metric, 0,
+	 "what is counted: bytes (default)\n"
+	 "objects: as weights of export collapsed\n"
+	 "resident: of what is alive, the bytes in resident pages:\n"
+	 "of a process that runs now, else where a ledger was\n"
+	 "taken (run --rss, --rss-at-peak, ctl --rss snapshot)"},
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
 	 take_at, 0,
 	 "the moment of live and leaks: a time (default end), or\n"
@@ -166,7 +176,9 @@ static const struct sp_argument question[] = {
 };
 
 static const struct sp_argument_values question_values[] = {
-	{"view", sp_question_view_word}, {0}};
+	{"view", sp_question_view_word},
+	{"metric", sp_question_metric_word},
+	{0}};
 
 const struct sp_argument_group sp_options_question = {
 	"What to look at (TIME: 2s, 500ms, 1m30s since the start, 50%, end)",
@@ -267,13 +279,34 @@ static const struct sp_argument functions[] = {
 const struct sp_argument_group sp_options_functions = {
 	"Names of functions, and flat bytes", functions, NULL};
 
+/* What is resident is asked of what is alive. */
+static int settle_resident(struct sp_question *q, struct sp_error *err)
+{
+	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->is_pinned)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--metric resident is about allocated "
+				    "objects: it goes without --view mapped, "
+				    "reserved and pinned");
+	if (q->view == SP_VIEW_PEAK) {
+		q->view = SP_VIEW_LIVE;
+		q->at.kind = SP_MOMENT_RSS_PEAK;
+	}
+	return q->view == SP_VIEW_LIVE || q->view == SP_VIEW_LEAKS
+		       ? 0
+		       : sp_error_set(err, -EINVAL, NULL,
+				      "--metric resident is about what is "
+				      "alive: it goes with --view live, peak "
+				      "and leaks");
+}
+
 int sp_options_settle(struct sp_question *q, struct sp_error *err)
 {
 	const bool has_within =
 		q->within_bytes != SP_NEVER || q->within_ns != SP_NEVER;
 
 	if (!q->has_view) {
-		q->has_view = q->at.kind || q->tail.kind || has_within;
+		q->has_view = q->at.kind || q->tail.kind || has_within ||
+			      q->of_resident;
 		q->view = has_within     ? SP_VIEW_TEMPORARY
 			  : q->tail.kind ? SP_VIEW_LEAKS
 					 : SP_VIEW_LIVE;
@@ -287,6 +320,12 @@ int sp_options_settle(struct sp_question *q, struct sp_error *err)
 	if (has_within && q->view != SP_VIEW_TEMPORARY)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--within goes with --view temporary");
+	if (q->of_resident) {
+		const int r = settle_resident(q, err);
+
+		if (r < 0)
+			return r;
+	}
 	return sp_filter_check(&q->filter, err);
 }
 

@@ -30,9 +30,8 @@ struct sp_export_request {
 	const char *const *files;
 	size_t n_files;     /* at least 1 */
 	const char *output; /* path; "-": standard output */
-	bool has_metric;
-	bool help;    /* asked for; nothing else counts */
-	bool version; /* likewise */
+	bool help;          /* asked for; nothing else counts */
+	bool version;       /* likewise */
 };
 
 /*

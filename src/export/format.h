@@ -48,7 +48,8 @@ enum sp_export_knows {
 	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
 	/* No choice: call stacks that the view does not have. */
 	SP_EXPORT_KNOWS_OTHERS = 8,
-	SP_EXPORT_KNOWS_MAPPED = 16, /* --view mapped, reserved */
+	SP_EXPORT_KNOWS_MAPPED = 16,   /* --view mapped, reserved */
+	SP_EXPORT_KNOWS_RESIDENT = 32, /* --metric resident */
 };
 
 /*

@@ -16,15 +16,6 @@ static bool take_output(void *part, const char *text)
 	return *text != '\0';
 }
 
-static bool take_metric(void *part, const char *text)
-{
-	struct sp_export_request *o = part;
-
-	o->has_metric = true;
-	o->how.of_objects = strcmp(text, "objects") == 0;
-	return o->how.of_objects || strcmp(text, "bytes") == 0;
-}
-
 static bool take_max_samples(void *part, const char *text)
 {
 	struct sp_export_request *o = part;
@@ -53,8 +44,6 @@ static bool take_base(void *part, const char *text)
 static const struct sp_argument export_arguments[] = {
 	{"output", 'o', "OUT", "a path, or - for standard output", take_output,
 	 0, "file to write; - for standard output"},
-	{"metric", 0, "bytes|objects", "bytes or objects", take_metric, 0,
-	 "what a weight counts (collapsed; default bytes)"},
 	FLAG("pprof-error", how.pprof_error,
 	     "two more sample types: variance of the bytes, samples"),
 	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,
@@ -64,18 +53,8 @@ static const struct sp_argument export_arguments[] = {
 	{0},
 };
 
-static const char *metric_word(size_t i)
-{
-	static const char *const words[] = {"bytes", "objects", NULL};
-
-	return words[i];
-}
-
-static const struct sp_argument_values export_values[] = {
-	{"metric", metric_word}, {0}};
-
-static const struct sp_argument_group how_to_write = {
-	"How to write", export_arguments, export_values};
+static const struct sp_argument_group how_to_write = {"How to write",
+						      export_arguments, NULL};
 
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_export_request)};
@@ -149,9 +128,9 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 {
 	const unsigned int knows = o->format->knows;
 
-	if (o->has_metric && !(knows & SP_EXPORT_KNOWS_METRIC))
+	if (o->question.of_objects && !(knows & SP_EXPORT_KNOWS_METRIC))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --metric",
+				    "%s goes without --metric objects",
 				    o->format->name);
 	if ((o->how.pprof_error || o->how.max_samples) &&
 	    !(knows & SP_EXPORT_KNOWS_PPROF))
@@ -171,10 +150,12 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 			"%s is about allocated objects: it goes "
 			"without --view mapped, reserved and pinned",
 			o->format->name);
-	if (o->question.of_resident)
+	if (o->question.of_resident && !(knows & SP_EXPORT_KNOWS_RESIDENT))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--view resident is for the report: "
-				    "export goes without it");
+				    "%s has several moments, and what is "
+				    "resident is known of one: it goes without "
+				    "--metric resident",
+				    o->format->name);
 	if (!o->output)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "where to? no -o OUT was given (- is "
@@ -200,6 +181,7 @@ int sp_export_options_parse(int argc, char **argv,
 		r = sp_options_settle_functions(&ret->symbols, err);
 	if (r >= 0)
 		r = take_format(n ? words[0] : NULL, ret, err);
+	ret->how.of_objects = ret->question.of_objects;
 	if (r >= 0)
 		r = check_export(ret, err);
 	if (r < 0)

@@ -13,14 +13,14 @@
  * its resident memory as text, which goes into its profile as it is.  No
  * answer: there is no ledger.  Both sides are of one version: `version`.
  */
-#define SP_LOOK_VERSION 1u
+#define SP_LOOK_VERSION 2u
 
 /* The name of the socket, behind a zero byte: that, then what the two agreed
  * on, SAMPLEPROF_RUN or the name of the order. */
 #define SP_LOOK_PREFIX "sampleprof-look-"
 
 /* Of the answer. */
-#define SP_LOOK_TEXT_MAX 8192u
+#define SP_LOOK_TEXT_MAX 16384u
 
 enum sp_look_why {
 	SP_LOOK_SNAPSHOT = 1,

@@ -286,13 +286,13 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 	r = sp_options_settle(&o->question, err);
 	if (r < 0)
 		return r;
-	if (o->question.samples_of || o->question.of_resident ||
-	    o->question.is_pinned)
+	if (o->question.samples_of || o->question.is_pinned ||
+	    o->question.of_objects)
 		return sp_error_set(
 			err, -EINVAL, NULL,
-			"diff compares what was allocated: --view "
-			"resident, mapped, reserved and pinned go with the "
-			"report of one version");
+			"diff compares bytes of what was allocated: --view "
+			"mapped, reserved and pinned go with the report of "
+			"one version, --metric objects with an export");
 	if (!o->has_top)
 		o->top = DEFAULT_TOP;
 	if (o->json && o->csv)

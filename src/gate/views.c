@@ -11,6 +11,7 @@
 #include "compare/diff.h"
 #include "runs/inputs.h"
 #include "read/load.h"
+#include "report/load.h"
 #include "symbols/pattern.h"
 #include "report/phases.h"
 #include "view/view_sizes.h"
@@ -367,7 +368,9 @@ static int load_old(struct views *v)
 				 v->err);
 	if (r < 0)
 		return r;
-	r = sp_inputs_take(&v->sides, false, profile, v->err);
+	r = sp_load_weigh(o->base, o->n_base, &o->question, profile, v->err);
+	if (r >= 0)
+		r = sp_inputs_take(&v->sides, false, profile, v->err);
 	if (r < 0)
 		v->err->file = o->base[0]; /* not the profile's, which goes */
 	sp_profile_free(profile);
@@ -393,7 +396,9 @@ static int load_views(struct views *v, enum sp_view *ret_view)
 							     : 0),
 		.tables = wants_tables(o),
 		.tables_of = *ret_view};
-	r = sp_inputs_take(&v->sides, true, profile, v->err);
+	r = sp_load_weigh(o->files, o->n_files, &o->question, profile, v->err);
+	if (r >= 0)
+		r = sp_inputs_take(&v->sides, true, profile, v->err);
 	if (r < 0)
 		v->err->file = o->files[0];
 	sp_profile_free(profile);

@@ -323,6 +323,7 @@ struct sp_profile {
 	 * that are resident (0 to 1), by which the live view weighs it; or
 	 * NULL. */
 	float *resident;
+	uint64_t resident_at_ns; /* then; SP_NEVER: now, or at the end */
 	struct sp_sample_group *groups;
 	size_t n_groups;
 	uint64_t n_grouped; /* samples in all groups */

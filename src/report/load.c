@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/load.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,6 +211,32 @@ static int load_groups(const struct wish *w, struct aim *aim,
 				    w->progress_arg, ret_profile, err);
 }
 
+int sp_load_weigh(const char *const *files, size_t n,
+		  const struct sp_question *q, struct sp_profile *profile,
+		  struct sp_error *err)
+{
+	if (!q->of_resident)
+		return 0;
+	if (n > 1)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "what is resident is about one process: "
+				    "give one file");
+	if (!q->weigh)
+		return sp_error_set(err, -ENOTSUP, NULL,
+				    "what is resident is not known here");
+	return q->weigh(*files, q, profile, err);
+}
+
+static int weigh(const struct wish *w, struct sp_profile **profile,
+		 struct sp_error *err)
+{
+	int r = sp_load_weigh(w->files, w->n, w->question, *profile, err);
+
+	if (r < 0)
+		sp_profile_free(*profile);
+	return r;
+}
+
 int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 	    const struct sp_load_needs *needs, sp_progress_fn *progress,
 	    void *progress_arg, struct sp_profile **ret_profile,
@@ -227,9 +254,12 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 				       .samples_of = q->samples_of};
 	struct sp_profile facts;
 	struct aim aim;
+	int r;
 
-	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->of_resident)
-		return read_files(&w, &mapped, ret_profile, err);
+	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->of_resident) {
+		r = read_files(&w, &mapped, ret_profile, err);
+		return r < 0 ? r : weigh(&w, ret_profile, err);
+	}
 	/* What is wrong with the files is said by the reading. */
 	if (sp_profile_look(files, n, &facts, err) < 0)
 		aim = (struct aim){.is_known = false};

@@ -35,3 +35,9 @@ int sp_load(const char *const *files, size_t n,
 	    const struct sp_load_needs *needs, sp_progress_fn *progress,
 	    void *progress_arg, struct sp_profile **ret_profile,
 	    struct sp_error *err);
+
+/* --metric resident: weigh a profile of these files that has every sample, if
+ * the question is about that.  0; negative errno and *err. */
+int sp_load_weigh(const char *const *files, size_t n,
+		  const struct sp_question *question,
+		  struct sp_profile *profile, struct sp_error *err);

@@ -63,9 +63,10 @@ bool sp_question_parse_view(struct sp_question *question, const char *name)
 {
 	question->has_view = true;
 	question->samples_of = SP_SAMPLES_ALLOCATED;
-	question->of_resident = strcmp(name, RESIDENT) == 0;
+	question->of_resident = strcmp(name, RESIDENT) == 0 ||
+				(question->has_metric && question->of_resident);
 	question->is_pinned = strcmp(name, PINNED) == 0;
-	if (question->of_resident || question->is_pinned) {
+	if (strcmp(name, RESIDENT) == 0 || question->is_pinned) {
 		question->view = SP_VIEW_LIVE;
 		return true;
 	}
@@ -91,6 +92,22 @@ const char *sp_question_view_word(size_t i)
 	if (i - N_VIEWS == N_SAMPLES)
 		return RESIDENT;
 	return i - N_VIEWS == N_SAMPLES + 1 ? PINNED : NULL;
+}
+
+const char *sp_question_metric_word(size_t i)
+{
+	static const char *const words[] = {"bytes", "objects", RESIDENT, NULL};
+
+	return words[i];
+}
+
+bool sp_question_parse_metric(struct sp_question *question, const char *name)
+{
+	question->has_metric = true;
+	question->of_objects = strcmp(name, "objects") == 0;
+	question->of_resident = strcmp(name, RESIDENT) == 0;
+	return question->of_objects || question->of_resident ||
+	       strcmp(name, "bytes") == 0;
 }
 
 bool sp_moment_parse(const char *text, struct sp_moment *ret)
@@ -178,6 +195,8 @@ static int resolve(const struct sp_moment *moment,
 
 	if (moment->kind == SP_MOMENT_TIME)
 		ns = moment->ns;
+	if (moment->kind == SP_MOMENT_RSS_PEAK)
+		ns = profile->resident_at_ns;
 	if (moment->kind == SP_MOMENT_LAST)
 		ns = profile->duration_ns > moment->ns
 			     ? profile->duration_ns - moment->ns
@@ -397,11 +416,9 @@ int sp_question_select(const struct sp_question *question,
 	r = resolve_moments(question, profile, &s, err);
 	if (r < 0)
 		return r;
-	if (question->of_resident && s.view == SP_VIEW_LIVE &&
-	    (!profile->resident || s.at_ns != SP_NEVER))
-		return sp_error_set(err, -ENODATA, profile->path,
-				    "--view resident is about a process that "
-				    "runs, as it is now");
+	if (profile->resident &&
+	    (s.view == SP_VIEW_LIVE || s.view == SP_VIEW_LEAKS))
+		s.at_ns = profile->resident_at_ns;
 	s.within_bytes = question->within_bytes;
 	s.within_ns = question->within_ns;
 	if (s.within_bytes == SP_NEVER && s.within_ns == SP_NEVER)

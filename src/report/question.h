@@ -22,6 +22,7 @@ enum sp_moment_kind {
 	SP_MOMENT_END,
 	SP_MOMENT_SNAPSHOT, /* of the snapshot `name` */
 	SP_MOMENT_LAST,     /* `ns` before the end, or the start */
+	SP_MOMENT_RSS_PEAK, /* near the peak of RSS, of resident bytes */
 };
 
 struct sp_moment {
@@ -34,13 +35,24 @@ struct sp_moment {
 /* "2s", "1m30s", "50%", "end"; false, and *ret untouched, for anything else. */
 bool sp_moment_parse(const char *text, struct sp_moment *ret);
 
+struct sp_question;
+
+/* What of the profile in that file is in resident pages at the moment that is
+ * asked for: sets profile->resident.  0; negative errno and *err. */
+typedef int sp_weigh_fn(const char *path, const struct sp_question *question,
+			struct sp_profile *profile, struct sp_error *err);
+
 struct sp_question {
 	bool has_view;
 	enum sp_view view;
 	/* "mapped", "reserved": the live view of these. */
 	enum sp_samples_of samples_of;
-	/* "resident": the live view, by what is resident (sp_profile). */
+	/* --metric: objects are counted, or what is resident of the bytes of
+	 * those that are alive (sp_profile). */
+	bool has_metric;
+	bool of_objects;
 	bool of_resident;
+	sp_weigh_fn *weigh; /* says so; NULL: nobody can */
 	/* "pinned": the live view, by what it pins (rss/pins.h). */
 	bool is_pinned;
 	struct sp_moment at;   /* of live, leaks; none: the end */
@@ -104,4 +116,6 @@ bool sp_view_parse(const char *name, enum sp_view *ret);
 const char *sp_view_name_of(const struct sp_profile *profile,
 			    enum sp_view view);
 bool sp_question_parse_view(struct sp_question *question, const char *name);
+bool sp_question_parse_metric(struct sp_question *question, const char *name);
+const char *sp_question_metric_word(size_t i);
 const char *sp_question_view_word(size_t i);

@@ -85,16 +85,30 @@ struct sums {
 	struct sp_acc untouched, untouched_small, elsewhere;
 };
 
+/* With room for all. */
+static void add_absent(struct sp_rss_objects *to, const struct sp_sample *s,
+		       uint64_t resident_bytes)
+{
+	if (resident_bytes < s->size_bytes)
+		to->absent[to->n_absent++] = (struct sp_absent_object){
+			s->id, resident_bytes,
+			(double)(s->size_bytes - resident_bytes) /
+				sp_inclusion_probability(s->size_bytes,
+							 s->period_bytes)};
+}
+
 static void add_object(struct sums *sums, const struct sp_profile *profile,
 		       struct sp_rss_pages *pages,
-		       const struct sp_rss_parts *parts, const struct object *o)
+		       const struct sp_rss_parts *parts, const struct object *o,
+		       struct sp_rss_objects *ret)
 {
 	const uint64_t bytes = o->sample->size_bytes;
 	struct sp_rss_part *part = sp_rss_parts_at(parts, o->address);
-	const double share = (double)sp_rss_pages_resident(pages, o->address,
-							   o->address + bytes) /
-			     (double)bytes;
+	const uint64_t resident =
+		sp_rss_pages_resident(pages, o->address, o->address + bytes);
+	const double share = (double)resident / (double)bytes;
 
+	add_absent(ret, o->sample, resident);
 	add_share(&sums->untouched, profile, o->sample, 1 - share);
 	if (!part)
 		return;
@@ -183,7 +197,8 @@ static void add_objects(const struct sp_profile *profile,
 		qsort(all->list, all->n, sizeof(*all->list), compare_addresses);
 	for (size_t i = 0; i < all->n; i++) {
 		if (all->list[i].address)
-			add_object(&sums, profile, pages, parts, &all->list[i]);
+			add_object(&sums, profile, pages, parts, &all->list[i],
+				   ret);
 		ret->samples += all->list[i].address != 0;
 		ret->others += all->list[i].address == 0;
 	}
@@ -254,7 +269,9 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 		return 0;
 	if (list_alive(profile, &all) < 0)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-	r = read_addresses(path, &all, err);
+	ret->absent = calloc(all.n + 1, sizeof(*ret->absent));
+	r = ret->absent ? read_addresses(path, &all, err)
+			: sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	if (r >= 0) {
 		ret->is_known = true;
 		add_objects(profile, pages, parts, &all,
@@ -268,6 +285,11 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 	}
 	free(all.list);
 	return r;
+}
+
+void sp_rss_objects_free(struct sp_rss_objects *objects)
+{
+	free(objects->absent);
 }
 
 int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "resident/absent.h"
 #include "resident/pages.h"
 #include "resident/parts.h"
 #include "resident/rounding.h"
@@ -37,16 +38,22 @@ struct sp_rss_objects {
 	/* Allocated while nothing was sampled, and alive before the process was
 	 * attached to: what is alive of it nobody knows. */
 	uint64_t unsampled_bytes, before_bytes;
+	/* Those that are not all resident; their addresses are known. */
+	struct sp_absent_object *absent;
+	size_t n_absent;
 };
 
 /* The profile in that file, of the process whose pages these are, and whose
- * allocator rounds like that.  0; negative errno and *err. */
+ * allocator rounds like that.  0; negative errno and *err.  Free it in any
+ * case. */
 int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
 			const struct sp_rss_parts *parts,
 			struct sp_rss_rounding *rounding, double confidence,
 			struct sp_rss_objects *ret, struct sp_error *err);
 
+void sp_rss_objects_free(struct sp_rss_objects *objects);
+
 /* Weigh the live view of that profile, which was loaded from `path`, by what is
- * resident (profile->resident).  As above. */
+ * resident now (profile->resident).  As above. */
 int sp_rss_objects_weigh(const char *path, struct sp_profile *profile,
 			 struct sp_rss_pages *pages, struct sp_error *err);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "base/error.h"
-#include "model/profile.h"
+#include "report/question.h"
 
-/* --view resident: which pages of the process that writes this profile are
- * resident, for the weights of its live view.  0; -ESRCH and *err if none does;
- * other errors are those of looking at it. */
-int sp_rss_weigh(const char *path, struct sp_profile *profile,
-		 struct sp_error *err);
+/*
+ * A sp_weigh_fn: which pages of the process that writes this profile are
+ * resident, or, of another moment than now, what a ledger of the profile has
+ * kept of that.
+ */
+int sp_resident_weigh(const char *path, const struct sp_question *question,
+		      struct sp_profile *profile, struct sp_error *err);

@@ -287,6 +287,11 @@ static void fill_objects(struct maker *m)
 	l->untouched = m->objects.untouched;
 	l->unsampled_bytes = m->objects.unsampled_bytes;
 	l->before_bytes = m->objects.before_bytes;
+	if (!m->options->absent)
+		return;
+	l->absent = m->objects.absent;
+	l->n_absent = m->objects.n_absent;
+	m->objects.absent = NULL;
 }
 
 /* ---- who pins ---- */
@@ -375,6 +380,7 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	ret->confidence = options->confidence;
 	ret->waited_ns = options->timeout_ns;
 	r = make(&m, err);
+	sp_rss_objects_free(&m.objects);
 	sp_rss_parts_free(&m.parts);
 	sp_rss_pages_free(m.pages);
 	sp_rss_maps_free(&m.maps);

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "format/layout.h"
 #include "report/ledgers.h"
+#include "resident/absent.h"
 #include "pins/pins.h"
 #include "stats/estimator.h"
 
@@ -69,6 +70,10 @@ struct sp_rss_ledger {
 	/* Who pins what is free (rss/pins.h), if that was asked for: to be
 	 * freed by sp_rss_pins_free().  NULL: it was not. */
 	struct sp_rss_pins *pins;
+	/* The sampled objects that are not all resident, if that was asked for:
+	 * to be freed by free(). */
+	struct sp_absent_object *absent;
+	size_t n_absent;
 	uint64_t pins_top; /* sites of these to print; 0: all */
 };
 
@@ -89,6 +94,7 @@ struct sp_rss_options {
 	uint64_t timeout_ns; /* how long the allocator's answer is waited for */
 	double confidence;   /* in (0, 1) */
 	bool pins;           /* by call site, with their names */
+	bool absent;         /* which objects are not all resident */
 	bool has_top;
 	uint64_t top;                    /* sites of these; 0: all */
 	sp_progress_fn *progress;        /* of their names; may be NULL */
@@ -110,4 +116,6 @@ const char *sp_rss_allocator_name(uint64_t allocator);
 const char *sp_rss_row_name(enum sp_rss_row_name row);
 
 void sp_rss_print(FILE *out, const struct sp_rss_ledger *ledger);
-void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *ledger);
+/* absent: what sp_absent_write() made of that, and left out; NULL: nothing. */
+void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *ledger,
+		       const char *absent, double left_out);

@@ -74,18 +74,51 @@ static enum sp_ledger_why why_of(const struct sp_look *look)
 					       : SP_LEDGER_END;
 }
 
+/* The JSON; *ret to be freed.  0 or -ENOMEM. */
+static int make_text(const struct sp_rss_ledger *ledger, const char *absent,
+		     double left_out, char **ret, size_t *ret_size)
+{
+	FILE *out = open_memstream(ret, ret_size);
+
+	if (!out)
+		return -ENOMEM;
+	sp_rss_print_json(out, ledger, absent, left_out);
+	return fclose(out) == 0 ? 0 : -ENOMEM;
+}
+
+/* The digits of what is left out. */
+#define DIGITS 20
+
+/* With as many of the absent objects as there is room for beside the rest. */
+static int add_absent(const struct sp_rss_ledger *ledger, char **text,
+		      size_t *size)
+{
+	double left_out = 0;
+	char *absent;
+	int r = make_text(ledger, "", left_out, text, size);
+
+	if (r < 0 || !ledger->absent || *size + DIGITS > SP_LOOK_TEXT_MAX)
+		return r;
+	absent = sp_absent_write(ledger->absent, ledger->n_absent,
+				 SP_LOOK_TEXT_MAX - *size - DIGITS, &left_out);
+	if (!absent)
+		return -ENOMEM;
+	free(*text);
+	*text = NULL;
+	r = make_text(ledger, absent, left_out, text, size);
+	free(absent);
+	return r;
+}
+
 static int send_text(int fd, const struct sp_rss_ledger *ledger)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *out = open_memstream(&text, &size);
-	int r = 0;
+	int r = ledger->absent ? add_absent(ledger, &text, &size)
+			       : make_text(ledger, NULL, 0, &text, &size);
 
-	if (!out)
-		return -ENOMEM;
-	sp_rss_print_json(out, ledger);
-	if (fclose(out) != 0)
-		r = -ENOMEM;
+	if (r < 0)
+		;
 	else if (size > SP_LOOK_TEXT_MAX)
 		r = -EMSGSIZE;
 	else if (send(fd, text, size, MSG_NOSIGNAL) != (ssize_t)size)
@@ -97,7 +130,8 @@ static int send_text(int fd, const struct sp_rss_ledger *ledger)
 static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
 		   struct sp_error *err)
 {
-	struct sp_rss_options options = {.confidence = CONFIDENCE};
+	struct sp_rss_options options = {.confidence = CONFIDENCE,
+					 .absent = true};
 	struct sp_rss_answer answer;
 	struct sp_look look;
 	int r = read_peer(fd, &options.pid, &look);
@@ -119,6 +153,8 @@ static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
 	if (ret->why == SP_LEDGER_SNAPSHOT)
 		snprintf(ret->mark, sizeof(ret->mark), "%s", mark ? mark : "");
 	r = send_text(fd, ret);
+	free(ret->absent);
+	ret->absent = NULL;
 	return r < 0 ? sp_error_set(err, r, NULL,
 				    "process %ld did not take its ledger: %s",
 				    (long)options.pid, strerror(-r))

@@ -153,7 +153,7 @@ static int print_one(FILE *out, const struct sp_ledgers *all,
 		return sp_error_set(err, r, options->path,
 				    "its ledger cannot be read");
 	if (options->json) {
-		sp_rss_print_json(out, &ledger);
+		sp_rss_print_json(out, &ledger, NULL, 0);
 		return 0;
 	}
 	sp_rss_print(out, &ledger);

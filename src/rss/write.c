@@ -401,7 +401,8 @@ static void write_allocator(struct sp_json *json, const struct sp_rss_ledger *l)
 	sp_json_close(json, '}');
 }
 
-void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
+void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
+		       const char *absent, double left_out)
 {
 	struct sp_json json = {.out = out, .is_first = true};
 
@@ -439,6 +440,13 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l)
 	if (l->pins) {
 		sp_json_open(&json, "pins", '{');
 		sp_rss_pins_write_json(&json, l->pins);
+		sp_json_close(&json, '}');
+	}
+	if (absent) {
+		sp_json_open(&json, "absent", '{');
+		sp_json_string(&json, "samples", absent);
+		sp_json_u64(&json, "left_out_bytes",
+			    sp_text_to_count(left_out));
 		sp_json_close(&json, '}');
 	}
 	sp_json_close(&json, '}');

@@ -7,6 +7,7 @@
 
 #include "runs/baseline.h"
 #include "read/load.h"
+#include "report/load.h"
 #include "symbols/images.h"
 #include "symbols/symbol_cache.h"
 
@@ -159,7 +160,9 @@ static int load_profile(struct sp_inputs *s, bool is_new, const char *path,
 
 	if (r < 0)
 		return r;
-	r = sp_inputs_take(s, is_new, profile, err);
+	r = sp_load_weigh(&path, 1, s->question, profile, err);
+	if (r >= 0)
+		r = sp_inputs_take(s, is_new, profile, err);
 	if (r < 0)
 		err->file = path; /* not the profile's, which goes */
 	sp_profile_free(profile);

@@ -73,7 +73,9 @@ struct sp_acc sp_selection_terms(const struct sp_selection *selection,
 	else
 		sp_acc_add_many(&acc, &profile->law, s->size_bytes, n,
 				tail_bytes, s->period_bytes);
-	if (profile->resident && selection->view == SP_VIEW_LIVE &&
+	if (profile->resident &&
+	    (selection->view == SP_VIEW_LIVE ||
+	     selection->view == SP_VIEW_LEAKS) &&
 	    s >= profile->samples && s < profile->samples + profile->n_samples)
 		sp_acc_share(&acc, profile->resident[s - profile->samples]);
 	return acc;

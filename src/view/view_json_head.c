@@ -232,6 +232,8 @@ static void put_selection(struct sp_json *json, const struct sp_analysis *a)
 		is_leaks || s->view == SP_VIEW_LIVE || s->view == SP_VIEW_PEAK;
 
 	sp_json_string(json, "view", sp_view_name_of(a->profile, s->view));
+	if (a->profile->resident)
+		sp_json_string(json, "metric", "resident");
 	sp_json_open(json, "selection", '{');
 	sp_json_u64(json, "from_ns", s->from_ns);
 	sp_json_time(json, "to_ns", s->to_ns);

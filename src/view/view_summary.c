@@ -322,8 +322,9 @@ static void print_view_moment(FILE *out, const struct sp_analysis *a)
 	case SP_VIEW_LEAKS:
 		fputs("leaks: what is alive", out);
 		print_when(out, s->at_ns, p);
-		fprintf(out, " and older than %s",
-			sp_text_moment(s->tail_ns).text);
+		fprintf(out, " and older than %s%s",
+			sp_text_moment(s->tail_ns).text,
+			p->resident ? ", in resident pages" : "");
 		return;
 	case SP_VIEW_TEMPORARY:
 		break;

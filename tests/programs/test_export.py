@@ -549,14 +549,17 @@ class Export(harness.Case):
                 (("export", "pprof", path, "-o"), "--output takes a path"),
                 (("export", "pprof", path, "-ox", "--top", "3"),
                  "goes without --top"),
-                (("export", "pprof", path, "-ox", "--metric", "bytes"),
-                 "pprof goes without --metric"),
+                (("export", "pprof", path, "-ox", "--metric",
+                  "objects"),
+                 "pprof goes without --metric objects"),
+                (("export", "html", path, "-ox", "--metric", "resident"),
+                 "it goes without --metric resident"),
                 (("export", "csv", path, "-ox", "--max-samples", "3"),
                  "csv goes without --pprof-error and --max-samples"),
                 (("export", "pprof", path, "-ox", "--max-samples", "0"),
                  "takes a number above 0"),
                 (("export", "collapsed", path, "-ox", "--metric", "kg"),
-                 "takes bytes or objects")):
+                 "takes bytes, objects or resident")):
             said = run(*arguments, code=2, cwd=self.dir)[1]
             self.assertIn(words, said)
             self.assertIn("try 'sampleprof-report export --help'\n", said)

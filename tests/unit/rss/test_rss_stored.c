@@ -129,7 +129,7 @@ static char *text_of(const struct sp_rss_ledger *l, bool json)
 
 	assert_non_null(out);
 	if (json)
-		sp_rss_print_json(out, l);
+		sp_rss_print_json(out, l, NULL, 0);
 	else
 		sp_rss_print(out, l);
 	fclose(out);

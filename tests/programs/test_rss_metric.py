@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""--metric resident of a constructed program: as it ended, near its peak, at a
+snapshot, of a packed copy; in the report, in exports and between two runs; and
+what is said of a moment at which nobody looked."""
+import collections
+import json
+import os
+import subprocess
+
+import harness
+import test_rss_stored
+
+
+class Metric(test_rss_stored.Case):
+    def report(self, *argv, path=None):
+        return subprocess.run(
+            [os.environ["SAMPLEPROF_REPORT"], *argv, path or self.out],
+            capture_output=True, text=True, check=False)
+
+    def said(self, *argv):
+        done = self.report(*argv)
+        self.assertEqual(done.returncode, 1, done.stdout)
+        return " ".join(done.stderr.split())
+
+    def functions(self, *argv, path=None):
+        done = self.report("--json", "--metric", "resident", *argv, path=path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answer = json.loads(done.stdout)
+        self.assertEqual(answer["metric"], "resident")
+        return {f["name"]: f["flat_bytes"]["value"]
+                for f in answer["functions"]}
+
+    def check_functions(self, found, made):
+        large, _ = made["large"]
+        self.check(found["make_large"], large)
+        # All of these were written to.
+        self.assertEqual(found["make_small"], made["small"][1])
+        self.assertEqual(found["make_holes"], made["alive"][0])
+
+    def test_at_end(self):
+        """With every object recorded, to the byte or page; the same of a packed
+        copy, in each export, and as the ledger itself says."""
+        _, made = self.run_ledger("--rss", period=1)
+        found = self.functions()
+        self.check_functions(found, made)
+        self.assertEqual(found, self.functions("--view", "live"))
+        self.assertEqual(found, self.functions("--view", "leaks",
+                                               "--tail", "0%"))
+        alive = next(r for r in self.stored()["rows"]
+                     if r["name"] == "heap_alive")
+        self.check(sum(found.values()), alive["bytes"])
+        packed = os.path.join(self.dir, "packed.sprof")
+        done = subprocess.run(
+            [os.environ["SAMPLEPROF_REPORT"], "symbolize", self.out, "-o",
+             packed], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(found, self.functions(path=packed))
+        lines = self.report("export", "collapsed", "--metric", "resident",
+                            "-o", "-").stdout.splitlines()
+        sums = collections.Counter()
+        for line in lines:
+            stack, weight = line.rsplit(" ", 1)
+            sums[stack.rsplit(";", 1)[-1]] += int(weight)
+        for name in ("make_large", "make_small", "make_holes"):
+            self.assertEqual(sums[name], found[name])
+        self.assertIn("resident: what is alive in resident pages at the end",
+                      self.report("top", "--metric", "resident").stdout)
+        self.assertIn("nobody looked at its pages near the peak of RSS: "
+                      "`sampleprof run --rss-at-peak` does; it has: end",
+                      self.said("--metric", "resident", "--view", "peak"))
+        self.assertIn("nobody looked at its pages at such",
+                      self.said("--metric", "resident", "--at", "such"))
+
+    def test_between_runs(self):
+        self.run_ledger("--rss", period=1)
+        old = self.out + ".old"
+        os.rename(self.out, old)
+        _, made = self.run_ledger("--rss", period=1)
+        large, untouched = made["large"]
+        for argv, was in (((), large + untouched),
+                          (("--metric", "resident"), large)):
+            done = subprocess.run(
+                [os.environ["SAMPLEPROF_REPORT"], "diff", "--json", "--top",
+                 "0", "--view", "live", *argv, old, self.out],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            [row] = [r for r in json.loads(done.stdout)["functions"]
+                     if r["name"] == "make_large"]
+            self.check(row["old"]["value"], was)
+            self.check(row["new"]["value"], was)
+
+    def test_snapshot(self):
+        process, made = self.start_ledger(settings={"period": 1})
+        done = subprocess.run(
+            [test_rss_stored.command(), "ctl", "--timeout", "1m", "--rss",
+             str(process.pid), "snapshot", "made"], capture_output=True,
+            text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        process.communicate(b"x")
+        [name] = os.listdir(self.out)
+        self.out = os.path.join(self.out, name)
+        self.check_functions(self.functions("--at", "made"), made)
+        self.assertIn("it has: made", self.said("--metric", "resident"))
+
+    def test_near_peak(self):
+        """Of a process that was killed."""
+        self.run_ledger("--rss-at-peak", how="kill", code=-9,
+                                  period=1)
+        self.assertIn("nobody looked at its pages at its end: `sampleprof run "
+                      "--rss` does; it has: peak",
+                      self.said("--metric", "resident"))
+        found = self.functions("--view", "peak")
+        # When it was looked at last is not known.
+        ledger = self.stored("--when", "peak")
+        alive = next(r for r in ledger["rows"] if r["name"] == "heap_alive")
+        self.check(sum(found.values()), alive["bytes"])
+
+
+if __name__ == "__main__":
+    harness.main()
