@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "read/load.h"
 #include "report/answer.h"
@@ -258,6 +259,51 @@ static void compare_laws(struct sp_advice *a)
 		fmax(0, sp_period_model_samples(&a->sizes, same) / samples - 1);
 }
 
+/* ---- who pins free memory ---- */
+
+/* What lies free beside objects differs: its second moment is about twice the
+ * square of its mean, as of holes whose lengths are exponential. */
+#define PINS_SPREAD 2.0
+/* Fewer tell nothing at all. */
+#define PINS_SAMPLES 12
+
+static bool tells_pins(const struct sp_advice *a,
+		       const struct sp_period_model *alive, double period)
+{
+	const double sd = sqrt(PINS_SPREAD *
+			       sp_period_model_count_variance(alive, period));
+
+	return sp_period_model_samples(alive, period) >= PINS_SAMPLES &&
+	       t_of_confidence() * sd <=
+		       a->options->error * sp_period_model_objects(alive);
+}
+
+/* Only objects of glibc have headers, which tell what is beside them. */
+static bool has_headers(const struct sp_profile *p)
+{
+	const char *path = sp_profile_info(p, "allocator");
+	const char *base = path ? strrchr(path, '/') : NULL;
+
+	return !path || !*path ||
+	       strncmp(base ? base + 1 : path, "libc", 4) == 0;
+}
+
+/* What each pins has nothing to do with its size: it is as if they were
+ * counted. */
+static void advise_pins(struct sp_advice *a, const struct sp_analysis *analysis)
+{
+	struct sp_period_model_class classes[SP_FORMAT_CLASSES];
+	struct sp_period_model alive;
+	double period = 0x1p40;
+
+	if (!analysis->live || !analysis->live->all.all.samples)
+		return;
+	alive = design_of_tally(&analysis->live->all, classes);
+	while (period > 1 && !tells_pins(a, &alive, period))
+		period /= 2;
+	a->pins_period_bytes = has_headers(a->profile) ? (uint64_t)period : 1;
+}
+
 /* ---- all of it ---- */
 
 /* A period with which this run would have given a thousand samples; 1 if it has
@@ -301,6 +347,7 @@ int sp_advise_new(const struct sp_aggregate *aggregate,
 	if (sp_advise_can_tell(a)) {
 		fill_rows(a);
 		compare_laws(a);
+		advise_pins(a, aggregate->analysis);
 	} else {
 		propose_trial(a);
 	}

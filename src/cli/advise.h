@@ -93,6 +93,10 @@ struct sp_advice {
 	 * bytes; 0: cannot be told. */
 	uint64_t sites_period_bytes;
 	uint64_t small_period_bytes;
+	/* That with which `rss --pins` tells who pins, if each object that is
+	 * alive at the end lies beside something free (E70); a power of two.
+	 * 0: nothing is alive, or that is not known. */
+	uint64_t pins_period_bytes;
 	struct sp_advise_row rows[SP_ADVISE_ROWS]; /* ascending periods */
 	/* Standard errors of the law by bytes over those of the best law by
 	 * size with as many samples, >= 1: of all bytes, and of the number of

@@ -136,6 +136,14 @@ static void print_settings(FILE *out, const struct sp_advice *a)
 	}
 	fputs("  any function with 1 % of the bytes\n    ", out);
 	print_setting(out, a, a->small_period_bytes);
+	if (!a->pins_period_bytes)
+		return;
+	fputs(a->pins_period_bytes > 1
+		      ? "  who pins free memory (rss --pins), if all that is "
+			"alive lies beside some\n    "
+		      : "  who pins free memory (rss --pins)\n    ",
+	      out);
+	print_setting(out, a, a->pins_period_bytes);
 }
 
 static void print_site(FILE *out, size_t position,
@@ -293,6 +301,7 @@ static void write_advice(struct sp_json *json, const struct sp_advice *a)
 {
 	write_setting(json, "for_functions", a, a->sites_period_bytes);
 	write_setting(json, "for_one_percent", a, a->small_period_bytes);
+	write_setting(json, "for_pins", a, a->pins_period_bytes);
 	sp_json_open(json, "periods", '[');
 	for (size_t i = 0; i < SP_ADVISE_ROWS; i++)
 		write_row(json, NULL, &a->rows[i]);

@@ -237,8 +237,8 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 				sp_text_size(p->needs_period_bytes).text,
 				SP_RSS_PINS_ERROR * 100);
 		else
-			fputs(": none of them lies beside a hole; a shorter "
-			      "period is needed",
+			fputs(": none of them lies beside a hole; `sampleprof "
+			      "advise FILE` names the period that may",
 			      out);
 		putc('\n', out);
 	}

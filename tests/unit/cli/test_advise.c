@@ -63,6 +63,35 @@ static void assert_close(double value, double expected, double relative)
 		fail_msg("%.10g is not %.10g", value, expected);
 }
 
+/* Small objects that are alive: 20 % of their number, of which the holes beside
+ * them make twice the variance, takes 2 (t / 0.2)^2 = 192 samples; there are
+ * 100, so half the period is what is needed.  Of another allocator than glibc,
+ * all of them; of nothing that is alive, none. */
+TEST(pins)
+{
+	struct advised *a = advised_new(R);
+
+	a->options.error = 0.2;
+	add(a, SMALL, 100, 64);
+	a->x->profile.has_frees = true;
+	advise(a);
+	assert_int_equal(a->advice->pins_period_bytes, R / 2);
+	advised_free(a);
+	a = advised_new(R);
+	add(a, SMALL, 100, 64);
+	a->x->profile.has_frees = true;
+	a->x->infos[0] = (struct sp_info){"allocator", "/x/libjemalloc.so.2"};
+	a->x->profile.n_infos = 1;
+	advise(a);
+	assert_int_equal(a->advice->pins_period_bytes, 1);
+	advised_free(a);
+	a = advised_new(R);
+	add(a, SMALL, 100, 64);
+	advise(a);
+	assert_int_equal(a->advice->pins_period_bytes, 0);
+	advised_free(a);
+}
+
 /* 100 samples of small objects: an error of t / 10; 0.1 takes (t / 0.1)^2 of
  * them, which a period shorter by that factor gives. */
 TEST(small_objects)
