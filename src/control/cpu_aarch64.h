@@ -31,6 +31,7 @@ typedef struct {
 	struct user_regs_struct general;
 	uint64_t thread;    /* tpidr_el0 */
 	uint64_t signature; /* the bits of a signed address that are none */
+	uint64_t call;      /* x8, also if the kernel goes on by another */
 	uint32_t code[2];   /* the instruction before pc, and the one at it */
 } sp_cpu_regs;
 
@@ -71,6 +72,7 @@ static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
 	if (!sp_cpu_read_set(tid, SP_CPU_NT_PAC_MASK, masks, sizeof(masks)))
 		masks[1] = 0;
 	ret->signature = masks[1];
+	ret->call = ret->general.regs[8];
 	there.iov_base = (void *)(uintptr_t)(ret->general.pc - 4);
 	there.iov_len = sizeof(ret->code);
 	if (process_vm_readv(tid, &here, 1, &there, 1, 0) !=
@@ -387,6 +389,10 @@ static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 	memset(f, 0, sizeof(*f));
 	f->sigmask = sigmask;
 	memcpy(f->context.regs, r->general.regs, sizeof(f->context.regs));
+	/* What the kernel has kept of a wait with a time limit is gone after a
+	 * frame: it begins anew, which is longer, but no error. */
+	if (sp_cpu_is_interrupted(r))
+		f->context.regs[8] = r->call;
 	f->context.sp = r->general.sp;
 	f->context.pc = r->general.pc;
 	f->context.pstate = r->general.pstate;
