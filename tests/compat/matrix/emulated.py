@@ -31,6 +31,8 @@ def cells_of(name, text):
     fields = [field.name for field in dataclasses.fields(verdict.Cell)]
     cells = [verdict.Cell(**{key: row[key] for key in fields})
              for row in json.loads(text)]
+    if not cells:
+        raise ValueError("no cells")
     for cell in cells:
         cell.system = cell.system.replace("here", name, 1)
         cell.build = BUILD

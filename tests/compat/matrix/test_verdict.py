@@ -174,6 +174,8 @@ class Emulated(unittest.TestCase):
             [("aarch64 16K", "cross", "good"),
              ("aarch64 16K no /proc", "cross", "not run")])
         self.assertEqual(found[0].whole_percent, 99.5)
+        with self.assertRaises(ValueError):
+            emulated.cells_of("aarch64 16K", "[]")
 
     def test_passed(self):
         self.assertEqual(emulated.passed(
