@@ -61,16 +61,19 @@ static double now_ns(void)
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static long resident_pages(void)
+/* Memory of its own, as the page tables have it: statm is not exact. */
+static double resident_bytes(void)
 {
-	FILE *f = fopen("/proc/self/statm", "re");
-	long size, resident = 0;
+	FILE *f = fopen("/proc/self/smaps_rollup", "re");
+	char line[256];
+	long kib = 0;
 
-	if (f && fscanf(f, "%ld %ld", &size, &resident) != 2)
-		resident = 0;
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Anonymous: %ld kB", &kib) == 1)
+			break;
 	if (f)
 		fclose(f);
-	return resident;
+	return (double)kib * 1024;
 }
 
 /* The longest insert, in ns. */
@@ -159,7 +162,7 @@ static double measure_hits(const struct family *f, uint64_t live)
 /* In a process of its own: the set does not become smaller. */
 static void measure(uint64_t live)
 {
-	const long before = resident_pages();
+	const double before = resident_bytes();
 	double longest, bytes, begin, rest;
 
 	if (!sp_liveset_init())
@@ -167,8 +170,7 @@ static void measure(uint64_t live)
 	begin = now_ns();
 	longest = fill(&families[0], live);
 	rest = idle(now_ns() - begin);
-	bytes = (double)(resident_pages() - before) *
-		(double)sysconf(_SC_PAGESIZE) / (double)live;
+	bytes = (resident_bytes() - before) / (double)live;
 	printf("%9" PRIu64, live);
 	measure_time(&families[0], live);
 	printf(" %8.1f %6.1f %8.1f", longest / 1e3, rest / 1e3, bytes);

@@ -48,6 +48,15 @@ static bool touch(unsigned int generation, unsigned int *pages)
 	return has_all;
 }
 
+static bool release_counters(unsigned int generation, unsigned int *pages)
+{
+	const unsigned int before = *pages;
+	const bool has_none = sp_filter_release(generation, pages);
+
+	liveset_work.released += (*pages - before) * (size_t)PAGE_BYTES;
+	return has_none;
+}
+
 static void release(unsigned int table, size_t from, size_t to)
 {
 	liveset_work.released +=
@@ -55,18 +64,25 @@ static void release(unsigned int table, size_t from, size_t to)
 	sp_livetable_release(table, from, to);
 }
 
+static void count_bucket(const struct sp_liveplace *place)
+{
+	liveset_work.buckets += place->bucket != liveset_work.last_bucket;
+	liveset_work.last_bucket = place->bucket;
+}
+
 static void begin_place(struct sp_liveplace *place, unsigned int table,
 			uint64_t hash)
 {
-	liveset_work.buckets++;
 	sp_livetable_begin(place, table, hash);
+	count_bucket(place);
 }
 
 static bool next_place(struct sp_liveplace *place)
 {
 	const bool is_there = sp_livetable_next(place);
 
-	liveset_work.buckets += is_there;
+	if (is_there)
+		count_bucket(place);
 	return is_there;
 }
 
@@ -76,7 +92,9 @@ static bool claim(struct sp_liveplace *place, unsigned int table, uint64_t hash)
 	return sp_livetable_claim(place, table, hash);
 }
 
-#define sp_filter_touch      touch
+#define sp_filter_touch   touch
+#define sp_filter_release release_counters
+#include "agent/file/livefilter.c"
 #define sp_livetable_release release
 #define sp_livetable_begin   begin_place
 #define sp_livetable_next    next_place
@@ -108,6 +126,7 @@ void liveset_check_clear(void)
 	__atomic_store_n(&sp_filter, nothing + 63, __ATOMIC_SEQ_CST);
 	atomic_store(&current, 0);
 	atomic_store(&newest, 0);
+	atomic_store(&has_copies, false);
 	forget_map(&state, sizeof(struct state));
 	for (unsigned int i = 0; i < SP_LIVETABLE_COUNT; i++) {
 		atomic_store(&walked[i], 0);

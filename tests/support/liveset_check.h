@@ -49,9 +49,10 @@ size_t liveset_check_index(uint64_t address, unsigned int bits);
 struct liveset_work {
 	uint64_t maps;     /* of tables and counters */
 	uint64_t claims;   /* of places: of what is inserted or moved */
-	uint64_t buckets;  /* that a look has come by */
+	uint64_t buckets;  /* that a look has come by, one after the other */
 	uint64_t touched;  /* pages of counters */
-	uint64_t released; /* bytes of a table that is left */
+	uint64_t released; /* bytes of a table and counters that are left */
+	const void *last_bucket;
 };
 
 extern struct liveset_work liveset_work;

@@ -31,12 +31,13 @@ static unsigned int shift_of(unsigned int generation)
 
 unsigned int sp_filter_generation(size_t counters, unsigned int least)
 {
+	const size_t least_counters = (size_t)1 << (SP_FILTER_BITS + least);
 	unsigned int g = least;
 
-	while (g + 1 < SP_FILTER_GENERATIONS &&
-	       sp_filter_counters_of(g) < counters)
-		g++;
-	return g;
+	if (counters > least_counters)
+		g = 64 - (unsigned int)__builtin_clzll(counters - 1) -
+		    SP_FILTER_BITS;
+	return g < SP_FILTER_GENERATIONS ? g : SP_FILTER_GENERATIONS - 1;
 }
 
 size_t sp_filter_counters_of(unsigned int generation)
@@ -72,6 +73,22 @@ bool sp_filter_touch(unsigned int generation, unsigned int *pages)
 		atomic_fetch_add_explicit(&map[PAGE_BYTES * (*pages)++], 0,
 					  memory_order_relaxed);
 	return *pages == end;
+}
+
+bool sp_filter_release(unsigned int generation, unsigned int *pages)
+{
+	const size_t bytes = sp_filter_counters_of(generation) + 64;
+	const size_t from = (size_t)*pages * PAGE_BYTES;
+	const size_t piece = sp_sys_piece_bytes();
+	char *map = atomic_load_explicit(&generations[generation],
+					 memory_order_acquire);
+
+	if (!map || from >= bytes)
+		return true;
+	SP_SYS3(madvise, map + from,
+		piece < bytes - from ? piece : bytes - from, MADV_DONTNEED);
+	*pages += (unsigned int)(piece / PAGE_BYTES);
+	return from + piece >= bytes;
 }
 
 static counter *counter_of(unsigned int generation, uint64_t address)

@@ -59,7 +59,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "agent/file/filter.h"
+#include "agent/file/livefilter.h"
 #include "agent/file/livetable.h"
 #include "agent/sys/maponce.h"
 #include "agent/thread/inside.h"
@@ -73,7 +73,6 @@
 #define COPY  SP_LIVEWORD_COPY
 #define SLOTS SP_LIVETABLE_SLOTS
 
-#define COUNTERS      4u /* of the filter for each sample, at least */
 #define MOVED_BUCKETS 8u /* with one insert: some us */
 #define TABLE_SHIFT   48u
 
@@ -86,8 +85,10 @@ struct state {
 	 * word, since a handler may fork in the middle of a move, and move in
 	 * the child, before the interrupted one goes on there (I7). */
 	_Atomic uint64_t progress;
-	/* Of each generation of the filter: touched before it is moved to. */
-	unsigned int touched_pages[SP_FILTER_GENERATIONS];
+	/* The filter of an older table has pages yet: who moves gives them
+	 * back. */
+	_Atomic bool has_old_filter;
+	struct sp_livefilter_pages pages; /* under `moving` */
 };
 
 /* Set once, by whoever first has the memory. */
@@ -96,6 +97,8 @@ static void *_Atomic state;
 /* current <= newest; the first is written under `moving`. */
 static _Atomic unsigned int current;
 static _Atomic unsigned int newest;
+/* A mover may have left a COPY (I5): by a jump, or in a fork. */
+static _Atomic bool has_copies;
 /* Buckets of each table that a mover has begun to go through (I4). */
 static _Atomic size_t walked[SP_LIVETABLE_COUNT];
 
@@ -119,35 +122,6 @@ static bool count_live(struct state *s, uint32_t epoch, int change,
 	} while (!atomic_compare_exchange_weak(&s->census, &c, new));
 	*ret_live = (uint32_t) new;
 	return true;
-}
-
-/* ---- the filter ---- */
-
-/* The filter has 19.7 counters for each sample of a small table that has its
- * fill, so that fewer than 5 % of them are not zero, and then 4 to 8: where so
- * much is alive, a look for what is not there costs less than memory. */
-static unsigned int generation_of(unsigned int table)
-{
-	return sp_filter_generation(COUNTERS * sp_livetable_fill(table),
-				    2 * table < 6 ? 2 * table : 6);
-}
-
-/* Count the address in the filter's generations of the tables behind `from`, up
- * to `to`, that are not that of `from` too, or take it back. */
-static void count_beyond(uint64_t address, unsigned int from, unsigned int to,
-			 int by)
-{
-	for (unsigned int t = from + 1; t <= to; t++)
-		if (generation_of(t) != generation_of(t - 1))
-			sp_filter_adjust(generation_of(t), address, by);
-}
-
-/* Or in all of them, from that of `from` (I3). */
-static void count_in_filter(uint64_t address, unsigned int from,
-			    unsigned int to, int by)
-{
-	sp_filter_adjust(generation_of(from), address, by);
-	count_beyond(address, from, to, by);
 }
 
 /* ---- looks ---- */
@@ -236,12 +210,24 @@ static bool take_out(uint64_t address, uint64_t hash, struct sp_liveplace *p,
 	return is_there;
 }
 
+/* Most looks for what is not there: a bucket of the only table says so. */
+static bool is_surely_absent(uint64_t address, uint64_t hash)
+{
+	const unsigned int t = atomic_load(&current);
+	struct sp_liveplace p;
+
+	sp_livetable_begin(&p, t, hash);
+	return !sp_livetable_has(p.bucket, address) &&
+	       !sp_livetable_passed(p.bucket, hash) &&
+	       t == atomic_load(&newest);
+}
+
 static void count_taken(uint64_t address, const struct sp_liveplace *p)
 {
 	const unsigned int t = p->table, from = atomic_load(&current);
 
 	sp_livetable_leave(p);
-	count_in_filter(address, from < t ? from : t, t, -1);
+	sp_livefilter_count(address, from < t ? from : t, t, -1);
 }
 
 /* ---- moves ---- */
@@ -251,6 +237,7 @@ struct move {
 	struct state *state;
 	uint32_t epoch;
 	unsigned int from, to;
+	bool has_new_filter; /* `to`: what is moved is counted there, too */
 };
 
 static bool is_same_process(const struct move *m)
@@ -292,12 +279,14 @@ static bool move_entry(const struct move *m, const struct sp_liveplace *from,
 	_Atomic uint64_t *copy;
 	struct sp_liveplace to;
 
-	drop_copies(address, hash, from->table + 1);
+	if (atomic_load(&has_copies))
+		drop_copies(address, hash, from->table + 1);
 	if (!sp_livetable_claim(&to, m->to, hash))
 		return false;
 	copy = sp_livetable_word(&to);
 	sp_livetable_store(&to, sp_livetable_load(from));
-	count_beyond(address, from->table, to.table, 1);
+	if (m->has_new_filter)
+		sp_livefilter_count_beyond(address, from->table, to.table, 1);
 	sp_liveword_change(copy, BUSY, address | COPY);
 	if (sp_liveword_change(at, address | LIVE, address | MOVED)) {
 		sp_liveword_change(copy, address | COPY, address | LIVE);
@@ -307,7 +296,9 @@ static bool move_entry(const struct move *m, const struct sp_liveplace *from,
 	sp_liveword_change(copy, address | COPY, EMPTY);
 	if (is_same_process(m)) {
 		sp_livetable_leave(&to);
-		count_beyond(address, from->table, to.table, -1);
+		if (m->has_new_filter)
+			sp_livefilter_count_beyond(address, from->table,
+						   to.table, -1);
 	}
 	return true;
 }
@@ -327,19 +318,6 @@ static bool empty_bucket(const struct move *m, struct sp_livetable_bucket *b)
 			return false;
 		if (w == (address | MOVED))
 			finish_copy(&p, address);
-	}
-	return true;
-}
-
-/* What is moved is counted in pages that lie anywhere: is none of them fresh?
- */
-static bool has_pages(const struct move *m)
-{
-	for (unsigned int t = m->from + 1; t <= m->to; t++) {
-		const unsigned int g = generation_of(t);
-
-		if (!sp_filter_touch(g, &m->state->touched_pages[g]))
-			return false;
 	}
 	return true;
 }
@@ -364,16 +342,24 @@ static void move_some(const struct move *m)
 		return;
 	sp_livetable_release(m->from, from, end);
 	if (end == n && is_same_process(m)) {
-		sp_filter_use(generation_of(m->from + 1));
+		sp_livefilter_use(m->from + 1);
 		atomic_store(&current, m->from + 1);
+		atomic_store(&m->state->has_old_filter, true);
 	}
+}
+
+/* A free that still looks in an older filter is not of what is in the set. */
+static void give_back(const struct move *m)
+{
+	if (sp_livefilter_release(m->from, &m->state->pages))
+		atomic_store(&m->state->has_old_filter, false);
 }
 
 /* The table after that one, and its counters: enough for one insert. */
 static void announce(unsigned int table)
 {
 	if (table + 1 < SP_LIVETABLE_COUNT && sp_livetable_have(table + 1) &&
-	    sp_filter_have(generation_of(table + 1)))
+	    sp_livefilter_have(table + 1))
 		atomic_compare_exchange_strong(&newest, &table, table + 1);
 }
 
@@ -388,13 +374,18 @@ static void grow(struct state *s, uint32_t live, unsigned int before)
 
 	if (live > sp_livetable_fill(last))
 		announce(last);
-	if (atomic_load(&newest) != before || before == atomic_load(&current) ||
+	if (atomic_load(&newest) != before ||
+	    (before == atomic_load(&current) &&
+	     !atomic_load(&s->has_old_filter)) ||
 	    !sp_inside_hold(&s->moving))
 		return;
 	m.epoch = epoch_of(atomic_load(&s->census));
 	m.from = atomic_load(&current);
 	m.to = atomic_load(&newest);
-	if (m.from < m.to && has_pages(&m))
+	m.has_new_filter = !sp_livefilter_is_same(m.from, m.to);
+	if (atomic_load(&s->has_old_filter))
+		give_back(&m);
+	else if (m.from < m.to && sp_livefilter_touch(m.from, m.to, &s->pages))
 		move_some(&m);
 	sp_inside_give(&s->moving);
 }
@@ -419,13 +410,13 @@ bool sp_liveset_init(void)
 {
 	struct state *s;
 
-	if (!sp_livetable_have(0) || !sp_filter_have(generation_of(0)))
+	if (!sp_livetable_have(0) || !sp_livefilter_have(0))
 		return false;
 	s = sp_map_once(&state, sizeof(*s));
 	if (!s)
 		return false;
 	atomic_store(&s->census, 1ull << 32);
-	sp_filter_use(generation_of(atomic_load(&current)));
+	sp_livefilter_use(atomic_load(&current));
 	return true;
 }
 
@@ -452,11 +443,11 @@ static bool place_address(const struct state *s, uint64_t address,
 	}
 	sp_livetable_store(p, sp_livevalues_pack(live));
 	ret->counted_from = atomic_load(&current);
-	count_in_filter(address, ret->counted_from, table, 1);
+	sp_livefilter_count(address, ret->counted_from, table, 1);
 	if (sp_liveword_change(sp_livetable_word(p), BUSY, address | LIVE))
 		return true;
 	if (epoch_of(atomic_load(&s->census)) == live->generation)
-		count_in_filter(address, ret->counted_from, table, -1);
+		sp_livefilter_count(address, ret->counted_from, table, -1);
 	return false;
 }
 
@@ -472,7 +463,7 @@ static bool has_come_late(uint64_t address, const struct added *added)
 		return false;
 	if (sp_liveword_change(sp_livetable_word(p), address | LIVE, EMPTY)) {
 		sp_livetable_leave(p);
-		count_in_filter(address, added->counted_from, p->table, -1);
+		sp_livefilter_count(address, added->counted_from, p->table, -1);
 	} else if (take_out(address, p->hash, &elsewhere, &values)) {
 		count_taken(address, &elsewhere);
 	}
@@ -533,14 +524,16 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 {
 	struct state *s = atomic_load(&state);
 	const uint64_t address = (uintptr_t)p;
+	const uint64_t hash = sp_livetable_hash(address);
 	struct sp_liveplace place;
 	struct sp_livevalues values;
 	uint32_t epoch, n;
 
-	if (!s || !sp_liveword_is_address(address))
+	if (!s || !sp_liveword_is_address(address) ||
+	    is_surely_absent(address, hash))
 		return false;
 	epoch = epoch_of(atomic_load(&s->census));
-	if (!take_out(address, sp_livetable_hash(address), &place, &values) ||
+	if (!take_out(address, hash, &place, &values) ||
 	    !count_live(s, epoch, -1, &n))
 		return false;
 	count_taken(address, &place);
@@ -587,14 +580,19 @@ void sp_liveset_give_left(void)
 {
 	struct state *s = atomic_load(&state);
 
-	if (s)
-		sp_inside_give_left(&s->moving);
+	if (!s)
+		return;
+	atomic_store(&has_copies, true);
+	sp_inside_give_left(&s->moving);
 }
 
 void sp_liveset_reset(uint32_t generation)
 {
 	struct state *s = atomic_load(&state);
 
-	if (s)
-		atomic_store(&s->census, (uint64_t)generation << 32);
+	if (!s)
+		return;
+	/* Whoever was interrupted by the fork goes on in the child. */
+	atomic_store(&has_copies, true);
+	atomic_store(&s->census, (uint64_t)generation << 32);
 }

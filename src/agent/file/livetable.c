@@ -4,16 +4,13 @@
 #include <assert.h>
 
 #include "agent/sys/maponce.h"
-#include "base/hash.h"
 #include "base/wide.h"
 
 #include "agent/sys/poison.h"
 
-/* Small tables grow fourfold, then by an eighth to a quarter. */
-#define SMALL_TABLES 4u
+/* The first grows fourfold, the others by a sixteenth to an eighth. */
+#define SMALL_TABLES 2u
 #define SMALL_BITS   6u /* log2 of the homes of the first: 24 KiB */
-
-#define PIECE_BYTES 16384u /* that go back together */
 
 #define TAG_SHIFT    8u /* of a hash; the bits below are of its step */
 #define PASSED_SHIFT (SP_LIVEWORD_ADDRESS_BITS + 2)
@@ -39,15 +36,14 @@ static void *_Atomic tables[SP_LIVETABLE_COUNT];
 
 static size_t homes_of(unsigned int table)
 {
-	const unsigned int more = table - SMALL_TABLES;
+	const unsigned int more = table - SMALL_TABLES + 1;
 
 	if (table < SMALL_TABLES)
 		return (size_t)1 << (SMALL_BITS + 2 * table);
-	return (size_t)(5 + more % 4)
-	       << (SMALL_BITS + 2 * (SMALL_TABLES - 1) - 2 + more / 4);
+	return (size_t)(8 + more % 8) << (SMALL_BITS - 1 + more / 8);
 }
 
-/* Of a small table less, for its filter (liveset.c). */
+/* Of a small table less, for its filter (livefilter.c). */
 size_t sp_livetable_fill(unsigned int table)
 {
 	const size_t sixteenths = table < SMALL_TABLES ? 13 : 14;
@@ -80,13 +76,13 @@ struct sp_livetable_bucket *sp_livetable_first(unsigned int table)
 static size_t released_bytes(unsigned int table, size_t n)
 {
 	const size_t bucket_bytes = sizeof(struct sp_livetable_bucket);
+	const size_t piece = sp_sys_piece_bytes();
 
 	if (n == sp_livetable_buckets(table))
 		return sp_livetable_bytes(table);
 	if (n < SP_LIVETABLE_WINDOW)
 		return 0;
-	return (n - SP_LIVETABLE_WINDOW) * bucket_bytes / PIECE_BYTES *
-	       PIECE_BYTES;
+	return (n - SP_LIVETABLE_WINDOW) * bucket_bytes / piece * piece;
 }
 
 void sp_livetable_release(unsigned int table, size_t from, size_t to)
@@ -122,7 +118,7 @@ static unsigned int shift_of_passed(unsigned int tag)
 	return PASSED_SHIFT + tag % 2 * PASSED_BITS;
 }
 
-static unsigned int passed_of(struct sp_livetable_bucket *b, uint64_t hash)
+unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash)
 {
 	const unsigned int tag = tag_of(hash);
 
@@ -184,11 +180,6 @@ uint64_t sp_livevalues_mark(uint64_t id_word, uint32_t segment)
 
 /* ---- places ---- */
 
-uint64_t sp_livetable_hash(uint64_t address)
-{
-	return sp_hash_word(sp_hash_word(0, address), 0);
-}
-
 size_t sp_livetable_home(unsigned int table, uint64_t hash)
 {
 	return (size_t)((sp_u128)hash * homes_of(table) >> 64);
@@ -218,7 +209,7 @@ void sp_livetable_begin(struct sp_liveplace *place, unsigned int table,
 
 bool sp_livetable_next(struct sp_liveplace *place)
 {
-	if (!passed_of(place->bucket, place->hash) ||
+	if (!sp_livetable_passed(place->bucket, place->hash) ||
 	    place->passes + 1 == SP_LIVETABLE_REACH)
 		return false;
 	place->bucket =

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "agent/file/liveset.h"
+#include "base/hash.h"
 
 /*
  * The hash tables of the live set (liveset.c, which has the invariants), of
@@ -21,9 +22,9 @@
  * No address of a process has more than 56 bits, and none that an allocator
  * returns is 1.
  */
-#define SP_LIVETABLE_COUNT  48u /* 58 million places */
-#define SP_LIVETABLE_SLOTS  8u  /* words of a bucket */
-#define SP_LIVETABLE_REACH  16u /* buckets that an address may be in */
+#define SP_LIVETABLE_COUNT  122u /* 63 million places */
+#define SP_LIVETABLE_SLOTS  8u   /* words of a bucket */
+#define SP_LIVETABLE_REACH  16u  /* buckets that an address may be in */
 #define SP_LIVETABLE_WINDOW 64u
 
 #define SP_LIVEWORD_ADDRESS_BITS 56u
@@ -86,11 +87,18 @@ struct sp_livetable_bucket *sp_livetable_first(unsigned int table);
 /* Buckets `from` to `to` are empty, too: pages go back.  Context: sampled. */
 void sp_livetable_release(unsigned int table, size_t from, size_t to);
 
-uint64_t sp_livetable_hash(uint64_t address);
+static inline uint64_t sp_livetable_hash(uint64_t address)
+{
+	return sp_hash_word(sp_hash_word(0, address), 0);
+}
 
 /* The number of its home, the first of the SP_LIVETABLE_WINDOW buckets that may
  * have it. */
 size_t sp_livetable_home(unsigned int table, uint64_t hash);
+
+/* Of the addresses that have found the bucket full, those with the tag of that
+ * hash: how many are elsewhere, or the maximum. */
+unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash);
 
 /* To the home of the hash in that table; and to the next bucket that may have
  * it, false: there is none. */

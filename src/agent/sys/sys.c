@@ -24,6 +24,13 @@ size_t sp_sys_page_bytes(void)
 	return getauxval(AT_PAGESZ);
 }
 
+size_t sp_sys_piece_bytes(void)
+{
+	const size_t page = sp_sys_page_bytes();
+
+	return page > 16384 ? page : 16384;
+}
+
 static void *checked_address(long address)
 {
 	return address < 0 && address > -4096 ? NULL : (void *)address;

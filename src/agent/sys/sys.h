@@ -40,6 +40,9 @@ static inline long sp_syscall(long n, long a, long b, long c, long d, long e,
 /* Bytes of a page: 4, 16 or 64 KiB. */
 size_t sp_sys_page_bytes(void);
 
+/* What goes back to the kernel at once: 16 KiB, or a page that is larger. */
+size_t sp_sys_piece_bytes(void);
+
 /*
  * Anonymous private memory, zeroed; NULL on failure.  Less than 2 MiB has no
  * huge pages, since it may never be touched; more is a table that is touched

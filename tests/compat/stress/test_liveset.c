@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Eight threads insert and take addresses of the live set, each other's too,
- * from empty through four sizes of table and filter, 25 times, and fall
- * asleep between its atomic operations now and then, also in the middle of
+ * from empty through more than ten sizes of table, 25 times, and fall asleep
+ * between its atomic operations now and then, also in the middle of
  * moves. Every answer is checked, and the filter is counted again after each
  * round.
  *
@@ -201,7 +201,7 @@ TEST(rounds)
 	for (unsigned int r = 0; r < SHORT_ROUNDS; r++) {
 		run_round();
 		liveset_check(&c);
-		assert_int_equal(c.table + c.tables, 4);
+		assert_in_range(c.table + c.tables, 15, 30);
 		check_end();
 	}
 	assert_in_range(atomic_load(&operations),

@@ -239,9 +239,9 @@ TEST_BETWEEN(growth, begin, end)
 		assert_in_range(c.tables, 1, 2);
 		if (n < 1000)
 			continue;
-		assert_in_range(c.counters, 4 * n, 128 * n);
+		assert_in_range(c.counters, 3 * n, 33 * n);
 		if (n > 30000) {
-			assert_in_range(c.counters, 4 * n, 18 * n);
+			assert_in_range(c.counters, 3 * n, 9 * n);
 			assert_in_range(c.table_bytes, 27 * n,
 					c.tables * 36 * n);
 		}
@@ -302,28 +302,36 @@ TEST_BETWEEN(one_bucket, begin, end)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		const uint64_t size = sizes[i],
-			       part = size < 1000 ? size : 1000;
-		uint64_t found, absent;
+		const uint64_t part = sizes[i] < 1000 ? sizes[i] : 1000;
+		uint64_t found, absent, size = sizes[i];
 
-		for (; n < size; n++)
-			add(address_of(n), n + 1);
+		/* Not in the middle of a move, when there are two tables. */
+		do {
+			for (; n < size; n++)
+				add(address_of(n), n + 1);
+			size += size / 50;
+		} while (assert_sound(n).tables > 1);
+		size = n;
 		memset(&liveset_work, 0, sizeof(liveset_work));
-		for (uint64_t k = 0; k < part; k++)
+		for (uint64_t k = 0; k < part; k++) {
+			liveset_work.last_bucket = NULL;
 			sp_liveset_take(pointer(address_of(size + 7 * k)),
 					&live);
+		}
 		absent = liveset_work.buckets;
 		memset(&liveset_work, 0, sizeof(liveset_work));
-		for (uint64_t k = 0; k < part; k++)
+		for (uint64_t k = 0; k < part; k++) {
+			liveset_work.last_bucket = NULL;
 			assert_taken(address_of(k * (size / part)),
 				     k * (size / part) + 1);
+		}
 		found = liveset_work.buckets;
 		print_message("%8lu alive: %.3f buckets for a take, %.3f for "
 			      "one of nothing\n",
 			      size, (double)found / (double)part,
 			      (double)absent / (double)part);
 		assert_in_range(found, part, part * 6 / 5);
-		assert_in_range(absent, part, part * 11 / 10);
+		assert_in_range(absent, part, part * 12 / 10);
 		for (uint64_t k = 0; k < part; k++)
 			add(address_of(k * (size / part)),
 			    k * (size / part) + 1);
@@ -337,16 +345,19 @@ static void test_coming_and_going(void **test_state)
 	const uint64_t live = 3000;
 	struct liveset_check c;
 	uint64_t n = 0;
+	unsigned int table;
 
 	(void)test_state;
 	for (; n < live; n++)
 		add(address_of(n), n + 1);
+	table = assert_sound(live).table;
 	for (; n < 200 * live; n++) {
 		assert_taken(address_of(n - live), n - live + 1);
 		add(address_of(n), n + 1);
 	}
 	c = assert_sound(live);
-	assert_int_equal(c.table, 2);
+	/* Some homes are fuller than others: it may grow by two steps. */
+	assert_in_range(c.table, table, table + 2);
 	assert_int_equal(c.tables, 1);
 	for (uint64_t i = n - live; i < n; i++)
 		assert_taken(address_of(i), i + 1);
@@ -516,18 +527,21 @@ static void check_false_positives(enum family family, uint64_t live,
 
 TEST_BETWEEN(false_positives, begin, end)
 {
-	/* The most for each of the small tables, and one of the large. */
-	static const uint64_t live[] = {416, 1664, 6656, 26624, 220000};
+	/* The most for each of the small tables, and for two generations. */
+	static const uint64_t live[] = {416, 1664, 12000, 150000};
+	static const uint64_t most[] = {50, 50, 118, 284};
+	const size_t n = sizeof(live) / sizeof(live[0]);
 	struct liveset_check c;
 
 	for (int family = RANDOM; family <= HUGE_PAGES; family++) {
 		begin(test_state);
-		for (size_t i = 0; i < sizeof(live) / sizeof(live[0]); i++)
+		for (size_t i = 0; i < n; i++)
 			check_false_positives((enum family)family, live[i],
-					      i < 4 ? 50 : 221);
+					      most[i]);
 		c = assert_sound(0);
-		assert_int_equal(c.counters, 1 << 20);
-		assert_in_range(c.table_bytes + c.counters, 0, 36 * live[4]);
+		assert_int_equal(c.counters, 1 << 19);
+		assert_in_range(c.table_bytes + c.counters, 0,
+				c.tables * 36 * live[n - 1]);
 	}
 }
 

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "agent/file/livefilter.h"
+
+#include "agent/file/livetable.h"
+
+#include "agent/sys/poison.h"
+
+/* Up to 1,664 samples fewer than 5 % of the counters are not zero.  Then each
+ * sample has 8 of them at least, and 3 where so much is alive that a look for
+ * what is not there costs less than memory. */
+#define SMALL_TABLES 2u
+#define LARGE        5u /* a generation, of 256 KiB */
+
+static unsigned int generation_of(unsigned int table)
+{
+	const size_t fill = sp_livetable_fill(table);
+	const unsigned int least = table < SMALL_TABLES ? 2 * table : 2;
+	const unsigned int g = sp_filter_generation(8 * fill, least);
+
+	return g <= LARGE ? g : sp_filter_generation(3 * fill, LARGE);
+}
+
+bool sp_livefilter_have(unsigned int table)
+{
+	return sp_filter_have(generation_of(table));
+}
+
+bool sp_livefilter_is_same(unsigned int a, unsigned int b)
+{
+	return generation_of(a) == generation_of(b);
+}
+
+void sp_livefilter_use(unsigned int table)
+{
+	sp_filter_use(generation_of(table));
+}
+
+/* `g` is that of `from`. */
+static void count_others(unsigned int g, uint64_t address, unsigned int from,
+			 unsigned int to, int by)
+{
+	for (unsigned int t = from + 1; t <= to; t++) {
+		const unsigned int before = g;
+
+		g = generation_of(t);
+		if (g != before)
+			sp_filter_adjust(g, address, by);
+	}
+}
+
+void sp_livefilter_count_beyond(uint64_t address, unsigned int from,
+				unsigned int to, int by)
+{
+	count_others(generation_of(from), address, from, to, by);
+}
+
+void sp_livefilter_count(uint64_t address, unsigned int from, unsigned int to,
+			 int by)
+{
+	const unsigned int g = generation_of(from);
+
+	sp_filter_adjust(g, address, by);
+	count_others(g, address, from, to, by);
+}
+
+bool sp_livefilter_touch(unsigned int from, unsigned int to,
+			 struct sp_livefilter_pages *pages)
+{
+	for (unsigned int t = from + 1; t <= to; t++) {
+		const unsigned int g = generation_of(t);
+
+		if (!sp_filter_touch(g, &pages->touched[g]))
+			return false;
+	}
+	return true;
+}
+
+bool sp_livefilter_release(unsigned int table,
+			   struct sp_livefilter_pages *pages)
+{
+	for (unsigned int g = 0; g < generation_of(table); g++)
+		if (!sp_filter_release(g, &pages->released[g]))
+			return false;
+	return true;
+}
