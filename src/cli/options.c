@@ -533,6 +533,8 @@ struct sp_load_needs sp_options_needs(const struct sp_options *o)
 	struct sp_load_needs needs = {
 		.lifetimes =
 			o->has_stacks || o->page == SP_PAGE_TRACES || o->json,
+		.no_code = (o->timeline || o->sizes) && !o->json &&
+			   !sp_filter_is_given(&o->question.filter),
 	};
 
 	if (o->json || (o->timeline && o->csv))

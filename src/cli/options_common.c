@@ -333,8 +333,11 @@ int sp_options_settle_functions(const struct sp_symbolizer_options *o,
 				struct sp_error *err)
 {
 	struct sp_see_through *rules;
-	int r = sp_see_through_new(&o->see_through, &rules, err);
+	int r;
 
+	if (!o->see_through.more)
+		return 0;
+	r = sp_see_through_new(&o->see_through, &rules, err);
 	if (r >= 0)
 		sp_see_through_free(rules);
 	return r;

@@ -46,6 +46,9 @@ struct sp_plan {
 	 * groups, and nothing that has to do with them, and stacks have no
 	 * frames (has_no_code). */
 	bool only_peak;
+	/* Nobody asks for functions: stacks have no frames, and there are no
+	 * symbols (has_no_code). */
+	bool no_code;
 	/* Is told of every sample, unless they are kept; the profile has no
 	 * frames, no symbols and no groups then.  Of these samples the
 	 * positions of stacks and threads, and ids, are those of their file

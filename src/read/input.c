@@ -57,7 +57,7 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 			in->samples_of != SP_SAMPLES_ALLOCATED);
 	/* Who is told of samples has their stacks from an earlier reading. */
 	f->loader.p->has_no_code =
-		sinks->plan->tell ||
+		sinks->plan->tell || sinks->plan->no_code ||
 		(sinks->plan->only_peak && !sinks->plan->every_sample);
 	return f->loader.stream ? 0 : no_memory(in, err);
 }

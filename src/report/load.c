@@ -15,6 +15,7 @@ static struct sp_plan plan_of(const struct sp_question *q,
 	struct sp_plan plan = {
 		.confidence = q->confidence,
 		.has_lifetimes = needs->lifetimes,
+		.no_code = needs->no_code,
 		.n_points = needs->n_points,
 		.has_temporary = needs->parts ||
 				 (q->has_view && q->view == SP_VIEW_TEMPORARY),
@@ -196,7 +197,7 @@ static int load_groups(const struct wish *w, struct aim *aim,
 			return r;
 		*ret_profile = p;
 		/* Samples that are there by themselves say it at once. */
-		if (!p->n_groups && !p->has_no_code)
+		if (!p->n_groups && !(plan.only_peak && p->has_no_code))
 			return 0;
 		take_aim(w, p, &found);
 		if ((i || !w->needs_peak) && is_hit(w, aim, &found))

@@ -15,6 +15,7 @@
 /* What is shown of a profile, beside sums over the samples of a question. */
 struct sp_load_needs {
 	bool lifetimes;  /* sp_lifetimes() */
+	bool no_code;    /* no functions, and no filter of them */
 	bool peak;       /* also what was alive at the peak */
 	size_t n_points; /* sp_timeline() with so many; 0: none */
 	/* By the parts of the run between these points (at most

@@ -167,11 +167,47 @@ static int index_symbol(struct sp_debuginfo *info, int i)
 	return sp_rangemap_add(&info->symbols, range);
 }
 
+/*
+ * Where variables are nobody asks, and libdw would decompress it with the rest:
+ * a seventh of all.  It passes over sections without bytes.  The headers are in
+ * memory that libdwfl maps for itself to change.
+ */
+static void hide_locations(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
+
+	if (!elf || elf_getshdrstrndx(elf, &names) != 0)
+		return;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		const char *name =
+			gelf_getshdr(section, &header) &&
+					header.sh_flags & SHF_COMPRESSED
+				? elf_strptr(elf, names, header.sh_name)
+				: NULL;
+
+		if (!name || (strcmp(name, ".debug_loclists") != 0 &&
+			      strcmp(name, ".debug_loc") != 0))
+			continue;
+		header.sh_type = SHT_NOBITS;
+		gelf_update_shdr(section, &header);
+	}
+}
+
 static int index_symbols(struct sp_debuginfo *info)
 {
 	int n = dwfl_module_getsymtab(info->module);
+	GElf_Word shndx;
+	GElf_Addr address;
+	GElf_Sym symbol;
+	Elf *elf = NULL;
 	int i, r = 0;
 
+	/* The last symbol is of the file that has the debug information. */
+	if (n > 1 && dwfl_module_getsym_info(info->module, n - 1, &symbol,
+					     &address, &shndx, &elf, NULL))
+		hide_locations(elf);
 	for (i = 1; i < n && r != -ENOMEM; i++)
 		r = index_symbol(info, i);
 	return r == -ENOMEM ? r : sp_rangemap_seal(&info->symbols);
