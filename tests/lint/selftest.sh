@@ -106,6 +106,7 @@ test_tree() {
 	accepts layers "$lint/layers.sh" .
 	accepts headers "$lint/headers.sh" . "$cc" "$cxx"
 	accepts size "$lint/size.sh" .
+	accepts prose "$lint/prose.py" .
 	accepts knobs "$lint/knobs.sh" .
 	[ -z "$(command -v shellcheck)" ] || accepts shell "$lint/shell.sh" .
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man 1.2.3
@@ -181,6 +182,14 @@ test_tree() {
 	printf '/* */%.0s\n' $(seq 601) >src/base/a.h
 	refuses "file of 601 lines" "src/base/a.h: more than 600 lines" \
 		"$lint/size.sh" .
+
+	tree
+	printf '%0100d\n| %0101d |\n\n    %0101d\n\n```\n%0101d\n```\n' \
+		0 0 0 0 >README.md
+	accepts "line of 100 characters, table and code" "$lint/prose.py" .
+	printf 'a\n%0101d\n' 0 >README.md
+	refuses "line of 101 characters" "README.md:2: 101 characters" \
+		"$lint/prose.py" .
 
 	tree
 	printf '#!/bin/sh\necho $1\n' >tools/run

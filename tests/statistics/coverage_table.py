@@ -11,6 +11,7 @@ import collections
 import os
 import subprocess
 import sys
+import textwrap
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
@@ -156,28 +157,32 @@ def pair_table(cells):
                  + ["objects: least", "share: least"], rows + [theory])
 
 
+def wrap(text):
+    return textwrap.fill(text, 100, break_on_hyphens=False)
+
+
 def page(cells, exact):
     return "\n\n".join([
         BEGIN,
-        "Share of the 95 % intervals (E8) that contain the truth, in "
-        "percent. Each program has 20,000 runs, or 5,000 if it has more "
-        "than 300 R. A cell is empty if the program cannot have so few "
-        "bytes.",
+        wrap("Share of the 95 % intervals (E8) that contain the truth, in "
+             "percent. Each program has 20,000 runs, or 5,000 if it has more "
+             "than 300 R. A cell is empty if the program cannot have so few "
+             "bytes."),
         alone_table(cells),
-        "Lowest coverage in each row above: of .NET's negative binomial "
-        "intervals as published, of the valid ones (E6), and of P3. The "
-        "next columns have the width of P3 divided by the width of the "
-        "valid ones, as a mean from 3 R on and in the largest program. The "
-        "last column has the lowest coverage of (E11).",
+        wrap("Lowest coverage in each row above: of .NET's negative binomial "
+             "intervals as published, of the valid ones (E6), and of P3. The "
+             "next columns have the width of P3 divided by the width of the "
+             "valid ones, as a mean from 3 R on and in the largest program. The "
+             "last column has the lowest coverage of (E11)."),
         method_table(cells),
-        "Other confidence levels. The column of equal objects (0.001 to 4.6 "
-        "R, 1 to 4000 of them) is computed without random numbers.",
+        wrap("Other confidence levels. The column of equal objects (0.001 to 4.6 "
+             "R, 1 to 4000 of them) is computed without random numbers."),
         level_table(cells, exact),
-        "Class totals (E10, E17), in programs of 3 to 1000 R: the lowest "
-        "coverage, also with totals that are late by 2 R. The columns by "
-        "share have the mean width divided by the width of P3, from 30 R "
-        "on, for subsets with this share of the bytes. The last columns "
-        "have the lowest coverage for objects and for shares (E12).",
+        wrap("Class totals (E10, E17), in programs of 3 to 1000 R: the lowest "
+             "coverage, also with totals that are late by 2 R. The columns by "
+             "share have the mean width divided by the width of P3, from 30 R "
+             "on, for subsets with this share of the bytes. The last columns "
+             "have the lowest coverage for objects and for shares (E12)."),
         pair_table(cells),
         END])
 

@@ -3,6 +3,7 @@
 the pictures of docs/ are drawn from."""
 
 import statistics
+import textwrap
 
 METHODS = ("p3", "p3t")
 SHORTEN = 46
@@ -110,10 +111,11 @@ def program_part(runs):
         for run in runs:
             row += site_cells(run["sites"][i])
         rows.append(row)
-    return (f"### {first['program']}\n\n"
-            f"{first['bytes'] / 2**20:.1f} MiB in "
-            f"{first['allocations']:,} allocations from {first['stacks']:,} "
-            f"call stacks; {steadiness(runs)}.\n\n{table(head, rows)}")
+    said = textwrap.fill(f"{first['bytes'] / 2**20:.1f} MiB in "
+                         f"{first['allocations']:,} allocations from "
+                         f"{first['stacks']:,} call stacks; "
+                         f"{steadiness(runs)}.", 100, break_on_hyphens=False)
+    return f"### {first['program']}\n\n{said}\n\n{table(head, rows)}"
 
 
 def document(found):
