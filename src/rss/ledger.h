@@ -96,9 +96,10 @@ struct sp_rss_options {
 	bool pins;           /* by call site, with their names */
 	bool absent;         /* which objects are not all resident */
 	bool has_top;
-	uint64_t top;                    /* sites of these; 0: all */
-	sp_progress_fn *progress;        /* of their names; may be NULL */
-	enum sp_granularity granularity; /* what a site is */
+	uint64_t top;             /* sites of these; 0: all */
+	sp_progress_fn *progress; /* of their names; may be NULL */
+	bool has_granularity;
+	enum sp_granularity granularity;             /* what a site is */
 	const struct sp_symbolizer_options *symbols; /* or NULL */
 	bool json;
 	bool help, version; /* asked for; nothing else counts */

@@ -35,6 +35,28 @@ static bool take_top(void *part, const char *text)
 	return sp_parse_u64(text, &o->top);
 }
 
+static bool take_granularity(void *part, const char *text)
+{
+	struct sp_rss_options *o = part;
+
+	o->has_granularity = true;
+	for (int i = 0; i <= SP_BY_ADDRESS; i++) {
+		o->granularity = (enum sp_granularity)i;
+		if (strcmp(text, sp_granularity_name(o->granularity)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char *granularity_word(size_t i)
+{
+	return i <= SP_BY_ADDRESS ? sp_granularity_name((enum sp_granularity)i)
+				  : NULL;
+}
+
+static const struct sp_argument_values values[] = {
+	{"granularity", granularity_word}, {0}};
+
 static const struct sp_argument arguments[] = {
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "pins", pins,
 			 "besides, who pins free memory: by call site, what "
@@ -43,6 +65,10 @@ static const struct sp_argument arguments[] = {
 			 "it"),
 	{"top", 0, "N", "a number", take_top, 0,
 	 "call sites of --pins; 0 shows all (default 10)"},
+	{"granularity", 0, "WHAT", "function, file, line, module or address",
+	 take_granularity, 0,
+	 "what a row of --pins is: function (default), file,\n"
+	 "line, module, address"},
 	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
 	 "wait that long for what the allocator counts (default\n"
 	 "5s): a process answers when it allocates"},
@@ -54,7 +80,7 @@ static const struct sp_argument arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_rss_options),
 };
 
-static const struct sp_argument_group group = {"Options", arguments, NULL};
+static const struct sp_argument_group group = {"Options", arguments, values};
 
 const struct sp_command_line sp_rss_line = {
 	.forms = "rss [OPTION]... PID|FILE",
@@ -88,6 +114,9 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--top goes with --pins, and without "
 				    "--json, which has all sites");
+	if (ret->has_granularity && !ret->pins)
+		return sp_error_set(err, -EINVAL, NULL,
+				    "--granularity goes with --pins");
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
 				    n ? "one process at a time: there is more "

@@ -267,8 +267,9 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 	else if (l->why == SP_LEDGER_END && !l->was_asked)
 		sp_style_print_note(
 			out,
-			"it left by _exit or quick_exit, where its allocator "
-			"cannot be asked what it keeps");
+			"it left by _exit, quick_exit or in a signal "
+			"handler, where its allocator cannot be asked what "
+			"it keeps");
 	else if (l->is_stopped)
 		sp_style_print_note(
 			out,

@@ -54,7 +54,15 @@ static void print_period(FILE *out, uint64_t bytes)
 static void note_no_mapping(struct sp_view_notes *notes,
 			    const struct sp_profile *p)
 {
-	if (!sp_profile_samples(p))
+	if (sp_profile_samples(p))
+		return;
+	/* Writers that record mappings have that setting. */
+	if (!sp_profile_info(p, "setting.ledger"))
+		fputs("this profile does not say what the program mapped: the "
+		      "library that wrote it did not record mappings; record "
+		      "again\n",
+		      sp_view_note(notes));
+	else
 		fprintf(sp_view_note(notes),
 			"no anonymous mapping of %s and more was seen: what "
 			"the C library maps (malloc, stacks of threads), what "

@@ -42,8 +42,8 @@ class Case(harness.Case):
             truth[name] = [int(n) for n in numbers]
         return self.fail(process.stderr.read().decode())
 
-    def pins(self, pid):
-        done = report("rss", "--pins", "--json", "--timeout", "1m", pid)
+    def pins(self, pid, *argv):
+        done = report("rss", "--pins", "--json", "--timeout", "1m", *argv, pid)
         self.assertEqual(done.returncode, 0, done.stderr)
         ledger = json.loads(done.stdout)
         pins = ledger["pins"]
@@ -86,6 +86,8 @@ class Exact(Case):
                              if len(t) == 3))
         self.assertGreater(ledger["allocator"]["free_bytes"],
                            truth["free"][0])
+        [module] = self.pins(process.pid, "--granularity", "module")[1]["sites"]
+        self.assertEqual(module["pinned_bytes"], pins["pinned_bytes"])
         return pins
 
     def test_main_arena(self):

@@ -113,7 +113,24 @@ class Ends(Case):
         ledger = self.stored()
         self.assertIsNone(ledger["allocator"])
         self.check_stored(ledger, made)
-        self.assertIn("left by _exit or quick_exit", " ".join(stderr.split()))
+        self.assertIn("left by _exit, quick_exit or in a signal handler",
+                      " ".join(stderr.split()))
+
+    def test_handler(self):
+        """A signal handler that calls exit may be in the middle of malloc,
+        too."""
+        for unwind in "tables", "fp":
+            with self.subTest(unwind=unwind):
+                _, made = self.run_ledger("--rss", how="handler", period=1,
+                                          unwind=unwind)
+                ledger = self.stored()
+                self.assertIsNone(ledger["allocator"])
+                self.check_stored(ledger, made)
+                os.remove(self.out)
+                self.run_ledger("--rss", period=1, unwind=unwind)
+                os.rename(self.out, self.out + "." + unwind)
+                self.out += "." + unwind
+                self.assertEqual(self.stored()["allocator"]["name"], "glibc")
 
     def test_child_of_vfork(self):
         """It has the memory of its parent, and is not it."""

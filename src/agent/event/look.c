@@ -17,11 +17,17 @@
 #include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
 #include "agent/thread/inside.h"
+#include "agent/unwind/code.h"
+#include "agent/unwind/framewalk.h"
 #include "agent/unwind/lane.h"
 
 #include "agent/sys/poison.h"
 
-#define WAIT_S 10
+/* How long the program waits: at its end, or since somebody asked for it; in
+ * the middle of its work, where it comes back to that a few times alone. */
+#define WAIT_S      10
+#define WAIT_PEAK_S 2
+#define LATE_PEAKS  3u
 /* Peaks that are looked at: a doubling takes 15 of them. */
 #define PEAKS_MAX 400u
 /* Below that nobody asks where it is. */
@@ -34,6 +40,7 @@ static char text[SP_LOOK_TEXT_MAX];
 
 static _Atomic uint64_t peak_bytes;
 static _Atomic uint32_t peaks;
+static _Atomic uint32_t late; /* of these, nobody has answered in time */
 static atomic_bool has_ended;
 
 void sp_look_reset(void)
@@ -41,19 +48,22 @@ void sp_look_reset(void)
 	atomic_store(&busy, NULL);
 	atomic_store(&peak_bytes, 0);
 	atomic_store(&peaks, 0);
+	atomic_store(&late, 0);
 	atomic_store(&has_ended, false);
 }
 
-static long limit_wait(long fd, int option)
+static long limit_wait(long fd, int option, enum sp_look_why why)
 {
-	const struct timeval wait = {.tv_sec = WAIT_S};
+	const struct timeval wait = {.tv_sec = why == SP_LOOK_PEAK ? WAIT_PEAK_S
+								   : WAIT_S};
 
 	return sp_syscall(SYS_setsockopt, fd, SOL_SOCKET, option, (long)&wait,
 			  sizeof(wait), 0);
 }
 
 /* The descriptor, or a negative errno. */
-static long call_out(const char *name, unsigned int name_bytes)
+static long call_out(const char *name, unsigned int name_bytes,
+		     enum sp_look_why why)
 {
 	static const char prefix[] = SP_LOOK_PREFIX;
 	const size_t at = 1 + sizeof(prefix) - 1;
@@ -67,9 +77,9 @@ static long call_out(const char *name, unsigned int name_bytes)
 	fd = SP_SYS3(socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fd;
-	r = limit_wait(fd, SO_SNDTIMEO);
+	r = limit_wait(fd, SO_SNDTIMEO, why);
 	if (r >= 0)
-		r = limit_wait(fd, SO_RCVTIMEO);
+		r = limit_wait(fd, SO_RCVTIMEO, why);
 	if (r >= 0)
 		r = SP_SYS3(connect, fd, &to,
 			    offsetof(struct sockaddr_un, sun_path) + at +
@@ -119,11 +129,16 @@ static long be_looked_at(const char *name, unsigned int name_bytes,
 		look.classes = (uintptr_t)classes;
 	}
 	look.memory.ranges = (uintptr_t)sp_sys_ranges(&look.memory.n_ranges);
-	fd = call_out(name, name_bytes);
+	fd = call_out(name, name_bytes, why);
 	if (fd < 0)
 		return fd;
 	r = ask(fd, &look);
 	SP_SYS1(close, fd);
+	if (r == -EAGAIN) {
+		sp_diag_lose(SP_LOSS_LEDGER, 1);
+		if (why == SP_LOOK_PEAK)
+			atomic_fetch_add(&late, 1);
+	}
 	if (r > 0)
 		record(look.time_ns, (uint64_t)r);
 	return r > 0 ? 0 : r < 0 ? r : -ENODATA;
@@ -165,6 +180,7 @@ void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes)
 
 	if (process->config.ledger != SP_CONFIG_LEDGER_PEAK ||
 	    rss_bytes < PEAK_BYTES_MIN || rss_bytes < before + before / 20 ||
+	    atomic_load(&late) >= LATE_PEAKS ||
 	    atomic_fetch_add(&peaks, 1) >= PEAKS_MAX)
 		return;
 	atomic_store(&peak_bytes, rss_bytes);
@@ -180,19 +196,52 @@ static bool is_own_process(void)
 	return header && (uint64_t)SP_SYS0(getpid) == header->pid;
 }
 
+#define PAGE 4096u /* the smallest */
+
+/*
+ * A signal handler that ends the process may have interrupted malloc on this
+ * very thread: then the allocator holds a lock that nobody gives back.  A stack
+ * of which the outer frames are not known may have one.
+ */
+static bool may_be_in_handler(const struct sp_process *process,
+			      const struct sp_call_frame *frame)
+{
+	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
+	const struct sp_walk *walk;
+	bool may_be, is_cut;
+
+	if (!lane)
+		return true;
+	walk = sp_framewalk_tables(
+		lane, frame, (unsigned int)process->config.depth, &is_cut);
+	may_be = !walk || !walk->n || !walk->is_whole;
+	for (unsigned int i = 0; !may_be && i < walk->n; i++) {
+		/* Of such a frame one more is recorded than its address. */
+		const uintptr_t pc = (uintptr_t)walk->pcs[walk->first + i] - 1;
+
+		/* To the end of its page, which is readable. */
+		may_be = sp_code_is_trampoline(pc, (pc | (PAGE - 1)) + 1);
+	}
+	sp_lane_give(lane);
+	return may_be;
+}
+
 void sp_look_at_end(const struct sp_process *process, bool goes_on,
 		    bool is_at_once)
 {
+	enum sp_look_why why = SP_LOOK_END_AT_ONCE;
+
 	if (goes_on || process->config.ledger == SP_CONFIG_LEDGER_OFF ||
 	    !sp_writer_is_open() || !is_own_process() ||
 	    atomic_exchange(&has_ended, true))
 		return;
+	if (!is_at_once && !may_be_in_handler(process, SP_FRAME_HERE))
+		why = SP_LOOK_END;
 	/* Another thread may be looked at, at its peak. */
 	for (int i = 0; i < WAIT_S * 100; i++) {
 		const struct timespec step = {.tv_nsec = 10000000};
 
-		if (look_at_run(process, is_at_once ? SP_LOOK_END_AT_ONCE
-						    : SP_LOOK_END) != EBUSY)
+		if (look_at_run(process, why) != EBUSY)
 			break;
 		SP_SYS2(nanosleep, &step, NULL);
 	}

@@ -9,7 +9,7 @@
 /*
  * Have somebody outside look at this process, who waits for that
  * (format/look.h), and put what is answered into the file.  The thread waits
- * meanwhile, 10 s at most, and no signal handler runs on it.
+ * meanwhile, 10 s at most, near a peak 2 s, and no signal handler runs on it.
  */
 
 /* Whoever has a socket of that name.  0; EBUSY: another thread is being looked
@@ -19,13 +19,15 @@
 int sp_look(const char *name, unsigned int name_bytes);
 
 /* `sampleprof run`, if SAMPLEPROF_LEDGER wants that: resident memory has grown
- * by a twentieth since it last looked.  Context: as above. */
+ * by a twentieth since it last looked.  After a few times in vain no more.
+ * Context: as above. */
 void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes);
 
 /*
  * Likewise: the process ends, unless it `goes_on`, and nothing is done.  Once.
  * `is_at_once`: without asking the allocator, and perhaps in a child of vfork,
- * at which nobody looks.  Context: any, if it is; else as above.
+ * at which nobody looks; so it is in a signal handler.  Context: any, if it is;
+ * else as above.
  */
 void sp_look_at_end(const struct sp_process *process, bool goes_on,
 		    bool is_at_once);

@@ -8,6 +8,7 @@
  *   idle     it does not allocate then
  *   threads  200 of them
  *   _exit, kill, exec: how it ends; else it returns from main
+ *   handler  by exit in a signal handler
  *   vfork    a child of vfork ends before, by _exit
  *   peak     before it is ready it frees a large object
  */
@@ -168,8 +169,18 @@ static void make_peak(void)
 	printf("peak %zu\n", PEAK);
 }
 
+static void leave(int signal_number)
+{
+	(void)signal_number;
+	exit(0);
+}
+
 static void end(const char *how)
 {
+	if (strcmp(how, "handler") == 0) {
+		signal(SIGUSR1, leave);
+		raise(SIGUSR1);
+	}
 	if (strcmp(how, "_exit") == 0)
 		_exit(0);
 	if (strcmp(how, "kill") == 0)
