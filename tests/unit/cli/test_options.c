@@ -305,17 +305,53 @@ TEST(combinations)
 TEST(help_is_complete)
 {
 	static const char *const names[] = {
-		"view",        "at",           "from",        "to",
-		"tail",        "within",       "thread",      "size",
-		"phase",       "focus",        "ignore",      "hide",
-		"show",        "show-from",    "prune-from",  "estimator",
-		"confidence",  "simultaneous", "top",         "sort",
-		"cum",         "nodefraction", "granularity", "by",
-		"unit",        "stacks",       "source-path", "timeline",
-		"sizes",       "json",         "csv",         "ascii",
-		"watch",       "debug-path",   "debuginfod",  "help",
-		"version",     "base",         "full-names",  "all-frames",
-		"see-through", "no-pager",     "last",
+		"view",
+		"at",
+		"from",
+		"to",
+		"tail",
+		"within",
+		"thread",
+		"size",
+		"phase",
+		"focus",
+		"ignore",
+		"hide",
+		"show",
+		"show-from",
+		"prune-from",
+		"estimator",
+		"confidence",
+		"simultaneous",
+		"top",
+		"sort",
+		"cum",
+		"nodefraction",
+		"granularity",
+		"by",
+		"unit",
+		"stacks",
+		"source-path",
+		"timeline",
+		"sizes",
+		"json",
+		"csv",
+		"ascii",
+		"watch",
+		"debug-path",
+		"debuginfod",
+		"help",
+		"version",
+		"base",
+		"full-names",
+		"all-frames",
+		"see-through",
+		"no-pager",
+		"last",
+		"metric",
+		/* Of run, which the text of --metric names. */
+		"rss",
+		"rss-at-peak",
 	};
 	const char *text = help();
 	char line[64];
@@ -521,7 +557,9 @@ TEST(default_view)
 TEST(options_of_an_export)
 {
 	refused("a -o b", "-o goes with export FORMAT");
-	refused("a --metric bytes", "--metric goes with export FORMAT");
+	refused("a --metric objects",
+		"--metric objects is for export collapsed: the report shows "
+		"objects besides");
 }
 
 TEST_MAIN(NULL, NULL)

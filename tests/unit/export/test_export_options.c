@@ -72,7 +72,8 @@ TEST(what_is_refused)
 	refused("csv -ob", "which profile? no FILE was given");
 	refused("csv -ob a --top 3", "an export goes without --top");
 	refused("csv -ob a --json", "an export goes without --json");
-	refused("csv -ob a --metric bytes", "csv goes without --metric");
+	refused("csv -ob a --metric objects",
+		"csv goes without --metric objects");
 	refused("csv -ob a --max-samples 9",
 		"csv goes without --pprof-error and --max-samples");
 	refused("csv -ob a --at 3s --view peak",
