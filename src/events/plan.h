@@ -49,6 +49,10 @@ struct sp_plan {
 	/* Nobody asks for functions: stacks have no frames, and there are no
 	 * symbols (has_no_code). */
 	bool no_code;
+	/* Also of a file that is being written, which is another at each
+	 * reading: the caller asks for nothing that takes two, or that another
+	 * end would change. */
+	bool while_written;
 	/* Is told of every sample, unless they are kept; the profile has no
 	 * frames, no symbols and no groups then.  Of these samples the
 	 * positions of stacks and threads, and ids, are those of their file

@@ -53,7 +53,8 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 	/* Segments of a ring are not in the order of time. */
 	f->loader.stream = sp_stream_new(
 		f->loader.p, sinks, in->part, in->start_ns,
-		in->is_unordered || in->is_running || f->reader.window.oldest ||
+		in->is_unordered || f->reader.window.oldest ||
+			(in->is_running && sinks->plan->every_sample) ||
 			in->samples_of != SP_SAMPLES_ALLOCATED);
 	/* Who is told of samples has their stacks from an earlier reading. */
 	f->loader.p->has_no_code =

@@ -237,7 +237,8 @@ static int look_at_inputs(struct reading *r, struct sp_error *err)
 			return code;
 		if (in->start_unix_ns < start_unix_ns)
 			start_unix_ns = in->start_unix_ns;
-		r->plan.every_sample |= in->is_running;
+		r->plan.every_sample |=
+			in->is_running && !r->plan.while_written;
 		in->is_over = false;
 		in->shown = 0;
 		if (r->n > 1)

@@ -31,8 +31,9 @@ typedef void sp_progress_fn(void *arg, uint64_t done, uint64_t total);
  * Memory is proportional to what is alive, to distinct stacks and sizes and to
  * what the plan wants; of a file whose chunks are not in the order of time also
  * to its events.  Every sample is kept of files of which one is being written,
- * since it cannot be read twice, and where the peak or the order of all samples
- * is wanted of many that were written at the same time.
+ * since it cannot be read twice (but see while_written of the plan), and where
+ * the peak or the order of all samples is wanted of many that were written at
+ * the same time.
  */
 int sp_profile_read(const char *const *paths, size_t n,
 		    const struct sp_plan *plan, sp_progress_fn *progress,

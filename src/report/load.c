@@ -21,6 +21,7 @@ static struct sp_plan plan_of(const struct sp_question *q,
 				 (q->has_view && q->view == SP_VIEW_TEMPORARY),
 		.within_bytes = q->within_bytes,
 		.within_ns = q->within_ns,
+		.while_written = needs->while_written,
 	};
 
 	if (plan.within_bytes == SP_NEVER && plan.within_ns == SP_NEVER)
@@ -188,7 +189,8 @@ static int load_groups(const struct wish *w, struct aim *aim,
 	if (w->needs_peak)
 		plan = (struct sp_plan){.confidence = plan.confidence,
 					.births = plan.births,
-					.only_peak = true};
+					.only_peak = true,
+					.while_written = plan.while_written};
 	for (int i = 0; i < 3; i++) {
 		struct sp_profile *p;
 		int r = read_files(w, &plan, &p, err);

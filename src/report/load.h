@@ -23,13 +23,16 @@ struct sp_load_needs {
 	 * freed before, at or after a point; also the peak, and what was freed
 	 * before its thread allocated anything else. */
 	bool parts;
+	/* Of a file that is being written, too, samples are not kept: the
+	 * question has to end before now if it is of the peak. */
+	bool while_written;
 };
 
 /*
  * Read files[0..n), n >= 1, to answer the question.  Every sample is kept of a
- * file that is being written, and for what was alive at the peak of some call
- * stacks, of a phase, or of a thread that is given by its name.  As
- * sp_profile_load_many().
+ * file that is being written (but see while_written), and for what was alive at
+ * the peak of some call stacks, of a phase, or of a thread that is given by its
+ * name.  As sp_profile_load_many().
  */
 int sp_load(const char *const *files, size_t n,
 	    const struct sp_question *question,

@@ -26,7 +26,7 @@ struct sp_metrics_entry {
 	/* Of a slow one: when it may be read again. */
 	uint64_t next_ns;
 	bool is_running;
-	bool is_late;  /* slow, and has ended since it was read */
+	bool is_late;  /* slow, and has ended since it was read, if it was */
 	bool is_there; /* at the last look */
 	uint64_t alloc_bytes, alloc_objects;
 	bool has_classes, has_live, has_rss;

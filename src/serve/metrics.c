@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/hash.h"
 #include "base/saturate.h"
 #include "control/files.h"
@@ -22,7 +23,7 @@
 #include "text/escape.h"
 #include "text/text.h"
 
-/* A running file of more is read by sp_metrics_refresh(), so that nobody waits
+/* A file of more is read by sp_metrics_read_slow(), so that nobody waits
  * for it, and so seldom that this takes a tenth of a processor. */
 #define SLOW_BYTES  (4 << 20)
 #define SLOW_FACTOR 10
@@ -150,7 +151,7 @@ static bool take_figures(struct sp_metrics_entry *p,
 /* 0, also of a file that is no profile, or -ENOMEM. */
 static int read_process(struct sp_metrics_entry *p)
 {
-	static const struct sp_load_needs needs = {.peak = true};
+	static const struct sp_load_needs needs = {.while_written = true};
 	const char *files[] = {p->path};
 	struct sp_question question;
 	struct sp_analysis *analysis;
@@ -266,13 +267,99 @@ static void read_totals(struct sp_metrics_entry *p)
 	sp_raise(&p->alloc_objects, objects);
 }
 
-/* Was it read, as the same file, when it was large and running?  Once more when
- * it has ended. */
+/* ---- a large file, at first sight ---- */
+
+static int take_info(struct sp_profile *p, size_t *room,
+		     const struct sp_record_info *r)
+{
+	struct sp_info info = {
+		.key = sp_blocks_text(&p->storage, r->key, r->key_bytes),
+		.value = sp_blocks_text(&p->storage, r->value, r->value_bytes),
+	};
+
+	if (!info.key || !info.value ||
+	    sp_array_reserve((void **)&p->infos, room, p->n_infos,
+			     sizeof(info)))
+		return -ENOMEM;
+	p->infos[p->n_infos++] = info;
+	return 0;
+}
+
+/* The facts are in its first chunk. */
+static int read_infos(struct sp_profile *p, struct sp_reader *reader)
+{
+	struct sp_decoded record;
+	struct sp_error err;
+	uint64_t chunk = 0;
+	size_t room = 0;
+	int r = 0;
+
+	while (r >= 0 && sp_reader_next(reader, &record, &err) > 0 &&
+	       (!chunk || reader->chunk_index == chunk)) {
+		chunk = reader->chunk_index;
+		if (record.type == SP_RECORD_INFO)
+			r = take_info(p, &room, &record.u.info);
+	}
+	return r;
+}
+
+static int take_facts(struct sp_metrics_entry *p, struct sp_reader *reader)
+{
+	struct sp_profile *profile = calloc(1, sizeof(*profile));
+	const char *text;
+	int r = profile ? read_infos(profile, reader) : -ENOMEM;
+
+	if (r >= 0) {
+		text = sp_profile_info(profile, "exe");
+		profile->program = text ? text : "(unknown)";
+		text = sp_profile_info(profile, "host");
+		profile->host = text ? text : "";
+		profile->path = p->path;
+		p->pid = profile->pid = reader->header.pid;
+		p->start_unix_ns = reader->header.start_unix_ns;
+		p->stop_unix_ns = p->start_unix_ns;
+		sp_sat_add(&p->stop_unix_ns, reader->status.time_ns);
+		p->labels = labels_of(profile);
+		p->program = strdup(sp_text_base_name(profile->program));
+		r = p->labels && p->program ? 0 : -ENOMEM;
+	}
+	sp_profile_free(profile);
+	return r;
+}
+
+/* Whose it is; not what is no profile. */
+static int read_facts(struct sp_metrics_entry *p, const struct stat *now)
+{
+	struct sp_reader *reader = malloc(sizeof(*reader));
+	struct sp_error err;
+	int r = 0;
+
+	if (!reader)
+		return -ENOMEM;
+	if (sp_reader_open(reader, p->path, &err) >= 0) {
+		r = take_facts(p, reader);
+		p->is_running = reader->is_running;
+		p->is_late = !reader->is_running;
+		p->inode = now->st_ino;
+	}
+	sp_reader_close(reader);
+	free(reader);
+	return r;
+}
+
+/* ---- all files ---- */
+
+static bool is_large(const struct stat *now)
+{
+	return (off_t)now->st_blocks * 512 > SLOW_BYTES;
+}
+
+/* Is it a large one whose samples are read aside: it runs, or has ended since
+ * they were read? */
 static bool is_slow(const struct sp_metrics_entry *p, const struct stat *now)
 {
 	return p->labels && (p->is_running || p->is_late) &&
-	       p->inode == now->st_ino &&
-	       (off_t)now->st_blocks * 512 > SLOW_BYTES;
+	       p->inode == now->st_ino && is_large(now);
 }
 
 static int look_at(struct sp_metrics *m, const char *path)
@@ -289,6 +376,13 @@ static int look_at(struct sp_metrics *m, const char *path)
 	if (!p)
 		return -ENOMEM;
 	p->is_there = true;
+	if (is_large(&now) && (!p->labels || p->inode != now.st_ino) &&
+	    !is_as_before(p, &now, NULL)) {
+		forget_figures(p);
+		r = read_facts(p, &now);
+		if (r < 0)
+			return r;
+	}
 	if (is_slow(p, &now))
 		read_totals(p);
 	if (is_slow(p, &now) || is_as_before(p, &now, NULL))
@@ -379,6 +473,12 @@ void sp_metrics_end_slow(struct sp_metrics *m, struct sp_metrics_file *file)
 
 	if (p)
 		p->next_ns = is->next_ns;
+	/* It is no profile: that is known as long as it does not change. */
+	if (p && !is->labels) {
+		p->is_late = false;
+		p->bytes = is->bytes;
+		p->changed = is->changed;
+	}
 	if (p && is->labels && p->inode == is->inode) {
 		/* A request may have seen more meanwhile. */
 		sp_raise(&is->alloc_bytes, p->alloc_bytes);

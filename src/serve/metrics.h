@@ -33,16 +33,16 @@ struct sp_metrics_process {
 
 /*
  * Read what is new in the directory at now_unix_ns.  Profiles of processes that
- * run are read anew if they have changed, others once.  Of a large one that
- * runs, after the first time, only the exact totals are read, which costs the
- * same whatever its length.  What cannot be read is left out.  0, or negative
+ * run are read anew if they have changed, others once.  Of a large one
+ * only whose it is and the exact totals are read, which costs the same whatever
+ * its length.  What cannot be read is left out.  0, or negative
  * errno and *err.
  */
 int sp_metrics_read(struct sp_metrics *m, uint64_t now_unix_ns,
 		    struct sp_error *err);
 
 /*
- * All else of such large ones, each so often that it takes a tenth of a
+ * All else of large ones; of those that run so often that it takes a tenth of a
  * processor: a file that it is time for, or NULL; read it, which takes no part
  * in `m`, so that another thread may use that meanwhile; and put into `m` what
  * it says, which frees it.

@@ -19,10 +19,8 @@
 #include <time.h>
 
 #include "base/parse.h"
-#include "export/export.h"
-#include "export/options.h"
-#include "report/load.h"
 #include "serve/metrics.h"
+#include "serve/request.h"
 #include "symbols/symbol_cache.h"
 #include "text/text.h"
 
@@ -219,6 +217,7 @@ struct request {
 	uint64_t seconds; /* 0: the whole run */
 	char path[4200];
 	uint64_t start_unix_ns;
+	bool is_running;
 };
 
 /* The process that is meant: the one with that id that began last; without one
@@ -246,6 +245,7 @@ static bool choose_process(struct server *s, struct request *q,
 	if (best.path) {
 		snprintf(q->path, sizeof(q->path), "%s", best.path);
 		q->start_unix_ns = best.start_unix_ns;
+		q->is_running = best.is_running;
 	}
 	pthread_mutex_unlock(&s->reading);
 	if (!best.path)
@@ -282,57 +282,25 @@ static bool wait_seconds(struct server *s, uint64_t seconds)
 	return !is_ending;
 }
 
-/* As `export pprof` would; `from` is NULL or a moment.  Context: `exporting`.
- */
-static int write_profile(struct server *s, FILE *out, const struct request *q,
-			 char *from, struct sp_error *err)
+static uint64_t ms_since(uint64_t then_unix_ns)
 {
-	static char name[] = "serve", format[] = "pprof", output[] = "-o",
-		    stdout_name[] = "-", view[] = "--view", born[] = "--from",
-		    end[] = "--";
-	char view_name[16], path[sizeof(q->path)];
-	char *words[] = {name, format, view, view_name, output, stdout_name,
-			 NULL, NULL,   NULL, NULL,      NULL};
-	struct sp_export_request request;
-	struct sp_profile *profile;
-	int n = 6, r;
+	const uint64_t now = unix_ns();
 
-	snprintf(view_name, sizeof(view_name), "%s", q->view);
-	snprintf(path, sizeof(path), "%s", q->path);
-	if (from) {
-		words[n++] = born;
-		words[n++] = from;
-	}
-	words[n++] = end;
-	words[n++] = path;
-	r = sp_export_options_parse(n, words, &request, err);
-	if (r < 0)
-		return r;
-	request.symbols.cache = s->symbols;
-	r = sp_load(request.files, request.n_files, &request.question,
-		    &request.format->needs, NULL, NULL, &profile, err);
-	if (r < 0)
-		return r;
-	r = sp_export_write(out, profile, &request, NULL, NULL, err);
-	sp_profile_free(profile);
-	return r;
+	return now > then_unix_ns ? (now - then_unix_ns) / 1000000 : 0;
 }
 
 static void answer_profile(struct server *s, struct request *q,
 			   struct answer *ret)
 {
-	char from[32];
+	struct sp_profile_request profile = {.view = q->view, .path = q->path};
 	struct sp_error err;
-	uint64_t now;
 	FILE *out;
 	int r;
 
 	if (!choose_process(s, q, ret))
 		return;
-	now = unix_ns();
-	snprintf(from, sizeof(from), "%" PRIu64 "ms",
-		 now > q->start_unix_ns ? (now - q->start_unix_ns) / 1000000
-					: 0);
+	if (q->seconds)
+		profile.from_ms = ms_since(q->start_unix_ns);
 	if (q->seconds && !wait_seconds(s, q->seconds)) {
 		answer_text(ret, MHD_HTTP_SERVICE_UNAVAILABLE,
 			    "the server ends");
@@ -343,7 +311,9 @@ static void answer_profile(struct server *s, struct request *q,
 		return;
 	pthread_mutex_lock(&s->exporting);
 	sp_symbol_cache_trim(s->symbols, unix_ns(), SYMBOLS_AGE_NS);
-	r = write_profile(s, out, q, q->seconds ? from : NULL, &err);
+	if (q->is_running)
+		profile.to_ms = ms_since(q->start_unix_ns);
+	r = sp_profile_request_write(out, &profile, s->symbols, &err);
 	pthread_mutex_unlock(&s->exporting);
 	end_answer(ret, out);
 	if (r == -ERANGE)
@@ -459,9 +429,9 @@ static enum MHD_Result serve_request(void *arg, struct MHD_Connection *c,
 static void *read_slow_files(void *arg)
 {
 	struct server *s = arg;
-	struct sp_metrics_file *file;
+	struct sp_metrics_file *file = NULL;
 
-	while (wait_seconds(s, 1)) {
+	while (wait_seconds(s, file ? 0 : 1)) {
 		pthread_mutex_lock(&s->reading);
 		file = sp_metrics_begin_slow(s->metrics);
 		pthread_mutex_unlock(&s->reading);

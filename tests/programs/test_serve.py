@@ -195,7 +195,7 @@ class Metrics(Serve):
         """Nobody waits for a large file of a running process: a request
         reads its published totals, and no more of a longer file.  The rest
         comes later, and is what the report says; so does its end."""
-        process = self.start_idle(period="1", SAMPLEPROF_MAX_FILE="64M")
+        process = self.start_idle(period="1", max_file="64M")
         for _ in range(80):
             self.allocate(process, 255)
         path, = (os.path.join(self.served, f)
@@ -205,7 +205,8 @@ class Metrics(Serve):
         def allocated():
             return sum(self.metrics()[
                 "sampleprof_allocated_bytes_total"].values())
-        truth = least = allocated()
+        truth, least = (1 + 80 * 255) << 10, allocated()
+        self.assertTrue(truth - (1 << 20) <= least <= truth)
         for kib in (200, 7, 255, 255, 255, 255):
             self.allocate(process, kib)
             truth += kib << 10
@@ -230,6 +231,35 @@ class Metrics(Serve):
         self.assertEqual(
             list(self.metrics()["sampleprof_running"].values()), [0])
         harness.wait_until(is_as_reported)
+
+    def test_large_at_first_sight(self):
+        """Also of a large file that nobody has read a request reads little:
+        whose it is and its totals.  The rest comes by itself."""
+        process = self.start_idle(period="1", labels="service=a",
+                                  max_file="64M")
+        for _ in range(80):
+            self.allocate(process, 255)
+        path, = (os.path.join(self.served, f)
+                 for f in os.listdir(self.served))
+        # One that has ended, and one that is no profile.
+        with open(path, "rb") as file:
+            data = bytearray(file.read())
+        with open(os.path.join(self.served, "ended.sprof"), "wb") as file:
+            file.write(data)
+        with open(os.path.join(self.served, "none.sprof"), "wb") as file:
+            file.write(b"x" * (8 << 20))
+        server = self.begin("--keep", "1h")
+        before = self.read_bytes(server)
+        found = self.metrics()
+        self.assertLess(self.read_bytes(server) - before, 15 << 20)
+        self.assertEqual(sorted(found["sampleprof_running"].values()), [0, 1])
+        for key in found["sampleprof_running"]:
+            labels = json.loads(key)
+            self.assertEqual((labels["service"], labels["program"]),
+                             ("a", "program_idle"))
+        said = harness.Profile(path).json["estimate"]["live_bytes"]["value"]
+        harness.wait_until(lambda: list(self.metrics().get(
+            "sampleprof_live_bytes", {}).values()) == [said, said])
 
     def test_what_is_no_profile(self):
         path = self.record_stacks("a.sprof")
@@ -297,6 +327,33 @@ class Profiles(Serve):
         whole = Pprof(self.get("/debug/pprof/allocs")[2])
         self.assertEqual(Pprof(body).total("alloc_space"), 50 << 10)
         self.assertGreaterEqual(whole.total("alloc_space"), 151 << 10)
+
+    def test_memory(self):
+        """It goes with what is alive, not with samples; the figures are those
+        of the samples, also while the process runs."""
+        process = self.start_idle(period="1", max_file="256M")
+        for _ in range(100):
+            self.allocate(process, 255)
+        server = self.begin()
+
+        def most():
+            with open(f"/proc/{server.pid}/status", encoding="ascii") as file:
+                return int(re.search(r"VmHWM:\s+(\d+)", file.read())[1]) << 10
+        self.get("/debug/pprof/allocs?seconds=1")
+        for name, view in (("allocs", "alloc"), ("heap", "live"),
+                           ("peak", "peak")):
+            status, _, body = self.get("/debug/pprof/" + name)
+            self.assertEqual(status, 200)
+            done = subprocess.run(
+                [os.environ["SAMPLEPROF_REPORT"], "export", "pprof", "--view",
+                 view, *(os.path.join(self.served, f)
+                         for f in os.listdir(self.served)), "-o", "-"],
+                check=True, capture_output=True)
+            ours, theirs = Pprof(body), Pprof(done.stdout)
+            for kind, _ in ours.types:
+                self.assertEqual(ours.total(kind), theirs.total(kind), name)
+        # Every sample would take 60 MB more.
+        self.assertLess(most(), 40 << 20)
 
     def test_longer_than_a_connection_may_be_idle(self):
         process = self.start_idle()
