@@ -517,8 +517,8 @@ static void print_kill(uint64_t kind, bool is_known)
 		fputs(PROGRAM ": the kernel's OOM killer killed the program\n",
 		      stderr);
 	else if (kind == SP_END_SIGNAL + SIGKILL && is_known)
-		fputs(PROGRAM ": another process killed the program "
-			      "with SIGKILL, not the kernel's OOM killer\n",
+		fputs(PROGRAM ": SIGKILL came from another process, "
+			      "not from the OOM killer\n",
 		      stderr);
 }
 

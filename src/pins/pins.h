@@ -139,8 +139,5 @@ struct sp_json;
 void sp_rss_pins_write_json(struct sp_json *json,
 			    const struct sp_rss_pins *pins);
 
-/* "known", "no_profile", ... */
-const char *sp_rss_pins_state_name(enum sp_rss_pins_state state);
-
 /* Why not, and what would help: a sentence or two; NULL if it is known. */
 const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins);

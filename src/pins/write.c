@@ -28,11 +28,6 @@ static const char *const rules[] = {
 	[SP_RSS_PINS_BY_PAGES] = "pages",
 };
 
-const char *sp_rss_pins_state_name(enum sp_rss_pins_state state)
-{
-	return names[state];
-}
-
 const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 {
 	static const char *const why[] = {

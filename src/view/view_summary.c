@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "report/phases.h"
 #include "report/question.h"
 #include "text/lines.h"
@@ -271,12 +272,28 @@ static void print_rss(FILE *out, const struct sp_analysis *a)
 		sp_text_bytes((double)p->rss[p->n_rss - 1].rss_bytes).text);
 }
 
+/* Beyond it malloc returns NULL, which few programs survive. */
+static void print_address_space(FILE *out, const struct sp_profile *p)
+{
+	const char *text = sp_profile_info(p, "limit.address_space");
+	uint64_t bytes;
+
+	if (text && sp_parse_u64(text, &bytes) && p->n_parts == 1 &&
+	    (p->end == SP_PROFILE_END_KILLED ||
+	     p->end == SP_PROFILE_END_RUNNING))
+		fprintf(out,
+			"  limit     %s of address space (RLIMIT_AS), beyond "
+			"which malloc returns NULL\n",
+			sp_text_bytes((double)bytes).text);
+}
+
 /* Of a process that is there, or was killed. */
 static void print_limit(FILE *out, const struct sp_profile *p)
 {
 	const uint64_t limit = sp_profile_memory_limit(p);
 	const struct sp_rss *last = p->n_rss ? &p->rss[p->n_rss - 1] : NULL;
 
+	print_address_space(out, p);
 	if (limit == SP_NEVER || p->n_parts != 1 ||
 	    (p->end != SP_PROFILE_END_KILLED &&
 	     p->end != SP_PROFILE_END_RUNNING))

@@ -227,7 +227,7 @@ class Ends(harness.Case):
         self.assertIn(" oom", sampleprof("ls", self.dir))
 
     def test_signals(self):
-        for name, number, word in (("KILL", 9, b"not the kernel's OOM"),
+        for name, number, word in (("KILL", 9, b"not from the OOM killer"),
                                    ("SEGV", 11, b"")):
             with self.subTest(signal=name):
                 done, head, out = self.run_it("sh", "-c", f"kill -{name} $$")
@@ -238,6 +238,12 @@ class Ends(harness.Case):
                 self.assertEqual(profile.end, "killed")
                 self.assertFalse(profile.json["is_killed_for_memory"])
                 self.assertIn(f" sig{number}", sampleprof("ls", self.dir))
+
+    def test_address_space(self):
+        _, _, out = self.run_it("sh", "-c", "ulimit -v 4194304; exec "
+                                "sh -c 'kill -SEGV $$'")
+        self.assertIn("limit     4.00 GiB of address space (RLIMIT_AS)",
+                      sampleprof("report", out))
 
     def test_exit(self):
         done, head, _ = self.run_it("perl", "-MPOSIX", "-e", "POSIX::_exit(3)")

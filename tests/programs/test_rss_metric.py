@@ -6,9 +6,11 @@ what is said of a moment at which nobody looked."""
 import collections
 import json
 import os
+import signal
 import subprocess
 
 import harness
+import test_rss
 import test_rss_stored
 
 
@@ -105,8 +107,11 @@ class Metric(test_rss_stored.Case):
 
     def test_near_peak(self):
         """Of a process that was killed."""
-        self.run_ledger("--rss-at-peak", how="kill", code=-9,
-                                  period=1)
+        run, _ = self.start_run("--rss-at-peak", how="kill", period=1)
+        # A look at its RSS is taken every 100 ms at most.
+        harness.wait_until(lambda: test_rss.rss(self.out).returncode == 0)
+        _, stderr = run.communicate(b"x")
+        self.assertEqual(run.returncode, -signal.SIGKILL, stderr)
         self.assertIn("nobody looked at its pages at its end: `sampleprof run "
                       "--rss` does; it has: peak",
                       self.said("--metric", "resident"))
