@@ -66,23 +66,40 @@ static int take_one(void *arg, const struct sp_profile *profile,
 	return r;
 }
 
+/* The processes of a side. */
+static int choose_side(struct sp_fleet_runs *runs, bool is_new,
+		       struct sp_fleet_chosen *ret, struct sp_error *err)
+{
+	int r;
+	const struct sp_fleet_filter filter =
+		filter_of(runs->options, is_new, err, &r);
+
+	if (r >= 0)
+		r = sp_fleet_choose(runs->db, &filter, ret, err);
+	if (r == -ENOENT)
+		sp_error_set(err, r, runs->db->path,
+			     "has no process for the %s side: --base says "
+			     "which label the old ones have",
+			     is_new ? "new" : "old");
+	return r;
+}
+
 int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
 		       struct sp_error *err)
 {
 	struct sp_fleet_runs *runs = arg;
 	struct taking taking = {runs, sides, is_new};
 	struct sp_fleet_chosen chosen = {.n = 0};
-	int r;
-	const struct sp_fleet_filter filter =
-		filter_of(runs->options, is_new, err, &r);
+	int r = 0;
 
+	/* The old side may take long: first see that there is a new one. */
+	if (!is_new) {
+		r = choose_side(runs, true, &chosen, err);
+		sp_fleet_chosen_done(&chosen);
+		chosen = (struct sp_fleet_chosen){.n = 0};
+	}
 	if (r >= 0)
-		r = sp_fleet_choose(runs->db, &filter, &chosen, err);
-	if (r == -ENOENT)
-		sp_error_set(err, r, runs->db->path,
-			     "has no process for the %s side: --base says "
-			     "which label the old ones have",
-			     is_new ? "new" : "old");
+		r = choose_side(runs, is_new, &chosen, err);
 	if (r >= 0)
 		r = sp_fleet_load_each(runs->db, &chosen, take_one, &taking,
 				       err);

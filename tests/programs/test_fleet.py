@@ -336,6 +336,9 @@ class Versions(Fleet):
         self.assertIn("--base KEY=VALUE", done.stderr)
         done = self.fleet("diff", "--base=version=9", code=1)
         self.assertIn("old side", done.stderr)
+        # Said before the old ones are read, whose fractions differ.
+        done = self.fleet("diff", "--base=service=shop", code=1)
+        self.assertIn("has no process for the new side", done.stderr)
 
 
 class Adding(Fleet):
