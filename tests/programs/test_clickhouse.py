@@ -47,6 +47,15 @@ class Click(Fleet):
     def ask(self, sql):
         return self.server.ask(sql.replace("processes", f"{self.database}.processes", 1))
 
+    def check_whole(self):
+        """Every process that counts has all of its samples, once."""
+        self.assertEqual(self.server.ask(
+            "SELECT count() FROM (SELECT process, samples FROM "
+            f"{self.database}.processes) ANY LEFT JOIN (SELECT process, "
+            "count() AS n, uniqExact(sample) AS u FROM "
+            f"{self.database}.samples GROUP BY process) USING process "
+            "WHERE samples != n OR n != u"), "0\n")
+
     @staticmethod
     def comparable(said):
         """Nor with the order of functions, of which some are as large."""
@@ -199,15 +208,6 @@ class Cut(Click):
         self.assert_same(self.comparable(self.json("report", *files)),
                          self.said("report", self.db))
 
-    def check_whole(self):
-        """Every process that counts has all of its samples, once."""
-        self.assertEqual(self.server.ask(
-            "SELECT count() FROM (SELECT process, samples FROM "
-            f"{self.database}.processes) ANY LEFT JOIN (SELECT process, "
-            "count() AS n, uniqExact(sample) AS u FROM "
-            f"{self.database}.samples GROUP BY process) USING process "
-            "WHERE samples != n OR n != u"), "0\n")
-
     def test_kill(self):
         """`add` is killed at any moment: likewise."""
         files = self.record(2)
@@ -246,23 +246,23 @@ class Following(Click):
         with open(self.path("log"), encoding="utf-8") as log:
             return log.read()
 
+    def put(self, names):
+        os.makedirs(self.path("in"), exist_ok=True)
+        for name in names:
+            shutil.copy(self.path(name), self.path("in/.part"))
+            os.rename(self.path("in/.part"), self.path("in/" + name))
+
     def test_watch(self):
         """The server is killed while files come, of which some are deleted
         before it is back; then the watch is, and begins again: each file counts
         once."""
         files = self.record(5)
-        os.mkdir(self.path("in"))
-
-        def put(names):
-            for name in names:
-                shutil.copy(self.path(name), self.path("in/.part"))
-                os.rename(self.path("in/.part"), self.path("in/" + name))
         self.fleet("init", self.db)
-        put(files[:2])
+        self.put(files[:2])
         watch = self.begin()
         harness.wait_until(lambda: f"added {files[1]}" in self.log(), self.log)
         self.server.kill()
-        put(files[2:4])
+        self.put(files[2:4])
         harness.wait_until(lambda: len(glob.glob(
             self.path("in/.sampleprof-backlog/*"))) == 2, self.log)
         self.assertIn("cannot be reached", self.log())
@@ -272,7 +272,7 @@ class Following(Click):
                                        for f in files[:4]), self.log)
         watch.kill()
         watch.wait()
-        put(files[4:])
+        self.put(files[4:])
         watch = self.begin()
         harness.wait_until(lambda: f"added {files[4]}" in self.log(), self.log)
         watch.send_signal(signal.SIGTERM)
@@ -280,6 +280,36 @@ class Following(Click):
         self.assertNotIn(PASSWORD, self.log())
         self.assertEqual(self.ask("SELECT count(), uniqExact(file_id) FROM "
                                   "processes"), "5\t5\n")
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
+    def test_hangs(self):
+        """A server that takes connections and does not answer, as behind a
+        network that is gone: what comes meanwhile waits, also what is deleted.
+        Then it goes on, with what it had heard, and each file counts once."""
+        files = self.record(4)
+        self.db = "--db=" + self.server.url(self.database, timeout="5s")
+        self.fleet("init", self.db)
+        self.put(files[:1])
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            self.put(files[1:])
+            harness.wait_until(lambda: "silent for 5 s" in self.log(),
+                               self.log)
+            harness.wait_until(lambda: len(glob.glob(
+                self.path("in/.sampleprof-backlog/*"))) == 3, self.log)
+            os.unlink(self.path("in/" + files[2]))
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        harness.wait_until(lambda: all(f"added {f}" in self.log()
+                                       for f in files), self.log)
+        watch.send_signal(signal.SIGTERM)
+        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.check_whole()
+        self.assertEqual(self.ask(COUNTED), "4\t" + str(self.json(
+            "report", *files)["samples"]) + "\n")
         self.assert_same(self.comparable(self.json("report", *files)),
                          self.said("report", self.db))
 
