@@ -4,7 +4,8 @@
  * again and again, until there are as many samples as wanted.  Each round
  * follows the last in time; what was alive at the end of a round is freed at
  * the beginning of the next, so that the live heap does not grow with the
- * rounds.  The same events also as a file for heaptrack_print.
+ * rounds.  The same events also as a file for heaptrack_print.  Or, with an id,
+ * the recording of another process that did the same.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,6 +16,9 @@
 #include "format/encode.h"
 #include "model/profile.h"
 #include "read/load.h"
+
+/* Another process began up to a day earlier. */
+#define DAY_NS 86400000000000u
 
 struct event {
 	uint64_t time_ns;
@@ -36,8 +40,9 @@ struct maker {
 	size_t n_events;
 	struct lane *lanes; /* by position of the thread, the last: no thread */
 	FILE *out;
-	FILE *heaptrack; /* NULL: not wanted */
-	uint32_t *rows;  /* for heaptrack: by sample, its stack and size */
+	FILE *heaptrack;   /* NULL: not wanted */
+	const char *group; /* a label, or NULL */
+	uint32_t *rows;    /* for heaptrack: by sample, its stack and size */
 	uint64_t file_id;
 	uint64_t n_chunks;
 	uint64_t rounds;
@@ -154,6 +159,12 @@ static void put_facts(struct maker *m, struct lane *lane)
 						   strlen(p->infos[i].key),
 						   p->infos[i].value,
 						   strlen(p->infos[i].value)}});
+	if (m->group) {
+		put(m, lane,
+		    &(struct sp_record){.type = SP_RECORD_INFO,
+					.u.info = {"label.group", 11, m->group,
+						   strlen(m->group)}});
+	}
 	for (size_t i = 0; i < p->n_thread_infos; i++) {
 		const struct sp_thread_info *t = &p->thread_infos[i];
 
@@ -180,6 +191,11 @@ static void put_head(struct maker *m, const char *path)
 		die(path);
 	fclose(from);
 	h.flags |= SP_HEADER_STACK_STEPS;
+	/* Frees know their samples here. */
+	h.flags &= ~SP_HEADER_ADDRESSES;
+	if (h.file_id != m->file_id)
+		h.start_unix_ns -= m->file_id % DAY_NS;
+	h.file_id = m->file_id;
 	h.max_file_bytes = m->n_chunks * SP_FORMAT_CHUNK_BYTES;
 	h.check = sp_format_check(h.file_id, SP_CHECK_HEADER, &h, sizeof(h));
 	memcpy(chunk, &h, sizeof(h));
@@ -343,10 +359,11 @@ int main(int argc, char **argv)
 	struct sp_profile *p;
 	struct sp_error err;
 	uint64_t wanted;
+	const bool has_id = argc >= 5 && strncmp(argv[4], "--id=", 5) == 0;
 
-	if (argc < 4 || argc > 5) {
+	if (argc < 4 || argc > 6) {
 		fprintf(stderr, "usage: bench_offline PROFILE SAMPLES OUT "
-				"[HEAPTRACK_OUT]\n");
+				"[HEAPTRACK_OUT | --id=N [GROUP]]\n");
 		return 2;
 	}
 	if (sp_profile_load(argv[1], NULL, NULL, &p, &err) < 0) {
@@ -359,12 +376,13 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	m.p = p;
-	m.file_id = p->file_id;
+	m.file_id = has_id ? strtoull(argv[4] + 5, NULL, 10) : p->file_id;
+	m.group = has_id ? argv[5] : NULL;
 	m.rounds = (wanted + p->n_samples - 1) / p->n_samples;
 	m.lanes = calloc(p->n_thread_infos + 1, sizeof(*m.lanes));
 	m.out = fopen(argv[3], "wb");
-	m.heaptrack = argc == 5 ? fopen(argv[4], "w") : NULL;
-	if (!m.out || !m.lanes || (argc == 5 && !m.heaptrack))
+	m.heaptrack = argc == 5 && !has_id ? fopen(argv[4], "w") : NULL;
+	if (!m.out || !m.lanes || (argc == 5 && !has_id && !m.heaptrack))
 		die(argv[3]);
 	if (m.heaptrack)
 		put_rows(&m);
