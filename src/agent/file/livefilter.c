@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/file/livefilter.h"
 
+#include <stdatomic.h>
+
 #include "agent/file/livetable.h"
 
 #include "agent/sys/poison.h"
@@ -11,13 +13,29 @@
 #define SMALL_TABLES 2u
 #define LARGE        5u /* a generation, of 256 KiB */
 
-static unsigned int generation_of(unsigned int table)
+static unsigned int choose_generation(unsigned int table)
 {
 	const size_t fill = sp_livetable_fill(table);
 	const unsigned int least = table < SMALL_TABLES ? 2 * table : 2;
 	const unsigned int g = sp_filter_generation(8 * fill, least);
 
 	return g <= LARGE ? g : sp_filter_generation(3 * fill, LARGE);
+}
+
+/* Of each table once: every insert and take asks.  0: not yet. */
+static _Atomic unsigned char known[SP_LIVETABLE_COUNT];
+
+static unsigned int generation_of(unsigned int table)
+{
+	unsigned int g =
+		atomic_load_explicit(&known[table], memory_order_relaxed);
+
+	if (g)
+		return g - 1;
+	g = choose_generation(table);
+	atomic_store_explicit(&known[table], (unsigned char)(g + 1),
+			      memory_order_relaxed);
+	return g;
 }
 
 bool sp_livefilter_have(unsigned int table)

@@ -227,8 +227,7 @@ bool sp_livetable_claim(struct sp_liveplace *p, unsigned int table,
 			uint64_t hash)
 {
 	sp_livetable_begin(p, table, hash);
-	for (; p->passes < SP_LIVETABLE_REACH; p->passes++) {
-		p->bucket = bucket_after(table, hash, p->passes);
+	do {
 		for (p->slot = 0; p->slot < SP_LIVETABLE_SLOTS; p->slot++) {
 			if (sp_liveword_change(sp_livetable_word(p),
 					       SP_LIVEWORD_EMPTY,
@@ -237,7 +236,8 @@ bool sp_livetable_claim(struct sp_liveplace *p, unsigned int table,
 				return true;
 			}
 		}
-	}
+		p->bucket = bucket_after(table, hash, ++p->passes);
+	} while (p->passes < SP_LIVETABLE_REACH);
 	return false;
 }
 
