@@ -107,7 +107,9 @@ class Mapped(harness.Case):
 
     def test_storm_in_small_file(self):
         """The ring turns several times."""
-        profile = self.check_storm(period="64", max_file="2M")
+        # With more samples a segment may be full before the next one is there,
+        # on a busy machine, and a mapping is lost then too.
+        profile = self.check_storm(period="1K", max_file="2M")
         self.assertGreater(profile.json["window_from_ns"], 0)
 
     def test_churn(self):
