@@ -48,15 +48,6 @@ static bool touch(unsigned int generation, unsigned int *pages)
 	return has_all;
 }
 
-static bool release_counters(unsigned int generation, unsigned int *pages)
-{
-	const unsigned int before = *pages;
-	const bool has_none = sp_filter_release(generation, pages);
-
-	liveset_work.released += (*pages - before) * (size_t)PAGE_BYTES;
-	return has_none;
-}
-
 static void release(unsigned int table, size_t from, size_t to)
 {
 	liveset_work.released +=
@@ -92,8 +83,7 @@ static bool claim(struct sp_liveplace *place, unsigned int table, uint64_t hash)
 	return sp_livetable_claim(place, table, hash);
 }
 
-#define sp_filter_touch   touch
-#define sp_filter_release release_counters
+#define sp_filter_touch touch
 #include "agent/file/livefilter.c"
 #define sp_livetable_release release
 #define sp_livetable_begin   begin_place

@@ -51,7 +51,7 @@ struct liveset_work {
 	uint64_t claims;   /* of places: of what is inserted or moved */
 	uint64_t buckets;  /* that a look has come by, one after the other */
 	uint64_t touched;  /* pages of counters */
-	uint64_t released; /* bytes of a table and counters that are left */
+	uint64_t released; /* bytes of a table that is left */
 	const void *last_bucket;
 };
 

@@ -75,22 +75,6 @@ bool sp_filter_touch(unsigned int generation, unsigned int *pages)
 	return *pages == end;
 }
 
-bool sp_filter_release(unsigned int generation, unsigned int *pages)
-{
-	const size_t bytes = sp_filter_counters_of(generation) + 64;
-	const size_t from = (size_t)*pages * PAGE_BYTES;
-	const size_t piece = sp_sys_piece_bytes();
-	char *map = atomic_load_explicit(&generations[generation],
-					 memory_order_acquire);
-
-	if (!map || from >= bytes)
-		return true;
-	SP_SYS3(madvise, map + from,
-		piece < bytes - from ? piece : bytes - from, MADV_DONTNEED);
-	*pages += (unsigned int)(piece / PAGE_BYTES);
-	return from + piece >= bytes;
-}
-
 static counter *counter_of(unsigned int generation, uint64_t address)
 {
 	uint64_t h = (address * SP_FILTER_FACTOR + SP_FILTER_TERM) * address;

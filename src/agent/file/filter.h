@@ -60,11 +60,6 @@ bool sp_filter_have(unsigned int generation);
  * on; true: it has all of them.  Context: sampled. */
 bool sp_filter_touch(unsigned int generation, unsigned int *pages);
 
-/* Give back some pages of it, if there are any, from *pages on, which is moved
- * on; true: it has none of its own any more.  Frees that still look there are
- * of addresses that are not in the set.  Context: sampled. */
-bool sp_filter_release(unsigned int generation, unsigned int *pages);
-
 /* Count the address up or down by 1 in a generation that there is; not below
  * zero, which a child may meet, and not beyond 255, where a counter stays.
  * Context: sampled. */

@@ -92,12 +92,3 @@ bool sp_livefilter_touch(unsigned int from, unsigned int to,
 	}
 	return true;
 }
-
-bool sp_livefilter_release(unsigned int table,
-			   struct sp_livefilter_pages *pages)
-{
-	for (unsigned int g = 0; g < generation_of(table); g++)
-		if (!sp_filter_release(g, &pages->released[g]))
-			return false;
-	return true;
-}

@@ -11,10 +11,9 @@
  * a generation, which others may have too.
  */
 
-/* Zero at first: how much of each generation was touched, and given back. */
+/* Zero at first: how much of each generation was touched. */
 struct sp_livefilter_pages {
 	unsigned int touched[SP_FILTER_GENERATIONS];
-	unsigned int released[SP_FILTER_GENERATIONS];
 };
 
 /* Have memory for that of the table; false: there is none.  Context: sampled.
@@ -40,8 +39,3 @@ void sp_livefilter_count_beyond(uint64_t address, unsigned int from,
  * Context: sampled. */
 bool sp_livefilter_touch(unsigned int from, unsigned int to,
 			 struct sp_livefilter_pages *pages);
-
-/* Give back some pages of the generations before that of the table, which
- * nobody asks any more; true: all.  Context: sampled. */
-bool sp_livefilter_release(unsigned int table,
-			   struct sp_livefilter_pages *pages);

@@ -85,9 +85,6 @@ struct state {
 	 * word, since a handler may fork in the middle of a move, and move in
 	 * the child, before the interrupted one goes on there (I7). */
 	_Atomic uint64_t progress;
-	/* The filter of an older table has pages yet: who moves gives them
-	 * back. */
-	_Atomic bool has_old_filter;
 	struct sp_livefilter_pages pages; /* under `moving` */
 };
 
@@ -344,15 +341,7 @@ static void move_some(const struct move *m)
 	if (end == n && is_same_process(m)) {
 		sp_livefilter_use(m->from + 1);
 		atomic_store(&current, m->from + 1);
-		atomic_store(&m->state->has_old_filter, true);
 	}
-}
-
-/* A free that still looks in an older filter is not of what is in the set. */
-static void give_back(const struct move *m)
-{
-	if (sp_livefilter_release(m->from, &m->state->pages))
-		atomic_store(&m->state->has_old_filter, false);
 }
 
 /* The table after that one, and its counters: enough for one insert. */
@@ -374,18 +363,14 @@ static void grow(struct state *s, uint32_t live, unsigned int before)
 
 	if (live > sp_livetable_fill(last))
 		announce(last);
-	if (atomic_load(&newest) != before ||
-	    (before == atomic_load(&current) &&
-	     !atomic_load(&s->has_old_filter)) ||
+	if (atomic_load(&newest) != before || before == atomic_load(&current) ||
 	    !sp_inside_hold(&s->moving))
 		return;
 	m.epoch = epoch_of(atomic_load(&s->census));
 	m.from = atomic_load(&current);
 	m.to = atomic_load(&newest);
 	m.has_new_filter = !sp_livefilter_is_same(m.from, m.to);
-	if (atomic_load(&s->has_old_filter))
-		give_back(&m);
-	else if (m.from < m.to && sp_livefilter_touch(m.from, m.to, &s->pages))
+	if (m.from < m.to && sp_livefilter_touch(m.from, m.to, &s->pages))
 		move_some(&m);
 	sp_inside_give(&s->moving);
 }
