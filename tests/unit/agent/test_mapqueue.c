@@ -5,46 +5,14 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "agent/file/mapqueue.h"
 #include "agent/thread/thread.h"
-#include "support/test.h"
+#include "support/mapqueue_numbers.h"
 
 #define THREADS 4u
 #define EACH    20000u
+static_assert(SP_MAPQUEUE_MAX + THREADS * EACH <= TAKEN_MAX, "has room");
 
 _Thread_local struct sp_thread sp_thread;
-
-static uint64_t taken[SP_MAPQUEUE_MAX + THREADS * EACH];
-static size_t n_taken;
-
-static void note(const struct sp_mapchange *change)
-{
-	taken[n_taken++] = change->number;
-}
-
-static bool put(uint64_t number)
-{
-	const struct sp_mapchange change = {.number = number};
-
-	return sp_mapqueue_put(&change);
-}
-
-static int empty_queue(void **state)
-{
-	(void)state;
-	sp_mapqueue_give_left();
-	sp_mapqueue_reset();
-	n_taken = 0;
-	return 0;
-}
-
-static void assert_in_order(uint64_t from, size_t n)
-{
-	assert_int_equal(n_taken, n);
-	for (size_t i = 0; i < n; i++)
-		assert_int_equal(taken[i], from + i);
-	n_taken = 0;
-}
 
 TEST_BETWEEN(some_at_a_time, empty_queue, NULL)
 {
