@@ -15,7 +15,8 @@ import unittest
 import attaching
 import harness
 
-ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "2"))
+ROUNDS = int(os.environ.get("SAMPLEPROF_TEST_ATTACH", "50"))
+ROUNDS_BUSY = max(2, ROUNDS // 20)  # as much time as 20 of the others
 THREADS = 4
 THREADS_BUSY = 64
 LARGE = """
@@ -66,6 +67,7 @@ class Totals(Case):
             attaching.detach(talk.pid)
             profile = self.profile(path).require_samples()
             self.assertEqual(profile.exact, truth[1:])
+            os.unlink(path)
         talk.end()
 
     def test_glibc(self):
@@ -126,7 +128,7 @@ class Totals(Case):
         talk = attaching.Talk(self, [harness.target("program_attached"),
                                      THREADS_BUSY])
         talk.say("go")
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS_BUSY):
             # Often a thread is in a sample when the profile ends.
             path, _ = attaching.attach(talk.pid, self.out + "/", "--period",
                                        "32K", tries=5)
@@ -188,9 +190,10 @@ class Unnoticed(Case):
                              stdin=subprocess.PIPE, shim=False)
         self.addCleanup(process.kill)
         for _ in range(ROUNDS):
-            attaching.attach(process.pid, self.out + "/")
-            harness.wait_for_cpu(process.pid, 0.01)
-            attaching.detach(process.pid)
+            path, _ = attaching.attach(process.pid, self.out + "/", tries=5)
+            harness.wait_for_cpu(process.pid, 0.002)
+            attaching.detach(process.pid, tries=5)
+            os.unlink(path)
         stdout, stderr = process.communicate(b"end\n", harness.TIMEOUT_S)
         self.assertEqual((process.returncode, stdout, stderr),
                          (0, b"ok\n", b""))
@@ -205,10 +208,10 @@ class Unnoticed(Case):
         process = self.start([harness.target("program_attached_loads"),
                               "threads"], stdin=subprocess.PIPE, shim=False)
         self.addCleanup(process.kill)
-        for _ in range(ROUNDS + 2):
+        for _ in range(ROUNDS):
             path, _ = attaching.attach(process.pid, self.out + "/",
                                        "--period", "32K", tries=5)
-            harness.wait_for_cpu(process.pid, 0.05)
+            harness.wait_for_cpu(process.pid, 0.02)
             attaching.detach(process.pid, tries=5)
             found = harness.Profile(path)
             self.assertEqual(found.end, "clean")
