@@ -272,12 +272,12 @@ static int detach(uint64_t pid, const char *path)
 
 	if (sp_attach_end(pid, &done, &err) < 0)
 		return sp_console_fail_with(&err);
-	printf("process %" PRIu64 " is not recorded any more", pid);
+	printf("process %" PRIu64 " is not recorded any more\n", pid);
 	if (*path) {
-		fputs("; next: sampleprof report ", stdout);
+		fputs("next: sampleprof report ", stdout);
 		sp_text_print_shell(stdout, path);
+		putchar('\n');
 	}
-	putchar('\n');
 	return sp_console_finish();
 }
 

@@ -177,7 +177,7 @@ class Totals(Case):
         talk = attaching.Talk(self, [harness.target("program_attached"), 1])
         text = attaching.run("attach", talk.pid, "--for", "300ms", "--out",
                              self.out + "/").stdout
-        self.assertIn("is not recorded any more; next: sampleprof report",
+        self.assertIn("is not recorded any more\nnext: sampleprof report ",
                       text)
         self.profile(*glob.glob(self.out + "/*.sprof"))
         talk.end()
