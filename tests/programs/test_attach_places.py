@@ -87,10 +87,16 @@ class Killed(Case):
         return done.returncode != 0
 
     def test_each_request(self):
-        """The command and its worker at once, at each point: the thread goes
-        back to where it was, also from a system call for them."""
-        talk = attaching.Talk(self, [harness.target("program_attached"),
-                                     "killed"])
+        """The command and its worker at once, at each point: a thread that
+        waits goes back to where it was, also from a system call for them."""
+        self.check_each_request("program_attached", "killed")
+
+    def test_each_request_of_a_thread_that_computes(self):
+        """Its registers are those that it had."""
+        self.check_each_request("program_attached_computes")
+
+    def check_each_request(self, name, *words):
+        talk = attaching.Talk(self, [harness.target(name), *words])
         attach = ("attach", talk.pid, "--out", self.out + "/")
         detach = ("detach", talk.pid)
         for when, words, undo in (("before", attach, detach),
