@@ -278,14 +278,16 @@ static bool tells_pins(const struct sp_advice *a,
 		       a->options->error * sp_period_model_objects(alive);
 }
 
-/* Only objects of glibc have headers, which tell what is beside them. */
-static bool has_headers(const struct sp_profile *p)
+/* Objects of glibc have headers, which tell what is beside them; jemalloc says
+ * it. */
+static bool tells_of_samples(const struct sp_profile *p)
 {
 	const char *path = sp_profile_info(p, "allocator");
-	const char *base = path ? strrchr(path, '/') : NULL;
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	const char *base = slash ? slash + 1 : path;
 
-	return !path || !*path ||
-	       strncmp(base ? base + 1 : path, "libc", 4) == 0;
+	return !path || !*path || strncmp(base, "libc", 4) == 0 ||
+	       strstr(base, "jemalloc");
 }
 
 /* What each pins has nothing to do with its size: it is as if they were
@@ -301,7 +303,8 @@ static void advise_pins(struct sp_advice *a, const struct sp_analysis *analysis)
 	alive = design_of_tally(&analysis->live->all, classes);
 	while (period > 1 && !tells_pins(a, &alive, period))
 		period /= 2;
-	a->pins_period_bytes = has_headers(a->profile) ? (uint64_t)period : 1;
+	a->pins_period_bytes =
+		tells_of_samples(a->profile) ? (uint64_t)period : 1;
 }
 
 /* ---- all of it ---- */

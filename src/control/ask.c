@@ -218,18 +218,38 @@ static int read_answer(const struct sp_target *target, uint64_t number,
 	return order->result ? -(int)(order->result & 0xfff) : 0;
 }
 
+/* The place of the order, with its answer. */
+static bool read_place(const struct sp_target *target, uint64_t number,
+		       uint32_t command, struct sp_control_order *ret)
+{
+	struct sp_control block;
+
+	if (!sp_target_read_orders(target, &block))
+		return false;
+	*ret = block.queue[number % SP_FORMAT_ORDERS];
+	return ret->number == number && ret->command == command && !ret->result;
+}
+
 bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
 			   struct sp_control_memory *ret, uint64_t *ret_classes)
 {
-	struct sp_control block;
-	const struct sp_control_order *order =
-		&block.queue[number % SP_FORMAT_ORDERS];
+	struct sp_control_order order;
 
-	if (!sp_target_read_orders(target, &block) || order->number != number ||
-	    order->command != SP_CONTROL_MEMORY || order->result)
+	if (!read_place(target, number, SP_CONTROL_MEMORY, &order))
 		return false;
-	memcpy(ret, order->name, sizeof(*ret));
-	*ret_classes = order->period_bytes;
+	memcpy(ret, order.name, sizeof(*ret));
+	*ret_classes = order.period_bytes;
+	return true;
+}
+
+bool sp_target_read_slabs(const struct sp_target *target, uint64_t number,
+			  struct sp_control_slabs *ret)
+{
+	struct sp_control_order order;
+
+	if (!read_place(target, number, SP_CONTROL_SLABS, &order))
+		return false;
+	memcpy(ret, order.name, sizeof(*ret));
 	return true;
 }
 

@@ -74,6 +74,10 @@ bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
 			   struct sp_control_memory *ret,
 			   uint64_t *ret_classes);
 
+/* Likewise to an order SP_CONTROL_SLABS. */
+bool sp_target_read_slabs(const struct sp_target *target, uint64_t number,
+			  struct sp_control_slabs *ret);
+
 /* What is queued, and what was carried out; false if it cannot be read. */
 bool sp_target_read_orders(const struct sp_target *target,
 			   struct sp_control *ret);

@@ -153,6 +153,7 @@ enum sp_control_command {
 	SP_CONTROL_MEMORY = 6, /* the answer is a struct sp_control_memory */
 	/* Connect to the socket of that name, and wait (look.h). */
 	SP_CONTROL_LOOK = 7,
+	SP_CONTROL_SLABS = 8, /* the answer is a struct sp_control_slabs */
 };
 
 enum sp_allocator {
@@ -189,13 +190,36 @@ struct sp_control_glibc {
 	uint64_t fast_objects;
 };
 
+/*
+ * Where the sampled objects that are alive lie in jemalloc's slabs, and what it
+ * counts of all slabs.  In place of the order's name; in bytes.
+ */
+struct sp_control_slabs {
+	uint64_t objects;   /* address of struct sp_control_object[n_objects] */
+	uint64_t n_objects; /* each once or twice, in no order */
+	uint64_t free_bytes;
+	uint64_t alive_bytes;  /* in use, or in caches of threads */
+	uint64_t cached_bytes; /* of all objects, in these caches */
+	uint64_t unused[3];
+};
+
+/* regions is 1 for an object in no slab. */
+struct sp_control_object {
+	uint64_t address;
+	uint32_t slab_bytes;
+	uint16_t regions; /* of its slab */
+	uint16_t free;    /* of these */
+};
+
 /* Memory of the library: anonymous, private.  No bytes: it has gone. */
 struct sp_control_range {
 	uint64_t start;
 	uint64_t bytes;
 };
 
-static_assert(sizeof(struct sp_control_memory) == SP_FORMAT_MARK_NAME_MAX,
+static_assert(sizeof(struct sp_control_memory) == SP_FORMAT_MARK_NAME_MAX &&
+		      sizeof(struct sp_control_slabs) ==
+			      SP_FORMAT_MARK_NAME_MAX,
 	      "an answer in the place of a name");
 
 #define SP_FORMAT_ORDERS 8u

@@ -313,6 +313,84 @@ static int find_by_addresses(struct sp_rss_pins *pins,
 	return r;
 }
 
+/* ---- jemalloc is asked ---- */
+
+static const struct sp_control_object *find_object(
+	const struct sp_rss_pins_process *process, uint64_t address)
+{
+	size_t low = 0, high = process->slabs.n_objects;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (process->objects[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < process->slabs.n_objects &&
+			       process->objects[low].address == address
+		       ? &process->objects[low]
+		       : NULL;
+}
+
+/* What is free in its slab is shared by all that is in use there. */
+static int take_slab(struct sp_rss_pages *pages,
+		     const struct sp_control_object *of, size_t position,
+		     struct sp_rss_object *o, struct sp_rss_places *places)
+{
+	const uint64_t bytes = of->slab_bytes / of->regions;
+	const double share = 1 / (double)(of->regions - of->free);
+	struct sp_rss_place place = {.free_bytes = (double)(of->free * bytes),
+				     .first = position,
+				     .n = 1,
+				     .share = share};
+	uint64_t resident;
+
+	o->taken = (struct sp_rss_taken){o->address, o->address + bytes};
+	if (!of->free ||
+	    !sp_rss_places_slab(&o->taken, sp_rss_pages_size(pages),
+				&place.start, &place.end))
+		return 0;
+	resident = sp_rss_pages_resident(pages, place.start, place.end);
+	o->hole = place.free_bytes * share;
+	o->pinned =
+		o->hole * (double)resident / (double)(place.end - place.start);
+	return sp_rss_places_add(places, &place);
+}
+
+/* An object that was freed while it was asked for has any answer. */
+static bool is_of_slab(const struct sp_control_object *of,
+		       const struct sp_rss_object *o)
+{
+	return of->regions > 1 && of->free < of->regions &&
+	       of->slab_bytes % of->regions == 0 &&
+	       of->slab_bytes / of->regions >= o->sample.size_bytes;
+}
+
+static int find_by_asking(struct sp_rss_pins *pins,
+			  const struct sp_rss_pins_process *process,
+			  struct sp_rss_alive *alive,
+			  struct sp_rss_places *places)
+{
+	int r = 0;
+
+	for (size_t i = alive->unknown; i < alive->n && r == 0; i++) {
+		struct sp_rss_object *o = &alive->list[i];
+		const struct sp_control_object *of =
+			find_object(process, o->address);
+
+		pins->looked++;
+		if (of && is_of_slab(of, o))
+			r = take_slab(process->pages, of, i, o, places);
+		else if (of && of->regions == 1)
+			pins->large++;
+		else
+			pins->odd++;
+	}
+	return r;
+}
+
 /* ---- all of it ---- */
 
 static int compare_places(const void *a, const void *b)
@@ -326,9 +404,14 @@ int sp_rss_beside_find(struct sp_rss_pins *pins,
 		       const struct sp_rss_pins_process *process,
 		       struct sp_rss_alive *alive, struct sp_rss_places *places)
 {
-	int r = pins->rule == SP_RSS_PINS_BY_HEADERS
-			? find_by_headers(pins, process, alive, places)
-			: find_by_addresses(pins, process, alive, places);
+	int r;
+
+	if (pins->rule == SP_RSS_PINS_BY_HEADERS)
+		r = find_by_headers(pins, process, alive, places);
+	else if (pins->rule == SP_RSS_PINS_BY_ASKING)
+		r = find_by_asking(pins, process, alive, places);
+	else
+		r = find_by_addresses(pins, process, alive, places);
 
 	if (places->n)
 		qsort(places->list, places->n, sizeof(*places->list),

@@ -77,7 +77,14 @@ static enum sp_rss_pins_state choose(struct finder *f)
 		is_jemalloc(f) ? SP_RSS_PINS_BY_SLABS : SP_RSS_PINS_BY_PAGES;
 	if (is_all)
 		return SP_RSS_PINS_KNOWN;
-	return f->process ? SP_RSS_PINS_NEEDS_ALL : SP_RSS_PINS_ENDED;
+	if (!f->process)
+		return SP_RSS_PINS_ENDED;
+	if (f->process->objects)
+		pins->rule = SP_RSS_PINS_BY_ASKING;
+	if (f->process->objects)
+		return SP_RSS_PINS_KNOWN;
+	return is_jemalloc(f) && !f->process->was_asked ? SP_RSS_PINS_NO_ANSWER
+							: SP_RSS_PINS_NEEDS_ALL;
 }
 
 /* ---- sums ---- */
@@ -93,29 +100,63 @@ static double unseen_bytes(const struct finder *f, double all, double objects)
 	return objects > 0 ? all * others / (others + objects) : all;
 }
 
+/* The sum for which nothing is known of so many of its bytes. */
+static void hold_against(struct finder *f, uint64_t free_bytes, double unseen)
+{
+	const double all = (double)free_bytes;
+
+	f->pins->free_bytes = free_bytes;
+	f->known = (struct sp_amounts_known){true, all - unseen, all};
+	f->pins->is_held = sp_amounts_can_hold(&f->all_pinned, f->known);
+}
+
+static bool has_all_objects(const struct sp_rss_pins *pins)
+{
+	return !pins->is_exact && !pins->unknown &&
+	       !pins->profile->unsampled_bytes &&
+	       !sp_profile_info(pins->profile, "attached.before_bytes");
+}
+
 /* What the allocator counts as free, less what is in no hole (E71). */
-static void hold(struct finder *f, double objects)
+static void hold_glibc(struct finder *f, double objects)
 {
 	struct sp_rss_pins *pins = f->pins;
 	const struct sp_rss_pins_process *p = f->process;
-	const struct sp_profile *profile = pins->profile;
-	double all;
+	uint64_t in_holes;
 
-	if (pins->rule != SP_RSS_PINS_BY_HEADERS || !p->glibc.has_more)
-		return;
 	pins->fast_bytes = p->glibc.fast_bytes;
 	pins->fast_objects = p->glibc.fast_objects;
 	pins->cached_objects_max = CACHED_OBJECTS * p->threads;
-	if (!sp_rss_beside_tops(p, &pins->top_bytes) || pins->is_exact ||
-	    pins->unknown || profile->unsampled_bytes ||
-	    sp_profile_info(profile, "attached.before_bytes") ||
+	if (!sp_rss_beside_tops(p, &pins->top_bytes) ||
+	    !has_all_objects(pins) ||
 	    p->free_bytes < pins->top_bytes + pins->fast_bytes)
 		return;
-	pins->free_bytes = p->free_bytes - pins->top_bytes - pins->fast_bytes;
-	all = (double)pins->free_bytes;
-	f->known = (struct sp_amounts_known){
-		true, all - unseen_bytes(f, all, objects), all};
-	pins->is_held = sp_amounts_can_hold(&f->all_pinned, f->known);
+	in_holes = p->free_bytes - pins->top_bytes - pins->fast_bytes;
+	hold_against(f, in_holes, unseen_bytes(f, (double)in_holes, objects));
+}
+
+/* What is in the caches of threads lies beside free memory as other objects do,
+ * byte by byte. */
+static void hold_jemalloc(struct finder *f)
+{
+	struct sp_rss_pins *pins = f->pins;
+	const struct sp_control_slabs *s = &f->process->slabs;
+	double part = 1;
+
+	pins->cached_bytes = s->cached_bytes;
+	if (s->cached_bytes < s->alive_bytes)
+		part = (double)s->cached_bytes / (double)s->alive_bytes;
+	if (has_all_objects(pins))
+		hold_against(f, s->free_bytes, part * (double)s->free_bytes);
+}
+
+static void hold(struct finder *f, double objects)
+{
+	if (f->pins->rule == SP_RSS_PINS_BY_HEADERS &&
+	    f->process->glibc.has_more)
+		hold_glibc(f, objects);
+	else if (f->pins->rule == SP_RSS_PINS_BY_ASKING)
+		hold_jemalloc(f);
 }
 
 static uint32_t row_of(const struct finder *f, uint32_t stack)
@@ -187,6 +228,17 @@ static uint64_t period_for(const struct finder *f, uint32_t row,
 				     1ull << 40);
 }
 
+/* Intervals are a little wider than what (E72) is about: then the period that
+ * was used would do by it. */
+static uint64_t shorter(const struct finder *f, uint64_t period)
+{
+	const uint64_t used = f->pins->profile->period_bytes;
+
+	while (period > 1 && period >= used)
+		period /= 2;
+	return period;
+}
+
 static bool is_good(struct sp_interval i)
 {
 	return i.hi - i.lo <= 2 * SP_RSS_PINS_ERROR * i.value;
@@ -203,11 +255,13 @@ static int find_periods(struct finder *f)
 	if (!room)
 		return -ENOMEM;
 	if (!is_good(pins->pinned))
-		pins->needs_period_bytes = period_for(f, UINT32_MAX, room);
+		pins->needs_period_bytes =
+			shorter(f, period_for(f, UINT32_MAX, room));
 	for (size_t i = 0; i < pins->n_sites && i < PERIODS_MAX; i++)
 		if (!is_good(pins->sites[i].pinned))
-			pins->sites[i].needs_period_bytes = period_for(
-				f, pins->sites[i].function->row, room);
+			pins->sites[i].needs_period_bytes = shorter(
+				f, period_for(f, pins->sites[i].function->row,
+					      room));
 	free(room);
 	return 0;
 }

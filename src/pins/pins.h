@@ -30,6 +30,7 @@ enum sp_rss_pins_state {
 	SP_RSS_PINS_UNREADABLE, /* the memory of the process */
 	SP_RSS_PINS_NEEDS_ALL,  /* period 1: the allocator has no headers */
 	SP_RSS_PINS_ENDED,      /* likewise: the process is not there to ask */
+	SP_RSS_PINS_NO_ANSWER,  /* it is, and does not answer */
 };
 
 /* How it was found. */
@@ -37,6 +38,7 @@ enum sp_rss_pins_rule {
 	SP_RSS_PINS_BY_HEADERS, /* glibc's: the chunks beside an object */
 	SP_RSS_PINS_BY_SLABS,   /* jemalloc's: all objects of a slab */
 	SP_RSS_PINS_BY_PAGES,   /* all objects of a page */
+	SP_RSS_PINS_BY_ASKING,  /* jemalloc says it of each slab */
 };
 
 #define SP_RSS_PINS_LEFT 3
@@ -75,7 +77,7 @@ struct sp_rss_pins {
 	uint64_t samples;                /* beside which something is free */
 	/* Objects that were looked at; and of all: freed meanwhile; with
 	 * headers that did not agree; mapped by themselves; in no place that
-	 * the allocator has; whose addresses are not known. */
+	 * the allocator has, or has told of; whose addresses are not known. */
 	uint64_t looked, gone, torn, large, odd, unknown;
 	/* What the allocator counts, if it was used. */
 	bool is_held;
@@ -84,6 +86,7 @@ struct sp_rss_pins {
 	uint64_t fast_bytes;         /* in objects that look alive */
 	uint64_t fast_objects;       /* so many, without those of threads */
 	uint64_t cached_objects_max; /* so many in caches of threads */
+	uint64_t cached_bytes;       /* in these, if that is counted */
 	struct sp_rss_pin_site *sites; /* most pinned first */
 	size_t n_sites;
 	struct sp_profile *profile; /* owned, and what follows */
@@ -109,6 +112,11 @@ struct sp_rss_pins_process {
 	/* Ends of glibc's arenas but the main one. */
 	const uint64_t *arenas; /* where their heaps begin */
 	size_t n_arenas;
+	bool was_asked; /* and has answered */
+	/* What jemalloc says of slabs; `objects` by addresses, some of them
+	 * twice, NULL: it does not say. */
+	struct sp_control_slabs slabs;
+	const struct sp_control_object *objects;
 };
 
 struct sp_rss_pins_question {

@@ -122,6 +122,18 @@ static bool find_slab(const struct sp_rss_taken *t, uint64_t page_bytes,
 	return false;
 }
 
+bool sp_rss_places_slab(const struct sp_rss_taken *taken, uint64_t page_bytes,
+			uint64_t *ret_start, uint64_t *ret_end)
+{
+	struct slab slab;
+
+	if (taken->end <= taken->start || !find_slab(taken, page_bytes, &slab))
+		return false;
+	*ret_start = slab.start;
+	*ret_end = slab.end;
+	return true;
+}
+
 static int end_slab(const struct slab *slab, size_t first, size_t n,
 		    struct sp_rss_places *ret)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,11 @@ int sp_rss_places_of_pages(const struct sp_rss_taken *taken, size_t n,
 int sp_rss_places_of_slabs(const struct sp_rss_taken *taken, size_t n,
 			   uint64_t page_bytes, struct sp_rss_places *ret,
 			   size_t *ret_others);
+
+/* Where the slab of an object is; false: no slab has one of that length there.
+ */
+bool sp_rss_places_slab(const struct sp_rss_taken *taken, uint64_t page_bytes,
+			uint64_t *ret_start, uint64_t *ret_end);
 
 /* The sizes of jemalloc's objects up to that, ascending: how many. */
 #define SP_RSS_SLAB_CLASSES 64u

@@ -20,12 +20,14 @@ static const char *const names[] = {
 	[SP_RSS_PINS_UNREADABLE] = "unreadable",
 	[SP_RSS_PINS_NEEDS_ALL] = "needs_period_1",
 	[SP_RSS_PINS_ENDED] = "ended",
+	[SP_RSS_PINS_NO_ANSWER] = "no_answer",
 };
 
 static const char *const rules[] = {
 	[SP_RSS_PINS_BY_HEADERS] = "headers",
 	[SP_RSS_PINS_BY_SLABS] = "slabs",
 	[SP_RSS_PINS_BY_PAGES] = "pages",
+	[SP_RSS_PINS_BY_ASKING] = "asked",
 };
 
 const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
@@ -50,13 +52,18 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 			"read: be root",
 		[SP_RSS_PINS_NEEDS_ALL] =
 			"who pins free memory cannot be told from samples with "
-			"this allocator, whose objects have no headers: record "
-			"every object, with SAMPLEPROF_PERIOD=1",
+			"this allocator, which has no headers and does not say "
+			"(jemalloc says it since 5.3): record every object, "
+			"with SAMPLEPROF_PERIOD=1",
 		[SP_RSS_PINS_ENDED] =
 			"who pins free memory is told by the memory of a "
 			"process that is there (sampleprof rss --pins PID), or "
 			"afterwards if every object was recorded: "
 			"SAMPLEPROF_PERIOD=1",
+		[SP_RSS_PINS_NO_ANSWER] =
+			"who pins free memory is said by jemalloc when it is "
+			"asked, and the process has not answered: it does so "
+			"when it allocates; wait longer with --timeout",
 	};
 
 	return pins->state == SP_RSS_PINS_KNOWN ? NULL : why[pins->state];
@@ -81,6 +88,12 @@ static void print_unknown(FILE *out, const struct sp_rss_pins *p)
 	fputs("\n\n", out);
 }
 
+static bool is_of_slabs(const struct sp_rss_pins *p)
+{
+	return p->rule == SP_RSS_PINS_BY_SLABS ||
+	       p->rule == SP_RSS_PINS_BY_ASKING;
+}
+
 static void print_head(FILE *out, const struct sp_rss_pins *p)
 {
 	sp_style_begin(out, SP_STYLE_HEAD);
@@ -92,7 +105,7 @@ static void print_head(FILE *out, const struct sp_rss_pins *p)
 	print_amount(out, p->pinned);
 	sp_style_begin(out, SP_STYLE_PLAIN);
 	fprintf(out, " free in %s that have a live object\n",
-		p->rule == SP_RSS_PINS_BY_SLABS ? "slabs" : "pages");
+		is_of_slabs(p) ? "slabs" : "pages");
 	if (p->has_trim) {
 		fputs("a trim   ", out);
 		print_amount(out, p->trim);
@@ -198,7 +211,8 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 	fprintf(out, "note: %s live objects were looked at%s",
 		sp_text_count(p->looked).text,
 		p->is_exact ? ", which is every one" : "");
-	if (p->rule == SP_RSS_PINS_BY_HEADERS)
+	if (p->rule == SP_RSS_PINS_BY_HEADERS ||
+	    p->rule == SP_RSS_PINS_BY_ASKING)
 		fprintf(out, "; %s lie beside something free",
 			sp_text_count(p->samples).text);
 	if (p->large)
@@ -211,8 +225,11 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 		fprintf(out, "; %s are left out, whose headers did not agree",
 			sp_text_count(p->torn).text);
 	if (p->odd)
-		fprintf(out, "; %s are left out, where no slab has one",
-			sp_text_count(p->odd).text);
+		fprintf(out, "; %s are left out, %s",
+			sp_text_count(p->odd).text,
+			p->rule == SP_RSS_PINS_BY_ASKING
+				? "new since the allocator was asked"
+				: "where no slab has one");
 	if (p->unknown)
 		fprintf(out, "; of %s nobody knows where they are",
 			sp_text_count(p->unknown).text);
@@ -245,6 +262,11 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 			sp_text_count(p->fast_objects).text,
 			sp_text_bytes((double)p->fast_bytes).text,
 			sp_text_count(p->cached_objects_max).text);
+	if (p->cached_bytes)
+		fprintf(out,
+			"note: %s of freed objects in the caches of threads "
+			"look alive, and what they pin is not here\n",
+			sp_text_bytes((double)p->cached_bytes).text);
 	if (p->rule == SP_RSS_PINS_BY_PAGES && path && *path)
 		sp_style_print_note(
 			out,
@@ -353,6 +375,7 @@ static void write_known(struct sp_json *json, const struct sp_rss_pins *p)
 	sp_json_u64(json, "fast_bytes", p->fast_bytes);
 	sp_json_u64(json, "fast_objects", p->fast_objects);
 	sp_json_u64(json, "cached_objects_max", p->cached_objects_max);
+	sp_json_u64(json, "cached_bytes", p->cached_bytes);
 	sp_json_open(json, "sites", '[');
 	for (size_t i = 0; i < p->n_sites; i++)
 		write_site(json, p, &p->sites[i]);

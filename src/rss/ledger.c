@@ -20,6 +20,7 @@
 
 #define RANGES_MAX  4096u
 #define CLASSES_MAX 4096u
+#define OBJECTS_MAX (8u << 20)
 
 struct maker {
 	const struct sp_rss_options *options;
@@ -35,6 +36,10 @@ struct maker {
 	uint32_t *classes;
 	struct sp_rss_rounding rounding;
 	struct sp_control_glibc glibc; /* zero if it did not say */
+	/* Number of the order, 0: none; its answer; objects by addresses. */
+	uint64_t slabs_order;
+	struct sp_control_slabs slabs;
+	struct sp_control_object *objects_of_slabs;
 };
 
 /* ---- what the process says ---- */
@@ -55,6 +60,52 @@ static int wait_for_answer(struct maker *m, uint64_t number)
 	if (m->options->on_wait)
 		m->options->on_wait(m->options->pid);
 	return sp_target_wait(&m->target, number, all - grace, &time_ns, &err);
+}
+
+/* Who pins is told by headers, or else by every address, or by the allocator.
+ * Asked at once with the other, so that it is waited for once. */
+static void ask_for_slabs(struct maker *m)
+{
+	const struct sp_order order = {.command = SP_CONTROL_SLABS};
+	struct sp_error err;
+
+	if (!m->options->pins || m->target.header.period_bytes <= 1 ||
+	    sp_target_ask(&m->target, &order, &m->slabs_order, &err) < 0)
+		m->slabs_order = 0;
+}
+
+static int compare_objects(const void *a, const void *b)
+{
+	const struct sp_control_object *x = a, *y = b;
+
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* Another process that asks at the same time takes them away from us. */
+static void read_slabs(struct maker *m)
+{
+	struct sp_control_slabs *s = &m->slabs;
+	struct sp_error err;
+	uint64_t time_ns;
+
+	if (!m->slabs_order ||
+	    sp_target_wait(&m->target, m->slabs_order, m->options->timeout_ns,
+			   &time_ns, &err) != 0 ||
+	    !sp_target_read_slabs(&m->target, m->slabs_order, s) ||
+	    s->n_objects > OBJECTS_MAX)
+		return;
+	m->objects_of_slabs =
+		calloc(s->n_objects + 1, sizeof(*m->objects_of_slabs));
+	if (!m->objects_of_slabs ||
+	    (s->n_objects &&
+	     !sp_rss_pages_read(m->pages, s->objects, m->objects_of_slabs,
+				s->n_objects * sizeof(*m->objects_of_slabs)))) {
+		free(m->objects_of_slabs);
+		m->objects_of_slabs = NULL;
+		return;
+	}
+	qsort(m->objects_of_slabs, s->n_objects, sizeof(*m->objects_of_slabs),
+	      compare_objects);
 }
 
 /* Does the last order ask that already, and wait?  Then it is not asked again:
@@ -88,10 +139,12 @@ static bool ask_process(struct maker *m)
 		return true;
 	}
 	m->ledger->is_stopped = sp_target_is_stopped(&m->target);
-	return !m->ledger->is_stopped &&
-	       (is_asked(m, &number) ||
-		sp_target_ask(&m->target, &order, &number, &err) == 0) &&
-	       wait_for_answer(m, number) == 0 &&
+	if (m->ledger->is_stopped ||
+	    (!is_asked(m, &number) &&
+	     sp_target_ask(&m->target, &order, &number, &err) < 0))
+		return false;
+	ask_for_slabs(m);
+	return wait_for_answer(m, number) == 0 &&
 	       sp_target_read_memory(&m->target, number, &m->ledger->memory,
 				     &m->classes_at);
 }
@@ -330,6 +383,9 @@ static int find_pins(struct maker *m, struct sp_error *err)
 		.glibc = m->glibc,
 		.arenas = arenas,
 		.n_arenas = arenas ? list_arenas(m, arenas) : 0,
+		.was_asked = l->was_asked,
+		.slabs = m->slabs,
+		.objects = m->objects_of_slabs,
 	};
 	int r = 0;
 
@@ -359,6 +415,8 @@ static int make(struct maker *m, struct sp_error *err)
 	m->pages = sp_rss_pages_new(&m->maps);
 	if (!m->pages)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	if (l->was_asked && l->memory.allocator == SP_ALLOCATOR_JEMALLOC)
+		read_slabs(m);
 	l->is_unreadable = !sp_rss_pages_can_read(m->pages) ||
 			   !sp_rss_pages_can_ask(m->pages);
 	fill_hints(m);
@@ -387,5 +445,6 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	sp_target_close(&m.target);
 	free(m.ranges);
 	free(m.classes);
+	free(m.objects_of_slabs);
 	return r;
 }

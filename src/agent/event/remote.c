@@ -12,6 +12,7 @@
 
 #include "agent/event/look.h"
 #include "agent/event/marks.h"
+#include "agent/event/slabs.h"
 #include "agent/file/writer.h"
 #include "agent/sys/allocator.h"
 #include "agent/sys/linkmap.h"
@@ -25,6 +26,7 @@ static _Atomic uint64_t begun, carried_out, answered;
 /* Of `carried_out`; under `busy`. */
 static uint64_t last_result;
 static struct sp_control_memory last_memory;
+static struct sp_control_slabs last_slabs;
 static union {
 	uint32_t classes[SP_ALLOCATOR_CLASSES];
 	struct sp_control_glibc glibc;
@@ -51,6 +53,7 @@ static int take_memory(void)
 	sp_allocator_classes(last_more.classes);
 	if (!last_more.classes[0])
 		last_more.glibc = glibc;
+	sp_slabs_forget();
 	last_memory.ranges = (uintptr_t)sp_sys_ranges(&last_memory.n_ranges);
 	return 0;
 }
@@ -82,6 +85,8 @@ static int obey_order(struct sp_thread *t, const struct sp_control_order *order,
 		return take_memory();
 	case SP_CONTROL_LOOK:
 		return sp_look(name.text, (unsigned int)name.bytes);
+	case SP_CONTROL_SLABS:
+		return sp_slabs_ask(&last_slabs);
 	default:
 		return -ENOSYS;
 	}
@@ -148,6 +153,8 @@ static void answer_order(struct sp_thread *t, struct sp_control *block,
 				       sizeof(at->name));
 				at->period_bytes = (uintptr_t)&last_more;
 			}
+			if (order.command == SP_CONTROL_SLABS)
+				memcpy(at->name, &last_slabs, sizeof(at->name));
 			at->result = last_result;
 			at->time_ns = block->time_ns;
 		}

@@ -20,6 +20,7 @@
 #include "agent/event/recorder.h"
 #include "agent/event/resident.h"
 #include "agent/hooks/count.h"
+#include "agent/sys/allocator.h"
 #include "agent/sys/export.h"
 #include "agent/sys/next.h"
 
@@ -247,6 +248,8 @@ SP_EXPORT void *pvalloc(size_t n)
 	if (!sp_next_resolve() || !sp_next.pvalloc)
 		return no_memory();
 	p = sp_next.pvalloc(n);
+	if (!sp_next.pvalloc_is_own)
+		sp_allocator_note_other();
 	sp_count(p, n, SP_ENTRY_PVALLOC, SP_FRAME_HERE);
 	return p;
 }

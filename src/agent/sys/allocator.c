@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "agent/sys/allocator.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -154,4 +155,138 @@ void sp_allocator_classes(uint32_t ret[SP_ALLOCATOR_CLASSES])
 		ret[++n] = (uint32_t)bytes;
 	}
 	ret[0] = n;
+}
+
+/* ---- jemalloc's slabs ---- */
+
+#define JEMALLOC_BINS_MAX   256u
+#define JEMALLOC_ALL_ARENAS 4096u
+#define JEMALLOC_PARTS      6u /* the longest name */
+
+static atomic_bool has_others;
+
+void sp_allocator_note_other(void)
+{
+	atomic_store_explicit(&has_others, true, memory_order_relaxed);
+}
+
+typedef int jemalloc_find(const char *, size_t *, size_t *);
+typedef int jemalloc_ask(const size_t *, size_t, void *, size_t *, void *,
+			 size_t);
+
+struct jemalloc {
+	jemalloc_find *find;
+	jemalloc_ask *ask;
+	jemalloc_control *control;
+};
+
+/* "5.3.0-0-g...": what it does with pointers is known from there on. */
+static bool is_new_enough(const struct jemalloc *j)
+{
+	const char *version = NULL;
+	size_t size = sizeof(version);
+
+	if (j->control("version", &version, &size, NULL, 0) != 0 || !version)
+		return false;
+	if (version[0] < '1' || version[0] > '9')
+		return false;
+	return version[1] != '.' || version[0] > '5' ||
+	       (version[0] == '5' && version[2] >= '3');
+}
+
+/* A number of one bin of all arenas, whose name has `all` and 0 in their
+ * places. */
+static bool get_of_bin(const struct jemalloc *j, const char *name, size_t bin,
+		       size_t size, uint64_t *ret)
+{
+	size_t mib[JEMALLOC_PARTS], parts = JEMALLOC_PARTS;
+	uint32_t word = 0;
+	size_t bytes = 0;
+	int r;
+
+	if (j->find(name, mib, &parts) != 0 || parts < 4)
+		return false;
+	if (parts > 4)
+		mib[2] = JEMALLOC_ALL_ARENAS;
+	mib[parts - 2] = bin;
+	r = size == sizeof(word) ? j->ask(mib, parts, &word, &size, NULL, 0)
+				 : j->ask(mib, parts, &bytes, &size, NULL, 0);
+	*ret = size == sizeof(word) ? word : bytes;
+	return r == 0;
+}
+
+static bool add_bin(const struct jemalloc *j, size_t bin,
+		    struct sp_control_slabs *ret)
+{
+	uint64_t slabs, used, regions, bytes;
+
+	if (!get_of_bin(j, "stats.arenas.0.bins.0.curslabs", bin,
+			sizeof(size_t), &slabs) ||
+	    !get_of_bin(j, "stats.arenas.0.bins.0.curregs", bin, sizeof(size_t),
+			&used) ||
+	    !get_of_bin(j, "arenas.bin.0.nregs", bin, sizeof(uint32_t),
+			&regions) ||
+	    !get_of_bin(j, "arenas.bin.0.size", bin, sizeof(size_t), &bytes))
+		return false;
+	ret->free_bytes += less(slabs * regions, used) * bytes;
+	ret->alive_bytes += used * bytes;
+	return true;
+}
+
+static bool get_cached(const struct jemalloc *j, uint64_t *ret)
+{
+	size_t mib[JEMALLOC_PARTS], parts = JEMALLOC_PARTS;
+	size_t bytes, size = sizeof(bytes);
+
+	if (j->find("stats.arenas.0.tcache_bytes", mib, &parts) != 0)
+		return false;
+	mib[2] = JEMALLOC_ALL_ARENAS;
+	if (j->ask(mib, parts, &bytes, &size, NULL, 0) != 0)
+		return false;
+	*ret = bytes;
+	return true;
+}
+
+bool sp_allocator_slabs(struct sp_allocator_slabs *slabs,
+			struct sp_control_slabs *ret)
+{
+	struct jemalloc j;
+	uint64_t epoch = 1;
+	uint32_t bins;
+	size_t size = sizeof(bins);
+
+	slabs->parts = sizeof(slabs->name) / sizeof(*slabs->name);
+	if (atomic_load_explicit(&has_others, memory_order_relaxed) ||
+	    !find_function("mallctl", &j.control) ||
+	    !find_function("mallctlnametomib", &j.find) ||
+	    !find_function("mallctlbymib", &j.ask) || !is_new_enough(&j) ||
+	    j.find("experimental.utilization.batch_query", slabs->name,
+		   &slabs->parts) != 0 ||
+	    j.control("arenas.nbins", &bins, &size, NULL, 0) != 0 ||
+	    bins > JEMALLOC_BINS_MAX)
+		return false;
+	slabs->ask = j.ask;
+	j.control("epoch", NULL, NULL, &epoch, sizeof(epoch));
+	for (size_t bin = 0; bin < bins; bin++)
+		if (!add_bin(&j, bin, ret))
+			return false;
+	return get_cached(&j, &ret->cached_bytes);
+}
+
+struct sp_control_object sp_allocator_slab_of(
+	const struct sp_allocator_slabs *slabs, uint64_t address)
+{
+	struct sp_control_object object = {.address = address};
+	size_t answer[3] = {0}, size = sizeof(answer);
+	void *of = (void *)(uintptr_t)address;
+
+	if (slabs->ask(slabs->name, slabs->parts, answer, &size, &of,
+		       sizeof(of)) != 0 ||
+	    answer[2] > UINT32_MAX || answer[1] > UINT16_MAX ||
+	    answer[0] > answer[1])
+		return object;
+	object.slab_bytes = (uint32_t)answer[2];
+	object.regions = (uint16_t)answer[1];
+	object.free = (uint16_t)answer[0];
+	return object;
 }

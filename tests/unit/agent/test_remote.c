@@ -15,6 +15,7 @@
 #include "agent/event/period.h"
 #include "agent/event/recorder.h"
 #include "agent/file/writer.h"
+#include "agent/sys/next.h"
 #include "agent/thread/thread.h"
 #include "agent/unwind/lane.h"
 #include "model/profile.h"
@@ -64,6 +65,9 @@ TEST_BETWEEN(hostile, NULL, agent_fixture_teardown)
 	assert_int_equal(ask(SP_CONTROL_PERIOD, UINT64_MAX, 0, ""), EINVAL);
 	assert_int_equal(ask(SP_CONTROL_MARK, 0, 65, ""), EINVAL);
 	assert_int_equal(ask(SP_CONTROL_MARK, 0, UINT64_MAX, ""), EINVAL);
+	/* This malloc has no slabs. */
+	assert_true(sp_next_resolve());
+	assert_int_equal(ask(SP_CONTROL_SLABS, 0, 0, ""), EOPNOTSUPP);
 	assert_ptr_equal(sp_period_law(), &process.law);
 }
 

@@ -83,6 +83,14 @@ TEST(pins)
 	a->x->infos[0] = (struct sp_info){"allocator", "/x/libjemalloc.so.2"};
 	a->x->profile.n_infos = 1;
 	advise(a);
+	assert_int_equal(a->advice->pins_period_bytes, R / 8);
+	advised_free(a);
+	a = advised_new(R);
+	add(a, SMALL, 100, 64);
+	a->x->profile.has_frees = true;
+	a->x->infos[0] = (struct sp_info){"allocator", "/x/libmimalloc.so.2"};
+	a->x->profile.n_infos = 1;
+	advise(a);
 	assert_int_equal(a->advice->pins_period_bytes, 1);
 	advised_free(a);
 	a = advised_new(R);
