@@ -461,6 +461,23 @@ static void print_places(FILE *out, const struct sp_profile *p, size_t n_stacks)
 	putc('\n', out);
 }
 
+/* It may have changed: by an order, or near the limit of memory. */
+static void print_period(FILE *out, const struct sp_analysis *a)
+{
+	const struct sp_profile *p = a->profile;
+	const struct sp_acc *all = &a->alloc->all.all;
+
+	fputs("period ", out);
+	if (sp_profile_rate(p))
+		fputs("up to ", out);
+	else if (all->samples && all->period_min_bytes < p->period_bytes)
+		fprintf(out, "%s to ",
+			sp_text_size(all->period_min_bytes).text);
+	fprintf(out, "%s%s%s", sp_text_size(p->period_bytes).text,
+		p->period_bytes == 1 ? " (every allocation)" : "",
+		p->law.is_dotnet ? " by .NET's law" : "");
+}
+
 void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 				  const struct sp_estimation *how,
 				  size_t n_together)
@@ -480,11 +497,8 @@ void sp_view_summary_print_method(FILE *out, const struct sp_analysis *a,
 		print_level(out, a, how, n_together);
 		fputs("; ", out);
 	}
-	fprintf(out, "period %s%s%s%s, %s sample%s,",
-		sp_profile_rate(p) ? "up to " : "",
-		sp_text_size(p->period_bytes).text,
-		p->period_bytes == 1 ? " (every allocation)" : "",
-		p->law.is_dotnet ? " by .NET's law" : "",
+	print_period(out, a);
+	fprintf(out, ", %s sample%s,",
 		sp_text_count(sp_profile_samples(p)).text,
 		sp_text_plural(sp_profile_samples(p)));
 	print_places(out, p, n_stacks);
