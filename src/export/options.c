@@ -151,11 +151,13 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 			"without --view mapped, reserved and pinned",
 			o->format->name);
 	if (o->question.of_resident && !(knows & SP_EXPORT_KNOWS_RESIDENT))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "%s has several moments, and what is "
-				    "resident is known of one: it goes without "
-				    "--metric resident",
-				    o->format->name);
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"%s has several moments, and what is "
+			"resident is known of one: pprof, "
+			"speedscope, collapsed, json, csv and jsonl "
+			"go with --metric resident",
+			o->format->name);
 	if (!o->output)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "where to? no -o OUT was given (- is "

@@ -553,7 +553,7 @@ class Export(harness.Case):
                   "objects"),
                  "pprof goes without --metric objects"),
                 (("export", "html", path, "-ox", "--metric", "resident"),
-                 "it goes without --metric resident"),
+                 "go with --metric resident"),
                 (("export", "csv", path, "-ox", "--max-samples", "3"),
                  "csv goes without --pprof-error and --max-samples"),
                 (("export", "pprof", path, "-ox", "--max-samples", "0"),
