@@ -265,7 +265,7 @@ static void wait_for_end(uint64_t pid, uint64_t for_ns)
 	}
 }
 
-static int detach(uint64_t pid, const char *path)
+static int detach_process(uint64_t pid, const char *path)
 {
 	struct sp_attach_done done;
 	struct sp_error err;
@@ -315,7 +315,7 @@ static void print_before(const struct sp_attach_done *done)
 		     "too busy");
 }
 
-static int attach(uint64_t pid, const struct attach_options *o)
+static int attach_process(uint64_t pid, const struct attach_options *o)
 {
 	char path[SP_TARGET_PATH_MAX];
 	struct settings settings = {.n = 0};
@@ -344,7 +344,7 @@ static int attach(uint64_t pid, const struct attach_options *o)
 	fflush(stdout);
 	wait_for_end(pid, o->for_ns);
 	if (kill((pid_t)pid, 0) == 0)
-		return detach(pid, path);
+		return detach_process(pid, path);
 	puts("the process has ended");
 	return sp_console_finish();
 }
@@ -384,7 +384,7 @@ int run_attach(int argc, char **argv)
 	if (options.version)
 		return sp_console_print_version();
 	pid = take_pid(words, n, "attach");
-	return pid ? attach(pid, &options) : EXIT_USAGE;
+	return pid ? attach_process(pid, &options) : EXIT_USAGE;
 }
 
 int run_detach(int argc, char **argv)
@@ -407,5 +407,5 @@ int run_detach(int argc, char **argv)
 	if (!pid)
 		return EXIT_USAGE;
 	find_profile(pid, path);
-	return detach(pid, path);
+	return detach_process(pid, path);
 }

@@ -46,8 +46,8 @@ static uint64_t find_writer(const char *path)
 	return s.pid;
 }
 
-static int look(const struct sp_options *o, uint64_t pid,
-		struct sp_rss_pins **ret, struct sp_error *err)
+static int look_at_process(const struct sp_options *o, uint64_t pid,
+			   struct sp_rss_pins **ret, struct sp_error *err)
 {
 	const struct sp_rss_options options = {
 		.pid = pid,
@@ -65,8 +65,8 @@ static int look(const struct sp_options *o, uint64_t pid,
 	return r;
 }
 
-static int find(const struct sp_options *o, struct sp_rss_pins **ret,
-		struct sp_error *err)
+static int find_pins(const struct sp_options *o, struct sp_rss_pins **ret,
+		     struct sp_error *err)
 {
 	const struct sp_rss_pins_question question = {
 		.path = o->files[0],
@@ -82,7 +82,7 @@ static int find(const struct sp_options *o, struct sp_rss_pins **ret,
 			? find_writer(o->files[0])
 			: 0;
 
-	return pid ? look(o, pid, ret, err)
+	return pid ? look_at_process(o, pid, ret, err)
 		   : sp_rss_pins_find(&question, NULL, ret, err);
 }
 
@@ -133,7 +133,7 @@ int show_pinned(const struct sp_options *options)
 		return sp_console_fail_usage("--view pinned is of one process: "
 					     "give one FILE",
 					     "report");
-	if (find(options, &pins, &err) < 0)
+	if (find_pins(options, &pins, &err) < 0)
 		return sp_console_fail_with(&err);
 	if (sp_rss_pins_why_not(pins)) {
 		code = sp_console_fail(sp_rss_pins_why_not(pins));

@@ -60,8 +60,8 @@ static char *copy_arguments(const char *command)
 	return blank && blank[1] ? strdup(blank + 1) : NULL;
 }
 
-static bool describe(struct recording *to, const char *path,
-		     const struct sp_analysis *a)
+static bool describe_recording(struct recording *to, const char *path,
+			       const struct sp_analysis *a)
 {
 	const struct sp_profile *p = a->profile;
 	const char *title = sp_profile_info(p, "title.end");
@@ -119,7 +119,7 @@ static bool add_recording(struct recordings *to, const char *path,
 	if (recordings_analyse(path, &profile, &analysis, &err) < 0)
 		return true;
 	if (is_of_run(profile, run)) {
-		is_fine = describe(&to->list[to->n], path, analysis);
+		is_fine = describe_recording(&to->list[to->n], path, analysis);
 		to->n++;
 	}
 	sp_analysis_free(analysis);

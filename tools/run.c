@@ -193,7 +193,7 @@ const struct sp_command_line run_line = {
 	.stops_at_word = true,
 };
 
-static bool set(const char *name, const char *value)
+static bool set_variable(const char *name, const char *value)
 {
 	return setenv(name, value, 1) == 0;
 }
@@ -202,21 +202,23 @@ static bool export_ledger(const struct run_options *o)
 {
 	if (!o->rss)
 		return unsetenv("SAMPLEPROF_LEDGER") == 0;
-	return set("SAMPLEPROF_LEDGER", o->rss_at_peak ? "peak" : "end");
+	return set_variable("SAMPLEPROF_LEDGER",
+			    o->rss_at_peak ? "peak" : "end");
 }
 
 /* The options as the settings of the program. */
 static bool export_settings(const struct run_options *o)
 {
-	return (!o->period || set("SAMPLEPROF_PERIOD", o->period)) &&
-	       (!o->rate || set("SAMPLEPROF_RATE", o->rate)) &&
-	       (!o->out || set("SAMPLEPROF_OUT", o->out)) &&
-	       (!o->follow || set("SAMPLEPROF_FOLLOW", o->follow)) &&
-	       (!o->fraction || set("SAMPLEPROF_FRACTION", o->fraction)) &&
-	       (!o->off || set("SAMPLEPROF_START", "off")) &&
+	return (!o->period || set_variable("SAMPLEPROF_PERIOD", o->period)) &&
+	       (!o->rate || set_variable("SAMPLEPROF_RATE", o->rate)) &&
+	       (!o->out || set_variable("SAMPLEPROF_OUT", o->out)) &&
+	       (!o->follow || set_variable("SAMPLEPROF_FOLLOW", o->follow)) &&
+	       (!o->fraction ||
+		set_variable("SAMPLEPROF_FRACTION", o->fraction)) &&
+	       (!o->off || set_variable("SAMPLEPROF_START", "off")) &&
 	       export_ledger(o) &&
-	       (!o->python || (set("PYTHONMALLOC", "malloc") &&
-			       set("PYTHONPERFSUPPORT", "1")));
+	       (!o->python || (set_variable("PYTHONMALLOC", "malloc") &&
+			       set_variable("PYTHONPERFSUPPORT", "1")));
 }
 
 /* Those of the environment come first.  EXIT_FINE, or what was said. */
@@ -237,12 +239,12 @@ static int export_labels(const struct run_options *o)
 			 why);
 		return sp_console_fail_usage(error, "run");
 	}
-	return set("SAMPLEPROF_LABELS", all)
+	return set_variable("SAMPLEPROF_LABELS", all)
 		       ? EXIT_FINE
 		       : sp_console_fail("not enough memory");
 }
 
-static int preload(struct sp_error *err)
+static int preload_library(struct sp_error *err)
 {
 	const char *before = getenv("LD_PRELOAD");
 	char library[SP_LAUNCH_PATH_MAX], *all;
@@ -254,7 +256,7 @@ static int preload(struct sp_error *err)
 	if (asprintf(&all, "%s%s%s", library, before && *before ? ":" : "",
 		     before ? before : "") < 0)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-	if (!set("LD_PRELOAD", all))
+	if (!set_variable("LD_PRELOAD", all))
 		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	free(all);
 	return r;
@@ -333,8 +335,8 @@ static void print_next(const struct recordings *all, const char *dir)
 }
 
 /* Of the process that allocated most. */
-static int summarize(const struct recordings *all, const char *dir,
-		     bool has_ledger)
+static int summarize_recordings(const struct recordings *all, const char *dir,
+				bool has_ledger)
 {
 	const struct recording *most = &all->list[0];
 	struct sp_analysis *analysis;
@@ -356,7 +358,7 @@ static int summarize(const struct recordings *all, const char *dir,
 
 /* ---- names ---- */
 
-static bool symbolize(char *program, char *path)
+static bool symbolize_files(char *program, char *path)
 {
 	static char command[] = "symbolize", option[] = "-o";
 	char *argv[] = {program, command, path, option, path, NULL};
@@ -400,7 +402,7 @@ static void add_symbols(const struct recordings *all, pid_t ours, bool is_quiet)
 		dup2(nowhere, STDOUT_FILENO);
 	for (size_t i = 0; is_fine && i < all->n && i < SYMBOLIZED_MAX; i++)
 		if (is_over(&all->list[i], ours))
-			is_fine = symbolize(program, all->list[i].path);
+			is_fine = symbolize_files(program, all->list[i].path);
 	if (is_fine && all->n > SYMBOLIZED_MAX && !is_quiet)
 		fprintf(stderr,
 			PROGRAM ": the %u largest have names; for another: "
@@ -497,7 +499,7 @@ static void take_stock(const struct run_options *o, const char *run,
 		      stderr);
 	store_end(&all, pid, end_kind);
 	if (all.n && !o->quiet)
-		summarize(&all, dir, o->rss);
+		summarize_recordings(&all, dir, o->rss);
 	if (all.n && !o->no_symbols)
 		add_symbols(&all, pid, o->quiet);
 	recordings_free(&all);
@@ -507,7 +509,7 @@ static void take_stock(const struct run_options *o, const char *run,
 static bool name_run(char run[RUN_BYTES], uint64_t since)
 {
 	snprintf(run, RUN_BYTES, "%ld-%" PRIx64, (long)getpid(), since);
-	return set("SAMPLEPROF_RUN", run);
+	return set_variable("SAMPLEPROF_RUN", run);
 }
 
 /* The shell says which signal, but not who sent it. */
@@ -546,7 +548,7 @@ static int run_program(char **argv, const struct run_options *o)
 	if (!name_run(run, since))
 		return sp_console_fail("not enough memory");
 	before = before ? strdup(before) : NULL;
-	if (preload(&err) < 0)
+	if (preload_library(&err) < 0)
 		return fail_run(&err, -ENOEXEC);
 	if (o->rss && run_ledger_begin(&ledger, run, &err) < 0)
 		return fail_run(&err, -ENOEXEC);

@@ -14,7 +14,7 @@
 #define PROGRAM "sampleprof"
 
 /* One that cannot be looked at has no ledger, and the others go on. */
-static void *look(void *arg)
+static void *look_at_process(void *arg)
 {
 	const struct run_ledger *l = arg;
 	struct sp_rss_ledger ledger;
@@ -34,7 +34,7 @@ static int start_thread(struct run_ledger *l)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&l->thread, NULL, look, l);
+	r = pthread_create(&l->thread, NULL, look_at_process, l);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return -r;
 }
@@ -76,7 +76,7 @@ void run_ledger_end(struct run_ledger *l)
 	close(l->fd);
 }
 
-static const char *reason(const struct sp_profile *p)
+static const char *reason_without_ledger(const struct sp_profile *p)
 {
 	switch (p->end) {
 	case SP_PROFILE_END_EXEC:
@@ -104,7 +104,7 @@ void run_ledger_print(const struct sp_profile *profile)
 		sp_rss_print(stderr, &ledger);
 	} else {
 		fprintf(stderr, PROGRAM ": no ledger of resident memory: %s\n",
-			reason(profile));
+			reason_without_ledger(profile));
 	}
 	sp_ledgers_free(&all);
 }

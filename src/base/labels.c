@@ -10,7 +10,7 @@ static bool is_word(char c)
 }
 
 /* How many bytes of the text are those of a key, or of a value. */
-static size_t span(const char *text, const char *besides)
+static size_t span_text(const char *text, const char *besides)
 {
 	size_t n = 0;
 
@@ -22,7 +22,7 @@ static size_t span(const char *text, const char *besides)
 /* What is wrong with the label at `text`; *ret_bytes is its length. */
 static const char *check_label(const char *text, size_t *ret_bytes)
 {
-	const size_t key = span(text, "");
+	const size_t key = span_text(text, "");
 	size_t value;
 
 	if (text[key] == ',' || !text[key])
@@ -31,7 +31,7 @@ static const char *check_label(const char *text, size_t *ret_bytes)
 		return "has a key that is not letters, digits and _.-";
 	if (key > SP_LABEL_KEY_BYTES_MAX)
 		return "has a key of more than 63 bytes";
-	value = span(text + key + 1, ":/@+");
+	value = span_text(text + key + 1, ":/@+");
 	if (!value || (text[key + 1 + value] && text[key + 1 + value] != ','))
 		return "has a value that is not letters, digits and ._-:/@+";
 	if (value > SP_LABEL_VALUE_BYTES_MAX)

@@ -145,7 +145,7 @@ static int add_edges(struct keyer *k)
 
 /* ---- all paths ---- */
 
-static int build(struct keyer *k, int (*add_of)(struct keyer *k), size_t n)
+static int build_keys(struct keyer *k, int (*add_of)(struct keyer *k), size_t n)
 {
 	const size_t n_paths = k->paths->paths.n_entries;
 	struct sp_keys *keys = k->keys;
@@ -176,7 +176,7 @@ int sp_keys_flat(const struct sp_paths *paths, const uint32_t *as,
 {
 	struct keyer k = {.paths = paths, .as = as, .keys = ret};
 
-	return build(&k, add_flat, paths->frames.n_entries);
+	return build_keys(&k, add_flat, paths->frames.n_entries);
 }
 
 int sp_keys_cum(const struct sp_paths *paths, const uint32_t *as,
@@ -184,14 +184,14 @@ int sp_keys_cum(const struct sp_paths *paths, const uint32_t *as,
 {
 	struct keyer k = {.paths = paths, .as = as, .keys = ret};
 
-	return build(&k, add_cum, paths->frames.n_entries);
+	return build_keys(&k, add_cum, paths->frames.n_entries);
 }
 
 int sp_keys_paths(const struct sp_paths *paths, struct sp_keys *ret)
 {
 	struct keyer k = {.paths = paths, .keys = ret};
 
-	return build(&k, add_path, paths->paths.n_entries);
+	return build_keys(&k, add_path, paths->paths.n_entries);
 }
 
 int sp_keys_tree(const struct sp_paths *paths, const uint32_t *as,
@@ -199,7 +199,7 @@ int sp_keys_tree(const struct sp_paths *paths, const uint32_t *as,
 {
 	struct keyer k = {.paths = paths, .as = as, .keys = ret};
 
-	return build(&k, add_places, 0);
+	return build_keys(&k, add_places, 0);
 }
 
 int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
@@ -208,7 +208,7 @@ int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
 	struct keyer k = {
 		.paths = paths, .as = as, .wants = wants, .keys = ret};
 
-	return build(&k, add_edges, 0);
+	return build_keys(&k, add_edges, 0);
 }
 
 struct sp_key sp_keys_said(const struct sp_keys *keys, uint32_t key)

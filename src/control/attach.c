@@ -72,7 +72,7 @@ static void pause_between(const struct sp_attach_job *job)
 	nanosleep(&pause, NULL);
 }
 
-static int search(struct sp_attach_job *job, struct sp_error *err)
+static int search_place(struct sp_attach_job *job, struct sp_error *err)
 {
 	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
 	const struct sched_param first = {.sched_priority = 2};
@@ -110,14 +110,14 @@ static int search(struct sp_attach_job *job, struct sp_error *err)
 
 /* In a process of its own: whatever it still traces at its end goes on as if it
  * had not been asked to stop. */
-static int work(struct sp_attach_job *job, struct sp_error *err)
+static int run_job(struct sp_attach_job *job, struct sp_error *err)
 {
 	pid_t child = fork();
 	int status;
 
 	if (child == 0) {
 		sp_tracee_begin();
-		job->result = search(job, &job->err);
+		job->result = search_place(job, &job->err);
 		_exit(0);
 	}
 	if (child < 0)
@@ -328,7 +328,7 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 		job->request.is_filtered = job->is_filtered;
 		job->request.age_ms = sp_suitable_age_ms(pid);
 		decide_before(job, ask_before);
-		r = work(job, err);
+		r = run_job(job, err);
 	}
 	if (r == 0)
 		r = explain_answer(job, err);
@@ -353,7 +353,7 @@ int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 				 "nothing is attached to process %" PRIu64,
 				 pid);
 	while (r == 0) {
-		r = work(job, err);
+		r = run_job(job, err);
 		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
 		    sp_clock_ns() > until)
 			break;

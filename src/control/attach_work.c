@@ -37,8 +37,8 @@ static uint64_t left_ns(const struct sp_attach_job *job)
  * as soon as that is free.  If we are killed meanwhile, it sees itself to the
  * end of that.  What takes long may be waiting for a thread that is to be run.
  */
-static int run(struct sp_attach_job *job, struct sp_tracee *t,
-	       struct sp_cpu_call *calls, size_t n, uint64_t limit_ns)
+static int run_calls(struct sp_attach_job *job, struct sp_tracee *t,
+		     struct sp_cpu_call *calls, size_t n, uint64_t limit_ns)
 {
 	const uint64_t first = limit_ns < FIRST_NS ? limit_ns : FIRST_NS;
 	/* Which a filter may kill it for. */
@@ -63,7 +63,7 @@ static int run_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
 			  struct sp_cpu_call *calls, size_t n,
 			  uint64_t limit_ns)
 {
-	int r = run(job, t, calls, n, limit_ns);
+	int r = run_calls(job, t, calls, n, limit_ns);
 
 	while (r == -ETIMEDOUT && left_ns(job)) {
 		if (sp_tracee_abandon(t))
@@ -97,7 +97,8 @@ static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 	struct sp_cpu_call call = {.function = job->error};
 	char text[160] = "";
 
-	if (run(job, t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 && call.result)
+	if (run_calls(job, t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 &&
+	    call.result)
 		for (size_t i = 0; i + 1 < sizeof(text); i++)
 			if (!sp_tracee_read(t->pid, call.result + i, text + i,
 					    1) ||
@@ -125,7 +126,8 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 	calls[1].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
 			    strlen(there.path) + 1)
-		    ? run(job, t, calls, there.fd < 0 ? 1 : 2, left_ns(job))
+		    ? run_calls(job, t, calls, there.fd < 0 ? 1 : 2,
+				left_ns(job))
 		    : -EIO;
 	sp_library_clean_up(t->pid, &there);
 	if (r < 0)
@@ -143,7 +145,7 @@ static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
 
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "the library", err);
-	r = run(job, t, &call, 1, left_ns(job));
+	r = run_calls(job, t, &call, 1, left_ns(job));
 	if (r < 0)
 		return fail_call(t, r, "the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))

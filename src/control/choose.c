@@ -58,7 +58,7 @@ static bool is_ending(pid_t pid, pid_t tid)
 }
 
 /* 0, also if the thread has ended: -EPERM. */
-static int ask(struct sp_choice *c, pid_t tid, struct sp_error *err)
+static int ask_thread(struct sp_choice *c, pid_t tid, struct sp_error *err)
 {
 	struct sp_tracee *t = find_free(c);
 	int r;
@@ -70,7 +70,8 @@ static int ask(struct sp_choice *c, pid_t tid, struct sp_error *err)
 }
 
 /* -EAGAIN: it has not stopped yet, or was let go. */
-static int look(struct sp_choice *c, struct sp_tracee *t, struct sp_error *err)
+static int look_at_thread(struct sp_choice *c, struct sp_tracee *t,
+			  struct sp_error *err)
 {
 	int r = sp_tracee_look(t);
 
@@ -110,7 +111,7 @@ static int look_at_asked(struct sp_choice *c, struct sp_error *err)
 
 	for (size_t i = 0; i < SP_CHOICE_ASKED && r == -EAGAIN; i++)
 		if (c->asked[i].is_traced)
-			r = look(c, &c->asked[i], err);
+			r = look_at_thread(c, &c->asked[i], err);
 	return r;
 }
 
@@ -119,7 +120,7 @@ static int look_at_asked(struct sp_choice *c, struct sp_error *err)
 static int try_main(struct sp_choice *c, struct sp_error *err)
 {
 	const uint64_t until = sp_clock_ns() + MAIN_NS;
-	int r = ask(c, c->pid, err);
+	int r = ask_thread(c, c->pid, err);
 
 	if (r == 0)
 		r = -EAGAIN;
@@ -146,7 +147,7 @@ static int try_rest(struct sp_choice *c, const struct sp_threads *threads,
 
 		r = 0;
 		while (r == 0 && next < threads->n && find_free(c))
-			r = ask(c, threads->tids[next++], err);
+			r = ask_thread(c, threads->tids[next++], err);
 		if (r < 0)
 			break;
 		r = look_at_asked(c, err);

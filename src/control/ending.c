@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <time.h>
 
-static void fill(sigset_t *signals)
+static void fill_signals(sigset_t *signals)
 {
 	sigemptyset(signals);
 	sigaddset(signals, SIGINT);
@@ -15,7 +15,7 @@ void sp_ending_block(void)
 {
 	sigset_t signals;
 
-	fill(&signals);
+	fill_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
@@ -27,6 +27,6 @@ bool sp_ending_wait(uint64_t wait_ns)
 	};
 	sigset_t signals;
 
-	fill(&signals);
+	fill_signals(&signals);
 	return sigtimedwait(&signals, NULL, &wait) > 0;
 }

@@ -82,7 +82,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 }
 
 /* A return address may be signed: libdw wants to look it up as it is. */
-static Dwarf_Word unsign(const struct sp_image *image, Dwarf_Word word)
+static Dwarf_Word unsign_address(const struct sp_image *image, Dwarf_Word word)
 {
 	const uint64_t address = sp_cpu_return(&image->thread->regs, word);
 
@@ -104,7 +104,7 @@ static bool read_word(Dwfl *dwfl, Dwarf_Addr at, Dwarf_Word *ret, void *arg)
 	else
 		ok = sp_tracee_read(image->pid, at, ret, sizeof(*ret));
 	if (ok)
-		*ret = unsign(image, *ret);
+		*ret = unsign_address(image, *ret);
 	return ok;
 }
 

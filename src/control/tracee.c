@@ -53,8 +53,8 @@ void sp_tracee_nap(void)
 	sigtimedwait(&told, NULL, &poll);
 }
 
-static long trace(const struct sp_tracee *t, int request, long address,
-		  long data)
+static long trace_thread(const struct sp_tracee *t, int request, long address,
+			 long data)
 {
 	return ptrace(request, t->tid, address, data);
 }
@@ -86,9 +86,9 @@ static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	}
 }
 
-static bool resume(struct sp_tracee *t, int request, int signal)
+static bool resume_thread(struct sp_tracee *t, int request, int signal)
 {
-	if (trace(t, request, 0, signal) != 0)
+	if (trace_thread(t, request, 0, signal) != 0)
 		return false;
 	t->is_stopped = false;
 	return true;
@@ -110,7 +110,7 @@ static int wait_interrupted(struct sp_tracee *t, uint64_t timeout_ns)
 			return status;
 		if (is_event(status))
 			return WSTOPSIG(status) == SIGTRAP ? 0 : -EAGAIN;
-		if (!resume(t, PTRACE_CONT, WSTOPSIG(status)))
+		if (!resume_thread(t, PTRACE_CONT, WSTOPSIG(status)))
 			return -EIO;
 	}
 }
@@ -125,7 +125,7 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 				.tid = tid,
 				.idle = t->idle,
 				.idle_arg = t->idle_arg};
-	if (trace(t, PTRACE_SEIZE, 0, options) != 0)
+	if (trace_thread(t, PTRACE_SEIZE, 0, options) != 0)
 		return sp_error_set(err, -errno, NULL,
 				    "thread %d cannot be "
 				    "traced",
@@ -133,7 +133,7 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 	t->is_traced = true;
 	t->stopped_ns = sp_clock_ns();
 	/* If it fails the thread has ended, as the first look says. */
-	trace(t, PTRACE_INTERRUPT, 0, 0);
+	trace_thread(t, PTRACE_INTERRUPT, 0, 0);
 	return 0;
 }
 
@@ -152,8 +152,8 @@ static bool get_regs(struct sp_tracee *t)
 static bool save_state(struct sp_tracee *t)
 {
 	return sp_cpu_read_vector(t->tid, t->vector, &t->vector_bytes) &&
-	       trace(t, PTRACE_GETSIGMASK, sizeof(t->sigmask),
-		     (long)(uintptr_t)&t->sigmask) == 0;
+	       trace_thread(t, PTRACE_GETSIGMASK, sizeof(t->sigmask),
+			    (long)(uintptr_t)&t->sigmask) == 0;
 }
 
 /*
@@ -164,19 +164,21 @@ static bool save_state(struct sp_tracee *t)
  */
 static int reveal_restart(struct sp_tracee *t)
 {
-	int status = resume(t, PTRACE_SYSCALL, 0) ? wait_stop(t, HELD_NS) : -1;
+	int status = resume_thread(t, PTRACE_SYSCALL, 0) ? wait_stop(t, HELD_NS)
+							 : -1;
 
 	if (status < 0)
 		return -ESRCH;
 	if (is_event(status))
 		return -EBUSY;
 	if (WSTOPSIG(status) != SYSCALL_STOP)
-		return resume(t, PTRACE_CONT, WSTOPSIG(status)) &&
-				       trace(t, PTRACE_INTERRUPT, 0, 0) == 0
+		return resume_thread(t, PTRACE_CONT, WSTOPSIG(status)) &&
+				       trace_thread(t, PTRACE_INTERRUPT, 0,
+						    0) == 0
 			       ? -EAGAIN
 			       : -ESRCH;
 	if (!get_regs(t) || !sp_cpu_skip(t->tid) ||
-	    !resume(t, PTRACE_SYSCALL, 0) || wait_stop(t, HELD_NS) < 0)
+	    !resume_thread(t, PTRACE_SYSCALL, 0) || wait_stop(t, HELD_NS) < 0)
 		return -ESRCH;
 	sp_cpu_take_restart(&t->regs, &t->now);
 	return set_regs(t, &t->regs) ? 0 : -ESRCH;
@@ -198,8 +200,8 @@ int sp_tracee_look(struct sp_tracee *t)
 	}
 	t->is_stopped = true;
 	if (!is_event(status))
-		return resume(t, PTRACE_CONT, WSTOPSIG(status)) ? -EAGAIN
-								: -ESRCH;
+		return resume_thread(t, PTRACE_CONT, WSTOPSIG(status)) ? -EAGAIN
+								       : -ESRCH;
 	if (WSTOPSIG(status) == SIGTRAP && sp_cpu_read(t->tid, &t->regs))
 		r = sp_cpu_hides_restart(&t->regs) ? reveal_restart(t) : 0;
 	if (r == -ESRCH || r == -EBUSY)
@@ -217,8 +219,8 @@ static bool hold_signals(struct sp_tracee *t)
 
 	for (size_t i = 0; i < sizeof(faults) / sizeof(*faults); i++)
 		mask &= ~(1ull << (faults[i] - 1));
-	return trace(t, PTRACE_SETSIGMASK, sizeof(mask),
-		     (long)(uintptr_t)&mask) == 0;
+	return trace_thread(t, PTRACE_SETSIGMASK, sizeof(mask),
+			    (long)(uintptr_t)&mask) == 0;
 }
 
 /* Does a signal wait that the program handles, and lets in? */
@@ -246,7 +248,8 @@ static bool is_signalled(const struct sp_tracee *t)
  * interrupted system call as if nothing had been. */
 static void give_back(struct sp_tracee *t)
 {
-	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0 || !resume(t, PTRACE_CONT, 0))
+	if (trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
+	    !resume_thread(t, PTRACE_CONT, 0))
 		return;
 	/* Or in a stop of the whole process, which is as good. */
 	wait_interrupted(t, HELD_NS);
@@ -255,8 +258,8 @@ static void give_back(struct sp_tracee *t)
 	if (is_signalled(t))
 		sp_cpu_end_wait(&t->regs);
 	/* The registers last: until then it has a way back. */
-	trace(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
-	      (long)(uintptr_t)&t->sigmask);
+	trace_thread(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
+		     (long)(uintptr_t)&t->sigmask);
 	sp_cpu_write_vector(t->tid, t->vector, t->vector_bytes);
 	set_regs(t, &t->regs);
 	t->is_borrowed = false;
@@ -280,9 +283,9 @@ void sp_tracee_release(struct sp_tracee *t)
 	sp_tracee_return(t);
 	/* One that runs is on its way back by itself; if it does not stop, our
 	 * end lets it go. */
-	if (t->is_stopped || trace(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
+	if (t->is_stopped || trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
 	    wait_interrupted(t, LET_GO_NS) != -EIO)
-		trace(t, PTRACE_DETACH, 0, 0);
+		trace_thread(t, PTRACE_DETACH, 0, 0);
 	t->is_traced = t->is_stopped = false;
 	for (int signal = 1; signal < 64; signal++)
 		if (t->missed >> (signal - 1) & 1)
@@ -303,7 +306,7 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 	for (;;) {
 		int status;
 
-		if (!resume(t, PTRACE_SYSCALL, 0))
+		if (!resume_thread(t, PTRACE_SYSCALL, 0))
 			return -EIO;
 		status = wait_stop(t, timeout_ns);
 		if (status < 0)
@@ -354,7 +357,7 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 		const uint64_t now = sp_clock_ns();
 		int status;
 
-		if (t->is_stopped && !resume(t, PTRACE_CONT, 0))
+		if (t->is_stopped && !resume_thread(t, PTRACE_CONT, 0))
 			return -EIO;
 		status = wait_stop(t, now < until ? until - now : 0);
 		if (status < 0)
@@ -410,7 +413,7 @@ bool sp_tracee_abandon(struct sp_tracee *t)
 {
 	int r;
 
-	if (trace(t, PTRACE_INTERRUPT, 0, 0) != 0)
+	if (trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0)
 		return false;
 	r = wait_end_of_code(t, HELD_NS, true);
 	if (r != -EAGAIN)
@@ -454,8 +457,8 @@ static bool write_code(const struct sp_tracee *t)
 		word = 0;
 		memcpy(&word, (const char *)sp_cpu_code + at,
 		       left < sizeof(word) ? left : sizeof(word));
-		if (trace(t, PTRACE_POKETEXT, (long)(t->memory + at), word) !=
-		    0)
+		if (trace_thread(t, PTRACE_POKETEXT, (long)(t->memory + at),
+				 word) != 0)
 			return false;
 	}
 	return true;

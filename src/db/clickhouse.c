@@ -62,9 +62,9 @@ static int fail_memory(struct sp_fleet_db *db, struct sp_error *err)
 /* ---- requests ---- */
 
 /* Begins one: `statement` (NULL: none) goes into its address, `body` behind. */
-static int post(struct sp_fleet_db *db, const char *statement,
-		const char *settings, const void *body, size_t n,
-		struct sp_error *err)
+static int post_statement(struct sp_fleet_db *db, const char *statement,
+			  const char *settings, const void *body, size_t n,
+			  struct sp_error *err)
 {
 	struct clickhouse *c = state_of(db);
 	char *escaped = sp_http_escape(statement ? statement : "");
@@ -85,7 +85,7 @@ static int post(struct sp_fleet_db *db, const char *statement,
 }
 
 /* Waits for the end of an answer that says nothing. */
-static int finish(struct sp_fleet_db *db, struct sp_error *err)
+static int finish_answer(struct sp_fleet_db *db, struct sp_error *err)
 {
 	char c;
 	int r;
@@ -98,9 +98,9 @@ static int finish(struct sp_fleet_db *db, struct sp_error *err)
 static int run_sql(struct sp_fleet_db *db, const char *sql,
 		   struct sp_error *err)
 {
-	const int r = post(db, NULL, "", sql, strlen(sql), err);
+	const int r = post_statement(db, NULL, "", sql, strlen(sql), err);
 
-	return r < 0 ? r : finish(db, err);
+	return r < 0 ? r : finish_answer(db, err);
 }
 
 /* ---- asking ---- */
@@ -139,9 +139,9 @@ static void free_rows(struct sp_fleet_rows *base)
 }
 
 /* The server sorts large answers on its disk. */
-static int ask(struct sp_fleet_db *db, const char *sql,
-	       const struct sp_fleet_value *values, size_t n,
-	       struct sp_fleet_rows **ret, struct sp_error *err)
+static int ask_rows(struct sp_fleet_db *db, const char *sql,
+		    const struct sp_fleet_value *values, size_t n,
+		    struct sp_fleet_rows **ret, struct sp_error *err)
 {
 	struct rows *rows = calloc(1, sizeof(*rows));
 	char *text = sp_fleet_render(db->engine, sql, values, write_scalar);
@@ -156,8 +156,9 @@ static int ask(struct sp_fleet_db *db, const char *sql,
 	}
 	free(text);
 	rows->base.db = db;
-	r = post(db, NULL, "&max_bytes_before_external_sort=2000000000",
-		 rows->body, strlen(rows->body), err);
+	r = post_statement(db, NULL,
+			   "&max_bytes_before_external_sort=2000000000",
+			   rows->body, strlen(rows->body), err);
 	if (r < 0)
 		free_rows(&rows->base);
 	else
@@ -165,7 +166,7 @@ static int ask(struct sp_fleet_db *db, const char *sql,
 	return r;
 }
 
-static int next(struct sp_fleet_rows *base, struct sp_error *err)
+static int next_row(struct sp_fleet_rows *base, struct sp_error *err)
 {
 	struct rows *rows = (struct rows *)base;
 	int r;
@@ -187,7 +188,7 @@ static bool is_null(struct sp_fleet_rows *base, int i)
 	return sp_native_is_null(rows->block, rows->row - 1, i);
 }
 
-static uint64_t get(struct sp_fleet_rows *base, int i)
+static uint64_t get_value(struct sp_fleet_rows *base, int i)
 {
 	const struct rows *rows = (const struct rows *)base;
 
@@ -257,13 +258,14 @@ static int get_version(struct sp_fleet_db *db, uint64_t *ret_version,
 	const struct sp_fleet_value name =
 		sp_fleet_text(state_of(db)->url.database);
 	struct sp_fleet_rows *rows;
-	int r = ask(db, "SELECT name FROM system.tables WHERE database = ?",
-		    &name, 1, &rows, err);
+	int r = ask_rows(db,
+			 "SELECT name FROM system.tables WHERE database = ?",
+			 &name, 1, &rows, err);
 
 	*ret_version = *ret_tables = 0;
 	if (r < 0)
 		return r;
-	while ((r = next(rows, err)) > 0) {
+	while ((r = next_row(rows, err)) > 0) {
 		const char *table = get_bytes(rows, 0, NULL);
 
 		++*ret_tables;
@@ -309,8 +311,8 @@ static int open_database(struct sp_fleet_db *db, const char *rest,
 
 /* ---- the tables ---- */
 
-static int create(struct sp_fleet_db *db, sp_clickhouse_write_fn *write,
-		  unsigned int i, struct sp_error *err)
+static int create_table(struct sp_fleet_db *db, sp_clickhouse_write_fn *write,
+			unsigned int i, struct sp_error *err)
 {
 	char *sql = NULL;
 	size_t n;
@@ -327,14 +329,14 @@ static int create(struct sp_fleet_db *db, sp_clickhouse_write_fn *write,
 
 static int make_tables(struct sp_fleet_db *db, struct sp_error *err)
 {
-	int r = create(db, sp_clickhouse_write_database, 0, err);
+	int r = create_table(db, sp_clickhouse_write_database, 0, err);
 
 	for (unsigned int i = 0; i < SP_FLEET_TABLES && r >= 0; i++)
-		r = create(db, sp_clickhouse_write_table, i, err);
+		r = create_table(db, sp_clickhouse_write_table, i, err);
 	for (unsigned int i = 0;
 	     i < SP_FLEET_TABLES && r >= 0 && *state_of(db)->url.cluster; i++)
-		r = create(db, sp_clickhouse_write_distributed, i, err);
-	return r < 0 ? r : create(db, sp_clickhouse_write_mark, 0, err);
+		r = create_table(db, sp_clickhouse_write_distributed, i, err);
+	return r < 0 ? r : create_table(db, sp_clickhouse_write_mark, 0, err);
 }
 
 /* An init that was cut is finished by another one. */
@@ -375,13 +377,14 @@ static int send_rows(struct sp_fleet_db *db, unsigned int i,
 		return fail_memory(db, err);
 	snprintf(statement, sizeof(statement), "INSERT INTO %s FORMAT Native",
 		 sp_fleet_schema[i].name);
-	r = post(db, statement,
-		 "&decompress=1&insert_distributed_sync=1"
-		 "&http_native_compression_disable_checksumming_on_decompress"
-		 "=1",
-		 block, n, err);
+	r = post_statement(
+		db, statement,
+		"&decompress=1&insert_distributed_sync=1"
+		"&http_native_compression_disable_checksumming_on_decompress"
+		"=1",
+		block, n, err);
 	if (r >= 0)
-		r = finish(db, err);
+		r = finish_answer(db, err);
 	free(block);
 	c->is_broken |= r < 0;
 	if (r < 0)
@@ -402,7 +405,7 @@ static void forget_rows(struct sp_fleet_db *db)
 }
 
 /* Code first, and last what makes processes count. */
-static int flush(struct sp_fleet_db *db, struct sp_error *err)
+static int flush_tables(struct sp_fleet_db *db, struct sp_error *err)
 {
 	int r = 0;
 
@@ -414,8 +417,8 @@ static int flush(struct sp_fleet_db *db, struct sp_error *err)
 	return r;
 }
 
-static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
-		 struct sp_error *err)
+static int begin_process(struct sp_fleet_db *db, uint64_t *ret_process,
+			 struct sp_error *err)
 {
 	struct clickhouse *c = state_of(db);
 
@@ -430,7 +433,7 @@ static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
 	return 0;
 }
 
-static int commit(struct sp_fleet_db *db, struct sp_error *err)
+static int commit_process(struct sp_fleet_db *db, struct sp_error *err)
 {
 	struct clickhouse *c = state_of(db);
 	bool has_rows = false;
@@ -442,7 +445,7 @@ static int commit(struct sp_fleet_db *db, struct sp_error *err)
 	return 0;
 }
 
-static void rollback(struct sp_fleet_db *db)
+static void rollback_process(struct sp_fleet_db *db)
 {
 	struct clickhouse *c = state_of(db);
 
@@ -461,8 +464,8 @@ static size_t count_waiting(const struct sp_fleet_db *db)
 	return c->n_waiting;
 }
 
-static int put(struct sp_fleet_db *db, enum sp_fleet_table which,
-	       const struct sp_fleet_value *row, struct sp_error *err)
+static int put_row(struct sp_fleet_db *db, enum sp_fleet_table which,
+		   const struct sp_fleet_value *row, struct sp_error *err)
 {
 	struct sp_native_rows *rows = &state_of(db)->rows[which];
 
@@ -475,8 +478,8 @@ static int put(struct sp_fleet_db *db, enum sp_fleet_table which,
 }
 
 /* Rows stay: what replaces them is asked for first. */
-static int erase(struct sp_fleet_db *db, enum sp_fleet_table which,
-		 const uint64_t *key, size_t n, struct sp_error *err)
+static int erase_rows(struct sp_fleet_db *db, enum sp_fleet_table which,
+		      const uint64_t *key, size_t n, struct sp_error *err)
 {
 	(void)db;
 	(void)which;
@@ -502,18 +505,18 @@ const struct sp_fleet_engine sp_fleet_clickhouse = {
 	.init = init_database,
 	.open = open_database,
 	.close = close_server,
-	.ask = ask,
-	.next = next,
+	.ask = ask_rows,
+	.next = next_row,
 	.rows_free = free_rows,
 	.is_null = is_null,
-	.get = get,
+	.get = get_value,
 	.get_real = get_real,
 	.get_bytes = get_bytes,
-	.begin = begin,
-	.commit = commit,
-	.rollback = rollback,
+	.begin = begin_process,
+	.commit = commit_process,
+	.rollback = rollback_process,
 	.waiting = count_waiting,
-	.flush = flush,
-	.put = put,
-	.erase = erase,
+	.flush = flush_tables,
+	.put = put_row,
+	.erase = erase_rows,
 };

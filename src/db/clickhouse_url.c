@@ -14,7 +14,7 @@
 #define TIMEOUT_S    300L
 #define TIMEOUT_MAX  86400u
 
-static int fail(struct sp_error *err, const char *what)
+static int fail_url(struct sp_error *err, const char *what)
 {
 	return sp_error_set(err, -EINVAL, NULL,
 			    "--db clickhouse://[USER@]HOST[:PORT]/DATABASE: "
@@ -33,7 +33,7 @@ static bool is_identifier(const char *text, size_t n)
 	return true;
 }
 
-static bool copy(char *to, size_t room, const char *from, size_t n)
+static bool copy_part(char *to, size_t room, const char *from, size_t n)
 {
 	if (n >= room)
 		return false;
@@ -107,9 +107,10 @@ static int take_timeout(struct sp_clickhouse_url *url, const char *value,
 	const size_t n = strlen(value);
 
 	if (n < 2 || value[n - 1] != 's' ||
-	    !copy(number, sizeof(number), value, n - 1) ||
+	    !copy_part(number, sizeof(number), value, n - 1) ||
 	    !sp_parse_u64(number, &s) || !s || s > TIMEOUT_MAX)
-		return fail(err, "timeout is seconds of silence, 1s to 86400s");
+		return fail_url(err,
+				"timeout is seconds of silence, 1s to 86400s");
 	url->timeout_s = (long)s;
 	return 0;
 }
@@ -122,27 +123,28 @@ static int take_parameter(struct sp_clickhouse_url *url, const char *name,
 
 	if (strcmp(name, "cluster") == 0)
 		return is_identifier(value, n) &&
-				       copy(url->cluster, sizeof(url->cluster),
-					    value, n)
+				       copy_part(url->cluster,
+						 sizeof(url->cluster), value, n)
 			       ? 0
-			       : fail(err,
-				      "cluster is a name of the server's "
-				      "settings, of letters, digits and _");
+			       : fail_url(err,
+					  "cluster is a name of the server's "
+					  "settings, of letters, digits and _");
 	if (strcmp(name, "password-file") == 0)
 		return read_password(value, url, err);
 	if (strcmp(name, "timeout") == 0)
 		return take_timeout(url, value, err);
 	if (strcmp(name, "ca") == 0)
-		return n && copy(url->ca_file, sizeof(url->ca_file), value, n)
+		return n && copy_part(url->ca_file, sizeof(url->ca_file), value,
+				      n)
 			       ? 0
-			       : fail(err, "ca is a file of certificates");
+			       : fail_url(err, "ca is a file of certificates");
 	if (strcmp(name, "secure") == 0 &&
 	    (strcmp(value, "on") == 0 || strcmp(value, "off") == 0)) {
 		*is_secure = strcmp(value, "on") == 0;
 		return 0;
 	}
-	return fail(err, "parameters are cluster=NAME, password-file=PATH, "
-			 "secure=on, ca=PATH and timeout=300s");
+	return fail_url(err, "parameters are cluster=NAME, password-file=PATH, "
+			     "secure=on, ca=PATH and timeout=300s");
 }
 
 static int take_parameters(struct sp_clickhouse_url *url, const char *at,
@@ -154,11 +156,11 @@ static int take_parameters(struct sp_clickhouse_url *url, const char *at,
 	while (*at && r >= 0) {
 		const size_t n = strcspn(at, "&");
 
-		if (!copy(word, sizeof(word), at, n))
-			return fail(err, "a parameter is too long");
+		if (!copy_part(word, sizeof(word), at, n))
+			return fail_url(err, "a parameter is too long");
 		value = strchr(word, '=');
 		if (!value)
-			return fail(err, "parameters are NAME=VALUE");
+			return fail_url(err, "parameters are NAME=VALUE");
 		*value++ = '\0';
 		r = take_parameter(url, word, value, is_secure, err);
 		at += n + (at[n] == '&');
@@ -191,11 +193,12 @@ static int take_server(struct sp_clickhouse_url *url, const char *host,
 	char number[8];
 
 	if (!name || n > 300 || (name < n && !has_port))
-		return fail(err, "HOST is wanted, of letters, digits and .-_");
-	if (has_port &&
-	    (!copy(number, sizeof(number), host + name + 1, n - name - 1) ||
-	     !sp_parse_u64(number, &port) || !port || port > 65535))
-		return fail(err, "PORT is a number, 1 to 65535");
+		return fail_url(err,
+				"HOST is wanted, of letters, digits and .-_");
+	if (has_port && (!copy_part(number, sizeof(number), host + name + 1,
+				    n - name - 1) ||
+			 !sp_parse_u64(number, &port) || !port || port > 65535))
+		return fail_url(err, "PORT is a number, 1 to 65535");
 	snprintf(url->server, sizeof(url->server), "http%s://%.*s:%u/",
 		 is_secure ? "s" : "", (int)name, host, (unsigned int)port);
 	return 0;
@@ -205,15 +208,15 @@ static int take_user(struct sp_clickhouse_url *url, const char *user, size_t n,
 		     struct sp_error *err)
 {
 	if (memchr(user, ':', n))
-		return fail(err, "a password does not go in here, where "
-				 "others see it: set " PASSWORD
-				 ", or add ?password-file=PATH");
+		return fail_url(err, "a password does not go in here, where "
+				     "others see it: set " PASSWORD
+				     ", or add ?password-file=PATH");
 	for (size_t i = 0; i < n; i++)
 		if ((unsigned char)user[i] <= ' ')
-			return fail(err, "USER has a blank");
-	return n && copy(url->user, sizeof(url->user), user, n)
+			return fail_url(err, "USER has a blank");
+	return n && copy_part(url->user, sizeof(url->user), user, n)
 		       ? 0
-		       : fail(err, "USER has 1 to 127 letters");
+		       : fail_url(err, "USER has 1 to 127 letters");
 }
 
 int sp_clickhouse_url_parse(const char *rest, struct sp_clickhouse_url *url,
@@ -231,8 +234,9 @@ int sp_clickhouse_url_parse(const char *rest, struct sp_clickhouse_url *url,
 	r = at ? take_user(url, rest, (size_t)(at - rest), err) : 0;
 	if (r >= 0 &&
 	    (!is_identifier(database, n) ||
-	     !copy(url->database, sizeof(url->database), database, n)))
-		r = fail(err, "DATABASE is wanted, of letters, digits and _");
+	     !copy_part(url->database, sizeof(url->database), database, n)))
+		r = fail_url(err,
+			     "DATABASE is wanted, of letters, digits and _");
 	if (r >= 0)
 		r = take_environment(url, err);
 	if (r >= 0 && database[n])

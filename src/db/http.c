@@ -226,7 +226,7 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 	}
 }
 
-static void stop(struct sp_http *h)
+static void stop_thread(struct sp_http *h)
 {
 	if (h->is_running)
 		lib.multi_remove_handle(h->multi, h->easy);
@@ -234,7 +234,7 @@ static void stop(struct sp_http *h)
 }
 
 /* Until there are n bytes, or there is no more to come. */
-static void receive(struct sp_http *h, size_t n)
+static void receive_bytes(struct sp_http *h, size_t n)
 {
 	int running = 0, left;
 	CURLMsg *message;
@@ -246,13 +246,13 @@ static void receive(struct sp_http *h, size_t n)
 		}
 		if (lib.multi_perform(h->multi, &running) != CURLM_OK) {
 			h->code = CURLE_RECV_ERROR;
-			stop(h);
+			stop_thread(h);
 			return;
 		}
 		while ((message = lib.multi_info_read(h->multi, &left)))
 			if (message->msg == CURLMSG_DONE) {
 				h->code = message->data.result;
-				stop(h);
+				stop_thread(h);
 				return;
 			}
 		if (h->to - h->from < n)
@@ -267,7 +267,7 @@ int sp_http_read(struct sp_http *h, void *to, size_t n, struct sp_error *err)
 	while (n) {
 		size_t some;
 
-		receive(h, 1);
+		receive_bytes(h, 1);
 		some = h->to - h->from < n ? h->to - h->from : n;
 		if (!some)
 			break;
@@ -291,7 +291,7 @@ const char *sp_http_rest(struct sp_http *h)
 {
 	size_t n;
 
-	receive(h, sizeof(h->rest));
+	receive_bytes(h, sizeof(h->rest));
 	n = h->to - h->from;
 	if (n > sizeof(h->rest) - 1)
 		n = sizeof(h->rest) - 1;
@@ -330,7 +330,7 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	char *url = malloc(room);
 	long status = 0;
 
-	stop(h);
+	stop_thread(h);
 	h->from = h->to = 0;
 	h->has_answer = h->has_end = false;
 	h->code = CURLE_OK;
@@ -345,7 +345,7 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	if (lib.multi_add_handle(h->multi, h->easy) != CURLM_OK)
 		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
 	h->is_running = true;
-	receive(h, 1);
+	receive_bytes(h, 1);
 	if (h->code != CURLE_OK)
 		return fail_curl(h, err);
 	lib.easy_getinfo(h->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -425,7 +425,7 @@ void sp_http_free(struct sp_http *h)
 {
 	if (!h)
 		return;
-	stop(h);
+	stop_thread(h);
 	if (h->easy)
 		lib.easy_cleanup(h->easy);
 	if (h->multi)

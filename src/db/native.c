@@ -17,7 +17,7 @@
 #define CONTENT_BYTES  ((size_t)1 << 20)
 #define LEVEL          1
 
-static int reserve(unsigned char **bytes, size_t *room, size_t n)
+static int reserve_bytes(unsigned char **bytes, size_t *room, size_t n)
 {
 	unsigned char *more;
 
@@ -50,7 +50,7 @@ static int put_value(struct sp_native_put *c, enum sp_fleet_type type,
 	const uint64_t number = v->kind == SP_FLEET_IS_NUMBER ? v->number : 0;
 	const double real = v->kind == SP_FLEET_IS_REAL ? v->real : 0;
 
-	if (reserve(&c->bytes, &c->room, c->n + 10 + text) < 0)
+	if (reserve_bytes(&c->bytes, &c->room, c->n + 10 + text) < 0)
 		return -ENOMEM;
 	if (is_text) {
 		c->n += write_varint(c->bytes + c->n, text);
@@ -77,7 +77,7 @@ int sp_native_put(struct sp_native_rows *rows,
 		const size_t before = c->n;
 
 		if (put_value(c, table->columns[i].type, &row[i]) < 0 ||
-		    reserve(&c->nulls, &c->nulls_room, rows->n + 1) < 0)
+		    reserve_bytes(&c->nulls, &c->nulls_room, rows->n + 1) < 0)
 			return -ENOMEM;
 		c->nulls[rows->n] = row[i].kind == SP_FLEET_IS_NULL;
 		rows->bytes += c->n - before + 1;

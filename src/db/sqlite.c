@@ -37,7 +37,7 @@ static sqlite3_stmt *statement_of(struct sp_fleet_rows *base)
 }
 
 /* What SQLite said last, as an error: negative errno. */
-static int fail(struct sp_fleet_db *db, struct sp_error *err)
+static int fail_statement(struct sp_fleet_db *db, struct sp_error *err)
 {
 	const int code = sqlite3_errcode(handle_of(db)) & 0xff;
 	const char *what = sqlite3_errmsg(handle_of(db));
@@ -75,7 +75,7 @@ static int run_sql(struct sp_fleet_db *db, const char *sql,
 {
 	return sqlite3_exec(handle_of(db), sql, NULL, NULL, NULL) == SQLITE_OK
 		       ? 0
-		       : fail(db, err);
+		       : fail_statement(db, err);
 }
 
 static int get_number(struct sp_fleet_db *db, const char *sql, int64_t *ret,
@@ -86,7 +86,7 @@ static int get_number(struct sp_fleet_db *db, const char *sql, int64_t *ret,
 
 	if (sqlite3_prepare_v2(handle_of(db), sql, -1, &s, NULL) != SQLITE_OK ||
 	    sqlite3_step(s) != SQLITE_ROW)
-		r = fail(db, err);
+		r = fail_statement(db, err);
 	else
 		*ret = sqlite3_column_int64(s, 0);
 	sqlite3_finalize(s);
@@ -141,7 +141,7 @@ static int open_file(struct sp_fleet_db *db, const char *path, int flags,
 		return sp_error_set(err, -ENAMETOOLONG, NULL,
 				    "--db: the path is too long");
 	if (sqlite3_open_v2(path, &state->handle, flags, NULL) != SQLITE_OK)
-		return fail(db, err);
+		return fail_statement(db, err);
 	sqlite3_extended_result_codes(state->handle, 1);
 	sqlite3_busy_timeout(state->handle, BUSY_MS);
 	sqlite3_db_config(state->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -283,9 +283,9 @@ static void bind_value(sqlite3_stmt *s, int i, const struct sp_fleet_value *v)
 	}
 }
 
-static int ask(struct sp_fleet_db *db, const char *sql,
-	       const struct sp_fleet_value *values, size_t n,
-	       struct sp_fleet_rows **ret, struct sp_error *err)
+static int ask_rows(struct sp_fleet_db *db, const char *sql,
+		    const struct sp_fleet_value *values, size_t n,
+		    struct sp_fleet_rows **ret, struct sp_error *err)
 {
 	char *text = sp_fleet_render(db->engine, sql, values, NULL);
 	struct rows *rows = calloc(1, sizeof(*rows));
@@ -302,7 +302,7 @@ static int ask(struct sp_fleet_db *db, const char *sql,
 			       NULL) != SQLITE_OK) {
 		free(text);
 		free(rows);
-		return fail(db, err);
+		return fail_statement(db, err);
 	}
 	free(text);
 	for (size_t i = 0; i < n; i++)
@@ -312,7 +312,7 @@ static int ask(struct sp_fleet_db *db, const char *sql,
 	return 0;
 }
 
-static int next(struct sp_fleet_rows *base, struct sp_error *err)
+static int next_row(struct sp_fleet_rows *base, struct sp_error *err)
 {
 	switch (sqlite3_step(statement_of(base))) {
 	case SQLITE_ROW:
@@ -320,7 +320,7 @@ static int next(struct sp_fleet_rows *base, struct sp_error *err)
 	case SQLITE_DONE:
 		return 0;
 	default:
-		return fail(base->db, err);
+		return fail_statement(base->db, err);
 	}
 }
 
@@ -335,7 +335,7 @@ static bool is_null(struct sp_fleet_rows *base, int i)
 	return sqlite3_column_type(statement_of(base), i) == SQLITE_NULL;
 }
 
-static uint64_t get(struct sp_fleet_rows *base, int i)
+static uint64_t get_value(struct sp_fleet_rows *base, int i)
 {
 	return (uint64_t)sqlite3_column_int64(statement_of(base), i);
 }
@@ -357,8 +357,8 @@ static const char *get_bytes(struct sp_fleet_rows *base, int i, size_t *ret_n)
 
 /* ---- writing ---- */
 
-static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
-		 struct sp_error *err)
+static int begin_process(struct sp_fleet_db *db, uint64_t *ret_process,
+			 struct sp_error *err)
 {
 	int64_t last = 0;
 	int r = run_sql(db, "BEGIN IMMEDIATE", err);
@@ -374,12 +374,12 @@ static int begin(struct sp_fleet_db *db, uint64_t *ret_process,
 	return r;
 }
 
-static int commit(struct sp_fleet_db *db, struct sp_error *err)
+static int commit_process(struct sp_fleet_db *db, struct sp_error *err)
 {
 	return run_sql(db, "COMMIT", err);
 }
 
-static void rollback(struct sp_fleet_db *db)
+static void rollback_process(struct sp_fleet_db *db)
 {
 	if (!sqlite3_get_autocommit(handle_of(db)))
 		run_sql(db, "ROLLBACK", NULL);
@@ -415,11 +415,11 @@ static int prepare_put(struct sp_fleet_db *db, enum sp_fleet_table which,
 				  SQLITE_PREPARE_PERSISTENT,
 				  &state->puts[which], NULL) == SQLITE_OK
 		       ? 0
-		       : fail(db, err);
+		       : fail_statement(db, err);
 }
 
-static int put(struct sp_fleet_db *db, enum sp_fleet_table which,
-	       const struct sp_fleet_value *row, struct sp_error *err)
+static int put_row(struct sp_fleet_db *db, enum sp_fleet_table which,
+		   const struct sp_fleet_value *row, struct sp_error *err)
 {
 	struct sqlite *state = db->state;
 	sqlite3_stmt *s;
@@ -429,13 +429,13 @@ static int put(struct sp_fleet_db *db, enum sp_fleet_table which,
 		return r;
 	s = state->puts[which];
 	bind_row(s, &sp_fleet_schema[which], row);
-	r = sqlite3_step(s) == SQLITE_DONE ? 0 : fail(db, err);
+	r = sqlite3_step(s) == SQLITE_DONE ? 0 : fail_statement(db, err);
 	sqlite3_reset(s);
 	return r;
 }
 
-static int erase(struct sp_fleet_db *db, enum sp_fleet_table which,
-		 const uint64_t *key, size_t n, struct sp_error *err)
+static int erase_rows(struct sp_fleet_db *db, enum sp_fleet_table which,
+		      const uint64_t *key, size_t n, struct sp_error *err)
 {
 	const struct sp_fleet_schema *table = &sp_fleet_schema[which];
 	struct sp_fleet_value values[SP_FLEET_COLUMNS_MAX];
@@ -448,10 +448,10 @@ static int erase(struct sp_fleet_db *db, enum sp_fleet_table which,
 		at += snprintf(sql + at, sizeof(sql) - (size_t)at, " %s %s = ?",
 			       i ? "AND" : "WHERE", table->columns[i].name);
 	}
-	r = ask(db, sql, values, n, &rows, err);
+	r = ask_rows(db, sql, values, n, &rows, err);
 	if (r < 0)
 		return r;
-	r = next(rows, err);
+	r = next_row(rows, err);
 	free_rows(rows);
 	return r;
 }
@@ -469,16 +469,16 @@ const struct sp_fleet_engine sp_fleet_sqlite = {
 	.init = init_database,
 	.open = open_database,
 	.close = close_file,
-	.ask = ask,
-	.next = next,
+	.ask = ask_rows,
+	.next = next_row,
 	.rows_free = free_rows,
 	.is_null = is_null,
-	.get = get,
+	.get = get_value,
 	.get_real = get_real,
 	.get_bytes = get_bytes,
-	.begin = begin,
-	.commit = commit,
-	.rollback = rollback,
-	.put = put,
-	.erase = erase,
+	.begin = begin_process,
+	.commit = commit_process,
+	.rollback = rollback_process,
+	.put = put_row,
+	.erase = erase_rows,
 };

@@ -46,8 +46,8 @@ static void set_half(const struct sp_stream *st, struct sp_sample *s)
 	s->half = (uint8_t)((1 + half) & 3);
 }
 
-static int tell(const struct sp_stream *st, enum sp_sample_event event,
-		const struct sp_sample *s)
+static int tell_sinks(const struct sp_stream *st, enum sp_sample_event event,
+		      const struct sp_sample *s)
 {
 	struct sp_sample told;
 
@@ -93,7 +93,7 @@ static inline int begin_sample(struct sp_stream *st,
 	if (!st->plan->tell)
 		return 0;
 	s = open_sample(st, l);
-	return tell(st, SP_SAMPLE_BORN, &s);
+	return tell_sinks(st, SP_SAMPLE_BORN, &s);
 }
 
 /* It is over, by that free; NULL: as far as is known. */
@@ -112,7 +112,7 @@ static inline int settle_sample(struct sp_stream *st,
 	if (end)
 		sp_event_end(end, &s);
 	st->profile->n_grouped++;
-	return tell(st, SP_SAMPLE_SETTLED, &s);
+	return tell_sinks(st, SP_SAMPLE_SETTLED, &s);
 }
 
 /* It never was alive: it was freed at its birth, or nobody tells of frees. */
@@ -511,7 +511,7 @@ static int give_open_samples(struct sp_stream *st)
 		const struct sp_sample *s = &p->samples[i];
 
 		sp_profile_count_samples(p, s->thread, s->size_bytes, 1);
-		r = tell(st, SP_SAMPLE_SETTLED, s);
+		r = tell_sinks(st, SP_SAMPLE_SETTLED, s);
 	}
 	return r;
 }

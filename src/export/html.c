@@ -121,7 +121,7 @@ static void choose_paths(struct document *d, struct weight *weights, bool *keep)
 	}
 }
 
-static int fold(struct document *d)
+static int fold_document(struct document *d)
 {
 	const size_t n = d->paths.n_paths;
 	struct weight *weights = calloc(n + 1, sizeof(*weights));
@@ -179,7 +179,7 @@ static int find_places(struct document *d)
 	return 0;
 }
 
-static int prepare(struct document *d, struct sp_error *err)
+static int prepare_document(struct document *d, struct sp_error *err)
 {
 	const struct sp_analysis *a = d->analysis;
 	int r = choose_tail(d, err);
@@ -193,7 +193,7 @@ static int prepare(struct document *d, struct sp_error *err)
 	if (r < 0)
 		return r;
 	d->timeline = calloc(SP_HTML_BINS_MAX + 1, sizeof(*d->timeline));
-	if (fold(d) < 0 || take_notes(d) < 0 || find_places(d) < 0 ||
+	if (fold_document(d) < 0 || take_notes(d) < 0 || find_places(d) < 0 ||
 	    !d->timeline)
 		return no_memory(d, err);
 	r = sp_timeline(d->profile, &a->selection, &a->how, d->timeline,
@@ -521,7 +521,7 @@ static int document_init(struct document *d,
 	};
 	r = sp_selection_births(&d->analysis->selection, d->profile, "the page",
 				&d->births, err);
-	return r < 0 ? r : prepare(d, err);
+	return r < 0 ? r : prepare_document(d, err);
 }
 
 static void document_done(struct document *d)

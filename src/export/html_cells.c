@@ -157,7 +157,7 @@ static int compare_cells(const void *a, const void *b)
 }
 
 /* Sort, and count what is alike. */
-static void merge(struct sp_html_cells *cells)
+static void merge_cells(struct sp_html_cells *cells)
 {
 	size_t n = 0;
 
@@ -183,7 +183,7 @@ static void halve_bins(struct sp_html_cells *cells)
 			c->freed = (uint16_t)(1 + c->freed / 2);
 	}
 	cells->n_bins /= 2;
-	merge(cells);
+	merge_cells(cells);
 }
 
 /* `count` samples like that one. */
@@ -209,8 +209,8 @@ static int add_cell(struct sp_html_cells *cells, const struct sorter *s,
 	return sp_intern_add(kinds, key, sizeof(key), &c->kind);
 }
 
-static int collect(struct sp_html_cells *cells, const struct sorter *s,
-		   const uint32_t *path_of_stack, struct sp_intern *kinds)
+static int collect_cells(struct sp_html_cells *cells, const struct sorter *s,
+			 const uint32_t *path_of_stack, struct sp_intern *kinds)
 {
 	const struct sp_profile *p = s->analysis->profile;
 	int r = 0;
@@ -313,7 +313,7 @@ int sp_html_cells_init(struct sp_html_cells *cells,
 	cells->cells = malloc((p->n_samples + p->n_groups + 1) *
 			      sizeof(*cells->cells));
 	if (cells->cells)
-		r = collect(cells, &s, path_of_stack, &kinds);
+		r = collect_cells(cells, &s, path_of_stack, &kinds);
 	if (r >= 0)
 		r = number_kinds(cells, &kinds);
 	sp_intern_done(&kinds);
@@ -332,7 +332,7 @@ int sp_html_cells_init(struct sp_html_cells *cells,
 				    "--size, --from or --to",
 				    SP_HTML_KINDS_MAX);
 	}
-	merge(cells);
+	merge_cells(cells);
 	while (cells->n_cells > cells_max && cells->n_bins > SP_HTML_BINS_MIN)
 		halve_bins(cells);
 	return 0;
@@ -343,7 +343,7 @@ void sp_html_cells_renumber(struct sp_html_cells *cells,
 {
 	for (size_t i = 0; i < cells->n_cells; i++)
 		cells->cells[i].stack = path_of_path[cells->cells[i].stack];
-	merge(cells);
+	merge_cells(cells);
 }
 
 void sp_html_cells_done(struct sp_html_cells *cells)

@@ -29,7 +29,7 @@ static void put_value(struct column *c, uint64_t value)
 	c->n = (size_t)(sp_varint_put(c->bytes + c->n, value) - c->bytes);
 }
 
-static char *base64(const uint8_t *bytes, size_t n)
+static char *base64_text(const uint8_t *bytes, size_t n)
 {
 	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				     "abcdefghijklmnopqrstuvwxyz"
@@ -56,7 +56,7 @@ static char *base64(const uint8_t *bytes, size_t n)
 static int finish_column(struct sp_json *json, const char *key,
 			 struct column *c)
 {
-	char *text = c->failed ? NULL : base64(c->bytes, c->n);
+	char *text = c->failed ? NULL : base64_text(c->bytes, c->n);
 
 	if (text)
 		sp_json_string(json, key, text);

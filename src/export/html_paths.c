@@ -28,7 +28,7 @@ struct sp_html_function sp_html_paths_at(const struct sp_html_paths *paths,
 	return f;
 }
 
-static int push(struct sp_html_paths *paths, uint32_t function)
+static int push_function(struct sp_html_paths *paths, uint32_t function)
 {
 	size_t room = 2 * paths->frames_room + 1024;
 	uint32_t *grown;
@@ -54,7 +54,7 @@ static int push_frame(struct sp_html_paths *paths,
 		if (sp_html_paths_function(
 			    paths, sp_aggregate_name(aggregate, &s.symbol[k]),
 			    module, &number) < 0 ||
-		    push(paths, number) < 0 ||
+		    push_function(paths, number) < 0 ||
 		    (s.symbol[k].is_fallback &&
 		     sp_intern_add(&paths->unnamed, &number, sizeof(number),
 				   &at) < 0))
@@ -85,7 +85,7 @@ static int add_path(struct sp_html_paths *paths,
 	if (!stack->n_frames &&
 	    (sp_html_paths_function(paths, SP_LABEL_NO_STACK, "", &number) <
 		     0 ||
-	     push(paths, number) < 0))
+	     push_function(paths, number) < 0))
 		return -ENOMEM;
 	path->n_frames = (uint32_t)(paths->n_frames - path->at);
 	path->flat = path->n_frames - 1 - n_inner;
@@ -109,7 +109,7 @@ static int compare_paths(const void *a, const void *b, void *arg)
 }
 
 /* Sort the paths, those alike becoming one; new_number[] is by old number. */
-static int unite(struct sp_html_paths *paths, uint32_t *new_number)
+static int unite_paths(struct sp_html_paths *paths, uint32_t *new_number)
 {
 	const size_t n = paths->n_paths;
 	struct sp_html_path *sorted = malloc((n + 1) * sizeof(*sorted));
@@ -135,8 +135,9 @@ static int unite(struct sp_html_paths *paths, uint32_t *new_number)
 	return 0;
 }
 
-static int collect(struct sp_html_paths *paths,
-		   const struct sp_aggregate *aggregate, const bool *wanted)
+static int collect_paths(struct sp_html_paths *paths,
+			 const struct sp_aggregate *aggregate,
+			 const bool *wanted)
 {
 	const struct sp_profile *p = aggregate->analysis->profile;
 	uint32_t *united = malloc((p->n_stacks + 1) * sizeof(*united));
@@ -149,7 +150,7 @@ static int collect(struct sp_html_paths *paths,
 			r = add_path(paths, aggregate, &p->stacks[i], &symbols);
 	}
 	if (!r)
-		r = unite(paths, united);
+		r = unite_paths(paths, united);
 	for (size_t i = 0; !r && i < p->n_stacks; i++)
 		paths->of_stack[i] =
 			wanted[i] ? united[paths->of_stack[i]] : UINT32_MAX;
@@ -171,7 +172,7 @@ int sp_html_paths_init(struct sp_html_paths *paths,
 	paths->paths = malloc((p->n_stacks + 1) * sizeof(*paths->paths));
 	paths->of_stack = malloc((p->n_stacks + 1) * sizeof(*paths->of_stack));
 	if (wanted && paths->paths && paths->of_stack)
-		r = collect(paths, aggregate, wanted);
+		r = collect_paths(paths, aggregate, wanted);
 	free(wanted);
 	if (r < 0) {
 		sp_html_paths_done(paths);
@@ -190,12 +191,12 @@ int sp_html_paths_fold(struct sp_html_paths *paths, const bool *keep,
 
 	if (sp_html_paths_function(paths, SP_HTML_PATHS_OTHER, "", &function) <
 		    0 ||
-	    push(paths, function) < 0)
+	    push_function(paths, function) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < paths->n_paths; i++)
 		if (!keep[i])
 			paths->paths[i] = (struct sp_html_path){at, 1, 0};
-	return unite(paths, path_of_path);
+	return unite_paths(paths, path_of_path);
 }
 
 void sp_html_paths_done(struct sp_html_paths *paths)

@@ -4,8 +4,8 @@
 #include <errno.h>
 
 /* What waited is there, or was given up by the engine: `code` and *err. */
-static void settle(struct sp_fleet_batch *b, int code,
-		   const struct sp_error *err)
+static void settle_batch(struct sp_fleet_batch *b, int code,
+			 const struct sp_error *err)
 {
 	const size_t n = b->n;
 
@@ -22,7 +22,7 @@ int sp_fleet_batch_flush(struct sp_fleet_batch *b, struct sp_error *err)
 {
 	int r = sp_fleet_flush(b->db, err);
 
-	settle(b, r, err);
+	settle_batch(b, r, err);
 	return r;
 }
 
@@ -50,7 +50,7 @@ int sp_fleet_batch_add(struct sp_fleet_batch *b, const char *path,
 		b->failed(b->arg, item, r, err);
 		/* The engine gave up the others, too. */
 		if (!sp_fleet_waiting(b->db))
-			settle(b, r, err);
+			settle_batch(b, r, err);
 		return r;
 	}
 	if (sp_fleet_waiting(b->db) == b->n) {

@@ -56,7 +56,7 @@ static const struct sp_profile *profile_of(const struct adder *a)
 	return a->d->aggregate->analysis->profile;
 }
 
-static void touch(struct adder *a, uint32_t row)
+static void touch_row(struct adder *a, uint32_t row)
 {
 	struct sums *s = &a->sums[row];
 	const uint64_t period = profile_of(a)->period_bytes;
@@ -81,7 +81,7 @@ static void add_sample(struct adder *a, const struct sp_sample *s)
 	sp_acc_merge(&a->view, &one);
 	if (!stack || flat == UINT32_MAX)
 		return;
-	touch(a, flat);
+	touch_row(a, flat);
 	sp_acc_merge(&a->sums[flat].flat, &one);
 	for (uint32_t i = 0; i < stack->n_rows; i++) {
 		const uint32_t row = g->rows[stack->first_row + i];
@@ -92,7 +92,7 @@ static void add_sample(struct adder *a, const struct sp_sample *s)
 			is_again = g->rows[stack->first_row + k] == row;
 		if (is_again)
 			continue;
-		touch(a, row);
+		touch_row(a, row);
 		sp_acc_merge(&a->sums[row].cum, &one);
 	}
 }

@@ -11,7 +11,7 @@
 	"three-cumulant limits of both stages: no process that was not "       \
 	"recorded has more of a row than the one that has most of it"
 
-static double level(const struct sp_fleet_drawn *d)
+static double confidence_level(const struct sp_fleet_drawn *d)
 {
 	return d->aggregate->how.confidence;
 }
@@ -29,7 +29,7 @@ static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 {
 	const struct sp_profile *p = d->aggregate->analysis->profile;
 	const struct sp_interval n =
-		sp_two_stage_bytes(&d->processes, level(d));
+		sp_two_stage_bytes(&d->processes, confidence_level(d));
 
 	fputs("sampleprof fleet: ", out);
 	sp_text_print(out, p->command);
@@ -42,22 +42,24 @@ static void print_head(FILE *out, const struct sp_fleet_drawn *d)
 		sp_text_bytes((double)p->exact_alloc_bytes).text,
 		sp_text_count(p->exact_alloc_objects).text,
 		sp_text_plural(p->exact_alloc_objects));
-	print_bytes(out, "allocated", &d->exact_bytes, level(d));
+	print_bytes(out, "allocated", &d->exact_bytes, confidence_level(d));
 	fprintf(out, "  view      %s of all processes, recorded or not\n",
 		sp_view_name(d->aggregate->analysis->selection.view));
-	print_bytes(out, "rows", &d->view, level(d));
+	print_bytes(out, "rows", &d->view, confidence_level(d));
 }
 
 static void print_row(FILE *out, const struct sp_fleet_drawn *d,
 		      const struct sp_fleet_row *row)
 {
-	const struct sp_interval i = sp_two_stage_bytes(&row->flat, level(d));
+	const struct sp_interval i =
+		sp_two_stage_bytes(&row->flat, confidence_level(d));
 	const struct sp_text_estimate e =
 		sp_text_estimate(i, row->flat.bytes.samples);
 
 	fprintf(out, "%12s %22s %6s  ", e.first.text, e.second.text,
-		sp_text_percent(i.value,
-				sp_two_stage_bytes(&d->view, level(d)).value)
+		sp_text_percent(
+			i.value,
+			sp_two_stage_bytes(&d->view, confidence_level(d)).value)
 			.text);
 	sp_text_print(out, row->function->name);
 	if (*row->function->module) {
@@ -93,7 +95,7 @@ void sp_fleet_drawn_print(FILE *out, const struct sp_fleet_drawn *d,
 		"drawn and that\nobjects were sampled; no process that was "
 		"not recorded has more of a row than\nthe one that has most "
 		"of it\n",
-		sp_text_level(level(d)).text);
+		sp_text_level(confidence_level(d)).text);
 }
 
 /* ---- JSON ---- */
@@ -101,16 +103,19 @@ void sp_fleet_drawn_print(FILE *out, const struct sp_fleet_drawn *d,
 static void put_estimate(struct sp_json *json, const struct sp_fleet_drawn *d)
 {
 	sp_json_open(json, "estimate", '{');
-	sp_json_interval(json, "processes",
-			 sp_two_stage_bytes(&d->processes, level(d)));
-	sp_json_interval(json, "alloc_bytes",
-			 sp_two_stage_bytes(&d->exact_bytes, level(d)));
-	sp_json_interval(json, "alloc_objects",
-			 sp_two_stage_bytes(&d->exact_objects, level(d)));
+	sp_json_interval(
+		json, "processes",
+		sp_two_stage_bytes(&d->processes, confidence_level(d)));
+	sp_json_interval(
+		json, "alloc_bytes",
+		sp_two_stage_bytes(&d->exact_bytes, confidence_level(d)));
+	sp_json_interval(
+		json, "alloc_objects",
+		sp_two_stage_bytes(&d->exact_objects, confidence_level(d)));
 	sp_json_interval(json, "view_bytes",
-			 sp_two_stage_bytes(&d->view, level(d)));
+			 sp_two_stage_bytes(&d->view, confidence_level(d)));
 	sp_json_interval(json, "view_objects",
-			 sp_two_stage_objects(&d->view, level(d)));
+			 sp_two_stage_objects(&d->view, confidence_level(d)));
 	sp_json_close(json, '}');
 }
 
@@ -122,11 +127,11 @@ static void put_row(struct sp_json *json, const struct sp_fleet_drawn *d,
 	sp_json_open(json, NULL, '{');
 	sp_function_json(json, f);
 	sp_json_interval(json, "flat_bytes",
-			 sp_two_stage_bytes(&row->flat, level(d)));
+			 sp_two_stage_bytes(&row->flat, confidence_level(d)));
 	sp_json_interval(json, "cum_bytes",
-			 sp_two_stage_bytes(&row->cum, level(d)));
+			 sp_two_stage_bytes(&row->cum, confidence_level(d)));
 	sp_json_interval(json, "flat_objects",
-			 sp_two_stage_objects(&row->flat, level(d)));
+			 sp_two_stage_objects(&row->flat, confidence_level(d)));
 	sp_json_close(json, '}');
 }
 
@@ -149,7 +154,7 @@ void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *d)
 		       sp_view_name(d->aggregate->analysis->selection.view));
 	sp_json_string(&json, "method", "two-stage");
 	sp_json_string(&json, "method_assumes", METHOD_ASSUMES);
-	sp_json_double(&json, "confidence", level(d));
+	sp_json_double(&json, "confidence", confidence_level(d));
 	sp_json_open(&json, "functions", '[');
 	for (size_t i = 0; i < d->n_rows; i++)
 		put_row(&json, d, &d->rows[i]);

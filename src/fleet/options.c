@@ -302,7 +302,8 @@ static void put_words(struct split *to, const char *const words[3])
 		to->rest[to->n_rest++] = (char *)(uintptr_t)words[i];
 }
 
-static int refuse(const struct sp_fleet_options *o, struct sp_error *err)
+static int refuse_options(const struct sp_fleet_options *o,
+			  struct sp_error *err)
 {
 	const struct sp_fleet_filter *f = &o->filter;
 	const bool is_filtered = f->n_labels || f->host || f->from_unix_ns ||
@@ -361,7 +362,7 @@ static int parse_words(struct sp_fleet_options *ret, struct split *s, int argc,
 			err, -EINVAL, NULL,
 			"fleet what? init, add, watch, top, live, tree, "
 			"diff, check, export, ...");
-	return refuse(ret, err);
+	return refuse_options(ret, err);
 }
 
 int sp_fleet_options_parse(int argc, char **argv, struct sp_fleet_options *ret,

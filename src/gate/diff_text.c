@@ -112,7 +112,7 @@ static struct figures take_row(const struct sp_diff_table *t,
 	return f;
 }
 
-static void widen(struct layout *layout, const struct figures *f)
+static void widen_layout(struct layout *layout, const struct figures *f)
 {
 	for (int i = 0; i < N_COLUMNS; i++) {
 		const int n = (int)strlen(f->cells[i].text);
@@ -143,7 +143,7 @@ static int width_of(const struct layout *layout)
 	return width;
 }
 
-static void narrow(struct layout *layout, int name_columns)
+static void narrow_layout(struct layout *layout, int name_columns)
 {
 	const int columns = (int)sp_lines_columns();
 
@@ -194,10 +194,10 @@ static bool print_totals(FILE *out, const struct sp_diff *d)
 		const size_t n = strlen(d->totals[i].name);
 
 		longest = n > longest ? n : longest;
-		widen(&layout, &f);
+		widen_layout(&layout, &f);
 	}
 	widen_for_titles(&layout);
-	narrow(&layout, (int)longest);
+	narrow_layout(&layout, (int)longest);
 	print_titles(out, &layout, "total");
 	for (size_t i = 0; i < d->n_totals; i++) {
 		const struct figures f = take_total(&d->totals[i]);
@@ -248,10 +248,10 @@ static bool print_table(FILE *out, const struct sp_diff_table *t)
 	for (size_t i = 0; i < shown; i++) {
 		const struct figures f = take_row(t, &t->rows[i]);
 
-		widen(&layout, &f);
+		widen_layout(&layout, &f);
 	}
 	widen_for_titles(&layout);
-	narrow(&layout, NAME_MIN);
+	narrow_layout(&layout, NAME_MIN);
 	print_titles(out, &layout, t->what);
 	for (size_t i = 0; i < shown; i++) {
 		const struct figures f = take_row(t, &t->rows[i]);

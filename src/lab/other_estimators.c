@@ -8,8 +8,8 @@
 #include "stats/special.h"
 
 /* A value in a subset is known to lie at or above `floor`. */
-static struct sp_interval raised(double value, double lo, double hi,
-				 double floor)
+static struct sp_interval raised_interval(double value, double lo, double hi,
+					  double floor)
 {
 	return sp_interval_around(value, fmax(lo, floor), hi);
 }
@@ -20,8 +20,8 @@ struct sp_interval sp_other_weighted(const struct sp_acc *acc,
 	const double t = sp_special_normal_quantile((1 + confidence) / 2) *
 			 sqrt(acc->k2);
 
-	return raised(acc->est_bytes, acc->est_bytes - t, acc->est_bytes + t,
-		      0);
+	return raised_interval(acc->est_bytes, acc->est_bytes - t,
+			       acc->est_bytes + t, 0);
 }
 
 /* Bytes that were left to chance and hit once: trials up to the hit, the rest
@@ -57,14 +57,16 @@ static double trials_quantile(double hits, double p, double prob)
 	return hits > 0 ? sp_negbinom_below(hits, p, prob) + 1 : 0;
 }
 
-static struct sp_interval compensated(const struct trials *t, double confidence)
+static struct sp_interval compensated_interval(const struct trials *t,
+					       double confidence)
 {
 	const double half = (1 - confidence) / 2;
 	const double value = t->hits * (1 - t->p) / t->p + t->tail;
 
-	return raised(value, trials_quantile(t->hits, t->p, half) + t->tail,
-		      trials_quantile(t->hits + 1, t->p, 1 - half) + t->tail,
-		      t->floor);
+	return raised_interval(
+		value, trials_quantile(t->hits, t->p, half) + t->tail,
+		trials_quantile(t->hits + 1, t->p, 1 - half) + t->tail,
+		t->floor);
 }
 
 /* As published: the integers of the table are the largest with less than the
@@ -89,6 +91,7 @@ struct sp_interval sp_other_negbinom(const struct sp_acc *acc,
 
 	if (!(t.p > 0))
 		return sp_estimate_bytes_p3(acc, confidence);
-	return compensation == SP_COMPENSATE_NONE ? as_written(&t, confidence)
-						  : compensated(&t, confidence);
+	return compensation == SP_COMPENSATE_NONE
+		       ? as_written(&t, confidence)
+		       : compensated_interval(&t, confidence);
 }

@@ -56,8 +56,8 @@ static int take_settled(void *arg, enum sp_sample_event event,
 	return event == SP_SAMPLE_SETTLED ? gather_one(arg, s) : 0;
 }
 
-static int gather(const struct sp_profile *p, struct gathering *g,
-		  struct sp_error *err)
+static int gather_objects(const struct sp_profile *p, struct gathering *g,
+			  struct sp_error *err)
 {
 	int r = 0;
 
@@ -129,8 +129,8 @@ static int take_address(void *arg, const struct sp_decoded *d)
 	return 0;
 }
 
-static void sort(void *list, size_t n, size_t size,
-		 int (*compare)(const void *, const void *))
+static void sort_list(void *list, size_t n, size_t size,
+		      int (*compare)(const void *, const void *))
 {
 	if (n)
 		qsort(list, n, size, compare);
@@ -144,12 +144,12 @@ int sp_rss_alive_find(const char *path, const struct sp_profile *profile,
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	r = gather(profile, &g, err);
+	r = gather_objects(profile, &g, err);
 	if (r < 0)
 		return r;
-	sort(ret->list, ret->n, sizeof(*ret->list), compare_ids);
+	sort_list(ret->list, ret->n, sizeof(*ret->list), compare_ids);
 	r = read_records(path, take_address, ret, err);
-	sort(ret->list, ret->n, sizeof(*ret->list), compare_addresses);
+	sort_list(ret->list, ret->n, sizeof(*ret->list), compare_addresses);
 	while (ret->unknown < ret->n && !ret->list[ret->unknown].address)
 		ret->unknown++;
 	return r;
@@ -290,7 +290,7 @@ static void keep_last(struct sp_rss_alive *a)
 {
 	size_t n = 0;
 
-	sort(a->freed, a->n_freed, sizeof(*a->freed), compare_freed);
+	sort_list(a->freed, a->n_freed, sizeof(*a->freed), compare_freed);
 	for (size_t i = 0; i < a->n_freed; i++) {
 		const struct sp_rss_freed f = a->freed[i];
 		bool is_last = !is_taken(a, &f);
@@ -333,7 +333,7 @@ static int list_by_id(struct again *w)
 	}
 	for (size_t i = 0; i < a->n; i++)
 		list[i] = (struct by_id){a->list[i].sample.id, i};
-	sort(list, a->n, sizeof(*list), compare_by_id);
+	sort_list(list, a->n, sizeof(*list), compare_by_id);
 	for (size_t i = 0; i < a->n; i++)
 		w->by_id[i] = list[i].position;
 	free(list);

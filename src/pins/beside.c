@@ -74,7 +74,7 @@ static void come_near(struct memory *m, uint64_t address)
 			    WINDOW_BYTES);
 }
 
-static void forget(struct memory *m)
+static void forget_memory(struct memory *m)
 {
 	m->near.bytes = 0;
 	m->far.bytes = 0;
@@ -92,8 +92,8 @@ static bool is_still(struct memory *m, const struct sp_rss_beside *b)
 }
 
 /* What the program changes meanwhile is read again. */
-static struct sp_rss_beside look(struct memory *m,
-				 const struct sp_rss_object *o)
+static struct sp_rss_beside look_beside(struct memory *m,
+					const struct sp_rss_object *o)
 {
 	struct sp_rss_beside b = {.state = SP_RSS_BESIDE_TORN};
 
@@ -104,7 +104,7 @@ static struct sp_rss_beside look(struct memory *m,
 		if (b.state == SP_RSS_BESIDE_LARGE ||
 		    (b.state == SP_RSS_BESIDE_KNOWN && is_still(m, &b)))
 			return b;
-		forget(m);
+		forget_memory(m);
 	}
 	if (b.state == SP_RSS_BESIDE_KNOWN)
 		b.state = SP_RSS_BESIDE_TORN;
@@ -112,8 +112,9 @@ static struct sp_rss_beside look(struct memory *m,
 }
 
 /* Half of a hole is charged to the object. */
-static int charge(struct memory *m, struct sp_rss_object *o, size_t position,
-		  uint64_t start, uint64_t bytes, struct sp_rss_places *places)
+static int charge_hole(struct memory *m, struct sp_rss_object *o,
+		       size_t position, uint64_t start, uint64_t bytes,
+		       struct sp_rss_places *places)
 {
 	const struct sp_rss_place place = {.start = start,
 					   .end = start + bytes,
@@ -141,7 +142,7 @@ static int take_beside(struct sp_rss_pins *pins, struct memory *m,
 		       struct sp_rss_places *places)
 {
 	struct sp_rss_object *o = &alive->list[i];
-	const struct sp_rss_beside b = look(m, o);
+	const struct sp_rss_beside b = look_beside(m, o);
 	int r;
 
 	pins->looked++;
@@ -154,8 +155,9 @@ static int take_beside(struct sp_rss_pins *pins, struct memory *m,
 		return 0;
 	}
 	o->taken = (struct sp_rss_taken){b.start + 16, b.end + 8};
-	r = charge(m, o, i, b.start - b.before_bytes, b.before_bytes, places);
-	return r < 0 ? r : charge(m, o, i, b.end, b.behind_bytes, places);
+	r = charge_hole(m, o, i, b.start - b.before_bytes, b.before_bytes,
+			places);
+	return r < 0 ? r : charge_hole(m, o, i, b.end, b.behind_bytes, places);
 }
 
 static int find_by_headers(struct sp_rss_pins *pins,

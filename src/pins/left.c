@@ -28,7 +28,7 @@ static int compare_pairs(const void *a, const void *b)
 	return x->left < y->left ? -1 : x->left > y->left;
 }
 
-static void join(struct pairs *p)
+static void join_pairs(struct pairs *p)
 {
 	size_t n = 0;
 
@@ -43,10 +43,10 @@ static void join(struct pairs *p)
 	p->n = n;
 }
 
-static int add(struct pairs *p, uint32_t row, uint32_t left, double bytes)
+static int add_pair(struct pairs *p, uint32_t row, uint32_t left, double bytes)
 {
 	if (p->n >= PAIRS_MAX)
-		join(p);
+		join_pairs(p);
 	if (sp_array_reserve((void **)&p->list, &p->room, p->n,
 			     sizeof(*p->list)) < 0)
 		return -ENOMEM;
@@ -54,7 +54,7 @@ static int add(struct pairs *p, uint32_t row, uint32_t left, double bytes)
 	return 0;
 }
 
-static double weight(uint64_t size_bytes, uint64_t period_bytes)
+static double sample_weight(uint64_t size_bytes, uint64_t period_bytes)
 {
 	return 1 / sp_inclusion_probability(size_bytes, period_bytes);
 }
@@ -89,9 +89,10 @@ static int add_place(const struct sp_rss_pins *pins,
 		const uint32_t row = row_of_stack[s->stack];
 
 		if (!o->is_gone && row != UINT32_MAX)
-			r = add(pairs, row, left,
-				bytes * place->share *
-					weight(s->size_bytes, s->period_bytes));
+			r = add_pair(pairs, row, left,
+				     bytes * place->share *
+					     sample_weight(s->size_bytes,
+							   s->period_bytes));
 	}
 	return r;
 }
@@ -103,7 +104,7 @@ static int add_freed(const struct sp_rss_pins *pins,
 {
 	const uint64_t end = f->address + f->size_bytes;
 	const uint32_t left = pins->left_aggregate->row_of_stack[f->stack];
-	const double many = weight(f->size_bytes, f->period_bytes);
+	const double many = sample_weight(f->size_bytes, f->period_bytes);
 	int r = 0;
 
 	if (left == UINT32_MAX)
@@ -175,7 +176,7 @@ int sp_rss_left_find(struct sp_rss_pins *pins, const struct sp_rss_alive *alive,
 
 	for (size_t i = 0; i < alive->n_freed && r == 0; i++)
 		r = add_freed(pins, alive, places, &alive->freed[i], &pairs);
-	join(&pairs);
+	join_pairs(&pairs);
 	if (r == 0)
 		take_pairs(pins, &pairs);
 	free(pairs.list);

@@ -56,7 +56,7 @@ static bool is_jemalloc(const struct finder *f)
 	return has_allocator(f->pins->profile, "jemalloc");
 }
 
-static enum sp_rss_pins_state choose(struct finder *f)
+static enum sp_rss_pins_state choose_way(struct finder *f)
 {
 	struct sp_rss_pins *pins = f->pins;
 	const struct sp_profile *p = pins->profile;
@@ -150,7 +150,7 @@ static void hold_jemalloc(struct finder *f)
 		hold_against(f, s->free_bytes, part * (double)s->free_bytes);
 }
 
-static void hold(struct finder *f, double objects)
+static void hold_bounds(struct finder *f, double objects)
 {
 	if (f->pins->rule == SP_RSS_PINS_BY_HEADERS &&
 	    f->process->glibc.has_more)
@@ -202,7 +202,7 @@ static int add_up(struct finder *f)
 		sp_amounts_merge(&f->all_trim, &f->trim[i]);
 	}
 	pins->samples = f->all_pinned.samples;
-	hold(f, objects);
+	hold_bounds(f, objects);
 	return 0;
 }
 
@@ -230,7 +230,7 @@ static uint64_t period_for(const struct finder *f, uint32_t row,
 
 /* Intervals are a little wider than what (E72) is about: then the period that
  * was used would do by it. */
-static uint64_t shorter(const struct finder *f, uint64_t period)
+static uint64_t shorter_period(const struct finder *f, uint64_t period)
 {
 	const uint64_t used = f->pins->profile->period_bytes;
 
@@ -256,10 +256,10 @@ static int find_periods(struct finder *f)
 		return -ENOMEM;
 	if (!is_good(pins->pinned))
 		pins->needs_period_bytes =
-			shorter(f, period_for(f, UINT32_MAX, room));
+			shorter_period(f, period_for(f, UINT32_MAX, room));
 	for (size_t i = 0; i < pins->n_sites && i < PERIODS_MAX; i++)
 		if (!is_good(pins->sites[i].pinned))
-			pins->sites[i].needs_period_bytes = shorter(
+			pins->sites[i].needs_period_bytes = shorter_period(
 				f, period_for(f, pins->sites[i].function->row,
 					      room));
 	free(room);
@@ -373,7 +373,7 @@ static int list_sites(struct finder *f)
 
 /* ---- all of it ---- */
 
-static int look(struct finder *f, struct sp_error *err)
+static int look_at_objects(struct finder *f, struct sp_error *err)
 {
 	struct sp_rss_pins *pins = f->pins;
 	int r = sp_rss_beside_find(pins, f->process, &f->alive, &f->places);
@@ -384,7 +384,7 @@ static int look(struct finder *f, struct sp_error *err)
 				       f->at_ns, &f->places, &f->alive, err);
 }
 
-static int estimate(struct finder *f)
+static int estimate_rows(struct finder *f)
 {
 	struct sp_rss_pins *pins = f->pins;
 	int r = add_up(f);
@@ -448,12 +448,12 @@ static int name_sites(struct finder *f, struct sp_error *err)
 	return pins->by_row && pins->left_by_row ? 0 : fail_memory(err);
 }
 
-static int find(struct finder *f, struct sp_error *err)
+static int find_pins(struct finder *f, struct sp_error *err)
 {
 	struct sp_rss_pins *pins = f->pins;
 	int r;
 
-	pins->state = choose(f);
+	pins->state = choose_way(f);
 	pins->is_exact = is_everything(pins->profile);
 	pins->has_trim = pins->rule == SP_RSS_PINS_BY_HEADERS;
 	if (pins->state != SP_RSS_PINS_KNOWN)
@@ -461,16 +461,16 @@ static int find(struct finder *f, struct sp_error *err)
 	r = find_objects(f, err);
 	if (r < 0 || pins->state != SP_RSS_PINS_KNOWN)
 		return r;
-	r = look(f, err);
+	r = look_at_objects(f, err);
 	if (r < 0)
 		return r;
 	r = name_sites(f, err);
 	if (r < 0)
 		return r;
-	return estimate(f) < 0 ? fail_memory(err) : 0;
+	return estimate_rows(f) < 0 ? fail_memory(err) : 0;
 }
 
-static int load(struct finder *f, struct sp_error *err)
+static int load_profile(struct finder *f, struct sp_error *err)
 {
 	static const struct sp_load_needs needs = {.parts = false};
 	const struct sp_question *asked = f->question->question;
@@ -504,9 +504,9 @@ int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 	if (!pins)
 		return fail_memory(err);
 	pins->confidence = question->confidence;
-	r = load(&f, err);
+	r = load_profile(&f, err);
 	if (r >= 0)
-		r = find(&f, err);
+		r = find_pins(&f, err);
 	sp_rss_alive_free(&f.alive);
 	sp_rss_places_free(&f.places);
 	free(f.pinned);

@@ -107,9 +107,9 @@ static uint64_t part_of(uint64_t total, double sum, double all)
 }
 
 /* What one of the two amounts grows by: rows[i] has `want` more. */
-static uint64_t spread(struct sp_deltas *d, const size_t *cells,
-		       const double *want, size_t n, uint64_t total,
-		       bool of_objects)
+static uint64_t spread_growth(struct sp_deltas *d, const size_t *cells,
+			      const double *want, size_t n, uint64_t total,
+			      bool of_objects)
 {
 	uint64_t before = 0;
 	double all = 0, sum = 0;
@@ -129,7 +129,7 @@ static uint64_t spread(struct sp_deltas *d, const size_t *cells,
 	return before;
 }
 
-static uint64_t grown(uint64_t now, uint64_t sent)
+static uint64_t grown_by(uint64_t now, uint64_t sent)
 {
 	return now > sent ? now - sent : 0;
 }
@@ -139,13 +139,13 @@ static void take_amounts(struct sp_deltas *d, const struct sp_profile *p,
 			 const size_t *cells, double *want)
 {
 	find_wants(d, rows, n, cells, false, want);
-	d->taken.bytes =
-		spread(d, cells, want, n,
-		       grown(p->exact_alloc_bytes, d->sent.bytes), false);
+	d->taken.bytes = spread_growth(
+		d, cells, want, n,
+		grown_by(p->exact_alloc_bytes, d->sent.bytes), false);
 	find_wants(d, rows, n, cells, true, want);
-	d->taken.objects =
-		spread(d, cells, want, n,
-		       grown(p->exact_alloc_objects, d->sent.objects), true);
+	d->taken.objects = spread_growth(
+		d, cells, want, n,
+		grown_by(p->exact_alloc_objects, d->sent.objects), true);
 }
 
 /* Two rows of one cell: the first has all of it. */
@@ -221,5 +221,5 @@ uint64_t sp_deltas_bytes(const struct sp_deltas *d)
 uint64_t sp_deltas_missing(const struct sp_deltas *d,
 			   const struct sp_profile *profile)
 {
-	return grown(profile->exact_alloc_bytes, d->sent.bytes);
+	return grown_by(profile->exact_alloc_bytes, d->sent.bytes);
 }

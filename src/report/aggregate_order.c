@@ -100,7 +100,7 @@ int sp_aggregate_label_with(struct sp_aggregate *aggregate,
 
 /* To 32 bits: the last ones of a sum depend on the order in which it was summed
  * up, and rows that are equal have to come by their names. */
-static double rounded(double value)
+static double rounded_value(double value)
 {
 	const double high = value * (double)((1u << 21) + 1);
 
@@ -109,7 +109,7 @@ static double rounded(double value)
 
 int sp_aggregate_compare_values(double a, double b)
 {
-	const double x = rounded(a), y = rounded(b);
+	const double x = rounded_value(a), y = rounded_value(b);
 
 	return (x < y) - (x > y);
 }

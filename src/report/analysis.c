@@ -123,8 +123,9 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	return r;
 }
 
-static int answer(struct sp_analysis *a, const struct sp_question *question,
-		  enum sp_view fallback, struct sp_error *err)
+static int answer_question(struct sp_analysis *a,
+			   const struct sp_question *question,
+			   enum sp_view fallback, struct sp_error *err)
 {
 	const struct sp_profile *p = a->profile;
 	int r = sp_question_select(question, p, fallback, &a->selection, err);
@@ -179,7 +180,7 @@ int sp_analysis_new_filtered(const struct sp_profile *profile,
 		return no_memory(profile, err);
 	a->profile = filter ? sp_filter_profile(filter) : profile;
 	a->filter = filter;
-	r = answer(a, question, fallback, err);
+	r = answer_question(a, question, fallback, err);
 	if (r < 0) {
 		sp_analysis_free(a);
 		return r;

@@ -7,7 +7,7 @@
 
 #define MIB 1048576.0
 
-static struct sp_interval divided(struct sp_interval i, double by)
+static struct sp_interval divide_interval(struct sp_interval i, double by)
 {
 	return (struct sp_interval){i.value / by, i.lo / by, i.hi / by};
 }
@@ -28,10 +28,10 @@ static void describe_site(const struct sp_leak_sites *s,
 	const uint64_t *edge = s->leaks->clock.edge_ns;
 	const double run_ns = (double)(edge[SP_GROWTH_WINDOWS] - edge[0]);
 
-	site->per_s = divided(leak->bytes, s->seconds);
+	site->per_s = divide_interval(leak->bytes, s->seconds);
 	/* without an allocation there is no rate by these */
-	site->per_mib =
-		divided(leak->bytes, fmax(s->leaks->alloc_bytes, 1) / MIB);
+	site->per_mib = divide_interval(leak->bytes,
+					fmax(s->leaks->alloc_bytes, 1) / MIB);
 	site->samples = g->gained[0].samples + g->lost[0].samples;
 	if (leak->longer > 0)
 		site->longer_ns = (uint64_t)((leak->longer - 1) * run_ns);

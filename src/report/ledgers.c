@@ -26,7 +26,8 @@ const char *sp_ledger_why_name(enum sp_ledger_why why)
 
 /* ---- from JSON ---- */
 
-static double number(const json_t *object, const char *key, double otherwise)
+static double read_number(const json_t *object, const char *key,
+			  double otherwise)
 {
 	const json_t *value = json_object_get(object, key);
 	const double n =
@@ -35,8 +36,8 @@ static double number(const json_t *object, const char *key, double otherwise)
 	return isfinite(n) && n >= 0 && n < 0x1p63 ? n : otherwise;
 }
 
-static void text(const json_t *object, const char *key,
-		 char ret[SP_LEDGER_TEXT_MAX])
+static void read_text(const json_t *object, const char *key,
+		      char ret[SP_LEDGER_TEXT_MAX])
 {
 	const char *value = json_string_value(json_object_get(object, key));
 
@@ -45,16 +46,16 @@ static void text(const json_t *object, const char *key,
 
 static void read_row(const json_t *json, struct sp_ledger_row *ret)
 {
-	const double bytes = number(json, "bytes", 0);
+	const double bytes = read_number(json, "bytes", 0);
 
-	text(json, "name", ret->name);
-	text(json, "label", ret->label);
+	read_text(json, "name", ret->name);
+	read_text(json, "label", ret->label);
 	if (!*ret->label)
 		memcpy(ret->label, ret->name, sizeof(ret->label));
 	ret->bytes = (struct sp_interval){
-		bytes, fmin(bytes, number(json, "lo", bytes)),
-		fmax(bytes, number(json, "hi", bytes))};
-	ret->swap_bytes = (uint64_t)number(json, "swap_bytes", 0);
+		bytes, fmin(bytes, read_number(json, "lo", bytes)),
+		fmax(bytes, read_number(json, "hi", bytes))};
+	ret->swap_bytes = (uint64_t)read_number(json, "swap_bytes", 0);
 }
 
 static bool read_json(const json_t *json, struct sp_ledger *ret)
@@ -70,9 +71,9 @@ static bool read_json(const json_t *json, struct sp_ledger *ret)
 	for (size_t k = 0; k < sizeof(whys) / sizeof(*whys); k++)
 		if (strcmp(why, whys[k]) == 0)
 			ret->why = (enum sp_ledger_why)k;
-	text(json, "mark", ret->mark);
-	ret->rss_bytes = (uint64_t)number(json, "rss_bytes", 0);
-	ret->confidence = number(json, "confidence", 0.95);
+	read_text(json, "mark", ret->mark);
+	ret->rss_bytes = (uint64_t)read_number(json, "rss_bytes", 0);
+	ret->confidence = read_number(json, "confidence", 0.95);
 	ret->n_rows = 0;
 	json_array_foreach(rows, i, row)
 		read_row(row, &ret->rows[ret->n_rows++]);

@@ -230,8 +230,8 @@ int sp_load_weigh(const char *const *files, size_t n,
 	return q->weigh(*files, q, profile, err);
 }
 
-static int weigh(const struct wish *w, struct sp_profile **profile,
-		 struct sp_error *err)
+static int weigh_samples(const struct wish *w, struct sp_profile **profile,
+			 struct sp_error *err)
 {
 	int r = sp_load_weigh(w->files, w->n, w->question, *profile, err);
 
@@ -261,7 +261,7 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 
 	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->of_resident) {
 		r = read_files(&w, &mapped, ret_profile, err);
-		return r < 0 ? r : weigh(&w, ret_profile, err);
+		return r < 0 ? r : weigh_samples(&w, ret_profile, err);
 	}
 	/* What is wrong with the files is said by the reading. */
 	if (sp_profile_look(files, n, &facts, err) < 0)

@@ -187,9 +187,9 @@ static bool find_snapshot(const struct sp_profile *profile, const char *name,
 
 /* Nanoseconds since the start; SP_NEVER for the end, however it was written,
  * and for a moment that was not given. */
-static int resolve(const struct sp_moment *moment,
-		   const struct sp_profile *profile, const char *option,
-		   uint64_t *ret_ns, struct sp_error *err)
+static int resolve_moment(const struct sp_moment *moment,
+			  const struct sp_profile *profile, const char *option,
+			  uint64_t *ret_ns, struct sp_error *err)
 {
 	uint64_t ns = SP_NEVER;
 
@@ -228,7 +228,8 @@ static int resolve_window(const struct sp_question *question,
 			  struct sp_selection *s, struct sp_error *err)
 {
 	struct sp_moment to = question->to;
-	int r = resolve(&question->from, profile, "--from", &s->from_ns, err);
+	int r = resolve_moment(&question->from, profile, "--from", &s->from_ns,
+			       err);
 
 	if (r < 0)
 		return r;
@@ -239,7 +240,7 @@ static int resolve_window(const struct sp_question *question,
 	/* What is born before a time after the end is all that was born. */
 	if (to.kind == SP_MOMENT_TIME && to.ns > profile->duration_ns)
 		to.kind = SP_MOMENT_END;
-	r = resolve(&to, profile, "--to", &s->to_ns, err);
+	r = resolve_moment(&to, profile, "--to", &s->to_ns, err);
 	if (r < 0)
 		return r;
 	if (question->from.kind != SP_MOMENT_NONE && s->from_ns >= s->to_ns)
@@ -261,7 +262,7 @@ static int resolve_moments(const struct sp_question *question,
 
 	if (r < 0)
 		return r;
-	r = resolve(&question->at, profile, "--at", &s->at_ns, err);
+	r = resolve_moment(&question->at, profile, "--at", &s->at_ns, err);
 	if (r >= 0 && s->at_ns < profile->window_ns)
 		return sp_error_set(err, -ERANGE, profile->path,
 				    "--at %s lies before %s, when what the "

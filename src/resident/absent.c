@@ -28,16 +28,16 @@ static int compare_amounts(const void *a, const void *b)
 	return compare_ids(a, b);
 }
 
-static void sort(struct sp_absent_object *list, size_t n,
-		 int (*compare)(const void *, const void *))
+static void sort_objects(struct sp_absent_object *list, size_t n,
+			 int (*compare)(const void *, const void *))
 {
 	if (n)
 		qsort(list, n, sizeof(*list), compare);
 }
 
 /* Bytes without the zero; SIZE_MAX: more than there is room for. */
-static size_t write(const struct sp_absent_object *list, size_t n, char *to,
-		    size_t room)
+static size_t write_objects(const struct sp_absent_object *list, size_t n,
+			    char *to, size_t room)
 {
 	uint64_t before = 0;
 	size_t used = 0;
@@ -70,15 +70,15 @@ char *sp_absent_write(struct sp_absent_object *list, size_t n, size_t bytes_max,
 	*ret_left_out = 0;
 	if (!text)
 		return NULL;
-	sort(list, n, compare_ids);
-	while (write(list, kept, text, bytes_max + 1) == SIZE_MAX) {
+	sort_objects(list, n, compare_ids);
+	while (write_objects(list, kept, text, bytes_max + 1) == SIZE_MAX) {
 		const size_t fewer = kept - (kept + 15) / 16;
 
-		sort(list, kept, compare_amounts);
+		sort_objects(list, kept, compare_amounts);
 		for (size_t i = fewer; i < kept; i++)
 			*ret_left_out += list[i].absent_bytes;
 		kept = fewer;
-		sort(list, kept, compare_ids);
+		sort_objects(list, kept, compare_ids);
 	}
 	return text;
 }

@@ -146,7 +146,7 @@ static void parse_status(const char *text, struct sp_rss_maps *ret)
 			 (int)strcspn(text + 6, "\n"), text + 6);
 }
 
-static int explain(uint64_t pid, int error, struct sp_error *err)
+static int explain_error(uint64_t pid, int error, struct sp_error *err)
 {
 	switch (error) {
 	case EACCES:
@@ -184,10 +184,10 @@ int sp_rss_maps_read(uint64_t pid, struct sp_rss_maps *ret,
 	ret->pid = pid;
 	ret->texts = read_file(pid, "smaps");
 	if (!ret->texts)
-		return explain(pid, errno, err);
+		return explain_error(pid, errno, err);
 	status = read_file(pid, "status");
 	if (!status)
-		return explain(pid, errno, err);
+		return explain_error(pid, errno, err);
 	parse_status(status, ret);
 	free(status);
 	if (sp_rss_maps_parse(ret->texts, ret) < 0)

@@ -133,7 +133,8 @@ static size_t find_zero(const struct sp_rss_pages *p, uint64_t address)
 	return low;
 }
 
-static uint64_t overlap(uint64_t a, uint64_t a_end, uint64_t b, uint64_t b_end)
+static uint64_t overlap_bytes(uint64_t a, uint64_t a_end, uint64_t b,
+			      uint64_t b_end)
 {
 	const uint64_t low = a > b ? a : b;
 	const uint64_t high = a_end < b_end ? a_end : b_end;
@@ -148,7 +149,8 @@ uint64_t sp_rss_pages_zero(const struct sp_rss_pages *p, uint64_t start,
 
 	for (size_t i = find_zero(p, start);
 	     i < p->n_zeros && p->zeros[i].start < end; i++)
-		sum += overlap(start, end, p->zeros[i].start, p->zeros[i].end);
+		sum += overlap_bytes(start, end, p->zeros[i].start,
+				     p->zeros[i].end);
 	return sum;
 }
 
@@ -160,8 +162,8 @@ uint64_t sp_rss_pages_resident(struct sp_rss_pages *p, uint64_t start,
 
 	for (uint64_t at = start; at < end; at = (at / size + 1) * size)
 		if (is_resident(p, at / size))
-			sum += overlap(at, end, at / size * size,
-				       (at / size + 1) * size);
+			sum += overlap_bytes(at, end, at / size * size,
+					     (at / size + 1) * size);
 	return sum - sp_rss_pages_zero(p, start, end);
 }
 

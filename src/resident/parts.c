@@ -11,7 +11,7 @@ static const char library[] = "/libsampleprof.so";
 
 /* ---- whole mappings ---- */
 
-static bool begins(const char *text, const char *with)
+static bool begins_with(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
@@ -48,8 +48,9 @@ static enum sp_rss_kind kind_of_file(const struct sp_rss_maps *maps, size_t i,
 	if (is_ours(m, hints))
 		return SP_RSS_OURS;
 	if (m->is_shared &&
-	    (begins(m->path, "/dev/shm/") || begins(m->path, "/memfd:") ||
-	     begins(m->path, "/SYSV") || begins(m->path, "/dev/zero")))
+	    (begins_with(m->path, "/dev/shm/") ||
+	     begins_with(m->path, "/memfd:") || begins_with(m->path, "/SYSV") ||
+	     begins_with(m->path, "/dev/zero")))
 		return SP_RSS_SHARED;
 	return !m->is_shared && is_object(maps, i) ? SP_RSS_CODE : SP_RSS_FILES;
 }
@@ -76,13 +77,13 @@ static enum sp_rss_kind kind_of(const struct sp_rss_maps *maps, size_t i,
 		return kind_of_file(maps, i, hints);
 	if (is_zeroed_data(maps, i, kinds))
 		return kinds[i - 1] == SP_RSS_OURS ? SP_RSS_OURS : SP_RSS_DATA;
-	if (m->is_shared || begins(m->path, "[anon_shmem:"))
+	if (m->is_shared || begins_with(m->path, "[anon_shmem:"))
 		return SP_RSS_SHARED;
-	if (begins(m->path, "[stack"))
+	if (begins_with(m->path, "[stack"))
 		return SP_RSS_STACK;
 	if (strcmp(m->path, "[heap]") == 0)
 		return SP_RSS_HEAP;
-	if (begins(m->path, "[v"))
+	if (begins_with(m->path, "[v"))
 		return SP_RSS_CODE;
 	if (hints->is_glibc && !hints->is_32_bit &&
 	    sp_rss_blocks_is_arena(m, pages))
@@ -179,8 +180,8 @@ static int fill_gaps(const struct sp_rss_map *m, enum sp_rss_kind kind,
 	return r;
 }
 
-static void count(struct sp_rss_parts *parts, enum sp_rss_kind kind,
-		  uint64_t bytes, uint64_t rss, uint64_t swap)
+static void count_mapping(struct sp_rss_parts *parts, enum sp_rss_kind kind,
+			  uint64_t bytes, uint64_t rss, uint64_t swap)
 {
 	parts->bytes[kind] += bytes;
 	parts->rss[kind] += rss;
@@ -206,11 +207,11 @@ static void count_parts(const struct sp_rss_map *m, struct sp_rss_pages *pages,
 						  zero;
 		const uint64_t rss = all < left ? all : left;
 
-		count(parts, p->kind, p->end - p->start, rss, 0);
+		count_mapping(parts, p->kind, p->end - p->start, rss, 0);
 		parts->zero[p->kind] += zero;
 		left -= rss;
 	}
-	count(parts, kind, 0, left, m->swap);
+	count_mapping(parts, kind, 0, left, m->swap);
 }
 
 static int add_other(const struct sp_rss_maps *maps, size_t i,
@@ -244,9 +245,9 @@ static int add_map(const struct sp_rss_maps *maps, size_t i,
 	/* Of program and libraries, what was written to. */
 	const uint64_t data = kind == SP_RSS_CODE ? m->anonymous : 0;
 
-	count(parts, kind, m->end - m->start, m->rss - data, 0);
-	count(parts, kind == SP_RSS_CODE ? SP_RSS_DATA : kind, 0, data,
-	      m->swap);
+	count_mapping(parts, kind, m->end - m->start, m->rss - data, 0);
+	count_mapping(parts, kind == SP_RSS_CODE ? SP_RSS_DATA : kind, 0, data,
+		      m->swap);
 	parts->zero[kind] += sp_rss_pages_zero(pages, m->start, m->end);
 	return sp_rss_parts_add(parts, m->start, m->end, kind);
 }

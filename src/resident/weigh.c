@@ -59,8 +59,8 @@ static int find_zeros(const struct sp_rss_maps *maps,
 	return 0;
 }
 
-static int weigh(const char *path, struct sp_profile *profile,
-		 const struct sp_rss_maps *maps, struct sp_error *err)
+static int weigh_profile(const char *path, struct sp_profile *profile,
+			 const struct sp_rss_maps *maps, struct sp_error *err)
 {
 	struct sp_rss_pages *pages = sp_rss_pages_new(maps);
 	int r;
@@ -84,7 +84,7 @@ static int weigh_now(const char *path, uint64_t pid, struct sp_profile *profile,
 	int r = sp_rss_maps_read(pid, &maps, err);
 
 	if (r >= 0)
-		r = weigh(path, profile, &maps, err);
+		r = weigh_profile(path, profile, &maps, err);
 	sp_rss_maps_free(&maps);
 	return r;
 }

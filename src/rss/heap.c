@@ -24,24 +24,27 @@ struct heap {
 	struct sp_interval kept, alive, rounding;
 };
 
-static double clamp(double value, double lo, double hi)
+static double clamp_value(double value, double lo, double hi)
 {
 	return fmax(lo, fmin(value, hi));
 }
 
-static double resident(const struct sp_rss_parts *parts, enum sp_rss_kind kind)
+static double resident_bytes(const struct sp_rss_parts *parts,
+			     enum sp_rss_kind kind)
 {
 	return (double)(parts->rss[kind] - parts->zero[kind]);
 }
 
 /* Of an interval. */
-static struct sp_interval clamped(struct sp_interval i, double lo, double hi)
+static struct sp_interval clamp_interval(struct sp_interval i, double lo,
+					 double hi)
 {
-	return (struct sp_interval){clamp(i.value, lo, hi), clamp(i.lo, lo, hi),
-				    clamp(i.hi, lo, hi)};
+	return (struct sp_interval){clamp_value(i.value, lo, hi),
+				    clamp_value(i.lo, lo, hi),
+				    clamp_value(i.hi, lo, hi)};
 }
 
-static struct sp_interval minus(double from, struct sp_interval i)
+static struct sp_interval subtract_interval(double from, struct sp_interval i)
 {
 	return (struct sp_interval){from - i.value, from - i.hi, from - i.lo};
 }
@@ -64,8 +67,8 @@ static struct sp_interval taken_of_other(const struct heap *h,
 		       h->swap - (h->found - h->large);
 		i.lo = i.hi - (double)m->own_bytes;
 	}
-	i = clamped(i, 0, h->other);
-	i.value = floor(clamp(i.value, i.lo, i.hi));
+	i = clamp_interval(i, 0, h->other);
+	i.value = floor(clamp_value(i.value, i.lo, i.hi));
 	i.lo = fmin(i.lo, i.value);
 	return i;
 }
@@ -78,13 +81,14 @@ static double kept_if(const struct heap *h, const struct sp_control_memory *m,
 	const double absent = (double)m->system_bytes - (double)m->own_bytes -
 			      small - h->swap;
 
-	return clamp((double)m->free_bytes - fmax(0, absent - untouched), 0,
-		     small);
+	return clamp_value((double)m->free_bytes - fmax(0, absent - untouched),
+			   0, small);
 }
 
 /* Of estimates from the same samples, which are large together and small
  * together: so the limits add up, too. */
-static struct sp_interval plus(struct sp_interval a, struct sp_interval b)
+static struct sp_interval add_intervals(struct sp_interval a,
+					struct sp_interval b)
 {
 	return (struct sp_interval){a.value + b.value, a.lo + b.lo,
 				    a.hi + b.hi};
@@ -98,7 +102,7 @@ static struct sp_interval alive_of(const struct sp_rss_objects *o)
 }
 
 /* Whole bytes, so that the rows add up. */
-static struct sp_interval whole(struct sp_interval i, double value)
+static struct sp_interval round_interval(struct sp_interval i, double value)
 {
 	value = floor(value);
 	return (struct sp_interval){value, fmin(i.lo, value),
@@ -119,9 +123,10 @@ static void fit_objects(struct heap *h, const struct sp_rss_objects *o,
 	const double rounding =
 		fits ? o->rounding.value : o->rounding.value * room / sum;
 
-	h->rounding = whole(o->rounding, rounding);
-	h->alive = whole(clamped(alive, 0, room),
-			 fits ? alive.value : room - h->rounding.value);
+	h->rounding = round_interval(o->rounding, rounding);
+	h->alive =
+		round_interval(clamp_interval(alive, 0, room),
+			       fits ? alive.value : room - h->rounding.value);
 	h->rounding.hi = fmax(h->rounding.value,
 			      fmin(h->rounding.hi, room - h->alive.lo));
 }
@@ -143,7 +148,8 @@ static void fill_known(struct heap *h, const struct sp_control_memory *m,
 	rows[SP_RSS_ROW_ALIVE].bytes = h->alive;
 	rows[SP_RSS_ROW_KEPT].bytes = h->kept;
 	rows[SP_RSS_ROW_ROUNDING].bytes = h->rounding;
-	rest = minus(all - h->kept.value, plus(h->alive, h->rounding));
+	rest = subtract_interval(all - h->kept.value,
+				 add_intervals(h->alive, h->rounding));
 	rest.lo = fmax(0, rest.lo - (h->taken.value - h->taken.lo));
 	rest.hi += h->taken.hi - h->taken.value;
 	rows[SP_RSS_ROW_REST].bytes = rest;
@@ -153,7 +159,7 @@ static void fill_known(struct heap *h, const struct sp_control_memory *m,
 	rows[SP_RSS_ROW_REST].is_there = true;
 }
 
-static struct sp_interval exactly(double value)
+static struct sp_interval exact_interval(double value)
 {
 	return (struct sp_interval){value, value, value};
 }
@@ -164,10 +170,10 @@ void sp_rss_heap_fill(const struct sp_rss_parts *parts,
 		      struct sp_rss_row *rows)
 {
 	struct heap h = {
-		.found = resident(parts, SP_RSS_HEAP) +
-			 resident(parts, SP_RSS_LARGE),
-		.other = resident(parts, SP_RSS_OTHER),
-		.large = resident(parts, SP_RSS_LARGE),
+		.found = resident_bytes(parts, SP_RSS_HEAP) +
+			 resident_bytes(parts, SP_RSS_LARGE),
+		.other = resident_bytes(parts, SP_RSS_OTHER),
+		.large = resident_bytes(parts, SP_RSS_LARGE),
 		.swap = (double)parts->swap[SP_RSS_HEAP],
 	};
 
@@ -175,9 +181,10 @@ void sp_rss_heap_fill(const struct sp_rss_parts *parts,
 	if (objects->is_known) {
 		fill_known(&h, memory, objects, rows);
 	} else {
-		rows[SP_RSS_ROW_HEAP].bytes = exactly(h.found + h.taken.value);
+		rows[SP_RSS_ROW_HEAP].bytes =
+			exact_interval(h.found + h.taken.value);
 		rows[SP_RSS_ROW_HEAP].is_there = true;
 	}
-	rows[SP_RSS_ROW_ANONYMOUS].bytes = minus(h.other, h.taken);
+	rows[SP_RSS_ROW_ANONYMOUS].bytes = subtract_interval(h.other, h.taken);
 	rows[SP_RSS_ROW_ANONYMOUS].is_there = true;
 }

@@ -402,7 +402,7 @@ static int find_pins(struct maker *m, struct sp_error *err)
 
 /* The kernel's figures are read last, and what they are split by next to them:
  * a process does not wait. */
-static int make(struct maker *m, struct sp_error *err)
+static int make_ledger(struct maker *m, struct sp_error *err)
 {
 	struct sp_rss_ledger *l = m->ledger;
 	int r;
@@ -437,7 +437,7 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	ret->pid = options->pid;
 	ret->confidence = options->confidence;
 	ret->waited_ns = options->timeout_ns;
-	r = make(&m, err);
+	r = make_ledger(&m, err);
 	sp_rss_objects_free(&m.objects);
 	sp_rss_parts_free(&m.parts);
 	sp_rss_pages_free(m.pages);

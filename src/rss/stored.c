@@ -11,23 +11,23 @@
 #include "text/style.h"
 #include "text/text.h"
 
-static uint64_t count(const json_t *json, const char *key)
+static uint64_t read_count(const json_t *json, const char *key)
 {
 	const double n = json_number_value(json_object_get(json, key));
 
 	return n > 0 && n < 0x1p63 ? (uint64_t)n : 0;
 }
 
-static bool flag(const json_t *json, const char *key)
+static bool read_flag(const json_t *json, const char *key)
 {
 	return json_is_true(json_object_get(json, key));
 }
 
-static struct sp_interval interval(const json_t *json)
+static struct sp_interval read_interval(const json_t *json)
 {
-	return (struct sp_interval){(double)count(json, "value"),
-				    (double)count(json, "lo"),
-				    (double)count(json, "hi")};
+	return (struct sp_interval){(double)read_count(json, "value"),
+				    (double)read_count(json, "lo"),
+				    (double)read_count(json, "hi")};
 }
 
 static void read_rows(const struct sp_ledger *stored, struct sp_rss_ledger *ret)
@@ -50,10 +50,10 @@ static void read_allocator(const json_t *json, struct sp_rss_ledger *ret)
 	for (uint64_t i = 1; name && sp_rss_allocator_name(i); i++)
 		if (strcmp(name, sp_rss_allocator_name(i)) == 0)
 			ret->memory.allocator = i;
-	ret->memory.alive_bytes = count(json, "alive_bytes");
-	ret->memory.free_bytes = count(json, "free_bytes");
-	ret->memory.system_bytes = count(json, "system_bytes");
-	ret->memory.large_bytes = count(json, "large_bytes");
+	ret->memory.alive_bytes = read_count(json, "alive_bytes");
+	ret->memory.free_bytes = read_count(json, "free_bytes");
+	ret->memory.system_bytes = read_count(json, "system_bytes");
+	ret->memory.large_bytes = read_count(json, "large_bytes");
 }
 
 static void read_json(const json_t *json, struct sp_rss_ledger *ret)
@@ -63,20 +63,20 @@ static void read_json(const json_t *json, struct sp_rss_ledger *ret)
 	const char *name = json_string_value(json_object_get(json, "name"));
 
 	snprintf(ret->name, sizeof(ret->name), "%s", name ? name : "");
-	ret->pid = count(json, "pid");
-	ret->vm_rss = count(json, "vm_rss_bytes");
-	ret->swap = count(json, "swap_bytes");
-	ret->hugetlb = count(json, "hugetlb_bytes");
-	ret->threads = count(json, "threads");
-	ret->stacks = count(json, "thread_stacks");
-	ret->has_profile = flag(json, "has_profile");
-	ret->is_unreadable = !flag(json, "is_readable");
-	ret->is_32_bit = flag(json, "is_32_bit");
-	ret->has_other_malloc = flag(json, "has_other_malloc");
-	ret->unsampled_bytes = count(json, "unsampled_bytes");
-	ret->before_bytes = count(json, "before_bytes");
+	ret->pid = read_count(json, "pid");
+	ret->vm_rss = read_count(json, "vm_rss_bytes");
+	ret->swap = read_count(json, "swap_bytes");
+	ret->hugetlb = read_count(json, "hugetlb_bytes");
+	ret->threads = read_count(json, "threads");
+	ret->stacks = read_count(json, "thread_stacks");
+	ret->has_profile = read_flag(json, "has_profile");
+	ret->is_unreadable = !read_flag(json, "is_readable");
+	ret->is_32_bit = read_flag(json, "is_32_bit");
+	ret->has_other_malloc = read_flag(json, "has_other_malloc");
+	ret->unsampled_bytes = read_count(json, "unsampled_bytes");
+	ret->before_bytes = read_count(json, "before_bytes");
 	ret->has_objects = json_is_object(untouched);
-	ret->untouched = interval(untouched);
+	ret->untouched = read_interval(untouched);
 	read_allocator(json_object_get(json, "allocator"), ret);
 }
 

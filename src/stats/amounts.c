@@ -88,9 +88,9 @@ struct held {
 };
 
 /* The b that makes the variance least (E71); 0 without anything known. */
-static struct held hold(const struct sp_amounts *part,
-			const struct sp_amounts *all, bool is_held,
-			double known)
+static struct held hold_amount(const struct sp_amounts *part,
+			       const struct sp_amounts *all, bool is_held,
+			       double known)
 {
 	struct held h = {
 		.k1 = part->value, .k2 = part->k2[0], .k3 = part->k3[0]};
@@ -127,7 +127,8 @@ static double phantom_of(const struct sp_amounts *a, double most)
 
 /* b and the variance come from the same samples (E17), of which few may have
  * most of the weight. */
-static double few(const struct sp_amounts *part, const struct sp_amounts *all)
+static double few_samples_factor(const struct sp_amounts *part,
+				 const struct sp_amounts *all)
 {
 	const double n = (double)part->samples;
 	const double x = all->other_value;
@@ -162,15 +163,16 @@ static double lower_at(const struct question *q, double prob)
 
 	if (q->is_held)
 		add_phantom(&all, 0, phantom_of(&all, all.other_most));
-	h = hold(part, &all, q->is_held, q->known.lo);
+	h = hold_amount(part, &all, q->is_held, q->known.lo);
 	k1 = h.k1 - part->seen;
 	/* The sum moves the samples' spread as well as their value (E40). */
 	factor = part->value > part->seen
 			 ? fmax(0, k1 / (part->value - part->seen))
 			 : 1;
 	if (q->is_held) {
-		h.k2 *= few(part, q->all) * factor * factor;
-		h.k3 *= few(part, q->all) * factor * factor * factor;
+		h.k2 *= few_samples_factor(part, q->all) * factor * factor;
+		h.k3 *= few_samples_factor(part, q->all) * factor * factor *
+			factor;
 	}
 	return part->seen +
 	       fmax(0, sp_estimator_p3_quantile(
@@ -209,13 +211,13 @@ static double upper_at(const struct question *q, double prob)
 
 	add_phantom(&part, y, x);
 	add_phantom(&all, y, x);
-	h = hold(&part, &all, q->is_held, q->known.hi);
+	h = hold_amount(&part, &all, q->is_held, q->known.hi);
 	if (q->is_held) {
 		const double t =
 			q->part->value > 0 ? h.k1 / (q->part->value + y) : 1;
 
-		h.k2 *= few(q->part, q->all) * fmax(1, t - 2);
-		h.k3 *= few(q->part, q->all) * fmax(1, t - 2);
+		h.k2 *= few_samples_factor(q->part, q->all) * fmax(1, t - 2);
+		h.k3 *= few_samples_factor(q->part, q->all) * fmax(1, t - 2);
 	}
 	return sp_estimator_p3_quantile(h.k1, h.k2, h.k3, prob);
 }
@@ -245,7 +247,7 @@ struct sp_interval sp_amounts_estimate(const struct sp_amounts *part,
 		return (struct sp_interval){
 			0, 0, known.is_known ? known.hi : INFINITY};
 	value = fmax(part->seen,
-		     hold(part, all, q.is_held, middle_of(known)).k1);
+		     hold_amount(part, all, q.is_held, middle_of(known)).k1);
 	if (known.is_known)
 		value = fmin(value, fmax(known.hi, part->seen));
 	hi = upper_at(&q, 1 - half);

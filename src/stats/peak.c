@@ -398,8 +398,9 @@ int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_class_sums *ret)
 
 /* (E23) Live bytes at the moment that a half chose: what is in it was there for
  * certain, the other half estimates the rest. */
-static struct sp_interval measure(const struct sp_peak_walk *w,
-				  const struct half *chooser, double confidence)
+static struct sp_interval measure_half(const struct sp_peak_walk *w,
+				       const struct half *chooser,
+				       double confidence)
 {
 	const struct sp_acc rest = as_acc(w, &chooser->best_rest);
 	const double known_bytes = (double)chooser->best_known_bytes;
@@ -426,8 +427,8 @@ void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 	look_at_summit(w);
 	measure_upper(w);
 	halves_look(w->half, last_ns(w));
-	a = measure(w, &w->half[0], each);
-	b = measure(w, &w->half[1], each);
+	a = measure_half(w, &w->half[0], each);
+	b = measure_half(w, &w->half[1], each);
 	value = fmax((a.value + b.value) / 2, end.value);
 	for (unsigned int k = 0; k < 2; k++)
 		w->peak.chosen_ns[k] = value > (a.value + b.value) / 2

@@ -12,7 +12,7 @@ void sp_class_sums_init(struct sp_class_sums *sums, uint64_t period_bytes)
 }
 
 /* Most sets have objects of one or two classes. */
-static int reserve(struct sp_class_sums *sums, uint32_t n)
+static int reserve_classes(struct sp_class_sums *sums, uint32_t n)
 {
 	uint32_t room = sums->room ? sums->room : 2;
 	struct sp_class_sums_class *grown;
@@ -30,7 +30,8 @@ static int reserve(struct sp_class_sums *sums, uint32_t n)
 }
 
 /* The position of the first class that is not below that one. */
-static uint32_t position(const struct sp_class_sums *sums, uint32_t class)
+static uint32_t position_of_class(const struct sp_class_sums *sums,
+				  uint32_t class)
 {
 	uint32_t lo = 0, hi = sums->n_classes;
 
@@ -49,11 +50,11 @@ int sp_class_sums_add_acc(struct sp_class_sums *sums, uint64_t size_bytes,
 			  const struct sp_acc *acc)
 {
 	const uint32_t class = sp_format_class(size_bytes);
-	const uint32_t at = position(sums, class);
+	const uint32_t at = position_of_class(sums, class);
 	struct sp_class_sums_class *c;
 
 	if (at == sums->n_classes || sums->classes[at].class != class) {
-		if (reserve(sums, sums->n_classes + 1) < 0)
+		if (reserve_classes(sums, sums->n_classes + 1) < 0)
 			return -ENOMEM;
 		c = &sums->classes[at];
 		memmove(c + 1, c, (sums->n_classes - at) * sizeof(*c));
@@ -103,13 +104,13 @@ int sp_class_sums_add_group(struct sp_class_sums *sums,
 }
 
 /* Classes of b that a lacks. */
-static uint32_t missing(const struct sp_class_sums *a,
-			const struct sp_class_sums *b)
+static uint32_t missing_classes(const struct sp_class_sums *a,
+				const struct sp_class_sums *b)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < b->n_classes; i++) {
-		const uint32_t at = position(a, b->classes[i].class);
+		const uint32_t at = position_of_class(a, b->classes[i].class);
 
 		n += at == a->n_classes ||
 		     a->classes[at].class != b->classes[i].class;
@@ -126,9 +127,9 @@ int sp_class_sums_merge(struct sp_class_sums *dst,
 			const struct sp_class_sums *src)
 {
 	uint32_t i = dst->n_classes, j = src->n_classes;
-	uint32_t n = i + missing(dst, src);
+	uint32_t n = i + missing_classes(dst, src);
 
-	if (reserve(dst, n) < 0)
+	if (reserve_classes(dst, n) < 0)
 		return -ENOMEM;
 	dst->n_classes = n;
 	while (n > i) {
@@ -148,8 +149,9 @@ int sp_class_sums_merge(struct sp_class_sums *dst,
 	while (j--) {
 		const struct sp_class_sums_class *from = &src->classes[j];
 
-		sp_acc_merge(&dst->classes[position(dst, from->class)].acc,
-			     &from->acc);
+		sp_acc_merge(
+			&dst->classes[position_of_class(dst, from->class)].acc,
+			&from->acc);
 	}
 	sp_acc_merge(&dst->all, &src->all);
 	dst->is_mean |= src->is_mean;

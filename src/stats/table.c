@@ -199,7 +199,7 @@ static struct sp_class_sums *new_tallies(size_t n, uint64_t period_bytes)
 }
 
 /* Twice a mean was summed up. */
-static void halve(struct sp_table *table, const struct sp_profile *profile)
+static void halve_sums(struct sp_table *table, const struct sp_profile *profile)
 {
 	sp_class_sums_halve(&table->all);
 	for (size_t i = 0; i < profile->n_stacks; i++)
@@ -208,8 +208,8 @@ static void halve(struct sp_table *table, const struct sp_profile *profile)
 		sp_class_sums_halve(&table->threads[i]);
 }
 
-static int fill(struct sp_table *table, const struct sp_profile *profile,
-		const struct sp_selection *selection)
+static int fill_sums(struct sp_table *table, const struct sp_profile *profile,
+		     const struct sp_selection *selection)
 {
 	sp_class_sums_init(&table->all, profile->period_bytes);
 	table->stacks = new_tallies(profile->n_stacks, profile->period_bytes);
@@ -234,7 +234,7 @@ static int fill(struct sp_table *table, const struct sp_profile *profile,
 			return -ENOMEM;
 	}
 	if (sp_selection_is_mean(selection))
-		halve(table, profile);
+		halve_sums(table, profile);
 	return 0;
 }
 
@@ -244,7 +244,7 @@ int sp_table_new(const struct sp_profile *profile,
 {
 	struct sp_table *table = calloc(1, sizeof(*table));
 
-	if (table && fill(table, profile, selection) == 0) {
+	if (table && fill_sums(table, profile, selection) == 0) {
 		*ret_table = table;
 		return 0;
 	}

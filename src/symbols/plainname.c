@@ -51,15 +51,15 @@ static bool ends_before(const struct rewrite *w, size_t n, const char *end)
 	return n >= n_end && memcmp(w->out + n - n_end, end, n_end) == 0;
 }
 
-static void put(struct rewrite *w, const char *text, size_t n)
+static void put_text(struct rewrite *w, const char *text, size_t n)
 {
 	memmove(w->out + w->n, text, n);
 	w->n += n;
 }
 
-static void copy(struct rewrite *w, size_t n)
+static void copy_text(struct rewrite *w, size_t n)
 {
-	put(w, w->in, n);
+	put_text(w, w->in, n);
 	w->in += n;
 }
 
@@ -152,8 +152,8 @@ static void use_alias(struct rewrite *w, const struct list *l)
 		return;
 	w->n = at;
 	if (is_wide)
-		put(w, "w", 1);
-	put(w, w->out + name, l->class_end - name);
+		put_text(w, "w", 1);
+	put_text(w, w->out + name, l->class_end - name);
 }
 
 /* From '<' on, to behind its '>'. */
@@ -162,7 +162,7 @@ static void rewrite_arguments(struct rewrite *w)
 	struct list l = {.class_end = w->n, .first = w->n + 1};
 	bool is_first = true;
 
-	copy(w, 1);
+	copy_text(w, 1);
 	l.kept_end = w->n;
 	for (;;) {
 		size_t at = w->n;
@@ -179,14 +179,14 @@ static void rewrite_arguments(struct rewrite *w)
 		is_first = false;
 		if (w->is_bad || *w->in != ',')
 			break;
-		copy(w, 1);
+		copy_text(w, 1);
 	}
 	if (*w->in != '>')
 		w->is_bad = true;
 	if (w->is_bad)
 		return;
 	w->n = l.kept_end;
-	copy(w, 1);
+	copy_text(w, 1);
 	if (w->n == l.first + 1 && w->is_rust)
 		w->n = l.class_end - 2 * ends_before(w, l.class_end, "::");
 	if (!w->is_rust)
@@ -236,19 +236,19 @@ static void rewrite_self(struct rewrite *w)
 	const size_t open = w->n;
 	size_t self_end;
 
-	copy(w, 1);
+	copy_text(w, 1);
 	rewrite_text(w, ">" END_AS);
 	self_end = w->n;
 	if (*w->in == ' ') {
 		is_path &= !w->keeps_traits;
-		copy(w, strlen(" as "));
+		copy_text(w, strlen(" as "));
 		rewrite_text(w, ">");
 	}
 	if (*w->in != '>')
 		w->is_bad = true;
 	if (w->is_bad)
 		return;
-	copy(w, 1);
+	copy_text(w, 1);
 	if (!is_path || !starts_with(w->in, "::"))
 		return;
 	memmove(w->out + open, w->out + open + 1, self_end - open - 1);
@@ -260,10 +260,10 @@ static void rewrite_self(struct rewrite *w)
 /* From "operator" on, to behind its template arguments. */
 static void rewrite_operator(struct rewrite *w)
 {
-	copy(w, sp_operator_bytes(w->in));
+	copy_text(w, sp_operator_bytes(w->in));
 	/* "operator<< <char>" */
 	if (starts_with(w->in, " <"))
-		copy(w, 1);
+		copy_text(w, 1);
 	if (*w->in == '<')
 		rewrite_arguments(w);
 }
@@ -289,7 +289,7 @@ static bool use_alias_again(struct rewrite *w, size_t n_word)
 	    memcmp(w->out + at - (n_word - n_basic), w->in + n_basic,
 		   n_word - n_basic) != 0)
 		return false;
-	put(w, w->out + at - n, n);
+	put_text(w, w->out + at - n, n);
 	w->in += n_word;
 	return true;
 }
@@ -322,7 +322,7 @@ static void rewrite_word(struct rewrite *w)
 		   sp_operator_bytes(w->in)) {
 		rewrite_operator(w);
 	} else if (!use_alias_again(w, n)) {
-		copy(w, n);
+		copy_text(w, n);
 	}
 }
 
@@ -332,13 +332,13 @@ static void rewrite_bracket(struct rewrite *w, const char *end)
 	const size_t at = w->n;
 	const bool is_tag = starts_with(w->in, "[abi:");
 
-	copy(w, 1);
+	copy_text(w, 1);
 	rewrite_text(w, end);
 	if (*w->in != *end)
 		w->is_bad = true;
 	if (w->is_bad)
 		return;
-	copy(w, 1);
+	copy_text(w, 1);
 	if (is_tag)
 		w->n = at;
 }
@@ -380,7 +380,7 @@ static void rewrite_text(struct rewrite *w, const char *ends)
 		else if (strchr(")]}", c))
 			w->is_bad = true;
 		else
-			copy(w, starts_with(w->in, "->") ? 2 : 1);
+			copy_text(w, starts_with(w->in, "->") ? 2 : 1);
 	}
 	w->depth--;
 }

@@ -195,7 +195,7 @@ int sp_see_through_new(const struct sp_see_through_options *options,
 	return 0;
 }
 
-static bool matches(const struct sp_pattern *pattern, const char *text)
+static bool matches_name(const struct sp_pattern *pattern, const char *text)
 {
 	struct sp_error ignored;
 
@@ -211,9 +211,9 @@ static bool matches_more(const struct sp_see_through *rules, const char *module,
 	if (plain)
 		plain[sp_demangle_short(plain)] = '\0';
 	for (size_t i = 0; i < rules->n_more; i++)
-		is_match |= matches(rules->more[i], name) ||
-			    matches(rules->more[i], module) ||
-			    (plain && matches(rules->more[i], plain));
+		is_match |= matches_name(rules->more[i], name) ||
+			    matches_name(rules->more[i], module) ||
+			    (plain && matches_name(rules->more[i], plain));
 	free(plain);
 	return is_match;
 }
@@ -221,18 +221,19 @@ static bool matches_more(const struct sp_see_through *rules, const char *module,
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 				 const char *module, const char *name)
 {
-	if (matches(rules->allocator_names, name))
+	if (matches_name(rules->allocator_names, name))
 		return SP_ROLE_ALLOCATOR;
 	if (rules->all_frames)
 		return SP_ROLE_OWN;
-	if (matches(rules->library_names, name) ||
-	    matches(rules->library_modules, module) ||
+	if (matches_name(rules->library_names, name) ||
+	    matches_name(rules->library_modules, module) ||
 	    matches_more(rules, module, name))
 		return SP_ROLE_LIBRARY;
-	if (matches(rules->interpreter_names, name))
+	if (matches_name(rules->interpreter_names, name))
 		return SP_ROLE_INTERPRETER;
-	return !*module && matches(rules->script_names, name) ? SP_ROLE_SCRIPT
-							      : SP_ROLE_OWN;
+	return !*module && matches_name(rules->script_names, name)
+		       ? SP_ROLE_SCRIPT
+		       : SP_ROLE_OWN;
 }
 
 bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,

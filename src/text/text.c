@@ -60,8 +60,8 @@ struct quantity {
  * digits contains the other one, which keeps a rounded point inside an interval
  * that was rounded outwards.
  */
-static struct quantity split(double bytes, double (*rounding)(double),
-			     bool fine)
+static struct quantity split_bytes(double bytes, double (*rounding)(double),
+				   bool fine)
 {
 	struct quantity q = {.unit = 0};
 	double scaled = bytes;
@@ -95,7 +95,7 @@ static struct quantity split(double bytes, double (*rounding)(double),
 struct sp_text_cell sp_text_bytes(double bytes)
 {
 	struct sp_text_cell cell = {"0"};
-	struct quantity q = split(bytes, nearbyint, true);
+	struct quantity q = split_bytes(bytes, nearbyint, true);
 
 	if (bytes > 0)
 		snprintf(cell.text, sizeof(cell.text), "%s %s", q.digits,
@@ -123,8 +123,8 @@ struct sp_text_cell sp_text_size(uint64_t bytes)
 struct sp_text_cell sp_text_interval(struct sp_interval bytes)
 {
 	struct sp_text_cell cell;
-	struct quantity lo = split(bytes.lo, floor, false);
-	struct quantity hi = split(bytes.hi, ceil, false);
+	struct quantity lo = split_bytes(bytes.lo, floor, false);
+	struct quantity hi = split_bytes(bytes.hi, ceil, false);
 
 	/* Every allocation was recorded, or nothing can have been missed. */
 	if (bytes.lo >= bytes.hi)
@@ -156,7 +156,7 @@ struct sp_text_estimate sp_text_estimate(struct sp_interval bytes,
 	    (samples > SP_TEXT_FEW_SAMPLES && bytes.lo > 0))
 		return e;
 	if (!samples) {
-		hi = split(bytes.hi, ceil, false);
+		hi = split_bytes(bytes.hi, ceil, false);
 		snprintf(e.first.text, sizeof(e.first.text), "< %s %s",
 			 hi.digits, unit_names[hi.unit]);
 		e.second.text[0] = '\0';

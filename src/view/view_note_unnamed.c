@@ -92,7 +92,7 @@ static double lost_bytes(const struct unnamed *u)
 	return u->reason ? u->any_bytes : u->flat_bytes;
 }
 
-static bool matters(const struct unnamed *u, double whole)
+static bool is_worth_saying(const struct unnamed *u, double whole)
 {
 	return sp_view_note_matters(lost_bytes(u), whole) &&
 	       (u->reason || lost_bytes(u) > STRIPPED_SHARE_MIN * whole);
@@ -155,7 +155,8 @@ void sp_view_note_unnamed(struct sp_view_notes *notes,
 	sp_symbolizer_problems(aggregate->symbolizer, take_reason, &all);
 	qsort(all.modules, n, sizeof(*all.modules), compare_unnamed);
 	for (size_t i = 0; i < n; i++)
-		if (matters(&all.modules[i], whole) && n_matter++ < MODULES_MAX)
+		if (is_worth_saying(&all.modules[i], whole) &&
+		    n_matter++ < MODULES_MAX)
 			note_module(notes, &all.modules[i], whole);
 	if (all.jit_reason) {
 		fputs("no names of code made at run time: ",

@@ -90,7 +90,7 @@ static long call_out(const char *name, unsigned int name_bytes,
 }
 
 /* Bytes of text, or a negative errno. */
-static long ask(long fd, const struct sp_look *look)
+static long ask_looker(long fd, const struct sp_look *look)
 {
 	long r = sp_syscall(SYS_sendto, fd, (long)look, sizeof(*look),
 			    MSG_NOSIGNAL, 0, 0);
@@ -100,7 +100,7 @@ static long ask(long fd, const struct sp_look *look)
 				  0, 0);
 }
 
-static void record(uint64_t time_ns, uint64_t bytes)
+static void record_look(uint64_t time_ns, uint64_t bytes)
 {
 	char key[40] = "ledger.";
 	struct sp_lane *lane = sp_lane_take(&sp_thread.lane_hint);
@@ -132,7 +132,7 @@ static long be_looked_at(const char *name, unsigned int name_bytes,
 	fd = call_out(name, name_bytes, why);
 	if (fd < 0)
 		return fd;
-	r = ask(fd, &look);
+	r = ask_looker(fd, &look);
 	SP_SYS1(close, fd);
 	if (r == -EAGAIN) {
 		sp_diag_lose(SP_LOSS_LEDGER, 1);
@@ -140,7 +140,7 @@ static long be_looked_at(const char *name, unsigned int name_bytes,
 			atomic_fetch_add(&late, 1);
 	}
 	if (r > 0)
-		record(look.time_ns, (uint64_t)r);
+		record_look(look.time_ns, (uint64_t)r);
 	return r > 0 ? 0 : r < 0 ? r : -ENODATA;
 }
 

@@ -116,7 +116,7 @@ static bool is_near_limit(void)
 	return atomic_load_explicit(&is_pressed, memory_order_relaxed);
 }
 
-static uint64_t press(uint64_t base, bool is_near)
+static uint64_t period_under_pressure(uint64_t base, bool is_near)
 {
 	const uint64_t share = base / PRESSED_SHARE;
 
@@ -165,7 +165,7 @@ void sp_period_reset(void)
 	atomic_store(&wanted_doublings, 0);
 }
 
-static unsigned int wanted(void)
+static unsigned int wanted_steps(void)
 {
 	return atomic_load_explicit(&wanted_doublings, memory_order_relaxed);
 }
@@ -187,27 +187,28 @@ bool sp_period_is_due(void)
 	if (now == &sp_period_off)
 		return atomic_load_explicit(&has_alarm, memory_order_relaxed);
 	if (atomic_load_explicit(&doublings, memory_order_relaxed) !=
-		    wanted() ||
+		    wanted_steps() ||
 	    atomic_load_explicit(&was_pressed, memory_order_relaxed) !=
 		    is_near_limit())
 		return true;
 	return rate_limit.interval_ns &&
 	       now->period_bytes !=
-		       period_of(
-			       press(atomic_load_explicit(&base_bytes,
-							  memory_order_relaxed),
-				     is_near_limit()),
-			       next_step(), wanted());
+		       period_of(period_under_pressure(
+					 atomic_load_explicit(
+						 &base_bytes,
+						 memory_order_relaxed),
+					 is_near_limit()),
+				 next_step(), wanted_steps());
 }
 
 /* ---- changes ---- */
 
 static const struct sp_law *find_step(uint64_t base, unsigned int to)
 {
-	const unsigned int of_file = wanted();
+	const unsigned int of_file = wanted_steps();
 	const bool is_near = is_near_limit();
-	const struct sp_law *law =
-		find_law(period_of(press(base, is_near), to, of_file));
+	const struct sp_law *law = find_law(
+		period_of(period_under_pressure(base, is_near), to, of_file));
 
 	if (law) {
 		atomic_store_explicit(&base_bytes, base, memory_order_relaxed);

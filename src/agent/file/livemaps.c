@@ -235,7 +235,7 @@ static void change_later(const struct sp_mapchange *c)
 /* ---- the lock ---- */
 
 /* True: nothing waits that was there. */
-static bool settle(void)
+static bool settle_changes(void)
 {
 	begin_epoch();
 	return sp_mapqueue_take(change_later);
@@ -248,7 +248,7 @@ static void give_lock(void)
 
 	do {
 		if (rounds)
-			settle();
+			settle_changes();
 		atomic_store(&n_live, (uint32_t)live.n);
 		sp_inside_give(&busy);
 	} while (++rounds < ROUNDS_MAX && sp_mapqueue_any() &&
@@ -260,7 +260,7 @@ static bool take_lock(void)
 {
 	if (!sp_inside_hold(&busy))
 		return false;
-	if (settle())
+	if (settle_changes())
 		return true;
 	give_lock();
 	return false;
@@ -272,7 +272,7 @@ static int leave_change(const struct sp_mapchange *c)
 	if (!sp_mapqueue_put(c))
 		return -EBUSY;
 	if (sp_inside_hold(&busy)) {
-		settle();
+		settle_changes();
 		give_lock();
 	}
 	return -EAGAIN;

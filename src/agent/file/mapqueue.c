@@ -157,7 +157,7 @@ static void add_to_batch(unsigned int cell, uint64_t state)
 }
 
 /* How many wait that have a ticket up to that one. */
-static unsigned int gather(uint64_t last)
+static unsigned int gather_waiting(uint64_t last)
 {
 	const unsigned int n = atomic_load(&n_cells);
 	unsigned int waiting = 0;
@@ -183,7 +183,7 @@ bool sp_mapqueue_take(sp_mapqueue_fn *fn)
 	if (!atomic_load(&is_waiting))
 		return true;
 	atomic_store(&is_waiting, false);
-	waiting = gather(atomic_load(&last_ticket));
+	waiting = gather_waiting(atomic_load(&last_ticket));
 	for (unsigned int i = 0; i < batch.n; i++) {
 		const unsigned int cell = batch.cells[i];
 		const struct sp_mapchange change = *change_of(cell);

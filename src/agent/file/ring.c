@@ -202,7 +202,7 @@ static uint64_t take_next(void)
 	return n + 1;
 }
 
-static uint64_t take(uint64_t as, bool *ret_used)
+static uint64_t take_chunk(uint64_t as, bool *ret_used)
 {
 	const uint64_t from =
 		atomic_load_explicit(&cursor, memory_order_relaxed);
@@ -235,7 +235,7 @@ uint64_t sp_ring_take_permanent(bool *ret_used)
 		atomic_fetch_sub(&n_permanent, 1);
 		return 0;
 	}
-	n = take(PERMANENT, ret_used);
+	n = take_chunk(PERMANENT, ret_used);
 	if (!n)
 		atomic_fetch_sub(&n_permanent, 1);
 	return n;
@@ -348,8 +348,8 @@ uint64_t sp_ring_take(struct sp_lane *lane, uint32_t segment, bool completes,
 
 	atomic_store(&lane->chunk_number, ANY_CHUNK);
 	if (completes || has_spare(sp_lane_number(lane)))
-		n = take((uint64_t)sp_lane_number(lane) << 32 | segment,
-			 ret_used);
+		n = take_chunk((uint64_t)sp_lane_number(lane) << 32 | segment,
+			       ret_used);
 	if (n)
 		atomic_fetch_add(&n_used, 1);
 	else
@@ -390,7 +390,7 @@ unsigned int sp_ring_rewritten_percent(void)
 }
 
 /* Chunks that make a segment. */
-static uint64_t share(void)
+static uint64_t segment_chunks(void)
 {
 	const uint64_t ring = ring_chunks();
 
@@ -407,7 +407,7 @@ static uint64_t fill_of_segment(void)
 	const uint64_t most = 3 * ring_chunks() / 8;
 	const uint64_t chunks = wanted < most ? wanted : most;
 
-	return chunks < share() ? share() : chunks;
+	return chunks < segment_chunks() ? segment_chunks() : chunks;
 }
 
 static bool is_due(bool is_full)
@@ -423,7 +423,7 @@ static bool is_due(bool is_full)
 static uint32_t choose_oldest(void)
 {
 	const uint64_t wanted =
-		atomic_load(&n_used) + 2 * share() + sp_lane_count();
+		atomic_load(&n_used) + 2 * segment_chunks() + sp_lane_count();
 	const uint32_t first = oldest_segment();
 	const uint32_t last = atomic_load(&complete);
 	uint64_t chunks[SEGMENTS_MAX] = {0}, n_free = 0;

@@ -43,7 +43,7 @@ static struct {
 	struct sp_attach_request *request;
 } locked;
 
-static void nothing(void)
+static void do_nothing(void)
 {
 }
 
@@ -52,7 +52,7 @@ static __attribute__((used)) void (*resolve_under_lock(void))(void)
 	if (locked.work)
 		locked.work(locked.request);
 	locked.work = NULL;
-	return nothing;
+	return do_nothing;
 }
 
 SP_EXPORT void sampleprof_agent_under_lock(void)
@@ -96,8 +96,8 @@ static char **unpack_settings(const char *packed)
 	return settings;
 }
 
-static void answer(struct sp_attach_request *request, uint32_t result,
-		   int error)
+static void answer_request(struct sp_attach_request *request, uint32_t result,
+			   int error)
 {
 	request->result = result;
 	request->error = error;
@@ -118,38 +118,38 @@ static bool begin_profile(struct sp_attach_request *request)
 	r = sp_agent_begin_attached(&attached,
 				    unpack_settings(request->settings));
 	if (r == -EBUSY)
-		answer(request,
-		       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
-					     : SP_ATTACH_IS_OFF,
-		       0);
+		answer_request(request,
+			       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
+						     : SP_ATTACH_IS_OFF,
+			       0);
 	else if (r == -EINVAL)
-		answer(request, SP_ATTACH_REFUSED, 0);
+		answer_request(request, SP_ATTACH_REFUSED, 0);
 	else if (r < 0)
-		answer(request, SP_ATTACH_NO_FILE, r);
+		answer_request(request, SP_ATTACH_NO_FILE, r);
 	return r == 0;
 }
 
-static void begin(struct sp_attach_request *request)
+static void begin_recording(struct sp_attach_request *request)
 {
 	size_t places = 0;
 	int r;
 
 	if (!has_profile && sp_agent_is_running()) {
-		answer(request, SP_ATTACH_IS_PRELOADED, 0);
+		answer_request(request, SP_ATTACH_IS_PRELOADED, 0);
 		return;
 	}
 	if (!sp_next_resolve_last()) {
-		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
 	}
 	/* A child that is not followed. */
 	if (is_attached && !sp_agent_is_running()) {
-		answer(request, SP_ATTACH_IS_OFF, 0);
+		answer_request(request, SP_ATTACH_IS_OFF, 0);
 		return;
 	}
 	/* Of the one before a thread is still to leave. */
 	if (has_profile && !is_attached && sp_agent_end_attached() == -EAGAIN) {
-		answer(request, SP_ATTACH_BUSY, 0);
+		answer_request(request, SP_ATTACH_BUSY, 0);
 		return;
 	}
 	if (!is_attached && !begin_profile(request))
@@ -170,33 +170,33 @@ static void begin(struct sp_attach_request *request)
 		sp_resident_forbid_files();
 		sp_agent_enter_sandbox();
 	}
-	answer(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
+	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
 }
 
 /* ---- end ---- */
 
-static void restore(struct sp_attach_request *request)
+static void restore_pointers(struct sp_attach_request *request)
 {
 	size_t places = 0;
 	int r = sp_patch_restore(&places);
 
 	request->places = places;
-	answer(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
+	answer_request(request, r < 0 ? SP_ATTACH_NO_WRITE : SP_ATTACH_DONE, r);
 }
 
-static void end(struct sp_attach_request *request)
+static void end_recording(struct sp_attach_request *request)
 {
 	int r;
 
 	if (!has_profile) {
-		answer(request,
-		       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
-					     : SP_ATTACH_NOT_THERE,
-		       0);
+		answer_request(request,
+			       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
+						     : SP_ATTACH_NOT_THERE,
+			       0);
 		return;
 	}
-	if (is_attached && !call_under_lock(restore, request)) {
-		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+	if (is_attached && !call_under_lock(restore_pointers, request)) {
+		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 		return;
 	}
 	if (is_attached && request->result != SP_ATTACH_DONE)
@@ -204,11 +204,11 @@ static void end(struct sp_attach_request *request)
 	is_attached = false;
 	r = sp_agent_end_attached();
 	has_profile = r == -EAGAIN;
-	answer(request,
-	       r == -EAGAIN ? SP_ATTACH_BUSY
-	       : r < 0      ? SP_ATTACH_NOT_THERE
-			    : SP_ATTACH_DONE,
-	       0);
+	answer_request(request,
+		       r == -EAGAIN ? SP_ATTACH_BUSY
+		       : r < 0      ? SP_ATTACH_NOT_THERE
+				    : SP_ATTACH_DONE,
+		       0);
 }
 
 SP_EXPORT void sampleprof_agent_attach(struct sp_attach_request *request)
@@ -217,10 +217,10 @@ SP_EXPORT void sampleprof_agent_attach(struct sp_attach_request *request)
 
 	request->places = 0;
 	if (request->version != SP_ATTACH_VERSION)
-		answer(request, SP_ATTACH_OTHER_VERSION, 0);
+		answer_request(request, SP_ATTACH_OTHER_VERSION, 0);
 	else if (request->command == SP_ATTACH_END)
-		end(request);
-	else if (!call_under_lock(begin, request))
-		answer(request, SP_ATTACH_NO_ALLOCATOR, 0);
+		end_recording(request);
+	else if (!call_under_lock(begin_recording, request))
+		answer_request(request, SP_ATTACH_NO_ALLOCATOR, 0);
 	errno = saved_errno;
 }

@@ -53,8 +53,8 @@ static bool is_recorded(size_t n, int flags)
 	return flags & MAP_ANONYMOUS && n >= SP_FORMAT_MAP_BYTES_MIN;
 }
 
-static void *map(void *p, size_t n, int protection, int flags, int fd, off_t at,
-		 const struct sp_call_frame *frame)
+static void *map_memory(void *p, size_t n, int protection, int flags, int fd,
+			off_t at, const struct sp_call_frame *frame)
 {
 	struct sp_maps_call ends = {.number = 0};
 	void *made;
@@ -75,13 +75,13 @@ static void *map(void *p, size_t n, int protection, int flags, int fd, off_t at,
 SP_EXPORT void *mmap(void *p, size_t n, int protection, int flags, int fd,
 		     off_t at)
 {
-	return map(p, n, protection, flags, fd, at, SP_FRAME_HERE);
+	return map_memory(p, n, protection, flags, fd, at, SP_FRAME_HERE);
 }
 
 SP_EXPORT void *mmap64(void *p, size_t n, int protection, int flags, int fd,
 		       off_t at)
 {
-	return map(p, n, protection, flags, fd, at, SP_FRAME_HERE);
+	return map_memory(p, n, protection, flags, fd, at, SP_FRAME_HERE);
 }
 
 SP_EXPORT int munmap(void *p, size_t n)

@@ -25,7 +25,7 @@ static bool find_function(const char *name, void *ret)
 }
 
 /* The counts are taken one after another while others allocate. */
-static uint64_t less(uint64_t from, uint64_t bytes)
+static uint64_t count_without(uint64_t from, uint64_t bytes)
 {
 	return from > bytes ? from - bytes : 0;
 }
@@ -57,7 +57,8 @@ static bool ask_jemalloc(struct sp_control_memory *m)
 	    !get_jemalloc(control, "stats.metadata", &metadata))
 		return false;
 	m->allocator = SP_ALLOCATOR_JEMALLOC;
-	m->free_bytes = less(m->system_bytes, m->alive_bytes + metadata);
+	m->free_bytes =
+		count_without(m->system_bytes, m->alive_bytes + metadata);
 	m->own_bytes = metadata;
 	return true;
 }
@@ -74,8 +75,8 @@ static bool ask_tcmalloc(struct sp_control_memory *m)
 		return false;
 	m->allocator = SP_ALLOCATOR_TCMALLOC;
 	m->alive_bytes = alive;
-	m->system_bytes = less(heap, unmapped);
-	m->free_bytes = less(m->system_bytes, alive);
+	m->system_bytes = count_without(heap, unmapped);
+	m->free_bytes = count_without(m->system_bytes, alive);
 	return true;
 }
 
@@ -128,8 +129,8 @@ bool sp_allocator_ask(struct sp_control_memory *ret,
 
 /* jemalloc and tcmalloc have it by one name, with flags; mimalloc by another.
  */
-static size_t rounded(size_t (*of_both)(size_t, int), size_t (*of_one)(size_t),
-		      size_t bytes)
+static size_t rounded_size(size_t (*of_both)(size_t, int),
+			   size_t (*of_one)(size_t), size_t bytes)
 {
 	return of_both ? of_both(bytes, 0) : of_one(bytes);
 }
@@ -147,7 +148,7 @@ void sp_allocator_classes(uint32_t ret[SP_ALLOCATOR_CLASSES])
 		return;
 	while (bytes < SP_ALLOCATOR_CLASSES_TOP &&
 	       n + 1 < SP_ALLOCATOR_CLASSES) {
-		const size_t next = rounded(of_both, of_one, bytes + 1);
+		const size_t next = rounded_size(of_both, of_one, bytes + 1);
 
 		if (next <= bytes || next > UINT32_MAX)
 			return;
@@ -228,7 +229,7 @@ static bool add_bin(const struct jemalloc *j, size_t bin,
 			&regions) ||
 	    !get_of_bin(j, "arenas.bin.0.size", bin, sizeof(size_t), &bytes))
 		return false;
-	ret->free_bytes += less(slabs * regions, used) * bytes;
+	ret->free_bytes += count_without(slabs * regions, used) * bytes;
 	ret->alive_bytes += used * bytes;
 	return true;
 }

@@ -342,7 +342,8 @@ static bool is_called(const struct link_map *map, const char *name)
 	return same_text(end, name);
 }
 
-static bool needs(const struct link_map *map, const struct link_map *other)
+static bool needs_object(const struct link_map *map,
+			 const struct link_map *other)
 {
 	const char *strings = (const char *)sp_linkmap_dynamic(map, DT_STRTAB);
 
@@ -358,7 +359,7 @@ static bool is_needed(const struct link_map *map)
 {
 	for (const struct link_map *by = sp_linkmap_first(); by && by != map;
 	     by = by->l_next)
-		if (needs(by, map) && sp_linkmap_is_kept(by))
+		if (needs_object(by, map) && sp_linkmap_is_kept(by))
 			return true;
 	return false;
 }
