@@ -27,13 +27,13 @@
 #include "base/wide.h"
 #include "model/walk.h"
 #include "stats/special.h"
-#include "stats/sums.h"
+#include "stats/running_sums.h"
 
 /* Sums that go up and down, of samples that are alive. */
 struct alive {
 	uint64_t samples;
 	sp_u128 size_bytes;
-	struct sp_sums sums;
+	struct sp_running_sums sums;
 };
 
 /*
@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) void alive_add(
 		a->size_bytes += size_bytes;
 	else
 		a->size_bytes -= size_bytes;
-	sp_sums_add(&a->sums, terms, sign);
+	sp_running_sums_add(&a->sums, terms, sign);
 }
 
 /* Samples that were certain are in both halves, the rest doubled in one. */
@@ -268,10 +268,10 @@ static struct sp_acc as_acc(const struct sp_peak_walk *w,
 	acc.size_bytes = alive->size_bytes > UINT64_MAX
 				 ? UINT64_MAX
 				 : (uint64_t)alive->size_bytes;
-	acc.est_bytes = sp_sums_value(&alive->sums, SP_SUM_EST);
-	acc.k2 = sp_sums_value(&alive->sums, SP_SUM_K2);
-	acc.k3 = sp_sums_value(&alive->sums, SP_SUM_K3);
-	acc.kz = sp_sums_value(&alive->sums, SP_SUM_KZ);
+	acc.est_bytes = sp_running_sums_value(&alive->sums, SP_SUM_EST);
+	acc.k2 = sp_running_sums_value(&alive->sums, SP_SUM_K2);
+	acc.k3 = sp_running_sums_value(&alive->sums, SP_SUM_K3);
+	acc.kz = sp_running_sums_value(&alive->sums, SP_SUM_KZ);
 	return acc;
 }
 
@@ -321,12 +321,13 @@ static void look_at_upper(struct sp_peak_walk *w, const struct sp_acc *acc)
 static bool is_low(const struct sp_peak_walk *w)
 {
 	const double G = 0.5, z = w->spread, r = (double)w->period_bytes;
-	const struct sp_sums *sums = &w->now.sums;
+	const struct sp_running_sums *sums = &w->now.sums;
 	const double quantile =
 		z + G * z * z / 6 + G * G * z * z * z / 108 + 0.1 * G * G;
-	const double est = sp_sums_value(sums, SP_SUM_EST);
-	const double k2 = sp_sums_value(sums, SP_SUM_K2) + r * r;
-	const double k3 = sp_sums_value(sums, SP_SUM_K3) + 2 * r * r * r;
+	const double est = sp_running_sums_value(sums, SP_SUM_EST);
+	const double k2 = sp_running_sums_value(sums, SP_SUM_K2) + r * r;
+	const double k3 =
+		sp_running_sums_value(sums, SP_SUM_K3) + 2 * r * r * r;
 	const double sd_most = (w->last_sd + k2 * w->last_sd_inverse) / 2;
 	const double room =
 		fmax(w->upper_least, w->upper) - est - r - sd_most * quantile;
@@ -334,7 +335,7 @@ static bool is_low(const struct sp_peak_walk *w)
 	return est <= w->peak.raw_bytes &&
 	       w->now.size_bytes <= w->most_size_bytes && w->last_sd > 0 &&
 	       k3 * k3 <= G * G * k2 * k2 * k2 &&
-	       sp_sums_value(sums, SP_SUM_KZ) <= 2 * k2 * room;
+	       sp_running_sums_value(sums, SP_SUM_KZ) <= 2 * k2 * room;
 }
 
 /* Between the last birth and a free, or at the end: a summit of the curve. */

@@ -17,14 +17,15 @@ struct sp_terms {
 };
 
 /* Zero-initialise. */
-struct sp_sums {
+struct sp_running_sums {
 	sp_two_sums hi[SP_SUMS / 2];
 	sp_two_sums lo[SP_SUMS / 2]; /* what rounding took from hi */
 };
 
 /* sign is 1, or -1 for terms that were added before. */
-static inline void sp_sums_add(struct sp_sums *s, const struct sp_terms *terms,
-			       double sign)
+static inline void sp_running_sums_add(struct sp_running_sums *s,
+				       const struct sp_terms *terms,
+				       double sign)
 {
 	for (unsigned int i = 0; i < SP_SUMS / 2; i++) {
 		const sp_two_sums x = sign * terms->of[i], hi = s->hi[i];
@@ -35,7 +36,8 @@ static inline void sp_sums_add(struct sp_sums *s, const struct sp_terms *terms,
 	}
 }
 
-static inline double sp_sums_value(const struct sp_sums *s, unsigned int which)
+static inline double sp_running_sums_value(const struct sp_running_sums *s,
+					   unsigned int which)
 {
 	return s->hi[which / 2][which % 2] + s->lo[which / 2][which % 2];
 }
