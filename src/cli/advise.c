@@ -31,8 +31,8 @@ bool sp_advise_can_tell(const struct sp_advice *a)
 
 /* The classes of sums, each as objects of its mean size.  Into `to`, which
  * has the room. */
-static struct sp_period_model design_of_tally(const struct sp_class_sums *sums,
-					      struct sp_period_model_class *to)
+static struct sp_period_model model_of_sums(const struct sp_class_sums *sums,
+					    struct sp_period_model_class *to)
 {
 	size_t n = 0;
 
@@ -48,8 +48,8 @@ static struct sp_period_model design_of_tally(const struct sp_class_sums *sums,
 }
 
 /* The same of exact totals. */
-static struct sp_period_model design_of_totals(const struct sp_profile *profile,
-					       struct sp_period_model_class *to)
+static struct sp_period_model model_of_totals(const struct sp_profile *profile,
+					      struct sp_period_model_class *to)
 {
 	size_t n = 0;
 
@@ -114,7 +114,7 @@ static void tell_sites(struct sp_advice *a,
 			.module = f->module,
 			.samples = f->flat.all.samples,
 			.bytes = sp_estimate_bytes(&aggregate->how, &f->flat),
-			.sizes = design_of_tally(&f->flat, room),
+			.sizes = model_of_sums(&f->flat, room),
 		};
 		room += site->sizes.n;
 		tell_site(a, site);
@@ -154,10 +154,9 @@ static int find_sites(struct sp_advice *a, const struct sp_aggregate *aggregate,
 	if (!a->sites || !a->classes)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	a->is_exact = a->profile->has_classes;
-	a->sizes = a->is_exact
-			   ? design_of_totals(a->profile, a->classes)
-			   : design_of_tally(&aggregate->analysis->alloc->all,
-					     a->classes);
+	a->sizes = a->is_exact ? model_of_totals(a->profile, a->classes)
+			       : model_of_sums(&aggregate->analysis->alloc->all,
+					       a->classes);
 	tell_sites(a, aggregate, a->classes + SP_FORMAT_CLASSES);
 	return 0;
 }
@@ -300,7 +299,7 @@ static void advise_pins(struct sp_advice *a, const struct sp_analysis *analysis)
 
 	if (!analysis->live || !analysis->live->all.all.samples)
 		return;
-	alive = design_of_tally(&analysis->live->all, classes);
+	alive = model_of_sums(&analysis->live->all, classes);
 	while (period > 1 && !tells_pins(a, &alive, period))
 		period /= 2;
 	a->pins_period_bytes =

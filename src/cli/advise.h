@@ -105,7 +105,7 @@ struct sp_advice {
 	double worse_objects;
 	double worse_samples; /* as many more samples would make up for it */
 	uint64_t compared_bytes;
-	struct sp_period_model_class *classes; /* of all designs; owned */
+	struct sp_period_model_class *classes; /* of all models; owned */
 };
 
 /*

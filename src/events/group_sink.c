@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /* How many of the ascending times are earlier. */
 static uint32_t count_before(const uint64_t *times, size_t above,

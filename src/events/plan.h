@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "model/profile.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * What is wanted of the samples of some files.  All of these are found in one
@@ -25,7 +25,7 @@ struct sp_plan {
 	 * other. */
 	bool has_lifetimes;
 	/* Which samples were temporary, by limits as in struct sp_selection
-	 * (stats/table.h). */
+	 * (stats/sums.h). */
 	bool has_temporary;
 	uint64_t within_bytes;
 	uint64_t within_ns;

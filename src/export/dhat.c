@@ -154,8 +154,8 @@ static uint64_t largest_of(uint64_t a, uint64_t b, uint64_t c)
 
 /* Rounded by the same hash, equal amounts stay equal; a path never held less at
  * most than at the peak or at the end. */
-static void put_living(struct sp_json *json, const struct point *point,
-		       uint64_t hash)
+static void put_live_blocks(struct sp_json *json, const struct point *point,
+			    uint64_t hash)
 {
 	const uint64_t same = hash;
 	uint64_t gb = rounded_value(point->at_peak.bytes, &hash);
@@ -189,7 +189,7 @@ static void put_point(struct sp_json *json, const struct document *d,
 	sp_json_u64(json, "tb", rounded_value(point->total.bytes, &hash));
 	sp_json_u64(json, "tbk", rounded_value(point->total.blocks, &hash));
 	if (d->profile->has_frees)
-		put_living(json, point, seed);
+		put_live_blocks(json, point, seed);
 	sp_json_open(json, "fs", '[');
 	for (uint32_t k = 0; k < path->n_frames; k++)
 		sp_json_u64(json, NULL, path->frames[k]);

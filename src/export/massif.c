@@ -71,12 +71,12 @@ static uint64_t rounded_value(double value)
 
 /* Of what is alive at the peak, or at the end. */
 static int sum_up(const struct document *d, const struct sp_selection *births,
-		  enum sp_view view, uint64_t *sums, struct sp_error *err)
+		  enum sp_view view, uint64_t *ret, struct sp_error *err)
 {
 	const uint32_t n = d->paths.n_paths;
 	struct sp_selection alive = *births;
 	double *bytes = calloc((size_t)n + 1, sizeof(*bytes)), sum = 0;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	int r;
 
 	if (!bytes)
@@ -85,23 +85,22 @@ static int sum_up(const struct document *d, const struct sp_selection *births,
 	alive.at_ns = SP_NEVER;
 	for (int k = 0; k < 2; k++)
 		alive.chosen_ns[k] = d->analysis->peak.chosen_ns[k];
-	r = sp_table_new(d->profile, &alive, &table, err);
+	r = sp_sums_new(d->profile, &alive, &sums, err);
 	if (r < 0) {
 		free(bytes);
 		return r;
 	}
 	for (size_t i = 0; i < d->profile->n_stacks; i++)
-		if (table->stacks[i].all.samples)
+		if (sums->stacks[i].all.samples)
 			bytes[d->paths.path_of_stack[i]] +=
-				sp_adjusted(&d->analysis->how,
-					    &table->stacks[i])
+				sp_adjusted(&d->analysis->how, &sums->stacks[i])
 					.est_bytes;
 	for (uint32_t i = 0; i < n; i++) {
-		sums[i] = rounded_value(sum);
+		ret[i] = rounded_value(sum);
 		sum += bytes[i];
 	}
-	sums[n] = rounded_value(sum);
-	sp_table_free(table, d->profile);
+	ret[n] = rounded_value(sum);
+	sp_sums_free(sums, d->profile);
 	free(bytes);
 	return 0;
 }

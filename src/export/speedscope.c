@@ -25,7 +25,7 @@ struct writer {
 /* One profile of the file. */
 struct part {
 	const char *name;
-	const struct sp_table *table;
+	const struct sp_sums *sums;
 };
 
 static uint32_t intern_bytes(struct writer *w, struct sp_intern *table,
@@ -104,7 +104,7 @@ static uint64_t stack_weight(const struct writer *w, const struct part *part,
 
 	return (uint64_t)sp_export_round(
 		sp_adjusted(&w->aggregate->analysis->how,
-			    &part->table->stacks[stack])
+			    &part->sums->stacks[stack])
 			.est_bytes,
 		hash, INT64_MAX / (int64_t)(n + 1));
 }
@@ -125,7 +125,7 @@ static void put_part(struct writer *w, const struct part *part)
 	sp_json_u64(json, "endValue", sum);
 	sp_json_open(json, "samples", '[');
 	for (size_t i = 0; i < p->n_stacks; i++) {
-		if (!part->table->stacks[i].all.samples)
+		if (!part->sums->stacks[i].all.samples)
 			continue;
 		sp_json_open_flat(json, NULL, '[');
 		put_stack(w, &p->stacks[i], json);
@@ -134,7 +134,7 @@ static void put_part(struct writer *w, const struct part *part)
 	sp_json_close(json, ']');
 	sp_json_open_flat(json, "weights", '[');
 	for (size_t i = 0; i < p->n_stacks; i++)
-		if (part->table->stacks[i].all.samples)
+		if (part->sums->stacks[i].all.samples)
 			sp_json_u64(json, NULL, stack_weight(w, part, i));
 	sp_json_close(json, ']');
 	sp_json_close(json, '}');
@@ -149,7 +149,7 @@ static void put_file(struct writer *w, const struct part *parts, size_t n)
 	sp_json_string(json, "exporter", "sampleprof-report " SP_VERSION);
 	sp_json_string(json, "name", w->profile->command);
 	sp_json_u64(json, "activeProfileIndex",
-		    parts[0].table == w->aggregate->analysis->view ? 0 : n - 1);
+		    parts[0].sums == w->aggregate->analysis->view ? 0 : n - 1);
 	put_frames(w);
 	sp_json_open(json, "profiles", '[');
 	for (size_t i = 0; i < n; i++)
@@ -169,7 +169,7 @@ static size_t choose_parts(const struct sp_analysis *a, struct part parts[2])
 			a->view};
 	else
 		parts[1] = (struct part){"live", a->live};
-	return parts[1].table ? 2 : 1;
+	return parts[1].sums ? 2 : 1;
 }
 
 int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
@@ -189,8 +189,8 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 	w.no_stack = number_of(&w, SP_LABEL_NO_STACK, NULL);
 	/* What is alive may have call stacks of its own (has_survivors). */
 	for (size_t i = 0; i < a->profile->n_stacks && !w.error; i++)
-		if (parts[0].table->stacks[i].all.samples ||
-		    parts[n - 1].table->stacks[i].all.samples)
+		if (parts[0].sums->stacks[i].all.samples ||
+		    parts[n - 1].sums->stacks[i].all.samples)
 			put_stack(&w, &a->profile->stacks[i], NULL);
 	if (!w.error)
 		put_file(&w, parts, n);

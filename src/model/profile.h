@@ -11,7 +11,7 @@
 
 /*
  * What one or several files say, in memory.  Everything is owned by the
- * profile.  Estimates are made from it by selecting samples (stats/table.h).
+ * profile.  Estimates are made from it by selecting samples (stats/sums.h).
  */
 
 /* How the profiled process ended, as far as the file and this machine tell. */

@@ -372,8 +372,8 @@ static int compare_stacks(const void *a, const void *b, void *arg)
 static int select_stacks(struct sp_aggregate *a)
 {
 	const struct sp_profile *profile = a->analysis->profile;
-	const struct sp_table *view = a->analysis->view;
-	const struct sp_table *live = a->analysis->live;
+	const struct sp_sums *view = a->analysis->view;
+	const struct sp_sums *live = a->analysis->live;
 
 	a->stacks = calloc(profile->n_stacks + 1, sizeof(*a->stacks));
 	a->row_of_stack =

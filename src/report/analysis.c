@@ -26,14 +26,14 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 {
 	const struct sp_profile *p = a->profile;
 	struct sp_selection s = a->selection;
-	int r = sp_table_new(p, &a->selection, &a->view, err);
+	int r = sp_sums_new(p, &a->selection, &a->view, err);
 
 	if (r < 0)
 		return r;
 	a->whole = &a->view->all;
 	if (s.keeps) {
 		s.keeps = NULL;
-		r = sp_table_new(p, &s, &a->unfiltered, err);
+		r = sp_sums_new(p, &s, &a->unfiltered, err);
 		if (r < 0)
 			return r;
 		a->whole = &a->unfiltered->all;
@@ -42,7 +42,7 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 	a->alloc = s.view == SP_VIEW_ALLOC ? a->view : NULL;
 	if (!a->alloc) {
 		s.view = SP_VIEW_ALLOC;
-		r = sp_table_new(p, &s, &a->alloc, err);
+		r = sp_sums_new(p, &s, &a->alloc, err);
 	}
 	if (r < 0 || !p->has_frees)
 		return r;
@@ -51,7 +51,7 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 		return 0;
 	s.view = SP_VIEW_LIVE;
 	s.at_ns = a->live_at_ns;
-	return sp_table_new(p, &s, &a->live, err);
+	return sp_sums_new(p, &s, &a->live, err);
 }
 
 /* The peak is at least what is alive at any moment, which may be known better
@@ -72,17 +72,17 @@ static int raise_rows(const struct sp_analysis *a, struct sp_peak *peak,
 		      struct sp_error *err)
 {
 	struct sp_selection end = a->selection;
-	struct sp_table *live;
+	struct sp_sums *live;
 	int r;
 
 	end.view = SP_VIEW_LIVE;
 	end.at_ns = SP_NEVER;
 	end.keeps = NULL;
-	r = sp_table_new(a->profile, &end, &live, err);
+	r = sp_sums_new(a->profile, &end, &live, err);
 	if (r < 0)
 		return r;
 	sp_peak_raise(peak, sp_estimate_bytes(&a->how, &live->all).value);
-	sp_table_free(live, a->profile);
+	sp_sums_free(live, a->profile);
 	return 0;
 }
 
@@ -445,11 +445,11 @@ void sp_analysis_free(struct sp_analysis *analysis)
 	if (!analysis)
 		return;
 	if (analysis->alloc != analysis->view)
-		sp_table_free(analysis->alloc, analysis->profile);
+		sp_sums_free(analysis->alloc, analysis->profile);
 	if (analysis->live != analysis->view)
-		sp_table_free(analysis->live, analysis->profile);
-	sp_table_free(analysis->view, analysis->profile);
-	sp_table_free(analysis->unfiltered, analysis->profile);
+		sp_sums_free(analysis->live, analysis->profile);
+	sp_sums_free(analysis->view, analysis->profile);
+	sp_sums_free(analysis->unfiltered, analysis->profile);
 	sp_population_free(&analysis->population);
 	free(analysis);
 }

@@ -8,7 +8,7 @@
 #include "report/question.h"
 #include "stats/estimate.h"
 #include "stats/peak.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * The figures that answer a question, before any function has a name.  Borrows
@@ -20,15 +20,15 @@ struct sp_analysis {
 	struct sp_selection selection; /* of the view; at_ns of a peak is set */
 	struct sp_population population;
 	struct sp_estimation how; /* of every row; borrows `population` */
-	struct sp_table *view;    /* the selected samples */
+	struct sp_sums *view;     /* the selected samples */
 	/* What shares are shares of: the view's total, with what the filter
 	 * drops.  `unfiltered` is NULL without a filter. */
 	const struct sp_class_sums *whole;
-	struct sp_table *unfiltered;
+	struct sp_sums *unfiltered;
 	/* The same births, sizes and threads: all of them, and those alive at
 	 * live_at_ns (SP_NEVER: the end).  `live` is NULL without frees. */
-	struct sp_table *alloc; /* may be `view` */
-	struct sp_table *live;  /* may be `view` */
+	struct sp_sums *alloc; /* may be `view` */
+	struct sp_sums *live;  /* may be `view` */
 	uint64_t live_at_ns;
 	struct sp_peak peak; /* with frees only */
 };

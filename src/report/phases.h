@@ -37,7 +37,7 @@ struct sp_phases {
 };
 
 /*
- * Tallies are of the analysis' view, or of all that has the same births, sizes
+ * Sums are of the analysis' view, or of all that has the same births, sizes
  * and threads.  0 and *ret, to be freed by the caller; -ENOMEM and *err.  There
  * are none in a profile without stretches.
  */

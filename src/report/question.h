@@ -8,7 +8,7 @@
 #include "model/profile.h"
 #include "report/filter.h"
 #include "stats/estimate.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * What the user wants to know, as it was asked: before a profile is there that

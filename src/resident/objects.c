@@ -10,7 +10,7 @@
 #include "read/reader.h"
 #include "report/analysis.h"
 #include "report/load.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /* An alive sample and where it is; 0: not known. */
 struct object {

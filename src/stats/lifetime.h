@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * How long objects lived: the weighted Kaplan-Meier curve over the samples of a

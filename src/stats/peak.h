@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "model/profile.h"
 #include "stats/estimator.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * The greatest live bytes of the run, of the objects that a selection names by

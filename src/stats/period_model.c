@@ -12,40 +12,39 @@
 /* Halvings of a logarithm of at most 40 bits: to the last digit. */
 #define STEPS 60
 
-double sp_period_model_objects(const struct sp_period_model *design)
+double sp_period_model_objects(const struct sp_period_model *model)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < design->n; i++)
-		sum += design->classes[i].objects;
+	for (size_t i = 0; i < model->n; i++)
+		sum += model->classes[i].objects;
 	return sum;
 }
 
-double sp_period_model_bytes(const struct sp_period_model *design)
+double sp_period_model_bytes(const struct sp_period_model *model)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < design->n; i++)
-		sum += design->classes[i].objects *
-		       design->classes[i].size_bytes;
+	for (size_t i = 0; i < model->n; i++)
+		sum += model->classes[i].objects * model->classes[i].size_bytes;
 	return sum;
 }
 
 /* Period 1 takes everything: it is no lottery. */
-double sp_period_model_samples(const struct sp_period_model *design,
+double sp_period_model_samples(const struct sp_period_model *model,
 			       double period_bytes)
 {
 	double sum = 0;
 
 	if (period_bytes <= 1)
-		return sp_period_model_objects(design);
-	for (size_t i = 0; i < design->n; i++)
-		sum -= design->classes[i].objects *
-		       expm1(-design->classes[i].size_bytes / period_bytes);
+		return sp_period_model_objects(model);
+	for (size_t i = 0; i < model->n; i++)
+		sum -= model->classes[i].objects *
+		       expm1(-model->classes[i].size_bytes / period_bytes);
 	return sum;
 }
 
-double sp_period_model_variance(const struct sp_period_model *design,
+double sp_period_model_variance(const struct sp_period_model *model,
 				double period_bytes)
 {
 	double sum = 0;
@@ -53,8 +52,8 @@ double sp_period_model_variance(const struct sp_period_model *design,
 	if (period_bytes <= 1)
 		return 0;
 	/* z^2 q / pi, with q / pi = 1 / expm1(x) */
-	for (size_t i = 0; i < design->n; i++) {
-		const struct sp_period_model_class *c = &design->classes[i];
+	for (size_t i = 0; i < model->n; i++) {
+		const struct sp_period_model_class *c = &model->classes[i];
 
 		sum += c->objects * c->size_bytes * c->size_bytes /
 		       expm1(c->size_bytes / period_bytes);
@@ -62,30 +61,30 @@ double sp_period_model_variance(const struct sp_period_model *design,
 	return sum;
 }
 
-double sp_period_model_count_variance(const struct sp_period_model *design,
+double sp_period_model_count_variance(const struct sp_period_model *model,
 				      double period_bytes)
 {
 	double sum = 0;
 
 	if (period_bytes <= 1)
 		return 0;
-	for (size_t i = 0; i < design->n; i++) {
-		const struct sp_period_model_class *c = &design->classes[i];
+	for (size_t i = 0; i < model->n; i++) {
+		const struct sp_period_model_class *c = &model->classes[i];
 
 		sum += c->objects / expm1(c->size_bytes / period_bytes);
 	}
 	return sum;
 }
 
-double sp_period_model_error(const struct sp_period_model *design,
+double sp_period_model_error(const struct sp_period_model *model,
 			     double period_bytes, double confidence)
 {
-	const double bytes = sp_period_model_bytes(design);
+	const double bytes = sp_period_model_bytes(model);
 
 	if (bytes <= 0)
 		return 0;
 	return sp_special_normal_quantile((1 + confidence) / 2) *
-	       sqrt(sp_period_model_variance(design, period_bytes)) / bytes;
+	       sqrt(sp_period_model_variance(model, period_bytes)) / bytes;
 }
 
 /*
@@ -111,7 +110,7 @@ static double largest_period(bool (*is_enough)(const void *arg, double period),
 }
 
 struct wanted {
-	const struct sp_period_model *design;
+	const struct sp_period_model *model;
 	double amount; /* samples, error or variance */
 	double confidence;
 };
@@ -120,14 +119,14 @@ static bool has_samples(const void *arg, double period)
 {
 	const struct wanted *w = arg;
 
-	return sp_period_model_samples(w->design, period) >= w->amount;
+	return sp_period_model_samples(w->model, period) >= w->amount;
 }
 
 static bool has_error(const void *arg, double period)
 {
 	const struct wanted *w = arg;
 
-	return sp_period_model_error(w->design, period, w->confidence) <=
+	return sp_period_model_error(w->model, period, w->confidence) <=
 	       w->amount;
 }
 
@@ -135,51 +134,50 @@ static bool has_variance(const void *arg, double period)
 {
 	const struct wanted *w = arg;
 
-	return sp_period_model_variance(w->design, period) <= w->amount;
+	return sp_period_model_variance(w->model, period) <= w->amount;
 }
 
-double sp_period_model_period_for_samples(const struct sp_period_model *design,
+double sp_period_model_period_for_samples(const struct sp_period_model *model,
 					  double samples)
 {
-	return largest_period(has_samples,
-			      &(struct wanted){design, samples, 0});
+	return largest_period(has_samples, &(struct wanted){model, samples, 0});
 }
 
-double sp_period_model_period_for_error(const struct sp_period_model *design,
+double sp_period_model_period_for_error(const struct sp_period_model *model,
 					double error, double confidence)
 {
 	return largest_period(has_error,
-			      &(struct wanted){design, error, confidence});
+			      &(struct wanted){model, error, confidence});
 }
 
-double sp_period_model_period_for_variance(const struct sp_period_model *design,
+double sp_period_model_period_for_variance(const struct sp_period_model *model,
 					   double variance)
 {
 	return largest_period(has_variance,
-			      &(struct wanted){design, variance, 0});
+			      &(struct wanted){model, variance, 0});
 }
 
-static double best_samples(const struct sp_period_model *design,
+static double best_samples(const struct sp_period_model *model,
 			   double threshold)
 {
 	double sum = 0;
 
-	for (size_t i = 0; i < design->n; i++)
-		sum += design->classes[i].objects *
-		       fmin(1, design->classes[i].size_bytes / threshold);
+	for (size_t i = 0; i < model->n; i++)
+		sum += model->classes[i].objects *
+		       fmin(1, model->classes[i].size_bytes / threshold);
 	return sum;
 }
 
 /* Between the smallest size, where all are taken, and bytes / samples. */
-double sp_period_model_best_threshold(const struct sp_period_model *design,
+double sp_period_model_best_threshold(const struct sp_period_model *model,
 				      double samples)
 {
-	double low = 1, high = fmax(1, sp_period_model_bytes(design) / samples);
+	double low = 1, high = fmax(1, sp_period_model_bytes(model) / samples);
 
 	for (int i = 0; i < STEPS; i++) {
 		const double middle = sqrt(low * high);
 
-		if (best_samples(design, middle) >= samples)
+		if (best_samples(model, middle) >= samples)
 			low = middle;
 		else
 			high = middle;
@@ -187,14 +185,14 @@ double sp_period_model_best_threshold(const struct sp_period_model *design,
 	return low;
 }
 
-double sp_period_model_best_variance(const struct sp_period_model *design,
+double sp_period_model_best_variance(const struct sp_period_model *model,
 				     double threshold_bytes)
 {
 	double sum = 0;
 
 	/* z^2 (1 - p) / p with p = z / threshold */
-	for (size_t i = 0; i < design->n; i++) {
-		const struct sp_period_model_class *c = &design->classes[i];
+	for (size_t i = 0; i < model->n; i++) {
+		const struct sp_period_model_class *c = &model->classes[i];
 
 		if (c->size_bytes < threshold_bytes)
 			sum += c->objects * c->size_bytes *

@@ -8,7 +8,7 @@
 #include "base/wide.h"
 #include "model/profile.h"
 #include "stats/estimate.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 /*
  * What was alive at a moment, of the objects that a selection names by their

@@ -202,8 +202,8 @@ static void print_when_peak(FILE *out, uint64_t at_ns,
 		sp_text_moment_within(at_ns, p->time_error_ns).text);
 }
 
-static void print_tally(FILE *out, const struct sp_analysis *a,
-			const struct sp_class_sums *sums)
+static void print_sums(FILE *out, const struct sp_analysis *a,
+		       const struct sp_class_sums *sums)
 {
 	const struct sp_estimation *how = &a->how;
 
@@ -229,7 +229,7 @@ static void print_chosen(FILE *out, const struct sp_analysis *a)
 	if (!sp_selection_is_subset(&a->selection))
 		return;
 	fputs("  chosen    ", out);
-	print_tally(out, a, &a->alloc->all);
+	print_sums(out, a, &a->alloc->all);
 	fputs(" of that\n", out);
 }
 
@@ -238,7 +238,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	if (!a->live)
 		return;
 	fputs(a->profile->resident ? "  resident  " : "  live      ", out);
-	print_tally(out, a, &a->live->all);
+	print_sums(out, a, &a->live->all);
 	print_when(out, a->live_at_ns, a->profile);
 	putc('\n', out);
 	if (a->profile->is_timeless) {
@@ -389,7 +389,7 @@ static void print_selected(FILE *out, const struct sp_analysis *a)
 	if (a->view == a->alloc || a->view == a->live)
 		return;
 	fputs("  rows      ", out);
-	print_tally(out, a, &a->view->all);
+	print_sums(out, a, &a->view->all);
 	if (a->selection.view == SP_VIEW_TEMPORARY && a->view->all.all.samples)
 		fprintf(out, ", %s of the allocated bytes",
 			sp_text_percent(
@@ -400,12 +400,12 @@ static void print_selected(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
-static size_t count_stacks(const struct sp_table *table, size_t n)
+static size_t count_stacks(const struct sp_sums *sums, size_t n)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < n; i++)
-		count += table->stacks[i].all.samples != 0;
+		count += sums->stacks[i].all.samples != 0;
 	return count;
 }
 

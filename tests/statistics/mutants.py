@@ -32,7 +32,7 @@ STRATA = "src/stats/strata.c"
 ESTIMATE = "src/stats/estimate.c"
 COMPARE = "src/stats/compare.c"
 PEAK = "src/stats/peak.c"
-TABLE = "src/stats/table.c"
+SUMS = "src/stats/sums.c"
 ADJUST = "src/stats/adjust.c"
 BOUNDS = "src/stats/bounds.c"
 GROWTH = "src/stats/growth.c"
@@ -290,7 +290,7 @@ mutant("half_without_moment", PEAK, "peaks",
        "(half[k].best > 0 || !is_higher[!k])", "true", program="simulated")
 
 # Totals and the limits of a moment named in advance, where the halves agree.
-mutant("halves_that_agree", TABLE, "sums",
+mutant("halves_that_agree", SUMS, "sums",
        "selection->chosen_ns[0] != SP_NEVER",
        "selection->chosen_ns[0] != selection->chosen_ns[1]",
        program="simulated")

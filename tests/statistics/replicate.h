@@ -7,8 +7,8 @@
 #include "program.h"
 
 /*
- * Runs of one program under the agent's sampler, as tallies.  Objects that the
- * gap passes over cost nothing.
+ * Runs of one program under the agent's sampler, as class sums.  Objects that
+ * the gap passes over cost nothing.
  */
 struct replicator;
 

@@ -37,8 +37,8 @@ static void range(double n, double x, double rare, double *ret_first,
 		*ret_last += 1;
 }
 
-static struct sp_class_sums tally_of(uint64_t size_bytes, double samples,
-				     struct sp_class_sums_class *room)
+static struct sp_class_sums class_sums_of(uint64_t size_bytes, double samples,
+					  struct sp_class_sums_class *room)
 {
 	const struct sp_law_used law = {.always_large = true};
 
@@ -57,9 +57,10 @@ static void score(struct sp_population *population, uint64_t size_bytes,
 		  struct row_result *ret)
 {
 	struct sp_class_sums_class of_row, of_all;
-	const struct sp_class_sums row = tally_of(size_bytes, samples, &of_row);
+	const struct sp_class_sums row =
+		class_sums_of(size_bytes, samples, &of_row);
 
-	population->all = tally_of(size_bytes, samples + others, &of_all);
+	population->all = class_sums_of(size_bytes, samples + others, &of_all);
 	for (unsigned int l = 0; l < ROW_LEVELS; l++) {
 		const struct sp_estimation how = {SP_METHOD_P3T, row_levels[l],
 						  population};

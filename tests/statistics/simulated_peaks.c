@@ -150,14 +150,14 @@ static void raise_peak(const struct sp_profile *profile,
 		       const struct sp_estimation *how, struct sp_peak *peak)
 {
 	struct sp_selection end;
-	struct sp_table *live;
+	struct sp_sums *live;
 
 	sp_selection_init(&end);
 	end.view = SP_VIEW_LIVE;
-	if (sp_table_new(profile, &end, &live, NULL))
+	if (sp_sums_new(profile, &end, &live, NULL))
 		abort();
 	sp_peak_raise(peak, sp_estimate_bytes_value(how, &live->all));
-	sp_table_free(live, profile);
+	sp_sums_free(live, profile);
 }
 
 static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
@@ -166,7 +166,7 @@ static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
 	struct sp_population population;
 	struct sp_estimation how = {SP_METHOD_P3T, 0, &population}, each = how;
 	struct sp_selection selection;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	unsigned int shown = 0;
 
 	if (sp_population_init(&population, profile))
@@ -176,17 +176,17 @@ static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
 	selection.view = SP_VIEW_PEAK;
 	for (int k = 0; k < 2; k++)
 		selection.chosen_ns[k] = peak.chosen_ns[k];
-	if (sp_table_new(profile, &selection, &table, NULL))
+	if (sp_sums_new(profile, &selection, &sums, NULL))
 		abort();
 	for (unsigned int k = 0; k < FUNCTIONS; k++)
-		shown += table->stacks[k].all.samples > 0;
+		shown += sums->stacks[k].all.samples > 0;
 	for (unsigned int l = 0; l < SIMULATED_LEVELS; l++) {
 		unsigned int held = 0, all_hold = shown > 0;
 
 		how.confidence = simulated_levels[l];
 		each.confidence = sp_confidence_of_each(how.confidence, shown);
 		for (unsigned int k = 0; k < FUNCTIONS; k++) {
-			const struct sp_class_sums *row = &table->stacks[k];
+			const struct sp_class_sums *row = &sums->stacks[k];
 
 			if (!row->all.samples)
 				continue;
@@ -199,10 +199,10 @@ static void judge_rows(const struct sp_profile *profile, struct sp_peak peak,
 		score_add(&r->scores[ROWS][l], shown, held);
 		score_add(&r->scores[TOGETHER][l], shown > 0, all_hold);
 		score_add(&r->scores[ALL_ROWS][l], 1,
-			  interval_holds(sp_estimate_bytes(&how, &table->all),
+			  interval_holds(sp_estimate_bytes(&how, &sums->all),
 					 truth));
 	}
-	sp_table_free(table, profile);
+	sp_sums_free(sums, profile);
 	sp_population_free(&population);
 }
 
@@ -237,7 +237,7 @@ static bool adds_up(const struct sp_profile *profile)
 	struct sp_population population;
 	const struct sp_estimation how = {SP_METHOD_P3T, 0.95, &population};
 	struct sp_selection selection;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_peak peak;
 	double value;
 
@@ -248,10 +248,10 @@ static bool adds_up(const struct sp_profile *profile)
 	for (int k = 0; k < 2; k++)
 		selection.chosen_ns[k] = peak.chosen_ns[k];
 	if (sp_population_init(&population, profile) ||
-	    sp_table_new(profile, &selection, &table, NULL))
+	    sp_sums_new(profile, &selection, &sums, NULL))
 		abort();
-	value = sp_estimate_bytes_value(&how, &table->all);
-	sp_table_free(table, profile);
+	value = sp_estimate_bytes_value(&how, &sums->all);
+	sp_sums_free(sums, profile);
 	sp_population_free(&population);
 	return peak.chosen_ns[0] == peak.chosen_ns[1] &&
 	       fabs(value / peak.bytes.value - 1) < 1e-9;

@@ -368,11 +368,10 @@ struct rows_result {
 
 /* Mutant RAW_MAXIMUM: rows of the moment where the estimated curve is highest.
  */
-static struct sp_table *peak_rows(const struct sp_profile *p,
-				  enum mutant mutant)
+static struct sp_sums *peak_rows(const struct sp_profile *p, enum mutant mutant)
 {
 	struct sp_selection selection;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_peak peak;
 
 	sp_selection_init(&selection);
@@ -382,8 +381,8 @@ static struct sp_table *peak_rows(const struct sp_profile *p,
 		selection.chosen_ns[k] = mutant == RAW_MAXIMUM
 						 ? peak.time_ns
 						 : peak.chosen_ns[k];
-	assert_int_equal(sp_table_new(p, &selection, &table, NULL), 0);
-	return table;
+	assert_int_equal(sp_sums_new(p, &selection, &sums, NULL), 0);
+	return sums;
 }
 
 /* Objects are of the functions in turn, which have a quarter each. */
@@ -403,22 +402,22 @@ static struct rows_result run_rows(const struct program *program,
 	live.profile.n_stacks = FUNCTIONS;
 	sp_rng_init(&rng, 40, (uint64_t)(program - programs));
 	for (unsigned int i = 0; i < REPLICATES; i++) {
-		struct sp_table *table;
+		struct sp_sums *sums;
 
 		record(&h, &rng, HONEST, &live);
 		for (size_t k = 0; k < live.profile.n_samples; k++)
 			live.profile.samples[k].stack =
 				live.profile.samples[k].born_ns % FUNCTIONS;
-		table = peak_rows(&live.profile, mutant);
-		r.all += covers(sp_estimate_bytes(&how, &table->all),
+		sums = peak_rows(&live.profile, mutant);
+		r.all += covers(sp_estimate_bytes(&how, &sums->all),
 				h.peak_bytes);
-		r.bias += (table->all.all.est_bytes / h.peak_bytes - 1) /
+		r.bias += (sums->all.all.est_bytes / h.peak_bytes - 1) /
 			  REPLICATES;
 		for (unsigned int k = 0; k < FUNCTIONS; k++)
 			r.function[k] += covers(
-				sp_estimate_bytes(&how, &table->stacks[k]),
+				sp_estimate_bytes(&how, &sums->stacks[k]),
 				h.peak_bytes / FUNCTIONS);
-		sp_table_free(table, &live.profile);
+		sp_sums_free(sums, &live.profile);
 	}
 	live_profile_free(&live);
 	return r;

@@ -32,7 +32,7 @@
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
 #include "read/load.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
 
@@ -155,16 +155,16 @@ static double estimate(const struct sp_profile *p, enum sp_view view,
 		       bool has_survivors)
 {
 	struct sp_selection selection;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_error err;
 	double bytes;
 
 	sp_selection_init(&selection);
 	selection.view = view;
 	selection.has_survivors = has_survivors;
-	assert_int_equal(sp_table_new(p, &selection, &table, &err), 0);
-	bytes = sp_estimate_bytes_p3(&table->all.all, 0.95).value;
-	sp_table_free(table, p);
+	assert_int_equal(sp_sums_new(p, &selection, &sums, &err), 0);
+	bytes = sp_estimate_bytes_p3(&sums->all.all, 0.95).value;
+	sp_sums_free(sums, p);
 	return bytes;
 }
 

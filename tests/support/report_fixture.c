@@ -217,8 +217,8 @@ struct sp_aggregate *fixture_aggregate(struct fixture *fixture)
 	return aggregate;
 }
 
-const struct sp_class_sums *fixture_tally(const struct fixture *fixture,
-					  const struct sp_stack *stack)
+const struct sp_class_sums *fixture_sums(const struct fixture *fixture,
+					 const struct sp_stack *stack)
 {
 	return &fixture->analysis->view->stacks[stack - fixture->stacks];
 }

@@ -61,8 +61,8 @@ const struct sp_analysis *fixture_analysis(struct fixture *fixture);
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture);
 
 /* What the last analysis has of a stack in its view. */
-const struct sp_class_sums *fixture_tally(const struct fixture *fixture,
-					  const struct sp_stack *stack);
+const struct sp_class_sums *fixture_sums(const struct fixture *fixture,
+					 const struct sp_stack *stack);
 
 /* The function of that name and module, or NULL. */
 const struct sp_aggregate_function *fixture_find(

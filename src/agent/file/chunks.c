@@ -231,7 +231,7 @@ static bool write_window(const struct sp_ring_rotation *rotation,
 	return true;
 }
 
-static void turn_segment(bool is_full)
+static void rotate_segment(bool is_full)
 {
 	struct sp_window window;
 	struct sp_ring_rotation t;
@@ -272,14 +272,14 @@ static bool next_sampled(struct sp_lane *lane, bool completes)
 		return false;
 	if (tail->chunk && tail->segment == sp_ring_segment() &&
 	    !atomic_load(&closed))
-		turn_segment(false);
+		rotate_segment(false);
 	if (tail->chunk && tail->generation == sp_mapping_generation())
 		sp_outfile_release(tail->chunk, CHUNK);
 	if (next_of_ring(lane, completes))
 		return true;
 	if (atomic_load(&closed) || !may_take())
 		return false;
-	turn_segment(true);
+	rotate_segment(true);
 	return next_of_ring(lane, completes);
 }
 

@@ -206,8 +206,8 @@ function objectsOf(acc, level, smallest = SMALLEST_UNKNOWN) {
 			acc[C3] + extra[2], 1 - level.half, level.hi));
 }
 
-// A tally: samples in all, and by size class: {all, classes: Map}.
-function emptyTally(period) {
+// Class sums: samples in all, and by size class: {all, classes: Map}.
+function emptySums(period) {
 	return {all: emptyAcc(period), classes: new Map()};
 }
 
@@ -230,18 +230,18 @@ function lowerIfSeen(lower, half, seen, hits) {
 	return lo;
 }
 
-// Bytes of the samples of a tally, or objects, with limits that hold if the
-// tally was named before it was known to have samples.
-function estimateNamed(population, tally, level, ofObjects) {
+// Bytes of the samples of class sums, or objects, with limits that hold if these
+// sums were named before they were known to have samples.
+function estimateNamed(population, sums, level, ofObjects) {
 	if (!population.useTotals || population.period === 1)
 		return ofObjects
-			? objectsOf(tally.all, level, population.smallest)
-			: bytesOf(tally.all, level);
-	return estimateStrata(cellsOf(population, tally, ofObjects), level);
+			? objectsOf(sums.all, level, population.smallest)
+			: bytesOf(sums.all, level);
+	return estimateStrata(cellsOf(population, sums, ofObjects), level);
 }
 
-function cellsOf(population, tally, ofObjects) {
-	return stratify(population, tally).map((s) => ofObjects
+function cellsOf(population, sums, ofObjects) {
+	return stratify(population, sums).map((s) => ofObjects
 		? {...cellOf(sideOfObjects(s.part, s.smallest.bytes),
 			sideOfObjects(s.rest, s.smallest.bytes), s.objects,
 			population.slack / s.smallest.bytes, s.objectsAlone),
@@ -250,18 +250,18 @@ function cellsOf(population, tally, ofObjects) {
 			population.slack, s.bytesAlone));
 }
 
-// The same of a tally that is shown because it has samples.
-function estimate(population, tally, level, ofObjects) {
-	const acc = tally.isMean ? widenAcc(tally.all) : tally.all;
+// The same of class sums that is shown because it has samples.
+function estimate(population, sums, level, ofObjects) {
+	const acc = sums.isMean ? widenAcc(sums.all) : sums.all;
 
-	if (tally.isMean) {
+	if (sums.isMean) {
 		// exact totals are no more than its bound
 		population = {...population, useTotals: false};
 		if (ofObjects)
 			acc[SAMPLES] = Math.floor(acc[SAMPLES] / 2);
-		tally = {all: acc, classes: tally.classes};
+		sums = {all: acc, classes: sums.classes};
 	}
-	const e = estimateNamed(population, tally, level, ofObjects);
+	const e = estimateNamed(population, sums, level, ofObjects);
 	const each = ofObjects ? acc[EST] / acc[COUNT] : 1;
 
 	// (E44)
@@ -273,11 +273,11 @@ function estimate(population, tally, level, ofObjects) {
 	if (!acc[SAMPLES] || acc[PERIOD] === 1)
 		return cut(e);
 	const useTotals = population.useTotals && population.period !== 1;
-	const cells = useTotals ? cellsOf(population, tally, ofObjects) : [];
+	const cells = useTotals ? cellsOf(population, sums, ofObjects) : [];
 	const lower = (at) => useTotals ? lowerStrata(cells, at)
 		: ofObjects ? lowerObjectsOf(acc, at) : lowerBytesOf(acc, at);
 	e.lo = Math.min(e.lo, lowerIfSeen(lower, level.half,
 		ofObjects ? acc[SAMPLES] : acc[SIZE], each / acc[PERIOD]));
 	return cut(ofObjects && most < Infinity
-		? boundObjects(e, population, tally, level) : e);
+		? boundObjects(e, population, sums, level) : e);
 }

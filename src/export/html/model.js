@@ -351,12 +351,12 @@ class Model extends Code {
 
 	// Sums over the chosen samples of some paths, all kinds or those of the
 	// classes first..last.
-	tally(paths, first = 0, last = CLASSES) {
+	sumsOf(paths, first = 0, last = CLASSES) {
 		const {start, kind, count} = this.cells;
-		const tally = emptyTally(this.data.period_bytes);
+		const sums = emptySums(this.data.period_bytes);
 		const touched = [];
 
-		tally.isMean = this.isMean;
+		sums.isMean = this.isMean;
 		for (const p of paths)
 			for (let c = start[p]; c < start[p + 1]; c++) {
 				const i = this.kinds.classes[kind[c]];
@@ -369,28 +369,28 @@ class Model extends Code {
 				this.kindCounts[k] += count[c];
 			}
 		for (const k of touched) {
-			this.addKind(tally, Math.floor(k / 3), k % 3,
+			this.addKind(sums, Math.floor(k / 3), k % 3,
 				this.kindCounts[k]);
 			this.kindCounts[k] = 0;
 		}
-		return tally;
+		return sums;
 	}
 
-	addKind(tally, k, which, n) {
+	addKind(sums, k, which, n) {
 		const terms = this.kinds.terms[which][k];
 		const i = this.kinds.classes[k];
-		let acc = tally.classes.get(i);
+		let acc = sums.classes.get(i);
 
 		if (!acc) {
-			acc = emptyAcc(tally.all[PERIOD]);
-			tally.classes.set(i, acc);
+			acc = emptyAcc(sums.all[PERIOD]);
+			sums.classes.set(i, acc);
 		}
 		for (let j = 0; j < PERIOD; j++) {
 			acc[j] += n * terms[j];
-			tally.all[j] += n * terms[j];
+			sums.all[j] += n * terms[j];
 		}
 		acc[PERIOD] = Math.max(acc[PERIOD], terms[PERIOD]);
-		tally.all[PERIOD] = Math.max(tally.all[PERIOD], terms[PERIOD]);
+		sums.all[PERIOD] = Math.max(sums.all[PERIOD], terms[PERIOD]);
 	}
 
 	// Sums over the chosen samples of each path, one accumulator after the
@@ -418,11 +418,11 @@ class Model extends Code {
 
 	// {value, lo, hi, samples} of some paths, as the report estimates it.
 	estimate(paths, ofObjects = this.choice.ofObjects) {
-		const tally = this.tally(paths);
+		const sums = this.sumsOf(paths);
 
 		return {
-			...estimate(this.population, tally, this.level, ofObjects),
-			samples: tally.all[SAMPLES],
+			...estimate(this.population, sums, this.level, ofObjects),
+			samples: sums.all[SAMPLES],
 		};
 	}
 
@@ -430,8 +430,8 @@ class Model extends Code {
 	// than was allocated of them.
 	estimateSizes(first, last) {
 		const {population, choice} = this;
-		const tally = this.tally(this.allPaths, first, last);
-		const e = estimate(population, tally, this.level,
+		const sums = this.sumsOf(this.allPaths, first, last);
+		const e = estimate(population, sums, this.level,
 			choice.ofObjects);
 
 		if (population.mostBytes < Infinity && !choice.ofObjects) {
@@ -442,20 +442,20 @@ class Model extends Code {
 			for (const k of ['value', 'lo', 'hi'])
 				e[k] = Math.min(e[k], most);
 		}
-		return {...e, samples: tally.all[SAMPLES]};
+		return {...e, samples: sums.all[SAMPLES]};
 	}
 
 	// What was allocated in each bin, whatever is chosen.
 	allocatedByBin(ofObjects) {
 		const {kind, born, count, flags} = this.cells;
 		const bins = Array.from({length: this.bins},
-			() => emptyTally(this.data.period_bytes));
+			() => emptySums(this.data.period_bytes));
 
 		for (let c = 0; c < kind.length; c++)
 			if (!(flags[c] & IS_SURVIVOR))
 				this.addKind(bins[born[c]], kind[c], 0, count[c]);
-		return bins.map((tally) =>
-			estimate(this.population, tally, this.level, ofObjects));
+		return bins.map((sums) =>
+			estimate(this.population, sums, this.level, ofObjects));
 	}
 }
 

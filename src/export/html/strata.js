@@ -264,15 +264,15 @@ function smallestOfAll(population) {
 }
 
 // (E49) What is known of the classes of which there are samples.
-function boundObjects({value, lo, hi}, population, tally, level) {
-	const r = population.period, hits = tally.classes.size + 1;
+function boundObjects({value, lo, hi}, population, sums, level) {
+	const r = population.period, hits = sums.classes.size + 1;
 	let most = population.slack;
 
-	for (const i of tally.classes.keys())
+	for (const i of sums.classes.keys())
 		most += population.classes[i].objects;
 	if (hits === 2)
 		value = Math.min(value, most);
-	const others = smallestBut(population, tally.classes);
+	const others = smallestBut(population, sums.classes);
 	if (others.bytes < Infinity)
 		most += others.more + p3Quantile(hits * r, hits * r * r,
 			2 * hits * r * r * r, 1 - level.half, level.hi) /
@@ -299,20 +299,20 @@ function addClass(stratum, population, i, part) {
 }
 
 // The strata in which the subset has samples, and all others as one.
-function stratify(population, tally) {
+function stratify(population, sums) {
 	const {classes, period} = population;
 	const strata = new Map();
 	const others = newStratum(period);
 	const enough = STRATUM_SAMPLES_MIN * period;
 
-	for (const i of tally.classes.keys())
+	for (const i of sums.classes.keys())
 		strata.set(classes[i].stratum, newStratum(period));
 	for (let i = 0; i < classes.length; i++) {
 		if (!population.samples.has(i) && !classes[i].objects &&
 		    !population.slack)
 			continue;
 		addClass(strata.get(classes[i].stratum) || others, population, i,
-			tally.classes.get(i));
+			sums.classes.get(i));
 	}
 	const mixed = strata.get(0), tiny = strata.get(classes[0].stratum);
 	if (tiny && Math.floor(classes[0].bytes / 16) < classes[0].objects)

@@ -19,7 +19,7 @@
 #include "base/parse.h"
 #include "read/load.h"
 #include "stats/estimate.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 
 #define CONFIDENCE  0.95
 #define PERIODS_MAX 8
@@ -27,7 +27,7 @@
 struct sites {
 	struct sp_profile *profile;
 	struct sp_population population;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	uint64_t periods[PERIODS_MAX];
 	size_t n_periods;
 	double *variances; /* of each stack, n_periods each */
@@ -105,7 +105,7 @@ static void open_sites(struct sites *s, int argc, char **argv)
 			die("this is no period");
 	sp_selection_init(&everything);
 	if (sp_profile_load(argv[1], NULL, NULL, &s->profile, &err) ||
-	    sp_table_new(s->profile, &everything, &s->table, &err)) {
+	    sp_sums_new(s->profile, &everything, &s->sums, &err)) {
 		char text[512];
 
 		sp_error_describe(&err, text, sizeof(text));
@@ -129,17 +129,17 @@ int main(int argc, char **argv)
 	open_sites(&s, argc, argv);
 	printf("process\t%zu\t%" PRIu64, s.profile->n_samples,
 	       s.profile->exact_alloc_bytes);
-	put_estimates(&s, &s.table->all);
+	put_estimates(&s, &s.sums->all);
 	putchar('\n');
 	for (size_t i = 0; i < s.profile->n_stacks; i++) {
-		const struct sp_acc *all = &s.table->stacks[i].all;
+		const struct sp_acc *all = &s.sums->stacks[i].all;
 
 		/* Two threads that met wrote it twice, and used one of them. */
 		if (!all->samples)
 			continue;
 		printf("stack\t%" PRIu64 "\t%" PRIu64, all->samples,
 		       all->size_bytes);
-		put_estimates(&s, &s.table->stacks[i]);
+		put_estimates(&s, &s.sums->stacks[i]);
 		for (size_t k = 0; k < s.n_periods; k++)
 			printf("\t%.17g", s.variances[i * s.n_periods + k]);
 		put_frames(&s, &s.profile->stacks[i]);
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	}
 	free(s.variances);
 	sp_population_free(&s.population);
-	sp_table_free(s.table, s.profile);
+	sp_sums_free(s.sums, s.profile);
 	sp_profile_free(s.profile);
 	return fflush(stdout) || ferror(stdout);
 }

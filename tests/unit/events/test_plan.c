@@ -8,7 +8,7 @@
 #include "read/load.h"
 #include "stats/lifetime.h"
 #include "stats/peak.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 #include "stats/timeline.h"
 #include "support/close.h"
 #include "support/format_model.h"
@@ -163,19 +163,19 @@ static uint64_t same_selections(const struct sp_profile *a,
 				const struct sp_profile *b,
 				const struct sp_selection *selection)
 {
-	struct sp_table *x, *y;
+	struct sp_sums *x, *y;
 	uint64_t samples;
 
-	assert_int_equal(sp_table_new(a, selection, &x, NULL), 0);
-	assert_int_equal(sp_table_new(b, selection, &y, NULL), 0);
+	assert_int_equal(sp_sums_new(a, selection, &x, NULL), 0);
+	assert_int_equal(sp_sums_new(b, selection, &y, NULL), 0);
 	samples = y->all.all.samples;
 	same_acc(&x->all.all, &y->all.all);
 	for (size_t i = 0; i < a->n_stacks; i++)
 		same_acc(&x->stacks[i].all, &y->stacks[i].all);
 	for (size_t i = 0; i < a->n_thread_infos; i++)
 		same_acc(&x->threads[i].all, &y->threads[i].all);
-	sp_table_free(x, a);
-	sp_table_free(y, b);
+	sp_sums_free(x, a);
+	sp_sums_free(y, b);
 	return samples;
 }
 

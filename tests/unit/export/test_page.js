@@ -21,7 +21,7 @@ const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 	'readColumn', 'buildTree', 'sumTree', 'pathsOfNode', 'amount',
 	'interval', 'visible', 'sizeRanges', 'readState', 'writeState',
 	'niceStep', 'Layer', 'findAt', 'neighbour', 'isFaint', 'SAMPLES', 'EST',
-	'estimateText', 'emptyTally', 'percent', 'normalQuantile', 'levelOf',
+	'estimateText', 'emptySums', 'percent', 'normalQuantile', 'levelOf',
 	'changeOf', 'falseDiscoveries', 'joinFunctions', 'joinPaths',
 	'moveCells', 'shorten', 'isGathered', 'stackOf', 'niceTime', 'tickText',
 	'Model', 'signed', 'signedInterval', 'signedPercent'];
@@ -124,17 +124,17 @@ const tests = {
 			const part = accOf(named(v.A, v.R), v.R, false);
 			const all = accOf([...named(v.A, v.R), ...parse(v.B)],
 				v.R, false);
-			const tally = page.emptyTally(v.R);
+			const sums = page.emptySums(v.R);
 
 			if (part[page.SAMPLES])
-				tally.classes.set(0, part);
-			tally.all = part;
+				sums.classes.set(0, part);
+			sums.all = part;
 			const e = page.estimateNamed({
 				useTotals: true, period: v.R, slack: 0,
 				samples: new Map([[0, all]]),
 				gains: new Map([[0, Array(6).fill(0)]]),
 				classes: [{bytes: v.T, objects: 1e9, stratum: 1, max: 16}],
-			}, tally, levelOf(0.95), false);
+			}, sums, levelOf(0.95), false);
 
 			close(e.lo, v.ci95[0], 1e-9, `${v.A} in ${v.B}, lo`);
 			close(e.hi, v.ci95[1], 1e-9, `${v.A} in ${v.B}, hi`);
@@ -143,18 +143,18 @@ const tests = {
 
 	// A row that is shown (E41): the values of unit.estimate.
 	shown() {
-		const tallyOf = (n) => ({
-			...page.emptyTally(524288),
+		const sumsOf = (n) => ({
+			...page.emptySums(524288),
 			all: accOf(Array(n).fill(16), 524288, false),
 		});
 		const lo = (n, confidence) => page.estimate({useTotals: false},
-			tallyOf(n), levelOf(confidence), false).lo;
+			sumsOf(n), levelOf(confidence), false).lo;
 
 		close(lo(1, 0.9), 16, 0, 'one sample');
 		close(lo(1, 0.99), 16, 0, 'one sample');
 		close(lo(2, 0.95) / 524288, 0.0508, 0.01, 'two samples');
 		close(lo(10, 0.95) / 524288, 4.789, 0.001, 'ten samples');
-		close(page.estimate({useTotals: false}, tallyOf(1),
+		close(page.estimate({useTotals: false}, sumsOf(1),
 			levelOf(0.95), true).lo, 1, 0, 'one object');
 	},
 

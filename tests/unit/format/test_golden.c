@@ -12,7 +12,7 @@
 #include "support/close.h"
 #include "support/golden_maker.h"
 #include "support/one_file.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/test.h"
 
 #define GOLDEN SP_TESTS_DIR "/format/golden/v1/"
@@ -206,7 +206,7 @@ TEST(clean_stacks)
 	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 	struct sums stacks[7], threads[6], all;
 	struct sp_frame deep[128];
-	struct sp_table *table;
+	struct sp_sums *sums;
 
 	for (uint32_t i = 0; i < 128; i++)
 		deep[i] = (struct sp_frame){1 + i % 2, 16 * i};
@@ -219,19 +219,19 @@ TEST(clean_stacks)
 	check_frames(stack_of(p, UINT32_MAX), 0, NULL, 0);
 
 	clean_sums(stacks, threads, &all);
-	table = table_of(p);
-	check_sums(&table->all, &all);
+	sums = sums_of(p);
+	check_sums(&sums->all, &all);
 	assert_int_equal(p->n_samples, 19);
-	assert_int_equal(table->all.all.period_bytes, 4096);
-	assert_int_equal(table->all.all.period_min_bytes, 1024);
+	assert_int_equal(sums->all.all.period_bytes, 4096);
+	assert_int_equal(sums->all.all.period_min_bytes, 1024);
 	for (uint32_t i = 0; i < 7; i++)
 		if (i != 4)
 			check_sums(
-				&table->stacks[stack_of(p, i < 6 ? i
-								 : UINT32_MAX) -
-					       p->stacks],
+				&sums->stacks[stack_of(p,
+						       i < 6 ? i : UINT32_MAX) -
+					      p->stacks],
 				&stacks[i]);
-	sp_table_free(table, p);
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 }
 
@@ -249,10 +249,10 @@ TEST(clean_threads)
 	};
 	struct sp_profile *p = one_file_load(GOLDEN "clean.sprof", LENGTH);
 	struct sums by_stack[7], by_thread[6], all;
-	struct sp_table *table;
+	struct sp_sums *sums;
 
 	clean_sums(by_stack, by_thread, &all);
-	table = table_of(p);
+	sums = sums_of(p);
 	assert_int_equal(p->n_thread_infos, 4);
 	for (size_t i = 0; i < 4; i++) {
 		const struct sp_thread_info *t = NULL;
@@ -268,17 +268,17 @@ TEST(clean_threads)
 		assert_int_equal(t->has_totals, threads[i].has_totals);
 		assert_int_equal(t->exact_alloc_bytes, threads[i].bytes);
 		assert_int_equal(t->exact_alloc_objects, threads[i].objects);
-		check_sums(&table->threads[t - p->thread_infos],
+		check_sums(&sums->threads[t - p->thread_infos],
 			   &by_thread[index]);
 	}
-	sp_table_free(table, p);
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 }
 
 static void check_killed(const struct sp_profile *p)
 {
 	struct sums want = {0};
-	struct sp_table *table;
+	struct sp_sums *sums;
 
 	check_header(p);
 	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
@@ -298,11 +298,11 @@ static void check_killed(const struct sp_profile *p)
 	assert_int_equal(p->thread_infos[0].exact_alloc_bytes, 11000);
 	add_sample(&want, 5000, 1, 4096);
 	add_sample(&want, 6000, 2, 4096);
-	table = table_of(p);
-	check_sums(&table->all, &want);
-	check_sums(&table->stacks[0], &want);
-	check_sums(&table->threads[0], &want);
-	sp_table_free(table, p);
+	sums = sums_of(p);
+	check_sums(&sums->all, &want);
+	check_sums(&sums->stacks[0], &want);
+	check_sums(&sums->threads[0], &want);
+	sp_sums_free(sums, p);
 }
 
 /* What was in the middle of being written is noted, and nothing else is lost;

@@ -8,7 +8,7 @@
 #include "model/profile.h"
 #include "support/golden_maker.h"
 #include "support/one_file.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/test.h"
 
 #define GOLDEN SP_TESTS_DIR "/format/golden/v1-live/"
@@ -124,19 +124,19 @@ TEST(rss)
 TEST(law)
 {
 	struct sp_profile *p = one_file_load(GOLDEN "exit.sprof", LENGTH);
-	struct sp_table *table = table_of(p);
+	struct sp_sums *sums = sums_of(p);
 
-	assert_int_equal(table->all.all.samples, 9);
-	assert_int_equal(table->all.all.sure_samples, 2);
-	assert_int_equal(table->all.all.sure_bytes, 18863 + (1ull << 40));
-	sp_table_free(table, p);
+	assert_int_equal(sums->all.all.samples, 9);
+	assert_int_equal(sums->all.all.sure_samples, 2);
+	assert_int_equal(sums->all.all.sure_bytes, 18863 + (1ull << 40));
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 	p = one_file_load(GOLDEN "killed.sprof", LENGTH);
-	table = table_of(p);
-	assert_int_equal(table->all.all.samples, 2);
-	assert_int_equal(table->all.all.dotnet_samples, 2);
-	assert_int_equal(table->all.all.sure_samples, 0);
-	sp_table_free(table, p);
+	sums = sums_of(p);
+	assert_int_equal(sums->all.all.samples, 2);
+	assert_int_equal(sums->all.all.dotnet_samples, 2);
+	assert_int_equal(sums->all.all.sure_samples, 0);
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 }
 

@@ -4,7 +4,7 @@
  * again, segments discarded, exact totals around the window.
  */
 #include "read/load.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 #include "support/golden_maker.h"
 #include "support/load_profile.h"
 #include "support/test.h"

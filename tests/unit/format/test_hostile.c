@@ -13,7 +13,7 @@
 #include "read/load.h"
 #include "support/format_model.h"
 #include "support/one_file.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/test.h"
 
 #define CHUNK  65536u
@@ -186,7 +186,7 @@ TEST(largest)
 {
 	const uint32_t most = UINT32_MAX;
 	const struct sp_acc *acc;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_profile *p;
 
 	begin_file(1);
@@ -198,18 +198,18 @@ TEST(largest)
 		put_sample(UINT64_MAX, UINT64_MAX - 1, most, most);
 	p = load_made();
 	assert_string_equal(p->damage, "");
-	table = table_of(p);
-	acc = &table->all.all;
+	sums = sums_of(p);
+	acc = &sums->all.all;
 	assert_int_equal(acc->samples, 3);
 	assert_int_equal(acc->size_bytes, UINT64_MAX);
 	assert_int_equal(acc->tail_bytes, 3);
 	assert_true(acc->est_bytes > 5e19 && acc->est_bytes < 6e19);
 	assert_int_equal(p->n_stacks, 1);
-	assert_int_equal(table->stacks[0].all.samples, 3);
+	assert_int_equal(sums->stacks[0].all.samples, 3);
 	assert_int_equal(p->stacks[0].frames[0].offset, UINT64_MAX);
 	assert_non_null(sp_profile_module(p, most));
-	assert_int_equal(table->threads[0].all.samples, 3);
-	sp_table_free(table, p);
+	assert_int_equal(sums->threads[0].all.samples, 3);
+	sp_sums_free(sums, p);
 	assert_int_equal(p->duration_ns, UINT64_MAX);
 	sp_profile_free(p);
 }

@@ -13,7 +13,7 @@
 #include "events/order.h"
 #include "support/format_model.h"
 #include "support/one_file.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/test.h"
 
 #define CHUNK  65536u
@@ -230,7 +230,7 @@ TEST(times)
 TEST(flags)
 {
 	struct sp_profile *p;
-	struct sp_table *table;
+	struct sp_sums *sums;
 
 	begin_file();
 	model_file_header(&made.model)->flags = SP_HEADER_KNOWN_FLAGS;
@@ -238,9 +238,9 @@ TEST(flags)
 	put_sample(1, 1);
 	p = load_made();
 	assert_true(p->has_frees && p->law.always_large && p->law.is_dotnet);
-	table = table_of(p);
-	assert_int_equal(table->all.all.samples, 1);
-	sp_table_free(table, p);
+	sums = sums_of(p);
+	assert_int_equal(sums->all.all.samples, 1);
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 }
 

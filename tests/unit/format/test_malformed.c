@@ -11,7 +11,7 @@
 #include "read/load.h"
 #include "support/memfile.h"
 #include "support/memory_limit.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/test.h"
 
 #define LENGTH     (1u << 20) /* max_file_bytes in both headers */
@@ -58,7 +58,7 @@ static struct {
 	uint64_t n_bytes;
 	uint64_t records_end[CHUNKS_MAX]; /* behind the last record */
 	struct sp_profile *profile;
-	struct sp_table *table;
+	struct sp_sums *sums;
 } whole;
 
 static int load(struct sp_profile **ret, struct sp_error *err)
@@ -97,14 +97,14 @@ static void begin_with(const struct subject *subject)
 	whole.bytes = memfile_read(&whole.file, &whole.n_bytes);
 	assert_int_equal(load(&whole.profile, &err), 0);
 	assert_true(whole.profile->n_samples > 0);
-	whole.table = table_of(whole.profile);
+	whole.sums = sums_of(whole.profile);
 	for (uint64_t i = 1; i < subject->chunks; i++)
 		whole.records_end[i] = find_end(i);
 }
 
 static void end(void)
 {
-	sp_table_free(whole.table, whole.profile);
+	sp_sums_free(whole.sums, whole.profile);
 	sp_profile_free(whole.profile);
 	free(whole.bytes);
 	memfile_close(&whole.file);
@@ -132,8 +132,7 @@ static bool is_part(const struct sp_class_sums *part,
 	       (a->samples < b->samples || a->size_bytes == b->size_bytes);
 }
 
-static void check_stacks(const struct sp_profile *p,
-			 const struct sp_table *table)
+static void check_stacks(const struct sp_profile *p, const struct sp_sums *sums)
 {
 	for (size_t i = 0; i < p->n_stacks; i++) {
 		const struct sp_stack *s = &p->stacks[i], *known = NULL;
@@ -143,14 +142,14 @@ static void check_stacks(const struct sp_profile *p,
 				known = &whole.profile->stacks[k];
 		assert_non_null(known);
 		assert_true(is_part(
-			&table->stacks[i],
-			&whole.table->stacks[known - whole.profile->stacks]));
+			&sums->stacks[i],
+			&whole.sums->stacks[known - whole.profile->stacks]));
 		assert_true(!s->frames || same_stack(s, known));
 	}
 }
 
 static void check_threads(const struct sp_profile *p,
-			  const struct sp_table *table)
+			  const struct sp_sums *sums)
 {
 	const struct sp_thread_info *all = whole.profile->thread_infos;
 
@@ -162,8 +161,8 @@ static void check_threads(const struct sp_profile *p,
 			if (all[k].index == t->index)
 				known = &all[k];
 		assert_non_null(known);
-		assert_true(is_part(&table->threads[i],
-				    &whole.table->threads[known - all]));
+		assert_true(is_part(&sums->threads[i],
+				    &whole.sums->threads[known - all]));
 		assert_true(t->exact_alloc_bytes <= known->exact_alloc_bytes);
 		assert_true(t->tid == 0 || t->tid == known->tid);
 		assert_true(t->name[0] == '\0' ||
@@ -260,7 +259,7 @@ static void check_names(const struct sp_profile *p)
 static void check_part(const struct sp_profile *p)
 {
 	const struct sp_profile *all = whole.profile;
-	struct sp_table *table = table_of(p);
+	struct sp_sums *sums = sums_of(p);
 
 	assert_int_equal(p->pid, all->pid);
 	assert_int_equal(p->start_unix_ns, all->start_unix_ns);
@@ -276,12 +275,12 @@ static void check_part(const struct sp_profile *p)
 	assert_true(p->law.is_dotnet == all->law.is_dotnet &&
 		    p->law.always_large == all->law.always_large &&
 		    p->has_frees == all->has_frees);
-	assert_true(is_part(&table->all, &whole.table->all));
-	check_stacks(p, table);
-	check_threads(p, table);
+	assert_true(is_part(&sums->all, &whole.sums->all));
+	check_stacks(p, sums);
+	check_threads(p, sums);
 	check_names(p);
 	check_live(p);
-	sp_table_free(table, p);
+	sp_sums_free(sums, p);
 }
 
 /* All that is in the whole. */

@@ -7,7 +7,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
-#include "support/table_of.h"
+#include "support/sums_of.h"
 #include "support/scratch.h"
 #include "support/test.h"
 
@@ -450,7 +450,7 @@ TEST(model)
 	const struct sp_law_used law = {false, false};
 	struct sp_acc all;
 	struct sp_profile *p;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_rng rng;
 
 	begin_file(8);
@@ -480,18 +480,18 @@ TEST(model)
 				   s.offset_bytes, s.period_bytes);
 	}
 	p = load();
-	table = table_of(p);
-	assert_same_acc(&table->all, &all);
+	sums = sums_of(p);
+	assert_same_acc(&sums->all, &all);
 	assert_int_equal(p->n_stacks, STACKS);
 	assert_int_equal(p->n_thread_infos, THREADS - 1);
 	for (uint32_t i = 0; i < STACKS; i++)
-		assert_same_acc(&table->stacks[find_stack(p, i) - p->stacks],
+		assert_same_acc(&sums->stacks[find_stack(p, i) - p->stacks],
 				&stacks[i]);
 	for (uint32_t i = 1; i < THREADS; i++)
 		assert_same_acc(
-			&table->threads[find_thread(p, i) - p->thread_infos],
+			&sums->threads[find_thread(p, i) - p->thread_infos],
 			&threads[i]);
-	sp_table_free(table, p);
+	sp_sums_free(sums, p);
 	sp_profile_free(p);
 }
 

@@ -56,19 +56,19 @@ static void same_timeline(const struct sp_profile *a,
 static void same_view(const struct sp_profile *a, const struct sp_profile *b,
 		      enum sp_view view)
 {
-	struct sp_table *x, *y;
+	struct sp_sums *x, *y;
 	struct sp_selection s;
 
 	sp_selection_init(&s);
 	s.view = view;
-	assert_int_equal(sp_table_new(a, &s, &x, NULL), 0);
-	assert_int_equal(sp_table_new(b, &s, &y, NULL), 0);
+	assert_int_equal(sp_sums_new(a, &s, &x, NULL), 0);
+	assert_int_equal(sp_sums_new(b, &s, &y, NULL), 0);
 	assert_int_equal(x->all.all.samples, y->all.all.samples);
 	for (size_t i = 0; i < a->n_thread_infos; i++)
 		assert_close(x->threads[i].all.est_bytes,
 			     y->threads[i].all.est_bytes, 1e-9);
-	sp_table_free(x, a);
-	sp_table_free(y, b);
+	sp_sums_free(x, a);
+	sp_sums_free(y, b);
 }
 
 /* Files that overlap, or follow each other; some end in the middle of the time

@@ -178,7 +178,7 @@ TEST_BETWEEN(estimates_come_from_merged_sums, setup, teardown)
 	}
 	a = fixture_aggregate(x);
 	for (size_t i = 0; i < 4; i++) {
-		const struct sp_class_sums *t = fixture_tally(x, &x->stacks[i]);
+		const struct sp_class_sums *t = fixture_sums(x, &x->stacks[i]);
 		struct sp_interval one = sp_estimate_bytes(&a->how, t);
 
 		assert_int_equal(sp_class_sums_merge(&merged, t), 0);

@@ -48,13 +48,13 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void assert_samples(const struct sp_table *table, uint64_t a, uint64_t b,
+static void assert_samples(const struct sp_sums *sums, uint64_t a, uint64_t b,
 			   uint64_t c)
 {
-	assert_int_equal(table->stacks[0].all.samples, a);
-	assert_int_equal(table->stacks[1].all.samples, b);
-	assert_int_equal(table->stacks[2].all.samples, c);
-	assert_int_equal(table->all.all.samples, a + b + c);
+	assert_int_equal(sums->stacks[0].all.samples, a);
+	assert_int_equal(sums->stacks[1].all.samples, b);
+	assert_int_equal(sums->stacks[2].all.samples, c);
+	assert_int_equal(sums->all.all.samples, a + b + c);
 }
 
 static const struct sp_analysis *ask(struct fixture *x, enum sp_view view)

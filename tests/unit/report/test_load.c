@@ -10,7 +10,7 @@
 #include "read/load.h"
 #include "report/load.h"
 #include "stats/peak.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 #include "stats/timeline.h"
 #include "support/close.h"
 #include "support/format_model.h"

@@ -64,7 +64,7 @@ static uint64_t count_path(const struct fixture *x, const char *const *path,
 				names[s->frames[s->n_frames - 1 - k].offset],
 				path[k]);
 		if (is_same)
-			samples += fixture_tally(x, s)->all.samples;
+			samples += fixture_sums(x, s)->all.samples;
 	}
 	return samples;
 }
@@ -239,7 +239,7 @@ static uint64_t count_edge(const struct fixture *x, const char *name,
 		}
 		if (is_there && (neighbour && other ? !strcmp(neighbour, other)
 						    : neighbour == other))
-			samples += fixture_tally(x, s)->all.samples;
+			samples += fixture_sums(x, s)->all.samples;
 	}
 	return samples;
 }

@@ -51,8 +51,8 @@ static void total(struct sp_profile *p, uint64_t size_bytes, uint64_t objects)
 	p->exact_alloc_objects += objects;
 }
 
-static struct sp_class_sums tally_of(const struct sp_profile *p, unsigned int n,
-				     uint64_t size_bytes)
+static struct sp_class_sums class_sums_of(const struct sp_profile *p,
+					  unsigned int n, uint64_t size_bytes)
 {
 	struct sp_class_sums t;
 
@@ -102,7 +102,7 @@ TEST(names)
 TEST(dispatch)
 {
 	const struct sp_profile p = profile_of();
-	struct sp_class_sums t = tally_of(&p, 9, 100000);
+	struct sp_class_sums t = class_sums_of(&p, 9, 100000);
 	const struct sp_acc *a = &t.all;
 	const struct sp_interval want[SP_METHOD_COUNT] = {
 		[SP_METHOD_P3T] = sp_estimate_bytes_p3(a, 0.9),
@@ -234,8 +234,8 @@ TEST(everything_at_the_peak)
 TEST(class_alone)
 {
 	struct sp_profile p = profile_of();
-	struct sp_class_sums t = tally_of(&p, 40, 64),
-			     rest = tally_of(&p, 60, 64);
+	struct sp_class_sums t = class_sums_of(&p, 40, 64),
+			     rest = class_sums_of(&p, 60, 64);
 	struct sp_stratum s[2] = {{.smallest.bytes = 49}};
 	struct sp_population x;
 	struct sp_estimation how;
@@ -252,7 +252,7 @@ TEST(class_alone)
 	s[0].total_objects = 100. * R0 / 64;
 	/* and one for the other class, in which it was not seen */
 	sp_class_sums_free(&rest);
-	rest = tally_of(&p, 300, 4096);
+	rest = class_sums_of(&p, 300, 4096);
 	sp_acc_init(&s[1].part, R0);
 	s[1].rest = rest.all;
 	s[1].total_bytes = 300. * R0;
@@ -286,7 +286,7 @@ TEST(small_classes)
 	assert_int_equal(x.stratum[sp_format_class(64)], 0);
 	assert_int_equal(x.stratum[sp_format_class(1024)], 0);
 	assert_int_equal(x.stratum[sp_format_class(4096)], 1);
-	t = tally_of(&p, 15, 64);
+	t = class_sums_of(&p, 15, 64);
 	/* 15 of 20 samples of 20 periods */
 	assert_between(13.5 * R0, p3t(&x, &t).value, 16.5 * R0);
 	assert_true(p3t(&x, &t).hi < sp_estimate_bytes_p3(&t.all, 0.95).hi);
@@ -307,7 +307,7 @@ TEST(small_classes)
 TEST(tiny_objects)
 {
 	struct sp_profile p = profile_of();
-	struct sp_class_sums t = tally_of(&p, 50, 16);
+	struct sp_class_sums t = class_sums_of(&p, 50, 16);
 	struct sp_interval n;
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
@@ -355,7 +355,7 @@ TEST(smallest)
 	x = population_of(&p);
 	assert_int_equal(x.smallest.bytes, 1009);
 	assert_close(x.smallest.more, 1000 - 40000. / 1009, 1e-12);
-	t = tally_of(&p, 50, 1024);
+	t = class_sums_of(&p, 50, 1024);
 	n = sp_estimate_objects(
 		&(struct sp_estimation){SP_METHOD_P3T, 0.999, &x}, &t);
 	assert_true(n.hi < 2 * 50 * R0 / 1024. + 1000);
@@ -393,7 +393,7 @@ TEST(rows_that_are_shown)
 	} rows[] = {{2, 0.0508}, {3, 0.4088}, {10, 4.789}};
 	const struct sp_profile p = profile_of();
 	struct sp_estimation how = {SP_METHOD_P3, 0.95, NULL};
-	struct sp_class_sums t = tally_of(&p, 1, 16);
+	struct sp_class_sums t = class_sums_of(&p, 1, 16);
 
 	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
 		how.confidence = levels[i];
@@ -403,7 +403,7 @@ TEST(rows_that_are_shown)
 	how.confidence = 0.95;
 	sp_class_sums_free(&t);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		t = tally_of(&p, rows[i].samples, 16);
+		t = class_sums_of(&p, rows[i].samples, 16);
 		assert_between(rows[i].lo * 0.99,
 			       sp_estimate_bytes(&how, &t).lo / R0,
 			       rows[i].lo * 1.01);
@@ -416,7 +416,7 @@ TEST(rows_that_are_shown)
 TEST(no_more_than_was_allocated)
 {
 	struct sp_profile p = profile_of();
-	struct sp_class_sums t = tally_of(&p, 2, 100);
+	struct sp_class_sums t = class_sums_of(&p, 2, 100);
 	struct sp_population x;
 	struct sp_estimation how = {SP_METHOD_P3T, 0.95, &x};
 
@@ -449,7 +449,7 @@ static void check_part(const struct sp_estimation *how,
 		       const struct sp_profile *p, unsigned int n,
 		       uint64_t size_bytes, struct sums *all)
 {
-	struct sp_class_sums t = tally_of(p, n, size_bytes);
+	struct sp_class_sums t = class_sums_of(p, n, size_bytes);
 	const struct sp_acc part = sp_adjusted(how, &t);
 
 	assert_close(part.est_bytes, sp_estimate_bytes_value(how, &t), 1e-12);
@@ -496,7 +496,7 @@ TEST(ordering)
 	sp_rng_init(&rng, 7, 0);
 	for (int round = 0; round < 300; round++) {
 		struct sp_profile p = profile_of();
-		struct sp_class_sums t = tally_of(&p, 0, 1);
+		struct sp_class_sums t = class_sums_of(&p, 0, 1);
 		struct sp_population x;
 
 		for (uint64_t n = sp_rng_next(&rng) % 60; n; n--) {

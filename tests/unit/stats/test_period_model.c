@@ -113,10 +113,10 @@ TEST(inverses)
 TEST(small_objects)
 {
 	static const struct sp_period_model_class small = {1e9, 16};
-	const struct sp_period_model design = {&small, 1};
+	const struct sp_period_model model = {&small, 1};
 	const double period = 16 * 1e9 / 400;
 
-	assert_close(sp_period_model_error(&design, period, 0.95), 1.95996 / 20,
+	assert_close(sp_period_model_error(&model, period, 0.95), 1.95996 / 20,
 		     1e-5);
 }
 
@@ -197,15 +197,15 @@ TEST(small_objects_are_optimal)
 {
 	static const struct sp_period_model_class small[] = {{1e6, 16},
 							     {1e5, 400}};
-	const struct sp_period_model design = {small, 2};
+	const struct sp_period_model model = {small, 2};
 	const double samples = 100;
 	const double period =
-		sp_period_model_period_for_samples(&design, samples);
+		sp_period_model_period_for_samples(&model, samples);
 
-	assert_close(sp_period_model_variance(&design, period),
+	assert_close(sp_period_model_variance(&model, period),
 		     sp_period_model_best_variance(
-			     &design,
-			     sp_period_model_best_threshold(&design, samples)),
+			     &model,
+			     sp_period_model_best_threshold(&model, samples)),
 		     1e-5);
 }
 

@@ -96,7 +96,7 @@ TEST_BETWEEN(functions, setup, teardown)
 	row = text + strlen(HEAD);
 	assert_true(strncmp(row, "\"f<a, \"\"b\"\">\",\"/bin/app\",\"\",",
 			    28) == 0);
-	sums = fixture_tally(t->x, &t->x->stacks[0]);
+	sums = fixture_sums(t->x, &t->x->stacks[0]);
 	how = &t->x->analysis->how;
 	b = sp_estimate_bytes(how, sums);
 	o = sp_estimate_objects(how, sums);
@@ -213,7 +213,7 @@ TEST_BETWEEN(sizes_of_a_view, setup, teardown)
 			 0);
 	for (size_t i = 3; i-- > 0; row = strchr(row, '\n') + 1) {
 		struct sp_interval want = sp_estimate_bytes(
-			&a->how, fixture_tally(t->x, &t->x->stacks[i]));
+			&a->how, fixture_sums(t->x, &t->x->stacks[i]));
 		struct sp_interval got;
 		char first[16], *p;
 

@@ -175,8 +175,8 @@ TEST_BETWEEN(functions, setup, teardown)
 	fixture_stack(d->x, (size_t[]){H_IN_G, MAIN}, 2, 9, 100);
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 4, 100);
 	f = at(export(d), "functions");
-	big = fixture_tally(d->x, &d->x->stacks[0]);
-	small = fixture_tally(d->x, &d->x->stacks[1]);
+	big = fixture_sums(d->x, &d->x->stacks[0]);
+	small = fixture_sums(d->x, &d->x->stacks[1]);
 	sp_class_sums_init(&both, R);
 	assert_int_equal(sp_class_sums_merge(&both, big), 0);
 	assert_int_equal(sp_class_sums_merge(&both, small), 0);
@@ -222,9 +222,9 @@ TEST_BETWEEN(stacks, setup, teardown)
 	assert_int_equal(integer(stacks, "0.samples"), 9);
 	assert_true(json_is_true(at(stacks, "0.truncated")));
 	assert_true(json_is_false(at(stacks, "0.caller_only")));
-	assert_bytes(d, stacks, "0.flat_bytes", fixture_tally(d->x, s));
-	assert_bytes(d, stacks, "0.cum_bytes", fixture_tally(d->x, s));
-	assert_objects(d, stacks, "0.flat_objects", fixture_tally(d->x, s));
+	assert_bytes(d, stacks, "0.flat_bytes", fixture_sums(d->x, s));
+	assert_bytes(d, stacks, "0.cum_bytes", fixture_sums(d->x, s));
+	assert_objects(d, stacks, "0.flat_objects", fixture_sums(d->x, s));
 	assert_int_equal(json_array_size(at(stacks, "0.frames")), 3);
 	assert_string_equal(string(stacks, "0.frames.0.function"), "h");
 	assert_true(json_is_true(at(stacks, "0.frames.0.inlined")));

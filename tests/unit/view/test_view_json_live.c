@@ -80,7 +80,7 @@ TEST_BETWEEN(view_and_selection, setup, teardown)
 	/* The rows are those of the view, and so are flat and cum. */
 	assert_int_equal(json_array_size(at(root, "stacks")), 2);
 	assert_bytes(d, root, "stacks.0.flat_bytes",
-		     fixture_tally(d->x, &d->x->stacks[0]));
+		     fixture_sums(d->x, &d->x->stacks[0]));
 	assert_bytes(d, root, "estimate.live_bytes",
 		     &d->x->analysis->live->all);
 	assert_true(real(root, "estimate.live_bytes.value") > 0);

@@ -72,7 +72,7 @@ bool sp_sample_is_temporary(const struct sp_sample *sample,
 			    uint64_t within_bytes, uint64_t within_ns);
 
 /* The selected samples, summed up. */
-struct sp_table {
+struct sp_sums {
 	struct sp_class_sums all;
 	struct sp_class_sums *stacks; /* one for each of profile->stacks */
 	struct sp_class_sums
@@ -80,11 +80,11 @@ struct sp_table {
 };
 
 /* 0 and *ret_table, to be freed by the caller, or -ENOMEM and *err. */
-int sp_table_new(const struct sp_profile *profile,
-		 const struct sp_selection *selection,
-		 struct sp_table **ret_table, struct sp_error *err);
+int sp_sums_new(const struct sp_profile *profile,
+		const struct sp_selection *selection, struct sp_sums **ret_sums,
+		struct sp_error *err);
 
-void sp_table_free(struct sp_table *table, const struct sp_profile *profile);
+void sp_sums_free(struct sp_sums *sums, const struct sp_profile *profile);
 
 /* Which of profile->stacks have samples that are selected, to be freed by the
  * caller (free()); NULL: no memory.  A table of what was allocated (struct

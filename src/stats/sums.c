@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "stats/table.h"
+#include "stats/sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -169,103 +169,102 @@ bool sp_selection_has(const struct sp_selection *selection,
 }
 
 /* n samples like that one. */
-static int add_to_table(struct sp_table *table,
-			const struct sp_profile *profile,
-			const struct sp_selection *selection,
-			const struct sp_sample *s, uint64_t n,
-			uint64_t tail_bytes)
+static int add_to_sums(struct sp_sums *sums, const struct sp_profile *profile,
+		       const struct sp_selection *selection,
+		       const struct sp_sample *s, uint64_t n,
+		       uint64_t tail_bytes)
 {
-	struct sp_class_sums *tallies[3] = {&table->all,
-					    &table->stacks[s->stack]};
+	struct sp_class_sums *classes[3] = {&sums->all,
+					    &sums->stacks[s->stack]};
 	const struct sp_acc one =
 		sp_selection_terms(selection, profile, s, n, tail_bytes);
 	unsigned int k = 2;
 
 	if (s->thread != UINT32_MAX)
-		tallies[k++] = &table->threads[s->thread];
+		classes[k++] = &sums->threads[s->thread];
 	for (unsigned int i = 0; i < k; i++)
-		if (sp_class_sums_add_acc(tallies[i], s->size_bytes, &one) < 0)
+		if (sp_class_sums_add_acc(classes[i], s->size_bytes, &one) < 0)
 			return -ENOMEM;
 	return 0;
 }
 
-static struct sp_class_sums *new_tallies(size_t n, uint64_t period_bytes)
+static struct sp_class_sums *new_class_sums(size_t n, uint64_t period_bytes)
 {
-	struct sp_class_sums *tallies = calloc(n ? n : 1, sizeof(*tallies));
+	struct sp_class_sums *list = calloc(n ? n : 1, sizeof(*list));
 
-	for (size_t i = 0; tallies && i < n; i++)
-		sp_class_sums_init(&tallies[i], period_bytes);
-	return tallies;
+	for (size_t i = 0; list && i < n; i++)
+		sp_class_sums_init(&list[i], period_bytes);
+	return list;
 }
 
 /* Twice a mean was summed up. */
-static void halve_sums(struct sp_table *table, const struct sp_profile *profile)
+static void halve_sums(struct sp_sums *sums, const struct sp_profile *profile)
 {
-	sp_class_sums_halve(&table->all);
+	sp_class_sums_halve(&sums->all);
 	for (size_t i = 0; i < profile->n_stacks; i++)
-		sp_class_sums_halve(&table->stacks[i]);
+		sp_class_sums_halve(&sums->stacks[i]);
 	for (size_t i = 0; i < profile->n_thread_infos; i++)
-		sp_class_sums_halve(&table->threads[i]);
+		sp_class_sums_halve(&sums->threads[i]);
 }
 
-static int fill_sums(struct sp_table *table, const struct sp_profile *profile,
+static int fill_sums(struct sp_sums *sums, const struct sp_profile *profile,
 		     const struct sp_selection *selection)
 {
-	sp_class_sums_init(&table->all, profile->period_bytes);
-	table->stacks = new_tallies(profile->n_stacks, profile->period_bytes);
-	table->threads =
-		new_tallies(profile->n_thread_infos, profile->period_bytes);
-	if (!table->stacks || !table->threads)
+	sp_class_sums_init(&sums->all, profile->period_bytes);
+	sums->stacks = new_class_sums(profile->n_stacks, profile->period_bytes);
+	sums->threads =
+		new_class_sums(profile->n_thread_infos, profile->period_bytes);
+	if (!sums->stacks || !sums->threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < profile->n_samples; i++) {
 		const struct sp_sample *s = &profile->samples[i];
 
 		if (sp_selection_has(selection, profile, s) &&
-		    add_to_table(table, profile, selection, s, 1,
-				 s->size_bytes - s->offset_bytes))
+		    add_to_sums(sums, profile, selection, s, 1,
+				s->size_bytes - s->offset_bytes))
 			return -ENOMEM;
 	}
 	for (size_t i = 0; i < profile->n_groups; i++) {
 		const struct sp_sample_group *g = &profile->groups[i];
 
 		if (sp_selection_has(selection, profile, &g->one) &&
-		    add_to_table(table, profile, selection, &g->one, g->samples,
-				 g->tail_bytes))
+		    add_to_sums(sums, profile, selection, &g->one, g->samples,
+				g->tail_bytes))
 			return -ENOMEM;
 	}
 	if (sp_selection_is_mean(selection))
-		halve_sums(table, profile);
+		halve_sums(sums, profile);
 	return 0;
 }
 
-int sp_table_new(const struct sp_profile *profile,
-		 const struct sp_selection *selection,
-		 struct sp_table **ret_table, struct sp_error *err)
+int sp_sums_new(const struct sp_profile *profile,
+		const struct sp_selection *selection, struct sp_sums **ret_sums,
+		struct sp_error *err)
 {
-	struct sp_table *table = calloc(1, sizeof(*table));
+	struct sp_sums *sums = calloc(1, sizeof(*sums));
 
-	if (table && fill_sums(table, profile, selection) == 0) {
-		*ret_table = table;
+	if (sums && fill_sums(sums, profile, selection) == 0) {
+		*ret_sums = sums;
 		return 0;
 	}
-	sp_table_free(table, profile);
+	sp_sums_free(sums, profile);
 	return sp_error_set(err, -ENOMEM, profile->path,
 			    "not enough memory for %zu samples",
 			    profile->n_samples);
 }
 
-void sp_table_free(struct sp_table *table, const struct sp_profile *profile)
+void sp_sums_free(struct sp_sums *sums, const struct sp_profile *profile)
 {
-	if (!table)
+	if (!sums)
 		return;
-	for (size_t i = 0; table->stacks && i < profile->n_stacks; i++)
-		sp_class_sums_free(&table->stacks[i]);
-	for (size_t i = 0; table->threads && i < profile->n_thread_infos; i++)
-		sp_class_sums_free(&table->threads[i]);
-	sp_class_sums_free(&table->all);
-	free(table->stacks);
-	free(table->threads);
-	free(table);
+	for (size_t i = 0; sums->stacks && i < profile->n_stacks; i++)
+		sp_class_sums_free(&sums->stacks[i]);
+	for (size_t i = 0; sums->threads && i < profile->n_thread_infos; i++)
+		sp_class_sums_free(&sums->threads[i]);
+	sp_class_sums_free(&sums->all);
+	free(sums->stacks);
+	free(sums->threads);
+	free(sums);
 }
 
 bool *sp_selection_stacks(const struct sp_selection *selection,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Selections at their edges, and sums beside a loop over all samples. */
 #include "base/rng.h"
-#include "stats/table.h"
+#include "stats/sums.h"
 #include "support/only_part.h"
 #include "support/test.h"
 
@@ -234,9 +234,9 @@ static void fill_selection(struct sp_selection *selection, uint64_t v)
 }
 
 /* The selected samples of one stack or thread, added in the plain way. */
-static void check_tally(const struct sp_class_sums *sums,
-			const struct sp_selection *selection, int64_t stack,
-			int64_t thread)
+static void check_sums(const struct sp_class_sums *sums,
+		       const struct sp_selection *selection, int64_t stack,
+		       int64_t thread)
 {
 	uint64_t n = 0, bytes = 0, in_classes = 0;
 	struct sp_acc want;
@@ -272,21 +272,21 @@ TEST(sums)
 	fill(5);
 	for (int round = 0; round < 60; round++) {
 		struct sp_selection selection;
-		struct sp_table *table;
+		struct sp_sums *sums;
 
 		profile.law.always_large = round % 2;
 		profile.law.is_dotnet = round % 3 == 2;
 		fill_selection(&selection, sp_rng_next(&rng));
-		assert_int_equal(
-			sp_table_new(&profile, &selection, &table, &err), 0);
-		check_tally(&table->all, &selection, -1, -1);
+		assert_int_equal(sp_sums_new(&profile, &selection, &sums, &err),
+				 0);
+		check_sums(&sums->all, &selection, -1, -1);
 		for (uint32_t i = 0; i < STACKS; i++)
-			check_tally(&table->stacks[i], &selection, i, -1);
+			check_sums(&sums->stacks[i], &selection, i, -1);
 		for (uint32_t i = 0; i < THREADS; i++)
-			check_tally(&table->threads[i], &selection, -1, i);
-		if (table->all.all.samples > most)
-			most = table->all.all.samples;
-		sp_table_free(table, &profile);
+			check_sums(&sums->threads[i], &selection, -1, i);
+		if (sums->all.all.samples > most)
+			most = sums->all.all.samples;
+		sp_sums_free(sums, &profile);
 	}
 	profile.law = (struct sp_law_used){false, false};
 	assert_true(most > SAMPLES / 2);
@@ -320,15 +320,15 @@ TEST(empty)
 {
 	static const struct sp_profile empty = {.path = "", .period_bytes = 1};
 	struct sp_selection all;
-	struct sp_table *table;
+	struct sp_sums *sums;
 	struct sp_error err;
 
 	sp_selection_init(&all);
-	assert_int_equal(sp_table_new(&empty, &all, &table, &err), 0);
-	assert_int_equal(table->all.all.samples, 0);
-	assert_int_equal(table->all.all.period_bytes, 1);
-	sp_table_free(table, &empty);
-	sp_table_free(NULL, &empty);
+	assert_int_equal(sp_sums_new(&empty, &all, &sums, &err), 0);
+	assert_int_equal(sums->all.all.samples, 0);
+	assert_int_equal(sums->all.all.period_bytes, 1);
+	sp_sums_free(sums, &empty);
+	sp_sums_free(NULL, &empty);
 }
 
 TEST_MAIN(NULL, NULL)
