@@ -20,7 +20,7 @@
 #include "format/record.h"
 
 /* agent.c has it in the library. */
-_Thread_local struct sp_thread sp_thread = {.classes = sp_size_counts_voids};
+_Thread_local struct sp_thread sp_thread = {.counts = sp_size_counts_voids};
 
 static char dir[512];
 

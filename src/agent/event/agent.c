@@ -52,7 +52,7 @@
 #include "agent/sys/poison.h"
 
 /* Threads begin like this: see I4 of thread.h. */
-_Thread_local struct sp_thread sp_thread = {.classes = sp_size_counts_voids};
+_Thread_local struct sp_thread sp_thread = {.counts = sp_size_counts_voids};
 
 /* ENDED: as NOTHING, and only attaching begins it again. */
 enum { NOTHING, STARTING, RUNNING, OFF, ENDED };
@@ -110,7 +110,7 @@ static void publish_totals(struct sp_thread *t)
 	t->published_bytes = bytes;
 	t->published_objects = objects;
 	if (publishes_each_call(t))
-		sp_slots_flush_classes(t->slot);
+		sp_slots_flush_size_counts(t->slot);
 	if (!is_sampling(t) && !sp_writer_is_open())
 		sp_recorder_open_file(t);
 	sp_writer_publish(threads_seen());
@@ -139,9 +139,9 @@ static void attach_thread(struct sp_thread *t)
 	const volatile uint32_t *inside = t->inside;
 	uint8_t writing = t->writing;
 	bool ended = t->ended, paused = t->paused;
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 
-	t->classes = sp_size_counts_void(t);
+	t->counts = sp_size_counts_void(t);
 	memset((char *)t + kept, 0, sizeof(*t) - kept);
 	t->suspended = 1;
 	t->inside = inside;
@@ -155,9 +155,9 @@ static void attach_thread(struct sp_thread *t)
 	sp_sampler_begin(&t->sampler, sp_period_law(), process.seed,
 			 fork_count(), t->index);
 	t->slot = sp_slots_claim(t->index);
-	classes = sp_slots_classes(t->slot);
-	if (classes && !paused)
-		t->classes = classes;
+	counts = sp_slots_size_counts(t->slot);
+	if (counts && !paused)
+		t->counts = counts;
 	if (t->slot)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
 	sp_checkin_begin(t);
@@ -193,7 +193,7 @@ static inline bool is_in_event(const struct sp_thread *t,
 /* Not counting, or not yet: what this thread allocates passes, by that word. */
 static void rest_thread(struct sp_thread *t, uint64_t word)
 {
-	t->classes = sp_size_counts_void(t);
+	t->counts = sp_size_counts_void(t);
 	sp_thread_set_countdown(word);
 	sp_thread_take_used();
 	t->suspended = 0;
@@ -223,10 +223,10 @@ static void thread_ends(void *arg)
 	settle_bytes(t, used);
 	publish_totals(t);
 	sp_remote_poll(t);
-	sp_slots_flush_classes(t->slot);
+	sp_slots_flush_size_counts(t->slot);
 	if (t->recorded)
 		sp_recorder_thread_end(t);
-	t->classes = sp_size_counts_void(t);
+	t->counts = sp_size_counts_void(t);
 	t->slot = sp_slots_release(t->slot);
 	t->ended = 1;
 	resume_sampling(t, &mark);
@@ -399,7 +399,7 @@ SP_ARCH_ALIGNED void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		sp_period_charge();
 	}
 	sp_thread_count_object();
-	sp_size_counts_count(t->classes, n);
+	sp_size_counts_count(t->counts, n);
 	if (!sp_checkin_left(t)) {
 		sp_checkin_choose(t, sp_writer_time());
 		publish_totals(t);
@@ -475,7 +475,7 @@ void sp_agent_leaving(bool is_exec)
 	if (sp_agent_is_running() && process.alive &&
 	    !sp_process_is_new(&process)) {
 		sp_look_at_end(&process, is_exec, true);
-		sp_slots_flush_all_classes();
+		sp_slots_flush_all_size_counts();
 		sp_writer_leave(threads_seen(), is_exec);
 	}
 	errno = saved_errno;
@@ -540,7 +540,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 		sp_diag_lose(SP_LOSS_AFTER_EXIT,
 			     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
-	sp_slots_flush_all_classes();
+	sp_slots_flush_all_size_counts();
 	sp_writer_end(threads_seen(), may_go_on && !process.is_sandboxed);
 	resume_sampling(t, &mark);
 }

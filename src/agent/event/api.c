@@ -165,8 +165,8 @@ SP_EXPORT int sampleprof_pause(void)
 		return 1;
 	}
 	/* In this order: what a signal handler allocates meanwhile is in the
-	 * totals and in the classes, or in neither. */
-	t->classes = sp_size_counts_void(t);
+	 * totals and in the size counts, or in neither. */
+	t->counts = sp_size_counts_void(t);
 	sp_thread_set_countdown(SP_SUSPENDED);
 	sp_arch_add(&t->bytes, sp_thread_take_used());
 	sp_agent_publish();
@@ -179,7 +179,7 @@ SP_EXPORT int sampleprof_pause(void)
 SP_EXPORT int sampleprof_resume(void)
 {
 	struct sp_thread *t = &sp_thread;
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 	volatile uint32_t mark;
 
 	if (!sp_agent_enter(&mark))
@@ -191,9 +191,9 @@ SP_EXPORT int sampleprof_resume(void)
 	sp_thread_set_countdown(SP_THREAD_ROOM);
 	sp_diag_lose(SP_LOSS_PAUSED, sp_thread_take_used());
 	t->objects = t->published_objects;
-	classes = sp_slots_classes(t->slot);
-	if (classes)
-		t->classes = classes;
+	counts = sp_slots_size_counts(t->slot);
+	if (counts)
+		t->counts = counts;
 	t->paused = 0;
 	sp_agent_leave(&mark);
 	return 0;

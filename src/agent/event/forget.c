@@ -41,7 +41,7 @@ static bool is_inside(struct sp_thread *t)
 /* Whatever it has counted, its next allocation is an event. */
 static bool restart_thread(struct sp_thread *t)
 {
-	__atomic_store_n(&t->classes, sp_size_counts_void(t), __ATOMIC_RELAXED);
+	__atomic_store_n(&t->counts, sp_size_counts_void(t), __ATOMIC_RELAXED);
 	__atomic_store_n(&t->limit, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&t->remaining, 0, __ATOMIC_RELEASE);
 	return false;

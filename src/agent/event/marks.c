@@ -143,7 +143,7 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
 	if (!err)
 		record_asked(asked_ns);
 	give_lease();
-	sp_slots_flush_all_classes();
+	sp_slots_flush_all_size_counts();
 	return err;
 }
 
@@ -216,7 +216,7 @@ void sp_marks_adapt(struct sp_thread *t)
 		record_near_limit(t);
 	give_lease();
 	if (is_alarm)
-		sp_slots_flush_all_classes();
+		sp_slots_flush_all_size_counts();
 }
 
 void sp_marks_complete(void)

@@ -29,7 +29,7 @@ static void recover_counts(struct sp_thread *t)
 	uint64_t used = sp_thread_take_used();
 
 	if (sp_slots_own(t->slot, &own)) {
-		t->classes = own.classes;
+		t->counts = own.counts;
 		t->bytes = own.bytes;
 		t->objects = own.objects;
 		t->published_bytes = own.added_bytes;
@@ -70,7 +70,7 @@ void sp_recover_left(bool is_of_process)
 	t->looks = 0;
 	/* Of a slot whose claim was left another may be the owner now. */
 	if (!is_of_process)
-		t->classes = sp_size_counts_void(t);
+		t->counts = sp_size_counts_void(t);
 	give_left_locks(t, is_of_process);
 	if (!t->paused) {
 		sp_thread_set_countdown(SP_THREAD_ROOM);

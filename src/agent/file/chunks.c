@@ -301,7 +301,7 @@ void sp_chunks_leave(uint64_t n)
 	sp_outfile_release(sp_mapping_chunk(n), CHUNK);
 }
 
-uint8_t *sp_chunks_take_classes(void)
+uint8_t *sp_chunks_take_size_counts(void)
 {
 	const uint32_t of = sp_mapping_generation();
 	uint64_t populated = SP_FORMAT_PAGE_BYTES;

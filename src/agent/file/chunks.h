@@ -58,7 +58,7 @@ uint8_t sp_chunks_thread_mark(uint32_t index);
 
 /* A permanent chunk for class totals; NULL: there is no room.  Context:
  * sampled. */
-uint8_t *sp_chunks_take_classes(void);
+uint8_t *sp_chunks_take_size_counts(void);
 
 /* Chunk n of a segment, to read what other threads have written, in its first
  * *ret_bytes; NULL: it has no records yet.  And leave it, for some time.

@@ -8,7 +8,7 @@
  *     always reaches the file.
  * I3  `changes` is odd while the owner's fields are being replaced: no copy is
  *     made then, since the thread that replaces them flushes afterwards.
- * I4  The copy of the size counts is written under `classes_busy`.  A thread
+ * I4  The copy of the size counts is written under `counts_busy`.  A thread
  * that wants a copy sets a flag first, and the holder reads the flag after it
  * has released the lock: as in I2, the last state reaches the file. I5  The
  * size counts are ahead of the totals, never behind: the owner counts there
@@ -72,14 +72,14 @@ struct owner {
 
 	/* The first owner's, for good.  In a forked child it has the parent's
 	 * counts until it is claimed. */
-	_Atomic(struct sp_size_counts *) classes;
+	_Atomic(struct sp_size_counts *) counts;
 	_Atomic bool is_stale;
-	sp_inside_lock classes_busy;
-	_Atomic unsigned int classes_wanted;
-	/* Written under `classes_busy`. */
-	uint64_t classes_seq;
-	_Atomic uint64_t classes_bytes; /* totals of the last copy */
-	_Atomic uint64_t classes_objects;
+	sp_inside_lock counts_busy;
+	_Atomic unsigned int counts_wanted;
+	/* Written under `counts_busy`. */
+	uint64_t counts_seq;
+	_Atomic uint64_t counts_bytes; /* totals of the last copy */
+	_Atomic uint64_t counts_objects;
 };
 
 static struct owner slots[SP_FORMAT_SLOTS];
@@ -190,9 +190,9 @@ static struct sp_slots_totals read_slot(const struct owner *slot)
 
 /* What the owner has not added yet, by its size counts. */
 static struct sp_class_total read_ahead(const struct sp_slots_totals *known,
-					const struct sp_size_counts *classes)
+					const struct sp_size_counts *counts)
 {
-	const struct sp_class_total all = sp_size_counts_sum(classes, NULL);
+	const struct sp_class_total all = sp_size_counts_sum(counts, NULL);
 
 	if (all.bytes <= known->bytes || all.objects <= known->objects)
 		return (struct sp_class_total){0, 0};
@@ -215,14 +215,14 @@ static void add_ahead(struct sp_slots_totals *totals,
 static struct sp_slots_totals look_at(const struct owner *slot,
 				      uint64_t check_in_bytes)
 {
-	const struct sp_size_counts *classes =
-		atomic_load_explicit(&slot->classes, memory_order_acquire);
+	const struct sp_size_counts *counts =
+		atomic_load_explicit(&slot->counts, memory_order_acquire);
 	struct sp_slots_totals totals;
 	struct sp_class_total ahead;
 	unsigned int before, tries = 0;
 	bool is_unsampled;
 
-	if (!classes || atomic_load(&slot->is_stale)) {
+	if (!counts || atomic_load(&slot->is_stale)) {
 		totals = read_slot(slot);
 		if (atomic_load(&slot->owned))
 			totals.slack_bytes = check_in_bytes;
@@ -232,7 +232,7 @@ static struct sp_slots_totals look_at(const struct owner *slot,
 		before = atomic_load(&slot->adding);
 		is_unsampled = atomic_load(&slot->is_unsampled);
 		totals = read_slot(slot);
-		ahead = read_ahead(&totals, classes);
+		ahead = read_ahead(&totals, counts);
 	} while ((before & 1 || atomic_load(&slot->adding) != before) &&
 		 ++tries < LOOKS_MAX);
 	/* The owner is held up in there: all of it may be in doubt. */
@@ -274,46 +274,45 @@ static void flush_totals(struct owner *slot, bool is_ahead)
 
 /* The totals are looked at before the size counts: what is added in between
  * counts towards the next copy. */
-static void write_classes(struct owner *slot,
-			  const struct sp_size_counts *classes, uint8_t *to)
+static void write_counts(struct owner *slot,
+			 const struct sp_size_counts *counts, uint8_t *to)
 {
 	uint64_t bytes = atomic_load(&slot->bytes);
 	uint64_t objects = atomic_load(&slot->objects);
 
-	sp_size_counts_write(classes, sp_writer_file_id(),
-			     (uint64_t)(slot - slots), ++slot->classes_seq, to);
-	atomic_store_explicit(&slot->classes_bytes, bytes,
-			      memory_order_relaxed);
-	atomic_store_explicit(&slot->classes_objects, objects,
+	sp_size_counts_write(counts, sp_writer_file_id(),
+			     (uint64_t)(slot - slots), ++slot->counts_seq, to);
+	atomic_store_explicit(&slot->counts_bytes, bytes, memory_order_relaxed);
+	atomic_store_explicit(&slot->counts_objects, objects,
 			      memory_order_relaxed);
 }
 
-static void flush_classes(struct owner *slot)
+static void flush_counts(struct owner *slot)
 {
-	const struct sp_size_counts *classes =
-		atomic_load_explicit(&slot->classes, memory_order_acquire);
+	const struct sp_size_counts *counts =
+		atomic_load_explicit(&slot->counts, memory_order_acquire);
 	uint8_t *to;
 
-	if (!classes || atomic_load(&slot->is_stale))
+	if (!counts || atomic_load(&slot->is_stale))
 		return;
 	to = sp_writer_class_pages((unsigned int)(slot - slots));
 	if (!to)
 		return;
-	atomic_store(&slot->classes_wanted, 1);
-	while (atomic_load(&slot->classes_wanted) &&
-	       sp_inside_hold(&slot->classes_busy)) {
-		atomic_store(&slot->classes_wanted, 0);
-		write_classes(slot, classes, to);
-		sp_inside_give(&slot->classes_busy);
+	atomic_store(&slot->counts_wanted, 1);
+	while (atomic_load(&slot->counts_wanted) &&
+	       sp_inside_hold(&slot->counts_busy)) {
+		atomic_store(&slot->counts_wanted, 0);
+		write_counts(slot, counts, to);
+		sp_inside_give(&slot->counts_busy);
 	}
 }
 
-static bool is_classes_due(const struct owner *slot)
+static bool are_counts_due(const struct owner *slot)
 {
-	uint64_t before = get_field(&slot->classes_objects);
+	uint64_t before = get_field(&slot->counts_objects);
 	uint64_t objects = get_field(&slot->objects) - before;
 
-	if (get_field(&slot->bytes) - get_field(&slot->classes_bytes) >=
+	if (get_field(&slot->bytes) - get_field(&slot->counts_bytes) >=
 	    CLASSES_BYTES)
 		return true;
 	return objects >= CLASSES_OBJECTS_MAX ||
@@ -349,27 +348,27 @@ static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_size_counts) <
 		      SP_ARENA_CLASSES_BYTES,
 	      "each slot has size counts");
 
-struct sp_size_counts *sp_slots_classes(uint16_t n)
+struct sp_size_counts *sp_slots_size_counts(uint16_t n)
 {
 	struct owner *slot = &slots[n];
-	struct sp_size_counts *classes =
-		atomic_load_explicit(&slot->classes, memory_order_relaxed);
+	struct sp_size_counts *counts =
+		atomic_load_explicit(&slot->counts, memory_order_relaxed);
 
 	if (!n)
 		return NULL;
-	if (!classes) {
+	if (!counts) {
 		/* Too late for a slot that has totals already (I5). */
 		if (!get_field(&slot->bytes))
-			classes = sp_arena_get(SP_ARENA_CLASSES,
-					       sizeof(*classes));
-		if (!classes)
+			counts =
+				sp_arena_get(SP_ARENA_CLASSES, sizeof(*counts));
+		if (!counts)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);
 	} else if (atomic_load(&slot->is_stale)) {
-		memset(classes, 0, sizeof(*classes));
+		memset(counts, 0, sizeof(*counts));
 	}
-	atomic_store_explicit(&slot->classes, classes, memory_order_release);
+	atomic_store_explicit(&slot->counts, counts, memory_order_release);
 	atomic_store(&slot->is_stale, false);
-	return classes;
+	return counts;
 }
 
 void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
@@ -386,8 +385,8 @@ void sp_slots_add(uint16_t n, uint64_t bytes, uint64_t objects)
 	atomic_fetch_add(&slot->objects, objects);
 	atomic_fetch_add(&slot->adding, 1);
 	flush_totals(slot, false);
-	if (is_classes_due(slot))
-		flush_classes(slot);
+	if (are_counts_due(slot))
+		flush_counts(slot);
 }
 
 void sp_slots_set_step(uint16_t n, uint64_t step_bytes)
@@ -432,9 +431,9 @@ void sp_slots_set_sampling(uint16_t n, bool is_sampling)
 	atomic_store(&slots[n].is_unsampled, !is_sampling);
 }
 
-void sp_slots_flush_classes(uint16_t n)
+void sp_slots_flush_size_counts(uint16_t n)
 {
-	flush_classes(&slots[n]);
+	flush_counts(&slots[n]);
 }
 
 uint16_t sp_slots_release(uint16_t n)
@@ -492,12 +491,12 @@ void sp_slots_flush_all(void)
 		flush_totals(&slots[i], true);
 }
 
-void sp_slots_flush_all_classes(void)
+void sp_slots_flush_all_size_counts(void)
 {
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 1; i <= n; i++)
-		flush_classes(&slots[i]);
+		flush_counts(&slots[i]);
 }
 
 void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes)
@@ -532,7 +531,7 @@ void sp_slots_give_left(uint16_t mine)
 		struct owner *slot = &slots[i];
 
 		sp_inside_give_left(&slot->busy);
-		sp_inside_give_left(&slot->classes_busy);
+		sp_inside_give_left(&slot->counts_busy);
 		if (atomic_load(&slot->owned) != &sp_thread)
 			continue;
 		if (atomic_load(&slot->adding) & 1)
@@ -547,18 +546,18 @@ void sp_slots_give_left(uint16_t mine)
 bool sp_slots_own(uint16_t n, struct sp_slots_own *ret)
 {
 	struct owner *slot = &slots[n];
-	struct sp_size_counts *classes =
-		atomic_load_explicit(&slot->classes, memory_order_relaxed);
+	struct sp_size_counts *counts =
+		atomic_load_explicit(&slot->counts, memory_order_relaxed);
 	struct sp_class_total sum;
 	uint64_t bytes, objects;
 
-	if (!n || !classes || atomic_load(&slot->is_stale))
+	if (!n || !counts || atomic_load(&slot->is_stale))
 		return false;
-	sum = sp_size_counts_sum(classes, NULL);
+	sum = sp_size_counts_sum(counts, NULL);
 	bytes = get_field(&slot->bytes);
 	objects = get_field(&slot->objects);
 	*ret = (struct sp_slots_own){
-		.classes = classes,
+		.counts = counts,
 		.bytes = later_count(sum.bytes, bytes) -
 			 get_field(&slot->base_bytes),
 		.objects = later_count(sum.objects, objects) -
@@ -586,12 +585,12 @@ void sp_slots_reset(void)
 	unsigned int n = atomic_load(&used);
 
 	for (unsigned int i = 0; i <= n; i++) {
-		struct sp_size_counts *classes = atomic_load_explicit(
-			&slots[i].classes, memory_order_relaxed);
+		struct sp_size_counts *counts = atomic_load_explicit(
+			&slots[i].counts, memory_order_relaxed);
 
 		memset(&slots[i], 0, sizeof(slots[i]));
 		/* A thread in the middle of counting there may go on. */
-		atomic_store_explicit(&slots[i].classes, classes,
+		atomic_store_explicit(&slots[i].counts, counts,
 				      memory_order_relaxed);
 		atomic_store(&slots[i].is_stale, true);
 	}

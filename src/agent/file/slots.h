@@ -26,7 +26,7 @@ uint16_t sp_slots_claim(uint32_t index);
 
 /* The size counts of a slot that the caller owns, since the process began.
  * NULL for slot 0, or if there is no memory (loss counted). */
-struct sp_size_counts *sp_slots_classes(uint16_t slot);
+struct sp_size_counts *sp_slots_size_counts(uint16_t slot);
 
 /* Add to the totals and copy them to the file; and the size counts, too, if
  * much was added since the last time.  Any thread may. */
@@ -55,7 +55,7 @@ uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
 void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
 
 /* Copy the size counts to the file, however little was added. */
-void sp_slots_flush_classes(uint16_t slot);
+void sp_slots_flush_size_counts(uint16_t slot);
 
 /* The owner ends: the slot is free for another thread.  Returns slot 0. */
 uint16_t sp_slots_release(uint16_t slot);
@@ -74,7 +74,7 @@ void sp_slots_init(void);
 /* Copy every slot, with what its owner has not added yet, into a file that was
  * just made, or is about to end; in the second case the size counts, too. */
 void sp_slots_flush_all(void);
-void sp_slots_flush_all_classes(void);
+void sp_slots_flush_all_size_counts(void);
 
 /*
  * Exact totals of the process up to now: also what running threads have not
@@ -104,7 +104,7 @@ void sp_slots_give_left(uint16_t mine);
 /* What the owner of slot n has counted, by its size counts, and how much of
  * that it has added; false if the slot has no size counts.  The owner's. */
 struct sp_slots_own {
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 	uint64_t bytes, objects;
 	uint64_t added_bytes, added_objects;
 };

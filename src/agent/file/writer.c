@@ -381,7 +381,7 @@ static uint8_t *class_chunk(unsigned int group)
 	chunk = atomic_load_explicit(&class_chunks[group],
 				     memory_order_acquire);
 	if (!chunk) {
-		uint8_t *fresh = sp_chunks_take_classes();
+		uint8_t *fresh = sp_chunks_take_size_counts();
 
 		if (!fresh)
 			sp_diag_lose(SP_LOSS_CLASS_TOTALS, 1);

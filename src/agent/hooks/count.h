@@ -12,7 +12,7 @@ static inline void sp_count_large(uint64_t n)
 	if (__builtin_expect((int64_t)n < 0, 0))
 		sp_thread_take_back(n);
 	else
-		sp_size_counts_count_large(sp_thread.classes, n);
+		sp_size_counts_count_large(sp_thread.counts, n);
 }
 
 /*
@@ -27,6 +27,6 @@ static inline void sp_count(void *p, uint64_t n, enum sp_entry entry,
 		sp_agent_count(p, n, entry, frame);
 	} else {
 		sp_thread_count_object();
-		sp_size_counts_count(sp_thread.classes, n);
+		sp_size_counts_count(sp_thread.counts, n);
 	}
 }

@@ -75,7 +75,7 @@ SP_EXPORT void *malloc(size_t n)
 	sp_thread_count_object();
 	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_malloc(n);
-	sp_size_counts_count_small(sp_thread.classes, n);
+	sp_size_counts_count_small(sp_thread.counts, n);
 	return sp_next.malloc(n);
 }
 
@@ -115,7 +115,7 @@ SP_EXPORT void *calloc(size_t n, size_t size)
 	sp_thread_count_object();
 	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_calloc(n, size);
-	sp_size_counts_count_small(sp_thread.classes, bytes);
+	sp_size_counts_count_small(sp_thread.counts, bytes);
 	return sp_next.calloc(n, size);
 }
 
@@ -173,7 +173,7 @@ SP_EXPORT void *realloc(void *old, size_t n)
 	sp_thread_count_object();
 	if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, n);
-	sp_size_counts_count_small(sp_thread.classes, n);
+	sp_size_counts_count_small(sp_thread.counts, n);
 	return sp_next.realloc(old, n);
 }
 
@@ -192,7 +192,7 @@ SP_EXPORT void *reallocarray(void *old, size_t n, size_t size)
 	sp_thread_count_object();
 	if (UNLIKELY(bytes > SP_SIZE_COUNTS_SMALL_MAX))
 		return large_realloc(old, bytes);
-	sp_size_counts_count_small(sp_thread.classes, bytes);
+	sp_size_counts_count_small(sp_thread.counts, bytes);
 	return sp_next.realloc(old, bytes);
 }
 

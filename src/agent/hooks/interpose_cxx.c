@@ -102,7 +102,7 @@ static void *without_operator(size_t n, size_t alignment)
 		sp_thread_count_object();                                      \
 		if (UNLIKELY(n > SP_SIZE_COUNTS_SMALL_MAX))                    \
 			return large_##member args;                            \
-		sp_size_counts_count_small(sp_thread.classes, n);              \
+		sp_size_counts_count_small(sp_thread.counts, n);               \
 		return sp_next.member args;                                    \
 	}
 

@@ -51,16 +51,16 @@ void sp_inside_pass(uint64_t n)
 	sp_thread_set_countdown(SP_THREAD_ROOM);
 	sp_thread_raise_limit(n ? n : 1);
 	sp_thread_count_object();
-	sp_size_counts_count(t->classes, n);
+	sp_size_counts_count(t->counts, n);
 }
 
 struct sp_inside_pause sp_inside_pause_counting(void)
 {
 	struct sp_thread *t = &sp_thread;
 	struct sp_inside_pause pause = {t->remaining, t->limit, t->objects,
-					t->classes};
+					t->counts};
 
-	t->classes = sp_size_counts_void(t);
+	t->counts = sp_size_counts_void(t);
 	return pause;
 }
 
@@ -68,7 +68,7 @@ void sp_inside_resume_counting(const struct sp_inside_pause *pause)
 {
 	struct sp_thread *t = &sp_thread;
 
-	t->classes = pause->classes;
+	t->counts = pause->counts;
 	t->objects = pause->objects;
 	t->limit = pause->limit;
 	t->remaining = pause->word;

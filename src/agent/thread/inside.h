@@ -51,7 +51,7 @@ void sp_inside_pass(uint64_t n);
 /* What is allocated between the two is not the program's. */
 struct sp_inside_pause {
 	uint64_t word, limit, objects;
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 };
 
 struct sp_inside_pause sp_inside_pause_counting(void);

@@ -30,14 +30,14 @@ struct sp_size_counts *sp_size_counts_void(const void *of_thread)
 	return &sp_size_counts_voids[h >> 32 & (SP_SIZE_COUNTS_VOIDS - 1)];
 }
 
-void sp_size_counts_count_large(struct sp_size_counts *classes, uint64_t n)
+void sp_size_counts_count_large(struct sp_size_counts *counts, uint64_t n)
 {
 	struct sp_class_total *total;
 
 	/* That half of sp_format_class is not needed. */
 	if (n <= SP_SIZE_COUNTS_SMALL_MAX)
 		__builtin_unreachable();
-	total = &classes->large[sp_format_class(n)];
+	total = &counts->large[sp_format_class(n)];
 	sp_size_counts_add(&total->bytes, n);
 	sp_size_counts_add(&total->objects, 1);
 }
@@ -64,19 +64,18 @@ static inline struct sp_class_total sum_small(const uint64_t *counters,
 }
 
 struct sp_class_total sp_size_counts_sum(
-	const struct sp_size_counts *classes,
+	const struct sp_size_counts *counts,
 	struct sp_class_total out[SP_FORMAT_CLASSES])
 {
-	const uint64_t empty = peek_counter(&classes->small[0]);
+	const uint64_t empty = peek_counter(&counts->small[0]);
 	struct sp_class_total one, all = {0};
 
 	for (unsigned int c = 0; c < SP_FORMAT_CLASSES; c++) {
 		if (c < SMALL_CLASSES) {
-			one = sum_small(&classes->small[16 * c + 1],
-					16 * c + 1);
+			one = sum_small(&counts->small[16 * c + 1], 16 * c + 1);
 		} else {
-			one.bytes = peek_counter(&classes->large[c].bytes);
-			one.objects = peek_counter(&classes->large[c].objects);
+			one.bytes = peek_counter(&counts->large[c].bytes);
+			one.objects = peek_counter(&counts->large[c].objects);
 		}
 		if (c == 0) {
 			one.bytes += empty;
@@ -90,9 +89,8 @@ struct sp_class_total sp_size_counts_sum(
 	return all;
 }
 
-void sp_size_counts_write(const struct sp_size_counts *classes,
-			  uint64_t file_id, uint64_t slot, uint64_t seq,
-			  uint8_t *pair)
+void sp_size_counts_write(const struct sp_size_counts *counts, uint64_t file_id,
+			  uint64_t slot, uint64_t seq, uint8_t *pair)
 {
 	struct sp_class_page *to =
 		(struct sp_class_page *)(pair +
@@ -102,7 +100,7 @@ void sp_size_counts_write(const struct sp_size_counts *classes,
 
 	/* A process killed in here leaves sums that do not match: counters
 	 * only grow, so the old sums are those of the old counters only. */
-	all = sp_size_counts_sum(classes, to->classes);
+	all = sp_size_counts_sum(counts, to->classes);
 	head.alloc_bytes = all.bytes;
 	head.alloc_objects = all.objects;
 	head.check =

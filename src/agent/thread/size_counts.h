@@ -36,31 +36,30 @@ static inline void sp_size_counts_add(uint64_t *counter, uint64_t n)
 
 /* Count an object of n bytes: at most, or more than, SP_SIZE_COUNTS_SMALL_MAX.
  * A request for 0 counts as 1.  Context: hot. */
-static inline void sp_size_counts_count_small(struct sp_size_counts *classes,
+static inline void sp_size_counts_count_small(struct sp_size_counts *counts,
 					      uint64_t n)
 {
-	sp_size_counts_add(&classes->small[n], 1);
+	sp_size_counts_add(&counts->small[n], 1);
 }
 
-void sp_size_counts_count_large(struct sp_size_counts *classes, uint64_t n);
+void sp_size_counts_count_large(struct sp_size_counts *counts, uint64_t n);
 
-static inline void sp_size_counts_count(struct sp_size_counts *classes,
+static inline void sp_size_counts_count(struct sp_size_counts *counts,
 					uint64_t n)
 {
 	if (__builtin_expect(n <= SP_SIZE_COUNTS_SMALL_MAX, 1))
-		sp_size_counts_count_small(classes, n);
+		sp_size_counts_count_small(counts, n);
 	else
-		sp_size_counts_count_large(classes, n);
+		sp_size_counts_count_large(counts, n);
 }
 
 /* The totals per class of the format, while the owner may be counting; `out`
  * may be NULL.  Returns their sum. */
 struct sp_class_total sp_size_counts_sum(
-	const struct sp_size_counts *classes,
+	const struct sp_size_counts *counts,
 	struct sp_class_total out[SP_FORMAT_CLASSES]);
 
 /* The totals as copy number seq of a slot in a file, to the two
  * pages at `pair`: the other of the two copies stays whole meanwhile. */
-void sp_size_counts_write(const struct sp_size_counts *classes,
-			  uint64_t file_id, uint64_t slot, uint64_t seq,
-			  uint8_t *pair);
+void sp_size_counts_write(const struct sp_size_counts *counts, uint64_t file_id,
+			  uint64_t slot, uint64_t seq, uint8_t *pair);

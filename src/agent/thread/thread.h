@@ -28,18 +28,18 @@ struct sp_size_counts;
  * I2  zero sends every allocation to the cold path, since each costs >= 1 byte.
  * I3  sampler.gap >= limit - remaining: the hit byte has not been passed,
  *     except by a signal handler's allocation behind a borrow.
- * I4  `classes` can be counted in at any time, also before the thread is set up
+ * I4  `counts` can be counted in at any time, also before the thread is set up
  *     (a signal handler may allocate behind a borrow): the size
  *     counts of the thread's slot, or some that mean nothing.
  * I5  While the thread has paused, its word is about SP_SUSPENDED,
  * also in the agent; bytes and objects are those that it published, and
- * `classes` are size counts that mean nothing.
+ * `counts` are size counts that mean nothing.
  *
  * Only the thread itself, and signal handlers on it, touch this structure.
  */
 struct sp_thread {
 	uint64_t remaining;
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 	uint64_t objects; /* allocations counted so far */
 	uint64_t limit;   /* value of `remaining` at the last cold event */
 	uint64_t bytes;   /* bytes counted up to the last cold event */

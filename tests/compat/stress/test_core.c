@@ -172,7 +172,7 @@ static void write_free(uint32_t thread, uint64_t id, uint8_t *hint)
 static void allocate(uint16_t slot, struct life *life, uint64_t bytes,
 		     uint64_t objects)
 {
-	struct sp_size_counts *counts = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_size_counts(slot);
 
 	for (uint64_t i = 0; i < objects; i++) {
 		uint64_t size = i ? 1 : bytes - (objects - 1);
@@ -209,7 +209,7 @@ static void live(void)
 			sp_writer_publish(index);
 	}
 	write_thread_end(index, life);
-	sp_slots_flush_classes(slot);
+	sp_slots_flush_size_counts(slot);
 	slot = sp_slots_release(slot);
 	/* What threads do after their end belongs to nobody: one slot for all.
 	 */
@@ -288,7 +288,7 @@ static void look_on(void)
 		assert_in_range(total.bytes, last_total, UINT64_MAX);
 		last_total = total.bytes;
 		sp_slots_flush_all();
-		sp_slots_flush_all_classes();
+		sp_slots_flush_all_size_counts();
 		sp_slots_set_name((unsigned long)pthread_self(), "nobody");
 		read_running(&bytes, &samples);
 		atomic_fetch_add(&looks, 1);

@@ -110,9 +110,9 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	t->sampler.law = &law;
 	t->generation = 1;
 	t->slot = sp_slots_claim(1);
-	counts = t->classes = sp_slots_classes(t->slot);
+	counts = t->counts = sp_slots_size_counts(t->slot);
 	for (int i = 0; i < 10; i++)
-		sp_size_counts_count(t->classes, 100);
+		sp_size_counts_count(t->counts, 100);
 	/* Left while what is allocated was not the program's, and in the claim
 	 * of a slot. */
 	sp_inside_pause_counting();
@@ -127,7 +127,7 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	lane->walks[0].n = lane->walks[1].n = 7;
 	leave_a_call(true);
 	sp_recover_left(true);
-	assert_ptr_equal(t->classes, counts);
+	assert_ptr_equal(t->counts, counts);
 	assert_int_equal(sp_slots_claim(3), other);
 	assert_null(t->inside);
 	assert_int_equal(t->suspended, 0);

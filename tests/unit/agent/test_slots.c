@@ -304,16 +304,16 @@ TEST_BETWEEN(at_once, NULL, agent_fixture_teardown)
 TEST_BETWEEN(size_counts, NULL, agent_fixture_teardown)
 {
 	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
-	struct sp_size_counts *counts = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_size_counts(slot);
 
 	assert_non_null(counts);
-	assert_null(sp_slots_classes(0));
-	assert_ptr_not_equal(sp_slots_classes(other), counts);
+	assert_null(sp_slots_size_counts(0));
+	assert_ptr_not_equal(sp_slots_size_counts(other), counts);
 	counts->small[5] = 7;
-	assert_ptr_equal(sp_slots_classes(slot), counts);
+	assert_ptr_equal(sp_slots_size_counts(slot), counts);
 	sp_slots_release(slot);
 	assert_int_equal(sp_slots_claim(3), slot);
-	assert_ptr_equal(sp_slots_classes(slot), counts);
+	assert_ptr_equal(sp_slots_size_counts(slot), counts);
 	assert_int_equal(counts->small[5], 7);
 }
 
@@ -321,7 +321,7 @@ TEST_BETWEEN(size_counts, NULL, agent_fixture_teardown)
 static void allocate(uint16_t slot, uint64_t n, uint64_t size)
 {
 	for (uint64_t i = 0; i < n; i++)
-		sp_size_counts_count(sp_slots_classes(slot), size);
+		sp_size_counts_count(sp_slots_size_counts(slot), size);
 	sp_slots_add(slot, n * size, n);
 }
 
@@ -358,7 +358,7 @@ TEST_BETWEEN(size_counts_in_file, NULL, agent_fixture_teardown)
 		}
 	}
 	allocate(slot, 100, 20);
-	sp_slots_flush_classes(slot);
+	sp_slots_flush_size_counts(slot);
 	assert_int_equal(objects_in_file(path, slot), 65636);
 	/* Or that many bytes. */
 	allocate(slot, 1, (8 << 20) - 1);
@@ -395,10 +395,10 @@ TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
 
 	for (uint32_t i = 1; i <= SLOTS; i++) {
 		assert_int_equal(sp_slots_claim(i), i);
-		sp_size_counts_count(sp_slots_classes((uint16_t)i), i);
+		sp_size_counts_count(sp_slots_size_counts((uint16_t)i), i);
 	}
 	sp_slots_release(5);
-	sp_slots_flush_all_classes();
+	sp_slots_flush_all_size_counts();
 	for (uint16_t i = 1; i <= SLOTS; i++) {
 		struct sp_class_page page;
 
@@ -414,8 +414,8 @@ TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
  * does not publish what stands there from before. */
 TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 {
-	struct sp_size_counts *counts = sp_slots_classes(sp_slots_claim(1));
-	struct sp_size_counts *second = sp_slots_classes(sp_slots_claim(2));
+	struct sp_size_counts *counts = sp_slots_size_counts(sp_slots_claim(1));
+	struct sp_size_counts *second = sp_slots_size_counts(sp_slots_claim(2));
 	const char *path;
 
 	counts->small[8] = second->small[9] = 1000;
@@ -424,12 +424,12 @@ TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 	counts->small[8]++;
 	path = agent_fixture_open(1 << 20);
 	assert_int_equal(sp_slots_claim(1), 1);
-	assert_ptr_equal(sp_slots_classes(1), counts);
+	assert_ptr_equal(sp_slots_size_counts(1), counts);
 	assert_int_equal(counts->small[8], 0);
 	assert_int_equal(sp_slots_claim(2), 2);
-	sp_slots_flush_all_classes();
+	sp_slots_flush_all_size_counts();
 	assert_int_equal(objects_in_file(path, 2), 0);
-	assert_ptr_equal(sp_slots_classes(2), second);
+	assert_ptr_equal(sp_slots_size_counts(2), second);
 	assert_int_equal(second->small[9], 0);
 }
 
@@ -467,20 +467,20 @@ TEST_BETWEEN(size_counts_while_counting, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
 	uint16_t slot = sp_slots_claim(1);
-	struct sp_size_counts *counts = sp_slots_classes(slot);
+	struct sp_size_counts *counts = sp_slots_size_counts(slot);
 	struct sp_class_page page;
 	pthread_t thread;
 	uint64_t last = 0;
 
 	assert_int_equal(pthread_create(&thread, NULL, count_on, counts), 0);
 	for (int i = 0; i < 300; i++) {
-		sp_slots_flush_classes(slot);
+		sp_slots_flush_size_counts(slot);
 		assert_true(agent_fixture_read_classes(path, slot, &page));
 		assert_in_range(page.alloc_objects, last, COUNTED);
 		last = page.alloc_objects;
 	}
 	pthread_join(thread, NULL);
-	sp_slots_flush_classes(slot);
+	sp_slots_flush_size_counts(slot);
 	assert_int_equal(objects_in_file(path, slot), COUNTED);
 }
 
@@ -489,29 +489,29 @@ TEST_BETWEEN(size_counts_while_counting, NULL, agent_fixture_teardown)
 TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 {
 	struct sp_slots_totals totals;
-	struct sp_size_counts *classes;
+	struct sp_size_counts *counts;
 	uint16_t slot;
 
 	agent_fixture_open(1 << 20);
 	slot = sp_slots_claim(1);
-	classes = sp_slots_classes(slot);
-	assert_non_null(classes);
+	counts = sp_slots_size_counts(slot);
+	assert_non_null(counts);
 	sp_slots_set_sampling(slot, true);
-	sp_size_counts_count(classes, 100);
-	sp_size_counts_count(classes, 5000);
+	sp_size_counts_count(counts, 100);
+	sp_size_counts_count(counts, 5000);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5100 && totals.objects == 2);
 	assert_true(!totals.unsampled_bytes && !totals.slack_bytes);
 	sp_slots_add(slot, 5100, 2);
 	sp_slots_set_sampling(slot, false);
-	sp_size_counts_count(classes, 0); /* counts as 1 */
+	sp_size_counts_count(counts, 0); /* counts as 1 */
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5101 && totals.objects == 3);
 	assert_true(totals.unsampled_bytes == 1);
 	assert_true(totals.unsampled_objects == 1);
 	sp_slots_add(slot, 1, 1);
 	sp_slots_set_sampling(slot, true);
-	sp_size_counts_count(classes, 7);
+	sp_size_counts_count(counts, 7);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.bytes == 5108 && totals.objects == 4);
 	assert_true(totals.unsampled_bytes == 1);
