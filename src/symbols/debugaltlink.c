@@ -77,7 +77,7 @@ int sp_debugaltlink_open(Dwarf *dwarf, const char *roots,
 	*ret = a;
 	if (len <= 0)
 		return 0;
-	a.fd = sp_elffile_find_alternate(
+	a.fd = sp_elffile_find_debugaltlink(
 		&(struct sp_build_id){bytes, (size_t)len}, name, roots);
 	a.elf = a.fd >= 0 ? elf_begin(a.fd, ELF_C_READ_MMAP, NULL) : NULL;
 	r = begin_search(&a);

@@ -25,4 +25,4 @@ struct sp_debugaltlink {
  */
 int sp_debugaltlink_open(Dwarf *dwarf, const char *roots,
 			 struct sp_debugaltlink *ret);
-void sp_debugaltlink_close(struct sp_debugaltlink *alternate);
+void sp_debugaltlink_close(struct sp_debugaltlink *altlink);

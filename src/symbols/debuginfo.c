@@ -43,7 +43,7 @@ struct sp_debuginfo {
 	const struct sp_symbolizer_options *options;
 
 	struct sp_ehframe ehframe;
-	struct sp_debugaltlink alternate;
+	struct sp_debugaltlink altlink;
 	struct sp_rangemap symbols; /* to indices of dwfl's symbols */
 	GElf_Addr dwarf_bias;       /* virtual address minus DWARF address */
 	struct sp_rangemap unit_ranges; /* to indices of units */
@@ -245,7 +245,7 @@ static int index_units(struct sp_debuginfo *info)
 	 * does not say that it is this that it asks for. */
 	if (dwarf)
 		r = sp_debugaltlink_open(dwarf, info->options->debug_path,
-					 &info->alternate);
+					 &info->altlink);
 	while (dwarf && r != -ENOMEM && info->n_units < SP_RANGEMAP_MAX &&
 	       dwarf_get_units(dwarf, cu, &cu, NULL, NULL, &die, NULL) == 0) {
 		if (info->n_units == capacity) {
@@ -294,7 +294,7 @@ int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 	}
 	info->path = info->found ? info->found : path;
 	info->options = options;
-	info->alternate.fd = -1;
+	info->altlink.fd = -1;
 	info->callbacks.find_debuginfo = find_debuginfo;
 	fstat(fd, &info->stat);
 	r = report_file(info, fd, err);
@@ -327,7 +327,7 @@ void sp_debuginfo_close(struct sp_debuginfo *info)
 	sp_rangemap_clear(&info->unit_ranges);
 	sp_rangemap_clear(&info->symbols);
 	dwfl_end(info->dwfl);
-	sp_debugaltlink_close(&info->alternate);
+	sp_debugaltlink_close(&info->altlink);
 	sp_blocks_free(&info->names);
 	free(info->found);
 	free(info);

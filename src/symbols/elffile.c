@@ -383,7 +383,7 @@ int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path)
 }
 
 /* `path` is freed. */
-static int try_alternate(char *path, const struct sp_build_id *id)
+static int try_debugaltlink(char *path, const struct sp_build_id *id)
 {
 	int fd = path ? open_kind(path, ALTERNATE, id, NULL) : -ENOMEM;
 
@@ -410,8 +410,8 @@ static char *path_of_dwz(const char *root, int len, const char *rest)
 								    : path;
 }
 
-int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
-			      const char *roots)
+int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
+				 const char *roots)
 {
 	const char *rest = below_dwz(name);
 	const char *root;
@@ -420,9 +420,9 @@ int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
 	if (id->len < 2)
 		return -ENOENT;
 	while ((root = next_root(&roots, &len))) {
-		fd = try_alternate(path_of_id(root, len, id, ".debug"), id);
+		fd = try_debugaltlink(path_of_id(root, len, id, ".debug"), id);
 		if (fd < 0 && fd != -ENOMEM && rest)
-			fd = try_alternate(path_of_dwz(root, len, rest), id);
+			fd = try_debugaltlink(path_of_dwz(root, len, rest), id);
 		if (fd >= 0 || fd == -ENOMEM)
 			return fd;
 	}

@@ -77,5 +77,5 @@ int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
  * DIRECTORY/.dwz/REST.  Returns a descriptor that the caller closes, or -ENOENT
  * or -ENOMEM.
  */
-int sp_elffile_find_alternate(const struct sp_build_id *id, const char *name,
-			      const char *roots);
+int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
+				 const char *roots);

@@ -195,17 +195,19 @@ TEST_BETWEEN(found_by_elffile, make_scratch, remove_scratch)
 	put_shared("root/.dwz/a/.dwz/b", 0x77);
 	put_shared("root/.dwz/b", 0x78);
 	/* The last one counts; its file is another build. */
-	assert_int_equal(
-		sp_elffile_find_alternate(&shared_id, "x/.dwz/a/.dwz/b", root),
-		-ENOENT);
+	assert_int_equal(sp_elffile_find_debugaltlink(&shared_id,
+						      "x/.dwz/a/.dwz/b", root),
+			 -ENOENT);
 	put_shared("root/.dwz/b", 0x77);
-	fd = sp_elffile_find_alternate(&shared_id, "x/.dwz/a/.dwz/b", root);
+	fd = sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/a/.dwz/b", root);
 	assert_true(fd >= 0);
 	close(fd);
-	assert_int_equal(sp_elffile_find_alternate(&short_id, "x/.dwz/b", root),
-			 -ENOENT);
-	assert_int_equal(sp_elffile_find_alternate(&shared_id, "x/.dwz/b", ":"),
-			 -ENOENT);
+	assert_int_equal(
+		sp_elffile_find_debugaltlink(&short_id, "x/.dwz/b", root),
+		-ENOENT);
+	assert_int_equal(
+		sp_elffile_find_debugaltlink(&shared_id, "x/.dwz/b", ":"),
+		-ENOENT);
 	/* It is no program. */
 	assert_int_equal(
 		sp_elffile_open(in_scratch("root/.dwz/b"), &shared_id, NULL),
