@@ -48,7 +48,7 @@ static int check_fraction(struct sp_fleet_runs *runs, bool is_new,
 
 struct taking {
 	struct sp_fleet_runs *runs;
-	struct sp_inputs *sides;
+	struct sp_inputs *inputs;
 	bool is_new;
 };
 
@@ -59,7 +59,7 @@ static int take_one(void *arg, const struct sp_profile *profile,
 	int r = check_fraction(t->runs, t->is_new, part->fraction, err);
 
 	if (r >= 0)
-		r = sp_inputs_take(t->sides, t->is_new, profile, err);
+		r = sp_inputs_take(t->inputs, t->is_new, profile, err);
 	/* It may borrow the profile's. */
 	if (r < 0)
 		err->file = t->runs->db->path;
@@ -84,11 +84,11 @@ static int choose_side(struct sp_fleet_runs *runs, bool is_new,
 	return r;
 }
 
-int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
+int sp_fleet_runs_load(void *arg, struct sp_inputs *inputs, bool is_new,
 		       struct sp_error *err)
 {
 	struct sp_fleet_runs *runs = arg;
-	struct taking taking = {runs, sides, is_new};
+	struct taking taking = {runs, inputs, is_new};
 	struct sp_fleet_chosen chosen = {.n = 0};
 	int r = 0;
 

@@ -12,5 +12,5 @@ struct sp_fleet_runs {
 };
 
 /* As sp_inputs_load(), of that side; `arg` is a struct sp_fleet_runs. */
-int sp_fleet_runs_load(void *arg, struct sp_inputs *sides, bool is_new,
+int sp_fleet_runs_load(void *arg, struct sp_inputs *inputs, bool is_new,
 		       struct sp_error *err);

@@ -29,7 +29,7 @@ struct sp_check_output {
 struct sp_inputs;
 
 /* The runs of a side from elsewhere: as sp_inputs_load(). */
-typedef int sp_gate_source_fn(void *arg, struct sp_inputs *sides, bool is_new,
+typedef int sp_gate_source_fn(void *arg, struct sp_inputs *inputs, bool is_new,
 			      struct sp_error *err);
 
 struct sp_gate_options {

@@ -18,7 +18,7 @@
 
 struct views {
 	const struct sp_options *options;
-	struct sp_inputs sides;
+	struct sp_inputs inputs;
 	struct sp_diff *diff;
 	uint32_t *as; /* --granularity module; NULL: functions */
 	struct sp_error *err;
@@ -32,8 +32,8 @@ static int no_memory(const struct views *v)
 
 static int add_diff(const struct views *v, const struct sp_diff_plan *plan)
 {
-	return sp_diff_add(v->diff, &v->sides.pair, plan) < 0 ? no_memory(v)
-							      : 0;
+	return sp_diff_add(v->diff, &v->inputs.pair, plan) < 0 ? no_memory(v)
+							       : 0;
 }
 
 /* ---- functions, call paths, trees ---- */
@@ -117,7 +117,7 @@ static int add_tree(const struct views *v)
 /* Frames whose function, or module, matches; to be freed. */
 static int find_wanted(const struct views *v, bool **ret)
 {
-	const struct sp_paths *paths = &v->sides.paths;
+	const struct sp_paths *paths = &v->inputs.paths;
 	const size_t n = paths->frames.n_entries;
 	bool *wants = calloc(n + 1, sizeof(*wants)), is_any = false;
 	struct sp_pattern *pattern = NULL;
@@ -216,7 +216,7 @@ static struct sp_runs size_sum(const struct sp_summary *run, size_t row)
 
 static int add_exact_sizes(const struct views *v)
 {
-	const struct sp_pair *pair = &v->sides.pair;
+	const struct sp_pair *pair = &v->inputs.pair;
 	struct sp_diff_table *table =
 		sp_diff_add_exact(v->diff, "sizes", "size up to (EXACT)", true,
 				  SP_VIEW_SIZES_ROWS);
@@ -243,7 +243,7 @@ static int add_exact_sizes(const struct views *v)
 /* Exact of all that was allocated, else estimated. */
 static int add_sizes(const struct views *v)
 {
-	const struct sp_pair *pair = &v->sides.pair;
+	const struct sp_pair *pair = &v->inputs.pair;
 	const bool has_exact =
 		pair->old.run[0]->classes && pair->new.run[0]->classes &&
 		v->diff->view == SP_VIEW_ALLOC &&sp_question_is_whole(
@@ -273,7 +273,7 @@ static int add_phases_of(const struct views *v, bool is_bytes)
 {
 	const enum sp_limit_kind kind =
 		is_bytes ? SP_LIMIT_ALLOC_BYTES : SP_LIMIT_ALLOC_OBJECTS;
-	const struct sp_pair *pair = &v->sides.pair;
+	const struct sp_pair *pair = &v->inputs.pair;
 	struct sp_diff_table *table = sp_diff_add_exact(
 		v->diff, is_bytes ? "phases" : "phases_objects",
 		is_bytes ? "phase (EXACT bytes)" : "phase (EXACT objects)",
@@ -303,7 +303,7 @@ static int add_phases(const struct views *v)
 {
 	int r;
 
-	if (!phase_name(&v->sides.pair, 0))
+	if (!phase_name(&v->inputs.pair, 0))
 		return sp_error_set(v->err, -ENODATA, NULL,
 				    "neither side has phases: the program "
 				    "marked none (sampleprof_mark, sampleprof "
@@ -363,14 +363,14 @@ static int load_old(struct views *v)
 	int r;
 
 	if (o->n_base == 1 && sp_inputs_is_baseline(o->base[0]))
-		return sp_inputs_load(&v->sides, false, o->base, 1, v->err);
+		return sp_inputs_load(&v->inputs, false, o->base, 1, v->err);
 	r = sp_profile_load_many(o->base, o->n_base, NULL, NULL, &profile,
 				 v->err);
 	if (r < 0)
 		return r;
 	r = sp_load_weigh(o->base, o->n_base, &o->question, profile, v->err);
 	if (r >= 0)
-		r = sp_inputs_take(&v->sides, false, profile, v->err);
+		r = sp_inputs_take(&v->inputs, false, profile, v->err);
 	if (r < 0)
 		v->err->file = o->base[0]; /* not the profile's, which goes */
 	sp_profile_free(profile);
@@ -390,7 +390,7 @@ static int load_views(struct views *v, enum sp_view *ret_view)
 		return r;
 	*ret_view = o->question.has_view ? o->question.view
 					 : sp_options_fallback(o, profile);
-	v->sides.wish = (struct sp_summary_wish){
+	v->inputs.wish = (struct sp_summary_wish){
 		.views = 1u << *ret_view |
 			 (whole && o->page == SP_PAGE_REPORT ? SP_BASELINE_VIEWS
 							     : 0),
@@ -398,7 +398,7 @@ static int load_views(struct views *v, enum sp_view *ret_view)
 		.tables_of = *ret_view};
 	r = sp_load_weigh(o->files, o->n_files, &o->question, profile, v->err);
 	if (r >= 0)
-		r = sp_inputs_take(&v->sides, true, profile, v->err);
+		r = sp_inputs_take(&v->inputs, true, profile, v->err);
 	if (r < 0)
 		v->err->file = o->files[0];
 	sp_profile_free(profile);
@@ -412,21 +412,21 @@ static int make_views(struct views *v)
 	int r = load_views(v, &view);
 
 	if (r >= 0)
-		r = sp_inputs_see_through(&v->sides, v->err);
+		r = sp_inputs_see_through(&v->inputs, v->err);
 	if (r >= 0)
-		r = sp_inputs_need(&v->sides, view, v->err);
+		r = sp_inputs_need(&v->inputs, view, v->err);
 	if (r >= 0)
-		r = sp_diff_new(&v->sides.pair, view, o->question.confidence,
+		r = sp_diff_new(&v->inputs.pair, view, o->question.confidence,
 				sp_question_is_whole(&o->question), &v->diff,
 				v->err);
-	if (r >= 0 && v->sides.n_old == 1 && o->n_base != o->n_files)
+	if (r >= 0 && v->inputs.n_old == 1 && o->n_base != o->n_files)
 		sp_caveats_note(&v->diff->caveats,
 				"%zu files against %zu: the sums of each "
 				"are compared, not the means",
 				o->n_base, o->n_files);
 	/* once all functions have the names that they are compared by */
 	if (r >= 0 && o->granularity == SP_BY_MODULE &&
-	    sp_keys_modules(&v->sides.paths, &v->as) < 0)
+	    sp_keys_modules(&v->inputs.paths, &v->as) < 0)
 		r = no_memory(v);
 	return r < 0 ? r : add_all(v);
 }
@@ -435,7 +435,7 @@ int sp_views_print(FILE *out, const struct sp_options *o, struct sp_error *err)
 {
 	struct views v = {
 		.options = o,
-		.sides = {.question = &o->question, .symbols = &o->symbols},
+		.inputs = {.question = &o->question, .symbols = &o->symbols},
 		.err = err};
 	int r;
 
@@ -450,6 +450,6 @@ int sp_views_print(FILE *out, const struct sp_options *o, struct sp_error *err)
 		sp_diff_text_write(out, v.diff);
 	sp_diff_free(v.diff);
 	free(v.as);
-	sp_inputs_done(&v.sides);
+	sp_inputs_done(&v.inputs);
 	return r < 0 ? r : 0;
 }

@@ -32,19 +32,19 @@ bool sp_inputs_is_baseline(const char *path);
 
 /* The files of one side, each a run, or, a baseline, several.  0; negative
  * errno and *err, and what was loaded is to be released, too. */
-int sp_inputs_load(struct sp_inputs *sides, bool is_new,
+int sp_inputs_load(struct sp_inputs *inputs, bool is_new,
 		   const char *const *files, size_t n, struct sp_error *err);
 
 /* A profile as a run; as sp_inputs_load(). */
-int sp_inputs_take(struct sp_inputs *sides, bool is_new,
+int sp_inputs_take(struct sp_inputs *inputs, bool is_new,
 		   const struct sp_profile *profile, struct sp_error *err);
 
 /* Once all runs are there and a baseline is written: their paths begin at the
  * function that their samples are flat for.  0; -ENOMEM and *err. */
-int sp_inputs_see_through(struct sp_inputs *sides, struct sp_error *err);
+int sp_inputs_see_through(struct sp_inputs *inputs, struct sp_error *err);
 
 /* 0; -ENODATA and *err if a run has no such view. */
-int sp_inputs_need(const struct sp_inputs *sides, enum sp_view view,
+int sp_inputs_need(const struct sp_inputs *inputs, enum sp_view view,
 		   struct sp_error *err);
 
-void sp_inputs_done(struct sp_inputs *sides);
+void sp_inputs_done(struct sp_inputs *inputs);
