@@ -396,7 +396,7 @@ static bool wants_name(const struct writer *w, struct sp_frame frame)
 	return module != SP_FLEET_ANONYMOUS && module != SP_FLEET_NO_MODULE &&
 	       !sp_fleet_knows(&w->db->known,
 			       name_key(module, frame.offset, true)) &&
-	       (w->profile->n_stored ||
+	       (w->profile->n_embedded ||
 		!sp_fleet_knows(&w->db->known,
 				name_key(module, frame.offset, false)));
 }

@@ -280,18 +280,18 @@ static bool is_better(const struct sp_symbol *one, const struct sp_symbol *than)
 	return one->line && !than->line;
 }
 
-/* `frames`, of which there are n, are those of one module, sorted; `stored` has
- * one for each. */
+/* `frames`, of which there are n, are those of one module, sorted; `embedded`
+ * has one for each. */
 static int keep_names(struct reader *r, const struct names *names,
 		      const struct sp_frame *frames, size_t n,
-		      struct sp_embedded_frame *stored)
+		      struct sp_embedded_frame *embedded)
 {
 	const struct sp_frame key = {frames->module, names->offset};
 	const struct sp_frame *found =
 		names->n ? bsearch(&key, frames, n, sizeof(*frames),
 				   sp_profile_compare_frames)
 			 : NULL;
-	struct sp_embedded_frame *to = found ? &stored[found - frames] : NULL;
+	struct sp_embedded_frame *to = found ? &embedded[found - frames] : NULL;
 
 	if (!to || (to->symbols.count &&
 		    !is_better(&names->lines[0], &to->symbols.symbol[0])))
@@ -305,7 +305,7 @@ static int keep_names(struct reader *r, const struct names *names,
 
 static int load_some_names(struct reader *r, uint64_t module,
 			   const struct sp_frame *frames, size_t n,
-			   struct sp_embedded_frame *stored)
+			   struct sp_embedded_frame *embedded)
 {
 	uint64_t offsets[SP_FLEET_LIST_MAX];
 	const struct sp_fleet_value values[] = {sp_fleet_number(module),
@@ -322,7 +322,7 @@ static int load_some_names(struct reader *r, uint64_t module,
 		const uint64_t source = sp_fleet_get(rows, 1);
 
 		if (offset != names.offset || source != names.source) {
-			c = keep_names(r, &names, frames, n, stored);
+			c = keep_names(r, &names, frames, n, embedded);
 			names.n = 0;
 			names.offset = offset;
 			names.source = source;
@@ -331,7 +331,7 @@ static int load_some_names(struct reader *r, uint64_t module,
 			c = read_line(r, rows, &names);
 	}
 	sp_fleet_rows_free(rows);
-	return c < 0 ? c : keep_names(r, &names, frames, n, stored);
+	return c < 0 ? c : keep_names(r, &names, frames, n, embedded);
 }
 
 /* Ids of the database by those of the profile, to be freed; NULL: no memory. */
@@ -352,8 +352,8 @@ static int load_names(struct reader *r)
 	uint64_t *ids = invert_numbers(r);
 	int c = 0;
 
-	p->stored = frames ? calloc(n + 1, sizeof(*p->stored)) : NULL;
-	if (!frames || !ids || !p->stored)
+	p->embedded = frames ? calloc(n + 1, sizeof(*p->embedded)) : NULL;
+	if (!frames || !ids || !p->embedded)
 		c = fail_memory(r);
 	for (size_t i = 0; i < n && c >= 0; i = end) {
 		end = i + 1;
@@ -362,11 +362,12 @@ static int load_names(struct reader *r)
 			end++;
 		if (frames[i].module && frames[i].module <= p->n_modules)
 			c = load_some_names(r, ids[frames[i].module],
-					    &frames[i], end - i, &p->stored[i]);
+					    &frames[i], end - i,
+					    &p->embedded[i]);
 	}
 	for (size_t i = 0; i < n && c >= 0; i++)
-		if (p->stored[i].symbols.count)
-			p->stored[p->n_stored++] = p->stored[i];
+		if (p->embedded[i].symbols.count)
+			p->embedded[p->n_embedded++] = p->embedded[i];
 	free(frames);
 	free(ids);
 	return c;

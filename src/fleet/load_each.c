@@ -65,15 +65,15 @@ static int copy_names(struct group *g, struct loader *l,
 {
 	struct sp_profile *p = l->p;
 
-	p->stored = calloc(n + 1, sizeof(*p->stored));
-	if (!p->stored)
+	p->embedded = calloc(n + 1, sizeof(*p->embedded));
+	if (!p->embedded)
 		return sp_fleet_load_fail_memory(l);
 	for (size_t i = 0; i < n; i++) {
 		const struct sp_embedded_frame *found =
 			sp_embedded_find(g->all.p, frames[i]);
 
 		if (found)
-			p->stored[p->n_stored++] = *found;
+			p->embedded[p->n_embedded++] = *found;
 	}
 	return 0;
 }
@@ -130,8 +130,8 @@ static int copy_code(struct group *g, struct loader *l)
 	for (size_t i = 0; i < p->n_stacks; i++)
 		for (uint32_t k = 0; k < p->stacks[i].n_frames; k++)
 			number_frame(g, &p->stacks[i].frames[k]);
-	for (size_t i = 0; i < p->n_stored; i++)
-		number_frame(g, &p->stored[i].frame);
+	for (size_t i = 0; i < p->n_embedded; i++)
+		number_frame(g, &p->embedded[i].frame);
 	return 0;
 }
 

@@ -56,7 +56,7 @@ void sp_profile_free(struct sp_profile *profile)
 	free(profile->rss);
 	free(profile->thread_infos);
 	free(profile->infos);
-	free(profile->stored);
+	free(profile->embedded);
 	free(profile->parts);
 	free(profile);
 }
@@ -262,11 +262,11 @@ const struct sp_stretch *sp_stretch_at(const struct sp_profile *profile,
 const struct sp_embedded_frame *sp_embedded_find(
 	const struct sp_profile *profile, struct sp_frame frame)
 {
-	if (!profile->n_stored)
+	if (!profile->n_embedded)
 		return NULL;
 	/* The frame is the first member. */
-	return bsearch(&frame, profile->stored, profile->n_stored,
-		       sizeof(*profile->stored), sp_profile_compare_frames);
+	return bsearch(&frame, profile->embedded, profile->n_embedded,
+		       sizeof(*profile->embedded), sp_profile_compare_frames);
 }
 
 static int compare_sample_ids(const void *a, const void *b)

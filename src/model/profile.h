@@ -363,8 +363,8 @@ struct sp_profile {
 	size_t n_thread_infos;
 	struct sp_info *infos;
 	size_t n_infos;
-	struct sp_embedded_frame *stored; /* by module and offset */
-	size_t n_stored;
+	struct sp_embedded_frame *embedded; /* by module and offset */
+	size_t n_embedded;
 	struct sp_part *parts; /* at least one */
 	size_t n_parts;
 	struct sp_blocks storage; /* what all of that points to */

@@ -179,8 +179,8 @@ void sp_embedded_finish(struct sp_embedded *s, struct sp_profile *profile)
 		if (!kept || compare_frames(s->frames[kept - 1].frame,
 					    s->frames[i].frame) != 0)
 			s->frames[kept++] = s->frames[i];
-	profile->stored = s->frames;
-	profile->n_stored = kept;
+	profile->embedded = s->frames;
+	profile->n_embedded = kept;
 	s->frames = NULL;
 	s->n_frames = s->frames_room = 0;
 }

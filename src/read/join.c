@@ -29,8 +29,8 @@ static struct sp_frame map_frame(const struct sp_profile *file,
 static int add_stored(struct sp_join *j, const struct sp_profile *file,
 		      const uint32_t *module_ids)
 {
-	for (size_t i = 0; i < file->n_stored; i++) {
-		const struct sp_embedded_frame *s = &file->stored[i];
+	for (size_t i = 0; i < file->n_embedded; i++) {
+		const struct sp_embedded_frame *s = &file->embedded[i];
 
 		if (s->frame.module &&
 		    sp_embedded_copy(&j->stored, &j->p->storage,

@@ -59,7 +59,7 @@ struct sp_symbolizer {
 	struct name *names;
 	size_t n_names, names_room;
 	size_t n_named;       /* entries with a name */
-	size_t n_stored;      /* of these, with one that the profile brought */
+	size_t n_embedded;    /* of these, with one that the profile brought */
 	struct sp_jitmap jit; /* once a frame was in no module */
 	bool has_jit;
 	struct sp_blocks storage;
@@ -416,22 +416,22 @@ static struct sp_symbols symbolize_cached(struct sp_symbolizer *s,
 }
 
 /* Those that the profile brought, as they are called here. */
-static struct sp_symbols rename_stored(struct sp_symbolizer *s,
-				       const struct sp_module *module,
-				       struct sp_symbols stored)
+static struct sp_symbols rename_embedded(struct sp_symbolizer *s,
+					 const struct sp_module *module,
+					 struct sp_symbols embedded)
 {
 	struct sp_symbol *kept =
-		sp_blocks_copy(&s->storage, stored.symbol,
-			       stored.count * sizeof(*stored.symbol));
+		sp_blocks_copy(&s->storage, embedded.symbol,
+			       embedded.count * sizeof(*embedded.symbol));
 
-	for (size_t i = 0; kept && i < stored.count; i++)
+	for (size_t i = 0; kept && i < embedded.count; i++)
 		if (!give_name(s,
 			       (struct name){.module = module,
 					     .raw = kept[i].identity,
 					     .full = kept[i].identity},
 			       &kept[i]))
 			return (struct sp_symbols){&unknown, 1};
-	return kept ? (struct sp_symbols){kept, stored.count}
+	return kept ? (struct sp_symbols){kept, embedded.count}
 		    : (struct sp_symbols){&unknown, 1};
 }
 
@@ -454,15 +454,15 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 					const struct sp_module *module,
 					uint64_t address,
 					uint64_t lookup_address,
-					const struct sp_symbols *stored)
+					const struct sp_symbols *embedded)
 {
-	const bool is_named = stored && !stored->symbol->is_fallback;
+	const bool is_named = embedded && !embedded->symbol->is_fallback;
 	struct sp_symbols here;
 	struct image *image;
 
-	if (is_named && (!module || has_line(stored))) {
-		s->n_stored++;
-		return rename_stored(s, module, *stored);
+	if (is_named && (!module || has_line(embedded))) {
+		s->n_embedded++;
+		return rename_embedded(s, module, *embedded);
 	}
 	here = symbolize_cached(s, module, address, lookup_address);
 	image = module ? s->module_images[module - s->profile->modules] : NULL;
@@ -470,8 +470,8 @@ static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 		image->is_needed |= !is_named;
 	if (!is_named || has_line(&here))
 		return here;
-	s->n_stored++;
-	return rename_stored(s, module, *stored);
+	s->n_embedded++;
+	return rename_embedded(s, module, *embedded);
 }
 
 /* A frame that was not asked for before. */
@@ -482,7 +482,7 @@ static struct sp_symbols add_entry(struct sp_symbolizer *s,
 {
 	const struct sp_module *module =
 		sp_profile_module(s->profile, frame.module);
-	const struct sp_embedded_frame *stored;
+	const struct sp_embedded_frame *embedded;
 	uint64_t address = frame.offset, lookup_address;
 	struct entry *entry;
 
@@ -496,9 +496,10 @@ static struct sp_symbols add_entry(struct sp_symbolizer *s,
 	sp_index_put(&s->index, &probe, s->n_entries);
 	entry = &s->entries[s->n_entries++];
 	*entry = (struct entry){frame, is_return_address, {NULL, 0}};
-	stored = is_return_address ? sp_embedded_find(s->profile, frame) : NULL;
+	embedded =
+		is_return_address ? sp_embedded_find(s->profile, frame) : NULL;
 	entry->result = choose_symbols(s, module, address, lookup_address,
-				       stored ? &stored->symbols : NULL);
+				       embedded ? &embedded->symbols : NULL);
 	s->n_named += !entry->result.symbol->is_fallback;
 	return entry->result;
 }
@@ -524,8 +525,8 @@ struct sp_symbols sp_symbolizer_lookup(struct sp_symbolizer *s,
 }
 
 void sp_symbolizer_count(const struct sp_symbolizer *s, size_t *ret_named,
-			 size_t *ret_stored)
+			 size_t *ret_embedded)
 {
 	*ret_named = s->n_named;
-	*ret_stored = s->n_stored;
+	*ret_embedded = s->n_embedded;
 }

@@ -68,8 +68,8 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 			    void *arg);
 
 /* Of the addresses that were looked up, how many have names; and how many of
- * these were stored in the profile. */
+ * these were embedded in the profile. */
 void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
-			 size_t *ret_named, size_t *ret_stored);
+			 size_t *ret_named, size_t *ret_embedded);
 
 void sp_symbolizer_free(struct sp_symbolizer *symbolizer);

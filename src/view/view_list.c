@@ -138,7 +138,7 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 	/* A profile that brings names of files must not choose what is read. */
 	if (l->file)
 		sp_sourcefile_new(l->file, source_path,
-				  !a->analysis->profile->n_stored, &source,
+				  !a->analysis->profile->n_embedded, &source,
 				  &err);
 	if (l->file && !source)
 		fprintf(list->out, ": %s", err.message);

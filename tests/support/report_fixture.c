@@ -57,10 +57,10 @@ bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer)
 }
 
 void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
-			 size_t *ret_named, size_t *ret_stored)
+			 size_t *ret_named, size_t *ret_embedded)
 {
 	*ret_named = symbolizer->named;
-	*ret_stored = symbolizer->stored;
+	*ret_embedded = symbolizer->embedded;
 }
 
 /* By the rules of the report. */

@@ -176,7 +176,7 @@ TEST(round_trip)
 	write_file(0);
 	p = load(1);
 	assert_string_equal(p->damage, "");
-	assert_int_equal(p->n_stored, FRAMES);
+	assert_int_equal(p->n_embedded, FRAMES);
 	all_there(p);
 	sp_profile_free(p);
 }
@@ -192,7 +192,7 @@ TEST(merged)
 	write_file(1);
 	p = load(2);
 	assert_int_equal(p->n_modules, 2);
-	assert_int_equal(p->n_stored, FRAMES);
+	assert_int_equal(p->n_embedded, FRAMES);
 	all_there(p);
 	sp_profile_free(p);
 }
@@ -211,14 +211,14 @@ TEST(damage)
 		write_file(0);
 		p = load(1);
 		assert_true(p->damage[0]);
-		assert_true(p->n_stored < FRAMES);
-		if (p->n_stored > most)
-			most = p->n_stored;
-		for (size_t k = 0; k < p->n_stored; k++) {
+		assert_true(p->n_embedded < FRAMES);
+		if (p->n_embedded > most)
+			most = p->n_embedded;
+		for (size_t k = 0; k < p->n_embedded; k++) {
 			const struct sp_symbols want =
-				answer(p->stored[k].frame);
+				answer(p->embedded[k].frame);
 
-			same(&p->stored[k].symbols, &want, false);
+			same(&p->embedded[k].symbols, &want, false);
 		}
 		sp_profile_free(p);
 	}
@@ -259,9 +259,9 @@ TEST(hostile)
 		p = load(1);
 		assert_int_equal(p->damage[0] != '\0', is_damage[i]);
 		/* Without its file a function is still known. */
-		assert_int_equal(p->n_stored, i == 6);
+		assert_int_equal(p->n_embedded, i == 6);
 		if (i == 6)
-			assert_null(p->stored[0].symbols.symbol->file);
+			assert_null(p->embedded[0].symbols.symbol->file);
 		sp_profile_free(p);
 		model_done(&records);
 		model_done(&name);

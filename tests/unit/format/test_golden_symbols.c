@@ -27,9 +27,9 @@ TEST(carried)
 
 	assert_int_equal(p->damaged_records, 0);
 	assert_int_equal(p->n_samples, 1);
-	assert_int_equal(p->n_stored, 2);
-	known = &p->stored[0];
-	unknown = &p->stored[1];
+	assert_int_equal(p->n_embedded, 2);
+	known = &p->embedded[0];
+	unknown = &p->embedded[1];
 	assert_int_equal(known->frame.module, 1);
 	assert_int_equal(known->frame.offset, 0x234);
 	assert_int_equal(known->symbols.count, 2);

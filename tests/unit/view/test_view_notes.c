@@ -180,7 +180,7 @@ TEST_BETWEEN(no_notes_in_ordinary_runs, setup, teardown)
 	p->losses[SP_LOSS_UNWIND_EARLY] = 1;
 	p->time_error_ns = p->duration_ns / 2000;
 	page->x->symbolizer.named = 1500;
-	page->x->symbolizer.stored = 1100;
+	page->x->symbolizer.embedded = 1100;
 	assert_has_not(print(page), "notes:");
 	page->x->symbolizer.problem = &page->x->modules[1];
 	page->x->symbolizer.reason = "is not there";
