@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* The options of sampleprof run, and the settings of the program by them. */
+#include "tools/run_options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/parse.h"
+#include "cli/commands.h"
+#include "model/profile.h"
+#include "tools/commands.h"
+#include "tools/console.h"
+
+/* Of an executable, as the agent takes it. */
+#define FOLLOW_MAX 255
+
+static bool take_period(void *part, const char *text)
+{
+	struct run_options *o = part;
+	uint64_t bytes;
+
+	o->period = text;
+	return sp_parse_size(text, &bytes) && bytes &&
+	       bytes <= SP_FORMAT_PERIOD_MAX;
+}
+
+static bool take_rate(void *part, const char *text)
+{
+	struct run_options *o = part;
+	uint64_t rate;
+
+	o->rate = text;
+	return sp_parse_rate(text, &rate);
+}
+
+static bool take_out(void *part, const char *text)
+{
+	struct run_options *o = part;
+
+	o->out = text;
+	return *text != '\0';
+}
+
+static bool take_follow(void *part, const char *text)
+{
+	struct run_options *o = part;
+
+	o->follow = text;
+	return *text && strlen(text) <= FOLLOW_MAX;
+}
+
+static bool take_fraction(void *part, const char *text)
+{
+	struct run_options *o = part;
+	uint64_t millionths;
+
+	o->fraction = text;
+	return sp_parse_fraction(text, &millionths);
+}
+
+/* One of them, behind those that were given before. */
+static bool take_label(void *part, const char *text)
+{
+	struct run_options *o = part;
+	const size_t n = strlen(o->labels);
+
+	if (strchr(text, ',') || !*text || sp_labels_check(text))
+		return false;
+	return (size_t)snprintf(o->labels + n, sizeof(o->labels) - n, "%s%s",
+				n ? "," : "", text) < sizeof(o->labels) - n;
+}
+
+#define FLAG(name, member, help)                                               \
+	SP_ARGUMENT_FLAG(struct run_options, name, member, help)
+
+static const struct sp_argument arguments[] = {
+	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
+	 0, "mean bytes between two samples (default 512K)"},
+	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
+	 "at most N samples per second, over seconds: the period\n"
+	 "grows beyond that (default off)"},
+	{"out", 0, "FILE", "a path", take_out, 0,
+	 "profile, or a directory that is there (default\n"
+	 "%e.%p.sprof)"},
+	{"follow", 0, "all|none|NAME", "all, none or the name of a program",
+	 take_follow, 0,
+	 "which processes are recorded: all that the program\n"
+	 "starts (default), itself alone, or those of programs\n"
+	 "with that name"},
+	{"label", 0, "KEY=VALUE", "KEY=VALUE, of letters, digits and ._-:/@+",
+	 take_label, 0,
+	 "a label of the processes, such as service=checkout; may\n"
+	 "be given again"},
+	{"fraction", 0, "SHARE", "a share such as 5% or 0.25%", take_fraction,
+	 0,
+	 "record only that share of the processes, drawn by chance\n"
+	 "(default 100%)"},
+	FLAG("off", off, "sample nothing until ctl PID start"),
+	FLAG("python", python,
+	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
+	     "from Python 3.12 on, the names of its functions\n"
+	     "(PYTHONPERFSUPPORT=1)"),
+	FLAG("rss", rss,
+	     "look at each process as it ends, and put what its\n"
+	     "resident memory is made of into its profile"),
+	FLAG("rss-at-peak", rss_at_peak,
+	     "also whenever it has grown by 5 %: the last one stays"),
+	FLAG("no-symbols", no_symbols,
+	     "do not put the names of functions into the profiles at\n"
+	     "the end"),
+	FLAG("quiet", quiet, "say nothing at the end"),
+	SP_ARGUMENTS_ABOUT(struct run_options),
+};
+
+static const char *follow_word(size_t i)
+{
+	static const char *const words[] = {"all", "none", NULL};
+
+	return words[i];
+}
+
+static const struct sp_argument_values values[] = {{"follow", follow_word},
+						   {0}};
+
+static const struct sp_argument_group group = {"How to record", arguments,
+					       values};
+
+const struct sp_command_line run_line = {
+	.forms = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
+	.about =
+		"Run a program under the heap profiler: set LD_PRELOAD, pass "
+		"signals and the\n"
+		"exit status on, say at the end what was recorded, and put the "
+		"names of functions\n"
+		"into the profiles.\n",
+	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.ending = "Exit status: that of the program; 2 usage, 126 if it cannot "
+		  "be run or profiled,\n"
+		  "127 if it was not found.\n",
+	.stops_at_word = true,
+};
+
+static bool set_variable(const char *name, const char *value)
+{
+	return setenv(name, value, 1) == 0;
+}
+
+static bool export_ledger(const struct run_options *o)
+{
+	if (!o->rss)
+		return unsetenv("SAMPLEPROF_LEDGER") == 0;
+	return set_variable("SAMPLEPROF_LEDGER",
+			    o->rss_at_peak ? "peak" : "end");
+}
+
+bool run_options_export(const struct run_options *o)
+{
+	return (!o->period || set_variable("SAMPLEPROF_PERIOD", o->period)) &&
+	       (!o->rate || set_variable("SAMPLEPROF_RATE", o->rate)) &&
+	       (!o->out || set_variable("SAMPLEPROF_OUT", o->out)) &&
+	       (!o->follow || set_variable("SAMPLEPROF_FOLLOW", o->follow)) &&
+	       (!o->fraction ||
+		set_variable("SAMPLEPROF_FRACTION", o->fraction)) &&
+	       (!o->off || set_variable("SAMPLEPROF_START", "off")) &&
+	       export_ledger(o) &&
+	       (!o->python || (set_variable("PYTHONMALLOC", "malloc") &&
+			       set_variable("PYTHONPERFSUPPORT", "1")));
+}
+
+int run_options_export_labels(const struct run_options *o)
+{
+	const char *before = getenv("SAMPLEPROF_LABELS");
+	char all[2 * SP_LABELS_BYTES_MAX + 2], error[256];
+	const char *why;
+
+	if (!*o->labels)
+		return EXIT_FINE;
+	snprintf(all, sizeof(all), "%.*s%s%s", (int)SP_LABELS_BYTES_MAX,
+		 before ? before : "", before && *before ? "," : "", o->labels);
+	why = sp_labels_check(all);
+	if (why) {
+		snprintf(error, sizeof(error), "%s: the text of all labels %s",
+			 before ? "SAMPLEPROF_LABELS with --label" : "--label",
+			 why);
+		return sp_console_fail_usage(error, "run");
+	}
+	return set_variable("SAMPLEPROF_LABELS", all)
+		       ? EXIT_FINE
+		       : sp_console_fail("not enough memory");
+}
