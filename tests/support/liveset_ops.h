@@ -53,6 +53,7 @@ static inline void assert_taken(uint64_t address, uint64_t id)
 	struct sp_live live;
 
 	assert_true(sp_filter_may_have(pointer(address)));
+	assert_true(sp_liveset_may_have(pointer(address)));
 	assert_true(sp_liveset_take(pointer(address), &live));
 	assert_sample(&live, id);
 }

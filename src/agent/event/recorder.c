@@ -297,7 +297,13 @@ static void record_address(const void *p, uint64_t time_ns)
 		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
 }
 
-void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
+/* Most frees that the filter does not settle. */
+static bool is_of_no_sample(const void *p)
+{
+	return !records_all_frees() && !sp_liveset_may_have(p);
+}
+
+static void begin_end(const void *p, struct sp_recorder_end *end)
 {
 	const struct sp_thread *t = &sp_thread;
 	uint64_t clock;
@@ -322,6 +328,14 @@ void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
 		end->has_age = true;
 		end->age_bytes = clock - end->live.clock_bytes;
 	}
+}
+
+void sp_recorder_free_begin(const void *p, struct sp_recorder_end *end)
+{
+	if (is_of_no_sample(p))
+		*end = (struct sp_recorder_end){.p = p};
+	else
+		begin_end(p, end);
 }
 
 void sp_recorder_free_commit(const struct sp_recorder_end *end)
@@ -370,14 +384,21 @@ void sp_recorder_free_cancel(const void *p, const struct sp_recorder_end *end)
 		sp_diag_lose(SP_LOSS_FILE_FULL, 1);
 }
 
-void sp_recorder_free(const void *p)
+/* Not inline: it has a frame that most frees need not have. */
+static __attribute__((noinline)) void free_sample(const void *p)
 {
 	struct sp_recorder_end end;
 	int saved_errno = errno;
 
-	sp_recorder_free_begin(p, &end);
+	begin_end(p, &end);
 	sp_recorder_free_commit(&end);
 	errno = saved_errno;
+}
+
+void sp_recorder_free(const void *p)
+{
+	if (!is_of_no_sample(p))
+		free_sample(p);
 }
 
 /* ---- a sample ---- */

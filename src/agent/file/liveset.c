@@ -207,18 +207,6 @@ static bool take_out(uint64_t address, uint64_t hash, struct sp_liveplace *p,
 	return is_there;
 }
 
-/* Most looks for what is not there: a bucket of the only table says so. */
-static bool is_surely_absent(uint64_t address, uint64_t hash)
-{
-	const unsigned int t = atomic_load(&current);
-	struct sp_liveplace p;
-
-	sp_livetable_begin(&p, t, hash);
-	return !sp_livetable_has(p.bucket, address) &&
-	       !sp_livetable_passed(p.bucket, hash) &&
-	       t == atomic_load(&newest);
-}
-
 static void count_taken(uint64_t address, const struct sp_liveplace *p)
 {
 	const unsigned int t = p->table, from = atomic_load(&current);
@@ -492,7 +480,8 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	/* What a fork has interrupted is the parent's (I7). */
 	if (epoch != live->generation)
 		return SP_LIVESET_ADDED;
-	was_there = sp_filter_may_have(p) && sp_liveset_take(p, ret_old);
+	was_there = sp_filter_may_have(p) && sp_liveset_may_have(p) &&
+		    sp_liveset_take(p, ret_old);
 	if (!add_address(s, address, live, &added))
 		return SP_LIVESET_FULL;
 	if (!count_live(s, epoch, 1, &n)) {
@@ -505,6 +494,18 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 	return was_there ? SP_LIVESET_REPLACED : SP_LIVESET_ADDED;
 }
 
+/* A bucket of the only table says so.  The table is asked for last: in another
+ * it may be that the address was moved away meanwhile (I6). */
+bool sp_liveset_may_have(const void *p)
+{
+	const uint64_t address = (uintptr_t)p;
+	const unsigned int t = atomic_load(&current);
+
+	return !atomic_load(&state) ||
+	       !sp_livetable_lacks(t, address, sp_livetable_hash(address)) ||
+	       t != atomic_load(&newest);
+}
+
 bool sp_liveset_take(const void *p, struct sp_live *ret)
 {
 	struct state *s = atomic_load(&state);
@@ -514,8 +515,7 @@ bool sp_liveset_take(const void *p, struct sp_live *ret)
 	struct sp_livevalues values;
 	uint32_t epoch, n;
 
-	if (!s || !sp_liveword_is_address(address) ||
-	    is_surely_absent(address, hash))
+	if (!s || !sp_liveword_is_address(address))
 		return false;
 	epoch = epoch_of(atomic_load(&s->census));
 	if (!take_out(address, hash, &place, &values) ||

@@ -51,6 +51,10 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 					 const struct sp_live *live,
 					 struct sp_live *ret_old);
 
+/* Can the address be in the set?  Most often false if it is not: ask it before
+ * a take, which costs more.  Context: hot. */
+bool sp_liveset_may_have(const void *p);
+
 /* Take the address out of the set: true, and what it was, if it was there.
  * Context: sampled, but no system call (filter hits). */
 bool sp_liveset_take(const void *p, struct sp_live *ret);

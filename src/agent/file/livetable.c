@@ -118,13 +118,18 @@ static unsigned int shift_of_passed(unsigned int tag)
 	return PASSED_SHIFT + tag % 2 * PASSED_BITS;
 }
 
-unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash)
+static unsigned int passed_of(struct sp_livetable_bucket *b, uint64_t hash)
 {
 	const unsigned int tag = tag_of(hash);
 
 	return (unsigned int)(atomic_load(&b->words[tag / 2]) >>
 			      shift_of_passed(tag)) &
 	       PASSED_MAX;
+}
+
+unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash)
+{
+	return passed_of(b, hash);
 }
 
 /* In a forked child the count may be 0 where it was not. */
@@ -207,9 +212,17 @@ void sp_livetable_begin(struct sp_liveplace *place, unsigned int table,
 	};
 }
 
+bool sp_livetable_lacks(unsigned int table, uint64_t address, uint64_t hash)
+{
+	struct sp_livetable_bucket *b =
+		sp_livetable_first(table) + sp_livetable_home(table, hash);
+
+	return !sp_livetable_has(b, address) && !passed_of(b, hash);
+}
+
 bool sp_livetable_next(struct sp_liveplace *place)
 {
-	if (!sp_livetable_passed(place->bucket, place->hash) ||
+	if (!passed_of(place->bucket, place->hash) ||
 	    place->passes + 1 == SP_LIVETABLE_REACH)
 		return false;
 	place->bucket =

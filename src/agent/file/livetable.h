@@ -152,20 +152,17 @@ static inline bool sp_liveword_is_address(uint64_t address)
 /* Change the content of a word; false: it is another than `from`. */
 bool sp_liveword_change(_Atomic uint64_t *at, uint64_t from, uint64_t to);
 
-/* Has the bucket that address, in whatever state?  Most looks find nothing:
- * four instructions a word, and nothing kept for those that find it. */
+/* May the bucket have that address, in whatever state?  The lower halves tell:
+ * three instructions a word. */
 static inline bool sp_livetable_has(struct sp_livetable_bucket *b,
 				    uint64_t address)
 {
-	const unsigned int other_bits = 64 - SP_LIVEWORD_ADDRESS_BITS;
-	const uint64_t wanted = address << other_bits;
-
 #pragma GCC unroll 8
-	for (unsigned int i = 0; i < SP_LIVETABLE_SLOTS; i++) {
-		uint64_t w = atomic_load(&b->words[i]);
-
-		if (w << other_bits == wanted)
+	for (unsigned int i = 0; i < SP_LIVETABLE_SLOTS; i++)
+		if ((uint32_t)atomic_load(&b->words[i]) == (uint32_t)address)
 			return true;
-	}
 	return false;
 }
+
+/* Is the address surely not in the table?  Its home says so, most often. */
+bool sp_livetable_lacks(unsigned int table, uint64_t address, uint64_t hash);

@@ -73,6 +73,7 @@ static void take(uint64_t i)
 	struct sp_live live;
 
 	check(sp_filter_may_have(pointer(i)));
+	check(sp_liveset_may_have(pointer(i)));
 	check(sp_liveset_take(pointer(i), &live) &&
 	      is_sample(&live, i, addresses[i].id));
 	check(!sp_liveset_take(pointer(i), &live));
