@@ -3,81 +3,107 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/index.h"
 
 #define OBJECTS_MAX (1u << 30)
-/* Of addresses in units of 16 bytes: this many, 1 KiB, have neighbouring cells;
- * a malloc has at most half as many objects there. */
-#define NEAR_BITS 6u
+/* So many pages that are neighbours in memory are neighbours in the table, as
+ * a power of two: more would make long rows of cells that are taken. */
+#define NEAR_BITS 2u
 
 void sp_pairing_init(struct sp_pairing *p)
 {
 	*p = (struct sp_pairing){.key = sp_index_key(p)};
 }
 
-/* The low bits of addresses are zero.  Neighbours in memory, which are often
- * freed together, are neighbours here. */
-static uint32_t hash_of(const struct sp_pairing *p, uint64_t address)
+/* Addresses in units of 16 bytes; the few that lie between are far away. */
+static uint64_t unit_of(uint64_t address)
 {
-	const uint64_t unit = address >> 4 | address << 60;
-	const uint64_t h = sp_hash_word(p->key, unit >> NEAR_BITS) >> 16;
-
-	return (uint32_t)(h << NEAR_BITS | (unit & ((1u << NEAR_BITS) - 1)));
+	return address >> 4 | address << 60;
 }
 
-/* The cell of an address, or the free one where it belongs. */
-static struct sp_pairing_cell *find_cell(const struct sp_pairing *p,
-					 uint64_t address, uint32_t hash)
+static size_t home_of(const struct sp_pairing *p, uint64_t number)
 {
-	const size_t mask = p->n_cells - 1;
-	size_t i = hash & mask;
+	const uint64_t h = sp_hash_word(p->key, number >> NEAR_BITS) >> 16;
 
-	for (; p->cells[i].at; i = (i + 1) & mask)
-		if (p->cells[i].hash == hash &&
-		    p->objects[p->cells[i].at - 1].address == address)
-			break;
-	return &p->cells[i];
+	return (size_t)(h << NEAR_BITS | (number & ((1u << NEAR_BITS) - 1))) &
+	       (p->pages_room - 1);
 }
 
-static int grow_cells(struct sp_pairing *p)
+/* The page of that number, or the free one where it belongs. */
+static struct sp_pairing_page *find_page(const struct sp_pairing *p,
+					 uint64_t number)
 {
-	const size_t n_cells = p->n_cells ? 2 * p->n_cells : 1024;
-	struct sp_pairing_cell *cells = calloc(n_cells, sizeof(*cells));
+	size_t i = home_of(p, number);
 
-	if (!cells)
+	while (p->pages[i].n && p->pages[i].number != number)
+		i = (i + 1) & (p->pages_room - 1);
+	return &p->pages[i];
+}
+
+static int grow_pages(struct sp_pairing *p)
+{
+	struct sp_pairing_page *old = p->pages;
+	const size_t room = p->pages_room;
+	const size_t bigger = room ? 2 * room : 256;
+
+	p->pages = calloc(bigger, sizeof(*p->pages));
+	if (!p->pages) {
+		p->pages = old;
 		return -ENOMEM;
-	for (size_t i = 0; i < p->n_cells; i++) {
-		size_t to = p->cells[i].hash & (n_cells - 1);
-
-		if (!p->cells[i].at)
-			continue;
-		while (cells[to].at)
-			to = (to + 1) & (n_cells - 1);
-		cells[to] = p->cells[i];
 	}
-	free(p->cells);
-	p->cells = cells;
-	p->n_cells = n_cells;
+	p->pages_room = bigger;
+	for (size_t i = 0; i < room; i++)
+		if (old[i].n)
+			*find_page(p, old[i].number) = old[i];
+	free(old);
 	return 0;
 }
 
 /* Those behind it move up, so that every one is still found from its home. */
-static void drop_cell(struct sp_pairing *p, struct sp_pairing_cell *cell)
+static void drop_page(struct sp_pairing *p, struct sp_pairing_page *page)
 {
-	const size_t mask = p->n_cells - 1;
-	size_t hole = (size_t)(cell - p->cells);
+	const size_t mask = p->pages_room - 1;
+	size_t hole = (size_t)(page - p->pages);
 
-	for (size_t i = (hole + 1) & mask; p->cells[i].at; i = (i + 1) & mask) {
-		if (((i - p->cells[i].hash) & mask) < ((i - hole) & mask))
+	p->blocks[page->block].at[0] = p->free_block;
+	p->free_block = page->block + 1;
+	for (size_t i = (hole + 1) & mask; p->pages[i].n; i = (i + 1) & mask) {
+		const size_t home = home_of(p, p->pages[i].number);
+
+		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
-		p->cells[hole] = p->cells[i];
+		p->pages[hole] = p->pages[i];
 		hole = i;
 	}
-	p->cells[hole].at = 0;
-	p->n--;
+	p->pages[hole].n = 0;
+	p->n_pages--;
+}
+
+/* The free page `page` gets that number and a block without objects, of which
+ * the caller adds the first.  0 or -ENOMEM. */
+static int open_page(struct sp_pairing *p, struct sp_pairing_page *page,
+		     uint64_t number)
+{
+	const uint32_t recycled = p->free_block;
+	struct sp_pairing_block *block;
+
+	if (!recycled && sp_array_reserve((void **)&p->blocks, &p->blocks_room,
+					  p->n_blocks, sizeof(*p->blocks)))
+		return -ENOMEM;
+	page->number = number;
+	page->block = recycled ? recycled - 1 : (uint32_t)p->n_blocks++;
+	block = &p->blocks[page->block];
+	if (recycled)
+		p->free_block = block->at[0];
+	else
+		memset(block, 0, sizeof(*block));
+	block->at[0] = 0;
+	p->n_pages++;
+	return 0;
 }
 
 /* 1 + the place for another object; 0 without memory. */
@@ -108,32 +134,36 @@ static uint64_t *find_sum(struct sp_pairing *p, uint32_t thread)
 	return &p->allocated[thread];
 }
 
-int sp_pairing_birth(struct sp_pairing *p, const struct sp_open_object *born,
-		     uint64_t size_bytes, uint64_t period_bytes,
-		     struct sp_pairing_end *ret_missed)
+int sp_pairing_birth(struct sp_pairing *p, uint64_t address,
+		     const struct sp_open_object *born, uint64_t size_bytes,
+		     uint64_t period_bytes, struct sp_pairing_end *ret_missed)
 {
-	const uint32_t hash = hash_of(p, born->address);
-	struct sp_pairing_cell *cell;
+	const uint64_t unit = unit_of(address);
+	const uint64_t number = unit / SP_PAIRING_UNITS;
+	struct sp_pairing_page *page;
 	struct sp_open_object *object;
 	uint64_t none = 0, *sum = &none;
+	uint32_t *at;
 	int was_open;
 
 	p->is_sampled |= period_bytes > 1;
 	if (born->thread != UINT32_MAX)
 		sum = find_sum(p, born->thread);
-	if (!sum || (2 * (p->n + 1) > p->n_cells && grow_cells(p) < 0))
+	if (!sum || (2 * (p->n_pages + 1) > p->pages_room && grow_pages(p) < 0))
 		return -ENOMEM;
-	cell = find_cell(p, born->address, hash);
-	was_open = cell->at != 0;
+	page = find_page(p, number);
+	if (!page->n && open_page(p, page, number) < 0)
+		return -ENOMEM;
+	at = &p->blocks[page->block].at[unit % SP_PAIRING_UNITS];
+	was_open = *at != 0;
 	if (!was_open) {
-		const uint32_t at = take_place(p);
-
-		if (!at)
+		*at = take_place(p);
+		if (!*at)
 			return -ENOMEM;
-		*cell = (struct sp_pairing_cell){hash, at};
+		page->n++;
 		p->n++;
 	}
-	object = &p->objects[cell->at - 1];
+	object = &p->objects[*at - 1];
 	if (was_open)
 		*ret_missed =
 			(struct sp_pairing_end){object->sample, SP_UNKNOWN};
@@ -146,47 +176,38 @@ int sp_pairing_birth(struct sp_pairing *p, const struct sp_open_object *born,
 bool sp_pairing_free(struct sp_pairing *p, uint64_t address, uint32_t thread,
 		     struct sp_pairing_end *ret)
 {
-	struct sp_pairing_cell *cell;
+	const uint64_t unit = unit_of(address);
+	struct sp_pairing_page *page;
 	struct sp_open_object *object;
+	uint32_t *at;
 
 	if (!p->n)
 		return false;
-	cell = find_cell(p, address, hash_of(p, address));
-	if (!cell->at)
+	page = find_page(p, unit / SP_PAIRING_UNITS);
+	if (!page->n)
 		return false;
-	object = &p->objects[cell->at - 1];
+	at = &p->blocks[page->block].at[unit % SP_PAIRING_UNITS];
+	if (!*at)
+		return false;
+	object = &p->objects[*at - 1];
 	*ret = (struct sp_pairing_end){object->sample, SP_UNKNOWN};
 	if (thread == object->thread && thread != UINT32_MAX && !p->is_sampled)
 		ret->age_bytes = p->allocated[thread] - object->allocated_bytes;
 	object->sample.group = 0;
 	object->thread = p->free_at;
-	p->free_at = cell->at;
-	drop_cell(p, cell);
+	p->free_at = *at;
+	p->n--;
+	*at = 0;
+	if (!--page->n)
+		drop_page(p, page);
 	return true;
-}
-
-void sp_pairing_prefetch_cell(const struct sp_pairing *p, uint64_t address)
-{
-	if (p->n_cells)
-		__builtin_prefetch(
-			&p->cells[hash_of(p, address) & (p->n_cells - 1)]);
-}
-
-void sp_pairing_prefetch_object(const struct sp_pairing *p, uint64_t address)
-{
-	const struct sp_pairing_cell *cell;
-
-	if (!p->n_cells)
-		return;
-	cell = &p->cells[hash_of(p, address) & (p->n_cells - 1)];
-	if (cell->at)
-		__builtin_prefetch(&p->objects[cell->at - 1], 1);
 }
 
 void sp_pairing_done(struct sp_pairing *p)
 {
 	free(p->objects);
-	free(p->cells);
+	free(p->pages);
+	free(p->blocks);
 	free(p->allocated);
 	*p = (struct sp_pairing){.allocated = NULL};
 }

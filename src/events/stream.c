@@ -249,7 +249,6 @@ static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 			   .offset_bytes = e->u.birth_at.offset_bytes,
 			   .group = group + 1,
 			   .object = (uint32_t)st->profile->n_samples},
-		.address = e->u.birth_at.address,
 		.thread = key->thread};
 	struct sp_pairing_end missed;
 	int r;
@@ -260,8 +259,8 @@ static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
 				? object_of(st, group, born.sample.id,
 					    born.sample.offset_bytes)
 				: SP_SINKS_NONE;
-	r = sp_pairing_birth(&st->pairing, &born, key->size_bytes,
-			     key->period_bytes, &missed);
+	r = sp_pairing_birth(&st->pairing, e->u.birth_at.address, &born,
+			     key->size_bytes, key->period_bytes, &missed);
 	if (r > 0)
 		r = end_paired(st, e, &missed);
 	if (r >= 0 && st->plan->every_sample)
@@ -306,22 +305,13 @@ static int open_window(struct sp_stream *st)
 }
 
 /* Where much is open its memory is far away: events ask for it before they
- * come, those with addresses twice, since a cell says where the object is. */
-static inline void prefetch_events(const struct sp_stream *st,
-				   const struct sp_event *e,
-				   const struct sp_event *end)
+ * come.  Those with addresses find it near the one before. */
+static inline void prefetch_event(const struct sp_stream *st,
+				  const struct sp_event *e,
+				  const struct sp_event *end)
 {
-	if (end - e <= 16)
-		return;
-	if (!st->profile->has_addresses) {
+	if (end - e > 16 && !st->profile->has_addresses)
 		sp_open_samples_prefetch(&st->open, e[16].id);
-		return;
-	}
-	sp_pairing_prefetch_cell(&st->pairing,
-				 e[16].when & 1 ? e[16].u.birth_at.address
-						: e[16].id);
-	if (!(e[8].when & 1))
-		sp_pairing_prefetch_object(&st->pairing, e[8].id);
 }
 
 static inline int pass_event(struct sp_stream *st, const struct sp_event *e)
@@ -348,7 +338,7 @@ int sp_stream_pass(struct sp_stream *st, uint64_t limit)
 		for (e = first; e < end && e->when < until; e++) {
 			int r;
 
-			prefetch_events(st, e, end);
+			prefetch_event(st, e, end);
 			r = pass_event(st, e);
 			if (r < 0)
 				return r;

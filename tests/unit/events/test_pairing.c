@@ -52,12 +52,11 @@ static void check_birth(struct sp_pairing *p, const struct event *e)
 {
 	const struct sp_open_object born = {
 		.sample = {.id = e->id, .group = 1 + (uint32_t)e->id},
-		.address = e->address,
 		.thread = e->thread};
 	struct event *old = model_open(e->address);
 	struct sp_pairing_end end;
 
-	assert_int_equal(sp_pairing_birth(p, &born, e->size_bytes,
+	assert_int_equal(sp_pairing_birth(p, e->address, &born, e->size_bytes,
 					  e->period_bytes, &end),
 			 old != NULL);
 	if (!old)
@@ -118,6 +117,38 @@ TEST(few)
 TEST(many)
 {
 	check(2000, 16, 5000, SIZE_MAX);
+}
+
+/* Each in a page of its own, of which pages come and go. */
+TEST(far_apart)
+{
+	check(2000, 16 * SP_PAIRING_UNITS, 5000, SIZE_MAX);
+	check(300, 4096, 5000, SIZE_MAX);
+}
+
+/* Memory is proportional to what is open, however many addresses there were. */
+TEST(moving)
+{
+	const struct sp_open_object born = {.sample = {.group = 1}};
+	struct sp_pairing_end end;
+	struct sp_pairing p;
+
+	sp_pairing_init(&p);
+	for (uint64_t i = 0; i < 50000; i++) {
+		const uint64_t address = i * 16 * SP_PAIRING_UNITS;
+
+		assert_int_equal(
+			sp_pairing_birth(&p, address, &born, 1, 1, &end), 0);
+		if (i >= 100)
+			assert_true(sp_pairing_free(
+				&p, address - 100 * 16 * SP_PAIRING_UNITS, 0,
+				&end));
+	}
+	assert_int_equal(p.n, 100);
+	assert_in_range(p.n_objects, 100, 101);
+	assert_in_range(p.n_blocks, 100, 101);
+	assert_in_range(p.pages_room, 200, 512);
+	sp_pairing_done(&p);
 }
 
 /* The age is not known once samples are missing. */
