@@ -8,9 +8,12 @@
 
 #include "agent/sys/poison.h"
 
-/* The first grows fourfold, the others by a sixteenth to an eighth. */
+/* The first grows fourfold; then two steps double a table, up to 4,096 homes:
+ * each moves all that is there.  Then eight steps do, for memory's sake. */
 #define SMALL_TABLES 2u
 #define SMALL_BITS   6u /* log2 of the homes of the first: 24 KiB */
+#define HALF_STEPS   8u
+#define LARGE_BITS   12u
 
 #define TAG_SHIFT    8u /* of a hash; the bits below are of its step */
 #define PASSED_SHIFT (SP_LIVEWORD_ADDRESS_BITS + 2)
@@ -32,15 +35,21 @@ static_assert(SP_LIVESET_CLOCK_BITS == THREAD_SHIFT, "likewise");
 /* Each is set once, from NULL, by whoever first has the memory. */
 static void *_Atomic tables[SP_LIVETABLE_COUNT];
 
+/* homes_of() of those that there are: every look asks. */
+static _Atomic size_t known_homes[SP_LIVETABLE_COUNT];
+
 /* ---- sizes ---- */
 
 static size_t homes_of(unsigned int table)
 {
-	const unsigned int more = table - SMALL_TABLES + 1;
+	unsigned int more = table - SMALL_TABLES + 1;
 
 	if (table < SMALL_TABLES)
 		return (size_t)1 << (SMALL_BITS + 2 * table);
-	return (size_t)(8 + more % 8) << (SMALL_BITS - 1 + more / 8);
+	if (more <= HALF_STEPS)
+		return (size_t)(2 + more % 2) << (SMALL_BITS + 1 + more / 2);
+	more -= HALF_STEPS;
+	return (size_t)(8 + more % 8) << (LARGE_BITS - 3 + more / 8);
 }
 
 /* Of a small table less, for its filter (livefilter.c). */
@@ -63,6 +72,8 @@ size_t sp_livetable_bytes(unsigned int table)
 
 bool sp_livetable_have(unsigned int table)
 {
+	atomic_store_explicit(&known_homes[table], homes_of(table),
+			      memory_order_relaxed);
 	return sp_map_once(&tables[table], sp_livetable_bytes(table));
 }
 
@@ -96,17 +107,6 @@ void sp_livetable_release(unsigned int table, size_t from, size_t to)
 }
 
 /* ---- words ---- */
-
-bool sp_liveword_change(_Atomic uint64_t *at, uint64_t from, uint64_t to)
-{
-	uint64_t w = atomic_load_explicit(at, memory_order_relaxed);
-
-	/* What has passed may change meanwhile. */
-	while ((w & SP_LIVEWORD_CONTENT) == from)
-		if (atomic_compare_exchange_weak(at, &w, w ^ from ^ to))
-			return true;
-	return false;
-}
 
 static unsigned int tag_of(uint64_t hash)
 {
@@ -187,7 +187,10 @@ uint64_t sp_livevalues_mark(uint64_t id_word, uint32_t segment)
 
 size_t sp_livetable_home(unsigned int table, uint64_t hash)
 {
-	return (size_t)((sp_u128)hash * homes_of(table) >> 64);
+	const size_t homes =
+		atomic_load_explicit(&known_homes[table], memory_order_relaxed);
+
+	return (size_t)((sp_u128)hash * homes >> 64);
 }
 
 /* The bucket of a hash after so many passes: its home, then others of the
@@ -230,31 +233,44 @@ bool sp_livetable_next(struct sp_liveplace *place)
 	return true;
 }
 
-static void count_passes(const struct sp_liveplace *p, bool more)
+void sp_livetable_count_passes(const struct sp_liveplace *p, bool more)
 {
 	for (unsigned int i = 0; i < p->passes; i++)
 		count_passed(bucket_after(p->table, p->hash, i), p->hash, more);
+}
+
+/* The first word of a bucket, from `slot` on, that is EMPTY. */
+static unsigned int find_empty(struct sp_livetable_bucket *b, unsigned int slot)
+{
+	while (slot < SP_LIVETABLE_SLOTS &&
+	       atomic_load_explicit(&b->words[slot], memory_order_relaxed) &
+		       SP_LIVEWORD_CONTENT)
+		slot++;
+	return slot;
+}
+
+static bool claim_in(struct sp_liveplace *p)
+{
+	p->slot = find_empty(p->bucket, 0);
+	while (p->slot < SP_LIVETABLE_SLOTS) {
+		if (sp_liveword_change(sp_livetable_word(p), SP_LIVEWORD_EMPTY,
+				       SP_LIVEWORD_BUSY))
+			return true;
+		p->slot = find_empty(p->bucket, p->slot + 1);
+	}
+	return false;
 }
 
 bool sp_livetable_claim(struct sp_liveplace *p, unsigned int table,
 			uint64_t hash)
 {
 	sp_livetable_begin(p, table, hash);
-	do {
-		for (p->slot = 0; p->slot < SP_LIVETABLE_SLOTS; p->slot++) {
-			if (sp_liveword_change(sp_livetable_word(p),
-					       SP_LIVEWORD_EMPTY,
-					       SP_LIVEWORD_BUSY)) {
-				count_passes(p, true);
-				return true;
-			}
-		}
+	while (!claim_in(p)) {
 		p->bucket = bucket_after(table, hash, ++p->passes);
-	} while (p->passes < SP_LIVETABLE_REACH);
-	return false;
-}
-
-void sp_livetable_leave(const struct sp_liveplace *p)
-{
-	count_passes(p, false);
+		if (p->passes == SP_LIVETABLE_REACH)
+			return false;
+	}
+	if (p->passes)
+		sp_livetable_count_passes(p, true);
+	return true;
 }

@@ -22,9 +22,9 @@
  * No address of a process has more than 56 bits, and none that an allocator
  * returns is 1.
  */
-#define SP_LIVETABLE_COUNT  122u /* 63 million places */
-#define SP_LIVETABLE_SLOTS  8u   /* words of a bucket */
-#define SP_LIVETABLE_REACH  16u  /* buckets that an address may be in */
+#define SP_LIVETABLE_COUNT  98u /* 67 million places */
+#define SP_LIVETABLE_SLOTS  8u  /* words of a bucket */
+#define SP_LIVETABLE_REACH  16u /* buckets that an address may be in */
 #define SP_LIVETABLE_WINDOW 64u
 
 #define SP_LIVEWORD_ADDRESS_BITS 56u
@@ -111,8 +111,15 @@ bool sp_livetable_next(struct sp_liveplace *place);
 bool sp_livetable_claim(struct sp_liveplace *place, unsigned int table,
 			uint64_t hash);
 
+/* Count the address in the buckets that it is too late for, or no longer. */
+void sp_livetable_count_passes(const struct sp_liveplace *place, bool more);
+
 /* The place is no address any more: count it no longer. */
-void sp_livetable_leave(const struct sp_liveplace *place);
+static inline void sp_livetable_leave(const struct sp_liveplace *place)
+{
+	if (place->passes)
+		sp_livetable_count_passes(place, false);
+}
 
 static inline _Atomic uint64_t *sp_livetable_word(const struct sp_liveplace *p)
 {
@@ -150,7 +157,17 @@ static inline bool sp_liveword_is_address(uint64_t address)
 }
 
 /* Change the content of a word; false: it is another than `from`. */
-bool sp_liveword_change(_Atomic uint64_t *at, uint64_t from, uint64_t to);
+static inline bool sp_liveword_change(_Atomic uint64_t *at, uint64_t from,
+				      uint64_t to)
+{
+	uint64_t w = atomic_load_explicit(at, memory_order_relaxed);
+
+	/* What has passed may change meanwhile. */
+	while ((w & SP_LIVEWORD_CONTENT) == from)
+		if (atomic_compare_exchange_weak(at, &w, w ^ from ^ to))
+			return true;
+	return false;
+}
 
 /* May the bucket have that address, in whatever state?  The lower halves tell:
  * three instructions a word. */

@@ -17,7 +17,7 @@
 #include "support/test.h"
 
 #define THREADS         8u
-#define SHORT_ADDRESSES 20000u /* of a round: four tables */
+#define SHORT_ADDRESSES 120000u /* of a round: more than ten tables */
 #define SHORT_ROUNDS    25u
 #define SHORT_OPS       40000u /* of a thread in a round */
 
