@@ -251,6 +251,14 @@ static bool clock_of(const struct sp_thread *t, uint64_t *ret)
 	return !t->suspended && word - SP_SUSPENDED / 2 > SP_SUSPENDED;
 }
 
+/* One that was under way when the profile ended is none of its frees: at its
+ * end the object was still there. */
+static void lose_free(void)
+{
+	if (!sp_lane_is_closed())
+		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
+}
+
 static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 {
 	struct sp_record r = {.type = SP_RECORD_FREE};
@@ -267,7 +275,7 @@ static void record_end(const struct sp_recorder_end *end, uint64_t flags)
 		.age_bytes = end->age_bytes,
 	};
 	if (!sp_recorder_append(&r) && end->live.generation == fork_count())
-		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
+		lose_free();
 }
 
 /* Before anything of the process is known, and in a child of it that was not
@@ -294,7 +302,7 @@ static void record_address(const void *p, uint64_t time_ns)
 		.thread = t->generation == fork_count() ? t->index : 0,
 	};
 	if (sp_chunks_is_full() || !sp_recorder_append(&r))
-		sp_diag_lose(SP_LOSS_FREE_DROPPED, 1);
+		lose_free();
 }
 
 /* Most frees that the filter does not settle. */

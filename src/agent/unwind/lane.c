@@ -11,6 +11,7 @@ static_assert(SP_LANES <= UINT8_MAX, "a number of a lane is a byte");
 static struct sp_lane lanes[SP_LANES];
 static _Atomic unsigned int n_used; /* lanes [0, n_used) were ever taken */
 static const char closed;           /* holds those that nobody is to take */
+static _Atomic bool is_closed;
 
 struct sp_lane *sp_lane_take(uint8_t *hint)
 {
@@ -86,17 +87,24 @@ void sp_lane_give_left(void)
 
 bool sp_lane_close(void)
 {
-	bool is_closed = true;
+	bool are_all = true;
 
+	/* Before: who finds no lane is to know why. */
+	atomic_store(&is_closed, true);
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		const void *holder = NULL;
 
 		if (!atomic_compare_exchange_strong(&lanes[i].holder, &holder,
 						    &closed) &&
 		    holder != &closed)
-			is_closed = false;
+			are_all = false;
 	}
-	return is_closed;
+	return are_all;
+}
+
+bool sp_lane_is_closed(void)
+{
+	return atomic_load(&is_closed);
 }
 
 void sp_lane_open(void)
@@ -110,6 +118,7 @@ void sp_lane_open(void)
 			atomic_compare_exchange_strong(&lanes[i].holder,
 						       &holder, NULL);
 	}
+	atomic_store(&is_closed, false);
 }
 
 void sp_lane_reset(void)

@@ -127,3 +127,6 @@ void sp_lane_reset(void);
  * one.  Context: cold. */
 bool sp_lane_close(void);
 void sp_lane_open(void);
+
+/* Were they to be closed, and are not open again? */
+bool sp_lane_is_closed(void);

@@ -159,7 +159,9 @@ TEST(closed)
 	uint8_t chunk, hint = 3;
 	struct sp_lane *lane = sp_lane_take(&hint);
 
+	assert_false(sp_lane_is_closed());
 	assert_false(sp_lane_close());
+	assert_true(sp_lane_is_closed());
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		hint = (uint8_t)i;
 		assert_null(sp_lane_take(&hint));
@@ -171,7 +173,9 @@ TEST(closed)
 	sp_lane_reset();
 	assert_null(lane->tail.chunk);
 	assert_null(sp_lane_take(&hint));
+	assert_true(sp_lane_is_closed());
 	sp_lane_open();
+	assert_false(sp_lane_is_closed());
 	assert_non_null(sp_lane_take(&hint));
 	sp_lane_open();
 	for (unsigned int i = 1; i < SP_LANES; i++)

@@ -203,6 +203,28 @@ TEST_BETWEEN(no_lane, begin, end)
 	assert_int_equal(sp_thread.writing, 0);
 }
 
+/* A free that was under way when the profile ended, by whose end the object was
+ * there, is no loss: also while a thread still has a lane. */
+TEST_BETWEEN(after_the_end, begin, end)
+{
+	struct sp_lane *lane;
+	uint8_t hint = 0;
+
+	sample(&object[0], 10);
+	sample(&object[1], 10);
+	lane = sp_lane_take(&hint);
+	assert_false(sp_lane_close());
+	sp_recorder_free(&object[0]);
+	sp_lane_give(lane);
+	assert_true(sp_lane_close());
+	sp_recorder_free(&object[1]);
+	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 0);
+	sp_lane_open();
+	sample(&object[2], 10);
+	sp_recorder_free(&object[2]);
+	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 0);
+}
+
 /* Of its parent's objects a child records nothing, and counts no loss.  Behind
  * the others: generations only grow. */
 TEST_BETWEEN(other_generation, begin, end)
