@@ -2,7 +2,9 @@
 /*
  * I1  A word is changed only from the address of one function to that of its
  *     pair: so a word that means something else, or is not bound yet, stays.
- * I2  Memory is made writable for the stores, and then what it was before.
+ * I2  Memory is made writable for the stores, and then what it was before: a
+ *     part of an object at a time, from the first to the last word, for each
+ *     such call waits until no thread is changing what is mapped.
  * I3  While others run, whoever's allocations come in has its frees come in, in
  *     all objects: frees are the first to be changed, and the last to be
  *     changed back.
@@ -99,15 +101,32 @@ static void fill_pairs(void)
 
 /* ---- words ---- */
 
+/* Pages that may not be written to, in one segment of an object, or in what of
+ * that is read-only after relocation. */
+struct part {
+	uintptr_t start, end;
+	int protection;
+};
+
+/* More of them are changed page by page. */
+#define PARTS_MAX 128
+
+static struct {
+	struct part parts[PARTS_MAX];
+	uintptr_t segments[PARTS_MAX]; /* where what each is of begins */
+	size_t n;
+} opened;
+
 /* One way through all objects. */
 struct pass {
-	bool is_back; /* from ours to what is below */
+	bool is_back;    /* from ours to what is below */
+	bool is_looking; /* for what would be changed, in any step */
 	unsigned int step;
 	size_t places;
 	int error;
-	/* The page that was made writable, and how it was before. */
-	uintptr_t page;
-	int protection;
+	uintptr_t lowest, highest; /* of the values that are changed */
+	/* A page beside the parts that was made writable. */
+	struct part page;
 };
 
 struct object {
@@ -121,11 +140,17 @@ static uintptr_t page_bytes(void)
 	return getauxval(AT_PAGESZ);
 }
 
+static long protect(const struct part *part, int more)
+{
+	return SP_SYS3(mprotect, part->start, part->end - part->start,
+		       part->protection | more);
+}
+
 static void close_page(struct pass *pass)
 {
-	if (pass->page)
-		SP_SYS3(mprotect, pass->page, page_bytes(), pass->protection);
-	pass->page = 0;
+	if (pass->page.end)
+		protect(&pass->page, 0);
+	pass->page.end = 0;
 }
 
 static int segment_protection(const ElfW(Phdr) * p)
@@ -135,62 +160,108 @@ static int segment_protection(const ElfW(Phdr) * p)
 	       (p->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* How the loader has left the page of the word, or -1: it is not the object's.
- * What is read-only after relocation ends with a whole page. */
-static int protection_of(const struct object *o, uintptr_t at)
+/* The segment that the word is in, or of it what is read-only after relocation,
+ * as the loader has left it.  False: it is not the object's. */
+static bool find_segment(const struct object *o, uintptr_t at, struct part *ret)
 {
 	const uintptr_t mask = ~(page_bytes() - 1);
-	int protection = -1;
+	bool is_found = false;
 
 	for (size_t i = 0; i < o->n_phdr; i++) {
 		const ElfW(Phdr) *p = &o->phdr[i];
 		const uintptr_t start = o->map.l_addr + p->p_vaddr;
 
-		if (p->p_type == PT_LOAD && at - start < p->p_memsz)
-			protection = segment_protection(p);
+		if (p->p_type != PT_LOAD || at - start >= p->p_memsz)
+			continue;
+		*ret = (struct part){start & mask, start + p->p_memsz,
+				     segment_protection(p)};
+		is_found = true;
 	}
-	for (size_t i = 0; i < o->n_phdr; i++) {
+	for (size_t i = 0; i < o->n_phdr && is_found; i++) {
 		const ElfW(Phdr) *p = &o->phdr[i];
-		const uintptr_t start = o->map.l_addr + p->p_vaddr;
+		const uintptr_t start = (o->map.l_addr + p->p_vaddr) & mask;
+		/* What is read-only after relocation ends with a whole page. */
+		const uintptr_t end =
+			(o->map.l_addr + p->p_vaddr + p->p_memsz) & mask;
 
-		if (p->p_type == PT_GNU_RELRO && protection >= 0 &&
-		    at >= (start & mask) && at < ((start + p->p_memsz) & mask))
-			protection &= ~PROT_WRITE;
+		if (p->p_type == PT_GNU_RELRO && at >= start && at < end)
+			*ret = (struct part){start, end,
+					     ret->protection & ~PROT_WRITE};
 	}
-	return protection;
+	return is_found;
+}
+
+/* The word will be changed: its page is in a part that has those before. */
+static void note_word(uintptr_t at, const struct part *segment)
+{
+	const uintptr_t page = at & ~(page_bytes() - 1);
+	size_t i = opened.n;
+
+	while (i && opened.segments[i - 1] != segment->start)
+		i--;
+	if (!i && opened.n == PARTS_MAX)
+		return;
+	if (!i) {
+		i = ++opened.n;
+		opened.segments[i - 1] = segment->start;
+		opened.parts[i - 1] =
+			(struct part){page, 0, segment->protection};
+	}
+	if (opened.parts[i - 1].start > page)
+		opened.parts[i - 1].start = page;
+	if (opened.parts[i - 1].end < page + page_bytes())
+		opened.parts[i - 1].end = page + page_bytes();
+}
+
+static bool is_opened(uintptr_t at)
+{
+	for (size_t i = 0; i < opened.n; i++)
+		if (at >= opened.parts[i].start && at < opened.parts[i].end)
+			return true;
+	return false;
 }
 
 static bool open_page(struct pass *pass, uintptr_t at, int protection)
 {
-	const uintptr_t page = at & ~(page_bytes() - 1);
-	long err;
+	const uintptr_t start = at & ~(page_bytes() - 1);
 
-	if (protection & PROT_WRITE || pass->page == page)
+	if (pass->page.end && pass->page.start == start)
 		return true;
 	close_page(pass);
-	err = SP_SYS3(mprotect, page, page_bytes(), protection | PROT_WRITE);
-	if (err) {
-		pass->error = (int)err;
-		return false;
-	}
-	pass->page = page;
-	pass->protection = protection;
-	return true;
+	pass->page = (struct part){start, start + page_bytes(), protection};
+	pass->error = (int)protect(&pass->page, PROT_WRITE);
+	if (pass->error)
+		pass->page.end = 0;
+	return !pass->error;
 }
 
 static void store_word(struct pass *pass, const struct object *o, uintptr_t at,
 		       uintptr_t value)
 {
-	const int protection = protection_of(o, at);
+	struct part segment;
 
 	/* A word in code is none of ours to change. */
-	if (protection < 0 ||
-	    (protection & PROT_EXEC && !(protection & PROT_READ)))
+	if (!find_segment(o, at, &segment) ||
+	    (segment.protection & PROT_EXEC &&
+	     !(segment.protection & PROT_READ)))
 		return;
-	if (!open_page(pass, at, protection))
-		return;
-	__atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
 	pass->places++;
+	if (pass->is_looking) {
+		if (!(segment.protection & PROT_WRITE))
+			note_word(at, &segment);
+		return;
+	}
+	if (!(segment.protection & PROT_WRITE) && !is_opened(at) &&
+	    !open_page(pass, at, segment.protection)) {
+		pass->places--;
+		return;
+	}
+	__atomic_store_n((uintptr_t *)at, value, __ATOMIC_RELEASE);
+}
+
+static uintptr_t source_of(const struct pass *pass, const struct pair *p)
+{
+	return pass->is_back ? p->ours : p->below;
 }
 
 /* The pair that the word's value is of.  Several functions may be one below,
@@ -200,8 +271,10 @@ static const struct pair *find_pair(const struct pass *pass, uintptr_t value,
 {
 	const struct pair *found = NULL;
 
+	if (value < pass->lowest || value > pass->highest)
+		return NULL;
 	for (const struct pair *p = pairs; p < pairs + PAIRS; p++) {
-		if (!p->below || (pass->is_back ? p->ours : p->below) != value)
+		if (!p->below || source_of(pass, p) != value)
 			continue;
 		if (strcmp(p->symbol, symbol) == 0)
 			return p;
@@ -216,6 +289,11 @@ static uintptr_t target_of(const struct pass *pass, const struct pair *p)
 	return pass->is_back ? p->below : p->ours;
 }
 
+static bool is_its_turn(const struct pass *pass, const struct pair *p)
+{
+	return pass->is_looking || p->step == pass->step;
+}
+
 /* ---- one object ---- */
 
 static void change_symbols(struct pass *pass, const struct object *o)
@@ -223,10 +301,10 @@ static void change_symbols(struct pass *pass, const struct object *o)
 	const uintptr_t bias = o->map.l_addr;
 
 	for (const struct pair *p = pairs; p < pairs + PAIRS; p++) {
-		const uintptr_t from = pass->is_back ? p->ours : p->below;
+		const uintptr_t from = source_of(pass, p);
 		const ElfW(Sym) *s = NULL;
 
-		if (!p->below || p->step != pass->step)
+		if (!p->below || !is_its_turn(pass, p))
 			continue;
 		while ((s = sp_linkmap_symbol(&o->map, p->symbol, s)) != NULL)
 			if (bias + s->st_value == from)
@@ -256,7 +334,7 @@ static void change_relocated(struct pass *pass, const struct object *o,
 		    (uintptr_t)at % sizeof(*at))
 			continue;
 		p = find_pair(pass, *at, names + symbol->st_name);
-		if (p && p->step == pass->step)
+		if (p && is_its_turn(pass, p))
 			store_word(pass, o, (uintptr_t)at, target_of(pass, p));
 	}
 }
@@ -279,7 +357,7 @@ static void change_loader(struct pass *pass, const struct object *o)
 				find_pair(pass, *(uintptr_t *)at, "");
 
 			if (pair && pair - pairs < LOADERS_PAIRS &&
-			    pair->step == pass->step)
+			    is_its_turn(pass, pair))
 				store_word(pass, o, at, target_of(pass, pair));
 		}
 	}
@@ -320,23 +398,76 @@ static int visit_object(struct dl_phdr_info *info, size_t size, void *arg)
 typedef int iterate_objects(int (*)(struct dl_phdr_info *, size_t, void *),
 			    void *);
 
+static void begin_pass(struct pass *pass, bool is_back)
+{
+	*pass = (struct pass){.is_back = is_back, .lowest = UINTPTR_MAX};
+	for (const struct pair *p = pairs; p < pairs + PAIRS; p++) {
+		const uintptr_t value = source_of(pass, p);
+
+		if (value && value < pass->lowest)
+			pass->lowest = value;
+		if (value > pass->highest)
+			pass->highest = value;
+	}
+}
+
+static void close_parts(void)
+{
+	while (opened.n)
+		protect(&opened.parts[--opened.n], 0);
+}
+
+static int open_parts(void)
+{
+	const size_t n = opened.n;
+
+	for (opened.n = 0; opened.n < n; opened.n++) {
+		const long err = protect(&opened.parts[opened.n], PROT_WRITE);
+
+		if (!err)
+			continue;
+		close_parts();
+		return (int)err;
+	}
+	return 0;
+}
+
 /* Symbols first: what is bound while the pointers are changed is right. */
+static void change_objects(struct pass *pass, iterate_objects *iterate)
+{
+	struct visit symbols = {pass, change_symbols};
+	struct visit pointers = {pass, change_pointers};
+
+	iterate(visit_object, &symbols);
+	iterate(visit_object, &pointers);
+}
+
 static int change_all(bool is_back, size_t *ret_places)
 {
-	struct pass pass = {.is_back = is_back};
-	struct visit symbols = {&pass, change_symbols};
-	struct visit pointers = {&pass, change_pointers};
+	struct pass pass;
 	void *address = sp_linkmap_global("dl_iterate_phdr", NULL);
 	iterate_objects *iterate;
 
+	*ret_places = 0;
 	if (!address)
 		return -ENOSYS;
 	memcpy(&iterate, &address, sizeof(address));
+	begin_pass(&pass, is_back);
+	opened.n = 0;
+	pass.is_looking = true;
+	change_objects(&pass, iterate);
+	if (!pass.places)
+		return 0;
+	pass.error = open_parts();
+	if (pass.error)
+		return pass.error;
+	pass.is_looking = false;
+	pass.places = 0;
 	for (unsigned int i = 0; i < STEPS; i++) {
 		pass.step = is_back ? STEPS - 1 - i : i;
-		iterate(visit_object, &symbols);
-		iterate(visit_object, &pointers);
+		change_objects(&pass, iterate);
 	}
+	close_parts();
 	*ret_places = pass.places;
 	return pass.error;
 }
