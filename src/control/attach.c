@@ -49,11 +49,12 @@ static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 	/* 1: it was not there to be asked. */
 	job->request.main_thread =
 		job->choice.main_thread ? job->choice.main_thread : 1;
-	sp_hurry_begin(&job->hurry, t->tid);
+	/* Which a filter may kill it for. */
+	if (!job->is_filtered && sp_hurry_begin(&job->hurry, t->tid))
+		t->hurry = &job->hurry;
 	r = sp_attach_work(job, t, err);
-	/* While the thread would undo it by itself. */
-	sp_hurry_end(&job->hurry);
 	sp_tracee_return(t);
+	sp_hurry_end(&job->hurry);
 	sp_tracee_release(t);
 	stopped_ns = sp_clock_ns() - t->stopped_ns;
 	job->done.thread = (uint64_t)t->tid;

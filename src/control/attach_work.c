@@ -8,7 +8,7 @@
 #include "control/attach_inner.h"
 #include "control/clock.h"
 
-#define LOCK_NS  10000000ull
+#define LOCK_NS  10000000ull /* at first */
 #define SUMS_NS  5000000ull
 #define PROBE_NS 3000000ull
 #define FIRST_NS 500000000ull
@@ -37,23 +37,21 @@ static uint64_t left_ns(const struct sp_attach_job *job)
  * as soon as that is free.  If we are killed meanwhile, it sees itself to the
  * end of that.  What takes long may be waiting for a thread that is to be run.
  */
-static int run_calls(struct sp_attach_job *job, struct sp_tracee *t,
-		     struct sp_cpu_call *calls, size_t n, uint64_t limit_ns)
+static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
+		     uint64_t limit_ns)
 {
 	const uint64_t first = limit_ns < FIRST_NS ? limit_ns : FIRST_NS;
-	/* Which a filter may kill it for. */
-	const bool may_be_first = !job->is_filtered;
 	int r;
 
-	if (!sp_tracee_prepare(t, calls, n,
-			       may_be_first ? &job->hurry.nice : NULL))
+	if (!sp_tracee_prepare(t, calls, n))
 		return -EIO;
-	if (may_be_first)
-		sp_hurry_first(&job->hurry);
+	if (t->hurry)
+		sp_hurry_first(t->hurry);
 	r = sp_tracee_go_on(t, calls, n, first);
 	if (r != -ETIMEDOUT || limit_ns == first)
 		return r;
-	sp_hurry_calm(&job->hurry);
+	if (t->hurry)
+		sp_hurry_calm(t->hurry);
 	return sp_tracee_go_on(t, calls, n, limit_ns - first);
 }
 
@@ -63,7 +61,7 @@ static int run_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
 			  struct sp_cpu_call *calls, size_t n,
 			  uint64_t limit_ns)
 {
-	int r = run_calls(job, t, calls, n, limit_ns);
+	int r = run_calls(t, calls, n, limit_ns);
 
 	while (r == -ETIMEDOUT && left_ns(job)) {
 		if (sp_tracee_abandon(t))
@@ -97,8 +95,7 @@ static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 	struct sp_cpu_call call = {.function = job->error};
 	char text[160] = "";
 
-	if (run_calls(job, t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 &&
-	    call.result)
+	if (run_calls(t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 && call.result)
 		for (size_t i = 0; i + 1 < sizeof(text); i++)
 			if (!sp_tracee_read(t->pid, call.result + i, text + i,
 					    1) ||
@@ -120,14 +117,11 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 	struct sp_library_there there;
 	int r;
 
-	/* By a system call, from which the way back does not undo it. */
-	sp_hurry_pause(&job->hurry);
 	sp_library_hand_over(&job->library, t, t->memory + AT_PATH, &there);
 	calls[1].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
 			    strlen(there.path) + 1)
-		    ? run_calls(job, t, calls, there.fd < 0 ? 1 : 2,
-				left_ns(job))
+		    ? run_calls(t, calls, there.fd < 0 ? 1 : 2, left_ns(job))
 		    : -EIO;
 	sp_library_clean_up(t->pid, &there);
 	if (r < 0)
@@ -145,7 +139,7 @@ static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
 
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
 		return fail_call(t, -EIO, "the library", err);
-	r = run_calls(job, t, &call, 1, left_ns(job));
+	r = run_calls(t, &call, 1, left_ns(job));
 	if (r < 0)
 		return fail_call(t, r, "the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))
@@ -153,9 +147,18 @@ static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
 	return 0;
 }
 
+/* The longer the search takes, the longer the lock is waited for: on a busy
+ * machine the thread that holds it may not be run for a while. */
+static uint64_t lock_ns(const struct sp_attach_job *job)
+{
+	const uint64_t ns = (sp_clock_ns() - job->began_ns) / 8;
+
+	return ns > LOCK_NS ? ns : LOCK_NS;
+}
+
 /*
  * Before anything else: where errno is; and that the loader's lock is free, or
- * will be at once.  If it is not, another thread is in a constructor, which may
+ * will be soon.  If it is not, another thread is in a constructor, which may
  * wait for this one.
  */
 static int begin_work(struct sp_attach_job *job, struct sp_tracee *t,
@@ -165,7 +168,7 @@ static int begin_work(struct sp_attach_job *job, struct sp_tracee *t,
 		{job->errno_location, {0}, 0},
 		{job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0},
 	};
-	int r = run_or_abandon(job, t, calls, 2, LOCK_NS);
+	int r = run_or_abandon(job, t, calls, 2, lock_ns(job));
 
 	*ret_errno = calls[0].result;
 	return r;

@@ -39,13 +39,13 @@
  * says (of a function with a large result, the first argument is where that
  * goes), and then sends its thread SIGWINCH, which is ignored unless somebody
  * traces the thread: who does is to take it from there, at SP_CPU_CODE_END.  If
- * nobody does, the thread goes back by the signal frame.  sp_cpu_set_run: to
- * run it at pc; `frame` is the signal frame, above the stack; `nice`, or
- * NULL: before it goes back, it makes itself SCHED_OTHER with that niceness.
- * sp_cpu_set_syscall: to make a
- * system call by the instruction at pc.  sp_cpu_set_way_back: unless somebody
- * stops it behind that, it returns to `code`, sp_cpu_return_code, which takes
- * it back by the signal frame.
+ * nobody does, the thread goes back by the signal frame.
+ * SP_CPU_FETCHES_STORES: is a plain store enough to write it?
+ * sp_cpu_set_run: to run it at pc; `frame` is the signal frame, above the
+ * stack; `nice`, or NULL: before it goes back, it makes itself SCHED_OTHER with
+ * that niceness.  sp_cpu_set_syscall: to make a system call by the instruction
+ * at pc.  sp_cpu_set_way_back: unless somebody stops it behind that, it returns
+ * to `code`, sp_cpu_return_code, which takes it back by the signal frame.
  *
  * struct sp_cpu_frame: of a signal handler, as the kernel makes it and takes it
  * back; SP_CPU_FRAME_ODD bytes below an address of 16.  sp_cpu_make_frame: one

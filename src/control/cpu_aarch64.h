@@ -250,7 +250,7 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 {
 	r->general.pc = pc;
 	r->general.pstate &= ~(uint64_t)SP_CPU_BRANCHED;
-	r->general.regs[8] = (uint64_t)n;
+	r->general.regs[8] = r->call = (uint64_t)n;
 	for (int i = 0; i < 6; i++)
 		r->general.regs[i] = args[i];
 }
@@ -304,7 +304,8 @@ static const uint32_t sp_cpu_code[] = {
 	SP_CPU_SVC,                          /* svc #0 */
 };
 
-#define SP_CPU_CODE_END 0x54
+#define SP_CPU_CODE_END       0x54
+#define SP_CPU_FETCHES_STORES 0
 
 /* x0 is none of the results that interrupted system calls have. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,

@@ -232,7 +232,8 @@ static const unsigned char sp_cpu_code[] = {
 	0x0f, 0x05, /* syscall */
 };
 
-#define SP_CPU_CODE_END 0x51
+#define SP_CPU_CODE_END       0x51
+#define SP_CPU_FETCHES_STORES 1
 
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 				  uint64_t n, uint64_t frame, const int *nice)

@@ -14,19 +14,20 @@ static bool set_policy(pid_t tid, int policy, int priority)
 	return sched_setscheduler(tid, policy, &param) == 0;
 }
 
-void sp_hurry_begin(struct sp_hurry *h, pid_t tid)
+bool sp_hurry_begin(struct sp_hurry *h, pid_t tid)
 {
 	errno = 0;
 	h->nice = getpriority(PRIO_PROCESS, (id_t)tid);
-	if (errno)
-		return;
+	if (errno || sched_getscheduler(tid) != SCHED_OTHER)
+		return false;
 	h->tid = tid;
+	return true;
 }
 
 /* A control group may have no real time to give. */
 void sp_hurry_first(struct sp_hurry *h)
 {
-	if (h->is_first || !h->tid || sched_getscheduler(h->tid) != SCHED_OTHER)
+	if (h->is_first || !h->tid)
 		return;
 	/* Before the changes: whoever is left is to undo them. */
 	h->is_first = h->is_changed = true;

@@ -16,7 +16,8 @@ struct sp_hurry {
 	bool is_first, is_changed;
 };
 
-void sp_hurry_begin(struct sp_hurry *h, pid_t tid);
+/* False: it has a policy of its own, and is let be. */
+bool sp_hurry_begin(struct sp_hurry *h, pid_t tid);
 
 /* Before all, until sp_hurry_calm, and before others of its kind, until
  * sp_hurry_end; or until it makes itself what it was, which whoever is killed

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "control/clock.h"
+#include "control/frames.h"
 
 #define OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP
@@ -255,6 +256,9 @@ static void give_back(struct sp_tracee *t)
 	wait_interrupted(t, HELD_NS);
 	if (!t->is_stopped)
 		return;
+	/* While the thread would undo it by itself. */
+	if (t->hurry)
+		sp_hurry_end(t->hurry);
 	if (is_signalled(t))
 		sp_cpu_end_wait(&t->regs);
 	/* The registers last: until then it has a way back. */
@@ -324,16 +328,18 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 
 static bool prepare_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 {
-	sp_cpu_regs r = t->regs;
+	const sp_cpu_regs r =
+		sp_frames_regs_of_syscall(t, n, args, t->stack_frame);
 
-	sp_cpu_set_syscall(&r, t->syscall, n, args);
-	if (t->stack_frame)
-		sp_cpu_set_way_back(&r, t->stack_frame, t->way_back);
+	if (t->hurry && !t->undoes_hurry)
+		sp_hurry_pause(t->hurry);
 	return set_regs(t, &r);
 }
 
 static long make_syscall(struct sp_tracee *t)
 {
+	if (t->hurry && t->undoes_hurry)
+		sp_hurry_first(t->hurry);
 	if (next_syscall_stop(t, HELD_NS) != 0 ||
 	    next_syscall_stop(t, HELD_NS) != 0)
 		return -EIO;
@@ -378,8 +384,9 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 }
 
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
-		       size_t n, const int *nice)
+		       size_t n)
 {
+	const int *nice = t->hurry ? &t->hurry->nice : NULL;
 	const uint64_t at = t->memory + AT_CALLS;
 	const size_t bytes = n * sizeof(*calls);
 	sp_cpu_regs r = t->regs;
@@ -445,12 +452,15 @@ bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
 	       (ssize_t)bytes;
 }
 
-/* By ptrace, which makes what is written known to where processors fetch
- * instructions from. */
+/* By ptrace, a word at a time, where that makes what is written known to where
+ * processors fetch instructions from. */
 static bool write_code(const struct sp_tracee *t)
 {
 	long word;
 
+	if (SP_CPU_FETCHES_STORES)
+		return sp_tracee_write(t, t->memory, sp_cpu_code,
+				       sizeof(sp_cpu_code));
 	for (size_t at = 0; at < sizeof(sp_cpu_code); at += sizeof(word)) {
 		const size_t left = sizeof(sp_cpu_code) - at;
 
@@ -462,73 +472,6 @@ static bool write_code(const struct sp_tracee *t)
 			return false;
 	}
 	return true;
-}
-
-/* The frame that takes the thread back, in memory from `start` to `end`: where
- * it is, or 0. */
-static uint64_t write_frame(struct sp_tracee *t, uint64_t start, uint64_t end)
-{
-	const uint64_t vector = (end - t->vector_bytes - 64) & ~63ull;
-	const uint64_t at = ((vector - sizeof(struct sp_cpu_frame)) & ~15ull) -
-			    SP_CPU_FRAME_ODD;
-	unsigned char *copy;
-	struct sp_cpu_frame frame;
-	bool ok;
-
-	if (at < start || at > end)
-		return 0;
-	copy = malloc(t->vector_bytes + 4);
-	if (!copy)
-		return 0;
-	memcpy(copy, t->vector, t->vector_bytes);
-	sp_cpu_make_frame(&frame, &t->regs, t->sigmask, copy, t->vector_bytes,
-			  vector, t->way_back);
-	ok = sp_tracee_write(t, vector, copy, t->vector_bytes + 4) &&
-	     sp_tracee_write(t, at, &frame, sizeof(frame));
-	free(copy);
-	return ok ? at : 0;
-}
-
-/*
- * Where the mapping begins that its stack is in, if that holds stacks only: the
- * main thread's, or one that the C library has made, which has the thread's own
- * data at its end.  Of any other stack, what is below may be anything.  0:
- * none.
- */
-static uint64_t find_stack(const struct sp_tracee *t)
-{
-	const uint64_t sp = sp_cpu_sp(&t->regs);
-	const uint64_t own = sp_cpu_thread_pointer(&t->regs);
-	uint64_t start, end, ret = 0;
-	char path[32], *line = NULL;
-	size_t room = 0;
-	FILE *maps;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
-	maps = fopen(path, "re");
-	while (maps && getline(&line, &room, maps) > 0) {
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
-		    sp < start || sp >= end)
-			continue;
-		if (strstr(line, "[stack]") || (own >= start && own < end))
-			ret = start;
-		break;
-	}
-	free(line);
-	if (maps)
-		fclose(maps);
-	return ret;
-}
-
-/* A signal handler would have its frame there. */
-static void write_stack_frame(struct sp_tracee *t)
-{
-	const uint64_t start = t->way_back ? find_stack(t) : 0;
-
-	t->stack_frame =
-		start ? write_frame(t, start,
-				    sp_cpu_sp(&t->regs) - SP_CPU_RED_ZONE)
-		      : 0;
 }
 
 int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
@@ -548,7 +491,7 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 		return sp_error_set(err, -errno, NULL,
 				    "the registers of thread %d cannot be read",
 				    t->tid);
-	write_stack_frame(t);
+	sp_frames_write_on_stack(t);
 	/* Signals are held once it has a way back, which lets them in again. */
 	t->is_borrowed = true;
 	if (!prepare_syscall(t, SYS_mmap, map) || !hold_signals(t))
@@ -561,7 +504,7 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 				    "process %d gets no memory for a call: %s",
 				    t->pid, strerror((int)-memory));
 	t->memory = (uint64_t)memory;
-	t->frame = write_frame(t, t->memory, t->memory + SP_TRACEE_MEMORY);
+	t->frame = sp_frames_write(t, t->memory, t->memory + SP_TRACEE_MEMORY);
 	if (!t->frame || !write_code(t))
 		return sp_error_set(err, -EIO, NULL,
 				    "the memory of process %d cannot be "

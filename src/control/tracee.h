@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "control/cpu.h"
+#include "control/hurry.h"
 
 /*
  * One thread of another process: stopped, made to call functions on a stack of
@@ -30,6 +31,8 @@ struct sp_tracee {
 	uint64_t syscall;        /* where it has a system call */
 	uint64_t way_back;       /* and a return from a signal handler, or 0 */
 	uint64_t stack_frame;    /* below its stack, or 0: it has no room */
+	struct sp_hurry *hurry;  /* by which it may be run first, or NULL */
+	bool undoes_hurry;       /* by stack_frame */
 	uint64_t memory;         /* of ours in it, or 0 */
 	uint64_t frame;          /* in that */
 	int ended;               /* how the calls did, 1: they go on */
@@ -84,9 +87,9 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 
 /* n calls, at most SP_TRACEE_CALLS, which it makes once it goes on: even if it
- * is not we who let it.  `nice`: as of sp_cpu_set_run. */
+ * is not we who let it. */
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
-		       size_t n, const int *nice);
+		       size_t n);
 
 /*
  * Let it make them, and read the results of the first n.  0; -ETIMEDOUT: they

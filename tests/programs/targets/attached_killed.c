@@ -2,17 +2,21 @@
 /*
  * Preloaded into the command that attaches: it and its process group end by
  * SIGKILL before (KILLED=before:N) or after (after:N) the N-th request that
- * changes what a traced thread does.
+ * changes what a traced thread does, or when it is run.
  */
 #include <dlfcn.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+typedef int schedule_fn(pid_t tid, int policy, const struct sched_param *param);
+typedef int niceness_fn(int which, id_t tid, int nice);
 typedef long trace_fn(int request, pid_t tid, void *address, void *data);
 
 static unsigned int n_requests;
@@ -53,6 +57,36 @@ long ptrace(enum __ptrace_request request, ...)
 		end_at("before");
 	ret = next((int)request, tid, address, data);
 	if (counts)
+		end_at("after");
+	return ret;
+}
+
+int sched_setscheduler(pid_t tid, int policy, const struct sched_param *param)
+{
+	schedule_fn *next = (schedule_fn *)(uintptr_t)dlsym(
+		RTLD_NEXT, "sched_setscheduler");
+	int ret;
+
+	n_requests += tid != 0;
+	if (tid)
+		end_at("before");
+	ret = next(tid, policy, param);
+	if (tid)
+		end_at("after");
+	return ret;
+}
+
+int setpriority(enum __priority_which which, id_t tid, int nice)
+{
+	niceness_fn *next =
+		(niceness_fn *)(uintptr_t)dlsym(RTLD_NEXT, "setpriority");
+	int ret;
+
+	n_requests += tid != 0;
+	if (tid)
+		end_at("before");
+	ret = next((int)which, tid, nice);
+	if (tid)
 		end_at("after");
 	return ret;
 }

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "control/frames.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+sp_cpu_regs sp_frames_regs_of_syscall(const struct sp_tracee *t, long n,
+				      const uint64_t args[6], uint64_t frame)
+{
+	sp_cpu_regs r = t->regs;
+
+	sp_cpu_set_syscall(&r, t->syscall, n, args);
+	if (frame)
+		sp_cpu_set_way_back(&r, frame, t->way_back);
+	return r;
+}
+
+/* Where in memory that ends there the vector registers of a frame are to be,
+ * and the frame. */
+static uint64_t place_vector(const struct sp_tracee *t, uint64_t end)
+{
+	return (end - t->vector_bytes - 64) & ~63ull;
+}
+
+static uint64_t place_frame(uint64_t end)
+{
+	return ((end - sizeof(struct sp_cpu_frame)) & ~15ull) -
+	       SP_CPU_FRAME_ODD;
+}
+
+/* Frames, and behind them the vector registers that all of them restore, which
+ * are written in one piece. */
+struct frames {
+	uint64_t at, vector;
+	unsigned char *bytes;
+};
+
+static size_t frames_bytes(const struct sp_tracee *t, const struct frames *f)
+{
+	return f->vector + t->vector_bytes + 4 - f->at;
+}
+
+static void put_frame(const struct sp_tracee *t, const struct frames *f,
+		      uint64_t at, const sp_cpu_regs *regs, uint64_t sigmask)
+{
+	unsigned char *vector = f->bytes + (f->vector - f->at);
+	struct sp_cpu_frame frame;
+
+	memcpy(vector, t->vector, t->vector_bytes);
+	sp_cpu_make_frame(&frame, regs, sigmask, vector, t->vector_bytes,
+			  f->vector, t->way_back);
+	memcpy(f->bytes + (at - f->at), &frame, sizeof(frame));
+}
+
+static bool write_frames(const struct sp_tracee *t, const struct frames *f)
+{
+	return sp_tracee_write(t, f->at, f->bytes, frames_bytes(t, f));
+}
+
+uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end)
+{
+	struct frames f = {.vector = place_vector(t, end)};
+	bool ok;
+
+	f.at = place_frame(f.vector);
+	if (f.at < start || f.at > end)
+		return 0;
+	f.bytes = calloc(1, frames_bytes(t, &f));
+	if (!f.bytes)
+		return 0;
+	put_frame(t, &f, f.at, &t->regs, t->sigmask);
+	ok = write_frames(t, &f);
+	free(f.bytes);
+	return ok ? f.at : 0;
+}
+
+/*
+ * Where the mapping begins that its stack is in, if that holds stacks only: the
+ * main thread's, or one that the C library has made, which has the thread's own
+ * data at its end.  Of any other stack, what is below may be anything.  0:
+ * none.
+ */
+static uint64_t find_stack(const struct sp_tracee *t)
+{
+	const uint64_t sp = sp_cpu_sp(&t->regs);
+	const uint64_t own = sp_cpu_thread_pointer(&t->regs);
+	uint64_t start, end, ret = 0;
+	char path[32], *line = NULL;
+	size_t room = 0;
+	FILE *maps;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", t->pid);
+	maps = fopen(path, "re");
+	while (maps && getline(&line, &room, maps) > 0) {
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64, &start, &end) != 2 ||
+		    sp < start || sp >= end)
+			continue;
+		if (strstr(line, "[stack]") || (own >= start && own < end))
+			ret = start;
+		break;
+	}
+	free(line);
+	if (maps)
+		fclose(maps);
+	return ret;
+}
+
+/* A frame that makes the thread do a system call, and go on with another. */
+static void put_call_frame(const struct sp_tracee *t, const struct frames *f,
+			   uint64_t at, long n, const uint64_t args[6],
+			   uint64_t next)
+{
+	const sp_cpu_regs regs = sp_frames_regs_of_syscall(t, n, args, next);
+
+	put_frame(t, f, at, &regs, UINT64_MAX);
+}
+
+/* Three, the lowest of which is the first.  0: there is no room. */
+static uint64_t write_ordering(struct sp_tracee *t, uint64_t start,
+			       uint64_t end)
+{
+	struct frames f = {.vector = place_vector(t, end)};
+	const uint64_t last = place_frame(f.vector);
+	const uint64_t second = place_frame(last);
+	const uint64_t nice[6] = {PRIO_PROCESS, 0,
+				  (uint64_t)(int64_t)t->hurry->nice};
+	/* The priority of SCHED_OTHER, 0, is what the last one has there. */
+	const uint64_t policy[6] = {0, SCHED_OTHER,
+				    last + offsetof(struct sp_cpu_frame, info)};
+	bool ok;
+
+	f.at = place_frame(second);
+	if (f.at < start || f.at > end)
+		return 0;
+	f.bytes = calloc(1, frames_bytes(t, &f));
+	if (!f.bytes)
+		return 0;
+	put_call_frame(t, &f, f.at, SYS_sched_setscheduler, policy, second);
+	put_call_frame(t, &f, second, SYS_setpriority, nice, last);
+	put_frame(t, &f, last, &t->regs, t->sigmask);
+	ok = write_frames(t, &f);
+	free(f.bytes);
+	return ok ? f.at : 0;
+}
+
+void sp_frames_write_on_stack(struct sp_tracee *t)
+{
+	const uint64_t start = t->way_back ? find_stack(t) : 0;
+	const uint64_t end = sp_cpu_sp(&t->regs) - SP_CPU_RED_ZONE;
+
+	t->stack_frame = start && t->hurry ? write_ordering(t, start, end) : 0;
+	t->undoes_hurry = t->stack_frame != 0;
+	if (start && !t->stack_frame)
+		t->stack_frame = sp_frames_write(t, start, end);
+}
