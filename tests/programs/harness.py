@@ -280,6 +280,17 @@ class Case(unittest.TestCase):
         self.assertIsNone(process.poll(), "the server ended")
         return process, ask, socket
 
+    def ready_child(self, process):
+        """The pid of its child, a program_ledger that is ready.  Both are gone
+        when the test ends."""
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        while process.stdout.readline() != b"ready\n":
+            self.assertIsNone(process.poll())
+        with open(f"/proc/{process.pid}/task/{process.pid}/children",
+                  encoding="ascii") as children:
+            return int(children.read().split()[0])
+
     def finish(self, process, stdin=None):
         try:
             stdout, stderr = process.communicate(stdin, timeout=TIMEOUT_S)

@@ -390,13 +390,7 @@ class Resident(PageCase):
             [command, "run", "--rss", "--no-symbols", "--out", path,
              harness.target("program_ledger"), mapped], shim=False,
             stdin=subprocess.PIPE)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        while process.stdout.readline() != b"ready\n":
-            self.assertIsNone(process.poll())
-        with open(f"/proc/{process.pid}/task/{process.pid}/children",
-                  encoding="ascii") as children:
-            pid = children.read().split()[0]
+        pid = str(self.ready_child(process))
         subprocess.run([command, "ctl", "--timeout", "1m", "--rss", pid,
                         "snapshot", mark], check=True, capture_output=True)
         process.communicate(b"x")

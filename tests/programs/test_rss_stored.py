@@ -296,13 +296,7 @@ class Calls(Case):
              harness.target("program_ledger"), file],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment,
             cwd=self.dir)
-        self.addCleanup(process.communicate)
-        self.addCleanup(process.kill)
-        while process.stdout.readline() != b"ready\n":
-            self.assertIsNone(process.poll())
-        with open(f"/proc/{process.pid}/task/{process.pid}/children",
-                  encoding="ascii") as children:
-            pid = int(children.read().split()[0])
+        pid = self.ready_child(process)
         for _ in range(5):
             done = test_rss.rss("--timeout", "1m", pid)
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -12,55 +12,11 @@
  * thread of its own; or other threads that make and free objects all the time.
  */
 #include <malloc.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#define OBJECTS_MAX 1000000u
-#define PAGE        4096u
-#define HEAP_ALIGN  (64ull << 20)
-#define CACHED      2000u /* the sizes that the caches of threads have */
+#include "heap_sites.h"
 
-enum { PINNER, BULK, CACHE, CHURN, SITES };
-
-static const char *const names[] = {"pinner", "bulk", "cache", "churn"};
-
-static struct object {
-	uintptr_t at; /* 0: freed */
-	unsigned int site;
-} objects[OBJECTS_MAX];
-static unsigned int n_objects = 40000;
-static uint32_t state = 12345;
-
-static uint32_t draw(uint32_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 17;
-	state ^= state << 5;
-	return state % below;
-}
-
-/* One call site each. */
-#define SITE(name)                                                             \
-	__attribute__((noinline)) void *name(size_t bytes);                    \
-	void *name(size_t bytes)                                               \
-	{                                                                      \
-		void *p = malloc(bytes);                                       \
-                                                                               \
-		if (!p)                                                        \
-			exit(71);                                              \
-		memset(p, 1, bytes);                                           \
-		return p;                                                      \
-	}
-
-SITE(pinner)
-SITE(bulk)
-SITE(cache)
-SITE(churn)
+#define HEAP_ALIGN (64ull << 20)
 
 static void make(unsigned int i)
 {
@@ -100,13 +56,6 @@ static void make_heap(void)
 /* ---- the walk ---- */
 
 static size_t n_alive;
-
-static int compare_objects(const void *a, const void *b)
-{
-	const struct object *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
 
 static void sort_alive(void)
 {
@@ -213,38 +162,8 @@ static void print_truth(void)
 	printf("free %lu\npid %d\nready\n", (unsigned long)all, getpid());
 }
 
-/* ---- others meanwhile ---- */
-
-#define BUSY_OBJECTS 20000u
-#define BUSY_STEPS   500u /* between rests: profiles grow by samples */
-
-static void *stay_busy(void *arg)
-{
-	static __thread void *mine[BUSY_OBJECTS];
-	uint32_t x = (uint32_t)(uintptr_t)arg;
-
-	for (unsigned int i = 1; n_objects; i++) {
-		x = x * 1664525u + 1013904223u;
-		free(mine[x % BUSY_OBJECTS]);
-		mine[x % BUSY_OBJECTS] = malloc(x / BUSY_OBJECTS % CACHED + 1);
-		if (i % BUSY_STEPS == 0)
-			usleep(1000);
-	}
-	return arg;
-}
-
-static void start_busy(void)
-{
-	pthread_t thread;
-
-	for (uintptr_t i = 1; i <= 2; i++)
-		if (pthread_create(&thread, NULL, stay_busy, (void *)i))
-			exit(72);
-}
-
 int main(int argc, char **argv)
 {
-	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 	const char *how = argc > 2 ? argv[2] : "";
 	pthread_t thread;
 
@@ -263,9 +182,6 @@ int main(int argc, char **argv)
 		 pthread_barrier_wait(&barrier) > 0)
 		return 73;
 	print_truth();
-	if (strcmp(how, "busy") == 0)
-		start_busy();
-	while (poll(&input, 1, 5) == 0)
-		free(malloc(256 << 10));
+	wait_for_end(how);
 	return 0;
 }

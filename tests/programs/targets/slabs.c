@@ -12,55 +12,12 @@
  * objects all the time.
  */
 #include <malloc.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#define OBJECTS_MAX 1000000u
-#define PAGE        4096u
+#include "heap_sites.h"
 
 /* Sizes that the C library and the profiler hardly ask for. */
-enum { PINNER, BULK, CACHE, CHURN, SITES };
-
-static const char *const names[] = {"pinner", "bulk", "cache", "churn"};
 static const size_t sizes[] = {112, 112, 448, 1280};
-
-static struct object {
-	uintptr_t at; /* 0: freed */
-	unsigned int site;
-} objects[OBJECTS_MAX];
-static unsigned int n_objects = 40000;
-static uint32_t state = 12345;
-
-static uint32_t draw(uint32_t below)
-{
-	state ^= state << 13;
-	state ^= state >> 17;
-	state ^= state << 5;
-	return state % below;
-}
-
-/* One call site each. */
-#define SITE(name)                                                             \
-	__attribute__((noinline)) void *name(size_t bytes);                    \
-	void *name(size_t bytes)                                               \
-	{                                                                      \
-		void *p = malloc(bytes);                                       \
-                                                                               \
-		if (!p)                                                        \
-			exit(71);                                              \
-		memset(p, 1, bytes);                                           \
-		return p;                                                      \
-	}
-
-SITE(pinner)
-SITE(bulk)
-SITE(cache)
-SITE(churn)
 
 static void make(unsigned int i)
 {
@@ -90,13 +47,6 @@ static void make_heap(void)
 }
 
 /* ---- slabs ---- */
-
-static int compare_objects(const void *a, const void *b)
-{
-	const struct object *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
 
 static unsigned long counts[SITES];
 static double pinned[SITES], all;
@@ -147,40 +97,8 @@ static void count(void)
 	}
 }
 
-/* ---- others meanwhile ---- */
-
-#define BUSY_OBJECTS 20000u
-#define BUSY_BYTES   2000u
-#define BUSY_STEPS   500u /* between rests: profiles grow by samples */
-
-static void *stay_busy(void *arg)
-{
-	static __thread void *mine[BUSY_OBJECTS];
-	uint32_t x = (uint32_t)(uintptr_t)arg;
-
-	for (unsigned int i = 1; n_objects; i++) {
-		x = x * 1664525u + 1013904223u;
-		free(mine[x % BUSY_OBJECTS]);
-		mine[x % BUSY_OBJECTS] =
-			malloc(x / BUSY_OBJECTS % BUSY_BYTES + 1);
-		if (i % BUSY_STEPS == 0)
-			usleep(1000);
-	}
-	return arg;
-}
-
-static void start_busy(void)
-{
-	pthread_t thread;
-
-	for (uintptr_t i = 1; i <= 2; i++)
-		if (pthread_create(&thread, NULL, stay_busy, (void *)i))
-			exit(72);
-}
-
 int main(int argc, char **argv)
 {
-	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
 	const char *how = argc > 2 ? argv[2] : "";
 	int (*volatile control)(const char *, void *, size_t *, void *, size_t);
 	extern int mallctl(const char *, void *, size_t *, void *, size_t)
@@ -200,9 +118,6 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < SITES; i++)
 		printf("%s %lu %.0f\n", names[i], counts[i], pinned[i]);
 	printf("free %.0f\npid %d\nready\n", all, getpid());
-	if (strcmp(how, "busy") == 0)
-		start_busy();
-	while (poll(&input, 1, 5) == 0)
-		free(malloc(256 << 10));
+	wait_for_end(how);
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include "cli/next.h"
 #include "support/report_fixture.h"
 #include "support/test.h"
-#include "support/text_checks.h"
 #include "text/lines.h"
 
 #define R  (512 * 1024)

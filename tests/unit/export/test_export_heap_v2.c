@@ -7,21 +7,16 @@
 
 #include "export/heap_v2.h"
 #include "support/export_fixture.h"
+#include "support/page.h"
 #include "symbols/elffile.h"
 #include "support/test.h"
 
-enum { MAIN = 0x10, F = 0x20 };
-
-struct document {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
+enum { AT_MAIN = 0x10, AT_F = 0x20 };
 
 static int setup(void **state)
 {
-	struct document *d = calloc(1, sizeof(*d));
-	struct fixture *x = fixture_new(4096);
+	struct page *d = page_new(4096);
+	struct fixture *x = d->x;
 
 	x->profile.has_frees = true;
 	x->modules[0].start_pc = 0x400000;
@@ -30,30 +25,19 @@ static int setup(void **state)
 	x->modules[1].start_pc = 0x7f0000000000;
 	x->modules[1].end_pc = 0x7f0000001000;
 	x->modules[1].path = "/nonexistent/libz.so.1";
-	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
-	fixture_symbol(x, F, "f", "f.c", 1);
-	d->x = x;
+	fixture_symbol(x, AT_MAIN, "main", "src/main.c", 10);
+	fixture_symbol(x, AT_F, "f", "f.c", 1);
 	*state = d;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct document *d = *state;
-
-	free(d->text);
-	fixture_free(d->x);
-	free(d);
-	return 0;
-}
-
-static int write_it(struct document *d, struct sp_error *err)
+static int write_it(struct page *d, struct sp_error *err)
 {
 	return export_into(d->x, sp_export_heap_v2_write, NULL, &d->text,
 			   &d->size, err);
 }
 
-static void assert_text(struct document *d, const char *want)
+static void assert_text(struct page *d, const char *want)
 {
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_string_equal(d->text, want);
@@ -65,7 +49,7 @@ static void assert_text(struct document *d, const char *want)
 	"7f0000000000-7f0000001000 r-xp 00000000 00:00 0 "                     \
 	"/nonexistent/libz.so.1\n"
 
-TEST_BETWEEN(empty, setup, teardown)
+TEST_BETWEEN(empty, setup, page_teardown)
 {
 	assert_text(*test_state,
 		    "heap profile:      0:        0 [     0:        "
@@ -74,17 +58,17 @@ TEST_BETWEEN(empty, setup, teardown)
 
 /* A row for each stack and size, as sampled; the first address is in the call,
  * the others are where calls return to. */
-TEST_BETWEEN(rows, setup, teardown)
+TEST_BETWEEN(rows, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	struct fixture *x = d->x;
 
-	fixture_stack(x, (size_t[]){F, MAIN}, 2, 3, 100);
+	fixture_stack(x, (size_t[]){AT_F, AT_MAIN}, 2, 3, 100);
 	x->next.freed_ns = 5;
 	fixture_samples(x, &x->stacks[0], 2, 100);
 	fixture_samples(x, &x->stacks[0], 1, 70000);
 	x->next.freed_ns = SP_NEVER;
-	fixture_stack(x, (size_t[]){MAIN}, 1, 1, 100)->frames[0].module = 2;
+	fixture_stack(x, (size_t[]){AT_MAIN}, 1, 1, 100)->frames[0].module = 2;
 	assert_text(
 		d,
 		"heap profile:      4:      400 [     7:    70600] @ "
@@ -95,9 +79,9 @@ TEST_BETWEEN(rows, setup, teardown)
 }
 
 /* Readers need an address: no row may be lost. */
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_BETWEEN(no_stack, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	fixture_stack(d->x, NULL, 0, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
@@ -105,24 +89,24 @@ TEST_BETWEEN(no_stack, setup, teardown)
 		d->text, "\n     2:      200 [     2:      200] @ 0x1\n"));
 }
 
-TEST_BETWEEN(without_frees, setup, teardown)
+TEST_BETWEEN(without_frees, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	d->x->profile.has_frees = false;
-	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
+	fixture_stack(d->x, (size_t[]){AT_F}, 1, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(
 		d->text, "\n     2:      200 [     2:      200] @ 0x40001f\n"));
 }
 
 /* Everything was recorded: a reader must not unbias it. */
-TEST_BETWEEN(period_one, setup, teardown)
+TEST_BETWEEN(period_one, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	d->x->next.period_bytes = 1;
-	fixture_stack(d->x, (size_t[]){F}, 1, 2, 3);
+	fixture_stack(d->x, (size_t[]){AT_F}, 1, 2, 3);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_memory_equal(d->text,
 			    "heap profile:      2:        6 [     2:        6] "
@@ -131,13 +115,13 @@ TEST_BETWEEN(period_one, setup, teardown)
 }
 
 /* The period is that of the samples, which need not be the first one. */
-TEST_BETWEEN(periods, setup, teardown)
+TEST_BETWEEN(periods, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	struct sp_error err;
 
 	d->x->next.period_bytes = 512;
-	fixture_stack(d->x, (size_t[]){F}, 1, 2, 100);
+	fixture_stack(d->x, (size_t[]){AT_F}, 1, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(d->text, "@ heap_v2/512\n"));
 	d->x->next.period_bytes = 1024;
@@ -155,9 +139,9 @@ TEST_BETWEEN(periods, setup, teardown)
 }
 
 /* A path on one line. */
-TEST_BETWEEN(paths, setup, teardown)
+TEST_BETWEEN(paths, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	d->x->modules[0].path = "[vdso]";
 	d->x->modules[1].path = "/tmp/a b\n\xff\x1b\xc2\x9b.so";
@@ -169,10 +153,10 @@ TEST_BETWEEN(paths, setup, teardown)
 }
 
 /* The code of a module that is there is what the file says. */
-TEST_BETWEEN(a_file, setup, teardown)
+TEST_BETWEEN(a_file, setup, page_teardown)
 {
 	static const struct sp_build_id any = {NULL, 0};
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	struct sp_module *m = &d->x->modules[1];
 	struct sp_elf_segment code;
 	char want[128];
@@ -190,11 +174,11 @@ TEST_BETWEEN(a_file, setup, teardown)
 	assert_non_null(strstr(d->text, want));
 }
 
-TEST_BETWEEN(hostile_sizes, setup, teardown)
+TEST_BETWEEN(hostile_sizes, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
-	fixture_stack(d->x, (size_t[]){F}, 1, 3, UINT64_MAX);
+	fixture_stack(d->x, (size_t[]){AT_F}, 1, 3, UINT64_MAX);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(d->text, "3: 9223372036854775807 ["));
 }

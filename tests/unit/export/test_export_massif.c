@@ -7,43 +7,27 @@
 
 #include "export/massif.h"
 #include "support/export_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 
 #define MS 1000000u
 
-enum { MAIN = 0x10, F = 0x20, G = 0x30 };
-
-struct document {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
+enum { AT_MAIN = 0x10, AT_F = 0x20, AT_G = 0x30 };
 
 static int setup(void **state)
 {
-	struct document *d = calloc(1, sizeof(*d));
+	struct page *d = page_new(1);
 
-	d->x = fixture_new(1);
 	d->x->profile.has_frees = true;
 	d->x->profile.duration_ns = 72 * MS;
-	fixture_symbol(d->x, MAIN, "main", "src/main.c", 10);
-	fixture_symbol(d->x, F, "f", "f.c", 1);
-	fixture_symbol(d->x, G, "g", "g.c", 2);
+	fixture_symbol(d->x, AT_MAIN, "main", "src/main.c", 10);
+	fixture_symbol(d->x, AT_F, "f", "f.c", 1);
+	fixture_symbol(d->x, AT_G, "g", "g.c", 2);
 	*state = d;
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct document *d = *state;
-
-	free(d->text);
-	fixture_free(d->x);
-	free(d);
-	return 0;
-}
-
-static void add(struct document *d, const struct sp_stack *stack,
+static void add(struct page *d, const struct sp_stack *stack,
 		uint64_t size_bytes, uint64_t born_ns, uint64_t freed_ns)
 {
 	d->x->next.born_ns = born_ns;
@@ -51,22 +35,22 @@ static void add(struct document *d, const struct sp_stack *stack,
 	fixture_samples(d->x, stack, 1, size_bytes);
 }
 
-static int write_it(struct document *d, struct sp_error *err)
+static int write_it(struct page *d, struct sp_error *err)
 {
 	return export_into(d->x, sp_export_massif_write, NULL, &d->text,
 			   &d->size, err);
 }
 
-static void assert_has(const struct document *d, const char *want)
+static void assert_has(const struct page *d, const char *want)
 {
 	if (!strstr(d->text, want))
 		print_error("no\n%s\nin\n%s\n", want, d->text);
 	assert_non_null(strstr(d->text, want));
 }
 
-TEST_BETWEEN(empty, setup, teardown)
+TEST_BETWEEN(empty, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_memory_equal(d->text, "desc: ", 6);
@@ -81,13 +65,13 @@ TEST_BETWEEN(empty, setup, teardown)
 }
 
 /* 1000 and 500 bytes from 10 ms on, of which 1000 are freed at 20 ms. */
-TEST_BETWEEN(trees, setup, teardown)
+TEST_BETWEEN(trees, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	const struct sp_stack *a, *b;
 
-	a = fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 0, 1);
-	b = fixture_stack(d->x, (size_t[]){F, G, MAIN}, 3, 0, 1);
+	a = fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 0, 1);
+	b = fixture_stack(d->x, (size_t[]){AT_F, AT_G, AT_MAIN}, 3, 0, 1);
 	add(d, a, 500, 10 * MS, 0);
 	add(d, b, 1000, 10 * MS + 7000, 20 * MS);
 	assert_int_equal(write_it(d, NULL), 0);
@@ -113,27 +97,27 @@ TEST_BETWEEN(trees, setup, teardown)
 }
 
 /* A path may end where another goes on. */
-TEST_BETWEEN(a_path_within_a_path, setup, teardown)
+TEST_BETWEEN(a_path_within_a_path, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	d->x->next.born_ns = 5;
-	fixture_stack(d->x, (size_t[]){F}, 1, 1, 300);
-	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 700);
+	fixture_stack(d->x, (size_t[]){AT_F}, 1, 1, 300);
+	fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 1, 700);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_has(d, " n2: 1000 0x1f: f (f.c:1)\n"
 		      "  n0: 700 0xf: main (main.c:10)\n"
 		      "  n0: 300 (caller unknown)\n");
 }
 
-TEST_BETWEEN(threshold, setup, teardown)
+TEST_BETWEEN(threshold, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 
 	d->x->next.born_ns = 5;
-	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 9900);
-	fixture_stack(d->x, (size_t[]){G, MAIN}, 2, 1, 60);
-	fixture_stack(d->x, (size_t[]){MAIN}, 1, 0, 1);
+	fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 1, 9900);
+	fixture_stack(d->x, (size_t[]){AT_G, AT_MAIN}, 2, 1, 60);
+	fixture_stack(d->x, (size_t[]){AT_MAIN}, 1, 0, 1);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_has(d, "n2: 9960 (heap");
 	assert_has(d, "  n0: 9900 0xf: main (main.c:10)\n"
@@ -151,9 +135,9 @@ TEST_BETWEEN(threshold, setup, teardown)
 }
 
 /* 300 paths whose weights are no integers: what is printed adds up. */
-TEST_BETWEEN(rounding, setup, teardown)
+TEST_BETWEEN(rounding, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	unsigned long long total = 0, sum = 0, value;
 	const char *line;
 
@@ -161,7 +145,7 @@ TEST_BETWEEN(rounding, setup, teardown)
 	d->x->next.born_ns = 5;
 	for (size_t i = 0; i < 60; i++) {
 		fixture_symbol(d->x, 100 + i, "many", "m.c", 1);
-		fixture_stack(d->x, (size_t[]){100 + i, MAIN}, 2, 5, 100 + i);
+		fixture_stack(d->x, (size_t[]){100 + i, AT_MAIN}, 2, 5, 100 + i);
 	}
 	assert_int_equal(write_it(d, NULL), 0);
 	line = strstr(d->text, "heap_tree=peak\n");
@@ -179,9 +163,9 @@ TEST_BETWEEN(rounding, setup, teardown)
 		(unsigned long long)(d->x->analysis->peak.raw_bytes + 0.5));
 }
 
-TEST_BETWEEN(refusals, setup, teardown)
+TEST_BETWEEN(refusals, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	struct sp_error err;
 
 	d->x->question.has_view = true;
@@ -196,12 +180,12 @@ TEST_BETWEEN(refusals, setup, teardown)
 }
 
 /* A name cannot begin a line or a comment. */
-TEST_BETWEEN(hostile, setup, teardown)
+TEST_BETWEEN(hostile, setup, page_teardown)
 {
 	static const char name[] = "{lambda()#1}\nsnapshot=9\n\x1b]0;\xff";
 	static const char want[] = "{lambda()~1}\\x0asnapshot=9\\x0a\\x1b]0;"
 				   "\\xff";
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	const char *at;
 	int n = 0;
 
@@ -218,17 +202,17 @@ TEST_BETWEEN(hostile, setup, teardown)
 }
 
 /* A chain that never ends is cut, and its lines do not grow for ever. */
-TEST_BETWEEN(deep, setup, teardown)
+TEST_BETWEEN(deep, setup, page_teardown)
 {
-	struct document *d = *test_state;
+	struct page *d = *test_state;
 	struct sp_stack *stack;
 	struct sp_frame *frames = calloc(5000, sizeof(*frames));
 	char *line, *rest;
 
 	d->x->next.born_ns = 5;
-	stack = fixture_stack(d->x, (size_t[]){F}, 1, 1, 100);
+	stack = fixture_stack(d->x, (size_t[]){AT_F}, 1, 1, 100);
 	for (size_t i = 0; i < 5000; i++)
-		frames[i] = (struct sp_frame){1, F};
+		frames[i] = (struct sp_frame){1, AT_F};
 	stack->frames = frames;
 	stack->n_frames = 5000;
 	assert_int_equal(write_it(d, NULL), 0);

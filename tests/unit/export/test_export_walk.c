@@ -13,6 +13,7 @@
 #include "support/format_model.h"
 #include "support/scratch.h"
 #include "support/test.h"
+#include "support/timed_events.h"
 
 #define OBJECTS 600u
 #define STACKS  7u
@@ -23,23 +24,6 @@ static struct sp_rng rng;
 static uint64_t below(uint64_t n)
 {
 	return sp_rng_next(&rng) % n;
-}
-
-struct event {
-	uint64_t time_ns;
-	uint64_t id;
-	bool is_free;
-};
-
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (int)x->is_free - (int)y->is_free;
 }
 
 static struct sp_record sample_record(const struct event *e)

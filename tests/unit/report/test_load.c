@@ -16,29 +16,13 @@
 #include "support/format_model.h"
 #include "support/temp_path.h"
 #include "support/test.h"
+#include "support/timed_events.h"
 
 #define POINTS  201
 #define RUN_NS  1000u /* five nanoseconds from point to point */
 #define OBJECTS 300u
 
 static char path[128];
-
-struct event {
-	uint64_t time_ns;
-	uint64_t id;
-	bool is_free;
-};
-
-static int compare_events(const void *a, const void *b)
-{
-	const struct event *x = a, *y = b;
-
-	if (x->time_ns != y->time_ns)
-		return x->time_ns < y->time_ns ? -1 : 1;
-	if (x->id != y->id)
-		return x->id < y->id ? -1 : 1;
-	return (int)x->is_free - (int)y->is_free;
-}
 
 static int setup(void **state)
 {

@@ -5,7 +5,7 @@
  */
 #include "stats/timeline.h"
 #include "support/close.h"
-#include "support/report_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "view/view_csv.h"
@@ -20,23 +20,12 @@
 	"flat_objects,flat_objects_lo,flat_objects_hi,"                        \
 	"live_bytes,live_bytes_lo,live_bytes_hi\n"
 
-enum {
-	MAIN,
-	F,
-	HOSTILE,
-};
-
-struct table {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
+enum { HOSTILE = NAMELESS + 1 };
 
 static int setup(void **state)
 {
-	struct table *t = calloc(1, sizeof(*t));
+	struct page *t = page_new(R);
 
-	t->x = fixture_new(R);
 	fixture_symbol(t->x, MAIN, "main", "main.c", 10);
 	fixture_symbol(t->x, F, "f<a, \"b\">", NULL, 0);
 	fixture_symbol(t->x, HOSTILE, "=1+1\n\x1b[2J\xff", "-x", 3);
@@ -44,23 +33,10 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct table *t = *state;
-
-	free(t->text);
-	fixture_free(t->x);
-	free(t);
-	return 0;
-}
-
-static const char *functions(struct table *t, size_t n_max)
+static const char *functions(struct page *t, size_t n_max)
 {
 	struct sp_aggregate *a = fixture_aggregate(t->x);
-	FILE *out;
-
-	free(t->text);
-	out = open_memstream(&t->text, &t->size);
+	FILE *out = page_begin(t);
 	sp_view_csv_functions(out, a, n_max);
 	fclose(out);
 	sp_aggregate_free(a);
@@ -80,9 +56,9 @@ static const char *assert_numbers(const char *at, const double *want, int n)
 	return at;
 }
 
-TEST_BETWEEN(functions, setup, teardown)
+TEST_BETWEEN(functions, setup, page_teardown)
 {
-	struct table *t = *test_state;
+	struct page *t = *test_state;
 	const struct sp_class_sums *sums;
 	const struct sp_estimation *how;
 	struct sp_interval b, o;
@@ -110,9 +86,9 @@ TEST_BETWEEN(functions, setup, teardown)
 	assert_string_equal(functions(t, 1) + (row + 1 - text), "");
 }
 
-TEST_BETWEEN(what_is_not_known_is_empty, setup, teardown)
+TEST_BETWEEN(what_is_not_known_is_empty, setup, page_teardown)
 {
-	struct table *t = *test_state;
+	struct page *t = *test_state;
 	const char *text;
 
 	fixture_stack(t->x, (size_t[]){MAIN}, 1, 7, 100);
@@ -122,9 +98,9 @@ TEST_BETWEEN(what_is_not_known_is_empty, setup, teardown)
 	assert_string_equal(functions(t, 0), HEAD);
 }
 
-TEST_BETWEEN(hostile_names, setup, teardown)
+TEST_BETWEEN(hostile_names, setup, page_teardown)
 {
-	struct table *t = *test_state;
+	struct page *t = *test_state;
 
 	t->x->modules[0].path = "@\"";
 	fixture_stack(t->x, (size_t[]){HOSTILE}, 1, 7, 100);
@@ -132,10 +108,10 @@ TEST_BETWEEN(hostile_names, setup, teardown)
 				    "\"'-x\",3,");
 }
 
-TEST_BETWEEN(timeline, setup, teardown)
+TEST_BETWEEN(timeline, setup, page_teardown)
 {
 	struct sp_rss rss = {1625000000, 77};
-	struct table *t = *test_state;
+	struct page *t = *test_state;
 	struct sp_timeline_point points[SP_VIEW_TIMELINE_POINTS];
 	const struct sp_analysis *a;
 	const char *row;
@@ -148,7 +124,7 @@ TEST_BETWEEN(timeline, setup, teardown)
 	t->x->next.freed_ns = 2000000000;
 	fixture_stack(t->x, (size_t[]){MAIN}, 1, 7, 100);
 	a = fixture_analysis(t->x);
-	out = open_memstream(&t->text, &t->size);
+	out = page_begin(t);
 	assert_int_equal(sp_view_csv_timeline(out, a, NULL), 0);
 	fclose(out);
 	assert_int_equal(sp_timeline(a->profile, &a->selection, &a->how, points,
@@ -175,10 +151,10 @@ TEST_BETWEEN(timeline, setup, teardown)
 	assert_string_equal(row, "\n");
 }
 
-TEST_BETWEEN(sizes, setup, teardown)
+TEST_BETWEEN(sizes, setup, page_teardown)
 {
-	struct table *t = *test_state;
-	FILE *out = open_memstream(&t->text, &t->size);
+	struct page *t = *test_state;
+	FILE *out = page_begin(t);
 
 	t->x->profile.has_classes = true;
 	t->x->profile.classes[0] = (struct sp_class_total){8, 1};
@@ -191,9 +167,9 @@ TEST_BETWEEN(sizes, setup, teardown)
 				     "16,8,1\n1280,5000,4\n,9,2\n");
 }
 
-TEST_BETWEEN(sizes_of_a_view, setup, teardown)
+TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
 {
-	struct table *t = *test_state;
+	struct page *t = *test_state;
 	const struct sp_analysis *a;
 	const uint64_t sizes[] = {UINT64_MAX - 1, 100, 3};
 	const char *row;
@@ -202,7 +178,7 @@ TEST_BETWEEN(sizes_of_a_view, setup, teardown)
 	for (size_t i = 0; i < 3; i++)
 		fixture_stack(t->x, (size_t[]){MAIN}, 1, i + 1, sizes[i]);
 	a = fixture_analysis(t->x);
-	out = open_memstream(&t->text, &t->size);
+	out = page_begin(t);
 	sp_view_csv_sizes_estimated(out, a);
 	fclose(out);
 	row = strchr(t->text, '\n') + 1;

@@ -1,68 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* The notes below the report: none in an ordinary run. */
 #include "base/parse.h"
-#include "support/report_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "view/view_notes.h"
 
 #define R (512 * 1024)
 
-enum {
-	MAIN,
-	F,
-	H_IN_G,
-	NAMELESS,
-};
-
-struct page {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
-
 static int setup(void **state)
 {
-	struct page *page = calloc(1, sizeof(*page));
-	struct fixture *x = fixture_new(R);
+	struct page *page = page_new(R);
 
-	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
-	fixture_symbol(x, F, "f", "f.c", 0);
-	fixture_symbol(x, H_IN_G, "h", "h.c", 40);
-	fixture_symbol(x, H_IN_G, "g", "g.c", 31);
-	fixture_symbol(x, NAMELESS, "libz.so.1+0x1f", NULL, 0);
-	x->symbolizer.symbols[NAMELESS][0].is_fallback = true;
-	page->x = x;
+	page_add_symbols(page->x);
 	*state = page;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct page *page = *state;
-
-	free(page->text);
-	fixture_free(page->x);
-	free(page);
-	return 0;
-}
-
-/* Three stacks with 1000, 50 and 2 samples. */
-static void add_stacks(struct fixture *x)
-{
-	fixture_stack(x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
-	fixture_stack(x, (size_t[]){F, F, MAIN}, 3, 50, 64);
-	fixture_stack(x, (size_t[]){NAMELESS, MAIN}, 2, 2, 64);
-	x->stacks[2].frames[0].module = 2;
 }
 
 static const char *print(struct page *page)
 {
 	struct sp_aggregate *a = fixture_aggregate(page->x);
-	FILE *out;
-
-	free(page->text);
-	out = open_memstream(&page->text, &page->size);
+	FILE *out = page_begin(page);
 	sp_view_notes_print(out, a->analysis, a);
 	fclose(out);
 	sp_aggregate_free(a);
@@ -71,12 +29,12 @@ static const char *print(struct page *page)
 
 /* What is lost is a share of the bytes, where it can be one; a little is no
  * news. */
-TEST_BETWEEN(every_loss_is_a_note, setup, teardown)
+TEST_BETWEEN(every_loss_is_a_note, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	p->exact_alloc_bytes = 526 << 20;
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++) {
 		char want[512];
@@ -101,13 +59,13 @@ TEST_BETWEEN(every_loss_is_a_note, setup, teardown)
 		   "writer lane was busy; estimates are low\n");
 }
 
-TEST_BETWEEN(notes, setup, teardown)
+TEST_BETWEEN(notes, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->x->stacks[0].flags = SP_STACK_CALLER_ONLY;
 	page->x->stacks[1].flags = SP_STACK_TRUNCATED;
 	page->x->symbolizer.problem = &page->x->modules[1];
@@ -141,7 +99,7 @@ TEST_BETWEEN(notes, setup, teardown)
 	assert_has_not(print(page), "libz.so.1");
 }
 
-TEST_BETWEEN(stripped_module, setup, teardown)
+TEST_BETWEEN(stripped_module, setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -165,7 +123,7 @@ TEST_BETWEEN(stripped_module, setup, teardown)
 }
 
 /* What a kill leaves is no damage, and where names come from is no news. */
-TEST_BETWEEN(no_notes_in_ordinary_runs, setup, teardown)
+TEST_BETWEEN(no_notes_in_ordinary_runs, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -189,7 +147,7 @@ TEST_BETWEEN(no_notes_in_ordinary_runs, setup, teardown)
 }
 
 /* Which runtimes keep memory to themselves, and which setting undoes it. */
-TEST_BETWEEN(runtimes, setup, teardown)
+TEST_BETWEEN(runtimes, setup, page_teardown)
 {
 	static const struct {
 		const char *program;
@@ -207,7 +165,7 @@ TEST_BETWEEN(runtimes, setup, teardown)
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	p->exact_alloc_bytes = 526 << 20;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		p->program = cases[i].program;
@@ -227,14 +185,14 @@ TEST_BETWEEN(runtimes, setup, teardown)
 }
 
 /* The estimate of all is a check of the whole: it speaks when it fails. */
-TEST_BETWEEN(self_check, setup, teardown)
+TEST_BETWEEN(self_check, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	static const char failed[] = "the samples do not fit the exact total: "
 				     "by them 526.0 MiB were allocated "
 				     "(99.99 %: [";
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->x->profile.exact_alloc_bytes = 526 << 20;
 	assert_has_not(print(page), "do not fit");
 	/* Outside the 95 % interval, as one run of 20 is. */
@@ -263,7 +221,7 @@ TEST_BETWEEN(self_check, setup, teardown)
 }
 
 /* The suggested period has to be one that the agent takes, and help. */
-TEST_BETWEEN(no_samples, setup, teardown)
+TEST_BETWEEN(no_samples, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;

@@ -2,7 +2,7 @@
 /* The text of --sizes: exact, and estimated for a view. */
 #include <errno.h>
 
-#include "support/report_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/text.h"
@@ -10,23 +10,12 @@
 
 #define R (512 * 1024)
 
-enum {
-	MAIN,
-};
-
-struct page {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
-
 /* Of 150 samples of 64 bytes 40 are alive at the end, 10 were freed at once. */
 static int setup(void **state)
 {
-	struct page *page = calloc(1, sizeof(*page));
-	struct fixture *x = fixture_new(R);
+	struct page *page = page_new(R);
+	struct fixture *x = page->x;
 
-	page->x = x;
 	fixture_symbol(x, MAIN, "main", "main.c", 10);
 	x->profile.has_frees = true;
 	x->profile.exact_alloc_bytes = 75 << 20;
@@ -43,37 +32,19 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct page *page = *state;
-
-	free(page->text);
-	fixture_free(page->x);
-	free(page);
-	return 0;
-}
-
 static const char *print(struct page *page, bool ascii)
 {
-	FILE *out;
-
-	free(page->text);
-	out = open_memstream(&page->text, &page->size);
+	FILE *out = page_begin(page);
 	sp_view_sizes_print(out, &page->x->profile, ascii);
-	fclose(out);
-	return page->text;
+	return page_end(page, out);
 }
 
 static const char *print_estimated(struct page *page)
 {
 	const struct sp_analysis *a = fixture_analysis(page->x);
-	FILE *out;
-
-	free(page->text);
-	out = open_memstream(&page->text, &page->size);
+	FILE *out = page_begin(page);
 	sp_view_sizes_print_estimated(out, a, true);
-	fclose(out);
-	return page->text;
+	return page_end(page, out);
 }
 
 static void view(struct page *page, enum sp_view chosen)
@@ -91,7 +62,7 @@ static void add_sizes(struct sp_profile *p, uint64_t size, uint64_t objects)
 	class->objects += objects;
 }
 
-TEST_BETWEEN(sizes, setup, teardown)
+TEST_BETWEEN(sizes, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -124,7 +95,7 @@ TEST_BETWEEN(sizes, setup, teardown)
 }
 
 /* Every class is in the row of its upper end, and in no other. */
-TEST_BETWEEN(every_size_has_a_row, setup, teardown)
+TEST_BETWEEN(every_size_has_a_row, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -145,7 +116,7 @@ TEST_BETWEEN(every_size_has_a_row, setup, teardown)
 	assert_has(print(page, false), "all              0");
 }
 
-TEST_BETWEEN(no_sizes, setup, teardown)
+TEST_BETWEEN(no_sizes, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_error err = {0};
@@ -158,7 +129,7 @@ TEST_BETWEEN(no_sizes, setup, teardown)
 }
 
 /* The view has 40 samples of 64 bytes; 7 of 5000 bytes come to it. */
-TEST_BETWEEN(sizes_of_a_view, setup, teardown)
+TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -189,7 +160,7 @@ TEST_BETWEEN(sizes_of_a_view, setup, teardown)
 }
 
 /* Rows are those that there can be, and no more than was allocated. */
-TEST_BETWEEN(sizes_of_a_view_with_totals, setup, teardown)
+TEST_BETWEEN(sizes_of_a_view_with_totals, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -216,7 +187,7 @@ TEST_BETWEEN(sizes_of_a_view_with_totals, setup, teardown)
 	assert_has(text, "half at most       64 B  [64 B, 64 B]\n");
 }
 
-TEST_BETWEEN(sizes_of_an_empty_view, setup, teardown)
+TEST_BETWEEN(sizes_of_an_empty_view, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -229,7 +200,7 @@ TEST_BETWEEN(sizes_of_an_empty_view, setup, teardown)
 	assert_has_not(text, "of the bytes");
 }
 
-TEST_BETWEEN(sizes_of_everything_recorded, setup, teardown)
+TEST_BETWEEN(sizes_of_everything_recorded, setup, page_teardown)
 {
 	struct fixture *x = fixture_new(1);
 	struct page exact = {.x = x};

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The text report of functions: what is on the page, not how wide its columns
  * are. */
-#include "base/parse.h"
-#include "support/report_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/style.h"
@@ -15,57 +14,17 @@
 #define R (512 * 1024)
 
 enum {
-	MAIN,
-	F,
-	H_IN_G,
-	NAMELESS,
-	NEW,
+	NEW = NAMELESS + 1,
 	INSERT,
-};
-
-struct page {
-	struct fixture *x;
-	char *text;
-	size_t size;
-	size_t n_together;
-	unsigned int columns;
-	enum sp_aggregate_order order;
-	bool has_bars;
 };
 
 static int setup(void **state)
 {
-	struct page *page = calloc(1, sizeof(*page));
-	struct fixture *x = fixture_new(R);
+	struct page *page = page_new(R);
 
-	fixture_symbol(x, MAIN, "main", "src/main.c", 10);
-	fixture_symbol(x, F, "f", "f.c", 0);
-	fixture_symbol(x, H_IN_G, "h", "h.c", 40);
-	fixture_symbol(x, H_IN_G, "g", "g.c", 31);
-	fixture_symbol(x, NAMELESS, "libz.so.1+0x1f", NULL, 0);
-	x->symbolizer.symbols[NAMELESS][0].is_fallback = true;
-	page->x = x;
+	page_add_symbols(page->x);
 	*state = page;
 	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct page *page = *state;
-
-	free(page->text);
-	fixture_free(page->x);
-	free(page);
-	return 0;
-}
-
-/* Three stacks with 1000, 50 and 2 samples. */
-static void add_stacks(struct fixture *x)
-{
-	fixture_stack(x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
-	fixture_stack(x, (size_t[]){F, F, MAIN}, 3, 50, 64);
-	fixture_stack(x, (size_t[]){NAMELESS, MAIN}, 2, 2, 64);
-	x->stacks[2].frames[0].module = 2;
 }
 
 enum part {
@@ -79,10 +38,7 @@ enum part {
 static const char *print(struct page *page, enum part part, size_t n)
 {
 	struct sp_aggregate *a = fixture_aggregate(page->x);
-	FILE *out;
-
-	free(page->text);
-	out = open_memstream(&page->text, &page->size);
+	FILE *out = page_begin(page);
 	sp_aggregate_sort(a, page->order);
 	if (page->n_together)
 		sp_aggregate_hold_together(a, page->n_together);
@@ -118,12 +74,12 @@ static size_t column_of(const char *text, const char *name)
 	return (size_t)(found - start);
 }
 
-TEST_BETWEEN(header, setup, teardown)
+TEST_BETWEEN(header, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->x->profile.exact_alloc_bytes = 600 << 20;
 	text = print(page, HEADER, 0);
 	assert_has(text, "sampleprof report: app -x\n"
@@ -140,12 +96,12 @@ TEST_BETWEEN(header, setup, teardown)
 	assert_has_not(text, "  rows ");
 }
 
-TEST_BETWEEN(header_names_the_method, setup, teardown)
+TEST_BETWEEN(header_names_the_method, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	char want[256];
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->x->question.method = SP_METHOD_P3;
 	page->x->question.confidence = 0.999;
 	snprintf(want, sizeof(want),
@@ -160,7 +116,7 @@ TEST_BETWEEN(header_names_the_method, setup, teardown)
 		   "column hold together, method p3 (");
 }
 
-TEST_BETWEEN(header_of_unknown_origin, setup, teardown)
+TEST_BETWEEN(header_of_unknown_origin, setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -170,7 +126,7 @@ TEST_BETWEEN(header_of_unknown_origin, setup, teardown)
 					   "  pid 7, 2026");
 }
 
-TEST_BETWEEN(long_command_is_cut_between_characters, setup, teardown)
+TEST_BETWEEN(long_command_is_cut_between_characters, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	char command[1024] = "x";
@@ -186,13 +142,13 @@ TEST_BETWEEN(long_command_is_cut_between_characters, setup, teardown)
 	assert_in_range(strlen(line), 230, 270);
 }
 
-TEST_BETWEEN(top, setup, teardown)
+TEST_BETWEEN(top, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 	size_t column;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	text = print(page, TOP, 0);
 	column = column_of(text, "function\n");
 	assert_int_equal(column_of(text, "h  (app)\n"), column);
@@ -215,12 +171,12 @@ TEST_BETWEEN(top, setup, teardown)
 }
 
 /* Who only calls has no flat, and has to be asked for. */
-TEST_BETWEEN(top_by_cum, setup, teardown)
+TEST_BETWEEN(top_by_cum, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text, *line;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->order = SP_AGGREGATE_BY_CUM;
 	text = print(page, TOP, 0);
 	line = line_with(text, " main  (app)");
@@ -242,12 +198,12 @@ TEST_BETWEEN(top_by_cum, setup, teardown)
 }
 
 /* A bar of six columns, in eighths, of what the rows are ordered by. */
-TEST_BETWEEN(top_with_bars, setup, teardown)
+TEST_BETWEEN(top_with_bars, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->has_bars = true;
 	text = print(page, TOP, 0);
 	assert_has(line_with(text, " h  (app)"),
@@ -265,12 +221,12 @@ TEST_BETWEEN(top_with_bars, setup, teardown)
 }
 
 /* Few samples: the interval first. */
-TEST_BETWEEN(top_marks_few_samples, setup, teardown)
+TEST_BETWEEN(top_marks_few_samples, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text, *line;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	text = print(page, TOP, 0);
 	line = line_with(text, "libz.so.1+");
 	assert_has(line, "~1.00 MiB");
@@ -284,12 +240,12 @@ TEST_BETWEEN(top_marks_few_samples, setup, teardown)
 }
 
 /* Every width is kept, as long as there is something left to leave out. */
-TEST_BETWEEN(top_on_a_narrow_screen, setup, teardown)
+TEST_BETWEEN(top_on_a_narrow_screen, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	for (unsigned int columns = 200; columns >= 60; columns--) {
 		size_t name;
 
@@ -309,14 +265,14 @@ TEST_BETWEEN(top_on_a_narrow_screen, setup, teardown)
 	assert_has_not(text, "sum%");
 }
 
-TEST_BETWEEN(top_of_exact_profile, setup, teardown)
+TEST_BETWEEN(top_of_exact_profile, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
 	page->x->profile.period_bytes = 1;
 	page->x->next.period_bytes = 1;
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	text = print(page, TOP, 0);
 	assert_has(line_with(text, " h  (app)"), "62.5 KiB exact");
 	assert_has(line_with(text, "libz.so.1+"), "128 B exact");
@@ -324,12 +280,12 @@ TEST_BETWEEN(top_of_exact_profile, setup, teardown)
 	assert_has_not(text, "<");
 }
 
-TEST_BETWEEN(top_says_what_is_left_out, setup, teardown)
+TEST_BETWEEN(top_says_what_is_left_out, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	text = print(page, TOP, 1);
 	assert_has(text, "\n  and 26.0 MiB (4.9%) flat in 2 other functions: "
 			 "see --top 0\n");
@@ -338,12 +294,12 @@ TEST_BETWEEN(top_says_what_is_left_out, setup, teardown)
 	assert_has_not(print(page, TOP, 100), "flat in");
 }
 
-TEST_BETWEEN(stacks, setup, teardown)
+TEST_BETWEEN(stacks, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	page->x->stacks[1].flags = SP_STACK_TRUNCATED;
 	page->x->stacks[2].flags = SP_STACK_CALLER_ONLY;
 	page->x->stacks[0].flags = SP_STACK_NO_POINTER;
@@ -370,7 +326,7 @@ TEST_BETWEEN(stacks, setup, teardown)
 
 /* Between the program's own function and the allocator only the library's
  * outermost is shown; what a line would save alone is. */
-TEST_BETWEEN(stack_of_library_functions, setup, teardown)
+TEST_BETWEEN(stack_of_library_functions, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -408,7 +364,7 @@ TEST_BETWEEN(stack_of_library_functions, setup, teardown)
 	free(text);
 }
 
-TEST_BETWEEN(stack_of_no_frames, setup, teardown)
+TEST_BETWEEN(stack_of_no_frames, setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -416,12 +372,12 @@ TEST_BETWEEN(stack_of_no_frames, setup, teardown)
 	assert_has(print(page, STACKS, 0), "%\n    [no stack]\n");
 }
 
-TEST_BETWEEN(ends, setup, teardown)
+TEST_BETWEEN(ends, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
-	add_stacks(page->x);
+	page_add_stacks(page->x);
 	assert_has(print(page, NOTES, 0), "complete, the process ended");
 	assert_has_not(print(page, HEADER, 0), "at least");
 	p->missing_bytes_max = 3 << 20;
@@ -435,7 +391,7 @@ TEST_BETWEEN(ends, setup, teardown)
 	assert_has(print(page, ALL, 0), "figures as of now");
 }
 
-TEST_BETWEEN(hostile_text_everywhere, setup, teardown)
+TEST_BETWEEN(hostile_text_everywhere, setup, page_teardown)
 {
 	static const char hostile[] = "a\x1b]52;c;eA==\x07\n\xff\xe2\x80\xae";
 	struct page *page = *test_state;

@@ -5,7 +5,7 @@
 #include "base/rng.h"
 #include "report/stats.h"
 #include "support/close.h"
-#include "support/report_fixture.h"
+#include "support/page.h"
 #include "support/test.h"
 #include "support/text_checks.h"
 #include "text/text.h"
@@ -17,17 +17,7 @@
 #define R  (512 * 1024)
 #define MS 1000000ull
 
-enum {
-	MAIN,
-	F,
-	G,
-};
-
-struct page {
-	struct fixture *x;
-	char *text;
-	size_t size;
-};
+enum { G = NAMELESS + 1 };
 
 /*
  * f: 100 samples of 64 bytes from 1 s to 2 s.  main: 40 from 500 ms on, which
@@ -35,10 +25,9 @@ struct page {
  */
 static int setup(void **state)
 {
-	struct page *page = calloc(1, sizeof(*page));
-	struct fixture *x = fixture_new(R);
+	struct page *page = page_new(R);
+	struct fixture *x = page->x;
 
-	page->x = x;
 	fixture_symbol(x, MAIN, "main", "main.c", 10);
 	fixture_symbol(x, F, "f", "f.c", 20);
 	fixture_symbol(x, G, "g", "g.c", 30);
@@ -60,16 +49,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	struct page *page = *state;
-
-	free(page->text);
-	fixture_free(page->x);
-	free(page);
-	return 0;
-}
-
 enum part {
 	HEADER,
 	STACKS,
@@ -81,10 +60,7 @@ enum part {
 static const char *print(struct page *page, enum part part)
 {
 	struct sp_aggregate *a = fixture_aggregate(page->x);
-	FILE *out;
-
-	free(page->text);
-	out = open_memstream(&page->text, &page->size);
+	FILE *out = page_begin(page);
 	switch (part) {
 	case HEADER:
 		sp_view_summary_print_header(out, a->analysis);
@@ -116,7 +92,7 @@ static void view(struct page *page, enum sp_view chosen)
 	page->x->question.view = chosen;
 }
 
-TEST_BETWEEN(alloc_shows_live_and_peak, setup, teardown)
+TEST_BETWEEN(alloc_shows_live_and_peak, setup, page_teardown)
 {
 	const char *text = print(*test_state, HEADER);
 
@@ -130,7 +106,7 @@ TEST_BETWEEN(alloc_shows_live_and_peak, setup, teardown)
 	assert_has_not(text, "RSS");
 }
 
-TEST_BETWEEN(live, setup, teardown)
+TEST_BETWEEN(live, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -151,7 +127,7 @@ TEST_BETWEEN(live, setup, teardown)
 	assert_has(text, "live: what is alive at 1.500 s\n");
 }
 
-TEST_BETWEEN(peak, setup, teardown)
+TEST_BETWEEN(peak, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -204,7 +180,7 @@ static void assert_all_are_means(const struct page *page)
 	sp_aggregate_free(aggregate);
 }
 
-TEST_BETWEEN(peak_of_noise_is_corrected, setup, teardown)
+TEST_BETWEEN(peak_of_noise_is_corrected, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -233,7 +209,7 @@ TEST_BETWEEN(peak_of_noise_is_corrected, setup, teardown)
 
 /* What is alive at the end is known by its exact total, and is more than the
  * halves found: rows are of it, and add up to the peak. */
-TEST_BETWEEN(peak_at_the_end, setup, teardown)
+TEST_BETWEEN(peak_at_the_end, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -257,7 +233,7 @@ TEST_BETWEEN(peak_at_the_end, setup, teardown)
 
 /* A half that has only the smaller one of two objects measures at its moment,
  * and the peak is no less than the larger. */
-TEST_BETWEEN(peak_at_its_limit, setup, teardown)
+TEST_BETWEEN(peak_at_its_limit, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -277,7 +253,7 @@ TEST_BETWEEN(peak_at_its_limit, setup, teardown)
 	assert_in_range(noted, 1, 19);
 }
 
-TEST_BETWEEN(leaks, setup, teardown)
+TEST_BETWEEN(leaks, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -295,7 +271,7 @@ TEST_BETWEEN(leaks, setup, teardown)
 		   "1.85 MiB with 97.5 %\n");
 }
 
-TEST_BETWEEN(temporary, setup, teardown)
+TEST_BETWEEN(temporary, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -316,7 +292,7 @@ TEST_BETWEEN(temporary, setup, teardown)
 		   "freed by its own thread within 10.00 ms\n");
 }
 
-TEST_BETWEEN(subset, setup, teardown)
+TEST_BETWEEN(subset, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_question *q = &page->x->question;
@@ -338,7 +314,7 @@ TEST_BETWEEN(subset, setup, teardown)
 	assert_has(print(page, HEADER), ", by thread 1\n");
 }
 
-TEST_BETWEEN(rss, setup, teardown)
+TEST_BETWEEN(rss, setup, page_teardown)
 {
 	struct sp_rss rss[] = {
 		{100, 30 << 20}, {200, 90 << 20}, {300, 1 << 20}};
@@ -355,7 +331,7 @@ TEST_BETWEEN(rss, setup, teardown)
 	assert_has_not(print(page, HEADER), "RSS");
 }
 
-TEST_BETWEEN(lifetimes, setup, teardown)
+TEST_BETWEEN(lifetimes, setup, page_teardown)
 {
 	const char *text = print(*test_state, STACKS);
 
@@ -370,7 +346,7 @@ TEST_BETWEEN(lifetimes, setup, teardown)
 	assert_has_not(print(*test_state, STACKS), "lifetime");
 }
 
-TEST_BETWEEN(notes, setup, teardown)
+TEST_BETWEEN(notes, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -412,7 +388,7 @@ static const char *plot_row(const char *text, int row)
 	return line;
 }
 
-TEST_BETWEEN(timeline, setup, teardown)
+TEST_BETWEEN(timeline, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text = print(page, TIMELINE_ASCII);
@@ -440,7 +416,7 @@ TEST_BETWEEN(timeline, setup, teardown)
 		assert_true(*p == '\n' || (*p >= 32 && *p < 127));
 }
 
-TEST_BETWEEN(timeline_in_unicode, setup, teardown)
+TEST_BETWEEN(timeline_in_unicode, setup, page_teardown)
 {
 	const char *text = print(*test_state, TIMELINE);
 
@@ -451,7 +427,7 @@ TEST_BETWEEN(timeline_in_unicode, setup, teardown)
 	assert_has_not(text, "#");
 }
 
-TEST_BETWEEN(timeline_fits_80_columns, setup, teardown)
+TEST_BETWEEN(timeline_fits_80_columns, setup, page_teardown)
 {
 	const char *text = print(*test_state, TIMELINE_ASCII);
 	int lines = 0;
@@ -461,7 +437,7 @@ TEST_BETWEEN(timeline_fits_80_columns, setup, teardown)
 	assert_in_range(lines, 18, 24);
 }
 
-TEST_BETWEEN(timeline_with_rss, setup, teardown)
+TEST_BETWEEN(timeline_with_rss, setup, page_teardown)
 {
 	struct sp_rss rss[] = {{1, 100 << 20}, {1600 * MS, 150 << 20}};
 	struct page *page = *test_state;
@@ -484,7 +460,7 @@ TEST_BETWEEN(timeline_with_rss, setup, teardown)
 	assert_has(text, "RSS is beyond the scale, 3.91 GiB at most");
 }
 
-TEST_BETWEEN(timeline_of_a_window, setup, teardown)
+TEST_BETWEEN(timeline_of_a_window, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
