@@ -7,7 +7,6 @@
 #include "agent/sys/arena.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"
-#include "agent/sys/sys.h"
 
 #include "agent/sys/poison.h"
 

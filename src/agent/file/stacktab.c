@@ -25,7 +25,6 @@
 #include "agent/sys/sys.h"
 #include "base/hash.h"
 #include "base/wide.h"
-#include "format/scan.h"
 
 #include "agent/sys/poison.h"
 

@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/sys/arch.h"
 #include "agent/sys/arena.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
@@ -34,7 +35,7 @@
 #define MODULES_MAX    2048u
 #define RANGES_MAX     4096u
 #define NAME_BYTES_MAX 4096u
-#define PAGE_MASK      4095ul
+#define PAGE_MASK      (SP_ARCH_PAGE_MIN - 1)
 /* Entries that are looked at for one that can be used again. */
 #define REUSE_ATTEMPTS   64
 #define ADDING_SPINS_MAX 2000u /* some tens of microseconds */
@@ -529,11 +530,6 @@ struct sp_module_entry *sp_modules_find(uintptr_t pc,
 		e = add_module(&loaded, loaded.name, sp_loaded_is_for_good());
 	sp_inside_give(&adding);
 	return e;
-}
-
-bool sp_modules_alive(struct sp_module_entry *entry)
-{
-	return entry->id && is_there(entry, entry->start);
 }
 
 unsigned int sp_modules_count(void)

@@ -55,10 +55,6 @@ void sp_modules_init_running(const char *exe_path);
 struct sp_module_entry *sp_modules_find(uintptr_t pc,
 					struct sp_module_entry *last);
 
-/* Is the object still the one that the entry was made from?  Only meaningful
- * to ask before its memory is read. */
-bool sp_modules_alive(struct sp_module_entry *entry);
-
 /*
  * Where every free is seen: the address is about to be freed.  The loader frees
  * the node of an object behind its unloading, by the malloc of the program.

@@ -69,7 +69,7 @@ TEST(snapshot)
 		e = sp_modules_get(i);
 		assert_int_equal(e->id, i + 1);
 		assert_true(e->start < e->end);
-		assert_true(sp_modules_alive(e));
+		assert_ptr_equal(sp_modules_find(e->start, NULL), e);
 		assert_int_equal(e->start % 4096, 0);
 		if (strstr(e->name, "libc.so"))
 			assert_int_equal(e->build_id_bytes, 20);
@@ -128,11 +128,11 @@ TEST(later_object)
 	assert_true(e->start <= pc && pc < e->end);
 	assert_ptr_equal(sp_modules_find(pc, NULL), e);
 	assert_ptr_equal(sp_modules_find(pc, e), e);
-	assert_true(sp_modules_alive(e));
+	assert_ptr_equal(sp_modules_find(e->start, NULL), e);
 	start = e->start;
 
 	dlclose(handle);
-	assert_false(sp_modules_alive(e));
+	assert_null(sp_modules_find(start, e));
 	assert_null(sp_modules_find(pc, NULL));
 	/* Back again: its old entry if it is at its old place, else a new one.
 	 */
@@ -140,7 +140,7 @@ TEST(later_object)
 	again = sp_modules_find(pc, NULL);
 	assert_non_null(again);
 	assert_true((again == e) == (again->start == start));
-	assert_true(sp_modules_alive(again));
+	assert_ptr_equal(sp_modules_find(again->start, NULL), again);
 	dlclose(handle);
 	assert_true(agent_fixture_losses() == 0);
 }
