@@ -14,6 +14,7 @@
 #include "agent/file/mapping.h"
 #include "agent/file/writer.h"
 #include "agent/sys/allocator.h"
+#include "agent/sys/arch.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
 #include "agent/thread/inside.h"
@@ -196,8 +197,6 @@ static bool is_own_process(void)
 	return header && (uint64_t)SP_SYS0(getpid) == header->pid;
 }
 
-#define PAGE 4096u /* the smallest */
-
 /*
  * A signal handler that ends the process may have interrupted malloc on this
  * very thread: then the allocator holds a lock that nobody gives back.  A stack
@@ -220,7 +219,8 @@ static bool may_be_in_handler(const struct sp_process *process,
 		const uintptr_t pc = (uintptr_t)walk->pcs[walk->first + i] - 1;
 
 		/* To the end of its page, which is readable. */
-		may_be = sp_code_is_trampoline(pc, (pc | (PAGE - 1)) + 1);
+		may_be = sp_code_is_trampoline(
+			pc, (pc | (SP_ARCH_PAGE_MIN - 1)) + 1);
 	}
 	sp_lane_give(lane);
 	return may_be;

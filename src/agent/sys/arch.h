@@ -65,3 +65,6 @@
 #else
 #error "sampleprof knows x86-64 and aarch64"
 #endif
+
+/* No kernel of either has smaller pages: sp_sys_page_bytes() of them. */
+#define SP_ARCH_PAGE_MIN 4096ul

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "agent/sys/arch.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/sys.h"
 
@@ -52,21 +53,20 @@ static void resolve_member(void *member, bool *is_own, const char *symbol)
  * aligned_alloc by their public names, which are ours: they would count twice.
  * What follows does the same by those of musl itself.
  */
-#define PAGE_BYTES 4096u /* the least that there is */
 
 /* Pages that are zero stay untouched: fresh ones have no memory yet. */
 static void clear_object(char *p, size_t n)
 {
-	while (n >= PAGE_BYTES) {
+	while (n >= SP_ARCH_PAGE_MIN) {
 		const uint64_t *word = (const uint64_t *)p;
 		unsigned int i = 0;
 
-		while (i < PAGE_BYTES / sizeof(*word) && word[i] == 0)
+		while (i < SP_ARCH_PAGE_MIN / sizeof(*word) && word[i] == 0)
 			i++;
-		if (i < PAGE_BYTES / sizeof(*word))
-			memset(p, 0, PAGE_BYTES);
-		p += PAGE_BYTES;
-		n -= PAGE_BYTES;
+		if (i < SP_ARCH_PAGE_MIN / sizeof(*word))
+			memset(p, 0, SP_ARCH_PAGE_MIN);
+		p += SP_ARCH_PAGE_MIN;
+		n -= SP_ARCH_PAGE_MIN;
 	}
 	memset(p, 0, n);
 }

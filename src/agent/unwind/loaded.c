@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "agent/sys/arch.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"
 #include "agent/unwind/stack_bounds.h"
@@ -24,7 +25,6 @@
 
 #include "agent/sys/poison.h"
 
-#define PAGE_BYTES     4096ul
 #define NODES_MAX      65536u
 #define PHDRS_MAX      1024u
 #define NAME_BYTES_MAX 4096u
@@ -78,8 +78,8 @@ static bool is_readable(const void *at, size_t bytes)
 
 	if (to < from)
 		return false;
-	for (uintptr_t page = from & ~(PAGE_BYTES - 1); page < to;
-	     page += PAGE_BYTES)
+	for (uintptr_t page = from & ~(SP_ARCH_PAGE_MIN - 1); page < to;
+	     page += SP_ARCH_PAGE_MIN)
 		if (!sp_stack_bounds_probe(page))
 			return false;
 	return true;
@@ -88,7 +88,7 @@ static bool is_readable(const void *at, size_t bytes)
 static bool is_text(const char *s)
 {
 	for (size_t n = 0; n < NAME_BYTES_MAX; n++) {
-		if ((n == 0 || (uintptr_t)&s[n] % PAGE_BYTES == 0) &&
+		if ((n == 0 || (uintptr_t)&s[n] % SP_ARCH_PAGE_MIN == 0) &&
 		    !sp_stack_bounds_probe((uintptr_t)&s[n]))
 			return false;
 		if (!s[n])
@@ -103,10 +103,11 @@ bool sp_loaded_covers(const struct sp_loaded *loaded, uintptr_t from,
 	for (unsigned int i = 0; i < loaded->n_phdr; i++) {
 		const ElfW(Phdr) *p = &loaded->phdr[i];
 		/* Segments are mapped by pages. */
-		uintptr_t at = (loaded->bias + p->p_vaddr) & ~(PAGE_BYTES - 1);
+		uintptr_t at =
+			(loaded->bias + p->p_vaddr) & ~(SP_ARCH_PAGE_MIN - 1);
 		uintptr_t end = (loaded->bias + p->p_vaddr + p->p_memsz +
-				 PAGE_BYTES - 1) &
-				~(PAGE_BYTES - 1);
+				 SP_ARCH_PAGE_MIN - 1) &
+				~(SP_ARCH_PAGE_MIN - 1);
 
 		if (p->p_type == PT_LOAD && from >= at && from < end &&
 		    bytes <= end - from)
@@ -138,7 +139,7 @@ static bool read_header(uintptr_t start, struct sp_loaded *loaded)
 {
 	const ElfW(Ehdr) *header = (const void *)start;
 
-	if (start == 0 || start % PAGE_BYTES ||
+	if (start == 0 || start % SP_ARCH_PAGE_MIN ||
 	    !is_readable(header, sizeof(*header)) ||
 	    memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
 	    header->e_phentsize != sizeof(ElfW(Phdr)) ||
@@ -299,7 +300,7 @@ static uintptr_t end_of(const struct sp_loaded *loaded)
 		if (p->p_type == PT_LOAD && at > end)
 			end = at;
 	}
-	return (end + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	return (end + SP_ARCH_PAGE_MIN - 1) & ~(SP_ARCH_PAGE_MIN - 1);
 }
 
 enum answer { FOUND, NOBODYS, NOT_KNOWN };

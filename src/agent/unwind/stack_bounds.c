@@ -17,7 +17,6 @@
 
 /* No stack of a usual kind is deeper. */
 #define STACK_BYTES_MAX (8ul << 20)
-#define PAGE_BYTES      4096ul
 #define ARGUMENTS_MAX   65536u
 /* What glibc has on the stack above main: 272 bytes in 2.36. */
 #define START_BYTES_MAX 384u
@@ -47,7 +46,8 @@ void sp_stack_bounds_init(char *const *environment, uintptr_t of_main)
 {
 	uintptr_t at = (uintptr_t)environment;
 
-	main_end = (getauxval(AT_EXECFN) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+	main_end = (getauxval(AT_EXECFN) + SP_ARCH_PAGE_MIN - 1) &
+		   ~(SP_ARCH_PAGE_MIN - 1);
 	main_thread = of_main ? of_main : sp_arch_thread();
 	if (at < main_end && main_end - at < STACK_BYTES_MAX)
 		n_arguments = count_arguments(environment);
@@ -85,7 +85,7 @@ bool sp_stack_bounds_probe(uintptr_t address)
 
 static uintptr_t page_of(uintptr_t at)
 {
-	return at & ~(PAGE_BYTES - 1);
+	return at & ~(SP_ARCH_PAGE_MIN - 1);
 }
 
 /*
@@ -107,7 +107,7 @@ static bool is_own_stack(struct sp_stack_bounds_known *known, uintptr_t here,
 							page_of(self), 0};
 	if (page <= stack->gap)
 		return false;
-	for (; page < stack->from; page += PAGE_BYTES) {
+	for (; page < stack->from; page += SP_ARCH_PAGE_MIN) {
 		if (!sp_stack_bounds_probe(page)) {
 			stack->gap = page;
 			return false;
@@ -131,7 +131,7 @@ struct sp_stack_bounds_span sp_stack_bounds_around(
 		   is_own_stack(known, here, self)) {
 		return (struct sp_stack_bounds_span){page, self};
 	}
-	return (struct sp_stack_bounds_span){page, page + PAGE_BYTES};
+	return (struct sp_stack_bounds_span){page, page + SP_ARCH_PAGE_MIN};
 }
 
 bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at)
@@ -141,11 +141,12 @@ bool sp_stack_bounds_extend(struct sp_stack_bounds_span *span, uintptr_t at)
 	if (at + 7 < at || !sp_stack_bounds_probe(first) ||
 	    (last != first && !sp_stack_bounds_probe(last)))
 		return false;
-	if (span->high < first || span->low > last + PAGE_BYTES)
-		*span = (struct sp_stack_bounds_span){first, last + PAGE_BYTES};
+	if (span->high < first || span->low > last + SP_ARCH_PAGE_MIN)
+		*span = (struct sp_stack_bounds_span){first,
+						      last + SP_ARCH_PAGE_MIN};
 	if (span->low > first)
 		span->low = first;
-	if (span->high < last + PAGE_BYTES)
-		span->high = last + PAGE_BYTES;
+	if (span->high < last + SP_ARCH_PAGE_MIN)
+		span->high = last + SP_ARCH_PAGE_MIN;
 	return true;
 }

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "agent/sys/arch.h"
 #include "agent/unwind/code.h"
 #include "agent/unwind/modules.h"
 #include "agent/unwind/rules.h"
@@ -21,8 +22,7 @@
 #include "agent/sys/poison.h"
 
 /* What lies below is no address. */
-#define ADDRESS_MIN    0x10000u
-#define PAGE_BYTES_MIN 4096ul
+#define ADDRESS_MIN 0x10000u
 /* More own frames than there are below the program's. */
 #define REGISTER_STEPS_MAX 1100
 
@@ -65,7 +65,7 @@ bool sp_step_find_return_address(struct sp_lane *lane, uintptr_t pc)
  * page before may be nobody's. */
 static bool is_behind_unknown_call(struct sp_step_way *way, uintptr_t pc)
 {
-	const uintptr_t page = (pc - 1) & -PAGE_BYTES_MIN;
+	const uintptr_t page = (pc - 1) & -SP_ARCH_PAGE_MIN;
 	uintptr_t word, low = pc - sizeof(word);
 
 	if (!sp_stack_bounds_read(&way->code, low, &word)) {
