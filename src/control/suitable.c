@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-
 #define ARENA_BYTES (64u << 20)
 
 struct status {

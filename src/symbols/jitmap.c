@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-
 #define NONE UINT32_MAX
 /* Of the heap, where a piece looks for an entry of another name. */
 #define LOOKED_AT 16u

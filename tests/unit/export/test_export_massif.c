@@ -145,7 +145,8 @@ TEST_BETWEEN(rounding, setup, page_teardown)
 	d->x->next.born_ns = 5;
 	for (size_t i = 0; i < 60; i++) {
 		fixture_symbol(d->x, 100 + i, "many", "m.c", 1);
-		fixture_stack(d->x, (size_t[]){100 + i, AT_MAIN}, 2, 5, 100 + i);
+		fixture_stack(d->x, (size_t[]){100 + i, AT_MAIN}, 2, 5,
+			      100 + i);
 	}
 	assert_int_equal(write_it(d, NULL), 0);
 	line = strstr(d->text, "heap_tree=peak\n");
