@@ -38,6 +38,7 @@ static sp_inside_lock busy;          /* of carrying out */
 void sp_remote_reset(void)
 {
 	sp_look_reset();
+	sp_slabs_forget();
 	atomic_store(&begun, 0);
 	atomic_store(&carried_out, 0);
 	atomic_store(&answered, 0);

@@ -2,6 +2,7 @@
 #include "agent/event/slabs.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "agent/file/liveset_each.h"
 #include "agent/sys/allocator.h"
@@ -17,12 +18,18 @@
 static struct sp_control_object *objects;
 static size_t room;
 
+/* A handler may leave this by a jump: rather kept than given back twice, when
+ * something else may be there. */
 void sp_slabs_forget(void)
 {
-	if (objects)
-		sp_sys_unmap(objects, room * sizeof(*objects));
+	struct sp_control_object *const old = objects;
+	const size_t bytes = room * sizeof(*old);
+
 	objects = NULL;
 	room = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (old)
+		sp_sys_unmap(old, bytes);
 }
 
 static void count_one(void *arg, uint64_t address)

@@ -11,6 +11,6 @@
  */
 int sp_slabs_ask(struct sp_control_slabs *ret);
 
-/* The objects of the last answer are not needed any more.  Context: likewise.
- */
+/* The objects of the last answer are not needed any more.  Context: likewise,
+ * or as sp_remote_reset(). */
 void sp_slabs_forget(void);

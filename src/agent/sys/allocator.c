@@ -171,6 +171,20 @@ void sp_allocator_note_other(void)
 	atomic_store_explicit(&has_others, true, memory_order_relaxed);
 }
 
+/* Whatever is called below us besides pvalloc, and gives memory. */
+static bool has_own_functions(void)
+{
+	const struct sp_next *n = &sp_next;
+
+	return n->calloc_is_own && n->realloc_is_own &&
+	       (n->memalign_is_own || !n->memalign) &&
+	       (n->posix_memalign_is_own || !n->posix_memalign) &&
+	       (n->aligned_alloc_is_own || !n->aligned_alloc) &&
+	       (n->valloc_is_own || !n->valloc) &&
+	       (n->mallocx_is_own || !n->mallocx) &&
+	       (n->rallocx_is_own || !n->rallocx);
+}
+
 typedef int jemalloc_find(const char *, size_t *, size_t *);
 typedef int jemalloc_ask(const size_t *, size_t, void *, size_t *, void *,
 			 size_t);
@@ -257,7 +271,7 @@ bool sp_allocator_slabs(struct sp_allocator_slabs *slabs,
 	size_t size = sizeof(bins);
 
 	slabs->parts = sizeof(slabs->name) / sizeof(*slabs->name);
-	if (atomic_load_explicit(&has_others, memory_order_relaxed) ||
+	if (atomic_load(&has_others) || !has_own_functions() ||
 	    !find_function("mallctl", &j.control) ||
 	    !find_function("mallctlnametomib", &j.find) ||
 	    !find_function("mallctlbymib", &j.ask) || !is_new_enough(&j) ||
@@ -274,6 +288,8 @@ bool sp_allocator_slabs(struct sp_allocator_slabs *slabs,
 	return get_cached(&j, &ret->cached_bytes);
 }
 
+/* An object of another library is noted before it has its address in the live
+ * set, from where the caller has this one. */
 struct sp_control_object sp_allocator_slab_of(
 	const struct sp_allocator_slabs *slabs, uint64_t address)
 {
@@ -281,7 +297,8 @@ struct sp_control_object sp_allocator_slab_of(
 	size_t answer[3] = {0}, size = sizeof(answer);
 	void *of = (void *)(uintptr_t)address;
 
-	if (slabs->ask(slabs->name, slabs->parts, answer, &size, &of,
+	if (atomic_load(&has_others) ||
+	    slabs->ask(slabs->name, slabs->parts, answer, &size, &of,
 		       sizeof(of)) != 0 ||
 	    answer[2] > UINT32_MAX || answer[1] > UINT16_MAX ||
 	    answer[0] > answer[1])

@@ -69,26 +69,40 @@ static void *map_small(size_t bytes)
 	return p;
 }
 
-/* An entry belongs to who took its number; it counts once it has bytes. */
+/* An entry belongs to who set its start; it counts once it has bytes. */
 static struct sp_control_range ranges[RANGES_MAX];
-static _Atomic unsigned int n_ranges;
 
 static void *note_range(void *p, size_t bytes)
 {
-	const unsigned int i = p ? atomic_fetch_add(&n_ranges, 1) : RANGES_MAX;
+	for (unsigned int i = 0; p && i < RANGES_MAX; i++) {
+		uint64_t none = 0;
 
-	if (i < RANGES_MAX) {
-		ranges[i].start = (uintptr_t)p;
+		if (!__atomic_compare_exchange_n(
+			    &ranges[i].start, &none, (uintptr_t)p, false,
+			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
 		__atomic_store_n(&ranges[i].bytes, bytes, __ATOMIC_RELEASE);
+		break;
 	}
 	return p;
 }
 
+/* Before the memory goes: somebody else may get it at once. */
+static void forget_range(const void *p)
+{
+	for (unsigned int i = 0; i < RANGES_MAX; i++) {
+		if (__atomic_load_n(&ranges[i].start, __ATOMIC_RELAXED) !=
+		    (uintptr_t)p)
+			continue;
+		__atomic_store_n(&ranges[i].bytes, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&ranges[i].start, 0, __ATOMIC_RELEASE);
+		break;
+	}
+}
+
 const struct sp_control_range *sp_sys_ranges(uint64_t *ret_n)
 {
-	const unsigned int n = atomic_load(&n_ranges);
-
-	*ret_n = n < RANGES_MAX ? n : RANGES_MAX;
+	*ret_n = RANGES_MAX;
 	return ranges;
 }
 
@@ -107,9 +121,7 @@ void *sp_sys_map(size_t bytes)
 
 void sp_sys_unmap(void *p, size_t bytes)
 {
-	for (unsigned int i = 0; i < RANGES_MAX; i++)
-		if (ranges[i].start == (uintptr_t)p)
-			__atomic_store_n(&ranges[i].bytes, 0, __ATOMIC_RELAXED);
+	forget_range(p);
 	SP_SYS2(munmap, p, bytes);
 }
 

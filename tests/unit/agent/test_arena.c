@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of the agent is aligned, zeroed, never shared, and limited. */
+/* Memory of the agent is aligned, zeroed, never shared, limited, and known. */
 #include <pthread.h>
 
 #include "agent/sys/arena.h"
+#include "agent/sys/sys.h"
 #include "base/rng.h"
 #include "support/test.h"
 
@@ -102,6 +103,35 @@ TEST(budgets)
 		for (int i = 0; i < 1000; i++)
 			assert_null(sp_arena_get((enum sp_arena_use)use, 1008));
 	}
+}
+
+static uint64_t known_bytes(const void *p)
+{
+	uint64_t n, bytes = 0;
+	const struct sp_control_range *ranges = sp_sys_ranges(&n);
+
+	for (uint64_t i = 0; i < n; i++)
+		if (ranges[i].start == (uintptr_t)p)
+			bytes += ranges[i].bytes;
+	return bytes;
+}
+
+/* However often memory was given back. */
+TEST(ranges)
+{
+	const size_t page = sp_sys_page_bytes();
+	void *other = sp_sys_map(2 * page + 1), *p;
+
+	assert_int_equal(known_bytes(other), 3 * page);
+	for (unsigned int i = 0; i < 5000; i++) {
+		p = sp_sys_map(1);
+		assert_non_null(p);
+		assert_int_equal(known_bytes(p), page);
+		sp_sys_unmap(p, 1);
+		assert_int_equal(known_bytes(p), 0);
+	}
+	assert_int_equal(known_bytes(other), 3 * page);
+	sp_sys_unmap(other, 2 * page + 1);
 }
 
 TEST_MAIN(NULL, NULL)
