@@ -91,8 +91,8 @@ static const struct sp_argument arguments[] = {
 	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
 	 0, "mean bytes between two samples (default 512K)"},
 	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
-	 "at most N samples per second, over seconds: the period\n"
-	 "grows beyond that (default off)"},
+	 "target of samples per second: above it the period grows\n"
+	 "(default off)"},
 	{"out", 0, "FILE", "a path", take_out, 0,
 	 "profile, or a directory that is there; its user creates\n"
 	 "it (default %e.%p.sprof, or in its /tmp if the process\n"
@@ -221,6 +221,8 @@ static int collect_settings(uint64_t pid, const struct attach_options *o,
 	const char *out = o->out ? o->out : getenv("SAMPLEPROF_OUT");
 	const bool is_near = sp_attach_sees_our_files(pid);
 
+	if (out && !*out)
+		out = NULL; /* an empty setting is the default */
 	if (out && *out != '/' && !is_near)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "process %" PRIu64 " sees other files than "

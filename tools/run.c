@@ -256,6 +256,22 @@ static bool is_drawn_by_chance(void)
 	       millionths < SP_PARSE_FRACTION_ALL;
 }
 
+static void say_no_profile(void)
+{
+	const char *log = getenv("SAMPLEPROF_LOG");
+
+	fputs(PROGRAM ": no profile", stderr);
+	if (is_drawn_by_chance())
+		fputs(": SAMPLEPROF_FRACTION did not draw the program\n",
+		      stderr);
+	else if (log && strcmp(log, "quiet") == 0)
+		fputs(" of the program was found: without SAMPLEPROF_LOG=quiet "
+		      "the library says why\n",
+		      stderr);
+	else
+		fputs(" of the program was found\n", stderr);
+}
+
 /* How the program ended that we waited for, as far as its own file does not say
  * it: in the file, before anybody reads that. */
 static void store_end(const struct recordings *all, pid_t pid, uint64_t kind)
@@ -293,12 +309,7 @@ static void take_stock(const struct run_options *o, const char *run,
 	if (all.n)
 		qsort(all.list, all.n, sizeof(*all.list), recordings_by_bytes);
 	if (!all.n && !o->quiet)
-		fputs(is_drawn_by_chance() ? PROGRAM
-			      ": no profile: SAMPLEPROF_FRACTION did "
-			      "not draw the program\n"
-					   : PROGRAM
-			      ": no profile of the program was found\n",
-		      stderr);
+		say_no_profile();
 	store_end(&all, pid, end_kind);
 	if (all.n && !o->quiet)
 		summarize_recordings(&all, dir, o->rss);

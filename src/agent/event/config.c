@@ -33,8 +33,8 @@ struct knob {
 #define FIELD(field) offsetof(struct sp_config, field)
 
 static const struct knob knobs[] = {
-#define SP_KNOB_SIZE(name, field, def, min, max, unit, help)                   \
-	{KNOB_SIZE, #name, FIELD(field), def, min, max, unit, help},
+#define SP_KNOB_SIZE(name, field, def, min, max, help)                         \
+	{KNOB_SIZE, #name, FIELD(field), def, min, max, NULL, help},
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
 	{KNOB_NUMBER, #name, FIELD(field), def, min, max, unit, help},
 #define SP_KNOB_RATE(name, field, help)                                        \
@@ -151,32 +151,48 @@ static void add_choice(char *buf, size_t size, const char *choices,
 	add_text(buf, size, one);
 }
 
+/* 64G for 64 << 30: with the suffix that the setting takes, too. */
+static void add_size(char *buf, size_t size, uint64_t v)
+{
+	static const char *const suffixes[] = {"", "K", "M", "G", "T"};
+	size_t i = 0;
+
+	for (; v && v % 1024 == 0 && i + 1 < 5; i++)
+		v /= 1024;
+	add_number(buf, size, v);
+	add_text(buf, size, suffixes[i]);
+}
+
 static void describe_range(const struct knob *k, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	switch (k->type) {
 	case KNOB_SIZE:
+		add_text(buf, size, "a size from ");
+		add_size(buf, size, k->min);
+		add_text(buf, size, " to ");
+		add_size(buf, size, k->max);
+		break;
 	case KNOB_NUMBER:
+		add_text(buf, size, "a number");
 		add_text(buf, size, k->text);
 		add_text(buf, size, " from ");
 		add_number(buf, size, k->min);
 		add_text(buf, size, " to ");
 		add_number(buf, size, k->max);
-		if (k->type == KNOB_SIZE)
-			add_text(buf, size, ", suffix K, M, G or T");
 		break;
 	case KNOB_RATE:
-		add_text(buf, size, "off, or 1/s to ");
+		add_text(buf, size, "off, or a rate from 1/s to ");
 		add_rate(buf, size, SP_PARSE_RATE_MAX);
 		break;
 	case KNOB_FRACTION:
-		add_text(buf, size, "more than 0% to 100%");
+		add_text(buf, size, "a share of more than 0%, up to 100%");
 		break;
 	case KNOB_LABELS:
 		add_text(buf, size, "KEY=VALUE, more of them after commas");
 		break;
 	case KNOB_TEXT:
-		add_text(buf, size, "text of 1 to ");
+		add_text(buf, size, "a text of 1 to ");
 		add_number(buf, size, k->max);
 		add_text(buf, size, " bytes");
 		break;
@@ -317,6 +333,10 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 		if (!k || !value) {
 			if (!err->unknown)
 				err->unknown = *environment;
+		} else if (!value[1]) {
+			/* As if it was not set: some can only set an empty
+			 * value where they want none. */
+			continue;
 		} else if (!set_knob(k, config, value + 1) && !err->name) {
 			err->name = k->name;
 			err->value = value + 1;
@@ -383,6 +403,8 @@ void sp_config_help(void (*emit)(void *arg, const char *line), void *arg)
 			add_rate(line, sizeof(line), k->number);
 		else if (k->type == KNOB_FRACTION)
 			add_fraction(line, sizeof(line), k->number);
+		else if (k->type == KNOB_SIZE)
+			add_size(line, sizeof(line), k->number);
 		else
 			add_number(line, sizeof(line), k->number);
 		describe_range(k, range, sizeof(range));

@@ -13,7 +13,7 @@
  * a forked child puts the settings into a file of its own after that.
  */
 struct sp_config {
-#define SP_KNOB_SIZE(name, field, def, min, max, unit, help)   uint64_t field;
+#define SP_KNOB_SIZE(name, field, def, min, max, help)         uint64_t field;
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help) uint64_t field;
 #define SP_KNOB_RATE(name, field, help)                        uint64_t field;
 #define SP_KNOB_TEXT(name, field, def, max, help)              char field[(max) + 1];

@@ -43,7 +43,7 @@ static void check_range(uint64_t v, uint64_t min, uint64_t max)
 
 static void check_limits(const struct sp_config *c)
 {
-#define SP_KNOB_SIZE(name, field, def, min, max, unit, help)                   \
+#define SP_KNOB_SIZE(name, field, def, min, max, help)                         \
 	check_range(c->field, min, max);
 #define SP_KNOB_NUMBER(name, field, def, min, max, unit, help)                 \
 	check_range(c->field, min, max);
