@@ -272,10 +272,10 @@ static int take_ledger(const struct sp_target *target, const char *mark,
 	else if (r == 0)
 		r = sp_target_wait(target, number, GRACE_NS, &time_ns, &err);
 	if (r == -ETIMEDOUT)
-		return sp_console_fail("no ledger: the process has not "
-				       "allocated another 4 KiB meanwhile; try "
-				       "again while it works, or with a longer "
-				       "--timeout");
+		return sp_console_fail(
+			"no ledger: the process did not allocate another 4 KiB "
+			"in time; try again while it works, or with a longer "
+			"--timeout");
 	if (r < 0)
 		return sp_console_fail_with(&err);
 	putchar('\n');
@@ -301,9 +301,10 @@ static const struct sp_argument arguments[] = {
 	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
 	 "wait that long until the order is carried out (default\n"
 	 "5s); then it stays queued"},
-	SP_ARGUMENT_FLAG(struct ctl_options, "rss", rss,
-			 "with snapshot: say what its resident memory is made\n"
-			 "of, and put that into the profile (sampleprof rss)"),
+	SP_ARGUMENT_FLAG(
+		struct ctl_options, "rss", rss,
+		"with snapshot: show what its resident memory is made\n"
+		"of, and put that into the profile (sampleprof rss)"),
 	SP_ARGUMENTS_ABOUT(struct ctl_options),
 };
 
@@ -327,8 +328,8 @@ static void describe_orders(FILE *out)
 const struct sp_command_line ctl_line = {
 	.forms = "ctl [OPTION]... PID COMMAND",
 	.about = "Give an order to a process that is being profiled. It "
-		 "carries out its orders in\n"
-		 "turn, when one of its threads has allocated another 4 KiB. "
+		 "carries out its orders one\n"
+		 "by one, when one of its threads has allocated another 4 KiB. "
 		 "At most 8 can wait.\n",
 	.describe = describe_orders,
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},

@@ -35,11 +35,11 @@ const struct sp_command_line ls_line = {
 		 "order in which their\n"
 		 "processes began: process id and parent, start (UTC), how "
 		 "long it ran, bytes\n"
-		 "allocated (exact), estimate of what was alive at the end, "
-		 "how it ended.\n"
-		 "Behind the file stands what its name does not say: what the "
-		 "process called\n"
-		 "itself, its program, or its arguments.\n",
+		 "allocated (exact), bytes alive at the end (estimated), how "
+		 "it ended. Behind the\n"
+		 "file is what its name does not tell: the process's own "
+		 "title, its program, or\n"
+		 "its arguments.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Labels (SAMPLEPROF_LABELS) have a line of their "
 		  "own.\n\nExit status: 0 fine, 1 error, 2 usage.\n",
@@ -198,9 +198,7 @@ static void print_recordings(const struct recordings *all, size_t skip)
 		has_at_least |= !r->is_exact;
 	}
 	if (has_at_least)
-		puts("+: at least; what was cut off may have allocated a "
-		     "little "
-		     "more");
+		puts("+: at least; the process ended without its last counts");
 }
 
 static int list_directory(const char *name)

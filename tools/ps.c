@@ -23,9 +23,9 @@ static const struct sp_argument_group group = {"Options", arguments, NULL};
 
 const struct sp_command_line ps_line = {
 	.forms = "ps",
-	.about = "Process id, name, command and profile of each process that "
-		 "is being profiled,\n"
-		 "as the process calls itself now.\n",
+	.about = "List the processes that are being profiled: id, name, "
+		 "command and profile. Name\n"
+		 "and command are those that the process has now.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };

@@ -39,8 +39,8 @@ static const struct sp_argument arguments[] = {
 	{"interval", 0, "TIME", "a time of 100ms to 1h", take_interval, 0,
 	 "between two profiles of a process; 15s by default"},
 	{"token-file", 0, "FILE", "the name of a file", take_token_file, 0,
-	 "what the server wants as a bearer token; else\n"
-	 "$PYROSCOPE_AUTH_TOKEN is it, if there is one"},
+	 "its first line is the bearer token for the server\n"
+	 "(default $PYROSCOPE_AUTH_TOKEN)"},
 	SP_ARGUMENTS_ABOUT(struct push_options)};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};
@@ -48,20 +48,20 @@ static const struct sp_argument_group group = {"Options", arguments, NULL};
 const struct sp_command_line push_line = {
 	.forms = "push --pyroscope URL [OPTION]... [DIR]\n"
 		 "push --pyroscope URL [OPTION]... FILE...",
-	.about =
-		"Send what processes allocate to a Pyroscope server, with what "
-		"is alive: of a\n"
-		"directory, here by default, what its processes allocate from "
-		"now on, until it\n"
-		"is interrupted; of files all that their processes allocate "
-		"until they end.\n"
-		"\n"
-		"Each profile has what was allocated since the last one, so "
-		"that their sum is\n"
-		"the exact total. What the server did not take is part of the "
-		"next one. What it\n"
-		"left without an answer is not sent again: nothing counts "
-		"twice.\n",
+	.about = "Send profiles to a Pyroscope server: what processes "
+		 "allocate, and what is alive.\n"
+		 "With a directory, here by default, push sends what its "
+		 "processes allocate from\n"
+		 "now on, until it is interrupted. With files it sends all "
+		 "that their processes\n"
+		 "allocate until they end.\n"
+		 "\n"
+		 "Each profile has what was allocated since the last one, so "
+		 "their sum is the\n"
+		 "exact total. What the server did not take is part of the "
+		 "next profile. A profile\n"
+		 "that the server did not answer is not sent again, so nothing "
+		 "counts twice.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 all was sent, or interrupted; 1 error, 2 "
 		  "usage.\n",

@@ -78,8 +78,8 @@ static const struct sp_argument arguments[] = {
 	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
 	 0, "mean bytes between two samples (default 512K)"},
 	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
-	 "at most N samples per second, over seconds: the period\n"
-	 "grows beyond that (default off)"},
+	 "target of samples per second: above it the period grows\n"
+	 "(default off)"},
 	{"out", 0, "FILE", "a path", take_out, 0,
 	 "profile, or a directory that is there (default\n"
 	 "%e.%p.sprof)"},
@@ -96,16 +96,17 @@ static const struct sp_argument arguments[] = {
 	 0,
 	 "record only that share of the processes, drawn by chance\n"
 	 "(default 100%)"},
-	FLAG("off", off, "sample nothing until ctl PID start"),
+	FLAG("off", off, "sample nothing until `sampleprof ctl PID start`"),
 	FLAG("python", python,
 	     "see all of Python's objects (PYTHONMALLOC=malloc) and,\n"
 	     "from Python 3.12 on, the names of its functions\n"
 	     "(PYTHONPERFSUPPORT=1)"),
 	FLAG("rss", rss,
-	     "look at each process as it ends, and put what its\n"
-	     "resident memory is made of into its profile"),
+	     "look at each process as it ends, show what its resident\n"
+	     "memory is made of, and put that into its profile"),
 	FLAG("rss-at-peak", rss_at_peak,
-	     "also whenever it has grown by 5 %: the last one stays"),
+	     "also look when resident memory has grown by 5 %, and\n"
+	     "keep the last look"),
 	FLAG("no-symbols", no_symbols,
 	     "do not put the names of functions into the profiles at\n"
 	     "the end"),
@@ -128,12 +129,11 @@ static const struct sp_argument_group group = {"How to record", arguments,
 
 const struct sp_command_line run_line = {
 	.forms = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
-	.about =
-		"Run a program under the heap profiler: set LD_PRELOAD, pass "
-		"signals and the\n"
-		"exit status on, say at the end what was recorded, and put the "
-		"names of functions\n"
-		"into the profiles.\n",
+	.about = "Run a program under the heap profiler: set LD_PRELOAD, pass "
+		 "on signals and the\n"
+		 "exit status, say at the end what was recorded, and put the "
+		 "names of functions\n"
+		 "into the profiles.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: that of the program; 2 usage, 126 if it cannot "
 		  "be run or profiled,\n"

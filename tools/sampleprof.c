@@ -37,7 +37,7 @@ static int exec_beside(const char *program, char **argv)
 		return sp_console_fail_with(&err);
 	execv(path, argv);
 	sp_error_set(&err, -errno, path,
-		     "has the command %.40s, and cannot be run: %s", argv[1],
+		     "cannot be run for the command %.40s: %s", argv[1],
 		     strerror(errno));
 	return sp_console_fail_with(&err);
 }

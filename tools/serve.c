@@ -2,8 +2,10 @@
 /* sampleprof serve: profiles of a directory over HTTP. */
 #include "tools/serve.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/launch.h"
 #include "serve/server.h"
@@ -45,6 +47,11 @@ int run_serve(int argc, char **argv)
 			"--listen takes an address and a port, as numbers: "
 			"127.0.0.1:9400 or [::1]:9400",
 			"serve");
+	if (n && access(words[0], R_OK | X_OK) != 0) {
+		sp_error_set(&err, -errno, words[0], "cannot be read: %s",
+			     strerror(errno));
+		return sp_console_fail_with(&err);
+	}
 	if (n)
 		snprintf(dir, sizeof(dir), "%s%s", words[0],
 			 words[0][0] && words[0][strlen(words[0]) - 1] != '/'

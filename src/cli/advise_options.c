@@ -43,8 +43,8 @@ static bool take_top(void *part, const char *text)
 static const struct sp_argument arguments[] = {
 	{"error", 0, "PERCENT", "a percentage up to 100%, such as 10%",
 	 take_error, 0,
-	 "half a 95 % interval, relative to the bytes that it is\n"
-	 "about (default 10%)"},
+	 "the wanted error: half of a 95 % interval, relative to\n"
+	 "its value (default 10%)"},
 	{"top", 0, "N", "a number from 1 to 1000", take_top, 0,
 	 "for the N functions that allocate most (default 10)"},
 	SP_ARGUMENT_FLAG(struct sp_advise_options, "json", json,
@@ -62,10 +62,10 @@ static const struct sp_argument_group other_group = {NULL, other_arguments,
 
 const struct sp_command_line sp_advise_line = {
 	.forms = "advise [OPTION]... FILE",
-	.about = "Which sampling period a program needs, judged by one "
-		 "recording of it: what error\n"
-		 "each period gives, at how many samples per second, which "
-		 "cost and file.\n",
+	.about = "Show which sampling period a program needs, from one "
+		 "recording of it: the error\n"
+		 "of each period, its samples per second, its cost, and the "
+		 "size of its file.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			{&group, 0},

@@ -93,8 +93,8 @@ static void print_row(FILE *out, const struct sp_advice *a,
 static void print_rows(FILE *out, const struct sp_advice *a)
 {
 	fprintf(out,
-		"\nIf it does the same again, half of a 95 %% interval is so "
-		"much of the bytes of\n\n"
+		"\nErrors in another such run: half of the 95 %% interval, "
+		"relative to the bytes of\n\n"
 		"%12s  %9s  %7s  %9s  %7s",
 		"period", "samples/s", "CPU", "file/h", "all");
 	if (a->n_told)
@@ -105,9 +105,9 @@ static void print_rows(FILE *out, const struct sp_advice *a)
 	for (size_t i = 0; i < SP_ADVISE_ROWS; i++)
 		print_row(out, a, &a->rows[i]);
 	fprintf(out,
-		"  *: the period of now; no. N: of the functions below; any "
-		"1%%: any function with\n  1 %% of the bytes, at most; CPU: of "
-		"one processor, %.2f us for a sample\n",
+		"  *: the period of this recording; no. N: function N of the "
+		"table below;\n  any 1%%: at most, for a function with 1 %% of "
+		"the bytes;\n  CPU: of one processor, %.2f us for a sample\n",
 		SP_ADVISE_SAMPLE_NS * 1e-3);
 }
 
@@ -139,9 +139,9 @@ static void print_settings(FILE *out, const struct sp_advice *a)
 	if (!a->pins_period_bytes)
 		return;
 	fputs(a->pins_period_bytes > 1
-		      ? "  who pins free memory (rss --pins), if all that is "
-			"alive lies beside some\n    "
-		      : "  who pins free memory (rss --pins)\n    ",
+		      ? "  what pins free memory (rss --pins), if every live "
+			"object lies beside a hole\n    "
+		      : "  what pins free memory (rss --pins)\n    ",
 	      out);
 	print_setting(out, a, a->pins_period_bytes);
 }
@@ -168,7 +168,7 @@ static void print_sites(FILE *out, const struct sp_advice *a)
 	if (!a->n_sites)
 		return;
 	fprintf(out,
-		"\nThe functions that allocated most, themselves:\n\n"
+		"\nThe functions with most flat bytes:\n\n"
 		"%4s  %11s  %7s  %7s  %10s  %s\n",
 		"no.", "bytes", "samples", "error", "needs", "function");
 	for (size_t i = 0; i < a->n_sites; i++)
@@ -178,16 +178,17 @@ static void print_sites(FILE *out, const struct sp_advice *a)
 static void print_law(FILE *out, const struct sp_advice *a)
 {
 	fprintf(out,
-		"\nObject sizes: with a period of %s, no law by size has a "
-		"standard error of\nall bytes that is more than %s smaller "
-		"with as many samples; %s more\nsamples make up for it.\n",
+		"\nObject sizes: with a period of %s, the best law by object "
+		"size would have a\nstandard error of all bytes that is %s "
+		"smaller: as much as %s more samples.\n",
 		sp_text_size(a->compared_bytes).text,
 		sp_text_percent(1 - 1 / a->worse_bytes, 1).text,
 		sp_text_percent(a->worse_samples, 1).text);
 	fprintf(out,
-		"For the number of objects, which is counted exactly in all, "
-		"the best law\nis %.3g times as good; it takes each object "
-		"alike and is useless for bytes.\n",
+		"For numbers of objects the best law is %.3g times as good: it "
+		"samples all\n"
+		"objects alike, and is useless for bytes. Their total number "
+		"is exact anyway.\n",
 		a->worse_objects);
 }
 
@@ -203,9 +204,10 @@ static void print_notes(FILE *out, const struct sp_advice *a)
 	      out);
 	if (a->n_told < a->n_sites)
 		fprintf(out,
-			"  - fewer than %d samples, so that it cannot be told "
-			"what they need: %zu of the functions\n",
-			SP_ADVISE_SITE_SAMPLES, a->n_sites - a->n_told);
+			"  - %zu of the functions: fewer than %d samples, "
+			"which "
+			"are too few for advice\n",
+			a->n_sites - a->n_told, SP_ADVISE_SITE_SAMPLES);
 	if (a->is_mixed)
 		fputs("  - the period changed: \"*\" is the longest\n", out);
 	if (a->profile->unsampled_bytes)
@@ -232,7 +234,7 @@ static void print_too_few(FILE *out, const struct sp_advice *a)
 		return;
 	}
 	fprintf(out,
-		"\nThat is too little to tell. Record for longer, or with a "
+		"\nThese are too few for advice. Record for longer, or with a "
 		"smaller period:\nSAMPLEPROF_PERIOD=%s would have given %s in "
 		"this run.\n",
 		setting_cell(a->try_bytes).text,

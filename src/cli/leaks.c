@@ -51,12 +51,12 @@ static bool take_top(void *part, const char *text)
 static const struct sp_argument arguments[] = {
 	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
 	 0,
-	 "judge the run from then on; what it needs to start is\n"
-	 "best left out"},
+	 "judge the run from then on: leave out the time that the\n"
+	 "program takes to start"},
 	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
 	 take_to, 0,
-	 "judge it until then (default: the end, or when it\n"
-	 "begins to free all that it has)"},
+	 "judge it until then (default: the end, or the moment at\n"
+	 "which it begins to free everything)"},
 	{"granularity", 0, "WHAT", "function, file, line, module or address",
 	 take_granularity, 0,
 	 "what a call site is: function (default), file, line,\n"
@@ -90,12 +90,12 @@ static const struct sp_argument_group other_group = {NULL, other_arguments,
 
 const struct sp_command_line sp_leaks_line = {
 	.forms = "leaks [OPTION]... FILE",
-	.about = "Which call sites leak, which fill a cache, and which keep "
-		 "what they have: judged\n"
-		 "by how what they keep grows in the course of the run, of a "
-		 "process that runs,\n"
-		 "too. What cannot be told yet is undecided, with what would "
-		 "decide it.\n",
+	.about = "Show which call sites leak, which fill a cache, and which "
+		 "are steady, by how\n"
+		 "their live bytes grow during the run. The process may still "
+		 "run. A site that\n"
+		 "cannot be judged yet is undecided, with what would decide "
+		 "it.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			{&group, 0},

@@ -246,11 +246,11 @@ static void print_others(const struct page *page, size_t first, size_t n)
 	FILE *out = page->out;
 
 	fprintf(out,
-		"\nUndecided whether they grow, with too few samples: "
+		"\nUndecided whether they grow, for too few samples: "
 		"%zu %s.\n",
 		n, noun_of(page, n));
 	if (period)
-		fprintf(out, "  a period of %s would tell of half of them\n",
+		fprintf(out, "  a period of %s would decide half of them\n",
 			sp_text_size(period).text);
 }
 
@@ -266,7 +266,7 @@ static void print_steady(const struct page *page, size_t first, size_t n)
 	most /= page->sites->seconds / 2;
 	fprintf(page->out, "\nSteady: %zu %s", n, noun_of(page, n));
 	if (most > 0)
-		fprintf(page->out, ", each with at most %s/s more at last",
+		fprintf(page->out, ", each grows by at most %s/s at the end",
 			sp_text_bytes(most).text);
 	fputs(".\n", page->out);
 }
@@ -277,7 +277,7 @@ static void print_sections(const struct page *page)
 	size_t first = 0, n;
 
 	if (!s->leaks->judging.n_leaks)
-		fputs("\nNothing is seen to leak.\n", page->out);
+		fputs("\nNo leak was found.\n", page->out);
 	for (enum section at = LEAKS; at < SECTIONS; at++, first += n) {
 		for (n = 0; first + n < s->n_sites &&
 			    section_of(s->sites[first + n].leak) == at;)
@@ -309,21 +309,22 @@ static void print_notes(const struct page *page)
 	fputs("\nnotes:\n", out);
 	if (l->judging.n_leaks)
 		fprintf(out,
-			"  - of what is called a leak at most %.0f %% is none, "
-			"on average\n"
+			"  - on average at most %.0f %% of what is called a "
+			"leak is none\n"
 			"  - a cache below its limit looks like a leak, and so "
 			"does what a program builds\n"
 			"    up until it ends\n",
 			SP_LEAK_RATE * 100);
-	fputs("  - what lived for less than a window is in no figure\n", out);
+	fputs("  - no figure has objects that lived for less than a window\n",
+	      out);
 	if (in_steps)
 		fputs("  - in steps: by few objects, or in few of the "
 		      "windows\n",
 		      out);
 	if (l->teardown_ns != SP_NEVER)
 		fprintf(out,
-			"  - from %s on the program freed what it had: that is "
-			"left out\n",
+			"  - from %s on the program freed what it had: that "
+			"part is not judged\n",
 			sp_text_moment(l->teardown_ns).text);
 	if (l->left_idle)
 		fprintf(out,

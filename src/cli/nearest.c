@@ -55,8 +55,10 @@ void sp_nearest_try(struct sp_nearest *nearest, const char *name)
 	    !nearest->n_longer++)
 		nearest->longer = name;
 	distance = edit_distance(nearest->word, name);
-	/* Of a word in which every letter is wrong nothing is known. */
-	if (distance >= nearest->distance || distance >= len)
+	/* Nothing is known of a word in which half of the letters are wrong,
+	 * or the only one. */
+	if (distance >= nearest->distance || distance >= len ||
+	    (distance > 1 && 2 * distance >= len))
 		return;
 	nearest->distance = distance;
 	nearest->name = name;

@@ -140,8 +140,8 @@ static bool take_base(void *part, const char *text)
 static const struct sp_argument report_arguments[] = {
 	{"base", 0, "OLD", "a profile or a baseline, at most 64 times",
 	 take_base, 0,
-	 "what changed since OLD, row by row, instead of what there\n"
-	 "is; several are added up"},
+	 "show what changed since OLD, row by row; several OLD are\n"
+	 "added up"},
 	{"diff_base", 0, "OLD", "a profile or a baseline, at most 64 times",
 	 take_base, 0, NULL},
 	{"top", 0, "N", "a number", take_top, 0,
@@ -152,8 +152,8 @@ static const struct sp_argument report_arguments[] = {
 	{"cum", 0, NULL, NULL, take_cum, 0, "short for --sort cum"},
 	{"nodefraction", 0, "F", "a share from 0 to 1, like 0.005", take_share,
 	 0,
-	 "drop what has less than this share of the view (default\n"
-	 "0.005 for top, tree, peek and list, else 0)"},
+	 "hide rows below this share of the view (default 0.005\n"
+	 "for top, tree, peek and list, else 0)"},
 	{"granularity", 0, "WHAT", "function, file, line, module or address",
 	 take_granularity, 0,
 	 "what a row is: function (default), file, line, module,\n"
@@ -164,7 +164,7 @@ static const struct sp_argument report_arguments[] = {
 	{"unit", 0, "UNIT", "B, KiB, MiB, GiB or auto", take_unit, 0,
 	 "of estimated bytes: B, KiB, MiB, GiB, auto (default)"},
 	{"stacks", 0, "N", "a number", take_stacks, 0,
-	 "instead the N call stacks with most bytes; 0 all"},
+	 "instead the N call stacks with most bytes; 0 shows all"},
 	{"source-path", 0, "DIRS", "directories separated by colons", NULL,
 	 offsetof(struct sp_options, source_path),
 	 "where list looks for source files, separated by colons,\n"
@@ -507,10 +507,10 @@ int sp_options_parse(int argc, char **argv, struct sp_options *ret,
 	if (r >= 0)
 		r = take_pattern(&words, &n, ret, err);
 	if (r >= 0 && ret->pattern && !n)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "which functions of which profile? only "
-				    "%.80s was given",
-				    ret->pattern);
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"REGEX or FILE is missing: only %.80s was given",
+			ret->pattern);
 	if (r >= 0 && !n)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "which profile? no FILE was given");

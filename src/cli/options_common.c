@@ -137,16 +137,16 @@ static const struct sp_argument question[] = {
 	 "mapped: memory that the program took by mmap itself and\n"
 	 "that is there at the end, or --at TIME\n"
 	 "reserved: the same of address space without access\n"
-	 "pinned: free memory that cannot go back since something\n"
-	 "alive lies beside it\n"
-	 "default: live of a process that runs or was killed,\n"
-	 "else alloc; alloc for other programs"},
+	 "pinned: free memory that cannot go back, because a live\n"
+	 "object lies beside it\n"
+	 "default: live if the process runs or was killed, else\n"
+	 "alloc; in exports for other programs alloc"},
 	{"metric", 0, "METRIC", "bytes, objects or resident", take_metric, 0,
 	 "what is counted: bytes (default)\n"
 	 "objects: as weights of export collapsed\n"
-	 "resident: of what is alive, the bytes in resident pages:\n"
-	 "of a process that runs now, else where a ledger was\n"
-	 "taken (run --rss, --rss-at-peak, ctl --rss snapshot)"},
+	 "resident: live bytes in resident pages: now if the\n"
+	 "process runs, else where a ledger was taken (run --rss,\n"
+	 "--rss-at-peak, ctl --rss snapshot)"},
 	{"at", 0, "TIME|NAME", "a time since the start: 2s, 500ms, 50%, end",
 	 take_at, 0,
 	 "the moment of live and leaks: a time (default end), or\n"
@@ -221,8 +221,8 @@ static const struct sp_argument method[] = {
 	 "classes, or p3, which uses the samples alone"},
 	{"confidence", 0, "LEVEL", "90, 95, 99 or 99.9 (percent)",
 	 take_confidence, 0,
-	 "of the intervals, in percent: 90, 95 (default), 99 or\n"
-	 "99.9; percentages and lifetimes have no intervals"},
+	 "level of the intervals, in percent: 90, 95 (default), 99\n"
+	 "or 99.9; percentages and lifetimes have no intervals"},
 	{0},
 };
 
@@ -283,20 +283,20 @@ const struct sp_argument_group sp_options_functions = {
 static int settle_resident(struct sp_question *q, struct sp_error *err)
 {
 	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->is_pinned)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "--metric resident is about allocated "
-				    "objects: it goes without --view mapped, "
-				    "reserved and pinned");
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"--metric resident counts live objects: it goes "
+			"without --view mapped, reserved and pinned");
 	if (q->view == SP_VIEW_PEAK) {
 		q->view = SP_VIEW_LIVE;
 		q->at.kind = SP_MOMENT_RSS_PEAK;
 	}
 	return q->view == SP_VIEW_LIVE || q->view == SP_VIEW_LEAKS
 		       ? 0
-		       : sp_error_set(err, -EINVAL, NULL,
-				      "--metric resident is about what is "
-				      "alive: it goes with --view live, peak "
-				      "and leaks");
+		       : sp_error_set(
+				 err, -EINVAL, NULL,
+				 "--metric resident counts live objects: it "
+				 "goes with --view live, peak and leaks");
 }
 
 int sp_options_settle(struct sp_question *q, struct sp_error *err)

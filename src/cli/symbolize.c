@@ -44,16 +44,15 @@ static const struct sp_argument_group other_group = {NULL, other_arguments,
 
 const struct sp_command_line sp_symbolize_line = {
 	.forms = "symbolize [OPTION]... FILE -o OUT",
-	.about = "Copy a profile together with the names of its functions, so "
-		 "that it can be\n"
-		 "read where the programs and their debug files are not.\n"
+	.about = "Copy a profile and put the names of its functions into the "
+		 "copy, so that it can\n"
+		 "be read where the programs and their debug files are not.\n"
 		 "\n"
-		 "OUT.zst is packed: it is a small part of the size, and has "
-		 "all that a report\n"
-		 "needs; where there is more than a sample to the millisecond, "
-		 "its times are\n"
-		 "right to within that. Under any other name nothing else "
-		 "changes.\n",
+		 "A copy OUT.zst is also packed: it is much smaller, and has "
+		 "everything that a\n"
+		 "report needs. If it has more than one sample in a "
+		 "millisecond, its times are\n"
+		 "right to within a millisecond.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			{&output_group, 0},

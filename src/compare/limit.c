@@ -180,7 +180,7 @@ static int parse_name(struct sp_limit *limit, struct sp_error *err)
 		return open ? parse_pattern(limit, open, err) : 0;
 	}
 	return sp_error_set(err, -EINVAL, NULL,
-			    "the limit %.40s is of none of " KNOWN,
+			    "the limit %.40s does not begin with one of " KNOWN,
 			    limit->text);
 }
 

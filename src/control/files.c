@@ -54,7 +54,7 @@ int sp_files_check(const char *out, struct sp_error *err)
 	return sp_error_set(err, code, NULL,
 			    "no profile can be written to %.150s: %s; give "
 			    "another place by --out",
-			    *dir ? dir : "the present directory",
+			    *dir ? dir : "the current directory",
 			    strerror(-code));
 }
 

@@ -117,7 +117,8 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 		return errno == EACCES || errno == EPERM
 			       ? sp_error_set(err, -EACCES, NULL,
 					      "process %" PRIu64
-					      " is another user's",
+					      " is another user's: be that "
+					      "user, or root",
 					      pid)
 			       : sp_error_set(err, -ESRCH, NULL,
 					      "there is no process %" PRIu64,

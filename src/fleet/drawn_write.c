@@ -8,8 +8,8 @@
 #include "text/text.h"
 
 #define METHOD_ASSUMES                                                         \
-	"three-cumulant limits of both stages: no process that was not "       \
-	"recorded has more of a row than the one that has most of it"
+	"three-cumulant limits of both stages: no process without a profile "  \
+	"has more of a row than the recorded process with most of it"
 
 static double confidence_level(const struct sp_fleet_drawn *d)
 {
@@ -91,10 +91,12 @@ void sp_fleet_drawn_print(FILE *out, const struct sp_fleet_drawn *d,
 		fprintf(out, "  and %zu other function%s: see --top 0\n", left,
 			sp_text_plural(left));
 	fprintf(out,
-		"\nintervals %s, method two-stage: both that processes were "
-		"drawn and that\nobjects were sampled; no process that was "
-		"not recorded has more of a row than\nthe one that has most "
-		"of it\n",
+		"\n"
+		"intervals %s, method two-stage: they cover the draw of "
+		"processes and the\n"
+		"sampling of objects, and assume that no process without a "
+		"profile has more of a\n"
+		"row than the recorded process with most of it\n",
 		sp_text_level(confidence_level(d)).text);
 }
 

@@ -242,11 +242,13 @@ static const struct action *find_action(const char *word, struct sp_error *err)
 		sp_nearest_try(&nearest, actions[i].name);
 	}
 	if (sp_nearest_name(&nearest))
-		sp_error_set(err, -EINVAL, NULL,
-			     "fleet cannot %.80s: did you mean fleet %s?", word,
-			     sp_nearest_name(&nearest));
+		sp_error_set(
+			err, -EINVAL, NULL,
+			"fleet has no action %.80s: did you mean fleet %s?",
+			word, sp_nearest_name(&nearest));
 	else
-		sp_error_set(err, -EINVAL, NULL, "fleet cannot %.80s", word);
+		sp_error_set(err, -EINVAL, NULL, "fleet has no action %.80s",
+			     word);
 	return NULL;
 }
 

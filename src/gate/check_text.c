@@ -171,13 +171,15 @@ static void print_reach(FILE *out, const struct sp_finding *f)
 		return;
 	if (f->n_tests && isfinite(f->detectable))
 		fprintf(out,
-			INDENT "found with %s: the largest function growing "
-			       "by %s, a new one of %s\n",
+			INDENT "would find, in %s of runs: growth of the "
+			       "largest function by %s, a new function of %s\n",
 			sp_text_level(SP_CHECK_POWER).text,
 			sp_figure_share(f->detectable).text,
 			sp_text_bytes(f->new_site_bytes).text);
 	else if (!f->n_tests && f->detectable > 0 && isfinite(f->detectable))
-		fprintf(out, INDENT "found with %s: growth of %s or more\n",
+		fprintf(out,
+			INDENT "would find, in %s of runs: growth of %s or "
+			       "more\n",
 			sp_text_level(SP_CHECK_POWER).text,
 			sp_figure_share(f->detectable).text);
 	if (f->period_needed)

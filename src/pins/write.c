@@ -34,36 +34,34 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 {
 	static const char *const why[] = {
 		[SP_RSS_PINS_NO_PROFILE] =
-			"who pins free memory is told by a profile: start the "
+			"what pins free memory needs a profile: start the "
 			"program with `sampleprof run`, or `sampleprof attach` "
 			"to it",
 		[SP_RSS_PINS_NO_FREES] =
-			"who pins free memory is told by what is alive: record "
+			"what pins free memory needs the live objects: record "
 			"with SAMPLEPROF_FREES=on",
-		[SP_RSS_PINS_SEVERAL] =
-			"who pins free memory is told of one process: give one "
-			"file",
+		[SP_RSS_PINS_SEVERAL] = "what pins free memory is known for "
+					"one process at a time: give one file",
 		[SP_RSS_PINS_NO_ADDRESS] =
-			"who pins free memory is told by where objects are, "
-			"and this file does not say",
+			"what pins free memory needs the addresses of objects, "
+			"which this file does not have: record again with this "
+			"version",
 		[SP_RSS_PINS_UNREADABLE] =
-			"who pins free memory is told by what is beside "
-			"objects, and the memory of the process may not be "
-			"read: be root",
+			"what pins free memory needs the memory of the "
+			"process, which this user may not read: be root",
 		[SP_RSS_PINS_NEEDS_ALL] =
-			"who pins free memory cannot be told from samples with "
-			"this allocator, which has no headers and does not say "
-			"(jemalloc says it since 5.3): record every object, "
-			"with SAMPLEPROF_PERIOD=1",
+			"samples do not tell what pins free memory with this "
+			"allocator: its objects have no headers, and it cannot "
+			"be asked (jemalloc can, since 5.3); record every "
+			"object, with SAMPLEPROF_PERIOD=1",
 		[SP_RSS_PINS_ENDED] =
-			"who pins free memory is told by the memory of a "
-			"process that is there (sampleprof rss --pins PID), or "
-			"afterwards if every object was recorded: "
-			"SAMPLEPROF_PERIOD=1",
+			"what pins free memory needs a running process "
+			"(sampleprof rss --pins PID), or a profile with every "
+			"object: SAMPLEPROF_PERIOD=1",
 		[SP_RSS_PINS_NO_ANSWER] =
-			"who pins free memory is said by jemalloc when it is "
-			"asked, and the process has not answered: it does so "
-			"when it allocates; wait longer with --timeout",
+			"jemalloc knows what pins free memory, but the process "
+			"did not answer: a thread answers when it allocates; "
+			"wait longer with --timeout",
 	};
 
 	return pins->state == SP_RSS_PINS_KNOWN ? NULL : why[pins->state];
@@ -231,7 +229,7 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 				? "new since the allocator was asked"
 				: "where no slab has one");
 	if (p->unknown)
-		fprintf(out, "; of %s nobody knows where they are",
+		fprintf(out, "; the addresses of %s are not known",
 			sp_text_count(p->unknown).text);
 	fputs("\n", out);
 }
@@ -241,47 +239,44 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 	const char *path = sp_profile_info(p->profile, "allocator");
 
 	if (!p->can_tell) {
-		fputs("note: that is too few samples to tell", out);
+		fputs("note: these are too few samples", out);
 		if (p->needs_period_bytes)
 			fprintf(out,
-				": a period of %s would tell it to within "
-				"%.0f %%",
+				": with a period of %s the error would be %.0f "
+				"%%",
 				sp_text_size(p->needs_period_bytes).text,
 				SP_RSS_PINS_ERROR * 100);
 		else
 			fputs(": none of them lies beside a hole; `sampleprof "
-			      "advise FILE` names the period that may",
+			      "advise FILE` names a shorter period",
 			      out);
 		putc('\n', out);
 	}
 	if (p->fast_objects || p->cached_objects_max)
 		fprintf(out,
-			"note: freed objects in the caches of malloc look "
-			"alive, and what they pin is not here: %s of %s, and "
-			"at most %s in caches of threads\n",
+			"note: freed objects in malloc's caches look alive, "
+			"and the figures lack what they pin: %s objects of %s "
+			"in all, and at most %s in caches of threads\n",
 			sp_text_count(p->fast_objects).text,
 			sp_text_bytes((double)p->fast_bytes).text,
 			sp_text_count(p->cached_objects_max).text);
 	if (p->cached_bytes)
 		fprintf(out,
 			"note: %s of freed objects in the caches of threads "
-			"look alive, and what they pin is not here\n",
+			"look alive, and the figures lack what they pin\n",
 			sp_text_bytes((double)p->cached_bytes).text);
 	if (p->rule == SP_RSS_PINS_BY_PAGES && path && *path)
 		sp_style_print_note(
-			out,
-			"by the addresses of objects, page by page: what the "
-			"allocator gives back in larger pieces only is not "
-			"here");
+			out, "found by the addresses of objects, page by page: "
+			     "the figures lack memory that the allocator gives "
+			     "back in larger pieces only");
 	if (p->profile->unsampled_bytes)
 		sp_style_print_note(
-			out,
-			"what was allocated while nothing was sampled pins, "
-			"too, and is not here");
+			out, "objects that were allocated while sampling was "
+			     "off pin memory, too, and are not here");
 	else if (sp_profile_info(p->profile, "attached.before_bytes"))
-		sp_style_print_note(
-			out, "what was alive when the process was attached to "
-			     "pins, too, and is not here");
+		sp_style_print_note(out, "objects from before the attach pin "
+					 "memory, too, and are not here");
 }
 
 void sp_rss_pins_print(FILE *out, const struct sp_rss_pins *p, uint64_t top)

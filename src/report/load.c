@@ -221,9 +221,9 @@ int sp_load_weigh(const char *const *files, size_t n,
 	if (!q->of_resident)
 		return 0;
 	if (n > 1)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "what is resident is about one process: "
-				    "give one file");
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"--metric resident takes one process: give one file");
 	if (!q->weigh)
 		return sp_error_set(err, -ENOTSUP, NULL,
 				    "what is resident is not known here");

@@ -134,12 +134,16 @@ int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
 		r = split_lines(s);
 	if (r < 0) {
 		sp_sourcefile_free(s);
-		return sp_error_set(err, r, NULL,
-				    r == -ENOENT
-					    ? "not found: say where it is with "
-					      "--source-path"
-					    : "cannot be read: %s",
-				    strerror(-r));
+		return sp_error_set(
+			err, r, NULL,
+			r != -ENOENT ? "cannot be read: %s"
+			: anywhere || (dirs && *dirs)
+				? "not found: give its directory with "
+				  "--source-path"
+				: "not read, because the name is from the "
+				  "profile: give its directory with "
+				  "--source-path",
+			strerror(-r));
 	}
 	*ret = s;
 	return 0;

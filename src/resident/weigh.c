@@ -143,10 +143,10 @@ static int weigh_then(const struct sp_ledger *l, struct sp_profile *p,
 	if (r == -ENOMEM)
 		return sp_error_set(err, r, NULL, "not enough memory");
 	return r == 0 ? 0
-		      : sp_error_set(err, r, p->path,
-				     "its ledger of resident memory does not "
-				     "say which objects were resident: record "
-				     "once more");
+		      : sp_error_set(
+				err, r, p->path,
+				"its ledger of resident memory does not say "
+				"which objects were resident: record again");
 }
 
 /* NULL: there is none of that moment. */
@@ -171,21 +171,21 @@ static int fail_without(const struct sp_ledgers *all, struct sp_profile *p,
 			others + used, sizeof(others) - used, "%s%.40s",
 			i ? ", " : "; it has: ", sp_ledger_name(&all->list[i]));
 	if (at->kind == SP_MOMENT_RSS_PEAK)
-		return sp_error_set(err, -ENODATA, p->path,
-				    "nobody looked at its pages near the peak "
-				    "of RSS: `sampleprof run --rss-at-peak` "
-				    "does%s",
-				    others);
+		return sp_error_set(
+			err, -ENODATA, p->path,
+			"its resident pages near the peak of RSS were not "
+			"recorded: `sampleprof run --rss-at-peak` does it%s",
+			others);
 	if (at->kind == SP_MOMENT_SNAPSHOT)
-		return sp_error_set(err, -ENODATA, p->path,
-				    "nobody looked at its pages at %.64s: "
-				    "`sampleprof ctl --rss PID snapshot NAME` "
-				    "does%s",
-				    at->name, others);
+		return sp_error_set(
+			err, -ENODATA, p->path,
+			"its resident pages at %.64s were not recorded: "
+			"`sampleprof ctl --rss PID snapshot NAME` does it%s",
+			at->name, others);
 	return sp_error_set(err, -ENODATA, p->path,
-			    "the process has ended, or is not ours to look "
-			    "at, and nobody looked at its pages at its end: "
-			    "`sampleprof run --rss` does%s",
+			    "the process has ended (or belongs to another "
+			    "user), and its resident pages at the end were not "
+			    "recorded: `sampleprof run --rss` does it%s",
 			    others);
 }
 
@@ -215,11 +215,11 @@ int sp_resident_weigh(const char *path, const struct sp_question *question,
 
 	profile->resident_at_ns = SP_NEVER;
 	if (at->kind == SP_MOMENT_TIME || at->kind == SP_MOMENT_SHARE)
-		return sp_error_set(err, -EINVAL, profile->path,
-				    "what is resident is known of moments at "
-				    "which somebody looked: --at goes with the "
-				    "name of a snapshot here (sampleprof ctl "
-				    "--rss PID snapshot NAME), or end");
+		return sp_error_set(
+			err, -EINVAL, profile->path,
+			"resident pages are known at the end and at snapshots: "
+			"--at takes the name of a snapshot here (sampleprof "
+			"ctl --rss PID snapshot NAME), or end");
 	if (at->kind == SP_MOMENT_NONE || at->kind == SP_MOMENT_END) {
 		r = find_writer(path, &pid, err);
 		if (r < 0 || pid)

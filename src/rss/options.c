@@ -58,11 +58,10 @@ static const struct sp_argument_values values[] = {
 	{"granularity", granularity_word}, {0}};
 
 static const struct sp_argument arguments[] = {
-	SP_ARGUMENT_FLAG(struct sp_rss_options, "pins", pins,
-			 "besides, who pins free memory: by call site, what "
-			 "cannot\n"
-			 "go back because live objects of that site lie beside "
-			 "it"),
+	SP_ARGUMENT_FLAG(
+		struct sp_rss_options, "pins", pins,
+		"also show which call sites pin free memory: it cannot go\n"
+		"back, because a live object of the site lies beside it"),
 	{"top", 0, "N", "a number", take_top, 0,
 	 "call sites of --pins; 0 shows all (default 10)"},
 	{"granularity", 0, "WHAT", "function, file, line, module or address",
@@ -73,7 +72,7 @@ static const struct sp_argument arguments[] = {
 	 "wait that long for what the allocator counts (default\n"
 	 "5s): a process answers when it allocates"},
 	{"when", 0, "WHAT", "end, peak or the name of a snapshot", take_when, 0,
-	 "of a FILE: the one at the end (default), near the\n"
+	 "for a FILE: the rows at the end (default), near the\n"
 	 "peak, or at the snapshot of that name"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
 			 "everything as JSON"),
@@ -84,15 +83,15 @@ static const struct sp_argument_group group = {"Options", arguments, values};
 
 const struct sp_command_line sp_rss_line = {
 	.forms = "rss [OPTION]... PID|FILE",
-	.about =
-		"Where the resident memory of a process is: rows that add up "
-		"to what the kernel\n"
-		"says.  Of a process that is being profiled also what is alive "
-		"in its heap, and\n"
-		"what its allocator keeps though it is free.  The process goes "
-		"on meanwhile.\n"
-		"Of the profile of a process that has ended what was put into "
-		"it: run --rss.\n",
+	.about = "Show where the resident memory of a process is, in rows that "
+		 "add up to the\n"
+		 "kernel's number. If the process is being profiled, the rows "
+		 "also show what is\n"
+		 "alive in its heap, and what its allocator keeps although it "
+		 "is free. The process\n"
+		 "goes on meanwhile. For the FILE of a process that has ended, "
+		 "show the rows that\n"
+		 "`run --rss` put into it.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };

@@ -242,9 +242,9 @@ static void note_silence(FILE *out, const struct sp_rss_ledger *l)
 	char text[256];
 
 	snprintf(text, sizeof(text),
-		 "the process has not said within %s what its allocator "
-		 "keeps: it does when it allocates; try again while it works, "
-		 "or with --timeout 1m",
+		 "the process did not say within %s what its allocator keeps: "
+		 "a thread answers when it allocates; try again while it "
+		 "works, or with --timeout 1m",
 		 sp_text_duration(l->waited_ns).text);
 	sp_style_print_note(out, text);
 }
@@ -254,11 +254,9 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
 	if (!l->has_profile)
 		sp_style_print_note(
-			out,
-			"there is no profile: started with `sampleprof run`, "
-			"or after `sampleprof attach`, the heap is split "
-			"into what is alive, by call site, and what the "
-			"allocator keeps");
+			out, "there is no profile: with one (`sampleprof run`, "
+			     "or `sampleprof attach`) the heap is split into "
+			     "what is alive and what the allocator keeps");
 	else if (!l->has_objects)
 		sp_style_print_note(
 			out,
@@ -284,15 +282,12 @@ static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 			"in the last row of the heap, or in other "
 			"anonymous memory");
 	if (l->before_bytes && l->has_objects)
-		sp_style_print_note(
-			out,
-			"what was alive when the process was attached to is "
-			"not in the row of what is alive");
+		sp_style_print_note(out, "the row \"heap: alive\" lacks "
+					 "objects from before the attach");
 	else if (l->unsampled_bytes && l->has_objects)
 		sp_style_print_note(
-			out,
-			"what was allocated while nothing was sampled is not "
-			"in the row of what is alive");
+			out, "the row \"heap: alive\" lacks objects that were "
+			     "allocated while sampling was off");
 }
 
 static void print_notes(FILE *out, const struct sp_rss_ledger *l)

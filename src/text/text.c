@@ -192,8 +192,11 @@ void sp_text_print_estimate(FILE *out, struct sp_interval bytes,
 
 	switch (e.order) {
 	case SP_TEXT_POINT_FIRST:
-		fprintf(out, "%s (%s: %s)", e.first.text,
-			sp_text_level(confidence).text, e.second.text);
+		if (!(bytes.hi > bytes.lo))
+			fprintf(out, "%s, exact", e.first.text);
+		else
+			fprintf(out, "%s (%s: %s)", e.first.text,
+				sp_text_level(confidence).text, e.second.text);
 		return;
 	case SP_TEXT_INTERVAL_FIRST:
 		fprintf(out, "%s (%s), %s", e.first.text,

@@ -174,7 +174,7 @@ void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
 		sp_view_row_whole(functions->analysis->selection.view),
 		list.cell_width == CELL_WIDTH
 			? ""
-			: "; intervals need a wider terminal");
+			: "; intervals: 120 columns or --json");
 	sp_style_begin(out, SP_STYLE_HEAD);
 	fprintf(out, "  %*s  %*s  %*s", list.cell_width, "flat",
 		list.cell_width, "cum", LINE_DIGITS, "line");

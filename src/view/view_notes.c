@@ -91,9 +91,14 @@ static void note_no_samples(struct sp_view_notes *notes,
 		return;
 	}
 	if (!seen) {
-		fputs("0 samples: sampling was off all the time; sampleprof "
-		      "ctl PID start starts it\n",
+		fputs("0 samples: sampling was off all the time; while the "
+		      "process runs, `sampleprof ctl ",
 		      out);
+		if (p->end == SP_PROFILE_END_RUNNING)
+			fprintf(out, "%" PRIu64, p->pid);
+		else
+			fputs("PID", out);
+		fputs(" start` switches it on\n", out);
 		return;
 	}
 	while (period <= seen / WANTED_SAMPLES / 2)

@@ -91,7 +91,7 @@ class Launcher(harness.Case):
         done = self.alone("report", "app.sprof")
         self.assertEqual((done.returncode, done.stderr), (
             1, f"sampleprof: {os.path.realpath(self.dir)}/sampleprof-report: "
-            "has the command report, and cannot be run: "
+            "cannot be run for the command report: "
             "No such file or directory\n"))
 
     def test_by_another_name(self):

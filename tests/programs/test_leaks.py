@@ -113,7 +113,7 @@ class Leaks(harness.Case):
         self.assertEqual(answer["leaks"], 0)
         if "handle" in sites:
             self.assertNotEqual(sites["handle"]["verdict"], "leak")
-        self.assertIn("Nothing is seen to leak.", leaks(path)[1])
+        self.assertIn("No leak was found.", leaks(path)[1])
 
     def test_refused(self):
         """What cannot be judged says why."""
@@ -151,4 +151,4 @@ class Redis(harness.Case):
         self.finish(process)
         answer, _ = judged(path)
         self.assertEqual(answer["leaks"], 0, answer["sites"][:3])
-        self.assertIn("Nothing is seen to leak.", leaks(path)[1])
+        self.assertIn("No leak was found.", leaks(path)[1])

@@ -255,12 +255,12 @@ class Weighed(Case):
         self.assertIn("resident: what is alive in resident pages now",
                       done.stdout)
         done = self.report("--view", "resident", "--at", "1ms")
-        self.assertIn("moments at which somebody looked",
+        self.assertIn("known at the end and at snapshots",
                       " ".join(done.stderr.split()))
         self.assertEqual(done.returncode, 1)
         process.communicate(b"x")
         done = self.report("--view", "resident")
-        self.assertIn("nobody looked at its pages at its end",
+        self.assertIn("its resident pages at the end were not recorded",
                       " ".join(done.stderr.split()))
         self.assertEqual(done.returncode, 1)
 

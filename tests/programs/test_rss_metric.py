@@ -68,10 +68,10 @@ class Metric(test_rss_stored.Case):
             self.assertEqual(sums[name], found[name])
         self.assertIn("resident: what is alive in resident pages at the end",
                       self.report("top", "--metric", "resident").stdout)
-        self.assertIn("nobody looked at its pages near the peak of RSS: "
-                      "`sampleprof run --rss-at-peak` does; it has: end",
+        self.assertIn("its resident pages near the peak of RSS were not recorded: "
+                      "`sampleprof run --rss-at-peak` does it; it has: end",
                       self.said("--metric", "resident", "--view", "peak"))
-        self.assertIn("nobody looked at its pages at such",
+        self.assertIn("its resident pages at such were not recorded",
                       self.said("--metric", "resident", "--at", "such"))
 
     def test_between_runs(self):
@@ -112,8 +112,8 @@ class Metric(test_rss_stored.Case):
         harness.wait_until(lambda: test_rss.rss(self.out).returncode == 0)
         _, stderr = run.communicate(b"x")
         self.assertEqual(run.returncode, -signal.SIGKILL, stderr)
-        self.assertIn("nobody looked at its pages at its end: `sampleprof run "
-                      "--rss` does; it has: peak",
+        self.assertIn("its resident pages at the end were not recorded: "
+                      "`sampleprof run --rss` does it; it has: peak",
                       self.said("--metric", "resident"))
         found = self.functions("--view", "peak")
         # When it was looked at last is not known.

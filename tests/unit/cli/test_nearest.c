@@ -46,10 +46,13 @@ TEST(prefix)
 	is_near("s", NULL);
 }
 
-/* Nothing is known of a word in which every letter is wrong. */
+/* Nothing is known of a word in which half of the letters are wrong. */
 TEST(short)
 {
 	is_near("ls", "ps");
+	is_near("daff", "diff");
+	is_near("dabf", NULL);
+	is_near("fof", NULL);
 	is_near("x", NULL);
 	is_near("ab", NULL);
 	is_near("", NULL);
@@ -65,6 +68,7 @@ TEST(commands)
 	assert_string_equal(sp_command_nearest("hlep"), "help");
 	assert_string_equal(sp_command_nearest("export-"), "export");
 	assert_null(sp_command_nearest("frobnicate"));
+	assert_null(sp_command_nearest("foo")); /* "top" has one letter of it */
 	assert_non_null(sp_command_find("run"));
 	assert_null(sp_command_find("ru"));
 	assert_string_equal(sp_command_program("/usr/bin/sampleprof"),

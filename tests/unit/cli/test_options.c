@@ -409,7 +409,7 @@ TEST(pages)
 	assert_close(good("tree --json a").share, 0, 0);
 	assert_close(good("tree --json --nodefraction 0.25 a").share, 0.25, 0);
 	assert_close(good("top --nodefraction 0 a").share, 0, 0);
-	refused("peek a", "which functions of which profile? only a was given");
+	refused("peek a", "REGEX or FILE is missing: only a was given");
 	refused("peek", "which functions? no REGEX was given");
 	refused("list", "which functions? no REGEX was given");
 	refused("tree", "which profile? no FILE was given");

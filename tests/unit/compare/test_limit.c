@@ -95,10 +95,10 @@ TEST(refusals)
 {
 	refused("alloc_bytes", "has no '='");
 	refused("", "has no '='");
-	refused("=", "is of none of alloc_bytes");
-	refused("alloc=+3%", "is of none of alloc_bytes");
-	refused("alloc_bytes(x)=+3%", "is of none of");
-	refused("site=+3%", "is of none of");
+	refused("=", "does not begin with one of alloc_bytes");
+	refused("alloc=+3%", "does not begin with one of alloc_bytes");
+	refused("alloc_bytes(x)=+3%", "does not begin with one of");
+	refused("site=+3%", "does not begin with one of");
 	refused("site(x=+3%", "no ')'");
 	refused("site((=+3%", "no ')'");
 	refused("site(a[)=+3%", "the limit's pattern");

@@ -192,7 +192,7 @@ TEST(print_estimate)
 	       "KiB");
 	/* Objects are rounded outwards, too. */
 	prints(1, 2.1, 0, 0.9, "less than 3 B with 95 %;1 object [0, 3];< 3 B");
-	prints(0, 0, 0, 0.9, "0 (90 %: exact);0 objects;0 exact");
+	prints(0, 0, 0, 0.9, "0, exact;0 objects;0 exact");
 }
 
 TEST(level)
