@@ -39,13 +39,22 @@ static void atomic_step(void)
 #include "agent/file/livetable.c"
 
 /* What the set does, counted. */
-static bool touch(unsigned int generation, unsigned int *pages)
+static bool settle(unsigned int generation, unsigned int *pages)
 {
 	const unsigned int before = *pages;
-	const bool has_all = sp_filter_touch(generation, pages);
+	const bool has_all = sp_filter_settle(generation, pages);
 
-	liveset_work.touched += *pages - before;
+	liveset_work.settled += *pages - before;
 	return has_all;
+}
+
+static bool release_counters(unsigned int generation, unsigned int *pages)
+{
+	const unsigned int before = *pages;
+	const bool has_none = sp_filter_release(generation, pages);
+
+	liveset_work.released += (*pages - before) * (size_t)PAGE_BYTES;
+	return has_none;
 }
 
 static void release(unsigned int table, size_t from, size_t to)
@@ -83,7 +92,8 @@ static bool claim(struct sp_liveplace *place, unsigned int table, uint64_t hash)
 	return sp_livetable_claim(place, table, hash);
 }
 
-#define sp_filter_touch touch
+#define sp_filter_settle  settle
+#define sp_filter_release release_counters
 #include "agent/file/livefilter.c"
 #define sp_livetable_release release
 #define sp_livetable_begin   begin_place
@@ -117,6 +127,7 @@ void liveset_check_clear(void)
 	atomic_store(&current, 0);
 	atomic_store(&newest, 0);
 	atomic_store(&has_copies, false);
+	atomic_store(&first_released, 0);
 	forget_map(&state, sizeof(struct state));
 	for (unsigned int i = 0; i < SP_LIVETABLE_COUNT; i++) {
 		atomic_store(&walked[i], 0);
@@ -209,10 +220,13 @@ static void recount(struct liveset_check *ret, const struct found *found,
 			naive[liveset_check_index(found[i].address, bits)]++;
 	ret->counters = n;
 	ret->nonzero = 0;
+	ret->unknown = 0;
 	for (size_t i = 0; i < n; i++) {
-		uint8_t c = atomic_load(&counters[i]);
+		const uint8_t byte = atomic_load(&counters[i]);
+		const uint8_t c = byte & COUNTER_MAX;
 
 		ret->nonzero += c != 0;
+		ret->unknown += is_unknown(byte);
 		ret->sticky += c == COUNTER_MAX;
 		ret->wrong += c != naive[i] && c != COUNTER_MAX;
 	}

@@ -25,6 +25,7 @@ struct liveset_check {
 	uint64_t sticky;      /* counters that have reached their maximum */
 	uint64_t counters;    /* of the published generation */
 	uint64_t nonzero;     /* of them */
+	uint64_t unknown;     /* of them: they prove nothing */
 	unsigned int table;   /* the current one */
 	unsigned int tables;  /* current to newest */
 	uint64_t table_bytes; /* of these */
@@ -50,8 +51,8 @@ struct liveset_work {
 	uint64_t maps;     /* of tables and counters */
 	uint64_t claims;   /* of places: of what is inserted or moved */
 	uint64_t buckets;  /* that a look has come by, one after the other */
-	uint64_t touched;  /* pages of counters */
-	uint64_t released; /* bytes of a table that is left */
+	uint64_t settled;  /* pages of counters */
+	uint64_t released; /* bytes of a table and counters that are left */
 	const void *last_bucket;
 };
 

@@ -9,8 +9,10 @@
 
 /*
  * A counting filter in front of the live set (liveset.h): an array of bytes
- * indexed by a hash of the address.  A zero byte proves that the address is not
- * in the set, which is all that the free of an unsampled object has to know.
+ * indexed by a hash of the address.  A byte with its highest bit proves that
+ * the address is not in the set, which is all that the free of an unsampled
+ * object has to know.  A byte that is zero proves nothing, so memory may
+ * vanish: in a forked child, or when it goes back to the kernel.
  *
  * It has generations, each with twice as many counters as the one before.
  * Which of them an address is counted in is the live set's affair.
@@ -43,7 +45,7 @@ static inline const uint8_t *sp_filter_counter(const void *p)
 /* May p be in the set?  Context: hot. */
 static inline bool sp_filter_may_have(const void *p)
 {
-	return sp_arch_is_set(sp_filter_counter(p));
+	return sp_arch_is_low(sp_filter_counter(p));
 }
 
 /* The least generation with so many counters, not below `least`; the last, if
@@ -56,17 +58,27 @@ size_t sp_filter_counters_of(unsigned int generation);
 /* Have memory for it: false if there is none.  Context: sampled. */
 bool sp_filter_have(unsigned int generation);
 
-/* Touch some pages of it before they are used, from *pages on, which is moved
- * on; true: it has all of them.  Context: sampled. */
-bool sp_filter_touch(unsigned int generation, unsigned int *pages);
+/* Of some pages of it, from *pages on, which is moved on: what was not counted
+ * so far is not in the set.  True: of all pages.  Not after any was given back.
+ * Context: sampled. */
+bool sp_filter_settle(unsigned int generation, unsigned int *pages);
+
+/* Give back some pages, from *pages on, which is moved on; true: all are.  They
+ * prove nothing any more.  Context: sampled. */
+bool sp_filter_release(unsigned int generation, unsigned int *pages);
 
 /* Count the address up or down by 1 in a generation that there is; not below
- * zero, which a child may meet, and not beyond 255, where a counter stays.
+ * zero, which a child may meet, and not beyond 63, where a counter stays.
  * Context: sampled. */
 void sp_filter_adjust(unsigned int generation, uint64_t address, int by);
 
-/* From now on frees look in that generation. */
+/* From now on frees look in that generation; `first`: if nothing was in the set
+ * up to now. */
 void sp_filter_use(unsigned int generation);
+void sp_filter_use_first(unsigned int generation);
+
+/* Does it say that nothing is in the set?  Context: sampled. */
+bool sp_filter_passes_none(void);
 
 /* From now on no address is in the set, or every one may be, until one of the
  * three is called again.  Context: cold. */

@@ -25,6 +25,9 @@ static unsigned int choose_generation(unsigned int table)
 /* Of each table once: every insert and take asks.  0: not yet. */
 static _Atomic unsigned char known[SP_LIVETABLE_COUNT];
 
+/* Generations before that one keep their pages. */
+static _Atomic unsigned int first_released;
+
 static unsigned int generation_of(unsigned int table)
 {
 	unsigned int g =
@@ -51,6 +54,12 @@ bool sp_livefilter_is_same(unsigned int a, unsigned int b)
 void sp_livefilter_use(unsigned int table)
 {
 	sp_filter_use(generation_of(table));
+}
+
+void sp_livefilter_use_first(unsigned int table)
+{
+	if (sp_filter_passes_none())
+		sp_filter_use_first(generation_of(table));
 }
 
 /* `g` is that of `from`. */
@@ -81,14 +90,30 @@ void sp_livefilter_count(uint64_t address, unsigned int from, unsigned int to,
 	count_others(g, address, from, to, by);
 }
 
-bool sp_livefilter_touch(unsigned int from, unsigned int to,
-			 struct sp_livefilter_pages *pages)
+bool sp_livefilter_settle(unsigned int from, unsigned int to,
+			  struct sp_livefilter_pages *pages)
 {
-	for (unsigned int t = from + 1; t <= to; t++) {
+	for (unsigned int t = from; t <= to; t++) {
 		const unsigned int g = generation_of(t);
 
-		if (!sp_filter_touch(g, &pages->touched[g]))
+		if (!sp_filter_settle(g, &pages->settled[g]))
 			return false;
 	}
 	return true;
+}
+
+bool sp_livefilter_release(unsigned int table,
+			   struct sp_livefilter_pages *pages)
+{
+	const unsigned int end = generation_of(table);
+
+	for (unsigned int g = atomic_load(&first_released); g < end; g++)
+		if (!sp_filter_release(g, &pages->released[g]))
+			return false;
+	return true;
+}
+
+void sp_livefilter_keep(unsigned int table)
+{
+	atomic_store(&first_released, generation_of(table) + 1);
 }

@@ -34,19 +34,21 @@
  *     entries move in that direction only.  If it comes after what was MOVED is
  *     EMPTY, it comes after the COPY became LIVE.
  * I7  In a forked child all words, counters and the census are zero, epoch 0,
- *     and so is everything that was under `moving`.  Who finds another epoch
- *     than he began with has been interrupted by a fork and leaves no word
- *     behind.  The number of live samples changes only together with a look at
- *     the epoch.  One thing may be left: the values of an entry of the child,
- * if its handler got the very place that was BUSY.
+ *     and so is what was under `moving`.  A counter that is zero proves nothing
+ *     until it is settled (filter.h).  Who finds another epoch than he began
+ *     with has been interrupted by a fork and leaves no word behind.  The
+ *     number of live samples changes only together with a look at the epoch.
+ *     One thing may be left: the values of an entry of the child, if its
+ *     handler got the very place that was BUSY.
  *
  * The free of an address that is in a table never misses it: the program
  * ordered it behind the insert, so it sees the filter that was published then
  * or a later one, and the address is counted there: I3, and a generation is
  * published only when no table before its own has anything LIVE.  It does not
  * matter how long it has held a pointer to that filter, since its own take is
- * the only one of that address.  For the same reason a take need not touch
- * generations older than the published one.
+ * the only one of that address, and what is given back proves nothing: it is
+ * never settled again.  Both need `moving`; what a fork may have left to settle
+ * stays in the child.  So a take need not touch older generations.
  *
  * Who is stopped for ever, or leaves by siglongjmp, leaves at most: a word BUSY
  * or a COPY in the newest table, and counts that are too high by one, until the
@@ -86,6 +88,8 @@ struct state {
 	 * the child, before the interrupted one goes on there (I7). */
 	_Atomic uint64_t progress;
 	struct sp_livefilter_pages pages; /* under `moving` */
+	/* The current filter is settled, older ones are given back. */
+	_Atomic bool is_tidy;
 };
 
 /* Set once, by whoever first has the memory. */
@@ -329,6 +333,7 @@ static void move_some(const struct move *m)
 	if (end == n && is_same_process(m)) {
 		sp_livefilter_use(m->from + 1);
 		atomic_store(&current, m->from + 1);
+		atomic_store(&m->state->is_tidy, false);
 	}
 }
 
@@ -351,15 +356,21 @@ static void grow(struct state *s, uint32_t live, unsigned int before)
 
 	if (live > sp_livetable_fill(last))
 		announce(last);
-	if (atomic_load(&newest) != before || before == atomic_load(&current) ||
+	if (atomic_load(&newest) != before ||
+	    (before == atomic_load(&current) && atomic_load(&s->is_tidy)) ||
 	    !sp_inside_hold(&s->moving))
 		return;
 	m.epoch = epoch_of(atomic_load(&s->census));
 	m.from = atomic_load(&current);
 	m.to = atomic_load(&newest);
 	m.has_new_filter = !sp_livefilter_is_same(m.from, m.to);
-	if (m.from < m.to && sp_livefilter_touch(m.from, m.to, &s->pages))
-		move_some(&m);
+	if (sp_livefilter_settle(m.from, m.to, &s->pages)) {
+		if (m.from < m.to)
+			move_some(&m);
+		else if (sp_livefilter_release(m.from, &s->pages) &&
+			 is_same_process(&m))
+			atomic_store(&s->is_tidy, true);
+	}
 	sp_inside_give(&s->moving);
 }
 
@@ -389,6 +400,8 @@ bool sp_liveset_init(void)
 	if (!s)
 		return false;
 	atomic_store(&s->census, 1ull << 32);
+	while (!sp_livefilter_settle(0, 0, &s->pages))
+		;
 	sp_livefilter_use(atomic_load(&current));
 	return true;
 }
@@ -482,6 +495,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 		return SP_LIVESET_ADDED;
 	was_there = sp_filter_may_have(p) && sp_liveset_may_have(p) &&
 		    sp_liveset_take(p, ret_old);
+	sp_livefilter_use_first(atomic_load(&current));
 	if (!add_address(s, address, live, &added))
 		return SP_LIVESET_FULL;
 	if (!count_live(s, epoch, 1, &n)) {
@@ -579,5 +593,8 @@ void sp_liveset_reset(uint32_t generation)
 		return;
 	/* Whoever was interrupted by the fork goes on in the child. */
 	atomic_store(&has_copies, true);
+	sp_livefilter_keep(atomic_load(&newest));
+	if (!epoch_of(atomic_load(&s->census)))
+		sp_filter_pass_none();
 	atomic_store(&s->census, (uint64_t)generation << 32);
 }

@@ -9,8 +9,8 @@
  * any number of threads and from signal handlers; grows without a stop.
  *
  * In front of it stands a counting filter, an array of bytes indexed by a hash
- * of the address.  A zero byte proves that the address is not in the table,
- * which is all that the free of an unsampled object has to know.
+ * of the address.  A byte with its highest bit proves that the address is not
+ * in the table, which is all that the free of an unsampled object has to know.
  *
  * The caller owns the address that it inserts or takes, as the allocator does:
  * no two threads do so with one address at the same time, unless the program

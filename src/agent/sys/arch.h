@@ -24,7 +24,7 @@
  * sp_arch_swap         exchange a word: its old value
  * sp_arch_charge       subtract n, and 1 if n is 0: was the word less?
  * sp_arch_uncharge     the opposite
- * sp_arch_is_set       is the byte, which other threads change, not 0?
+ * sp_arch_is_low       is the byte, which other threads change, below 128?
  *
  * Registers have the numbers that DWARF gives them:
  *

@@ -131,9 +131,9 @@ static inline void sp_arch_uncharge(uint64_t *word, uint64_t n)
 	__atomic_fetch_add(word, n + !n, __ATOMIC_RELAXED);
 }
 
-static inline bool sp_arch_is_set(const uint8_t *byte)
+static inline bool sp_arch_is_low(const uint8_t *byte)
 {
-	return __atomic_load_n(byte, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(byte, __ATOMIC_RELAXED) < 128;
 }
 
 /* ---- registers ---- */

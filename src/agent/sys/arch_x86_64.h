@@ -126,12 +126,12 @@ static inline void sp_arch_uncharge(uint64_t *word, uint64_t n)
 		: "cc");
 }
 
-static inline bool sp_arch_is_set(const uint8_t *byte)
+static inline bool sp_arch_is_low(const uint8_t *byte)
 {
-	bool is_set;
+	bool is_low;
 
-	__asm__("cmpb $0, %1" : "=@ccne"(is_set) : "m"(*byte));
-	return is_set;
+	__asm__("cmpb $0, %1" : "=@ccns"(is_low) : "m"(*byte));
+	return is_low;
 }
 
 /* ---- registers ---- */
