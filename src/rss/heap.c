@@ -54,6 +54,9 @@ static struct sp_interval subtract_interval(double from, struct sp_interval i)
  * counts it is that, less what it has for itself at most, of which nobody knows
  * how much is resident.  Without counts it is the objects at least, and the
  * mappings that they are in at most.  These are the value where both agree.
+ * Where they are less than the counts say, what is free may lie elsewhere, or
+ * never have been written to, as in a slab that is new: the counts are the
+ * value, and the mappings the least.
  */
 static struct sp_interval taken_of_other(const struct heap *h,
 					 const struct sp_control_memory *m,
@@ -69,6 +72,7 @@ static struct sp_interval taken_of_other(const struct heap *h,
 	}
 	i = clamp_interval(i, 0, h->other);
 	i.value = floor(clamp_value(i.value, i.lo, i.hi));
+	i.lo = fmin(i.lo, fmax(around, i.lo - (double)m->free_bytes));
 	i.lo = fmin(i.lo, i.value);
 	return i;
 }

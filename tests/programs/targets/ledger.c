@@ -12,6 +12,7 @@
  *   vfork    a child of vfork ends before, by _exit
  *   peak     before it is ready it frees a large object
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <poll.h>
@@ -63,6 +64,57 @@ static void make_small(void)
 		usable += malloc_usable_size(p);
 	}
 	printf("small %u %zu %zu\n", SMALL, bytes, usable);
+}
+
+typedef int control(const char *, void *, size_t *, void *, size_t);
+
+/* A number of one of jemalloc's bins, of all arenas. */
+static size_t of_bin(control *ask, const char *from, unsigned int bin,
+		     const char *what, size_t bytes)
+{
+	unsigned int word = 0;
+	size_t all = 0;
+	void *to = bytes == sizeof(word) ? (void *)&word : &all;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%s.%u.%s", from, bin, what);
+	if (ask(name, to, &bytes, NULL, 0))
+		exit(75);
+	return word + all;
+}
+
+static size_t free_in_bin(control *ask, unsigned int bin)
+{
+	const char *const all = "stats.arenas.4096.bins";
+	const char *const one = "arenas.bin";
+	const size_t bytes = of_bin(ask, one, bin, "size", sizeof(size_t)),
+		     n = of_bin(ask, one, bin, "nregs", sizeof(unsigned int)),
+		     slabs = of_bin(ask, all, bin, "curslabs", sizeof(size_t)),
+		     used = of_bin(ask, all, bin, "curregs", sizeof(size_t));
+
+	return bytes == OBJECT ? 0 : bytes * (slabs * n - used);
+}
+
+/*
+ * What jemalloc has free in its slabs of other sizes, by its own counts: of
+ * each size the last slab is filled in part.  It has several of the allocator's
+ * pages, which are of 64 KiB where the kernel's may be.
+ */
+static void print_slabs(void)
+{
+	control *ask = (control *)dlsym(RTLD_DEFAULT, "mallctl");
+	size_t free_bytes = 0, size = sizeof(unsigned int);
+	unsigned long long epoch = 1;
+	unsigned int bins = 0;
+
+	if (!ask)
+		return;
+	ask("epoch", NULL, NULL, &epoch, sizeof(epoch));
+	if (ask("arenas.nbins", &bins, &size, NULL, 0))
+		exit(75);
+	for (unsigned int i = 0; i < bins; i++)
+		free_bytes += free_in_bin(ask, i);
+	printf("slabs %zu\n", free_bytes);
 }
 
 /* Objects of which the last of each group stays: what is free cannot go back.
@@ -208,6 +260,7 @@ int main(int argc, char **argv)
 	make_threads(strcmp(how, "threads") == 0 ? THREADS_MANY : THREADS);
 	if (strcmp(how, "peak") == 0)
 		make_peak();
+	print_slabs();
 	puts("ready");
 	while (poll(&input, 1, 20) == 0)
 		if (strcmp(how, "idle") != 0)

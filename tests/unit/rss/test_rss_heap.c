@@ -123,6 +123,17 @@ TEST(jemalloc)
 	objects.around_bytes = 140 * MIB;
 	sp_rss_heap_fill(&parts, &memory, &objects, rows);
 	expect(rows, SP_RSS_ROW_ANONYMOUS, 46 * MIB);
+	/* 2 MiB less than it counts at the least: it may be that they are of
+	 * what is free, and were never written to. */
+	objects.around_bytes = 98 * MIB;
+	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	expect(rows, SP_RSS_ROW_ANONYMOUS, 50 * MIB);
+	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.lo == 46.0 * MIB);
+	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.hi == 52.0 * MIB);
+	/* No more than that is free. */
+	objects.around_bytes = 0;
+	sp_rss_heap_fill(&parts, &memory, &objects, rows);
+	assert_true(rows[SP_RSS_ROW_ANONYMOUS].bytes.hi == 110.0 * MIB);
 	/* Nothing is sampled: then by what it says. */
 	objects = (struct sp_rss_objects){.is_known = false};
 	sp_rss_heap_fill(&parts, &memory, &objects, rows);
