@@ -101,12 +101,7 @@ static int search_place(struct sp_attach_job *job, struct sp_error *err)
 		return refuse_trace(job, err);
 	if (r != -EAGAIN && r != -EINPROGRESS)
 		return r;
-	return sp_error_set(err, -EBUSY, NULL,
-			    "process %d: in 2 s no thread was found at a place "
-			    "where it can load a library (outside its "
-			    "allocator, its loader and signal handlers); try "
-			    "again",
-			    job->pid);
+	return sp_suitable_explain_silence((uint64_t)job->pid, err);
 }
 
 /* In a process of its own: whatever it still traces at its end goes on as if it

@@ -116,6 +116,26 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 				    : "another architecture than " SP_CPU_NAME);
 }
 
+static int refuse_stopped(uint64_t pid, struct sp_error *err)
+{
+	return sp_error_set(err, -EBUSY, NULL,
+			    "process %" PRIu64 " is stopped: let it go on "
+			    "first (kill -CONT %" PRIu64 ")",
+			    pid, pid);
+}
+
+int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err)
+{
+	if (read_status(pid).state == 'T')
+		return refuse_stopped(pid, err);
+	return sp_error_set(err, -EBUSY, NULL,
+			    "process %" PRIu64 ": in 2 s no thread was found "
+			    "at a place where it can load a library (outside "
+			    "its allocator, its loader and signal handlers); "
+			    "try again",
+			    pid);
+}
+
 int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 {
 	const struct status status = read_status(pid);
@@ -143,10 +163,7 @@ int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 				    "strace): end that first",
 				    pid, status.tracer);
 	if (status.state == 'T')
-		return sp_error_set(err, -EBUSY, NULL,
-				    "process %" PRIu64 " is stopped: let it go "
-				    "on first (kill -CONT %" PRIu64 ")",
-				    pid, pid);
+		return refuse_stopped(pid, err);
 	if (status.shadow_stack)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %" PRIu64 " has a shadow stack, "

@@ -22,6 +22,9 @@ int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 /* The kernel has refused tracing: -EPERM and *err. */
 int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err);
 
+/* -EBUSY and *err: why no thread of it could be had. */
+int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err);
+
 /* How long the process has run. */
 uint64_t sp_suitable_age_ms(uint64_t pid);
 

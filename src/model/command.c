@@ -30,11 +30,22 @@ size_t sp_command_room(size_t bytes)
 	return bytes * 4 + 3;
 }
 
+/* A program that writes a title over its arguments leaves zeros behind it. */
+static size_t without_padding(const char *arguments, size_t bytes)
+{
+	size_t n = bytes;
+
+	while (n > 1 && !arguments[n - 1] && !arguments[n - 2])
+		n--;
+	return n > 1 && bytes - n > 1 ? n : bytes;
+}
+
 void sp_command_join(const char *arguments, size_t bytes, char *out)
 {
 	char *to = out;
 	size_t at = 0;
 
+	bytes = without_padding(arguments, bytes);
 	while (at < bytes) {
 		const char *argument = arguments + at;
 

@@ -164,8 +164,26 @@ class Process(Case):
         """Refused, at once or after the 2 s that are left to it; and nobody
         traces it any more."""
         self.refused(talk.pid, *words)
-        with open(f"/proc/{talk.pid}/status", encoding="ascii") as f:
-            self.assertIn("TracerPid:\t0\n", f.read())
+        self.assertFalse(self.tracer(talk.pid))
+
+    def check_stop(self, talk):
+        """Stopped while it is looked at."""
+        command = subprocess.Popen(
+            [attaching.COMMAND, "attach", str(talk.pid), "--out",
+             self.out + "/"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True)
+        self.addCleanup(command.kill)
+        harness.wait_until(lambda: command.poll() is not None or
+                           self.tracer(talk.pid))
+        talk.process.send_signal(signal.SIGSTOP)
+        said = command.communicate(timeout=harness.TIMEOUT_S)
+        talk.process.send_signal(signal.SIGCONT)
+        self.assertEqual((command.returncode, said[0]), (1, ""))
+        self.assertIn("is stopped: let it go on first (kill -CONT", said[1])
+
+    def tracer(self, pid):
+        with open(f"/proc/{pid}/status", encoding="ascii") as f:
+            return "TracerPid:\t0\n" not in f.read()
 
     def test_uninterruptible(self):
         talk = self.talk()
@@ -185,6 +203,7 @@ class Process(Case):
                                       "libprogram_attached_holding.so"))
         self.assertEqual(talk.say("hold")[0], "held")
         self.check_hang(talk, "in 2 s no thread was found")
+        self.check_stop(talk)
         self.assertEqual(talk.say("drop")[0], "dropped")
         self.check_round(talk)
         talk.end()
