@@ -149,6 +149,10 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 	job->error = sp_image_libc(image, "dlerror");
 	job->lock_probe = sp_image_libc(image, "dladdr");
 	job->errno_location = sp_image_libc(image, "__errno_location");
+	/* From glibc 2.34 on. */
+	if (!sp_image_libc_distance(image, "errno", "__libc_dlerror_result",
+				    &job->error_distance))
+		job->error_distance = 0;
 	if (!sp_image_has_allocator(image)) {
 		job->sums = sp_image_libc(image, "mallinfo2");
 		job->allocator_probe = sp_image_libc(image, "mallopt");

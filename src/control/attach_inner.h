@@ -29,6 +29,8 @@ struct sp_attach_job {
 	 * be missing: 0. */
 	uint64_t syscall, way_back, load, close, error, errno_location;
 	uint64_t lock_probe;
+	/* From errno to what dlerror has to say, in bytes; 0: not known. */
+	uint64_t error_distance;
 	uint64_t sums, allocator_probe;
 	uint64_t until;    /* by then the thread is let go */
 	uint64_t function; /* of ours, 0: not loaded yet */

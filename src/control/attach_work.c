@@ -245,24 +245,57 @@ static int begin_profile(struct sp_attach_job *job, struct sp_tracee *t,
 	return r == 0 ? call_library(job, t, err) : r;
 }
 
+/* What the thread has of its C library, and is to find as it was: errno, and a
+ * text that dlerror has for it, which each call of the loader would free. */
+struct kept {
+	uint64_t errno_at, error_at;
+	int error_number;
+	uint64_t error;
+};
+
+static bool keep_errors(const struct sp_attach_job *job, struct sp_tracee *t,
+			struct kept *kept)
+{
+	const uint64_t none = 0;
+
+	if (!sp_tracee_read(t->pid, kept->errno_at, &kept->error_number,
+			    sizeof(kept->error_number)))
+		return false;
+	if (!job->error_distance)
+		return true;
+	kept->error_at = kept->errno_at + job->error_distance;
+	return sp_tracee_read(t->pid, kept->error_at, &kept->error,
+			      sizeof(kept->error)) &&
+	       (!kept->error ||
+		sp_tracee_write(t, kept->error_at, &none, sizeof(none)));
+}
+
+static void restore_errors(struct sp_tracee *t, const struct kept *kept)
+{
+	sp_tracee_write(t, kept->errno_at, &kept->error_number,
+			sizeof(kept->error_number));
+	if (kept->error)
+		sp_tracee_write(t, kept->error_at, &kept->error,
+				sizeof(kept->error));
+}
+
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err)
 {
-	uint64_t errno_at = 0;
-	int saved_errno, r;
+	struct kept kept = {0};
+	int r;
 
 	job->until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
 	r = sp_tracee_borrow(t, job->syscall, job->way_back, err);
 	if (r < 0)
 		return r;
-	r = begin_work(job, t, &errno_at);
+	r = begin_work(job, t, &kept.errno_at);
 	if (r < 0)
 		return r == -EAGAIN ? r : fail_call(t, r, "its loader", err);
-	if (!sp_tracee_read(t->pid, errno_at, &saved_errno,
-			    sizeof(saved_errno)))
+	if (!keep_errors(job, t, &kept))
 		return fail_call(t, -EIO, "its C library", err);
 	r = job->request.command == SP_ATTACH_BEGIN ? begin_profile(job, t, err)
 						    : call_library(job, t, err);
-	sp_tracee_write(t, errno_at, &saved_errno, sizeof(saved_errno));
+	restore_errors(t, &kept);
 	return r;
 }

@@ -130,31 +130,40 @@ static Elf_Data *find_symbols(Elf *elf, GElf_Shdr *ret)
 	return NULL;
 }
 
-bool sp_image_function(Dwfl_Module *mod, const char *wanted,
-		       struct sp_image_range *ret)
+/* A symbol of that type that the module exports. */
+static bool find_symbol(Dwfl_Module *mod, const char *wanted, int type,
+			GElf_Sym *ret, GElf_Addr *ret_bias)
 {
-	GElf_Addr bias;
-	Elf *elf = mod ? dwfl_module_getelf(mod, &bias) : NULL;
+	Elf *elf = mod ? dwfl_module_getelf(mod, ret_bias) : NULL;
 	GElf_Shdr header;
 	Elf_Data *data = elf ? find_symbols(elf, &header) : NULL;
 	size_t n = data ? data->d_size / header.sh_entsize : 0;
 
 	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		GElf_Sym symbol;
 		const char *name;
 
-		if (!gelf_getsym(data, (int)i, &symbol) ||
-		    symbol.st_shndx == SHN_UNDEF ||
-		    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
+		if (!gelf_getsym(data, (int)i, ret) ||
+		    ret->st_shndx == SHN_UNDEF ||
+		    GELF_ST_TYPE(ret->st_info) != type)
 			continue;
-		name = elf_strptr(elf, header.sh_link, symbol.st_name);
-		if (!name || strcmp(name, wanted) != 0)
-			continue;
-		ret->start = symbol.st_value + bias;
-		ret->end = ret->start + symbol.st_size;
-		return true;
+		name = elf_strptr(elf, header.sh_link, ret->st_name);
+		if (name && strcmp(name, wanted) == 0)
+			return true;
 	}
 	return false;
+}
+
+bool sp_image_function(Dwfl_Module *mod, const char *wanted,
+		       struct sp_image_range *ret)
+{
+	GElf_Addr bias;
+	GElf_Sym symbol;
+
+	if (!find_symbol(mod, wanted, STT_FUNC, &symbol, &bias))
+		return false;
+	ret->start = symbol.st_value + bias;
+	ret->end = ret->start + symbol.st_size;
+	return true;
 }
 
 uint64_t sp_image_libc(const struct sp_image *image, const char *name)
@@ -165,6 +174,21 @@ uint64_t sp_image_libc(const struct sp_image *image, const char *name)
 		if (sp_image_function(image->libc[i], name, &range))
 			return range.start;
 	return 0;
+}
+
+bool sp_image_libc_distance(const struct sp_image *image, const char *from,
+			    const char *to, uint64_t *ret)
+{
+	GElf_Addr bias;
+	GElf_Sym a, b;
+
+	for (size_t i = 0; i < image->n_libc; i++)
+		if (find_symbol(image->libc[i], from, STT_TLS, &a, &bias) &&
+		    find_symbol(image->libc[i], to, STT_TLS, &b, &bias)) {
+			*ret = b.st_value - a.st_value;
+			return true;
+		}
+	return false;
 }
 
 uint64_t sp_image_ours(const struct sp_image *image, const char *name)

@@ -25,6 +25,11 @@ void sp_image_close(struct sp_image *image);
 uint64_t sp_image_libc(const struct sp_image *image, const char *name);
 uint64_t sp_image_ours(const struct sp_image *image, const char *name);
 
+/* Each thread has both of these variables of the C library: how far one is
+ * behind the other.  False: there are none of these names. */
+bool sp_image_libc_distance(const struct sp_image *image, const char *from,
+			    const char *to, uint64_t *ret);
+
 /* Bytes in the code of the C library, or of the vDSO: where, or 0. */
 uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			    size_t n);

@@ -13,6 +13,7 @@
  * "end" ends it, with "ok".
  */
 #include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -296,6 +297,20 @@ static void expect_same(const struct state *a, const struct state *b)
 		EXPECT(a->actions[i].sa_handler == b->actions[i].sa_handler);
 }
 
+/* What dlerror has to say of this, if nobody has asked it meanwhile. */
+static void fail_to_load(void)
+{
+	EXPECT(!dlopen("/no/such/library", RTLD_NOW));
+}
+
+/* If who attaches is killed, the text may be gone. */
+static void expect_error(void)
+{
+	const char *text = dlerror();
+
+	EXPECT(may_leave_files || (text && strstr(text, "/no/such/library")));
+}
+
 static void run_state(void)
 {
 	static void *(*const threads[])(void *) = {
@@ -320,12 +335,15 @@ static void run_state(void)
 	read_state(&before);
 	niceness = getpriority(PRIO_PROCESS, 0);
 	truth_print("going", &all);
+	fail_to_load();
 	errno = 79;
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		EXPECT(errno == 79);
 		read_state(&after);
 		expect_same(&before, &after);
 		expect_priorities();
+		expect_error();
+		fail_to_load();
 		truth_print("same", &all);
 		errno = 79;
 	}
