@@ -80,12 +80,11 @@ static void look_at_both(struct sp_caveats *c, const struct sp_summary *old,
 		c->other_program = true;
 	}
 	if (old->period_bytes != new->period_bytes)
-		sp_caveats_note(
-			c,
-			"different sampling periods: %s, %s; what is estimated "
-			"is as exact as the longer one allows",
-			sp_text_size(old->period_bytes).text,
-			sp_text_size(new->period_bytes).text);
+		sp_caveats_note(c,
+				"different sampling periods: %s, %s; the "
+				"longer one limits how exact the estimates are",
+				sp_text_size(old->period_bytes).text,
+				sp_text_size(new->period_bytes).text);
 	if (old->law.is_dotnet != new->law.is_dotnet)
 		sp_caveats_note(c, "different sampling laws: %s, %s",
 				law_name(&old->law), law_name(&new->law));
@@ -156,9 +155,8 @@ int sp_caveats_init(struct sp_caveats *ret, const struct sp_pair *pair)
 	look_at_both(c, pair->old.run[0], pair->new.run[0]);
 	if (c->old_has_frees != c->new_has_frees)
 		sp_caveats_note(c,
-				"%s has no frees: what is alive, the peak "
-				"and temporary "
-				"objects cannot be compared",
+				"%s has no frees: live bytes, the peak and "
+				"temporary objects cannot be compared",
 				c->old_has_frees ? "new" : "old");
 	return 0;
 }

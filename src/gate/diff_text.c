@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "compare/diff.h"
+#include "runs/summary.h"
 #include "text/figures.h"
 #include "text/lines.h"
 #include "text/style.h"
@@ -37,9 +38,9 @@ static void print_notes(FILE *out, const struct sp_diff *d)
 			d->n_moved, sp_text_plural(d->n_moved),
 			d->n_moved == 1 ? "has" : "have");
 	if (d->n_old == 1 && d->n_new == 1)
-		fputs("note: one run on each side: intervals are of the "
-		      "sampling, the program's own noise between runs is not "
-		      "in them\n",
+		fputs("note: one run on each side: intervals contain the noise "
+		      "of sampling, not the noise between runs of the "
+		      "program\n",
 		      out);
 }
 
@@ -281,6 +282,20 @@ static void print_told(FILE *out, const struct sp_diff_table *t)
 	fprintf(out, "%zu of %zu %s", told, t->n, t->noun);
 }
 
+static bool has_unknown_row(const struct sp_diff *d)
+{
+	for (size_t i = 0; i < d->n_tables; i++) {
+		const struct sp_diff_table *t = &d->tables[i];
+		const size_t shown =
+			t->shown && t->shown < t->n ? (size_t)t->shown : t->n;
+
+		for (size_t k = 0; k < shown; k++)
+			if (strstr(t->rows[k].name, SP_SUMMARY_UNKNOWN))
+				return true;
+	}
+	return false;
+}
+
 static void print_foot(FILE *out, const struct sp_diff *d, bool has_percent)
 {
 	size_t n = 0;
@@ -296,12 +311,17 @@ static void print_foot(FILE *out, const struct sp_diff *d, bool has_percent)
 		fputs(" changed\n", out);
 	if (has_percent)
 		fprintf(out, "%spercent is of the old value\n", n ? "" : "\n");
+	if (has_unknown_row(d))
+		fputs(SP_SUMMARY_UNKNOWN
+		      ": the functions of a module that have "
+		      "no name; its debug symbols,\nor "
+		      "--debuginfod, tell them apart\n",
+		      out);
 	if (n)
 		fprintf(out,
-			"the interval at %s is that of the change; ~ cannot be "
-			"told from noise: of the\n"
-			"rows without it, %s at most are expected to be "
-			"wrong\n",
+			"interval: of the change, at %s; ~: cannot be told "
+			"from noise; of the rows\n"
+			"without ~ at most %s are expected to be wrong\n",
 			sp_text_level(d->level).text,
 			sp_text_level(1 - d->level).text);
 }

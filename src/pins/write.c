@@ -206,8 +206,9 @@ static void print_sites(FILE *out, const struct sp_rss_pins *p, uint64_t top)
 /* What was looked at, and what was not. */
 static void print_counts(FILE *out, const struct sp_rss_pins *p)
 {
-	fprintf(out, "note: %s live objects were looked at%s",
+	fprintf(out, "note: %s live object%s looked at%s",
 		sp_text_count(p->looked).text,
+		p->looked == 1 ? " was" : "s were",
 		p->is_exact ? ", which is every one" : "");
 	if (p->rule == SP_RSS_PINS_BY_HEADERS ||
 	    p->rule == SP_RSS_PINS_BY_ASKING)

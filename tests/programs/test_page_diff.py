@@ -340,7 +340,7 @@ class Use(PairCase):
         self.assertIn("gone", tips["site_d"][0])
         self.assertIn("new", tips["site_e"][0])
         self.assertIn("~", tips["site_f"][0])
-        self.assertIn("not to be told from noise", tips["site_f"][0])
+        self.assertIn("cannot be told from noise", tips["site_f"][0])
         # Red grew, blue shrank, and neither is what is noise.
         red, _, blue, _ = tips["site_a"][1]
         self.assertGreater(red, blue + 40, tips)

@@ -497,7 +497,7 @@ class App {
 				visible(baseName(module)));
 		}), element('span', {class: 'faint-key'},
 			element('i', {'aria-hidden': 'true'}),
-			'faded: hardly to be told from nothing'));
+			'faded: too few samples to be significant'));
 	}
 
 	// [class, text]...
@@ -510,7 +510,7 @@ class App {
 
 const CHANGE_SWATCHES = [
 	['grew-key', '▲ grew'], ['shrank-key', '▼ shrank'],
-	['pale-key', 'pale: as much up as down, or not to be told from noise'],
+	['pale-key', 'pale: increases equal decreases, or cannot be told from noise'],
 ];
 
 const PAIR_VIEWS = {

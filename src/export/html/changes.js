@@ -60,7 +60,7 @@ function changeLines(row, ofObjects) {
 	];
 
 	if (mark(row))
-		lines.push(['faint', row.why || 'not to be told from noise']);
+		lines.push(['faint', row.why || 'cannot be told from noise']);
 	return lines;
 }
 
@@ -141,7 +141,7 @@ class ChangeTable extends Ranking {
 		byId('changed').textContent = `flat, ${told.length} of ` +
 			plural(own.length, matches ? 'matching function'
 				: 'function') +
-			' changed; ~ is not to be told from noise' +
+			' changed; ~ cannot be told from noise' +
 			movedNote(own.filter((row) => row.flat.why === WHY_MOVED));
 		this.markOrder(this);
 	}
@@ -265,8 +265,8 @@ function pairNotes(older, newer) {
 		notes.push(`different programs: ${name(older)}, ${name(newer)}`);
 	if (differ((data) => data.period_bytes))
 		notes.push(`different sampling periods: ${sides.map(([, data]) =>
-			amount(data.period_bytes, false)).join(', ')}; what is ` +
-			'estimated is as exact as the longer one allows');
+			amount(data.period_bytes, false)).join(', ')}; the ` +
+			'longer one limits how exact the estimates are');
 	if (differ((data) => data.is_dotnet))
 		notes.push('different sampling laws');
 	if (differ((data) => data.files))
@@ -278,7 +278,7 @@ function pairNotes(older, newer) {
 			notes.push(`${what}: ${data.end}: its totals are lower limits`);
 	if (differ((data) => data.has_frees))
 		notes.push(`${older.has_frees ? 'new' : 'old'} has no frees: ` +
-			'what is alive, the peak and temporary objects cannot be ' +
+			'live bytes, the peak and temporary objects cannot be ' +
 			'compared');
 	for (const [what, data] of sides)
 		notes.push(...noteLines(data).map((line) => `${what}: ${line}`));
@@ -305,10 +305,10 @@ function showPairNotes(older, newer, pair) {
 		`old: ${fileText(older)}; new: ${fileText(newer)}`;
 }
 
-const PAIR_METHOD = 'A difference has the interval that the two estimates ' +
-	'have together, from samples alone: what the program itself does ' +
-	'differently from run to run is not in it. Without ~ are as many rows ' +
-	'as keep the share of wrong ones among them below ';
+const PAIR_METHOD = 'The interval of a difference follows from the samples ' +
+	'of both sides: it does not contain how much runs of the program ' +
+	'differ. Of the rows without ~ the expected share of wrong ones is ' +
+	'below ';
 
 const pairMethod = (older, newer) =>
 	`Sampling: old ${samplesOf(older)}; new ${samplesOf(newer)}. ` +

@@ -50,7 +50,7 @@ function placeLines(model, layer, node) {
 	lines.push(['samples', plural(e.samples, 'sample')]);
 	if (isFaint(...['est', 'seen', 'samples'].map(
 		(what) => layer.sumOf(what, node))))
-		lines.push(['faint', 'hardly to be told from nothing']);
+		lines.push(['faint', 'too few samples to be significant']);
 	return lines;
 }
 
