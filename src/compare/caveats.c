@@ -48,7 +48,7 @@ static void look_at(struct sp_caveats *c, const struct sp_side *side,
 			sp_caveats_note(
 				c,
 				"%s: sampling was off for %s of what it "
-				"allocated: its estimates speak of the rest",
+				"allocated: its estimates cover the rest",
 				name,
 				sp_figure_share(sp_summary_unsampled(run, NULL))
 					.text);

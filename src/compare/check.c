@@ -208,8 +208,8 @@ static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 	if (r)
 		return r < 0 ? r : 0;
 	f->n_moved = 1;
-	sp_check_cannot_tell(f, "other inlining or build flags: what it has, "
-				"callers or callees had before");
+	sp_check_cannot_tell(f, "other inlining or build flags: its callers or "
+				"callees had these bytes before");
 	return 0;
 }
 

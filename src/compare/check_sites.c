@@ -172,7 +172,7 @@ static void judge_sites(const struct sp_checker *c, struct sp_finding *f,
 		sp_check_cannot_tell(
 			f,
 			"other inlining or build flags: %zu function%s with "
-			"what callers or callees had before",
+			"bytes that callers or callees had before",
 			f->n_moved, sp_text_plural(f->n_moved));
 		return;
 	}

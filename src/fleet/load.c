@@ -24,10 +24,10 @@ int sp_fleet_load_fail_memory(struct loader *l)
 
 int sp_fleet_load_fail_changed(struct loader *l)
 {
-	return sp_error_set(l->err, -EAGAIN, l->db->path,
-			    "has not all of a process: it was changed while "
-			    "it was read, or a part of the database is away; "
-			    "try again");
+	return sp_error_set(
+		l->err, -EAGAIN, l->db->path,
+		"lacks a part of a process: it was changed while it was read, "
+		"or a part of the database is away; try again");
 }
 
 int sp_fleet_load_fail_number(struct loader *l)

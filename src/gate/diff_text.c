@@ -33,8 +33,8 @@ static void print_notes(FILE *out, const struct sp_diff *d)
 	if (d->n_moved)
 		fprintf(out,
 			"note: other inlining, build flags or code that moved: "
-			"%zu row%s marked ? %s what callers or callees had "
-			"before\n",
+			"%zu row%s marked ? %s bytes that callers or callees "
+			"had before\n",
 			d->n_moved, sp_text_plural(d->n_moved),
 			d->n_moved == 1 ? "has" : "have");
 	if (d->n_old == 1 && d->n_new == 1)

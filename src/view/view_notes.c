@@ -82,12 +82,11 @@ static void note_no_samples(struct sp_view_notes *notes,
 	out = sp_view_note(notes);
 	if (!p->exact_alloc_bytes) {
 		fprintf(out,
-			"0 samples: no allocation was %s; memory that a "
-			"program takes by mmap, or from a malloc of its "
-			"own, is not seen\n",
+			"0 samples: no %s; memory that a program takes by "
+			"mmap, or from a malloc of its own, is not seen\n",
 			p->end == SP_PROFILE_END_CLEAN
-				? "seen"
-				: "seen yet that is published");
+				? "allocation was seen"
+				: "thread has published an allocation yet");
 		return;
 	}
 	if (!seen) {
@@ -197,8 +196,8 @@ static void note_self_check(struct sp_view_notes *notes,
 	if (least <= estimate.hi && most >= estimate.lo)
 		return;
 	fprintf(sp_view_note(notes),
-		"the samples do not fit the exact total: by them %s were "
-		"allocated (%s: %s); samples were lost, or counted twice\n",
+		"the samples do not fit the exact total: they estimate %s (%s: "
+		"%s); samples were lost, or counted twice\n",
 		sp_text_bytes(estimate.value).text,
 		sp_text_level(how.confidence).text,
 		sp_text_interval(estimate).text);
@@ -214,12 +213,11 @@ static void note_peak(struct sp_view_notes *notes, const struct sp_analysis *a)
 		return;
 	fprintf(sp_view_note(notes),
 		"rows do not add up to the peak above: %s\n",
-		a->filter ? "they are of the moment at which most of all was "
-			    "alive"
+		a->filter ? "they are of the moment at which the whole program "
+			    "had most live bytes"
 		: a->profile->n_parts > 1
-			? "several processes need not have had theirs at one "
-			  "time"
-			: "it is moved to the nearer of its limits");
+			? "the processes had their peaks at different times"
+			: "the peak was moved to the nearer of its limits");
 }
 
 static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
@@ -229,8 +227,8 @@ static void note_live(struct sp_view_notes *notes, const struct sp_analysis *a)
 	if (!a->live)
 		return;
 	if (sp_profile_info(p, "forked"))
-		fputs("this is a forked child: what its parent had allocated "
-		      "before the fork is not among its live bytes\n",
+		fputs("this is a forked child: its live bytes do not contain "
+		      "what its parent had allocated before the fork\n",
 		      sp_view_note(notes));
 	if (p->end != SP_PROFILE_END_RUNNING &&
 	    sp_view_note_matters((double)p->unmatched_frees,
@@ -249,9 +247,10 @@ static void note_full(struct sp_view_notes *notes, const struct sp_profile *p)
 		return;
 	fprintf(sp_view_note(notes),
 		"the file or its disk was full at %s (limit %s): later "
-		"allocations and frees are missing, and what is alive is as of "
-		"then; set SAMPLEPROF_MAX_FILE (by default 64G or a quarter of "
-		"the free disk), or SAMPLEPROF_PERIOD to more than 1\n",
+		"allocations and frees are missing, and live bytes are those "
+		"of that moment; set SAMPLEPROF_MAX_FILE (by default 64G or a "
+		"quarter of the free disk), or SAMPLEPROF_PERIOD to more than "
+		"1\n",
 		sp_text_moment(ns).text, sp_text_size(p->max_file_bytes).text);
 }
 

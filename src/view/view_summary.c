@@ -84,8 +84,8 @@ static void print_fraction(FILE *out, const struct sp_profile *p)
 	if (sp_profile_fraction(p) == 1)
 		return;
 	fprintf(out,
-		"  fraction  %s of the processes were recorded: nothing below "
-		"speaks of the others\n",
+		"  fraction  %s of the processes were recorded: the figures "
+		"below lack the others\n",
 		sp_profile_info(p, "setting.fraction"));
 }
 
@@ -99,14 +99,14 @@ static void print_window(FILE *out, const struct sp_profile *p)
 	if (p->window_ns)
 		fprintf(out, ", allocated before %s",
 			sp_text_duration(p->window_ns).text);
-	fputs(": estimates of what was allocated speak of the rest", out);
+	fputs(": estimates of allocations cover the rest", out);
 	if (p->window_ns)
 		fprintf(out, ", the last %s",
 			sp_text_duration(p->duration_ns > p->window_ns
 						 ? p->duration_ns - p->window_ns
 						 : 0)
 				.text);
-	fputs(p->has_frees ? "; what is alive is there from the start\n" : "\n",
+	fputs(p->has_frees ? "; live objects are there from the start\n" : "\n",
 	      out);
 }
 
@@ -161,8 +161,8 @@ static void print_exact(FILE *out, const struct sp_profile *p)
 	putc('\n', out);
 	if (p->unsampled_bytes > p->discarded_bytes)
 		fprintf(out,
-			"  unsampled %s of that: sampling was off, and nothing "
-			"below speaks of it\n",
+			"  unsampled %s of that: sampling was off, and the "
+			"estimates below lack it\n",
 			sp_text_bytes((double)(p->unsampled_bytes -
 					       p->discarded_bytes))
 				.text);

@@ -256,7 +256,7 @@ class Rollup(Fleet):
         self.check(shop + search)
         self.assertEqual(self.fleet("tree").stdout, tree)
         done = self.fleet("report", code=1)
-        self.assertIn("has not all of a process", done.stderr)
+        self.assertIn("lacks a part of a process", done.stderr)
 
     def test_hours(self):
         """Rows are sums of samples, as SQL adds them up; a process that lives

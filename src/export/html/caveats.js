@@ -10,7 +10,7 @@ const NAMES_SAMPLES_MIN = 12;
 const WHY_NAMES = 'functions that have names in some runs only cannot be ' +
 	'compared';
 const WHY_MOVED = 'other inlining, build flags or code that moved: ' +
-	'callers or callees had it before';
+	'callers or callees had these bytes before';
 
 // "[no stack]" and "[anonymous]" are in no module.
 const isInModule = ({name}) => name === UNKNOWN || name[0] !== '[';

@@ -71,7 +71,7 @@ const CHANGE_KEYS = ['change', 'cumChange', 'old', 'new', 'percent', 'name'];
 const movedNote = (rows) => rows.length
 	? '; other inlining, build flags or code that moved: ' +
 		`${plural(rows.length, 'row')} marked ? ` +
-		`${rows.length === 1 ? 'has' : 'have'} what callers or callees ` +
+		`${rows.length === 1 ? 'has' : 'have'} bytes that callers or callees ` +
 		'had before'
 	: '';
 

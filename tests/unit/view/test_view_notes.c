@@ -189,7 +189,7 @@ TEST_BETWEEN(self_check, setup, page_teardown)
 {
 	struct page *page = *test_state;
 	static const char failed[] = "the samples do not fit the exact total: "
-				     "by them 526.0 MiB were allocated "
+				     "they estimate 526.0 MiB "
 				     "(99.99 %: [";
 
 	page_add_stacks(page->x);

@@ -248,8 +248,8 @@ TEST_BETWEEN(peak_at_its_limit, setup, page_teardown)
 	view(page, SP_VIEW_PEAK);
 	for (x->profile.seed = 0; x->profile.seed < 20; x->profile.seed++)
 		noted += !!strstr(print(page, NOTES),
-				  "rows do not add up to the peak above: it "
-				  "is moved to the nearer of its limits");
+				  "rows do not add up to the peak above: the "
+				  "peak was moved to the nearer of its limits");
 	assert_in_range(noted, 1, 19);
 }
 
@@ -358,9 +358,9 @@ TEST_BETWEEN(notes, setup, page_teardown)
 	p->unmatched_frees = p->n_samples / 1000;
 	assert_has_not(print(page, NOTES), "frees are of");
 	p->unmatched_frees = 12345;
-	assert_has(print(page, NOTES), "  - this is a forked child: what its "
-				       "parent had allocated before the fork "
-				       "is not among its live bytes\n");
+	assert_has(print(page, NOTES), "  - this is a forked child: its live "
+				       "bytes do not contain what its parent "
+				       "had allocated before the fork\n");
 	assert_has(print(page, NOTES), "  - 12,345 frees are of samples that "
 				       "the file does not have\n");
 }
