@@ -59,13 +59,13 @@ static bool take_fraction(void *part, const char *text)
 	return sp_parse_fraction(text, &millionths);
 }
 
-/* One of them, behind those that were given before. */
+/* One or some of them, behind those that were given before. */
 static bool take_label(void *part, const char *text)
 {
 	struct run_options *o = part;
 	const size_t n = strlen(o->labels);
 
-	if (strchr(text, ',') || !*text || sp_labels_check(text))
+	if (!*text || sp_labels_check(text))
 		return false;
 	return (size_t)snprintf(o->labels + n, sizeof(o->labels) - n, "%s%s",
 				n ? "," : "", text) < sizeof(o->labels) - n;
@@ -88,10 +88,10 @@ static const struct sp_argument arguments[] = {
 	 "which processes are recorded: all that the program\n"
 	 "starts (default), itself alone, or those of programs\n"
 	 "with that name"},
-	{"label", 0, "KEY=VALUE", "KEY=VALUE, of letters, digits and ._-:/@+",
-	 take_label, 0,
-	 "a label of the processes, such as service=checkout; may\n"
-	 "be given again"},
+	{"label", 0, "KEY=VALUE",
+	 "KEY=VALUE[,...] of letters, digits and ._-:/@+", take_label, 0,
+	 "a label of the processes, or some with commas between\n"
+	 "them: service=checkout,version=1.7; may be given again"},
 	{"fraction", 0, "SHARE", "a share such as 5% or 0.25%", take_fraction,
 	 0,
 	 "record only that share of the processes, drawn by chance\n"

@@ -21,13 +21,12 @@ static void add_words(struct asked *q, const char *sql)
 	strncat(q->sql, sql, sizeof(q->sql) - strlen(q->sql) - 1);
 }
 
-static void add_label(struct asked *q, const char *sql, const char *label)
+static void add_label(struct asked *q, const char *sql,
+		      const struct sp_label *l)
 {
-	const char *value = strchr(label, '=') + 1;
-
 	add_words(q, sql);
-	q->values[q->n++] = sp_fleet_bytes(label, (size_t)(value - 1 - label));
-	q->values[q->n++] = sp_fleet_text(value);
+	q->values[q->n++] = sp_fleet_bytes(l->key, l->key_bytes);
+	q->values[q->n++] = sp_fleet_bytes(l->value, l->value_bytes);
 }
 
 static void write_question(struct asked *q, const struct sp_fleet_filter *f)
@@ -40,9 +39,9 @@ static void write_question(struct asked *q, const struct sp_fleet_filter *f)
 		q->values[q->n++] = sp_fleet_text(f->host);
 	}
 	for (size_t i = 0; i < f->n_labels; i++)
-		add_label(q, sp_fleet_choose_label, f->labels[i]);
+		add_label(q, sp_fleet_choose_label, &f->labels[i]);
 	for (size_t i = 0; i < f->n_without; i++)
-		add_label(q, sp_fleet_choose_without, f->without[i]);
+		add_label(q, sp_fleet_choose_without, &f->without[i]);
 	add_words(q, sp_fleet_choose_order);
 }
 
@@ -68,17 +67,21 @@ static int read_numbers(struct sp_fleet_db *db, struct sp_fleet_rows *rows,
 static int fail_none(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
 		     uint64_t all, struct sp_error *err)
 {
+	/* The last one says enough. */
+	const struct sp_label *l =
+		f->n_labels ? &f->labels[f->n_labels - 1] : NULL;
+	const int l_bytes = l ? (int)(l->value + l->value_bytes - l->key) : 0;
+
 	if (!all)
 		return sp_error_set(err, -ENOENT, db->path,
 				    "has no process yet: sampleprof fleet add "
 				    "FILE... puts profiles into it");
 	return sp_error_set(err, -ENOENT, db->path,
 			    "has %" PRIu64 " process%s, and none of them "
-			    "matches%s%.80s%s%.80s",
-			    all, all == 1 ? "" : "es",
-			    f->n_labels ? " --label " : "",
-			    f->n_labels ? f->labels[f->n_labels - 1] : "",
-			    f->host ? " --host " : "", f->host ? f->host : "");
+			    "matches%s%.*s%s%.80s",
+			    all, all == 1 ? "" : "es", l ? " --label " : "",
+			    l_bytes, l ? l->key : "", f->host ? " --host " : "",
+			    f->host ? f->host : "");
 }
 
 static int fail_unmatched(struct sp_fleet_db *db,

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/labels.h"
 #include "db/db.h"
 
 /* Which processes of a database: those that everything here holds for. */
@@ -12,10 +13,10 @@
 #define SP_FLEET_LABELS_MAX 32u
 
 struct sp_fleet_filter {
-	const char *labels[SP_FLEET_LABELS_MAX]; /* KEY=VALUE, checked */
+	struct sp_label labels[SP_FLEET_LABELS_MAX];
 	size_t n_labels;
 	/* Likewise: a process has none of them. */
-	const char *without[SP_FLEET_LABELS_MAX];
+	struct sp_label without[SP_FLEET_LABELS_MAX];
 	size_t n_without;
 	const char *host; /* NULL: any */
 	/* Running at some moment of that time. */

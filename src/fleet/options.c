@@ -52,12 +52,17 @@ static bool take_url(void *part, const char *text)
 	return *text != '\0';
 }
 
-static bool take_one_label(const char **list, size_t *n, const char *text)
+static bool take_labels(struct sp_label *list, size_t *n, const char *text)
 {
-	if (*n == SP_FLEET_LABELS_MAX || !*text || strchr(text, ',') ||
-	    sp_labels_check(text))
+	struct sp_label label;
+
+	if (!*text || sp_labels_check(text))
 		return false;
-	list[(*n)++] = text;
+	while (sp_labels_next(&text, &label)) {
+		if (*n == SP_FLEET_LABELS_MAX)
+			return false;
+		list[(*n)++] = label;
+	}
 	return true;
 }
 
@@ -65,14 +70,14 @@ static bool take_label(void *part, const char *text)
 {
 	struct sp_fleet_options *o = part;
 
-	return take_one_label(o->filter.labels, &o->filter.n_labels, text);
+	return take_labels(o->filter.labels, &o->filter.n_labels, text);
 }
 
 static bool take_base(void *part, const char *text)
 {
 	struct sp_fleet_options *o = part;
 
-	return take_one_label(o->base, &o->n_base, text);
+	return take_labels(o->base, &o->n_base, text);
 }
 
 static bool take_host(void *part, const char *text)
@@ -139,7 +144,7 @@ static bool take_backlog(void *part, const char *text)
 	       o->backlog_bytes <= BACKLOG_MAX;
 }
 
-#define A_LABEL "KEY=VALUE, of letters, digits and ._-:/@+"
+#define A_LABEL "KEY=VALUE[,...] of letters, digits and ._-:/@+"
 #define A_TIME  "a time (UTC) such as 2026-11-23 or 2026-11-23T04:55"
 
 static const struct sp_argument arguments[] = {
@@ -147,8 +152,8 @@ static const struct sp_argument arguments[] = {
 	 "the database: sqlite:PATH (default " SP_FLEET_URL ") or\n"
 	 "clickhouse://[USER@]HOST[:PORT]/DATABASE"},
 	{"label", 0, "KEY=VALUE", A_LABEL, take_label, 0,
-	 "processes with that label alone; may be given again:\n"
-	 "with all of them"},
+	 "processes with that label alone; of several, with\n"
+	 "commas between them or given again: with all of them"},
 	{"host", 0, "NAME", "the name of a host", take_host, 0,
 	 "processes of that host alone"},
 	{"from", 0, "TIME", A_TIME, take_from, 0,

@@ -26,7 +26,7 @@ struct sp_fleet_options {
 	struct sp_fleet_filter filter; /* `without` is empty */
 	/* --base: the other side of diff and check, chosen by these labels
 	 * besides those of the filter. */
-	const char *base[SP_FLEET_LABELS_MAX];
+	struct sp_label base[SP_FLEET_LABELS_MAX];
 	size_t n_base;
 	/* Of watch, as in struct sp_watch_options. */
 	uint64_t interval_ns, running_ns, backlog_bytes;

@@ -280,8 +280,9 @@ static bool send_files(struct watch *w)
 		ends = send_tasks(w, tasks, n);
 	if (w->n_running)
 		sp_log(w->log,
-		       "updated %" PRIu64 " of processes without an end",
-		       w->n_running);
+		       "updated %" PRIu64 " process%s that ha%s not ended",
+		       w->n_running, w->n_running == 1 ? "" : "es",
+		       w->n_running == 1 ? "s" : "ve");
 	free(tasks);
 	return ends;
 }

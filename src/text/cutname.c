@@ -13,6 +13,9 @@ static const char *const texts[] = {
 	[SP_CUT_ASCII] = "...", [SP_CUT_UTF8] = "\u2026"};
 #define N_DOTS 3u
 
+/* Behind a module, for a function without a name. */
+#define UNNAMED "![unknown]"
+
 static size_t dots_columns(enum sp_cut_dots dots)
 {
 	return dots == SP_CUT_ASCII ? 3 : 1;
@@ -236,19 +239,44 @@ static void cut_characters(char *name, size_t columns, enum sp_cut_dots dots)
 	memcpy(name + begin, texts[dots], N_DOTS);
 }
 
+static void cut_name(char *name, size_t columns, enum sp_cut_dots dots)
+{
+	sp_cut_brackets(name, columns, dots);
+	if (is_longer(name, columns))
+		cut_scopes(name, columns, dots);
+	if (is_longer(name, columns))
+		cut_characters(name, columns, dots);
+}
+
+/* How much of the name is the module before "![unknown]", which stays: with
+ * dots for what these brackets hold nothing would be told.  0: none, or no room
+ * for both. */
+static size_t find_unnamed(const char *name, size_t columns)
+{
+	const size_t n = strlen(name), n_end = strlen(UNNAMED);
+
+	return n > n_end && columns >= n_end + SP_CUT_NAME_MIN &&
+			       strcmp(name + n - n_end, UNNAMED) == 0
+		       ? n - n_end
+		       : 0;
+}
+
 char *sp_cut_name(const char *name, size_t columns, enum sp_cut_dots dots)
 {
 	const size_t most =
 		columns < SP_CUT_NAME_MIN ? SP_CUT_NAME_MIN : columns;
+	const size_t n_module = find_unnamed(name, most);
 	char *cut = malloc(strlen(name) + N_DOTS + 1);
 
 	if (!cut)
 		return NULL;
 	strcpy(cut, name);
-	sp_cut_brackets(cut, most, dots);
-	if (is_longer(cut, most))
-		cut_scopes(cut, most, dots);
-	if (is_longer(cut, most))
-		cut_characters(cut, most, dots);
+	if (!n_module || !is_longer(name, most)) {
+		cut_name(cut, most, dots);
+		return cut;
+	}
+	cut[n_module] = '\0';
+	cut_name(cut, most - strlen(UNNAMED), dots);
+	strcat(cut, UNNAMED);
 	return cut;
 }

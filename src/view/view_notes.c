@@ -169,7 +169,7 @@ static void note_programs(struct sp_view_notes *notes,
 		first = sp_text_base_name(p->parts[0].program);
 		if (strcmp(first, sp_text_base_name(p->parts[i].program)) == 0)
 			continue;
-		fputs("files of different programs are added up: ",
+		fputs("processes of different programs are added up: ",
 		      sp_view_note(notes));
 		sp_text_print(notes->out, first);
 		fputs(", ", notes->out);

@@ -36,13 +36,60 @@ static void print_command(FILE *out, const char *command)
 
 #define PIDS_MAX 8u
 
+/* A program that executes another one leaves it its number. */
+static bool has_pid(const uint64_t *pids, size_t n, uint64_t pid)
+{
+	for (size_t i = 0; i < n; i++)
+		if (pids[i] == pid)
+			return true;
+	return false;
+}
+
 static void print_pids(FILE *out, const struct sp_profile *p)
 {
+	uint64_t shown[PIDS_MAX];
+	size_t n = 0, n_shown = 0;
+
 	fprintf(out, "\n  pid%s ", p->n_parts > 1 ? "s" : "");
-	for (size_t i = 0; i < p->n_parts && i < PIDS_MAX; i++)
-		fprintf(out, "%s%" PRIu64, i ? ", " : "", p->parts[i].pid);
-	if (p->n_parts > PIDS_MAX)
-		fprintf(out, " and %zu more", p->n_parts - PIDS_MAX);
+	for (; n < p->n_parts; n++) {
+		const uint64_t pid = p->parts[n].pid;
+
+		if (has_pid(shown, n_shown, pid))
+			continue;
+		if (n_shown == PIDS_MAX)
+			break;
+		fprintf(out, "%s%" PRIu64, n ? ", " : "", pid);
+		shown[n_shown++] = pid;
+	}
+	if (n < p->n_parts)
+		fprintf(out, " and %zu more", p->n_parts - n);
+}
+
+/* How many ended how, where they differ. */
+static void print_ends(FILE *out, const struct sp_profile *p)
+{
+	static const char *const texts[] = {
+		[SP_PROFILE_END_RUNNING] = "still running",
+		[SP_PROFILE_END_CLEAN] = "ended cleanly",
+		[SP_PROFILE_END_EXEC] = "executed another program",
+		[SP_PROFILE_END_KILLED] = "without an end: killed, or _exit",
+	};
+	size_t n[sizeof(texts) / sizeof(*texts)] = {0};
+	const char *between = "";
+
+	for (size_t i = 0; i < p->n_parts; i++)
+		n[p->parts[i].end]++;
+	if (n[p->end] == p->n_parts) {
+		fputs(sp_text_end(p->end, p->end_kind).text, out);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
+		if (!n[i])
+			continue;
+		fprintf(out, "%s%s %s", between, sp_text_count(n[i]).text,
+			texts[i]);
+		between = ", ";
+	}
 }
 
 static void print_run(FILE *out, const struct sp_analysis *a)
@@ -58,9 +105,10 @@ static void print_run(FILE *out, const struct sp_analysis *a)
 		fputs(" on ", out);
 		sp_text_print(out, p->host);
 	}
-	fprintf(out, ", %s, ran %s, %s\n", sp_text_time(p->start_unix_ns).text,
-		sp_text_duration(p->duration_ns).text,
-		sp_text_end(p->end, p->end_kind).text);
+	fprintf(out, ", %s, ran %s, ", sp_text_time(p->start_unix_ns).text,
+		sp_text_duration(p->duration_ns).text);
+	print_ends(out, p);
+	putc('\n', out);
 }
 
 /* Those that all files have. */
@@ -242,9 +290,8 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	print_when(out, a->live_at_ns, a->profile);
 	putc('\n', out);
 	if (a->profile->is_timeless) {
-		fputs("  peak      not known of sums by the hour: sampleprof "
-		      "fleet "
-		      "report has it\n",
+		fputs("  peak      not known from hourly sums: see "
+		      "`sampleprof fleet report`\n",
 		      out);
 		return;
 	}

@@ -310,7 +310,7 @@ class Rollup(Fleet):
         done = self.fleet("live", "--at=2025-12-31", code=1)
         self.assertIn("before the first of the processes", done.stderr)
         self.assertRegex(self.fleet("report").stdout, r"  peak +[\d.]+ [KM]iB")
-        self.assertIn("  peak      not known of sums by the hour",
+        self.assertIn("  peak      not known from hourly sums",
                       self.fleet("top").stdout)
 
 

@@ -73,13 +73,24 @@ TEST(whose_option)
 	       "report --base old.sprof fleet");
 }
 
+static void assert_label(const struct sp_label *l, const char *key,
+			 const char *value)
+{
+	assert_int_equal(l->key_bytes, strlen(key));
+	assert_memory_equal(l->key, key, strlen(key));
+	assert_int_equal(l->value_bytes, strlen(value));
+	assert_memory_equal(l->value, value, strlen(value));
+}
+
 TEST(filters)
 {
-	assert_int_equal(parse("top --label a=1 --label=b=2 --host h "
+	assert_int_equal(parse("top --label a=1,b=2 --label=c=3 --host h "
 			       "--from 2026-11-23 --to 2026-11-23T00:01"),
 			 0);
-	assert_int_equal(options.filter.n_labels, 2);
-	assert_string_equal(options.filter.labels[1], "b=2");
+	assert_int_equal(options.filter.n_labels, 3);
+	assert_label(&options.filter.labels[0], "a", "1");
+	assert_label(&options.filter.labels[1], "b", "2");
+	assert_label(&options.filter.labels[2], "c", "3");
 	assert_string_equal(options.filter.host, "h");
 	assert_true(options.filter.from_unix_ns == DAY_2026_11_23 * 1000000000);
 	assert_true(options.filter.to_unix_ns - options.filter.from_unix_ns ==
@@ -94,7 +105,8 @@ TEST(refused)
 	refuses("tip", "did you mean fleet top?");
 	refuses("top --db", "--db");
 	refuses("top --label a", "--label takes");
-	refuses("top --label a=1,b=2", "--label takes");
+	refuses("top --label a=1,b", "--label takes");
+	refuses("top --label a=1,", "--label takes");
 	refuses("top --host=", "--host takes");
 	refuses("top --from soon", "--from takes");
 	refuses("top --from 2026-11-23 --to 2026-11-23", "earlier");

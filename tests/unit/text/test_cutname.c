@@ -40,6 +40,16 @@ TEST(brackets)
 	      "get<...> < put<...> < main");
 }
 
+TEST(unnamed)
+{
+	/* the module alone is cut, while there is room for both */
+	check("libclang-cpp.so.14![unknown]", 28,
+	      "libclang-cpp.so.14![unknown]");
+	check("libclang-cpp.so.14![unknown]", 24, "lib...pp.so.14![unknown]");
+	check("libclang-cpp.so.14![unknown]", 18, "l...o.14![unknown]");
+	check("libclang-cpp.so.14![unknown]", 17, "libc...o.14![...]");
+}
+
 TEST(scopes)
 {
 	const char *name = "app::model::detail::storage::load";
