@@ -19,6 +19,14 @@ void sp_ending_block(void)
 	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
+bool sp_ending_has_come(void)
+{
+	sigset_t held;
+
+	return sigpending(&held) == 0 &&
+	       (sigismember(&held, SIGINT) || sigismember(&held, SIGTERM));
+}
+
 bool sp_ending_wait(uint64_t wait_ns)
 {
 	const struct timespec wait = {

@@ -10,5 +10,8 @@
 /* Once, before threads are made. */
 void sp_ending_block(void);
 
-/* Has one of them come?  Waits for it at most so long. */
+/* Has one of them come?  It stays. */
+bool sp_ending_has_come(void);
+
+/* Has one of them come?  It is taken.  Waits for it at most so long. */
 bool sp_ending_wait(uint64_t wait_ns);

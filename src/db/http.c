@@ -5,12 +5,16 @@
 #include <curl/curl.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define CONNECT_S 10L
+/* What a program that is told to end still waits for a server. */
+#define END_S 5
 /* Slower than that is silence. */
 #define SLOW_BYTES 100L
 /* An answer waits in the network when so much of it is here. */
@@ -48,6 +52,7 @@ struct sp_http {
 	struct curl_slist *headers;
 	long timeout_s;
 	bool is_running, is_paused;
+	time_t told_s; /* when it was seen that this has to end; 0: not */
 	bool has_answer, has_end; /* it began; it says where it ends */
 	CURLcode code;            /* when it is not running */
 	unsigned char *bytes;
@@ -195,6 +200,9 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
 	case CURLE_OPERATION_TIMEDOUT:
 		return fail_timeout(h, err);
+	case CURLE_ABORTED_BY_CALLBACK:
+		return sp_error_set(err, -EINTR, h->name,
+				    "told to end before the server answered");
 	case CURLE_PEER_FAILED_VERIFICATION:
 		return sp_error_set(err, -EPERM, h->name,
 				    "the server's certificate is not trusted "
@@ -233,6 +241,22 @@ static void stop_thread(struct sp_http *h)
 	h->is_running = h->is_paused = false;
 }
 
+/* Programs that end between two steps hold SIGINT and SIGTERM back.  A server
+ * that is slow or silent must not keep them. */
+static bool is_over(struct sp_http *h)
+{
+	struct timespec now;
+	sigset_t held;
+
+	if (sigpending(&held) != 0 ||
+	    (!sigismember(&held, SIGINT) && !sigismember(&held, SIGTERM)))
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	if (!h->told_s)
+		h->told_s = now.tv_sec;
+	return now.tv_sec - h->told_s > END_S;
+}
+
 /* Until there are n bytes, or there is no more to come. */
 static void receive_bytes(struct sp_http *h, size_t n)
 {
@@ -255,8 +279,14 @@ static void receive_bytes(struct sp_http *h, size_t n)
 				stop_thread(h);
 				return;
 			}
-		if (h->to - h->from < n)
-			lib.multi_wait(h->multi, NULL, 0, 1000, NULL);
+		if (h->to - h->from >= n)
+			return;
+		if (is_over(h)) {
+			h->code = CURLE_ABORTED_BY_CALLBACK;
+			stop_thread(h);
+			return;
+		}
+		lib.multi_wait(h->multi, NULL, 0, 1000, NULL);
 	}
 }
 

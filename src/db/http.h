@@ -8,7 +8,8 @@
 /*
  * Requests to one server by HTTP, one at a time, with libcurl, which is loaded
  * when it is needed.  What a server says is untrusted.  A silence of the time
- * limit ends a request.
+ * limit ends a request; so does SIGINT or SIGTERM, where they are held back,
+ * after some seconds.
  */
 struct sp_http;
 

@@ -255,7 +255,7 @@ static bool send_tasks(struct watch *w, struct task *tasks, size_t n)
 				   &tasks[i], &err);
 		if (w->n_failures)
 			sp_fleet_batch_flush(&batch, &err);
-		ends = sp_ending_wait(0);
+		ends = sp_ending_has_come();
 	}
 	if (n)
 		sp_fleet_batch_flush(&batch, &err);
