@@ -44,6 +44,17 @@ USERS = """<yandex>
 """
 
 
+def install(*packages):
+    """The Debian packages of these that are missing."""
+    subprocess.run(
+        ["bash", "-euc", '. "$0/tools/packages.sh"; '
+         'missing=($(missing_packages "$@")); [ ${#missing[@]} = 0 ] || '
+         '{ log=$(mktemp); say "installing ${missing[*]}"; '
+         'install_packages "$log" "${missing[@]}"; rm "$log"; }',
+         os.path.dirname(os.path.dirname(os.path.dirname(
+             os.path.abspath(__file__)))), *packages], check=True)
+
+
 def free_ports(n):
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(n)]
     ports = [s.getsockname()[1] for s in sockets]
@@ -146,9 +157,9 @@ class Server:
 class Stub:
     """Serves each connection with `answer`(socket), until closed."""
 
-    def __init__(self, answer):
+    def __init__(self, answer, address=("127.0.0.1", 0)):
         self.answer = answer
-        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.socket = socket.create_server(address)
         self.port = self.socket.getsockname()[1]
         self.is_open = True
         threading.Thread(target=self.serve, daemon=True).start()
@@ -187,6 +198,26 @@ def body(data, status="200 OK"):
             .encode() + data)
 
 
+def pass_on(client, port, change):
+    """Until either side ends; change(data, is_answer) says what is sent of some
+    bytes, and whether the connection ends behind them."""
+    with socket.create_connection(("127.0.0.1", port)) as server:
+        def pump(from_, to, is_answer):
+            with contextlib.suppress(OSError):
+                ends = False
+                while not ends and (data := from_.recv(4096)):
+                    data, ends = change(data, is_answer)
+                    to.sendall(data)
+            for s in (from_, to):
+                with contextlib.suppress(OSError):
+                    s.shutdown(socket.SHUT_RDWR)
+        back = threading.Thread(target=pump, args=(server, client, True),
+                                daemon=True)
+        back.start()
+        pump(client, server, False)
+        back.join()
+
+
 def cutting_proxy(port, limits):
     """Passes on what comes for `port`; the n-th connection ends when
     limits(n) bytes went through it, either way.  None: never."""
@@ -198,23 +229,45 @@ def cutting_proxy(port, limits):
             left = limits(state["n"])
             state["n"] += 1
         budget = {"left": left}
-        with socket.create_connection(("127.0.0.1", port)) as server:
-            def pump(from_, to):
-                with contextlib.suppress(OSError):
-                    while data := from_.recv(4096):
-                        with lock:
-                            if budget["left"] is not None:
-                                data = data[:budget["left"]]
-                                budget["left"] -= len(data)
-                        to.sendall(data)
-                        if budget["left"] == 0:
-                            break
-                for s in (from_, to):
-                    with contextlib.suppress(OSError):
-                        s.shutdown(socket.SHUT_RDWR)
-            back = threading.Thread(target=pump, args=(server, client),
-                                    daemon=True)
-            back.start()
-            pump(client, server)
-            back.join()
+
+        def cut(data, _):
+            with lock:
+                if budget["left"] is None:
+                    return data, False
+                data = data[:budget["left"]]
+                budget["left"] -= len(data)
+                return data, budget["left"] == 0
+        pass_on(client, port, cut)
     return Stub(answer)
+
+
+class Cable:
+    """Passes on what comes at `address` to that port, or does not: while it is
+    "silent" nothing moves, while it is "refused" every connection ends."""
+
+    def __init__(self, address, port):
+        self.state = None
+        self.stub = Stub(lambda client: self.connect(client, port), address)
+
+    def is_through(self):
+        while self.state == "silent":
+            time.sleep(0.05)
+        return self.state is None
+
+    def connect(self, client, port):
+        if self.is_through():
+            pass_on(client, port, lambda data, _: (
+                (data, False) if self.is_through() else (b"", True)))
+
+    def close(self):
+        self.state = "refused"
+        self.stub.close()
+
+
+def slow_proxy(port, wait_s):
+    """Passes on what comes for `port`; each part of an answer waits."""
+    def wait(data, is_answer):
+        if is_answer:
+            time.sleep(wait_s)
+        return data, False
+    return Stub(lambda client: pass_on(client, port, wait))

@@ -7,6 +7,7 @@ import glob
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -15,7 +16,7 @@ import time
 
 import harness
 from clickhouse import (PASSWORD, SECURE, Server, Stub, body, cutting_proxy,
-                        free_ports, make_certificate, says)
+                        free_ports, make_certificate, says, slow_proxy)
 from test_fleet import Fleet, tool
 
 COUNTED = ("SELECT count(), sum(samples) FROM (SELECT * FROM processes "
@@ -86,6 +87,18 @@ class Numbers(Click):
                     words = ("report", *chosen, *view)
                     self.assert_same(self.said(*words),
                                      self.said(*words, self.db))
+        for words in (("top", "--view=alloc"), ("live",),
+                      ("top", "--sort=cum", "--label=version=1")):
+            self.assert_rows(*(self.table(self.fleet(
+                *words, "--csv", "--top=0", db).stdout)
+                for db in ("--db=sqlite:fleet.db", self.db)))
+        for words in (("tree",), ("peek", "_PyEval_EvalFrameDefault")):
+            # Rows that are as large come in any order.
+            said = [sorted(re.findall(r".*\d%  .*",
+                                      self.fleet(*words, db).stdout))
+                    for db in ("--db=sqlite:fleet.db", self.db)]
+            self.assertGreater(len(said[0]), 3)
+            self.assertEqual(*said)
         whole = self.said("report", self.db)
         self.assertGreater(whole["samples"], 1000)
         self.assert_same(self.comparable(self.json("report", *files)), whole)
@@ -312,6 +325,56 @@ class Following(Click):
             "report", *files)["samples"]) + "\n")
         self.assert_same(self.comparable(self.json("report", *files)),
                          self.said("report", self.db))
+
+
+    def test_slow(self):
+        """Each answer comes half a second late: that is no failure, and what
+        comes meanwhile is sent, once."""
+        files = self.record(4)
+        self.fleet("init", self.db)
+        proxy = slow_proxy(self.server.http, 0.5)
+        self.addCleanup(proxy.close)
+        straight = self.db
+        self.db = straight.replace(f":{self.server.http}/", f":{proxy.port}/")
+        self.put(files[:1])
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.put(files[1:])
+        harness.wait_until(lambda: all(f"added {f}" in self.log()
+                                       for f in files), self.log)
+        watch.send_signal(signal.SIGTERM)
+        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.assertNotIn("cannot", self.log())
+        self.db = straight
+        self.check_whole()
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
+    def test_ends_without_an_answer(self):
+        """It does not wait for a silent server when it is told to end; what
+        was not sent is kept for the next one."""
+        files = self.record(2)
+        self.db = "--db=" + self.server.url(self.database, timeout="3600s")
+        self.fleet("init", self.db)
+        self.put(files[:1])
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.server.process.send_signal(signal.SIGSTOP)
+        try:
+            self.put(files[1:])
+            time.sleep(1)
+            watch.send_signal(signal.SIGTERM)
+            self.assertEqual(watch.wait(harness.TIMEOUT_S), 0, self.log())
+        finally:
+            self.server.process.send_signal(signal.SIGCONT)
+        self.assertIn("told to end before the server answered", self.log())
+        self.assertIn(", 1 waiting, 0 lost", self.log())
+        os.unlink(self.path("in/" + files[1]))
+        watch = self.begin()
+        harness.wait_until(lambda: f"added {files[1]}" in self.log(), self.log)
+        watch.send_signal(signal.SIGTERM)
+        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.check_whole()
 
 
 class Secure(harness.Case):

@@ -124,6 +124,20 @@ class Fleet(harness.Case):
             json.dumps(s, sort_keys=True)))
         return said
 
+    def table(self, text):
+        """Rows of functions of a CSV by name and module: their numbers."""
+        rows = list(csv.reader(text.splitlines()))[1:]
+        self.assertGreater(len(rows), 3)
+        return {tuple(r[:2]): [float(v) if v else None for v in r[4:]]
+                for r in rows}
+
+    def assert_rows(self, one, other):
+        self.assertEqual(set(one), set(other))
+        for key, row in one.items():
+            for a, b in zip(row, other[key]):
+                self.assertLessEqual(abs((a or 0) - (b or 0)),
+                                     SAME * abs(a or 0), key)
+
     def check_same(self, files, *chosen):
         for view in VIEWS:
             with self.subTest(view=view):
@@ -217,30 +231,18 @@ class Numbers(Fleet):
 
 class Rollup(Fleet):
 
-    def table(self, *argv):
-        """Rows of functions by name and module: their numbers."""
-        said = self.sampleprof(*argv, "--csv", "--top=0").stdout
-        rows = list(csv.reader(said.splitlines()))[1:]
-        self.assertGreater(len(rows), 3)
-        return {tuple(r[:2]): [float(v) if v else None for v in r[4:]]
-                for r in rows}
-
-    def assert_rows(self, one, other):
-        self.assertEqual(set(one), set(other))
-        for key, row in one.items():
-            for a, b in zip(row, other[key]):
-                self.assertLessEqual(abs((a or 0) - (b or 0)),
-                                     SAME * abs(a or 0), key)
+    def asked(self, *argv):
+        return self.table(self.sampleprof(*argv, "--csv", "--top=0").stdout)
 
     def check(self, files, *chosen):
         self.assert_rows(
-            self.table("report", "--view=alloc", *files),
-            self.table("fleet", "top", "--view=alloc", *chosen))
-        self.assert_rows(self.table("report", "--view=live", *files),
-                         self.table("fleet", "live", *chosen))
+            self.asked("report", "--view=alloc", *files),
+            self.asked("fleet", "top", "--view=alloc", *chosen))
+        self.assert_rows(self.asked("report", "--view=live", *files),
+                         self.asked("fleet", "live", *chosen))
         self.assert_rows(
-            self.table("report", "--size=1K-", "--focus=Py", *files),
-            self.table("fleet", "top", "--size=1K-", "--focus=Py", *chosen))
+            self.asked("report", "--size=1K-", "--focus=Py", *files),
+            self.asked("fleet", "top", "--size=1K-", "--focus=Py", *chosen))
 
     def test_as_the_samples(self):
         """What the hours say is what the files say, of all and of some
@@ -280,8 +282,8 @@ class Rollup(Fleet):
         # As if half of the samples had been taken an hour later.
         self.rows("UPDATE hours SET hour = hour + 1 WHERE row % 2 = 0")
         self.rows("UPDATE processes SET duration_ns = 7200000000000")
-        whole = self.table("fleet", "top", "--view=alloc")
-        parts = [self.table("fleet", "top", "--view=alloc",
+        whole = self.asked("fleet", "top", "--view=alloc")
+        parts = [self.asked("fleet", "top", "--view=alloc",
                             f"--from={span[i]}", f"--to={span[i + 1]}")
                  for i in range(2)]
         for key, row in whole.items():
@@ -294,17 +296,17 @@ class Rollup(Fleet):
         files = self.record(2)
         self.fleet("init")
         self.fleet("add", *files)
-        self.assert_rows(self.table("report", "--view=live", "--at=25%",
+        self.assert_rows(self.asked("report", "--view=live", "--at=25%",
                                     *files),
-                         self.table("fleet", "live", "--at=25%"))
+                         self.asked("fleet", "live", "--at=25%"))
         # By the clock: a process of two hours that freed all in the first.
         self.rows("UPDATE processes SET start_unix_ns = 1767225600000000000, "
                   "duration_ns = 7200000000000")
         self.rows("UPDATE samples SET born_ns = 0, freed_ns = 3600000000000")
-        then = self.table("fleet", "live", "--at=2026-01-01T00:59")
+        then = self.asked("fleet", "live", "--at=2026-01-01T00:59")
         self.assertEqual(
             {k: v[3] for k, v in then.items()},
-            {k: v[3] for k, v in self.table("fleet", "top").items()})
+            {k: v[3] for k, v in self.asked("fleet", "top").items()})
         done = self.fleet("live", "--at=2026-01-01T01:01")
         self.assertIn("nothing", done.stdout)
         done = self.fleet("live", "--at=2025-12-31", code=1)
