@@ -109,6 +109,47 @@ class Numbers(Click):
         # A side's processes are asked for together.
         self.assertLess(self.queries() - before, 36)
 
+    def documented(self, table):
+        """The query of docs/fleet.md over that table."""
+        root = os.path.dirname(os.path.dirname(os.path.dirname(
+            os.path.abspath(__file__))))
+        with open(os.path.join(root, "docs", "fleet.md"),
+                  encoding="utf-8") as file:
+            found, = re.findall(r"^    (SELECT process, sum.*\n    FROM " +
+                                table + r" .*)$", file.read(), re.M)
+        return found
+
+    def test_documented_queries(self):
+        """Over samples and over hours they say the same of each file, in both
+        engines; a product of large integers does not begin again at 2^64."""
+        files = self.record(2) + self.record(1, version="22")
+        for db in (self.db, "--db=sqlite:fleet.db"):
+            self.fleet("init", db)
+            self.fleet("add", db, *files)
+        said = []
+        ids = {str(number): str(file % 2**64) for number, file in self.rows(
+            "SELECT process, file_id FROM processes")}
+        for table in ("samples", "hours"):
+            sql = self.documented(table)
+            said.append({ids[str(number)]: value
+                         for number, value in self.rows(sql)})
+            rows = self.server.ask(sql.replace(
+                f"FROM {table}", f"FROM {self.database}.{table}"))
+            of = dict(line.split("\t") for line in self.ask(
+                "SELECT process, file_id FROM processes").splitlines())
+            said.append({of[number]: float(value) for number, value in (
+                line.split("\t") for line in rows.splitlines())})
+        for one in said:
+            self.assertEqual(set(one), set(ids.values()))
+            for file, value in one.items():
+                self.assertLessEqual(abs(value - said[0][file]),
+                                     1e-9 * said[0][file])
+        large = self.server.ask(self.documented("hours").replace(
+            "FROM hours", "FROM (SELECT toUInt64(1) AS process, toUInt64("
+            "1099511627776) AS samples, samples AS size_bytes, toUInt64(524288)"
+            " AS period_bytes)"))
+        self.assertAlmostEqual(float(large.split()[1]) / 2**80, 1, delta=1e-9)
+
     def test_once(self):
         """Twice, a copy and with names: the file counts once; a later state
         replaces an earlier one."""
