@@ -237,17 +237,26 @@ static int add_other(const struct sp_rss_maps *maps, size_t i,
 	return r;
 }
 
+/* What a private mapping of a file was written to is no page of the file any
+ * more, and is all of it that is swapped out. */
+static enum sp_rss_kind kind_of_written(const struct sp_rss_map *m,
+					enum sp_rss_kind kind)
+{
+	if (kind == SP_RSS_CODE)
+		return SP_RSS_DATA;
+	return kind == SP_RSS_FILES && !m->is_shared ? SP_RSS_OTHER : kind;
+}
+
 static int add_map(const struct sp_rss_maps *maps, size_t i,
 		   enum sp_rss_kind kind, struct sp_rss_pages *pages,
 		   struct sp_rss_parts *parts)
 {
 	const struct sp_rss_map *m = &maps->list[i];
-	/* Of program and libraries, what was written to. */
-	const uint64_t data = kind == SP_RSS_CODE ? m->anonymous : 0;
+	const enum sp_rss_kind written = kind_of_written(m, kind);
+	const uint64_t bytes = written == kind ? 0 : m->anonymous;
 
-	count_mapping(parts, kind, m->end - m->start, m->rss - data, 0);
-	count_mapping(parts, kind == SP_RSS_CODE ? SP_RSS_DATA : kind, 0, data,
-		      m->swap);
+	count_mapping(parts, kind, m->end - m->start, m->rss - bytes, 0);
+	count_mapping(parts, written, 0, bytes, m->swap);
 	parts->zero[kind] += sp_rss_pages_zero(pages, m->start, m->end);
 	return sp_rss_parts_add(parts, m->start, m->end, kind);
 }

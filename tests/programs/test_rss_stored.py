@@ -81,7 +81,7 @@ class Case(test_rss.Case):
         self.check(rows["files"], made["file"][0])
         self.check(rows["thread_stacks"], made["threads"][0], 8)
         self.check(rows["anonymous"], made["anonymous"][0] +
-                   (made["huge"][0]), 8)
+                   made["copied"][0] + made["huge"][0], 8)
         free = made["freed"][0] * 1040
         if ledger["allocator"]:
             self.check(rows["heap_kept"], free)

@@ -4,7 +4,8 @@
  * then "ready".  From then on it allocates a little now and then, so that it
  * answers, until standard input ends.
  *
- * program_ledger FILE [HOW]: the file is mapped, and has FILE_BYTES.  HOW:
+ * program_ledger FILE [HOW]: the file is mapped, and has FILE_BYTES; and again,
+ *   of which some is written to privately.  HOW:
  *   idle     it does not allocate then
  *   threads  200 of them
  *   _exit, kill, exec: how it ends; else it returns from main
@@ -38,6 +39,7 @@
 #define STACK_USED   ((size_t)1 << 20)
 #define PEAK         ((size_t)96 << 20)
 #define FILE_BYTES   ((size_t)8 << 20)
+#define COPIED       (4ul << 20) /* private pages of it */
 #define HUGE         ((size_t)2 << 20)
 #define HUGE_PAGES   4u
 #define HUGE_USED    3u /* pages of each */
@@ -167,8 +169,9 @@ static void make_file(const char *name)
 	if (fd < 0)
 		exit(73);
 	touch(map(FILE_BYTES, MAP_SHARED, fd), FILE_BYTES);
+	touch(map(FILE_BYTES, MAP_PRIVATE, fd), COPIED);
 	close(fd);
-	printf("file %zu\n", FILE_BYTES);
+	printf("file %zu\ncopied %zu\n", FILE_BYTES, COPIED);
 }
 
 /* Where the kernel gives some: three small pages of each are written to. */
