@@ -228,24 +228,20 @@ static bool has_mapped(const struct sp_rss_maps *maps, const char *part)
 	return false;
 }
 
-/* Whose malloc it is can be told for certain by the process alone. */
-static bool has_glibc_malloc(const struct maker *m)
-{
-	if (m->ledger->memory.allocator)
-		return m->ledger->memory.allocator == SP_ALLOCATOR_GLIBC;
-	return has_mapped(&m->maps, "/libc.so.6") ||
-	       has_mapped(&m->maps, "/libc-2.");
-}
-
+/* Whose malloc it is can be told for certain by the process alone: a library
+ * may have brought another for itself. */
 static bool has_other_malloc(const struct maker *m)
 {
 	static const char *const names[] = {"jemalloc", "tcmalloc", "mimalloc",
 					    "snmalloc", "hoard"};
 
+	if (m->ledger->memory.allocator)
+		return m->ledger->memory.allocator != SP_ALLOCATOR_GLIBC;
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (has_mapped(&m->maps, names[i]))
 			return true;
-	return !has_glibc_malloc(m);
+	return !has_mapped(&m->maps, "/libc.so.6") &&
+	       !has_mapped(&m->maps, "/libc-2.");
 }
 
 static void fill_hints(struct maker *m)

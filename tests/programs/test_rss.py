@@ -86,9 +86,9 @@ def late_bytes(threads):
 
 
 class Case(harness.Case):
-    def start_ledger(self, *argv, **how):
+    def start_ledger(self, *argv, name="mapped", **how):
         """The program, when all is made, and what it made."""
-        file = os.path.join(self.dir, "mapped")
+        file = os.path.join(self.dir, name)
         with open(file, "wb") as mapped:
             mapped.write(b"x" * FILE_BYTES)
         process = self.start([harness.target("program_ledger"), file, *argv],
@@ -172,6 +172,14 @@ class Constructed(Case):
                 self.check_outside(ledger, made)
                 self.check_heap(ledger, made, name)
                 process.kill()
+
+    def test_allocator_of_a_library(self):
+        """One is there that the program does not use: the process knows."""
+        process, made = self.start_ledger(name="libjemalloc.so.2",
+                                          settings={"period": 1})
+        ledger = Ledger(process.pid, "--timeout", "1m")
+        self.check_sum(ledger)
+        self.check_heap(ledger, made, "glibc")
 
     def test_many_threads(self):
         process, made = self.start_ledger("threads", settings={"period": 1})
