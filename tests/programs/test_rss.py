@@ -302,7 +302,7 @@ class Less(Case):
         self.check(ledger.bytes("anonymous"),
                    made["anonymous"][0] + made["copied"][0] +
                    made["huge"][0], 4)
-        self.assertIn("there is no profile: started with `sampleprof run`",
+        self.assertIn("there is no profile: with one (`sampleprof run`",
                       rss(process.pid).stdout)
 
     def test_no_answer(self):
