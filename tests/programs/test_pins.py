@@ -158,7 +158,7 @@ class Estimated(Case):
         self.assertRegex(text, r"(?m)^ .* MiB  pinner  \(period [0-9]+ KiB\)\n"
                          r" +< make < make_heap < lay_out < ...\n"
                          r" +left by bulk [0-9.]+%")
-        self.assertIn("look alive, and what they pin", text)
+        self.assertIn("look alive, and the figures lack what", text)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_too_few(self):
@@ -171,7 +171,7 @@ class Estimated(Case):
         self.assertEqual(pins["pinned_bytes"]["hi"], truth["free"][0])
         text = report("rss", "--pins", "--timeout", "1m", process.pid).stdout
         self.assertIn("pinned   not known yet: 20.7 MiB at most", text)
-        self.assertIn("that is too few samples to tell", text)
+        self.assertIn("these are too few samples", text)
         self.assertNotIn("pinned by site", text)
 
 

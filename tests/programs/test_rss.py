@@ -316,7 +316,7 @@ class Less(Case):
         self.assertNotIn("heap_kept", ledger.rows)
         self.check(ledger.bytes("heap_rest"),
                    made["freed"][0] * CHUNK["glibc"])
-        self.assertIn("has not said within 1 ms",
+        self.assertIn("did not say within 1 ms",
                       rss("--timeout", "1ms", process.pid).stdout)
         self.assertIn(f"waiting until a thread of process {process.pid} has",
                       rss("--timeout", "201ms", process.pid).stderr)
