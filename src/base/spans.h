@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * What a program has mapped: ranges of addresses that do not overlap, by
- * address.  The memory is the owner's, who may not have any to spare.
+ * What a program has mapped: ranges of addresses that do not overlap, in
+ * ascending order.  The array is the caller's, with room for a fixed number.
  */
 struct sp_span {
 	uint64_t start, end; /* start < end */

@@ -86,8 +86,8 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
  * the calls below have no such moment.) */
 long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6]);
 
-/* n calls, at most SP_TRACEE_CALLS, which it makes once it goes on: even if it
- * is not we who let it. */
+/* n calls, at most SP_TRACEE_CALLS, which it makes once it goes on, also if
+ * another process resumes it. */
 bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
 		       size_t n);
 

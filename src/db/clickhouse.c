@@ -17,14 +17,14 @@
  * There are no transactions, and a row that was sent twice is there twice.  So
  * every attempt to add a file has a number of its own, drawn by chance, which
  * its rows bear, and which counts only once there is a row of `processes` with
- * it: that is sent last.  An attempt that failed leaves rows that nobody asks
- * for.  Of several rows of processes for one file, whoever sent them, readers
- * take the same one.
+ * it: that is sent last.  The rows of an attempt that failed are in no answer.
+ * If several senders have added one file, there are several rows of
+ * `processes`; all readers take the same one.
  *
  * A request costs as much as many rows, so that what several files have is
  * gathered and sent together, a table at a time, with `processes` last.  If a
- * request fails, nobody knows whether its rows are there: nothing of it is
- * sent again under the same numbers, and all files that waited failed.
+ * request fails, it is not known whether its rows are there: they are not sent
+ * again under the same numbers, and all files that waited have failed.
  */
 
 /* So many rows and bytes of a table are sent together, at most. */

@@ -32,8 +32,8 @@ void sp_http_free(struct sp_http *http);
  * Begin a POST of `body`, which has to stay, to the server's URL followed by
  * `query` ("?a=b", escaped).  What was not read of an answer before is
  * forgotten.  0 when the server begins to answer with "200"; -ETIMEDOUT,
- * -ECONNREFUSED, -EIO (it said something else, which is in *err), -EPERM (who
- * are you?) and *err.
+ * -ECONNREFUSED, -EIO (another answer, which is in *err), -EPERM (the server
+ * wants a user or password) and *err.
  */
 int sp_http_post(struct sp_http *http, const char *query, const void *body,
 		 size_t n, struct sp_error *err);

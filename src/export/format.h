@@ -16,7 +16,7 @@
 
 struct sp_row;
 
-/* A part of a profile, for whoever sends it in parts. */
+/* A part of a profile, for a caller that sends it in parts. */
 struct sp_export_part {
 	uint64_t start_unix_ns; /* instead of the process's */
 	uint64_t duration_ns;

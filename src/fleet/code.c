@@ -280,8 +280,8 @@ static int put_stacks(struct writer *w, uint64_t *ids)
 /* ---- names ---- */
 
 /* How much is known of an address: nothing, where it is, its function, or its
- * line.  The build id is part of the module's id, so that whoever brought the
- * line is right; anything less is looked for again. */
+ * line.  The build id is part of the module's id, so that a line that any
+ * sender brought is right; anything less is looked for again. */
 enum quality { NOTHING, PLACE, FUNCTION, LINE };
 
 static enum quality quality_of(bool is_fallback, uint64_t line)
@@ -298,7 +298,7 @@ static uint64_t name_key(uint64_t module, uint64_t offset, bool has_line)
 static int put_line(struct writer *w, const struct sp_symbol *symbol,
 		    uint64_t module, uint64_t offset, size_t depth)
 {
-	/* With its parameters: how it is shown is up to who reads it. */
+	/* With its parameters: the reader decides what is shown. */
 	const struct sp_fleet_value row[] = {
 		sp_fleet_number(module),
 		sp_fleet_number(offset),

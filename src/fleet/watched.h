@@ -32,7 +32,7 @@ struct sp_watched {
 	off_t bytes;
 	nlink_t n_links;
 	bool is_there; /* at the last look */
-	/* Of whoever sends it; all zero for a file that is new. */
+	/* The state of sending it; all zero for a new file. */
 	bool is_sent;    /* some state of it is in the database */
 	bool is_refused; /* it can not be sent before it changes */
 	bool waits;      /* for a database that is away */

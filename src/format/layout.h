@@ -111,7 +111,7 @@ enum sp_end_kind {
 	SP_END_NONE = 0, /* running, or ended without our destructor */
 	SP_END_CLEAN = 1,
 	SP_END_EXEC = 2, /* another program is being executed */
-	/* Stored by whoever waited for the process, after its end. */
+	/* Stored by the process that waited for this one, after its end. */
 	SP_END_NO_MEMORY = 3, /* the kernel killed it, for memory */
 	SP_END_EXIT = 4,      /* _exit, which runs no destructor */
 	SP_END_SIGNAL = 256,  /* and more: by signal end_kind - 256 */

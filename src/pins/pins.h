@@ -15,9 +15,9 @@
 #include "stats/amounts.h"
 
 /*
- * Who pins: by call site, the free memory of the allocator that cannot go back
- * to the kernel because a live object of that site lies beside it.  What is
- * free between two objects counts half for either, so that all sites together
+ * Pinned memory by call site: the free memory of the allocator that cannot go
+ * back to the kernel because a live object of that site lies beside it.  Free
+ * memory between two objects counts half for either, so that all sites together
  * have all of it (E70).
  */
 

@@ -56,7 +56,7 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 		in->is_unordered || f->reader.window.oldest ||
 			(in->is_running && sinks->plan->every_sample) ||
 			in->samples_of != SP_SAMPLES_ALLOCATED);
-	/* Who is told of samples has their stacks from an earlier reading. */
+	/* A sink of samples has their stacks from an earlier reading. */
 	f->loader.p->has_no_code =
 		sinks->plan->tell || sinks->plan->no_code ||
 		(sinks->plan->only_peak && !sinks->plan->every_sample);

@@ -9,9 +9,9 @@
 #include "stats/estimator.h"
 
 /*
- * What the resident memory of a process was made of at moments of its run, as
- * somebody who looked at it has put it into its profile: facts ledger.TIME,
- * each a text of `sampleprof rss --json`.  Untrusted.
+ * What the resident memory of a process was made of at moments of its run.  The
+ * profile has it as facts ledger.TIME, each a text of `sampleprof rss --json`.
+ * Untrusted.
  */
 enum sp_ledger_why {
 	SP_LEDGER_NOW, /* of a process that runs */

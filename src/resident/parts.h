@@ -31,7 +31,7 @@ enum sp_rss_kind {
 struct sp_rss_part {
 	uint64_t start, end; /* addresses, of one mapping */
 	enum sp_rss_kind kind;
-	bool has_objects; /* of the profile: set by who looks for them */
+	bool has_objects; /* of the profile: set by resident/objects.c */
 };
 
 struct sp_rss_parts {

@@ -54,7 +54,7 @@ struct sp_rss_ledger {
 	uint64_t threads, stacks; /* stacks that were found */
 	struct sp_rss_row rows[SP_RSS_ROWS];
 	double confidence;
-	/* Who was asked: enum sp_allocator; the figures are as it said. */
+	/* Which allocator was asked (enum sp_allocator), and its answer. */
 	struct sp_control_memory memory;
 	/* Alive, and not in pages that are resident: in no row. */
 	struct sp_interval untouched;
@@ -64,11 +64,11 @@ struct sp_rss_ledger {
 	bool is_unreadable; /* the memory of the process */
 	bool is_32_bit;
 	uint64_t waited_ns;    /* at most, for the answer */
-	bool is_stopped;       /* so that it was not asked */
+	bool is_stopped;       /* so it was not asked */
 	bool has_other_malloc; /* not glibc's, as far as one can tell */
 	uint64_t unsampled_bytes, before_bytes;
-	/* Who pins what is free (rss/pins.h), if that was asked for: to be
-	 * freed by sp_rss_pins_free().  NULL: it was not. */
+	/* Which call sites pin free memory (pins/pins.h), if that was asked
+	 * for: to be freed by sp_rss_pins_free().  NULL: it was not. */
 	struct sp_rss_pins *pins;
 	/* The sampled objects that are not all resident, if that was asked for:
 	 * to be freed by free(). */

@@ -16,7 +16,7 @@
 
 #define CONFIDENCE 0.95
 #define BACKLOG    256
-/* Who connects has something to say. */
+/* A process that connects has to send within that time. */
 #define GREETING_S 2
 
 int sp_rss_look_open(const char *name, struct sp_error *err)

@@ -9,9 +9,9 @@
 
 /*
  * Symbols of addresses, for symbolizers that come one after the other and have
- * the same options: whoever answers requests opens each module once.  A module
- * is known by its build id and path, and without a build id also by the state
- * of the file of that path.  One thread at a time.
+ * the same options: a server opens each module once, not once a request.  A
+ * module is known by its build id and path, and without a build id also by the
+ * state of the file of that path.  One thread at a time.
  */
 struct sp_symbol_cache;
 

@@ -190,11 +190,12 @@ static inline bool is_in_event(const struct sp_thread *t,
 				      t->generation == fork_count());
 }
 
-/* Not counting, or not yet: what this thread allocates passes, by that word. */
-static void rest_thread(struct sp_thread *t, uint64_t word)
+/* Not counting, or not yet: this countdown lets the thread's allocations pass.
+ */
+static void rest_thread(struct sp_thread *t, uint64_t countdown)
 {
 	t->counts = sp_size_counts_void(t);
-	sp_thread_set_countdown(word);
+	sp_thread_set_countdown(countdown);
 	sp_thread_take_used();
 	t->suspended = 0;
 	t->inside = NULL;

@@ -10,14 +10,14 @@
 
 /*
  * Count, and perhaps sample, the allocation of n bytes that was made at p and
- * for which the word was not enough.  `frame` is that of the function that the
- * program called.  Errno is preserved.
+ * for which the countdown did not suffice.  `frame` is that of the function
+ * that the program called.  Errno is preserved.
  */
 void sp_agent_count(void *p, uint64_t n, enum sp_entry entry,
 		    const struct sp_call_frame *frame);
 
-/* Set this thread up, so that it has an identity, for thread names; and carry
- * out what is ordered. */
+/* Set this thread up, so that it has an identity for its name; and carry out
+ * orders that wait. */
 void sp_agent_attach(void);
 
 /* The program gave a thread (pthread_t) that name: asking the kernel for names
@@ -72,9 +72,9 @@ int sp_agent_begin_attached(const struct sp_process_attached *attached,
  */
 int sp_agent_end_attached(void);
 
-/* For that: the last word of the profile, if it has not been said; false: there
- * is none.  And when nobody uses it any more, shorten the file and forget all
- * of it. */
+/* Steps of sp_agent_end_attached().  stop: publish the final totals, unless
+ * that is done; false: there is no profile.  forget, when no thread uses the
+ * profile any more: shorten the file and reset all state of it. */
 bool sp_agent_stop(void);
 void sp_agent_forget(void);
 void sp_agent_reset_records(void);

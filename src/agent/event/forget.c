@@ -48,8 +48,9 @@ static bool restart_thread(struct sp_thread *t)
 }
 
 /*
- * Whoever is about to come in when the profile ends finds that it has ended, or
- * is inside by the time of the next call; without a lane nobody records.
+ * A thread that is about to come in when the profile ends either finds that it
+ * has ended, or is inside by the time of the next call.  No thread records
+ * without a lane.
  */
 int sp_agent_end_attached(void)
 {

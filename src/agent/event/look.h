@@ -7,27 +7,27 @@
 #include "format/look.h"
 
 /*
- * Have somebody outside look at this process, who waits for that
- * (format/look.h), and put what is answered into the file.  The thread waits
- * meanwhile, 10 s at most, near a peak 2 s, and no signal handler runs on it.
+ * Ask another process, which waits for that (format/look.h), to look at this
+ * one, and put its answer into the file.  The thread waits for the answer, 10 s
+ * at most, near a peak 2 s; no signal handler runs on it meanwhile.
  */
 
-/* Whoever has a socket of that name.  0; EBUSY: another thread is being looked
- * at; the errno of the kernel, ECONNREFUSED where nobody waits; EPERM: the
- * program filters its system calls.  Context: sampled, in a thread that is in
- * no allocator. */
+/* The process that listens on the socket of that name looks.  0; EBUSY: another
+ * thread is waiting for a look; EPERM: the program filters its system calls; or
+ * the errno of the kernel, ECONNREFUSED if no process listens.  Context:
+ * sampled, in a thread that is in no allocator. */
 int sp_look(const char *name, unsigned int name_bytes);
 
-/* `sampleprof run`, if SAMPLEPROF_LEDGER wants that: resident memory has grown
- * by a twentieth since it last looked.  After a few times in vain no more.
- * Context: as above. */
+/* `sampleprof run` looks, if SAMPLEPROF_LEDGER asks for peaks: resident memory
+ * has grown by a twentieth since the last look.  After a few failures it is not
+ * asked again.  Context: as above. */
 void sp_look_at_peak(const struct sp_process *process, uint64_t rss_bytes);
 
 /*
- * Likewise: the process ends, unless it `goes_on`, and nothing is done.  Once.
- * `is_at_once`: without asking the allocator, and perhaps in a child of vfork,
- * at which nobody looks; so it is in a signal handler.  Context: any, if it is;
- * else as above.
+ * `sampleprof run` looks because the process ends; if it `goes_on`, nothing is
+ * done.  Works once.  `is_at_once`: the allocator is not asked (this may be a
+ * signal handler), and a child of vfork is not looked at.  Context: any if
+ * `is_at_once`; else as above.
  */
 void sp_look_at_end(const struct sp_process *process, bool goes_on,
 		    bool is_at_once);

@@ -31,8 +31,8 @@ struct sp_marks_name sp_marks_name(const char *text);
  * a name. */
 void sp_marks_reset(void);
 
-/* The calling thread has left a mark that it was making: others may make some.
- */
+/* The calling thread has left a mark that it was making: other threads may make
+ * marks again. */
 void sp_marks_give_left(void);
 
 /* For asked_ns: the time at which the mark is made. */

@@ -25,8 +25,8 @@ struct sp_memory_limit {
 /* As it is now.  Opens some files.  Context: cold, one thread. */
 void sp_memory_limit_find(struct sp_memory_limit *ret);
 
-/* The limit of the group that had it, read again: one file is opened.  What it
- * was, if it cannot be read.  Context: once in 100 ms, with the resident
+/* Reads the limit of that group again, which opens one file.  Returns the last
+ * value if the file cannot be read.  Context: once in 100 ms, with the resident
  * memory. */
 uint64_t sp_memory_limit_again(const struct sp_memory_limit *limit);
 

@@ -17,8 +17,8 @@
  * was asked for, times what the rate limit says (rate_limit.h).  Where samples
  * that are alive take much of a limited file, it is doubled until they do not:
  * what is alive is written again with each rotation of the ring (ring.h), and
- * more than half of the file would not fit at all. Near the limit of memory the
- * base is smaller.
+ * more than half of the file would not fit at all.  Near the limit of memory
+ * the base is smaller.
  */
 
 /* The law that samples nothing: a period of 0. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A semaphore is a word that whoever watches a probe counts up in this process;
- * the kernel does that for uprobes.  The note names its address.
+ * A semaphore is a word in this process.  The tracer of a probe increments it;
+ * for uprobes the kernel does that.  The note names its address.
  */
 #include "agent/event/probes.h"
 

@@ -43,8 +43,8 @@ struct sp_process {
 	struct sp_memory_limit limit; /* at the start */
 	/* Of a process that was drawn, which its forked children share. */
 	uint64_t draw;
-	/* Nobody above us is profiled: the user started this very process under
-	 * the profiler, so it leaves a file whatever happens. */
+	/* No ancestor is profiled: the user started this very process under the
+	 * profiler, so that it leaves a file in any case. */
 	bool is_root;
 	bool is_child;            /* it was forked under us */
 	bool follows_forks;       /* its forked children are to be recorded */
@@ -67,8 +67,8 @@ struct sp_process {
  */
 bool sp_process_init(struct sp_process *process, char *const *environment);
 
-/* Does a number, of which all are as likely, draw a process that is recorded
- * with that probability, in millionths? */
+/* Is this process recorded, if so many millionths of all processes are?
+ * `random` is uniform over 64 bits. */
 bool sp_process_is_drawn(uint64_t random, uint64_t fraction_millionths);
 
 /* Create the profile file.  0, -EBUSY, or a negative errno. */

@@ -21,8 +21,8 @@
 
 #include "agent/sys/poison.h"
 
-/* From the size counts, where they are right; without these what the word says,
- * if that makes sense. */
+/* From the size counts, if they are valid; else from the countdown, if its
+ * value is plausible. */
 static void recover_counts(struct sp_thread *t)
 {
 	struct sp_slots_own own;

@@ -10,7 +10,8 @@
 
 #include "agent/sys/poison.h"
 
-/* Of that many, 64 MiB, nobody asks: each has its part of a second. */
+/* 64 MiB of answers.  Samples beyond that are left out: to ask for so many
+ * takes seconds as it is. */
 #define OBJECTS_MAX (4u << 20)
 /* For those that come meanwhile, or are found twice. */
 #define MORE 1024u
@@ -71,8 +72,8 @@ static void ask_one(void *arg, uint64_t address)
 		a->left_out++;
 }
 
-/* Each object is asked for at once when it was found: who frees it has taken it
- * out of the set before. */
+/* Each object is asked for as soon as it is found: a thread that frees it takes
+ * it out of the set first. */
 static int ask_all(struct asking *a)
 {
 	if (!sp_allocator_slabs(&a->slabs, a->ret))

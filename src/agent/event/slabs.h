@@ -4,10 +4,11 @@
 #include "format/layout.h"
 
 /*
- * What jemalloc says of each sampled object that is alive, for who asks from
- * outside.  0; -EOPNOTSUPP: it is not jemalloc, or one that does not say;
- * -ENOMEM; -EAGAIN: so many objects came meanwhile that not all are there.
- * Context: an order, which nobody else carries out at the same time.
+ * What jemalloc says of each sampled object that is alive, for another process
+ * that asks for it (`sampleprof rss --pins`).  0; -EOPNOTSUPP: the allocator is
+ * not jemalloc, or is a jemalloc that does not say; -ENOMEM; -EAGAIN: so many
+ * objects came meanwhile that some are missing.  Context: an order; one thread
+ * at a time.
  */
 int sp_slabs_ask(struct sp_control_slabs *ret);
 

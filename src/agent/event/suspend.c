@@ -21,13 +21,14 @@ uint64_t sp_suspend_begin(struct sp_thread *t, volatile uint32_t *mark)
 }
 
 /*
- * A signal handler that interrupted the agent may have allocated: that passed
- * unsampled and counted its objects, and its bytes went off the suspended word.
- * They take no part in the sampling.  One that comes between the new word and
- * resuming leaves a word of its own, so the word is restored again.
+ * A signal handler that interrupted the agent may have allocated.  Its
+ * allocations were counted, but not sampled: the suspended countdown took their
+ * bytes, which have no part in the sampling.  If a handler comes between the
+ * new countdown and resuming, it leaves another value, and the loop sets the
+ * countdown again.
  */
-static void restore_word(struct sp_thread *t,
-			 bool (*must_come_back)(const struct sp_thread *t))
+static void restore_countdown(struct sp_thread *t,
+			      bool (*must_come_back)(const struct sp_thread *t))
 {
 	uint64_t pending, limit;
 
@@ -56,7 +57,7 @@ void sp_suspend_end(struct sp_thread *t, const volatile uint32_t *mark,
 {
 	/* What passed in here while paused goes on passing. */
 	if (!t->paused)
-		restore_word(t, must_come_back);
+		restore_countdown(t, must_come_back);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->suspended = 0;
 	sp_inside_end(mark);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * I1  The state of a cell is FREE, the address of the thread that fills it, or
- *     a ticket: then its change waits.  All of it is in that one word, so that
- *     a thread that is stopped or leaves anywhere holds up nobody, and what it
- *     leaves behind says whose it is.
+ *     a ticket: then its change waits.  The state is one word.  So a thread
+ *     that stops or leaves at any point blocks no other thread, and the cell
+ *     that it leaves behind names it.
  * I2  Tickets are unique, and rise.  A change has its ticket before it waits.
- *     So if one waits that has a ticket of up to T, each change that had been
- *     put before that ticket was drawn waits too, or was taken; who first reads
- *     T and then looks at all cells misses none of these.
+ *     So if a change with a ticket of at most T waits, each change that was put
+ *     before that ticket was drawn waits too, or was taken.  A thread that
+ *     first reads T and then looks at all cells misses none of them.
  * I3  `is_waiting` is set after the state.  It is cleared before the cells are
  *     looked at.
  * I4  Only the holder of the table takes, and makes a ticket FREE.

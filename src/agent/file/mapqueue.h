@@ -7,11 +7,12 @@
 #include "base/spans.h"
 
 /*
- * Changes of the table of mappings (livemaps.h) that wait: whoever finds the
- * table taken leaves his here and goes on, and its holder applies them.
+ * Changes of the table of mappings (livemaps.h) that wait.  A thread that finds
+ * the table taken puts its change here and goes on; the holder of the table
+ * applies it.
  *
- * A change comes before all that were put here after sp_mapqueue_put() of it
- * has returned, in any thread.
+ * Order: a change is applied before every change that any thread puts after
+ * sp_mapqueue_put() of the first has returned.
  */
 #define SP_MAPQUEUE_MAX 16384u
 
@@ -33,8 +34,8 @@ struct sp_mapchange {
 /* False: too many wait.  Context: any. */
 bool sp_mapqueue_put(const struct sp_mapchange *change);
 
-/* May any wait?  Yes, if one was put before the last sp_mapqueue_take() began
- * and not taken.  Context: any. */
+/* May any change wait?  True, if one was put before the last sp_mapqueue_take()
+ * began and was not taken.  Context: any. */
 bool sp_mapqueue_any(void);
 
 /* By the holder of the table: `fn` is told of those that wait, in order, up to
@@ -42,8 +43,8 @@ bool sp_mapqueue_any(void);
 typedef void sp_mapqueue_fn(const struct sp_mapchange *change);
 bool sp_mapqueue_take(sp_mapqueue_fn *fn);
 
-/* In a forked child, whose only thread calls: none waits but what this thread
- * was putting here when a signal handler forked. */
+/* In a forked child, by its only thread: drops all changes but those that this
+ * thread was putting here when a signal handler on it forked. */
 void sp_mapqueue_reset(void);
 
 /* The calling thread has left one of these in the middle (inside.h): the number

@@ -51,13 +51,15 @@ int sp_outfile_create(uint64_t pid, uint64_t start_ticks,
 void sp_outfile_discard(void);
 
 /*
- * Nothing beyond the first `bytes` is mapped by anybody who still stores to it:
- * the file ends there, if its name still leads to it and it may be opened.
- * Context: cold, and where system calls are not filtered.
+ * Cut the file to `bytes`, if its name still leads to it and it may be opened.
+ * The caller makes sure that no thread stores behind that.  Context: cold, and
+ * where system calls are not filtered.
  */
 void sp_outfile_shorten(uint64_t bytes);
 
-/* A forked child shall not have this part of the file mapped. */
+/* Children that are forked from now on do not have this part of the file
+ * mapped.
+ */
 void sp_outfile_keep_from_children(uint8_t *at, uint64_t bytes);
 
 /* A second mapping of the file: `bytes` from where `at` (the beginning of a
@@ -77,8 +79,8 @@ int sp_outfile_begin(uint8_t *at, uint64_t bytes);
  * sampled. */
 bool sp_outfile_populate(uint8_t *at, uint64_t bytes);
 
-/* Nobody needs `bytes` at `at` for now: they stay in the file, but do not count
- * in the memory of the program.  Context: sampled. */
+/* No thread needs `bytes` at `at` for now: they stay in the file, but no longer
+ * count as memory of the program.  Context: sampled. */
 void sp_outfile_release(uint8_t *at, uint64_t bytes);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A pass reads the chunks of the segment before, record by record, and asks the
- * live set about each sample.
+ * A pass reads the chunks of the previous segment, record by record, and asks
+ * the live set about each sample.
  *
  * Nothing that is alive is missed.  A sample is written to segment s, inserted
  * into the live set, and then its thread looks at the number of the current
@@ -22,17 +22,17 @@
  * The stacks of what is rewritten are taken along (stacktab.c), so that the new
  * segment can be read without the old one.
  *
- * I1  Whoever goes on with `pass` has a lease, and a copy of it.  Who needs
- *     longer than TAKEN_NS is off the processor, or has left by siglongjmp:
- *     another begins where he began, and what he still does is done twice.
- *     Each state of a pass that somebody stores is a true one: what is before
- *     it was looked at.
- * I2  Two may store `pass` at the same time then.  What comes of that is not
- *     what its `check` says, and the pass begins anew.
- * I3  Who comes late writes to the segment that his pass is for, or not at all,
- *     and finds `complete` and `finished` as they are, or sets them back to
- *     what the next step finds out again.  The same holds for sp_ring_passed,
- *     which another's late step may make too low, or of a segment before.
+ * I1  A thread that continues `pass` holds a lease and works on a copy.  A
+ *     holder that exceeds TAKEN_NS is presumed gone (off the processor, or left
+ *     by siglongjmp): another thread repeats its step.  If the first one does
+ *     return, the step is done twice.  Every stored state of a pass is true:
+ *     all records before it were looked at.
+ * I2  Then two threads may store `pass` at the same time.  Such a mixed state
+ *     does not agree with its `check`, and the pass begins anew.
+ * I3  A late thread writes to the segment of its own pass, or not at all.  It
+ *     leaves `complete` and `finished` as they are, or sets them back to a
+ *     value that the next step corrects.  Likewise its late step may set
+ *     sp_ring_passed too low, or to a value of an older segment.
  */
 #include "agent/file/rewrite_live.h"
 

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * I1  The owner of a chunk is one word, changed by compare-and-swap: whoever
- *     takes it alone has it.  It is FREE, PERMANENT for good, or a segment and
- *     the number of the lane that filled it.
+ * I1  The owner of a chunk is one word, changed by compare-and-swap, so that
+ *     only one thread can take a chunk.  It is FREE, PERMANENT for good, or a
+ *     segment and the number of the lane that filled it.
  * I2  oldest <= complete <= current <= complete + 1.  A chunk of a segment
  *     before `oldest` is free again; `oldest` changes when the file says so,
  *     and with it `current`, in one step.
  * I3  A lane stores only into a chunk of the segment that it found to be the
- *     current one after it was taken.  So nobody stores into a chunk of a
- *     discarded segment but a holder of its lane who found that long ago and
- *     was stopped since: such a chunk is left alone until he goes on.
- * I4  Whoever leaves a rotation for good, by siglongjmp out of a signal handler
- *     that interrupted it, loses it after ROTATION_NS, and so does whoever is
- *     stopped in it.  He goes on in vain: the range is another by then.  Only a
- *     window that he is in the middle of writing may spoil one of its copies
- *     until the next rotation.
+ *     current one after it was taken.  So chunks of a discarded segment are
+ *     immutable.  Exception: a stalled writer's chunk, which is not reused
+ *     until that thread resumes.
+ * I4  A thread that leaves a rotation by siglongjmp, or is stopped in it, loses
+ *     it after ROTATION_NS.  When it resumes, its stores have no effect, since
+ *     the range has changed.  Exception: a window that it was writing may spoil
+ *     one of the two copies until the next rotation.
  */
 #include "agent/file/ring.h"
 
@@ -246,8 +245,8 @@ static uint64_t with_spare(uint64_t n)
 	return n + SPARE < n_chunks ? n + SPARE : n_chunks;
 }
 
-/* From the end down: who takes a chunk at this moment either has it before us,
- * or does not get it (I1). */
+/* From the end down: a thread that takes a chunk at this moment either has it
+ * before us, or does not get it (I1). */
 uint64_t sp_ring_close(void)
 {
 	uint64_t n, end;
@@ -272,8 +271,8 @@ uint64_t sp_ring_close(void)
 	return end;
 }
 
-/* Whoever comes late, or of a parent's file, finds another segment; what he may
- * store all the same is taken for nothing by the next one. */
+/* A thread that is late, or still has the parent's file, finds another segment.
+ * The next thread ignores what it may have stored all the same. */
 void sp_ring_rewrote(uint32_t segment, uint32_t bytes)
 {
 	uint64_t now = atomic_load(&rewriting), next;
@@ -306,7 +305,7 @@ static uint32_t first_to_pass(uint32_t segment)
 /*
  * Is there more than what is needed to complete the current segment?  All that
  * is still to be passed of the one before may be alive, and each lane begins a
- * chunk.  Without that, whoever finds no room could not make room.
+ * chunk.  Without that spare no thread could make room when there is none.
  */
 static bool has_spare(uint8_t own)
 {
@@ -496,7 +495,7 @@ void sp_ring_end_rotation(const struct sp_ring_rotation *rotation,
 	sp_lease_give(&rotating, rotation->token);
 }
 
-/* Once: who was stopped before it comes too late. */
+/* Once: a thread that was stopped before its store comes too late. */
 void sp_ring_set_complete(uint32_t segment, const struct sp_window *window)
 {
 	uint32_t before = segment - 1;

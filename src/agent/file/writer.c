@@ -30,8 +30,8 @@ static _Atomic int state; /* OPEN is stored with release after the header */
 static sp_inside_lock opening;
 static struct sp_writer_options facts;
 
-/* Whoever is stopped in the middle of it for long, and goes on then, may spoil
- * one of its copies until the next publication. */
+/* A thread that is stopped for long in the middle of a publication, and then
+ * goes on, may spoil one of the two copies until the next publication. */
 static _Atomic uint64_t status_busy; /* lease */
 static _Atomic uint64_t status_seq;
 static _Atomic uint64_t end_kind;
@@ -276,8 +276,8 @@ static bool write_status(uint64_t threads)
 	return true;
 }
 
-/* Whoever has the page gives it back soon, or has left it by siglongjmp; if he
- * is waited for in vain, he can only spoil one of the copies. */
+/* The holder of the page gives it back soon, or has left it by siglongjmp.  If
+ * the wait is in vain, it can spoil only one of the copies. */
 static bool publish_header(uint64_t threads, unsigned int spins_max)
 {
 	bool is_written;

@@ -5,9 +5,9 @@
  * I2  Memory is made writable for the stores, and then what it was before: a
  *     part of an object at a time, from the first to the last word, for each
  *     such call waits until no thread is changing what is mapped.
- * I3  While others run, whoever's allocations come in has its frees come in, in
- *     all objects: frees are the first to be changed, and the last to be
- *     changed back.
+ * I3  While other threads run, an object whose allocations come in has its
+ *     frees come in, too: in all objects pointers to free functions are changed
+ *     first, and changed back last.
  */
 #include "agent/hooks/patch.h"
 

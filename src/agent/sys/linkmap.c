@@ -325,7 +325,7 @@ const struct link_map *sp_linkmap_self(void)
 	return map;
 }
 
-/* ---- who needs whom ---- */
+/* ---- which object needs which ---- */
 
 static bool is_called(const struct link_map *map, const char *name)
 {
@@ -354,7 +354,7 @@ static bool needs_object(const struct link_map *map,
 	return false;
 }
 
-/* Whoever needs an object of the start stands before it. */
+/* An object that needs one that was loaded at the start stands before it. */
 static bool is_needed(const struct link_map *map)
 {
 	for (const struct link_map *by = sp_linkmap_first(); by && by != map;

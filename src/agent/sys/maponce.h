@@ -7,9 +7,9 @@
 
 #include "agent/sys/sys.h"
 
-/* The memory that *slot points to, made by the first thread that needs it:
- * zero, and zero again in a forked child (sp_sys_map_wiped).  NULL: there is
- * none. */
+/* The memory that *slot points to.  The first thread that needs it maps it.  It
+ * is zero, and zero again in a forked child (sp_sys_map_wiped).  NULL: no
+ * memory. */
 static inline void *sp_map_once(void *_Atomic *slot, size_t bytes)
 {
 	void *there = atomic_load(slot), *fresh;

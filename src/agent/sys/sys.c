@@ -69,7 +69,8 @@ static void *map_small(size_t bytes)
 	return p;
 }
 
-/* An entry belongs to who set its start; it counts once it has bytes. */
+/* An entry belongs to the thread that set its start; it counts once it has
+ * bytes. */
 static struct sp_control_range ranges[RANGES_MAX];
 
 static void *note_range(void *p, size_t bytes)
@@ -87,7 +88,7 @@ static void *note_range(void *p, size_t bytes)
 	return p;
 }
 
-/* Before the memory goes: somebody else may get it at once. */
+/* Before the memory goes back: another thread may get it at once. */
 static void forget_range(const void *p)
 {
 	for (unsigned int i = 0; i < RANGES_MAX; i++) {

@@ -59,9 +59,9 @@ void *sp_sys_map_wiped(size_t bytes);
 void sp_sys_unmap(void *p, size_t bytes);
 
 /*
- * Where all of it is, for who looks at the process from outside: of *ret_n
- * entries those that have no bytes are none.  What is beyond their number is
- * missing.  Context: any.
+ * The ranges of all this memory, for a process that looks at this one: *ret_n
+ * entries, of which those without bytes do not count.  Ranges for which there
+ * was no entry are missing.  Context: any.
  */
 const struct sp_control_range *sp_sys_ranges(uint64_t *ret_n);
 
@@ -82,15 +82,16 @@ long sp_sys_map_file(int fd, size_t bytes);
 long sp_sys_read_file(const char *path, char *buf, size_t size);
 
 /*
- * No signal handler runs on this thread from the one to the other; false: it
- * cannot be had.  Context: cold, and the creation of a file.
+ * Block all signals of this thread, and restore its mask.  False: the kernel
+ * refused.  Context: cold, and the creation of a file.
  */
 bool sp_sys_block_signals(uint64_t *ret_before);
 void sp_sys_restore_signals(uint64_t before);
 
 /*
- * Has the word another value?  0: no; 1: yes, or nothing can be read there; a
- * negative errno: the kernel does not say.  No fault is raised, and a program
- * that is locked up to what malloc needs can ask, too.  Context: sampled.
+ * Does the word at that address differ from the value?  0: no; 1: yes, or the
+ * address cannot be read; a negative errno: the kernel does not say.  Raises no
+ * fault, and needs only system calls that malloc needs, so that it works in a
+ * sandbox, too.  Context: sampled.
  */
 int sp_sys_compare(const volatile uint32_t *word, uint32_t value);

@@ -10,8 +10,8 @@
 
 /*
  * Is a thread still in the agent?  A signal handler that interrupted it may
- * leave by siglongjmp without a notice.  The outermost call into the agent has
- * a mark in its frame, and the thread knows where.
+ * leave by siglongjmp, which the agent does not notice.  So the outermost call
+ * into the agent has a mark in its frame, and the thread keeps its address.
  *
  * I1  A mark that has changed, or that cannot be read any more, is of a call
  *     that was left: no other code writes to the frame of one that goes on.
@@ -38,14 +38,14 @@ static inline void sp_inside_end(const volatile uint32_t *mark)
 
 /*
  * Was the call that sp_thread.inside belongs to left?  `here` is in the frame
- * of the function that wants to know, which was called from outside the agent,
- * or by a signal handler.  Asks the kernel in the one way that a program that
- * is locked up to what malloc needs can still do it.  Context: sampled.
+ * of the function that asks, which the program or a signal handler called.
+ * Uses only a system call that malloc needs, so that it works in a sandbox.
+ * Context: sampled.
  */
 bool sp_inside_was_left(volatile uint32_t *here);
 
-/* A signal handler that interrupted the agent has used its room, and has more:
- * its allocation of n bytes is counted, and not sampled.  Context: sampled. */
+/* A signal handler that interrupted the agent has used up SP_THREAD_ROOM: its
+ * allocation of n bytes is counted, and not sampled.  Context: sampled. */
 void sp_inside_pass(uint64_t n);
 
 /* What is allocated between the two is not the program's. */

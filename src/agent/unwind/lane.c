@@ -89,7 +89,7 @@ bool sp_lane_close(void)
 {
 	bool are_all = true;
 
-	/* Before: who finds no lane is to know why. */
+	/* First: a thread that finds no lane has to know why. */
 	atomic_store(&is_closed, true);
 	for (unsigned int i = 0; i < SP_LANES; i++) {
 		const void *holder = NULL;
