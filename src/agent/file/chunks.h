@@ -16,15 +16,16 @@
 /* A file of n chunks begins; `rotates` as in ring.h.  Context: cold. */
 void sp_chunks_begin(uint64_t file_id, uint64_t n, bool rotates);
 
-/* Has a file without rotation met its limit, or its disk?  Then it takes no
- * more samples. */
+/* Has a file without rotation reached its limit, or filled its disk?  Then it
+ * takes no more samples. */
 bool sp_chunks_is_full(void);
 
-/* No chunk is taken from now on; 1 + the highest that ever was.  What does not
- * fit into those that threads have is lost, and counted.  Context: cold. */
+/* No chunk can be taken from now on.  Returns 1 + the highest that was ever
+ * taken.  Records that do not fit into the chunks that threads have are lost,
+ * and counted.  Context: cold. */
 uint64_t sp_chunks_end(void);
 
-/* In a forked child: nobody has a chunk. */
+/* In a forked child: no lane has a chunk. */
 void sp_chunks_reset(void);
 
 /* See sp_writer_append. */
@@ -36,8 +37,8 @@ bool sp_chunks_append(struct sp_lane *lane, const struct sp_record *record);
 bool sp_chunks_append_to(struct sp_lane *lane, const struct sp_record *record,
 			 uint32_t segment);
 
-/* What completes `segment`, with the room that is left for that, and counted as
- * such (sp_ring_rewrote()). */
+/* A record that helps to complete `segment`: it may use the room that is
+ * reserved for that, and is counted as such (sp_ring_rewrote()). */
 bool sp_chunks_rewrite(struct sp_lane *lane, const struct sp_record *record,
 		       uint32_t segment);
 
@@ -60,8 +61,8 @@ uint8_t sp_chunks_thread_mark(uint32_t index);
  * sampled. */
 uint8_t *sp_chunks_take_size_counts(void);
 
-/* Chunk n of a segment, to read what other threads have written, in its first
- * *ret_bytes; NULL: it has no records yet.  And leave it, for some time.
- * Context: sampled. */
+/* Chunk n of a segment, to read what other threads have written into its first
+ * *ret_bytes; NULL: it has no records yet.  The second function ends the
+ * reading, for a while.  Context: sampled. */
 const uint8_t *sp_chunks_read(uint64_t n, uint32_t segment, size_t *ret_bytes);
 void sp_chunks_leave(uint64_t n);

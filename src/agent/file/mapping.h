@@ -16,7 +16,7 @@
  * the program is left enough of the mappings that a process may have. */
 uint64_t sp_mapping_window(uint64_t limit_bytes);
 
-/* Changes in a forked child: tells whether something is of this file. */
+/* Differs in a forked child: tells whether a pointer is into this file. */
 uint32_t sp_mapping_generation(void);
 
 /* Begin with the first window of a new file.  Context: cold. */
@@ -32,9 +32,8 @@ void sp_mapping_drop(void);
 /* See sp_writer_detach. */
 void sp_mapping_detach(void);
 
-/* Nothing of the file is mapped any more.  Where it was there is memory, until
- * the same is said of the next file: what a thread that is late still stores
- * there goes nowhere.  Context: cold. */
+/* Unmap the whole file.  Anonymous memory takes its place until the next call,
+ * so that the stores of a late thread have no effect.  Context: cold. */
 void sp_mapping_unmap(void);
 
 /* Chunk 0, or NULL in a child that was forked in here. */

@@ -17,9 +17,9 @@
  */
 #define SP_NAMES_MAX 1024u
 
-/* The process begins, as one thread of that name: that of the program that the
- * kernel was told to execute, or `path` if that is not known; or in a forked
- * child that of the thread that forked.  Forgets all others. */
+/* The process begins with one thread.  Its name is that of the program that the
+ * kernel executed, or of `path` if that is not known; in a forked child the
+ * name of the thread that forked.  All other names are forgotten. */
 void sp_names_begin_program(const char *path);
 void sp_names_begin(const char *name);
 

@@ -15,8 +15,8 @@
  * What comes with each sample and each free, and the stacks of the samples,
  * goes to the current segment, which is ended by a rotation.  A segment is
  * *complete* once it has every sample that was alive at a moment within it, its
- * window: then whatever is older can do without the segments before it, and a
- * rotation that needs their room discards them, the oldest first.
+ * window.  Then the segments before it are no longer needed: a rotation that
+ * needs their room discards them, the oldest first.
  */
 #define SP_RING_CHUNKS_MAX 65536u /* 4 GiB */
 
@@ -56,19 +56,20 @@ uint32_t sp_ring_complete(void);
 /* 1 + the highest chunk that was ever taken. */
 uint64_t sp_ring_extent(void);
 
-/* From now on no chunk is taken that never was: 1 + the highest that is, or
- * was, is for good.  Context: any. */
+/* From now on only chunks that were taken before can be taken.  Returns 1 + the
+ * highest of these; that does not change any more.  Context: any. */
 uint64_t sp_ring_close(void);
 
 /* The next chunk after that number of that segment, or 0. */
 uint64_t sp_ring_next_of(uint32_t segment, uint64_t after);
 
 /*
- * Is a rotation due, and is it ours to make?  Due it is if the current segment
- * is complete and has its share of the file; `is_full`: or there is no room.
- * Then *ret_window, of which `seq` and `check` are left alone, has to be in the
- * file before sp_ring_end_rotation(true); it is all zero if nothing was
- * discarded yet. Without that (false) there is no rotation.
+ * Is a rotation due, and does this thread make it?  A rotation is due if the
+ * current segment is complete and has its share of the file; with `is_full`
+ * also if there is no room.  If true, the caller writes *ret_window (but for
+ * `seq` and `check`, which stay as they are) to the file, then calls
+ * sp_ring_end_rotation(true); *ret_window is all zero if nothing was discarded
+ * yet.  sp_ring_end_rotation(false) gives the rotation up.
  */
 struct sp_ring_rotation {
 	uint64_t token;
@@ -80,7 +81,7 @@ bool sp_ring_begin_rotation(bool is_full, struct sp_ring_rotation *ret_rotation,
 			    struct sp_window *ret_window);
 /* The calling thread has left one for good (inside.h). */
 void sp_ring_give_left(void);
-/* Has nobody taken it over? */
+/* Does this thread still have it? */
 bool sp_ring_has_rotation(const struct sp_ring_rotation *rotation);
 void sp_ring_end_rotation(const struct sp_ring_rotation *rotation,
 			  bool is_recorded);

@@ -13,7 +13,7 @@ struct sp_thread;
  * Exact totals.  A thread owns a slot while it lives and adds what it has
  * allocated whenever it checks in; a slot goes from one thread to the next with
  * its totals, so the sum over all slots is the process's total at any time.
- * Slot 0 is nobody's: threads that found no other, or have ended, add to it.
+ * Slot 0 has no owner: threads that found no slot, or have ended, add to it.
  *
  * The totals live here and are copied into the profile file when there is one.
  * So are the totals by size class (size_counts.h), which the owner counts by
@@ -32,8 +32,8 @@ struct sp_size_counts *sp_slots_size_counts(uint16_t slot);
  * much was added since the last time.  Any thread may. */
 void sp_slots_add(uint16_t slot, uint64_t bytes, uint64_t objects);
 
-/* The owner adds to the slot before it has allocated more than step_bytes since
- * the last time.  To be said before it adds. */
+/* Declare that the owner adds to the slot before it has allocated more than
+ * step_bytes since the last time.  To be called before it adds. */
 void sp_slots_set_step(uint16_t slot, uint64_t step_bytes);
 
 /* The owner checks in: how many ns after the last time?  The threads of slot 0
@@ -111,8 +111,8 @@ struct sp_slots_own {
 
 bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
 
-/* Is test(thread) true of a thread that owns a slot?  Those behind it are not
- * asked.  Context: cold. */
+/* Is test(thread) true for some thread that owns a slot?  Stops at the first.
+ * Context: cold. */
 bool sp_slots_any_owner(bool (*test)(struct sp_thread *thread));
 
 /* In a forked child, or for another profile: nothing is owned, all totals are

@@ -75,13 +75,13 @@ void sp_writer_info(struct sp_lane *lane, const char *key, const char *value,
  * another thread is doing so.  Context: sampled. */
 void sp_writer_publish(uint64_t threads);
 
-/* The same for a process, or a child of vfork, that leaves without more words;
- * by execution of another program, unless that fails.  Context: any. */
+/* The same for a process, or a child of vfork, that ends without a destructor,
+ * or executes another program (which may fail).  Context: any. */
 void sp_writer_leave(uint64_t threads, bool is_exec);
 
-/* The last word: the process ends in an orderly way.  `may_shorten`: the file
- * gets the length that it needs, which takes system calls that a sandbox may
- * kill for, and takes little more.  It may be said again.  Context: cold. */
+/* The final publication: the process ends in an orderly way.  `may_shorten`:
+ * cut the file to the length that it needs; the system calls for that are ones
+ * that a sandbox may kill for.  May be called again.  Context: cold. */
 void sp_writer_end(uint64_t threads, bool may_shorten);
 
 /* Slot i of the thread slots, backed by storage, or NULL.  Context: sampled. */

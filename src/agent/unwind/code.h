@@ -20,8 +20,8 @@ bool sp_code_segment(const struct sp_module_entry *e, uintptr_t at,
  * is readable. */
 bool sp_code_is_behind_call(uintptr_t pc, uintptr_t low);
 
-/* Is that the code which a signal handler returns to, and which asks the kernel
- * to go back to what the signal interrupted?  Readable up to `high`. */
+/* Is this the code that a signal handler returns to (rt_sigreturn)?  Memory is
+ * readable up to `high`. */
 bool sp_code_is_trampoline(uintptr_t pc, uintptr_t high);
 
 /* From the stack pointer to that of the caller, to the return address, and to
@@ -33,9 +33,9 @@ struct sp_code_epilogue {
 };
 
 /*
- * Does the function do no more at `code`, of which n bytes are readable, than
- * give its stack back and return?  Then *ret is where its caller is, whether it
- * has a frame pointer or not.
+ * Is `code`, of which n bytes are readable, an epilogue: does the function only
+ * give its stack back and return?  Then *ret says where its caller is, with or
+ * without a frame pointer.
  */
 bool sp_code_find_epilogue(const uint8_t *code, size_t n,
 			   struct sp_code_epilogue *ret);

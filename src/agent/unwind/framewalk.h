@@ -10,9 +10,9 @@
 /*
  * Return addresses from `from` on, innermost first: from->pc, then by frame
  * pointers; 1 to `max`.  They stay until the next walk with this lane.  NULL if
- * there is no memory.  *is_cut says that outer frames are missing because the
- * chain ended in something that is no frame: in code that was compiled without.
- * A function that calls such code is itself missing, which cannot be seen.
+ * there is no memory.  *is_cut says that outer frames are missing: the chain
+ * ended in code that was compiled without frame pointers.  The function that
+ * calls such code is missing, too, which cannot be detected.
  *
  * Reads only the stack, upwards, as far as that is known to be readable.
  * Context: sampled.
