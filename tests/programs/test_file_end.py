@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The length of the file: at a clean end what is in use, and whole for a
-reader, also while others allocate on behind the library's destructor, which
-loses what it counts and harms nobody; its limit after `_exit`, a kill, and
+reader, also while other threads allocate after the library's destructor: what
+they count then is lost, without harm; its limit after `_exit`, a kill, and
 behind a system call filter.  The name of the file of a process that executes
 one program after the other, and what a process says of itself."""
 

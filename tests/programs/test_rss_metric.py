@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """--metric resident of a constructed program: as it ended, near its peak, at a
 snapshot, of a packed copy; in the report, in exports and between two runs; and
-what is said of a moment at which nobody looked."""
+what is said of a moment without a ledger."""
 import collections
 import json
 import os

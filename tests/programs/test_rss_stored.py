@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Ledgers of resident memory in profiles: of a constructed program as it ended
 (`run --rss`), near its peak and at a snapshot, each row within 2 % of the
-construction; every way to end; nobody who looks, or who looks for ever; and,
-by strace, that a program makes no call more where nobody asked."""
+construction; every way to end; no process that looks, or one that never ends
+its look; and, by strace, that without a request a program makes no further
+call."""
 
 import collections
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A perf map, or a jitdump where the first byte is even, beside a search from
- * its last entry. */
+/* A perf map, or a jitdump where the first byte is even, compared with a search
+ * from its last entry. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>

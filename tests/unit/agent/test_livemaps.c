@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The table of mappings: numbers, room by the length of the file, parts that
- * are cut out.  And without a wait: whoever finds it taken goes on, and what he
- * did is in the table when its holder is done.  A signal handler, a jump and a
- * fork come before each atomic operation; a thread is asleep with the table
- * while another changes it 1,000 times; four threads use it at once.  A plain
- * array of pages is the model.
+ * are cut out.  And without a wait: a thread that finds the table taken goes
+ * on, and its change is in the table when the holder is done.  A signal
+ * handler, a jump and a fork come before each atomic operation; a thread is
+ * asleep with the table while another changes it 1,000 times; four threads use
+ * it at once.  A plain array of pages is the model.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The live set beside a plain array, and counted again from inside. */
+/* The live set compared with a plain array, and counted again from inside. */
 #include "agent/file/livetable.h"
 #include "base/rng.h"
 #include "support/liveset_ops.h"

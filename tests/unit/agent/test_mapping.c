@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that takes the place of a file that has ended: who is late stores
- * there, and the file stays as it is. */
+/* Memory that takes the place of a file that has ended: a thread that is
+ * late stores there, and the file stays as it is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A signal handler forks, or leaves by a jump, between any two atomic
- * operations of whoever puts changes for the table of mappings, or takes them.
- */
+ * operations of a thread that puts changes for the table of mappings, or takes
+ * them. */
 #include <setjmp.h>
 
 #include "agent/thread/thread.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The snapshot of loaded objects beside the loader's list. */
+/* The snapshot of loaded objects compared with the loader's list. */
 #include <dlfcn.h>
 #include <link.h>
 #include <sys/mman.h>

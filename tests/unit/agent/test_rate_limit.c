@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The throttle beside long double, and what its header promises of all windows
- * of time. Whether estimates are right under it is asked in tests/statistics.
+ * The rate limit compared with long double, and what its header promises of all
+ * windows of time. Whether estimates are right under it is asked in
+ * tests/statistics.
  */
 #include <math.h>
 

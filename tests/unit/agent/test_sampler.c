@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The integer logarithm beside long double, and the lottery beside a walk over
- * every byte.  Whether the law is true is asked in tests/statistics. */
+/* The integer logarithm compared with long double, and the lottery compared
+ * with a walk over every byte.  Whether the law is true is asked in
+ * tests/statistics. */
 #include <math.h>
 
 #include "agent/thread/sampler.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Totals by size, beside a list of everything that was counted. */
+/* Totals by size, compared with a list of everything that was counted. */
 #include <pthread.h>
 
 #include "agent/thread/size_counts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interned stacks beside a plain list, and what is in the file by then;
+ * Interned stacks compared with a plain list, and what is in the file by then;
  * endlessly new stacks.
  */
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The map beside a plain list of pairs. */
+/* The map compared with a plain list of pairs. */
 #include "base/idmap.h"
 #include "base/rng.h"
 #include "support/test.h"

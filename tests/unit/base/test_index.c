@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The index beside a plain list, with hashes that are good, bad and equal. */
+/* The index compared with a plain list, with hashes that are good, bad and
+ * equal. */
 #include "base/hash.h"
 #include "base/index.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Labels of a process: which texts are labels, what is wrong with others, and
- * what they say; beside random text. */
+ * what they say; also of random text. */
 #include "base/labels.h"
 #include "base/rng.h"
 #include "support/test.h"

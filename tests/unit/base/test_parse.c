@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Strict parsing: a table, and a naive parser beside it on random text. */
+/* Strict parsing: a table; and random text, compared with a naive parser. */
 #include "base/parse.h"
 #include "base/rng.h"
 #include "support/test.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranges of addresses beside a list of their bytes, one by one: random cuts and
- * additions, with more or less room, and the pieces that are told of. */
+/* Ranges of addresses compared with a list of their bytes, one by one: random
+ * cuts and additions, with more or less room, and the pieces that are told of.
+ */
 #include "base/rng.h"
 #include "base/spans.h"
 #include "support/test.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What only moved between callers and callees, beside a model that looks at
- * every path for every question; and that all questions together cost what the
- * runs have, not questions times runs. */
+/* What only moved between callers and callees, compared with a model that looks
+ * at every path for every question; and that all questions together cost what
+ * the runs have, not questions times runs. */
 #include <math.h>
 
 #include "base/rng.h"

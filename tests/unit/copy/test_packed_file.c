@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Packed copies of clean, killed and discarding processes beside their files,
- * all samples or groups; packed again the same bytes; cut after and within
- * every chunk, damaged, without the header's bit.
+ * Packed copies of clean, killed and discarding processes compared with their
+ * files, all samples or groups; packed again the same bytes; cut after and
+ * within every chunk, damaged, without the header's bit.
  */
 #include "copy/packfile.h"
 #include "read/load.h"

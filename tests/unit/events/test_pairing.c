@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frees of addresses and their samples, beside a search through all events. */
+/* Frees of addresses and their samples, compared with a search through all
+ * events. */
 #include "base/rng.h"
 #include "events/pairing.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of samples and their classes beside plain lists. */
+/* Groups of samples and their classes compared with plain lists. */
 #include "base/rng.h"
 #include "events/sample_groups.h"
 #include "support/test.h"

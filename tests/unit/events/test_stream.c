@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples and their frees, which come in any order, beside a plain array. */
+/* Samples and their frees, which come in any order, compared with a plain
+ * array. */
 #include "base/rng.h"
 #include "events/order.h"
 #include "events/stream.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The cells of the page beside the samples themselves: every window, view and
- * size; fewer bins; survivors; which samples are certain.
+ * The cells of the page compared with the samples themselves: every window,
+ * view and size; fewer bins; survivors; which samples are certain.
  */
 #include "base/rng.h"
 #include "export/html_cells.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Encoding and decoding beside the naive model of the format. */
+/* Encoding and decoding compared with the naive model of the format. */
 #include "base/rng.h"
 #include "format/decode.h"
 #include "format/encode.h"

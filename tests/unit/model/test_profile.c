@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From records to one profile, and its sums beside naive ones. */
+/* From records to one profile, and its sums compared with naive ones. */
 #include <errno.h>
 #include <unistd.h>
 

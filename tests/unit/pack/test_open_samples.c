@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of open samples beside a plain list. */
+/* The table of open samples compared with a plain list. */
 #include <errno.h>
 
 #include "base/rng.h"

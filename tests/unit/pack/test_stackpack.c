@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random stacks to chunks and back, each frame that is shared written once;
- * symbols of their places beside those of a file that is not packed.
+ * symbols of their places compared with those of a file that is not packed.
  */
 #include <errno.h>
 #include <inttypes.h>

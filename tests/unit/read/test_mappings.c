@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Records of mappings, shuffled and repeated in part, as segments of a file
- * have them, beside an account of each address: which mapping it was of, and
- * when it was gone. */
+ * have them, compared with an account of each address: which mapping it was of,
+ * and when it was gone. */
 #include "base/rng.h"
 #include "read/mappings.h"
 #include "support/test.h"

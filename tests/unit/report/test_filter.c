@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Filters of call stacks: each by itself, random patterns over random call
- * stacks beside a model of pprof's rules, and their effect on an analysis.
+ * stacks compared with a model of pprof's rules, and their effect on an
+ * analysis.
  */
 #include <errno.h>
 

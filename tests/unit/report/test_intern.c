@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers for distinct strings, beside a plain list. */
+/* Numbers for distinct strings, compared with a plain list. */
 #include "base/rng.h"
 #include "report/intern.h"
 #include "support/test.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums by size class, beside one plain accumulator for each class. */
+/* Sums by size class, compared with one plain accumulator for each class. */
 #include <math.h>
 
 #include "base/rng.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Selections at their edges, and sums beside a loop over all samples. */
+/* Selections at their edges, and sums compared with a loop over all samples. */
 #include "base/rng.h"
 #include "stats/sums.h"
 #include "support/only_part.h"

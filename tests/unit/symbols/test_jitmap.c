@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of code made at run time: perf maps and jitdumps as runtimes write
- * them, beside a search from the last entry; damage; whose files are used. */
+ * them, compared with a search from the last entry; damage; whose files are
+ * used. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/stat.h>
