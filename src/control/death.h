@@ -8,8 +8,8 @@
 #include "base/error.h"
 
 /*
- * How a process ended that this one has waited for: what its own profile cannot
- * say, since nobody is there any more to write it.
+ * How a process ended that this one has waited for.  Its own profile cannot say
+ * that, because the process is no longer there to write it.
  */
 
 /* How often the kernel has killed a process for memory so far. */

@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 
-/* Starting a program under the library, and being it for the outside. */
+/* Starts a program under the library, and stands in for it: passes signals on
+ * to it, and its status back. */
 
 #define SP_LAUNCH_PATH_MAX 4200
 

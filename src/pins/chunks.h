@@ -8,8 +8,8 @@
 /*
  * What lies beside an object of glibc's malloc, from the headers around it: a
  * chunk says how long it is and whether the one before it is in use, and a free
- * one has its length at its end as well.  The program goes on meanwhile, so
- * nothing is believed that is not said twice.
+ * one has its length at its end as well.  The program goes on meanwhile, so a
+ * length counts only if two headers agree on it.
  */
 
 /* Bytes at that address; false if not all can be read. */

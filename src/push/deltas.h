@@ -8,11 +8,11 @@
 #include "model/profile.h"
 
 /*
- * What a process has allocated since it was sent last, by call stack. Estimates
- * of a stack may become less when more is known, and what was sent cannot be
- * taken back: a stack gets what it has more than was sent of it, and all of
- * these are scaled so that they add up to what the exact total has grown by.
- * So the sum of all that was sent is the exact total, always, and each stack
+ * What a process has allocated since the last delta, by call stack.  The
+ * estimate of a stack may decrease when more is known, but a server cannot take
+ * back what was sent.  So each stack gets what its estimate has more than was
+ * sent for it, and all of these are scaled to add up to the growth of the exact
+ * total.  Then the sum of all deltas always is the exact total, and each stack
  * follows its estimate.
  */
 struct sp_deltas;
@@ -22,15 +22,15 @@ void sp_deltas_free(struct sp_deltas *deltas);
 
 /*
  * Make rows (one for each stack) into deltas: `alloc` becomes what is to be
- * sent, in whole numbers; `inuse` stays.  Rows without both go.  Returns how
- * many are left, SIZE_MAX without memory.  What an earlier call said and was
- * not committed is forgotten.
+ * sent, in whole numbers; `inuse` stays.  Rows that have neither are removed.
+ * Returns how many are left, SIZE_MAX without memory.  A delta of an earlier
+ * call that was not committed is forgotten.
  */
 size_t sp_deltas_take(struct sp_deltas *deltas,
 		      const struct sp_profile *profile, struct sp_row *rows,
 		      size_t n);
 
-/* What was taken last was sent. */
+/* Commit: the delta that was taken last was sent. */
 void sp_deltas_commit(struct sp_deltas *deltas);
 
 /* The bytes that were taken last, and of the exact total those that never were:

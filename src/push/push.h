@@ -8,9 +8,9 @@
 #include "base/error.h"
 
 /*
- * What processes allocate, sent to a Pyroscope server in deltas (push/deltas.h)
- * with what is alive.  Nothing is stored here for a server that is away: what
- * was not taken is part of the next delta.
+ * Sends what processes allocate to a Pyroscope server, in deltas
+ * (push/deltas.h), and what is alive.  Nothing is stored here while a server is
+ * away: a delta that it did not take is part of the next one.
  */
 
 #define SP_PUSH_INTERVAL_NS 15000000000ull
@@ -29,7 +29,7 @@ struct sp_push_options {
 };
 
 /* Writes a line to `log` for each thing that happens.  SIGINT and SIGTERM are
- * blocked.  0; negative errno and *err: of files not all was sent, or nobody
- * knows. */
+ * blocked.  0; negative errno and *err: not all of the files was sent, or that
+ * is not known. */
 int sp_push_run(const struct sp_push_options *options, FILE *log,
 		struct sp_error *err);

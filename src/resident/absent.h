@@ -16,10 +16,11 @@ struct sp_absent_object {
 };
 
 /*
- * "3 7:4096 1": by ascending ids, each with what it is more than the one before
- * and the bytes that are resident, if any.  Sorts the list.  Where that is too
- * long, those that stand for least are left out: *ret_left_out is what these
- * stand for.  The text is the caller's to free(); NULL: no memory.
+ * "3 7:4096 1": by ascending ids, each as the difference to the one before,
+ * with the bytes that are resident, if any.  Sorts the list.  If the text is
+ * too long, the objects that stand for the fewest bytes are left out;
+ * *ret_left_out is the sum of what these stand for.  The text is the caller's
+ * to free(); NULL: no memory.
  */
 char *sp_absent_write(struct sp_absent_object *list, size_t n, size_t bytes_max,
 		      double *ret_left_out);

@@ -36,7 +36,7 @@ struct sp_rss_objects {
 	uint64_t samples; /* alive, and their addresses known */
 	uint64_t others;  /* alive, and their addresses are not known */
 	/* Allocated while nothing was sampled, and alive before the process was
-	 * attached to: what is alive of it nobody knows. */
+	 * attached to: it is not known what of it is alive. */
 	uint64_t unsampled_bytes, before_bytes;
 	/* Those that are not all resident; their addresses are known. */
 	struct sp_absent_object *absent;

@@ -8,8 +8,9 @@
 #include "resident/maps.h"
 
 /*
- * The pages of a process and their content, from outside.  What the process
- * does meanwhile makes no error: its pages are then as they were at some time.
+ * The pages of a process and their content, read by another process.  If the
+ * process changes them meanwhile, that is no error: each page is as it was at
+ * some moment of the call.
  */
 struct sp_rss_pages;
 
