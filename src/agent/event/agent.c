@@ -190,8 +190,7 @@ static inline bool is_in_event(const struct sp_thread *t,
 				      t->generation == fork_count());
 }
 
-/* Not counting, or not yet: this countdown lets the thread's allocations pass.
- */
+/* Not counting, or not yet: with this countdown all allocations pass. */
 static void rest_thread(struct sp_thread *t, uint64_t countdown)
 {
 	t->counts = sp_size_counts_void(t);
