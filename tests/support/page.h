@@ -66,6 +66,16 @@ static inline void page_add_symbols(struct fixture *x)
 	x->symbolizer.symbols[NAMELESS][0].is_fallback = true;
 }
 
+/* A page with these functions, at the default period. */
+static inline int page_setup(void **state)
+{
+	struct page *page = page_new(512 * 1024);
+
+	page_add_symbols(page->x);
+	*state = page;
+	return 0;
+}
+
 /* Three stacks with 1000, 50 and 2 samples. */
 static inline void page_add_stacks(struct fixture *x)
 {
@@ -73,4 +83,11 @@ static inline void page_add_stacks(struct fixture *x)
 	fixture_stack(x, (size_t[]){F, F, MAIN}, 3, 50, 64);
 	fixture_stack(x, (size_t[]){NAMELESS, MAIN}, 2, 2, 64);
 	x->stacks[2].frames[0].module = 2;
+}
+
+/* The next pages are of that view. */
+static inline void page_choose(struct page *page, enum sp_view view)
+{
+	page->x->question.has_view = true;
+	page->x->question.view = view;
 }

@@ -230,6 +230,12 @@ void fixture_free(struct fixture *fixture)
 	free(fixture);
 }
 
+int fixture_teardown(void **state)
+{
+	fixture_free(*state);
+	return 0;
+}
+
 const struct sp_aggregate_function *fixture_find(
 	const struct sp_aggregate *aggregate, const char *name,
 	const char *module)

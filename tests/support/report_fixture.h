@@ -40,6 +40,7 @@ struct fixture {
  * question that every report starts with. */
 struct fixture *fixture_new(uint64_t period_bytes);
 void fixture_free(struct fixture *fixture);
+int fixture_teardown(void **state);
 
 /* Add a symbol to an offset; those added first are inlined into the last. */
 void fixture_symbol(struct fixture *fixture, size_t offset, const char *name,

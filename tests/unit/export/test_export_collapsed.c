@@ -13,12 +13,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static void assert_text(struct fixture *x, bool of_objects, const char *want)
 {
 	const struct sp_export_options options = {.of_objects = of_objects};
@@ -28,7 +22,7 @@ static void assert_text(struct fixture *x, bool of_objects, const char *want)
 	free(text);
 }
 
-TEST_BETWEEN(order, setup, teardown)
+TEST_BETWEEN(order, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -40,7 +34,7 @@ TEST_BETWEEN(order, setup, teardown)
 }
 
 /* What has the same names is one line. */
-TEST_BETWEEN(merges, setup, teardown)
+TEST_BETWEEN(merges, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -50,7 +44,7 @@ TEST_BETWEEN(merges, setup, teardown)
 	assert_text(x, false, "main;f 321\nf 50\n");
 }
 
-TEST_BETWEEN(hostile, setup, teardown)
+TEST_BETWEEN(hostile, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -58,7 +52,7 @@ TEST_BETWEEN(hostile, setup, teardown)
 	assert_text(x, false, "main;:a:b: 12\\x0a\\x1b[2J\\xff: 9\n");
 }
 
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_BETWEEN(no_stack, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -67,7 +61,7 @@ TEST_BETWEEN(no_stack, setup, teardown)
 	assert_text(x, false, "[no stack] 9\n");
 }
 
-TEST_BETWEEN(view, setup, teardown)
+TEST_BETWEEN(view, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 

@@ -42,12 +42,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static char *page_of_both(struct fixture *x, const struct sp_aggregate *base,
 			  int want)
 {
@@ -85,7 +79,7 @@ static json_t *data_of(const char *page)
 }
 
 /* Two stacks read the same and are one path; kinds are counted. */
-TEST_BETWEEN(data, setup, teardown)
+TEST_BETWEEN(data, setup, fixture_teardown)
 {
 	char *page = page_of(*test_state, 0);
 	json_t *json = data_of(page);
@@ -102,7 +96,7 @@ TEST_BETWEEN(data, setup, teardown)
 }
 
 /* What it is compared with is there as it would be alone. */
-TEST_BETWEEN(base, setup, teardown)
+TEST_BETWEEN(base, setup, fixture_teardown)
 {
 	struct sp_aggregate *base;
 	char *page, *alone;
@@ -128,7 +122,7 @@ TEST_BETWEEN(base, setup, teardown)
 }
 
 /* No name leaves the text that it is part of, and all else is the build's. */
-TEST_BETWEEN(hostile, setup, teardown)
+TEST_BETWEEN(hostile, setup, fixture_teardown)
 {
 	char *page = page_of(*test_state, 0), *at = page;
 	size_t ends = 0;
@@ -144,7 +138,7 @@ TEST_BETWEEN(hostile, setup, teardown)
 	free(page);
 }
 
-TEST_BETWEEN(refusals, setup, teardown)
+TEST_BETWEEN(refusals, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -166,7 +160,7 @@ static uint32_t number(struct sp_html_paths *paths, const char *name,
 	return n;
 }
 
-TEST_BETWEEN(paths, setup, teardown)
+TEST_BETWEEN(paths, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a = fixture_aggregate(x);
@@ -194,7 +188,7 @@ TEST_BETWEEN(paths, setup, teardown)
 	sp_aggregate_free(a);
 }
 
-TEST_BETWEEN(fold, setup, teardown)
+TEST_BETWEEN(fold, setup, fixture_teardown)
 {
 	struct sp_aggregate *a = fixture_aggregate(*test_state);
 	struct sp_html_paths paths;

@@ -21,12 +21,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static json_t *export(struct fixture *x)
 {
 	size_t n;
@@ -65,7 +59,7 @@ static void assert_stack(const json_t *json, size_t profile, size_t i,
 		weight);
 }
 
-TEST_BETWEEN(stacks, setup, teardown)
+TEST_BETWEEN(stacks, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	json_t *json;
@@ -90,7 +84,7 @@ TEST_BETWEEN(stacks, setup, teardown)
 	json_decref(json);
 }
 
-TEST_BETWEEN(views, setup, teardown)
+TEST_BETWEEN(views, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	json_t *json;
@@ -114,7 +108,7 @@ TEST_BETWEEN(views, setup, teardown)
 	json_decref(json);
 }
 
-TEST_BETWEEN(hostile, setup, teardown)
+TEST_BETWEEN(hostile, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	json_t *json;

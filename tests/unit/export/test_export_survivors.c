@@ -40,18 +40,12 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static char *text_of(void **state, const char *format)
 {
 	return export_text(*state, sp_export_find(format)->write, NULL, NULL);
 }
 
-TEST_BETWEEN(names, setup, teardown)
+TEST_BETWEEN(names, setup, fixture_teardown)
 {
 	static const char *const formats[] = {"dhat", "massif", "html",
 					      "speedscope"};
@@ -66,7 +60,7 @@ TEST_BETWEEN(names, setup, teardown)
 }
 
 /* The page says so. */
-TEST_BETWEEN(page, setup, teardown)
+TEST_BETWEEN(page, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	char *text;
@@ -79,7 +73,7 @@ TEST_BETWEEN(page, setup, teardown)
 }
 
 /* Of dhat, "gone" too: it was alive at the peak. */
-TEST_BETWEEN(dhat, setup, teardown)
+TEST_BETWEEN(dhat, setup, fixture_teardown)
 {
 	char *text = text_of(test_state, "dhat");
 
@@ -88,7 +82,7 @@ TEST_BETWEEN(dhat, setup, teardown)
 }
 
 /* Every frame of a stack is one of the table. */
-TEST_BETWEEN(speedscope, setup, teardown)
+TEST_BETWEEN(speedscope, setup, fixture_teardown)
 {
 	char *text = text_of(test_state, "speedscope");
 	json_t *json = json_loads(text, 0, NULL);

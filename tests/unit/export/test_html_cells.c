@@ -58,12 +58,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 /* Is it in that view, of what is born in the bins [from, to)?  As the page
  * asks. */
 static bool page_has(const struct sp_html_cells *cells,
@@ -182,19 +176,19 @@ static void check_windows(struct fixture *x, size_t cells_max,
 	sp_html_cells_done(&cells);
 }
 
-TEST_BETWEEN(windows, setup, teardown)
+TEST_BETWEEN(windows, setup, fixture_teardown)
 {
 	check_windows(*test_state, SIZE_MAX, SP_HTML_BINS_MAX);
 }
 
 /* Fewer bins say the same of what begins and ends at theirs. */
-TEST_BETWEEN(coarse, setup, teardown)
+TEST_BETWEEN(coarse, setup, fixture_teardown)
 {
 	check_windows(*test_state, 1, SP_HTML_BINS_MIN);
 }
 
 /* What survived the discarding of old samples was alive, and not allocated. */
-TEST_BETWEEN(survivors, setup, teardown)
+TEST_BETWEEN(survivors, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -203,7 +197,7 @@ TEST_BETWEEN(survivors, setup, teardown)
 	check_windows(x, 1, SP_HTML_BINS_MIN);
 }
 
-TEST_BETWEEN(order, setup, teardown)
+TEST_BETWEEN(order, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = fixture_analysis(*test_state);
 	struct sp_html_cells cells;
@@ -228,7 +222,7 @@ TEST_BETWEEN(order, setup, teardown)
 }
 
 /* All paths become one: what was counted stays. */
-TEST_BETWEEN(renumber, setup, teardown)
+TEST_BETWEEN(renumber, setup, fixture_teardown)
 {
 	static const uint32_t one[STACKS];
 	const struct sp_analysis *a = fixture_analysis(*test_state);
@@ -250,7 +244,7 @@ TEST_BETWEEN(renumber, setup, teardown)
 }
 
 /* What is certain (E16) is told from what is left to chance. */
-TEST_BETWEEN(sure, setup, teardown)
+TEST_BETWEEN(sure, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_html_cells cells;

@@ -38,12 +38,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static void assert_sum(const struct sp_row *rows, size_t n, bool of_inuse,
 		       const struct sp_acc *want)
 {
@@ -82,7 +76,7 @@ static void assert_rows(const struct fixture *x, const struct sp_row *rows,
 	}
 }
 
-TEST_BETWEEN(all, setup, teardown)
+TEST_BETWEEN(all, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
@@ -97,7 +91,7 @@ TEST_BETWEEN(all, setup, teardown)
 	free(rows);
 }
 
-TEST_BETWEEN(views, setup, teardown)
+TEST_BETWEEN(views, setup, fixture_teardown)
 {
 	static const enum sp_view views[] = {SP_VIEW_LIVE, SP_VIEW_PEAK,
 					     SP_VIEW_LEAKS, SP_VIEW_TEMPORARY};
@@ -129,7 +123,7 @@ TEST_BETWEEN(views, setup, teardown)
 	}
 }
 
-TEST_BETWEEN(nothing, setup, teardown)
+TEST_BETWEEN(nothing, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_row *rows;
@@ -153,7 +147,7 @@ static void assert_sizes(const struct sp_row *rows, size_t n)
 
 /* Nothing is lost, and what stays apart has at least as much as what does
  * not. */
-TEST_BETWEEN(fold, setup, teardown)
+TEST_BETWEEN(fold, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);

@@ -42,12 +42,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static void assert_samples(const struct sp_sums *sums, uint64_t a, uint64_t b,
 			   uint64_t c)
 {
@@ -64,7 +58,7 @@ static const struct sp_analysis *ask(struct fixture *x, enum sp_view view)
 	return fixture_analysis(x);
 }
 
-TEST_BETWEEN(alloc, setup, teardown)
+TEST_BETWEEN(alloc, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = fixture_analysis(*test_state);
 
@@ -78,7 +72,7 @@ TEST_BETWEEN(alloc, setup, teardown)
 	assert_ptr_equal(a->how.population, &a->population);
 }
 
-TEST_BETWEEN(live_at, setup, teardown)
+TEST_BETWEEN(live_at, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
@@ -91,7 +85,7 @@ TEST_BETWEEN(live_at, setup, teardown)
 	assert_true(a->live_at_ns == 1500 * MS);
 }
 
-TEST_BETWEEN(peak, setup, teardown)
+TEST_BETWEEN(peak, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = ask(*test_state, SP_VIEW_PEAK);
 
@@ -102,7 +96,7 @@ TEST_BETWEEN(peak, setup, teardown)
 	assert_true(a->live_at_ns == SP_NEVER);
 }
 
-TEST_BETWEEN(leaks, setup, teardown)
+TEST_BETWEEN(leaks, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
@@ -117,13 +111,13 @@ TEST_BETWEEN(leaks, setup, teardown)
 	assert_true(a->live_at_ns == 2000 * MS);
 }
 
-TEST_BETWEEN(temporary, setup, teardown)
+TEST_BETWEEN(temporary, setup, fixture_teardown)
 {
 	assert_samples(ask(*test_state, SP_VIEW_TEMPORARY)->view, 0, 0, 7);
 }
 
 /* A subset is one of every figure but of the population. */
-TEST_BETWEEN(subset, setup, teardown)
+TEST_BETWEEN(subset, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
@@ -141,7 +135,7 @@ TEST_BETWEEN(subset, setup, teardown)
 	assert_int_equal(a->peak.samples, 7);
 }
 
-TEST_BETWEEN(total_is_from_the_samples_alone, setup, teardown)
+TEST_BETWEEN(total_is_from_the_samples_alone, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
@@ -155,7 +149,7 @@ TEST_BETWEEN(total_is_from_the_samples_alone, setup, teardown)
 	assert_int_equal(sp_analysis_total_how(a).method, SP_METHOD_P3T);
 }
 
-TEST_BETWEEN(errors_are_passed_on, setup, teardown)
+TEST_BETWEEN(errors_are_passed_on, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_analysis *a = (struct sp_analysis *)x;
@@ -169,7 +163,7 @@ TEST_BETWEEN(errors_are_passed_on, setup, teardown)
 	assert_true(err.message[0]);
 }
 
-TEST_BETWEEN(share, setup, teardown)
+TEST_BETWEEN(share, setup, fixture_teardown)
 {
 	const struct sp_analysis *a = fixture_analysis(*test_state);
 	const struct sp_acc *all = &a->view->all.all;
@@ -185,7 +179,7 @@ TEST_BETWEEN(share, setup, teardown)
 	assert_true(share.value == 1 && share.hi == 1 && share.lo < 1);
 }
 
-TEST_BETWEEN(rss, setup, teardown)
+TEST_BETWEEN(rss, setup, fixture_teardown)
 {
 	struct sp_rss rss[] = {{10, 1}, {20, 5}, {20, 4}, {30, 2}};
 	struct fixture *x = *test_state;
@@ -206,7 +200,7 @@ TEST_BETWEEN(rss, setup, teardown)
 	}
 }
 
-TEST_BETWEEN(percentiles, setup, teardown)
+TEST_BETWEEN(percentiles, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_profile *p = &x->profile;
@@ -244,7 +238,7 @@ static void assert_same(struct sp_interval a, struct sp_interval b)
 	assert_true(a.value == b.value && a.lo == b.lo && a.hi == b.hi);
 }
 
-TEST_BETWEEN(bytes_of_sizes, setup, teardown)
+TEST_BETWEEN(bytes_of_sizes, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a = ask(x, SP_VIEW_TEMPORARY);
@@ -269,7 +263,7 @@ TEST_BETWEEN(bytes_of_sizes, setup, teardown)
 }
 
 /* There is no more of a size than was allocated of it. */
-TEST_BETWEEN(bytes_of_sizes_with_totals, setup, teardown)
+TEST_BETWEEN(bytes_of_sizes_with_totals, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const unsigned int large = sp_format_class(2000);
@@ -298,7 +292,7 @@ TEST_BETWEEN(bytes_of_sizes_with_totals, setup, teardown)
 	assert_true(sp_analysis_size_bytes(a, 1, 1, &samples).hi > 3 * R);
 }
 
-TEST_BETWEEN(sizes_that_there_can_be, setup, teardown)
+TEST_BETWEEN(sizes_that_there_can_be, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
@@ -339,7 +333,7 @@ static double begin_of(double size)
 
 /* Of sizes of different classes, they are those of the sizes; the limits
  * contain the sizes. */
-TEST_BETWEEN(percentiles_of_view, setup, teardown)
+TEST_BETWEEN(percentiles_of_view, setup, fixture_teardown)
 {
 	static const uint64_t sizes[] = {20, 100, 900, 3000, 20000};
 	struct fixture *x = *test_state;
@@ -389,7 +383,7 @@ static void assert_limits(const struct sp_analysis *a, double lo, double end,
 }
 
 /* Five samples of one size, and what was not seen. */
-TEST_BETWEEN(percentile_limits, setup, teardown)
+TEST_BETWEEN(percentile_limits, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_interval size = {1, 2, 3};
@@ -416,7 +410,7 @@ TEST_BETWEEN(percentile_limits, setup, teardown)
 }
 
 /* Every size is the percentile of the share at which it stands. */
-TEST_BETWEEN(percentile_is_exact_at_period_1, setup, teardown)
+TEST_BETWEEN(percentile_is_exact_at_period_1, setup, fixture_teardown)
 {
 	struct fixture *x = fixture_new(1);
 	const struct sp_analysis *a;

@@ -33,12 +33,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 /* Like printf into a text that grows. */
 static void append(char *text, size_t size, const char *name)
 {
@@ -91,7 +85,7 @@ static void assert_left(struct fixture *x, enum sp_filter_kind kind,
 		      sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t), 1,     \
 		      100)
 
-TEST_BETWEEN(focus_and_ignore, setup, teardown)
+TEST_BETWEEN(focus_and_ignore, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -108,7 +102,7 @@ TEST_BETWEEN(focus_and_ignore, setup, teardown)
 	assert_left(x, SP_FILTER_IGNORE, "app", "");
 }
 
-TEST_BETWEEN(hide_and_show, setup, teardown)
+TEST_BETWEEN(hide_and_show, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -123,7 +117,7 @@ TEST_BETWEEN(hide_and_show, setup, teardown)
 	assert_left(x, SP_FILTER_SHOW, "app", "c e b a");
 }
 
-TEST_BETWEEN(show_from, setup, teardown)
+TEST_BETWEEN(show_from, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -138,7 +132,7 @@ TEST_BETWEEN(show_from, setup, teardown)
 	assert_left(x, SP_FILTER_SHOW_FROM, "^e$", "c e");
 }
 
-TEST_BETWEEN(prune_from, setup, teardown)
+TEST_BETWEEN(prune_from, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -158,7 +152,7 @@ TEST_BETWEEN(prune_from, setup, teardown)
 	assert_left(x, SP_FILTER_FOCUS, "int", "c sizes<unsigned>(int) a");
 }
 
-TEST_BETWEEN(names_with_parentheses, setup, teardown)
+TEST_BETWEEN(names_with_parentheses, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -172,7 +166,7 @@ TEST_BETWEEN(names_with_parentheses, setup, teardown)
 }
 
 /* Samples without a stack are as those of one function. */
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_BETWEEN(no_stack, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -185,7 +179,7 @@ TEST_BETWEEN(no_stack, setup, teardown)
 	assert_left(x, SP_FILTER_SHOW_FROM, "b", "");
 }
 
-TEST_BETWEEN(bad_patterns, setup, teardown)
+TEST_BETWEEN(bad_patterns, setup, fixture_teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_SHOW_FROM] = "a(b"}};
@@ -352,7 +346,7 @@ static void random_sets(char sets[][4], char *chosen[], char texts[][8],
 	}
 }
 
-TEST_BETWEEN(random_against_model, setup, teardown)
+TEST_BETWEEN(random_against_model, setup, fixture_teardown)
 {
 	struct place places[MODEL_PLACES];
 	size_t n_left = 0, n_dropped = 0;
@@ -404,7 +398,7 @@ TEST_BETWEEN(random_against_model, setup, teardown)
 
 /* ---- what becomes of an analysis ---- */
 
-TEST_BETWEEN(rows_keep_their_values, setup, teardown)
+TEST_BETWEEN(rows_keep_their_values, setup, fixture_teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_FOCUS] = "^c$"}};
@@ -439,7 +433,7 @@ TEST_BETWEEN(rows_keep_their_values, setup, teardown)
 }
 
 /* The peak of the rows is that of the program, whatever is dropped. */
-TEST_BETWEEN(the_peak_stays, setup, teardown)
+TEST_BETWEEN(the_peak_stays, setup, fixture_teardown)
 {
 	struct sp_filter_patterns patterns = {
 		.text = {[SP_FILTER_FOCUS] = "^c$"}};

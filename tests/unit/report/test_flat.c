@@ -39,12 +39,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 #define ADD(x, samples, ...)                                                   \
 	fixture_stack(x, (size_t[]){__VA_ARGS__},                              \
 		      sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t),        \
@@ -62,7 +56,7 @@ static void assert_function(const struct sp_aggregate *a, const char *name,
 
 /* To the program's own function; where there is none, to the innermost that is
  * no allocator. */
-TEST_BETWEEN(flat_sees_through, setup, teardown)
+TEST_BETWEEN(flat_sees_through, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
@@ -82,7 +76,7 @@ TEST_BETWEEN(flat_sees_through, setup, teardown)
 }
 
 /* What was seen through has its callers, and is a callee. */
-TEST_BETWEEN(edges, setup, teardown)
+TEST_BETWEEN(edges, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
@@ -180,7 +174,7 @@ static void assert_classes_add_up(const struct sp_class_sums *sums)
 	assert_same(&sum, &sums->all);
 }
 
-TEST_BETWEEN(random_against_naive, setup, teardown)
+TEST_BETWEEN(random_against_naive, setup, fixture_teardown)
 {
 	static char names[N_NAMES][32];
 	struct fixture *x = *test_state;
@@ -224,7 +218,7 @@ TEST_BETWEEN(random_against_naive, setup, teardown)
 	sp_aggregate_free(a);
 }
 
-TEST_BETWEEN(flat_adds_up, setup, teardown)
+TEST_BETWEEN(flat_adds_up, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_acc sum;

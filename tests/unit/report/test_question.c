@@ -27,12 +27,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static struct sp_selection select_good(struct fixture *x)
 {
 	struct sp_selection s;
@@ -100,7 +94,7 @@ TEST(moments)
 	assert_int_equal(m.thousandths, 100000);
 }
 
-TEST_BETWEEN(everything, setup, teardown)
+TEST_BETWEEN(everything, setup, fixture_teardown)
 {
 	struct sp_selection s = select_good(*test_state);
 
@@ -112,7 +106,7 @@ TEST_BETWEEN(everything, setup, teardown)
 	assert_false(sp_selection_is_subset(&s));
 }
 
-TEST_BETWEEN(times, setup, teardown)
+TEST_BETWEEN(times, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_selection s;
@@ -156,7 +150,7 @@ TEST_BETWEEN(times, setup, teardown)
 	refused(x, -ERANGE, "--from 4.0 s lies after the end");
 }
 
-TEST_BETWEEN(tail, setup, teardown)
+TEST_BETWEEN(tail, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -172,7 +166,7 @@ TEST_BETWEEN(tail, setup, teardown)
 	assert_true(select_good(x).at_ns == 1000 * MS);
 }
 
-TEST_BETWEEN(within, setup, teardown)
+TEST_BETWEEN(within, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -184,7 +178,7 @@ TEST_BETWEEN(within, setup, teardown)
 	assert_int_equal(select_good(x).within_ns, 5);
 }
 
-TEST_BETWEEN(threads, setup, teardown)
+TEST_BETWEEN(threads, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 
@@ -213,7 +207,7 @@ TEST_BETWEEN(threads, setup, teardown)
 	refused(x, -ENOENT, "there are none");
 }
 
-TEST_BETWEEN(sizes, setup, teardown)
+TEST_BETWEEN(sizes, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_selection s;
@@ -226,7 +220,7 @@ TEST_BETWEEN(sizes, setup, teardown)
 	assert_true(sp_selection_is_subset(&s));
 }
 
-TEST_BETWEEN(views_that_need_frees, setup, teardown)
+TEST_BETWEEN(views_that_need_frees, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 

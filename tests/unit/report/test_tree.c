@@ -26,12 +26,6 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
-{
-	fixture_free(*state);
-	return 0;
-}
-
 static void add_random(struct fixture *x, uint64_t seed, int n_stacks)
 {
 	struct sp_rng rng;
@@ -96,7 +90,7 @@ static void assert_adds_up(const struct sp_tree *tree, size_t i)
 	assert_close(bytes, node->bytes.value, 1e-9 * node->bytes.value);
 }
 
-TEST_BETWEEN(tree_against_model, setup, teardown)
+TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 {
 	const struct sp_aggregate_function **by_row;
 	const char *path[FIXTURE_FRAMES];
@@ -146,7 +140,7 @@ static size_t count_places(const struct sp_aggregate *a, double least)
 }
 
 /* Small places are summed up, largest first, and nothing is lost. */
-TEST_BETWEEN(tree_of_large_places, setup, teardown)
+TEST_BETWEEN(tree_of_large_places, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
@@ -182,7 +176,7 @@ TEST_BETWEEN(tree_of_large_places, setup, teardown)
 	sp_aggregate_free(a);
 }
 
-TEST_BETWEEN(empty_tree, setup, teardown)
+TEST_BETWEEN(empty_tree, setup, fixture_teardown)
 {
 	struct sp_aggregate *a = fixture_aggregate(*test_state);
 	struct sp_tree *tree;
@@ -194,7 +188,7 @@ TEST_BETWEEN(empty_tree, setup, teardown)
 }
 
 /* What is inside of operator new is its caller's. */
-TEST_BETWEEN(tree_without_plumbing, setup, teardown)
+TEST_BETWEEN(tree_without_plumbing, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
@@ -265,7 +259,7 @@ static void assert_edges(const struct fixture *x, const struct sp_edges *e,
 	assert_int_equal(samples, e->function->cum.all.samples);
 }
 
-TEST_BETWEEN(edges_against_model, setup, teardown)
+TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 {
 	const struct sp_aggregate_function **by_row;
 	struct fixture *x = *test_state;
@@ -290,7 +284,7 @@ TEST_BETWEEN(edges_against_model, setup, teardown)
 	sp_aggregate_free(a);
 }
 
-TEST_BETWEEN(no_such_function, setup, teardown)
+TEST_BETWEEN(no_such_function, setup, fixture_teardown)
 {
 	struct fixture *x = *test_state;
 	struct sp_edges *edges;

@@ -8,15 +8,6 @@
 
 #define R (512 * 1024)
 
-static int setup(void **state)
-{
-	struct page *page = page_new(R);
-
-	page_add_symbols(page->x);
-	*state = page;
-	return 0;
-}
-
 static const char *print(struct page *page)
 {
 	struct sp_aggregate *a = fixture_aggregate(page->x);
@@ -29,7 +20,7 @@ static const char *print(struct page *page)
 
 /* What is lost is a share of the bytes, where it can be one; a little is no
  * news. */
-TEST_BETWEEN(every_loss_is_a_note, setup, page_teardown)
+TEST_BETWEEN(every_loss_is_a_note, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -59,7 +50,7 @@ TEST_BETWEEN(every_loss_is_a_note, setup, page_teardown)
 		   "writer lane was busy; estimates are low\n");
 }
 
-TEST_BETWEEN(notes, setup, page_teardown)
+TEST_BETWEEN(notes, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -99,7 +90,7 @@ TEST_BETWEEN(notes, setup, page_teardown)
 	assert_has_not(print(page), "libz.so.1");
 }
 
-TEST_BETWEEN(stripped_module, setup, page_teardown)
+TEST_BETWEEN(stripped_module, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -123,7 +114,7 @@ TEST_BETWEEN(stripped_module, setup, page_teardown)
 }
 
 /* What a kill leaves is no damage, and where names come from is no news. */
-TEST_BETWEEN(no_notes_in_ordinary_runs, setup, page_teardown)
+TEST_BETWEEN(no_notes_in_ordinary_runs, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -147,7 +138,7 @@ TEST_BETWEEN(no_notes_in_ordinary_runs, setup, page_teardown)
 }
 
 /* Which runtimes keep memory to themselves, and which setting undoes it. */
-TEST_BETWEEN(runtimes, setup, page_teardown)
+TEST_BETWEEN(runtimes, page_setup, page_teardown)
 {
 	static const struct {
 		const char *program;
@@ -185,7 +176,7 @@ TEST_BETWEEN(runtimes, setup, page_teardown)
 }
 
 /* The estimate of all is a check of the whole: it speaks when it fails. */
-TEST_BETWEEN(self_check, setup, page_teardown)
+TEST_BETWEEN(self_check, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	static const char failed[] = "the samples do not fit the exact total: "
@@ -221,7 +212,7 @@ TEST_BETWEEN(self_check, setup, page_teardown)
 }
 
 /* The suggested period has to be one that the agent takes, and help. */
-TEST_BETWEEN(no_samples, setup, page_teardown)
+TEST_BETWEEN(no_samples, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;

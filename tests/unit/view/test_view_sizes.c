@@ -47,12 +47,6 @@ static const char *print_estimated(struct page *page)
 	return page_end(page, out);
 }
 
-static void view(struct page *page, enum sp_view chosen)
-{
-	page->x->question.has_view = true;
-	page->x->question.view = chosen;
-}
-
 static void add_sizes(struct sp_profile *p, uint64_t size, uint64_t objects)
 {
 	struct sp_class_total *class = &p->classes[sp_format_class(size)];
@@ -137,7 +131,7 @@ TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
 
 	x->next.freed_ns = SP_NEVER;
 	fixture_samples(x, &x->stacks[0], 7, 5000);
-	view(page, SP_VIEW_LIVE);
+	page_choose(page, SP_VIEW_LIVE);
 	text = print_estimated(page);
 	assert_has(text, "Estimated bytes by object size in this view");
 	assert_has(text, "\n  size up to                           bytes      %"
@@ -170,7 +164,7 @@ TEST_BETWEEN(sizes_of_a_view_with_totals, setup, page_teardown)
 	add_sizes(p, 64, (75 << 20) / 64);
 	add_sizes(p, 1 << 20, 1);
 	p->exact_alloc_bytes = (76 << 20) + 32000;
-	view(page, SP_VIEW_TEMPORARY);
+	page_choose(page, SP_VIEW_TEMPORARY);
 	text = print_estimated(page);
 	assert_has(text, "\n        32 B                      < 31.3 KiB     "
 			 "0%\n");
@@ -192,7 +186,7 @@ TEST_BETWEEN(sizes_of_an_empty_view, setup, page_teardown)
 	struct page *page = *test_state;
 	const char *text;
 
-	view(page, SP_VIEW_LIVE);
+	page_choose(page, SP_VIEW_LIVE);
 	page->x->question.max_size_bytes = 10;
 	text = print_estimated(page);
 	assert_has(text, "%\n         all                      < 1.85 MiB"
@@ -209,7 +203,7 @@ TEST_BETWEEN(sizes_of_everything_recorded, setup, page_teardown)
 	x->profile.has_frees = true;
 	fixture_symbol(x, MAIN, "main", "main.c", 10);
 	fixture_stack(x, (size_t[]){MAIN}, 1, 3, 24);
-	view(&exact, SP_VIEW_LIVE);
+	page_choose(&exact, SP_VIEW_LIVE);
 	text = print_estimated(&exact);
 	assert_has(text, "        32 B                      72 B exact 100.0%"
 			 "  ################\n");

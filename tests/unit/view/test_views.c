@@ -18,15 +18,6 @@ enum {
 	INSERT,
 };
 
-static int setup(void **state)
-{
-	struct page *page = page_new(R);
-
-	page_add_symbols(page->x);
-	*state = page;
-	return 0;
-}
-
 enum part {
 	HEADER,
 	TOP,
@@ -74,7 +65,7 @@ static size_t column_of(const char *text, const char *name)
 	return (size_t)(found - start);
 }
 
-TEST_BETWEEN(header, setup, page_teardown)
+TEST_BETWEEN(header, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -96,7 +87,7 @@ TEST_BETWEEN(header, setup, page_teardown)
 	assert_has_not(text, "  rows ");
 }
 
-TEST_BETWEEN(header_names_the_method, setup, page_teardown)
+TEST_BETWEEN(header_names_the_method, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	char want[256];
@@ -116,7 +107,7 @@ TEST_BETWEEN(header_names_the_method, setup, page_teardown)
 		   "column hold together, method p3 (");
 }
 
-TEST_BETWEEN(header_of_unknown_origin, setup, page_teardown)
+TEST_BETWEEN(header_of_unknown_origin, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -126,7 +117,7 @@ TEST_BETWEEN(header_of_unknown_origin, setup, page_teardown)
 					   "  pid 7, 2026");
 }
 
-TEST_BETWEEN(long_command_is_cut_between_characters, setup, page_teardown)
+TEST_BETWEEN(long_command_is_cut_between_characters, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	char command[1024] = "x";
@@ -142,7 +133,7 @@ TEST_BETWEEN(long_command_is_cut_between_characters, setup, page_teardown)
 	assert_in_range(strlen(line), 230, 270);
 }
 
-TEST_BETWEEN(top, setup, page_teardown)
+TEST_BETWEEN(top, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -171,7 +162,7 @@ TEST_BETWEEN(top, setup, page_teardown)
 }
 
 /* Who only calls has no flat, and has to be asked for. */
-TEST_BETWEEN(top_by_cum, setup, page_teardown)
+TEST_BETWEEN(top_by_cum, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text, *line;
@@ -198,7 +189,7 @@ TEST_BETWEEN(top_by_cum, setup, page_teardown)
 }
 
 /* A bar of six columns, in eighths, of what the rows are ordered by. */
-TEST_BETWEEN(top_with_bars, setup, page_teardown)
+TEST_BETWEEN(top_with_bars, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -221,7 +212,7 @@ TEST_BETWEEN(top_with_bars, setup, page_teardown)
 }
 
 /* Few samples: the interval first. */
-TEST_BETWEEN(top_marks_few_samples, setup, page_teardown)
+TEST_BETWEEN(top_marks_few_samples, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text, *line;
@@ -240,7 +231,7 @@ TEST_BETWEEN(top_marks_few_samples, setup, page_teardown)
 }
 
 /* Every width is kept, as long as there is something left to leave out. */
-TEST_BETWEEN(top_on_a_narrow_screen, setup, page_teardown)
+TEST_BETWEEN(top_on_a_narrow_screen, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -265,7 +256,7 @@ TEST_BETWEEN(top_on_a_narrow_screen, setup, page_teardown)
 	assert_has_not(text, "sum%");
 }
 
-TEST_BETWEEN(top_of_exact_profile, setup, page_teardown)
+TEST_BETWEEN(top_of_exact_profile, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -280,7 +271,7 @@ TEST_BETWEEN(top_of_exact_profile, setup, page_teardown)
 	assert_has_not(text, "<");
 }
 
-TEST_BETWEEN(top_says_what_is_left_out, setup, page_teardown)
+TEST_BETWEEN(top_says_what_is_left_out, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -294,7 +285,7 @@ TEST_BETWEEN(top_says_what_is_left_out, setup, page_teardown)
 	assert_has_not(print(page, TOP, 100), "flat in");
 }
 
-TEST_BETWEEN(stacks, setup, page_teardown)
+TEST_BETWEEN(stacks, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	const char *text;
@@ -326,7 +317,7 @@ TEST_BETWEEN(stacks, setup, page_teardown)
 
 /* Between the program's own function and the allocator only the library's
  * outermost is shown; what a line would save alone is. */
-TEST_BETWEEN(stack_of_library_functions, setup, page_teardown)
+TEST_BETWEEN(stack_of_library_functions, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct fixture *x = page->x;
@@ -364,7 +355,7 @@ TEST_BETWEEN(stack_of_library_functions, setup, page_teardown)
 	free(text);
 }
 
-TEST_BETWEEN(stack_of_no_frames, setup, page_teardown)
+TEST_BETWEEN(stack_of_no_frames, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 
@@ -372,7 +363,7 @@ TEST_BETWEEN(stack_of_no_frames, setup, page_teardown)
 	assert_has(print(page, STACKS, 0), "%\n    [no stack]\n");
 }
 
-TEST_BETWEEN(ends, setup, page_teardown)
+TEST_BETWEEN(ends, page_setup, page_teardown)
 {
 	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
@@ -391,7 +382,7 @@ TEST_BETWEEN(ends, setup, page_teardown)
 	assert_has(print(page, ALL, 0), "figures as of now");
 }
 
-TEST_BETWEEN(hostile_text_everywhere, setup, page_teardown)
+TEST_BETWEEN(hostile_text_everywhere, page_setup, page_teardown)
 {
 	static const char hostile[] = "a\x1b]52;c;eA==\x07\n\xff\xe2\x80\xae";
 	struct page *page = *test_state;

@@ -86,12 +86,6 @@ static const char *print(struct page *page, enum part part)
 	return page->text;
 }
 
-static void view(struct page *page, enum sp_view chosen)
-{
-	page->x->question.has_view = true;
-	page->x->question.view = chosen;
-}
-
 TEST_BETWEEN(alloc_shows_live_and_peak, setup, page_teardown)
 {
 	const char *text = print(*test_state, HEADER);
@@ -111,7 +105,7 @@ TEST_BETWEEN(live, setup, page_teardown)
 	struct page *page = *test_state;
 	const char *text;
 
-	view(page, SP_VIEW_LIVE);
+	page_choose(page, SP_VIEW_LIVE);
 	text = print(page, HEADER);
 	assert_has(text, "  view      live: what is alive at the end\n");
 	assert_has_not(text, "  rows ");
@@ -132,7 +126,7 @@ TEST_BETWEEN(peak, setup, page_teardown)
 	struct page *page = *test_state;
 	const char *text;
 
-	view(page, SP_VIEW_PEAK);
+	page_choose(page, SP_VIEW_PEAK);
 	text = print(page, HEADER);
 	assert_has(text, "  view      peak: what was alive at 1.000 s, at the "
 			 "peak of live bytes\n");
@@ -196,7 +190,7 @@ TEST_BETWEEN(peak_of_noise_is_corrected, setup, page_teardown)
 	x->profile.has_classes = true;
 	x->profile.classes[sp_format_class(64)] =
 		(struct sp_class_total){500 * R, 500 * R / 64};
-	view(page, SP_VIEW_PEAK);
+	page_choose(page, SP_VIEW_PEAK);
 	print(page, HEADER);
 	assert_all_are_means(page);
 	assert_true(x->analysis->peak.raw_bytes >
@@ -222,7 +216,7 @@ TEST_BETWEEN(peak_at_the_end, setup, page_teardown)
 	x->profile.exact_alloc_bytes = (uint64_t)total;
 	x->profile.classes[sp_format_class(64)] =
 		(struct sp_class_total){(uint64_t)total, (uint64_t)total / 64};
-	view(page, SP_VIEW_PEAK);
+	page_choose(page, SP_VIEW_PEAK);
 	assert_has_not(print(page, NOTES), "rows do not add up");
 	assert_false(sp_selection_is_mean(&x->analysis->selection));
 	assert_close(x->analysis->peak.bytes.value, total, 1e-9);
@@ -245,7 +239,7 @@ TEST_BETWEEN(peak_at_its_limit, setup, page_teardown)
 		x->next.freed_ns = x->next.born_ns + 10 * MS;
 		fixture_samples(x, &x->stacks[1], 1, i ? 64 : 3 * R);
 	}
-	view(page, SP_VIEW_PEAK);
+	page_choose(page, SP_VIEW_PEAK);
 	for (x->profile.seed = 0; x->profile.seed < 20; x->profile.seed++)
 		noted += !!strstr(print(page, NOTES),
 				  "rows do not add up to the peak above: the "
@@ -258,7 +252,7 @@ TEST_BETWEEN(leaks, setup, page_teardown)
 	struct page *page = *test_state;
 	const char *text;
 
-	view(page, SP_VIEW_LEAKS);
+	page_choose(page, SP_VIEW_LEAKS);
 	text = print(page, HEADER);
 	assert_has(text, "leaks: what is alive at the end and older than "
 			 "325.0 ms\n");
@@ -276,7 +270,7 @@ TEST_BETWEEN(temporary, setup, page_teardown)
 	struct page *page = *test_state;
 	const char *text;
 
-	view(page, SP_VIEW_TEMPORARY);
+	page_choose(page, SP_VIEW_TEMPORARY);
 	text = print(page, HEADER);
 	assert_has(text, "temporary: freed before its thread allocated "
 			 "anything else\n");
@@ -320,14 +314,14 @@ TEST_BETWEEN(rss, setup, page_teardown)
 		{100, 30 << 20}, {200, 90 << 20}, {300, 1 << 20}};
 	struct page *page = *test_state;
 
-	view(page, SP_VIEW_LIVE);
+	page_choose(page, SP_VIEW_LIVE);
 	assert_has_not(print(page, HEADER), "RSS");
 	page->x->profile.rss = rss;
 	page->x->profile.n_rss = 3;
 	assert_has(print(page, HEADER), "\n  RSS       90.0 MiB at its peak, "
 					"1.00 MiB last: what it has beyond "
 					"live bytes is allocator overhead, ");
-	view(page, SP_VIEW_ALLOC);
+	page_choose(page, SP_VIEW_ALLOC);
 	assert_has_not(print(page, HEADER), "RSS");
 }
 
