@@ -10,10 +10,7 @@
 #include "base/index.h"
 
 #define OBJECTS_MAX (1u << 30)
-/* So many pages that are neighbours in memory are neighbours in the table, as
- * a power of two: more would make long rows of cells that are taken. */
-#define NEAR_BITS 2u
-
+#define AREA_UNITS  (SP_PAIRING_PAGES * SP_PAIRING_UNITS)
 void sp_pairing_init(struct sp_pairing *p)
 {
 	*p = (struct sp_pairing){.key = sp_index_key(p)};
@@ -27,83 +24,79 @@ static uint64_t unit_of(uint64_t address)
 
 static size_t home_of(const struct sp_pairing *p, uint64_t number)
 {
-	const uint64_t h = sp_hash_word(p->key, number >> NEAR_BITS) >> 16;
-
-	return (size_t)(h << NEAR_BITS | (number & ((1u << NEAR_BITS) - 1))) &
-	       (p->pages_room - 1);
+	return (size_t)(sp_hash_word(p->key, number) >> 16) &
+	       (p->areas_room - 1);
 }
 
-/* The page of that number, or the free one where it belongs. */
-static struct sp_pairing_page *find_page(const struct sp_pairing *p,
-					 uint64_t number)
+/* The area of that number, or the free one where it belongs. */
+static inline struct sp_pairing_area *find_area(const struct sp_pairing *p,
+						uint64_t number)
 {
 	size_t i = home_of(p, number);
 
-	while (p->pages[i].n && p->pages[i].number != number)
-		i = (i + 1) & (p->pages_room - 1);
-	return &p->pages[i];
+	while (p->areas[i].n && p->areas[i].number != number)
+		i = (i + 1) & (p->areas_room - 1);
+	return &p->areas[i];
 }
 
-static int grow_pages(struct sp_pairing *p)
+static int grow_areas(struct sp_pairing *p)
 {
-	struct sp_pairing_page *old = p->pages;
-	const size_t room = p->pages_room;
-	const size_t bigger = room ? 2 * room : 256;
+	struct sp_pairing_area *old = p->areas;
+	const size_t room = p->areas_room;
+	const size_t bigger = room ? 2 * room : 64;
 
-	p->pages = calloc(bigger, sizeof(*p->pages));
-	if (!p->pages) {
-		p->pages = old;
+	p->areas = calloc(bigger, sizeof(*p->areas));
+	if (!p->areas) {
+		p->areas = old;
 		return -ENOMEM;
 	}
-	p->pages_room = bigger;
+	p->areas_room = bigger;
 	for (size_t i = 0; i < room; i++)
 		if (old[i].n)
-			*find_page(p, old[i].number) = old[i];
+			*find_area(p, old[i].number) = old[i];
 	free(old);
 	return 0;
 }
 
 /* Those behind it move up, so that every one is still found from its home. */
-static void drop_page(struct sp_pairing *p, struct sp_pairing_page *page)
+static void drop_area(struct sp_pairing *p, struct sp_pairing_area *area)
 {
-	const size_t mask = p->pages_room - 1;
-	size_t hole = (size_t)(page - p->pages);
+	const size_t mask = p->areas_room - 1;
+	size_t hole = (size_t)(area - p->areas);
 
-	p->blocks[page->block].at[0] = p->free_block;
-	p->free_block = page->block + 1;
-	for (size_t i = (hole + 1) & mask; p->pages[i].n; i = (i + 1) & mask) {
-		const size_t home = home_of(p, p->pages[i].number);
+	for (size_t i = (hole + 1) & mask; p->areas[i].n; i = (i + 1) & mask) {
+		const size_t home = home_of(p, p->areas[i].number);
 
 		if (((i - home) & mask) < ((i - hole) & mask))
 			continue;
-		p->pages[hole] = p->pages[i];
+		p->areas[hole] = p->areas[i];
 		hole = i;
 	}
-	p->pages[hole].n = 0;
-	p->n_pages--;
+	p->areas[hole] = (struct sp_pairing_area){.n = 0};
+	p->n_areas--;
 }
 
-/* The free page `page` gets that number and a block without objects, of which
- * the caller adds the first.  0 or -ENOMEM. */
-static int open_page(struct sp_pairing *p, struct sp_pairing_page *page,
-		     uint64_t number)
+/* 1 + a block without objects; 0 without memory. */
+static uint32_t take_block(struct sp_pairing *p)
 {
 	const uint32_t recycled = p->free_block;
-	struct sp_pairing_block *block;
 
-	if (!recycled && sp_array_reserve((void **)&p->blocks, &p->blocks_room,
-					  p->n_blocks, sizeof(*p->blocks)))
-		return -ENOMEM;
-	page->number = number;
-	page->block = recycled ? recycled - 1 : (uint32_t)p->n_blocks++;
-	block = &p->blocks[page->block];
-	if (recycled)
-		p->free_block = block->at[0];
-	else
-		memset(block, 0, sizeof(*block));
-	block->at[0] = 0;
-	p->n_pages++;
-	return 0;
+	if (recycled) {
+		p->free_block = p->blocks[recycled - 1].at[0];
+		p->blocks[recycled - 1].at[0] = 0;
+		return recycled;
+	}
+	if (sp_array_reserve((void **)&p->blocks, &p->blocks_room, p->n_blocks,
+			     sizeof(*p->blocks)))
+		return 0;
+	memset(&p->blocks[p->n_blocks], 0, sizeof(*p->blocks));
+	return (uint32_t)++p->n_blocks;
+}
+
+static void give_block(struct sp_pairing *p, uint32_t block)
+{
+	p->blocks[block - 1].at[0] = p->free_block;
+	p->free_block = block;
 }
 
 /* 1 + the place for another object; 0 without memory. */
@@ -112,7 +105,7 @@ static uint32_t take_place(struct sp_pairing *p)
 	const uint32_t at = p->free_at;
 
 	if (at) {
-		p->free_at = p->objects[at - 1].thread;
+		p->free_at = p->objects[at - 1].next;
 		return at;
 	}
 	if (p->n_objects == OBJECTS_MAX ||
@@ -134,79 +127,103 @@ static uint64_t *find_sum(struct sp_pairing *p, uint32_t thread)
 	return &p->allocated[thread];
 }
 
-int sp_pairing_birth(struct sp_pairing *p, uint64_t address,
-		     const struct sp_open_object *born, uint64_t size_bytes,
-		     uint64_t period_bytes, struct sp_pairing_end *ret_missed)
+/* The first object of a page, or of an area.  0 or -ENOMEM. */
+static int open_page(struct sp_pairing *p, struct sp_pairing_area *area,
+		     uint64_t number, unsigned int page)
+{
+	const uint32_t block = take_block(p);
+
+	if (!block)
+		return -ENOMEM;
+	if (!area->n) {
+		area->number = number;
+		p->n_areas++;
+	}
+	area->block[page] = block;
+	return 0;
+}
+
+int sp_pairing_birth(struct sp_pairing *p, uint64_t address, uint32_t thread,
+		     uint64_t size_bytes, uint64_t period_bytes,
+		     struct sp_open_object **ret,
+		     struct sp_open_object *ret_missed)
 {
 	const uint64_t unit = unit_of(address);
-	const uint64_t number = unit / SP_PAIRING_UNITS;
-	struct sp_pairing_page *page;
-	struct sp_open_object *object;
+	const uint64_t number = unit / AREA_UNITS;
+	const unsigned int page = unit / SP_PAIRING_UNITS % SP_PAIRING_PAGES;
+	struct sp_pairing_area *area;
 	uint64_t none = 0, *sum = &none;
 	uint32_t *at;
 	int was_open;
 
 	p->is_sampled |= period_bytes > 1;
-	if (born->thread != UINT32_MAX)
-		sum = find_sum(p, born->thread);
-	if (!sum || (2 * (p->n_pages + 1) > p->pages_room && grow_pages(p) < 0))
+	if (thread != UINT32_MAX)
+		sum = find_sum(p, thread);
+	if (!sum || (2 * (p->n_areas + 1) > p->areas_room && grow_areas(p) < 0))
 		return -ENOMEM;
-	page = find_page(p, number);
-	if (!page->n && open_page(p, page, number) < 0)
+	area = find_area(p, number);
+	if (!area->block[page] && open_page(p, area, number, page) < 0)
 		return -ENOMEM;
-	at = &p->blocks[page->block].at[unit % SP_PAIRING_UNITS];
+	at = &p->blocks[area->block[page] - 1].at[unit % SP_PAIRING_UNITS];
 	was_open = *at != 0;
-	if (!was_open) {
+	if (was_open) {
+		*ret_missed = p->objects[*at - 1];
+	} else {
 		*at = take_place(p);
 		if (!*at)
 			return -ENOMEM;
-		page->n++;
+		area->objects[page]++;
+		area->n++;
 		p->n++;
 	}
-	object = &p->objects[*at - 1];
-	if (was_open)
-		*ret_missed =
-			(struct sp_pairing_end){object->sample, SP_UNKNOWN};
 	*sum += size_bytes;
-	*object = *born;
-	object->allocated_bytes = *sum;
+	*ret = &p->objects[*at - 1];
+	(*ret)->allocated_bytes = *sum;
 	return was_open;
 }
 
-bool sp_pairing_free(struct sp_pairing *p, uint64_t address, uint32_t thread,
-		     struct sp_pairing_end *ret)
+struct sp_pairing_place sp_pairing_find(const struct sp_pairing *p,
+					uint64_t address)
 {
 	const uint64_t unit = unit_of(address);
-	struct sp_pairing_page *page;
-	struct sp_open_object *object;
-	uint32_t *at;
+	struct sp_pairing_place place = {.page = unit / SP_PAIRING_UNITS %
+						 SP_PAIRING_PAGES};
+	uint32_t block;
 
 	if (!p->n)
-		return false;
-	page = find_page(p, unit / SP_PAIRING_UNITS);
-	if (!page->n)
-		return false;
-	at = &p->blocks[page->block].at[unit % SP_PAIRING_UNITS];
-	if (!*at)
-		return false;
-	object = &p->objects[*at - 1];
-	*ret = (struct sp_pairing_end){object->sample, SP_UNKNOWN};
-	if (thread == object->thread && thread != UINT32_MAX && !p->is_sampled)
-		ret->age_bytes = p->allocated[thread] - object->allocated_bytes;
-	object->sample.group = 0;
-	object->thread = p->free_at;
-	p->free_at = *at;
+		return place;
+	place.area = find_area(p, unit / AREA_UNITS);
+	block = place.area->block[place.page];
+	if (!block)
+		return place;
+	place.at = &p->blocks[block - 1].at[unit % SP_PAIRING_UNITS];
+	if (*place.at)
+		place.object = &p->objects[*place.at - 1];
+	return place;
+}
+
+void sp_pairing_drop(struct sp_pairing *p, const struct sp_pairing_place *place)
+{
+	struct sp_pairing_area *area = place->area;
+
+	place->object->group = 0;
+	place->object->next = p->free_at;
+	p->free_at = *place->at;
 	p->n--;
-	*at = 0;
-	if (!--page->n)
-		drop_page(p, page);
-	return true;
+	*place->at = 0;
+	area->n--;
+	if (--area->objects[place->page])
+		return;
+	give_block(p, area->block[place->page]);
+	area->block[place->page] = 0;
+	if (!area->n)
+		drop_area(p, area);
 }
 
 void sp_pairing_done(struct sp_pairing *p)
 {
 	free(p->objects);
-	free(p->pages);
+	free(p->areas);
 	free(p->blocks);
 	free(p->allocated);
 	*p = (struct sp_pairing){.allocated = NULL};
@@ -214,45 +231,55 @@ void sp_pairing_done(struct sp_pairing *p)
 
 /* ---- what is open ---- */
 
-const struct sp_open_sample *sp_pairing_next_open(
-	const struct sp_open_samples *open, const struct sp_pairing *paired,
-	size_t *i)
+static struct sp_open_sample sample_of(const struct sp_open_object *object)
+{
+	return (struct sp_open_sample){.id = object->id,
+				       .group = object->group,
+				       .born_ns = object->born_ns,
+				       .offset_bytes = object->offset_bytes};
+}
+
+bool sp_pairing_next_open(const struct sp_open_samples *open,
+			  const struct sp_pairing *paired, size_t *i,
+			  struct sp_open_sample *ret)
 {
 	const size_t n = paired ? paired->n_objects : open->n_cells;
 
 	while (*i < n) {
-		const struct sp_open_sample *l =
-			paired ? &paired->objects[*i].sample
-			       : sp_open_samples_cell(open, *i);
+		const size_t at = (*i)++;
 
-		++*i;
-		if (l->group)
-			return l;
+		if (paired)
+			*ret = sample_of(&paired->objects[at]);
+		else
+			sp_open_samples_copy(open, ret,
+					     sp_open_samples_cell(open, at));
+		if (ret->group)
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 static int compare_births(const void *a, const void *b)
 {
-	const struct sp_open_sample *x = *(struct sp_open_sample *const *)a;
-	const struct sp_open_sample *y = *(struct sp_open_sample *const *)b;
+	const struct sp_open_sample *x = a, *y = b;
 
 	if (x->born_ns != y->born_ns)
 		return x->born_ns < y->born_ns ? -1 : 1;
 	return (x->id > y->id) - (x->id < y->id);
 }
 
-const struct sp_open_sample **sp_pairing_list_open(
-	const struct sp_open_samples *open, const struct sp_pairing *paired,
-	size_t *ret_n)
+struct sp_open_sample *sp_pairing_list_open(const struct sp_open_samples *open,
+					    const struct sp_pairing *paired,
+					    size_t *ret_n)
 {
 	const size_t room = (paired ? paired->n : open->n) + 1;
-	const struct sp_open_sample *l, **list = malloc(room * sizeof(*list));
+	struct sp_open_sample *list = malloc(room * sizeof(*list));
+	struct sp_open_sample one;
 
 	*ret_n = 0;
 	for (size_t i = 0;
-	     list && (l = sp_pairing_next_open(open, paired, &i));)
-		list[(*ret_n)++] = l;
+	     list && sp_pairing_next_open(open, paired, &i, &one);)
+		list[(*ret_n)++] = one;
 	if (list)
 		qsort(list, *ret_n, sizeof(*list), compare_births);
 	return list;

@@ -27,8 +27,9 @@ struct sp_sample_groups_key {
 
 struct sp_sample_groups_group {
 	struct sp_sample_groups_key key;
-	uint32_t kind; /* for the owner to use; UINT32_MAX at first */
-	uint32_t last; /* 1 + position of the class found last; 0: none */
+	uint32_t kind;   /* for the owner to use; UINT32_MAX at first */
+	bool is_certain; /* likewise; false at first */
+	uint32_t last;   /* 1 + position of the class found last; 0: none */
 };
 
 struct sp_sample_groups_class {
@@ -71,10 +72,13 @@ static inline uint32_t sp_sample_groups_find(
 {
 	const uint32_t hint =
 		key->stack < g->n_hints ? g->hints[key->stack] : 0;
+	struct sp_sample_groups_key in_memory;
 
-	return hint && sp_sample_groups_same(&g->groups[hint - 1].key, key)
-		       ? hint - 1
-		       : sp_sample_groups_search(g, key);
+	if (hint && sp_sample_groups_same(&g->groups[hint - 1].key, key))
+		return hint - 1;
+	/* Nearly all end above, and have their key in registers. */
+	in_memory = *key;
+	return sp_sample_groups_search(g, &in_memory);
 }
 
 /* Count one sample.  0 or -ENOMEM. */

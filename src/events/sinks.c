@@ -15,7 +15,8 @@ int sp_sinks_init(struct sp_sinks *sinks, const struct sp_profile *p,
 	sinks->births.has_survivors = true;
 	sinks->has_all = sp_selection_is_same(&sinks->births, &all);
 	if (plan->confidence > 0 && p->has_frees && !plan->every_sample) {
-		sinks->walk = sp_peak_walk_new(p, plan->confidence);
+		sinks->walk =
+			sp_peak_walk_new(p, p->period_bytes, plan->confidence);
 		if (!sinks->walk)
 			return -ENOMEM;
 	}
@@ -29,6 +30,17 @@ bool sp_sinks_choose(const struct sp_sinks *sinks, const struct sp_profile *p,
 
 	born.born_ns = born_ns;
 	return sp_selection_has(&sinks->births, p, &born);
+}
+
+int sp_sinks_find_kind(const struct sp_sinks *sinks,
+		       struct sp_sample_groups_group *group)
+{
+	group->kind = sp_peak_walk_kind(sinks->walk, group->key.size_bytes,
+					group->key.period_bytes);
+	if (group->kind == UINT32_MAX)
+		return -ENOMEM;
+	group->is_certain = sp_peak_walk_is_certain(sinks->walk, group->kind);
+	return 0;
 }
 
 int sp_sinks_end(struct sp_sinks *sinks, struct sp_profile *p)

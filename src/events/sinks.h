@@ -6,6 +6,7 @@
 
 #include "model/profile.h"
 #include "events/plan.h"
+#include "events/sample_groups.h"
 #include "stats/curve.h"
 #include "stats/peak.h"
 
@@ -48,6 +49,18 @@ static inline bool sp_sinks_want(const struct sp_sinks *sinks,
 	return sinks->walk &&
 	       (sinks->has_all ||
 		sp_sinks_choose(sinks, profile, sample, born_ns));
+}
+
+/* Samples of that group come: find its kind, if it has none yet.  0 or
+ * -ENOMEM. */
+int sp_sinks_find_kind(const struct sp_sinks *sinks,
+		       struct sp_sample_groups_group *group);
+static inline int sp_sinks_meet(const struct sp_sinks *sinks,
+				struct sp_sample_groups_group *group)
+{
+	return !sinks->walk || group->kind != UINT32_MAX
+		       ? 0
+		       : sp_sinks_find_kind(sinks, group);
 }
 
 /* In the order of time, as sp_peak_walk_birth() and sp_peak_walk_free(). */

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "base/saturate.h"
 #include "pack/open_samples.h"
 #include "events/early.h"
+#include "events/every_sample.h"
 #include "events/group_sink.h"
 #include "events/order.h"
 #include "events/pairing.h"
@@ -60,15 +60,10 @@ static int tell_sinks(const struct sp_stream *st, enum sp_sample_event event,
 
 static int add_to_samples(struct sp_stream *st, const struct sp_sample *s)
 {
-	struct sp_profile *p = st->profile;
+	struct sp_sample kept = *s;
 
-	if (p->n_samples == UINT32_MAX ||
-	    sp_array_reserve((void **)&p->samples, &st->samples_room,
-			     p->n_samples, sizeof(*s)))
-		return -ENOMEM;
-	p->samples[p->n_samples] = *s;
-	set_half(st, &p->samples[p->n_samples++]);
-	return 0;
+	set_half(st, &kept);
+	return sp_every_sample_add(st->profile, &st->samples_room, &kept);
 }
 
 static struct sp_sample open_sample(const struct sp_stream *st,
@@ -199,88 +194,113 @@ static inline int take_free(struct sp_stream *st, const struct sp_event *e)
 	return r;
 }
 
-/* The object of a sample has ended, as the free `e` of its address says, or the
- * birth of another there. */
-static int end_paired(struct sp_stream *st, const struct sp_event *e,
-		      const struct sp_pairing_end *end)
-{
-	const bool missed = e->when & 1;
-	const struct sp_event ended = {
-		.when = e->when & ~1ull,
-		.u.free = {.age_bytes = end->age_bytes,
-			   .thread = missed ? UINT32_MAX : e->u.free.thread,
-			   .missed = missed}};
-
-	return end_sample(st, &end->sample, &ended);
-}
-
 /* What the shared sinks know a sample of that group by, which they want. */
 static inline uint32_t object_of(const struct sp_stream *st, uint32_t group,
 				 uint64_t id, uint64_t offset_bytes)
 {
-	const uint16_t half = st->sink.groups.groups[group].key.half;
+	const struct sp_sample_groups_group *g = &st->sink.groups.groups[group];
 
-	if (half)
-		return st->sink.groups.groups[group].kind << 1 | (half - 1u);
-	return st->sink.groups.groups[group].kind << 1 |
-	       sp_peak_toss(st->coins, id, offset_bytes);
+	if (g->is_certain)
+		return g->kind << 1;
+	if (g->key.half)
+		return g->kind << 1 | (g->key.half - 1u);
+	return g->kind << 1 | sp_peak_toss(st->coins, id, offset_bytes);
 }
 
-/* Do they?  It is born, and paired with its free. */
-static bool is_wanted(const struct sp_stream *st,
-		      const struct sp_open_sample *born)
+/* The same of one that is paired with its free, or SP_SINKS_NONE. */
+static inline uint32_t object_for(const struct sp_stream *st,
+				  const struct sp_open_sample *l)
 {
 	struct sp_sample s;
 
-	if (!st->sinks->walk || st->sinks->has_all)
-		return st->sinks->walk;
-	s = open_sample(st, born);
-	return sp_sinks_choose(st->sinks, st->profile, &s, s.born_ns);
+	if (!st->sinks->walk)
+		return SP_SINKS_NONE;
+	if (!st->sinks->has_all) {
+		s = open_sample(st, l);
+		if (!sp_sinks_choose(st->sinks, st->profile, &s, s.born_ns))
+			return SP_SINKS_NONE;
+	}
+	return object_of(st, l->group - 1, l->id, l->offset_bytes);
 }
 
-static int take_birth_at(struct sp_stream *st, const struct sp_event *e)
+/* An object that is open, as a sample. */
+static inline struct sp_open_sample open_at(const struct sp_stream *st,
+					    const struct sp_open_object *o)
 {
-	const uint32_t group = e->u.birth_at.group;
-	const struct sp_sample_groups_key *key =
-		&st->sink.groups.groups[group].key;
-	struct sp_open_object born = {
-		.sample = {.id = e->id,
-			   .born_ns = e->when >> 1,
-			   .offset_bytes = e->u.birth_at.offset_bytes,
-			   .group = group + 1,
-			   .object = (uint32_t)st->profile->n_samples},
-		.thread = key->thread};
-	struct sp_pairing_end missed;
-	int r;
+	struct sp_open_sample l = {.id = o->id,
+				   .born_ns = o->born_ns,
+				   .offset_bytes = o->offset_bytes,
+				   .group = o->group};
 
-	if (!st->plan->every_sample)
-		born.sample.object =
-			is_wanted(st, &born.sample)
-				? object_of(st, group, born.sample.id,
-					    born.sample.offset_bytes)
-				: SP_SINKS_NONE;
-	r = sp_pairing_birth(&st->pairing, e->u.birth_at.address, &born,
-			     key->size_bytes, key->period_bytes, &missed);
-	if (r > 0)
-		r = end_paired(st, e, &missed);
-	if (r >= 0 && st->plan->every_sample)
-		return add_open_sample(st, &born.sample);
-	return r < 0 || !st->in_window ? r : begin_sample(st, &born.sample);
+	l.object = st->plan->every_sample ? o->position : object_for(st, &l);
+	return l;
+}
+
+/* Another object was born where it was. */
+static int end_missed(struct sp_stream *st, const struct sp_event *birth,
+		      const struct sp_open_object *missed)
+{
+	const struct sp_open_sample was = open_at(st, missed);
+	const struct sp_event ended = {.when = birth->when & ~1ull,
+				       .u.free = {.age_bytes = SP_UNKNOWN,
+						  .thread = UINT32_MAX,
+						  .missed = true}};
+
+	return end_sample(st, &was, &ended);
 }
 
 /* The free of an object that was no sample means nothing. */
+static inline int take_free_at(struct sp_stream *st, const struct sp_event *e)
+{
+	const struct sp_pairing_place place =
+		sp_pairing_find(&st->pairing, e->id);
+	struct sp_open_sample was;
+	struct sp_event ended = *e;
+
+	if (!place.object)
+		return 0;
+	was = open_at(st, place.object);
+	ended.u.free.age_bytes =
+		sp_pairing_age(&st->pairing, place.object,
+			       st->sink.groups.groups[was.group - 1].key.thread,
+			       e->u.free.thread);
+	sp_pairing_drop(&st->pairing, &place);
+	return end_sample(st, &was, &ended);
+}
+
+static inline int take_birth_at(struct sp_stream *st, const struct sp_event *e)
+{
+	const struct sp_sample_groups_key *key =
+		&st->sink.groups.groups[e->u.birth_at.group].key;
+	struct sp_open_object *object, missed;
+	struct sp_open_sample born;
+	int r = sp_pairing_birth(&st->pairing, e->u.birth_at.address,
+				 key->thread, key->size_bytes,
+				 key->period_bytes, &object, &missed);
+
+	if (r < 0)
+		return r;
+	object->id = e->id;
+	object->born_ns = e->when >> 1;
+	object->group = e->u.birth_at.group + 1;
+	object->offset_bytes = e->u.birth_at.offset_bytes;
+	born = open_at(st, object);
+	if (st->plan->every_sample)
+		object->position = (uint32_t)st->profile->n_samples;
+	if (r > 0)
+		r = end_missed(st, e, &missed);
+	if (r >= 0 && st->plan->every_sample)
+		return add_open_sample(st, &born);
+	return r < 0 || !st->in_window ? r : begin_sample(st, &born);
+}
+
 static inline int take_event(struct sp_stream *st, const struct sp_event *e)
 {
 	const bool is_birth = e->when & 1;
-	struct sp_pairing_end end;
 
-	if (!st->profile->has_addresses)
-		return is_birth ? take_birth(st, e) : take_free(st, e);
-	if (is_birth)
-		return take_birth_at(st, e);
-	return sp_pairing_free(&st->pairing, e->id, e->u.free.thread, &end)
-		       ? end_paired(st, e, &end)
-		       : 0;
+	if (st->profile->has_addresses)
+		return is_birth ? take_birth_at(st, e) : take_free_at(st, e);
+	return is_birth ? take_birth(st, e) : take_free(st, e);
 }
 
 /* Where frees have addresses. */
@@ -289,17 +309,27 @@ static const struct sp_pairing *pairing_of(const struct sp_stream *st)
 	return st->profile->has_addresses ? &st->pairing : NULL;
 }
 
+/* As sp_pairing_list_open(). */
+static struct sp_open_sample *list_open(const struct sp_stream *st, size_t *n)
+{
+	struct sp_open_sample *list =
+		sp_pairing_list_open(&st->open, pairing_of(st), n);
+
+	for (size_t i = 0; list && pairing_of(st) && i < *n; i++)
+		list[i].object = object_for(st, &list[i]);
+	return list;
+}
+
 /* What is open at the window counts, and begins. */
 static int open_window(struct sp_stream *st)
 {
 	size_t n;
-	const struct sp_open_sample **list =
-		sp_pairing_list_open(&st->open, pairing_of(st), &n);
+	struct sp_open_sample *list = list_open(st, &n);
 	int r = list ? 0 : -ENOMEM;
 
 	st->in_window = true;
 	for (size_t i = 0; !r && i < n; i++)
-		r = begin_sample(st, list[i]);
+		r = begin_sample(st, &list[i]);
 	free(list);
 	return r;
 }
@@ -368,20 +398,6 @@ static uint64_t common_time(const struct sp_stream *st, uint64_t time_ns)
 	return time_ns < SP_EVENT_LAST_NS ? time_ns : SP_EVENT_LAST_NS;
 }
 
-/* The peak's kind of a group, found once. */
-static int find_kind(struct sp_stream *st, uint32_t group,
-		     const struct sp_sample *s)
-{
-	uint32_t *kind = &st->sink.groups.groups[group].kind;
-
-	if (!st->sinks->walk)
-		return 0;
-	if (*kind == UINT32_MAX)
-		*kind = sp_peak_walk_kind(st->sinks->walk, s->size_bytes,
-					  s->period_bytes);
-	return *kind == UINT32_MAX ? -ENOMEM : 0;
-}
-
 int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 		     uint64_t address)
 {
@@ -404,7 +420,8 @@ int sp_stream_sample(struct sp_stream *st, const struct sp_sample *s,
 	if (!st->sinks->walk || is_wanted)
 		sp_raise(&st->period_bytes, s->period_bytes);
 	sp_raise(&st->last_id, s->id);
-	if (group == UINT32_MAX || find_kind(st, group, s) < 0)
+	if (group == UINT32_MAX ||
+	    sp_sinks_meet(st->sinks, &st->sink.groups.groups[group]) < 0)
 		return -ENOMEM;
 	e = sp_order_put(&st->order, born_ns << 1 | 1);
 	if (!e)
@@ -467,35 +484,16 @@ uint64_t sp_stream_last_id(const struct sp_stream *st)
 
 /* ---- the end ---- */
 
-/* Every sample, each once, and without those that ended before the window. */
-static void give_every_sample(const struct sp_stream *st)
-{
-	struct sp_profile *p = st->profile;
-	size_t kept = 0;
-
-	sp_profile_sort_samples(p);
-	for (size_t i = 0; i < p->n_samples; i++) {
-		const struct sp_sample *s = &p->samples[i];
-
-		if ((kept && p->samples[kept - 1].id == s->id) ||
-		    (p->window_ns && s->freed_ns <= st->window_ns))
-			continue;
-		sp_profile_count_samples(p, s->thread, s->size_bytes, 1);
-		p->samples[kept++] = *s;
-	}
-	p->n_samples = kept;
-}
-
 /* What is alive in the end is settled by ids. */
 static int give_open_samples(struct sp_stream *st)
 {
 	struct sp_profile *p = st->profile;
-	const struct sp_open_sample *l;
+	struct sp_open_sample l;
 	int r = 0;
 
 	for (size_t i = 0;
-	     !r && (l = sp_pairing_next_open(&st->open, pairing_of(st), &i));)
-		r = add_open_sample(st, l);
+	     !r && sp_pairing_next_open(&st->open, pairing_of(st), &i, &l);)
+		r = add_open_sample(st, &l);
 	sp_profile_sort_samples(p);
 	for (size_t i = 0; i < p->n_samples && r >= 0; i++) {
 		const struct sp_sample *s = &p->samples[i];
@@ -508,17 +506,17 @@ static int give_open_samples(struct sp_stream *st)
 
 int sp_stream_stop(struct sp_stream *st, uint64_t time_ns)
 {
-	const struct sp_open_sample **list;
+	struct sp_open_sample *list;
 	int r = sp_sinks_pass(st->sinks, time_ns);
 	size_t n;
 
 	if (r < 0 || !st->sinks->walk)
 		return r;
-	list = sp_pairing_list_open(&st->open, pairing_of(st), &n);
+	list = list_open(st, &n);
 	if (!list)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		sp_sinks_free(st->sinks, list[i]->object, time_ns);
+		sp_sinks_free(st->sinks, list[i].object, time_ns);
 	free(list);
 	return 0;
 }
@@ -534,7 +532,7 @@ int sp_stream_end(struct sp_stream *st)
 	int r = st->in_window ? 0 : open_window(st);
 
 	if (r >= 0 && st->plan->every_sample)
-		give_every_sample(st);
+		sp_every_sample_end(p, st->window_ns);
 	else if (r >= 0)
 		r = give_open_samples(st);
 	if (r >= 0)

@@ -16,7 +16,6 @@
 #include "stats/peak.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -25,7 +24,6 @@
 #include "base/index.h"
 #include "base/rng.h"
 #include "base/wide.h"
-#include "model/walk.h"
 #include "stats/special.h"
 #include "stats/running_sums.h"
 
@@ -54,6 +52,7 @@ struct half {
 /* What a sample adds, by size and period: there are few of these. */
 struct kind {
 	uint64_t size_bytes, period_bytes;
+	bool is_certain; /* it adds its size, and nothing else */
 	struct sp_terms whole;
 	struct sp_terms half; /* (E22) */
 	uint64_t alive;
@@ -82,6 +81,16 @@ struct sp_peak_walk {
 	uint64_t period_bytes;           /* the largest */
 	uint64_t last_birth_ns, last_free_ns;
 	bool is_rising;
+	/*
+	 * While all samples were certain and sums are exact, both halves and
+	 * the estimate are one number, now.size_bytes, and every other sum is
+	 * zero: only the highest summit is noted.  Where every allocation is
+	 * recorded that is the whole run.
+	 */
+	bool is_certain;
+	struct {
+		uint64_t size_bytes, samples, birth_ns, last_ns;
+	} summit;
 	struct half half[2];
 	struct sp_peak peak;
 	uint64_t key; /* random: no file can choose kinds that collide */
@@ -106,6 +115,8 @@ static struct kind make_kind(const struct sp_peak_walk *w, uint64_t size_bytes,
 	sp_acc_init(&one, period_bytes);
 	sp_acc_add(&one, &w->profile->law, size_bytes, 0, period_bytes);
 	kind.whole = terms_of(&one);
+	kind.is_certain = one.est_bytes == (double)size_bytes && one.k2 == 0 &&
+			  one.k3 == 0 && one.kz == 0;
 	one = sp_acc_of_half(one);
 	kind.half = terms_of(&one);
 	return kind;
@@ -134,6 +145,11 @@ uint32_t sp_peak_walk_kind(struct sp_peak_walk *w, uint64_t size_bytes,
 	w->kinds[w->n_kinds] = make_kind(w, size_bytes, period_bytes);
 	sp_index_put(&w->index, &probe, w->n_kinds);
 	return (uint32_t)w->n_kinds++;
+}
+
+bool sp_peak_walk_is_certain(const struct sp_peak_walk *w, uint32_t kind)
+{
+	return w->kinds[kind].is_certain;
 }
 
 uint64_t sp_peak_coins(uint64_t seed, uint64_t start_unix_ns)
@@ -356,31 +372,107 @@ static void look_at_summit(struct sp_peak_walk *w)
 	look_at_upper(w, &acc);
 }
 
-void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
-			uint64_t time_ns)
-{
-	w->is_rising = true;
-	w->last_birth_ns = time_ns;
-	step(w, object, 1);
-}
-
 static uint64_t last_ns(const struct sp_peak_walk *w)
 {
 	return w->last_birth_ns > w->last_free_ns ? w->last_birth_ns
 						  : w->last_free_ns;
 }
 
+/* ---- while all samples were certain ---- */
+
+/* Sums of less are exact in a double. */
+#define EXACT_BYTES (1ull << 53)
+
+static inline bool stays_certain(const struct sp_peak_walk *w,
+				 const struct kind *kind)
+{
+	return kind->is_certain && kind->size_bytes < EXACT_BYTES &&
+	       (uint64_t)w->now.size_bytes + kind->size_bytes < EXACT_BYTES;
+}
+
+static inline void look_at_certain_summit(struct sp_peak_walk *w)
+{
+	const uint64_t size_bytes = (uint64_t)w->now.size_bytes;
+
+	if (size_bytes <= w->summit.size_bytes)
+		return;
+	w->summit.size_bytes = size_bytes;
+	w->summit.samples = w->now.samples;
+	w->summit.birth_ns = w->last_birth_ns;
+	w->summit.last_ns = last_ns(w);
+}
+
+/* The sums as they would be.  Of the summits the highest has the highest upper
+ * limit, since they differ in nothing else. */
+static void leave_certain(struct sp_peak_walk *w)
+{
+	const double now = (double)(uint64_t)w->now.size_bytes;
+	const double highest = (double)w->summit.size_bytes;
+	struct alive summit = {.samples = w->summit.samples,
+			       .size_bytes = w->summit.size_bytes};
+	struct sp_acc acc;
+
+	w->is_certain = false;
+	w->now.sums.hi[0][SP_SUM_EST] = now;
+	for (unsigned int k = 0; k < 2; k++) {
+		w->half[k].curve_hi = now;
+		w->half[k].known_bytes = w->now.size_bytes;
+		w->half[k].best = highest;
+		w->half[k].best_known_bytes = w->summit.size_bytes;
+		w->half[k].best_ns = w->summit.last_ns;
+	}
+	if (!w->summit.size_bytes)
+		return;
+	w->most_size_bytes = w->summit.size_bytes;
+	w->peak.raw_bytes = highest;
+	w->peak.time_ns = w->summit.birth_ns;
+	w->peak.samples = w->summit.samples;
+	summit.sums.hi[0][SP_SUM_EST] = highest;
+	acc = as_acc(w, &summit);
+	look_at_upper(w, &acc);
+}
+
+/* ---- births and frees ---- */
+
+void sp_peak_walk_birth(struct sp_peak_walk *w, uint32_t object,
+			uint64_t time_ns)
+{
+	struct kind *kind = &w->kinds[object >> 1];
+
+	w->is_rising = true;
+	w->last_birth_ns = time_ns;
+	if (w->is_certain && stays_certain(w, kind)) {
+		kind->alive++;
+		w->now.samples++;
+		w->now.size_bytes += kind->size_bytes;
+		return;
+	}
+	if (w->is_certain)
+		leave_certain(w);
+	step(w, object, 1);
+}
+
 /* Frees of one moment are one step: in between the curve means nothing. */
 void sp_peak_walk_free(struct sp_peak_walk *w, uint32_t object,
 		       uint64_t time_ns)
 {
-	if (w->is_rising)
-		look_at_summit(w);
-	if (w->is_rising || time_ns != w->last_free_ns)
-		halves_look(w->half, last_ns(w));
+	if (w->is_certain) {
+		struct kind *kind = &w->kinds[object >> 1];
+
+		if (w->is_rising)
+			look_at_certain_summit(w);
+		kind->alive--;
+		w->now.samples--;
+		w->now.size_bytes -= kind->size_bytes;
+	} else {
+		if (w->is_rising)
+			look_at_summit(w);
+		if (w->is_rising || time_ns != w->last_free_ns)
+			halves_look(w->half, last_ns(w));
+		step(w, object, -1);
+	}
 	w->is_rising = false;
 	w->last_free_ns = time_ns;
-	step(w, object, -1);
 }
 
 int sp_peak_walk_alive(const struct sp_peak_walk *w, struct sp_class_sums *ret)
@@ -420,11 +512,14 @@ static struct sp_interval measure_half(const struct sp_peak_walk *w,
 void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 {
 	const double each = 1 - (1 - w->confidence) / 3;
-	const struct sp_acc alive = as_acc(w, &w->now);
-	const struct sp_interval end = sp_estimate_bytes_p3(&alive, each);
-	struct sp_interval a, b, *bytes = &w->peak.bytes;
+	struct sp_interval a, b, end, *bytes = &w->peak.bytes;
+	struct sp_acc alive;
 	double value;
 
+	if (w->is_certain)
+		leave_certain(w);
+	alive = as_acc(w, &w->now);
+	end = sp_estimate_bytes_p3(&alive, each);
 	look_at_summit(w);
 	measure_upper(w);
 	halves_look(w->half, last_ns(w));
@@ -443,7 +538,7 @@ void sp_peak_walk_end(struct sp_peak_walk *w, struct sp_peak *ret)
 }
 
 struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
-				      double confidence)
+				      uint64_t period_bytes, double confidence)
 {
 	struct sp_peak_walk *w = calloc(1, sizeof(*w));
 
@@ -452,8 +547,9 @@ struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
 	w->profile = profile;
 	w->confidence = confidence;
 	w->spread = sp_special_normal_quantile(1 - (1 - confidence) / 2);
-	w->period_bytes = profile->period_bytes;
+	w->period_bytes = period_bytes;
 	w->key = sp_index_key(w);
+	w->is_certain = true;
 	return w;
 }
 
@@ -464,86 +560,4 @@ void sp_peak_walk_destroy(struct sp_peak_walk *w)
 	free(w->kinds);
 	sp_index_done(&w->index);
 	free(w);
-}
-
-/* ---- samples in memory ---- */
-
-struct births {
-	const struct sp_profile *profile;
-	const struct sp_selection *selection;
-	struct sp_peak_walk *walk;
-};
-
-static bool has_birth(const void *arg, const struct sp_sample *s)
-{
-	const struct births *b = arg;
-
-	return sp_sample_gone_ns(b->profile, s) > s->born_ns &&
-	       sp_selection_has(b->selection, b->profile, s);
-}
-
-static int take_event(void *arg, enum sp_sample_event event,
-		      const struct sp_sample *s)
-{
-	const struct births *b = arg;
-	const uint64_t gone_ns = sp_sample_gone_ns(b->profile, s);
-	const uint32_t kind =
-		sp_peak_walk_kind(b->walk, s->size_bytes, s->period_bytes);
-	const uint32_t object = kind << 1 | sp_peak_half(b->profile, s);
-
-	if (kind == UINT32_MAX)
-		return -ENOMEM;
-	if (event == SP_SAMPLE_BORN)
-		sp_peak_walk_birth(b->walk, object, s->born_ns);
-	else if (gone_ns != SP_NEVER)
-		sp_peak_walk_free(b->walk, object, gone_ns);
-	return 0;
-}
-
-/* The largest period of what is selected. */
-static uint64_t largest_period(const struct births *b)
-{
-	const struct sp_profile *p = b->profile;
-	uint64_t period_bytes = p->period_bytes;
-
-	for (size_t i = 0; i < p->n_samples; i++)
-		if (p->samples[i].period_bytes > period_bytes &&
-		    has_birth(b, &p->samples[i]))
-			period_bytes = p->samples[i].period_bytes;
-	for (size_t i = 0; i < p->n_groups; i++)
-		if (p->groups[i].one.period_bytes > period_bytes &&
-		    sp_selection_has(b->selection, p, &p->groups[i].one))
-			period_bytes = p->groups[i].one.period_bytes;
-	return period_bytes;
-}
-
-int sp_peak(const struct sp_profile *profile,
-	    const struct sp_selection *selection, double confidence,
-	    struct sp_peak *ret, struct sp_error *err)
-{
-	struct sp_selection of = *selection;
-	struct births births = {.profile = profile, .selection = &of};
-	int r = -ENOMEM;
-
-	if (profile->peak &&
-	    sp_selection_is_same(selection, profile->found_of)) {
-		*ret = *profile->peak;
-		return 0;
-	}
-	of.view = SP_VIEW_ALLOC;
-	of.has_survivors = true;
-	births.walk = sp_peak_walk_new(profile, confidence);
-	if (births.walk) {
-		births.walk->period_bytes = largest_period(&births);
-		r = sp_profile_walk(profile, has_birth, &births, take_event,
-				    &births, err);
-	}
-	if (r >= 0)
-		sp_peak_walk_end(births.walk, ret);
-	sp_peak_walk_destroy(births.walk);
-	return r == -ENOMEM ? sp_error_set(err, r, profile->path,
-					   "not enough memory for the peak of "
-					   "%" PRIu64 " samples",
-					   sp_profile_samples(profile))
-			    : r;
 }

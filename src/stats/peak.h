@@ -63,17 +63,21 @@ unsigned int sp_peak_half(const struct sp_profile *profile,
 /*
  * The same step by step, of births and frees in the order of time; at one
  * moment frees come first.  An object that is freed at its birth takes no part.
- * profile->period_bytes has to be the largest period.  Borrows the profile.
+ * period_bytes is the largest period.  Borrows the profile.
  */
 struct sp_peak_walk;
 
 struct sp_peak_walk *sp_peak_walk_new(const struct sp_profile *profile,
+				      uint64_t period_bytes,
 				      double confidence); /* or NULL */
 
 /* What is alike in objects of one size and period, as a number < 2^31;
  * UINT32_MAX without memory. */
 uint32_t sp_peak_walk_kind(struct sp_peak_walk *walk, uint64_t size_bytes,
 			   uint64_t period_bytes);
+
+/* Are objects of that kind always sampled?  Then the half does not matter. */
+bool sp_peak_walk_is_certain(const struct sp_peak_walk *walk, uint32_t kind);
 
 /* `object` is twice the kind, + 1 if it is in half 1. */
 void sp_peak_walk_birth(struct sp_peak_walk *walk, uint32_t object,

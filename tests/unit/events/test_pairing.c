@@ -51,32 +51,33 @@ static uint64_t model_age(const struct event *born, uint32_t thread)
 
 static void check_birth(struct sp_pairing *p, const struct event *e)
 {
-	const struct sp_open_object born = {
-		.sample = {.id = e->id, .group = 1 + (uint32_t)e->id},
-		.thread = e->thread};
 	struct event *old = model_open(e->address);
-	struct sp_pairing_end end;
+	struct sp_open_object *born, missed;
 
-	assert_int_equal(sp_pairing_birth(p, e->address, &born, e->size_bytes,
-					  e->period_bytes, &end),
+	assert_int_equal(sp_pairing_birth(p, e->address, e->thread,
+					  e->size_bytes, e->period_bytes, &born,
+					  &missed),
 			 old != NULL);
+	born->id = e->id;
+	born->group = 1 + (uint32_t)e->id;
 	if (!old)
 		return;
-	assert_true(end.sample.id == old->id && end.age_bytes == SP_UNKNOWN);
+	assert_true(missed.id == old->id);
 	old->is_over = true;
 }
 
 static void check_free(struct sp_pairing *p, const struct event *e)
 {
+	const struct sp_pairing_place place = sp_pairing_find(p, e->address);
 	struct event *old = model_open(e->address);
-	struct sp_pairing_end end;
 
-	assert_int_equal(sp_pairing_free(p, e->address, e->thread, &end),
-			 old != NULL);
+	assert_int_equal(place.object != NULL, old != NULL);
 	if (!old)
 		return;
-	assert_true(end.sample.id == old->id);
-	assert_true(end.age_bytes == model_age(old, e->thread));
+	assert_true(place.object->id == old->id);
+	assert_true(sp_pairing_age(p, place.object, old->thread, e->thread) ==
+		    model_age(old, e->thread));
+	sp_pairing_drop(p, &place);
 	old->is_over = true;
 }
 
@@ -120,35 +121,39 @@ TEST(many)
 	check(2000, 16, 5000, SIZE_MAX);
 }
 
+#define APART (16ull * SP_PAIRING_UNITS * SP_PAIRING_PAGES)
+
 /* Each in a page of its own, of which pages come and go. */
 TEST(far_apart)
 {
-	check(2000, 16 * SP_PAIRING_UNITS, 5000, SIZE_MAX);
-	check(300, 4096, 5000, SIZE_MAX);
+	check(2000, 16ull * SP_PAIRING_UNITS, 5000, SIZE_MAX);
+	check(300, APART, 5000, SIZE_MAX);
 }
 
 /* Memory is proportional to what is open, however many addresses there were. */
 TEST(moving)
 {
-	const struct sp_open_object born = {.sample = {.group = 1}};
-	struct sp_pairing_end end;
+	struct sp_pairing_place place;
+	struct sp_open_object *born, missed;
 	struct sp_pairing p;
 
 	sp_pairing_init(&p);
 	for (uint64_t i = 0; i < 50000; i++) {
-		const uint64_t address = i * 16 * SP_PAIRING_UNITS;
+		const uint64_t address = i * APART;
 
 		assert_int_equal(
-			sp_pairing_birth(&p, address, &born, 1, 1, &end), 0);
-		if (i >= 100)
-			assert_true(sp_pairing_free(
-				&p, address - 100 * 16 * SP_PAIRING_UNITS, 0,
-				&end));
+			sp_pairing_birth(&p, address, 0, 1, 1, &born, &missed),
+			0);
+		if (i < 100)
+			continue;
+		place = sp_pairing_find(&p, address - 100 * APART);
+		assert_non_null(place.object);
+		sp_pairing_drop(&p, &place);
 	}
 	assert_int_equal(p.n, 100);
 	assert_in_range(p.n_objects, 100, 101);
 	assert_in_range(p.n_blocks, 100, 101);
-	assert_in_range(p.pages_room, 200, 512);
+	assert_in_range(p.areas_room, 200, 512);
 	sp_pairing_done(&p);
 }
 

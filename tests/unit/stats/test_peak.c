@@ -170,6 +170,35 @@ TEST(against_maxima)
 	}
 }
 
+/* The walk has one sum while all are certain, and finds the others when one is
+ * not: until some moment, or the end. */
+TEST(certain_at_first)
+{
+	struct live_profile live;
+	struct sp_rng rng;
+
+	sp_rng_init(&rng, 5, 0);
+	for (unsigned int i = 0; i < 240; i++) {
+		struct maxima want;
+		struct sp_peak peak;
+
+		live_profile_init(&live, R0, 1000);
+		live.profile.seed = i;
+		add_random(&live, &rng, 1 + i, 1 + i * i % 1200, 4 + i % 13);
+		for (size_t k = 0; k < live.profile.n_samples; k++)
+			if (live.profile.samples[k].born_ns < i * 5)
+				live.profile.samples[k].period_bytes = 1;
+		want = maxima_of(&live.profile, 0.95);
+		peak = peak_of(&live.profile, 0.95);
+		assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
+		assert_close(peak.bytes.hi, want.upper, 1e-9);
+		assert_true(peak.bytes.lo >= (double)want.size_bytes);
+		assert_int_equal(peak.time_ns, want.time_ns);
+		assert_int_equal(peak.samples, want.samples);
+		live_profile_free(&live);
+	}
+}
+
 struct summit {
 	unsigned int small;     /* objects of 16 bytes */
 	double certain_periods; /* of an object that was certain */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* The peak of samples that a profile has, or its files once more. */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "model/walk.h"
+#include "stats/peak.h"
+
+struct births {
+	const struct sp_profile *profile;
+	const struct sp_selection *selection;
+	struct sp_peak_walk *walk;
+};
+
+static bool has_birth(const void *arg, const struct sp_sample *s)
+{
+	const struct births *b = arg;
+
+	return sp_sample_gone_ns(b->profile, s) > s->born_ns &&
+	       sp_selection_has(b->selection, b->profile, s);
+}
+
+static int take_event(void *arg, enum sp_sample_event event,
+		      const struct sp_sample *s)
+{
+	const struct births *b = arg;
+	const uint64_t gone_ns = sp_sample_gone_ns(b->profile, s);
+	const uint32_t kind =
+		sp_peak_walk_kind(b->walk, s->size_bytes, s->period_bytes);
+	const uint32_t object = kind << 1 | sp_peak_half(b->profile, s);
+
+	if (kind == UINT32_MAX)
+		return -ENOMEM;
+	if (event == SP_SAMPLE_BORN)
+		sp_peak_walk_birth(b->walk, object, s->born_ns);
+	else if (gone_ns != SP_NEVER)
+		sp_peak_walk_free(b->walk, object, gone_ns);
+	return 0;
+}
+
+/* The largest period of what is selected. */
+static uint64_t largest_period(const struct births *b)
+{
+	const struct sp_profile *p = b->profile;
+	uint64_t period_bytes = p->period_bytes;
+
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (p->samples[i].period_bytes > period_bytes &&
+		    has_birth(b, &p->samples[i]))
+			period_bytes = p->samples[i].period_bytes;
+	for (size_t i = 0; i < p->n_groups; i++)
+		if (p->groups[i].one.period_bytes > period_bytes &&
+		    sp_selection_has(b->selection, p, &p->groups[i].one))
+			period_bytes = p->groups[i].one.period_bytes;
+	return period_bytes;
+}
+
+int sp_peak(const struct sp_profile *profile,
+	    const struct sp_selection *selection, double confidence,
+	    struct sp_peak *ret, struct sp_error *err)
+{
+	struct sp_selection of = *selection;
+	struct births births = {.profile = profile, .selection = &of};
+	int r = -ENOMEM;
+
+	if (profile->peak &&
+	    sp_selection_is_same(selection, profile->found_of)) {
+		*ret = *profile->peak;
+		return 0;
+	}
+	of.view = SP_VIEW_ALLOC;
+	of.has_survivors = true;
+	births.walk =
+		sp_peak_walk_new(profile, largest_period(&births), confidence);
+	if (births.walk)
+		r = sp_profile_walk(profile, has_birth, &births, take_event,
+				    &births, err);
+	if (r >= 0)
+		sp_peak_walk_end(births.walk, ret);
+	sp_peak_walk_destroy(births.walk);
+	return r == -ENOMEM ? sp_error_set(err, r, profile->path,
+					   "not enough memory for the peak of "
+					   "%" PRIu64 " samples",
+					   sp_profile_samples(profile))
+			    : r;
+}
