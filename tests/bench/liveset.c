@@ -2,8 +2,9 @@
 /*
  * What the live set costs with 10 to 10 million live samples: time of an
  * insert, a take and a take of what is not there, the longest insert while the
- * set grows (in processor time, so what the kernel clears is in it), the
- * longest turn of a loop that only reads the clock for as long, memory, and how
+ * set grows (in processor time, so what the kernel clears is in it) and how
+ * many took more than 50 us, the same of the turns of a loop that does nothing
+ * for as long but read the clock and touch as many fresh pages, memory, and how
  * many other addresses hit the filter.
  *
  *     bench_liveset [LIVE...]
@@ -14,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +30,8 @@ _Thread_local struct sp_thread sp_thread;
 
 #define OPERATIONS 2000000u
 #define SPREAD     16u /* addresses for each that is in the set */
+#define LONG_NS    50e3
+#define PAGE       4096u
 
 struct family {
 	const char *name;
@@ -76,36 +81,63 @@ static double resident_bytes(void)
 	return (double)kib * 1024;
 }
 
-/* The longest insert, in ns. */
-static double fill(const struct family *f, uint64_t live)
+/* Turns of a loop, in ns. */
+struct turns {
+	double before, longest;
+	unsigned long n_long;
+};
+
+static void end_turn(struct turns *t)
+{
+	const double now = now_ns(), took = now - t->before;
+
+	if (took > t->longest)
+		t->longest = took;
+	t->n_long += took > LONG_NS;
+	t->before = now;
+}
+
+static struct turns fill(const struct family *f, uint64_t live)
 {
 	struct sp_live s = {1, 2, 3, 1}, old;
-	double longest = 0, before = now_ns(), now;
+	struct turns t = {.before = now_ns()};
 
 	for (uint64_t k = 0; k < live; k++) {
 		sp_liveset_insert(address(f, SPREAD * k), &s, &old);
-		now = now_ns();
-		if (now - before > longest)
-			longest = now - before;
-		before = now;
+		end_turn(&t);
 	}
-	return longest;
+	return t;
 }
 
-/* The longest turn of a loop that does nothing else, for that time: what the
- * machine alone makes of it. */
-static double idle(double duration_ns)
+static size_t page_faults(void)
 {
-	const double begin = now_ns();
-	double longest = 0, before = begin, now = begin;
+	struct rusage usage;
 
-	while (now < begin + duration_ns) {
-		now = now_ns();
-		if (now - before > longest)
-			longest = now - before;
-		before = now;
+	getrusage(RUSAGE_SELF, &usage);
+	return (size_t)usage.ru_minflt;
+}
+
+/* What the machine alone makes of that time, and of so many page faults. */
+static struct turns idle(double duration_ns, size_t pages)
+{
+	char *map = mmap(NULL, (pages + 1) * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const double begin = now_ns();
+	struct turns t = {.before = begin};
+	size_t touched = 0;
+
+	if (map == MAP_FAILED ||
+	    madvise(map, (pages + 1) * PAGE, MADV_NOHUGEPAGE))
+		exit(1);
+	while (t.before < begin + duration_ns) {
+		const double part = (t.before - begin) / duration_ns;
+
+		if (touched < (size_t)(part * (double)pages))
+			map[touched++ * PAGE] = 1;
+		end_turn(&t);
 	}
-	return longest;
+	munmap(map, (pages + 1) * PAGE);
+	return t;
 }
 
 static void drain(const struct family *f, uint64_t live)
@@ -164,17 +196,20 @@ static double measure_hits(const struct family *f, uint64_t live)
 static void measure(uint64_t live)
 {
 	const double before = resident_bytes();
-	double longest, bytes, begin, rest;
+	const size_t faults = page_faults();
+	struct turns filled, rest;
+	double bytes, begin;
 
 	if (!sp_liveset_init())
 		exit(1);
 	begin = now_ns();
-	longest = fill(&families[0], live);
-	rest = idle(now_ns() - begin);
+	filled = fill(&families[0], live);
 	bytes = (resident_bytes() - before) / (double)live;
+	rest = idle(filled.before - begin, page_faults() - faults);
 	printf("%9" PRIu64, live);
 	measure_time(&families[0], live);
-	printf(" %8.1f %6.1f %8.1f", longest / 1e3, rest / 1e3, bytes);
+	printf(" %8.1f %5lu %8.1f %5lu %8.1f", filled.longest / 1e3,
+	       filled.n_long, rest.longest / 1e3, rest.n_long, bytes);
 	drain(&families[0], live);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
 		fill(&families[i], live);
@@ -188,10 +223,10 @@ int main(int argc, char **argv)
 {
 	uint64_t live = 10;
 
-	printf("     live  insert    take  absent  longest   idle    bytes"
-	       "  %% of others that hit\n"
-	       "              ns      ns      ns       us     us     each"
-	       "  random  32 B  48 B  page  2 MiB\n");
+	printf("     live  insert    take  absent  longest  long  pages alone"
+	       "    bytes  %% of others that hit\n"
+	       "              ns      ns      ns       us              us   "
+	       "     each  random  32 B  48 B  page  2 MiB\n");
 	for (int i = 1; argc < 2 ? i <= 7 : i < argc; i++, live *= 10) {
 		fflush(stdout);
 		if (argc > 1)
