@@ -81,9 +81,9 @@ static int add_code(struct sp_join *j, const struct sp_profile *file,
 }
 
 /* n items behind the *n_items of that kind that are there.  0 or -ENOMEM. */
-static int append(struct sp_join *j, size_t i, enum sp_join_kind kind,
-		  void **items, size_t *n_items, const void *more, size_t n,
-		  size_t item_bytes)
+static int append_items(struct sp_join *j, size_t i, enum sp_join_kind kind,
+			void **items, size_t *n_items, const void *more,
+			size_t n, size_t item_bytes)
 {
 	j->files[i].spans[kind] = (struct sp_join_span){*n_items, n};
 	if (n > UINT32_MAX - *n_items)
@@ -100,8 +100,8 @@ static int append(struct sp_join *j, size_t i, enum sp_join_kind kind,
 }
 
 #define APPEND(j, i, kind, field, file)                                        \
-	append(j, i, kind, (void **)&(j)->p->field, &(j)->p->n_##field,        \
-	       (file)->field, (file)->n_##field, sizeof(*(file)->field))
+	append_items(j, i, kind, (void **)&(j)->p->field, &(j)->p->n_##field,  \
+		     (file)->field, (file)->n_##field, sizeof(*(file)->field))
 
 static int add_groups(struct sp_join *j, const struct sp_profile *file)
 {

@@ -138,8 +138,8 @@ static int finish_input(struct reading *r, struct sp_input *in,
 
 /* Open it, if that was not done, and go on up to the limit.  The caller has to
  * take it out once it has no file any more. */
-static int advance(struct reading *r, struct sp_input *in, uint64_t limit,
-		   struct sp_error *err)
+static int advance_input(struct reading *r, struct sp_input *in, uint64_t limit,
+			 struct sp_error *err)
 {
 	int code = 0;
 
@@ -181,7 +181,7 @@ static int take_in_order(struct reading *r, struct sp_error *err)
 	while (!code && r->n_heap && !r->overlaps_much) {
 		struct sp_input *in = r->heap[0];
 
-		code = advance(r, in, limit_of(r), err);
+		code = advance_input(r, in, limit_of(r), err);
 		if (!in->file)
 			r->heap[0] = r->heap[--r->n_heap];
 		if (r->n_heap)
@@ -197,7 +197,7 @@ static int take_one_by_one(struct reading *r, struct sp_error *err)
 
 	for (size_t i = 0; !code && i < r->n; i++)
 		do
-			code = advance(r, &r->inputs[i], UINT64_MAX, err);
+			code = advance_input(r, &r->inputs[i], UINT64_MAX, err);
 		while (!code && r->inputs[i].file);
 	return code;
 }

@@ -84,7 +84,8 @@ static uint64_t *sum_of(struct play *p, const struct sp_span *s)
 	return is_reserved(s) ? &p->sums->reserved_bytes : &p->sums->bytes;
 }
 
-static int tell(struct play *p, const struct sp_span *part, uint64_t gone_ns)
+static int tell_part(struct play *p, const struct sp_span *part,
+		     uint64_t gone_ns)
 {
 	return p->fn ? p->fn(p->arg, part, gone_ns) : 0;
 }
@@ -96,9 +97,9 @@ static void end_part(void *arg, const struct sp_span *part)
 	*sum_of(p, part) -= part->end - part->start;
 	/* Times of calls that came at the same moment may be the other way. */
 	if (!p->error)
-		p->error = tell(p, part,
-				p->time_ns < part->time_ns ? part->time_ns
-							   : p->time_ns);
+		p->error = tell_part(p, part,
+				     p->time_ns < part->time_ns ? part->time_ns
+								: p->time_ns);
 }
 
 /* Room for one more, wherever that is needed. */
@@ -181,7 +182,7 @@ int sp_mappings_play(struct sp_mappings *m, sp_mapping_fn *fn, void *arg,
 	r = play_calls(&p, m);
 	for (size_t i = 0; !r && i < p.now.n; i++) {
 		ret->live += !is_reserved(&p.now.at[i]);
-		r = tell(&p, &p.now.at[i], SP_NEVER);
+		r = tell_part(&p, &p.now.at[i], SP_NEVER);
 	}
 	free(p.now.at);
 	sp_mappings_done(m);

@@ -159,7 +159,7 @@ static int add_snapshot(struct walk *w, const struct sp_record_mark *mark)
 	return p->snapshots[p->n_snapshots++].name ? 0 : -ENOMEM;
 }
 
-static int pass(struct walk *w, const struct sp_record_mark *mark)
+static int pass_mark(struct walk *w, const struct sp_record_mark *mark)
 {
 	const char *phase = w->last.name;
 	int r = 0;
@@ -307,7 +307,7 @@ int sp_marks_settle(struct sp_marks *marks, const struct sp_window *window,
 		if (!is_later(&marks->marks[i], &latest))
 			continue;
 		latest = marks->marks[i];
-		if (pass(&w, &latest))
+		if (pass_mark(&w, &latest))
 			return -ENOMEM;
 	}
 	if (!is_passed && pass_window(&w, window, &latest))

@@ -91,7 +91,8 @@ static int open_compressed(struct sp_source *s, struct sp_error *err)
 }
 
 /* More packed bytes: their number, 0 at the end, or a negative errno. */
-static ssize_t refill(const struct sp_source *s, struct sp_source_unpacker *u)
+static ssize_t refill_buffer(const struct sp_source *s,
+			     struct sp_source_unpacker *u)
 {
 	ssize_t n = read_at(s->fd, u->packed, IN_BYTES, u->packed_at);
 
@@ -118,7 +119,7 @@ static int unpack_next(struct sp_source *s, struct sp_source_unpacker *u)
 		size_t left;
 
 		if (u->in.pos == u->in.size) {
-			n = refill(s, u);
+			n = refill_buffer(s, u);
 			if (n < 0)
 				return (int)n;
 			/* What zstd still holds comes without more input. */
@@ -130,7 +131,7 @@ static int unpack_next(struct sp_source *s, struct sp_source_unpacker *u)
 			return -EBADMSG;
 		u->is_at_border = left == 0;
 		if (!u->is_at_border && out.pos == before &&
-		    u->in.pos == u->in.size && refill(s, u) <= 0)
+		    u->in.pos == u->in.size && refill_buffer(s, u) <= 0)
 			return -EBADMSG;
 	}
 	u->n = out.pos;

@@ -79,7 +79,7 @@ static bool is_unknown(uint8_t c)
 }
 
 /* What a counter is when what is known is what was counted. */
-static uint8_t settled(uint8_t c)
+static uint8_t settled_counter(uint8_t c)
 {
 	const uint8_t n = c & COUNTER_MAX;
 
@@ -95,7 +95,7 @@ static uint64_t all_settled(uint64_t eight)
 	if (!eight)
 		return NONE * 0x0101010101010101ull;
 	for (unsigned int i = 0; i < 64; i += 8)
-		ret |= (uint64_t)settled((uint8_t)(eight >> i)) << i;
+		ret |= (uint64_t)settled_counter((uint8_t)(eight >> i)) << i;
 	return ret;
 }
 
@@ -159,7 +159,7 @@ static counter *counter_of(unsigned int generation, uint64_t address)
 	       (h >> shift_of(generation));
 }
 
-static uint8_t adjusted(uint8_t c, int by)
+static uint8_t adjusted_counter(uint8_t c, int by)
 {
 	const unsigned int n = c & COUNTER_MAX;
 	const unsigned int sum = n + (unsigned int)by;
@@ -177,7 +177,7 @@ void sp_filter_adjust(unsigned int generation, uint64_t address, int by)
 	uint8_t c = atomic_load_explicit(at, memory_order_relaxed), new;
 
 	do {
-		new = adjusted(c, by);
+		new = adjusted_counter(c, by);
 		if (new == c)
 			return;
 	} while (!atomic_compare_exchange_weak_explicit(

@@ -338,7 +338,7 @@ static void move_some(const struct move *m)
 }
 
 /* The table after that one, and its counters: enough for one insert. */
-static void announce(unsigned int table)
+static void announce_table(unsigned int table)
 {
 	if (table + 1 < SP_LIVETABLE_COUNT && sp_livetable_have(table + 1) &&
 	    sp_livefilter_have(table + 1))
@@ -349,13 +349,13 @@ static void announce(unsigned int table)
  * finds `moving` free, and moves what is zero from the beginning.  `current`
  * comes after the filter, for sp_liveset_insert: what it does not count in
  * older generations is looked for in this one or a newer one. */
-static void grow(struct state *s, uint32_t live, unsigned int before)
+static void grow_table(struct state *s, uint32_t live, unsigned int before)
 {
 	const unsigned int last = atomic_load(&newest);
 	struct move m = {.state = s};
 
 	if (live > sp_livetable_fill(last))
-		announce(last);
+		announce_table(last);
 	if (atomic_load(&newest) != before ||
 	    (before == atomic_load(&current) && atomic_load(&s->is_tidy)) ||
 	    !sp_inside_hold(&s->moving))
@@ -469,7 +469,7 @@ static bool add_address(const struct state *s, uint64_t address,
 			continue;
 		}
 		if (atomic_load(&newest) == table)
-			announce(table);
+			announce_table(table);
 		if (atomic_load(&newest) == table)
 			return false;
 	}
@@ -504,7 +504,7 @@ enum sp_liveset_result sp_liveset_insert(const void *p,
 				   address | LIVE, EMPTY);
 		return SP_LIVESET_ADDED;
 	}
-	grow(s, n, before);
+	grow_table(s, n, before);
 	return was_there ? SP_LIVESET_REPLACED : SP_LIVESET_ADDED;
 }
 

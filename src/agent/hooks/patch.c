@@ -140,7 +140,7 @@ static uintptr_t page_bytes(void)
 	return getauxval(AT_PAGESZ);
 }
 
-static long protect(const struct part *part, int more)
+static long protect_part(const struct part *part, int more)
 {
 	return SP_SYS3(mprotect, part->start, part->end - part->start,
 		       part->protection | more);
@@ -149,7 +149,7 @@ static long protect(const struct part *part, int more)
 static void close_page(struct pass *pass)
 {
 	if (pass->page.end)
-		protect(&pass->page, 0);
+		protect_part(&pass->page, 0);
 	pass->page.end = 0;
 }
 
@@ -229,7 +229,7 @@ static bool open_page(struct pass *pass, uintptr_t at, int protection)
 		return true;
 	close_page(pass);
 	pass->page = (struct part){start, start + page_bytes(), protection};
-	pass->error = (int)protect(&pass->page, PROT_WRITE);
+	pass->error = (int)protect_part(&pass->page, PROT_WRITE);
 	if (pass->error)
 		pass->page.end = 0;
 	return !pass->error;
@@ -414,7 +414,7 @@ static void begin_pass(struct pass *pass, bool is_back)
 static void close_parts(void)
 {
 	while (opened.n)
-		protect(&opened.parts[--opened.n], 0);
+		protect_part(&opened.parts[--opened.n], 0);
 }
 
 static int open_parts(void)
@@ -422,7 +422,8 @@ static int open_parts(void)
 	const size_t n = opened.n;
 
 	for (opened.n = 0; opened.n < n; opened.n++) {
-		const long err = protect(&opened.parts[opened.n], PROT_WRITE);
+		const long err =
+			protect_part(&opened.parts[opened.n], PROT_WRITE);
 
 		if (!err)
 			continue;
