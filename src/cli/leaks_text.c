@@ -7,6 +7,7 @@
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
+#include "view/view_row.h"
 
 #define LEVEL      0.95
 #define RATE_WIDTH 31
@@ -227,19 +228,6 @@ static uint64_t usual_period(const struct sp_leak_site *sites, size_t n)
 	return usual;
 }
 
-static const char *noun_of(const struct page *page, size_t n)
-{
-	static const char *const nouns[][2] = {
-		[SP_BY_FUNCTION] = {"function", "functions"},
-		[SP_BY_FILE] = {"file", "files"},
-		[SP_BY_LINE] = {"line", "lines"},
-		[SP_BY_MODULE] = {"module", "modules"},
-		[SP_BY_ADDRESS] = {"address", "addresses"},
-	};
-
-	return nouns[page->aggregate->granularity][n != 1];
-}
-
 static void print_others(const struct page *page, size_t first, size_t n)
 {
 	const uint64_t period = usual_period(&page->sites->sites[first], n);
@@ -248,7 +236,7 @@ static void print_others(const struct page *page, size_t first, size_t n)
 	fprintf(out,
 		"\nUndecided whether they grow, for too few samples: "
 		"%zu %s.\n",
-		n, noun_of(page, n));
+		n, sp_view_row_noun(page->aggregate->granularity, n));
 	if (period)
 		fprintf(out, "  a period of %s would decide half of them\n",
 			sp_text_size(period).text);
@@ -264,7 +252,8 @@ static void print_steady(const struct page *page, size_t first, size_t n)
 		if (s[i].leak->half_bytes.hi > most)
 			most = s[i].leak->half_bytes.hi;
 	most /= page->sites->seconds / 2;
-	fprintf(page->out, "\nSteady: %zu %s", n, noun_of(page, n));
+	fprintf(page->out, "\nSteady: %zu %s", n,
+		sp_view_row_noun(page->aggregate->granularity, n));
 	if (most > 0)
 		fprintf(page->out, ", each grows by at most %s/s at the end",
 			sp_text_bytes(most).text);
