@@ -60,7 +60,8 @@ static void hold_together(const struct sp_options *options,
 
 static void print_next(const struct page *page, const char *arguments)
 {
-	const struct sp_next next = {arguments, ""};
+	const struct sp_next next = {arguments,
+				     *arguments ? "" : "again, later"};
 	const struct sp_profile *p = page->analysis->profile;
 
 	if (*arguments || p->end == SP_PROFILE_END_RUNNING)

@@ -152,26 +152,26 @@ static const struct sp_argument arguments[] = {
 	 "the database: sqlite:PATH (default " SP_FLEET_URL ") or\n"
 	 "clickhouse://[USER@]HOST[:PORT]/DATABASE"},
 	{"label", 0, "KEY=VALUE", A_LABEL, take_label, 0,
-	 "processes with that label alone; of several, with\n"
-	 "commas between them or given again: with all of them"},
+	 "only processes with that label; if several are given\n"
+	 "(with commas, or again), with all of them"},
 	{"host", 0, "NAME", "the name of a host", take_host, 0,
-	 "processes of that host alone"},
+	 "only processes of that host"},
 	{"from", 0, "TIME", A_TIME, take_from, 0,
 	 "what was allocated from then on, by processes that ran\n"
-	 "then: 2026-11-23 or 2026-11-23T04:55, UTC"},
+	 "after it (2026-11-23 or 2026-11-23T04:55, UTC)"},
 	{"to", 0, "TIME", A_TIME, take_to, 0, "what was allocated before"},
 	{"base", 0, "KEY=VALUE", A_LABEL, take_base, 0,
-	 "of diff and check: processes with that label are the old\n"
-	 "side, those without it the new one"},
+	 "for diff and check: processes with that label are the\n"
+	 "old side, those without it the new one"},
 	{"interval", 0, "TIME", "a time of 100ms to 24h", take_interval, 0,
-	 "of watch: how often it looks at the directory (10s)"},
+	 "for watch: how often it looks at the directory (10s)"},
 	{"running", 0, "TIME", "a time of 100ms to 24h, or off", take_running,
 	 0,
-	 "of watch: how often the state of a process that runs is\n"
-	 "sent (1m); off: only what has ended"},
+	 "for watch: how often it sends the state of a running\n"
+	 "process (1m); off: only ended processes"},
 	{"backlog", 0, "SIZE", "a size from 1M on", take_backlog, 0,
-	 "of watch: most that is kept, for a database that is away,\n"
-	 "of profiles that were deleted meanwhile (1G)"},
+	 "for watch: disk limit of profiles that were deleted\n"
+	 "while the database was away (1G)"},
 	SP_ARGUMENTS_ABOUT(struct sp_fleet_options),
 };
 
@@ -218,12 +218,11 @@ const struct sp_command_line sp_fleet_line = {
 		 "fleet export [OPTION]... FORMAT [-o FILE]\n"
 		 "fleet diff [OPTION]... --base KEY=VALUE\n"
 		 "fleet check [OPTION]... --base KEY=VALUE --limit LIMIT...",
-	.about = "Put the profiles of many processes into a database, and ask "
-		 "them together: by\n"
-		 "label, host and time, with the words, the options and the "
-		 "intervals of report,\n"
-		 "export, diff and check. A profile that is added twice "
-		 "counts once.\n",
+	.about = "Put the profiles of many processes into a database, and "
+		 "report on them together:\n"
+		 "by label, host and time, with the options and the intervals "
+		 "of report, export,\n"
+		 "diff and check. A profile that is added twice counts once.\n",
 	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
 	.ending = "Other options are those of the command: `sampleprof help "
 		  "report`, `export`,\n"

@@ -140,9 +140,8 @@ int sp_sourcefile_new(const char *name, const char *dirs, bool anywhere,
 			: anywhere || (dirs && *dirs)
 				? "not found: give its directory with "
 				  "--source-path"
-				: "not read, because the name is from the "
-				  "profile: give its directory with "
-				  "--source-path",
+				: "not read: --source-path DIR has to name its "
+				  "directory",
 			strerror(-r));
 	}
 	*ret = s;
