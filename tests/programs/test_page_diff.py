@@ -248,8 +248,8 @@ class Differences(PairCase):
         for name in want:
             self.assertEqual(marks[name][0][0] == "?", name in moved, name)
         self.assertIn("other inlining, build flags or code that moved: "
-                      f"{len(moved)} rows marked ? have what callers or "
-                      "callees had before", self.text("changed"))
+                      f"{len(moved)} rows marked ? have bytes that "
+                      "callers or callees had before", self.text("changed"))
         self.assert_quiet()
 
     def test_nothing_changed(self):

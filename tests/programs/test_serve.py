@@ -448,8 +448,15 @@ class Command(Serve):
         self.assertEqual(self.fails("--keep", "soon")[0], 2)
 
     def test_no_directory(self):
+        """Refused at the start; later it may go, and come again."""
         self.served = os.path.join(self.dir, "gone")
+        code, error = self.fails("--listen", "127.0.0.1:0", self.served)
+        self.assertEqual(code, 1)
+        self.assertIn("gone: cannot be read: No such file", error)
+        os.mkdir(self.served)
         self.begin()
+        self.assertEqual(self.get("/metrics")[0], 200)
+        os.rmdir(self.served)
         status, _, body = self.get("/metrics")
         self.assertEqual(status, 500)
         self.assertIn(b"No such file", body)
