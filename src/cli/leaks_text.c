@@ -177,8 +177,8 @@ static void print_section(const struct page *page, size_t first, size_t n,
 {
 	static const char *const heads[SECTIONS] = {
 		[LEAKS] = "Leaks: they grow, and do not slow down",
-		[GROWING] = "Undecided: they grow; whether they slow down "
-			    "cannot be told yet",
+		[GROWING] = ("Undecided: they grow; whether they slow down "
+			     "cannot be told yet"),
 		[FILLING] = "Filling: they grow, and slow down",
 	};
 	const size_t shown = page->top && page->top < n ? (size_t)page->top : n;
