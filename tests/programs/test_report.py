@@ -392,7 +392,7 @@ class Report(harness.Case):
         """What it inherited is not in its file, and the report says so."""
         result = self.execute(harness.target("program_processes"), "fork", 3000,
                               5000, 2000, period=1)
-        note = "this is a forked child: what its parent had allocated"
+        note = "this is a forked child: its live bytes do not contain"
         self.assertEqual(len(result.paths), 3)
         for pid, profile in result.profiles().items():
             profile.require_samples(1000)
