@@ -367,8 +367,12 @@ mutant("lambdas_by_number", RENAME, "test_lambdas_with_other_numbers",
 
 # A page that was read-only after relocation stays writable.
 mutant("relro_stays_open", PATCH, "test_model",
-       "SP_SYS3(mprotect, pass->page, page_bytes(), pass->protection);",
-       "(void)pass;", program="test_patch")
+       "protect_part(&opened.parts[--opened.n], 0);", "opened.n--;",
+       program="test_patch")
+# The same of a page that is opened by itself, since there is no room for more
+# parts.
+mutant("page_stays_open", PATCH, "test_many_objects",
+       "protect_part(&pass->page, 0);", ";", program="test_patch")
 # Of two names of one function, the first gets all calls.
 mutant("first_of_two_names", PATCH, "test_model",
        "if (strcmp(p->symbol, symbol) == 0)",

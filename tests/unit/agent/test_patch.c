@@ -18,7 +18,8 @@
 
 #define PAGE       4096u
 #define WORDS      (PAGE / 8)
-#define OBJECTS    3
+#define FEW        3
+#define MANY       100 /* so many parts that there is no room for all */
 #define ROUNDS     200
 #define ENTRIES    200
 #define SYMBOLS    64
@@ -174,7 +175,8 @@ struct object {
 	_Alignas(16) unsigned char first[PAGES * PAGE];
 };
 
-static struct object objects[OBJECTS];
+static struct object objects[MANY];
+static size_t n_objects = FEW;
 static uintptr_t loader_base;
 static bool is_going_back;
 
@@ -201,7 +203,7 @@ static void expect_order(void)
 {
 	bool allocations = false, all_frees = true;
 
-	for (size_t i = 0; i < OBJECTS; i++)
+	for (size_t i = 0; i < n_objects; i++)
 		for (size_t at = RELRO * PAGE; at < SYMTAB * PAGE; at += 8) {
 			const struct object *o = &objects[i];
 			uintptr_t now, first, last, ours;
@@ -225,7 +227,7 @@ static int iterate(int (*visit)(struct dl_phdr_info *, size_t, void *),
 		   void *arg)
 {
 	expect_order();
-	for (size_t i = 0; i < OBJECTS; i++) {
+	for (size_t i = 0; i < n_objects; i++) {
 		struct dl_phdr_info info = {
 			.dlpi_addr = (uintptr_t)objects[i].base,
 			.dlpi_name = "forged",
@@ -520,7 +522,7 @@ static void expect_protections(const struct object *o)
 static int map_objects(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < OBJECTS; i++) {
+	for (size_t i = 0; i < MANY; i++) {
 		objects[i].base = mmap(NULL, PAGES * PAGE, PROT_NONE,
 				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (objects[i].base == MAP_FAILED)
@@ -535,7 +537,7 @@ static size_t count_changed(void)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < OBJECTS; i++)
+	for (size_t i = 0; i < n_objects; i++)
 		for (size_t at = 0; at < PAGES * PAGE; at += 8)
 			n += memcmp(objects[i].wanted + at,
 				    objects[i].before + at, 8) != 0;
@@ -543,38 +545,52 @@ static size_t count_changed(void)
 }
 
 /* Random objects, to ours and back. */
-TEST(model)
+static void change_objects(size_t n, uint64_t rounds)
 {
 	size_t changed = 0;
 
-	if (__real_getauxval(AT_PAGESZ) != PAGE)
-		skip();
-	for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+	n_objects = n;
+	for (uint64_t seed = 1; seed <= rounds; seed++) {
 		struct sp_rng rng;
 		size_t places = 0;
 
 		sp_rng_init(&rng, seed, 0);
 		know_all(&rng);
-		for (size_t i = 0; i < OBJECTS; i++) {
+		for (size_t i = 0; i < n_objects; i++) {
 			make_object(&objects[i], &rng);
 			wish(&objects[i], false);
 		}
 		assert_int_equal(sp_patch_write(&places), 0);
 		assert_true(places >= count_changed());
 		changed += count_changed();
-		for (size_t i = 0; i < OBJECTS; i++) {
+		for (size_t i = 0; i < n_objects; i++) {
 			expect_words(&objects[i], "to ours");
 			expect_protections(&objects[i]);
 			wish(&objects[i], true);
 		}
 		assert_int_equal(sp_patch_restore(&places), 0);
-		for (size_t i = 0; i < OBJECTS; i++) {
+		for (size_t i = 0; i < n_objects; i++) {
 			expect_words(&objects[i], "back");
 			expect_protections(&objects[i]);
 		}
 	}
 	/* Else nothing was tested. */
-	assert_true(changed > 50 * ROUNDS);
+	assert_true(changed > 50 * rounds);
+}
+
+TEST(model)
+{
+	if (__real_getauxval(AT_PAGESZ) != PAGE)
+		skip();
+	change_objects(FEW, ROUNDS);
+}
+
+/* Most objects are changed page by page. */
+TEST(many_objects)
+{
+	if (__real_getauxval(AT_PAGESZ) != PAGE)
+		skip();
+	change_objects(MANY, 3);
 }
 
 TEST_MAIN(map_objects, NULL)
