@@ -26,7 +26,7 @@ the program at random, counts the totals exactly, and writes a profile.
 It needs the C library alone.")
 set(CPACK_COMPONENT_TOOLS_DESCRIPTION
   "It shows which functions allocate memory, what stays alive and what was
-alive at the peak, at a cost of about 1 %, without rebuilding the program.
+alive at the peak, at a cost of 1 to 2 %, without rebuilding the program.
 Each estimate has a confidence interval.")
 
 # ---- Debian ----
