@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/parse.h"
-#include "control/attach.h"
+#include "attach/attach.h"
 #include "control/target.h"
 #include "text/text.h"
 #include "tools/commands.h"

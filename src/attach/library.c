@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/library.h"
+#include "attach/library.h"
 
 #include <errno.h>
 #include <fcntl.h>

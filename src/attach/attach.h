@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "control/launch.h"
 
 /* Profiling a process that was not started under the library, and letting it be
  * again. */

@@ -7,12 +7,12 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "control/attach.h"
-#include "control/choose.h"
-#include "control/hurry.h"
-#include "control/image.h"
-#include "control/library.h"
-#include "control/tracee.h"
+#include "attach/attach.h"
+#include "attach/choose.h"
+#include "attach/hurry.h"
+#include "attach/image.h"
+#include "attach/library.h"
+#include "attach/tracee.h"
 #include "format/attach.h"
 
 #define SP_ATTACH_GIVE_UP_NS 2000000000ull

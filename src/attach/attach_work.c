@@ -5,8 +5,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "control/attach_inner.h"
-#include "control/clock.h"
+#include "attach/attach_inner.h"
+#include "attach/clock.h"
 
 #define LOCK_NS  10000000ull /* at first */
 #define SUMS_NS  5000000ull

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/hurry.h"
+#include "attach/hurry.h"
 
 #include <errno.h>
 #include <sched.h>

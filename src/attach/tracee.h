@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "control/cpu.h"
-#include "control/hurry.h"
+#include "attach/cpu.h"
+#include "attach/hurry.h"
 
 /*
  * One thread of another process: stopped, made to call functions on a stack of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/tracee.h"
+#include "attach/tracee.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "control/clock.h"
-#include "control/frames.h"
+#include "attach/clock.h"
+#include "attach/frames.h"
 
 #define OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP

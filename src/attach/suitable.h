@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "control/image.h"
+#include "attach/image.h"
 
 /* Can that process be attached to?  What speaks against it has its own words,
  * with the remedy. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/frames.h"
+#include "attach/frames.h"
 
 #include <inttypes.h>
 #include <sched.h>

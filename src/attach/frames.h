@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "control/tracee.h"
+#include "attach/tracee.h"
 
 /* Registers that make a system call, and then go back by the frame, if it is
  * not 0. */

@@ -2,7 +2,7 @@
 /* Where a stopped thread is. */
 #include <string.h>
 
-#include "control/image_inner.h"
+#include "attach/image_inner.h"
 
 /* Functions of the C library in which a thread only waits. */
 static const char *const waiting_names[] = {

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "control/launch.h"
-#include "control/tracee.h"
+#include "attach/tracee.h"
 
 /* Our library on its way into another process: by a file in memory, so that it
  * need not see our files, nor its user be able to read them. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/attach.h"
+#include "attach/attach.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/attach_inner.h"
-#include "control/clock.h"
-#include "control/suitable.h"
+#include "attach/attach_inner.h"
+#include "attach/clock.h"
+#include "attach/suitable.h"
 
 #define ROUND_NS 1000000ull
 #define BUSY_NS  4000000ull

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/choose.h"
+#include "attach/choose.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "control/clock.h"
-#include "control/threads.h"
+#include "attach/clock.h"
+#include "attach/threads.h"
 
 #define MAIN_NS 300000000ull
 #define REST_NS 300000000ull

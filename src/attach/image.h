@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "control/tracee.h"
+#include "attach/tracee.h"
 
 /*
  * What a process has loaded, read from outside, before any thread of it is

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "control/tracee.h"
+#include "attach/tracee.h"
 
 /*
  * Looking at the threads of a process, one stopped after the other, until one

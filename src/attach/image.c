@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "control/image.h"
+#include "attach/image.h"
 
 #include <elfutils/libdwfl.h>
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "control/image_inner.h"
-#include "control/library.h"
+#include "attach/image_inner.h"
+#include "attach/library.h"
 #include "format/attach.h"
 
 #define FRAMES_MAX  4096
