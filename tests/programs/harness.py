@@ -68,6 +68,13 @@ def require(path, package):
     return found
 
 
+def musl_gcc():
+    """musl's compiler.  On aarch64 gcc's own library asks glibc whether the
+    processor has atomic instructions, so they are compiled in place."""
+    compiler = [require("musl-gcc", "musl-tools")]
+    return compiler + ["-mno-outline-atomics"] * (MACHINE == "aarch64")
+
+
 def wait_until(condition, why=lambda: ""):
     """Until the condition holds; why() says what is there instead."""
     deadline = time.monotonic() + TIMEOUT_S

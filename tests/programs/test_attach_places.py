@@ -27,6 +27,17 @@ def as_nobody(*argv):
     return ["setpriv", "--reuid", NOBODY, "--clear-groups", *argv]
 
 
+def yama():
+    with open(YAMA, encoding="ascii") as f:
+        return int(f.read())
+
+
+def set_yama(scope):
+    if scope != yama():
+        with open(YAMA, "w", encoding="ascii") as f:
+            f.write(str(scope))
+
+
 class Case(harness.Case):
 
     def talk(self, *words, **how):
@@ -154,8 +165,7 @@ class Process(Case):
     def test_main_thread_that_ends(self):
         talk = self.talk()
         self.assertEqual(talk.say("leave")[0], "left")
-        harness.wait_until(lambda: ") Z" in open(
-            f"/proc/{talk.pid}/stat", encoding="ascii").read())
+        harness.wait_until(lambda: self.state(talk.pid) == "Z")
         self.refused(talk.pid, "the main thread", "has ended",
                      "sampleprof run")
         talk.process.kill()
@@ -181,6 +191,10 @@ class Process(Case):
         self.assertEqual((command.returncode, said[0]), (1, ""))
         self.assertIn("is stopped: let it go on first (kill -CONT", said[1])
 
+    def state(self, pid):
+        with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+            return f.read().rpartition(")")[2].split()[0]
+
     def tracer(self, pid):
         with open(f"/proc/{pid}/status", encoding="ascii") as f:
             return "TracerPid:\t0\n" not in f.read()
@@ -188,8 +202,7 @@ class Process(Case):
     def test_uninterruptible(self):
         talk = self.talk()
         talk.process.stdin.write(b"vfork\n")
-        harness.wait_until(lambda: ") D" in open(
-            f"/proc/{talk.pid}/stat", encoding="ascii").read())
+        harness.wait_until(lambda: self.state(talk.pid) == "D")
         self.check_hang(talk, "in 2 s no thread was found")
         children = f"/proc/{talk.pid}/task/{talk.pid}/children"
         with open(children, encoding="ascii") as f:
@@ -251,8 +264,8 @@ class Rights(Case):
     def test_same_user(self):
         """Without any rights besides."""
         command = self.command_for_all()
-        if os.path.exists(YAMA):
-            self.skipTest("yama may forbid it")
+        if os.path.exists(YAMA) and yama():
+            self.skipTest("yama forbids it")
         talk = attaching.Talk(self, as_nobody(self.target_for_all(
             "program_attached_places")))
         for word in "attach", "detach":
@@ -270,15 +283,20 @@ class Rights(Case):
     def test_yama(self):
         if not os.path.exists(YAMA):
             self.skipTest("this kernel has no yama")
-        with open(YAMA, encoding="ascii") as f:
-            scope = int(f.read())
-        if scope == 0:
+        scopes = [yama()]
+        if os.environ.get("SAMPLEPROF_TEST_YAMA"):
+            self.addCleanup(set_yama, yama())
+            scopes = [1, 2]
+        elif scopes == [0]:
             self.skipTest("yama allows all")
         command = self.command_for_all()
         talk = attaching.Talk(self, as_nobody(self.target_for_all(
             "program_attached_places")))
-        self.refused(talk.pid, "kernel.yama.ptrace_scope is",
-                     command=as_nobody(command))
+        for scope in scopes:
+            set_yama(scope)
+            self.refused(talk.pid, f"kernel.yama.ptrace_scope is {scope}",
+                         command=as_nobody(command))
+            self.check_round(talk)
         talk.end()
 
     def test_namespaces(self):
@@ -353,8 +371,8 @@ class Foreign(Case):
 
     def test_musl(self):
         program = self.compile(
-            harness.require("musl-gcc", "musl-tools"), "-O1",
-            "-I", os.path.join(TARGETS, "../../../include"),
+            *harness.musl_gcc(), "-O1", "-I",
+            os.path.join(TARGETS, "../../../include"),
             os.path.join(TARGETS, "attached.c"))
         talk = attaching.Talk(self, [program, "1"])
         self.refused(talk.pid, "another C library than glibc (musl?)",

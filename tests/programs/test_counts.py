@@ -124,8 +124,8 @@ class Counts(harness.Case):
         aligned_alloc, once more."""
         program = os.path.join(self.dir, "entries")
         subprocess.run(
-            [harness.require("musl-gcc", "musl-tools"), "-O1", "-g",
-             "-fno-builtin", "-fno-optimize-sibling-calls",
+            [*harness.musl_gcc(), "-O1", "-g", "-fno-builtin",
+             "-fno-optimize-sibling-calls",
              "-I", os.path.join(TARGETS, "../../../include"),
              os.path.join(TARGETS, "entries.c"), "-o", program],
             check=True, timeout=harness.TIMEOUT_S)

@@ -70,9 +70,9 @@ class Compiled(hazards.Case):
         if the linker was asked to find them."""
         source = os.path.join(TARGETS, "plain.c")
         program = self.build(
-            "musl-gcc", "musl-tools", "-O1", "-fno-builtin", "-I",
-            os.path.join(TARGETS, "../../../include"), source, "-o",
-            "program", "-Wl,--eh-frame-hdr")
+            "musl-gcc", "musl-tools", *harness.musl_gcc()[1:], "-O1",
+            "-fno-builtin", "-I", os.path.join(TARGETS, "../../../include"),
+            source, "-o", "program", "-Wl,--eh-frame-hdr")
         result = self.execute(program, 300, 7, clean=False, period=1)
         self.assertEqual((result.returncode, result.stdout), (7, b"hello\n"),
                          result.stderr)

@@ -87,9 +87,8 @@ class Commands(harness.Case):
     def build_musl(self):
         program = os.path.join(self.dir, "program")
         subprocess.run(
-            [harness.require("musl-gcc", "musl-tools"), "-g", "-O1",
-             "-fno-builtin", "-I", INCLUDE, os.path.join(TARGETS, "plain.c"),
-             "-o", program], check=True, timeout=harness.TIMEOUT_S)
+            [*harness.musl_gcc(), "-g", "-O1", "-fno-builtin", "-I", INCLUDE,
+             os.path.join(TARGETS, "plain.c"), "-o", program], check=True, timeout=harness.TIMEOUT_S)
         return program
 
     def check(self, result, program):

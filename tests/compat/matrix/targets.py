@@ -3,6 +3,7 @@
 
 import dataclasses
 import os
+import platform
 
 SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "targets")
 
@@ -111,10 +112,13 @@ def musl_agent_commands(out, source):
 
 
 def musl_commands(out, sources):
-    """musl's linker leaves out the index of unwind tables unless told."""
+    """musl's linker leaves out the index of unwind tables unless told; on
+    aarch64 gcc's own functions for atomics need glibc."""
+    compiler = ["musl-gcc", *_FLAGS,
+                *["-mno-outline-atomics"] * (platform.machine() == "aarch64")]
     return [
-        ["musl-gcc", *_FLAGS, f"{sources}/calls.c", "-Wl,--eh-frame-hdr",
-         "-o", f"{out}/calls-musl", "-pthread"],
-        ["musl-gcc", *_FLAGS, "-shared", "-fPIC", f"{sources}/count.c", "-o",
+        [*compiler, f"{sources}/calls.c", "-Wl,--eh-frame-hdr", "-o",
+         f"{out}/calls-musl", "-pthread"],
+        [*compiler, "-shared", "-fPIC", f"{sources}/count.c", "-o",
          f"{out}/count-musl.so"],
     ]
