@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* E2 to E12 against the vectors of tests/format/golden/statistics.json. */
+/* E2 to E12 against the vectors of tests/support/vectors.py. */
 #include <math.h>
 
 #include "stats/estimator.h"
