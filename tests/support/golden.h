@@ -5,8 +5,8 @@
 
 #include "support/test.h"
 
-/* The vectors of tests/support/vectors.py.  Each program loads them in its
- * group set-up and drops them at its end. */
+/* The vectors of tests/format/golden/statistics.json.  Each program
+ * loads them in its group set-up and drops them at its end. */
 static json_t *golden_root;
 
 static inline int golden_load(void **state)
@@ -14,7 +14,8 @@ static inline int golden_load(void **state)
 	json_error_t error;
 
 	(void)state;
-	golden_root = json_load_file(SP_VECTORS, 0, &error);
+	golden_root = json_load_file(
+		SP_TESTS_DIR "/format/golden/statistics.json", 0, &error);
 	if (!golden_root)
 		print_error("%s:%d: %s\n", error.source, error.line,
 			    error.text);
@@ -34,7 +35,7 @@ static inline json_t *golden_get(const json_t *object, const char *key)
 	json_t *value = json_object_get(object, key);
 
 	if (!value)
-		fail_msg("vectors.json: no \"%s\"", key);
+		fail_msg("statistics.json: no \"%s\"", key);
 	return value;
 }
 

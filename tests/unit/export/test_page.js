@@ -3,7 +3,7 @@
 // The scripts of the page that compute: statistics against the vectors that the
 // C code is tested with, trees against a naive model.
 //
-// Usage: node test_page.js ROOT VECTORS
+// Usage: node test_page.js ROOT
 'use strict';
 
 const assert = require('assert').strict;
@@ -28,7 +28,8 @@ const exported = ['gammaQuantile', 'p3Quantile', 'emptyAcc', 'mergeAcc',
 const page = vm.runInThisContext('(() => {' + names.map((name) =>
 	fs.readFileSync(path.join(html, `${name}.js`), 'utf8')).join('') +
 	`return {${exported}};})()`);
-const vectors = JSON.parse(fs.readFileSync(process.argv[3], 'utf8'));
+const vectors = JSON.parse(fs.readFileSync(
+	path.join(root, "tests", "format", "golden", 'statistics.json'), 'utf8'));
 
 let checks = 0;
 

@@ -35,12 +35,12 @@ static struct sp_acc acc_of_bytes(uint64_t samples, uint64_t period_bytes,
  * the tail of objects of one byte is one byte each. */
 TEST(dotnet_table)
 {
-	const json_t *table = golden_rows(golden_root, "nb_table");
+	const json_t *table = golden_get(golden_root, "nb_table");
 	size_t i;
 	json_t *row;
 
-	assert_int_equal(json_array_size(table), 25);
-	json_array_foreach(table, i, row)
+	assert_int_equal(json_array_size(golden_rows(table, "rows")), 25);
+	json_array_foreach(golden_rows(table, "rows"), i, row)
 	{
 		const double s = golden_number(row, "s");
 		const struct sp_acc acc =
@@ -286,43 +286,52 @@ static double hits_probability(double x, double k)
 	       (k > 0 ? sp_special_gamma_upper(k, x) : 0);
 }
 
-/* One row of heapprofd's curves: chance, expected errors, the 99 % cut. */
-static void check_curve(const json_t *row)
+/* Every row of heapprofd's curves: chance, expected errors, the 99 % cut. */
+static void check_curve(const double *row)
 {
-	const uint64_t r = (uint64_t)golden_number(row, "R");
-	const uint64_t z = (uint64_t)golden_number(row, "z");
-	const double x = (double)z / (double)r;
-	const double pi = sp_inclusion_probability(z, r);
+	const uint64_t r = (uint64_t)row[0], z = (uint64_t)row[1];
+	const double x = row[1] / row[0], pi = sp_inclusion_probability(z, r);
 	const double error = 2 * hits_probability(x, floor(x));
 	struct sp_interval cut;
 	struct sp_acc acc;
 
-	assert_close(pi, golden_number(row, "p_sampled"), 1e-12);
-	assert_close(error, golden_number(row, "expected_rel_error"), 1e-12);
-	assert_close((error - (1 - pi)) / pi, golden_number(row, "conditional"),
-		     1e-12);
+	assert_between(row[2] - 6e-10, pi, row[2] + 6e-10);
+	assert_between(row[3] - 6e-10, error, row[3] + 6e-10);
+	assert_between(row[4] - 6e-10, (error - (1 - pi)) / pi, row[4] + 6e-10);
 	sp_acc_init(&acc, r);
 	sp_acc_add(&acc, &always, z, 0, r);
 	cut = sp_other_weighted(&acc, 0.95);
 	/* known exactly, or left to chance */
-	if (json_is_true(golden_get(row, "is_left_to_chance")))
+	if (row[5] > 0)
 		assert_true(acc.k2 > 0 && acc.sure_samples == 0);
 	else
-		assert_true(cut.value == (double)z && acc.sure_samples == 1);
+		assert_true(cut.value == row[1] && acc.sure_samples == 1);
 	sp_acc_init(&acc, r);
 	sp_acc_add(&acc, &plain, z, 0, r);
-	assert_close(sqrt(pi * acc.k2) / (double)z,
-		     golden_number(row, "rel_sd"), 1e-12);
+	assert_between(row[7] - 6e-10, sqrt(pi * acc.k2) / row[1],
+		       row[7] + 6e-10);
 }
 
 TEST(heapprofd_curves)
 {
-	const json_t *rows = golden_rows(golden_root, "heapprofd_curves");
-	size_t i;
-	json_t *row;
+	FILE *f =
+		fopen(SP_TESTS_DIR "/format/golden/heapprofd_curves.csv", "r");
+	unsigned int rows = 0;
+	double row[8];
+	char line[256];
 
-	json_array_foreach(rows, i, row) check_curve(row);
-	assert_int_equal(json_array_size(rows), 896);
+	assert_non_null(f);
+	assert_non_null(fgets(line, sizeof(line), f));
+	while (fgets(line, sizeof(line), f)) {
+		assert_int_equal(sscanf(line, "%lf,%lf,%lf,%lf,%lf,%lf,%lf,%lf",
+					&row[0], &row[1], &row[2], &row[3],
+					&row[4], &row[5], &row[6], &row[7]),
+				 8);
+		check_curve(row);
+		rows++;
+	}
+	assert_int_equal(fclose(f), 0);
+	assert_int_equal(rows, 896);
 }
 
 /* "512 KiB samples 95 % of objects of 1.5 MiB", "2 MiB 80 % of 3.5 MiB", and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* E2 to E12 against the vectors of tests/support/vectors.py. */
+/* E2 to E12 against the vectors of tests/format/golden/statistics.json. */
 #include <math.h>
 
 #include "stats/estimator.h"
