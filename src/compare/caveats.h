@@ -8,8 +8,8 @@
 #include "compare/names.h"
 
 /*
- * What has to be said before two sides are compared, one sentence each.
- * Untrusted names are in it.
+ * Warnings about a comparison of two sides, one sentence each.  They may
+ * contain untrusted names.
  */
 struct sp_caveats {
 	char note[8][256];
@@ -24,7 +24,7 @@ struct sp_caveats {
 	struct sp_names names;
 };
 
-/* Add a sentence; one that there is no room for is left out. */
+/* Add a sentence.  If there is no room, it is dropped. */
 __attribute__((format(printf, 2, 3))) void sp_caveats_note(
 	struct sp_caveats *caveats, const char *format, ...);
 

@@ -12,8 +12,8 @@
 #include "compare/moved.h"
 
 /*
- * Limits held against two sides.  Code that prints a check decides nothing:
- * verdicts, intervals, explanations and sentences are all here.
+ * Limits checked against two sides.  Verdicts, intervals, explanations and
+ * sentences are all made here; the code that prints a check decides nothing.
  */
 enum sp_verdict {
 	SP_VERDICT_PASS,
@@ -29,10 +29,10 @@ const char *sp_verdict_name(enum sp_verdict verdict);
 struct sp_culprit {
 	char *name;      /* "f" or "f < caller < main"; untrusted text; owned */
 	bool is_path;    /* of the function before it in the list, or of all */
-	bool is_certain; /* it changed, as far as all that was looked at for
-			  * this finding shows (E31) */
-	/* Its names are known on both sides, and the change is not one that
-	 * only moved there from callers or callees: sp_names, sp_moved. */
+	bool is_certain; /* its change is significant among all that were tested
+			    for this finding (E31) */
+	/* Its names are known on both sides (sp_names), and the change did not
+	 * only move there from callers or callees (sp_moved). */
 	bool is_comparable;
 	bool is_new;  /* there were no samples of it in old */
 	bool is_gone; /* there are none in new */
@@ -42,30 +42,32 @@ struct sp_culprit {
 	double p; /* of a function "beyond the limit", of a path "changed" */
 };
 
-/* What became of one limit. */
+/* The result for one limit. */
 struct sp_finding {
 	const struct sp_limit *limit;
 	enum sp_verdict verdict;
-	char why[256]; /* one clause for people; "" if nothing is to be said */
+	char why[256]; /* one clause for people, or "" */
 	bool has_figures;
 	bool has_old;
 	struct sp_interval old; /* the mean of the runs */
 	struct sp_interval new;
 	struct sp_interval change; /* new - old */
-	/* The growth that such samples show with SP_CHECK_POWER, limit
-	 * included; INFINITY: none; 0: exact. */
+	/* The least growth, limit included, that is found with probability
+	 * SP_CHECK_POWER; INFINITY: none; 0: the figures are exact. */
 	double detectable;
-	uint64_t period_needed; /* to decide; 0: not a question of samples */
-	/* Functions of SP_LIMIT_SITES that could be found with the samples that
-	 * they have (sp_match_test()). */
+	uint64_t period_needed; /* that would decide; 0: more samples would not
+				   help */
+	/* Functions of SP_LIMIT_SITES that have enough samples to be rejected
+	 * (sp_match_test()). */
 	size_t n_tests;
 	size_t n_rejected; /* of them */
-	/* Functions, of a pattern 1, that would be, but what they have callers
-	 * or callees had on the other side (sp_moved). */
+	/* Functions (for a pattern: 1) that would be rejected, but their bytes
+	 * only moved from callers or callees (sp_moved). */
 	size_t n_moved;
-	double new_site_bytes; /* that it would have found, if all new */
-	/* Functions that are neither found nor seen to be within the limit, and
-	 * their share of the bytes of both sides. */
+	double new_site_bytes; /* bytes of a new function that would have been
+				  found */
+	/* Functions that are neither beyond the limit nor within it with
+	 * significance, and their share of the bytes of both sides. */
 	size_t n_undecided;
 	double undecided_share;
 	struct sp_culprit *culprits;
@@ -73,8 +75,8 @@ struct sp_finding {
 };
 
 #define SP_CHECK_POWER 0.95
-/* Functions of a finding, and paths of a function or a finding, that are
- * named. */
+/* At most so many functions of a finding, and paths of a function or a finding,
+ * are named. */
 #define SP_CHECK_FUNCTIONS 10
 #define SP_CHECK_PATHS     5
 
@@ -94,10 +96,9 @@ struct sp_check {
 };
 
 /*
- * Borrows the limits; the pair's old side gets the new side's names for
- * functions that were renamed.  `any_program`: also if the names of the
- * programs differ.  0 and *ret_check, to be freed; negative errno and
- * *err.
+ * Borrows the limits.  Functions that were renamed get the new side's names in
+ * the pair's old side.  `any_program`: also compare programs of different
+ * names. 0 and *ret_check, to be freed; negative errno and *err.
  */
 int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 		 bool any_program, struct sp_check **ret_check,
@@ -105,9 +106,9 @@ int sp_check_new(struct sp_pair *pair, const struct sp_limits *limits,
 
 void sp_check_free(struct sp_check *check);
 
-/* ---- for check.c alone: compare/check_sites.c, compare/explain.c ---- */
+/* ---- only for check.c, check_sites.c, check_leaks.c and explain.c ---- */
 
-/* A check while it is made. */
+/* The state of making a check. */
 struct sp_checker {
 	struct sp_pair *pair;
 	struct sp_check *check;
@@ -116,7 +117,7 @@ struct sp_checker {
 	struct sp_error *err;
 };
 
-/* The verdict, and why: a clause. */
+/* Set the verdict SP_VERDICT_CANNOT_TELL, with a clause that says why. */
 __attribute__((format(printf, 2, 3))) void sp_check_cannot_tell(
 	struct sp_finding *finding, const char *format, ...);
 
@@ -131,8 +132,8 @@ int sp_check_leaks(const struct sp_checker *checker,
 int sp_check_sites(const struct sp_checker *checker,
 		   struct sp_finding *finding);
 
-/* The paths whose change explains more, or less, of what the limit is about,
- * the largest first; -ENOMEM or 0. */
+/* Set the culprits: the paths that explain the growth (`is_down`: the decrease)
+ * of the limit's figure, largest change first; -ENOMEM or 0. */
 int sp_explain(const struct sp_checker *checker, const struct sp_match_of *of,
 	       const struct sp_frame_set *only, bool is_down,
 	       struct sp_finding *finding);

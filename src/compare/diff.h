@@ -11,11 +11,11 @@
 #include "compare/match.h"
 #include "compare/moved.h"
 
-/* What changed between two sides: totals, and tables row by row. */
+/* The changes between two sides: totals, and tables row by row. */
 
 struct sp_diff_row {
 	char *name; /* untrusted text; owned */
-	/* Of a tree "place" or "itself", of edges "caller", "function" or
+	/* In a tree "place" or "itself", in edges "caller", "function" or
 	 * "callee"; else NULL. */
 	const char *kind;
 	const char *of; /* of edges: the function; borrowed from the pair */
@@ -26,9 +26,9 @@ struct sp_diff_row {
 	struct sp_interval change;
 	uint64_t old_samples;
 	uint64_t new_samples;
-	bool is_told; /* the change can be told from noise */
-	/* Its names are known on both sides, and the change is not one that
-	 * only moved there from callers or callees: sp_names, sp_moved. */
+	bool is_told; /* the change is significant */
+	/* Its names are known on both sides (sp_names), and the change did not
+	 * only move there from callers or callees (sp_moved). */
 	bool is_comparable;
 };
 
@@ -41,7 +41,7 @@ struct sp_diff_table {
 	uint64_t shown;   /* rows of the text; 0: all */
 	struct sp_diff_row *rows;
 	size_t n;
-	size_t n_small; /* left out: little on both sides */
+	size_t n_small; /* rows left out: below the share on both sides */
 };
 
 struct sp_diff_total {
@@ -68,16 +68,16 @@ struct sp_diff {
 	struct sp_diff_table tables[SP_DIFF_TABLES];
 	size_t n_tables;
 	struct sp_moved moved;
-	size_t n_moved; /* rows that are not comparable because of it */
+	size_t n_moved; /* rows that are not comparable because of `moved` */
 	char **renamed; /* "old -> new"; owned */
 	size_t n_renamed;
 };
 
 /*
- * Head and totals; both sides have runs.  Totals are those of whole runs, as
- * far as the runs have the views: `has_totals` is false where only a part of
- * them was asked for.  The old side gets the new side's names for functions
- * that were renamed.  0 and *ret_diff, to be freed; -ENOMEM and *err.
+ * Head and totals; both sides must have runs.  Totals are those of whole runs,
+ * for the views that the runs have.  `has_totals` is false if only a part of
+ * the samples was asked for.  Functions that were renamed get the new side's
+ * names in the old side. 0 and *ret_diff, to be freed; -ENOMEM and *err.
  */
 int sp_diff_new(struct sp_pair *pair, enum sp_view view, double level,
 		bool has_totals, struct sp_diff **ret_diff,
@@ -92,7 +92,8 @@ enum sp_diff_rows {
 };
 
 enum sp_diff_order {
-	SP_DIFF_BY_CHANGE, /* told ones first, then the largest change first */
+	SP_DIFF_BY_CHANGE, /* significant ones first, then the largest change
+			      first */
 	SP_DIFF_BY_NAME,
 	SP_DIFF_AS_LISTED, /* in the order of `names` */
 };
@@ -104,7 +105,7 @@ struct sp_diff_plan {
 	struct sp_match_of of;
 	const uint32_t *as; /* of sp_keys_modules(), or NULL */
 	const bool *wants;  /* of EDGES: of which frames */
-	double share;       /* what has less on both sides is left out */
+	double share;       /* rows with less on both sides are left out */
 	enum sp_diff_order order;
 	/* Of AS_LISTED: the name number i, NULL after the last. */
 	const char *(*name)(size_t i);
@@ -115,8 +116,8 @@ struct sp_diff_plan {
 int sp_diff_add(struct sp_diff *diff, const struct sp_pair *pair,
 		const struct sp_diff_plan *plan);
 
-/* A table that nothing was sampled for: an empty one of n rows to be filled,
- * each name NULL; NULL without memory. */
+/* A table of exact figures: n rows to be filled, each name NULL; NULL without
+ * memory. */
 struct sp_diff_table *sp_diff_add_exact(struct sp_diff *diff, const char *key,
 					const char *what, bool is_bytes,
 					size_t n);

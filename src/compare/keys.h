@@ -10,10 +10,10 @@
 /*
  * What the rows of a table stand for: functions, call paths, places in a call
  * tree, callers and callees.  Each path has the keys of the rows to which its
- * samples belong, one at most of each.
+ * samples belong, each key at most once.
  */
 struct sp_keys {
-	size_t n; /* there may be rows of the keys 0..n - 1 */
+	size_t n; /* keys are 0 .. n - 1 */
 	size_t n_paths;
 	size_t *first; /* of each path, and one more: where its keys begin */
 	uint32_t *at;  /* keys of all paths */
@@ -22,10 +22,10 @@ struct sp_keys {
 };
 
 /*
- * All of these: `as` names for each frame another one that stands for it
- * (sp_keys_modules()), and what then follows itself in a path is one; NULL:
- * frames are as they are.  0 and *ret, to be released; -ENOMEM, and nothing to
- * be released.
+ * For all of these functions: `as` maps each frame to the one that replaces it
+ * (sp_keys_modules()); equal frames that then follow each other in a path are
+ * one.  NULL: frames stay as they are. 0 and *ret, to be released; -ENOMEM, and
+ * nothing to be released.
  */
 
 /* The innermost frame; the key is its number. */
@@ -50,7 +50,7 @@ enum sp_key_kind {
 struct sp_key {
 	uint32_t kind;
 	uint32_t of;    /* SP_KEY_NONE: the outermost place of a tree */
-	uint32_t frame; /* SP_KEY_NONE: nobody called it, or it called nobody */
+	uint32_t frame; /* SP_KEY_NONE: no caller, or no callee */
 };
 
 /* The places of the path, outermost first.  A place has a smaller key than
@@ -58,8 +58,8 @@ struct sp_key {
 int sp_keys_tree(const struct sp_paths *paths, const uint32_t *as,
 		 struct sp_keys *ret);
 
-/* Of each frame that is wanted: itself, its caller, its callee; of a recursion
- * the outermost call and the innermost one. */
+/* For each wanted frame: itself, its caller and its callee.  In a recursion,
+ * the caller of the outermost call and the callee of the innermost one. */
 int sp_keys_edges(const struct sp_paths *paths, const uint32_t *as,
 		  const bool *wants, struct sp_keys *ret);
 
@@ -86,6 +86,6 @@ void sp_key_paths_done(struct sp_key_paths *paths);
 
 void sp_keys_done(struct sp_keys *keys);
 
-/* For each frame that of its module, "[program]" for the program's own: new
- * frames.  0 and *ret, to be freed (free()); -ENOMEM. */
+/* For each frame, a new frame with the name of its module; "[program]" for the
+ * program's own. 0 and *ret, to be freed (free()); -ENOMEM. */
 int sp_keys_modules(struct sp_paths *paths, uint32_t **ret);

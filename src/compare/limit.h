@@ -9,7 +9,7 @@
 #include "stats/compare.h"
 
 /*
- * What may not change, or not by more than so much:
+ * A limit on what may change, and by how much:
  *
  *   alloc_bytes = +3%            at most 3 % more than the baseline
  *   alloc_objects = +3%&1000     more than 3 % and more than 1000 is too much
@@ -72,5 +72,5 @@ void sp_limits_done(struct sp_limits *limits);
 /* Is it about bytes?  Else about objects. */
 bool sp_limit_is_bytes(const struct sp_limit *limit);
 
-/* Is it counted, not estimated? */
+/* Is its figure counted, not estimated? */
 bool sp_limit_is_exact(const struct sp_limit *limit);

@@ -9,7 +9,7 @@
 #include "runs/summary.h"
 #include "stats/compare.h"
 
-/* One function, call path, or what else the keys say, on both sides. */
+/* One function, call path, or other key, on both sides. */
 struct sp_match_row {
 	uint32_t key;
 	struct sp_runs old;
@@ -21,13 +21,13 @@ struct sp_match_row {
 /* Which samples are compared. */
 struct sp_match_of {
 	unsigned int table; /* SP_VIEW_..., or of enum sp_summary_table */
-	const char *phase;  /* of SP_VIEW_ALLOC: in it; NULL: whenever */
-	bool is_count;      /* objects, not bytes */
-	bool is_whole;      /* paths of a view with all their frames */
+	const char *phase; /* of SP_VIEW_ALLOC: only samples in it; NULL: all */
+	bool is_count;     /* objects, not bytes */
+	bool is_whole;     /* paths of a view with all their frames */
 };
 
-/* Which paths take part: those with a frame of the set, or those of `paths`.
- * NULL where one is expected: all paths. */
+/* Which paths take part: those with a frame of the set, or those of `paths`.  A
+ * NULL pointer to it means all paths. */
 struct sp_frame_set {
 	const bool *paths; /* of each path; NULL: by frame */
 	bool *has;         /* of each frame */
@@ -47,17 +47,17 @@ int sp_match_paths(const struct sp_pair *pair, const struct sp_match_of *of,
 		   const struct sp_frame_set *only,
 		   struct sp_match_row **ret_rows, size_t *ret_n);
 
-/* What the rows tell of the program's own noise, of those with enough samples.
- * 0 and *ret, or -ENOMEM. */
+/* The program's own noise (E30), from the rows with enough samples. 0 and *ret,
+ * or -ENOMEM. */
 int sp_match_noise(const struct sp_match_row *rows, size_t n,
 		   struct sp_run_noise *ret);
 
-/* All paths of the set together, of one side.  0 or -ENOMEM. */
+/* The sum of all paths of the set, for one side. 0 or -ENOMEM. */
 int sp_match_sum(const struct sp_side *side, const struct sp_paths *paths,
 		 const struct sp_match_of *of, const struct sp_frame_set *only,
 		 struct sp_runs *ret);
 
-/* What is asked of each row. */
+/* The test of each row. */
 struct sp_match_test {
 	struct sp_allowance allowance;
 	bool both_ways; /* else only whether it grew */
@@ -65,9 +65,9 @@ struct sp_match_test {
 };
 
 /*
- * Which rows changed (E29, E31).  0, p[i] of each, at most *ret_threshold if it
- * did, and *ret_n_tested, rows that could have been found with the samples that
- * they have; or -ENOMEM.
+ * Which rows changed (E29, E31): those with p[i] <= *ret_threshold.
+ * *ret_n_tested is the number of rows that have enough samples to be rejected.
+ * 0 or -ENOMEM.
  */
 int sp_match_test(const struct sp_match_row *rows, size_t n,
 		  const struct sp_match_test *test,
@@ -84,19 +84,19 @@ struct sp_renamed {
 };
 
 /*
- * Functions that only their name tells apart: one that only the old side has
- * and one that only the new side has, in the same module, where most bytes of
- * either are on paths that are the same but for the name.  The old side's paths
- * get the new names.  0, *ret, to be freed (free()), and *ret_n; or -ENOMEM.
+ * Functions that were only renamed: one that only the old side has and one that
+ * only the new side has, in the same module, and most bytes of either are on
+ * paths that are the same except for that name.  The old side's paths get the
+ * new names. 0, *ret, to be freed (free()), and *ret_n; or -ENOMEM.
  */
 int sp_match_renamed(const struct sp_pair *pair, struct sp_renamed **ret,
 		     size_t *ret_n);
 
 /*
- * Lambdas are numbered in the order in which they stand in their function.
- * Where one side has other numbers than the other, not by chance, nobody knows
- * which is which: they all get the name of their family, with a '*' for the
- * number, on both sides.  0, *ret, these names, to be freed (free()), and
+ * Compilers number lambdas by their order in a function.  If the numbers of the
+ * two sides differ by more than chance, it is unknown which lambda is which.
+ * They all get the name of their family, with a '*' for the number, on both
+ * sides. 0, *ret, the frames with these names, to be freed (free()), and
  * *ret_n; or -ENOMEM.
  */
 int sp_match_lambdas(const struct sp_pair *pair, uint32_t **ret, size_t *ret_n);

@@ -8,30 +8,30 @@
 #include "compare/match.h"
 
 /*
- * Functions without names: their binary is gone, was built anew, or was
- * stripped.  Where the functions of a module have names in some runs and none
- * in others, nobody knows which is which: the module is mixed, and what is said
- * of its functions cannot be compared.
+ * Functions without names: their binary is missing, was rebuilt, or was
+ * stripped.  If the functions of a module have names in some runs and none in
+ * others, it is unknown which is which.  The module is mixed, and its functions
+ * cannot be compared.
  */
 struct sp_names {
 	uint32_t *mixed; /* a frame of each mixed module */
 	size_t n_mixed;
-	bool are_missing; /* a run lacks names that it ought to have */
+	bool are_missing; /* a run lacks names that it should have */
 };
 
-/* What one run lacks in one module. */
+/* The names that one run lacks in one module. */
 struct sp_names_gap {
 	const struct sp_summary *run;
-	const char *module; /* path; or as in the names of frames */
+	const char *module; /* its path, or its name as in the frames */
 	const char *reason; /* a clause; NULL: not known */
-	double share;       /* of all bytes: on paths with such functions */
-	size_t paths, of;   /* such paths, of so many */
-	size_t n_more;      /* runs of that side that lack as much */
+	double share;       /* of all bytes, on paths with such functions */
+	size_t paths, of;   /* such paths, and all paths */
+	size_t n_more;      /* other runs of that side that lack as much */
 };
 
 /*
- * `say` is called for each gap that has to be known, the largest share first
- * on each side.  0 and *ret, to be released; -ENOMEM.
+ * Calls `say` for each gap to be reported, largest share first on each side. 0
+ * and *ret, to be released; -ENOMEM.
  */
 int sp_names_init(struct sp_names *ret, const struct sp_pair *pair,
 		  void (*say)(void *arg, const struct sp_names_gap *gap),

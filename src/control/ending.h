@@ -4,14 +4,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* For programs that go on until SIGINT or SIGTERM, and end between two steps of
+/* For programs that run until SIGINT or SIGTERM, and end between two steps of
  * their work. */
 
-/* Once, before threads are made. */
+/* Block both signals.  Call it once, before threads are created. */
 void sp_ending_block(void);
 
-/* Has one of them come?  It stays. */
+/* Is one of them pending?  It stays pending. */
 bool sp_ending_has_come(void);
 
-/* Has one of them come?  It is taken.  Waits for it at most so long. */
+/* Wait at most wait_ns for one of them, and take it.  False: none came. */
 bool sp_ending_wait(uint64_t wait_ns);

@@ -8,25 +8,26 @@
 #include "format/layout.h"
 
 /*
- * A process that is being profiled: found by the profile that it has mapped,
- * and reached through that file's control block.  What is in /proc and in the
- * file is untrusted.
+ * A process that is being profiled.  It is found by the profile that it has
+ * mapped, and reached through the control block of that file.  The contents of
+ * /proc and of the file are untrusted.
  */
 #define SP_TARGET_PATH_MAX 4200
 
 struct sp_target {
-	uint64_t pid; /* here; the file may name another, of its namespace */
+	uint64_t pid; /* in our namespace; the file may have that of another one
+		       */
 	int fd;       /* of the profile; -1: none */
-	/* Of the profile, as it can be opened from here: below /proc/PID/root
-	 * if the process has another root directory than we have. */
+	/* Of the profile, as this process can open it: below /proc/PID/root if
+	 * the process has another root directory. */
 	char path[SP_TARGET_PATH_MAX];
 	struct sp_file_header header;
 };
 
 /*
- * Open the profile that process `pid` writes, for reading and writing.  0;
- * -ESRCH: no such process; -EACCES: not ours to look at; -ENOENT: it writes no
- * profile; and *err.  Close it in any case.
+ * Open the profile that process `pid` writes, for reading and writing. 0;
+ * -ESRCH: no such process; -EACCES: we may not look at it; -ENOENT: it writes
+ * no profile; and *err.  Close the target in any case.
  */
 int sp_target_open(struct sp_target *target, uint64_t pid,
 		   struct sp_error *err);
@@ -38,13 +39,13 @@ void sp_target_close(struct sp_target *target);
 typedef void sp_target_found(void *arg, const struct sp_target *target);
 int sp_target_list(sp_target_found *found, void *arg, struct sp_error *err);
 
-/* Has a process that we may look at this file mapped, to write to it? */
+/* Does a process that we may look at have this file mapped for writing? */
 bool sp_target_is_written(const char *path);
 
 /* The header of an open profile; false if it is none of a known version. */
 bool sp_target_read_header(int fd, struct sp_file_header *ret);
 
-/* What is asked of a process. */
+/* A command for a process. */
 struct sp_order {
 	enum sp_control_command command;
 	uint64_t period_bytes;
@@ -57,36 +58,36 @@ int sp_target_ask(const struct sp_target *target, const struct sp_order *order,
 		  uint64_t *ret_number, struct sp_error *err);
 
 /*
- * Wait at most timeout_ns until the order of that number was carried out.  0
- * and *ret_time_ns, when that was since the start of the process; -ETIMEDOUT,
- * without *err: it waits its turn.  With *err: what the process answered
- * instead, like -EINVAL; -ENODATA if the answer has made room for a later one;
- * -ESRCH if the process has ended.
+ * Wait at most timeout_ns until the order of that number was carried out. 0 and
+ * *ret_time_ns, the time since the start of the process; -ETIMEDOUT, without
+ * *err: the order still waits.  With *err: the error that the process answered,
+ * such as -EINVAL; -ENODATA if a later answer has overwritten this one; -ESRCH
+ * if the process has ended.
  */
 int sp_target_wait(const struct sp_target *target, uint64_t number,
 		   uint64_t timeout_ns, uint64_t *ret_time_ns,
 		   struct sp_error *err);
 
-/* What the process answered to an order SP_CONTROL_MEMORY of that number, which
- * it has carried out, and where its allocator's size classes are (0: nowhere;
- * see struct sp_control_order); false: another order has its place by now. */
+/* The answer to an order SP_CONTROL_MEMORY of that number, which was carried
+ * out, and the address of the allocator's size classes (0: none; see struct
+ * sp_control_order).  False: a later order has overwritten it. */
 bool sp_target_read_memory(const struct sp_target *target, uint64_t number,
 			   struct sp_control_memory *ret,
 			   uint64_t *ret_classes);
 
-/* Likewise to an order SP_CONTROL_SLABS. */
+/* Likewise for an order SP_CONTROL_SLABS. */
 bool sp_target_read_slabs(const struct sp_target *target, uint64_t number,
 			  struct sp_control_slabs *ret);
 
-/* What is queued, and what was carried out; false if it cannot be read. */
+/* All orders, queued and carried out; false if they cannot be read. */
 bool sp_target_read_orders(const struct sp_target *target,
 			   struct sp_control *ret);
 
-/* Orders that wait. */
+/* The number of orders that wait. */
 uint64_t sp_target_waiting(const struct sp_control *orders);
 
 /* Is the process stopped, by a signal or a debugger? */
 bool sp_target_is_stopped(const struct sp_target *target);
 
-/* How long the process has written nothing to its profile but samples. */
+/* How long the process has written nothing but samples to its profile. */
 uint64_t sp_target_silence_ns(const struct sp_target *target);

@@ -8,13 +8,13 @@
 #include "report/aggregate.h"
 
 /*
- * Call stacks for Valgrind's formats, which know frames by their text:
+ * Call stacks for Valgrind's formats, which identify frames by their text:
  *
  *   0x401146: main (app.c:12)
  *   0x7f21c4e: xmlStrdup (in /usr/lib/libxml2.so.2)
  *
- * The address is that of the call; functions that were inlined share it.  Text
- * is as untrusted as the names in it.
+ * The address is that of the call; inlined functions share it.  The text has
+ * untrusted names.
  */
 #define SP_CALLPATH_ROOT 0u /* frame "[root]": in no path */
 
@@ -23,19 +23,19 @@ struct sp_callpath {
 	const uint32_t *frames; /* positions in `texts`, innermost first */
 };
 
-/* Distinct paths in the order of their frames, compared one by one: those that
- * begin alike stand together, shorter ones first. */
+/* Distinct paths in lexicographic order of their frames, so that paths with a
+ * common beginning are neighbours, shorter ones first. */
 struct sp_callpaths {
 	char **texts; /* of distinct frames */
 	uint32_t n_texts;
 	struct sp_callpath *paths;
 	uint32_t n_paths;
 	uint32_t *path_of_stack; /* of profile->stacks; UINT32_MAX: none */
-	uint32_t *all_frames;    /* what the paths borrow */
+	uint32_t *all_frames;    /* the memory of `frames` of all paths */
 };
 
-/* Of those stacks that have samples in the selection.  0 and *ret, to be
- * released with sp_callpaths_done(), or -ENOMEM and *err. */
+/* The paths of the stacks that have samples in the selection. 0 and *paths, to
+ * be released with sp_callpaths_done(); or -ENOMEM and *err. */
 int sp_callpaths_init(struct sp_callpaths *paths,
 		      const struct sp_aggregate *aggregate,
 		      const struct sp_selection *selection,

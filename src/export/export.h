@@ -15,13 +15,13 @@
 #include "report/question.h"
 #include "symbols/symbolizer.h"
 
-/* In the order of --help; the one after the last has no name. */
+/* In the order of --help; ends with an entry without a name. */
 extern const struct sp_export_format sp_export_formats[];
 
 /* NULL for an unknown name. */
 const struct sp_export_format *sp_export_find(const char *name);
 
-/* The command line of an export: what to write of what, and how. */
+/* The command line of an export. */
 struct sp_export_request {
 	const struct sp_export_format *format;
 	struct sp_export_options how;
@@ -35,7 +35,7 @@ struct sp_export_request {
 };
 
 /*
- * What is asked for of the profile.  `progress` may be NULL.  0, or negative
+ * Write what the request asks for.  `progress` may be NULL. 0; or negative
  * errno and *err, with nothing or a part written.  Write errors stay in the
  * stream.
  */

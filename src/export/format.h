@@ -11,7 +11,7 @@
 #include "report/aggregate.h"
 #include "report/load.h"
 
-/* Files that one side of a comparison may be made of. */
+/* Limit of files on one side of a comparison. */
 #define SP_EXPORT_BASE_MAX 1024u
 
 struct sp_row;
@@ -27,36 +27,37 @@ struct sp_export_part {
 	void *arg;
 };
 
-/* What only exports are asked for. */
+/* The options that only exports have. */
 struct sp_export_options {
 	bool of_objects;      /* --metric objects: weights count objects */
 	bool pprof_error;     /* two more sample types: variance, samples */
-	uint64_t max_samples; /* fold pprof samples beyond; 0: no limit */
+	uint64_t max_samples; /* pprof: at most so many samples; 0: no limit */
 	const struct sp_export_part *part; /* of pprof; NULL: all of it */
 	/* --base: what to compare with; several files are added up. */
 	const char *base_files[SP_EXPORT_BASE_MAX];
 	size_t n_base_files;
-	/* The same question to those, set by sp_export_write(); NULL without.
-	 */
+	/* The answer for these files, set by sp_export_write(); NULL without
+	 * them. */
 	const struct sp_aggregate *base;
 };
 
-/* What a choice of the user means to one format; which of them it knows. */
+/* The options that a format supports. */
 enum sp_export_knows {
 	SP_EXPORT_KNOWS_METRIC = 1,
 	SP_EXPORT_KNOWS_PPROF = 2, /* --pprof-error, --max-samples */
 	SP_EXPORT_KNOWS_BASE = 4,  /* --base */
-	/* No choice: call stacks that the view does not have. */
+	/* No option: the format also shows call stacks that are not in the
+	 * view. */
 	SP_EXPORT_KNOWS_OTHERS = 8,
 	SP_EXPORT_KNOWS_MAPPED = 16,   /* --view mapped, reserved */
 	SP_EXPORT_KNOWS_RESIDENT = 32, /* --metric resident */
 };
 
 /*
- * A format that other programs read.  `write` gets the answer to the question
- * with its names; the profile is aggregate->analysis->profile.  It returns 0,
- * or negative errno and *err, with nothing or a part written.  Write errors
- * stay in the stream.
+ * A format for other programs.  `write` gets the answer with names of
+ * functions; the profile is aggregate->analysis->profile.  It returns 0, or
+ * negative errno and *err, with nothing or a part written.  Write errors stay
+ * in the stream.
  */
 struct sp_export_format {
 	const char *name;
@@ -70,11 +71,13 @@ struct sp_export_format {
 };
 
 /*
- * A non-negative estimate as an integer whose expectation it is: the fraction
- * decides, by the hash, whether it is rounded up.  Rounding to the nearest, or
- * down, would bias the sum over many profiles.  At most `max` >= 0.
+ * Round a non-negative estimate to an integer without bias: it is rounded up
+ * with a probability equal to its fraction, which the hash decides.  Rounding
+ * to the nearest integer, or down, would bias the sum over many profiles.  At
+ * most `max` >= 0.
  */
 int64_t sp_export_round(double value, uint64_t hash, int64_t max);
 
-/* The seed of such hashes: profiles of the same program round independently. */
+/* The seed of such hashes.  It differs between profiles of the same program, so
+ * that they round independently. */
 uint64_t sp_export_seed(const struct sp_profile *profile);

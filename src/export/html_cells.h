@@ -9,8 +9,8 @@
 #include "report/analysis.h"
 
 /*
- * The samples of an analysis as the page needs them: as few rows as say, for
- * each part of the run and each view, the same as the samples themselves.
+ * The samples of an analysis for the page: the fewest rows that give, for each
+ * part of the run and each view, the same figures as the samples.
  */
 
 /* Parts of equal length that the run is divided into, and the least number of
@@ -18,7 +18,7 @@
 #define SP_HTML_BINS_MAX 200u
 #define SP_HTML_BINS_MIN 25u
 
-/* An object of a size, drawn with a period.  Estimates ask for no more. */
+/* Size and period of an object: all that estimates depend on. */
 struct sp_html_kind {
 	uint64_t size_bytes;
 	uint32_t period; /* position in `periods` */
@@ -26,14 +26,14 @@ struct sp_html_kind {
 };
 
 enum sp_html_flag {
-	/* At the moment of the peak that its own half of the samples chose, and
-	 * at that of the other half (E43). */
+	/* Alive at the peak that its own half of the samples chose;
+	 * SP_HTML_AT_OTHER_PEAK: at that of the other half (E43). */
 	SP_HTML_AT_PEAK = 1,
 	SP_HTML_IS_LEAK = 2,
 	SP_HTML_IS_TEMPORARY = 4,
 	SP_HTML_AT_END = 8,
-	/* Of a time of which other samples were discarded: it says what was
-	 * alive, not what was allocated (sp_sample_is_survivor()). */
+	/* Born when other samples were discarded: it counts for live bytes, not
+	 * for allocated ones (sp_sample_is_survivor()). */
 	SP_HTML_IS_SURVIVOR = 16,
 	SP_HTML_AT_OTHER_PEAK = 32,
 };
@@ -41,11 +41,11 @@ enum sp_html_flag {
 #define SP_HTML_FLAG_BITS 6
 
 /*
- * `count` samples.  Edge e of the bins is point e of sp_timeline() with
- * n_bins + 1 points, and what is older than the first is in the first bin. What
- * is born between edges b and e, and alive at e, has b <= born < e, and freed
- * is 0 or freed - 1 > e; at the last edge the flag tells, because objects
- * outlive their process there (sp_sample_gone_ns()).
+ * `count` samples.  Edge e of the bins is point e of sp_timeline() with n_bins
+ * + 1 points; samples before the first edge are in the first bin.  A sample was
+ * born between edges b and e, and is alive at e, if b <= born < e, and freed is
+ * 0 or freed - 1 > e.  At the last edge SP_HTML_AT_END decides instead, because
+ * objects outlive their process there (sp_sample_gone_ns()).
  */
 struct sp_html_cell {
 	uint32_t stack; /* number of a path */
@@ -63,27 +63,28 @@ struct sp_html_cells {
 	size_t n_kinds;
 	uint64_t *periods; /* distinct, in bytes */
 	size_t n_periods;
-	struct sp_html_cell *cells; /* by all columns, no two alike */
+	struct sp_html_cell *cells; /* sorted by all columns; distinct */
 	size_t n_cells;
 };
 
-/* More rows than that would make a page of more than some 10 MB. */
+/* With more rows the page would exceed some 10 MB. */
 #define SP_HTML_CELLS_MAX 1000000u
 #define SP_HTML_KINDS_MAX 500000u
 
 /*
- * All samples of the analysis' births; path_of_stack[] says which of the paths
- * each of profile->stacks is.  As many bins as cells_max cells leave room for,
- * or SP_HTML_BINS_MIN and more cells than that.  tail_ns: objects that are
- * alive at the end and older are leaks.  0 and *ret_cells, to be freed by the
- * caller with sp_html_cells_done(); -ENOMEM or -E2BIG (kinds) and *err.
+ * All samples that were born in the analysis' time. path_of_stack[] has the
+ * path of each of profile->stacks.  There are as many bins as fit into
+ * cells_max cells, and at least SP_HTML_BINS_MIN, even with more cells.
+ * tail_ns: objects that are alive at the end and older are leaks. 0 and
+ * *ret_cells, to be freed by the caller with sp_html_cells_done(); -ENOMEM or
+ * -E2BIG (kinds) and *err.
  */
 int sp_html_cells_init(struct sp_html_cells *cells,
 		       const struct sp_analysis *analysis,
 		       const uint32_t *path_of_stack, uint64_t tail_ns,
 		       size_t cells_max, struct sp_error *err);
 
-/* The cells' paths become path_of_path[path]; what is alike is one cell. */
+/* Replace each cell's path by path_of_path[path], and merge equal cells. */
 void sp_html_cells_renumber(struct sp_html_cells *cells,
 			    const uint32_t *path_of_path);
 

@@ -4,7 +4,7 @@
 #include "model/profile.h"
 #include "text/json.h"
 
-/* What resident memory was made of, of a profile of one process that says so:
- * "ledgers", an array; without memory for it none. */
+/* The ledgers of resident memory, if the profile is of one process and has
+ * them: "ledgers", an array.  If memory is short, nothing is written. */
 void sp_html_ledgers_put(struct sp_json *json,
 			 const struct sp_profile *profile);

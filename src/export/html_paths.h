@@ -38,8 +38,8 @@ struct sp_html_paths {
 };
 
 /*
- * Those of the stacks that have samples in the selection.  0 and *paths, to be
- * freed by the caller with sp_html_paths_done(), or -ENOMEM and *err.
+ * The paths of the stacks that have samples in the selection. 0 and *paths, to
+ * be freed by the caller with sp_html_paths_done(); or -ENOMEM and *err.
  */
 int sp_html_paths_init(struct sp_html_paths *paths,
 		       const struct sp_aggregate *aggregate,
@@ -49,8 +49,8 @@ int sp_html_paths_init(struct sp_html_paths *paths,
 #define SP_HTML_PATHS_OTHER "[other]"
 
 /*
- * Make the paths that keep[] does not have one, of the function
- * SP_HTML_PATHS_OTHER.  path_of_path[] gets their new numbers.  0 or -ENOMEM.
+ * Merge all paths whose keep[] is false into one of the function
+ * SP_HTML_PATHS_OTHER. path_of_path[] gets the new numbers. 0 or -ENOMEM.
  */
 int sp_html_paths_fold(struct sp_html_paths *paths, const bool *keep,
 		       uint32_t *path_of_path);

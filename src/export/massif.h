@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "export/format.h"
 
-/* One for each column of the reader's graph, and its end. */
+/* Snapshots: one for each column of ms_print's graph, and the end. */
 #define SP_EXPORT_MASSIF_POINTS 73
 
 /*

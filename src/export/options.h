@@ -10,8 +10,8 @@
 #include "export/export.h"
 
 /*
- * Parse the command line of an export; argv[0] is the program, and what follows
- * are a format and the files.  As sp_options_parse().
+ * Parse the command line of an export: argv[0] is the program; a format and the
+ * files follow.  Returns what sp_options_parse() returns.
  */
 int sp_export_options_parse(int argc, char **argv,
 			    struct sp_export_request *ret,

@@ -5,10 +5,10 @@
 #include "export/format.h"
 
 /*
- * speedscope's file format, with a profile of the bytes that were allocated and
- * one of those alive, or of the view if it is another; the view's is shown
- * first.  Weights are those of the collapsed format.  Frames are functions:
- * lines of one function are one frame.
+ * speedscope's file format, with one profile of allocated bytes and one of live
+ * bytes, and one of the view if it is another.  The view's profile is shown
+ * first.  Weights are those of the collapsed format.  A frame is a function,
+ * whatever the line.
  *
  * 0 or -ENOMEM and *err, with nothing written.
  */

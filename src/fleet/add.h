@@ -14,11 +14,11 @@ enum sp_fleet_added {
 /*
  * Put a profile into the database, with the names of its functions: all of it,
  * or nothing.  A file is known by its id, so that any copy of it, sent any
- * number of times, counts once.  What is running, was killed or is damaged is
- * added as that; a file that was cut short is -EINVAL.  Memory is as for
- * sp_profile_read() without `every_sample`.  It may wait for sp_fleet_flush()
- * (fleet/batch.h does that).  0 and *ret; -EALREADY: a copy of it waits; other
- * negative errno and *err.
+ * number of times, counts once.  Profiles of running or killed processes and
+ * damaged files are added, and marked so; a file that was cut short is -EINVAL.
+ * It needs as much memory as sp_profile_read() without `every_sample`.  The
+ * rows may wait for sp_fleet_flush(), which fleet/batch.h calls. 0 and *ret;
+ * -EALREADY: a copy of the file is waiting; other negative errno and *err.
  */
 int sp_fleet_add(struct sp_fleet_db *db, const char *path,
 		 const struct sp_symbolizer_options *symbols,

@@ -8,18 +8,18 @@
 #include "base/labels.h"
 #include "db/db.h"
 
-/* Which processes of a database: those that everything here holds for. */
+/* Which processes of a database: those that match all conditions. */
 
 #define SP_FLEET_LABELS_MAX 32u
 
 struct sp_fleet_filter {
 	struct sp_label labels[SP_FLEET_LABELS_MAX];
 	size_t n_labels;
-	/* Likewise: a process has none of them. */
+	/* A process has none of these. */
 	struct sp_label without[SP_FLEET_LABELS_MAX];
 	size_t n_without;
 	const char *host; /* NULL: any */
-	/* Running at some moment of that time. */
+	/* The process ran at some moment between these. */
 	uint64_t from_unix_ns;
 	uint64_t to_unix_ns; /* INT64_MAX: no limit */
 };

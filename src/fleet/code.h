@@ -9,22 +9,22 @@
 #include "symbols/symbolizer.h"
 
 /*
- * Modules, call stacks and names, each once for the whole fleet.  Their ids are
- * hashes of what they are, so that machines that do not know of each other give
- * the same; an id that stands for something else is noticed.
+ * Modules, call stacks and names, each stored once for the whole fleet.  Their
+ * ids are hashes of their contents, so that machines assign the same ids
+ * without talking to each other.  A collision is detected.
  */
 
-/* Of a frame outside of modules, and of one in a module that nothing
- * describes. */
+/* Module ids of a frame outside of all modules, and of a frame in a module that
+ * the profile does not describe. */
 #define SP_FLEET_ANONYMOUS 0u
 #define SP_FLEET_NO_MODULE 1u
 
 /* A frame of the column stacks.frames: two little-endian words. */
 #define SP_FLEET_FRAME_BYTES 16u
 
-/* Put all of a profile's, of which the number in the database is `process`.  0
- * and *ret_stacks, the id for each of its stacks, to be freed (free());
- * negative errno and *err. */
+/* Put the code of a profile, whose number in the database is `process`. 0 and
+ * *ret_stacks, the id for each of its stacks, to be freed (free()); negative
+ * errno and *err. */
 int sp_fleet_put_code(struct sp_fleet_db *db, const struct sp_profile *profile,
 		      uint64_t process,
 		      const struct sp_symbolizer_options *symbols,

@@ -10,8 +10,9 @@
 #include "stats/two_stage.h"
 
 /*
- * What processes allocated of which only a share was recorded: each figure is
- * that of all of them, estimated from both stages (stats/two_stage.h).
+ * Figures of a fleet of which only a share of the processes was recorded: each
+ * is an estimate for all processes, from both stages of sampling
+ * (stats/two_stage.h).
  */
 struct sp_fleet_row {
 	const struct sp_aggregate_function *function;
@@ -25,19 +26,21 @@ struct sp_fleet_drawn {
 		*rows; /* with samples in the view; most flat bytes first */
 	size_t n_rows;
 	struct sp_two_stage view; /* all of the view */
-	/* The same of exact totals, which units know of themselves. */
+	/* Estimates from exact totals, which are known for each recorded unit.
+	 */
 	struct sp_two_stage processes;
 	struct sp_two_stage exact_bytes;
 	struct sp_two_stage exact_objects;
-	size_t n_units; /* drawn together count once */
+	size_t n_units; /* processes drawn together are one unit */
 };
 
-/* Was any of the n > 0 processes drawn from others? */
+/* Was any of the n > 0 processes drawn at random? */
 bool sp_fleet_is_drawn(const struct sp_fleet_part *parts, size_t n);
 
 /*
- * The functions of an aggregate, of which `parts` are the processes; the view
- * is no mean (SP_VIEW_PEAK).  0, to be released; -ENOMEM, -EINVAL and *err.
+ * The functions of an aggregate over the processes `parts`.  The view must not
+ * be SP_VIEW_PEAK, which is a mean of two moments. 0, to be released; -ENOMEM,
+ * -EINVAL and *err.
  */
 int sp_fleet_drawn_init(struct sp_fleet_drawn *drawn,
 			const struct sp_aggregate *aggregate,
@@ -45,8 +48,8 @@ int sp_fleet_drawn_init(struct sp_fleet_drawn *drawn,
 			struct sp_error *err);
 void sp_fleet_drawn_done(struct sp_fleet_drawn *drawn);
 
-/* `top` rows (0: all) as text, by flat or cumulative bytes; or all as JSON,
- * with the keys of the report. */
+/* The first `top` rows (0: all) as text, or all rows as JSON with the keys of
+ * the report. */
 void sp_fleet_drawn_print(FILE *out, const struct sp_fleet_drawn *drawn,
 			  uint64_t top);
 void sp_fleet_drawn_json(FILE *out, const struct sp_fleet_drawn *drawn);

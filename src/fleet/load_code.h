@@ -18,9 +18,9 @@ struct sp_fleet_code {
 	struct sp_index by_id;
 };
 
-/* The stacks that the chosen processes have in a table, with their modules and
- * names; `sql` asks for them; the profile has none yet.  0; -EUCLEAN and others
- * and *err. */
+/* Load the stacks of the chosen processes that the query `sql` returns, with
+ * their modules and names, into a profile that has none yet. 0; negative errno
+ * and *err, -EUCLEAN if the database does not make sense. */
 int sp_fleet_code_load(struct sp_fleet_code *code, struct sp_fleet_db *db,
 		       const struct sp_fleet_chosen *chosen, const char *sql,
 		       struct sp_profile *profile, struct sp_error *err);

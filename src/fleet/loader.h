@@ -5,13 +5,13 @@
 #include "fleet/load.h"
 #include "fleet/load_code.h"
 
-/* What the parts of sp_fleet_load() have in common. */
+/* What the modules behind sp_fleet_load() share. */
 
-/* Where a part's samples and threads are among those of the profile. */
+/* Where a part's samples and threads are in the arrays of the profile. */
 struct place {
-	size_t first_sample, n_samples; /* so many it has */
-	size_t filled;                  /* so many are there by now */
-	uint64_t last_sample;           /* its number, if any is there */
+	size_t first_sample, n_samples; /* of the part */
+	size_t filled;                  /* read so far */
+	uint64_t last_sample; /* the number of the last one that was read */
 	size_t first_thread, n_threads;
 	bool may_have_rss;
 };
@@ -23,8 +23,8 @@ struct numbered {
 };
 
 /*
- * What is read for one profile.  Or a group, whose rows go to a loader of each
- * process by itself: it has no profile of its own but for code.
+ * The state of reading one profile.  Or a group: its rows go to one loader for
+ * each process, and its own profile has only code.
  */
 struct loader {
 	struct sp_fleet_db *db;
@@ -42,39 +42,40 @@ struct loader {
 	struct sp_error *err;
 };
 
-/* The loader that a row is for, by its first column; NULL: there is none. */
+/* The loader of the process in the row's first column; NULL if there is none.
+ */
 struct loader *sp_fleet_load_whose(struct loader *l,
 				   struct sp_fleet_rows *rows);
 
-/* fn() of the loader, or of each of the group, until one fails. */
+/* Call fn() for the loader, or for each of the group, until one fails. */
 typedef int sp_fleet_load_fn(struct loader *l);
 int sp_fleet_load_finish(struct loader *l, sp_fleet_load_fn *fn);
 
 int sp_fleet_load_fail_memory(struct loader *l);
-/* The database changed meanwhile, or has not all: -EAGAIN. */
+/* The database changed meanwhile, or rows are missing: -EAGAIN. */
 int sp_fleet_load_fail_changed(struct loader *l);
 
-/* A row is of a process that nobody asked for. */
+/* A row has a process that the query did not ask for. */
 int sp_fleet_load_fail_number(struct loader *l);
 
 /* The order of struct numbered. */
 int sp_fleet_load_compare(const void *a, const void *b);
 
-/* Some of the chosen processes, from that one on: a list of them. */
+/* A list of some of the chosen processes, from position `from` on. */
 struct sp_fleet_value sp_fleet_load_list(const struct loader *l, size_t from);
 
-/* Takes a row of what was asked for. */
+/* Handles a row of the result. */
 typedef int sp_fleet_take_fn(struct loader *l, struct sp_fleet_rows *rows);
 
-/* Asks for the rows of all chosen processes, list by list. */
+/* Query the rows of all chosen processes, list by list. */
 int sp_fleet_load_table(struct loader *l, const char *sql,
 			sp_fleet_take_fn *take);
 
-/* Processes, and of a group facts: the part that is done before code. */
+/* Load the processes, and for a group their facts.  This comes before code. */
 int sp_fleet_load_processes(struct loader *l);
 int sp_fleet_load_each_facts(struct loader *l);
 
-/* What the profile is called, at the end. */
+/* Name the profile.  This comes last. */
 int sp_fleet_load_name(struct loader *l);
 
 /* The part of the process in the first column; negative errno and *err. */
@@ -84,9 +85,9 @@ int sp_fleet_load_find_part(struct loader *l, struct sp_fleet_rows *rows,
 /* Resident memory, phases and snapshots of all parts. */
 int sp_fleet_load_times(struct loader *l);
 
-/* What was sampled, as groups of no time. */
+/* Load the rollup, as groups without times. */
 int sp_fleet_load_hours(struct loader *l);
 
-/* Exact totals, losses, threads and, unless hours do, samples of all parts,
- * which have their places. */
+/* Load exact totals, losses and threads of all parts, and their samples unless
+ * the rollup has them.  `places` must be set. */
 int sp_fleet_load_rows(struct loader *l);

@@ -24,17 +24,18 @@ struct sp_fleet_options {
 	enum sp_fleet_action action;
 	const char *url;
 	struct sp_fleet_filter filter; /* `without` is empty */
-	/* --base: the other side of diff and check, chosen by these labels
-	 * besides those of the filter. */
+	/* --base: the old side of diff and check has these labels, and those of
+	 * the filter. */
 	struct sp_label base[SP_FLEET_LABELS_MAX];
 	size_t n_base;
-	/* Of watch, as in struct sp_watch_options. */
+	/* For watch, as in struct sp_watch_options. */
 	uint64_t interval_ns, running_ns, backlog_bytes;
 	bool has_watch; /* one of these was given */
 	bool help;      /* asked for; nothing else counts */
 	bool version;   /* likewise */
-	/* What is left for the command: argv[0], what was not taken, and where
-	 * it needs files "fleet" for each of them; owned (free()). */
+	/* The remaining arguments, for the command: argv[0], the options that
+	 * are not the fleet's own, and "fleet" in place of each file that the
+	 * command needs.  Owned (free()). */
 	int argc;
 	char **argv;
 };

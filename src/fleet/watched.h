@@ -9,16 +9,16 @@
 #include "base/error.h"
 
 /*
- * The profiles of a directory that is watched, and those that are kept for a
- * database that is away.  What is kept is a second name of the file, in
- * DIR/.sampleprof-backlog: it costs nothing while the first is there, and keeps
- * the profile when that is deleted.  Files are known by their inode, so that
- * both names are one file.
+ * The profiles of a watched directory, and those that are kept while the
+ * database cannot be reached (the backlog).  The backlog is a second hard link
+ * of each such file, in DIR/.sampleprof-backlog.  It costs nothing while the
+ * first name exists, and keeps the profile when that is deleted.  Files are
+ * identified by their inode, so both names are one file.
  */
 
 enum sp_watched_state {
-	SP_WATCHED_ENDED,   /* with an end that was recorded */
-	SP_WATCHED_RUNNING, /* its process is seen from here */
+	SP_WATCHED_ENDED,   /* its end was recorded */
+	SP_WATCHED_RUNNING, /* its process is visible from here */
 	SP_WATCHED_SILENT,  /* killed, or in another namespace of processes */
 };
 
@@ -28,7 +28,8 @@ struct sp_watched {
 	char *path; /* to read it by */
 	char *link; /* its name in the backlog; NULL: it is not kept */
 	uint64_t disk_bytes;
-	struct timespec mtime; /* now, as `bytes` */
+	struct timespec
+		mtime; /* at the last look, as are `bytes` and `n_links` */
 	off_t bytes;
 	nlink_t n_links;
 	bool is_there; /* at the last look */
@@ -39,17 +40,17 @@ struct sp_watched {
 	enum sp_watched_state sent_state;
 	struct timespec sent_mtime;
 	off_t sent_bytes;
-	struct timespec read_mtime; /* when it was read to be sent */
+	struct timespec read_mtime; /* when it was last read to be sent */
 	off_t read_bytes;
 	unsigned int n_failures; /* since it was sent last */
 	uint64_t wait_ns;        /* between two states of it */
-	uint64_t due_ns;         /* when the next is wanted */
+	uint64_t due_ns;         /* time of the next one */
 };
 
 struct sp_watched_files {
 	const char *dir;    /* as of sp_files_directory(), borrowed */
 	char *backlog;      /* with a slash at its end */
-	uint64_t max_bytes; /* of what only the backlog holds */
+	uint64_t max_bytes; /* limit of files that only the backlog holds */
 	struct sp_watched **list;
 	size_t n;
 };
@@ -61,29 +62,29 @@ int sp_watched_init(struct sp_watched_files *files, const char *dir,
 void sp_watched_done(struct sp_watched_files *files);
 
 /*
- * Look at the directory and the backlog.  Calls `gone` for each file that was
- * there and is no more, which is freed then.  0, or negative errno and *err:
- * then all that was known stays.
+ * Read the directory and the backlog.  Calls `gone` for each file that was
+ * there and has disappeared, and then frees it. 0; negative errno and *err, and
+ * the list is unchanged.
  */
 typedef void sp_watched_fn(void *arg, const struct sp_watched *file);
 int sp_watched_look(struct sp_watched_files *files, sp_watched_fn *gone,
 		    void *arg, struct sp_error *err);
 
-/* What its writer says of it now. */
+/* The state of the process that writes it, now. */
 enum sp_watched_state sp_watched_state(const struct sp_watched *file);
 
-/* Give it a name in the backlog.  0, or negative errno and *err. */
+/* Link it into the backlog. 0, or negative errno and *err. */
 int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *file,
 		    struct sp_error *err);
 
-/* It was sent: the backlog need not have it any more. */
+/* It was sent: remove it from the backlog. */
 void sp_watched_release(struct sp_watched *file);
 
-/* Delete what only the backlog holds, from the oldest on, until that is no more
- * than max_bytes; calls `dropped` for each, which is gone with the next look.
- */
+/* Delete files that only the backlog holds, oldest first, until they have at
+ * most max_bytes.  Calls `dropped` for each; the next look removes it from the
+ * list. */
 void sp_watched_limit(struct sp_watched_files *files, sp_watched_fn *dropped,
 		      void *arg);
 
-/* The name for people: without directories, and as it was in the first one. */
+/* The name for messages: without directories, as in the watched directory. */
 const char *sp_watched_name(const struct sp_watched *file);

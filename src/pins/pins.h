@@ -16,29 +16,29 @@
 
 /*
  * Pinned memory by call site: the free memory of the allocator that cannot go
- * back to the kernel because a live object of that site lies beside it.  Free
- * memory between two objects counts half for either, so that all sites together
- * have all of it (E70).
+ * back to the kernel because a live object of that site lies beside it.  Half
+ * of the free memory between two objects counts for each, so that the sites add
+ * up to all of it (E70).
  */
 
 enum sp_rss_pins_state {
 	SP_RSS_PINS_KNOWN,
 	SP_RSS_PINS_NO_PROFILE,
-	SP_RSS_PINS_NO_FREES,   /* what is alive was not recorded */
+	SP_RSS_PINS_NO_FREES,   /* frees were not recorded */
 	SP_RSS_PINS_SEVERAL,    /* files: each has its own memory */
 	SP_RSS_PINS_NO_ADDRESS, /* the file does not say where objects are */
 	SP_RSS_PINS_UNREADABLE, /* the memory of the process */
 	SP_RSS_PINS_NEEDS_ALL,  /* period 1: the allocator has no headers */
-	SP_RSS_PINS_ENDED,      /* likewise: the process is not there to ask */
-	SP_RSS_PINS_NO_ANSWER,  /* it is, and does not answer */
+	SP_RSS_PINS_ENDED, /* period 1: the process is not there to be asked */
+	SP_RSS_PINS_NO_ANSWER, /* the process does not answer */
 };
 
-/* How it was found. */
+/* How free memory beside objects was found. */
 enum sp_rss_pins_rule {
 	SP_RSS_PINS_BY_HEADERS, /* glibc's: the chunks beside an object */
 	SP_RSS_PINS_BY_SLABS,   /* jemalloc's: all objects of a slab */
 	SP_RSS_PINS_BY_PAGES,   /* all objects of a page */
-	SP_RSS_PINS_BY_ASKING,  /* jemalloc says it of each slab */
+	SP_RSS_PINS_BY_ASKING,  /* jemalloc's own figures of each slab */
 };
 
 #define SP_RSS_PINS_LEFT 3
@@ -47,14 +47,16 @@ struct sp_rss_pin_site {
 	const struct sp_aggregate_function *function;
 	uint64_t samples; /* beside which something is free */
 	struct sp_interval pinned;
-	struct sp_interval trim; /* what malloc_trim(0) would give back */
-	/* The period that would tell it to SP_RSS_PINS_ERROR; 0: this does. */
+	struct sp_interval
+		trim; /* what malloc_trim(0) would return to the kernel */
+	/* The period that gives an error of SP_RSS_PINS_ERROR; 0: this one
+	 * does. */
 	uint64_t needs_period_bytes;
 	/* The call stack that pins most of it, and its share. */
 	const struct sp_aggregate_stack *stack;
 	double stack_share;
-	/* Whose objects were there before they were freed, most first, by their
-	 * share in what was seen of that. */
+	/* The sites of the freed objects that were last there, largest share
+	 * first; shares are of the bytes whose last object is known. */
 	struct {
 		const struct sp_aggregate_function *function;
 		double share;
@@ -62,59 +64,61 @@ struct sp_rss_pin_site {
 	size_t n_left;
 };
 
-/* Half of a 95 % interval, relative, that is good enough. */
+/* The relative half width of a 95 % interval that is good enough. */
 #define SP_RSS_PINS_ERROR 0.2
 
 struct sp_rss_pins {
-	enum sp_rss_pins_state state; /* of other states nothing is below */
+	enum sp_rss_pins_state state; /* if not KNOWN, the rest is not set */
 	enum sp_rss_pins_rule rule;
 	double confidence;
 	bool is_exact; /* every object was recorded */
-	bool has_trim; /* else it is not known what a trim gives back */
-	bool can_tell; /* there are samples enough to tell anything */
+	bool has_trim; /* else `trim` is unknown */
+	bool can_tell; /* there are enough samples for any statement */
 	struct sp_interval pinned, trim; /* of all sites */
 	uint64_t needs_period_bytes;     /* for all together */
 	uint64_t samples;                /* beside which something is free */
-	/* Objects that were looked at; and of all: freed meanwhile; with
-	 * headers that did not agree; mapped by themselves; in no place that
-	 * the allocator has, or has told of; whose addresses are not known. */
+	/* Numbers of objects: used; and left out because they were freed
+	 * meanwhile; their headers do not agree; they have a mapping of their
+	 * own; the allocator does not know their place; their addresses are
+	 * unknown. */
 	uint64_t looked, gone, torn, large, odd, unknown;
-	/* What the allocator counts, if it was used. */
+	/* The allocator's counts, if they were used. */
 	bool is_held;
-	uint64_t free_bytes;         /* in holes */
-	uint64_t top_bytes;          /* behind them, which a trim gives back */
-	uint64_t fast_bytes;         /* in objects that look alive */
-	uint64_t fast_objects;       /* so many, without those of threads */
-	uint64_t cached_objects_max; /* so many in caches of threads */
-	uint64_t cached_bytes;       /* in these, if that is counted */
+	uint64_t free_bytes;   /* in holes */
+	uint64_t top_bytes;    /* at the ends of arenas, which a trim returns */
+	uint64_t fast_bytes;   /* in freed objects that look alive */
+	uint64_t fast_objects; /* their number, without those in caches of
+				  threads */
+	uint64_t cached_objects_max; /* at most so many in caches of threads */
+	uint64_t cached_bytes; /* in caches of threads, if that is counted */
 	struct sp_rss_pin_site *sites; /* most pinned first */
 	size_t n_sites;
-	struct sp_profile *profile; /* owned, and what follows */
+	struct sp_profile *profile; /* owned, as all that follows */
 	struct sp_answer answer;
 	struct sp_aggregate *aggregate;
 	const struct sp_aggregate_function **by_row;
-	/* Those that may have left holes: of all that was allocated. */
+	/* For `left`: the same for everything that was allocated. */
 	struct sp_answer left_answer;
 	struct sp_aggregate *left_aggregate;
 	const struct sp_aggregate_function **left_by_row;
-	struct sp_question question; /* of `answer`: what is alive */
+	struct sp_question question; /* of `answer`: live objects */
 };
 
-/* A process that is there. */
+/* A running process. */
 struct sp_rss_pins_process {
 	struct sp_rss_pages *pages;
 	const struct sp_rss_rounding *rounding;
 	uint64_t allocator; /* enum sp_allocator */
 	bool is_glibc;
 	uint64_t threads;
-	uint64_t free_bytes;           /* as it was asked */
-	struct sp_control_glibc glibc; /* likewise, if has_more */
-	/* Ends of glibc's arenas but the main one. */
-	const uint64_t *arenas; /* where their heaps begin */
+	uint64_t free_bytes;           /* as the process answered */
+	struct sp_control_glibc glibc; /* the same, if has_more */
+	/* glibc's arenas except the main one. */
+	const uint64_t *arenas; /* addresses at which their heaps begin */
 	size_t n_arenas;
-	bool was_asked; /* and has answered */
-	/* What jemalloc says of slabs; `objects` by addresses, some of them
-	 * twice, NULL: it does not say. */
+	bool was_asked; /* and answered */
+	/* jemalloc's figures of slabs; `objects` sorted by addresses, with
+	 * duplicates; NULL: none. */
 	struct sp_control_slabs slabs;
 	const struct sp_control_object *objects;
 };
@@ -129,23 +133,24 @@ struct sp_rss_pins_question {
 	sp_progress_fn *progress; /* may be NULL */
 };
 
-/* `process` is NULL if it has ended, or is not to be looked at.  0 and *ret, to
+/* `process` is NULL if it has ended, or must not be looked at. 0 and *ret, to
  * be freed by the caller; negative errno and *err. */
 int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 		     const struct sp_rss_pins_process *process,
 		     struct sp_rss_pins **ret, struct sp_error *err);
 
-/* Of a process that has none; NULL without memory. */
+/* The result for a process without a profile; NULL without memory. */
 struct sp_rss_pins *sp_rss_pins_without_profile(void);
 
 void sp_rss_pins_free(struct sp_rss_pins *pins);
 
-/* As the question of a page: top: sites, 0: all. */
+/* `top` is the number of sites; 0: all. */
 void sp_rss_pins_print(FILE *out, const struct sp_rss_pins *pins, uint64_t top);
 
 struct sp_json;
 void sp_rss_pins_write_json(struct sp_json *json,
 			    const struct sp_rss_pins *pins);
 
-/* Why not, and what would help: a sentence or two; NULL if it is known. */
+/* Why there is no result, and a remedy, in one or two sentences; NULL if the
+ * state is SP_RSS_PINS_KNOWN. */
 const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins);

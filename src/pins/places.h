@@ -6,22 +6,23 @@
 #include <stdint.h>
 
 /*
- * Free memory that cannot go back to the kernel since there is something alive
- * in the same place, found from the addresses of all objects that are alive,
- * whatever allocator has made them.
+ * Free memory that cannot go back to the kernel because a live object is in the
+ * same place (page or slab).  It is found from the addresses of all live
+ * objects, for any allocator.
  */
 
-/* What an object takes, with what its allocator adds. */
+/* The extent of an object, with what its allocator adds. */
 struct sp_rss_taken {
 	uint64_t start, end;
 };
 
-/* Memory that is given back as a whole, or not at all. */
+/* Memory that goes back to the kernel as a whole, or not at all. */
 struct sp_rss_place {
 	uint64_t start, end;
 	double free_bytes;
-	size_t first, n; /* its objects, which share what is free alike */
-	double share;    /* of each */
+	size_t first,
+		n; /* its objects, each with an equal share of the free bytes */
+	double share; /* bytes of each */
 };
 
 struct sp_rss_places {
@@ -36,28 +37,29 @@ void sp_rss_places_free(struct sp_rss_places *places);
 int sp_rss_places_add(struct sp_rss_places *places,
 		      const struct sp_rss_place *place);
 
-/* The pages in which an object is and something is free.  `taken` by ascending
- * addresses; what overlaps the one before counts once.  0 or -ENOMEM. */
+/* The pages with at least one object and free bytes.  `taken` is sorted by
+ * addresses; overlaps count once. 0 or -ENOMEM. */
 int sp_rss_places_of_pages(const struct sp_rss_taken *taken, size_t n,
 			   uint64_t page_bytes, struct sp_rss_places *ret);
 
 /*
- * The slabs of jemalloc: the least whole pages that objects of one length fill
- * without a rest, so that the address of an object tells where its slab is.
- * `taken` by ascending addresses; objects of more than 14 KiB have pages of
- * their own, and are in none.  *ret_others: objects that no slab can have.  0
- * or -ENOMEM.
+ * The slabs of jemalloc.  A slab is the least number of whole pages that
+ * objects of one length fill exactly, so the address of an object determines
+ * its slab.  `taken` is sorted by addresses.  Objects of more than 14 KiB have
+ * pages of their own, and no slab. *ret_others: the number of objects that
+ * cannot be in a slab. 0 or -ENOMEM.
  */
 #define SP_RSS_SLAB_OBJECT_MAX 14336u
 int sp_rss_places_of_slabs(const struct sp_rss_taken *taken, size_t n,
 			   uint64_t page_bytes, struct sp_rss_places *ret,
 			   size_t *ret_others);
 
-/* Where the slab of an object is; false: no slab has one of that length there.
- */
+/* The slab of an object; false: no slab can have an object of that length at
+ * that address. */
 bool sp_rss_places_slab(const struct sp_rss_taken *taken, uint64_t page_bytes,
 			uint64_t *ret_start, uint64_t *ret_end);
 
-/* The sizes of jemalloc's objects up to that, ascending: how many. */
+/* The sizes of jemalloc's objects in slabs, ascending.  Returns their number.
+ */
 #define SP_RSS_SLAB_CLASSES 64u
 size_t sp_rss_places_classes(uint32_t ret[SP_RSS_SLAB_CLASSES]);

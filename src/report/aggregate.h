@@ -13,10 +13,10 @@
 #include "symbols/pattern.h"
 #include "symbols/symbolizer.h"
 
-/* What a row stands for, and which of its fields tell it from others. */
+/* What a row stands for, and the fields that identify it. */
 enum sp_granularity {
 	SP_BY_FUNCTION, /* name, module */
-	SP_BY_FILE,     /* name is the file; without one there is a module */
+	SP_BY_FILE,     /* name is the file, or the module if there is none */
 	SP_BY_LINE,     /* name, module, file, line */
 	SP_BY_MODULE,   /* name is the module */
 	SP_BY_ADDRESS,  /* name, module, offset */
@@ -26,26 +26,27 @@ enum sp_granularity {
 const char *sp_granularity_name(enum sp_granularity granularity);
 
 /*
- * A function over all call stacks, known by its demangled name, parameters
- * included, and the path of its module, or what else the granularity asks for.
- * Estimates are made from the merged sums when they are shown: limits of
- * estimates do not add up.
+ * A function over all call stacks, identified by its demangled name with
+ * parameters and the path of its module, or by other fields of the granularity.
+ * Estimates are made from the merged sums when they are shown, because limits
+ * of estimates do not add up.
  */
 struct sp_aggregate_function {
 	const char *name;       /* as people read it (report/label.h) */
-	const char *identity;   /* all of it */
-	const char *short_name; /* without parameters, as others may be, too */
+	const char *identity;   /* the full name */
+	const char *short_name; /* without parameters; not unique */
 	const char *module;     /* path; "" if the code is in no module */
-	const char *file; /* else of the line in the heaviest stack; or NULL */
+	const char *file; /* otherwise that of the heaviest stack; or NULL */
 	uint32_t line;    /* 0: unknown */
 	uint64_t offset;  /* in the module; of SP_BY_ADDRESS */
-	uint32_t row;     /* in what sp_aggregate_lifetimes() gives */
-	/* Samples of the view whose innermost function this is, not counting
-	 * those that are not the program's own (sp_aggregate_find_flat()). */
+	uint32_t row;     /* in the arrays of sp_aggregate_lifetimes() */
+	/* Samples of the view whose innermost function of the program's own
+	 * this is (sp_aggregate_find_flat()). */
 	struct sp_class_sums flat;
-	/* Samples of the view with it anywhere, recursion counted once. */
+	/* Samples of the view with it anywhere in the stack; recursion counts
+	 * once. */
 	struct sp_class_sums cum;
-	struct sp_class_sums live; /* as flat, of what is alive */
+	struct sp_class_sums live; /* as flat, of live objects */
 	double flat_bytes;         /* values of the estimates, for the order */
 	double cum_bytes;
 	double flat_objects;
@@ -56,17 +57,16 @@ struct sp_aggregate_stack {
 	const struct sp_class_sums *sums; /* of the view */
 	const struct sp_class_sums *live; /* NULL without frees */
 	double bytes;                     /* value of the estimate */
-	/* Its rows, in aggregate->rows: the one for which it is flat, that
-	 * one's caller, ...  Files and modules that follow themselves are one.
-	 */
+	/* Its rows in aggregate->rows: the flat one, its caller, ... Equal
+	 * files or modules that follow each other are one row. */
 	size_t first_row;
 	uint32_t n_rows;
-	/* Rows before them: within the one for which it is flat, from the
-	 * innermost that is no allocator on. */
+	/* Number of rows before them: those that the flat one calls, up to the
+	 * innermost that is no allocator. */
 	uint32_t n_inner;
 	uint32_t flat_frame, flat_symbol; /* sp_aggregate_find_flat() */
-	/* Bit i < 63: the module with that id has a function without a name
-	 * there; bit 63: others have. */
+	/* Bit i < 63: a function of the module with that id has no name; bit
+	 * 63: one of a module with a larger id. */
 	uint64_t unnamed_modules;
 };
 
@@ -79,21 +79,23 @@ enum sp_aggregate_order {
 
 /*
  * Functions and stacks with at least one sample in the view.  Samples without a
- * stack belong to the function SP_LABEL_NO_STACK, so that the flat sums
- * of all functions add up to those of all stacks.  All text is borrowed from
- * the profile and the symbolizer, which have to outlive the aggregate, and so
- * does the analysis.
+ * stack belong to the function SP_LABEL_NO_STACK, so that the flat sums of all
+ * functions add up to those of all stacks.  All text is borrowed from the
+ * profile and the symbolizer.  They and the analysis must outlive the
+ * aggregate.
  */
 struct sp_aggregate {
 	const struct sp_analysis *analysis;
 	struct sp_symbolizer *symbolizer;
 	enum sp_granularity granularity;
 	struct sp_estimation how; /* of rows: the analysis', or raised */
-	size_t n_together; /* rows that hold together; 0: each by itself */
+	size_t n_together; /* rows whose intervals hold together; 0: each by
+			      itself */
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
-	size_t n_dropped;     /* functions behind those, see below */
-	double dropped_share; /* of the view: what has less was dropped */
+	size_t n_dropped;     /* functions behind those (sp_aggregate_drop()) */
+	double dropped_share; /* functions below this share of the view were
+				 dropped */
 	enum sp_aggregate_order order;     /* of the functions */
 	struct sp_aggregate_stack *stacks; /* most bytes first, then by names */
 	size_t n_stacks;
@@ -101,12 +103,12 @@ struct sp_aggregate {
 				 * it is flat; UINT32_MAX if it is not here */
 	uint32_t *rows;         /* of all stacks: `row` of a function */
 	size_t n_rows;
-	struct sp_labels labels; /* what functions of stacks are shown as */
+	struct sp_labels labels; /* names by which functions are shown */
 };
 
 #define SP_AGGREGATE_NO_FILE   "[no source file]"
 #define SP_AGGREGATE_NO_MODULE "[no module]"
-/* Code that a runtime made, and has named. */
+/* The module of code that a runtime generated and named. */
 #define SP_AGGREGATE_JIT "[jit]"
 
 /*
@@ -127,26 +129,25 @@ int sp_aggregate_new_by(const struct sp_analysis *analysis,
 			struct sp_aggregate **ret_aggregate,
 			struct sp_error *err);
 
-/* For aggregate.c: functions that read the same are told apart.  0 or -ENOMEM.
- */
+/* For aggregate.c: make the shown names of functions distinct. 0 or -ENOMEM. */
 int sp_aggregate_label(struct sp_aggregate *aggregate);
 
 /*
- * Tell them apart also from those of all stacks that another aggregate, or the
- * same one, has of the births that were asked for, whatever its view.  0, or
+ * Make the shown names distinct also from those of another aggregate, or of the
+ * same one, in all stacks of the selected births, whatever its view. 0, or
  * -ENOMEM and *err.
  */
 int sp_aggregate_label_with(struct sp_aggregate *aggregate,
 			    const struct sp_aggregate *other,
 			    struct sp_error *err);
 
-/* What a function of a call stack is shown as: struct sp_aggregate_function's
- * `name`. */
+/* The name by which a function of a call stack is shown (`name` of struct
+ * sp_aggregate_function). */
 const char *sp_aggregate_name(const struct sp_aggregate *aggregate,
 			      const struct sp_symbol *symbol);
 
-/* Does the pattern match the function, with its parameters or without?  As
- * sp_pattern_search(). */
+/* Does the pattern match the function's name, with or without parameters?
+ * Returns what sp_pattern_search() returns. */
 int sp_aggregate_matches(const struct sp_aggregate_function *function,
 			 const struct sp_pattern *pattern,
 			 struct sp_error *err);
@@ -171,15 +172,15 @@ const struct sp_aggregate_function **sp_aggregate_by_row(
 	const struct sp_aggregate *aggregate);
 
 /*
- * Drop the functions that have less than that share (0..1) of the whole view
- * in `cum`: they become n_dropped, behind those that are left, whose order
- * stays.  To be called once.  0 or -ENOMEM and *err.
+ * Drop the functions whose `cum` is less than `share` (0..1) of the whole view.
+ * They move behind the others, and n_dropped is their number; the order of the
+ * others stays.  Call it once. 0 or -ENOMEM and *err.
  */
 int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 		      struct sp_error *err);
 
-/* Raise the level of each interval so that any n_rows of a column hold together
- * at the level that was asked for. */
+/* Raise the confidence of each interval so that n_rows intervals of a column
+ * hold together at the requested confidence (E19). */
 void sp_aggregate_hold_together(struct sp_aggregate *aggregate, size_t n_rows);
 
 /*
@@ -207,10 +208,10 @@ int sp_aggregate_stack_symbols(const struct sp_aggregate *aggregate,
 			       const struct sp_stack *stack,
 			       struct sp_aggregate_symbols *ret);
 
-/* The function that the stack's bytes are flat for: the innermost that is the
- * program's own; without one the innermost that is no allocator; else simply
- * the innermost (enum sp_role).  As a frame and one of its symbols; 0 and 0 of
- * a stack without frames.  `symbols` has those of each frame. */
+/* The function for which the stack's bytes are flat: the innermost that is the
+ * program's own; if there is none, the innermost that is no allocator; else the
+ * innermost (enum sp_role).  It is returned as a frame and one of its symbols;
+ * 0 and 0 for a stack without frames.  `symbols` has those of each frame. */
 void sp_aggregate_find_flat(const struct sp_aggregate *aggregate,
 			    const struct sp_stack *stack,
 			    const struct sp_symbols *symbols,

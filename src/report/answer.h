@@ -11,9 +11,9 @@
 #include "symbols/symbolizer.h"
 
 /*
- * A question, answered step by step: the symbols and the filter, if the
- * question has one, the analysis, then as many aggregates as are wanted.
- * Borrows what it was made of.
+ * A question, answered step by step: first symbols and a filter, if the
+ * question has one; then the analysis; then any number of aggregates.  Borrows
+ * its inputs.
  */
 struct sp_answer {
 	const struct sp_profile *profile;
@@ -27,8 +27,8 @@ struct sp_answer {
 	struct sp_question all; /* of sp_answer_whole() */
 };
 
-/* `answer` has its first five fields.  0; negative errno and *err.  To be
- * released in both cases. */
+/* The caller has set the first five fields of `answer`. 0; negative errno and
+ * *err.  Release it in both cases. */
 int sp_answer_analyse(struct sp_answer *answer, enum sp_view fallback,
 		      struct sp_error *err);
 
@@ -38,14 +38,13 @@ int sp_answer_aggregate(struct sp_answer *answer,
 			enum sp_granularity granularity,
 			struct sp_aggregate **ret, struct sp_error *err);
 
-/* Both at once.  *ret as of sp_answer_aggregate(), NULL if it fails; the answer
- * is to be released in both cases. */
+/* Both steps. *ret as from sp_answer_aggregate(), NULL on failure.  Release the
+ * answer in both cases. */
 int sp_answer_rows(struct sp_answer *answer, enum sp_view fallback,
 		   enum sp_granularity granularity, struct sp_aggregate **ret,
 		   struct sp_error *err);
 
-/* The same for what was allocated in all of the profile: `answer` has no
- * question. */
+/* The same for all allocations of the profile: `answer` has no question. */
 int sp_answer_whole(struct sp_answer *answer, enum sp_granularity granularity,
 		    struct sp_aggregate **ret, struct sp_error *err);
 

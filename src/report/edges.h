@@ -9,12 +9,11 @@
 #include "report/aggregate.h"
 
 /*
- * Callers and callees of a function.  Each stack with the function counts
- * once, however often it calls itself: its caller is that of the outermost
- * call, its callee that of the innermost.  So the callers add up to the
- * function, and so do the callees together with what it allocates itself.
- * Functions that flat bytes see through are callees as others are, but for
- * allocators.
+ * Callers and callees of a function.  Each stack with the function counts once,
+ * however often it calls itself: its caller is that of the outermost call, its
+ * callee that of the innermost.  So the callers add up to the function, and so
+ * do the callees together with its own allocations.  Library functions that
+ * flat bytes skip are callees like others; allocators are not.
  */
 #define SP_EDGE_NOBODY                                                         \
 	UINT32_MAX /* in place of a row: outermost, or itself                  \

@@ -10,8 +10,8 @@
 #include "symbols/symbolizer.h"
 
 /*
- * Call stacks chosen and cut by regular expressions, as pprof's options of
- * these names do.  A pattern is searched in the name of a function, of its
+ * Selects and cuts call stacks by regular expressions, like pprof's options of
+ * the same names.  A pattern is searched in the name of a function, of its
  * source file and of its module; that of PRUNE_FROM only in the name of the
  * function, without an argument list.  They apply in this order:
  *
@@ -21,9 +21,9 @@
  *                  stacks without one
  *   PRUNE_FROM     drop what the innermost frame that matches called
  *
- * A stack that loses all its frames is dropped.  Functions that were inlined
- * at one address are frames of their own, but SHOW_FROM and PRUNE_FROM cut
- * those of one address alike in every stack.
+ * A stack that loses all its frames is dropped.  Inlined functions at one
+ * address are frames of their own, but SHOW_FROM and PRUNE_FROM cut the frames
+ * of an address in the same way in every stack.
  */
 enum sp_filter_kind {
 	SP_FILTER_FOCUS,
@@ -68,13 +68,13 @@ int sp_filter_new(const struct sp_profile *profile,
  * same.  Not to be freed with sp_profile_free(). */
 const struct sp_profile *sp_filter_profile(const struct sp_filter *filter);
 
-/* Which of its stacks are kept. */
+/* keeps[i]: is stack i of the profile kept? */
 const bool *sp_filter_keeps(const struct sp_filter *filter);
 
 const struct sp_filter_patterns *sp_filter_patterns_of(
 	const struct sp_filter *filter);
 
-/* What is left of the symbols of a frame of a kept stack; never empty. */
+/* The remaining symbols of a frame of a kept stack; never empty. */
 struct sp_symbols sp_filter_symbols(const struct sp_filter *filter,
 				    struct sp_frame frame);
 

@@ -4,10 +4,10 @@
 #include "report/aggregate.h"
 #include "text/json.h"
 
-/* A function as the members of an open object: what tells it from others. */
+/* The members of an open object that identify a function. */
 void sp_function_json_identity(struct sp_json *json,
 			       const struct sp_aggregate_function *function);
 
-/* The same, and its samples. */
+/* The same, and its number of samples. */
 void sp_function_json(struct sp_json *json,
 		      const struct sp_aggregate_function *function);

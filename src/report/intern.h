@@ -7,8 +7,8 @@
 #include "base/index.h"
 
 /*
- * Numbers for distinct strings of bytes, 0, 1, ... in the order in which they
- * come: the tables that exported files refer to.  Zero-initialise.
+ * Numbers 0, 1, ... for distinct strings of bytes, in the order of their first
+ * use: the tables to which exported files refer.  Zero-initialise.
  */
 struct sp_intern {
 	char *bytes; /* of all entries, each followed by a NUL */
@@ -24,7 +24,7 @@ struct sp_intern_entry {
 	size_t length;
 };
 
-/* 0 and *ret_number, or -ENOMEM.  n_entries tells whether they were new. */
+/* 0 and *ret_number, or -ENOMEM. If n_entries grew, the string was new. */
 int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 		  uint32_t *ret_number);
 
@@ -32,7 +32,8 @@ int sp_intern_add(struct sp_intern *intern, const void *bytes, size_t n,
 uint32_t sp_intern_find(const struct sp_intern *intern, const void *bytes,
 			size_t n);
 
-/* The bytes with that number, and a NUL; valid until the next one is added. */
+/* The bytes with that number, and a NUL; valid until the next sp_intern_add().
+ */
 const char *sp_intern_bytes(const struct sp_intern *intern, uint32_t number);
 
 void sp_intern_done(struct sp_intern *intern);

@@ -11,12 +11,13 @@
 #define SP_LABEL_NO_STACK "[no stack]"
 
 /*
- * How people read functions, from their full names (symbols/demangle.h): as the
- * source spells them (symbols/plainname.h) and without parameters, "ns::push".
- * Where another one reads the same, with as many parameters as tell them apart:
- * "ns::push(int, ...)", "ns::push(long, ...)"; where that does not help, with
- * traits, or all of the name.  With `are_full` nothing but parameters is left
- * out.  0 and *ret, one label of each, to be released; -ENOMEM.
+ * Short readable labels for functions, from their full names
+ * (symbols/demangle.h): as the source spells them (symbols/plainname.h) and
+ * without parameters, "ns::push".  If two labels are equal, they get as many
+ * parameters as distinguish them: "ns::push(int, ...)", "ns::push(long, ...)";
+ * if that does not help, traits, or the full name.  With `are_full` only
+ * parameters are left out. 0 and *ret, one label for each name, to be released;
+ * -ENOMEM.
  */
 int sp_labels_new(const char *const *names, size_t n, bool are_full,
 		  char ***ret);
@@ -27,14 +28,14 @@ void sp_labels_free(char **labels, size_t n);
 struct sp_labels {
 	struct sp_intern names;
 	bool are_full; /* as in sp_labels_new() */
-	char **labels; /* of the first n of them */
+	char **labels; /* of the first n names */
 	size_t n;
 };
 
-/* One more name, until the labels are made: 0 or -ENOMEM. */
+/* Add a name, before sp_labels_make(). 0 or -ENOMEM. */
 int sp_labels_add(struct sp_labels *labels, const char *name);
 
-/* Give all names labels; those that there were are released.  0 or -ENOMEM. */
+/* Make the labels of all names; earlier labels are released. 0 or -ENOMEM. */
 int sp_labels_make(struct sp_labels *labels);
 
 /* NULL: the name was not added. */

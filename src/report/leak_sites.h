@@ -16,13 +16,13 @@ struct sp_leak_site {
 	 * allocated meanwhile; 95 %. */
 	struct sp_interval per_s;
 	struct sp_interval per_mib;
-	uint64_t samples; /* behind both */
-	/* Undecided: how much longer a run has to be to tell most times, and
-	 * the period that would; 0: it is not known, or would not help. */
+	uint64_t samples; /* from which both are estimated */
+	/* If undecided: the length of a run that would probably decide, and the
+	 * period that would; 0: unknown, or it would not help. */
 	uint64_t longer_ns;
 	uint64_t period_bytes;
-	/* The call stack that keeps most of what the function has gained, and
-	 * its share; NULL: nothing was gained. */
+	/* The call stack that keeps most of the function's growth, and its
+	 * share; NULL: no growth. */
 	const struct sp_aggregate_stack *stack;
 	double stack_share;
 };
@@ -31,15 +31,16 @@ struct sp_leak_sites {
 	struct sp_leaks *leaks; /* owned */
 	struct sp_leak_site all;
 	/* Leaks first, then undecided ones that grow, filling ones, the other
-	 * undecided and the steady ones; each by what grows fastest. */
+	 * undecided and the steady ones; in each group the fastest growth
+	 * first. */
 	struct sp_leak_site *sites;
 	size_t n_sites;
 	double seconds; /* after the start, until the end */
 };
 
 /*
- * Of an aggregate of all that was allocated; borrows it.  Times are those of
- * sp_leaks_new().  0 and *ret, to be freed by the caller; errors as there.
+ * `aggregate` has all allocations, and is borrowed.  Times and errors are those
+ * of sp_leaks_new(). 0 and *ret, to be freed by the caller.
  */
 int sp_leak_sites_new(const struct sp_aggregate *aggregate, uint64_t from_ns,
 		      uint64_t to_ns, struct sp_leak_sites **ret,

@@ -9,12 +9,12 @@
 #include "stats/estimator.h"
 
 /*
- * What the resident memory of a process was made of at moments of its run.  The
+ * The composition of a process's resident memory at moments of its run.  The
  * profile has it as facts ledger.TIME, each a text of `sampleprof rss --json`.
  * Untrusted.
  */
 enum sp_ledger_why {
-	SP_LEDGER_NOW, /* of a process that runs */
+	SP_LEDGER_NOW, /* of a running process */
 	SP_LEDGER_SNAPSHOT,
 	SP_LEDGER_PEAK,
 	SP_LEDGER_END,
@@ -26,7 +26,7 @@ enum sp_ledger_why {
 struct sp_ledger_row {
 	char name[SP_LEDGER_TEXT_MAX];
 	char label[SP_LEDGER_TEXT_MAX]; /* for people */
-	struct sp_interval bytes;       /* lo == hi: it is no estimate */
+	struct sp_interval bytes;       /* lo == hi: exact */
 	uint64_t swap_bytes;
 };
 
@@ -41,20 +41,21 @@ struct sp_ledger {
 	size_t n_rows;
 };
 
-/* Is the fact one of them, readable or not?  They are long, and no setting. */
+/* Is the fact a ledger, even an unreadable one?  Ledgers are long, and no
+ * setting. */
 bool sp_ledger_is_one(const struct sp_info *info);
 
 /* "end", "peak", "snapshot", "now" */
 const char *sp_ledger_why_name(enum sp_ledger_why why);
 
-/* In the order of time, the last of those that are called the same. */
+/* In the order of time; of several with the same name only the last. */
 struct sp_ledgers {
 	struct sp_ledger *list;
 	size_t n;
 };
 
-/* What cannot be read is left out.  0, or -ENOMEM.  Borrows the profile's
- * text; free it in any case. */
+/* Unreadable ledgers are left out. 0, or -ENOMEM. Borrows the profile's text;
+ * free *ret in any case. */
 int sp_ledgers_read(const struct sp_profile *profile, struct sp_ledgers *ret);
 void sp_ledgers_free(struct sp_ledgers *ledgers);
 

@@ -10,7 +10,7 @@
 struct sp_listing {
 	const struct sp_aggregate_function *function; /* of all its files */
 	const char *file;                             /* NULL: unknown */
-	/* Ascending; line 0 is unknown. */
+	/* Ascending; line 0: unknown. */
 	const struct sp_aggregate_function *const *lines;
 	size_t n_lines;
 };
@@ -18,14 +18,16 @@ struct sp_listing {
 struct sp_listings {
 	struct sp_listing *listings;
 	size_t n_listings;
-	const struct sp_aggregate_function **lines; /* what those borrow */
+	const struct sp_aggregate_function *
+		*lines; /* memory of all `lines` above */
 };
 
 /*
- * Of the functions whose names match the regular expression, in the order of
- * `functions`; `lines` is of the same analysis, by SP_BY_LINE.  0 and
- * *ret, to be released by the caller in any case; -ENOENT and *err if no
- * function matches; the errors of symbols/pattern.h.
+ * Make a listing for each function and file of the functions whose names match
+ * the regular expression, in the order of `functions`.  `lines` is an aggregate
+ * of the same analysis, by SP_BY_LINE. 0 and *ret, to be released by the caller
+ * in any case; -ENOENT and *err if no function matches; the errors of
+ * symbols/pattern.h.
  */
 int sp_listings_init(struct sp_listings *ret,
 		     const struct sp_aggregate *functions,

@@ -3,15 +3,15 @@
 
 #include <stdbool.h>
 
-/* Where dpkg keeps which files belong to which package. */
+/* The directory in which dpkg lists the files of packages. */
 #define SP_PACKAGE_LISTS "/var/lib/dpkg/info"
 
 #define SP_PACKAGE_NAME_MAX 128
 
 /*
- * The package with the debug symbols of that file, by the lists in the
- * directory: "libsqlite3-0-dbgsym", "libc6-dbg".  False if no package has the
- * file, as far as this machine tells.
+ * The package with the debug symbols of the file at `path`, from the lists in
+ * the directory `lists`: "libsqlite3-0-dbgsym", "libc6-dbg".  False if no
+ * installed package has the file.
  */
 bool sp_package_of_debug(const char *lists, const char *path,
 			 char name[SP_PACKAGE_NAME_MAX]);

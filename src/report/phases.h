@@ -13,42 +13,46 @@
 struct sp_phase {
 	const char *name; /* "" before the first mark; untrusted text */
 	size_t n_stretches;
-	size_t n_times; /* it began; a change of the period begins nothing */
+	size_t n_times; /* how often it began; a change of the period is no
+			   beginning */
 	uint64_t duration_ns;
-	/* Exact, of all its allocations; sums stop at UINT64_MAX. */
+	/* Exact totals of its allocations; sums stop at UINT64_MAX. */
 	uint64_t alloc_bytes;
 	uint64_t alloc_objects;
 	uint64_t unsampled_bytes;
-	uint64_t discarded_bytes;  /* of unsampled_bytes */
-	uint64_t slack_bytes;      /* at most that belongs to a neighbour */
+	uint64_t discarded_bytes; /* of unsampled_bytes */
+	uint64_t slack_bytes; /* at most so many bytes belong to a neighbouring
+				 phase */
 	struct sp_class_sums sums; /* samples that were born in it */
-	/* Which began the longest after it had been asked for; NULL: none. */
+	/* The stretch with the longest delay between command and beginning;
+	 * NULL: none. */
 	const struct sp_stretch *late;
 };
 
 struct sp_phases {
 	struct sp_phase *phases;
 	size_t n;
-	bool has_names; /* there is a phase that the program named */
-	/* Time without sampling, of all processes; and how often it began. */
+	bool has_names; /* the program named a phase */
+	/* Time without sampling, summed over all processes, and how often it
+	 * began. */
 	uint64_t off_ns;
 	size_t n_off;
 	bool has_periods; /* more than one period was in force */
 };
 
 /*
- * Sums are of the analysis' view, or of all that has the same births, sizes
- * and threads.  0 and *ret, to be freed by the caller; -ENOMEM and *err.  There
- * are none in a profile without stretches.
+ * Sums are of the analysis' view (`of_view`), or of all samples of the selected
+ * births, sizes and threads. 0 and *ret, to be freed by the caller; -ENOMEM and
+ * *err.  A profile without stretches has no phases.
  */
 int sp_phases_new(const struct sp_analysis *analysis, bool of_view,
 		  struct sp_phases **ret, struct sp_error *err);
 void sp_phases_free(struct sp_phases *phases);
 
-/* The name as people see it: that of the first phase is "(start)". */
+/* The name for messages: that of the first phase is "(start)". */
 const char *sp_phase_name(const char *name);
 
-/* The name in the profile that was meant by `wanted`, or NULL. */
+/* The profile's own copy of the phase name `wanted`, or NULL. */
 const char *sp_phase_find(const struct sp_profile *profile, const char *wanted);
 
 /* Exact totals of the phase of that name. */

@@ -11,18 +11,18 @@
 #include "stats/sums.h"
 
 /*
- * What the user wants to know, as it was asked: before a profile is there that
- * says how long a run was and which threads it had.
+ * The user's question, as it was given: the profile, which knows the length of
+ * the run and its threads, has not been read yet.
  */
 
 enum sp_moment_kind {
 	SP_MOMENT_NONE,  /* not given */
-	SP_MOMENT_TIME,  /* `ns` since the start, or that long */
+	SP_MOMENT_TIME,  /* `ns` since the start, or a duration */
 	SP_MOMENT_SHARE, /* `thousandths` of a percent of the run */
 	SP_MOMENT_END,
-	SP_MOMENT_SNAPSHOT, /* of the snapshot `name` */
+	SP_MOMENT_SNAPSHOT, /* the time of the snapshot `name` */
 	SP_MOMENT_LAST,     /* `ns` before the end, or the start */
-	SP_MOMENT_RSS_PEAK, /* near the peak of RSS, of resident bytes */
+	SP_MOMENT_RSS_PEAK, /* near the peak of RSS, for resident bytes */
 };
 
 struct sp_moment {
@@ -37,23 +37,24 @@ bool sp_moment_parse(const char *text, struct sp_moment *ret);
 
 struct sp_question;
 
-/* What of the profile in that file is in resident pages at the moment that is
- * asked for: sets profile->resident.  0; negative errno and *err. */
+/* Find the bytes of live objects that are in resident pages at the moment of
+ * the question, for the profile in that file: sets profile->resident. 0;
+ * negative errno and *err. */
 typedef int sp_weigh_fn(const char *path, const struct sp_question *question,
 			struct sp_profile *profile, struct sp_error *err);
 
 struct sp_question {
 	bool has_view;
 	enum sp_view view;
-	/* "mapped", "reserved": the live view of these. */
+	/* For "mapped" and "reserved": the live view of such memory. */
 	enum sp_samples_of samples_of;
-	/* --metric: objects are counted, or what is resident of the bytes of
-	 * those that are alive (sp_profile). */
+	/* --metric: count objects, or the resident bytes of live objects
+	 * (sp_profile). */
 	bool has_metric;
 	bool of_objects;
 	bool of_resident;
-	sp_weigh_fn *weigh; /* says so; NULL: nobody can */
-	/* "pinned": the live view, by what it pins (rss/pins.h). */
+	sp_weigh_fn *weigh; /* finds resident bytes; NULL: not available */
+	/* "pinned": the live view, by pinned bytes (pins/pins.h). */
 	bool is_pinned;
 	struct sp_moment at;   /* of live, leaks; none: the end */
 	struct sp_moment from; /* born at or after */
@@ -71,19 +72,19 @@ struct sp_question {
 	double confidence; /* in (0, 1) */
 };
 
-/* Everything, by the default method at 95 %. */
+/* All samples, the default method, 95 %. */
 void sp_question_init(struct sp_question *question);
 
-/* Does it ask for all that the view has?  Not for a time, a size, a thread, a
- * phase, or some of the call stacks. */
+/* Does it ask for the whole view?  False if it selects a time, sizes, a thread,
+ * a phase, or call stacks. */
 bool sp_question_is_whole(const struct sp_question *question);
 
 /*
- * The question as a selection of this profile's samples; `fallback` is the
- * view if none was asked for.  The moment of SP_VIEW_PEAK is left open
- * (at_ns is SP_NEVER).  0; -ENODATA and *err if the profile lacks what the
- * view needs; -ERANGE if a time lies outside the run; -ENOENT for a thread
- * that is not there or not the only one of its name.
+ * The question as a selection of this profile's samples; `fallback` is the view
+ * if none was given.  The moment of SP_VIEW_PEAK is left open (at_ns is
+ * SP_NEVER). 0; or *err and -ENODATA if the profile lacks data for the view;
+ * -ERANGE if a time lies outside the run; -ENOENT if no thread, or more than
+ * one, has that name.
  */
 int sp_question_select(const struct sp_question *question,
 		       const struct sp_profile *profile, enum sp_view fallback,
@@ -95,24 +96,23 @@ int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 			    struct sp_error *err);
 
 /*
- * The same births, sizes and threads, for a format that shows what was
- * allocated and what is alive side by side.  0 and *ret; -EINVAL and *err if
- * another view than SP_VIEW_ALLOC was asked for, which would be lost; `what`
- * begins the sentence.
+ * The same births, sizes and threads, for a format that shows allocated and
+ * live bytes side by side. 0 and *ret; -EINVAL and *err for views other than
+ * SP_VIEW_ALLOC, which such a format cannot show; `what` begins the sentence.
  */
 int sp_selection_births(const struct sp_selection *selection,
 			const struct sp_profile *profile, const char *what,
 			struct sp_selection *ret, struct sp_error *err);
 
-/* Does the selection leave out anything by birth, size, thread or stack? */
+/* Does the selection exclude samples by birth, size, thread or stack? */
 bool sp_selection_is_subset(const struct sp_selection *selection);
 
 /* "alloc", "live", ...; and back. */
 const char *sp_view_name(enum sp_view view);
 bool sp_view_parse(const char *name, enum sp_view *ret);
 
-/* The same of what the samples of the profile are: also "mapped", "reserved".
- * Words for all that can be asked for, from 0; NULL: there are no more. */
+/* The same with the kind of the profile's samples: also "mapped", "reserved".
+ * The _word() functions list all words, from i = 0; NULL after the last. */
 const char *sp_view_name_of(const struct sp_profile *profile,
 			    enum sp_view view);
 bool sp_question_parse_view(struct sp_question *question, const char *name);

@@ -4,10 +4,10 @@
 #include "base/error.h"
 #include "report/aggregate.h"
 
-/* The last is for all entries that only a later writer knows. */
+/* The last counts all entries that a newer writer added. */
 #define SP_STATS_ENTRIES (SP_ENTRY_COUNT + 1)
 
-/* What the view has by the functions that programs call to allocate. */
+/* The view by entry points: the functions that programs call to allocate. */
 struct sp_stats {
 	struct sp_class_sums entries[SP_STATS_ENTRIES];
 	unsigned int order[SP_STATS_ENTRIES]; /* most samples first */

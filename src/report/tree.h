@@ -8,12 +8,12 @@
 #include "report/aggregate.h"
 
 /*
- * The call tree of an aggregate, from the outermost callers down, in the order
- * in which it is read.  A place is a row of the aggregate below certain
- * callers, so that a function that calls itself is several.
+ * The call tree of an aggregate, from the outermost callers down, in
+ * depth-first order.  A place is a row of the aggregate below certain callers,
+ * so a recursive function has several places.
  *
- * What stands below a place adds up to it: its callees that are shown, what it
- * allocated itself if it has callees, and the callees that are not shown.
+ * The nodes below a place add up to it: its callees that are shown, its own
+ * allocations if it has callees, and the callees that are not shown.
  */
 enum sp_tree_kind {
 	SP_TREE_PLACE,
@@ -23,7 +23,7 @@ enum sp_tree_kind {
 
 struct sp_tree_node {
 	enum sp_tree_kind kind;
-	uint32_t depth;  /* 0: nobody calls it */
+	uint32_t depth;  /* 0: no caller */
 	uint32_t row;    /* of a place */
 	size_t n_others; /* of OTHERS */
 	struct sp_interval bytes;
@@ -38,9 +38,9 @@ struct sp_tree {
 };
 
 /*
- * Of the places with at least that share (0..1) of the whole view, those of one
- * caller by descending bytes, then by name.  0 and *ret_tree, to be freed by
- * the caller; -ENOMEM and *err.
+ * The tree of the places with at least `share` (0..1) of the whole view.  The
+ * callees of a place are in order of descending bytes, then by name. 0 and
+ * *ret_tree, to be freed by the caller; -ENOMEM and *err.
  */
 int sp_tree_new(const struct sp_aggregate *aggregate, double share,
 		struct sp_tree **ret_tree, struct sp_error *err);

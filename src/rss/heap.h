@@ -6,9 +6,9 @@
 #include "resident/parts.h"
 
 /*
- * The rows of the heap and of other anonymous memory, of what the allocator
- * has counted (memory->allocator is SP_ALLOCATOR_UNKNOWN: nothing) and what was
- * sampled.  They add up to what is resident of the parts that they are of.
+ * The rows of the heap and of other anonymous memory, from the allocator's
+ * counts (none if memory->allocator is SP_ALLOCATOR_UNKNOWN) and from samples.
+ * They add up to the resident bytes of their parts of memory.
  */
 void sp_rss_heap_fill(const struct sp_rss_parts *parts,
 		      const struct sp_control_memory *memory,

@@ -4,9 +4,9 @@
 #include <elfutils/libdw.h>
 
 /*
- * The debug file that others share, as dwz makes it: a .gnu_debugaltlink names
- * it, and names of functions may be there alone.  libdw left to itself opens
- * whatever path such a link has, be it a FIFO.
+ * The debug file that dwz makes for several files to share.  A
+ * .gnu_debugaltlink names it, and it may be the only place of a function's
+ * name. libdw alone would open any path in such a link, even a FIFO.
  */
 struct sp_debugaltlink {
 	Dwarf *dwarf; /* NULL: none was asked for */
@@ -17,11 +17,11 @@ struct sp_debugaltlink {
 /*
  * Give `dwarf` its alternate file if it asks for one: that of the right build
  * id below one of the colon-separated `roots`, as ROOT/.build-id/xx/yyyy.debug,
- * or as ROOT/.dwz/REST for a link with such a path.  If there is none it gets
- * an empty one.
+ * or as ROOT/.dwz/REST for a link with such a path.  If there is none, `dwarf`
+ * gets an empty one.
  *
- * Returns 0, and *ret to be closed after `dwarf`; or -ENOMEM, and nothing may
- * be asked of `dwarf`.
+ * Returns 0, and *ret to be closed after `dwarf`; or -ENOMEM, and `dwarf` must
+ * not be queried.
  */
 int sp_debugaltlink_open(Dwarf *dwarf, const char *roots,
 			 struct sp_debugaltlink *ret);

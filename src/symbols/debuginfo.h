@@ -17,20 +17,20 @@ struct sp_debuginfo;
 
 /* One of the functions at an address. */
 struct sp_location {
-	const char *function;  /* as in the file, that is mangled, or with its
-				* scopes as if it were demangled; NULL */
-	const char *directory; /* that a relative `file` belongs to, or NULL */
+	const char *function;  /* mangled, as in the file, or with its scopes as
+				  if demangled; or NULL */
+	const char *directory; /* to which a relative `file` refers, or NULL */
 	const char *file;      /* source file or NULL */
 	uint32_t line;         /* 0: unknown */
 	bool is_inlined;       /* inlined into the next one */
 };
 
-/* Where more calls are inlined into each other, the innermost are left out. */
+/* If more calls are inlined into each other, the innermost are left out. */
 #define SP_LOCATION_MAX 64
 
 /*
  * Open the file at `path` if it has the build id `want` (any, if that has
- * length 0), else what sp_elffile_find() or debuginfod has of that build.
+ * length 0), else the file of that build from sp_elffile_find() or debuginfod.
  * `options`, whose debug_path is not NULL, and `path` are borrowed until
  * sp_debuginfo_close.  On failure a negative errno, with err->message fit to
  * follow the file's name.
@@ -47,8 +47,8 @@ int sp_debuginfo_open(const char *path, const struct sp_build_id *want,
 size_t sp_debuginfo_lookup(struct sp_debuginfo *info, uint64_t address,
 			   struct sp_location locations[SP_LOCATION_MAX]);
 
-/* Where the function around `address` begins, by unwind information: for
- * addresses without a name.  False if unknown. */
+/* For addresses without a name: where the function around `address` begins,
+ * from unwind information.  False if unknown. */
 bool sp_debuginfo_function_start(const struct sp_debuginfo *info,
 				 uint64_t address, uint64_t *ret_start);
 

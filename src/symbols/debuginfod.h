@@ -9,12 +9,12 @@
  * which is opened when it is first needed and keeps a cache of its own.
  */
 
-/* 0, or -EINVAL if no server is named, -ENOSYS if the library is not there;
- * with a remedy in *err. */
+/* Can it be used? 0; -EINVAL if no server is named, or -ENOSYS if the library
+ * is missing, with a remedy in *err. */
 int sp_debuginfod_check(struct sp_error *err);
 
 /*
- * Fetch the debug file of build id `id`, which is checked.  Returns a
+ * Fetch the debug file of build id `id`, and check its build id.  Returns a
  * descriptor that the caller closes and *ret_path (freed by the caller), or a
  * negative errno: -ENOENT if no server has it.
  */

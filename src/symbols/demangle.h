@@ -4,10 +4,10 @@
 #include <stddef.h>
 
 /*
- * The source form of a C++ or Rust linker name, all that tells functions apart:
- * scopes, template arguments and parameters, but no return type, none of Rust's
- * hashes and of the compiler's clone suffixes: "ns::Box<int>::push(int
- * const&)".
+ * The source form of a C++ or Rust linker name, with everything that
+ * distinguishes functions: scopes, template arguments and parameters.  It has
+ * no return type, no hash of Rust, and no clone suffix of the compiler:
+ * "ns::Box<int>::push(int const&)".
  *
  * Returns a string that the caller frees; NULL if `name` is not mangled, is
  * longer than SP_MANGLED_MAX, nests too deeply, would become longer than
@@ -20,8 +20,8 @@
 char *sp_demangle(const char *name);
 
 /*
- * How much of such a name people read: it without its own parameters,
- * "ns::Box<int>::push".  Overloads share that; parameters of a function that
- * encloses a lambda or local class stay.  Of any other text all of it.
+ * Length of the readable part of such a name, without its own parameters:
+ * "ns::Box<int>::push".  Overloads share it.  Parameters of a function that
+ * encloses a lambda or local class stay.  For any other text, its whole length.
  */
 size_t sp_demangle_short(const char *name);

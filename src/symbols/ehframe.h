@@ -8,7 +8,7 @@
 
 /*
  * Where functions begin, from the search table of the unwind information
- * (.eh_frame_hdr), which stripping leaves: without it every call site of a
+ * (.eh_frame_hdr), which stripping keeps.  Without it every call site of a
  * stripped binary would be a function of its own.
  */
 struct sp_ehframe {

@@ -9,8 +9,8 @@
 
 /*
  * Opening the ELF files that a profile or another ELF file names.  Such a name
- * may lead anywhere: nothing here blocks on a FIFO, reads a device, unpacks a
- * compressed file, or takes a file of another build for the right one.
+ * is untrusted.  So nothing here blocks on a FIFO, reads a device, unpacks a
+ * compressed file, or accepts a file of another build.
  */
 
 /* A build id; the bytes are borrowed.  Length 0: there is none. */
@@ -30,12 +30,12 @@ int sp_elffile_open(const char *path, const struct sp_build_id *want,
 		    struct sp_error *err);
 
 /*
- * Open the module of build id `want` that was at `path`: there, or if there is
- * none or another one, below each of the colon-separated `roots`:
- * ROOT/.build-id/xx/yyyy, ROOT/PATH, ROOT/NAME, and at last its debug file
- * ROOT/.build-id/xx/yyyy.debug, which has names without the code.  As
- * sp_elffile_open(), whose errors are those of `path`; *ret_path (freed by the
- * caller) is where it was found, NULL for `path` itself.
+ * Open the module of build id `want` that was at `path`.  If `path` has none or
+ * another one, look below each of the colon-separated `roots`:
+ * ROOT/.build-id/xx/yyyy, ROOT/PATH, ROOT/NAME, and last its debug file
+ * ROOT/.build-id/xx/yyyy.debug, which has names without the code.  Returns what
+ * sp_elffile_open() returns, with the errors of `path`. *ret_path (freed by the
+ * caller) is where it was found; NULL for `path` itself.
  */
 int sp_elffile_find(const char *path, const struct sp_build_id *want,
 		    const char *roots, char **ret_path, struct sp_error *err);
@@ -47,12 +47,12 @@ struct sp_elf_segment {
 	uint64_t offset; /* in the file */
 };
 
-/* The first `max` of them, of a file as for sp_elffile_open().  How many there
- * are in `out`, or negative errno. */
+/* The first `max` such segments of a file, opened as by sp_elffile_open().
+ * Returns the number in `out`, or negative errno. */
 int sp_elffile_code(const char *path, const struct sp_build_id *want,
 		    struct sp_elf_segment *out, size_t max);
 
-/* What there is to know to find the separate debug file of an ELF file. */
+/* What is needed to find the separate debug file of an ELF file. */
 struct sp_debug_query {
 	const char *main_path;        /* the ELF file, as it was opened */
 	const struct stat *main_stat; /* and its identity */
@@ -72,10 +72,10 @@ struct sp_debug_query {
 int sp_elffile_find_debug(const struct sp_debug_query *query, char **ret_path);
 
 /*
- * Find the file of build id `id` that debug files share, by the name that they
- * have for it: ROOT/.build-id/xx/yyyy.debug, or ROOT/.dwz/REST if `name` is
- * DIRECTORY/.dwz/REST.  Returns a descriptor that the caller closes, or -ENOENT
- * or -ENOMEM.
+ * Find the file of build id `id` that debug files share (sp_debugaltlink), by
+ * the name in their link: ROOT/.build-id/xx/yyyy.debug, or ROOT/.dwz/REST if
+ * `name` is DIRECTORY/.dwz/REST. Returns a descriptor that the caller closes,
+ * or -ENOENT or -ENOMEM.
  */
 int sp_elffile_find_debugaltlink(const struct sp_build_id *id, const char *name,
 				 const char *roots);

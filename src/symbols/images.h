@@ -6,14 +6,14 @@
 #include "symbols/debuginfo.h"
 
 /*
- * The files behind modules, opened once, however often they were mapped and by
- * how many processes: symbolizers that come one after the other can share them.
- * One thread at a time.
+ * The files of modules.  Each is opened once, however often it was mapped and
+ * in however many processes, and later symbolizers can share it.  For one
+ * thread at a time.
  */
 struct sp_image {
 	char *path;
 	struct sp_build_id build_id;
-	/* NULL: of no use, for `reason`, which is empty if it never was a
+	/* NULL: the file cannot be used, for `reason`; "" if it never was a
 	 * file. */
 	struct sp_debuginfo *info;
 	char reason[sizeof(((struct sp_error *)0)->message)];
@@ -22,10 +22,10 @@ struct sp_image {
 
 struct sp_images;
 
-/* How files are looked for is copied from `options`.  NULL without memory. */
+/* Copies from `options` how to search for files.  NULL without memory. */
 struct sp_images *sp_images_new(const struct sp_symbolizer_options *options);
 
-/* That of a module, which stays until all are freed; NULL without memory. */
+/* The image of a module, valid until sp_images_free(); NULL without memory. */
 const struct sp_image *sp_images_get(struct sp_images *images,
 				     const struct sp_module *module);
 

@@ -10,14 +10,14 @@
 #include "model/profile.h"
 
 /*
- * Names of code that a runtime made while the program ran: what node, CPython,
- * the JVM and others write for perf.  Two kinds of files:
+ * Names of code that a runtime generated while the program ran. node, CPython,
+ * the JVM and others write them for perf, in two kinds of files:
  *
- *	perf-PID.map  a line for each function: start and size in hex, name
- *	jit-PID.dump  records of code that was made, and that moved
+ * perf-PID.map a line for each function: start and size in hex, name
+ * jit-PID.dump records of code that was made, and that moved
  *
- * A runtime puts new code where old code was.  The last entry of an address
- * speaks for it; if an earlier one had another name, it is marked.
+ * A runtime reuses addresses of old code.  The last entry of an address counts;
+ * if an earlier one had another name, the address is marked as reused.
  *
  * Zero-initialise; add files or their contents; seal; find.
  */
@@ -44,10 +44,10 @@ struct sp_jitmap {
 	char problem[200]; /* why a file was not used; "": no trouble */
 };
 
-/* More entries than any runtime writes; later ones are left out. */
+/* Limit of entries, more than any runtime writes; later ones are left out. */
 #define SP_JITMAP_ENTRIES_MAX ((size_t)1 << 22)
 
-/* What an address stands for; texts are the map's. */
+/* The symbol of an address; texts are owned by the map. */
 struct sp_jit_symbol {
 	const char *function;
 	const char *file; /* NULL: not known */
@@ -56,19 +56,19 @@ struct sp_jit_symbol {
 };
 
 /*
- * The contents of a file, untrusted.  What cannot be understood is left out:
- * lines of a map, records of a dump from the first bad one on.  0, -ENOMEM, or
- * -EBADMSG if a dump has no header of this byte order and version.
+ * Add the contents of a file, untrusted.  Bad lines of a map are skipped, and
+ * records of a dump from the first bad one on. 0; -ENOMEM; or -EBADMSG if a
+ * dump has no header of this byte order and version.
  */
 int sp_jitmap_add_map(struct sp_jitmap *map, const char *text, size_t bytes);
 int sp_jitmap_add_dump(struct sp_jitmap *map, const uint8_t *data,
 		       size_t bytes);
 
 /*
- * The files of the profile's process, if they are on this machine: the same
- * host, an owner who is the profile's or root, written while the process ran.
- * Then sealed.  A file that is there and is not used leaves a `problem`.  0 or
- * -ENOMEM.
+ * Add the files of the profile's process, if they are on this machine, and seal
+ * the map.  A file is used if the host is the same, its owner is the profile's
+ * or root, and it was written while the process ran.  If a file exists but is
+ * not used, `problem` says why. 0 or -ENOMEM.
  */
 int sp_jitmap_open(struct sp_jitmap *map, const struct sp_profile *profile);
 

@@ -4,8 +4,8 @@
 #include "base/error.h"
 
 /*
- * One regular expression, compiled: the syntax of PCRE2, of which pprof's RE2
- * is a part for all that is practical.  Text is UTF-8; bytes that are not match
+ * A compiled regular expression in the syntax of PCRE2, which in practice
+ * includes pprof's RE2.  Text is UTF-8; bytes that are not valid UTF-8 match
  * nothing.
  */
 struct sp_pattern;
@@ -16,8 +16,8 @@ struct sp_pattern;
 int sp_pattern_new(const char *option, const char *text,
 		   struct sp_pattern **ret, struct sp_error *err);
 
-/* 1: found in the text; 0: not; -EOVERFLOW and *err: the search takes more
- * steps than any sensible pattern. */
+/* 1: found in the text; 0: not found; -EOVERFLOW and *err: the search took too
+ * many steps. */
 int sp_pattern_search(const struct sp_pattern *pattern, const char *text,
 		      struct sp_error *err);
 

@@ -6,16 +6,16 @@
 #include <stdint.h>
 
 /*
- * Which of many overlapping address ranges an address belongs to: the one that
- * starts last, then the one that ends first, then the higher rank, then the
- * lower value.
+ * Finds the range of an address among many that overlap: the one that starts
+ * last, then the one that ends first, then the higher rank, then the lower
+ * value.
  *
- * A label is a range of unknown length.  It reaches to the next start of
- * anything, at most to its `end`, and only speaks where no other range does.
+ * A label is a range of unknown length.  It reaches to the next start of any
+ * range, at most to its `end`, and is found only where no other range is.
  *
- * Ranges are added, then the map is sealed (sorted and cut into disjoint
- * pieces in O(n log n)), then it is searched in O(log n).  A zeroed struct is
- * an empty map.
+ * First add ranges, then seal the map (it is sorted and cut into disjoint
+ * pieces in O(n log n)), then search it in O(log n).  A zeroed struct is an
+ * empty map.
  */
 struct sp_range {
 	uint64_t start;
@@ -31,7 +31,7 @@ struct sp_rangemap {
 	size_t capacity;
 };
 
-/* More ranges than any real binary has; a forged one is cut short there. */
+/* More ranges than any real binary has: a limit for forged ones. */
 #define SP_RANGEMAP_MAX ((size_t)1 << 23)
 
 /* 0 (also for an empty range, which is ignored); -ENOMEM; -E2BIG beyond

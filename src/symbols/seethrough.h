@@ -5,20 +5,19 @@
 #include "model/profile.h"
 
 /*
- * Which functions are the program's own, by name alone, so that a baseline
- * without addresses gets the same answer as a profile: see_through.def, and
- * what the user adds.
+ * Which functions are the program's own: the rules of see_through.def, and
+ * those of the user.  Names alone decide, so that a baseline without addresses
+ * gets the same answer as a profile.
  */
 struct sp_see_through;
 
 struct sp_see_through_options {
-	/* All that is not SP_ROLE_ALLOCATOR is the program's own. */
+	/* Every function that is not SP_ROLE_ALLOCATOR is the program's own. */
 	bool all_frames;
-	/* More that is SP_ROLE_LIBRARY: a regular expression
-	 * (symbols/pattern.h) or "@FILE", a file of them, one a line, '#'
-	 * begins a comment.  It is searched in the function's name with its
-	 * parameters and as people read it, and in the name of the module's
-	 * file.  NULL: nothing. */
+	/* Additional SP_ROLE_LIBRARY functions: a regular expression
+	 * (symbols/pattern.h), or "@FILE", a file with one on each line; '#'
+	 * begins a comment.  It is searched in the function's full name, in its
+	 * readable name, and in the name of the module's file.  NULL: none. */
 	const char *more;
 };
 
@@ -28,17 +27,17 @@ int sp_see_through_new(const struct sp_see_through_options *options,
 		       struct sp_see_through **ret, struct sp_error *err);
 
 /* `name` has all its parameters (struct sp_symbol's identity); `module` is the
- * name of a file without directory, "" for the program itself.  What takes too
- * long to search does not match. */
+ * name of a file without directory, "" for the program itself.  If a search
+ * takes too many steps, the expression does not match. */
 enum sp_role sp_see_through_role(const struct sp_see_through *rules,
 				 const char *module, const char *name);
 
 /*
- * The interpreter of a stack: the functions of a script are in no file, and
- * the innermost of them that calls an interpreter tells in which module that
- * is.  What that module does is done for the script's function, and so its
- * functions count as SP_ROLE_LIBRARY further in.  In a stack without a script
- * they are what they are: a program that only links an interpreter keeps all.
+ * The interpreter of a stack.  Functions of a script are in no module.  The
+ * innermost of them that calls a module shows which module is the interpreter.
+ * That module works for the script's function, so its functions further in
+ * count as SP_ROLE_LIBRARY. In a stack without a script they keep their roles,
+ * also in a program that only links an interpreter.
  */
 struct sp_interpreter {
 	bool is_found;
@@ -46,9 +45,8 @@ struct sp_interpreter {
 	bool is_inside;
 };
 
-/* Takes the roles of all functions of a stack, from the innermost outwards,
- * and which frame each is in; true: found, and no more are needed.  `in` begins
- * as zeros. */
+/* Call it with the role and frame of each function of a stack, from the
+ * innermost outwards, until it returns true: found.  Zero-initialise `in`. */
 bool sp_interpreter_look(struct sp_interpreter *in, enum sp_role role,
 			 size_t at);
 

@@ -13,28 +13,27 @@
 /*
  * From (module, offset) to functions and source lines, with elfutils' libdw:
  * symbol tables, DWARF lines and inlines, separate debug files by build id and
- * debug link.  A module on disk whose build id differs from the recorded one
- * is not used.  What the profile brings along itself (read/embedded_symbols.h)
- * is preferred, but where it has no more than an address, or a name without a
- * line that is found here.  All text is untrusted: it comes from binaries and
- * files as it is.
+ * debug link.  A module on disk whose build id differs from the recorded one is
+ * not used.  Symbols that are embedded in the profile (read/embedded_symbols.h)
+ * are preferred, unless they have only an address, or no line while the files
+ * have one.  All text is untrusted: it comes from binaries and files unchanged.
  */
 struct sp_images;
 
 struct sp_symbolizer_options {
-	const char *debug_path; /* colon-separated roots of separate debug
-				 * files and of modules that are not where
-				 * they were, or NULL for /usr/lib/debug */
+	const char *debug_path; /* colon-separated roots of separate debug files
+				   and of modules that were moved; NULL:
+				   /usr/lib/debug */
 	bool use_debuginfod;    /* may ask $DEBUGINFOD_URLS; off by default */
-	bool full_names;        /* functions are called all that they are */
+	bool full_names; /* names with parameters and template arguments */
 	struct sp_see_through_options see_through;
-	/* What earlier symbolizers with these options found, borrowed; NULL:
-	 * nothing is kept.  Modules whose addresses are all in it are not
-	 * opened, and are no problem. */
+	/* The results of earlier symbolizers with these options, borrowed;
+	 * NULL: no cache.  Modules whose addresses are all in it are not
+	 * opened, and no problem is reported for them. */
 	struct sp_symbol_cache *cache;
-	/* What they opened, borrowed (symbols/images.h); NULL: a symbolizer
-	 * opens and closes files itself.  Then a module that is of no use is a
-	 * problem also if its addresses are in the cache. */
+	/* The files that they opened, borrowed (symbols/images.h); NULL: the
+	 * symbolizer opens and closes files itself.  With it, a module that
+	 * cannot be used is reported even if its addresses are in the cache. */
 	struct sp_images *images;
 };
 
@@ -47,12 +46,12 @@ int sp_symbolizer_new(const struct sp_profile *profile,
 		      struct sp_symbolizer **ret_symbolizer,
 		      struct sp_error *err);
 
-/* Are functions called all that they are? */
+/* Do names have parameters and template arguments? */
 bool sp_symbolizer_has_full_names(const struct sp_symbolizer *symbolizer);
 
 /*
  * Symbols of a frame; the result is cached and owned by the symbolizer.  Never
- * fails: what is not known is module+offset.  `is_return_address` looks one
+ * fails: an unknown function is module+offset.  `is_return_address` looks one
  * byte back, so that a call at the end of a function is not attributed to the
  * next one.
  */
@@ -67,8 +66,8 @@ void sp_symbolizer_problems(const struct sp_symbolizer *symbolizer,
 				       const char *reason),
 			    void *arg);
 
-/* Of the addresses that were looked up, how many have names; and how many of
- * these were embedded in the profile. */
+/* The number of addresses that were looked up and have names, and of those
+ * whose names were embedded in the profile. */
 void sp_symbolizer_count(const struct sp_symbolizer *symbolizer,
 			 size_t *ret_named, size_t *ret_embedded);
 

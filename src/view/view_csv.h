@@ -8,13 +8,13 @@
 #include "report/aggregate.h"
 
 /*
- * Tables for programs, as RFC 4180 has them but with '\n' at the end of lines:
- * a head, then rows.  What is not known is empty.  Text is quoted and escaped
- * as by sp_text_print(); one that a spreadsheet would take for a formula gets
- * an apostrophe in front.  Write errors stay in the stream.
+ * Tables for programs, as in RFC 4180 but with '\n' at the end of lines: a
+ * head, then rows.  Unknown values are empty.  Text is quoted, and escaped as
+ * by sp_text_print(); an apostrophe precedes text that a spreadsheet would take
+ * for a formula.  Write errors stay in the stream.
  */
 
-/* Parts of a row: a text; a comma before each of value, lo and hi. */
+/* Parts of a row. sp_view_csv_interval() writes ",value,lo,hi". */
 void sp_view_csv_text(FILE *out, const char *text);
 void sp_view_csv_interval(FILE *out, struct sp_interval interval);
 
@@ -32,7 +32,7 @@ void sp_view_csv_functions(FILE *out, const struct sp_aggregate *aggregate,
 int sp_view_csv_timeline(FILE *out, const struct sp_analysis *analysis,
 			 struct sp_error *err);
 
-/* What the view has of each size class with a sample, estimated. */
+/* The view's estimate for each size class with a sample. */
 void sp_view_csv_sizes_estimated(FILE *out, const struct sp_analysis *analysis);
 
 /* The exact totals of each size class that has any. */

@@ -10,10 +10,10 @@
 #include "report/stats.h"
 
 /*
- * The pages of the commands tree, peek, list, traces and stats for programs:
- * one JSON object that begins as that of sp_view_json_write(), or a table as
- * in view/view_csv.h.  docs/guide.md has the keys and columns.  Write
- * errors stay in the stream.
+ * The output of the commands tree, peek, list, traces and stats for programs:
+ * one JSON object that begins like that of sp_view_json_write(), or a table as
+ * in view/view_csv.h. docs/guide.md has the keys and columns.  Write errors
+ * stay in the stream.
  */
 
 /* The places of sp_tree_new(), in its order, with their depths.  0 or -ENOMEM

@@ -12,8 +12,8 @@
 
 /*
  * Everything in the profile as one JSON object; keys may be added in later
- * versions.  Functions are in the present order of the aggregate.  What only a
- * profile with frees can tell is null without them.
+ * versions.  Functions are in the present order of the aggregate.  Figures that
+ * need frees are null without them.
  *
  * Exact numbers are integers, estimates are numbers with a fraction or an
  * exponent.  The seed is a string, because most JSON readers lose the low bits
@@ -25,8 +25,8 @@
 int sp_view_json_write(FILE *out, const struct sp_aggregate *aggregate,
 		       struct sp_error *err);
 
-/* The array "frames" of a stack, innermost first, inlined ones before what they
- * were inlined into. */
+/* The array "frames" of a stack, innermost first; inlined functions precede the
+ * function they were inlined into. */
 void sp_view_json_frames(struct sp_json *json,
 			 const struct sp_aggregate *aggregate,
 			 const struct sp_stack *stack);

@@ -7,8 +7,8 @@
 #include "report/aggregate.h"
 #include "text/json.h"
 
-/* What all JSON of the report begins with: the run and its exact totals, the
- * estimates of the whole view, what was selected, by which method. */
+/* The beginning of all JSON of the report: the run and its exact totals, the
+ * estimates of the whole view, the filters and the method. */
 void sp_view_json_head(struct sp_json *json,
 		       const struct sp_aggregate *aggregate);
 
@@ -23,6 +23,6 @@ void sp_view_json_objects(struct sp_json *json, const char *key,
 			  const struct sp_estimation *how,
 			  const struct sp_class_sums *sums);
 
-/* A limit that is there, or null. */
+/* A limit, or null if there is none. */
 void sp_view_json_limit(struct sp_json *json, const char *key, uint64_t value,
 			bool is_there);

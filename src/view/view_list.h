@@ -7,8 +7,8 @@
 #include "report/listing.h"
 
 /*
- * The listings with the text of their lines and of those around them, as far as
- * the files are there; source_path is for sp_sourcefile_new().
+ * The listings with the text of their lines and of the lines around them, if
+ * the source files are found; source_path is for sp_sourcefile_new().
  */
 void sp_view_list_print(FILE *out, const struct sp_aggregate *functions,
 			const struct sp_listings *listings,

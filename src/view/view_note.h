@@ -6,7 +6,7 @@
 
 #include "report/aggregate.h"
 
-/* Notes on the way: what view_notes.c puts together from several sources. */
+/* Notes that view_notes.c collects from several modules. */
 struct sp_view_notes {
 	FILE *out;
 	unsigned int count;
@@ -15,16 +15,16 @@ struct sp_view_notes {
 /* Begin a note; the caller writes the rest of the line. */
 FILE *sp_view_note(struct sp_view_notes *notes);
 
-/* Is it enough to be worth a note?  A thousandth is. */
+/* Is the part worth a note?  It is from a thousandth of the whole on. */
 bool sp_view_note_matters(double part, double whole);
 
-/* Functions of the rows that have no names: of which modules, why, and what
- * would give them names.  Without memory nothing is said. */
+/* A note on functions of the rows that have no names: their modules, why, and
+ * the remedy.  No note if memory is short. */
 void sp_view_note_unnamed(struct sp_view_notes *notes,
 			  const struct sp_aggregate *aggregate);
 
-/* What the runtime of a language does not take from malloc; `aggregate` may be
- * NULL. */
+/* A note on memory that the runtime of a language does not take from malloc.
+ * `aggregate` may be NULL. */
 void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate);

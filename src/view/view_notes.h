@@ -5,11 +5,11 @@
 
 #include "report/aggregate.h"
 
-/* What stands below the tables of the text report. */
+/* The notes below the tables of the text report. */
 
 /*
  * What limits the figures: no samples, exact totals that could not be used,
- * losses, damage, missing symbols.  `aggregate` is NULL where nothing was
+ * losses, damage, missing symbols.  `aggregate` is NULL if nothing was
  * symbolized.
  */
 void sp_view_notes_print(FILE *out, const struct sp_analysis *analysis,

@@ -9,14 +9,14 @@
 #include "text/json.h"
 
 /*
- * The phases that the program named, with their exact totals and what the
- * samples say of them; nothing if it named none.  At most `rows`, 0 for all.
- * 0; -ENOMEM and *err.
+ * The phases that the program named, with their exact totals and the estimates
+ * from samples; nothing if it named none.  At most `rows`; 0: all. 0; -ENOMEM
+ * and *err.
  */
 int sp_view_phases_print(FILE *out, const struct sp_analysis *analysis,
 			 size_t rows, struct sp_error *err);
 
-/* All phases, each with what the view has of it: --by phase.  The same. */
+/* --by phase: the view's estimate for each phase. 0; -ENOMEM and *err. */
 int sp_view_phases_print_view(FILE *out, const struct sp_analysis *analysis,
 			      struct sp_error *err);
 int sp_view_phases_csv(FILE *out, const struct sp_analysis *analysis,

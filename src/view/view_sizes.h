@@ -12,7 +12,7 @@
 /* One for each power of two: sizes up to 16 << row, the last without end. */
 #define SP_VIEW_SIZES_ROWS 49
 
-/* The row of a size class, and what it is called: "64 B", "larger". */
+/* The row of a size class, and the name of a row: "64 B", "larger". */
 size_t sp_view_sizes_row(unsigned int class);
 struct sp_text_cell sp_view_sizes_row_name(size_t row);
 
@@ -28,7 +28,7 @@ void sp_view_sizes_print(FILE *out, const struct sp_profile *profile,
 			 bool ascii);
 
 /*
- * The same steps of what the view has, estimated: bytes, samples, bars; then
+ * The view's estimates in the same steps: bytes, samples, bars; then
  * percentiles of the bytes.
  */
 void sp_view_sizes_print_estimated(FILE *out,

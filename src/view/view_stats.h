@@ -13,7 +13,7 @@
 void sp_view_stats_print(FILE *out, struct sp_aggregate *aggregate,
 			 const struct sp_stats *stats, size_t n_max);
 
-/* What the view has of each thread, most bytes first, with the exact total of
- * what it allocated.  0 or -ENOMEM and *err. */
+/* The view's estimate for each thread, most bytes first, with the exact total
+ * that it allocated. 0 or -ENOMEM and *err. */
 int sp_view_threads_print(FILE *out, const struct sp_analysis *analysis,
 			  struct sp_error *err);

@@ -12,8 +12,8 @@
 
 /*
  * Live bytes over time with their limits, 80 columns wide: blocks of Unicode,
- * or ASCII if `ascii`; the peak is marked, and RSS where it was recorded.  The
- * profile has frees.  0 or -ENOMEM and *err.
+ * or ASCII if `ascii`; the peak is marked, and RSS if it was recorded.  The
+ * profile must have frees. 0 or -ENOMEM and *err.
  */
 int sp_view_timeline_print(FILE *out, const struct sp_analysis *analysis,
 			   bool ascii, struct sp_error *err);
