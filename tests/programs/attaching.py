@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What tests of `sampleprof attach` share: rounds of it against a process."""
+"""Shared by the tests of `sampleprof attach`: rounds of it against a process.
+"""
 
 import os
 import re

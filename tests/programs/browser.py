@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A headless Chromium, spoken to by its DevTools protocol over a pipe: JSON
-messages that end in a NUL, on descriptors 3 and 4 of the browser."""
+"""A headless Chromium, driven over its DevTools pipe: JSON messages that end in
+a NUL, on descriptors 3 and 4 of the browser."""
 
 import base64
 import fcntl

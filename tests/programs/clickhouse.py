@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A ClickHouse server of Debian's on loopback, in a folder of its own; and
-servers that are none: they answer what a test tells them to."""
+"""Debian's ClickHouse server on loopback, in a folder of its own; and fake
+servers, which answer what a test tells them to."""
 
 import contextlib
 import os

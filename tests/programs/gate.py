@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of diff and check share: profiles of a program that counts what
-it allocates, and the two commands."""
+"""Shared by the tests of diff and check: profiles of a program that counts its
+own allocations, and the two commands."""
 
 import os
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""google/pprof, built from Debian's sources, as drivers run it."""
+"""google/pprof, built from Debian's sources, and how to run it."""
 
 import collections
 import os

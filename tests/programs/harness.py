@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What the end-to-end tests share: running a program under the library, and
+"""Shared by the end-to-end tests: running a program under the library, and
 reading the profiles that it leaves.
 
-A preload that was silently ignored looks like a program that allocates
-nothing, so every check of a profile starts from samples or exact counts that
-are there (Profile.require_samples).
+A preload that was silently ignored looks like a program without allocations.
+So every check of a profile first requires samples or exact counts
+(Profile.require_samples).
 """
 
 import dataclasses

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the tests of hazards share.  Each runs a program alone, under the
-library, and under a profiler that makes the mistake the hazard punishes
-(targets/hazard_naive.c): the first two must not differ, the last must.
+"""Shared by the tests of hazards.  Each runs a program alone, under the
+library, and under a profiler that makes the mistake which the hazard exposes
+(targets/hazard_naive.c).  The first two runs must not differ; the last must.
 """
 
 import os

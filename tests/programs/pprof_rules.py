@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What servers refuse in a pprof profile, by the rules that they publish:
-Parca's validation of what is written to it (pkg/parcacol/validate.go) and
-Pyroscope's (pkg/validation/validate.go) with the limits that it has unless it
-is told otherwise.  Each check reads decoded protocol buffers, and nothing of
-how our exports are made."""
+"""The rules by which servers refuse a pprof profile: Parca's
+(pkg/parcacol/validate.go) and Pyroscope's (pkg/validation/validate.go) with its
+default limits.  Each check reads decoded protocol buffers, and knows nothing
+about how our exports are made."""
 
 import protobuf
 

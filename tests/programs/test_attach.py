@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """`sampleprof attach` and `detach`: totals to the byte between the two, over
-four allocators, again and again; what was alive before; libraries that come and
-go, children; that the program notices nothing; and each refusal."""
+four allocators, many times; live bytes from before; libraries that come and go;
+children; each refusal.  The state of the program does not change."""
 
 import glob
 import os

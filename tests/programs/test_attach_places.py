@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof attach` where that is hard: a process that executes another
+"""`sampleprof attach` in difficult cases: a process that executes another
 program, hangs, or filters its system calls; other users, namespaces and
-allocators; and programs that the library cannot be loaded into."""
+allocators; programs into which the library cannot be loaded."""
 
 import os
 import shutil

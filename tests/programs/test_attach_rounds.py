@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Rounds of `sampleprof attach`, some work and `detach` against the programs that
-tests/compat/attach/run has, too: more busy threads than processors, redis, sqlite
-in threads of Python, forks, allocators that are linked, no PIE and full RELRO,
-other namespaces and root directories, and a process that is being debugged."""
+"""Rounds of `sampleprof attach`, some work and `detach` against the programs of
+tests/compat/attach/run: more busy threads than processors, redis, sqlite in
+threads of Python, forks, linked allocators, no PIE and full RELRO, other
+namespaces and root directories, a process under a debugger."""
 
 import os
 import shutil

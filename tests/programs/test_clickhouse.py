@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof fleet` on ClickHouse: the same numbers as from SQLite and from the
-files, to 1e-9; a file counts once, whatever is cut or killed; servers that
-answer nonsense, slowly or never; TLS; passwords stay out of what is said."""
+"""`sampleprof fleet` on ClickHouse: the same numbers as from SQLite and from
+the files, to 1e-9; a file counts once, whatever is cut or killed; servers that
+answer nonsense, slowly or never; TLS; no password in a message."""
 
 import glob
 import json

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What `sampleprof` can do: exit statuses and signals of programs, refusals; a
-process of eight allocating threads, switched from outside by the command and by
-a signal; a stopped and an idle process that have orders queued, with one too
-many, and carry them out in turn; the report has both times, asked and done."""
+"""`sampleprof run` and `ctl`: exit statuses and signals of programs, refusals;
+a process with eight allocating threads, which the command and a signal switch
+on and off; a stopped and an idle process, which carry out queued commands in
+order and refuse one too many.  The report has both times, of the command and of
+its execution."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One command for all: help of each, bash completion from the same tables, the
-names of the parts, and what happens where sampleprof-report is missing."""
+"""The subcommands of `sampleprof`: the help of each, bash completion from the
+same tables, names of programs, and a missing sampleprof-report."""
 
 import os
 import re

@@ -2,15 +2,15 @@
 """Exact totals to the byte: every C function, every operator, `mallocx`; glibc,
 jemalloc, tcmalloc and mimalloc, preloaded or linked.
 
-A target counts what it asks for, compares with what the library measured in
-the same thread, and the profile must agree: what the file says of a run with
-the work, less what it says of a run without it, is the truth.  So do the
-totals by size class, and with every allocation recorded nothing is left alive
-but what lives without the work, too.
+A target counts its own requests and compares them with the library's counts in
+the same thread.  The profile must agree: the totals of a run with the work,
+less those of a run without it, must be the truth.  The same holds for totals by
+size class.  With every allocation recorded, a run with the work leaves alive
+only what a run without it does.
 
-A failed request is not counted if it is larger than what is left of the
-thread's window, which is at most the check-in distance of 1 MiB; the targets'
-failing requests are larger.
+A failed request is not counted if it is larger than the rest of the thread's
+window, which is at most the check-in distance of 1 MiB; the targets' failing
+requests are larger.
 """
 
 import os

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""300,000 call stacks in a file of 2 MiB, as a JIT or an interpreter makes
-them: memory and file stay bounded, live and later samples are complete. More
-alive than a file has room for: the period grows, and nothing is lost."""
+"""300,000 call stacks in a file of 2 MiB, as with a JIT or an interpreter:
+memory and file stay bounded, live and later samples are complete.  If there are
+more live samples than a file can hold, the period grows, and nothing is lost.
+"""
 
 import json
 import os

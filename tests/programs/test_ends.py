@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Exact totals to the byte when threads stand still at the end, under four
-allocators, and when the process leaves by `_exit`, exec or in a child of vfork;
-after a kill within the bound; the head and `--sizes` agree."""
+"""Exact totals to the byte if threads stand still at the end, under four
+allocators, and if the process ends by `_exit`, exec or in a child of vfork;
+within the stated slack after a kill.  The head and `--sizes` agree."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Estimates at the default period, over fixed seeds: intervals that cover, no
-bias, no sample too many in short threads.
+bias, no surplus of samples in short threads.
 
 Claims: (1) a 95 % interval misses the truth with probability 0.05 at most, for
 the total and for each function; (2) the estimate is unbiased; (3) threads that

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""At period 1 every allocation is in the file with its size and its stack, so
+"""At period 1 every allocation is in the file with its size and its stack, and
 every figure equals the truth.
 """
 

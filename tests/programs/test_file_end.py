@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The length of the file: at a clean end what is in use, and whole for a
-reader, also while other threads allocate after the library's destructor: what
-they count then is lost, without harm; its limit after `_exit`, a kill, and
-behind a system call filter.  The name of the file of a process that executes
-one program after the other, and what a process says of itself."""
+"""The length of the file.  After a clean end it is the used part, and readers
+find it complete, even if other threads allocate after the library's destructor;
+their counts are then lost, without harm.  After `_exit`, a kill, or under a
+system call filter it is the file's limit.  The name of the file if a process
+executes one program after the other, and the facts that a process records about
+itself."""
 
 import os
 import signal

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof fleet`: a database says of its processes what the report says of
-their files, to 1e-9; a file sent twice counts once, kills and full disks leave
-no half of one; of processes that were drawn all are estimated; hostile labels,
-files and databases."""
+"""`sampleprof fleet`: a database gives the figures of the report of the same
+files, to 1e-9; a file sent twice counts once; kills and full disks leave no
+half of a file; estimates of all processes from those that were drawn; hostile
+labels, files and databases."""
 
 import csv
 import json

@@ -1,25 +1,26 @@
 # SPDX-License-Identifier: MIT
-"""Fleets of processes with a known truth, recorded by the agent and asked
-through a database: 95 % intervals of the whole, a service, a process, what is
-alive at a moment and a quarter of the processes cover. False alarm: 5e-6; 6 s.
+"""Fleets of processes with a known truth, recorded by the agent and read
+through a database: 95 % intervals of the whole, a service, a process, the live
+bytes of a moment and a quarter of the processes cover.  False alarm: 5e-6; 6 s.
 
-Claim: of the rows that are shown, 95 % intervals hold the truth in 95 of 100.
-A seed is a fleet of six processes of two services, all recorded, and one of 16
-of which a quarter is.  Every process takes samples of its own; it waits until
-the test looked at the clock.
+Claim: of the rows that are shown, 95 % intervals contain the truth in 95 of
+100.  A seed is a fleet of six processes of two services, all recorded, and one
+of 16 processes, a quarter of them recorded.  Every process takes samples of its
+own, and waits until the test has looked at the clock.
 
-Statistic: for each of the five questions, the rows that hold: six functions of
-each seed; one of them where processes were drawn, since these are drawn for
-all functions together.  Under the claim it is binomial(n, 0.95) at worst.
+Statistic: for each of the five questions, the number of rows that hold: six
+functions of each seed, but only one if processes were drawn, because they are
+drawn for all functions together.  Under the claim it is binomial(n, 0.95) at
+worst.
 
-alpha: a question fails at a number whose probability is below 1e-6: less than
-57 of 72 rows, and than 6 of 12, in the short form.  Power: what covers 70 % of
-the rows is caught in 94 of 100 runs, and so are limits that only scale those
-of the recorded processes, which cover 25 %.  Long form:
+alpha: a question fails at a number whose probability is below 1e-6: in the
+short form fewer than 57 of 72 rows, or than 6 of 12.  Power: intervals that
+cover 70 % of the rows are caught in 94 of 100 runs, and so are limits that only
+scale those of the recorded processes, which cover 25 %.  Long form:
 SAMPLEPROF_TEST_SEEDS=400, some 4 minutes, catches 92 % in 91 of 100 runs, and
 80 % where processes were drawn.
 
-Negative control: intervals half as wide have to be found out.
+Negative control: intervals of half the width must fail.
 """
 
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Traps of a fleet, each with its wrong answer shut out: ids that stand for two
-things, clocks of hosts that differ, time zones, files that are added while they
-grow, sums of drawn processes that only are scaled, numbers above 2^63."""
+"""Traps of a fleet; each test rejects the wrong answer: colliding ids, hosts
+with different clocks, time zones, files that are added while they grow, sums of
+drawn processes that are only scaled, numbers above 2^63."""
 
 import csv
 import glob

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""All blocks of docs/ci.md and all steps of action.yml, run as they stand, with
-the installed programs."""
+"""All blocks of docs/ci.md and all steps of action.yml, run unchanged with the
+installed programs."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""diff; `--base` on every page: the pages agree with diff, trees and callers
-add up, sizes are what the program did; refusals."""
+"""diff, and `--base` in every command of the report: they agree with diff,
+trees and callers add up, sizes are those of the program; refusals."""
 
 import csv
 import io

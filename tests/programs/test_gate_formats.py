@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each format of check through a reader of its own, with hostile names."""
+"""Each format of check, read by an independent reader, with hostile names."""
 
 import json
 import os

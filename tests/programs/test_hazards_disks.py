@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: file systems that fill up, that move a page that is written again,
-or that are another program.
+"""Hazards: file systems that fill up, that copy on write, or that run in user
+space.
 
-SAMPLEPROF_TEST_DISKS is the number of disks that are full at some random place:
-none in the test command, 200 in the long form (docs/contributing.md).
+SAMPLEPROF_TEST_DISKS is the number of disks that become full at a random place:
+0 in the test, 200 in the long form (docs/contributing.md).
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: kernels that lack the calls that the library asks for."""
+"""Hazards: kernels without the system calls that the library uses."""
 
 import os
 import subprocess

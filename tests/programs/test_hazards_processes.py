@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: libraries that come and go, and processes that make processes."""
+"""Hazards: libraries that come and go, and processes that create processes."""
 
 import os
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: what a process is refused, and what it gives up."""
+"""Hazards: resources that a process is refused, and rights that it gives up."""
 
 import errno
 import os

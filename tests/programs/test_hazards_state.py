@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: what a call of malloc must leave as it was."""
+"""Hazards: the state that a call of malloc must not change."""
 
 import re
 import subprocess

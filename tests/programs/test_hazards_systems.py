@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Hazards: other compilers, C libraries and architectures, a debugger, a clock
-that lies, file systems that are programs, little memory.
+"""Hazards: other compilers, C libraries and architectures, a debugger, a faked
+clock, file systems in user space, little memory.
 """
 
 import os

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Hazards: a second unwinder in the process.
 
-SAMPLEPROF_TEST_UNWINDERS is how many runs there are of each kind (default 1),
-SAMPLEPROF_TEST_UNWINDERS_S how many seconds each takes (default 1)."""
+SAMPLEPROF_TEST_UNWINDERS is the number of runs of each kind (default 1),
+SAMPLEPROF_TEST_UNWINDERS_S the seconds of each (default 1)."""
 
 import os
 import shutil

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Code that was made at run time: stacks go through it, and its names come from
-perf's map or a jitdump; node's, CPython's, and a target's own.
+"""Code that is generated at run time: stacks go through it, and its names come
+from perf's map or a jitdump; for node, CPython, and a target of our own.
 """
 
 import json

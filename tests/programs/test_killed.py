@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""A process that is killed for memory, by the kernel itself: at the limit of a
-control group, growing slowly and fast.  Its profile names the limit, how near
-it was, and the function that grew; `run` says who sent the signal; a change of
-the limit, the shorter period near it, and a profile on tmpfs are noticed.  How
-processes ended that `run` waited for; `--last`.
+"""A process that the kernel kills at the memory limit of a control group,
+growing slowly and fast.  Its profile names the limit, how near it was, and the
+function that grew; `run` says who sent the signal.  Changes of the limit, the
+shorter period near it, profiles on tmpfs.  How processes ended that `run`
+waited for; `--last`.
 
-SAMPLEPROF_TEST_GROUPS=20 has 20 of them killed at 10 MiB/s and 20 at 1 GiB/s,
-in some two minutes."""
+With SAMPLEPROF_TEST_GROUPS=20, 20 processes are killed at 10 MiB/s and 20 at 1
+GiB/s, in some two minutes."""
 
 import concurrent.futures
 import os

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""A process that ends at any instant, in whatever way, has lost nothing that
-was committed.
+"""A process that ends at any instant, in any way, loses nothing that was
+committed.
 
-libprogram_kill_log.so, preloaded before the library, notes each call of the
+libprogram_kill_log.so, preloaded before the library, logs each call of the
 allocator after it has returned, in a file that the process maps (kill_log.h).
-So whatever the log has must be in the profile; and of each thread at most one
-call, the one that it was in, may be in the profile and not in the log.
+So every call in the log must be in the profile.  At most one call of each
+thread, the one that it was in, may be in the profile and not in the log.
 
 SAMPLEPROF_TEST_KILLS is the number of kills of each program: 5, or 1000 in
 the long form (docs/contributing.md).

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The lab replays every allocation of a recording; `advise` is the formula
-where all is known, and 30 recordings with the period it names have the error it
-names."""
+"""The lab replays every allocation of a recording.  `advise` equals the formula
+if everything is known, and 30 recordings with the period that it proposes have
+the error that it states."""
 
 import json
 import math

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """The command leaks on a server that loses one object in a hundred: that site
-is the leak, a cache of fixed size and what it loaded are none; while it runs,
-after it freed all at its end, and as a limit of `check`; a redis that is full
-leaks nothing. False alarm: 1e-9.
+is a leak, a cache of fixed size and the loaded data are not.  This holds while
+it runs, after it freed everything at its end, and for a limit of `check`.  A
+full redis has no leak.  False alarm: 1e-9.
 
-Of the leaks 750 samples are expected, and 5 % of error; the bounds are six
-times that.
+The leak has 750 expected samples, so the standard error is 5 %; the bounds are
+six times that.
 """
 
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Live bytes, objects and peak: exact at period 1, at 240 points of time and
-over all allocators; intervals that cover at 4 KiB; the peak and the leaks that
-heaptrack finds; sparse and growing objects cost no memory.
+over all allocators; intervals that cover at 4 KiB; the same peak and leaks as
+in heaptrack; sparse and growing objects cost no memory.
 
 At period 1 every figure is exact.  At a period of 4 KiB a 95 % interval misses
 the truth with probability 0.05 at most; the bounds are set so that a right

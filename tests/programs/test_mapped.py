@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Memory that a program maps by itself: every mapping of 64 KiB and more with
-its call stack, as the program counts them: holes, moves, mappings over others,
+"""Memory that a program maps itself: every mapping of at least 64 KiB with its
+call stack, as the program counts them: holes, moves, mappings over others,
 failures, four threads at once, a signal handler that interrupts the library, a
-file of 1 MiB that turns, a child, an allocator in a library of its own, and a
-program that is attached to.  `report --view mapped` and `reserved`."""
+file of 1 MiB that rotates, a child, an allocator in a library of its own, an
+attached program.  `report --view mapped` and `reserved`."""
 
 import json
 import os

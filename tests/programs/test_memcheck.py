@@ -2,8 +2,8 @@
 """The report under valgrind: no error, no leak, no open descriptor, command by
 command, over kept profiles and a fresh one.
 
-The short form runs each command on one profile, in turn; the long form each on
-all of them:
+The short form runs each command on one of the profiles in turn; the long form
+runs each command on all of them:
 
     SAMPLEPROF_TEST_MEMCHECK=all /usr/bin/python3 tests/programs/harness.py \\
         memcheck --build-dir build

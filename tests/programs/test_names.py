@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names for people, and flat bytes at the program's own functions: C++, Rust,
+"""Readable names, and flat bytes at the program's own functions: C++, Rust,
 redis with its zmalloc, Python with its allocators; `--all-frames`,
 `--full-names`, `--see-through`; one baseline for all of these."""
 

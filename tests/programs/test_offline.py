@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Several files: sums of the parts, to the byte at period 1; `symbolize`: names
-without the program, all else byte by byte the same, compressed; terminals,
-pipes, locales."""
+"""Several files: sums of the parts, to the byte at period 1.  `symbolize`:
+names without the program, compressed, everything else byte by byte the same.
+Terminals, pipes, locales."""
 
 import collections
 import http.server

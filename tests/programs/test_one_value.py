@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One number has one value: the rows of one recording in every output, each
-read by its own reader where there is one.
+"""The rows of one recording have the same values in every output, each read by
+that format's usual reader if there is one.
 
 The page is compared with --json and with diff in programs.page and programs.page_diff.
 """

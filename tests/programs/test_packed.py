@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Packed copies: the same reports of real programs, threads, killed processes,
-files that discarded samples, `tests/format/golden`; packed again the same bytes;
-damage stays, a cut is told."""
+"""Packed copies give the same reports: of real programs, threads, killed
+processes, files that discarded samples, `tests/format/golden`.  Packing again
+gives the same bytes; damage is kept; a file that was cut short is reported."""
 
 import csv
 import glob

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of `export html` in Chromium: its figures equal `--json`; every
-control; 50,000 stacks; names that are markup (docs/guide.md)."""
+control; 50,000 stacks; names with markup (docs/guide.md)."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The page of `export html --base` in Chromium: its changes and totals equal
-`diff`, each side `--json`; 50,000 stacks twice."""
+those of `diff`, each side those of `--json`; 50,000 stacks on both sides."""
 
 import json
 import os

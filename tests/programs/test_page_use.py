@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The page of `export html` as a reader meets it in Chromium: the view that it
-opens at, tooltips, a phone, names that do not fit, what can be taken away."""
+"""The page of `export html` for its reader, in Chromium: the view that opens,
+tooltips, a phone, names that do not fit, figures and pictures to copy."""
 
 import json
 import os

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Who pins free memory: a heap that is laid out, whose program walks over all of
-it. With every object recorded the answer is the walk's, to the byte, in the main
-arena and in another; with periods of 16K and 64K the intervals have the truth;
-asked again and again of a program that allocates and frees all the time it says
-nothing absurd. The same of jemalloc, which is asked for the slabs of samples.
+"""Who pins free memory: a constructed heap, whose program walks over all of it.
+With every object recorded, the answer equals the walk, to the byte, in the main
+arena and in another; at periods of 16K and 64K the intervals contain the truth.
+For a program that allocates and frees all the time, repeated answers stay
+plausible.  The same for jemalloc, which is asked for the slabs of samples.
 False alarm: 9e-4; PINS_SEEDS=100 PINS_ASKS=200 is the long form.
 
-Of six runs at each period at most three intervals of each of four amounts may
-miss, of jemalloc of two: with 95 % each more do with a chance of 9e-5.  Of 100
-at most seven may.
+In six runs at each period, at most three intervals of each of four amounts may
+miss (jemalloc: of two amounts).  More do with a probability of 9e-5 each, if
+intervals cover 95 %.  In 100 runs at most seven may miss.
 """
 
 import concurrent.futures

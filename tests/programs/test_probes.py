@@ -2,7 +2,7 @@
 """The probes otel_memory:alloc and :free: notes that readelf finds, and events
 that a kernel's uprobes see, with and without a file. False alarm: 1e-7.
 
-The kernel's part is skipped where there is no tracefs, or no right to it.
+The kernel's part is skipped if there is no tracefs, or no right to use it.
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof push`: deltas that a server took add up to the exact totals, byte
-by byte, whatever the server does: refuse, cut, answer nonsense, nothing or too
-late; nothing counts twice; tokens are in no command line and no log.
-PUSH_SECONDS=600 makes the first last ten minutes."""
+"""`sampleprof push`: the deltas that a server accepted add up to the exact
+totals, byte by byte, whether it refuses, cuts connections, or answers nonsense,
+nothing or too late; nothing counts twice; tokens are in no command line and no
+log.  With PUSH_SECONDS=600 the first test takes ten minutes."""
 
 import email
 import gzip

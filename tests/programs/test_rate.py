@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 """A burst, silence, sixteen threads and a quiet part under
-`SAMPLEPROF_RATE=200/s`, eight times: the bound of docs/adaptive.md on the
-samples, intervals, bias.
+`SAMPLEPROF_RATE=200/s`, eight times: the bound on the number of samples,
+intervals, bias.
 
 Claims: (1) the samples of a run are at most the target times its time, the
 credit and the logarithm of the period (docs/guide.md), which holds for
 certain; (2) a 95 % interval misses the truth with probability 0.05 at most;
 (3) the estimates are unbiased.
 
-Sample: 8 runs of three functions.  The gaps of a seed are always the same,
-but not when threads meet them, so that outcomes vary.  False alarm: 1e-7 for
-(2), 6e-7 for (3).  Power: samples that all have the weight of the base, or long
-gaps that are drawn again, are noticed with nearly 1; intervals that cover 40 %
-with 0.9.  What is off by a few percent is what tests/statistics notices.
+Sample: 8 runs of three functions.  The gaps of a seed are always the same, but
+the moments at which threads meet them are not, so outcomes vary.  False alarm:
+1e-7 for (2), 6e-7 for (3).  Power: nearly 1 for samples that all have the
+weight of the base period, and for long gaps that are drawn again; 0.9 for
+intervals that cover 40 %. tests/statistics finds errors of a few percent.
 """
 
 import json

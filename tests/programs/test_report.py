@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The report itself: every option, each refusal and its words, CSV and JSON as
-other programs read them, `--watch` in a pipe and in a terminal."""
+"""The report: every option, each refusal and its message, CSV and JSON as other
+programs read them, `--watch` in a pipe and in a terminal."""
 
 import csv
 import fcntl

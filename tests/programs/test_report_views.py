@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The commands of the report with a program whose call tree is known; the same
-profiles filtered by the report and by google/pprof: the same bytes for every
-function."""
+"""The commands of the report with a program whose call tree is known.  Filters
+of the report and of google/pprof give the same bytes for every function."""
 
 import csv
 import io

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The command rss: a program whose memory is constructed, under each allocator,
-every row within 2 % of the construction or a page of each mapping, and their
-sum what the kernel says; intervals of rows that are estimated; without a
-profile; stopped; of another user.  False alarm: 4e-4, where all 3 intervals of a
-row miss; RSS_SEEDS=100 is the long form."""
+"""The command rss on a program with constructed memory, under each allocator:
+every row is within 2 % of the constructed value or a page of each mapping, and
+the rows add up to the kernel's figure.  Intervals of estimated rows; a process
+without a profile, a stopped one, one of another user.  False alarm: 4e-4, if
+all 3 intervals of a row miss; RSS_SEEDS=100 is the long form."""
 
 import ctypes
 import json

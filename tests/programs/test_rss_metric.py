@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""--metric resident of a constructed program: as it ended, near its peak, at a
+"""--metric resident of a constructed program: at its end, near its peak, at a
 snapshot, of a packed copy; in the report, in exports and between two runs; and
-what is said of a moment without a ledger."""
+the message for a moment without a ledger."""
 import collections
 import json
 import os

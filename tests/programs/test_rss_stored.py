@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Ledgers of resident memory in profiles: of a constructed program as it ended
+"""Ledgers of resident memory in profiles: of a constructed program at its end
 (`run --rss`), near its peak and at a snapshot, each row within 2 % of the
-construction; every way to end; no process that looks, or one that never ends
-its look; and, by strace, that without a request a program makes no further
-call."""
+constructed value; every way to end; no process that makes the ledger, or one
+that never finishes.  Without a request a program makes no further system call
+(strace)."""
 
 import collections
 import json

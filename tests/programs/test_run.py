@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof run` knows what it ran: with wrappers the summary is about the
-process that allocated most, of this run alone; names are in the profiles at the
-end; a name that is taken or a place that cannot be written to is an error.
+"""The summary of `sampleprof run`: with wrapper scripts it is about the process
+of this run that allocated most.  Profiles have names of functions at the end;
+an existing file name or a directory that cannot be written to is an error.
 `sampleprof ls`, `preload-path` and the columns of `ps`."""
 
 import json

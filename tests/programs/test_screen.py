@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The report on a terminal: no line is wider, colours unless they are not
-wanted, a pager where git would use one; elsewhere plain text with whole names."""
+"""The report on a terminal: no line is wider than it, colours can be switched
+off, a pager as in git.  Elsewhere plain text with whole names."""
 
 import fcntl
 import os

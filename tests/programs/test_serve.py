@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""sampleprof serve: what it says of profiles over HTTP is what the report says,
-as promtool and google/pprof read it; requests that are wrong, hostile names,
-and how it ends."""
+"""sampleprof serve: its figures over HTTP, read by promtool and google/pprof,
+are those of the report; wrong requests, hostile names, and its end."""
 
 import concurrent.futures
 import contextlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Threads: many, short-lived, detached, small-stacked, outliving main, ending."""
+"""Threads: many, short-lived, detached, with small stacks, outliving main,
+ending."""
 
 import os
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The tour in docs/guide.md: every command, in order and in one shell, works and
-prints what the page shows, except for figures: every word of five letters and
-more.  Lines with "~" are left out: another run may not have sampled that."""
+"""The tour in docs/guide.md: every command, in order and in one shell, works
+and prints every word of five letters and more that the page shows, but not the
+same figures.  Lines with "~" are left out, because another run may lack those
+samples."""
 
 import os
 import re

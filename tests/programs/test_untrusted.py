@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Files that the report opens because of a profile (strace): modules and what
-is below `--debug-path`, no pipe, no device, whatever links say; files of 100
-bytes read with 64 MiB of memory."""
+"""Files that the report opens because of a profile (strace): only modules and
+files below `--debug-path`, no pipe, no device, whatever links say.  Files of
+100 bytes are read with 64 MiB of memory."""
 
 import os
 import random

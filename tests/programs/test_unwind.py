@@ -1,9 +1,9 @@
 #!/usr/bin/python3 -B
 # SPDX-License-Identifier: MIT
-"""Tables and frame pointers find the same stacks of a program that has them;
-nothing is loaded; whole stacks of C++ (exceptions, signals, coroutines),
-Python, node, java, clang, Rust, Go; a stack as gdb sees it; bytes of stack that
-a sample takes."""
+"""Unwind tables and frame pointers give the same stacks of a program that has
+both; the unwinder loads no library; whole stacks of C++ (exceptions, signals,
+coroutines), Python, node, java, clang, Rust, Go; the same stack as in gdb; the
+bytes of stack that a sample needs."""
 
 import collections
 import os

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Exports opened, unmodified, by Valgrind's dh_view and ms_print, jeprof and
-google-pprof; JSON Lines added up: exact at period 1, equal to `--json` at 4
-KiB.
+"""Exports opened by unmodified viewers: Valgrind's dh_view and ms_print,
+jeprof, google-pprof.  JSON Lines add up: exact at period 1, equal to `--json`
+at 4 KiB.
 
-At period 1 every figure is exact and compared with what the program counted
-itself.  At 4 KiB they are compared with those of --json: what remains is
-rounding, and stated.  Readers of heap_v2 make the estimates of p3.
+At period 1 every figure is exact and must equal the program's own count.  At 4
+KiB figures must equal those of --json, up to a stated rounding.  Readers of
+heap_v2 make the estimates of p3.
 """
 
 import collections

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`sampleprof fleet watch`: what comes into a directory is in the database once,
-whatever is killed and whatever is deleted meanwhile; running processes are
-replaced by what they become; what is dropped is said and counted."""
+"""`sampleprof fleet watch`: each new profile of a directory is in the database
+once, whatever is killed or deleted meanwhile; running processes are updated
+until they end; dropped files are reported and counted."""
 
 import contextlib
 import os
