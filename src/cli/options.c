@@ -528,6 +528,15 @@ enum sp_view sp_options_fallback(const struct sp_options *options,
 	return SP_VIEW_LIVE;
 }
 
+/* Does one reading answer it?  Each reading of a file that is being written
+ * sees another end of it. */
+static bool takes_one_reading(const struct sp_question *q)
+{
+	return sp_question_is_whole(q) &&
+	       !(q->has_view &&
+		 (q->view == SP_VIEW_PEAK || q->view == SP_VIEW_LEAKS));
+}
+
 struct sp_load_needs sp_options_needs(const struct sp_options *o)
 {
 	struct sp_load_needs needs = {
@@ -541,5 +550,7 @@ struct sp_load_needs sp_options_needs(const struct sp_options *o)
 		needs.n_points = SP_VIEW_TIMELINE_POINTS;
 	else if (o->timeline)
 		needs.n_points = SP_VIEW_TIMELINE_COLUMNS;
+	needs.while_written =
+		!needs.n_points && takes_one_reading(&o->question);
 	return needs;
 }

@@ -472,8 +472,11 @@ static int find_pins(struct finder *f, struct sp_error *err)
 
 static int load_profile(struct finder *f, struct sp_error *err)
 {
-	static const struct sp_load_needs needs = {.parts = false};
 	const struct sp_question *asked = f->question->question;
+	/* What is alive now is known after one reading, at another moment after
+	 * two, which see the same samples of a process that has ended only. */
+	const struct sp_load_needs needs = {
+		.while_written = !asked || asked->at.kind == SP_MOMENT_NONE};
 	struct sp_selection selection;
 	struct sp_question question;
 	int r;

@@ -24,8 +24,9 @@ struct sp_load_needs {
 	 * freed before, at or after a point.  Also the peak, and the objects
 	 * that were freed before the next allocation of their thread. */
 	bool parts;
-	/* Do not keep samples even if the file is being written.  A question
-	 * about the peak must then end before now. */
+	/* Do not keep samples even if the file is being written.  The question
+	 * must then need one reading only; one about the peak must end before
+	 * now. */
 	bool while_written;
 };
 

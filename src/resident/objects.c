@@ -297,7 +297,7 @@ int sp_rss_objects_find(const char *path, struct sp_rss_pages *pages,
 			struct sp_rss_rounding *rounding, double confidence,
 			struct sp_rss_objects *ret, struct sp_error *err)
 {
-	static const struct sp_load_needs needs = {.parts = false};
+	static const struct sp_load_needs needs = {.while_written = true};
 	const char *files[] = {path};
 	struct sp_question question;
 	struct sp_analysis *analysis;

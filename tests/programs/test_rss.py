@@ -342,6 +342,30 @@ class Less(Case):
         self.assertNotIn("heap_alive", ledger.rows)
         self.assertIn("frees are not recorded", rss(process.pid).stdout)
 
+    def test_freed_objects_take_no_room(self):
+        """A million that were freed are not kept one by one: 72 bytes each."""
+        process = self.start(
+            ["/usr/bin/python3", "-c", "import sys\n"
+             "for _ in range(500000): bytearray(2000)\n"
+             "print('ready', flush=True)\nsys.stdin.read()"],
+            stdin=subprocess.PIPE, env={"PYTHONMALLOC": "malloc"},
+            settings={"period": 1})
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), b"ready\n")
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+        file, = os.listdir(self.out)
+        for line in (["rss", process.pid], ["rss", "--pins", process.pid],
+                     ["report", os.path.join(self.out, file)]):
+            with subprocess.Popen([os.environ["SAMPLEPROF_REPORT"],
+                                   *map(str, line)],
+                                  stdout=subprocess.DEVNULL) as command:
+                _, status, usage = os.wait4(command.pid, 0)
+                command.returncode = os.waitstatus_to_exitcode(status)
+            self.assertEqual(command.returncode, 0)
+            self.assertLess(usage.ru_maxrss, 128 * 1024, line)
+
     def check_error(self, done, code, text):
         self.assertEqual((done.returncode, done.stdout), (code, ""))
         self.assertIn(text, done.stderr)
