@@ -125,7 +125,7 @@ static void note_away(struct watch *w, struct sp_watched *f,
 		      const struct sp_error *err)
 {
 	uint64_t wait_ns = RETRY_NS << (w->n_failures < 6 ? w->n_failures : 6);
-	char text[600];
+	char text[600], next[96] = "";
 
 	if (wait_ns > RETRY_MAX)
 		wait_ns = RETRY_MAX;
@@ -133,9 +133,12 @@ static void note_away(struct watch *w, struct sp_watched *f,
 	w->retry_ns = now_ns() + wait_ns;
 	f->n_failures++;
 	sp_error_describe(err, text, sizeof(text));
-	sp_log(w->log, "cannot send %s: %s; next try in %s, %zu waiting",
-	       sp_watched_name(f), text, sp_text_duration(wait_ns).text,
-	       count_waiting(w));
+	/* At the end there is none. */
+	if (!sp_ending_has_come())
+		snprintf(next, sizeof(next), "; next try in %s",
+			 sp_text_duration(wait_ns).text);
+	sp_log(w->log, "cannot send %s: %s%s, %zu waiting", sp_watched_name(f),
+	       text, next, count_waiting(w));
 }
 
 static void note_refused(struct watch *w, struct sp_watched *f,

@@ -417,7 +417,7 @@ static void push_until_end(struct push *w)
 		if (!w->options->dir &&
 		    (is_all_done(w) || w->n_failures >= TRIES_MAX))
 			break;
-		if (w->n_failures)
+		if (w->n_failures && !sp_ending_has_come())
 			sp_log(w->log, "next try in %s",
 			       sp_text_duration(wait_of(w)).text);
 	} while (!sp_ending_wait(wait_of(w)));

@@ -9,6 +9,7 @@ import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -282,6 +283,23 @@ class Faults(Watch):
         self.wait_for(f"added {files[1]} (ended)")
         self.end(process)
         self.assertEqual(self.sums(), self.truth(files))
+
+    def test_end_without_another_try(self):
+        """A database goes away once the end has come: no other try is
+        promised."""
+        files = self.record(1)
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            process = self.begin(f"--db=clickhouse://127.0.0.1:{port}/d",
+                                 waits=False)
+            server.accept()[0].close()  # it is looked for at the beginning
+            self.wait_for("UTC watching in/")
+            self.put(files[0])
+            with server.accept()[0]:
+                process.send_signal(signal.SIGTERM)
+        self.assertEqual(self.end(process)[:4], (0, 0, 0, 1))
+        self.assertIn("cannot send", self.said())
+        self.assertNotIn("next try", self.said())
 
     def test_backlog_of_another(self):
         """Nothing is deleted in a directory that somebody else chose."""
