@@ -130,8 +130,14 @@ static int init_database(const struct sp_fleet_options *o)
 	if (o->argc > 1)
 		return sp_console_fail_usage("fleet init takes no files",
 					     "fleet");
-	return sp_fleet_db_init(o->url, &err) < 0 ? sp_console_fail_with(&err)
-						  : EXIT_FINE;
+	if (sp_fleet_db_init(o->url, &err) < 0)
+		return sp_console_fail_with(&err);
+	printf("made %s, which has no profile yet\n"
+	       "next: sampleprof fleet add FILE..., or fleet watch "
+	       "DIRECTORY%s\n",
+	       o->url,
+	       strcmp(o->url, SP_FLEET_URL) == 0 ? "" : ", with the same --db");
+	return EXIT_FINE;
 }
 
 struct adding {

@@ -153,7 +153,12 @@ class Numbers(Fleet):
         """Of all, of a service, of a version and of one process."""
         shop = self.record(3) + self.record(3, version="22")
         search = self.record(2, service="search")
-        self.fleet("init")
+        self.assertEqual(
+            self.fleet("init").stdout,
+            "made sqlite:fleet.db, which has no profile yet\n"
+            "next: sampleprof fleet add FILE..., or fleet watch DIRECTORY\n")
+        self.assertTrue(self.fleet("init", "--db=sqlite:b.db").stdout.endswith(
+            "fleet watch DIRECTORY, with the same --db\n"))
         done = self.fleet("add", *shop, *search)
         self.assertEqual(done.stdout,
                          "8 added, 0 updated, 0 there already\n")
