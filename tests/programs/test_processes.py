@@ -44,6 +44,22 @@ class Processes(harness.Case):
             self.assertEqual(child.json["pid"], pid)
         return parent
 
+    # ---- a tree ----
+
+    def test_wrong_settings(self):
+        """A tree of processes says once what is wrong with a setting."""
+        tree = "/bin/true; sh -c '/bin/true; :'; :"
+        for settings, word in (({"depth": 0}, b"SAMPLEPROF_DEPTH=0 is not"),
+                               ({"dept": 1}, b"unknown setting")):
+            said = self.execute("sh", "-c", tree, **settings).stderr
+            self.assertEqual(said.count(b"\n"), 1, said)
+            self.assertIn(word, said)
+        # Another mistake is news.
+        said = self.execute("sh", "-c", "SAMPLEPROF_DEPTH=x /bin/true; :",
+                            frees="off").stderr
+        self.assertEqual(said.count(b"\n"), 1, said)
+        self.assertIn(b"SAMPLEPROF_DEPTH=x is not", said)
+
     # ---- fork ----
 
     def test_fork(self):

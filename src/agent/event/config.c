@@ -339,7 +339,7 @@ bool sp_config_parse(char *const *environment, struct sp_config *config,
 			continue;
 		} else if (!set_knob(k, config, value + 1) && !err->name) {
 			err->name = k->name;
-			err->value = value + 1;
+			err->variable = *environment;
 			describe_range(k, err->expected, sizeof(err->expected));
 		}
 		has_period |= k && k->field == FIELD(period_bytes);

@@ -60,8 +60,8 @@ struct sp_config {
 
 /* What is wrong with the environment, for one line on standard error. */
 struct sp_config_error {
-	const char *name;  /* without SAMPLEPROF_; NULL: nothing wrong */
-	const char *value; /* borrowed from the environment */
+	const char *name;     /* without SAMPLEPROF_; NULL: nothing wrong */
+	const char *variable; /* "NAME=VALUE", borrowed from there */
 	char expected[160];
 	const char *unknown; /* first variable SAMPLEPROF_* that is no knob, as
 			      * "NAME=VALUE"; not an error */

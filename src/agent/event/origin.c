@@ -125,25 +125,25 @@ void sp_origin_read_container(char id[SP_ORIGIN_CONTAINER_BYTES])
 		find_container(id, text, "/containers/");
 }
 
-static const char preload[] = "LD_PRELOAD=";
-
-static bool is_preload(const char *variable)
+static bool begins_with(const char *variable, const char *begin)
 {
-	return strncmp(variable, preload, sizeof(preload) - 1) == 0;
+	return strncmp(variable, begin, strlen(begin)) == 0;
 }
 
-/* LD_PRELOAD among the variables in the text, each with a 0 behind it; else the
- * one that goes on behind the text, which is its end if there is none. */
-static const char *find_preload(const char *text, const char *end)
+/* The variable that begins so among those in the text, each with a 0 behind it;
+ * else the one that goes on behind the text, which is its end if there is none.
+ */
+static const char *find_variable(const char *text, const char *end,
+				 const char *begin)
 {
-	while (text + strlen(text) < end && !is_preload(text))
+	while (text + strlen(text) < end && !begins_with(text, begin))
 		text += strlen(text) + 1;
 	return text;
 }
 
-/* Does that environment have us in LD_PRELOAD?  It may be of any size, so it is
- * read in pieces; each variable has 128 KiB at most. */
-static bool is_under_us(long fd)
+/* The variable of that environment that begins so, or another text.  It may be
+ * of any size, so it is read in pieces; each variable has 128 KiB at most. */
+static const char *read_variable(long fd, const char *begin)
 {
 	static char text[ENVIRONMENT_PIECE + 1];
 	size_t have = 0;
@@ -154,23 +154,22 @@ static bool is_under_us(long fd)
 	       0) {
 		have += (size_t)n;
 		text[have] = '\0';
-		at = find_preload(text, text + have);
+		at = find_variable(text, text + have, begin);
 		if (at + strlen(at) < text + have)
 			break;
 		have = (size_t)(text + have - at);
 		for (size_t i = 0; i <= have; i++)
 			text[i] = at[i];
 	}
-	at = find_preload(text, text + have);
-	return is_preload(at) &&
-	       find_in(at, at + strlen(at), "libsampleprof.so");
+	return find_variable(text, text + have, begin);
 }
 
-bool sp_origin_parent_is_profiled(void)
+/* As read_variable(), of the parent's. */
+static const char *read_of_parent(const char *begin)
 {
 	char path[64] = "/proc/";
 	char digits[24];
-	bool is_ours;
+	const char *variable;
 	long fd;
 
 	strcpy(path + strlen(path),
@@ -178,8 +177,23 @@ bool sp_origin_parent_is_profiled(void)
 	strcpy(path + strlen(path), "/environ");
 	fd = SP_SYS4(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
 	if (fd < 0)
-		return false;
-	is_ours = is_under_us(fd);
+		return "";
+	variable = read_variable(fd, begin);
 	SP_SYS1(close, fd);
-	return is_ours;
+	return variable;
+}
+
+bool sp_origin_parent_is_profiled(void)
+{
+	static const char preload[] = "LD_PRELOAD=";
+	const char *at = read_of_parent(preload);
+
+	return begins_with(at, preload) &&
+	       find_in(at, at + strlen(at), "libsampleprof.so");
+}
+
+bool sp_origin_parent_has_said(const char *variable)
+{
+	return sp_origin_parent_is_profiled() &&
+	       strcmp(read_of_parent(variable), variable) == 0;
 }

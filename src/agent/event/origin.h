@@ -23,3 +23,7 @@ void sp_origin_read_container(char id[SP_ORIGIN_CONTAINER_BYTES]);
 /* Was the parent started under us?  Then this process is one of possibly
  * thousands that no setting names. */
 bool sp_origin_parent_is_profiled(void);
+
+/* Was it, with that "NAME=VALUE" in its environment?  Then it has said what is
+ * wrong with it. */
+bool sp_origin_parent_has_said(const char *variable);

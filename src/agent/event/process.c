@@ -60,6 +60,12 @@ static void say_line(void *arg, const char *line)
 	sp_diag_say(line, NULL);
 }
 
+/* Of the processes of a build, each would say it. */
+static bool is_news(const struct sp_process *process, const char *variable)
+{
+	return process->attached.is_it || !sp_origin_parent_has_said(variable);
+}
+
 static bool read_settings(struct sp_process *process, char *const *environment)
 {
 	struct sp_config_error err;
@@ -70,12 +76,12 @@ static bool read_settings(struct sp_process *process, char *const *environment)
 		sp_diag_say("settings, as environment variables:", NULL);
 		sp_config_help(say_line, NULL);
 	}
-	if (err.unknown)
+	if (err.unknown && is_news(process, err.unknown))
 		sp_diag_say("unknown setting ", err.unknown,
 			    " is ignored; SAMPLEPROF_HELP=1 lists all", NULL);
-	if (!ok)
-		sp_diag_say("SAMPLEPROF_", err.name, "=", err.value, " is not ",
-			    err.expected, "; running unprofiled", NULL);
+	if (!ok && is_news(process, err.variable))
+		sp_diag_say(err.variable, " is not ", err.expected,
+			    "; running unprofiled", NULL);
 	return ok;
 }
 

@@ -119,7 +119,7 @@ static void refuses(const struct knob *k, const char *text)
 	if (parse_one(k, text, &c, &err))
 		fail_msg("%s=%s should be refused", k->name, text);
 	assert_string_equal(err.name, k->name);
-	assert_string_equal(err.value, text);
+	assert_string_equal(strchr(err.variable, '=') + 1, text);
 	assert_true(strlen(err.expected) > 0);
 	assert_null(err.unknown);
 	for (size_t i = 0; i < KNOBS; i++)
@@ -309,7 +309,7 @@ TEST(first_error)
 
 	assert_false(parse(environment, &c, &err));
 	assert_string_equal(err.name, "DEPTH");
-	assert_string_equal(err.value, "0");
+	assert_string_equal(err.variable, "SAMPLEPROF_DEPTH=0");
 	assert_string_equal(err.expected, "a number of frames from 1 to 1000");
 	assert_int_equal(c.log, SP_CONFIG_LOG_QUIET);
 	assert_true(c.period_bytes == 512 * 1024);
