@@ -206,7 +206,8 @@ static void print_sites(FILE *out, const struct sp_rss_pins *p, uint64_t top)
 /* What was looked at, and what was not. */
 static void print_counts(FILE *out, const struct sp_rss_pins *p)
 {
-	fprintf(out, "note: %s live object%s looked at%s",
+	sp_style_begin_note(out);
+	fprintf(out, "%s live object%s looked at%s",
 		sp_text_count(p->looked).text,
 		p->looked == 1 ? " was" : "s were",
 		p->is_exact ? ", which is every one" : "");
@@ -240,7 +241,8 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 	const char *path = sp_profile_info(p->profile, "allocator");
 
 	if (!p->can_tell) {
-		fputs("note: these are too few samples", out);
+		sp_style_begin_note(out);
+		fputs("these are too few samples", out);
 		if (p->needs_period_bytes)
 			fprintf(out,
 				": with a period of %s the error would be %.0f "
@@ -253,19 +255,23 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 			      out);
 		putc('\n', out);
 	}
-	if (p->fast_objects || p->cached_objects_max)
+	if (p->fast_objects || p->cached_objects_max) {
+		sp_style_begin_note(out);
 		fprintf(out,
-			"note: freed objects in malloc's caches look alive, "
+			"freed objects in malloc's caches look alive, "
 			"and the figures lack what they pin: %s objects of %s "
 			"in all, and at most %s in caches of threads\n",
 			sp_text_count(p->fast_objects).text,
 			sp_text_bytes((double)p->fast_bytes).text,
 			sp_text_count(p->cached_objects_max).text);
-	if (p->cached_bytes)
+	}
+	if (p->cached_bytes) {
+		sp_style_begin_note(out);
 		fprintf(out,
-			"note: %s of freed objects in the caches of threads "
+			"%s of freed objects in the caches of threads "
 			"look alive, and the figures lack what they pin\n",
 			sp_text_bytes((double)p->cached_bytes).text);
+	}
 	if (p->rule == SP_RSS_PINS_BY_PAGES && path && *path)
 		sp_style_print_note(
 			out, "found by the addresses of objects, page by page: "

@@ -53,8 +53,17 @@ size_t sp_lines_bytes(const char *text, size_t columns)
 {
 	size_t i = 0;
 
-	while (text[i] && (columns || (text[i] & 0xc0) == 0x80))
-		columns -= (text[i++] & 0xc0) != 0x80;
+	while (text[i]) {
+		const bool is_colour = text[i] == '\033';
+
+		if (!is_colour && !columns && (text[i] & 0xc0) != 0x80)
+			break;
+		if (is_colour)
+			i += strcspn(text + i, "m");
+		else
+			columns -= (text[i] & 0xc0) != 0x80;
+		i += text[i] != '\0';
+	}
 	return i;
 }
 
@@ -95,10 +104,17 @@ static size_t break_of(const char *line, size_t fits, bool is_of_figures)
 	return line[end] ? end : 0;
 }
 
+/* With the sequence that colours its first word, or without. */
+static bool starts_note(const char *line)
+{
+	if (*line == '\033')
+		line += strcspn(line, "m") + 1;
+	return strncmp(line, "note:", 5) == 0 || strncmp(line, "  - ", 4) == 0;
+}
+
 static void print_line(FILE *out, const char *line, size_t width)
 {
-	const bool is_note = strncmp(line, "note: ", 6) == 0 ||
-			     strncmp(line, "  - ", 4) == 0;
+	const bool is_note = starts_note(line);
 	size_t inside = *line == ' ' ? strspn(line, " ") + 2
 			: is_note    ? 6
 				     : INSIDE;

@@ -8,7 +8,8 @@
 /* Lines that fit on a screen whose width is not known. */
 #define SP_LINES_WIDTH 80
 
-/* Bytes of the text up to that many columns, up to its end if it has fewer. */
+/* Bytes of the text up to that many columns, up to its end if it has fewer.
+ * Colours have none. */
 size_t sp_lines_bytes(const char *text, size_t columns);
 
 /*

@@ -24,12 +24,18 @@ void sp_style_begin(FILE *out, enum sp_style style)
 		fprintf(out, "\033[%sm", codes[style]);
 }
 
-void sp_style_print_note(FILE *out, const char *text)
+void sp_style_begin_note(FILE *out)
 {
 	sp_style_begin(out, SP_STYLE_WARNING);
 	fputs("note:", out);
 	sp_style_begin(out, SP_STYLE_PLAIN);
-	fprintf(out, " %s\n", text);
+	putc(' ', out);
+}
+
+void sp_style_print_note(FILE *out, const char *text)
+{
+	sp_style_begin_note(out);
+	fprintf(out, "%s\n", text);
 }
 
 void sp_style_begin_share(FILE *out, double share)

@@ -22,7 +22,8 @@ void sp_style_set_colours(bool has_colours);
 /* In that style until SP_STYLE_PLAIN; nothing without colours. */
 void sp_style_begin(FILE *out, enum sp_style style);
 
-/* "note: ...", a line of its own. */
+/* "note: ", and a line of its own that begins with it. */
+void sp_style_begin_note(FILE *out);
 void sp_style_print_note(FILE *out, const char *text);
 
 /* In that of a share in [0, 1]. */

@@ -112,11 +112,14 @@ TEST_BETWEEN(text_is_broken, NULL, reset)
 	sp_lines_set_terminal(30);
 	prints("  - one, two, three, four, five, six", NULL, "",
 	       "  - one, two, three, four,\n    five, six\n");
+	prints("\033[1;33mnote:\033[0m one, two, three, four, five", NULL, "",
+	       "\033[1;33mnote:\033[0m one, two, three, four,\n"
+	       "      five\n");
 	/* Colours take no room. */
 	prints("\033[1m", NULL, "abcdefghij abcdefghij abcdefgh\033[0m",
 	       "\033[1mabcdefghij abcdefghij abcdefgh\033[0m\n");
 	prints("\033[2mintervals 95 %, ", NULL, "method p3t, 12 samples\033[0m",
-	       "\033[2mintervals 95 %,\n              method p3t,\n"
+	       "\033[2mintervals 95 %, method p3t,\n"
 	       "              12 samples\033[0m\n");
 	sp_lines_set_terminal(0);
 	prints("a", NULL, "", "a\n");
