@@ -346,15 +346,12 @@ static int run_program(char **argv, const struct run_options *o)
 	struct sp_death_kills kills;
 	struct run_ledger ledger;
 	struct sp_error err;
-	const char *note;
 	int r, status = 0;
 	pid_t pid = 0;
 
-	r = sp_launch_check(argv[0], path, &note, &err);
+	r = sp_launch_check(argv[0], path, &err);
 	if (r < 0)
 		return fail_run(&err, r);
-	if (note)
-		fprintf(stderr, PROGRAM ": %s\n", note);
 	if (!wants_no_file() &&
 	    sp_files_check(getenv("SAMPLEPROF_OUT"), &err) < 0)
 		return fail_run(&err, -ENOEXEC);

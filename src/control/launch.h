@@ -15,11 +15,14 @@
  * The path of the program `name` as exec would find it, or of its interpreter
  * if it is a script. 0; -ENOENT, -EACCES as exec; -ENOEXEC and *err if no
  * library can be preloaded into it: linked statically, set-uid, of another
- * architecture. *ret_note: a sentence about what the profile will lack (the
- * program has its own malloc), or NULL.
+ * architecture.
  */
 int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
-		    const char **ret_note, struct sp_error *err);
+		    struct sp_error *err);
+
+/* Why the library sees no allocation of the program in that file, as a
+ * sentence; NULL: it does, as far as the file says. */
+const char *sp_launch_why_unseen(const char *path);
 
 /* The path of libsampleprof.so relative to this program, installed or in the
  * build directory. 0, or -ENOENT and *err. */

@@ -116,8 +116,7 @@ static bool has_interpreter(Elf *elf)
 	return false;
 }
 
-static int check_elf(Elf *elf, const char *path, const char **ret_note,
-		     struct sp_error *err)
+static int check_elf(Elf *elf, const char *path, struct sp_error *err)
 {
 	GElf_Ehdr header;
 
@@ -132,14 +131,31 @@ static int check_elf(Elf *elf, const char *path, const char **ret_note,
 		return sp_error_set(err, -ENOEXEC, path,
 				    "is linked statically: nothing can be "
 				    "preloaded into it; link it dynamically");
-	if (defines_symbol(elf, "malloc"))
-		*ret_note = "it has a malloc of its own, which stands before "
-			    "the library: what it allocates is not seen";
 	return 0;
 }
 
-static int check_file(int fd, const char *path, const char **ret_note,
-		      struct sp_error *err)
+const char *sp_launch_why_unseen(const char *path)
+{
+	const char *why = NULL;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf *elf;
+
+	if (fd < 0)
+		return NULL;
+	elf_version(EV_CURRENT);
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF) {
+		if (!has_interpreter(elf))
+			why = "the program is linked statically";
+		else if (defines_symbol(elf, "malloc"))
+			why = "the program has a malloc of its own";
+	}
+	elf_end(elf);
+	close(fd);
+	return why;
+}
+
+static int check_file(int fd, const char *path, struct sp_error *err)
 {
 	struct stat st;
 	Elf *elf;
@@ -152,17 +168,16 @@ static int check_file(int fd, const char *path, const char **ret_note,
 				    "it as the user it changes to");
 	elf_version(EV_CURRENT);
 	elf = elf_begin(fd, ELF_C_READ, NULL);
-	r = check_elf(elf, path, ret_note, err);
+	r = check_elf(elf, path, err);
 	elf_end(elf);
 	return r;
 }
 
 int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
-		    const char **ret_note, struct sp_error *err)
+		    struct sp_error *err)
 {
 	int r = find_program(name, path);
 
-	*ret_note = NULL;
 	if (r < 0)
 		return sp_error_set(err, r, name, "cannot be run: %s",
 				    strerror(-r));
@@ -173,7 +188,7 @@ int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
 		if (fd < 0)
 			return 0; /* executable, but not readable */
 		if (!follow_script(fd, path)) {
-			r = check_file(fd, path, ret_note, err);
+			r = check_file(fd, path, err);
 			close(fd);
 			return r;
 		}

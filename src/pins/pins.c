@@ -522,12 +522,12 @@ int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 	return 0;
 }
 
-struct sp_rss_pins *sp_rss_pins_without_profile(void)
+struct sp_rss_pins *sp_rss_pins_unknown(enum sp_rss_pins_state state)
 {
 	struct sp_rss_pins *pins = calloc(1, sizeof(*pins));
 
 	if (pins)
-		pins->state = SP_RSS_PINS_NO_PROFILE;
+		pins->state = state;
 	return pins;
 }
 

@@ -24,6 +24,7 @@
 enum sp_rss_pins_state {
 	SP_RSS_PINS_KNOWN,
 	SP_RSS_PINS_NO_PROFILE,
+	SP_RSS_PINS_UNSEEN, /* the library does not see the program's malloc */
 	SP_RSS_PINS_NO_FREES,   /* frees were not recorded */
 	SP_RSS_PINS_SEVERAL,    /* files: each has its own memory */
 	SP_RSS_PINS_NO_ADDRESS, /* the file does not say where objects are */
@@ -139,8 +140,8 @@ int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 		     const struct sp_rss_pins_process *process,
 		     struct sp_rss_pins **ret, struct sp_error *err);
 
-/* The result for a process without a profile; NULL without memory. */
-struct sp_rss_pins *sp_rss_pins_without_profile(void);
+/* The result where no profile tells; NULL without memory. */
+struct sp_rss_pins *sp_rss_pins_unknown(enum sp_rss_pins_state state);
 
 void sp_rss_pins_free(struct sp_rss_pins *pins);
 

@@ -14,6 +14,7 @@
 static const char *const names[] = {
 	[SP_RSS_PINS_KNOWN] = "known",
 	[SP_RSS_PINS_NO_PROFILE] = "no_profile",
+	[SP_RSS_PINS_UNSEEN] = "unseen_malloc",
 	[SP_RSS_PINS_NO_FREES] = "no_frees",
 	[SP_RSS_PINS_SEVERAL] = "several_files",
 	[SP_RSS_PINS_NO_ADDRESS] = "no_addresses",
@@ -37,6 +38,9 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 			"what pins free memory needs a profile: start the "
 			"program with `sampleprof run`, or `sampleprof attach` "
 			"to it",
+		[SP_RSS_PINS_UNSEEN] =
+			"what pins free memory is not known: sampleprof does "
+			"not see the malloc of this program",
 		[SP_RSS_PINS_NO_FREES] =
 			"what pins free memory needs the live objects: record "
 			"with SAMPLEPROF_FREES=on",

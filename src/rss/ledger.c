@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/launch.h"
 #include "control/target.h"
 #include "rss/heap.h"
 #include "resident/maps.h"
@@ -139,7 +140,8 @@ static bool ask_process(struct maker *m)
 		return true;
 	}
 	m->ledger->is_stopped = sp_target_is_stopped(&m->target);
-	if (m->ledger->is_stopped ||
+	/* Of a malloc that is not seen nothing answers. */
+	if (m->ledger->is_stopped || m->ledger->why_unseen ||
 	    (!is_asked(m, &number) &&
 	     sp_target_ask(&m->target, &order, &number, &err) < 0))
 		return false;
@@ -217,6 +219,14 @@ static bool is_32_bit(uint64_t pid)
 	return head[EI_CLASS] == ELFCLASS32;
 }
 
+static const char *why_unseen(uint64_t pid)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/exe", pid);
+	return sp_launch_why_unseen(path);
+}
+
 static bool has_mapped(const struct sp_rss_maps *maps, const char *part)
 {
 	for (size_t i = 0; i < maps->n; i++) {
@@ -250,7 +260,8 @@ static void fill_hints(struct maker *m)
 
 	m->hints.is_32_bit = is_32_bit(m->options->pid);
 	m->ledger->is_32_bit = m->hints.is_32_bit;
-	m->ledger->has_other_malloc = has_other_malloc(m);
+	m->ledger->has_other_malloc =
+		m->ledger->why_unseen || has_other_malloc(m);
 	m->hints.is_glibc = !m->ledger->has_other_malloc;
 	m->hints.large_bytes = m->ledger->memory.allocator
 				       ? m->ledger->memory.large_bytes
@@ -327,7 +338,7 @@ static void fill_objects(struct maker *m)
 	struct sp_rss_ledger *l = m->ledger;
 	struct sp_error err;
 
-	if (!l->has_profile ||
+	if (!l->has_profile || l->why_unseen ||
 	    sp_rss_objects_find(m->target.path, m->pages, &m->parts,
 				&m->rounding, m->options->confidence,
 				&m->objects, &err) < 0)
@@ -388,10 +399,12 @@ static int find_pins(struct maker *m, struct sp_error *err)
 	l->pins_top = o->top;
 	if (!arenas)
 		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-	if (l->has_profile)
+	if (l->why_unseen)
+		l->pins = sp_rss_pins_unknown(SP_RSS_PINS_UNSEEN);
+	else if (l->has_profile)
 		r = sp_rss_pins_find(&question, &process, &l->pins, err);
 	else
-		l->pins = sp_rss_pins_without_profile();
+		l->pins = sp_rss_pins_unknown(SP_RSS_PINS_NO_PROFILE);
 	free(arenas);
 	return r;
 }
@@ -403,6 +416,7 @@ static int make_ledger(struct maker *m, struct sp_error *err)
 	struct sp_rss_ledger *l = m->ledger;
 	int r;
 
+	l->why_unseen = why_unseen(m->options->pid);
 	l->has_profile = sp_target_open(&m->target, m->options->pid, NULL) == 0;
 	l->was_asked = l->has_profile && ask_process(m);
 	r = sp_rss_maps_read(m->options->pid, &m->maps, err);

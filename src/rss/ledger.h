@@ -63,6 +63,8 @@ struct sp_rss_ledger {
 	struct sp_interval untouched;
 	/* Reasons for missing rows. */
 	bool has_profile, has_objects;
+	/* Why the library sees no allocation of it: a sentence; or NULL. */
+	const char *why_unseen;
 	bool was_asked;     /* the allocator has answered */
 	bool is_unreadable; /* the memory of the process */
 	bool is_32_bit;

@@ -249,10 +249,23 @@ static void note_silence(FILE *out, const struct sp_rss_ledger *l)
 	sp_style_print_note(out, text);
 }
 
+static void note_unseen(FILE *out, const struct sp_rss_ledger *l)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "%s, so sampleprof does not see what it allocates: that is in "
+		 "the heap, in anonymous memory, or in variables",
+		 l->why_unseen);
+	sp_style_print_note(out, text);
+}
+
 /* Why the heap is not known better, and what to do. */
 static void print_heap_notes(FILE *out, const struct sp_rss_ledger *l)
 {
-	if (!l->has_profile)
+	if (l->why_unseen)
+		note_unseen(out, l);
+	else if (!l->has_profile)
 		sp_style_print_note(
 			out, "there is no profile: with one (`sampleprof run`, "
 			     "or `sampleprof attach`) the heap is split into "
@@ -417,6 +430,7 @@ void sp_rss_print_json(FILE *out, const struct sp_rss_ledger *l,
 	sp_json_u64(&json, "threads", l->threads);
 	sp_json_u64(&json, "thread_stacks", l->stacks);
 	sp_json_bool(&json, "has_profile", l->has_profile);
+	sp_json_string(&json, "why_unseen", l->why_unseen);
 	sp_json_bool(&json, "is_readable", !l->is_unreadable);
 	sp_json_bool(&json, "is_32_bit", l->is_32_bit);
 	sp_json_bool(&json, "has_other_malloc", l->has_other_malloc);

@@ -326,6 +326,31 @@ class Less(Case):
                                 capture_output=True, text=True, check=True)
         self.assertEqual(status.stdout.count("waits: rss"), 1, status.stdout)
 
+    def check_unseen(self, name, shim, why):
+        """Nobody is asked, and the notes say why."""
+        process = self.start([harness.target(name), 1], shim=shim,
+                             stdin=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        self.addCleanup(process.kill)
+        harness.wait_until(lambda: not shim or os.listdir(self.out))
+        done = rss("--timeout", "10m", "--pins", process.pid)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn(f"\nnote: {why}, so sampleprof does not see", done.stdout)
+        self.assertIn("\nnote: what pins free memory is not known: sampleprof "
+                      "does not see the malloc of\n", done.stdout)
+        self.assertEqual(done.stdout.count("note: "), 2, done.stdout)
+        self.assertNotIn("alive", done.stdout)
+        self.assertIn(why, Ledger(process.pid).json["why_unseen"])
+
+    def test_own_malloc(self):
+        for shim in (True, False):
+            self.check_unseen("program_attached_own_malloc", shim,
+                              "the program has a malloc of its own")
+
+    def test_static(self):
+        self.check_unseen("program_attached_static", False,
+                          "the program is linked statically")
+
     def test_stopped(self):
         """Nobody waits for it, and no order is left to it."""
         process, _ = self.start_ledger(settings={"period": "64K"})
