@@ -13,7 +13,7 @@
 #include "cli/nearest.h"
 #include "control/target.h"
 #include "model/profile.h"
-#include "read/load.h"
+#include "report/load.h"
 #include "report/phases.h"
 #include "rss/look.h"
 #include "text/text.h"
@@ -62,8 +62,8 @@ static void print_order(const struct sp_control_order *order)
 {
 	char name[SP_FORMAT_MARK_NAME_MAX + 1] = "";
 	/* Which is not given by this command, but by rss. */
-	const char *command = order->command == SP_CONTROL_MEMORY ||
-					      order->command == SP_CONTROL_LOOK
+	const char *command = order->command >= SP_CONTROL_MEMORY &&
+					      order->command <= SP_CONTROL_SLABS
 				      ? "rss"
 				      : "?";
 
@@ -71,11 +71,12 @@ static void print_order(const struct sp_control_order *order)
 		if (commands[i].command == order->command)
 			command = commands[i].name;
 	memcpy(name, order->name, sizeof(order->name));
-	printf("          %" PRIu64 " waits: %s ", order->number, command);
+	printf("          %" PRIu64 " waits: %s", order->number, command);
 	if (order->command == SP_CONTROL_PERIOD)
-		fputs(sp_text_size(order->period_bytes).text, stdout);
-	else
-		sp_text_print(stdout, name);
+		printf(" %s", sp_text_size(order->period_bytes).text);
+	else if (name[0])
+		putchar(' ');
+	sp_text_print(stdout, name);
 	putchar('\n');
 }
 
@@ -94,11 +95,16 @@ static void print_orders(const struct sp_target *target)
 
 static int print_status(const struct sp_target *target)
 {
+	const struct sp_load_needs needs = {.no_code = true,
+					    .while_written = true};
+	const char *path = target->path;
 	const struct sp_stretch *last;
+	struct sp_question question;
 	struct sp_profile *p;
 	struct sp_error err;
 
-	if (sp_profile_load(target->path, NULL, NULL, &p, &err) < 0)
+	sp_question_init(&question);
+	if (sp_load(&path, 1, &question, &needs, NULL, NULL, &p, &err) < 0)
 		return sp_console_fail_with(&err);
 	last = p->n_stretches ? &p->stretches[p->n_stretches - 1] : NULL;
 	printf("profile   ");
@@ -106,7 +112,7 @@ static int print_status(const struct sp_target *target)
 	print_sampling(p);
 	printf("phase     ");
 	sp_text_print(stdout, sp_phase_name(last ? last->phase : ""));
-	printf("\nEXACT     at least %s in %s allocations (up to %s more)",
+	printf("\nallocated at least %s in %s allocations (up to %s more)",
 	       sp_text_bytes((double)p->exact_alloc_bytes).text,
 	       sp_text_count(p->exact_alloc_objects).text,
 	       sp_text_bytes((double)p->missing_bytes_max).text);
@@ -114,8 +120,8 @@ static int print_status(const struct sp_target *target)
 		printf(", %s of it unsampled",
 		       sp_text_bytes((double)p->unsampled_bytes).text);
 	printf("\nsamples   %s, %s thread%s\n",
-	       sp_text_count(p->n_samples).text, sp_text_count(p->threads).text,
-	       sp_text_plural(p->threads));
+	       sp_text_count(sp_profile_samples(p)).text,
+	       sp_text_count(p->threads).text, sp_text_plural(p->threads));
 	sp_profile_free(p);
 	print_orders(target);
 	return EXIT_FINE;

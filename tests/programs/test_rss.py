@@ -326,6 +326,16 @@ class Less(Case):
                                 capture_output=True, text=True, check=True)
         self.assertEqual(status.stdout.count("waits: rss"), 1, status.stdout)
 
+    def test_waiting_orders(self):
+        """Both that --pins leaves to a process that does nothing."""
+        process, _ = self.start_ledger("idle", settings={"period": "64K"})
+        rss("--pins", "--timeout", "1ms", process.pid)
+        status = subprocess.run(
+            [os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                          "sampleprof"), "ctl", str(process.pid), "status"],
+            capture_output=True, text=True, check=True).stdout
+        self.assertRegex(status, r"\n +1 waits: rss\n +2 waits: rss\n")
+
     def check_unseen(self, name, shim, why):
         """Nobody is asked, and the notes say why."""
         process = self.start([harness.target(name), 1], shim=shim,
@@ -381,10 +391,12 @@ class Less(Case):
         process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         file, = os.listdir(self.out)
+        tool = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
+                            "sampleprof")
         for line in (["rss", process.pid], ["rss", "--pins", process.pid],
+                     ["ctl", process.pid, "status"],
                      ["report", os.path.join(self.out, file)]):
-            with subprocess.Popen([os.environ["SAMPLEPROF_REPORT"],
-                                   *map(str, line)],
+            with subprocess.Popen([tool, *map(str, line)],
                                   stdout=subprocess.DEVNULL) as command:
                 _, status, usage = os.wait4(command.pid, 0)
                 command.returncode = os.waitstatus_to_exitcode(status)
