@@ -116,17 +116,32 @@ static bool has_interpreter(Elf *elf)
 	return false;
 }
 
+/* That of this command, which the library was built with. */
+static bool is_of_our_machine(const GElf_Ehdr *header)
+{
+	Elf64_Ehdr own = {.e_machine = EM_NONE};
+	const int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	const bool is_known = fd >= 0 && pread(fd, &own, sizeof(own), 0) ==
+						 (ssize_t)sizeof(own);
+
+	if (fd >= 0)
+		close(fd);
+	return !is_known ||
+	       (header->e_machine == own.e_machine &&
+		header->e_ident[EI_CLASS] == own.e_ident[EI_CLASS]);
+}
+
 static int check_elf(Elf *elf, const char *path, struct sp_error *err)
 {
 	GElf_Ehdr header;
 
 	if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header))
 		return 0; /* what exec makes of it is its own matter */
-	if (header.e_machine != EM_X86_64 ||
-	    header.e_ident[EI_CLASS] != ELFCLASS64)
+	if (!is_of_our_machine(&header))
 		return sp_error_set(err, -ENOEXEC, path,
-				    "is for another architecture than x86-64: "
-				    "the library cannot be loaded into it");
+				    "is for another architecture than this "
+				    "command: the library cannot be loaded "
+				    "into it");
 	if (!has_interpreter(elf))
 		return sp_error_set(err, -ENOEXEC, path,
 				    "is linked statically: nothing can be "

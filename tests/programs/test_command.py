@@ -153,7 +153,8 @@ class Run(Command):
         foreign = os.path.join(self.dir, "foreign")
         with open(static, "rb") as file:
             data = bytearray(file.read())
-        data[18] = 183  # e_machine: AArch64
+        # e_machine: AArch64, or there x86-64
+        data[18] = 62 if os.uname().machine == "aarch64" else 183
         with open(foreign, "wb") as file:
             file.write(data)
         os.chmod(foreign, 0o755)
