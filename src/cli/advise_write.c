@@ -9,6 +9,7 @@
 #include "text/json.h"
 #include "text/lines.h"
 #include "text/text.h"
+#include "view/view_row.h"
 
 /* ---- for people ---- */
 
@@ -155,11 +156,7 @@ static void print_site(FILE *out, size_t position,
 		s->can_tell ? error_text(s->error).text : "?",
 		s->can_tell ? sp_text_bytes(s->period.value).text : "too few");
 	sp_lines_print_name(out, s->name);
-	if (*s->module) {
-		fputs("  (", out);
-		sp_lines_print_name(out, sp_text_base_name(s->module));
-		putc(')', out);
-	}
+	sp_view_row_module(out, s->name, s->module);
 	putc('\n', out);
 }
 

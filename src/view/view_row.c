@@ -2,6 +2,7 @@
 #include "view/view_row.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "text/lines.h"
 #include "text/style.h"
@@ -36,6 +37,19 @@ void sp_view_row_legend(const struct sp_view_rows *rows)
 			     rows->confidence);
 }
 
+void sp_view_row_module(FILE *out, const char *name, const char *module)
+{
+	const char *base = sp_text_base_name(module);
+	const size_t n = strlen(base);
+
+	/* A name that is made of it, as libx.so+0x1234. */
+	if (!*base || (strncmp(name, base, n) == 0 && name[n] == '+'))
+		return;
+	fputs("  (", out);
+	sp_lines_print_name(out, base);
+	putc(')', out);
+}
+
 void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 		      const struct sp_aggregate_function *f)
 {
@@ -46,13 +60,13 @@ void sp_view_row_name(FILE *out, enum sp_granularity granularity,
 		if (f->line)
 			fprintf(out, ":%" PRIu32, f->line);
 	}
-	if (!*f->module)
-		return;
-	fputs("  (", out);
-	sp_lines_print_name(out, sp_text_base_name(f->module));
-	if (granularity == SP_BY_ADDRESS)
-		fprintf(out, "+0x%" PRIx64, f->offset);
-	putc(')', out);
+	if (granularity != SP_BY_ADDRESS) {
+		sp_view_row_module(out, f->name, f->module);
+	} else if (*f->module) {
+		fputs("  (", out);
+		sp_lines_print_name(out, sp_text_base_name(f->module));
+		fprintf(out, "+0x%" PRIx64 ")", f->offset);
+	}
 }
 
 const char *sp_view_row_noun(enum sp_granularity granularity, uint64_t n)

@@ -30,6 +30,9 @@ void sp_view_row_print(struct sp_view_rows *rows, struct sp_interval bytes,
 /* The meaning of the marks that were used. */
 void sp_view_row_legend(const struct sp_view_rows *rows);
 
+/* "  (module)", unless the name says it. */
+void sp_view_row_module(FILE *out, const char *name, const char *module);
+
 /* The name of a function, or other row of the granularity, with its module or
  * its line; untrusted text in one line. */
 void sp_view_row_name(FILE *out, enum sp_granularity granularity,

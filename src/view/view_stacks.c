@@ -8,12 +8,15 @@
 #include "text/lines.h"
 #include "text/style.h"
 #include "text/text.h"
+#include "view/view_row.h"
 
 static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 			 const struct sp_symbol *symbol, const char *module)
 {
+	const char *name = sp_aggregate_name(aggregate, symbol);
+
 	fputs("    ", out);
-	sp_lines_print_name(out, sp_aggregate_name(aggregate, symbol));
+	sp_lines_print_name(out, name);
 	if (symbol->is_inlined)
 		fputs(" (inline)", out);
 	if (symbol->file) {
@@ -22,11 +25,7 @@ static void print_symbol(FILE *out, const struct sp_aggregate *aggregate,
 		if (symbol->line)
 			fprintf(out, ":%" PRIu32, symbol->line);
 	}
-	if (*module) {
-		fputs("  (", out);
-		sp_lines_print_name(out, sp_text_base_name(module));
-		putc(')', out);
-	}
+	sp_view_row_module(out, name, module);
 	putc('\n', out);
 }
 
