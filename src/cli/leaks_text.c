@@ -317,8 +317,8 @@ static void print_notes(const struct page *page)
 			sp_text_moment(l->teardown_ns).text);
 	if (l->left_idle)
 		fprintf(out,
-			"  - judged from %s to %s: it was idle before or "
-			"after that\n",
+			"  - not judged: before %s and after %s, where it was "
+			"idle\n",
 			sp_text_moment(edge[0]).text,
 			sp_text_moment(edge[SP_GROWTH_WINDOWS]).text);
 	if (l->is_uneven)
