@@ -113,16 +113,21 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 	target->fd = -1;
 	snprintf(path, sizeof(path), "/proc/%" PRIu64 "/maps", pid);
 	maps = fopen(path, "re");
+	if (!maps && errno != EACCES && errno != EPERM)
+		return sp_error_set(err, -ESRCH, NULL,
+				    "there is no process %" PRIu64, pid);
 	if (!maps)
-		return errno == EACCES || errno == EPERM
-			       ? sp_error_set(err, -EACCES, NULL,
-					      "process %" PRIu64
-					      " is another user's: be that "
-					      "user, or root",
-					      pid)
-			       : sp_error_set(err, -ESRCH, NULL,
-					      "there is no process %" PRIu64,
-					      pid);
+		return sp_error_set(
+			err, -EACCES, NULL,
+			geteuid() == 0 ? "the kernel does not show process "
+					 "%" PRIu64
+					 " to this root: CAP_SYS_PTRACE is "
+					 "missing, as in a container, or a "
+					 "security module forbids it"
+				       : "process %" PRIu64
+					 " is another user's: be that "
+					 "user, or root",
+			pid);
 	r = search_maps(target, maps);
 	fclose(maps);
 	if (r == -EACCES)
