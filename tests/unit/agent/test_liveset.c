@@ -343,14 +343,13 @@ TEST_BETWEEN(one_bucket, begin, end)
 
 /* Addresses come and go, as many as ever: the set does not grow for that, and
  * what has passed a bucket does not stay. */
-static void test_coming_and_going(void **test_state)
+TEST_BETWEEN(coming_and_going, begin, end)
 {
 	const uint64_t live = 3000;
 	struct liveset_check c;
 	uint64_t n = 0;
 	unsigned int table;
 
-	(void)test_state;
 	for (; n < live; n++)
 		add(address_of(n), n + 1);
 	table = assert_sound(live).table;
@@ -548,30 +547,4 @@ TEST_BETWEEN(false_positives, begin, end)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_not_begun),
-		cmocka_unit_test(test_no_memory_to_begin),
-		cmocka_unit_test_setup_teardown(test_one, begin, end),
-		cmocka_unit_test_setup_teardown(test_rewritten, begin, end),
-		cmocka_unit_test_setup_teardown(test_no_addresses, begin, end),
-		cmocka_unit_test_setup_teardown(test_as_an_array, begin, end),
-		cmocka_unit_test_setup_teardown(test_growth, begin, end),
-		cmocka_unit_test_setup_teardown(test_bounded_work, begin, end),
-		cmocka_unit_test_setup_teardown(test_one_bucket, begin, end),
-		cmocka_unit_test_setup_teardown(test_coming_and_going, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_passed_by_many, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_crowded, begin, end),
-		cmocka_unit_test_setup_teardown(test_no_memory_to_grow, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_sticky_counter, begin,
-						end),
-		cmocka_unit_test_setup_teardown(test_false_positives, begin,
-						end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -128,14 +128,4 @@ TEST(nothing_mapped)
 	assert_null(sp_mapping_base());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_late_stores),
-		cmocka_unit_test(test_many_files),
-		cmocka_unit_test(test_nothing_mapped),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

@@ -285,7 +285,7 @@ static bool is_empty(const char *name)
 
 /* A process that executes one program after the other: the last has the name.
  * That of another process keeps it. */
-static void test_executed(void **state)
+TEST(executed)
 {
 	static const struct {
 		const char *name;
@@ -298,7 +298,6 @@ static void test_executed(void **state)
 	};
 	struct sp_outfile file;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		write_profile(cases[i].name, cases[i].pid, cases[i].ticks);
 		assert_true(sp_outfile_prepare(
@@ -331,9 +330,8 @@ static off_t size_of(const char *name)
 }
 
 /* The file that was made, and no other that has its name by now. */
-static void test_shorten(void **state)
+TEST(shorten)
 {
-	(void)state;
 	assert_int_equal(create(agent_fixture_path("s")), 0);
 	sp_outfile_shorten(2 * LIMIT);
 	assert_int_equal(size_of("s"), LIMIT);
@@ -355,22 +353,4 @@ static void test_shorten(void **state)
 	assert_int_equal(size_of("moved"), CHUNK);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_patterns),
-		cmocka_unit_test(test_directory),
-		cmocka_unit_test(test_relative),
-		cmocka_unit_test(test_exclusive),
-		cmocka_unit_test(test_symlink),
-		cmocka_unit_test(test_special_files),
-		cmocka_unit_test(test_rlimit),
-		cmocka_unit_test(test_mapping),
-		cmocka_unit_test(test_too_long),
-		cmocka_unit_test(test_executed),
-		cmocka_unit_test(test_shorten),
-	};
-
-	return cmocka_run_group_tests(tests, agent_fixture_begin,
-				      agent_fixture_end);
-}
+TEST_MAIN(agent_fixture_begin, agent_fixture_end)

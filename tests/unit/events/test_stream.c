@@ -237,7 +237,7 @@ TEST(random)
 
 /* Frees have addresses: of two objects at one, of one that was no sample, of
  * none, and one that is missing. */
-static void test_addresses(void **state)
+TEST(addresses)
 {
 	static const struct {
 		uint64_t id; /* 0: a free */
@@ -249,7 +249,6 @@ static void test_addresses(void **state)
 	};
 	struct sp_sample *all;
 
-	(void)state;
 	begin();
 	profile.has_addresses = true;
 	for (size_t i = 0; i < sizeof(records) / sizeof(records[0]); i++) {
@@ -281,14 +280,4 @@ static void test_addresses(void **state)
 	free(all);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_addresses), cmocka_unit_test(test_none),
-		cmocka_unit_test(test_one),       cmocka_unit_test(test_holes),
-		cmocka_unit_test(test_odd),       cmocka_unit_test(test_twice),
-		cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

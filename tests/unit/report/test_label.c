@@ -61,7 +61,7 @@ TEST(told_apart)
 }
 
 /* Those that read the same without what nobody writes. */
-static void test_spelled(void **state)
+TEST(spelled)
 {
 	static const char *const pairs[][2] = {
 		{"std::vector<int, std::allocator<int> >::clear()",
@@ -84,7 +84,6 @@ static void test_spelled(void **state)
 	const char *const name = "std::vector<int, std::allocator<int> >::f()";
 	char **labels;
 
-	(void)state;
 	assert_labels(pairs);
 	assert_int_equal(sp_labels_new(&name, 1, true, &labels), 0);
 	assert_string_equal(labels[0],
@@ -111,14 +110,4 @@ TEST(by_name)
 	sp_labels_done(&labels);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_alone),
-		cmocka_unit_test(test_told_apart),
-		cmocka_unit_test(test_spelled),
-		cmocka_unit_test(test_by_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)

@@ -182,13 +182,4 @@ TEST(there_and_back)
 	sp_ledgers_free(&all);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_which),
-		cmocka_unit_test(test_hostile),
-		cmocka_unit_test(test_there_and_back),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+TEST_MAIN(NULL, NULL)
