@@ -16,7 +16,6 @@ int export_into(struct fixture *x, export_fn *write,
 	assert_non_null(out);
 	r = write(out, a, options ? options : &none, err);
 	assert_int_equal(fclose(out), 0);
-	sp_aggregate_free(a);
 	return r;
 }
 

@@ -2,12 +2,27 @@
 #include "support/gate_scene.h"
 #include "support/test.h"
 
+static void scene_free(void *made)
+{
+	struct scene *s = made;
+
+	for (int i = 0; i < 3; i++) {
+		sp_summary_free(s->old[i]);
+		sp_summary_free(s->new[i]);
+	}
+	sp_check_free(s->check);
+	sp_limits_done(&s->limits);
+	sp_paths_done(&s->paths);
+	free(s);
+}
+
 /* n runs on each side, of 1000 bytes in 10 objects, exactly. */
 struct scene *scene_new(size_t n)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
+	at_test_end(scene_free, s);
 	for (size_t i = 0; i < n; i++) {
 		s->old[i] = gate_run_new(R);
 		s->new[i] = gate_run_new(R);
@@ -64,16 +79,4 @@ void assert_verdict(struct scene *s, const char *limit, enum sp_verdict verdict)
 		fail_msg("%s: %s, not %s; %s", limit,
 			 sp_verdict_name(f->verdict), sp_verdict_name(verdict),
 			 f->why);
-}
-
-void scene_free(struct scene *s)
-{
-	for (int i = 0; i < 3; i++) {
-		sp_summary_free(s->old[i]);
-		sp_summary_free(s->new[i]);
-	}
-	sp_check_free(s->check);
-	sp_limits_done(&s->limits);
-	sp_paths_done(&s->paths);
-	free(s);
 }

@@ -16,7 +16,8 @@ struct scene {
 	struct sp_check *check;
 };
 
-/* n runs on each side, of 1000 bytes in 10 objects, exactly. */
+/* n runs on each side, of 1000 bytes in 10 objects, exactly; until the test
+ * ends. */
 struct scene *scene_new(size_t n);
 
 /* So many samples of 16 bytes on the path "f<g<main". */
@@ -28,5 +29,3 @@ const struct sp_finding *judge(struct scene *s, const char *limit);
 
 void assert_verdict(struct scene *s, const char *limit,
 		    enum sp_verdict verdict);
-
-void scene_free(struct scene *s);

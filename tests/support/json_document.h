@@ -63,7 +63,6 @@ static inline json_t *export(struct document *d)
 	assert_int_equal(sp_view_json_write(out, a, NULL), 0);
 	fclose(out);
 	d->how = a->how;
-	sp_aggregate_free(a);
 	assert_int_equal(strlen(d->text), d->size);
 	d->root = json_loads(d->text, JSON_REJECT_DUPLICATES, &error);
 	if (!d->root)

@@ -5,8 +5,19 @@
 #include "read/load.h"
 #include "support/test.h"
 
-/* The profile in a file that can be read; fails the test if it cannot.  For the
- * caller to free. */
+static inline void free_profile(void *profile)
+{
+	sp_profile_free(profile);
+}
+
+/* Until the test ends. */
+static inline struct sp_profile *keep_profile(struct sp_profile *profile)
+{
+	at_test_end(free_profile, profile);
+	return profile;
+}
+
+/* The profile in a file that can be read; fails the test if it cannot. */
 static inline struct sp_profile *load_profile(const char *path)
 {
 	struct sp_profile *p = NULL;
@@ -14,7 +25,7 @@ static inline struct sp_profile *load_profile(const char *path)
 
 	if (sp_profile_load(path, NULL, NULL, &p, &err) != 0)
 		fail_msg("%s: %s", path, err.message);
-	return p;
+	return keep_profile(p);
 }
 
 /* sp_profile_read() of one file. */

@@ -193,12 +193,19 @@ void fixture_samples(struct fixture *fixture, const struct sp_stack *stack,
 	}
 }
 
+static void free_answer(struct fixture *fixture)
+{
+	sp_aggregate_free(fixture->aggregate);
+	fixture->aggregate = NULL;
+	sp_analysis_free(fixture->analysis);
+	fixture->analysis = NULL;
+}
+
 const struct sp_analysis *fixture_analysis(struct fixture *fixture)
 {
 	int r;
 
-	sp_analysis_free(fixture->analysis);
-	fixture->analysis = NULL;
+	free_answer(fixture);
 	set_part(fixture);
 	r = sp_analysis_new(&fixture->profile, &fixture->question,
 			    SP_VIEW_ALLOC, &fixture->analysis, NULL);
@@ -208,13 +215,12 @@ const struct sp_analysis *fixture_analysis(struct fixture *fixture)
 
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture)
 {
-	struct sp_aggregate *aggregate = NULL;
 	int r = sp_aggregate_new(fixture_analysis(fixture),
-				 &fixture->symbolizer, NULL, NULL, &aggregate,
-				 NULL);
+				 &fixture->symbolizer, NULL, NULL,
+				 &fixture->aggregate, NULL);
 
 	require(r == 0);
-	return aggregate;
+	return fixture->aggregate;
 }
 
 const struct sp_class_sums *fixture_sums(const struct fixture *fixture,
@@ -225,7 +231,7 @@ const struct sp_class_sums *fixture_sums(const struct fixture *fixture,
 
 void fixture_free(struct fixture *fixture)
 {
-	sp_analysis_free(fixture->analysis);
+	free_answer(fixture);
 	free(fixture->profile.samples);
 	free(fixture);
 }

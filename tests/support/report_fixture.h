@@ -33,7 +33,8 @@ struct fixture {
 	struct sp_part part;   /* as the profile says, in an analysis */
 	struct sp_sample next; /* what samples are copies of: alive */
 	struct sp_question question;
-	struct sp_analysis *analysis; /* the last one */
+	struct sp_analysis *analysis;   /* the last one */
+	struct sp_aggregate *aggregate; /* likewise; of that analysis */
 };
 
 /* An empty profile of a process that ended cleanly, without frees; for the
@@ -56,8 +57,8 @@ struct sp_stack *fixture_stack(struct fixture *fixture, const size_t *offsets,
 void fixture_samples(struct fixture *fixture, const struct sp_stack *stack,
 		     uint64_t samples, uint64_t size_bytes);
 
-/* The answer to fixture->question; it belongs to the fixture, until the next
- * one.  The aggregate is to be freed, and borrows such an answer. */
+/* The answer to fixture->question, and an aggregate of such an answer; they
+ * belong to the fixture, until the next answer. */
 const struct sp_analysis *fixture_analysis(struct fixture *fixture);
 struct sp_aggregate *fixture_aggregate(struct fixture *fixture);
 

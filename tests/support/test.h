@@ -12,6 +12,35 @@
 #include <string.h>
 #include <cmocka.h>
 
+/* What a test has made, and what frees it: the helper that makes it says so,
+ * and then it is freed when the test has ended, the last one first. */
+struct test_made {
+	struct test_made *before;
+	void (*free)(void *made);
+	void *made;
+};
+__attribute__((weak)) struct test_made *test_last_made;
+
+static inline void at_test_end(void (*free_made)(void *made), void *made)
+{
+	struct test_made *one = malloc(sizeof(*one));
+
+	assert_non_null(one);
+	*one = (struct test_made){test_last_made, free_made, made};
+	test_last_made = one;
+}
+
+static inline void end_of_test(void)
+{
+	while (test_last_made) {
+		struct test_made *one = test_last_made;
+
+		test_last_made = one->before;
+		one->free(one->made);
+		free(one);
+	}
+}
+
 /*
  * A test program is a row of
  *
@@ -29,10 +58,18 @@
  * the first leaves is *test_state. */
 #define TEST_BETWEEN(name, begin, end)                                         \
 	static void test_##name(void **test_state);                            \
+	static int end_test_##name(void **test_state)                          \
+	{                                                                      \
+		const CMFixtureFunction last = end;                            \
+                                                                               \
+		end_of_test();                                                 \
+		return last ? last(test_state) : 0;                            \
+	}                                                                      \
 	__attribute__((constructor)) static void add_test_##name(void)         \
 	{                                                                      \
-		test_list[__COUNTER__] = (struct CMUnitTest){                  \
-			"test_" #name, test_##name, begin, end, NULL};         \
+		test_list[__COUNTER__] =                                       \
+			(struct CMUnitTest){"test_" #name, test_##name, begin, \
+					    end_test_##name, NULL};            \
 	}                                                                      \
 	static void test_##name(void **test_state __attribute__((unused)))
 

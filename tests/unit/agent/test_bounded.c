@@ -182,7 +182,6 @@ static uint64_t check(uint64_t max_file_bytes)
 	assert_true(p->thread_infos[0].tid == (uint64_t)gettid());
 	assert_int_equal(stat(path, &st), 0);
 	assert_true((uint64_t)st.st_size <= max_file_bytes);
-	sp_profile_free(p);
 	return first;
 }
 

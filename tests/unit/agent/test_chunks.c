@@ -65,7 +65,6 @@ static void check_threads(const char *path, size_t n)
 	for (size_t i = 0; i < p->n_thread_infos; i++)
 		named += strcmp(p->thread_infos[i].name, "right") == 0;
 	assert_int_equal(named, n);
-	sp_profile_free(p);
 }
 
 /* For good: a thread goes on with the lane, or another takes it. */

@@ -67,7 +67,6 @@ TEST_BETWEEN(no_target, NULL, agent_fixture_teardown)
 	assert_int_equal(clock_reads, 0);
 	p = load_profile(path);
 	assert_int_equal(p->n_stretches, 0);
-	sp_profile_free(p);
 }
 
 /* 100 samples of credit, then a factor of e for each 100. */
@@ -105,7 +104,6 @@ TEST_BETWEEN(rises_and_falls, NULL, agent_fixture_teardown)
 		assert_true(p->stretches[i].period_bytes >
 			    p->stretches[i - 1].period_bytes);
 	assert_true(p->period_bytes == ceiling);
-	sp_profile_free(p);
 	assert_true(agent_fixture_losses() == 0);
 }
 
@@ -135,7 +133,6 @@ TEST_BETWEEN(remote, NULL, agent_fixture_teardown)
 	p = load_profile(path);
 	assert_true(p->stretches[p->n_stretches - 1].period_bytes == 65536);
 	assert_true(p->stretches[p->n_stretches - 2].period_bytes == 0);
-	sp_profile_free(p);
 }
 
 /* A child has the period of its parent, and has made no mark of it. */
@@ -185,7 +182,6 @@ TEST_BETWEEN(room_in_the_file, NULL, agent_fixture_teardown)
 	p = load_profile(path);
 	/* A mark where it is longer than ever, and one of the order. */
 	assert_int_equal(p->n_stretches, 1 + 3 + 1);
-	sp_profile_free(p);
 	for (unsigned int i = 0; i < 40; i++)
 		sp_period_fit(40);
 	sp_marks_adapt(&sp_thread);
@@ -224,7 +220,6 @@ TEST_BETWEEN(near_limit, NULL, agent_fixture_teardown)
 	assert_int_equal(p->n_snapshots, 2);
 	assert_string_equal(p->snapshots[0].name, SP_MARK_NEAR_LIMIT);
 	assert_int_equal(p->n_stretches, 1);
-	sp_profile_free(p);
 }
 
 /* What is asked for there is an eighth of that, 4 KiB at least; a smaller one,
@@ -270,7 +265,6 @@ TEST_BETWEEN(bounded, NULL, agent_fixture_teardown)
 	}
 	p = load_profile(path);
 	assert_in_range(p->n_stretches, 100, 1 + SP_RATE_LIMIT_STEPS_MAX);
-	sp_profile_free(p);
 	assert_true(agent_fixture_losses() == 0);
 }
 

@@ -100,13 +100,11 @@ TEST_BETWEEN(freed, begin, end)
 	assert_int_equal(p->samples[0].freed_by, p->samples[0].thread);
 	assert_false(p->samples[0].free_missed);
 	assert_true(p->samples[1].freed_ns == SP_NEVER);
-	sp_profile_free(p);
 	/* Once only. */
 	sp_recorder_free(&object[0]);
 	sp_recorder_free(&object[1]);
 	p = load();
 	assert_true(p->samples[1].freed_ns != SP_NEVER);
-	sp_profile_free(p);
 	assert_int_equal(agent_fixture_losses(), 0);
 }
 
@@ -137,7 +135,6 @@ TEST_BETWEEN(without_age, begin, end)
 	}
 	assert_true(p->samples[0].freed_by == UINT32_MAX);
 	assert_true(p->samples[2].freed_by == p->samples[2].thread);
-	sp_profile_free(p);
 }
 
 /* What could not be freed is alive as before, with its old id. */
@@ -153,13 +150,11 @@ TEST_BETWEEN(cancel, begin, end)
 	assert_true(sp_filter_may_have(object));
 	p = load();
 	assert_true(p->samples[0].freed_ns == SP_NEVER);
-	sp_profile_free(p);
 	sp_recorder_free(object);
 	p = load();
 	assert_int_equal(p->n_samples, 1);
 	assert_true(p->samples[0].freed_ns != SP_NEVER);
 	assert_int_equal(p->samples[0].age_bytes, 0);
-	sp_profile_free(p);
 	/* For what is no sample both are nothing. */
 	sp_recorder_free_begin(&object[9], &tried);
 	sp_recorder_free_commit(&tried);
@@ -180,7 +175,6 @@ TEST_BETWEEN(missed, begin, end)
 	assert_true(p->samples[0].freed_ns != SP_NEVER);
 	assert_true(p->samples[0].free_missed);
 	assert_true(p->samples[1].freed_ns == SP_NEVER);
-	sp_profile_free(p);
 	sp_recorder_free(object);
 }
 
@@ -243,7 +237,6 @@ TEST_BETWEEN(other_generation, begin, end)
 	assert_int_equal(p->n_samples, 3);
 	assert_true(p->samples[0].freed_ns == SP_NEVER);
 	assert_true(p->samples[1].freed_ns == SP_NEVER);
-	sp_profile_free(p);
 	assert_int_equal(losses(SP_LOSS_FREE_MISSED), 0);
 	assert_int_equal(losses(SP_LOSS_FREE_DROPPED), 0);
 	assert_in_range(agent_fixture_losses(), before, before + 1);
@@ -263,7 +256,6 @@ TEST_BETWEEN(rss, begin, end)
 	p = load();
 	assert_int_equal(p->n_rss, 1);
 	assert_in_range(p->rss[0].rss_bytes, 1 << 18, 1ull << 40);
-	sp_profile_free(p);
 }
 
 /* None where a sandbox may be, in a child neither; that is counted.  The last
@@ -280,7 +272,6 @@ TEST_BETWEEN(rss_in_sandbox, begin, end)
 	p = load();
 	assert_int_equal(p->n_rss, 0);
 	assert_int_equal(losses(SP_LOSS_RSS), 2);
-	sp_profile_free(p);
 }
 
 TEST_MAIN(begin_all, agent_fixture_end)

@@ -101,7 +101,6 @@ TEST_BETWEEN(remote, NULL, agent_fixture_teardown)
 	assert_string_equal(p->stretches[4].phase, "load");
 	assert_int_equal(p->n_snapshots, 1);
 	assert_int_equal(strlen(p->snapshots[0].name), 64);
-	sp_profile_free(p);
 	assert_true(agent_fixture_losses() == 0);
 }
 
@@ -159,7 +158,6 @@ TEST_BETWEEN(queue, NULL, agent_fixture_teardown)
 	assert_int_equal(p->n_stretches, 1 + 3 * 4);
 	assert_string_equal(p->stretches[2].phase, "load");
 	assert_int_equal(p->stretches[2].period_bytes, 0);
-	sp_profile_free(p);
 	assert_true(agent_fixture_losses() == 0);
 }
 
@@ -253,7 +251,6 @@ TEST_BETWEEN(left, NULL, agent_fixture_teardown)
 	assert_string_equal(p->stretches[1].phase, "load");
 	assert_int_equal(p->stretches[2].period_bytes, 0);
 	assert_int_equal(p->n_snapshots, 1);
-	sp_profile_free(p);
 }
 
 static void *change_period(void *arg)

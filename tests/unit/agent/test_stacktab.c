@@ -132,7 +132,6 @@ TEST_BETWEEN(model, NULL, agent_fixture_teardown)
 	assert_int_equal(p->n_stacks, STACKS);
 	for (size_t i = 0; i < n; i++)
 		check_in_profile(p, &model[i]);
-	sp_profile_free(p);
 	sp_lane_give(lane);
 }
 
@@ -160,7 +159,6 @@ TEST_BETWEEN(deep, NULL, agent_fixture_teardown)
 	assert_int_equal(p->n_stacks, 2);
 	for (uint32_t i = 0; i < SP_LANE_DEPTH; i++)
 		assert_true(p->stacks[0].frames[i].offset == i * 977u);
-	sp_profile_free(p);
 	sp_lane_give(lane);
 }
 
@@ -205,7 +203,6 @@ TEST_BETWEEN(reset, NULL, agent_fixture_teardown)
 	p = load_whole_profile(path);
 	assert_int_equal(p->n_stacks, 1);
 	check_in_profile(p, &s);
-	sp_profile_free(p);
 }
 
 static void complete(void)
@@ -294,7 +291,6 @@ TEST_BETWEEN(rewrite_live, NULL, agent_fixture_teardown)
 	check_in_profile(p, &s);
 	s.id = (uint32_t)rewritten;
 	check_in_profile(p, &s);
-	sp_profile_free(p);
 	/* Not into a segment that has ended. */
 	complete();
 	for (uint32_t i = 3; sp_ring_segment() == first + 1; i++) {
@@ -454,7 +450,6 @@ TEST_BETWEEN(threads, NULL, agent_fixture_teardown)
 				check_in_profile(p, &s);
 		}
 	}
-	sp_profile_free(p);
 }
 
 TEST_MAIN(agent_fixture_begin, agent_fixture_end)

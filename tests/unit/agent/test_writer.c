@@ -230,12 +230,10 @@ TEST_BETWEEN(round_trip, NULL, agent_fixture_teardown)
 	check_threads(p);
 	assert_int_equal(p->end, SP_PROFILE_END_KILLED);
 	assert_true(p->duration_ns >= 2000000);
-	sp_profile_free(p);
 	sp_writer_end(2, false);
 	p = load_profile(path);
 	check_all(p);
 	assert_int_equal(p->end, SP_PROFILE_END_CLEAN);
-	sp_profile_free(p);
 }
 
 /* An object's record is written once per file. */
@@ -256,7 +254,6 @@ TEST_BETWEEN(module_once, NULL, agent_fixture_teardown)
 		assert_int_equal(lane->tail.at, at);
 		p = load_profile(path);
 		assert_int_equal(p->n_modules, 1);
-		sp_profile_free(p);
 		agent_fixture_close();
 	}
 }
@@ -381,7 +378,6 @@ TEST_BETWEEN(large, NULL, agent_fixture_teardown)
 	for (size_t i = 0; i < 20; i++)
 		assert_true(p->stacks[i].frames[1023].offset ==
 			    UINT64_MAX - 1023);
-	sp_profile_free(p);
 	assert_true(agent_fixture_losses() == 0);
 }
 
@@ -432,7 +428,6 @@ TEST_BETWEEN(slot_pages, NULL, agent_fixture_teardown)
 		want += 1000 + i;
 		p = load_profile(path);
 		assert_true(p->exact_alloc_bytes == want);
-		sp_profile_free(p);
 	}
 	assert_null(sp_writer_slot(SP_FORMAT_SLOTS));
 	agent_fixture_close();

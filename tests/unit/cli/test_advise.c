@@ -21,11 +21,22 @@ struct advised {
 	struct sp_advice *advice;
 };
 
+static void advised_free(void *made)
+{
+	struct advised *a = made;
+
+	if (a->advice)
+		sp_advise_free(a->advice);
+	fixture_free(a->x);
+	free(a);
+}
+
 static struct advised *advised_new(uint64_t period)
 {
 	struct advised *a = calloc(1, sizeof(*a));
 
 	assert_non_null(a);
+	at_test_end(advised_free, a);
 	a->x = fixture_new(period);
 	a->options.error = 0.1;
 	a->options.top = 10;
@@ -40,15 +51,6 @@ static void advise(struct advised *a)
 	a->aggregate = fixture_aggregate(a->x);
 	assert_int_equal(
 		sp_advise_new(a->aggregate, &a->options, &a->advice, NULL), 0);
-}
-
-static void advised_free(struct advised *a)
-{
-	if (a->advice)
-		sp_advise_free(a->advice);
-	sp_aggregate_free(a->aggregate);
-	fixture_free(a->x);
-	free(a);
 }
 
 static void add(struct advised *a, size_t symbol, uint64_t samples,
@@ -76,7 +78,6 @@ TEST(pins)
 	a->x->profile.has_frees = true;
 	advise(a);
 	assert_int_equal(a->advice->pins_period_bytes, R / 2);
-	advised_free(a);
 	a = advised_new(R);
 	add(a, SMALL, 100, 64);
 	a->x->profile.has_frees = true;
@@ -84,7 +85,6 @@ TEST(pins)
 	a->x->profile.n_infos = 1;
 	advise(a);
 	assert_int_equal(a->advice->pins_period_bytes, R / 8);
-	advised_free(a);
 	a = advised_new(R);
 	add(a, SMALL, 100, 64);
 	a->x->profile.has_frees = true;
@@ -92,12 +92,10 @@ TEST(pins)
 	a->x->profile.n_infos = 1;
 	advise(a);
 	assert_int_equal(a->advice->pins_period_bytes, 1);
-	advised_free(a);
 	a = advised_new(R);
 	add(a, SMALL, 100, 64);
 	advise(a);
 	assert_int_equal(a->advice->pins_period_bytes, 0);
-	advised_free(a);
 }
 
 /* 100 samples of small objects: an error of t / 10; 0.1 takes (t / 0.1)^2 of
@@ -123,7 +121,6 @@ TEST(small_objects)
 		     site->bytes.hi / site->bytes.value, 1e-3);
 	/* 136 KiB, as it may be set. */
 	assert_int_equal(a->advice->sites_period_bytes, 128 * 1024);
-	advised_free(a);
 }
 
 /* 1 % of all: a hundred times fewer samples. */
@@ -138,7 +135,6 @@ TEST(small_share)
 	assert_int_equal(a->advice->small_period_bytes, 128 * 1024);
 	assert_close(sp_advise_row(a->advice, R).error_small, T / 10, 1e-3);
 	assert_close(sp_advise_row(a->advice, R).error_all, T / 100, 1e-3);
-	advised_free(a);
 }
 
 /* Nobody says that the small share is of large objects. */
@@ -153,7 +149,6 @@ TEST(small_share_of_small_objects)
 		     1e-3);
 	assert_true(sp_advise_row(a->advice, R).error_all <
 		    0.05 * sp_advise_row(a->advice, R).error_small);
-	advised_free(a);
 }
 
 TEST(rows)
@@ -179,7 +174,6 @@ TEST(rows)
 		assert_close(rows[i].error_all, T / sqrt(rate * 3.25), 1e-2);
 		assert_true(rows[i].error_first == rows[i].error_last);
 	}
-	advised_free(a);
 }
 
 /* What has too few samples is listed, and nothing is said of it. */
@@ -199,7 +193,6 @@ TEST(too_few_of_a_site)
 	assert_false(v->sites[1].can_tell);
 	/* It has no say in what is proposed. */
 	assert_int_equal(v->sites_period_bytes, 128 * 1024);
-	advised_free(a);
 }
 
 TEST(least_period_counts)
@@ -211,7 +204,6 @@ TEST(least_period_counts)
 	advise(a);
 	assert_int_equal(a->advice->last, 2);
 	assert_int_equal(a->advice->sites_period_bytes, 64 * 1024);
-	advised_free(a);
 	/* Only of those that were asked for. */
 	a = advised_new(R);
 	a->options.top = 1;
@@ -220,7 +212,6 @@ TEST(least_period_counts)
 	advise(a);
 	assert_int_equal(a->advice->n_sites, 1);
 	assert_int_equal(a->advice->sites_period_bytes, 128 * 1024);
-	advised_free(a);
 }
 
 TEST(too_few_at_all)
@@ -232,13 +223,11 @@ TEST(too_few_at_all)
 	assert_false(sp_advise_can_tell(a->advice));
 	/* 5912331 bytes, a thousand samples. */
 	assert_int_equal(a->advice->try_bytes, 4096);
-	advised_free(a);
 	a = advised_new(R);
 	a->x->profile.exact_alloc_bytes = 0;
 	advise(a);
 	assert_false(sp_advise_can_tell(a->advice));
 	assert_int_equal(a->advice->try_bytes, 0);
-	advised_free(a);
 }
 
 /* Everything was recorded: a few objects are enough, and nothing is unsure. */
@@ -255,7 +244,6 @@ TEST(everything)
 	assert_true(site->error == 0);
 	assert_true(site->period.lo == site->period.hi);
 	assert_int_equal(a->advice->rows[3].period_bytes, 512 * 1024);
-	advised_free(a);
 }
 
 /* Objects of two periods are seldom missed: far fewer samples are needed, and
@@ -275,7 +263,6 @@ TEST(large_objects)
 	assert_true(a->advice->worse_bytes > 1.001);
 	assert_true(a->advice->worse_samples > 0.001);
 	assert_true(a->advice->worse_objects > 1);
-	advised_free(a);
 }
 
 /* Where all objects are small, there is no better law for bytes. */
@@ -288,7 +275,6 @@ TEST(no_better_law)
 	assert_close(a->advice->worse_bytes, 1, 1e-3);
 	assert_true(a->advice->worse_samples < 1e-3);
 	assert_close(a->advice->worse_objects, 1, 1e-3);
-	advised_free(a);
 }
 
 /* Each sample counts with its own period. */
@@ -306,7 +292,6 @@ TEST(mixed_periods)
 	assert_close(a->advice->sites[0].bytes.value, 200.0 * R, 1e-3);
 	assert_close(a->advice->sites[0].period.value, R * 200 / (T * T / 0.01),
 		     1e-3);
-	advised_free(a);
 }
 
 /* Exact totals by size are the sizes of the program. */
@@ -327,7 +312,6 @@ TEST(exact_sizes)
 	assert_close(sp_period_model_bytes(&a->advice->sizes), 64e6, 1e-12);
 	assert_close(sp_advise_row(a->advice, R).samples_per_s, 64e6 / R / 3.25,
 		     1e-3);
-	advised_free(a);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -105,7 +105,6 @@ static struct sp_next propose_with(struct fixture *x, size_t n_more)
 	assert_string_equal(next[n - 2].arguments, "tree");
 	assert_string_equal(next[n - 1].arguments, "export html");
 	second = next[1];
-	sp_aggregate_free(a);
 	return next[0];
 }
 
@@ -195,7 +194,6 @@ TEST(near_function)
 					 "nothing_like_it");
 	sp_near_function_error(a, "", ".*", &err);
 	assert_string_equal(err.message, "no function of this view matches .*");
-	sp_aggregate_free(a);
 	fixture_free(x);
 }
 

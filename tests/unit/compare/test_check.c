@@ -30,7 +30,6 @@ TEST(exact_edges)
 	assert_verdict(s, "alloc_objects=+-10%", SP_VERDICT_PASS);
 	assert_verdict(s, "alloc_objects=+-9%", SP_VERDICT_IMPROVED);
 	assert_verdict(s, "alloc_objects=+-9%&1", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* Intervals: [90, 110] against limits below, within and above. */
@@ -52,7 +51,6 @@ TEST(estimated_edges)
 	assert_verdict(s, "peak_bytes=+80%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "peak_bytes=+80%&95", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "peak_bytes=+80%&110", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 TEST(sites)
@@ -90,7 +88,6 @@ TEST(sites)
 	assert_verdict(s, "site(left)=+30%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "module(libz)=+10%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "module(libz)=+300%", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* What matches nothing is said to be so, with its line; not where samples are
@@ -125,7 +122,6 @@ TEST(pattern_of_nothing)
 			    "no function of either side");
 	/* a call path that only one side has is enough */
 	assert_verdict(s, "module(libz)=+64K", SP_VERDICT_REGRESSION);
-	scene_free(s);
 }
 
 /* What the limit asks for has to be seen: 10 %, not twice as much. */
@@ -152,7 +148,6 @@ TEST(sites_seen_to_be_within)
 	assert_verdict(s, "sites=+10%&256K", SP_VERDICT_PASS);
 	assert_verdict(s, "sites=+-10%&256K", SP_VERDICT_PASS);
 	assert_verdict(s, "sites=+-10%&64K", SP_VERDICT_CANNOT_TELL);
-	scene_free(s);
 	/* a function without a sample may have 5.3 periods */
 	s = scene_new(1);
 	add(s, s->old[0], "large<main", 100000);
@@ -162,7 +157,6 @@ TEST(sites_seen_to_be_within)
 	assert_int_equal(f->verdict, SP_VERDICT_CANNOT_TELL);
 	assert_has(f->why, "a new function of 21.2 KiB can be without");
 	assert_between(4000, f->period_needed, 4095);
-	scene_free(s);
 }
 
 TEST(too_few_samples)
@@ -174,7 +168,6 @@ TEST(too_few_samples)
 	add(s, s->new[0], "f<main", 20);
 	assert_verdict(s, "sites=+10%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->findings[0].why, "too few samples");
-	scene_free(s);
 }
 
 TEST(what_cannot_be_compared)
@@ -202,7 +195,6 @@ TEST(what_cannot_be_compared)
 	assert_verdict(s, "alloc_bytes=+3%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->caveats.note[0], "different programs: app, App");
 	assert_verdict(s, "alloc_bytes=999", SP_VERDICT_REGRESSION);
-	scene_free(s);
 }
 
 /* Of what was allocated while sampling was off no estimate speaks. */
@@ -245,7 +237,6 @@ TEST(sampling_was_off)
 	assert_verdict(s, "site(f)=+30%", SP_VERDICT_CANNOT_TELL);
 	assert_has(s->check->findings[0].why, "old: sampling was off");
 	assert_verdict(s, "peak_bytes=120", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* Exact totals of three runs that differ by chance. */
@@ -270,7 +261,6 @@ TEST(noise_of_runs)
 	s->new[1]->exact_alloc_bytes = 1145;
 	s->new[2]->exact_alloc_bytes = 1125;
 	assert_verdict(s, "alloc_bytes=+0%", SP_VERDICT_REGRESSION);
-	scene_free(s);
 }
 
 /* Period 1: one object more in one function is seen. */
@@ -289,7 +279,6 @@ TEST(exact_sites)
 	assert_verdict(s, "sites=+0%&64", SP_VERDICT_PASS);
 	assert_verdict(s, "site(f)=+99%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "site(f)=+100%", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* Exact, but for what may be a neighbour's. */
@@ -317,7 +306,6 @@ TEST(phases)
 	new->slack_bytes = 20;
 	assert_verdict(s, "alloc_bytes@load=+2%", SP_VERDICT_CANNOT_TELL);
 	assert_verdict(s, "alloc_bytes@load=+5%", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* Functions of a phase are not those of the run, whatever that has. */
@@ -346,7 +334,6 @@ TEST(sites_by_phase)
 	assert_verdict(s, "site(f)@load=+10%", SP_VERDICT_REGRESSION);
 	assert_verdict(s, "site(f)@load=+500%", SP_VERDICT_PASS);
 	assert_verdict(s, "sites=+-50%", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 /* The largest of many call paths is not certain because it would be alone. */
@@ -367,7 +354,6 @@ TEST(paths_of_noise)
 	assert_string_equal(f->culprits[0].name, "f < g0 < main");
 	assert_true(f->culprits[0].change.lo > 0);
 	assert_false(f->culprits[0].is_certain);
-	scene_free(s);
 }
 
 TEST_MAIN(NULL, NULL)

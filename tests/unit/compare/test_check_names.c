@@ -31,7 +31,6 @@ TEST(overloads)
 	assert_string_equal(f->culprits[2].name, "ns::over(int)");
 	assert_verdict(s, "site(^ns::over$)=+5%", SP_VERDICT_PASS);
 	assert_verdict(s, "site(over.int)=+5%", SP_VERDICT_REGRESSION);
-	scene_free(s);
 }
 
 #define LAMBDA(n) "main::{lambda(int)#" #n "}::operator()(int) const<main"
@@ -67,7 +66,6 @@ TEST(lambdas_with_other_numbers)
 			assert_string_equal(
 				f->culprits[0].name,
 				"main::{lambda(int)#*}::operator()");
-		scene_free(s);
 	}
 }
 
@@ -96,7 +94,6 @@ TEST(other_inlining)
 		add(s, s->new[0], "fresh<work<main", 2000);
 		f = judge(s, "sites=+10%");
 		assert_int_equal(f->verdict, SP_VERDICT_REGRESSION);
-		scene_free(s);
 	}
 }
 
@@ -119,20 +116,17 @@ TEST(patterns_and_inlining)
 	add(s, s->new[0], "parse_that<work<main", 3000);
 	assert_verdict(s, "site(^parse_that)=+10%", SP_VERDICT_REGRESSION);
 	assert_true(s->check->findings[0].culprits[0].is_new);
-	scene_free(s);
 	/* gone, or inlined */
 	s = scene_new(1);
 	add(s, s->old[0], "parse_it<work<main", 3000);
 	add(s, s->old[0], "work<main", 3000);
 	add(s, s->new[0], "work<main", 6000);
 	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_CANNOT_TELL);
-	scene_free(s);
 	s = scene_new(1);
 	add(s, s->old[0], "libz.so!parse_it<work<main", 3000);
 	add(s, s->old[0], "work<main", 3000);
 	add(s, s->new[0], "work<main", 6000);
 	assert_verdict(s, "site(^parse_)=+10%", SP_VERDICT_PASS);
-	scene_free(s);
 }
 
 static void add_nameless(struct sp_summary *run)
@@ -185,7 +179,6 @@ TEST(names_are_missing)
 		assert_verdict(s, "module(libz)=+10%", SP_VERDICT_REGRESSION);
 		assert_verdict(s, "site(^inflate$)=+10%",
 			       SP_VERDICT_REGRESSION);
-		scene_free(s);
 	}
 }
 
@@ -208,7 +201,6 @@ TEST(names_that_neither_side_has)
 	add(s, s->new[0], "liby.so!f<main", 1);
 	judge(s, "sites=+10%");
 	assert_int_equal(s->check->caveats.names.n_mixed, 1);
-	scene_free(s);
 }
 
 /* Three frames, in the text each behind the other and "<"; names have some,
@@ -266,7 +258,6 @@ TEST(long_names_on_a_screen)
 		assert_true(!*line || line[strlen(line) - 1] != ' ');
 	}
 	free(text);
-	scene_free(s);
 }
 
 /* With few samples a function may be on one side by chance. */
@@ -281,7 +272,6 @@ TEST(too_few_to_be_renamed)
 		add(s, s->new[0], "leaf<fresh<main", n);
 		judge(s, "sites=+10%");
 		assert_int_equal(s->check->n_renamed, n >= 12);
-		scene_free(s);
 	}
 }
 
@@ -313,7 +303,6 @@ TEST(renamed)
 	/* a.so!f and b.so!f are looked at, fresh did not change */
 	assert_string_equal(s->check->findings[0].culprits[0].name, "b.so!f");
 	assert_int_equal(s->check->findings[0].n_rejected, 1);
-	scene_free(s);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -27,14 +27,33 @@ static void add(struct scene *s, const char *path, uint64_t old, uint64_t new)
 	gate_run_add(s->new, &s->paths, SP_VIEW_ALLOC, path, &b);
 }
 
-static struct scene *scene_new(void)
+static void scene_free(void *made)
+{
+	struct scene *s = made;
+
+	sp_diff_free(s->diff);
+	sp_summary_free(s->old);
+	sp_summary_free(s->new);
+	sp_paths_done(&s->paths);
+	free(s);
+}
+
+static struct scene *scene_empty(void)
 {
 	struct scene *s = calloc(1, sizeof(*s));
 
 	assert_non_null(s);
+	at_test_end(scene_free, s);
 	s->old = gate_run_new(R);
 	s->new = gate_run_new(R);
 	s->pair = (struct sp_pair){{&s->old, 1}, {&s->new, 1}, &s->paths};
+	return s;
+}
+
+static struct scene *scene_new(void)
+{
+	struct scene *s = scene_empty();
+
 	add(s, "read<load<main", 500, 500);
 	add(s, "read<serve<main", 100, 400);
 	add(s, "serve<main", 50, 50);
@@ -56,15 +75,6 @@ static const struct sp_diff_table *make(struct scene *s,
 	assert_int_equal(sp_diff_add(s->diff, &s->pair, plan), 0);
 	assert_int_equal(s->diff->n_tables, 1);
 	return &s->diff->tables[0];
-}
-
-static void scene_free(struct scene *s)
-{
-	sp_diff_free(s->diff);
-	sp_summary_free(s->old);
-	sp_summary_free(s->new);
-	sp_paths_done(&s->paths);
-	free(s);
 }
 
 /* "NAME:OLD/NEW NAME:OLD/NEW ...", "~" in front of what is not told, "?" of
@@ -106,19 +116,14 @@ TEST(functions)
 	assert_rows(make(s, &plan),
 		    "~libz.so!inflate:40/45 ~load:540/545 main:992/1146 "
 		    "~rare:2/1 read:640/945 serve:450/600 write:300/150");
-	scene_free(s);
 }
 
 /* What has a name, or a frame, on one side only. */
 TEST(incomparable)
 {
-	struct scene *s = calloc(1, sizeof(*s));
+	struct scene *s = scene_empty();
 	struct sp_diff_plan plan = {.rows = SP_DIFF_FLAT};
 
-	assert_non_null(s);
-	s->old = gate_run_new(R);
-	s->new = gate_run_new(R);
-	s->pair = (struct sp_pair){{&s->old, 1}, {&s->new, 1}, &s->paths};
 	add(s, "libz.so![unknown]<main", 500, 0);
 	add(s, "libz.so!inflate<main", 0, 500);
 	add(s, "work<main", 900, 0);
@@ -160,7 +165,6 @@ TEST(incomparable)
 		    "?libz.so![unknown]:500/0 "
 		    "?libz.so!inflate:0/500 ~main:1510/1540 of:110/40 "
 		    "~work:900/900");
-	scene_free(s);
 }
 
 TEST(tree)
@@ -187,7 +191,6 @@ TEST(tree)
 				    "   ~read:540/545");
 	/* inflate and rare: what is "itself" is no place */
 	assert_int_equal(s->diff->tables[0].n_small, 2);
-	scene_free(s);
 }
 
 TEST(edges)
@@ -215,7 +218,6 @@ TEST(edges)
 	assert_string_equal(t->rows[2].kind, "function");
 	assert_string_equal(t->rows[3].kind, "callee");
 	assert_string_equal(t->rows[9].of, "main");
-	scene_free(s);
 }
 
 /* No recursion: as deep as paths may be. */
@@ -233,7 +235,6 @@ TEST(deep_tree)
 	assert_int_equal(s->diff->tables[0].n, 70);
 	assert_int_equal(s->diff->tables[0].rows[69].depth, 59);
 	assert_string_equal(s->diff->tables[0].rows[69].name, "f0");
-	scene_free(s);
 }
 
 static const char *listed(size_t i)
@@ -251,7 +252,6 @@ TEST(listed)
 					  .name = listed};
 
 	assert_rows(make(s, &plan), "write:300/150 read:600/900");
-	scene_free(s);
 }
 
 TEST(exact)
@@ -275,7 +275,6 @@ TEST(exact)
 	}
 	assert_true(t->rows[0].change.value == 0);
 	assert_true(t->rows[1].change.lo == 2);
-	scene_free(s);
 }
 
 static const struct sp_diff_total *total_of(struct scene *s, const char *name,
@@ -315,7 +314,6 @@ TEST(levels)
 	assert_close(t->old.lo, 1000 - scale * 100, 1e-9);
 	assert_close(t->old.hi, 1000 + scale * 200, 1e-9);
 	assert_true(t->new.lo == 1500 && t->new.hi == 2100);
-	scene_free(s);
 }
 
 /* What a neighbour may have is no matter of chance: no level makes it less. */
@@ -344,7 +342,6 @@ TEST(phase_slack)
 				       &runs),
 			 0);
 	assert_true(runs.mean == 0);
-	scene_free(s);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -7,6 +7,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
+#include "support/load_profile.h"
 #include "support/temp_path.h"
 #include "support/test.h"
 
@@ -124,7 +125,7 @@ static struct sp_profile *load(size_t n)
 
 	if (sp_profile_load_many(names, n, NULL, NULL, &p, &err) != 0)
 		fail_msg("%s", err.message);
-	return p;
+	return keep_profile(p);
 }
 
 /* A name of a file that was lost leaves the function. */
@@ -178,7 +179,6 @@ TEST(round_trip)
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_embedded, FRAMES);
 	all_there(p);
-	sp_profile_free(p);
 }
 
 /* Both files have the modules; each frame comes once. */
@@ -194,7 +194,6 @@ TEST(merged)
 	assert_int_equal(p->n_modules, 2);
 	assert_int_equal(p->n_embedded, FRAMES);
 	all_there(p);
-	sp_profile_free(p);
 }
 
 /* Damage in one chunk costs what is behind it in that chunk, and what needed
@@ -220,7 +219,6 @@ TEST(damage)
 
 			same(&p->embedded[k].symbols, &want, false);
 		}
-		sp_profile_free(p);
 	}
 	assert_true(most > 0);
 }
@@ -262,7 +260,6 @@ TEST(hostile)
 		assert_int_equal(p->n_embedded, i == 6);
 		if (i == 6)
 			assert_null(p->embedded[0].symbols.symbol->file);
-		sp_profile_free(p);
 		model_done(&records);
 		model_done(&name);
 		model_done(&symbol);

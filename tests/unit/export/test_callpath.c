@@ -54,7 +54,6 @@ static void make(struct test *t)
 	assert_int_equal(
 		sp_callpaths_init(&t->paths, a, &a->analysis->selection, NULL),
 		0);
-	sp_aggregate_free(a);
 }
 
 /* Text of frame `k` of the path of a stack. */

@@ -66,7 +66,6 @@ static int write_it(struct document *d, struct sp_error *err)
 	int r = sp_export_dhat_write(out, a, &options, err);
 
 	fclose(out);
-	sp_aggregate_free(a);
 	return r;
 }
 

@@ -54,7 +54,6 @@ static char *page_of_both(struct fixture *x, const struct sp_aggregate *base,
 
 	assert_int_equal(sp_export_html_write(out, a, &options, &err), want);
 	fclose(out);
-	sp_aggregate_free(a);
 	return text;
 }
 
@@ -106,7 +105,6 @@ TEST_BETWEEN(base, setup, fixture_teardown)
 	setup(&other);
 	base = fixture_aggregate(other);
 	page = page_of_both(*test_state, base, 0);
-	sp_aggregate_free(base);
 	alone = page_of(other, 0);
 	fixture_free(other);
 	json = data_of(page);
@@ -185,7 +183,6 @@ TEST_BETWEEN(paths, setup, fixture_teardown)
 	assert_int_equal(paths.frames[path->at],
 			 number(&paths, SP_LABEL_NO_STACK, ""));
 	sp_html_paths_done(&paths);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(fold, setup, fixture_teardown)
@@ -209,7 +206,6 @@ TEST_BETWEEN(fold, setup, fixture_teardown)
 			 number(&paths, SP_HTML_PATHS_OTHER, ""));
 	assert_int_equal(paths.paths[other].n_frames, 1);
 	sp_html_paths_done(&paths);
-	sp_aggregate_free(a);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -57,7 +57,6 @@ static void export(struct document *d)
 
 	assert_int_equal(sp_export_jsonl_write(out, a, &options, NULL), 0);
 	fclose(out);
-	sp_aggregate_free(a);
 	assert_int_equal(strlen(d->text), d->size);
 	assert_int_equal(d->text[d->size - 1], '\n');
 	for (rest = d->text; (line = strsep(&rest, "\n")) && *line;) {

@@ -82,7 +82,6 @@ static void export(struct file *f)
 		print_error("%s\n", problem);
 	assert_null(problem);
 	free(data);
-	sp_aggregate_free(a);
 }
 
 static struct pb_field nth(const struct file *f, unsigned int number, size_t k)

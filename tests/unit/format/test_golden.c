@@ -48,7 +48,6 @@ TEST(clean_process)
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->damaged_records, 0);
 	assert_int_equal(p->ignored_bytes, 0);
-	sp_profile_free(p);
 }
 
 TEST(clean_facts)
@@ -73,7 +72,6 @@ TEST(clean_facts)
 				    facts[i][1]);
 	}
 	assert_null(sp_profile_info(p, "absent"));
-	sp_profile_free(p);
 }
 
 TEST(clean_modules)
@@ -112,7 +110,6 @@ TEST(clean_modules)
 	}
 	assert_null(sp_profile_module(p, 0));
 	assert_null(sp_profile_module(p, 5));
-	sp_profile_free(p);
 }
 
 /* What samples of one stack or thread add up to, computed in the plain way. */
@@ -232,7 +229,6 @@ TEST(clean_stacks)
 					      p->stacks],
 				&stacks[i]);
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 }
 
 TEST(clean_threads)
@@ -272,7 +268,6 @@ TEST(clean_threads)
 			   &by_thread[index]);
 	}
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 }
 
 static void check_killed(const struct sp_profile *p)
@@ -315,12 +310,10 @@ TEST(killed)
 	assert_int_equal(p->unfinished_records, 3);
 	assert_int_equal(p->damaged_records, 0);
 	assert_string_equal(p->damage, "");
-	sp_profile_free(p);
 	p = one_file_load(GOLDEN "killed.sprof", 3 * 65536);
 	check_killed(p);
 	assert_int_equal(p->unfinished_records, 3);
 	assert_int_equal(p->damaged_records, 1);
-	sp_profile_free(p);
 }
 
 /* After an orderly end, a file needs no more than its chunks. */
@@ -330,11 +323,9 @@ TEST(trimmed)
 
 	assert_string_equal(p->damage, "");
 	assert_int_equal(p->n_samples, 19);
-	sp_profile_free(p);
 	p = one_file_load(GOLDEN "clean.sprof", 3 * 65536 - 1);
 	assert_int_equal(p->damaged_records, 1);
 	assert_int_equal(p->n_samples, 19);
-	sp_profile_free(p);
 }
 
 TEST(encoder)

@@ -53,7 +53,6 @@ TEST(samples)
 		assert_int_equal(s->free_missed, want[i].missed);
 		assert_int_equal(s->period_bytes, s->id < 12 ? 1 : 4096);
 	}
-	sp_profile_free(p);
 }
 
 TEST(killed)
@@ -67,7 +66,6 @@ TEST(killed)
 	assert_int_equal(p->samples[0].freed_ns, 4000);
 	assert_int_equal(p->samples[0].age_bytes, 200);
 	assert_int_equal(p->samples[1].freed_ns, SP_NEVER);
-	sp_profile_free(p);
 }
 
 TEST(encoder)

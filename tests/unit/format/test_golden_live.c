@@ -27,7 +27,6 @@ TEST(exit)
 	assert_int_equal(p->unmatched_frees, 2);
 	assert_int_equal(p->duration_ns, 1ull << 62);
 	assert_int_equal(p->n_thread_infos, 2);
-	sp_profile_free(p);
 }
 
 TEST(samples)
@@ -75,7 +74,6 @@ TEST(samples)
 		assert_int_equal(s->freed_by, want[i].freed_by);
 		assert_int_equal(s->free_missed, want[i].free_missed);
 	}
-	sp_profile_free(p);
 }
 
 TEST(size_counts)
@@ -104,7 +102,6 @@ TEST(size_counts)
 						       16 * 252 * 253 / 2);
 	/* What slot 0 has is in no class. */
 	assert_int_equal(p->class_slack_bytes, 111);
-	sp_profile_free(p);
 }
 
 TEST(rss)
@@ -117,7 +114,6 @@ TEST(rss)
 	assert_int_equal(p->rss[0].rss_bytes, 10 << 20);
 	assert_int_equal(p->rss[1].rss_bytes, 1ull << 50);
 	assert_int_equal(p->rss[2].rss_bytes, 12 << 20);
-	sp_profile_free(p);
 }
 
 /* The law is that of the flags: at 18863 bytes a sample is certain. */
@@ -130,14 +126,12 @@ TEST(law)
 	assert_int_equal(sums->all.all.sure_samples, 2);
 	assert_int_equal(sums->all.all.sure_bytes, 18863 + (1ull << 40));
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 	p = one_file_load(GOLDEN "killed.sprof", LENGTH);
 	sums = sums_of(p);
 	assert_int_equal(sums->all.all.samples, 2);
 	assert_int_equal(sums->all.all.dotnet_samples, 2);
 	assert_int_equal(sums->all.all.sure_samples, 0);
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 }
 
 TEST(killed)
@@ -162,7 +156,6 @@ TEST(killed)
 	assert_int_equal(p->exact_alloc_bytes, 65000);
 	assert_int_equal(p->missing_bytes_max, 0);
 	assert_int_equal(p->class_slack_bytes, 65000 - 6000);
-	sp_profile_free(p);
 }
 
 TEST(encoder)

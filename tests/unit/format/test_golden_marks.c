@@ -34,7 +34,6 @@ TEST(killed)
 	assert_string_equal(p->snapshots[0].name, "warm");
 	assert_int_equal(p->snapshots[0].time_ns, 3000);
 	assert_int_equal(p->snapshots[0].alloc_objects, 500);
-	sp_profile_free(p);
 }
 
 TEST(encoder)

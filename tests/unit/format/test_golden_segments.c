@@ -56,7 +56,6 @@ TEST(samples)
 	assert_int_equal(count(p, SP_VIEW_ALLOC, SP_NEVER), 2);
 	assert_int_equal(count(p, SP_VIEW_LIVE, SP_NEVER), 1);
 	assert_int_equal(count(p, SP_VIEW_LIVE, 5000), 2);
-	sp_profile_free(p);
 }
 
 TEST(totals)
@@ -78,7 +77,6 @@ TEST(totals)
 	assert_int_equal(p->discarded_bytes, 59000);
 	assert_int_equal(p->discarded_objects, 590);
 	golden_check_stretches(p, want, 4);
-	sp_profile_free(p);
 }
 
 TEST(whole)
@@ -92,7 +90,6 @@ TEST(whole)
 	assert_int_equal(p->n_samples, 1);
 	assert_int_equal(p->samples[0].id, 1);
 	assert_int_equal(p->samples[0].freed_ns, 2000);
-	sp_profile_free(p);
 	assert_int_equal(read_profile(GOLDEN "whole.sprof", &plan, &p, &err),
 			 0);
 	assert_int_equal(sp_profile_samples(p), 1);

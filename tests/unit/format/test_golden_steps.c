@@ -26,7 +26,6 @@ TEST(stacks)
 		if (want[i])
 			assert_int_equal(stack->frames[0].offset, want[i]);
 	}
-	sp_profile_free(p);
 }
 
 TEST(encoder)

@@ -44,7 +44,6 @@ TEST(carried)
 	assert_int_equal(unknown->symbols.count, 1);
 	expect_line(&unknown->symbols.symbol[0], "app+0x1300", NULL, 0);
 	assert_true(unknown->symbols.symbol[0].is_fallback);
-	sp_profile_free(p);
 }
 
 TEST(maker)

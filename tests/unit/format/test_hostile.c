@@ -106,7 +106,6 @@ static void expect_damaged(const char *field)
 	assert_int_equal(p->damaged_records, 1);
 	assert_int_equal(p->n_samples, 1);
 	assert_true(p->ignored_bytes > 0);
-	sp_profile_free(p);
 }
 
 /* A file with one good sample so far. */
@@ -211,7 +210,6 @@ TEST(largest)
 	assert_int_equal(sums->threads[0].all.samples, 3);
 	sp_sums_free(sums, p);
 	assert_int_equal(p->duration_ns, UINT64_MAX);
-	sp_profile_free(p);
 }
 
 /* An id that comes again: the first stands. */
@@ -244,7 +242,6 @@ TEST(duplicates)
 	assert_string_equal(p->program, "/first");
 	assert_int_equal(p->n_infos, 1);
 	assert_string_equal(p->command, "one two");
-	sp_profile_free(p);
 }
 
 /* Records of a thread in any order: the last of its names stands. */
@@ -262,7 +259,6 @@ TEST(names)
 	assert_string_equal(p->thread_infos[0].name, "second");
 	assert_string_equal(p->thread_infos[1].name, "last");
 	assert_int_equal(p->thread_infos[1].tid, 4712);
-	sp_profile_free(p);
 }
 
 /* Modules on top of each other, in any order, each found by its id. */
@@ -286,7 +282,6 @@ TEST(modules)
 	}
 	for (uint32_t id = 0; id <= 8; id += 2)
 		assert_null(sp_profile_module(p, id));
-	sp_profile_free(p);
 }
 
 TEST(texts)
@@ -311,7 +306,6 @@ TEST(texts)
 	assert_string_equal(p->thread_infos[0].name, "a name of more ");
 	assert_string_equal(p->thread_infos[1].name, "a");
 	assert_string_equal(p->command, "");
-	sp_profile_free(p);
 
 	/* Nothing needs more room than quotes, with no end to the last. */
 	begin_file(1);
@@ -320,7 +314,6 @@ TEST(texts)
 	put(SP_RECORD_INFO, (const uint64_t[]){7}, 1, quotes, sizeof(quotes));
 	p = load_made();
 	assert_int_equal(strlen(p->command), 2 + 4 * 993 + 1 + 2 + 4 * 999);
-	sp_profile_free(p);
 }
 
 TEST(totals)
@@ -347,7 +340,6 @@ TEST(totals)
 	assert_int_equal(p->threads, UINT64_MAX);
 	/* 2^48 chunks are 2^64 bytes. */
 	assert_non_null(strstr(p->damage, "truncated"));
-	sp_profile_free(p);
 }
 
 static double seconds(void)
@@ -381,7 +373,6 @@ TEST(many_ids)
 	assert_int_equal(p->n_samples, STACKS);
 	for (size_t i = 0; i < STACKS; i++)
 		assert_int_equal(p->samples[i].stack, i);
-	sp_profile_free(p);
 }
 
 #define LAST_CHUNK ((1ull << 26) - 1)
@@ -416,7 +407,6 @@ TEST(sparse)
 	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->samples[0].size_bytes + p->samples[1].size_bytes,
 			 30);
-	sp_profile_free(p);
 	memfile_resize(&one_file, 0);
 }
 

@@ -114,7 +114,6 @@ TEST(huge_ids)
 	assert_int_equal(p->samples[5].freed_ns, SP_NEVER);
 	assert_int_equal(p->samples[7].freed_ns, 600);
 	assert_int_equal(p->unmatched_frees, 1);
-	sp_profile_free(p);
 }
 
 static double seconds(void)
@@ -142,7 +141,6 @@ TEST(only_frees)
 	assert_null(p->samples);
 	assert_int_equal(p->unmatched_frees, FREES);
 	assert_int_equal(p->duration_ns, FREES - 1);
-	sp_profile_free(p);
 }
 
 #define SAMPLES 200000u
@@ -168,7 +166,6 @@ TEST(backwards)
 	assert_int_equal(p->unmatched_frees, SAMPLES);
 	for (size_t i = 0; i < p->n_samples; i++)
 		assert_int_equal(p->samples[i].freed_ns, 2000);
-	sp_profile_free(p);
 }
 
 /* A thousand times the same sample: it was allocated once. */
@@ -183,7 +180,6 @@ TEST(repeated_samples)
 	p = load_made();
 	assert_int_equal(p->n_samples, 2);
 	assert_int_equal(p->samples[0].born_ns, 1);
-	sp_profile_free(p);
 }
 
 /* None is later than the latest that there is. */
@@ -223,7 +219,6 @@ TEST(times)
 	assert_int_equal(p->samples[16].born_ns, SP_EVENT_LAST_NS);
 	assert_int_equal(p->samples[16].freed_ns, SP_EVENT_LAST_NS);
 	assert_int_equal(p->samples[17].freed_ns, SP_EVENT_LAST_NS);
-	sp_profile_free(p);
 }
 
 /* All header flags at once are in order, and change no number of samples. */
@@ -241,7 +236,6 @@ TEST(flags)
 	sums = sums_of(p);
 	assert_int_equal(sums->all.all.samples, 1);
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 }
 
 static struct sp_class_page *put_page(struct model_file *model,
@@ -291,7 +285,6 @@ TEST(wrong_sums)
 	assert_int_equal(p->classes[0].bytes, 100);
 	assert_int_equal(p->classes[1].objects, 0);
 	assert_int_equal(p->class_slack_bytes, 4900);
-	sp_profile_free(p);
 }
 
 /* More in the classes than in all, and more than there can be. */
@@ -311,7 +304,6 @@ TEST(class_overflow)
 	assert_int_equal(p->classes[0].bytes, UINT64_MAX);
 	assert_int_equal(p->classes[0].objects, UINT64_MAX);
 	assert_int_equal(p->class_slack_bytes, 0);
-	sp_profile_free(p);
 
 	/* Killed with threads that may have allocated anything since. */
 	model_file_init(&model, 2, PERIOD);
@@ -323,7 +315,6 @@ TEST(class_overflow)
 	p = load_model(&model);
 	assert_false(p->has_classes);
 	assert_int_equal(p->class_slack_bytes, UINT64_MAX);
-	sp_profile_free(p);
 }
 
 TEST_MAIN(one_file_open_limited, one_file_close)

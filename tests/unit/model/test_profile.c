@@ -7,6 +7,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
+#include "support/load_profile.h"
 #include "support/sums_of.h"
 #include "support/scratch.h"
 #include "support/test.h"
@@ -39,8 +40,6 @@ static void put(size_t chunk, const struct sp_record *r)
 
 static struct sp_profile *load(void)
 {
-	struct sp_profile *p = NULL;
-
 	for (size_t i = 1; i < n_chunks; i++) {
 		assert_true(records[i].n < CHUNK - 24);
 		model_file_put(&file, i, &records[i]);
@@ -49,9 +48,7 @@ static struct sp_profile *load(void)
 	model_file_seal(&file);
 	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
-	if (sp_profile_load(scratch, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	return p;
+	return load_profile(scratch);
 }
 
 static void put_info(size_t chunk, const char *key, const char *value,
@@ -146,7 +143,6 @@ TEST(empty)
 	assert_null(sp_profile_module(p, 0));
 	assert_null(sp_profile_module(p, 1));
 	assert_null(sp_profile_info(p, "exe"));
-	sp_profile_free(p);
 	sp_profile_free(NULL);
 }
 
@@ -155,7 +151,7 @@ TEST(failure)
 	struct sp_profile *p = (struct sp_profile *)&err;
 
 	begin_file(1);
-	sp_profile_free(load());
+	load();
 	assert_int_equal(truncate(scratch, 100), 0);
 	assert_int_equal(sp_profile_load(scratch, NULL, NULL, &p, &err),
 			 -EINVAL);
@@ -210,7 +206,6 @@ TEST(references)
 	assert_true(p->modules[0].is_main);
 	assert_int_equal(p->duration_ns, 9000);
 	assert_int_equal(p->threads, 1);
-	sp_profile_free(p);
 }
 
 /* A sample without a stack or a thread is kept. */
@@ -233,7 +228,6 @@ TEST(unknown_references)
 	assert_ptr_equal(&p->stacks[p->samples[1].stack], find_stack(p, 123));
 	assert_int_equal(p->samples[1].thread, UINT32_MAX);
 	assert_int_equal(p->n_thread_infos, 0);
-	sp_profile_free(p);
 }
 
 TEST(modules)
@@ -268,7 +262,6 @@ TEST(modules)
 		assert_true(m->bias == id);
 	}
 	assert_string_equal(sp_profile_module(p, UINT32_MAX)->path, "last");
-	sp_profile_free(p);
 }
 
 TEST(infos)
@@ -291,7 +284,6 @@ TEST(infos)
 	assert_string_equal(sp_profile_info(p, ""), "");
 	assert_null(sp_profile_info(p, "sett"));
 	assert_string_equal(p->command, "first");
-	sp_profile_free(p);
 }
 
 TEST(threads)
@@ -342,7 +334,6 @@ TEST(threads)
 	t = find_thread(p, 4);
 	assert_int_equal(t->exact_alloc_bytes, 1999);
 	assert_true(t->exited);
-	sp_profile_free(p);
 }
 
 TEST(thread_name_length)
@@ -355,7 +346,6 @@ TEST(thread_name_length)
 	p = load();
 	assert_string_equal(p->thread_infos[0].name, "exactly fifteen");
 	assert_string_equal(p->thread_infos[1].name, "sixteen letters");
-	sp_profile_free(p);
 }
 
 TEST(end_and_losses)
@@ -374,7 +364,6 @@ TEST(end_and_losses)
 	assert_int_equal(p->duration_ns, 123456);
 	for (unsigned int i = 0; i < SP_LOSS_COUNT; i++)
 		assert_int_equal(p->losses[i], 100 + i);
-	sp_profile_free(p);
 }
 
 TEST(damage)
@@ -395,7 +384,6 @@ TEST(damage)
 	assert_int_equal(p->damaged_records, 1);
 	assert_true(p->ignored_bytes > 0);
 	assert_non_null(strstr(p->damage, "record check"));
-	sp_profile_free(p);
 }
 
 struct progress {
@@ -424,7 +412,7 @@ TEST(progress)
 	begin_file(8);
 	for (size_t i = 1; i < 8; i++)
 		put_sample(i, &sample);
-	sp_profile_free(load());
+	load();
 	assert_int_equal(
 		sp_profile_load(scratch, note_progress, &progress, &p, &err),
 		0);
@@ -492,7 +480,6 @@ TEST(model)
 			&sums->threads[find_thread(p, i) - p->thread_infos],
 			&threads[i]);
 	sp_sums_free(sums, p);
-	sp_profile_free(p);
 }
 
 /* Segments repeat stacks under other ids, before and behind what names them:
@@ -521,7 +508,6 @@ TEST(alike_stacks)
 	assert_int_equal(p->n_samples, 6);
 	for (unsigned int i = 0; i < 6; i++)
 		assert_int_equal(p->stacks[p->samples[i].stack].id, joined[i]);
-	sp_profile_free(p);
 }
 
 /* The limit of memory that was in force last, whatever the order of the facts;

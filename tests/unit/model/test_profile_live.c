@@ -5,6 +5,7 @@
 #include "model/profile.h"
 #include "read/load.h"
 #include "support/format_model.h"
+#include "support/load_profile.h"
 #include "support/scratch.h"
 #include "support/test.h"
 
@@ -27,17 +28,12 @@ static void begin_file(void)
 
 static struct sp_profile *load(void)
 {
-	struct sp_profile *p = NULL;
-	struct sp_error err;
-
 	model_file_put(&file, 1, &records);
 	model_file_seal(&file);
 	assert_int_equal(model_file_write(&file, scratch, file.bytes.n), 0);
 	model_done(&file.bytes);
 	model_done(&records);
-	if (sp_profile_load(scratch, NULL, NULL, &p, &err) != 0)
-		fail_msg("%s", err.message);
-	return p;
+	return load_profile(scratch);
 }
 
 static void put_sample(uint64_t id, uint64_t time_ns, uint64_t thread)
@@ -92,7 +88,6 @@ TEST(frees)
 	assert_true(s[2].free_missed);
 	assert_int_equal(p->duration_ns, 400);
 	assert_int_equal(p->unmatched_frees, 0);
-	sp_profile_free(p);
 }
 
 /* Without the flag nothing is known of frees, whatever there is. */
@@ -108,7 +103,6 @@ TEST(header_flags)
 		assert_int_equal(p->law.is_dotnet, flags >> 1 & 1);
 		assert_int_equal(p->has_frees, flags >> 2 & 1);
 		assert_false(p->has_classes);
-		sp_profile_free(p);
 	}
 }
 
@@ -131,7 +125,6 @@ TEST(rss)
 		assert_int_equal(p->rss[i].rss_bytes, 1000 * p->rss[i].time_ns);
 	}
 	assert_int_equal(p->duration_ns, 60);
-	sp_profile_free(p);
 }
 
 static void put_classes(uint64_t slot, unsigned int class, uint64_t bytes)
@@ -168,7 +161,6 @@ TEST(slack_after_exit)
 	assert_int_equal(p->classes[9].objects, 2);
 	assert_int_equal(p->exact_alloc_bytes, 57100);
 	assert_int_equal(p->class_slack_bytes, 1100);
-	sp_profile_free(p);
 
 	/* The classes may be ahead. */
 	begin_file();
@@ -176,7 +168,6 @@ TEST(slack_after_exit)
 	put_classes(1, 9, 60000);
 	p = load();
 	assert_int_equal(p->class_slack_bytes, 0);
-	sp_profile_free(p);
 }
 
 /* And what threads may have had in hand when the process was killed. */
@@ -206,7 +197,6 @@ TEST(slack_after_kill)
 		assert_int_equal(p->end, SP_PROFILE_END_KILLED);
 		if (p->class_slack_bytes != rows[i].more)
 			fail_msg("row %zu", i);
-		sp_profile_free(p);
 	}
 	begin_file();
 	model_file_status(&file, 1)->end_kind = SP_END_NONE;
@@ -216,7 +206,6 @@ TEST(slack_after_kill)
 	}
 	p = load();
 	assert_int_equal(p->class_slack_bytes, sum);
-	sp_profile_free(p);
 }
 
 TEST_MAIN(scratch_make, scratch_remove)

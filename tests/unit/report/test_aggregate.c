@@ -89,7 +89,6 @@ TEST_BETWEEN(flat_goes_to_innermost, setup, teardown)
 	assert_function(a, "g", 3, 3);
 	assert_function(a, "f", 5, 8);
 	assert_function(a, "main", 0, 8);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(flat_passes_plumbing, setup, teardown)
@@ -109,7 +108,6 @@ TEST_BETWEEN(flat_passes_plumbing, setup, teardown)
 	assert_function(a, "malloc_of", 5, 5);
 	assert_function(a, "main", 0, 14);
 	assert_function(a, "operator new", 1, 6);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(recursion_counts_once, setup, teardown)
@@ -123,7 +121,6 @@ TEST_BETWEEN(recursion_counts_once, setup, teardown)
 	assert_function(a, "f", 3, 5);
 	assert_function(a, "g", 0, 3);
 	assert_function(a, "main", 2, 5);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(inlines, setup, teardown)
@@ -138,7 +135,6 @@ TEST_BETWEEN(inlines, setup, teardown)
 	assert_function(a, "g", 0, 9);
 	assert_function(a, "f", 2, 2);
 	assert_function(a, "main", 0, 7);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(identity_is_name_and_module, setup, teardown)
@@ -158,7 +154,6 @@ TEST_BETWEEN(identity_is_name_and_module, setup, teardown)
 	assert_function(a, "main", 0, 3);
 	assert_int_equal(fixture_find(a, "f", LIBZ)->flat.all.samples, 4);
 	assert_int_equal(fixture_find(a, "f", "")->flat.all.samples, 8);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(estimates_come_from_merged_sums, setup, teardown)
@@ -194,7 +189,6 @@ TEST_BETWEEN(estimates_come_from_merged_sums, setup, teardown)
 	assert_close(f->flat_bytes, want.value, 1e-12);
 	assert_true(got.lo > 1.05 * sum_lo && got.hi < 0.95 * sum_hi);
 	sp_class_sums_free(&merged);
-	sp_aggregate_free(a);
 }
 
 static void assert_order(const struct sp_aggregate *a, const char *names)
@@ -224,7 +218,6 @@ TEST_BETWEEN(function_order, setup, teardown)
 	assert_order(a, "main g f h ");
 	sp_aggregate_sort(a, SP_AGGREGATE_BY_FLAT);
 	assert_order(a, "g f h main ");
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(order_of_equals_is_by_name, setup, teardown)
@@ -243,7 +236,6 @@ TEST_BETWEEN(order_of_equals_is_by_name, setup, teardown)
 	assert_ptr_equal(a->stacks[1].stack, &x->stacks[3]);
 	assert_ptr_equal(a->stacks[2].stack, &x->stacks[1]);
 	assert_ptr_equal(a->stacks[3].stack, &x->stacks[0]);
-	sp_aggregate_free(a);
 }
 
 /* What a sum is depends on the order of its terms, in its last bits. */
@@ -274,7 +266,6 @@ TEST_BETWEEN(stacks_by_bytes, setup, teardown)
 	assert_ptr_equal(a->stacks[0].stack, &x->stacks[2]);
 	assert_ptr_equal(a->stacks[1].stack, &x->stacks[0]);
 	assert_null(fixture_find(a, "g", APP));
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(no_stack, setup, teardown)
@@ -287,7 +278,6 @@ TEST_BETWEEN(no_stack, setup, teardown)
 	a = fixture_aggregate(x);
 	assert_int_equal(
 		fixture_find(a, SP_LABEL_NO_STACK, "")->flat.all.samples, 4);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(empty, setup, teardown)
@@ -296,7 +286,6 @@ TEST_BETWEEN(empty, setup, teardown)
 
 	assert_int_equal(a->n_functions, 0);
 	assert_int_equal(a->n_stacks, 0);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(line_of_heaviest_stack, setup, teardown)
@@ -311,7 +300,6 @@ TEST_BETWEEN(line_of_heaviest_stack, setup, teardown)
 	assert_int_equal(fixture_find(a, "main", APP)->line, 11);
 	assert_int_equal(fixture_find(a, "g", APP)->line, 30);
 	assert_string_equal(fixture_find(a, "h", APP)->file, "h.c");
-	sp_aggregate_free(a);
 }
 
 static void count_progress(void *arg, uint64_t done, uint64_t total)
@@ -367,7 +355,6 @@ TEST_BETWEEN(live_beside_allocated, setup, teardown)
 		assert_true(a->stacks[i].live->all.samples <=
 			    a->stacks[i].sums->all.samples);
 	}
-	sp_aggregate_free(a);
 }
 
 /* Only what is in the view has a row. */
@@ -385,7 +372,6 @@ TEST_BETWEEN(rows_of_a_view, setup, teardown)
 	assert_function(a, "g", 4, 4);
 	assert_function(a, "main", 0, 6);
 	assert_int_equal(a->row_of_stack[1], UINT32_MAX);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(without_frees_nothing_is_live, setup, teardown)
@@ -397,7 +383,6 @@ TEST_BETWEEN(without_frees_nothing_is_live, setup, teardown)
 	a = fixture_aggregate(x);
 	assert_null(a->analysis->live);
 	assert_null(a->stacks[0].live);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(lifetimes, setup, teardown)
@@ -429,7 +414,6 @@ TEST_BETWEEN(lifetimes, setup, teardown)
 	assert_int_equal(stacks[2].alive, 4);
 	free(functions);
 	free(stacks);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(rows_that_hold_together, setup, teardown)
@@ -455,7 +439,6 @@ TEST_BETWEEN(rows_that_hold_together, setup, teardown)
 	/* From what was asked for, not from what it is. */
 	sp_aggregate_hold_together(a, 5);
 	assert_close(a->how.confidence, 0.99, 1e-12);
-	sp_aggregate_free(a);
 }
 
 TEST_MAIN(NULL, NULL)

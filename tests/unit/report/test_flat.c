@@ -72,7 +72,6 @@ TEST_BETWEEN(flat_sees_through, setup, fixture_teardown)
 	assert_function(a, "xmalloc", 4, 7);
 	assert_function(a, "main", 0, 5);
 	assert_function(a, "operator new", 0, 4);
-	sp_aggregate_free(a);
 }
 
 /* What was seen through has its callers, and is a callee. */
@@ -101,7 +100,6 @@ TEST_BETWEEN(edges, setup, fixture_teardown)
 	assert_int_equal(edges->callees[1].row, SP_EDGE_NOBODY);
 	assert_int_equal(edges->callees[1].sums.all.samples, 1);
 	sp_edges_free(edges, n);
-	sp_aggregate_free(a);
 }
 
 /*
@@ -215,7 +213,6 @@ TEST_BETWEEN(random_against_naive, setup, fixture_teardown)
 		assert_classes_add_up(&f->cum);
 		assert_true(i == 0 || f[-1].flat_bytes >= f->flat_bytes);
 	}
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(flat_adds_up, setup, fixture_teardown)
@@ -232,7 +229,6 @@ TEST_BETWEEN(flat_adds_up, setup, fixture_teardown)
 	for (size_t i = 0; i < a->n_functions; i++)
 		sp_acc_merge(&sum, &a->functions[i].flat.all);
 	assert_same(&sum, &a->analysis->view->all.all);
-	sp_aggregate_free(a);
 }
 
 TEST_MAIN(NULL, NULL)

@@ -82,7 +82,6 @@ static void make(struct scene *s)
 static void drop(struct scene *s)
 {
 	sp_leak_sites_free(s->sites);
-	sp_aggregate_free(s->aggregate);
 	fixture_free(s->fixture);
 }
 

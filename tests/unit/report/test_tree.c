@@ -122,7 +122,6 @@ TEST_BETWEEN(tree_against_model, setup, fixture_teardown)
 	assert_true(n_places > 500);
 	sp_tree_free(tree);
 	free(by_row);
-	sp_aggregate_free(a);
 }
 
 /* How many places of the whole tree have that much. */
@@ -173,7 +172,6 @@ TEST_BETWEEN(tree_of_large_places, setup, fixture_teardown)
 	assert_int_equal(n_places, count_places(a, 0.02 * whole));
 	assert_int_equal(samples, a->analysis->whole->all.samples);
 	sp_tree_free(tree);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(empty_tree, setup, fixture_teardown)
@@ -184,7 +182,6 @@ TEST_BETWEEN(empty_tree, setup, fixture_teardown)
 	assert_int_equal(sp_tree_new(a, 0, &tree, NULL), 0);
 	assert_int_equal(tree->n_nodes, 0);
 	sp_tree_free(tree);
-	sp_aggregate_free(a);
 }
 
 /* What is inside of operator new is its caller's. */
@@ -201,7 +198,6 @@ TEST_BETWEEN(tree_without_plumbing, setup, fixture_teardown)
 	assert_int_equal(tree->n_nodes, 2);
 	assert_int_equal(tree->nodes[1].flat_samples, 2);
 	sp_tree_free(tree);
-	sp_aggregate_free(a);
 }
 
 /* ---- edges ---- */
@@ -281,7 +277,6 @@ TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 	}
 	sp_edges_free(edges, n);
 	free(by_row);
-	sp_aggregate_free(a);
 }
 
 TEST_BETWEEN(no_such_function, setup, fixture_teardown)
@@ -298,7 +293,6 @@ TEST_BETWEEN(no_such_function, setup, fixture_teardown)
 	assert_string_equal(err.message,
 			    "no function of this view matches ^zz");
 	assert_int_equal(sp_edges_match(a, "(", &edges, &n, &err), -EINVAL);
-	sp_aggregate_free(a);
 }
 
 TEST_MAIN(NULL, NULL)

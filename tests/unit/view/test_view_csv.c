@@ -39,7 +39,6 @@ static const char *functions(struct page *t, size_t n_max)
 	FILE *out = page_begin(t);
 	sp_view_csv_functions(out, a, n_max);
 	fclose(out);
-	sp_aggregate_free(a);
 	return t->text;
 }
 

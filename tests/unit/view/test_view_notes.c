@@ -14,7 +14,6 @@ static const char *print(struct page *page)
 	FILE *out = page_begin(page);
 	sp_view_notes_print(out, a->analysis, a);
 	fclose(out);
-	sp_aggregate_free(a);
 	return page->text;
 }
 

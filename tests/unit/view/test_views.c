@@ -51,7 +51,6 @@ static const char *print(struct page *page, enum part part, size_t n)
 		sp_view_notes_print_completeness(out, &page->x->profile);
 	}
 	fclose(out);
-	sp_aggregate_free(a);
 	return page->text;
 }
 
@@ -350,7 +349,6 @@ TEST_BETWEEN(stack_of_library_functions, page_setup, page_teardown)
 			 "    std::b (inline)  b.h:2  (app)\n"
 			 "    std::c  c.h:3  (app)\n"
 			 "    main  src/main.c:10  (app)\n");
-	sp_aggregate_free(a);
 	free(text);
 }
 

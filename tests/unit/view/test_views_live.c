@@ -82,7 +82,6 @@ static const char *print(struct page *page, enum part part)
 		break;
 	}
 	fclose(out);
-	sp_aggregate_free(a);
 	return page->text;
 }
 
@@ -171,7 +170,6 @@ static void assert_all_are_means(const struct page *page)
 			    &a->how,
 			    &fixture_find(aggregate, "main", "/bin/app")->flat),
 		    sp_estimate_bytes(&a->how, &none));
-	sp_aggregate_free(aggregate);
 }
 
 TEST_BETWEEN(peak_of_noise_is_corrected, setup, page_teardown)
