@@ -73,6 +73,15 @@ static inline void end_of_test(void)
 	}                                                                      \
 	static void test_##name(void **test_state __attribute__((unused)))
 
+/* The same of a test that calls that state by a name: `struct thing *thing`. */
+#define TEST_OF(state, name, begin, end)                                       \
+	static void test_of_##name(state);                                     \
+	TEST_BETWEEN(name, begin, end)                                         \
+	{                                                                      \
+		test_of_##name(*test_state);                                   \
+	}                                                                      \
+	static void test_of_##name(state)
+
 /* What runs once before all of them and once after, or NULL. */
 #define TEST_MAIN(begin, end)                                                  \
 	int main(void)                                                         \

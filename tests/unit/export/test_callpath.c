@@ -74,9 +74,8 @@ static uint32_t length(const struct test *t, const struct sp_stack *stack)
 		.n_frames;
 }
 
-TEST_BETWEEN(texts, setup, teardown)
+TEST_OF(struct test *t, texts, setup, teardown)
 {
-	struct test *t = *test_state;
 	const struct sp_stack *s;
 	struct sp_stack *anonymous;
 
@@ -94,9 +93,8 @@ TEST_BETWEEN(texts, setup, teardown)
 }
 
 /* Nothing comes before address 0. */
-TEST_BETWEEN(address_zero, setup, teardown)
+TEST_OF(struct test *t, address_zero, setup, teardown)
 {
-	struct test *t = *test_state;
 	struct sp_stack *s;
 
 	fixture_symbol(t->x, 0, "zero", NULL, 0);
@@ -106,9 +104,8 @@ TEST_BETWEEN(address_zero, setup, teardown)
 	assert_string_equal(text(t, s, 0), "0x0: zero");
 }
 
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_OF(struct test *t, no_stack, setup, teardown)
 {
-	struct test *t = *test_state;
 	const struct sp_stack *s = fixture_stack(t->x, NULL, 0, 1, 100);
 
 	make(t);
@@ -118,9 +115,8 @@ TEST_BETWEEN(no_stack, setup, teardown)
 
 /* Two stacks of the file with the same frames are one path: readers refuse a
  * path that comes twice.  A stack without samples has none. */
-TEST_BETWEEN(distinct, setup, teardown)
+TEST_OF(struct test *t, distinct, setup, teardown)
 {
-	struct test *t = *test_state;
 	const struct sp_stack *a, *b, *c;
 
 	a = fixture_stack(t->x, (size_t[]){F, MAIN}, 2, 1, 100);
@@ -188,10 +184,8 @@ TEST_BETWEEN(order, setup, teardown)
 		}
 }
 
-TEST_BETWEEN(empty, setup, teardown)
+TEST_OF(struct test *t, empty, setup, teardown)
 {
-	struct test *t = *test_state;
-
 	make(t);
 	assert_int_equal(t->paths.n_paths, 0);
 }

@@ -22,10 +22,8 @@ static void assert_text(struct fixture *x, bool of_objects, const char *want)
 	free(text);
 }
 
-TEST_BETWEEN(order, setup, fixture_teardown)
+TEST_OF(struct fixture *x, order, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
 	fixture_stack(x, (size_t[]){NAMES_INLINED, NAMES_F, NAMES_MAIN}, 3, 2,
 		      1000);
@@ -34,37 +32,29 @@ TEST_BETWEEN(order, setup, fixture_teardown)
 }
 
 /* What has the same names is one line. */
-TEST_BETWEEN(merges, setup, fixture_teardown)
+TEST_OF(struct fixture *x, merges, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
 	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN_AGAIN}, 2, 3, 7);
 	assert_text(x, false, "main;f 321\nf 50\n");
 }
 
-TEST_BETWEEN(hostile, setup, fixture_teardown)
+TEST_OF(struct fixture *x, hostile, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	fixture_stack(x, (size_t[]){NAMES_HOSTILE, NAMES_MAIN}, 2, 1, 9);
 	assert_text(x, false, "main;:a:b: 12\\x0a\\x1b[2J\\xff: 9\n");
 }
 
-TEST_BETWEEN(no_stack, setup, fixture_teardown)
+TEST_OF(struct fixture *x, no_stack, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	assert_text(x, false, "");
 	fixture_stack(x, NULL, 0, 1, 9);
 	assert_text(x, false, "[no stack] 9\n");
 }
 
-TEST_BETWEEN(view, setup, fixture_teardown)
+TEST_OF(struct fixture *x, view, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	x->profile.has_frees = true;
 	fixture_stack(x, (size_t[]){NAMES_F}, 1, 1, 50);
 	x->next.freed_ns = 100;

@@ -82,9 +82,8 @@ static json_t *export(struct document *d)
 	return d->root;
 }
 
-TEST_BETWEEN(head, setup, teardown)
+TEST_OF(struct document *d, head, setup, teardown)
 {
-	struct document *d = *test_state;
 	json_t *root;
 
 	root = export(d);
@@ -104,9 +103,8 @@ TEST_BETWEEN(head, setup, teardown)
  *   stack 0   2 x 100 from 10 to 30 ms, 3 x 50 from 40 ms on
  *   stack 1   1 x 1000 from 20 to 50 ms, 1 x 10 from 1 to 5 ms
  */
-TEST_BETWEEN(points, setup, teardown)
+TEST_OF(struct document *d, points, setup, teardown)
 {
-	struct document *d = *test_state;
 	const struct sp_stack *a, *b;
 	const json_t *p;
 
@@ -139,9 +137,8 @@ TEST_BETWEEN(points, setup, teardown)
 }
 
 /* What is freed and made at one moment was not there twice. */
-TEST_BETWEEN(frees_come_first, setup, teardown)
+TEST_OF(struct document *d, frees_come_first, setup, teardown)
 {
-	struct document *d = *test_state;
 	const struct sp_stack *a = fixture_stack(d->x, (size_t[]){F}, 1, 0, 1);
 
 	add(d, a, 1, 100, 20, 30);
@@ -154,10 +151,8 @@ TEST_BETWEEN(frees_come_first, setup, teardown)
 }
 
 /* One path for stacks with the same frames: the viewer refuses another. */
-TEST_BETWEEN(repeated_stacks, setup, teardown)
+TEST_OF(struct document *d, repeated_stacks, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	d->x->next.born_ns = 0;
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 100);
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 2, 10);
@@ -167,10 +162,8 @@ TEST_BETWEEN(repeated_stacks, setup, teardown)
 	assert_int_equal(integer(d->root, "pps.0.eb"), 120);
 }
 
-TEST_BETWEEN(without_frees, setup, teardown)
+TEST_OF(struct document *d, without_frees, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	d->x->profile.has_frees = false;
 	fixture_stack(d->x, (size_t[]){F, MAIN}, 2, 1, 100);
 	export(d);
@@ -180,9 +173,8 @@ TEST_BETWEEN(without_frees, setup, teardown)
 	assert_int_equal(integer(d->root, "pps.0.tb"), 100);
 }
 
-TEST_BETWEEN(a_view_is_refused, setup, teardown)
+TEST_OF(struct document *d, a_view_is_refused, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_error err;
 
 	d->x->question.has_view = true;
@@ -198,9 +190,8 @@ TEST_BETWEEN(a_view_is_refused, setup, teardown)
  * R = 4096 the sum has standard deviation below 400^(1/2) / 2 = 10; 7 of them
  * are exceeded with probability 3e-12.
  */
-TEST_BETWEEN(rounding, setup, teardown)
+TEST_OF(struct document *d, rounding, setup, teardown)
 {
-	struct document *d = *test_state;
 	const double weight = 1 / sp_inclusion_probability(100, 4096);
 	long long bytes = 0, blocks = 0;
 	size_t n_up = 0;

@@ -58,9 +58,8 @@ TEST_BETWEEN(empty, setup, page_teardown)
 
 /* A row for each stack and size, as sampled; the first address is in the call,
  * the others are where calls return to. */
-TEST_BETWEEN(rows, setup, page_teardown)
+TEST_OF(struct page *d, rows, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	struct fixture *x = d->x;
 
 	fixture_stack(x, (size_t[]){AT_F, AT_MAIN}, 2, 3, 100);
@@ -79,20 +78,16 @@ TEST_BETWEEN(rows, setup, page_teardown)
 }
 
 /* Readers need an address: no row may be lost. */
-TEST_BETWEEN(no_stack, setup, page_teardown)
+TEST_OF(struct page *d, no_stack, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	fixture_stack(d->x, NULL, 0, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(
 		d->text, "\n     2:      200 [     2:      200] @ 0x1\n"));
 }
 
-TEST_BETWEEN(without_frees, setup, page_teardown)
+TEST_OF(struct page *d, without_frees, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	d->x->profile.has_frees = false;
 	fixture_stack(d->x, (size_t[]){AT_F}, 1, 2, 100);
 	assert_int_equal(write_it(d, NULL), 0);
@@ -101,10 +96,8 @@ TEST_BETWEEN(without_frees, setup, page_teardown)
 }
 
 /* Everything was recorded: a reader must not unbias it. */
-TEST_BETWEEN(period_one, setup, page_teardown)
+TEST_OF(struct page *d, period_one, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	d->x->next.period_bytes = 1;
 	fixture_stack(d->x, (size_t[]){AT_F}, 1, 2, 3);
 	assert_int_equal(write_it(d, NULL), 0);
@@ -115,9 +108,8 @@ TEST_BETWEEN(period_one, setup, page_teardown)
 }
 
 /* The period is that of the samples, which need not be the first one. */
-TEST_BETWEEN(periods, setup, page_teardown)
+TEST_OF(struct page *d, periods, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	struct sp_error err;
 
 	d->x->next.period_bytes = 512;
@@ -139,10 +131,8 @@ TEST_BETWEEN(periods, setup, page_teardown)
 }
 
 /* A path on one line. */
-TEST_BETWEEN(paths, setup, page_teardown)
+TEST_OF(struct page *d, paths, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	d->x->modules[0].path = "[vdso]";
 	d->x->modules[1].path = "/tmp/a b\n\xff\x1b\xc2\x9b.so";
 	assert_int_equal(write_it(d, NULL), 0);
@@ -174,10 +164,8 @@ TEST_BETWEEN(a_file, setup, page_teardown)
 	assert_non_null(strstr(d->text, want));
 }
 
-TEST_BETWEEN(hostile_sizes, setup, page_teardown)
+TEST_OF(struct page *d, hostile_sizes, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	fixture_stack(d->x, (size_t[]){AT_F}, 1, 3, UINT64_MAX);
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_non_null(strstr(d->text, "3: 9223372036854775807 ["));

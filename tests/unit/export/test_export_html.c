@@ -136,10 +136,8 @@ TEST_BETWEEN(hostile, setup, fixture_teardown)
 	free(page);
 }
 
-TEST_BETWEEN(refusals, setup, fixture_teardown)
+TEST_OF(struct fixture *x, refusals, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	x->profile.has_frees = true;
 	x->question.has_view = true;
 	x->question.view = SP_VIEW_LIVE;
@@ -158,9 +156,8 @@ static uint32_t number(struct sp_html_paths *paths, const char *name,
 	return n;
 }
 
-TEST_BETWEEN(paths, setup, fixture_teardown)
+TEST_OF(struct fixture *x, paths, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a = fixture_aggregate(x);
 	struct sp_html_paths paths;
 	const struct sp_html_path *path;

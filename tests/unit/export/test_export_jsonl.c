@@ -71,10 +71,8 @@ static void export(struct document *d)
 	}
 }
 
-TEST_BETWEEN(header, setup, teardown)
+TEST_OF(struct document *d, header, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	d->x->profile.losses[SP_LOSS_FILE_FULL] = 3;
 	export(d);
 	assert_int_equal(d->n, 1);
@@ -93,9 +91,8 @@ TEST_BETWEEN(header, setup, teardown)
 	assert_null_at(d->lines[0], "damage");
 }
 
-TEST_BETWEEN(a_sample, setup, teardown)
+TEST_OF(struct document *d, a_sample, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_sample *next = &d->x->next;
 	struct sp_acc one;
 
@@ -146,10 +143,8 @@ TEST_BETWEEN(a_sample, setup, teardown)
 	assert_int_equal(integer(d->lines[4], "stack"), 1234);
 }
 
-TEST_BETWEEN(what_is_not_known, setup, teardown)
+TEST_OF(struct document *d, what_is_not_known, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	fixture_stack(d->x, NULL, 0, 1, 100);
 	export(d);
 	assert_int_equal(d->n, 3);
@@ -161,10 +156,8 @@ TEST_BETWEEN(what_is_not_known, setup, teardown)
 }
 
 /* Certain to be sampled: at period 1, and large where the law says so. */
-TEST_BETWEEN(certain, setup, teardown)
+TEST_OF(struct document *d, certain, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	d->x->next.period_bytes = 1;
 	fixture_stack(d->x, (size_t[]){MAIN}, 1, 1, 3);
 	d->x->next.period_bytes = 4096;
@@ -180,10 +173,8 @@ TEST_BETWEEN(certain, setup, teardown)
 }
 
 /* Only what the view has, and only its stacks. */
-TEST_BETWEEN(a_view, setup, teardown)
+TEST_OF(struct document *d, a_view, setup, teardown)
 {
-	struct document *d = *test_state;
-
 	fixture_stack(d->x, (size_t[]){MAIN}, 1, 2, 100);
 	d->x->next.freed_ns = 1000;
 	fixture_stack(d->x, (size_t[]){H_IN_G}, 1, 5, 100);

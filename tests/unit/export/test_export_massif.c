@@ -48,10 +48,8 @@ static void assert_has(const struct page *d, const char *want)
 	assert_non_null(strstr(d->text, want));
 }
 
-TEST_BETWEEN(empty, setup, page_teardown)
+TEST_OF(struct page *d, empty, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	assert_int_equal(write_it(d, NULL), 0);
 	assert_memory_equal(d->text, "desc: ", 6);
 	assert_has(d, "\ncmd: app -x\ntime_unit: ms\n"
@@ -65,9 +63,8 @@ TEST_BETWEEN(empty, setup, page_teardown)
 }
 
 /* 1000 and 500 bytes from 10 ms on, of which 1000 are freed at 20 ms. */
-TEST_BETWEEN(trees, setup, page_teardown)
+TEST_OF(struct page *d, trees, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	const struct sp_stack *a, *b;
 
 	a = fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 0, 1);
@@ -97,10 +94,8 @@ TEST_BETWEEN(trees, setup, page_teardown)
 }
 
 /* A path may end where another goes on. */
-TEST_BETWEEN(a_path_within_a_path, setup, page_teardown)
+TEST_OF(struct page *d, a_path_within_a_path, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	d->x->next.born_ns = 5;
 	fixture_stack(d->x, (size_t[]){AT_F}, 1, 1, 300);
 	fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 1, 700);
@@ -110,10 +105,8 @@ TEST_BETWEEN(a_path_within_a_path, setup, page_teardown)
 		      "  n0: 300 (caller unknown)\n");
 }
 
-TEST_BETWEEN(threshold, setup, page_teardown)
+TEST_OF(struct page *d, threshold, setup, page_teardown)
 {
-	struct page *d = *test_state;
-
 	d->x->next.born_ns = 5;
 	fixture_stack(d->x, (size_t[]){AT_F, AT_MAIN}, 2, 1, 9900);
 	fixture_stack(d->x, (size_t[]){AT_G, AT_MAIN}, 2, 1, 60);
@@ -135,9 +128,8 @@ TEST_BETWEEN(threshold, setup, page_teardown)
 }
 
 /* 300 paths whose weights are no integers: what is printed adds up. */
-TEST_BETWEEN(rounding, setup, page_teardown)
+TEST_OF(struct page *d, rounding, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	unsigned long long total = 0, sum = 0, value;
 	const char *line;
 
@@ -164,9 +156,8 @@ TEST_BETWEEN(rounding, setup, page_teardown)
 		(unsigned long long)(d->x->analysis->peak.raw_bytes + 0.5));
 }
 
-TEST_BETWEEN(refusals, setup, page_teardown)
+TEST_OF(struct page *d, refusals, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	struct sp_error err;
 
 	d->x->question.has_view = true;
@@ -203,9 +194,8 @@ TEST_BETWEEN(hostile, setup, page_teardown)
 }
 
 /* A chain that never ends is cut, and its lines do not grow for ever. */
-TEST_BETWEEN(deep, setup, page_teardown)
+TEST_OF(struct page *d, deep, setup, page_teardown)
 {
-	struct page *d = *test_state;
 	struct sp_stack *stack;
 	struct sp_frame *frames = calloc(5000, sizeof(*frames));
 	char *line, *rest;

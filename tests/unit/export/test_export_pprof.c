@@ -186,9 +186,8 @@ TEST_BETWEEN(types, setup, teardown)
 	assert_int_equal(nth(f, 12, 0).value, EVERYTHING);
 }
 
-TEST_BETWEEN(samples, setup, teardown)
+TEST_OF(struct file *f, samples, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_stack *s;
 	struct pb_field label;
 
@@ -218,9 +217,8 @@ TEST_BETWEEN(samples, setup, teardown)
 }
 
 /* The program is first, though it is the module with number 2. */
-TEST_BETWEEN(mappings, setup, teardown)
+TEST_OF(struct file *f, mappings, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(
 		f->x, (size_t[]){LIB_UNKNOWN, UNKNOWN, MAIN}, 3, 1, 8);
 
@@ -243,9 +241,8 @@ TEST_BETWEEN(mappings, setup, teardown)
 	assert_line(f, location(f, 0, 1), 0, "app+0x14", 0);
 }
 
-TEST_BETWEEN(anonymous_code, setup, teardown)
+TEST_OF(struct file *f, anonymous_code, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(f->x, (size_t[]){F, MAIN}, 2, 1, 8);
 
 	s->frames[0].module = 0;
@@ -255,18 +252,15 @@ TEST_BETWEEN(anonymous_code, setup, teardown)
 	assert_line(f, location(f, 0, 0), 0, "f", 0);
 }
 
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_OF(struct file *f, no_stack, setup, teardown)
 {
-	struct file *f = *test_state;
-
 	fixture_stack(f->x, NULL, 0, 1, 8);
 	export(f);
 	assert_line(f, location(f, 0, 0), 0, "[no stack]", 0);
 }
 
-TEST_BETWEEN(error, setup, teardown)
+TEST_OF(struct file *f, error, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_stack *s;
 
 	f->x->profile.has_frees = true;
@@ -288,9 +282,8 @@ TEST_BETWEEN(error, setup, teardown)
 
 /* Each row for itself: what 400 of them, of fractions of all sizes, are off in
  * all has a standard deviation of at most 10. */
-TEST_BETWEEN(rounds_independently, setup, teardown)
+TEST_OF(struct file *f, rounds_independently, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_stack *s = fixture_stack(f->x, (size_t[]){F}, 1, 0, 1);
 	const struct sp_analysis *a;
 	double objects = 0;
@@ -306,10 +299,8 @@ TEST_BETWEEN(rounds_independently, setup, teardown)
 		       a->view->all.all.est_count + 30);
 }
 
-TEST_BETWEEN(folded, setup, teardown)
+TEST_OF(struct file *f, folded, setup, teardown)
 {
-	struct file *f = *test_state;
-
 	f->options.max_samples = 2;
 	fixture_stack(f->x, (size_t[]){F}, 1, 1, 8);
 	fixture_stack(f->x, (size_t[]){MAIN}, 1, 1, 100);
@@ -322,9 +313,8 @@ TEST_BETWEEN(folded, setup, teardown)
 }
 
 /* export() looks for what is wrong. */
-TEST_BETWEEN(hostile, setup, teardown)
+TEST_OF(struct file *f, hostile, setup, teardown)
 {
-	struct file *f = *test_state;
 	struct sp_profile *p = &f->x->profile;
 
 	p->command = "\x1b]0;x\x07\xff\nexact";

@@ -59,9 +59,8 @@ static void assert_stack(const json_t *json, size_t profile, size_t i,
 		weight);
 }
 
-TEST_BETWEEN(stacks, setup, fixture_teardown)
+TEST_OF(struct fixture *x, stacks, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	json_t *json;
 
 	fixture_stack(x, (size_t[]){NAMES_F, NAMES_MAIN}, 2, 3, 100);
@@ -84,9 +83,8 @@ TEST_BETWEEN(stacks, setup, fixture_teardown)
 	json_decref(json);
 }
 
-TEST_BETWEEN(views, setup, fixture_teardown)
+TEST_OF(struct fixture *x, views, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	json_t *json;
 
 	x->profile.has_frees = true;
@@ -108,9 +106,8 @@ TEST_BETWEEN(views, setup, fixture_teardown)
 	json_decref(json);
 }
 
-TEST_BETWEEN(hostile, setup, fixture_teardown)
+TEST_OF(struct fixture *x, hostile, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	json_t *json;
 
 	x->profile.command = "\xc3\x28 </script>";

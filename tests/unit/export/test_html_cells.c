@@ -188,10 +188,8 @@ TEST_BETWEEN(coarse, setup, fixture_teardown)
 }
 
 /* What survived the discarding of old samples was alive, and not allocated. */
-TEST_BETWEEN(survivors, setup, fixture_teardown)
+TEST_OF(struct fixture *x, survivors, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	x->profile.window_ns = RUN_NS / 3;
 	check_windows(x, SIZE_MAX, SP_HTML_BINS_MAX);
 	check_windows(x, 1, SP_HTML_BINS_MIN);
@@ -244,9 +242,8 @@ TEST_BETWEEN(renumber, setup, fixture_teardown)
 }
 
 /* What is certain (E16) is told from what is left to chance. */
-TEST_BETWEEN(sure, setup, fixture_teardown)
+TEST_OF(struct fixture *x, sure, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_html_cells cells;
 
 	x->profile.law.always_large = true;

@@ -76,9 +76,8 @@ static void assert_rows(const struct fixture *x, const struct sp_row *rows,
 	}
 }
 
-TEST_BETWEEN(all, setup, fixture_teardown)
+TEST_OF(struct fixture *x, all, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 	struct sp_row *rows;
 	size_t n;
@@ -123,9 +122,8 @@ TEST_BETWEEN(views, setup, fixture_teardown)
 	}
 }
 
-TEST_BETWEEN(nothing, setup, fixture_teardown)
+TEST_OF(struct fixture *x, nothing, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_row *rows;
 	size_t n;
 
@@ -147,9 +145,8 @@ static void assert_sizes(const struct sp_row *rows, size_t n)
 
 /* Nothing is lost, and what stays apart has at least as much as what does
  * not. */
-TEST_BETWEEN(fold, setup, fixture_teardown)
+TEST_OF(struct fixture *x, fold, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 	const size_t n_stacks = 19;
 

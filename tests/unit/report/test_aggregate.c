@@ -77,9 +77,8 @@ static void assert_function(const struct sp_aggregate *a, const char *name,
 	assert_int_equal(f->cum.all.size_bytes, 100 * cum);
 }
 
-TEST_BETWEEN(flat_goes_to_innermost, setup, teardown)
+TEST_OF(struct fixture *x, flat_goes_to_innermost, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, G, F, MAIN);
@@ -91,9 +90,8 @@ TEST_BETWEEN(flat_goes_to_innermost, setup, teardown)
 	assert_function(a, "main", 0, 8);
 }
 
-TEST_BETWEEN(flat_passes_plumbing, setup, teardown)
+TEST_OF(struct fixture *x, flat_passes_plumbing, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, NEW, NEW_IN_F, MAIN);
@@ -110,9 +108,8 @@ TEST_BETWEEN(flat_passes_plumbing, setup, teardown)
 	assert_function(a, "operator new", 1, 6);
 }
 
-TEST_BETWEEN(recursion_counts_once, setup, teardown)
+TEST_OF(struct fixture *x, recursion_counts_once, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, F, G, F, G, F, MAIN);
@@ -123,9 +120,8 @@ TEST_BETWEEN(recursion_counts_once, setup, teardown)
 	assert_function(a, "main", 2, 5);
 }
 
-TEST_BETWEEN(inlines, setup, teardown)
+TEST_OF(struct fixture *x, inlines, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 7, H_IN_G, MAIN);
@@ -137,9 +133,8 @@ TEST_BETWEEN(inlines, setup, teardown)
 	assert_function(a, "main", 0, 7);
 }
 
-TEST_BETWEEN(identity_is_name_and_module, setup, teardown)
+TEST_OF(struct fixture *x, identity_is_name_and_module, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 1, F, MAIN);
@@ -156,9 +151,8 @@ TEST_BETWEEN(identity_is_name_and_module, setup, teardown)
 	assert_int_equal(fixture_find(a, "f", "")->flat.all.samples, 8);
 }
 
-TEST_BETWEEN(estimates_come_from_merged_sums, setup, teardown)
+TEST_OF(struct fixture *x, estimates_come_from_merged_sums, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_aggregate_function *f;
 	struct sp_class_sums merged;
 	struct sp_interval got, want;
@@ -202,9 +196,8 @@ static void assert_order(const struct sp_aggregate *a, const char *names)
 	assert_string_equal(got, names);
 }
 
-TEST_BETWEEN(function_order, setup, teardown)
+TEST_OF(struct fixture *x, function_order, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	/* flat: g 5, f 2, h 2, main 0; cum: main 8, g 7, f 3, h 2 */
@@ -220,9 +213,8 @@ TEST_BETWEEN(function_order, setup, teardown)
 	assert_order(a, "g f h main ");
 }
 
-TEST_BETWEEN(order_of_equals_is_by_name, setup, teardown)
+TEST_OF(struct fixture *x, order_of_equals_is_by_name, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, MAIN);
@@ -253,9 +245,8 @@ TEST_BETWEEN(order_of_almost_equals_is_by_name, setup, teardown)
 	assert_int_equal(sp_aggregate_compare_values(-1, 1), 1);
 }
 
-TEST_BETWEEN(stacks_by_bytes, setup, teardown)
+TEST_OF(struct fixture *x, stacks_by_bytes, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, F);
@@ -268,9 +259,8 @@ TEST_BETWEEN(stacks_by_bytes, setup, teardown)
 	assert_null(fixture_find(a, "g", APP));
 }
 
-TEST_BETWEEN(no_stack, setup, teardown)
+TEST_OF(struct fixture *x, no_stack, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 1, F);
@@ -288,9 +278,8 @@ TEST_BETWEEN(empty, setup, teardown)
 	assert_int_equal(a->n_stacks, 0);
 }
 
-TEST_BETWEEN(line_of_heaviest_stack, setup, teardown)
+TEST_OF(struct fixture *x, line_of_heaviest_stack, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 2, F, MAIN);
@@ -311,9 +300,8 @@ static void count_progress(void *arg, uint64_t done, uint64_t total)
 	assert_int_equal(total, 2);
 }
 
-TEST_BETWEEN(progress, setup, teardown)
+TEST_OF(struct fixture *x, progress, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a = NULL;
 	uint64_t calls = 0;
 
@@ -339,9 +327,8 @@ static void add_lives(struct fixture *x)
 	ADD(x, 4, NEW, G, MAIN);
 }
 
-TEST_BETWEEN(live_beside_allocated, setup, teardown)
+TEST_OF(struct fixture *x, live_beside_allocated, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	add_lives(x);
@@ -358,9 +345,8 @@ TEST_BETWEEN(live_beside_allocated, setup, teardown)
 }
 
 /* Only what is in the view has a row. */
-TEST_BETWEEN(rows_of_a_view, setup, teardown)
+TEST_OF(struct fixture *x, rows_of_a_view, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	add_lives(x);
@@ -374,9 +360,8 @@ TEST_BETWEEN(rows_of_a_view, setup, teardown)
 	assert_int_equal(a->row_of_stack[1], UINT32_MAX);
 }
 
-TEST_BETWEEN(without_frees_nothing_is_live, setup, teardown)
+TEST_OF(struct fixture *x, without_frees_nothing_is_live, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, F, MAIN);
@@ -385,9 +370,8 @@ TEST_BETWEEN(without_frees_nothing_is_live, setup, teardown)
 	assert_null(a->stacks[0].live);
 }
 
-TEST_BETWEEN(lifetimes, setup, teardown)
+TEST_OF(struct fixture *x, lifetimes, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_lifetime *functions = NULL, *stacks = NULL;
 	struct sp_aggregate *a;
 	const struct sp_lifetime *f;
@@ -416,9 +400,8 @@ TEST_BETWEEN(lifetimes, setup, teardown)
 	free(stacks);
 }
 
-TEST_BETWEEN(rows_that_hold_together, setup, teardown)
+TEST_OF(struct fixture *x, rows_that_hold_together, setup, teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_aggregate_function *f;
 	struct sp_interval alone, together;
 	struct sp_aggregate *a;

@@ -72,9 +72,8 @@ TEST_BETWEEN(alloc, setup, fixture_teardown)
 	assert_ptr_equal(a->how.population, &a->population);
 }
 
-TEST_BETWEEN(live_at, setup, fixture_teardown)
+TEST_OF(struct fixture *x, live_at, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	assert_true(sp_moment_parse("1500ms", &x->question.at));
@@ -96,9 +95,8 @@ TEST_BETWEEN(peak, setup, fixture_teardown)
 	assert_true(a->live_at_ns == SP_NEVER);
 }
 
-TEST_BETWEEN(leaks, setup, fixture_teardown)
+TEST_OF(struct fixture *x, leaks, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	assert_samples(ask(x, SP_VIEW_LEAKS)->view, 0, 5, 0);
@@ -117,9 +115,8 @@ TEST_BETWEEN(temporary, setup, fixture_teardown)
 }
 
 /* A subset is one of every figure but of the population. */
-TEST_BETWEEN(subset, setup, fixture_teardown)
+TEST_OF(struct fixture *x, subset, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	x->question.thread = "2";
@@ -135,9 +132,9 @@ TEST_BETWEEN(subset, setup, fixture_teardown)
 	assert_int_equal(a->peak.samples, 7);
 }
 
-TEST_BETWEEN(total_is_from_the_samples_alone, setup, fixture_teardown)
+TEST_OF(struct fixture *x, total_is_from_the_samples_alone, setup,
+	fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a = fixture_analysis(x);
 
 	assert_int_equal(a->how.method, SP_METHOD_P3T);
@@ -149,9 +146,8 @@ TEST_BETWEEN(total_is_from_the_samples_alone, setup, fixture_teardown)
 	assert_int_equal(sp_analysis_total_how(a).method, SP_METHOD_P3T);
 }
 
-TEST_BETWEEN(errors_are_passed_on, setup, fixture_teardown)
+TEST_OF(struct fixture *x, errors_are_passed_on, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_analysis *a = (struct sp_analysis *)x;
 	struct sp_error err = {0};
 
@@ -200,9 +196,8 @@ TEST_BETWEEN(rss, setup, fixture_teardown)
 	}
 }
 
-TEST_BETWEEN(percentiles, setup, fixture_teardown)
+TEST_OF(struct fixture *x, percentiles, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_profile *p = &x->profile;
 
 	assert_int_equal(sp_analysis_size_percentile(p, false, 0.5), 0);
@@ -238,9 +233,8 @@ static void assert_same(struct sp_interval a, struct sp_interval b)
 	assert_true(a.value == b.value && a.lo == b.lo && a.hi == b.hi);
 }
 
-TEST_BETWEEN(bytes_of_sizes, setup, fixture_teardown)
+TEST_OF(struct fixture *x, bytes_of_sizes, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a = ask(x, SP_VIEW_TEMPORARY);
 	const unsigned int small = sp_format_class(100);
 	uint64_t samples;
@@ -263,9 +257,8 @@ TEST_BETWEEN(bytes_of_sizes, setup, fixture_teardown)
 }
 
 /* There is no more of a size than was allocated of it. */
-TEST_BETWEEN(bytes_of_sizes_with_totals, setup, fixture_teardown)
+TEST_OF(struct fixture *x, bytes_of_sizes_with_totals, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const unsigned int large = sp_format_class(2000);
 	const struct sp_analysis *a;
 	struct sp_interval bytes;
@@ -292,9 +285,8 @@ TEST_BETWEEN(bytes_of_sizes_with_totals, setup, fixture_teardown)
 	assert_true(sp_analysis_size_bytes(a, 1, 1, &samples).hi > 3 * R);
 }
 
-TEST_BETWEEN(sizes_that_there_can_be, setup, fixture_teardown)
+TEST_OF(struct fixture *x, sizes_that_there_can_be, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	const struct sp_analysis *a;
 
 	x->question.min_size_bytes = 48;
@@ -383,9 +375,8 @@ static void assert_limits(const struct sp_analysis *a, double lo, double end,
 }
 
 /* Five samples of one size, and what was not seen. */
-TEST_BETWEEN(percentile_limits, setup, fixture_teardown)
+TEST_OF(struct fixture *x, percentile_limits, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_interval size = {1, 2, 3};
 
 	assert_limits(ask(x, SP_VIEW_LIVE), 1, 2048, INFINITY);

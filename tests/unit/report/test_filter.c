@@ -85,10 +85,8 @@ static void assert_left(struct fixture *x, enum sp_filter_kind kind,
 		      sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t), 1,     \
 		      100)
 
-TEST_BETWEEN(focus_and_ignore, setup, fixture_teardown)
+TEST_OF(struct fixture *x, focus_and_ignore, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	ADD(x, C, B, A);
 	assert_left(x, SP_FILTER_FOCUS, "b", "c b a");
 	assert_left(x, SP_FILTER_FOCUS, "d", "");
@@ -102,10 +100,8 @@ TEST_BETWEEN(focus_and_ignore, setup, fixture_teardown)
 	assert_left(x, SP_FILTER_IGNORE, "app", "");
 }
 
-TEST_BETWEEN(hide_and_show, setup, fixture_teardown)
+TEST_OF(struct fixture *x, hide_and_show, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	ADD(x, C, E_IN_B, A);
 	assert_left(x, SP_FILTER_HIDE, "^b$", "c e a");
 	assert_left(x, SP_FILTER_HIDE, "two", "b a");
@@ -117,10 +113,8 @@ TEST_BETWEEN(hide_and_show, setup, fixture_teardown)
 	assert_left(x, SP_FILTER_SHOW, "app", "c e b a");
 }
 
-TEST_BETWEEN(show_from, setup, fixture_teardown)
+TEST_OF(struct fixture *x, show_from, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	ADD(x, B, C, B, A);
 	assert_left(x, SP_FILTER_SHOW_FROM, "^a$", "b c b a");
 	assert_left(x, SP_FILTER_SHOW_FROM, "^b$", "b c b");
@@ -132,10 +126,8 @@ TEST_BETWEEN(show_from, setup, fixture_teardown)
 	assert_left(x, SP_FILTER_SHOW_FROM, "^e$", "c e");
 }
 
-TEST_BETWEEN(prune_from, setup, fixture_teardown)
+TEST_OF(struct fixture *x, prune_from, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	ADD(x, D, B, C, B, A);
 	assert_left(x, SP_FILTER_PRUNE_FROM, "^a$", "a");
 	assert_left(x, SP_FILTER_PRUNE_FROM, "^b$", "b c b a");
@@ -152,10 +144,8 @@ TEST_BETWEEN(prune_from, setup, fixture_teardown)
 	assert_left(x, SP_FILTER_FOCUS, "int", "c sizes<unsigned>(int) a");
 }
 
-TEST_BETWEEN(names_with_parentheses, setup, fixture_teardown)
+TEST_OF(struct fixture *x, names_with_parentheses, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	fixture_symbol(x, 100, "(anonymous namespace)::f", NULL, 0);
 	fixture_symbol(x, 101, "g::operator()", NULL, 0);
 	ADD(x, C, 100, 101, A);
@@ -166,10 +156,8 @@ TEST_BETWEEN(names_with_parentheses, setup, fixture_teardown)
 }
 
 /* Samples without a stack are as those of one function. */
-TEST_BETWEEN(no_stack, setup, fixture_teardown)
+TEST_OF(struct fixture *x, no_stack, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	fixture_stack(x, NULL, 0, 1, 100);
 	assert_left(x, SP_FILTER_FOCUS, "a", "[no stack]");
 	assert_left(x, SP_FILTER_FOCUS, "^b$", "");

@@ -56,9 +56,8 @@ static void assert_function(const struct sp_aggregate *a, const char *name,
 
 /* To the program's own function; where there is none, to the innermost that is
  * no allocator. */
-TEST_BETWEEN(flat_sees_through, setup, fixture_teardown)
+TEST_OF(struct fixture *x, flat_sees_through, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 
 	ADD(x, 3, NEW, PUSH, PUSH, F, MAIN);
@@ -75,9 +74,8 @@ TEST_BETWEEN(flat_sees_through, setup, fixture_teardown)
 }
 
 /* What was seen through has its callers, and is a callee. */
-TEST_BETWEEN(edges, setup, fixture_teardown)
+TEST_OF(struct fixture *x, edges, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_edges *edges;
 	size_t n;
@@ -215,9 +213,8 @@ TEST_BETWEEN(random_against_naive, setup, fixture_teardown)
 	}
 }
 
-TEST_BETWEEN(flat_adds_up, setup, fixture_teardown)
+TEST_OF(struct fixture *x, flat_adds_up, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_acc sum;
 	struct sp_aggregate *a;
 

@@ -106,9 +106,8 @@ TEST_BETWEEN(everything, setup, fixture_teardown)
 	assert_false(sp_selection_is_subset(&s));
 }
 
-TEST_BETWEEN(times, setup, fixture_teardown)
+TEST_OF(struct fixture *x, times, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_selection s;
 
 	view(x, SP_VIEW_LIVE);
@@ -150,10 +149,8 @@ TEST_BETWEEN(times, setup, fixture_teardown)
 	refused(x, -ERANGE, "--from 4.0 s lies after the end");
 }
 
-TEST_BETWEEN(tail, setup, fixture_teardown)
+TEST_OF(struct fixture *x, tail, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	view(x, SP_VIEW_LEAKS);
 	assert_true(select_good(x).tail_ns == 325 * MS);
 	set(&x->question.tail, "50%");
@@ -166,10 +163,8 @@ TEST_BETWEEN(tail, setup, fixture_teardown)
 	assert_true(select_good(x).at_ns == 1000 * MS);
 }
 
-TEST_BETWEEN(within, setup, fixture_teardown)
+TEST_OF(struct fixture *x, within, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	view(x, SP_VIEW_TEMPORARY);
 	assert_int_equal(select_good(x).within_bytes, 0);
 	assert_true(select_good(x).within_ns == SP_NEVER);
@@ -178,10 +173,8 @@ TEST_BETWEEN(within, setup, fixture_teardown)
 	assert_int_equal(select_good(x).within_ns, 5);
 }
 
-TEST_BETWEEN(threads, setup, fixture_teardown)
+TEST_OF(struct fixture *x, threads, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	x->question.thread = "2";
 	assert_int_equal(select_good(x).thread, 2);
 	x->question.thread = "700";
@@ -207,9 +200,8 @@ TEST_BETWEEN(threads, setup, fixture_teardown)
 	refused(x, -ENOENT, "there are none");
 }
 
-TEST_BETWEEN(sizes, setup, fixture_teardown)
+TEST_OF(struct fixture *x, sizes, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_selection s;
 
 	x->question.min_size_bytes = 10;
@@ -220,10 +212,8 @@ TEST_BETWEEN(sizes, setup, fixture_teardown)
 	assert_true(sp_selection_is_subset(&s));
 }
 
-TEST_BETWEEN(views_that_need_frees, setup, fixture_teardown)
+TEST_OF(struct fixture *x, views_that_need_frees, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
-
 	x->profile.has_frees = false;
 	for (int v = SP_VIEW_LIVE; v <= SP_VIEW_TEMPORARY; v++) {
 		char words[64];

@@ -139,9 +139,8 @@ static size_t count_places(const struct sp_aggregate *a, double least)
 }
 
 /* Small places are summed up, largest first, and nothing is lost. */
-TEST_BETWEEN(tree_of_large_places, setup, fixture_teardown)
+TEST_OF(struct fixture *x, tree_of_large_places, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_tree *tree;
 	size_t n_others = 0, n_places = 0;
@@ -185,9 +184,8 @@ TEST_BETWEEN(empty_tree, setup, fixture_teardown)
 }
 
 /* What is inside of operator new is its caller's. */
-TEST_BETWEEN(tree_without_plumbing, setup, fixture_teardown)
+TEST_OF(struct fixture *x, tree_without_plumbing, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_aggregate *a;
 	struct sp_tree *tree;
 
@@ -279,9 +277,8 @@ TEST_BETWEEN(edges_against_model, setup, fixture_teardown)
 	free(by_row);
 }
 
-TEST_BETWEEN(no_such_function, setup, fixture_teardown)
+TEST_OF(struct fixture *x, no_such_function, setup, fixture_teardown)
 {
-	struct fixture *x = *test_state;
 	struct sp_edges *edges;
 	struct sp_aggregate *a;
 	struct sp_error err;

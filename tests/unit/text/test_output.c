@@ -61,9 +61,8 @@ static void assert_content(const char *path, const char *want)
 	assert_string_equal(text, want);
 }
 
-TEST_BETWEEN(appears_when_complete, setup, teardown)
+TEST_OF(struct place *p, appears_when_complete, setup, teardown)
 {
-	struct place *p = *test_state;
 	struct sp_output *o;
 
 	for (int round = 0; round < 2; round++) {
@@ -79,9 +78,8 @@ TEST_BETWEEN(appears_when_complete, setup, teardown)
 	}
 }
 
-TEST_BETWEEN(abandoned, setup, teardown)
+TEST_OF(struct place *p, abandoned, setup, teardown)
 {
-	struct place *p = *test_state;
 	struct sp_output *o;
 
 	put(p->path, "old");
@@ -92,9 +90,8 @@ TEST_BETWEEN(abandoned, setup, teardown)
 }
 
 /* As if killed: nobody is there to clean up. */
-TEST_BETWEEN(interrupted, setup, teardown)
+TEST_OF(struct place *p, interrupted, setup, teardown)
 {
-	struct place *p = *test_state;
 	int probe = open(p->dir, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
 	pid_t child;
 	int status;
@@ -119,9 +116,8 @@ TEST_BETWEEN(interrupted, setup, teardown)
 }
 
 /* The names that would be taken first are taken. */
-TEST_BETWEEN(name_is_taken, setup, teardown)
+TEST_OF(struct place *p, name_is_taken, setup, teardown)
 {
-	struct place *p = *test_state;
 	struct sp_output *o;
 	char other[160];
 
@@ -150,9 +146,8 @@ TEST(no_space)
 }
 
 /* A directory came meanwhile. */
-TEST_BETWEEN(cannot_replace, setup, teardown)
+TEST_OF(struct place *p, cannot_replace, setup, teardown)
 {
-	struct place *p = *test_state;
 	struct sp_error err = {0};
 	struct sp_output *o;
 

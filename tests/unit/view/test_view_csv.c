@@ -55,9 +55,8 @@ static const char *assert_numbers(const char *at, const double *want, int n)
 	return at;
 }
 
-TEST_BETWEEN(functions, setup, page_teardown)
+TEST_OF(struct page *t, functions, setup, page_teardown)
 {
-	struct page *t = *test_state;
 	const struct sp_class_sums *sums;
 	const struct sp_estimation *how;
 	struct sp_interval b, o;
@@ -85,9 +84,8 @@ TEST_BETWEEN(functions, setup, page_teardown)
 	assert_string_equal(functions(t, 1) + (row + 1 - text), "");
 }
 
-TEST_BETWEEN(what_is_not_known_is_empty, setup, page_teardown)
+TEST_OF(struct page *t, what_is_not_known_is_empty, setup, page_teardown)
 {
-	struct page *t = *test_state;
 	const char *text;
 
 	fixture_stack(t->x, (size_t[]){MAIN}, 1, 7, 100);
@@ -97,10 +95,8 @@ TEST_BETWEEN(what_is_not_known_is_empty, setup, page_teardown)
 	assert_string_equal(functions(t, 0), HEAD);
 }
 
-TEST_BETWEEN(hostile_names, setup, page_teardown)
+TEST_OF(struct page *t, hostile_names, setup, page_teardown)
 {
-	struct page *t = *test_state;
-
 	t->x->modules[0].path = "@\"";
 	fixture_stack(t->x, (size_t[]){HOSTILE}, 1, 7, 100);
 	assert_has(functions(t, 0), "\n\"'=1+1\\x0a\\x1b[2J\\xff\",\"'@\"\"\","
@@ -150,9 +146,8 @@ TEST_BETWEEN(timeline, setup, page_teardown)
 	assert_string_equal(row, "\n");
 }
 
-TEST_BETWEEN(sizes, setup, page_teardown)
+TEST_OF(struct page *t, sizes, setup, page_teardown)
 {
-	struct page *t = *test_state;
 	FILE *out = page_begin(t);
 
 	t->x->profile.has_classes = true;
@@ -166,9 +161,8 @@ TEST_BETWEEN(sizes, setup, page_teardown)
 				     "16,8,1\n1280,5000,4\n,9,2\n");
 }
 
-TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
+TEST_OF(struct page *t, sizes_of_a_view, setup, page_teardown)
 {
-	struct page *t = *test_state;
 	const struct sp_analysis *a;
 	const uint64_t sizes[] = {UINT64_MAX - 1, 100, 3};
 	const char *row;

@@ -11,9 +11,8 @@
 #include "text/text.h"
 #include "support/test.h"
 
-TEST_BETWEEN(run, setup, teardown)
+TEST_OF(struct document *d, run, setup, teardown)
 {
-	struct document *d = *test_state;
 	json_t *root;
 
 	d->x->profile.exact_alloc_bytes = INT64_MAX;
@@ -95,9 +94,8 @@ TEST_BETWEEN(ends, setup, teardown)
 }
 
 /* One file is the only one of its list; several are each named. */
-TEST_BETWEEN(parts, setup, teardown)
+TEST_OF(struct document *d, parts, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_part parts[] = {
 		{.path = "a.sprof",
 		 .program = "/bin/a",
@@ -142,9 +140,8 @@ TEST_BETWEEN(parts, setup, teardown)
 	assert_int_equal(integer(p, "start_ns"), 9);
 }
 
-TEST_BETWEEN(every_loss_and_damage, setup, teardown)
+TEST_OF(struct document *d, every_loss_and_damage, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_profile *p = &d->x->profile;
 	json_t *root;
 
@@ -165,9 +162,8 @@ TEST_BETWEEN(every_loss_and_damage, setup, teardown)
 	assert_int_equal(integer(root, "unfinished_records"), 5);
 }
 
-TEST_BETWEEN(functions, setup, teardown)
+TEST_OF(struct document *d, functions, setup, teardown)
 {
-	struct document *d = *test_state;
 	const struct sp_class_sums *big, *small;
 	struct sp_class_sums both;
 	const json_t *f;
@@ -205,9 +201,8 @@ TEST_BETWEEN(functions, setup, teardown)
 	sp_class_sums_free(&both);
 }
 
-TEST_BETWEEN(stacks, setup, teardown)
+TEST_OF(struct document *d, stacks, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_stack *s;
 	const json_t *stacks;
 
@@ -240,9 +235,8 @@ TEST_BETWEEN(stacks, setup, teardown)
 	assert_int_equal(integer(stacks, "2.samples"), 1);
 }
 
-TEST_BETWEEN(threads, setup, teardown)
+TEST_OF(struct document *d, threads, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_thread_info *t = d->x->threads;
 	const json_t *threads;
 
@@ -281,9 +275,8 @@ TEST_BETWEEN(threads, setup, teardown)
 	assert_true(json_is_null(at(threads, "1.exact")));
 }
 
-TEST_BETWEEN(settings_have_no_doubles, setup, teardown)
+TEST_OF(struct document *d, settings_have_no_doubles, setup, teardown)
 {
-	struct document *d = *test_state;
 	const json_t *settings;
 
 	d->x->infos[0] = (struct sp_info){"setting.period", "512K"};
@@ -300,9 +293,8 @@ TEST_BETWEEN(settings_have_no_doubles, setup, teardown)
 			    "/bin/app");
 }
 
-TEST_BETWEEN(symbol_problems, setup, teardown)
+TEST_OF(struct document *d, symbol_problems, setup, teardown)
 {
-	struct document *d = *test_state;
 	json_t *root;
 
 	d->x->symbolizer.problem = &d->x->modules[1];
@@ -327,9 +319,8 @@ TEST_BETWEEN(empty, setup, teardown)
 }
 
 /* A period of 1 has no error, and no division by it. */
-TEST_BETWEEN(exact_profile, setup, teardown)
+TEST_OF(struct document *d, exact_profile, setup, teardown)
 {
-	struct document *d = *test_state;
 	const json_t *bytes;
 
 	d->x->profile.period_bytes = 1;

@@ -17,9 +17,8 @@ static void add_lives(struct fixture *x)
 	fixture_stack(x, (size_t[]){MAIN}, 1, 5, 100);
 }
 
-TEST_BETWEEN(live, setup, teardown)
+TEST_OF(struct document *d, live, setup, teardown)
 {
-	struct document *d = *test_state;
 	const struct sp_analysis *a;
 	json_t *root;
 
@@ -52,9 +51,8 @@ TEST_BETWEEN(live, setup, teardown)
 	assert_int_equal(integer(root, "stacks.1.lifetime.samples"), 5);
 }
 
-TEST_BETWEEN(view_and_selection, setup, teardown)
+TEST_OF(struct document *d, view_and_selection, setup, teardown)
 {
-	struct document *d = *test_state;
 	json_t *root;
 
 	add_lives(d->x);
@@ -113,9 +111,8 @@ TEST_BETWEEN(timeline_and_rss, setup, teardown)
 	assert_int_equal(integer(root, "rss.1.rss_bytes"), 88);
 }
 
-TEST_BETWEEN(sizes, setup, teardown)
+TEST_OF(struct document *d, sizes, setup, teardown)
 {
-	struct document *d = *test_state;
 	struct sp_profile *p = &d->x->profile;
 	json_t *root;
 

@@ -19,9 +19,8 @@ static const char *print(struct page *page)
 
 /* What is lost is a share of the bytes, where it can be one; a little is no
  * news. */
-TEST_BETWEEN(every_loss_is_a_note, page_setup, page_teardown)
+TEST_OF(struct page *page, every_loss_is_a_note, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
 	page_add_stacks(page->x);
@@ -49,9 +48,8 @@ TEST_BETWEEN(every_loss_is_a_note, page_setup, page_teardown)
 		   "writer lane was busy; estimates are low\n");
 }
 
-TEST_BETWEEN(notes, page_setup, page_teardown)
+TEST_OF(struct page *page, notes, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 	const char *text;
 
@@ -89,10 +87,8 @@ TEST_BETWEEN(notes, page_setup, page_teardown)
 	assert_has_not(print(page), "libz.so.1");
 }
 
-TEST_BETWEEN(stripped_module, page_setup, page_teardown)
+TEST_OF(struct page *page, stripped_module, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
-
 	fixture_stack(page->x, (size_t[]){H_IN_G, MAIN}, 2, 1000, 64);
 	fixture_stack(page->x, (size_t[]){NAMELESS, MAIN}, 2, 50, 64);
 	/* Whichever number the module has. */
@@ -113,9 +109,8 @@ TEST_BETWEEN(stripped_module, page_setup, page_teardown)
 }
 
 /* What a kill leaves is no damage, and where names come from is no news. */
-TEST_BETWEEN(no_notes_in_ordinary_runs, page_setup, page_teardown)
+TEST_OF(struct page *page, no_notes_in_ordinary_runs, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
 	/* A frame that is not flat needs no name in a stripped file. */
@@ -175,9 +170,8 @@ TEST_BETWEEN(runtimes, page_setup, page_teardown)
 }
 
 /* The estimate of all is a check of the whole: it speaks when it fails. */
-TEST_BETWEEN(self_check, page_setup, page_teardown)
+TEST_OF(struct page *page, self_check, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	static const char failed[] = "the samples do not fit the exact total: "
 				     "they estimate 526.0 MiB "
 				     "(99.99 %: [";
@@ -211,9 +205,8 @@ TEST_BETWEEN(self_check, page_setup, page_teardown)
 }
 
 /* The suggested period has to be one that the agent takes, and help. */
-TEST_BETWEEN(no_samples, page_setup, page_teardown)
+TEST_OF(struct page *page, no_samples, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page->x->profile.exact_alloc_bytes = 312 << 10;

@@ -56,9 +56,8 @@ static void add_sizes(struct sp_profile *p, uint64_t size, uint64_t objects)
 	class->objects += objects;
 }
 
-TEST_BETWEEN(sizes, setup, page_teardown)
+TEST_OF(struct page *page, sizes, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	add_sizes(&page->x->profile, 24, 500);
@@ -89,9 +88,8 @@ TEST_BETWEEN(sizes, setup, page_teardown)
 }
 
 /* Every class is in the row of its upper end, and in no other. */
-TEST_BETWEEN(every_size_has_a_row, setup, page_teardown)
+TEST_OF(struct page *page, every_size_has_a_row, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
 	p->has_classes = true;
@@ -110,9 +108,8 @@ TEST_BETWEEN(every_size_has_a_row, setup, page_teardown)
 	assert_has(print(page, false), "all              0");
 }
 
-TEST_BETWEEN(no_sizes, setup, page_teardown)
+TEST_OF(struct page *page, no_sizes, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_error err = {0};
 
 	assert_int_equal(sp_view_sizes_check(&page->x->profile, &err),
@@ -123,9 +120,8 @@ TEST_BETWEEN(no_sizes, setup, page_teardown)
 }
 
 /* The view has 40 samples of 64 bytes; 7 of 5000 bytes come to it. */
-TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
+TEST_OF(struct page *page, sizes_of_a_view, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct fixture *x = page->x;
 	const char *text;
 
@@ -154,9 +150,8 @@ TEST_BETWEEN(sizes_of_a_view, setup, page_teardown)
 }
 
 /* Rows are those that there can be, and no more than was allocated. */
-TEST_BETWEEN(sizes_of_a_view_with_totals, setup, page_teardown)
+TEST_OF(struct page *page, sizes_of_a_view_with_totals, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 	const char *text;
 
@@ -181,9 +176,8 @@ TEST_BETWEEN(sizes_of_a_view_with_totals, setup, page_teardown)
 	assert_has(text, "half at most       64 B  [64 B, 64 B]\n");
 }
 
-TEST_BETWEEN(sizes_of_an_empty_view, setup, page_teardown)
+TEST_OF(struct page *page, sizes_of_an_empty_view, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_choose(page, SP_VIEW_LIVE);

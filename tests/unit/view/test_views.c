@@ -64,9 +64,8 @@ static size_t column_of(const char *text, const char *name)
 	return (size_t)(found - start);
 }
 
-TEST_BETWEEN(header, page_setup, page_teardown)
+TEST_OF(struct page *page, header, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_add_stacks(page->x);
@@ -86,9 +85,8 @@ TEST_BETWEEN(header, page_setup, page_teardown)
 	assert_has_not(text, "  rows ");
 }
 
-TEST_BETWEEN(header_names_the_method, page_setup, page_teardown)
+TEST_OF(struct page *page, header_names_the_method, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	char want[256];
 
 	page_add_stacks(page->x);
@@ -106,19 +104,17 @@ TEST_BETWEEN(header_names_the_method, page_setup, page_teardown)
 		   "column hold together, method p3 (");
 }
 
-TEST_BETWEEN(header_of_unknown_origin, page_setup, page_teardown)
+TEST_OF(struct page *page, header_of_unknown_origin, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
-
 	page->x->profile.command = "";
 	page->x->profile.host = "";
 	assert_has(print(page, HEADER, 0), "report: /bin/app\n"
 					   "  pid 7, 2026");
 }
 
-TEST_BETWEEN(long_command_is_cut_between_characters, page_setup, page_teardown)
+TEST_OF(struct page *page, long_command_is_cut_between_characters, page_setup,
+	page_teardown)
 {
-	struct page *page = *test_state;
 	char command[1024] = "x";
 	const char *line;
 
@@ -132,9 +128,8 @@ TEST_BETWEEN(long_command_is_cut_between_characters, page_setup, page_teardown)
 	assert_in_range(strlen(line), 230, 270);
 }
 
-TEST_BETWEEN(top, page_setup, page_teardown)
+TEST_OF(struct page *page, top, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 	size_t column;
 
@@ -160,9 +155,8 @@ TEST_BETWEEN(top, page_setup, page_teardown)
 }
 
 /* Who only calls has no flat, and has to be asked for. */
-TEST_BETWEEN(top_by_cum, page_setup, page_teardown)
+TEST_OF(struct page *page, top_by_cum, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text, *line;
 
 	page_add_stacks(page->x);
@@ -187,9 +181,8 @@ TEST_BETWEEN(top_by_cum, page_setup, page_teardown)
 }
 
 /* A bar of six columns, in eighths, of what the rows are ordered by. */
-TEST_BETWEEN(top_with_bars, page_setup, page_teardown)
+TEST_OF(struct page *page, top_with_bars, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_add_stacks(page->x);
@@ -210,9 +203,8 @@ TEST_BETWEEN(top_with_bars, page_setup, page_teardown)
 }
 
 /* Few samples: the interval first. */
-TEST_BETWEEN(top_marks_few_samples, page_setup, page_teardown)
+TEST_OF(struct page *page, top_marks_few_samples, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text, *line;
 
 	page_add_stacks(page->x);
@@ -229,9 +221,8 @@ TEST_BETWEEN(top_marks_few_samples, page_setup, page_teardown)
 }
 
 /* Every width is kept, as long as there is something left to leave out. */
-TEST_BETWEEN(top_on_a_narrow_screen, page_setup, page_teardown)
+TEST_OF(struct page *page, top_on_a_narrow_screen, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_add_stacks(page->x);
@@ -254,9 +245,8 @@ TEST_BETWEEN(top_on_a_narrow_screen, page_setup, page_teardown)
 	assert_has_not(text, "sum%");
 }
 
-TEST_BETWEEN(top_of_exact_profile, page_setup, page_teardown)
+TEST_OF(struct page *page, top_of_exact_profile, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page->x->profile.period_bytes = 1;
@@ -269,9 +259,8 @@ TEST_BETWEEN(top_of_exact_profile, page_setup, page_teardown)
 	assert_has_not(text, "<");
 }
 
-TEST_BETWEEN(top_says_what_is_left_out, page_setup, page_teardown)
+TEST_OF(struct page *page, top_says_what_is_left_out, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_add_stacks(page->x);
@@ -283,9 +272,8 @@ TEST_BETWEEN(top_says_what_is_left_out, page_setup, page_teardown)
 	assert_has_not(print(page, TOP, 100), "flat in");
 }
 
-TEST_BETWEEN(stacks, page_setup, page_teardown)
+TEST_OF(struct page *page, stacks, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_add_stacks(page->x);
@@ -315,9 +303,9 @@ TEST_BETWEEN(stacks, page_setup, page_teardown)
 
 /* Between the program's own function and the allocator only the library's
  * outermost is shown; what a line would save alone is. */
-TEST_BETWEEN(stack_of_library_functions, page_setup, page_teardown)
+TEST_OF(struct page *page, stack_of_library_functions, page_setup,
+	page_teardown)
 {
-	struct page *page = *test_state;
 	struct fixture *x = page->x;
 	struct sp_aggregate *a;
 	char *text = NULL;
@@ -352,17 +340,14 @@ TEST_BETWEEN(stack_of_library_functions, page_setup, page_teardown)
 	free(text);
 }
 
-TEST_BETWEEN(stack_of_no_frames, page_setup, page_teardown)
+TEST_OF(struct page *page, stack_of_no_frames, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
-
 	fixture_stack(page->x, NULL, 0, 1, 64);
 	assert_has(print(page, STACKS, 0), "%\n    [no stack]\n");
 }
 
-TEST_BETWEEN(ends, page_setup, page_teardown)
+TEST_OF(struct page *page, ends, page_setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
 	page_add_stacks(page->x);

@@ -99,9 +99,8 @@ TEST_BETWEEN(alloc_shows_live_and_peak, setup, page_teardown)
 	assert_has_not(text, "RSS");
 }
 
-TEST_BETWEEN(live, setup, page_teardown)
+TEST_OF(struct page *page, live, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_choose(page, SP_VIEW_LIVE);
@@ -120,9 +119,8 @@ TEST_BETWEEN(live, setup, page_teardown)
 	assert_has(text, "live: what is alive at 1.500 s\n");
 }
 
-TEST_BETWEEN(peak, setup, page_teardown)
+TEST_OF(struct page *page, peak, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_choose(page, SP_VIEW_PEAK);
@@ -172,9 +170,8 @@ static void assert_all_are_means(const struct page *page)
 		    sp_estimate_bytes(&a->how, &none));
 }
 
-TEST_BETWEEN(peak_of_noise_is_corrected, setup, page_teardown)
+TEST_OF(struct page *page, peak_of_noise_is_corrected, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct fixture *x = page->x;
 	struct sp_rng rng;
 
@@ -201,9 +198,8 @@ TEST_BETWEEN(peak_of_noise_is_corrected, setup, page_teardown)
 
 /* What is alive at the end is known by its exact total, and is more than the
  * halves found: rows are of it, and add up to the peak. */
-TEST_BETWEEN(peak_at_the_end, setup, page_teardown)
+TEST_OF(struct page *page, peak_at_the_end, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct fixture *x = page->x;
 	const double total = 110 * R / 64 * 64;
 
@@ -225,9 +221,8 @@ TEST_BETWEEN(peak_at_the_end, setup, page_teardown)
 
 /* A half that has only the smaller one of two objects measures at its moment,
  * and the peak is no less than the larger. */
-TEST_BETWEEN(peak_at_its_limit, setup, page_teardown)
+TEST_OF(struct page *page, peak_at_its_limit, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct fixture *x = page->x;
 	unsigned int noted = 0;
 
@@ -245,9 +240,8 @@ TEST_BETWEEN(peak_at_its_limit, setup, page_teardown)
 	assert_in_range(noted, 1, 19);
 }
 
-TEST_BETWEEN(leaks, setup, page_teardown)
+TEST_OF(struct page *page, leaks, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_choose(page, SP_VIEW_LEAKS);
@@ -263,9 +257,8 @@ TEST_BETWEEN(leaks, setup, page_teardown)
 		   "1.85 MiB with 97.5 %\n");
 }
 
-TEST_BETWEEN(temporary, setup, page_teardown)
+TEST_OF(struct page *page, temporary, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	page_choose(page, SP_VIEW_TEMPORARY);
@@ -284,9 +277,8 @@ TEST_BETWEEN(temporary, setup, page_teardown)
 		   "freed by its own thread within 10.00 ms\n");
 }
 
-TEST_BETWEEN(subset, setup, page_teardown)
+TEST_OF(struct page *page, subset, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_question *q = &page->x->question;
 	const char *text;
 
@@ -338,9 +330,8 @@ TEST_BETWEEN(lifetimes, setup, page_teardown)
 	assert_has_not(print(*test_state, STACKS), "lifetime");
 }
 
-TEST_BETWEEN(notes, setup, page_teardown)
+TEST_OF(struct page *page, notes, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	struct sp_profile *p = &page->x->profile;
 
 	assert_has_not(print(page, NOTES), "fork");
@@ -380,9 +371,8 @@ static const char *plot_row(const char *text, int row)
 	return line;
 }
 
-TEST_BETWEEN(timeline, setup, page_teardown)
+TEST_OF(struct page *page, timeline, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text = print(page, TIMELINE_ASCII);
 	const char *bottom;
 
@@ -452,9 +442,8 @@ TEST_BETWEEN(timeline_with_rss, setup, page_teardown)
 	assert_has(text, "RSS is beyond the scale, 3.91 GiB at most");
 }
 
-TEST_BETWEEN(timeline_of_a_window, setup, page_teardown)
+TEST_OF(struct page *page, timeline_of_a_window, setup, page_teardown)
 {
-	struct page *page = *test_state;
 	const char *text;
 
 	assert_true(sp_moment_parse("2s", &page->x->question.from));
