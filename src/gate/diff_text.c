@@ -313,8 +313,8 @@ static void print_foot(FILE *out, const struct sp_diff *d, bool has_percent)
 		fprintf(out, "%spercent is of the old value\n", n ? "" : "\n");
 	if (has_unknown_row(d))
 		fputs(SP_SUMMARY_UNKNOWN
-		      ": the functions of a module that have "
-		      "no name; its debug symbols,\nor "
+		      ": functions without a name, of the program or of the "
+		      "module before !;\nits debug symbols, or "
 		      "--debuginfod, tell them apart\n",
 		      out);
 	if (n)
