@@ -132,7 +132,7 @@ static int init_database(const struct sp_fleet_options *o)
 					     "fleet");
 	if (sp_fleet_db_init(o->url, &err) < 0)
 		return sp_console_fail_with(&err);
-	printf("made %s, which has no profile yet\n"
+	printf("%s is ready for profiles\n"
 	       "next: sampleprof fleet add FILE..., or fleet watch "
 	       "DIRECTORY%s\n",
 	       o->url,

@@ -155,7 +155,7 @@ class Numbers(Fleet):
         search = self.record(2, service="search")
         self.assertEqual(
             self.fleet("init").stdout,
-            "made sqlite:fleet.db, which has no profile yet\n"
+            "sqlite:fleet.db is ready for profiles\n"
             "next: sampleprof fleet add FILE..., or fleet watch DIRECTORY\n")
         self.assertTrue(self.fleet("init", "--db=sqlite:b.db").stdout.endswith(
             "fleet watch DIRECTORY, with the same --db\n"))
