@@ -115,7 +115,8 @@ static int sum_estimates(const struct sp_side *side, enum sp_view view,
 	return 0;
 }
 
-/* Exact but for what may be a neighbour's: as much of either is left open. */
+/* Exact, except for bytes that may belong to a neighbouring phase: the limits
+ * include them. */
 static int sum_phase(const struct sp_side *side, const char *phase,
 		     bool is_bytes, struct sp_runs *ret)
 {

@@ -51,7 +51,7 @@ static double allowed_growth(const struct sp_allowance *allowance, double old)
 	return fmax(allowance->growth, amount);
 }
 
-/* Of these runs as they are: what other runs would do is for a baseline. */
+/* A statement about these runs; a baseline of several is about other runs. */
 static void judge_cap(const struct sp_checker *c, struct sp_finding *f,
 		      const struct sp_runs *new)
 {
@@ -89,7 +89,7 @@ static void judge_change(const struct sp_checker *c, struct sp_finding *f,
 			 "(--update-baseline)");
 }
 
-/* What the samples could have shown, and the period that would do. */
+/* The growth that the samples could have shown, and the period that would. */
 static void look_ahead(const struct sp_checker *c, struct sp_finding *f,
 		       const struct sp_runs *old, const struct sp_runs *new)
 {
@@ -114,7 +114,7 @@ static void look_ahead(const struct sp_checker *c, struct sp_finding *f,
 	    (old->var > 2 * old->noise || new->var > 2 * new->noise))
 		f->period_needed = 0; /* the program's own noise is larger */
 	if ((double)f->period_needed >= period)
-		f->period_needed = 0; /* as it is it tells most times */
+		f->period_needed = 0; /* this period decides most times */
 }
 
 static void set_figures(const struct sp_checker *c, struct sp_finding *f,
@@ -145,8 +145,8 @@ static int sum_both(const struct sp_checker *c, const struct sp_limit *limit,
 	return r;
 }
 
-/* A pattern that matches nothing is a slip of the pen, or about what is no
- * more; where samples are missing it may be their fault. */
+/* A pattern that matches nothing is a typing error, or its functions are gone;
+ * if samples are missing, it may be due to that. */
 static int check_pattern(const struct sp_checker *c,
 			 const struct sp_limit *limit,
 			 const struct sp_frame_set *only)
@@ -171,9 +171,9 @@ static int check_pattern(const struct sp_checker *c,
 							 : "module");
 }
 
-/* A function of the pattern may be inlined on one side: what is beyond then is
- * its callers'.  Of none of its functions on the new side, though there were,
- * no one knows whether they are gone. */
+/* A function of the pattern may be inlined on one side; its bytes are then its
+ * callers'.  If the new side has none of the functions and the old side had
+ * some, it is unknown whether they are gone. */
 static int doubt_moved(const struct sp_checker *c, struct sp_finding *f,
 		       const struct sp_match_of *of,
 		       const struct sp_frame_set *only,
@@ -275,7 +275,7 @@ out:
 
 /* ---- what cannot be said ---- */
 
-/* What the side lacks of the phase that the limit speaks of; NULL: nothing. */
+/* Why the side lacks the limit's phase; NULL: it has it. */
 static const char *lack_of_phase(const struct sp_side *side,
 				 const struct sp_limit *limit)
 {
@@ -322,8 +322,8 @@ static bool is_answerable(const struct sp_checker *c, struct sp_finding *f)
 	return f->verdict == SP_VERDICT_PASS;
 }
 
-/* What was allocated while sampling was off is in no estimate: the first run of
- * the side that has some of it; NULL. */
+/* Allocations while sampling was off are in no estimate: the side's first run
+ * with some, or NULL. */
 static const struct sp_summary *find_unsampled(const struct sp_side *side,
 					       const char *phase)
 {
@@ -352,7 +352,7 @@ static bool doubt_unsampled(const struct sp_checker *c, struct sp_finding *f)
 	return true;
 }
 
-/* Figures that may be too low: what is too much as it is stays too much. */
+/* Figures may be too low; a figure above the limit remains above it. */
 static bool doubt_incomplete(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_caveats *can = &c->check->caveats;

@@ -33,7 +33,7 @@ static double new_site_bytes(const struct sp_checker *c,
 		new.mean /= (double)new.n;
 	} while (some.samples < 1000 &&
 		 sp_change_p(&old, &new, &growth, false, NULL, p_largest) == 1);
-	/* so many are expected that fewer are seen once in twenty times */
+	/* expected bytes of a function that is unseen once in twenty times */
 	return pow(sqrt((double)some.samples) + 0.83, 2) * (double)period /
 		       (double)new.n +
 	       allowance->amount;
@@ -89,8 +89,8 @@ static uint64_t period_for(const struct sp_checker *c,
 				    sampling));
 }
 
-/* What a function without a sample may have: the limit has to leave room for
- * it, if it speaks of an amount. */
+/* A function without a sample may have some bytes: a limit with an amount must
+ * leave room for them. */
 static bool would_be_seen(const struct sp_checker *c, struct sp_finding *f)
 {
 	const struct sp_summary *first = c->pair->new.run[0];
@@ -113,8 +113,8 @@ static bool would_be_seen(const struct sp_checker *c, struct sp_finding *f)
 	return false;
 }
 
-/* That no function was found to be beyond the limit is no answer where the
- * samples would not have shown it: each has to be seen to be within. */
+/* If no function was found beyond the limit, that is no answer unless the
+ * samples could have shown it: each function must be within the limit. */
 static void judge_unfound(const struct sp_checker *c, struct sp_finding *f,
 			  const struct sp_match_row *rows, size_t n,
 			  const struct sp_run_noise *noise)
@@ -234,7 +234,7 @@ static size_t leave_unnamed(const struct sp_checker *c,
 	return n_kept;
 }
 
-/* What was not looked at may be beyond. */
+/* Functions that were not tested may be beyond the limit. */
 static void doubt_unnamed(struct sp_finding *f, const struct sp_match_row *rows,
 			  size_t n_kept, size_t n)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a diff: what a row is, which ones there are, in which order. */
+/* The tables of a diff: the keys of rows, the rows, and their order. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ struct filler {
 	struct sp_match_row *match;
 	size_t n;
 	struct sp_diff_row *rows; /* of the same numbers */
-	double least;             /* what has less on both sides is small */
+	double least;             /* rows with less on both sides are small */
 };
 
 /* ---- the figures ---- */
@@ -48,7 +48,7 @@ static const char *const kinds[] = {
 	[SP_KEY_CALLEE] = "callee",
 };
 
-/* The name, and what else a row of a tree or of edges is. */
+/* The name, and the kind of a row of a tree or of edges. */
 static char *name_of(const struct filler *f, uint32_t key,
 		     struct sp_diff_row *row)
 {
@@ -71,8 +71,8 @@ static char *name_of(const struct filler *f, uint32_t key,
 	return strdup(sp_paths_label(paths, frame));
 }
 
-/* Is what the key says about functions of which only some runs have names?  A
- * place of a tree is what its callers make it. */
+/* Is the key about functions that only some runs have names for?  For a place
+ * of a tree, its callers count, too. */
 static bool is_mixed(const struct filler *f, uint32_t key)
 {
 	const struct sp_names *names = &f->diff->caveats.names;

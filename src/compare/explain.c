@@ -74,7 +74,7 @@ static void sort_candidates(struct candidate *candidates, size_t n,
 		      is_down ? compare_decrease : compare_growth);
 }
 
-/* Without an old side every path is new: what it has explains a cap. */
+/* Without an old side every path is new, and its bytes explain a cap. */
 static void add_empty_old(struct sp_pair *pair, struct sp_summary *empty,
 			  struct sp_summary **run)
 {
@@ -133,7 +133,7 @@ static int find_candidates(const struct sp_checker *c,
 	return r < 0 ? r : 0;
 }
 
-/* Beside what is certain, noise explains nothing. */
+/* If some changes are certain, the others explain nothing. */
 static int add_paths(const struct sp_paths *paths,
 		     const struct candidate *candidates, size_t n, bool is_down,
 		     const struct sp_run_noise *noise, double level,

@@ -21,7 +21,7 @@ struct keyer {
 	uint32_t *seen; /* of each frame: 1 + the last path it came up in */
 };
 
-/* The frames of the path, as what stands for them. */
+/* The frames of the path, or their replacements. */
 static int read_path(struct keyer *k, uint32_t path)
 {
 	const size_t depth = sp_paths_depth(k->paths, path);
@@ -56,7 +56,7 @@ static int add_key(struct keyer *k, uint32_t key)
 	return 0;
 }
 
-/* The key of what is said, whose number is *ret unless that is NULL. */
+/* The key for `said`; *ret is its number, unless `ret` is NULL. */
 static int say_key(struct keyer *k, enum sp_key_kind kind, uint32_t of,
 		   uint32_t frame, uint32_t *ret)
 {
@@ -264,7 +264,7 @@ void sp_keys_done(struct sp_keys *keys)
 int sp_keys_modules(struct sp_paths *paths, uint32_t **ret)
 {
 	const size_t n = paths->frames.n_entries;
-	/* as many again, if each is in a module of its own */
+	/* twice as many, if each is in a module of its own */
 	uint32_t *as = calloc(2 * n + 1, sizeof(*as));
 	char *name;
 	int r = as ? 0 : -ENOMEM;

@@ -86,7 +86,7 @@ static void number_keys(struct matcher *m)
 			m->key_of_row[m->n++] = (uint32_t)key;
 }
 
-/* What one side has of a row, one run beside the other. */
+/* One side of a row, run by run. */
 static void sum_row(const struct matcher *m, const struct sp_side *side,
 		    const struct sp_path_runs *runs,
 		    const struct sp_path_list *paths, struct sp_acc *accs,
@@ -247,9 +247,9 @@ static struct sp_runs side_of(const struct sp_runs *like,
 }
 
 /*
- * Would the row be found if all its samples were on one side?  What could not
- * be found whatever happened is no test: it cannot be found by chance, either,
- * and to leave it out does not look at how its samples fell.
+ * Would the row be found if all its samples were on one side?  A row that can
+ * never be found is no test: it cannot be found by chance, either.  Leaving it
+ * out does not depend on how its samples fell.
  */
 static bool is_testable(const struct sp_match_row *row,
 			const struct sp_match_test *test,

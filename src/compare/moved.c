@@ -223,8 +223,8 @@ static int make_kind(struct sp_moved *m, struct sp_moved_side *s,
 
 /* ---- changes ---- */
 
-/* n_changed becomes what the changed paths are of; false: no path that is not
- * among them is alike. */
+/* Set n_changed of the kinds of the changed paths.  False: no other path is
+ * alike. */
 static bool choose_kinds(struct sp_moved *m, const struct sp_path_list *changed)
 {
 	bool is_more = false;
@@ -258,7 +258,7 @@ static int sum_changed(struct sp_moved *m, struct sp_moved_side *s,
 	return 0;
 }
 
-/* With what is alike: each kind where it comes first. */
+/* The sum with all alike paths: each kind once, at its first path. */
 static int sum_alike(struct sp_moved *m, struct sp_moved_side *s,
 		     const struct sp_side *side,
 		     const struct sp_path_list *changed, struct sp_runs *ret)

@@ -9,7 +9,7 @@
 /* Samples with which it is no chance that none, or all, have names. */
 #define SAMPLES_MIN 12
 
-/* What one run has on paths through one module. */
+/* The bytes of one run on paths through one module. */
 struct share {
 	double bytes, unnamed_bytes;
 	size_t unnamed_paths;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that were renamed.  Of a function that one side lacks, each path is
- * written with a hole in its place; one of the other side with the same holes
- * is the same function.  Bytes, not the number of paths, decide what "the same"
- * is, so that a few paths that changed besides do no harm.
+ * Functions that were renamed.  For a function that one side lacks, each path
+ * is written with a hole in its place.  A function of the other side with the
+ * same holes is the same function.  Bytes decide this, not the number of paths,
+ * so that a few other changed paths do no harm.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -123,8 +123,7 @@ static uint32_t only_own(const struct sp_paths *paths, uint32_t path,
 	return only;
 }
 
-/* What frames have that the other side lacks, whether they have a shape or not.
- */
+/* The bytes of frames that the other side lacks, with a shape or without. */
 static void add_own(struct finder *f, const struct sp_path_row *row,
 		    const bool *others)
 {
@@ -213,7 +212,8 @@ static bool has_name(const struct finder *f, uint32_t frame)
 		      SP_SUMMARY_UNKNOWN) != 0;
 }
 
-/* Is it the same function?  Most bytes of either are where the other is. */
+/* Is it the same function?  Most bytes of each must be on paths of the other.
+ */
 static bool is_renamed(const struct finder *f, uint32_t old, uint32_t new)
 {
 	return has_name(f, old) && has_name(f, new) &&
@@ -424,7 +424,7 @@ static bool cut_numbers(char *name)
 	return has_any;
 }
 
-/* All lambdas of a function that read the same but for their number. */
+/* All lambdas of a function with the same name except for the number. */
 struct family {
 	bool is_old, is_new; /* it is there on that side */
 	bool is_other;       /* one of them is not, for a reason */

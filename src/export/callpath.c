@@ -107,7 +107,7 @@ static int add_text(struct sp_callpaths *paths, char *text)
 	return 0;
 }
 
-/* The texts of all frames, and where those of each begin. */
+/* The texts of all frames, and the first one of each. */
 static int write_texts(struct builder *b)
 {
 	struct sp_callpaths *paths = b->paths;
@@ -145,7 +145,7 @@ static const struct known *find_frame(const struct builder *b,
 	return bsearch(&key, b->known, b->n_known, sizeof(key), compare_frames);
 }
 
-/* A stack's path before it is known which are the same. */
+/* A stack's path, before equal paths are merged. */
 struct candidate {
 	struct sp_callpath path;
 	uint32_t stack;

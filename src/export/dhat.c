@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Figures are sums over samples (E46), which add up over paths as the viewers
- * expect; what a path held at most is the highest point of its own curve.
+ * Figures are sums over samples (E46), which add up over paths as viewers
+ * expect.  The maximum of a path is the highest point of its own curve.
  */
 #include "export/dhat.h"
 
@@ -25,7 +25,7 @@ struct amount {
 	double blocks;
 };
 
-/* What is known of one path. */
+/* The figures of one path. */
 struct point {
 	struct amount total;
 	struct amount now; /* while walking */
@@ -44,7 +44,7 @@ struct document {
 	struct point *points; /* of each path */
 };
 
-/* What it adds to the rows of a report. */
+/* What the sample adds to the rows of a report. */
 static struct amount weight_of(const struct document *d,
 			       const struct sp_selection *of,
 			       const struct sp_sample *s)
@@ -97,8 +97,7 @@ static void pass_sample(struct document *d, const struct sp_sample *s,
 		point->most = point->now;
 }
 
-/* A path may be of several stacks, so that what it held at most needs all of
- * them at once. */
+/* A path may have several stacks, so its maximum needs all of them together. */
 static int take_event(void *arg, enum sp_sample_event event,
 		      const struct sp_sample *s)
 {
@@ -152,8 +151,8 @@ static uint64_t largest_of(uint64_t a, uint64_t b, uint64_t c)
 	return most > c ? most : c;
 }
 
-/* Rounded by the same hash, equal amounts stay equal; a path never held less at
- * most than at the peak or at the end. */
+/* Rounding by the same hash keeps equal amounts equal.  The maximum of a path
+ * is at least its bytes at the peak and at the end. */
 static void put_live_blocks(struct sp_json *json, const struct point *point,
 			    uint64_t hash)
 {

@@ -113,7 +113,7 @@ const struct sp_export_format *sp_export_find(const char *name)
 	return NULL;
 }
 
-/* What was asked for, of one side. */
+/* Answer the request for one side. */
 struct side {
 	struct sp_answer answer;
 	struct sp_aggregate *aggregate; /* NULL until it is there */
@@ -148,8 +148,8 @@ static void side_done(struct side *side)
 	sp_answer_done(&side->answer);
 }
 
-/* With what --base says, which goes before the caller could tell the error:
- * the error is made to name the file as it was given. */
+/* With --base, the caller cannot see which file has the error, so the error
+ * names the file as it was given. */
 static int write_with_base(FILE *out, struct sp_aggregate *aggregate,
 			   const struct sp_export_request *request,
 			   sp_progress_fn *progress, void *progress_arg,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The data of the page.  Its scripts choose samples and make the intervals of
- * any choice, so that they get samples (html_cells), call stacks (html_paths),
- * and what all samples of the profile say about the exact totals (E17).  What
- * does not depend on a choice is computed here.
+ * The data of the page.  Its scripts select samples and compute intervals for
+ * any selection.  So they get samples (html_cells), call stacks (html_paths),
+ * and the sums of all samples for the exact totals (E17).  Figures that do not
+ * depend on a selection are computed here.
  */
 #include "export/html.h"
 
@@ -60,7 +60,7 @@ static int no_memory(const struct document *d, struct sp_error *err)
 			    d->profile->n_stacks);
 }
 
-/* What the report calls a leak if it is not told otherwise. */
+/* The report's default tail of a leak. */
 static int choose_tail(struct document *d, struct sp_error *err)
 {
 	struct sp_question question;
@@ -76,7 +76,7 @@ static int choose_tail(struct document *d, struct sp_error *err)
 	return r;
 }
 
-/* A call path, and what it takes up in the page. */
+/* A call path, and its size in the page. */
 struct weight {
 	uint32_t path;
 	size_t n_cells;
@@ -92,7 +92,7 @@ static int compare_weights(const void *a, const void *b)
 	return (wa->path > wb->path) - (wa->path < wb->path);
 }
 
-/* The largest paths that there is room for; the others are what is folded. */
+/* Keep the largest paths that fit; the others are folded. */
 static void choose_paths(struct document *d, struct weight *weights, bool *keep)
 {
 	const struct sp_profile *p = d->profile;
@@ -207,7 +207,7 @@ static int prepare_document(struct document *d, struct sp_error *err)
 
 /* ---- JSON ---- */
 
-/* What was asked for, beside times, as the options that ask for it. */
+/* The question, except times, as command line options. */
 static void put_chosen(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_selection *s = &a->selection;
@@ -351,7 +351,7 @@ static void put_population(struct sp_json *json, const struct document *d)
 	sp_json_u64(json, "slack_bytes", p->slack_bytes);
 	sp_json_double(json, "most_bytes", p->most_bytes);
 	sp_json_double(json, "most_objects", p->most_objects);
-	/* Class, accumulator, what bytes and objects gain (E46). */
+	/* Class, accumulator, gains of bytes and objects (E46). */
 	sp_json_open(json, "samples", '[');
 	for (uint32_t i = 0; i < p->all.n_classes; i++) {
 		sp_json_open_flat(json, NULL, '[');
@@ -489,7 +489,7 @@ static int put_side(struct sp_json *json, const struct document *d)
 	return put_columns(json, d);
 }
 
-/* The profile, and as its "base" what it is compared with. */
+/* The profile, and as "base" the one it is compared with. */
 static int put_document(struct sp_json *json, const struct document *d,
 			const struct document *base)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A page chooses among views and parts of the run, and makes its intervals
- * itself; those need sums over samples that only depend on size and period.  So
- * a sample is reduced to what any such choice asks: its stack, its kind, the
- * bins of its birth and its end, and the views that no bin tells.  What is
- * alike is counted.
+ * A page selects views and parts of the run, and computes intervals itself.
+ * They need sums over samples that depend only on size and period.  So a sample
+ * is reduced to the columns of any such selection: its stack, its kind, the
+ * bins of its birth and its end, and flags for views that no bin determines.
+ * Equal rows are counted.
  */
 #include "export/html_cells.h"
 
@@ -16,7 +16,7 @@
 #include "report/intern.h"
 #include "stats/timeline.h"
 
-/* What a sample is put into cells by. */
+/* Input for putting samples into cells. */
 struct sorter {
 	const struct sp_analysis *analysis;
 	struct sp_selection births;
@@ -83,7 +83,7 @@ static unsigned int edges_before(const struct sorter *s, uint64_t time_ns)
 	return below;
 }
 
-/* What is older than the first edge is in the first bin. */
+/* Samples before the first edge are in the first bin. */
 static uint16_t bin_of_birth(const struct sorter *s, uint64_t time_ns)
 {
 	unsigned int n = time_ns == UINT64_MAX ? SP_HTML_BINS_MAX + 1
@@ -130,7 +130,7 @@ static uint8_t flags_of(const struct sorter *s, const struct sp_sample *sample)
 	return flags;
 }
 
-/* Estimates tell what is certain by adding it to sums; so do we. */
+/* As in estimates, adding a sample to sums shows whether it is certain. */
 static bool is_sure(const struct sp_profile *p, const struct sp_sample *sample)
 {
 	struct sp_acc acc;
@@ -156,7 +156,7 @@ static int compare_cells(const void *a, const void *b)
 	return (ca->flags > cb->flags) - (ca->flags < cb->flags);
 }
 
-/* Sort, and count what is alike. */
+/* Sort, and merge equal cells. */
 static void merge_cells(struct sp_html_cells *cells)
 {
 	size_t n = 0;

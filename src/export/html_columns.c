@@ -10,7 +10,7 @@
 struct column {
 	uint8_t *bytes;
 	size_t n, room;
-	bool failed; /* not enough memory: what comes is dropped */
+	bool failed; /* not enough memory: later values are dropped */
 };
 
 static void put_value(struct column *c, uint64_t value)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Paths are in the order of their frames, so that each node of a tree is a
- * range of paths that begin alike.  Sums from the first path on are rounded,
- * and a node is the difference of two of them: what is rounded like this still
- * adds up.
+ * Paths are in the order of their frames, so each node of a tree is a range of
+ * paths with the same beginning.  Running sums over the paths are rounded, and
+ * a node is the difference of two of them, so rounded nodes still add up.
  */
 #include "export/massif.h"
 
@@ -69,7 +68,7 @@ static uint64_t rounded_value(double value)
 	return value < 0x1p63 ? (uint64_t)(value + 0.5) : (uint64_t)1 << 63;
 }
 
-/* Of what is alive at the peak, or at the end. */
+/* For live objects at the peak, or at the end. */
 static int sum_up(const struct document *d, const struct sp_selection *births,
 		  enum sp_view view, uint64_t *ret, struct sp_error *err)
 {

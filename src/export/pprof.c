@@ -63,7 +63,8 @@ enum {
 
 #define TYPES_MAX 6
 
-/* A frame, or with a module beyond all of a file what its offset says. */
+/* A frame; with PSEUDO_MODULE, which no file has, the offset is an enum pseudo.
+ */
 struct place {
 	uint64_t module;
 	uint64_t offset;
@@ -76,9 +77,9 @@ enum pseudo {
 	PSEUDO_OTHER,
 };
 
-/* What only passes an allocation on.  Readers drop these frames, and all that
- * they called: none may run code of the program, as the traits of an allocator
- * of its own would. */
+/* Functions that only forward an allocation.  Readers drop these frames and
+ * their callees, so none may run code of the program, as traits of its own
+ * allocator would. */
 static const char drop_frames[] =
 	"malloc|calloc|realloc|reallocarray|memalign|posix_memalign|"
 	"aligned_alloc|valloc|pvalloc|mallocx|rallocx|xallocx|"
@@ -309,7 +310,7 @@ static struct mapping *mapping_of(const struct writer *w, struct place place)
 	return module ? &w->mappings[module - w->profile->modules] : NULL;
 }
 
-/* Which modules have frames, and what is known of these. */
+/* Which modules have frames, and how much is known about the frames. */
 static void survey_mappings(struct writer *w)
 {
 	for (uint32_t i = 0; i < w->places.n_entries; i++) {
@@ -371,7 +372,7 @@ static void put_mappings(struct writer *w)
 		}
 }
 
-/* Where the call is; the recorded address is where it returns to. */
+/* The address of the call; the recorded one is the return address. */
 static uint64_t address_of(const struct writer *w, struct place place)
 {
 	const struct sp_module *module = module_of(w, place);
@@ -506,7 +507,7 @@ static void put_profile(struct writer *w)
 	put_strings(w);
 }
 
-/* Sizes are one row, so that a stack is the same row in each part. */
+/* Merge sizes, so that a stack is the same row in each part. */
 static void choose_rows(struct writer *w)
 {
 	const struct sp_export_part *part = w->options->part;

@@ -32,7 +32,7 @@ static bool is_same_row(const struct item *a, const struct item *b)
 	       a->one->size_bytes == b->one->size_bytes;
 }
 
-/* What a row counts as allocated, and as alive. */
+/* The samples that a row counts as allocated, and as alive. */
 static void select_both(const struct sp_analysis *a, struct sp_selection *alloc,
 			struct sp_selection *inuse)
 {
@@ -55,7 +55,7 @@ static void add_item(const struct sp_analysis *a, struct sp_row *row,
 
 	sp_acc_add_many(&row->alloc, &p->law, s->size_bytes, item->samples,
 			item->tail_bytes, s->period_bytes);
-	/* What is temporary was freed. */
+	/* Temporary objects were freed. */
 	if (!p->has_frees || a->selection.view == SP_VIEW_TEMPORARY ||
 	    !sp_selection_has(inuse, p, s))
 		return;
@@ -64,7 +64,7 @@ static void add_item(const struct sp_analysis *a, struct sp_row *row,
 	sp_acc_merge(&row->inuse, &alive);
 }
 
-/* So that rows add up to what a report shows of them. */
+/* The gains of (E46), so that rows add up to the report's figures. */
 static void adjust_row(const struct sp_analysis *a,
 		       const struct sp_selection *inuse, struct sp_row *row)
 {
@@ -110,7 +110,7 @@ static size_t count_rows(const struct item *items, size_t n)
 	return n_rows;
 }
 
-/* What is selected, by rows; `items` has room for all. */
+/* The selected samples, by rows; `items` has room for all. */
 static size_t collect_items(const struct sp_profile *p,
 			    const struct sp_selection *alloc,
 			    struct item *items)

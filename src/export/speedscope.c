@@ -159,7 +159,7 @@ static void put_file(struct writer *w, const struct part *parts, size_t n)
 	putc('\n', json->out);
 }
 
-/* What was allocated, and the view or, where it is the same, what is alive. */
+/* Allocated bytes, and the view; if they are the same, live bytes. */
 static size_t choose_parts(const struct sp_analysis *a, struct part parts[2])
 {
 	parts[0] = (struct part){"alloc", a->alloc};
@@ -187,7 +187,8 @@ int sp_export_speedscope_write(FILE *out, const struct sp_aggregate *aggregate,
 
 	(void)options;
 	w.no_stack = number_of(&w, SP_LABEL_NO_STACK, NULL);
-	/* What is alive may have call stacks of its own (has_survivors). */
+	/* Live samples may have call stacks that no other has (has_survivors).
+	 */
 	for (size_t i = 0; i < a->profile->n_stacks && !w.error; i++)
 		if (parts[0].sums->stacks[i].all.samples ||
 		    parts[n - 1].sums->stacks[i].all.samples)

@@ -114,7 +114,7 @@ static int put_pair(struct adding *a, enum sp_fleet_table table,
 	return sp_fleet_put(a->db, table, row, a->err);
 }
 
-/* A file may say a key twice: the first is what the report takes. */
+/* A file may have a key twice: the report takes the first. */
 static int put_facts(struct adding *a)
 {
 	const struct sp_profile *p = a->profile;
@@ -303,7 +303,7 @@ static int erase_process(struct adding *a, uint64_t process)
 	return r;
 }
 
-/* What is there of the file, and whether this is more. */
+/* Find the file's rows in the database, and whether this file has more. */
 static int look_for(struct adding *a, enum sp_fleet_added *ret)
 {
 	const struct sp_fleet_value id = sp_fleet_number(a->profile->file_id);

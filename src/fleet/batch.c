@@ -3,7 +3,8 @@
 
 #include <errno.h>
 
-/* What waited is there, or was given up by the engine: `code` and *err. */
+/* The files that waited are in the database, or the engine failed: `code` and
+ * *err. */
 static void settle_batch(struct sp_fleet_batch *b, int code,
 			 const struct sp_error *err)
 {

@@ -95,7 +95,8 @@ static size_t sort_named(const struct writer *w, struct named *all, size_t n)
 	return kept;
 }
 
-/* Is the row what has that id here?  Its first column is the id. */
+/* Does the row equal the local object of that id?  Its first column is the id.
+ */
 typedef bool is_same_fn(struct writer *w, struct sp_fleet_rows *rows,
 			size_t position);
 
@@ -279,9 +280,9 @@ static int put_stacks(struct writer *w, uint64_t *ids)
 
 /* ---- names ---- */
 
-/* How much is known of an address: nothing, where it is, its function, or its
- * line.  The build id is part of the module's id, so that a line that any
- * sender brought is right; anything less is looked for again. */
+/* How much is known about an address: nothing, its place, its function, or its
+ * line.  The build id is part of the module's id, so a line from any sender is
+ * right.  Anything less is looked up again. */
 enum quality { NOTHING, PLACE, FUNCTION, LINE };
 
 static enum quality quality_of(bool is_fallback, uint64_t line)
@@ -289,7 +290,7 @@ static enum quality quality_of(bool is_fallback, uint64_t line)
 	return is_fallback ? PLACE : line ? LINE : FUNCTION;
 }
 
-/* What stands for "the line is there", and for "this machine has looked". */
+/* Codes for "the line is known" and "this machine has looked". */
 static uint64_t name_key(uint64_t module, uint64_t offset, bool has_line)
 {
 	return sp_hash_word(sp_hash_word(has_line ? 3 : 4, module), offset);
@@ -298,7 +299,7 @@ static uint64_t name_key(uint64_t module, uint64_t offset, bool has_line)
 static int put_line(struct writer *w, const struct sp_symbol *symbol,
 		    uint64_t module, uint64_t offset, size_t depth)
 {
-	/* With its parameters: the reader decides what is shown. */
+	/* With its parameters: the reader decides whether to show them. */
 	const struct sp_fleet_value row[] = {
 		sp_fleet_number(module),
 		sp_fleet_number(offset),
@@ -337,8 +338,7 @@ static int put_frame(struct writer *w, struct sp_symbolizer *symbolizer,
 	return r;
 }
 
-/* Of frames of one module, at most SP_FLEET_LIST_MAX and sorted, what is there:
- * known[i]. */
+/* Set known[i] for frames of one module, sorted, at most SP_FLEET_LIST_MAX. */
 static int look_up_names(struct writer *w, uint64_t module,
 			 const struct sp_frame *frames, size_t n,
 			 enum quality *known)
@@ -387,8 +387,8 @@ static int put_some_names(struct writer *w, struct sp_symbolizer *symbolizer,
 	return r;
 }
 
-/* Outside of modules an address is another function in each process.  What a
- * profile brings itself may be better than what this machine has found. */
+/* Outside of modules an address is another function in each process.  Names in
+ * the profile may be better than those that this machine found. */
 static bool wants_name(const struct writer *w, struct sp_frame frame)
 {
 	const uint64_t module = module_of(w, frame.module);

@@ -303,8 +303,7 @@ static int place_samples(struct loader *l)
 	return p->samples ? 0 : sp_fleet_load_fail_memory(l);
 }
 
-/* Are numbers of samples enough, so that nobody asks when they were taken and
- * by which process? */
+/* Are numbers of samples enough, without their times and processes? */
 static bool hours_do(const struct loader *l)
 {
 	for (size_t i = 0; i < l->p->n_parts; i++)

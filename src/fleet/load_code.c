@@ -62,7 +62,7 @@ static bool find_id(const struct sp_index *index, const uint64_t *ids,
 
 /* ---- stacks ---- */
 
-/* What stands for a module in frames until all are read: 1 + its position. */
+/* The module number of a frame until all are read: 1 + its position. */
 static int find_module(struct reader *r, uint64_t id, uint32_t *ret)
 {
 	struct sp_index_probe probe;
@@ -252,7 +252,7 @@ static int read_line(struct reader *r, struct sp_fleet_rows *rows,
 {
 	struct sp_symbol *line = &to->lines[to->n];
 
-	/* Twice the same row is one. */
+	/* Duplicate rows count once. */
 	if (sp_fleet_get(rows, 7) < to->n)
 		return 0;
 	if (to->n == SP_FORMAT_LINES_MAX)
@@ -264,7 +264,7 @@ static int read_line(struct reader *r, struct sp_fleet_rows *rows,
 		.is_inlined = sp_fleet_get(rows, 5) == 1,
 		.is_fallback = sp_fleet_get(rows, 6) == 1,
 	};
-	/* A symbolizer says what it is called. */
+	/* The symbolizer names it. */
 	line->function = line->identity;
 	if (!line->function || !*line->function)
 		return sp_fleet_damaged(r->db, "a name", r->err);

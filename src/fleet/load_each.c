@@ -78,8 +78,8 @@ static int copy_names(struct group *g, struct loader *l,
 	return 0;
 }
 
-/* Those that frames name, in the order of the shared ones: what is sorted by
- * them stays so. */
+/* The modules that frames use, in the order of the shared ones, so that sorted
+ * frames stay sorted. */
 static int copy_modules(struct group *g, struct loader *l,
 			const struct sp_frame *frames, size_t n)
 {
@@ -147,7 +147,7 @@ static int load_code(struct group *g)
 	g->modules = calloc(l->p->n_modules + 1, sizeof(*g->modules));
 	if (!g->stacks || !g->modules)
 		return sp_fleet_load_fail_memory(l);
-	/* What samples find; nobody but the group releases it. */
+	/* The stacks for samples; only the group releases them. */
 	for (size_t i = 0; i < l->n_each; i++)
 		l->each[i].code = l->code;
 	return 0;

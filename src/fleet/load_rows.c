@@ -139,7 +139,7 @@ static int add_sample(struct loader *l, struct sp_fleet_rows *s)
 
 	if (r < 0)
 		return r;
-	/* Twice the same row is one. */
+	/* Duplicate rows count once. */
 	if (place->filled && place->last_sample == number)
 		return 0;
 	if (place->filled == place->n_samples)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What has a time and is no sample: resident memory, phases, snapshots. */
+/* Rows with a time, other than samples: resident memory, phases, snapshots. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +80,7 @@ static void free_items(struct items *items)
 typedef int take_item_fn(struct loader *l, struct items *items,
 			 struct sp_fleet_rows *s);
 
-/* Keeps what is sorted in the loader's profile. */
+/* Keeps sorted arrays of the loader's profile sorted. */
 typedef int keep_items_fn(struct loader *l, struct items *items);
 
 /* The i-th loader that rows go to. */
@@ -253,7 +253,7 @@ static struct sp_stretch whole_of(const struct sp_profile *p, size_t i)
 	};
 }
 
-/* A process that changed nothing is one stretch, where others did. */
+/* A process without changes is one stretch, if others have several. */
 static int keep_stretches(struct loader *l, struct items *items)
 {
 	const struct sp_stretch *from = items->at;

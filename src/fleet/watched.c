@@ -15,7 +15,8 @@
 
 #define BACKLOG ".sampleprof-backlog/"
 
-/* Others may write to the directory, but not choose what is deleted here. */
+/* Other users may write to the directory, but must not choose the files that
+ * are deleted here. */
 static int check_backlog(const struct sp_watched_files *files,
 			 struct sp_error *err)
 {
@@ -214,7 +215,7 @@ enum sp_watched_state sp_watched_state(const struct sp_watched *f)
 	enum sp_watched_state state = SP_WATCHED_ENDED;
 	struct sp_reader *reader = malloc(sizeof(*reader));
 
-	/* What cannot be read has no later state; adding it says why. */
+	/* An unreadable file has no later state; adding it gives the reason. */
 	if (reader && sp_reader_open(reader, f->path, NULL) >= 0) {
 		if (reader->is_running)
 			state = SP_WATCHED_RUNNING;

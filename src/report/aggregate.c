@@ -3,8 +3,8 @@
  * Sums over functions, in one pass over the stacks.  Functions are found by
  * name and module path in a hash index, because the same name comes from many
  * addresses and the symbolizer does not promise one pointer per name.  Names
- * are long and the same frames come again in nearly every stack: what was found
- * for a frame is remembered.
+ * are long, and the same frames recur in nearly every stack, so the result for
+ * a frame is cached.
  */
 #include "report/aggregate.h"
 
@@ -19,7 +19,7 @@
 #include "read/load.h"
 #include "report/label.h"
 
-/* What only the pass needs to know about a function. */
+/* Data about a function that only the pass needs. */
 struct visit {
 	size_t last_stack; /* 1 + the stack that counted it last */
 	double heaviest;   /* bytes of the stack that gave file and line */
@@ -43,7 +43,7 @@ struct builder {
 	struct sp_aggregate_symbols symbols; /* of the stack */
 };
 
-/* What tells a row from others; what does not is zero. */
+/* The fields that identify a row; the others are zero. */
 struct key {
 	const char *name; /* all of it */
 	const char *short_name;
@@ -178,7 +178,7 @@ static int find_by_name(struct builder *b, const struct key *key,
 	return 0;
 }
 
-/* The same, of a frame's symbol. */
+/* The same for a frame's symbol. */
 static int find_function(struct builder *b, const struct sp_symbol *symbol,
 			 struct sp_frame frame, size_t *ret_index)
 {

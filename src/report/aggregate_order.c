@@ -47,7 +47,7 @@ static int add_names(struct sp_labels *labels, const struct sp_aggregate *from,
 	return r;
 }
 
-/* Rows of files and modules are called what they are. */
+/* The names of files and modules are shown unchanged. */
 static int make_labels(struct sp_aggregate *a)
 {
 	int r = sp_labels_make(&a->labels);

@@ -20,8 +20,8 @@ static bool has_moment(enum sp_view view)
 	return view == SP_VIEW_LIVE || view == SP_VIEW_LEAKS;
 }
 
-/* The tables of everything and of what is alive; views that are one of them
- * share it. */
+/* The tables of all samples and of live ones.  A view that equals one of them
+ * shares it. */
 static int add_tables(struct sp_analysis *a, struct sp_error *err)
 {
 	const struct sp_profile *p = a->profile;
@@ -54,8 +54,8 @@ static int add_tables(struct sp_analysis *a, struct sp_error *err)
 	return sp_sums_new(p, &s, &a->live, err);
 }
 
-/* The peak is at least what is alive at any moment, which may be known better
- * than the peak is: by exact totals. */
+/* The peak is at least the live bytes of any moment.  These may be known better
+ * than the peak, by exact totals. */
 static void raise_peak(struct sp_analysis *a)
 {
 	const struct sp_interval live =
@@ -67,7 +67,7 @@ static void raise_peak(struct sp_analysis *a)
 	a->peak.bytes.hi = fmax(a->peak.bytes.hi, live.value);
 }
 
-/* The same of the peak that rows are of, before there are tables. */
+/* The same for the peak of rows, before the tables exist. */
 static int raise_rows(const struct sp_analysis *a, struct sp_peak *peak,
 		      struct sp_error *err)
 {
@@ -99,7 +99,7 @@ static void bound_peak(struct sp_analysis *a)
 				     fmin(peak->hi, most)};
 }
 
-/* The peak of what is selected, and the moment of the view of that name. */
+/* The peak of the selection, and the moment of SP_VIEW_PEAK. */
 static int add_peak(struct sp_analysis *a, struct sp_error *err)
 {
 	struct sp_selection unfiltered = a->selection;
@@ -114,7 +114,8 @@ static int add_peak(struct sp_analysis *a, struct sp_error *err)
 	if (a->filter)
 		r = sp_peak(a->profile, &unfiltered, a->how.confidence, &all,
 			    err);
-	/* What several processes left need not have been there at one time. */
+	/* Objects that several processes left alive need not have existed at
+	 * the same time. */
 	if (r >= 0 && a->profile->n_parts == 1)
 		r = raise_rows(a, &all, err);
 	a->selection.at_ns = all.time_ns;
@@ -326,8 +327,8 @@ struct sp_interval sp_analysis_size_bytes(const struct sp_analysis *analysis,
 				    fmin(bytes.lo, most), fmin(bytes.hi, most)};
 }
 
-/* The upper end of what the selection has of a class.  Beyond 2^63 there are
- * no objects, and nothing to be said. */
+/* The upper end of a class within the selection.  There are no objects beyond
+ * 2^63. */
 static double class_end(const struct sp_selection *s, unsigned int class)
 {
 	uint64_t end = sp_format_class_max(class);
@@ -356,7 +357,7 @@ static int compare_sized(const void *a, const void *b)
 	       (x->size_bytes < y->size_bytes);
 }
 
-/* Where everything was recorded; 0 without memory. */
+/* If everything was recorded; 0 without memory. */
 static uint64_t exact_percentile(const struct sp_analysis *a, double share)
 {
 	const struct sp_profile *p = a->profile;
@@ -391,8 +392,8 @@ static uint64_t exact_percentile(const struct sp_analysis *a, double share)
 	return found;
 }
 
-/* (E20) Classes in place of sizes: a limit is the end of one, and the value the
- * mean size of what was sampled in it. */
+/* (E20) with classes in place of sizes: a limit is the end of a class, and the
+ * value is the mean size of the samples in it. */
 static struct sp_interval percentile_of_classes(const struct sp_analysis *a,
 						double share)
 {

@@ -34,8 +34,8 @@ static int say_edge(struct builder *b, struct saying saying)
 	return 0;
 }
 
-/* What stack number `s` says of callees, seen from inside, or of callers, seen
- * from outside: the first time that a row comes up counts. */
+/* Add stack number `s` to callees, walking from inside, or to callers, walking
+ * from outside: only the first occurrence of a row counts. */
 static int read_stack(struct builder *b, const bool *wants, uint32_t s,
 		      bool is_callee)
 {

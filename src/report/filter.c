@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Every distinct frame is looked at once, and what the patterns say of it kept
- * in a table by its address; then each stack is walked along these.
+ * The patterns are matched once against each distinct frame, and the results
+ * are kept in a table by address.  Then each stack is walked with them.
  */
 #include "report/filter.h"
 
@@ -18,15 +18,15 @@
 /* Of the frame that stands for a stack without frames. */
 #define PSEUDO_MODULE UINT32_MAX
 
-/* What the patterns say of one address. */
+/* Results of the patterns for one address. */
 struct place {
 	struct sp_frame frame;
 	struct sp_symbols left;  /* of its symbols */
-	struct sp_symbol *owned; /* what `left` borrows, if it was cut */
+	struct sp_symbol *owned; /* memory of `left`, if it was cut */
 	bool is_focused;
 	bool is_ignored;
-	bool is_first; /* SHOW_FROM matches: outermost of what is shown */
-	bool is_last;  /* PRUNE_FROM matches: innermost of what is shown */
+	bool is_first; /* SHOW_FROM matches: the outermost frame shown */
+	bool is_last;  /* PRUNE_FROM matches: the innermost frame shown */
 };
 
 struct sp_filter {
@@ -266,7 +266,7 @@ static int judge_place(const struct sp_filter *f, struct place *place,
 
 /* ---- all addresses ---- */
 
-/* The frame's place, or NULL and *ret where it belongs. */
+/* The frame's entry, or NULL, and *ret is where to insert it. */
 static struct place *find_place(const struct sp_filter *f,
 				struct sp_frame frame,
 				struct sp_index_probe *ret)
@@ -336,8 +336,8 @@ static int place_frame(struct sp_filter *f, struct sp_frame frame,
 /* ---- stacks ---- */
 
 /*
- * What is left of a stack's frames, at `out`: their number, 0 if the stack is
- * dropped; negative errno.
+ * Write the remaining frames of a stack to `out`.  Returns their number, 0 if
+ * the stack is dropped; negative errno.
  */
 static int cut_stack(struct sp_filter *f, const struct sp_stack *stack,
 		     struct sp_frame *out, struct sp_error *err)
@@ -416,7 +416,7 @@ static int allocate_filter(struct sp_filter *f,
 	f->profile.stacks =
 		calloc(profile->n_stacks + 1, sizeof(*f->profile.stacks));
 	f->keeps = calloc(profile->n_stacks + 1, sizeof(*f->keeps));
-	/* One more, where a stack without frames is judged. */
+	/* One more, for a stack without frames. */
 	f->frames = calloc(n_frames + 1, sizeof(*f->frames));
 	if (f->profile.stacks && f->keeps && f->frames)
 		return 0;

@@ -38,7 +38,7 @@ static int reserve_strings(struct sp_intern *in, size_t n)
 	return r < 0 ? r : reserve_bytes(in, n);
 }
 
-/* The number of those bytes, or UINT32_MAX and where they belong. */
+/* The number of those bytes; or UINT32_MAX, and where to insert them. */
 static uint32_t find_bytes(const struct sp_intern *in, const void *bytes,
 			   size_t n, struct sp_index_probe *probe)
 {

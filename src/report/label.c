@@ -10,7 +10,7 @@
 #include "symbols/demangle.h"
 #include "symbols/plainname.h"
 
-/* How much of a name is shown; the next where others read the same. */
+/* How much of a name is shown; the next level if labels are equal. */
 enum spelling {
 	PLAIN,
 	WITH_TRAITS,
@@ -25,7 +25,7 @@ struct entry {
 	size_t number;
 };
 
-/* The entries that read the same, one for each name. */
+/* The entries with equal labels, one for each name. */
 struct group {
 	const struct entry *at;
 	size_t n;
@@ -60,8 +60,8 @@ static int spell_entry(struct entry *e, enum spelling spelling)
 	return 0;
 }
 
-/* Spell out the entries from i on that read the same and are not, with
- * parameters, too.  The number of entries that read the same; -ENOMEM. */
+/* Add parameters to the entries from i on that have equal labels but different
+ * names.  Returns the number of entries with equal labels; -ENOMEM. */
 static ssize_t spell_alike(struct entry *entries, size_t i, size_t n)
 {
 	bool are_same = true;
@@ -82,7 +82,7 @@ static int spell_all(struct entry *entries, size_t n, bool are_full)
 	for (size_t i = 0; i < n; i++)
 		if (spell_entry(&entries[i], are_full ? FULL : PLAIN) < 0)
 			return -ENOMEM;
-	/* what was spelled out may again read as another */
+	/* a longer label may again equal another */
 	for (int pass = PLAIN; n && pass <= FULL; pass++) {
 		ssize_t alike = 0;
 
@@ -97,9 +97,9 @@ static int spell_all(struct entry *entries, size_t n, bool are_full)
 }
 
 /*
- * Bytes of the name up to the end of parameter number k, from 1; up to the end
- * of all of it if there are no more than k.  *ret_end is where the qualifiers
- * behind the parameters begin.
+ * Length of the name up to the end of parameter number k, from 1; of the whole
+ * name if it has no more than k. *ret_end is where the qualifiers behind the
+ * parameters begin.
  */
 static size_t bytes_with(const struct entry *e, size_t k, size_t *ret_end)
 {

@@ -13,8 +13,7 @@ static const char *without_usr(const char *path)
 	return strncmp(path, "/usr/", 5) == 0 ? path + 4 : path;
 }
 
-/* Is what is from `at` to `to` a whole line of the text, but for a "/usr"
- * before it? */
+/* Is [at, to) a whole line of the text, except for a "/usr" before it? */
 static bool is_line(const char *text, const char *end, const char *at,
 		    const char *to)
 {

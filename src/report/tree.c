@@ -175,8 +175,8 @@ static int push_others(const struct builder *b, struct agenda *agenda,
 	return r;
 }
 
-/* What the place that is `begin`..`end` - 1 calls, at `depth`; `itself` is
- * what it allocated itself, without samples if nothing. */
+/* Add the callees of the place that is `begin`..`end` - 1, at `depth`; `itself`
+ * has its own allocations, no samples if there are none. */
 static int push_callees(const struct builder *b, struct agenda *agenda,
 			size_t begin, size_t end, uint32_t depth,
 			const struct sp_class_sums *itself)

@@ -30,8 +30,8 @@ struct unit {
 };
 
 /*
- * libdw's own searches by address are linear in the symbol table, and blind
- * where a compiler leaves .debug_aranges out, hence the two indices.
+ * libdw's own searches by address are linear in the symbol table, and fail if
+ * the compiler left out .debug_aranges.  Hence the two indices.
  */
 struct sp_debuginfo {
 	Dwfl_Callbacks callbacks;
@@ -168,9 +168,9 @@ static int index_symbol(struct sp_debuginfo *info, int i)
 }
 
 /*
- * Where variables are nobody asks, and libdw would decompress it with the rest:
- * a seventh of all.  It passes over sections without bytes.  The headers are in
- * memory that libdwfl maps for itself to change.
+ * Locations of variables are not needed, and libdw would decompress them: a
+ * seventh of all.  It skips sections without bytes, so make them so; the
+ * headers are in a private mapping of libdwfl.
  */
 static void hide_locations(Elf *elf)
 {
@@ -241,8 +241,8 @@ static int index_units(struct sp_debuginfo *info)
 	Dwarf_Die die;
 	int r = 0;
 
-	/* In place of what find_debuginfo() found when dwfl asked for it: dwfl
-	 * does not say that it is this that it asks for. */
+	/* This replaces the file that find_debuginfo() found: libdwfl asks it
+	 * for the alternate file as for any debug file. */
 	if (dwarf)
 		r = sp_debugaltlink_open(dwarf, info->options->debug_path,
 					 &info->altlink);

@@ -31,7 +31,7 @@ static bool build_id_equal(const struct sp_build_id *a,
 	return a->len == b->len && memcmp(a->bytes, b->bytes, a->len) == 0;
 }
 
-/* What dwz makes is an object file. */
+/* dwz makes an object file. */
 enum elf_kind {
 	LOADED, /* a program or library, or its debug file */
 	ALTERNATE,
@@ -391,7 +391,7 @@ static int try_debugaltlink(char *path, const struct sp_build_id *id)
 	return fd;
 }
 
-/* What follows the last "/.dwz/" of a name; NULL if it leaves that directory
+/* The part of a name after its last "/.dwz/"; NULL if it leaves that directory
  * again. */
 static const char *below_dwz(const char *name)
 {

@@ -53,7 +53,7 @@ void sp_images_free(struct sp_images *images)
 	free(images);
 }
 
-/* Names of the loader and the kernel for what is not on disk. */
+/* Names of the loader and the kernel for modules that are not on disk. */
 static bool is_file_name(const char *path)
 {
 	return path[0] && path[0] != '[' &&

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-/* Of the heap, where a piece looks for an entry of another name. */
+/* Entries of the heap in which a piece looks for another name. */
 #define LOOKED_AT 16u
 
 struct sweep {

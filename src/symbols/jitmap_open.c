@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where runtimes put their files, and which of them belong to a profile.  /tmp
- * is everybody's, and numbers of processes come again, so a file is used only
- * if the profile's owner or root has it, and if it was written while the
+ * Where runtimes put their files, and which of them belong to a profile.
+ * Anybody can write to /tmp, and process ids are reused.  So a file is used
+ * only if it belongs to the profile's owner or root, and was written while the
  * process ran.
  */
 #include <errno.h>

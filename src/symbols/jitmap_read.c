@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What runtimes write, untrusted, to entries. */
+/* Parse the files of runtimes, which are untrusted, into entries. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 /* ---- names ---- */
 
-/* What of the text is the function's name, its file and its line. */
+/* The function's name, its file and its line within the text. */
 struct parts {
 	const char *name, *file;
 	size_t name_bytes, file_bytes;
@@ -27,7 +27,7 @@ static bool starts_with(const char *text, size_t n, const char *start)
 	return n >= bytes && memcmp(text, start, bytes) == 0;
 }
 
-/* Is that where the name of a script begins? */
+/* Does the name of a script begin here? */
 static bool is_script(const char *text, size_t n)
 {
 	return n &&
@@ -163,7 +163,7 @@ int sp_jitmap_add_map(struct sp_jitmap *map, const char *text, size_t bytes)
 	const char *const end = text + bytes;
 	int r = 0;
 
-	/* What has no newline yet is being written. */
+	/* A line without newline is still being written. */
 	for (const char *at = text, *stop; !r && at < end; at = stop + 1) {
 		uint64_t start, size;
 
@@ -182,7 +182,7 @@ int sp_jitmap_add_map(struct sp_jitmap *map, const char *text, size_t bytes)
 #define DUMP_MAGIC   0x4A695444u
 #define DUMP_VERSION 1u
 
-/* Records: a head, and what follows it.  The machine's byte order. */
+/* Records: a head, and its data, in the machine's byte order. */
 enum dump_kind { DUMP_LOAD, DUMP_MOVE };
 
 struct dump_file {

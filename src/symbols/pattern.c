@@ -8,7 +8,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-/* A name is short: what takes longer is a pattern that explodes. */
+/* A name is short: a search that takes longer has a pattern with exponential
+ * backtracking. */
 #define MATCH_STEPS_MAX 1000000u
 
 struct sp_pattern {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One pass over the text, to a buffer of the same size: what is written is
- * never more than what was read.  Where a bracket closes, what it held is in
- * the buffer already and can be taken back.
+ * One pass over the text, to a buffer of the same size, because the output is
+ * never longer than the input.  When a bracket closes, its contents are already
+ * in the buffer and can be removed.
  */
 #include "symbols/plainname.h"
 
@@ -43,7 +43,7 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-/* Do the first n bytes of what was written end so? */
+/* Do the first n bytes of the output end like that? */
 static bool ends_before(const struct rewrite *w, size_t n, const char *end)
 {
 	const size_t n_end = strlen(end);
@@ -65,7 +65,7 @@ static void copy_text(struct rewrite *w, size_t n)
 
 /* ---- default template arguments ---- */
 
-/* What a class of the standard library takes by itself for its argument. */
+/* The default argument of a class of the standard library. */
 struct default_argument {
 	const char *text;  /* begins so */
 	bool of_first;     /* goes on with the first argument and '>' */
@@ -104,8 +104,7 @@ static bool is_class(const struct rewrite *w, const struct list *l,
 	return !class || ends_before(w, l->class_end, class);
 }
 
-/* Is the argument from `at` to the end of `out` what would be there without
- * it? */
+/* Is the argument from `at` to the end of `out` the default? */
 static bool is_default(const struct rewrite *w, const struct list *l, size_t at)
 {
 	const char *text = w->out + at;
@@ -268,7 +267,7 @@ static void rewrite_operator(struct rewrite *w)
 		rewrite_arguments(w);
 }
 
-/* The constructor of what has an alias: "std::string::basic_string". */
+/* The constructor of a class with an alias: "std::string::basic_string". */
 static bool use_alias_again(struct rewrite *w, size_t n_word)
 {
 	const size_t n_basic = strlen("basic_");

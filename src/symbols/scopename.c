@@ -37,7 +37,7 @@ static bool is_cxx(Dwarf_Die *die)
 	}
 }
 
-/* From an inlined or a concrete instance to what the source declares. */
+/* From an inlined or a concrete instance to the declaration in the source. */
 static Dwarf_Die declared_die(Dwarf_Die die)
 {
 	static const unsigned int links[] = {DW_AT_abstract_origin,
@@ -73,7 +73,7 @@ static bool type_of(Dwarf_Die *die, Dwarf_Die *ret)
 		       ret) != NULL;
 }
 
-/* As the demangler calls what GCC's DWARF calls otherwise. */
+/* The demangler's names for types that GCC's DWARF names differently. */
 static const char *demangled_type(const char *name)
 {
 	static const char *const names[][2] = {
@@ -93,7 +93,7 @@ static const char *demangled_type(const char *name)
 
 static void put_parameters(FILE *out, Dwarf_Die *function, int depth);
 
-/* The type of a variable, or what a type is made of. */
+/* The type of a variable, or the base of a type. */
 static void put_type(FILE *out, Dwarf_Die *of, int depth)
 {
 	const bool is_enough =
@@ -194,7 +194,8 @@ static bool is_const_method(Dwarf_Die *function)
 
 /* ---- lambdas ---- */
 
-/* The operator of a closure, which is what a nameless class with one is. */
+/* The operator of a closure; a class without a name that has one is a closure.
+ */
 static bool find_operator(Dwarf_Die *class, Dwarf_Die *ret)
 {
 	if (dwarf_diename(class) || dwarf_child(class, ret) != 0)
@@ -279,8 +280,7 @@ static void put_closure(FILE *out, Dwarf_Die *scope, Dwarf_Die *class)
 
 /* ---- scopes ---- */
 
-/* With its arguments; what has a linkage name has its own scopes in that, too.
- */
+/* With its arguments; a linkage name has the scopes, too. */
 static void put_function(FILE *out, Dwarf_Die *die, Dwarf_Die *around)
 {
 	Dwarf_Attribute attribute;
@@ -294,7 +294,7 @@ static void put_function(FILE *out, Dwarf_Die *die, Dwarf_Die *around)
 		return;
 	}
 	fputs(name ? name : "?", out);
-	/* what C sees has no parameters in its name */
+	/* extern "C" names have no parameters */
 	if (!name || (dwarf_attr(die, DW_AT_external, &attribute) &&
 		      dwarf_tag(around) == DW_TAG_compile_unit))
 		return;
@@ -334,8 +334,7 @@ static void put_scope(FILE *out, Dwarf_Die *scopes, int i, int n)
 	fputs("::", out);
 }
 
-/* The scope to begin with: the unit, or one that tells all that is around it.
- */
+/* The outermost scope: the unit, or one whose name has all scopes around it. */
 static int outermost_scope(Dwarf_Die *scopes, int n)
 {
 	for (int i = 1; i < n; i++) {

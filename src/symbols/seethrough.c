@@ -21,7 +21,7 @@
 #define SP_SEE_THROUGH(role, where, expression, examples)                      \
 	role##_##where(expression)
 
-/* nothing, but where it is a list's turn */
+/* each expands to nothing, except in the list that is being made */
 #define ALLOCATOR_NAME(expression)
 #define SCRIPT_NAME(expression)
 #define INTERPRETER_NAME(expression)

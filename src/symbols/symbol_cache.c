@@ -10,7 +10,8 @@
 #include "base/hash.h"
 #include "base/index.h"
 
-/* What an entry takes beside its texts: the index, and the allocator's. */
+/* Bytes of an entry besides its texts: the index, and the allocator's overhead.
+ */
 #define ENTRY_BYTES 96u
 
 struct known_module {

@@ -25,7 +25,7 @@ struct image {
 	bool is_needed; /* some address has no name without it */
 };
 
-/* What a function is called, which comes again at each of its addresses. */
+/* The names of a function, which recur at each of its addresses. */
 struct name {
 	const struct sp_module *module; /* NULL: none */
 	/* As in the file or in the profile; NULL: it has none, but begins
@@ -36,7 +36,7 @@ struct name {
 	enum sp_role role;
 };
 
-/* What a lookup was asked for and what it gave. */
+/* The key and the result of a lookup. */
 struct entry {
 	struct sp_frame frame;
 	bool is_return_address;
@@ -65,7 +65,7 @@ struct sp_symbolizer {
 	struct sp_blocks storage;
 };
 
-/* What lookups answer when memory is short. */
+/* The result of lookups if memory is short. */
 static const struct sp_symbol unknown = {
 	.function = "[out of memory]",
 	.is_fallback = true,
@@ -243,7 +243,7 @@ static enum sp_role role_of(const struct sp_symbolizer *s,
 		symbol->identity ? symbol->identity : symbol->function);
 }
 
-/* Where it is, or, if it is not there, belongs. */
+/* Where it is, or where to insert it. */
 static struct sp_index_probe find_name(const struct sp_symbolizer *s,
 				       const struct name *name,
 				       const struct name **ret)
@@ -312,8 +312,8 @@ static const char *source_path(struct sp_symbolizer *s,
 	return path;
 }
 
-/* What a runtime has said of code that it made, in *ret; false: nothing.  Of
- * several processes nobody knows whose address it is. */
+/* The runtime's name for generated code, in *ret; false: none.  With several
+ * processes it is unknown whose address it is. */
 static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
 			  struct sp_symbol *ret)
 {
@@ -340,8 +340,8 @@ static bool symbolize_jit(struct sp_symbolizer *s, uint64_t address,
 }
 
 /*
- * `address` is what is shown, in the module's own virtual addresses;
- * `lookup_address` is the same or the byte before.
+ * `address` is shown, in the module's own virtual addresses; `lookup_address`
+ * is the same or the byte before.
  */
 static struct sp_symbols symbolize_address(struct sp_symbolizer *s,
 					   const struct sp_module *module,
@@ -446,9 +446,9 @@ static bool has_line(const struct sp_symbols *symbols)
 }
 
 /*
- * What the profile brings along is as good as the machine that it was
- * symbolized on: names without lines are looked up here, too, since debug files
- * may have come since.
+ * Symbols in the profile are only as good as those of the machine that made
+ * them.  Names without lines are looked up here, too, because debug files may
+ * have been installed since.
  */
 static struct sp_symbols choose_symbols(struct sp_symbolizer *s,
 					const struct sp_module *module,

@@ -30,7 +30,7 @@ static void end_data(struct sp_json *json)
 	putc('\n', json->out);
 }
 
-/* What tells a function, or what else a row is, from others. */
+/* The columns that identify a function, or other row. */
 static void put_identity(struct sp_json *json, enum sp_granularity granularity,
 			 const struct sp_aggregate_function *f)
 {

@@ -82,7 +82,7 @@ static void put_problem(void *arg, const struct sp_module *module,
 	sp_json_close(json, '}');
 }
 
-/* Null where nothing is known about them. */
+/* Null if nothing is known about them. */
 static void put_lifetime(struct sp_json *json,
 			 const struct sp_lifetime *lifetime)
 {

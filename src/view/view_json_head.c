@@ -12,7 +12,7 @@ void sp_view_json_exact(struct sp_json *json, uint64_t bytes, uint64_t objects)
 	sp_json_close(json, '}');
 }
 
-/* The same of a process, and how far it can be trusted. */
+/* The same for a process, and how complete its data are. */
 #define PUT_EXACT(json, of)                                                    \
 	put_exact(json, (of)->exact_alloc_bytes, (of)->exact_alloc_objects,    \
 		  (of)->missing_bytes_max, (of)->end)
@@ -66,7 +66,7 @@ static void put_peak(struct sp_json *json, const struct sp_peak *peak)
 	sp_json_close(json, '}');
 }
 
-/* Null for what only a file with frees can tell. */
+/* Null for figures that need frees. */
 static void put_estimate(struct sp_json *json, const struct sp_analysis *a)
 {
 	const struct sp_estimation total_how = sp_analysis_total_how(a);

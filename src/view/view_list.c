@@ -94,7 +94,7 @@ static void print_line(struct list *list, const struct sp_sourcefile *source,
 	putc('\n', list->out);
 }
 
-/* The lines with samples, those around them, and dots for what is left out. */
+/* The lines with samples, those around them, and dots for lines left out. */
 static void print_lines(struct list *list, const struct sp_sourcefile *source,
 			const struct sp_listing *l)
 {
@@ -135,7 +135,8 @@ static void print_listing(struct list *list, const struct sp_aggregate *a,
 	sp_view_row_name(list->out, SP_BY_FUNCTION, f);
 	fputs("\n  in ", list->out);
 	sp_lines_print_name(list->out, l->file ? l->file : "an unknown file");
-	/* A profile that brings names of files must not choose what is read. */
+	/* A profile with names of files must not choose which files are read.
+	 */
 	if (l->file)
 		sp_sourcefile_new(l->file, source_path,
 				  !a->analysis->profile->n_embedded, &source,

@@ -95,7 +95,7 @@ void sp_view_note_runtime(struct sp_view_notes *notes,
 			  const struct sp_profile *profile,
 			  const struct sp_aggregate *aggregate)
 {
-	/* What a runtime maps is what such a view has. */
+	/* Such a view has the memory that a runtime maps. */
 	if (profile->samples_of != SP_SAMPLES_ALLOCATED)
 		return;
 	for (size_t i = 0; i < sizeof(runtimes) / sizeof(*runtimes); i++) {

@@ -22,7 +22,7 @@ static void print_name(const struct peek *peek,
 	putc('\n', peek->rows.out);
 }
 
-/* What is too small to be shown, as one. */
+/* All that are too small to be shown, in one line. */
 static int print_others(struct peek *peek, const struct sp_edge *edges,
 			size_t n)
 {

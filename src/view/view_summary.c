@@ -65,7 +65,7 @@ static void print_pids(FILE *out, const struct sp_profile *p)
 		fprintf(out, " and %zu more", p->n_parts - n);
 }
 
-/* How many ended how, where they differ. */
+/* Numbers of processes by kind of end, if they differ. */
 static void print_ends(FILE *out, const struct sp_profile *p)
 {
 	static const char *const texts[] = {
@@ -137,7 +137,7 @@ static void print_fraction(FILE *out, const struct sp_profile *p)
 		sp_profile_info(p, "setting.fraction"));
 }
 
-/* What was discarded to keep the file to its size. */
+/* The bytes that were discarded to limit the file's size. */
 static void print_window(FILE *out, const struct sp_profile *p)
 {
 	if (!p->discarded_bytes)
@@ -158,7 +158,7 @@ static void print_window(FILE *out, const struct sp_profile *p)
 	      out);
 }
 
-/* Instead of what was allocated. */
+/* Instead of allocated bytes. */
 static void print_made(FILE *out, const struct sp_profile *p)
 {
 	const struct sp_mapped *m = &p->mapped;
@@ -174,7 +174,7 @@ static void print_made(FILE *out, const struct sp_profile *p)
 			sp_text_bytes((double)m->reserved_bytes).text);
 }
 
-/* Much of what a program has may not be its heap. */
+/* Much of a program's memory may not be its heap. */
 static void print_mapped(FILE *out, const struct sp_analysis *a)
 {
 	const struct sp_mapped *m = &a->profile->mapped;
@@ -271,7 +271,7 @@ static void print_sums(FILE *out, const struct sp_analysis *a,
 	sp_text_print_objects(out, sp_estimate_objects(how, sums));
 }
 
-/* Where only some of the allocations are looked at. */
+/* If only some of the allocations are selected. */
 static void print_chosen(FILE *out, const struct sp_analysis *a)
 {
 	if (!sp_selection_is_subset(&a->selection))
@@ -302,7 +302,7 @@ static void print_live(FILE *out, const struct sp_analysis *a)
 	putc('\n', out);
 }
 
-/* The commonest question: why this is not what top and ps say. */
+/* Answers the most common question: why top and ps have another figure. */
 static void print_rss(FILE *out, const struct sp_analysis *a)
 {
 	const enum sp_view view = a->selection.view;
@@ -430,7 +430,7 @@ static void print_subset(FILE *out, const struct sp_analysis *a)
 		fprintf(out, ", by thread %" PRIu32, s->thread);
 }
 
-/* The total of the rows below, where no line above has it. */
+/* The total of the rows below, unless a line above has it. */
 static void print_selected(FILE *out, const struct sp_analysis *a)
 {
 	if (a->view == a->alloc || a->view == a->live)
@@ -456,7 +456,7 @@ static size_t count_stacks(const struct sp_sums *sums, size_t n)
 	return count;
 }
 
-/* Which patterns are in force, and what they leave of the view. */
+/* The patterns in force, and the rest of the view that they leave. */
 static void print_filter(FILE *out, const struct sp_analysis *a)
 {
 	const size_t n = a->profile->n_stacks;

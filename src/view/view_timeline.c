@@ -12,7 +12,7 @@
 #define LABEL_EVERY 4
 #define LABEL_WIDTH 10
 
-/* RSS that is higher than so many times the curve would flatten it. */
+/* RSS above so many times the curve would flatten the curve. */
 #define RSS_TIMES_MAX 4
 
 enum mark {

@@ -25,7 +25,7 @@ enum column {
 
 struct row {
 	struct sp_text_cell cells[N_COLUMNS];
-	double share; /* of the view, in what the rows are ordered by */
+	double share; /* of the view, for the column of the order */
 };
 
 static const struct row head = {.cells = {
@@ -42,8 +42,8 @@ static const struct row head = {.cells = {
 
 #define COLUMN_GAP 2
 
-/* What a narrow screen goes without, the first of them first, so that this
- * much of a function's name can be seen: what the rows are ordered by stays. */
+/* The columns that a narrow screen leaves out, in this order, until so much of
+ * a function's name can be seen.  The column of the order stays. */
 #define NAME_MIN      34
 #define N_DISPENSABLE 7
 
@@ -230,8 +230,8 @@ static void print_row(FILE *out, const struct table *table,
 	fprintf(out, "%*s", COLUMN_GAP, "");
 }
 
-/* So that flat adds up to the view: what other functions have, then those that
- * only call. */
+/* So that flat adds up to the view: first the other functions with flat bytes,
+ * then those that only call. */
 static void print_rest(FILE *out, const struct table *table)
 {
 	const struct sp_aggregate *a = table->aggregate;
@@ -266,7 +266,7 @@ static void print_rest(FILE *out, const struct table *table)
 			a->order == SP_AGGREGATE_BY_CUM ? " --top 0" : "");
 }
 
-/* Rows end where there is nothing left of what they are ordered by. */
+/* The rows end before the first one that is 0 in the column of the order. */
 static size_t count_rows(const struct sp_aggregate *aggregate, size_t n_max)
 {
 	const bool by_flat = aggregate->order == SP_AGGREGATE_BY_FLAT ||
