@@ -309,11 +309,13 @@ static int fail_recorded(uint64_t pid, const char *path)
 static void print_before(const struct sp_attach_done *done)
 {
 	if (done->before == SP_ATTACH_BEFORE_LARGE)
-		printf("what was alive before was not asked: its heap has %s, "
-		       "and it\nwould stand still meanwhile (--before asks)\n",
+		printf("live bytes from before are not known: its heap has %s, "
+		       "and\n"
+		       "nobody could allocate while glibc counts them "
+		       "(--before asks)\n",
 		       sp_text_bytes((double)done->heap_bytes).text);
 	else if (done->before == SP_ATTACH_BEFORE_BUSY)
-		puts("what was alive before is not known: its allocator was "
+		puts("live bytes from before are not known: its allocator was "
 		     "too busy");
 }
 

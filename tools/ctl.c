@@ -369,7 +369,7 @@ static int control_target(const char *const *words, size_t n,
 			return r;
 	}
 	if (o->rss && order.command != SP_CONTROL_SNAPSHOT)
-		return sp_console_fail_usage("--rss goes with snapshot NAME",
+		return sp_console_fail_usage("--rss is only for snapshot NAME",
 					     "ctl");
 	if (sp_target_open(&target, pid, &err) < 0)
 		r = sp_console_fail_with(&err);

@@ -255,10 +255,10 @@ static int print_drawn(FILE *out, const struct fleet *fleet,
 	    (page->question.has_view && page->question.view == SP_VIEW_PEAK))
 		return sp_error_set(
 			err, -EINVAL, fleet->db.path,
-			"of some processes only a share was recorded "
-			"(SAMPLEPROF_FRACTION): report, top and live, without "
-			"--stacks, --timeline, --sizes, --by, --csv and "
-			"--view peak, estimate all of them");
+			"only a share of some processes was recorded "
+			"(SAMPLEPROF_FRACTION): only report, top and live "
+			"estimate all of them, without --stacks, --timeline, "
+			"--sizes, --by, --csv and --view peak");
 	r = sp_answer_analyse(&answer, SP_VIEW_ALLOC, err);
 	if (r >= 0)
 		r = sp_answer_aggregate(&answer, page->granularity, &aggregate,
@@ -331,9 +331,9 @@ static int write_export(FILE *out, const struct sp_fleet_options *o,
 	}
 	if (sp_fleet_is_drawn(fleet.parts, fleet.profile->n_parts))
 		fprintf(stderr,
-			"%s: of some processes only a share was recorded: the "
-			"export has those that were, and stands for no "
-			"others\n",
+			"%s: only a share of some processes was recorded: the "
+			"export has the recorded ones, and does not estimate "
+			"the others\n",
 			sp_console_program());
 	if (sp_export_write(out, fleet.profile, request, NULL, NULL, &err) < 0)
 		code = sp_console_fail_with(&err);
@@ -434,9 +434,8 @@ static int compare_sides(const struct sp_fleet_options *o)
 			       ? sp_console_fail_usage(err.message, "fleet")
 			       : sp_console_fail_with(&err);
 	else if (gate.update || gate.evidence)
-		code = sp_console_fail_usage("fleet check goes without "
-					     "--update-baseline and "
-					     "--evidence",
+		code = sp_console_fail_usage("fleet check cannot be used with "
+					     "--update-baseline or --evidence",
 					     "fleet");
 	else
 		code = run_gate(o, &gate, &db);

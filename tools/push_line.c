@@ -39,8 +39,8 @@ static const struct sp_argument arguments[] = {
 	{"interval", 0, "TIME", "a time of 100ms to 1h", take_interval, 0,
 	 "between two profiles of a process; 15s by default"},
 	{"token-file", 0, "FILE", "the name of a file", take_token_file, 0,
-	 "its first line is the bearer token for the server\n"
-	 "(default $PYROSCOPE_AUTH_TOKEN)"},
+	 "a file whose first line is the bearer token for the\n"
+	 "server (default $PYROSCOPE_AUTH_TOKEN)"},
 	SP_ARGUMENTS_ABOUT(struct push_options)};
 
 static const struct sp_argument_group group = {"Options", arguments, NULL};

@@ -92,8 +92,8 @@ static void print_figures(const struct sp_analysis *a, const char *program)
 		return;
 	}
 	if (!a->live) {
-		fputs("\n" PROGRAM ": what was alive is not known "
-		      "(SAMPLEPROF_FREES=off)\n",
+		fputs("\n" PROGRAM
+		      ": live bytes are not known (SAMPLEPROF_FREES=off)\n",
 		      stderr);
 		return;
 	}

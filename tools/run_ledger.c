@@ -42,7 +42,7 @@ static int start_thread(struct run_ledger *l)
 static int fail_to_begin(int r, struct sp_error *err)
 {
 	return sp_error_set(err, r, NULL,
-			    "there can be no ledger of resident memory: %s",
+			    "ledgers of resident memory cannot be made: %s",
 			    strerror(-r));
 }
 

@@ -86,8 +86,8 @@ static const struct sp_argument arguments[] = {
 	{"follow", 0, "all|none|NAME", "all, none or the name of a program",
 	 take_follow, 0,
 	 "which processes are recorded: all that the program\n"
-	 "starts (default), itself alone, or those of programs\n"
-	 "with that name"},
+	 "starts (default), only itself, or those with the program\n"
+	 "name NAME"},
 	{"label", 0, "KEY=VALUE",
 	 "KEY=VALUE[,...] of letters, digits and ._-:/@+", take_label, 0,
 	 "a label of the processes, or some with commas between\n"
@@ -102,8 +102,8 @@ static const struct sp_argument arguments[] = {
 	     "from Python 3.12 on, the names of its functions\n"
 	     "(PYTHONPERFSUPPORT=1)"),
 	FLAG("rss", rss,
-	     "look at each process as it ends, show what its resident\n"
-	     "memory is made of, and put that into its profile"),
+	     "as each process ends, show what its resident memory is\n"
+	     "made of, and put that into its profile"),
 	FLAG("rss-at-peak", rss_at_peak,
 	     "also look when resident memory has grown by 5 %, and\n"
 	     "keep the last look"),

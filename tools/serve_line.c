@@ -25,9 +25,9 @@ static const struct sp_argument arguments[] = {
 	{"listen", 0, "HOST:PORT", "an address and a port, 127.0.0.1:9400",
 	 take_listen, 0,
 	 "address and port as numbers, 127.0.0.1:9400 by\n"
-	 "default; port 0 is any that is free"},
+	 "default; port 0 is any free port"},
 	{"keep", 0, "TIME", "a time such as 10m or 1h", take_keep, 0,
-	 "how long /metrics has a process that has ended; 10m\n"
+	 "how long /metrics shows a process that has ended; 10m\n"
 	 "by default"},
 	SP_ARGUMENTS_ABOUT(struct serve_options)};
 

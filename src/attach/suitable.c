@@ -68,9 +68,9 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 	if (yama > 0 && geteuid() != 0)
 		return sp_error_set(
 			err, -EPERM, NULL,
-			"process %" PRIu64 " may not be traced "
-			"(kernel.yama.ptrace_scope is %d): be root, "
-			"or have CAP_SYS_PTRACE",
+			"process %" PRIu64
+			" may not be traced (kernel.yama.ptrace_scope is %d): "
+			"run as root, or with CAP_SYS_PTRACE",
 			pid, yama);
 	if (geteuid() == 0)
 		return sp_error_set(err, -EPERM, NULL,
@@ -81,9 +81,9 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 				    "belongs to another container",
 				    pid);
 	return sp_error_set(err, -EPERM, NULL,
-			    "process %" PRIu64 " may not be traced: be its "
-			    "user, or root (in a container: "
-			    "--cap-add=SYS_PTRACE)",
+			    "process %" PRIu64
+			    " may not be traced: run as its user, or root (in "
+			    "a container: --cap-add=SYS_PTRACE)",
 			    pid);
 }
 

@@ -298,13 +298,14 @@ static void print_notes(const struct page *page)
 	fputs("\nnotes:\n", out);
 	if (l->judging.n_leaks)
 		fprintf(out,
-			"  - on average at most %.0f %% of what is called a "
-			"leak is none\n"
+			"  - on average at most %.0f %% of the sites called "
+			"leaks do not leak\n"
 			"  - a cache below its limit looks like a leak, and so "
-			"does what a program builds\n"
-			"    up until it ends\n",
+			"do data that a program\n"
+			"    builds up until it ends\n",
 			SP_LEAK_RATE * 100);
-	fputs("  - no figure has objects that lived for less than a window\n",
+	fputs("  - objects that lived for less than a window are in no "
+	      "figure\n",
 	      out);
 	if (in_steps)
 		fputs("  - in steps: by few objects, or in few of the "

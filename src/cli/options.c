@@ -162,9 +162,9 @@ static const struct sp_argument report_arguments[] = {
 	 "rows by thread, by object size or by phase instead of\n"
 	 "functions"},
 	{"unit", 0, "UNIT", "B, KiB, MiB, GiB or auto", take_unit, 0,
-	 "of estimated bytes: B, KiB, MiB, GiB, auto (default)"},
+	 "unit of estimates: B, KiB, MiB, GiB, auto (default)"},
 	{"stacks", 0, "N", "a number", take_stacks, 0,
-	 "instead the N call stacks with most bytes; 0 shows all"},
+	 "the N call stacks with most bytes instead; 0 shows all"},
 	{"source-path", 0, "DIRS", "directories separated by colons", NULL,
 	 offsetof(struct sp_options, source_path),
 	 "where list looks for source files, separated by colons,\n"
@@ -173,15 +173,15 @@ static const struct sp_argument report_arguments[] = {
 	FLAG("sizes", sizes,
 	     "bytes by object size instead of functions: exact for\n"
 	     "all allocations, estimated for a view or a part"),
-	FLAG("json", json, "everything, or the page, as JSON"),
+	FLAG("json", json, "everything, or this command's output, as JSON"),
 	FLAG("csv", csv, "the table as CSV"),
 	FLAG("simultaneous", simultaneous,
-	     "raise the level so that all rows shown hold together"),
-	FLAG("ascii", ascii, "draw, and write names, in ASCII alone"),
+	     "wider intervals: all rows shown hold together"),
+	FLAG("ascii", ascii, "only ASCII in drawings and names"),
 	FLAG("no-pager", no_pager,
-	     "do not page what is longer than the screen"),
+	     "no pager for output longer than the screen"),
 	{"watch", 0, "TIME", "a time from 100ms to 24h", take_watch, 0,
-	 "again every TIME, until interrupted"},
+	 "repeat every TIME, until interrupted"},
 	{0},
 };
 
@@ -232,7 +232,7 @@ static int refuse_in_report(const char *name, struct sp_error *err)
 
 	return word_position(names, name) >= 0
 		       ? sp_error_set(err, -EINVAL, NULL,
-				      "%s%s goes with export FORMAT",
+				      "%s%s is only for export FORMAT",
 				      name[1] ? "--" : "-", name)
 		       : 0;
 }
@@ -317,29 +317,30 @@ static int refuse_for_page(const struct sp_options *o, struct sp_error *err)
 		is_report && !o->timeline && !o->sizes && !o->rows;
 	const struct rule rules[] = {
 		{(o->timeline || o->sizes || o->rows) && !is_report,
-		 "--timeline, --sizes and --by go with report and top"},
+		 "--timeline, --sizes and --by are only for report and top"},
 		{o->has_top && !is_report && page != SP_PAGE_STATS,
-		 "--top goes with report, top and stats"},
+		 "--top is only for report, top and stats"},
 		{o->has_order && !is_report,
-		 "--sort and --cum go with report and top"},
+		 "--sort and --cum are only for report and top"},
 		{o->has_stacks && !is_report && page != SP_PAGE_TRACES,
-		 "--stacks goes with report, top and traces"},
+		 "--stacks is only for report, top and traces"},
 		{o->has_granularity && !is_table && page != SP_PAGE_TREE &&
 			 page != SP_PAGE_PEEK,
-		 "--granularity goes with the functions of report and top, "
-		 "with tree and with peek"},
+		 "--granularity is only for the functions of report and top, "
+		 "for tree and for peek"},
 		{o->has_share && !is_table && page != SP_PAGE_TREE &&
 			 page != SP_PAGE_PEEK && page != SP_PAGE_LIST,
-		 "--nodefraction goes with the functions of report and top, "
+		 "--nodefraction is only for the functions of report and top, "
 		 "with tree, peek and list"},
 		{o->source_path && page != SP_PAGE_LIST,
-		 "--source-path goes with list"},
+		 "--source-path is only for list"},
 		{o->simultaneous && !is_report,
-		 "--simultaneous goes with report and top"},
+		 "--simultaneous is only for report and top"},
 		{o->csv && (page == SP_PAGE_TRACES || page == SP_PAGE_STATS),
-		 "traces and stats go without --csv; they have --json"},
+		 "traces and stats cannot be used with --csv, but with --json"},
 		{o->unit && (o->json || o->csv),
-		 "--json and --csv have bytes: they go without --unit"},
+		 "--json and --csv have bytes: they cannot be used with "
+		 "--unit"},
 	};
 
 	return REFUSE_BY(rules, err);
@@ -350,22 +351,23 @@ static int refuse_with_base(const struct sp_options *o, struct sp_error *err)
 {
 	const struct rule rules[] = {
 		{o->page == SP_PAGE_LIST,
-		 "list goes without --base: lines move when code is edited; "
-		 "peek REGEX --base compares callers and callees of functions"},
+		 "list cannot be used with --base: lines move when code is "
+		 "edited; peek REGEX --base compares callers and callees of "
+		 "functions"},
 		{o->timeline,
-		 "--timeline goes without --base: two runs have no common "
-		 "clock; --view peak --base compares the peaks"},
+		 "--timeline cannot be used with --base: two runs have no "
+		 "common clock; --view peak --base compares the peaks"},
 		{o->granularity != SP_BY_FUNCTION &&
 			 o->granularity != SP_BY_MODULE,
-		 "--base matches functions by name: it goes with --granularity "
+		 "--base matches functions by name: it needs --granularity "
 		 "function or module"},
-		{o->simultaneous, "--simultaneous goes without --base, which "
-				  "judges all rows together already"},
+		{o->simultaneous, "--simultaneous cannot be used with --base, "
+				  "which judges all rows together already"},
 		{o->question.method != SP_METHOD_P3T,
-		 "--base goes without --estimator"},
-		{o->watch_ns, "--watch goes without --base"},
+		 "--base cannot be used with --estimator"},
+		{o->watch_ns, "--watch cannot be used with --base"},
 		{o->question.samples_of != SP_SAMPLES_ALLOCATED,
-		 "--view mapped and reserved go without --base"},
+		 "--view mapped and reserved cannot be used with --base"},
 	};
 
 	return o->n_base ? REFUSE_BY(rules, err) : 0;
@@ -397,35 +399,35 @@ static int refuse_combinations(const struct sp_options *o, struct sp_error *err)
 		 "--by, --timeline or --sizes: one of them"},
 		{is_report && o->json &&
 			 (is_of_rows || o->timeline || o->sizes),
-		 "--json shows everything: it goes without --top, --sort, "
-		 "--stacks, --timeline and --sizes"},
+		 "--json shows everything: it cannot be used with --top, "
+		 "--sort, --stacks, --timeline or --sizes"},
 		{is_report && o->json && (o->has_share || o->rows),
-		 "--json shows everything: it goes without --nodefraction and "
-		 "--by"},
+		 "--json shows everything: it cannot be used with "
+		 "--nodefraction or --by"},
 		{(o->timeline || o->sizes) && (is_of_rows || o->simultaneous),
-		 "--timeline and --sizes go without --top, --sort, --stacks "
-		 "and --simultaneous"},
+		 "--timeline and --sizes cannot be used with --top, --sort, "
+		 "--stacks or --simultaneous"},
 		{o->rows && (is_of_rows || o->simultaneous),
-		 "--by goes without --top, --sort, --stacks and "
+		 "--by cannot be used with --top, --sort, --stacks or "
 		 "--simultaneous"},
-		{o->csv && o->has_stacks, "--csv goes without --stacks"},
+		{o->csv && o->has_stacks, "--csv cannot be used with --stacks"},
 		{is_report && o->has_stacks && (o->has_top || o->has_order),
-		 "--stacks shows call stacks: it goes without --top and "
+		 "--stacks shows call stacks: it cannot be used with --top or "
 		 "--sort"},
 		{o->question.of_objects,
 		 "--metric objects is for export collapsed: the report shows "
 		 "objects besides"},
 		{o->timeline && o->question.has_view,
-		 "--timeline shows what is alive: it goes without --view, "
-		 "--at, --tail and --within"},
+		 "--timeline shows live bytes: it cannot be used with --view, "
+		 "--at, --tail or --within"},
 		{o->sizes && o->question.samples_of != SP_SAMPLES_ALLOCATED,
-		 "--sizes shows what was allocated: it goes without --view "
-		 "mapped and reserved"},
+		 "--sizes shows what was allocated: it cannot be used with "
+		 "--view mapped or reserved"},
 		{o->question.is_pinned && !is_plain_pinned(o),
-		 "--view pinned is a page of its own: it goes with --at, "
+		 "--view pinned has its own output: it can be used with --at, "
 		 "--top, --granularity, --confidence and --json"},
 		{o->watch_ns && (o->json || o->csv),
-		 "--watch goes without --json and --csv"},
+		 "--watch cannot be used with --json or --csv"},
 	};
 
 	return REFUSE_BY(rules, err);

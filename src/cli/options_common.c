@@ -285,18 +285,17 @@ static int settle_resident(struct sp_question *q, struct sp_error *err)
 	if (q->samples_of != SP_SAMPLES_ALLOCATED || q->is_pinned)
 		return sp_error_set(
 			err, -EINVAL, NULL,
-			"--metric resident counts live objects: it goes "
-			"without --view mapped, reserved and pinned");
+			"--metric resident counts live objects: it cannot be "
+			"used with --view mapped, reserved or pinned");
 	if (q->view == SP_VIEW_PEAK) {
 		q->view = SP_VIEW_LIVE;
 		q->at.kind = SP_MOMENT_RSS_PEAK;
 	}
 	return q->view == SP_VIEW_LIVE || q->view == SP_VIEW_LEAKS
 		       ? 0
-		       : sp_error_set(
-				 err, -EINVAL, NULL,
-				 "--metric resident counts live objects: it "
-				 "goes with --view live, peak and leaks");
+		       : sp_error_set(err, -EINVAL, NULL,
+				      "--metric resident counts live objects: "
+				      "it needs --view live, peak or leaks");
 }
 
 int sp_options_settle(struct sp_question *q, struct sp_error *err)
@@ -313,13 +312,13 @@ int sp_options_settle(struct sp_question *q, struct sp_error *err)
 	}
 	if (q->at.kind && q->view != SP_VIEW_LIVE && q->view != SP_VIEW_LEAKS)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--at goes with --view live or leaks");
+				    "--at needs --view live or leaks");
 	if (q->tail.kind && q->view != SP_VIEW_LEAKS)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--tail goes with --view leaks");
+				    "--tail needs --view leaks");
 	if (has_within && q->view != SP_VIEW_TEMPORARY)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--within goes with --view temporary");
+				    "--within needs --view temporary");
 	if (q->of_resident) {
 		const int r = settle_resident(q, err);
 

@@ -129,11 +129,11 @@ static int look_at_names(struct sp_caveats *c, const struct sp_pair *pair)
 	if (gaps.n > GAPS_MAX)
 		sp_caveats_note(c, "no names in %zu more", gaps.n - GAPS_MAX);
 	if (c->names.n_mixed)
-		sp_caveats_note(c, "functions that have names in some runs "
-				   "only cannot be compared: ? marks them");
-	sp_caveats_note(c, "names stay with a profile if `sampleprof-report "
-			   "symbolize` is run before the next build; later, "
-			   "--debug-path DIR finds old builds");
+		sp_caveats_note(c, "functions with names in only some runs "
+				   "cannot be compared: ? marks them");
+	sp_caveats_note(c, "to keep names with a profile, run "
+			   "`sampleprof-report symbolize` before the next "
+			   "build; later, --debug-path DIR finds old builds");
 	return 0;
 }
 
@@ -175,11 +175,10 @@ int sp_caveats_lambdas(struct sp_caveats *c, const struct sp_pair *pair)
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		sp_caveats_note(
-			c,
-			"lambdas with other numbers are compared together: "
-			"%.150s",
-			sp_paths_name(pair->paths, families[i]));
+		sp_caveats_note(c,
+				"lambdas whose numbers changed are compared as "
+				"one: %.150s",
+				sp_paths_name(pair->paths, families[i]));
 	free(families);
 	return 0;
 }

@@ -20,7 +20,7 @@ static bool is_same(const struct sp_culprit *c, const struct sp_leak_rate *rate)
 	return strcmp(c->name, rate->name) == 0;
 }
 
-/* The runs of a side have the same functions: the fastest is shown. */
+/* All runs of a side are about the same functions: show the fastest growth. */
 static int add_culprit(struct sp_finding *f, const struct sp_leak_rate *rate)
 {
 	struct sp_culprit *c = f->culprits;
@@ -45,7 +45,7 @@ static int add_culprit(struct sp_finding *f, const struct sp_leak_rate *rate)
 	return 0;
 }
 
-/* Of one run; *longest: what would decide of all that is open. */
+/* For one run; *longest: the length that would decide all open functions. */
 static int judge_run(struct sp_finding *f, const struct sp_summary *run,
 		     uint64_t *longest_ns, size_t *n_unknown)
 {
@@ -79,7 +79,7 @@ static void say_undecided(struct sp_finding *f, uint64_t longest_ns,
 	if (longest_ns && !n_unknown)
 		sp_check_cannot_tell(f,
 				     "%zu function%s may leak more: runs that "
-				     "are %s longer would tell",
+				     "are %s longer would decide",
 				     f->n_undecided,
 				     sp_text_plural(f->n_undecided),
 				     sp_text_duration(longest_ns).text);
@@ -105,7 +105,7 @@ int sp_check_leaks(const struct sp_checker *c, struct sp_finding *f)
 		sp_check_cannot_tell(f, "%s",
 				     new->run[i]->why_no_leaks
 					     ? new->run[i]->why_no_leaks
-					     : "a baseline knows no leaks");
+					     : "a baseline has no leak rates");
 		return 0;
 	}
 	f->culprits = calloc(room, sizeof(*f->culprits));

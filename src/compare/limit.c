@@ -101,26 +101,25 @@ static int parse_bound(struct sp_limit *limit, char *bound,
 	if (limit->is_cap
 		    ? !parse_amount(limit, bound, &limit->cap)
 		    : !parse_allowance(limit, bound + 1 + limit->both_ways))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "the limit %.60s is none: +3%%, +64K, "
-				    "+3%%&64K (both), +-3%% (either way), or "
-				    "24M (at most)",
-				    limit->text);
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"the limit %.60s is not valid: give +3%%, +64K, "
+			"+3%%&64K (both), +-3%% (either way), or 24M (at most)",
+			limit->text);
 	if (!limit->is_cap && limit->kind == SP_LIMIT_LEAK_RATE)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "the limit %.60s: a leak is none of a "
-				    "baseline; leak_rate=10K is at most 10 KiB "
-				    "a second",
-				    limit->text);
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"the limit %.60s: leaks are not compared with a "
+			"baseline; leak_rate=10K is at most 10 KiB a second",
+			limit->text);
 	if (limit->phase && (limit->kind == SP_LIMIT_PEAK_BYTES ||
 			     limit->kind == SP_LIMIT_LEAK_RATE ||
 			     limit->kind == SP_LIMIT_LIVE_BYTES ||
 			     limit->kind == SP_LIMIT_TEMPORARY_BYTES))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "the limit %.60s: only what was allocated "
-				    "belongs to a phase: alloc_bytes, "
-				    "alloc_objects, sites, site(REGEX), "
-				    "module(REGEX)",
+				    "the limit %.60s: only allocations have "
+				    "phases: alloc_bytes, alloc_objects, "
+				    "sites, site(REGEX), module(REGEX)",
 				    limit->text);
 	if (limit->both_ways && limit->allowance.growth >= 1)
 		return sp_error_set(err, -EINVAL, NULL,

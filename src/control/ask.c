@@ -148,8 +148,8 @@ static int describe_failure(const struct sp_target *target, int r,
 	case ENODATA:
 		return sp_error_set(err, r, NULL,
 				    "process %" PRIu64
-				    " has carried it out; how it went is not "
-				    "known: %u others came behind it",
+				    " has carried it out, but %u later orders "
+				    "have overwritten its answer",
 				    target->pid, SP_FORMAT_ORDERS);
 	default:
 		return sp_error_set(err, r, NULL,

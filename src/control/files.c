@@ -46,14 +46,14 @@ int sp_files_check(const char *out, struct sp_error *err)
 	    lstat(out, &st) == 0)
 		return sp_error_set(err, -EEXIST, out,
 				    "exists already: remove it, or give "
-				    "another name by --out");
+				    "another name with --out");
 	if (!sp_files_directory(out, dir) ||
 	    access(*dir ? dir : ".", W_OK | X_OK) == 0)
 		return 0;
 	code = -errno;
 	return sp_error_set(err, code, NULL,
 			    "no profile can be written to %.150s: %s; give "
-			    "another place by --out",
+			    "another place with --out",
 			    *dir ? dir : "the current directory",
 			    strerror(-code));
 }

@@ -125,17 +125,17 @@ int sp_target_open(struct sp_target *target, uint64_t pid, struct sp_error *err)
 					 "missing, as in a container, or a "
 					 "security module forbids it"
 				       : "process %" PRIu64
-					 " is another user's: be that "
-					 "user, or root",
+					 " belongs to another user: run "
+					 "as that user, or root",
 			pid);
 	r = search_maps(target, maps);
 	fclose(maps);
 	if (r == -EACCES)
-		return sp_error_set(err, r, NULL,
-				    "the files of process %" PRIu64
-				    " are not ours to write: be its user, or "
-				    "root",
-				    pid);
+		return sp_error_set(
+			err, r, NULL,
+			"the files of process %" PRIu64
+			" cannot be written: run as its user, or root",
+			pid);
 	if (r < 0)
 		return sp_error_set(
 			err, r, NULL,

@@ -167,11 +167,11 @@ static int fail_timeout(struct sp_http *h, struct sp_error *err)
 	lib.easy_getinfo(h->easy, CURLINFO_PRETRANSFER_TIME, &s);
 	if (s > 0)
 		return sp_error_set(err, -ETIMEDOUT, h->name,
-				    "the server was silent for %ld s: see "
-				    "whether it is well, and try again",
+				    "the server sent nothing for %ld s: check "
+				    "that it works, and try again",
 				    h->timeout_s);
 	return sp_error_set(err, -ETIMEDOUT, h->name,
-			    "the server made no connection within %ld s: are "
+			    "no connection to the server within %ld s: are "
 			    "host, port and secure= right?",
 			    connect_s(h->timeout_s));
 }
@@ -202,13 +202,13 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 		return fail_timeout(h, err);
 	case CURLE_ABORTED_BY_CALLBACK:
 		return sp_error_set(err, -EINTR, h->name,
-				    "told to end before the server answered");
+				    "interrupted before the server answered");
 	case CURLE_PEER_FAILED_VERIFICATION:
-		return sp_error_set(err, -EPERM, h->name,
-				    "the server's certificate is not trusted "
-				    "(%.100s): name what signed it with "
-				    "?ca=PATH",
-				    detail);
+		return sp_error_set(
+			err, -EPERM, h->name,
+			"the server's certificate is not trusted (%.100s): "
+			"name the certificate of its issuer with ?ca=PATH",
+			detail);
 	case CURLE_SSL_CACERT_BADFILE:
 		return sp_error_set(err, -EINVAL, h->name,
 				    "the file of ca= has no certificate that "

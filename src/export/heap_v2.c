@@ -39,7 +39,7 @@ static struct counts sampled_counts(const struct sp_acc *acc)
 			       at_most(acc->size_bytes, 0)};
 }
 
-/* What the in-use column shows. */
+/* The samples of the in-use column. */
 static struct counts in_use(const struct sp_profile *profile,
 			    const struct sp_row *row)
 {
@@ -70,7 +70,7 @@ static int find_period(const struct sp_analysis *a, uint64_t *ret_period,
 				err, -EINVAL, p->path,
 				"was sampled with several periods, %" PRIu64
 				" and %" PRIu64
-				" bytes among them, and heap_v2 knows only "
+				" bytes among them, and heap_v2 can have only "
 				"one: export pprof, or a part of the run with "
 				"--from and --to",
 				period, s->period_bytes);
@@ -158,8 +158,8 @@ static void put_mapping(FILE *out, uint64_t start, uint64_t end,
 }
 
 /*
- * Readers compute addresses in the file from those of its code, which only the
- * file tells.  Where it is not there, the whole module passes for one segment.
+ * Readers compute addresses in the file from the segments of its code, which
+ * only the file has.  If the file is missing, the whole module is one segment.
  */
 static void put_module(FILE *out, const struct sp_module *module)
 {

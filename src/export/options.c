@@ -65,7 +65,8 @@ static int refuse_in_export(const char *name, struct sp_error *err)
 {
 	return sp_options_are(&sp_options_report, name)
 		       ? sp_error_set(err, -EINVAL, NULL,
-				      "an export goes without --%s", name)
+				      "an export cannot be used with --%s",
+				      name)
 		       : 0;
 }
 
@@ -119,7 +120,8 @@ static int take_format(const char *word, struct sp_export_request *o,
 				    "which format? one of %s", names);
 	o->format = sp_export_find(word);
 	if (!o->format)
-		return sp_error_set(err, -EINVAL, NULL, "%.20s is none of %s",
+		return sp_error_set(err, -EINVAL, NULL,
+				    "there is no format %.20s: use one of %s",
 				    word, names);
 	return 0;
 }
@@ -130,33 +132,32 @@ static int check_export(const struct sp_export_request *o, struct sp_error *err)
 
 	if (o->question.of_objects && !(knows & SP_EXPORT_KNOWS_METRIC))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --metric objects",
+				    "%s cannot be used with --metric objects",
 				    o->format->name);
 	if ((o->how.pprof_error || o->how.max_samples) &&
 	    !(knows & SP_EXPORT_KNOWS_PPROF))
-		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --pprof-error and "
-				    "--max-samples",
-				    o->format->name);
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"%s cannot be used with --pprof-error or --max-samples",
+			o->format->name);
 	if (o->how.n_base_files && !(knows & SP_EXPORT_KNOWS_BASE))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "%s goes without --base: html shows two "
-				    "sides, and so does diff",
+				    "%s cannot be used with --base: html shows "
+				    "two sides, and so does diff",
 				    o->format->name);
 	if (o->question.is_pinned ||
 	    (o->question.samples_of && !(knows & SP_EXPORT_KNOWS_MAPPED)))
 		return sp_error_set(
 			err, -EINVAL, NULL,
-			"%s is about allocated objects: it goes "
-			"without --view mapped, reserved and pinned",
+			"%s is about allocated objects: it cannot be used with "
+			"--view mapped, reserved or pinned",
 			o->format->name);
 	if (o->question.of_resident && !(knows & SP_EXPORT_KNOWS_RESIDENT))
 		return sp_error_set(
 			err, -EINVAL, NULL,
-			"%s has several moments, and what is "
-			"resident is known of one: pprof, "
-			"speedscope, collapsed, json, csv and jsonl "
-			"go with --metric resident",
+			"%s shows several moments, and resident bytes are "
+			"known for one: pprof, speedscope, collapsed, json, "
+			"csv and jsonl can be used with --metric resident",
 			o->format->name);
 	if (!o->output)
 		return sp_error_set(err, -EINVAL, NULL,

@@ -183,7 +183,7 @@ static const struct sp_argument_group group = {"Options of all of them",
 static const struct action {
 	const char *name;
 	enum sp_fleet_action action;
-	/* Words for the command: before what was given, and behind. */
+	/* Words for the command, before and after the given ones. */
 	const char *before[3];
 	const char *behind[3];
 } actions[] = {
@@ -325,10 +325,10 @@ static int refuse_options(const struct sp_fleet_options *o,
 				    "compared with what? --base KEY=VALUE "
 				    "chooses the old side");
 	if (is_filtered && o->action <= SP_FLEET_WATCH)
-		return sp_error_set(err, -EINVAL, NULL,
-				    "init, add and watch take no process in "
-				    "particular: they go without --label, "
-				    "--host, --from and --to");
+		return sp_error_set(
+			err, -EINVAL, NULL,
+			"init, add and watch do not choose processes: they "
+			"cannot be used with --label, --host, --from or --to");
 	if (o->has_watch && o->action != SP_FLEET_WATCH)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--interval, --running and --backlog are "

@@ -145,7 +145,7 @@ static void note_refused(struct watch *w, struct sp_watched *f,
 			 enum sp_watched_state state,
 			 const struct sp_error *err)
 {
-	/* What was deleted meanwhile is told by the next look. */
+	/* The next look reports files that were deleted meanwhile. */
 	if (state == f->sent_state && f->is_refused)
 		return;
 	sp_log(w->log, "cannot add %s: %s; next try when it changes",
@@ -162,7 +162,7 @@ struct task {
 	enum sp_watched_state state;
 };
 
-/* Before it is read: what comes later is news. */
+/* Taken before the file is read, so that later data are new. */
 static void note_state(struct sp_watched *f)
 {
 	f->read_mtime = f->mtime;
@@ -202,7 +202,7 @@ static void note_failed(void *arg, void *item, int code,
 		note_refused(w, t->file, t->state, err);
 }
 
-/* What failed least, then what is oldest. */
+/* Fewest failures first, then the oldest. */
 static int compare_tasks(const void *a, const void *b)
 {
 	const struct sp_watched *x = ((const struct task *)a)->file;
@@ -215,7 +215,7 @@ static int compare_tasks(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* What has to be sent; NULL without memory. */
+/* The files to be sent; NULL without memory. */
 static struct task *list_tasks(struct watch *w, size_t *ret_n)
 {
 	const uint64_t at_ns = now_ns();
@@ -302,9 +302,8 @@ static void keep_files(struct watch *w)
 			continue;
 		if (!w->cannot_keep)
 			sp_log(w->log,
-			       "cannot keep %s: %s; what is deleted before it "
-			       "is "
-			       "sent is lost",
+			       "cannot keep %s: %s; it is lost if it is "
+			       "deleted before it is sent",
 			       sp_watched_name(f), err.message);
 		w->cannot_keep = true;
 	}
@@ -384,7 +383,8 @@ static void say_end(const struct watch *w)
 	       sp_text_size(w->bytes_lost).text);
 }
 
-/* What waiting will not mend.  A database that is away is no error. */
+/* Errors that waiting does not mend.  A database that cannot be reached is
+ * none. */
 static int check_database(struct watch *w, struct sp_error *err)
 {
 	struct sp_error away;

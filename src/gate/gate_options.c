@@ -92,20 +92,20 @@ static const struct sp_argument check_arguments[] = {
 	{"limit", 0, "LIMIT", "a limit, such as alloc_bytes=+3%", take_limit, 0,
 	 "what may not change, or by how much at most: Limits"},
 	{"limits", 0, "FILE", "a file of limits", take_limits, 0,
-	 "limits from a file, one in a line, # comments"},
+	 "limits from a file, one on each line, # comments"},
 	{"format", 0, "FORMAT[=FILE]", "a format", take_format, 0,
 	 "how to write the result, and where to (default text);\n"
 	 "may be given several times"},
 	{"evidence", 0, "DIR", "a directory", take_evidence, 0,
-	 "where reports and profiles are kept unless all passed"},
+	 "keep reports and profiles here unless all passed"},
 	{"undecided", 0, "fail|warn|pass", "fail, warn or pass", take_undecided,
 	 0,
-	 "what a limit that cannot be told means: exit status 4\n"
-	 "(default), or 0, with a warning or as if it passed"},
+	 "if a limit cannot be decided: exit status 4 (default),\n"
+	 "or 0 with a warning, or 0 as if it passed"},
 	FLAG("any-program", any_program, "compare programs of different names"),
 	FLAG("update-baseline", update,
-	     "write NEW to the .json of --baseline, and say what\n"
-	     "changes by that"),
+	     "write NEW to the .json of --baseline, and show what\n"
+	     "changes"),
 	{0},
 };
 
@@ -119,7 +119,7 @@ static const struct sp_argument diff_arguments[] = {
 	FLAG("json", json, "everything as JSON"),
 	FLAG("csv", csv, "the functions as CSV"),
 	FLAG("no-pager", no_pager,
-	     "do not page what is longer than the screen"),
+	     "no pager for output longer than the screen"),
 	{0},
 };
 
@@ -196,11 +196,11 @@ const struct sp_command_line sp_check_line = {
 const struct sp_command_line sp_diff_line = {
 	.forms = "diff [OPTION]... OLD NEW\n"
 		 "diff [OPTION]... NEW... --baseline OLD...",
-	.about = "What changed between two profiles, by function name and "
-		 "module: code that only\n"
-		 "moved is the same code.  Changes that cannot be told from "
-		 "noise are marked ~,\n"
-		 "those that cannot be compared ?.\n",
+	.about = "Show what changed between two profiles, by function name and "
+		 "module: code that\n"
+		 "only moved is the same code. ~ marks changes that may be "
+		 "noise, ? rows that\n"
+		 "cannot be compared.\n",
 	.parts =
 		(const struct sp_argument_part[]){
 			PART(sp_options_question, question),
@@ -291,8 +291,9 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 		return sp_error_set(
 			err, -EINVAL, NULL,
 			"diff compares bytes of what was allocated: --view "
-			"mapped, reserved and pinned go with the report of "
-			"one version, --metric objects with an export");
+			"mapped, reserved and pinned are only for the report "
+			"of one version, --metric objects is only for an "
+			"export");
 	if (!o->has_top)
 		o->top = DEFAULT_TOP;
 	if (o->json && o->csv)
@@ -300,7 +301,7 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 				    "--json or --csv, not both");
 	if (o->question.method != SP_METHOD_P3T)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "diff goes without --estimator");
+				    "diff cannot be used with --estimator");
 	if (o->baselines.n)
 		return 0;
 	if (o->n_files != 2)

@@ -35,37 +35,35 @@ const char *sp_rss_pins_why_not(const struct sp_rss_pins *pins)
 {
 	static const char *const why[] = {
 		[SP_RSS_PINS_NO_PROFILE] =
-			"what pins free memory needs a profile: start the "
-			"program with `sampleprof run`, or `sampleprof attach` "
-			"to it",
+			"pinned memory needs a profile: start the program with "
+			"`sampleprof run`, or `sampleprof attach` to it",
 		[SP_RSS_PINS_UNSEEN] =
-			"what pins free memory is not known: sampleprof does "
-			"not see the malloc of this program",
-		[SP_RSS_PINS_NO_FREES] =
-			"what pins free memory needs the live objects: record "
-			"with SAMPLEPROF_FREES=on",
-		[SP_RSS_PINS_SEVERAL] = "what pins free memory is known for "
-					"one process at a time: give one file",
+			"pinned memory is not known: sampleprof "
+			"does not see the malloc of this program",
+		[SP_RSS_PINS_NO_FREES] = "pinned memory needs live objects: "
+					 "record with SAMPLEPROF_FREES=on",
+		[SP_RSS_PINS_SEVERAL] =
+			"pinned memory is that of one process: give one file",
 		[SP_RSS_PINS_NO_ADDRESS] =
-			"what pins free memory needs the addresses of objects, "
-			"which this file does not have: record again with this "
+			"pinned memory needs the addresses of objects, which "
+			"this file does not have: record again with this "
 			"version",
 		[SP_RSS_PINS_UNREADABLE] =
-			"what pins free memory needs the memory of the "
-			"process, which this user may not read: be root",
+			"pinned memory is found in the memory of the process, "
+			"which this user may not read: run as root",
 		[SP_RSS_PINS_NEEDS_ALL] =
-			"samples do not tell what pins free memory with this "
+			"samples do not show pinned memory with this "
 			"allocator: its objects have no headers, and it cannot "
 			"be asked (jemalloc can, since 5.3); record every "
 			"object, with SAMPLEPROF_PERIOD=1",
 		[SP_RSS_PINS_ENDED] =
-			"what pins free memory needs a running process "
-			"(sampleprof rss --pins PID), or a profile with every "
-			"object: SAMPLEPROF_PERIOD=1",
+			"pinned memory needs a running process (sampleprof rss "
+			"--pins PID), or a profile with every object: "
+			"SAMPLEPROF_PERIOD=1",
 		[SP_RSS_PINS_NO_ANSWER] =
-			"jemalloc knows what pins free memory, but the process "
-			"did not answer: a thread answers when it allocates; "
-			"wait longer with --timeout",
+			"jemalloc knows its free memory, but the process did "
+			"not answer: a thread answers when it allocates; wait "
+			"longer with --timeout",
 	};
 
 	return pins->state == SP_RSS_PINS_KNOWN ? NULL : why[pins->state];
@@ -214,10 +212,10 @@ static void print_counts(FILE *out, const struct sp_rss_pins *p)
 	fprintf(out, "%s live object%s looked at%s",
 		sp_text_count(p->looked).text,
 		p->looked == 1 ? " was" : "s were",
-		p->is_exact ? ", which is every one" : "");
+		p->is_exact ? ", which are all" : "");
 	if (p->rule == SP_RSS_PINS_BY_HEADERS ||
 	    p->rule == SP_RSS_PINS_BY_ASKING)
-		fprintf(out, "; %s lie beside something free",
+		fprintf(out, "; %s lie beside free memory",
 			sp_text_count(p->samples).text);
 	if (p->large)
 		fprintf(out, "; %s are mapped by themselves",

@@ -206,7 +206,8 @@ static bool note_answer(struct push *w, const char *path, struct process *p,
 	w->bytes_unknown += bytes;
 	note_failure(w, path, -EIO, err);
 	sp_log(w->log,
-	       "it may have these %s bytes or not: they are not sent again",
+	       "the server may have got these %s bytes: they are not sent "
+	       "again",
 	       sp_text_count(bytes).text);
 	return true;
 }

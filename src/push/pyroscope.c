@@ -35,10 +35,10 @@ const char *sp_pyroscope_check(const char *url)
 	if (!host[3] || host[3] == '/')
 		return "needs a host";
 	if (memchr(host + 3, '@', strcspn(host + 3, "/")))
-		return "goes without user and password, which others could "
-		       "see: they belong into ~/.netrc";
+		return "must not have a user and password, which others could "
+		       "see: put them into ~/.netrc";
 	if (strpbrk(url, "?# "))
-		return "goes without ?, # and spaces";
+		return "must not have ?, # or spaces";
 	return NULL;
 }
 

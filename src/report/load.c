@@ -53,7 +53,7 @@ static void sort_cuts(struct cuts *cuts)
 	cuts->n = n;
 }
 
-/* What is at that time is after the cut, or before it. */
+/* Whether an event at exactly that time is after the cut, or before it. */
 static void cut_before(struct cuts *cuts, uint64_t time_ns)
 {
 	if (time_ns && time_ns != SP_NEVER)
@@ -66,8 +66,7 @@ static void cut_after(struct cuts *cuts, uint64_t time_ns)
 		cuts->at[cuts->n++] = time_ns;
 }
 
-/* A point is two cuts: what is born at it is after it, what ends at it
- * before. */
+/* A point is two cuts: births at it are after it, ends at it before. */
 static void cut_at_points(const struct sp_profile *p,
 			  const struct sp_selection *births, size_t n,
 			  struct cuts *cuts)
@@ -83,7 +82,7 @@ static void cut_at_points(const struct sp_profile *p,
 	}
 }
 
-/* Where the question divides the run. */
+/* The cuts of the run by the question. */
 static void cut_at_moments(const struct sp_selection *s, struct cuts *cuts)
 {
 	cut_before(cuts, s->from_ns);
@@ -93,7 +92,7 @@ static void cut_at_moments(const struct sp_selection *s, struct cuts *cuts)
 		cut_after(cuts, s->at_ns - s->tail_ns);
 }
 
-/* What the answer needs to be known before the files are read. */
+/* What the answer needs, before the files are read. */
 struct aim {
 	bool is_known;              /* the question has an answer there */
 	struct sp_selection births; /* only if peak and timeline are of it */
@@ -107,13 +106,13 @@ struct wish {
 	size_t n;
 	const struct sp_question *question;
 	const struct sp_load_needs *needs;
-	bool needs_peak; /* what was alive then */
+	bool needs_peak; /* live objects of that time */
 	sp_progress_fn *progress;
 	void *progress_arg;
 };
 
-/* By what is known of the files so far.  What is wrong with the question is
- * said later. */
+/* From what is known of the files so far.  Errors of the question are reported
+ * later. */
 static void take_aim(const struct wish *w, const struct sp_profile *p,
 		     struct aim *aim)
 {
@@ -162,7 +161,7 @@ static struct sp_plan plan_for(const struct wish *w, const struct aim *aim)
 	return plan;
 }
 
-/* The aim was found by what that reading told: does it leave anything open? */
+/* The aim was set after that reading: is anything still unknown? */
 static bool is_hit(const struct wish *w, const struct aim *aim,
 		   const struct aim *found)
 {
@@ -178,8 +177,8 @@ static bool is_hit(const struct wish *w, const struct aim *aim,
 		      found->cuts.n * sizeof(*found->cuts.at)) == 0;
 }
 
-/* What the moments of a question are may be known by the headers; when the peak
- * was is known at the end of a reading that looks for nothing else. */
+/* The headers may determine the moments of a question.  The moment of the peak
+ * is known after a reading that looks for nothing else. */
 static int load_groups(const struct wish *w, struct aim *aim,
 		       struct sp_profile **ret_profile, struct sp_error *err)
 {
@@ -226,7 +225,7 @@ int sp_load_weigh(const char *const *files, size_t n,
 			"--metric resident takes one process: give one file");
 	if (!q->weigh)
 		return sp_error_set(err, -ENOTSUP, NULL,
-				    "what is resident is not known here");
+				    "resident bytes are not known here");
 	return q->weigh(*files, q, profile, err);
 }
 
@@ -263,7 +262,7 @@ int sp_load(const char *const *files, size_t n, const struct sp_question *q,
 		r = read_files(&w, &mapped, ret_profile, err);
 		return r < 0 ? r : weigh_samples(&w, ret_profile, err);
 	}
-	/* What is wrong with the files is said by the reading. */
+	/* Reading reports errors of the files. */
 	if (sp_profile_look(files, n, &facts, err) < 0)
 		aim = (struct aim){.is_known = false};
 	else

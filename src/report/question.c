@@ -237,7 +237,7 @@ static int resolve_window(const struct sp_question *question,
 		s->from_ns = question->from.kind == SP_MOMENT_NONE
 				     ? 0
 				     : profile->duration_ns;
-	/* What is born before a time after the end is all that was born. */
+	/* A time after the end includes all births. */
 	if (to.kind == SP_MOMENT_TIME && to.ns > profile->duration_ns)
 		to.kind = SP_MOMENT_END;
 	r = resolve_moment(&to, profile, "--to", &s->to_ns, err);
@@ -245,8 +245,8 @@ static int resolve_window(const struct sp_question *question,
 		return r;
 	if (question->from.kind != SP_MOMENT_NONE && s->from_ns >= s->to_ns)
 		return sp_error_set(err, -ERANGE, profile->path,
-				    "nothing is born between --from %s and "
-				    "--to %s: --from has to be the earlier",
+				    "nothing can be between --from %s and --to "
+				    "%s: --from must be the earlier",
 				    sp_text_duration(s->from_ns).text,
 				    sp_text_duration(s->to_ns).text);
 	return 0;
@@ -278,8 +278,8 @@ static int resolve_moments(const struct sp_question *question,
 		s->tail_ns = tail->ns;
 	if (s->tail_ns > (s->at_ns == SP_NEVER ? run_ns : s->at_ns))
 		return sp_error_set(err, -ERANGE, profile->path,
-				    "nothing is older than the tail of %s: "
-				    "make --tail shorter",
+				    "no object can be older than the tail of "
+				    "%s: make --tail shorter",
 				    sp_text_duration(s->tail_ns).text);
 	return 0;
 }
@@ -382,20 +382,18 @@ int sp_question_needs_frees(const struct sp_profile *profile, const char *what,
 	if (profile->has_frees)
 		return 0;
 	if (wanted_frees(profile))
-		return sp_error_set(err, -ENODATA, profile->path,
-				    "%s needs to know what was freed, and this "
-				    "profile does not, although "
-				    "SAMPLEPROF_FREES was on: its notes say "
-				    "why; the report with --view alloc does "
-				    "without",
-				    what);
-	return sp_error_set(err, -ENODATA, profile->path,
-			    "%s needs to know what was freed, and this profile "
-			    "does not: it was recorded with "
-			    "SAMPLEPROF_FREES=off or by an older version; "
-			    "record again with SAMPLEPROF_FREES=on; the report "
-			    "with --view alloc does without",
-			    what);
+		return sp_error_set(
+			err, -ENODATA, profile->path,
+			"%s needs frees, and this profile has none, although "
+			"SAMPLEPROF_FREES was on: its notes say why; --view "
+			"alloc needs none",
+			what);
+	return sp_error_set(
+		err, -ENODATA, profile->path,
+		"%s needs frees, and this profile has none: it was recorded "
+		"with SAMPLEPROF_FREES=off or by an older version; record "
+		"again with SAMPLEPROF_FREES=on; --view alloc needs none",
+		what);
 }
 
 int sp_question_select(const struct sp_question *question,

@@ -162,8 +162,7 @@ static int explain_error(uint64_t pid, int error, struct sp_error *err)
 				pid);
 		return sp_error_set(err, -EACCES, NULL,
 				    "the memory of process %" PRIu64
-				    " is not ours to look at: be its user, or "
-				    "root",
+				    " cannot be read: run as its user, or root",
 				    pid);
 	case ENOENT:
 	case ESRCH:

@@ -69,8 +69,8 @@ static int weigh_profile(const char *path, struct sp_profile *profile,
 		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
 	else if (!sp_rss_pages_can_ask(pages))
 		r = sp_error_set(err, -EACCES, NULL,
-				 "the pages of that process are not ours to "
-				 "ask for: be its user, or root");
+				 "the pages of that process cannot be read: "
+				 "run as its user, or root");
 	else
 		r = sp_rss_objects_weigh(path, profile, pages, err);
 	sp_rss_pages_free(pages);

@@ -43,8 +43,8 @@ int sp_rss_look_open(const char *name, struct sp_error *err)
 	if (fd >= 0)
 		close(fd);
 	return sp_error_set(err, r, NULL,
-			    "no socket can be made, by which a process says "
-			    "that it waits to be looked at: %s",
+			    "cannot make the socket on which processes ask for "
+			    "their ledger: %s",
 			    strerror(-r));
 }
 
@@ -137,9 +137,10 @@ static int look_at(int fd, const char *mark, struct sp_rss_ledger *ret,
 	int r = read_peer(fd, &options.pid, &look);
 
 	if (r < 0)
-		return sp_error_set(err, r, NULL,
-				    "who asked to be looked at: %s",
-				    strerror(-r));
+		return sp_error_set(
+			err, r, NULL,
+			"cannot tell which process asks for its ledger: %s",
+			strerror(-r));
 	answer = (struct sp_rss_answer){look.memory, look.classes};
 	options.answer = &answer;
 	r = sp_rss_ledger_make(&options, ret, err);

@@ -111,11 +111,11 @@ int sp_rss_parse(int argc, char **argv, struct sp_rss_options *ret,
 		return r;
 	if (ret->has_top && (!ret->pins || ret->json))
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--top goes with --pins, and without "
-				    "--json, which has all sites");
+				    "--top needs --pins, and cannot be used "
+				    "with --json, which has all sites");
 	if (ret->has_granularity && !ret->pins)
 		return sp_error_set(err, -EINVAL, NULL,
-				    "--granularity goes with --pins");
+				    "--granularity needs --pins");
 	if (n != 1)
 		return sp_error_set(err, -EINVAL, NULL, "%s",
 				    n ? "one process at a time: there is more "

@@ -307,11 +307,10 @@ static void print_notes(FILE *out, const struct sp_rss_ledger *l)
 {
 	print_heap_notes(out, l);
 	if (l->is_unreadable)
-		sp_style_print_note(
-			out,
-			"its memory may not be read (as a debugger does: be "
-			"root): stacks of threads and large objects are in "
-			"other anonymous memory");
+		sp_style_print_note(out,
+				    "its memory may not be read (run as root): "
+				    "stacks of threads and large objects are "
+				    "in other anonymous memory");
 	else if (l->is_32_bit)
 		sp_style_print_note(
 			out,

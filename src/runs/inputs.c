@@ -178,8 +178,8 @@ static int load_baseline(struct sp_inputs *s, bool is_new, const char *path,
 
 	if (!sp_question_is_whole(s->question))
 		return sp_error_set(err, -EINVAL, path,
-				    "a baseline has only whole runs: it goes "
-				    "without options that choose a part");
+				    "a baseline has only whole runs: it cannot "
+				    "be used with options that choose a part");
 	if (s->wish.tables)
 		return sp_error_set(err, -EINVAL, path,
 				    "a baseline has only call paths: compare "

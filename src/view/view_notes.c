@@ -265,14 +265,14 @@ static void note_crowded(struct sp_view_notes *notes,
 	    !sp_parse_u64(period, &asked))
 		return;
 	fprintf(sp_view_note(notes),
-		"what is alive took a sixth of the file (limit %s) at %s: from "
-		"then on the period is longer, at most %s instead of %s; a "
-		"larger SAMPLEPROF_MAX_FILE keeps it\n",
+		"live samples took a sixth of the file (limit %s) at %s: since "
+		"then the period is longer, at most %s instead of %s; a larger "
+		"SAMPLEPROF_MAX_FILE prevents that\n",
 		sp_text_size(p->max_file_bytes).text, sp_text_moment(ns).text,
 		sp_text_size(p->period_bytes).text, sp_text_size(asked).text);
 }
 
-/* What a loss counts, where that is a part of what was allocated. */
+/* The unit of a loss, if it is a part of the allocations. */
 static const enum loss_unit {
 	EVENTS,
 	SAMPLES,
@@ -341,7 +341,7 @@ static void note_damage(struct sp_view_notes *notes, const struct sp_profile *p)
 	putc('\n', notes->out);
 }
 
-/* Stacks with a flag, of what the report is about. */
+/* Stacks of the view that have a flag. */
 static void note_stacks(struct sp_view_notes *notes,
 			const struct sp_aggregate *aggregate, uint32_t flag,
 			const char *text)

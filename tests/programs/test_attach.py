@@ -108,7 +108,7 @@ class Totals(Case):
             path, = glob.glob(self.out + "/*.sprof")
             before = self.profile(path).json["attached_before_bytes"]
             os.unlink(path)
-            said = "was not asked: its heap has" in done.stdout
+            said = "not known: its heap has" in done.stdout
             with self.subTest(words):
                 self.assertEqual(said, not words, done.stdout)
                 if words:

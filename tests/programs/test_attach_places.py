@@ -256,7 +256,7 @@ class Rights(Case):
     def test_another_user(self):
         command = self.command_for_all()
         talk = self.talk()
-        self.refused(talk.pid, "may not be traced", "be its user, or root",
+        self.refused(talk.pid, "may not be traced", "run as its user, or root",
                      command=as_nobody(command))
         self.assertEqual(talk.say("go"), OBJECTS)
         talk.end()

@@ -408,7 +408,7 @@ class Following(Click):
             self.assertEqual(watch.wait(harness.TIMEOUT_S), 0, self.log())
         finally:
             self.server.process.send_signal(signal.SIGCONT)
-        self.assertIn("told to end before the server answered", self.log())
+        self.assertIn("interrupted before the server answered", self.log())
         self.assertIn(", 1 waiting, 0 lost", self.log())
         os.unlink(self.path("in/" + files[1]))
         watch = self.begin()

@@ -95,7 +95,7 @@ class Crowded(harness.Case):
         text = self.report(self.record("free"))
         self.assertIn("SAMPLEPROF_MAX_FILE", text)
         self.assertRegex(" ".join(text.split()),
-                         r"what is alive took a sixth of the file \(limit 2 "
+                         r"live samples took a sixth of the file \(limit 2 "
                          r"MiB\) at .* at most \d+ [KM]?i?B instead of 16 B")
         live = json.loads(self.report(self.record("free"), "--view", "live",
                                       "--json"))

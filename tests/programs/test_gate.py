@@ -152,8 +152,8 @@ class Names(Gate):
         old = self.lambdas("-g", 10000, 40000, 20000, 10000)
         new = self.lambdas("-gmore", 10000, 40000, 20000, 10000)
         text = self.check(new, old, "sites=+25%&500K")
-        self.assertRegex(text, r"lambdas with other numbers are compared\s+"
-                         r"together:\s+main::{lambda\(long\)#\*}")
+        self.assertRegex(text, r"lambdas whose numbers changed are compared\s+"
+                         r"as\s+one:\s+main::{lambda\(long\)#\*}")
         new = self.lambdas("-gmore", 10000, 80000, 20000, 10000)
         text = self.check(new, old, "sites=+25%&500K", code=3)
         self.assertRegex(text, r"main::{lambda\(long\)#\*}::operator\(\)")

@@ -197,9 +197,9 @@ class Base(Gate):
         for words, why in (
                 (("list", "site_a"), "peek REGEX --base"),
                 (("--timeline",), "--view peak --base"),
-                (("top", "--watch", "1s"), "--watch goes without"),
+                (("top", "--watch", "1s"), "--watch cannot be used with"),
                 (("top", "--simultaneous"), "all rows together"),
-                (("top", "--estimator", "p3"), "without --estimator")):
+                (("top", "--estimator", "p3"), "used with --estimator")):
             self.report(*words, self.new, "--base", self.old, code=2)
             self.assertIn(why, self.err)
         self.report("top", *(65 * ("--base", self.old)), self.new, code=2)

@@ -220,7 +220,7 @@ class Differences(PairCase):
         want = self.assert_changes(files, "names")
         lost = {n for n, row in want.items() if not row["is_comparable"]}
         self.assertLessEqual({"site_a", "site_b", "[unknown]"}, lost)
-        words = ("functions that have names in some runs only cannot be "
+        words = ("functions with names in only some runs cannot be "
                  "compared: ? marks them")
         self.assertIn(words, self.text("notes"))
         self.assertIn(words, " ".join(

@@ -229,7 +229,7 @@ class Others(Case):
     def test_errors(self):
         done = report("rss", "--top", 5, os.getpid())
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--top goes with --pins", done.stderr)
+        self.assertIn("--top needs --pins", done.stderr)
 
 
 class Jemalloc(Case):
@@ -284,7 +284,7 @@ class Jemalloc(Case):
         self.assertRegex(text, r"\npinned   [0-9.]+ MiB \[.*\] MiB free in "
                          r"slabs that have a live object\n")
         self.assertRegex(text, r"note: [0-9,]+ live objects were looked at; "
-                         r"[0-9,]+ lie beside something free")
+                         r"[0-9,]+ lie beside free memory")
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
 
     def test_of_another(self):

@@ -369,8 +369,8 @@ class Command(Push):
 
         self.assertIn("--pyroscope URL names a server", fails("in"))
         for url, why in (("ftp://a", "begins with http"), ("http://", "host"),
-                         ("http://me:s3cret@a", "without user and password"),
-                         ("http://a/?b", "goes without ?")):
+                         ("http://me:s3cret@a", "must not have a user"),
+                         ("http://a/?b", "must not have ?")):
             said = fails("--pyroscope", url)
             self.assertIn(why, said)
             self.assertNotIn("s3cret", said)

@@ -337,7 +337,7 @@ class Report(harness.Case):
         self.refused("unknown option --frob", "--frob", code=2)
         self.refused("--json takes no value", "--json=1", code=2)
         self.refused("--view takes alloc, live,", "--view", "dead", code=2)
-        self.refused("--at goes with --view live or leaks", "--at", "1s",
+        self.refused("--at needs --view live or leaks", "--at", "1s",
                      "--view", "alloc", code=2)
         self.refused("--confidence takes 90, 95, 99 or 99.9",
                      "--confidence", "97", code=2)
@@ -349,7 +349,7 @@ class Report(harness.Case):
     def test_what_the_file_cannot_answer(self):
         self.refused("--at 2 h 00 min lies after the end", "--at", "2h")
         self.refused("no thread worker: there are 1;", "--thread", "worker")
-        self.refused("nothing is born between", "--from", "50%", "--to",
+        self.refused("nothing can be between", "--from", "50%", "--to",
                      "40%")
         self.refused("No such file", path="/nonexistent.sprof")
         self.refused("is not a sampleprof profile", path=__file__)
@@ -370,7 +370,7 @@ class Report(harness.Case):
         for option in (("--view", "live"), ("--view", "leaks"),
                        ("--view", "peak"), ("--within", "1s"),
                        ("--timeline",)):
-            self.refused("needs to know what was freed", *option,
+            self.refused("needs frees, and this profile has none", *option,
                          path=profile.path)
             self.refused("record again with SAMPLEPROF_FREES=on", *option,
                          path=profile.path)

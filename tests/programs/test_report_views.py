@@ -282,7 +282,7 @@ class Views(harness.Case):
                 ("--focus: missing closing parenthesis", "--focus", "(",
                  self.path),
                 ("REGEX: ", "list", "[", self.path),
-                ("--top goes with report, top and stats", "tree", "--top",
+                ("--top is only for report, top and stats", "tree", "--top",
                  "3", self.path)):
             said = run(*arguments, code=2)
             self.assertIn(words, said)

@@ -346,8 +346,8 @@ class Less(Case):
         done = rss("--timeout", "10m", "--pins", process.pid)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn(f"\nnote: {why}, so sampleprof does not see", done.stdout)
-        self.assertIn("\nnote: what pins free memory is not known: sampleprof "
-                      "does not see the malloc of\n", done.stdout)
+        self.assertIn("\nnote: pinned memory is not known: sampleprof does "
+                      "not see the malloc of this\n", done.stdout)
         self.assertEqual(done.stdout.count("note: "), 2, done.stdout)
         self.assertNotIn("alive", done.stdout)
         self.assertIn(why, Ledger(process.pid).json["why_unseen"])
@@ -422,7 +422,7 @@ class Less(Case):
                          f"there is no process {2**31 - 1}")
         if os.geteuid() == 0:
             self.check_error(rss(os.getpid(), user=65534), 1,
-                             "is not ours to look at: be its user, or root")
+                             "cannot be read: run as its user, or root")
 
     def test_root_is_refused(self):
         """Root is not told to be root; in a container process 1 is like that

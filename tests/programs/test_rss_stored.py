@@ -231,7 +231,7 @@ class During(Case):
         process, _ = self.start_ledger(settings={"period": "64K"})
         done = self.snapshot(process.pid, "mark", "x")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--rss goes with snapshot NAME", done.stderr)
+        self.assertIn("--rss is only for snapshot NAME", done.stderr)
 
 
 class Nobody(Case):

@@ -7,8 +7,7 @@
 // Samples with which it is no chance that none, or all, have names, as there.
 const NAMES_SAMPLES_MIN = 12;
 
-const WHY_NAMES = 'functions that have names in some runs only cannot be ' +
-	'compared';
+const WHY_NAMES = 'functions with names in only some runs cannot be compared';
 const WHY_MOVED = 'other inlining, build flags or code that moved: ' +
 	'callers or callees had these bytes before';
 

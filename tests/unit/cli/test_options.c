@@ -146,13 +146,11 @@ TEST(options_of_a_view)
 	/* Bytes where both are possible. */
 	assert_int_equal(good("--within 10m a").question.within_bytes,
 			 10 << 20);
-	refused("--view alloc --at 1s a", "--at goes with --view live or "
-					  "leaks");
-	refused("--view peak --at 1s a", "--at goes with --view live or leaks");
-	refused("--view live --tail 1s a", "--tail goes with --view leaks");
-	refused("--view leaks --within 1 a",
-		"--within goes with --view temporary");
-	refused("--within 1 --at 1s a", "--at goes with --view live or leaks");
+	refused("--view alloc --at 1s a", "--at needs --view live or leaks");
+	refused("--view peak --at 1s a", "--at needs --view live or leaks");
+	refused("--view live --tail 1s a", "--tail needs --view leaks");
+	refused("--view leaks --within 1 a", "--within needs --view temporary");
+	refused("--within 1 --at 1s a", "--at needs --view live or leaks");
 
 	/* What is no time may be the name of a snapshot, or of a phase. */
 	q = good("--at warm --phase load a").question;
@@ -243,8 +241,8 @@ TEST(bad_values)
 		"--thread takes the number or the name of a thread");
 	refused("--top x a", "--top takes a number");
 	refused("--stacks -1 a", "--stacks takes a number");
-	refused("--stacks 1 --cum a", "--stacks shows call stacks: it goes "
-				      "without --top and --sort");
+	refused("--stacks 1 --cum a", "--stacks shows call stacks: it cannot "
+				      "be used with --top or --sort");
 	refused("--sort size a", "--sort takes flat, cum, count or name");
 	refused("--watch 2 a", "--watch takes a time from 100ms to 24h");
 	refused("--watch 99ms a", "--watch takes a time from 100ms to 24h");
@@ -273,14 +271,14 @@ TEST(unknown_options)
 TEST(combinations)
 {
 	static const char everything[] =
-		"--json shows everything: it goes without --top, --sort, "
-		"--stacks, --timeline and --sizes";
+		"--json shows everything: it cannot be used with --top, "
+		"--sort, --stacks, --timeline or --sizes";
 	static const char pages[] =
-		"--timeline and --sizes go without --top, --sort, --stacks "
-		"and --simultaneous";
+		"--timeline and --sizes cannot be used with --top, --sort, "
+		"--stacks or --simultaneous";
 	static const char timeline[] =
-		"--timeline shows what is alive: it goes without --view, "
-		"--at, --tail and --within";
+		"--timeline shows live bytes: it cannot be used with --view, "
+		"--at, --tail or --within";
 
 	refused("--json --csv a", "--json or --csv, not both");
 	refused("--timeline --sizes a", "--timeline or --sizes, not both");
@@ -290,11 +288,13 @@ TEST(combinations)
 	refused("--json --timeline a", everything);
 	refused("--timeline --top 1 a", pages);
 	refused("--sizes --simultaneous a", pages);
-	refused("--csv --stacks 3 a", "--csv goes without --stacks");
+	refused("--csv --stacks 3 a", "--csv cannot be used with --stacks");
 	refused("--timeline --view live a", timeline);
 	refused("--timeline --at 1s a", timeline);
-	refused("--watch 1s --json a", "--watch goes without --json and --csv");
-	refused("--watch 1s --csv a", "--watch goes without --json and --csv");
+	refused("--watch 1s --json a",
+		"--watch cannot be used with --json or --csv");
+	refused("--watch 1s --csv a",
+		"--watch cannot be used with --json or --csv");
 	good("--timeline --csv --from 1s --thread 1 --size 5- a");
 	good("--sizes --view peak --from 1s --thread 1 --size 5- a");
 	good("--json --view peak --simultaneous a");
@@ -420,40 +420,39 @@ TEST(pages)
 TEST(pages_refuse)
 {
 	refused("tree --timeline a",
-		"--timeline, --sizes and --by go with report and top");
+		"--timeline, --sizes and --by are only for report and top");
 	refused("peek --by size f a",
-		"--timeline, --sizes and --by go with report and top");
-	refused("tree --top 3 a", "--top goes with report, top and stats");
-	refused("stats --cum a", "--sort and --cum go with report and top");
-	refused("tree --stacks 3 a", "--stacks goes with report, top and "
-				     "traces");
+		"--timeline, --sizes and --by are only for report and top");
+	refused("tree --top 3 a", "--top is only for report, top and stats");
+	refused("stats --cum a",
+		"--sort and --cum are only for report and top");
+	refused("tree --stacks 3 a",
+		"--stacks is only for report, top and traces");
 	refused("list --granularity line f a",
-		"--granularity goes with the functions of report and top, with "
-		"tree and with peek");
+		"--granularity is only for the functions of report and top, "
+		"for tree and for peek");
 	refused("--by size --granularity line a",
-		"--granularity goes with the functions of report and top, with "
-		"tree and with peek");
+		"--granularity is only for the functions of report and top, "
+		"for tree and for peek");
 	refused("stats --nodefraction 0.1 a",
-		"--nodefraction goes with the functions of report and top, "
+		"--nodefraction is only for the functions of report and top, "
 		"with tree, peek and list");
-	refused("--source-path x a", "--source-path goes with list");
+	refused("--source-path x a", "--source-path is only for list");
 	refused("tree --simultaneous a",
-		"--simultaneous goes with report and top");
+		"--simultaneous is only for report and top");
 	refused("traces --csv a",
-		"traces and stats go without --csv; they have --json");
+		"traces and stats cannot be used with --csv, but with --json");
 	refused("--csv --unit B a",
-		"--json and --csv have bytes: they go without --unit");
+		"--json and --csv have bytes: they cannot be used with --unit");
 	refused("--by size --sizes a",
 		"--by, --timeline or --sizes: one of them");
-	refused("--by thread --top 3 a",
-		"--by goes without --top, --sort, --stacks and "
-		"--simultaneous");
-	refused("--json --by thread a",
-		"--json shows everything: it goes without --nodefraction and "
-		"--by");
+	refused("--by thread --top 3 a", "--by cannot be used with --top, "
+					 "--sort, --stacks or --simultaneous");
+	refused("--json --by thread a", "--json shows everything: it cannot be "
+					"used with --nodefraction or --by");
 	refused("--json --nodefraction 0.5 a",
-		"--json shows everything: it goes without --nodefraction and "
-		"--by");
+		"--json shows everything: it cannot be used with "
+		"--nodefraction or --by");
 }
 
 TEST(rows)
@@ -495,22 +494,23 @@ TEST(base)
 	good("peek f --base a --granularity module c");
 	good("--sizes --base a c");
 	good("--by phase --base a c");
-	refused("list f --base a c", "list goes without --base: lines move "
-				     "when code is edited; peek REGEX --base "
-				     "compares callers and callees of "
-				     "functions");
+	refused("list f --base a c",
+		"list cannot be used with --base: lines move when code is "
+		"edited; peek REGEX --base compares callers and callees of "
+		"functions");
 	refused("--timeline --base a c",
-		"--timeline goes without --base: two runs have no common "
-		"clock; --view peak --base compares the peaks");
+		"--timeline cannot be used with --base: two runs have no "
+		"common clock; --view peak --base compares the peaks");
 	refused("tree --granularity line --base a c",
-		"--base matches functions by name: it goes with --granularity "
+		"--base matches functions by name: it needs --granularity "
 		"function or module");
 	refused("top --simultaneous --base a c",
-		"--simultaneous goes without --base, which judges all rows "
-		"together already");
+		"--simultaneous cannot be used with --base, which judges all "
+		"rows together already");
 	refused("top --estimator p3 --base a c",
-		"--base goes without --estimator");
-	refused("top --watch 1s --base a c", "--watch goes without --base");
+		"--base cannot be used with --estimator");
+	refused("top --watch 1s --base a c",
+		"--watch cannot be used with --base");
 }
 
 TEST(filters)
@@ -556,7 +556,7 @@ TEST(default_view)
 
 TEST(options_of_an_export)
 {
-	refused("a -o b", "-o goes with export FORMAT");
+	refused("a -o b", "-o is only for export FORMAT");
 	refused("a --metric objects",
 		"--metric objects is for export collapsed: the report shows "
 		"objects besides");

@@ -102,22 +102,22 @@ TEST(refusals)
 	refused("site(x=+3%", "no ')'");
 	refused("site((=+3%", "no ')'");
 	refused("site(a[)=+3%", "the limit's pattern");
-	refused("alloc_bytes=", "is none: +3%");
-	refused("alloc_bytes=3%", "is none: +3%");
-	refused("alloc_bytes=-3%", "is none: +3%");
-	refused("alloc_bytes=+", "is none: +3%");
-	refused("alloc_bytes=+%", "is none: +3%");
-	refused("alloc_bytes=+3%&", "is none: +3%");
-	refused("alloc_bytes=+3%&4%", "is none: +3%");
-	refused("alloc_bytes=+64K&3%", "is none: +3%");
-	refused("alloc_bytes=+1e3", "is none: +3%");
-	refused("alloc_objects=+1K", "is none: +3%");
+	refused("alloc_bytes=", "is not valid: give +3%");
+	refused("alloc_bytes=3%", "is not valid: give +3%");
+	refused("alloc_bytes=-3%", "is not valid: give +3%");
+	refused("alloc_bytes=+", "is not valid: give +3%");
+	refused("alloc_bytes=+%", "is not valid: give +3%");
+	refused("alloc_bytes=+3%&", "is not valid: give +3%");
+	refused("alloc_bytes=+3%&4%", "is not valid: give +3%");
+	refused("alloc_bytes=+64K&3%", "is not valid: give +3%");
+	refused("alloc_bytes=+1e3", "is not valid: give +3%");
+	refused("alloc_objects=+1K", "is not valid: give +3%");
 	refused("alloc_bytes=+-100%", "nothing can shrink");
 	refused("sites=24M", "sites are compared");
-	refused("live_bytes@load=+3%", "only what was allocated");
+	refused("live_bytes@load=+3%", "only allocations have phases");
 	refused("leak_rate=+3%", "at most 10 KiB");
-	refused("leak_rate@load=3K", "only what was allocated");
-	refused("peak_bytes@load=+3%", "only what was allocated");
+	refused("leak_rate@load=3K", "only allocations have phases");
+	refused("peak_bytes@load=+3%", "only allocations have phases");
 }
 
 static void put(struct memfile *file, const char *text)
@@ -144,7 +144,8 @@ TEST(files)
 	sp_limits_done(&limits);
 	put(&file, "alloc_bytes=+3%\n\nalloc_bytes=x\n");
 	assert_int_equal(sp_limits_read(&limits, file.path, &error), -EINVAL);
-	assert_has(error.message, "line 3: the limit alloc_bytes=x is none");
+	assert_has(error.message,
+		   "line 3: the limit alloc_bytes=x is not valid");
 	assert_string_equal(error.file, file.path);
 	sp_limits_done(&limits);
 	memfile_close(&file);

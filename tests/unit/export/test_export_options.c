@@ -70,19 +70,19 @@ TEST(what_is_refused)
 			 "output)");
 	refused("csv a -o", "--output takes a path, or - for standard output");
 	refused("csv -ob", "which profile? no FILE was given");
-	refused("csv -ob a --top 3", "an export goes without --top");
-	refused("csv -ob a --json", "an export goes without --json");
+	refused("csv -ob a --top 3", "an export cannot be used with --top");
+	refused("csv -ob a --json", "an export cannot be used with --json");
 	refused("csv -ob a --metric objects",
-		"csv goes without --metric objects");
+		"csv cannot be used with --metric objects");
 	refused("csv -ob a --max-samples 9",
-		"csv goes without --pprof-error and --max-samples");
+		"csv cannot be used with --pprof-error or --max-samples");
 	refused("csv -ob a --at 3s --view peak",
-		"--at goes with --view live or leaks");
+		"--at needs --view live or leaks");
 	refused("pprof -ob a --max-samples 0",
 		"--max-samples takes a number above 0");
 	refused("pprof -ob a --base c",
-		"pprof goes without --base: html shows two sides, and so does "
-		"diff");
+		"pprof cannot be used with --base: html shows two sides, and "
+		"so does diff");
 }
 
 TEST_MAIN(NULL, NULL)

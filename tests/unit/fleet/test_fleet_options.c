@@ -112,7 +112,7 @@ TEST(refused)
 	refuses("top --from 2026-11-23 --to 2026-11-23", "earlier");
 	refuses("diff", "--base KEY=VALUE");
 	refuses("check --limit alloc_bytes=1", "--base KEY=VALUE");
-	refuses("add --label a=1 x", "go without");
+	refuses("add --label a=1 x", "cannot be used with");
 }
 
 TEST(times)

@@ -170,7 +170,7 @@ TEST(text)
 		"caches\n",
 		"Steady: 1 function",
 		"notes:\n",
-		"on average at most 5 % of what is called a leak is none",
+		"on average at most 5 % of the sites called leaks do not leak",
 		NULL};
 	struct scene s;
 	char *text = NULL;

@@ -143,7 +143,7 @@ TEST_OF(struct fixture *x, times, setup, fixture_teardown)
 	set(&x->question.to, "1h");
 	assert_true(select_good(x).to_ns == SP_NEVER);
 	set(&x->question.to, "1s");
-	refused(x, -ERANGE, "nothing is born between --from");
+	refused(x, -ERANGE, "nothing can be between --from");
 	set(&x->question.to, "end");
 	set(&x->question.from, "4s");
 	refused(x, -ERANGE, "--from 4.0 s lies after the end");
@@ -158,7 +158,7 @@ TEST_OF(struct fixture *x, tail, setup, fixture_teardown)
 	set(&x->question.tail, "2s");
 	assert_true(select_good(x).tail_ns == 2000 * MS);
 	set(&x->question.at, "1s");
-	refused(x, -ERANGE, "nothing is older than the tail of 2.0 s");
+	refused(x, -ERANGE, "no object can be older than the tail of 2.0 s");
 	set(&x->question.tail, "1s");
 	assert_true(select_good(x).at_ns == 1000 * MS);
 }
@@ -220,8 +220,7 @@ TEST_OF(struct fixture *x, views_that_need_frees, setup, fixture_teardown)
 
 		view(x, (enum sp_view)v);
 		snprintf(words, sizeof(words),
-			 "--view %s needs to know what "
-			 "was freed",
+			 "--view %s needs frees, and this profile has none",
 			 sp_view_name((enum sp_view)v));
 		refused(x, -ENODATA, words);
 		refused(x, -ENODATA, "record again with SAMPLEPROF_FREES=on");
