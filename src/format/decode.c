@@ -476,22 +476,6 @@ static const char *decode_payload(struct sp_slice *s, const uint8_t *readable,
 	}
 }
 
-/* sp_hash_bytes(), where the eight bytes before the data may be read. */
-static inline uint64_t hash_record(uint64_t h, const uint8_t *p, size_t n)
-{
-	const size_t rest = n & 7;
-	uint64_t word;
-
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&word, p, 8);
-		h = sp_hash_word(h, word);
-	}
-	if (!rest)
-		return h;
-	memcpy(&word, p + rest - 8, 8);
-	return sp_hash_word(h, word >> (64 - 8 * rest));
-}
-
 static enum sp_decode_result damaged_field(struct sp_decoded *ret,
 					   const char *field)
 {
@@ -522,7 +506,7 @@ enum sp_decode_result sp_decode_next(struct sp_chunk_state *state,
 	payload = (struct sp_slice){s.at, check, false};
 	h = sp_hash_word(state->hash, ret->type);
 	n = (size_t)(check - hashed);
-	h = hashed - chunk >= 8 ? hash_record(h, hashed, n)
+	h = hashed - chunk >= 8 ? sp_hash_bytes_inside(h, hashed, n)
 				: sp_hash_bytes(h, hashed, n);
 	if (check[0] != (uint8_t)(h >> 48) || check[1] != (uint8_t)(h >> 56))
 		return damaged_field(ret, "record check");
