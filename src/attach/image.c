@@ -14,13 +14,11 @@
 
 #include "attach/image_inner.h"
 #include "attach/library.h"
+#include "control/dynsym.h"
 #include "format/attach.h"
 
-#define FRAMES_MAX  4096
-#define STACK_BYTES 65536u /* read at once */
-#define WAITING_MAX 64
-#define PATH_BYTES  4400
-#define VDSO_BYTES  8192u /* where its code is */
+#define PATH_BYTES 4400
+#define VDSO_BYTES 8192u /* where its code is */
 
 /* ---- files ---- */
 
@@ -119,38 +117,13 @@ static int report_mappings(struct sp_image *image)
 
 /* ---- symbols ---- */
 
-static Elf_Data *find_symbols(Elf *elf, GElf_Shdr *ret)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section)) != NULL)
-		if (gelf_getshdr(section, ret) && ret->sh_type == SHT_DYNSYM &&
-		    ret->sh_entsize)
-			return elf_getdata(section, NULL);
-	return NULL;
-}
-
 /* A symbol of that type that the module exports. */
 static bool find_symbol(Dwfl_Module *mod, const char *wanted, int type,
 			GElf_Sym *ret, GElf_Addr *ret_bias)
 {
 	Elf *elf = mod ? dwfl_module_getelf(mod, ret_bias) : NULL;
-	GElf_Shdr header;
-	Elf_Data *data = elf ? find_symbols(elf, &header) : NULL;
-	size_t n = data ? data->d_size / header.sh_entsize : 0;
 
-	for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-		const char *name;
-
-		if (!gelf_getsym(data, (int)i, ret) ||
-		    ret->st_shndx == SHN_UNDEF ||
-		    GELF_ST_TYPE(ret->st_info) != type)
-			continue;
-		name = elf_strptr(elf, header.sh_link, ret->st_name);
-		if (name && strcmp(name, wanted) == 0)
-			return true;
-	}
-	return false;
+	return elf && sp_dynsym_find(elf, wanted, type, ret);
 }
 
 bool sp_image_function(Dwfl_Module *mod, const char *wanted,

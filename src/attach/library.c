@@ -13,41 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "control/dynsym.h"
 #include "format/attach.h"
 
 #define NAME "libsampleprof.so" /* as /proc/PID/maps shows it */
 
 /* A page at least, of any processor. */
 #define SAME_BYTES 4096
-
-/* The value of our function in the symbol table. */
-static uint64_t find_symbol(Elf *elf)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		GElf_Shdr header;
-		Elf_Data *data;
-		size_t n;
-
-		if (!gelf_getshdr(section, &header) ||
-		    header.sh_type != SHT_DYNSYM || !header.sh_entsize)
-			continue;
-		data = elf_getdata(section, NULL);
-		n = data ? data->d_size / header.sh_entsize : 0;
-		for (size_t i = 0; i < n; i++) {
-			GElf_Sym symbol;
-			const char *name;
-
-			if (!gelf_getsym(data, (int)i, &symbol))
-				continue;
-			name = elf_strptr(elf, header.sh_link, symbol.st_name);
-			if (name && strcmp(name, SP_ATTACH_FUNCTION) == 0)
-				return symbol.st_value;
-		}
-	}
-	return 0;
-}
 
 static int map_file(struct sp_library *library)
 {
@@ -71,6 +43,7 @@ static int map_file(struct sp_library *library)
 
 int sp_library_read(struct sp_library *library, struct sp_error *err)
 {
+	GElf_Sym symbol;
 	Elf *elf;
 	int r = sp_launch_library(library->path, err);
 
@@ -82,7 +55,10 @@ int sp_library_read(struct sp_library *library, struct sp_error *err)
 				    strerror(-r));
 	elf_version(EV_CURRENT);
 	elf = elf_memory(library->bytes, library->n);
-	library->function = elf ? find_symbol(elf) : 0;
+	library->function = elf && sp_dynsym_find(elf, SP_ATTACH_FUNCTION,
+						  STT_FUNC, &symbol)
+				    ? symbol.st_value
+				    : 0;
 	elf_end(elf);
 	return library->function ? 0
 				 : sp_error_set(err, -ENOEXEC, library->path,

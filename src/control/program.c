@@ -12,6 +12,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "control/dynsym.h"
 #include "control/launch.h"
 
 /* As execvp looks for it. */
@@ -69,37 +70,6 @@ static bool gains_privileges(int fd, const struct stat *st)
 	       fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-/* Does the executable's dynamic symbol table define it? */
-static bool defines_symbol(Elf *elf, const char *wanted)
-{
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
-
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		Elf_Data *data;
-		size_t n;
-
-		if (!gelf_getshdr(section, &header) ||
-		    header.sh_type != SHT_DYNSYM || !header.sh_entsize)
-			continue;
-		data = elf_getdata(section, NULL);
-		n = data ? data->d_size / header.sh_entsize : 0;
-		for (size_t i = 0; i < n && i <= INT32_MAX; i++) {
-			const char *name;
-			GElf_Sym symbol;
-
-			if (!gelf_getsym(data, (int)i, &symbol) ||
-			    symbol.st_shndx == SHN_UNDEF ||
-			    GELF_ST_TYPE(symbol.st_info) != STT_FUNC)
-				continue;
-			name = elf_strptr(elf, header.sh_link, symbol.st_name);
-			if (name && strcmp(name, wanted) == 0)
-				return true;
-		}
-	}
-	return false;
-}
-
 static bool has_interpreter(Elf *elf)
 {
 	size_t n = 0;
@@ -153,6 +123,7 @@ const char *sp_launch_why_unseen(const char *path)
 {
 	const char *why = NULL;
 	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	GElf_Sym symbol;
 	Elf *elf;
 
 	if (fd < 0)
@@ -162,7 +133,7 @@ const char *sp_launch_why_unseen(const char *path)
 	if (elf && elf_kind(elf) == ELF_K_ELF) {
 		if (!has_interpreter(elf))
 			why = "the program is linked statically";
-		else if (defines_symbol(elf, "malloc"))
+		else if (sp_dynsym_find(elf, "malloc", STT_FUNC, &symbol))
 			why = "the program has a malloc of its own";
 	}
 	elf_end(elf);
