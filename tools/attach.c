@@ -11,12 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/parse.h"
 #include "attach/attach.h"
+#include "base/parse.h"
 #include "control/target.h"
 #include "text/text.h"
 #include "tools/commands.h"
 #include "tools/console.h"
+#include "tools/sampling_options.h"
 
 #define SETTINGS_MAX 60
 #define POLL_NS      100000000
@@ -26,8 +27,7 @@
 
 /* NULL: not given, so the environment decides. */
 struct attach_options {
-	const char *period;
-	const char *rate;
+	struct sampling_options sampling;
 	const char *out;
 	const char *follow;
 	uint64_t for_ns; /* 0: until detach, or its end */
@@ -35,25 +35,6 @@ struct attach_options {
 	bool help;       /* asked for; nothing else counts */
 	bool version;    /* likewise */
 };
-
-static bool take_period(void *part, const char *text)
-{
-	struct attach_options *o = part;
-	uint64_t bytes;
-
-	o->period = text;
-	return sp_parse_size(text, &bytes) && bytes &&
-	       bytes <= SP_FORMAT_PERIOD_MAX;
-}
-
-static bool take_rate(void *part, const char *text)
-{
-	struct attach_options *o = part;
-	uint64_t rate;
-
-	o->rate = text;
-	return sp_parse_rate(text, &rate);
-}
 
 static bool take_out(void *part, const char *text)
 {
@@ -88,11 +69,6 @@ static bool take_before(void *part, const char *text)
 }
 
 static const struct sp_argument arguments[] = {
-	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
-	 0, "mean bytes between two samples (default 512K)"},
-	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
-	 "target of samples per second: above it the period grows\n"
-	 "(default off)"},
 	{"out", 0, "FILE", "a path", take_out, 0,
 	 "profile, or a directory that is there; its user creates\n"
 	 "it (default %e.%p.sprof, or in its /tmp if the process\n"
@@ -109,18 +85,8 @@ static const struct sp_argument arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct attach_options),
 };
 
-static const char *follow_word(size_t i)
-{
-	static const char *const words[] = {"all", "none", NULL};
-
-	return words[i];
-}
-
-static const struct sp_argument_values values[] = {{"follow", follow_word},
-						   {0}};
-
-static const struct sp_argument_group group = {"How to record", arguments,
-					       values};
+static const struct sp_argument_group group = {NULL, arguments,
+					       sampling_follow};
 
 const struct sp_command_line attach_line = {
 	.forms = "attach [OPTION]... PID",
@@ -129,7 +95,12 @@ const struct sp_command_line attach_line = {
 		 "sample what it allocates\nfrom now on. One of its threads is "
 		 "stopped for some milliseconds; the process\nhas to use "
 		 "glibc.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts =
+		(const struct sp_argument_part[]){
+			SP_ARGUMENT_PART(struct attach_options, sampling_group,
+					 sampling),
+			{&group, 0},
+			{0}},
 	.ending = "Exit status: 0 fine, 1 the process cannot be attached to, 2 "
 		  "usage.\n",
 };
@@ -232,8 +203,9 @@ static int collect_settings(uint64_t pid, const struct attach_options *o,
 	if (!out)
 		out = is_near ? "%e.%p.sprof" : ELSEWHERE;
 	if (add_environment(s) && add_out(s, out) &&
-	    (!o->period || add_setting(s, "PERIOD", o->period)) &&
-	    (!o->rate || add_setting(s, "RATE", o->rate)) &&
+	    (!o->sampling.period ||
+	     add_setting(s, "PERIOD", o->sampling.period)) &&
+	    (!o->sampling.rate || add_setting(s, "RATE", o->sampling.rate)) &&
 	    (!o->follow || add_setting(s, "FOLLOW", o->follow)) &&
 	    add_setting(s, "LOG", "quiet"))
 		return 0;

@@ -8,31 +8,11 @@
 
 #include "base/parse.h"
 #include "cli/commands.h"
-#include "model/profile.h"
 #include "tools/commands.h"
 #include "tools/console.h"
 
 /* Of an executable, as the agent takes it. */
 #define FOLLOW_MAX 255
-
-static bool take_period(void *part, const char *text)
-{
-	struct run_options *o = part;
-	uint64_t bytes;
-
-	o->period = text;
-	return sp_parse_size(text, &bytes) && bytes &&
-	       bytes <= SP_FORMAT_PERIOD_MAX;
-}
-
-static bool take_rate(void *part, const char *text)
-{
-	struct run_options *o = part;
-	uint64_t rate;
-
-	o->rate = text;
-	return sp_parse_rate(text, &rate);
-}
 
 static bool take_out(void *part, const char *text)
 {
@@ -75,11 +55,6 @@ static bool take_label(void *part, const char *text)
 	SP_ARGUMENT_FLAG(struct run_options, name, member, help)
 
 static const struct sp_argument arguments[] = {
-	{"period", 0, "SIZE", "a size from 1 to 1T, such as 64K", take_period,
-	 0, "mean bytes between two samples (default 512K)"},
-	{"rate", 0, "N/s", "off, or 1/s to 1000000/s", take_rate, 0,
-	 "target of samples per second: above it the period grows\n"
-	 "(default off)"},
 	{"out", 0, "FILE", "a path", take_out, 0,
 	 "profile, or a directory that is there (default\n"
 	 "%e.%p.sprof)"},
@@ -114,18 +89,8 @@ static const struct sp_argument arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct run_options),
 };
 
-static const char *follow_word(size_t i)
-{
-	static const char *const words[] = {"all", "none", NULL};
-
-	return words[i];
-}
-
-static const struct sp_argument_values values[] = {{"follow", follow_word},
-						   {0}};
-
-static const struct sp_argument_group group = {"How to record", arguments,
-					       values};
+static const struct sp_argument_group group = {NULL, arguments,
+					       sampling_follow};
 
 const struct sp_command_line run_line = {
 	.forms = "run [OPTION]... [--] PROGRAM [ARGUMENT]...",
@@ -134,7 +99,12 @@ const struct sp_command_line run_line = {
 		 "exit status, say at the end what was recorded, and put the "
 		 "names of functions\n"
 		 "into the profiles.\n",
-	.parts = (const struct sp_argument_part[]){{&group, 0}, {0}},
+	.parts =
+		(const struct sp_argument_part[]){
+			SP_ARGUMENT_PART(struct run_options, sampling_group,
+					 sampling),
+			{&group, 0},
+			{0}},
 	.ending = "Exit status: that of the program; 2 usage, 126 if it cannot "
 		  "be run or profiled,\n"
 		  "127 if it was not found.\n",
@@ -156,8 +126,10 @@ static bool export_ledger(const struct run_options *o)
 
 bool run_options_export(const struct run_options *o)
 {
-	return (!o->period || set_variable("SAMPLEPROF_PERIOD", o->period)) &&
-	       (!o->rate || set_variable("SAMPLEPROF_RATE", o->rate)) &&
+	return (!o->sampling.period ||
+		set_variable("SAMPLEPROF_PERIOD", o->sampling.period)) &&
+	       (!o->sampling.rate ||
+		set_variable("SAMPLEPROF_RATE", o->sampling.rate)) &&
 	       (!o->out || set_variable("SAMPLEPROF_OUT", o->out)) &&
 	       (!o->follow || set_variable("SAMPLEPROF_FOLLOW", o->follow)) &&
 	       (!o->fraction ||

@@ -4,12 +4,12 @@
 #include <stdbool.h>
 
 #include "base/labels.h"
+#include "tools/sampling_options.h"
 
 /* What `sampleprof run` was asked for.  NULL: not given, so the environment
  * decides. */
 struct run_options {
-	const char *period;
-	const char *rate;
+	struct sampling_options sampling;
 	const char *out;
 	const char *follow;
 	const char *fraction;
