@@ -9,7 +9,7 @@ set -euo pipefail
 
 root=$1
 known=$(sed -n 's/^SP_KNOB_[A-Z]*(\([A-Z_]*\),.*/SAMPLEPROF_\1/p' \
-	"$root/src/agent/event/config.def" | sort -u)
+	"$root/src/agent/process/config.def" | sort -u)
 [ -n "$known" ] || { echo "config.def: no setting found"; exit 1; }
 
 status=0

@@ -44,18 +44,18 @@ refuses() {
 # tree: a small project that every lint of the tree accepts, in $scratch/tree.
 tree() {
 	rm -rf "$scratch/tree"
-	mkdir -p "$scratch/tree"/{src/{base,agent/event,agent/hooks,read},include/sampleprof} \
+	mkdir -p "$scratch/tree"/{src/{base,agent/hooks,agent/process,read},include/sampleprof} \
 		"$scratch/tree"/{tools,tests/lint,docs/man,.ci}
 	cd "$scratch/tree"
 	cp "$root/.clang-format" .
 	cp "$lint/layers.txt" tests/lint/
 	printf '#include <stddef.h>\n\nsize_t sp_a(void);\n' >src/base/a.h
-	printf '#include "base/a.h"\n\nsize_t sp_b(void);\n' >src/agent/event/b.h
+	printf '#include "base/a.h"\n\nsize_t sp_b(void);\n' >src/agent/process/b.h
 	printf 'int sampleprof_on(void);\n' >include/sampleprof/sampleprof.h
 	printf 'int main(void)\n{\n\treturn 0;\n}\n' >tools/main.c
 	printf '#!/bin/sh\necho "$1"\n' >tools/run
 	printf '.TH A 1 2026-01-01 "sampleprof 1.2.3" "B"\n.SH NAME\na \\- b\n' >docs/man/a.1
-	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/event/config.def
+	printf 'SP_KNOB_SIZE(ONE, one,\n' >src/agent/process/config.def
 	printf 'SAMPLEPROF_ONE\n' | tee README.md |
 		cat docs/man/a.1 - >docs/man/sampleprof.7
 }
@@ -112,7 +112,7 @@ test_tree() {
 	[ -z "$(command -v groff)" ] || accepts man "$lint/man.sh" docs/man 1.2.3
 
 	tree
-	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/event/config.def
+	printf 'SP_KNOB_TEXT(TWO, two,\n' >>src/agent/process/config.def
 	refuses "undocumented setting" "SAMPLEPROF_TWO is missing" \
 		"$lint/knobs.sh" .
 	tree
@@ -120,30 +120,30 @@ test_tree() {
 	refuses "setting that is none" "SAMPLEPROF_THREE is no setting" \
 		"$lint/knobs.sh" .
 	tree
-	echo '#include "agent/event/b.h"' >src/read/p.c
-	refuses "read on agent" "read may not include agent/event" \
+	echo '#include "agent/process/b.h"' >src/read/p.c
+	refuses "read on agent" "read may not include agent/process" \
 		"$lint/layers.sh" .
 	tree
-	echo '# include "agent/event/b.h"' >>src/base/a.h
-	refuses "base on agent" "base may not include agent/event" \
+	echo '# include "agent/process/b.h"' >>src/base/a.h
+	refuses "base on agent" "base may not include agent/process" \
 		"$lint/layers.sh" .
 	tree
 	echo '#include <sampleprof/sampleprof.h>' >src/read/p.c
 	refuses "read on the public header" \
 		"read may not include sampleprof" "$lint/layers.sh" .
 	tree
-	echo '#include "b.h"' >src/agent/event/b.c
+	echo '#include "b.h"' >src/agent/process/b.c
 	refuses "header without its layer" 'should be written "layer/b.h"' \
 		"$lint/layers.sh" .
 	tree
 	accepts arch "$lint/arch.sh" .
-	printf '#ifdef __x86_64__\n#endif\n' >>src/agent/event/b.c
+	printf '#ifdef __x86_64__\n#endif\n' >>src/agent/process/b.c
 	refuses "question about the architecture" "b.c:1:#ifdef" \
 		"$lint/arch.sh" .
 	tree
-	printf '\t__asm__ volatile("nop");\n' >>src/agent/event/b.c
+	printf '\t__asm__ volatile("nop");\n' >>src/agent/process/b.c
 	refuses "assembly" "b.c:1:" "$lint/arch.sh" .
-	mv src/agent/event/b.c src/agent/event/b_x86_64.c
+	mv src/agent/process/b.c src/agent/process/b_x86_64.c
 	accepts "assembly in its place" "$lint/arch.sh" .
 	tree
 	mkdir src/new

@@ -16,7 +16,7 @@ import unittest
 import harness
 
 CONFIG_DEF = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(
-    os.path.abspath(__file__)))), "src", "agent", "event",
+    os.path.abspath(__file__)))), "src", "agent", "process",
     "config.def")
 
 NOBODY = 65534

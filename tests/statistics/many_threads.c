@@ -3,8 +3,8 @@
 
 #include <stdbool.h>
 
-#include "agent/event/checkin.h"
-#include "agent/event/period.h"
+#include "agent/sampling/checkin.h"
+#include "agent/sampling/period.h"
 
 static struct sp_law first;
 static uint64_t clock_ns, changes, longest_bytes;

@@ -10,7 +10,7 @@
  */
 #include <math.h>
 
-#include "agent/event/process.h"
+#include "agent/process/process.h"
 #include "base/parse.h"
 #include "base/rng.h"
 #include "support/test.h"

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "agent/event/agent.h"
-#include "agent/event/checkin.h"
 #include "agent/event/marks.h"
 #include "agent/file/slots.h"
+#include "agent/sampling/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"
 #include "agent/thread/size_counts.h"

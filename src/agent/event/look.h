@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "agent/event/process.h"
+#include "agent/process/process.h"
 #include "format/look.h"
 
 /*

@@ -6,7 +6,6 @@
 
 #include "agent/event/agent.h"
 #include "agent/event/marks.h"
-#include "agent/event/process.h"
 #include "agent/event/recorder.h"
 #include "agent/file/chunks.h"
 #include "agent/file/livemaps.h"
@@ -15,6 +14,7 @@
 #include "agent/file/stack.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
+#include "agent/process/process.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"

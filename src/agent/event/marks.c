@@ -11,14 +11,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "agent/event/checkin.h"
-#include "agent/event/period.h"
 #include "agent/event/recorder.h"
 #include "agent/event/stamp.h"
 #include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
+#include "agent/sampling/checkin.h"
+#include "agent/sampling/period.h"
 #include "agent/sys/diag.h"
 #include "agent/thread/inside.h"
 

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/event/process.h"
 #include "agent/file/filter.h"
 #include "agent/file/liveset.h"
+#include "agent/process/process.h"
 #include "agent/sys/arch.h"
 #include "agent/thread/thread.h"
 #include "format/encode.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "agent/event/process.h"
+#include "agent/process/process.h"
 #include "agent/thread/thread.h"
 
 /*

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "agent/event/look.h"
-#include "agent/event/memory_limit.h"
-#include "agent/event/period.h"
 #include "agent/event/recorder.h"
 #include "agent/file/writer.h"
+#include "agent/process/memory_limit.h"
+#include "agent/sampling/period.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
 #include "agent/unwind/lane.h"

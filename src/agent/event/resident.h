@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
-#include "agent/event/process.h"
+#include "agent/process/process.h"
 
 /*
  * Resident memory over time, and how near it is to the limit (memory_limit.h):

@@ -12,11 +12,11 @@
 #include <string.h>
 
 #include "agent/event/agent.h"
-#include "agent/event/process.h"
 #include "agent/event/recorder.h"
 #include "agent/event/resident.h"
 #include "agent/hooks/alive.h"
 #include "agent/hooks/patch.h"
+#include "agent/process/process.h"
 #include "agent/sys/export.h"
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"

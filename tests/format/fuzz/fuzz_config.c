@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/event/config.h"
+#include "agent/process/config.h"
 #include "base/labels.h"
 #include "base/parse.h"
 #include "format/fuzz/target.h"
@@ -57,7 +57,7 @@ static void check_limits(const struct sp_config *c)
 	FUZZ_ASSERT(c->field[0] && strlen(c->field) <= (max));
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	FUZZ_ASSERT(c->field <= 1);
-#include "agent/event/config.def"
+#include "agent/process/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE

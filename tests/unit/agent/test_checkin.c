@@ -3,8 +3,8 @@
  * When threads check in: busy, idle and in turn; and how much they may have
  * allocated that is never published.
  */
-#include "agent/event/checkin.h"
 #include "agent/file/slots.h"
+#include "agent/sampling/checkin.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
 

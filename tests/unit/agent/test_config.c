@@ -2,7 +2,7 @@
 /* Every knob of config.def: what it accepts, refuses, says and stores. */
 #include <inttypes.h>
 
-#include "agent/event/config.h"
+#include "agent/process/config.h"
 #include "base/parse.h"
 #include "base/rng.h"
 #include "support/test.h"
@@ -36,7 +36,7 @@ static const struct knob knobs[] = {
 	{LABELS, #name, AT(field), 0, 0, 0, "", help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	{CHOICE, #name, AT(field), def, 0, 0, choices, help},
-#include "agent/event/config.def"
+#include "agent/process/config.def"
 };
 
 #define KNOBS (sizeof(knobs) / sizeof(knobs[0]))

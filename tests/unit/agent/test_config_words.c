@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Settings without a value are as if they were not set, and what is refused is
  * named as it may be written. */
-#include "agent/event/config.h"
+#include "agent/process/config.h"
 #include "support/test.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ static const char *const names[] = {
 #define SP_KNOB_FRACTION(name, field, help)                    #name,
 #define SP_KNOB_LABELS(name, field, help)                      #name,
 #define SP_KNOB_CHOICE(name, field, def, choices, help)        #name,
-#include "agent/event/config.def"
+#include "agent/process/config.def"
 };
 
 /* Parses SAMPLEPROF_<name>=<value> and one more variable, or NULL. */

@@ -2,12 +2,12 @@
 /* Which calls into the agent were left, and what a thread gets back then. */
 #include <sys/mman.h>
 
-#include "agent/event/period.h"
 #include "agent/event/recover.h"
 #include "agent/file/slots.h"
-#include "agent/thread/size_counts.h"
+#include "agent/sampling/period.h"
 #include "agent/thread/inside.h"
 #include "agent/thread/lease.h"
+#include "agent/thread/size_counts.h"
 #include "agent/unwind/lane.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"

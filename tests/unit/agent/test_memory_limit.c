@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "agent/event/memory_limit.h"
+#include "agent/process/memory_limit.h"
 #include "support/test.h"
 
 #define NAME "/memory.max"

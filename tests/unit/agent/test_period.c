@@ -4,9 +4,9 @@
  * own: what is in force, what marks say of it, what orders do.
  */
 #include "agent/event/marks.h"
-#include "agent/event/period.h"
 #include "agent/event/recorder.h"
-#include "agent/event/rate_limit.h"
+#include "agent/sampling/period.h"
+#include "agent/sampling/rate_limit.h"
 #include "agent/thread/thread.h"
 #include "model/profile.h"
 #include "support/agent_fixture.h"

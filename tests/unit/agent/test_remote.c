@@ -11,10 +11,10 @@
 #include <time.h>
 
 #include "agent/event/marks.h"
-#include "agent/event/remote.h"
-#include "agent/event/period.h"
 #include "agent/event/recorder.h"
+#include "agent/event/remote.h"
 #include "agent/file/writer.h"
+#include "agent/sampling/period.h"
 #include "agent/sys/next.h"
 #include "agent/thread/thread.h"
 #include "agent/unwind/lane.h"

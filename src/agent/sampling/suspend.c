@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/suspend.h"
+#include "agent/sampling/suspend.h"
 
 #include <stdatomic.h>
 
-#include "agent/event/checkin.h"
+#include "agent/sampling/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/thread/inside.h"
 

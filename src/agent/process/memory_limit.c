@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/memory_limit.h"
+#include "agent/process/memory_limit.h"
 
 #include <string.h>
 #include <sys/resource.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/checkin.h"
+#include "agent/sampling/checkin.h"
 
 #include "agent/file/slots.h"
 

@@ -4,9 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "agent/event/config.h"
-#include "agent/event/memory_limit.h"
-#include "agent/event/origin.h"
+#include "agent/process/config.h"
+#include "agent/process/memory_limit.h"
+#include "agent/process/origin.h"
 #include "agent/thread/sampler.h"
 
 /* Of a program that was running before the library was loaded into it. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/config.h"
+#include "agent/process/config.h"
 
 #include <string.h>
 
@@ -48,7 +48,7 @@ static const struct knob knobs[] = {
 	{KNOB_LABELS, #name, FIELD(field), 0, 0, 0, "", help},
 #define SP_KNOB_CHOICE(name, field, def, choices, help)                        \
 	{KNOB_CHOICE, #name, FIELD(field), def, 0, 0, choices, help},
-#include "agent/event/config.def"
+#include "agent/process/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE

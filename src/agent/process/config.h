@@ -20,7 +20,7 @@ struct sp_config {
 #define SP_KNOB_FRACTION(name, field, help)                    uint64_t field;
 #define SP_KNOB_LABELS(name, field, help)                      char field[SP_LABELS_BYTES_MAX + 1];
 #define SP_KNOB_CHOICE(name, field, def, choices, help)        unsigned int field;
-#include "agent/event/config.def"
+#include "agent/process/config.def"
 #undef SP_KNOB_SIZE
 #undef SP_KNOB_NUMBER
 #undef SP_KNOB_RATE

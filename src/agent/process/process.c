@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/process.h"
+#include "agent/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,15 +11,15 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "agent/event/checkin.h"
-#include "agent/event/origin.h"
-#include "agent/event/period.h"
 #include "agent/file/filter.h"
 #include "agent/file/liveset.h"
 #include "agent/file/outfile.h"
 #include "agent/file/slots.h"
 #include "agent/file/stack.h"
 #include "agent/file/writer.h"
+#include "agent/process/origin.h"
+#include "agent/sampling/checkin.h"
+#include "agent/sampling/period.h"
 #include "agent/sys/clock.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/linkmap.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "agent/event/origin.h"
+#include "agent/process/origin.h"
 
 #include <fcntl.h>
 #include <string.h>
