@@ -33,7 +33,7 @@
 #include "agent/file/slots.h"
 #include "agent/file/stack.h"
 #include "agent/file/writer.h"
-#include "agent/process/process.h"
+#include "agent/process/sp_process.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/period.h"
 #include "agent/sampling/suspend.h"
@@ -58,24 +58,24 @@ _Thread_local struct sp_thread sp_thread = {.counts = sp_size_counts_voids};
 enum { NOTHING, STARTING, RUNNING, OFF, ENDED };
 
 static _Atomic int phase;
-static _Atomic int ending; /* the process is past our destructor */
-static struct sp_process process;
 
 static uint32_t fork_count(void)
 {
-	return atomic_load_explicit(&process.generation, memory_order_relaxed);
+	return atomic_load_explicit(&sp_process.generation,
+				    memory_order_relaxed);
 }
 
 static uint32_t threads_seen(void)
 {
-	return atomic_load_explicit(&process.threads, memory_order_relaxed);
+	return atomic_load_explicit(&sp_process.threads, memory_order_relaxed);
 }
 
 /* ---- one thread ---- */
 
 static bool publishes_each_call(const struct sp_thread *t)
 {
-	return t->ended || atomic_load_explicit(&ending, memory_order_relaxed);
+	return t->ended || atomic_load_explicit(&sp_process.is_ending,
+						memory_order_relaxed);
 }
 
 /* The next allocation is an event: it is published, or the first of a child
@@ -114,7 +114,7 @@ static void publish_totals(struct sp_thread *t)
 	if (!is_sampling(t) && !sp_writer_is_open())
 		sp_recorder_open_file(t);
 	sp_writer_publish(threads_seen());
-	sp_resident_record(&process);
+	sp_resident_record(&sp_process);
 	sp_inside_watch_end(t);
 }
 
@@ -132,7 +132,7 @@ static void follow_rate(struct sp_thread *t)
 		sp_slots_set_sampling(t->slot, is_sampling(t));
 }
 
-/* Set the calling thread up for this process.  It is suspended. */
+/* Set the calling thread up for this sp_process.  It is suspended. */
 static void attach_thread(struct sp_thread *t)
 {
 	const size_t kept = offsetof(struct sp_thread, objects);
@@ -150,9 +150,9 @@ static void attach_thread(struct sp_thread *t)
 	t->paused = paused;
 	/* Nothing was counted yet. */
 	sp_thread_take_used();
-	t->index = 1 + atomic_fetch_add_explicit(&process.threads, 1,
+	t->index = 1 + atomic_fetch_add_explicit(&sp_process.threads, 1,
 						 memory_order_relaxed);
-	sp_sampler_begin(&t->sampler, sp_period_law(), process.seed,
+	sp_sampler_begin(&t->sampler, sp_period_law(), sp_process.seed,
 			 fork_count(), t->index);
 	t->slot = sp_slots_claim(t->index);
 	counts = sp_slots_size_counts(t->slot);
@@ -215,7 +215,7 @@ static void thread_ends(void *arg)
 	if (t->inside || t->suspended)
 		recover_thread(t);
 	used = sp_suspend_begin(t, &mark);
-	if (atomic_load(&phase) == ENDED || sp_process_is_new(&process)) {
+	if (atomic_load(&phase) == ENDED || sp_process_is_new(&sp_process)) {
 		/* All that an unannounced child has done is to end. */
 		rest_thread(t, SP_SUSPENDED);
 		return;
@@ -239,9 +239,9 @@ static void thread_ends(void *arg)
  * started under us always leaves one. */
 static void open_early(struct sp_thread *t)
 {
-	if (sp_recorder_open_file(t) || !process.file_error)
+	if (sp_recorder_open_file(t) || !sp_process.file_error)
 		return;
-	sp_process_explain_file(&process);
+	sp_process_explain_file(&sp_process);
 	atomic_store(&phase, OFF);
 }
 
@@ -254,33 +254,33 @@ static void start_process(struct sp_thread *t, char *const *settings)
 	if (!settings ||
 	    !atomic_compare_exchange_strong(&phase, &expected, STARTING))
 		return;
-	if (!sp_process_init(&process, settings)) {
+	if (!sp_process_init(&sp_process, settings)) {
 		atomic_store(&phase, OFF);
 		return;
 	}
-	sp_recorder_init(&process, sp_marks_complete);
-	sp_maps_init(&process);
-	sp_names_begin_program(process.exe_path);
-	if (process.attached.is_it)
-		sp_modules_init_running(process.exe_path);
+	sp_recorder_init(&sp_process, sp_marks_complete);
+	sp_maps_init(&sp_process);
+	sp_names_begin_program(sp_process.exe_path);
+	if (sp_process.attached.is_it)
+		sp_modules_init_running(sp_process.exe_path);
 	else
-		sp_modules_init(process.exe_path);
-	sp_stack_bounds_init(environ, process.attached.main_thread);
-	if (process.config.unwind == SP_CONFIG_UNWIND_FP)
+		sp_modules_init(sp_process.exe_path);
+	sp_stack_bounds_init(environ, sp_process.attached.main_thread);
+	if (sp_process.config.unwind == SP_CONFIG_UNWIND_FP)
 		sp_stack_follow_pointers();
 	atomic_store_explicit(&phase, RUNNING, memory_order_release);
 	attach_thread(t);
-	if (process.is_root || !is_sampling(t))
+	if (sp_process.is_root || !is_sampling(t))
 		open_early(t);
 }
 
 /* All that is of one profile. */
 static void forget_profile(void)
 {
-	atomic_fetch_add(&process.generation, 1);
+	atomic_fetch_add(&sp_process.generation, 1);
 	sp_agent_reset_records();
-	atomic_store(&process.threads, 0);
-	atomic_store(&ending, 0);
+	atomic_store(&sp_process.threads, 0);
+	atomic_store(&sp_process.is_ending, false);
 }
 
 /* Begin anew, with a file of its own.  The thread that calls is the only one.
@@ -292,8 +292,8 @@ static void begin_child(struct sp_thread *t)
 	sp_slots_name(t->slot, name);
 	sp_names_begin(name);
 	forget_profile();
-	sp_process_reseed(&process);
-	if (!process.follows_forks)
+	sp_process_reseed(&sp_process);
+	if (!sp_process.follows_forks)
 		atomic_store(&phase, OFF);
 	t->ended = 0;
 	t->generation = 0;
@@ -306,7 +306,7 @@ static void after_fork_in_child(void)
 
 	/* Another library's handler may have come first, and allocated. */
 	if (atomic_load(&phase) != RUNNING ||
-	    (process.alive && !sp_process_is_new(&process)))
+	    (sp_process.alive && !sp_process_is_new(&sp_process)))
 		return;
 	if (is_in_event(t, &mark, NULL) || t->writing) {
 		/* A signal handler forked while it interrupted the agent, which
@@ -322,17 +322,17 @@ static void after_fork_in_child(void)
 		attach_thread(t);
 		resume_sampling(t, &mark);
 	}
-	sp_process_mark_seen(&process);
+	sp_process_mark_seen(&sp_process);
 }
 
 /* A child that no handler announced (clone, _Fork): the bytes since the fork
  * cannot be told from those before it. */
 static void notice_child(struct sp_thread *t)
 {
-	if (!sp_process_is_new(&process))
+	if (!sp_process_is_new(&sp_process))
 		return;
 	begin_child(t);
-	sp_process_mark_seen(&process);
+	sp_process_mark_seen(&sp_process);
 	sp_diag_lose(SP_LOSS_FORK_RESET, 1);
 }
 
@@ -457,7 +457,7 @@ void sp_agent_enter_sandbox(void)
 {
 	volatile uint32_t mark;
 
-	process.is_sandboxed = true;
+	sp_process.is_sandboxed = true;
 	if (!sp_agent_enter(&mark))
 		return;
 	sp_recorder_open_file(&sp_thread);
@@ -472,9 +472,9 @@ void sp_agent_leaving(bool is_exec)
 {
 	int saved_errno = errno;
 
-	if (sp_agent_is_running() && process.alive &&
-	    !sp_process_is_new(&process)) {
-		sp_look_at_end(&process, is_exec, true);
+	if (sp_agent_is_running() && sp_process.alive &&
+	    !sp_process_is_new(&sp_process)) {
+		sp_look_at_end(&sp_process, is_exec, true);
 		sp_slots_flush_all_size_counts();
 		sp_writer_leave(threads_seen(), is_exec);
 	}
@@ -488,9 +488,9 @@ static void finish_start(struct sp_thread *t)
 	struct sp_inside_pause pause = sp_inside_pause_counting();
 
 	sp_hooks_install(after_fork_in_child, thread_ends);
-	sp_remote_listen(&process);
+	sp_remote_listen(&sp_process);
 	sp_inside_watch_end(t);
-	atomic_store(&process.constructed, true);
+	atomic_store(&sp_process.constructed, true);
 	sp_recorder_describe_late(t);
 	sp_inside_resume_counting(&pause);
 }
@@ -514,7 +514,7 @@ static void __attribute__((constructor)) construct(void)
 		rest_thread(t, atomic_load(&phase) == OFF ? SP_SUSPENDED : 0);
 		return;
 	}
-	sp_process_explain_bypass(&process);
+	sp_process_explain_bypass(&sp_process);
 	finish_start(t);
 	resume_sampling(t, &mark);
 	errno = saved_errno;
@@ -530,18 +530,18 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	go_in(t, &mark);
 	sp_remote_poll(t);
 	publish_totals(t);
-	sp_look_at_end(&process, !may_go_on, false);
+	sp_look_at_end(&sp_process, !may_go_on, false);
 	sp_marks_end(t);
 	sp_maps_finish();
 	sp_recorder_describe_end(t);
 	/* Other threads publish each call, as soon as they have an event. */
-	atomic_store(&ending, 1);
+	atomic_store(&sp_process.is_ending, true);
 	if (may_go_on)
 		sp_diag_lose(SP_LOSS_AFTER_EXIT,
 			     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
 	sp_slots_flush_all();
 	sp_slots_flush_all_size_counts();
-	sp_writer_end(threads_seen(), may_go_on && !process.is_sandboxed);
+	sp_writer_end(threads_seen(), may_go_on && !sp_process.is_sandboxed);
 	resume_sampling(t, &mark);
 }
 
@@ -562,8 +562,8 @@ int sp_agent_begin_attached(const struct sp_process_attached *attached,
 
 	if (now != NOTHING && now != ENDED)
 		return -EBUSY;
-	process.attached = *attached;
-	process.constructed = false;
+	sp_process.attached = *attached;
+	sp_process.constructed = false;
 	sp_lane_open();
 	atomic_store(&phase, NOTHING);
 	sp_suspend_begin(t, &mark);
@@ -576,7 +576,7 @@ int sp_agent_begin_attached(const struct sp_process_attached *attached,
 	rest_thread(t, 0);
 	atomic_store(&phase, ENDED);
 	forget_profile();
-	return process.file_error ? process.file_error : -EINVAL;
+	return sp_process.file_error ? sp_process.file_error : -EINVAL;
 }
 
 bool sp_agent_stop(void)
@@ -586,15 +586,15 @@ bool sp_agent_stop(void)
 		atomic_store(&phase, ENDED);
 		return true;
 	}
-	return atomic_load(&phase) == ENDED && process.constructed;
+	return atomic_load(&phase) == ENDED && sp_process.constructed;
 }
 
 void sp_agent_forget(void)
 {
-	sp_writer_end(threads_seen(), !process.is_sandboxed);
+	sp_writer_end(threads_seen(), !sp_process.is_sandboxed);
 	sp_mapping_unmap();
-	process.constructed = false;
+	sp_process.constructed = false;
 	forget_profile();
 	sp_sys_wipe();
-	sp_process_mark_seen(&process);
+	sp_process_mark_seen(&sp_process);
 }

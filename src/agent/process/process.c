@@ -39,6 +39,8 @@
 
 #define TITLE_BYTES 256 /* of what a program calls itself */
 
+struct sp_process sp_process;
+
 static char command[COMMAND_MAX];
 static uint64_t command_bytes;
 

@@ -49,6 +49,7 @@ struct sp_process {
 	bool is_child;            /* it was forked under us */
 	bool follows_forks;       /* its forked children are to be recorded */
 	_Atomic bool constructed; /* the late facts are known */
+	_Atomic bool is_ending;   /* it is past our destructor */
 	/* Files may not be opened any more: it filters system calls. */
 	bool is_sandboxed;
 	int file_error; /* why there is no file, negative errno */
@@ -58,6 +59,9 @@ struct sp_process {
 	uint32_t *alive;
 	bool is_wiped;
 };
+
+/* This one. */
+extern struct sp_process sp_process __attribute__((visibility("hidden")));
 
 /*
  * Settings from the environment and facts from the kernel.  False: this process
