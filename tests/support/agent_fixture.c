@@ -19,7 +19,7 @@
 #include "agent/unwind/lane.h"
 #include "format/record.h"
 
-/* agent.c has it in the library. */
+/* thread_life.c has it in the library. */
 _Thread_local struct sp_thread sp_thread = {.counts = sp_size_counts_voids};
 
 static char dir[512];

@@ -8,7 +8,7 @@
 #include "agent/sys/sys.h"
 #include "agent/thread/thread.h"
 
-/* agent.c has it in the library. */
+/* thread_life.c has it in the library. */
 _Thread_local struct sp_thread sp_thread;
 
 struct liveset_work liveset_work;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/event/agent.h"
+#include "agent/event/lifecycle.h"
 #include "agent/event/marks.h"
 #include "agent/file/slots.h"
 #include "agent/sampling/checkin.h"
@@ -28,7 +29,7 @@ SP_EXPORT int sampleprof_thread_totals(struct sampleprof_totals *ret)
 {
 	const struct sp_thread *t = &sp_thread;
 
-	if (!sp_agent_is_running() || t->suspended)
+	if (!sp_lifecycle_is_running() || t->suspended)
 		return -1;
 	ret->alloc_bytes = t->bytes;
 	ret->alloc_objects = t->published_objects;
@@ -43,7 +44,7 @@ SP_EXPORT int sampleprof_process_totals(struct sampleprof_totals *ret)
 {
 	struct sp_slots_totals totals;
 
-	if (!sp_agent_is_running() || sp_thread.suspended)
+	if (!sp_lifecycle_is_running() || sp_thread.suspended)
 		return -1;
 	sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
 	ret->alloc_bytes = totals.bytes;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "agent/event/agent.h"
+#include "agent/event/lifecycle.h"
 #include "agent/event/recorder.h"
 #include "agent/event/resident.h"
 #include "agent/hooks/alive.h"
@@ -115,12 +116,13 @@ static bool begin_profile(struct sp_attach_request *request)
 	attached.knows_before =
 		sp_alive_bytes(request->knows_glibc, request->glibc_bytes,
 			       &attached.before_bytes);
-	r = sp_agent_begin_attached(&attached,
-				    unpack_settings(request->settings));
+	r = sp_lifecycle_begin_attached(&attached,
+					unpack_settings(request->settings));
 	if (r == -EBUSY)
 		answer_request(request,
-			       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
-						     : SP_ATTACH_IS_OFF,
+			       sp_lifecycle_is_running()
+				       ? SP_ATTACH_IS_PRELOADED
+				       : SP_ATTACH_IS_OFF,
 			       0);
 	else if (r == -EINVAL)
 		answer_request(request, SP_ATTACH_REFUSED, 0);
@@ -134,7 +136,7 @@ static void begin_recording(struct sp_attach_request *request)
 	size_t places = 0;
 	int r;
 
-	if (!has_profile && sp_agent_is_running()) {
+	if (!has_profile && sp_lifecycle_is_running()) {
 		answer_request(request, SP_ATTACH_IS_PRELOADED, 0);
 		return;
 	}
@@ -143,12 +145,13 @@ static void begin_recording(struct sp_attach_request *request)
 		return;
 	}
 	/* A child that is not followed. */
-	if (is_attached && !sp_agent_is_running()) {
+	if (is_attached && !sp_lifecycle_is_running()) {
 		answer_request(request, SP_ATTACH_IS_OFF, 0);
 		return;
 	}
 	/* Of the one before a thread is still to leave. */
-	if (has_profile && !is_attached && sp_agent_end_attached() == -EAGAIN) {
+	if (has_profile && !is_attached &&
+	    sp_lifecycle_end_attached() == -EAGAIN) {
 		answer_request(request, SP_ATTACH_BUSY, 0);
 		return;
 	}
@@ -161,8 +164,8 @@ static void begin_recording(struct sp_attach_request *request)
 	if (r == 0)
 		r = sp_patch_write(&places);
 	if (r < 0 && !is_attached)
-		has_profile = sp_agent_end_attached() == -EAGAIN &&
-			      sp_agent_end_attached() == -EAGAIN;
+		has_profile = sp_lifecycle_end_attached() == -EAGAIN &&
+			      sp_lifecycle_end_attached() == -EAGAIN;
 	else
 		is_attached = true;
 	/* As before prctl would filter them. */
@@ -190,8 +193,9 @@ static void end_recording(struct sp_attach_request *request)
 
 	if (!has_profile) {
 		answer_request(request,
-			       sp_agent_is_running() ? SP_ATTACH_IS_PRELOADED
-						     : SP_ATTACH_NOT_THERE,
+			       sp_lifecycle_is_running()
+				       ? SP_ATTACH_IS_PRELOADED
+				       : SP_ATTACH_NOT_THERE,
 			       0);
 		return;
 	}
@@ -202,7 +206,7 @@ static void end_recording(struct sp_attach_request *request)
 	if (is_attached && request->result != SP_ATTACH_DONE)
 		return;
 	is_attached = false;
-	r = sp_agent_end_attached();
+	r = sp_lifecycle_end_attached();
 	has_profile = r == -EAGAIN;
 	answer_request(request,
 		       r == -EAGAIN ? SP_ATTACH_BUSY

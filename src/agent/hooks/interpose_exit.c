@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
-#include "agent/event/agent.h"
+#include "agent/event/lifecycle.h"
 #include "agent/sys/arch.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
@@ -50,7 +50,7 @@ static __attribute__((used)) const void *sp_leave(const struct leaving *leaving)
 		__builtin_memcpy(&original,
 				 (const char *)&sp_next + leaving->offset,
 				 sizeof(original));
-	sp_agent_leaving(!leaving->is_end);
+	sp_lifecycle_leaving(!leaving->is_end);
 	if (original)
 		return original;
 	return leaving->is_end ? (const void *)(uintptr_t)end_process
