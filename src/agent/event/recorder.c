@@ -24,6 +24,7 @@
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/sys.h"
+#include "agent/sys/tid.h"
 #include "agent/thread/inside.h"
 #include "agent/unwind/lane.h"
 #include "agent/unwind/modules.h"
@@ -418,7 +419,7 @@ void sp_recorder_thread(struct sp_thread *t, struct sp_lane *lane)
 
 	sp_slots_name(t->slot, name);
 	r.u.thread = (struct sp_record_thread){
-		t->index, sp_slots_tid(), sp_writer_time(), name, strlen(name)};
+		t->index, sp_tid_own(), sp_writer_time(), name, strlen(name)};
 	if (sp_writer_append(lane, &r))
 		t->recorded = sp_chunks_thread_mark(t->index);
 	else

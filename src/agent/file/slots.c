@@ -21,13 +21,12 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 
 #include "agent/file/names.h"
 #include "agent/file/writer.h"
 #include "agent/sys/arena.h"
 #include "agent/sys/diag.h"
-#include "agent/sys/linkmap.h"
+#include "agent/sys/tid.h"
 #include "agent/thread/size_counts.h"
 #include "agent/thread/inside.h"
 #include "agent/unwind/stack_bounds.h"
@@ -85,55 +84,6 @@ struct owner {
 static struct owner slots[SP_FORMAT_SLOTS];
 static _Atomic unsigned int used; /* slots that were ever claimed: 1..used */
 static _Atomic unsigned int slotless; /* threads that share slot 0 */
-
-/* A mutex as glibc has it, whatever this is compiled with. */
-struct glibc_mutex {
-	int word;
-	unsigned int count;
-	int owner; /* thread id */
-	unsigned int users;
-	int kind;
-	int rest[5];
-};
-
-static int (*lock_mutex)(struct glibc_mutex *);
-static int (*cpu_clock)(pthread_t, clockid_t *);
-
-void sp_slots_init(void)
-{
-	const struct link_map *libc = NULL;
-	void *address = NULL;
-
-	/* Another library's pthread_mutex_lock may hold a lock of its own
-	 * around the allocation that brought us here. */
-	if (sp_linkmap_global("gnu_get_libc_version", &libc))
-		address = sp_linkmap_find(libc, "pthread_mutex_lock");
-	memcpy(&lock_mutex, &address, sizeof(address));
-	address = sp_linkmap_global("pthread_getcpuclockid", NULL);
-	memcpy(&cpu_clock, &address, sizeof(address));
-}
-
-uint64_t sp_slots_tid(void)
-{
-	/* A recursive mutex notes its owner; it is dropped as it is. */
-	struct glibc_mutex m = {.kind = 1 /* PTHREAD_MUTEX_RECURSIVE */};
-
-	if (!lock_mutex)
-		return 0;
-	lock_mutex(&m);
-	return (uint64_t)m.owner;
-}
-
-/* Of another thread, 0 if it is not known: the number of its processor clock
- * has it, by the kernel's rule. */
-static uint64_t tid_of(unsigned long pthread)
-{
-	clockid_t clock;
-
-	if (!cpu_clock || cpu_clock((pthread_t)pthread, &clock))
-		return 0;
-	return (uint64_t) ~(clock >> 3);
-}
 
 static uint64_t get_field(const _Atomic uint64_t *field)
 {
@@ -332,9 +282,9 @@ uint16_t sp_slots_claim(uint32_t index)
 		       !atomic_compare_exchange_weak(&used, &most, i))
 			;
 		set_owner(slot, index, (unsigned long)pthread_self(),
-			  sp_slots_tid());
-		sp_names_get(sp_slots_tid(), slot->name);
-		sp_names_forget(sp_slots_tid());
+			  sp_tid_own());
+		sp_names_get(sp_tid_own(), slot->name);
+		sp_names_forget(sp_tid_own());
 		/* A reader knows from now on what may be missing. */
 		flush_totals(slot, false);
 		return (uint16_t)i;
@@ -452,7 +402,7 @@ uint16_t sp_slots_release(uint16_t n)
 
 void sp_slots_set_name(unsigned long pthread, const char *name)
 {
-	const uint64_t tid = tid_of(pthread);
+	const uint64_t tid = sp_tid_of(pthread);
 	unsigned int n;
 
 	/* First: it may take a slot just now. */
@@ -480,7 +430,7 @@ void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX])
 	if (slot)
 		memcpy(ret, slots[slot].name, SP_FORMAT_THREAD_NAME_MAX);
 	else
-		sp_names_get(sp_slots_tid(), ret);
+		sp_names_get(sp_tid_own(), ret);
 }
 
 void sp_slots_flush_all(void)

@@ -66,11 +66,6 @@ uint16_t sp_slots_release(uint16_t slot);
 void sp_slots_set_name(unsigned long pthread, const char *name);
 void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX]);
 
-/* Kernel's id of the calling thread as its C library knows it, without a system
- * call; 0 if the C library is not glibc, or before sp_slots_init. */
-uint64_t sp_slots_tid(void);
-void sp_slots_init(void);
-
 /* Copy every slot, with what its owner has not added yet, into a file that was
  * just made, or is about to end; in the second case the size counts, too. */
 void sp_slots_flush_all(void);

@@ -14,7 +14,6 @@
 #include "agent/file/filter.h"
 #include "agent/file/liveset.h"
 #include "agent/file/outfile.h"
-#include "agent/file/slots.h"
 #include "agent/file/stack.h"
 #include "agent/file/writer.h"
 #include "agent/process/origin.h"
@@ -25,6 +24,7 @@
 #include "agent/sys/linkmap.h"
 #include "agent/sys/next.h"
 #include "agent/sys/sys.h"
+#include "agent/sys/tid.h"
 #include "agent/unwind/modules.h"
 #include "base/labels.h"
 #include "base/parse.h"
@@ -301,7 +301,7 @@ bool sp_process_init(struct sp_process *process, char *const *environment)
 	if (!atomic_load(&process->generation))
 		atomic_store(&process->generation, 1);
 	sp_clock_find();
-	sp_slots_init();
+	sp_tid_find();
 	sp_origin_read_exe(process->exe_path, sizeof(process->exe_path));
 	sp_origin_read_host(process->host);
 	sp_origin_read_container(process->container);
@@ -581,7 +581,7 @@ void sp_process_mark_seen(struct sp_process *process)
 
 void sp_process_reseed(struct sp_process *process)
 {
-	uint64_t state, id = sp_slots_tid();
+	uint64_t state, id = sp_tid_own();
 
 	read_clocks(process);
 	if (id == 0)

@@ -15,6 +15,7 @@
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/sys/clock.h"
+#include "agent/sys/tid.h"
 #include "agent/thread/size_counts.h"
 #include "base/rng.h"
 #include "model/profile.h"
@@ -104,7 +105,7 @@ static void write_thread(uint32_t index)
 	uint8_t hint = 0;
 	struct sp_lane *lane = sp_lane_take(&hint);
 
-	r.u.thread = (struct sp_record_thread){index, sp_slots_tid(), 1, "", 0};
+	r.u.thread = (struct sp_record_thread){index, sp_tid_own(), 1, "", 0};
 	append(lane, &r);
 	sp_lane_give(lane);
 }

@@ -15,6 +15,7 @@
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
+#include "agent/sys/tid.h"
 #include "agent/unwind/lane.h"
 #include "base/rng.h"
 #include "format/scan.h"
@@ -50,7 +51,7 @@ static int begin_all(void **state)
 	assert_true(process.follows_frees);
 	sp_law_init(&process.law, SP_LAW_EXPONENTIAL, 1);
 	sp_recorder_init(&process, sp_marks_complete);
-	sp_slots_init();
+	sp_tid_find();
 	return agent_fixture_begin(state);
 }
 

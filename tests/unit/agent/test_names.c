@@ -7,6 +7,7 @@
 
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
+#include "agent/sys/tid.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
 
@@ -101,7 +102,7 @@ static void name_first(uint32_t index)
 
 TEST_BETWEEN(named_by_creator, NULL, agent_fixture_teardown)
 {
-	sp_slots_init();
+	sp_tid_find();
 	sp_names_begin("program");
 	name_first(1);
 	for (unsigned int i = 1; i < SP_FORMAT_SLOTS; i++)

@@ -10,6 +10,7 @@
 #include "agent/file/slots.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
+#include "agent/sys/tid.h"
 #include "agent/thread/size_counts.h"
 #include "base/rng.h"
 #include "format/record.h"
@@ -193,7 +194,7 @@ TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 
 TEST_BETWEEN(tid, NULL, agent_fixture_teardown)
 {
-	assert_int_equal(sp_slots_tid(), syscall(SYS_gettid));
+	assert_int_equal(sp_tid_own(), syscall(SYS_gettid));
 }
 
 #define THREADS 6
@@ -531,6 +532,6 @@ TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 
 int main(void)
 {
-	sp_slots_init();
+	sp_tid_find();
 	return TEST_RUN(agent_fixture_begin, agent_fixture_end);
 }
