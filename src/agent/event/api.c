@@ -11,6 +11,7 @@
 #include "agent/event/lifecycle.h"
 #include "agent/event/marks.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_total.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"

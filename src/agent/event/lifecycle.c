@@ -25,6 +25,8 @@
 #include "agent/file/mapping.h"
 #include "agent/file/names.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
+#include "agent/file/slots_total.h"
 #include "agent/file/stack.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
@@ -238,7 +240,7 @@ static void thread_ends(void *arg)
 	sp_thread_life_settle(t, used);
 	sp_thread_life_publish(t);
 	sp_remote_poll(t);
-	sp_slots_flush_size_counts(t->slot);
+	sp_slots_copy_size_counts(t->slot);
 	if (t->recorded)
 		sp_recorder_thread_end(t);
 	t->counts = sp_size_counts_void(t);
@@ -305,10 +307,11 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	/* Other threads publish each call, as soon as they have an event. */
 	atomic_store(&sp_process.is_ending, true);
 	if (may_go_on)
-		sp_diag_lose(SP_LOSS_AFTER_EXIT,
-			     sp_slots_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
-	sp_slots_flush_all();
-	sp_slots_flush_all_size_counts();
+		sp_diag_lose(
+			SP_LOSS_AFTER_EXIT,
+			sp_slots_total_unseen(t->slot, SP_CHECKIN_BYTES_MAX));
+	sp_slots_copy_all();
+	sp_slots_copy_all_size_counts();
 	sp_writer_end(sp_thread_life_seen(),
 		      may_go_on && !sp_process.is_sandboxed);
 	sp_thread_life_resume(t, &mark);
@@ -329,7 +332,7 @@ void sp_lifecycle_leaving(bool is_exec)
 	if (sp_lifecycle_is_running() && sp_process.alive &&
 	    !sp_process_is_new(&sp_process)) {
 		sp_look_at_end(&sp_process, is_exec, true);
-		sp_slots_flush_all_size_counts();
+		sp_slots_copy_all_size_counts();
 		sp_writer_leave(sp_thread_life_seen(), is_exec);
 	}
 	errno = saved_errno;

@@ -16,6 +16,8 @@
 #include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
+#include "agent/file/slots_total.h"
 #include "agent/file/writer.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/period.h"
@@ -143,7 +145,7 @@ int sp_marks_snapshot(struct sp_thread *t, const struct sp_marks_name *name,
 	if (!err)
 		record_asked(asked_ns);
 	give_lease();
-	sp_slots_flush_all_size_counts();
+	sp_slots_copy_all_size_counts();
 	return err;
 }
 
@@ -216,7 +218,7 @@ void sp_marks_adapt(struct sp_thread *t)
 		record_near_limit(t);
 	give_lease();
 	if (is_alarm)
-		sp_slots_flush_all_size_counts();
+		sp_slots_copy_all_size_counts();
 }
 
 void sp_marks_complete(void)

@@ -19,6 +19,7 @@
 #include "agent/file/rewrite_live.h"
 #include "agent/file/ring.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
 #include "agent/file/stack.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
@@ -87,7 +88,7 @@ static bool make_file(struct sp_lane *lane)
 	for (unsigned int i = 0; i < sp_modules_entries(); i++)
 		if (sp_modules_get(i)->id)
 			sp_writer_module(lane, sp_modules_get(i));
-	sp_slots_flush_all();
+	sp_slots_copy_all();
 	sp_writer_publish(threads_seen());
 	return true;
 }

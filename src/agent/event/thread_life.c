@@ -8,6 +8,7 @@
 #include "agent/event/recorder.h"
 #include "agent/event/resident.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
 #include "agent/file/writer.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sampling/suspend.h"
@@ -79,7 +80,7 @@ void sp_thread_life_publish(struct sp_thread *t)
 	t->published_bytes = bytes;
 	t->published_objects = objects;
 	if (sp_thread_life_publishes_each_call(t))
-		sp_slots_flush_size_counts(t->slot);
+		sp_slots_copy_size_counts(t->slot);
 	if (!sp_thread_life_is_sampling(t) && !sp_writer_is_open())
 		sp_recorder_open_file(t);
 	sp_writer_publish(sp_thread_life_seen());

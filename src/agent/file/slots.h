@@ -40,22 +40,10 @@ void sp_slots_set_step(uint16_t slot, uint64_t step_bytes);
  * share one clock. */
 uint64_t sp_slots_check_in(uint16_t slot, uint64_t now_ns);
 
-/*
- * Bytes that all threads but the owner of `mine` may allocate, at most, before
- * they add to their slots again, beyond what their size counts have;
- * check_in_bytes is the step of those without a slot.  It does not cover bytes
- * of an owner that adds to its slot during this call: after adding, that owner
- * sees everything that the caller stored before the call.
- */
-uint64_t sp_slots_unseen(uint16_t mine, uint64_t check_in_bytes);
-
 /* What is added to the slot from now on was, or was not, allocated by a thread
  * that samples.  The owner calls it, after it has added everything; for slot 0
  * any thread. */
 void sp_slots_set_sampling(uint16_t slot, bool is_sampling);
-
-/* Copy the size counts to the file, however little was added. */
-void sp_slots_flush_size_counts(uint16_t slot);
 
 /* The owner ends: the slot is free for another thread.  Returns slot 0. */
 uint16_t sp_slots_release(uint16_t slot);
@@ -65,29 +53,6 @@ uint16_t sp_slots_release(uint16_t slot);
  * is its own. */
 void sp_slots_set_name(unsigned long pthread, const char *name);
 void sp_slots_name(uint16_t slot, char ret[SP_FORMAT_THREAD_NAME_MAX]);
-
-/* Copy every slot, with what its owner has not added yet, into a file that was
- * just made, or is about to end; in the second case the size counts, too. */
-void sp_slots_flush_all(void);
-void sp_slots_flush_all_size_counts(void);
-
-/*
- * Exact totals of the process up to now: also what running threads have not
- * added yet, from their size counts.  Each thread is cut somewhere within the
- * call. What cannot be told, at most check_in_bytes for each thread that has no
- * slot or whose slot has no size counts, is in slack_bytes.  Takes some 1 us
- * for each slot.
- */
-struct sp_slots_totals {
-	uint64_t bytes;
-	uint64_t objects;
-	/* Of these: allocated by threads that were not sampling. */
-	uint64_t unsampled_bytes;
-	uint64_t unsampled_objects;
-	uint64_t slack_bytes;
-};
-
-void sp_slots_total(struct sp_slots_totals *ret, uint64_t check_in_bytes);
 
 /*
  * The calling thread has left a call by siglongjmp: give back what it held

@@ -12,6 +12,8 @@
 
 #include "agent/file/outfile.h"
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
+#include "agent/file/slots_total.h"
 #include "agent/file/stacktab.h"
 #include "agent/file/writer.h"
 #include "agent/sys/clock.h"
@@ -210,7 +212,7 @@ static void live(void)
 			sp_writer_publish(index);
 	}
 	write_thread_end(index, life);
-	sp_slots_flush_size_counts(slot);
+	sp_slots_copy_size_counts(slot);
 	slot = sp_slots_release(slot);
 	/* What threads do after their end belongs to nobody: one slot for all.
 	 */
@@ -288,8 +290,8 @@ static void look_on(void)
 		sp_slots_total(&total, 1 << 20);
 		assert_in_range(total.bytes, last_total, UINT64_MAX);
 		last_total = total.bytes;
-		sp_slots_flush_all();
-		sp_slots_flush_all_size_counts();
+		sp_slots_copy_all();
+		sp_slots_copy_all_size_counts();
 		sp_slots_set_name((unsigned long)pthread_self(), "nobody");
 		read_running(&bytes, &samples);
 		atomic_fetch_add(&looks, 1);

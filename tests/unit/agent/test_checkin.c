@@ -4,6 +4,7 @@
  * allocated that is never published.
  */
 #include "agent/file/slots.h"
+#include "agent/file/slots_total.h"
 #include "agent/sampling/checkin.h"
 #include "support/agent_fixture.h"
 #include "support/test.h"
@@ -21,7 +22,7 @@ static uint64_t check_in(uint64_t after_ns)
 	thread.bytes += sp_checkin_step(&thread);
 	sp_checkin_choose(&thread, now_ns);
 	/* Others see it. */
-	assert_int_equal(sp_slots_unseen(0, 1), sp_checkin_step(&thread));
+	assert_int_equal(sp_slots_total_unseen(0, 1), sp_checkin_step(&thread));
 	return sp_checkin_step(&thread);
 }
 
@@ -89,12 +90,13 @@ TEST_BETWEEN(unseen, NULL, agent_fixture_teardown)
 	sp_slots_set_step(mine, 4096);
 	sp_slots_set_step(idle, 4096);
 	sp_slots_set_step(busy, 1 << 20);
-	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 4096 + (1 << 20));
-	assert_int_equal(sp_slots_unseen(busy, 1 << 20), 4096 + 4096);
+	assert_int_equal(sp_slots_total_unseen(mine, 1 << 20),
+			 4096 + (1 << 20));
+	assert_int_equal(sp_slots_total_unseen(busy, 1 << 20), 4096 + 4096);
 	sp_slots_release(busy);
-	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 4096);
+	assert_int_equal(sp_slots_total_unseen(mine, 1 << 20), 4096);
 	sp_slots_release(idle);
-	assert_int_equal(sp_slots_unseen(mine, 1 << 20), 0);
+	assert_int_equal(sp_slots_total_unseen(mine, 1 << 20), 0);
 	/* Each has a clock of its own. */
 	sp_slots_check_in(mine, 1000);
 	sp_slots_check_in(idle, 5000);

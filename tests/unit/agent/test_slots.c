@@ -8,6 +8,8 @@
 #include <unistd.h>
 
 #include "agent/file/slots.h"
+#include "agent/file/slots_copy.h"
+#include "agent/file/slots_total.h"
 #include "agent/file/writer.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/tid.h"
@@ -144,7 +146,7 @@ TEST_BETWEEN(before_file, NULL, agent_fixture_teardown)
 	sp_slots_add(slot, 100, 2);
 	path = agent_fixture_open(1 << 20);
 	assert_int_equal(read_slot(path, 1).seq, 0);
-	sp_slots_flush_all();
+	sp_slots_copy_all();
 	c = read_slot(path, 1);
 	assert_true(c.alloc_bytes == 100 && c.alloc_objects == 2);
 	assert_int_equal(c.thread, 9);
@@ -178,8 +180,8 @@ TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 	assert_int_equal(totals.objects, OWNED_MAX + 2);
 	/* None has size counts, nor have two a slot. */
 	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 2) << 20);
-	assert_int_equal(sp_slots_unseen(slots[0], 1 << 20), 2 << 20);
-	assert_int_equal(sp_slots_unseen(0, 1 << 20), 1 << 20);
+	assert_int_equal(sp_slots_total_unseen(slots[0], 1 << 20), 2 << 20);
+	assert_int_equal(sp_slots_total_unseen(0, 1 << 20), 1 << 20);
 	assert_true(read_slot(path, 0).alloc_bytes ==
 		    2000 + OWNED_MAX + OWNED_MAX + 1);
 	assert_int_equal(read_slot(path, OWNED_MAX).thread, OWNED_MAX);
@@ -359,7 +361,7 @@ TEST_BETWEEN(size_counts_in_file, NULL, agent_fixture_teardown)
 		}
 	}
 	allocate(slot, 100, 20);
-	sp_slots_flush_size_counts(slot);
+	sp_slots_copy_size_counts(slot);
 	assert_int_equal(objects_in_file(path, slot), 65636);
 	/* Or that many bytes. */
 	allocate(slot, 1, (8 << 20) - 1);
@@ -399,7 +401,7 @@ TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
 		sp_size_counts_count(sp_slots_size_counts((uint16_t)i), i);
 	}
 	sp_slots_release(5);
-	sp_slots_flush_all_size_counts();
+	sp_slots_copy_all_size_counts();
 	for (uint16_t i = 1; i <= SLOTS; i++) {
 		struct sp_class_page page;
 
@@ -428,7 +430,7 @@ TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 	assert_ptr_equal(sp_slots_size_counts(1), counts);
 	assert_int_equal(counts->small[8], 0);
 	assert_int_equal(sp_slots_claim(2), 2);
-	sp_slots_flush_all_size_counts();
+	sp_slots_copy_all_size_counts();
 	assert_int_equal(objects_in_file(path, 2), 0);
 	assert_ptr_equal(sp_slots_size_counts(2), second);
 	assert_int_equal(second->small[9], 0);
@@ -475,13 +477,13 @@ TEST_BETWEEN(size_counts_while_counting, NULL, agent_fixture_teardown)
 
 	assert_int_equal(pthread_create(&thread, NULL, count_on, counts), 0);
 	for (int i = 0; i < 300; i++) {
-		sp_slots_flush_size_counts(slot);
+		sp_slots_copy_size_counts(slot);
 		assert_true(agent_fixture_read_classes(path, slot, &page));
 		assert_in_range(page.alloc_objects, last, COUNTED);
 		last = page.alloc_objects;
 	}
 	pthread_join(thread, NULL);
-	sp_slots_flush_size_counts(slot);
+	sp_slots_copy_size_counts(slot);
 	assert_int_equal(objects_in_file(path, slot), COUNTED);
 }
 
