@@ -136,6 +136,21 @@ TEST(exact_at_period_1)
 	}
 }
 
+static void assert_as_maxima(const struct sp_profile *profile,
+			     double confidence)
+{
+	const struct maxima want = maxima_of(profile, confidence);
+	const struct sp_peak peak = peak_of(profile, confidence);
+	/* Of moments that differ by rounding it may be another. */
+	const struct sp_acc then = acc_at(profile, peak.time_ns);
+
+	assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
+	assert_close(peak.bytes.hi, want.upper, 1e-9);
+	assert_true(peak.bytes.lo >= (double)want.size_bytes);
+	assert_int_equal(peak.samples, then.samples);
+	assert_close(then.est_bytes, want.est_bytes, 1e-12);
+}
+
 /* The walk's running sums, and the upper limits that it does not compute. */
 TEST(against_maxima)
 {
@@ -145,10 +160,6 @@ TEST(against_maxima)
 
 	sp_rng_init(&rng, 2, 0);
 	for (unsigned int i = 0; i < 240; i++) {
-		const double confidence = confidences[i % 4];
-		struct maxima want;
-		struct sp_peak peak;
-
 		live_profile_init(&live, R0, 1000);
 		live.profile.seed = i;
 		live.profile.law.always_large = i % 3 == 0;
@@ -157,15 +168,7 @@ TEST(against_maxima)
 		for (size_t k = 0; i % 5 == 0 && k < live.profile.n_samples;
 		     k += 2)
 			live.profile.samples[k].period_bytes = 1ull << k % 24;
-		want = maxima_of(&live.profile, confidence);
-		peak = peak_of(&live.profile, confidence);
-		assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
-		assert_close(peak.bytes.hi, want.upper, 1e-9);
-		assert_true(peak.bytes.lo >= (double)want.size_bytes);
-		assert_int_equal(peak.samples,
-				 acc_at(&live.profile, peak.time_ns).samples);
-		assert_close(acc_at(&live.profile, peak.time_ns).est_bytes,
-			     want.est_bytes, 1e-12);
+		assert_as_maxima(&live.profile, confidences[i % 4]);
 		live_profile_free(&live);
 	}
 }
@@ -179,25 +182,13 @@ TEST(certain_at_first)
 
 	sp_rng_init(&rng, 5, 0);
 	for (unsigned int i = 0; i < 240; i++) {
-		struct maxima want;
-		struct sp_peak peak;
-
 		live_profile_init(&live, R0, 1000);
 		live.profile.seed = i;
 		add_random(&live, &rng, 1 + i, 1 + i * i % 1200, 4 + i % 13);
 		for (size_t k = 0; k < live.profile.n_samples; k++)
 			if (live.profile.samples[k].born_ns < i * 5)
 				live.profile.samples[k].period_bytes = 1;
-		want = maxima_of(&live.profile, 0.95);
-		peak = peak_of(&live.profile, 0.95);
-		assert_close(peak.raw_bytes, want.est_bytes, 1e-12);
-		assert_close(peak.bytes.hi, want.upper, 1e-9);
-		assert_true(peak.bytes.lo >= (double)want.size_bytes);
-		/* Of moments that differ by rounding it may be another. */
-		assert_int_equal(peak.samples,
-				 acc_at(&live.profile, peak.time_ns).samples);
-		assert_close(acc_at(&live.profile, peak.time_ns).est_bytes,
-			     want.est_bytes, 1e-12);
+		assert_as_maxima(&live.profile, 0.95);
 		live_profile_free(&live);
 	}
 }
