@@ -48,6 +48,11 @@ class Click(Fleet):
     def ask(self, sql):
         return self.server.ask(sql.replace("processes", f"{self.database}.processes", 1))
 
+    def check_report(self, files):
+        """The database says what the files say."""
+        self.assert_same(self.comparable(self.json("report", *files)),
+                         self.said("report", self.db))
+
     def check_whole(self):
         """Every process that counts has all of its samples, once."""
         self.assertEqual(self.server.ask(
@@ -215,8 +220,7 @@ class Numbers(Click):
                          "2 not added\n")
         self.assertIn("cut.sprof: was cut short", done.stderr)
         self.assertIn("none.sprof", done.stderr)
-        self.assert_same(self.comparable(self.json("report", *files)),
-                         self.said("report", self.db))
+        self.check_report(files)
 
     def test_hostile_words(self):
         """What is asked for reaches SQL as a text, whatever it has."""
@@ -259,8 +263,7 @@ class Cut(Click):
         self.assertGreater(failed, 4)
         self.fleet("add", self.db, *files)
         self.assertEqual(self.ask(COUNTED), f"3\t{whole}\n")
-        self.assert_same(self.comparable(self.json("report", *files)),
-                         self.said("report", self.db))
+        self.check_report(files)
 
     def test_kill(self):
         """`add` is killed at any moment: likewise."""
@@ -300,6 +303,14 @@ class Following(Click):
         with open(self.path("log"), encoding="utf-8") as log:
             return log.read()
 
+    def wait_added(self, *files):
+        harness.wait_until(lambda: all(f"added {f}" in self.log()
+                                       for f in files), self.log)
+
+    def end(self, watch):
+        watch.send_signal(signal.SIGTERM)
+        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0, self.log())
+
     def put(self, names):
         os.makedirs(self.path("in"), exist_ok=True)
         for name in names:
@@ -314,7 +325,7 @@ class Following(Click):
         self.fleet("init", self.db)
         self.put(files[:2])
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[1]}" in self.log(), self.log)
+        self.wait_added(files[1])
         self.server.kill()
         self.put(files[2:4])
         harness.wait_until(lambda: len(glob.glob(
@@ -322,20 +333,17 @@ class Following(Click):
         self.assertIn("cannot be reached", self.log())
         os.unlink(self.path("in/" + files[2]))
         self.server.start()
-        harness.wait_until(lambda: all(f"added {f}" in self.log()
-                                       for f in files[:4]), self.log)
+        self.wait_added(*files[:4])
         watch.kill()
         watch.wait()
         self.put(files[4:])
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[4]}" in self.log(), self.log)
-        watch.send_signal(signal.SIGTERM)
-        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.wait_added(files[4])
+        self.end(watch)
         self.assertNotIn(PASSWORD, self.log())
         self.assertEqual(self.ask("SELECT count(), uniqExact(file_id) FROM "
                                   "processes"), "5\t5\n")
-        self.assert_same(self.comparable(self.json("report", *files)),
-                         self.said("report", self.db))
+        self.check_report(files)
 
     def test_hangs(self):
         """A server that takes connections and does not answer, as behind a
@@ -346,7 +354,7 @@ class Following(Click):
         self.fleet("init", self.db)
         self.put(files[:1])
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.wait_added(files[0])
         self.server.process.send_signal(signal.SIGSTOP)
         try:
             self.put(files[1:])
@@ -357,16 +365,12 @@ class Following(Click):
             os.unlink(self.path("in/" + files[2]))
         finally:
             self.server.process.send_signal(signal.SIGCONT)
-        harness.wait_until(lambda: all(f"added {f}" in self.log()
-                                       for f in files), self.log)
-        watch.send_signal(signal.SIGTERM)
-        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.wait_added(*files)
+        self.end(watch)
         self.check_whole()
         self.assertEqual(self.ask(COUNTED), "4\t" + str(self.json(
             "report", *files)["samples"]) + "\n")
-        self.assert_same(self.comparable(self.json("report", *files)),
-                         self.said("report", self.db))
-
+        self.check_report(files)
 
     def test_slow(self):
         """Each answer comes half a second late: that is no failure, and what
@@ -379,17 +383,14 @@ class Following(Click):
         self.db = straight.replace(f":{self.server.http}/", f":{proxy.port}/")
         self.put(files[:1])
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.wait_added(files[0])
         self.put(files[1:])
-        harness.wait_until(lambda: all(f"added {f}" in self.log()
-                                       for f in files), self.log)
-        watch.send_signal(signal.SIGTERM)
-        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.wait_added(*files)
+        self.end(watch)
         self.assertNotIn("cannot", self.log())
         self.db = straight
         self.check_whole()
-        self.assert_same(self.comparable(self.json("report", *files)),
-                         self.said("report", self.db))
+        self.check_report(files)
 
     def test_ends_without_an_answer(self):
         """It does not wait for a silent server when it is told to end; what
@@ -399,22 +400,20 @@ class Following(Click):
         self.fleet("init", self.db)
         self.put(files[:1])
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[0]}" in self.log(), self.log)
+        self.wait_added(files[0])
         self.server.process.send_signal(signal.SIGSTOP)
         try:
             self.put(files[1:])
             time.sleep(1)
-            watch.send_signal(signal.SIGTERM)
-            self.assertEqual(watch.wait(harness.TIMEOUT_S), 0, self.log())
+            self.end(watch)
         finally:
             self.server.process.send_signal(signal.SIGCONT)
         self.assertIn("interrupted before the server answered", self.log())
         self.assertIn(", 1 waiting, 0 lost", self.log())
         os.unlink(self.path("in/" + files[1]))
         watch = self.begin()
-        harness.wait_until(lambda: f"added {files[1]}" in self.log(), self.log)
-        watch.send_signal(signal.SIGTERM)
-        self.assertEqual(watch.wait(harness.TIMEOUT_S), 0)
+        self.wait_added(files[1])
+        self.end(watch)
         self.check_whole()
 
 
