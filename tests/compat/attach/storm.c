@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "truth.h"
+#include "go_stop.h"
 
 #define SLOTS     64
 #define ROUNDS    100
@@ -32,32 +32,10 @@
 /* One thread in so many blocks all signals. */
 #define LETS_NOTHING_IN 8
 
-static atomic_int goes, still, ended, helpers_ended;
+static atomic_int helpers_ended;
 static atomic_ulong sent, handled;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct truth all;
 static int n_threads;
 static pthread_t *threads;
-
-static void nap(long us)
-{
-	const struct timespec t = {0, us * 1000};
-
-	nanosleep(&t, NULL);
-}
-
-static void stand_still(struct truth *mine)
-{
-	pthread_mutex_lock(&lock);
-	truth_add_all(&all, mine);
-	pthread_mutex_unlock(&lock);
-	*mine = (struct truth){0, 0};
-	atomic_fetch_add(&still, 1);
-	while (!atomic_load(&goes) && !atomic_load(&ended) &&
-	       !atomic_load(&helpers_ended))
-		nap(500);
-	atomic_fetch_sub(&still, 1);
-}
 
 /* ---- threads that allocate ---- */
 
@@ -121,7 +99,7 @@ static void *allocate(void *arg)
 	errno = 1000 + number;
 	while (!atomic_load(&ended)) {
 		if (!atomic_load(&goes)) {
-			stand_still(&mine);
+			stand_still(&mine, &ended);
 			errno = 1000 + number;
 		}
 		allocate_some(&seed, kept, &mine);
@@ -148,7 +126,7 @@ static void *send_signals(void *arg)
 		int i;
 
 		if (!atomic_load(&goes))
-			stand_still(&none);
+			stand_still(&none, &helpers_ended);
 		nap(1000);
 		i = rand_r(&seed) % n_threads;
 		if (i % LETS_NOTHING_IN != LETS_NOTHING_IN - 1 &&
@@ -173,7 +151,7 @@ static void *load(void *path)
 		void *handle;
 
 		if (!atomic_load(&goes))
-			stand_still(&none);
+			stand_still(&none, &helpers_ended);
 		handle = dlopen(path, i & 1 ? RTLD_NOW : RTLD_LAZY);
 		EXPECT(handle);
 		make = (char *(*)(int))dlsym(handle, "attached_make");
@@ -199,7 +177,7 @@ static void *fork_children(void *arg)
 		pid_t child;
 
 		if (!atomic_load(&goes))
-			stand_still(&none);
+			stand_still(&none, &helpers_ended);
 		child = fork();
 		if (child == 0) {
 			for (int i = 0; i < 50; i++)
@@ -227,7 +205,7 @@ static void *begin_threads(void *arg)
 		pthread_t t[4];
 
 		if (!atomic_load(&goes))
-			stand_still(&none);
+			stand_still(&none, &helpers_ended);
 		for (int i = 0; i < 4; i++)
 			EXPECT(pthread_create(&t[i], NULL, live_shortly,
 					      NULL) == 0);
@@ -281,18 +259,6 @@ static void expect_niceness(void)
 		closedir(dir);
 }
 
-static void stop_all(int n)
-{
-	struct truth sum;
-
-	atomic_store(&goes, 0);
-	while (atomic_load(&still) < n)
-		nap(100);
-	sum = all;
-	all = (struct truth){0, 0};
-	truth_print("totals", &sum);
-}
-
 static void begin(pthread_t *t, void *(*run)(void *), void *arg)
 {
 	EXPECT(pthread_create(t, NULL, run, arg) == 0);
@@ -326,10 +292,7 @@ int main(int argc, char **argv)
 	stop_all(n);
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		if (strcmp(line, "go\n") == 0) {
-			atomic_store(&goes, 1);
-			while (atomic_load(&still))
-				nap(100);
-			truth_print("going", &all);
+			go_all();
 		} else if (strcmp(line, "look\n") == 0) {
 			/* While nobody is attaching. */
 			expect_niceness();

@@ -26,36 +26,13 @@
 #include <sys/select.h>
 #include <time.h>
 
-#include "truth.h"
+#include "go_stop.h"
 
 #define OLD    100000
 #define SLOTS  64
 #define ROUNDS 100
 
 #define N_SIGNALS 32
-
-static atomic_int goes, still, ended;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct truth all;
-
-static void nap(long us)
-{
-	const struct timespec t = {0, us * 1000};
-
-	nanosleep(&t, NULL);
-}
-
-static void stand_still(struct truth *mine)
-{
-	pthread_mutex_lock(&lock);
-	truth_add_all(&all, mine);
-	pthread_mutex_unlock(&lock);
-	*mine = (struct truth){0, 0};
-	atomic_fetch_add(&still, 1);
-	while (!atomic_load(&goes))
-		nap(200);
-	atomic_fetch_sub(&still, 1);
-}
 
 static void *allocate(void *arg)
 {
@@ -65,7 +42,7 @@ static void *allocate(void *arg)
 
 	for (;;) {
 		if (!atomic_load(&goes))
-			stand_still(&mine);
+			stand_still(&mine, &ended);
 		for (int i = 0; i < ROUNDS; i++) {
 			const size_t n = (size_t)rand_r(&seed) % 2000 + 1;
 			const int k = rand_r(&seed) % SLOTS;
@@ -77,15 +54,6 @@ static void *allocate(void *arg)
 		}
 	}
 	return NULL;
-}
-
-static void stop_all(int n)
-{
-	atomic_store(&goes, 0);
-	while (atomic_load(&still) < n)
-		nap(100);
-	truth_print("totals", &all);
-	all = (struct truth){0, 0};
 }
 
 static void run_storm(int n)
@@ -102,10 +70,7 @@ static void run_storm(int n)
 	stop_all(n);
 	while (fgets(line, sizeof(line), stdin) && strcmp(line, "end\n") != 0) {
 		if (strcmp(line, "go\n") == 0) {
-			atomic_store(&goes, 1);
-			while (atomic_load(&still))
-				nap(100);
-			truth_print("going", &all);
+			go_all();
 		} else if (strcmp(line, "stop\n") == 0) {
 			stop_all(n);
 		} else if (strcmp(line, "old\n") == 0) {
