@@ -44,36 +44,34 @@ double sp_period_model_samples(const struct sp_period_model *model,
 	return sum;
 }
 
-double sp_period_model_variance(const struct sp_period_model *model,
-				double period_bytes)
+/* z^2 q / pi of each object, with q / pi = 1 / expm1(x); z is its size, or 1.
+ */
+static double variance_of(const struct sp_period_model *model,
+			  double period_bytes, bool counts)
 {
 	double sum = 0;
 
 	if (period_bytes <= 1)
 		return 0;
-	/* z^2 q / pi, with q / pi = 1 / expm1(x) */
 	for (size_t i = 0; i < model->n; i++) {
 		const struct sp_period_model_class *c = &model->classes[i];
+		const double z = counts ? 1 : c->size_bytes;
 
-		sum += c->objects * c->size_bytes * c->size_bytes /
-		       expm1(c->size_bytes / period_bytes);
+		sum += c->objects * z * z / expm1(c->size_bytes / period_bytes);
 	}
 	return sum;
+}
+
+double sp_period_model_variance(const struct sp_period_model *model,
+				double period_bytes)
+{
+	return variance_of(model, period_bytes, false);
 }
 
 double sp_period_model_count_variance(const struct sp_period_model *model,
 				      double period_bytes)
 {
-	double sum = 0;
-
-	if (period_bytes <= 1)
-		return 0;
-	for (size_t i = 0; i < model->n; i++) {
-		const struct sp_period_model_class *c = &model->classes[i];
-
-		sum += c->objects / expm1(c->size_bytes / period_bytes);
-	}
-	return sum;
+	return variance_of(model, period_bytes, true);
 }
 
 double sp_period_model_error(const struct sp_period_model *model,
