@@ -33,12 +33,7 @@ static bool take_granularity(void *part, const char *text)
 {
 	struct sp_leaks_options *o = part;
 
-	for (int i = SP_BY_FUNCTION; i <= SP_BY_ADDRESS; i++) {
-		o->granularity = (enum sp_granularity)i;
-		if (strcmp(text, sp_granularity_name(o->granularity)) == 0)
-			return true;
-	}
-	return false;
+	return sp_granularity_parse(text, &o->granularity);
 }
 
 static bool take_top(void *part, const char *text)
@@ -68,14 +63,8 @@ static const struct sp_argument arguments[] = {
 	{0},
 };
 
-static const char *granularity_word(size_t i)
-{
-	return i <= SP_BY_ADDRESS ? sp_granularity_name((enum sp_granularity)i)
-				  : NULL;
-}
-
 static const struct sp_argument_values values[] = {
-	{"granularity", granularity_word}, {0}};
+	{"granularity", sp_granularity_word}, {0}};
 
 static const struct sp_argument other_arguments[] = {
 	SP_ARGUMENTS_ABOUT(struct sp_leaks_options)};

@@ -60,19 +60,12 @@ static bool take_cum(void *part, const char *text)
 	return take_sort(part, "cum");
 }
 
-static const char *const granularities[] = {
-	[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
-	[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
-	[SP_BY_ADDRESS] = "address",   NULL};
-
 static bool take_granularity(void *part, const char *text)
 {
-	const int i = word_position(granularities, text);
 	struct sp_options *o = part;
 
 	o->has_granularity = true;
-	o->granularity = (enum sp_granularity)i;
-	return i >= 0;
+	return sp_granularity_parse(text, &o->granularity);
 }
 
 /* From SP_ROWS_BY_THREAD on. */
@@ -190,11 +183,6 @@ static const char *order_word(size_t i)
 	return orders[i];
 }
 
-static const char *granularity_word(size_t i)
-{
-	return granularities[i];
-}
-
 static const char *row_kind_word(size_t i)
 {
 	return row_kinds[i];
@@ -210,7 +198,7 @@ static const char *unit_word(size_t i)
 
 static const struct sp_argument_values report_values[] = {
 	{"sort", order_word},
-	{"granularity", granularity_word},
+	{"granularity", sp_granularity_word},
 	{"by", row_kind_word},
 	{"unit", unit_word},
 	{0},

@@ -22,8 +22,11 @@ enum sp_granularity {
 	SP_BY_ADDRESS,  /* name, module, offset */
 };
 
-/* "function", "file", ... */
+/* "function", "file", ...: its name; the i-th, NULL behind the last; and the
+ * one of that name, false if there is none. */
 const char *sp_granularity_name(enum sp_granularity granularity);
+const char *sp_granularity_word(size_t i);
+bool sp_granularity_parse(const char *text, enum sp_granularity *ret);
 
 /*
  * A function over all call stacks, identified by its demangled name with

@@ -7,15 +7,30 @@
 
 #include "report/aggregate.h"
 
+static const char *const granularities[] = {
+	[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
+	[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
+	[SP_BY_ADDRESS] = "address",   NULL,
+};
+
+const char *sp_granularity_word(size_t i)
+{
+	return granularities[i];
+}
+
 const char *sp_granularity_name(enum sp_granularity granularity)
 {
-	static const char *const names[] = {
-		[SP_BY_FUNCTION] = "function", [SP_BY_FILE] = "file",
-		[SP_BY_LINE] = "line",         [SP_BY_MODULE] = "module",
-		[SP_BY_ADDRESS] = "address",
-	};
+	return granularities[granularity];
+}
 
-	return names[granularity];
+bool sp_granularity_parse(const char *text, enum sp_granularity *ret)
+{
+	for (int i = 0; granularities[i]; i++)
+		if (strcmp(text, granularities[i]) == 0) {
+			*ret = (enum sp_granularity)i;
+			return true;
+		}
+	return false;
 }
 
 static const char *full_name(const struct sp_symbol *symbol)

@@ -40,22 +40,11 @@ static bool take_granularity(void *part, const char *text)
 	struct sp_rss_options *o = part;
 
 	o->has_granularity = true;
-	for (int i = 0; i <= SP_BY_ADDRESS; i++) {
-		o->granularity = (enum sp_granularity)i;
-		if (strcmp(text, sp_granularity_name(o->granularity)) == 0)
-			return true;
-	}
-	return false;
-}
-
-static const char *granularity_word(size_t i)
-{
-	return i <= SP_BY_ADDRESS ? sp_granularity_name((enum sp_granularity)i)
-				  : NULL;
+	return sp_granularity_parse(text, &o->granularity);
 }
 
 static const struct sp_argument_values values[] = {
-	{"granularity", granularity_word}, {0}};
+	{"granularity", sp_granularity_word}, {0}};
 
 static const struct sp_argument arguments[] = {
 	SP_ARGUMENT_FLAG(
