@@ -259,12 +259,14 @@ static void print_notes(FILE *out, const struct sp_rss_pins *p)
 	}
 	if (p->fast_objects || p->cached_objects_max) {
 		sp_style_begin_note(out);
-		fprintf(out,
-			"freed objects in malloc's caches look alive, "
-			"and the figures lack what they pin: %s objects of %s "
-			"in all, and at most %s in caches of threads\n",
-			sp_text_count(p->fast_objects).text,
-			sp_text_bytes((double)p->fast_bytes).text,
+		fputs("freed objects in malloc's caches look alive, and the "
+		      "figures lack what they pin: ",
+		      out);
+		if (p->fast_objects)
+			fprintf(out, "%s objects of %s in all, and ",
+				sp_text_count(p->fast_objects).text,
+				sp_text_bytes((double)p->fast_bytes).text);
+		fprintf(out, "at most %s in caches of threads\n",
 			sp_text_count(p->cached_objects_max).text);
 	}
 	if (p->cached_bytes) {
