@@ -109,6 +109,18 @@ static void read_slabs(struct maker *m)
 	      compare_objects);
 }
 
+/* The process keeps the answer until it is asked something else.  Nobody waits
+ * for what it says now. */
+static void release_slabs(const struct maker *m)
+{
+	const struct sp_order order = {.command = SP_CONTROL_MEMORY};
+	struct sp_error err;
+	uint64_t number;
+
+	if (m->objects_of_slabs)
+		(void)sp_target_ask(&m->target, &order, &number, &err);
+}
+
 /* Does the last order ask that already, and wait?  Then it is not asked again:
  * there is room for few orders. */
 static bool is_asked(const struct maker *m, uint64_t *ret_number)
@@ -448,6 +460,7 @@ int sp_rss_ledger_make(const struct sp_rss_options *options,
 	ret->confidence = options->confidence;
 	ret->waited_ns = options->timeout_ns;
 	r = make_ledger(&m, err);
+	release_slabs(&m);
 	sp_rss_objects_free(&m.objects);
 	sp_rss_parts_free(&m.parts);
 	sp_rss_pages_free(m.pages);

@@ -14,6 +14,7 @@ intervals cover 95 %.  In 100 runs at most seven may miss.
 import concurrent.futures
 import json
 import os
+import struct
 import subprocess
 
 import harness
@@ -287,6 +288,23 @@ class Jemalloc(Case):
         self.assertRegex(text, r"note: [0-9,]+ live objects were looked at; "
                          r"[0-9,]+ lie beside free memory")
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_answer_is_given_back(self):
+        """The list of objects does not stay in the process."""
+        process, _ = self.start_slabs(100000, period="16K")
+        self.assertEqual(self.pins(process.pid)[1]["rule"], "asked")
+        name, = os.listdir(self.out)
+        with open(os.path.join(self.out, name), "rb") as file:
+            file.seek(6144 + 128)  # the queue of orders (docs/format.md)
+            places = struct.iter_unpack("<8xI12xQ80x", file.read(8 * 112))
+            address, = (at for command, at in places if command == 8)
+
+        def is_mapped():
+            with open(f"/proc/{process.pid}/maps", encoding="ascii") as maps:
+                ranges = [line.split()[0].split("-") for line in maps]
+            return any(int(a, 16) <= address < int(b, 16) for a, b in ranges)
+
+        harness.wait_until(lambda: not is_mapped())
 
     def test_of_another(self):
         """jemalloc would follow what it finds at an object that it does not
