@@ -2,14 +2,12 @@
 """Shared by the tests of `sampleprof attach`: rounds of it against a process.
 """
 
-import os
 import re
 import subprocess
 
 import harness
 
-COMMAND = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                       "sampleprof")
+COMMAND = harness.tool()
 UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1, "s": 1e3}
 
 

@@ -4,7 +4,6 @@ own allocations, and the two commands."""
 
 import os
 import shutil
-import subprocess
 
 import harness
 
@@ -40,9 +39,7 @@ class Gate(harness.Case):
         return profile.path
 
     def report(self, *words, code=0, stdin=None):
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], *words], capture_output=True,
-            input=stdin, timeout=harness.TIMEOUT_S, check=False)
+        done = harness.run_report(*words, input=stdin)
         self.assertEqual(done.returncode, code,
                          f"{words}: {done.stdout.decode()}"
                          f"{done.stderr.decode()}")

@@ -59,6 +59,31 @@ def target(name):
     return path
 
 
+def tool(name="sampleprof"):
+    """A program beside sampleprof-report."""
+    return os.path.join(os.path.dirname(_report()), name)
+
+
+def run_report(*arguments, **how):
+    """How sampleprof-report ended, and what it wrote."""
+    how.setdefault("timeout", TIMEOUT_S)
+    return subprocess.run([_report(), *map(str, arguments)],
+                          capture_output=True, check=False, **how)
+
+
+def report(*arguments, code=0, env=None):
+    """What sampleprof-report writes, or says where it is to fail; then it
+    writes nothing, unless it judges (3)."""
+    done = run_report(*arguments, env={**os.environ, "LC_ALL": "C.UTF-8",
+                                       **(env or {})})
+    if done.returncode != code:
+        raise AssertionError(f"{arguments}: exit {done.returncode}, expected "
+                             f"{code}: {done.stderr.decode()}")
+    if code in (1, 2) and done.stdout:
+        raise AssertionError(f"{arguments}: fails, and says {done.stdout}")
+    return (done.stderr if code else done.stdout).decode()
+
+
 def require(path, package):
     """A file of the system, or a failure that says what to install."""
     found = path if os.path.isabs(path) else shutil.which(path)
@@ -104,13 +129,7 @@ class Profile:
 
     def __init__(self, path, damaged=False):
         self.path = path
-        done = subprocess.run([_report(), "--json", path],
-                              capture_output=True, timeout=TIMEOUT_S,
-                              check=False)
-        if done.returncode != 0:
-            raise AssertionError(f"the report of {path} failed: "
-                                 f"{done.stderr.decode()}")
-        self.json = json.loads(done.stdout)
+        self.json = json.loads(report("--json", path))
         if self.json["damage"]["text"] and not damaged:
             raise AssertionError(f"{path} is damaged: {self.json['damage']}")
 
@@ -326,6 +345,18 @@ class Case(unittest.TestCase):
                 f"{argv}: {result.stdout.decode(errors='replace')[-2000:]} "
                 f"{result.stderr.decode(errors='replace')[-2000:]}")
         return result
+
+    def sampleprof(self, *argv, code=0, **popen):
+        """How the command ended, which is to be with that code unless it is
+        None, and what it wrote, as text."""
+        popen.setdefault("cwd", self.dir)
+        popen.setdefault("env", self.environment(shim=False))
+        done = subprocess.run([tool(), *map(str, argv)], capture_output=True,
+                              text=True, timeout=TIMEOUT_S, check=False,
+                              **popen)
+        if code is not None:
+            self.assertEqual(done.returncode, code, done.stderr + done.stdout)
+        return done
 
     def fill_disk(self, size, disk, copy, objects):
         """Record program_plain with so many objects, all of them, on a file

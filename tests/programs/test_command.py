@@ -14,18 +14,12 @@ import time
 
 import harness
 
-def command():
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        "sampleprof")
-
 
 class Command(harness.Case):
     def sampleprof(self, *argv, env=None, **popen):
-        popen.setdefault("cwd", self.dir)
-        return subprocess.run(
-            [command(), *map(str, argv)], capture_output=True, text=True,
-            timeout=harness.TIMEOUT_S, check=False,
-            env=self.environment(shim=False, env=env), **popen)
+        return super().sampleprof(
+            *argv, code=None, env=self.environment(shim=False, env=env),
+            **popen)
 
     def files(self):
         return sorted(f for f in os.listdir(self.dir)
@@ -117,7 +111,7 @@ class Run(Command):
         script = ("trap 'echo got; exit 5' USR1; echo ready; "
                   "while :; do sleep 0.05; done")
         process = subprocess.Popen(
-            [command(), "run", "--quiet", "sh", "-c", script], text=True,
+            [harness.tool(), "run", "--quiet", "sh", "-c", script], text=True,
             stdout=subprocess.PIPE, cwd=self.dir,
             env=self.environment(shim=False))
         self.assertEqual(process.stdout.readline(), "ready\n")
@@ -255,10 +249,9 @@ class Control(Command):
              ("busy", 4096), ("busy", 0), ("over", 0)])
         self.assertEqual([s["name"] for s in json["snapshots"]], ["here"])
         self.assertEqual(profile.lost(), {})
-        text = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
-                              capture_output=True, text=True, check=True)
         # Once, though with three periods.
-        self.assertRegex(text.stdout, r"(?m) 1  busy\n +\(.* of it unsampled\)$")
+        self.assertRegex(harness.report(path),
+                         r"(?m) 1  busy\n +\(.* of it unsampled\)$")
         for stretch in json["stretches"][:2]:
             self.assertEqual(stretch["alloc_bytes"],
                              stretch["unsampled_bytes"])
@@ -374,7 +367,7 @@ class Idle(Command):
         self.allocate()
         for words in (("mark", "serve"), ("snapshot", "there")):
             with subprocess.Popen(
-                    [command(), "ctl", "--timeout", "60s",
+                    [harness.tool(), "ctl", "--timeout", "60s",
                      str(self.process.pid), *words],
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                     env=self.environment(shim=False)) as waiting:
@@ -396,18 +389,17 @@ class Idle(Command):
             self.assertGreaterEqual(moment["asked_ns"], load["from_ns"])
             late = ns - moment["asked_ns"]
             self.assertTrue(late == 0 or late >= 1e8, late)
-        text = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
-                              capture_output=True, text=True, check=True)
+        text = harness.report(path)
         for name in ("load", "here"):
             self.assertRegex(
-                text.stdout,
+                text,
                 rf"  {name}\n    asked for at .*s, done at .* s\n")
 
     def test_wait_is_said(self):
         """At once, and not only when the time is over; and what came."""
         # pylint: disable=consider-using-with
         waiting = subprocess.Popen(
-            [command(), "ctl", "--timeout", "60s", str(self.process.pid),
+            [harness.tool(), "ctl", "--timeout", "60s", str(self.process.pid),
              "mark", "later"], stderr=subprocess.PIPE,
             stdout=subprocess.PIPE, text=True,
             env=self.environment(shim=False))
@@ -426,7 +418,7 @@ class Idle(Command):
     def test_end_while_waiting(self):
         # pylint: disable=consider-using-with
         waiting = subprocess.Popen(
-            [command(), "ctl", "--timeout", "60s", str(self.process.pid),
+            [harness.tool(), "ctl", "--timeout", "60s", str(self.process.pid),
              "stop"], stderr=subprocess.PIPE, stdout=subprocess.PIPE,
             text=True, env=self.environment(shim=False))
         self.addCleanup(waiting.wait)

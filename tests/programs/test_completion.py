@@ -10,12 +10,6 @@ import subprocess
 import harness
 
 
-def beside(name):
-    """A file beside sampleprof-report."""
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        name)
-
-
 def commands():
     """Every command that sampleprof help lists."""
     listed = re.findall(r"^  ([a-z][a-z-]*)(?= |$)", tool("sampleprof", "help"),
@@ -25,7 +19,7 @@ def commands():
 
 
 def tool(name, *argv):
-    done = subprocess.run([beside(name), *argv], text=True,
+    done = subprocess.run([harness.tool(name), *argv], text=True,
                           capture_output=True, timeout=harness.TIMEOUT_S,
                           check=False)
     assert done.returncode == 0, done.stderr
@@ -79,7 +73,7 @@ class Launcher(harness.Case):
 
     def alone(self, *argv):
         path = os.path.join(self.dir, "sampleprof")
-        shutil.copy(beside("sampleprof"), path)
+        shutil.copy(harness.tool("sampleprof"), path)
         return subprocess.run([path, *argv], text=True, capture_output=True,
                               timeout=harness.TIMEOUT_S, check=False)
 
@@ -97,7 +91,7 @@ class Launcher(harness.Case):
     def test_by_another_name(self):
         """The other program knows nevertheless that it is sampleprof."""
         path = os.path.join(self.dir, "sp")
-        os.symlink(beside("sampleprof"), path)
+        os.symlink(harness.tool("sampleprof"), path)
         done = subprocess.run([path, "diff", "--help"], text=True,
                               capture_output=True, check=True,
                               timeout=harness.TIMEOUT_S)
@@ -128,7 +122,7 @@ class Completion(harness.Case):
         """
         done = subprocess.run(
             [harness.require("bash", "bash"), "--norc", "-c", script, "bash",
-             beside("completion/" + words[0]), *words],
+             harness.tool("completion/" + words[0]), *words],
             text=True, capture_output=True, timeout=harness.TIMEOUT_S,
             check=False, cwd=self.dir)
         self.assertEqual((done.returncode, done.stderr), (0, ""), words)
@@ -183,7 +177,7 @@ class Completion(harness.Case):
             for value in self.complete("sampleprof", "report",
                                        "--" + option, ""):
                 done = subprocess.run(
-                    [beside("sampleprof"), "report",
+                    [harness.tool("sampleprof"), "report",
                      "--" + option, value], text=True, capture_output=True,
                     timeout=harness.TIMEOUT_S, check=False)
                 self.assertIn("no FILE was given", done.stderr)

@@ -5,8 +5,6 @@ more live samples than a file can hold, the period grows, and nothing is lost.
 """
 
 import json
-import os
-import subprocess
 
 import harness
 
@@ -26,10 +24,8 @@ class Endless(harness.Case):
 
     def live(self):
         """What is alive at the end."""
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "--view", "live", "--json",
-             self.profile.path], capture_output=True, check=True)
-        return json.loads(done.stdout)
+        return json.loads(harness.report("--view", "live", "--json",
+                                         self.profile.path))
 
     def under(self, stacks, name):
         """Samples of the stacks with a frame of that function."""
@@ -77,9 +73,7 @@ class Crowded(harness.Case):
         return profile
 
     def report(self, profile, *options):
-        return subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], *options, profile.path],
-            capture_output=True, check=True, text=True).stdout
+        return harness.report(*options, profile.path)
 
     def test_all_alive(self):
         live = json.loads(self.report(self.record(), "--view", "live",

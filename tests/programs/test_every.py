@@ -5,17 +5,9 @@ every figure equals the truth.
 
 import json
 import os
-import subprocess
 import unittest
 
 import harness
-
-
-def report(path, *arguments):
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "--json", *arguments, path],
-        capture_output=True, check=True)
-    return json.loads(done.stdout)
 
 
 class EveryAllocation(harness.Case):
@@ -135,7 +127,8 @@ class EveryFree(harness.Case):
         path = next(p for p in result.paths if f".{result.pid}." in p)
         profile = harness.Profile(path).require_samples()
         self.assertEqual(profile.lost(), {})
-        live = [s for s in report(path, "--view", "live")["stacks"]
+        live = [s for s in json.loads(harness.report(
+                    "--json", "--view", "live", path))["stacks"]
                 if names & {f["function"] for f in s["frames"]}]
         self.assertEqual(
             (sum(s["flat_bytes"]["value"] for s in live),
@@ -179,7 +172,5 @@ class EveryFree(harness.Case):
         lost = profile.lost()["samples_file_full"]
         self.assertEqual(profile.samples + lost, profile.exact[1])
         self.assertLess(profile.json["estimate"]["live_objects"]["value"], 10)
-        said = subprocess.run([os.environ["SAMPLEPROF_REPORT"], copy],
-                              capture_output=True, check=True).stdout
-        self.assertRegex(said.decode(),
+        self.assertRegex(harness.report(copy),
                          "the file or its disk was full at .*limit 64 MiB")

@@ -19,9 +19,7 @@ from protobuf import fields, packed
 
 def run(*arguments, code=0, **options):
     """The report tool: (standard output, what it says on standard error)."""
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], *map(str, arguments)],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=False, **options)
+    done = harness.run_report(*arguments, **options)
     if done.returncode != code:
         raise AssertionError(f"{arguments}: exit {done.returncode}, expected "
                              f"{code}: {done.stderr.decode()}")

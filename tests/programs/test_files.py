@@ -213,9 +213,8 @@ class Files(harness.Case):
         self.profiled(objects, out=path, max_file="1M")
         self.assertLessEqual(os.stat(path).st_size, 1 << 20)
         self.check_bounded(harness.Profile(path), objects)
-        report = subprocess.run([os.environ["SAMPLEPROF_REPORT"], path],
-                                capture_output=True, check=True)
-        self.assertRegex(report.stdout, rb"\n  discarded .* allocated before ")
+        self.assertRegex(harness.report(path),
+                         r"\n  discarded .* allocated before ")
 
     def test_reading_while_it_turns(self):
         """A report on a process that discards samples meanwhile is whole, or
@@ -231,8 +230,7 @@ class Files(harness.Case):
         while len(discarded) < 5:
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.1)
-            done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], "--json",
-                                   path], capture_output=True, check=False)
+            done = harness.run_report("--json", path)
             if done.returncode:
                 self.assertIn(b"discarded while it was read", done.stderr)
                 refused += 1

@@ -15,6 +15,7 @@ import subprocess
 import time
 
 import harness
+from harness import tool
 
 SAME = 1e-9
 
@@ -34,20 +35,7 @@ del kept[::int(sys.argv[2])]
 """
 
 
-def tool(name):
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]), name)
-
-
 class Fleet(harness.Case):
-
-    def sampleprof(self, *argv, code=0, **popen):
-        popen.setdefault("cwd", self.dir)
-        popen.setdefault("env", self.environment(shim=False))
-        done = subprocess.run(
-            [tool("sampleprof"), *map(str, argv)], capture_output=True,
-            text=True, timeout=harness.TIMEOUT_S, check=False, **popen)
-        self.assertEqual(done.returncode, code, done.stderr + done.stdout)
-        return done
 
     def fleet(self, *argv, **options):
         return self.sampleprof("fleet", *argv, **options)

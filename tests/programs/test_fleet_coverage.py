@@ -69,17 +69,10 @@ class Coverage(harness.Case):
     def setUp(self):
         super().setUp()
         self.held, self.control = {}, []
-        self.tool = os.path.join(
-            os.path.dirname(os.environ["SAMPLEPROF_REPORT"]), "sampleprof")
         self.fleet("init")
 
     def fleet(self, *argv, code=0):
-        done = subprocess.run(
-            [self.tool, "fleet", *argv], cwd=self.dir, capture_output=True,
-            text=True, timeout=harness.TIMEOUT_S, check=False,
-            env=self.environment(shim=False))
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done.stdout
+        return self.sampleprof("fleet", *argv, code=code).stdout
 
     def begin(self, number, labels, fraction="100%", stdin=None):
         text = ",".join(f"{k}={v}" for k, v in labels.items())

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import time
 
-import harness
 from test_fleet import Fleet, tool
 
 HOUR_NS = 3600 * 10**9

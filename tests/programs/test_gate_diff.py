@@ -8,7 +8,6 @@ import json
 import os
 import re
 
-import harness
 from gate import Gate
 
 

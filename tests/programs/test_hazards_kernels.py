@@ -2,7 +2,6 @@
 """Hazards: kernels without the system calls that the library uses."""
 
 import os
-import subprocess
 
 import harness
 import hazards
@@ -27,10 +26,6 @@ class Kernels(hazards.Case):
                  sorted(os.listdir(self.dir)) if name.endswith(".sprof")]
         return result, [harness.Profile(path) for path in paths]
 
-    def report(self, *arguments):
-        return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
-                              capture_output=True, check=False, text=True)
-
     def test_no_way_to_populate(self):
         """Before Linux 5.14: nothing is missing."""
         result, (profile,) = self.on(
@@ -50,10 +45,11 @@ class Kernels(hazards.Case):
         self.assertEqual((result.stdout, result.stderr), (b"hello\n", why))
         self.assertEqual(profile.samples, profile.exact[1])
         self.assertGreaterEqual(profile.samples, 8000)
-        shown = self.report(profile.path).stdout
+        shown = harness.report(profile.path)
         self.assertIn("\n  - it is not known what is freed: ", shown)
         self.assertIn("MADV_WIPEONFORK", shown)
-        refused = self.report("--view", "live", profile.path).stderr
+        refused = harness.run_report("--view", "live",
+                                     profile.path).stderr.decode()
         self.assertIn("although SAMPLEPROF_FREES was on", refused)
         self.assertNotIn("record again", refused)
 

@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import subprocess
-import unittest
 
 import harness
 
@@ -105,23 +104,18 @@ class Target(Case):
                 self.assertEqual((frame["file"], frame["line"]),
                                  ("/app/a.js", 10))
 
-    def report(self, *arguments):
-        return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
-                              capture_output=True, text=True, check=True
-                              ).stdout
-
     def test_names_are_taken_along(self):
         result = self.run_and_note(harness.target("program_jit"), "map",
                                    self.OBJECTS, period=1)
         path = result.profile().require_samples().path
-        self.assertIn("[jit]", self.report("--granularity=module", "--cum", path))
+        self.assertIn("[jit]", harness.report("--granularity=module", "--cum", path))
         for copy in ("copy.sprof", "copy.sprof.zst"):
-            self.report("symbolize", path, "-o",
+            harness.report("symbolize", path, "-o",
                         os.path.join(self.dir, copy))
         os.unlink(self.names[0])
-        self.assertIn("[anonymous]+0x", self.report("--cum", "--top=0", path))
+        self.assertIn("[anonymous]+0x", harness.report("--cum", "--top=0", path))
         for copy in ("copy.sprof", "copy.sprof.zst"):
-            text = self.report("--cum", "--top=0", os.path.join(self.dir, copy))
+            text = harness.report("--cum", "--top=0", os.path.join(self.dir, copy))
             self.assertIn("framed", text)
             self.assertNotIn("[anonymous]", text)
 
@@ -136,17 +130,17 @@ class Target(Case):
         self.assertEqual(self.flat(path, "--all-frames")["allocate"],
                          6 * self.OBJECTS)
         base = os.path.join(self.dir, "base.json")
-        self.report("check", path, "--update-baseline", "--baseline", base)
+        harness.report("check", path, "--update-baseline", "--baseline", base)
         again = self.run_and_note(harness.target("program_jit"), "map",
                                   self.OBJECTS, "python", period=1)
-        rows = json.loads(self.report("diff", "--json", base, again.paths[0]))
+        rows = json.loads(harness.report("diff", "--json", base, again.paths[0]))
         self.assertEqual(
             {row["name"]: row["old_samples"] for row in rows["functions"]
              if row["old_samples"] >= self.OBJECTS},
             {"py::large": self.OBJECTS, "allocate": 5 * self.OBJECTS})
 
     def flat(self, path, *options):
-        report = json.loads(self.report("--json", *options, path))
+        report = json.loads(harness.report("--json", *options, path))
         return {f["name"]: f["samples"] for f in report["functions"]
                 if f["samples"]}
 
@@ -158,7 +152,7 @@ class Target(Case):
                                    self.OBJECTS, period=1)
         path = result.profile().require_samples().path
         os.chown(self.names[0], 4711, 4711)
-        text = self.report("--cum", "--top=0", path)
+        text = harness.report("--cum", "--top=0", path)
         self.assertIn("[anonymous]+0x", text)
         self.assertIn("another user", " ".join(text.split()))
 
@@ -198,9 +192,8 @@ class Runtimes(Case):
         profile = result.profile().require_samples(100)
         self.assertGreaterEqual(self.share_named(profile, "py::outer"), 0.95)
         # What the interpreter allocates below a function is flat for that.
-        report = json.loads(subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "--json", "--focus=^py::outer$",
-             profile.path], capture_output=True, check=True).stdout)
+        report = json.loads(harness.report("--json", "--focus=^py::outer$",
+                                           profile.path))
         flat = {f["name"]: f["samples"] for f in report["functions"]
                 if f["samples"]}
         self.assertGreater(flat["py::hold"], 100)

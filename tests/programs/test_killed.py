@@ -75,13 +75,8 @@ class Group:
         harness.wait_until(is_gone)
 
 
-def command():
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        "sampleprof")
-
-
 def sampleprof(*argv):
-    return subprocess.run([command(), *argv],
+    return subprocess.run([harness.tool(), *argv],
                           capture_output=True, check=True,
                           timeout=harness.TIMEOUT_S).stdout.decode()
 
@@ -126,7 +121,7 @@ class AtTheLimit(harness.Case):
         # From there on the period is 8K.
         near = snapshot["time_ns"]
         lines = subprocess.run(
-            [command(), "export", "jsonl",
+            [harness.tool(), "export", "jsonl",
              profile.path, "-o", "-"], capture_output=True, check=True,
             timeout=harness.TIMEOUT_S).stdout.decode().splitlines()
         periods = {True: set(), False: set()}
@@ -209,7 +204,7 @@ class Ends(harness.Case):
         out = os.path.join(self.dir, f"{self.runs}.sprof")
         self.runs += 1
         done = subprocess.run(
-            [command(), "run", "--out", out, *argv],
+            [harness.tool(), "run", "--out", out, *argv],
             capture_output=True, check=False, timeout=harness.TIMEOUT_S,
             cwd=self.dir, **popen)
         head = sampleprof("report", out).splitlines()[:3]
@@ -281,7 +276,7 @@ class Rates(harness.Case):
 
     def check_kill(self, rate, out, group):
         done = subprocess.run(
-            [command(), "run", "--out", out, harness.target("program_grow"),
+            [harness.tool(), "run", "--out", out, harness.target("program_grow"),
              str(rate), "2000"], capture_output=True, check=False,
             cwd=self.dir, preexec_fn=group.join)
         self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)

@@ -22,7 +22,6 @@ import signal
 import subprocess
 import tempfile
 import time
-import unittest
 
 import harness
 
@@ -108,13 +107,8 @@ class Sampled:
     """A profile's samples, each one, by thread id and in order."""
 
     def __init__(self, path):
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl",
-             "-o", "-", path], capture_output=True, check=False,
-            timeout=harness.TIMEOUT_S)
-        if done.returncode:
-            raise AssertionError(f"{path}: {done.stderr.decode()}")
-        lines = json.loads(b"[" + b",".join(done.stdout.splitlines()) + b"]")
+        text = harness.report("export", "jsonl", "-o", "-", path)
+        lines = json.loads("[" + ",".join(text.splitlines()) + "]")
         self.header = lines[0]
         tids = {x["index"]: x["tid"] for x in lines if x["type"] == "thread"}
         self.threads = {tid: [] for tid in tids.values()}
@@ -127,11 +121,8 @@ class Sampled:
 
 def alive_in(path):
     """What a profile has alive: thread id and size of each."""
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl", "--view", "live",
-         "-o", "-", path], capture_output=True, check=True,
-        timeout=harness.TIMEOUT_S)
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    text = harness.report("export", "jsonl", "--view", "live", "-o", "-", path)
+    lines = [json.loads(line) for line in text.splitlines()]
     tids = {x["index"]: x["tid"] for x in lines if x["type"] == "thread"}
     return collections.Counter((tids[x["thread"]], x["size"])
                                for x in lines if x["type"] == "sample")
@@ -336,11 +327,8 @@ class Kills(harness.Case):
             with self.subTest(n=n):
                 result = self.kill_storm(0.1, period="512K")
                 self.check(result, every=False)
-                text = subprocess.run(
-                    [os.environ["SAMPLEPROF_REPORT"], *result.paths],
-                    capture_output=True, check=True,
-                    timeout=harness.TIMEOUT_S).stdout
-                self.assertRegex(text, rb"allocated at least .* \(up to [^ ]+ .iB more\)")
+                self.assertRegex(harness.report(*result.paths),
+                                 r"allocated at least .* \(up to [^ ]+ .iB more\)")
 
     def serve(self):
         """A server with four threads for its sockets, and its load."""
@@ -391,10 +379,7 @@ class Kills(harness.Case):
             result = self.finish(process)
             for path in result.paths:
                 with self.subTest(n=n):
-                    done = subprocess.run(
-                        [os.environ["SAMPLEPROF_REPORT"], path],
-                        capture_output=True, check=False,
-                        timeout=harness.TIMEOUT_S)
+                    done = harness.run_report(path)
                     if done.returncode:
                         unreadable += 1
                         self.assertIn(b"was stopped while it started",

@@ -5,7 +5,6 @@ the error that it states."""
 
 import json
 import math
-import os
 import statistics
 import subprocess
 
@@ -20,9 +19,8 @@ T = 1.959963984540054
 
 
 def tool(name, *arguments):
-    path = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]), name)
-    return subprocess.run([path, *map(str, arguments)], capture_output=True,
-                          timeout=TOOL_S, check=False)
+    return subprocess.run([harness.tool(name), *map(str, arguments)],
+                          capture_output=True, timeout=TOOL_S, check=False)
 
 
 def expected_error(n, size, period):

@@ -16,9 +16,7 @@ import harness
 
 
 def leaks(path, *arguments):
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "leaks", *arguments, path],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=False)
+    done = harness.run_report("leaks", *arguments, path)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
@@ -57,10 +55,8 @@ class Leaks(harness.Case):
         for limit, code, words in (
                 (f"{per_s / 1000:.0f}", 3, "handle"),
                 (f"{per_s * 1000:.0f}", 0, "pass")):
-            done = subprocess.run(
-                [os.environ["SAMPLEPROF_REPORT"], "check", path, "--limit",
-                 f"leak_rate={limit}"],
-                capture_output=True, timeout=harness.TIMEOUT_S, check=False)
+            done = harness.run_report("check", path, "--limit",
+                                      f"leak_rate={limit}")
             self.assertEqual(done.returncode, code, done.stdout)
             self.assertIn(words, done.stdout.decode())
 

@@ -57,20 +57,14 @@ def held_by(result):
 def live_at(profile, unix_ns):
     """The estimates of a report on one moment."""
     since_start = unix_ns - profile.json["start_unix_ns"]
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "--json", "--view", "live", "--at",
-         f"{since_start}ns", profile.path],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=True)
-    return json.loads(done.stdout)["estimate"]
+    return json.loads(harness.report("--json", "--view", "live", "--at",
+                                     f"{since_start}ns", profile.path))["estimate"]
 
 
 def exported(profile):
     """Every sample."""
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl", profile.path,
-         "-o", "-"],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=True)
-    lines = map(json.loads, done.stdout.splitlines())
+    text = harness.report("export", "jsonl", profile.path, "-o", "-")
+    lines = map(json.loads, text.splitlines())
     return [line for line in lines if line["type"] == "sample"]
 
 

@@ -7,7 +7,6 @@ attached program.  `report --view mapped` and `reserved`."""
 
 import json
 import os
-import subprocess
 
 import attaching
 import harness
@@ -15,15 +14,8 @@ import harness
 KIB, MIB = 1 << 10, 1 << 20
 
 
-def sampleprof(*argv):
-    command = os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                           "sampleprof")
-    return subprocess.run([command, *argv], capture_output=True, check=True,
-                          timeout=harness.TIMEOUT_S).stdout.decode()
-
-
 def view(path, name="mapped", *more):
-    return json.loads(sampleprof("report", "--json", "--view", name, *more,
+    return json.loads(harness.report("--json", "--view", name, *more,
                                  path))
 
 
@@ -67,14 +59,14 @@ class Mapped(harness.Case):
         for period in "1", "1M":
             with self.subTest(period=period):
                 profile = self.check_shapes(period=period)
-                text = sampleprof("report", profile.path)
+                text = harness.report(profile.path)
                 self.assertIn("by the program itself at the end: --view "
                               "mapped", " ".join(text.split()))
-                text = sampleprof("report", "--view", "mapped", profile.path)
+                text = harness.report("--view", "mapped", profile.path)
                 self.assertIn("view      mapped: what is mapped at the end",
                               text)
                 self.assertIn("every mapping of 64 KiB and more, exact", text)
-                text = sampleprof("tree", "--view", "mapped",
+                text = harness.report("tree", "--view", "mapped",
                                   profile.path)
                 self.assertRegex(text, r"make_shapes .*\n.* map_pool ")
                 for file in os.listdir(self.out):
@@ -84,7 +76,7 @@ class Mapped(harness.Case):
         """A packed copy has the same mappings."""
         profile = self.check_shapes(period="1M")
         packed = os.path.join(self.dir, "packed.zst")
-        sampleprof("symbolize", profile.path, "-o", packed)
+        harness.report("symbolize", profile.path, "-o", packed)
         self.assertEqual(flat(view(packed)), flat(view(profile.path)))
 
     def test_without_frees(self):

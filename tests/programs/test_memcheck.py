@@ -57,9 +57,7 @@ MORE = [
 
 def formats():
     """The formats that the export command lists."""
-    text = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], "export", "--help"],
-        capture_output=True, check=True, text=True).stdout
+    text = harness.report("export", "--help")
     lines = text.split("Formats:\n")[1].split("\n\n")[0].splitlines()
     return [line.split()[0] for line in lines]
 

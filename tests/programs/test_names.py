@@ -14,20 +14,9 @@ OWN = {"fill_vector", "fill_map", "write_stream", "copy_text", "take_block",
        "make_shape"}
 
 
-def run_tool(*arguments, code=0):
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], *arguments], capture_output=True,
-        timeout=harness.TIMEOUT_S, check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8"})
-    if done.returncode != code:
-        raise AssertionError(f"{arguments}: exit {done.returncode}: "
-                             f"{done.stderr.decode()}{done.stdout.decode()}")
-    return done.stdout.decode()
-
-
 def flat(path, *options):
     """{name: samples} of the functions with flat samples."""
-    report = json.loads(run_tool("report", "--json", *options, path))
+    report = json.loads(harness.report("report", "--json", *options, path))
     return {f["name"]: f["samples"] for f in report["functions"]
             if f["samples"]}
 
@@ -82,18 +71,18 @@ class Cxx(harness.Case):
         self.assertIn(name, by_name)
         self.assertIn("std::allocator<std::__cxx11::basic_string<char,",
                       by_name[name])
-        full = json.loads(run_tool("report", "--json", "--full-names",
+        full = json.loads(harness.report("report", "--json", "--full-names",
                                    self.path))
         self.assertNotIn(name, {f["name"] for f in full["functions"]})
         self.assertEqual(len(full["functions"]), len(by_name))
         # either spelling is found
         for regex in ("std::string", "__cxx11::basic_string"):
-            text = run_tool("peek", regex, self.path)
+            text = harness.report("peek", regex, self.path)
             self.assertIn("std::", text)
 
     def test_exports(self):
         out = os.path.join(self.dir, "out")
-        run_tool("export", "collapsed", self.path, "-o", out)
+        harness.report("export", "collapsed", self.path, "-o", out)
         with open(out, encoding="utf-8") as f:
             stacks = f.read()
         # all frames are there
@@ -105,27 +94,27 @@ class Cxx(harness.Case):
         """One baseline, whatever is seen through."""
         again = self.execute(harness.target("program_names"), period=1)
         base = os.path.join(self.dir, "base.json")
-        run_tool("check", self.path, "--update-baseline", "--baseline", base)
+        harness.report("check", self.path, "--update-baseline", "--baseline", base)
         with open(base, encoding="utf-8") as f:
             paths = [p["path"] for p in json.load(f)["views"]["alloc"]]
         # it keeps what is seen through, as baselines always did
         self.assertIn("xmalloc", {p[0] for p in paths})
         for options in ([], ["--all-frames"], ["--see-through", "^fill_"]):
             with self.subTest(options=options):
-                run_tool("check", *again.paths, "--baseline", base, "--limit",
+                harness.report("check", *again.paths, "--baseline", base, "--limit",
                          "sites=+1%", *options)
-        rows = json.loads(run_tool("diff", "--json", base, again.paths[0]))
+        rows = json.loads(harness.report("diff", "--json", base, again.paths[0]))
         names = {row["name"] for row in rows["functions"]}
         self.assertLessEqual(OWN, names)
         self.assertNotIn("xmalloc", names)
         # limits on what is seen through still hold
-        run_tool("check", *again.paths, "--limit", "site(^xmalloc$)=99000",
+        harness.report("check", *again.paths, "--limit", "site(^xmalloc$)=99000",
                  code=3)
-        run_tool("check", *again.paths, "--limit", "site(^xmalloc$)=100000")
+        harness.report("check", *again.paths, "--limit", "site(^xmalloc$)=100000")
 
     def test_stored_names(self):
         copy = os.path.join(self.dir, "copy.sprof.zst")
-        run_tool("symbolize", self.path, "-o", copy)
+        harness.report("symbolize", self.path, "-o", copy)
         self.assertEqual(flat(copy), flat(self.path))
         self.assertEqual(flat(copy, "--all-frames", "--full-names"),
                          flat(self.path, "--all-frames", "--full-names"))

@@ -19,9 +19,7 @@ REPORT_S = 60
 
 
 def report(*arguments, **options):
-    return subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], *map(str, arguments)],
-        capture_output=True, timeout=REPORT_S, check=False, **options)
+    return harness.run_report(*arguments, timeout=REPORT_S, **options)
 
 
 def by_stack(document):

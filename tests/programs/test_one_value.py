@@ -25,9 +25,7 @@ PERIOD = 8192
 
 
 def report(*arguments, codes=(0,)):
-    done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
-                          capture_output=True, timeout=harness.TIMEOUT_S,
-                          check=False)
+    done = harness.run_report(*arguments)
     if done.returncode not in codes:
         raise AssertionError(f"{arguments}: {done.stderr.decode()}")
     return done.stdout.decode()

@@ -10,21 +10,14 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 
 import harness
 
-REPORT_S = 100
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))
 MS = 1000000
 VIEWS = [["--view", view] for view in ("alloc", "live", "peak", "leaks",
                                        "temporary")]
-
-
-def report(*arguments):
-    return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
-                          capture_output=True, timeout=REPORT_S, check=False)
 
 
 def is_time(key):
@@ -42,13 +35,13 @@ class Packed(harness.Case):
     def json(self, path, *options):
         # A function with few objects can have a lifetime that ends with the
         # run, give or take a millisecond; with all frames none does.
-        done = report("--json", "--all-frames", *options, path)
+        done = harness.run_report("--json", "--all-frames", *options, path)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
     def pack(self, path, name="packed.sprof.zst"):
         to = os.path.join(self.dir, name)
-        done = report("symbolize", path, "-o", to)
+        done = harness.run_report("symbolize", path, "-o", to)
         self.assertEqual(done.returncode, 0, done.stderr)
         return to, done.stdout.decode()
 
@@ -182,7 +175,7 @@ class Packed(harness.Case):
                 for view in ["alloc"] + ["live"] * frees:
                     self.check(path, error_ns, "--view", view)
                 for by in ("phase", "thread"):
-                    self.same(*(sorted(rows(report(
+                    self.same(*(sorted(rows(harness.run_report(
                         "--csv", "--by", by, p).stdout)) for p in (
                             path, self.pack(path)[0])), error_ns)
             done += 1
@@ -210,7 +203,7 @@ class Packed(harness.Case):
                               period=1)
         packed, _ = self.pack(result.paths[0])
         os.truncate(packed, os.path.getsize(packed) * 9 // 10)
-        done = report(packed)
+        done = harness.run_report(packed)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b"cut short", done.stdout)
 

@@ -5,7 +5,6 @@ control; 50,000 stacks; names with markup (docs/guide.md)."""
 import json
 import os
 import re
-import subprocess
 import sys
 
 import harness
@@ -18,16 +17,6 @@ FRAMES = 60
 SKIPPED = 77
 
 browser = None
-
-
-def report(*args):
-    """Standard output of sampleprof-report."""
-    done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], *args],
-                          capture_output=True, timeout=harness.TIMEOUT_S,
-                          check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{args}: {done.stderr.decode()}")
-    return done.stdout
 
 
 class PageCase(harness.Case):
@@ -43,7 +32,7 @@ class PageCase(harness.Case):
                                **settings)
             self.assertEqual(len(run.paths), 1, run)
             path = run.paths[0] + ".html"
-            report("export", "html", run.paths[0], "-o", path)
+            harness.report("export", "html", run.paths[0], "-o", path)
             with open(path, "rb") as page, open(run.paths[0], "rb") as data:
                 self.made[key] = (page.read(), data.read())
             samples = re.search(rb'"samples": ([0-9]+)', self.made[key][0])
@@ -141,7 +130,7 @@ class Figures(PageCase):
 
     def assert_rows(self, profile, state, args, kinds=("flat", "cum"),
                     unit="bytes"):
-        wanted = json.loads(report("--json", *args, profile))
+        wanted = json.loads(harness.report("--json", *args, profile))
         want = {f["name"]: f for f in wanted["functions"]}
         got = self.rows()
         # What is a leak goes by age: none on a machine that was stalled.
@@ -196,7 +185,7 @@ class Figures(PageCase):
     def test_head_and_choice(self):
         path, profile = self.page("20000", period="16K")
         self.show(path, "view=alloc")
-        known = json.loads(report("--json", profile))
+        known = json.loads(harness.report("--json", profile))
         cards = self.text("cards")
         data = browser.run(
             "JSON.parse(document.getElementById('data').textContent)")
@@ -223,9 +212,9 @@ class Figures(PageCase):
         part of it sample by sample: the page is the same."""
         _, profile = self.page("20000", period="4K")
         whole, part = [json.loads(re.search(
-            rb'id="data">(.*?)</script>',
-            report("export", "html", *args, profile, "-o", "-"), re.S)[1])
-            for args in ((), ("--from", "0s"))]
+            r'id="data">(.*?)</script>',
+            harness.report("export", "html", *args, profile, "-o", "-"),
+            re.S)[1]) for args in ((), ("--from", "0s"))]
         self.assertGreater(whole["n_cells"], 1000)
         for key in ("bins", "samples", "n_paths", "n_kinds", "n_cells",
                     "periods", "strings", "functions", "paths", "kinds",
@@ -237,12 +226,9 @@ class Figures(PageCase):
 
     def test_refusals(self):
         _, profile = self.page("20000", period="16K")
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "export", "html", "--view",
-             "live", profile, "-o", os.path.join(self.dir, "no.html")],
-            capture_output=True, check=False)
-        self.assertEqual(done.returncode, 1, done)
-        self.assertIn("leave out --view live", done.stderr.decode())
+        self.assertIn("leave out --view live", harness.report(
+            "export", "html", "--view", "live", profile, "-o",
+            os.path.join(self.dir, "no.html"), code=1))
         self.assertFalse(os.path.exists(os.path.join(self.dir, "no.html")))
 
     def test_without_frees(self):

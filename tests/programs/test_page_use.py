@@ -373,15 +373,14 @@ class Resident(PageCase):
             "(r) => [r.dataset.name, r.dataset.value])")}
 
     def stored(self, path, when):
-        ledger = json.loads(test_page.report("rss", "--json", "--when", when,
+        ledger = json.loads(harness.report("rss", "--json", "--when", when,
                                              path))
         return ({r["name"]: r["bytes"] for r in ledger["rows"]},
                 ledger["rss_bytes"])
 
     def record(self, mark):
         """A run with a ledger at a snapshot of that name, and at the end."""
-        command = os.path.join(os.path.dirname(
-            os.environ["SAMPLEPROF_REPORT"]), "sampleprof")
+        command = harness.tool()
         path = os.path.join(self.dir, "p.sprof")
         mapped = os.path.join(self.dir, "mapped")
         with open(mapped, "wb") as file:
@@ -396,7 +395,7 @@ class Resident(PageCase):
         process.communicate(b"x")
         self.assertEqual(process.returncode, 0)
         page = os.path.join(self.dir, "p.html")
-        test_page.report("export", "html", path, "-o", page)
+        harness.report("export", "html", path, "-o", page)
         return path, page
 
     def test_rows(self):

@@ -175,10 +175,8 @@ class Events(harness.Case):
         """Each weight is the file's, rounded up or down by chance."""
         result, events = self.traced()
         left = self.check(result, events)
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "export", "jsonl", *result.paths,
-             "-o", "-"], check=True, capture_output=True)
-        samples = [s for s in map(json.loads, done.stdout.splitlines())
+        text = harness.report("export", "jsonl", *result.paths, "-o", "-")
+        samples = [s for s in map(json.loads, text.splitlines())
                    if s["type"] == "sample"]
         samples.sort(key=lambda s: s["size"])
         weights = sorted(v[1:] for name, v in events if name == "alloc")

@@ -17,8 +17,6 @@ intervals that cover 40 %. tests/statistics finds errors of a few percent.
 
 import json
 import math
-import os
-import subprocess
 
 import harness
 
@@ -53,11 +51,8 @@ class Rate(harness.Case):
     def estimates(self, path):
         """Bytes by function from the samples alone: exact totals would make
         up for much that is wrong."""
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "--json", "--estimator", "p3",
-             path], capture_output=True, check=True)
-        return {f["name"]: f["cum_bytes"]
-                for f in json.loads(done.stdout)["functions"]}
+        found = json.loads(harness.report("--json", "--estimator", "p3", path))
+        return {f["name"]: f["cum_bytes"] for f in found["functions"]}
 
     def check_samples(self, profile):
         """(1), and that there would have been ten times as many."""

@@ -18,6 +18,7 @@ import termios
 import time
 
 import harness
+from harness import report
 
 SQL = """create table t(a, b);
 with recursive c(i) as (select 1 union all select i + 1 from c where i < 20000)
@@ -25,22 +26,6 @@ insert into t select i, hex(zeroblob(i % 40)) from c;
 create index x on t(b);
 select count(distinct b) from t;
 """
-
-
-def report(*arguments, code=0, env=None):
-    """Standard output of the report; what it says on standard error if it is
-    to fail."""
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], *map(str, arguments)],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8", **(env or {})})
-    if done.returncode != code:
-        raise AssertionError(f"{arguments}: exit {done.returncode}, expected "
-                             f"{code}: {done.stderr.decode()}")
-    text = done.stderr if code else done.stdout
-    if code and done.stdout:
-        raise AssertionError(f"{arguments}: fails, and says {done.stdout}")
-    return text.decode()
 
 
 class Report(harness.Case):

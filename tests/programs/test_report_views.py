@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import os
-import subprocess
 
 import gopprof
 import harness
+from harness import report as run
 
 READ_LINE = {"load": 1000, "render": 2000}
 PARSE_ITEM = 5 * 4 * 64
@@ -23,17 +23,6 @@ insert into t select i, hex(zeroblob(i % 40)) from c;
 create index x on t(b);
 select count(distinct b) from t;
 """
-
-
-def run(*arguments, code=0):
-    done = subprocess.run(
-        [os.environ["SAMPLEPROF_REPORT"], *map(str, arguments)],
-        capture_output=True, timeout=harness.TIMEOUT_S, check=False,
-        env={**os.environ, "LC_ALL": "C.UTF-8"})
-    if done.returncode != code:
-        raise AssertionError(f"{arguments}: exit {done.returncode}, expected "
-                             f"{code}: {done.stderr.decode()}")
-    return (done.stderr if code else done.stdout).decode()
 
 
 def table(text):

@@ -31,9 +31,7 @@ KEEP = {"MALLOC_CONF": "dirty_decay_ms:-1,muzzy_decay_ms:-1",
 
 
 def rss(*argv, **how):
-    return subprocess.run([os.environ["SAMPLEPROF_REPORT"], "rss",
-                           *map(str, argv)], capture_output=True, text=True,
-                          check=False, **how)
+    return harness.run_report("rss", *argv, text=True, **how)
 
 
 class Ledger:
@@ -238,8 +236,7 @@ class Weighed(Case):
 
     def report(self, *argv):
         [path] = [os.path.join(self.out, n) for n in os.listdir(self.out)]
-        return subprocess.run([os.environ["SAMPLEPROF_REPORT"], *argv, path],
-                              capture_output=True, text=True, check=False)
+        return harness.run_report(*argv, path, text=True)
 
     def functions(self, view):
         done = self.report("--json", "--view", view)
@@ -320,10 +317,7 @@ class Less(Case):
                       rss("--timeout", "1ms", process.pid).stdout)
         self.assertIn(f"waiting until a thread of process {process.pid} has",
                       rss("--timeout", "201ms", process.pid).stderr)
-        sampleprof = os.path.join(os.path.dirname(
-            os.environ["SAMPLEPROF_REPORT"]), "sampleprof")
-        status = subprocess.run([sampleprof, "ctl", str(process.pid), "status"],
-                                capture_output=True, text=True, check=True)
+        status = self.sampleprof("ctl", process.pid, "status")
         self.assertEqual(status.stdout.count("waits: rss"), 1, status.stdout)
 
     def test_waiting_orders(self):

@@ -16,9 +16,7 @@ import test_rss_stored
 
 class Metric(test_rss_stored.Case):
     def report(self, *argv, path=None):
-        return subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], *argv, path or self.out],
-            capture_output=True, text=True, check=False)
+        return harness.run_report(*argv, path or self.out, text=True)
 
     def said(self, *argv):
         done = self.report(*argv)
@@ -53,10 +51,7 @@ class Metric(test_rss_stored.Case):
                      if r["name"] == "heap_alive")
         self.check(sum(found.values()), alive["bytes"])
         packed = os.path.join(self.dir, "packed.sprof")
-        done = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "symbolize", self.out, "-o",
-             packed], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        harness.report("symbolize", self.out, "-o", packed)
         self.assertEqual(found, self.functions(path=packed))
         lines = self.report("export", "collapsed", "--metric", "resident",
                             "-o", "-").stdout.splitlines()
@@ -82,12 +77,10 @@ class Metric(test_rss_stored.Case):
         large, untouched = made["large"]
         for argv, was in (((), large + untouched),
                           (("--metric", "resident"), large)):
-            done = subprocess.run(
-                [os.environ["SAMPLEPROF_REPORT"], "diff", "--json", "--top",
-                 "0", "--view", "live", *argv, old, self.out],
-                capture_output=True, text=True, check=False)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            [row] = [r for r in json.loads(done.stdout)["functions"]
+            diff = json.loads(harness.report("diff", "--json", "--top", "0",
+                                             "--view", "live", *argv, old,
+                                             self.out))
+            [row] = [r for r in diff["functions"]
                      if r["name"] == "make_large"]
             self.check(row["old"]["value"], was)
             self.check(row["new"]["value"], was)
@@ -95,7 +88,7 @@ class Metric(test_rss_stored.Case):
     def test_snapshot(self):
         process, made = self.start_ledger(settings={"period": 1})
         done = subprocess.run(
-            [test_rss_stored.command(), "ctl", "--timeout", "1m", "--rss",
+            [harness.tool(), "ctl", "--timeout", "1m", "--rss",
              str(process.pid), "snapshot", "made"], capture_output=True,
             text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -20,11 +20,6 @@ import test_rss
 MIB = 1 << 20
 
 
-def command():
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        "sampleprof")
-
-
 class Case(test_rss.Case):
     def start_run(self, *argv, how="", **settings):
         """`sampleprof run` of program_ledger, when that is ready, and what it
@@ -33,7 +28,7 @@ class Case(test_rss.Case):
         with open(file, "wb") as mapped:
             mapped.write(b"x" * test_rss.FILE_BYTES)
         self.out = os.path.join(self.dir, "run.sprof")
-        run = self.start([command(), "run", "--no-symbols", *argv,
+        run = self.start([harness.tool(), "run", "--no-symbols", *argv,
                           harness.target("program_ledger"), file, how],
                          stdin=subprocess.PIPE, shim=False,
                          env={"SAMPLEPROF_OUT": self.out,
@@ -162,7 +157,7 @@ class Ends(Case):
         self.run_ledger("--rss", period="64K")
         ledger = self.stored()
         packed = os.path.join(self.dir, "packed.sprof.zst")
-        subprocess.run([command(), "symbolize", self.out, "-o", packed],
+        subprocess.run([harness.tool(), "symbolize", self.out, "-o", packed],
                        check=True, capture_output=True)
         self.out = packed
         self.assertEqual(self.stored(), ledger)
@@ -174,10 +169,7 @@ class During(Case):
         stderr, made = self.run_ledger("--rss-at-peak", how="peak", period=1)
         ledger, end = self.stored("--when", "peak"), self.stored()
         self.assertEqual((ledger["why"], end["why"]), ("peak", "end"))
-        with subprocess.Popen(
-                [os.environ["SAMPLEPROF_REPORT"], "--json", self.out],
-                stdout=subprocess.PIPE) as report:
-            profile = json.load(report.stdout)
+        profile = json.loads(harness.report("--json", self.out))
         recorded = profile["rss"]
         self.assertFalse([k for k in profile["settings"]
                           if k.startswith("ledger.")])
@@ -200,7 +192,7 @@ class During(Case):
         self.assertIn(b"near its peak, at ", stderr)
 
     def snapshot(self, pid, *argv):
-        return subprocess.run([command(), "ctl", "--timeout", "1m", "--rss",
+        return subprocess.run([harness.tool(), "ctl", "--timeout", "1m", "--rss",
                                str(pid), *argv], capture_output=True,
                               text=True, check=False)
 
@@ -220,11 +212,8 @@ class During(Case):
         self.assertEqual(self.stored()["mark"], "later")
         self.assertIn("also: --when 'before load', RSS ",
                       test_rss.rss(self.out).stdout)
-        report = subprocess.run(
-            [os.environ["SAMPLEPROF_REPORT"], "--json", self.out],
-            capture_output=True, check=True)
-        self.assertEqual([s["name"] for s in
-                          json.loads(report.stdout)["snapshots"]],
+        report = json.loads(harness.report("--json", self.out))
+        self.assertEqual([s["name"] for s in report["snapshots"]],
                          ["before load", "later"])
 
     def test_snapshot_refused(self):

@@ -14,25 +14,11 @@ import subprocess
 import harness
 
 
-def command():
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        "sampleprof")
-
-
 class Command(harness.Case):
 
     def setUp(self):
         super().setUp()
         self.plain = harness.target("program_plain")
-
-    def sampleprof(self, *argv, code=0, **popen):
-        popen.setdefault("cwd", self.dir)
-        popen.setdefault("env", self.environment(shim=False))
-        done = subprocess.run(
-            [command(), *map(str, argv)], capture_output=True, text=True,
-            timeout=harness.TIMEOUT_S, check=False, **popen)
-        self.assertEqual(done.returncode, code, done.stderr)
-        return done
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
@@ -214,7 +200,7 @@ class Summary(Command):
 
     def test_other_runs(self):
         """In the same directory, at the same time, and larger."""
-        script = (f"LD_PRELOAD= {command()} run --quiet --period 1 "
+        script = (f"LD_PRELOAD= {harness.tool()} run --quiet --period 1 "
                   f"{self.plain} 90000; exec {self.plain} 10")
         done = self.sampleprof("run", "--period", "1", "sh", "-c", script)
         profile = self.check_next(done, self.plain)
@@ -257,7 +243,7 @@ class Names(Command):
 
     def functions(self, file, **options):
         done = subprocess.run(
-            [command(), "report", "--json", file], capture_output=True,
+            [harness.tool(), "report", "--json", file], capture_output=True,
             text=True, check=True, timeout=harness.TIMEOUT_S, **options)
         return done.stdout
 
@@ -345,7 +331,7 @@ class Names(Command):
         bin_dir = self.path("bin", "tools")
         os.makedirs(bin_dir)
         os.makedirs(self.path("bin", "src", "agent"))
-        shutil.copy(command(), bin_dir)
+        shutil.copy(harness.tool(), bin_dir)
         shutil.copy(os.environ["SAMPLEPROF_SO"],
                     self.path("bin", "src", "agent"))
         done = subprocess.run(

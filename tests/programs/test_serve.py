@@ -24,11 +24,6 @@ SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*)\
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
 
-def command():
-    return os.path.join(os.path.dirname(os.environ["SAMPLEPROF_REPORT"]),
-                        "sampleprof")
-
-
 class Serve(harness.Case):
     def setUp(self):
         super().setUp()
@@ -40,7 +35,7 @@ class Serve(harness.Case):
         """Start it on a port that is free."""
         # pylint: disable=consider-using-with
         process = subprocess.Popen(
-            [command(), "serve", "--listen", "127.0.0.1:0", *arguments,
+            [harness.tool(), "serve", "--listen", "127.0.0.1:0", *arguments,
              self.served], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.wait)
@@ -291,9 +286,8 @@ class Profiles(Serve):
             status, kind, body = self.get("/debug/pprof/" + name)
             self.assertEqual((status, kind),
                              (200, "application/octet-stream"))
-            done = subprocess.run(
-                [os.environ["SAMPLEPROF_REPORT"], "export", "pprof", "--view",
-                 view, path, "-o", "-"], check=True, capture_output=True)
+            done = harness.run_report("export", "pprof", "--view", view, path,
+                                      "-o", "-")
             self.assertEqual(gzip.decompress(body),
                              gzip.decompress(done.stdout))
 
@@ -343,11 +337,10 @@ class Profiles(Serve):
                            ("peak", "peak")):
             status, _, body = self.get("/debug/pprof/" + name)
             self.assertEqual(status, 200)
-            done = subprocess.run(
-                [os.environ["SAMPLEPROF_REPORT"], "export", "pprof", "--view",
-                 view, *(os.path.join(self.served, f)
-                         for f in os.listdir(self.served)), "-o", "-"],
-                check=True, capture_output=True)
+            done = harness.run_report(
+                "export", "pprof", "--view", view,
+                *(os.path.join(self.served, f)
+                  for f in os.listdir(self.served)), "-o", "-")
             ours, theirs = Pprof(body), Pprof(done.stdout)
             for kind, _ in ours.types:
                 self.assertEqual(ours.total(kind), theirs.total(kind), name)
@@ -412,7 +405,7 @@ class Profiles(Serve):
 
 class Command(Serve):
     def fails(self, *arguments):
-        done = subprocess.run([command(), "serve", *arguments],
+        done = subprocess.run([harness.tool(), "serve", *arguments],
                               capture_output=True, text=True, check=False,
                               timeout=harness.TIMEOUT_S)
         return done.returncode, done.stderr

@@ -9,7 +9,6 @@ import collections
 import os
 import re
 import subprocess
-import unittest
 
 import harness
 

@@ -15,6 +15,7 @@ import re
 import subprocess
 
 import harness
+from harness import report
 from test_live import held_by
 
 VIEWER = "/usr/libexec/valgrind/dh_view.js"
@@ -24,15 +25,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CUT = 1e-4
 PPROFS = (("jeprof", "libjemalloc-dev"),
           ("google-pprof", "google-perftools"))
-
-
-def report(*arguments):
-    done = subprocess.run([os.environ["SAMPLEPROF_REPORT"], *arguments],
-                          capture_output=True, timeout=harness.TIMEOUT_S,
-                          check=False)
-    if done.returncode != 0:
-        raise AssertionError(f"{arguments}: {done.stderr.decode()}")
-    return done.stdout
 
 
 def weighted(path, *arguments):
