@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		sp_config_describe(&config, take_setting, &settings);
 		FUZZ_ASSERT(settings > 0);
 	} else {
-		FUZZ_ASSERT(err.name && err.value && err.expected[0]);
+		FUZZ_ASSERT(err.name && err.variable && err.expected[0]);
 	}
 	for (char **p = environment; *p; p++)
 		free(*p);
