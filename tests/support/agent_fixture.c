@@ -19,8 +19,9 @@
 #include "agent/unwind/lane.h"
 #include "format/record.h"
 
-/* thread_life.c has it in the library. */
-_Thread_local struct sp_thread sp_thread = {.counts = sp_size_counts_voids};
+/* thread_life.c has it in the library, and in the test that links that. */
+__attribute__((weak)) _Thread_local struct sp_thread sp_thread = {
+	.counts = sp_size_counts_voids};
 
 static char dir[512];
 
@@ -96,6 +97,14 @@ const char *agent_fixture_open(uint64_t max_file_bytes)
 		exit(1);
 	}
 	return sp_outfile_name();
+}
+
+uint16_t agent_fixture_claim(uint32_t index)
+{
+	const uint16_t slot = sp_slots_hold();
+
+	sp_slots_claim(slot, index);
+	return slot;
 }
 
 static bool is_whole(const struct sp_class_page *page, uint64_t slot)

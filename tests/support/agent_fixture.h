@@ -32,6 +32,9 @@ int agent_fixture_teardown(void **state);
 /* All that the loss counters say, summed. */
 uint64_t agent_fixture_losses(void);
 
+/* A slot for the calling thread, which thread `index` owns then. */
+uint16_t agent_fixture_claim(uint32_t index);
+
 /* Open the writer on a file of at most max_file_bytes in the directory; returns
  * its path.  Nothing may be open. */
 const char *agent_fixture_open(uint64_t max_file_bytes);

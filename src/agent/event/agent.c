@@ -75,11 +75,9 @@ bool sp_agent_enter(volatile uint32_t *mark)
 {
 	struct sp_thread *t = &sp_thread;
 
-	if (!sp_lifecycle_is_running() ||
-	    sp_thread_life_is_in_event(t, mark, NULL))
-		return false;
-	sp_lifecycle_go_in(t, mark);
-	return true;
+	return sp_process_is_running() &&
+	       !sp_thread_life_is_in_event(t, mark, NULL) &&
+	       sp_lifecycle_go_in(t, mark);
 }
 
 void sp_agent_publish(void)

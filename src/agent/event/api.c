@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "agent/event/agent.h"
-#include "agent/event/lifecycle.h"
 #include "agent/event/marks.h"
 #include "agent/file/slots.h"
 #include "agent/file/slots_total.h"
+#include "agent/process/process.h"
 #include "agent/sampling/checkin.h"
 #include "agent/sys/diag.h"
 #include "agent/sys/export.h"
@@ -30,7 +30,7 @@ SP_EXPORT int sampleprof_thread_totals(struct sampleprof_totals *ret)
 {
 	const struct sp_thread *t = &sp_thread;
 
-	if (!sp_lifecycle_is_running() || t->suspended)
+	if (!sp_process_is_running() || t->suspended)
 		return -1;
 	ret->alloc_bytes = t->bytes;
 	ret->alloc_objects = t->published_objects;
@@ -45,7 +45,7 @@ SP_EXPORT int sampleprof_process_totals(struct sampleprof_totals *ret)
 {
 	struct sp_slots_totals totals;
 
-	if (!sp_lifecycle_is_running() || sp_thread.suspended)
+	if (!sp_process_is_running() || sp_thread.suspended)
 		return -1;
 	sp_slots_total(&totals, SP_CHECKIN_BYTES_MAX);
 	ret->alloc_bytes = totals.bytes;

@@ -45,14 +45,12 @@
 
 #include "agent/sys/poison.h"
 
-/* ENDED: as NOTHING, and only attaching begins it again. */
-enum { NOTHING, STARTING, RUNNING, OFF, ENDED };
-
-static _Atomic int phase;
-
-bool sp_lifecycle_is_running(void)
+/* Where nothing is recorded, or not yet. */
+static void rest_thread(struct sp_thread *t)
 {
-	return atomic_load(&phase) == RUNNING;
+	sp_thread_life_rest(t, atomic_load(&sp_process.phase) == SP_PROCESS_OFF
+				       ? SP_SUSPENDED
+				       : 0);
 }
 
 /* ---- start ---- */
@@ -64,20 +62,21 @@ static void open_early(struct sp_thread *t)
 	if (sp_recorder_open_file(t) || !sp_process.file_error)
 		return;
 	sp_process_explain_file(&sp_process);
-	atomic_store(&phase, OFF);
+	atomic_store(&sp_process.phase, SP_PROCESS_OFF);
 }
 
 /* From "nothing known" to "started", once the settings are there, which stand
  * in the environment. */
 static void start_process(struct sp_thread *t, char *const *settings)
 {
-	int expected = NOTHING;
+	int expected = SP_PROCESS_NOTHING;
 
 	if (!settings ||
-	    !atomic_compare_exchange_strong(&phase, &expected, STARTING))
+	    !atomic_compare_exchange_strong(&sp_process.phase, &expected,
+					    SP_PROCESS_STARTING))
 		return;
 	if (!sp_process_init(&sp_process, settings)) {
-		atomic_store(&phase, OFF);
+		atomic_store(&sp_process.phase, SP_PROCESS_OFF);
 		return;
 	}
 	sp_recorder_init(&sp_process, sp_marks_complete);
@@ -90,8 +89,10 @@ static void start_process(struct sp_thread *t, char *const *settings)
 	sp_stack_bounds_init(environ, sp_process.attached.main_thread);
 	if (sp_process.config.unwind == SP_CONFIG_UNWIND_FP)
 		sp_stack_follow_pointers();
-	atomic_store_explicit(&phase, RUNNING, memory_order_release);
-	sp_thread_life_begin(t);
+	atomic_store_explicit(&sp_process.phase, SP_PROCESS_RUNNING,
+			      memory_order_release);
+	if (!sp_thread_life_begin(t))
+		return;
 	if (sp_process.is_root || !sp_thread_life_is_sampling(t))
 		open_early(t);
 }
@@ -128,12 +129,12 @@ static void begin_child(struct sp_thread *t)
 {
 	char name[SP_FORMAT_THREAD_NAME_MAX];
 
-	sp_slots_name(t->slot, name);
+	sp_slots_name(sp_thread_life_is_of_process(t) ? t->slot : 0, name);
 	sp_names_begin(name);
 	forget_profile();
 	sp_process_reseed(&sp_process);
 	if (!sp_process.follows_forks)
-		atomic_store(&phase, OFF);
+		atomic_store(&sp_process.phase, SP_PROCESS_OFF);
 	t->ended = 0;
 	t->generation = 0;
 }
@@ -144,7 +145,7 @@ static void after_fork_in_child(void)
 	volatile uint32_t mark;
 
 	/* Another library's handler may have come first, and allocated. */
-	if (atomic_load(&phase) != RUNNING ||
+	if (atomic_load(&sp_process.phase) != SP_PROCESS_RUNNING ||
 	    (sp_process.alive && !sp_process_is_new(&sp_process)))
 		return;
 	if (sp_thread_life_is_in_event(t, &mark, NULL) || t->writing) {
@@ -158,8 +159,10 @@ static void after_fork_in_child(void)
 	} else {
 		sp_suspend_begin(t, &mark);
 		begin_child(t);
-		sp_thread_life_begin(t);
-		sp_thread_life_resume(t, &mark);
+		if (sp_thread_life_begin(t))
+			sp_thread_life_resume(t, &mark);
+		else
+			rest_thread(t);
 	}
 	sp_process_mark_seen(&sp_process);
 }
@@ -179,24 +182,27 @@ static void notice_child(struct sp_thread *t)
 
 bool sp_lifecycle_make_ready(struct sp_thread *t, uint64_t *used)
 {
-	const int now = atomic_load_explicit(&phase, memory_order_acquire);
+	const int now =
+		atomic_load_explicit(&sp_process.phase, memory_order_acquire);
 	bool is_new = false;
 
-	if (now != RUNNING) {
-		if (now == STARTING)
+	if (now != SP_PROCESS_RUNNING) {
+		if (now == SP_PROCESS_STARTING)
 			sp_diag_lose(SP_LOSS_INIT_RACE, 1);
 		start_process(t, environ);
 		is_new = true;
 	}
-	if (sp_lifecycle_is_running())
+	if (sp_process_is_running())
 		notice_child(t);
-	if (!sp_lifecycle_is_running()) {
-		sp_thread_life_rest(t, atomic_load(&phase) == OFF ? SP_SUSPENDED
-								  : 0);
+	if (!sp_process_is_running()) {
+		rest_thread(t);
 		return false;
 	}
 	if (!sp_thread_life_is_of_process(t)) {
-		sp_thread_life_begin(t);
+		if (!sp_thread_life_begin(t)) {
+			rest_thread(t);
+			return false;
+		}
 		is_new = true;
 	}
 	if (is_new)
@@ -204,15 +210,23 @@ bool sp_lifecycle_make_ready(struct sp_thread *t, uint64_t *used)
 	return true;
 }
 
-void sp_lifecycle_go_in(struct sp_thread *t, volatile uint32_t *mark)
+bool sp_lifecycle_go_in(struct sp_thread *t, volatile uint32_t *mark)
 {
 	uint64_t used = sp_suspend_begin(t, mark);
 
-	notice_child(t);
-	if (!sp_thread_life_is_of_process(t))
-		sp_thread_life_begin(t);
-	else
-		sp_thread_life_settle(t, used);
+	/* Again: who ends an attached profile can see by now that this thread
+	 * is inside. */
+	if (sp_process_is_running()) {
+		notice_child(t);
+		if (sp_thread_life_is_of_process(t)) {
+			sp_thread_life_settle(t, used);
+			return true;
+		}
+		if (sp_thread_life_begin(t))
+			return true;
+	}
+	rest_thread(t);
+	return false;
 }
 
 /* ---- before main and after exit ---- */
@@ -226,15 +240,22 @@ static void thread_ends(void *arg)
 	uint64_t used;
 	int saved_errno = errno;
 
-	if (atomic_load(&phase) == ENDED)
+	if (atomic_load(&sp_process.phase) == SP_PROCESS_ENDED)
 		return;
 	/* Whatever it was in the middle of it does not come back to. */
 	if (t->inside || t->suspended)
 		sp_thread_life_recover(t);
 	used = sp_suspend_begin(t, &mark);
-	if (atomic_load(&phase) == ENDED || sp_process_is_new(&sp_process)) {
+	if (atomic_load(&sp_process.phase) == SP_PROCESS_ENDED ||
+	    sp_process_is_new(&sp_process)) {
 		/* All that an unannounced child has done is to end. */
 		sp_thread_life_rest(t, SP_SUSPENDED);
+		return;
+	}
+	/* It has counted nothing since the process was attached to again, and
+	 * its slot is of the profile before. */
+	if (!sp_thread_life_is_of_process(t)) {
+		sp_thread_life_rest(t, 0);
 		return;
 	}
 	sp_thread_life_settle(t, used);
@@ -273,15 +294,14 @@ static void __attribute__((constructor)) construct(void)
 
 	if (!sp_next_resolve())
 		return;
-	if (sp_lifecycle_is_running()) {
+	if (sp_process_is_running()) {
 		sp_lifecycle_go_in(t, &mark);
 	} else {
 		sp_suspend_begin(t, &mark);
 		start_process(t, environ);
 	}
-	if (!sp_lifecycle_is_running()) {
-		sp_thread_life_rest(t, atomic_load(&phase) == OFF ? SP_SUSPENDED
-								  : 0);
+	if (!sp_process_is_running()) {
+		rest_thread(t);
 		return;
 	}
 	sp_process_explain_bypass(&sp_process);
@@ -297,7 +317,8 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 	/* A handler that exits does not go back to what it interrupted. */
 	if (t->inside || t->suspended)
 		sp_thread_life_recover(t);
-	sp_lifecycle_go_in(t, &mark);
+	if (!sp_lifecycle_go_in(t, &mark))
+		return;
 	sp_remote_poll(t);
 	sp_thread_life_publish(t);
 	sp_look_at_end(&sp_process, !may_go_on, false);
@@ -319,7 +340,7 @@ static void end_profile(struct sp_thread *t, bool may_go_on)
 
 static void __attribute__((destructor)) destruct(void)
 {
-	if (sp_lifecycle_is_running())
+	if (sp_process_is_running())
 		end_profile(&sp_thread, true);
 }
 
@@ -329,7 +350,7 @@ void sp_lifecycle_leaving(bool is_exec)
 {
 	int saved_errno = errno;
 
-	if (sp_lifecycle_is_running() && sp_process.alive &&
+	if (sp_process_is_running() && sp_process.alive &&
 	    !sp_process_is_new(&sp_process)) {
 		sp_look_at_end(&sp_process, is_exec, true);
 		sp_slots_copy_all_size_counts();
@@ -345,23 +366,23 @@ int sp_lifecycle_begin_attached(const struct sp_process_attached *attached,
 {
 	struct sp_thread *t = &sp_thread;
 	volatile uint32_t mark;
-	int now = atomic_load(&phase);
+	int now = atomic_load(&sp_process.phase);
 
-	if (now != NOTHING && now != ENDED)
+	if (now != SP_PROCESS_NOTHING && now != SP_PROCESS_ENDED)
 		return -EBUSY;
 	sp_process.attached = *attached;
 	sp_process.constructed = false;
 	sp_lane_open();
-	atomic_store(&phase, NOTHING);
+	atomic_store(&sp_process.phase, SP_PROCESS_NOTHING);
 	sp_suspend_begin(t, &mark);
 	start_process(t, settings);
-	if (sp_lifecycle_is_running()) {
+	if (sp_process_is_running()) {
 		finish_start(t);
 		sp_thread_life_resume(t, &mark);
 		return 0;
 	}
 	sp_thread_life_rest(t, 0);
-	atomic_store(&phase, ENDED);
+	atomic_store(&sp_process.phase, SP_PROCESS_ENDED);
 	forget_profile();
 	return sp_process.file_error ? sp_process.file_error : -EINVAL;
 }
@@ -369,12 +390,13 @@ int sp_lifecycle_begin_attached(const struct sp_process_attached *attached,
 /* The final totals, unless that is done; false: there is no profile. */
 static bool stop_profile(void)
 {
-	if (sp_lifecycle_is_running()) {
+	if (sp_process_is_running()) {
 		end_profile(&sp_thread, false);
-		atomic_store(&phase, ENDED);
+		atomic_store(&sp_process.phase, SP_PROCESS_ENDED);
 		return true;
 	}
-	return atomic_load(&phase) == ENDED && sp_process.constructed;
+	return atomic_load(&sp_process.phase) == SP_PROCESS_ENDED &&
+	       sp_process.constructed;
 }
 
 /* When no thread uses the profile any more: shorten the file, and all that is
@@ -411,12 +433,12 @@ static bool restart_thread(struct sp_thread *t)
  */
 int sp_lifecycle_end_attached(void)
 {
-	const bool ends_now = sp_lifecycle_is_running();
+	const bool ends_now = sp_process_is_running();
 
 	if (!stop_profile())
 		return -ESRCH;
-	if (ends_now || sp_slots_any_owner(is_inside) || !sp_lane_close() ||
-	    sp_slots_any_owner(is_inside))
+	if (ends_now || !sp_slots_know_all() || sp_slots_any_owner(is_inside) ||
+	    !sp_lane_close() || sp_slots_any_owner(is_inside))
 		return -EAGAIN;
 	sp_slots_any_owner(restart_thread);
 	forget_attached();

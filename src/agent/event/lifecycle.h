@@ -9,16 +9,13 @@
 
 /* Start, fork and end of the process. */
 
-/* Is anything being counted in this process? */
-bool sp_lifecycle_is_running(void);
-
 /* From any state of the process to one in which the allocation is counted;
  * false: it is not.  The thread is suspended; *used is what it has used. */
 bool sp_lifecycle_make_ready(struct sp_thread *t, uint64_t *used);
 
-/* Into the agent, with counts of now, whatever the thread is in the middle of.
- * The process is running. */
-void sp_lifecycle_go_in(struct sp_thread *t, volatile uint32_t *mark);
+/* Into the agent, with counts of now, whatever the thread is in the middle of;
+ * false: nothing is recorded any more, and the thread is not inside. */
+bool sp_lifecycle_go_in(struct sp_thread *t, volatile uint32_t *mark);
 
 /*
  * The process, or its parent if this is a child of vfork, may end without a

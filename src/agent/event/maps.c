@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "agent/event/agent.h"
-#include "agent/event/lifecycle.h"
 #include "agent/event/marks.h"
 #include "agent/event/recorder.h"
 #include "agent/file/chunks.h"
@@ -38,7 +37,7 @@ void sp_maps_init(const struct sp_process *of)
 /* Is it recorded in this process? */
 static bool is_recording(void)
 {
-	return sp_lifecycle_is_running() && process && !process->has_no_file &&
+	return sp_process_is_running() && process && !process->has_no_file &&
 	       !sp_process_is_new(process);
 }
 

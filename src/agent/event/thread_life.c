@@ -26,8 +26,15 @@ static uint32_t fork_count(void)
 				    memory_order_relaxed);
 }
 
-void sp_thread_life_begin(struct sp_thread *t)
+/* Is the profile of that generation still the one that is recorded? */
+static bool is_recorded(uint32_t generation)
 {
+	return sp_process_is_running() && fork_count() == generation;
+}
+
+bool sp_thread_life_begin(struct sp_thread *t)
+{
+	const uint32_t generation = fork_count();
 	const size_t kept = offsetof(struct sp_thread, objects);
 	const volatile uint32_t *inside = t->inside;
 	uint8_t writing = t->writing;
@@ -43,11 +50,20 @@ void sp_thread_life_begin(struct sp_thread *t)
 	t->paused = paused;
 	/* Nothing was counted yet. */
 	sp_thread_take_used();
+	if (!is_recorded(generation))
+		return false;
 	t->index = 1 + atomic_fetch_add_explicit(&sp_process.threads, 1,
 						 memory_order_relaxed);
 	sp_sampler_begin(&t->sampler, sp_period_law(), sp_process.seed,
-			 fork_count(), t->index);
-	t->slot = sp_slots_claim(t->index);
+			 generation, t->index);
+	t->slot = sp_slots_hold();
+	/* Who ends an attached profile looks for threads that own a slot: from
+	 * here on it finds this one, or the profile has ended. */
+	if (!is_recorded(generation)) {
+		sp_slots_let_go(t->slot);
+		return false;
+	}
+	sp_slots_claim(t->slot, t->index);
 	counts = sp_slots_size_counts(t->slot);
 	if (counts && !paused)
 		t->counts = counts;
@@ -55,8 +71,9 @@ void sp_thread_life_begin(struct sp_thread *t)
 		sp_slots_set_sampling(t->slot, sp_thread_life_is_sampling(t));
 	sp_checkin_begin(t);
 	/* Last: a handler may leave by siglongjmp before. */
-	t->generation = fork_count();
+	t->generation = generation;
 	sp_inside_watch_end(t);
+	return true;
 }
 
 void sp_thread_life_settle(struct sp_thread *t, uint64_t used)

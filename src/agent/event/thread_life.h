@@ -56,8 +56,9 @@ static inline bool sp_thread_life_is_in_event(const struct sp_thread *t,
 /* See sp_recover_left. */
 void sp_thread_life_recover(const struct sp_thread *t);
 
-/* Set the thread up for this process. */
-void sp_thread_life_begin(struct sp_thread *t);
+/* Set the thread up for this process; false: the profile ends meanwhile, and
+ * the thread has to rest. */
+bool sp_thread_life_begin(struct sp_thread *t);
 
 /* Bytes that were counted up to now. */
 void sp_thread_life_settle(struct sp_thread *t, uint64_t used);

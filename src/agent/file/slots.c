@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A slot's totals only grow. */
+/*
+ * I1  A slot's totals only grow.
+ * I2  Each thread that has counted anything since the profile began is an
+ *     owner: of a slot, of a place beside those that share slot 0, or one of
+ *     `unknown_threads`.  Until sp_slots_claim, what was held is the word
+ *     `owned` alone: the end of an attached profile may take that away.
+ */
 #include "agent/file/slots.h"
 
 #include <pthread.h>
@@ -22,6 +28,10 @@ struct sp_slot_owner sp_slot_owners[SP_FORMAT_SLOTS];
 _Atomic unsigned int sp_slot_owners_used;
 _Atomic unsigned int sp_slot_owners_none;
 
+/* Who shares slot 0: places 0 to sharers_used were ever held. */
+static sp_inside_lock sharers[SP_SLOTS_SHARERS];
+static _Atomic unsigned int sharers_used, unknown_threads;
+
 /* A new owner, or none: what it adds counts from here on. */
 static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
 		      unsigned long pthread, uint64_t tid)
@@ -37,29 +47,83 @@ static void set_owner(struct sp_slot_owner *slot, uint32_t thread,
 	atomic_fetch_add(&slot->changes, 1);
 }
 
-uint16_t sp_slots_claim(uint32_t index)
+/* The first of words [from, end) that nobody owns; end: there is none. */
+static unsigned int hold_word(sp_inside_lock *(*word_of)(unsigned int),
+			      unsigned int from, unsigned int end,
+			      _Atomic unsigned int *used)
 {
-	for (unsigned int i = 1; i < SP_FORMAT_SLOTS; i++) {
-		struct sp_slot_owner *slot = &sp_slot_owners[i];
-		unsigned int most = atomic_load(&sp_slot_owners_used);
+	for (unsigned int i = from; i < end; i++) {
+		sp_inside_lock *word = word_of(i);
+		unsigned int most = atomic_load(used);
 
-		if (atomic_load_explicit(&slot->owned, memory_order_relaxed) ||
-		    !sp_inside_hold(&slot->owned))
+		if (atomic_load_explicit(word, memory_order_relaxed) ||
+		    !sp_inside_hold(word))
 			continue;
-		while (most < i && !atomic_compare_exchange_weak(
-					   &sp_slot_owners_used, &most, i))
+		while (most < i &&
+		       !atomic_compare_exchange_weak(used, &most, i))
 			;
-		set_owner(slot, index, (unsigned long)pthread_self(),
-			  sp_tid_own());
-		sp_names_get(sp_tid_own(), slot->name);
-		sp_names_forget(sp_tid_own());
-		/* A reader knows from now on what may be missing. */
-		sp_slots_copy_totals(slot, false);
-		return (uint16_t)i;
+		return i;
 	}
-	atomic_fetch_add(&sp_slot_owners_none, 1);
-	sp_diag_lose(SP_LOSS_NO_SLOT, 1);
+	return end;
+}
+
+static sp_inside_lock *word_of_slot(unsigned int i)
+{
+	return &sp_slot_owners[i].owned;
+}
+
+static sp_inside_lock *word_of_sharer(unsigned int i)
+{
+	return &sharers[i];
+}
+
+uint16_t sp_slots_hold(void)
+{
+	unsigned int n = hold_word(word_of_slot, 1, SP_FORMAT_SLOTS,
+				   &sp_slot_owners_used);
+
+	if (n < SP_FORMAT_SLOTS)
+		return (uint16_t)n;
+	if (hold_word(word_of_sharer, 0, SP_SLOTS_SHARERS, &sharers_used) ==
+	    SP_SLOTS_SHARERS)
+		atomic_fetch_add(&unknown_threads, 1);
 	return 0;
+}
+
+static void give_sharer(void)
+{
+	const unsigned int n = atomic_load(&sharers_used);
+
+	for (unsigned int i = 0; i <= n; i++)
+		if (atomic_load(&sharers[i]) == &sp_thread) {
+			sp_inside_give(&sharers[i]);
+			return;
+		}
+	atomic_fetch_sub(&unknown_threads, 1);
+}
+
+void sp_slots_let_go(uint16_t n)
+{
+	if (n)
+		sp_inside_give_left(&sp_slot_owners[n].owned);
+	else
+		give_sharer();
+}
+
+void sp_slots_claim(uint16_t n, uint32_t index)
+{
+	struct sp_slot_owner *slot = &sp_slot_owners[n];
+
+	if (!n) {
+		atomic_fetch_add(&sp_slot_owners_none, 1);
+		sp_diag_lose(SP_LOSS_NO_SLOT, 1);
+		return;
+	}
+	set_owner(slot, index, (unsigned long)pthread_self(), sp_tid_own());
+	sp_names_get(sp_tid_own(), slot->name);
+	sp_names_forget(sp_tid_own());
+	/* A reader knows from now on what may be missing. */
+	sp_slots_copy_totals(slot, false);
 }
 
 static_assert(SP_FORMAT_SLOTS * sizeof(struct sp_size_counts) <
@@ -134,6 +198,7 @@ uint16_t sp_slots_release(uint16_t n)
 
 	if (n == 0) {
 		atomic_fetch_sub(&sp_slot_owners_none, 1);
+		give_sharer();
 		return 0;
 	}
 	set_owner(slot, 0, 0, sp_slot_owner_get(&slot->tid));
@@ -230,15 +295,27 @@ bool sp_slots_own(uint16_t n, struct sp_slots_own *ret)
 }
 
 /* One that ended unseen has left its memory. */
+static bool test_owner(sp_inside_lock *word, bool (*test)(struct sp_thread *))
+{
+	const uintptr_t t = (uintptr_t)atomic_load(word);
+
+	return t && sp_stack_bounds_probe(t) && test((void *)t);
+}
+
 bool sp_slots_any_owner(bool (*test)(struct sp_thread *))
 {
-	for (unsigned int i = 1; i <= atomic_load(&sp_slot_owners_used); i++) {
-		uintptr_t t = (uintptr_t)atomic_load(&sp_slot_owners[i].owned);
-
-		if (t && sp_stack_bounds_probe(t) && test((void *)t))
+	for (unsigned int i = 1; i <= atomic_load(&sp_slot_owners_used); i++)
+		if (test_owner(word_of_slot(i), test))
 			return true;
-	}
+	for (unsigned int i = 0; i <= atomic_load(&sharers_used); i++)
+		if (test_owner(word_of_sharer(i), test))
+			return true;
 	return false;
+}
+
+bool sp_slots_know_all(void)
+{
+	return !atomic_load(&unknown_threads);
 }
 
 void sp_slots_reset(void)
@@ -257,4 +334,7 @@ void sp_slots_reset(void)
 	}
 	atomic_store(&sp_slot_owners_used, 0);
 	atomic_store(&sp_slot_owners_none, 0);
+	memset(sharers, 0, (1 + atomic_load(&sharers_used)) * sizeof(*sharers));
+	atomic_store(&sharers_used, 0);
+	atomic_store(&unknown_threads, 0);
 }

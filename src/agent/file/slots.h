@@ -20,9 +20,20 @@ struct sp_thread;
  * itself in the size counts of the slot.
  */
 
-/* A slot for thread `index` (loss counted if it is the shared one), until
- * sp_slots_release. */
-uint16_t sp_slots_claim(uint32_t index);
+/* Threads that share slot 0 and are known to sp_slots_any_owner; it may be
+ * more, as sp_slots_know_all says. */
+#define SP_SLOTS_SHARERS 4096u
+
+/* A slot, or 0, for the calling thread: sp_slots_any_owner knows it from now
+ * on.  Nothing but that may be done with the slot before sp_slots_claim. */
+uint16_t sp_slots_hold(void);
+
+/* Instead of sp_slots_claim; also when sp_slots_reset was called meanwhile. */
+void sp_slots_let_go(uint16_t slot);
+
+/* The slot that is held, for thread `index` (loss counted if it is the shared
+ * one), until sp_slots_release. */
+void sp_slots_claim(uint16_t slot, uint32_t index);
 
 /* The size counts of a slot that the caller owns, since the process began.
  * NULL for slot 0, or if there is no memory (loss counted). */
@@ -71,9 +82,12 @@ struct sp_slots_own {
 
 bool sp_slots_own(uint16_t n, struct sp_slots_own *ret);
 
-/* Is test(thread) true for some thread that owns a slot?  Stops at the first.
- * Context: cold. */
+/* Is test(thread) true for some thread that owns a slot, or shares slot 0?
+ * Stops at the first.  Context: cold. */
 bool sp_slots_any_owner(bool (*test)(struct sp_thread *thread));
+
+/* Are these all threads that have counted anything since sp_slots_reset? */
+bool sp_slots_know_all(void);
 
 /* In a forked child, or for another profile: nothing is owned, all totals are
  * zero. */

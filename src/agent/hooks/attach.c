@@ -120,9 +120,8 @@ static bool begin_profile(struct sp_attach_request *request)
 					unpack_settings(request->settings));
 	if (r == -EBUSY)
 		answer_request(request,
-			       sp_lifecycle_is_running()
-				       ? SP_ATTACH_IS_PRELOADED
-				       : SP_ATTACH_IS_OFF,
+			       sp_process_is_running() ? SP_ATTACH_IS_PRELOADED
+						       : SP_ATTACH_IS_OFF,
 			       0);
 	else if (r == -EINVAL)
 		answer_request(request, SP_ATTACH_REFUSED, 0);
@@ -136,7 +135,7 @@ static void begin_recording(struct sp_attach_request *request)
 	size_t places = 0;
 	int r;
 
-	if (!has_profile && sp_lifecycle_is_running()) {
+	if (!has_profile && sp_process_is_running()) {
 		answer_request(request, SP_ATTACH_IS_PRELOADED, 0);
 		return;
 	}
@@ -145,7 +144,7 @@ static void begin_recording(struct sp_attach_request *request)
 		return;
 	}
 	/* A child that is not followed. */
-	if (is_attached && !sp_lifecycle_is_running()) {
+	if (is_attached && !sp_process_is_running()) {
 		answer_request(request, SP_ATTACH_IS_OFF, 0);
 		return;
 	}
@@ -193,9 +192,8 @@ static void end_recording(struct sp_attach_request *request)
 
 	if (!has_profile) {
 		answer_request(request,
-			       sp_lifecycle_is_running()
-				       ? SP_ATTACH_IS_PRELOADED
-				       : SP_ATTACH_NOT_THERE,
+			       sp_process_is_running() ? SP_ATTACH_IS_PRELOADED
+						       : SP_ATTACH_NOT_THERE,
 			       0);
 		return;
 	}

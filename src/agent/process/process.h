@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,12 +20,22 @@ struct sp_process_attached {
 	uint64_t before_bytes;
 };
 
+/* ENDED: as NOTHING, and only attaching begins it again. */
+enum sp_process_phase {
+	SP_PROCESS_NOTHING,
+	SP_PROCESS_STARTING,
+	SP_PROCESS_RUNNING,
+	SP_PROCESS_OFF,
+	SP_PROCESS_ENDED,
+};
+
 /*
  * What there is to know about the process: settings, identity, and the facts
  * that the profile has.  Written while the process starts; afterwards only
  * a forked child changes its seed, and the atomics count.
  */
 struct sp_process {
+	_Atomic int phase; /* enum sp_process_phase; lifecycle.c changes it */
 	/* Changes in a forked child; 1.. */
 	_Atomic uint32_t generation;
 	_Atomic uint32_t threads; /* seen so far, in this generation */
@@ -62,6 +73,12 @@ struct sp_process {
 
 /* This one. */
 extern struct sp_process sp_process __attribute__((visibility("hidden")));
+
+/* Is anything being counted in it? */
+static inline bool sp_process_is_running(void)
+{
+	return atomic_load(&sp_process.phase) == SP_PROCESS_RUNNING;
+}
 
 /*
  * Settings from the environment and facts from the kernel.  False: this process

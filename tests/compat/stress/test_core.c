@@ -195,7 +195,7 @@ static void allocate(uint16_t slot, struct life *life, uint64_t bytes,
 static void live(void)
 {
 	uint32_t index = atomic_fetch_add(&last_thread, 1) + 1;
-	uint16_t slot = sp_slots_claim(index);
+	uint16_t slot = agent_fixture_claim(index);
 	struct life *life = &lives[index];
 	uint8_t hint = 0, second_hint = 0;
 

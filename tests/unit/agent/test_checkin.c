@@ -29,7 +29,7 @@ static uint64_t check_in(uint64_t after_ns)
 static void begin_thread(void)
 {
 	memset(&thread, 0, sizeof(thread));
-	thread.slot = sp_slots_claim(1);
+	thread.slot = agent_fixture_claim(1);
 	sp_checkin_begin(&thread);
 	assert_int_equal(sp_checkin_step(&thread), 4096);
 	now_ns = 5000000000u;
@@ -84,8 +84,8 @@ TEST_BETWEEN(clock_goes_back, NULL, agent_fixture_teardown)
 /* What threads may have allocated that are not heard of any more. */
 TEST_BETWEEN(unseen, NULL, agent_fixture_teardown)
 {
-	uint16_t mine = sp_slots_claim(1), idle = sp_slots_claim(2);
-	uint16_t busy = sp_slots_claim(3);
+	uint16_t mine = agent_fixture_claim(1), idle = agent_fixture_claim(2);
+	uint16_t busy = agent_fixture_claim(3);
 
 	sp_slots_set_step(mine, 4096);
 	sp_slots_set_step(idle, 4096);

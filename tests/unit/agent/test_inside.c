@@ -110,14 +110,14 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	sp_law_init(&law, SP_LAW_EXPONENTIAL, FIXTURE_PERIOD);
 	t->sampler.law = &law;
 	t->generation = 1;
-	t->slot = sp_slots_claim(1);
+	t->slot = agent_fixture_claim(1);
 	counts = t->counts = sp_slots_size_counts(t->slot);
 	for (int i = 0; i < 10; i++)
 		sp_size_counts_count(t->counts, 100);
 	/* Left while what is allocated was not the program's, and in the claim
 	 * of a slot. */
 	sp_inside_pause_counting();
-	other = sp_slots_claim(2);
+	other = agent_fixture_claim(2);
 	/* Seven of them have been added; the word says something else. */
 	sp_slots_add(t->slot, 700, 7);
 	t->limit = 12345;
@@ -129,7 +129,7 @@ TEST_BETWEEN(recover, NULL, agent_fixture_teardown)
 	leave_a_call(true);
 	sp_recover_left(true);
 	assert_ptr_equal(t->counts, counts);
-	assert_int_equal(sp_slots_claim(3), other);
+	assert_int_equal(agent_fixture_claim(3), other);
 	assert_null(t->inside);
 	assert_int_equal(t->suspended, 0);
 	assert_int_equal(t->writing, 0);

@@ -26,7 +26,7 @@ TEST_BETWEEN(named_by_itself, NULL, agent_fixture_teardown)
 
 	agent_fixture_open(1 << 20);
 	sp_names_begin("program");
-	slot = sp_slots_claim(1);
+	slot = agent_fixture_claim(1);
 	assert_name(slot, "program");
 	sp_slots_set_name(self, "worker");
 	assert_name(slot, "worker");
@@ -36,7 +36,7 @@ TEST_BETWEEN(named_by_itself, NULL, agent_fixture_teardown)
 	assert_name(slot, "");
 	sp_slots_set_name(self, "old");
 	sp_slots_release(slot);
-	assert_int_equal(sp_slots_claim(2), slot);
+	assert_int_equal(agent_fixture_claim(2), slot);
 	assert_name(slot, "");
 }
 
@@ -81,7 +81,7 @@ static void *claim(void *arg)
 	uint16_t slot;
 
 	pthread_barrier_wait(&named);
-	slot = sp_slots_claim(*(uint32_t *)arg);
+	slot = agent_fixture_claim(*(uint32_t *)arg);
 	assert_name(slot, "by creator");
 	sp_slots_release(slot);
 	return NULL;
@@ -106,7 +106,7 @@ TEST_BETWEEN(named_by_creator, NULL, agent_fixture_teardown)
 	sp_names_begin("program");
 	name_first(1);
 	for (unsigned int i = 1; i < SP_FORMAT_SLOTS; i++)
-		assert_int_equal(sp_slots_claim(i), i);
+		assert_int_equal(agent_fixture_claim(i), i);
 	name_first(SP_FORMAT_SLOTS);
 }
 

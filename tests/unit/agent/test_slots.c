@@ -106,7 +106,7 @@ TEST_BETWEEN(model, NULL, agent_fixture_teardown)
 		if (at && !m->thread && owned < 7) {
 			at = model_claim(model, ++index);
 			m = &model[at];
-			m->owner = sp_slots_claim(index);
+			m->owner = agent_fixture_claim(index);
 			owned++;
 		} else if (at && i % 5 == 0) {
 			assert_int_equal(sp_slots_release(m->owner), 0);
@@ -139,7 +139,7 @@ TEST_BETWEEN(model, NULL, agent_fixture_teardown)
 /* Totals from before there was a file reach it with the next flush. */
 TEST_BETWEEN(before_file, NULL, agent_fixture_teardown)
 {
-	uint16_t slot = sp_slots_claim(9);
+	uint16_t slot = agent_fixture_claim(9);
 	struct sp_slot_copy c;
 	const char *path;
 
@@ -151,7 +151,7 @@ TEST_BETWEEN(before_file, NULL, agent_fixture_teardown)
 	assert_true(c.alloc_bytes == 100 && c.alloc_objects == 2);
 	assert_int_equal(c.thread, 9);
 	/* Of an owner that comes later the file knows at once. */
-	slot = sp_slots_claim(10);
+	slot = agent_fixture_claim(10);
 	assert_int_equal(read_slot(path, slot).thread, 10);
 	agent_fixture_close();
 	c = read_slot(path, 1);
@@ -167,7 +167,7 @@ TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 	uint64_t losses[SP_FORMAT_LOSSES];
 
 	for (uint32_t i = 0; i < OWNED_MAX + 2; i++) {
-		slots[i] = sp_slots_claim(i + 1);
+		slots[i] = agent_fixture_claim(i + 1);
 		sp_slots_add(slots[i], 1000 + i, 1);
 		for (uint32_t k = 0; k < i && i < OWNED_MAX; k++)
 			assert_int_not_equal(slots[k], slots[i]);
@@ -189,7 +189,7 @@ TEST_BETWEEN(too_many, NULL, agent_fixture_teardown)
 	assert_int_equal(sp_slots_release(0), 0);
 	sp_slots_total(&totals, 1 << 20);
 	assert_int_equal(totals.slack_bytes, (OWNED_MAX + 1) << 20);
-	assert_int_equal(sp_slots_claim(9999), 0);
+	assert_int_equal(agent_fixture_claim(9999), 0);
 	sp_slots_add(0, 1, 1);
 	assert_int_equal(read_slot(path, 0).base_bytes, 0);
 }
@@ -216,7 +216,8 @@ static void *add_and_release(void *arg)
 
 	sp_rng_init(&rng, 12, w->index);
 	for (uint32_t life = 0; life < LIVES; life++) {
-		uint16_t mine = sp_slots_claim(1 + w->index * LIVES + life);
+		uint16_t mine =
+			agent_fixture_claim(1 + w->index * LIVES + life);
 
 		for (int i = 0; i < ROUNDS; i++) {
 			uint64_t n = sp_rng_next(&rng) >> 40;
@@ -306,7 +307,7 @@ TEST_BETWEEN(at_once, NULL, agent_fixture_teardown)
 /* Size counts belong to a slot and stay, whoever owns it. */
 TEST_BETWEEN(size_counts, NULL, agent_fixture_teardown)
 {
-	uint16_t slot = sp_slots_claim(1), other = sp_slots_claim(2);
+	uint16_t slot = agent_fixture_claim(1), other = agent_fixture_claim(2);
 	struct sp_size_counts *counts = sp_slots_size_counts(slot);
 
 	assert_non_null(counts);
@@ -315,7 +316,7 @@ TEST_BETWEEN(size_counts, NULL, agent_fixture_teardown)
 	counts->small[5] = 7;
 	assert_ptr_equal(sp_slots_size_counts(slot), counts);
 	sp_slots_release(slot);
-	assert_int_equal(sp_slots_claim(3), slot);
+	assert_int_equal(agent_fixture_claim(3), slot);
 	assert_ptr_equal(sp_slots_size_counts(slot), counts);
 	assert_int_equal(counts->small[5], 7);
 }
@@ -341,7 +342,7 @@ static uint64_t objects_in_file(const char *path, uint16_t slot)
 TEST_BETWEEN(size_counts_in_file, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
-	uint16_t slot = sp_slots_claim(1);
+	uint16_t slot = agent_fixture_claim(1);
 	struct sp_class_page page;
 
 	allocate(slot, 511, 20);
@@ -379,7 +380,7 @@ TEST_BETWEEN(size_counts_in_file, NULL, agent_fixture_teardown)
 /* A file that comes late gets them with the next copy. */
 TEST_BETWEEN(size_counts_before_file, NULL, agent_fixture_teardown)
 {
-	uint16_t slot = sp_slots_claim(1);
+	uint16_t slot = agent_fixture_claim(1);
 	const char *path;
 
 	allocate(slot, 10000, 100);
@@ -397,7 +398,7 @@ TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
 	const char *path = agent_fixture_open(1 << 20);
 
 	for (uint32_t i = 1; i <= SLOTS; i++) {
-		assert_int_equal(sp_slots_claim(i), i);
+		assert_int_equal(agent_fixture_claim(i), i);
 		sp_size_counts_count(sp_slots_size_counts((uint16_t)i), i);
 	}
 	sp_slots_release(5);
@@ -417,8 +418,10 @@ TEST_BETWEEN(size_counts_at_end, NULL, agent_fixture_teardown)
  * does not publish what stands there from before. */
 TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 {
-	struct sp_size_counts *counts = sp_slots_size_counts(sp_slots_claim(1));
-	struct sp_size_counts *second = sp_slots_size_counts(sp_slots_claim(2));
+	struct sp_size_counts *counts =
+		sp_slots_size_counts(agent_fixture_claim(1));
+	struct sp_size_counts *second =
+		sp_slots_size_counts(agent_fixture_claim(2));
 	const char *path;
 
 	counts->small[8] = second->small[9] = 1000;
@@ -426,10 +429,10 @@ TEST_BETWEEN(size_counts_after_fork, NULL, agent_fixture_teardown)
 	/* The event that the fork interrupted goes on. */
 	counts->small[8]++;
 	path = agent_fixture_open(1 << 20);
-	assert_int_equal(sp_slots_claim(1), 1);
+	assert_int_equal(agent_fixture_claim(1), 1);
 	assert_ptr_equal(sp_slots_size_counts(1), counts);
 	assert_int_equal(counts->small[8], 0);
-	assert_int_equal(sp_slots_claim(2), 2);
+	assert_int_equal(agent_fixture_claim(2), 2);
 	sp_slots_copy_all_size_counts();
 	assert_int_equal(objects_in_file(path, 2), 0);
 	assert_ptr_equal(sp_slots_size_counts(2), second);
@@ -441,7 +444,7 @@ TEST_BETWEEN(size_counts_in_full_file, NULL, agent_fixture_teardown)
 {
 	struct sp_lane *lane;
 	const char *path = agent_fixture_open(2 * SP_FORMAT_CHUNK_BYTES);
-	uint16_t slot = sp_slots_claim(1);
+	uint16_t slot = agent_fixture_claim(1);
 	uint64_t losses[SP_FORMAT_LOSSES];
 	uint8_t hint = 0;
 
@@ -469,7 +472,7 @@ static void *count_on(void *counts)
 TEST_BETWEEN(size_counts_while_counting, NULL, agent_fixture_teardown)
 {
 	const char *path = agent_fixture_open(1 << 20);
-	uint16_t slot = sp_slots_claim(1);
+	uint16_t slot = agent_fixture_claim(1);
 	struct sp_size_counts *counts = sp_slots_size_counts(slot);
 	struct sp_class_page page;
 	pthread_t thread;
@@ -496,7 +499,7 @@ TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 	uint16_t slot;
 
 	agent_fixture_open(1 << 20);
-	slot = sp_slots_claim(1);
+	slot = agent_fixture_claim(1);
 	counts = sp_slots_size_counts(slot);
 	assert_non_null(counts);
 	sp_slots_set_sampling(slot, true);
@@ -527,7 +530,7 @@ TEST_BETWEEN(ahead, NULL, agent_fixture_teardown)
 	assert_true(totals.bytes == 5128 && totals.unsampled_bytes == 11);
 	assert_true(!totals.slack_bytes);
 	/* An owner without size counts: what he has not added is not known. */
-	assert_int_equal(sp_slots_claim(2), slot + 1);
+	assert_int_equal(agent_fixture_claim(2), slot + 1);
 	sp_slots_total(&totals, 1 << 20);
 	assert_true(totals.slack_bytes == 1 << 20);
 }

@@ -126,7 +126,7 @@ static uint32_t stack_id;
 /* One of everything. */
 static void write_all(struct sp_lane *lane)
 {
-	uint16_t slot = sp_slots_claim(1);
+	uint16_t slot = agent_fixture_claim(1);
 	struct sp_record thread = {.type = SP_RECORD_THREAD};
 	struct sp_record end = {.type = SP_RECORD_THREAD_END};
 	struct sp_record sample = {.type = SP_RECORD_SAMPLE};
