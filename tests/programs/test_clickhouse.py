@@ -358,7 +358,7 @@ class Following(Click):
         self.server.process.send_signal(signal.SIGSTOP)
         try:
             self.put(files[1:])
-            harness.wait_until(lambda: "silent for 5 s" in self.log(),
+            harness.wait_until(lambda: "sent nothing for 5 s" in self.log(),
                                self.log)
             harness.wait_until(lambda: len(glob.glob(
                 self.path("in/.sampleprof-backlog/*"))) == 3, self.log)
@@ -499,8 +499,8 @@ class Servers(Click):
                 (says(b"HTTP/1.1 200 OK\r\n\r\n\x01\x00\x04name\x06String"),
                  "was cut"),
                 (says(chunked + b"5\r\n\x01\x01\x04na"), "the connection"),
-                (says(b"", wait=20), "silent for 1 s"),
-                (says(chunked, wait=20), "silent for 1 s")):
+                (says(b"", wait=20), "sent nothing for 1 s"),
+                (says(chunked, wait=20), "sent nothing for 1 s")):
             with self.subTest(why=why):
                 self.assertIn(why, self.refused(answer))
 
@@ -510,7 +510,7 @@ class Servers(Click):
             while True:
                 client.sendall(b"1\r\n\x00\r\n")
                 time.sleep(0.1)
-        self.assertIn("silent for 1 s", self.refused(drip))
+        self.assertIn("sent nothing for 1 s", self.refused(drip))
 
     def test_who(self):
         """Passwords come from the environment or a file, and nowhere else."""
