@@ -13,9 +13,9 @@
 
 #define WHOLE SP_SYMBOL_FIXTURES "/libfixture_c.so"
 
-/* The fixtures' code lies between. */
-#define FIRST_ADDRESS 0x1000
-#define LAST_ADDRESS  0x1400
+/* The fixtures' code ends before this address. It begins at a page of its own
+ * on x86-64, and right behind the file's headers on aarch64. */
+#define LAST_ADDRESS 0x1400
 
 static const struct sp_symbolizer_options options = {
 	.debug_path = "/nonexistent",
@@ -168,7 +168,7 @@ TEST(agrees_with_addr2line)
 	assert_int_equal(
 		sp_debuginfo_open(WHOLE, &any_build_id, &options, &info, &err),
 		0);
-	for (address = FIRST_ADDRESS; address < LAST_ADDRESS; address += 3) {
+	for (address = 0; address < LAST_ADDRESS; address += 3) {
 		n = sp_debuginfo_lookup(info, address, locations);
 		/* The C library's start-up code has no lines. */
 		if (!locations[0].file)
