@@ -450,7 +450,7 @@ class Secure(harness.Case):
                 ("127.0.0.1", port, ("secure=on", f"ca={folder}/key.pem"),
                  "the file of ca= has no certificate"),
                 ("127.0.0.1", server.http, ("secure=on", cert),
-                 "are host, port and secure= right"),
+                 "is that its port for https|are host, port and secure="),
                 ("127.0.0.1", port, (), r"add \?secure=on to --db")):
             with self.subTest(host=host, words=words):
                 code, said = init(host, to, *words)
