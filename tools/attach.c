@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sampleprof attach and detach: a profile of a process that already runs. */
+/* sampleprof attach and detach: the profile of a process that already runs. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -20,19 +20,19 @@
 #include "tools/sampling_options.h"
 
 #define SETTINGS_MAX 60
-#define POLL_NS      100000000
+#define POLL_NS      100000000 /* for the end of the process */
 
-/* Where a process with other files than ours puts its profile. */
+/* The default of --out if the process sees other files than this command. */
 #define ELSEWHERE "/tmp/%e.%p.sprof"
 
-/* NULL: not given, so the environment decides. */
+/* A text is NULL if its option is not given; then the environment decides. */
 struct attach_options {
 	struct sampling_options sampling;
 	const char *out;
 	const char *follow;
-	uint64_t for_ns; /* 0: until detach, or its end */
-	bool before;     /* ask what was, however long it takes */
-	bool help;       /* asked for; nothing else counts */
+	uint64_t for_ns; /* 0: until detach, or the end of the process */
+	bool before;     /* ask glibc even if its heap is large */
+	bool help;       /* print the help and do nothing else */
 	bool version;    /* likewise */
 };
 
@@ -70,18 +70,20 @@ static bool take_before(void *part, const char *text)
 
 static const struct sp_argument arguments[] = {
 	{"out", 0, "FILE", "a path", take_out, 0,
-	 "profile, or a directory that is there; its user creates\n"
-	 "it (default %e.%p.sprof, or in its /tmp if the process\n"
-	 "sees other files than this command)"},
+	 "profile, or a directory that is there; the process, with\n"
+	 "the rights of its user, creates the file (default\n"
+	 "%e.%p.sprof; in the /tmp of the process if it sees other\n"
+	 "files than this command)"},
 	{"follow", 0, "all|none", "all or none", take_follow, 0,
-	 "whether processes that it forks are recorded, too, until\n"
-	 "they execute another program (default all)"},
+	 "whether child processes are recorded, too, until they\n"
+	 "execute another program (default all)"},
 	{"for", 0, "TIME", "a time such as 30s", take_for, 0,
 	 "detach after that time, or when interrupted"},
 	{"before", 0, NULL, NULL, take_before, 0,
-	 "ask glibc's malloc how much is alive already even if its\n"
-	 "heap has more than 128 MiB: nobody can allocate while it\n"
-	 "looks at each free block, 0.4 s for a million"},
+	 "ask glibc's malloc how many bytes are live already,\n"
+	 "even if its heap has more than 128 MiB: no thread can\n"
+	 "allocate while glibc walks its free blocks, 0.4 s for a\n"
+	 "million"},
 	SP_ARGUMENTS_ABOUT(struct attach_options),
 };
 
@@ -114,9 +116,9 @@ static const struct sp_argument_group detach_group = {"Options",
 
 const struct sp_command_line detach_line = {
 	.forms = "detach PID",
-	.about = "End the profile of a process that was attached to: its calls "
-		 "go to its allocator\n"
-		 "alone again. The library stays loaded, and is not called.\n",
+	.about = "End the profile that attach began. The process calls its "
+		 "allocator directly again;\nthe library stays loaded, but is "
+		 "not called any more.\n",
 	.parts = (const struct sp_argument_part[]){{&detach_group, 0}, {0}},
 	.ending = "Exit status: 0 fine, 1 error, 2 usage.\n",
 };
@@ -143,7 +145,8 @@ static void free_settings(struct settings *s)
 		free(s->texts[i]);
 }
 
-/* Those of our environment hold, but for what is the command's own. */
+/* The process gets the settings of our environment, except those that this
+ * command sets itself or that make no sense there. */
 static bool add_environment(struct settings *s)
 {
 	static const char *const own[] = {"OUT=", "LOG=", "HELP=", "RUN="};
@@ -164,7 +167,8 @@ static bool add_environment(struct settings *s)
 	return true;
 }
 
-/* Relative to our directory, for the process has another. */
+/* A relative path becomes absolute: it means our directory, and the process may
+ * have another one. */
 static bool add_out(struct settings *s, const char *out)
 {
 	char path[2 * SP_TARGET_PATH_MAX] = "", *cwd;
@@ -174,7 +178,7 @@ static bool add_out(struct settings *s, const char *out)
 	if (*out == '/')
 		return add_setting(s, "OUT", out);
 	cwd = getcwd(NULL, 0);
-	/* A percent sign in the directory is no conversion. */
+	/* A percent sign in the directory's name is not a conversion. */
 	for (const char *p = cwd; p && *p && at + 3 < sizeof(path); p++) {
 		if (*p == '%')
 			path[at++] = '%';
@@ -222,7 +226,8 @@ static void note_interrupt(int signal)
 	interrupted = 1;
 }
 
-/* Until the time is over, the user has enough, or the process has ended. */
+/* Wait until the time is over, a signal interrupts us, or the process has
+ * ended. */
 static void wait_for_end(uint64_t pid, uint64_t for_ns)
 {
 	const struct sigaction action = {.sa_handler = note_interrupt};
@@ -255,7 +260,7 @@ static int detach_process(uint64_t pid, const char *path)
 	return sp_console_finish();
 }
 
-/* As a word for a shell, or without a profile "". */
+/* The path of the profile that the process writes; "": it writes none. */
 static void find_profile(uint64_t pid, char path[SP_TARGET_PATH_MAX])
 {
 	struct sp_target target;
@@ -277,18 +282,18 @@ static int fail_recorded(uint64_t pid, const char *path)
 	return sp_console_fail_with(&err);
 }
 
-/* What the report will not say. */
+/* The report cannot say why it does not know the bytes from before. */
 static void print_before(const struct sp_attach_done *done)
 {
 	if (done->before == SP_ATTACH_BEFORE_LARGE)
-		printf("live bytes from before are not known: its heap has %s, "
-		       "and\n"
-		       "nobody could allocate while glibc counts them "
-		       "(--before asks)\n",
+		printf("live bytes from before are not known: the heap has %s, "
+		       "and no\n"
+		       "thread could allocate while glibc counts them "
+		       "(--before counts them)\n",
 		       sp_text_bytes((double)done->heap_bytes).text);
 	else if (done->before == SP_ATTACH_BEFORE_BUSY)
-		puts("live bytes from before are not known: its allocator was "
-		     "too busy");
+		puts("live bytes from before are not known: other threads "
+		     "held the allocator's locks");
 }
 
 static int attach_process(uint64_t pid, const struct attach_options *o)
@@ -325,7 +330,7 @@ static int attach_process(uint64_t pid, const struct attach_options *o)
 	return sp_console_finish();
 }
 
-/* The only word as a process id, or 0 and what is wrong was said. */
+/* The only word as a process id; 0: an error was printed. */
 static uint64_t take_pid(const char *const *words, size_t n,
 			 const char *command)
 {

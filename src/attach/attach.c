@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The command's side of attach and detach.  A child process, the worker, does
+ * all the tracing and nothing else: when it ends for any reason, the kernel
+ * releases every thread that it still traces.
+ */
 #include "attach/attach.h"
 
 #include <errno.h>
@@ -19,25 +24,30 @@
 #include "attach/clock.h"
 #include "attach/suitable.h"
 
-#define ROUND_NS 1000000ull
-#define BUSY_NS  4000000ull
-#define PAUSE_NS 40000000ull
+/* Pause between two rounds; BUSY_PAUSE_NS more for each time that a lock was
+ * not free. */
+#define ROUND_PAUSE_NS 1000000ull
+#define BUSY_PAUSE_NS  4000000ull
+#define PAUSE_MAX_NS   40000000ull
+/* A process that is younger may not have loaded its libraries yet. */
 #define START_NS 1000000000ull
 
 /* ---- which thread ---- */
 
-static int refuse_trace(const struct sp_attach_job *job, struct sp_error *err)
+static int explain_refused_trace(const struct sp_attach_job *job,
+				 struct sp_error *err)
 {
 	if (!job->is_filtered || geteuid() == 0)
 		return sp_suitable_explain_refusal((uint64_t)job->pid, err);
 	return sp_error_set(err, -EPERM, NULL,
 			    "process %d filters its system calls (seccomp), "
-			    "which may forbid what loading a library needs: be "
-			    "root, who may suspend that for the moment",
+			    "and the filter may forbid what loading a library "
+			    "needs: run as root, which can suspend the filter "
+			    "for that time",
 			    job->pid);
 }
 
-/* -EAGAIN: not in this one, or not now. */
+/* sp_choice.look.  -EAGAIN: this thread cannot be used now. */
 static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 {
 	struct sp_attach_job *job = arg;
@@ -46,10 +56,11 @@ static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 
 	if (!sp_image_may_call(job->image, t))
 		return -EAGAIN;
-	/* 1: it was not there to be asked. */
+	/* 1: the main thread has not stopped, so its address is not known. */
 	job->request.main_thread =
 		job->choice.main_thread ? job->choice.main_thread : 1;
-	/* Which a filter may kill it for. */
+	/* The signal frames of sp_hurry make system calls for which a seccomp
+	 * filter may kill the thread. */
 	if (!job->is_filtered && sp_hurry_begin(&job->hurry, t->tid))
 		t->hurry = &job->hurry;
 	r = sp_attach_work(job, t, err);
@@ -63,24 +74,26 @@ static int try_thread(void *arg, struct sp_tracee *t, struct sp_error *err)
 	return r;
 }
 
-/* While its allocator is busy, one thread may be stopped every time. */
-static void pause_between(const struct sp_attach_job *job)
+/* Each round may stop a thread in vain while the allocator is busy, so the
+ * pause grows. */
+static void pause_between_rounds(const struct sp_attach_job *job)
 {
-	const uint64_t ns = ROUND_NS + job->busy * BUSY_NS;
-	const struct timespec pause = {0,
-				       (long)(ns < PAUSE_NS ? ns : PAUSE_NS)};
+	const uint64_t ns = ROUND_PAUSE_NS + job->busy * BUSY_PAUSE_NS;
+	const struct timespec pause = {
+		0, (long)(ns < PAUSE_MAX_NS ? ns : PAUSE_MAX_NS)};
 
 	nanosleep(&pause, NULL);
 }
 
-static int search_place(struct sp_attach_job *job, struct sp_error *err)
+static int search_thread(struct sp_attach_job *job, struct sp_error *err)
 {
 	const uint64_t until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
 	const struct sched_param first = {.sched_priority = 2};
 	int r;
 
-	/* Every stop of a thread waits for us to be run.  If we may not go
-	 * before all others, also the thread that works, it is longer on a busy
+	/* A stopped thread waits until the worker is scheduled.  So the worker
+	 * gets a priority above all others, even above the thread that makes
+	 * the calls.  Without the right to that, stops are longer on a busy
 	 * machine. */
 	if (sched_setscheduler(0, SCHED_RR, &first) != 0)
 		setpriority(PRIO_PROCESS, 0, -20);
@@ -95,17 +108,17 @@ static int search_place(struct sp_attach_job *job, struct sp_error *err)
 		r = sp_choice_round(&job->choice, err);
 		if (r != -EAGAIN && r != -EINPROGRESS)
 			break;
-		pause_between(job);
+		pause_between_rounds(job);
 	} while (sp_clock_ns() < until);
 	if (r == -EPERM)
-		return refuse_trace(job, err);
+		return explain_refused_trace(job, err);
 	if (r != -EAGAIN && r != -EINPROGRESS)
 		return r;
 	return sp_suitable_explain_silence((uint64_t)job->pid, err);
 }
 
-/* In a process of its own: whatever it still traces at its end goes on as if it
- * had not been asked to stop. */
+/* Do the job in the worker.  When the worker ends, threads that it still traces
+ * continue as if they had not been asked to stop. */
 static int run_job(struct sp_attach_job *job, struct sp_error *err)
 {
 	pid_t child = fork();
@@ -113,7 +126,7 @@ static int run_job(struct sp_attach_job *job, struct sp_error *err)
 
 	if (child == 0) {
 		sp_tracee_begin();
-		job->result = search_place(job, &job->err);
+		job->result = search_thread(job, &job->err);
 		_exit(0);
 	}
 	if (child < 0)
@@ -123,17 +136,20 @@ static int run_job(struct sp_attach_job *job, struct sp_error *err)
 			break;
 	sp_hurry_end(&job->hurry);
 	if (!WIFEXITED(status))
-		return sp_error_set(err, -EINTR, NULL,
-				    "attaching to process %d was interrupted",
-				    job->pid);
+		return sp_error_set(
+			err, -EINTR, NULL,
+			"the helper that traces process %d was killed; the "
+			"process continues as before: repeat the "
+			"command",
+			job->pid);
 	if (job->result < 0 && err)
 		*err = job->err;
 	return job->result;
 }
 
-/* ---- beginning and end ---- */
+/* ---- attach and detach ---- */
 
-/* The functions that the thread is made to call. */
+/* The code and functions that the thread is made to call. */
 static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 {
 	const struct sp_image *image = job->image;
@@ -142,29 +158,29 @@ static int find_functions(struct sp_attach_job *job, struct sp_error *err)
 					  sizeof(sp_cpu_syscall_code));
 	if (job->syscall)
 		job->syscall += SP_CPU_SYSCALL_AT;
-	job->way_back = sp_image_find_code(image, sp_cpu_return_code,
-					   sizeof(sp_cpu_return_code));
-	job->close = sp_image_libc(image, "close");
-	job->load = sp_image_libc(image, "dlopen");
-	job->error = sp_image_libc(image, "dlerror");
+	job->sigreturn = sp_image_find_code(image, sp_cpu_sigreturn_code,
+					    sizeof(sp_cpu_sigreturn_code));
+	job->libc_close = sp_image_libc(image, "close");
+	job->dlopen = sp_image_libc(image, "dlopen");
+	job->dlerror = sp_image_libc(image, "dlerror");
 	job->lock_probe = sp_image_libc(image, "dladdr");
 	job->errno_location = sp_image_libc(image, "__errno_location");
-	/* From glibc 2.34 on. */
+	/* glibc has __libc_dlerror_result since 2.34. */
 	if (!sp_image_libc_distance(image, "errno", "__libc_dlerror_result",
 				    &job->error_distance))
 		job->error_distance = 0;
 	if (!sp_image_has_allocator(image)) {
-		job->sums = sp_image_libc(image, "mallinfo2");
+		job->mallinfo2 = sp_image_libc(image, "mallinfo2");
 		job->allocator_probe = sp_image_libc(image, "mallopt");
 	}
 	job->function = sp_image_ours(image, SP_ATTACH_FUNCTION);
-	if (job->syscall && job->load && job->error && job->lock_probe &&
-	    job->errno_location && job->close)
+	if (job->syscall && job->dlopen && job->dlerror && job->lock_probe &&
+	    job->errno_location && job->libc_close)
 		return 0;
 	return sp_error_set(err, -ENOEXEC, NULL,
-			    "process %d has no dlopen: its glibc is older than "
-			    "2.34 and it does not use libdl; start it under "
-			    "sampleprof run",
+			    "process %d has no dlopen, because its glibc is "
+			    "older than 2.34 and it does not use libdl: start "
+			    "it under sampleprof run",
 			    job->pid);
 }
 
@@ -177,7 +193,8 @@ static int read_image(struct sp_attach_job *job, struct sp_error *err)
 	return r == 0 ? find_functions(job, err) : r;
 }
 
-/* A process that has just begun may not have loaded its libraries yet. */
+/* Reads the image again while the process is so young that it may not have
+ * loaded its libraries yet. */
 static int open_job(struct sp_attach_job *job, uint64_t pid,
 		    struct sp_error *err)
 {
@@ -231,11 +248,22 @@ static int pack_settings(struct sp_attach_job *job, const char *const *settings,
 
 		if (at + bytes + 1 > sizeof(job->request.settings))
 			return sp_error_set(err, -E2BIG, NULL,
-					    "the settings are too long");
+					    "the settings have more than 4 KiB "
+					    "in all: unset SAMPLEPROF_ "
+					    "variables, or shorten --out");
 		memcpy(job->request.settings + at, settings[i], bytes);
 		at += bytes;
 	}
 	return 0;
+}
+
+static int explain_not_there(uint64_t pid, struct sp_error *err)
+{
+	return sp_error_set(err, -ESRCH, NULL,
+			    "nothing is attached to process %" PRIu64
+			    ": sampleprof ps lists the processes that are "
+			    "recorded",
+			    pid);
 }
 
 static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
@@ -255,20 +283,23 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 	case SP_ATTACH_IS_OFF:
 		return sp_error_set(err, -EEXIST, NULL,
 				    "process %d has the library, switched "
-				    "off: it is a child that was not to be "
-				    "recorded, was not drawn, or can have no "
-				    "file; begin with its parent, and follow "
-				    "children",
+				    "off: it is a child that is not to be "
+				    "recorded, was not drawn, or could not "
+				    "create its file; attach to its parent, "
+				    "with --follow all",
 				    job->pid);
 	case SP_ATTACH_NO_ALLOCATOR:
 		return sp_error_set(err, -ENOEXEC, NULL,
-				    "process %d: no allocator was found",
+				    "process %d: no allocator was found whose "
+				    "calls can be redirected; start the "
+				    "program under sampleprof run",
 				    job->pid);
 	case SP_ATTACH_REFUSED:
 		return sp_error_set(err, -EINVAL, NULL,
-				    "the library in process %d refuses: a "
-				    "setting is not valid, or the program is "
-				    "set-uid",
+				    "the library in process %d refuses to "
+				    "record: a SAMPLEPROF_ variable is not "
+				    "valid (man 7 sampleprof), or the program "
+				    "is set-uid, which cannot be recorded",
 				    job->pid);
 	case SP_ATTACH_NO_FILE:
 		return sp_error_set(err, q->error, NULL,
@@ -279,34 +310,35 @@ static int explain_answer(const struct sp_attach_job *job, struct sp_error *err)
 	case SP_ATTACH_BUSY:
 		return sp_error_set(err, -EBUSY, NULL,
 				    "process %d: a thread is still in the "
-				    "library, for the profile before; try "
+				    "library, for the previous profile; try "
 				    "again",
 				    job->pid);
 	case SP_ATTACH_NOT_THERE:
-		return sp_error_set(err, -ESRCH, NULL,
-				    "nothing is attached to process %d",
-				    job->pid);
+		return explain_not_there((uint64_t)job->pid, err);
 	case SP_ATTACH_NO_WRITE:
 		return sp_error_set(err, q->error, NULL,
-				    "process %d may not make its pointers "
-				    "writable: %s",
+				    "process %d cannot make its GOT slots and "
+				    "symbol tables writable: %s; start the "
+				    "program under sampleprof run",
 				    job->pid, strerror(-q->error));
 	default:
 		return sp_error_set(err, -EPROTO, NULL,
 				    "process %d has another version of the "
-				    "library loaded: use the sampleprof that "
-				    "it is of",
+				    "library loaded: use the sampleprof "
+				    "command of that version",
 				    job->pid);
 	}
 }
 
-/* A heap as small as glibc walks it in a moment. */
-static void decide_before(struct sp_attach_job *job, bool any)
+/* mallinfo2 is called only if glibc walks the heap in a short time, or if the
+ * user asks for it (`any`). */
+static void decide_heap_query(struct sp_attach_job *job, bool any)
 {
 	job->done.heap_bytes = sp_suitable_heap_bytes((uint64_t)job->pid);
-	if (!job->sums || any || job->done.heap_bytes <= SP_ATTACH_HEAP_BYTES)
+	if (!job->mallinfo2 || any ||
+	    job->done.heap_bytes <= SP_ATTACH_HEAP_BYTES)
 		return;
-	job->sums = 0;
+	job->mallinfo2 = 0;
 	job->done.before = SP_ATTACH_BEFORE_LARGE;
 }
 
@@ -327,7 +359,7 @@ int sp_attach_begin(uint64_t pid, const char *const *settings, size_t n,
 	if (r == 0) {
 		job->request.is_filtered = job->is_filtered;
 		job->request.age_ms = sp_suitable_age_ms(pid);
-		decide_before(job, ask_before);
+		decide_heap_query(job, ask_before);
 		r = run_job(job, err);
 	}
 	if (r == 0)
@@ -349,23 +381,21 @@ int sp_attach_end(uint64_t pid, struct sp_attach_done *ret,
 		return -ENOMEM;
 	r = open_job(job, pid, err);
 	if (r == 0 && !job->function)
-		r = sp_error_set(err, -ESRCH, NULL,
-				 "nothing is attached to process %" PRIu64,
-				 pid);
+		r = explain_not_there(pid, err);
 	while (r == 0) {
 		r = run_job(job, err);
 		if (r < 0 || job->request.result != SP_ATTACH_BUSY ||
 		    sp_clock_ns() > until)
 			break;
 		job->busy++;
-		pause_between(job);
+		pause_between_rounds(job);
 	}
 	if (r == 0 && job->request.result == SP_ATTACH_BUSY)
 		r = sp_error_set(err, -EBUSY, NULL,
 				 "process %" PRIu64
 				 ": the profile is complete, "
 				 "but a thread is still in the library; detach "
-				 "again to give its memory back",
+				 "again to free the library's memory",
 				 pid);
 	if (r == 0)
 		r = explain_answer(job, err);

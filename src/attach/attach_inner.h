@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of attach: what is to be done in a thread of the process. */
+/* What attach.c and attach_work.c share: one attach or detach. */
 #pragma once
 
 #include <stdbool.h>
@@ -15,37 +15,51 @@
 #include "attach/tracee.h"
 #include "format/attach.h"
 
+/* Limit of the search for a thread, and then of the calls in it. */
 #define SP_ATTACH_GIVE_UP_NS 2000000000ull
 
-/* And with what it needs of the process.  In memory that is shared with the
- * process that does it. */
+/*
+ * One attach or detach.  It lies in memory that the command shares with its
+ * child, the worker.  The worker alone traces threads; it fills the request's
+ * answer, `done`, `hurry`, `err` and `result`.
+ */
 struct sp_attach_job {
 	pid_t pid;
-	struct sp_image *image;
-	struct sp_library library;
-	struct sp_attach_request request;
-	bool is_filtered; /* its system calls are */
-	/* Functions of its C library, which the thread calls; the last two may
-	 * be missing: 0. */
-	uint64_t syscall, way_back, load, close, error, errno_location;
-	uint64_t lock_probe;
-	/* From errno to what dlerror has to say, in bytes; 0: not known. */
+	struct sp_image *image;           /* owned */
+	struct sp_library library;        /* owned; unused for a detach */
+	struct sp_attach_request request; /* and its answer */
+	bool is_filtered;                 /* the process has a seccomp filter */
+	/* Addresses in the process of what the thread is made to call: system
+	 * call instruction, return from a signal handler, functions of the C
+	 * library.  0: not found; only some of them are necessary. */
+	uint64_t syscall, sigreturn, dlopen, libc_close, dlerror,
+		errno_location;
+	uint64_t
+		lock_probe; /* waits for the loader's lock, then does nothing */
+	uint64_t mallinfo2; /* 0 also: not to be called */
+	uint64_t allocator_probe; /* waits for the main arena's lock likewise */
+	/* Bytes from a thread's errno to its pointer to the text of dlerror;
+	 * 0: not known. */
 	uint64_t error_distance;
-	uint64_t sums, allocator_probe;
-	uint64_t until;    /* by then the thread is let go */
-	uint64_t function; /* of ours, 0: not loaded yet */
+	uint64_t function; /* address of our library's; 0: not loaded yet */
 	struct sp_attach_done done;
 	struct sp_hurry hurry;
-	/* Of the process that does the work. */
-	uint64_t began_ns;
-	unsigned int busy; /* so often a lock of the allocator was not free */
+	/* Used by the worker. */
+	uint64_t began_ns; /* start of the search for a thread */
+	uint64_t until;    /* end of the time for calls; CLOCK_MONOTONIC */
+	/* How often the allocator's lock was not free in time, or a detach
+	 * found a thread in the library. */
+	unsigned int busy;
 	struct sp_choice choice;
-	struct sp_error err;
-	int result;
+	struct sp_error err; /* if result is negative */
+	int result;          /* 0, or a negative errno */
 };
 
-/* In a thread that is at a good place: 0, and the answer is in the request;
- * -EAGAIN: in another thread, or later; -EINPROGRESS: later; or negative errno
- * and *err. */
+/*
+ * Make the stopped thread `t` do the job.  It stays stopped and may be
+ * borrowed: call sp_tracee_return next.  0: the answer is in job->request;
+ * -EAGAIN: a lock is not free, try another thread or later; -EINPROGRESS: the
+ * allocator is busy, try later; or another negative errno and *err.
+ */
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a thread of the process is made to call. */
+/* The remote calls of an attach or detach, in the order in which one stopped
+ * thread makes them. */
 #include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -8,22 +9,24 @@
 #include "attach/attach_inner.h"
 #include "attach/clock.h"
 
-#define LOCK_NS  10000000ull /* at first */
-#define SUMS_NS  5000000ull
-#define PROBE_NS 3000000ull
-#define FIRST_NS 500000000ull
-/* For so long a thread is looked for that need not wait for its allocator. */
-#define QUIET_NS   300000000ull
-#define SUMS_TRIES 3
+/* Limits of calls that wait for a lock. */
+#define LOADER_LOCK_NS    10000000ull /* at first */
+#define MALLINFO_NS       5000000ull
+#define ALLOCATOR_LOCK_NS 3000000ull
+/* The longest time for which the thread has a real-time policy. */
+#define REAL_TIME_NS 500000000ull
+/* How long to search for a moment in which the allocator's lock is free. */
+#define ALLOCATOR_SEARCH_NS 300000000ull
+#define MALLINFO_TRIES      3
 
-/* What is where in the memory of a tracee. */
+/* Offsets in the memory of a tracee. */
 #define AT_REQUEST SP_TRACEE_FREE
 #define AT_PATH    6144u
 #define AT_INFO    7168u
 static_assert(AT_REQUEST + sizeof(struct sp_attach_request) <= AT_PATH,
-	      "has room");
+	      "the request ends before the path");
 
-static uint64_t left_ns(const struct sp_attach_job *job)
+static uint64_t remaining_ns(const struct sp_attach_job *job)
 {
 	const uint64_t now = sp_clock_ns();
 
@@ -33,14 +36,17 @@ static uint64_t left_ns(const struct sp_attach_job *job)
 /* ---- calls ---- */
 
 /*
- * Calls, before all others if that may be: so the thread has what it waits for
- * as soon as that is free.  If we are killed meanwhile, it sees itself to the
- * end of that.  What takes long may be waiting for a thread that is to be run.
+ * Make n calls within limit_ns.  The thread has a real-time priority at first,
+ * if we may give it one: so it takes a lock as soon as the lock is free.  If we
+ * are killed meanwhile, the thread restores its priority by itself.  A call
+ * that takes longer may wait for a thread that gets no processor because of
+ * that priority, so the priority is lowered after REAL_TIME_NS.
  */
 static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 		     uint64_t limit_ns)
 {
-	const uint64_t first = limit_ns < FIRST_NS ? limit_ns : FIRST_NS;
+	const uint64_t first =
+		limit_ns < REAL_TIME_NS ? limit_ns : REAL_TIME_NS;
 	int r;
 
 	if (!sp_tracee_prepare(t, calls, n))
@@ -55,18 +61,19 @@ static int run_calls(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 	return sp_tracee_go_on(t, calls, n, limit_ns - first);
 }
 
-/* Calls that wait for locks.  -EAGAIN: the last of them does, for longer than
- * the limit, and it is as if it had not been made. */
-static int run_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
-			  struct sp_cpu_call *calls, size_t n,
-			  uint64_t limit_ns)
+/* The same for calls that wait for a lock.  -EAGAIN: the last call has
+ * waited for longer than limit_ns, and was given up as if it had not been made.
+ */
+static int run_calls_or_abandon(struct sp_attach_job *job, struct sp_tracee *t,
+				struct sp_cpu_call *calls, size_t n,
+				uint64_t limit_ns)
 {
 	int r = run_calls(t, calls, n, limit_ns);
 
-	while (r == -ETIMEDOUT && left_ns(job)) {
+	while (r == -ETIMEDOUT && remaining_ns(job)) {
 		if (sp_tracee_abandon(t))
 			return -EAGAIN;
-		/* It only was not run. */
+		/* The call does not wait for a lock, or has just got it. */
 		r = sp_tracee_go_on(t, calls, n, limit_ns);
 	}
 	return r;
@@ -77,22 +84,23 @@ static int fail_call(const struct sp_tracee *t, int r, const char *what,
 {
 	if (r == -ETIMEDOUT)
 		return sp_error_set(err, -EBUSY, NULL,
-				    "process %d does not get ready with %s; "
-				    "it goes on by itself, try again later",
+				    "process %d has not finished %s in 2 s; it "
+				    "continues by itself: try again later",
 				    t->pid, what);
 	if (r == -EFAULT)
 		return sp_error_set(err, -EIO, NULL,
-				    "%s fails in process %d; it goes on as "
+				    "%s raised a fault in process %d, which "
+				    "was suppressed: the process continues as "
 				    "before",
 				    what, t->pid);
-	return sp_error_set(err, -EIO, NULL, "process %d has ended in %s",
+	return sp_error_set(err, -EIO, NULL, "process %d has ended during %s",
 			    t->pid, what);
 }
 
 static int explain_load(struct sp_attach_job *job, struct sp_tracee *t,
 			struct sp_error *err)
 {
-	struct sp_cpu_call call = {.function = job->error};
+	struct sp_cpu_call call = {.function = job->dlerror};
 	char text[160] = "";
 
 	if (run_calls(t, &call, 1, SP_ATTACH_GIVE_UP_NS) == 0 && call.result)
@@ -111,8 +119,8 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 			struct sp_error *err)
 {
 	struct sp_cpu_call calls[2] = {
-		{job->load, {t->memory + AT_PATH, RTLD_NOW | RTLD_LOCAL}, 0},
-		{job->close, {0}, 0},
+		{job->dlopen, {t->memory + AT_PATH, RTLD_NOW | RTLD_LOCAL}, 0},
+		{job->libc_close, {0}, 0},
 	};
 	struct sp_library_there there;
 	int r;
@@ -121,7 +129,8 @@ static int load_library(struct sp_attach_job *job, struct sp_tracee *t,
 	calls[1].args[0] = (uint64_t)there.fd;
 	r = sp_tracee_write(t, t->memory + AT_PATH, there.path,
 			    strlen(there.path) + 1)
-		    ? run_calls(t, calls, there.fd < 0 ? 1 : 2, left_ns(job))
+		    ? run_calls(t, calls, there.fd < 0 ? 1 : 2,
+				remaining_ns(job))
 		    : -EIO;
 	sp_library_clean_up(t->pid, &there);
 	if (r < 0)
@@ -138,73 +147,73 @@ static int call_library(struct sp_attach_job *job, struct sp_tracee *t,
 	int r;
 
 	if (!sp_tracee_write(t, at, &job->request, sizeof(job->request)))
-		return fail_call(t, -EIO, "the library", err);
-	r = run_calls(t, &call, 1, left_ns(job));
+		return fail_call(t, -EIO, "a call to the library", err);
+	r = run_calls(t, &call, 1, remaining_ns(job));
 	if (r < 0)
-		return fail_call(t, r, "the library", err);
+		return fail_call(t, r, "a call to the library", err);
 	if (!sp_tracee_read(t->pid, at, &job->request, sizeof(job->request)))
-		return fail_call(t, -EIO, "the library", err);
+		return fail_call(t, -EIO, "a call to the library", err);
 	return 0;
 }
 
-/* The longer the search takes, the longer the lock is waited for: on a busy
- * machine the thread that holds it may not be run for a while. */
-static uint64_t lock_ns(const struct sp_attach_job *job)
+/* The limit for the loader's lock grows with the time of the search: on a busy
+ * machine the thread that holds the lock may get no processor for a while. */
+static uint64_t lock_timeout_ns(const struct sp_attach_job *job)
 {
 	const uint64_t ns = (sp_clock_ns() - job->began_ns) / 8;
 
-	return ns > LOCK_NS ? ns : LOCK_NS;
+	return ns > LOADER_LOCK_NS ? ns : LOADER_LOCK_NS;
 }
 
 /*
- * Before anything else: where errno is; and that the loader's lock is free, or
- * will be soon.  If it is not, another thread is in a constructor, which may
- * wait for this one.
+ * The first calls: get the address of errno, and take and release the loader's
+ * lock.  If that lock stays taken, another thread runs a constructor,
+ * which may wait for this very thread; then the call is given up (-EAGAIN).
  */
-static int begin_work(struct sp_attach_job *job, struct sp_tracee *t,
-		      uint64_t *ret_errno)
+static int probe_loader_lock(struct sp_attach_job *job, struct sp_tracee *t,
+			     uint64_t *ret_errno)
 {
 	struct sp_cpu_call calls[2] = {
 		{job->errno_location, {0}, 0},
 		{job->lock_probe, {job->lock_probe, t->memory + AT_INFO}, 0},
 	};
-	int r = run_or_abandon(job, t, calls, 2, lock_ns(job));
+	int r = run_calls_or_abandon(job, t, calls, 2, lock_timeout_ns(job));
 
 	*ret_errno = calls[0].result;
 	return r;
 }
 
-/* struct mallinfo2 of glibc. */
-struct sums {
+/* struct mallinfo2 of glibc 2.33, which older headers do not have. */
+struct mallinfo2_result {
 	uint64_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks,
 		uordblks, fordblks, keepcost;
 };
 
 /*
- * What was alive before, as glibc counts it, if that goes quickly: it locks one
- * arena after the other, and each lock may be wanted by many threads.  Not the
- * library does it, for that has the loader's lock meanwhile.  -EINPROGRESS:
- * once more, later.
+ * Ask glibc for the bytes that are allocated already, if the answer comes soon:
+ * mallinfo2 locks one arena after the other, and many threads may wait for each
+ * lock.  The library could not ask, because it holds the loader's lock while it
+ * works.  -EINPROGRESS: try once more later.
  */
-static int ask_before(struct sp_attach_job *job, struct sp_tracee *t,
-		      struct sp_error *err)
+static int ask_heap_in_use(struct sp_attach_job *job, struct sp_tracee *t,
+			   struct sp_error *err)
 {
-	struct sp_cpu_call call = {job->sums, {t->memory + AT_INFO}, 0};
-	struct sums sums;
+	struct sp_cpu_call call = {job->mallinfo2, {t->memory + AT_INFO}, 0};
+	struct mallinfo2_result info;
 	int r;
 
 	job->request.knows_glibc = 0;
-	if (!job->sums || job->busy >= SUMS_TRIES)
+	if (!job->mallinfo2 || job->busy >= MALLINFO_TRIES)
 		return 0;
-	r = run_or_abandon(job, t, &call, 1, SUMS_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, MALLINFO_NS);
 	if (r == -EAGAIN) {
 		job->done.before = SP_ATTACH_BEFORE_BUSY;
-		return ++job->busy < SUMS_TRIES ? -EINPROGRESS : 0;
+		return ++job->busy < MALLINFO_TRIES ? -EINPROGRESS : 0;
 	}
 	if (r < 0)
-		return fail_call(t, r, "its allocator", err);
-	if (sp_tracee_read(t->pid, t->memory + AT_INFO, &sums, sizeof(sums))) {
-		job->request.glibc_bytes = sums.uordblks + sums.hblkhd;
+		return fail_call(t, r, "a call to its allocator", err);
+	if (sp_tracee_read(t->pid, t->memory + AT_INFO, &info, sizeof(info))) {
+		job->request.glibc_bytes = info.uordblks + info.hblkhd;
 		job->request.knows_glibc = 1;
 		job->done.before = SP_ATTACH_BEFORE_ASKED;
 	}
@@ -212,90 +221,95 @@ static int ask_before(struct sp_attach_job *job, struct sp_tracee *t,
 }
 
 /*
- * Loading allocates, and cannot be given up.  Where many threads want the
- * allocator, its lock is mostly held by one that is not run: so a function is
- * called first that waits for the main thread's arena, and does nothing else.
+ * dlopen allocates, and cannot be given up once it has begun.  Where many
+ * threads allocate, the lock of an arena is mostly held by a thread that has no
+ * processor.  So first call a function that waits for the main arena's lock and
+ * does nothing else.  -EINPROGRESS: the lock is not free; try once more later.
  */
-static int check_allocator(struct sp_attach_job *job, struct sp_tracee *t,
-			   struct sp_error *err)
+static int probe_allocator_lock(struct sp_attach_job *job, struct sp_tracee *t,
+				struct sp_error *err)
 {
 	struct sp_cpu_call call = {job->allocator_probe, {0}, 0};
 	int r;
 
 	if (!job->allocator_probe || job->function || t->tid != t->pid ||
-	    sp_clock_ns() - job->began_ns > QUIET_NS)
+	    sp_clock_ns() - job->began_ns > ALLOCATOR_SEARCH_NS)
 		return 0;
-	r = run_or_abandon(job, t, &call, 1, PROBE_NS);
+	r = run_calls_or_abandon(job, t, &call, 1, ALLOCATOR_LOCK_NS);
 	if (r == -EAGAIN) {
 		job->busy++;
 		return -EINPROGRESS;
 	}
-	return r < 0 ? fail_call(t, r, "its allocator", err) : 0;
+	return r < 0 ? fail_call(t, r, "a call to its allocator", err) : 0;
 }
 
 static int begin_profile(struct sp_attach_job *job, struct sp_tracee *t,
 			 struct sp_error *err)
 {
-	int r = ask_before(job, t, err);
+	int r = ask_heap_in_use(job, t, err);
 
 	if (r == 0)
-		r = check_allocator(job, t, err);
+		r = probe_allocator_lock(job, t, err);
 	if (r == 0 && !job->function)
 		r = load_library(job, t, err);
 	return r == 0 ? call_library(job, t, err) : r;
 }
 
-/* What the thread has of its C library, and is to find as it was: errno, and a
- * text that dlerror has for it, which each call of the loader would free. */
-struct kept {
+/* Thread-local state of the C library that the calls must not change: errno,
+ * and the pointer to the text that dlerror would return.  Every call of the
+ * loader would free that text. */
+struct saved_errors {
 	uint64_t errno_at, error_at;
 	int error_number;
 	uint64_t error;
 };
 
-static bool keep_errors(const struct sp_attach_job *job, struct sp_tracee *t,
-			struct kept *kept)
+static bool save_errors(const struct sp_attach_job *job, struct sp_tracee *t,
+			struct saved_errors *saved)
 {
 	const uint64_t none = 0;
 
-	if (!sp_tracee_read(t->pid, kept->errno_at, &kept->error_number,
-			    sizeof(kept->error_number)))
+	if (!sp_tracee_read(t->pid, saved->errno_at, &saved->error_number,
+			    sizeof(saved->error_number)))
 		return false;
 	if (!job->error_distance)
 		return true;
-	kept->error_at = kept->errno_at + job->error_distance;
-	return sp_tracee_read(t->pid, kept->error_at, &kept->error,
-			      sizeof(kept->error)) &&
-	       (!kept->error ||
-		sp_tracee_write(t, kept->error_at, &none, sizeof(none)));
+	saved->error_at = saved->errno_at + job->error_distance;
+	return sp_tracee_read(t->pid, saved->error_at, &saved->error,
+			      sizeof(saved->error)) &&
+	       (!saved->error ||
+		sp_tracee_write(t, saved->error_at, &none, sizeof(none)));
 }
 
-static void restore_errors(struct sp_tracee *t, const struct kept *kept)
+static void restore_errors(struct sp_tracee *t,
+			   const struct saved_errors *saved)
 {
-	sp_tracee_write(t, kept->errno_at, &kept->error_number,
-			sizeof(kept->error_number));
-	if (kept->error)
-		sp_tracee_write(t, kept->error_at, &kept->error,
-				sizeof(kept->error));
+	sp_tracee_write(t, saved->errno_at, &saved->error_number,
+			sizeof(saved->error_number));
+	if (saved->error)
+		sp_tracee_write(t, saved->error_at, &saved->error,
+				sizeof(saved->error));
 }
 
 int sp_attach_work(struct sp_attach_job *job, struct sp_tracee *t,
 		   struct sp_error *err)
 {
-	struct kept kept = {0};
+	struct saved_errors saved = {0};
 	int r;
 
 	job->until = sp_clock_ns() + SP_ATTACH_GIVE_UP_NS;
-	r = sp_tracee_borrow(t, job->syscall, job->way_back, err);
+	r = sp_tracee_borrow(t, job->syscall, job->sigreturn, err);
 	if (r < 0)
 		return r;
-	r = begin_work(job, t, &kept.errno_at);
+	r = probe_loader_lock(job, t, &saved.errno_at);
 	if (r < 0)
-		return r == -EAGAIN ? r : fail_call(t, r, "its loader", err);
-	if (!keep_errors(job, t, &kept))
-		return fail_call(t, -EIO, "its C library", err);
+		return r == -EAGAIN
+			       ? r
+			       : fail_call(t, r, "a call to its loader", err);
+	if (!save_errors(job, t, &saved))
+		return fail_call(t, -EIO, "a call to its C library", err);
 	r = job->request.command == SP_ATTACH_BEGIN ? begin_profile(job, t, err)
 						    : call_library(job, t, err);
-	restore_errors(t, &kept);
+	restore_errors(t, &saved);
 	return r;
 }

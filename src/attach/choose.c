@@ -8,12 +8,14 @@
 #include "attach/clock.h"
 #include "attach/threads.h"
 
-#define MAIN_NS 300000000ull
-#define REST_NS 300000000ull
+/* How long to wait for the main thread, and then for the others after the last
+ * one was asked. */
+#define MAIN_THREAD_NS   300000000ull
+#define OTHER_THREADS_NS 300000000ull
 
-/* ---- those that are asked ---- */
+/* ---- threads that were asked to stop ---- */
 
-static struct sp_tracee *find_asked(struct sp_choice *c, pid_t tid)
+static struct sp_tracee *find_asked_thread(struct sp_choice *c, pid_t tid)
 {
 	for (size_t i = 0; i < SP_CHOICE_ASKED; i++)
 		if (c->asked[i].is_traced && c->asked[i].tid == tid)
@@ -21,7 +23,7 @@ static struct sp_tracee *find_asked(struct sp_choice *c, pid_t tid)
 	return NULL;
 }
 
-static struct sp_tracee *find_free(struct sp_choice *c)
+static struct sp_tracee *find_free_entry(struct sp_choice *c)
 {
 	for (size_t i = 0; i < SP_CHOICE_ASKED; i++)
 		if (!c->asked[i].is_traced)
@@ -29,7 +31,7 @@ static struct sp_tracee *find_free(struct sp_choice *c)
 	return NULL;
 }
 
-static size_t count_asked(const struct sp_choice *c)
+static size_t count_asked_threads(const struct sp_choice *c)
 {
 	size_t n = 0;
 
@@ -38,9 +40,9 @@ static size_t count_asked(const struct sp_choice *c)
 	return n;
 }
 
-/* It has ended, or is ending: the kernel refuses to trace it then, as if we had
- * no right to. */
-static bool is_ending(pid_t pid, pid_t tid)
+/* True also if the thread has ended.  For an ending thread, too, the kernel
+ * refuses tracing with EPERM, as if we had no right to it. */
+static bool is_thread_ending(pid_t pid, pid_t tid)
 {
 	char path[64], text[512] = "";
 	const char *state;
@@ -57,19 +59,19 @@ static bool is_ending(pid_t pid, pid_t tid)
 	return !state || strchr("ZXx", state[1] ? state[2] : 'X');
 }
 
-/* 0, also if the thread has ended: -EPERM. */
+/* 0, also if the thread has ended; or -EPERM and *err. */
 static int ask_thread(struct sp_choice *c, pid_t tid, struct sp_error *err)
 {
-	struct sp_tracee *t = find_free(c);
+	struct sp_tracee *t = find_free_entry(c);
 	int r;
 
-	if (!t || find_asked(c, tid))
+	if (!t || find_asked_thread(c, tid))
 		return 0;
 	r = sp_tracee_ask(t, c->pid, tid, c->without_filter, err);
-	return r == -EPERM && !is_ending(c->pid, tid) ? r : 0;
+	return r == -EPERM && !is_thread_ending(c->pid, tid) ? r : 0;
 }
 
-/* -EAGAIN: it has not stopped yet, or was let go. */
+/* -EAGAIN: the thread has not stopped yet, or was released. */
 static int look_at_thread(struct sp_choice *c, struct sp_tracee *t,
 			  struct sp_error *err)
 {
@@ -87,8 +89,9 @@ static int look_at_thread(struct sp_choice *c, struct sp_tracee *t,
 	return -EAGAIN;
 }
 
-/* While one works: the others that stop only now. */
-static void let_others_go(void *arg)
+/* sp_tracee.idle of the chosen thread: release the others as they stop, so that
+ * they do not wait for its calls. */
+static void release_other_threads(void *arg)
 {
 	struct sp_choice *c = arg;
 
@@ -105,7 +108,7 @@ static void let_others_go(void *arg)
 
 /* ---- a round ---- */
 
-static int look_at_asked(struct sp_choice *c, struct sp_error *err)
+static int look_at_asked_threads(struct sp_choice *c, struct sp_error *err)
 {
 	int r = -EAGAIN;
 
@@ -115,17 +118,17 @@ static int look_at_asked(struct sp_choice *c, struct sp_error *err)
 	return r;
 }
 
-/* Where the process mostly waits, if it waits: then nobody else is asked.  And
- * the library wants to know which one it is. */
-static int try_main(struct sp_choice *c, struct sp_error *err)
+/* The main thread is asked first, and alone: in a process that waits it is
+ * mostly suitable, and the library needs to know its control block. */
+static int try_main_thread(struct sp_choice *c, struct sp_error *err)
 {
-	const uint64_t until = sp_clock_ns() + MAIN_NS;
+	const uint64_t until = sp_clock_ns() + MAIN_THREAD_NS;
 	int r = ask_thread(c, c->pid, err);
 
 	if (r == 0)
 		r = -EAGAIN;
-	while (r == -EAGAIN && find_asked(c, c->pid)) {
-		r = look_at_asked(c, err);
+	while (r == -EAGAIN && find_asked_thread(c, c->pid)) {
+		r = look_at_asked_threads(c, err);
 		if (r != -EAGAIN || sp_clock_ns() > until)
 			break;
 		sp_tracee_nap();
@@ -133,11 +136,12 @@ static int try_main(struct sp_choice *c, struct sp_error *err)
 	return r;
 }
 
-static int try_rest(struct sp_choice *c, const struct sp_threads *threads,
-		    struct sp_error *err)
+static int try_other_threads(struct sp_choice *c,
+			     const struct sp_threads *threads,
+			     struct sp_error *err)
 {
-	uint64_t until = sp_clock_ns() + REST_NS;
-	/* The first one is the main thread. */
+	uint64_t until = sp_clock_ns() + OTHER_THREADS_NS;
+	/* threads->tids[0] is the main thread. */
 	size_t next = 1, n = SIZE_MAX;
 	int r = -EAGAIN;
 
@@ -146,14 +150,14 @@ static int try_rest(struct sp_choice *c, const struct sp_threads *threads,
 		const size_t before = next;
 
 		r = 0;
-		while (r == 0 && next < threads->n && find_free(c))
+		while (r == 0 && next < threads->n && find_free_entry(c))
 			r = ask_thread(c, threads->tids[next++], err);
 		if (r < 0)
 			break;
-		r = look_at_asked(c, err);
+		r = look_at_asked_threads(c, err);
 		if (next != before)
-			until = sp_clock_ns() + REST_NS;
-		n = count_asked(c);
+			until = sp_clock_ns() + OTHER_THREADS_NS;
+		n = count_asked_threads(c);
 		if (r == -EAGAIN && n)
 			sp_tracee_nap();
 	}
@@ -166,17 +170,17 @@ int sp_choice_round(struct sp_choice *c, struct sp_error *err)
 	int r;
 
 	for (size_t i = 0; i < SP_CHOICE_ASKED; i++) {
-		c->asked[i].idle = let_others_go;
+		c->asked[i].idle = release_other_threads;
 		c->asked[i].idle_arg = c;
 	}
-	r = try_main(c, err);
+	r = try_main_thread(c, err);
 	if (r != -EAGAIN)
 		return r;
 	r = sp_threads_list(c->pid, &threads);
 	if (r < 0)
 		return sp_error_set(err, -ESRCH, NULL, "process %d has ended",
 				    c->pid);
-	r = try_rest(c, &threads, err);
+	r = try_other_threads(c, &threads, err);
 	sp_threads_free(&threads);
 	return r;
 }

@@ -8,30 +8,37 @@
 #include "attach/tracee.h"
 
 /*
- * Looking at the threads of a process, one stopped after the other, until one
- * will do.  A thread that is asked to stop has to be run first, which on a busy
- * machine takes longer than all else: so several are asked at once, and each is
- * let go as soon as it was looked at.
+ * Stops the threads of a process, one after the other, until one is suitable.
+ * A thread has to be scheduled before it can stop, and on a busy machine that
+ * takes most of the time.  So up to SP_CHOICE_ASKED threads are asked to stop
+ * at once, and each is released as soon as it was examined.
  */
 #define SP_CHOICE_ASKED 16u
 
+/* The caller sets the first group; zero-initialise the rest. */
 struct sp_choice {
 	pid_t pid;
 	bool without_filter; /* as of sp_tracee_ask */
-	/* Of a thread that has stopped: -EAGAIN, and it is let go; anything
-	 * else ends the search, and is its result. */
+	/* Called with each thread that has stopped.  -EAGAIN: the thread is
+	 * released and the search goes on; any other value ends the search and
+	 * is its result. */
 	int (*look)(void *arg, struct sp_tracee *t, struct sp_error *err);
 	void *arg;
-	uint64_t main_thread; /* its control block, or 0: not seen yet */
-	/* The rest is the module's. */
+	/* Thread pointer (control block) of the main thread; 0: it has not
+	 * stopped yet. */
+	uint64_t main_thread;
+	/* The rest is private. */
 	struct sp_tracee asked[SP_CHOICE_ASKED];
-	const struct sp_tracee *chosen;
+	const struct sp_tracee *chosen; /* while `look` is called with it */
 };
 
 /*
- * Look at all threads once, the main thread first.  What `look` says; -EAGAIN:
- * no thread will do, or did not stop; or negative errno and *err.  Threads that
- * were asked and have not stopped are let go by the next round, or by the end
- * of this process, which does not stop them.
+ * Examine all threads once, the main thread first.  The result of `look`;
+ * -EAGAIN: no thread is suitable, or none stopped in time; or another negative
+ * errno and *err (-ESRCH: the process has ended, -EPERM: it may not be traced).
+ *
+ * A thread that was asked and has not stopped stays traced.  The next round
+ * examines and releases it; the kernel releases it, without a stop, when the
+ * calling process ends.
  */
 int sp_choice_round(struct sp_choice *c, struct sp_error *err);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Of CLOCK_MONOTONIC. */
+/* The time of CLOCK_MONOTONIC, in nanoseconds. */
 static inline uint64_t sp_clock_ns(void)
 {
 	struct timespec t;

@@ -2,62 +2,94 @@
 #pragma once
 
 /*
- * What calling a function in another process needs to know of the processor and
- * of the kernel's conventions: cpu_x86_64.h and cpu_aarch64.h have all of it,
- * and the file of the build's architecture is included.  Each has:
+ * Remote calls: everything that depends on the processor and on the kernel's
+ * conventions for it.  cpu_x86_64.h and cpu_aarch64.h define the same names;
+ * this file includes the one of the build's architecture.  `tid` is a stopped
+ * thread that the caller traces.
  *
- * SP_CPU_MACHINE, _NAME    in the header of an ELF file; for messages
- * sp_cpu_regs              what a stopped thread has, as sp_cpu_read gives it
- * sp_cpu_read, sp_cpu_write  of thread `tid`, which is stopped; false: it is
- *                          gone, or in a state that no call can be made from
+ * Registers
+ *
+ * SP_CPU_MACHINE           e_machine in the header of an ELF file
+ * SP_CPU_NAME              name of the architecture, for messages
+ * SP_CPU_RED_ZONE          bytes below the stack pointer that a function uses
+ * SP_CPU_VECTOR_MAX        the most bytes that vector registers take
+ * sp_cpu_regs              registers of a stopped thread
+ * sp_cpu_read, sp_cpu_write
+ *                          read and set them.  False: the thread is gone, or
+ *                          in a state in which it cannot make calls
  * sp_cpu_read_vector, sp_cpu_write_vector
- *                          its vector registers: at most SP_CPU_VECTOR_MAX
- *                          bytes
- * sp_cpu_pc, _sp, _thread_pointer, _result
- * sp_cpu_syscall           the system call that the thread is in, is about to
- *                          begin, or that was interrupted; negative: none
- * sp_cpu_is_interrupted    is it to be begun (again)?
- * sp_cpu_hides_restart     may the kernel go on with that call by what it has
- *                          kept of it, and not say so?  sp_cpu_take_restart
- *                          then takes from the registers at the call's
- *                          beginning what tells, and sp_cpu_skip makes the
- *                          kernel leave the call out
- * sp_cpu_end_wait          a signal comes for which there is a handler: of
- *                          system calls that end with EINTR behind any, the one
- *                          that was interrupted does
- * sp_cpu_dwarf             SP_CPU_DWARF_REGS registers in the order of DWARF
- * sp_cpu_return            an address, of those that a stack has, without a
- *                          signature
- * SP_CPU_OLD_WAITS         system calls that wait, and that newer
- *                          architectures do not have
- * sp_cpu_syscall_code      code of the C library with a system call at
+ *                          the same for its vector registers
+ * sp_cpu_pc, sp_cpu_sp, sp_cpu_thread_pointer, sp_cpu_result
+ *                          program counter, stack pointer, address of the
+ *                          thread's control block, result of a call
+ * sp_cpu_dwarf             SP_CPU_DWARF_REGS registers in DWARF's order
+ * sp_cpu_strip_signature   a return address from a stack, without the bits of
+ *                          pointer authentication
+ *
+ * System calls
+ *
+ * sp_cpu_syscall           number of the system call that the thread is in, is
+ *                          about to begin, or that was interrupted; negative:
+ *                          none
+ * sp_cpu_is_interrupted    true if that call is to be begun, for the first time
+ *                          or again
+ * sp_cpu_hides_restart     true if the kernel may restart that call from state
+ *                          of its own, and the registers do not show it.  Then
+ *                          let the thread enter the call: sp_cpu_skip makes the
+ *                          kernel leave the call out, and sp_cpu_take_restart
+ *                          copies what shows it from the registers at entry
+ * sp_cpu_interrupt_wait    for a pending signal that has a handler: an
+ *                          interrupted system call returns EINTR, if it is one
+ *                          that no handler restarts
+ * sp_cpu_set_syscall       registers that make system call n by the instruction
+ *                          at `pc`
+ * SP_CPU_OLD_WAITS         system calls that wait and that newer architectures
+ *                          do not have
+ * sp_cpu_syscall_code      code to find in the C library: a system call at
  *                          SP_CPU_SYSCALL_AT, in which no thread waits, and a
- *                          return behind it
- * sp_cpu_return_code       code of the C library that ends a signal handler
+ *                          return after it
+ * sp_cpu_sigreturn_code    code to find in the C library: the return from a
+ *                          signal handler
  *
- * sp_cpu_code: makes n calls, one after the other, of what struct sp_cpu_call
- * says (of a function with a large result, the first argument is where that
- * goes), and then sends its thread SIGWINCH, which is ignored unless somebody
- * traces the thread: who does is to take it from there, at SP_CPU_CODE_END.  If
- * nobody does, the thread goes back by the signal frame.
- * SP_CPU_FETCHES_STORES: is a plain store enough to write it?
- * sp_cpu_set_run: to run it at pc; `frame` is the signal frame, above the
- * stack; `nice`, or NULL: before it goes back, it makes itself SCHED_OTHER with
- * that niceness.  sp_cpu_set_syscall: to make a system call by the instruction
- * at pc.  sp_cpu_set_way_back: unless somebody stops it behind that, it returns
- * to `code`, sp_cpu_return_code, which takes it back by the signal frame.
+ * Calls
  *
- * struct sp_cpu_frame: of a signal handler, as the kernel makes it and takes it
- * back; SP_CPU_FRAME_ODD bytes below an address of 16.  sp_cpu_make_frame: one
- * that takes a thread back to these registers, also an interrupted system call,
- * if nobody does so from outside.  `vector` of n bytes, as sp_cpu_read_vector
- * gives it, is made what the frame needs, with 4 bytes behind it.  `code`: as
- * of sp_cpu_set_way_back, or 0.
+ * sp_cpu_code              code that makes n calls, then sends SIGWINCH to its
+ *                          own thread.  That signal is ignored unless the
+ *                          thread is traced; the tracer takes over there, at
+ *                          offset SP_CPU_CODE_END.  Without a tracer the code
+ *                          returns through the signal frame
+ * SP_CPU_FETCHES_STORES    1: code that was stored can be executed at once; 0:
+ *                          it has to be written by ptrace, which cleans the
+ *                          instruction cache
+ * sp_cpu_set_run           registers that run that code at `pc`, with its n
+ *                          calls at address `calls`, a stack that ends at
+ *                          `frame`, and the signal frame at `frame`.  If `nice`
+ *                          is not NULL the code also sets SCHED_OTHER and that
+ *                          niceness before it returns through the frame
+ *
+ * Signal frames, as the kernel makes them for a handler and takes them back
+ *
+ * struct sp_cpu_frame      the frame; it lies SP_CPU_FRAME_OFFSET bytes below a
+ *                          multiple of 16
+ * sp_cpu_set_sigreturn     after the system call of sp_cpu_set_syscall, unless
+ *                          a tracer stops the thread there, it returns to
+ *                          `code`, the address of sp_cpu_sigreturn_code, and
+ *                          through the signal frame at `frame`
+ * sp_cpu_make_frame        a frame that restores these registers and the signal
+ *                          mask and restarts an interrupted system call.
+ *                          `vector`: n bytes as of sp_cpu_read_vector, with
+ *                          room for 4 more; they are changed into the frame's
+ *                          format, for address `vector_at`.  `code`: as of
+ *                          sp_cpu_set_sigreturn, or 0
  */
 #include <stdint.h>
 
+/* One call, in the format that sp_cpu_code reads.  For a function with a large
+ * result, args[0] is the address for the result. */
 struct sp_cpu_call {
-	uint64_t function, args[6], result;
+	uint64_t function; /* its address */
+	uint64_t args[6];
+	uint64_t result;
 };
 
 #if defined(__x86_64__)

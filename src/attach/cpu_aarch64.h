@@ -16,27 +16,27 @@
 #include <sys/user.h>
 #include <time.h>
 
-/* What these promise: cpu.h. */
+/* The contracts of these names are in cpu.h. */
 
 #define SP_CPU_MACHINE EM_AARCH64
 #define SP_CPU_NAME    "aarch64"
 
 /* ---- registers ---- */
 
-/* Of later headers. */
+/* Older kernel headers do not have these. */
 #define SP_CPU_NT_PAC_MASK 0x406
 #define SP_CPU_NT_SSVE     0x40b
 
 typedef struct {
 	struct user_regs_struct general;
 	uint64_t thread;    /* tpidr_el0 */
-	uint64_t signature; /* the bits of a signed address that are none */
-	uint64_t call;      /* x8, also if the kernel goes on by another */
-	uint32_t code[2];   /* the instruction before pc, and the one at it */
+	uint64_t signature; /* mask: the signature's bits in an address */
+	uint64_t call;      /* x8, even if the kernel restarts another call */
+	uint32_t code[2];   /* the instruction before pc, the one at pc */
 } sp_cpu_regs;
 
 #define SP_CPU_RED_ZONE 0
-/* The state of vectors of 2048 bits: less than 9 KiB. */
+/* SVE registers of 2048 bits, the longest ones, take less than 9 KiB. */
 #define SP_CPU_VECTOR_MAX 16384
 
 static inline bool sp_cpu_read_set(pid_t tid, long set, void *ret, size_t bytes)
@@ -47,8 +47,8 @@ static inline bool sp_cpu_read_set(pid_t tid, long set, void *ret, size_t bytes)
 	       there.iov_len == bytes;
 }
 
-/* In streaming mode there are other vector registers, and many instructions
- * are refused: the C library would not run. */
+/* In streaming mode the thread has other vector registers, and many
+ * instructions raise a fault: functions of the C library would fail. */
 static inline bool sp_cpu_is_streaming(pid_t tid)
 {
 	struct user_sve_header header;
@@ -60,7 +60,7 @@ static inline bool sp_cpu_is_streaming(pid_t tid)
 
 static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
 {
-	uint64_t masks[2] = {0, 0}; /* of data, of code */
+	uint64_t masks[2] = {0, 0}; /* for addresses of data, of code */
 	struct iovec here = {ret->code, sizeof(ret->code)}, there;
 
 	if (!sp_cpu_read_set(tid, NT_PRSTATUS, &ret->general,
@@ -89,7 +89,7 @@ static inline bool sp_cpu_write(pid_t tid, const sp_cpu_regs *to)
 	return ptrace(PTRACE_SETREGSET, tid, NT_PRSTATUS, &regs) == 0;
 }
 
-/* Processors without SVE have no such set. */
+/* The set NT_ARM_SVE exists only on processors with SVE. */
 static inline bool sp_cpu_read_vector(pid_t tid, void *ret, uint32_t *ret_bytes)
 {
 	struct iovec vector = {ret, SP_CPU_VECTOR_MAX};
@@ -136,32 +136,34 @@ static inline uint64_t sp_cpu_result(const sp_cpu_regs *r)
 	return r->general.regs[0];
 }
 
-static inline uint64_t sp_cpu_return(const sp_cpu_regs *r, uint64_t address)
+static inline uint64_t sp_cpu_strip_signature(const sp_cpu_regs *r,
+					      uint64_t address)
 {
 	return address & ~r->signature;
 }
 
-/* A return address may be signed, and not stored yet. */
+/* The return address in x30 may be signed. */
 #define SP_CPU_DWARF_REGS 32
 
 static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
 				uint64_t ret[SP_CPU_DWARF_REGS])
 {
 	memcpy(ret, r->general.regs, sizeof(r->general.regs));
-	ret[30] = sp_cpu_return(r, r->general.regs[30]);
+	ret[30] = sp_cpu_strip_signature(r, r->general.regs[30]);
 	ret[31] = r->general.sp;
 }
 
 /* ---- system calls ---- */
 
-/* None; the list wants one more. */
+/* There are none.  SYS_read is in the list already, but an initialiser needs
+ * an element. */
 #define SP_CPU_OLD_WAITS SYS_read
 #define SP_CPU_SVC       0xd4000001u
 
 /*
- * Before a stop that is no system call's, the kernel goes back to the
- * instruction of one that it has interrupted, and forgets the number; x8 still
- * has it.
+ * Before a stop outside a system call, the kernel sets pc back to the
+ * instruction of the interrupted system call, and forgets the number.  x8 still
+ * has the number.
  */
 static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 {
@@ -176,10 +178,10 @@ static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
 }
 
 /*
- * Of those that wait for some time from now on it has kept until when.  When it
- * goes on from where it was, it makes the call SYS_restart_syscall instead; but
- * if the thread was elsewhere meanwhile, it would wait for the whole time once
- * more.
+ * For a call that waits for a relative time, the kernel has kept the end of
+ * that time, and restarts the call as SYS_restart_syscall.  It does so only if
+ * it resumes the thread from this stop: after remote calls the thread would
+ * wait for the full time once more.
  */
 static inline bool sp_cpu_hides_restart(const sp_cpu_regs *r)
 {
@@ -204,8 +206,9 @@ static inline void sp_cpu_take_restart(sp_cpu_regs *r, const sp_cpu_regs *begun)
 	r->general.regs[8] = begun->general.regs[8];
 }
 
-/* The kernel has gone back to the call before it knew of the signal. */
-static inline void sp_cpu_end_wait(sp_cpu_regs *r)
+/* The kernel set pc back to the call before the signal was pending, so it does
+ * not return EINTR by itself. */
+static inline void sp_cpu_interrupt_wait(sp_cpu_regs *r)
 {
 	if (!sp_cpu_is_interrupted(r))
 		return;
@@ -229,20 +232,20 @@ static inline bool sp_cpu_skip(pid_t tid)
 	return ptrace(PTRACE_SETREGSET, tid, NT_ARM_SYSTEM_CALL, &number) == 0;
 }
 
-/* In getppid: at the instruction of a call that waits, the kernel would go on
- * with that one. */
+/* The code of getppid: at the instruction of a call that waits, the kernel
+ * would restart that call. */
 #define SP_CPU_SYSCALL_AT 4
 static const uint32_t sp_cpu_syscall_code[] = {
 	0xd2800008u | SYS_getppid << 5, /* mov x8, #SYS_getppid */
 	SP_CPU_SVC, 0xd65f03c0,         /* ret */
 };
-static const uint32_t sp_cpu_return_code[] = {
+static const uint32_t sp_cpu_sigreturn_code[] = {
 	0xd2800008u | SYS_rt_sigreturn << 5, /* mov x8, #SYS_rt_sigreturn */
 	SP_CPU_SVC,
 };
 
-/* To branch is allowed to anywhere from where no branch was made: PSTATE.BTYPE.
- */
+/* PSTATE.BTYPE.  If it is zero, no branch was made, and the instruction at pc
+ * need not be a branch target. */
 #define SP_CPU_BRANCHED 0xc00u
 
 static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
@@ -255,8 +258,8 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 		r->general.regs[i] = args[i];
 }
 
-static inline void sp_cpu_set_way_back(sp_cpu_regs *r, uint64_t frame,
-				       uint64_t code)
+static inline void sp_cpu_set_sigreturn(sp_cpu_regs *r, uint64_t frame,
+					uint64_t code)
 {
 	r->general.sp = frame;
 	r->general.regs[30] = code;
@@ -264,7 +267,8 @@ static inline void sp_cpu_set_way_back(sp_cpu_regs *r, uint64_t frame,
 
 /* ---- calls ---- */
 
-/* x8: where a large result goes. */
+/* x8 has the address for a large result.  x19: calls, x20: n, x21: frame, x23:
+ * nice is given, x24: nice. */
 static const uint32_t sp_cpu_code[] = {
 	0xb4000174,                    /* next: cbz x20, done */
 	0xa9408660,                    /* ldp x0, x1, [x19, #8] */
@@ -307,7 +311,7 @@ static const uint32_t sp_cpu_code[] = {
 #define SP_CPU_CODE_END       0x54
 #define SP_CPU_FETCHES_STORES 0
 
-/* x0 is none of the results that interrupted system calls have. */
+/* x0 must not look like the result of an interrupted system call. */
 static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 				  uint64_t n, uint64_t frame, const int *nice)
 {
@@ -320,13 +324,13 @@ static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 	r->general.regs[19] = calls;
 	r->general.regs[20] = n;
 	r->general.regs[21] = frame;
-	r->general.regs[29] = 0; /* no frame is above */
+	r->general.regs[29] = 0; /* ends the chain of frame pointers */
 	r->general.regs[30] = 0;
 }
 
-/* ---- the frame ---- */
+/* ---- signal frames ---- */
 
-#define SP_CPU_FRAME_ODD 0
+#define SP_CPU_FRAME_OFFSET 0
 
 struct sp_cpu_frame {
 	char info[128];
@@ -334,14 +338,15 @@ struct sp_cpu_frame {
 	uint64_t stack[3];
 	uint64_t sigmask;
 	uint64_t reserved[15];
-	uint64_t odd; /* what follows has an address of 16 */
+	uint64_t padding; /* to a multiple of 16 */
 	struct sigcontext context;
 };
 
 /*
- * The records of vector registers: the oldest ones always; all of SVE's where
- * that is what the thread has and they fit, as those of up to 512 bits do.
- * Larger ones lose what is above 128 bits if this frame is needed.
+ * Writes the records of vector registers: always the 128-bit record, and the
+ * SVE record if the thread uses SVE and the record fits, as it does up to 512
+ * bits.  With longer registers, a thread that returns through this frame loses
+ * the bits above 128.
  */
 static inline void sp_cpu_make_vectors(unsigned char *to, size_t room,
 				       const unsigned char *vector, uint32_t n)
@@ -383,15 +388,16 @@ static inline void sp_cpu_make_vectors(unsigned char *to, size_t room,
 static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 				     const sp_cpu_regs *r, uint64_t sigmask,
 				     unsigned char *vector, uint32_t n,
-				     uint64_t vector_there, uint64_t code)
+				     uint64_t vector_at, uint64_t code)
 {
-	(void)vector_there;
+	(void)vector_at;
 	(void)code;
 	memset(f, 0, sizeof(*f));
 	f->sigmask = sigmask;
 	memcpy(f->context.regs, r->general.regs, sizeof(f->context.regs));
-	/* What the kernel has kept of a wait with a time limit is gone after a
-	 * frame: it begins anew, which is longer, but no error. */
+	/* The kernel drops its state of a wait with a time limit when a frame
+	 * is restored.  So the call begins again with its full time: the wait
+	 * is longer, but it does not fail. */
 	if (sp_cpu_is_interrupted(r))
 		f->context.regs[8] = r->call;
 	f->context.sp = r->general.sp;

@@ -11,7 +11,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
-/* What these promise: cpu.h. */
+/* The contracts of these names are in cpu.h. */
 
 #define SP_CPU_MACHINE EM_X86_64
 #define SP_CPU_NAME    "x86-64"
@@ -21,7 +21,7 @@
 typedef struct user_regs_struct sp_cpu_regs;
 
 #define SP_CPU_RED_ZONE 128
-/* The largest state of vector registers that there is: AVX-512 and AMX. */
+/* AVX-512 and AMX, the largest state that there is, take less than 12 KiB. */
 #define SP_CPU_VECTOR_MAX 16384
 
 static inline bool sp_cpu_read(pid_t tid, sp_cpu_regs *ret)
@@ -81,7 +81,9 @@ static inline long sp_cpu_syscall(const sp_cpu_regs *r)
 	return (long)r->orig_rax;
 }
 
-#define SP_CPU_RESTART_FIRST (-514) /* to -512: as it was */
+/* Results that the kernel has for an interrupted system call until it returns
+ * to the program: ERESTARTNOHAND to ERESTARTSYS, ERESTART_RESTARTBLOCK. */
+#define SP_CPU_RESTART_FIRST (-514)
 #define SP_CPU_RESTART_LAST  (-512)
 #define SP_CPU_RESTART_BLOCK (-516)
 
@@ -94,7 +96,7 @@ static inline bool sp_cpu_is_interrupted(const sp_cpu_regs *r)
 	       result == SP_CPU_RESTART_BLOCK;
 }
 
-/* The kernel shows that it has interrupted a system call. */
+/* orig_rax and rax show that the kernel has interrupted a system call. */
 static inline bool sp_cpu_hides_restart(const sp_cpu_regs *r)
 {
 	(void)r;
@@ -107,8 +109,8 @@ static inline void sp_cpu_take_restart(sp_cpu_regs *r, const sp_cpu_regs *begun)
 	(void)begun;
 }
 
-/* The kernel sees to it. */
-static inline void sp_cpu_end_wait(sp_cpu_regs *r)
+/* The kernel does it. */
+static inline void sp_cpu_interrupt_wait(sp_cpu_regs *r)
 {
 	(void)r;
 }
@@ -119,7 +121,7 @@ static inline bool sp_cpu_skip(pid_t tid)
 	return false;
 }
 
-/* The address is the last. */
+/* The program counter is the last one. */
 #define SP_CPU_DWARF_REGS 17
 
 static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
@@ -134,7 +136,8 @@ static inline void sp_cpu_dwarf(const sp_cpu_regs *r,
 	memcpy(ret, regs, sizeof(regs));
 }
 
-static inline uint64_t sp_cpu_return(const sp_cpu_regs *r, uint64_t address)
+static inline uint64_t sp_cpu_strip_signature(const sp_cpu_regs *r,
+					      uint64_t address)
 {
 	(void)r;
 	return address;
@@ -150,7 +153,7 @@ static const unsigned char sp_cpu_syscall_code[] = {
 	0x0f, 0x05, /* syscall */
 	0xc3,       /* ret */
 };
-static const unsigned char sp_cpu_return_code[] = {
+static const unsigned char sp_cpu_sigreturn_code[] = {
 	0x48, 0xc7, 0xc0, SYS_rt_sigreturn,
 	0,    0,    0, /* mov $SYS_rt_sigreturn, %rax */
 	0x0f, 0x05,    /* syscall */
@@ -158,6 +161,7 @@ static const unsigned char sp_cpu_return_code[] = {
 
 /* ---- calls ---- */
 
+/* rbx: calls, r12: n, rbp: frame + 8, r14: nice is given, r15: nice. */
 static const unsigned char sp_cpu_code[] = {
 	0x4d, 0x85,
 	0xe4,       /* next: test %r12, %r12 */
@@ -246,7 +250,7 @@ static inline void sp_cpu_set_run(sp_cpu_regs *r, uint64_t pc, uint64_t calls,
 	r->rbp = frame + 8;
 	r->rsp = (frame & ~15ull) - SP_CPU_RED_ZONE;
 	r->orig_rax = (unsigned long long)-1;
-	r->eflags &= ~0x400ull; /* the direction flag: the ABI's */
+	r->eflags &= ~0x400ull; /* the direction flag; the ABI wants 0 */
 }
 
 static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
@@ -263,18 +267,19 @@ static inline void sp_cpu_set_syscall(sp_cpu_regs *r, uint64_t pc, long n,
 	r->r9 = args[5];
 }
 
-/* The instruction behind the system call takes the address from the frame. */
-static inline void sp_cpu_set_way_back(sp_cpu_regs *r, uint64_t frame,
-				       uint64_t code)
+/* The return instruction after the system call takes the address from the
+ * frame. */
+static inline void sp_cpu_set_sigreturn(sp_cpu_regs *r, uint64_t frame,
+					uint64_t code)
 {
 	(void)code;
 	r->rsp = frame;
 }
 
-/* ---- the frame ---- */
+/* ---- signal frames ---- */
 
-/* The stack is as behind a call. */
-#define SP_CPU_FRAME_ODD 8
+/* The stack pointer is as after a call, which pushes the return address. */
+#define SP_CPU_FRAME_OFFSET 8
 
 struct sp_cpu_frame {
 	uint64_t return_address;
@@ -295,18 +300,18 @@ struct sp_cpu_frame {
 
 #define SP_CPU_VECTOR_MAGIC1   0x46505853u
 #define SP_CPU_VECTOR_MAGIC2   0x46505845u
-#define SP_CPU_VECTOR_SOFTWARE 464 /* where in the vector state */
+#define SP_CPU_VECTOR_SOFTWARE 464 /* offset in the vector state */
 
-/* Flags of the frame: there is more than the oldest vector registers; ss is
- * saved, and is to be restored. */
+/* UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS: the frame has extended
+ * vector state, and ss is saved and to be restored. */
 #define SP_CPU_FRAME_FLAGS 7u
 
-/* The alternate stack is left alone: the kernel refuses one of no bytes, and
- * goes on. */
+/* The frame has an alternate stack of 0 bytes.  The kernel refuses that one and
+ * continues, so the thread keeps its own. */
 static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 				     const sp_cpu_regs *r, uint64_t sigmask,
 				     unsigned char *vector, uint32_t n,
-				     uint64_t vector_there, uint64_t code)
+				     uint64_t vector_at, uint64_t code)
 {
 	const uint32_t end = SP_CPU_VECTOR_MAGIC2;
 	struct {
@@ -338,15 +343,16 @@ static inline void sp_cpu_make_frame(struct sp_cpu_frame *f,
 	f->context.eflags = r->eflags;
 	f->context.cs = (uint16_t)r->cs;
 	f->context.ss = (uint16_t)r->ss;
-	f->context.fpstate = vector_there;
+	f->context.fpstate = vector_at;
 	f->context.sigmask = sigmask;
 	memcpy(&software.features, vector + SP_CPU_VECTOR_SOFTWARE, 8);
 	memcpy(vector + SP_CPU_VECTOR_SOFTWARE, &software, sizeof(software));
 	memcpy(vector + n, &end, sizeof(end));
 	if ((long)r->orig_rax < 0)
 		return;
-	/* What the kernel has kept of a wait with a time limit is gone after a
-	 * frame: it begins anew, which is longer, but no error. */
+	/* The kernel drops its state of a wait with a time limit when a frame
+	 * is restored.  So the call begins again with its full time: the wait
+	 * is longer, but it does not fail. */
 	if (!sp_cpu_is_interrupted(r))
 		return;
 	f->context.rax = r->orig_rax;

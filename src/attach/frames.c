@@ -17,12 +17,12 @@ sp_cpu_regs sp_frames_regs_of_syscall(const struct sp_tracee *t, long n,
 
 	sp_cpu_set_syscall(&r, t->syscall, n, args);
 	if (frame)
-		sp_cpu_set_way_back(&r, frame, t->way_back);
+		sp_cpu_set_sigreturn(&r, frame, t->sigreturn);
 	return r;
 }
 
-/* Where in memory that ends there the vector registers of a frame are to be,
- * and the frame. */
+/* The addresses of the vector registers and of a frame, if they are to lie just
+ * below address `end`. */
 static uint64_t place_vector(const struct sp_tracee *t, uint64_t end)
 {
 	return (end - t->vector_bytes - 64) & ~63ull;
@@ -31,13 +31,14 @@ static uint64_t place_vector(const struct sp_tracee *t, uint64_t end)
 static uint64_t place_frame(uint64_t end)
 {
 	return ((end - sizeof(struct sp_cpu_frame)) & ~15ull) -
-	       SP_CPU_FRAME_ODD;
+	       SP_CPU_FRAME_OFFSET;
 }
 
-/* Frames, and behind them the vector registers that all of them restore, which
+/* Frames, and above them the vector registers, which all of them restore.  They
  * are written in one piece. */
 struct frames {
-	uint64_t at, vector;
+	uint64_t at;     /* address of the lowest frame */
+	uint64_t vector; /* address of the vector registers */
 	unsigned char *bytes;
 };
 
@@ -46,15 +47,15 @@ static size_t frames_bytes(const struct sp_tracee *t, const struct frames *f)
 	return f->vector + t->vector_bytes + 4 - f->at;
 }
 
-static void put_frame(const struct sp_tracee *t, const struct frames *f,
-		      uint64_t at, const sp_cpu_regs *regs, uint64_t sigmask)
+static void store_frame(const struct sp_tracee *t, const struct frames *f,
+			uint64_t at, const sp_cpu_regs *regs, uint64_t sigmask)
 {
 	unsigned char *vector = f->bytes + (f->vector - f->at);
 	struct sp_cpu_frame frame;
 
 	memcpy(vector, t->vector, t->vector_bytes);
 	sp_cpu_make_frame(&frame, regs, sigmask, vector, t->vector_bytes,
-			  f->vector, t->way_back);
+			  f->vector, t->sigreturn);
 	memcpy(f->bytes + (at - f->at), &frame, sizeof(frame));
 }
 
@@ -74,17 +75,17 @@ uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end)
 	f.bytes = calloc(1, frames_bytes(t, &f));
 	if (!f.bytes)
 		return 0;
-	put_frame(t, &f, f.at, &t->regs, t->sigmask);
+	store_frame(t, &f, f.at, &t->regs, t->sigmask);
 	ok = write_frames(t, &f);
 	free(f.bytes);
 	return ok ? f.at : 0;
 }
 
 /*
- * Where the mapping begins that its stack is in, if that holds stacks only: the
- * main thread's, or one that the C library has made, which has the thread's own
- * data at its end.  Of any other stack, what is below may be anything.  0:
- * none.
+ * The start of the mapping of the thread's stack, if nothing else is below the
+ * stack in it: it is the main thread's stack, or one that the C library made,
+ * which has the thread's control block at its end.  0: it is another stack,
+ * such as that of a coroutine, and other data may lie below it.
  */
 static uint64_t find_stack(const struct sp_tracee *t)
 {
@@ -111,26 +112,29 @@ static uint64_t find_stack(const struct sp_tracee *t)
 	return ret;
 }
 
-/* A frame that makes the thread do a system call, and go on with another. */
-static void put_call_frame(const struct sp_tracee *t, const struct frames *f,
-			   uint64_t at, long n, const uint64_t args[6],
-			   uint64_t next)
+/* A frame that makes the thread do a system call, and then return through the
+ * frame at address `next`. */
+static void store_syscall_frame(const struct sp_tracee *t,
+				const struct frames *f, uint64_t at, long n,
+				const uint64_t args[6], uint64_t next)
 {
 	const sp_cpu_regs regs = sp_frames_regs_of_syscall(t, n, args, next);
 
-	put_frame(t, f, at, &regs, UINT64_MAX);
+	store_frame(t, f, at, &regs, UINT64_MAX);
 }
 
-/* Three, the lowest of which is the first.  0: there is no room. */
-static uint64_t write_ordering(struct sp_tracee *t, uint64_t start,
-			       uint64_t end)
+/* Three frames; the lowest one, whose address is returned, is used first: set
+ * SCHED_OTHER, set the niceness, restore the thread.  0: there is no room. */
+static uint64_t write_hurry_frames(struct sp_tracee *t, uint64_t start,
+				   uint64_t end)
 {
 	struct frames f = {.vector = place_vector(t, end)};
 	const uint64_t last = place_frame(f.vector);
 	const uint64_t second = place_frame(last);
 	const uint64_t nice[6] = {PRIO_PROCESS, 0,
 				  (uint64_t)(int64_t)t->hurry->nice};
-	/* The priority of SCHED_OTHER, 0, is what the last one has there. */
+	/* SCHED_OTHER wants a struct sched_param of 0; frame `last` has zeros
+	 * in `info`. */
 	const uint64_t policy[6] = {0, SCHED_OTHER,
 				    last + offsetof(struct sp_cpu_frame, info)};
 	bool ok;
@@ -141,9 +145,10 @@ static uint64_t write_ordering(struct sp_tracee *t, uint64_t start,
 	f.bytes = calloc(1, frames_bytes(t, &f));
 	if (!f.bytes)
 		return 0;
-	put_call_frame(t, &f, f.at, SYS_sched_setscheduler, policy, second);
-	put_call_frame(t, &f, second, SYS_setpriority, nice, last);
-	put_frame(t, &f, last, &t->regs, t->sigmask);
+	store_syscall_frame(t, &f, f.at, SYS_sched_setscheduler, policy,
+			    second);
+	store_syscall_frame(t, &f, second, SYS_setpriority, nice, last);
+	store_frame(t, &f, last, &t->regs, t->sigmask);
 	ok = write_frames(t, &f);
 	free(f.bytes);
 	return ok ? f.at : 0;
@@ -151,10 +156,11 @@ static uint64_t write_ordering(struct sp_tracee *t, uint64_t start,
 
 void sp_frames_write_on_stack(struct sp_tracee *t)
 {
-	const uint64_t start = t->way_back ? find_stack(t) : 0;
+	const uint64_t start = t->sigreturn ? find_stack(t) : 0;
 	const uint64_t end = sp_cpu_sp(&t->regs) - SP_CPU_RED_ZONE;
 
-	t->stack_frame = start && t->hurry ? write_ordering(t, start, end) : 0;
+	t->stack_frame =
+		start && t->hurry ? write_hurry_frames(t, start, end) : 0;
 	t->undoes_hurry = t->stack_frame != 0;
 	if (start && !t->stack_frame)
 		t->stack_frame = sp_frames_write(t, start, end);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* Inside of tracee.c: signal frames, by which a thread that was borrowed goes
- * back to where it was if nobody sees to it. */
+/* Part of tracee.c: signal frames.  If nobody restores a borrowed thread, it
+ * returns through such a frame to where it was. */
 #pragma once
 
 #include <stdint.h>
 
 #include "attach/tracee.h"
 
-/* Registers that make a system call, and then go back by the frame, if it is
- * not 0. */
+/* Registers that make the system call n with these arguments.  The thread then
+ * returns through the signal frame at address `frame`; 0: no frame. */
 sp_cpu_regs sp_frames_regs_of_syscall(const struct sp_tracee *t, long n,
 				      const uint64_t args[6], uint64_t frame);
 
-/* The frame that takes the thread back, in memory from `start` to `end`: where
- * it is, or 0. */
+/* Write the frame that restores the thread, in the tracee's memory from `start`
+ * up to `end`.  The frame's address; 0: no room, or it cannot be written. */
 uint64_t sp_frames_write(struct sp_tracee *t, uint64_t start, uint64_t end);
 
 /*
- * The same below its stack, where a signal handler would have its own:
- * t->stack_frame.  If the thread is to be run first, and there is room for it,
- * two more are below that, by which it makes itself an ordinary one before:
- * t->undoes_hurry.
+ * Write the same frame below the thread's stack, where the kernel would put
+ * that of a signal handler, and store its address in t->stack_frame; 0: no room
+ * or not a stack that may be written to.  If the thread has t->hurry and there
+ * is room, two more frames go below the first one: they restore the thread's
+ * scheduling, and t->undoes_hurry is set.
  */
 void sp_frames_write_on_stack(struct sp_tracee *t);

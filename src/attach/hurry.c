@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <sys/resource.h>
 
-#define BEFORE_OTHERS (-20)
+#define NICE_FIRST (-20)
 
 static bool set_policy(pid_t tid, int policy, int priority)
 {
@@ -24,14 +24,16 @@ bool sp_hurry_begin(struct sp_hurry *h, pid_t tid)
 	return true;
 }
 
-/* A control group may have no real time to give. */
+/* The policy can fail where the niceness does not: a control group may have no
+ * real-time share. */
 void sp_hurry_first(struct sp_hurry *h)
 {
 	if (h->is_first || !h->tid)
 		return;
-	/* Before the changes: whoever is left is to undo them. */
+	/* Noted before the changes: if we are killed between them, the other
+	 * process has to undo them. */
 	h->is_first = h->is_changed = true;
-	setpriority(PRIO_PROCESS, (id_t)h->tid, BEFORE_OTHERS);
+	setpriority(PRIO_PROCESS, (id_t)h->tid, NICE_FIRST);
 	if (!set_policy(h->tid, SCHED_RR, 1))
 		h->is_first = false;
 }

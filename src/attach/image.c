@@ -18,7 +18,7 @@
 #include "format/attach.h"
 
 #define PATH_BYTES 4400
-#define VDSO_BYTES 8192u /* where its code is */
+#define VDSO_BYTES 8192u /* its code is in these */
 
 /* ---- files ---- */
 
@@ -43,7 +43,7 @@ static bool parse_mapping(char *line, struct mapping *ret)
 	return true;
 }
 
-static int open_checked(const char *path, uint64_t inode)
+static int open_checked_file(const char *path, uint64_t inode)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
@@ -56,25 +56,25 @@ static int open_checked(const char *path, uint64_t inode)
 	return -1;
 }
 
-/* The file itself: by its name as the process sees it, or, where that is gone,
- * by the mapping, for which one has to be root; our library, which has no name
- * there, also from here. */
-static int open_mapped(pid_t pid, const struct mapping *m)
+/* Open the mapped file: by its path in the process's root directory; or, if
+ * that path is gone, through the mapping, which needs root; or, if it is our
+ * library, which may be a memory file there, from our own path. */
+static int open_mapped_file(pid_t pid, const struct mapping *m)
 {
 	char path[PATH_BYTES + 64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path);
-	fd = open_checked(path, m->inode);
+	fd = open_checked_file(path, m->inode);
 	if (fd >= 0)
 		return fd;
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64,
 		 pid, m->start, m->end);
-	fd = open_checked(path, m->inode);
+	fd = open_checked_file(path, m->inode);
 	return fd >= 0 ? fd : sp_library_open_same(pid, m->start, m->path);
 }
 
-static bool is_elf(int fd)
+static bool is_elf_file(int fd)
 {
 	char magic[SELFMAG];
 
@@ -82,15 +82,15 @@ static bool is_elf(int fd)
 	       memcmp(magic, ELFMAG, SELFMAG) == 0;
 }
 
-/* An object begins where its first bytes are mapped. */
+/* Only the mapping of its first bytes gives the start of an object. */
 static void report_mapping(struct sp_image *image, const struct mapping *m)
 {
-	int fd = m->offset ? -1 : open_mapped(image->pid, m);
+	int fd = m->offset ? -1 : open_mapped_file(image->pid, m);
 
 	if (fd < 0)
 		return;
-	if (!is_elf(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path, fd,
-					    m->start, false))
+	if (!is_elf_file(fd) || !dwfl_report_elf(image->dwfl, m->path, m->path,
+						 fd, m->start, false))
 		close(fd);
 }
 
@@ -117,7 +117,7 @@ static int report_mappings(struct sp_image *image)
 
 /* ---- symbols ---- */
 
-/* A symbol of that type that the module exports. */
+/* The symbol of that name and type that the module (may be NULL) exports. */
 static bool find_symbol(Dwfl_Module *mod, const char *wanted, int type,
 			GElf_Sym *ret, GElf_Addr *ret_bias)
 {
@@ -171,8 +171,8 @@ uint64_t sp_image_ours(const struct sp_image *image, const char *name)
 	return sp_image_function(image->ours, name, &range) ? range.start : 0;
 }
 
-/* Of the auxiliary vector. */
-static uint64_t read_auxiliary(pid_t pid, uint64_t type)
+/* The value of an entry of the auxiliary vector; 0: there is none. */
+static uint64_t read_auxiliary_vector(pid_t pid, uint64_t type)
 {
 	char path[64];
 	uint64_t pair[2], value = 0;
@@ -188,11 +188,12 @@ static uint64_t read_auxiliary(pid_t pid, uint64_t type)
 	return value;
 }
 
-/* In what the kernel maps into every process. */
+/* The vDSO is code that the kernel maps into every process. */
 static uint64_t find_in_vdso(const struct sp_image *image, const void *bytes,
 			     size_t n)
 {
-	const uint64_t start = read_auxiliary(image->pid, AT_SYSINFO_EHDR);
+	const uint64_t start =
+		read_auxiliary_vector(image->pid, AT_SYSINFO_EHDR);
 	unsigned char all[VDSO_BYTES];
 	const unsigned char *found;
 	size_t there = start ? sizeof(all) : 0;
@@ -231,7 +232,7 @@ uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 	return find_in_vdso(image, bytes, n);
 }
 
-/* ---- which module is what ---- */
+/* ---- kinds of modules ---- */
 
 static int classify_module(Dwfl_Module *mod, void **data, const char *name,
 			   Dwarf_Addr start, void *arg)
@@ -284,8 +285,10 @@ bool sp_image_has_allocator(const struct sp_image *image)
 	return image->has_allocator;
 }
 
-/* ---- the whole ---- */
+/* ---- reading an image ---- */
 
+/* Neither debug files nor files by name are wanted: all ELF files were given to
+ * libdwfl as open descriptors. */
 static int find_debuginfo(Dwfl_Module *mod, void **data, const char *name,
 			  Dwarf_Addr base, const char *file, const char *link,
 			  GElf_Word crc, char **ret)
@@ -313,10 +316,10 @@ static int find_elf(Dwfl_Module *mod, void **data, const char *name,
 	return -1;
 }
 
-/* Unwinding opens what it needs of a file when it first needs it: not while a
- * thread is stopped. */
-static int warm_module(Dwfl_Module *mod, void **data, const char *name,
-		       Dwarf_Addr start, void *arg)
+/* libdwfl reads unwind tables when they are first used.  Read them now, so that
+ * no thread is stopped meanwhile. */
+static int read_module_cfi(Dwfl_Module *mod, void **data, const char *name,
+			   Dwarf_Addr start, void *arg)
 {
 	Dwarf_Addr bias;
 
@@ -335,23 +338,25 @@ static int read_image(struct sp_image *image, struct sp_error *err)
 
 	if (r < 0)
 		return sp_error_set(err, r, NULL,
-				    "what process %d has loaded cannot be "
+				    "the mappings of process %d cannot be "
 				    "read: %s",
 				    image->pid, strerror(-r));
 	image->executable = dwfl_addrmodule(
-		image->dwfl, read_auxiliary(image->pid, AT_PHDR));
-	image->loader = dwfl_addrmodule(image->dwfl,
-					read_auxiliary(image->pid, AT_BASE));
+		image->dwfl, read_auxiliary_vector(image->pid, AT_PHDR));
+	image->loader = dwfl_addrmodule(
+		image->dwfl, read_auxiliary_vector(image->pid, AT_BASE));
 	dwfl_getmodules(image->dwfl, classify_module, image, 0);
-	dwfl_getmodules(image->dwfl, warm_module, NULL, 0);
+	dwfl_getmodules(image->dwfl, read_module_cfi, NULL, 0);
 	if (!image->executable || !dwfl_module_getelf(image->executable, &bias))
 		return sp_error_set(err, -ENOEXEC, NULL,
-				    "the program that process %d runs cannot "
-				    "be read",
+				    "the executable of process %d cannot be "
+				    "read: if its file was replaced or "
+				    "deleted, run as root",
 				    image->pid);
 	if (!sp_image_prepare_stacks(image))
 		return sp_error_set(err, -ENOEXEC, NULL,
-				    "stacks of process %d cannot be read: %s",
+				    "the stacks of process %d cannot be read: "
+				    "%s",
 				    image->pid, dwfl_errmsg(-1));
 	return 0;
 }

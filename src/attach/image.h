@@ -10,43 +10,46 @@
 #include "attach/tracee.h"
 
 /*
- * What a process has loaded, read from outside, before any thread of it is
- * stopped: where functions are, and which code a thread is in.  The files are
- * those that the process has mapped, in whatever mount namespace it is.
+ * What a process has loaded: the addresses of functions, and the object that an
+ * address belongs to.  It is read from outside, before any thread is stopped.
+ * The files are those that the process has mapped, in its own mount namespace.
+ * All addresses are of the process.
  */
 struct sp_image;
 
-/* 0, or negative errno and *err: no such process, not ours to read. */
+/* Read it.  0, and *ret is to be closed; or a negative errno, *err and NULL in
+ * *ret: no such process, no right to read it, or not an ELF program. */
 int sp_image_open(pid_t pid, struct sp_image **ret, struct sp_error *err);
-void sp_image_close(struct sp_image *image);
+void sp_image_close(struct sp_image *image); /* may be NULL */
 
-/* Where the process has the function of that name that its C library exports;
- * or, of the library attached to it; 0: nowhere. */
+/* The address of the function `name` that the C library exports, or that our
+ * library exports, if it is attached.  0: there is none. */
 uint64_t sp_image_libc(const struct sp_image *image, const char *name);
 uint64_t sp_image_ours(const struct sp_image *image, const char *name);
 
-/* Each thread has both of these variables of the C library: how far one is
- * behind the other.  False: there are none of these names. */
+/* The distance in bytes, in every thread, from the thread-local variable `from`
+ * of the C library to its thread-local variable `to`.  False: it has no such
+ * variables. */
 bool sp_image_libc_distance(const struct sp_image *image, const char *from,
 			    const char *to, uint64_t *ret);
 
-/* Bytes in the code of the C library, or of the vDSO: where, or 0. */
+/* The address of these n bytes in the code of the C library, or of the vDSO.
+ * 0: they are in neither. */
 uint64_t sp_image_find_code(const struct sp_image *image, const void *bytes,
 			    size_t n);
 
-/* Is there a dynamic loader, is it glibc's, and does the executable itself
- * define malloc? */
+/* Has it a dynamic loader; is its C library glibc; does the executable itself
+ * define malloc; has it loaded an allocator besides that of the C library? */
 bool sp_image_has_loader(const struct sp_image *image);
 bool sp_image_has_glibc(const struct sp_image *image);
 bool sp_image_has_own_malloc(const struct sp_image *image);
-
-/* Has it loaded an allocator besides that of the C library? */
 bool sp_image_has_allocator(const struct sp_image *image);
 
 /*
- * May a stopped thread be made to load a library where it is?  Yes, if every
- * frame of its stack is known, none is of the loader, of an allocator or of a
- * signal handler, and it is in the C library only where it waits: so it holds
- * no lock that the loader or the allocator wants.
+ * May the stopped thread be made to load a library where it is?  True if every
+ * frame of its stack is known, no frame is of the loader, of an allocator, of
+ * our library or of a signal handler, and the C library is the innermost part
+ * only where the thread waits.  So the thread holds no lock that the loader or
+ * the allocator needs.
  */
 bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t);

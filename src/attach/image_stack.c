@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a stopped thread is. */
+/* The stack of a stopped thread, and whether the thread may make calls there.
+ */
 #include <string.h>
 
 #include "attach/image_inner.h"
@@ -21,8 +22,8 @@ static const char *const waiting_names[] = {
 	"syscall",
 };
 
-/* What allocators and loaders do not wait in.  (The loader reads, but that is
- * its own code.) */
+/* System calls that wait, and that allocators do not make.  (The loader makes
+ * SYS_read, but by code of its own, which is not the C library's.) */
 static const long waiting_calls[] = {
 	SYS_read,          SYS_write,           SYS_readv,
 	SYS_writev,        SYS_pread64,         SYS_pwrite64,
@@ -36,7 +37,8 @@ static const long waiting_calls[] = {
 	SYS_flock,         SYS_io_getevents,    SYS_splice,
 	SYS_sendfile,      SP_CPU_OLD_WAITS};
 
-static enum sp_image_kind kind_at(const struct sp_image *image, uint64_t pc)
+static enum sp_image_kind module_kind_at(const struct sp_image *image,
+					 uint64_t pc)
 {
 	Dwfl_Module *mod = dwfl_addrmodule(image->dwfl, pc);
 	void **data;
@@ -47,7 +49,7 @@ static enum sp_image_kind kind_at(const struct sp_image *image, uint64_t pc)
 	return (enum sp_image_kind)(uintptr_t)*data;
 }
 
-static void find_waiting(struct sp_image *image)
+static void find_waiting_functions(struct sp_image *image)
 {
 	for (size_t i = 0; i < sizeof(waiting_names) / sizeof(*waiting_names);
 	     i++)
@@ -81,10 +83,13 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 	return tid == image->thread->tid;
 }
 
-/* A return address may be signed: libdw wants to look it up as it is. */
+/* A return address on the stack may be signed, and libdw needs it without the
+ * signature.  Any word may be such an address: it is taken for one if it then
+ * lies in an object. */
 static Dwarf_Word unsign_address(const struct sp_image *image, Dwarf_Word word)
 {
-	const uint64_t address = sp_cpu_return(&image->thread->regs, word);
+	const uint64_t address =
+		sp_cpu_strip_signature(&image->thread->regs, word);
 
 	return address != word && dwfl_addrmodule(image->dwfl, address)
 		       ? address
@@ -136,7 +141,9 @@ static int note_frame(Dwfl_Frame *frame, void *arg)
 	if (image->n_frames == SP_IMAGE_FRAMES ||
 	    !dwfl_frame_pc(frame, &pc, &is_activation))
 		return DWARF_CB_ABORT;
-	/* The innermost one is always at its next instruction. */
+	/* In an activation, pc is the next instruction; in a caller it is the
+	 * return address, which may be outside the function.  The innermost
+	 * frame is always an activation. */
 	image->frames[image->n_frames] = (struct frame){
 		is_activation ? pc : pc - 1,
 		is_activation && image->n_frames > 0,
@@ -145,7 +152,8 @@ static int note_frame(Dwfl_Frame *frame, void *arg)
 	return DWARF_CB_OK;
 }
 
-/* What lies above the stack pointer, up to the end of its mapping. */
+/* Copy the stack from the stack pointer upwards.  Less is tried if the mapping
+ * ends before; read_word reads the rest. */
 static void read_stack(struct sp_image *image)
 {
 	const uint64_t sp = sp_cpu_sp(&image->thread->regs);
@@ -167,14 +175,14 @@ static bool read_frames(struct sp_image *image, const struct sp_tracee *t)
 	       0;
 }
 
-/* ---- where a thread may be ---- */
+/* ---- places where a thread may make calls ---- */
 
-static bool is_in(const struct sp_image_range *r, uint64_t pc)
+static bool range_contains(const struct sp_image_range *r, uint64_t pc)
 {
 	return pc >= r->start && pc < r->end;
 }
 
-static bool waits_by_call(long n)
+static bool is_waiting_call(long n)
 {
 	for (size_t i = 0; i < sizeof(waiting_calls) / sizeof(*waiting_calls);
 	     i++)
@@ -183,34 +191,35 @@ static bool waits_by_call(long n)
 	return false;
 }
 
-static bool waits_by_name(const struct sp_image *image, uint64_t pc)
+static bool is_in_waiting_function(const struct sp_image *image, uint64_t pc)
 {
 	for (size_t i = 0; i < image->n_waiting; i++)
-		if (is_in(&image->waiting[i], pc))
+		if (range_contains(&image->waiting[i], pc))
 			return true;
 	return false;
 }
 
-/* The innermost frames are n of the C library: does it wait there? */
-static bool is_waiting(const struct sp_image *image, size_t n)
+/* The n innermost frames, at least one, are of the C library.  Does the thread
+ * only wait there? */
+static bool is_thread_waiting(const struct sp_image *image, size_t n)
 {
 	const long call = sp_cpu_syscall(&image->thread->regs);
 
-	return waits_by_call(call) ||
+	return is_waiting_call(call) ||
 	       (call == SYS_futex &&
-		waits_by_name(image, image->frames[n - 1].pc));
+		is_in_waiting_function(image, image->frames[n - 1].pc));
 }
 
-/* The outermost frames are of the C library, from `at` on: those that call
- * main, or the first function of a thread, and nothing else? */
-static bool is_start(const struct sp_image *image, size_t at)
+/* Frames from `at` outwards are of the C library.  Are they just those that
+ * call main, or the first function of a thread? */
+static bool is_thread_start(const struct sp_image *image, size_t at)
 {
 	size_t n = 0;
 
 	for (; at + n < image->n_frames; n++)
-		if (kind_at(image, image->frames[at + n].pc) != LIBC)
+		if (module_kind_at(image, image->frames[at + n].pc) != LIBC)
 			break;
-	/* _start, or what a runtime has there. */
+	/* One frame may follow: _start, or that of a language runtime. */
 	return n <= 2 && at + n + 1 >= image->n_frames;
 }
 
@@ -221,19 +230,20 @@ bool sp_image_may_call(struct sp_image *image, const struct sp_tracee *t)
 	if (!read_frames(image, t) || !image->n_frames)
 		return false;
 	while (inner < image->n_frames &&
-	       kind_at(image, image->frames[inner].pc) == LIBC)
+	       module_kind_at(image, image->frames[inner].pc) == LIBC)
 		inner++;
-	if (inner == image->n_frames || (inner && !is_waiting(image, inner)))
+	if (inner == image->n_frames ||
+	    (inner && !is_thread_waiting(image, inner)))
 		return false;
 	for (size_t i = 0; i < image->n_frames; i++) {
 		const enum sp_image_kind kind =
-			kind_at(image, image->frames[i].pc);
+			module_kind_at(image, image->frames[i].pc);
 
-		if (image->frames[i].is_signals || kind == LOADER ||
+		if (image->frames[i].is_interrupted || kind == LOADER ||
 		    kind == ALLOCATOR || kind == OURS || kind == UNKNOWN)
 			return false;
 		if (kind == LIBC && i >= inner)
-			return is_start(image, i);
+			return is_thread_start(image, i);
 	}
 	return true;
 }
@@ -242,7 +252,7 @@ bool sp_image_prepare_stacks(struct sp_image *image)
 {
 	GElf_Addr bias;
 
-	find_waiting(image);
+	find_waiting_functions(image);
 	return dwfl_attach_state(image->dwfl,
 				 dwfl_module_getelf(image->executable, &bias),
 				 image->pid, &thread_callbacks, image);

@@ -18,10 +18,10 @@
 
 #define NAME "libsampleprof.so" /* as /proc/PID/maps shows it */
 
-/* A page at least, of any processor. */
-#define SAME_BYTES 4096
+/* No processor has smaller pages. */
+#define PAGE_BYTES_MIN 4096
 
-static int map_file(struct sp_library *library)
+static int map_library(struct sp_library *library)
 {
 	int fd = open(library->path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -49,7 +49,7 @@ int sp_library_read(struct sp_library *library, struct sp_error *err)
 
 	if (r < 0)
 		return r;
-	r = map_file(library);
+	r = map_library(library);
 	if (r < 0)
 		return sp_error_set(err, r, library->path, "cannot be read: %s",
 				    strerror(-r));
@@ -62,8 +62,9 @@ int sp_library_read(struct sp_library *library, struct sp_error *err)
 	elf_end(elf);
 	return library->function ? 0
 				 : sp_error_set(err, -ENOEXEC, library->path,
-						"is of another version: it "
-						"cannot be attached");
+						"is of another version than "
+						"this command: install both "
+						"from the same version");
 }
 
 void sp_library_free(struct sp_library *library)
@@ -72,7 +73,7 @@ void sp_library_free(struct sp_library *library)
 		munmap(library->bytes, library->n);
 }
 
-static bool write_all(int fd, const struct sp_library *library)
+static bool write_library(int fd, const struct sp_library *library)
 {
 	size_t done = 0;
 
@@ -87,9 +88,9 @@ static bool write_all(int fd, const struct sp_library *library)
 	return true;
 }
 
-/* Fill the file behind descriptor `fd` of the process. */
-static bool fill_file(const struct sp_library *library, pid_t pid,
-		      struct sp_library_there *there)
+/* Copy the library into the process's memory file there->fd. */
+static bool fill_memory_file(const struct sp_library *library, pid_t pid,
+			     struct sp_library_there *there)
 {
 	char path[64];
 	struct stat st;
@@ -100,13 +101,13 @@ static bool fill_file(const struct sp_library *library, pid_t pid,
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	ok = write_all(fd, library);
+	ok = write_library(fd, library);
 	there->inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
 	close(fd);
 	return ok;
 }
 
-/* Can the process open its descriptors by name? */
+/* True if the process can open its descriptors by a path. */
 static bool has_proc(pid_t pid)
 {
 	char path[64];
@@ -115,7 +116,8 @@ static bool has_proc(pid_t pid)
 	return access(path, F_OK) == 0;
 }
 
-static long make_file(struct sp_tracee *t, uint64_t scratch)
+/* The descriptor in the process, or a negative errno. */
+static long make_memory_file(struct sp_tracee *t, uint64_t scratch)
 {
 	const uint64_t args[6] = {scratch, MFD_CLOEXEC};
 
@@ -124,10 +126,10 @@ static long make_file(struct sp_tracee *t, uint64_t scratch)
 	return sp_tracee_syscall(t, SYS_memfd_create, args);
 }
 
-/* A file that only the process is to find, until it has loaded it: where there
- * is no /proc to open a file in memory by. */
-static bool copy_file(const struct sp_library *library, pid_t pid,
-		      struct sp_library_there *there)
+/* Without /proc a memory file has no path.  Then the library goes into a hidden
+ * file in the process's /tmp, until it is loaded. */
+static bool copy_library(const struct sp_library *library, pid_t pid,
+			 struct sp_library_there *there)
 {
 	char path[SP_LAUNCH_PATH_MAX + 64];
 	struct stat st;
@@ -141,7 +143,7 @@ static bool copy_file(const struct sp_library *library, pid_t pid,
 		return false;
 	there->is_copy = true;
 	there->inode = fstat(fd, &st) == 0 ? st.st_ino : 0;
-	if (fchmod(fd, 0755) != 0 || !write_all(fd, library)) {
+	if (fchmod(fd, 0755) != 0 || !write_library(fd, library)) {
 		unlink(path);
 		there->is_copy = false;
 	}
@@ -162,17 +164,17 @@ void sp_library_clean_up(pid_t pid, const struct sp_library_there *there)
 void sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
 			  uint64_t scratch, struct sp_library_there *ret)
 {
-	long fd = has_proc(t->pid) ? make_file(t, scratch) : -ENOENT;
+	long fd = has_proc(t->pid) ? make_memory_file(t, scratch) : -ENOENT;
 	struct stat st;
 
 	*ret = (struct sp_library_there){.fd = fd < 0 ? -1 : (int)fd};
-	if (fd >= 0 && fill_file(library, t->pid, ret)) {
+	if (fd >= 0 && fill_memory_file(library, t->pid, ret)) {
 		snprintf(ret->path, sizeof(ret->path), "/proc/self/fd/%ld", fd);
 		return;
 	}
-	if (copy_file(library, t->pid, ret))
+	if (copy_library(library, t->pid, ret))
 		return;
-	/* By its name, which has to be the same there. */
+	/* The last resort works only if the process sees the same path. */
 	ret->inode = stat(library->path, &st) == 0 ? st.st_ino : 0;
 	memcpy(ret->path, library->path, sizeof(ret->path));
 }
@@ -199,11 +201,12 @@ uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 	return found;
 }
 
-/* The first page has the build's id. */
+/* The first page of the library has its build id, so equal pages mean the same
+ * build. */
 int sp_library_open_same(pid_t pid, uint64_t start, const char *name)
 {
 	char path[SP_LAUNCH_PATH_MAX];
-	unsigned char here[SAME_BYTES], there[SAME_BYTES];
+	unsigned char here[PAGE_BYTES_MIN], there[PAGE_BYTES_MIN];
 	int fd;
 
 	if (!strstr(name, NAME) || sp_launch_library(path, NULL) < 0)

@@ -9,38 +9,52 @@
 #include "control/launch.h"
 #include "attach/tracee.h"
 
-/* Our library on its way into another process: by a file in memory, so that it
- * need not see our files, nor its user be able to read them. */
+/*
+ * Brings our library into another process.  The process gets a copy in a memory
+ * file (memfd_create) where that is possible: so it need not have our file in
+ * its mount namespace, nor its user the right to read it.
+ */
+
+/* The library as this program has it. */
 struct sp_library {
 	char path[SP_LAUNCH_PATH_MAX];
-	void *bytes;
+	void *bytes; /* the file, mapped; owned */
 	size_t n;
-	uint64_t function; /* SP_ATTACH_FUNCTION in it */
+	uint64_t function; /* offset of SP_ATTACH_FUNCTION */
 };
 
+/* The file that the process is to load. */
 struct sp_library_there {
-	int fd;       /* of the process; -1: it opens the path */
-	bool is_copy; /* which is there for that alone */
-	uint64_t inode;
-	char path[SP_LAUNCH_PATH_MAX];
+	int fd;         /* memory file, in the process; -1: none */
+	bool is_copy;   /* a temporary file in its /tmp */
+	uint64_t inode; /* 0: not known */
+	char path[SP_LAUNCH_PATH_MAX]; /* for dlopen, as the process sees it */
 };
 
-/* 0, or negative errno and *err. */
+/* Find and map the library.  0; or a negative errno (-ENOENT: it is not
+ * installed, -ENOEXEC: another version) and *err.  Free it in any case; zero
+ * it before. */
 int sp_library_read(struct sp_library *library, struct sp_error *err);
 void sp_library_free(struct sp_library *library);
 
-/* Give it to the process of `t`; `scratch` is memory there, for a name.  The
- * descriptor is to be closed there. */
+/*
+ * Give the library to the process of the borrowed thread `t`, and fill *ret:
+ * a memory file; else, without /proc there, a file in its /tmp; else our own
+ * path.  `scratch`: address of 32 bytes or more in the process, which are
+ * overwritten.  The process is to close ret->fd once the library is loaded.
+ */
 void sp_library_hand_over(const struct sp_library *library, struct sp_tracee *t,
 			  uint64_t scratch, struct sp_library_there *ret);
 
-/* Nothing of it is left but what the process has mapped. */
+/* Delete the temporary file, if there is one, once the library is loaded. */
 void sp_library_clean_up(pid_t pid, const struct sp_library_there *there);
 
-/* Where its function is once it has been loaded; 0: it was not. */
+/* The address of SP_ATTACH_FUNCTION in the process.  0: the library is not
+ * loaded. */
 uint64_t sp_library_find(const struct sp_library *library, pid_t pid,
 			 const struct sp_library_there *there);
 
-/* Where the process has mapped our own library, of the same build, at `start`:
- * its file here; else -1.  `name` is the mapping's. */
+/* A descriptor of our library's file, if the process has mapped the same build
+ * of it at address `start`; `name` is the path of that mapping in
+ * /proc/PID/maps.  To be closed.  -1: it is another file. */
 int sp_library_open_same(pid_t pid, uint64_t start, const char *name);

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define ARENA_BYTES (64u << 20)
+#define ARENA_BYTES (64u << 20) /* alignment of glibc's arenas */
 
 struct status {
 	char state;
@@ -19,6 +19,7 @@ struct status {
 	bool is_there;
 };
 
+/* What /proc/PID/status says. */
 static struct status read_status(uint64_t pid)
 {
 	struct status status = {.state = '?'};
@@ -44,6 +45,7 @@ static struct status read_status(uint64_t pid)
 	return status;
 }
 
+/* The number in a file of /proc/sys; -1: there is none. */
 static int read_number(const char *path)
 {
 	FILE *f = fopen(path, "re");
@@ -62,7 +64,8 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 
 	if (yama >= 3)
 		return sp_error_set(err, -EPERM, NULL,
-				    "tracing is switched off here for good "
+				    "tracing is switched off until this "
+				    "machine is started again "
 				    "(kernel.yama.ptrace_scope is 3): start "
 				    "the program under sampleprof run");
 	if (yama > 0 && geteuid() != 0)
@@ -75,10 +78,11 @@ int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err)
 	if (geteuid() == 0)
 		return sp_error_set(err, -EPERM, NULL,
 				    "process %" PRIu64 " may not be traced, "
-				    "not even by this root: CAP_SYS_PTRACE is "
+				    "although you are root: CAP_SYS_PTRACE is "
 				    "missing (in a container: "
 				    "--cap-add=SYS_PTRACE), or the process "
-				    "belongs to another container",
+				    "belongs to another container (attach from "
+				    "the host)",
 				    pid);
 	return sp_error_set(err, -EPERM, NULL,
 			    "process %" PRIu64
@@ -97,7 +101,8 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == ENOENT)
 		return sp_error_set(err, -ENOEXEC, NULL,
-				    "%" PRIu64 " is a thread of the kernel",
+				    "process %" PRIu64 " is a kernel thread, "
+				    "which cannot be recorded",
 				    pid);
 	if (fd < 0)
 		return sp_suitable_explain_refusal(pid, err);
@@ -108,18 +113,18 @@ static int check_executable(uint64_t pid, struct sp_error *err)
 	    header.e_machine == SP_CPU_MACHINE)
 		return 0;
 	return sp_error_set(err, -ENOEXEC, NULL,
-			    "process %" PRIu64 " is a program of %s: the "
-			    "library cannot be loaded into it",
+			    "process %" PRIu64 " runs %s: this sampleprof "
+			    "records 64-bit programs for " SP_CPU_NAME " only",
 			    pid,
 			    header.e_ident[EI_CLASS] == ELFCLASS32
-				    ? "32 bits"
-				    : "another architecture than " SP_CPU_NAME);
+				    ? "a 32-bit program"
+				    : "a program for another architecture");
 }
 
-static int refuse_stopped(uint64_t pid, struct sp_error *err)
+static int refuse_stopped_process(uint64_t pid, struct sp_error *err)
 {
 	return sp_error_set(err, -EBUSY, NULL,
-			    "process %" PRIu64 " is stopped: let it go on "
+			    "process %" PRIu64 " is stopped: continue it "
 			    "first (kill -CONT %" PRIu64 ")",
 			    pid, pid);
 }
@@ -127,7 +132,7 @@ static int refuse_stopped(uint64_t pid, struct sp_error *err)
 int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err)
 {
 	if (read_status(pid).state == 'T')
-		return refuse_stopped(pid, err);
+		return refuse_stopped_process(pid, err);
 	return sp_error_set(err, -EBUSY, NULL,
 			    "process %" PRIu64 ": in 2 s no thread was found "
 			    "at a place where it can load a library (outside "
@@ -144,31 +149,31 @@ int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err)
 	if (!status.is_there)
 		return sp_error_set(err, -ESRCH, NULL,
 				    "there is no process %" PRIu64, pid);
-	/* What the kernel shows of a process is its main thread's. */
+	/* The state of a process is that of its main thread. */
 	if (status.state == 'Z' && status.threads > 1)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "the main thread of process %" PRIu64 " "
-				    "has ended, and others run on: start the "
-				    "program under sampleprof run",
+				    "has ended, and other threads still run: "
+				    "start the program under sampleprof run",
 				    pid);
 	if (status.state == 'Z' || status.state == 'X')
 		return sp_error_set(err, -ESRCH, NULL,
-				    "process %" PRIu64 " has ended: its parent "
-				    "has not asked for its status yet",
+				    "process %" PRIu64 " has ended; it is a "
+				    "zombie until its parent waits for it",
 				    pid);
 	if (status.tracer)
 		return sp_error_set(err, -EBUSY, NULL,
 				    "process %" PRIu64 " is being traced by "
 				    "process %" PRIu64 " (a debugger or "
-				    "strace): end that first",
+				    "strace): end that one first",
 				    pid, status.tracer);
 	if (status.state == 'T')
-		return refuse_stopped(pid, err);
+		return refuse_stopped_process(pid, err);
 	if (status.shadow_stack)
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %" PRIu64 " has a shadow stack, "
-				    "which no call can be added to: start it "
-				    "under sampleprof run",
+				    "with which it cannot be made to call a "
+				    "function: start it under sampleprof run",
 				    pid);
 	return check_executable(pid, err);
 }
@@ -179,26 +184,28 @@ int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 	if (!sp_image_has_loader(image))
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %d is linked statically: it has "
-				    "no loader for a library, and its malloc "
-				    "is inside it; link it dynamically",
+				    "no loader that could load the library, "
+				    "and calls its malloc directly; link it "
+				    "dynamically",
 				    pid);
 	if (!sp_image_has_glibc(image))
 		return sp_error_set(err, -ENOEXEC, NULL,
 				    "process %d has another C library than "
-				    "glibc (musl?): start it under sampleprof "
-				    "run instead",
+				    "glibc (such as musl): start it under "
+				    "sampleprof run",
 				    pid);
 	if (sp_image_has_own_malloc(image))
 		return sp_error_set(err, -ENOEXEC, NULL,
-				    "the program of process %d has its own "
-				    "malloc, which it calls directly: no "
-				    "pointer can be changed so that the calls "
-				    "come in",
+				    "the executable of process %d has its own "
+				    "malloc and calls it directly, not through "
+				    "a GOT slot, so the calls cannot be "
+				    "redirected: link malloc dynamically",
 				    pid);
 	return 0;
 }
 
-/* Field 22 of /proc/PID/stat, in ticks since the machine was started. */
+/* Field 22 of /proc/PID/stat is the start time, in clock ticks since the
+ * machine was started. */
 uint64_t sp_suitable_age_ms(uint64_t pid)
 {
 	const uint64_t ticks_per_s = (uint64_t)sysconf(_SC_CLK_TCK);
@@ -229,7 +236,8 @@ uint64_t sp_suitable_age_ms(uint64_t pid)
 	return now_ms - ticks * 1000 / ticks_per_s;
 }
 
-/* The program break's, and further arenas, each in its own aligned region. */
+/* Counts the main heap, and each anonymous mapping with the alignment of an
+ * arena. */
 uint64_t sp_suitable_heap_bytes(uint64_t pid)
 {
 	uint64_t start, end, offset, inode, bytes = 0;

@@ -8,26 +8,30 @@
 #include "base/error.h"
 #include "attach/image.h"
 
-/* Can that process be attached to?  What speaks against it has its own words,
- * with the remedy. */
+/* Can a process be attached to?  Each obstacle has a message of its own that
+ * names the remedy. */
 
-/* By what the kernel says.  0, and whether its system calls are filtered; or a
- * negative errno and *err. */
+/* Check what the kernel says of the process.  0, and whether a seccomp filter
+ * is in force; or *err and -ESRCH: no such process, or it has ended; -EPERM: it
+ * may not be traced; -EBUSY: it is traced or stopped; -ENOEXEC: the library
+ * cannot be loaded into it. */
 int sp_suitable_check(uint64_t pid, bool *ret_filtered, struct sp_error *err);
 
-/* By what it has loaded.  0; -ENOEXEC; *err. */
+/* Check what the process has loaded.  0; or -ENOEXEC and *err. */
 int sp_suitable_check_image(pid_t pid, const struct sp_image *image,
 			    struct sp_error *err);
 
-/* The kernel has refused tracing: -EPERM and *err. */
+/* Explain why the kernel refused to trace the process: -EPERM and *err. */
 int sp_suitable_explain_refusal(uint64_t pid, struct sp_error *err);
 
-/* -EBUSY and *err: why no thread of it could be had. */
+/* Explain why no thread of the process could be used in time: -EBUSY and
+ * *err. */
 int sp_suitable_explain_silence(uint64_t pid, struct sp_error *err);
 
-/* How long the process has run. */
+/* Milliseconds since the process was started; 0: not known. */
 uint64_t sp_suitable_age_ms(uint64_t pid);
 
-/* Of the heap of glibc's malloc: its address space, or a little more; without
- * large blocks. */
+/* Bytes of address space of the heap of glibc's malloc, without blocks that
+ * have a mapping of their own.  Other mappings with the alignment of an arena
+ * count too, so it may be too large. */
 uint64_t sp_suitable_heap_bytes(uint64_t pid);

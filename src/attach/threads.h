@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* The threads of a process, the main thread first.  0, or negative errno. */
+/* The ids of a process's threads, the main thread first. */
 struct sp_threads {
 	pid_t *tids;
 	size_t n;
 };
 
+/* 0, and *ret is to be freed; or a negative errno (-ENOENT: no such process,
+ * -ENOMEM), and nothing is to be freed. */
 int sp_threads_list(pid_t pid, struct sp_threads *ret);
 void sp_threads_free(struct sp_threads *threads);

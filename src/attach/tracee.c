@@ -15,43 +15,43 @@
 #include "attach/clock.h"
 #include "attach/frames.h"
 
-#define OPTIONS (PTRACE_O_TRACESYSGOOD)
+#define TRACE_OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP
 #define PTRACE_O_SUSPEND_SECCOMP (1 << 21)
 #endif
 
 #define SYSCALL_STOP (SIGTRAP | 0x80)
-/* The kernel tells of each stop; if it does not. */
+/* SIGCHLD reports each stop.  In case that one is missed, poll as often. */
 #define POLL_NS 1000000
-/* A thread that has our registers would crash if it were let go with them, so
- * it is waited for: it needs but a processor, or a lock of the kernel. */
-#define HELD_NS   60000000000ull
-#define LET_GO_NS 500000000ull
-#define AT_CALLS  256u
+/* How long a borrowed thread is waited for: it would crash if it were released
+ * with our registers, and it needs only a processor or a lock of the kernel. */
+#define BORROWED_NS  60000000000ull
+#define RELEASE_NS   500000000ull
+#define CALLS_OFFSET 256u /* in the tracee's memory; the code is before it */
 
 /* ---- stops ---- */
 
-static void fill_told(sigset_t *told)
+static void fill_signal_set(sigset_t *signals)
 {
-	sigemptyset(told);
-	sigaddset(told, SIGCHLD);
+	sigemptyset(signals);
+	sigaddset(signals, SIGCHLD);
 }
 
 void sp_tracee_begin(void)
 {
-	sigset_t told;
+	sigset_t signals;
 
-	fill_told(&told);
-	sigprocmask(SIG_BLOCK, &told, NULL);
+	fill_signal_set(&signals);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 }
 
 void sp_tracee_nap(void)
 {
 	const struct timespec poll = {0, POLL_NS};
-	sigset_t told;
+	sigset_t signals;
 
-	fill_told(&told);
-	sigtimedwait(&told, NULL, &poll);
+	fill_signal_set(&signals);
+	sigtimedwait(&signals, NULL, &poll);
 }
 
 static long trace_thread(const struct sp_tracee *t, int request, long address,
@@ -60,7 +60,8 @@ static long trace_thread(const struct sp_tracee *t, int request, long address,
 	return ptrace(request, t->tid, address, data);
 }
 
-/* The next stop: its status, or -ETIMEDOUT, or -EIO if the thread is gone. */
+/* Wait for the next stop: its status as of waitpid; -ETIMEDOUT; or -EIO: the
+ * thread has ended. */
 static int wait_stop(struct sp_tracee *t, uint64_t timeout_ns)
 {
 	const uint64_t until = sp_clock_ns() + timeout_ns;
@@ -95,21 +96,23 @@ static bool resume_thread(struct sp_tracee *t, int request, int signal)
 	return true;
 }
 
-static bool is_event(int status)
+static bool is_event_stop(int status)
 {
 	return status >> 16 == PTRACE_EVENT_STOP;
 }
 
-/* Until the stop that we asked for: signals that come before it are the
- * program's.  A stop of the whole process is its own affair. */
-static int wait_interrupted(struct sp_tracee *t, uint64_t timeout_ns)
+/* Wait for the stop that PTRACE_INTERRUPT asked for.  Signals that come before
+ * it are delivered to the program.  0; -ETIMEDOUT; -EIO: the thread has ended;
+ * -EAGAIN: it stopped together with its whole process, by a signal such as
+ * SIGSTOP. */
+static int wait_requested_stop(struct sp_tracee *t, uint64_t timeout_ns)
 {
 	for (;;) {
 		int status = wait_stop(t, timeout_ns);
 
 		if (status < 0)
 			return status;
-		if (is_event(status))
+		if (is_event_stop(status))
 			return WSTOPSIG(status) == SIGTRAP ? 0 : -EAGAIN;
 		if (!resume_thread(t, PTRACE_CONT, WSTOPSIG(status)))
 			return -EIO;
@@ -120,7 +123,7 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 		  bool without_filter, struct sp_error *err)
 {
 	const long options =
-		OPTIONS | (without_filter ? PTRACE_O_SUSPEND_SECCOMP : 0);
+		TRACE_OPTIONS | (without_filter ? PTRACE_O_SUSPEND_SECCOMP : 0);
 
 	*t = (struct sp_tracee){.pid = pid,
 				.tid = tid,
@@ -133,7 +136,8 @@ int sp_tracee_ask(struct sp_tracee *t, pid_t pid, pid_t tid,
 				    tid);
 	t->is_traced = true;
 	t->stopped_ns = sp_clock_ns();
-	/* If it fails the thread has ended, as the first look says. */
+	/* A failure means that the thread has ended, which sp_tracee_look
+	 * reports. */
 	trace_thread(t, PTRACE_INTERRUPT, 0, 0);
 	return 0;
 }
@@ -158,19 +162,20 @@ static bool save_state(struct sp_tracee *t)
 }
 
 /*
- * The thread is let begin the system call that it was interrupted in, which
- * shows how the kernel goes on with it, and the call is left out.  0: its
- * registers begin it once more; -EAGAIN: a signal came first, and it was asked
- * to stop again; -ESRCH or -EBUSY, and it has to be released.
+ * Let the thread enter the system call that was interrupted, which shows how
+ * the kernel restarts it, and leave the call out.  0: its saved registers
+ * restart the call; -EAGAIN: a signal came first, and the thread was asked to
+ * stop again; -ESRCH or -EBUSY: the caller has to release it.
  */
 static int reveal_restart(struct sp_tracee *t)
 {
-	int status = resume_thread(t, PTRACE_SYSCALL, 0) ? wait_stop(t, HELD_NS)
-							 : -1;
+	int status = resume_thread(t, PTRACE_SYSCALL, 0)
+			     ? wait_stop(t, BORROWED_NS)
+			     : -1;
 
 	if (status < 0)
 		return -ESRCH;
-	if (is_event(status))
+	if (is_event_stop(status))
 		return -EBUSY;
 	if (WSTOPSIG(status) != SYSCALL_STOP)
 		return resume_thread(t, PTRACE_CONT, WSTOPSIG(status)) &&
@@ -179,7 +184,8 @@ static int reveal_restart(struct sp_tracee *t)
 			       ? -EAGAIN
 			       : -ESRCH;
 	if (!get_regs(t) || !sp_cpu_skip(t->tid) ||
-	    !resume_thread(t, PTRACE_SYSCALL, 0) || wait_stop(t, HELD_NS) < 0)
+	    !resume_thread(t, PTRACE_SYSCALL, 0) ||
+	    wait_stop(t, BORROWED_NS) < 0)
 		return -ESRCH;
 	sp_cpu_take_restart(&t->regs, &t->now);
 	return set_regs(t, &t->regs) ? 0 : -ESRCH;
@@ -200,7 +206,7 @@ int sp_tracee_look(struct sp_tracee *t)
 		return -ESRCH;
 	}
 	t->is_stopped = true;
-	if (!is_event(status))
+	if (!is_event_stop(status))
 		return resume_thread(t, PTRACE_CONT, WSTOPSIG(status)) ? -EAGAIN
 								       : -ESRCH;
 	if (WSTOPSIG(status) == SIGTRAP && sp_cpu_read(t->tid, &t->regs))
@@ -210,8 +216,9 @@ int sp_tracee_look(struct sp_tracee *t)
 	return r;
 }
 
-/* Signals wait; but a fault is an event that we see, and one that is blocked
- * would take the program's handler away.  SIGWINCH is the end of our code. */
+/* Block all signals but faults and SIGWINCH.  If a fault is blocked, the kernel
+ * resets the program's handler for it; not blocked, a fault stops the thread
+ * and is suppressed.  SIGWINCH marks the end of our code. */
 static bool hold_signals(struct sp_tracee *t)
 {
 	const int faults[] = {SIGSEGV, SIGBUS,  SIGILL,
@@ -224,8 +231,8 @@ static bool hold_signals(struct sp_tracee *t)
 			    (long)(uintptr_t)&mask) == 0;
 }
 
-/* Does a signal wait that the program handles, and lets in? */
-static bool is_signalled(const struct sp_tracee *t)
+/* Is a signal pending that the program has a handler for and does not block? */
+static bool has_pending_signal(const struct sp_tracee *t)
 {
 	uint64_t own = 0, shared = 0, handled = 0;
 	char path[64], *line = NULL;
@@ -245,23 +252,24 @@ static bool is_signalled(const struct sp_tracee *t)
 	return (own | shared) & handled & ~t->sigmask;
 }
 
-/* In a stop that is no system call's: from there the kernel goes on with an
- * interrupted system call as if nothing had been. */
-static void give_back(struct sp_tracee *t)
+/* Restore the thread at a stop outside a system call: only from there does the
+ * kernel restart an interrupted system call as if nothing had happened. */
+static void restore_state(struct sp_tracee *t)
 {
 	if (trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
 	    !resume_thread(t, PTRACE_CONT, 0))
 		return;
-	/* Or in a stop of the whole process, which is as good. */
-	wait_interrupted(t, HELD_NS);
+	/* A stop of the whole process is outside a system call, too. */
+	wait_requested_stop(t, BORROWED_NS);
 	if (!t->is_stopped)
 		return;
-	/* While the thread would undo it by itself. */
+	/* Now, because the thread would still restore its priority by itself if
+	 * we were killed. */
 	if (t->hurry)
 		sp_hurry_end(t->hurry);
-	if (is_signalled(t))
-		sp_cpu_end_wait(&t->regs);
-	/* The registers last: until then it has a way back. */
+	if (has_pending_signal(t))
+		sp_cpu_interrupt_wait(&t->regs);
+	/* The registers last: until then it would return through its frame. */
 	trace_thread(t, PTRACE_SETSIGMASK, sizeof(t->sigmask),
 		     (long)(uintptr_t)&t->sigmask);
 	sp_cpu_write_vector(t->tid, t->vector, t->vector_bytes);
@@ -277,7 +285,7 @@ void sp_tracee_return(struct sp_tracee *t)
 		return;
 	if (t->memory)
 		sp_tracee_syscall(t, SYS_munmap, memory);
-	give_back(t);
+	restore_state(t);
 }
 
 void sp_tracee_release(struct sp_tracee *t)
@@ -285,10 +293,10 @@ void sp_tracee_release(struct sp_tracee *t)
 	if (!t->is_traced)
 		return;
 	sp_tracee_return(t);
-	/* One that runs is on its way back by itself; if it does not stop, our
-	 * end lets it go. */
+	/* A thread that runs returns by itself.  If it does not stop, the
+	 * kernel releases it when this process ends. */
 	if (t->is_stopped || trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0 ||
-	    wait_interrupted(t, LET_GO_NS) != -EIO)
+	    wait_requested_stop(t, RELEASE_NS) != -EIO)
 		trace_thread(t, PTRACE_DETACH, 0, 0);
 	t->is_traced = t->is_stopped = false;
 	for (int signal = 1; signal < 64; signal++)
@@ -298,13 +306,13 @@ void sp_tracee_release(struct sp_tracee *t)
 
 /* ---- calls ---- */
 
-static bool is_fault(int signal)
+static bool is_fault_signal(int signal)
 {
 	return signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
 	       signal == SIGFPE || signal == SIGTRAP;
 }
 
-/* On to the next beginning or end of a system call. */
+/* Let the thread run to the next entry to or exit from a system call. */
 static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 {
 	for (;;) {
@@ -317,11 +325,11 @@ static int next_syscall_stop(struct sp_tracee *t, uint64_t timeout_ns)
 			return status;
 		if (WSTOPSIG(status) == SYSCALL_STOP)
 			return get_regs(t) ? 0 : -EIO;
-		if (is_event(status))
+		if (is_event_stop(status))
 			continue;
-		if (is_fault(WSTOPSIG(status)))
+		if (is_fault_signal(WSTOPSIG(status)))
 			return -EFAULT;
-		/* One that was under way is the process's. */
+		/* A signal of the program: sent once more at the end. */
 		t->missed |= 1ull << (WSTOPSIG(status) - 1);
 	}
 }
@@ -340,8 +348,8 @@ static long make_syscall(struct sp_tracee *t)
 {
 	if (t->hurry && t->undoes_hurry)
 		sp_hurry_first(t->hurry);
-	if (next_syscall_stop(t, HELD_NS) != 0 ||
-	    next_syscall_stop(t, HELD_NS) != 0)
+	if (next_syscall_stop(t, BORROWED_NS) != 0 ||
+	    next_syscall_stop(t, BORROWED_NS) != 0)
 		return -EIO;
 	return (long)sp_cpu_result(&t->now);
 }
@@ -351,9 +359,10 @@ long sp_tracee_syscall(struct sp_tracee *t, long n, const uint64_t args[6])
 	return prepare_syscall(t, n, args) ? make_syscall(t) : -EIO;
 }
 
-/* Until the code has sent its signal.  Others that cannot be held back, or were
- * under way, are sent again at the end.  -EAGAIN: it was asked to stop, and
- * has, before that. */
+/* Let the thread run until sp_cpu_code has sent its SIGWINCH.  Other signals,
+ * which were not blocked or were on their way, are sent once more at the end.
+ * 0; -ETIMEDOUT; -EFAULT; -EIO; -EAGAIN: the thread was asked to stop
+ * (`is_asked`), and stopped before the end. */
 static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 			    bool is_asked)
 {
@@ -368,11 +377,11 @@ static int wait_end_of_code(struct sp_tracee *t, uint64_t timeout_ns,
 		status = wait_stop(t, now < until ? until - now : 0);
 		if (status < 0)
 			return status;
-		if (is_event(status) && is_asked)
+		if (is_event_stop(status) && is_asked)
 			return -EAGAIN;
-		if (is_event(status))
+		if (is_event_stop(status))
 			continue;
-		if (is_fault(WSTOPSIG(status)))
+		if (is_fault_signal(WSTOPSIG(status)))
 			return -EFAULT;
 		if (!get_regs(t))
 			return -EIO;
@@ -387,7 +396,7 @@ bool sp_tracee_prepare(struct sp_tracee *t, const struct sp_cpu_call *calls,
 		       size_t n)
 {
 	const int *nice = t->hurry ? &t->hurry->nice : NULL;
-	const uint64_t at = t->memory + AT_CALLS;
+	const uint64_t at = t->memory + CALLS_OFFSET;
 	const size_t bytes = n * sizeof(*calls);
 	sp_cpu_regs r = t->regs;
 
@@ -402,7 +411,7 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 {
 	int r = t->ended;
 
-	/* Unless it was noticed already. */
+	/* sp_tracee_abandon may have seen the end already. */
 	if (r > 0)
 		r = wait_end_of_code(t, timeout_ns, false);
 	else
@@ -410,7 +419,7 @@ int sp_tracee_go_on(struct sp_tracee *t, struct sp_cpu_call *calls, size_t n,
 
 	if (r < 0)
 		return r;
-	return sp_tracee_read(t->pid, t->memory + AT_CALLS, calls,
+	return sp_tracee_read(t->pid, t->memory + CALLS_OFFSET, calls,
 			      n * sizeof(*calls))
 		       ? 0
 		       : -EIO;
@@ -422,12 +431,13 @@ bool sp_tracee_abandon(struct sp_tracee *t)
 
 	if (trace_thread(t, PTRACE_INTERRUPT, 0, 0) != 0)
 		return false;
-	r = wait_end_of_code(t, HELD_NS, true);
+	r = wait_end_of_code(t, BORROWED_NS, true);
 	if (r != -EAGAIN)
 		t->ended = r;
 	if (r != -EAGAIN || !get_regs(t))
 		return false;
-	/* One that was woken has to take the lock, or to wake the next one. */
+	/* A thread that was woken must not be stopped here: it has to take the
+	 * lock, or to wake the next one. */
 	return sp_cpu_syscall(&t->now) == SYS_futex &&
 	       sp_cpu_is_interrupted(&t->now);
 }
@@ -452,8 +462,8 @@ bool sp_tracee_write(const struct sp_tracee *t, uint64_t to, const void *from,
 	       (ssize_t)bytes;
 }
 
-/* By ptrace, a word at a time, where that makes what is written known to where
- * processors fetch instructions from. */
+/* Where an ordinary store does not reach the instruction caches, write the code
+ * by ptrace, a word at a time: that cleans them. */
 static bool write_code(const struct sp_tracee *t)
 {
 	long word;
@@ -474,7 +484,7 @@ static bool write_code(const struct sp_tracee *t)
 	return true;
 }
 
-int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
+int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t sigreturn,
 		     struct sp_error *err)
 {
 	const uint64_t map[6] = {0,
@@ -486,13 +496,14 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 	long memory;
 
 	t->syscall = syscall;
-	t->way_back = way_back;
+	t->sigreturn = sigreturn;
 	if (!save_state(t))
 		return sp_error_set(err, -errno, NULL,
 				    "the registers of thread %d cannot be read",
 				    t->tid);
 	sp_frames_write_on_stack(t);
-	/* Signals are held once it has a way back, which lets them in again. */
+	/* Block signals only after the frame is written, because returning
+	 * through the frame unblocks them. */
 	t->is_borrowed = true;
 	if (!prepare_syscall(t, SYS_mmap, map) || !hold_signals(t))
 		return sp_error_set(err, -EIO, NULL,
@@ -501,7 +512,8 @@ int sp_tracee_borrow(struct sp_tracee *t, uint64_t syscall, uint64_t way_back,
 	memory = make_syscall(t);
 	if (memory < 0 && memory > -4096)
 		return sp_error_set(err, (int)memory, NULL,
-				    "process %d gets no memory for a call: %s",
+				    "process %d cannot map memory for a remote "
+				    "call: %s",
 				    t->pid, strerror((int)-memory));
 	t->memory = (uint64_t)memory;
 	t->frame = sp_frames_write(t, t->memory, t->memory + SP_TRACEE_MEMORY);

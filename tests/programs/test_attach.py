@@ -108,7 +108,7 @@ class Totals(Case):
             path, = glob.glob(self.out + "/*.sprof")
             before = self.profile(path).json["attached_before_bytes"]
             os.unlink(path)
-            said = "not known: its heap has" in done.stdout
+            said = "not known: the heap has" in done.stdout
             with self.subTest(words):
                 self.assertEqual(said, not words, done.stdout)
                 if words:
@@ -307,7 +307,7 @@ class Refused(harness.Case):
         self.addCleanup(os.kill, child, signal.SIGKILL)
         for _ in range(2):
             self.refused(child, "has the library, switched off",
-                         "begin with its parent")
+                         "attach to its parent")
         done = attaching.run("detach", child, check=False)
         self.assertIn("nothing is attached", done.stderr)
         attaching.detach(parent.pid)

@@ -189,7 +189,7 @@ class Process(Case):
         said = command.communicate(timeout=harness.TIMEOUT_S)
         talk.process.send_signal(signal.SIGCONT)
         self.assertEqual((command.returncode, said[0]), (1, ""))
-        self.assertIn("is stopped: let it go on first (kill -CONT", said[1])
+        self.assertIn("is stopped: continue it first (kill -CONT", said[1])
 
     def state(self, pid):
         with open(f"/proc/{pid}/stat", encoding="ascii") as f:
@@ -241,14 +241,14 @@ class Rights(Case):
         talk = attaching.Talk(self, as_nobody(self.target_for_all(
             "program_attached_places")))
         self.assertEqual(talk.say("filter")[0], "filtered")
-        self.refused(talk.pid, "filters its system calls (seccomp)", "be root",
-                     command=as_nobody(command))
+        self.refused(talk.pid, "filters its system calls (seccomp)",
+                     "run as root", command=as_nobody(command))
         self.assertEqual(talk.say("go"), OBJECTS)
         talk.end()
 
     def test_root_without_the_right(self):
         talk = self.talk()
-        self.refused(talk.pid, "not even by this root", "CAP_SYS_PTRACE",
+        self.refused(talk.pid, "although you are root", "CAP_SYS_PTRACE",
                      command=("setpriv", "--bounding-set", "-sys_ptrace",
                               "--inh-caps", "-sys_ptrace", attaching.COMMAND))
         talk.end()
@@ -375,7 +375,7 @@ class Foreign(Case):
             os.path.join(TARGETS, "../../../include"),
             os.path.join(TARGETS, "attached.c"))
         talk = attaching.Talk(self, [program, "1"])
-        self.refused(talk.pid, "another C library than glibc (musl?)",
+        self.refused(talk.pid, "another C library than glibc (such as musl)",
                      "sampleprof run")
         talk.end()
 
@@ -390,7 +390,7 @@ class Foreign(Case):
             self.skipTest(f"this kernel has no 32 bits: {e}")
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        self.refused(process.pid, "is a program of 32 bits")
+        self.refused(process.pid, "runs a 32-bit program")
 
 
 if __name__ == "__main__":
