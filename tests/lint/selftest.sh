@@ -379,8 +379,39 @@ test_fleet_plan() {
 	refuses "plan without a figure" "no figure like" "$lint/fleet_plan.py" .
 }
 
+# A tree whose docs/statistics.md names three functions for two equations.
+equations_page() {
+	tree
+	printf 'static int\tadd_one(int a)\n{\n\treturn sp_b(a);\n}\n' >src/read/p.c
+	printf '| equation | implemented by | tested by |\n|---|---|---|\n%s\n%s\n' \
+		'| E1 | `sp_a`, `sp_*` | `x` |' \
+		'| E2 | `add_one` (`src/read/p.c`) | `y` |' >docs/statistics.md
+}
+
+test_equations() {
+	local page=docs/statistics.md
+	equations_page
+	accepts equations "$lint/equations.py" .
+	sed -i 's/sp_a/sp_c/' "$page"
+	refuses "equation of no function" "src has no function sp_c" \
+		"$lint/equations.py" .
+	equations_page
+	sed -i 's/add_one/sp_b/' "$page"
+	refuses "function of another file" "p.c has no function sp_b" \
+		"$lint/equations.py" .
+	equations_page
+	sed -i 's/p[.]c/q.c/' "$page"
+	refuses "file that is not there" "there is no src/read/q.c" \
+		"$lint/equations.py" .
+	equations_page
+	sed -i 's/implemented by/implemented/' "$page"
+	refuses "page without the column" 'no functions under' \
+		"$lint/equations.py" .
+}
+
 test_tree
 test_fleet_plan
+test_equations
 test_library
 test_pictures
 test_tests
