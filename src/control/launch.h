@@ -6,22 +6,22 @@
 
 #include "base/error.h"
 
-/* Starts a program under the library, and stands in for it: forwards signals to
- * it, and returns its status. */
+/* Starts a program under the library, forwards signals to it, and returns its
+ * status. */
 
-#define SP_LAUNCH_PATH_MAX 4200
+#define SP_LAUNCH_PATH_MAX 4200 /* bytes, with the final 0 */
 
 /*
  * The path of the program `name` as exec would find it, or of its interpreter
- * if it is a script. 0; -ENOENT, -EACCES as exec; -ENOEXEC and *err if no
- * library can be preloaded into it: linked statically, set-uid, of another
- * architecture.
+ * if it is a script.  0; or *err and -ENOENT, -EACCES: as of exec; -ENOEXEC: no
+ * library can be preloaded into it, because it is linked statically, set-uid,
+ * or of another architecture.
  */
 int sp_launch_check(const char *name, char path[SP_LAUNCH_PATH_MAX],
 		    struct sp_error *err);
 
-/* Why the library sees no allocation of the program in that file, as a
- * sentence; NULL: it does, as far as the file says. */
+/* Why the library would see no allocation of the program in that file, as a
+ * sentence (static); NULL: no reason is known. */
 const char *sp_launch_why_unseen(const char *path);
 
 /* The path of libsampleprof.so relative to this program, installed or in the

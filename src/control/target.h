@@ -15,10 +15,10 @@
 #define SP_TARGET_PATH_MAX 4200
 
 struct sp_target {
-	uint64_t pid; /* in our namespace; the file may have that of another one
-		       */
-	int fd;       /* of the profile; -1: none */
-	/* Of the profile, as this process can open it: below /proc/PID/root if
+	/* In our namespace; the file may have the id of another namespace. */
+	uint64_t pid;
+	int fd; /* of the profile; -1: none */
+	/* Path of the profile by which we can open it: below /proc/PID/root if
 	 * the process has another root directory. */
 	char path[SP_TARGET_PATH_MAX];
 	struct sp_file_header header;

@@ -4,38 +4,39 @@
 #include <stdint.h>
 
 /*
- * What `sampleprof attach` and the library in a running process say to each
- * other: a block of memory of that process, which the command writes, has the
- * library called with, and reads again.
+ * The request of `sampleprof attach` or `detach`, and the answer of the
+ * library. The command writes the request into memory of the process, makes a
+ * thread call SP_ATTACH_FUNCTION with its address, and reads the answer there.
  */
 #define SP_ATTACH_VERSION  2u
 #define SP_ATTACH_FUNCTION "sampleprof_agent_attach"
 #define SP_ATTACH_SETTINGS 4096u /* bytes */
 
 enum sp_attach_command {
-	/* Begin a profile, and have the program's calls come in.  Said again
-	 * while it is so: take in calls that a thread was just binding. */
+	/* Begin a profile, and redirect the program's calls to the library.
+	 * If that was done already: redirect also the calls that a thread was
+	 * just binding then. */
 	SP_ATTACH_BEGIN = 1,
-	/* Let no call come in any more, and end the profile. */
+	/* Redirect the calls to the allocator again, and end the profile. */
 	SP_ATTACH_END = 2,
 };
 
-/* In results: what the library can say besides a negative errno. */
+/* The result; `error` has a negative errno where a comment says so. */
 enum sp_attach_result {
 	SP_ATTACH_DONE = 0,
 	/* The program was started under the library. */
 	SP_ATTACH_IS_PRELOADED = 1,
-	/* No allocator was found whose calls could come in. */
+	/* No allocator was found whose calls can be redirected. */
 	SP_ATTACH_NO_ALLOCATOR = 2,
 	/* A setting is not valid, or the process is set-uid. */
 	SP_ATTACH_REFUSED = 3,
-	/* There is no profile: `error` says why. */
+	/* The profile could not be created: `error` says why. */
 	SP_ATTACH_NO_FILE = 4,
 	/* Nothing is attached. */
 	SP_ATTACH_NOT_THERE = 5,
-	/* A thread has not left the library yet: ask again. */
+	/* A thread has not left the library yet: send the request again. */
 	SP_ATTACH_BUSY = 6,
-	/* Memory could not be made writable: `error` says why. */
+	/* The words to change could not be made writable: `error` says why. */
 	SP_ATTACH_NO_WRITE = 7,
 	/* The library in the process is of another version. */
 	SP_ATTACH_OTHER_VERSION = 8,
@@ -46,18 +47,20 @@ enum sp_attach_result {
 struct sp_attach_request {
 	uint32_t version; /* SP_ATTACH_VERSION */
 	uint32_t command; /* enum sp_attach_command */
-	/* The main thread's control block (fs base). */
+	/* Address of the main thread's control block; 1: not known. */
 	uint64_t main_thread;
-	uint64_t age_ms; /* since the process began */
-	/* Its system calls are: the library opens no file later. */
+	uint64_t age_ms; /* since the process was started; 0: not known */
+	/* 1: a seccomp filter is in force, so the library must not open files
+	 * later. */
 	uint32_t is_filtered;
-	/* Whether it is known how many bytes glibc's malloc had given. */
+	/* 1: glibc_bytes is known, the bytes that glibc's malloc had allocated
+	 * before. */
 	uint32_t knows_glibc;
 	uint64_t glibc_bytes;
-	/* NAME=VALUE, each with a 0 behind it; another 0 ends them. */
+	/* "NAME=VALUE" texts, each with its final 0; an empty one ends them. */
 	char settings[SP_ATTACH_SETTINGS];
 	/* The answer. */
 	uint32_t result; /* enum sp_attach_result */
 	int32_t error;   /* 0, or a negative errno */
-	uint64_t places; /* pointers and symbols that were written */
+	uint64_t places; /* pointers and symbols that were changed */
 };
