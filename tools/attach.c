@@ -36,14 +36,6 @@ struct attach_options {
 	bool version;    /* likewise */
 };
 
-static bool take_out(void *part, const char *text)
-{
-	struct attach_options *o = part;
-
-	o->out = text;
-	return *text != '\0';
-}
-
 static bool take_follow(void *part, const char *text)
 {
 	struct attach_options *o = part;
@@ -59,17 +51,9 @@ static bool take_for(void *part, const char *text)
 	return sp_parse_duration(text, &o->for_ns) && o->for_ns;
 }
 
-static bool take_before(void *part, const char *text)
-{
-	struct attach_options *o = part;
-
-	(void)text;
-	o->before = true;
-	return true;
-}
-
 static const struct sp_argument arguments[] = {
-	{"out", 0, "FILE", "a path", take_out, 0,
+	{"out", 0, "FILE", "a path", sp_argument_text,
+	 offsetof(struct attach_options, out),
 	 "profile, or a directory that is there; the process, with\n"
 	 "the rights of its user, creates the file (default\n"
 	 "%e.%p.sprof; in the /tmp of the process if it sees other\n"
@@ -79,11 +63,12 @@ static const struct sp_argument arguments[] = {
 	 "execute another program (default all)"},
 	{"for", 0, "TIME", "a time such as 30s", take_for, 0,
 	 "detach after that time, or when interrupted"},
-	{"before", 0, NULL, NULL, take_before, 0,
-	 "ask glibc's malloc how many bytes are live already,\n"
-	 "even if its heap has more than 128 MiB: no thread can\n"
-	 "allocate while glibc walks its free blocks, 0.4 s for a\n"
-	 "million"},
+	SP_ARGUMENT_FLAG(
+		struct attach_options, "before", before,
+		"ask glibc's malloc how many bytes are live already,\n"
+		"even if its heap has more than 128 MiB: no thread can\n"
+		"allocate while glibc walks its free blocks, 0.4 s for a\n"
+		"million"),
 	SP_ARGUMENTS_ABOUT(struct attach_options),
 };
 

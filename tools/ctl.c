@@ -296,15 +296,9 @@ struct ctl_options {
 	bool version; /* likewise */
 };
 
-static bool take_timeout(void *part, const char *text)
-{
-	struct ctl_options *o = part;
-
-	return sp_parse_duration(text, &o->timeout_ns);
-}
-
 static const struct sp_argument arguments[] = {
-	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
+	{"timeout", 0, "TIME", "a time such as 5s", sp_argument_duration,
+	 offsetof(struct ctl_options, timeout_ns),
 	 "wait that long until the order is carried out (default\n"
 	 "5s); then it stays queued"},
 	SP_ARGUMENT_FLAG(

@@ -8,22 +8,6 @@
 
 #define SECOND_NS 1000000000ull
 
-static bool take_pyroscope(void *part, const char *text)
-{
-	struct push_options *o = part;
-
-	o->pyroscope = text;
-	return *text != '\0';
-}
-
-static bool take_token_file(void *part, const char *text)
-{
-	struct push_options *o = part;
-
-	o->token_file = text;
-	return *text != '\0';
-}
-
 static bool take_interval(void *part, const char *text)
 {
 	struct push_options *o = part;
@@ -35,10 +19,12 @@ static bool take_interval(void *part, const char *text)
 
 static const struct sp_argument arguments[] = {
 	{"pyroscope", 0, "URL", "a URL such as http://127.0.0.1:4040",
-	 take_pyroscope, 0, "the server, such as http://127.0.0.1:4040"},
+	 sp_argument_text, offsetof(struct push_options, pyroscope),
+	 "the server, such as http://127.0.0.1:4040"},
 	{"interval", 0, "TIME", "a time of 100ms to 1h", take_interval, 0,
 	 "between two profiles of a process; 15s by default"},
-	{"token-file", 0, "FILE", "the name of a file", take_token_file, 0,
+	{"token-file", 0, "FILE", "the name of a file", sp_argument_text,
+	 offsetof(struct push_options, token_file),
 	 "a file whose first line is the bearer token for the\n"
 	 "server (default $PYROSCOPE_AUTH_TOKEN)"},
 	SP_ARGUMENTS_ABOUT(struct push_options)};

@@ -14,14 +14,6 @@
 /* Of an executable, as the agent takes it. */
 #define FOLLOW_MAX 255
 
-static bool take_out(void *part, const char *text)
-{
-	struct run_options *o = part;
-
-	o->out = text;
-	return *text != '\0';
-}
-
 static bool take_follow(void *part, const char *text)
 {
 	struct run_options *o = part;
@@ -55,7 +47,8 @@ static bool take_label(void *part, const char *text)
 	SP_ARGUMENT_FLAG(struct run_options, name, member, help)
 
 static const struct sp_argument arguments[] = {
-	{"out", 0, "FILE", "a path", take_out, 0,
+	{"out", 0, "FILE", "a path", sp_argument_text,
+	 offsetof(struct run_options, out),
 	 "profile, or a directory that is there (default\n"
 	 "%e.%p.sprof)"},
 	{"follow", 0, "all|none|NAME", "all, none or the name of a program",

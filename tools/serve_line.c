@@ -2,31 +2,16 @@
 /* The command line of sampleprof serve. */
 #include <stddef.h>
 
-#include "base/parse.h"
 #include "tools/commands.h"
 #include "tools/serve.h"
 
-static bool take_listen(void *part, const char *text)
-{
-	struct serve_options *o = part;
-
-	o->listen = text;
-	return true;
-}
-
-static bool take_keep(void *part, const char *text)
-{
-	struct serve_options *o = part;
-
-	return sp_parse_duration(text, &o->keep_ns);
-}
-
 static const struct sp_argument arguments[] = {
 	{"listen", 0, "HOST:PORT", "an address and a port, 127.0.0.1:9400",
-	 take_listen, 0,
+	 NULL, offsetof(struct serve_options, listen),
 	 "address and port as numbers, 127.0.0.1:9400 by\n"
 	 "default; port 0 is any free port"},
-	{"keep", 0, "TIME", "a time such as 10m or 1h", take_keep, 0,
+	{"keep", 0, "TIME", "a time such as 10m or 1h", sp_argument_duration,
+	 offsetof(struct serve_options, keep_ns),
 	 "how long /metrics shows a process that has ended; 10m\n"
 	 "by default"},
 	SP_ARGUMENTS_ABOUT(struct serve_options)};

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/parse.h"
 #include "cli/commands.h"
 #include "cli/nearest.h"
 
@@ -149,17 +150,33 @@ static int refuse_value(const struct sp_command_line *line,
 	return refuse_unknown(line, table, text, err);
 }
 
+bool sp_argument_text(void *field, const char *text)
+{
+	*(const char **)field = text;
+	return *text != '\0';
+}
+
+bool sp_argument_number(void *field, const char *text)
+{
+	return sp_parse_u64(text, field);
+}
+
+bool sp_argument_duration(void *field, const char *text)
+{
+	return sp_parse_duration(text, field);
+}
+
 static int take_option(const struct table *table, size_t i, void *options,
 		       struct sp_error *err)
 {
 	const struct sp_argument *k = table->known[i];
-	char *part = (char *)options + table->offsets[i];
+	void *field = (char *)options + table->offsets[i] + k->field;
 
 	if (!k->take && k->takes)
-		*(const char **)(part + k->field) = optarg;
+		*(const char **)field = optarg;
 	else if (!k->take)
-		*(bool *)(part + k->field) = true;
-	else if (!k->take(part, k->takes ? optarg : NULL))
+		*(bool *)field = true;
+	else if (!k->take(field, k->takes ? optarg : NULL))
 		return sp_error_set(err, -EINVAL, NULL, "--%s takes %s",
 				    k->name, k->takes);
 	return 0;

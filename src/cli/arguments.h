@@ -22,16 +22,22 @@ struct sp_argument {
 	const char *meta; /* of the value in --help: "TIME"; NULL: no value */
 	/* What the value is, for "--NAME takes ..."; NULL: no value. */
 	const char *takes;
-	/* Store the value in the group's part of the options, borrowing it;
-	 * false if it is none.  Without a value `text` is NULL.  If `take` is
-	 * NULL, the value is the const char * at `field` in that part, or,
+	/* Store the value at `field` of the group's part of the options,
+	 * borrowing it; false if it is none.  Without a value `text` is NULL.
+	 * If `take` is NULL, the value is the const char * at `field`, or,
 	 * without a value, the bool there becomes true. */
-	bool (*take)(void *part, const char *text);
+	bool (*take)(void *field, const char *text);
 	size_t field;
 	/* Lines of at most 59 columns, split by '\n'; NULL: another spelling,
 	 * not in --help. */
 	const char *help;
 };
+
+/* To be the `take` of an option: of a text that is not empty, at a const char
+ * *; of a number, and of a length of time in nanoseconds, at a uint64_t. */
+bool sp_argument_text(void *field, const char *text);
+bool sp_argument_number(void *field, const char *text);
+bool sp_argument_duration(void *field, const char *text);
 
 /* An option without a value: the bool `member` of a `type` becomes true. */
 #define SP_ARGUMENT_FLAG(type, name, member, help)                             \

@@ -3,10 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "base/parse.h"
 #include "cli/options.h"
 #include "report/answer.h"
 #include "text/lines.h"
@@ -15,48 +12,27 @@
 
 /* ---- the command line ---- */
 
-static bool take_from(void *part, const char *text)
+static bool take_granularity(void *field, const char *text)
 {
-	struct sp_leaks_options *o = part;
-
-	return sp_moment_parse(text, &o->question.from);
-}
-
-static bool take_to(void *part, const char *text)
-{
-	struct sp_leaks_options *o = part;
-
-	return sp_moment_parse(text, &o->question.to);
-}
-
-static bool take_granularity(void *part, const char *text)
-{
-	struct sp_leaks_options *o = part;
-
-	return sp_granularity_parse(text, &o->granularity);
-}
-
-static bool take_top(void *part, const char *text)
-{
-	struct sp_leaks_options *o = part;
-
-	return sp_parse_u64(text, &o->top);
+	return sp_granularity_parse(text, field);
 }
 
 static const struct sp_argument arguments[] = {
-	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
-	 0,
+	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%",
+	 sp_options_take_moment,
+	 offsetof(struct sp_leaks_options, question.from),
 	 "judge the run from then on: leave out the time that the\n"
 	 "program takes to start"},
 	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
-	 take_to, 0,
+	 sp_options_take_moment, offsetof(struct sp_leaks_options, question.to),
 	 "judge it until then (default: the end, or the moment at\n"
 	 "which it begins to free everything)"},
 	{"granularity", 0, "WHAT", "function, file, line, module or address",
-	 take_granularity, 0,
+	 take_granularity, offsetof(struct sp_leaks_options, granularity),
 	 "what a call site is: function (default), file, line,\n"
 	 "module, address"},
-	{"top", 0, "N", "a number", take_top, 0,
+	{"top", 0, "N", "a number", sp_argument_number,
+	 offsetof(struct sp_leaks_options, top),
 	 "sites of each verdict; 0 shows all (default 10)"},
 	SP_ARGUMENT_FLAG(struct sp_leaks_options, "json", json,
 			 "everything as JSON"),

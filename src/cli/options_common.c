@@ -6,6 +6,11 @@
 #include "base/parse.h"
 #include "cli/options.h"
 
+bool sp_options_take_moment(void *field, const char *text)
+{
+	return sp_moment_parse(text, field);
+}
+
 static bool take_view(void *part, const char *text)
 {
 	return sp_question_parse_view(part, text);
@@ -26,26 +31,12 @@ static bool take_at(void *part, const char *text)
 	return *text != '\0';
 }
 
-static bool take_from(void *part, const char *text)
-{
-	struct sp_question *q = part;
-
-	return sp_moment_parse(text, &q->from);
-}
-
 static bool take_last(void *part, const char *text)
 {
 	struct sp_question *q = part;
 
 	q->from = (struct sp_moment){.kind = SP_MOMENT_LAST};
 	return sp_parse_duration(text, &q->from.ns) && q->from.ns;
-}
-
-static bool take_to(void *part, const char *text)
-{
-	struct sp_question *q = part;
-
-	return sp_moment_parse(text, &q->to);
 }
 
 static bool take_tail(void *part, const char *text)
@@ -64,14 +55,6 @@ static bool take_within(void *part, const char *text)
 	q->within_ns = SP_NEVER;
 	return sp_parse_size(text, &q->within_bytes) ||
 	       sp_parse_duration(text, &q->within_ns);
-}
-
-static bool take_thread(void *part, const char *text)
-{
-	struct sp_question *q = part;
-
-	q->thread = text;
-	return *text != '\0';
 }
 
 /* "64", "1K-64K", "4096-", "-1M" */
@@ -157,19 +140,22 @@ static const struct sp_argument question[] = {
 	 "temporary is what its own thread freed within 64K\n"
 	 "allocated bytes, or 10ms (default 0: before the\n"
 	 "thread allocated anything else)"},
-	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%", take_from,
-	 0, "only what was allocated then or later"},
+	{"from", 0, "TIME", "a time since the start: 2s, 500ms, 50%",
+	 sp_options_take_moment, offsetof(struct sp_question, from),
+	 "only what was allocated then or later"},
 	{"last", 0, "TIME", "a length of time: 10s, 500ms", take_last, 0,
 	 "only what was allocated in the last TIME of the run:\n"
 	 "as --from, but counted from the end"},
 	{"to", 0, "TIME", "a time since the start: 2s, 500ms, 50%, end",
-	 take_to, 0, "only what was allocated before that"},
+	 sp_options_take_moment, offsetof(struct sp_question, to),
+	 "only what was allocated before that"},
 	{"phase", 0, "NAME", "the name of a phase", NULL,
 	 offsetof(struct sp_question, phase),
 	 "only what was allocated in phases of that name;\n"
 	 "(start) is what was before the first"},
 	{"thread", 0, "N|NAME", "the number or the name of a thread",
-	 take_thread, 0, "only what this thread allocated"},
+	 sp_argument_text, offsetof(struct sp_question, thread),
+	 "only what this thread allocated"},
 	{"size", 0, "MIN-MAX", "a range of sizes: 64, 1K-64K, 4096-, -1M",
 	 take_size, 0, "only objects of that size: 64, 1K-64K, 4096-, -1M"},
 	{0},

@@ -8,14 +8,6 @@
 #include "cli/arguments.h"
 #include "cli/options.h"
 
-static bool take_output(void *part, const char *text)
-{
-	struct sp_export_request *o = part;
-
-	o->output = text;
-	return *text != '\0';
-}
-
 static bool take_max_samples(void *part, const char *text)
 {
 	struct sp_export_request *o = part;
@@ -42,8 +34,9 @@ static bool take_base(void *part, const char *text)
 	SP_ARGUMENT_PART(struct sp_export_request, group, member)
 
 static const struct sp_argument export_arguments[] = {
-	{"output", 'o', "OUT", "a path, or - for standard output", take_output,
-	 0, "file to write; - for standard output"},
+	{"output", 'o', "OUT", "a path, or - for standard output",
+	 sp_argument_text, offsetof(struct sp_export_request, output),
+	 "file to write; - for standard output"},
 	FLAG("pprof-error", how.pprof_error,
 	     "two more sample types: variance of the bytes, samples"),
 	{"max-samples", 0, "N", "a number above 0", take_max_samples, 0,

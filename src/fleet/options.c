@@ -44,14 +44,6 @@ bool sp_fleet_parse_time(const char *text, uint64_t *ret_unix_ns)
 	return false;
 }
 
-static bool take_url(void *part, const char *text)
-{
-	struct sp_fleet_options *o = part;
-
-	o->url = text;
-	return *text != '\0';
-}
-
 static bool take_labels(struct sp_label *list, size_t *n, const char *text)
 {
 	struct sp_label label;
@@ -80,26 +72,9 @@ static bool take_base(void *part, const char *text)
 	return take_labels(o->base, &o->n_base, text);
 }
 
-static bool take_host(void *part, const char *text)
+static bool take_time(void *field, const char *text)
 {
-	struct sp_fleet_options *o = part;
-
-	o->filter.host = text;
-	return *text != '\0';
-}
-
-static bool take_from(void *part, const char *text)
-{
-	struct sp_fleet_options *o = part;
-
-	return sp_fleet_parse_time(text, &o->filter.from_unix_ns);
-}
-
-static bool take_to(void *part, const char *text)
-{
-	struct sp_fleet_options *o = part;
-
-	return sp_fleet_parse_time(text, &o->filter.to_unix_ns);
+	return sp_fleet_parse_time(text, field);
 }
 
 #define SECOND_NS   1000000000ull
@@ -148,18 +123,23 @@ static bool take_backlog(void *part, const char *text)
 #define A_TIME  "a time (UTC) such as 2026-11-23 or 2026-11-23T04:55"
 
 static const struct sp_argument arguments[] = {
-	{"db", 0, "URL", "a URL such as " SP_FLEET_URL, take_url, 0,
+	{"db", 0, "URL", "a URL such as " SP_FLEET_URL, sp_argument_text,
+	 offsetof(struct sp_fleet_options, url),
 	 "the database: sqlite:PATH (default " SP_FLEET_URL ") or\n"
 	 "clickhouse://[USER@]HOST[:PORT]/DATABASE"},
 	{"label", 0, "KEY=VALUE", A_LABEL, take_label, 0,
 	 "only processes with that label; if several are given\n"
 	 "(with commas, or again), with all of them"},
-	{"host", 0, "NAME", "the name of a host", take_host, 0,
+	{"host", 0, "NAME", "the name of a host", sp_argument_text,
+	 offsetof(struct sp_fleet_options, filter.host),
 	 "only processes of that host"},
-	{"from", 0, "TIME", A_TIME, take_from, 0,
+	{"from", 0, "TIME", A_TIME, take_time,
+	 offsetof(struct sp_fleet_options, filter.from_unix_ns),
 	 "what was allocated from then on, by processes that ran\n"
 	 "after it (2026-11-23 or 2026-11-23T04:55, UTC)"},
-	{"to", 0, "TIME", A_TIME, take_to, 0, "what was allocated before"},
+	{"to", 0, "TIME", A_TIME, take_time,
+	 offsetof(struct sp_fleet_options, filter.to_unix_ns),
+	 "what was allocated before"},
 	{"base", 0, "KEY=VALUE", A_LABEL, take_base, 0,
 	 "for diff and check: processes with that label are the\n"
 	 "old side, those without it the new one"},

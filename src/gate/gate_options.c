@@ -11,9 +11,11 @@
 
 #define DEFAULT_TOP 30
 
-/* Without memory it is as if the word were none. */
-static bool add_word(struct sp_words *words, const char *text)
+/* One more of the struct sp_words.  Without memory it is as if the word were
+ * none. */
+static bool add_word(void *field, const char *text)
 {
+	struct sp_words *words = field;
 	void *array = words->at;
 
 	if (!*text || sp_array_reserve(&array, &words->room, words->n,
@@ -22,32 +24,6 @@ static bool add_word(struct sp_words *words, const char *text)
 	words->at = array;
 	words->at[words->n++] = text;
 	return true;
-}
-
-static bool take_baseline(void *part, const char *text)
-{
-	return add_word(&((struct sp_gate_options *)part)->baselines, text);
-}
-
-static bool take_limit(void *part, const char *text)
-{
-	return add_word(&((struct sp_gate_options *)part)->limit_words, text);
-}
-
-static bool take_limits(void *part, const char *text)
-{
-	return add_word(&((struct sp_gate_options *)part)->limit_files, text);
-}
-
-static bool take_format(void *part, const char *text)
-{
-	return add_word(&((struct sp_gate_options *)part)->format_words, text);
-}
-
-static bool take_evidence(void *part, const char *text)
-{
-	((struct sp_gate_options *)part)->evidence = text;
-	return *text != '\0';
 }
 
 static bool take_undecided(void *part, const char *text)
@@ -61,14 +37,6 @@ static bool take_undecided(void *part, const char *text)
 			return true;
 		}
 	return false;
-}
-
-static bool take_top(void *part, const char *text)
-{
-	struct sp_gate_options *o = part;
-
-	o->has_top = true;
-	return sp_parse_u64(text, &o->top);
 }
 
 static bool take_stacks(void *part, const char *text)
@@ -86,17 +54,22 @@ static bool take_stacks(void *part, const char *text)
 	SP_ARGUMENT_PART(struct sp_gate_options, group, field)
 
 static const struct sp_argument check_arguments[] = {
-	{"baseline", 0, "BASE...", "a baseline or profiles", take_baseline, 0,
+	{"baseline", 0, "BASE...", "a baseline or profiles", add_word,
+	 offsetof(struct sp_gate_options, baselines),
 	 "what to compare with: a .json that --update-baseline\n"
 	 "wrote, or profiles; all words up to the next option"},
-	{"limit", 0, "LIMIT", "a limit, such as alloc_bytes=+3%", take_limit, 0,
+	{"limit", 0, "LIMIT", "a limit, such as alloc_bytes=+3%", add_word,
+	 offsetof(struct sp_gate_options, limit_words),
 	 "what may not change, or by how much at most: Limits"},
-	{"limits", 0, "FILE", "a file of limits", take_limits, 0,
+	{"limits", 0, "FILE", "a file of limits", add_word,
+	 offsetof(struct sp_gate_options, limit_files),
 	 "limits from a file, one on each line, # comments"},
-	{"format", 0, "FORMAT[=FILE]", "a format", take_format, 0,
+	{"format", 0, "FORMAT[=FILE]", "a format", add_word,
+	 offsetof(struct sp_gate_options, format_words),
 	 "how to write the result, and where to (default text);\n"
 	 "may be given several times"},
-	{"evidence", 0, "DIR", "a directory", take_evidence, 0,
+	{"evidence", 0, "DIR", "a directory", sp_argument_text,
+	 offsetof(struct sp_gate_options, evidence),
 	 "keep reports and profiles here unless all passed"},
 	{"undecided", 0, "fail|warn|pass", "fail, warn or pass", take_undecided,
 	 0,
@@ -110,9 +83,11 @@ static const struct sp_argument check_arguments[] = {
 };
 
 static const struct sp_argument diff_arguments[] = {
-	{"baseline", 0, "OLD...", "a baseline or profiles", take_baseline, 0,
+	{"baseline", 0, "OLD...", "a baseline or profiles", add_word,
+	 offsetof(struct sp_gate_options, baselines),
 	 "several runs as old; all other files are new"},
-	{"top", 0, "N", "a number", take_top, 0,
+	{"top", 0, "N", "a number", sp_argument_number,
+	 offsetof(struct sp_gate_options, top),
 	 "functions; 0 shows all (default 30)"},
 	{"stacks", 0, "N", "a number", take_stacks, 0,
 	 "the N call paths with the largest changes; 0 all"},
@@ -257,7 +232,7 @@ static int parse_line(const struct sp_command_line *line, int argc, char **argv,
 	char **spread;
 	int n, r;
 
-	*o = (struct sp_gate_options){0};
+	*o = (struct sp_gate_options){.top = DEFAULT_TOP};
 	sp_question_init(&o->question);
 	if (spread_baselines(argc, argv, &n, &spread) < 0)
 		return no_memory(err);
@@ -294,8 +269,6 @@ int sp_gate_options_parse_diff(int argc, char **argv,
 			"mapped, reserved and pinned are only for the report "
 			"of one version, --metric objects is only for an "
 			"export");
-	if (!o->has_top)
-		o->top = DEFAULT_TOP;
 	if (o->json && o->csv)
 		return sp_error_set(err, -EINVAL, NULL,
 				    "--json or --csv, not both");

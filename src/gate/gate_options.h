@@ -60,7 +60,6 @@ struct sp_gate_options {
 	struct sp_words limit_files;
 	struct sp_words format_words;
 	char **spread; /* argv, with one --baseline for each; owned */
-	bool has_top;
 };
 
 /*

@@ -47,13 +47,6 @@ static bool take_runs(void *part, const char *text)
 	       o->trial.runs <= RUNS_MAX;
 }
 
-static bool take_seed(void *part, const char *text)
-{
-	struct sp_lab_options *o = part;
-
-	return sp_parse_u64(text, &o->trial.seed);
-}
-
 #define TEXT(name, meta, takes, field, help)                                   \
 	{                                                                      \
 		name, 0, meta, takes, NULL,                                    \
@@ -74,7 +67,8 @@ static const struct sp_argument arguments[] = {
 	 "average (default 300)"},
 	{"runs", 0, "N", "a number from 2 to 10000000", take_runs, 0,
 	 "runs of each strategy (default 1000)"},
-	{"seed", 0, "N", "a number", take_seed, 0,
+	{"seed", 0, "N", "a number", sp_argument_number,
+	 offsetof(struct sp_lab_options, trial.seed),
 	 "another seed, other random numbers (default 1)"},
 	FLAG("json", json, "everything as JSON"),
 	{0},

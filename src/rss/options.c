@@ -12,21 +12,6 @@
 #define DEFAULT_CONFIDENCE 0.95
 #define DEFAULT_TOP        10
 
-static bool take_timeout(void *part, const char *text)
-{
-	struct sp_rss_options *o = part;
-
-	return sp_parse_duration(text, &o->timeout_ns);
-}
-
-static bool take_when(void *part, const char *text)
-{
-	struct sp_rss_options *o = part;
-
-	o->when = text;
-	return *text != '\0';
-}
-
 static bool take_top(void *part, const char *text)
 {
 	struct sp_rss_options *o = part;
@@ -57,10 +42,12 @@ static const struct sp_argument arguments[] = {
 	 take_granularity, 0,
 	 "what a row of --pins is: function (default), file,\n"
 	 "line, module, address"},
-	{"timeout", 0, "TIME", "a time such as 5s", take_timeout, 0,
+	{"timeout", 0, "TIME", "a time such as 5s", sp_argument_duration,
+	 offsetof(struct sp_rss_options, timeout_ns),
 	 "wait that long for what the allocator counts (default\n"
 	 "5s): a process answers when it allocates"},
-	{"when", 0, "WHAT", "end, peak or the name of a snapshot", take_when, 0,
+	{"when", 0, "WHAT", "end, peak or the name of a snapshot",
+	 sp_argument_text, offsetof(struct sp_rss_options, when),
 	 "for a FILE: the rows at the end (default), near the\n"
 	 "peak, or at the snapshot of that name"},
 	SP_ARGUMENT_FLAG(struct sp_rss_options, "json", json,
