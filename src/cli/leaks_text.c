@@ -15,8 +15,6 @@
 #define PER_COLUMN 2u
 #define COLUMNS    ((SP_GROWTH_WINDOWS - SP_GROWTH_START) / PER_COLUMN)
 #define CALLERS    3
-/* A shorter period is no advice. */
-#define PERIOD_MIN 1024
 
 struct page {
 	FILE *out;

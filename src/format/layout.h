@@ -431,9 +431,6 @@ struct sp_events_header {
 
 static_assert(sizeof(struct sp_events_header) == 80, "layout is the format");
 
-#define SP_FORMAT_EVENTS_OFFSET                                                \
-	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_events_header))
-
 /* Likewise of a chunk of stacks. */
 enum sp_stacks_column {
 	SP_COLUMN_STACK, /* of each stack: id, flags, caller, frames */
@@ -450,9 +447,6 @@ struct sp_stacks_header {
 };
 
 static_assert(sizeof(struct sp_stacks_header) == 32, "layout is the format");
-
-#define SP_FORMAT_STACKS_OFFSET                                                \
-	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_stacks_header))
 
 /* Most frames of all stacks of a chunk: what is shared is not, in memory. */
 #define SP_FORMAT_CHUNK_FRAMES_MAX (1u << 18)
@@ -479,9 +473,6 @@ struct sp_names_header {
 };
 
 static_assert(sizeof(struct sp_names_header) == 56, "layout is the format");
-
-#define SP_FORMAT_NAMES_OFFSET                                                 \
-	(SP_FORMAT_CHUNK_RECORDS_OFFSET + sizeof(struct sp_names_header))
 
 /* In the AGE column. */
 #define SP_AGE_KNOWN  1u /* the difference to what was expected follows */

@@ -96,9 +96,7 @@ struct sp_aggregate {
 			      itself */
 	struct sp_aggregate_function *functions;
 	size_t n_functions;
-	size_t n_dropped;     /* functions behind those (sp_aggregate_drop()) */
-	double dropped_share; /* functions below this share of the view were
-				 dropped */
+	size_t n_dropped; /* functions behind those (sp_aggregate_drop()) */
 	enum sp_aggregate_order order;     /* of the functions */
 	struct sp_aggregate_stack *stacks; /* most bytes first, then by names */
 	size_t n_stacks;

@@ -230,7 +230,6 @@ int sp_aggregate_drop(struct sp_aggregate *aggregate, double share,
 	free(dropped);
 	aggregate->n_functions = n_kept;
 	aggregate->n_dropped = n_dropped;
-	aggregate->dropped_share = share;
 	return 0;
 }
 

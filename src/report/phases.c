@@ -117,12 +117,6 @@ static int add_stretch(struct builder *b, size_t i)
 	sp_sat_add(&phase->unsampled_bytes, s->unsampled_bytes);
 	sp_sat_add(&phase->discarded_bytes, s->discarded_bytes);
 	sp_sat_add(&phase->slack_bytes, s->slack_bytes);
-	if (!s->period_bytes) {
-		sp_sat_add(&b->phases->off_ns, ns);
-		b->phases->n_off++;
-	} else if (s->period_bytes != b->profile->period_bytes) {
-		b->phases->has_periods = true;
-	}
 	return 0;
 }
 

@@ -33,11 +33,6 @@ struct sp_phases {
 	struct sp_phase *phases;
 	size_t n;
 	bool has_names; /* the program named a phase */
-	/* Time without sampling, summed over all processes, and how often it
-	 * began. */
-	uint64_t off_ns;
-	size_t n_off;
-	bool has_periods; /* more than one period was in force */
 };
 
 /*

@@ -118,6 +118,8 @@ static unsigned int shift_of_passed(unsigned int tag)
 	return PASSED_SHIFT + tag % 2 * PASSED_BITS;
 }
 
+/* Of the addresses that have found the bucket full, those with the tag of that
+ * hash: how many are elsewhere, or the maximum. */
 static unsigned int passed_of(struct sp_livetable_bucket *b, uint64_t hash)
 {
 	const unsigned int tag = tag_of(hash);
@@ -125,11 +127,6 @@ static unsigned int passed_of(struct sp_livetable_bucket *b, uint64_t hash)
 	return (unsigned int)(atomic_load(&b->words[tag / 2]) >>
 			      shift_of_passed(tag)) &
 	       PASSED_MAX;
-}
-
-unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash)
-{
-	return passed_of(b, hash);
 }
 
 /* In a forked child the count may be 0 where it was not. */

@@ -96,10 +96,6 @@ static inline uint64_t sp_livetable_hash(uint64_t address)
  * have it. */
 size_t sp_livetable_home(unsigned int table, uint64_t hash);
 
-/* Of the addresses that have found the bucket full, those with the tag of that
- * hash: how many are elsewhere, or the maximum. */
-unsigned int sp_livetable_passed(struct sp_livetable_bucket *b, uint64_t hash);
-
 /* To the home of the hash in that table; and to the next bucket that may have
  * it, false: there is none. */
 void sp_livetable_begin(struct sp_liveplace *place, unsigned int table,

@@ -22,7 +22,6 @@
 #define END_SPINS      100000u /* some milliseconds */
 #define LEASE_NS       1000000000u
 #define SLOTS_PER_PAGE (SP_FORMAT_PAGE_BYTES / sizeof(struct sp_slot))
-#define SLOT_PAGES     (SP_FORMAT_SLOTS / SLOTS_PER_PAGE)
 
 enum { CLOSED, OPEN, FAILED };
 

@@ -45,11 +45,6 @@ uint64_t sp_clock_now_ns(void)
 	return read_clock(CLOCK_MONOTONIC);
 }
 
-uint64_t sp_clock_wall_ns(void)
-{
-	return read_clock(CLOCK_REALTIME);
-}
-
 struct sp_clock_both sp_clock_both(void)
 {
 	struct sp_clock_both both = {0, 0};
@@ -59,7 +54,7 @@ struct sp_clock_both sp_clock_both(void)
 	 * wait for long, and every time of the file would be off by that. */
 	for (unsigned int i = 0; i < READINGS && least > CLOSE_NS; i++) {
 		const uint64_t before = sp_clock_now_ns();
-		const uint64_t wall = sp_clock_wall_ns();
+		const uint64_t wall = read_clock(CLOCK_REALTIME);
 		const uint64_t apart = sp_clock_now_ns() - before;
 
 		if (apart < least) {

@@ -20,11 +20,11 @@ static inline uint64_t sp_clock_ticks(void)
 	return sp_arch_ticks();
 }
 
-/* Monotonic clock, and time of day since 1970, in nanoseconds. */
+/* The monotonic clock, in nanoseconds. */
 uint64_t sp_clock_now_ns(void);
-uint64_t sp_clock_wall_ns(void);
 
-/* Both at one moment, as closely as they can be read together. */
+/* That and the time of day since 1970 at one moment, as closely as they can be
+ * read together. */
 struct sp_clock_both {
 	uint64_t now_ns, wall_ns;
 };
