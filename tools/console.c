@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "cli/commands.h"
 #include "read/load.h"
 #include "text/lines.h"
@@ -22,7 +22,7 @@
 
 static struct {
 	const char *doing;
-	int64_t due_ns; /* when to show it next */
+	uint64_t due_ns; /* when to show it next */
 	bool is_shown;
 } progress;
 
@@ -263,14 +263,6 @@ int sp_console_finish(void)
 	return EXIT_ERROR;
 }
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 void sp_console_erase_progress(void)
 {
 	if (progress.is_shown)
@@ -280,7 +272,7 @@ void sp_console_erase_progress(void)
 
 static void show_progress(void *arg, uint64_t done, uint64_t total)
 {
-	int64_t now = now_ns();
+	const uint64_t now = sp_clock_ns();
 
 	(void)arg;
 	if (now < progress.due_ns)
@@ -294,7 +286,7 @@ static void show_progress(void *arg, uint64_t done, uint64_t total)
 void sp_console_begin_progress(const char *doing)
 {
 	progress.doing = doing;
-	progress.due_ns = now_ns() + PROGRESS_AFTER_NS;
+	progress.due_ns = sp_clock_ns() + PROGRESS_AFTER_NS;
 }
 
 void sp_console_go_on(const char *doing)

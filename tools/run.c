@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "cli/commands.h"
 #include "control/death.h"
@@ -225,14 +225,6 @@ static int end_as(int status)
 	return 128 + WTERMSIG(status);
 }
 
-static uint64_t unix_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int fail_run(const struct sp_error *err, int r)
 {
 	sp_console_fail_with(err);
@@ -341,7 +333,7 @@ static int run_program(char **argv, const struct run_options *o)
 {
 	char path[SP_LAUNCH_PATH_MAX], run[RUN_BYTES];
 	const char *before = getenv("LD_PRELOAD");
-	const uint64_t since = unix_ns();
+	const uint64_t since = sp_clock_unix_ns();
 	uint64_t kind;
 	struct sp_death_kills kills;
 	struct run_ledger ledger;

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "attach/attach_inner.h"
-#include "attach/clock.h"
 #include "attach/suitable.h"
+#include "base/clock.h"
 
 /* Pause between two rounds; BUSY_PAUSE_NS more for each time that a lock was
  * not free. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "attach/attach_inner.h"
-#include "attach/clock.h"
+#include "base/clock.h"
 
 /* Limits of calls that wait for a lock. */
 #define LOADER_LOCK_NS    10000000ull /* at first */

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attach/clock.h"
 #include "attach/threads.h"
+#include "base/clock.h"
 
 /* How long to wait for the main thread, and then for the others after the last
  * one was asked. */

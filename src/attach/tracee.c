@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "attach/clock.h"
 #include "attach/frames.h"
+#include "base/clock.h"
 
 #define TRACE_OPTIONS (PTRACE_O_TRACESYSGOOD)
 #ifndef PTRACE_O_SUSPEND_SECCOMP

@@ -13,18 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "control/target.h"
 
 #define STEP_NS 2000000u
 #define LOOK_NS 100000000u /* between looks whether the process is there */
-
-static uint64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 bool sp_target_read_orders(const struct sp_target *target,
 			   struct sp_control *ret)
@@ -43,8 +36,8 @@ uint64_t sp_target_waiting(const struct sp_control *orders)
 
 uint64_t sp_target_silence_ns(const struct sp_target *target)
 {
-	const int64_t since_ns = (int64_t)(now_ns(CLOCK_REALTIME) -
-					   target->header.start_unix_ns);
+	const int64_t since_ns =
+		(int64_t)(sp_clock_unix_ns() - target->header.start_unix_ns);
 	int64_t latest_ns = 0;
 
 	for (unsigned int copy = 0; copy < 2; copy++) {
@@ -99,8 +92,7 @@ static int send_order(const struct sp_target *target,
 		.number = number,
 		.command = order->command,
 		.period_bytes = order->period_bytes,
-		.asked_ns =
-			now_ns(CLOCK_REALTIME) - target->header.start_unix_ns,
+		.asked_ns = sp_clock_unix_ns() - target->header.start_unix_ns,
 	};
 	const size_t at = offsetof(struct sp_control, queue) +
 			  number % SP_FORMAT_ORDERS * sizeof(entry);
@@ -258,7 +250,7 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 		   struct sp_error *err)
 {
 	const struct timespec step = {0, STEP_NS};
-	const uint64_t begin = now_ns(CLOCK_MONOTONIC);
+	const uint64_t begin = sp_clock_ns();
 	uint64_t waited = 0, look = LOOK_NS;
 	bool is_gone = false;
 	int r;
@@ -269,7 +261,7 @@ int sp_target_wait(const struct sp_target *target, uint64_t number,
 		if (waited >= timeout_ns)
 			return -ETIMEDOUT;
 		nanosleep(&step, NULL);
-		waited = now_ns(CLOCK_MONOTONIC) - begin;
+		waited = sp_clock_ns() - begin;
 		if (waited >= look) {
 			/* Then the answer is looked for once more. */
 			is_gone = !is_there(target);

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "control/ending.h"
 #include "fleet/batch.h"
 #include "fleet/watched.h"
@@ -33,14 +33,6 @@ struct watch {
 				  */
 	uint64_t n_added, n_updated, n_same, n_lost, bytes_lost;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 static const char *state_text(enum sp_watched_state state)
 {
@@ -102,7 +94,7 @@ static void note_sent(struct watch *w, struct sp_watched *f,
 		f->wait_ns = least_ns;
 	if (f->wait_ns > UNCHANGED_MAX_NS && f->wait_ns > least_ns)
 		f->wait_ns = UNCHANGED_MAX_NS;
-	f->due_ns = now_ns() + f->wait_ns;
+	f->due_ns = sp_clock_ns() + f->wait_ns;
 	f->is_sent = true;
 	f->is_refused = false;
 	f->sent_state = state;
@@ -130,7 +122,7 @@ static void note_away(struct watch *w, struct sp_watched *f,
 	if (wait_ns > RETRY_MAX)
 		wait_ns = RETRY_MAX;
 	w->n_failures++;
-	w->retry_ns = now_ns() + wait_ns;
+	w->retry_ns = sp_clock_ns() + wait_ns;
 	f->n_failures++;
 	sp_error_describe(err, text, sizeof(text));
 	/* At the end there is none. */
@@ -218,7 +210,7 @@ static int compare_tasks(const void *a, const void *b)
 /* The files to be sent; NULL without memory. */
 static struct task *list_tasks(struct watch *w, size_t *ret_n)
 {
-	const uint64_t at_ns = now_ns();
+	const uint64_t at_ns = sp_clock_ns();
 	struct task *tasks = calloc(w->files.n + 1, sizeof(*tasks));
 	size_t n = 0;
 
@@ -279,7 +271,7 @@ static bool send_files(struct watch *w)
 		return false;
 	}
 	w->n_running = 0;
-	if (n && now_ns() >= w->retry_ns)
+	if (n && sp_clock_ns() >= w->retry_ns)
 		ends = send_tasks(w, tasks, n);
 	if (w->n_running)
 		sp_log(w->log,
@@ -366,7 +358,7 @@ static void watch_until_end(struct watch *w)
 
 	while (!look_and_send(w)) {
 		wait_ns = w->options->interval_ns;
-		at_ns = now_ns();
+		at_ns = sp_clock_ns();
 		if (w->n_failures && w->retry_ns < at_ns + wait_ns)
 			wait_ns = w->retry_ns > at_ns ? w->retry_ns - at_ns : 0;
 		if (sp_ending_wait(wait_ns))

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "control/ending.h"
 #include "control/files.h"
 #include "export/export.h"
@@ -62,14 +62,6 @@ struct push {
 	int code, away_code;
 	struct sp_error err, away;
 };
-
-static uint64_t unix_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
 
 /* ---- files and processes ---- */
 
@@ -222,7 +214,7 @@ static bool send_delta(struct push *w, const char *path,
 	struct sp_pyroscope_profile part = {0};
 	const uint64_t until_ns =
 		profile->end == SP_PROFILE_END_RUNNING
-			? unix_ns()
+			? sp_clock_unix_ns()
 			: profile->start_unix_ns + profile->duration_ns;
 	char *text = NULL, *name = sp_series_name(profile);
 	bool is_sent = true;
@@ -265,7 +257,7 @@ static int skip_past(struct push *w, const struct sp_profile *profile,
 	free(text);
 	if (r >= 0)
 		sp_deltas_commit(p->deltas);
-	p->until_unix_ns = unix_ns();
+	p->until_unix_ns = sp_clock_unix_ns();
 	return r;
 }
 
@@ -404,7 +396,8 @@ static void push_until_end(struct push *w)
 {
 	do {
 		w->round++;
-		sp_symbol_cache_trim(w->symbols, unix_ns(), SYMBOLS_AGE_NS);
+		sp_symbol_cache_trim(w->symbols, sp_clock_unix_ns(),
+				     SYMBOLS_AGE_NS);
 		if (w->options->dir)
 			send_directory(w);
 		else

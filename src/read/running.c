@@ -4,7 +4,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 /* It has the file mapped: another process may have its number by now. */
 bool sp_running(const struct sp_file_header *header, ino_t inode)
@@ -30,11 +31,7 @@ bool sp_running(const struct sp_file_header *header, ino_t inode)
 uint64_t sp_running_now_ns(const struct sp_file_header *header,
 			   const struct sp_status *status)
 {
-	struct timespec t;
-	uint64_t now_ns;
+	const uint64_t now_ns = sp_clock_unix_ns() - header->start_unix_ns;
 
-	clock_gettime(CLOCK_REALTIME, &t);
-	now_ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec -
-		 header->start_unix_ns;
 	return now_ns > status->time_ns ? now_ns : status->time_ns;
 }

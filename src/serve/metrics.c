@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/saturate.h"
 #include "control/files.h"
@@ -408,17 +408,9 @@ struct sp_metrics_file {
 		was; /* of which `was` has what decides alone */
 };
 
-static uint64_t clock_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 struct sp_metrics_file *sp_metrics_begin_slow(const struct sp_metrics *m)
 {
-	const uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	const uint64_t now_ns = sp_clock_ns();
 	const struct sp_metrics_entry *first = NULL;
 	struct sp_metrics_file *file;
 	struct stat now;
@@ -446,7 +438,7 @@ struct sp_metrics_file *sp_metrics_begin_slow(const struct sp_metrics *m)
 
 void sp_metrics_read_slow(struct sp_metrics_file *file)
 {
-	const uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	const uint64_t begin_ns = sp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID);
 	struct sp_metrics_entry *p = &file->is;
 	struct stat now;
 	int r = stat(p->path, &now) == 0 ? 0 : -errno;
@@ -461,9 +453,9 @@ void sp_metrics_read_slow(struct sp_metrics_file *file)
 	}
 	if (r < 0)
 		forget_figures(p);
-	p->next_ns =
-		clock_ns(CLOCK_MONOTONIC) +
-		SLOW_FACTOR * (clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns);
+	p->next_ns = sp_clock_ns() +
+		     SLOW_FACTOR * (sp_clock_read_ns(CLOCK_THREAD_CPUTIME_ID) -
+				    begin_ns);
 }
 
 void sp_metrics_end_slow(struct sp_metrics *m, struct sp_metrics_file *file)

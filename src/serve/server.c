@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "serve/metrics.h"
 #include "serve/request.h"
@@ -104,14 +105,6 @@ bool sp_server_can_listen(const char *text)
 
 /* ---- answers ---- */
 
-static uint64_t unix_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 /* `format` makes lines of text; what is untrusted in them is cleaned. */
 static void __attribute__((format(printf, 3, 4)))
 answer_text(struct answer *to, unsigned int status, const char *format, ...)
@@ -152,7 +145,7 @@ static bool read_directory(struct server *s, struct answer *ret)
 {
 	struct sp_error err;
 
-	if (sp_metrics_read(s->metrics, unix_ns(), &err) >= 0)
+	if (sp_metrics_read(s->metrics, sp_clock_unix_ns(), &err) >= 0)
 		return true;
 	answer_text(ret, MHD_HTTP_INTERNAL_SERVER_ERROR, "%s", err.message);
 	return false;
@@ -284,7 +277,7 @@ static bool wait_seconds(struct server *s, uint64_t seconds)
 
 static uint64_t ms_since(uint64_t then_unix_ns)
 {
-	const uint64_t now = unix_ns();
+	const uint64_t now = sp_clock_unix_ns();
 
 	return now > then_unix_ns ? (now - then_unix_ns) / 1000000 : 0;
 }
@@ -310,7 +303,7 @@ static void answer_profile(struct server *s, struct request *q,
 	if (!out)
 		return;
 	pthread_mutex_lock(&s->exporting);
-	sp_symbol_cache_trim(s->symbols, unix_ns(), SYMBOLS_AGE_NS);
+	sp_symbol_cache_trim(s->symbols, sp_clock_unix_ns(), SYMBOLS_AGE_NS);
 	if (q->is_running)
 		profile.to_ms = ms_since(q->start_unix_ns);
 	r = sp_profile_request_write(out, &profile, s->symbols, &err);
