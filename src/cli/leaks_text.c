@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "cli/leaks.h"
 #include "stats/estimate.h"
 #include "text/lines.h"
@@ -204,13 +205,6 @@ static void print_section(const struct page *page, size_t first, size_t n,
 		fprintf(out, "  and %zu more: --top 0 has all\n", n - shown);
 }
 
-static int compare_periods(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The period that tells of half of them; 0: of fewer. */
 static uint64_t usual_period(const struct sp_leak_site *sites, size_t n)
 {
@@ -220,7 +214,7 @@ static uint64_t usual_period(const struct sp_leak_site *sites, size_t n)
 		return 0;
 	for (size_t i = 0; i < n; i++)
 		periods[i] = sites[i].period_bytes;
-	qsort(periods, n, sizeof(*periods), compare_periods);
+	qsort(periods, n, sizeof(*periods), sp_array_compare_u64);
 	usual = periods[n / 2];
 	free(periods);
 	return usual;

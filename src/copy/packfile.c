@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/bytes.h"
 #include "format/rewrite.h"
 #include "pack/events.h"
@@ -262,13 +263,6 @@ static int pack_event(void *arg, enum sp_sample_event event,
 	return r;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return (*x > *y) - (*x < *y);
-}
-
 /* Before and after these is a difference: no time may change sides. */
 static uint64_t *moments_of(const struct sp_profile *p, size_t *ret_n)
 {
@@ -287,7 +281,7 @@ static uint64_t *moments_of(const struct sp_profile *p, size_t *ret_n)
 		moments[n++] = p->window_ns;
 		moments[n++] = p->window_ns + 1;
 	}
-	qsort(moments, n, sizeof(*moments), compare_times);
+	qsort(moments, n, sizeof(*moments), sp_array_compare_u64);
 	*ret_n = n;
 	return moments;
 }

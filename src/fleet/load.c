@@ -97,7 +97,7 @@ int sp_fleet_load_table(struct loader *l, const char *sql,
 	return r;
 }
 
-static const char *keep_text(struct loader *l, struct sp_fleet_rows *s, int i)
+const char *sp_fleet_load_text(struct loader *l, struct sp_fleet_rows *s, int i)
 {
 	const char *text = sp_fleet_get_text(s, i);
 
@@ -250,9 +250,9 @@ static int add_part(struct loader *l, struct sp_fleet_rows *s)
 		.may_have_rss = sp_fleet_get(s, AT_MAY_HAVE_RSS) == 1};
 	to = &p->parts[p->n_parts++];
 	*to = (struct sp_part){
-		.path = keep_text(l, s, AT_FILE),
-		.program = keep_text(l, s, AT_PROGRAM),
-		.command = keep_text(l, s, AT_COMMAND),
+		.path = sp_fleet_load_text(l, s, AT_FILE),
+		.program = sp_fleet_load_text(l, s, AT_PROGRAM),
+		.command = sp_fleet_load_text(l, s, AT_COMMAND),
 		.file_id = sp_fleet_get(s, AT_FILE_ID),
 		.pid = sp_fleet_get(s, AT_PID),
 		.period_bytes = sp_fleet_get(s, AT_PERIOD),
@@ -359,8 +359,8 @@ static int read_facts(struct loader *l, const struct sp_fleet_value *list,
 			break;
 		}
 		info = &to->infos[to->n++];
-		*info = (struct sp_info){keep_text(l, rows, 0),
-					 keep_text(l, rows, 1)};
+		*info = (struct sp_info){sp_fleet_load_text(l, rows, 0),
+					 sp_fleet_load_text(l, rows, 1)};
 		if (!info->key || !info->value)
 			r = sp_fleet_load_fail_memory(l);
 	}
@@ -411,7 +411,8 @@ static int add_fact(struct loader *l, struct sp_fleet_rows *rows)
 			     sizeof(*p->infos)))
 		return sp_fleet_load_fail_memory(l);
 	info = &p->infos[p->n_infos++];
-	*info = (struct sp_info){keep_text(l, rows, 1), keep_text(l, rows, 2)};
+	*info = (struct sp_info){sp_fleet_load_text(l, rows, 1),
+				 sp_fleet_load_text(l, rows, 2)};
 	return info->key && info->value ? 0 : sp_fleet_load_fail_memory(l);
 }
 

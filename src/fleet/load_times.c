@@ -192,13 +192,6 @@ static int load_rss(struct loader *l)
 
 /* ---- phases ---- */
 
-static const char *keep_text(struct loader *l, struct sp_fleet_rows *s, int i)
-{
-	const char *text = sp_fleet_get_text(s, i);
-
-	return sp_blocks_text(&l->p->storage, text, strlen(text));
-}
-
 static int take_stretch(struct loader *l, struct items *items,
 			struct sp_fleet_rows *s)
 {
@@ -214,7 +207,7 @@ static int take_stretch(struct loader *l, struct items *items,
 		.from_ns = sp_fleet_get(s, 2),
 		.asked_ns = sp_fleet_get(s, 3),
 		.to_ns = sp_fleet_get_or(s, 4, SP_NEVER),
-		.phase = keep_text(l, s, 5),
+		.phase = sp_fleet_load_text(l, s, 5),
 		.period_bytes = sp_fleet_get(s, 6),
 		.alloc_bytes = sp_fleet_get(s, 7),
 		.alloc_objects = sp_fleet_get(s, 8),
@@ -289,7 +282,7 @@ static int take_snapshot(struct loader *l, struct items *items,
 		return r;
 	to = at;
 	*to = (struct sp_snapshot){
-		.name = keep_text(l, s, 2),
+		.name = sp_fleet_load_text(l, s, 2),
 		.time_ns = sp_fleet_get(s, 3),
 		.asked_ns = sp_fleet_get(s, 4),
 		.alloc_bytes = sp_fleet_get(s, 5),

@@ -55,6 +55,10 @@ int sp_fleet_load_fail_memory(struct loader *l);
 /* The database changed meanwhile, or rows are missing: -EAGAIN. */
 int sp_fleet_load_fail_changed(struct loader *l);
 
+/* The text of column `i`, in the profile's memory; NULL: no memory. */
+const char *sp_fleet_load_text(struct loader *l, struct sp_fleet_rows *rows,
+			       int i);
+
 /* A row has a process that the query did not ask for. */
 int sp_fleet_load_fail_number(struct loader *l);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "read/load.h"
 #include "stats/peak.h"
 #include "stats/timeline.h"
@@ -29,13 +30,6 @@ static struct sp_plan plan_of(const struct sp_question *q,
 	return plan;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 struct cuts {
 	uint64_t at[SP_PLAN_CUTS_MAX];
 	size_t n;
@@ -46,7 +40,7 @@ static void sort_cuts(struct cuts *cuts)
 {
 	size_t n = 0;
 
-	qsort(cuts->at, cuts->n, sizeof(*cuts->at), compare_times);
+	qsort(cuts->at, cuts->n, sizeof(*cuts->at), sp_array_compare_u64);
 	for (size_t i = 0; i < cuts->n; i++)
 		if (!i || cuts->at[i] != cuts->at[i - 1])
 			cuts->at[n++] = cuts->at[i];

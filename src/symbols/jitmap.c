@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 #define NONE UINT32_MAX
 /* Entries of the heap in which a piece looks for another name. */
 #define LOOKED_AT 16u
@@ -85,13 +87,6 @@ static struct sp_jit_piece piece_at(const struct sweep *s, uint64_t at)
 	return piece;
 }
 
-static int compare_addresses(const void *a, const void *b)
-{
-	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 int sp_jitmap_seal(struct sp_jitmap *map)
 {
 	const size_t n = map->n_entries;
@@ -115,7 +110,7 @@ int sp_jitmap_seal(struct sp_jitmap *map)
 	if (!r && n) {
 		qsort_r(s.by_start, n, sizeof(*s.by_start), compare_starts,
 			map->entries);
-		qsort(at, 2 * n, sizeof(*at), compare_addresses);
+		qsort(at, 2 * n, sizeof(*at), sp_array_compare_u64);
 	}
 	for (size_t i = 0; !r && i < 2 * n; i++) {
 		if (i && at[i] == at[i - 1])
