@@ -13,11 +13,6 @@
 #include "tools/commands.h"
 #include "tools/console.h"
 
-static int no_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 /* ---- one trace ---- */
 
 /* What was written so far. */
@@ -56,7 +51,7 @@ static int try_all(const struct sp_lab_options *o, struct sp_lab_trace *trace,
 		if (o->strategy && strcmp(o->strategy, s->name) != 0)
 			continue;
 		if (sp_lab_try(&o->trial, trace, s, &results[n++]) < 0)
-			r = no_memory(err);
+			r = sp_error_memory(err, NULL);
 	}
 	if (r < 0)
 		return r;
@@ -98,7 +93,7 @@ static int try_workloads(const struct sp_lab_options *o, struct output *output,
 			continue;
 		if (sp_lab_workload_make(w, o->trial.samples, o->trial.seed,
 					 &trace) < 0)
-			return no_memory(err);
+			return sp_error_memory(err, NULL);
 		r = try_all(o, &trace, output, err);
 		sp_lab_trace_free(&trace);
 	}

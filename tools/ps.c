@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* sampleprof ps: the programs that run under the library. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -125,7 +124,7 @@ static int list_processes(void)
 	int r = sp_target_list(add_process, &all, &err);
 
 	if (r >= 0 && all.is_short)
-		r = sp_error_set(&err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(&err, NULL);
 	if (r >= 0)
 		print_processes(&all);
 	for (size_t i = 0; i < all.n; i++) {

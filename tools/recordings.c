@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/recordings.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,7 +144,7 @@ int recordings_find(const char *dir, uint64_t since_unix_ns, const char *run,
 	if (is_fine)
 		return 0;
 	recordings_free(ret);
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	return sp_error_memory(err, NULL);
 }
 
 void recordings_free(struct recordings *recordings)

@@ -57,9 +57,9 @@ static int preload_library(struct sp_error *err)
 	/* In front: what follows is the allocator below, if it is one. */
 	if (asprintf(&all, "%s%s%s", library, before && *before ? ":" : "",
 		     before ? before : "") < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	if (setenv("LD_PRELOAD", all, 1) != 0)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	free(all);
 	return r;
 }

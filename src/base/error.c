@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/error.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +19,11 @@ int sp_error_set(struct sp_error *err, int code, const char *file,
 	vsnprintf(err->message, sizeof(err->message), format, args);
 	va_end(args);
 	return code;
+}
+
+int sp_error_memory(struct sp_error *err, const char *file)
+{
+	return sp_error_set(err, -ENOMEM, file, "not enough memory");
 }
 
 int sp_error_set_at(struct sp_error *err, int code, const char *file,

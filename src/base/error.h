@@ -27,6 +27,9 @@ struct sp_error {
 int sp_error_set(struct sp_error *err, int code, const char *file,
 		 const char *format, ...) __attribute__((format(printf, 4, 5)));
 
+/* -ENOMEM: "not enough memory". */
+int sp_error_memory(struct sp_error *err, const char *file);
+
 /* The same with the byte offset and the name of the field. */
 int sp_error_set_at(struct sp_error *err, int code, const char *file,
 		    uint64_t offset, const char *field, const char *format, ...)

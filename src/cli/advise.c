@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/advise.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -152,7 +151,7 @@ static int find_sites(struct sp_advice *a, const struct sp_aggregate *aggregate,
 	a->sites = calloc(a->n_sites + 1, sizeof(*a->sites));
 	a->classes = calloc(n_classes, sizeof(*a->classes));
 	if (!a->sites || !a->classes)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	a->is_exact = a->profile->has_classes;
 	a->sizes = a->is_exact ? model_of_totals(a->profile, a->classes)
 			       : model_of_sums(&aggregate->analysis->alloc->all,
@@ -337,7 +336,7 @@ int sp_advise_new(const struct sp_aggregate *aggregate,
 	int r;
 
 	if (!a)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	a->profile = aggregate->analysis->profile;
 	a->options = options;
 	fill_advice(a, aggregate->analysis);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/leaks.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "cli/options.h"
@@ -130,7 +129,7 @@ static int write_fitted(FILE *out, const struct sp_aggregate *aggregate,
 	}
 	text = open_memstream(&lines, &size);
 	if (!text)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	sp_lines_begin_page();
 	sp_leaks_write_text(text, aggregate, sites, options);
 	r = sp_lines_close_page(out, text, &lines);

@@ -451,14 +451,12 @@ static int print_fitted(struct page *page, struct sp_error *err)
 
 	page->out = open_memstream(&lines, &size);
 	if (!page->out)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	sp_lines_begin_page();
 	r = print_page(page, err);
 	close_error = sp_lines_close_page(out, page->out, &lines);
 	page->out = out;
-	return r < 0 || close_error >= 0
-		       ? r
-		       : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	return r < 0 || close_error >= 0 ? r : sp_error_memory(err, NULL);
 }
 
 int sp_page_print(FILE *out, const struct sp_profile *profile,

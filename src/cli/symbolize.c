@@ -286,7 +286,7 @@ static int open_sink(struct sink *sink, const char *path, bool is_packed,
 		    is_packed ? PACKED_LEVEL : ZSTD_CLEVEL_DEFAULT)) ||
 	    ZSTD_isError(
 		    ZSTD_CCtx_setParameter(sink->zstd, ZSTD_c_checksumFlag, 1)))
-		return sp_error_set(err, -ENOMEM, path, "not enough memory");
+		return sp_error_memory(err, path);
 	return 0;
 }
 

@@ -36,7 +36,7 @@ static int matches_name(const struct sp_limit *limit, const char *name,
 		return sp_paths_matches(limit->pattern, function, err);
 	module = strndup(name, bytes);
 	if (!module)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	r = sp_pattern_search(limit->pattern, module, err);
 	free(module);
 	return r;
@@ -52,7 +52,7 @@ int sp_amount_frames(const struct sp_paths *paths, const struct sp_limit *limit,
 		return 0;
 	ret->has = calloc(n + 1, sizeof(*ret->has));
 	if (!ret->has)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	for (size_t i = 0; i < n; i++) {
 		const int r = matches_name(
 			limit, sp_paths_name(paths, (uint32_t)i), err);

@@ -196,9 +196,8 @@ static int parse_limit(struct sp_limit *limit, struct sp_error *err)
 				    limit->text);
 	limit->name = trimmed_text(limit->text, (size_t)(equals - limit->text));
 	bound = trimmed_text(equals + 1, strlen(equals + 1));
-	r = limit->name && bound
-		    ? parse_name(limit, err)
-		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	r = limit->name && bound ? parse_name(limit, err)
+				 : sp_error_memory(err, NULL);
 	if (!r)
 		r = parse_bound(limit, bound, err);
 	free(bound);
@@ -222,7 +221,7 @@ int sp_limits_add(struct sp_limits *limits, const char *text,
 	if (!limit.text || sp_array_reserve(&array, &limits->room, limits->n,
 					    sizeof(*limits->at)) < 0) {
 		free(limit.text);
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	}
 	limits->at = array;
 	r = parse_limit(&limit, err);

@@ -200,7 +200,7 @@ int sp_packfile_write_facts(const struct sp_profile *profile, sp_chunk_fn *fn,
 	int r;
 
 	/* Unless something else is said. */
-	sp_error_set(err, -ENOMEM, profile->path, "not enough memory");
+	sp_error_memory(err, profile->path);
 	r = sp_source_open(&from, profile->path, err);
 	if (r >= 0)
 		r = copy_chunks(&f, &from);

@@ -54,11 +54,6 @@ static struct clickhouse *state_of(struct sp_fleet_db *db)
 	return db->state;
 }
 
-static int fail_memory(struct sp_fleet_db *db, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, db->path, "not enough memory");
-}
-
 /* ---- requests ---- */
 
 /* Begins one: `statement` (NULL: none) goes into its address, `body` behind. */
@@ -78,7 +73,7 @@ static int post_statement(struct sp_fleet_db *db, const char *statement,
 		query = NULL;
 	free(escaped);
 	if (!query)
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	r = sp_http_post(c->http, query, body, n, err);
 	free(query);
 	return r;
@@ -152,7 +147,7 @@ static int ask_rows(struct sp_fleet_db *db, const char *sql,
 	    asprintf(&rows->body, "%s FORMAT Native", text) < 0) {
 		free(rows);
 		free(text);
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	}
 	free(text);
 	rows->base.db = db;
@@ -222,7 +217,7 @@ static int open_server(struct sp_fleet_db *db, const char *rest,
 	snprintf(db->path, sizeof(db->path), "clickhouse://%.*s",
 		 (int)strcspn(rest, "?"), rest);
 	if (!c)
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	r = sp_clickhouse_url_parse(rest, &c->url, err);
 	if (r < 0) {
 		/* What it is may be a secret. */
@@ -320,9 +315,10 @@ static int create_table(struct sp_fleet_db *db, sp_clickhouse_write_fn *write,
 	int r;
 
 	if (!out)
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	write(out, &state_of(db)->url, i);
-	r = fclose(out) == 0 ? run_sql(db, sql, err) : fail_memory(db, err);
+	r = fclose(out) == 0 ? run_sql(db, sql, err)
+			     : sp_error_memory(err, db->path);
 	free(sql);
 	return r;
 }
@@ -374,7 +370,7 @@ static int send_rows(struct sp_fleet_db *db, unsigned int i,
 		return 0;
 	block = sp_native_block(&c->rows[i], &sp_fleet_schema[i], &n);
 	if (!block)
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	snprintf(statement, sizeof(statement), "INSERT INTO %s FORMAT Native",
 		 sp_fleet_schema[i].name);
 	r = post_statement(
@@ -470,7 +466,7 @@ static int put_row(struct sp_fleet_db *db, enum sp_fleet_table which,
 	struct sp_native_rows *rows = &state_of(db)->rows[which];
 
 	if (sp_native_put(rows, &sp_fleet_schema[which], row) < 0)
-		return fail_memory(db, err);
+		return sp_error_memory(err, db->path);
 	return which != SP_FLEET_PROCESSES &&
 			       (rows->n >= ROWS_MAX || rows->bytes >= BYTES_MAX)
 		       ? send_rows(db, which, err)

@@ -69,7 +69,7 @@ static int read_password(const char *path, struct sp_clickhouse_url *url,
 	n = url->password ? fread(url->password, 1, PASSWORD_MAX + 1, in) : 0;
 	fclose(in);
 	if (!url->password)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	n = strcspn(url->password, "\r\n");
 	explicit_bzero(url->password + n, PASSWORD_MAX + 1 - n);
 	if (!n)
@@ -93,7 +93,7 @@ static int take_environment(struct sp_clickhouse_url *url, struct sp_error *err)
 		return 0;
 	url->password = strdup(password);
 	if (!url->password)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	return check_password(password, err);
 }
 

@@ -197,7 +197,7 @@ static int fail_curl(struct sp_http *h, struct sp_error *err)
 	switch (h->code) {
 	case CURLE_OUT_OF_MEMORY:
 	case CURLE_WRITE_ERROR:
-		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+		return sp_error_memory(err, h->name);
 	case CURLE_OPERATION_TIMEDOUT:
 		return fail_timeout(h, err);
 	case CURLE_ABORTED_BY_CALLBACK:
@@ -366,14 +366,14 @@ int sp_http_post(struct sp_http *h, const char *query, const void *body,
 	h->code = CURLE_OK;
 	h->detail[0] = '\0';
 	if (!url)
-		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+		return sp_error_memory(err, h->name);
 	snprintf(url, room, "%s%s", h->url, query);
 	lib.easy_setopt(h->easy, CURLOPT_URL, url);
 	free(url);
 	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDS, body);
 	lib.easy_setopt(h->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
 	if (lib.multi_add_handle(h->multi, h->easy) != CURLM_OK)
-		return sp_error_set(err, -ENOMEM, h->name, "not enough memory");
+		return sp_error_memory(err, h->name);
 	h->is_running = true;
 	receive_bytes(h, 1);
 	if (h->code != CURLE_OK)
@@ -434,7 +434,7 @@ int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
 				    "this kind of database needs");
 	*ret = h = calloc(1, sizeof(*h));
 	if (!h)
-		return sp_error_set(err, -ENOMEM, s->name, "not enough memory");
+		return sp_error_memory(err, s->name);
 	h->name = s->name;
 	h->timeout_s = s->timeout_s;
 	h->url = strdup(s->url);
@@ -446,7 +446,7 @@ int sp_http_new(const struct sp_http_server *s, struct sp_http **ret,
 	    !add_header(h, "Content-Type: ", "application/octet-stream") ||
 	    !add_header(h, "X-ClickHouse-User: ", s->user) ||
 	    !add_header(h, "X-ClickHouse-Key: ", s->password))
-		return sp_error_set(err, -ENOMEM, s->name, "not enough memory");
+		return sp_error_memory(err, s->name);
 	set_options(h, s);
 	return 0;
 }

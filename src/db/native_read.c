@@ -59,7 +59,7 @@ static int fail_nonsense(struct reader *r)
 
 static int fail_memory(struct reader *r)
 {
-	return sp_error_set(r->err, -ENOMEM, r->name, "not enough memory");
+	return sp_error_memory(r->err, r->name);
 }
 
 /* 1; 0: the end, where it may be; negative errno. */

@@ -44,8 +44,7 @@ static int fail_statement(struct sp_fleet_db *db, struct sp_error *err)
 
 	switch (code) {
 	case SQLITE_NOMEM:
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	case SQLITE_BUSY:
 	case SQLITE_LOCKED:
 		return sp_error_set(err, -EBUSY, db->path,
@@ -135,8 +134,7 @@ static int open_file(struct sp_fleet_db *db, const char *path, int flags,
 	snprintf(db->path, sizeof(db->path), "%s", path);
 	db->state = state;
 	if (!state)
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	if (strlen(path) >= sizeof(db->path))
 		return sp_error_set(err, -ENAMETOOLONG, NULL,
 				    "--db: the path is too long");
@@ -233,15 +231,13 @@ static int make_tables(struct sp_fleet_db *db, struct sp_error *err)
 	int r;
 
 	if (!out)
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	for (unsigned int i = 0; i < SP_FLEET_TABLES; i++)
 		write_table(out, &sp_fleet_schema[i]);
 	fprintf(out, "%sPRAGMA application_id = %d; PRAGMA user_version = %d",
 		indexes, SP_FLEET_APPLICATION_ID, SP_FLEET_VERSION);
-	r = fclose(out) == 0
-		    ? run_sql(db, sql, err)
-		    : sp_error_set(err, -ENOMEM, db->path, "not enough memory");
+	r = fclose(out) == 0 ? run_sql(db, sql, err)
+			     : sp_error_memory(err, db->path);
 	free(sql);
 	return r;
 }
@@ -294,8 +290,7 @@ static int ask_rows(struct sp_fleet_db *db, const char *sql,
 	if (!text || !rows) {
 		free(text);
 		free(rows);
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	}
 	rows->base.db = db;
 	if (sqlite3_prepare_v2(handle_of(db), text, -1, &rows->statement,

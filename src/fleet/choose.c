@@ -56,8 +56,7 @@ static int read_numbers(struct sp_fleet_db *db, struct sp_fleet_rows *rows,
 				     sizeof(*to->processes)) ||
 		    sp_array_reserve((void **)&to->samples, &samples_room,
 				     to->n, sizeof(*to->samples)))
-			return sp_error_set(err, -ENOMEM, db->path,
-					    "not enough memory");
+			return sp_error_memory(err, db->path);
 		to->samples[to->n] = sp_fleet_get(rows, 1);
 		to->processes[to->n++] = sp_fleet_get(rows, 0);
 	}
@@ -109,8 +108,7 @@ int sp_fleet_choose(struct sp_fleet_db *db, const struct sp_fleet_filter *f,
 
 	*ret = (struct sp_fleet_chosen){.n = 0};
 	if (!q)
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	write_question(q, f);
 	r = sp_fleet_ask(db, q->sql, q->values, q->n, &rows, err);
 	if (r >= 0)

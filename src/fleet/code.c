@@ -69,8 +69,7 @@ static int fail_clash(const struct writer *w, const char *what)
 
 static int fail_memory(const struct writer *w)
 {
-	return sp_error_set(w->err, -ENOMEM, w->profile->path,
-			    "not enough memory");
+	return sp_error_memory(w->err, w->profile->path);
 }
 
 /* ---- what is there ---- */

@@ -269,7 +269,7 @@ int sp_fleet_drawn_init(struct sp_fleet_drawn *drawn,
 	*drawn = (struct sp_fleet_drawn){.aggregate = aggregate};
 	drawn->rows = calloc(aggregate->n_functions + 1, sizeof(*drawn->rows));
 	if (!drawn->rows || !adder_init(&a))
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	if (r >= 0)
 		r = check_fractions(&a, err);
 	if (r >= 0) {

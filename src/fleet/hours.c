@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fleet/hours.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -66,8 +65,7 @@ int sp_fleet_hours_add(struct sp_fleet_hours *hours,
 	key.hour /= SP_FLEET_HOUR_NS;
 	row = find_row(hours, &key);
 	if (!row)
-		return sp_error_set(err, -ENOMEM, hours->db->path,
-				    "not enough memory");
+		return sp_error_memory(err, hours->db->path);
 	row->samples++;
 	sp_sat_add(&row->tail_bytes, sample->size_bytes - sample->offset_bytes);
 	if (hours->n == SP_FLEET_HOURS_MAX)

@@ -476,8 +476,7 @@ int sp_fleet_load(struct sp_fleet_db *db, const struct sp_fleet_chosen *chosen,
 
 	l.p = calloc(1, sizeof(*l.p));
 	if (!l.p)
-		return sp_error_set(err, -ENOMEM, db->path,
-				    "not enough memory");
+		return sp_error_memory(err, db->path);
 	r = load_all(&l);
 	sp_fleet_code_done(&l.code);
 	free(l.places);

@@ -5,7 +5,6 @@
  * their process.  Call stacks are read once for the group (`shared`); then each
  * profile gets those that its samples have, and their modules and names.
  */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -165,8 +164,7 @@ static int init_group(struct group *g)
 	l->by_process = calloc(l->n_each, sizeof(*l->by_process));
 	g->ones = calloc(l->n_each, sizeof(*g->ones));
 	if (!l->p || !l->each || !l->by_process || !g->ones)
-		return sp_error_set(l->err, -ENOMEM, l->db->path,
-				    "not enough memory");
+		return sp_error_memory(l->err, l->db->path);
 	for (size_t i = 0; i < l->n_each; i++) {
 		g->ones[i].processes = &g->chosen.processes[i];
 		g->ones[i].n = 1;
@@ -175,8 +173,7 @@ static int init_group(struct group *g)
 			.db = l->db, .chosen = &g->ones[i], .err = l->err};
 		l->each[i].p = calloc(1, sizeof(*l->p));
 		if (!l->each[i].p)
-			return sp_error_set(l->err, -ENOMEM, l->db->path,
-					    "not enough memory");
+			return sp_error_memory(l->err, l->db->path);
 	}
 	qsort(l->by_process, l->n_each, sizeof(*l->by_process),
 	      sp_fleet_load_compare);

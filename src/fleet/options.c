@@ -366,9 +366,8 @@ int sp_fleet_options_parse(int argc, char **argv, struct sp_fleet_options *ret,
 		.running_ns = SP_WATCH_RUNNING_NS,
 		.backlog_bytes = SP_WATCH_BACKLOG_BYTES,
 	};
-	r = s.own && s.rest
-		    ? parse_words(ret, &s, argc, argv, err)
-		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+	r = s.own && s.rest ? parse_words(ret, &s, argc, argv, err)
+			    : sp_error_memory(err, NULL);
 	ret->argc = s.n_rest;
 	ret->argv = s.rest;
 	free(s.own);

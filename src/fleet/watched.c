@@ -42,7 +42,7 @@ int sp_watched_init(struct sp_watched_files *files, const char *dir,
 	*files = (struct sp_watched_files){.dir = dir, .max_bytes = max_bytes};
 	if (asprintf(&files->backlog, "%s" BACKLOG, dir) < 0) {
 		files->backlog = NULL;
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	}
 	return check_backlog(files, err);
 }
@@ -250,7 +250,7 @@ int sp_watched_keep(struct sp_watched_files *files, struct sp_watched *f,
 		return r;
 	if (asprintf(&path, "%s%ju.%s", files->backlog, (uintmax_t)f->ino,
 		     sp_text_base_name(f->path)) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	/* The name may belong to another file by now: the next look knows. */
 	if (linkat(AT_FDCWD, f->path, AT_FDCWD, path, AT_SYMLINK_FOLLOW) != 0 &&
 	    errno != EEXIST && errno != ENOENT) {

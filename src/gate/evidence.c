@@ -43,7 +43,7 @@ static int keep_copy(const char *dir, const char *prefix, size_t number,
 
 	if (asprintf(&to, "%s/%s-%zu-%s", dir, prefix, number,
 		     sp_text_base_name(from)) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	fd = open(from, O_RDONLY | O_CLOEXEC);
 	if (fd < 0) {
 		free(to);
@@ -73,7 +73,7 @@ static int keep_text(const struct sp_result *result, const char *name,
 	int r;
 
 	if (asprintf(&to, "%s/%s", result->evidence, name) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	r = sp_output_open(to, &out, err);
 	if (r >= 0) {
 		/* neither of the two needs memory */

@@ -155,7 +155,7 @@ static int add_amounts(struct sp_result *result, const struct sp_inputs *s,
 	result->amounts = calloc(always->n + result->limits->n + 1,
 				 sizeof(*result->amounts));
 	if (!result->amounts)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	for (int list = 0; list < 2; list++)
 		for (size_t i = 0; !r && i < lists[list]->n; i++) {
 			const struct sp_limit *l = &lists[list]->at[i];

@@ -191,11 +191,6 @@ const struct sp_command_line sp_diff_line = {
 
 /* ---- what the words mean ---- */
 
-static int no_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 static bool is_baseline_option(const char *word)
 {
 	return strcmp(word, "--baseline") == 0 ||
@@ -235,7 +230,7 @@ static int parse_line(const struct sp_command_line *line, int argc, char **argv,
 	*o = (struct sp_gate_options){.top = DEFAULT_TOP};
 	sp_question_init(&o->question);
 	if (spread_baselines(argc, argv, &n, &spread) < 0)
-		return no_memory(err);
+		return sp_error_memory(err, NULL);
 	o->spread = spread;
 	r = sp_arguments_parse(line, n, spread, o, &o->files, &o->n_files, err);
 	if (r)
@@ -318,10 +313,10 @@ static int take_outputs(struct sp_gate_options *o, struct sp_error *err)
 	int r = 0;
 
 	if (!o->format_words.n && !add_word(&o->format_words, "text"))
-		return no_memory(err);
+		return sp_error_memory(err, NULL);
 	o->outputs = calloc(o->format_words.n, sizeof(*o->outputs));
 	if (!o->outputs)
-		return no_memory(err);
+		return sp_error_memory(err, NULL);
 	for (size_t i = 0; !r && i < o->format_words.n; i++) {
 		r = take_output(o, o->format_words.at[i], err);
 		n_standard += !r && !o->outputs[i].path;

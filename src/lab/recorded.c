@@ -11,11 +11,6 @@
 #include "report/answer.h"
 #include "text/text.h"
 
-static int no_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 /* Is every allocation there? */
 static int check_profile(const struct sp_profile *profile, const char *path,
 			 struct sp_error *err)
@@ -117,7 +112,7 @@ static int make_trace(const struct sp_profile *profile,
 
 	if (r >= 0 && (name_sites(aggregate, ret) < 0 ||
 		       add_samples(profile, aggregate, ret) < 0))
-		r = no_memory(err);
+		r = sp_error_memory(err, NULL);
 	sp_aggregate_free(aggregate);
 	sp_answer_done(&answer);
 	return r;
@@ -143,7 +138,7 @@ int sp_lab_recorded(const char *path,
 		qsort(ret->allocs, ret->n_allocs, sizeof(*ret->allocs),
 		      by_time);
 		if (!ret->name || sp_lab_trace_finish(ret) < 0)
-			r = no_memory(err);
+			r = sp_error_memory(err, NULL);
 	}
 	if (r < 0)
 		sp_lab_trace_free(ret);

@@ -19,11 +19,6 @@ void sp_rss_alive_free(struct sp_rss_alive *alive)
 	free(alive->freed);
 }
 
-static int fail_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 /* ---- which are alive ---- */
 
 struct gathering {
@@ -66,7 +61,7 @@ static int gather_objects(const struct sp_profile *p, struct gathering *g,
 	for (size_t i = 0; i < p->n_samples && r == 0; i++)
 		if (p->samples[i].freed_ns == SP_NEVER)
 			r = gather_one(g, &p->samples[i]);
-	return r < 0 ? fail_memory(err) : 0;
+	return r < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 /* ---- where they are ---- */
@@ -106,12 +101,12 @@ static int read_records(const char *path, record_fn *fn, void *arg,
 	int r;
 
 	if (!reader)
-		return fail_memory(err);
+		return sp_error_memory(err, NULL);
 	r = sp_reader_open(reader, path, err);
 	while (r >= 0 && (r = sp_reader_next(reader, &d, err)) > 0) {
 		r = fn(arg, &d);
 		if (r < 0)
-			fail_memory(err);
+			sp_error_memory(err, NULL);
 	}
 	sp_reader_close(reader);
 	free(reader);
@@ -362,7 +357,8 @@ int sp_rss_alive_look_again(const char *path, const struct sp_profile *profile,
 
 	if (r == 0)
 		r = list_stacks(&w);
-	r = r < 0 ? fail_memory(err) : read_records(path, take_record, &w, err);
+	r = r < 0 ? sp_error_memory(err, NULL)
+		  : read_records(path, take_record, &w, err);
 	sp_idmap_done(&w.stacks);
 	free(w.by_id);
 	keep_last(alive);

@@ -28,11 +28,6 @@ struct finder {
 	size_t n_rows;
 };
 
-static int fail_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 /* ---- can it be told? ---- */
 
 static bool is_everything(const struct sp_profile *p)
@@ -379,7 +374,7 @@ static int look_at_objects(struct finder *f, struct sp_error *err)
 	int r = sp_rss_beside_find(pins, f->process, &f->alive, &f->places);
 
 	if (r < 0)
-		return fail_memory(err);
+		return sp_error_memory(err, NULL);
 	return sp_rss_alive_look_again(f->question->path, pins->profile,
 				       f->at_ns, &f->places, &f->alive, err);
 }
@@ -445,7 +440,8 @@ static int name_sites(struct finder *f, struct sp_error *err)
 	pins->by_row = sp_aggregate_by_row(pins->aggregate);
 	pins->left_by_row = sp_aggregate_by_row(pins->left_aggregate);
 	f->n_rows = pins->aggregate->n_functions;
-	return pins->by_row && pins->left_by_row ? 0 : fail_memory(err);
+	return pins->by_row && pins->left_by_row ? 0
+						 : sp_error_memory(err, NULL);
 }
 
 static int find_pins(struct finder *f, struct sp_error *err)
@@ -467,7 +463,7 @@ static int find_pins(struct finder *f, struct sp_error *err)
 	r = name_sites(f, err);
 	if (r < 0)
 		return r;
-	return estimate_rows(f) < 0 ? fail_memory(err) : 0;
+	return estimate_rows(f) < 0 ? sp_error_memory(err, NULL) : 0;
 }
 
 static int load_profile(struct finder *f, struct sp_error *err)
@@ -505,7 +501,7 @@ int sp_rss_pins_find(const struct sp_rss_pins_question *question,
 	int r;
 
 	if (!pins)
-		return fail_memory(err);
+		return sp_error_memory(err, NULL);
 	pins->confidence = question->confidence;
 	r = load_profile(&f, err);
 	if (r >= 0)

@@ -152,10 +152,10 @@ static int write_delta(struct push *w, const struct sp_profile *profile,
 	int r;
 
 	if (!out)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	r = sp_export_write(out, profile, &request, NULL, NULL, err);
 	if (fclose(out) != 0 && r >= 0)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	ret->data = *ret_text;
 	return r;
 }
@@ -229,7 +229,7 @@ static bool send_delta(struct push *w, const char *path,
 	if (!name ||
 	    write_delta(w, profile, question, &delta, &part, &text, err) < 0) {
 		if (!name)
-			sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+			sp_error_memory(err, NULL);
 		note_failure(w, path, -EIO, err);
 		is_sent = false;
 	} else if (delta.n_rows) {
@@ -284,7 +284,7 @@ static bool send_profile(struct push *w, struct file *f,
 	const bool is_past = w->options->dir && w->round == 1;
 
 	if (!p) {
-		sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		sp_error_memory(err, NULL);
 		note_failure(w, f->path, -ENOMEM, err);
 		return false;
 	}
@@ -447,7 +447,7 @@ int sp_push_run(const struct sp_push_options *options, FILE *log,
 
 	w.symbols = sp_symbol_cache_new(SYMBOLS_BYTES);
 	if (r >= 0 && !w.symbols)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	if (r >= 0) {
 		sp_ending_block();
 		push_until_end(&w);

@@ -122,7 +122,7 @@ int sp_pyroscope_new(const char *url, const char *token,
 	}
 	if (!to || !to->base || !to->curl || !set_up(to, token)) {
 		sp_pyroscope_free(to);
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	}
 	*ret = to;
 	return 0;
@@ -216,7 +216,7 @@ enum sp_pyroscope_answer sp_pyroscope_send(
 				       : no_answer(to, r, profile->bytes, err);
 		curl_easy_setopt(to->curl, CURLOPT_MIMEPOST, NULL);
 	} else {
-		sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		sp_error_memory(err, NULL);
 	}
 	curl_mime_free(form);
 	free(url);

@@ -6,11 +6,6 @@
 
 #include "base/saturate.h"
 
-static int no_memory(const struct sp_input *in, struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, in->path, "not enough memory");
-}
-
 int sp_input_open(struct sp_input *in, struct sp_error *err)
 {
 	struct sp_input_file *f = calloc(1, sizeof(*f));
@@ -25,7 +20,7 @@ int sp_input_open(struct sp_input *in, struct sp_error *err)
 	if (f && p)
 		p->parts = calloc(1, sizeof(*p->parts));
 	if (!f || !p || !p->parts)
-		return no_memory(in, err);
+		return sp_error_memory(err, in->path);
 	p->n_parts = 1;
 	p->path = in->path;
 	f->loader.reader = &f->reader;
@@ -60,7 +55,7 @@ int sp_input_begin(struct sp_input *in, struct sp_sinks *sinks,
 	f->loader.p->has_no_code =
 		sinks->plan->tell || sinks->plan->no_code ||
 		(sinks->plan->only_peak && !sinks->plan->every_sample);
-	return f->loader.stream ? 0 : no_memory(in, err);
+	return f->loader.stream ? 0 : sp_error_memory(err, in->path);
 }
 
 /* Records until the next chunk begins, or the last. */
@@ -95,7 +90,7 @@ int sp_input_advance(struct sp_input *in, uint64_t limit, struct sp_error *err)
 			r = sp_stream_pass(stream, limit);
 	}
 	if (r == -ENOMEM)
-		return no_memory(in, err);
+		return sp_error_memory(err, in->path);
 	if (r < 0)
 		return r;
 	in->is_unordered |= sp_stream_is_late(stream);
@@ -135,7 +130,7 @@ int sp_input_finish(struct sp_input *in, struct sp_profile **ret_profile,
 	if (r >= 0)
 		r = sp_loader_finish(l);
 	if (r == -ENOMEM)
-		return no_memory(in, err);
+		return sp_error_memory(err, in->path);
 	if (r < 0)
 		return r;
 	if (sp_reader_is_outdated(l->reader))

@@ -370,7 +370,7 @@ static int read_once_more(const struct sp_profile *p,
 	int r;
 
 	if (!paths)
-		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+		return sp_error_memory(err, p->path);
 	for (size_t i = 0; i < p->n_parts; i++)
 		paths[i] = p->parts[i].path;
 	r = sp_profile_read(paths, p->n_parts, plan, NULL, NULL, &again, err);
@@ -496,8 +496,7 @@ int sp_profile_read(const char *const *paths, size_t n,
 				    "%u at once",
 				    n - 1, SP_LOAD_FILES_MAX);
 	if (reading_init(&r, paths) < 0)
-		code = sp_error_set(err, -ENOMEM, paths[0],
-				    "not enough memory");
+		code = sp_error_memory(err, paths[0]);
 	r.is_wrong = true;
 	for (int i = 0;
 	     i < TRIES && (code == -EAGAIN || r.is_wrong) && code != -ENOMEM;

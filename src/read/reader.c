@@ -181,7 +181,7 @@ static int begin_columns(struct sp_reader *r, uint32_t kind,
 	if (!r->unpacker)
 		r->unpacker = sp_unpacker_new(r->header.file_id);
 	if (!r->unpacker)
-		return sp_error_set(err, -ENOMEM, r->path, "not enough memory");
+		return sp_error_memory(err, r->path);
 	field = sp_unpack_chunk(r->unpacker, kind, r->chunk, r->chunk_bytes);
 	r->in_columns = !field;
 	if (field)

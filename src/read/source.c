@@ -75,7 +75,7 @@ static int open_compressed(struct sp_source *s, struct sp_error *err)
 	if (u)
 		u->context = ZSTD_createDCtx();
 	if (!u || !u->context)
-		return sp_error_set(err, -ENOMEM, s->path, "not enough memory");
+		return sp_error_memory(err, s->path);
 	u->in.src = u->packed;
 	u->is_at_border = true;
 	n = read_at(s->fd, u->packed, IN_BYTES, 0);

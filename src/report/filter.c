@@ -165,7 +165,7 @@ static int cut_matching(const struct sp_filter *f, enum sp_filter_kind kind,
 	}
 	symbols = own_symbols(place);
 	if (!symbols)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	for (size_t i = 0; i < place->left.count; i++) {
 		int r = symbol_matches(f, kind, &symbols[i], err);
 
@@ -227,8 +227,7 @@ static int cut_callees(const struct sp_filter *f, struct place *place,
 		char *name = strndup(function, name_length(function));
 
 		if (!name)
-			return sp_error_set(err, -ENOMEM, NULL,
-					    "not enough memory");
+			return sp_error_memory(err, NULL);
 		r = search_pattern(f, SP_FILTER_PRUNE_FROM, name, err);
 		free(name);
 		if (r != 1)
@@ -435,8 +434,7 @@ int sp_filter_new(const struct sp_profile *profile,
 	int r;
 
 	if (!f)
-		return sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory");
+		return sp_error_memory(err, profile->path);
 	f->profile = *profile;
 	f->symbolizer = symbolizer;
 	f->texts = patterns;

@@ -154,7 +154,7 @@ int sp_leak_sites_new(const struct sp_aggregate *aggregate, uint64_t from_ns,
 	r = sp_leaks_new(p, aggregate->row_of_stack, aggregate->n_functions,
 			 from_ns, to_ns, &s->leaks, err);
 	if (r >= 0 && make_sites(aggregate, s) < 0)
-		r = sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+		r = sp_error_memory(err, p->path);
 	if (r < 0) {
 		sp_leak_sites_free(s);
 		return r;

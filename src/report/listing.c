@@ -85,8 +85,7 @@ static int add_matching(struct sp_listings *l,
 		if (r < 0)
 			return r;
 		if (r && add_function(l, n_lines, f, &room) < 0)
-			return sp_error_set(err, -ENOMEM, path,
-					    "not enough memory");
+			return sp_error_memory(err, path);
 	}
 	return 0;
 }
@@ -112,7 +111,7 @@ int sp_listings_init(struct sp_listings *ret,
 		qsort(ret->lines, n, sizeof(*ret->lines), compare_pointers);
 		r = add_matching(ret, functions, n, pattern, err);
 	} else {
-		r = sp_error_set(err, -ENOMEM, path, "not enough memory");
+		r = sp_error_memory(err, path);
 	}
 	sp_pattern_free(pattern);
 	if (r >= 0 && !ret->n_listings)

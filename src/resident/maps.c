@@ -190,7 +190,7 @@ int sp_rss_maps_read(uint64_t pid, struct sp_rss_maps *ret,
 	parse_status(status, ret);
 	free(status);
 	if (sp_rss_maps_parse(ret->texts, ret) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	if (!ret->n)
 		return sp_error_set(err, -ESRCH, NULL,
 				    "process %" PRIu64

@@ -51,7 +51,7 @@ static int read_addresses(const char *path, const struct objects *all,
 	int r;
 
 	if (!reader)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	r = sp_reader_open(reader, path, err);
 	while (r >= 0 && (r = sp_reader_next(reader, &d, err)) > 0) {
 		found = d.type == SP_RECORD_SAMPLE
@@ -232,7 +232,7 @@ int sp_rss_objects_weigh(const char *path, struct sp_profile *profile,
 	profile->resident = calloc(profile->n_samples + 1, sizeof(float));
 	if (r < 0 || !profile->resident) {
 		free(all.list);
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	}
 	r = read_addresses(path, &all, err);
 	if (r >= 0 && all.n)
@@ -268,10 +268,10 @@ static int find_alive(const char *path, const struct sp_analysis *a,
 	if (!a->live)
 		return 0;
 	if (list_alive(profile, &all) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	ret->absent = calloc(all.n + 1, sizeof(*ret->absent));
 	r = ret->absent ? read_addresses(path, &all, err)
-			: sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+			: sp_error_memory(err, NULL);
 	if (r >= 0) {
 		ret->is_known = true;
 		add_objects(profile, pages, parts, &all,

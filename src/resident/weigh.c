@@ -66,7 +66,7 @@ static int weigh_profile(const char *path, struct sp_profile *profile,
 	int r;
 
 	if (!pages || find_zeros(maps, pages) < 0)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	else if (!sp_rss_pages_can_ask(pages))
 		r = sp_error_set(err, -EACCES, NULL,
 				 "the pages of that process cannot be read: "

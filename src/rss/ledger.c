@@ -410,7 +410,7 @@ static int find_pins(struct maker *m, struct sp_error *err)
 
 	l->pins_top = o->top;
 	if (!arenas)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	if (l->why_unseen)
 		l->pins = sp_rss_pins_unknown(SP_RSS_PINS_UNSEEN);
 	else if (l->has_profile)
@@ -436,14 +436,14 @@ static int make_ledger(struct maker *m, struct sp_error *err)
 		return r;
 	m->pages = sp_rss_pages_new(&m->maps);
 	if (!m->pages)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	if (l->was_asked && l->memory.allocator == SP_ALLOCATOR_JEMALLOC)
 		read_slabs(m);
 	l->is_unreadable = !sp_rss_pages_can_read(m->pages) ||
 			   !sp_rss_pages_can_ask(m->pages);
 	fill_hints(m);
 	if (sp_rss_parts_find(&m->maps, m->pages, &m->hints, &m->parts) < 0)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	fill_objects(m);
 	fill_rows(m);
 	return m->options->pins ? find_pins(m, err) : 0;

@@ -100,8 +100,7 @@ static int append_runs(struct sp_inputs *s, bool is_new,
 		for (size_t i = 0; i < n_more; i++)
 			sp_summary_free(more[i]);
 		if (!r)
-			return sp_error_set(err, -ENOMEM, path,
-					    "not enough memory");
+			return sp_error_memory(err, path);
 		err->file = path; /* not the run's, which went */
 		return r;
 	}

@@ -210,7 +210,7 @@ int sp_paths_matches(const struct sp_pattern *pattern, const char *function,
 	int r = 0;
 
 	if (!plain || !full)
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 	else
 		plain[sp_demangle_short(plain)] = '\0';
 	if (!r)

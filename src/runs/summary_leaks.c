@@ -52,8 +52,7 @@ static int judge_functions(struct sp_summary *s, struct sp_answer *answer,
 		r = 0;
 	} else if (r >= 0) {
 		if (take_sites(s, sites) < 0)
-			r = sp_error_set(err, -ENOMEM, s->path,
-					 "not enough memory");
+			r = sp_error_memory(err, s->path);
 		sp_leak_sites_free(sites);
 	}
 	sp_aggregate_free(aggregate);

@@ -393,7 +393,7 @@ static int take_head(struct taker *t, struct sp_error *err)
 	s->path = strdup(p->parts[0].path);
 	if (!s->program || !s->path || take_recordings(t) < 0 ||
 	    take_phases(t) < 0 || take_classes(t) < 0)
-		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+		return sp_error_memory(err, p->path);
 	s->period_bytes = p->period_bytes;
 	s->law = p->law;
 	s->exact_alloc_bytes = p->exact_alloc_bytes;
@@ -420,8 +420,7 @@ int sp_summary_take(const struct sp_profile *profile,
 	all.see_through.all_frames = true;
 	t.summary = calloc(1, sizeof(*t.summary));
 	if (!t.summary)
-		return sp_error_set(err, -ENOMEM, profile->path,
-				    "not enough memory");
+		return sp_error_memory(err, profile->path);
 	t.summary->level = question->confidence;
 	r = take_head(&t, err);
 	if (r >= 0)
@@ -437,8 +436,7 @@ int sp_summary_take(const struct sp_profile *profile,
 		r = sp_summary_take_leaks(t.summary, profile, symbols, question,
 					  err);
 	if (r >= 0 && sp_summary_take_nameless(t.summary, t.symbolizer) < 0)
-		r = sp_error_set(err, -ENOMEM, profile->path,
-				 "not enough memory");
+		r = sp_error_memory(err, profile->path);
 	sp_filter_free(t.filter);
 	if (t.symbolizer)
 		sp_symbolizer_free(t.symbolizer);

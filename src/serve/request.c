@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "serve/request.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -63,7 +62,7 @@ int sp_profile_request_write(FILE *out, const struct sp_profile_request *asked,
 	int r;
 
 	if (!path)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	put_words(&words, asked);
 	words.at[words.n++] = path;
 	r = sp_export_options_parse(words.n, words.at, &request, err);

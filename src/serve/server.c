@@ -541,7 +541,7 @@ int sp_server_run(const struct sp_server_options *options,
 	r = s.metrics && s.symbols
 		    ? serve_until_end(&s, options->listen, &address, on_ready,
 				      arg, err)
-		    : sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		    : sp_error_memory(err, NULL);
 	sp_symbol_cache_free(s.symbols);
 	sp_metrics_free(s.metrics);
 	return r;

@@ -317,8 +317,7 @@ static int read_twice(struct reading *r, uint64_t from_ns, uint64_t to_ns,
 				    err);
 	if (e >= 0 && sp_leak_judge(l->rows, l->n_rows + 1, l->n_rows,
 				    r->n_clocks, &l->judging) < 0)
-		e = sp_error_set(err, -ENOMEM, r->profile->path,
-				 "not enough memory");
+		e = sp_error_memory(err, r->profile->path);
 	return e;
 }
 
@@ -347,7 +346,7 @@ int sp_leaks_new(const struct sp_profile *p, const uint32_t *row_of_stack,
 	if (!l || !r.bins || !l->rows || !l->gained_bytes) {
 		free(r.bins);
 		sp_leaks_free(l);
-		return sp_error_set(err, -ENOMEM, p->path, "not enough memory");
+		return sp_error_memory(err, p->path);
 	}
 	for (size_t i = 0; i <= n_rows; i++)
 		for (int c = 0; c < SP_LEAK_CLOCKS; c++)

@@ -29,7 +29,7 @@ static int compile_pattern(struct sp_pattern *p, const char *text,
 	int code = 0;
 
 	if (!context)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	pcre2_set_newline(context, PCRE2_NEWLINE_LF);
 	p->code = pcre2_compile((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
 				PCRE2_UTF | PCRE2_MATCH_INVALID_UTF |
@@ -53,7 +53,7 @@ int sp_pattern_new(const char *option, const char *text,
 	int r;
 
 	if (!p)
-		return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		return sp_error_memory(err, NULL);
 	p->option = option;
 	r = compile_pattern(p, text, err);
 	if (r < 0)
@@ -61,7 +61,7 @@ int sp_pattern_new(const char *option, const char *text,
 	p->context = pcre2_match_context_create(NULL);
 	p->match = pcre2_match_data_create(1, NULL);
 	if (!p->context || !p->match) {
-		r = sp_error_set(err, -ENOMEM, NULL, "not enough memory");
+		r = sp_error_memory(err, NULL);
 		goto failed;
 	}
 	pcre2_set_match_limit(p->context, MATCH_STEPS_MAX);

@@ -77,11 +77,6 @@ struct sp_see_through {
 	size_t n_more, more_room;
 };
 
-static int no_memory(struct sp_error *err)
-{
-	return sp_error_set(err, -ENOMEM, NULL, "not enough memory");
-}
-
 /* ---- what the user adds ---- */
 
 static int add_more(struct sp_see_through *rules, const char *expression,
@@ -91,7 +86,7 @@ static int add_more(struct sp_see_through *rules, const char *expression,
 
 	if (sp_array_reserve((void **)&rules->more, &rules->more_room,
 			     rules->n_more, sizeof(*rules->more)) < 0)
-		return no_memory(err);
+		return sp_error_memory(err, NULL);
 	r = sp_pattern_new(OPTION, expression, &rules->more[rules->n_more],
 			   err);
 	rules->n_more += r >= 0;
@@ -181,7 +176,7 @@ int sp_see_through_new(const struct sp_see_through_options *options,
 	int r;
 
 	if (!rules)
-		return no_memory(err);
+		return sp_error_memory(err, NULL);
 	rules->all_frames = options->all_frames;
 	r = sp_pattern_new(OPTION, allocator_names, &rules->allocator_names,
 			   err);
